@@ -1,0 +1,135 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// Handler is what an event calls: a function bound once, when its unit is made,
+// and one word that says which of the unit's objects the event is about. A fresh
+// closure per event would allocate.
+type Handler func(arg uint64)
+
+// ErrTimeRange is reported by a run in which an event was asked for beyond the
+// range of Time.
+var ErrTimeRange = errors.New("sim: time beyond the range of the clock (106 days)")
+
+// ErrEventBudget is reported by a run that used up Options.MaxEvents.
+var ErrEventBudget = errors.New("sim: event budget used up")
+
+// Options of an engine.
+type Options struct {
+	Seed      uint64 // root of every draw of the run
+	MaxEvents uint64 // 0: no limit
+	// Lockstep makes programs yield at every Advance instead of running ahead of
+	// the queue over private state. Results are the same, byte for byte; a test
+	// compares the two.
+	Lockstep bool
+}
+
+// Engine is the clock and the event queue of one run.
+//
+// Contract of order: events run by increasing (time, sequence). Events that
+// device code schedules take their sequence at the moment of scheduling. What a
+// program does (its resumptions and its Posts) comes after those of the same
+// instant, ordered by program number and then by the program's own count, so
+// that the order does not depend on how far a program ran ahead.
+type Engine struct {
+	now    Time
+	seq    uint64
+	queue  queue
+	count  uint64
+	opt    Options
+	procs  []*Proc
+	err    error
+	stop   bool
+	until  Time   // limit of the Run in progress
+	Spans  *Spans // nil when no timeline is recorded
+	cur    *Proc
+	exited int
+}
+
+// New makes an engine at time 0 with an empty queue.
+func New(opt Options) *Engine {
+	e := &Engine{opt: opt}
+	if e.opt.MaxEvents == 0 {
+		e.opt.MaxEvents = math.MaxUint64
+	}
+	return e
+}
+
+// Now is the time of the event that is running.
+func (e *Engine) Now() Time { return e.now }
+
+// Events is how many events have run.
+func (e *Engine) Events() uint64 { return e.count }
+
+// Seed is the run's root seed.
+func (e *Engine) Seed() uint64 { return e.opt.Seed }
+
+// Err is the first error of the run, or nil.
+func (e *Engine) Err() error { return e.err }
+
+// After schedules h(arg) d after now. A negative d is a bug of the caller and
+// panics; a sum beyond the clock's range ends the run with ErrTimeRange.
+func (e *Engine) After(d Time, h Handler, arg uint64) {
+	if d < 0 {
+		panic(fmt.Sprintf("sim: at %v: event %v in the past", e.now, d))
+	}
+	t := e.now + d
+	if t < e.now {
+		e.Fail(ErrTimeRange)
+		return
+	}
+	e.seq++
+	e.queue.push(event{t: t, seq: e.seq, h: h, arg: arg})
+}
+
+// At schedules h(arg) at t, which is not before now.
+func (e *Engine) At(t Time, h Handler, arg uint64) {
+	if t < e.now {
+		panic(fmt.Sprintf("sim: at %v: event at %v is in the past", e.now, t))
+	}
+	e.seq++
+	e.queue.push(event{t: t, seq: e.seq, h: h, arg: arg})
+}
+
+// Fail ends the run with err after the event that is running.
+func (e *Engine) Fail(err error) {
+	if e.err == nil {
+		e.err = err
+	}
+	e.stop = true
+}
+
+// Stop ends Run after the event that is running; Run can be called again.
+func (e *Engine) Stop() { e.stop = true }
+
+// Run runs events until the queue is empty, Stop or Fail is called, the event
+// budget is used up, or the next event is later than until. It returns the first
+// error of the run. An empty queue with programs that wait is a *Deadlock.
+func (e *Engine) Run(until Time) error {
+	e.stop, e.until = false, until
+	for !e.stop {
+		if e.queue.n() == 0 {
+			if d := e.deadlock(); d != nil && e.err == nil {
+				e.err = d
+			}
+			break
+		}
+		if e.queue.min().t > until {
+			e.now = until
+			break
+		}
+		if e.count >= e.opt.MaxEvents {
+			e.Fail(ErrEventBudget)
+			break
+		}
+		ev := e.queue.pop()
+		e.now = ev.t
+		e.count++
+		ev.h(ev.arg)
+	}
+	return e.err
+}

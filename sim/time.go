@@ -1,0 +1,75 @@
+// Package sim is the simulation engine: one clock, one event queue ordered by
+// (time, sequence), programs that run as coroutines, seeded draws, servers that
+// serve one at a time, counters and spans. It knows nothing of RDMA.
+//
+// Everything that happens in a run happens on one goroutine at a time; no state
+// of a run is shared between OS threads, so nothing here takes a lock.
+package sim
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+)
+
+// Time is an instant since the start of a run, or the distance between two
+// instants, in picoseconds. The range is about 106 days.
+type Time int64
+
+// Units of Time.
+const (
+	Picosecond  Time = 1
+	Nanosecond       = 1000 * Picosecond
+	Microsecond      = 1000 * Nanosecond
+	Millisecond      = 1000 * Microsecond
+	Second           = 1000 * Millisecond
+
+	// Never is later than any event; a deadline of Never does not expire.
+	Never Time = math.MaxInt64
+)
+
+// String prints the time in the largest unit that keeps it readable, exactly:
+// "1.5us", "20ns", "7ps".
+func (t Time) String() string {
+	if t == Never {
+		return "never"
+	}
+	neg := ""
+	v := int64(t)
+	if v < 0 {
+		if v == math.MinInt64 {
+			return fmt.Sprintf("%dps", v)
+		}
+		neg, v = "-", -v
+	}
+	for _, u := range []struct {
+		d Time
+		s string
+	}{{Second, "s"}, {Millisecond, "ms"}, {Microsecond, "us"}, {Nanosecond, "ns"}} {
+		if v >= int64(u.d) {
+			return neg + fixed(v, int64(u.d)) + u.s
+		}
+	}
+	return neg + strconv.FormatInt(v, 10) + "ps"
+}
+
+// fixed prints v/unit as a decimal without rounding and without trailing zeros.
+func fixed(v, unit int64) string {
+	s := strconv.FormatInt(v/unit, 10)
+	rest := v % unit
+	if rest == 0 {
+		return s
+	}
+	frac := strconv.FormatInt(rest+unit, 10)[1:]
+	for frac[len(frac)-1] == '0' {
+		frac = frac[:len(frac)-1]
+	}
+	return s + "." + frac
+}
+
+// Nanoseconds is t as a floating-point number of nanoseconds, for reports only:
+// simulated state never holds floating point.
+func (t Time) Nanoseconds() float64 { return float64(t) / float64(Nanosecond) }
+
+// Seconds is t as a floating-point number of seconds, for reports only.
+func (t Time) Seconds() float64 { return float64(t) / float64(Second) }

@@ -1,0 +1,549 @@
+package verbs
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"syscall"
+)
+
+// ErrnoOf finds the errno in err: 0 for nil, -1 for an error that holds none.
+func ErrnoOf(err error) syscall.Errno {
+	if err == nil {
+		return 0
+	}
+	var e syscall.Errno
+	if errors.As(err, &e) {
+		return e
+	}
+	return ^syscall.Errno(0)
+}
+
+// GID is a global identifier, 16 bytes in network order.
+type GID [16]byte
+
+func (g GID) String() string { return netip.AddrFrom16(g).String() }
+
+// GIDType as in ibv_gid_entry.
+type GIDType uint32
+
+// GID types.
+const (
+	GIDTypeIB GIDType = iota
+	GIDTypeRoCEv1
+	GIDTypeRoCEv2
+)
+
+// GIDEntry is ibv_gid_entry.
+type GIDEntry struct {
+	GID       GID
+	Index     uint32
+	Port      uint32
+	Type      GIDType
+	NetDevice uint32
+}
+
+// AccessFlags are IBV_ACCESS_*.
+type AccessFlags uint32
+
+// Access flags.
+const (
+	AccessLocalWrite      AccessFlags = 1 << 0
+	AccessRemoteWrite     AccessFlags = 1 << 1
+	AccessRemoteRead      AccessFlags = 1 << 2
+	AccessRemoteAtomic    AccessFlags = 1 << 3
+	AccessMWBind          AccessFlags = 1 << 4
+	AccessZeroBased       AccessFlags = 1 << 5
+	AccessOnDemand        AccessFlags = 1 << 6
+	AccessHugetlb         AccessFlags = 1 << 7
+	AccessFlushGlobal     AccessFlags = 1 << 8
+	AccessFlushPersistent AccessFlags = 1 << 9
+	AccessRelaxedOrdering AccessFlags = 1 << 20
+	AccessOptionalFirst   AccessFlags = 1 << 20
+	AccessOptionalRange   AccessFlags = 0x3ff00000
+)
+
+// QPType is IBV_QPT_*.
+type QPType uint32
+
+// QP types.
+const (
+	QPTRC        QPType = 2
+	QPTUC        QPType = 3
+	QPTUD        QPType = 4
+	QPTRawPacket QPType = 8
+	QPTXRCSend   QPType = 9
+	QPTXRCRecv   QPType = 10
+	QPTDriver    QPType = 0xff
+)
+
+// QPState is IBV_QPS_*.
+type QPState uint32
+
+// QP states.
+const (
+	QPSReset QPState = iota
+	QPSInit
+	QPSRTR
+	QPSRTS
+	QPSSQD
+	QPSSQE
+	QPSErr
+	QPSUnknown
+)
+
+var qpStateNames = [...]string{"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR", "UNKNOWN"}
+
+func (s QPState) String() string {
+	if int(s) < len(qpStateNames) {
+		return qpStateNames[s]
+	}
+	return fmt.Sprintf("QPState(%d)", uint32(s))
+}
+
+// QPAttrMask is IBV_QP_*.
+type QPAttrMask uint32
+
+// QP attribute mask bits.
+const (
+	QPMaskState            QPAttrMask = 1 << 0
+	QPMaskCurState         QPAttrMask = 1 << 1
+	QPMaskEnSQDAsyncNotify QPAttrMask = 1 << 2
+	QPMaskAccessFlags      QPAttrMask = 1 << 3
+	QPMaskPKeyIndex        QPAttrMask = 1 << 4
+	QPMaskPort             QPAttrMask = 1 << 5
+	QPMaskQKey             QPAttrMask = 1 << 6
+	QPMaskAV               QPAttrMask = 1 << 7
+	QPMaskPathMTU          QPAttrMask = 1 << 8
+	QPMaskTimeout          QPAttrMask = 1 << 9
+	QPMaskRetryCnt         QPAttrMask = 1 << 10
+	QPMaskRNRRetry         QPAttrMask = 1 << 11
+	QPMaskRQPSN            QPAttrMask = 1 << 12
+	QPMaskMaxQPRdAtomic    QPAttrMask = 1 << 13
+	QPMaskAltPath          QPAttrMask = 1 << 14
+	QPMaskMinRNRTimer      QPAttrMask = 1 << 15
+	QPMaskSQPSN            QPAttrMask = 1 << 16
+	QPMaskMaxDestRdAtomic  QPAttrMask = 1 << 17
+	QPMaskPathMigState     QPAttrMask = 1 << 18
+	QPMaskCap              QPAttrMask = 1 << 19
+	QPMaskDestQPN          QPAttrMask = 1 << 20
+	QPMaskRateLimit        QPAttrMask = 1 << 25
+)
+
+// MTU is the enumeration IBV_MTU_*; Bytes gives the size.
+type MTU uint32
+
+// Path MTUs.
+const (
+	MTU256  MTU = 1
+	MTU512  MTU = 2
+	MTU1024 MTU = 3
+	MTU2048 MTU = 4
+	MTU4096 MTU = 5
+)
+
+// Bytes is the payload size of the MTU, 0 for an undefined one.
+func (m MTU) Bytes() int {
+	if m < MTU256 || m > MTU4096 {
+		return 0
+	}
+	return 128 << m
+}
+
+// GRH is ibv_global_route.
+type GRH struct {
+	DGID         GID
+	FlowLabel    uint32
+	SGIDIndex    uint8
+	HopLimit     uint8
+	TrafficClass uint8
+}
+
+// AHAttr is ibv_ah_attr.
+type AHAttr struct {
+	GRH         GRH
+	DLID        uint16
+	SL          uint8
+	SrcPathBits uint8
+	StaticRate  uint8
+	IsGlobal    bool
+	Port        uint8
+}
+
+// QPCap is ibv_qp_cap.
+type QPCap struct {
+	MaxSendWR, MaxRecvWR, MaxSendSGE, MaxRecvSGE, MaxInline uint32
+}
+
+// QPAttr is ibv_qp_attr.
+type QPAttr struct {
+	State, CurState         QPState
+	PathMTU                 MTU
+	PathMigState            uint8 // 0 MIGRATED, 1 REARM, 2 ARMED
+	QKey                    uint32
+	RQPSN, SQPSN            uint32
+	DestQPN                 uint32
+	Access                  AccessFlags
+	Cap                     QPCap
+	AH, AltAH               AHAttr
+	PKeyIndex, AltPKeyIndex uint16
+	EnSQDAsyncNotify        bool
+	SQDraining              bool
+	MaxRdAtomic             uint8
+	MaxDestRdAtomic         uint8
+	MinRNRTimer             uint8
+	Port, AltPort           uint8
+	Timeout, AltTimeout     uint8
+	RetryCnt, RNRRetry      uint8
+	RateLimit               uint32
+}
+
+// QPInitAttr is ibv_qp_init_attr_ex as far as it is modelled.
+type QPInitAttr struct {
+	Type         QPType
+	SendCQ       CQ
+	RecvCQ       CQ
+	SRQ          SRQ
+	Cap          QPCap
+	SigAll       bool
+	CompMask     uint32
+	CreateFlags  uint32
+	SendOpsFlags uint64
+	SourceQPN    uint32
+}
+
+// CQAttr is what ibv_create_cq and ibv_create_cq_ex take.
+type CQAttr struct {
+	CQE        int
+	Context    any
+	Channel    CompChannel
+	CompVector int
+	// Ex says that the extended call is made; what follows is only looked at then.
+	Ex             bool
+	WCFlags        uint64
+	CompMask       uint32
+	Flags          uint32 // 1 single threaded, 2 ignore overrun
+	ParentDomain   PD
+	CQESize        int // mlx5dv: 0 default, 64 or 128
+	CQECompression uint8
+}
+
+// CQ creation flags.
+const (
+	CQSingleThreaded uint32 = 1 << 0
+	CQIgnoreOverrun  uint32 = 1 << 1
+)
+
+// TDInitAttr is ibv_td_init_attr with the independent attribute of the scalable
+// endpoints proposal behind a comp_mask bit.
+type TDInitAttr struct {
+	CompMask    uint32
+	Independent uint32
+}
+
+// TDInitAttrIndependent is the comp_mask bit of TDInitAttr.Independent.
+const TDInitAttrIndependent uint32 = 1 << 0
+
+// ParentDomainAttr is ibv_parent_domain_init_attr.
+type ParentDomainAttr struct {
+	PD       PD
+	TD       TD
+	CompMask uint32
+	// Alloc and Free are the custom allocators (comp_mask bit 0); Context (bit 1)
+	// reaches both.
+	Alloc   func(t Thread, size, alignment uint64, resource uint64) (Buffer, AllocAnswer)
+	Free    func(t Thread, b Buffer, resource uint64)
+	Context any
+}
+
+// AllocAnswer is what a custom allocator says.
+type AllocAnswer uint8
+
+// Answers of a custom allocator.
+const (
+	AllocOK AllocAnswer = iota
+	AllocUseDefault
+	AllocFailed
+)
+
+// comp_mask bits of ParentDomainAttr.
+const (
+	ParentDomainAllocators uint32 = 1 << 0
+	ParentDomainContext    uint32 = 1 << 1
+)
+
+// SRQInitAttr is ibv_srq_init_attr.
+type SRQInitAttr struct{ MaxWR, MaxSGE, Limit uint32 }
+
+// MWType is IBV_MW_TYPE_*.
+type MWType uint32
+
+// WROpcode is IBV_WR_*.
+type WROpcode uint32
+
+// Work request opcodes.
+const (
+	WRRDMAWrite      WROpcode = 0
+	WRRDMAWriteImm   WROpcode = 1
+	WRSend           WROpcode = 2
+	WRSendImm        WROpcode = 3
+	WRRDMARead       WROpcode = 4
+	WRAtomicCmpSwp   WROpcode = 5
+	WRAtomicFetchAdd WROpcode = 6
+	WRLocalInv       WROpcode = 7
+	WRBindMW         WROpcode = 8
+	WRSendInv        WROpcode = 9
+	WRTSO            WROpcode = 10
+	WRDriver1        WROpcode = 11
+)
+
+// SendFlags are IBV_SEND_*.
+type SendFlags uint32
+
+// Send flags.
+const (
+	SendFence     SendFlags = 1 << 0
+	SendSignaled  SendFlags = 1 << 1
+	SendSolicited SendFlags = 1 << 2
+	SendInline    SendFlags = 1 << 3
+)
+
+// SGE is ibv_sge.
+type SGE struct {
+	Addr   uint64
+	Length uint32
+	LKey   uint32
+}
+
+// SendWR is ibv_send_wr. SGEs and Inline may be reused when PostSend returns.
+type SendWR struct {
+	ID         uint64
+	SGEs       []SGE
+	Opcode     WROpcode
+	Flags      SendFlags
+	Imm        uint32 // host order; or the key of a send with invalidate
+	RemoteAddr uint64
+	RKey       uint32
+	CompareAdd uint64
+	Swap       uint64
+}
+
+// RecvWR is ibv_recv_wr.
+type RecvWR struct {
+	ID   uint64
+	SGEs []SGE
+}
+
+// WCStatus is IBV_WC_*.
+type WCStatus uint32
+
+// Work completion statuses.
+const (
+	WCSuccess WCStatus = iota
+	WCLocLenErr
+	WCLocQPOpErr
+	WCLocEECOpErr
+	WCLocProtErr
+	WCWRFlushErr
+	WCMWBindErr
+	WCBadRespErr
+	WCLocAccessErr
+	WCRemInvReqErr
+	WCRemAccessErr
+	WCRemOpErr
+	WCRetryExcErr
+	WCRNRRetryExcErr
+	WCLocRDDViolErr
+	WCRemInvRDReqErr
+	WCRemAbortErr
+	WCInvEECNErr
+	WCInvEECStateErr
+	WCFatalErr
+	WCRespTimeoutErr
+	WCGeneralErr
+	WCTMErr
+	WCTMRndvIncomplete
+)
+
+var wcStatusNames = [...]string{"SUCCESS", "LOC_LEN_ERR", "LOC_QP_OP_ERR", "LOC_EEC_OP_ERR", "LOC_PROT_ERR",
+	"WR_FLUSH_ERR", "MW_BIND_ERR", "BAD_RESP_ERR", "LOC_ACCESS_ERR", "REM_INV_REQ_ERR", "REM_ACCESS_ERR",
+	"REM_OP_ERR", "RETRY_EXC_ERR", "RNR_RETRY_EXC_ERR", "LOC_RDD_VIOL_ERR", "REM_INV_RD_REQ_ERR", "REM_ABORT_ERR",
+	"INV_EECN_ERR", "INV_EEC_STATE_ERR", "FATAL_ERR", "RESP_TIMEOUT_ERR", "GENERAL_ERR", "TM_ERR",
+	"TM_RNDV_INCOMPLETE"}
+
+// String is the status as the catalogue spells it: IBV_WC_ without its prefix.
+func (s WCStatus) String() string {
+	if int(s) < len(wcStatusNames) {
+		return wcStatusNames[s]
+	}
+	return fmt.Sprintf("WCStatus(%d)", uint32(s))
+}
+
+// WCOpcode is IBV_WC_* of ibv_wc_opcode.
+type WCOpcode uint32
+
+// Work completion opcodes.
+const (
+	WCOpSend        WCOpcode = 0
+	WCOpRDMAWrite   WCOpcode = 1
+	WCOpRDMARead    WCOpcode = 2
+	WCOpCompSwap    WCOpcode = 3
+	WCOpFetchAdd    WCOpcode = 4
+	WCOpBindMW      WCOpcode = 5
+	WCOpLocalInv    WCOpcode = 6
+	WCOpTSO         WCOpcode = 7
+	WCOpRecv        WCOpcode = 128
+	WCOpRecvRDMAImm WCOpcode = 129
+)
+
+// WCFlags are IBV_WC_GRH and the like.
+type WCFlags uint32
+
+// Work completion flags.
+const (
+	WCGRH     WCFlags = 1 << 0
+	WCWithImm WCFlags = 1 << 1
+	WCWithInv WCFlags = 1 << 3
+)
+
+// WC is ibv_wc. On an error only ID, Status, QPN and VendorErr are meaningful.
+type WC struct {
+	ID           uint64
+	Status       WCStatus
+	Opcode       WCOpcode
+	VendorErr    uint32
+	ByteLen      uint32
+	Imm          uint32 // host order; or the invalidated key
+	QPN          uint32
+	SrcQP        uint32
+	Flags        WCFlags
+	PKeyIndex    uint16
+	SLID         uint16
+	SL           uint8
+	DLIDPathBits uint8
+}
+
+// EventType is IBV_EVENT_*.
+type EventType uint32
+
+// Asynchronous event types.
+const (
+	EventCQErr EventType = iota
+	EventQPFatal
+	EventQPReqErr
+	EventQPAccessErr
+	EventCommEst
+	EventSQDrained
+	EventPathMig
+	EventPathMigErr
+	EventDeviceFatal
+	EventPortActive
+	EventPortErr
+	EventLIDChange
+	EventPKeyChange
+	EventSMChange
+	EventSRQErr
+	EventSRQLimitReached
+	EventQPLastWQEReached
+	EventClientReregister
+	EventGIDChange
+	EventWQFatal
+)
+
+// AsyncEvent is ibv_async_event.
+type AsyncEvent struct {
+	Type EventType
+	QP   QP
+	CQ   CQ
+	SRQ  SRQ
+	Port int
+}
+
+// LinkLayer is IBV_LINK_LAYER_*.
+type LinkLayer uint8
+
+// Link layers.
+const (
+	LinkUnspecified LinkLayer = iota
+	LinkInfiniBand
+	LinkEthernet
+)
+
+// PortState is IBV_PORT_*.
+type PortState uint32
+
+// Port states.
+const (
+	PortNop PortState = iota
+	PortDown
+	PortInit
+	PortArmed
+	PortActive
+)
+
+// PortAttr is ibv_port_attr.
+type PortAttr struct {
+	State             PortState
+	MaxMTU, ActiveMTU MTU
+	GIDTblLen         int
+	PortCapFlags      uint32
+	MaxMsgSize        uint32
+	BadPKeyCntr       uint32
+	QKeyViolCntr      uint32
+	PKeyTblLen        uint16
+	LID, SMLID        uint16
+	LMC               uint8
+	ActiveWidth       uint8
+	ActiveSpeed       uint32
+	PhysState         uint8
+	LinkLayer         LinkLayer
+	Flags             uint8 // bit 0: GRH required
+	PortCapFlags2     uint16
+}
+
+// PortGRHRequired is the flag IBV_QPF_GRH_REQUIRED.
+const PortGRHRequired uint8 = 1
+
+// AtomicCap is IBV_ATOMIC_*.
+type AtomicCap uint32
+
+// Atomic capabilities.
+const (
+	AtomicNone AtomicCap = iota
+	AtomicHCA
+	AtomicGlob
+)
+
+// DeviceAttr is ibv_device_attr.
+type DeviceAttr struct {
+	FWVer                       string
+	NodeGUID, SysImageGUID      uint64
+	MaxMRSize, PageSizeCap      uint64
+	VendorID, VendorPartID      uint32
+	HWVer                       uint32
+	MaxQP, MaxQPWR              int
+	DeviceCapFlags              uint32
+	MaxSGE, MaxSGERd            int
+	MaxCQ, MaxCQE               int
+	MaxMR, MaxPD                int
+	MaxQPRdAtom, MaxResRdAtom   int
+	MaxQPInitRdAtom             int
+	Atomic                      AtomicCap
+	MaxMW, MaxAH                int
+	MaxSRQ, MaxSRQWR, MaxSRQSGE int
+	MaxMcastGrp                 int
+	MaxPKeys                    uint16
+	LocalCAAckDelay             uint8
+	PhysPortCnt                 uint8
+}
+
+// DeviceAttrEx is ibv_device_attr_ex as far as it is modelled.
+type DeviceAttrEx struct {
+	DeviceAttr
+	CompletionTimestampMask uint64
+	HCACoreClockKHz         uint64
+	PhysPortCntEx           uint32
+	ODPGeneralCaps          uint64
+	ODPRC, ODPUC, ODPUD     uint32
+	MaxDynBFRegs            uint32 // mlx5dv_query_device
+}

@@ -1,0 +1,334 @@
+// Package verbs is the API that programs of this project speak: conformance cases
+// and workloads on one side, the simulator and real devices on the other. It
+// follows libibverbs in names, meanings and errors; what differs is what Go asks
+// for, and that every call names the thread that makes it.
+//
+// Errors of the control path and of posting are the errno that the real stack
+// returns, wrapped with context: errors.As finds a syscall.Errno, ErrnoOf gets it.
+//
+// The interfaces grow. An implementation embeds the matching Unimplemented type,
+// whose methods return EOPNOTSUPP.
+package verbs
+
+import "time"
+
+// Testbed is what a program is given: hosts with devices, and their wires.
+type Testbed interface {
+	// Hosts are at least one; more than one when the target has them.
+	Hosts() []Host
+	// Capability says whether the testbed or its devices have what a case needs;
+	// the tokens are those of the catalogue ("td", "bf", "mmio log", "2p", ...).
+	Capability(token string) Capability
+	// Target describes the device under test for reports.
+	Target() Target
+	// Log is what the device's registers saw, where the testbed can tell ("mmio
+	// log"); nil elsewhere.
+	Log() MMIOLog
+	// Player starts another process on the given host and returns the hand that
+	// moves it. See package player.
+	Player(t Thread, host int, env map[string]string) (Player, error)
+}
+
+// Capability is the answer to a need.
+type Capability int
+
+// The three answers: a probe that cannot tell says so.
+const (
+	Unknown Capability = iota
+	Absent
+	Present
+)
+
+// Target says what runs below a testbed.
+type Target struct {
+	Kind    string            // "sim" or "hw"
+	Profile string            // of the simulator
+	Device  string            // e.g. "mlx5_0"
+	Details map[string]string // firmware, kernel, library versions and the like
+}
+
+// Host is a machine.
+type Host interface {
+	Name() string
+	// NewProcess starts a process with the given MLX5_* environment. Its threads
+	// are started by the caller's thread.
+	NewProcess(t Thread, env map[string]string) (Process, error)
+	// Cores is how many cores the host has.
+	Cores() int
+	// PageSize is the system page size in bytes.
+	PageSize() int
+}
+
+// Process owns an address space and open devices.
+type Process interface {
+	Host() Host
+	Name() string
+	// Start runs body in a new thread of the process on the given core (-1: any).
+	Start(t Thread, name string, core int, body func(Thread)) Thread
+	// Devices lists the RDMA devices of the host (ibv_get_device_list).
+	Devices(t Thread) ([]Device, error)
+	// Map maps anonymous memory (mmap).
+	Map(t Thread, length uint64, o MapOptions) (Buffer, error)
+	// Kill ends the process as SIGKILL does: its threads stop and the kernel cleans up.
+	Kill(t Thread)
+}
+
+// MapOptions say how memory is mapped.
+type MapOptions struct {
+	ReadOnly bool
+	HugePage bool
+	Offset   uint64 // first byte lies this far into its page
+}
+
+// Buffer is memory of a process. Addr is what goes into an SGE.
+type Buffer interface {
+	Addr() uint64
+	Len() uint64
+	ReadAt(t Thread, p []byte, off int64) (int, error)
+	WriteAt(t Thread, p []byte, off int64) (int, error)
+	// Unmap is munmap of the whole buffer.
+	Unmap(t Thread) error
+}
+
+// Thread is the caller of every call, and its clock. A call made with another
+// thread's value fails the case.
+type Thread interface {
+	Process() Process
+	Name() string
+	// Now is the thread's clock: virtual on the simulator, monotonic elsewhere.
+	Now() time.Duration
+	Sleep(d time.Duration)
+	// Join waits for another thread of the same process to end.
+	Join(other Thread)
+	// Work spends CPU time on nothing.
+	Work(d time.Duration)
+}
+
+// Device is an entry of the device list.
+type Device interface {
+	Name() string
+	GUID() uint64
+	// Open opens the device (ibv_open_device).
+	Open(t Thread) (Context, error)
+}
+
+// Context is an open device.
+type Context interface {
+	Device() Device
+	Close(t Thread) error
+
+	QueryDevice(t Thread) (DeviceAttr, error)
+	// QueryDeviceEx takes the input comp_mask of ibv_query_device_ex.
+	QueryDeviceEx(t Thread, compMask uint32) (DeviceAttrEx, error)
+	QueryPort(t Thread, port int) (PortAttr, error)
+	QueryGID(t Thread, port, index int) (GID, error)
+	QueryGIDEx(t Thread, port, index int, flags uint32) (GIDEntry, error)
+	// QueryGIDTable fills entries and returns how many there are.
+	QueryGIDTable(t Thread, entries []GIDEntry, flags uint32) (int, error)
+	QueryPKey(t Thread, port, index int) (uint16, error)
+	PKeyIndex(t Thread, port int, pkey uint16) (int, error)
+	NumCompVectors() int
+	// RawClock reads the device's free-running clock, in its own ticks.
+	RawClock(t Thread) (uint64, error)
+
+	AllocPD(t Thread) (PD, error)
+	AllocTD(t Thread, attr TDInitAttr) (TD, error)
+	AllocParentDomain(t Thread, attr ParentDomainAttr) (PD, error)
+	CreateCompChannel(t Thread) (CompChannel, error)
+	CreateCQ(t Thread, attr CQAttr) (CQ, error)
+	// AllocUAR is mlx5dv_devx_alloc_uar.
+	AllocUAR(t Thread, flags uint32) (UAR, error)
+	// AsyncEvent waits up to timeout for an asynchronous event.
+	AsyncEvent(t Thread, timeout time.Duration) (AsyncEvent, error)
+	AckAsyncEvent(t Thread, ev AsyncEvent)
+}
+
+// PD is a protection domain or a parent domain.
+type PD interface {
+	Context() Context
+	Dealloc(t Thread) error
+	RegMR(t Thread, addr, length uint64, access AccessFlags) (MR, error)
+	// RegMRIova is ibv_reg_mr_iova.
+	RegMRIova(t Thread, addr, length, iova uint64, access AccessFlags) (MR, error)
+	CreateQP(t Thread, attr QPInitAttr) (QP, error)
+	CreateSRQ(t Thread, attr SRQInitAttr) (SRQ, error)
+	CreateAH(t Thread, attr AHAttr) (AH, error)
+	AllocMW(t Thread, typ MWType) (MW, error)
+}
+
+// TD is a thread domain: a promise that what is created on it is used by one
+// thread at a time.
+type TD interface {
+	Dealloc(t Thread) error
+}
+
+// MR is a memory region.
+type MR interface {
+	LKey() uint32
+	RKey() uint32
+	Addr() uint64
+	Length() uint64
+	Dereg(t Thread) error
+}
+
+// CQ is a completion queue.
+type CQ interface {
+	// Cap is the number of entries that the application may count on.
+	Cap() int
+	// Poll is ibv_poll_cq: it fills wc and returns how many, without waiting.
+	Poll(t Thread, wc []WC) (int, error)
+	// PollWait polls until wc holds at least one completion or timeout has passed;
+	// it spins as a program does, and pays for it.
+	PollWait(t Thread, wc []WC, timeout time.Duration) (int, error)
+	// ReqNotify arms the CQ (ibv_req_notify_cq).
+	ReqNotify(t Thread, solicitedOnly bool) error
+	Resize(t Thread, cqe int) error
+	Destroy(t Thread) error
+}
+
+// CompChannel delivers completion events.
+type CompChannel interface {
+	// Event waits up to timeout for an event and returns its CQ.
+	Event(t Thread, timeout time.Duration) (CQ, error)
+	Ack(t Thread, cq CQ, n int)
+	Destroy(t Thread) error
+}
+
+// QP is a queue pair.
+type QP interface {
+	QPN() uint32
+	// Caps are the capacities granted at creation.
+	Caps() QPCap
+	State() QPState // as the library remembers it
+	Modify(t Thread, attr *QPAttr, mask QPAttrMask) error
+	Query(t Thread, mask QPAttrMask) (QPAttr, QPInitAttr, error)
+	// PostSend posts the requests in order. On an error, bad is the index of the
+	// first that was not posted; those before it are.
+	PostSend(t Thread, wrs []SendWR) (bad int, err error)
+	PostRecv(t Thread, wrs []RecvWR) (bad int, err error)
+	Destroy(t Thread) error
+	// DataInOrder is ibv_query_qp_data_in_order.
+	DataInOrder(t Thread, op WROpcode, flags uint32) (int, error)
+}
+
+// SRQ, AH and MW are declared so that the interfaces that make them are whole.
+type (
+	SRQ interface{ Destroy(t Thread) error }
+	AH  interface{ Destroy(t Thread) error }
+	MW  interface{ Dealloc(t Thread) error }
+)
+
+// UAR is a user access region of mlx5 direct verbs. Offsets are those inside the
+// adapter page.
+type UAR interface {
+	Info() UARInfo
+	// Store writes 8 bytes at the UAR's register, as a program that rings by hand.
+	Store(t Thread, off uint32, v uint64) error
+	Free(t Thread) error
+}
+
+// UARInfo is what mlx5dv_devx_alloc_uar returns, with addresses as offsets.
+type UARInfo struct {
+	RegAddr  uint64 // address of the register in the process
+	BaseAddr uint64 // address of the UAR's first byte in the process
+	PageID   uint32
+	MmapOff  uint64
+	MmapLen  uint64
+}
+
+// UAR allocation flags of mlx5 direct verbs.
+const (
+	UARBlueFlame    uint32 = 0
+	UARNonCached    uint32 = 1
+	UARNonCachedOwn uint32 = 1 << 31
+)
+
+// Mlx5QP is what mlx5dv_init_obj tells of a QP. A QP of an mlx5 device, real or
+// simulated, implements it.
+type Mlx5QP interface {
+	BFReg() BFReg
+	// DoorbellRecord reads the two words (receive, send) as the device would.
+	DoorbellRecord(t Thread) (recv, send uint32)
+	// SendQueue reads n bytes of the send ring from a byte offset.
+	SendQueue(t Thread, off int, p []byte) error
+	// WriteDoorbellRecord and RingDoorbell do by hand what a post does at its end:
+	// raw doorbells for cases that need them.
+	WriteDoorbellRecord(t Thread, sendCounter uint16) error
+	RingDoorbell(t Thread, ctrl uint64) error
+}
+
+// BFReg is the register that a QP rings.
+type BFReg struct {
+	Addr     uint64 // address in the process, 0 when unknown
+	UARPage  uint32 // hardware UAR index
+	Offset   uint32 // of the register in its page
+	Size     uint32 // bytes of one half; 0: no BlueFlame
+	Index    int    // static generation: bfreg number; dynamic: 0 or 1 on its page
+	Dynamic  bool   // on a dynamically allocated page
+	Class    string // "high", "medium", "low", "td", "dedicated", "shared", "nc"
+	NeedLock bool
+}
+
+// LockStats counts how often the locks of an object were taken and waited for
+// ("lock counters").
+type LockStats struct {
+	SQ, RQ, BF, CQ uint64        // acquisitions
+	Waits          uint64        // acquisitions that had to wait
+	WaitTime       time.Duration // total
+}
+
+// LockCounter is implemented by simulated QPs and CQs.
+type LockCounter interface{ LockStats() LockStats }
+
+// MMIOLog records writes to registers ("mmio log").
+type MMIOLog interface {
+	Start()
+	Stop() []MMIOWrite
+}
+
+// MMIOKind says what a write looked like when it arrived.
+type MMIOKind uint8
+
+// Kinds of register writes.
+const (
+	MMIODoorbell MMIOKind = iota + 1 // 8 bytes at the start of a bfreg half
+	MMIOBlueFlame
+	MMIOCQArm
+	MMIOOther
+	MMIODoorbellRecord // store to a doorbell record in memory, logged by the driver side
+)
+
+// MMIOWrite is one entry of the log, in order of arrival.
+type MMIOWrite struct {
+	At      time.Duration
+	Kind    MMIOKind
+	UARPage uint32
+	Offset  uint32 // in the page
+	Len     int
+	QPN     uint32 // from the bytes; 0 when they name none
+	Index   uint16 // WQE index from the bytes
+	Data    []byte
+}
+
+// Player moves another process by a fixed set of commands with plain values.
+type Player interface {
+	// Do runs one command in the other process and waits for its answer.
+	Do(t Thread, cmd PlayerCommand) (PlayerReply, error)
+	// Kill ends the other process as SIGKILL does.
+	Kill(t Thread)
+}
+
+// PlayerCommand is a command of package player, with plain values only.
+type PlayerCommand struct {
+	Op   string
+	Args map[string]uint64
+	Data []byte
+}
+
+// PlayerReply is the answer.
+type PlayerReply struct {
+	Values map[string]uint64
+	Data   []byte
+	Errno  int
+	Text   string
+}
