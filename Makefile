@@ -1,0 +1,68 @@
+# make check   under a minute: build, vet, static checks, unit tests, the suite on the simulator; no root, no network
+# make test    everything that CI runs; installs what it needs
+# make bench   engine and message path, each as a ratio to the bare engine
+# make golden  rewrite golden files (review the diff)
+
+GO      ?= go
+BIN     := bin
+FUZZ    ?= 5s
+export GOFLAGS ?= -trimpath
+
+.PHONY: all build check test bench golden clean fmt vet static unit race fuzz determinism conform validate tools lab conform-hw
+
+all: build
+
+build:
+	@mkdir -p $(BIN)
+	CGO_ENABLED=0 $(GO) build -o $(BIN)/ ./cmd/...
+
+fmt:
+	@out=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$out" ]; then echo "gofmt would change:"; echo "$$out"; exit 1; fi
+
+vet:
+	$(GO) vet ./...
+
+static:
+	$(GO) tool staticcheck ./...
+
+unit:
+	$(GO) test ./...
+
+# The supervisor of conform is what uses goroutines; the simulator itself does not.
+race:
+	CGO_ENABLED=1 $(GO) test -race ./report/... ./cmd/... ./experiment/... ./conformance/spec/...
+
+fuzz:
+	scripts/fuzz $(FUZZ)
+
+determinism: build
+	scripts/determinism $(BIN)
+
+conform: build
+	$(BIN)/conform --target=sim
+
+validate: build
+	$(BIN)/rdmasim validate
+
+check: build fmt vet static unit conform
+
+test: tools
+	$(GO) build ./...
+	$(MAKE) build fmt vet static
+	RDMASIM_NEED_TSHARK=1 RDMASIM_NEED_HEADERS=1 $(GO) test -count=1 ./...
+	$(MAKE) race fuzz determinism conform validate
+
+tools:
+	scripts/tools
+
+bench:
+	scripts/bench
+
+golden:
+	$(GO) test ./... -run Golden -update
+
+lab conform-hw:
+	@echo "$@: not in this version: it comes with conform --target=hw"; exit 2
+
+clean:
+	rm -rf $(BIN) out

@@ -1,0 +1,165 @@
+// Package layering checks, with go list, that imports run only down the table of
+// docs/architecture.md.
+package layering
+
+import (
+	"encoding/json"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/rdmasim/rdmasim/"
+
+// allowed is the table of docs/architecture.md: what a room may import of ours. A
+// room covers its sub-packages, unless they have a line of their own; a room may
+// import itself. "any" is for commands.
+var allowed = map[string][]string{
+	"verbs":             {},
+	"prm":               {},
+	"roce":              {},
+	"roce/layers":       {"roce"},
+	"uapi":              {},
+	"fault":             {"input"},
+	"input":             {},
+	"fixtures":          {},
+	"sim":               {},
+	"sim/mem":           {"sim"},
+	"sim/pcie":          {"sim", "sim/mem"},
+	"sim/cpu":           {"sim", "sim/mem", "sim/pcie"},
+	"sim/os":            {"sim", "sim/cpu"},
+	"sim/link":          {"sim", "roce", "fault"},
+	"sim/uar":           {"sim", "prm"},
+	"sim/odp":           {"sim", "sim/mem", "prm"},
+	"sim/hca":           {"sim", "sim/mem", "sim/pcie", "sim/uar", "sim/odp", "prm", "roce"},
+	"sim/kernel":        {"sim", "sim/os", "sim/cpu", "sim/mem", "sim/pcie", "prm", "verbs"},
+	"sim/provider":      {"verbs", "prm", "sim", "sim/cpu", "sim/mem", "sim/kernel"},
+	"sim/profile":       {"input", "fixtures", "sim"},
+	"sim/testbed":       {"verbs", "sim", "prm", "roce", "fault"},
+	"sim/mutant":        {"sim"},
+	"hw":                {"verbs", "prm", "fault"},
+	"attach":            {"sim", "prm", "roce", "uapi"},
+	"conformance":       {"verbs", "prm", "roce", "report", "fault"},
+	"workload":          {"verbs"},
+	"experiment":        {"verbs", "workload", "sim/testbed", "sim/profile", "report", "input", "fixtures", "sim"},
+	"report":            {"input"},
+	"cmd":               {"any"},
+	"internal/layering": {},
+}
+
+// deep lists rooms whose permission covers all rooms below the named one.
+var deep = map[string]string{"sim/profile": "sim", "sim/testbed": "sim", "sim/mutant": "sim", "attach": "sim", "experiment": "sim"}
+
+// formats are the only rooms that may shift bytes.
+var formats = []string{"prm", "roce", "uapi"}
+
+type pkg struct {
+	ImportPath                         string
+	Imports, TestImports, XTestImports []string
+}
+
+func packages(t *testing.T) []pkg {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-json=ImportPath,Imports,TestImports,XTestImports", "./...")
+	cmd.Dir = "../.."
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []pkg
+	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p pkg
+		if err := dec.Decode(&p); err == io.EOF {
+			return all
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+}
+
+// room finds the longest line of the table that covers a package.
+func room(path string) string {
+	rel := strings.TrimPrefix(path, module)
+	for r := rel; r != "." && r != ""; r = filepath.ToSlash(filepath.Dir(r)) {
+		if _, ok := allowed[r]; ok {
+			return r
+		}
+	}
+	return ""
+}
+
+func permitted(from, to string) bool {
+	if from == to {
+		return true
+	}
+	for _, a := range allowed[from] {
+		if a == "any" || a == to {
+			return true
+		}
+	}
+	root, ok := deep[from]
+	return ok && (to == root || strings.HasPrefix(to, root+"/"))
+}
+
+func TestImportsRunDown(t *testing.T) {
+	for _, p := range packages(t) {
+		from := room(p.ImportPath)
+		if from == "" {
+			t.Errorf("%s has no line in the import table", p.ImportPath)
+			continue
+		}
+		imports := p.Imports
+		if from != "sim/profile" { // tests of a room obey the table too
+			imports = append(append(imports, p.TestImports...), p.XTestImports...)
+		}
+		for _, i := range imports {
+			if !strings.HasPrefix(i, module) {
+				continue
+			}
+			to := room(i)
+			if !permitted(from, to) {
+				t.Errorf("%s imports %s: %q may not import %q", p.ImportPath, i, from, to)
+			}
+		}
+	}
+}
+
+func TestSimHasNoHiddenInputs(t *testing.T) {
+	banned := map[string]string{
+		"sync": "one goroutine at a time", "time": "virtual time only", "math/rand": "seeded draws only",
+		"math/rand/v2": "seeded draws only", "os": "no environment", "sync/atomic": "one goroutine at a time",
+	}
+	exempt := map[string]bool{"sim/testbed": true, "sim/profile": true, "sim/provider": true}
+	for _, p := range packages(t) {
+		rel := strings.TrimPrefix(p.ImportPath, module)
+		if rel != "sim" && !strings.HasPrefix(rel, "sim/") {
+			continue
+		}
+		for _, i := range p.Imports {
+			why, bad := banned[i]
+			if bad && !(i == "time" && exempt[rel]) {
+				t.Errorf("%s imports %s: %s", p.ImportPath, i, why)
+			}
+		}
+	}
+}
+
+func TestOnlyFormatsShiftBytes(t *testing.T) {
+	for _, p := range packages(t) {
+		r := room(p.ImportPath)
+		ok := false
+		for _, f := range formats {
+			ok = ok || r == f || strings.HasPrefix(r, f+"/")
+		}
+		for _, i := range p.Imports {
+			if i == "encoding/binary" && !ok {
+				t.Errorf("%s imports encoding/binary: layouts live in %v", p.ImportPath, formats)
+			}
+		}
+	}
+}
