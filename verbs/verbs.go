@@ -24,6 +24,10 @@ type Testbed interface {
 	// Log is what the device's registers saw, where the testbed can tell ("mmio
 	// log"); nil elsewhere.
 	Log() MMIOLog
+	// Wire is the link in a tester's hands ("tap", "inj"); nil where there is neither.
+	Wire() Wire
+	// Faults breaks the device or the bus by script ("fault"); nil elsewhere.
+	Faults() Faults
 	// Player starts another process on the given host and returns the hand that
 	// moves it. See package player.
 	Player(t Thread, host int, env map[string]string) (Player, error)

@@ -1,0 +1,104 @@
+package verbs
+
+import (
+	"errors"
+	"time"
+)
+
+// Wire lets a case watch and disturb what devices send. Both act on every frame
+// that a device of the testbed sends, also on one that its device loops back
+// inside, as if the tester sat right behind the sending port. A testbed with only
+// one of the capabilities answers EOPNOTSUPP for the other's calls.
+type Wire interface {
+	// StartTap begins a recording; one that runs already is dropped ("tap").
+	StartTap(t Thread) error
+	// StopTap ends the recording and returns its frames in the order in which they
+	// were sent. An error means that the capture is not whole.
+	StopTap(t Thread) ([]WireFrame, error)
+	// Inject adds a rule ("inj"). Each frame meets the rules in the order in which
+	// they were added; the first that matches acts.
+	Inject(t Thread, r WireRule) error
+	// ClearRules removes all rules and returns how many frames each has met, in the
+	// order in which they were added.
+	ClearRules(t Thread) ([]int, error)
+	// SetLink takes the port's link down or up ("linkctl").
+	SetLink(t Thread, host, port int, up bool) error
+}
+
+// WireFrame is a frame as its sender sent it: what a rule did to it comes after.
+type WireFrame struct {
+	At time.Duration // when its first bit left
+	// Data is the frame from the Ethernet destination to the ICRC, without the FCS.
+	Data []byte
+	// Acted tells what the injector then did to it; WirePass when nothing.
+	Acted WireAction
+}
+
+// WireAction is what a rule does.
+type WireAction uint8
+
+// Actions of a rule.
+const (
+	WirePass    WireAction = iota
+	WireDrop               // the frame disappears
+	WireCorrupt            // one payload or header bit flips and the ICRC is left: the receiver drops it
+	WireEdit               // the bytes of Edits are changed and the ICRC is made right again
+)
+
+// WireRule picks frames of RoCE and says what happens to them. Fields that are not
+// asked for with their Match bit match everything.
+type WireRule struct {
+	Match   WireMatch
+	DestQPN uint32 // of the base transport header
+	Opcode  uint8  // of the base transport header
+	PSN     uint32
+	// Skip lets that many matching frames pass first; Count is how many are then
+	// acted upon, 0 for all.
+	Skip, Count int
+	Action      WireAction
+	Edits       []ByteEdit
+}
+
+// WireMatch says which fields of a rule count.
+type WireMatch uint8
+
+// Fields of a rule.
+const (
+	WireMatchDestQPN WireMatch = 1 << iota
+	WireMatchOpcode
+	WireMatchPSN
+)
+
+// ByteEdit sets one byte of a frame, counted from the first byte of the base
+// transport header.
+type ByteEdit struct {
+	Offset int
+	Value  byte
+}
+
+// Faults are defects below the verbs that no program can cause. Each call adds to
+// what is due; each fault hits once.
+type Faults interface {
+	// TearBlueFlame lets only the first keep bytes (a multiple of 8, at least 8) of
+	// the next n BlueFlame pushes to the device arrive, as an evicted
+	// write-combining buffer does.
+	TearBlueFlame(t Thread, n, keep int) error
+	// SwapDoorbells makes the next n pairs of writes to bfregs arrive in the opposite
+	// order: the first of a pair is held until the second has arrived.
+	SwapDoorbells(t Thread, n int) error
+	// FailNext makes the device complete the next request that this QP would finish
+	// with success as a requester error with the given mlx5 syndrome and vendor
+	// syndrome; the QP goes to ERR as after a real one.
+	FailNext(t Thread, qpn uint32, syndrome, vendor uint8) error
+}
+
+// MappingLister is implemented by processes that can tell what device memory they
+// map, as /proc/self/maps does.
+type MappingLister interface {
+	// DeviceMappings counts the mappings of the device's file (UAR pages, clock).
+	DeviceMappings(t Thread) (int, error)
+}
+
+// ErrProcessDied is what Player.Do returns when the process has ended; the reply's
+// Text then holds what it last wrote to its standard error, if that is known.
+var ErrProcessDied = errors.New("the process has ended")
