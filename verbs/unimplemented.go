@@ -26,6 +26,10 @@ func (UnimplementedTestbed) Target() (r0 Target) { return }
 
 func (UnimplementedTestbed) Log() (r0 MMIOLog) { return }
 
+func (UnimplementedTestbed) Wire() (r0 Wire) { return }
+
+func (UnimplementedTestbed) Faults() (r0 Faults) { return }
+
 func (UnimplementedTestbed) Player(t Thread, host int, env map[string]string) (r0 Player, err error) {
 	err = unimplemented("Testbed.Player")
 	return
