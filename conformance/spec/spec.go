@@ -1,0 +1,101 @@
+// Package spec is what a conformance case is written against: a case has an ID of
+// the catalogue and a body, and the body gets a C, which holds a thread, a testbed
+// and the checks. It knows nothing of what runs below: a case asks for a capability,
+// never for a backend.
+//
+// A check records what was seen as an observation and, when it does not hold, ends
+// the case. Reports compare observations, so their steps are named alike on every
+// run and hold no address, key or queue number.
+package spec
+
+import (
+	"fmt"
+	"runtime"
+	"time"
+
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+// Target makes the testbeds that cases run on.
+type Target interface {
+	// NewTestbed makes a fresh testbed for one case. Everything random in it is
+	// drawn from seed.
+	NewTestbed(seed uint64, o BedOptions) (Bed, error)
+}
+
+// BedOptions say what a testbed is to record besides running.
+type BedOptions struct {
+	// MaxEvents bounds a simulated run; 0: the target's default.
+	MaxEvents uint64
+	// Pcap and Trace are files to write the frames and the timeline to; empty: none.
+	Pcap, Trace string
+}
+
+// Bed is a testbed that can run a body.
+type Bed interface {
+	verbs.Testbed
+	// Run runs body in a thread of a process of the first host until it returns.
+	// It returns an error when body has not returned after deadline (of the
+	// testbed's own clock), or cannot return any more. A panic of body surfaces.
+	Run(deadline time.Duration, body func(verbs.Thread)) error
+	// Close frees the testbed. The error says what could not be written.
+	Close() error
+}
+
+// Suite is a list of cases in the order of registration.
+type Suite struct {
+	cases []Case
+	index map[string]int
+	errs  []error
+}
+
+// Case is one registered case.
+type Case struct {
+	ID       string
+	Body     func(*C)
+	Where    string        // file:line of the registration
+	Deadline time.Duration // on the testbed's clock
+}
+
+// DefaultDeadline bounds a case that names no other, on the testbed's clock.
+const DefaultDeadline = 60 * time.Second
+
+// Option changes how a case runs.
+type Option func(*Case)
+
+// Deadline sets how long the case may take on the testbed's clock.
+func Deadline(d time.Duration) Option { return func(c *Case) { c.Deadline = d } }
+
+// Case registers the code of a catalogue entry. A second registration of an ID is
+// an error of the suite, see Err.
+func (s *Suite) Case(id string, body func(c *C), opts ...Option) {
+	_, file, line, _ := runtime.Caller(1)
+	c := Case{ID: id, Body: body, Where: place(file, line), Deadline: DefaultDeadline}
+	for _, o := range opts {
+		o(&c)
+	}
+	if s.index == nil {
+		s.index = map[string]int{}
+	}
+	if i, dup := s.index[id]; dup {
+		s.errs = append(s.errs, fmt.Errorf("%s: case %s is already registered at %s", c.Where, id, s.cases[i].Where))
+		return
+	}
+	s.index[id] = len(s.cases)
+	s.cases = append(s.cases, c)
+}
+
+// Cases are the registered cases in order of registration.
+func (s *Suite) Cases() []Case { return s.cases }
+
+// Find returns the case of an ID.
+func (s *Suite) Find(id string) (Case, bool) {
+	i, ok := s.index[id]
+	if !ok {
+		return Case{}, false
+	}
+	return s.cases[i], true
+}
+
+// Errs are the mistakes made while registering.
+func (s *Suite) Errs() []error { return s.errs }

@@ -1,0 +1,113 @@
+// Package report holds the record of a conformance run and writes it for programs
+// (JSON, JUnit). Equal runs on a simulator give equal files: a record holds no wall
+// time, no host name and no path of the machine.
+package report
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+)
+
+// Schema names the format of a run record.
+const Schema = "rdmasim/conform/1"
+
+// Outcome of a case.
+type Outcome string
+
+// Outcomes, as docs and catalogue use them.
+const (
+	Pass          Outcome = "pass"
+	PassDeviation Outcome = "pass-deviation" // a ledger entry allows the difference
+	Fail          Outcome = "fail"
+	Unsupported   Outcome = "unsupported" // capability off, the call refused, and allowed for the target
+	Unrecorded    Outcome = "unrecorded"  // to be recorded on hardware first
+	Error         Outcome = "error"       // the harness broke, or the case hung or crashed
+	Integrity     Outcome = "integrity"   // the capture is not whole: no verdict
+	Flaky         Outcome = "flaky"       // differs on its repeat
+	NotRun        Outcome = "not-run"
+)
+
+// Outcomes in the order of tables.
+var outcomes = [...]Outcome{Pass, PassDeviation, Fail, Unsupported, Unrecorded, Error, Integrity, Flaky, NotRun}
+
+// Outcomes lists all outcomes in the order of tables.
+func Outcomes() []Outcome { return outcomes[:] }
+
+// Bad reports whether the outcome fails the run.
+func (o Outcome) Bad() bool {
+	switch o {
+	case Fail, Error, Integrity, Flaky:
+		return true
+	}
+	return false
+}
+
+// Run is the record of a run.
+type Run struct {
+	Schema      string            `json:"schema"`
+	Target      Target            `json:"target"`
+	Environment map[string]string `json:"environment"`
+	Seed        uint64            `json:"seed"`
+	// Incomplete says that the run was interrupted; cases not reached are not-run.
+	Incomplete bool            `json:"incomplete,omitempty"`
+	Findings   []string        `json:"findings,omitempty"` // about the run as a whole
+	Summary    map[Outcome]int `json:"summary"`
+	Cases      []Case          `json:"cases"`
+}
+
+// Target names what was tested.
+type Target struct {
+	Kind    string `json:"kind"`
+	Profile string `json:"profile,omitempty"`
+	Device  string `json:"device,omitempty"`
+}
+
+// Case is the record of one case.
+type Case struct {
+	ID           string        `json:"id"`
+	Area         string        `json:"area"`
+	Text         string        `json:"text"`
+	Strength     string        `json:"strength"`
+	Outcome      Outcome       `json:"outcome"`
+	Reason       string        `json:"reason,omitempty"`
+	Where        string        `json:"where,omitempty"` // the check that ended the case
+	Seed         uint64        `json:"seed"`
+	VirtualNs    int64         `json:"virtual_ns,omitempty"` // on a simulator
+	Observations []Observation `json:"observations"`
+}
+
+// Observation is one thing that a case saw.
+type Observation struct {
+	Step string `json:"step"`
+	Kind string `json:"kind"` // errno, wc, value, check
+	Got  any    `json:"got"`
+	Want any    `json:"want,omitempty"` // a list is a set of allowed values
+}
+
+// Digest stands for bytes in an observation.
+func Digest(p []byte) string {
+	sum := sha256.Sum256(p)
+	return fmt.Sprintf("%d bytes %s", len(p), hex.EncodeToString(sum[:6]))
+}
+
+// Count fills the summary from the cases.
+func (r *Run) Count() {
+	r.Summary = map[Outcome]int{}
+	for _, c := range r.Cases {
+		r.Summary[c.Outcome]++
+	}
+}
+
+// OK reports whether the run as a whole is as expected.
+func (r *Run) OK() bool {
+	if r.Incomplete || len(r.Findings) > 0 {
+		return false
+	}
+	for _, c := range r.Cases {
+		if c.Outcome.Bad() {
+			return false
+		}
+	}
+	return true
+}
