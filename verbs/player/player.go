@@ -1,0 +1,321 @@
+// Package player is the fixed set of commands by which a case moves another
+// process, and the agent that carries them out there. The same agent runs in a
+// simulated process, in this one, and in a real agent process: commands and replies
+// hold plain values only (numbers, bytes, names), never closures or pointers.
+//
+// An agent owns one context, one CQ and any number of PDs, buffers with their
+// memory region, and QPs, which it names by small numbers counted from 1.
+package player
+
+import (
+	"fmt"
+	"syscall"
+	"time"
+
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+// Commands. Args that are not given are 0.
+const (
+	// Open opens the first device and makes PD 1 and the CQ. Args: cqe (0: 1024).
+	// Values: gid_index. Data: the GID of the entry that connections use.
+	Open = "open"
+	// Close destroys what is left and closes the context.
+	Close = "close"
+	// AllocPD: values: pd.
+	AllocPD = "pd"
+	// RegBuffer maps and registers memory. Args: len, access, pd (0: PD 1).
+	// Values: buf, addr, lkey, rkey.
+	RegBuffer = "buffer"
+	// DeregBuffer deregisters the memory region of buf and leaves the memory.
+	DeregBuffer = "dereg"
+	// ReadBuffer: args buf, off, len; the reply's Data.
+	ReadBuffer = "read"
+	// WriteBuffer: args buf, off; Data.
+	WriteBuffer = "write"
+	// CreateQP makes an RC QP. Args: send_wr, recv_wr, send_sge, recv_sge, inline,
+	// sig_all, pd. Values: qp, qpn, max_inline, bf_page, bf_offset, bf_size.
+	CreateQP = "qp"
+	// Connect takes a QP from RESET to the state "to" (0: RTS). Data: the peer's GID.
+	// Args: qp, to, dest_qpn, rq_psn, sq_psn, mtu, access, timeout, retry, rnr,
+	// rnr_timer, rd, dest_rd, with 0 as it stands except mtu (1024) and access (all).
+	Connect = "connect"
+	// SetState modifies qp to state with the state attribute alone.
+	SetState = "state"
+	// QueryQP: args qp. Values: state, sq_psn, rq_psn.
+	QueryQP = "query"
+	// DestroyQP: args qp.
+	DestroyQP = "destroy"
+	// PostSend: args qp, id, opcode, flags, buf, off, len, remote, rkey, imm, compare,
+	// swap, count (0: 1; ids count up), one call for each. buf 0: no SGE.
+	PostSend = "send"
+	// PostRecv: args qp, id, buf, off, len, count.
+	PostRecv = "recv"
+	// Wait polls until n completions or timeout nanoseconds. Values: n and for
+	// completion i: id<i>, status<i>, opcode<i>, len<i>, qpn<i>.
+	Wait = "wait"
+	// Race starts threads that all post count signalled sends of buf to qp at once,
+	// which a thread domain forbids. Args: qp, threads, count, buf, len.
+	Race = "race"
+	// AllocTDQP is CreateQP on a parent domain with a new thread domain.
+	AllocTDQP = "tdqp"
+)
+
+// Agent carries out commands. All are made by one thread of its process.
+type Agent struct {
+	ctx      verbs.Context
+	cq       verbs.CQ
+	gid      verbs.GIDEntry
+	pds      []verbs.PD
+	bufs     []buffer
+	qps      []verbs.QP
+	wc       []verbs.WC
+	clean    []func(t verbs.Thread)
+	handlers map[string]func(t verbs.Thread, c verbs.PlayerCommand, r *verbs.PlayerReply) error
+}
+
+type buffer struct {
+	mem verbs.Buffer
+	mr  verbs.MR
+}
+
+// NewAgent makes an agent with nothing open.
+func NewAgent() *Agent {
+	a := &Agent{}
+	a.handlers = map[string]func(verbs.Thread, verbs.PlayerCommand, *verbs.PlayerReply) error{
+		Open: a.open, Close: a.close, AllocPD: a.allocPD, RegBuffer: a.regBuffer, DeregBuffer: a.deregBuffer,
+		ReadBuffer: a.readBuffer, WriteBuffer: a.writeBuffer, CreateQP: a.createQP, AllocTDQP: a.createTDQP,
+		Connect: a.connect, SetState: a.setState, QueryQP: a.queryQP, DestroyQP: a.destroyQP,
+		PostSend: a.postSend, PostRecv: a.postRecv, Wait: a.wait, Race: a.race,
+	}
+	return a
+}
+
+// Do carries out one command. A refused call is in the reply's Errno and Text.
+func (a *Agent) Do(t verbs.Thread, c verbs.PlayerCommand) verbs.PlayerReply {
+	r := verbs.PlayerReply{Values: map[string]uint64{}}
+	h, ok := a.handlers[c.Op]
+	var err error
+	switch {
+	case !ok:
+		err = fmt.Errorf("player: no command %q: %w", c.Op, syscall.ENOSYS)
+	case a.ctx == nil && c.Op != Open:
+		err = fmt.Errorf("player: %s before open: %w", c.Op, syscall.EBADF)
+	default:
+		err = h(t, c, &r)
+	}
+	if err != nil {
+		r.Errno, r.Text = int(verbs.ErrnoOf(err)), err.Error()
+	}
+	return r
+}
+
+func (a *Agent) open(t verbs.Thread, c verbs.PlayerCommand, r *verbs.PlayerReply) error {
+	if a.ctx != nil {
+		return fmt.Errorf("player: open twice: %w", syscall.EBUSY)
+	}
+	devs, err := t.Process().Devices(t)
+	if err != nil {
+		return err
+	}
+	if len(devs) == 0 {
+		return fmt.Errorf("player: no device: %w", syscall.ENODEV)
+	}
+	ctx, err := devs[0].Open(t)
+	if err != nil {
+		return err
+	}
+	if a.gid, err = PickGID(t, ctx, 1); err != nil {
+		return err
+	}
+	pd, err := ctx.AllocPD(t)
+	if err != nil {
+		return err
+	}
+	cqe := int(c.Args["cqe"])
+	if cqe == 0 {
+		cqe = 1024
+	}
+	if a.cq, err = ctx.CreateCQ(t, verbs.CQAttr{CQE: cqe}); err != nil {
+		return err
+	}
+	a.ctx, a.pds = ctx, []verbs.PD{pd}
+	r.Values["gid_index"] = uint64(a.gid.Index)
+	r.Data = a.gid.GID[:]
+	return nil
+}
+
+// PickGID finds the entry that connections of the suite use: RoCEv2 with an IPv4
+// address if there is one, else any RoCEv2, else index 0 (InfiniBand).
+func PickGID(t verbs.Thread, ctx verbs.Context, port uint32) (verbs.GIDEntry, error) {
+	var tab [256]verbs.GIDEntry
+	n, err := ctx.QueryGIDTable(t, tab[:], 0)
+	if err != nil {
+		return verbs.GIDEntry{}, fmt.Errorf("player: GID table: %w", err)
+	}
+	var v2 *verbs.GIDEntry
+	for i := range tab[:n] {
+		e := &tab[i]
+		if e.Port != port || e.Type != verbs.GIDTypeRoCEv2 {
+			continue
+		}
+		if isIPv4(e.GID) {
+			return *e, nil
+		}
+		if v2 == nil {
+			v2 = e
+		}
+	}
+	if v2 != nil {
+		return *v2, nil
+	}
+	g, err := ctx.QueryGID(t, int(port), 0)
+	return verbs.GIDEntry{GID: g, Port: port}, err
+}
+
+func isIPv4(g verbs.GID) bool {
+	for _, b := range g[:10] {
+		if b != 0 {
+			return false
+		}
+	}
+	return g[10] == 0xff && g[11] == 0xff
+}
+
+func (a *Agent) close(t verbs.Thread, _ verbs.PlayerCommand, _ *verbs.PlayerReply) error {
+	for _, q := range a.qps {
+		if q != nil {
+			if err := q.Destroy(t); err != nil {
+				return err
+			}
+		}
+	}
+	for i := len(a.clean) - 1; i >= 0; i-- {
+		a.clean[i](t)
+	}
+	for _, b := range a.bufs {
+		if b.mr != nil {
+			if err := b.mr.Dereg(t); err != nil {
+				return err
+			}
+		}
+	}
+	if err := a.cq.Destroy(t); err != nil {
+		return err
+	}
+	for _, pd := range a.pds {
+		if err := pd.Dealloc(t); err != nil {
+			return err
+		}
+	}
+	ctx := a.ctx
+	handlers := a.handlers
+	*a = Agent{handlers: handlers}
+	return ctx.Close(t)
+}
+
+func (a *Agent) allocPD(t verbs.Thread, _ verbs.PlayerCommand, r *verbs.PlayerReply) error {
+	pd, err := a.ctx.AllocPD(t)
+	if err != nil {
+		return err
+	}
+	a.pds = append(a.pds, pd)
+	r.Values["pd"] = uint64(len(a.pds))
+	return nil
+}
+
+func (a *Agent) pd(c verbs.PlayerCommand) (verbs.PD, error) {
+	n := c.Args["pd"]
+	if n == 0 {
+		n = 1
+	}
+	return pick(a.pds, n, "pd")
+}
+
+// pick is the object with a number that the agent gave out.
+func pick[T any](list []T, n uint64, kind string) (v T, err error) {
+	if n == 0 || n > uint64(len(list)) {
+		return v, fmt.Errorf("player: no %s %d: %w", kind, n, syscall.ENOENT)
+	}
+	return list[n-1], nil
+}
+
+func (a *Agent) regBuffer(t verbs.Thread, c verbs.PlayerCommand, r *verbs.PlayerReply) error {
+	pd, err := a.pd(c)
+	if err != nil {
+		return err
+	}
+	mem, err := t.Process().Map(t, c.Args["len"], verbs.MapOptions{})
+	if err != nil {
+		return err
+	}
+	mr, err := pd.RegMR(t, mem.Addr(), mem.Len(), verbs.AccessFlags(c.Args["access"]))
+	if err != nil {
+		return err
+	}
+	a.bufs = append(a.bufs, buffer{mem, mr})
+	r.Values["buf"] = uint64(len(a.bufs))
+	r.Values["addr"] = mem.Addr()
+	r.Values["lkey"], r.Values["rkey"] = uint64(mr.LKey()), uint64(mr.RKey())
+	return nil
+}
+
+func (a *Agent) deregBuffer(t verbs.Thread, c verbs.PlayerCommand, _ *verbs.PlayerReply) error {
+	b, err := pick(a.bufs, c.Args["buf"], "buffer")
+	if err != nil {
+		return err
+	}
+	if b.mr == nil {
+		return fmt.Errorf("player: buffer has no region: %w", syscall.EINVAL)
+	}
+	a.bufs[c.Args["buf"]-1].mr = nil
+	return b.mr.Dereg(t)
+}
+
+func (a *Agent) readBuffer(t verbs.Thread, c verbs.PlayerCommand, r *verbs.PlayerReply) error {
+	b, err := pick(a.bufs, c.Args["buf"], "buffer")
+	if err != nil {
+		return err
+	}
+	r.Data = make([]byte, c.Args["len"])
+	_, err = b.mem.ReadAt(t, r.Data, int64(c.Args["off"]))
+	return err
+}
+
+func (a *Agent) writeBuffer(t verbs.Thread, c verbs.PlayerCommand, _ *verbs.PlayerReply) error {
+	b, err := pick(a.bufs, c.Args["buf"], "buffer")
+	if err != nil {
+		return err
+	}
+	_, err = b.mem.WriteAt(t, c.Data, int64(c.Args["off"]))
+	return err
+}
+
+func (a *Agent) wait(t verbs.Thread, c verbs.PlayerCommand, r *verbs.PlayerReply) error {
+	want := int(c.Args["n"])
+	if cap(a.wc) < want {
+		a.wc = make([]verbs.WC, want)
+	}
+	wc := a.wc[:want]
+	got := 0
+	end := t.Now() + time.Duration(c.Args["timeout"])
+	for got < want {
+		n, err := a.cq.PollWait(t, wc[got:], end-t.Now())
+		if err != nil {
+			return err
+		}
+		got += n
+		if n == 0 {
+			break
+		}
+	}
+	r.Values["n"] = uint64(got)
+	for i, w := range wc[:got] {
+		r.Values[fmt.Sprintf("id%d", i)] = w.ID
+		r.Values[fmt.Sprintf("status%d", i)] = uint64(w.Status)
+		r.Values[fmt.Sprintf("opcode%d", i)] = uint64(w.Opcode)
+		r.Values[fmt.Sprintf("len%d", i)] = uint64(w.ByteLen)
+		r.Values[fmt.Sprintf("qpn%d", i)] = uint64(w.QPN)
+	}
+	return nil
+}
