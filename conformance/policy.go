@@ -1,0 +1,105 @@
+package conformance
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/rdmasim/rdmasim/report"
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+//go:embed unsupported/*.yaml
+var policies embed.FS
+
+// Policy is what a target may lack, and what it may not. It is checked in, so that a
+// device that stops supporting something turns the run red, not grey.
+type Policy struct {
+	// Profile that the policy is of.
+	Profile string `yaml:"profile"`
+	// Required capabilities: a target without one fails the run.
+	Required []string `yaml:"required"`
+	// MinPass is how many cases of a whole run pass at least.
+	MinPass int `yaml:"min_pass"`
+	// Allowed are the cases that may be unsupported.
+	Allowed []Allowance `yaml:"allowed"`
+}
+
+// Allowance lets one case be unsupported.
+type Allowance struct {
+	ID      string `yaml:"id"`
+	Because string `yaml:"because"`
+}
+
+// LoadPolicy is the policy of a profile; a profile without one may lack nothing.
+func LoadPolicy(profile string) (*Policy, error) {
+	text, err := policies.ReadFile("unsupported/" + profile + ".yaml")
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) {
+		return &Policy{Profile: profile}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	p := &Policy{}
+	if err := yaml.UnmarshalWithOptions(text, p, yaml.Strict()); err != nil {
+		return nil, fmt.Errorf("unsupported/%s.yaml: %w", profile, err)
+	}
+	cat, err := LoadCatalogue()
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range p.Allowed {
+		if _, ok := cat.Find(a.ID); !ok || a.Because == "" {
+			return nil, fmt.Errorf("unsupported/%s.yaml: %q is not in the catalogue, or no reason is given", profile, a.ID)
+		}
+	}
+	return p, nil
+}
+
+func (p *Policy) allows(id string) bool {
+	if p == nil {
+		return false
+	}
+	for _, a := range p.Allowed {
+		if a.ID == id {
+			return true
+		}
+	}
+	return false
+}
+
+// Lacks lists the required capabilities that the testbed does not claim.
+func (p *Policy) Lacks(tb verbs.Testbed) []string {
+	var out []string
+	if p == nil {
+		return nil
+	}
+	for _, r := range p.Required {
+		if tb.Capability(r) != verbs.Present {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// Findings are what is wrong with a run as a whole: too few cases passed. A target
+// that refuses everything must not look green. whole says that nothing was filtered
+// out.
+func (p *Policy) Findings(cases []report.Case, whole bool) []string {
+	pass := 0
+	for _, c := range cases {
+		if c.Outcome == report.Pass || c.Outcome == report.PassDeviation {
+			pass++
+		}
+	}
+	switch {
+	case whole && p != nil && pass < p.MinPass:
+		return []string{fmt.Sprintf("%d cases pass, and %s promises at least %d", pass, p.Profile, p.MinPass)}
+	case whole && pass == 0:
+		return []string{"no case passes: the target refuses everything"}
+	}
+	return nil
+}

@@ -1,0 +1,139 @@
+package conformance
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rdmasim/rdmasim/conformance/spec"
+	"github.com/rdmasim/rdmasim/report"
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+// Runner runs cases one at a time, each on a fresh testbed, and judges them.
+type Runner struct {
+	Target spec.Target
+	Seed   uint64 // of the run; a case's own is spec.SeedOf
+	// Policy says what the target may lack. nil: nothing.
+	Policy *Policy
+	// Repeat is how often each case runs; records that differ make it flaky.
+	Repeat int
+	// Options gives the testbed options of a case; nil: none.
+	Options func(id string) spec.BedOptions
+}
+
+// Run runs a case and returns its record.
+func (r *Runner) Run(e Entry, c spec.Case) report.Case {
+	first := r.once(e, c)
+	for i := 1; i < r.Repeat; i++ {
+		if again := r.once(e, c); !sameRecord(first, again) {
+			first.Outcome, first.Reason = report.Flaky, fmt.Sprintf("repeat %d differs from the first run with the same seed", i+1)
+			return first
+		}
+	}
+	return first
+}
+
+func sameRecord(a, b report.Case) bool {
+	x, errX := json.Marshal(a)
+	y, errY := json.Marshal(b)
+	return errX == nil && errY == nil && bytes.Equal(x, y)
+}
+
+func (r *Runner) once(e Entry, c spec.Case) (rec report.Case) {
+	seed := spec.SeedOf(r.Seed, e.ID)
+	rec = report.Case{ID: e.ID, Area: e.Area, Text: e.Text, Strength: string(e.Strength), Seed: seed,
+		Observations: []report.Observation{}}
+	var o spec.BedOptions
+	if r.Options != nil {
+		o = r.Options(e.ID)
+	}
+	bed, err := r.Target.NewTestbed(seed, o)
+	if err != nil {
+		rec.Outcome, rec.Reason = report.Error, "no testbed: "+err.Error()
+		return rec
+	}
+	defer func() {
+		if err := closeBed(bed); err != nil && !rec.Outcome.Bad() {
+			rec.Outcome, rec.Reason = report.Error, err.Error()
+		}
+	}()
+	missing := unmet(bed, e.Needs)
+	if len(missing) > 0 {
+		r.lacking(&rec, bed, c, missing)
+		return rec
+	}
+	run := execute(bed, e.ID, seed, c.Deadline, c.Body)
+	run.fill(&rec)
+	if rec.Outcome == report.Pass && e.Strength == Record {
+		rec.Outcome, rec.Reason = report.Unrecorded, "no recording on hardware to compare with"
+	}
+	return rec
+}
+
+// closeBed closes a testbed; a model that panics while closing is an error too.
+func closeBed(bed spec.Bed) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("closing the testbed: %s", panicText(p))
+		}
+	}()
+	return bed.Close()
+}
+
+// execution is what running one body came to.
+type execution struct {
+	result  spec.Result
+	err     error         // of the testbed, or a panic
+	virtual time.Duration // that the body took
+}
+
+// execute runs body on the testbed and contains its panics.
+func execute(bed spec.Bed, id string, seed uint64, deadline time.Duration, body func(*spec.C)) (x execution) {
+	running := spec.NewRunning(id, seed)
+	defer func() {
+		if p := recover(); p != nil {
+			x.err = &panicked{panicText(p)}
+		}
+		x.result = running.Result()
+	}()
+	x.err = bed.Run(deadline, func(t verbs.Thread) {
+		start := t.Now()
+		running.Execute(t, bed, body)
+		x.virtual = t.Now() - start
+	})
+	return x
+}
+
+// panicked is a panic of a body or of the model below it.
+type panicked struct{ text string }
+
+func (p *panicked) Error() string { return "panic: " + p.text }
+
+func panicText(p any) string {
+	if err, ok := p.(error); ok {
+		return err.Error()
+	}
+	return fmt.Sprint(p)
+}
+
+// fill judges an execution. A check that failed outranks what happened to the testbed
+// after it, but not a panic.
+func (x execution) fill(rec *report.Case) {
+	rec.Observations = append(rec.Observations, x.result.Observations...)
+	var p *panicked
+	switch {
+	case errors.As(x.err, &p):
+		rec.Outcome, rec.Reason = report.Error, x.err.Error()
+	case x.result.Verdict != nil:
+		v := x.result.Verdict
+		rec.Outcome, rec.Reason, rec.Where = v.Outcome, v.Reason, v.Where
+	case x.err != nil:
+		rec.Outcome, rec.Reason = report.Error, "the case did not end: "+x.err.Error()
+	default:
+		rec.Outcome = report.Pass
+		rec.VirtualNs = x.virtual.Nanoseconds()
+	}
+}
