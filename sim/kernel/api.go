@@ -15,30 +15,6 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// Generation says which UAR rules the kernel offers.
-type Generation uint8
-
-// Generations.
-const (
-	// Dynamic is today's: no static bfregs, UAR objects on demand.
-	Dynamic Generation = iota
-	// Static is kernel 4.16 as rdma-core 1eee3c83 saw it: static uUARs, 1024 dynamic
-	// bfregs for thread domains.
-	Static
-)
-
-// Params are costs and limits of the kernel.
-type Params struct {
-	Generation Generation
-	PageSize   int      // of the host
-	Syscall    sim.Time // entry and exit of one call
-	CreateQP   sim.Time // kernel's own part, the device's command apart
-	RegMRBase  sim.Time
-	RegMRPage  sim.Time // for each page
-	Interrupt  sim.Time // MSI-X to handler
-	Wakeup     sim.Time // handler to the sleeping thread
-}
-
 // Caller is the thread that makes a call: its program and its core.
 type Caller struct {
 	P    *sim.Proc

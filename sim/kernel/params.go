@@ -1,0 +1,89 @@
+package kernel
+
+import (
+	"fmt"
+	"reflect"
+	"syscall"
+
+	"github.com/rdmasim/rdmasim/sim"
+	"github.com/rdmasim/rdmasim/sim/mem"
+)
+
+// Generation says which UAR rules the kernel offers.
+type Generation uint8
+
+// Generations.
+const (
+	// Dynamic is today's: no static bfregs, UAR objects on demand.
+	Dynamic Generation = iota
+	// Static is kernel 4.16 as rdma-core 1eee3c83 saw it: static uUARs, 1024 dynamic
+	// bfregs for thread domains.
+	Static
+)
+
+// Params are costs and limits of the kernel, and what the machine's administrator
+// and its PCI bus decide. The zero value is not usable; Validate says what is missing.
+type Params struct {
+	// Generation is the only field whose zero is a value: Dynamic.
+	Generation Generation
+	// PageSize of the host in bytes. sim/mem has pages of 4096.
+	PageSize int
+	// CacheLine of the host in bytes, told to the library at open.
+	CacheLine int
+	// CompVectors is how many completion EQs are made, one MSI-X vector each: on a
+	// real host the number of online CPUs. The device may allow fewer.
+	CompVectors int
+	// NetMTU is the MTU of the port's Ethernet interface in bytes. The active path
+	// MTU is the largest that fits below it with 96 bytes of headers (iboe_get_mtu):
+	// 1500 gives 1024, 4192 and more give 4096.
+	NetMTU int
+	// PCIDevice and PCIRevision are the function's identity (mlx5.md 11.1).
+	PCIDevice   uint16
+	PCIRevision uint8
+	// LinkWidth and LinkSpeed are the active_width and active_speed codes of
+	// ibv_port_attr: 2 is 4X; 8 QDR, 32 EDR, 64 HDR, 128 NDR.
+	LinkWidth uint8
+	LinkSpeed uint32
+
+	// Syscall is entry and exit of one call.
+	Syscall sim.Time
+	// CreateQP is the kernel's own part of making a QP, the device's command apart.
+	CreateQP sim.Time
+	// CreateCQ likewise for a CQ.
+	CreateCQ sim.Time
+	// RegMRBase and RegMRPage are the kernel's own part of registering memory: once,
+	// and for each page that is pinned. The same is paid for the pages of rings.
+	RegMRBase, RegMRPage sim.Time
+	// Interrupt is from the MSI-X message to the first look at the event queue.
+	Interrupt sim.Time
+	// Wakeup is from the handler to the sleeping thread running again.
+	Wakeup sim.Time
+	// ARPTimeout is how long the core waits for a neighbour that does not answer
+	// before a modify to RTR fails (rdma_resolve_ip: 1000 ms).
+	ARPTimeout sim.Time
+}
+
+// Validate reports the first field that is missing or impossible.
+func (p *Params) Validate() error {
+	v := reflect.ValueOf(*p)
+	for i := range v.NumField() {
+		if name := v.Type().Field(i).Name; name != "Generation" && v.Field(i).IsZero() {
+			return fmt.Errorf("kernel: parameter %s is missing: %w", name, syscall.EINVAL)
+		}
+	}
+	if p.Generation > Static {
+		return fmt.Errorf("kernel: generation %d: want dynamic or static: %w", p.Generation, syscall.EINVAL)
+	}
+	if p.PageSize != mem.PageSize {
+		return fmt.Errorf("kernel: page size %d: the memory model has pages of %d bytes: %w", p.PageSize, mem.PageSize, syscall.EINVAL)
+	}
+	if p.CompVectors < 1 || p.NetMTU < 1 {
+		return fmt.Errorf("kernel: %d completion vectors, MTU %d: want positive numbers: %w", p.CompVectors, p.NetMTU, syscall.EINVAL)
+	}
+	for i := range v.NumField() {
+		if t, ok := v.Field(i).Interface().(sim.Time); ok && t < 0 {
+			return fmt.Errorf("kernel: parameter %s is negative: %w", v.Type().Field(i).Name, syscall.EINVAL)
+		}
+	}
+	return nil
+}
