@@ -1,0 +1,152 @@
+package hca
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/rdmasim/rdmasim/sim"
+	"github.com/rdmasim/rdmasim/sim/uar"
+)
+
+// Params are the size and the speed of a device. Profiles compose them; every
+// field must be set (Check says what is missing), times may be 0 where the text
+// says so. Log fields are base-2 logarithms, as in the capability page.
+type Params struct {
+	// Capabilities, as QUERY_HCA_CAP reports them.
+	LogMaxQP, LogMaxQPSize uint8 // QPs; WQEBBs of an SQ, WQEs of an RQ
+	LogMaxCQ, LogMaxCQSize uint8
+	LogMaxEQ, LogMaxEQSize uint8
+	LogMaxMkey, LogMaxPD   uint8
+	LogMaxXRCD             uint8
+	LogMaxMsg              uint8 // message bytes
+	LogMaxRAReq            uint8 // READs and atomics outstanding as requester, per QP
+	LogMaxRARes            uint8 // as responder
+	LogMaxKLMList          uint8
+	LogMaxSRQ, LogMaxSRQSz uint8 // reported only: SRQs are not modelled yet
+	LogMaxMCG              uint8 // reported only
+	MaxWQESizeSQ           int   // bytes of a send WQE, at most 1024
+	MaxWQESizeRQ           int   // bytes of a receive WQE
+	MaxQCounters           int   // Q counter sets, at most 255
+	GIDTableSize           int   // RoCE addresses
+	LocalCAAckDelay        uint8
+	Vectors                int // MSI-X vectors
+	BFRegSize              int // bytes of a bfreg: two halves; 0 is a device without BlueFlame
+	BARSize                int // bytes of BAR 0, a power of two: UAR pages of 4096
+	ScatterToCQE           bool
+	CQEVersion             uint8  // 1: CQEs carry the user index
+	CoreClockKHz           uint64 // of the free-running timer and of CQE timestamps
+	VendorPartID           uint32
+	FirmwareMajor          uint16
+	FirmwareMinor          uint16
+	FirmwareSub            uint16
+
+	// Send engine.
+	PUs              int      // processing units
+	PUService        sim.Time // of a PU, and of the QP, for one WQE
+	PUPacket         sim.Time // for each further packet of a message
+	RequesterLatency sim.Time // WQE at hand to first byte on the port, PUService included
+	IssueInterval    sim.Time // between two WQEs of the whole device: its message ceiling
+	WQEBuffer        int      // WQEBBs of a QP that the device holds ahead: power of two, >= 32
+	FetchLimit       int      // WQEBBs that one WQE fetch reads at most
+	TxBuffer         int      // payload bytes in preparation for the port, all QPs
+	Quantum          int      // packets that a PU sends of a message before it looks at other QPs
+
+	// Receive engine.
+	ResponderLatency sim.Time    // frame received to DMA write issued
+	AckHandling      sim.Time    // response received to completion written
+	RxInterval       sim.Time    // between two request packets of the whole device
+	RxAckInterval    sim.Time    // between two response packets
+	ReadInterval     sim.Time    // between two READ requests served
+	RQPrefetch       int         // receive WQEs that a QP holds ahead, at least 1
+	AckDelay         sim.Time    // an ACK waits this long for others to join it; 0: none waits
+	AtomicService    sim.Time    // atomics on one slot, serial
+	AtomicSlots      int         // power of two; an address's slot is its low bits
+	NackGenerate     [2]sim.Time // sequence error noticed to NAK sent: [0] SEND/WRITE, [1] READ
+	NackReact        [2]sim.Time // NAK received to resend
+	AckTimeoutFloor  sim.Time    // the least ACK timeout that the device honours; 0: none
+	AckReqPackets    int         // AckReq at the latest on every n-th packet of a long message
+
+	// Port.
+	WireRate        uint64   // bits per second
+	WireOverhead    int      // bytes of a packet beside the frame given to the wire: FCS, preamble, gap
+	LoopbackLatency sim.Time // port to port inside the device
+	RoCEAdder       sim.Time // extra of RoCE over InfiniBand, per direction; may be 0
+
+	// UAR pages.
+	UAR uar.Params
+
+	// Command times.
+	Commands CommandTimes
+}
+
+// CommandTimes are what the firmware needs for a command.
+type CommandTimes struct {
+	Base                sim.Time // any command not named here
+	CreateQP, ModifyQP  sim.Time
+	DestroyQP, CreateCQ sim.Time
+	CreateMkey          sim.Time
+	CreateMkeyEntry     sim.Time // for each translation entry of the list
+	DestroyMkey         sim.Time
+}
+
+// Identity is what tells one device from another.
+type Identity struct {
+	GUID    uint64 // node GUID; the port's and the system image's are the same
+	MAC     [6]byte
+	IPv4    [4]byte // of the port's network device; the GID table is filled by commands only
+	BoardID string  // PSID, at most 16 bytes
+}
+
+// Check says what is wrong with the parameters, or returns nil.
+func (p *Params) Check() error {
+	var errs []error
+	pos := func(name string, v int64, lo, hi int64) {
+		if v < lo || v > hi {
+			errs = append(errs, fmt.Errorf("hca: %s is %d, not in %d..%d", name, v, lo, hi))
+		}
+	}
+	pos("LogMaxQP", int64(p.LogMaxQP), 3, 18)
+	pos("LogMaxQPSize", int64(p.LogMaxQPSize), 4, 15)
+	pos("LogMaxCQ", int64(p.LogMaxCQ), 3, 24)
+	pos("LogMaxCQSize", int64(p.LogMaxCQSize), 4, 22)
+	pos("LogMaxEQ", int64(p.LogMaxEQ), 2, 8)
+	pos("LogMaxEQSize", int64(p.LogMaxEQSize), 4, 22)
+	pos("LogMaxMkey", int64(p.LogMaxMkey), 4, 24)
+	pos("LogMaxPD", int64(p.LogMaxPD), 2, 24)
+	pos("LogMaxXRCD", int64(p.LogMaxXRCD), 1, 24)
+	pos("LogMaxMsg", int64(p.LogMaxMsg), 12, 31)
+	pos("LogMaxRAReq", int64(p.LogMaxRAReq), 0, 7)
+	pos("LogMaxRARes", int64(p.LogMaxRARes), 0, 7)
+	pos("MaxWQESizeSQ", int64(p.MaxWQESizeSQ), 64, 1024)
+	pos("MaxWQESizeRQ", int64(p.MaxWQESizeRQ), 16, 2048)
+	pos("MaxQCounters", int64(p.MaxQCounters), 1, 255)
+	pos("GIDTableSize", int64(p.GIDTableSize), 1, 255)
+	pos("Vectors", int64(p.Vectors), 1, 2048)
+	pos("CoreClockKHz", int64(p.CoreClockKHz), 1, 1e9)
+	pos("PUs", int64(p.PUs), 1, 1024)
+	pos("PUService", int64(p.PUService), 1, int64(sim.Second))
+	pos("RequesterLatency", int64(p.RequesterLatency), int64(p.PUService), int64(sim.Second))
+	pos("WQEBuffer", int64(p.WQEBuffer), 32, 1<<15)
+	pos("FetchLimit", int64(p.FetchLimit), 16, int64(p.WQEBuffer))
+	pos("TxBuffer", int64(p.TxBuffer), 4096, 1<<30)
+	pos("Quantum", int64(p.Quantum), 1, 1<<20)
+	pos("RQPrefetch", int64(p.RQPrefetch), 1, 64)
+	pos("AtomicSlots", int64(p.AtomicSlots), 1, 1<<20)
+	pos("AckReqPackets", int64(p.AckReqPackets), 1, 1<<20)
+	pos("WireRate", int64(p.WireRate), 1e6, 1e13)
+	pos("BARSize", int64(p.BARSize), 1<<16, 1<<32)
+	for _, pw := range []struct {
+		name string
+		v    int
+	}{{"WQEBuffer", p.WQEBuffer}, {"AtomicSlots", p.AtomicSlots}, {"BARSize", p.BARSize}} {
+		if pw.v&(pw.v-1) != 0 {
+			errs = append(errs, fmt.Errorf("hca: %s is %d, not a power of two", pw.name, pw.v))
+		}
+	}
+	switch p.BFRegSize {
+	case 0, 128, 256, 512:
+	default:
+		errs = append(errs, fmt.Errorf("hca: BFRegSize is %d, not 0, 128, 256 or 512", p.BFRegSize))
+	}
+	return errors.Join(append(errs, p.UAR.Check())...)
+}

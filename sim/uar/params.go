@@ -1,0 +1,71 @@
+// Package uar is a UAR page as the device sees it: it turns the TLPs that arrive
+// at a page into doorbells, BlueFlame pushes, CQ arms and EQ updates, notices torn
+// pushes, and models what concurrent pushes on one page cost.
+package uar
+
+import (
+	"fmt"
+
+	"github.com/rdmasim/rdmasim/sim"
+)
+
+// Conflict is the hypothesis on what concurrent BlueFlame pushes to different
+// registers of one page do to each other. Published measurements show a loss;
+// its mechanism is not public.
+type Conflict uint8
+
+// Hypotheses.
+const (
+	// ConflictNone: registers of a page do not disturb each other.
+	ConflictNone Conflict = iota
+	// ConflictSerialize: a push that finds the page busy with another register's waits
+	// until the page is free and pays Cost.
+	ConflictSerialize
+	// ConflictRefetch: such a push is dropped as if torn, and the WQE is fetched from
+	// the ring.
+	ConflictRefetch
+)
+
+// String is the name in profiles.
+func (c Conflict) String() string {
+	switch c {
+	case ConflictNone:
+		return "none"
+	case ConflictSerialize:
+		return "serialize"
+	case ConflictRefetch:
+		return "refetch"
+	}
+	return fmt.Sprintf("Conflict(%d)", uint8(c))
+}
+
+// ParseConflict is the inverse of String.
+func ParseConflict(s string) (Conflict, error) {
+	for c := ConflictNone; c <= ConflictRefetch; c++ {
+		if c.String() == s {
+			return c, nil
+		}
+	}
+	return 0, fmt.Errorf("uar: bf_conflict %q is not none, serialize or refetch", s)
+}
+
+// Params of the UAR pages of a device.
+type Params struct {
+	BFConflict     Conflict
+	BFBusy         sim.Time // a push keeps its page busy this long
+	BFConflictCost sim.Time // what a conflicting push pays under ConflictSerialize
+	BFTimeout      sim.Time // a push whose later lines have not come by then counts as torn
+}
+
+// Check says what is wrong with the parameters, or returns nil.
+func (p *Params) Check() error {
+	switch {
+	case p.BFConflict > ConflictRefetch:
+		return fmt.Errorf("uar: BFConflict is %d", p.BFConflict)
+	case p.BFBusy <= 0 || p.BFTimeout <= 0:
+		return fmt.Errorf("uar: BFBusy and BFTimeout must be set")
+	case p.BFConflictCost < 0 || p.BFConflict == ConflictSerialize && p.BFConflictCost == 0:
+		return fmt.Errorf("uar: BFConflictCost must be set for serialize")
+	}
+	return nil
+}

@@ -1,0 +1,187 @@
+// Package workload holds loads as programs against verbs: message-rate and
+// latency loads like those of perftest and of the public benchmarks on thread
+// domains and completion sharing. A load does not know what runs below it.
+package workload
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+// Verb names an operation of a load.
+type Verb string
+
+// The operations. Latency of a Write is that of a ping-pong over polled memory,
+// as ib_write_lat measures it; of the others, from post to completion.
+const (
+	Write    Verb = "write"
+	WriteImm Verb = "write_imm"
+	Send     Verb = "send"
+	Read     Verb = "read"
+	CmpSwap  Verb = "cas"
+	FetchAdd Verb = "faa"
+)
+
+var opcodes = map[Verb]verbs.WROpcode{
+	Write: verbs.WRRDMAWrite, WriteImm: verbs.WRRDMAWriteImm, Send: verbs.WRSend, Read: verbs.WRRDMARead,
+	CmpSwap: verbs.WRAtomicCmpSwp, FetchAdd: verbs.WRAtomicFetchAdd,
+}
+
+// Verbs lists the operations in the order in which they are documented.
+func Verbs() []string {
+	return []string{string(Write), string(WriteImm), string(Send), string(Read), string(CmpSwap), string(FetchAdd)}
+}
+
+// TDKind says what thread domains a load uses.
+type TDKind string
+
+// Kinds of thread domains.
+const (
+	TDNone        TDKind = "none"
+	TDPerThread   TDKind = "per-thread"
+	TDIndependent TDKind = "independent"
+)
+
+// Mix is one operation of a load's mix, taken Weight times in turn.
+type Mix struct {
+	Verb   Verb
+	Weight int
+}
+
+// Load describes a load from one host to another (or to itself). Sizes are bytes.
+type Load struct {
+	Name     string
+	From, To int // host numbers
+	// Threads run on the hosts' cores Cores[i % len(Cores)].
+	Threads int
+	Cores   []int
+	// Contexts are shared blockwise: thread i uses context i*Contexts/Threads.
+	Contexts int
+	// PDs of each context, taken in turn by its threads.
+	PDs int
+	TD  TDKind
+	// QPs of each thread; QPShare threads share one set of QPs.
+	QPs     int
+	QPShare int
+	// CQShare is how many QPs complete on one CQ (of the same context); 0: the QPs
+	// of one thread share a CQ.
+	CQShare int
+	// MRs of each context, of MRSize bytes, used in turn (or at random) by messages.
+	MRs    int
+	MRSize uint64
+	Random bool
+
+	Mix         []Mix
+	Payload     uint32
+	Inline      bool
+	InlineMax   uint32 // asked at QP creation; 0: what Payload needs
+	Window      int    // outstanding requests of a QP
+	Postlist    int    // requests of one post call
+	SignalEvery int
+	RecvDepth   int
+	MTU         verbs.MTU
+	RdAtomic    uint8
+	Env         map[string]string
+
+	// Latency makes a thread keep one request outstanding and time each.
+	Latency bool
+	// Messages of each thread; or, with Duration, as many as fit.
+	Messages int
+	Warmup   time.Duration
+	Duration time.Duration
+}
+
+// Validate reports the first value that makes no sense.
+func (l *Load) Validate() error {
+	for _, c := range []struct {
+		name     string
+		v, least int
+	}{
+		{"threads", l.Threads, 1}, {"contexts", l.Contexts, 1}, {"pds", l.PDs, 1}, {"qps_per_thread", l.QPs, 1},
+		{"qp_sharing", l.QPShare, 1}, {"window", l.Window, 1}, {"postlist", l.Postlist, 1},
+		{"signal_every", l.SignalEvery, 1}, {"mrs", l.MRs, 1}, {"cq_sharing", l.CQShare, 0},
+	} {
+		if c.v < c.least {
+			return fmt.Errorf("%s is %d: at least %d is needed", c.name, c.v, c.least)
+		}
+	}
+	switch {
+	case l.Contexts > l.Threads:
+		return fmt.Errorf("contexts is %d: more than the %d threads that would use them", l.Contexts, l.Threads)
+	case l.Postlist > l.Window:
+		return fmt.Errorf("postlist is %d: more than the window of %d", l.Postlist, l.Window)
+	case l.SignalEvery > l.Window:
+		return fmt.Errorf("signal_every is %d: more than the window of %d, so the queue would fill with nothing to poll", l.SignalEvery, l.Window)
+	case l.Messages == 0 && l.Duration == 0:
+		return fmt.Errorf("one of messages and duration is needed")
+	case l.Threads%l.QPShare != 0:
+		return fmt.Errorf("qp_sharing is %d: it does not divide the %d threads", l.QPShare, l.Threads)
+	case l.QPShare > 1 && l.Threads/l.Contexts < l.QPShare:
+		return fmt.Errorf("qp_sharing is %d: threads of different contexts cannot share a QP", l.QPShare)
+	case uint64(l.Payload) > l.MRSize:
+		return fmt.Errorf("payload is %d bytes: more than mr_size %d", l.Payload, l.MRSize)
+	case l.Latency && l.MRSize < 2*uint64(l.Payload)+64:
+		return fmt.Errorf("mr_size is %d bytes: a latency load keeps its outgoing copy in the upper half", l.MRSize)
+	case len(l.Mix) == 0:
+		return fmt.Errorf("the verb mix is empty")
+	case l.QPShare > 1 && l.TD != TDNone:
+		return fmt.Errorf("thread domains promise one thread: they exclude qp_sharing")
+	}
+	for _, m := range l.Mix {
+		if _, ok := opcodes[m.Verb]; !ok {
+			return fmt.Errorf("unknown verb %q", m.Verb)
+		}
+		if (m.Verb == CmpSwap || m.Verb == FetchAdd) && l.Payload != 8 {
+			return fmt.Errorf("payload is %d bytes: atomics take 8", l.Payload)
+		}
+		if l.Inline && (m.Verb == Read || m.Verb == CmpSwap || m.Verb == FetchAdd) {
+			return fmt.Errorf("%s cannot be inline", m.Verb)
+		}
+		if m.Weight < 1 {
+			return fmt.Errorf("weight of %s is %d", m.Verb, m.Weight)
+		}
+	}
+	return nil
+}
+
+// ThreadResult is what one thread measured.
+type ThreadResult struct {
+	Thread    int
+	Completed uint64
+	// First and Last are the times of the first and last completion polled inside the
+	// measured interval; Counted the messages completed after First up to Last.
+	First, Last time.Duration
+	Counted     uint64
+	Bytes       uint64
+	Latency     []time.Duration
+	Register    verbs.BFReg // of its first QP
+	HasRegister bool
+	Locks       verbs.LockStats
+}
+
+// Rate is messages per second of the thread, 0 when it saw fewer than two
+// completions.
+func (r *ThreadResult) Rate() float64 {
+	if r.Last <= r.First {
+		return 0
+	}
+	return float64(r.Counted) / (r.Last - r.First).Seconds()
+}
+
+// Result is what a load measured.
+type Result struct {
+	Threads []ThreadResult
+	// Failed is the first completion in error, or nil.
+	Failed error
+}
+
+// Rate is the sum of the threads' rates, messages per second.
+func (r *Result) Rate() float64 {
+	sum := 0.0
+	for i := range r.Threads {
+		sum += r.Threads[i].Rate()
+	}
+	return sum
+}

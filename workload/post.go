@@ -1,0 +1,210 @@
+package workload
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+// poster keeps the requests of one thread, so that a post allocates nothing.
+type poster struct {
+	s    *Started
+	rng  uint64
+	mix  []verbs.WROpcode // the mix, written out
+	turn int
+	wrs  []verbs.SendWR
+	sges []verbs.SGE
+	sent uint64
+}
+
+func (s *Started) newPoster(thread int) *poster {
+	l := s.l
+	p := &poster{s: s, rng: uint64(thread)*0x9e3779b97f4a7c15 + 1, wrs: make([]verbs.SendWR, l.Postlist), sges: make([]verbs.SGE, l.Postlist)}
+	for _, m := range l.Mix {
+		for i := 0; i < m.Weight; i++ {
+			p.mix = append(p.mix, opcodes[m.Verb])
+		}
+	}
+	return p
+}
+
+func (p *poster) random() uint64 {
+	p.rng ^= p.rng << 13
+	p.rng ^= p.rng >> 7
+	p.rng ^= p.rng << 17
+	return p.rng
+}
+
+// pick chooses a region of the context and an offset in it for the message.
+func (p *poster) pick(k *conn, thread int) (region, uint64) {
+	l := p.s.l
+	i, off := int(p.sent)%l.MRs, uint64(0)
+	slots := l.MRSize / uint64(max(l.Payload, 8))
+	if slots == 0 {
+		slots = 1
+	}
+	if l.Random {
+		r := p.random()
+		i = int(r % uint64(l.MRs))
+		off = (r >> 32) % slots
+	} else {
+		off = uint64(thread) % slots
+	}
+	off *= uint64(max(l.Payload, 8))
+	if off+uint64(l.Payload) > l.MRSize {
+		off = 0
+	}
+	return k.ctx.mrs[i*l.PDs+k.pd], off
+}
+
+// prepare fills n requests for the QP; the one that makes its count a multiple of
+// SignalEvery is signalled. count is the QP's own.
+func (p *poster) prepare(k *conn, thread, n int, count uint64) []verbs.SendWR {
+	l := p.s.l
+	for i := 0; i < n; i++ {
+		mine, off := p.pick(k, thread)
+		theirs, roff := p.pick(k.peer, thread)
+		op := p.mix[p.turn]
+		if p.turn++; p.turn == len(p.mix) {
+			p.turn = 0
+		}
+		p.sges[i] = verbs.SGE{Addr: mine.buf.Addr() + off, Length: l.Payload, LKey: mine.mr.LKey()}
+		w := &p.wrs[i]
+		*w = verbs.SendWR{ID: uint64(thread)<<idThread | (count + uint64(i) + 1), SGEs: p.sges[i : i+1 : i+1], Opcode: op,
+			RemoteAddr: theirs.buf.Addr() + roff, RKey: theirs.mr.RKey(), CompareAdd: 1}
+		if l.Inline {
+			w.Flags |= verbs.SendInline
+		}
+		if (count+uint64(i)+1)%uint64(l.SignalEvery) == 0 {
+			w.Flags |= verbs.SendSignaled
+		}
+		p.sent++
+	}
+	return p.wrs[:n]
+}
+
+// flow is what one thread has on one QP. Another thread that shares the QP's CQ
+// may poll its completions, hence the atomic.
+type flow struct {
+	posted    uint64
+	completed atomic.Uint64
+}
+
+func (f *flow) outstanding() int { return int(f.posted - f.completed.Load()) }
+
+// idThread is where a request's ID keeps the number of the thread that posted it;
+// below it is the thread's own count on that QP.
+const idThread = 48
+
+const idCount = 1<<idThread - 1
+
+// rate posts as fast as the window allows and counts completions.
+func (s *Started) rate(t verbs.Thread, i int) {
+	l := s.l
+	p := s.newPoster(i)
+	set := s.a.qps[i/l.QPShare]
+	flows := s.flows[i]
+	window := max(l.Window/l.QPShare, l.Postlist, l.SignalEvery)
+	wc := make([]verbs.WC, 16)
+	var total uint64
+	for s.res.Failed == nil && !s.over(t, total) {
+		posted := uint64(0)
+		for q, k := range set {
+			f := &flows[q]
+			if window-f.outstanding() < l.Postlist {
+				continue
+			}
+			wrs := p.prepare(k, i, l.Postlist, f.posted)
+			if bad, err := k.qp.PostSend(t, wrs); err != nil {
+				s.fail("thread %d: post of request %d: %v", i, bad, err)
+				return
+			}
+			f.posted += uint64(l.Postlist)
+			posted += uint64(l.Postlist)
+		}
+		total += posted
+		if posted == 0 {
+			s.reap(t, i, set, wc)
+		}
+	}
+	for q := range flows {
+		for s.res.Failed == nil && flows[q].outstanding() >= l.SignalEvery {
+			s.reap(t, i, set, wc)
+		}
+	}
+}
+
+func (s *Started) over(t verbs.Thread, total uint64) bool {
+	if s.l.Messages > 0 {
+		return total >= uint64(s.l.Messages)
+	}
+	return t.Now() >= s.stop
+}
+
+// reap polls the CQs of the thread until one gives something, or for a short
+// while: a thread that shares the CQ may have taken what this one waits for.
+func (s *Started) reap(t verbs.Thread, i int, set []*conn, wc []verbs.WC) {
+	patience := 500 * time.Millisecond
+	if s.sharedCQs {
+		patience = time.Microsecond
+	}
+	var last verbs.CQ
+	for _, k := range set {
+		if k.cq == last {
+			continue
+		}
+		last = k.cq
+		n, err := 0, error(nil)
+		if len(set) == 1 || s.l.CQShare == 0 {
+			n, err = k.cq.PollWait(t, wc, patience)
+		} else {
+			n, err = k.cq.Poll(t, wc)
+		}
+		if err != nil {
+			s.fail("thread %d: poll: %v", i, err)
+			return
+		}
+		if n == 0 && !s.sharedCQs && len(set) == 1 {
+			s.fail("thread %d: no completion in %v", i, patience)
+			return
+		}
+		s.account(t.Now(), wc[:n])
+	}
+}
+
+func (s *Started) account(now time.Duration, wc []verbs.WC) {
+	for j := range wc {
+		w := &wc[j]
+		if w.Status != verbs.WCSuccess {
+			s.fail("completion of request %d of thread %d: %v (vendor syndrome %#x)", w.ID&idCount, w.ID>>idThread, w.Status, w.VendorErr)
+			return
+		}
+		owner := int(w.ID >> idThread)
+		for q, k := range s.a.qps[owner/s.l.QPShare] {
+			if k.qp.QPN() != w.QPN {
+				continue
+			}
+			f := &s.flows[owner][q]
+			done := w.ID&idCount - f.completed.Load()
+			f.completed.Store(w.ID & idCount)
+			r := &s.res.Threads[owner]
+			r.Completed += done
+			s.count(now, r, done)
+			break
+		}
+	}
+}
+
+func (s *Started) count(now time.Duration, r *ThreadResult, n uint64) {
+	if now < s.begin || s.l.Duration > 0 && now > s.stop {
+		return
+	}
+	if r.First == 0 {
+		r.First, r.Last = now, now
+		return
+	}
+	r.Counted += n
+	r.Bytes += n * uint64(s.l.Payload)
+	r.Last = now
+}

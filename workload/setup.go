@@ -1,0 +1,283 @@
+package workload
+
+import (
+	"fmt"
+
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+// port is the only port that loads use.
+const port = 1
+
+// side is one end of a load: a process with contexts, and the QPs of each thread.
+type side struct {
+	proc verbs.Process
+	ctxs []*ctx
+	qps  [][]*conn // [thread group][qp]
+}
+
+type ctx struct {
+	c    verbs.Context
+	pds  []verbs.PD
+	mrs  []region // of PD 0 .. in turn
+	gid  verbs.GID
+	gidx uint8
+	cqs  []verbs.CQ
+	// users of the last CQ, for sharing
+	users int
+}
+
+type region struct {
+	buf verbs.Buffer
+	mr  verbs.MR
+}
+
+// conn is one QP with what a poster needs.
+type conn struct {
+	qp   verbs.QP
+	cq   verbs.CQ
+	rcq  verbs.CQ
+	pd   int
+	ctx  *ctx
+	peer *conn
+}
+
+func (l *Load) openSide(t verbs.Thread, host verbs.Host, target bool) (*side, error) {
+	env := l.Env
+	if target {
+		env = nil
+	}
+	proc, err := host.NewProcess(t, env)
+	if err != nil {
+		return nil, fmt.Errorf("new process: %w", err)
+	}
+	s := &side{proc: proc}
+	done := make([]error, 1)
+	th := proc.Start(t, "setup", -1, func(t verbs.Thread) { done[0] = l.build(t, s, target) })
+	t.Join(th)
+	return s, done[0]
+}
+
+func (l *Load) build(t verbs.Thread, s *side, target bool) error {
+	n := l.Contexts
+	if target {
+		n = 1
+	}
+	for i := 0; i < n; i++ {
+		c, err := l.openContext(t, s.proc)
+		if err != nil {
+			return fmt.Errorf("context %d: %w", i, err)
+		}
+		s.ctxs = append(s.ctxs, c)
+	}
+	groups := l.Threads / l.QPShare
+	for g := 0; g < groups; g++ {
+		c := s.ctxs[g*l.QPShare*n/l.Threads]
+		var set []*conn
+		var cq, rcq verbs.CQ
+		pd := len(s.qps) % len(c.pds)
+		dom, err := l.domain(t, c, pd, target)
+		if err != nil {
+			return fmt.Errorf("thread %d: %w", g, err)
+		}
+		for q := 0; q < l.QPs; q++ {
+			if cq == nil || l.CQShare > 0 {
+				if cq, err = l.completionQueue(t, c); err != nil {
+					return fmt.Errorf("thread %d: create CQ: %w", g, err)
+				}
+			}
+			if rcq == nil {
+				if rcq, err = c.c.CreateCQ(t, verbs.CQAttr{CQE: max(l.RecvDepth*l.QPs, 1)}); err != nil {
+					return fmt.Errorf("thread %d: create receive CQ: %w", g, err)
+				}
+			}
+			k, err := l.createQP(t, c, dom, cq, rcq)
+			if err != nil {
+				return fmt.Errorf("thread %d: QP %d: %w", g, q, err)
+			}
+			k.pd = pd
+			set = append(set, k)
+		}
+		s.qps = append(s.qps, set)
+	}
+	return nil
+}
+
+// completionQueue gives the CQ of the next QP: a new one, or the context's last
+// while fewer than CQShare QPs use it.
+func (l *Load) completionQueue(t verbs.Thread, c *ctx) (verbs.CQ, error) {
+	if l.CQShare > 0 && len(c.cqs) > 0 && c.users < l.CQShare {
+		c.users++
+		return c.cqs[len(c.cqs)-1], nil
+	}
+	share := max(l.CQShare, 1)
+	if l.CQShare == 0 {
+		share = l.QPs
+	}
+	cq, err := c.c.CreateCQ(t, verbs.CQAttr{CQE: max(1, share*(l.Window/l.SignalEvery+2))})
+	if err != nil {
+		return nil, err
+	}
+	c.cqs, c.users = append(c.cqs, cq), 1
+	return cq, nil
+}
+
+func (l *Load) openContext(t verbs.Thread, p verbs.Process) (*ctx, error) {
+	devs, err := p.Devices(t)
+	if err != nil {
+		return nil, fmt.Errorf("device list: %w", err)
+	}
+	if len(devs) == 0 {
+		return nil, fmt.Errorf("host %s has no RDMA device", p.Host().Name())
+	}
+	vc, err := devs[0].Open(t)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", devs[0].Name(), err)
+	}
+	c := &ctx{c: vc}
+	if c.gid, c.gidx, err = roceGID(t, vc); err != nil {
+		return nil, err
+	}
+	for i := 0; i < l.PDs; i++ {
+		pd, err := vc.AllocPD(t)
+		if err != nil {
+			return nil, fmt.Errorf("alloc PD: %w", err)
+		}
+		c.pds = append(c.pds, pd)
+	}
+	all := verbs.AccessLocalWrite | verbs.AccessRemoteWrite | verbs.AccessRemoteRead | verbs.AccessRemoteAtomic
+	for i := 0; i < l.MRs*l.PDs; i++ {
+		b, err := p.Map(t, l.MRSize, verbs.MapOptions{})
+		if err != nil {
+			return nil, fmt.Errorf("map %d bytes: %w", l.MRSize, err)
+		}
+		mr, err := c.pds[i%l.PDs].RegMR(t, b.Addr(), l.MRSize, all)
+		if err != nil {
+			return nil, fmt.Errorf("register MR %d: %w", i, err)
+		}
+		c.mrs = append(c.mrs, region{b, mr})
+	}
+	return c, nil
+}
+
+// roceGID picks the RoCEv2 entry with an IPv4 address, or else the first RoCEv2.
+func roceGID(t verbs.Thread, c verbs.Context) (verbs.GID, uint8, error) {
+	var entries [64]verbs.GIDEntry
+	n, err := c.QueryGIDTable(t, entries[:], 0)
+	if err != nil {
+		return verbs.GID{}, 0, fmt.Errorf("query GID table: %w", err)
+	}
+	best := -1
+	for i := range entries[:n] {
+		if entries[i].Type != verbs.GIDTypeRoCEv2 || entries[i].Port != port {
+			continue
+		}
+		v4 := entries[i].GID[10] == 0xff && entries[i].GID[11] == 0xff
+		if best < 0 || v4 {
+			best = i
+			if v4 {
+				break
+			}
+		}
+	}
+	if best < 0 {
+		return verbs.GID{}, 0, fmt.Errorf("port %d has no RoCEv2 GID", port)
+	}
+	return entries[best].GID, uint8(entries[best].Index), nil
+}
+
+// domain is the PD that a thread's QPs are made on.
+func (l *Load) domain(t verbs.Thread, c *ctx, pd int, target bool) (verbs.PD, error) {
+	if l.TD == TDNone || l.TD == "" || target {
+		return c.pds[pd], nil
+	}
+	var attr verbs.TDInitAttr
+	if l.TD == TDIndependent {
+		attr = verbs.TDInitAttr{CompMask: verbs.TDInitAttrIndependent, Independent: 1}
+	}
+	td, err := c.c.AllocTD(t, attr)
+	if err != nil {
+		return nil, fmt.Errorf("alloc TD: %w", err)
+	}
+	dom, err := c.c.AllocParentDomain(t, verbs.ParentDomainAttr{PD: c.pds[pd], TD: td})
+	if err != nil {
+		return nil, fmt.Errorf("alloc parent domain: %w", err)
+	}
+	return dom, nil
+}
+
+func (l *Load) createQP(t verbs.Thread, c *ctx, pd verbs.PD, cq, rcq verbs.CQ) (*conn, error) {
+	inline := l.InlineMax
+	if inline == 0 && l.Inline {
+		inline = l.Payload
+	}
+	qp, err := pd.CreateQP(t, verbs.QPInitAttr{
+		Type: verbs.QPTRC, SendCQ: cq, RecvCQ: rcq,
+		Cap: verbs.QPCap{MaxSendWR: uint32(l.Window), MaxRecvWR: uint32(max(l.RecvDepth, 1)),
+			MaxSendSGE: 1, MaxRecvSGE: 1, MaxInline: inline},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("create QP: %w", err)
+	}
+	return &conn{qp: qp, cq: cq, rcq: rcq, ctx: c}, nil
+}
+
+// connect brings both QPs to RTS. Each side's calls are made by a thread of its
+// own process.
+func (l *Load) connect(t verbs.Thread, a, b *side) error {
+	for g := range a.qps {
+		for q := range a.qps[g] {
+			a.qps[g][q].peer, b.qps[g][q].peer = b.qps[g][q], a.qps[g][q]
+		}
+	}
+	for _, s := range []*side{a, b} {
+		var failed error
+		th := s.proc.Start(t, "connect", -1, func(t verbs.Thread) {
+			for g := range s.qps {
+				for q, k := range s.qps[g] {
+					if err := l.bringUp(t, k); err != nil {
+						failed = fmt.Errorf("thread %d QP %d: %w", g, q, err)
+						return
+					}
+				}
+			}
+		})
+		t.Join(th)
+		if failed != nil {
+			return failed
+		}
+	}
+	return nil
+}
+
+func (l *Load) bringUp(t verbs.Thread, k *conn) error {
+	const psn = 0x1000
+	mtu, rd := l.MTU, l.RdAtomic
+	if mtu == 0 {
+		mtu = verbs.MTU1024
+	}
+	if rd == 0 {
+		rd = 16
+	}
+	err := k.qp.Modify(t, &verbs.QPAttr{State: verbs.QPSInit, Port: port,
+		Access: verbs.AccessLocalWrite | verbs.AccessRemoteWrite | verbs.AccessRemoteRead | verbs.AccessRemoteAtomic},
+		verbs.QPMaskState|verbs.QPMaskPort|verbs.QPMaskPKeyIndex|verbs.QPMaskAccessFlags)
+	if err != nil {
+		return fmt.Errorf("RESET to INIT: %w", err)
+	}
+	ah := verbs.AHAttr{IsGlobal: true, Port: port,
+		GRH: verbs.GRH{DGID: k.peer.ctx.gid, SGIDIndex: k.ctx.gidx, HopLimit: 64}}
+	err = k.qp.Modify(t, &verbs.QPAttr{State: verbs.QPSRTR, AH: ah, PathMTU: mtu, DestQPN: k.peer.qp.QPN(), RQPSN: psn,
+		MaxDestRdAtomic: rd, MinRNRTimer: 12},
+		verbs.QPMaskState|verbs.QPMaskAV|verbs.QPMaskPathMTU|verbs.QPMaskDestQPN|verbs.QPMaskRQPSN|
+			verbs.QPMaskMaxDestRdAtomic|verbs.QPMaskMinRNRTimer)
+	if err != nil {
+		return fmt.Errorf("INIT to RTR: %w", err)
+	}
+	err = k.qp.Modify(t, &verbs.QPAttr{State: verbs.QPSRTS, SQPSN: psn, Timeout: 14, RetryCnt: 7, RNRRetry: 7, MaxRdAtomic: rd},
+		verbs.QPMaskState|verbs.QPMaskSQPSN|verbs.QPMaskTimeout|verbs.QPMaskRetryCnt|verbs.QPMaskRNRRetry|verbs.QPMaskMaxQPRdAtomic)
+	if err != nil {
+		return fmt.Errorf("RTR to RTS: %w", err)
+	}
+	return nil
+}
