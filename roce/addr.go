@@ -1,0 +1,94 @@
+package roce
+
+import "fmt"
+
+// MAC is an Ethernet address.
+type MAC [6]byte
+
+func (m MAC) String() string {
+	return fmt.Sprintf("%02x:%02x:%02x:%02x:%02x:%02x", m[0], m[1], m[2], m[3], m[4], m[5])
+}
+
+// GID is a port's address: an IPv6 address, or an IPv4 address mapped into IPv6.
+type GID [16]byte
+
+// GIDFromIPv4 is ::ffff:a.b.c.d.
+func GIDFromIPv4(ip [4]byte) GID {
+	g := GID{10: 0xFF, 11: 0xFF}
+	copy(g[12:], ip[:])
+	return g
+}
+
+// IsIPv4 says whether the GID is a mapped IPv4 address.
+func (g GID) IsIPv4() bool {
+	return be.Uint64(g[0:8]) == 0 && be.Uint32(g[8:12]) == 0xFFFF
+}
+
+// IPv4 is the mapped IPv4 address; it means something only if IsIPv4.
+func (g GID) IPv4() [4]byte { return [4]byte(g[12:16]) }
+
+// GIDFromMAC is the default GID of a RoCE port: fe80::/64 with the EUI-64 of the
+// address.
+func GIDFromMAC(m MAC) GID {
+	return GID{0: 0xFE, 1: 0x80, 8: m[0] ^ 2, 9: m[1], 10: m[2], 11: 0xFF, 12: 0xFE, 13: m[3], 14: m[4], 15: m[5]}
+}
+
+// MAC is the address inside a GID made by GIDFromMAC. RoCEv1 resolves link-local
+// GIDs in this way.
+func (g GID) MAC() MAC { return MAC{g[8] ^ 2, g[9], g[10], g[13], g[14], g[15]} }
+
+// IsLinkLocal says whether the GID is in fe80::/64.
+func (g GID) IsLinkLocal() bool { return be.Uint64(g[0:8]) == 0xFE80000000000000 }
+
+// IsMulticast says whether the GID is a multicast group (ff00::/8, or a mapped
+// IPv4 group address).
+func (g GID) IsMulticast() bool { return g[0] == 0xFF || g.IsIPv4() && g[12]>>4 == 0xE }
+
+// SubnetPrefix and InterfaceID are the halves of a GID.
+func (g GID) SubnetPrefix() uint64 { return be.Uint64(g[0:8]) }
+
+// InterfaceID is the lower half of a GID, the port GUID on InfiniBand.
+func (g GID) InterfaceID() uint64 { return be.Uint64(g[8:16]) }
+
+// String prints the eight groups in full, as the sysfs gids files do.
+func (g GID) String() string {
+	b := make([]byte, 0, 39)
+	for i := 0; i < 16; i += 2 {
+		if i > 0 {
+			b = append(b, ':')
+		}
+		b = fmt.Appendf(b, "%02x%02x", g[i], g[i+1])
+	}
+	return string(b)
+}
+
+// FlowLabel is the 20-bit flow label of a connected QP whose address vector gives
+// none (rdma_calc_flow_label in ib_verbs.h). It is symmetric in the two QPNs, so
+// that requests and responses take the same path.
+func FlowLabel(localQPN, remoteQPN uint32) uint32 {
+	v := uint64(localQPN) * uint64(remoteQPN)
+	v ^= v >> 20
+	v ^= v >> 40
+	return uint32(v & 0xFFFFF)
+}
+
+// UDPSourcePort is the RoCEv2 source port of a 20-bit flow label, 0xC000..0xFFFF
+// (rdma_flow_label_to_udp_sport in ib_verbs.h).
+func UDPSourcePort(flow uint32) uint16 {
+	return uint16(0xC000 | (flow&0x3FFF ^ flow>>14&0x3F))
+}
+
+// UDPSourcePortRXE is the source port that the Soft-RoCE driver gives a UD QP:
+// the upper 14 bits of a multiplicative hash of its QPN.
+func UDPSourcePortRXE(qpn uint32) uint16 {
+	return uint16(0xC000 | qpn*0x61C88647>>18)
+}
+
+// PKeyMatch says whether two partition keys may talk: the same non-zero base and
+// at least one full member.
+func PKeyMatch(a, b uint16) bool {
+	return a&0x7FFF == b&0x7FFF && a&0x7FFF != 0 && (a|b)&0x8000 != 0
+}
+
+// DefaultPKey is the full-member default partition.
+const DefaultPKey uint16 = 0xFFFF

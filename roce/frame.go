@@ -1,0 +1,172 @@
+package roce
+
+import "fmt"
+
+// ICRCState is what is known about the last four bytes of a frame.
+type ICRCState uint8
+
+// States.
+const (
+	// ICRCUnchecked: the bytes came from outside or were changed; whoever needs to
+	// know computes.
+	ICRCUnchecked ICRCState = iota
+	// ICRCPending: built here and right by construction, the bytes are not filled
+	// in yet. Nobody has looked.
+	ICRCPending
+	// ICRCValid and ICRCInvalid: computed and compared.
+	ICRCValid
+	ICRCInvalid
+)
+
+// Frame is a pooled Ethernet frame, destination MAC through ICRC, without FCS.
+// The holder of a reference may read it; only its maker, while no other holds
+// one, may write it. A Frame belongs to one run and is not for concurrent use.
+type Frame struct {
+	B    []byte
+	ICRC ICRCState
+
+	ext     uint16 // set by Template.New: behind the BTH
+	payload uint16
+	pad     uint8
+	class   int8
+	refs    int32
+	buf     []byte
+	pool    *Pool
+}
+
+// Ext is the room for extended headers in a frame made by Template.New, zeroed.
+func (f *Frame) Ext() []byte { return f.B[f.ext:f.payload] }
+
+// Payload is the room for the payload in a frame made by Template.New. It holds
+// whatever was there before, and the sender fills all of it.
+func (f *Frame) Payload() []byte {
+	return f.B[f.payload : len(f.B)-ICRCSize-int(f.pad)]
+}
+
+// BTH is the BTH of a frame made by Template.New.
+func (f *Frame) BTH() BTH { return BTH(f.B[f.ext-BTHSize : f.ext]) }
+
+// RETH is the RETH of a frame made by Template.New with an opcode that has one;
+// so for the others.
+func (f *Frame) RETH() RETH                 { return f.header(HasRETH, RETHSize) }
+func (f *Frame) AETH() AETH                 { return f.header(HasAETH, AETHSize) }
+func (f *Frame) AtomicETH() AtomicETH       { return f.header(HasAtomicETH, AtomicETHSize) }
+func (f *Frame) AtomicAckETH() AtomicAckETH { return f.header(HasAtomicAckETH, AtomicAckETHSize) }
+func (f *Frame) ImmDt() ImmDt               { return f.header(HasImmDt, ImmDtSize) }
+func (f *Frame) IETH() IETH                 { return f.header(HasIETH, IETHSize) }
+func (f *Frame) DETH() DETH                 { return f.header(HasDETH, DETHSize) }
+func (f *Frame) XRCETH() XRCETH             { return f.header(HasXRCETH, XRCETHSize) }
+
+func (f *Frame) header(h Headers, size int) []byte {
+	at := int(f.ext) + f.BTH().Opcode().Info().Offset(h)
+	return f.B[at : at+size]
+}
+
+// FinishICRC fills in a pending ICRC. A tap, a real wire and a corruption call
+// it; a frame that nobody looks at never pays for it.
+func (f *Frame) FinishICRC() {
+	if f.ICRC != ICRCPending {
+		return
+	}
+	p, err := Parse(f.B)
+	if err != nil {
+		panic(fmt.Sprintf("roce: frame with a pending ICRC does not parse: %v", err))
+	}
+	PutICRC(f.B[p.end:], p.ComputeICRC())
+	f.ICRC = ICRCValid
+}
+
+// ICRCOK says whether the frame's ICRC is right (or will be, when it is filled
+// in). The answer is computed at most once.
+func (f *Frame) ICRCOK() bool {
+	if f.ICRC == ICRCUnchecked {
+		f.ICRC = ICRCInvalid
+		if p, err := Parse(f.B); err == nil && p.ICRCOK() {
+			f.ICRC = ICRCValid
+		}
+	}
+	return f.ICRC != ICRCInvalid
+}
+
+// Touch must be called before bytes under the ICRC are changed behind the back of
+// the sender (corruption, a rewriting switch): it fills in the ICRC of the bytes
+// as they were sent and forgets what is known.
+func (f *Frame) Touch() {
+	f.FinishICRC()
+	f.ICRC = ICRCUnchecked
+}
+
+// Retain adds a reference and returns f.
+func (f *Frame) Retain() *Frame {
+	f.refs++
+	return f
+}
+
+// Refs is the number of references; a frame may be written only at 1.
+func (f *Frame) Refs() int { return int(f.refs) }
+
+// Release drops a reference; the last one returns the frame to its pool.
+func (f *Frame) Release() {
+	f.refs--
+	if f.refs > 0 {
+		return
+	}
+	if f.refs < 0 {
+		panic("roce: frame released more often than retained")
+	}
+	f.pool.put(f)
+}
+
+// classSizes fit a frame of each path MTU with the longest headers (78 to the
+// BTH with VLAN and IPv6, 44 extended, 4 ICRC), and a jumbo frame.
+var classSizes = [...]int{128, 256 + 128, 512 + 128, 1024 + 128, 2048 + 128, 4096 + 128, 9216 + 128}
+
+// Pool keeps released frames by size class. The zero Pool is ready. After warm-up
+// Get allocates nothing for frames up to 9344 bytes; larger ones are not kept.
+type Pool struct {
+	free [len(classSizes)][]*Frame
+	// Made counts frames allocated, Live those that are out.
+	Made, Live uint64
+}
+
+// Get is a frame of n bytes with one reference and undefined contents.
+func (p *Pool) Get(n int) *Frame {
+	p.Live++
+	c := 0
+	for c < len(classSizes) && classSizes[c] < n {
+		c++
+	}
+	if c == len(classSizes) {
+		p.Made++
+		return &Frame{B: make([]byte, n), class: -1, refs: 1, pool: p}
+	}
+	if l := len(p.free[c]); l > 0 {
+		f := p.free[c][l-1]
+		p.free[c] = p.free[c][:l-1]
+		f.B, f.refs, f.ICRC = f.buf[:n], 1, ICRCUnchecked
+		f.ext, f.payload, f.pad = 0, 0, 0
+		return f
+	}
+	p.Made++
+	buf := make([]byte, classSizes[c])
+	return &Frame{B: buf[:n], buf: buf, class: int8(c), refs: 1, pool: p}
+}
+
+// Copy is a frame of its own with f's bytes and state.
+func (p *Pool) Copy(f *Frame) *Frame {
+	g := p.Get(len(f.B))
+	copy(g.B, f.B)
+	g.ICRC, g.ext, g.payload, g.pad = f.ICRC, f.ext, f.payload, f.pad
+	return g
+}
+
+// Pool is the pool that the frame returns to.
+func (f *Frame) Pool() *Pool { return f.pool }
+
+func (p *Pool) put(f *Frame) {
+	p.Live--
+	if f.class < 0 {
+		return
+	}
+	p.free[f.class] = append(p.free[f.class], f)
+}

@@ -1,0 +1,181 @@
+package roce
+
+// Sizes of the link and network headers in bytes.
+const (
+	EthernetSize = 14
+	VLANSize     = 4
+	IPv4Size     = 20
+	IPv6Size     = 40
+	GRHSize      = 40
+	UDPSize      = 8
+	LRHSize      = 8
+)
+
+// EtherTypes and protocol numbers.
+const (
+	EtherTypeIPv4 = 0x0800
+	EtherTypeVLAN = 0x8100
+	EtherTypeIPv6 = 0x86DD
+	EtherTypeRoCE = 0x8915 // RoCEv1
+
+	ProtoUDP = 17
+	ProtoIBA = 0x1B // GRH next header: IBA transport
+
+	UDPPort = 4791 // destination port of RoCEv2 in both directions
+)
+
+// Ethernet is an Ethernet header without the 802.1Q tag, 14 bytes.
+type Ethernet []byte
+
+func (h Ethernet) Dst() MAC         { return MAC(h[0:6]) }
+func (h Ethernet) Src() MAC         { return MAC(h[6:12]) }
+func (h Ethernet) Type() uint16     { return be.Uint16(h[12:14]) }
+func (h Ethernet) SetDst(v MAC)     { copy(h[0:6], v[:]) }
+func (h Ethernet) SetSrc(v MAC)     { copy(h[6:12], v[:]) }
+func (h Ethernet) SetType(v uint16) { be.PutUint16(h[12:14], v) }
+
+// VLAN is an 802.1Q tag behind EtherType 0x8100: TCI and the inner EtherType.
+type VLAN []byte
+
+func (h VLAN) TCI() uint16      { return be.Uint16(h[0:2]) }
+func (h VLAN) Type() uint16     { return be.Uint16(h[2:4]) }
+func (h VLAN) SetTCI(v uint16)  { be.PutUint16(h[0:2], v) }
+func (h VLAN) SetType(v uint16) { be.PutUint16(h[2:4], v) }
+
+// IPv4 is an IPv4 header without options, 20 bytes.
+type IPv4 []byte
+
+func (h IPv4) Version() uint8          { return h[0] >> 4 }
+func (h IPv4) HeaderLen() int          { return int(h[0]&0xF) * 4 }
+func (h IPv4) TOS() uint8              { return h[1] }
+func (h IPv4) TotalLen() uint16        { return be.Uint16(h[2:4]) }
+func (h IPv4) ID() uint16              { return be.Uint16(h[4:6]) }
+func (h IPv4) FlagsOffset() uint16     { return be.Uint16(h[6:8]) }
+func (h IPv4) TTL() uint8              { return h[8] }
+func (h IPv4) Protocol() uint8         { return h[9] }
+func (h IPv4) Checksum() uint16        { return be.Uint16(h[10:12]) }
+func (h IPv4) Src() [4]byte            { return [4]byte(h[12:16]) }
+func (h IPv4) Dst() [4]byte            { return [4]byte(h[16:20]) }
+func (h IPv4) SetTOS(v uint8)          { h[1] = v }
+func (h IPv4) SetTotalLen(v uint16)    { be.PutUint16(h[2:4], v) }
+func (h IPv4) SetID(v uint16)          { be.PutUint16(h[4:6], v) }
+func (h IPv4) SetFlagsOffset(v uint16) { be.PutUint16(h[6:8], v) }
+func (h IPv4) SetTTL(v uint8)          { h[8] = v }
+func (h IPv4) SetProtocol(v uint8)     { h[9] = v }
+func (h IPv4) SetChecksum(v uint16)    { be.PutUint16(h[10:12], v) }
+func (h IPv4) SetSrc(v [4]byte)        { copy(h[12:16], v[:]) }
+func (h IPv4) SetDst(v [4]byte)        { copy(h[16:20], v[:]) }
+
+// Flags of IPv4.FlagsOffset.
+const (
+	IPv4DontFragment  = 0x4000
+	IPv4MoreFragments = 0x2000
+	IPv4OffsetMask    = 0x1FFF
+)
+
+// ComputeChecksum is the header checksum that belongs to the other fields.
+func (h IPv4) ComputeChecksum() uint16 {
+	return ^fold(sum16(0, h[:10]) + sum16(0, h[12:20]))
+}
+
+// ChecksumOK says whether the header checksum is right.
+func (h IPv4) ChecksumOK() bool { return fold(sum16(0, h[:20])) == 0xFFFF }
+
+// IPv6 is an IPv6 header or, with next header 0x1B, a GRH; 40 bytes.
+type IPv6 []byte
+
+func (h IPv6) Version() uint8         { return h[0] >> 4 }
+func (h IPv6) TrafficClass() uint8    { return h[0]<<4 | h[1]>>4 }
+func (h IPv6) FlowLabel() uint32      { return be.Uint32(h[0:4]) & 0xFFFFF }
+func (h IPv6) PayloadLen() uint16     { return be.Uint16(h[4:6]) }
+func (h IPv6) NextHeader() uint8      { return h[6] }
+func (h IPv6) HopLimit() uint8        { return h[7] }
+func (h IPv6) Src() GID               { return GID(h[8:24]) }
+func (h IPv6) Dst() GID               { return GID(h[24:40]) }
+func (h IPv6) SetPayloadLen(v uint16) { be.PutUint16(h[4:6], v) }
+func (h IPv6) SetNextHeader(v uint8)  { h[6] = v }
+func (h IPv6) SetHopLimit(v uint8)    { h[7] = v }
+func (h IPv6) SetSrc(v GID)           { copy(h[8:24], v[:]) }
+func (h IPv6) SetDst(v GID)           { copy(h[24:40], v[:]) }
+
+// SetVersion writes version 6 with the traffic class and the flow label.
+func (h IPv6) SetVersion(tc uint8, flow uint32) {
+	be.PutUint32(h[0:4], 6<<28|uint32(tc)<<20|flow&0xFFFFF)
+}
+
+// GRH is the global routing header; it has the layout of IPv6.
+type GRH = IPv6
+
+// UDP is a UDP header, 8 bytes.
+type UDP []byte
+
+func (h UDP) SrcPort() uint16      { return be.Uint16(h[0:2]) }
+func (h UDP) DstPort() uint16      { return be.Uint16(h[2:4]) }
+func (h UDP) Len() uint16          { return be.Uint16(h[4:6]) }
+func (h UDP) Checksum() uint16     { return be.Uint16(h[6:8]) }
+func (h UDP) SetSrcPort(v uint16)  { be.PutUint16(h[0:2], v) }
+func (h UDP) SetDstPort(v uint16)  { be.PutUint16(h[2:4], v) }
+func (h UDP) SetLen(v uint16)      { be.PutUint16(h[4:6], v) }
+func (h UDP) SetChecksum(v uint16) { be.PutUint16(h[6:8], v) }
+
+// LRH is the local route header of native InfiniBand, 8 bytes.
+type LRH []byte
+
+// Values of LRH.LNH.
+const (
+	LNHRaw       = 0
+	LNHIPv6      = 1
+	LNHIBALocal  = 2
+	LNHIBAGlobal = 3
+)
+
+func (h LRH) VL() uint8          { return h[0] >> 4 }
+func (h LRH) Version() uint8     { return h[0] & 0xF }
+func (h LRH) SL() uint8          { return h[1] >> 4 }
+func (h LRH) LNH() uint8         { return h[1] & 3 }
+func (h LRH) DLID() uint16       { return be.Uint16(h[2:4]) }
+func (h LRH) PktLen() uint16     { return be.Uint16(h[4:6]) & 0x7FF }
+func (h LRH) SLID() uint16       { return be.Uint16(h[6:8]) }
+func (h LRH) SetVL(v uint8)      { h[0] = h[0]&0xF | v<<4 }
+func (h LRH) SetVersion(v uint8) { h[0] = h[0]&0xF0 | v&0xF }
+func (h LRH) SetSL(v uint8)      { h[1] = h[1]&0xF | v<<4 }
+func (h LRH) SetLNH(v uint8)     { h[1] = h[1]&^3 | v&3 }
+func (h LRH) SetDLID(v uint16)   { be.PutUint16(h[2:4], v) }
+func (h LRH) SetSLID(v uint16)   { be.PutUint16(h[6:8], v) }
+
+// SetPktLen writes the length in 4-byte words, LRH through ICRC.
+func (h LRH) SetPktLen(words uint16) {
+	be.PutUint16(h[4:6], be.Uint16(h[4:6])&^0x7FF|words&0x7FF)
+}
+
+// sum16 adds p to a ones' complement sum that is folded later; an odd last byte
+// counts as the high byte of a word.
+func sum16(s uint64, p []byte) uint64 {
+	for len(p) >= 4 {
+		s += uint64(be.Uint32(p))
+		p = p[4:]
+	}
+	if len(p) >= 2 {
+		s += uint64(be.Uint16(p))
+		p = p[2:]
+	}
+	if len(p) == 1 {
+		s += uint64(p[0]) << 8
+	}
+	return s
+}
+
+func fold(s uint64) uint16 {
+	s = s>>32 + s&0xFFFFFFFF
+	s = s>>16 + s&0xFFFF
+	s = s>>16 + s&0xFFFF
+	s = s>>16 + s&0xFFFF
+	return uint16(s)
+}
+
+// udpChecksum is the checksum of a UDP datagram with its pseudo header; u is the
+// datagram with its checksum field as it stands, src and dst the addresses.
+func udpSum(src, dst, u []byte) uint16 {
+	s := sum16(0, src) + sum16(0, dst) + ProtoUDP + uint64(len(u))
+	return fold(sum16(s, u))
+}

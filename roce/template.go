@@ -1,0 +1,216 @@
+package roce
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Path is what a template needs to know about the way to the peer: an address
+// vector with its addresses resolved, and the QP at the other end.
+type Path struct {
+	Framing      Framing // RoCEv2IPv4, RoCEv2IPv6 or RoCEv1
+	SrcMAC       MAC
+	DstMAC       MAC
+	Tagged       bool   // with an 802.1Q tag
+	VLANTCI      uint16 // priority, DEI and VLAN ID of the tag
+	SrcGID       GID
+	DstGID       GID
+	TrafficClass uint8
+	HopLimit     uint8
+	FlowLabel    uint32 // 20 bits; IPv6 and RoCEv1 headers
+	SrcPort      uint16 // UDP source port, see UDPSourcePort
+	PKey         uint16
+	DestQP       uint32
+	MigReq       bool // path state MIGRATED, the normal one
+	// CountIPID numbers the IPv4 datagrams from FirstIPID (as rxe does); otherwise
+	// all carry FirstIPID, which DF permits (RFC 6864).
+	CountIPID bool
+	FirstIPID uint16
+}
+
+// Template is the header of a QP's packets, Ethernet through BTH, made once. A
+// packet is a copy of it with a few fields patched.
+type Template struct {
+	hdr    [EthernetSize + VLANSize + IPv6Size + UDPSize + BTHSize]byte
+	bth    uint8 // offset of the BTH
+	net    uint8
+	v4     bool
+	udp    bool
+	migReq uint8
+	count  bool
+	ipID   uint16
+	ipSum  uint32 // IPv4 header sum without length and ID
+}
+
+// ErrPath is wrapped by the errors of NewTemplate.
+var ErrPath = errors.New("roce: path cannot be put into a header")
+
+// NewTemplate checks a path and makes its header.
+func NewTemplate(p Path) (Template, error) {
+	var t Template
+	if err := p.check(); err != nil {
+		return t, err
+	}
+	eth := Ethernet(t.hdr[:EthernetSize])
+	eth.SetDst(p.DstMAC)
+	eth.SetSrc(p.SrcMAC)
+	typ := [...]uint16{RoCEv2IPv4: EtherTypeIPv4, RoCEv2IPv6: EtherTypeIPv6, RoCEv1: EtherTypeRoCE}[p.Framing]
+	at := EthernetSize
+	if p.Tagged {
+		eth.SetType(EtherTypeVLAN)
+		tag := VLAN(t.hdr[at : at+VLANSize])
+		tag.SetTCI(p.VLANTCI)
+		tag.SetType(typ)
+		at += VLANSize
+	} else {
+		eth.SetType(typ)
+	}
+	t.net = uint8(at)
+	at = t.putNetwork(p, at)
+	bth := BTH(t.hdr[at : at+BTHSize])
+	bth.SetPKey(p.PKey)
+	bth.SetDestQP(p.DestQP)
+	t.bth = uint8(at)
+	if p.MigReq {
+		t.migReq = 0x40
+	}
+	t.count, t.ipID = p.CountIPID, p.FirstIPID
+	return t, nil
+}
+
+func (p *Path) check() error {
+	switch p.Framing {
+	case RoCEv2IPv4:
+		if !p.SrcGID.IsIPv4() || !p.DstGID.IsIPv4() {
+			return fmt.Errorf("%w: %v needs IPv4-mapped GIDs, not %v and %v", ErrPath, p.Framing, p.SrcGID, p.DstGID)
+		}
+	case RoCEv2IPv6, RoCEv1:
+	default:
+		return fmt.Errorf("%w: no template for %v", ErrPath, p.Framing)
+	}
+	if p.DestQP > PSNMask {
+		return fmt.Errorf("%w: QPN 0x%x has more than 24 bits", ErrPath, p.DestQP)
+	}
+	if p.FlowLabel > 0xFFFFF {
+		return fmt.Errorf("%w: flow label 0x%x has more than 20 bits", ErrPath, p.FlowLabel)
+	}
+	return nil
+}
+
+// putNetwork writes the IP, UDP or GRH headers at at and returns where they end.
+func (t *Template) putNetwork(p Path, at int) int {
+	if p.Framing == RoCEv2IPv4 {
+		h := IPv4(t.hdr[at : at+IPv4Size])
+		h[0] = 0x45
+		h.SetTOS(p.TrafficClass)
+		h.SetFlagsOffset(IPv4DontFragment)
+		h.SetTTL(p.HopLimit)
+		h.SetProtocol(ProtoUDP)
+		h.SetSrc(p.SrcGID.IPv4())
+		h.SetDst(p.DstGID.IPv4())
+		t.v4, t.ipSum = true, uint32(fold(sum16(0, h)))
+		at += IPv4Size
+	} else {
+		h := IPv6(t.hdr[at : at+IPv6Size])
+		h.SetVersion(p.TrafficClass, p.FlowLabel)
+		h.SetNextHeader(ProtoUDP)
+		if p.Framing == RoCEv1 {
+			h.SetNextHeader(ProtoIBA)
+		}
+		h.SetHopLimit(p.HopLimit)
+		h.SetSrc(p.SrcGID)
+		h.SetDst(p.DstGID)
+		at += IPv6Size
+	}
+	if p.Framing != RoCEv1 {
+		u := UDP(t.hdr[at : at+UDPSize])
+		u.SetSrcPort(p.SrcPort)
+		u.SetDstPort(UDPPort)
+		t.udp = true
+		at += UDPSize
+	}
+	return at
+}
+
+// Flags of a packet, the bits of the BTH that differ between packets of a QP.
+type Flags uint8
+
+// Flags.
+const (
+	AckReq Flags = 1 << iota
+	Solicited
+	BECN
+)
+
+// FrameLen is the length of a frame with this opcode and n bytes of payload,
+// Ethernet header through ICRC.
+func (t *Template) FrameLen(op Opcode, n int) int {
+	return int(t.bth) + BTHSize + int(op.Info().HeaderLen) + n + PadCount(n) + ICRCSize
+}
+
+// New is a frame from the pool with all headers through the BTH filled in, the
+// extended headers zeroed, n bytes of room for the payload, and the pad zeroed.
+// The caller fills Ext and Payload; the ICRC is pending.
+func (t *Template) New(pool *Pool, op Opcode, psn uint32, n int, flags Flags) *Frame {
+	ext := int(t.bth) + BTHSize
+	payload := ext + int(op.Info().HeaderLen)
+	pad := PadCount(n)
+	total := payload + n + pad + ICRCSize
+	f := pool.Get(total)
+	f.ICRC = ICRCPending
+	f.ext, f.payload, f.pad = uint16(ext), uint16(payload), uint8(pad)
+	b := f.B
+	copy(b, t.hdr[:ext])
+	clear(b[ext:payload])
+	clear(b[total-ICRCSize-pad : total])
+	t.patchLengths(b)
+	h := b[t.bth:ext:ext]
+	h[0] = byte(op)
+	h[1] = t.migReq | byte(pad)<<4 | byte(flags&Solicited)<<6
+	h[4] = byte(flags&BECN) << 4
+	be.PutUint32(h[8:12], uint32(flags&AckReq)<<31|psn&PSNMask)
+	return f
+}
+
+// patchLengths fills in what depends on the frame's length, and the IPv4 ID. The
+// header checksum is the template's sum with the two words added.
+func (t *Template) patchLengths(b []byte) {
+	n := len(b) - int(t.net)
+	if t.v4 {
+		h := IPv4(b[t.net : int(t.net)+IPv4Size])
+		h.SetTotalLen(uint16(n))
+		h.SetID(t.ipID)
+		s := t.ipSum + uint32(uint16(n)) + uint32(t.ipID)
+		s = s>>16 + s&0xFFFF
+		s = s>>16 + s&0xFFFF
+		h.SetChecksum(^uint16(s))
+		if t.count {
+			t.ipID++
+		}
+	} else {
+		be.PutUint16(b[t.net+4:], uint16(n-IPv6Size))
+	}
+	if t.udp {
+		be.PutUint16(b[t.bth-4:], uint16(len(b)-int(t.bth)+UDPSize))
+	}
+}
+
+// SetDestQP changes the destination; a UD QP sends to many from one template per
+// address handle.
+func (t *Template) SetDestQP(qpn uint32) { BTH(t.hdr[t.bth:]).SetDestQP(qpn) }
+
+// SetPKey changes the partition key.
+func (t *Template) SetPKey(k uint16) { BTH(t.hdr[t.bth:]).SetPKey(k) }
+
+// SetMigReq changes the migration bit.
+func (t *Template) SetMigReq(v bool) { setBit(&t.migReq, 0x40, v) }
+
+// SetSrcPort changes the UDP source port; it does nothing on RoCEv1.
+func (t *Template) SetSrcPort(port uint16) {
+	if t.udp {
+		UDP(t.hdr[t.bth-UDPSize:]).SetSrcPort(port)
+	}
+}
+
+// DstMAC is the address of the next hop.
+func (t *Template) DstMAC() MAC { return Ethernet(t.hdr[:]).Dst() }
