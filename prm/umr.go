@@ -1,0 +1,60 @@
+package prm
+
+// Flags of a UMR control segment. 0x20 lets the request pass only when the key is
+// free, 0x40 only when it is not (the kernel's and rdma-core's names for them
+// contradict each other; this is what both do).
+const (
+	UMRInline            = 0x80
+	UMRCheckNotFree      = 0x40
+	UMRCheckFree         = 0x20
+	UMRTranslationOffset = 0x10
+	UMRCheckQPN          = 0x08
+)
+
+// Bits of UMRCtrlSegment.MKeyMask (device.h, MLX5_MKEY_MASK_*): which fields of the
+// mkey context to take.
+const (
+	MKeyMaskLen                  = 1 << 0
+	MKeyMaskPageSize             = 1 << 1
+	MKeyMaskStartAddr            = 1 << 6
+	MKeyMaskPD                   = 1 << 7
+	MKeyMaskEnRInval             = 1 << 8
+	MKeyMaskBSFEn                = 1 << 12
+	MKeyMaskKey                  = 1 << 13
+	MKeyMaskQPN                  = 1 << 14
+	MKeyMaskLR                   = 1 << 17
+	MKeyMaskLW                   = 1 << 18
+	MKeyMaskRR                   = 1 << 19
+	MKeyMaskRW                   = 1 << 20
+	MKeyMaskA                    = 1 << 21
+	MKeyMaskSmallFence           = 1 << 23
+	MKeyMaskRelaxedOrderingWrite = 1 << 25
+	MKeyMaskFree                 = 1 << 29
+	MKeyMaskPageSize5            = 1 << 42
+	MKeyMaskRelaxedOrderingRead  = 1 << 47
+)
+
+// UMRCtrlSegment follows the control segment of a UMR WQE; an mkey context segment
+// (an MKC) follows it, then entries. BIND_MW and LOCAL_INV of libmlx5 are such WQEs.
+type UMRCtrlSegment []byte
+
+// UMRCtrlSegmentSize is its length in bytes.
+const UMRCtrlSegmentSize = 48
+
+func (u UMRCtrlSegment) Flags() uint8     { return u[0] }
+func (u UMRCtrlSegment) SetFlags(v uint8) { u[0] = v }
+
+// XLTOctowords is how many 16-byte units of entries to write.
+func (u UMRCtrlSegment) XLTOctowords() uint16     { return be16(u, 4) }
+func (u UMRCtrlSegment) SetXLTOctowords(v uint16) { putBE16(u, 4, v) }
+
+// XLTOffset is the first unit to write, with UMRTranslationOffset; 48 bits.
+func (u UMRCtrlSegment) XLTOffset() uint64 { return uint64(be32(u, 16))<<16 | uint64(be16(u, 6)) }
+
+// SetXLTOffset sets it.
+func (u UMRCtrlSegment) SetXLTOffset(v uint64) {
+	putBE16(u, 6, uint16(v))
+	putBE32(u, 16, uint32(v>>16))
+}
+func (u UMRCtrlSegment) MKeyMask() uint64     { return be64(u, 8) }
+func (u UMRCtrlSegment) SetMKeyMask(v uint64) { putBE64(u, 8, v) }

@@ -1,0 +1,222 @@
+package prm
+
+import "errors"
+
+// What can be wrong with the form of a send WQE. A device answers each with a local
+// QP operation error.
+var (
+	ErrWQETruncated = errors.New("send WQE: fewer bytes than its DS count says")
+	ErrWQEOpcode    = errors.New("send WQE: opcode not known on this transport")
+	ErrWQELength    = errors.New("send WQE: DS count leaves no room for the segments of its opcode")
+	ErrWQEInline    = errors.New("send WQE: inline data overruns the WQE, or is not allowed here")
+)
+
+// SendWQE is a parsed send WQE. Its views lie in the bytes it was parsed from; those
+// that the opcode does not have are nil.
+type SendWQE struct {
+	Ctrl   CtrlSegment
+	XRC    XRCSegment
+	AV     AVSegment
+	Raddr  RaddrSegment
+	Atomic AtomicSegment
+	UMR    UMRCtrlSegment
+	MKC    MKC    // context segment of a UMR
+	Inline []byte // entries of a UMR, nil when they come by a data segment
+
+	// Bytes is the sum of the data segments' lengths.
+	Bytes uint64
+	// Segments is how many data segments there are, inline ones included.
+	Segments int
+
+	data []byte
+}
+
+// SGE is one data segment: bytes in the WQE, or a range of memory.
+type SGE struct {
+	Inline []byte // nil for a range of memory
+	Addr   uint64
+	LKey   uint32
+	Len    uint32 // of either kind
+}
+
+type segKind uint8
+
+const (
+	opUnknown segKind = iota
+	opPlain           // data
+	opNone            // nothing
+	opWrite           // raddr, data
+	opRead            // raddr, data that is not inline
+	opAtomic          // raddr, atomic, data that is not inline
+	opUMR             // UMR control, mkey context, entries
+)
+
+var wqeKinds = [256]segKind{
+	WQEOpNOP: opNone, WQEOpSend: opPlain, WQEOpSendImm: opPlain, WQEOpSendInv: opPlain,
+	WQEOpRDMAWrite: opWrite, WQEOpRDMAWriteImm: opWrite, WQEOpRDMARead: opRead,
+	WQEOpAtomicCS: opAtomic, WQEOpAtomicFA: opAtomic, WQEOpUMR: opUMR,
+}
+
+// ParseSendWQE lays w over the send WQE at the beginning of b for a QP of service
+// type st (STRC and so on). The whole WQE must be in b, unwrapped. It allocates
+// nothing, checks the DS count, the opcode and the order and room of its segments,
+// and walks the data segments once, so that iteration cannot fail afterwards.
+// Addresses, keys and indexes are not looked at.
+func ParseSendWQE(b []byte, st uint32, w *SendWQE) error {
+	*w = SendWQE{}
+	if len(b) < CtrlSegmentSize {
+		return ErrWQETruncated
+	}
+	w.Ctrl = CtrlSegment(b[:CtrlSegmentSize:CtrlSegmentSize])
+	ds := w.Ctrl.DS()
+	if ds < 1 {
+		return ErrWQELength
+	}
+	if len(b) < ds*DSSize {
+		return ErrWQETruncated
+	}
+	kind := wqeKinds[w.Ctrl.Opcode()]
+	rest := b[CtrlSegmentSize : ds*DSSize]
+	switch kind {
+	case opUnknown:
+		return ErrWQEOpcode
+	case opNone: // a NOP may be padded with anything
+		return nil
+	case opUMR:
+		return w.parseUMR(rest)
+	}
+	rest, err := w.parseTransport(rest, kind, st)
+	if err != nil {
+		return err
+	}
+	if kind == opWrite || kind == opRead || kind == opAtomic {
+		if len(rest) < RaddrSegmentSize {
+			return ErrWQELength
+		}
+		w.Raddr, rest = RaddrSegment(rest[:RaddrSegmentSize:RaddrSegmentSize]), rest[RaddrSegmentSize:]
+	}
+	if kind == opAtomic {
+		if len(rest) < AtomicSegmentSize {
+			return ErrWQELength
+		}
+		w.Atomic, rest = AtomicSegment(rest[:AtomicSegmentSize:AtomicSegmentSize]), rest[AtomicSegmentSize:]
+	}
+	w.data = rest
+	return w.checkData(kind == opPlain || kind == opWrite)
+}
+
+// parseTransport takes the segment that the service type puts behind the control
+// segment and refuses opcodes the transport does not carry.
+func (w *SendWQE) parseTransport(rest []byte, kind segKind, st uint32) ([]byte, error) {
+	switch st {
+	case STRC:
+	case STUC:
+		if kind == opRead || kind == opAtomic || w.Ctrl.Opcode() == WQEOpSendInv {
+			return nil, ErrWQEOpcode
+		}
+	case STXRC:
+		if len(rest) < XRCSegmentSize {
+			return nil, ErrWQELength
+		}
+		w.XRC, rest = XRCSegment(rest[:XRCSegmentSize:XRCSegmentSize]), rest[XRCSegmentSize:]
+	case STUD, STQP1:
+		if op := w.Ctrl.Opcode(); op != WQEOpSend && op != WQEOpSendImm {
+			return nil, ErrWQEOpcode
+		}
+		if len(rest) < AVBaseSegmentSize {
+			return nil, ErrWQELength
+		}
+		n := AVBaseSegmentSize
+		if AVSegment(rest).Extended() {
+			n = AVSegmentSize
+		}
+		if len(rest) < n {
+			return nil, ErrWQELength
+		}
+		w.AV, rest = AVSegment(rest[:n:n]), rest[n:]
+	default:
+		return nil, ErrWQEOpcode
+	}
+	return rest, nil
+}
+
+func (w *SendWQE) parseUMR(rest []byte) error {
+	if len(rest) < UMRCtrlSegmentSize+MKCSize {
+		return ErrWQELength
+	}
+	w.UMR, rest = UMRCtrlSegment(rest[:UMRCtrlSegmentSize:UMRCtrlSegmentSize]), rest[UMRCtrlSegmentSize:]
+	w.MKC, rest = MKC(rest[:MKCSize:MKCSize]), rest[MKCSize:]
+	units := int(w.UMR.XLTOctowords())
+	if w.UMR.Flags()&UMRInline != 0 {
+		if units*DSSize > len(rest) {
+			return ErrWQELength
+		}
+		w.Inline = rest[:units*DSSize]
+		return nil
+	}
+	w.data = rest
+	return w.checkData(false)
+}
+
+// checkData walks the data segments, counts them and adds up their lengths.
+func (w *SendWQE) checkData(inline bool) error {
+	for p := w.data; len(p) > 0; w.Segments++ {
+		n := be32(p, 0)
+		if n&InlineFlag == 0 {
+			w.Bytes += uint64(byteCount(n))
+			p = p[DataSegmentSize:]
+			continue
+		}
+		size := int(n &^ InlineFlag)
+		if !inline || size > len(p)-InlineHeaderSize {
+			return ErrWQEInline
+		}
+		w.Bytes += uint64(size)
+		p = p[InlineSize(size):]
+	}
+	return nil
+}
+
+// byteCount is the length that a data segment's byte count means: 0 is 2 GiB, as
+// the kernel's fault parser reads it (mlx5_ib odp.c, pagefault_data_segments).
+func byteCount(n uint32) uint32 {
+	if n == 0 {
+		return 1 << 31
+	}
+	return n
+}
+
+// Data iterates over the data segments: give it 0 first and then what it returned,
+// until ok is false.
+func (w *SendWQE) Data(at int) (s SGE, next int, ok bool) {
+	return nextSGE(w.data, at)
+}
+
+func nextSGE(b []byte, at int) (s SGE, next int, ok bool) {
+	if len(b)-at < DataSegmentSize {
+		return s, at, false
+	}
+	p := b[at:]
+	n := be32(p, 0)
+	if n&InlineFlag == 0 {
+		return SGE{Addr: be64(p, 8), LKey: be32(p, 4), Len: byteCount(n)}, at + DataSegmentSize, true
+	}
+	size := int(n &^ InlineFlag)
+	return SGE{Inline: p[InlineHeaderSize : InlineHeaderSize+size : InlineHeaderSize+size], Len: uint32(size)}, at + InlineSize(size), true
+}
+
+// RecvSGE reads the scatter entry at byte at of a receive WQE of whose length b is,
+// and reports false at its end: the ring's stride or the terminator that software
+// writes behind a short list. Inline data does not exist here: the top bit of the
+// count is ignored.
+func RecvSGE(b []byte, at int) (s SGE, next int, ok bool) {
+	if len(b)-at < DataSegmentSize {
+		return s, at, false
+	}
+	d := DataSegment(b[at:])
+	n := d.ByteCount() &^ InlineFlag
+	if n == 0 && d.LKey() == InvalidLKey {
+		return s, at, false
+	}
+	return SGE{Addr: d.Addr(), LKey: d.LKey(), Len: byteCount(n)}, at + DataSegmentSize, true
+}
