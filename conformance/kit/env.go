@@ -1,0 +1,195 @@
+// Package kit is what conformance cases share: an open context with its usual
+// objects, buffers between red zones, connected queue pairs, posting and polling
+// that check what they get, other processes, and the wire. Its functions fail the
+// case with what was tried; they record an observation only where the outcome is
+// what a case is about.
+//
+// Everything that the kit makes is destroyed when the case ends, in reverse order,
+// and a refusal to be destroyed fails the case.
+package kit
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/rdmasim/rdmasim/conformance/spec"
+	"github.com/rdmasim/rdmasim/verbs"
+	"github.com/rdmasim/rdmasim/verbs/player"
+)
+
+// Patience is how long the kit waits for a completion that must come.
+const Patience = 10 * time.Second
+
+// Silence is how long the kit watches for a completion that must not come.
+const Silence = 20 * time.Millisecond
+
+// Access flags that most regions and queue pairs have.
+const (
+	RemoteAll = verbs.AccessRemoteWrite | verbs.AccessRemoteRead | verbs.AccessRemoteAtomic
+	AllAccess = verbs.AccessLocalWrite | RemoteAll
+)
+
+// Env is an open context of the case's process with a PD.
+type Env struct {
+	Ctx  verbs.Context
+	PD   verbs.PD
+	GID  verbs.GIDEntry // what connections use
+	Port uint8
+}
+
+// Open opens the first device and allocates a PD.
+func Open(c *spec.C) *Env {
+	e := &Env{Ctx: c.Open(), Port: 1}
+	e.PD = e.AllocPD(c)
+	gid, err := player.PickGID(c.T, e.Ctx, uint32(e.Port))
+	ok(c, "choose a GID", err)
+	e.GID = gid
+	return e
+}
+
+// ok fails the case when err is not nil, without an observation.
+func ok(c *spec.C, step string, err error) {
+	if err != nil {
+		c.Failf("%s: want success, got %s (%v)", step, spec.ErrnoName(verbs.ErrnoOf(err)), err)
+	}
+}
+
+// Must fails the case when err is not nil, without an observation: for steps that
+// the case needs and is not about.
+func Must(c *spec.C, step string, err error) { ok(c, step, err) }
+
+// Once makes a destructor that the case may call before its end: it is deferred, and
+// does nothing the second time.
+func Once(c *spec.C, what string, destroy func(t verbs.Thread) error) func(c *spec.C) {
+	done := false
+	f := func(c *spec.C) {
+		if done {
+			return
+		}
+		done = true
+		ok(c, what, destroy(c.T))
+	}
+	c.Defer(func() { f(c) })
+	return f
+}
+
+// AllocPD allocates a PD.
+func (e *Env) AllocPD(c *spec.C) verbs.PD {
+	pd, err := e.Ctx.AllocPD(c.T)
+	ok(c, "alloc_pd", err)
+	Once(c, "dealloc_pd", pd.Dealloc)
+	return pd
+}
+
+// TD is a thread domain and the parent domain on it.
+type TD struct {
+	TD   verbs.TD
+	PD   verbs.PD        // parent domain of the Env's PD and the TD
+	Free func(c *spec.C) // frees both; the case's end does it too
+}
+
+// AllocTD allocates a thread domain and a parent domain on it.
+func (e *Env) AllocTD(c *spec.C) *TD {
+	td, err := e.Ctx.AllocTD(c.T, verbs.TDInitAttr{})
+	ok(c, "alloc_td", err)
+	return e.domainOn(c, td)
+}
+
+// AllocIndependentTD is AllocTD with the independent attribute.
+func (e *Env) AllocIndependentTD(c *spec.C) *TD {
+	td, err := e.Ctx.AllocTD(c.T, verbs.TDInitAttr{CompMask: verbs.TDInitAttrIndependent, Independent: 1})
+	ok(c, "alloc_td (independent)", err)
+	return e.domainOn(c, td)
+}
+
+func (e *Env) domainOn(c *spec.C, td verbs.TD) *TD {
+	freeTD := Once(c, "dealloc_td", td.Dealloc)
+	pd, err := e.Ctx.AllocParentDomain(c.T, verbs.ParentDomainAttr{PD: e.PD, TD: td})
+	ok(c, "alloc_parent_domain", err)
+	freePD := Once(c, "dealloc parent domain", pd.Dealloc)
+	return &TD{TD: td, PD: pd, Free: func(c *spec.C) { freePD(c); freeTD(c) }}
+}
+
+// ParentDomain allocates a parent domain without a thread domain.
+func (e *Env) ParentDomain(c *spec.C) verbs.PD {
+	pd, err := e.Ctx.AllocParentDomain(c.T, verbs.ParentDomainAttr{PD: e.PD})
+	ok(c, "alloc_parent_domain", err)
+	Once(c, "dealloc parent domain", pd.Dealloc)
+	return pd
+}
+
+// CreateCQ creates a CQ of at least n entries.
+func (e *Env) CreateCQ(c *spec.C, n int) verbs.CQ {
+	cq, err := e.Ctx.CreateCQ(c.T, verbs.CQAttr{CQE: n})
+	ok(c, "create_cq", err)
+	Once(c, "destroy_cq", cq.Destroy)
+	return cq
+}
+
+// Poll takes exactly n completions; it fails the case when they do not come.
+func Poll(c *spec.C, cq verbs.CQ, n int) []verbs.WC {
+	wc := make([]verbs.WC, n)
+	if got := pollFor(c, cq, wc, Patience); got < n {
+		c.Failf("poll: want %d completions, got %d in %v", n, got, Patience)
+	}
+	return wc
+}
+
+// PollOne takes one completion.
+func PollOne(c *spec.C, cq verbs.CQ) verbs.WC { return Poll(c, cq, 1)[0] }
+
+// PollWithin takes up to n completions within d.
+func PollWithin(c *spec.C, cq verbs.CQ, n int, d time.Duration) []verbs.WC {
+	wc := make([]verbs.WC, n)
+	return wc[:pollFor(c, cq, wc, d)]
+}
+
+func pollFor(c *spec.C, cq verbs.CQ, wc []verbs.WC, d time.Duration) int {
+	end := c.T.Now() + d
+	got := 0
+	for got < len(wc) {
+		n, err := cq.PollWait(c.T, wc[got:], end-c.T.Now())
+		ok(c, "poll_cq", err)
+		got += n
+		if n == 0 && c.T.Now() >= end {
+			break
+		}
+	}
+	return got
+}
+
+// Good takes n completions that are all successes.
+func Good(c *spec.C, cq verbs.CQ, n int) []verbs.WC {
+	wc := Poll(c, cq, n)
+	for i, w := range wc {
+		if w.Status != verbs.WCSuccess {
+			c.Completion("completion", w)
+			c.Failf("completion %d of %d: want SUCCESS, got %v (wr_id %d, vendor error %#x)", i+1, n, w.Status, w.ID, w.VendorErr)
+		}
+	}
+	return wc
+}
+
+// Nothing watches cq for d and fails the case when a completion appears.
+func Nothing(c *spec.C, cq verbs.CQ, d time.Duration) {
+	if wc := PollWithin(c, cq, 1, d); len(wc) != 0 {
+		c.Completion("unexpected completion", wc[0])
+		c.Failf("want no completion, got %v (wr_id %d, opcode %d)", wc[0].Status, wc[0].ID, wc[0].Opcode)
+	}
+}
+
+// Wait joins threads that c.Go started.
+func Wait(c *spec.C, threads ...verbs.Thread) {
+	for _, t := range threads {
+		c.T.Join(t)
+	}
+}
+
+// Spawn starts n threads and waits for all of them.
+func Spawn(c *spec.C, n int, body func(c *spec.C, i int)) {
+	threads := make([]verbs.Thread, n)
+	for i := range n {
+		threads[i] = c.Go(fmt.Sprintf("worker%d", i), -1, func(c *spec.C) { body(c, i) })
+	}
+	Wait(c, threads...)
+}

@@ -1,0 +1,140 @@
+package kit
+
+import (
+	"time"
+
+	"github.com/rdmasim/rdmasim/conformance/spec"
+	"github.com/rdmasim/rdmasim/verbs"
+	"github.com/rdmasim/rdmasim/verbs/player"
+)
+
+// Other is another process, on this host or another, moved by commands of package
+// player.
+type Other struct {
+	p   verbs.Player
+	GID verbs.GID
+}
+
+// Args are the numbers of a player command.
+type Args = map[string]uint64
+
+// Far is the host of the other end where two nodes are asked for: the last one.
+func Far(c *spec.C) int { return len(c.TB.Hosts()) - 1 }
+
+// StartOther starts a process on a host with the given environment. Nothing is open
+// in it yet.
+func StartOther(c *spec.C, host int, env map[string]string) *Other {
+	p, err := c.TB.Player(c.T, host, env)
+	if err != nil {
+		c.Errorf("start another process: %v", err)
+	}
+	return &Other{p: p}
+}
+
+// OpenOther is StartOther with the device open.
+func OpenOther(c *spec.C, host int, env map[string]string) *Other {
+	o := StartOther(c, host, env)
+	r := o.Do(c, player.Open, nil, nil)
+	copy(o.GID[:], r.Data)
+	return o
+}
+
+// Do has the process carry out a command that must succeed.
+func (o *Other) Do(c *spec.C, op string, args Args, data []byte) verbs.PlayerReply {
+	r, err := o.Try(c, op, args, data)
+	if err != nil || r.Errno != 0 {
+		c.Failf("%s in the other process: %s (errno %d, %v)", op, r.Text, r.Errno, err)
+	}
+	return r
+}
+
+// Try has the process carry out a command that may be refused: see Errno of the
+// reply. The error is ErrProcessDied when the process did not survive it.
+func (o *Other) Try(c *spec.C, op string, args Args, data []byte) (verbs.PlayerReply, error) {
+	return o.p.Do(c.T, verbs.PlayerCommand{Op: op, Args: args, Data: data})
+}
+
+// Kill ends the process at once.
+func (o *Other) Kill(c *spec.C) { o.p.Kill(c.T) }
+
+// QP is a queue pair of the other process.
+type OtherQP struct {
+	O      *Other
+	ID     uint64 // in the other process
+	QPN    uint32
+	Values Args
+}
+
+// CreateQP creates a queue pair there; the op is player.CreateQP or AllocTDQP.
+func (o *Other) CreateQP(c *spec.C, op string, args Args) *OtherQP {
+	v := o.Do(c, op, args, nil).Values
+	return &OtherQP{o, v["qp"], uint32(v["qpn"]), v}
+}
+
+// Connect takes it to RTS (or the state in args) with the peer and the attributes of opt.
+func (q *OtherQP) Connect(c *spec.C, peer Peer, opt Options, to verbs.QPState) {
+	q.O.Do(c, player.Connect, Args{"qp": q.ID, "to": uint64(to), "dest_qpn": uint64(peer.QPN), "rq_psn": uint64(peer.PSN),
+		"sq_psn": uint64(opt.PSN), "mtu": uint64(opt.MTU), "access": uint64(opt.Access), "timeout": uint64(opt.Timeout),
+		"retry": uint64(opt.RetryCnt), "rnr": uint64(opt.RNRRetry), "rnr_timer": uint64(opt.MinRNRTimer),
+		"rd": uint64(opt.RdAtomic), "dest_rd": uint64(opt.RdAtomic)}, peer.GID[:])
+}
+
+// Peer describes it to the other end; its requests begin at psn.
+func (q *OtherQP) Peer(psn uint32) Peer { return Peer{q.QPN, q.O.GID, psn} }
+
+// OtherBuffer is registered memory of the other process.
+type OtherBuffer struct {
+	O    *Other
+	ID   uint64
+	Addr uint64
+	RKey uint32
+	Len  int
+}
+
+// Buffer maps and registers n bytes there; pd 0 is its first PD.
+func (o *Other) Buffer(c *spec.C, n int, access verbs.AccessFlags, pd uint64) *OtherBuffer {
+	v := o.Do(c, player.RegBuffer, Args{"len": uint64(n), "access": uint64(access), "pd": pd}, nil).Values
+	return &OtherBuffer{o, v["buf"], v["addr"], uint32(v["rkey"]), n}
+}
+
+// Get reads n bytes at off.
+func (b *OtherBuffer) Get(c *spec.C, off, n int) []byte {
+	return b.O.Do(c, player.ReadBuffer, Args{"buf": b.ID, "off": uint64(off), "len": uint64(n)}, nil).Data
+}
+
+// Set writes p at off.
+func (b *OtherBuffer) Set(c *spec.C, off int, p []byte) {
+	b.O.Do(c, player.WriteBuffer, Args{"buf": b.ID, "off": uint64(off)}, p)
+}
+
+// WriteTo is a signalled RDMA write to the other process.
+func (b *OtherBuffer) WriteTo(id uint64, off int, sges ...verbs.SGE) verbs.SendWR {
+	return verbs.SendWR{ID: id, Opcode: verbs.WRRDMAWrite, Flags: verbs.SendSignaled, SGEs: sges,
+		RemoteAddr: b.Addr + uint64(off), RKey: b.RKey}
+}
+
+// Wait has the other process poll until n completions and returns their statuses.
+func (o *Other) Wait(c *spec.C, n int, timeout time.Duration) []verbs.WCStatus {
+	v := o.Do(c, player.Wait, Args{"n": uint64(n), "timeout": uint64(timeout)}, nil).Values
+	st := make([]verbs.WCStatus, v["n"])
+	for i := range st {
+		st[i] = verbs.WCStatus(v["status"+itoa(i)])
+	}
+	return st
+}
+
+// FarPair connects a QP of this process to one of a process on the far host.
+func (e *Env) FarPair(c *spec.C, o Options) (*QP, *OtherQP) {
+	return e.PairWith(c, OpenOther(c, Far(c), nil), o)
+}
+
+// PairWith connects a QP of this process to one of another.
+func (e *Env) PairWith(c *spec.C, other *Other, o Options) (*QP, *OtherQP) {
+	a := e.CreateQP(c, o)
+	b := other.CreateQP(c, player.CreateQP, nil)
+	back := o
+	back.PSN = (o.PSN + 0x1000) & 0xffffff
+	b.Connect(c, a.Peer(), back, verbs.QPSRTS)
+	a.Climb(c, b.Peer(back.PSN), verbs.QPSRTS)
+	return a, b
+}

@@ -1,0 +1,293 @@
+package kit
+
+import (
+	"github.com/rdmasim/rdmasim/conformance/spec"
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+// Options say how queue pairs are made and connected. Default gives the usual ones.
+type Options struct {
+	Type   verbs.QPType
+	Cap    verbs.QPCap
+	SigAll bool
+	// PD is where QPs are created; nil: the Env's PD.
+	PD verbs.PD
+	// SendCQ and RecvCQ are used when given; else each QP gets its own pair of CQs of
+	// CQE entries.
+	SendCQ, RecvCQ verbs.CQ
+	CQE            int
+
+	Access      verbs.AccessFlags
+	MTU         verbs.MTU
+	PSN         uint32 // of the first request of A to B; of B to A it is PSN+0x1000
+	Timeout     uint8
+	RetryCnt    uint8
+	RNRRetry    uint8
+	MinRNRTimer uint8
+	RdAtomic    uint8 // both max_rd_atomic and max_dest_rd_atomic
+}
+
+// Default is RC with room for 64 requests of 4 SGEs on either queue, MTU 1024, a
+// timeout of 4.096 us * 2^14, 7 retries of both kinds (the second: for ever).
+func Default() Options {
+	return Options{Type: verbs.QPTRC, Cap: verbs.QPCap{MaxSendWR: 64, MaxRecvWR: 64, MaxSendSGE: 4, MaxRecvSGE: 4},
+		CQE: 255, Access: RemoteAll, MTU: verbs.MTU1024, PSN: 0x123456, Timeout: 14, RetryCnt: 7, RNRRetry: 7,
+		MinRNRTimer: 12, RdAtomic: 8}
+}
+
+// QP is a queue pair with its CQs and how it is to be connected.
+type QP struct {
+	verbs.QP
+	Env      *Env
+	SCQ, RCQ verbs.CQ
+	Opt      Options
+	Kill     func(c *spec.C) // destroys it; the case's end does it too
+}
+
+// CreateQP creates a queue pair in RESET.
+func (e *Env) CreateQP(c *spec.C, o Options) *QP {
+	q := &QP{Env: e, SCQ: o.SendCQ, RCQ: o.RecvCQ, Opt: o}
+	if q.SCQ == nil {
+		q.SCQ = e.CreateCQ(c, o.CQE)
+	}
+	if q.RCQ == nil {
+		q.RCQ = e.CreateCQ(c, o.CQE)
+	}
+	qp, err := e.domain(o).CreateQP(c.T, q.InitAttr())
+	ok(c, "create_qp", err)
+	q.QP = qp
+	q.Kill = Once(c, "destroy_qp", qp.Destroy)
+	return q
+}
+
+func (e *Env) domain(o Options) verbs.PD {
+	if o.PD != nil {
+		return o.PD
+	}
+	return e.PD
+}
+
+// InitAttr is what the QP was created with.
+func (q *QP) InitAttr() verbs.QPInitAttr {
+	return verbs.QPInitAttr{Type: q.Opt.Type, SendCQ: q.SCQ, RecvCQ: q.RCQ, Cap: q.Opt.Cap, SigAll: q.Opt.SigAll}
+}
+
+// Peer is the other end of a connection.
+type Peer struct {
+	QPN uint32
+	GID verbs.GID
+	PSN uint32 // of its first request
+}
+
+// Peer describes the QP to the other end.
+func (q *QP) Peer() Peer { return Peer{q.QPN(), q.Env.GID.GID, q.Opt.PSN} }
+
+// Attributes that each step to RTS must have.
+const (
+	MaskInitRC = verbs.QPMaskState | verbs.QPMaskPKeyIndex | verbs.QPMaskPort | verbs.QPMaskAccessFlags
+	MaskInitUD = verbs.QPMaskState | verbs.QPMaskPKeyIndex | verbs.QPMaskPort | verbs.QPMaskQKey
+	MaskRTRUC  = verbs.QPMaskState | verbs.QPMaskAV | verbs.QPMaskPathMTU | verbs.QPMaskDestQPN | verbs.QPMaskRQPSN
+	MaskRTRRC  = MaskRTRUC | verbs.QPMaskMaxDestRdAtomic | verbs.QPMaskMinRNRTimer
+	MaskRTSUC  = verbs.QPMaskState | verbs.QPMaskSQPSN
+	MaskRTSRC  = MaskRTSUC | verbs.QPMaskTimeout | verbs.QPMaskRetryCnt | verbs.QPMaskRNRRetry | verbs.QPMaskMaxQPRdAtomic
+)
+
+// QKey is the Q_Key of UD queue pairs.
+const QKey = 0x11111111
+
+// Attr has every attribute of the way to RTS with the given peer; State is not set.
+func (q *QP) Attr(p Peer) verbs.QPAttr {
+	o := q.Opt
+	return verbs.QPAttr{Port: q.Env.Port, Access: o.Access, QKey: QKey, PathMTU: o.MTU, DestQPN: p.QPN, RQPSN: p.PSN,
+		SQPSN: o.PSN, Timeout: o.Timeout, RetryCnt: o.RetryCnt, RNRRetry: o.RNRRetry, MinRNRTimer: o.MinRNRTimer,
+		MaxRdAtomic: o.RdAtomic, MaxDestRdAtomic: o.RdAtomic, AH: q.Env.AHTo(p.GID)}
+}
+
+// AHTo is the address of a port with the given GID.
+func (e *Env) AHTo(gid verbs.GID) verbs.AHAttr {
+	return verbs.AHAttr{IsGlobal: true, Port: e.Port,
+		GRH: verbs.GRH{DGID: gid, SGIDIndex: uint8(e.GID.Index), HopLimit: 64}}
+}
+
+// MaskFor is the attributes that a QP of this type must be given on its way into a state.
+func MaskFor(t verbs.QPType, to verbs.QPState) verbs.QPAttrMask {
+	switch to {
+	case verbs.QPSInit:
+		if t == verbs.QPTUD {
+			return MaskInitUD
+		}
+		return MaskInitRC
+	case verbs.QPSRTR:
+		switch t {
+		case verbs.QPTRC:
+			return MaskRTRRC
+		case verbs.QPTUC:
+			return MaskRTRUC
+		}
+	case verbs.QPSRTS:
+		if t == verbs.QPTRC {
+			return MaskRTSRC
+		}
+		return MaskRTSUC
+	}
+	return verbs.QPMaskState
+}
+
+// Step moves the QP into a state with the attributes that the step needs.
+func (q *QP) Step(c *spec.C, p Peer, to verbs.QPState) {
+	a := q.Attr(p)
+	a.State = to
+	ok(c, "modify_qp to "+to.String(), q.Modify(c.T, &a, MaskFor(q.Opt.Type, to)))
+}
+
+// Climb takes a QP in RESET to the given state, which is INIT, RTR or RTS.
+func (q *QP) Climb(c *spec.C, p Peer, to verbs.QPState) {
+	for s := verbs.QPSInit; s <= to; s++ {
+		q.Step(c, p, s)
+	}
+}
+
+// To modifies the state alone (RESET, ERR).
+func (q *QP) To(c *spec.C, s verbs.QPState) {
+	ok(c, "modify_qp to "+s.String(), q.Modify(c.T, &verbs.QPAttr{State: s}, verbs.QPMaskState))
+}
+
+// Queried is the state that query_qp tells.
+func (q *QP) Queried(c *spec.C) verbs.QPState {
+	a, _, err := q.Query(c.T, verbs.QPMaskState)
+	ok(c, "query_qp", err)
+	return a.State
+}
+
+// AwaitState waits until query_qp tells the state.
+func (q *QP) AwaitState(c *spec.C, want verbs.QPState) {
+	for end := c.T.Now() + Patience; ; {
+		s := q.Queried(c)
+		if s == want {
+			return
+		}
+		if c.T.Now() >= end {
+			c.Failf("query_qp: want state %v, still %v after %v", want, s, Patience)
+		}
+		c.T.Sleep(Silence / 20)
+	}
+}
+
+// Pair is two connected queue pairs of one device: A asks, B answers.
+type Pair struct {
+	*Env
+	A, B *QP
+}
+
+// NewPair opens the device and connects a pair over it.
+func NewPair(c *spec.C, o Options) *Pair { return Open(c).Pair(c, o) }
+
+// Unconnected creates a pair in RESET.
+func (e *Env) Unconnected(c *spec.C, o Options) *Pair {
+	a := e.CreateQP(c, o)
+	o.PSN = (o.PSN + 0x1000) & 0xffffff
+	return &Pair{e, a, e.CreateQP(c, o)}
+}
+
+// Pair creates and connects a pair.
+func (e *Env) Pair(c *spec.C, o Options) *Pair {
+	p := e.Unconnected(c, o)
+	p.Connect(c)
+	return p
+}
+
+// Connect takes both ends from RESET to RTS, the answering end first.
+func (p *Pair) Connect(c *spec.C) {
+	p.B.Climb(c, p.A.Peer(), verbs.QPSRTS)
+	p.A.Climb(c, p.B.Peer(), verbs.QPSRTS)
+}
+
+// Post posts send requests, all of which must be accepted.
+func (q *QP) Post(c *spec.C, wrs ...verbs.SendWR) {
+	if bad, err := q.PostSend(c.T, wrs); err != nil {
+		c.Failf("post_send: want success, got %s at request %d of %d (%v)",
+			spec.ErrnoName(verbs.ErrnoOf(err)), bad, len(wrs), err)
+	}
+}
+
+// Recv posts receive requests, all of which must be accepted.
+func (q *QP) Recv(c *spec.C, wrs ...verbs.RecvWR) {
+	if bad, err := q.PostRecv(c.T, wrs); err != nil {
+		c.Failf("post_recv: want success, got %s at request %d of %d (%v)",
+			spec.ErrnoName(verbs.ErrnoOf(err)), bad, len(wrs), err)
+	}
+}
+
+// RecvInto posts one receive.
+func (q *QP) RecvInto(c *spec.C, id uint64, sges ...verbs.SGE) {
+	q.Recv(c, verbs.RecvWR{ID: id, SGEs: sges})
+}
+
+// Send is a signalled send.
+func Send(id uint64, sges ...verbs.SGE) verbs.SendWR {
+	return verbs.SendWR{ID: id, Opcode: verbs.WRSend, Flags: verbs.SendSignaled, SGEs: sges}
+}
+
+// Write is a signalled RDMA write to off in the remote buffer.
+func Write(id uint64, to *Buffer, off int, sges ...verbs.SGE) verbs.SendWR {
+	return verbs.SendWR{ID: id, Opcode: verbs.WRRDMAWrite, Flags: verbs.SendSignaled, SGEs: sges,
+		RemoteAddr: to.Addr(off), RKey: to.MR.RKey()}
+}
+
+// Read is a signalled RDMA read from off in the remote buffer.
+func Read(id uint64, from *Buffer, off int, sges ...verbs.SGE) verbs.SendWR {
+	w := Write(id, from, off, sges...)
+	w.Opcode = verbs.WRRDMARead
+	return w
+}
+
+// CmpSwap is a signalled compare-and-swap of the word at off.
+func CmpSwap(id uint64, on *Buffer, off int, compare, swap uint64, sges ...verbs.SGE) verbs.SendWR {
+	w := Write(id, on, off, sges...)
+	w.Opcode, w.CompareAdd, w.Swap = verbs.WRAtomicCmpSwp, compare, swap
+	return w
+}
+
+// FetchAdd is a signalled fetch-and-add on the word at off.
+func FetchAdd(id uint64, on *Buffer, off int, add uint64, sges ...verbs.SGE) verbs.SendWR {
+	w := Write(id, on, off, sges...)
+	w.Opcode, w.CompareAdd = verbs.WRAtomicFetchAdd, add
+	return w
+}
+
+// Do posts one request and takes its completion from the send CQ.
+func (q *QP) Do(c *spec.C, wr verbs.SendWR) verbs.WC {
+	q.Post(c, wr)
+	return PollOne(c, q.SCQ)
+}
+
+// Refused holds when posting fails with an errno of the set at the request numbered
+// bad, and returns the errno.
+func (q *QP) Refused(c *spec.C, step string, at int, wrs []verbs.SendWR, set ...Errno) Errno {
+	bad, err := q.PostSend(c.T, wrs)
+	var e Errno
+	if len(set) == 1 {
+		c.Errno(step, err, set[0])
+		e = set[0]
+	} else {
+		e = c.ErrnoIn(step, err, set...)
+	}
+	c.Equal(step+": bad_wr", bad, at)
+	return e
+}
+
+// RecvRefused is Refused for receives.
+func (q *QP) RecvRefused(c *spec.C, step string, at int, wrs []verbs.RecvWR, want Errno) {
+	bad, err := q.PostRecv(c.T, wrs)
+	c.Errno(step, err, want)
+	c.Equal(step+": bad_wr", bad, at)
+}
+
+// Flushed takes n completions and fails the case unless all are WR_FLUSH_ERR.
+func Flushed(c *spec.C, cq verbs.CQ, n int) []verbs.WC {
+	wc := Poll(c, cq, n)
+	for _, w := range wc {
+		c.Status("flushed", w, verbs.WCWRFlushErr)
+	}
+	return wc
+}
