@@ -83,6 +83,9 @@ func (p *Proc) schedule() {
 // Name is the name given to Go.
 func (p *Proc) Name() string { return p.name }
 
+// ID is the program's number: programs of one instant run in this order.
+func (p *Proc) ID() int { return int(p.id) }
+
 // Engine is the engine that runs the program.
 func (p *Proc) Engine() *Engine { return p.eng }
 

@@ -1,44 +1,66 @@
 // Package cpu sells loads, stores, fences, locks and lines at a price: the cores
 // of a host, their write-combining buffers, and the ownership of the cache lines
 // that threads share. It has no opinion on RDMA.
+//
+// A thread is a program that runs on one core for life. Two threads of one core
+// share its time and its buffers: each piece of work waits for the one before it
+// (no preemption, no time slices), and a thread that spins on a lock does not hold
+// the core. A core with a single thread costs no synchronisation.
 package cpu
 
 import (
+	"fmt"
+
 	"github.com/rdmasim/rdmasim/sim"
-	"github.com/rdmasim/rdmasim/sim/pcie"
 )
 
-// Params are the costs of a core. The zero value is not usable.
-type Params struct {
-	LineTransfer sim.Time // a line owned by another core, or written by a device, comes over
-	LockFree     sim.Time // taking a free lock whose line is owned
-	LockHandover sim.Time // extra when a lock passes from one core to a waiting one
-	Unlock       sim.Time
-	StoreFence   sim.Time // sfence / dsb st with nothing to flush
-	DMABarrier   sim.Time // udma_to_device_barrier
-	LoadFence    sim.Time // udma_from_device_barrier
-	UCStore      sim.Time // 8-byte store to an uncached mapping, until the core goes on
-	WCStore      sim.Time // 8-byte store into a write-combining buffer
-	WCLine       sim.Time // a full 64-byte line leaves a buffer
-	WCFlush      sim.Time // fence with dirty buffers, for each
-	WCBuffers    int      // write-combining buffers of a core
-	NoWC         sim.Time // one 8-byte store where a WC mapping is not available
-	CacheLine    int      // bytes
+// Host is a set of cores with one root complex.
+type Host struct {
+	e     *sim.Engine
+	p     Params
+	cores []Core
 }
 
-// Host is a set of cores with one root complex.
-type Host struct{ impl }
-
-type impl struct{}
-
-// NewHost makes n cores.
-func NewHost(e *sim.Engine, n int, p Params) *Host { panic("skeleton") }
+// NewHost makes n cores. Wrong Params panic: profiles are validated where they are
+// read.
+func NewHost(e *sim.Engine, n int, p Params) *Host {
+	if err := p.Validate(); err != nil {
+		panic(err)
+	}
+	h := &Host{e: e, p: p, cores: make([]Core, n)}
+	for i := range h.cores {
+		h.cores[i] = Core{host: h, p: &h.p, id: int32(i), wc: make([]wcBuffer, 0, p.WCBuffers)}
+	}
+	return h
+}
 
 // Core returns core i.
-func (h *Host) Core(i int) *Core { panic("skeleton") }
+func (h *Host) Core(i int) *Core {
+	if i < 0 || i >= len(h.cores) {
+		panic(fmt.Sprintf("cpu: core %d of a host with %d", i, len(h.cores)))
+	}
+	return &h.cores[i]
+}
 
-// Core is one CPU. Threads on one core share its buffers.
-type Core struct{ impl }
+// Cores is how many cores the host has.
+func (h *Host) Cores() int { return len(h.cores) }
+
+// Params are those the host was made with.
+func (h *Host) Params() *Params { return &h.p }
+
+// HasWC reports whether write-combining mappings combine on this host.
+func (h *Host) HasWC() bool { return h.p.WCBuffers > 0 }
+
+// Core is one CPU. Threads on one core share its time and its buffers.
+type Core struct {
+	host    *Host
+	p       *Params
+	id      int32
+	threads int
+	srv     sim.Server
+	wc      []wcBuffer // dirty, oldest first
+	c       Counters
+}
 
 // Counters of a core.
 type Counters struct {
@@ -46,66 +68,44 @@ type Counters struct {
 	LockAcquired, LockWaited uint64
 	LockWait                 sim.Time
 	WCFull, WCPartial        uint64 // buffers that left whole / torn
+	WCEvicted                uint64 // of the torn ones, those that left for want of a buffer
+	UCStores                 uint64 // 8-byte stores that left alone
 	Fences                   uint64
 }
 
 // Counters reads the core's counters.
-func (c *Core) Counters() *Counters { panic("skeleton") }
+func (c *Core) Counters() *Counters { return &c.c }
 
-// Line is a cache line that more than one agent touches: a lock word, a queue
-// head, a doorbell record, a completion entry. Its owner is a core, a device, or
-// nobody yet.
-type Line struct {
-	owner int32 // core number + 1; 0 nobody, -1 a device
+// ID is the core's number.
+func (c *Core) ID() int { return int(c.id) }
+
+// Host is the host of the core.
+func (c *Core) Host() *Host { return c.host }
+
+// Busy is the CPU time spent.
+func (c *Core) Busy() sim.Time { return c.srv.Busy }
+
+// Attach says that one more thread runs on the core, until it ends. The caller is
+// in order with it (a program that synchronised, or the set-up of a run).
+func (c *Core) Attach(p *sim.Proc) {
+	c.threads++
+	p.OnExit(func() { c.threads-- })
 }
 
-// Touch brings the line to the core for p, which pays LineTransfer when another
-// owner had it. Read sharing is not modelled apart: a line has one owner.
-func (c *Core) Touch(p *sim.Proc, l *Line) { panic("skeleton") }
-
-// DeviceWrote marks the line as last written by a device.
-func (l *Line) DeviceWrote() { l.owner = -1 }
-
-// Spinlock is a lock on its own line, fair in the order of arrival. The zero
-// value is free.
-type Spinlock struct {
-	line Line
-	impl
+// Run spends d of CPU time on the core, after what other threads of the core do.
+func (c *Core) Run(p *sim.Proc, d sim.Time) {
+	if c.threads > 1 {
+		p.Sync()
+		_, end := c.srv.Take(p.Now(), d)
+		p.Sleep(end - p.Now())
+		return
+	}
+	_, end := c.srv.Take(p.Now(), d)
+	p.Advance(end - p.Now())
 }
 
-// Lock takes the lock for p on core c, spinning while it is held. It reports
-// how long p waited.
-func (l *Spinlock) Lock(p *sim.Proc, c *Core) sim.Time { panic("skeleton") }
+// DMABarrier is udma_to_device_barrier.
+func (c *Core) DMABarrier(p *sim.Proc) { c.Run(p, c.p.DMABarrier) }
 
-// Unlock releases it at p's local time.
-func (l *Spinlock) Unlock(p *sim.Proc, c *Core) { panic("skeleton") }
-
-// Held reports whether the lock is held now, for the in-use check of a
-// single-threaded program.
-func (l *Spinlock) Held() bool { panic("skeleton") }
-
-// MapKind is how a register page is mapped.
-type MapKind uint8
-
-// Mappings of registers.
-const (
-	Uncached MapKind = iota + 1
-	WriteCombining
-)
-
-// Mapping is a page of a device's BAR 0 as a process mapped it.
-type Mapping struct {
-	Dev  *pcie.Link
-	Off  uint64 // of the page in BAR 0
-	Kind MapKind
-}
-
-// Store writes b (a multiple of 8 bytes, aligned) to the mapping at off. Uncached:
-// each 8 bytes leave as one posted write. Write-combining: they gather in the
-// core's buffers by 64-byte line; a full line leaves as one posted write; a fence,
-// or the eviction for want of a buffer, makes partial lines leave as they are.
-// Writes leave at p's local time as posted events; Store does not yield.
-func (c *Core) Store(p *sim.Proc, m *Mapping, off uint64, b []byte) { panic("skeleton") }
-
-// Fence drains the core's buffers (mmio_flush_writes, mmio_wc_start).
-func (c *Core) Fence(p *sim.Proc) { panic("skeleton") }
+// LoadFence is udma_from_device_barrier.
+func (c *Core) LoadFence(p *sim.Proc) { c.Run(p, c.p.LoadFence) }

@@ -1,6 +1,18 @@
 // Package mem is the memory of a simulated host: physical memory in chunks, and
 // the page tables of processes. It has no opinion on time or on RDMA.
+//
+// Physical memory is a table of chunks that are made when they are first written,
+// so that a host of 64 GiB costs what its programs touch. An allocation of up to
+// MaxWindow bytes is contiguous in Go memory too: a ring or a buffer can be held
+// as one slice (Window). Each physical page has a reference count: one for its
+// allocation or mapping, one for each pin; it is free when the last is gone.
 package mem
+
+import (
+	"fmt"
+	"math/bits"
+	"syscall"
+)
 
 // PA is a physical (bus) address of a host.
 type PA uint64
@@ -8,89 +20,174 @@ type PA uint64
 // VA is a virtual address of a process.
 type VA uint64
 
-// PageShift and PageSize are those of a 4 KiB host. A 64 KiB host is a Config.
+// PageShift and PageSize are those of a 4 KiB host, the default. Config.PageSize
+// makes a 64 KiB one; code that must work on both asks Memory.PageSize.
 const (
 	PageShift = 12
 	PageSize  = 1 << PageShift
 )
 
-// Memory is the physical memory of one host.
-type Memory struct{ impl }
-
-type impl struct{}
-
-// New makes a host memory of size bytes. Nothing is allocated until it is used.
-func New(size uint64) *Memory { panic("skeleton") }
-
-// Alloc takes n physically contiguous bytes, aligned to align (a power of two), zeroed.
-func (m *Memory) Alloc(n, align uint64) (PA, error) { panic("skeleton") }
-
-// Free gives back what Alloc returned.
-func (m *Memory) Free(pa PA, n uint64) { panic("skeleton") }
-
-// Window is the bytes at pa, n long, as a slice into the memory itself, or nil
-// when the range is not inside one chunk. A window stays valid while its pages are
-// allocated.
-func (m *Memory) Window(pa PA, n int) []byte { panic("skeleton") }
-
-// Read and Write copy bytes. They report false when the range was never allocated.
-func (m *Memory) Read(pa PA, p []byte) bool  { panic("skeleton") }
-func (m *Memory) Write(pa PA, p []byte) bool { panic("skeleton") }
-
-// Watch calls h(arg) each time a DMA write (DMAStore) touches [pa, pa+n), until
-// Unwatch of the id. A poller of a CQ sleeps on it.
-func (m *Memory) Watch(pa PA, n int, h func(arg uint64), arg uint64) (id int) { panic("skeleton") }
-
-// Unwatch ends a Watch.
-func (m *Memory) Unwatch(id int) { panic("skeleton") }
-
-// DMAStore is Write by a device: it also wakes watchers.
-func (m *Memory) DMAStore(pa PA, p []byte) bool { panic("skeleton") }
-
-// Space is the address space of a process: its mappings and page tables.
-type Space struct{ impl }
-
-// NewSpace makes an empty address space over m.
-func NewSpace(m *Memory) *Space { panic("skeleton") }
-
-// Prot are the rights of a mapping.
-type Prot uint8
-
-// Rights.
 const (
-	Read Prot = 1 << iota
-	Write
+	chunkShift = 21
+	chunkSize  = 1 << chunkShift
+	chunkMask  = chunkSize - 1
+
+	// MaxWindow is the largest allocation that is sure to be one Window.
+	MaxWindow = 16 << 20
+
+	// firstPA keeps the first megabyte unused, so that no object has address 0.
+	firstPA = 1 << 20
 )
 
-// Map maps n bytes of anonymous memory (backed at once, contiguous where it can
-// be) and returns its page-aligned address. ENOMEM when memory is used up.
-func (s *Space) Map(n uint64, prot Prot) (VA, error) { panic("skeleton") }
+// Config of a memory. Size and PageSize in bytes; a PageSize of 0 is 4 KiB.
+type Config struct {
+	Size     uint64
+	PageSize uint64
+}
 
-// Unmap removes whole pages; EINVAL for what is not mapped. Notices go to the
-// interval notifiers first.
-func (s *Space) Unmap(va VA, n uint64) error { panic("skeleton") }
+// Memory is the physical memory of one host.
+type Memory struct {
+	size   uint64
+	shift  uint // of a page
+	chunks []chunk
+	free   []extent // by address, never adjacent
+	used   uint64   // pages
+	w      watches
+}
 
-// Translate gives the physical address of va and how many bytes from there are
-// contiguous (at most to the end of the mapping); ok is false when unmapped.
-func (s *Space) Translate(va VA) (pa PA, contiguous uint64, prot Prot, ok bool) { panic("skeleton") }
+// chunk is 2 MiB of physical memory.
+type chunk struct {
+	// b is the backing from the chunk's start to the end of the contiguous piece of
+	// Go memory that it is part of; nil until somebody writes.
+	b     []byte
+	refs  []int32 // for each page; nil while all are free
+	watch []int32 // head of the page's list of watch nodes, plus 1; nil while there is none
+}
 
-// Pin holds the pages of [va, va+n) so that Unmap does not free them, and returns
-// the physical pages. EFAULT when a page is missing or needs Write and is read-only.
-func (s *Space) Pin(va VA, n uint64, prot Prot) ([]PA, error) { panic("skeleton") }
+// extent is a run of free pages.
+type extent struct{ start, n uint64 }
 
-// Unpin releases what Pin returned.
-func (s *Space) Unpin(pages []PA) { panic("skeleton") }
+// New makes a host memory of size bytes and 4 KiB pages. Nothing is allocated
+// until it is used.
+func New(size uint64) *Memory { return NewConfig(Config{Size: size}) }
 
-// ReadAt and WriteAt copy through the page tables; EFAULT when unmapped or, for
-// WriteAt, read-only.
-func (s *Space) ReadAt(p []byte, va VA) error  { panic("skeleton") }
-func (s *Space) WriteAt(p []byte, va VA) error { panic("skeleton") }
+// NewConfig makes a host memory. It panics when the page size is not a power of
+// two between 4 KiB and 2 MiB: profiles are checked where they are read.
+func NewConfig(c Config) *Memory {
+	if c.PageSize == 0 {
+		c.PageSize = PageSize
+	}
+	if bits.OnesCount64(c.PageSize) != 1 || c.PageSize < PageSize || c.PageSize > chunkSize {
+		panic(fmt.Sprintf("mem: page size %d", c.PageSize))
+	}
+	m := &Memory{size: c.Size &^ (c.PageSize - 1), shift: uint(bits.TrailingZeros64(c.PageSize))}
+	if first := max(uint64(firstPA), c.PageSize); m.size > first {
+		m.free = append(m.free, extent{first >> m.shift, (m.size - first) >> m.shift})
+	}
+	return m
+}
 
-// Notifier is told before the pages of a range change (mmu_interval_notifier).
-type Notifier func(start VA, n uint64)
+// PageSize is the size of a page in bytes.
+func (m *Memory) PageSize() uint64 { return 1 << m.shift }
 
-// Notify registers f for [va, va+n); the returned function removes it.
-func (s *Space) Notify(va VA, n uint64, f Notifier) (remove func()) { panic("skeleton") }
+// Size is the size of the memory in bytes.
+func (m *Memory) Size() uint64 { return m.size }
 
-// Release unmaps everything, as the end of a process does.
-func (s *Space) Release() { panic("skeleton") }
+// Used is how many bytes are allocated, in whole pages.
+func (m *Memory) Used() uint64 { return m.used << m.shift }
+
+// chunkAt returns the chunk of pa when it is inside what was ever allocated.
+func (m *Memory) chunkAt(pa PA) *chunk {
+	i := uint64(pa) >> chunkShift
+	if i >= uint64(len(m.chunks)) {
+		return nil
+	}
+	return &m.chunks[i]
+}
+
+// back makes the backing of the chunk that holds pa.
+func (m *Memory) back(c *chunk) []byte {
+	if c.b == nil {
+		c.b = make([]byte, chunkSize)
+	}
+	return c.b
+}
+
+// present reports whether every page of [pa, pa+n) is allocated.
+func (m *Memory) present(pa PA, n uint64) bool {
+	if n == 0 {
+		return true
+	}
+	last := uint64(pa) + n - 1
+	if last < uint64(pa) || last>>chunkShift >= uint64(len(m.chunks)) {
+		return false
+	}
+	for pg := uint64(pa) >> m.shift; pg <= last>>m.shift; pg++ {
+		if c := &m.chunks[pg<<m.shift>>chunkShift]; c.refs == nil || c.refs[m.index(pg)] == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// index is the place of page pg in its chunk.
+func (m *Memory) index(pg uint64) uint64 { return pg & (chunkMask >> m.shift) }
+
+// Window is the bytes at pa, n long, as a slice into the memory itself, or nil
+// when the range is not allocated or not contiguous in Go memory; an allocation of
+// up to MaxWindow bytes always is. A window stays valid while its pages are
+// allocated.
+func (m *Memory) Window(pa PA, n int) []byte {
+	if n < 0 || !m.present(pa, uint64(n)) {
+		return nil
+	}
+	c := m.chunkAt(pa)
+	if c == nil {
+		return nil
+	}
+	b, off := m.back(c), int(pa&chunkMask)
+	if off+n > len(b) {
+		return nil
+	}
+	return b[off : off+n : off+n]
+}
+
+// Read copies bytes out. It reports false, and p is then untouched, when part of
+// the range is not allocated.
+func (m *Memory) Read(pa PA, p []byte) bool {
+	if !m.present(pa, uint64(len(p))) {
+		return false
+	}
+	for len(p) > 0 {
+		c := m.chunkAt(pa)
+		off := int(pa & chunkMask)
+		n := min(len(p), chunkSize-off)
+		if c.b == nil {
+			clear(p[:n])
+		} else {
+			copy(p[:n], c.b[off:])
+		}
+		p, pa = p[n:], pa+PA(n)
+	}
+	return true
+}
+
+// Write copies bytes in. It reports false, and nothing is written, when part of
+// the range is not allocated. It wakes no watcher: it is what a core does.
+func (m *Memory) Write(pa PA, p []byte) bool {
+	if !m.present(pa, uint64(len(p))) {
+		return false
+	}
+	for len(p) > 0 {
+		off := int(pa & chunkMask)
+		n := min(len(p), chunkSize-off)
+		copy(m.back(m.chunkAt(pa))[off:], p[:n])
+		p, pa = p[n:], pa+PA(n)
+	}
+	return true
+}
+
+// errorf wraps an errno with what was tried.
+func errorf(errno syscall.Errno, format string, a ...any) error {
+	return fmt.Errorf("mem: "+format+": %w", append(a, errno)...)
+}

@@ -1,6 +1,13 @@
 // Package pcie is the bus between a host and its devices: posted writes, reads
 // with completions, ordering, credits, bandwidth and exact byte accounting. It
 // declares Function, the whole face of a device.
+//
+// A transaction is one or two events, whatever the number of its TLPs: splits,
+// headers, credits and the time on the wire are arithmetic. Each direction is a
+// server that carries one TLP at a time; a TLP takes its turn when it would reach
+// the far end of an idle link (MMIO) or when its data is there (DMA). Ordering (PCI Express Base, 2.4.1):
+// posted writes of a direction stay in order; a read does not overtake posted
+// writes ahead of it; completions do not overtake posted writes.
 package pcie
 
 import (
@@ -26,7 +33,8 @@ type Function interface {
 type Bus interface {
 	// ReadDMA reads len(p) bytes at pa; when the completion data has arrived p is
 	// filled and done(arg) runs. p is the device's until then. Bytes are sampled
-	// when the request reaches memory.
+	// when the request reaches memory. Memory that nobody allocated reads as ones,
+	// and counts as Unsupported.
 	ReadDMA(pa mem.PA, p []byte, done sim.Handler, arg uint64)
 	// WriteDMA posts a write: p is copied now and becomes visible in memory later, in
 	// the order of the writes of this device.
@@ -38,54 +46,113 @@ type Bus interface {
 	Interrupt(vector int)
 }
 
-// Params of a link. Sizes in bytes.
-type Params struct {
-	Bandwidth      uint64   // bits per second that TLPs can use, each direction
-	PostedLatency  sim.Time // core or root complex to device, and device to memory, one way
-	ReadLatency    sim.Time // DMA read, idle, request to last completion of a small read
-	MPS, MRRS, RCB int      // payload of a write, of a read request, of a completion
-	WriteHeader    int      // overhead of a posted write TLP
-	ReadHeader     int      // of a read request
-	CplHeader      int      // of a completion
-	ReadsInFlight  int      // tags
-	MemoryLatency  sim.Time // root complex to memory visible to a core
-}
-
 // Counters of a link, by direction as the device sees it.
 type Counters struct {
 	RxTLPs, RxBytes          uint64 // host to device, headers included
 	TxTLPs, TxBytes          uint64 // device to host
 	MMIOWrites, MMIOBytes    uint64 // payload
+	MMIOReads                uint64
 	DMAReads, DMAReadBytes   uint64
 	DMAWrites, DMAWriteBytes uint64
 	Interrupts               uint64
+	TagWaits, CreditWaits    uint64 // requests that waited for a tag; for a posted credit
+	Unsupported              uint64 // requests to addresses that nobody claims
 }
 
 // Link joins one Function to a host.
-type Link struct{ impl }
+type Link struct {
+	e      *sim.Engine
+	m      *mem.Memory
+	p      Params
+	rate   uint64
+	f      Function
+	intr   func(vector int)
+	rx, tx direction
+	c      Counters
+	mmio   mmioSide
+	wr     writeSide
+	rd     readSide
+	// time on the wire that the latencies already include
+	smallWrite, smallCpl sim.Time
+}
 
-type impl struct{}
+// direction carries TLPs one way. Credits are a ring with the time at which the
+// credit of each of the last TLPs comes back.
+type direction struct {
+	sim.Server
+	credit []sim.Time
+	next   int
+}
+
+// take sends tlps posted or completion TLPs that need d on the wire, from t.
+func (d *direction) take(t, dur sim.Time) (start sim.Time) {
+	start, _ = d.Take(t, dur)
+	return start
+}
+
+// post is take for posted TLPs: each needs a credit, which returns after rtt.
+func (d *direction) post(t, dur, rtt sim.Time, tlps int) (start sim.Time, waited bool) {
+	if len(d.credit) == 0 {
+		return d.take(t, dur), false
+	}
+	last := d.next + min(tlps, len(d.credit)) - 1
+	if c := d.credit[last%len(d.credit)]; c > max(t, d.FreeAt()) {
+		t, waited = c, true
+	}
+	start = d.take(t, dur)
+	for range min(tlps, len(d.credit)) {
+		d.credit[d.next] = start + dur + rtt
+		if d.next++; d.next == len(d.credit) {
+			d.next = 0
+		}
+	}
+	return start, waited
+}
 
 // NewLink makes a link to memory m. The function is attached afterwards, since it
-// needs the link as its Bus.
-func NewLink(e *sim.Engine, m *mem.Memory, p Params) *Link { panic("skeleton") }
+// needs the link as its Bus. Wrong Params panic: profiles are validated where they
+// are read.
+func NewLink(e *sim.Engine, m *mem.Memory, p Params) *Link {
+	if err := p.Validate(); err != nil {
+		panic(err)
+	}
+	l := &Link{e: e, m: m, p: p, rate: p.rate()}
+	l.smallWrite, l.smallCpl = l.ser(64+p.WriteHeader), l.ser(64+p.CplHeader)
+	l.rx.credit = make([]sim.Time, p.PostedCredits)
+	l.tx.credit = make([]sim.Time, p.PostedCredits)
+	l.mmio.bind(l)
+	l.wr.bind(l)
+	l.rd.bind(l)
+	return l
+}
+
+// ser is the time that bytes take on the wire.
+func (l *Link) ser(bytes int) sim.Time { return serialise(l.rate, bytes) }
 
 // Attach names the function and the handler of its interrupts.
-func (l *Link) Attach(f Function, interrupt func(vector int)) { panic("skeleton") }
+func (l *Link) Attach(f Function, interrupt func(vector int)) { l.f, l.intr = f, interrupt }
 
 // Function is the attached function.
-func (l *Link) Function() Function { panic("skeleton") }
+func (l *Link) Function() Function { return l.f }
 
-// PostMMIO makes a posted write leave the core's side at p's local time.
-func (l *Link) PostMMIO(p *sim.Proc, off uint64, b []byte) { panic("skeleton") }
+// Memory is the host memory behind the link.
+func (l *Link) Memory() *mem.Memory { return l.m }
 
-// ReadMMIO is a non-posted read by p, which waits for it.
-func (l *Link) ReadMMIO(p *sim.Proc, off uint64, b []byte) { panic("skeleton") }
+// Params are those the link was made with.
+func (l *Link) Params() *Params { return &l.p }
 
 // Counters reads the counters.
-func (l *Link) Counters() *Counters { panic("skeleton") }
+func (l *Link) Counters() *Counters { return &l.c }
 
-func (l *Link) ReadDMA(pa mem.PA, p []byte, done sim.Handler, arg uint64)        { panic("skeleton") }
-func (l *Link) WriteDMA(pa mem.PA, p []byte)                                     { panic("skeleton") }
-func (l *Link) WriteDMANotify(pa mem.PA, p []byte, done sim.Handler, arg uint64) { panic("skeleton") }
-func (l *Link) Interrupt(vector int)                                             { panic("skeleton") }
+// Busy is how long each direction carried TLPs, for utilisation.
+func (l *Link) Busy() (rx, tx sim.Time) { return l.rx.Busy, l.tx.Busy }
+
+func (c *Counters) rx(tlps, bytes int) {
+	c.RxTLPs += uint64(tlps)
+	c.RxBytes += uint64(bytes)
+}
+
+func (c *Counters) tx(tlps, bytes int) {
+	c.TxTLPs += uint64(tlps)
+	c.TxBytes += uint64(bytes)
+}

@@ -1,0 +1,47 @@
+package cpu
+
+import "github.com/rdmasim/rdmasim/sim"
+
+// Line is a cache line that more than one agent touches: a lock word, a queue
+// head, a doorbell record, a completion entry. Its owner is a core, a device, or
+// nobody yet. Transfers of one line follow one another. The zero value is owned by
+// nobody.
+type Line struct {
+	owner   int32 // core number + 1; 0 nobody, -1 a device
+	private bool
+	free    sim.Time // when the last transfer is over
+}
+
+// SetPrivate promises that only one program touches the line, so that touching it
+// needs no synchronisation.
+func (l *Line) SetPrivate() { l.private = true }
+
+// Touch brings the line to the core for p, which pays LineTransfer when another
+// owner had it. Read sharing is not modelled apart: a line has one owner. It
+// synchronises p, unless the line is private.
+func (c *Core) Touch(p *sim.Proc, l *Line) {
+	if !l.private {
+		p.Sync()
+	}
+	c.bring(p, l)
+}
+
+// bring is Touch without the synchronisation; it reports whether the line moved.
+func (c *Core) bring(p *sim.Proc, l *Line) bool {
+	me := c.id + 1
+	if l.owner == me {
+		return false
+	}
+	moved := l.owner != 0
+	l.owner = me
+	if moved {
+		c.c.LineMisses++
+		wait := max(0, l.free-p.Now())
+		l.free = p.Now() + wait + c.p.LineTransfer
+		c.Run(p, wait+c.p.LineTransfer)
+	}
+	return moved
+}
+
+// DeviceWrote marks the line as last written by a device.
+func (l *Line) DeviceWrote() { l.owner = -1 }

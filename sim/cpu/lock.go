@@ -1,0 +1,107 @@
+package cpu
+
+import (
+	"fmt"
+
+	"github.com/rdmasim/rdmasim/sim"
+)
+
+// Spinlock is a lock on its own line, fair in the order of arrival. The zero
+// value is free.
+//
+// Spinning makes no events. A holder that ran ahead may have released the lock at
+// a time that is still to come (freeAt): who arrives before it knows how long to
+// spin. When the release is not known yet, the thread parks until it is.
+type Spinlock struct {
+	line    Line
+	holder  *sim.Proc
+	last    *sim.Proc // who released it last
+	freeAt  sim.Time
+	waiters []waiter
+}
+
+type waiter struct {
+	p *sim.Proc
+	c *Core
+}
+
+// SetPrivate promises that only one program takes the lock, so that it needs no
+// synchronisation.
+func (l *Spinlock) SetPrivate() { l.line.private = true }
+
+// Lock takes the lock for p on core c, spinning while it is held. It reports
+// how long p waited for others; the cost of a free lock is not in it.
+func (l *Spinlock) Lock(p *sim.Proc, c *Core) sim.Time {
+	if !l.line.private {
+		p.Sync()
+	}
+	c.c.LockAcquired++
+	now := p.Now()
+	if !l.HeldAt(p) {
+		l.holder = p
+		c.bring(p, &l.line)
+		c.Run(p, c.p.LockFree)
+		return 0
+	}
+	if l.holder == p {
+		panic(fmt.Sprintf("cpu: at %v %s takes a lock that it holds", now, p.Name()))
+	}
+	if l.holder == nil { // released, but only later than now
+		l.grant(p, c, l.freeAt)
+		p.Advance(l.freeAt - now)
+		c.Run(p, c.p.LockHandover+c.p.LockFree)
+	} else {
+		l.waiters = append(l.waiters, waiter{p, c})
+		p.Park("spinlock held by " + l.holder.Name())
+		c.Run(p, c.p.LockHandover+c.p.LockFree)
+	}
+	wait := p.Now() - now - c.p.LockFree
+	c.c.LockWaited++
+	c.c.LockWait += wait
+	return wait
+}
+
+// grant gives the lock to a thread that waited until t.
+func (l *Spinlock) grant(p *sim.Proc, c *Core, t sim.Time) {
+	l.holder = p
+	if l.line.owner != c.id+1 {
+		l.line.owner = c.id + 1
+		l.line.free = t
+		c.c.LineMisses++
+	}
+}
+
+// Unlock releases it at p's local time, after its cost, and does not yield.
+func (l *Spinlock) Unlock(p *sim.Proc, c *Core) {
+	if l.holder != p {
+		panic(fmt.Sprintf("cpu: at %v %s releases a lock that it does not hold", p.Now(), p.Name()))
+	}
+	c.Run(p, c.p.Unlock)
+	l.holder, l.last, l.freeAt = nil, p, p.Now()
+	for len(l.waiters) > 0 {
+		w := l.waiters[0]
+		l.waiters = l.waiters[:copy(l.waiters, l.waiters[1:])]
+		if w.p.Done() { // killed while it spun
+			continue
+		}
+		l.grant(w.p, w.c, l.freeAt)
+		w.p.Wake(l.freeAt)
+		return
+	}
+}
+
+// Held reports whether a thread holds the lock and has not released it, for the
+// in-use check of a single-threaded program.
+func (l *Spinlock) Held() bool { return l.holder != nil }
+
+// HeldAt reports whether another thread holds the lock at p's local time. At the
+// very instant of a release the order of programs decides, as the engine's does.
+func (l *Spinlock) HeldAt(p *sim.Proc) bool {
+	if l.holder != nil {
+		return true
+	}
+	if l.last == nil || l.last == p {
+		return false
+	}
+	return l.freeAt > p.Now() || l.freeAt == p.Now() && l.last.ID() > p.ID()
+}

@@ -1,0 +1,52 @@
+package cpu
+
+import (
+	"fmt"
+
+	"github.com/rdmasim/rdmasim/sim"
+)
+
+// Params are the costs of a core. The zero value is not usable.
+type Params struct {
+	LineTransfer sim.Time // a line owned by another core, or written by a device, comes over
+	LockFree     sim.Time // taking a free lock whose line is owned
+	LockHandover sim.Time // extra when a lock passes from one core to a waiting one
+	Unlock       sim.Time
+	StoreFence   sim.Time // sfence / dsb st with nothing to flush
+	DMABarrier   sim.Time // udma_to_device_barrier
+	LoadFence    sim.Time // udma_from_device_barrier
+	UCStore      sim.Time // 8-byte store to an uncached mapping, until the core goes on
+	WCStore      sim.Time // 8-byte store into a write-combining buffer
+	WCLine       sim.Time // a full 64-byte line leaves a buffer
+	WCFlush      sim.Time // fence with dirty buffers, for each
+	WCBuffers    int      // write-combining buffers of a core; 0: the host cannot combine writes
+	NoWC         sim.Time // one 8-byte store where a WC mapping is not available
+	CacheLine    int      // bytes
+}
+
+// Validate says what is impossible in p.
+func (p *Params) Validate() error {
+	for _, c := range []struct {
+		name string
+		t    sim.Time
+	}{
+		{"line transfer", p.LineTransfer}, {"lock free", p.LockFree}, {"lock handover", p.LockHandover},
+		{"unlock", p.Unlock}, {"store fence", p.StoreFence}, {"DMA barrier", p.DMABarrier},
+		{"load fence", p.LoadFence}, {"UC store", p.UCStore}, {"WC store", p.WCStore},
+		{"WC line", p.WCLine}, {"WC flush", p.WCFlush}, {"no WC", p.NoWC},
+	} {
+		if c.t < 0 {
+			return fmt.Errorf("cpu: %s takes %v", c.name, c.t)
+		}
+	}
+	if p.CacheLine != 64 && p.CacheLine != 128 {
+		return fmt.Errorf("cpu: cache line of %d bytes, not 64 or 128", p.CacheLine)
+	}
+	if p.WCBuffers < 0 {
+		return fmt.Errorf("cpu: %d write-combining buffers", p.WCBuffers)
+	}
+	if p.WCBuffers == 0 && p.NoWC == 0 {
+		return fmt.Errorf("cpu: without write-combining buffers the cost of a store without them must be given")
+	}
+	return nil
+}

@@ -1,0 +1,174 @@
+package mem
+
+import (
+	"fmt"
+	"math/bits"
+	"slices"
+	"syscall"
+)
+
+// Alloc takes n physically contiguous bytes, in whole pages, aligned to align (a
+// power of two; 0 is a page), zeroed. ENOMEM when there is no such run, EINVAL for
+// n of 0 or a wrong alignment.
+func (m *Memory) Alloc(n, align uint64) (PA, error) {
+	if n == 0 || bits.OnesCount64(align) > 1 {
+		return 0, errorf(syscall.EINVAL, "allocate %d bytes aligned to %d", n, align)
+	}
+	pages := m.pages(n)
+	start, ok := m.take(pages, max(align>>m.shift, 1))
+	if !ok {
+		return 0, errorf(syscall.ENOMEM, "allocate %d bytes aligned to %d", n, align)
+	}
+	return PA(start << m.shift), nil
+}
+
+// Free drops the reference that Alloc made on each page of the run.
+func (m *Memory) Free(pa PA, n uint64) {
+	for pg, end := uint64(pa)>>m.shift, uint64(pa)>>m.shift+m.pages(n); pg < end; pg++ {
+		m.put(pg)
+	}
+}
+
+// pages is how many pages n bytes take. It cannot overflow.
+func (m *Memory) pages(n uint64) uint64 {
+	k := n >> m.shift
+	if n&(1<<m.shift-1) != 0 {
+		k++
+	}
+	return k
+}
+
+// take finds n free pages by first fit, gives each one reference, and zeroes them.
+func (m *Memory) take(n, align uint64) (start uint64, ok bool) {
+	for i := range m.free {
+		if m.free[i].n < n {
+			continue
+		}
+		if start, ok = m.fit(m.free[i], n, align); ok {
+			m.carve(i, start, n)
+			m.claim(start, n)
+			return start, true
+		}
+	}
+	return 0, false
+}
+
+// fit finds the first place in an extent where n pages are aligned and, up to
+// MaxWindow, can be contiguous in Go memory.
+func (m *Memory) fit(x extent, n, align uint64) (uint64, bool) {
+	perChunk := uint64(chunkSize) >> m.shift
+	end := x.start + x.n
+	for start := alignUp(x.start, align); start < end && end-start >= n; {
+		if n<<m.shift > MaxWindow || m.windowable(start, n) {
+			return start, true
+		}
+		start = alignUp(start/perChunk*perChunk+perChunk, align)
+	}
+	return 0, false
+}
+
+// windowable reports whether n pages at start are, or can be made, contiguous.
+func (m *Memory) windowable(start, n uint64) bool {
+	pa, bytes := start<<m.shift, n<<m.shift
+	first, last := pa>>chunkShift, (pa+bytes-1)>>chunkShift
+	if first == last {
+		return true
+	}
+	if first < uint64(len(m.chunks)) && m.chunks[first].b != nil {
+		return uint64(len(m.chunks[first].b)) >= pa&chunkMask+bytes
+	}
+	for i := first; i <= last && i < uint64(len(m.chunks)); i++ {
+		if m.chunks[i].b != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// claim makes the chunks of a run, references its pages and zeroes them.
+func (m *Memory) claim(start, n uint64) {
+	pa, bytes := start<<m.shift, n<<m.shift
+	first, last := pa>>chunkShift, (pa+bytes-1)>>chunkShift
+	for uint64(len(m.chunks)) <= last {
+		m.chunks = append(m.chunks, chunk{})
+	}
+	if first != last && bytes <= MaxWindow && m.chunks[first].b == nil {
+		b := make([]byte, (last-first+1)<<chunkShift)
+		for i := first; i <= last; i++ {
+			m.chunks[i].b = b[(i-first)<<chunkShift:]
+		}
+	}
+	for pg := start; pg < start+n; pg++ {
+		c := &m.chunks[pg<<m.shift>>chunkShift]
+		if c.refs == nil {
+			c.refs = make([]int32, chunkSize>>m.shift)
+		} else if c.b != nil {
+			off := pg << m.shift & chunkMask
+			clear(c.b[off : off+1<<m.shift])
+		}
+		c.refs[m.index(pg)] = 1
+	}
+	m.used += n
+}
+
+// carve removes n pages at start from extent i.
+func (m *Memory) carve(i int, start, n uint64) {
+	x := m.free[i]
+	head, tail := extent{x.start, start - x.start}, extent{start + n, x.start + x.n - start - n}
+	switch {
+	case head.n == 0 && tail.n == 0:
+		m.free = slices.Delete(m.free, i, i+1)
+	case head.n == 0:
+		m.free[i] = tail
+	case tail.n == 0:
+		m.free[i] = head
+	default:
+		m.free[i] = head
+		m.free = slices.Insert(m.free, i+1, tail)
+	}
+}
+
+// get adds a reference to an allocated page.
+func (m *Memory) get(pg uint64) {
+	m.chunks[pg<<m.shift>>chunkShift].refs[m.index(pg)]++
+}
+
+// put drops a reference; the last one frees the page.
+func (m *Memory) put(pg uint64) {
+	pa := PA(pg << m.shift)
+	c := m.chunkAt(pa)
+	if c == nil || c.refs == nil || c.refs[m.index(pg)] == 0 {
+		panic(fmt.Sprintf("mem: page %#x freed twice", uint64(pa)))
+	}
+	r := &c.refs[m.index(pg)]
+	if *r--; *r > 0 {
+		return
+	}
+	m.used--
+	m.release(pg)
+}
+
+// release puts a page back among the free extents and joins neighbours.
+func (m *Memory) release(pg uint64) {
+	i, _ := slices.BinarySearchFunc(m.free, pg, func(x extent, pg uint64) int {
+		if x.start < pg {
+			return -1
+		}
+		return 1
+	})
+	left := i > 0 && m.free[i-1].start+m.free[i-1].n == pg
+	right := i < len(m.free) && m.free[i].start == pg+1
+	switch {
+	case left && right:
+		m.free[i-1].n += 1 + m.free[i].n
+		m.free = slices.Delete(m.free, i, i+1)
+	case left:
+		m.free[i-1].n++
+	case right:
+		m.free[i] = extent{pg, m.free[i].n + 1}
+	default:
+		m.free = slices.Insert(m.free, i, extent{pg, 1})
+	}
+}
+
+func alignUp(x, a uint64) uint64 { return (x + a - 1) &^ (a - 1) }

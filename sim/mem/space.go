@@ -1,0 +1,260 @@
+package mem
+
+import (
+	"slices"
+	"syscall"
+)
+
+// Prot are the rights of a mapping.
+type Prot uint8
+
+// Rights.
+const (
+	Read Prot = 1 << iota
+	Write
+)
+
+// pte is a page of a mapping: page number, rights, and whether it is present.
+type pte uint64
+
+const (
+	ptePresent = 1 << 7
+	pteShift   = 8
+)
+
+func makePTE(pg uint64, prot Prot) pte { return pte(pg<<pteShift) | ptePresent | pte(prot) }
+
+func (e pte) page() uint64  { return uint64(e) >> pteShift }
+func (e pte) prot() Prot    { return Prot(e) &^ ptePresent }
+func (e pte) present() bool { return e&ptePresent != 0 }
+
+// mapping is what one Map made. Pages of it may be gone.
+type mapping struct {
+	start VA
+	pt    []pte
+	left  int // present pages
+}
+
+// Space is the address space of a process: its mappings and page tables. Between
+// two mappings at least one page is never mapped, and no address is used twice, so
+// that an overrun or a stale pointer hits unmapped memory.
+type Space struct {
+	m    *Memory
+	maps []*mapping // by address
+	last *mapping   // of the last look-up
+	next VA
+	obs  []*observer
+	// Pinned counts pins of pages, as the kernel counts pinned_vm.
+	Pinned uint64
+}
+
+// observer is a registered interval notifier.
+type observer struct {
+	start, end VA
+	f          Notifier
+}
+
+// Notifier is told before the pages of a range change (mmu_interval_notifier).
+// The range is clipped to the interval that was registered.
+type Notifier func(start VA, n uint64)
+
+const (
+	firstVA = VA(0x7f00_0000_0000)
+	lastVA  = VA(0x7fff_ffff_f000)
+)
+
+// NewSpace makes an empty address space over m.
+func NewSpace(m *Memory) *Space { return &Space{m: m, next: firstVA} }
+
+// Memory is the physical memory under the space.
+func (s *Space) Memory() *Memory { return s.m }
+
+// Map maps n bytes of anonymous zeroed memory (backed at once, contiguous where it
+// can be) and returns its page-aligned address. EINVAL for n of 0; ENOMEM when
+// memory or addresses are used up.
+func (s *Space) Map(n uint64, prot Prot) (VA, error) {
+	if n == 0 {
+		return 0, errorf(syscall.EINVAL, "map 0 bytes")
+	}
+	pages := s.m.pages(n)
+	if pages > uint64(lastVA-s.next)>>s.m.shift || pages > s.m.size>>s.m.shift-s.m.used {
+		return 0, errorf(syscall.ENOMEM, "map %d bytes", n)
+	}
+	v := &mapping{start: s.next, pt: make([]pte, 0, pages), left: int(pages)}
+	for got := uint64(0); got < pages; {
+		k := pages - got
+		start, ok := s.m.take(k, 1)
+		for !ok && k > 1 {
+			k = (k + 1) / 2
+			start, ok = s.m.take(k, 1)
+		}
+		if !ok {
+			for _, e := range v.pt {
+				s.m.put(e.page())
+			}
+			return 0, errorf(syscall.ENOMEM, "map %d bytes", n)
+		}
+		for i := range k {
+			v.pt = append(v.pt, makePTE(start+i, prot))
+		}
+		got += k
+	}
+	s.maps = append(s.maps, v)
+	s.next = v.start + VA((pages+1)<<s.m.shift)
+	return v.start, nil
+}
+
+// find returns the mapping around va, or nil.
+func (s *Space) find(va VA) *mapping {
+	if v := s.last; v != nil && va >= v.start && uint64(va-v.start)>>s.m.shift < uint64(len(v.pt)) {
+		return v
+	}
+	i, _ := slices.BinarySearchFunc(s.maps, va, func(v *mapping, va VA) int {
+		if v.start <= va {
+			return -1
+		}
+		return 1
+	})
+	if i == 0 {
+		return nil
+	}
+	v := s.maps[i-1]
+	if uint64(va-v.start)>>s.m.shift >= uint64(len(v.pt)) {
+		return nil
+	}
+	s.last = v
+	return v
+}
+
+// entry returns the page-table entry of va, or nil.
+func (s *Space) entry(va VA) *pte {
+	v := s.find(va)
+	if v == nil {
+		return nil
+	}
+	e := &v.pt[uint64(va-v.start)>>s.m.shift]
+	if !e.present() {
+		return nil
+	}
+	return e
+}
+
+// pageRange checks a range of whole pages, all mapped: EINVAL otherwise.
+func (s *Space) pageRange(what string, va VA, n uint64) (pages uint64, err error) {
+	ps := s.m.PageSize()
+	pages = s.m.pages(n)
+	if n == 0 || uint64(va)&(ps-1) != 0 || pages > uint64(lastVA)>>s.m.shift {
+		return 0, errorf(syscall.EINVAL, "%s %d bytes at %#x", what, n, uint64(va))
+	}
+	for i := range pages {
+		if s.entry(va+VA(i*ps)) == nil {
+			return 0, errorf(syscall.EINVAL, "%s %d bytes at %#x: page %d is not mapped", what, n, uint64(va), i)
+		}
+	}
+	return pages, nil
+}
+
+// Unmap removes whole pages; EINVAL, and nothing is done, for an unaligned address
+// or when a page is not mapped. Interval notifiers are told first. Pinned pages
+// live on until they are unpinned, as on Linux.
+func (s *Space) Unmap(va VA, n uint64) error {
+	pages, err := s.pageRange("unmap", va, n)
+	if err != nil {
+		return err
+	}
+	s.invalidate(va, pages<<s.m.shift)
+	for i := range pages {
+		a := va + VA(i<<s.m.shift)
+		if e := s.entry(a); e != nil {
+			pg := e.page()
+			*e = 0
+			s.find(a).left--
+			s.m.put(pg)
+		}
+	}
+	s.dropEmpty()
+	return nil
+}
+
+// dropEmpty forgets mappings without pages.
+func (s *Space) dropEmpty() {
+	s.last = nil
+	s.maps = slices.DeleteFunc(s.maps, func(v *mapping) bool { return v.left == 0 })
+}
+
+// Protect changes the rights of whole pages, with the rules of Unmap.
+func (s *Space) Protect(va VA, n uint64, prot Prot) error {
+	pages, err := s.pageRange("protect", va, n)
+	if err != nil {
+		return err
+	}
+	s.invalidate(va, pages<<s.m.shift)
+	for i := range pages {
+		if e := s.entry(va + VA(i<<s.m.shift)); e != nil {
+			*e = makePTE(e.page(), prot)
+		}
+	}
+	return nil
+}
+
+// Translate gives the physical address of va and how many bytes from there are
+// contiguous with equal rights (at most to the end of the mapping); ok is false
+// when unmapped.
+func (s *Space) Translate(va VA) (pa PA, contiguous uint64, prot Prot, ok bool) {
+	v := s.find(va)
+	if v == nil {
+		return 0, 0, 0, false
+	}
+	i := uint64(va-v.start) >> s.m.shift
+	e := v.pt[i]
+	if !e.present() {
+		return 0, 0, 0, false
+	}
+	off := uint64(va) & (s.m.PageSize() - 1)
+	j := i + 1
+	for j < uint64(len(v.pt)) && v.pt[j] == e+pte((j-i)<<pteShift) {
+		j++
+	}
+	return PA(e.page()<<s.m.shift + off), (j-i)<<s.m.shift - off, e.prot(), true
+}
+
+// Notify registers f for [va, va+n); the returned function removes it.
+func (s *Space) Notify(va VA, n uint64, f Notifier) (remove func()) {
+	o := &observer{va, va + VA(n), f}
+	s.obs = append(s.obs, o)
+	return func() {
+		if i := slices.Index(s.obs, o); i >= 0 {
+			s.obs = slices.Delete(s.obs, i, i+1)
+		}
+	}
+}
+
+// invalidate tells the notifiers in the order of their registration.
+func (s *Space) invalidate(va VA, n uint64) {
+	if len(s.obs) == 0 {
+		return
+	}
+	end := va + VA(n)
+	for _, o := range slices.Clone(s.obs) {
+		if o.start < end && va < o.end && slices.Contains(s.obs, o) {
+			a, b := max(va, o.start), min(end, o.end)
+			o.f(a, uint64(b-a))
+		}
+	}
+}
+
+// Release unmaps everything, as the end of a process does.
+func (s *Space) Release() {
+	for _, v := range s.maps {
+		s.invalidate(v.start, uint64(len(v.pt))<<s.m.shift)
+	}
+	for _, v := range s.maps {
+		for i, e := range v.pt {
+			if e.present() {
+				v.pt[i] = 0
+				s.m.put(e.page())
+			}
+		}
+	}
+	s.maps, s.last = nil, nil
+}

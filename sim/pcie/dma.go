@@ -1,0 +1,215 @@
+package pcie
+
+import (
+	"github.com/rdmasim/rdmasim/sim"
+	"github.com/rdmasim/rdmasim/sim/mem"
+)
+
+// writeSide holds the device's posted writes that are not visible yet, oldest
+// first: they become visible in order.
+type writeSide struct {
+	ring    []posted // power of two
+	head, n uint32
+	visible sim.Time // when the youngest becomes visible
+	land    sim.Handler
+}
+
+// posted is a DMA write, or an interrupt (vector >= 0).
+type posted struct {
+	pa     mem.PA
+	b      []byte // staging, kept for reuse
+	at     sim.Time
+	done   sim.Handler
+	arg    uint64
+	vector int
+}
+
+func (w *writeSide) bind(l *Link) { w.land, w.ring = l.land, make([]posted, 64) }
+
+// push returns the next free entry.
+func (w *writeSide) push() *posted {
+	if int(w.n) == len(w.ring) {
+		ring := make([]posted, 2*len(w.ring))
+		for i := range w.n {
+			ring[i] = w.ring[(w.head+i)&uint32(len(w.ring)-1)]
+		}
+		w.ring, w.head = ring, 0
+	}
+	x := &w.ring[(w.head+w.n)&uint32(len(w.ring)-1)]
+	w.n++
+	return x
+}
+
+// WriteDMA implements Bus.
+func (l *Link) WriteDMA(pa mem.PA, p []byte) { l.WriteDMANotify(pa, p, nil, 0) }
+
+// WriteDMANotify implements Bus.
+func (l *Link) WriteDMANotify(pa mem.PA, p []byte, done sim.Handler, arg uint64) {
+	l.c.DMAWrites++
+	l.c.DMAWriteBytes += uint64(len(p))
+	x := l.send(pa, p, l.p.MemoryLatency)
+	x.done, x.arg, x.vector = done, arg, -1
+}
+
+// Interrupt implements Bus: MSI-X is a posted write of 4 bytes.
+func (l *Link) Interrupt(vector int) {
+	var msg [4]byte
+	l.c.Interrupts++
+	x := l.send(0, msg[:], 0)
+	x.done, x.vector = nil, vector
+}
+
+// send puts a posted write on the wire and schedules its effect, not before that
+// of an earlier one.
+func (l *Link) send(pa mem.PA, p []byte, beyond sim.Time) *posted {
+	tlps := requests(uint64(pa), len(p), l.p.MPS)
+	bytes := len(p) + tlps*l.p.WriteHeader
+	l.c.tx(tlps, bytes)
+	dur := l.ser(bytes)
+	start, waited := l.tx.post(l.e.Now(), dur, 2*l.p.PostedLatency, tlps)
+	if waited {
+		l.c.CreditWaits++
+	}
+	x := l.wr.push()
+	x.pa, x.b = pa, append(x.b[:0], p...)
+	x.at = max(start+l.p.PostedLatency+beyond+max(0, dur-l.smallWrite), l.wr.visible)
+	l.wr.visible = x.at
+	l.e.At(x.at, l.wr.land, 0)
+	return x
+}
+
+// land makes the oldest posted write visible.
+func (l *Link) land(uint64) {
+	w := &l.wr
+	x := &w.ring[w.head]
+	w.head = (w.head + 1) & uint32(len(w.ring)-1)
+	w.n--
+	done, arg, vector := x.done, x.arg, x.vector
+	switch {
+	case vector >= 0:
+		if l.intr != nil {
+			l.intr(vector)
+		}
+		return
+	case !l.m.DMAStore(x.pa, x.b):
+		l.c.Unsupported++
+	}
+	if done != nil {
+		done(arg)
+	}
+}
+
+// conflict is when the last posted write that overlaps [pa, pa+n) becomes visible.
+func (w *writeSide) conflict(pa mem.PA, n int) sim.Time {
+	for i := w.n; i > 0; i-- {
+		x := &w.ring[(w.head+i-1)&uint32(len(w.ring)-1)]
+		if x.vector < 0 && x.pa < pa+mem.PA(n) && pa < x.pa+mem.PA(len(x.b)) {
+			return x.at
+		}
+	}
+	return 0
+}
+
+// readSide holds the device's reads: those with tags, and those that wait for tags
+// in order of arrival.
+type readSide struct {
+	slots   []readSlot
+	free    []uint32
+	tags    int // in use
+	waiting []uint32
+	head    int // of waiting
+	sample  sim.Handler
+	finish  sim.Handler
+}
+
+type readSlot struct {
+	pa      mem.PA
+	p       []byte
+	done    sim.Handler
+	arg     uint64
+	tags    int
+	visible sim.Time // of the writes ahead of it
+}
+
+func (r *readSide) bind(l *Link) { r.sample, r.finish = l.sample, l.finishRead }
+
+// ReadDMA implements Bus.
+func (l *Link) ReadDMA(pa mem.PA, p []byte, done sim.Handler, arg uint64) {
+	r := &l.rd
+	var i uint32
+	if n := len(r.free); n > 0 {
+		i = r.free[n-1]
+		r.free = r.free[:n-1]
+	} else {
+		i = uint32(len(r.slots))
+		r.slots = append(r.slots, readSlot{})
+	}
+	l.c.DMAReads++
+	l.c.DMAReadBytes += uint64(len(p))
+	r.slots[i] = readSlot{pa: pa, p: p, done: done, arg: arg, tags: requests(uint64(pa), len(p), l.p.MRRS)}
+	if r.head < len(r.waiting) || !l.issue(i) {
+		l.c.TagWaits++
+		r.waiting = append(r.waiting, i)
+	}
+}
+
+// issue sends the read requests of slot i when there are tags for them. A read of
+// more requests than there are tags takes them all.
+func (l *Link) issue(i uint32) bool {
+	r := &l.rd
+	s := &r.slots[i]
+	need := min(s.tags, l.p.ReadsInFlight)
+	if r.tags+need > l.p.ReadsInFlight {
+		return false
+	}
+	r.tags += need
+	bytes := s.tags * l.p.ReadHeader
+	l.c.tx(s.tags, bytes)
+	dur := l.ser(bytes)
+	start := l.tx.take(l.e.Now(), dur)
+	s.visible = l.wr.visible
+	l.e.At(max(start+l.p.PostedLatency, l.wr.conflict(s.pa, len(s.p))), r.sample, uint64(i))
+	return true
+}
+
+// sample runs when the request reaches memory. What is left of ReadLatency is the
+// way back; the part of the completions beyond a small one comes on top.
+func (l *Link) sample(i uint64) {
+	s := &l.rd.slots[i]
+	if !l.m.Read(s.pa, s.p) {
+		l.c.Unsupported++
+		for k := range s.p {
+			s.p[k] = 0xff
+		}
+	}
+	cpls := l.p.completions(uint64(s.pa), len(s.p))
+	bytes := len(s.p) + cpls*l.p.CplHeader
+	l.c.rx(cpls, bytes)
+	dur := l.ser(bytes)
+	start := l.rx.take(l.e.Now(), dur)
+	at := start + l.p.ReadLatency - l.p.PostedLatency + max(0, dur-l.smallCpl)
+	l.e.At(max(at, s.visible), l.rd.finish, i)
+}
+
+// finishRead frees the tags, starts those that wait, and tells the device.
+func (l *Link) finishRead(i uint64) {
+	r := &l.rd
+	s := &r.slots[i]
+	done, arg := s.done, s.arg
+	r.tags -= min(s.tags, l.p.ReadsInFlight)
+	*s = readSlot{}
+	r.free = append(r.free, uint32(i))
+	for r.head < len(r.waiting) && l.issue(r.waiting[r.head]) {
+		r.head++
+	}
+	switch {
+	case r.head == len(r.waiting):
+		r.waiting, r.head = r.waiting[:0], 0
+	case r.head >= 1024 && 2*r.head >= len(r.waiting):
+		n := copy(r.waiting, r.waiting[r.head:])
+		r.waiting, r.head = r.waiting[:n], 0
+	}
+	if done != nil {
+		done(arg)
+	}
+}

@@ -1,0 +1,89 @@
+package pcie
+
+import (
+	"fmt"
+	"math/bits"
+
+	"github.com/rdmasim/rdmasim/sim"
+)
+
+// Params of a link. Sizes in bytes. The headers are what a TLP costs beside its
+// payload; papers count them differently (26/22 with link framing in Kalia, ATC
+// 2016; 24/20 in pcie-model; 20 for everything in Husky, NSDI 2023), so they are
+// values of a profile.
+type Params struct {
+	Bandwidth     uint64   // bits per second that TLPs can use, each direction
+	PostedLatency sim.Time // core or root complex to device, and back, one way, for a TLP of up to 64 bytes
+	ReadLatency   sim.Time // DMA read of up to 64 bytes on an idle link: request to completion
+	MPS           int      // payload of a write TLP
+	MRRS          int      // of a read request
+	RCB           int      // of a completion, which ends at a multiple of it
+	WriteHeader   int      // overhead of a posted write TLP
+	ReadHeader    int      // of a read request
+	CplHeader     int      // of a completion
+	ReadsInFlight int      // tags: read requests that may be outstanding
+	PostedCredits int      // posted TLPs that may be under way in each direction; 0: never the limit
+	MemoryLatency sim.Time // root complex to memory visible to a core
+}
+
+// Validate says what is impossible in p.
+func (p *Params) Validate() error {
+	pow2 := func(n int) bool { return n > 0 && bits.OnesCount(uint(n)) == 1 }
+	switch {
+	case p.Bandwidth == 0:
+		return fmt.Errorf("pcie: bandwidth is 0")
+	case p.PostedLatency <= 0 || p.MemoryLatency < 0:
+		return fmt.Errorf("pcie: posted latency %v and memory latency %v must be positive", p.PostedLatency, p.MemoryLatency)
+	case p.ReadLatency < p.PostedLatency:
+		return fmt.Errorf("pcie: read latency %v is below the posted latency %v, which is part of it", p.ReadLatency, p.PostedLatency)
+	case !pow2(p.MPS) || !pow2(p.MRRS) || p.MPS > 4096 || p.MRRS > 4096:
+		return fmt.Errorf("pcie: MPS %d and MRRS %d must be powers of two up to 4096", p.MPS, p.MRRS)
+	case !pow2(p.RCB) || p.RCB < 64 || p.RCB > p.MRRS:
+		return fmt.Errorf("pcie: RCB %d must be a power of two from 64 to MRRS", p.RCB)
+	case p.WriteHeader < 0 || p.ReadHeader < 0 || p.CplHeader < 0 || p.PostedCredits < 0:
+		return fmt.Errorf("pcie: negative header or credits")
+	case p.ReadsInFlight <= 0:
+		return fmt.Errorf("pcie: reads in flight is %d", p.ReadsInFlight)
+	}
+	return nil
+}
+
+// pageTLP is the boundary that no request crosses (PCI Express Base, 2.2.7).
+const pageTLP = 4096
+
+// requests is how many TLPs of at most unit bytes carry a request for n bytes at
+// a: they split at unit from the start, and never cross 4 KiB. A request for 0
+// bytes is one TLP.
+func requests(a uint64, n, unit int) int {
+	if n <= unit && a&(pageTLP-1)+uint64(n) <= pageTLP {
+		return 1
+	}
+	k := 0
+	for n > 0 {
+		piece := min(n, pageTLP-int(a&(pageTLP-1)))
+		k += (piece + unit - 1) / unit
+		a, n = a+uint64(piece), n-piece
+	}
+	return k
+}
+
+// completions is how many completions answer the read requests for n bytes at a:
+// each ends at a multiple of RCB or at the end of its request.
+func (p *Params) completions(a uint64, n int) int {
+	k := 0
+	for n > 0 {
+		req := min(n, p.MRRS, pageTLP-int(a&(pageTLP-1)))
+		first, last := a/uint64(p.RCB), (a+uint64(req)-1)/uint64(p.RCB)
+		k += int(last-first) + 1
+		a, n = a+uint64(req), n-req
+	}
+	return max(k, 1)
+}
+
+// rate is picoseconds per byte in fixed point with 20 fractional bits.
+func (p *Params) rate() uint64 { return (8e12 << 20) / p.Bandwidth }
+
+func serialise(rate uint64, bytes int) sim.Time {
+	hi, lo := bits.Mul64(rate, uint64(bytes))
+	return sim.Time(hi<<44 | lo>>20)
+}
