@@ -1,0 +1,69 @@
+package experiment
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"strconv"
+)
+
+// Lookup gives the value of a name "run.metric" of an expression.
+type Lookup func(run, metric string) (float64, error)
+
+// Eval computes an arithmetic expression over run.metric names: + - * /, numbers,
+// parentheses. Validation files use it for losses and ratios.
+func Eval(expr string, look Lookup) (float64, error) {
+	e, err := parser.ParseExpr(expr)
+	if err != nil {
+		return 0, fmt.Errorf("expression %q: %w", expr, err)
+	}
+	v, err := eval(e, look)
+	if err != nil {
+		return 0, fmt.Errorf("expression %q: %w", expr, err)
+	}
+	return v, nil
+}
+
+func eval(e ast.Expr, look Lookup) (float64, error) {
+	switch e := e.(type) {
+	case *ast.ParenExpr:
+		return eval(e.X, look)
+	case *ast.BasicLit:
+		if e.Kind == token.INT || e.Kind == token.FLOAT {
+			return strconv.ParseFloat(e.Value, 64)
+		}
+	case *ast.SelectorExpr:
+		if run, ok := e.X.(*ast.Ident); ok {
+			return look(run.Name, e.Sel.Name)
+		}
+	case *ast.UnaryExpr:
+		if e.Op == token.SUB {
+			v, err := eval(e.X, look)
+			return -v, err
+		}
+	case *ast.BinaryExpr:
+		a, err := eval(e.X, look)
+		if err != nil {
+			return 0, err
+		}
+		b, err := eval(e.Y, look)
+		if err != nil {
+			return 0, err
+		}
+		switch e.Op {
+		case token.ADD:
+			return a + b, nil
+		case token.SUB:
+			return a - b, nil
+		case token.MUL:
+			return a * b, nil
+		case token.QUO:
+			if b == 0 {
+				return 0, fmt.Errorf("division by zero")
+			}
+			return a / b, nil
+		}
+	}
+	return 0, fmt.Errorf("only numbers, run.metric, + - * / and parentheses are allowed")
+}
