@@ -1,0 +1,203 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rdmasim/rdmasim/conformance"
+)
+
+// suiteItems is the catalogue and the code that exists for it, by ID.
+func suiteItems() (*conformance.Catalogue, map[string]conformance.Item, error) {
+	cat, err := conformance.LoadCatalogue()
+	if err != nil {
+		return nil, nil, err
+	}
+	items, err := conformance.Items(conformance.Suite())
+	if err != nil {
+		return nil, nil, err
+	}
+	done := map[string]conformance.Item{}
+	for _, i := range items {
+		done[i.Entry.ID] = i
+	}
+	return cat, done, nil
+}
+
+type listOptions struct {
+	missing, done bool
+	format        string
+}
+
+func newList() *cobra.Command {
+	o := &listOptions{}
+	cmd := &cobra.Command{
+		Use:   "list [AREA...]",
+		Short: "Count the cases by area, done and missing; list those of the given areas",
+		RunE:  func(cmd *cobra.Command, areas []string) error { return list(cmd.OutOrStdout(), o, areas) },
+	}
+	cmd.Flags().BoolVar(&o.missing, "missing", false, "list cases that have no code yet")
+	cmd.Flags().BoolVar(&o.done, "done", false, "list cases that have code")
+	cmd.Flags().StringVar(&o.format, "format", "table", "table or json")
+	return cmd
+}
+
+// listed is a case in the output for programs.
+type listed struct {
+	ID       string   `json:"id"`
+	Area     string   `json:"area"`
+	Text     string   `json:"text"`
+	Needs    []string `json:"needs"`
+	Strength string   `json:"strength"`
+	Expected string   `json:"expected,omitempty"`
+	Sources  []string `json:"sources"`
+	Runs     string   `json:"runs"`
+	Done     bool     `json:"done"`
+}
+
+func list(w io.Writer, o *listOptions, areas []string) error {
+	cat, done, err := suiteItems()
+	if err != nil {
+		return err
+	}
+	if o.format != "table" && o.format != "json" {
+		return usagef("unknown format %q%s", o.format, didYouMean(o.format, []string{"table", "json"}))
+	}
+	known := map[string]bool{}
+	var names []string
+	for _, a := range cat.Areas {
+		known[a.Area] = true
+		names = append(names, a.Area)
+	}
+	want := map[string]bool{}
+	for _, a := range areas {
+		a = strings.ToUpper(a)
+		if !known[a] {
+			return usagef("unknown area %q%s", a, didYouMean(a, names))
+		}
+		want[a] = true
+	}
+	var rows []listed
+	for _, e := range cat.Cases {
+		_, has := done[e.ID]
+		if len(want) > 0 && !want[e.Area] || o.missing && has || o.done && !has {
+			continue
+		}
+		rows = append(rows, listed{e.ID, e.Area, e.Text, e.Needs, string(e.Strength), e.Expected, e.Sources, e.Runs, has})
+	}
+	switch {
+	case o.format == "json":
+		enc := json.NewEncoder(w)
+		enc.SetEscapeHTML(false)
+		enc.SetIndent("", " ")
+		return enc.Encode(rows)
+	case len(want) > 0 || o.missing || o.done:
+		return listCases(w, rows)
+	}
+	return listAreas(w, cat, rows)
+}
+
+func listCases(w io.Writer, rows []listed) error {
+	for _, r := range rows {
+		mark := "missing"
+		if r.Done {
+			mark = "done"
+		}
+		if _, err := fmt.Fprintf(w, "%-9s %-7s %s  %s\n", r.ID, mark, r.Strength, r.Text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func listAreas(w io.Writer, cat *conformance.Catalogue, rows []listed) error {
+	type count struct{ done, missing int }
+	counts := map[string]*count{"": {}}
+	for _, r := range rows {
+		if counts[r.Area] == nil {
+			counts[r.Area] = &count{}
+		}
+		for _, c := range []*count{counts[r.Area], counts[""]} {
+			if r.Done {
+				c.done++
+			} else {
+				c.missing++
+			}
+		}
+	}
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tw, "area\tdone\tmissing\tabout")
+	for _, a := range cat.Areas {
+		fmt.Fprintf(tw, "%s\t%d\t%d\t%s\n", a.Area, counts[a.Area].done, counts[a.Area].missing, a.Title)
+	}
+	fmt.Fprintf(tw, "all\t%d\t%d\t\n", counts[""].done, counts[""].missing)
+	return tw.Flush()
+}
+
+func newShow() *cobra.Command {
+	return &cobra.Command{
+		Use:   "show ID...",
+		Short: "Print what cases assert, expect and need",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usagef("show needs the ID of a case, for example RC-013")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, ids []string) error { return show(cmd.OutOrStdout(), ids) },
+	}
+}
+
+func show(w io.Writer, ids []string) error {
+	cat, done, err := suiteItems()
+	if err != nil {
+		return err
+	}
+	for n, id := range ids {
+		id = strings.ToUpper(id)
+		e, ok := cat.Find(id)
+		if !ok {
+			return usagef("unknown case %q%s", id, didYouMean(id, allIDs(cat)))
+		}
+		if n > 0 {
+			fmt.Fprintln(w)
+		}
+		fmt.Fprintf(w, "%s  %s\n", e.ID, e.Text)
+		strength := map[conformance.Strength]string{conformance.Exact: "exactly", conformance.Set: "one of a set, recorded",
+			conformance.Record: "to be recorded on hardware first"}[e.Strength]
+		expected := e.Expected
+		if expected == "" {
+			expected = "as asserted"
+		}
+		fmt.Fprintf(w, "  expected  %s (%s: %s)\n", expected, e.Strength, strength)
+		fmt.Fprintf(w, "  needs     %s\n", orNone(e.Needs))
+		fmt.Fprintf(w, "  sources   %s\n", orNone(e.Sources))
+		fmt.Fprintf(w, "  runs      %s\n", e.Runs)
+		if i, ok := done[id]; ok {
+			fmt.Fprintf(w, "  code      %s\n", i.Case.Where)
+		} else {
+			fmt.Fprintf(w, "  code      missing\n")
+		}
+	}
+	return nil
+}
+
+func orNone(s []string) string {
+	if len(s) == 0 {
+		return "-"
+	}
+	return strings.Join(s, ", ")
+}
+
+func allIDs(cat *conformance.Catalogue) []string {
+	var ids []string
+	for _, e := range cat.Cases {
+		ids = append(ids, e.ID)
+	}
+	return ids
+}

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/schollz/progressbar/v3"
+	"golang.org/x/term"
+
+	"github.com/rdmasim/rdmasim/report"
+)
+
+// progress is a bar on a terminal, and nothing elsewhere.
+type progress struct{ bar *progressbar.ProgressBar }
+
+func newProgress(w io.Writer, n int) progress {
+	f, ok := w.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return progress{}
+	}
+	return progress{progressbar.NewOptions(n, progressbar.OptionSetWriter(w), progressbar.OptionShowCount(),
+		progressbar.OptionSetDescription("cases"), progressbar.OptionSetPredictTime(false),
+		progressbar.OptionClearOnFinish(), progressbar.OptionSetWidth(30))}
+}
+
+func (p progress) add() {
+	if p.bar != nil {
+		_ = p.bar.Add(1)
+	}
+}
+
+func (p progress) clear() {
+	if p.bar != nil {
+		_ = p.bar.Clear()
+	}
+}
+
+func (p progress) done() {
+	if p.bar != nil {
+		_ = p.bar.Finish()
+	}
+}
+
+// printCase is the verbose line of a case with what it saw.
+func printCase(w io.Writer, c report.Case) {
+	fmt.Fprintf(w, "%-14s %s\n", c.Outcome, c.ID)
+	for _, o := range c.Observations {
+		got, _ := json.Marshal(o.Got) // observations came as JSON
+		fmt.Fprintf(w, "    %s: %s", o.Step, got)
+		if o.Want != nil {
+			want, _ := json.Marshal(o.Want)
+			fmt.Fprintf(w, "  (want %s)", want)
+		}
+		fmt.Fprintln(w)
+	}
+	if c.Reason != "" {
+		fmt.Fprintf(w, "    %s\n", c.Reason)
+	}
+}
+
+func printRun(w io.Writer, o *runOptions, run *report.Run) {
+	printFailures(w, o, run)
+	printTable(w, run)
+	for _, f := range run.Findings {
+		fmt.Fprintln(w, "finding:", f)
+	}
+	var parts []string
+	for _, out := range report.Outcomes() {
+		if n := run.Summary[out]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, out))
+		}
+	}
+	end := "ok"
+	switch {
+	case run.Incomplete:
+		end = "INTERRUPTED"
+	case !run.OK():
+		end = "FAILED"
+	}
+	name := run.Target.Kind
+	if run.Target.Profile != "" {
+		name += " " + run.Target.Profile
+	}
+	fmt.Fprintf(w, "%s: %d cases on %s, seed %d: %s\n", end, len(run.Cases), name, run.Seed, strings.Join(parts, ", "))
+}
+
+// printFailures says of each bad case what was asserted, what was seen, and how to see
+// it again.
+func printFailures(w io.Writer, o *runOptions, run *report.Run) {
+	for _, c := range run.Cases {
+		if !c.Outcome.Bad() {
+			continue
+		}
+		fmt.Fprintf(w, "%s %s  %s\n", strings.ToUpper(string(c.Outcome)), c.ID, c.Text)
+		for line := range strings.SplitSeq(c.Reason, "\n") {
+			fmt.Fprintf(w, "    %s\n", line)
+		}
+		if c.Where != "" {
+			fmt.Fprintf(w, "    at %s\n", c.Where)
+		}
+		again := fmt.Sprintf("conform --target=%s", o.target)
+		if o.target == "sim" {
+			again += " --profile " + o.profile
+		}
+		fmt.Fprintf(w, "    again: %s --seed %d --label-filter %s -v\n\n", again, run.Seed, c.ID)
+	}
+}
+
+// printTable counts outcomes by area; columns that are empty everywhere are left out.
+func printTable(w io.Writer, run *report.Run) {
+	var cols []report.Outcome
+	for _, out := range report.Outcomes() {
+		if out == report.Pass || out == report.Fail || run.Summary[out] > 0 {
+			cols = append(cols, out)
+		}
+	}
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprint(tw, "area\tcases")
+	for _, c := range cols {
+		fmt.Fprintf(tw, "\t%s", c)
+	}
+	fmt.Fprintln(tw)
+	for i := 0; i < len(run.Cases); {
+		area, n, counts := run.Cases[i].Area, 0, map[report.Outcome]int{}
+		for ; i < len(run.Cases) && run.Cases[i].Area == area; i++ {
+			counts[run.Cases[i].Outcome]++
+			n++
+		}
+		fmt.Fprintf(tw, "%s\t%d", area, n)
+		for _, c := range cols {
+			if counts[c] == 0 {
+				fmt.Fprint(tw, "\t-")
+			} else {
+				fmt.Fprintf(tw, "\t%d", counts[c])
+			}
+		}
+		fmt.Fprintln(tw)
+	}
+	_ = tw.Flush() // to the same writer as what follows, which would fail too
+}

@@ -1,0 +1,277 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/onsi/ginkgo/v2/types"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/rdmasim/rdmasim/conformance"
+	"github.com/rdmasim/rdmasim/conformance/harness"
+	"github.com/rdmasim/rdmasim/report"
+)
+
+type runOptions struct {
+	target, profile, filter string
+	seed                    uint64
+	verbose                 bool
+	report, junit           string
+	pcap, trace             string
+	parallel, repeat        int
+	wall                    time.Duration
+}
+
+func (o *runOptions) flags(f *pflag.FlagSet) {
+	f.StringVar(&o.target, "target", "sim", "what to test: sim or hw")
+	f.StringVar(&o.profile, "profile", defaultProfile, "profile of the simulated device")
+	f.StringVar(&o.filter, "label-filter", "", "run cases whose labels match (Ginkgo's syntax); labels are ID, area, strength and needs")
+	f.Uint64Var(&o.seed, "seed", 1, "root of everything random in the run")
+	f.BoolVarP(&o.verbose, "verbose", "v", false, "print every case as it ends, with what it saw")
+	f.StringVar(&o.report, "report", "", "write the record of the run as JSON to `FILE`")
+	f.StringVar(&o.junit, "junit", "", "write the outcomes as JUnit XML to `FILE`")
+	f.StringVar(&o.pcap, "pcap", "", "write the frames of every case to `FILE` (pcapng, one section for each case)")
+	f.StringVar(&o.trace, "trace", "", "write the timeline of every case to `FILE` (Trace Event JSON)")
+	f.IntVar(&o.parallel, "parallel", runtime.NumCPU(), "how many workers run at once")
+	f.IntVar(&o.repeat, "repeat", 1, "run each case this often; a case that differs is flaky")
+	f.DurationVar(&o.wall, "wall-limit", 2*time.Minute, "real time that a case may take before its worker is killed")
+}
+
+const defaultProfile = "connectx-5"
+
+// outputs are the files that a run writes, each nil when not asked for.
+type outputs struct{ report, junit, pcap, trace *report.File }
+
+func (o *runOptions) open() (out outputs, err error) {
+	for _, f := range []struct {
+		path string
+		file **report.File
+	}{{o.report, &out.report}, {o.junit, &out.junit}, {o.pcap, &out.pcap}, {o.trace, &out.trace}} {
+		if f.path == "" {
+			continue
+		}
+		if *f.file, err = report.Create(f.path); err != nil {
+			out.abort()
+			return outputs{}, &status{exitUsage, err}
+		}
+	}
+	return out, nil
+}
+
+func (out outputs) abort() {
+	for _, f := range []*report.File{out.report, out.junit, out.pcap, out.trace} {
+		if f != nil {
+			f.Abort()
+		}
+	}
+}
+
+func runSuite(cmd *cobra.Command, o *runOptions) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	all, err := conformance.Items(conformance.Suite())
+	if err != nil {
+		return err
+	}
+	items, err := o.pick(all)
+	if err != nil {
+		return err
+	}
+	program, err := workerCommand(o.target)
+	if err != nil {
+		return err
+	}
+	policy, err := conformance.LoadPolicy(o.profile)
+	if err != nil {
+		return err
+	}
+	out, err := o.open()
+	if err != nil {
+		return err
+	}
+	dir := ""
+	if o.pcap != "" || o.trace != "" {
+		if dir, err = os.MkdirTemp("", "conform-"); err != nil {
+			out.abort()
+			return err
+		}
+		defer func() { _ = os.RemoveAll(dir) }()
+	}
+	res, err := o.supervise(cmd.Context(), cmd, program, dir, items)
+	if err != nil {
+		out.abort()
+		if errors.Is(err, harness.ErrTarget) {
+			return &status{exitUsage, err}
+		}
+		return &status{exitFailed, err}
+	}
+	run := assemble(o, res, items, policy, len(items) == len(all))
+	if err := out.write(run, dir); err != nil {
+		return &status{exitFailed, err}
+	}
+	printRun(cmd.OutOrStdout(), o, run)
+	switch {
+	case run.Incomplete:
+		return &status{code: exitInterrupted}
+	case !run.OK():
+		return &status{code: exitFailed}
+	}
+	return nil
+}
+
+// check refuses values that no run can have.
+func (o *runOptions) check() error {
+	if targets := []string{"sim", "hw"}; !slices.Contains(targets, o.target) {
+		if o.target == "sim,hw" {
+			return usagef("target sim,hw: comparing two targets in one run is not in this version yet")
+		}
+		return usagef("unknown target %q%s; targets are sim and hw", o.target, didYouMean(o.target, targets))
+	}
+	if o.target == "sim" && !slices.Contains(profiles(), o.profile) {
+		return usagef("unknown profile %q%s; profiles are %s", o.profile, didYouMean(o.profile, profiles()),
+			strings.Join(profiles(), ", "))
+	}
+	if o.parallel < 1 || o.repeat < 1 || o.wall <= 0 {
+		return usagef("--parallel, --repeat and --wall-limit must be above zero")
+	}
+	return nil
+}
+
+// pick applies the label filter.
+func (o *runOptions) pick(all []conformance.Item) ([]conformance.Item, error) {
+	if err := checkLabels(o.filter); err != nil {
+		return nil, err
+	}
+	match, err := types.ParseLabelFilter(o.filter)
+	if err != nil {
+		return nil, usagef("--label-filter: %v", err)
+	}
+	var items []conformance.Item
+	for _, i := range all {
+		if match(i.Entry.Labels()) {
+			items = append(items, i)
+		}
+	}
+	if len(items) == 0 {
+		return nil, usagef("--label-filter %q matches no case that has code; conform list shows them", o.filter)
+	}
+	return items, nil
+}
+
+// checkLabels finds labels in the filter that no case of the catalogue has.
+func checkLabels(filter string) error {
+	cat, err := conformance.LoadCatalogue()
+	if err != nil {
+		return err
+	}
+	known := map[string]bool{}
+	var names []string
+	for _, e := range cat.Cases {
+		for _, l := range e.Labels() {
+			if !known[strings.ToLower(l)] {
+				known[strings.ToLower(l)] = true
+				names = append(names, l)
+			}
+		}
+	}
+	for regexes := range strings.SplitSeq(dropRegexes(filter), "\x00") {
+		for _, l := range strings.FieldsFunc(regexes, func(r rune) bool { return strings.ContainsRune("&|!,()", r) }) {
+			l = strings.TrimSpace(l)
+			if l != "" && !strings.Contains(l, ":") && !known[strings.ToLower(l)] {
+				return usagef("--label-filter: unknown label %q%s", l, didYouMean(l, names))
+			}
+		}
+	}
+	return nil
+}
+
+// dropRegexes replaces /.../ by a separator.
+func dropRegexes(filter string) string {
+	parts := strings.Split(filter, "/")
+	var b strings.Builder
+	for i := 0; i < len(parts); i += 2 {
+		b.WriteString(parts[i] + "\x00")
+	}
+	return b.String()
+}
+
+func (o *runOptions) supervise(ctx context.Context, cmd *cobra.Command, program, dir string, items []conformance.Item) (harness.Result, error) {
+	ids := make([]string, len(items))
+	for i, it := range items {
+		ids[i] = it.Entry.ID
+	}
+	p := newProgress(cmd.ErrOrStderr(), len(ids))
+	defer p.done()
+	s := &harness.Supervisor{
+		Command: func() (*exec.Cmd, error) { return exec.Command(program, "worker"), nil },
+		Job: harness.Job{Target: o.target, Profile: o.profile, Seed: o.seed, Repeat: o.repeat, Cases: ids,
+			Dir: dir, Pcap: o.pcap != "", Trace: o.trace != ""},
+		Shards: o.parallel,
+		Wall:   o.wall,
+		Finished: func(c report.Case) {
+			p.add()
+			if o.verbose {
+				p.clear()
+				printCase(cmd.OutOrStdout(), c)
+			}
+		},
+	}
+	return s.Run(ctx)
+}
+
+// assemble makes the record of the run, with the cases in the catalogue's order.
+func assemble(o *runOptions, res harness.Result, items []conformance.Item, policy *conformance.Policy, whole bool) *report.Run {
+	t := res.Hello.Target
+	run := &report.Run{Schema: report.Schema, Seed: o.seed, Incomplete: res.Interrupted,
+		Target:      report.Target{Kind: o.target, Profile: t.Profile, Device: t.Device},
+		Environment: map[string]string{"conform": version}}
+	for k, v := range t.Details {
+		run.Environment[k] = v
+	}
+	for _, i := range items {
+		c, ran := res.Cases[i.Entry.ID]
+		if !ran {
+			c = report.Case{ID: i.Entry.ID, Outcome: report.NotRun, Reason: "the run was interrupted"}
+		}
+		c.Area, c.Text, c.Strength = i.Entry.Area, i.Entry.Text, string(i.Entry.Strength)
+		if c.Observations == nil {
+			c.Observations = []report.Observation{}
+		}
+		run.Cases = append(run.Cases, c)
+	}
+	if len(res.Hello.Lacks) > 0 {
+		run.Findings = append(run.Findings, "the target lacks what it must have: "+strings.Join(res.Hello.Lacks, ", "))
+	}
+	if !run.Incomplete {
+		run.Findings = append(run.Findings, policy.Findings(run.Cases, whole)...)
+	}
+	run.Count()
+	return run
+}
+
+func (out outputs) write(run *report.Run, dir string) error {
+	var errs []error
+	commit := func(f *report.File, fill func(io.Writer) error) {
+		if f != nil {
+			errs = append(errs, f.Commit(fill))
+		}
+	}
+	commit(out.report, run.WriteJSON)
+	commit(out.junit, run.WriteJUnit)
+	commit(out.pcap, func(w io.Writer) error { return joinCaptures(w, dir, run.Cases) })
+	commit(out.trace, func(w io.Writer) error { return joinTraces(w, dir, run.Cases) })
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("the run's results are lost in part: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,70 @@
+// Package harness runs the suite for the conform command. A supervisor runs no case
+// itself: it starts workers, each a process that gets a target and case IDs, runs
+// them once and streams what happens. So a hang or a crash costs one case, and the
+// supervisor owns deadlines, shards, signals and the record.
+package harness
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/rdmasim/rdmasim/report"
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+// Job is what a worker is asked to do; it comes as one JSON value on its standard
+// input, which then stays open until the supervisor has gone.
+type Job struct {
+	Target  string   `json:"target"`
+	Profile string   `json:"profile,omitempty"`
+	Seed    uint64   `json:"seed"`
+	Repeat  int      `json:"repeat,omitempty"`
+	Cases   []string `json:"cases"`
+	// Dir holds the captures and timelines, one file for each case: ID.pcapng, ID.trace.
+	Dir         string `json:"dir,omitempty"`
+	Pcap, Trace bool
+}
+
+// Message is what a worker says; one field is set.
+type Message struct {
+	Hello    *Hello       `json:"hello,omitempty"`
+	Started  string       `json:"started,omitempty"`
+	Finished *report.Case `json:"finished,omitempty"`
+	Done     bool         `json:"done,omitempty"`
+}
+
+// Hello describes the target before the first case.
+type Hello struct {
+	Target verbs.Target
+	// Lacks are required capabilities that the target does not claim.
+	Lacks []string
+	// Error says that there is no such target or testbed.
+	Error string
+}
+
+// pipeFD is where a worker writes its messages.
+const pipeFD = 3
+
+// reader decodes messages.
+type reader struct{ dec *json.Decoder }
+
+func newReader(r io.Reader) *reader {
+	dec := json.NewDecoder(r)
+	dec.UseNumber() // 64-bit values of observations stay exact
+	return &reader{dec}
+}
+
+// next is the next message; io.EOF when the worker has closed its end.
+func (r *reader) next() (Message, error) {
+	var m Message
+	err := r.dec.Decode(&m)
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		err = io.EOF
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = fmt.Errorf("message of the worker: %w", err)
+	}
+	return m, err
+}

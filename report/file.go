@@ -1,0 +1,87 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// File is a report to be: made before the run, so that a path that cannot be written
+// is known at once, and put in place whole when the run has ended.
+type File struct {
+	path string
+	tmp  *os.File
+	// direct: the path is no regular file (a pipe, /dev/stdout) and is written as it is.
+	direct bool
+}
+
+// Create prepares a report at path.
+func Create(path string) (*File, error) {
+	if st, err := os.Stat(path); err == nil {
+		if st.IsDir() {
+			return nil, fmt.Errorf("report %s: is a directory", path)
+		}
+		if !st.Mode().IsRegular() {
+			f, err := os.OpenFile(path, os.O_WRONLY, 0)
+			if err != nil {
+				return nil, fmt.Errorf("report: %w", err)
+			}
+			return &File{path: path, tmp: f, direct: true}, nil
+		}
+	}
+	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return nil, fmt.Errorf("report %s cannot be written: %w", path, err)
+	}
+	return &File{path: path, tmp: tmp}, nil
+}
+
+// Commit writes the report with fill, makes it durable and puts it in place.
+func (f *File) Commit(fill func(io.Writer) error) (err error) {
+	defer func() {
+		if err != nil {
+			f.Abort()
+			err = fmt.Errorf("report %s: %w", f.path, err)
+		}
+	}()
+	if err := fill(f.tmp); err != nil {
+		return err
+	}
+	if f.direct {
+		return f.tmp.Close()
+	}
+	if err := f.tmp.Chmod(0o644); err != nil {
+		return err
+	}
+	if err := f.tmp.Sync(); err != nil {
+		return err
+	}
+	if err := f.tmp.Close(); err != nil {
+		return err
+	}
+	if err := os.Rename(f.tmp.Name(), f.path); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(f.path))
+}
+
+// Abort gives the report up and leaves what was at its path.
+func (f *File) Abort() {
+	_ = f.tmp.Close()
+	if !f.direct {
+		_ = os.Remove(f.tmp.Name())
+	}
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	err = d.Sync()
+	if cerr := d.Close(); err == nil {
+		err = cerr
+	}
+	return err
+}
