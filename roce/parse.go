@@ -395,3 +395,6 @@ func (p *Packet) PutGRH(dst []byte) bool {
 	}
 	return true
 }
+
+// BTHOffset is where the BTH is in the frame.
+func (p *Packet) BTHOffset() int { return int(p.bth) }

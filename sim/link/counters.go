@@ -1,0 +1,35 @@
+package link
+
+// Counters of a port. Those with a name in ethtool -S of an mlx5 device keep it;
+// the last three are the model's own.
+type Counters struct {
+	TxPackets, TxBytes       uint64 // bytes with padding and FCS
+	TxMulticast, TxBroadcast uint64
+	TxDiscards               uint64 // link down, or egress buffer full
+	RxPackets, RxBytes       uint64
+	RxMulticast, RxBroadcast uint64
+	RxCRCErrors              uint64 // wrong FCS
+	LinkDownEvents           uint64
+
+	Loopback     uint64 // frames that never saw the wire
+	ScriptLost   uint64 // frames that a rule dropped
+	LostInFlight uint64 // frames on the cable when it was pulled
+}
+
+// Each calls f for every counter, in a fixed order.
+func (c *Counters) Each(f func(name string, value uint64)) {
+	f("tx_packets_phy", c.TxPackets)
+	f("tx_bytes_phy", c.TxBytes)
+	f("tx_multicast_phy", c.TxMulticast)
+	f("tx_broadcast_phy", c.TxBroadcast)
+	f("tx_discards_phy", c.TxDiscards)
+	f("rx_packets_phy", c.RxPackets)
+	f("rx_bytes_phy", c.RxBytes)
+	f("rx_multicast_phy", c.RxMulticast)
+	f("rx_broadcast_phy", c.RxBroadcast)
+	f("rx_crc_errors_phy", c.RxCRCErrors)
+	f("link_down_events_phy", c.LinkDownEvents)
+	f("sim_loopback_frames", c.Loopback)
+	f("sim_script_lost", c.ScriptLost)
+	f("sim_lost_in_flight", c.LostInFlight)
+}

@@ -1,0 +1,74 @@
+package link
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/rdmasim/rdmasim/sim"
+)
+
+// Params of a cable with its two ports. All must be set; Propagation may be 0.
+type Params struct {
+	Bandwidth   uint64   // bits per second, each direction
+	Propagation sim.Time // one way: cable, SerDes and FEC, first bit to first bit
+	Preamble    int      // bytes before a frame: 8 on Ethernet, with the start delimiter
+	FCS         int      // bytes behind it: 4
+	Gap         int      // bytes of silence before the next one: 12
+	MinFrame    int      // a shorter frame is padded to this, FCS not counted: 60
+}
+
+// Check says what is wrong with the parameters, or returns nil.
+func (p *Params) Check() error {
+	var errs []error
+	bad := func(format string, a ...any) { errs = append(errs, fmt.Errorf("link: "+format, a...)) }
+	if p.Bandwidth < 1_000_000 || p.Bandwidth > 10_000_000_000_000 {
+		bad("Bandwidth is %d bit/s, not in 1 Mb/s..10 Tb/s", p.Bandwidth)
+	}
+	if p.Propagation < 0 || p.Propagation > sim.Second {
+		bad("Propagation is %v, not in 0..1s", p.Propagation)
+	}
+	for _, f := range []struct {
+		name      string
+		v, lo, hi int
+	}{
+		{"Preamble", p.Preamble, 0, 64}, {"FCS", p.FCS, 1, 16}, {"Gap", p.Gap, 0, 4096}, {"MinFrame", p.MinFrame, 1, 512},
+	} {
+		if f.v < f.lo || f.v > f.hi {
+			bad("%s is %d, not in %d..%d bytes", f.name, f.v, f.lo, f.hi)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// bytesTime is how long n bytes take on the line, rounded up to a picosecond.
+func (p *Params) bytesTime(n int) sim.Time {
+	const bitPicoseconds = 8 * uint64(sim.Second)
+	return sim.Time((uint64(n)*bitPicoseconds + p.Bandwidth - 1) / p.Bandwidth)
+}
+
+// SwitchParams of a switch.
+type SwitchParams struct {
+	// Latency from ingress to egress of a frame that finds its way free: behind the
+	// header with CutThrough, behind the last bit without.
+	Latency    sim.Time
+	CutThrough bool
+	// HeaderBytes must have come in before a cut-through switch decides.
+	HeaderBytes int
+	// Buffer of an egress port in bytes; a frame that finds it full is dropped.
+	Buffer int
+}
+
+// Check says what is wrong with the parameters, or returns nil.
+func (p *SwitchParams) Check() error {
+	var errs []error
+	if p.Latency <= 0 || p.Latency > sim.Second {
+		errs = append(errs, fmt.Errorf("link: switch Latency is %v, not in 1ps..1s", p.Latency))
+	}
+	if p.CutThrough && (p.HeaderBytes < 14 || p.HeaderBytes > 256) {
+		errs = append(errs, fmt.Errorf("link: switch HeaderBytes is %d, not in 14..256", p.HeaderBytes))
+	}
+	if p.Buffer < 1 || p.Buffer > 1<<30 {
+		errs = append(errs, fmt.Errorf("link: switch Buffer is %d, not in 1 B..1 GiB", p.Buffer))
+	}
+	return errors.Join(errs...)
+}

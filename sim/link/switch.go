@@ -1,0 +1,89 @@
+package link
+
+import (
+	"github.com/rdmasim/rdmasim/roce"
+	"github.com/rdmasim/rdmasim/sim"
+)
+
+// Switch is an Ethernet switch: it learns where source addresses are, floods what
+// it does not know, and queues at each egress up to a limit. Addresses are never
+// forgotten.
+type Switch struct {
+	name  string
+	p     SwitchParams
+	e     *sim.Engine
+	ports []*Port
+	where map[roce.MAC]int // looked up only
+	// Flooded counts frames sent to all ports, Runts those too short for an Ethernet
+	// header, Filtered those whose destination is where they came from.
+	Flooded, Runts, Filtered uint64
+}
+
+// NewSwitch makes a switch without ports. Params must pass Check.
+func NewSwitch(e *sim.Engine, name string, p SwitchParams) *Switch {
+	if err := p.Check(); err != nil {
+		panic(name + ": " + err.Error())
+	}
+	return &Switch{name: name, p: p, e: e, where: map[roce.MAC]int{}}
+}
+
+// Name is the switch's name.
+func (s *Switch) Name() string { return s.name }
+
+// Plug makes a cable's end a port of the switch.
+func (s *Switch) Plug(p *Port) {
+	in := &ingress{s, len(s.ports)}
+	if s.p.CutThrough {
+		p.headIn = p.p.bytesTime(p.p.Preamble + s.p.HeaderBytes)
+	} else {
+		p.headIn = sim.Second // never before the last bit
+	}
+	p.head = in
+	p.limit = p.p.bytesTime(s.p.Buffer)
+	s.ports = append(s.ports, p)
+}
+
+type ingress struct {
+	s  *Switch
+	no int
+}
+
+// receiveHead forwards a frame: at its header when cutting through, else at its
+// last bit. A broken frame is dropped unless it is already on its way out.
+func (in *ingress) receiveHead(f *roce.Frame, tail sim.Time, badFCS bool) {
+	s := in.s
+	if badFCS && !s.p.CutThrough {
+		f.Release()
+		return
+	}
+	if len(f.B) < roce.EthernetSize {
+		s.Runts++
+		f.Release()
+		return
+	}
+	eth := roce.Ethernet(f.B)
+	if src := eth.Src(); src[0]&1 == 0 {
+		if at, ok := s.where[src]; !ok || at != in.no {
+			s.where[src] = in.no
+		}
+	}
+	earliest, tail := s.e.Now()+s.p.Latency, tail+s.p.Latency
+	if dst := eth.Dst(); dst[0]&1 == 0 {
+		if out, ok := s.where[dst]; ok {
+			if out == in.no {
+				s.Filtered++
+				f.Release()
+				return
+			}
+			s.ports[out].send(f, earliest, tail, badFCS)
+			return
+		}
+	}
+	s.Flooded++
+	for i, p := range s.ports {
+		if i != in.no {
+			p.send(f.Retain(), earliest, tail, badFCS)
+		}
+	}
+	f.Release()
+}
