@@ -22,6 +22,8 @@ func ErrnoName(e syscall.Errno) string {
 		return "0"
 	case e == ^syscall.Errno(0):
 		return "no errno"
+	case e == syscall.EOPNOTSUPP: // has two names on Linux
+		return "EOPNOTSUPP"
 	}
 	if s := unix.ErrnoName(e); s != "" {
 		return s

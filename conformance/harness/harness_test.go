@@ -1,0 +1,143 @@
+package harness_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rdmasim/rdmasim/conformance/fake"
+	"github.com/rdmasim/rdmasim/conformance/harness"
+	"github.com/rdmasim/rdmasim/conformance/spec"
+	"github.com/rdmasim/rdmasim/report"
+)
+
+// The test binary is its own worker.
+func TestMain(m *testing.M) {
+	if os.Getenv("HARNESS_TEST_WORKER") != "" {
+		targets := func(target, _ string) (spec.Target, error) {
+			if target != "fake" {
+				return nil, fmt.Errorf("no target %q", target)
+			}
+			return fake.Target{}, nil
+		}
+		if err := harness.Work(os.Stdin, targets, suite()); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// suite misbehaves in every way.
+func suite() *spec.Suite {
+	s := &spec.Suite{}
+	s.Case("DEV-001", func(c *spec.C) { c.Observe("big", uint64(1)<<63+1) })
+	s.Case("DEV-002", func(c *spec.C) { c.Failf("no") })
+	s.Case("DEV-003", func(*spec.C) { panic("in the body") })
+	s.Case("DEV-004", func(*spec.C) { fake.Hang() })
+	s.Case("DEV-005", func(*spec.C) { select {} })
+	s.Case("DEV-006", func(*spec.C) { time.Sleep(time.Hour) })
+	s.Case("DEV-007", func(*spec.C) { go func() { panic("in another goroutine") }(); time.Sleep(time.Hour) })
+	s.Case("DEV-008", func(*spec.C) { os.Exit(7) })
+	s.Case("DEV-009", func(c *spec.C) { c.Observe("after", true) })
+	return s
+}
+
+func supervisor(ids ...string) *harness.Supervisor {
+	return &harness.Supervisor{
+		Command: func() (*exec.Cmd, error) {
+			cmd := exec.Command(os.Args[0])
+			cmd.Env = append(os.Environ(), "HARNESS_TEST_WORKER=1")
+			return cmd, nil
+		},
+		Job:    harness.Job{Target: "fake", Seed: 1, Cases: ids},
+		Shards: 2,
+		Wall:   3 * time.Second,
+	}
+}
+
+func TestEveryCaseIsAccountedFor(t *testing.T) {
+	want := map[string]struct {
+		outcome report.Outcome
+		reason  string
+	}{
+		"DEV-001": {report.Pass, ""},
+		"DEV-002": {report.Fail, "no"},
+		"DEV-003": {report.Error, "panic: in the body"},
+		"DEV-004": {report.Error, "did not end"},
+		"DEV-005": {report.Error, ""}, // killed, or crashed by the runtime's deadlock report
+		"DEV-006": {report.Error, "hung in real time"},
+		"DEV-007": {report.Error, "in another goroutine"},
+		"DEV-008": {report.Error, "exit status 7"},
+		"DEV-009": {report.Pass, ""},
+	}
+	var ids []string
+	for _, c := range suite().Cases() {
+		ids = append(ids, c.ID)
+	}
+	s := supervisor(ids...)
+	told := map[string]int{}
+	s.Finished = func(c report.Case) { told[c.ID]++ }
+	res, err := s.Run(context.Background())
+	if err != nil || res.Interrupted {
+		t.Fatalf("Run: %v, interrupted %v", err, res.Interrupted)
+	}
+	for id, w := range want {
+		got := res.Cases[id]
+		if got.Outcome != w.outcome || !strings.Contains(got.Reason, w.reason) || told[id] != 1 {
+			t.Errorf("%s: %s (%s), told %d times; want %s (%s)", id, got.Outcome, got.Reason, told[id], w.outcome, w.reason)
+		}
+	}
+	if got := fmt.Sprint(res.Cases["DEV-001"].Observations[0].Got); got != "9223372036854775809" {
+		t.Errorf("a 64-bit observation arrived as %s", got)
+	}
+	if res.Hello.Target.Device != "fake0" {
+		t.Errorf("target %+v", res.Hello.Target)
+	}
+}
+
+func TestInterruptLeavesWhatWasDone(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	s := supervisor("DEV-001", "DEV-006", "DEV-009")
+	s.Shards, s.Wall = 1, time.Minute
+	s.Started = func(id string) {
+		if id == "DEV-006" {
+			cancel()
+		}
+	}
+	res, err := s.Run(ctx)
+	if err != nil || !res.Interrupted {
+		t.Fatalf("Run: %v, interrupted %v", err, res.Interrupted)
+	}
+	if len(res.Cases) != 1 || res.Cases["DEV-001"].Outcome != report.Pass {
+		t.Errorf("cases: %+v", res.Cases)
+	}
+}
+
+func TestUnknownTarget(t *testing.T) {
+	s := supervisor("DEV-001")
+	s.Job.Target = "nowhere"
+	if _, err := s.Run(context.Background()); !errors.Is(err, harness.ErrTarget) {
+		t.Errorf("Run: %v", err)
+	}
+}
+
+func TestWorkerThatNeverStartsEnds(t *testing.T) {
+	s := supervisor("DEV-001", "DEV-002")
+	s.Command = func() (*exec.Cmd, error) { return exec.Command("/bin/false"), nil }
+	res, err := s.Run(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{"DEV-001", "DEV-002"} {
+		if c := res.Cases[id]; c.Outcome != report.Error || !strings.Contains(c.Reason, "no worker runs it") {
+			t.Errorf("%s: %+v", id, c)
+		}
+	}
+}
