@@ -12,7 +12,8 @@ import (
 type Handler func(arg uint64)
 
 // ErrTimeRange is reported by a run in which an event was asked for beyond the
-// range of Time.
+// range of Time. Units hold absolute times, so the clock is never rebased: a run
+// that needs more must be cut into several.
 var ErrTimeRange = errors.New("sim: time beyond the range of the clock (106 days)")
 
 // ErrEventBudget is reported by a run that used up Options.MaxEvents.
@@ -20,8 +21,9 @@ var ErrEventBudget = errors.New("sim: event budget used up")
 
 // Options of an engine.
 type Options struct {
-	Seed      uint64 // root of every draw of the run
-	MaxEvents uint64 // 0: no limit
+	Seed uint64 // root of every draw of the run
+	// MaxEvents bounds the events and the synchronisations of programs; 0: no limit.
+	MaxEvents uint64
 	// Lockstep makes programs yield at every Advance instead of running ahead of
 	// the queue over private state. Results are the same, byte for byte; a test
 	// compares the two.
@@ -36,18 +38,21 @@ type Options struct {
 // instant, ordered by program number and then by the program's own count, so
 // that the order does not depend on how far a program ran ahead.
 type Engine struct {
-	now    Time
-	seq    uint64
-	queue  queue
-	count  uint64
-	opt    Options
-	procs  []*Proc
-	err    error
-	stop   bool
-	until  Time   // limit of the Run in progress
-	Spans  *Spans // nil when no timeline is recorded
-	cur    *Proc
-	exited int
+	now     Time
+	seq     uint64
+	queue   queue
+	count   uint64
+	syncs   uint64 // that needed no event
+	opt     Options
+	procs   []*Proc
+	err     error
+	stop    bool
+	running bool
+	until   Time   // limit of the Run in progress
+	Spans   *Spans // nil when no timeline is recorded
+	// Counters is the registry of what the units count.
+	Counters Counters
+	cur      *Proc
 }
 
 // New makes an engine at time 0 with an empty queue.
@@ -65,31 +70,43 @@ func (e *Engine) Now() Time { return e.now }
 // Events is how many events have run.
 func (e *Engine) Events() uint64 { return e.count }
 
+// Pending is how many events are scheduled.
+func (e *Engine) Pending() int { return e.queue.n() }
+
 // Seed is the run's root seed.
 func (e *Engine) Seed() uint64 { return e.opt.Seed }
+
+// Rand makes the stream of draws of that name for this run.
+func (e *Engine) Rand(name string) *Rand { return NewRand(e.opt.Seed, name) }
 
 // Err is the first error of the run, or nil.
 func (e *Engine) Err() error { return e.err }
 
 // After schedules h(arg) d after now. A negative d is a bug of the caller and
-// panics; a sum beyond the clock's range ends the run with ErrTimeRange.
+// panics; a sum beyond the clock's range ends the run with ErrTimeRange. After
+// Never nothing happens.
 func (e *Engine) After(d Time, h Handler, arg uint64) {
 	if d < 0 {
 		panic(fmt.Sprintf("sim: at %v: event %v in the past", e.now, d))
 	}
 	t := e.now + d
 	if t < e.now {
-		e.Fail(ErrTimeRange)
+		if d != Never {
+			e.Fail(ErrTimeRange)
+		}
 		return
 	}
-	e.seq++
-	e.queue.push(event{t: t, seq: e.seq, h: h, arg: arg})
+	e.At(t, h, arg)
 }
 
-// At schedules h(arg) at t, which is not before now.
+// At schedules h(arg) at t, which is not before now. An event at Never does not
+// happen, and is not kept.
 func (e *Engine) At(t Time, h Handler, arg uint64) {
 	if t < e.now {
 		panic(fmt.Sprintf("sim: at %v: event at %v is in the past", e.now, t))
+	}
+	if t == Never {
+		return
 	}
 	e.seq++
 	e.queue.push(event{t: t, seq: e.seq, h: h, arg: arg})
@@ -108,21 +125,27 @@ func (e *Engine) Stop() { e.stop = true }
 
 // Run runs events until the queue is empty, Stop or Fail is called, the event
 // budget is used up, or the next event is later than until. It returns the first
-// error of the run. An empty queue with programs that wait is a *Deadlock.
+// error of the run. An empty queue with programs that wait is a *Deadlock. A panic
+// of a program surfaces as a *ProgramPanic. Events and programs may not call Run.
 func (e *Engine) Run(until Time) error {
-	e.stop, e.until = false, until
+	if e.running {
+		panic(fmt.Sprintf("sim: at %v: Run inside Run", e.now))
+	}
+	e.running = true
+	defer func() { e.running, e.cur = false, nil }()
+	e.stop, e.until = e.err != nil, until
 	for !e.stop {
 		if e.queue.n() == 0 {
-			if d := e.deadlock(); d != nil && e.err == nil {
-				e.err = d
+			if d := e.deadlock(); d != nil {
+				e.Fail(d)
 			}
 			break
 		}
 		if e.queue.min().t > until {
-			e.now = until
+			e.now = max(e.now, until)
 			break
 		}
-		if e.count >= e.opt.MaxEvents {
+		if e.count+e.syncs >= e.opt.MaxEvents {
 			e.Fail(ErrEventBudget)
 			break
 		}

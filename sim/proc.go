@@ -3,12 +3,14 @@ package sim
 import (
 	"fmt"
 	"iter"
+	"runtime/debug"
 	"strings"
 )
 
 // Proc is a program: a coroutine with a local clock. It may run ahead of the
 // queue over state that only it can see; before anything that another agent can
-// see it calls Sync. Only the coroutine itself calls its methods, except Wake.
+// see it calls Sync. Only the coroutine itself calls its methods, except Wake,
+// Kill and the queries.
 type Proc struct {
 	eng    *Engine
 	name   string
@@ -19,40 +21,64 @@ type Proc struct {
 	stop   func()
 	yield  func(struct{}) bool
 	resume Handler
-	parked bool
-	done   bool
-	queued bool
 	why    string
 	onExit []func()
+	timer  timer
+
+	parked  bool
+	queued  bool // its resumption is in the queue
+	started bool
+	dying   bool // being unwound by Kill
+	done    bool
+	daemon  bool
 }
 
 // procClass sets what programs do behind what devices do at the same instant.
 const procClass = 1 << 63
 
-// Killed is the panic value that unwinds a program which Engine.Kill ended.
+// Killed is the panic value that unwinds a program which Kill ended.
 type Killed struct{ Name string }
 
-// Go starts a program at now. The body runs in its own coroutine; a panic in it
-// surfaces from Run.
+// ProgramPanic is the panic value with which Run passes on a panic in a program,
+// whose own stack is gone by then.
+type ProgramPanic struct {
+	Program string
+	At      Time
+	Value   any
+	Stack   []byte
+}
+
+func (p *ProgramPanic) Error() string {
+	return fmt.Sprintf("program %s at %v: panic: %v\n\n%s", p.Program, p.At, p.Value, p.Stack)
+}
+
+// Unwrap is the panic's value when it is an error.
+func (p *ProgramPanic) Unwrap() error {
+	err, _ := p.Value.(error)
+	return err
+}
+
+// Go starts a program at now; started by a program, at that one's local time. The
+// body runs in its own coroutine.
 func (e *Engine) Go(name string, body func(p *Proc)) *Proc {
 	p := &Proc{eng: e, name: name, id: uint64(len(e.procs)), local: e.now}
+	p.timer.init(p)
 	if e.cur != nil {
 		p.local = max(p.local, e.cur.local)
 	}
 	e.procs = append(e.procs, p)
 	p.next, p.stop = iter.Pull(func(yield func(struct{}) bool) {
-		p.yield = yield
+		p.yield, p.started = yield, true
 		defer func() {
-			p.done = true
-			e.exited++
-			for i := len(p.onExit) - 1; i >= 0; i-- {
-				p.onExit[i]()
-			}
-			if r := recover(); r != nil {
-				if _, ok := r.(Killed); !ok {
-					panic(r)
+			r := recover()
+			if _, ok := r.(Killed); r != nil && !ok {
+				if _, wrapped := r.(*ProgramPanic); !wrapped {
+					r = &ProgramPanic{p.name, p.local, r, debug.Stack()}
 				}
+				p.exit()
+				panic(r)
 			}
+			p.exit()
 		}()
 		body(p)
 	})
@@ -68,6 +94,15 @@ func (e *Engine) Go(name string, body func(p *Proc)) *Proc {
 	}
 	p.schedule()
 	return p
+}
+
+// exit marks the end and tells who asked, last first.
+func (p *Proc) exit() {
+	p.done = true
+	for i := len(p.onExit) - 1; i >= 0; i-- {
+		p.onExit[i]()
+	}
+	p.onExit = nil
 }
 
 func (p *Proc) key() uint64 {
@@ -98,15 +133,19 @@ func (p *Proc) Done() bool { return p.done }
 // OnExit has f called when the body returns or the program is killed.
 func (p *Proc) OnExit(f func()) { p.onExit = append(p.onExit, f) }
 
+// SetDaemon says that the program serves others and may wait for ever: it alone
+// makes no deadlock.
+func (p *Proc) SetDaemon() { p.daemon = true }
+
 // Advance spends d of the program's own time on private work.
 func (p *Proc) Advance(d Time) {
 	if d < 0 {
-		panic(fmt.Sprintf("sim: %s advances by %v", p.name, d))
+		panic(fmt.Sprintf("sim: %s at %v advances by %v", p.name, p.local, d))
 	}
 	t := p.local + d
-	if t < p.local {
+	if t < p.local || t == Never {
 		p.eng.Fail(ErrTimeRange)
-		p.block("time range")
+		p.block()
 	}
 	p.local = t
 	if p.eng.opt.Lockstep {
@@ -118,19 +157,27 @@ func (p *Proc) Advance(d Time) {
 // that it sees, and is seen, in order. It costs a switch only if something is due.
 func (p *Proc) Sync() {
 	e := p.eng
-	if p.local <= e.until && !e.stop && (!e.opt.Lockstep || p.local == e.now) {
-		if e.queue.n() == 0 {
-			e.now = p.local
-			return
-		}
-		m := e.queue.min()
-		if m.t > p.local || (m.t == p.local && m.seq > procClass|p.id<<40|p.seq) {
+	if p.local <= e.until && !e.stop && e.count+e.syncs < e.opt.MaxEvents &&
+		(!e.opt.Lockstep || p.local == e.now) {
+		if e.queue.n() == 0 || p.first(e.queue.min()) {
+			if p.dying {
+				return
+			}
+			e.syncs++
 			e.now = p.local
 			return
 		}
 	}
+	if p.dying {
+		return
+	}
 	p.schedule()
-	p.block("")
+	p.block()
+}
+
+// first reports whether the program goes on before event m.
+func (p *Proc) first(m *event) bool {
+	return m.t > p.local || (m.t == p.local && m.seq > procClass|p.id<<40|p.seq)
 }
 
 // Sleep is Advance and Sync.
@@ -142,15 +189,30 @@ func (p *Proc) Sleep(d Time) {
 // Park waits until Wake. The reason is what a deadlock report prints.
 func (p *Proc) Park(why string) {
 	p.parked, p.why = true, why
-	p.block(why)
+	p.block()
 	p.why = ""
 }
+
+// ParkUntil is Park with a deadline, not before the local time; it reports whether
+// the deadline passed first. What happens at the instant of the deadline by the
+// hand of a device is still in time. Never: no deadline.
+func (p *Proc) ParkUntil(why string, deadline Time) (timedOut bool) {
+	p.timer.set(deadline)
+	p.Park(why)
+	return p.timer.clear()
+}
+
+// Parked reports whether the program waits in Park with no wake-up under way.
+func (p *Proc) Parked() bool { return p.parked && !p.queued }
 
 // Wake ends a Park at t, which is not before the engine's now. A program that is
 // not parked, or has a wake-up coming, is left alone.
 func (p *Proc) Wake(t Time) {
 	if p.done || !p.parked || p.queued {
 		return
+	}
+	if t < p.eng.now {
+		panic(fmt.Sprintf("sim: at %v: %s woken at %v, in the past", p.eng.now, p.name, t))
 	}
 	p.local = max(p.local, t)
 	p.schedule()
@@ -160,27 +222,39 @@ func (p *Proc) Wake(t Time) {
 // it: a posted write leaves like this.
 func (p *Proc) Post(d Time, h Handler, arg uint64) {
 	t := p.local + d
-	if t < p.local {
+	if d < 0 {
+		panic(fmt.Sprintf("sim: %s at %v posts %v in the past", p.name, p.local, d))
+	}
+	if t < p.local || t == Never {
 		p.eng.Fail(ErrTimeRange)
 		return
 	}
 	p.eng.queue.push(event{t: t, seq: p.key(), h: h, arg: arg})
 }
 
-func (p *Proc) block(string) {
+// block gives the thread back to the engine.
+func (p *Proc) block() {
 	if !p.yield(struct{}{}) {
+		p.dying = true
 		panic(Killed{p.name})
 	}
 }
 
 // Kill ends the program where it waits: its deferred functions run, nothing else
-// of it does. Killing a finished program, or the one that runs, does nothing.
+// of it does, and no time passes for it. A program that has not started never
+// does. Killing a finished program, or the one that runs, does nothing.
 func (p *Proc) Kill() {
-	if p.done || p.eng.cur == p {
+	if p.done || p.dying || p.eng.cur == p {
 		return
 	}
+	prev := p.eng.cur
+	p.eng.cur, p.dying = p, true
 	p.stop()
+	if !p.started {
+		p.exit()
+	}
 	p.done = true
+	p.eng.cur = prev
 }
 
 // Close ends every program that has not finished; a run that is over calls it.
@@ -191,21 +265,27 @@ func (e *Engine) Close() {
 }
 
 // Deadlock says that nothing is left to happen while programs wait.
-type Deadlock struct{ Waiting []string }
-
-func (d *Deadlock) Error() string {
-	return "deadlock: nothing is scheduled, and these wait: " + strings.Join(d.Waiting, "; ")
+type Deadlock struct {
+	At      Time
+	Waiting []string // "program for reason", by program number
 }
 
-func (e *Engine) deadlock() *Deadlock {
+func (d *Deadlock) Error() string {
+	return fmt.Sprintf("deadlock at %v: nothing is scheduled, and these wait: %s", d.At, strings.Join(d.Waiting, "; "))
+}
+
+// deadlock lists who waits; nil when nobody does but daemons.
+func (e *Engine) deadlock() error {
 	var w []string
+	stuck := false
 	for _, p := range e.procs {
 		if !p.done && p.parked {
 			w = append(w, p.name+" for "+p.why)
+			stuck = stuck || !p.daemon
 		}
 	}
-	if w == nil {
+	if !stuck {
 		return nil
 	}
-	return &Deadlock{Waiting: w}
+	return &Deadlock{At: e.now, Waiting: w}
 }

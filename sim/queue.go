@@ -1,69 +1,198 @@
 package sim
 
-// event is a value: 32 bytes, no pointer but the bound handler.
-type event struct {
-	t   Time
-	seq uint64
-	h   Handler
-	arg uint64
+import (
+	"math/bits"
+	"slices"
+)
+
+// queue holds the pending events in three tiers by distance, and gives them out by
+// (t, seq) whichever tier they were in:
+//
+//   - run and late: what is due in the current tick. run is the bucket that was
+//     opened, sorted; late is a heap of what was pushed since.
+//   - the wheel: one list for each of the next wheelSize ticks, unsorted.
+//   - far: a heap of everything beyond.
+//
+// A push into the wheel and the opening of a bucket with few events are O(1); when
+// all events crowd into one tick, the heap bounds the cost.
+type queue struct {
+	size int
+	tick uint64  // of the bucket that was opened last
+	run  []event // the first is at the end
+	late heap
+	far  heap
+
+	head  [wheelSize]int32 // node + 1
+	words [wheelSize / 64]uint64
+	sum   uint64 // which of the 32 words have bits
+	nodes []node
+	free  int32 // node + 1
 }
 
-func (a *event) before(b *event) bool {
-	return a.t < b.t || (a.t == b.t && a.seq < b.seq)
+// node is an event in a bucket's list.
+type node struct {
+	event
+	next int32 // node + 1
 }
 
-// queue is a 4-ary heap of events by (t, seq).
-type queue struct{ ev []event }
+const (
+	tickShift = 12 // a tick is 4.1 ns, the wheel 8.4 us
+	wheelSize = 2048
+	wheelMask = wheelSize - 1
+)
 
-func (q *queue) n() int      { return len(q.ev) }
-func (q *queue) min() *event { return &q.ev[0] }
+func tickOf(t Time) uint64 { return uint64(t) >> tickShift }
+
+func (q *queue) n() int { return q.size }
 
 func (q *queue) push(x event) {
-	q.ev = append(q.ev, x)
-	i := len(q.ev) - 1
-	for i > 0 {
-		p := (i - 1) / 4
-		if !x.before(&q.ev[p]) {
-			break
-		}
-		q.ev[i] = q.ev[p]
-		i = p
+	q.size++
+	tick := tickOf(x.t)
+	switch {
+	case tick <= q.tick:
+		q.late.push(x)
+	case tick-q.tick < wheelSize:
+		q.place(x, tick)
+	default:
+		q.far.push(x)
 	}
-	q.ev[i] = x
+}
+
+// place puts an event into the bucket of its tick.
+func (q *queue) place(x event, tick uint64) {
+	i := q.free
+	if i == 0 {
+		q.nodes = append(q.nodes, node{})
+		i = int32(len(q.nodes))
+	} else {
+		q.free = q.nodes[i-1].next
+	}
+	b := tick & wheelMask
+	nd := &q.nodes[i-1]
+	nd.event, nd.next = x, q.head[b]
+	q.head[b] = i
+	q.words[b/64] |= 1 << (b % 64)
+	q.sum |= 1 << (b / 64)
+}
+
+// nextTick is the first tick after q.tick whose bucket is not empty. The wheel is
+// not empty.
+func (q *queue) nextTick() uint64 {
+	from := (q.tick + 1) & wheelMask
+	w := from / 64
+	if m := q.words[w] >> (from % 64); m != 0 {
+		return q.tick + 1 + uint64(bits.TrailingZeros64(m))
+	}
+	// The words after w, then around to w itself: sum holds 32 bits, so it fits twice.
+	const words = wheelSize / 64
+	rot := (q.sum | q.sum<<words) >> (w + 1)
+	d := uint64(bits.TrailingZeros64(rot)) + 1
+	w = (w + d) % words
+	b := w*64 + uint64(bits.TrailingZeros64(q.words[w]))
+	return q.tick + 1 + (b-from)&wheelMask
+}
+
+// min is the next event; the queue is not empty. It is valid until the next call.
+func (q *queue) min() *event {
+	if len(q.run) == 0 {
+		if len(q.late.ev) > 0 {
+			return &q.late.ev[0]
+		}
+		if q.sum == 0 {
+			return &q.far.ev[0]
+		}
+		q.open(q.nextTick())
+	}
+	x := &q.run[len(q.run)-1]
+	if len(q.late.ev) > 0 && q.late.ev[0].before(x) {
+		return &q.late.ev[0]
+	}
+	return x
 }
 
 func (q *queue) pop() event {
-	top := q.ev[0]
-	last := len(q.ev) - 1
-	x := q.ev[last]
-	q.ev[last].h = nil
-	q.ev = q.ev[:last]
-	if last > 0 {
-		q.sift(x)
+	q.size--
+	if len(q.run) == 0 {
+		if len(q.late.ev) > 0 {
+			return q.late.pop()
+		}
+		if q.sum == 0 {
+			q.tick = tickOf(q.far.ev[0].t)
+			q.refill()
+			return q.late.pop()
+		}
+		q.open(q.nextTick())
 	}
-	return top
+	last := len(q.run) - 1
+	x := &q.run[last]
+	if len(q.late.ev) > 0 && q.late.ev[0].before(x) {
+		return q.late.pop()
+	}
+	q.run = q.run[:last]
+	return *x
 }
 
-func (q *queue) sift(x event) {
-	n := len(q.ev)
-	i := 0
-	for {
-		c := 4*i + 1
-		if c >= n {
-			break
-		}
-		end := min(c+4, n)
-		best := c
-		for k := c + 1; k < end; k++ {
-			if q.ev[k].before(&q.ev[best]) {
-				best = k
-			}
-		}
-		if !q.ev[best].before(&x) {
-			break
-		}
-		q.ev[i] = q.ev[best]
-		i = best
+// open makes a bucket the current one: its events, sorted, become run.
+func (q *queue) open(tick uint64) {
+	q.tick = tick
+	b := tick & wheelMask
+	first := q.head[b]
+	q.head[b] = 0
+	if q.words[b/64] &^= 1 << (b % 64); q.words[b/64] == 0 {
+		q.sum &^= 1 << (b / 64)
 	}
-	q.ev[i] = x
+	for i := first; ; {
+		nd := &q.nodes[i-1]
+		q.run = append(q.run, nd.event)
+		if nd.next == 0 {
+			nd.next = q.free
+			break
+		}
+		i = nd.next
+	}
+	q.free = first
+	if len(q.run) > 1 {
+		sortDown(q.run)
+	}
+	if len(q.far.ev) > 0 {
+		q.refill()
+	}
+}
+
+// refill brings what is no longer far into the wheel.
+func (q *queue) refill() {
+	for len(q.far.ev) > 0 {
+		tick := tickOf(q.far.ev[0].t)
+		if tick > q.tick && tick-q.tick >= wheelSize {
+			return
+		}
+		x := q.far.pop()
+		if tick <= q.tick {
+			q.late.push(x)
+		} else {
+			q.place(x, tick)
+		}
+	}
+}
+
+// sortDown sorts by descending (t, seq): insertion while there are few.
+func sortDown(ev []event) {
+	if len(ev) > 32 {
+		slices.SortFunc(ev, func(a, b event) int {
+			if a.before(&b) {
+				return 1
+			}
+			return -1
+		})
+		return
+	}
+	for i := 1; i < len(ev); i++ {
+		x := ev[i]
+		k := i
+		for k > 0 && ev[k-1].before(&x) {
+			ev[k] = ev[k-1]
+			k--
+		}
+		ev[k] = x
+	}
 }

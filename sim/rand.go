@@ -1,5 +1,7 @@
 package sim
 
+import "math/bits"
+
 // Rand is a small seeded generator (SplitMix64): integer draws only, the same on
 // every machine.
 type Rand struct{ s uint64 }
@@ -30,5 +32,13 @@ func (r *Rand) Intn(n int) int {
 	if n <= 0 {
 		panic("sim: Intn of a non-positive number")
 	}
-	return int(r.Uint64() % uint64(n))
+	// Lemire's method: a product's high word, with the biased draws rejected.
+	m := uint64(n)
+	hi, lo := bits.Mul64(r.Uint64(), m)
+	if lo < m {
+		for t := -m % m; lo < t; {
+			hi, lo = bits.Mul64(r.Uint64(), m)
+		}
+	}
+	return int(hi)
 }

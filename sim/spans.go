@@ -1,8 +1,17 @@
 package sim
 
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+)
+
 // Spans collects a timeline. A nil *Spans records nothing, so a unit writes
 //
-//	if e.Spans != nil { e.Spans.Span(track, "fetch", start, end) }
+//	if e.Spans != nil { e.Spans.Span(track, "fetch", start, end, qpn) }
 //
 // and pays one comparison when no timeline is asked for.
 type Spans struct {
@@ -18,7 +27,7 @@ type span struct {
 }
 
 // Track names a line of the timeline ("host0/core 3", "mlx5_0/PU 2") and returns
-// its number.
+// its number. What comes before the first slash groups the lines.
 func (s *Spans) Track(name string) int32 {
 	s.tracks = append(s.tracks, name)
 	return int32(len(s.tracks) - 1)
@@ -27,4 +36,68 @@ func (s *Spans) Track(name string) int32 {
 // Span records that track did name from start to end; arg is shown with it.
 func (s *Spans) Span(track int32, name string, start, end Time, arg uint64) {
 	s.spans = append(s.spans, span{track, name, start, end, arg})
+}
+
+// WriteJSON writes the timeline as Trace Event JSON ("complete" events; ts and dur
+// in microseconds with picosecond digits, exact decimals), which Perfetto and
+// chrome://tracing open. Spans are ordered by start, then by when they were
+// recorded, so that equal runs give equal bytes.
+func (s *Spans) WriteJSON(w io.Writer) error {
+	b := bufio.NewWriter(w)
+	b.WriteString("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[")
+	sep := "\n"
+	group := make(map[string]int)
+	pids := make([]int, len(s.tracks))
+	for tid, name := range s.tracks {
+		process, thread, ok := strings.Cut(name, "/")
+		if !ok {
+			thread = process
+		}
+		pid, seen := group[process]
+		if !seen {
+			pid = len(group) + 1
+			group[process] = pid
+			writeMeta(b, sep, "process_name", pid, 0, process)
+			sep = ",\n"
+		}
+		pids[tid] = pid
+		writeMeta(b, sep, "thread_name", pid, tid+1, thread)
+	}
+	order := make([]int, len(s.spans))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(x, y int) int {
+		switch a, b := s.spans[x].start, s.spans[y].start; {
+		case a < b:
+			return -1
+		case a > b:
+			return 1
+		}
+		return 0
+	})
+	for _, i := range order {
+		x := &s.spans[i]
+		b.WriteString(sep)
+		sep = ",\n"
+		b.WriteString(`{"ph":"X","pid":` + strconv.Itoa(pids[x.track]) + `,"tid":` + strconv.Itoa(int(x.track)+1))
+		b.WriteString(`,"ts":` + fixed(int64(x.start), int64(Microsecond)) + `,"dur":` + fixed(int64(x.end-x.start), int64(Microsecond)))
+		b.WriteString(`,"name":` + quote(x.name) + `,"args":{"arg":` + strconv.FormatUint(x.arg, 10) + `}}`)
+	}
+	b.WriteString("\n]}\n")
+	return b.Flush()
+}
+
+// writeMeta names a process or a thread of the timeline.
+func writeMeta(b *bufio.Writer, sep, what string, pid, tid int, name string) {
+	b.WriteString(sep + `{"ph":"M","pid":` + strconv.Itoa(pid) + `,"tid":` + strconv.Itoa(tid) +
+		`,"name":"` + what + `","args":{"name":` + quote(name) + `}}`)
+}
+
+func quote(s string) string {
+	q, err := json.Marshal(s)
+	if err != nil {
+		panic("sim: " + err.Error()) // a string always marshals
+	}
+	return string(q)
 }
