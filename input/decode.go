@@ -38,11 +38,10 @@ func (d *Doc) Errorf(path, format string, args ...any) error {
 			e.Line, e.Col = at[0], at[1]
 			return e
 		}
-		i := strings.LastIndexByte(p, '.')
-		if i < 0 {
+		if p == "" {
 			return e
 		}
-		p = p[:i]
+		p = p[:max(0, strings.LastIndexByte(p, '.'))]
 	}
 }
 
@@ -429,4 +428,17 @@ func bounds(x int64, text string, f field) error {
 		return fmt.Errorf("%s is above %s", text, f.max)
 	}
 	return nil
+}
+
+// Sub is the document seen from a path: its errors are placed by paths below it.
+func (d *Doc) Sub(path string) *Doc {
+	s := &Doc{File: d.File, pos: map[string][2]int{}}
+	for p, at := range d.pos {
+		if p == path {
+			s.pos[""] = at
+		} else if rest, ok := strings.CutPrefix(p, path+"."); ok {
+			s.pos[rest] = at
+		}
+	}
+	return s
 }
