@@ -9,6 +9,12 @@ func (m MAC) String() string {
 	return fmt.Sprintf("%02x:%02x:%02x:%02x:%02x:%02x", m[0], m[1], m[2], m[3], m[4], m[5])
 }
 
+// IsGroup says whether the address is a multicast or the broadcast address.
+func (m MAC) IsGroup() bool { return m[0]&1 != 0 }
+
+// IsBroadcast says whether it is the address of all stations.
+func (m MAC) IsBroadcast() bool { return m == MAC{0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF} }
+
 // GID is a port's address: an IPv6 address, or an IPv4 address mapped into IPv6.
 type GID [16]byte
 

@@ -134,16 +134,15 @@ func (p *Port) times(n int) (bits, line sim.Time) {
 func (p *Port) count(f *roce.Frame, packets, bytes, multicast, broadcast *uint64) {
 	*packets++
 	*bytes += uint64(max(len(f.B), p.p.MinFrame) + p.p.FCS)
-	if len(f.B) > 0 && f.B[0]&1 != 0 {
-		if len(f.B) >= roce.EthernetSize && roce.Ethernet(f.B).Dst() == broadcastMAC {
-			*broadcast++
-		} else {
-			*multicast++
-		}
+	if len(f.B) < roce.EthernetSize {
+		return
+	}
+	if dst := roce.Ethernet(f.B).Dst(); dst.IsBroadcast() {
+		*broadcast++
+	} else if dst.IsGroup() {
+		*multicast++
 	}
 }
-
-var broadcastMAC = roce.MAC{0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF}
 
 // Loopback hands a frame back to the port's own receiver after the given time,
 // without the wire: what a device does that sends to its own address. Taps and

@@ -62,13 +62,13 @@ func (in *ingress) receiveHead(f *roce.Frame, tail sim.Time, badFCS bool) {
 		return
 	}
 	eth := roce.Ethernet(f.B)
-	if src := eth.Src(); src[0]&1 == 0 {
+	if src := eth.Src(); !src.IsGroup() {
 		if at, ok := s.where[src]; !ok || at != in.no {
 			s.where[src] = in.no
 		}
 	}
 	earliest, tail := s.e.Now()+s.p.Latency, tail+s.p.Latency
-	if dst := eth.Dst(); dst[0]&1 == 0 {
+	if dst := eth.Dst(); !dst.IsGroup() {
 		if out, ok := s.where[dst]; ok {
 			if out == in.no {
 				s.Filtered++

@@ -1,0 +1,154 @@
+package roce
+
+// Packet is a decoded frame: where its parts are. It points into the frame and
+// lives as long as it.
+type Packet struct {
+	Frame   []byte // the frame that was parsed
+	Framing Framing
+	Op      Opcode
+	pad     uint8
+	net     uint16 // IP or GRH header; for InfiniBand without GRH the LRH
+	bth     uint16
+	payload uint16
+	end     uint16 // behind the pad: where the ICRC is
+}
+
+// Ethernet is the frame's Ethernet header; not for InfiniBand framing.
+func (p *Packet) Ethernet() Ethernet { return Ethernet(p.Frame[:EthernetSize]) }
+
+// VLAN is the 802.1Q tag, nil if there is none.
+func (p *Packet) VLAN() VLAN {
+	if p.Framing == InfiniBand || p.net == EthernetSize {
+		return nil
+	}
+	return VLAN(p.Frame[EthernetSize : EthernetSize+VLANSize])
+}
+
+// IPv4 is the IPv4 header; only for RoCEv2IPv4.
+func (p *Packet) IPv4() IPv4 { return IPv4(p.Frame[p.net : p.net+IPv4Size]) }
+
+// IPv6 is the IPv6 header or GRH; only for the framings that have one.
+func (p *Packet) IPv6() IPv6 { return IPv6(p.Frame[p.net : p.net+IPv6Size]) }
+
+// UDP is the UDP header; only for RoCEv2.
+func (p *Packet) UDP() UDP { return UDP(p.Frame[p.bth-UDPSize : p.bth]) }
+
+// LRH is the local route header; only for InfiniBand.
+func (p *Packet) LRH() LRH { return LRH(p.Frame[:LRHSize]) }
+
+// HasGRH says whether the packet has a GRH or an IP header that stands in for it.
+func (p *Packet) HasGRH() bool { return p.Framing != InfiniBand || p.net != 0 }
+
+// SrcGID and DstGID are the addresses, IPv4 ones mapped; zero without a GRH.
+func (p *Packet) SrcGID() GID {
+	switch {
+	case p.Framing == RoCEv2IPv4:
+		return GIDFromIPv4(p.IPv4().Src())
+	case p.HasGRH():
+		return p.IPv6().Src()
+	}
+	return GID{}
+}
+
+// DstGID is the destination address, see SrcGID.
+func (p *Packet) DstGID() GID {
+	switch {
+	case p.Framing == RoCEv2IPv4:
+		return GIDFromIPv4(p.IPv4().Dst())
+	case p.HasGRH():
+		return p.IPv6().Dst()
+	}
+	return GID{}
+}
+
+// TrafficClass is the ToS, traffic class or GRH TClass: DSCP and ECN.
+func (p *Packet) TrafficClass() uint8 {
+	switch {
+	case p.Framing == RoCEv2IPv4:
+		return p.IPv4().TOS()
+	case p.HasGRH():
+		return p.IPv6().TrafficClass()
+	}
+	return 0
+}
+
+// BTH is the base transport header.
+func (p *Packet) BTH() BTH { return BTH(p.Frame[p.bth : p.bth+BTHSize]) }
+
+// Info is the row of the opcode table.
+func (p *Packet) Info() *OpInfo { return p.Op.Info() }
+
+// Has says whether the packet has all these extended headers.
+func (p *Packet) Has(h Headers) bool { return p.Op.Info().Headers.Has(h) }
+
+// ext is extended header h; asking for one that the opcode lacks panics.
+func (p *Packet) ext(h Headers, size int) []byte {
+	at := int(p.bth) + BTHSize + p.Op.Info().Offset(h)
+	return p.Frame[at : at+size]
+}
+
+// The extended headers. Only those that the opcode has may be asked for (Has).
+
+func (p *Packet) RDETH() RDETH         { return p.ext(HasRDETH, RDETHSize) }
+func (p *Packet) DETH() DETH           { return p.ext(HasDETH, DETHSize) }
+func (p *Packet) XRCETH() XRCETH       { return p.ext(HasXRCETH, XRCETHSize) }
+func (p *Packet) FETH() FETH           { return p.ext(HasFETH, FETHSize) }
+func (p *Packet) RETH() RETH           { return p.ext(HasRETH, RETHSize) }
+func (p *Packet) AtomicETH() AtomicETH { return p.ext(HasAtomicETH, AtomicETHSize) }
+func (p *Packet) AETH() AETH           { return p.ext(HasAETH, AETHSize) }
+func (p *Packet) AtomicAckETH() AtomicAckETH {
+	return p.ext(HasAtomicAckETH, AtomicAckETHSize)
+}
+func (p *Packet) ImmDt() ImmDt { return p.ext(HasImmDt, ImmDtSize) }
+func (p *Packet) IETH() IETH   { return p.ext(HasIETH, IETHSize) }
+
+// Ext is all extended headers.
+func (p *Packet) Ext() []byte { return p.Frame[p.bth+BTHSize : p.payload] }
+
+// Payload is the payload without its pad.
+func (p *Packet) Payload() []byte { return p.Frame[p.payload : p.end-uint16(p.pad)] }
+
+// PayloadLen is len(Payload()).
+func (p *Packet) PayloadLen() int { return int(p.end) - int(p.pad) - int(p.payload) }
+
+// PadCount is the number of pad bytes.
+func (p *Packet) PadCount() int { return int(p.pad) }
+
+// PayloadOK says whether the payload obeys the opcode's rule at path MTU m.
+func (p *Packet) PayloadOK(m int) bool { return p.Op.Info().Payload.Allows(p.PayloadLen(), m) }
+
+// Len is the length from the first byte of the frame through the ICRC.
+func (p *Packet) Len() int { return int(p.end) + ICRCSize }
+
+// StoredICRC is the ICRC that the frame carries.
+func (p *Packet) StoredICRC() uint32 { return GetICRC(p.Frame[p.end:]) }
+
+// ComputeICRC is the ICRC that belongs to the frame's bytes.
+func (p *Packet) ComputeICRC() uint32 {
+	if p.Framing == InfiniBand {
+		return ICRCInfiniBand(p.Frame[:p.end])
+	}
+	return ICRC(p.Frame[p.net:p.end])
+}
+
+// ICRCOK says whether the frame carries the right ICRC.
+func (p *Packet) ICRCOK() bool { return p.StoredICRC() == p.ComputeICRC() }
+
+// PutGRH writes the 40 bytes that a UD receive finds before its payload: the
+// GRH or IPv6 header, or 20 zero bytes and the IPv4 header (as rxe does). It
+// returns false, and writes nothing, for an InfiniBand packet without GRH.
+func (p *Packet) PutGRH(dst []byte) bool {
+	switch {
+	case p.Framing == RoCEv2IPv4:
+		clear(dst[:GRHSize-IPv4Size])
+		copy(dst[GRHSize-IPv4Size:GRHSize], p.IPv4())
+	case p.HasGRH():
+		copy(dst[:GRHSize], p.IPv6())
+	default:
+		return false
+	}
+	return true
+}
+
+// BTHOffset is where the BTH is in the frame.
+func (p *Packet) BTHOffset() int { return int(p.bth) }
