@@ -1,0 +1,264 @@
+package provider
+
+import (
+	"fmt"
+	"syscall"
+	"time"
+
+	"github.com/rdmasim/rdmasim/sim/kernel"
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+// Context is an open device.
+type Context struct {
+	verbs.UnimplementedContext
+	dev    *Device
+	proc   *Process
+	u      *kernel.Ucontext
+	env    environ
+	resp   kernel.UcontextResp
+	attr   verbs.DeviceAttrEx
+	bf     bfState
+	cqReg  register // UAR whose CQ doorbell arms
+	mapped int
+	closed bool
+
+	uidx     []*QP // user index to QP, CQE version 1
+	freeUIDX []uint32
+	cookies  []*CQ // by the cookie given to the kernel
+	freeCQ   []uint64
+	dbPages  []*dbPage
+}
+
+// enter is what each control verb does first.
+func (c *Context) enter(vt verbs.Thread) *Thread {
+	t := Of(vt)
+	t.P.Advance(c.proc.Params.Control)
+	t.P.Sync()
+	return t
+}
+
+// Device is the device that was opened.
+func (c *Context) Device() verbs.Device { return c.dev }
+
+// Close is ibv_close_device. What the context still has is destroyed by the kernel.
+func (c *Context) Close(vt verbs.Thread) error {
+	t := c.enter(vt)
+	if c.closed {
+		return fmt.Errorf("close %s: the context is closed: %w", c.dev.name, syscall.EBADF)
+	}
+	c.closed, c.mapped = true, 0
+	c.u.Close(t.caller)
+	for _, p := range c.dbPages {
+		_ = c.proc.K.Space.Unmap(p.va, uint64(c.proc.PageSize))
+	}
+	c.dbPages = nil
+	return nil
+}
+
+// QueryDevice is ibv_query_device.
+func (c *Context) QueryDevice(vt verbs.Thread) (verbs.DeviceAttr, error) {
+	a, err := c.u.QueryDevice(c.enter(vt).caller)
+	return a.DeviceAttr, err
+}
+
+// QueryDeviceEx is ibv_query_device_ex; the input has no bits yet.
+func (c *Context) QueryDeviceEx(vt verbs.Thread, compMask uint32) (verbs.DeviceAttrEx, error) {
+	t := c.enter(vt)
+	if compMask != 0 {
+		return verbs.DeviceAttrEx{}, fmt.Errorf("query_device_ex: input comp_mask %#x: %w", compMask, syscall.EINVAL)
+	}
+	return c.u.QueryDevice(t.caller)
+}
+
+// QueryPort is ibv_query_port.
+func (c *Context) QueryPort(vt verbs.Thread, port int) (verbs.PortAttr, error) {
+	return c.u.QueryPort(c.enter(vt).caller, port)
+}
+
+// QueryGID is ibv_query_gid. An empty slot reads as zeros.
+func (c *Context) QueryGID(vt verbs.Thread, port, index int) (verbs.GID, error) {
+	e, err := c.u.QueryGIDEntry(c.enter(vt).caller, port, index)
+	if verbs.ErrnoOf(err) == syscall.ENODATA {
+		return verbs.GID{}, nil
+	}
+	return e.GID, err
+}
+
+// QueryGIDEx is ibv_query_gid_ex; no flag is defined.
+func (c *Context) QueryGIDEx(vt verbs.Thread, port, index int, flags uint32) (verbs.GIDEntry, error) {
+	t := c.enter(vt)
+	if flags != 0 {
+		return verbs.GIDEntry{}, fmt.Errorf("query_gid_ex: flags %#x: %w", flags, syscall.EOPNOTSUPP)
+	}
+	return c.u.QueryGIDEntry(t.caller, port, index)
+}
+
+// QueryGIDTable is ibv_query_gid_table: entries of all ports that hold data. EINVAL
+// when entries has too little room; it is left alone then.
+func (c *Context) QueryGIDTable(vt verbs.Thread, entries []verbs.GIDEntry, flags uint32) (int, error) {
+	t := c.enter(vt)
+	if flags != 0 {
+		return 0, fmt.Errorf("query_gid_table: flags %#x: %w", flags, syscall.EOPNOTSUPP)
+	}
+	var found []verbs.GIDEntry
+	for port := 1; port <= int(c.resp.NumPorts); port++ {
+		pa, err := c.u.QueryPort(t.caller, port)
+		if err != nil {
+			return 0, err
+		}
+		for i := range pa.GIDTblLen {
+			e, err := c.u.QueryGIDEntry(t.caller, port, i)
+			switch {
+			case verbs.ErrnoOf(err) == syscall.ENODATA:
+			case err != nil:
+				return 0, err
+			default:
+				found = append(found, e)
+			}
+		}
+	}
+	if len(found) > len(entries) {
+		return 0, fmt.Errorf("query_gid_table: %d entries, room for %d: %w", len(found), len(entries), syscall.EINVAL)
+	}
+	return copy(entries, found), nil
+}
+
+// QueryPKey is ibv_query_pkey.
+func (c *Context) QueryPKey(vt verbs.Thread, port, index int) (uint16, error) {
+	return c.u.QueryPKey(c.enter(vt).caller, port, index)
+}
+
+// PKeyIndex is ibv_get_pkey_index: the first index that holds pkey.
+func (c *Context) PKeyIndex(vt verbs.Thread, port int, pkey uint16) (int, error) {
+	t := c.enter(vt)
+	pa, err := c.u.QueryPort(t.caller, port)
+	if err != nil {
+		return -1, err
+	}
+	for i := range int(pa.PKeyTblLen) {
+		k, err := c.u.QueryPKey(t.caller, port, i)
+		if err != nil {
+			return -1, err
+		}
+		if k == pkey {
+			return i, nil
+		}
+	}
+	return -1, fmt.Errorf("pkey %#x is not in the table of port %d: %w", pkey, port, syscall.ENOENT)
+}
+
+// NumCompVectors is the context's num_comp_vectors.
+func (c *Context) NumCompVectors() int { return c.u.NumCompVectors() }
+
+// CreateCompChannel is ibv_create_comp_channel.
+func (c *Context) CreateCompChannel(vt verbs.Thread) (verbs.CompChannel, error) {
+	t := c.enter(vt)
+	k, err := c.u.CreateChannel(t.caller)
+	if err != nil {
+		return nil, fmt.Errorf("create_comp_channel: %w", err)
+	}
+	return &CompChannel{ctx: c, k: k}, nil
+}
+
+// AsyncEvent is ibv_get_async_event with a deadline; EAGAIN when it passes.
+func (c *Context) AsyncEvent(vt verbs.Thread, timeout time.Duration) (verbs.AsyncEvent, error) {
+	t := Of(vt)
+	e, err := c.u.WaitAsync(t.caller, t.until(timeout))
+	if err != nil {
+		return verbs.AsyncEvent{}, err
+	}
+	ev := verbs.AsyncEvent{Type: e.Type, Port: e.Port}
+	switch e.Type {
+	case verbs.EventCQErr:
+		if cq := c.cqOf(e.Cookie); cq != nil {
+			ev.CQ = cq
+		}
+	case verbs.EventQPFatal, verbs.EventQPReqErr, verbs.EventQPAccessErr, verbs.EventCommEst, verbs.EventSQDrained,
+		verbs.EventPathMig, verbs.EventPathMigErr, verbs.EventQPLastWQEReached:
+		if qp := c.qpOf(uint32(e.Cookie)); qp != nil {
+			ev.QP = qp
+		}
+	}
+	return ev, nil
+}
+
+// AckAsyncEvent is ibv_ack_async_event: it lets a destroy that waits for it go on.
+func (c *Context) AckAsyncEvent(vt verbs.Thread, ev verbs.AsyncEvent) {
+	t := c.enter(vt)
+	if q, ok := ev.QP.(*QP); ok && q != nil {
+		q.acks.ack(t, 1)
+	}
+	if q, ok := ev.CQ.(*CQ); ok && q != nil {
+		q.asyncAcks.ack(t, 1)
+	}
+}
+
+// acks counts acknowledged events, and lets a destroy wait until all are.
+type acks struct {
+	n      uint32
+	waiter *Thread
+}
+
+func (a *acks) ack(t *Thread, n int) {
+	a.n += uint32(n)
+	if a.waiter != nil {
+		a.waiter.wake(t.P.Now())
+	}
+}
+
+// wait blocks until reported events are acknowledged.
+func (a *acks) wait(t *Thread, reported uint32, what string) {
+	for t.P.Sync(); a.n < reported; t.P.Sync() {
+		a.waiter = t
+		t.parkUntil("the acknowledgement of events of "+what, neverDeadline)
+	}
+	a.waiter = nil
+}
+
+// newUIDX takes a user index for a QP.
+func (c *Context) newUIDX(q *QP) uint32 {
+	if n := len(c.freeUIDX); n > 0 {
+		u := c.freeUIDX[n-1]
+		c.freeUIDX = c.freeUIDX[:n-1]
+		c.uidx[u] = q
+		return u
+	}
+	c.uidx = append(c.uidx, q)
+	return uint32(len(c.uidx) - 1)
+}
+
+func (c *Context) putUIDX(u uint32) {
+	c.uidx[u] = nil
+	c.freeUIDX = append(c.freeUIDX, u)
+}
+
+func (c *Context) qpOf(uidx uint32) *QP {
+	if uidx < uint32(len(c.uidx)) {
+		return c.uidx[uidx]
+	}
+	return nil
+}
+
+func (c *Context) newCookie(q *CQ) uint64 {
+	if n := len(c.freeCQ); n > 0 {
+		k := c.freeCQ[n-1]
+		c.freeCQ = c.freeCQ[:n-1]
+		c.cookies[k] = q
+		return k
+	}
+	c.cookies = append(c.cookies, q)
+	return uint64(len(c.cookies) - 1)
+}
+
+func (c *Context) putCookie(k uint64) {
+	c.cookies[k] = nil
+	c.freeCQ = append(c.freeCQ, k)
+}
+
+func (c *Context) cqOf(cookie uint64) *CQ {
+	if cookie >= uint64(len(c.cookies)) {
+		return nil
+	}
+	return c.cookies[cookie]
+}

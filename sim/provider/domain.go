@@ -1,0 +1,281 @@
+package provider
+
+import (
+	"fmt"
+	"syscall"
+
+	"github.com/rdmasim/rdmasim/sim"
+	"github.com/rdmasim/rdmasim/sim/cpu"
+	"github.com/rdmasim/rdmasim/sim/kernel"
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+// neverDeadline waits as long as it takes.
+const neverDeadline = sim.Never
+
+// PD is a protection domain, or a parent domain over one.
+type PD struct {
+	verbs.UnimplementedPD
+	ctx    *Context
+	h      kernel.Handle
+	parent *PD // of a parent domain: the PD under it
+	td     *TD
+	attr   verbs.ParentDomainAttr
+	refs   int // parent domains, and QPs and CQs of a parent domain
+}
+
+// AllocPD is ibv_alloc_pd.
+func (c *Context) AllocPD(vt verbs.Thread) (verbs.PD, error) {
+	t := c.enter(vt)
+	h, _, err := c.u.AllocPD(t.caller)
+	if err != nil {
+		return nil, fmt.Errorf("alloc_pd: %w", err)
+	}
+	return &PD{ctx: c, h: h}, nil
+}
+
+// AllocParentDomain is ibv_alloc_parent_domain: it lives in the library only.
+func (c *Context) AllocParentDomain(vt verbs.Thread, a verbs.ParentDomainAttr) (verbs.PD, error) {
+	c.enter(vt)
+	if a.CompMask&^(verbs.ParentDomainAllocators|verbs.ParentDomainContext) != 0 {
+		return nil, fmt.Errorf("alloc_parent_domain: comp_mask %#x: %w", a.CompMask, syscall.EINVAL)
+	}
+	base, ok := a.PD.(*PD)
+	if !ok || base == nil {
+		return nil, fmt.Errorf("alloc_parent_domain: no PD: %w", syscall.EINVAL)
+	}
+	base = base.real()
+	p := &PD{ctx: c, h: base.h, parent: base, attr: a}
+	if a.CompMask&verbs.ParentDomainAllocators == 0 {
+		p.attr.Alloc, p.attr.Free = nil, nil
+	}
+	if td, ok := a.TD.(*TD); ok && td != nil {
+		td.refs++
+		p.td = td
+	}
+	base.refs++
+	return p, nil
+}
+
+// real is the PD that the kernel knows.
+func (p *PD) real() *PD {
+	if p.parent != nil {
+		return p.parent
+	}
+	return p
+}
+
+// Context is the context of the domain.
+func (p *PD) Context() verbs.Context { return p.ctx }
+
+// Dealloc is ibv_dealloc_pd.
+func (p *PD) Dealloc(vt verbs.Thread) error {
+	t := p.ctx.enter(vt)
+	if p.refs > 0 {
+		return fmt.Errorf("dealloc_pd: %d users: %w", p.refs, syscall.EBUSY)
+	}
+	if p.parent != nil {
+		p.parent.refs--
+		if p.td != nil {
+			p.td.refs--
+		}
+		return nil
+	}
+	if err := p.ctx.u.DeallocPD(t.caller, p.h); err != nil {
+		return fmt.Errorf("dealloc_pd: %w", err)
+	}
+	return nil
+}
+
+// hold and drop count what a parent domain itself must outlive.
+func (p *PD) hold() {
+	if p.parent != nil {
+		p.refs++
+	}
+}
+
+func (p *PD) drop() {
+	if p.parent != nil {
+		p.refs--
+	}
+}
+
+// custom is the parent domain as allocator of a queue: nil for a plain PD.
+func (p *PD) custom() *PD {
+	if p != nil && p.parent != nil {
+		return p
+	}
+	return nil
+}
+
+// TD is a thread domain: a register of its own.
+type TD struct {
+	verbs.UnimplementedTD
+	ctx  *Context
+	reg  *bfReg
+	refs int
+}
+
+// AllocTD is ibv_alloc_td. Stock libraries refuse every comp_mask bit; the
+// independent attribute is offered where Params.IndependentTD is set.
+func (c *Context) AllocTD(vt verbs.Thread, a verbs.TDInitAttr) (verbs.TD, error) {
+	t := c.enter(vt)
+	known := uint32(0)
+	if c.proc.Params.IndependentTD {
+		known = verbs.TDInitAttrIndependent
+	}
+	if a.CompMask&^known != 0 {
+		return nil, fmt.Errorf("alloc_td: comp_mask %#x: %w", a.CompMask, syscall.EINVAL)
+	}
+	r, err := c.tdReg(t, a.CompMask&verbs.TDInitAttrIndependent != 0 && a.Independent != 0)
+	if err != nil {
+		return nil, fmt.Errorf("alloc_td: %w", err)
+	}
+	return &TD{ctx: c, reg: r}, nil
+}
+
+// Dealloc is ibv_dealloc_td: EBUSY while a parent domain uses it.
+func (d *TD) Dealloc(vt verbs.Thread) error {
+	d.ctx.enter(vt)
+	if d.refs > 0 {
+		return fmt.Errorf("dealloc_td: %d parent domains: %w", d.refs, syscall.EBUSY)
+	}
+	d.ctx.putTDReg(d.reg)
+	return nil
+}
+
+// BFReg is the register of the thread domain.
+func (d *TD) BFReg() verbs.BFReg { return d.reg.describe() }
+
+// MR is a memory region.
+type MR struct {
+	verbs.UnimplementedMR
+	ctx          *Context
+	h            kernel.Handle
+	lkey, rkey   uint32
+	addr, length uint64
+}
+
+// RegMR is ibv_reg_mr.
+func (p *PD) RegMR(vt verbs.Thread, addr, length uint64, access verbs.AccessFlags) (verbs.MR, error) {
+	return p.RegMRIova(vt, addr, length, addr, access)
+}
+
+// RegMRIova is ibv_reg_mr_iova. libibverbs drops optional access bits that the
+// kernel may not know; the kernel here knows which.
+func (p *PD) RegMRIova(vt verbs.Thread, addr, length, iova uint64, access verbs.AccessFlags) (verbs.MR, error) {
+	t := p.ctx.enter(vt)
+	h, lkey, rkey, err := p.ctx.u.RegMR(t.caller, p.h, addr, length, iova, access)
+	if err != nil {
+		return nil, fmt.Errorf("reg_mr %#x+%#x: %w", addr, length, err)
+	}
+	return &MR{ctx: p.ctx, h: h, lkey: lkey, rkey: rkey, addr: addr, length: length}, nil
+}
+
+// LKey is the local key.
+func (m *MR) LKey() uint32 { return m.lkey }
+
+// RKey is the remote key.
+func (m *MR) RKey() uint32 { return m.rkey }
+
+// Addr is the address that was registered.
+func (m *MR) Addr() uint64 { return m.addr }
+
+// Length is the length that was registered.
+func (m *MR) Length() uint64 { return m.length }
+
+// Dereg is ibv_dereg_mr.
+func (m *MR) Dereg(vt verbs.Thread) error {
+	t := m.ctx.enter(vt)
+	if err := m.ctx.u.DeregMR(t.caller, m.h); err != nil {
+		return fmt.Errorf("dereg_mr: %w", err)
+	}
+	return nil
+}
+
+// UAR is a UAR of mlx5 direct verbs.
+type UAR struct {
+	verbs.UnimplementedUAR
+	ctx *Context
+	reg *bfReg
+	nc  bool // dedicated non-cached
+}
+
+// AllocUAR is mlx5dv_devx_alloc_uar (1.9).
+func (c *Context) AllocUAR(vt verbs.Thread, flags uint32) (verbs.UAR, error) {
+	t := c.enter(vt)
+	static := c.resp.TotBFRegs != 0
+	switch {
+	case flags == verbs.UARBlueFlame:
+		if c.resp.BFRegSize == 0 {
+			return nil, fmt.Errorf("devx_alloc_uar: no BlueFlame: %w", syscall.EOPNOTSUPP)
+		}
+		r, err := c.tdReg(t, false)
+		if err != nil {
+			return nil, fmt.Errorf("devx_alloc_uar: %w", err)
+		}
+		return &UAR{ctx: c, reg: r}, nil
+	case static:
+	case flags == verbs.UARNonCached:
+		return &UAR{ctx: c, reg: c.bf.nc}, nil
+	case flags == verbs.UARNonCachedOwn:
+		r, err := c.ncReg(t)
+		if err != nil {
+			return nil, fmt.Errorf("devx_alloc_uar: %w", err)
+		}
+		return &UAR{ctx: c, reg: r, nc: true}, nil
+	}
+	return nil, fmt.Errorf("devx_alloc_uar: flags %#x: %w", flags, syscall.EOPNOTSUPP)
+}
+
+// ncReg takes one of the four registers of a dedicated non-cached UAR.
+func (c *Context) ncReg(t *Thread) (*bfReg, error) {
+	if len(c.bf.ncFree) == 0 {
+		o, err := c.u.AllocUAR(t.caller, uarTypeNC)
+		if err != nil {
+			return nil, err
+		}
+		c.mapped++
+		for k := range bfregsPerUAR {
+			c.bf.ncFree = append(c.bf.ncFree, &bfReg{m: o.Map, off: bfAreaStart + uint64(k)*ncRegSpacing,
+				uar: o.PageID, index: k, class: "nc", dyn: true})
+		}
+	}
+	return pop(&c.bf.ncFree), nil
+}
+
+// Info is what the call returns.
+func (u *UAR) Info() verbs.UARInfo {
+	r := u.reg
+	page := r.off &^ uint64(u.ctx.proc.PageSize-1)
+	return verbs.UARInfo{RegAddr: mmioAddr(r.m) + r.off, BaseAddr: mmioAddr(r.m) + page, PageID: r.uar,
+		MmapOff: r.m.Off, MmapLen: uint64(u.ctx.proc.PageSize)}
+}
+
+// Store writes 8 bytes at off inside the UAR and flushes, as a program that rings by
+// hand.
+func (u *UAR) Store(vt verbs.Thread, off uint32, v uint64) error {
+	t := Of(vt)
+	if off%8 != 0 || uint64(off) >= u.ctx.uarSize() {
+		return fmt.Errorf("store at offset %#x of a UAR: %w", off, syscall.EFAULT)
+	}
+	t.P.Sync()
+	base := u.reg.off &^ (u.ctx.uarSize() - 1)
+	t.store64(u.reg.m, base+uint64(off), v)
+	t.Core.Fence(t.P)
+	return nil
+}
+
+// Free is mlx5dv_devx_free_uar; the singleton stays.
+func (u *UAR) Free(vt verbs.Thread) error {
+	u.ctx.enter(vt)
+	switch {
+	case u.nc:
+		u.ctx.bf.ncFree = append(u.ctx.bf.ncFree, u.reg)
+	case u.reg != u.ctx.bf.nc:
+		u.ctx.putTDReg(u.reg)
+	}
+	return nil
+}
+
+var _ = (*cpu.Mapping)(nil)

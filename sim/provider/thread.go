@@ -1,0 +1,178 @@
+package provider
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rdmasim/rdmasim/sim"
+	"github.com/rdmasim/rdmasim/sim/cpu"
+	"github.com/rdmasim/rdmasim/sim/kernel"
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+// ErrWrongThread is what a call panics with when the thread it is given is not the
+// one that makes it.
+var ErrWrongThread = errors.New("verbs call with another thread's value")
+
+// Thread is a simulated thread: a program pinned on a core. It implements
+// verbs.Thread, and is the only implementation that the provider accepts.
+type Thread struct {
+	P    *sim.Proc
+	Core *cpu.Core
+
+	proc    verbs.Process
+	name    string
+	joiner  *Thread // who waits in Join
+	ended   bool
+	caller  kernel.Caller
+	onTimer sim.Handler
+
+	// A wait with a deadline keeps at most one timer in the queue, at timerAt.
+	waiting, woken    bool
+	deadline, timerAt sim.Time
+}
+
+// NewThread makes the thread of program p. It is called from within the program.
+func NewThread(p *sim.Proc, core *cpu.Core, proc verbs.Process, name string) *Thread {
+	t := &Thread{proc: proc, name: name}
+	t.Bind(p, core)
+	return t
+}
+
+// Bind gives a thread made ahead of its program (so that its starter can hold it)
+// the program and the core.
+func (t *Thread) Bind(p *sim.Proc, core *cpu.Core) {
+	t.P, t.Core = p, core
+	t.caller = kernel.Caller{P: p, Core: core}
+	t.onTimer = t.timer
+	p.OnExit(func() {
+		t.ended = true
+		if j := t.joiner; j != nil {
+			j.wake(p.Now())
+		}
+	})
+}
+
+// Of is the simulated thread behind t. It panics with ErrWrongThread unless t is the
+// program that runs now.
+func Of(t verbs.Thread) *Thread {
+	s, ok := t.(*Thread)
+	if !ok || s.P == nil || s.P.Engine().Current() != s.P {
+		panic(wrongThread(t))
+	}
+	return s
+}
+
+func wrongThread(t verbs.Thread) error {
+	if s, ok := t.(*Thread); ok && s != nil {
+		return fmt.Errorf("thread %q: %w", s.name, ErrWrongThread)
+	}
+	return fmt.Errorf("a %T that is no thread of this testbed: %w", t, ErrWrongThread)
+}
+
+// Process is the process of the thread.
+func (t *Thread) Process() verbs.Process { return t.proc }
+
+// Name is the name given to Start.
+func (t *Thread) Name() string { return t.name }
+
+// Now is the thread's clock in nanoseconds of virtual time.
+func (t *Thread) Now() time.Duration { return Duration(t.P.Now()) }
+
+// Sleep gives the core away for d.
+func (t *Thread) Sleep(d time.Duration) {
+	Of(t)
+	t.P.Sleep(FromDuration(d))
+}
+
+// Work spends d of CPU time.
+func (t *Thread) Work(d time.Duration) {
+	Of(t)
+	t.P.Advance(FromDuration(d))
+}
+
+// Join waits for other to end.
+func (t *Thread) Join(other verbs.Thread) {
+	Of(t)
+	o, ok := other.(*Thread)
+	if !ok {
+		panic(wrongThread(other))
+	}
+	t.P.Sync()
+	for !o.ended {
+		prev := o.joiner
+		o.joiner = t
+		t.parkUntil("thread "+o.name, sim.Never)
+		if prev != nil && !prev.ended {
+			prev.wake(t.P.Now())
+		}
+	}
+}
+
+// Duration is t rounded down to the nanoseconds of time.Duration.
+func Duration(t sim.Time) time.Duration { return time.Duration(t / sim.Nanosecond) }
+
+// FromDuration is d as simulated time; longer than the clock's range is Never.
+func FromDuration(d time.Duration) sim.Time {
+	if d < 0 {
+		return 0
+	}
+	if t := sim.Time(d); t < sim.Never/sim.Nanosecond {
+		return t * sim.Nanosecond
+	}
+	return sim.Never
+}
+
+// until is the deadline of a wait of d from now.
+func (t *Thread) until(d time.Duration) sim.Time {
+	w := FromDuration(d)
+	if w == sim.Never || t.P.Now() > sim.Never-w {
+		return sim.Never
+	}
+	return t.P.Now() + w
+}
+
+// parkUntil waits for wake or for the deadline. It reports whether it was woken. The
+// caller has looked at what it waits for with no yield in between.
+func (t *Thread) parkUntil(why string, deadline sim.Time) bool {
+	t.waiting, t.woken, t.deadline = true, false, deadline
+	if deadline != sim.Never && (t.timerAt == 0 || t.timerAt > deadline) {
+		t.timerAt = deadline
+		t.P.Post(max(0, deadline-t.P.Now()), t.onTimer, 0)
+	}
+	t.P.Park(why)
+	t.waiting = false
+	return t.woken
+}
+
+// timer ends a wait whose deadline has come, and follows a deadline that has moved.
+func (t *Thread) timer(uint64) {
+	e := t.P.Engine()
+	if e.Now() != t.timerAt {
+		return // an earlier deadline took its place
+	}
+	t.timerAt = 0
+	switch {
+	case !t.waiting || t.deadline == sim.Never:
+	case t.deadline > e.Now():
+		t.timerAt = t.deadline
+		e.At(t.deadline, t.onTimer, 0)
+	default:
+		t.P.Wake(e.Now())
+	}
+}
+
+// wake ends a parkUntil at the given time.
+func (t *Thread) wake(at sim.Time) {
+	if t.waiting && !t.woken {
+		t.woken = true
+		t.P.Wake(at)
+	}
+}
+
+// Abort is what a thread panics with when the library ends its process, as libmlx5
+// does with abort(3). The testbed kills the process and keeps the text.
+type Abort struct{ Text string }
+
+func (a Abort) Error() string { return a.Text }
