@@ -67,6 +67,9 @@ func New(opt Options) *Engine {
 // Now is the time of the event that is running.
 func (e *Engine) Now() Time { return e.now }
 
+// Current is the program that runs now, or nil in the handler of an event.
+func (e *Engine) Current() *Proc { return e.cur }
+
 // Events is how many events have run.
 func (e *Engine) Events() uint64 { return e.count }
 

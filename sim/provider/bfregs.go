@@ -5,6 +5,7 @@ import (
 	"syscall"
 
 	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/cpu"
 	"github.com/rdmasim/rdmasim/sim/kernel"
 	"github.com/rdmasim/rdmasim/verbs"
@@ -25,6 +26,9 @@ type bfReg struct {
 	lock   cpu.Spinlock
 	line   cpu.Line // lock, offset and buffer size lie in one line
 	users  int
+
+	taken, waits uint64 // of the lock
+	waited       sim.Time
 }
 
 // bfState is the library's side of who gets which register.
@@ -46,8 +50,6 @@ type bfState struct {
 
 // Register spacing in a UAR.
 const (
-	bfregsPerUAR  = 4
-	userPerUAR    = 2
 	ncRegSpacing  = 0x100
 	independentOf = 4 // the proposal lets num_dyn_bfregs/4 thread domains be independent
 )
@@ -72,25 +74,25 @@ func (c *Context) uarSize() uint64 {
 // reg makes the k-th user register of the i-th UAR of a mapped page.
 func (c *Context) reg(m *cpu.Mapping, i, k int) *bfReg {
 	base := uint64(i) * c.uarSize()
-	return &bfReg{m: m, off: base + prm.BFOffset + uint64(k)*uint64(c.resp.BFRegSize), buf: uint64(c.resp.BFRegSize) / 2,
+	return &bfReg{m: m, off: base + prm.UARBFOffset + uint64(k)*uint64(c.resp.BFRegSize), buf: uint64(c.resp.BFRegSize) / 2,
 		uar: uint32((m.Off + base) / prm.PageSize), index: k}
 }
 
 // mapStatic maps the static UARs and builds the table of registers by gross number.
 func (c *Context) mapStatic(t *Thread) error {
 	per := c.uarsPerPage()
-	pages := int(c.resp.TotBFRegs) / (userPerUAR * per)
-	lowLat := int(c.env.lowLat)
+	pages := int(c.resp.TotBFRegs) / (prm.UserBFRegsPerUAR * per)
+	lowLat := c.env.lowLat
 	for p := range pages {
 		m, err := c.mapStaticPage(t, uint32(p))
 		if err != nil {
 			return fmt.Errorf("map of UAR page %d: %w", p, err)
 		}
 		for i := range per {
-			for k := range bfregsPerUAR {
+			for k := range prm.BFRegsPerUAR {
 				r := c.reg(m, i, k)
 				r.uuarn = len(c.bf.static)
-				r.index = (r.uuarn/bfregsPerUAR)*userPerUAR + r.uuarn%bfregsPerUAR
+				r.index = (r.uuarn/prm.BFRegsPerUAR)*prm.UserBFRegsPerUAR + r.uuarn%prm.BFRegsPerUAR
 				r.classify(int(c.resp.TotBFRegs), lowLat, c.env.singleThreaded)
 				c.bf.static = append(c.bf.static, r)
 			}
@@ -145,7 +147,7 @@ func (c *Context) allocNC(t *Thread) error {
 	}
 	c.mapped++
 	c.bf.ncObj = o
-	c.bf.nc = &bfReg{m: o.Map, off: prm.BFOffset, uar: o.PageID, class: "nc", dyn: true}
+	c.bf.nc = &bfReg{m: o.Map, off: prm.UARBFOffset, uar: o.PageID, class: "nc", dyn: true}
 	c.cqReg = register{o.Map, 0}
 	return nil
 }
@@ -165,7 +167,7 @@ func (c *Context) newBFUAR(t *Thread) ([]*bfReg, error) {
 	c.mapped++
 	var regs []*bfReg
 	for i := range c.uarsPerPage() {
-		for k := range userPerUAR {
+		for k := range prm.UserBFRegsPerUAR {
 			r := c.reg(o.Map, i, k)
 			r.uar = o.PageID + uint32(i)
 			r.uuarn, r.dyn = 1, true
@@ -317,7 +319,7 @@ func (c *Context) tdRegStatic(t *Thread, independent bool) (*bfReg, error) {
 // dynReg is the register of a dynamic index, whose page is mapped when first asked
 // for.
 func (c *Context) dynReg(t *Thread, i int) (*bfReg, error) {
-	per := userPerUAR * c.uarsPerPage()
+	per := prm.UserBFRegsPerUAR * c.uarsPerPage()
 	m := c.bf.dynPages[i/per]
 	if m == nil {
 		var err error
@@ -326,7 +328,7 @@ func (c *Context) dynReg(t *Thread, i int) (*bfReg, error) {
 		}
 		c.bf.dynPages[i/per] = m
 	}
-	r := c.reg(m, i%per/userPerUAR, i%userPerUAR)
+	r := c.reg(m, i%per/prm.UserBFRegsPerUAR, i%prm.UserBFRegsPerUAR)
 	r.index, r.dyn = i, true
 	r.uuarn = len(c.bf.static) + i
 	return r, nil
@@ -357,7 +359,7 @@ func (r *bfReg) describe() verbs.BFReg {
 // mmioAddr is where a process sees a mapped register page. Addresses of device
 // mappings are not translated anywhere, so that a fixed place above all memory and
 // the place in BAR 0 are enough to tell pages apart.
-func mmioAddr(m *cpu.Mapping) uint64 { return 0x7f0000000000 + m.Off }
+func mmioAddr(m *cpu.Mapping) uint64 { return 0x700000000000 + m.Off }
 
 // register is a place in a mapped page.
 type register struct {

@@ -33,7 +33,7 @@ type Context struct {
 // enter is what each control verb does first.
 func (c *Context) enter(vt verbs.Thread) *Thread {
 	t := Of(vt)
-	t.P.Advance(c.proc.Params.Control)
+	t.Core.Run(t.P, c.proc.Params.Control)
 	t.P.Sync()
 	return t
 }

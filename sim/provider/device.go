@@ -48,7 +48,7 @@ func (d *Device) GUID() uint64 { return d.guid }
 // static UARs of an old kernel or allocates the non-cached UAR of a new one (8.4).
 func (d *Device) Open(vt verbs.Thread) (verbs.Context, error) {
 	t := Of(vt)
-	t.P.Advance(d.proc.Params.Control)
+	t.Core.Run(t.P, d.proc.Params.Control)
 	env, err := parseEnviron(d.proc.Env, d.proc.PageSize, d.proc.Params.ScatterToCQE)
 	if err != nil {
 		return nil, err

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"syscall"
 
+	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/sim"
-	"github.com/rdmasim/rdmasim/sim/cpu"
 	"github.com/rdmasim/rdmasim/sim/kernel"
 	"github.com/rdmasim/rdmasim/verbs"
 )
@@ -236,8 +236,8 @@ func (c *Context) ncReg(t *Thread) (*bfReg, error) {
 			return nil, err
 		}
 		c.mapped++
-		for k := range bfregsPerUAR {
-			c.bf.ncFree = append(c.bf.ncFree, &bfReg{m: o.Map, off: bfAreaStart + uint64(k)*ncRegSpacing,
+		for k := range prm.BFRegsPerUAR {
+			c.bf.ncFree = append(c.bf.ncFree, &bfReg{m: o.Map, off: prm.UARBFOffset + uint64(k)*ncRegSpacing,
 				uar: o.PageID, index: k, class: "nc", dyn: true})
 		}
 	}
@@ -277,5 +277,3 @@ func (u *UAR) Free(vt verbs.Thread) error {
 	}
 	return nil
 }
-
-var _ = (*cpu.Mapping)(nil)

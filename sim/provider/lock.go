@@ -28,7 +28,7 @@ type lock struct {
 // acquire takes a real lock, or notes when t came in. It may yield.
 func (l *lock) acquire(t *Thread, p *Params) {
 	if l.single {
-		t.P.Advance(p.InUseCheck)
+		t.Core.Run(t.P, p.InUseCheck)
 		return
 	}
 	l.taken++

@@ -31,6 +31,8 @@ type Thread struct {
 	// A wait with a deadline keeps at most one timer in the queue, at timerAt.
 	waiting, woken    bool
 	deadline, timerAt sim.Time
+
+	spin poller // of the CQ that the thread spins on
 }
 
 // NewThread makes the thread of program p. It is called from within the program.
@@ -89,7 +91,7 @@ func (t *Thread) Sleep(d time.Duration) {
 // Work spends d of CPU time.
 func (t *Thread) Work(d time.Duration) {
 	Of(t)
-	t.P.Advance(FromDuration(d))
+	t.Core.Run(t.P, FromDuration(d))
 }
 
 // Join waits for other to end.

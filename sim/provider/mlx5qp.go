@@ -1,0 +1,65 @@
+package provider
+
+import (
+	"fmt"
+	"syscall"
+
+	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/sim/cpu"
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+var _ verbs.Mlx5QP = (*QP)(nil)
+
+// BFReg is the register that the QP rings.
+func (q *QP) BFReg() verbs.BFReg { return q.bf.describe() }
+
+// Pushes counts doorbells and BlueFlame pushes of the QP.
+func (q *QP) Pushes() (doorbells, blueFlame uint64) { return q.doorbell, q.blue }
+
+// DoorbellRecord reads both words.
+func (q *QP) DoorbellRecord(vt verbs.Thread) (recv, send uint32) {
+	Of(vt).P.Sync()
+	d := prm.QPDBRec(q.db.b)
+	return uint32(d.Recv()), uint32(d.Send())
+}
+
+// SendQueue reads from the send ring.
+func (q *QP) SendQueue(vt verbs.Thread, off int, p []byte) error {
+	Of(vt).P.Sync()
+	if off < 0 || off+len(p) > q.sq.mask+1 {
+		return fmt.Errorf("%d bytes at %d of a send queue of %d: %w", len(p), off, q.sq.mask+1, syscall.EINVAL)
+	}
+	for n := 0; n < len(p); {
+		n += copy(p[n:], q.ring.at(q.sq.off+off+n))
+	}
+	return nil
+}
+
+// WriteDoorbellRecord stores the send counter alone.
+func (q *QP) WriteDoorbellRecord(vt verbs.Thread, sendCounter uint16) error {
+	t := Of(vt)
+	t.P.Sync()
+	prm.QPDBRec(q.db.b).SetSend(sendCounter)
+	t.Core.DMABarrier(t.P)
+	return nil
+}
+
+// RingDoorbell stores 8 bytes at the register; the highest byte of ctrl comes first.
+func (q *QP) RingDoorbell(vt verbs.Thread, ctrl uint64) error {
+	t := Of(vt)
+	t.P.Sync()
+	t.store64(q.bf.m, q.bf.off+q.bf.half, ctrl)
+	t.Core.Fence(t.P)
+	q.bf.half ^= q.bf.buf
+	return nil
+}
+
+// store64 stores v at a register in network order.
+func (t *Thread) store64(m *cpu.Mapping, off, v uint64) {
+	var b [prm.DoorbellSize]byte
+	for i := range b {
+		b[i] = byte(v >> (56 - 8*i))
+	}
+	t.Core.Store(t.P, m, off, b[:])
+}

@@ -1,0 +1,366 @@
+package provider
+
+import (
+	"fmt"
+	"syscall"
+
+	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/sim"
+	"github.com/rdmasim/rdmasim/sim/mem"
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+// wqeOpcodes is mlx5_ib_opcode.
+var wqeOpcodes = [...]prm.WQEOpcode{
+	verbs.WRRDMAWrite: prm.WQEOpRDMAWrite, verbs.WRRDMAWriteImm: prm.WQEOpRDMAWriteImm,
+	verbs.WRSend: prm.WQEOpSend, verbs.WRSendImm: prm.WQEOpSendImm, verbs.WRRDMARead: prm.WQEOpRDMARead,
+	verbs.WRAtomicCmpSwp: prm.WQEOpAtomicCS, verbs.WRAtomicFetchAdd: prm.WQEOpAtomicFA,
+	verbs.WRLocalInv: prm.WQEOpUMR, verbs.WRBindMW: prm.WQEOpUMR, verbs.WRSendInv: prm.WQEOpSendInv,
+	verbs.WRTSO: prm.WQEOpTSO, verbs.WRDriver1: prm.WQEOpUMR,
+}
+
+// posting is the state of one call of post_send.
+type posting struct {
+	nreq   int
+	inline bool // some request of the list was inline
+	// ctrl is where the last control segment begins and ds its size so far. After an
+	// error they may belong to the request that failed: the register is then written
+	// from it, as the library does (2.5, quirk of the legacy call).
+	ctrl int
+	ds   int
+}
+
+// PostSend is ibv_post_send (2.5). The cost of building is paid first; then all bytes
+// of the list and the doorbell record are written at one instant, and the register
+// write leaves at the thread's time.
+func (q *QP) PostSend(vt verbs.Thread, wrs []verbs.SendWR) (bad int, err error) {
+	t := Of(vt)
+	p := q.ctx.proc.Params
+	came := t.P.Now()
+	t.Core.Run(t.P, p.PostCall)
+	q.sq.lock.acquire(t, p)
+	t.Core.Run(t.P, q.sendCost(p, wrs))
+	t.Core.Touch(t.P, &q.sq.line)
+	t.P.Sync()
+	q.sq.lock.check(t, came)
+	var s posting
+	for bad = range wrs {
+		if err = q.buildSend(t, &s, &wrs[bad]); err != nil {
+			err = fmt.Errorf("post_send: request %d: %w", bad, err)
+			break
+		}
+		s.nreq++
+	}
+	if err == nil {
+		bad = len(wrs)
+	}
+	if s.nreq > 0 {
+		q.ring1(t, &s)
+	}
+	q.sq.lock.release(t)
+	return bad, err
+}
+
+// sendCost is the CPU time to build the list, from what it asks for.
+func (q *QP) sendCost(p *Params, wrs []verbs.SendWR) sim.Time {
+	d := p.Bookkeeping
+	for i := range wrs {
+		w := &wrs[i]
+		segs, payload := 0, 0
+		switch w.Opcode {
+		case verbs.WRRDMAWrite, verbs.WRRDMAWriteImm, verbs.WRRDMARead:
+			segs = 1
+		case verbs.WRAtomicCmpSwp, verbs.WRAtomicFetchAdd:
+			segs = 2
+		}
+		bytes := prm.CtrlSegmentSize + segs*segSize
+		if w.Flags&verbs.SendInline != 0 {
+			for j := range w.SGEs {
+				payload += int(w.SGEs[j].Length)
+			}
+			payload = min(payload, q.maxInl)
+			bytes += prm.InlineSize(payload)
+		} else {
+			segs += len(w.SGEs)
+			bytes += segSize * len(w.SGEs)
+		}
+		d += p.BuildWQE + sim.Time(segs)*p.BuildSegment + sim.Time((bytes-1)/wqebb)*p.BuildLine +
+			sim.Time((payload+wqebb-1)/wqebb)*p.InlineCopy
+	}
+	return d
+}
+
+// seg is the 16 bytes of the send queue at a running offset.
+func (q *QP) seg(off int) []byte {
+	return q.ring.at(q.sq.off + off&q.sq.mask)[:segSize:segSize]
+}
+
+// buildSend writes one request into the ring.
+func (q *QP) buildSend(t *Thread, s *posting, w *verbs.SendWR) error {
+	sq := &q.sq
+	if int(w.Opcode) >= len(wqeOpcodes) {
+		return fmt.Errorf("opcode %d: %w", w.Opcode, syscall.EINVAL)
+	}
+	if q.overflow(t, sq, s.nreq, q.sendCQ) {
+		return fmt.Errorf("the send queue holds %d: %w", sq.maxPost, syscall.ENOMEM)
+	}
+	if len(w.SGEs) > sq.limit {
+		return fmt.Errorf("%d SGEs, limit %d: %w", len(w.SGEs), sq.limit, syscall.ENOMEM)
+	}
+	idx := sq.posted & uint32(sq.cnt-1)
+	s.ctrl, s.ds = int(idx)<<sq.shift, 1
+	ctrl := prm.CtrlSegment(q.seg(s.ctrl))
+	fm := q.fence(w) | q.signal
+	imm := uint32(0)
+	switch w.Opcode {
+	case verbs.WRSendImm, verbs.WRRDMAWriteImm, verbs.WRSendInv:
+		imm = w.Imm
+	}
+	ctrl.SetSignature(0)
+	ctrl.SetFMCESE(fm)
+	ctrl.SetImm(imm)
+	if err := q.transport(s, w); err != nil {
+		return err
+	}
+	if w.Flags&verbs.SendInline != 0 && len(w.SGEs) > 0 {
+		if err := q.inlineData(t, s, w); err != nil {
+			return err
+		}
+		s.inline = true
+	} else {
+		q.dataSegs(s, w.SGEs)
+	}
+	ctrl.Set(wqeOpcodes[w.Opcode], 0, uint16(sq.posted), q.qpn, s.ds, fm, imm)
+	sq.wrid[idx], sq.heads[idx] = w.ID, sq.head+uint32(s.nreq)
+	sq.posted += uint32((s.ds*segSize + wqebb - 1) / wqebb)
+	q.fmCache = 0
+	return nil
+}
+
+// fence is fm_ce_se from the request's flags: IBV_SEND_FENCE overrides the fence that
+// an earlier request left for this one.
+func (q *QP) fence(w *verbs.SendWR) uint8 {
+	fm := q.fmCache
+	if w.Flags&verbs.SendFence != 0 {
+		fm = prm.CtrlSmallAndFence
+	}
+	if w.Flags&verbs.SendSignaled != 0 {
+		fm |= prm.CtrlCQUpdate
+	}
+	if w.Flags&verbs.SendSolicited != 0 {
+		fm |= prm.CtrlSolicited
+	}
+	return fm
+}
+
+// overflow is mlx5_wq_overflow: the tail is read again under the CQ's lock before the
+// queue is called full.
+func (q *QP) overflow(t *Thread, w *queue, nreq int, cq *CQ) bool {
+	if int(w.head-w.tail)+nreq < w.maxPost {
+		return false
+	}
+	came := t.P.Now()
+	cq.lock.acquire(t, q.ctx.proc.Params)
+	t.P.Sync()
+	cq.lock.check(t, came)
+	full := int(w.head-w.tail)+nreq >= w.maxPost
+	cq.lock.release(t)
+	t.P.Sync()
+	return full
+}
+
+// transport writes the segments between control and data.
+func (q *QP) transport(s *posting, w *verbs.SendWR) error {
+	switch w.Opcode {
+	case verbs.WRRDMARead, verbs.WRAtomicCmpSwp, verbs.WRAtomicFetchAdd:
+		if q.typ != verbs.QPTRC {
+			return nil // the device refuses it
+		}
+	case verbs.WRRDMAWrite, verbs.WRRDMAWriteImm:
+	case verbs.WRLocalInv, verbs.WRBindMW, verbs.WRDriver1:
+		return fmt.Errorf("opcode %d: memory windows and UMR are not modelled yet: %w", w.Opcode, syscall.EOPNOTSUPP)
+	default:
+		return nil
+	}
+	atomic := w.Opcode == verbs.WRAtomicCmpSwp || w.Opcode == verbs.WRAtomicFetchAdd
+	if atomic && !q.atomics {
+		return fmt.Errorf("the device has no atomics: %w", syscall.EOPNOTSUPP)
+	}
+	prm.RaddrSegment(q.seg(s.ctrl+s.ds*segSize)).Set(w.RemoteAddr, w.RKey)
+	s.ds++
+	if atomic {
+		a := prm.AtomicSegment(q.seg(s.ctrl + s.ds*segSize))
+		if w.Opcode == verbs.WRAtomicCmpSwp {
+			a.SetSwapAdd(w.Swap)
+			a.SetCompare(w.CompareAdd)
+		} else {
+			a.SetSwapAdd(w.CompareAdd)
+		}
+		s.ds++
+	}
+	return nil
+}
+
+// dataSegs writes the gather list; entries of length 0 are skipped.
+func (q *QP) dataSegs(s *posting, sges []verbs.SGE) {
+	for i := range sges {
+		if g := &sges[i]; g.Length != 0 {
+			prm.DataSegment(q.seg(s.ctrl+s.ds*segSize)).Set(g.Length, g.LKey, g.Addr)
+			s.ds++
+		}
+	}
+}
+
+// inlineData copies the payload behind a length word. The copy wraps at the ring's
+// end.
+func (q *QP) inlineData(t *Thread, s *posting, w *verbs.SendWR) error {
+	total := 0
+	for i := range w.SGEs {
+		total += int(w.SGEs[i].Length)
+		if total > q.maxInl {
+			return fmt.Errorf("inline data above %d bytes: %w", q.maxInl, syscall.ENOMEM)
+		}
+	}
+	if total == 0 {
+		return nil
+	}
+	off := s.ctrl + s.ds*segSize
+	prm.InlineSegment(q.seg(off)).SetLen(total)
+	at := off + prm.InlineHeaderSize
+	for i := range w.SGEs {
+		va, left := w.SGEs[i].Addr, int(w.SGEs[i].Length)
+		for left > 0 {
+			pos := at & q.sq.mask
+			dst := q.ring.at(q.sq.off + pos)
+			n := min(left, len(dst), q.sq.mask+1-pos)
+			q.load(t, dst[:n], va)
+			at, va, left = at+n, va+uint64(n), left-n
+		}
+	}
+	s.ds += prm.InlineSize(total) / segSize
+	return nil
+}
+
+// load reads memory of the process as the library's own loads do: what is not mapped
+// ends the process.
+func (q *QP) load(t *Thread, p []byte, va uint64) {
+	if err := q.ctx.proc.K.Space.ReadAt(p, mem.VA(va)); err != nil {
+		panic(Abort{fmt.Sprintf("segmentation fault: %q reads %d bytes at %#x: %v", t.name, len(p), va, err)})
+	}
+}
+
+// ring1 is post_send_db: doorbell record, lock of the register, BlueFlame or
+// doorbell, flush, and the change of halves.
+func (q *QP) ring1(t *Thread, s *posting) {
+	sq, bf, c := &q.sq, q.bf, q.ctx
+	p := c.proc.Params
+	sq.head += uint32(s.nreq)
+	prm.QPDBRec(q.db.b).SetSend(uint16(sq.posted))
+	if log := c.proc.DoorbellRecord; log != nil {
+		log(t, q.qpn, uint16(sq.posted))
+	}
+	t.Core.DMABarrier(t.P)
+	t.Core.Run(t.P, p.DoorbellRecord)
+	if bf.locked {
+		bf.taken++
+		if w := bf.lock.Lock(t.P, t.Core); w > 0 {
+			bf.waits++
+			bf.waited += w
+		}
+	} else {
+		t.Core.Fence(t.P)
+	}
+	if bf.buf != 0 {
+		t.Core.Touch(t.P, &bf.line)
+	}
+	if q.blueFlame(s) {
+		q.push(t, s)
+	} else {
+		q.doorbell++
+		t.Core.Store(t.P, bf.m, bf.off+bf.half, q.seg(s.ctrl)[:prm.DoorbellSize])
+	}
+	t.Core.Fence(t.P)
+	bf.half ^= bf.buf
+	if bf.locked {
+		bf.lock.Unlock(t.P, t.Core)
+	}
+}
+
+// blueFlame is the decision of post_send_db.
+func (q *QP) blueFlame(s *posting) bool {
+	return !q.ctx.env.shutUpBF && s.nreq == 1 && q.bf.uuarn != 0 && (s.inline || q.ctx.env.preferBF) &&
+		s.ds > 1 && s.ds <= int(q.bf.buf)/segSize
+}
+
+// push copies the WQE into the register in blocks of 64 bytes.
+func (q *QP) push(t *Thread, s *posting) {
+	q.blue++
+	bytes := align(s.ds*segSize, wqebb)
+	for at := 0; at < bytes; at += wqebb {
+		src := q.ring.at(q.sq.off + (s.ctrl+at)&q.sq.mask)[:wqebb]
+		t.Core.Run(t.P, q.ctx.proc.Params.BFCopyLine)
+		t.Core.Store(t.P, q.bf.m, q.bf.off+q.bf.half+uint64(at), src)
+	}
+}
+
+// PostRecv is ibv_post_recv (4.2): no register is written.
+func (q *QP) PostRecv(vt verbs.Thread, wrs []verbs.RecvWR) (bad int, err error) {
+	t := Of(vt)
+	p := q.ctx.proc.Params
+	rq := &q.rq
+	came := t.P.Now()
+	t.Core.Run(t.P, p.PostCall)
+	rq.lock.acquire(t, p)
+	cost := p.Bookkeeping
+	for i := range wrs {
+		cost += p.BuildRecv + sim.Time(len(wrs[i].SGEs))*p.BuildSegment
+	}
+	t.Core.Run(t.P, cost)
+	t.Core.Touch(t.P, &rq.line)
+	t.P.Sync()
+	rq.lock.check(t, came)
+	nreq := 0
+	for bad = range wrs {
+		if err = q.buildRecv(t, nreq, &wrs[bad]); err != nil {
+			err = fmt.Errorf("post_recv: request %d: %w", bad, err)
+			break
+		}
+		nreq++
+	}
+	if err == nil {
+		bad = len(wrs)
+	}
+	if nreq > 0 {
+		rq.head += uint32(nreq)
+		prm.QPDBRec(q.db.b).SetRecv(uint16(rq.head))
+		t.Core.DMABarrier(t.P)
+		t.Core.Run(t.P, p.DoorbellRecord)
+	}
+	rq.lock.release(t)
+	return bad, err
+}
+
+func (q *QP) buildRecv(t *Thread, nreq int, w *verbs.RecvWR) error {
+	rq := &q.rq
+	if q.overflow(t, rq, nreq, q.recvCQ) {
+		return fmt.Errorf("the receive queue holds %d: %w", rq.maxPost, syscall.ENOMEM)
+	}
+	if len(w.SGEs) > rq.limit {
+		return fmt.Errorf("%d SGEs, limit %d: %w", len(w.SGEs), rq.limit, syscall.EINVAL)
+	}
+	idx := (rq.head + uint32(nreq)) & uint32(rq.cnt-1)
+	off := rq.off + int(idx)<<rq.shift
+	wqe := q.ring.at(off)[: 1<<rq.shift : 1<<rq.shift]
+	j := 0
+	for i := range w.SGEs {
+		if g := &w.SGEs[i]; g.Length != 0 {
+			prm.DataSegment(wqe[j*segSize:]).Set(g.Length, g.LKey, g.Addr)
+			j++
+		}
+	}
+	if j < rq.maxGS {
+		prm.DataSegment(wqe[j*segSize:]).Set(0, prm.InvalidLKey, 0)
+	}
+	rq.wrid[idx] = w.ID
+	return nil
+}
