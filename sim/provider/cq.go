@@ -63,7 +63,7 @@ func (c *Context) CreateCQ(vt verbs.Thread, a verbs.CQAttr) (verbs.CQ, error) {
 // newCQ checks the attributes as libmlx5 does and sizes the ring.
 func (c *Context) newCQ(t *Thread, a *verbs.CQAttr) (*CQ, error) {
 	q := &CQ{ctx: c, esize: a.CQESize}
-	single := c.env.singleThreaded
+	single := c.env.SingleThreaded
 	if a.Ex {
 		if err := q.checkEx(a); err != nil {
 			return nil, err
@@ -136,8 +136,8 @@ func (q *CQ) build(t *Thread, a *verbs.CQAttr) error {
 	if q.channel != nil {
 		r.Channel = q.channel.k
 	}
-	if c.bf.ncObj != nil {
-		r.UARPage, r.UARValid = c.bf.ncObj.PageID, true
+	if !c.isStatic() {
+		r.UARPage, r.UARValid = c.bf.ncPage, true
 	}
 	if a.Ex {
 		r.IgnoreOverrun = a.Flags&verbs.CQIgnoreOverrun != 0

@@ -75,7 +75,7 @@ func (c *Context) setUp(t *Thread) error {
 	if c.attr, err = c.u.QueryDevice(t.caller); err != nil {
 		return err
 	}
-	if c.resp.TotBFRegs != 0 {
+	if c.isStatic() {
 		err = c.mapStatic(t)
 	} else {
 		err = c.allocNC(t)

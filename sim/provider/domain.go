@@ -5,6 +5,7 @@ import (
 	"syscall"
 
 	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/prm/bfreg"
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/kernel"
 	"github.com/rdmasim/rdmasim/verbs"
@@ -111,9 +112,10 @@ func (p *PD) custom() *PD {
 // TD is a thread domain: a register of its own.
 type TD struct {
 	verbs.UnimplementedTD
-	ctx  *Context
-	reg  *bfReg
-	refs int
+	ctx         *Context
+	reg         *bfReg
+	refs        int
+	independent bool
 }
 
 // AllocTD is ibv_alloc_td. Stock libraries refuse every comp_mask bit; the
@@ -127,11 +129,12 @@ func (c *Context) AllocTD(vt verbs.Thread, a verbs.TDInitAttr) (verbs.TD, error)
 	if a.CompMask&^known != 0 {
 		return nil, fmt.Errorf("alloc_td: comp_mask %#x: %w", a.CompMask, syscall.EINVAL)
 	}
-	r, err := c.tdReg(t, a.CompMask&verbs.TDInitAttrIndependent != 0 && a.Independent != 0)
+	independent := a.CompMask&verbs.TDInitAttrIndependent != 0 && a.Independent != 0
+	r, err := c.tdReg(t, independent)
 	if err != nil {
 		return nil, fmt.Errorf("alloc_td: %w", err)
 	}
-	return &TD{ctx: c, reg: r}, nil
+	return &TD{ctx: c, reg: r, independent: independent}, nil
 }
 
 // Dealloc is ibv_dealloc_td: EBUSY while a parent domain uses it.
@@ -140,7 +143,7 @@ func (d *TD) Dealloc(vt verbs.Thread) error {
 	if d.refs > 0 {
 		return fmt.Errorf("dealloc_td: %d parent domains: %w", d.refs, syscall.EBUSY)
 	}
-	d.ctx.putTDReg(d.reg)
+	d.ctx.putTDReg(d.reg, d.independent)
 	return nil
 }
 
@@ -204,7 +207,6 @@ type UAR struct {
 // AllocUAR is mlx5dv_devx_alloc_uar (1.9).
 func (c *Context) AllocUAR(vt verbs.Thread, flags uint32) (verbs.UAR, error) {
 	t := c.enter(vt)
-	static := c.resp.TotBFRegs != 0
 	switch {
 	case flags == verbs.UARBlueFlame:
 		if c.resp.BFRegSize == 0 {
@@ -215,7 +217,7 @@ func (c *Context) AllocUAR(vt verbs.Thread, flags uint32) (verbs.UAR, error) {
 			return nil, fmt.Errorf("devx_alloc_uar: %w", err)
 		}
 		return &UAR{ctx: c, reg: r}, nil
-	case static:
+	case c.isStatic():
 	case flags == verbs.UARNonCached:
 		return &UAR{ctx: c, reg: c.bf.nc}, nil
 	case flags == verbs.UARNonCachedOwn:
@@ -238,10 +240,12 @@ func (c *Context) ncReg(t *Thread) (*bfReg, error) {
 		c.mapped++
 		for k := range prm.BFRegsPerUAR {
 			c.bf.ncFree = append(c.bf.ncFree, &bfReg{m: o.Map, off: prm.UARBFOffset + uint64(k)*ncRegSpacing,
-				uar: o.PageID, index: k, class: "nc", dyn: true})
+				uar: o.PageID, index: k, class: bfreg.NC, dyn: true})
 		}
 	}
-	return pop(&c.bf.ncFree), nil
+	r := c.bf.ncFree[0]
+	c.bf.ncFree = c.bf.ncFree[1:]
+	return r, nil
 }
 
 // Info is what the call returns.
@@ -273,7 +277,7 @@ func (u *UAR) Free(vt verbs.Thread) error {
 	case u.nc:
 		u.ctx.bf.ncFree = append(u.ctx.bf.ncFree, u.reg)
 	case u.reg != u.ctx.bf.nc:
-		u.ctx.putTDReg(u.reg)
+		u.ctx.putTDReg(u.reg, false)
 	}
 	return nil
 }

@@ -2,66 +2,34 @@ package provider
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
-	"syscall"
 
+	"github.com/rdmasim/rdmasim/prm/bfreg"
 	"github.com/rdmasim/rdmasim/sim/kernel"
 )
 
 // environ are the MLX5_* variables of a process as the library has understood them
 // (1.2).
 type environ struct {
-	totalUUARs, lowLat int
-	singleThreaded     bool
-	shutUpBF           bool
-	preferBF           bool
-	cqeSize            int
-	cqeSizeBad         bool
-	scatterToCQE       bool
-	freezeOnError      bool
-	signature          bool
+	bfreg.Env
+	cqeSize       int
+	cqeSizeBad    bool
+	scatterToCQE  bool
+	freezeOnError bool
+	signature     bool
 }
 
-// Limits of the library (1.2).
-const (
-	defTotalUUARs  = 16
-	defLowLatUUARs = 4
-	medThreshold   = 12
-	maxBFRegs      = 512
-	adapterPage    = 4096
-)
-
-// parseEnviron reads the variables in the order in which the library does, so that
-// the first bad one decides the errno.
+// parseEnviron reads the variables. Those of bfregs can make an open fail.
 func parseEnviron(env map[string]string, pageSize int, scatter bool) (environ, error) {
-	e := environ{preferBF: true, scatterToCQE: scatter, cqeSize: 64, totalUUARs: defTotalUUARs, lowLat: defLowLatUUARs}
-	e.singleThreaded = env["MLX5_SINGLE_THREADED"] == "1"
-	if s, ok := env["MLX5_TOTAL_UUARS"]; ok {
-		e.totalUUARs = atoi(s)
+	e := environ{scatterToCQE: scatter, cqeSize: 64}
+	lookup := func(k string) (string, bool) {
+		v, ok := env[k]
+		return v, ok
 	}
-	if e.totalUUARs < 1 {
-		return e, fmt.Errorf("open: MLX5_TOTAL_UUARS is %q: %w", env["MLX5_TOTAL_UUARS"], syscall.EINVAL)
-	}
-	e.totalUUARs = max(e.totalUUARs, 2*(pageSize/adapterPage))
-	e.totalUUARs += e.totalUUARs & 1
-	if e.totalUUARs > maxBFRegs {
-		return e, fmt.Errorf("open: MLX5_TOTAL_UUARS is %q, above %d: %w", env["MLX5_TOTAL_UUARS"], maxBFRegs, syscall.ENOMEM)
-	}
-	if s, ok := env["MLX5_NUM_LOW_LAT_UUARS"]; ok {
-		e.lowLat = atoi(s)
-	}
-	if e.lowLat < 0 {
-		return e, fmt.Errorf("open: MLX5_NUM_LOW_LAT_UUARS is %q: %w", env["MLX5_NUM_LOW_LAT_UUARS"], syscall.EINVAL)
-	}
-	e.lowLat = max(e.lowLat, e.totalUUARs-medThreshold)
-	if e.lowLat > e.totalUUARs-1 {
-		return e, fmt.Errorf("open: %d low-latency uuars of %d: %w", e.lowLat, e.totalUUARs, syscall.ENOMEM)
-	}
-	if s, ok := env["MLX5_SHUT_UP_BF"]; ok {
-		e.shutUpBF = s != "0"
-	}
-	if s, ok := env["MLX5_POST_SEND_PREFER_BF"]; ok {
-		e.preferBF = s != "0"
+	var err error
+	if e.Env, err = bfreg.ParseEnv(lookup, pageSize); err != nil {
+		return e, fmt.Errorf("open: %w", err)
 	}
 	if s, ok := env["MLX5_CQE_SIZE"]; ok {
 		e.cqeSize = atoi(s)
@@ -77,23 +45,18 @@ func parseEnviron(env map[string]string, pageSize int, scatter bool) (environ, e
 	return e, nil
 }
 
-// atoi is C's: blanks, a sign, digits, and whatever follows is ignored.
+// atoi is C's: the number at the start, 0 when there is none.
 func atoi(s string) int {
 	s = strings.TrimLeft(s, " \t\n\v\f\r")
-	neg := false
-	if s != "" && (s[0] == '-' || s[0] == '+') {
-		neg = s[0] == '-'
-		s = s[1:]
+	end := 0
+	for end < len(s) && (s[end] >= '0' && s[end] <= '9' || end == 0 && (s[0] == '-' || s[0] == '+')) {
+		end++
 	}
-	n := 0
-	for i := 0; i < len(s) && s[i] >= '0' && s[i] <= '9' && n < 1<<31; i++ {
-		n = n*10 + int(s[i]-'0')
+	n, err := strconv.ParseInt(s[:end], 10, 32)
+	if err != nil {
+		return 0
 	}
-	n = min(n, 1<<31-1)
-	if neg {
-		return -n
-	}
-	return n
+	return int(n)
 }
 
 // request is GET_CONTEXT's input for the generation that the library belongs to: the
@@ -103,7 +66,7 @@ func (e *environ) request(g kernel.Generation) kernel.UcontextReq {
 	if g == kernel.Dynamic {
 		caps |= libCapDynUAR
 	}
-	return kernel.UcontextReq{TotalBFRegs: uint32(e.totalUUARs), LowLatBFRegs: uint32(e.lowLat), MaxCQEVersion: 1, LibCaps: caps}
+	return kernel.UcontextReq{TotalBFRegs: e.Total, LowLatBFRegs: e.LowLat, MaxCQEVersion: 1, LibCaps: caps}
 }
 
 // lib_caps of mlx5_ib_alloc_ucontext_req_v2.

@@ -55,7 +55,7 @@ func (q *QP) PostSend(vt verbs.Thread, wrs []verbs.SendWR) (bad int, err error) 
 		bad = len(wrs)
 	}
 	if s.nreq > 0 {
-		q.ring1(t, &s)
+		q.ringBell(t, &s)
 	}
 	q.sq.lock.release(t)
 	return bad, err
@@ -249,9 +249,9 @@ func (q *QP) load(t *Thread, p []byte, va uint64) {
 	}
 }
 
-// ring1 is post_send_db: doorbell record, lock of the register, BlueFlame or
+// ringBell is post_send_db: doorbell record, lock of the register, BlueFlame or
 // doorbell, flush, and the change of halves.
-func (q *QP) ring1(t *Thread, s *posting) {
+func (q *QP) ringBell(t *Thread, s *posting) {
 	sq, bf, c := &q.sq, q.bf, q.ctx
 	p := c.proc.Params
 	sq.head += uint32(s.nreq)
@@ -288,7 +288,7 @@ func (q *QP) ring1(t *Thread, s *posting) {
 
 // blueFlame is the decision of post_send_db.
 func (q *QP) blueFlame(s *posting) bool {
-	return !q.ctx.env.shutUpBF && s.nreq == 1 && q.bf.uuarn != 0 && (s.inline || q.ctx.env.preferBF) &&
+	return !q.ctx.env.ShutUpBF && s.nreq == 1 && q.bf.uuarn != 0 && (s.inline || q.ctx.env.PreferBF) &&
 		s.ds > 1 && s.ds <= int(q.bf.buf)/segSize
 }
 

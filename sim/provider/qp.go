@@ -107,7 +107,7 @@ func (p *PD) newQP(a *verbs.QPInitAttr) (*QP, error) {
 		return nil, err
 	}
 	q.lay()
-	single := c.env.singleThreaded || p.td != nil
+	single := c.env.SingleThreaded || p.td != nil
 	q.sq.lock = lock{single: single, what: "a send queue"}
 	q.rq.lock = lock{single: single, what: "a receive queue"}
 	if a.SigAll {
@@ -171,7 +171,6 @@ func (q *QP) build(t *Thread, a *verbs.QPInitAttr) error {
 			return fmt.Errorf("the kernel chose bfreg %#x of %d: %w", resp.BFRegIndex, len(c.bf.static), syscall.EIO)
 		}
 		q.bf = c.bf.static[resp.BFRegIndex]
-		q.bf.users++
 	}
 	q.pd.hold()
 	return nil
@@ -180,20 +179,19 @@ func (q *QP) build(t *Thread, a *verbs.QPInitAttr) error {
 // register chooses the QP's register, or leaves it to the kernel (1.6, 1.7).
 func (q *QP) register(t *Thread, r *kernel.QPReq) error {
 	c := q.ctx
-	static := c.resp.TotBFRegs != 0
 	switch {
 	case q.pd.td != nil:
 		q.bf = q.pd.td.reg
-	case static:
+	case c.isStatic():
 		return nil
 	default:
-		bf, err := c.qpReg(t)
+		bf, err := c.pooled(c.bf.pools.Get(c.newUAR(t)))
 		if err != nil {
 			return err
 		}
 		q.bf, q.own = bf, true
 	}
-	if static {
+	if c.isStatic() {
 		r.BFRegMode, r.BFRegIndex = bfIndex, uint32(q.bf.index)
 	} else {
 		r.BFRegMode, r.BFRegIndex = bfUARPage, q.bf.uar
@@ -211,7 +209,7 @@ const (
 func (q *QP) release(t *Thread) {
 	c := q.ctx
 	if q.own {
-		c.putQPReg(q.bf)
+		c.bf.pools.Put(q.bf.pool)
 	}
 	allocator{c.proc, q.pd.custom()}.freeRing(t, q.ring, resQP)
 	c.freeDBRec(t, q.pd.custom(), q.db)
@@ -303,9 +301,6 @@ func (q *QP) Destroy(vt verbs.Thread) error {
 	q.sweep(t)
 	t.P.Sync()
 	q.ctx.putUIDX(q.uidx)
-	if !q.own && q.pd.td == nil {
-		q.bf.users--
-	}
 	q.pd.drop()
 	q.release(t)
 	return nil

@@ -21,18 +21,14 @@ type Thread struct {
 	P    *sim.Proc
 	Core *cpu.Core
 
-	proc    verbs.Process
-	name    string
-	joiner  *Thread // who waits in Join
-	ended   bool
-	caller  kernel.Caller
-	onTimer sim.Handler
+	proc   verbs.Process
+	name   string
+	joiner *Thread // who waits in Join
+	ended  bool
+	caller kernel.Caller
 
-	// A wait with a deadline keeps at most one timer in the queue, at timerAt.
-	waiting, woken    bool
-	deadline, timerAt sim.Time
-
-	spin poller // of the CQ that the thread spins on
+	waiting bool   // in parkUntil
+	spin    poller // of the CQ that the thread spins on
 }
 
 // NewThread makes the thread of program p. It is called from within the program.
@@ -47,7 +43,6 @@ func NewThread(p *sim.Proc, core *cpu.Core, proc verbs.Process, name string) *Th
 func (t *Thread) Bind(p *sim.Proc, core *cpu.Core) {
 	t.P, t.Core = p, core
 	t.caller = kernel.Caller{P: p, Core: core}
-	t.onTimer = t.timer
 	p.OnExit(func() {
 		t.ended = true
 		if j := t.joiner; j != nil {
@@ -138,37 +133,15 @@ func (t *Thread) until(d time.Duration) sim.Time {
 // parkUntil waits for wake or for the deadline. It reports whether it was woken. The
 // caller has looked at what it waits for with no yield in between.
 func (t *Thread) parkUntil(why string, deadline sim.Time) bool {
-	t.waiting, t.woken, t.deadline = true, false, deadline
-	if deadline != sim.Never && (t.timerAt == 0 || t.timerAt > deadline) {
-		t.timerAt = deadline
-		t.P.Post(max(0, deadline-t.P.Now()), t.onTimer, 0)
-	}
-	t.P.Park(why)
+	t.waiting = true
+	timedOut := t.P.ParkUntil(why, max(deadline, t.P.Now()))
 	t.waiting = false
-	return t.woken
-}
-
-// timer ends a wait whose deadline has come, and follows a deadline that has moved.
-func (t *Thread) timer(uint64) {
-	e := t.P.Engine()
-	if e.Now() != t.timerAt {
-		return // an earlier deadline took its place
-	}
-	t.timerAt = 0
-	switch {
-	case !t.waiting || t.deadline == sim.Never:
-	case t.deadline > e.Now():
-		t.timerAt = t.deadline
-		e.At(t.deadline, t.onTimer, 0)
-	default:
-		t.P.Wake(e.Now())
-	}
+	return !timedOut
 }
 
 // wake ends a parkUntil at the given time.
 func (t *Thread) wake(at sim.Time) {
-	if t.waiting && !t.woken {
-		t.woken = true
+	if t.waiting {
 		t.P.Wake(at)
 	}
 }
