@@ -24,7 +24,7 @@ const (
 // Params are costs and limits of the kernel, and what the machine's administrator
 // and its PCI bus decide. The zero value is not usable; Validate says what is missing.
 type Params struct {
-	// Generation is the only field whose zero is a value: Dynamic.
+	// Generation: its zero is a value, Dynamic. So is PCIRevision 0.
 	Generation Generation
 	// PageSize of the host in bytes. sim/mem has pages of 4096.
 	PageSize int
@@ -67,7 +67,7 @@ type Params struct {
 func (p *Params) Validate() error {
 	v := reflect.ValueOf(*p)
 	for i := range v.NumField() {
-		if name := v.Type().Field(i).Name; name != "Generation" && v.Field(i).IsZero() {
+		if name := v.Type().Field(i).Name; name != "Generation" && name != "PCIRevision" && v.Field(i).IsZero() {
 			return fmt.Errorf("kernel: parameter %s is missing: %w", name, syscall.EINVAL)
 		}
 	}

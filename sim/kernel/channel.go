@@ -1,0 +1,59 @@
+package kernel
+
+import (
+	"fmt"
+	"syscall"
+
+	"github.com/rdmasim/rdmasim/sim"
+)
+
+// Channel is a completion event channel.
+type Channel struct {
+	u    *Ucontext
+	file eventFile
+	h    Handle
+	refs int // CQs that report to it
+}
+
+// CreateChannel is CREATE_COMP_CHANNEL.
+func (u *Ucontext) CreateChannel(c Caller) (*Channel, error) {
+	u.dev.enter(c, false)
+	if u.closed {
+		return nil, fmt.Errorf("context is closed: %w", syscall.EBADF)
+	}
+	ch := &Channel{u: u, file: eventFile{d: u.dev}}
+	ch.h = u.objs.add(ch)
+	u.dev.res.Channel++
+	return ch, nil
+}
+
+// DestroyChannel closes the channel's file: EBUSY while a CQ reports to it (a check
+// that libibverbs makes before it closes the file), EBADF when it is closed already.
+func (u *Ucontext) DestroyChannel(c Caller, ch *Channel) error {
+	k := u.dev.enter(c, false)
+	if ch == nil || ch.u != u {
+		return fmt.Errorf("channel of another context: %w", syscall.EINVAL)
+	}
+	if ch.file.closed {
+		return fmt.Errorf("channel: %w", syscall.EBADF)
+	}
+	_, err := destroyObject[*Channel](u, &k, ch.h, "channel")
+	return err
+}
+
+func (ch *Channel) destroy(*call) error {
+	if ch.refs > 0 {
+		return fmt.Errorf("%d CQs report to it: %w", ch.refs, syscall.EBUSY)
+	}
+	ch.file.close()
+	ch.u.dev.res.Channel--
+	return nil
+}
+
+// Wait blocks for an event until deadline (sim.Never: for ever) and returns the
+// cookie of its CQ; EAGAIN when the deadline passes, EBADF when the channel is
+// closed meanwhile.
+func (ch *Channel) Wait(c Caller, deadline sim.Time) (cookie uint64, err error) {
+	e, err := ch.file.read(c, deadline, "completion event")
+	return e.cookie, err
+}

@@ -1,0 +1,97 @@
+package kernel
+
+import (
+	"fmt"
+	"syscall"
+
+	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/sim"
+	"github.com/rdmasim/rdmasim/sim/cpu"
+)
+
+// Caller is the thread that makes a call: its program and its core. A zero Caller
+// is the kernel itself: it waits for nothing.
+type Caller struct {
+	P    *sim.Proc
+	Core *cpu.Core
+}
+
+// call is one system call under way. What it does takes effect at one instant,
+// when it enters; the time that it costs is waited for at its end. So a thread that
+// is killed inside a call leaves tables and device consistent, as a real kernel
+// does, which finishes the call first.
+type call struct {
+	d    *Device
+	c    Caller
+	work sim.Time // of the kernel
+	dev  sim.Time // of the device's firmware
+}
+
+// enter pays for the entry of a call and, if it will send commands, waits for the
+// command interface, which serves one at a time.
+func (d *Device) enter(c Caller, commands bool) call {
+	d.count.Calls++
+	if c.P != nil {
+		c.P.Advance(d.p.Syscall)
+		c.P.Sync()
+		for commands && d.cmds.FreeAt() > c.P.Now() {
+			c.P.Sleep(d.cmds.FreeAt() - c.P.Now())
+		}
+	}
+	return call{d: d, c: c}
+}
+
+// leave waits for what the call costs.
+func (k *call) leave() {
+	if k.c.P == nil {
+		return
+	}
+	cost := k.work
+	if k.dev > 0 {
+		now := k.c.P.Now()
+		_, end := k.d.cmds.Take(now, k.dev)
+		cost += end - now
+	}
+	if cost > 0 {
+		k.c.P.Sleep(cost)
+	}
+}
+
+// do runs f as a system call that sends commands.
+func (u *Ucontext) do(c Caller, f func(k *call) error) error {
+	k := u.dev.enter(c, true)
+	if u.closed {
+		return fmt.Errorf("context is closed: %w", syscall.EBADF)
+	}
+	err := f(&k)
+	k.leave()
+	return err
+}
+
+// exec sends a command whose opcode is set and returns its answer's status as an
+// errno with context.
+func (k *call) exec(in, out []byte) error {
+	k.d.count.Commands++
+	k.dev += k.d.link.Function().Command(in, out)
+	op := prm.CmdIn(in).Opcode()
+	if err := prm.CmdOut(out).Err(op); err != nil {
+		k.d.count.CommandErrors++
+		return err
+	}
+	return nil
+}
+
+// simple sends a command with nothing to fill in and returns its answer.
+func (k *call) simple(op prm.Opcode, opmod uint16) ([]byte, error) {
+	in, out := prm.NewIn(op, 0), prm.NewOut(op, 0)
+	prm.CmdIn(in).SetOpMod(opmod)
+	return out, k.exec(in, out)
+}
+
+// destroy sends a command that takes an object's number and has no answer. The
+// device refuses only what is not there or still in use; the kernel has counted
+// references before, so a refusal is a broken invariant of the two models.
+func (k *call) destroy(in []byte) error {
+	op := prm.CmdIn(in).Opcode()
+	return k.exec(in, prm.NewOut(op, 0))
+}

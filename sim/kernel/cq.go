@@ -1,0 +1,199 @@
+package kernel
+
+import (
+	"fmt"
+	"math/bits"
+	"syscall"
+
+	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+// CQReq is mlx5_ib_create_cq with the core's fields. BufAddr and DBAddr are
+// addresses in the process.
+type CQReq struct {
+	Entries         uint32 // of the ring, a power of two; 0: what follows from CQE
+	CQE             uint32 // what is asked for, checked against the caps; the ring has room for one more
+	CompVector      uint32
+	Channel         *Channel // nil: none
+	Cookie          uint64
+	BufAddr, DBAddr uint64
+	CQESize         uint32 // 64 or 128
+	UARPage         uint32 // for arming; with UARValid
+	UARValid        bool
+	IgnoreOverrun   bool
+}
+
+type cq struct {
+	u         *Ucontext
+	cqn       uint32
+	cookie    uint64
+	channel   *Channel
+	mem       *umem
+	dbAddr    uint64
+	cqeSize   uint32
+	entries   uint32
+	refs      int    // QPs, a QP that uses it twice counts twice (usecnt)
+	compSeen  uint32 // completion events that programs have read
+	asyncSeen uint32
+}
+
+// CreateCQ is CREATE_CQ. EINVAL: no entries or too many, a vector that does not exist,
+// a channel of another context, a wrong CQE size, a ring that does not begin a page, no
+// UAR named by a library of the dynamic generation.
+func (u *Ucontext) CreateCQ(c Caller, r CQReq) (h Handle, cqn uint32, err error) {
+	err = u.do(c, func(k *call) error {
+		q, err := u.createCQ(k, &r)
+		if err != nil {
+			return fmt.Errorf("create CQ: %w", err)
+		}
+		h, cqn = u.objs.add(q), q.cqn
+		return nil
+	})
+	return h, cqn, err
+}
+
+func (u *Ucontext) createCQ(k *call, r *CQReq) (*cq, error) {
+	d := u.dev
+	entries, err := d.cqEntries(r.CQE)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case r.CompVector >= uint32(d.NumCompVectors()):
+		return nil, fmt.Errorf("completion vector %d of %d: %w", r.CompVector, d.NumCompVectors(), syscall.EINVAL)
+	case r.Channel != nil && (r.Channel.u != u || r.Channel.file.closed):
+		return nil, fmt.Errorf("channel is not open in this context: %w", syscall.EBADF)
+	case r.Entries != 0 && r.Entries != entries:
+		return nil, fmt.Errorf("ring of %d entries for a CQ of %d: %w", r.Entries, entries, syscall.EINVAL)
+	case r.CQESize != 64 && r.CQESize != 128:
+		return nil, fmt.Errorf("CQE of %d bytes: %w", r.CQESize, syscall.EINVAL)
+	}
+	k.work += d.p.CreateCQ
+	q := &cq{u: u, cookie: r.Cookie, channel: r.Channel, dbAddr: r.DBAddr, cqeSize: r.CQESize, entries: entries}
+	if q.mem, err = k.pin(u.proc, r.BufAddr, uint64(entries)*uint64(r.CQESize), verbs.AccessLocalWrite); err != nil {
+		return nil, fmt.Errorf("ring: %w", err)
+	}
+	if err := q.create(k, r); err != nil {
+		k.unpin(q.mem)
+		return nil, err
+	}
+	d.cqs[q.cqn] = q
+	if q.channel != nil {
+		q.channel.refs++
+	}
+	d.res.CQ++
+	return q, nil
+}
+
+// cqEntries is the size of the ring: a power of two above what is asked for.
+func (d *Device) cqEntries(cqe uint32) (uint32, error) {
+	most := uint32(1) << d.caps.logCQSz
+	if cqe < 1 || cqe >= most {
+		return 0, fmt.Errorf("%d entries, at most %d: %w", cqe, most-1, syscall.EINVAL)
+	}
+	return 1 << bits.Len32(cqe), nil
+}
+
+func (q *cq) create(k *call, r *CQReq) error {
+	u, d := q.u, q.u.dev
+	lay, err := q.mem.layRing(0)
+	if err != nil {
+		return err
+	}
+	uar := r.UARPage
+	if !r.UARValid {
+		if u.dynUAR {
+			return fmt.Errorf("no UAR named: %w", syscall.EINVAL)
+		}
+		uar = u.bfregs.Page(0)
+	}
+	db, err := u.mapDB(k, q.dbAddr)
+	if err != nil {
+		return err
+	}
+	in, out := prm.NewIn(prm.OpCreateCQ, 8*lay.blocks), prm.NewOut(prm.OpCreateCQ, 0)
+	m := prm.CreateCQIn(in)
+	q.mem.fillPAS(m.PAS(), lay.pageSize)
+	c := m.CQC()
+	if q.cqeSize == 128 {
+		c.SetCQESz(prm.CQESz128)
+	}
+	c.SetOI(r.IgnoreOverrun)
+	c.SetPageOffset(lay.pageOffset)
+	c.SetLogPageSize(lay.logPageSize())
+	c.SetLogCQSize(uint32(bits.TrailingZeros32(q.entries)))
+	c.SetUARPage(uar)
+	c.SetEQN(uint32(d.eqs[1+r.CompVector].eqn))
+	c.SetDBRAddr(db)
+	if err := k.exec(in, out); err != nil {
+		u.unmapDB(k, q.dbAddr)
+		return err
+	}
+	q.cqn = prm.CreateCQOut(out).CQN()
+	return nil
+}
+
+// ResizeCQ is RESIZE_CQ. EINVAL for an impossible size; a size that rounds to the
+// present one succeeds and changes nothing. Moving to another ring is not modelled
+// yet: EOPNOTSUPP.
+func (u *Ucontext) ResizeCQ(c Caller, h Handle, entries uint32, bufAddr uint64) error {
+	return u.do(c, func(k *call) error {
+		q, err := lookup[*cq](u, h, "CQ")
+		if err != nil {
+			return err
+		}
+		n, err := u.dev.cqEntries(entries)
+		if err != nil {
+			return fmt.Errorf("resize CQ: %w", err)
+		}
+		if n == q.entries {
+			return nil
+		}
+		return fmt.Errorf("resize CQ from %d to %d entries, ring at %#x: not modelled yet: %w", q.entries, n, bufAddr, syscall.EOPNOTSUPP)
+	})
+}
+
+// DestroyCQ is DESTROY_CQ: EBUSY while a QP uses it. It returns how many events of each
+// kind programs have read, which the library waits to see acknowledged.
+func (u *Ucontext) DestroyCQ(c Caller, h Handle) (compEvents, asyncEvents uint32, err error) {
+	err = u.do(c, func(k *call) error {
+		q, err := destroyObject[*cq](u, k, h, "CQ")
+		if err == nil {
+			compEvents, asyncEvents = q.compSeen, q.asyncSeen
+		}
+		return err
+	})
+	return compEvents, asyncEvents, err
+}
+
+func (q *cq) destroy(k *call) error {
+	if q.refs > 0 {
+		return fmt.Errorf("%d queues use it: %w", q.refs, syscall.EBUSY)
+	}
+	in := prm.NewIn(prm.OpDestroyCQ, 0)
+	prm.DestroyCQIn(in).SetCQN(q.cqn)
+	if err := k.destroy(in); err != nil {
+		return err
+	}
+	d := q.u.dev
+	delete(d.cqs, q.cqn)
+	q.u.unmapDB(k, q.dbAddr)
+	k.unpin(q.mem)
+	q.u.async.forget(&q.asyncSeen)
+	if q.channel != nil {
+		q.channel.file.forget(&q.compSeen)
+		q.channel.refs--
+	}
+	d.res.CQ--
+	return nil
+}
+
+// completion is the handler of a completion event (ib_uverbs_comp_handler).
+func (q *cq) completion() {
+	if q.channel == nil {
+		return
+	}
+	q.channel.file.push(0, q.cookie, &q.compSeen)
+	q.u.dev.count.CompEvents++
+}

@@ -1,0 +1,150 @@
+package kernel
+
+import (
+	"fmt"
+	"syscall"
+
+	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/sim/mem"
+)
+
+// Sizes of event queues: entries asked for and the spare ones that the driver adds
+// before it rounds up (mlx5.md 12).
+const (
+	asyncEQEntries = 4096
+	compEQEntries  = 1024
+	spareEQEntries = 128
+)
+
+// eq is an event queue in kernel memory.
+type eq struct {
+	eqn     uint8
+	pa      mem.PA
+	n       uint32 // entries, a power of two
+	ci      uint32 // not reduced
+	pending bool   // the handler is on its way
+	entry   [prm.EQESize]byte
+}
+
+// asyncEvents is the mask of the async EQ: what a driver of RDMA objects handles.
+const asyncEvents = 1<<prm.EventPathMig | 1<<prm.EventCommEst | 1<<prm.EventSQDrained | 1<<prm.EventSRQLastWQE |
+	1<<prm.EventCQError | 1<<prm.EventWQCatasError | 1<<prm.EventPathMigFailed | 1<<prm.EventPortChange |
+	1<<prm.EventWQInvalReqError | 1<<prm.EventWQAccessError | 1<<prm.EventSRQCatasError | 1<<prm.EventSRQRQLimit
+
+// makeEQs makes the driver's UAR, the async EQ on vector 0 and the completion EQs on
+// the vectors after it.
+func (d *Device) makeEQs(k *call) error {
+	var err error
+	if d.uar, err = k.allocUAR(); err != nil {
+		return err
+	}
+	n := min(d.p.CompVectors, d.caps.maxEQs-1)
+	if n < 1 {
+		return fmt.Errorf("the device has %d EQs, at least 2 are needed: %w", d.caps.maxEQs, syscall.ENOSPC)
+	}
+	if err := d.makeEQ(k, asyncEQEntries, asyncEvents); err != nil {
+		return err
+	}
+	for range n {
+		if err := d.makeEQ(k, compEQEntries, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *Device) makeEQ(k *call, entries uint32, events uint64) error {
+	q := &eq{n: 1}
+	log := uint32(0)
+	for q.n < entries+spareEQEntries {
+		q.n, log = q.n*2, log+1
+	}
+	size := uint64(q.n) * prm.EQESize
+	var err error
+	if q.pa, err = d.mem.Alloc(size, prm.PageSize); err != nil {
+		return fmt.Errorf("event queue of %d bytes: %w", size, err)
+	}
+	prm.EQE(q.entry[:]).SetOwner(prm.EQEOwnerInit)
+	for i := range uint64(q.n) {
+		d.mem.Write(q.pa+mem.PA(i*prm.EQESize), q.entry[:])
+	}
+	pages := int(size / prm.PageSize)
+	in, out := prm.NewIn(prm.OpCreateEQ, 8*pages), prm.NewOut(prm.OpCreateEQ, 0)
+	m := prm.CreateEQIn(in)
+	m.SetEventBitmask(0, events)
+	c := m.EQC()
+	c.SetLogEQSize(log)
+	c.SetUARPage(d.uar)
+	c.SetIntr(uint32(len(d.eqs)))
+	for i := range pages {
+		m.PAS().Set(i, uint64(q.pa)+uint64(i)*prm.PageSize)
+	}
+	if err := k.exec(in, out); err != nil {
+		return fmt.Errorf("event queue %d: %w", len(d.eqs), err)
+	}
+	q.eqn = uint8(prm.CreateEQOut(out).EQNumber())
+	d.eqs = append(d.eqs, q)
+	var b [prm.EQDoorbellSize]byte
+	prm.EQDoorbell(b[:]).Set(q.eqn, 0)
+	d.link.Function().MMIOWrite(uint64(d.uar)*prm.UARPageSize+prm.UAREQArm, b[:])
+	return nil
+}
+
+// Interrupt is the handler to give to pcie.Link.Attach.
+func (d *Device) Interrupt(vector int) {
+	if vector < 0 || vector >= len(d.eqs) || d.eqs[vector].pending {
+		return
+	}
+	d.count.Interrupts++
+	d.eqs[vector].pending = true
+	d.eng.After(d.p.Interrupt, d.poll, uint64(vector))
+}
+
+// pollEQ takes what lies in an event queue and arms it again.
+func (d *Device) pollEQ(vector uint64) {
+	q := d.eqs[vector]
+	q.pending = false
+	e := prm.EQE(q.entry[:])
+	for {
+		d.mem.Read(q.pa+mem.PA(q.ci&(q.n-1))*prm.EQESize, q.entry[:])
+		if !e.Ready(q.ci, q.n) {
+			break
+		}
+		q.ci++
+		d.count.EQEs++
+		d.event(e)
+	}
+	var b [prm.EQDoorbellSize]byte
+	prm.EQDoorbell(b[:]).Set(q.eqn, q.ci)
+	d.link.PostNow(uint64(d.uar)*prm.UARPageSize+prm.UAREQArm, b[:])
+}
+
+// event gives an entry to the object that it is about.
+func (d *Device) event(e prm.EQE) {
+	switch t := e.Type(); t {
+	case prm.EventComp:
+		if q := d.cqs[e.CompCQN()]; q != nil {
+			q.completion()
+			return
+		}
+	case prm.EventCQError:
+		if q := d.cqs[e.CQErrCQN()]; q != nil {
+			q.u.async.push(eventCQErr, q.cookie, &q.asyncSeen)
+			d.count.AsyncEvents++
+			return
+		}
+	case prm.EventPortChange:
+		if ev, ok := portEvent(e.SubType()); ok {
+			d.broadcast(ev)
+			return
+		}
+	default:
+		ev, ok := qpEvent(t)
+		if q := d.qps[e.QPSRQN()]; ok && q != nil && e.QueueType() == prm.EventQueueQP {
+			q.u.async.push(ev, q.cookie, &q.asyncSeen)
+			d.count.AsyncEvents++
+			return
+		}
+	}
+	d.count.StrayEvents++
+}

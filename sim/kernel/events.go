@@ -1,0 +1,185 @@
+package kernel
+
+import (
+	"fmt"
+	"syscall"
+
+	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/sim"
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+// waiter is a thread that sleeps on an event file until a deadline.
+type waiter struct{ p *sim.Proc }
+
+// eventFile is a file that events are read from: a completion channel or the async
+// file of a context. Events are read in the order in which they came.
+type eventFile struct {
+	d       *Device
+	events  []fileEvent
+	waiting []*waiter
+	closed  bool
+}
+
+type fileEvent struct {
+	typ    verbs.EventType
+	cookie uint64
+	port   int
+	seen   *uint32 // of the object, counts what programs have read
+}
+
+// push queues an event and wakes the first thread that waits.
+func (f *eventFile) push(typ verbs.EventType, cookie uint64, seen *uint32) {
+	f.put(fileEvent{typ: typ, cookie: cookie, seen: seen})
+}
+
+func (f *eventFile) put(e fileEvent) {
+	f.events = append(f.events, e)
+	if len(f.waiting) > 0 {
+		f.waiting[0].p.Wake(f.d.eng.Now() + f.d.p.Wakeup)
+		f.waiting = f.waiting[1:]
+	}
+}
+
+// forget removes the events of an object that is going away: nobody may be told of it.
+func (f *eventFile) forget(seen *uint32) {
+	keep := f.events[:0]
+	for _, e := range f.events {
+		if e.seen != seen {
+			keep = append(keep, e)
+		}
+	}
+	f.events = keep
+}
+
+// close ends every wait on the file.
+func (f *eventFile) close() {
+	f.closed = true
+	for _, w := range f.waiting {
+		w.p.Wake(f.d.eng.Now() + f.d.p.Wakeup)
+	}
+	f.waiting = nil
+}
+
+// read takes the oldest event, waiting until deadline: EAGAIN when none has come by
+// then, EBADF when the file was closed.
+func (f *eventFile) read(c Caller, deadline sim.Time, why string) (fileEvent, error) {
+	f.d.enter(c, false)
+	for {
+		if len(f.events) > 0 {
+			e := f.events[0]
+			f.events = f.events[:copy(f.events, f.events[1:])]
+			if e.seen != nil {
+				*e.seen++
+			}
+			return e, nil
+		}
+		if f.closed {
+			return fileEvent{}, fmt.Errorf("%s: closed: %w", why, syscall.EBADF)
+		}
+		if c.P == nil || c.P.Now() >= deadline {
+			return fileEvent{}, fmt.Errorf("no %s: %w", why, syscall.EAGAIN)
+		}
+		f.sleep(c, deadline, why)
+	}
+}
+
+// sleep parks the thread until an event, the deadline or the end of the file.
+func (f *eventFile) sleep(c Caller, deadline sim.Time, why string) {
+	w := &waiter{p: c.P}
+	f.waiting = append(f.waiting, w)
+	d := f.d
+	d.nextID++
+	id := d.nextID
+	if deadline != sim.Never {
+		d.waits[id] = w
+		d.eng.At(deadline, d.expired, id)
+	}
+	defer func() { // also when the thread is killed in its sleep
+		delete(d.waits, id)
+		for i := range f.waiting {
+			if f.waiting[i] == w {
+				f.waiting = append(f.waiting[:i], f.waiting[i+1:]...)
+				break
+			}
+		}
+	}()
+	c.P.Park(why)
+}
+
+// deadline wakes a thread whose time is up; id may be of a wait that is over.
+func (d *Device) deadline(id uint64) {
+	if w := d.waits[id]; w != nil {
+		w.p.Wake(d.eng.Now())
+	}
+}
+
+// AsyncEvent is what the async fd delivers.
+type AsyncEvent struct {
+	Type   verbs.EventType
+	Cookie uint64 // of the QP or CQ
+	Port   int
+}
+
+// WaitAsync is the read of the async fd: EAGAIN when the deadline (sim.Never: none)
+// passes, EBADF when the context is closed meanwhile.
+func (u *Ucontext) WaitAsync(c Caller, deadline sim.Time) (AsyncEvent, error) {
+	e, err := u.async.read(c, deadline, "asynchronous event")
+	if err != nil {
+		return AsyncEvent{}, err
+	}
+	return AsyncEvent{Type: e.typ, Cookie: e.cookie, Port: e.port}, nil
+}
+
+// broadcast queues an event of the port to every open context.
+func (d *Device) broadcast(t verbs.EventType) {
+	for _, u := range d.ctxs {
+		u.async.put(fileEvent{typ: t, port: 1})
+		d.count.AsyncEvents++
+	}
+}
+
+const eventCQErr = verbs.EventCQErr
+
+// qpEvent is the event that programs see (mlx5_ib_qp_event).
+func qpEvent(t prm.EventType) (verbs.EventType, bool) {
+	switch t {
+	case prm.EventPathMig:
+		return verbs.EventPathMig, true
+	case prm.EventCommEst:
+		return verbs.EventCommEst, true
+	case prm.EventSQDrained:
+		return verbs.EventSQDrained, true
+	case prm.EventSRQLastWQE:
+		return verbs.EventQPLastWQEReached, true
+	case prm.EventWQCatasError:
+		return verbs.EventQPFatal, true
+	case prm.EventPathMigFailed:
+		return verbs.EventPathMigErr, true
+	case prm.EventWQInvalReqError:
+		return verbs.EventQPReqErr, true
+	case prm.EventWQAccessError:
+		return verbs.EventQPAccessErr, true
+	}
+	return 0, false
+}
+
+// portEvent is the event for a change of the port. On Ethernet the real driver takes
+// up and down from the network interface, which follows the same change.
+func portEvent(sub uint8) (verbs.EventType, bool) {
+	switch sub {
+	case prm.PortChangeDown:
+		return verbs.EventPortErr, true
+	case prm.PortChangeActive:
+		return verbs.EventPortActive, true
+	case prm.PortChangeLID:
+		return verbs.EventLIDChange, true
+	case prm.PortChangePKey:
+		return verbs.EventPKeyChange, true
+	case prm.PortChangeGUID:
+		return verbs.EventGIDChange, true
+	case prm.PortChangeClientRereg:
+		return verbs.EventClientReregister, true
+	}
+	return 0, false
+}

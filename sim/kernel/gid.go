@@ -1,0 +1,155 @@
+package kernel
+
+import (
+	"fmt"
+	"net/netip"
+	"syscall"
+
+	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+// gidEntry is a slot of the port's GID table.
+type gidEntry struct {
+	valid bool
+	gid   verbs.GID
+	typ   verbs.GIDType
+}
+
+// netdevIndex is the interface index that GID entries name: 1 is the loopback
+// interface of any Linux, so the first Ethernet interface is 2.
+const netdevIndex = 2
+
+// linkLocal is the default GID of a port: fe80::/64 and the EUI-64 of its address
+// (addrconf_ifid_eui48).
+func linkLocal(m MAC) verbs.GID {
+	return verbs.GID{0: 0xfe, 1: 0x80, 8: m[0] ^ 2, 9: m[1], 10: m[2], 11: 0xff, 12: 0xfe, 13: m[3], 14: m[4], 15: m[5]}
+}
+
+// isLinkLocal is rdma_link_local_addr: fe80:: and 48 zero bits.
+func isLinkLocal(g verbs.GID) bool {
+	return [8]byte(g[:8]) == [8]byte{0xfe, 0x80}
+}
+
+// linkLocalMAC takes the address out of a link-local GID (rdma_get_ll_mac).
+func linkLocalMAC(g verbs.GID) MAC { return MAC{g[8] ^ 2, g[9], g[10], g[13], g[14], g[15]} }
+
+// AddIP gives the port's interface an address. As ib_core does, the GID table gets a
+// RoCE v1 and a RoCE v2 entry for it in the first free slots, and every open context
+// a GID_CHANGE event. ENOSPC when the table is full.
+func (d *Device) AddIP(ip netip.Addr) error {
+	if err := d.addGID(&call{d: d}, verbs.GID(ip.As16())); err != nil {
+		return err
+	}
+	d.broadcast(verbs.EventGIDChange)
+	return nil
+}
+
+// RemoveIP takes the entries of an address away. ENOENT when there are none.
+func (d *Device) RemoveIP(ip netip.Addr) error {
+	k := &call{d: d}
+	found := false
+	for i := range d.gids {
+		if e := &d.gids[i]; e.valid && e.gid == verbs.GID(ip.As16()) {
+			found = true
+			if err := d.setRoCEAddress(k, i, verbs.GID{}, e.typ, MAC{}); err != nil {
+				return err
+			}
+			*e = gidEntry{}
+		}
+	}
+	if !found {
+		return fmt.Errorf("%v has no entries: %w", ip, syscall.ENOENT)
+	}
+	d.broadcast(verbs.EventGIDChange)
+	return nil
+}
+
+// SetNeighbours gives the kernel the answer to ARP and neighbour discovery: the
+// Ethernet address of an IP address on the network, if any host answers for it.
+// Without it only link-local addresses and the device's own resolve.
+func (d *Device) SetNeighbours(f func(ip netip.Addr) (MAC, bool)) { d.neighbours = f }
+
+func (d *Device) addGID(k *call, g verbs.GID) error {
+	for _, t := range []verbs.GIDType{verbs.GIDTypeRoCEv1, verbs.GIDTypeRoCEv2} {
+		i := 0
+		for i < len(d.gids) && d.gids[i].valid {
+			i++
+		}
+		if i == len(d.gids) {
+			return fmt.Errorf("GID table of %d entries is full: %w", len(d.gids), syscall.ENOSPC)
+		}
+		if err := d.setRoCEAddress(k, i, g, t, d.caps.mac); err != nil {
+			return err
+		}
+		d.gids[i] = gidEntry{valid: true, gid: g, typ: t}
+	}
+	return nil
+}
+
+func (d *Device) setRoCEAddress(k *call, i int, g verbs.GID, t verbs.GIDType, mac MAC) error {
+	in := prm.NewIn(prm.OpSetRoCEAddress, 0)
+	m := prm.SetRoCEAddressIn(in)
+	m.SetRoCEAddressIndex(uint32(i))
+	a := m.Addr()
+	copy(a.SourceL3(), g[:])
+	copy(a.MAC(), mac[:])
+	a.SetRoCEVersion(prm.RoCEVersion1)
+	if t == verbs.GIDTypeRoCEv2 {
+		a.SetRoCEVersion(prm.RoCEVersion2)
+	}
+	a.SetRoCEL3Type(prm.RoCEL3IPv6)
+	if netip.AddrFrom16(g).Is4In6() {
+		a.SetRoCEL3Type(prm.RoCEL3IPv4)
+	}
+	return k.exec(in, prm.NewOut(prm.OpSetRoCEAddress, 0))
+}
+
+// gidAt is rdma_get_gid_attr: EINVAL outside the table, ENODATA for an empty slot.
+func (d *Device) gidAt(i int) (*gidEntry, error) {
+	if i < 0 || i >= len(d.gids) {
+		return nil, fmt.Errorf("GID index %d: the table has %d entries: %w", i, len(d.gids), syscall.EINVAL)
+	}
+	if !d.gids[i].valid {
+		return nil, fmt.Errorf("GID index %d is empty: %w", i, syscall.ENODATA)
+	}
+	return &d.gids[i], nil
+}
+
+// defaultHopLimit is the TTL of a route (net.ipv4.ip_default_ttl); the core writes it
+// over the hop limit of an address that it had to resolve.
+const defaultHopLimit = 64
+
+// resolve is ib_resolve_eth_dmac: the destination's Ethernet address, and the hop
+// limit where the route decides it (0: as the program said).
+func (k *call) resolve(src *gidEntry, dst verbs.GID) (mac MAC, hops uint8, err error) {
+	d := k.d
+	if dst[0] == 0xff {
+		return MAC{0x33, 0x33, dst[12], dst[13], dst[14], dst[15]}, 0, nil
+	}
+	ip, from := netip.AddrFrom16(dst), netip.AddrFrom16(src.gid)
+	if ip.Is4In6() && ip.Unmap().IsMulticast() {
+		return MAC{0x01, 0x00, 0x5e, dst[13] & 0x7f, dst[14], dst[15]}, 0, nil
+	}
+	if isLinkLocal(dst) && src.typ == verbs.GIDTypeRoCEv1 {
+		return linkLocalMAC(dst), 0, nil
+	}
+	if ip.Is4In6() != from.Is4In6() {
+		return MAC{}, 0, fmt.Errorf("%v from %v: different address families: %w", ip.Unmap(), from.Unmap(), syscall.EINVAL)
+	}
+	for i := range d.gids {
+		if d.gids[i].valid && d.gids[i].gid == dst {
+			return d.caps.mac, defaultHopLimit, nil
+		}
+	}
+	if isLinkLocal(dst) {
+		return linkLocalMAC(dst), defaultHopLimit, nil
+	}
+	if d.neighbours != nil {
+		if mac, ok := d.neighbours(ip.Unmap()); ok {
+			return mac, defaultHopLimit, nil
+		}
+	}
+	k.work += d.p.ARPTimeout
+	return MAC{}, 0, fmt.Errorf("no neighbour answers for %v: %w", ip.Unmap(), syscall.ETIMEDOUT)
+}

@@ -1,0 +1,153 @@
+package kernel
+
+import (
+	"fmt"
+	"math/bits"
+	"syscall"
+
+	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+type mr struct {
+	u    *Ucontext
+	pd   *pd
+	mem  *umem
+	mkey uint32
+}
+
+// RegMR is ibv_reg_mr_iova: it pins, and makes an mkey of MTTs with the largest
+// pages that the memory allows. The keys are equal on mlx5.
+//
+// EINVAL: address and iova differ within a page, remote write or atomic without
+// local write, an access bit that nobody knows, length 0, a range that wraps.
+// EOPNOTSUPP: on demand, or flush access, that the device does not offer. ENOMEM:
+// over the memlock limit; EPERM: a limit of 0. EFAULT: memory that is not mapped, or
+// not writable where the access needs it.
+func (u *Ucontext) RegMR(c Caller, h Handle, addr, length, iova uint64, access verbs.AccessFlags) (mh Handle, lkey, rkey uint32, err error) {
+	err = u.do(c, func(k *call) error {
+		m, err := u.regMR(k, h, addr, length, iova, access)
+		if err != nil {
+			return fmt.Errorf("register memory: %w", err)
+		}
+		mh, lkey, rkey = u.objs.add(m), m.mkey, m.mkey
+		return nil
+	})
+	return mh, lkey, rkey, err
+}
+
+func (u *Ucontext) regMR(k *call, h Handle, addr, length, iova uint64, access verbs.AccessFlags) (*mr, error) {
+	if addr&pageMask != iova&pageMask {
+		return nil, fmt.Errorf("address %#x and iova %#x differ within a page: %w", addr, iova, syscall.EINVAL)
+	}
+	if err := checkMRAccess(access); err != nil {
+		return nil, err
+	}
+	p, err := lookup[*pd](u, h, "PD")
+	if err != nil {
+		return nil, err
+	}
+	if access&verbs.AccessOnDemand != 0 {
+		return nil, fmt.Errorf("on-demand paging is not modelled: %w", syscall.EOPNOTSUPP)
+	}
+	k.work += u.dev.p.RegMRBase
+	mem, err := k.pin(u.proc, addr, length, access)
+	if err != nil {
+		return nil, err
+	}
+	m := &mr{u: u, pd: p, mem: mem}
+	if err := m.makeMKey(k, iova, access); err != nil {
+		k.unpin(mem)
+		return nil, err
+	}
+	p.refs++
+	u.dev.res.MR++
+	return m, nil
+}
+
+// knownAccess is IB_ACCESS_SUPPORTED: every defined bit and the optional range, whose
+// undefined bits are ignored.
+const knownAccess = verbs.AccessFlushPersistent<<1 - 1 | verbs.AccessOptionalRange
+
+// checkMRAccess is ib_check_mr_access for a device without flush.
+func checkMRAccess(a verbs.AccessFlags) error {
+	if a&(verbs.AccessRemoteAtomic|verbs.AccessRemoteWrite) != 0 && a&verbs.AccessLocalWrite == 0 {
+		return fmt.Errorf("access %#x: remote write or atomic needs local write: %w", uint32(a), syscall.EINVAL)
+	}
+	if a&^knownAccess != 0 {
+		return fmt.Errorf("access %#x: unknown bits: %w", uint32(a), syscall.EINVAL)
+	}
+	if a&(verbs.AccessFlushGlobal|verbs.AccessFlushPersistent) != 0 {
+		return fmt.Errorf("access %#x: the device has no flush: %w", uint32(a), syscall.EOPNOTSUPP)
+	}
+	return nil
+}
+
+// makeMKey is reg_create with a list of translations.
+func (m *mr) makeMKey(k *call, iova uint64, access verbs.AccessFlags) error {
+	d := k.d
+	size := m.mem.bestPageSize(mkeyPageSizes, iova)
+	if size == 0 {
+		return fmt.Errorf("no page size fits: %w", syscall.EINVAL)
+	}
+	n := m.mem.numBlocks(size)
+	octs := (n + 1) / 2 // two translations in 16 bytes
+	in, out := prm.NewIn(prm.OpCreateMKey, 16*octs), prm.NewOut(prm.OpCreateMKey, 0)
+	req := prm.CreateMKeyIn(in)
+	req.SetPGAccess(d.caps.pageAccess)
+	req.SetTranslationsOctwordActualSize(uint32(octs))
+	var rights uint64
+	if d.caps.pageAccess {
+		rights = prm.MTTRead | prm.MTTWrite
+	}
+	list := prm.MTT(req.Entries())
+	for i := range n {
+		list.Set(i, m.mem.block(i, size), rights)
+	}
+	d.mkeys++
+	m.fillMKC(req.MKC(), d, iova, access)
+	req.MKC().SetTranslationsOctwordSize(uint32(octs))
+	req.MKC().SetLogPageSize(uint32(bits.TrailingZeros64(size)))
+	if err := k.exec(in, out); err != nil {
+		return err
+	}
+	m.mkey = prm.MKeyOf(prm.CreateMKeyOut(out).MKeyIndex(), uint32(d.mkeys))
+	return nil
+}
+
+func (m *mr) fillMKC(c prm.MKC, d *Device, iova uint64, a verbs.AccessFlags) {
+	c.SetA(a&verbs.AccessRemoteAtomic != 0)
+	c.SetRW(a&verbs.AccessRemoteWrite != 0)
+	c.SetRR(a&verbs.AccessRemoteRead != 0)
+	c.SetLW(a&verbs.AccessLocalWrite != 0)
+	c.SetLR(true)
+	c.SetRelaxedOrderingWrite(a&verbs.AccessRelaxedOrdering != 0 && d.caps.roWrite)
+	c.SetRelaxedOrderingRead(a&verbs.AccessRelaxedOrdering != 0 && d.caps.roRead)
+	c.SetAccessMode(prm.MKeyModeMTT)
+	c.SetUMREn(true)
+	c.SetPD(m.pd.pdn)
+	c.SetQPN(prm.MKeyQPNAny)
+	c.SetMKey70(uint32(d.mkeys))
+	c.SetStartAddr(iova)
+	c.SetLen(m.mem.length)
+}
+
+// DeregMR is DEREG_MR. When it returns no access by the key reaches the memory.
+func (u *Ucontext) DeregMR(c Caller, h Handle) error {
+	return u.do(c, func(k *call) error {
+		_, err := destroyObject[*mr](u, k, h, "MR")
+		return err
+	})
+}
+
+func (m *mr) destroy(k *call) error {
+	in := prm.NewIn(prm.OpDestroyMKey, 0)
+	prm.DestroyMKeyIn(in).SetMKeyIndex(m.mkey >> 8)
+	if err := k.destroy(in); err != nil {
+		return err
+	}
+	k.unpin(m.mem)
+	m.pd.refs--
+	m.u.dev.res.MR--
+	return nil
+}

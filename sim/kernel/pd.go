@@ -1,0 +1,50 @@
+package kernel
+
+import (
+	"fmt"
+	"syscall"
+
+	"github.com/rdmasim/rdmasim/prm"
+)
+
+type pd struct {
+	u    *Ucontext
+	pdn  uint32
+	refs int // MRs and QPs (usecnt)
+}
+
+// AllocPD is ALLOC_PD; pdn is mlx5_ib_alloc_pd_resp.
+func (u *Ucontext) AllocPD(c Caller) (h Handle, pdn uint32, err error) {
+	err = u.do(c, func(k *call) error {
+		out, err := k.simple(prm.OpAllocPD, 0)
+		if err != nil {
+			return err
+		}
+		p := &pd{u: u, pdn: prm.AllocPDOut(out).PD()}
+		h, pdn = u.objs.add(p), p.pdn
+		u.dev.res.PD++
+		return nil
+	})
+	return h, pdn, err
+}
+
+// DeallocPD is DEALLOC_PD: EBUSY while an MR or a QP is on it.
+func (u *Ucontext) DeallocPD(c Caller, h Handle) error {
+	return u.do(c, func(k *call) error {
+		_, err := destroyObject[*pd](u, k, h, "PD")
+		return err
+	})
+}
+
+func (p *pd) destroy(k *call) error {
+	if p.refs > 0 {
+		return fmt.Errorf("%d objects are on it: %w", p.refs, syscall.EBUSY)
+	}
+	in := prm.NewIn(prm.OpDeallocPD, 0)
+	prm.DeallocPDIn(in).SetPD(p.pdn)
+	if err := k.destroy(in); err != nil {
+		return err
+	}
+	p.u.dev.res.PD--
+	return nil
+}

@@ -1,0 +1,183 @@
+package kernel
+
+import "github.com/rdmasim/rdmasim/verbs"
+
+// Attribute masks under short names, for the tables below.
+const (
+	mState    = verbs.QPMaskState
+	mCur      = verbs.QPMaskCurState
+	mSQDEvent = verbs.QPMaskEnSQDAsyncNotify
+	mAccess   = verbs.QPMaskAccessFlags
+	mPKey     = verbs.QPMaskPKeyIndex
+	mPort     = verbs.QPMaskPort
+	mQKey     = verbs.QPMaskQKey
+	mAV       = verbs.QPMaskAV
+	mMTU      = verbs.QPMaskPathMTU
+	mTimeout  = verbs.QPMaskTimeout
+	mRetry    = verbs.QPMaskRetryCnt
+	mRNRRetry = verbs.QPMaskRNRRetry
+	mRQPSN    = verbs.QPMaskRQPSN
+	mRdAtom   = verbs.QPMaskMaxQPRdAtomic
+	mAlt      = verbs.QPMaskAltPath
+	mRNRTimer = verbs.QPMaskMinRNRTimer
+	mSQPSN    = verbs.QPMaskSQPSN
+	mDestRd   = verbs.QPMaskMaxDestRdAtomic
+	mPathMig  = verbs.QPMaskPathMigState
+	mDestQPN  = verbs.QPMaskDestQPN
+	mRate     = verbs.QPMaskRateLimit
+
+	// knownMask is what modify understands at all (IB_QP_ATTR_STANDARD_BITS and the
+	// rate limit).
+	knownMask = 1<<21 - 1 | mRate
+)
+
+// service is a column of the table: transports with rules of their own.
+type service uint8
+
+const (
+	svcRC service = iota
+	svcUC
+	svcUD
+	svcXRCSend
+	svcXRCRecv
+	svcRaw
+	services
+)
+
+func serviceOf(t verbs.QPType) (service, bool) {
+	switch t {
+	case verbs.QPTRC:
+		return svcRC, true
+	case verbs.QPTUC:
+		return svcUC, true
+	case verbs.QPTUD:
+		return svcUD, true
+	case verbs.QPTXRCSend:
+		return svcXRCSend, true
+	case verbs.QPTXRCRecv:
+		return svcXRCRecv, true
+	case verbs.QPTRawPacket:
+		return svcRaw, true
+	}
+	return 0, false
+}
+
+// transition is one cell: whether it exists, and for each service the attributes
+// that must and that may come with it.
+type transition struct {
+	valid bool
+	must  [services]verbs.QPAttrMask
+	may   [services]verbs.QPAttrMask
+}
+
+const states = int(verbs.QPSErr) + 1
+
+// Rows that several cells share.
+var (
+	initAttrs = [services]verbs.QPAttrMask{
+		svcRC: mPKey | mPort | mAccess, svcUC: mPKey | mPort | mAccess, svcUD: mPKey | mPort | mQKey,
+		svcXRCSend: mPKey | mPort | mAccess, svcXRCRecv: mPKey | mPort | mAccess, svcRaw: mPort,
+	}
+	initAgain = [services]verbs.QPAttrMask{ // the same, without the raw packet port
+		svcRC: mPKey | mPort | mAccess, svcUC: mPKey | mPort | mAccess, svcUD: mPKey | mPort | mQKey,
+		svcXRCSend: mPKey | mPort | mAccess, svcXRCRecv: mPKey | mPort | mAccess,
+	}
+	liveAttrs = [services]verbs.QPAttrMask{ // what may change while the QP can send
+		svcRC: mCur | mAlt | mAccess | mRNRTimer | mPathMig, svcUC: mCur | mAlt | mAccess | mPathMig,
+		svcUD: mCur | mQKey, svcXRCSend: mCur | mAlt | mAccess | mPathMig,
+		svcXRCRecv: mCur | mAlt | mAccess | mRNRTimer | mPathMig, svcRaw: mRate,
+	}
+	resumeAttrs = [services]verbs.QPAttrMask{ // SQD to RTS: the same without raw packet
+		svcRC: mCur | mAlt | mAccess | mRNRTimer | mPathMig, svcUC: mCur | mAlt | mAccess | mPathMig,
+		svcUD: mCur | mQKey, svcXRCSend: mCur | mAlt | mAccess | mPathMig,
+		svcXRCRecv: mCur | mAlt | mAccess | mRNRTimer | mPathMig,
+	}
+)
+
+// transitions is qp_state_table of ib_core (core/verbs.c): [from][to].
+var transitions = [states][states]transition{
+	verbs.QPSReset: {
+		verbs.QPSReset: {valid: true},
+		verbs.QPSInit:  {valid: true, must: initAttrs},
+	},
+	verbs.QPSInit: {
+		verbs.QPSReset: {valid: true},
+		verbs.QPSErr:   {valid: true},
+		verbs.QPSInit:  {valid: true, may: initAgain},
+		verbs.QPSRTR: {
+			valid: true,
+			must: [services]verbs.QPAttrMask{
+				svcRC:      mAV | mMTU | mDestQPN | mRQPSN | mDestRd | mRNRTimer,
+				svcUC:      mAV | mMTU | mDestQPN | mRQPSN,
+				svcXRCSend: mAV | mMTU | mDestQPN | mRQPSN,
+				svcXRCRecv: mAV | mMTU | mDestQPN | mRQPSN | mDestRd | mRNRTimer,
+			},
+			may: [services]verbs.QPAttrMask{
+				svcRC: mAlt | mAccess | mPKey, svcUC: mAlt | mAccess | mPKey, svcUD: mPKey | mQKey,
+				svcXRCSend: mAlt | mAccess | mPKey, svcXRCRecv: mAlt | mAccess | mPKey,
+			},
+		},
+	},
+	verbs.QPSRTR: {
+		verbs.QPSReset: {valid: true},
+		verbs.QPSErr:   {valid: true},
+		verbs.QPSRTS: {
+			valid: true,
+			must: [services]verbs.QPAttrMask{
+				svcRC: mTimeout | mRetry | mRNRRetry | mSQPSN | mRdAtom, svcUC: mSQPSN, svcUD: mSQPSN,
+				svcXRCSend: mTimeout | mRetry | mRNRRetry | mSQPSN | mRdAtom, svcXRCRecv: mTimeout | mSQPSN,
+			},
+			may: liveAttrs,
+		},
+	},
+	verbs.QPSRTS: {
+		verbs.QPSReset: {valid: true},
+		verbs.QPSErr:   {valid: true},
+		verbs.QPSRTS:   {valid: true, may: liveAttrs},
+		verbs.QPSSQD: {
+			valid: true,
+			may: [services]verbs.QPAttrMask{
+				svcRC: mSQDEvent, svcUC: mSQDEvent, svcUD: mSQDEvent, svcXRCSend: mSQDEvent, svcXRCRecv: mSQDEvent,
+			},
+		},
+	},
+	verbs.QPSSQD: {
+		verbs.QPSReset: {valid: true},
+		verbs.QPSErr:   {valid: true},
+		verbs.QPSRTS:   {valid: true, may: resumeAttrs},
+		verbs.QPSSQD: {
+			valid: true,
+			may: [services]verbs.QPAttrMask{
+				svcRC: mPort | mAV | mTimeout | mRetry | mRNRRetry | mRdAtom | mDestRd | mAlt | mAccess | mPKey | mRNRTimer | mPathMig,
+				svcUC: mAV | mAlt | mAccess | mPKey | mPathMig,
+				svcUD: mPKey | mQKey,
+				svcXRCSend: mPort | mAV | mTimeout | mRetry | mRNRRetry | mRdAtom | mAlt | mAccess | mPKey |
+					mPathMig,
+				svcXRCRecv: mPort | mAV | mTimeout | mDestRd | mAlt | mAccess | mPKey | mRNRTimer | mPathMig,
+			},
+		},
+	},
+	verbs.QPSSQE: {
+		verbs.QPSReset: {valid: true},
+		verbs.QPSErr:   {valid: true},
+		verbs.QPSRTS: {
+			valid: true,
+			may:   [services]verbs.QPAttrMask{svcUC: mCur | mAccess, svcUD: mCur | mQKey},
+		},
+	},
+	verbs.QPSErr: {
+		verbs.QPSReset: {valid: true},
+		verbs.QPSErr:   {valid: true},
+	},
+}
+
+// modifyIsOK is ib_modify_qp_is_ok: all that the cell demands, nothing beside what
+// it demands or allows, and the state bit.
+func modifyIsOK(from, to verbs.QPState, s service, mask verbs.QPAttrMask) bool {
+	if mask&mCur != 0 && from != verbs.QPSRTR && from != verbs.QPSRTS && from != verbs.QPSSQD && from != verbs.QPSSQE {
+		return false
+	}
+	t := &transitions[from][to]
+	must, may := t.must[s], t.may[s]
+	return t.valid && mask&must == must && mask&^(must|may|mState) == 0
+}

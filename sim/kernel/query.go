@@ -1,0 +1,179 @@
+package kernel
+
+import (
+	"fmt"
+	"math"
+	"syscall"
+
+	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+// Bits of ibv_device_attr.device_cap_flags.
+const (
+	devBadPKeyCntr     = 1 << 1
+	devBadQKeyCntr     = 1 << 2
+	devAutoPathMig     = 1 << 4
+	devChangePhyPort   = 1 << 5
+	devPortActiveEvent = 1 << 10
+	devSysImageGUID    = 1 << 11
+	devRCRNRNakGen     = 1 << 12
+	devMemWindow       = 1 << 17
+	devXRC             = 1 << 20
+	devMemMgtExt       = 1 << 21
+	devMemWindow2B     = 1 << 24
+)
+
+// QueryDevice is QUERY_DEVICE (mlx5_ib_query_device): formulas over the device's caps.
+func (u *Ucontext) QueryDevice(c Caller) (a verbs.DeviceAttrEx, err error) {
+	u.dev.enter(c, false)
+	if u.closed {
+		return a, fmt.Errorf("context is closed: %w", syscall.EBADF)
+	}
+	d := u.dev
+	k := &d.caps
+	a.DeviceAttr = verbs.DeviceAttr{
+		FWVer:    fmt.Sprintf("%d.%d.%04d", k.fwMajor, k.fwMinor, k.fwSub),
+		NodeGUID: k.nodeGUID, SysImageGUID: k.sysImageGUID,
+		MaxMRSize: math.MaxUint64, PageSizeCap: ^uint64(0) << k.logPGSz,
+		VendorID: k.vendorID, VendorPartID: uint32(d.p.PCIDevice), HWVer: uint32(d.p.PCIRevision),
+		MaxQP: 1 << k.logMaxQP, MaxQPWR: k.maxQPWR(d.p.Generation),
+		DeviceCapFlags: k.flags(),
+		MaxSGE:         min(k.maxSendSGE(), k.maxWQERQ/16), MaxSGERd: maxSGERd,
+		MaxCQ: 1 << k.logMaxCQ, MaxCQE: 1<<k.logCQSz - 1,
+		MaxMR: 1 << k.logMaxMKey, MaxPD: 1 << k.logMaxPD,
+		MaxQPRdAtom: 1 << k.logRAReq, MaxQPInitRdAtom: 1 << k.logRARes,
+		MaxResRdAtom: 1 << k.logRAReq << k.logMaxQP,
+		MaxAH:        math.MaxInt32,
+		MaxSRQ:       1 << k.logMaxSRQ, MaxSRQWR: 1<<k.logSRQSz - 1, MaxSRQSGE: k.maxWQERQ/16 - 1,
+		MaxMcastGrp: 1 << k.logMaxMCG, MaxPKeys: uint16(k.pkeys),
+		LocalCAAckDelay: k.ackDelay, PhysPortCnt: uint8(k.ports),
+	}
+	if k.hostAtomics {
+		a.Atomic = verbs.AtomicHCA
+	}
+	if k.mw {
+		a.MaxMW = 1 << k.logMaxMKey
+	}
+	a.CompletionTimestampMask = math.MaxInt64
+	a.HCACoreClockKHz = k.clockKHz
+	a.PhysPortCntEx = uint32(k.ports)
+	if u.bfregs != nil {
+		a.MaxDynBFRegs = u.bfregs.Dyn
+	}
+	return a, nil
+}
+
+// maxSGERd is MLX5_MAX_SGE_RD: what fits into a READ of 512 bytes.
+const maxSGERd = (512 - 16 - 16) / 16
+
+// maxSendSGE leaves room for a control and a remote address segment.
+func (c *caps) maxSendSGE() int { return (min(c.maxWQESQ, 512) - 32) / 16 }
+
+// maxQPWR is mlx5_ib_calc_max_qp_wr of 6.12: WQEs of the largest overhead and one
+// data segment, 256 bytes, of which a ring holds a quarter of its basic blocks. The
+// kernels of the static generation promised a work request for each basic block.
+func (c *caps) maxQPWR(g Generation) int {
+	if g == Static {
+		return 1 << c.logMaxQPSz
+	}
+	return 1 << c.logMaxQPSz * 64 / 256
+}
+
+func (c *caps) flags() uint32 {
+	f := uint32(devChangePhyPort | devPortActiveEvent | devSysImageGUID | devRCRNRNakGen)
+	for _, x := range [...]struct {
+		on  bool
+		bit uint32
+	}{
+		{c.pkv, devBadPKeyCntr}, {c.qkv, devBadQKeyCntr}, {c.apm, devAutoPathMig}, {c.xrc, devXRC},
+		{c.mw, devMemWindow | devMemWindow2B}, {c.fastReg, devMemMgtExt},
+	} {
+		if x.on {
+			f |= x.bit
+		}
+	}
+	return f
+}
+
+// Bits and codes of ibv_port_attr.
+const (
+	portCMSup          = 1 << 16 // port_cap_flags: communication management
+	portIPBasedGIDs    = 1 << 26
+	physDisabled       = 3
+	physLinkUp         = 5
+	roceHeadersAndMore = 96 // GRH 40, UDP 8, BTH 12, XRCETH 4, AtomicETH 28, ICRC 4
+)
+
+// QueryPort is QUERY_PORT (mlx5_query_port_roce). EINVAL for a port that does not exist.
+func (u *Ucontext) QueryPort(c Caller, port int) (a verbs.PortAttr, err error) {
+	err = u.do(c, func(k *call) error {
+		if port < 1 || port > k.d.caps.ports {
+			return fmt.Errorf("query port %d: %w", port, syscall.EINVAL)
+		}
+		a, err = k.queryPort()
+		return err
+	})
+	return a, err
+}
+
+func (k *call) queryPort() (verbs.PortAttr, error) {
+	d := k.d
+	out, err := k.simple(prm.OpQueryVportState, 0)
+	if err != nil {
+		return verbs.PortAttr{}, err
+	}
+	ctx, err := k.simple(prm.OpQueryNICVportContext, 0)
+	if err != nil {
+		return verbs.PortAttr{}, err
+	}
+	a := verbs.PortAttr{
+		State: verbs.PortDown, PhysState: physDisabled,
+		MaxMTU: verbs.MTU4096, ActiveMTU: activeMTU(d.p.NetMTU),
+		GIDTblLen: len(d.gids), PKeyTblLen: 1, MaxMsgSize: 1 << d.caps.logMaxMsg,
+		PortCapFlags: portCMSup | portIPBasedGIDs,
+		QKeyViolCntr: prm.QueryNICVportContextOut(ctx).Context().QKeyViolationCounter(),
+		ActiveWidth:  d.p.LinkWidth, ActiveSpeed: d.p.LinkSpeed,
+		LinkLayer: verbs.LinkEthernet, Flags: verbs.PortGRHRequired,
+	}
+	if prm.QueryVportStateOut(out).State() == prm.VportStateUp {
+		a.State, a.PhysState = verbs.PortActive, physLinkUp
+	}
+	return a, nil
+}
+
+// activeMTU is iboe_get_mtu; 0 when not even the smallest MTU fits.
+func activeMTU(net int) verbs.MTU {
+	m := verbs.MTU4096
+	for m > 0 && m.Bytes() > net-roceHeadersAndMore {
+		m--
+	}
+	return m
+}
+
+// QueryGIDEntry is the query method of one entry. EINVAL: a port or an index that does
+// not exist; ENODATA: an empty slot.
+func (u *Ucontext) QueryGIDEntry(c Caller, port, index int) (verbs.GIDEntry, error) {
+	d := u.dev
+	d.enter(c, false)
+	if port < 1 || port > d.caps.ports {
+		return verbs.GIDEntry{}, fmt.Errorf("GID of port %d: %w", port, syscall.EINVAL)
+	}
+	e, err := d.gidAt(index)
+	if err != nil {
+		return verbs.GIDEntry{}, err
+	}
+	return verbs.GIDEntry{GID: e.gid, Index: uint32(index), Port: uint32(port), Type: e.typ, NetDevice: netdevIndex}, nil
+}
+
+// defaultPKey is the one entry of a RoCE port's P_Key table: full member.
+const defaultPKey = 0xffff
+
+// QueryPKey reads the P_Key table. EINVAL outside it.
+func (u *Ucontext) QueryPKey(c Caller, port, index int) (uint16, error) {
+	u.dev.enter(c, false)
+	if port < 1 || port > u.dev.caps.ports || index != 0 {
+		return 0, fmt.Errorf("P_Key %d of port %d: %w", index, port, syscall.EINVAL)
+	}
+	return defaultPKey, nil
+}

@@ -1,0 +1,177 @@
+package kernel
+
+import (
+	"fmt"
+	"syscall"
+
+	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/prm/bfreg"
+)
+
+// Bits of UcontextReq.LibCaps.
+const (
+	LibCap4KUAR  = 1 << 0
+	LibCapDynUAR = 1 << 1
+)
+
+// uctxDevX is the only flag of UcontextReq that the driver knows; it asks for a
+// user context of the firmware, which nothing here needs yet.
+const uctxDevX = 1
+
+// UcontextReq is mlx5_ib_alloc_ucontext_req_v2.
+type UcontextReq struct {
+	TotalBFRegs, LowLatBFRegs uint32
+	Flags, CompMask           uint32
+	LibCaps                   uint64 // LibCap4KUAR, LibCapDynUAR
+	MaxCQEVersion             uint8
+	// V1 says that the library sent the short request of 8 bytes: it speaks version 0
+	// of the ABI, and all its QPs ring bfreg 0.
+	V1 bool
+}
+
+// UcontextResp is mlx5_ib_alloc_ucontext_resp.
+type UcontextResp struct {
+	QPTabSize, BFRegSize, TotBFRegs, CacheLine uint32
+	MaxSQDescSz, MaxRQDescSz, MaxSendWQEBB     uint32
+	MaxRecvWR, MaxSRQRecvWR                    uint32
+	NumPorts                                   uint16
+	CQEVersion                                 uint8
+	LogUARSize, NumUARsPerPage, NumDynBFRegs   uint32
+}
+
+// Ucontext is an open device file with its context.
+type Ucontext struct {
+	dev    *Device
+	proc   *Process
+	objs   objects
+	async  eventFile
+	closed bool
+
+	dynUAR     bool         // no static bfregs
+	bfregs     *bfreg.Table // nil when dynUAR
+	tdn        uint32
+	cqeVersion uint8
+	dbPages    map[uint64]*dbPage
+	mmapNext   uint64 // page offset of the next UAR object
+	orphans    []uint32
+}
+
+// AllocUcontext is GET_CONTEXT. EOPNOTSUPP for flags or a comp_mask that the driver
+// does not know; EINVAL or ENOMEM for impossible numbers of bfregs.
+func (d *Device) AllocUcontext(c Caller, p *Process, req UcontextReq) (*Ucontext, UcontextResp, error) {
+	k := d.enter(c, true)
+	u, resp, err := d.allocUcontext(&k, p, req)
+	k.leave()
+	if err != nil {
+		return nil, UcontextResp{}, fmt.Errorf("%s: open: %w", d.name, err)
+	}
+	return u, resp, nil
+}
+
+func (d *Device) allocUcontext(k *call, p *Process, req UcontextReq) (*Ucontext, UcontextResp, error) {
+	if req.Flags&^uctxDevX != 0 || req.CompMask != 0 {
+		return nil, UcontextResp{}, fmt.Errorf("flags %#x, comp_mask %#x: %w", req.Flags, req.CompMask, syscall.EOPNOTSUPP)
+	}
+	// The layout's checks are made for a dynamic library too, as far as the kernel
+	// makes them before it looks at the capabilities.
+	total := (req.TotalBFRegs + bfreg.PerUAR - 1) / bfreg.PerUAR * bfreg.PerUAR
+	if req.LowLatBFRegs > total-1 {
+		return nil, UcontextResp{}, fmt.Errorf("%d low-latency of %d bfregs: %w", req.LowLatBFRegs, total, syscall.EINVAL)
+	}
+	u := &Ucontext{
+		dev: d, proc: p, async: eventFile{d: d}, dbPages: map[uint64]*dbPage{}, mmapNext: mmapFirstEntry,
+		dynUAR:     d.p.Generation == Dynamic && req.LibCaps&LibCapDynUAR != 0,
+		cqeVersion: min(d.caps.cqeVersion, req.MaxCQEVersion),
+	}
+	if !u.dynUAR {
+		if err := u.staticUARs(k, req); err != nil {
+			return nil, UcontextResp{}, err
+		}
+	}
+	if d.caps.transportDomains {
+		out, err := k.simple(prm.OpAllocTransportDomain, 0)
+		if err != nil {
+			u.freeUARs(k)
+			return nil, UcontextResp{}, err
+		}
+		u.tdn = prm.AllocTransportDomainOut(out).TransportDomain()
+	}
+	d.ctxs = append(d.ctxs, u)
+	d.res.Ctx++
+	return u, u.response(), nil
+}
+
+// staticUARs lays out the bfreg table and allocates the UARs of its static part.
+func (u *Ucontext) staticUARs(k *call, req UcontextReq) error {
+	l, err := bfreg.NewLayout(req.TotalBFRegs, req.LowLatBFRegs, u.dev.p.PageSize, false)
+	if err != nil {
+		return err
+	}
+	version := 2
+	if req.V1 {
+		version = 0
+	}
+	u.bfregs = bfreg.NewTable(l, version)
+	for i := range l.StaticSysPages {
+		uar, err := k.allocUAR()
+		if err != nil {
+			u.freeUARs(k)
+			return err
+		}
+		u.bfregs.SetPage(i, uar)
+		u.dev.res.UAR++
+	}
+	return nil
+}
+
+// response is set_ucontext_resp. UARs are pages of the host, as for any driver on a
+// host with pages of 4096 bytes.
+func (u *Ucontext) response() UcontextResp {
+	d, c := u.dev, &u.dev.caps
+	r := UcontextResp{
+		QPTabSize: 1 << c.logMaxQP, BFRegSize: c.bfRegSize, CacheLine: uint32(d.p.CacheLine),
+		MaxSQDescSz: uint32(c.maxWQESQ), MaxRQDescSz: uint32(c.maxWQERQ),
+		MaxSendWQEBB: 1 << c.logMaxQPSz, MaxRecvWR: 1 << c.logMaxQPSz, MaxSRQRecvWR: 1 << c.logSRQSz,
+		NumPorts: uint16(c.ports), CQEVersion: u.cqeVersion,
+		LogUARSize: prm.PageShift, NumUARsPerPage: 1,
+	}
+	if u.bfregs != nil {
+		r.TotBFRegs, r.NumDynBFRegs = u.bfregs.Total, u.bfregs.Dyn
+	}
+	return r
+}
+
+// Close destroys whatever the context still has, in the order of uverbs' cleanup,
+// and the context. It serves process death too: then c is not a thread of the dead
+// process, or zero.
+func (u *Ucontext) Close(c Caller) {
+	k := u.dev.enter(c, true)
+	if u.closed {
+		return
+	}
+	u.closed = true
+	if err := u.objs.cleanup(&k); err != nil {
+		panic(fmt.Sprintf("kernel: %v: %s: context cannot be cleaned up: %v", u.dev.eng.Now(), u.dev.name, err))
+	}
+	u.async.close()
+	if u.dev.caps.transportDomains {
+		in := prm.NewIn(prm.OpDeallocTransportDomain, 0)
+		prm.DeallocTransportDomainIn(in).SetTransportDomain(u.tdn)
+		k.mustDestroy(in)
+	}
+	u.freeUARs(&k)
+	for i, x := range u.dev.ctxs {
+		if x == u {
+			u.dev.ctxs = append(u.dev.ctxs[:i], u.dev.ctxs[i+1:]...)
+			break
+		}
+	}
+	u.dev.res.Ctx--
+	k.leave()
+}
+
+// NumCompVectors is the number of completion vectors of the device.
+func (u *Ucontext) NumCompVectors() int { return u.dev.NumCompVectors() }
+
+// Device is the device of the context.
+func (u *Ucontext) Device() *Device { return u.dev }

@@ -1,0 +1,200 @@
+package kernel
+
+import (
+	"fmt"
+	"math/bits"
+	"syscall"
+
+	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/sim"
+	"github.com/rdmasim/rdmasim/sim/mem"
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+const pageMask = mem.PageSize - 1
+
+// Process is what the kernel knows of a process.
+type Process struct {
+	Name  string
+	Space *mem.Space
+	// MemlockLimit in bytes and whether the process may ignore it (CAP_IPC_LOCK).
+	MemlockLimit uint64
+	IPCLock      bool
+	NetRaw       bool // CAP_NET_RAW
+}
+
+// writable are the access bits that need writable memory (ib_access_writable).
+const writable = verbs.AccessLocalWrite | verbs.AccessRemoteWrite | verbs.AccessRemoteAtomic | verbs.AccessMWBind
+
+// umem is pinned memory of a process (struct ib_umem).
+type umem struct {
+	proc   *Process
+	addr   uint64
+	length uint64
+	iova   uint64 // what page boundaries are counted from
+	pages  []mem.PA
+}
+
+// pin is ib_umem_get: EINVAL for a range that wraps, EPERM when the process may
+// lock nothing, ENOMEM over its limit, EFAULT for what is not mapped or not
+// writable.
+func (k *call) pin(p *Process, addr, length uint64, access verbs.AccessFlags) (*umem, error) {
+	end := addr + length
+	if end < addr || end+pageMask < end {
+		return nil, fmt.Errorf("[%#x, +%#x) wraps: %w", addr, length, syscall.EINVAL)
+	}
+	if p.MemlockLimit == 0 && !p.IPCLock {
+		return nil, fmt.Errorf("memlock limit 0: %w", syscall.EPERM)
+	}
+	first := addr &^ pageMask
+	n := ((end+pageMask)&^pageMask - first) / mem.PageSize
+	if n == 0 || length == 0 {
+		return nil, fmt.Errorf("length 0: %w", syscall.EINVAL)
+	}
+	if p.Space.Pinned+n > p.MemlockLimit/mem.PageSize && !p.IPCLock {
+		return nil, fmt.Errorf("%d pages beside %d pinned, limit %d bytes: %w", n, p.Space.Pinned, p.MemlockLimit, syscall.ENOMEM)
+	}
+	prot := mem.Read
+	if access&writable != 0 {
+		prot |= mem.Write
+	}
+	pages, err := p.Space.Pin(mem.VA(first), n*mem.PageSize, prot)
+	if err != nil {
+		return nil, fmt.Errorf("[%#x, +%#x): %w", addr, length, err)
+	}
+	k.d.res.PinnedPages += int(n)
+	k.work += sim.Time(n) * k.d.p.RegMRPage
+	return &umem{proc: p, addr: addr, length: length, iova: addr, pages: pages}, nil
+}
+
+func (k *call) unpin(m *umem) {
+	if m == nil {
+		return
+	}
+	m.proc.Space.Unpin(m.pages)
+	k.d.res.PinnedPages -= len(m.pages)
+}
+
+// dma is the bus address of the first byte.
+func (m *umem) dma() uint64 { return uint64(m.pages[0]) + m.addr&pageMask }
+
+// bestPageSize is ib_umem_find_best_pgsz: the largest of the page sizes in bitmap
+// such that pages counted from virt are contiguous in memory; 0 if none is.
+func (m *umem) bestPageSize(bitmap, virt uint64) uint64 {
+	m.iova = virt
+	last := m.length - 1 + virt
+	if last < virt {
+		return 0
+	}
+	var mask uint64
+	if n := bits.Len64(virt ^ last); n < 64 {
+		mask = bitmap &^ (1<<max(n, 1) - 1)
+	}
+	va, off := virt, m.addr&pageMask
+	for i, pa := range m.pages {
+		if i == 0 || pa != m.pages[i-1]+mem.PageSize {
+			mask |= (uint64(pa) + off) ^ va
+			if i != 0 {
+				mask |= va
+			}
+		}
+		va += mem.PageSize - off
+		off = 0
+	}
+	if mask != 0 {
+		bitmap &= 1<<(bits.TrailingZeros64(mask)+1) - 1
+	}
+	if bitmap == 0 {
+		return 0
+	}
+	return 1 << (bits.Len64(bitmap) - 1)
+}
+
+// numBlocks is ib_umem_num_dma_blocks.
+func (m *umem) numBlocks(size uint64) int {
+	return int(((m.iova+m.length+size-1)&^(size-1) - m.iova&^(size-1)) / size)
+}
+
+// block is the bus address of block i of the given size, as bestPageSize laid them.
+func (m *umem) block(i int, size uint64) uint64 {
+	start := m.iova&^(size-1) + uint64(i)*size
+	page := m.iova &^ pageMask
+	if start < page {
+		start = page
+	}
+	return uint64(m.pages[(start-page)/mem.PageSize]) &^ (size - 1)
+}
+
+// Page sizes that a context's log_page_size can express, as bitmaps.
+const (
+	ringPageSizes = 1<<44 - 1<<mem.PageShift // 5 bits above 12: QPC, CQC
+	mkeyPageSizes = 1<<32 - 1<<mem.PageShift // 5 bits: MKC
+)
+
+// ring is where a queue lies, in the terms of its context.
+type ring struct {
+	pageSize   uint64
+	pageOffset uint32 // of the first entry, in 1/64 of pageSize
+	blocks     int
+}
+
+// layRing finds the page size for a ring (__mlx5_umem_find_best_quantized_pgoff).
+// pgoff are the address bits that a page offset may express: none for a CQ, whose
+// ring begins a page.
+func (m *umem) layRing(pgoff uint64) (ring, error) {
+	const scale, offBits = 64, 6
+	size := m.bestPageSize(ringPageSizes, m.dma()&pgoff)
+	if size == 0 {
+		return ring{}, fmt.Errorf("ring at %#x is not aligned: %w", m.addr, syscall.EINVAL)
+	}
+	off := m.dma() & (size - 1)
+	for off&^((1<<offBits-1)*(size/scale)) != 0 {
+		size /= 2
+		off = m.dma() & (size - 1)
+	}
+	if size&ringPageSizes == 0 {
+		return ring{}, fmt.Errorf("ring at %#x is not aligned: %w", m.addr, syscall.EINVAL)
+	}
+	return ring{pageSize: size, pageOffset: uint32(off / (size / scale)), blocks: m.numBlocks(size)}, nil
+}
+
+// logPageSize is the value of the context's field.
+func (r ring) logPageSize() uint32 { return uint32(bits.TrailingZeros64(r.pageSize)) - prm.PageShift }
+
+func (m *umem) fillPAS(l prm.PAS, size uint64) {
+	for i := range m.numBlocks(size) {
+		l.Set(i, m.block(i, size))
+	}
+}
+
+// dbPage is a page of doorbell records, pinned once for all records on it.
+type dbPage struct {
+	mem  *umem
+	refs int
+}
+
+// mapDB pins the page of a doorbell record and returns the record's bus address
+// (mlx5_ib_db_map_user).
+func (u *Ucontext) mapDB(k *call, addr uint64) (uint64, error) {
+	page := addr &^ pageMask
+	p := u.dbPages[page]
+	if p == nil {
+		m, err := k.pin(u.proc, page, mem.PageSize, 0)
+		if err != nil {
+			return 0, fmt.Errorf("doorbell record: %w", err)
+		}
+		p = &dbPage{mem: m}
+		u.dbPages[page] = p
+	}
+	p.refs++
+	return uint64(p.mem.pages[0]) + addr&pageMask, nil
+}
+
+func (u *Ucontext) unmapDB(k *call, addr uint64) {
+	page := addr &^ pageMask
+	p := u.dbPages[page]
+	if p.refs--; p.refs == 0 {
+		k.unpin(p.mem)
+		delete(u.dbPages, page)
+	}
+}
