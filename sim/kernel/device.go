@@ -35,11 +35,8 @@ type Device struct {
 	xrcds bool
 	mkeys uint8 // variant byte of the last mkey made
 
-	eqs     []*eq // async, then completion; eqs[i] has MSI-X vector i
-	poll    sim.Handler
-	expired sim.Handler
-	waits   map[uint64]*waiter // threads with a deadline, by number
-	nextID  uint64
+	eqs  []*eq // async, then completion; eqs[i] has MSI-X vector i
+	poll sim.Handler
 
 	gids       []gidEntry
 	neighbours func(netip.Addr) (MAC, bool)
@@ -82,10 +79,9 @@ func NewDevice(e *sim.Engine, name string, link *pcie.Link, m *mem.Memory, p Par
 	}
 	d := &Device{
 		eng: e, name: name, link: link, mem: m, p: p,
-		waits: map[uint64]*waiter{}, cqs: map[uint32]*cq{}, qps: map[uint32]*qp{},
+		cqs: map[uint32]*cq{}, qps: map[uint32]*qp{},
 	}
 	d.poll = d.pollEQ
-	d.expired = d.deadline
 	if err := d.load(); err != nil {
 		return nil, fmt.Errorf("kernel: %s: bring-up: %w", name, err)
 	}

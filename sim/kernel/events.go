@@ -9,15 +9,12 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// waiter is a thread that sleeps on an event file until a deadline.
-type waiter struct{ p *sim.Proc }
-
 // eventFile is a file that events are read from: a completion channel or the async
 // file of a context. Events are read in the order in which they came.
 type eventFile struct {
 	d       *Device
 	events  []fileEvent
-	waiting []*waiter
+	waiting []*sim.Proc
 	closed  bool
 }
 
@@ -36,7 +33,7 @@ func (f *eventFile) push(typ verbs.EventType, cookie uint64, seen *uint32) {
 func (f *eventFile) put(e fileEvent) {
 	f.events = append(f.events, e)
 	if len(f.waiting) > 0 {
-		f.waiting[0].p.Wake(f.d.eng.Now() + f.d.p.Wakeup)
+		f.waiting[0].Wake(f.d.eng.Now() + f.d.p.Wakeup)
 		f.waiting = f.waiting[1:]
 	}
 }
@@ -55,8 +52,8 @@ func (f *eventFile) forget(seen *uint32) {
 // close ends every wait on the file.
 func (f *eventFile) close() {
 	f.closed = true
-	for _, w := range f.waiting {
-		w.p.Wake(f.d.eng.Now() + f.d.p.Wakeup)
+	for _, p := range f.waiting {
+		p.Wake(f.d.eng.Now() + f.d.p.Wakeup)
 	}
 	f.waiting = nil
 }
@@ -86,32 +83,22 @@ func (f *eventFile) read(c Caller, deadline sim.Time, why string) (fileEvent, er
 
 // sleep parks the thread until an event, the deadline or the end of the file.
 func (f *eventFile) sleep(c Caller, deadline sim.Time, why string) {
-	w := &waiter{p: c.P}
-	f.waiting = append(f.waiting, w)
-	d := f.d
-	d.nextID++
-	id := d.nextID
-	if deadline != sim.Never {
-		d.waits[id] = w
-		d.eng.At(deadline, d.expired, id)
-	}
-	defer func() { // also when the thread is killed in its sleep
-		delete(d.waits, id)
-		for i := range f.waiting {
-			if f.waiting[i] == w {
+	f.waiting = append(f.waiting, c.P)
+	woken := false
+	defer func() {
+		for i, p := range f.waiting {
+			if p == c.P {
 				f.waiting = append(f.waiting[:i], f.waiting[i+1:]...)
 				break
 			}
 		}
+		// A thread that was killed in its sleep leaves its event to the next.
+		if !woken && len(f.events) > 0 && len(f.waiting) > 0 {
+			f.waiting[0].Wake(f.d.eng.Now() + f.d.p.Wakeup)
+		}
 	}()
-	c.P.Park(why)
-}
-
-// deadline wakes a thread whose time is up; id may be of a wait that is over.
-func (d *Device) deadline(id uint64) {
-	if w := d.waits[id]; w != nil {
-		w.p.Wake(d.eng.Now())
-	}
+	c.P.ParkUntil(why, deadline)
+	woken = true
 }
 
 // AsyncEvent is what the async fd delivers.
