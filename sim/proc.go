@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"iter"
 	"runtime/debug"
+	"slices"
 	"strings"
 )
 
@@ -276,16 +277,15 @@ func (d *Deadlock) Error() string {
 
 // deadlock lists who waits; nil when nobody does but daemons.
 func (e *Engine) deadlock() error {
-	var w []string
-	stuck := false
-	for _, p := range e.procs {
-		if !p.done && p.parked {
-			w = append(w, p.name+" for "+p.why)
-			stuck = stuck || !p.daemon
-		}
-	}
-	if !stuck {
+	stuck := func(p *Proc) bool { return !p.done && p.parked }
+	if !slices.ContainsFunc(e.procs, func(p *Proc) bool { return stuck(p) && !p.daemon }) {
 		return nil
+	}
+	var w []string
+	for _, p := range e.procs {
+		if stuck(p) {
+			w = append(w, p.name+" for "+p.why)
+		}
 	}
 	return &Deadlock{At: e.now, Waiting: w}
 }

@@ -160,3 +160,276 @@ func TestReadAndWriteMove(t *testing.T) {
 		t.Errorf("counters %+v", *c)
 	}
 }
+
+// A transaction of n bytes at any address splits as the rules say.
+func TestSplits(t *testing.T) {
+	p := kalia()
+	for _, c := range []struct {
+		a         uint64
+		n, unit   int
+		req, cpls int
+	}{
+		{0, 0, 256, 1, 1}, {0, 1, 256, 1, 1}, {0, 256, 256, 1, 2}, {0, 257, 256, 2, 3},
+		{4095, 2, 256, 2, 2}, {4000, 256, 256, 2, 3}, {0, 4096, 256, 16, 32}, {64, 64, 512, 1, 1},
+		{100, 64, 512, 1, 2}, {127, 2, 512, 1, 2}, {0, 512, 512, 1, 4}, {1, 512, 512, 1, 5},
+		{1, 1024, 512, 2, 10}, {4096 - 512, 1024, 512, 2, 8},
+	} {
+		if got := requests(c.a, c.n, c.unit); got != c.req {
+			t.Errorf("%d bytes at %d by %d: %d requests, want %d", c.n, c.a, c.unit, got, c.req)
+		}
+		if got := p.completions(c.a, c.n); got != c.cpls {
+			t.Errorf("%d bytes at %d: %d completions, want %d", c.n, c.a, got, c.cpls)
+		}
+	}
+}
+
+// Useful bandwidth as pcie-model gives it for Gen3 x16 at MPS 256, 24 and 20 byte
+// headers: writes of 256 B 104.0 Gb/s, of 64 B 82.7; reads of 64 B 86.6.
+func TestBandwidth(t *testing.T) {
+	p := kalia()
+	p.Bandwidth, p.WriteHeader, p.ReadHeader, p.CplHeader = 113_700_000_000, 24, 24, 20
+	p.ReadsInFlight = 256
+	const total = 1 << 20
+	for _, c := range []struct {
+		n    int
+		read bool
+		gbps float64
+	}{{64, false, 82.7}, {256, false, 104.0}, {64, true, 86.6}} {
+		r := newRig(p)
+		pa := r.alloc(t, 4096)
+		var last sim.Time
+		done := func(uint64) { last = r.e.Now() }
+		for range total / c.n {
+			if c.read {
+				r.l.ReadDMA(pa, make([]byte, c.n), done, 0)
+			} else {
+				r.l.WriteDMANotify(pa, make([]byte, c.n), done, 0)
+			}
+		}
+		r.run(t)
+		if got := total * 8 / last.Nanoseconds(); got < c.gbps*0.985 || got > c.gbps*1.005 {
+			t.Errorf("%d bytes, read %v: %.1f Gb/s, want %.1f", c.n, c.read, got, c.gbps)
+		}
+	}
+}
+
+// With few tags reads are bound by latency, and are served in order.
+func TestTags(t *testing.T) {
+	p := kalia()
+	p.ReadsInFlight = 4
+	r := newRig(p)
+	pa := r.alloc(t, 8192)
+	var order []uint64
+	var last sim.Time
+	for i := range uint64(40) {
+		r.l.ReadDMA(pa, make([]byte, 64), func(i uint64) { order = append(order, i); last = r.e.Now() }, i)
+	}
+	r.run(t)
+	for i, k := range order {
+		if uint64(i) != k {
+			t.Fatalf("order %v", order)
+		}
+	}
+	if lo, hi := 4000*sim.Nanosecond, 4200*sim.Nanosecond; last < lo || last > hi {
+		t.Errorf("40 reads by 4 took %v, want about 10 x 400ns", last)
+	}
+	if r.l.Counters().TagWaits != 36 {
+		t.Errorf("%d waits", r.l.Counters().TagWaits)
+	}
+	done := false
+	r.l.ReadDMA(pa, make([]byte, 8192), func(uint64) { done = true }, 0) // 16 requests, 4 tags
+	r.run(t)
+	if !done {
+		t.Error("a read of more requests than tags never ends")
+	}
+}
+
+// With few posted credits the round trip bounds the rate of writes.
+func TestCredits(t *testing.T) {
+	p := kalia()
+	p.PostedCredits = 4
+	r := newRig(p)
+	pa := r.alloc(t, 4096)
+	var last sim.Time
+	for range 40 {
+		r.l.WriteDMANotify(pa, make([]byte, 64), func(uint64) { last = r.e.Now() }, 0)
+	}
+	r.run(t)
+	if lo, hi := 9*240*sim.Nanosecond, 10*260*sim.Nanosecond; last < lo || last > hi {
+		t.Errorf("40 writes by 4 took %v, want about 10 x 240ns", last)
+	}
+	if r.l.Counters().CreditWaits == 0 {
+		t.Error("no waits counted")
+	}
+}
+
+// Interrupts and completions stay behind the writes before them.
+func TestOrderBehindWrites(t *testing.T) {
+	r := newRig(kalia())
+	pa := r.alloc(t, 4096)
+	var got []string
+	r.l.Attach(r.f, func(v int) {
+		var b [1]byte
+		r.m.Read(pa, b[:])
+		if b[0] != 9 || v != 5 {
+			t.Errorf("interrupt %d before its data (%d)", v, b[0])
+		}
+		got = append(got, "interrupt")
+	})
+	r.l.WriteDMANotify(pa, []byte{9}, func(uint64) { got = append(got, "write") }, 0)
+	r.l.Interrupt(5)
+	r.l.WriteDMANotify(pa, []byte{8}, func(uint64) { got = append(got, "write 2") }, 0)
+	r.run(t)
+	if len(got) != 3 || got[0] != "write" || got[1] != "interrupt" || got[2] != "write 2" {
+		t.Errorf("order %v", got)
+	}
+}
+
+func TestMMIORead(t *testing.T) {
+	r := newRig(kalia())
+	r.e.Go("cpu", func(p *sim.Proc) {
+		r.l.PostMMIO(p, 8, make([]byte, 8))
+		var b [4]byte
+		r.l.ReadMMIO(p, 16, b[:])
+		if b != [4]byte{16, 17, 18, 19} || r.f.writes != 1 {
+			t.Errorf("read %v behind %d writes", b, r.f.writes)
+		}
+		if p.Now() < 240*sim.Nanosecond || p.Now() > 260*sim.Nanosecond {
+			t.Errorf("took %v", p.Now())
+		}
+		r.l.ReadMMIO(p, 1<<20, b[:])
+		if b != [4]byte{0xff, 0xff, 0xff, 0xff} {
+			t.Errorf("outside the BAR: %v", b)
+		}
+		r.l.PostMMIO(p, 1<<20-4, make([]byte, 8))
+		r.l.PostMMIO(p, ^uint64(0)-3, make([]byte, 4))
+	})
+	r.run(t)
+	if c := r.l.Counters(); c.Unsupported != 3 || r.f.writes != 2 { // the first half of one was inside
+		t.Errorf("%d unsupported, %d writes", c.Unsupported, r.f.writes)
+	}
+}
+
+func TestAddressesThatNobodyAllocated(t *testing.T) {
+	r := newRig(kalia())
+	b := make([]byte, 8)
+	n := 0
+	done := func(uint64) { n++ }
+	r.l.ReadDMA(0x1234, b, done, 0)
+	r.l.ReadDMA(^mem.PA(0)-3, make([]byte, 8), done, 0)
+	r.l.WriteDMANotify(1<<60, b, done, 0)
+	r.l.WriteDMANotify(^mem.PA(0)-3, b, done, 0)
+	r.run(t)
+	if n != 4 || r.l.Counters().Unsupported != 4 || b[0] != 0xff {
+		t.Errorf("%d answers, %d unsupported, read %x", n, r.l.Counters().Unsupported, b)
+	}
+}
+
+// Several programs that ran ahead: what they posted arrives by their local times.
+func TestMMIOArrivesByLocalTime(t *testing.T) {
+	p := kalia()
+	r := newRig(p)
+	for c := range uint64(3) {
+		r.e.Go("cpu", func(p *sim.Proc) {
+			for i := range uint64(10) {
+				p.Advance(sim.Time(7+c*3) * sim.Nanosecond)
+				r.l.PostMMIO(p, c*0x1000+i*64, []byte{byte(p.Now() / sim.Nanosecond), 0, 0, 0, 0, 0, 0, 0})
+			}
+		})
+	}
+	r.run(t)
+	if len(r.f.data) != 30 {
+		t.Fatalf("%d arrived", len(r.f.data))
+	}
+	for i := 1; i < len(r.f.data); i++ {
+		if r.f.data[i][0] < r.f.data[i-1][0] || r.f.at[i] <= r.f.at[i-1] && r.f.at[i] != r.f.at[i-1] {
+			t.Fatalf("write of %dns came after one of %dns", r.f.data[i][0], r.f.data[i-1][0])
+		}
+	}
+}
+
+func TestSteadyTrafficDoesNotAllocate(t *testing.T) {
+	r := newRig(kalia())
+	r.f.quiet = true
+	pa := r.alloc(t, 8192)
+	cqe, buf := make([]byte, 64), make([]byte, 1024)
+	n := 0
+	done := func(uint64) { n++ }
+	var wake *sim.Proc
+	line := make([]byte, 64)
+	wake = r.e.Go("cpu", func(p *sim.Proc) {
+		for {
+			p.Park("work")
+			r.l.PostMMIO(p, 0x800, line)
+		}
+	})
+	wake.SetDaemon()
+	work := func() {
+		for range 20 {
+			r.l.WriteDMANotify(pa, cqe, done, 0)
+			r.l.WriteDMA(pa+2048, buf)
+			r.l.ReadDMA(pa+1024, buf, done, 0)
+			wake.Wake(r.e.Now())
+			if err := r.e.Run(sim.Never); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for range 30 {
+		work()
+	}
+	if a := testing.AllocsPerRun(20, work); a > 1 {
+		t.Errorf("%v allocations", a)
+	}
+	r.e.Close()
+}
+
+func BenchmarkWriteDMA(b *testing.B) {
+	r := newRig(kalia())
+	pa, _ := r.m.Alloc(4096, 0)
+	cqe := make([]byte, 64)
+	left := b.N
+	var done sim.Handler
+	done = func(uint64) {
+		if left--; left > 0 {
+			r.l.WriteDMANotify(pa, cqe, done, 0)
+		}
+	}
+	b.ReportAllocs()
+	for range 16 {
+		done(0)
+	}
+	_ = r.e.Run(sim.Never)
+}
+
+func BenchmarkReadDMA(b *testing.B) {
+	r := newRig(kalia())
+	pa, _ := r.m.Alloc(4096, 0)
+	wqe := make([]byte, 64)
+	left := b.N
+	var done sim.Handler
+	done = func(uint64) {
+		if left--; left > 0 {
+			r.l.ReadDMA(pa, wqe, done, 0)
+		}
+	}
+	b.ReportAllocs()
+	for range 16 {
+		done(0)
+	}
+	_ = r.e.Run(sim.Never)
+}
+
+func BenchmarkPostMMIO(b *testing.B) {
+	r := newRig(kalia())
+	r.f.quiet = true
+	line := make([]byte, 64)
+	b.ReportAllocs()
+	r.e.Go("cpu", func(p *sim.Proc) {
+		for range b.N {
+			p.Sleep(30 * sim.Nanosecond)
+			r.l.PostMMIO(p, 0x800, line)
+		}
+	})
+	_ = r.e.Run(sim.Never)
+}
