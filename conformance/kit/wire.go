@@ -1,0 +1,120 @@
+package kit
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/rdmasim/rdmasim/conformance/spec"
+	"github.com/rdmasim/rdmasim/report"
+	"github.com/rdmasim/rdmasim/roce"
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+// Packet is a frame of the link, decoded.
+type Packet struct {
+	roce.Packet
+	At    time.Duration
+	Acted verbs.WireAction
+}
+
+// PSN is the packet's.
+func (p *Packet) PSN() uint32 { return p.BTH().PSN() }
+
+// To is the QPN that it is for.
+func (p *Packet) To() uint32 { return p.BTH().DestQP() }
+
+// Tap records the frames that are sent while body runs. A frame that does not decode
+// or has a wrong ICRC leaves no verdict on the case.
+func Tap(c *spec.C, body func()) []Packet {
+	w := wire(c)
+	if err := w.StartTap(c.T); err != nil {
+		c.Errorf("start the tap: %v", err)
+	}
+	body()
+	frames, err := w.StopTap(c.T)
+	if err != nil {
+		c.Integrityf("the capture is not whole: %v", err)
+	}
+	out := make([]Packet, 0, len(frames))
+	for i, f := range frames {
+		p, err := roce.Parse(f.Data)
+		if err == roce.DropNotRDMA {
+			continue
+		}
+		if err != nil {
+			c.Integrityf("frame %d of %d: %v", i+1, len(frames), err)
+		}
+		if !p.ICRCOK() {
+			c.Integrityf("frame %d of %d: ICRC %#08x, want %#08x", i+1, len(frames), p.StoredICRC(), p.ComputeICRC())
+		}
+		out = append(out, Packet{p, f.At, f.Acted})
+	}
+	return out
+}
+
+func wire(c *spec.C) verbs.Wire {
+	w := c.TB.Wire()
+	if w == nil {
+		c.Errorf("the testbed gives no wire")
+	}
+	return w
+}
+
+// Inject adds rules that end with the case.
+func Inject(c *spec.C, rules ...verbs.WireRule) {
+	w := wire(c)
+	c.Defer(func() { _, _ = w.ClearRules(c.T) })
+	for _, r := range rules {
+		if err := w.Inject(c.T, r); err != nil {
+			c.Errorf("inject: %v", err)
+		}
+	}
+}
+
+// ClearRules removes all rules and tells how many frames each has met.
+func ClearRules(c *spec.C) []int {
+	n, err := wire(c).ClearRules(c.T)
+	if err != nil {
+		c.Errorf("clear the injector: %v", err)
+	}
+	return n
+}
+
+// DropTo drops every frame to a QP.
+func DropTo(qpn uint32) verbs.WireRule {
+	return verbs.WireRule{Match: verbs.WireMatchDestQPN, DestQPN: qpn, Action: verbs.WireDrop}
+}
+
+// Select are the packets to a QP with one of the opcodes; no opcode: all.
+func Select(ps []Packet, to uint32, ops ...roce.Opcode) []Packet {
+	var out []Packet
+	for _, p := range ps {
+		match := len(ops) == 0
+		for _, op := range ops {
+			match = match || p.Op == op
+		}
+		if match && p.To() == to {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// Transcript writes what is compared between two runs of one program: for each packet
+// to the given QPs in order, the place of the QP in the list, the opcode, the distance
+// of its PSN from the base given for that QP, the AckReq and solicited bits, and its
+// payload. Acknowledgements are left out: their number may differ.
+func Transcript(ps []Packet, to []uint32, base []uint32) []string {
+	var out []string
+	for _, p := range ps {
+		for i, q := range to {
+			if p.To() != q || p.Op == roce.RCAcknowledge {
+				continue
+			}
+			h := p.BTH()
+			out = append(out, fmt.Sprintf("%d op %#02x psn %d se %t %s", i, uint8(p.Op), (p.PSN()-base[i])&0xffffff,
+				h.Solicited(), report.Digest(p.Payload())))
+		}
+	}
+	return out
+}

@@ -1,0 +1,224 @@
+package qps
+
+import (
+	"fmt"
+	"syscall"
+
+	"github.com/rdmasim/rdmasim/conformance/kit"
+	"github.com/rdmasim/rdmasim/conformance/spec"
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+func registerMachine(s *spec.Suite) {
+	s.Case("QPS-001", illegalTransitions)
+	s.Case("QPS-002", missingAttribute)
+	s.Case("QPS-003", strangeAttribute)
+	s.Case("QPS-004", resetToErr)
+	s.Case("QPS-005", anyToErr)
+	s.Case("QPS-006", anyToReset)
+	s.Case("QPS-007", initToInit)
+	s.Case("QPS-008", rtsToRTS)
+	s.Case("QPS-009", wrongCurState)
+}
+
+// allMask asks query_qp for everything.
+const allMask = verbs.QPAttrMask(1<<21 - 1)
+
+// subject is a QP of one type that the generated cases move about.
+type subject struct {
+	*kit.QP
+	peer kit.Peer
+}
+
+func newSubject(c *spec.C, e *kit.Env, t verbs.QPType) subject {
+	q := e.CreateQP(c, optionsOf(t))
+	return subject{q, q.Peer()}
+}
+
+// bring takes the QP to a state, by way of RESET.
+func (q subject) bring(c *spec.C, to verbs.QPState) {
+	q.To(c, verbs.QPSReset)
+	if to == verbs.QPSErr {
+		q.Climb(c, q.peer, verbs.QPSInit)
+		q.To(c, verbs.QPSErr)
+		return
+	}
+	q.Climb(c, q.peer, to)
+}
+
+// try modifies with every attribute set to what a connection needs, and the mask.
+func (q subject) try(c *spec.C, to verbs.QPState, mask verbs.QPAttrMask) error {
+	a := q.Attr(q.peer)
+	a.State = to
+	a.CurState = q.State()
+	a.AltAH, a.AltPort = a.AH, a.Port
+	a.RateLimit = 1000
+	return q.Modify(c.T, &a, mask|verbs.QPMaskState)
+}
+
+// refused holds when the call fails with EINVAL and changes nothing that query_qp tells.
+func (q subject) refused(c *spec.C, step string, to verbs.QPState, mask verbs.QPAttrMask) {
+	before, _, err := q.Query(c.T, allMask)
+	kit.Must(c, "query_qp", err)
+	if err := q.try(c, to, mask); verbs.ErrnoOf(err) != syscall.EINVAL {
+		c.Errno(step, err, syscall.EINVAL)
+	}
+	after, _, err := q.Query(c.T, allMask)
+	kit.Must(c, "query_qp", err)
+	if before != after {
+		c.Equal(step+": attributes afterwards", after, before)
+	}
+}
+
+func illegalTransitions(c *spec.C) {
+	e := kit.Open(c)
+	for _, t := range types {
+		q := newSubject(c, e, t.typ)
+		n := 0
+		for _, from := range starts {
+			for _, to := range targets {
+				if isLegal(from, to) {
+					continue
+				}
+				q.bring(c, from)
+				q.refused(c, fmt.Sprintf("%s %v to %v", t.name, from, to), to, kit.MaskFor(t.typ, to))
+				n++
+			}
+		}
+		c.Observe(t.name+" refused transitions", n)
+	}
+}
+
+func missingAttribute(c *spec.C) {
+	e := kit.Open(c)
+	for _, t := range types {
+		q := newSubject(c, e, t.typ)
+		n := 0
+		for _, tr := range transitions(t.typ) {
+			for _, a := range attributes {
+				if tr.required&a.bit == 0 {
+					continue
+				}
+				q.bring(c, tr.from)
+				q.refused(c, fmt.Sprintf("%s %v to %v without %s", t.name, tr.from, tr.to, a.name), tr.to, tr.required&^a.bit)
+				n++
+			}
+		}
+		c.Observe(t.name+" refused for a missing attribute", n)
+	}
+}
+
+func strangeAttribute(c *spec.C) {
+	e := kit.Open(c)
+	for _, t := range types {
+		q := newSubject(c, e, t.typ)
+		n := 0
+		for _, tr := range transitions(t.typ) {
+			for _, a := range attributes {
+				if (tr.required|tr.optional)&a.bit != 0 {
+					continue
+				}
+				q.bring(c, tr.from)
+				q.refused(c, fmt.Sprintf("%s %v to %v with %s", t.name, tr.from, tr.to, a.name), tr.to, tr.required|a.bit)
+				n++
+			}
+			q.bring(c, tr.from)
+			step := fmt.Sprintf("%s %v to %v with what it needs", t.name, tr.from, tr.to)
+			kit.Must(c, step, q.try(c, tr.to, tr.required))
+			if got := q.Queried(c); got != tr.to {
+				c.Equal(step, got, tr.to)
+			}
+		}
+		c.Observe(t.name+" refused for a strange attribute", n)
+	}
+}
+
+func resetToErr(c *spec.C) {
+	e := kit.Open(c)
+	for _, t := range types {
+		q := newSubject(c, e, t.typ)
+		c.Errno(t.name+" RESET to ERR", q.try(c, verbs.QPSErr, 0), syscall.EINVAL)
+		c.Equal(t.name+" state", q.Queried(c), verbs.QPSReset)
+	}
+}
+
+func anyToErr(c *spec.C) {
+	e := kit.Open(c)
+	for _, t := range types {
+		q := newSubject(c, e, t.typ)
+		for _, from := range starts[1:] {
+			q.bring(c, from)
+			c.Errno(fmt.Sprintf("%s %v to ERR", t.name, from), q.try(c, verbs.QPSErr, 0), 0)
+			c.Equal("state", q.Queried(c), verbs.QPSErr)
+		}
+	}
+}
+
+func anyToReset(c *spec.C) {
+	e := kit.Open(c)
+	for _, t := range types {
+		q := newSubject(c, e, t.typ)
+		for _, from := range starts {
+			q.bring(c, from)
+			c.Errno(fmt.Sprintf("%s %v to RESET", t.name, from), q.try(c, verbs.QPSReset, 0), 0)
+			c.Equal("state", q.Queried(c), verbs.QPSReset)
+		}
+	}
+}
+
+func initToInit(c *spec.C) {
+	q := newSubject(c, kit.Open(c), verbs.QPTRC)
+	q.bring(c, verbs.QPSInit)
+	for _, access := range []verbs.AccessFlags{verbs.AccessRemoteWrite, 0, verbs.AccessRemoteRead, kit.RemoteAll} {
+		a := q.Attr(q.peer)
+		a.State, a.Access = verbs.QPSInit, access
+		c.NoErr("INIT to INIT", q.Modify(c.T, &a, kit.MaskInitRC))
+		got, _, err := q.Query(c.T, allMask)
+		c.NoErr("query_qp", err)
+		c.Equal("state", got.State, verbs.QPSInit)
+		c.Equal("access flags", got.Access&kit.RemoteAll, access)
+		c.Equal("port", got.Port, a.Port)
+		c.Equal("key index", got.PKeyIndex, a.PKeyIndex)
+	}
+}
+
+// rtsToRTS leaves the alternate path and the migration state alone: RoCE refuses the
+// first (QPS-023), and without it the second has nothing to say.
+func rtsToRTS(c *spec.C) {
+	q := newSubject(c, kit.Open(c), verbs.QPTRC)
+	q.bring(c, verbs.QPSRTS)
+	a := q.Attr(q.peer)
+	a.State, a.Access, a.MinRNRTimer = verbs.QPSRTS, verbs.AccessRemoteRead, 20
+	c.NoErr("RTS to RTS", q.Modify(c.T, &a, verbs.QPMaskState|verbs.QPMaskAccessFlags|verbs.QPMaskMinRNRTimer))
+	got, _, err := q.Query(c.T, allMask)
+	c.NoErr("query_qp", err)
+	c.Equal("access flags", got.Access&kit.RemoteAll, verbs.AccessRemoteRead)
+	c.Equal("minimum RNR timer", got.MinRNRTimer, uint8(20))
+	for _, at := range attributes {
+		if at.bit&(liveOptional|verbs.QPMaskMinRNRTimer) != 0 {
+			continue
+		}
+		q.refused(c, "RTS to RTS with "+at.name, verbs.QPSRTS, at.bit)
+	}
+}
+
+func wrongCurState(c *spec.C) {
+	q := newSubject(c, kit.Open(c), verbs.QPTRC)
+	for _, tc := range []struct {
+		at, cur, to verbs.QPState
+		mask        verbs.QPAttrMask
+	}{
+		{verbs.QPSRTR, verbs.QPSInit, verbs.QPSRTS, kit.MaskRTSRC},
+		{verbs.QPSRTR, verbs.QPSRTS, verbs.QPSRTS, kit.MaskRTSRC},
+		{verbs.QPSRTS, verbs.QPSRTR, verbs.QPSRTS, verbs.QPMaskAccessFlags},
+		{verbs.QPSRTS, verbs.QPSReset, verbs.QPSRTS, verbs.QPMaskAccessFlags},
+		{verbs.QPSRTS, verbs.QPSErr, verbs.QPSRTS, verbs.QPMaskAccessFlags},
+	} {
+		q.bring(c, tc.at)
+		a := q.Attr(q.peer)
+		a.State, a.CurState = tc.to, tc.cur
+		step := fmt.Sprintf("%v to %v with current state %v", tc.at, tc.to, tc.cur)
+		c.Errno(step, q.Modify(c.T, &a, tc.mask|verbs.QPMaskState|verbs.QPMaskCurState), syscall.EINVAL)
+		c.Equal("state", q.Queried(c), tc.at)
+	}
+}
