@@ -1,0 +1,106 @@
+package errs
+
+import (
+	"fmt"
+
+	"github.com/rdmasim/rdmasim/conformance/kit"
+	"github.com/rdmasim/rdmasim/conformance/spec"
+	"github.com/rdmasim/rdmasim/roce"
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+// nakCodes turns the acknowledgement of a write into a NAK.
+func nakCodes(c *spec.C) {
+	e := kit.Open(c)
+	mem := e.Buffer(c, 64, kit.AllAccess)
+	for _, tc := range []struct {
+		syndrome roce.Syndrome
+		want     verbs.WCStatus
+	}{
+		{roce.NAKInvalidRequest, verbs.WCRemInvReqErr}, {roce.NAKRemoteAccess, verbs.WCRemAccessErr},
+		{roce.NAKRemoteOp, verbs.WCRemOpErr},
+	} {
+		p := e.Pair(c, kit.Default())
+		kit.Inject(c, verbs.WireRule{Match: verbs.WireMatchDestQPN | verbs.WireMatchOpcode, DestQPN: p.A.QPN(),
+			Opcode: uint8(roce.RCAcknowledge), Count: 1, Action: verbs.WireEdit,
+			Edits: []verbs.ByteEdit{{Offset: roce.BTHSize, Value: byte(tc.syndrome)}}})
+		wc := p.A.Do(c, kit.Write(1, mem, 32, mem.SGE(0, 8)))
+		c.Equal("acknowledgements edited", kit.ClearRules(c), []int{1})
+		c.Status(fmt.Sprintf("NAK %#02x", uint8(tc.syndrome)), wc, tc.want)
+		c.Equal("state", p.A.Queried(c), verbs.QPSErr)
+	}
+}
+
+// status is what a syndrome of a requester's error CQE means (providers/mlx5/cq.c,
+// mlx5_handle_error_cqe).
+func status(syndrome uint8) verbs.WCStatus {
+	switch syndrome {
+	case 0x01:
+		return verbs.WCLocLenErr
+	case 0x02:
+		return verbs.WCLocQPOpErr
+	case 0x04:
+		return verbs.WCLocProtErr
+	case 0x05:
+		return verbs.WCWRFlushErr
+	case 0x06:
+		return verbs.WCMWBindErr
+	case 0x10:
+		return verbs.WCBadRespErr
+	case 0x11:
+		return verbs.WCLocAccessErr
+	case 0x12:
+		return verbs.WCRemInvReqErr
+	case 0x13:
+		return verbs.WCRemAccessErr
+	case 0x14:
+		return verbs.WCRemOpErr
+	case 0x15:
+		return verbs.WCRetryExcErr
+	case 0x16:
+		return verbs.WCRNRRetryExcErr
+	case 0x22:
+		return verbs.WCRemAbortErr
+	}
+	return verbs.WCGeneralErr
+}
+
+func syndromes(c *spec.C) {
+	faults := c.TB.Faults()
+	if faults == nil {
+		c.Errorf("the testbed gives no faults")
+	}
+	p := kit.NewPair(c, kit.Default())
+	mem := p.Buffer(c, 64, kit.AllAccess)
+	for s := range 256 {
+		if err := faults.FailNext(c.T, p.A.QPN(), uint8(s), 0x33); err != nil {
+			c.Errorf("arm the fault: %v", err)
+		}
+		wc := p.A.Do(c, kit.Write(uint64(s), mem, 32, mem.SGE(0, 8)))
+		if want := status(uint8(s)); wc.Status != want {
+			c.Status(fmt.Sprintf("syndrome %#02x", s), wc, want)
+		}
+		if wc.VendorErr != 0x33 || wc.ID != uint64(s) {
+			c.Failf("syndrome %#02x: vendor_err %#x, wr_id %d", s, wc.VendorErr, wc.ID)
+		}
+		p.A.To(c, verbs.QPSReset)
+		p.B.To(c, verbs.QPSReset)
+		p.Connect(c)
+	}
+	c.Observe("syndromes", 256)
+}
+
+// badResponse makes the answer to a read an acknowledgement of an atomic.
+func badResponse(c *spec.C) {
+	p := kit.NewPair(c, kit.Default())
+	src, dst := p.Buffer(c, 64, kit.AllAccess), p.Buffer(c, 64, kit.AllAccess)
+	want := src.Fill(c)[:32]
+	kit.Inject(c, verbs.WireRule{Match: verbs.WireMatchDestQPN | verbs.WireMatchOpcode, DestQPN: p.A.QPN(),
+		Opcode: uint8(roce.RCReadResponseOnly), Count: 1, Action: verbs.WireEdit,
+		Edits: []verbs.ByteEdit{{Offset: 0, Value: uint8(roce.RCAtomicAcknowledge)}}})
+	wc := p.A.Do(c, kit.Read(1, src, 0, dst.SGE(0, 32)))
+	c.Equal("responses edited", kit.ClearRules(c), []int{1})
+	if c.StatusIn("read", wc, verbs.WCBadRespErr, verbs.WCSuccess) == verbs.WCSuccess {
+		dst.Holds(c, "bytes after the retry", want)
+	}
+}

@@ -1,0 +1,65 @@
+package kit
+
+import (
+	"github.com/rdmasim/rdmasim/conformance/spec"
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+// comp_mask bits of ibv_cq_init_attr_ex.
+const (
+	CQMaskFlags        uint32 = 1 << 0
+	CQMaskParentDomain uint32 = 1 << 1
+)
+
+// Mlx5 is the QP as mlx5 direct verbs see it.
+func Mlx5(c *spec.C, q *QP) verbs.Mlx5QP {
+	m, isMlx5 := q.QP.(verbs.Mlx5QP)
+	if !isMlx5 {
+		c.Errorf("the target's queue pairs do not tell of their registers (mlx5 direct verbs)")
+	}
+	return m
+}
+
+// BFReg is the register that a QP rings.
+func BFReg(c *spec.C, q *QP) verbs.BFReg { return Mlx5(c, q).BFReg() }
+
+// Locks are the lock counters of a QP or CQ.
+func Locks(c *spec.C, object any) verbs.LockStats {
+	l, counts := object.(verbs.LockCounter)
+	if !counts {
+		c.Errorf("the target does not count locks")
+	}
+	return l.LockStats()
+}
+
+// InOrder takes n successes whose wr_ids count up from 0.
+func InOrder(c *spec.C, cq verbs.CQ, n int) {
+	for i, w := range Good(c, cq, n) {
+		if w.ID != uint64(i) {
+			c.Failf("completion %d is of request %d", i, w.ID)
+		}
+	}
+}
+
+// MMIO records the writes to registers while body runs.
+func MMIO(c *spec.C, body func()) []verbs.MMIOWrite {
+	log := c.TB.Log()
+	if log == nil {
+		c.Errorf("the testbed keeps no log of register writes")
+	}
+	log.Start()
+	body()
+	return log.Stop()
+}
+
+// AtRegister selects the doorbells and BlueFlame writes to a QP's register.
+func AtRegister(ws []verbs.MMIOWrite, r verbs.BFReg) []verbs.MMIOWrite {
+	var out []verbs.MMIOWrite
+	for _, w := range ws {
+		if (w.Kind == verbs.MMIODoorbell || w.Kind == verbs.MMIOBlueFlame || w.Kind == verbs.MMIOOther) && w.UARPage == r.UARPage &&
+			w.Offset >= r.Offset && w.Offset < r.Offset+max(2*r.Size, 8) {
+			out = append(out, w)
+		}
+	}
+	return out
+}

@@ -1,0 +1,201 @@
+package rc
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/rdmasim/rdmasim/conformance/kit"
+	"github.com/rdmasim/rdmasim/conformance/spec"
+	"github.com/rdmasim/rdmasim/roce"
+	"github.com/rdmasim/rdmasim/verbs"
+	"github.com/rdmasim/rdmasim/verbs/player"
+)
+
+func rnrZero(c *spec.C) {
+	o := kit.Default()
+	o.RNRRetry = 0
+	p := kit.NewPair(c, o)
+	mem := p.Buffer(c, 64, kit.AllAccess)
+	c.Status("send with no receive", p.A.Do(c, kit.Send(1, mem.SGE(0, 8))), verbs.WCRNRRetryExcErr)
+}
+
+// rnrTimer is code 14 of the RNR timers.
+const (
+	rnrCode  = 14
+	rnrTimer = 1280 * time.Microsecond
+)
+
+func rnrCount(c *spec.C) {
+	e := kit.Open(c)
+	mem := e.Buffer(c, 64, kit.AllAccess)
+	for n := uint8(1); n <= 6; n++ {
+		o := kit.Default()
+		o.RNRRetry, o.MinRNRTimer = n, rnrCode
+		p := e.Pair(c, o)
+		packets := kit.Tap(c, func() {
+			c.Status("send with no receive", p.A.Do(c, kit.Send(1, mem.SGE(0, 8))), verbs.WCRNRRetryExcErr)
+		})
+		sent := kit.Select(packets, p.B.QPN(), roce.RCSendOnly)
+		c.Equal(fmt.Sprintf("transmissions with rnr_retry %d", n), len(sent), int(n)+1)
+		naks := 0
+		for _, a := range kit.Select(packets, p.A.QPN(), roce.RCAcknowledge) {
+			if s := a.AETH().Syndrome(); s.Type() == roce.RNRSyndrome(0).Type() {
+				naks++
+				c.Equal("timer code of the NAK", s.Value(), uint8(rnrCode))
+			}
+		}
+		c.Equal("RNR NAKs", naks, int(n)+1)
+		for i := 1; i < len(sent); i++ {
+			gap := sent[i].At - sent[i-1].At
+			c.True("spacing", gap >= rnrTimer, "retry %d came after %v, before the timer of %v", i, gap, rnrTimer)
+		}
+	}
+}
+
+func rnrForEver(c *spec.C) {
+	o := kit.Default()
+	o.RNRRetry, o.MinRNRTimer = 7, 10
+	p := kit.NewPair(c, o)
+	mem := p.Buffer(c, 64, kit.AllAccess)
+	want := mem.Fill(c)[:8]
+	p.A.Post(c, kit.Send(1, mem.SGE(0, 8)))
+	kit.Nothing(c, p.A.SCQ, 50*time.Millisecond) // over 100 periods of the timer
+	p.B.RecvInto(c, 2, mem.SGE(32, 8))
+	c.Status("send", kit.PollOne(c, p.A.SCQ), verbs.WCSuccess)
+	c.Status("receive", kit.PollOne(c, p.B.RCQ), verbs.WCSuccess)
+	c.Equal("bytes", mem.Get(c, 32, 8), want)
+}
+
+func peerGone(c *spec.C) {
+	e := kit.Open(c)
+	o := kit.Default()
+	o.Timeout, o.RetryCnt = 10, 3
+	a, b := e.FarPair(c, o)
+	mem := e.Buffer(c, 64, kit.AllAccess)
+	far := b.O.Buffer(c, 64, kit.AllAccess, 0)
+	c.Status("write while it is there", a.Do(c, far.WriteTo(1, 0, mem.SGE(0, 8))), verbs.WCSuccess)
+	b.O.Do(c, player.DestroyQP, kit.Args{"qp": b.ID}, nil)
+	c.Status("write after it has gone", a.Do(c, far.WriteTo(2, 0, mem.SGE(0, 8))), verbs.WCRetryExcErr)
+}
+
+func retryCount(c *spec.C) {
+	e := kit.Open(c)
+	mem := e.Buffer(c, 64, kit.AllAccess)
+	for n := uint8(0); n <= 7; n++ {
+		o := kit.Default()
+		o.RetryCnt, o.Timeout = n, 10
+		p := e.Pair(c, o)
+		kit.Inject(c, kit.DropTo(p.B.QPN()))
+		packets := kit.Tap(c, func() {
+			c.Status("write into the void", p.A.Do(c, kit.Write(1, mem, 32, mem.SGE(0, 8))), verbs.WCRetryExcErr)
+		})
+		kit.ClearRules(c)
+		sent := kit.Select(packets, p.B.QPN())
+		c.Equal(fmt.Sprintf("transmissions with retry_cnt %d", n), len(sent), int(n)+1)
+		for _, s := range sent {
+			c.Equal("PSN", s.PSN(), p.A.Opt.PSN)
+		}
+	}
+}
+
+func retryTime(c *spec.C) {
+	e := kit.Open(c)
+	mem := e.Buffer(c, 64, kit.AllAccess)
+	for _, tc := range []struct{ timeout, retries uint8 }{{14, 0}, {14, 2}, {12, 7}, {16, 1}} {
+		o := kit.Default()
+		o.Timeout, o.RetryCnt = tc.timeout, tc.retries
+		p := e.Pair(c, o)
+		kit.Inject(c, kit.DropTo(p.B.QPN()))
+		begin := c.T.Now()
+		wc := p.A.Do(c, kit.Write(1, mem, 32, mem.SGE(0, 8)))
+		took := c.T.Now() - begin
+		kit.ClearRules(c)
+		c.Status("write into the void", wc, verbs.WCRetryExcErr)
+		least := time.Duration(roce.AckTimeout(tc.timeout)) * time.Duration(tc.retries+1)
+		c.True(fmt.Sprintf("timeout %d, retry_cnt %d", tc.timeout, tc.retries), took >= least && took <= 4*least,
+			"failed after %v, want %v to %v", took, least, 4*least)
+	}
+}
+
+func timeoutZero(c *spec.C) {
+	o := kit.Default()
+	o.Timeout = 0
+	p := kit.NewPair(c, o)
+	mem := p.Buffer(c, 64, kit.AllAccess)
+	kit.Inject(c, kit.DropTo(p.B.QPN()))
+	p.A.Post(c, kit.Write(1, mem, 32, mem.SGE(0, 8)))
+	kit.Nothing(c, p.A.SCQ, 2*time.Second)
+	met := kit.ClearRules(c)
+	c.Equal("transmissions", met, []int{1})
+}
+
+func fence(c *spec.C) {
+	p := kit.NewPair(c, kit.Default())
+	src := p.Buffer(c, 1<<16, kit.AllAccess)
+	dst := p.Buffer(c, 1<<16, kit.AllAccess)
+	p.B.RecvInto(c, 1, dst.SGE(0, 8))
+	packets := kit.Tap(c, func() {
+		send := kit.Send(3, src.SGE(0, 8))
+		send.Flags |= verbs.SendFence
+		p.A.Post(c, kit.Read(1, src, 0, dst.All()), kit.Read(2, src, 0, dst.All()), send)
+		kit.Good(c, p.A.SCQ, 3)
+	})
+	lastResponse, sendAt := -1, -1
+	for i := range packets {
+		switch q := &packets[i]; {
+		case q.Op == roce.RCReadResponseLast && q.To() == p.A.QPN():
+			lastResponse = i
+		case q.Op == roce.RCSendOnly && q.To() == p.B.QPN() && sendAt < 0:
+			sendAt = i
+		}
+	}
+	c.True("both on the wire", lastResponse >= 0 && sendAt >= 0, "last response at %d, send at %d of %d", lastResponse,
+		sendAt, len(packets))
+	c.True("the send follows the last response", sendAt > lastResponse, "last response at %d, send at %d", lastResponse, sendAt)
+}
+
+func responderInRTR(c *spec.C) {
+	e := kit.Open(c)
+	p := e.Unconnected(c, kit.Default())
+	p.B.Climb(c, p.A.Peer(), verbs.QPSRTR)
+	p.A.Climb(c, p.B.Peer(), verbs.QPSRTS)
+	mem := e.Buffer(c, 64, kit.AllAccess)
+	want := mem.Fill(c)[:8]
+	p.B.RecvInto(c, 1, mem.SGE(32, 8))
+	c.Status("send", p.A.Do(c, kit.Send(1, mem.SGE(0, 8))), verbs.WCSuccess)
+	c.Status("receive", kit.PollOne(c, p.B.RCQ), verbs.WCSuccess)
+	c.Equal("bytes", mem.Get(c, 32, 8), want)
+	event := "none"
+	ev, err := e.Ctx.AsyncEvent(c.T, kit.Silence)
+	if err == nil {
+		event = fmt.Sprint(ev.Type)
+		if ev.Type == verbs.EventCommEst {
+			event = "COMM_EST"
+			c.True("the event names the responder", ev.QP != nil && ev.QP.QPN() == p.B.QPN(), "it names another QP")
+		}
+		e.Ctx.AckAsyncEvent(c.T, ev)
+	}
+	c.True("event", event == "none" || event == "COMM_EST", "want COMM_EST or none, got event %s", event)
+	c.Observe("event", event)
+	p.B.Step(c, p.A.Peer(), verbs.QPSRTS)
+	c.Status("the other way", p.B.Do(c, kit.Write(2, mem, 0, mem.SGE(32, 8))), verbs.WCSuccess)
+}
+
+func responderNotReady(c *spec.C) {
+	e := kit.Open(c)
+	mem := e.Buffer(c, 64, kit.AllAccess)
+	want := mem.Fill(c)
+	for _, s := range []verbs.QPState{verbs.QPSReset, verbs.QPSInit} {
+		o := kit.Default()
+		o.Timeout, o.RetryCnt = 10, 2
+		p := e.Unconnected(c, o)
+		p.B.Climb(c, p.A.Peer(), s)
+		if s == verbs.QPSInit {
+			p.B.RecvInto(c, 1, mem.SGE(0, 8))
+		}
+		p.A.Climb(c, p.B.Peer(), verbs.QPSRTS)
+		c.Status(fmt.Sprintf("write to a responder in %v", s), p.A.Do(c, kit.Write(1, mem, 32, mem.SGE(0, 8))), verbs.WCRetryExcErr)
+		mem.Holds(c, "memory", want)
+		c.Equal("responder's state", p.B.Queried(c), s)
+	}
+}

@@ -1,0 +1,71 @@
+package td
+
+import (
+	"github.com/rdmasim/rdmasim/conformance/kit"
+	"github.com/rdmasim/rdmasim/conformance/spec"
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+const posts = 20
+
+// drive posts sends and receives, one call each, and completes them.
+func (u user) drive(c *spec.C) {
+	for i := range uint64(posts) {
+		u.B.RecvInto(c, i, u.mem.SGE(64, 16))
+		u.A.Post(c, kit.Send(i, u.mem.SGE(0, 16)))
+		kit.Good(c, u.A.SCQ, 1)
+		kit.Good(c, u.B.RCQ, 1)
+	}
+}
+
+func noLock(c *spec.C) {
+	u := onTD(c, kit.Open(c))
+	u.drive(c)
+	a, b := kit.Locks(c, u.A.QP), kit.Locks(c, u.B.QP)
+	c.Equal("SQ lock of the sender", a.SQ, uint64(0))
+	c.Equal("register lock of the sender", a.BF, uint64(0))
+	c.Equal("RQ lock of the receiver", b.RQ, uint64(0))
+}
+
+func lockPerPost(c *spec.C) {
+	e := kit.Open(c)
+	u := pairOn(c, e, &kit.TD{PD: e.ParentDomain(c)})
+	before := kit.Locks(c, u.A.QP).SQ
+	u.drive(c)
+	c.Equal("SQ lock for each post_send", kit.Locks(c, u.A.QP).SQ-before, uint64(posts))
+	u.A.Post(c, kit.Write(1, u.mem, 0, u.mem.SGE(64, 8)), kit.Write(2, u.mem, 0, u.mem.SGE(64, 8)))
+	kit.Good(c, u.A.SCQ, 2)
+	c.Equal("once for a chain", kit.Locks(c, u.A.QP).SQ-before, uint64(posts+1))
+	c.Equal("RQ lock for each post_recv", kit.Locks(c, u.B.QP).RQ >= posts, true)
+}
+
+func cqLock(c *spec.C) {
+	e := kit.Open(c)
+	td := e.AllocTD(c)
+	for _, tc := range []struct {
+		name   string
+		attr   verbs.CQAttr
+		locked bool
+	}{
+		{"ordinary CQ", verbs.CQAttr{CQE: 64}, true},
+		{"CQ on the domain", verbs.CQAttr{CQE: 64, Ex: true, CompMask: kit.CQMaskParentDomain, ParentDomain: td.PD}, true},
+		{"single-threaded CQ", verbs.CQAttr{CQE: 64, Ex: true, CompMask: kit.CQMaskFlags, Flags: verbs.CQSingleThreaded}, false},
+	} {
+		cq, err := e.Ctx.CreateCQ(c.T, tc.attr)
+		c.NoErr(tc.name+": create", err)
+		kit.Once(c, "destroy_cq", cq.Destroy)
+		o := kit.Default()
+		o.PD, o.SendCQ, o.RecvCQ = td.PD, cq, cq
+		p := e.Pair(c, o)
+		mem := e.Buffer(c, 64, kit.AllAccess)
+		for i := range uint64(posts) {
+			c.Status(tc.name+": write", p.A.Do(c, kit.Write(i, mem, 32, mem.SGE(0, 8))), verbs.WCSuccess)
+		}
+		taken := kit.Locks(c, cq).CQ
+		if tc.locked {
+			c.True(tc.name, taken >= posts, "its lock was taken %d times in %d polls", taken, posts)
+		} else {
+			c.Equal(tc.name+": lock taken", taken, uint64(0))
+		}
+	}
+}

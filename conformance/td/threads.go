@@ -1,0 +1,168 @@
+package td
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+
+	"github.com/rdmasim/rdmasim/conformance/kit"
+	"github.com/rdmasim/rdmasim/conformance/spec"
+	"github.com/rdmasim/rdmasim/verbs"
+	"github.com/rdmasim/rdmasim/verbs/player"
+)
+
+// sameTranscript runs one program on a plain PD and on a thread domain.
+func sameTranscript(c *spec.C) {
+	e := kit.Open(c)
+	var packets, memory []string
+	for _, name := range []string{"plain", "domain"} {
+		td := &kit.TD{PD: e.PD}
+		if name == "domain" {
+			td = e.AllocTD(c)
+		}
+		u := pairOn(c, e, td)
+		u.mem.Set(c, 0, make([]byte, 256))
+		u.mem.Set(c, 0, []byte("the same bytes in both runs"))
+		tap := kit.Tap(c, func() {
+			u.drive(c)
+			for i := range uint64(posts) {
+				wr := kit.Write(i, u.mem, 128, u.mem.SGE(0, 1+int(i)))
+				wr.Flags |= verbs.SendInline
+				wc := u.A.Do(c, wr)
+				c.Completion(name+": write", wc)
+				wc = u.A.Do(c, kit.Read(i, u.mem, 128, u.mem.SGE(192, 1+int(i))))
+				c.Completion(name+": read", wc)
+			}
+		})
+		packets = append(packets, strings.Join(kit.Transcript(tap, []uint32{u.B.QPN(), u.A.QPN()},
+			[]uint32{u.A.Opt.PSN, u.A.Opt.PSN}), "\n"))
+		memory = append(memory, fmt.Sprintf("%x", u.mem.Get(c, 0, 256)))
+	}
+	c.True("packets", packets[0] != "", "the tap saw none")
+	c.Equal("packets", packets[1], packets[0])
+	c.Equal("memory", memory[1], memory[0])
+}
+
+// The catalogue says 10^6 sends of each thread; scaled so that the whole suite stays
+// short.
+const (
+	threads  = 8
+	eachOwn  = 1000
+	eachBoth = 250
+	inHand   = 16
+)
+
+// pump has the thread send n messages, with a few in hand, and take the completions of
+// both ends.
+func (u user) pump(c *spec.C, n int) {
+	posted, done := 0, 0
+	for done < n {
+		for posted < n && posted-done < inHand {
+			u.B.RecvInto(c, uint64(posted), u.mem.SGE(64, 16))
+			u.A.Post(c, kit.Send(uint64(posted), u.mem.SGE(0, 16)))
+			posted++
+		}
+		s, r := kit.Good(c, u.A.SCQ, 1)[0], kit.Good(c, u.B.RCQ, 1)[0]
+		if s.ID != uint64(done) || r.ID != uint64(done) {
+			c.Failf("completions %d: send of request %d, receive of request %d", done, s.ID, r.ID)
+		}
+		done++
+	}
+}
+
+func threadsWithOwn(c *spec.C) {
+	c.Observe("sends of each thread", eachOwn)
+	e := kit.Open(c)
+	users := make([]user, threads)
+	for i := range users {
+		users[i] = onTD(c, e)
+	}
+	kit.Spawn(c, threads, func(c *spec.C, i int) { users[i].pump(c, eachOwn) })
+	for _, u := range users {
+		kit.Nothing(c, u.A.SCQ, kit.Silence/20)
+		kit.Nothing(c, u.B.RCQ, kit.Silence/20)
+	}
+}
+
+func threadsSharing(c *spec.C) {
+	c.Observe("sends of each thread", eachBoth)
+	e := kit.Open(c)
+	o := kit.Default()
+	const total = threads * eachBoth
+	o.Cap.MaxSendWR, o.Cap.MaxRecvWR, o.CQE = total, total, total
+	p := e.Pair(c, o)
+	mem := e.Buffer(c, 256, kit.AllAccess)
+	for i := range uint64(total) {
+		p.B.RecvInto(c, i, mem.SGE(64, 8))
+	}
+	kit.Spawn(c, threads, func(c *spec.C, i int) {
+		for k := range eachBoth {
+			p.A.Post(c, kit.Send(uint64(i*eachBoth+k), mem.SGE(8*i, 8)))
+		}
+	})
+	seen := make([]bool, total)
+	last := make([]int, threads)
+	for _, w := range kit.Good(c, p.A.SCQ, total) {
+		if w.ID >= total || seen[w.ID] {
+			c.Failf("request %d completed twice, or was never posted", w.ID)
+		}
+		seen[w.ID] = true
+		if i, k := int(w.ID)/eachBoth, int(w.ID)%eachBoth; k != last[i] {
+			c.Failf("thread %d: request %d completed where %d was due", i, k, last[i])
+		} else {
+			last[i]++
+		}
+	}
+	kit.InOrder(c, p.B.RCQ, total)
+	kit.Nothing(c, p.A.SCQ, kit.Silence)
+	c.Observe("completed", total)
+}
+
+// raceDetected runs in another process, which the library ends.
+func raceDetected(c *spec.C) {
+	o := kit.OpenOther(c, 0, nil)
+	q := o.CreateQP(c, player.AllocTDQP, kit.Args{"send_wr": 256})
+	back := o.CreateQP(c, player.CreateQP, nil)
+	opt := kit.Default()
+	q.Connect(c, back.Peer(opt.PSN), opt, verbs.QPSRTS)
+	back.Connect(c, q.Peer(opt.PSN), opt, verbs.QPSRTS)
+	mem := o.Buffer(c, 64, kit.AllAccess, 0)
+	r, err := o.Try(c, player.Race, kit.Args{"qp": q.ID, "threads": 2, "count": 100, "buf": mem.ID, "len": 8}, nil)
+	c.True("the process was ended", errors.Is(err, verbs.ErrProcessDied), "want ErrProcessDied, got %v (%s)", err, r.Text)
+	c.True("its last words", strings.Contains(strings.ToLower(r.Text), "multithread"), "got %q", r.Text)
+}
+
+func neighbourAtFullRate(c *spec.C) {
+	e := kit.Open(c)
+	even, odd := onTD(c, e), onTD(c, e)
+	c.Equal("one page", kit.BFReg(c, even.A).UARPage == kit.BFReg(c, odd.A).UARPage, true)
+	const n = 500
+	c.Observe("messages", n)
+	var stop atomic.Bool
+	kit.Spawn(c, 2, func(c *spec.C, i int) {
+		if i == 0 {
+			even.pump(c, n)
+			stop.Store(true)
+			return
+		}
+		wr := kit.Write(0, odd.mem, 128, odd.mem.SGE(0, 8))
+		wr.Flags |= verbs.SendInline
+		posted, done := uint64(0), uint64(0)
+		for !stop.Load() || done < posted {
+			for !stop.Load() && posted-done < inHand {
+				wr.ID = posted
+				odd.A.Post(c, wr)
+				posted++
+			}
+			for _, w := range kit.Good(c, odd.A.SCQ, 1) {
+				if w.ID != done {
+					c.Failf("the neighbour's request %d completed where %d was due", w.ID, done)
+				}
+				done++
+			}
+		}
+	})
+	even.works(c, "afterwards")
+	odd.works(c, "the neighbour afterwards")
+}
