@@ -2,6 +2,7 @@ package kit
 
 import (
 	"github.com/rdmasim/rdmasim/conformance/spec"
+	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
@@ -60,6 +61,48 @@ func AtRegister(ws []verbs.MMIOWrite, r verbs.BFReg) []verbs.MMIOWrite {
 			w.Offset >= r.Offset && w.Offset < r.Offset+max(2*r.Size, 8) {
 			out = append(out, w)
 		}
+	}
+	return out
+}
+
+// Push is one BlueFlame push, put together from the blocks in which it arrived.
+type Push struct {
+	QPN  uint32
+	Data []byte
+}
+
+// Pushes puts the BlueFlame blocks of one register together: the first block of a push
+// begins with a control segment that tells how long the request is, the others lie
+// right behind it. It fails the case when a block of another push comes in between.
+func Pushes(c *spec.C, ws []verbs.MMIOWrite, block int) []Push {
+	var out []Push
+	left, next := 0, uint32(0)
+	for _, w := range ws {
+		if w.Kind == verbs.MMIODoorbell {
+			if left > 0 {
+				c.Failf("a doorbell inside a push")
+			}
+			continue
+		}
+		for at := 0; at+block <= len(w.Data); at += block {
+			b, off := w.Data[at:at+block], w.Offset+uint32(at)
+			if left > 0 {
+				if off != next {
+					c.Failf("a block at %#x inside a push that goes on at %#x", off, next)
+				}
+				p := &out[len(out)-1]
+				p.Data = append(p.Data, b...)
+			} else {
+				ctrl := prm.CtrlSegment(b)
+				left = (ctrl.DS()*16 + block - 1) / block
+				out = append(out, Push{ctrl.QPN(), append([]byte(nil), b...)})
+			}
+			left--
+			next = off + uint32(block)
+		}
+	}
+	if left > 0 {
+		c.Failf("the last push is not whole")
 	}
 	return out
 }

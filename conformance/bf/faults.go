@@ -1,0 +1,152 @@
+package bf
+
+import (
+	"fmt"
+
+	"github.com/rdmasim/rdmasim/conformance/kit"
+	"github.com/rdmasim/rdmasim/conformance/spec"
+	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+func faults(c *spec.C) verbs.Faults {
+	f := c.TB.Faults()
+	if f == nil {
+		c.Errorf("the testbed gives no faults")
+	}
+	return f
+}
+
+func torn(c *spec.C) {
+	s := newStand(c, kit.Open(c), 188)
+	f := faults(c)
+	for _, tc := range []struct{ n, keep int }{{8, 8}, {8, 32}, {28, 56}, {100, 64}, {188, 32}} {
+		want := s.mem.Fill(c)
+		copy(want[2048:], want[:tc.n])
+		if err := f.TearBlueFlame(c.T, 1, tc.keep); err != nil {
+			c.Errorf("arm the fault: %v", err)
+		}
+		s.A.Post(c, s.inline(1, tc.n))
+		step := fmt.Sprintf("%d bytes, of which the push keeps %d", tc.n, tc.keep)
+		c.Status(step, kit.PollOne(c, s.A.SCQ), verbs.WCSuccess)
+		s.mem.Holds(c, step+": bytes", want)
+		kit.Nothing(c, s.A.SCQ, kit.Silence/20)
+	}
+}
+
+// wrongOrder: the later of two rings arrives first.
+func wrongOrder(c *spec.C) {
+	e := kit.Open(c)
+	f := faults(c)
+	for _, inline := range []bool{false, true} {
+		s := newStand(c, e, 64)
+		const n = 6
+		want := s.mem.Fill(c)
+		for i := range n {
+			s.B.RecvInto(c, uint64(i), s.mem.SGE(2048+64*i, 16))
+			copy(want[2048+64*i:], want[16*i:16*i+16])
+		}
+		if err := f.SwapDoorbells(c.T, n/2); err != nil {
+			c.Errorf("arm the fault: %v", err)
+		}
+		for i := range n {
+			wr := kit.Send(uint64(i), s.mem.SGE(16*i, 16))
+			if inline {
+				wr.Flags |= verbs.SendInline
+			}
+			s.A.Post(c, wr)
+		}
+		kit.InOrder(c, s.A.SCQ, n)
+		kit.InOrder(c, s.B.RCQ, n)
+		kit.Nothing(c, s.A.SCQ, kit.Silence)
+		kit.Nothing(c, s.B.RCQ, kit.Silence/20)
+		s.mem.Holds(c, fmt.Sprintf("each once, inline %t", inline), want)
+	}
+}
+
+func unchangedIndex(c *spec.C) {
+	s := newStand(c, kit.Open(c), 0)
+	m := kit.Mlx5(c, s.A)
+	for i := range uint64(3) {
+		s.B.RecvInto(c, i, s.mem.SGE(2048, 16))
+	}
+	c.Status("send", s.A.Do(c, kit.Send(1, s.mem.SGE(0, 16))), verbs.WCSuccess)
+	kit.Good(c, s.B.RCQ, 1)
+	ctrl := make(prm.CtrlSegment, prm.CtrlSegmentSize)
+	kit.Must(c, "read the send queue", m.SendQueue(c.T, 0, ctrl))
+	c.Equal("the request in the queue", ctrl.QPN() == s.A.QPN(), true)
+	var bell uint64
+	for _, b := range ctrl[:prm.DoorbellSize] {
+		bell = bell<<8 | uint64(b)
+	}
+	want := s.mem.Fill(c)
+	for range 3 {
+		c.NoErr("ring again", m.RingDoorbell(c.T, bell))
+		kit.Nothing(c, s.B.RCQ, kit.Silence/20)
+		kit.Nothing(c, s.A.SCQ, kit.Silence/20)
+	}
+	s.mem.Holds(c, "memory", want)
+	c.Equal("state", s.A.Queried(c), verbs.QPSRTS)
+	c.Status("next send", s.A.Do(c, kit.Send(2, s.mem.SGE(0, 16))), verbs.WCSuccess)
+	kit.Good(c, s.B.RCQ, 1)
+}
+
+// sharedRegister has two QPs that share a register post blocks of their own from two
+// threads, and looks at what arrived at the register.
+func sharedRegister(c *spec.C) {
+	e := kit.Open(c)
+	u, v := sharing(c, e)
+	c.Equal("locks", [2]bool{u.reg.NeedLock, v.reg.NeedLock}, [2]bool{true, true})
+	const n = 60
+	const size = 100 // three blocks for each request
+	for i, s := range []stand{u, v} {
+		s.mem.Clear(c, byte(0x11*(i+1)))
+	}
+	log := kit.MMIO(c, func() {
+		kit.Spawn(c, 2, func(c *spec.C, i int) {
+			s := [2]stand{u, v}[i]
+			for k := range uint64(n) {
+				s.A.Post(c, s.inline(k, size))
+				if k >= 8 {
+					kit.Good(c, s.A.SCQ, 1)
+				}
+			}
+			kit.Good(c, s.A.SCQ, 8)
+		})
+	})
+	pushes := kit.Pushes(c, kit.AtRegister(log, u.reg), block)
+	seen := map[uint32]int{}
+	for _, p := range pushes {
+		seen[p.QPN]++
+		for _, b := range p.Data[48:size] {
+			want := byte(0x11)
+			if p.QPN == v.A.QPN() {
+				want = 0x22
+			}
+			if b != want {
+				c.Failf("a push of one QP holds a byte %#02x of the other", b)
+			}
+		}
+	}
+	c.Equal("whole pushes", []int{seen[u.A.QPN()], seen[v.A.QPN()]}, []int{n, n})
+	for i, s := range []stand{u, v} {
+		c.Equal("bytes written", s.mem.Get(c, 2048, size)[0], byte(0x11*(i+1)))
+	}
+}
+
+// sharing finds two QPs whose register is the same.
+func sharing(c *spec.C, e *kit.Env) (a, b stand) {
+	var all []stand
+	for range 64 {
+		s := newStand(c, e, 128)
+		for _, o := range all {
+			if o.reg.UARPage == s.reg.UARPage && o.reg.Offset == s.reg.Offset {
+				return o, s
+			}
+		}
+		// The second QP of a pair takes a register too.
+		all = append(all, s, stand{&kit.Pair{Env: e, A: s.B, B: s.A}, s.mem, kit.BFReg(c, s.B)})
+	}
+	c.Errorf("no two of %d queue pairs share a register", len(all))
+	return
+}

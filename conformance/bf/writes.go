@@ -1,0 +1,207 @@
+package bf
+
+import (
+	"fmt"
+
+	"github.com/rdmasim/rdmasim/conformance/kit"
+	"github.com/rdmasim/rdmasim/conformance/spec"
+	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/verbs"
+	"github.com/rdmasim/rdmasim/verbs/player"
+)
+
+// block is the unit of a BlueFlame push.
+const block = 64
+
+// stand is a pair whose requester may send up to most bytes inline.
+type stand struct {
+	*kit.Pair
+	mem *kit.Buffer
+	reg verbs.BFReg
+}
+
+func newStand(c *spec.C, e *kit.Env, inline uint32) stand {
+	o := kit.Default()
+	o.Cap.MaxInline = inline
+	p := e.Pair(c, o)
+	return stand{p, e.Buffer(c, 4096, kit.AllAccess), kit.BFReg(c, p.A)}
+}
+
+// inline is an inline write of n bytes to offset 2048.
+func (s stand) inline(id uint64, n int) verbs.SendWR {
+	wr := kit.Write(id, s.mem, 2048, s.mem.SGE(0, n))
+	wr.Flags |= verbs.SendInline
+	return wr
+}
+
+// blocks is how many blocks a WQE of an inline write of n bytes fills: control and
+// remote address segments of 16 bytes each, and the data behind its 4-byte header.
+func blocks(n int) int { return (16 + 16 + (4+n+15)/16*16 + block - 1) / block }
+
+func wholeBlocks(c *spec.C) {
+	s := newStand(c, kit.Open(c), 188)
+	c.True("a BlueFlame register", s.reg.Size >= 2*block, "its size is %d", s.reg.Size)
+	for i, n := range []int{1, 2, 28, 29, 92, 93, 188} {
+		ws := kit.AtRegister(kit.MMIO(c, func() {
+			s.A.Post(c, s.inline(uint64(i), n))
+			kit.Good(c, s.A.SCQ, 1)
+		}), s.reg)
+		total := 0
+		for _, w := range ws {
+			c.Equal(fmt.Sprintf("%d bytes: kind of write", n), w.Kind, verbs.MMIOBlueFlame)
+			c.Equal(fmt.Sprintf("%d bytes: whole blocks", n), w.Len%block, 0)
+			total += w.Len
+		}
+		c.Equal(fmt.Sprintf("%d bytes: pushed", n), total, block*blocks(n))
+	}
+}
+
+func oneDoorbellForTwo(c *spec.C) {
+	s := newStand(c, kit.Open(c), 64)
+	ws := kit.AtRegister(kit.MMIO(c, func() {
+		s.A.Post(c, s.inline(1, 8), s.inline(2, 16))
+		kit.Good(c, s.A.SCQ, 2)
+	}), s.reg)
+	c.Equal("writes to the register", len(ws), 1)
+	c.Equal("kind", ws[0].Kind, verbs.MMIODoorbell)
+	c.Equal("length", ws[0].Len, prm.DoorbellSize)
+	c.Equal("it names the QP", ws[0].QPN == s.A.QPN(), true)
+	last := make(prm.CtrlSegment, prm.CtrlSegmentSize)
+	copy(last, ws[0].Data)
+	c.Equal("index of the last of the two", ws[0].Index, last.WQEIndex())
+	c.True("the last of the two", ws[0].Index > 0, "index %d", ws[0].Index)
+}
+
+// selfPair makes a process with the given environment whose one QP is connected to
+// another of its own, and memory.
+func selfPair(c *spec.C, env map[string]string) (*kit.Other, *kit.OtherQP, *kit.OtherQP, *kit.OtherBuffer) {
+	o := kit.OpenOther(c, 0, env)
+	a := o.CreateQP(c, player.CreateQP, kit.Args{"inline": 64})
+	b := o.CreateQP(c, player.CreateQP, nil)
+	opt := kit.Default()
+	a.Connect(c, b.Peer(opt.PSN), opt, verbs.QPSRTS)
+	b.Connect(c, a.Peer(opt.PSN), opt, verbs.QPSRTS)
+	return o, a, b, o.Buffer(c, 4096, kit.AllAccess, 0)
+}
+
+// post has a QP of the other process write n bytes of its buffer to itself.
+func post(c *spec.C, q *kit.OtherQP, mem *kit.OtherBuffer, id uint64, n int, flags verbs.SendFlags) {
+	q.O.Do(c, player.PostSend, kit.Args{"qp": q.ID, "id": id, "opcode": uint64(verbs.WRRDMAWrite),
+		"flags": uint64(flags | verbs.SendSignaled), "buf": mem.ID, "len": uint64(n), "remote": mem.Addr + 2048,
+		"rkey": uint64(mem.RKey)}, nil)
+	st := q.O.Wait(c, 1, kit.Patience)
+	if len(st) != 1 || st[0] != verbs.WCSuccess {
+		c.Failf("write in the other process: completions %v", st)
+	}
+}
+
+func preferBF(c *spec.C) {
+	for _, tc := range []struct {
+		env    map[string]string
+		plain  verbs.MMIOKind // of a request that is not inline
+		inline verbs.MMIOKind
+	}{
+		{nil, verbs.MMIOBlueFlame, verbs.MMIOBlueFlame},
+		{map[string]string{"MLX5_POST_SEND_PREFER_BF": "1"}, verbs.MMIOBlueFlame, verbs.MMIOBlueFlame},
+		{map[string]string{"MLX5_POST_SEND_PREFER_BF": "0"}, verbs.MMIODoorbell, verbs.MMIOBlueFlame},
+	} {
+		_, a, _, mem := selfPair(c, tc.env)
+		reg := verbs.BFReg{UARPage: uint32(a.Values["bf_page"]), Offset: uint32(a.Values["bf_offset"]), Size: uint32(a.Values["bf_size"])}
+		for _, k := range []struct {
+			name  string
+			flags verbs.SendFlags
+			want  verbs.MMIOKind
+		}{{"not inline", 0, tc.plain}, {"inline", verbs.SendInline, tc.inline}} {
+			ws := kit.AtRegister(kit.MMIO(c, func() { post(c, a, mem, 1, 8, k.flags) }), reg)
+			step := fmt.Sprintf("%s with %v", k.name, tc.env)
+			c.Equal(step+": writes", len(ws), 1)
+			c.Equal(step+": kind", ws[0].Kind, k.want)
+		}
+	}
+}
+
+func shutUp(c *spec.C) {
+	var transcripts [][]string
+	var memory [][]byte
+	for _, env := range []map[string]string{nil, {"MLX5_SHUT_UP_BF": "1"}} {
+		_, a, b, mem := selfPair(c, env)
+		mem.Set(c, 0, []byte("the same bytes with BlueFlame and without"))
+		packets := kit.Tap(c, func() {
+			for i, n := range []int{1, 8, 40, 64, 1000} {
+				flags := verbs.SendFlags(0)
+				if n <= 64 {
+					flags = verbs.SendInline
+				}
+				post(c, a, mem, uint64(i), n, flags)
+			}
+		})
+		psn := kit.Default().PSN
+		transcripts = append(transcripts, kit.Transcript(packets, []uint32{b.QPN, a.QPN}, []uint32{psn, psn}))
+		memory = append(memory, mem.Get(c, 0, 4096))
+		if env != nil && c.TB.Log() != nil {
+			ws := kit.MMIO(c, func() { post(c, a, mem, 9, 8, verbs.SendInline) })
+			for _, w := range ws {
+				c.True("no BlueFlame", w.Kind != verbs.MMIOBlueFlame, "a push of %d bytes", w.Len)
+			}
+		}
+	}
+	c.True("packets", len(transcripts[0]) > 0, "the tap saw none")
+	c.Equal("packets without BlueFlame", transcripts[1], transcripts[0])
+	c.Equal("memory", memory[1], memory[0])
+}
+
+func alternate(c *spec.C) {
+	s := newStand(c, kit.Open(c), 64)
+	ws := kit.AtRegister(kit.MMIO(c, func() {
+		for i := range uint64(6) {
+			wr := s.inline(i, 8)
+			if i%2 == 1 { // doorbells take their turn too
+				s.A.Post(c, wr, wr)
+				kit.Good(c, s.A.SCQ, 2)
+			} else {
+				s.A.Post(c, wr)
+				kit.Good(c, s.A.SCQ, 1)
+			}
+		}
+	}), s.reg)
+	c.Equal("writes", len(ws), 6)
+	for i := range 5 {
+		d := int64(ws[i+1].Offset) - int64(ws[i].Offset)
+		c.True("offset toggles", d == int64(s.reg.Size) || d == -int64(s.reg.Size), "writes at %#x, then %#x; half is %#x",
+			ws[i].Offset, ws[i+1].Offset, s.reg.Size)
+	}
+	c.Equal("back where it began", ws[2].Offset, ws[0].Offset)
+}
+
+func recordFirst(c *spec.C) {
+	s := newStand(c, kit.Open(c), 64)
+	const n = 8
+	log := kit.MMIO(c, func() {
+		for i := range uint64(n) {
+			if i%2 == 0 {
+				s.A.Post(c, s.inline(i, 8))
+			} else {
+				s.A.Post(c, kit.Write(i, s.mem, 2048, s.mem.SGE(0, 100)))
+			}
+			kit.Good(c, s.A.SCQ, 1)
+		}
+	})
+	var order []verbs.MMIOKind
+	for _, w := range log {
+		if w.Kind == verbs.MMIODoorbellRecord && w.QPN == s.A.QPN() {
+			order = append(order, w.Kind)
+		} else if len(kit.AtRegister([]verbs.MMIOWrite{w}, s.reg)) == 1 {
+			order = append(order, verbs.MMIODoorbell)
+		}
+	}
+	c.Equal("records and rings", len(order), 2*n)
+	for i, k := range order {
+		want := verbs.MMIODoorbellRecord
+		if i%2 == 1 {
+			want = verbs.MMIODoorbell
+		}
+		if k != want {
+			c.Failf("write %d: want kind %d, got %d (the record comes first)", i, want, k)
+		}
+	}
+}
