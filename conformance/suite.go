@@ -8,17 +8,26 @@ import (
 
 	"github.com/onsi/ginkgo/v2"
 
+	"github.com/rdmasim/rdmasim/conformance/atom"
+	"github.com/rdmasim/rdmasim/conformance/bf"
 	"github.com/rdmasim/rdmasim/conformance/cq"
 	"github.com/rdmasim/rdmasim/conformance/dev"
+	"github.com/rdmasim/rdmasim/conformance/errs"
 	"github.com/rdmasim/rdmasim/conformance/mr"
 	"github.com/rdmasim/rdmasim/conformance/pd"
+	"github.com/rdmasim/rdmasim/conformance/post"
+	"github.com/rdmasim/rdmasim/conformance/qps"
+	"github.com/rdmasim/rdmasim/conformance/rc"
 	"github.com/rdmasim/rdmasim/conformance/spec"
+	"github.com/rdmasim/rdmasim/conformance/td"
+	"github.com/rdmasim/rdmasim/conformance/uar"
 	"github.com/rdmasim/rdmasim/report"
 )
 
 // registrars of the areas that have code.
 var registrars = []func(*spec.Suite){
 	dev.Register, pd.Register, cq.Register, mr.Register,
+	td.Register, uar.Register, bf.Register, qps.Register, post.Register, rc.Register, atom.Register, errs.Register,
 }
 
 // Suite is every case that has code.

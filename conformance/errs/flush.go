@@ -175,6 +175,10 @@ func unsignalledChain(c *spec.C) {
 }
 
 func statusText(c *spec.C) {
+	p := kit.NewPair(c, kit.Default())
+	mem := p.Buffer(c, 64, kit.AllAccess)
+	c.Equal("text of a success", p.A.Do(c, kit.Write(1, mem, 32, mem.SGE(0, 8))).Status.String(), "SUCCESS")
+	c.Equal("text of a failure", p.A.Do(c, wild(2, mem)).Status.String(), "REM_ACCESS_ERR")
 	seen := map[string]verbs.WCStatus{}
 	for s := verbs.WCSuccess; s <= verbs.WCTMRndvIncomplete; s++ {
 		text := s.String()
