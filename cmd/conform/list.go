@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rdmasim/rdmasim/conformance"
+	"github.com/rdmasim/rdmasim/input"
 )
 
 // suiteItems is the catalogue and the code that exists for it, by ID.
@@ -66,7 +67,7 @@ func list(w io.Writer, o *listOptions, areas []string) error {
 		return err
 	}
 	if o.format != "table" && o.format != "json" {
-		return usagef("unknown format %q%s", o.format, didYouMean(o.format, []string{"table", "json"}))
+		return usagef("unknown format %q%s", o.format, input.Suggest(o.format, []string{"table", "json"}))
 	}
 	known := map[string]bool{}
 	var names []string
@@ -78,7 +79,7 @@ func list(w io.Writer, o *listOptions, areas []string) error {
 	for _, a := range areas {
 		a = strings.ToUpper(a)
 		if !known[a] {
-			return usagef("unknown area %q%s", a, didYouMean(a, names))
+			return usagef("unknown area %q%s", a, input.Suggest(a, names))
 		}
 		want[a] = true
 	}
@@ -162,7 +163,7 @@ func show(w io.Writer, ids []string) error {
 		id = strings.ToUpper(id)
 		e, ok := cat.Find(id)
 		if !ok {
-			return usagef("unknown case %q%s", id, didYouMean(id, allIDs(cat)))
+			return usagef("unknown case %q%s", id, input.Suggest(id, allIDs(cat)))
 		}
 		if n > 0 {
 			fmt.Fprintln(w)

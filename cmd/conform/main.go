@@ -13,6 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/rdmasim/rdmasim/input"
 )
 
 // version of the tool, stamped into reports.
@@ -114,14 +116,14 @@ func knownCommand(cmd *cobra.Command, args []string) error {
 			names = append(names, c.Name())
 		}
 	}
-	return usagef("unknown command %q%s", args[0], didYouMean(args[0], names))
+	return usagef("unknown command %q%s", args[0], input.Suggest(args[0], names))
 }
 
 func flagError(cmd *cobra.Command, err error) error {
 	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
 	if flag, ok := strings.CutPrefix(err.Error(), "unknown flag: "); ok {
-		return usagef("unknown flag %s%s", flag, didYouMean(flag, names))
+		return usagef("unknown flag %s%s", flag, input.Suggest(flag, names))
 	}
 	return usagef("%w", err)
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/rdmasim/rdmasim/conformance"
 	"github.com/rdmasim/rdmasim/conformance/harness"
+	"github.com/rdmasim/rdmasim/input"
 	"github.com/rdmasim/rdmasim/report"
 )
 
@@ -135,10 +136,10 @@ func (o *runOptions) check() error {
 		if o.target == "sim,hw" {
 			return usagef("target sim,hw: comparing two targets in one run is not in this version yet")
 		}
-		return usagef("unknown target %q%s; targets are sim and hw", o.target, didYouMean(o.target, targets))
+		return usagef("unknown target %q%s; targets are sim and hw", o.target, input.Suggest(o.target, targets))
 	}
 	if o.target == "sim" && !slices.Contains(profiles(), o.profile) {
-		return usagef("unknown profile %q%s; profiles are %s", o.profile, didYouMean(o.profile, profiles()),
+		return usagef("unknown profile %q%s; profiles are %s", o.profile, input.Suggest(o.profile, profiles()),
 			strings.Join(profiles(), ", "))
 	}
 	if o.parallel < 1 || o.repeat < 1 || o.wall <= 0 {
@@ -188,7 +189,7 @@ func checkLabels(filter string) error {
 		for _, l := range strings.FieldsFunc(regexes, func(r rune) bool { return strings.ContainsRune("&|!,()", r) }) {
 			l = strings.TrimSpace(l)
 			if l != "" && !strings.Contains(l, ":") && !known[strings.ToLower(l)] {
-				return usagef("--label-filter: unknown label %q%s", l, didYouMean(l, names))
+				return usagef("--label-filter: unknown label %q%s", l, input.Suggest(l, names))
 			}
 		}
 	}
