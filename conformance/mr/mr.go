@@ -1,7 +1,144 @@
 // Package mr holds the cases of area MR: memory regions.
 package mr
 
-import "github.com/rdmasim/rdmasim/conformance/spec"
+import (
+	"syscall"
+
+	"github.com/rdmasim/rdmasim/conformance/kit"
+	"github.com/rdmasim/rdmasim/conformance/spec"
+	"github.com/rdmasim/rdmasim/verbs"
+)
 
 // Register adds the cases.
-func Register(s *spec.Suite) {}
+func Register(s *spec.Suite) {
+	s.Case("MR-001", bounds)
+	s.Case("MR-002", remoteWriteAlone)
+	s.Case("MR-003", remoteAtomicAlone)
+	s.Case("MR-004", overflow)
+	s.Case("MR-005", empty)
+	s.Case("MR-006", unmapped)
+	s.Case("MR-007", readOnlyForWrite)
+	s.Case("MR-008", readOnlyForRead)
+	s.Case("MR-011", undefinedBits)
+	s.Case("MR-012", optionalBits)
+	s.Case("MR-013", otherIova)
+	s.Case("MR-014", iovaOffset)
+	s.Case("MR-015", iovaZero)
+	s.Case("MR-016", badLKeySend)
+	s.Case("MR-017", beyondEndSend)
+	s.Case("MR-018", noLocalWrite)
+	s.Case("MR-019", badLKeyReceive)
+	s.Case("MR-020", deregisteredRKey)
+	s.Case("MR-021", eightKeys)
+	s.Case("MR-022", deregInFlight)
+	s.Case("MR-043", relaxedOrdering)
+	s.Case("MR-045", thousands)
+}
+
+// register registers a page-aligned range of fresh memory; the region lives only as
+// long as the call.
+func register(c *spec.C, e *kit.Env, access verbs.AccessFlags) error {
+	m := kit.Map(c, 8192)
+	return reg(c, e, m.Addr(), 4096, access)
+}
+
+func reg(c *spec.C, e *kit.Env, addr, length uint64, access verbs.AccessFlags) error {
+	mr, err := e.PD.RegMR(c.T, addr, length, access)
+	if err == nil {
+		kit.Must(c, "dereg_mr", mr.Dereg(c.T))
+	}
+	return err
+}
+
+// reconnect takes both ends back to RTS after an error.
+func reconnect(c *spec.C, p *kit.Pair) {
+	p.A.To(c, verbs.QPSReset)
+	p.B.To(c, verbs.QPSReset)
+	p.Connect(c)
+}
+
+func remoteWriteAlone(c *spec.C) {
+	e := kit.Open(c)
+	c.Errno("REMOTE_WRITE", register(c, e, verbs.AccessRemoteWrite), syscall.EINVAL)
+	c.Errno("REMOTE_WRITE and REMOTE_READ", register(c, e, verbs.AccessRemoteWrite|verbs.AccessRemoteRead), syscall.EINVAL)
+	c.Errno("with LOCAL_WRITE", register(c, e, verbs.AccessRemoteWrite|verbs.AccessLocalWrite), 0)
+}
+
+func remoteAtomicAlone(c *spec.C) {
+	e := kit.Open(c)
+	c.Errno("REMOTE_ATOMIC", register(c, e, verbs.AccessRemoteAtomic), syscall.EINVAL)
+	c.Errno("REMOTE_ATOMIC and REMOTE_READ", register(c, e, verbs.AccessRemoteAtomic|verbs.AccessRemoteRead), syscall.EINVAL)
+	c.Errno("with LOCAL_WRITE", register(c, e, verbs.AccessRemoteAtomic|verbs.AccessLocalWrite), 0)
+}
+
+func overflow(c *spec.C) {
+	e := kit.Open(c)
+	m := kit.Map(c, 4096)
+	top := ^uint64(0)
+	c.Errno("last page and one more", reg(c, e, top-4095, 8192, verbs.AccessLocalWrite), syscall.EINVAL)
+	c.Errno("length that wraps", reg(c, e, m.Addr(), top-m.Addr()+2, verbs.AccessLocalWrite), syscall.EINVAL)
+	c.Errno("rounding to pages wraps", reg(c, e, top-100, 100, verbs.AccessLocalWrite), syscall.EINVAL)
+}
+
+func empty(c *spec.C) {
+	e := kit.Open(c)
+	m := kit.Map(c, 4096)
+	c.ErrnoIn("length 0", reg(c, e, m.Addr(), 0, verbs.AccessLocalWrite), syscall.EINVAL)
+}
+
+func unmapped(c *spec.C) {
+	e := kit.Open(c)
+	m, err := c.Process().Map(c.T, 1<<20, verbs.MapOptions{})
+	c.NoErr("map", err)
+	addr := m.Addr()
+	c.NoErr("unmap", m.Unmap(c.T))
+	c.Errno("no page mapped", reg(c, e, addr, 4096, verbs.AccessLocalWrite), syscall.EFAULT)
+	c.Errno("many pages, none mapped", reg(c, e, addr, 1<<20, verbs.AccessLocalWrite), syscall.EFAULT)
+	c.Errno("no page mapped, read only", reg(c, e, addr, 4096, verbs.AccessRemoteRead), syscall.EFAULT)
+}
+
+// readOnly maps memory that the process may not write.
+func readOnly(c *spec.C) verbs.Buffer {
+	m, err := c.Process().Map(c.T, 8192, verbs.MapOptions{ReadOnly: true})
+	c.NoErr("map read-only", err)
+	c.Defer(func() { kit.Must(c, "unmap", m.Unmap(c.T)) })
+	return m
+}
+
+func readOnlyForWrite(c *spec.C) {
+	e := kit.Open(c)
+	m := readOnly(c)
+	c.Errno("LOCAL_WRITE on a read-only mapping", reg(c, e, m.Addr(), 4096, verbs.AccessLocalWrite), syscall.EFAULT)
+}
+
+func readOnlyForRead(c *spec.C) {
+	p := kit.NewPair(c, kit.Default())
+	m := readOnly(c)
+	mr, err := p.PD.RegMR(c.T, m.Addr(), 4096, verbs.AccessRemoteRead)
+	c.Errno("REMOTE_READ on a read-only mapping", err, 0)
+	c.Defer(func() { kit.Must(c, "dereg_mr", mr.Dereg(c.T)) })
+	want := make([]byte, 512)
+	_, err = m.ReadAt(c.T, want, 100)
+	c.NoErr("read by the process", err)
+	dst := p.Buffer(c, 512, kit.AllAccess)
+	dst.Fill(c)
+	wr := verbs.SendWR{ID: 1, Opcode: verbs.WRRDMARead, Flags: verbs.SendSignaled, SGEs: []verbs.SGE{dst.All()},
+		RemoteAddr: m.Addr() + 100, RKey: mr.RKey()}
+	c.Status("RDMA read", p.A.Do(c, wr), verbs.WCSuccess)
+	dst.Holds(c, "bytes", want)
+}
+
+func undefinedBits(c *spec.C) {
+	e := kit.Open(c)
+	for _, bit := range []uint{10, 12, 15, 19, 30, 31} {
+		c.ErrnoIn("undefined mandatory access bit", register(c, e, verbs.AccessLocalWrite|1<<bit), syscall.EINVAL, syscall.EOPNOTSUPP)
+	}
+}
+
+func optionalBits(c *spec.C) {
+	e := kit.Open(c)
+	for bit := uint(21); bit <= 29; bit++ {
+		c.Errno("undefined optional access bit", register(c, e, verbs.AccessLocalWrite|1<<bit), 0)
+	}
+	c.Errno("all optional access bits", register(c, e, verbs.AccessLocalWrite|verbs.AccessOptionalRange), 0)
+}

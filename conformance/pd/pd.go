@@ -1,7 +1,169 @@
 // Package pd holds the cases of area PD: protection and parent domains.
 package pd
 
-import "github.com/rdmasim/rdmasim/conformance/spec"
+import (
+	"slices"
+	"syscall"
+
+	"github.com/rdmasim/rdmasim/conformance/kit"
+	"github.com/rdmasim/rdmasim/conformance/spec"
+	"github.com/rdmasim/rdmasim/verbs"
+)
 
 // Register adds the cases.
-func Register(s *spec.Suite) {}
+func Register(s *spec.Suite) {
+	s.Case("PD-001", thousand)
+	s.Case("PD-002", busyByMR)
+	s.Case("PD-003", busyByQP)
+	s.Case("PD-007", foreignLKey)
+	s.Case("PD-008", foreignRKey)
+	s.Case("PD-011", parentWithoutPD)
+	s.Case("PD-012", parentCompMask)
+	s.Case("PD-013", busyByParent)
+	s.Case("PD-014", parentBusy)
+	s.Case("PD-015", parentAsPD)
+	s.Case("PD-016", allocatorBalanced)
+	s.Case("PD-017", allocatorDefault)
+	s.Case("PD-018", allocatorFails)
+}
+
+func thousand(c *spec.C) {
+	ctx := c.Open()
+	const n = 1000
+	for round := range 2 { // the second finds what the first did not release
+		var pds []verbs.PD
+		for i := range n {
+			pd, err := ctx.AllocPD(c.T)
+			if err != nil {
+				c.Failf("alloc_pd %d of %d in round %d: %v", i+1, n, round+1, err)
+			}
+			pds = append(pds, pd)
+		}
+		c.Observe("live at once", len(pds))
+		for _, pd := range slices.Backward(pds) {
+			kit.Must(c, "dealloc_pd", pd.Dealloc(c.T))
+		}
+	}
+}
+
+func busyByMR(c *spec.C) {
+	e := kit.Open(c)
+	pd := e.AllocPD(c)
+	o := kit.Default()
+	o.PD = pd
+	mem := e.BufferOn(c, pd, 4096, kit.AllAccess)
+	c.Errno("dealloc_pd with an MR", pd.Dealloc(c.T), syscall.EBUSY)
+	p := e.Pair(c, o)
+	dst := e.BufferOn(c, pd, 4096, kit.AllAccess)
+	want := mem.Fill(c)
+	c.Status("write from the MR", p.A.Do(c, kit.Write(1, dst, 0, mem.All())), verbs.WCSuccess)
+	dst.Holds(c, "bytes", want)
+}
+
+func busyByQP(c *spec.C) {
+	e := kit.Open(c)
+	pd := e.AllocPD(c)
+	o := kit.Default()
+	o.PD = pd
+	q := e.CreateQP(c, o)
+	c.Errno("dealloc_pd with a QP", pd.Dealloc(c.T), syscall.EBUSY)
+	q.Kill(c)
+}
+
+func foreignLKey(c *spec.C) {
+	p := kit.NewPair(c, kit.Default())
+	own := p.Buffer(c, 64, kit.AllAccess)
+	other := p.BufferOn(c, p.AllocPD(c), 64, kit.AllAccess)
+	p.B.RecvInto(c, 1, own.All())
+	var wc verbs.WC
+	packets := kit.Tap(c, func() { wc = p.A.Do(c, kit.Send(7, other.SGE(0, 16))) })
+	c.Status("send from an MR of another PD", wc, verbs.WCLocProtErr)
+	c.Equal("wr_id", wc.ID, uint64(7))
+	c.Equal("packets to the peer", len(kit.Select(packets, p.B.QPN())), 0)
+	kit.Nothing(c, p.B.RCQ, kit.Silence)
+}
+
+func foreignRKey(c *spec.C) {
+	e := kit.Open(c)
+	other := kit.OpenOther(c, kit.Far(c), nil)
+	p, _ := e.PairWith(c, other, kit.Default())
+	src := e.Buffer(c, 64, kit.AllAccess)
+	src.Fill(c)
+	pd := other.Do(c, "pd", nil, nil).Values["pd"]
+	dst := other.Buffer(c, 64, kit.AllAccess, pd)
+	before := dst.Get(c, 0, 64)
+	c.Status("write by an rkey of another PD", p.Do(c, dst.WriteTo(3, 0, src.All())), verbs.WCRemAccessErr)
+	c.Equal("memory", dst.Get(c, 0, 64), before)
+}
+
+func parentWithoutPD(c *spec.C) {
+	e := kit.Open(c)
+	_, err := e.Ctx.AllocParentDomain(c.T, verbs.ParentDomainAttr{})
+	c.Errno("alloc_parent_domain without a PD", err, syscall.EINVAL)
+}
+
+func parentCompMask(c *spec.C) {
+	e := kit.Open(c)
+	for _, bit := range []uint{2, 3, 16, 31} {
+		_, err := e.Ctx.AllocParentDomain(c.T, verbs.ParentDomainAttr{PD: e.PD, CompMask: 1 << bit})
+		c.Errno("alloc_parent_domain with an unknown comp_mask bit", err, syscall.EINVAL)
+	}
+}
+
+func busyByParent(c *spec.C) {
+	e := kit.Open(c)
+	pd := e.AllocPD(c)
+	parent, err := e.Ctx.AllocParentDomain(c.T, verbs.ParentDomainAttr{PD: pd})
+	c.NoErr("alloc_parent_domain", err)
+	c.Errno("dealloc_pd under a parent domain", pd.Dealloc(c.T), syscall.EBUSY)
+	c.Errno("dealloc the parent domain", parent.Dealloc(c.T), 0)
+}
+
+func parentBusy(c *spec.C) {
+	e := kit.Open(c)
+	parent, err := e.Ctx.AllocParentDomain(c.T, verbs.ParentDomainAttr{PD: e.PD})
+	c.NoErr("alloc_parent_domain", err)
+	o := kit.Default()
+	o.PD = parent
+	q := e.CreateQP(c, o)
+	c.Errno("dealloc with a QP", parent.Dealloc(c.T), syscall.EBUSY)
+	q.Kill(c)
+	cq, err := e.Ctx.CreateCQ(c.T, verbs.CQAttr{CQE: 16, Ex: true, CompMask: cqMaskPD, ParentDomain: parent})
+	c.NoErr("create_cq_ex on the parent domain", err)
+	c.Errno("dealloc with a CQ", parent.Dealloc(c.T), syscall.EBUSY)
+	c.NoErr("destroy_cq", cq.Destroy(c.T))
+	c.Errno("dealloc with nothing on it", parent.Dealloc(c.T), 0)
+}
+
+// parentAsPD makes on a parent domain whatever the device has, and moves data with a
+// QP of the PD below it.
+func parentAsPD(c *spec.C) {
+	e := kit.Open(c)
+	parent := e.ParentDomain(c)
+	p := e.Pair(c, kit.Default())
+	src, dst := e.BufferOn(c, parent, 4096, kit.AllAccess), e.BufferOn(c, parent, 4096, kit.AllAccess)
+	want := src.Fill(c)
+	c.Status("write between MRs of the parent domain", p.A.Do(c, kit.Write(1, dst, 0, src.All())), verbs.WCSuccess)
+	dst.Holds(c, "bytes", want)
+	o := kit.Default()
+	o.PD = parent
+	q := e.Pair(c, o)
+	plain := e.Buffer(c, 4096, kit.AllAccess)
+	c.Status("write by a QP of the parent domain to an MR of the PD", q.A.Do(c, kit.Write(2, plain, 0, src.All())), verbs.WCSuccess)
+	plain.Holds(c, "bytes in the PD's MR", want)
+	if c.Has("srq") {
+		srq, err := parent.CreateSRQ(c.T, verbs.SRQInitAttr{MaxWR: 16, MaxSGE: 1})
+		c.NoErr("create_srq", err)
+		c.NoErr("destroy_srq", srq.Destroy(c.T))
+	}
+	if c.Has("mw") {
+		mw, err := parent.AllocMW(c.T, 1)
+		c.NoErr("alloc_mw", err)
+		c.NoErr("dealloc_mw", mw.Dealloc(c.T))
+	}
+	if c.Has("ud") {
+		ah, err := parent.CreateAH(c.T, e.AHTo(e.GID.GID))
+		c.NoErr("create_ah", err)
+		c.NoErr("destroy_ah", ah.Destroy(c.T))
+	}
+}
