@@ -1,0 +1,86 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func command(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, err bytes.Buffer
+	code = execute(context.Background(), args, &out, &err)
+	return code, out.String(), err.String()
+}
+
+func TestBadInput(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	t.Setenv("CONFORM_HW", "")
+	missing := filepath.Join(t.TempDir(), "no", "such", "dir")
+	tests := map[string]struct {
+		args []string
+		want string
+	}{
+		"unknown command":  {[]string{"lst"}, `unknown command "lst" (did you mean "list"?)`},
+		"unknown flag":     {[]string{"--taget=sim"}, `did you mean "--target"?`},
+		"unknown target":   {[]string{"--target=sin"}, `did you mean "sim"?`},
+		"unknown profile":  {[]string{"--profile", "connectx5"}, `did you mean "connectx-5"?`},
+		"unknown label":    {[]string{"--label-filter", "DEV && !tab"}, `did you mean "tap"?`},
+		"filter syntax":    {[]string{"--label-filter", "DEV &&"}, "--label-filter"},
+		"filter for none":  {[]string{"--label-filter", "DEV && CQ"}, "matches no case"},
+		"unknown case":     {[]string{"show", "CQ-0001"}, `unknown case "CQ-0001" (did you mean "CQ-001"?)`},
+		"unknown area":     {[]string{"list", "CO"}, `did you mean "CQ"?`},
+		"show what":        {[]string{"show"}, "needs the ID"},
+		"no hardware side": {[]string{"--target=hw"}, "apt-get install"},
+		"both targets":     {[]string{"--target=sim,hw"}, "not in this version yet"},
+		"seed":             {[]string{"--seed", "x"}, "invalid argument"},
+		"parallel":         {[]string{"--parallel", "0"}, "above zero"},
+		"report path":      {[]string{"--report", missing}, "cannot be written"},
+		"report directory": {[]string{"--junit", os.TempDir()}, "is a directory"},
+		"diff":             {[]string{"diff", "a.json", "b.json"}, "not in this version yet"},
+		"wire":             {[]string{"wire", "x.pcap"}, "not in this version yet"},
+		"mutants":          {[]string{"mutants"}, "not in this version yet"},
+		"agent":            {[]string{"agent", "--listen=:1"}, "not in this version yet"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			code, _, stderr := command(t, tt.args...)
+			if code != exitUsage || !strings.Contains(stderr, tt.want) {
+				t.Errorf("exit %d, want %d; stderr: %s; want %q in it", code, exitUsage, stderr, tt.want)
+			}
+		})
+	}
+}
+
+func TestList(t *testing.T) {
+	code, out, _ := command(t, "list", "--format", "json")
+	var rows []listed
+	if err := json.Unmarshal([]byte(out), &rows); code != 0 || err != nil || len(rows) != 606 {
+		t.Fatalf("exit %d, %d rows, %v", code, len(rows), err)
+	}
+	done := 0
+	for _, r := range rows {
+		if r.Done {
+			done++
+		}
+	}
+	if _, out, _ := command(t, "list"); !strings.Contains(out, "all ") || done == 0 {
+		t.Errorf("%d done; table:\n%s", done, out)
+	}
+	if _, out, _ := command(t, "list", "mr", "--missing"); !strings.Contains(out, "MR-030 ") || strings.Contains(out, "MR-016") {
+		t.Errorf("missing cases of MR:\n%s", out)
+	}
+}
+
+func TestShow(t *testing.T) {
+	code, out, _ := command(t, "show", "mr-016")
+	for _, want := range []string{"Bad lkey in a send", "wc LOC_PROT_ERR", "E: exactly", "t:test_atomic.py", "mr/mr.go:"} {
+		if code != 0 || !strings.Contains(out, want) {
+			t.Errorf("exit %d; no %q in:\n%s", code, want, out)
+		}
+	}
+}
