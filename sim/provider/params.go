@@ -65,6 +65,9 @@ type Params struct {
 
 	// ScatterToCQE is the default of MLX5_SCATTER_TO_CQE (libmlx5: on).
 	ScatterToCQE bool
+	// TDKeepsQPLock keeps the locks of a QP made on a thread domain, as the library did
+	// before the change of May 2018 that drops them.
+	TDKeepsQPLock bool
 	// IndependentTD offers the independent attribute of thread domains (the scalable
 	// endpoints proposal). Stock libraries refuse it with EINVAL.
 	IndependentTD bool

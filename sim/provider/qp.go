@@ -107,7 +107,7 @@ func (p *PD) newQP(a *verbs.QPInitAttr) (*QP, error) {
 		return nil, err
 	}
 	q.lay()
-	single := c.env.SingleThreaded || p.td != nil
+	single := c.env.SingleThreaded || p.td != nil && !c.proc.Params.TDKeepsQPLock
 	q.sq.lock = lock{single: single, what: "a send queue"}
 	q.rq.lock = lock{single: single, what: "a receive queue"}
 	if a.SigAll {
