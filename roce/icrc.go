@@ -7,13 +7,16 @@ import "hash/crc32"
 const icrcSeed = ^uint32(0xDEBB20E3)
 
 // ICRC is the invariant CRC of a RoCE frame. net is the frame from its IPv4, IPv6
-// or GRH header up to the last pad byte, without the ICRC; it must hold whole
-// headers through the BTH (Parse checks that). It allocates nothing, copies
+// or GRH header up to the last pad byte, without the ICRC; the result means
+// something if it holds whole headers through the BTH (Parse checks that). It allocates nothing, copies
 // nothing and leaves the frame as it is.
 //
 // Fields that change on the way count as ones: traffic class, flow label, TTL,
 // the checksums, and the byte of the BTH with the congestion bits.
 func ICRC(net []byte) uint32 {
+	if len(net) == 0 {
+		return 0
+	}
 	if net[0]>>4 == 4 {
 		return icrcIPv4(net)
 	}
@@ -37,7 +40,7 @@ func icrcIPv4(p []byte) uint32 {
 	h[1], h[8], h[10], h[11] = 0xFF, 0xFF, 0xFF, 0xFF
 	h[IPv4Size+6], h[IPv4Size+7] = 0xFF, 0xFF
 	h[bth+4] = 0xFF
-	return crc32.Update(crcBytes(icrcSeed, h[:]), crc32.IEEETable, p[len(h):])
+	return crcRest(icrcSeed, h[:], p)
 }
 
 func icrcIPv6(seed uint32, p []byte) uint32 {
@@ -51,7 +54,7 @@ func icrcIPv6(seed uint32, p []byte) uint32 {
 	}
 	h[bth+4] = 0xFF
 	n := bth + 8
-	return crc32.Update(crcBytes(seed, h[:n]), crc32.IEEETable, p[n:])
+	return crcRest(seed, h[:n], p)
 }
 
 // ICRCInfiniBand is the invariant CRC of a native InfiniBand packet, LRH through
@@ -59,6 +62,9 @@ func icrcIPv6(seed uint32, p []byte) uint32 {
 // (By analogy with the headers of the kernel; no capture of such a packet was at
 // hand.)
 func ICRCInfiniBand(p []byte) uint32 {
+	if len(p) < LRHSize {
+		return 0
+	}
 	if LRH(p).LNH() == LNHIBAGlobal {
 		return icrcIPv6(icrcSeed, p[LRHSize:])
 	}
@@ -66,7 +72,13 @@ func ICRCInfiniBand(p []byte) uint32 {
 	copy(h[:], p)
 	h[0] |= 0xF0
 	h[LRHSize+4] = 0xFF
-	return crc32.Update(crcBytes(0, h[:]), crc32.IEEETable, p[len(h):])
+	return crcRest(0, h[:], p)
+}
+
+// crcRest is the CRC of the masked copy h of p's beginning, and of the rest of p.
+func crcRest(seed uint32, h, p []byte) uint32 {
+	n := min(len(h), len(p))
+	return crc32.Update(crcBytes(seed, h[:n]), crc32.IEEETable, p[n:])
 }
 
 // crcBytes is crc32.Update byte by byte. The masked headers go through it because
@@ -107,3 +119,9 @@ func VCRC(p []byte) uint16 {
 	}
 	return ^c
 }
+
+// PutVCRC stores a variant CRC, least significant byte first.
+func PutVCRC(b []byte, v uint16) { b[0], b[1] = byte(v), byte(v>>8) }
+
+// GetVCRC reads a stored variant CRC.
+func GetVCRC(b []byte) uint16 { return uint16(b[0]) | uint16(b[1])<<8 }

@@ -1,0 +1,248 @@
+package pcap
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/gopacket/pcapgo"
+	"pgregory.net/rapid"
+)
+
+// write makes a file of two interfaces.
+func write(t testing.TB, packets ...Packet) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w, err := NewWriter(&b, "test", "host0/mlx5_0", "host1/mlx5_0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range packets {
+		if err := w.Write(p.Interface, p.Time, p.Data, p.Comment); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func TestRoundTrip(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		packets := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Packet {
+			d := rapid.SliceOfN(rapid.Byte(), 1, 80).Draw(t, "data")
+			return Packet{
+				Time: rapid.Int64Range(0, 1<<62).Draw(t, "time"), Interface: rapid.IntRange(0, 1).Draw(t, "port"),
+				Data: d, Length: len(d), Comment: rapid.StringN(0, 9, -1).Draw(t, "comment"),
+			}
+		}), 0, 5).Draw(rt, "packets")
+		file := write(t, packets...)
+		if !bytes.Equal(file, write(t, packets...)) {
+			rt.Fatal("equal packets make different files")
+		}
+		r, got, err := Read(bytes.NewReader(file))
+		if err != nil {
+			rt.Fatal(err)
+		}
+		if len(r.Interfaces) != 2 || r.Interfaces[1].Name != "host1/mlx5_0" || r.Interfaces[0].LinkType != LinkTypeEthernet || r.Interfaces[0].Dropped != 0 {
+			rt.Fatalf("interfaces %+v", r.Interfaces)
+		}
+		same := slices.EqualFunc(packets, got, func(a, b Packet) bool {
+			return a.Time == b.Time && a.Interface == b.Interface && bytes.Equal(a.Data, b.Data) && a.Length == b.Length && a.Comment == b.Comment
+		})
+		if !same {
+			rt.Fatalf("wrote %+v\nread %+v", packets, got)
+		}
+	})
+}
+
+// Another reader agrees, also about blocks that pcapgo does not write itself.
+func TestOtherReaderAgrees(t *testing.T) {
+	file := write(t, Packet{Time: 1, Data: []byte("one")}, Packet{Time: 1_000_000_002, Interface: 1, Data: []byte("three"), Comment: "dropped"})
+	r, err := pcapgo.NewNgReader(bytes.NewReader(file), pcapgo.NgReaderOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"one", "three"} {
+		data, ci, err := r.ReadPacketData()
+		if err != nil || string(data) != want || ci.InterfaceIndex != i || ci.Timestamp.UnixNano() != []int64{1, 1_000_000_002}[i] {
+			t.Errorf("packet %d: %q %+v %v", i, data, ci, err)
+		}
+	}
+}
+
+func TestCaptures(t *testing.T) {
+	names, _ := filepath.Glob("../../fixtures/captures/rxe/*/*.pcap")
+	n := 0
+	for _, name := range names {
+		f, err := os.Open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, packets, err := Read(f)
+		if err != nil || r.Format != "pcap" || r.Interfaces[0].LinkType != LinkTypeEthernet {
+			t.Errorf("%s: %v %+v", name, err, r)
+		}
+		if !slices.IsSortedFunc(packets, func(a, b Packet) int { return int(a.Time - b.Time) }) {
+			t.Errorf("%s: times go backwards", name)
+		}
+		n += len(packets)
+		f.Close()
+	}
+	if n != 307 {
+		t.Errorf("%d packets, want 307", n)
+	}
+}
+
+// Wherever a file is cut, the packets before the cut are read and the cut is
+// reported, unless it is between two records.
+func TestCutFiles(t *testing.T) {
+	classic, err := os.ReadFile("../../fixtures/captures/rxe/7.2/send_only.pcap")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, file := range map[string][]byte{
+		"pcap":   classic,
+		"pcapng": write(t, Packet{Data: []byte("first")}, Packet{Data: []byte("second"), Comment: "c"}),
+	} {
+		_, whole, err := Read(bytes.NewReader(file))
+		if err != nil || len(whole) != 2 {
+			t.Fatalf("%s: %d packets, %v", name, len(whole), err)
+		}
+		clean := 0
+		for cut := range file {
+			_, got, err := Read(bytes.NewReader(file[:cut]))
+			for i, p := range got {
+				if !bytes.Equal(p.Data, whole[i].Data) {
+					t.Fatalf("%s cut at %d: packet %d differs", name, cut, i)
+				}
+			}
+			var broken *BrokenError
+			switch {
+			case err == nil:
+				clean++
+			case errors.As(err, &broken):
+				if broken.Packets != len(got) || broken.Offset > int64(cut) || !strings.Contains(err.Error(), "the file ends in") {
+					t.Fatalf("%s cut at %d, %d packets read: %v", name, cut, len(got), err)
+				}
+			case cut < 4 && errors.Is(err, ErrNotCapture):
+			default:
+				t.Fatalf("%s cut at %d: %v", name, cut, err)
+			}
+		}
+		// Cuts between records: 2 of pcap (after the header, after a packet); of pcapng
+		// behind the section, two interfaces, two packets and one of two statistics.
+		if want := map[string]int{"pcap": 2, "pcapng": 6}[name]; clean != want {
+			t.Errorf("%s: %d cuts look whole, want %d", name, clean, want)
+		}
+	}
+}
+
+func TestBrokenFiles(t *testing.T) {
+	good := write(t, Packet{Data: []byte("first")}, Packet{Data: []byte("second")})
+	_, packets, err := Read(bytes.NewReader(good))
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := packets[1].Offset
+	for _, c := range []struct {
+		at   int64
+		v    byte
+		want string
+	}{
+		{second + 4, 0x29, "with a length of"}, {second + 7, 0x7F, "with a length of"}, {second + 8, 9, "interface 9, the section has 2"},
+		{second + 20, 99, "99 bytes of a packet"}, {second + 15, 0xFF, "a time of"}, {second + 36, 1, "whose lengths are"},
+	} {
+		bad := bytes.Clone(good)
+		bad[c.at] = c.v
+		_, got, err := Read(bytes.NewReader(bad))
+		var broken *BrokenError
+		if !errors.As(err, &broken) || broken.Offset != second || len(got) != 1 || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("byte %d set to %#x: %d packets, %v, want %q", c.at-second, c.v, len(got), err, c.want)
+		}
+	}
+	for _, s := range []string{"", "abc", "a text file", "\x0a\x0d\x0d\x0a\x1c\x00\x00\x00????"} {
+		if _, _, err := Read(strings.NewReader(s)); err == nil {
+			t.Errorf("%q is read as a capture", s)
+		}
+	}
+	if _, _, err := Read(io.MultiReader(bytes.NewReader(good[:40]), failing{})); !errors.Is(err, errDisk) {
+		t.Errorf("a failing disk gives %v", err)
+	}
+}
+
+var errDisk = errors.New("disk")
+
+type failing struct{}
+
+func (failing) Read([]byte) (int, error)  { return 0, errDisk }
+func (failing) Write([]byte) (int, error) { return 0, errDisk }
+
+func TestTimes(t *testing.T) {
+	for _, c := range []struct {
+		resol  byte
+		offset int64
+		ts     uint64
+		want   int64
+		ok     bool
+	}{
+		{9, 0, 123, 123, true}, {6, 2, 123, 2_000_123_000, true}, {12, 0, 1_500_000_001_999, 1_500_000_001, true},
+		{0x80 | 1, 0, 3, 1_500_000_000, true}, {0, 0, 7, 7_000_000_000, true}, {0, 0, 1 << 40, 0, false}, {9, 1 << 40, 0, 0, false},
+	} {
+		i := Interface{perSecond: unitsPerSecond(c.resol), offset: c.offset}
+		if got, ok := i.nanoseconds(c.ts); got != c.want || ok != c.ok {
+			t.Errorf("resolution %#x, offset %d, %d: %d %v, want %d %v", c.resol, c.offset, c.ts, got, ok, c.want, c.ok)
+		}
+	}
+	if unitsPerSecond(20) != 0 || unitsPerSecond(0x80|64) != 0 {
+		t.Error("resolutions that fit no 64 bits are accepted")
+	}
+}
+
+func TestWriterErrors(t *testing.T) {
+	if _, err := NewWriter(io.Discard, "test"); err == nil {
+		t.Error("a file without interfaces")
+	}
+	for _, bad := range []Packet{{Interface: 1}, {Interface: -1}, {Time: -1}} {
+		w, err := NewWriter(io.Discard, "test", "a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		first := w.Write(bad.Interface, bad.Time, []byte{1}, "")
+		if again := w.Write(0, 0, []byte{1}, ""); first == nil || again != first || w.Close() != first {
+			t.Errorf("%+v: %v, then %v", bad, first, again)
+		}
+	}
+	w, err := NewWriter(failing{}, "test", "a")
+	if err == nil {
+		err = w.Write(0, 0, []byte{1}, "comment")
+	}
+	if !errors.Is(err, errDisk) {
+		t.Errorf("a full disk gives %v", err)
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	f.Add(write(f, Packet{Data: []byte("first")}, Packet{Data: []byte("second"), Comment: "c"}))
+	if b, err := os.ReadFile("../../fixtures/captures/rxe/7.2/send_only.pcap"); err == nil {
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, file []byte) {
+		_, packets, err := Read(bytes.NewReader(file))
+		var broken *BrokenError
+		if err != nil && !errors.As(err, &broken) && !errors.Is(err, ErrNotCapture) {
+			t.Fatalf("%T: %v", err, err)
+		}
+		for _, p := range packets {
+			if len(p.Data) > p.Length {
+				t.Fatalf("%d bytes of a packet of %d", len(p.Data), p.Length)
+			}
+		}
+	})
+}

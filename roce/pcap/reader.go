@@ -1,0 +1,199 @@
+package pcap
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Packet is a captured packet.
+type Packet struct {
+	Time      int64 // nanoseconds since the epoch of the file: 1970, or the start of a run
+	Interface int
+	Data      []byte
+	Length    int // on the wire; more than len(Data) if the capture was cut
+	Comment   string
+	Offset    int64 // of the packet's record in the file
+}
+
+// Interface is where packets were captured. Classic pcap has one, without a name.
+type Interface struct {
+	Name     string
+	LinkType uint16
+	SnapLen  uint32
+	// Dropped is how many packets the capture lost, as far as the file says.
+	Dropped uint64
+
+	perSecond uint64 // timestamp units
+	offset    int64  // seconds added to timestamps
+}
+
+// LinkTypeEthernet is the link type of Ethernet frames.
+const LinkTypeEthernet = 1
+
+// BrokenError says what is wrong with a file. What was read before is good.
+type BrokenError struct {
+	Offset  int64 // of the block or record that cannot be read
+	Packets int   // packets before it
+	Reason  string
+}
+
+func (e *BrokenError) Error() string {
+	return fmt.Sprintf("broken capture at byte %d, after %d packets: %s", e.Offset, e.Packets, e.Reason)
+}
+
+// ErrNotCapture is wrapped when a file does not begin like a capture at all.
+var ErrNotCapture = errors.New("not a pcap or pcapng file")
+
+// maxRecord bounds a block or packet, so that a broken length cannot ask for all
+// memory.
+const maxRecord = 16 << 20
+
+// Reader reads a capture packet by packet.
+type Reader struct {
+	Format     string // "pcap" or "pcapng"
+	Interfaces []Interface
+
+	r       *bufio.Reader
+	at      int64 // offset of what is read next
+	packets int
+	order   binary.ByteOrder
+	base    int // first interface of the current section
+	err     error
+}
+
+// NewReader looks at the beginning of a capture.
+func NewReader(r io.Reader) (*Reader, error) {
+	c := &Reader{r: bufio.NewReaderSize(r, 1<<16)}
+	magic, err := c.r.Peek(4)
+	if err != nil {
+		if err == io.EOF {
+			return nil, fmt.Errorf("%w: it has %d bytes", ErrNotCapture, len(magic))
+		}
+		return nil, fmt.Errorf("pcap: %w", err)
+	}
+	switch m := binary.LittleEndian.Uint32(magic); m {
+	case blockSection:
+		c.Format = "pcapng"
+		return c, nil
+	case magicMicro, magicNano:
+		return c, c.classicHeader(binary.LittleEndian)
+	default:
+		if m := binary.BigEndian.Uint32(magic); m == magicMicro || m == magicNano {
+			return c, c.classicHeader(binary.BigEndian)
+		}
+		return nil, fmt.Errorf("%w: it begins with % x", ErrNotCapture, magic)
+	}
+}
+
+// Next is the next packet; io.EOF ends a whole file, a *BrokenError a broken one.
+func (c *Reader) Next() (Packet, error) {
+	if c.err != nil {
+		return Packet{}, c.err
+	}
+	var p Packet
+	if c.Format == "pcap" {
+		p, c.err = c.nextClassic()
+	} else {
+		p, c.err = c.nextNg()
+	}
+	if c.err == nil {
+		c.packets++
+	}
+	return p, c.err
+}
+
+// Read reads a whole capture. With an error, which is a *BrokenError unless the
+// reader r itself failed, the packets before the break are returned too.
+func Read(r io.Reader) (*Reader, []Packet, error) {
+	c, err := NewReader(r)
+	if err != nil {
+		return nil, nil, err
+	}
+	var all []Packet
+	for {
+		p, err := c.Next()
+		if err == io.EOF {
+			return c, all, nil
+		}
+		if err != nil {
+			return c, all, err
+		}
+		all = append(all, p)
+	}
+}
+
+func (c *Reader) broken(at int64, format string, a ...any) error {
+	return &BrokenError{Offset: at, Packets: c.packets, Reason: fmt.Sprintf(format, a...)}
+}
+
+// take reads n bytes of the record that began at start. A file that ends at a
+// record's start is whole.
+func (c *Reader) take(n int, start int64, what string) ([]byte, error) {
+	b := make([]byte, n)
+	got, err := io.ReadFull(c.r, b)
+	c.at += int64(got)
+	switch err {
+	case nil:
+		return b, nil
+	case io.EOF:
+		if c.at == start {
+			return nil, io.EOF
+		}
+		fallthrough
+	case io.ErrUnexpectedEOF:
+		return nil, c.broken(start, "the file ends in %s, which needs %d more bytes", what, n-got)
+	}
+	return nil, fmt.Errorf("pcap: %w", err)
+}
+
+const (
+	magicMicro = 0xA1B2C3D4
+	magicNano  = 0xA1B23C4D
+)
+
+func (c *Reader) classicHeader(order binary.ByteOrder) error {
+	c.Format, c.order = "pcap", order
+	h, err := c.take(24, 0, "the file header")
+	if err != nil {
+		return err
+	}
+	if v := order.Uint16(h[4:]); v != 2 {
+		return c.broken(0, "pcap version %d.%d, known is 2.4", v, order.Uint16(h[6:]))
+	}
+	intf := Interface{LinkType: uint16(order.Uint32(h[20:])), SnapLen: order.Uint32(h[16:]), perSecond: 1e6}
+	if order.Uint32(h) == magicNano {
+		intf.perSecond = 1e9
+	}
+	c.Interfaces = []Interface{intf}
+	return nil
+}
+
+func (c *Reader) nextClassic() (Packet, error) {
+	start := c.at
+	h, err := c.take(16, start, "a packet header")
+	if err != nil {
+		return Packet{}, err
+	}
+	perSecond := c.Interfaces[0].perSecond
+	sec, frac := c.order.Uint32(h), uint64(c.order.Uint32(h[4:]))
+	n, length := c.order.Uint32(h[8:]), c.order.Uint32(h[12:])
+	if n > maxRecord || length > maxRecord {
+		return Packet{}, c.broken(start, "a packet of %d bytes, %d captured", length, n)
+	}
+	if n > length {
+		return Packet{}, c.broken(start, "%d bytes captured of a packet of %d", n, length)
+	}
+	if frac >= perSecond {
+		return Packet{}, c.broken(start, "a time of %d parts of a second that has %d", frac, perSecond)
+	}
+	data, err := c.take(int(n), start, "a packet")
+	if err != nil {
+		return Packet{}, err
+	}
+	return Packet{
+		Time: int64(sec)*1e9 + int64(frac*(1e9/perSecond)), Data: data, Length: int(length), Offset: start,
+	}, nil
+}
