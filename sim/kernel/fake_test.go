@@ -203,14 +203,18 @@ func testParams() Params {
 	}
 }
 
-func newSetup(t *testing.T, p Params) *setup {
-	t.Helper()
-	s := &setup{t: t, e: sim.New(sim.Options{}), m: mem.New(1 << 32), f: newFake()}
-	link := pcie.NewLink(s.e, s.m, pcie.Params{
+func (*setup) pcieParams() pcie.Params {
+	return pcie.Params{
 		Bandwidth: 1e11, PostedLatency: 100 * sim.Nanosecond, ReadLatency: 400 * sim.Nanosecond,
 		MPS: 256, MRRS: 512, RCB: 64, WriteHeader: 24, ReadHeader: 24, CplHeader: 20, ReadsInFlight: 16,
 		PostedCredits: 64, MemoryLatency: 50 * sim.Nanosecond,
-	})
+	}
+}
+
+func newSetup(t *testing.T, p Params) *setup {
+	t.Helper()
+	s := &setup{t: t, e: sim.New(sim.Options{}), m: mem.New(1 << 32), f: newFake()}
+	link := pcie.NewLink(s.e, s.m, s.pcieParams())
 	link.Attach(s.f, func(v int) { s.d.Interrupt(v) })
 	var err error
 	if s.d, err = NewDevice(s.e, "mlx5_0", link, s.m, p); err != nil {

@@ -1,0 +1,397 @@
+package kernel
+
+import (
+	"net/netip"
+	"syscall"
+	"testing"
+
+	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/sim/mem"
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+func TestCreateQPChecks(t *testing.T) {
+	s := newSetup(t, testParams())
+	u := s.open()
+	pd, cq := s.pd(u), s.cq(u)
+	for _, x := range []struct {
+		what   string
+		change func(*QPReq)
+		want   syscall.Errno
+	}{
+		{"RC", func(*QPReq) {}, 0},
+		{"UC", func(r *QPReq) { r.Type = verbs.QPTUC }, 0},
+		{"UD", func(r *QPReq) { r.Type = verbs.QPTUD }, 0},
+		{"no receives", func(r *QPReq) { r.Cap.MaxRecvWR, r.RQWQECount, r.RQWQEShift = 0, 0, 0 }, 0},
+		{"no sends", func(r *QPReq) { r.SQWQECount = 0 }, 0},
+		{"unknown type", func(r *QPReq) { r.Type = 77 }, syscall.EINVAL},
+		{"raw packet, no capability", func(r *QPReq) { r.Type = verbs.QPTRawPacket }, syscall.EPERM},
+		{"XRC", func(r *QPReq) { r.Type = verbs.QPTXRCSend }, syscall.EOPNOTSUPP},
+		{"SRQ", func(r *QPReq) { r.HasSRQ = true }, syscall.EOPNOTSUPP},
+		{"no send CQ", func(r *QPReq) { r.SendCQ = 0 }, syscall.EINVAL},
+		{"PD as CQ", func(r *QPReq) { r.RecvCQ = pd }, syscall.EINVAL},
+		{"no such PD", func(r *QPReq) { r.PD = 1000 }, syscall.ENOENT},
+		{"too many receives", func(r *QPReq) { r.Cap.MaxRecvWR = 32769 }, syscall.EINVAL},
+		{"send ring too long", func(r *QPReq) { r.SQWQECount = 65536 }, syscall.EINVAL},
+		{"send ring no power of two", func(r *QPReq) { r.SQWQECount = 48 }, syscall.EINVAL},
+		{"receive ring without receives", func(r *QPReq) { r.Cap.MaxRecvWR = 0 }, syscall.EINVAL},
+		{"receive WQEs of 2 GiB", func(r *QPReq) { r.RQWQEShift = 31 }, syscall.EINVAL},
+		{"ring not mapped", func(r *QPReq) { r.BufAddr = 0x1000 }, syscall.EFAULT},
+		{"record not mapped", func(r *QPReq) { r.DBAddr = 0x1000 }, syscall.EFAULT},
+		{"ring not aligned", func(r *QPReq) { r.BufAddr += 32 }, syscall.EINVAL},
+		{"user index", func(r *QPReq) { r.UIDX = 0xffffff }, syscall.EINVAL},
+		{"user index of 25 bits", func(r *QPReq) { r.UIDX = 1 << 24 }, syscall.EINVAL},
+		{"no bfreg named", func(r *QPReq) { r.BFRegMode = BFRegKernel }, syscall.EINVAL},
+		{"index into a table that is not there", func(r *QPReq) { r.BFRegMode = BFRegDynamic }, syscall.EINVAL},
+		{"both flags", func(r *QPReq) { r.BFRegMode = 3 }, syscall.EINVAL},
+		{"unknown create flag", func(r *QPReq) { r.Flags = 1 << 20 }, syscall.EINVAL},
+		{"source QPN", func(r *QPReq) { r.Flags = qpSourceQPN }, syscall.EPERM},
+		{"cross channel", func(r *QPReq) { r.Flags = qpCrossChannel }, syscall.EOPNOTSUPP},
+	} {
+		r := s.qpReq(pd, cq, verbs.QPTRC)
+		x.change(&r)
+		h, _, err := u.CreateQP(Caller{}, r)
+		wantErrno(t, x.what, err, x.want)
+		if err == nil {
+			_, err = u.DestroyQP(Caller{}, h)
+			wantErrno(t, x.what+": destroy", err, 0)
+		}
+	}
+	s.proc.NetRaw = true
+	r := s.qpReq(pd, cq, verbs.QPTRawPacket)
+	_, _, err := u.CreateQP(Caller{}, r)
+	wantErrno(t, "raw packet", err, syscall.EOPNOTSUPP)
+}
+
+func TestQPContextAtCreation(t *testing.T) {
+	s := newSetup(t, testParams())
+	u := s.open()
+	pd, cq := s.pd(u), s.cq(u)
+	r := s.qpReq(pd, cq, verbs.QPTRC)
+	r.DBAddr += 64
+	r.ScatterToCQE, r.SigAll = true, true
+	_, resp, err := u.CreateQP(Caller{}, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if resp.BFRegIndex != InvalidBFReg {
+		t.Errorf("bfreg %#x", resp.BFRegIndex)
+	}
+	in := prm.CreateQPIn(s.f.last[prm.OpCreateQP])
+	c := in.QPC()
+	ring, _, _, _ := s.proc.Space.Translate(mem.VA(r.BufAddr))
+	db, _, _, _ := s.proc.Space.Translate(mem.VA(r.DBAddr))
+	for _, x := range []struct {
+		what      string
+		got, want uint64
+	}{
+		{"st", uint64(c.ST()), prm.STRC}, {"pm_state", uint64(c.PMState()), prm.PMStateMigrated},
+		{"log_sq_size", uint64(c.LogSQSize()), 6}, {"log_rq_size", uint64(c.LogRQSize()), 4}, {"log_rq_stride", uint64(c.LogRQStride()), 2},
+		{"uar_page", uint64(c.UARPage()), 9}, {"user_index", uint64(c.UserIndex()), 5}, {"dbr_addr", c.DBRAddr(), uint64(db)},
+		{"cs_req", uint64(c.CSReq()), prm.CSReqUpTo32B}, {"cs_res", uint64(c.CSRes()), prm.CSResUpTo32B},
+		{"rq_type", uint64(c.RQType()), prm.RQTypeRegular}, {"cqn_snd", uint64(c.CQNSnd()), uint64(c.CQNRcv())},
+		{"ring", in.PAS().At(0) + uint64(c.PageOffset())*(uint64(4096)<<c.LogPageSize()/64), uint64(ring)},
+	} {
+		if x.got != x.want {
+			t.Errorf("%s: %#x, want %#x", x.what, x.got, x.want)
+		}
+	}
+}
+
+// The kernel's choice in the static generation, for 20 QPs with all defaults (1.10).
+func TestStaticBFRegs(t *testing.T) {
+	p := testParams()
+	p.Generation = Static
+	s := newSetup(t, p)
+	u, resp, err := s.d.AllocUcontext(Caller{}, s.proc, UcontextReq{TotalBFRegs: 16, LowLatBFRegs: 4, LibCaps: 3, MaxCQEVersion: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if resp.TotBFRegs != 16 || resp.NumDynBFRegs != 1024 || resp.BFRegSize != 512 || s.d.res.UAR != 8 {
+		t.Errorf("%+v, %d UARs", resp, s.d.res.UAR)
+	}
+	pd, cq := s.pd(u), s.cq(u)
+	for i, want := range []uint32{24, 25, 28, 29, 1, 4, 5, 8, 9, 12, 13, 16, 17, 20, 21, 1, 4, 5, 8, 9} {
+		r := s.qpReq(pd, cq, verbs.QPTRC)
+		r.BFRegMode = BFRegKernel
+		_, resp, err := u.CreateQP(Caller{}, r)
+		if err != nil || resp.BFRegIndex != want {
+			t.Errorf("QP %d: uuarn %d, %v, want %d", i+1, resp.BFRegIndex, err, want)
+		}
+		c := prm.CreateQPIn(s.f.last[prm.OpCreateQP]).QPC()
+		if m, err := u.MmapUAR(Caller{}, MmapRegular, want/4); err != nil || m.Off != uint64(c.UARPage())*4096 {
+			t.Errorf("QP %d: UAR %d is not page %d of the table (%v, %v)", i+1, c.UARPage(), want/4, m, err)
+		}
+	}
+
+	r := s.qpReq(pd, cq, verbs.QPTRC)
+	r.BFRegMode, r.BFRegIndex = BFRegDynamic, 5
+	_, _, err = u.CreateQP(Caller{}, r)
+	wantErrno(t, "dynamic bfreg whose page is not mapped", err, syscall.EINVAL)
+	m, err := u.MmapUAR(Caller{}, MmapAllocWC, 2)
+	wantErrno(t, "map dynamic page", err, 0)
+	_, err = u.MmapUAR(Caller{}, MmapAllocWC, 2)
+	wantErrno(t, "map it again", err, syscall.EINVAL)
+	_, resp2, err := u.CreateQP(Caller{}, r)
+	wantErrno(t, "dynamic bfreg", err, 0)
+	if c := prm.CreateQPIn(s.f.last[prm.OpCreateQP]).QPC(); m == nil || m.Off != uint64(c.UARPage())*4096 || resp2.BFRegIndex != InvalidBFReg {
+		t.Errorf("UAR %d, %+v", c.UARPage(), resp2)
+	}
+	for _, x := range []struct {
+		cmd, arg uint32
+		want     syscall.Errno
+	}{
+		{MmapRegular, 8, syscall.EINVAL}, {MmapNC, 7, 0}, {MmapWC, 7, 0}, {MmapAllocWC, 511, 0}, {MmapAllocWC, 512, syscall.EINVAL},
+		{1, 0, syscall.ENOSYS}, {4, 0, syscall.EINVAL},
+	} {
+		_, err := u.MmapUAR(Caller{}, x.cmd, x.arg)
+		wantErrno(t, "mmap", err, x.want)
+	}
+	_, err = u.AllocUAR(Caller{}, UARTypeNC)
+	wantErrno(t, "UAR object of a kernel that has none", err, syscall.EOPNOTSUPP)
+}
+
+func TestOpenChecks(t *testing.T) {
+	s := newSetup(t, testParams())
+	for _, x := range []struct {
+		what string
+		req  UcontextReq
+		want syscall.Errno
+	}{
+		{"dynamic", UcontextReq{TotalBFRegs: 16, LowLatBFRegs: 4, LibCaps: 3}, 0},
+		{"old library", UcontextReq{TotalBFRegs: 16, LowLatBFRegs: 4, LibCaps: 1}, 0},
+		{"unknown flag", UcontextReq{TotalBFRegs: 16, Flags: 2}, syscall.EOPNOTSUPP},
+		{"comp_mask", UcontextReq{TotalBFRegs: 16, CompMask: 1}, syscall.EOPNOTSUPP},
+		{"all low-latency", UcontextReq{TotalBFRegs: 16, LowLatBFRegs: 16}, syscall.EINVAL},
+		{"all low-latency, dynamic", UcontextReq{TotalBFRegs: 16, LowLatBFRegs: 16, LibCaps: 3}, syscall.EINVAL},
+		{"none", UcontextReq{}, syscall.EINVAL},
+		{"too many", UcontextReq{TotalBFRegs: 514}, syscall.ENOMEM},
+		{"too many, dynamic", UcontextReq{TotalBFRegs: 514, LibCaps: 3}, 0},
+	} {
+		u, resp, err := s.d.AllocUcontext(Caller{}, s.proc, x.req)
+		wantErrno(t, x.what, err, x.want)
+		if err == nil {
+			if dyn := x.req.LibCaps&2 != 0; dyn != (resp.TotBFRegs == 0) {
+				t.Errorf("%s: %+v", x.what, resp)
+			}
+			u.Close(Caller{})
+		}
+	}
+	u := s.open()
+	_, err := u.MmapUAR(Caller{}, MmapRegular, 0)
+	wantErrno(t, "static page in the dynamic generation", err, syscall.EINVAL)
+	o, err := u.AllocUAR(Caller{}, UARTypeBF)
+	wantErrno(t, "UAR object", err, 0)
+	o2, err := u.AllocUAR(Caller{}, UARTypeNC)
+	wantErrno(t, "UAR object", err, 0)
+	if o.MmapOff == o2.MmapOff || o.Map.Off != uint64(o.PageID)*4096 || o.MmapLen != 4096 {
+		t.Errorf("%+v %+v", o, o2)
+	}
+	_, err = u.AllocUAR(Caller{}, 2)
+	wantErrno(t, "UAR type", err, syscall.EOPNOTSUPP)
+	wantErrno(t, "free", u.FreeUAR(Caller{}, o), 0)
+	wantErrno(t, "free twice", u.FreeUAR(Caller{}, o), syscall.ENOENT)
+	s.f.fail[prm.OpDeallocUAR] = prm.StatusBadResState // a queue still rings there
+	wantErrno(t, "free in use", u.FreeUAR(Caller{}, o2), 0)
+	s.f.fail[prm.OpDeallocUAR] = prm.StatusOK
+	u.Close(Caller{})
+	if s.d.res.UAR != 0 {
+		t.Errorf("%d UARs left", s.d.res.UAR)
+	}
+}
+
+func TestCreateCQChecks(t *testing.T) {
+	s := newSetup(t, testParams())
+	u, other := s.open(), s.open()
+	alien, err := other.CreateChannel(Caller{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range []struct {
+		what   string
+		change func(*CQReq)
+		want   syscall.Errno
+	}{
+		{"plain", func(*CQReq) {}, 0},
+		{"128-byte entries", func(r *CQReq) { r.CQESize, r.CQE, r.Entries = 128, 7, 8 }, 0},
+		{"last vector", func(r *CQReq) { r.CompVector = 3 }, 0},
+		{"vector too high", func(r *CQReq) { r.CompVector = 4 }, syscall.EINVAL},
+		{"no entries", func(r *CQReq) { r.CQE = 0 }, syscall.EINVAL},
+		{"too many entries", func(r *CQReq) { r.CQE = 1 << 22 }, syscall.EINVAL},
+		{"absurdly many entries", func(r *CQReq) { r.CQE = 0xffffffff }, syscall.EINVAL},
+		{"ring of another size", func(r *CQReq) { r.Entries = 32 }, syscall.EINVAL},
+		{"CQE size", func(r *CQReq) { r.CQESize = 96 }, syscall.EINVAL},
+		{"no UAR", func(r *CQReq) { r.UARValid = false }, syscall.EINVAL},
+		{"ring unmapped", func(r *CQReq) { r.BufAddr = 0x1000 }, syscall.EFAULT},
+		{"ring in a page", func(r *CQReq) { r.BufAddr += 64 }, syscall.EINVAL},
+		{"record unmapped", func(r *CQReq) { r.DBAddr = 0x1000 }, syscall.EFAULT},
+		{"channel of another context", func(r *CQReq) { r.Channel = alien }, syscall.EBADF},
+	} {
+		r := s.cqReq(u, 15)
+		x.change(&r)
+		h, cqn, err := u.CreateCQ(Caller{}, r)
+		wantErrno(t, x.what, err, x.want)
+		if err != nil {
+			continue
+		}
+		in := prm.CreateCQIn(s.f.last[prm.OpCreateCQ])
+		if n := uint32(1) << in.CQC().LogCQSize(); n != r.CQE+1 || in.CQC().EQN() != uint32(s.d.eqs[1+r.CompVector].eqn) ||
+			s.d.cqs[cqn] == nil {
+			t.Errorf("%s: context %x", x.what, []byte(in.CQC()))
+		}
+		_, _, err = u.DestroyCQ(Caller{}, h)
+		wantErrno(t, x.what, err, 0)
+	}
+	h := s.cq(u)
+	wantErrno(t, "resize to the same ring", u.ResizeCQ(Caller{}, h, 8, 0), 0)
+	wantErrno(t, "resize to nothing", u.ResizeCQ(Caller{}, h, 0, 0), syscall.EINVAL)
+	wantErrno(t, "resize to too much", u.ResizeCQ(Caller{}, h, 1<<22, 0), syscall.EINVAL)
+	wantErrno(t, "resize", u.ResizeCQ(Caller{}, h, 31, 0), syscall.EOPNOTSUPP)
+}
+
+// path is what a connection to dgid from the IPv4 GID of RoCE v2 needs.
+func (s *setup) path(dgid verbs.GID) verbs.AHAttr {
+	return verbs.AHAttr{IsGlobal: true, Port: 1, SL: 3, GRH: verbs.GRH{DGID: dgid, SGIDIndex: 3, HopLimit: 9, TrafficClass: 0x68, FlowLabel: 0x12345}}
+}
+
+const (
+	toInit = verbs.QPMaskState | verbs.QPMaskPKeyIndex | verbs.QPMaskPort | verbs.QPMaskAccessFlags
+	toRTR  = verbs.QPMaskState | verbs.QPMaskAV | verbs.QPMaskPathMTU | verbs.QPMaskDestQPN | verbs.QPMaskRQPSN |
+		verbs.QPMaskMaxDestRdAtomic | verbs.QPMaskMinRNRTimer
+	toRTS = verbs.QPMaskState | verbs.QPMaskTimeout | verbs.QPMaskRetryCnt | verbs.QPMaskRNRRetry | verbs.QPMaskSQPSN |
+		verbs.QPMaskMaxQPRdAtomic
+)
+
+// What is set on the way from RESET to RTS is what the device is told.
+func TestConnect(t *testing.T) {
+	s := newSetup(t, testParams())
+	s.d.SetNeighbours(func(ip netip.Addr) (MAC, bool) {
+		return MAC{2, 0, 0, 0, 0, 9}, ip == netip.MustParseAddr("192.0.2.9")
+	})
+	u := s.open()
+	qp := s.qp(u, s.pd(u), s.cq(u), verbs.QPTRC)
+	dst := verbs.GID{10: 0xff, 11: 0xff, 12: 192, 13: 0, 14: 2, 15: 9}
+	const all = verbs.AccessRemoteRead | verbs.AccessRemoteWrite | verbs.AccessRemoteAtomic
+	a := verbs.QPAttr{
+		State: verbs.QPSInit, Port: 1, Access: all, PathMTU: verbs.MTU1024, DestQPN: 0x1234, RQPSN: 0x1ffffff, SQPSN: 0xabcdef12,
+		MaxRdAtomic: 5, MaxDestRdAtomic: 16, MinRNRTimer: 12, Timeout: 14, RetryCnt: 7, RNRRetry: 6, AH: s.path(dst),
+	}
+	step := func(state verbs.QPState, mask verbs.QPAttrMask) prm.QPC {
+		t.Helper()
+		a.State = state
+		if err := u.ModifyQP(Caller{}, qp, &a, mask); err != nil {
+			t.Fatal(err)
+		}
+		return prm.ModifyQPIn(s.f.last[s.f.seen[len(s.f.seen)-1]]).QPC()
+	}
+	c := step(verbs.QPSInit, toInit)
+	if !c.RWE() || c.RRE() || c.RAE() || c.CounterSetID() == 0 || c.PrimaryPath().VHCAPortNum() != 1 || c.DBRAddr() == 0 {
+		t.Errorf("INIT: only remote writes before there is a depth: %x", []byte(c))
+	}
+	c = step(verbs.QPSRTR, toRTR)
+	p := c.PrimaryPath()
+	if !c.RWE() || !c.RRE() || !c.RAE() || c.AtomicMode() != prm.AtomicModeIBComp || c.LogRRAMax() != 4 || c.MTU() != 3 ||
+		c.RemoteQPN() != 0x1234 || c.NextRcvPSN() != 0xffffff || c.MinRNRNAK() != 12 || c.LogMsgMax() != 30 {
+		t.Errorf("RTR: %x", []byte(c))
+	}
+	if MAC(p.RMAC()) != (MAC{2, 0, 0, 0, 0, 9}) || verbs.GID(p.RGID()) != dst || p.SrcAddrIndex() != 3 || p.HopLimit() != 64 ||
+		p.TClass() != 0x68 || p.DSCP() != 0x1a || p.FlowLabel() != 0x12345 || p.EthPrio() != 3 || p.UDPSport() != 0xe341 {
+		t.Errorf("RTR path: %x (UDP port %#x)", []byte(p), p.UDPSport())
+	}
+	c = step(verbs.QPSRTS, toRTS)
+	if c.NextSendPSN() != 0xcdef12 || c.LogSRAMax() != 3 || c.RetryCount() != 7 || c.RNRRetry() != 6 || c.PrimaryPath().AckTimeout() != 14 ||
+		c.LogAckReqFreq() != 8 {
+		t.Errorf("RTS: %x", []byte(c))
+	}
+	q, err := u.QueryQP(Caller{}, qp, 0)
+	if err != nil || q.State != verbs.QPSRTS || q.SQPSN != 0xcdef12 || q.Timeout != 14 || q.MaxRdAtomic != 8 || q.Cap.MaxRecvWR != 16 {
+		t.Errorf("query: %+v, %v", q, err)
+	}
+
+	a.State = verbs.QPSSQD
+	wantErrno(t, "RTS to SQD", u.ModifyQP(Caller{}, qp, &a, verbs.QPMaskState), syscall.EINVAL)
+	a.CurState, a.State = verbs.QPSRTR, verbs.QPSRTS
+	s.f.fail[prm.OpRTR2RTSQP] = prm.StatusBadQPState // what a device says to a state that is not so
+	wantErrno(t, "wrong current state", u.ModifyQP(Caller{}, qp, &a, toRTS|verbs.QPMaskCurState), syscall.EINVAL)
+	a.State = verbs.QPSErr
+	wantErrno(t, "to ERR", u.ModifyQP(Caller{}, qp, &a, verbs.QPMaskState), 0)
+	a.State = verbs.QPSReset
+	wantErrno(t, "to RESET", u.ModifyQP(Caller{}, qp, &a, verbs.QPMaskState), 0)
+	n := len(s.f.seen)
+	wantErrno(t, "RESET again", u.ModifyQP(Caller{}, qp, &a, verbs.QPMaskState), 0)
+	if len(s.f.seen) != n {
+		t.Error("RESET to RESET sent a command")
+	}
+}
+
+func TestModifyChecks(t *testing.T) {
+	s := newSetup(t, testParams())
+	u := s.open()
+	pd, cq := s.pd(u), s.cq(u)
+	own := verbs.GID{10: 0xff, 11: 0xff, 12: 192, 13: 0, 14: 2, 15: 1}
+	for _, x := range []struct {
+		what   string
+		from   verbs.QPState
+		mask   verbs.QPAttrMask
+		change func(*verbs.QPAttr)
+		want   syscall.Errno
+	}{
+		{"to INIT", verbs.QPSReset, toInit, nil, 0},
+		{"port 0", verbs.QPSReset, toInit, func(a *verbs.QPAttr) { a.Port = 0 }, syscall.EINVAL},
+		{"port 2", verbs.QPSReset, toInit, func(a *verbs.QPAttr) { a.Port = 2 }, syscall.EINVAL},
+		{"P_Key index", verbs.QPSReset, toInit, func(a *verbs.QPAttr) { a.PKeyIndex = 128 }, syscall.EINVAL},
+		{"unknown attribute", verbs.QPSReset, toInit | 1<<21, nil, syscall.EOPNOTSUPP},
+		{"capacity", verbs.QPSReset, toInit | verbs.QPMaskCap, nil, syscall.EINVAL},
+		{"rate limit on RC", verbs.QPSReset, toInit | verbs.QPMaskRateLimit, nil, syscall.EINVAL},
+		{"state 7", verbs.QPSReset, verbs.QPMaskState, func(a *verbs.QPAttr) { a.State = 7 }, syscall.EINVAL},
+		{"RESET to ERR", verbs.QPSReset, verbs.QPMaskState, func(a *verbs.QPAttr) { a.State = verbs.QPSErr }, syscall.EINVAL},
+		{"to RTR", verbs.QPSInit, toRTR, nil, 0},
+		{"not global", verbs.QPSInit, toRTR, func(a *verbs.QPAttr) { a.AH.IsGlobal = false }, syscall.EINVAL},
+		{"address port 0", verbs.QPSInit, toRTR, func(a *verbs.QPAttr) { a.AH.Port = 0 }, syscall.EINVAL},
+		{"GID index outside", verbs.QPSInit, toRTR, func(a *verbs.QPAttr) { a.AH.GRH.SGIDIndex = 200 }, syscall.EINVAL},
+		{"GID slot empty", verbs.QPSInit, toRTR, func(a *verbs.QPAttr) { a.AH.GRH.SGIDIndex = 7 }, syscall.ENODATA},
+		{"nobody answers", verbs.QPSInit, toRTR, func(a *verbs.QPAttr) { a.AH.GRH.DGID[15] = 77 }, syscall.ETIMEDOUT},
+		{"other address family", verbs.QPSInit, toRTR, func(a *verbs.QPAttr) { a.AH.GRH.DGID = verbs.GID{0x20, 1} }, syscall.EINVAL},
+		{"path MTU 0", verbs.QPSInit, toRTR, func(a *verbs.QPAttr) { a.PathMTU = 0 }, syscall.EINVAL},
+		{"path MTU 6", verbs.QPSInit, toRTR, func(a *verbs.QPAttr) { a.PathMTU = 6 }, syscall.EINVAL},
+		{"depth as responder", verbs.QPSInit, toRTR, func(a *verbs.QPAttr) { a.MaxDestRdAtomic = 17 }, syscall.EINVAL},
+		{"static rate 1", verbs.QPSInit, toRTR, func(a *verbs.QPAttr) { a.AH.StaticRate = 1 }, syscall.EINVAL},
+		{"static rate 24", verbs.QPSInit, toRTR, func(a *verbs.QPAttr) { a.AH.StaticRate = 24 }, syscall.EINVAL},
+		{"alternate path", verbs.QPSInit, toRTR | verbs.QPMaskAltPath, func(a *verbs.QPAttr) { a.AltPort, a.AltAH = 1, a.AH }, syscall.EINVAL},
+		{"alternate port", verbs.QPSInit, toRTR | verbs.QPMaskAltPath, func(a *verbs.QPAttr) { a.AltAH = a.AH }, syscall.EINVAL},
+		{"to RTS", verbs.QPSRTR, toRTS, nil, 0},
+		{"depth as requester", verbs.QPSRTR, toRTS, func(a *verbs.QPAttr) { a.MaxRdAtomic = 17 }, syscall.EINVAL},
+		{"depth at the limit", verbs.QPSRTR, toRTS, func(a *verbs.QPAttr) { a.MaxRdAtomic = 16 }, 0},
+		{"a retry count missing", verbs.QPSRTR, toRTS &^ verbs.QPMaskRetryCnt, nil, syscall.EINVAL},
+	} {
+		h := s.qp(u, pd, cq, verbs.QPTRC)
+		q, _ := lookup[*qp](u, h, "QP")
+		q.state, q.port = x.from, 1
+		a := verbs.QPAttr{State: x.from + 1, Port: 1, PathMTU: verbs.MTU1024, MaxRdAtomic: 1, MaxDestRdAtomic: 1, AH: s.path(own)}
+		if x.change != nil {
+			x.change(&a)
+		}
+		wantErrno(t, x.what, u.ModifyQP(Caller{}, h, &a, x.mask), x.want)
+		want := x.from
+		if x.want == 0 {
+			want++
+		}
+		if q.state != want {
+			t.Errorf("%s: state %v, want %v", x.what, q.state, want)
+		}
+	}
+
+	ud := s.qp(u, pd, cq, verbs.QPTUD)
+	a := verbs.QPAttr{State: verbs.QPSInit, Port: 1, QKey: 0x80000001}
+	mask := verbs.QPMaskState | verbs.QPMaskPKeyIndex | verbs.QPMaskPort | verbs.QPMaskQKey
+	wantErrno(t, "privileged Q_Key", u.ModifyQP(Caller{}, ud, &a, mask), syscall.EPERM)
+	s.proc.NetRaw = true
+	wantErrno(t, "privileged Q_Key with CAP_NET_RAW", u.ModifyQP(Caller{}, ud, &a, mask), 0)
+	a.State = verbs.QPSRTR
+	wantErrno(t, "UD to RTR", u.ModifyQP(Caller{}, ud, &a, verbs.QPMaskState), 0)
+	if c := prm.ModifyQPIn(s.f.last[prm.OpInit2RTRQP]).QPC(); c.MTU() != 5 || c.LogMsgMax() != 12 || c.ST() != prm.STUD {
+		t.Errorf("UD: %x", []byte(c))
+	}
+	a.State = verbs.QPSRTS
+	wantErrno(t, "UD to RTS", u.ModifyQP(Caller{}, ud, &a, verbs.QPMaskState|verbs.QPMaskSQPSN), 0)
+}
