@@ -1,0 +1,108 @@
+package kit
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/rdmasim/rdmasim/conformance/spec"
+	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/roce"
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+// judge runs a body as a case without a testbed and returns why it failed.
+func judge(body func(c *spec.C)) string {
+	r := spec.NewRunning("KIT-TEST", 1)
+	r.Execute(nil, verbs.UnimplementedTestbed{}, body)
+	if v := r.Result().Verdict; v != nil {
+		return v.Reason
+	}
+	return ""
+}
+
+// bfBlock is a write of one 64-byte block whose request has ds units of 16 bytes.
+func bfBlock(off uint32, qpn uint32, ds int) verbs.MMIOWrite {
+	b := make([]byte, 64)
+	prm.CtrlSegment(b).Set(prm.WQEOpRDMAWrite, 0, 0, qpn, ds, 0, 0)
+	return verbs.MMIOWrite{Kind: verbs.MMIOBlueFlame, Offset: off, Len: 64, Data: b}
+}
+
+func TestPushes(t *testing.T) {
+	whole := []verbs.MMIOWrite{bfBlock(0x800, 5, 9), bfBlock(0x840, 0, 0), bfBlock(0x880, 0, 0), bfBlock(0x900, 6, 3)}
+	var got []Push
+	if why := judge(func(c *spec.C) { got = Pushes(c, whole, 64) }); why != "" {
+		t.Fatalf("whole pushes are refused: %s", why)
+	}
+	if len(got) != 2 || got[0].QPN != 5 || len(got[0].Data) != 192 || got[1].QPN != 6 || len(got[1].Data) != 64 {
+		t.Errorf("pushes %+v", got)
+	}
+	for name, tc := range map[string]struct {
+		ws   []verbs.MMIOWrite
+		want string
+	}{
+		"interleaved": {[]verbs.MMIOWrite{whole[0], bfBlock(0x900, 6, 3), whole[1], whole[2]}, "inside a push"},
+		"doorbell":    {[]verbs.MMIOWrite{whole[0], {Kind: verbs.MMIODoorbell, Offset: 0x900, Len: 8}}, "doorbell inside"},
+		"cut":         {whole[:2], "not whole"},
+	} {
+		if why := judge(func(c *spec.C) { Pushes(c, tc.ws, 64) }); !strings.Contains(why, tc.want) {
+			t.Errorf("%s: reason %q, want one with %q", name, why, tc.want)
+		}
+	}
+}
+
+func TestTranscriptIsRelative(t *testing.T) {
+	packet := func(op roce.Opcode, to, psn uint32) Packet {
+		return Packet{Packet: frame(t, op, to, psn)}
+	}
+	a := Transcript([]Packet{packet(roce.RCSendOnly, 7, 0xffffff), packet(roce.RCAcknowledge, 7, 3), packet(roce.RCSendOnly, 7, 0)},
+		[]uint32{7}, []uint32{0xfffffe})
+	b := Transcript([]Packet{packet(roce.RCSendOnly, 9, 0x10), packet(roce.RCSendOnly, 8, 1), packet(roce.RCSendOnly, 9, 0x11)},
+		[]uint32{9}, []uint32{0xf})
+	if d := cmp.Diff(a, b); d != "" || len(a) != 2 {
+		t.Errorf("transcripts of the same program differ:\n%s", d)
+	}
+}
+
+func TestMaskFor(t *testing.T) {
+	for _, tc := range []struct {
+		typ  verbs.QPType
+		to   verbs.QPState
+		want verbs.QPAttrMask
+	}{
+		{verbs.QPTRC, verbs.QPSInit, MaskInitRC}, {verbs.QPTUD, verbs.QPSInit, MaskInitUD}, {verbs.QPTUC, verbs.QPSRTR, MaskRTRUC},
+		{verbs.QPTRC, verbs.QPSRTR, MaskRTRRC}, {verbs.QPTUD, verbs.QPSRTR, verbs.QPMaskState}, {verbs.QPTRC, verbs.QPSRTS, MaskRTSRC},
+		{verbs.QPTUD, verbs.QPSRTS, MaskRTSUC}, {verbs.QPTRC, verbs.QPSErr, verbs.QPMaskState},
+	} {
+		if got := MaskFor(tc.typ, tc.to); got != tc.want {
+			t.Errorf("MaskFor(%d, %v) = %#x, want %#x", tc.typ, tc.to, got, tc.want)
+		}
+	}
+}
+
+func TestWordsAreOfTheHost(t *testing.T) {
+	for _, v := range []uint64{0, 1, 0x0102030405060708, 1<<64 - 1} {
+		if got := word(unword(v)); got != v {
+			t.Errorf("word(unword(%#x)) = %#x", v, got)
+		}
+	}
+}
+
+// frame is a frame of an opcode without payload, decoded.
+func frame(t *testing.T, op roce.Opcode, to, psn uint32) roce.Packet {
+	t.Helper()
+	tmpl, err := roce.NewTemplate(roce.Path{Framing: roce.RoCEv2IPv4, SrcGID: roce.GIDFromIPv4([4]byte{1}),
+		DstGID: roce.GIDFromIPv4([4]byte{2}), DestQP: to, HopLimit: 1, PKey: 0xffff})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pool roce.Pool
+	f := tmpl.New(&pool, op, psn, 0, 0)
+	f.FinishICRC()
+	p, err := roce.Parse(f.B)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
