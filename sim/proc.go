@@ -60,7 +60,8 @@ func (p *ProgramPanic) Unwrap() error {
 }
 
 // Go starts a program at now; started by a program, at that one's local time. The
-// body runs in its own coroutine.
+// body runs in its own coroutine. The program is over when the body has returned
+// and its local time has come.
 func (e *Engine) Go(name string, body func(p *Proc)) *Proc {
 	p := &Proc{eng: e, name: name, id: uint64(len(e.procs)), local: e.now}
 	p.timer.init(p)
@@ -82,6 +83,7 @@ func (e *Engine) Go(name string, body func(p *Proc)) *Proc {
 			p.exit()
 		}()
 		body(p)
+		p.Sync() // others see the end, and so it is in order
 	})
 	p.resume = func(uint64) {
 		if p.done {

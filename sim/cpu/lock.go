@@ -47,28 +47,31 @@ func (l *Spinlock) Lock(p *sim.Proc, c *Core) sim.Time {
 		panic(fmt.Sprintf("cpu: at %v %s takes a lock that it holds", now, p.Name()))
 	}
 	if l.holder == nil { // released, but only later than now
-		l.grant(p, c, l.freeAt)
-		p.Advance(l.freeAt - now)
-		c.Run(p, c.p.LockHandover+c.p.LockFree)
+		at := l.grant(p, c)
+		p.Advance(at - now)
 	} else {
 		l.waiters = append(l.waiters, waiter{p, c})
 		p.Park("spinlock held by " + l.holder.Name())
-		c.Run(p, c.p.LockHandover+c.p.LockFree)
 	}
-	wait := p.Now() - now - c.p.LockFree
+	wait := p.Now() - now
+	c.Run(p, c.p.LockFree)
 	c.c.LockWaited++
 	c.c.LockWait += wait
 	return wait
 }
 
-// grant gives the lock to a thread that waited until t.
-func (l *Spinlock) grant(p *sim.Proc, c *Core, t sim.Time) {
+// grant gives the lock to a thread that waited until its release, and returns when
+// the thread knows: always later than the release, so that the order of threads at
+// that instant does not depend on how far ahead the releasing one ran.
+func (l *Spinlock) grant(p *sim.Proc, c *Core) sim.Time {
+	at := l.freeAt + max(c.p.LockHandover, sim.Picosecond)
 	l.holder = p
 	if l.line.owner != c.id+1 {
 		l.line.owner = c.id + 1
-		l.line.free = t
+		l.line.free = at
 		c.c.LineMisses++
 	}
+	return at
 }
 
 // Unlock releases it at p's local time, after its cost, and does not yield.
@@ -84,8 +87,7 @@ func (l *Spinlock) Unlock(p *sim.Proc, c *Core) {
 		if w.p.Done() { // killed while it spun
 			continue
 		}
-		l.grant(w.p, w.c, l.freeAt)
-		w.p.Wake(l.freeAt)
+		w.p.Wake(l.grant(w.p, w.c))
 		return
 	}
 }

@@ -89,21 +89,16 @@ func (c *Core) Load(p *sim.Proc, m *Mapping, off uint64, b []byte) {
 	}
 }
 
-// combine stores part of one line into a buffer.
+// combine stores part of one line into a buffer. Whatever pays may let another
+// thread of the core run, so the buffers are looked at afresh after it.
 func (c *Core) combine(p *sim.Proc, dev *pcie.Link, off uint64, b []byte) {
 	c.Run(p, sim.Time(len(b)/8)*c.p.WCStore)
 	line, at := off&^(wcLine-1), int(off%wcLine)
-	i := 0
-	for i < len(c.wc) && (c.wc[i].line != line || c.wc[i].dev != dev) {
-		i++
-	}
-	if i == len(c.wc) {
-		if i == cap(c.wc) {
-			c.c.WCEvicted++
-			c.leave(p, 0)
-			i--
-		}
-		c.wc = append(c.wc, wcBuffer{dev: dev, line: line})
+	i := c.buffer(dev, line)
+	for i < 0 {
+		c.c.WCEvicted++
+		c.leave(p, 0)
+		i = c.buffer(dev, line)
 	}
 	w := &c.wc[i]
 	copy(w.data[at:], b)
@@ -113,25 +108,39 @@ func (c *Core) combine(p *sim.Proc, dev *pcie.Link, off uint64, b []byte) {
 	}
 }
 
+// buffer is the buffer of a line, a new one if there is room; -1 if there is none.
+func (c *Core) buffer(dev *pcie.Link, line uint64) int {
+	for i := range c.wc {
+		if c.wc[i].line == line && c.wc[i].dev == dev {
+			return i
+		}
+	}
+	if len(c.wc) == cap(c.wc) {
+		return -1
+	}
+	c.wc = append(c.wc, wcBuffer{dev: dev, line: line})
+	return len(c.wc) - 1
+}
+
 // leave sends buffer i: whole, or torn into runs of words.
 func (c *Core) leave(p *sim.Proc, i int) {
-	w := &c.wc[i]
+	w := c.wc[i]
+	c.wc = append(c.wc[:i], c.wc[i+1:]...)
 	if w.mask == 0xff {
 		c.c.WCFull++
 		c.Run(p, c.p.WCLine)
 		w.dev.PostMMIO(p, w.line, w.data[:])
-	} else {
-		c.c.WCPartial++
-		c.Run(p, c.p.WCFlush)
-		for m, at := uint(w.mask), 0; m != 0; {
-			skip := bits.TrailingZeros(m)
-			n := bits.TrailingZeros(^(m >> skip))
-			at += skip
-			w.dev.PostMMIO(p, w.line+uint64(8*at), w.data[8*at:8*(at+n)])
-			at, m = at+n, m>>(skip+n)
-		}
+		return
 	}
-	c.wc = append(c.wc[:i], c.wc[i+1:]...)
+	c.c.WCPartial++
+	c.Run(p, c.p.WCFlush)
+	for m, at := uint(w.mask), 0; m != 0; {
+		skip := bits.TrailingZeros(m)
+		n := bits.TrailingZeros(^(m >> skip))
+		at += skip
+		w.dev.PostMMIO(p, w.line+uint64(8*at), w.data[8*at:8*(at+n)])
+		at, m = at+n, m>>(skip+n)
+	}
 }
 
 // drain makes every dirty buffer leave, oldest first.
