@@ -50,6 +50,7 @@ func (r *Runner) once(e Entry, c spec.Case) (rec report.Case) {
 	if r.Options != nil {
 		o = r.Options(e.ID)
 	}
+	o.Needs = e.Needs
 	bed, err := r.Target.NewTestbed(seed, o)
 	if err != nil {
 		rec.Outcome, rec.Reason = report.Error, "no testbed: "+err.Error()

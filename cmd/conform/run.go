@@ -227,6 +227,9 @@ func (o *runOptions) supervise(ctx context.Context, cmd *cobra.Command, program,
 			}
 		},
 	}
+	if o.verbose {
+		s.Stderr = cmd.ErrOrStderr()
+	}
 	return s.Run(ctx)
 }
 

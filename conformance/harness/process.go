@@ -37,6 +37,9 @@ func (s *Supervisor) start(job Job) (*process, error) {
 	p := &process{cmd: cmd, stderr: &tail{}, messages: make(chan Message), quit: make(chan struct{})}
 	cmd.ExtraFiles = []*os.File{w}
 	cmd.Stdout, cmd.Stderr = io.Discard, p.stderr
+	if s.Stderr != nil {
+		cmd.Stderr = io.MultiWriter(p.stderr, s.Stderr)
+	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	stdin, err := cmd.StdinPipe()
 	if err != nil {

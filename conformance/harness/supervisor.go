@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os/exec"
 	"slices"
 	"sync"
@@ -22,6 +23,8 @@ type Supervisor struct {
 	// Wall is how long, in real time, a worker may take to start and for each case.
 	// It is generous: a case has its own deadline in the testbed's time.
 	Wall time.Duration
+	// Stderr, when set, gets what workers write to standard error.
+	Stderr io.Writer
 	// Started and Finished, when set, are told of every case, one call at a time.
 	Started  func(id string)
 	Finished func(report.Case)

@@ -15,6 +15,7 @@ func Register(s *spec.Suite) {
 	s.Case("PD-001", thousand)
 	s.Case("PD-002", busyByMR)
 	s.Case("PD-003", busyByQP)
+	s.Case("PD-007", foreignLKey)
 	s.Case("PD-008", foreignRKey)
 	s.Case("PD-011", parentWithoutPD)
 	s.Case("PD-012", parentCompMask)
@@ -67,6 +68,19 @@ func busyByQP(c *spec.C) {
 	q := e.CreateQP(c, o)
 	c.Errno("dealloc_pd with a QP", pd.Dealloc(c.T), syscall.EBUSY)
 	q.Kill(c)
+}
+
+func foreignLKey(c *spec.C) {
+	p := kit.NewPair(c, kit.Default())
+	own := p.Buffer(c, 64, kit.AllAccess)
+	other := p.BufferOn(c, p.AllocPD(c), 64, kit.AllAccess)
+	p.B.RecvInto(c, 1, own.All())
+	var wc verbs.WC
+	packets := kit.Tap(c, func() { wc = p.A.Do(c, kit.Send(7, other.SGE(0, 16))) })
+	c.Status("send from an MR of another PD", wc, verbs.WCLocProtErr)
+	c.Equal("wr_id", wc.ID, uint64(7))
+	c.Equal("packets to the peer", len(kit.Select(packets, p.B.QPN())), 0)
+	kit.Nothing(c, p.B.RCQ, kit.Silence)
 }
 
 func foreignRKey(c *spec.C) {

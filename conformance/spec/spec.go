@@ -27,6 +27,9 @@ type Target interface {
 type BedOptions struct {
 	// MaxEvents bounds a simulated run; 0: the target's default.
 	MaxEvents uint64
+	// Needs are those of the case: a target that can make testbeds of several kinds
+	// picks one that meets them.
+	Needs []string
 	// Pcap and Trace are files to write the frames and the timeline to; empty: none.
 	Pcap, Trace string
 }
