@@ -203,7 +203,7 @@ type acks struct {
 func (a *acks) ack(t *Thread, n int) {
 	a.n += uint32(n)
 	if a.waiter != nil {
-		a.waiter.wake(t.P.Now())
+		a.waiter.Wake(t.P.Now())
 	}
 }
 
@@ -211,7 +211,7 @@ func (a *acks) ack(t *Thread, n int) {
 func (a *acks) wait(t *Thread, reported uint32, what string) {
 	for t.P.Sync(); a.n < reported; t.P.Sync() {
 		a.waiter = t
-		t.parkUntil("the acknowledgement of events of "+what, neverDeadline)
+		t.ParkUntil("the acknowledgement of events of "+what, neverDeadline)
 	}
 	a.waiter = nil
 }

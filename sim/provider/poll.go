@@ -108,7 +108,7 @@ func (q *CQ) freeze(t *Thread, e prm.CQE64) {
 		return
 	}
 	if s := e.Syndrome(); s != prm.SyndromeWRFlush && s != prm.SyndromeTransportRetryExc {
-		t.parkUntil("ever: MLX5_FREEZE_ON_ERROR_CQE is set", neverDeadline)
+		t.ParkUntil("ever: MLX5_FREEZE_ON_ERROR_CQE is set", neverDeadline)
 	}
 }
 
@@ -188,7 +188,7 @@ func (q *CQ) PollWait(vt verbs.Thread, wc []verbs.WC, timeout time.Duration) (in
 		w := &t.spin
 		*w = poller{t, seen, p.PollEmpty}
 		q.pollers = append(q.pollers, w)
-		t.parkUntil("a completion", deadline)
+		t.ParkUntil("a completion", deadline)
 		q.leave(w)
 	}
 }
@@ -198,7 +198,7 @@ func (q *CQ) deviceWrote(uint64) {
 	for _, w := range q.pollers {
 		now := w.t.P.Engine().Now()
 		turns := (now - w.phase + w.turn - 1) / w.turn
-		w.t.wake(w.phase + max(0, turns)*w.turn)
+		w.t.Wake(w.phase + max(0, turns)*w.turn)
 	}
 }
 

@@ -27,26 +27,21 @@ type Thread struct {
 	ended  bool
 	caller kernel.Caller
 
-	waiting bool   // in parkUntil
+	waiting bool   // in ParkUntil
 	spin    poller // of the CQ that the thread spins on
 }
 
-// NewThread makes the thread of program p. It is called from within the program.
-func NewThread(p *sim.Proc, core *cpu.Core, proc verbs.Process, name string) *Thread {
-	t := &Thread{proc: proc, name: name}
-	t.Bind(p, core)
-	return t
-}
+// NewThread makes a thread, which Bind gives its program.
+func NewThread(proc verbs.Process, name string) *Thread { return &Thread{proc: proc, name: name} }
 
-// Bind gives a thread made ahead of its program (so that its starter can hold it)
-// the program and the core.
+// Bind gives the thread its program and core, before the program has run.
 func (t *Thread) Bind(p *sim.Proc, core *cpu.Core) {
 	t.P, t.Core = p, core
 	t.caller = kernel.Caller{P: p, Core: core}
 	p.OnExit(func() {
 		t.ended = true
 		if j := t.joiner; j != nil {
-			j.wake(p.Now())
+			j.Wake(p.Now())
 		}
 	})
 }
@@ -100,9 +95,9 @@ func (t *Thread) Join(other verbs.Thread) {
 	for !o.ended {
 		prev := o.joiner
 		o.joiner = t
-		t.parkUntil("thread "+o.name, sim.Never)
+		t.ParkUntil("thread "+o.name, sim.Never)
 		if prev != nil && !prev.ended {
-			prev.wake(t.P.Now())
+			prev.Wake(t.P.Now())
 		}
 	}
 }
@@ -130,17 +125,17 @@ func (t *Thread) until(d time.Duration) sim.Time {
 	return t.P.Now() + w
 }
 
-// parkUntil waits for wake or for the deadline. It reports whether it was woken. The
+// ParkUntil waits for wake or for the deadline. It reports whether it was woken. The
 // caller has looked at what it waits for with no yield in between.
-func (t *Thread) parkUntil(why string, deadline sim.Time) bool {
+func (t *Thread) ParkUntil(why string, deadline sim.Time) bool {
 	t.waiting = true
 	timedOut := t.P.ParkUntil(why, max(deadline, t.P.Now()))
 	t.waiting = false
 	return !timedOut
 }
 
-// wake ends a parkUntil at the given time.
-func (t *Thread) wake(at sim.Time) {
+// Wake ends a ParkUntil at the given time, not in the past.
+func (t *Thread) Wake(at sim.Time) {
 	if t.waiting {
 		t.P.Wake(at)
 	}

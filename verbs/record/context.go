@@ -1,0 +1,244 @@
+package record
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+type context struct {
+	verbs.Context
+	dev *device
+	r   *Recorder
+}
+
+func (c *context) Device() verbs.Device { return c.dev }
+
+func (c *context) Close(t verbs.Thread) error {
+	err := c.Context.Close(bare(t))
+	c.r.add(t, "close_device", nil, err)
+	return err
+}
+
+// Queries are recorded with what two targets of one kind must share; numbers that
+// belong to the device are left out.
+
+func (c *context) QueryDevice(t verbs.Thread) (verbs.DeviceAttr, error) {
+	a, err := c.Context.QueryDevice(bare(t))
+	c.r.add(t, "query_device", nil, err)
+	return a, err
+}
+
+func (c *context) QueryDeviceEx(t verbs.Thread, m uint32) (verbs.DeviceAttrEx, error) {
+	a, err := c.Context.QueryDeviceEx(bare(t), m)
+	c.r.add(t, "query_device_ex", list(mask(m)), err)
+	return a, err
+}
+
+func (c *context) QueryPort(t verbs.Thread, port int) (verbs.PortAttr, error) {
+	a, err := c.Context.QueryPort(bare(t), port)
+	c.r.add(t, "query_port", list(port), err, list(uint32(a.State), a.LinkLayer)...)
+	return a, err
+}
+
+func (c *context) QueryGID(t verbs.Thread, port, index int) (verbs.GID, error) {
+	g, err := c.Context.QueryGID(bare(t), port, index)
+	c.r.add(t, "query_gid", list(port, index), err, c.r.gid(g))
+	return g, err
+}
+
+func (c *context) QueryGIDEx(t verbs.Thread, port, index int, flags uint32) (verbs.GIDEntry, error) {
+	g, err := c.Context.QueryGIDEx(bare(t), port, index, flags)
+	c.r.add(t, "query_gid_ex", list(port, index, mask(flags)), err, list(c.r.gid(g.GID), uint32(g.Type))...)
+	return g, err
+}
+
+func (c *context) QueryGIDTable(t verbs.Thread, e []verbs.GIDEntry, flags uint32) (int, error) {
+	n, err := c.Context.QueryGIDTable(bare(t), e, flags)
+	c.r.add(t, "query_gid_table", list(len(e), mask(flags)), err, list(n)...)
+	return n, err
+}
+
+func (c *context) QueryPKey(t verbs.Thread, port, index int) (uint16, error) {
+	k, err := c.Context.QueryPKey(bare(t), port, index)
+	c.r.add(t, "query_pkey", list(port, index), err, mask(uint32(k)))
+	return k, err
+}
+
+func (c *context) PKeyIndex(t verbs.Thread, port int, pkey uint16) (int, error) {
+	i, err := c.Context.PKeyIndex(bare(t), port, pkey)
+	c.r.add(t, "get_pkey_index", list(port, mask(uint32(pkey))), err, list(i)...)
+	return i, err
+}
+
+func (c *context) RawClock(t verbs.Thread) (uint64, error) {
+	v, err := c.Context.RawClock(bare(t))
+	c.r.add(t, "query_rt_values_ex", nil, err)
+	return v, err
+}
+
+func (c *context) AllocPD(t verbs.Thread) (verbs.PD, error) {
+	p, err := c.Context.AllocPD(bare(t))
+	c.r.add(t, "alloc_pd", nil, err)
+	if err != nil {
+		return nil, err
+	}
+	return wrap(c.r, p, func() *pd { return &pd{p, c} }), nil
+}
+
+func (c *context) AllocTD(t verbs.Thread, a verbs.TDInitAttr) (verbs.TD, error) {
+	d, err := c.Context.AllocTD(bare(t), a)
+	c.r.add(t, "alloc_td", list(mask(a.CompMask)), err)
+	if err != nil {
+		return nil, err
+	}
+	return &td{d, c.r}, nil
+}
+
+func (c *context) AllocParentDomain(t verbs.Thread, a verbs.ParentDomainAttr) (verbs.PD, error) {
+	in := a
+	in.PD, in.TD = barePD(a.PD), bareTD(a.TD)
+	if alloc := a.Alloc; alloc != nil {
+		in.Alloc = func(t verbs.Thread, size, alignment, resource uint64) (verbs.Buffer, verbs.AllocAnswer) {
+			b, answer := alloc(c.r.thread(t), size, alignment, resource)
+			return bareBuffer(b), answer
+		}
+	}
+	if free := a.Free; free != nil {
+		in.Free = func(t verbs.Thread, b verbs.Buffer, resource uint64) { free(c.r.thread(t), b, resource) }
+	}
+	p, err := c.Context.AllocParentDomain(bare(t), in)
+	c.r.add(t, "alloc_parent_domain", list(a.TD != nil, mask(a.CompMask)), err)
+	if err != nil {
+		return nil, err
+	}
+	return wrap(c.r, p, func() *pd { return &pd{p, c} }), nil
+}
+
+// thread is the wrapper of an inner thread.
+func (r *Recorder) thread(t verbs.Thread) verbs.Thread {
+	return wrap(r, t, func() *thread { return &thread{t, r} })
+}
+
+func (c *context) CreateCompChannel(t verbs.Thread) (verbs.CompChannel, error) {
+	ch, err := c.Context.CreateCompChannel(bare(t))
+	c.r.add(t, "create_comp_channel", nil, err)
+	if err != nil {
+		return nil, err
+	}
+	return &channel{ch, c.r}, nil
+}
+
+func (c *context) CreateCQ(t verbs.Thread, a verbs.CQAttr) (verbs.CQ, error) {
+	in := a
+	if ch, ok := a.Channel.(*channel); ok {
+		in.Channel = ch.CompChannel
+	}
+	if a.ParentDomain != nil {
+		in.ParentDomain = barePD(a.ParentDomain)
+	}
+	q, err := c.Context.CreateCQ(bare(t), in)
+	args := list(a.CQE, a.CompVector, a.Channel != nil)
+	if a.Ex {
+		args = append(args, list(mask(a.WCFlags), mask(a.CompMask), mask(a.Flags), a.ParentDomain != nil, a.CQESize, a.CQECompression)...)
+	}
+	if err != nil {
+		c.r.add(t, "create_cq", args, err)
+		return nil, err
+	}
+	c.r.add(t, "create_cq", args, nil, list(q.Cap())...)
+	return c.r.cq(q), nil
+}
+
+func (c *context) AllocUAR(t verbs.Thread, flags uint32) (verbs.UAR, error) {
+	u, err := c.Context.AllocUAR(bare(t), flags)
+	if err != nil {
+		c.r.add(t, "devx_alloc_uar", list(mask(flags)), err)
+		return nil, err
+	}
+	c.r.add(t, "devx_alloc_uar", list(mask(flags)), nil, c.r.sym("uar", u.Info().PageID))
+	return &uar{u, c.r}, nil
+}
+
+func (c *context) AsyncEvent(t verbs.Thread, timeout time.Duration) (verbs.AsyncEvent, error) {
+	e, err := c.Context.AsyncEvent(bare(t), timeout)
+	var res []string
+	if err == nil {
+		res = []string{fmt.Sprintf("event %d", e.Type)}
+		if e.QP != nil {
+			res = append(res, c.r.qpn(e.QP.QPN()))
+			e.QP = c.r.known(e.QP).(verbs.QP)
+		}
+		if e.CQ != nil {
+			e.CQ = c.r.known(e.CQ).(verbs.CQ)
+		}
+	}
+	c.r.add(t, "get_async_event", list(seconds(timeout)), err, res...)
+	return e, err
+}
+
+// known is the wrapper of an inner object, or the object itself.
+func (r *Recorder) known(in any) any {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if w, ok := r.objs[in]; ok {
+		return w
+	}
+	return in
+}
+
+func (c *context) AckAsyncEvent(t verbs.Thread, e verbs.AsyncEvent) {
+	e.QP, e.CQ = bareQP(e.QP), bareCQ(e.CQ)
+	c.Context.AckAsyncEvent(bare(t), e)
+	c.r.add(t, "ack_async_event", list(fmt.Sprintf("event %d", e.Type)), nil)
+}
+
+type td struct {
+	verbs.TD
+	r *Recorder
+}
+
+func (d *td) Dealloc(t verbs.Thread) error {
+	err := d.TD.Dealloc(bare(t))
+	d.r.add(t, "dealloc_td", nil, err)
+	return err
+}
+
+type uar struct {
+	verbs.UAR
+	r *Recorder
+}
+
+func (u *uar) Store(t verbs.Thread, off uint32, v uint64) error {
+	err := u.UAR.Store(bare(t), off, v)
+	u.r.add(t, "uar_store", list(mask(off)), err)
+	return err
+}
+
+func (u *uar) Free(t verbs.Thread) error {
+	err := u.UAR.Free(bare(t))
+	u.r.add(t, "devx_free_uar", nil, err)
+	return err
+}
+
+func barePD(p verbs.PD) verbs.PD {
+	if w, ok := p.(*pd); ok {
+		return w.PD
+	}
+	return p
+}
+
+func bareTD(d verbs.TD) verbs.TD {
+	if w, ok := d.(*td); ok {
+		return w.TD
+	}
+	return d
+}
+
+func bareBuffer(b verbs.Buffer) verbs.Buffer {
+	if w, ok := b.(*buffer); ok {
+		return w.Buffer
+	}
+	return b
+}

@@ -1,0 +1,189 @@
+package record
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+type pd struct {
+	verbs.PD
+	c *context
+}
+
+func (p *pd) Context() verbs.Context { return p.c }
+
+func (p *pd) Dealloc(t verbs.Thread) error {
+	err := p.PD.Dealloc(bare(t))
+	p.c.r.add(t, "dealloc_pd", nil, err)
+	return err
+}
+
+func (p *pd) RegMR(t verbs.Thread, addr, length uint64, access verbs.AccessFlags) (verbs.MR, error) {
+	m, err := p.PD.RegMR(bare(t), addr, length, access)
+	return p.c.r.mr(t, "reg_mr", m, err, list(p.c.r.addr(addr), length, mask(access)))
+}
+
+func (p *pd) RegMRIova(t verbs.Thread, addr, length, iova uint64, access verbs.AccessFlags) (verbs.MR, error) {
+	m, err := p.PD.RegMRIova(bare(t), addr, length, iova, access)
+	return p.c.r.mr(t, "reg_mr_iova", m, err, list(p.c.r.addr(addr), length, p.c.r.addr(iova), mask(access)))
+}
+
+func (r *Recorder) mr(t verbs.Thread, name string, m verbs.MR, err error, args []string) (verbs.MR, error) {
+	if err != nil {
+		r.add(t, name, args, err)
+		return nil, err
+	}
+	r.add(t, name, args, nil, r.key(m.LKey()), r.key(m.RKey()))
+	return &mr{m, r}, nil
+}
+
+type mr struct {
+	verbs.MR
+	r *Recorder
+}
+
+func (m *mr) Dereg(t verbs.Thread) error {
+	k := m.r.key(m.LKey())
+	err := m.MR.Dereg(bare(t))
+	m.r.add(t, "dereg_mr", list(k), err)
+	return err
+}
+
+func (p *pd) CreateQP(t verbs.Thread, a verbs.QPInitAttr) (verbs.QP, error) {
+	in := a
+	in.SendCQ, in.RecvCQ = bareCQ(a.SendCQ), bareCQ(a.RecvCQ)
+	q, err := p.PD.CreateQP(bare(t), in)
+	args := list(a.Type, fmt.Sprintf("%+v", a.Cap), a.SigAll, mask(a.CompMask), mask(a.CreateFlags), mask(a.SendOpsFlags))
+	if err != nil {
+		p.c.r.add(t, "create_qp", args, err)
+		return nil, err
+	}
+	p.c.r.add(t, "create_qp", args, nil, p.c.r.qpn(q.QPN()), fmt.Sprintf("%+v", q.Caps()))
+	return p.c.r.qp(q), nil
+}
+
+func (p *pd) CreateSRQ(t verbs.Thread, a verbs.SRQInitAttr) (verbs.SRQ, error) {
+	q, err := p.PD.CreateSRQ(bare(t), a)
+	p.c.r.add(t, "create_srq", list(a.MaxWR, a.MaxSGE, a.Limit), err)
+	return q, err
+}
+
+func (p *pd) CreateAH(t verbs.Thread, a verbs.AHAttr) (verbs.AH, error) {
+	h, err := p.PD.CreateAH(bare(t), a)
+	p.c.r.add(t, "create_ah", nil, err)
+	return h, err
+}
+
+func (p *pd) AllocMW(t verbs.Thread, typ verbs.MWType) (verbs.MW, error) {
+	w, err := p.PD.AllocMW(bare(t), typ)
+	p.c.r.add(t, "alloc_mw", list(uint32(typ)), err)
+	return w, err
+}
+
+type cq struct {
+	verbs.CQ
+	r *Recorder
+}
+
+// lockedCQ is a CQ of a testbed that counts locks.
+type lockedCQ struct {
+	*cq
+	verbs.LockCounter
+}
+
+func (r *Recorder) cq(q verbs.CQ) verbs.CQ {
+	if l, ok := q.(verbs.LockCounter); ok {
+		return wrap(r, q, func() *lockedCQ { return &lockedCQ{&cq{q, r}, l} })
+	}
+	return wrap(r, q, func() *cq { return &cq{q, r} })
+}
+
+func bareCQ(q verbs.CQ) verbs.CQ {
+	switch w := q.(type) {
+	case *cq:
+		return w.CQ
+	case *lockedCQ:
+		return w.CQ
+	}
+	return q
+}
+
+// wcs prints completions. On an error only what the interface promises is there.
+func (r *Recorder) wcs(wc []verbs.WC) []string {
+	s := make([]string, len(wc))
+	for i, w := range wc {
+		s[i] = fmt.Sprintf("{wr_id %d %v %s", w.ID, w.Status, r.qpn(w.QPN))
+		if w.Status == verbs.WCSuccess {
+			s[i] += fmt.Sprintf(" op %d flags %#x", w.Opcode, uint32(w.Flags))
+			if w.Opcode >= verbs.WCOpRecv || w.Opcode == verbs.WCOpRDMARead {
+				s[i] += fmt.Sprintf(" len %d", w.ByteLen)
+			}
+			if w.Flags&verbs.WCWithImm != 0 {
+				s[i] += fmt.Sprintf(" imm %#x", w.Imm)
+			}
+		}
+		s[i] += "}"
+	}
+	return s
+}
+
+// Poll records polls that found something: how often a program looks in vain is its
+// own affair.
+func (q *cq) Poll(t verbs.Thread, wc []verbs.WC) (int, error) {
+	n, err := q.CQ.Poll(bare(t), wc)
+	if n > 0 || err != nil {
+		q.r.add(t, "poll_cq", nil, err, q.r.wcs(wc[:max(n, 0)])...)
+	}
+	return n, err
+}
+
+func (q *cq) PollWait(t verbs.Thread, wc []verbs.WC, timeout time.Duration) (int, error) {
+	n, err := q.CQ.PollWait(bare(t), wc, timeout)
+	q.r.add(t, "poll_cq", nil, err, q.r.wcs(wc[:max(n, 0)])...)
+	return n, err
+}
+
+func (q *cq) ReqNotify(t verbs.Thread, solicitedOnly bool) error {
+	err := q.CQ.ReqNotify(bare(t), solicitedOnly)
+	q.r.add(t, "req_notify_cq", list(solicitedOnly), err)
+	return err
+}
+
+func (q *cq) Resize(t verbs.Thread, cqe int) error {
+	err := q.CQ.Resize(bare(t), cqe)
+	q.r.add(t, "resize_cq", list(cqe), err, list(q.Cap())...)
+	return err
+}
+
+func (q *cq) Destroy(t verbs.Thread) error {
+	err := q.CQ.Destroy(bare(t))
+	q.r.add(t, "destroy_cq", nil, err)
+	return err
+}
+
+type channel struct {
+	verbs.CompChannel
+	r *Recorder
+}
+
+func (ch *channel) Event(t verbs.Thread, timeout time.Duration) (verbs.CQ, error) {
+	q, err := ch.CompChannel.Event(bare(t), timeout)
+	ch.r.add(t, "get_cq_event", list(seconds(timeout)), err)
+	if err != nil {
+		return nil, err
+	}
+	return ch.r.cq(q), nil
+}
+
+func (ch *channel) Ack(t verbs.Thread, q verbs.CQ, n int) {
+	ch.CompChannel.Ack(bare(t), bareCQ(q), n)
+	ch.r.add(t, "ack_cq_events", list(n), nil)
+}
+
+func (ch *channel) Destroy(t verbs.Thread) error {
+	err := ch.CompChannel.Destroy(bare(t))
+	ch.r.add(t, "destroy_comp_channel", nil, err)
+	return err
+}

@@ -1,0 +1,156 @@
+package record
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+type qp struct {
+	verbs.QP
+	r *Recorder
+}
+
+// mlx5QP is a QP of an mlx5 device; what is asked of its insides is not recorded.
+type mlx5QP struct {
+	*qp
+	m verbs.Mlx5QP
+}
+
+func (q *mlx5QP) BFReg() verbs.BFReg { return q.m.BFReg() }
+func (q *mlx5QP) DoorbellRecord(t verbs.Thread) (recv, send uint32) {
+	return q.m.DoorbellRecord(bare(t))
+}
+func (q *mlx5QP) SendQueue(t verbs.Thread, off int, p []byte) error {
+	return q.m.SendQueue(bare(t), off, p)
+}
+func (q *mlx5QP) WriteDoorbellRecord(t verbs.Thread, n uint16) error {
+	return q.m.WriteDoorbellRecord(bare(t), n)
+}
+func (q *mlx5QP) RingDoorbell(t verbs.Thread, ctrl uint64) error {
+	return q.m.RingDoorbell(bare(t), ctrl)
+}
+
+// lockedQP is an mlx5 QP of a testbed that counts locks.
+type lockedQP struct {
+	*mlx5QP
+	verbs.LockCounter
+}
+
+func (r *Recorder) qp(q verbs.QP) verbs.QP {
+	plain := func() *qp { return &qp{q, r} }
+	m, ok := q.(verbs.Mlx5QP)
+	if !ok {
+		return wrap(r, q, plain)
+	}
+	l, ok := q.(verbs.LockCounter)
+	if !ok {
+		return wrap(r, q, func() *mlx5QP { return &mlx5QP{plain(), m} })
+	}
+	return wrap(r, q, func() *lockedQP { return &lockedQP{&mlx5QP{plain(), m}, l} })
+}
+
+func bareQP(q verbs.QP) verbs.QP {
+	switch w := q.(type) {
+	case *qp:
+		return w.QP
+	case *mlx5QP:
+		return w.QP
+	case *lockedQP:
+		return w.QP
+	}
+	return q
+}
+
+func (q *qp) name() string { return q.r.qpn(q.QPN()) }
+
+func (q *qp) Modify(t verbs.Thread, a *verbs.QPAttr, m verbs.QPAttrMask) error {
+	err := q.QP.Modify(bare(t), a, m)
+	args := list(q.name(), mask(m))
+	if m&verbs.QPMaskState != 0 {
+		args = append(args, a.State.String())
+	}
+	if m&verbs.QPMaskDestQPN != 0 {
+		args = append(args, "dest "+q.r.qpn(a.DestQPN))
+	}
+	if m&verbs.QPMaskAV != 0 {
+		args = append(args, "to "+q.r.gid(a.AH.GRH.DGID))
+	}
+	q.r.add(t, "modify_qp", args, err)
+	return err
+}
+
+func (q *qp) Query(t verbs.Thread, m verbs.QPAttrMask) (verbs.QPAttr, verbs.QPInitAttr, error) {
+	a, init, err := q.QP.Query(bare(t), m)
+	q.r.add(t, "query_qp", list(q.name(), mask(m)), err, a.State.String())
+	if err == nil {
+		if init.SendCQ != nil {
+			init.SendCQ, _ = q.r.known(init.SendCQ).(verbs.CQ)
+		}
+		if init.RecvCQ != nil {
+			init.RecvCQ, _ = q.r.known(init.RecvCQ).(verbs.CQ)
+		}
+	}
+	return a, init, err
+}
+
+func (q *qp) sges(l []verbs.SGE) string {
+	s := make([]string, len(l))
+	for i, g := range l {
+		s[i] = fmt.Sprintf("%s:%d:%s", q.r.addr(g.Addr), g.Length, q.r.key(g.LKey))
+	}
+	return "[" + strings.Join(s, " ") + "]"
+}
+
+func (q *qp) PostSend(t verbs.Thread, wrs []verbs.SendWR) (int, error) {
+	bad, err := q.QP.PostSend(bare(t), wrs)
+	args := []string{q.name()}
+	for i := range wrs {
+		w := &wrs[i]
+		s := fmt.Sprintf("{wr_id %d op %d flags %#x %s", w.ID, w.Opcode, uint32(w.Flags), q.sges(w.SGEs))
+		switch w.Opcode {
+		case verbs.WRSend:
+		case verbs.WRSendImm:
+			s += fmt.Sprintf(" imm %#x", w.Imm)
+		case verbs.WRSendInv:
+			s += " inv " + q.r.key(w.Imm)
+		default:
+			s += fmt.Sprintf(" to %s:%s", q.r.addr(w.RemoteAddr), q.r.key(w.RKey))
+		}
+		args = append(args, s+"}")
+	}
+	q.post(t, "post_send", args, bad, err)
+	return bad, err
+}
+
+func (q *qp) PostRecv(t verbs.Thread, wrs []verbs.RecvWR) (int, error) {
+	bad, err := q.QP.PostRecv(bare(t), wrs)
+	args := []string{q.name()}
+	for i := range wrs {
+		args = append(args, fmt.Sprintf("{wr_id %d %s}", wrs[i].ID, q.sges(wrs[i].SGEs)))
+	}
+	q.post(t, "post_recv", args, bad, err)
+	return bad, err
+}
+
+// post records a post with the index of the request that was refused.
+func (q *qp) post(t verbs.Thread, name string, args []string, bad int, err error) {
+	if err != nil {
+		args = append(args, fmt.Sprintf("bad %d", bad))
+	}
+	q.r.add(t, name, args, err)
+}
+
+func (q *qp) Destroy(t verbs.Thread) error {
+	name := q.name()
+	err := q.QP.Destroy(bare(t))
+	q.r.add(t, "destroy_qp", list(name), err)
+	return err
+}
+
+func (q *qp) DataInOrder(t verbs.Thread, op verbs.WROpcode, flags uint32) (int, error) {
+	n, err := q.QP.DataInOrder(bare(t), op, flags)
+	q.r.add(t, "query_qp_data_in_order", list(uint32(op), mask(flags)), err, list(n)...)
+	return n, err
+}

@@ -1,0 +1,191 @@
+// Package record decorates a testbed and writes down what programs asked and what
+// they were answered: each verbs call with its arguments, its errno, the completions
+// and the events, in the order in which the calls returned.
+//
+// What differs from run to run and from target to target (QP numbers, keys,
+// addresses, GIDs, times) is written as a symbol, numbered by first use within its
+// kind: qpn1, key2, addr1+0x40. So two recordings of one program are equal when the
+// two targets behaved alike.
+package record
+
+import (
+	"errors"
+	"fmt"
+	"sort"
+	"strings"
+	"sync"
+	"syscall"
+
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+// Call is one recorded call.
+type Call struct {
+	Thread  string
+	Name    string // "post_send"
+	Args    []string
+	Errno   string // "" for success
+	Results []string
+}
+
+// String is the call on one line: thread: name(args) = results, or = errno.
+func (c Call) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s(%s)", c.Thread, c.Name, strings.Join(c.Args, ", "))
+	switch {
+	case c.Errno != "":
+		b.WriteString(" = " + c.Errno)
+	case len(c.Results) > 0:
+		b.WriteString(" = " + strings.Join(c.Results, ", "))
+	}
+	return b.String()
+}
+
+// Recorder keeps the calls of all threads that go through one decorated testbed.
+type Recorder struct {
+	mu    sync.Mutex // on hardware, threads run at once
+	calls []Call
+	first map[symbol]int
+	count map[string]int
+	areas []area
+	objs  map[any]any // object of the testbed to its wrapper
+}
+
+type symbol struct {
+	kind  string
+	value any
+}
+
+// area is a range of addresses that has a name.
+type area struct {
+	start, n uint64
+	name     string
+}
+
+func newRecorder() *Recorder {
+	return &Recorder{first: map[symbol]int{}, count: map[string]int{}, objs: map[any]any{}}
+}
+
+// Calls is a copy of what was recorded so far.
+func (r *Recorder) Calls() []Call {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return append([]Call(nil), r.calls...)
+}
+
+// Text is the recording with one line for each call.
+func (r *Recorder) Text() string {
+	var b strings.Builder
+	for _, c := range r.Calls() {
+		b.WriteString(c.String())
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// sym is the symbol of a value of a kind.
+func (r *Recorder) sym(kind string, v any) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	k := symbol{kind, v}
+	n, ok := r.first[k]
+	if !ok {
+		r.count[kind]++
+		n = r.count[kind]
+		r.first[k] = n
+	}
+	return fmt.Sprintf("%s%d", kind, n)
+}
+
+func (r *Recorder) qpn(v uint32) string { return r.sym("qpn", v) }
+func (r *Recorder) key(v uint32) string { return r.sym("key", v) }
+func (r *Recorder) gid(v verbs.GID) string {
+	if v == (verbs.GID{}) {
+		return "no gid"
+	}
+	return r.sym("gid", v)
+}
+
+// mapped names a range of addresses by the order of mapping.
+func (r *Recorder) mapped(start, n uint64) {
+	name := r.sym("addr", start)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	i := sort.Search(len(r.areas), func(i int) bool { return r.areas[i].start >= start })
+	if i < len(r.areas) && r.areas[i].start == start {
+		r.areas[i] = area{start, n, name}
+		return
+	}
+	r.areas = append(r.areas, area{})
+	copy(r.areas[i+1:], r.areas[i:])
+	r.areas[i] = area{start, n, name}
+}
+
+// addr is an address as an offset in the last mapping at or below it; small numbers
+// stand for themselves.
+func (r *Recorder) addr(a uint64) string {
+	const small = 1 << 16
+	if a < small {
+		return fmt.Sprintf("%#x", a)
+	}
+	r.mu.Lock()
+	i := sort.Search(len(r.areas), func(i int) bool { return r.areas[i].start > a })
+	var in area
+	if i > 0 {
+		in = r.areas[i-1]
+	}
+	r.mu.Unlock()
+	if i == 0 || a-in.start > in.n+small {
+		return r.sym("addr", a)
+	}
+	if a == in.start {
+		return in.name
+	}
+	return fmt.Sprintf("%s+%#x", in.name, a-in.start)
+}
+
+// add records a call that has returned.
+func (r *Recorder) add(t verbs.Thread, name string, args []string, err error, results ...string) {
+	c := Call{Name: name, Args: args, Results: results}
+	if t != nil {
+		c.Thread = t.Name()
+	}
+	if err != nil {
+		c.Errno = errnoName(err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.calls = append(r.calls, c)
+}
+
+// errnoNames are the errnos that verbs return.
+var errnoNames = map[syscall.Errno]string{
+	syscall.EPERM: "EPERM", syscall.ENOENT: "ENOENT", syscall.EINTR: "EINTR", syscall.EIO: "EIO", syscall.EBADF: "EBADF",
+	syscall.EAGAIN: "EAGAIN", syscall.ENOMEM: "ENOMEM", syscall.EACCES: "EACCES", syscall.EFAULT: "EFAULT",
+	syscall.EBUSY: "EBUSY", syscall.ENODEV: "ENODEV", syscall.EINVAL: "EINVAL", syscall.ENOSPC: "ENOSPC",
+	syscall.ENOSYS: "ENOSYS", syscall.ENODATA: "ENODATA", syscall.EOPNOTSUPP: "EOPNOTSUPP", syscall.ETIMEDOUT: "ETIMEDOUT",
+	syscall.EPROTONOSUPPORT: "EPROTONOSUPPORT", syscall.EREMOTEIO: "EREMOTEIO", syscall.ENOTTY: "ENOTTY",
+}
+
+func errnoName(err error) string {
+	var e syscall.Errno
+	if !errors.As(err, &e) {
+		return "an error without errno"
+	}
+	if s, ok := errnoNames[e]; ok {
+		return s
+	}
+	return fmt.Sprintf("errno %d", uint(e))
+}
+
+// list makes arguments of values in their default format.
+func list(v ...any) []string {
+	s := make([]string, len(v))
+	for i := range v {
+		s[i] = fmt.Sprint(v[i])
+	}
+	return s
+}
+
+// mask prints a bit mask.
+func mask[T ~uint32 | ~uint64](v T) string { return fmt.Sprintf("%#x", uint64(v)) }
