@@ -16,15 +16,26 @@ type Counters struct{ list []Counter }
 type Counter struct {
 	Unit, Name string
 	p          *uint64
+	t          *Time
 }
 
-// Value reads the counter.
-func (c *Counter) Value() uint64 { return *c.p }
+// Value reads the counter; a sum of time is in picoseconds.
+func (c *Counter) Value() uint64 {
+	if c.t != nil {
+		return uint64(*c.t)
+	}
+	return *c.p
+}
 
 // Add registers the counter that p points to. The same unit and name twice is a
 // bug, and panics when the counters are read.
 func (c *Counters) Add(unit, name string, p *uint64) {
-	c.list = append(c.list, Counter{unit, name, p})
+	c.list = append(c.list, Counter{unit, name, p, nil})
+}
+
+// AddTime registers a sum of time; its name should end in "_ps".
+func (c *Counters) AddTime(unit, name string, t *Time) {
+	c.list = append(c.list, Counter{unit, name, nil, t})
 }
 
 // Sorted is every counter by unit and name.

@@ -49,11 +49,13 @@ func TestCountersAreSorted(t *testing.T) {
 	c.Add("host0/core 1", "misses", &y)
 	c.Add("mlx5_0", "rx", &z)
 	z = 30
+	wait := 5 * Nanosecond
+	c.AddTime("mlx5_0", "wait_ps", &wait)
 	var b bytes.Buffer
 	if err := c.Write(&b); err != nil {
 		t.Fatal(err)
 	}
-	if want := "host0/core 1 misses 2\nmlx5_0 rx 30\nmlx5_0 tx 1\n"; b.String() != want {
+	if want := "host0/core 1 misses 2\nmlx5_0 rx 30\nmlx5_0 tx 1\nmlx5_0 wait_ps 5000\n"; b.String() != want {
 		t.Errorf("got %q", b.String())
 	}
 	c.Add("mlx5_0", "rx", &x)

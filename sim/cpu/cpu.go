@@ -60,6 +60,7 @@ type Core struct {
 	srv     sim.Server
 	wc      []wcBuffer // dirty, oldest first
 	c       Counters
+	track   int32 // of the timeline, when there is one
 }
 
 // Counters of a core.
@@ -109,3 +110,34 @@ func (c *Core) DMABarrier(p *sim.Proc) { c.Run(p, c.p.DMABarrier) }
 
 // LoadFence is udma_from_device_barrier.
 func (c *Core) LoadFence(p *sim.Proc) { c.Run(p, c.p.LoadFence) }
+
+// Register enters the cores' counters in the engine's registry, and makes their
+// lines of the timeline when one is recorded. The name is that of the host.
+func (h *Host) Register(name string) {
+	for i := range h.cores {
+		c := &h.cores[i]
+		unit := fmt.Sprintf("%s/core %d", name, i)
+		for _, x := range []struct {
+			name string
+			p    *uint64
+		}{
+			{"line_misses", &c.c.LineMisses}, {"lock_acquired", &c.c.LockAcquired}, {"lock_waited", &c.c.LockWaited},
+			{"wc_full", &c.c.WCFull}, {"wc_partial", &c.c.WCPartial}, {"wc_evicted", &c.c.WCEvicted},
+			{"uc_stores", &c.c.UCStores}, {"fences", &c.c.Fences},
+		} {
+			h.e.Counters.Add(unit, x.name, x.p)
+		}
+		h.e.Counters.AddTime(unit, "lock_wait_ps", &c.c.LockWait)
+		h.e.Counters.AddTime(unit, "busy_ps", &c.srv.Busy)
+		if h.e.Spans != nil {
+			c.track = h.e.Spans.Track(unit) + 1
+		}
+	}
+}
+
+// span records what the core did when a timeline is recorded.
+func (c *Core) span(what string, start, end sim.Time, arg uint64) {
+	if c.track != 0 && c.host.e.Spans != nil {
+		c.host.e.Spans.Span(c.track-1, what, start, end, arg)
+	}
+}

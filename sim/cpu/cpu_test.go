@@ -261,3 +261,63 @@ func TestParamsAreChecked(t *testing.T) {
 		}
 	}
 }
+
+func TestCountersAndTimeline(t *testing.T) {
+	r := newRig(sim.Options{}, params())
+	r.e.Spans = new(sim.Spans)
+	r.h.Register("host0")
+	r.l.Register("mlx5_0")
+	r.thread(3, func(p *sim.Proc, c *Core) {
+		c.CopyToDevice(p, r.mapping(WriteCombining), 0, pattern(64))
+		c.Fence(p)
+	})
+	r.run(t)
+	got := make(map[string]uint64)
+	for _, c := range r.e.Counters.Sorted() {
+		got[c.Unit+" "+c.Name] = c.Value()
+	}
+	for name, want := range map[string]uint64{
+		"host0/core 3 wc_full": 1, "host0/core 3 busy_ps": 32_000, "mlx5_0/pcie mmio_bytes": 64, "host0/core 0 fences": 0,
+	} {
+		if v, ok := got[name]; !ok || v != want {
+			t.Errorf("%s is %d, want %d", name, v, want)
+		}
+	}
+	var b bytes.Buffer
+	if err := r.e.Spans.WriteJSON(&b); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []string{`"WC store"`, `"fence"`, `"MMIO write"`, `"core 3"`} {
+		if !bytes.Contains(b.Bytes(), []byte(s)) {
+			t.Errorf("no %s in the timeline", s)
+		}
+	}
+}
+
+// BlueFlame of one line with its fence, to the device.
+func BenchmarkBlueFlame(b *testing.B) {
+	r := newRig(sim.Options{}, params())
+	m := r.mapping(WriteCombining)
+	c := r.h.Core(0)
+	r.l.Attach(sink{}, nil)
+	wqe := pattern(64)
+	r.e.Go("cpu", func(p *sim.Proc) {
+		for i := range b.N {
+			c.CopyToDevice(p, m, 0x800, wqe)
+			c.Fence(p)
+			if i%16 == 0 {
+				p.Sync()
+			}
+		}
+	})
+	b.ReportAllocs()
+	_ = r.e.Run(sim.Never)
+}
+
+// sink takes everything.
+type sink struct{}
+
+func (sink) MMIOWrite(off uint64, p []byte)  {}
+func (sink) MMIORead(off uint64, p []byte)   {}
+func (sink) Command(in, out []byte) sim.Time { return 0 }
+func (sink) BAR0Size() uint64                { return 8192 }

@@ -54,6 +54,7 @@ func (l *Spinlock) Lock(p *sim.Proc, c *Core) sim.Time {
 		p.Park("spinlock held by " + l.holder.Name())
 	}
 	wait := p.Now() - now
+	c.span("lock wait", now, p.Now(), 0)
 	c.Run(p, c.p.LockFree)
 	c.c.LockWaited++
 	c.c.LockWait += wait

@@ -43,6 +43,7 @@ type wcBuffer struct {
 // each 8 bytes leave alone at the price NoWC.
 // Writes leave at p's local time as posted events; Store does not yield.
 func (c *Core) Store(p *sim.Proc, m *Mapping, off uint64, b []byte) {
+	at := p.Now()
 	if len(b)%8 != 0 || off%8 != 0 {
 		panic(fmt.Sprintf("cpu: at %v %s stores %d bytes at register offset %#x", p.Now(), p.Name(), len(b), off))
 	}
@@ -53,6 +54,7 @@ func (c *Core) Store(p *sim.Proc, m *Mapping, off uint64, b []byte) {
 			c.combine(p, m.Dev, off, b[:n])
 			off, b = off+uint64(n), b[n:]
 		}
+		c.span("WC store", at, p.Now(), off)
 		return
 	}
 	cost := c.p.UCStore
@@ -64,6 +66,7 @@ func (c *Core) Store(p *sim.Proc, m *Mapping, off uint64, b []byte) {
 		c.c.UCStores++
 		m.Dev.PostMMIO(p, off, b[:8])
 	}
+	c.span("UC store", at, p.Now(), off)
 }
 
 // CopyToDevice is the copy of a WQE into a BlueFlame register: stores of whole
@@ -92,7 +95,14 @@ func (c *Core) Load(p *sim.Proc, m *Mapping, off uint64, b []byte) {
 // combine stores part of one line into a buffer. Whatever pays may let another
 // thread of the core run, so the buffers are looked at afresh after it.
 func (c *Core) combine(p *sim.Proc, dev *pcie.Link, off uint64, b []byte) {
-	c.Run(p, sim.Time(len(b)/8)*c.p.WCStore)
+	cost := sim.Time(len(b)/8) * c.p.WCStore
+	if len(b) == wcLine && len(c.wc) == 0 { // a whole line, and nothing to merge with: the usual BlueFlame
+		c.Run(p, cost+c.p.WCLine)
+		c.c.WCFull++
+		dev.PostMMIO(p, off, b)
+		return
+	}
+	c.Run(p, cost)
 	line, at := off&^(wcLine-1), int(off%wcLine)
 	i := c.buffer(dev, line)
 	for i < 0 {
@@ -152,7 +162,9 @@ func (c *Core) drain(p *sim.Proc) {
 
 // Fence drains the core's buffers (mmio_flush_writes, mmio_wc_start).
 func (c *Core) Fence(p *sim.Proc) {
+	at := p.Now()
 	c.c.Fences++
 	c.Run(p, c.p.StoreFence)
 	c.drain(p)
+	c.span("fence", at, p.Now(), 0)
 }

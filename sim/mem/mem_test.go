@@ -171,3 +171,28 @@ func TestAllocProperty(t *testing.T) {
 		}
 	})
 }
+
+// The rings of 10,000 QPs fit in a gigabyte; a tenth of them in a tenth.
+func TestRingsOfManyQPs(t *testing.T) {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	s := NewSpace(New(64 << 30))
+	for range 1000 {
+		for _, n := range []uint64{128 * 64, 64 * 16, 256 * 64, PageSize} { // SQ, RQ, CQ, doorbell records
+			va, err := s.Map(n, Read|Write)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w := s.Window(va, int(n), Write)
+			for i := range w {
+				w[i] = 0xff
+			}
+		}
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if used := int64(after.HeapAlloc) - int64(before.HeapAlloc); used > 100<<20 {
+		t.Errorf("1000 QPs take %d MiB", used>>20)
+	}
+	runtime.KeepAlive(s)
+}

@@ -1,6 +1,7 @@
 package mem
 
 import (
+	"cmp"
 	"slices"
 	"syscall"
 )
@@ -163,23 +164,28 @@ func (s *Space) Unmap(va VA, n uint64) error {
 		return err
 	}
 	s.invalidate(va, pages<<s.m.shift)
+	v := s.find(va) // a range without a hole is inside one mapping
 	for i := range pages {
-		a := va + VA(i<<s.m.shift)
-		if e := s.entry(a); e != nil {
+		if e := s.entry(va + VA(i<<s.m.shift)); e != nil {
 			pg := e.page()
 			*e = 0
-			s.find(a).left--
+			v.left--
 			s.m.put(pg)
 		}
 	}
-	s.dropEmpty()
+	if v != nil && v.left == 0 {
+		s.drop(v)
+	}
 	return nil
 }
 
-// dropEmpty forgets mappings without pages.
-func (s *Space) dropEmpty() {
+// drop forgets a mapping without pages.
+func (s *Space) drop(v *mapping) {
 	s.last = nil
-	s.maps = slices.DeleteFunc(s.maps, func(v *mapping) bool { return v.left == 0 })
+	i, ok := slices.BinarySearchFunc(s.maps, v.start, func(v *mapping, va VA) int { return cmp.Compare(v.start, va) })
+	if ok {
+		s.maps = slices.Delete(s.maps, i, i+1)
+	}
 }
 
 // Protect changes the rights of whole pages, with the rules of Unmap.

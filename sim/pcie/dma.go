@@ -70,6 +70,7 @@ func (l *Link) send(pa mem.PA, p []byte, beyond sim.Time) *posted {
 	if waited {
 		l.c.CreditWaits++
 	}
+	l.span(toHost, "write", start, dur, bytes)
 	x := l.wr.push()
 	x.pa, x.b = pa, append(x.b[:0], p...)
 	x.at = max(start+l.p.PostedLatency+beyond+max(0, dur-l.smallWrite), l.wr.visible)
@@ -167,6 +168,7 @@ func (l *Link) issue(i uint32) bool {
 	l.c.tx(s.tags, bytes)
 	dur := l.ser(bytes)
 	start := l.tx.take(l.e.Now(), dur)
+	l.span(toHost, "read request", start, dur, bytes)
 	s.visible = l.wr.visible
 	l.e.At(max(start+l.p.PostedLatency, l.wr.conflict(s.pa, len(s.p))), r.sample, uint64(i))
 	return true
@@ -187,6 +189,7 @@ func (l *Link) sample(i uint64) {
 	l.c.rx(cpls, bytes)
 	dur := l.ser(bytes)
 	start := l.rx.take(l.e.Now(), dur)
+	l.span(toDevice, "completion", start, dur, bytes)
 	at := start + l.p.ReadLatency - l.p.PostedLatency + max(0, dur-l.smallCpl)
 	l.e.At(max(at, s.visible), l.rd.finish, i)
 }

@@ -82,11 +82,13 @@ func (l *Link) mmioArrive(i uint64) {
 		start = l.rx.take(now, l.ser(l.p.ReadHeader))
 	} else {
 		bytes := s.n + l.p.WriteHeader
+		dur := l.ser(bytes)
 		l.c.rx(1, bytes)
 		l.c.MMIOWrites++
 		l.c.MMIOBytes += uint64(s.n)
 		var waited bool
-		start, waited = l.rx.post(now, l.ser(bytes), 2*l.p.PostedLatency, 1)
+		start, waited = l.rx.post(now, dur, 2*l.p.PostedLatency, 1)
+		l.span(toDevice, "MMIO write", start, dur, bytes)
 		if waited {
 			l.c.CreditWaits++
 		}

@@ -74,6 +74,7 @@ type Link struct {
 	rd     readSide
 	// time on the wire that the latencies already include
 	smallWrite, smallCpl sim.Time
+	tracks               [2]int32 // of the timeline, plus 1: rx, tx
 }
 
 // direction carries TLPs one way. Credits are a ring with the time at which the
@@ -155,4 +156,41 @@ func (c *Counters) rx(tlps, bytes int) {
 func (c *Counters) tx(tlps, bytes int) {
 	c.TxTLPs += uint64(tlps)
 	c.TxBytes += uint64(bytes)
+}
+
+// Register enters the link's counters in the engine's registry, and makes its two
+// lines of the timeline when one is recorded. The name is that of the device.
+func (l *Link) Register(name string) {
+	unit := name + "/pcie"
+	c := &l.c
+	for _, x := range []struct {
+		name string
+		p    *uint64
+	}{
+		{"rx_tlps", &c.RxTLPs}, {"rx_bytes", &c.RxBytes}, {"tx_tlps", &c.TxTLPs}, {"tx_bytes", &c.TxBytes},
+		{"mmio_writes", &c.MMIOWrites}, {"mmio_bytes", &c.MMIOBytes}, {"mmio_reads", &c.MMIOReads},
+		{"dma_reads", &c.DMAReads}, {"dma_read_bytes", &c.DMAReadBytes},
+		{"dma_writes", &c.DMAWrites}, {"dma_write_bytes", &c.DMAWriteBytes},
+		{"interrupts", &c.Interrupts}, {"tag_waits", &c.TagWaits}, {"credit_waits", &c.CreditWaits},
+		{"unsupported", &c.Unsupported},
+	} {
+		l.e.Counters.Add(unit, x.name, x.p)
+	}
+	l.e.Counters.AddTime(unit, "rx_busy_ps", &l.rx.Busy)
+	l.e.Counters.AddTime(unit, "tx_busy_ps", &l.tx.Busy)
+	if s := l.e.Spans; s != nil {
+		l.tracks = [2]int32{s.Track(unit+" rx") + 1, s.Track(unit+" tx") + 1}
+	}
+}
+
+const (
+	toDevice = iota
+	toHost
+)
+
+// span records the time of a transaction on the wire when a timeline is recorded.
+func (l *Link) span(dir int, what string, start, dur sim.Time, bytes int) {
+	if l.tracks[dir] != 0 && l.e.Spans != nil {
+		l.e.Spans.Span(l.tracks[dir]-1, what, start, start+dur, uint64(bytes))
+	}
 }
