@@ -29,6 +29,7 @@ type runOptions struct {
 	report, junit           string
 	pcap, trace             string
 	parallel, repeat        int
+	lockstep                bool
 	wall                    time.Duration
 }
 
@@ -44,6 +45,7 @@ func (o *runOptions) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.trace, "trace", "", "write the timeline of every case to `FILE` (Trace Event JSON)")
 	f.IntVar(&o.parallel, "parallel", runtime.NumCPU(), "how many workers run at once")
 	f.IntVar(&o.repeat, "repeat", 1, "run each case this often; a case that differs is flaky")
+	f.BoolVar(&o.lockstep, "lockstep", false, "simulated programs yield at every step; the results are the same bytes")
 	f.DurationVar(&o.wall, "wall-limit", 2*time.Minute, "real time that a case may take before its worker is killed")
 }
 
@@ -216,7 +218,7 @@ func (o *runOptions) supervise(ctx context.Context, cmd *cobra.Command, program,
 	s := &harness.Supervisor{
 		Command: func() (*exec.Cmd, error) { return exec.Command(program, "worker"), nil },
 		Job: harness.Job{Target: o.target, Profile: o.profile, Seed: o.seed, Repeat: o.repeat, Cases: ids,
-			Dir: dir, Pcap: o.pcap != "", Trace: o.trace != ""},
+			Lockstep: o.lockstep, Dir: dir, Pcap: o.pcap != "", Trace: o.trace != ""},
 		Shards: o.parallel,
 		Wall:   o.wall,
 		Finished: func(c report.Case) {

@@ -22,6 +22,8 @@ type Job struct {
 	Seed    uint64   `json:"seed"`
 	Repeat  int      `json:"repeat,omitempty"`
 	Cases   []string `json:"cases"`
+	// Lockstep makes simulated programs yield at every step.
+	Lockstep bool `json:"lockstep,omitempty"`
 	// Dir holds the captures and timelines, one file for each case: ID.pcapng, ID.trace.
 	Dir         string `json:"dir,omitempty"`
 	Pcap, Trace bool

@@ -80,7 +80,7 @@ func prepare(job Job, targets Targets) (*conformance.Runner, *Hello) {
 	}
 	r := &conformance.Runner{Target: target, Seed: job.Seed, Policy: policy, Repeat: job.Repeat}
 	r.Options = func(id string) spec.BedOptions {
-		var o spec.BedOptions
+		o := spec.BedOptions{Lockstep: job.Lockstep}
 		if job.Pcap {
 			o.Pcap = filepath.Join(job.Dir, id+".pcapng")
 		}
