@@ -1,0 +1,106 @@
+package spec_test
+
+import (
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/rdmasim/rdmasim/conformance/spec"
+	"github.com/rdmasim/rdmasim/report"
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+func execute(body func(*spec.C)) spec.Result {
+	r := spec.NewRunning("DEV-001", 1)
+	r.Execute(nil, nil, body)
+	return r.Result()
+}
+
+func TestChecksRecordWhatTheySaw(t *testing.T) {
+	wrapped := fmt.Errorf("create: %w", syscall.EBUSY)
+	res := execute(func(c *spec.C) {
+		c.Errno("a", wrapped, syscall.EBUSY)
+		if got := c.ErrnoIn("b", nil, 0, syscall.EINVAL); got != 0 {
+			t.Errorf("ErrnoIn returned %v", got)
+		}
+		c.Status("c", verbs.WC{ID: 4, Status: verbs.WCRetryExcErr, QPN: 99, ByteLen: 7}, verbs.WCRetryExcErr)
+		c.Equal("d", []byte{1, 2}, []byte{1, 2})
+		c.Observe("e", verbs.QPSRTS.String())
+	})
+	if res.Verdict != nil {
+		t.Fatalf("verdict %+v", res.Verdict)
+	}
+	var got []string
+	for _, o := range res.Observations {
+		got = append(got, fmt.Sprintf("%s %s %v %v", o.Step, o.Kind, o.Got, o.Want))
+	}
+	digest := report.Digest([]byte{1, 2})
+	want := []string{"a errno EBUSY EBUSY", "b errno 0 [0 EINVAL]", "c wc {4 RETRY_EXC_ERR <nil> <nil> <nil> <nil>} RETRY_EXC_ERR",
+		"d value " + digest + " " + digest, "e value RTS <nil>"}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestFailureSaysWhatAndWhere(t *testing.T) {
+	tests := map[string]struct {
+		body func(*spec.C)
+		want string
+	}{
+		"errno":       {func(c *spec.C) { c.Errno("x", nil, syscall.EINVAL) }, "x: want EINVAL, got 0"},
+		"errno set":   {func(c *spec.C) { c.ErrnoIn("x", syscall.EIO, syscall.EINVAL, 0) }, "one of {EINVAL, 0}, got EIO"},
+		"no errno":    {func(c *spec.C) { c.NoErr("x", fmt.Errorf("odd")) }, "got no errno (odd)"},
+		"status set":  {func(c *spec.C) { c.StatusIn("x", verbs.WC{Status: 5}, 0, 1) }, "one of {SUCCESS, LOC_LEN_ERR}, got WR_FLUSH_ERR"},
+		"bytes":       {func(c *spec.C) { c.Equal("x", []byte{1, 2, 3}, []byte{1, 0, 0}) }, "2 of 3 bytes differ; at 1 want 0x00, got 0x02"},
+		"values":      {func(c *spec.C) { c.Equal("x", 1, 2) }, "to equal"},
+		"true":        {func(c *spec.C) { c.True("x", false, "%d left", 3) }, "x: 3 left"},
+		"in a helper": {func(c *spec.C) { func() { c.Failf("deep") }() }, "deep"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			after := false
+			v := execute(func(c *spec.C) { tt.body(c); after = true }).Verdict
+			if v == nil || v.Outcome != report.Fail || !strings.Contains(v.Reason, tt.want) || after {
+				t.Fatalf("verdict %+v, went on %v; want %q", v, after, tt.want)
+			}
+			if !strings.HasPrefix(v.Where, "spec/spec_test.go:") {
+				t.Errorf("where: %q", v.Where)
+			}
+		})
+	}
+}
+
+func TestDeferredRunsInReverseAfterAFailure(t *testing.T) {
+	var order []int
+	v := execute(func(c *spec.C) {
+		c.Defer(func() { order = append(order, 1) })
+		c.Defer(func() { order = append(order, 2); c.Failf("second failure") })
+		c.Failf("first failure")
+	}).Verdict
+	if v == nil || v.Reason != "first failure" || !cmp.Equal(order, []int{2, 1}) {
+		t.Errorf("verdict %+v, order %v", v, order)
+	}
+}
+
+func TestOtherPanicsSurface(t *testing.T) {
+	defer func() {
+		if p := recover(); p != "broken" {
+			t.Errorf("recovered %v", p)
+		}
+	}()
+	execute(func(*spec.C) { panic("broken") })
+}
+
+func TestSeedsDependOnRunAndID(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		run, id := rapid.Uint64().Draw(t, "run"), rapid.StringMatching(`[A-Z]{2,5}-\d{3}`).Draw(t, "id")
+		s := spec.SeedOf(run, id)
+		if s != spec.SeedOf(run, id) || s == spec.SeedOf(run+1, id) || s == spec.SeedOf(run, id+"0") {
+			t.Fatalf("seed %#x of %d/%s", s, run, id)
+		}
+	})
+}
