@@ -176,10 +176,16 @@ func initToInit(c *spec.C) {
 		got, _, err := q.Query(c.T, allMask)
 		c.NoErr("query_qp", err)
 		c.Equal("state", got.State, verbs.QPSInit)
-		c.Equal("access flags", got.Access&kit.RemoteAll, access)
+		// mlx5 keeps READs and atomics back until max_dest_rd_atomic comes with RTR
+		// (set_qpc_atomic_flags), so in INIT only the right to write can be seen.
+		c.Equal("remote write", got.Access&verbs.AccessRemoteWrite, access&verbs.AccessRemoteWrite)
 		c.Equal("port", got.Port, a.Port)
 		c.Equal("key index", got.PKeyIndex, a.PKeyIndex)
 	}
+	q.Step(c, q.peer, verbs.QPSRTR)
+	got, _, err := q.Query(c.T, allMask)
+	c.NoErr("query_qp", err)
+	c.Equal("access flags in RTR", got.Access&kit.RemoteAll, kit.RemoteAll)
 }
 
 // rtsToRTS leaves the alternate path and the migration state alone: RoCE refuses the

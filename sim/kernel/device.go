@@ -200,14 +200,23 @@ func (d *Device) makeOwnResources(k *call) error {
 	return nil
 }
 
-// vportFieldRoCE selects roce_en in MODIFY_NIC_VPORT_CONTEXT.
-const vportFieldRoCE = 1 << 1
+// What MODIFY_NIC_VPORT_CONTEXT selects.
+const (
+	vportFieldRoCE = 1 << 1
+	vportFieldMTU  = 1 << 6
+)
 
-// enableRoCE turns RoCE on and fills the table with the default GIDs.
+// ethernetOverhead is what the driver adds to the interface's MTU for the port's:
+// Ethernet header, VLAN tag and FCS (MLX5E_ETH_HARD_MTU).
+const ethernetOverhead = 14 + 4 + 4
+
+// enableRoCE sets the port's MTU, turns RoCE on and fills the table with the default GIDs.
 func (d *Device) enableRoCE(k *call) error {
 	in := prm.NewIn(prm.OpModifyNICVportContext, 0)
-	prm.ModifyNICVportContextIn(in).SetFieldSelect(vportFieldRoCE)
-	prm.ModifyNICVportContextIn(in).Context().SetRoCEEn(true)
+	prm.ModifyNICVportContextIn(in).SetFieldSelect(vportFieldRoCE | vportFieldMTU)
+	v := prm.ModifyNICVportContextIn(in).Context()
+	v.SetRoCEEn(true)
+	v.SetMTU(uint32(d.p.NetMTU + ethernetOverhead))
 	if err := k.exec(in, prm.NewOut(prm.OpModifyNICVportContext, 0)); err != nil {
 		return err
 	}
