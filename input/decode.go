@@ -370,10 +370,9 @@ func setScalar(v reflect.Value, text string, f field) error {
 		if v.OverflowUint(x) {
 			return fmt.Errorf("%q is too large", text)
 		}
-		if x <= 1<<63-1 {
-			if err := bounds(int64(x), text, f); err != nil {
-				return err
-			}
+		// Bounds are below 1<<63: so is everything that they allow.
+		if err := bounds(int64(min(x, 1<<63-1)), text, f); err != nil {
+			return err
 		}
 		v.SetUint(x)
 		return nil

@@ -19,6 +19,7 @@ type outer struct {
 	Rate    uint64            `yaml:"rate" unit:"rate"`
 	On      bool              `yaml:"on"`
 	Set     map[string]string `yaml:"set"`
+	Ports   uint64            `yaml:"ports" max:"2"`
 	Traffic []inner           `yaml:"traffic"`
 	One     *inner            `yaml:"one"`
 }
@@ -63,6 +64,7 @@ func TestDecodeErrors(t *testing.T) {
 		{"name: 'x\n", `a.yaml:1:`},
 		{"", `empty`},
 		{"name: x\nrate: 1.0000000001bps\n", `finer`},
+		{"name: x\nports: 18446744073709551615\n", `a.yaml:2:8: 18446744073709551615 is above 2`},
 		{"name: x\nsize: 99999999999999999999\n", `too large`},
 	} {
 		var o outer

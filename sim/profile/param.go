@@ -1,0 +1,216 @@
+package profile
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/rdmasim/rdmasim/input"
+	"github.com/rdmasim/rdmasim/sim"
+)
+
+// Kind says how a value is written.
+type Kind uint8
+
+// Kinds.
+const (
+	Time  Kind = iota // 120ns
+	Size              // 4KiB
+	Rate              // 100Gbps
+	Freq              // 156.25MHz
+	Count             // 16
+	Hex               // 0x1019
+	Bool              // true
+	Word              // one of a few
+)
+
+var kindNames = [...]string{"time", "size", "rate", "frequency", "count", "number", "switch", "word"}
+
+func (k Kind) String() string { return kindNames[k] }
+
+// kinds of the integer parameters that are not plain counts.
+var kinds = map[string]Kind{
+	"pcie.bandwidth": Rate, "hca.wire_rate": Rate, "link.bandwidth": Rate, "hca.core_clock": Freq,
+	"cpu.cache_line": Size, "kernel.cache_line": Size, "kernel.page_size": Size, "kernel.net_mtu": Size,
+	"pcie.mps": Size, "pcie.mrrs": Size, "pcie.rcb": Size,
+	"pcie.write_header": Size, "pcie.read_header": Size, "pcie.cpl_header": Size,
+	"hca.max_wqe_size_sq": Size, "hca.max_wqe_size_rq": Size, "hca.bf_reg_size": Size, "hca.bar_size": Size,
+	"hca.tx_buffer": Size, "hca.wire_overhead": Size,
+	"link.preamble": Size, "link.fcs": Size, "link.gap": Size, "link.min_frame": Size,
+	"switch.header_bytes": Size, "switch.buffer": Size,
+	"kernel.pci_device": Hex, "kernel.pci_revision": Hex, "hca.vendor_part_id": Hex,
+}
+
+// words are the parameters that take one of a few words, each its value's index.
+var words = map[string][]string{
+	"uar.bf_conflict":   {"none", "serialize", "refetch"},
+	"kernel.generation": {"dynamic", "static"},
+}
+
+// names are the fields whose key does not follow from their name. A field of two
+// has a key for each.
+var names = map[string][]string{
+	"PUs": {"pus"}, "RoCEAdder": {"roce_adder"}, "CoreClockKHz": {"core_clock"},
+	"NackGenerate": {"nack_generate_write", "nack_generate_read"},
+	"NackReact":    {"nack_react_write", "nack_react_read"},
+}
+
+// param is one value of a profile: where it lives and how it is written.
+type param struct {
+	key   string // section.name
+	field string // its name in Go
+	kind  Kind
+	v     reflect.Value
+}
+
+// section is a part of a profile: the parameters of a unit.
+type section struct {
+	name string
+	v    any // pointer to the unit's Params
+}
+
+func (p *Profile) sections() []section {
+	return []section{
+		{"cpu", &p.CPU}, {"pcie", &p.PCIe}, {"hca", &p.HCA}, {"uar", &p.HCA.UAR}, {"commands", &p.HCA.Commands},
+		{"link", &p.Link}, {"switch", &p.Switch}, {"kernel", &p.Kernel}, {"provider", &p.Provider},
+	}
+}
+
+// params are all values, in the order of the sections and of their fields.
+func (p *Profile) params() []param {
+	var ps []param
+	for _, s := range p.sections() {
+		v := reflect.ValueOf(s.v).Elem()
+		for i := range v.NumField() {
+			f := v.Type().Field(i)
+			switch {
+			case f.Type.Kind() == reflect.Struct: // a section of its own
+			case f.Type.Kind() == reflect.Array:
+				for k := range f.Type.Len() {
+					ps = append(ps, newParam(s.name, names[f.Name][k], f.Name, v.Field(i).Index(k)))
+				}
+			case names[f.Name] != nil:
+				ps = append(ps, newParam(s.name, names[f.Name][0], f.Name, v.Field(i)))
+			default:
+				ps = append(ps, newParam(s.name, snake(f.Name), f.Name, v.Field(i)))
+			}
+		}
+	}
+	return ps
+}
+
+func newParam(section, name, field string, v reflect.Value) param {
+	q := param{key: section + "." + name, field: field, v: v, kind: Count}
+	k, given := kinds[q.key]
+	switch {
+	case given:
+		q.kind = k
+	case words[q.key] != nil:
+		q.kind = Word
+	case v.Type() == reflect.TypeFor[sim.Time]():
+		q.kind = Time
+	case v.Kind() == reflect.Bool:
+		q.kind = Bool
+	}
+	return q
+}
+
+// snake is the key of a field: LogMaxQPSize is log_max_qp_size.
+func snake(name string) string {
+	var b strings.Builder
+	r := []rune(name)
+	for i, c := range r {
+		if i > 0 && unicode.IsUpper(c) && (!unicode.IsUpper(r[i-1]) || i+1 < len(r) && unicode.IsLower(r[i+1])) {
+			b.WriteByte('_')
+		}
+		b.WriteRune(unicode.ToLower(c))
+	}
+	return b.String()
+}
+
+// text is the value as it is written in a file.
+func (q param) text() string {
+	if q.kind == Bool {
+		return strconv.FormatBool(q.v.Bool())
+	}
+	n := uint64(0)
+	if q.v.CanInt() {
+		n = uint64(q.v.Int())
+	} else {
+		n = q.v.Uint()
+	}
+	switch q.kind {
+	case Time:
+		return input.FormatTime(int64(n))
+	case Size:
+		return input.FormatSize(n)
+	case Rate:
+		return input.FormatRate(n)
+	case Freq:
+		return input.FormatFrequency(n)
+	case Hex:
+		return fmt.Sprintf("%#x", n)
+	case Word:
+		if w := words[q.key]; n < uint64(len(w)) {
+			return w[n]
+		}
+	}
+	return strconv.FormatUint(n, 10)
+}
+
+// set parses text into the value.
+func (q param) set(text string) error {
+	if q.kind == Bool {
+		b := text == "true"
+		if !b && text != "false" {
+			return fmt.Errorf("%q is not true or false", text)
+		}
+		q.v.SetBool(b)
+		return nil
+	}
+	n, err := q.parse(text)
+	if err != nil {
+		return err
+	}
+	if q.v.CanInt() {
+		if n > math.MaxInt64 || q.v.OverflowInt(int64(n)) {
+			return fmt.Errorf("%q is too large", text)
+		}
+		q.v.SetInt(int64(n))
+		return nil
+	}
+	if q.v.OverflowUint(n) {
+		return fmt.Errorf("%q is too large", text)
+	}
+	q.v.SetUint(n)
+	return nil
+}
+
+func (q param) parse(text string) (uint64, error) {
+	switch q.kind {
+	case Time:
+		t, err := input.ParseTime(text)
+		return uint64(t), err
+	case Size:
+		return input.ParseSize(text)
+	case Rate:
+		return input.ParseRate(text)
+	case Freq:
+		return input.ParseFrequency(text)
+	case Word:
+		w := words[q.key]
+		if i := slices.Index(w, text); i >= 0 {
+			return uint64(i), nil
+		}
+		return 0, fmt.Errorf("%q is not one of %s%s", text, strings.Join(w, ", "), input.Suggest(text, w))
+	}
+	n, err := strconv.ParseUint(text, 0, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%q is not a whole number from 0 up", text)
+	}
+	return n, nil
+}
