@@ -98,3 +98,12 @@ func PKeyMatch(a, b uint16) bool {
 
 // DefaultPKey is the full-member default partition.
 const DefaultPKey uint16 = 0xFFFF
+
+// MulticastMAC is the Ethernet address of a multicast GID: 01:00:5e with the low
+// 23 bits of an IPv4 group, else 33:33 with the low 32 bits.
+func (g GID) MulticastMAC() MAC {
+	if g.IsIPv4() {
+		return MAC{0x01, 0x00, 0x5E, g[13] & 0x7F, g[14], g[15]}
+	}
+	return MAC{0x33, 0x33, g[12], g[13], g[14], g[15]}
+}

@@ -200,6 +200,12 @@ func TestAddresses(t *testing.T) {
 	if !roce.GIDFromIPv4([4]byte{224, 1, 2, 3}).IsMulticast() {
 		t.Error("224.1.2.3 is a group")
 	}
+	if m := roce.GIDFromIPv4([4]byte{239, 129, 2, 3}).MulticastMAC(); m.String() != "01:00:5e:01:02:03" || !m.IsGroup() || m.IsBroadcast() {
+		t.Errorf("239.129.2.3 is at %v", m)
+	}
+	if m := (roce.GID{0: 0xFF, 1: 0x0E, 12: 1, 15: 2}).MulticastMAC(); m.String() != "33:33:01:00:00:02" {
+		t.Errorf("an IPv6 group is at %v", m)
+	}
 	for _, c := range []struct {
 		a, b uint16
 		want bool
