@@ -132,8 +132,7 @@ func TestParkUntil(t *testing.T) {
 
 func TestManyWaitsWithADeadlineKeepOneEvent(t *testing.T) {
 	e := New(Options{})
-	var p *Proc
-	p = e.Go("p", func(p *Proc) {
+	p := e.Go("p", func(p *Proc) {
 		for range 1000 {
 			if p.ParkUntil("x", p.Now()+Second) {
 				t.Error("timed out")
