@@ -68,6 +68,7 @@ type Counters struct {
 	EQEs          uint64 // taken from event queues
 	CompEvents    uint64 // completion events queued to channels
 	AsyncEvents   uint64 // asynchronous events queued to contexts
+	LeakedUARs    uint64 // still in use when their context ended
 	StrayEvents   uint64 // EQEs about objects that are gone, or of a type that nobody wants
 }
 

@@ -63,6 +63,9 @@ type Params struct {
 	ARPTimeout sim.Time
 }
 
+// maxNetMTU is the largest that mlx5 interfaces take.
+const maxNetMTU = 9978
+
 // Validate reports the first field that is missing or impossible.
 func (p *Params) Validate() error {
 	v := reflect.ValueOf(*p)
@@ -77,8 +80,9 @@ func (p *Params) Validate() error {
 	if p.PageSize != mem.PageSize {
 		return fmt.Errorf("kernel: page size %d: the memory model has pages of %d bytes: %w", p.PageSize, mem.PageSize, syscall.EINVAL)
 	}
-	if p.CompVectors < 1 || p.NetMTU < 1 {
-		return fmt.Errorf("kernel: %d completion vectors, MTU %d: want positive numbers: %w", p.CompVectors, p.NetMTU, syscall.EINVAL)
+	if p.CompVectors < 1 || p.NetMTU < 1 || p.NetMTU > maxNetMTU {
+		return fmt.Errorf("kernel: %d completion vectors, MTU %d: want positive numbers, MTU at most %d: %w",
+			p.CompVectors, p.NetMTU, maxNetMTU, syscall.EINVAL)
 	}
 	for i := range v.NumField() {
 		if t, ok := v.Field(i).Interface().(sim.Time); ok && t < 0 {
