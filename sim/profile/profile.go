@@ -54,6 +54,9 @@ type origin struct {
 	doc            *input.Doc // nil for an override
 }
 
+// Default is the profile of a run that names none.
+const Default = "connectx-5"
+
 // Sources that need a reason.
 const (
 	Assumed    = "assumed"
@@ -246,18 +249,18 @@ func (p *Profile) take(doc *input.Doc, known map[string]param, section, name str
 	return nil
 }
 
-// Set overrides a value: "pcie.read_latency=450ns". The units' own checks are made
-// by Validate, after all overrides.
-func (p *Profile) Set(assignment string) error {
+// Assign is Set of an assignment: "pcie.read_latency=450ns".
+func (p *Profile) Assign(assignment string) error {
 	key, text, ok := strings.Cut(assignment, "=")
 	if !ok {
 		return fmt.Errorf("%q is not key=value", assignment)
 	}
-	return p.SetValue(strings.TrimSpace(key), strings.TrimSpace(text))
+	return p.Set(strings.TrimSpace(key), strings.TrimSpace(text))
 }
 
-// SetValue overrides the value of key. An unknown key is answered with the nearest.
-func (p *Profile) SetValue(key, text string) error {
+// Set overrides the value of key by its text. An unknown key is answered with the
+// nearest. The units' own checks are made by Validate, after all overrides.
+func (p *Profile) Set(key, text string) error {
 	var keys []string
 	for _, q := range p.params() {
 		if q.key == key {
@@ -361,8 +364,14 @@ func (p *Profile) Values() []Value {
 	return vs
 }
 
-// Get is the value of key.
-func (p *Profile) Get(key string) (Value, bool) {
+// Get is the text of the value of key, "" when there is none.
+func (p *Profile) Get(key string) string {
+	v, _ := p.Lookup(key)
+	return v.Text
+}
+
+// Lookup is the value of key.
+func (p *Profile) Lookup(key string) (Value, bool) {
 	for _, v := range p.Values() {
 		if v.Key == key {
 			return v, true

@@ -32,7 +32,7 @@ func TestStored(t *testing.T) {
 			if v.Source == "" || (v.Source == Assumed || v.Source == Fitted || v.Source == Hypothesis) && v.Reason == "" {
 				t.Errorf("%s: %s has no source", n, v.Key)
 			}
-			if err := p.Clone().SetValue(v.Key, v.Text); err != nil {
+			if err := p.Clone().Set(v.Key, v.Text); err != nil {
 				t.Errorf("%s: what %s is printed as cannot be read: %v", n, v.Key, err)
 			}
 		}
@@ -51,17 +51,20 @@ func TestValues(t *testing.T) {
 		p.HCA.Commands.CreateMkeyEntry != 10*sim.Nanosecond || !p.Provider.ScatterToCQE || p.Switch.Buffer != 1<<20 {
 		t.Errorf("%+v", p)
 	}
+	if p.Get("hca.pus") != "16" || p.Get("hca.puss") != "" || Default != p.Name {
+		t.Error("Get")
+	}
 	for key, text := range map[string]string{
 		"hca.bar_size": "32MiB", "hca.core_clock": "156.25MHz", "kernel.pci_device": "0x1017", "uar.bf_conflict": "serialize",
 		"hca.pus": "16", "hca.pu_service": "100ns", "hca.roce_adder": "0ps", "provider.independent_td": "false", "link.bandwidth": "100Gbps",
 		"cpu.no_wc": "183ns", "cpu.wc_line": "16.5ns", "hca.nack_react_read": "2.2us", "hca.log_max_qp_size": "15",
 	} {
-		if v, ok := p.Get(key); !ok || v.Text != text {
+		if v, ok := p.Lookup(key); !ok || v.Text != text {
 			t.Errorf("%s is %q, want %q", key, v.Text, text)
 		}
 	}
 	ib := load(t, "connect-ib")
-	if v, _ := ib.Get("pcie.posted_latency"); v.Text != "130ns" || ib.PCIe.WriteHeader != 26 || ib.CPU != p.CPU {
+	if v, _ := ib.Lookup("pcie.posted_latency"); v.Text != "130ns" || ib.PCIe.WriteHeader != 26 || ib.CPU != p.CPU {
 		t.Errorf("connect-ib does not take what it extends: %+v", v)
 	}
 }
@@ -104,7 +107,7 @@ func TestSet(t *testing.T) {
 	p := load(t, "connectx-5")
 	base, hash := p.Clone(), p.Hash()
 	for _, a := range []string{"uar.bf_conflict=refetch", "pcie.read_latency=450ns", "kernel.generation = static", "provider.independent_td=true", "hca.pus=0x8"} {
-		if err := p.Set(a); err != nil {
+		if err := p.Assign(a); err != nil {
 			t.Error(err)
 		}
 	}
@@ -117,7 +120,7 @@ func TestSet(t *testing.T) {
 	if p.Hash() == hash || base.Hash() != hash || base.HCA.PUs != 16 {
 		t.Error("an override changes the hash, and not that of a clone")
 	}
-	if v, _ := p.Get("uar.bf_conflict"); v.Source != Override || !v.Hypothesis {
+	if v, _ := p.Lookup("uar.bf_conflict"); v.Source != Override || !v.Hypothesis {
 		t.Errorf("%+v", v)
 	}
 	if hs := p.Hypotheses(); !slices.Contains(hs, "uar.bf_conflict=refetch") || !slices.Contains(hs, "provider.independent_td_max=256") {
@@ -134,12 +137,12 @@ func TestSet(t *testing.T) {
 		"hca.log_max_qp=300":        `too large`,
 		"hca.scatter_to_cqe=yes":    `not true or false`,
 	} {
-		if err := p.Set(a); err == nil || !strings.Contains(err.Error(), want) {
+		if err := p.Assign(a); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", a, err, want)
 		}
 	}
 	p = base
-	if err := p.Set("hca.pus=0"); err != nil {
+	if err := p.Set("hca.pus", "0"); err != nil {
 		t.Fatal(err)
 	}
 	if err := p.Validate(); err == nil || !strings.HasPrefix(err.Error(), "hca.pus: ") {
@@ -212,7 +215,7 @@ func FuzzParse(f *testing.F) {
 		}
 		q := load(t, "connectx-5")
 		for _, v := range p.Values() {
-			if err := q.SetValue(v.Key, v.Text); err != nil {
+			if err := q.Set(v.Key, v.Text); err != nil {
 				t.Fatal(err)
 			}
 		}
