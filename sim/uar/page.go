@@ -1,0 +1,197 @@
+package uar
+
+import (
+	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/sim"
+)
+
+// Sink is what a page reports to: the device behind it. Slices are valid during the
+// call only.
+type Sink interface {
+	// Doorbell is an 8-byte doorbell, or what is left of a push that was torn: the
+	// first 8 bytes of a WQE, which name the queue and the WQE.
+	Doorbell(page uint32, db []byte)
+	// BlueFlame is a whole push of 64-byte blocks; the device may use it delay from now.
+	BlueFlame(page uint32, wqe []byte, delay sim.Time)
+	// ArmCQ is the 8-byte write at 0x20.
+	ArmCQ(page uint32, b []byte)
+	// EQ is the 4-byte write at 0x40 (arm) or 0x48.
+	EQ(page uint32, b []byte, arm bool)
+}
+
+// Counters of a page.
+type Counters struct {
+	Doorbells     uint64 // 8-byte doorbells
+	BlueFlame     uint64 // pushes that arrived whole
+	Torn          uint64 // pushes that did not, and became doorbells
+	Conflicts     uint64 // pushes that found the page busy with another register's
+	ConflictDelay sim.Time
+	CQArms        uint64
+	EQDoorbells   uint64
+	Dropped       uint64 // writes to nothing, or to the middle of a push that never began
+}
+
+// Add adds o to c.
+func (c *Counters) Add(o *Counters) {
+	c.Doorbells += o.Doorbells
+	c.BlueFlame += o.BlueFlame
+	c.Torn += o.Torn
+	c.Conflicts += o.Conflicts
+	c.ConflictDelay += o.ConflictDelay
+	c.CQArms += o.CQArms
+	c.EQDoorbells += o.EQDoorbells
+	c.Dropped += o.Dropped
+}
+
+const (
+	block   = 64  // bytes of one line of a push
+	maxHalf = 256 // bytes of the largest half
+	regs    = 4
+)
+
+// push is a push whose lines are still arriving.
+type push struct {
+	have, want int
+	deadline   sim.Time
+	buf        [maxHalf]byte
+}
+
+// Page is one UAR page.
+type Page struct {
+	Index uint32
+	Counters
+	p       *Params
+	regSize int // 0: no BlueFlame; the registers take doorbells all the same
+	open    int // pushes still arriving
+	busyTil sim.Time
+	busyReg int
+	regTil  [regs]sim.Time // an earlier delayed push of the register takes effect then
+	halves  [regs][2]*push
+}
+
+// NewPage makes page index of a device whose bfregs have regSize bytes (0: the
+// device has no BlueFlame).
+func NewPage(index uint32, regSize int, p *Params) *Page {
+	return &Page{Index: index, p: p, regSize: regSize, busyReg: -1}
+}
+
+// Write is a posted write of b at off in the page. Assembling reports afterwards
+// whether a push waits for more.
+func (g *Page) Write(now sim.Time, off int, b []byte, s Sink) {
+	switch {
+	case off == prm.UARCQArm && len(b) == 8:
+		g.CQArms++
+		s.ArmCQ(g.Index, b)
+	case (off == prm.UAREQArm || off == prm.UAREQUpdate) && len(b) == 4:
+		g.EQDoorbells++
+		s.EQ(g.Index, b, off == prm.UAREQArm)
+	case off >= prm.UARBFOffset:
+		g.writeReg(now, off-prm.UARBFOffset, b, s)
+	default:
+		g.Dropped++
+	}
+}
+
+// writeReg is a write to the area of the registers.
+func (g *Page) writeReg(now sim.Time, off int, b []byte, s Sink) {
+	size := g.regSize
+	if size == 0 {
+		size = 2 * maxHalf
+	}
+	k, half := off/size, size/2
+	if k >= regs || off%8 != 0 || len(b) < 8 || off%half+len(b) > half {
+		g.Dropped++
+		return
+	}
+	h, at := off%size/half, off%half
+	if p := g.halves[k][h]; p != nil && p.have > 0 {
+		if at == p.have && len(b)%block == 0 && p.have+len(b) <= p.want {
+			p.have += copy(p.buf[at:], b)
+			if p.have == p.want {
+				p.have = 0
+				g.open--
+				g.whole(now, k, p.buf[:p.want], s)
+			}
+			return
+		}
+		g.tear(p, s)
+	}
+	switch {
+	case at != 0:
+		g.Dropped++
+	case len(b) == 8:
+		g.Doorbells++
+		s.Doorbell(g.Index, b)
+	default:
+		g.begin(now, k, h, half, b, s)
+	}
+}
+
+// begin is a write of more than a doorbell to the start of a half.
+func (g *Page) begin(now sim.Time, k, h, half int, b []byte, s Sink) {
+	want := max(1, (prm.CtrlSegment(b).DS()+3)/4) * block
+	if g.regSize == 0 || len(b)%block != 0 || want > half {
+		g.Torn++
+		s.Doorbell(g.Index, b[:8])
+		return
+	}
+	if len(b) >= want {
+		g.whole(now, k, b[:want], s)
+		return
+	}
+	p := g.halves[k][h]
+	if p == nil {
+		p = new(push)
+		g.halves[k][h] = p
+	}
+	p.have, p.want, p.deadline = copy(p.buf[:], b), want, now+g.p.BFTimeout
+	g.open++
+}
+
+func (g *Page) tear(p *push, s Sink) {
+	p.have = 0
+	g.open--
+	g.Torn++
+	s.Doorbell(g.Index, p.buf[:8])
+}
+
+// whole is a push that has all its lines.
+func (g *Page) whole(now sim.Time, k int, wqe []byte, s Sink) {
+	g.BlueFlame++
+	conflict := now < g.busyTil && g.busyReg != k
+	delay := max(0, g.regTil[k]-now)
+	if !conflict || g.p.BFConflict == ConflictNone {
+		if conflict {
+			g.Conflicts++
+		}
+		g.occupy(now+delay+g.p.BFBusy, k)
+		s.BlueFlame(g.Index, wqe, delay)
+		return
+	}
+	g.Conflicts++
+	if g.p.BFConflict == ConflictRefetch {
+		s.Doorbell(g.Index, wqe[:8])
+		return
+	}
+	start := max(g.busyTil, now+delay) + g.p.BFConflictCost
+	g.ConflictDelay += start - now
+	g.regTil[k] = start
+	g.occupy(start+g.p.BFBusy, k)
+	s.BlueFlame(g.Index, wqe, start-now)
+}
+
+func (g *Page) occupy(til sim.Time, k int) { g.busyTil, g.busyReg = til, k }
+
+// Assembling says whether a push waits for more lines.
+func (g *Page) Assembling() bool { return g.open > 0 }
+
+// Expire turns the pushes that have waited too long into doorbells.
+func (g *Page) Expire(now sim.Time, s Sink) {
+	for k := range g.halves {
+		for _, p := range g.halves[k] {
+			if p != nil && p.have > 0 && p.deadline <= now {
+				g.tear(p, s)
+			}
+		}
+	}
+}
