@@ -1,20 +1,113 @@
 // Package hca is the device: commands and contexts, WQE fetch, requester,
 // responder, completions and events. It sees only bytes: register writes, mailboxes,
 // DMA and frames.
+//
+// A QP is served by two engines. The requester (requester*.go) takes WQEs from
+// BlueFlame pushes or by DMA from the ring, one processing unit at a time, and
+// turns them into packets; it goes back to the oldest unacknowledged packet by
+// moving its cursor back and fetching the WQEs again, as go-back-N needs no copy.
+// The responder (responder*.go) executes request packets in PSN order; what it must
+// wait for (a receive WQE, an atomic) holds the queue's later packets back.
+//
+// Events name queues by number and generation (qp.arg), so that one that fires
+// after its queue was destroyed finds nothing.
 package hca
 
 import (
+	"fmt"
+
+	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/sim"
+	"github.com/rdmasim/rdmasim/sim/odp"
 	"github.com/rdmasim/rdmasim/sim/pcie"
+	"github.com/rdmasim/rdmasim/sim/uar"
 )
 
-// Device is one mlx5 function.
+// Wire is where the port's frames go. Send takes over the frame's reference.
+type Wire interface {
+	Send(f *roce.Frame)
+}
+
+// Device is one mlx5 function. It implements pcie.Function.
 type Device struct {
 	e    *sim.Engine
 	name string
 	bus  pcie.Bus
 	p    Params
 	id   Identity
+	h    handlers
+	c    Counters
+
+	// Control.
+	fw       firmware
+	uars     []*uar.Page // by index; nil: not allocated
+	uarUsers []int32
+	uarNums  numbers
+	pds      []int32 // users, -1: not allocated
+	pdNums   numbers
+	xrcds    []bool
+	xrcdNums numbers
+	tds      []bool
+	tdNums   numbers
+	keys     *odp.Table
+	keyNums  numbers
+	qps      []*qp
+	qpNums   numbers
+	qpGen    uint64
+	cqs      []*cq
+	cqNums   numbers
+	cqGen    uint64
+	eqs      []*eq
+	eqNums   numbers
+	qsets    []*qset
+	qsetNums numbers
+	gids     []gidEntry
+
+	// UAR pages.
+	bfTimer bool
+	late    []latePush // BlueFlame pushes that a conflict delays
+	lateFre []uint32
+
+	// Send engine.
+	idlePUs int
+	ready   argQueue // QPs that wait for a PU
+	stalled argQueue // QPs that wait for TxBuffer, with the engine in bit 63
+	txBytes int      // payload in preparation
+	issue   sim.Server
+	port    sim.Time // when the port is free
+
+	// Frames.
+	frames  roce.Pool
+	slots   []*slot
+	slotFre []int32
+	wire    Wire
+	tap     func(t sim.Time, f *roce.Frame)
+
+	// Receive engine.
+	rxReq, rxRsp sim.Server
+	readEng      sim.Server
+	atomics      []atomicSlot
+	aops         []*atomicOp
+	aopFre       []uint32
+
+	// Scratch of one event.
+	wqe    [1024]byte // a WQE that wraps in a QP's buffer
+	parsed prm.SendWQE
+	runs   []odp.Run
+	cqe    [128]byte
+	eqe    [64]byte
+}
+
+// handlers are the device's event handlers, bound once.
+type handlers struct {
+	pu, fetch, wait, timer, record, poll sim.Handler // of a QP's requester
+	rqRecord, rqFetch, ack, nak, respond sim.Handler // of its responder
+	gather, send, rx                     sim.Handler // of a slot
+	atomic, atomicFree                   sim.Handler
+	cqRecord                             sim.Handler
+	bfExpire, bfLate                     sim.Handler
+	resume                               sim.Handler
 }
 
 // New makes a device in the state after reset. Params must pass Check.
@@ -22,8 +115,48 @@ func New(e *sim.Engine, name string, bus pcie.Bus, p Params, id Identity) *Devic
 	if err := p.Check(); err != nil {
 		panic("hca: " + name + ": " + err.Error())
 	}
-	return &Device{e: e, name: name, bus: bus, p: p, id: id}
+	d := &Device{e: e, name: name, bus: bus, p: p, id: id, idlePUs: p.PUs, runs: make([]odp.Run, 0, 64)}
+	d.h = handlers{
+		pu: d.onPU, fetch: d.onFetch, wait: d.onWait, timer: d.onTimer, record: d.onRecord, poll: d.onPoll,
+		rqRecord: d.onRQRecord, rqFetch: d.onRQFetch, ack: d.onAck, nak: d.onNak, respond: d.onRespond,
+		gather: d.onGather, send: d.onSend, rx: d.onRx,
+		atomic: d.onAtomic, atomicFree: d.onAtomicFree,
+		cqRecord: d.onCQRecord, bfExpire: d.onBFExpire, bfLate: d.onBFLate,
+		resume: d.onResume,
+	}
+	d.reset()
+	return d
 }
+
+// reset puts the tables into the state after power-on.
+func (d *Device) reset() {
+	p := &d.p
+	npages := uint32(p.BARSize / pageBytes)
+	d.uars, d.uarUsers = make([]*uar.Page, npages), make([]int32, npages)
+	d.uarNums = numbers{next: firstUAR, limit: npages}
+	d.pdNums = numbers{next: 1, limit: 1 << p.LogMaxPD}
+	d.xrcdNums = numbers{next: 1, limit: 1 << p.LogMaxXRCD}
+	d.tdNums = numbers{next: 1, limit: 1 << p.LogMaxPD}
+	d.keys = odp.NewTable(1 << min(p.LogMaxMkey, 12))
+	d.keyNums = numbers{next: firstMkey, limit: 1 << p.LogMaxMkey}
+	d.qpNums = numbers{next: firstQPN, limit: 1 << p.LogMaxQP, late: true}
+	d.cqNums = numbers{next: firstCQN, limit: 1 << p.LogMaxCQ}
+	d.eqNums = numbers{next: 1, limit: 1 << p.LogMaxEQ}
+	d.qsetNums = numbers{next: 1, limit: uint32(p.MaxQCounters) + 1}
+	d.gids = make([]gidEntry, p.GIDTableSize)
+	d.atomics = make([]atomicSlot, p.AtomicSlots)
+	d.fw = newFirmware(p, &d.id)
+}
+
+// First numbers: the pages of the init segment, and numbers with a meaning of
+// their own, are never handed out.
+const (
+	pageBytes = 4096
+	firstUAR  = 4
+	firstMkey = 8
+	firstQPN  = 0x40
+	firstCQN  = 1
+)
 
 // Name is the device's name in the run ("mlx5_0").
 func (d *Device) Name() string { return d.name }
@@ -31,5 +164,45 @@ func (d *Device) Name() string { return d.name }
 // Identity is what New was given.
 func (d *Device) Identity() Identity { return d.id }
 
+// Params are what New was given.
+func (d *Device) Params() *Params { return &d.p }
+
+// SetWire joins the port to a wire. Without one, frames to others are dropped and
+// counted.
+func (d *Device) SetWire(w Wire) { d.wire = w }
+
+// SetTap has f see every frame that the port sends, loopback included, when it
+// leaves the engine; the frame is complete and f may not keep it without Retain.
+func (d *Device) SetTap(f func(t sim.Time, fr *roce.Frame)) { d.tap = f }
+
+// Frames is the pool that the device's frames come from.
+func (d *Device) Frames() *roce.Pool { return &d.frames }
+
 // BAR0Size is the size of the register window.
 func (d *Device) BAR0Size() uint64 { return uint64(d.p.BARSize) }
+
+// bug ends the run on a broken invariant of the model, with time and place.
+func (d *Device) bug(format string, a ...any) {
+	panic(fmt.Sprintf("hca: %v: %s: ", d.e.Now(), d.name) + fmt.Sprintf(format, a...))
+}
+
+// argQueue is a first-in-first-out queue of event words that reuses its memory.
+type argQueue struct {
+	q    []uint64
+	head int
+}
+
+func (a *argQueue) len() int      { return len(a.q) - a.head }
+func (a *argQueue) push(x uint64) { a.q = append(a.q, x) }
+func (a *argQueue) pop() uint64 {
+	x := a.q[a.head]
+	a.head++
+	switch {
+	case a.head == len(a.q):
+		a.q, a.head = a.q[:0], 0
+	case a.head >= 64 && 2*a.head >= len(a.q):
+		a.q = a.q[:copy(a.q, a.q[a.head:])]
+		a.head = 0
+	}
+	return x
+}

@@ -65,6 +65,7 @@ type Params struct {
 	NackReact        [2]sim.Time // NAK received to resend
 	AckTimeoutFloor  sim.Time    // the least ACK timeout that the device honours; 0: none
 	AckReqPackets    int         // AckReq at the latest on every n-th packet of a long message
+	FlushPoll        sim.Time    // a QP in ERR looks at its doorbell record again after this, then at doubling distances
 
 	// Port.
 	WireRate        uint64   // bits per second
@@ -127,11 +128,12 @@ func (p *Params) Check() error {
 	pos("PUService", int64(p.PUService), 1, int64(sim.Second))
 	pos("RequesterLatency", int64(p.RequesterLatency), int64(p.PUService), int64(sim.Second))
 	pos("WQEBuffer", int64(p.WQEBuffer), 32, 1<<15)
-	pos("FetchLimit", int64(p.FetchLimit), 16, int64(p.WQEBuffer))
+	pos("FetchLimit", int64(p.FetchLimit), 16, min(512, int64(p.WQEBuffer)))
 	pos("TxBuffer", int64(p.TxBuffer), 4096, 1<<30)
 	pos("Quantum", int64(p.Quantum), 1, 1<<20)
 	pos("RQPrefetch", int64(p.RQPrefetch), 1, 64)
 	pos("AtomicSlots", int64(p.AtomicSlots), 1, 1<<20)
+	pos("FlushPoll", int64(p.FlushPoll), 1000, int64(sim.Second))
 	pos("AckReqPackets", int64(p.AckReqPackets), 1, 1<<20)
 	pos("WireRate", int64(p.WireRate), 1e6, 1e13)
 	pos("BARSize", int64(p.BARSize), 1<<16, 1<<32)

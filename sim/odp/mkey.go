@@ -102,7 +102,7 @@ func (t *Table) Remove(index uint32) { t.keys[index] = nil }
 // copies both. pgAccess says that the entries carry rights.
 func (t *Table) Insert(index uint32, c prm.MKC, entries prm.MTT, pgAccess bool) *Key {
 	k := &Key{
-		Index: index, PD: c.PD(), variant: uint8(c.MKey7_0()), mode: c.AccessMode(), free: c.Free(),
+		Index: index, PD: c.PD(), variant: uint8(c.MKey70()), mode: c.AccessMode(), free: c.Free(),
 		whole: c.Length64(), rinval: c.EnRInval(), paged: pgAccess, qpn: c.QPN(),
 		start: c.StartAddr(), len: c.Len(), logPage: uint(c.LogPageSize()),
 	}

@@ -1,6 +1,8 @@
 package uar
 
 import (
+	"math/bits"
+
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/sim"
 )
@@ -44,9 +46,9 @@ func (c *Counters) Add(o *Counters) {
 }
 
 const (
-	block   = 64  // bytes of one line of a push
-	maxHalf = 256 // bytes of the largest half
-	regs    = 4
+	block   = prm.WQEBBSize // bytes of one line of a push
+	maxHalf = 256           // bytes of the largest half
+	regs    = prm.BFRegsPerUAR
 )
 
 // push is a push whose lines are still arriving.
@@ -61,8 +63,10 @@ type Page struct {
 	Index uint32
 	Counters
 	p       *Params
-	regSize int // 0: no BlueFlame; the registers take doorbells all the same
-	open    int // pushes still arriving
+	m       prm.UARMap
+	half    int
+	bf      bool // the device takes BlueFlame
+	open    int  // pushes still arriving
 	busyTil sim.Time
 	busyReg int
 	regTil  [regs]sim.Time // an earlier delayed push of the register takes effect then
@@ -70,40 +74,41 @@ type Page struct {
 }
 
 // NewPage makes page index of a device whose bfregs have regSize bytes (0: the
-// device has no BlueFlame).
+// device has no BlueFlame; its registers take doorbells all the same).
 func NewPage(index uint32, regSize int, p *Params) *Page {
-	return &Page{Index: index, p: p, regSize: regSize, busyReg: -1}
+	g := &Page{Index: index, p: p, bf: regSize > 0, busyReg: -1}
+	if regSize == 0 {
+		regSize = 2 * maxHalf
+	}
+	g.m.LogBFRegSize = uint32(bits.Len(uint(regSize)) - 1)
+	g.half = int(g.m.HalfSize())
+	return g
 }
 
 // Write is a posted write of b at off in the page. Assembling reports afterwards
 // whether a push waits for more.
-func (g *Page) Write(now sim.Time, off int, b []byte, s Sink) {
+func (g *Page) Write(now sim.Time, off uint64, b []byte, s Sink) {
+	a := g.m.Decode(off)
 	switch {
-	case off == prm.UARCQArm && len(b) == 8:
+	case a.Kind == prm.UARKindBF:
+		g.writeReg(now, int(a.Reg), int(a.Half), int(a.Off), b, s)
+	case a.Kind == prm.UARKindCQArm && len(b) == prm.CQArmDoorbellSize:
 		g.CQArms++
 		s.ArmCQ(g.Index, b)
-	case (off == prm.UAREQArm || off == prm.UAREQUpdate) && len(b) == 4:
+	case (a.Kind == prm.UARKindEQArm || a.Kind == prm.UARKindEQUpdate) && len(b) == prm.EQDoorbellSize:
 		g.EQDoorbells++
-		s.EQ(g.Index, b, off == prm.UAREQArm)
-	case off >= prm.UARBFOffset:
-		g.writeReg(now, off-prm.UARBFOffset, b, s)
+		s.EQ(g.Index, b, a.Kind == prm.UARKindEQArm)
 	default:
 		g.Dropped++
 	}
 }
 
-// writeReg is a write to the area of the registers.
-func (g *Page) writeReg(now sim.Time, off int, b []byte, s Sink) {
-	size := g.regSize
-	if size == 0 {
-		size = 2 * maxHalf
-	}
-	k, half := off/size, size/2
-	if k >= regs || off%8 != 0 || len(b) < 8 || off%half+len(b) > half {
+// writeReg is a write to half h of register k.
+func (g *Page) writeReg(now sim.Time, k, h, at int, b []byte, s Sink) {
+	if at%8 != 0 || len(b) < prm.DoorbellSize || at+len(b) > g.half {
 		g.Dropped++
 		return
 	}
-	h, at := off%size/half, off%half
 	if p := g.halves[k][h]; p != nil && p.have > 0 {
 		if at == p.have && len(b)%block == 0 && p.have+len(b) <= p.want {
 			p.have += copy(p.buf[at:], b)
@@ -119,18 +124,18 @@ func (g *Page) writeReg(now sim.Time, off int, b []byte, s Sink) {
 	switch {
 	case at != 0:
 		g.Dropped++
-	case len(b) == 8:
+	case len(b) == prm.DoorbellSize:
 		g.Doorbells++
 		s.Doorbell(g.Index, b)
 	default:
-		g.begin(now, k, h, half, b, s)
+		g.begin(now, k, h, b, s)
 	}
 }
 
 // begin is a write of more than a doorbell to the start of a half.
-func (g *Page) begin(now sim.Time, k, h, half int, b []byte, s Sink) {
-	want := max(1, (prm.CtrlSegment(b).DS()+3)/4) * block
-	if g.regSize == 0 || len(b)%block != 0 || want > half {
+func (g *Page) begin(now sim.Time, k, h int, b []byte, s Sink) {
+	want := max(1, (prm.CtrlSegment(b).DS()*prm.DSSize+block-1)/block) * block
+	if !g.bf || len(b)%block != 0 || want > g.half {
 		g.Torn++
 		s.Doorbell(g.Index, b[:8])
 		return

@@ -1,0 +1,169 @@
+package hca
+
+import (
+	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/sim/uar"
+)
+
+func cmdAllocUAR(d *Device, _, out []byte) prm.Status {
+	n, ok := d.uarNums.alloc()
+	if !ok {
+		return prm.StatusLimErr
+	}
+	d.uars[n] = uar.NewPage(n, d.p.BFRegSize, &d.p.UAR)
+	d.uarUsers[n] = 0
+	prm.AllocUAROut(out).SetUAR(n)
+	return prm.StatusOK
+}
+
+func cmdDeallocUAR(d *Device, in, _ []byte) prm.Status {
+	n := prm.DeallocUARIn(in).UAR()
+	if !d.hasUAR(n) || d.uarUsers[n] > 0 {
+		return prm.StatusBadResState
+	}
+	d.c.UARPast.Add(&d.uars[n].Counters)
+	d.uars[n] = nil
+	d.uarNums.release(n)
+	return prm.StatusOK
+}
+
+func (d *Device) hasUAR(n uint32) bool { return uint64(n) < uint64(len(d.uars)) && d.uars[n] != nil }
+
+func cmdAllocPD(d *Device, _, out []byte) prm.Status {
+	n, ok := d.pdNums.alloc()
+	if !ok {
+		return prm.StatusLimErr
+	}
+	for uint64(len(d.pds)) <= uint64(n) {
+		d.pds = append(d.pds, -1)
+	}
+	d.pds[n] = 0
+	prm.AllocPDOut(out).SetPD(n)
+	return prm.StatusOK
+}
+
+func cmdDeallocPD(d *Device, in, _ []byte) prm.Status {
+	n := prm.DeallocPDIn(in).PD()
+	if !d.hasPD(n) || d.pds[n] > 0 {
+		return prm.StatusBadResState
+	}
+	d.pds[n] = -1
+	d.pdNums.release(n)
+	return prm.StatusOK
+}
+
+func (d *Device) hasPD(n uint32) bool { return uint64(n) < uint64(len(d.pds)) && d.pds[n] >= 0 }
+
+// alloc and dealloc serve objects that are no more than a number.
+func allocFlag(nums *numbers, t *[]bool) (uint32, prm.Status) {
+	n, ok := nums.alloc()
+	if !ok {
+		return 0, prm.StatusLimErr
+	}
+	*t = put(*t, n, true)
+	return n, prm.StatusOK
+}
+
+func deallocFlag(nums *numbers, t []bool, n uint32) prm.Status {
+	if uint64(n) >= uint64(len(t)) || !t[n] {
+		return prm.StatusBadResState
+	}
+	t[n] = false
+	nums.release(n)
+	return prm.StatusOK
+}
+
+func cmdAllocXRCD(d *Device, _, out []byte) prm.Status {
+	n, st := allocFlag(&d.xrcdNums, &d.xrcds)
+	prm.AllocXRCDOut(out).SetXRCD(n)
+	return st
+}
+
+func cmdDeallocXRCD(d *Device, in, _ []byte) prm.Status {
+	return deallocFlag(&d.xrcdNums, d.xrcds, prm.DeallocXRCDIn(in).XRCD())
+}
+
+func cmdAllocTD(d *Device, _, out []byte) prm.Status {
+	n, st := allocFlag(&d.tdNums, &d.tds)
+	prm.AllocTransportDomainOut(out).SetTransportDomain(n)
+	return st
+}
+
+func cmdDeallocTD(d *Device, in, _ []byte) prm.Status {
+	return deallocFlag(&d.tdNums, d.tds, prm.DeallocTransportDomainIn(in).TransportDomain())
+}
+
+// cmdCreateMKey makes keys of modes PA and MTT. Others, and keys that wait for a
+// UMR to fill them, are refused: UMR is not modelled.
+func cmdCreateMKey(d *Device, in, out []byte) prm.Status {
+	m := prm.CreateMKeyIn(in)
+	c := m.MKC()
+	units := int(m.TranslationsOctwordActualSize())
+	mode := c.AccessMode()
+	switch {
+	case !d.hasPD(c.PD()), mode != prm.MKeyModePA && mode != prm.MKeyModeMTT, m.MKeyUmemValid():
+		return prm.StatusBadParam
+	case mode == prm.MKeyModeMTT && (c.LogPageSize() > 52 || c.LogPageSize() < 8):
+		return prm.StatusBadParam
+	case units < 0 || units > len(m.Entries())/16:
+		return prm.StatusBadParam
+	case !c.Length64() && c.StartAddr()+c.Len() < c.StartAddr() && c.StartAddr()+c.Len() != 0:
+		return prm.StatusBadParam
+	}
+	n, ok := d.keyNums.alloc()
+	if !ok {
+		return prm.StatusLimErr
+	}
+	d.keys.Insert(n, c, prm.MTT(m.Entries()[:units*16]), m.PGAccess())
+	d.pds[c.PD()]++
+	prm.CreateMKeyOut(out).SetMKeyIndex(n)
+	return prm.StatusOK
+}
+
+func cmdQueryMKey(d *Device, in, out []byte) prm.Status {
+	k := d.keys.At(prm.QueryMKeyIn(in).MKeyIndex())
+	if k == nil {
+		return prm.StatusBadResState
+	}
+	o := prm.QueryMKeyOut(out)
+	copy(o.MKC(), k.Context[:])
+	for i := range 4 {
+		t := o.Entries01()
+		if i >= 2 {
+			t = o.Entries23()
+		}
+		if e, ok := k.Entry(i); ok {
+			prm.PAS(t).Set(i%2, e)
+		}
+	}
+	return prm.StatusOK
+}
+
+func cmdDestroyMKey(d *Device, in, _ []byte) prm.Status {
+	n := prm.DestroyMKeyIn(in).MKeyIndex()
+	k := d.keys.At(n)
+	if k == nil {
+		return prm.StatusBadResState
+	}
+	d.pds[k.PD]--
+	d.keys.Remove(n)
+	d.keyNums.release(n)
+	return prm.StatusOK
+}
+
+// Fixed keys of QUERY_SPECIAL_CONTEXTS, below the first that is handed out. An
+// access with one of them finds no key.
+const (
+	dumpFillKey = 2 << 8
+	reservedKey = 3 << 8
+	nullKey     = 4 << 8
+)
+
+func cmdSpecialContexts(_ *Device, _, out []byte) prm.Status {
+	o := prm.QuerySpecialContextsOut(out)
+	o.SetDumpFillMKey(dumpFillKey)
+	o.SetResdLKey(reservedKey)
+	o.SetNullMKey(nullKey)
+	o.SetTerminateScatterListMKey(prm.InvalidLKey)
+	return prm.StatusOK
+}

@@ -1,0 +1,164 @@
+package hca
+
+import (
+	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/roce"
+)
+
+// gidEntry is an entry of the RoCE address table.
+type gidEntry struct {
+	valid     bool
+	raw       [prm.RoCEAddrSize]byte
+	gid       roce.GID
+	mac       roce.MAC
+	v1        bool
+	vlanValid bool
+	vlan      uint16
+}
+
+func (g *gidEntry) framing() roce.Framing {
+	switch {
+	case g.v1:
+		return roce.RoCEv1
+	case g.gid.IsIPv4():
+		return roce.RoCEv2IPv4
+	}
+	return roce.RoCEv2IPv6
+}
+
+// gidIndex finds an address of this port, or -1.
+func (d *Device) gidIndex(g roce.GID) int {
+	for i := range d.gids {
+		if d.gids[i].valid && d.gids[i].gid == g {
+			return i
+		}
+	}
+	return -1
+}
+
+func cmdSetAddress(d *Device, in, _ []byte) prm.Status {
+	m := prm.SetRoCEAddressIn(in)
+	i, a := int(m.RoCEAddressIndex()), m.Addr()
+	if i >= len(d.gids) {
+		return prm.StatusIX
+	}
+	if v := a.RoCEVersion(); v != prm.RoCEVersion1 && v != prm.RoCEVersion2 {
+		return prm.StatusBadParam
+	}
+	g := &d.gids[i]
+	*g = gidEntry{v1: a.RoCEVersion() == prm.RoCEVersion1, vlanValid: a.VlanValid(), vlan: uint16(a.VlanID())}
+	copy(g.raw[:], a)
+	copy(g.gid[:], a.SourceL3())
+	copy(g.mac[:], a.MAC())
+	g.valid = g.gid != roce.GID{}
+	return prm.StatusOK
+}
+
+func cmdQueryAddress(d *Device, in, out []byte) prm.Status {
+	i := int(prm.QueryRoCEAddressIn(in).RoCEAddressIndex())
+	if i >= len(d.gids) {
+		return prm.StatusIX
+	}
+	copy(prm.QueryRoCEAddressOut(out).Addr(), d.gids[i].raw[:])
+	return prm.StatusOK
+}
+
+func cmdVportState(d *Device, in, out []byte) prm.Status {
+	if prm.QueryVportStateIn(in).OtherVport() {
+		return prm.StatusBadParam
+	}
+	o := prm.QueryVportStateOut(out)
+	o.SetAdminState(prm.VportStateUp)
+	o.SetState(prm.VportStateUp)
+	return prm.StatusOK
+}
+
+func cmdQueryVport(d *Device, in, out []byte) prm.Status {
+	if prm.QueryNICVportContextIn(in).OtherVport() {
+		return prm.StatusBadParam
+	}
+	copy(prm.QueryNICVportContextOut(out).Context(), d.fw.vport[:])
+	return prm.StatusOK
+}
+
+// Bits of MODIFY_NIC_VPORT_CONTEXT's field_select that the model follows.
+const (
+	vportRoCEEn    = 1 << 1
+	vportMTU       = 1 << 6
+	vportPortGUID  = 1 << 8
+	vportNodeGUID  = 1 << 9
+	vportLBMC      = 1 << 10
+	vportLBUC      = 1 << 11
+	vportSupported = vportRoCEEn | vportMTU | vportPortGUID | vportNodeGUID | vportLBMC | vportLBUC
+)
+
+func cmdModifyVport(d *Device, in, _ []byte) prm.Status {
+	m := prm.ModifyNICVportContextIn(in)
+	sel, from, to := m.FieldSelect(), m.Context(), prm.NICVportContext(d.fw.vport[:])
+	if m.OtherVport() || sel&^vportSupported != 0 {
+		return prm.StatusBadParam
+	}
+	if sel&vportRoCEEn != 0 {
+		to.SetRoCEEn(from.RoCEEn())
+	}
+	if sel&vportMTU != 0 {
+		to.SetMTU(from.MTU())
+	}
+	if sel&vportPortGUID != 0 {
+		to.SetPortGUID(from.PortGUID())
+	}
+	if sel&vportNodeGUID != 0 {
+		to.SetNodeGUID(from.NodeGUID())
+	}
+	if sel&vportLBMC != 0 {
+		to.SetDisableMCLocalLB(from.DisableMCLocalLB())
+	}
+	if sel&vportLBUC != 0 {
+		to.SetDisableUCLocalLB(from.DisableUCLocalLB())
+	}
+	return prm.StatusOK
+}
+
+func cmdVportCounter(d *Device, _, out []byte) prm.Status {
+	o := prm.QueryVportCounterOut(out)
+	o.Set(prm.VCRxIBUnicast, d.c.RxPackets, d.c.RxOctets)
+	o.Set(prm.VCTxIBUnicast, d.c.TxPackets, d.c.TxOctets)
+	return prm.StatusOK
+}
+
+func cmdAllocQCounter(d *Device, _, out []byte) prm.Status {
+	n, ok := d.qsetNums.alloc()
+	if !ok {
+		return prm.StatusLimErr
+	}
+	d.qsets = put(d.qsets, n, &qset{})
+	prm.AllocQCounterOut(out).SetCounterSetID(n)
+	return prm.StatusOK
+}
+
+func cmdDeallocQCounter(d *Device, in, _ []byte) prm.Status {
+	n := prm.DeallocQCounterIn(in).CounterSetID()
+	s := d.qset(n)
+	if s == nil || s.refs > 0 {
+		return prm.StatusBadResState
+	}
+	d.qsets[n] = nil
+	d.qsetNums.release(n)
+	return prm.StatusOK
+}
+
+func cmdQueryQCounter(d *Device, in, out []byte) prm.Status {
+	m := prm.QueryQCounterIn(in)
+	s := d.qset(m.CounterSetID())
+	if s == nil {
+		return prm.StatusBadResState
+	}
+	o := prm.QueryQCounterOut(out)
+	for _, n := range prm.QCounterNames {
+		o.Set(n.Counter, s.c[n.Counter>>2])
+	}
+	if m.Clear() {
+		clear(s.c[:])
+	}
+	return prm.StatusOK
+}

@@ -1,0 +1,369 @@
+package hca
+
+import (
+	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/roce"
+	"github.com/rdmasim/rdmasim/sim"
+)
+
+// cmdCreateQP makes RC QPs. Other service types and shared receive queues are not
+// modelled; their capabilities are off.
+func cmdCreateQP(d *Device, in, out []byte) prm.Status {
+	m := prm.CreateQPIn(in)
+	c := m.QPC()
+	g := d.fw.general()
+	rqType := c.RQType()
+	bad := c.ST() != prm.STRC ||
+		rqType != prm.RQTypeRegular && rqType != prm.RQTypeNone ||
+		m.WQUmemValid() || c.DBRUmemValid() || c.DBRAddr()%prm.DBRecSize != 0 ||
+		!d.hasPD(c.PD()) || !d.hasUAR(c.UARPage()) || d.cqn(c.CQNSnd()) == nil || d.cqn(c.CQNRcv()) == nil ||
+		c.NoSQ() && c.LogSQSize() != 0 || c.LogSQSize() > g.LogMaxQPSz() ||
+		c.CounterSetID() != 0 && d.qset(c.CounterSetID()) == nil
+	if bad {
+		return prm.StatusBadParam
+	}
+	bytes := uint64(0)
+	if rqType == prm.RQTypeRegular {
+		if c.LogRQSize() > g.LogMaxQPSz() || 16<<c.LogRQStride() > d.p.MaxWQESizeRQ {
+			return prm.StatusBadParam
+		}
+		bytes += 16 << c.LogRQStride() << c.LogRQSize()
+	}
+	if !c.NoSQ() {
+		bytes += prm.WQEBBSize << c.LogSQSize()
+	}
+	r := ring{}
+	if bytes > 0 {
+		var ok bool
+		if r, ok = newRing(m.PAS(), c.LogPageSize(), c.PageOffset(), bytes); !ok {
+			return prm.StatusBadParam
+		}
+	}
+	n, ok := d.qpNums.alloc()
+	if !ok {
+		return prm.StatusLimErr
+	}
+	q := d.newQP(n, c, r)
+	d.qps = put(d.qps, n, q)
+	d.pds[q.pd]++
+	d.uarUsers[q.uar]++
+	q.scq.refs++
+	q.rcq.refs++
+	if q.qs != nil {
+		q.qs.refs++
+	}
+	prm.CreateQPOut(out).SetQPN(n)
+	return prm.StatusOK
+}
+
+func cmdDestroyQP(d *Device, in, _ []byte) prm.Status {
+	n := prm.DestroyQPIn(in).QPN()
+	q := d.qpn(n)
+	if q == nil {
+		return prm.StatusBadResState
+	}
+	q.stopEngines()
+	d.pds[q.pd]--
+	d.uarUsers[q.uar]--
+	q.scq.refs--
+	q.rcq.refs--
+	if q.qs != nil {
+		q.qs.refs--
+	}
+	q.state = prm.QPStateRST
+	d.qps[n] = nil
+	d.qpNums.release(n)
+	return prm.StatusOK
+}
+
+// cmdQueryQP answers with the live context.
+func cmdQueryQP(d *Device, in, out []byte) prm.Status {
+	m := prm.QueryQPIn(in)
+	q := d.qpn(m.QPN())
+	switch {
+	case q == nil:
+		return prm.StatusBadResState
+	case m.QPCExt():
+		return prm.StatusBadParam
+	}
+	c := prm.QueryQPOut(out).QPC()
+	copy(c, q.ctx[:])
+	if q.state >= prm.QPStateRTS {
+		c.SetNextSendPSN(q.psn)
+		c.SetLastAckedPSN(roce.AddPSN(q.una, -1))
+		c.SetSSN(q.ssn)
+		c.SetCurRetryCount(q.retry)
+		c.SetCurRNRRetry(q.rnr)
+	}
+	if q.state >= prm.QPStateRTR {
+		c.SetNextRcvPSN(q.epsn)
+		c.SetRMSN(q.msn)
+	}
+	c.SetHWSQWQEBBCounter(uint32(q.ci))
+	c.SetSWSQWQEBBCounter(uint32(q.pi))
+	c.SetHWRQCounter(uint32(q.rqCI))
+	c.SetSWRQCounter(uint32(q.rqPI))
+	return prm.StatusOK
+}
+
+// transition finds the QP of a modify command and checks its state.
+func (d *Device) transition(in []byte, from uint32) (*qp, prm.ModifyQPIn, prm.Status) {
+	m := prm.ModifyQPIn(in)
+	q := d.qpn(m.QPN())
+	switch {
+	case q == nil:
+		return nil, m, prm.StatusBadResState
+	case q.state != from:
+		return nil, m, prm.StatusBadQPState
+	}
+	return q, m, prm.StatusOK
+}
+
+// Optional fields that a transition of an RC QP takes.
+const (
+	optInit2Init = prm.OptParRRE | prm.OptParRAE | prm.OptParRWE | prm.OptParPKeyIndex | prm.OptParPriPort | prm.OptParLAGTXAff
+	optInit2RTR  = prm.OptParAltAddrPath | prm.OptParRRE | prm.OptParRAE | prm.OptParRWE | prm.OptParPKeyIndex | prm.OptParLAGTXAff
+	optRTR2RTS   = prm.OptParAltAddrPath | prm.OptParRRE | prm.OptParRAE | prm.OptParRWE | prm.OptParPMState | prm.OptParRNRTimeout
+	optRTS2RTS   = optRTR2RTS | prm.OptParCounterSetID
+	optSQX2RTS   = prm.OptParRNRTimeout | prm.OptParRWE | prm.OptParRAE | prm.OptParRRE
+)
+
+// checkOptional looks at the optional fields before anything is changed.
+func (d *Device) checkOptional(m prm.ModifyQPIn, allowed uint32) prm.Status {
+	mask, c := m.OptParamMask(), m.QPC()
+	switch {
+	case mask&^allowed != 0:
+		return prm.StatusBadParam
+	case mask&prm.OptParCounterSetID != 0 && c.CounterSetID() != 0 && d.qset(c.CounterSetID()) == nil:
+		return prm.StatusBadParam
+	case mask&prm.OptParPKeyIndex != 0 && c.PrimaryPath().PKeyIndex() != 0:
+		return prm.StatusIX
+	}
+	return prm.StatusOK
+}
+
+// takeOptional copies the optional fields whose bits are set.
+func (q *qp) takeOptional(m prm.ModifyQPIn) {
+	mask, from, to := m.OptParamMask(), m.QPC(), q.context()
+	if mask&prm.OptParRRE != 0 {
+		to.SetRRE(from.RRE())
+	}
+	if mask&prm.OptParRAE != 0 {
+		to.SetRAE(from.RAE())
+		to.SetAtomicMode(from.AtomicMode())
+	}
+	if mask&prm.OptParRWE != 0 {
+		to.SetRWE(from.RWE())
+	}
+	if mask&prm.OptParPKeyIndex != 0 {
+		to.PrimaryPath().SetPKeyIndex(from.PrimaryPath().PKeyIndex())
+	}
+	if mask&prm.OptParPriPort != 0 {
+		to.PrimaryPath().SetVHCAPortNum(from.PrimaryPath().VHCAPortNum())
+	}
+	if mask&prm.OptParRNRTimeout != 0 {
+		to.SetMinRNRNAK(from.MinRNRNAK())
+	}
+	if mask&prm.OptParPMState != 0 {
+		to.SetPMState(from.PMState())
+	}
+	if mask&prm.OptParAltAddrPath != 0 {
+		copy(to.SecondaryPath(), from.SecondaryPath())
+	}
+	if mask&prm.OptParCounterSetID != 0 {
+		q.setCounters(from.CounterSetID())
+	}
+	q.takeRights()
+}
+
+// takeRights reads the access flags of the context.
+func (q *qp) takeRights() {
+	c := q.context()
+	q.rre, q.rwe, q.rae = c.RRE(), c.RWE(), c.RAE()
+}
+
+// setCounters moves the QP to a counter set.
+func (q *qp) setCounters(n uint32) {
+	if q.qs != nil {
+		q.qs.refs--
+	}
+	q.context().SetCounterSetID(n)
+	if q.qs = q.d.qset(n); q.qs != nil {
+		q.qs.refs++
+	}
+}
+
+func cmdRst2Init(d *Device, in, _ []byte) prm.Status {
+	q, m, st := d.transition(in, prm.QPStateRST)
+	if st != prm.StatusOK {
+		return st
+	}
+	from, to := m.QPC(), q.context()
+	a := from.PrimaryPath()
+	switch {
+	case a.PKeyIndex() != 0:
+		return prm.StatusIX
+	case a.VHCAPortNum() > 1, from.CounterSetID() != 0 && d.qset(from.CounterSetID()) == nil:
+		return prm.StatusBadParam
+	}
+	to.PrimaryPath().SetPKeyIndex(a.PKeyIndex())
+	to.PrimaryPath().SetVHCAPortNum(a.VHCAPortNum())
+	to.SetRRE(from.RRE())
+	to.SetRWE(from.RWE())
+	to.SetRAE(from.RAE())
+	to.SetAtomicMode(from.AtomicMode())
+	to.SetPMState(from.PMState())
+	q.setCounters(from.CounterSetID())
+	q.takeRights()
+	q.setState(prm.QPStateINIT)
+	return prm.StatusOK
+}
+
+func cmdInit2Init(d *Device, in, _ []byte) prm.Status {
+	q, m, st := d.transition(in, prm.QPStateINIT)
+	if st == prm.StatusOK {
+		st = d.checkOptional(m, optInit2Init)
+	}
+	if st == prm.StatusOK {
+		q.takeOptional(m)
+	}
+	return st
+}
+
+func cmdInit2RTR(d *Device, in, _ []byte) prm.Status {
+	q, m, st := d.transition(in, prm.QPStateINIT)
+	if st == prm.StatusOK {
+		st = d.checkOptional(m, optInit2RTR)
+	}
+	if st != prm.StatusOK {
+		return st
+	}
+	from, to := m.QPC(), q.context()
+	if roce.MTU(from.MTU()).Bytes() == 0 || from.LogMsgMax() > uint32(d.p.LogMaxMsg) || from.LogRRAMax() > uint32(d.p.LogMaxRARes) {
+		return prm.StatusBadParam
+	}
+	if int(from.PrimaryPath().SrcAddrIndex()) >= len(d.gids) {
+		return prm.StatusIX
+	}
+	old := q.ctx
+	path, was := to.PrimaryPath(), q.context().PrimaryPath()
+	pkey, port := was.PKeyIndex(), was.VHCAPortNum()
+	copy(path, from.PrimaryPath())
+	path.SetPKeyIndex(pkey)
+	path.SetVHCAPortNum(port)
+	to.SetMTU(from.MTU())
+	to.SetLogMsgMax(from.LogMsgMax())
+	to.SetRemoteQPN(from.RemoteQPN())
+	to.SetNextRcvPSN(from.NextRcvPSN())
+	to.SetLogRRAMax(from.LogRRAMax())
+	to.SetMinRNRNAK(from.MinRNRNAK())
+	if !q.setPath() {
+		q.ctx = old
+		return prm.StatusBadParam
+	}
+	q.takeOptional(m)
+	q.mtu = roce.MTU(to.MTU()).Bytes()
+	q.epsn, q.savedMax = to.NextRcvPSN(), 1<<to.LogRRAMax()
+	q.csRes = 0
+	if d.p.ScatterToCQE {
+		q.csRes = inlineLimit(to.CSRes(), prm.CSResUpTo32B, prm.CSResUpTo64B, q.rcq)
+	}
+	q.setState(prm.QPStateRTR)
+	q.refill(false)
+	return prm.StatusOK
+}
+
+// inlineLimit is how many bytes a CQE of c may take for a scatter-to-CQE setting.
+func inlineLimit(v, up32, up64 uint32, c *cq) int {
+	switch {
+	case v == up64 && c.cqe == 2*prm.CQE64Size:
+		return 64
+	case v == up32 || v == up64:
+		return 32
+	}
+	return 0
+}
+
+func cmdRTR2RTS(d *Device, in, _ []byte) prm.Status {
+	q, m, st := d.transition(in, prm.QPStateRTR)
+	if st == prm.StatusOK {
+		st = d.checkOptional(m, optRTR2RTS)
+	}
+	if st != prm.StatusOK {
+		return st
+	}
+	from, to := m.QPC(), q.context()
+	if from.LogSRAMax() > uint32(d.p.LogMaxRAReq) {
+		return prm.StatusBadParam
+	}
+	to.SetNextSendPSN(from.NextSendPSN())
+	to.PrimaryPath().SetAckTimeout(from.PrimaryPath().AckTimeout())
+	to.SetRetryCount(from.RetryCount())
+	to.SetRNRRetry(from.RNRRetry())
+	to.SetLogSRAMax(from.LogSRAMax())
+	to.SetLogAckReqFreq(from.LogAckReqFreq())
+	q.takeOptional(m)
+	q.psn = to.NextSendPSN()
+	q.una, q.sent = q.psn, q.psn
+	q.retryMax, q.rnrMax = to.RetryCount(), to.RNRRetry()
+	q.retry, q.rnr = q.retryMax, q.rnrMax
+	q.readMax = 1 << to.LogSRAMax()
+	for len(q.landing) < q.readMax {
+		q.landing = append(q.landing, landing{})
+	}
+	q.timeout = 0
+	if t := sim.Time(roce.AckTimeout(uint8(to.PrimaryPath().AckTimeout()))) * sim.Nanosecond; t > 0 {
+		q.timeout = max(t, d.p.AckTimeoutFloor)
+	}
+	q.csReq = 0
+	if d.p.ScatterToCQE {
+		q.csReq = inlineLimit(to.CSReq(), prm.CSReqUpTo32B, prm.CSReqUpTo64B, q.scq)
+	}
+	q.setState(prm.QPStateRTS)
+	return prm.StatusOK
+}
+
+func cmdRTS2RTS(d *Device, in, _ []byte) prm.Status {
+	return d.sameState(in, prm.QPStateRTS, optRTS2RTS)
+}
+func cmdSQErr2RTS(d *Device, in, _ []byte) prm.Status {
+	return d.sameState(in, prm.QPStateSQER, optSQX2RTS)
+}
+func cmdSQDRTS(d *Device, in, _ []byte) prm.Status {
+	return d.sameState(in, prm.QPStateSQD, optSQX2RTS)
+}
+
+// sameState is a transition to RTS that owns no fields.
+func (d *Device) sameState(in []byte, from, allowed uint32) prm.Status {
+	q, m, st := d.transition(in, from)
+	if st == prm.StatusOK {
+		st = d.checkOptional(m, allowed)
+	}
+	if st == prm.StatusOK {
+		q.takeOptional(m)
+		q.setState(prm.QPStateRTS)
+		q.kick()
+	}
+	return st
+}
+
+func cmd2Err(d *Device, in, _ []byte) prm.Status {
+	q := d.qpn(prm.Cmd2ErrQPIn(in).QPN())
+	switch {
+	case q == nil:
+		return prm.StatusBadResState
+	case q.state == prm.QPStateRST:
+		return prm.StatusBadQPState
+	}
+	q.toError()
+	return prm.StatusOK
+}
+
+func cmd2Rst(d *Device, in, _ []byte) prm.Status {
+	q := d.qpn(prm.Cmd2RstQPIn(in).QPN())
+	if q == nil {
+		return prm.StatusBadResState
+	}
+	q.rst()
+	return prm.StatusOK
+}

@@ -1,0 +1,163 @@
+package hca
+
+import (
+	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/sim/mem"
+)
+
+func cmdCreateEQ(d *Device, in, out []byte) prm.Status {
+	m := prm.CreateEQIn(in)
+	c := m.EQC()
+	log := c.LogEQSize()
+	if log > uint32(d.p.LogMaxEQSize) || int(c.Intr()) >= d.p.Vectors || !d.hasUAR(c.UARPage()) || c.OI() || c.EC() {
+		return prm.StatusBadParam
+	}
+	r, ok := newRing(m.PAS(), c.LogPageSize(), c.PageOffset(), prm.EQESize<<log)
+	if !ok {
+		return prm.StatusBadParam
+	}
+	n, ok := d.eqNums.alloc()
+	if !ok {
+		return prm.StatusLimErr
+	}
+	q := &eq{d: d, num: n, ring: r, size: 1 << log, uar: c.UARPage(), vector: int(c.Intr())}
+	copy(q.ctx[:], c)
+	for i := range q.mask {
+		q.mask[i] = m.EventBitmask(i)
+	}
+	d.eqs = put(d.eqs, n, q)
+	d.uarUsers[q.uar]++
+	prm.CreateEQOut(out).SetEQNumber(n)
+	return prm.StatusOK
+}
+
+func cmdDestroyEQ(d *Device, in, _ []byte) prm.Status {
+	n := prm.DestroyEQIn(in).EQNumber()
+	q := d.eqn(n)
+	if q == nil || q.refs > 0 {
+		return prm.StatusBadResState
+	}
+	d.uarUsers[q.uar]--
+	d.eqs[n] = nil
+	d.eqNums.release(n)
+	return prm.StatusOK
+}
+
+func cmdQueryEQ(d *Device, in, out []byte) prm.Status {
+	q := d.eqn(prm.QueryEQIn(in).EQNumber())
+	if q == nil {
+		return prm.StatusBadResState
+	}
+	o := prm.QueryEQOut(out)
+	c := o.EQC()
+	copy(c, q.ctx[:])
+	c.SetConsumerCounter(q.ci)
+	c.SetProducerCounter(q.pi)
+	c.SetST(prm.ArmStateFired)
+	if q.armed {
+		c.SetST(prm.ArmStateArmed)
+	}
+	return prm.StatusOK
+}
+
+func cmdCreateCQ(d *Device, in, out []byte) prm.Status {
+	m := prm.CreateCQIn(in)
+	c := m.CQC()
+	log := c.LogCQSize()
+	eq := d.eqn(c.EQN() & 0xff)
+	size := prm.CQE64Size
+	switch c.CQESz() {
+	case prm.CQESz64:
+	case prm.CQESz128, prm.CQESz128Pad:
+		size = 2 * prm.CQE64Size
+	default:
+		return prm.StatusBadParam
+	}
+	if log > uint32(d.p.LogMaxCQSize) || eq == nil || !d.hasUAR(c.UARPage()) || m.CQUmemValid() || c.DBRUmemValid() ||
+		c.CC() || c.CQECompEn() || c.DBRAddr()%prm.DBRecSize != 0 {
+		return prm.StatusBadParam
+	}
+	r, ok := newRing(m.PAS(), c.LogPageSize(), c.PageOffset(), uint64(size)<<log)
+	if !ok {
+		return prm.StatusBadParam
+	}
+	n, ok := d.cqNums.alloc()
+	if !ok {
+		return prm.StatusLimErr
+	}
+	d.cqGen++
+	q := &cq{
+		d: d, num: n, arg: d.cqGen<<24 | uint64(n), ring: r, size: 1 << log, cqe: size,
+		dbr: mem.PA(c.DBRAddr()), uar: c.UARPage(), eq: eq, firedSN: -1,
+	}
+	copy(q.ctx[:], c)
+	d.cqs = put(d.cqs, n, q)
+	eq.refs++
+	d.uarUsers[q.uar]++
+	prm.CreateCQOut(out).SetCQN(n)
+	return prm.StatusOK
+}
+
+func cmdDestroyCQ(d *Device, in, _ []byte) prm.Status {
+	n := prm.DestroyCQIn(in).CQN()
+	c := d.cqn(n)
+	if c == nil || c.refs > 0 {
+		return prm.StatusBadResState
+	}
+	c.eq.refs--
+	d.uarUsers[c.uar]--
+	d.cqs[n] = nil
+	d.cqNums.release(n)
+	return prm.StatusOK
+}
+
+func cmdQueryCQ(d *Device, in, out []byte) prm.Status {
+	q := d.cqn(prm.QueryCQIn(in).CQN())
+	if q == nil {
+		return prm.StatusBadResState
+	}
+	c := prm.QueryCQOut(out).CQC()
+	copy(c, q.ctx[:])
+	c.SetConsumerCounter(q.ci)
+	c.SetProducerCounter(q.pi)
+	c.SetLastSolicitIndex(q.solicited)
+	switch q.arms {
+	case armedAny:
+		c.SetST(prm.ArmStateArmed)
+	case armedSolicited:
+		c.SetST(prm.ArmStateSolicited)
+	default:
+		c.SetST(prm.ArmStateFired)
+	}
+	return prm.StatusOK
+}
+
+// cmdModifyCQ changes the parameters that op_mod 0 selects. Moderation is stored
+// and has no effect: the capability is off. Resizing is not modelled.
+func cmdModifyCQ(d *Device, in, _ []byte) prm.Status {
+	m := prm.ModifyCQIn(in)
+	q := d.cqn(m.CQN())
+	if q == nil {
+		return prm.StatusBadResState
+	}
+	if prm.CmdIn(in).OpMod() != prm.ModifyCQParams {
+		return prm.StatusBadOp
+	}
+	sel, from, to := m.FieldSelect(), m.CQC(), prm.CQC(q.ctx[:])
+	if sel&^(prm.CQModifyPeriod|prm.CQModifyCount|prm.CQModifyOverrun|prm.CQModifyPeriodMode) != 0 {
+		return prm.StatusBadParam
+	}
+	if sel&prm.CQModifyPeriod != 0 {
+		to.SetCQPeriod(from.CQPeriod())
+	}
+	if sel&prm.CQModifyCount != 0 {
+		to.SetCQMaxCount(from.CQMaxCount())
+	}
+	if sel&prm.CQModifyOverrun != 0 {
+		to.SetOI(from.OI())
+	}
+	if sel&prm.CQModifyPeriodMode != 0 {
+		to.SetCQPeriodMode(from.CQPeriodMode())
+	}
+	return prm.StatusOK
+}

@@ -1,0 +1,102 @@
+package hca
+
+import (
+	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/roce"
+	"github.com/rdmasim/rdmasim/sim"
+	"github.com/rdmasim/rdmasim/sim/odp"
+	"github.com/rdmasim/rdmasim/sim/uar"
+)
+
+// Counters of a device beside its Q counters.
+type Counters struct {
+	// Register writes.
+	MMIODropped      uint64 // to what is not an allocated UAR page
+	DoorbellsForeign uint64 // named a queue that is not there, or of another page
+	DoorbellsState   uint64 // named a QP that does not send
+	DoorbellsOdd     uint64 // named an index that cannot be: the doorbell record was read
+
+	// Send engine.
+	WQEs             uint64 // taken
+	WQEsPushed       uint64 // whose bytes came by BlueFlame and were used
+	WQEFetches       uint64 // DMA reads of WQEs
+	WQEBlocksFetched uint64 // 64-byte blocks read
+	TxStalls         uint64 // a packet waited for room in preparation
+	PUBusy           sim.Time
+
+	// Port.
+	TxPackets, TxOctets uint64
+	TxRequests          uint64
+	TxNoWire            uint64 // dropped: no wire
+	Loopback            uint64
+	RxPackets, RxOctets uint64
+	RxDropped           [roce.DropReasons]uint64
+	RxNoQP              uint64 // for no QP that admits it
+	RxAddress, RxPKey   uint64 // part of RxNoQP: wrong addresses, wrong partition
+	RxGhosts            uint64 // responses to what is not outstanding
+
+	// Receive engine.
+	AcksSent, NaksSent uint64
+	RecvRecordReads    uint64
+	RecvWQEFetches     uint64
+	AtomicWaits        uint64 // atomics that waited for another on the same slot
+
+	// Completions and events.
+	CQEs           uint64
+	CQEsLost       uint64
+	CQRecordReads  uint64
+	CQOverruns     uint64
+	ArmsStale      uint64
+	EQEs           uint64
+	EQEsLost       uint64
+	EventsUnwanted uint64 // of a type that no EQ asked for
+
+	Commands, CommandsFailed uint64
+
+	UARPast uar.Counters // of UAR pages that were freed
+}
+
+// Counters reads the device's counters.
+func (d *Device) Counters() *Counters { return &d.c }
+
+// Keys is the table of memory keys, for its counters.
+func (d *Device) Keys() *odp.Table { return d.keys }
+
+// UAR is page index as the device sees it, or nil.
+func (d *Device) UAR(index uint32) *uar.Page {
+	if uint64(index) >= uint64(len(d.uars)) {
+		return nil
+	}
+	return d.uars[index]
+}
+
+// UARTotals adds up the counters of all pages.
+func (d *Device) UARTotals() uar.Counters {
+	t := d.c.UARPast
+	for _, g := range d.uars {
+		if g != nil {
+			t.Add(&g.Counters)
+		}
+	}
+	return t
+}
+
+// qset is a Q counter set: 32-bit counters that wrap, by their offset in the answer.
+type qset struct {
+	c    [prm.QueryQCounterOutSize / 4]uint32
+	refs int
+}
+
+// add counts one. QPs without a set count nothing.
+func (s *qset) add(c prm.QCounter) {
+	if s != nil {
+		s.c[c>>2]++
+	}
+}
+
+func (d *Device) qset(n uint32) *qset {
+	if n == 0 || uint64(n) >= uint64(len(d.qsets)) {
+		return nil
+	}
+	return d.qsets[n]
+}

@@ -1,0 +1,179 @@
+package hca
+
+import (
+	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/sim/mem"
+)
+
+// armState is what a CQ waits for before it reports an event.
+type armState uint8
+
+const (
+	disarmed armState = iota
+	armedSolicited
+	armedAny
+)
+
+// cq is a completion queue. Indexes count entries modulo 2^24.
+type cq struct {
+	d    *Device
+	num  uint32
+	arg  uint64
+	ctx  [prm.CQCSize]byte
+	ring ring
+	size uint32
+	cqe  int // bytes of an entry
+	dbr  mem.PA
+	uar  uint32
+	eq   *eq
+	refs int
+
+	pi, ci    uint32 // ci as last read
+	solicited uint32 // behind the last solicited or error entry
+	arms      armState
+	armCI     uint32
+	firedSN   int32 // sequence number of the arm that fired last, -1: none
+	armSN     int32
+	failed    bool
+	pending   []byte // entries that wait for a look at the consumer index
+	reading   bool
+	rec       [prm.DBRecSize]byte
+}
+
+const cqIndexMask = 0xffffff
+
+func (d *Device) cqn(n uint32) *cq {
+	if uint64(n) >= uint64(len(d.cqs)) {
+		return nil
+	}
+	return d.cqs[n]
+}
+
+func (c *cq) used() uint32 { return (c.pi - c.ci) & cqIndexMask }
+
+func (c *cq) ignoresOverrun() bool { return prm.CQC(c.ctx[:]).OI() }
+
+// push writes an entry (of c.cqe bytes, owner not filled in) at the producer index
+// behind all data written before. An entry for which there seems to be no room
+// waits until the consumer index has been read.
+func (c *cq) push(b []byte) {
+	if c.failed {
+		c.d.c.CQEsLost++
+		return
+	}
+	full := c.used() >= c.size && !c.ignoresOverrun()
+	if full || len(c.pending) > 0 {
+		c.pending = append(c.pending, b...)
+		c.look()
+		return
+	}
+	c.write(b)
+}
+
+// write writes an entry that has room.
+func (c *cq) write(b []byte) {
+	e := prm.CQE64(b[len(b)-prm.CQE64Size:])
+	op := e.Opcode()
+	e.SetOpOwn(op, e.Format(), e.SE(), prm.CQEOwner(c.pi, c.size))
+	pa, _ := c.ring.at(uint64(c.pi&(c.size-1))*uint64(c.cqe), c.cqe)
+	c.d.bus.WriteDMA(pa, b)
+	c.d.c.CQEs++
+	c.pi = (c.pi + 1) & cqIndexMask
+	if e.SE() || op == prm.CQEReqErr || op == prm.CQERespErr {
+		c.solicited = c.pi
+	}
+	c.fire()
+	if c.used() > c.size/2 && !c.ignoresOverrun() {
+		c.look()
+	}
+}
+
+// look reads the doorbell record.
+func (c *cq) look() {
+	if c.reading {
+		return
+	}
+	c.reading = true
+	c.d.c.CQRecordReads++
+	c.d.bus.ReadDMA(c.dbr, c.rec[:], c.d.h.cqRecord, c.arg)
+}
+
+func (d *Device) onCQRecord(arg uint64) {
+	c := d.cqn(uint32(arg & cqIndexMask))
+	if c == nil || c.arg != arg {
+		return
+	}
+	c.reading = false
+	ci := prm.CQDBRec(c.rec[:]).CI()
+	if (c.pi-ci)&cqIndexMask <= c.used() {
+		c.ci = ci // not ahead of what was produced, not back
+	}
+	for n := 0; len(c.pending) > 0; n++ {
+		if c.used() >= c.size {
+			if n == 0 {
+				c.overrun()
+			} else {
+				c.look()
+			}
+			return
+		}
+		b := c.pending[:c.cqe]
+		c.write(b)
+		c.pending = c.pending[:copy(c.pending, c.pending[c.cqe:])]
+	}
+}
+
+// overrun is a completion that finds no room: the CQ fails, its queues go to ERR.
+func (c *cq) overrun() {
+	d := c.d
+	c.failed = true
+	d.c.CQOverruns++
+	d.c.CQEsLost += uint64(len(c.pending) / c.cqe)
+	c.pending = c.pending[:0]
+	prm.CQC(c.ctx[:]).SetStatus(prm.CQStatusOverflow)
+	e := d.newEQE(prm.EventCQError)
+	e.SetCQErrCQN(c.num)
+	e.SetCQErrSyndrome(prm.CQErrOverrun)
+	d.asyncEvent(e)
+	for _, q := range d.qps {
+		if q != nil && (q.scq == c || q.rcq == c) && q.state != prm.QPStateRST {
+			q.qs.add(prm.QCCQOverflow)
+			q.toError()
+		}
+	}
+}
+
+// arm is the doorbell that asks for an event. One with the sequence number of the
+// arm that fired last is stale: software has not taken that event yet.
+func (c *cq) arm(w prm.ArmWord) {
+	sn := int32(w.SN())
+	if sn == c.firedSN {
+		c.d.c.ArmsStale++
+		return
+	}
+	c.arms, c.armSN, c.armCI = armedAny, sn, w.CI()
+	if w.Solicited() {
+		c.arms = armedSolicited
+	}
+	c.fire()
+}
+
+// fire reports an event if the CQ is armed and has what it was armed for: an entry
+// at or behind the consumer index of the arm.
+func (c *cq) fire() {
+	if c.arms == disarmed {
+		return
+	}
+	last := c.pi
+	if c.arms == armedSolicited {
+		last = c.solicited
+	}
+	// Serial arithmetic: last is behind armCI.
+	if d := (last - c.armCI) & cqIndexMask; d == 0 || d >= 1<<23 {
+		return
+	}
+	c.arms, c.firedSN = disarmed, c.armSN
+	e := c.d.newEQE(prm.EventComp)
+	e.SetCompCQN(c.num)
+	c.eq.push(e)
+}

@@ -1,0 +1,112 @@
+package hca
+
+import (
+	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/sim"
+)
+
+// latePush is a BlueFlame push that takes effect later.
+type latePush struct {
+	page uint32
+	n    int
+	buf  [256]byte
+}
+
+// MMIOWrite is a posted write to BAR 0. Writes to what is not an allocated UAR page
+// are dropped and counted.
+func (d *Device) MMIOWrite(off uint64, p []byte) {
+	page := off / pageBytes
+	if page >= uint64(len(d.uars)) || d.uars[page] == nil {
+		d.c.MMIODropped++
+		return
+	}
+	g := d.uars[page]
+	g.Write(d.e.Now(), off%pageBytes, p, (*sink)(d))
+	if g.Assembling() && !d.bfTimer {
+		d.bfTimer = true
+		d.e.After(d.p.UAR.BFTimeout, d.h.bfExpire, 0)
+	}
+}
+
+// onBFExpire gives up pushes whose rest does not come.
+func (d *Device) onBFExpire(uint64) {
+	d.bfTimer = false
+	for _, g := range d.uars {
+		if g == nil || !g.Assembling() {
+			continue
+		}
+		g.Expire(d.e.Now(), (*sink)(d))
+		if g.Assembling() && !d.bfTimer {
+			d.bfTimer = true
+			d.e.After(d.p.UAR.BFTimeout, d.h.bfExpire, 0)
+		}
+	}
+}
+
+// MMIORead fills p from BAR 0. Registers read as 0: the init segment belongs to the
+// seam below commands, which is not modelled yet.
+func (d *Device) MMIORead(off uint64, p []byte) { clear(p) }
+
+// sink is the device as its UAR pages see it (uar.Sink).
+type sink Device
+
+func (s *sink) Doorbell(page uint32, db []byte) { (*Device)(s).doorbell(page, db, nil) }
+
+func (s *sink) BlueFlame(page uint32, wqe []byte, delay sim.Time) {
+	d := (*Device)(s)
+	if delay == 0 {
+		d.doorbell(page, wqe, wqe)
+		return
+	}
+	var i uint32
+	if n := len(d.lateFre); n > 0 {
+		i = d.lateFre[n-1]
+		d.lateFre = d.lateFre[:n-1]
+	} else {
+		i = uint32(len(d.late))
+		d.late = append(d.late, latePush{})
+	}
+	l := &d.late[i]
+	l.page, l.n = page, copy(l.buf[:], wqe)
+	d.e.After(delay, d.h.bfLate, uint64(i))
+}
+
+func (d *Device) onBFLate(i uint64) {
+	l := &d.late[i]
+	d.doorbell(l.page, l.buf[:l.n], l.buf[:l.n])
+	d.lateFre = append(d.lateFre, uint32(i))
+}
+
+// doorbell is a doorbell, or with wqe a push, that names a queue and a WQE. A
+// queue of another page is left alone.
+func (d *Device) doorbell(page uint32, db, wqe []byte) {
+	c := prm.CtrlSegment(db)
+	q := d.qpn(c.QPN())
+	if q == nil || q.uar != page {
+		d.c.DoorbellsForeign++
+		return
+	}
+	q.posted(c.WQEIndex(), c.DS(), wqe)
+}
+
+func (s *sink) ArmCQ(page uint32, b []byte) {
+	d := (*Device)(s)
+	db := prm.CQArmDoorbell(b)
+	c := d.cqn(db.CQN())
+	if c == nil || c.uar != page {
+		d.c.DoorbellsForeign++
+		return
+	}
+	c.arm(db.Arm())
+}
+
+func (s *sink) EQ(page uint32, b []byte, arm bool) {
+	d := (*Device)(s)
+	db := prm.EQDoorbell(b)
+	q := d.eqn(uint32(db.EQN()))
+	if q == nil || q.uar != page {
+		d.c.DoorbellsForeign++
+		return
+	}
+	q.consumed(db.CI(), arm)
+}

@@ -1,0 +1,261 @@
+package hca
+
+import (
+	"github.com/rdmasim/rdmasim/roce"
+	"github.com/rdmasim/rdmasim/sim"
+)
+
+// slot is a frame on its way through the device: in preparation by an engine, on
+// the way out, or received and waiting for its turn.
+type slot struct {
+	f       *roce.Frame
+	q       *qp         // whose order it keeps; nil once sent, or abandoned
+	pkt     roce.Packet // of a received frame
+	next    int32       // in a list of its QP, -1 at the end
+	pending int32       // DMA reads that fill it
+	bytes   int32       // counted in txBytes
+	loop    bool
+}
+
+// list is a list of slots through slot.next.
+type list struct{ head, tail int32 }
+
+var emptyList = list{-1, -1}
+
+func (d *Device) pushSlot(l *list, i int32) {
+	d.slots[i].next = -1
+	if l.head < 0 {
+		l.head = i
+	} else {
+		d.slots[l.tail].next = i
+	}
+	l.tail = i
+}
+
+func (d *Device) pushFront(l *list, i int32) {
+	d.slots[i].next = l.head
+	if l.head < 0 {
+		l.tail = i
+	}
+	l.head = i
+}
+
+func (d *Device) popSlot(l *list) int32 {
+	i := l.head
+	l.head = d.slots[i].next
+	return i
+}
+
+func (d *Device) getSlot(f *roce.Frame) int32 {
+	if n := len(d.slotFre); n > 0 {
+		i := d.slotFre[n-1]
+		d.slotFre = d.slotFre[:n-1]
+		d.slots[i].f = f
+		return i
+	}
+	d.slots = append(d.slots, &slot{f: f})
+	return int32(len(d.slots) - 1)
+}
+
+func (d *Device) putSlot(i int32) {
+	s := d.slots[i]
+	*s = slot{}
+	d.slotFre = append(d.slotFre, i)
+}
+
+// dropSlot releases a slot and its frame.
+func (d *Device) dropSlot(i int32) {
+	d.txDone(d.slots[i])
+	d.slots[i].f.Release()
+	d.putSlot(i)
+}
+
+// txDone takes a frame out of the count of what is in preparation, and lets an
+// engine go on that waited for room.
+func (d *Device) txDone(s *slot) {
+	if s.bytes == 0 {
+		return
+	}
+	d.txBytes -= int(s.bytes)
+	s.bytes = 0
+	if d.stalled.len() > 0 && d.txBytes < d.p.TxBuffer {
+		d.e.After(0, d.h.resume, d.stalled.pop())
+	}
+}
+
+// responderBit marks a responder in the queue of stalled engines.
+const responderBit = 1 << 63
+
+func (d *Device) onResume(arg uint64) {
+	if arg&responderBit != 0 {
+		d.onRespond(arg &^ responderBit)
+		return
+	}
+	d.onPU(arg)
+}
+
+// room says whether a packet of n bytes may go into preparation; one always may.
+func (d *Device) room(n int) bool {
+	return n == 0 || d.txBytes == 0 || d.txBytes+n <= d.p.TxBuffer
+}
+
+// ser is how long the port is busy with a frame of n bytes.
+func (d *Device) ser(n int) sim.Time {
+	return sim.Time(uint64(n+d.p.WireOverhead) * 8 * uint64(sim.Second) / d.p.WireRate)
+}
+
+// onGather is the end of one DMA read into a slot's frame.
+func (d *Device) onGather(i uint64) {
+	s := d.slots[i]
+	s.pending--
+	if s.pending > 0 {
+		return
+	}
+	if s.q == nil {
+		d.dropSlot(int32(i))
+		return
+	}
+	q := s.q
+	q.flushOrder(&q.txq)
+	q.flushOrder(&q.rtx)
+}
+
+// enqueue sends a frame in the order of list l: at once when nothing is ahead of
+// it and it is complete.
+func (q *qp) enqueue(l *list, i int32) {
+	s := q.d.slots[i]
+	if l.head < 0 && s.pending == 0 {
+		q.d.transmit(i, q)
+		return
+	}
+	s.q = q
+	q.d.pushSlot(l, i)
+	if s.pending == 0 {
+		q.flushOrder(l)
+	}
+}
+
+// flushOrder sends the frames at the head of l that are complete.
+func (q *qp) flushOrder(l *list) {
+	for l.head >= 0 && q.d.slots[l.head].pending == 0 {
+		q.d.transmit(q.d.popSlot(l), q)
+	}
+}
+
+// abandon drops the frames of l that have not left.
+func (q *qp) abandon(l *list) {
+	for l.head >= 0 {
+		i := q.d.popSlot(l)
+		if s := q.d.slots[i]; s.pending > 0 {
+			s.q = nil
+		} else {
+			q.d.dropSlot(i)
+		}
+	}
+}
+
+// transmit puts a complete frame on the port.
+func (d *Device) transmit(i int32, q *qp) {
+	s := d.slots[i]
+	s.q = nil
+	now := d.e.Now()
+	n := len(s.f.B)
+	start := max(now, d.port)
+	d.port = start + d.ser(n)
+	d.c.TxPackets++
+	d.c.TxOctets += uint64(n)
+	delay := start - now + d.p.RoCEAdder
+	request := s.f.BTH().Opcode().Info().Kind == roce.KindRequest
+	if request {
+		d.c.TxRequests++
+		delay += d.p.RequesterLatency - d.p.PUService
+	}
+	s.loop = q.loop
+	switch {
+	case q.loop:
+		d.c.Loopback++
+		d.see(s.f)
+		d.receive(i, delay+d.p.LoopbackLatency)
+	case d.wire == nil:
+		d.c.TxNoWire++
+		d.dropSlot(i)
+	case delay == 0:
+		d.onSend(uint64(i))
+	default:
+		d.e.After(delay, d.h.send, uint64(i))
+	}
+}
+
+// onSend gives a frame to the wire.
+func (d *Device) onSend(i uint64) {
+	s := d.slots[i]
+	f := s.f
+	d.txDone(s)
+	d.putSlot(int32(i))
+	d.see(f)
+	d.wire.Send(f)
+}
+
+// see shows a frame to the tap.
+func (d *Device) see(f *roce.Frame) {
+	if d.tap != nil {
+		f.FinishICRC()
+		d.tap(d.e.Now(), f)
+	}
+}
+
+// Receive is a frame that arrives at the port now. The device takes over the
+// reference.
+func (d *Device) Receive(f *roce.Frame) { d.receive(d.getSlot(f), 0) }
+
+// receive takes a frame that reaches the receive engine delay from now.
+func (d *Device) receive(i int32, delay sim.Time) {
+	s := d.slots[i]
+	pkt, err := roce.Parse(s.f.B)
+	if err == nil && pkt.Info().Kind == roce.KindNotification {
+		err = roce.DropOpcode
+	}
+	if err != nil {
+		if r, ok := err.(roce.DropReason); ok {
+			d.c.RxDropped[r]++
+		}
+		d.dropSlot(i)
+		return
+	}
+	s.pkt = pkt
+	t := d.e.Now() + delay
+	if pkt.Info().Kind == roce.KindRequest {
+		t, _ = d.rxReq.Take(t, d.p.RxInterval)
+		t += d.p.ResponderLatency
+	} else {
+		t, _ = d.rxRsp.Take(t, d.p.RxAckInterval)
+		t += d.p.AckHandling
+	}
+	d.e.At(t, d.h.rx, uint64(i))
+}
+
+// onRx is a received packet at the point where it takes effect.
+func (d *Device) onRx(x uint64) {
+	i := int32(x)
+	s := d.slots[i]
+	d.txDone(s)
+	d.c.RxPackets++
+	d.c.RxOctets += uint64(len(s.f.B))
+	if !s.f.ICRCOK() {
+		d.c.RxDropped[roce.DropICRC]++
+		d.dropSlot(i)
+		return
+	}
+	q := d.qpn(s.pkt.BTH().DestQP())
+	if q == nil || !q.admits(&s.pkt) {
+		d.c.RxNoQP++
+		d.dropSlot(i)
+		return
+	}
+	if s.pkt.Info().Kind == roce.KindResponse {
+		q.response(&s.pkt)
+		d.dropSlot(i)
+		return
+	}
+	q.request(i)
+}

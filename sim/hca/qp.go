@@ -1,0 +1,205 @@
+package hca
+
+import (
+	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/roce"
+	"github.com/rdmasim/rdmasim/sim"
+	"github.com/rdmasim/rdmasim/sim/mem"
+	"github.com/rdmasim/rdmasim/sim/odp"
+)
+
+// qp is a queue pair: what its context says, and the two engines' state.
+type qp struct {
+	d   *Device
+	num uint32
+	arg uint64 // generation << 24 | number: the event word
+	ctx [prm.QPCSize]byte
+
+	// Taken from ctx, for speed.
+	state    uint32
+	st       uint32 // service type
+	pd       uint32
+	uar      uint32
+	uidx     uint32
+	remote   uint32
+	mtu      int
+	scq, rcq *cq
+	qs       *qset
+	ring     ring
+	dbr      mem.PA
+	user     odp.User
+	loop     bool // the peer is on this port
+	tmpl     roce.Template
+	srcGID   roce.GID
+	dstGID   roce.GID
+	pkey     uint16
+
+	epoch uint32 // counts resets and errors
+
+	requester
+	responder
+	dbrec [2 * prm.DBRecSize]byte // read from memory: for the RQ, and for a flush
+}
+
+// qpn is the QP with a number, or nil.
+func (d *Device) qpn(n uint32) *qp {
+	if uint64(n) >= uint64(len(d.qps)) {
+		return nil
+	}
+	return d.qps[n]
+}
+
+// qpArg is the QP of an event word, or nil when it is gone.
+func (d *Device) qpArg(arg uint64) *qp {
+	q := d.qpn(uint32(arg & 0xffffff))
+	if q == nil || q.arg != arg {
+		return nil
+	}
+	return q
+}
+
+// context is the live view of the QP's context.
+func (q *qp) context() prm.QPC { return prm.QPC(q.ctx[:]) }
+
+// newQP makes a QP in state RST of a context that was checked.
+func (d *Device) newQP(num uint32, c prm.QPC, r ring) *qp {
+	d.qpGen++
+	q := &qp{d: d, num: num, arg: d.qpGen<<24 | uint64(num), ring: r}
+	copy(q.ctx[:], c)
+	q.st, q.pd, q.uar, q.uidx = c.ST(), c.PD(), c.UARPage(), c.UserIndex()
+	q.user = odp.User{PD: q.pd, QPN: num}
+	q.dbr = mem.PA(c.DBRAddr())
+	q.scq, q.rcq = d.cqn(c.CQNSnd()), d.cqn(c.CQNRcv())
+	q.qs = d.qset(c.CounterSetID())
+	q.rqType = c.RQType()
+	rq := uint64(0)
+	if q.rqType == prm.RQTypeRegular {
+		q.rqStride = 16 << c.LogRQStride()
+		q.rqSize = 1 << c.LogRQSize()
+		rq = uint64(q.rqSize) * uint64(q.rqStride)
+	}
+	if !c.NoSQ() {
+		q.sqOff, q.sqSize = rq, 1<<c.LogSQSize()
+	}
+	q.rst()
+	return q
+}
+
+// rst is what 2RST does: every WQE is dropped without a CQE, counters are 0.
+func (q *qp) rst() {
+	q.stopEngines()
+	q.state = prm.QPStateRST
+	c := q.context()
+	c.SetState(q.state)
+	q.requester.clear()
+	q.responder.clear()
+}
+
+// stopEngines drops what the engines have under way.
+func (q *qp) stopEngines() {
+	d := q.d
+	q.epoch++
+	q.abandon(&q.txq)
+	q.abandon(&q.rtx)
+	for q.hold.head >= 0 {
+		d.dropSlot(d.popSlot(&q.hold))
+	}
+	q.waiting, q.deadline = false, sim.Never
+	q.dropResponses()
+}
+
+// setState notes a new state.
+func (q *qp) setState(s uint32) {
+	q.state = s
+	q.context().SetState(s)
+}
+
+// sendsRequests and friends say what the state lets the engines do.
+func (q *qp) sendsRequests() bool { return q.state == prm.QPStateRTS }
+
+func (q *qp) takesRequests() bool {
+	switch q.state {
+	case prm.QPStateRTR, prm.QPStateRTS, prm.QPStateSQD, prm.QPStateSQER:
+		return true
+	}
+	return false
+}
+
+func (q *qp) takesResponses() bool {
+	switch q.state {
+	case prm.QPStateRTS, prm.QPStateSQD, prm.QPStateSQER:
+		return true
+	}
+	return false
+}
+
+// admits checks transport, state, addresses and partition of a received packet
+// (transport.md 6.1); a packet that is not admitted is dropped silently.
+func (q *qp) admits(p *roce.Packet) bool {
+	if p.Op.Transport() != roce.RC || q.st != prm.STRC {
+		return false
+	}
+	if p.Info().Kind == roce.KindRequest && !q.takesRequests() || p.Info().Kind == roce.KindResponse && !q.takesResponses() {
+		return false
+	}
+	if p.SrcGID() != q.dstGID || p.DstGID() != q.srcGID {
+		q.d.c.RxAddress++
+		return false
+	}
+	if !roce.PKeyMatch(p.BTH().PKey(), q.pkey) {
+		q.d.c.RxPKey++
+		return false
+	}
+	return true
+}
+
+// setPath makes the packet template of the primary path. It reports false when the
+// source address is not in the table or does not suit the destination.
+func (q *qp) setPath() bool {
+	c := q.context()
+	a := c.PrimaryPath()
+	d := q.d
+	i := int(a.SrcAddrIndex())
+	if i >= len(d.gids) || !d.gids[i].valid {
+		return false
+	}
+	g := &d.gids[i]
+	copy(q.dstGID[:], a.RGID())
+	q.srcGID, q.remote, q.pkey = g.gid, c.RemoteQPN(), roce.DefaultPKey
+	flow := a.FlowLabel()
+	if flow == 0 {
+		flow = roce.FlowLabel(q.num, q.remote)
+	}
+	port := uint16(a.UDPSport())
+	if port == 0 {
+		port = roce.UDPSourcePort(flow)
+	}
+	path := roce.Path{
+		Framing: g.framing(), SrcMAC: g.mac, SrcGID: q.srcGID, DstGID: q.dstGID,
+		TrafficClass: uint8(a.TClass()), HopLimit: uint8(a.HopLimit()), FlowLabel: a.FlowLabel(),
+		SrcPort: port, PKey: q.pkey, DestQP: q.remote, MigReq: true,
+		Tagged: g.vlanValid, VLANTCI: uint16(a.EthPrio())<<13 | g.vlan,
+	}
+	copy(path.DstMAC[:], a.RMAC())
+	if path.TrafficClass == 0 {
+		path.TrafficClass = uint8(a.DSCP()<<2 | a.ECN())
+	}
+	if path.HopLimit == 0 {
+		path.HopLimit = 64
+	}
+	t, err := roce.NewTemplate(path)
+	if err != nil {
+		return false
+	}
+	q.tmpl = t
+	q.loop = d.gidIndex(q.dstGID) >= 0
+	return true
+}
+
+// user index in CQEs: version 1 shows it, version 0 leaves 0 (no SRQ here).
+func (q *qp) cqeIndex() uint32 {
+	if q.d.p.CQEVersion == 0 {
+		return 0
+	}
+	return q.uidx
+}

@@ -1,0 +1,148 @@
+package hca
+
+import "github.com/rdmasim/rdmasim/prm"
+
+// recvQueue is what the device holds of an RQ. Software rings no doorbell for
+// receives: the device reads the doorbell record when it runs low, and the WQEs
+// behind it.
+type recvQueue struct {
+	rqType    uint32
+	rqStride  uint32
+	rqSize    uint32
+	rqCI      uint16 // next to consume
+	rqGot     uint16 // rqCI..rqGot-1 are in rqBuf
+	rqPI      uint16 // posted, as the record last said
+	rqBuf     []byte
+	rqReading bool // the record or WQEs are being read
+	rqStale   bool // the result must not be used
+	rqFresh   bool // the read of the record began after the packet that waits had come
+	rqLooked  bool // such a read found nothing
+}
+
+// hasRecv says whether a receive WQE is at hand.
+func (q *qp) hasRecv() bool { return q.rqCI != q.rqGot }
+
+// wantRecv starts reading for a packet that needs a receive WQE. It reports false
+// when a look at the record has just shown that there is none.
+func (q *qp) wantRecv() bool {
+	if q.rqLooked || q.rqType != prm.RQTypeRegular {
+		q.rqLooked = false
+		return false
+	}
+	q.refill(true)
+	return true
+}
+
+// refill reads receive WQEs ahead, or the record when all that it named are here.
+func (q *qp) refill(waited bool) {
+	if q.rqReading || q.rqType != prm.RQTypeRegular {
+		return
+	}
+	q.rqReading = true
+	d := q.d
+	if q.rqPI == q.rqGot {
+		q.rqFresh = waited
+		d.c.RecvRecordReads++
+		d.bus.ReadDMA(q.dbr, q.dbrec[:prm.DBRecSize], d.h.rqRecord, q.arg)
+		return
+	}
+	if q.rqBuf == nil {
+		q.rqBuf = make([]byte, q.prefetch()*int(q.rqStride))
+	}
+	slot := uint32(q.rqGot) & (q.rqSize - 1)
+	at := int(q.rqGot) % q.prefetch()
+	n := min(int(q.rqPI-q.rqGot), q.prefetch()-int(q.rqGot-q.rqCI), q.prefetch()-at, int(q.rqSize-slot))
+	if n <= 0 {
+		q.rqReading = false
+		return
+	}
+	stride := int(q.rqStride)
+	pa, bytes := q.ring.at(uint64(slot)*uint64(stride), n*stride)
+	n = bytes / stride
+	d.c.RecvWQEFetches++
+	d.bus.ReadDMA(pa, q.rqBuf[at*stride:(at+n)*stride], d.h.rqFetch, q.arg|uint64(n)<<fetchShift)
+}
+
+// prefetch is how many receive WQEs are held, a power of two, so that the place of
+// an index modulo 2^16 does not jump.
+func (q *qp) prefetch() int {
+	n := 1
+	for 2*n <= min(q.d.p.RQPrefetch, int(q.rqSize)) {
+		n *= 2
+	}
+	return n
+}
+
+func (d *Device) onRQRecord(arg uint64) {
+	q := d.qpArg(arg)
+	if q == nil {
+		return
+	}
+	q.rqReading = false
+	if q.rqStale {
+		q.rqStale = false
+		q.resumeRecv()
+		return
+	}
+	pi := prm.QPDBRec(q.dbrec[:]).Recv()
+	if n := uint32(pi - q.rqCI); n <= q.rqSize && n > uint32(q.rqGot-q.rqCI) {
+		q.rqPI = pi
+	}
+	if q.rqPI != q.rqGot || q.busy && !q.rqFresh {
+		q.refill(q.busy)
+		return
+	}
+	q.rqLooked = true
+	q.resumeRecv()
+}
+
+func (d *Device) onRQFetch(x uint64) {
+	q := d.qpArg(x & (1<<fetchShift - 1))
+	if q == nil {
+		return
+	}
+	q.rqReading = false
+	if q.rqStale {
+		q.rqStale = false
+	} else {
+		q.rqGot += uint16(x >> fetchShift)
+	}
+	q.resumeRecv()
+}
+
+// resumeRecv goes on with a packet that waits for a receive WQE.
+func (q *qp) resumeRecv() {
+	if q.busy && !q.atomicBusy && q.takesRequests() {
+		q.unhold(true)
+	}
+	if q.takesRequests() {
+		q.rqLooked = false
+	}
+}
+
+// passRecv consumes a receive WQE and reads ahead when few are left.
+func (q *qp) passRecv() uint16 {
+	idx := q.rqCI
+	q.rqCI++
+	q.rqLooked = false
+	if int(q.rqGot-q.rqCI) <= q.prefetch()/2 {
+		q.refill(false)
+	}
+	return idx
+}
+
+// takeRecv consumes a receive WQE for a SEND.
+func (q *qp) takeRecv() {
+	at := int(q.rqCI) % q.prefetch() * int(q.rqStride)
+	q.recvWQE = append(q.recvWQE[:0], q.rqBuf[at:at+int(q.rqStride)]...)
+	q.recvOpen, q.recvGot, q.recvAt, q.recvCap = true, 0, cursor{}, 0
+	at = 0
+	if q.context().WQSignature() {
+		at = prm.DSSize
+		q.recvAt.at = at
+	}
+	for s, next, ok := prm.RecvSGE(q.recvWQE, at); ok; s, next, ok = prm.RecvSGE(q.recvWQE, next) {
+		q.recvCap += uint64(s.Len)
+	}
+	q.recvIdx = q.passRecv()
+}

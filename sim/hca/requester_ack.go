@@ -1,0 +1,409 @@
+package hca
+
+import (
+	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/roce"
+	"github.com/rdmasim/rdmasim/sim"
+	"github.com/rdmasim/rdmasim/sim/odp"
+)
+
+// response is a response packet. Those outside unaPSN..sent-1 are ghosts
+// (transport.md 5.4); nothing is ever answered.
+func (q *qp) response(p *roce.Packet) {
+	psn := p.BTH().PSN()
+	if roce.CmpPSN(psn, q.una) < 0 || roce.CmpPSN(psn, q.sent) >= 0 {
+		q.d.c.RxGhosts++
+		return
+	}
+	switch p.Info().Class {
+	case roce.ClassAck:
+		q.onAckPacket(psn, p.AETH().Syndrome())
+	case roce.ClassReadResponse:
+		q.onReadResponse(p, psn)
+	case roce.ClassAtomicAck:
+		q.onAtomicAck(p, psn)
+	}
+	q.kick()
+}
+
+func (q *qp) onAckPacket(psn uint32, s roce.Syndrome) {
+	switch s.Type() {
+	case roce.SyndromeTypeAck:
+		q.rnr = q.rnrMax
+		q.acked(psn)
+	case roce.SyndromeTypeRNR:
+		if q.acked(roce.AddPSN(psn, -1)) && q.una == psn {
+			q.onRNR(s.Value())
+		}
+	case roce.SyndromeTypeNAK:
+		if q.acked(roce.AddPSN(psn, -1)) && q.una == psn {
+			q.onNAKPacket(s)
+		}
+	}
+}
+
+// acked acknowledges everything up to a PSN. A READ or an atomic in that range
+// whose response is missing was lost on the way (an implied NAK): it is asked for
+// again, and acked reports false.
+func (q *qp) acked(upto uint32) bool {
+	before := q.una
+	lost := false
+walk:
+	for i := q.head; i != q.tail; i++ {
+		m := q.msg(i)
+		if m.n == 0 {
+			continue
+		}
+		if roce.CmpPSN(m.first, upto) > 0 {
+			break
+		}
+		behind := roce.AddPSN(m.first, int32(m.n))
+		switch {
+		case m.kind != msgPush && m.next < m.n:
+			q.una = roce.AddPSN(m.first, int32(m.next))
+			lost = roce.CmpPSN(upto, q.una) >= 0
+			break walk
+		case roce.CmpPSN(behind, roce.AddPSN(upto, 1)) <= 0:
+			q.una = behind
+		default:
+			q.una = roce.AddPSN(upto, 1)
+			break walk
+		}
+	}
+	if q.una != before {
+		q.progress()
+	}
+	if lost && q.state != prm.QPStateERR {
+		q.qs.add(prm.QCImpliedNAKSeqErr)
+		if q.useRetry() {
+			q.goBack()
+		}
+	}
+	return !lost && q.state != prm.QPStateERR
+}
+
+// progress is what every acknowledgement of something new does.
+func (q *qp) progress() {
+	q.retry = q.retryMax
+	if q.waiting {
+		q.complete()
+		q.syncCursor()
+		return
+	}
+	q.deadline = sim.Never
+	if q.outstanding() {
+		q.setDeadline()
+	}
+	q.complete()
+	q.syncCursor()
+}
+
+// complete reports the messages at the head that are done, in order.
+func (q *qp) complete() {
+	for q.head != q.tail {
+		m := q.msg(q.head)
+		if m.fail != 0 {
+			q.failHead(m.fail)
+			return
+		}
+		switch m.kind {
+		case msgPush:
+			if roce.CmpPSN(roce.AddPSN(m.first, int32(m.n)), q.una) > 0 {
+				return
+			}
+		case msgRead, msgAtomic:
+			if m.next < m.n {
+				return
+			}
+		}
+		if m.signal {
+			q.sendCQE(m, nil)
+		}
+		q.head++
+	}
+}
+
+// syncCursor moves the cursor on when what it stood on was acknowledged before it
+// was sent again.
+func (q *qp) syncCursor() {
+	if int32(q.head-q.cur) <= 0 {
+		return
+	}
+	last := q.msg(q.head - 1)
+	q.cur, q.open = q.head, false
+	q.moveCursor(last.idx + uint16(last.nbb))
+}
+
+// moveCursor sets the cursor to WQE index idx.
+func (q *qp) moveCursor(idx uint16) {
+	if step := idx - q.ci; step <= q.got-q.ci {
+		q.ci = idx
+		return
+	}
+	q.ci, q.got = idx, idx
+	q.stale = q.fetch
+}
+
+// goBack has everything from the oldest unacknowledged packet sent again.
+func (q *qp) goBack() {
+	q.abandon(&q.txq)
+	q.open = false
+	for i := q.head; i != q.tail; i++ {
+		m := q.msg(i)
+		if m.n > 0 && roce.CmpPSN(q.una, roce.AddPSN(m.first, int32(m.n))) < 0 {
+			if int32(i-q.cur) <= 0 {
+				q.cur = i
+				q.ci, q.got = m.idx, m.idx
+				q.stale = q.fetch
+			}
+			return
+		}
+	}
+}
+
+// useRetry takes one of the retries; without one left the QP fails.
+func (q *qp) useRetry() bool {
+	if q.retry == 0 {
+		q.qs.add(prm.QCReqTransportRetriesExceeded)
+		q.failHead(prm.SyndromeTransportRetryExc)
+		return false
+	}
+	q.retry--
+	return true
+}
+
+func (q *qp) onNAKPacket(s roce.Syndrome) {
+	if s == roce.NAKSequence {
+		if q.waiting {
+			return
+		}
+		q.qs.add(prm.QCPacketSeqErr)
+		if !q.useRetry() {
+			return
+		}
+		q.goBack()
+		kind := 0
+		if q.head != q.tail && q.msg(q.head).kind == msgRead {
+			kind = 1
+		}
+		if react := q.d.p.NackReact[kind]; react > 0 {
+			q.wait(react)
+		} else {
+			q.setDeadline()
+		}
+		return
+	}
+	switch s {
+	case roce.NAKInvalidRequest:
+		q.qs.add(prm.QCReqRemoteInvalidRequest)
+		q.failHead(prm.SyndromeRemoteInvalReq)
+	case roce.NAKRemoteAccess:
+		q.qs.add(prm.QCReqRemoteAccessErrors)
+		q.failHead(prm.SyndromeRemoteAccess)
+	case roce.NAKRemoteOp:
+		q.qs.add(prm.QCReqRemoteOperationErrors)
+		q.failHead(prm.SyndromeRemoteOp)
+	}
+}
+
+// onRNR waits for the coded time and goes back. A second RNR NAK while it waits
+// is ignored.
+func (q *qp) onRNR(timer uint8) {
+	if q.waiting {
+		return
+	}
+	if q.rnrMax != rnrForever {
+		if q.rnr == 0 {
+			q.qs.add(prm.QCReqRNRRetriesExceeded)
+			q.failHead(prm.SyndromeRNRRetryExc)
+			return
+		}
+		q.rnr--
+	}
+	q.qs.add(prm.QCRNRNAKRetryErr)
+	q.goBack()
+	q.wait(sim.Time(roce.RNRTimer(timer)) * sim.Nanosecond)
+}
+
+// rnrForever is the RNR retry count that does not run out.
+const rnrForever = 7
+
+// wait keeps the requester quiet for t; the ACK timer stops meanwhile.
+func (q *qp) wait(t sim.Time) {
+	q.waiting, q.waitEnd, q.deadline = true, q.d.e.Now()+t, sim.Never
+	q.d.e.After(t, q.d.h.wait, q.arg)
+}
+
+func (d *Device) onWait(arg uint64) {
+	q := d.qpArg(arg)
+	if q == nil || !q.waiting || d.e.Now() < q.waitEnd {
+		return
+	}
+	q.waiting = false
+	if q.outstanding() {
+		q.setDeadline()
+	}
+	q.kick()
+}
+
+// onTimer looks whether the ACK timer has run out; it may have been moved since
+// the event was set.
+func (d *Device) onTimer(arg uint64) {
+	q := d.qpArg(arg)
+	if q == nil {
+		return
+	}
+	q.timerSet = false
+	now := d.e.Now()
+	switch {
+	case q.deadline == sim.Never:
+		return
+	case now < q.deadline:
+		q.timerSet = true
+		d.e.At(q.deadline, d.h.timer, arg)
+		return
+	}
+	q.deadline = sim.Never
+	if !q.takesResponses() || !q.outstanding() {
+		return
+	}
+	q.qs.add(prm.QCLocalAckTimeoutErr)
+	if !q.useRetry() {
+		return
+	}
+	q.goBack()
+	q.setDeadline()
+	q.kick()
+}
+
+// onReadResponse is a packet of a READ's data.
+func (q *qp) onReadResponse(p *roce.Packet, psn uint32) {
+	if !q.acked(roce.AddPSN(psn, -1)) {
+		return
+	}
+	if q.head == q.tail || q.una != psn {
+		return
+	}
+	m := q.msg(q.head)
+	off := m.next * uint32(q.mtu)
+	last := m.next+1 == m.n
+	ackOK := !p.Has(roce.HasAETH) || p.AETH().Syndrome().Type() == roce.SyndromeTypeAck
+	if m.kind != msgRead || p.Info().Last != last || p.PayloadLen() != int(min(uint32(q.mtu), m.length-off)) || !ackOK {
+		q.qs.add(prm.QCReqBadResponse)
+		q.failHead(prm.SyndromeBadResp)
+		return
+	}
+	q.rnr = q.rnrMax
+	if !q.land(m, off, p.Payload()) {
+		return
+	}
+	m.next++
+	q.una = roce.AddPSN(psn, 1)
+	if last {
+		q.endRead(m)
+	}
+	q.progress()
+}
+
+// land writes response data to where a READ's or an atomic's data segments say,
+// or, when it is small and all of it is here, into the CQE.
+func (q *qp) land(m *msg, off uint32, data []byte) bool {
+	if q.inCQE(q.csReq, len(data)) && m.signal && uint32(len(data)) == m.length {
+		q.sendCQE(m, data)
+		m.signal = false
+		return true
+	}
+	w := &q.d.parsed
+	if prm.ParseSendWQE(q.landing[m.land].wqe, q.st, w) != nil {
+		q.d.bug("QP %#x: the landing area of WQE %d changed", q.num, m.idx)
+	}
+	c := cursor{}
+	for skip := off; skip > 0; {
+		s, next, _ := w.Data(c.at)
+		if skip < s.Len {
+			c.pos = skip
+			break
+		}
+		skip -= s.Len
+		c.at = next
+	}
+	for len(data) > 0 {
+		s, next, ok := w.Data(c.at)
+		if !ok {
+			q.d.bug("QP %#x: a READ's landing area is too small", q.num)
+		}
+		n := int(min(uint32(len(data)), s.Len-c.pos))
+		if !q.d.writeTo(q.user, s.LKey, s.Addr+uint64(c.pos), data[:n], odp.LocalWrite) {
+			q.qs.add(prm.QCReqLocalProtection)
+			q.failHead(prm.SyndromeLocalProt)
+			return false
+		}
+		data = data[n:]
+		if c.pos += uint32(n); c.pos == s.Len {
+			c.at, c.pos = next, 0
+		}
+	}
+	return true
+}
+
+// cursor is a place in a list of data segments.
+type cursor struct {
+	at  int
+	pos uint32
+}
+
+// writeTo posts the DMA writes of p to [va, va+len(p)) of a key.
+func (d *Device) writeTo(u odp.User, key uint32, va uint64, p []byte, a odp.Access) bool {
+	runs, r := d.keys.Translate(u, key, va, len(p), a, d.runs[:0])
+	if r != odp.OK {
+		return false
+	}
+	d.runs = runs
+	for _, run := range runs {
+		d.bus.WriteDMA(run.PA, p[:run.Len])
+		p = p[run.Len:]
+	}
+	return true
+}
+
+func (q *qp) endRead(m *msg) {
+	q.reads--
+	q.landing[m.land].busy = false
+}
+
+func (q *qp) onAtomicAck(p *roce.Packet, psn uint32) {
+	if !q.acked(roce.AddPSN(psn, -1)) || q.head == q.tail || q.una != psn {
+		return
+	}
+	m := q.msg(q.head)
+	if m.kind != msgAtomic || p.AETH().Syndrome().Type() != roce.SyndromeTypeAck {
+		q.qs.add(prm.QCReqBadResponse)
+		q.failHead(prm.SyndromeBadResp)
+		return
+	}
+	q.rnr = q.rnrMax
+	var v [8]byte
+	putHost64(v[:], p.AtomicAckETH().Original())
+	if !q.land(m, 0, v[:]) {
+		return
+	}
+	m.next = 1
+	q.una = roce.AddPSN(psn, 1)
+	q.endRead(m)
+	q.progress()
+}
+
+// Atomics work on 8-byte values in the host's order, which is little endian
+// (atomic_req_8B_endianness_mode 1).
+func host64(b []byte) uint64 {
+	_ = b[7]
+	return uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16 | uint64(b[3])<<24 |
+		uint64(b[4])<<32 | uint64(b[5])<<40 | uint64(b[6])<<48 | uint64(b[7])<<56
+}
+
+func putHost64(b []byte, v uint64) {
+	_ = b[7]
+	for i := range 8 {
+		b[i] = byte(v >> (8 * i))
+	}
+}
