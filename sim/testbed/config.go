@@ -1,21 +1,36 @@
 // Package testbed puts hosts, devices and links together from one Config: a
-// verbs.Testbed whose programs are coroutines on simulated cores.
+// verbs.Testbed whose programs are coroutines on simulated cores. It is also the
+// place for what a tester does from outside: captures, a log of register writes,
+// faults of the bus, the rules of the wire, the end of processes.
 package testbed
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"syscall"
+
+	"github.com/rdmasim/rdmasim/sim"
+	"github.com/rdmasim/rdmasim/sim/profile"
 )
 
 // Config describes a testbed. Default gives the usual one: two hosts with one
 // device each, joined by a cable.
 type Config struct {
 	Seed uint64
-	// Hosts, in order. Each device of host i is named mlx5_0, mlx5_1, ...
+	// Profile holds the parameters of all units: each host and device of a testbed has
+	// the same. It is not changed.
+	Profile *profile.Profile
+	// OutOfBand is how long a message between a player and who moves it takes, one
+	// way: a socket of the management network.
+	OutOfBand sim.Time
+	// Hosts, in order. Each device of a host is named mlx5_0, mlx5_1, ...
 	Hosts []HostConfig
-	// Switched joins all ports by a switch instead of pairing them by cables.
+	// Switched joins all ports by a switch. Without it port k of an even host is
+	// joined by a cable to port k of the host after it.
 	Switched bool
+	// Env is the environment of the main process.
+	Env map[string]string
 	// Lockstep makes programs yield at every Advance; results are the same bytes.
 	Lockstep bool
 	// MaxEvents bounds the run (0: no bound).
@@ -24,9 +39,8 @@ type Config struct {
 	Trace bool
 	// Pcap receives a pcapng capture of every port (nil: none).
 	Pcap io.Writer
-	// MMIOLog makes the testbed's Log available; the log itself runs between Start
-	// and Stop.
-	MMIOLog bool
+	// NoTap leaves out what watches and disturbs registers ("mmio log", "fault").
+	NoTap bool
 }
 
 // HostConfig is one machine.
@@ -37,23 +51,41 @@ type HostConfig struct {
 	Devices int
 }
 
-// Default is the testbed of conform: host0 and host1, one device each.
-func Default() Config {
-	return Config{Seed: 1, MMIOLog: true, Hosts: []HostConfig{
-		{Name: "host0", Cores: 16, Memory: 16 << 30, Devices: 1},
-		{Name: "host1", Cores: 16, Memory: 16 << 30, Devices: 1},
+// Default is the testbed of conform with the given profile: host0 and host1, one
+// device each.
+func Default(p *profile.Profile) Config {
+	return Config{Seed: 1, Profile: p, OutOfBand: 20 * sim.Microsecond, Hosts: []HostConfig{
+		{Name: "host0", Cores: 32, Memory: 16 << 30, Devices: 1},
+		{Name: "host1", Cores: 32, Memory: 16 << 30, Devices: 1},
 	}}
 }
 
-// Validate reports the first impossible value.
+// Validate reports what is impossible.
 func (c *Config) Validate() error {
+	p := c.Profile
+	if p == nil {
+		return fmt.Errorf("testbed: no profile: %w", syscall.EINVAL)
+	}
+	errs := []error{p.CPU.Validate(), p.PCIe.Validate(), p.Kernel.Validate(), p.Provider.Validate(), p.HCA.Check(), p.Link.Check()}
+	if c.Switched {
+		errs = append(errs, p.Switch.Check())
+	}
+	if c.OutOfBand <= 0 {
+		errs = append(errs, fmt.Errorf("testbed: OutOfBand is %v, not positive", c.OutOfBand))
+	}
 	if len(c.Hosts) == 0 {
-		return fmt.Errorf("testbed: no hosts: %w", syscall.EINVAL)
+		errs = append(errs, fmt.Errorf("testbed: no hosts"))
+	}
+	if len(c.Hosts) > 200 {
+		errs = append(errs, fmt.Errorf("testbed: %d hosts, at most 200", len(c.Hosts)))
 	}
 	for i, h := range c.Hosts {
-		if h.Name == "" || h.Cores < 1 || h.Memory == 0 || h.Devices < 0 {
-			return fmt.Errorf("testbed: host %d (%q): needs a name, a core and memory: %w", i, h.Name, syscall.EINVAL)
+		if h.Name == "" || h.Cores < 1 || h.Memory == 0 || h.Devices < 0 || h.Devices > 100 {
+			errs = append(errs, fmt.Errorf("testbed: host %d (%q): needs a name, a core, memory and at most 100 devices", i, h.Name))
 		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("%w: %w", err, syscall.EINVAL)
 	}
 	return nil
 }

@@ -1,0 +1,39 @@
+package testbed
+
+import (
+	"github.com/rdmasim/rdmasim/sim/kernel"
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+// always are the tokens that every simulated testbed with a device has.
+var always = map[string]bool{
+	"td": true, "pdom": true, "4k page": true, "devx": true, "raw db": true, "env": true, "roce": true, "roce v2": true,
+	"tap": true, "inj": true, "linkctl": true, "shared bf": true, "schedule": true, "root": true, "events": true,
+	"cq_ex": true, "cq.ignore_overrun": true, "overrun": true, "dv": true, "atomic": true, "bigmem": true, "uc": false,
+}
+
+// Capability answers what the catalogue asks. What is not listed is absent.
+func (tb *Testbed) Capability(token string) verbs.Capability {
+	p := tb.cfg.Profile
+	has, known := always[token]
+	if !known {
+		switch token {
+		case "bf":
+			has = p.HCA.BFRegSize != 0
+		case "2p":
+			has = len(tb.hosts) > 1 && len(tb.hosts[1].devices) > 0
+		case "dyn uar":
+			has = p.Kernel.Generation == kernel.Dynamic
+		case "legacy abi":
+			has = p.Kernel.Generation == kernel.Static
+		case "td.independent":
+			has = p.Provider.IndependentTD
+		case "mmio log", "fault":
+			has = !tb.cfg.NoTap
+		}
+	}
+	if has {
+		return verbs.Present
+	}
+	return verbs.Absent
+}

@@ -1,0 +1,250 @@
+package testbed
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"syscall"
+
+	"github.com/rdmasim/rdmasim/sim"
+	"github.com/rdmasim/rdmasim/sim/cpu"
+	"github.com/rdmasim/rdmasim/sim/kernel"
+	"github.com/rdmasim/rdmasim/sim/mem"
+	"github.com/rdmasim/rdmasim/sim/provider"
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+// host is a machine.
+type host struct {
+	tb      *Testbed
+	index   int
+	name    string
+	mem     *mem.Memory
+	cpu     *cpu.Host
+	devices []*device
+	load    []int // live threads of each core
+}
+
+func (h *host) Name() string  { return h.name }
+func (h *host) Cores() int    { return h.cpu.Cores() }
+func (h *host) PageSize() int { return int(h.mem.PageSize()) }
+
+// NewProcess starts a process without threads.
+func (h *host) NewProcess(t verbs.Thread, env map[string]string) (verbs.Process, error) {
+	provider.Of(t).P.Sync()
+	return h.newProcess(env), nil
+}
+
+func (h *host) newProcess(env map[string]string) *process {
+	h.tb.procs++
+	p := &process{host: h, name: fmt.Sprintf("%s/p%d", h.name, h.tb.procs)}
+	p.lib = provider.Process{
+		K:   &kernel.Process{Name: p.name, Space: mem.NewSpace(h.mem), IPCLock: true, NetRaw: true},
+		Mem: h.mem, Env: maps.Clone(env), PageSize: h.PageSize(), Params: &h.tb.cfg.Profile.Provider,
+		Generation: h.tb.cfg.Profile.Kernel.Generation,
+	}
+	if !h.tb.cfg.NoTap {
+		p.lib.DoorbellRecord = h.tb.log.doorbellRecord
+	}
+	return p
+}
+
+// core picks the core with the fewest threads, the lowest of equals.
+func (h *host) core() int {
+	best := 0
+	for i, n := range h.load {
+		if n < h.load[best] {
+			best = i
+		}
+	}
+	return best
+}
+
+// process owns an address space, open devices and threads.
+type process struct {
+	host     *host
+	name     string
+	lib      provider.Process
+	devs     []verbs.Device
+	threads  []*provider.Thread
+	dead     bool
+	obituary string // why, when it ended by itself
+	onDeath  []func(at sim.Time)
+}
+
+func (p *process) Host() verbs.Host { return p.host }
+func (p *process) Name() string     { return p.name }
+
+// Start runs body in a new thread.
+func (p *process) Start(t verbs.Thread, name string, core int, body func(verbs.Thread)) verbs.Thread {
+	provider.Of(t).P.Sync()
+	if core >= p.host.Cores() {
+		panic(fmt.Sprintf("testbed: thread %s on core %d of a host with %d", name, core, p.host.Cores()))
+	}
+	if core < 0 {
+		core = p.host.core()
+	}
+	return p.start(name, core, body)
+}
+
+func (p *process) start(name string, core int, body func(verbs.Thread)) *provider.Thread {
+	c := p.host.cpu.Core(core)
+	th := provider.NewThread(p, name)
+	p.host.load[core]++
+	proc := p.host.tb.eng.Go(p.name+"/"+name, func(sp *sim.Proc) {
+		c.Attach(sp)
+		defer p.aborted(th)
+		body(th)
+	})
+	proc.OnExit(func() { p.host.load[core]-- })
+	th.Bind(proc, c)
+	p.threads = append(p.threads, th)
+	return th
+}
+
+// aborted ends the process when one of its threads was ended by the library.
+func (p *process) aborted(th *provider.Thread) {
+	r := recover()
+	if r == nil {
+		return
+	}
+	a, ok := r.(provider.Abort)
+	if !ok {
+		panic(r)
+	}
+	p.obituary = a.Text
+	p.end(th)
+	if p == p.host.tb.main {
+		p.host.tb.eng.Stop()
+	}
+}
+
+// Kill ends the process as SIGKILL does, and returns when the kernel has cleaned up.
+func (p *process) Kill(t verbs.Thread) {
+	th := provider.Of(t)
+	th.P.Sync()
+	p.end(th)
+	if p == p.host.tb.main {
+		p.host.tb.eng.Stop()
+	}
+	if t.Process() == verbs.Process(p) {
+		panic(sim.Killed{Name: th.P.Name()})
+	}
+}
+
+// end stops all threads but th, has the kernel close what is open, in th's time, and
+// frees the memory.
+func (p *process) end(th *provider.Thread) {
+	if p.dead {
+		return
+	}
+	p.dead = true
+	for _, x := range p.threads {
+		if x != th {
+			x.P.Kill()
+		}
+	}
+	p.lib.Exit(kernel.Caller{P: th.P, Core: th.Core})
+	p.lib.K.Space.Release()
+	for _, f := range p.onDeath {
+		f(th.P.Now())
+	}
+}
+
+// Devices lists the devices of the host.
+func (p *process) Devices(t verbs.Thread) ([]verbs.Device, error) {
+	provider.Of(t)
+	if p.devs == nil {
+		for _, d := range p.host.devices {
+			p.devs = append(p.devs, provider.NewDevice(&p.lib, d.kern, d.name, d.kern.NodeGUID()))
+		}
+	}
+	return append([]verbs.Device(nil), p.devs...), nil
+}
+
+// DeviceMappings counts the device pages that the process maps.
+func (p *process) DeviceMappings(t verbs.Thread) (int, error) {
+	provider.Of(t)
+	return p.lib.Mappings(), nil
+}
+
+var _ verbs.MappingLister = (*process)(nil)
+
+// Map maps anonymous memory, with a page more when it begins inside one.
+func (p *process) Map(t verbs.Thread, length uint64, o verbs.MapOptions) (verbs.Buffer, error) {
+	provider.Of(t).P.Sync()
+	if o.HugePage {
+		return nil, fmt.Errorf("map: huge pages are not modelled: %w", syscall.EOPNOTSUPP)
+	}
+	page := uint64(p.host.PageSize())
+	if o.Offset >= page {
+		return nil, fmt.Errorf("map: offset %d in a page of %d: %w", o.Offset, page, syscall.EINVAL)
+	}
+	prot := mem.Read | mem.Write
+	if o.ReadOnly {
+		prot = mem.Read
+	}
+	if length > 1<<47 {
+		return nil, fmt.Errorf("map %d bytes: %w", length, syscall.ENOMEM)
+	}
+	n := (length + o.Offset + page - 1) &^ (page - 1)
+	va, err := p.lib.K.Space.Map(n, prot)
+	if err != nil {
+		return nil, err
+	}
+	return &buffer{p: p, va: va, mapped: n, addr: va + mem.VA(o.Offset), n: length}, nil
+}
+
+// buffer is mapped memory. Threads of other processes cannot touch it.
+type buffer struct {
+	p      *process
+	va     mem.VA // of the mapping
+	mapped uint64
+	addr   mem.VA
+	n      uint64
+}
+
+func (b *buffer) Addr() uint64 { return uint64(b.addr) }
+func (b *buffer) Len() uint64  { return b.n }
+
+var errForeign = errors.New("memory of another process")
+
+func (b *buffer) check(t verbs.Thread, n int, off int64) error {
+	th := provider.Of(t)
+	if t.Process() != verbs.Process(b.p) {
+		return fmt.Errorf("thread %q: %w: %w", t.Name(), errForeign, syscall.EFAULT)
+	}
+	if off < 0 || uint64(off) > b.n || uint64(n) > b.n-uint64(off) {
+		return fmt.Errorf("%d bytes at %d of a buffer of %d: %w", n, off, b.n, syscall.EFAULT)
+	}
+	th.P.Sync()
+	return nil
+}
+
+// ReadAt copies from the buffer. A program's own reads and writes cost it nothing.
+func (b *buffer) ReadAt(t verbs.Thread, p []byte, off int64) (int, error) {
+	if err := b.check(t, len(p), off); err != nil {
+		return 0, err
+	}
+	if err := b.p.lib.K.Space.ReadAt(p, b.addr+mem.VA(off)); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// WriteAt copies to the buffer.
+func (b *buffer) WriteAt(t verbs.Thread, p []byte, off int64) (int, error) {
+	if err := b.check(t, len(p), off); err != nil {
+		return 0, err
+	}
+	if err := b.p.lib.K.Space.WriteAt(p, b.addr+mem.VA(off)); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// Unmap removes the mapping.
+func (b *buffer) Unmap(t verbs.Thread) error {
+	provider.Of(t).P.Sync()
+	return b.p.lib.K.Space.Unmap(b.va, b.mapped)
+}

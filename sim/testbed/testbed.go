@@ -1,0 +1,256 @@
+package testbed
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/rdmasim/rdmasim/sim"
+	"github.com/rdmasim/rdmasim/sim/cpu"
+	"github.com/rdmasim/rdmasim/sim/hca"
+	"github.com/rdmasim/rdmasim/sim/kernel"
+	"github.com/rdmasim/rdmasim/sim/link"
+	"github.com/rdmasim/rdmasim/sim/mem"
+	"github.com/rdmasim/rdmasim/sim/pcie"
+	"github.com/rdmasim/rdmasim/sim/provider"
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+// Testbed is a simulated testbed. It implements verbs.Testbed.
+type Testbed struct {
+	cfg   Config
+	eng   *sim.Engine
+	hosts []*host
+	macs  map[netip.Addr]kernel.MAC
+	log   *mmioLog
+	wire  *wire
+	pcap  *capture
+
+	main  *process
+	procs int
+}
+
+var _ verbs.Testbed = (*Testbed)(nil)
+
+// ErrDeadline is what Run returns when the body has not returned in time.
+var ErrDeadline = errors.New("testbed: the deadline has passed")
+
+// device is a function with its link, its driver and its port.
+type device struct {
+	host *host
+	name string
+	hca  *hca.Device
+	link *pcie.Link
+	tap  *tap // nil with Config.NoTap
+	kern *kernel.Device
+	port *link.Port
+}
+
+// New makes a testbed. Nothing has run yet but the drivers' bring-up, which takes no
+// simulated time.
+func New(cfg Config) (*Testbed, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	tb := &Testbed{cfg: cfg, macs: map[netip.Addr]kernel.MAC{}, log: &mmioLog{}}
+	tb.eng = sim.New(sim.Options{Seed: cfg.Seed, MaxEvents: cfg.MaxEvents, Lockstep: cfg.Lockstep})
+	if cfg.Trace {
+		tb.eng.Spans = &sim.Spans{}
+	}
+	tb.wire = &wire{tb: tb}
+	for i := range cfg.Hosts {
+		h, err := tb.newHost(i)
+		if err != nil {
+			return nil, err
+		}
+		tb.hosts = append(tb.hosts, h)
+	}
+	tb.plug()
+	if cfg.Pcap != nil {
+		var err error
+		if tb.pcap, err = newCapture(tb, cfg.Pcap); err != nil {
+			return nil, err
+		}
+	}
+	return tb, tb.bringUp()
+}
+
+// newHost makes a host and its devices, without wires.
+func (tb *Testbed) newHost(i int) (*host, error) {
+	hc := &tb.cfg.Hosts[i]
+	p := tb.cfg.Profile
+	h := &host{tb: tb, index: i, name: hc.Name, mem: mem.New(hc.Memory), cpu: cpu.NewHost(tb.eng, hc.Cores, p.CPU),
+		load: make([]int, hc.Cores)}
+	for k := range hc.Devices {
+		d := &device{host: h, name: fmt.Sprintf("mlx5_%d", k)}
+		d.link = pcie.NewLink(tb.eng, h.mem, p.PCIe)
+		d.hca = hca.New(tb.eng, d.path(), d.link, p.HCA, identity(i, k))
+		var f pcie.Function = d.hca
+		if !tb.cfg.NoTap {
+			d.tap = newTap(tb, d.hca, p.HCA.BFRegSize)
+			f = d.tap
+		}
+		d.link.Attach(f, func(v int) { d.kern.Interrupt(v) })
+		h.devices = append(h.devices, d)
+	}
+	return h, nil
+}
+
+// path names a device in counters, captures and rules.
+func (d *device) path() string { return d.host.name + "/" + d.name }
+
+// identity gives device k of host i its GUID, MAC and address, all told apart by two
+// bytes.
+func identity(i, k int) hca.Identity {
+	n, dev := byte(i+1), byte(k+1)
+	return hca.Identity{
+		GUID: 0x0002_c903_0000_0000 | uint64(n)<<8 | uint64(dev),
+		MAC:  [6]byte{0x02, 0x02, 0xc9, 0, n, dev}, IPv4: [4]byte{10, dev, 0, n}, BoardID: "SIM0000000001",
+	}
+}
+
+// plug joins ports by cables or by a switch.
+func (tb *Testbed) plug() {
+	p := tb.cfg.Profile
+	if tb.cfg.Switched {
+		sw := link.NewSwitch(tb.eng, "switch", p.Switch)
+		for _, h := range tb.hosts {
+			for _, d := range h.devices {
+				c := link.NewCable(tb.eng, p.Link, d.path(), "switch/"+d.path())
+				sw.Plug(c.End(1))
+				tb.join(d, c.End(0))
+			}
+		}
+		return
+	}
+	for i, h := range tb.hosts {
+		for k, d := range h.devices {
+			if d.port != nil {
+				continue
+			}
+			if i%2 == 0 && i+1 < len(tb.hosts) && k < len(tb.hosts[i+1].devices) {
+				peer := tb.hosts[i+1].devices[k]
+				c := link.NewCable(tb.eng, p.Link, d.path(), peer.path())
+				tb.join(d, c.End(0))
+				tb.join(peer, c.End(1))
+				continue
+			}
+			// Nobody is at the other end, which swallows what it gets.
+			c := link.NewCable(tb.eng, p.Link, d.path(), d.path()+"/open")
+			c.End(1).Attach(open{})
+			tb.join(d, c.End(0))
+		}
+	}
+}
+
+func (tb *Testbed) join(d *device, p *link.Port) {
+	d.port = p
+	p.Attach(d.hca)
+	d.hca.SetWire(p)
+}
+
+// bringUp loads the drivers and gives the ports their addresses.
+func (tb *Testbed) bringUp() error {
+	for _, h := range tb.hosts {
+		for _, d := range h.devices {
+			var err error
+			if d.kern, err = kernel.NewDevice(tb.eng, d.path(), d.link, h.mem, tb.cfg.Profile.Kernel); err != nil {
+				return err
+			}
+			id := d.hca.Identity()
+			ip := netip.AddrFrom4(id.IPv4)
+			tb.macs[ip] = id.MAC
+			d.kern.SetNeighbours(func(ip netip.Addr) (kernel.MAC, bool) {
+				m, ok := tb.macs[ip]
+				return m, ok
+			})
+			if err := d.kern.AddIP(ip); err != nil {
+				return fmt.Errorf("testbed: address of %s: %w", d.path(), err)
+			}
+		}
+	}
+	return nil
+}
+
+// Engine is the engine of the testbed, for counters, spans and events.
+func (tb *Testbed) Engine() *sim.Engine { return tb.eng }
+
+// Config is what the testbed was made from.
+func (tb *Testbed) Config() *Config { return &tb.cfg }
+
+// Hosts are the hosts of the testbed.
+func (tb *Testbed) Hosts() []verbs.Host {
+	l := make([]verbs.Host, len(tb.hosts))
+	for i, h := range tb.hosts {
+		l[i] = h
+	}
+	return l
+}
+
+// Target describes the testbed for reports.
+func (tb *Testbed) Target() verbs.Target {
+	return verbs.Target{Kind: "sim", Profile: tb.cfg.Profile.Name, Device: "mlx5_0", Details: map[string]string{}}
+}
+
+// Log is the log of register writes; nil with Config.NoTap.
+func (tb *Testbed) Log() verbs.MMIOLog {
+	if tb.cfg.NoTap {
+		return nil
+	}
+	return tb.log
+}
+
+// Wire is the tester's hand on the links.
+func (tb *Testbed) Wire() verbs.Wire { return tb.wire }
+
+// Faults are those of registers and devices; nil with Config.NoTap.
+func (tb *Testbed) Faults() verbs.Faults {
+	if tb.cfg.NoTap {
+		return nil
+	}
+	return faults{tb}
+}
+
+// Run runs body in the first thread of a new process of the first host until it
+// returns. The error is ErrDeadline when that takes longer than deadline of virtual
+// time (0: no limit), a *sim.Deadlock when nothing is left to happen, or says how the
+// process died. A panic of body surfaces as a *sim.ProgramPanic.
+func (tb *Testbed) Run(deadline time.Duration, body func(verbs.Thread)) error {
+	h := tb.hosts[0]
+	p := h.newProcess(tb.cfg.Env)
+	tb.main = p
+	done := false
+	p.start("main", 0, func(t verbs.Thread) {
+		body(t)
+		t.(*provider.Thread).P.Sync()
+		done = true
+		tb.eng.Stop()
+	})
+	until := sim.Never - 1
+	if deadline > 0 {
+		until = tb.eng.Now() + provider.FromDuration(deadline)
+	}
+	err := tb.eng.Run(until)
+	switch {
+	case p.dead && p.obituary != "":
+		return fmt.Errorf("testbed: the main process has ended: %s", p.obituary)
+	case err != nil:
+		return err
+	case done:
+		return nil
+	case p.dead:
+		return errors.New("testbed: the main process was killed")
+	}
+	return fmt.Errorf("%w: %v", ErrDeadline, deadline)
+}
+
+// Close ends every program and finishes the capture. The error says what could not
+// be written.
+func (tb *Testbed) Close() error {
+	tb.eng.Close()
+	if tb.pcap != nil {
+		return tb.pcap.close()
+	}
+	return nil
+}

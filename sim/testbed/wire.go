@@ -1,0 +1,137 @@
+package testbed
+
+import (
+	"fmt"
+	"syscall"
+
+	"github.com/rdmasim/rdmasim/fault"
+	"github.com/rdmasim/rdmasim/roce"
+	"github.com/rdmasim/rdmasim/sim/link"
+	"github.com/rdmasim/rdmasim/sim/provider"
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+// open is the far end of a cable to which nothing is plugged.
+type open struct{}
+
+// Receive swallows a frame.
+func (open) Receive(f *roce.Frame) { f.Release() }
+
+// wire is verbs.Wire over the ports of all devices: one tap and one script.
+type wire struct {
+	tb       *Testbed
+	script   fault.Script
+	scripted bool
+	tapped   bool // the ports have our tap
+	on       bool
+	order    *link.Ordered
+	frames   []verbs.WireFrame
+}
+
+func (w *wire) ports(f func(*link.Port)) {
+	for _, h := range w.tb.hosts {
+		for _, d := range h.devices {
+			f(d.port)
+		}
+	}
+}
+
+// StartTap begins a recording of every port.
+func (w *wire) StartTap(t verbs.Thread) error {
+	provider.Of(t).P.Sync()
+	if !w.tapped {
+		w.tapped = true
+		w.ports(func(p *link.Port) {
+			p.Tap(func(s link.Sent) {
+				if w.on {
+					w.order.Tap(s)
+				}
+			})
+		})
+	}
+	w.on, w.frames = true, nil
+	w.order = link.NewOrdered(w.tb.eng, w.record)
+	return nil
+}
+
+func (w *wire) record(s link.Sent) {
+	w.frames = append(w.frames, verbs.WireFrame{At: provider.Duration(s.At), Data: append([]byte(nil), s.Frame.B...), Acted: acted(s.Acted)})
+}
+
+func acted(a fault.Action) verbs.WireAction {
+	switch a {
+	case fault.Drop:
+		return verbs.WireDrop
+	case fault.Corrupt, fault.CorruptFCS:
+		return verbs.WireCorrupt
+	case fault.Edit:
+		return verbs.WireEdit
+	}
+	return verbs.WirePass
+}
+
+// StopTap ends the recording.
+func (w *wire) StopTap(t verbs.Thread) ([]verbs.WireFrame, error) {
+	provider.Of(t).P.Sync()
+	if !w.on {
+		return nil, fmt.Errorf("no recording is under way: %w", syscall.EINVAL)
+	}
+	w.order.Close()
+	f := w.frames
+	w.on, w.order, w.frames = false, nil, nil
+	return f, nil
+}
+
+// Inject adds a rule for every port.
+func (w *wire) Inject(t verbs.Thread, r verbs.WireRule) error {
+	provider.Of(t).P.Sync()
+	rule := fault.Rule{DestQP: r.DestQPN, Opcode: r.Opcode, PSN: r.PSN, Skip: r.Skip, Count: r.Count}
+	for _, m := range []struct {
+		wire verbs.WireMatch
+		rule fault.Fields
+	}{{verbs.WireMatchDestQPN, fault.MatchDestQP}, {verbs.WireMatchOpcode, fault.MatchOpcode}, {verbs.WireMatchPSN, fault.MatchPSN}} {
+		if r.Match&m.wire != 0 {
+			rule.Match |= m.rule
+		}
+	}
+	switch r.Action {
+	case verbs.WirePass:
+		rule.Action = fault.Pass
+	case verbs.WireDrop:
+		rule.Action = fault.Drop
+	case verbs.WireCorrupt:
+		rule.Action = fault.Corrupt
+	case verbs.WireEdit:
+		rule.Action = fault.Edit
+		for _, e := range r.Edits {
+			rule.Edits = append(rule.Edits, fault.ByteEdit{Offset: e.Offset, Value: e.Value})
+		}
+	default:
+		return fmt.Errorf("wire action %d: %w", r.Action, syscall.EINVAL)
+	}
+	if err := w.script.Add(rule); err != nil {
+		return fmt.Errorf("%w: %w", err, syscall.EINVAL)
+	}
+	if !w.scripted {
+		w.scripted = true
+		w.ports(func(p *link.Port) { p.SetScript(&w.script) })
+	}
+	return nil
+}
+
+// ClearRules removes all rules.
+func (w *wire) ClearRules(t verbs.Thread) ([]int, error) {
+	provider.Of(t).P.Sync()
+	return w.script.Clear(), nil
+}
+
+// SetLink takes the link of port 1 of a host's device (devices count as ports of the
+// host, from 1) down or up.
+func (w *wire) SetLink(t verbs.Thread, host, port int, up bool) error {
+	provider.Of(t).P.Sync()
+	if host < 0 || host >= len(w.tb.hosts) || port < 1 || port > len(w.tb.hosts[host].devices) {
+		return fmt.Errorf("link of host %d, port %d: %w", host, port, syscall.EINVAL)
+	}
+	w.tb.hosts[host].devices[port-1].port.SetLink(up)
+	return nil
+}
