@@ -68,6 +68,7 @@ func (d *Device) newQP(num uint32, c prm.QPC, r ring) *qp {
 	copy(q.ctx[:], c)
 	q.st, q.pd, q.uar, q.uidx = c.ST(), c.PD(), c.UARPage(), c.UserIndex()
 	q.user = odp.User{PD: q.pd, QPN: num}
+	q.txq, q.rtx, q.hold = emptyList, emptyList, emptyList
 	q.dbr = mem.PA(c.DBRAddr())
 	q.scq, q.rcq = d.cqn(c.CQNSnd()), d.cqn(c.CQNRcv())
 	q.qs = d.qset(c.CounterSetID())
