@@ -33,7 +33,7 @@ func profiles() []string { return profile.List() }
 // NewTestbed makes two hosts with one device each.
 func (s simulator) NewTestbed(seed uint64, o spec.BedOptions) (spec.Bed, error) {
 	cfg := testbed.Default(s.profile)
-	cfg.Seed, cfg.MaxEvents, cfg.Trace = seed, o.MaxEvents, o.Trace != ""
+	cfg.Seed, cfg.MaxEvents, cfg.Lockstep, cfg.Trace = seed, o.MaxEvents, o.Lockstep, o.Trace != ""
 	if cfg.MaxEvents == 0 {
 		cfg.MaxEvents = maxEvents
 	}
