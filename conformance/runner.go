@@ -61,6 +61,9 @@ func (r *Runner) once(e Entry, c spec.Case) (rec report.Case) {
 			rec.Outcome, rec.Reason = report.Error, err.Error()
 		}
 	}()
+	if v, ok := bed.(spec.Variant); ok {
+		rec.Testbed = v.Changed()
+	}
 	missing := unmet(bed, e.Needs)
 	if len(missing) > 0 {
 		r.lacking(&rec, bed, c, missing)

@@ -73,6 +73,7 @@ type Case struct {
 	Reason       string        `json:"reason,omitempty"`
 	Where        string        `json:"where,omitempty"` // the check that ended the case
 	Seed         uint64        `json:"seed"`
+	Testbed      []string      `json:"testbed,omitempty"`    // what the case's needs changed of it
 	VirtualNs    int64         `json:"virtual_ns,omitempty"` // on a simulator
 	Observations []Observation `json:"observations"`
 }

@@ -5,20 +5,27 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/rdmasim/rdmasim/conformance/spec"
+	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/profile"
 	"github.com/rdmasim/rdmasim/sim/testbed"
+	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// maxEvents bounds a simulated case that names no bound, so that a case which never
-// ends is found in a minute.
+// maxEvents bounds the simulated events of one case: a case that is still busy after
+// them hangs.
 const maxEvents = 200_000_000
 
-// simulator makes simulated testbeds.
+// profiles are the names that --profile takes.
+func profiles() []string { return profile.List() }
+
+// simulator is the target sim.
 type simulator struct{ profile *profile.Profile }
 
-// newSim is the simulator with a profile.
 func newSim(name string) (spec.Target, error) {
 	p, err := profile.Load(name)
 	if err != nil {
@@ -27,56 +34,101 @@ func newSim(name string) (spec.Target, error) {
 	return simulator{p}, nil
 }
 
-// profiles are the names that --profile takes.
-func profiles() []string { return profile.List() }
-
-// NewTestbed makes two hosts with one device each.
+// NewTestbed makes the usual testbed. Two needs ask for another kind of machine than
+// the profile's: the kernel of the static generation, and a library with the
+// independent thread domains of the proposal, which stock ones refuse.
 func (s simulator) NewTestbed(seed uint64, o spec.BedOptions) (spec.Bed, error) {
-	cfg := testbed.Default(s.profile)
-	cfg.Seed, cfg.MaxEvents, cfg.Lockstep, cfg.Trace = seed, o.MaxEvents, o.Lockstep, o.Trace != ""
-	if cfg.MaxEvents == 0 {
+	p := s.profile
+	var changed []string
+	for _, c := range []struct{ need, key, value string }{
+		{"legacy abi", "kernel.generation", "static"},
+		{"td.independent", "provider.independent_td", "true"},
+	} {
+		if slices.Contains(o.Needs, c.need) {
+			p = p.Clone()
+			if err := p.Set(c.key, c.value); err != nil {
+				return nil, err
+			}
+			changed = append(changed, c.key+"="+c.value)
+		}
+	}
+	cfg := testbed.Default(p)
+	cfg.Seed, cfg.Lockstep, cfg.Trace = seed, o.Lockstep, o.Trace != ""
+	if cfg.MaxEvents = o.MaxEvents; cfg.MaxEvents == 0 {
 		cfg.MaxEvents = maxEvents
 	}
-	b := &bed{trace: o.Trace}
+	b := &simBed{trace: o.Trace, changed: changed}
 	if o.Pcap != "" {
-		f, err := os.Create(o.Pcap)
-		if err != nil {
+		var err error
+		if b.pcap, err = os.Create(o.Pcap); err != nil {
 			return nil, err
 		}
-		b.pcap, cfg.Pcap = f, f
+		cfg.Pcap = b.pcap
 	}
 	var err error
 	if b.Testbed, err = testbed.New(cfg); err != nil {
-		if b.pcap != nil {
-			err = errors.Join(err, b.pcap.Close())
-		}
-		return nil, err
+		return nil, errors.Join(err, b.closeCapture())
 	}
 	return b, nil
 }
 
-// bed is a testbed with the files that it writes.
-type bed struct {
+// simBed is a simulated testbed and the files that it writes.
+type simBed struct {
 	*testbed.Testbed
-	pcap  io.Closer
-	trace string
+	pcap    *os.File
+	trace   string
+	changed []string
 }
 
-// Close ends the testbed and writes what is left to write.
-func (b *bed) Close() error {
+// Target adds to the testbed's description what identifies the parameters.
+func (b *simBed) Target() verbs.Target {
+	t := b.Testbed.Target()
+	p := b.Config().Profile
+	t.Profile = p.Name
+	t.Details = map[string]string{"profile_hash": p.Hash(), "hypotheses": strings.Join(p.Hypotheses(), " ")}
+	return t
+}
+
+// Changed lists the parameters that the case's needs changed.
+func (b *simBed) Changed() []string { return b.changed }
+
+// Run runs the body. A panic in a program surfaces without its stack, which goes to
+// standard error: a report holds no path of the machine.
+func (b *simBed) Run(deadline time.Duration, body func(verbs.Thread)) error {
+	defer func() {
+		p := recover()
+		if pp, ok := p.(*sim.ProgramPanic); ok {
+			fmt.Fprintln(os.Stderr, pp)
+			p = fmt.Sprintf("program %s at %v: %v", pp.Program, pp.At, pp.Value)
+		}
+		if p != nil {
+			panic(p)
+		}
+	}()
+	return b.Testbed.Run(deadline, body)
+}
+
+// Close ends the testbed and completes its files.
+func (b *simBed) Close() error {
 	err := b.Testbed.Close()
-	if b.pcap != nil {
-		err = errors.Join(err, b.pcap.Close())
+	if b.trace != "" {
+		err = errors.Join(err, writeFile(b.trace, b.Engine().Spans.WriteJSON))
 	}
-	if b.trace == "" {
+	return errors.Join(err, b.closeCapture())
+}
+
+func (b *simBed) closeCapture() error {
+	if b.pcap == nil {
+		return nil
+	}
+	return b.pcap.Close()
+}
+
+func writeFile(path string, fill func(io.Writer) error) error {
+	f, err := os.Create(path)
+	if err != nil {
 		return err
 	}
-	f, ferr := os.Create(b.trace)
-	if ferr != nil {
-		return errors.Join(err, ferr)
-	}
-	if werr := b.Engine().Spans.WriteJSON(f); werr != nil {
-		err = errors.Join(err, fmt.Errorf("write %s: %w", b.trace, werr))
-	}
-	return errors.Join(err, f.Close())
+	return errors.Join(fill(f), f.Close())
 }
+

@@ -47,6 +47,10 @@ type Bed interface {
 	Close() error
 }
 
+// Variant is implemented by beds that were made otherwise than usual to meet a case's
+// needs: Changed says how.
+type Variant interface{ Changed() []string }
+
 // Suite is a list of cases in the order of registration.
 type Suite struct {
 	cases []Case
