@@ -182,8 +182,10 @@ func (q *CQ) PollWait(vt verbs.Thread, wc []verbs.WC, timeout time.Duration) (in
 		if n > 0 || err != nil || t.P.Now() >= deadline {
 			return n, err
 		}
-		if q.at(q.ci).Ready(q.ci, q.n) {
-			continue // it came while the lock was released
+		t.P.Sync()
+		if q.at(q.ci).Ready(q.ci, q.n) { // it came while the lock was released
+			t.Core.Run(t.P, max(0, seen+p.PollEmpty-t.P.Now()))
+			continue
 		}
 		w := &t.spin
 		*w = poller{t, seen, p.PollEmpty}
