@@ -71,8 +71,8 @@ func (q *qp) sendCQE(m *msg, data []byte) {
 func (q *qp) recvCQE(op prm.CQEOpcode, idx uint16, imm, n uint32, solicited bool, data []byte) {
 	d := q.d
 	all, e := d.entry(q.rcq, q)
+	e.SetRQPN(q.remote) // 32 bytes of inline data take its place
 	format := putInline(all, e, data)
-	e.SetRQPN(q.remote)
 	e.SetImmInvalPKey(imm)
 	e.SetByteCnt(n)
 	e.SetTimestamp(d.timestamp(d.e.Now()))
@@ -95,7 +95,7 @@ func (q *qp) errorCQE(op prm.CQEOpcode, idx uint16, sop prm.WQEOpcode, s prm.Syn
 	b, e := q.d.entry(c, q)
 	e.SetQPN(q.num)
 	e.SetSOp(sop)
-	e.SetVendorErrSynd(vendorSyndromes[s])
+	e.SetVendorErrSynd(q.vendorSynd(s))
 	e.SetSyndrome(s)
 	e.SetWQECounter(idx)
 	e.SetOpOwn(op, prm.CQEFormatPlain, false, 0)

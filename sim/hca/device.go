@@ -29,6 +29,13 @@ type Wire interface {
 	Send(f *roce.Frame)
 }
 
+// Looper is a Wire that also carries what the device sends to itself, so that whoever
+// watches or disturbs the wire does so there too: the frame comes back by Receive
+// after the given time.
+type Looper interface {
+	Loopback(f *roce.Frame, after sim.Time)
+}
+
 // Device is one mlx5 function. It implements pcie.Function.
 type Device struct {
 	e    *sim.Engine
@@ -82,6 +89,7 @@ type Device struct {
 	slots   []*slot
 	slotFre []int32
 	wire    Wire
+	looper  Looper // wire, if it is one
 	tap     func(t sim.Time, f *roce.Frame)
 
 	// Receive engine.
@@ -169,7 +177,10 @@ func (d *Device) Params() *Params { return &d.p }
 
 // SetWire joins the port to a wire. Without one, frames to others are dropped and
 // counted.
-func (d *Device) SetWire(w Wire) { d.wire = w }
+func (d *Device) SetWire(w Wire) {
+	d.wire = w
+	d.looper, _ = w.(Looper)
+}
 
 // SetTap has f see every frame that the port sends, loopback included, when it
 // leaves the engine; the frame is complete and f may not keep it without Retain.

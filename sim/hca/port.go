@@ -172,11 +172,11 @@ func (d *Device) transmit(i int32, q *qp) {
 	}
 	s.loop = q.loop
 	switch {
-	case q.loop:
+	case q.loop && d.looper == nil:
 		d.c.Loopback++
 		d.see(s.f)
 		d.receive(i, delay+d.p.LoopbackLatency)
-	case d.wire == nil:
+	case d.wire == nil && !q.loop:
 		d.c.TxNoWire++
 		d.dropSlot(i)
 	case delay == 0:
@@ -189,10 +189,15 @@ func (d *Device) transmit(i int32, q *qp) {
 // onSend gives a frame to the wire.
 func (d *Device) onSend(i uint64) {
 	s := d.slots[i]
-	f := s.f
+	f, loop := s.f, s.loop
 	d.txDone(s)
 	d.putSlot(int32(i))
 	d.see(f)
+	if loop {
+		d.c.Loopback++
+		d.looper.Loopback(f, d.p.LoopbackLatency)
+		return
+	}
 	d.wire.Send(f)
 }
 

@@ -36,6 +36,9 @@ type qp struct {
 
 	epoch uint32 // counts resets and errors
 
+	scripted []scriptedError // what FailNext asked for
+	vendor   uint16          // vendor syndrome of the scripted error under way, plus 1; 0: none
+
 	requester
 	responder
 	dbrec [2 * prm.DBRecSize]byte // read from memory: for the RQ, and for a flush

@@ -116,6 +116,10 @@ func (q *qp) complete() {
 				return
 			}
 		}
+		if q.scripted != nil {
+			q.failByScript()
+			return
+		}
 		if m.signal {
 			q.sendCQE(m, nil)
 		}
@@ -308,7 +312,7 @@ func (q *qp) onReadResponse(p *roce.Packet, psn uint32) {
 // land writes response data to where a READ's or an atomic's data segments say,
 // or, when it is small and all of it is here, into the CQE.
 func (q *qp) land(m *msg, off uint32, data []byte) bool {
-	if q.inCQE(q.csReq, len(data)) && m.signal && uint32(len(data)) == m.length {
+	if q.inCQE(q.csReq, len(data)) && m.signal && uint32(len(data)) == m.length && q.scripted == nil {
 		q.sendCQE(m, data)
 		m.signal = false
 		return true
