@@ -74,6 +74,7 @@ type requester struct {
 	waitEvents      int
 	timeout         sim.Time // 0: no timer
 	deadline        sim.Time
+	exact           bool // a READ or an atomic was asked for again: only its next response counts
 	timerSet        bool
 	retryMax, retry uint32
 	rnrMax, rnr     uint32

@@ -15,6 +15,10 @@ func (q *qp) response(p *roce.Packet) {
 		q.d.c.RxGhosts++
 		return
 	}
+	if q.exact && psn != q.una {
+		q.d.c.RxGhosts++ // of the READ or atomic before it was asked for again
+		return
+	}
 	switch p.Info().Class {
 	case roce.ClassAck:
 		q.onAckPacket(psn, p.AETH().Syndrome())
@@ -84,7 +88,7 @@ walk:
 
 // progress is what every acknowledgement of something new does.
 func (q *qp) progress() {
-	q.retry = q.retryMax
+	q.retry, q.exact = q.retryMax, false
 	if q.waiting {
 		q.complete()
 		q.syncCursor()
@@ -155,6 +159,7 @@ func (q *qp) goBack() {
 	for i := q.head; i != q.tail; i++ {
 		m := q.msg(i)
 		if m.n > 0 && roce.CmpPSN(q.una, roce.AddPSN(m.first, int32(m.n))) < 0 {
+			q.exact = m.kind != msgPush
 			if int32(i-q.cur) <= 0 {
 				q.cur = i
 				q.ci, q.got = m.idx, m.idx
