@@ -66,6 +66,7 @@ func New(cfg Config) (*Testbed, error) {
 		}
 		tb.hosts = append(tb.hosts, h)
 	}
+	tb.register()
 	tb.plug()
 	if cfg.Pcap != nil {
 		var err error

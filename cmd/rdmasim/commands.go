@@ -1,0 +1,168 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rdmasim/rdmasim/experiment"
+	"github.com/rdmasim/rdmasim/input"
+	"github.com/rdmasim/rdmasim/sim/profile"
+)
+
+func listCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "List experiments, their keys, and the scenarios that come with the program", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			w := c.OutOrStdout()
+			fmt.Fprintln(w, "Experiments (rdmasim run NAME [--set key=value] [--sweep key=v1,v2]):")
+			for _, x := range experiment.All() {
+				fmt.Fprintf(w, "\n  %s: %s\n", x.Name, x.Title)
+				tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+				for _, p := range x.Params {
+					fmt.Fprintf(tw, "    %s=%s\t%s\n", p.Key, p.Default, p.Help)
+				}
+				tw.Flush()
+			}
+			fmt.Fprintln(w, "\nValues of the profile are keys too, such as uar.bf_conflict: rdmasim profile show NAME.")
+			fmt.Fprintln(w, "\nScenarios (rdmasim run FILE.yaml; rdmasim run NAME.yaml for these):")
+			tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+			all, err := experiment.Scenarios()
+			if err != nil {
+				return err
+			}
+			for _, s := range all {
+				fmt.Fprintf(tw, "  %s\t%s\n", s.File, s.Title)
+			}
+			return tw.Flush()
+		},
+	}
+}
+
+func checkFormat(format string) error {
+	for _, f := range experiment.Formats {
+		if f == format {
+			return nil
+		}
+	}
+	return &experiment.UsageError{Err: fmt.Errorf("--format %q: one of %s%s", format, strings.Join(experiment.Formats, ", "), input.Suggest(format, experiment.Formats))}
+}
+
+func runCommand() *cobra.Command {
+	var req experiment.Request
+	var out, format string
+	c := &cobra.Command{
+		Use:   "run NAME|FILE.yaml",
+		Short: "Run an experiment or a scenario",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := checkFormat(format); err != nil {
+				return err
+			}
+			req.Version = experiment.Version()
+			x, err := experiment.Open(args[0])
+			if err != nil {
+				return err
+			}
+			if out != "" {
+				if err := experiment.CheckWritable(out, true); err != nil {
+					return err
+				}
+			}
+			for _, f := range []string{req.Pcap, req.Trace} {
+				if f != "" {
+					if err := experiment.CheckWritable(f, false); err != nil {
+						return err
+					}
+				}
+			}
+			res, err := x.Execute(c.Context(), req, progress())
+			if res == nil || err != nil && !errors.Is(err, experiment.ErrInterrupted) {
+				return err
+			}
+			if werr := res.Write(c.OutOrStdout(), format); werr != nil {
+				return errors.Join(err, werr)
+			}
+			if out != "" {
+				names, werr := res.WriteFolder(out)
+				if werr != nil {
+					return errors.Join(err, werr)
+				}
+				for _, n := range names {
+					fmt.Fprintln(c.ErrOrStderr(), "wrote", filepath.Join(out, n))
+				}
+			}
+			return err
+		},
+	}
+	f := c.Flags()
+	f.StringArrayVar(&req.Set, "set", nil, "set a key of the experiment, the scenario or the profile: key=value")
+	f.StringArrayVar(&req.Sweep, "sweep", nil, "run for each value: key=v1,v2,...")
+	f.StringVar(&req.Profile, "profile", "", "device and host profile (default: the experiment's own)")
+	f.Uint64Var(&req.Seed, "seed", 1, "seed of every draw")
+	f.StringVarP(&out, "output", "o", "", "folder for JSON, CSV, SVG and PNG files")
+	f.StringVar(&format, "format", "table", "table, json or csv")
+	f.StringVar(&req.Pcap, "pcap", "", "write the frames of the run to a pcapng file, virtual time in nanoseconds")
+	f.StringVar(&req.Trace, "trace", "", "write a timeline (Trace Event JSON, opens in Perfetto)")
+	f.BoolVar(&req.Lockstep, "lockstep", false, "make the programs of a scenario yield at every step; results must be the same bytes")
+	return c
+}
+
+func validateCommand() *cobra.Command {
+	var prof, format string
+	var seed uint64
+	c := &cobra.Command{
+		Use:   "validate [FILE.yaml...]",
+		Short: "Compare the simulator with published figures",
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := checkFormat(format); err != nil {
+				return err
+			}
+			rep, err := experiment.Validate(c.Context(), args, prof, seed, progress())
+			if rep != nil {
+				if werr := rep.Write(c.OutOrStdout(), format); werr != nil {
+					return werr
+				}
+			}
+			if err == nil && !rep.Pass() {
+				return errFigures
+			}
+			return err
+		},
+	}
+	c.Flags().StringVar(&prof, "profile", "", "run the checks of this profile only")
+	c.Flags().StringVar(&format, "format", "table", "table, json or csv")
+	c.Flags().Uint64Var(&seed, "seed", 1, "seed of every draw")
+	return c
+}
+
+func profileCommand() *cobra.Command {
+	c := &cobra.Command{Use: "profile", Short: "Show device and host profiles, each value with its source"}
+	c.AddCommand(&cobra.Command{
+		Use: "list", Short: "List the profiles", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			for _, n := range profile.List() {
+				fmt.Fprintln(c.OutOrStdout(), n)
+			}
+			return nil
+		},
+	}, &cobra.Command{
+		Use: "show NAME", Short: "Show the values of a profile with unit and source", Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			p, err := profile.Load(args[0])
+			if err != nil {
+				return &experiment.UsageError{Err: err}
+			}
+			var b bytes.Buffer
+			p.Show(&b)
+			_, err = c.OutOrStdout().Write(b.Bytes())
+			return err
+		},
+	})
+	return c
+}

@@ -1,0 +1,122 @@
+// Command rdmasim runs what-if experiments and scenarios on the simulated adapter,
+// and compares the simulator with published figures.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/schollz/progressbar/v3"
+
+	"github.com/rdmasim/rdmasim/experiment"
+)
+
+// Exit statuses of the program.
+const (
+	exitFailure     = 1
+	exitUsage       = 2
+	exitInterrupted = 130
+)
+
+// errFigures says that a figure is out of tolerance: the output has told which.
+var errFigures = errors.New("a figure is out of tolerance")
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	root := newRoot(os.Stdout, os.Stderr)
+	err := root.ExecuteContext(ctx)
+	stop()
+	os.Exit(status(err, os.Stderr))
+}
+
+func status(err error, stderr io.Writer) int {
+	var bad *experiment.UsageError
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, errFigures):
+		return exitFailure
+	case errors.Is(err, experiment.ErrInterrupted):
+		fmt.Fprintln(stderr, "rdmasim: interrupted: what was done is written, marked incomplete")
+		return exitInterrupted
+	case errors.As(err, &bad):
+		fmt.Fprintln(stderr, "rdmasim:", err)
+		return exitUsage
+	}
+	fmt.Fprintln(stderr, "rdmasim:", err)
+	return exitFailure
+}
+
+func newRoot(stdout, stderr io.Writer) *cobra.Command {
+	root := &cobra.Command{
+		Use:           "rdmasim",
+		Short:         "What-if experiments on a simulated mlx5 RDMA adapter",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Version:       experiment.Version(),
+		Args:          cobra.NoArgs,
+	}
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return &experiment.UsageError{Err: fmt.Errorf("%w; see %s --help", err, c.CommandPath())}
+	})
+	root.AddCommand(listCommand(), runCommand(), validateCommand(), profileCommand())
+	for _, later := range []struct{ name, what string }{
+		{"perf", "perftest's programs on the simulator"},
+		{"exec", "unmodified RDMA programs on the simulated adapter"},
+		{"wire", "frames to a real NIC"},
+	} {
+		root.AddCommand(&cobra.Command{
+			Use: later.name, Short: later.what + " (not in this version)", DisableFlagParsing: true,
+			RunE: func(*cobra.Command, []string) error {
+				return &experiment.UsageError{Err: fmt.Errorf("%s: %s: not in this version", later.name, later.what)}
+			},
+		})
+	}
+	// cobra's own errors (an unknown command, a wrong number of arguments) are usage.
+	wrapArgs(root)
+	return root
+}
+
+func wrapArgs(c *cobra.Command) {
+	check := c.Args
+	c.Args = func(c *cobra.Command, args []string) error {
+		if check == nil {
+			return nil
+		}
+		if err := check(c, args); err != nil {
+			return &experiment.UsageError{Err: fmt.Errorf("%w; see %s --help", err, c.CommandPath())}
+		}
+		return nil
+	}
+	for _, sub := range c.Commands() {
+		wrapArgs(sub)
+	}
+}
+
+// progress draws a bar on stderr when it is a terminal, and nothing otherwise.
+func progress() func(done, total int, what string) {
+	if !term.IsTerminal(int(os.Stderr.Fd())) {
+		return nil
+	}
+	var bar *progressbar.ProgressBar
+	return func(done, total int, what string) {
+		if bar == nil {
+			bar = progressbar.NewOptions(total, progressbar.OptionSetWriter(os.Stderr), progressbar.OptionClearOnFinish(), progressbar.OptionSetWidth(30))
+		}
+		bar.Describe(what)
+		_ = bar.Set(done)
+		if done == total {
+			_ = bar.Finish()
+		}
+	}
+}

@@ -1,0 +1,134 @@
+package experiment
+
+import (
+	"fmt"
+
+	"github.com/rdmasim/rdmasim/sim/testbed"
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+func bfregMap() *Experiment {
+	return &Experiment{
+		Name:    "bfreg-map",
+		Title:   "which QP rings which BlueFlame register, on which UAR page, under which lock",
+		Profile: "connectx-5",
+		Params: []Param{
+			{Key: "mode", Default: "dynamic", Allowed: []string{"static", "dynamic"}, Help: "bfreg rules: static (kernel 4.16, rdma-core 1eee3c83) or dynamic (today's)"},
+			{Key: "qps", Default: "20", Min: 1, Max: 4096, Help: "QPs made on one context, in order"},
+			{Key: "tds", Default: "0", Min: 0, Max: 1024, Help: "how many of them, from the first, have a thread domain of their own"},
+			{Key: "independent", Default: "false", Allowed: []string{"true", "false"}, Help: "make the thread domains independent"},
+			{Key: "total_uuars", Default: "", Min: 1, Max: 512, Help: "MLX5_TOTAL_UUARS (library's default 16)"},
+			{Key: "low_lat_uuars", Default: "", Min: 0, Max: 511, Help: "MLX5_NUM_LOW_LAT_UUARS (library's default 4)"},
+		},
+		Columns: []string{"qp", "td", "bfreg", "uar_page", "offset", "class", "lock"},
+		Run:     runBFRegMap,
+	}
+}
+
+func runBFRegMap(env *Env) error {
+	prof, err := env.profileWith(map[string]string{independentKey: env.String("independent")})
+	if err != nil {
+		return err
+	}
+	vars := map[string]string{}
+	for key, name := range map[string]string{"total_uuars": "MLX5_TOTAL_UUARS", "low_lat_uuars": "MLX5_NUM_LOW_LAT_UUARS"} {
+		if v := env.String(key); v != "" {
+			vars[name] = v
+		}
+	}
+	tb, err := testbed.New(testbed.Config{Seed: env.Seed, Profile: prof, OutOfBand: outOfBand, Hosts: []testbed.HostConfig{{Name: "host0", Cores: 1, Memory: 64 << 30, Devices: 1}}})
+	if err != nil {
+		return err
+	}
+	defer tb.Close()
+	var failed error
+	err = tb.Run(deadline, func(t verbs.Thread) { failed = mapQPs(t, tb, env, vars) })
+	if failed != nil {
+		return failed
+	}
+	if err != nil {
+		return err
+	}
+	if env.String("mode") == "static" {
+		env.Out.Note("Static: bfreg is the number in the context's table, uar_page the slot in it (two bfregs a page); dynamic bfregs of thread domains follow the static ones.")
+	} else {
+		env.Out.Note("Dynamic: bfreg is the register of its page (0 or 1), uar_page counts the pages in the order in which QPs came to them.")
+	}
+	return nil
+}
+
+func mapQPs(t verbs.Thread, tb verbs.Testbed, env *Env, vars map[string]string) error {
+	proc, err := tb.Hosts()[0].NewProcess(t, vars)
+	if err != nil {
+		return err
+	}
+	var failed error
+	th := proc.Start(t, "map", 0, func(t verbs.Thread) { failed = mapInProcess(t, proc, env) })
+	t.Join(th)
+	return failed
+}
+
+func mapInProcess(t verbs.Thread, proc verbs.Process, env *Env) error {
+	devs, err := proc.Devices(t)
+	if err != nil {
+		return err
+	}
+	ctx, err := devs[0].Open(t)
+	if err != nil {
+		return fmt.Errorf("open device: %w", err)
+	}
+	pd, err := ctx.AllocPD(t)
+	if err != nil {
+		return fmt.Errorf("alloc PD: %w", err)
+	}
+	cq, err := ctx.CreateCQ(t, verbs.CQAttr{CQE: 16})
+	if err != nil {
+		return fmt.Errorf("create CQ: %w", err)
+	}
+	static := env.String("mode") == "static"
+	seen := map[uint32]int{}
+	for i := range env.Int("qps") {
+		dom, td := pd, "-"
+		if i < env.Int("tds") {
+			if dom, err = mapDomain(t, ctx, pd, env.String("independent") == "true"); err != nil {
+				return fmt.Errorf("QP %d: %w", i+1, err)
+			}
+			td = fmt.Sprint(i + 1)
+		}
+		qp, err := dom.CreateQP(t, verbs.QPInitAttr{Type: verbs.QPTRC, SendCQ: cq, RecvCQ: cq,
+			Cap: verbs.QPCap{MaxSendWR: 1, MaxRecvWR: 1, MaxSendSGE: 1, MaxRecvSGE: 1}})
+		if err != nil {
+			return fmt.Errorf("create QP %d: %w", i+1, err)
+		}
+		reg := qp.(verbs.Mlx5QP).BFReg()
+		page, ok := seen[reg.UARPage]
+		if !ok {
+			page = len(seen)
+			seen[reg.UARPage] = page
+		}
+		if static {
+			page = reg.Index / 2
+		}
+		var row Row
+		row.Set("qp", i+1).Set("td", td).Set("bfreg", reg.Index).Set("uar_page", page).Set("offset", fmt.Sprintf("%#x", reg.Offset))
+		row.Set("class", reg.Class).Set("lock", reg.NeedLock).Set("uar_index", int(reg.UARPage))
+		env.Emit(row)
+	}
+	return nil
+}
+
+func mapDomain(t verbs.Thread, ctx verbs.Context, pd verbs.PD, independent bool) (verbs.PD, error) {
+	var attr verbs.TDInitAttr
+	if independent {
+		attr = verbs.TDInitAttr{CompMask: verbs.TDInitAttrIndependent, Independent: 1}
+	}
+	td, err := ctx.AllocTD(t, attr)
+	if err != nil {
+		return nil, fmt.Errorf("alloc TD: %w", err)
+	}
+	dom, err := ctx.AllocParentDomain(t, verbs.ParentDomainAttr{PD: pd, TD: td})
+	if err != nil {
+		return nil, fmt.Errorf("alloc parent domain: %w", err)
+	}
+	return dom, nil
+}

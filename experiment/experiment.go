@@ -1,0 +1,296 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sort"
+	"strconv"
+	"strings"
+
+	"github.com/rdmasim/rdmasim/input"
+	"github.com/rdmasim/rdmasim/sim/profile"
+)
+
+// Param is a value of an experiment that --set and --sweep can change.
+type Param struct {
+	Key, Default, Help string
+	// Allowed lists the values; empty: a whole number between Min and Max.
+	Allowed  []string
+	Min, Max int
+}
+
+// Experiment is a named what-if.
+type Experiment struct {
+	Name, Title string
+	Profile     string // default
+	Params      []Param
+	Columns     []string
+	Plots       []Plot
+	// Run emits rows as they are ready, so that an interrupted run keeps them.
+	Run func(env *Env) error
+	// scenario is set when the experiment is a scenario file: its keys are then those
+	// of the file.
+	scenario *Scenario
+}
+
+// Env is what a running experiment has.
+type Env struct {
+	Ctx     context.Context
+	Profile *profile.Profile
+	Seed    uint64
+	Out     *Result
+	Pcap    string
+	Trace   string
+	vals    map[string]string
+	prefix  []sweepValue
+	// Progress is told what is about to run; may be nil.
+	Progress func(done, total int, what string)
+}
+
+type sweepValue struct{ key, val string }
+
+// String is the value of a parameter.
+func (e *Env) String(key string) string { return e.vals[key] }
+
+// Int is the value of a numeric parameter.
+func (e *Env) Int(key string) int {
+	n, err := strconv.Atoi(e.vals[key])
+	if err != nil {
+		panic(fmt.Sprintf("experiment: parameter %s is %q after its check", key, e.vals[key]))
+	}
+	return n
+}
+
+// Emit appends a row, after the values that the sweep set.
+func (e *Env) Emit(r Row) {
+	if len(e.prefix) == 0 {
+		e.Out.Rows = append(e.Out.Rows, r)
+		return
+	}
+	var full Row
+	for _, s := range e.prefix {
+		full.Set(s.key, s.val)
+	}
+	for _, k := range r.keys {
+		full.Set(k, r.vals[k])
+	}
+	e.Out.Rows = append(e.Out.Rows, full)
+}
+
+// Step reports progress and returns the error that ends an interrupted run.
+func (e *Env) Step(done, total int, what string) error {
+	if err := e.Ctx.Err(); err != nil {
+		return ErrInterrupted
+	}
+	if e.Progress != nil {
+		e.Progress(done, total, what)
+	}
+	return nil
+}
+
+// ErrInterrupted ends a run whose context was cancelled; its rows stay.
+var ErrInterrupted = errors.New("interrupted")
+
+// UsageError is wrong usage or bad input: exit status 2.
+type UsageError struct{ Err error }
+
+func (e *UsageError) Error() string { return e.Err.Error() }
+func (e *UsageError) Unwrap() error { return e.Err }
+
+func usage(format string, args ...any) error { return &UsageError{fmt.Errorf(format, args...)} }
+
+// All are the named experiments, by name.
+func All() []*Experiment {
+	all := []*Experiment{uarSharing(), uarFactorial(), bfregMap()}
+	sort.Slice(all, func(i, j int) bool { return all[i].Name < all[j].Name })
+	return all
+}
+
+// Find returns the experiment of a name, or an error with the nearest one.
+func Find(name string) (*Experiment, error) {
+	var names []string
+	for _, x := range All() {
+		if x.Name == name {
+			return x, nil
+		}
+		names = append(names, x.Name)
+	}
+	return nil, usage("unknown experiment %q%s; rdmasim list shows all, a path to a scenario ends in .yaml", name, input.Suggest(name, names))
+}
+
+// Request is what a run command asks for.
+type Request struct {
+	Set     []string // key=value
+	Sweep   []string // key=v1,v2
+	Profile string
+	Seed    uint64
+	Pcap    string
+	Trace   string
+	Version string
+	// Lockstep makes programs yield at every step, for a scenario: the results must
+	// not change by a byte.
+	Lockstep bool
+}
+
+// Execute runs an experiment once, or once for each combination of the sweep.
+func (x *Experiment) Execute(ctx context.Context, req Request, progress func(done, total int, what string)) (*Result, error) {
+	if x.scenario != nil {
+		return x.scenario.execute(ctx, x, req, progress)
+	}
+	name := req.Profile
+	if name == "" {
+		name = x.Profile
+	}
+	vals, over, err := x.settings(req.Set)
+	if err != nil {
+		return nil, err
+	}
+	prof, err := profile.Load(name)
+	if err != nil {
+		return nil, &UsageError{err}
+	}
+	for _, kv := range over {
+		if err := prof.Set(kv.key, kv.val); err != nil {
+			return nil, &UsageError{fmt.Errorf("--set %s=%s: %w", kv.key, kv.val, err)}
+		}
+	}
+	points, err := expand(req.Sweep, func(k, v string) error {
+		p := x.param(k)
+		switch {
+		case p != nil:
+			return p.check(v)
+		case strings.Contains(k, "."):
+			return nil
+		}
+		return fmt.Errorf("%s has no key %q%s", x.Name, k, input.Suggest(k, x.keys()))
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(points) > 1 && (req.Pcap != "" || req.Trace != "") {
+		return nil, usage("--pcap and --trace record one run: leave out --sweep")
+	}
+	res := &Result{Name: x.Name, Version: req.Version, Profile: name, ProfileHash: prof.Hash(), Seed: req.Seed,
+		Hypotheses: prof.Hypotheses(), Rows: []Row{}, Notes: []string{}, Columns: x.Columns, Plots: x.Plots}
+	for _, pt := range points {
+		env := &Env{Ctx: ctx, Profile: prof, Seed: req.Seed, Out: res, vals: map[string]string{}, prefix: pt,
+			Progress: progress, Pcap: req.Pcap, Trace: req.Trace}
+		for k, v := range vals {
+			env.vals[k] = v
+		}
+		for _, s := range pt {
+			if _, ok := env.vals[s.key]; ok {
+				env.vals[s.key] = s.val
+				continue
+			}
+			clone := env.Profile.Clone()
+			if err := clone.Set(s.key, s.val); err != nil {
+				return nil, &UsageError{fmt.Errorf("--sweep %s=%s: %w", s.key, s.val, err)}
+			}
+			env.Profile = clone
+			res.Hypotheses = clone.Hypotheses()
+		}
+		if err := x.Run(env); err != nil {
+			if errors.Is(err, ErrInterrupted) {
+				return res, err
+			}
+			return res, fmt.Errorf("%s: %w", x.Name, err)
+		}
+	}
+	if len(points) > 1 {
+		res.Columns = append(sweepKeys(points[0]), res.Columns...)
+	}
+	res.Complete = true
+	return res, nil
+}
+
+func sweepKeys(pt []sweepValue) []string {
+	var keys []string
+	for _, s := range pt {
+		keys = append(keys, s.key)
+	}
+	return keys
+}
+
+// settings splits --set into the experiment's own parameters, checked, and
+// overrides of the profile, which have a dot in their key.
+func (x *Experiment) settings(set []string) (map[string]string, []sweepValue, error) {
+	vals := map[string]string{}
+	for _, p := range x.Params {
+		vals[p.Key] = p.Default
+	}
+	var over []sweepValue
+	for _, kv := range set {
+		k, v, ok := strings.Cut(kv, "=")
+		if !ok {
+			return nil, nil, usage("--set %q: key=value is needed", kv)
+		}
+		if p := x.param(k); p != nil {
+			if err := p.check(v); err != nil {
+				return nil, nil, usage("--set %s: %w", kv, err)
+			}
+			vals[k] = v
+		} else if strings.Contains(k, ".") {
+			over = append(over, sweepValue{k, v})
+		} else {
+			return nil, nil, usage("--set %s: %s has no key %q%s", kv, x.Name, k, input.Suggest(k, x.keys()))
+		}
+	}
+	return vals, over, nil
+}
+
+func (x *Experiment) param(key string) *Param {
+	for i := range x.Params {
+		if x.Params[i].Key == key {
+			return &x.Params[i]
+		}
+	}
+	return nil
+}
+
+func (x *Experiment) keys() []string {
+	var keys []string
+	for _, p := range x.Params {
+		keys = append(keys, p.Key)
+	}
+	return keys
+}
+
+func (p *Param) check(v string) error {
+	if len(p.Allowed) > 0 {
+		for _, a := range p.Allowed {
+			if a == v {
+				return nil
+			}
+		}
+		return fmt.Errorf("%q is not one of %s%s", v, strings.Join(p.Allowed, ", "), input.Suggest(v, p.Allowed))
+	}
+	n, err := strconv.Atoi(v)
+	if err != nil || n < p.Min || n > p.Max {
+		return fmt.Errorf("%q is not a whole number from %d to %d", v, p.Min, p.Max)
+	}
+	return nil
+}
+
+// expand turns the sweeps into their combinations, the last key fastest.
+func expand(sweep []string, check func(k, v string) error) ([][]sweepValue, error) {
+	points := [][]sweepValue{nil}
+	for _, s := range sweep {
+		k, list, ok := strings.Cut(s, "=")
+		if !ok || list == "" {
+			return nil, usage("--sweep %q: key=v1,v2,... is needed", s)
+		}
+		var next [][]sweepValue
+		for _, pt := range points {
+			for _, v := range strings.Split(list, ",") {
+				if err := check(k, v); err != nil {
+					return nil, usage("--sweep %s: %w", s, err)
+				}
+				next = append(next, append(append([]sweepValue(nil), pt...), sweepValue{k, v}))
+			}
+		}
+		points = next
+	}
+	return points, nil
+}

@@ -1,0 +1,191 @@
+package experiment
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/rdmasim/rdmasim/fixtures"
+)
+
+var update = flag.Bool("update", false, "rewrite golden files")
+
+func TestEval(t *testing.T) {
+	look := func(run, metric string) (float64, error) {
+		if run == "a" && metric == "pcie.rx_bytes" {
+			return 8, nil
+		}
+		if run == "b" {
+			return 2, nil
+		}
+		return 0, errors.New("no such metric")
+	}
+	for _, c := range []struct {
+		expr string
+		want float64
+	}{{"1 + 2 * 3", 7}, {"a.pcie.rx_bytes / b.x", 4}, {"100 * (1 - b.y / a.pcie.rx_bytes)", 75}, {"-b.x", -2}, {"1e3/4", 250}} {
+		if got, err := Eval(c.expr, look); err != nil || got != c.want {
+			t.Errorf("%s: got %v, %v, want %v", c.expr, got, err, c.want)
+		}
+	}
+	for _, bad := range []string{"", "a", "a.b", "f(1)", "1 / (b.x - 2)", "1 << 3", `"x"`, "b.x; 2"} {
+		if v, err := Eval(bad, look); err == nil {
+			t.Errorf("%q gave %v, want an error", bad, v)
+		}
+	}
+}
+
+func FuzzEval(f *testing.F) {
+	f.Add("100 * (1 - a.x / b.y.z)")
+	f.Fuzz(func(_ *testing.T, s string) {
+		_, _ = Eval(s, func(string, string) (float64, error) { return 1, nil })
+	})
+}
+
+func TestRowKeepsOrderAndRounds(t *testing.T) {
+	var r Row
+	r.Set("z", 1).Set("a", 1.23456789).Set("b", "x").Set("z", 2)
+	got, err := json.Marshal(r)
+	if err != nil || string(got) != `{"z":2,"a":1.23457,"b":"x"}` {
+		t.Errorf("got %s, %v", got, err)
+	}
+}
+
+func TestFormats(t *testing.T) {
+	res := &Result{Name: "x", Version: "1", Profile: "p", ProfileHash: "h", Rows: []Row{}, Hypotheses: []string{"uar.bf_conflict=none"}}
+	var r Row
+	res.Rows = append(res.Rows, *r.Set("rate_mps", 1.5).Set("name", "n"))
+	res.Note("something")
+	for format, want := range map[string]string{"table": "INCOMPLETE", "csv": "rate_mps,name\n1.5,n\n", "json": `"complete": false`} {
+		var b bytes.Buffer
+		if err := res.Write(&b, format); err != nil || !strings.Contains(b.String(), want) {
+			t.Errorf("%s: %v\n%s\nwant %s", format, err, b.String(), want)
+		}
+	}
+}
+
+func TestScenarioErrors(t *testing.T) {
+	for _, c := range []struct{ src, want string }{
+		{"name: x\ntraffic:\n  - {thread: 3}\n", `s.yaml:3:6: unknown field "thread" (did you mean "threads"?)`},
+		{"name: x\ntraffic:\n  - {window: 4, signal_every: 8}\n", "s.yaml:3:"},
+		{"name: x\nprofile: connectx-55\ntraffic: [{verb: read}]\n", `did you mean "connectx-5"`},
+		{"name: x\nset: {uar.bf_conflictt: none}\ntraffic: [{verb: read}]\n", `did you mean "uar.bf_conflict"`},
+		{"name: x\nset: {uar.bf_conflict: sometimes}\ntraffic: [{verb: read}]\n", "s.yaml:2:"},
+		{"name: x\ntraffic: [{verb: read, to: 5}]\n", "hosts are 0 to 1"},
+		{"name: x\nlink: loopback\ntraffic: [{verb: read, threads: 17}]\n", "17 threads on 16 cores"},
+		{"name: x\ntraffic: [{verb: cas, payload: 16B}]\n", "atomics take 8"},
+		{"name: x\ntraffic: [{verb: write, td: per-thread, threads: 2, qp_sharing: 2}]\n", "promise one thread"},
+	} {
+		_, err := ParseScenario("s.yaml", []byte(c.src))
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q:\n got %v\nwant %s", c.src, err, c.want)
+		}
+	}
+}
+
+func FuzzScenario(f *testing.F) {
+	names, err := fixtures.List("scenarios")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, n := range names {
+		src, _ := fixtures.Read("scenarios/" + n)
+		f.Add(src)
+	}
+	f.Fuzz(func(_ *testing.T, src []byte) { _, _ = ParseScenario("f.yaml", src) })
+}
+
+func TestStoredFilesParse(t *testing.T) {
+	if _, err := Scenarios(); err != nil {
+		t.Error(err)
+	}
+	if _, err := loadValidations(nil); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestUsageErrors(t *testing.T) {
+	if _, err := Find("uar-sharin"); err == nil || !strings.Contains(err.Error(), `did you mean "uar-sharing"`) {
+		t.Errorf("unknown experiment: %v", err)
+	}
+	x, err := Find("bfreg-map")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ set, want string }{
+		{"qp=3", `did you mean "qps"`}, {"qps=many", "whole number"}, {"mode=statik", `did you mean "static"`}, {"qps", "key=value"},
+		{"uar.bf_conflic=none", `did you mean "uar.bf_conflict"`}, {"qps=0", "from 1 to"},
+	} {
+		_, err := x.Execute(t.Context(), Request{Set: []string{c.set}, Seed: 1}, nil)
+		var u *UsageError
+		if err == nil || !errors.As(err, &u) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("--set %s: got %v, want usage error with %s", c.set, err, c.want)
+		}
+	}
+}
+
+func TestValidationErrors(t *testing.T) {
+	const head = "title: t\nsource: s\nscenario: {name: n, traffic: [{verb: read}]}\nruns: {a: {}}\nfigures:\n"
+	const good = "  - {id: i, name: n, value: a.rate_mps, expected: 1, unit: x, tolerance: 5%, kind: fitted}\n"
+	for _, c := range []struct{ src, want string }{
+		{head + "  - {id: i, name: n, value: b.rate_mps, expected: 1, unit: x, tolerance: 5%, kind: fitted}\n", `no run "b"`},
+		{head + "  - {id: i, name: n, value: a.rate_mps, expected: 1, unit: x, tolerance: 5 %%, kind: fitted}\n", "v.yaml:6:"},
+		{head + "  - {id: i, name: n, value: a.rate_mps, expected: 1, unit: x, tolerance: 5%, kind: guessed}\n", "not one of fitted, predicted"},
+		{strings.Replace(head, "{a: {}}", "{a: {traffic.0.windw: 4}}", 1) + good, `did you mean`},
+	} {
+		_, err := ParseValidation("v.yaml", []byte(c.src))
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q:\n got %v\nwant %s", c.src, err, c.want)
+		}
+	}
+}
+
+func TestWithin(t *testing.T) {
+	for _, c := range []struct {
+		got, want float64
+		tol       string
+		ok        bool
+	}{{110, 100, "10%", true}, {111, 100, "10%", false}, {15, 20, "5", true}, {14.9, 20, "5", false}, {1534, 1534, "exact", true}, {1535, 1534, "exact", false}, {5, 4, "at-least", true}, {3, 4, "at-least", false}} {
+		if within(c.got, c.want, c.tol) != c.ok {
+			t.Errorf("%v against %v within %s: want %v", c.got, c.want, c.tol, c.ok)
+		}
+	}
+}
+
+// TestGoldenSchema keeps the schema that editors use equal to what is read.
+func TestGoldenSchema(t *testing.T) {
+	const path = "../docs/scenario.schema.json"
+	got, err := ScenarioSchema()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil || !bytes.Equal(got, want) {
+		t.Errorf("docs/scenario.schema.json is not what the program reads: make golden (%v)", err)
+	}
+}
+
+func TestPlot(t *testing.T) {
+	var rows []Row
+	for i := 1; i <= 16; i *= 2 {
+		var r Row
+		rows = append(rows, *r.Set("x", i).Set("y", float64(i)*1.5).Set("s", "a").Set("g", 1))
+	}
+	p := Plot{File: "f", X: "x", Y: "y", Series: "s", LogX: true, Only: map[string]any{"g": 1}}
+	png, svg, err := p.Draw(rows)
+	if err != nil || !bytes.HasPrefix(png, []byte("\x89PNG")) || !bytes.Contains(svg, []byte("<svg")) {
+		t.Errorf("plot: %v, %d bytes of PNG, %d of SVG", err, len(png), len(svg))
+	}
+	if _, _, err := p.Draw(nil); err == nil {
+		t.Error("a plot of nothing gave no error")
+	}
+}

@@ -1,0 +1,83 @@
+package experiment
+
+import "fmt"
+
+// uarFactorial separates what the thread's graph mixes.
+func uarFactorial() *Experiment {
+	return &Experiment{
+		Name:    "uar-factorial",
+		Title:   "page shared or not, QP lock or not, context shared or not: the 2x2x2 that uar-sharing mixes",
+		Profile: "connectx-4",
+		Params: []Param{
+			{Key: "mode", Default: "static", Allowed: []string{"static", "dynamic"}, Help: "bfreg rules"},
+			{Key: "threads", Default: "16", Min: 2, Max: 64, Help: "one QP, CQ and TD each; even"},
+			{Key: "payload", Default: "2", Min: 1, Max: 1024, Help: "bytes of an inline RDMA write"},
+			{Key: "window", Default: "128", Min: 2, Max: 4096, Help: "depth of a QP"},
+			{Key: "signal", Default: "64", Min: 1, Max: 4096, Help: "one signalled write in so many"},
+			{Key: "duration_us", Default: "100", Min: 10, Max: 100000, Help: "counted virtual time of a cell"},
+		},
+		Columns: []string{"page", "lock", "context", "rate_mps", "lock_wait_ns_per_msg", "line_misses_per_msg", "bf_conflicts", "uars_allocated"},
+		Run:     runFactorial,
+	}
+}
+
+func runFactorial(env *Env) error {
+	threads := env.Int("threads")
+	if threads%2 != 0 {
+		return usage("--set threads=%d: an even number is needed, pages are shared in pairs", threads)
+	}
+	rates := map[[3]int]float64{}
+	for cell := range 8 {
+		page, lock, context := cell&1, cell>>1&1, cell>>2&1
+		s := series{td: "independent", postlist: 1, set: map[string]string{independentKey: "true", "provider.td_keeps_qp_lock": "false"}}
+		way := 2
+		var row Row
+		pick := func(on int, a, b string) string {
+			if on == 1 {
+				return a
+			}
+			return b
+		}
+		if page == 1 {
+			s.td = "per-thread"
+		}
+		if lock == 1 {
+			s.set["provider.td_keeps_qp_lock"] = "true"
+		}
+		if context == 1 {
+			way = threads
+		}
+		row.Set("page", pick(page, "shared", "own")).Set("lock", pick(lock, "QP lock", "none")).Set("context", pick(context, "shared by all", "shared by 2"))
+		if err := env.Step(cell, 8, fmt.Sprint(row.Get("page"), ", ", row.Get("lock"))); err != nil {
+			return err
+		}
+		prof, err := env.profileWith(s.set)
+		if err != nil {
+			return err
+		}
+		sc := s.scenario(env, threads, way)
+		out, err := sc.run(env.Seed, prof, nil, nil)
+		if err != nil {
+			return err
+		}
+		rate := out.results[0].Rate() / 1e6
+		rates[[3]int{page, lock, context}] = rate
+		row.Set("rate_mps", rate)
+		out.costs(&row, out.results[0])
+		out.resources(&row, out.results[0], sc)
+		env.Emit(row)
+	}
+	for f, name := range []string{"sharing the page", "the QP lock", "one context for all"} {
+		with, without := 0.0, 0.0
+		for c, r := range rates {
+			if c[f] == 1 {
+				with += r
+			} else {
+				without += r
+			}
+		}
+		env.Out.Note("Main effect of %s: %+.1f %%.", name, 100*(with-without)/without)
+	}
+	env.Out.Note("uar.bf_conflict=%s is a hypothesis.", env.Profile.Get("uar.bf_conflict"))
+	return env.Step(8, 8, "done")
+}

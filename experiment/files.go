@@ -1,0 +1,70 @@
+package experiment
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/rdmasim/rdmasim/report"
+)
+
+// CheckWritable reports before a run starts that path could not be written at its
+// end. A folder is made.
+func CheckWritable(path string, folder bool) error {
+	if folder {
+		if err := os.MkdirAll(path, 0o755); err != nil {
+			return usage("output folder: %w", err)
+		}
+		path = filepath.Join(path, ".probe")
+	}
+	f, err := report.Create(path)
+	if err != nil {
+		return usage("cannot write: %w", err)
+	}
+	f.Abort()
+	return nil
+}
+
+// writeFile puts what fill writes at path, whole or not at all.
+func writeFile(path string, fill func(io.Writer) error) error {
+	f, err := report.Create(path)
+	if err != nil {
+		return err
+	}
+	return f.Commit(fill)
+}
+
+func bytesTo(data []byte) func(io.Writer) error {
+	return func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	}
+}
+
+// WriteFolder writes the result as JSON and CSV, and its plots as SVG and PNG, to a
+// folder, and returns the names of the files.
+func (r *Result) WriteFolder(dir string) ([]string, error) {
+	var names []string
+	put := func(name string, fill func(io.Writer) error) error {
+		names = append(names, name)
+		return writeFile(filepath.Join(dir, name), fill)
+	}
+	for _, f := range []string{"json", "csv"} {
+		if err := put(r.Name+"."+f, func(w io.Writer) error { return r.Write(w, f) }); err != nil {
+			return names, err
+		}
+	}
+	for i := range r.Plots {
+		png, svg, err := r.Plots[i].Draw(r.Rows)
+		if err != nil {
+			continue // no row belongs to the plot: the rows that there are, are in the other files
+		}
+		if err := put(r.Plots[i].File+".png", bytesTo(png)); err != nil {
+			return names, err
+		}
+		if err := put(r.Plots[i].File+".svg", bytesTo(svg)); err != nil {
+			return names, err
+		}
+	}
+	return names, nil
+}

@@ -1,0 +1,246 @@
+// Package experiment answers what-if questions: named experiments, scenarios that
+// are data, sweeps, and the comparison with published figures.
+package experiment
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+)
+
+// Row is a flat object with its keys in the order in which they were set. Units
+// are in the keys: rate_mps is million messages per second, _ns nanoseconds.
+type Row struct {
+	keys []string
+	vals map[string]any
+}
+
+// Set puts a value: a string, a bool, an int, a uint64 or a float64.
+func (r *Row) Set(key string, v any) *Row {
+	if r.vals == nil {
+		r.vals = map[string]any{}
+	}
+	if _, ok := r.vals[key]; !ok {
+		r.keys = append(r.keys, key)
+	}
+	r.vals[key] = v
+	return r
+}
+
+// Get is the value of key, nil when the row has none.
+func (r *Row) Get(key string) any { return r.vals[key] }
+
+// Float is the value of key as a number.
+func (r *Row) Float(key string) (float64, bool) {
+	switch v := r.vals[key].(type) {
+	case int:
+		return float64(v), true
+	case uint64:
+		return float64(v), true
+	case float64:
+		return v, true
+	}
+	return 0, false
+}
+
+// Keys are the keys in order.
+func (r *Row) Keys() []string { return r.keys }
+
+// MarshalJSON keeps the order of the keys.
+func (r Row) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for i, k := range r.keys {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		kb, err := json.Marshal(k)
+		if err != nil {
+			return nil, err
+		}
+		v := r.vals[k]
+		if f, ok := v.(float64); ok {
+			v = rounded(f)
+		}
+		vb, err := json.Marshal(v)
+		if err != nil {
+			return nil, fmt.Errorf("key %s: %w", k, err)
+		}
+		b.Write(kb)
+		b.WriteByte(':')
+		b.Write(vb)
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
+
+// rounded keeps six significant digits: more would pretend.
+func rounded(f float64) json.RawMessage {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return json.RawMessage("null")
+	}
+	return json.RawMessage(strconv.FormatFloat(significant(f), 'f', -1, 64))
+}
+
+func significant(f float64) float64 {
+	s := strconv.FormatFloat(f, 'g', 6, 64)
+	v, _ := strconv.ParseFloat(s, 64)
+	return v
+}
+
+// Result is what a run leaves.
+type Result struct {
+	Name        string   `json:"name"`
+	Version     string   `json:"version"`
+	Profile     string   `json:"profile"`
+	ProfileHash string   `json:"profile_hash"`
+	Seed        uint64   `json:"seed"`
+	Hypotheses  []string `json:"hypotheses"`
+	Complete    bool     `json:"complete"`
+	Rows        []Row    `json:"rows"`
+	Notes       []string `json:"notes"`
+	// Plots are drawn when an output folder is asked for.
+	Plots []Plot `json:"-"`
+	// Columns are those of the table for people; all when empty.
+	Columns []string `json:"-"`
+}
+
+// Note adds a line that every format carries.
+func (r *Result) Note(format string, args ...any) {
+	r.Notes = append(r.Notes, fmt.Sprintf(format, args...))
+}
+
+// Formats are the values of --format.
+var Formats = []string{"table", "json", "csv"}
+
+// Write prints the result in one of Formats.
+func (r *Result) Write(w io.Writer, format string) error {
+	switch format {
+	case "json":
+		enc := json.NewEncoder(w)
+		enc.SetIndent("", " ")
+		enc.SetEscapeHTML(false)
+		return enc.Encode(r)
+	case "csv":
+		return r.writeCSV(w)
+	}
+	return r.writeTable(w)
+}
+
+func (r *Result) allKeys() []string {
+	var keys []string
+	seen := map[string]bool{}
+	for i := range r.Rows {
+		for _, k := range r.Rows[i].keys {
+			if !seen[k] {
+				seen[k] = true
+				keys = append(keys, k)
+			}
+		}
+	}
+	return keys
+}
+
+func (r *Result) writeCSV(w io.Writer) error {
+	keys := r.allKeys()
+	c := csv.NewWriter(w)
+	if err := c.Write(keys); err != nil {
+		return err
+	}
+	rec := make([]string, len(keys))
+	for i := range r.Rows {
+		for j, k := range keys {
+			rec[j] = text(r.Rows[i].vals[k])
+		}
+		if err := c.Write(rec); err != nil {
+			return err
+		}
+	}
+	c.Flush()
+	return c.Error()
+}
+
+func text(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return ""
+	case float64:
+		if math.IsNaN(v) {
+			return ""
+		}
+		return strconv.FormatFloat(significant(v), 'f', -1, 64)
+	}
+	return fmt.Sprint(v)
+}
+
+// short is for tables: four significant digits.
+func short(v any) string {
+	f, ok := v.(float64)
+	if !ok {
+		return text(v)
+	}
+	if math.IsNaN(f) {
+		return "-"
+	}
+	s := strconv.FormatFloat(f, 'g', 4, 64)
+	g, _ := strconv.ParseFloat(s, 64)
+	return strconv.FormatFloat(g, 'f', -1, 64)
+}
+
+func (r *Result) writeTable(w io.Writer) error {
+	keys := r.Columns
+	if len(keys) == 0 {
+		keys = r.allKeys()
+	}
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(tw, strings.Join(keys, "\t")+"\t")
+	for i := range r.Rows {
+		for _, k := range keys {
+			fmt.Fprint(tw, short(r.Rows[i].vals[k]), "\t")
+		}
+		fmt.Fprintln(tw)
+	}
+	if err := tw.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintln(w)
+	for _, n := range r.Notes {
+		fmt.Fprintln(w, wrap(n, 100))
+	}
+	state := ""
+	if !r.Complete {
+		state = ", INCOMPLETE: interrupted"
+	}
+	hyp := "none"
+	if len(r.Hypotheses) > 0 {
+		hyp = strings.Join(r.Hypotheses, ", ")
+	}
+	_, err := fmt.Fprintf(w, "rdmasim %s, profile %s (%s), seed %d%s; hypotheses on: %s\n", r.Version, r.Profile, r.ProfileHash, r.Seed, state, hyp)
+	return err
+}
+
+// wrap breaks a note into lines, the later ones indented.
+func wrap(s string, width int) string {
+	var b strings.Builder
+	col := 0
+	for i, word := range strings.Fields(s) {
+		if i > 0 {
+			if col+1+len(word) > width {
+				b.WriteString("\n  ")
+				col = 2
+			} else {
+				b.WriteByte(' ')
+				col++
+			}
+		}
+		b.WriteString(word)
+		col += len(word)
+	}
+	return b.String()
+}

@@ -1,0 +1,252 @@
+package experiment
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math"
+	"sort"
+	"strconv"
+	"time"
+
+	"gonum.org/v1/gonum/stat"
+
+	"github.com/rdmasim/rdmasim/sim"
+	"github.com/rdmasim/rdmasim/sim/profile"
+	"github.com/rdmasim/rdmasim/sim/testbed"
+	"github.com/rdmasim/rdmasim/verbs"
+	"github.com/rdmasim/rdmasim/workload"
+)
+
+// outcome is what one run of a scenario leaves.
+type outcome struct {
+	loads    []*workload.Load
+	results  []*workload.Result
+	counters []reading // of the measured part: after minus before
+	uars     int       // UAR pages that the first load's posting process holds
+	events   uint64
+}
+
+// outOfBand is how long the tester's own messages take; none is part of a result.
+const outOfBand = 20 * sim.Microsecond
+
+// deadline bounds a scenario in virtual time, so that a mistake in one ends.
+const deadline = 1000 * time.Second
+
+// run builds the testbed, runs all loads of the scenario at once, and reads the
+// counters around them.
+func (s *Scenario) run(seed uint64, prof *profile.Profile, pcap io.Writer, trace io.Writer) (*outcome, error) {
+	cfg := testbed.Config{Seed: seed, Profile: prof, Switched: s.Link == "switch", Pcap: pcap, Trace: trace != nil, Lockstep: s.lockstep, NoTap: true, OutOfBand: outOfBand}
+	for i := range s.Hosts {
+		cfg.Hosts = append(cfg.Hosts, testbed.HostConfig{Name: "host" + strconv.Itoa(i), Cores: s.Cores, Memory: 64 << 30, Devices: 1})
+	}
+	tb, err := testbed.New(cfg)
+	if err != nil {
+		return nil, err
+	}
+	defer tb.Close()
+	out := &outcome{}
+	var failed error
+	err = tb.Run(deadline, func(t verbs.Thread) { failed = s.body(t, tb, out) })
+	if failed != nil {
+		err = failed
+	}
+	if trace != nil && err == nil {
+		err = tb.WriteTrace(trace)
+	}
+	out.events = tb.Events()
+	return out, err
+}
+
+func (s *Scenario) body(t verbs.Thread, tb *testbed.Testbed, out *outcome) error {
+	var started []*workload.Started
+	for i := range s.Traffic {
+		l := s.Traffic[i].load()
+		st, err := workload.Build(t, tb, l)
+		if err != nil {
+			return err
+		}
+		started = append(started, st)
+		out.loads = append(out.loads, l)
+	}
+	before := tb.Counters()
+	for _, c := range before {
+		if c.Unit == fmt.Sprintf("host%d/mlx5_0/resources", s.Traffic[0].From) && c.Name == "uar" {
+			out.uars = int(c.Value)
+		}
+	}
+	var threads [][]verbs.Thread
+	for _, st := range started {
+		threads = append(threads, st.Begin(t))
+	}
+	for i, st := range started {
+		r := st.Finish(t, threads[i])
+		if r.Failed != nil {
+			return r.Failed
+		}
+		out.results = append(out.results, r)
+	}
+	// Posted writes and acknowledgements that are still under way belong to the run.
+	t.Sleep(settle)
+	out.counters = growth(before, tb.Counters())
+	return nil
+}
+
+// settle is how long a run waits before the counters are read.
+const settle = 20 * time.Microsecond
+
+// trafficRow is the result of one load as a row.
+func trafficRow(l *workload.Load, r *workload.Result) Row {
+	var row Row
+	rate := r.Rate()
+	row.Set("row", "traffic").Set("name", l.Name).Set("threads", l.Threads)
+	if !l.Latency {
+		var per []float64
+		var msgs uint64
+		for i := range r.Threads {
+			per = append(per, r.Threads[i].Rate()/1e6)
+			msgs += r.Threads[i].Completed
+		}
+		sort.Float64s(per)
+		row.Set("rate_mps", rate/1e6).Set("gbps", rate*float64(l.Payload)*8/1e9).Set("messages", msgs)
+		row.Set("thread_rate_mps_min", per[0]).Set("thread_rate_mps_max", per[len(per)-1])
+		spread := 0.0
+		if mean := stat.Mean(per, nil); mean > 0 {
+			spread = 100 * (per[len(per)-1] - per[0]) / mean
+		}
+		row.Set("spread_percent", spread)
+		return row
+	}
+	var all []float64
+	for i := range r.Threads {
+		for _, d := range r.Threads[i].Latency {
+			all = append(all, float64(d.Nanoseconds()))
+		}
+	}
+	percentiles(&row, all)
+	return row
+}
+
+func percentiles(row *Row, ns []float64) {
+	sort.Float64s(ns)
+	row.Set("samples", len(ns))
+	if len(ns) == 0 {
+		row.Set("latency_ns_p50", math.NaN())
+		return
+	}
+	for _, p := range []struct {
+		key string
+		q   float64
+	}{{"latency_ns_p50", 0.5}, {"latency_ns_p90", 0.9}, {"latency_ns_p99", 0.99}, {"latency_ns_p999", 0.999}} {
+		row.Set(p.key, stat.Quantile(p.q, stat.Empirical, ns, nil))
+	}
+	row.Set("latency_ns_min", ns[0]).Set("latency_ns_max", ns[len(ns)-1]).Set("latency_ns_mean", stat.Mean(ns, nil))
+}
+
+// experiment wraps the scenario so that it runs as a named experiment does.
+func (s *Scenario) experiment() *Experiment {
+	x := &Experiment{Name: s.Name, Title: s.Title, Profile: s.Profile, scenario: s}
+	x.Columns = []string{"row", "name", "thread", "rate_mps", "gbps", "spread_percent", "latency_ns_p50", "latency_ns_p99", "counter", "value"}
+	return x
+}
+
+func (s *Scenario) emit(env *Env) error {
+	if err := env.Step(0, 1, s.Name); err != nil {
+		return err
+	}
+	prof, err := s.profile()
+	if err != nil {
+		return err
+	}
+	rec, err := env.recorder()
+	if err != nil {
+		return err
+	}
+	out, err := s.run(env.Seed, prof, rec.pcap(), rec.trace())
+	if rerr := rec.close(); err == nil {
+		err = rerr
+	}
+	if err != nil {
+		return err
+	}
+	for i, l := range out.loads {
+		env.Emit(trafficRow(l, out.results[i]))
+	}
+	for i, l := range out.loads {
+		for j := range out.results[i].Threads {
+			env.Emit(threadRow(l, &out.results[i].Threads[j]))
+		}
+	}
+	for i := range out.counters {
+		if c := &out.counters[i]; c.Value != 0 {
+			var row Row
+			env.Emit(*row.Set("row", "counter").Set("counter", c.full()).Set("value", c.Value))
+		}
+	}
+	return env.Step(1, 1, s.Name)
+}
+
+func threadRow(l *workload.Load, r *workload.ThreadResult) Row {
+	var row Row
+	row.Set("row", "thread").Set("name", l.Name).Set("thread", r.Thread)
+	if l.Latency {
+		var ns []float64
+		for _, d := range r.Latency {
+			ns = append(ns, float64(d.Nanoseconds()))
+		}
+		percentiles(&row, ns)
+	} else {
+		row.Set("rate_mps", r.Rate()/1e6).Set("messages", r.Completed)
+	}
+	if r.HasRegister {
+		row.Set("uar_page", int(r.Register.UARPage)).Set("bfreg", r.Register.Index).Set("class", r.Register.Class)
+	}
+	row.Set("lock_waits", r.Locks.Waits).Set("lock_wait_ns", float64(r.Locks.WaitTime.Nanoseconds()))
+	return row
+}
+
+// recorder holds the capture and the timeline of a run until it is over.
+type recorder struct {
+	env   *Env
+	frame *bytes.Buffer
+	spans *bytes.Buffer
+}
+
+func (e *Env) recorder() (*recorder, error) {
+	r := &recorder{env: e}
+	if e.Pcap != "" {
+		r.frame = &bytes.Buffer{}
+	}
+	if e.Trace != "" {
+		r.spans = &bytes.Buffer{}
+	}
+	return r, nil
+}
+
+func (r *recorder) pcap() io.Writer {
+	if r.frame == nil {
+		return nil
+	}
+	return r.frame
+}
+
+func (r *recorder) trace() io.Writer {
+	if r.spans == nil {
+		return nil
+	}
+	return r.spans
+}
+
+func (r *recorder) close() error {
+	if r.frame != nil {
+		if err := writeFile(r.env.Pcap, bytesTo(r.frame.Bytes())); err != nil {
+			return fmt.Errorf("--pcap: %w", err)
+		}
+	}
+	if r.spans != nil {
+		if err := writeFile(r.env.Trace, bytesTo(r.spans.Bytes())); err != nil {
+			return fmt.Errorf("--trace: %w", err)
+		}
+	}
+	return nil
+}

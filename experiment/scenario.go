@@ -1,0 +1,351 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sort"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rdmasim/rdmasim/fixtures"
+	"github.com/rdmasim/rdmasim/input"
+	"github.com/rdmasim/rdmasim/sim/profile"
+	"github.com/rdmasim/rdmasim/verbs"
+	"github.com/rdmasim/rdmasim/workload"
+)
+
+// Scenario is a traffic scenario as a file says it.
+type Scenario struct {
+	Name    string            `yaml:"name" required:"true" help:"a word for reports"`
+	Title   string            `yaml:"title" help:"one line on what it shows"`
+	Source  string            `yaml:"source" help:"the publication that it follows"`
+	Profile string            `yaml:"profile" help:"device and host profile; rdmasim profile list"`
+	Set     map[string]string `yaml:"set" help:"values of the profile to change, such as uar.bf_conflict: none"`
+	Hosts   int               `yaml:"hosts" min:"1" max:"64" help:"machines, one device each (default 2)"`
+	Cores   int               `yaml:"cores" min:"1" max:"1024" help:"cores of each host (default 16)"`
+	Link    string            `yaml:"link" oneof:"cable,switch,loopback" help:"how the ports are joined (default cable)"`
+	Traffic []Traffic         `yaml:"traffic" required:"true" help:"loads that run at the same time"`
+
+	file string
+	doc  *input.Doc
+	// lockstep makes programs yield at every step: a check on determinism.
+	lockstep bool
+}
+
+// Traffic is one load.
+type Traffic struct {
+	Name        string            `yaml:"name" help:"a word for reports"`
+	From        int               `yaml:"from" min:"0" max:"63" help:"host that posts (default 0)"`
+	To          *int              `yaml:"to" min:"0" max:"63" help:"target host (default 1, or 0 with link loopback)"`
+	Threads     int               `yaml:"threads" min:"1" max:"1024" help:"posting threads (default 1)"`
+	Cores       []int             `yaml:"cores" help:"core of each thread, in turn (default: thread i on core i)"`
+	Contexts    int               `yaml:"contexts" min:"1" max:"1024" help:"contexts, shared blockwise by the threads (default 1)"`
+	PDs         int               `yaml:"pds" min:"1" max:"1024" help:"protection domains of a context (default 1)"`
+	TD          string            `yaml:"td" oneof:"none,per-thread,independent" help:"thread domains (default none)"`
+	QPs         int               `yaml:"qps_per_thread" min:"1" max:"10000" help:"(default 1)"`
+	QPSharing   int               `yaml:"qp_sharing" min:"1" max:"1024" help:"threads that share one set of QPs (default 1)"`
+	CQSharing   int               `yaml:"cq_sharing" min:"0" max:"10000" help:"QPs on one CQ; 0: those of a thread share one (default 0)"`
+	MRs         int               `yaml:"mrs" min:"1" max:"100000" help:"memory regions of a PD (default 1)"`
+	MRSize      uint64            `yaml:"mr_size" unit:"size" min:"8B" max:"64GiB" help:"(default 4KiB, or twice the payload)"`
+	Access      string            `yaml:"access" oneof:"fixed,random" help:"place of a message in the MRs (default fixed)"`
+	Verb        string            `yaml:"verb" oneof:"write,write_imm,send,read,cas,faa" help:"(default write)"`
+	Mix         []MixItem         `yaml:"mix" help:"several verbs in turn, instead of verb"`
+	Payload     uint32            `yaml:"payload" unit:"size" max:"1GiB" help:"bytes of a message (default 2B)"`
+	Inline      bool              `yaml:"inline" help:"IBV_SEND_INLINE"`
+	InlineMax   uint32            `yaml:"inline_max" unit:"size" max:"1024B" help:"max_inline_data asked at creation"`
+	Window      int               `yaml:"window" min:"1" max:"32768" help:"outstanding requests of a QP (default 128)"`
+	Postlist    int               `yaml:"postlist" min:"1" max:"1024" help:"requests of one post call (default 1)"`
+	SignalEvery int               `yaml:"signal_every" min:"1" max:"32768" help:"one signalled request in so many (default 1)"`
+	RecvDepth   int               `yaml:"recv_depth" min:"1" max:"32768" help:"receives kept posted (default 128)"`
+	MTU         string            `yaml:"mtu" oneof:"256,512,1024,2048,4096" help:"path MTU in bytes (default 1024)"`
+	RdAtomic    int               `yaml:"rd_atomic" min:"1" max:"128" help:"outstanding reads and atomics of a QP (default 16)"`
+	Env         map[string]string `yaml:"env" help:"MLX5_ variables of the process"`
+	Measure     string            `yaml:"measure" oneof:"rate,latency" help:"(default rate)"`
+	Messages    int               `yaml:"messages" min:"1" max:"100000000" help:"of each thread; or use duration"`
+	Warmup      int64             `yaml:"warmup" unit:"time" help:"not counted (default 0ns)"`
+	Duration    int64             `yaml:"duration" unit:"time" max:"100s" help:"counted time (default 200us when messages is not given)"`
+}
+
+// MixItem is one verb of a mix.
+type MixItem struct {
+	Verb   string `yaml:"verb" oneof:"write,write_imm,send,read,cas,faa" required:"true"`
+	Weight int    `yaml:"weight" min:"1" max:"1000" help:"(default 1)"`
+}
+
+// ScenarioSchema is the JSON schema of scenario files.
+func ScenarioSchema() ([]byte, error) { return input.Schema(&Scenario{}, "rdmasim traffic scenario") }
+
+// ScenarioInfo is a scenario that comes with the program.
+type ScenarioInfo struct{ File, Title string }
+
+// Scenarios lists the scenarios that come with the program.
+func Scenarios() ([]ScenarioInfo, error) {
+	names, err := fixtures.List("scenarios")
+	if err != nil {
+		return nil, err
+	}
+	var all []ScenarioInfo
+	for _, n := range names {
+		src, err := fixtures.Read("scenarios/" + n)
+		if err != nil {
+			return nil, err
+		}
+		s, err := ParseScenario(n, src)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, ScenarioInfo{n, s.Title})
+	}
+	return all, nil
+}
+
+// Open finds an experiment by name, or makes one of a scenario file: a path, or the
+// file name of a scenario that comes with the program.
+func Open(name string) (*Experiment, error) {
+	if !strings.HasSuffix(name, ".yaml") && !strings.HasSuffix(name, ".yml") {
+		return Find(name)
+	}
+	src, err := os.ReadFile(name)
+	if errors.Is(err, os.ErrNotExist) && filepath.Base(name) == name {
+		src, err = fixtures.Read("scenarios/" + name)
+	}
+	if err != nil {
+		return nil, usage("cannot read scenario: %w", err)
+	}
+	s, err := ParseScenario(name, src)
+	if err != nil {
+		return nil, &UsageError{err}
+	}
+	return s.experiment(), nil
+}
+
+// ParseScenario reads and checks a scenario file. Its errors carry file, line and
+// column.
+func ParseScenario(file string, src []byte) (*Scenario, error) {
+	s := &Scenario{file: file}
+	doc, err := input.Decode(file, src, s)
+	if err != nil {
+		return nil, err
+	}
+	s.doc = doc
+	return s, s.check()
+}
+
+// check reports what decoding alone cannot see.
+func (s *Scenario) check() error {
+	s.defaults()
+	if _, err := s.profile(); err != nil {
+		return s.doc.Errorf("set", "%v", err)
+	}
+	for i := range s.Traffic {
+		t := &s.Traffic[i]
+		at := "traffic." + strconv.Itoa(i)
+		if t.From >= s.Hosts || *t.To >= s.Hosts {
+			return s.doc.Errorf(at+".to", "hosts are 0 to %d", s.Hosts-1)
+		}
+		if s.Link == "loopback" && t.From != *t.To {
+			return s.doc.Errorf(at+".to", "with link: loopback a load stays on its host")
+		}
+		for _, c := range t.Cores {
+			if c < 0 || c >= s.Cores {
+				return s.doc.Errorf(at+".cores", "core %d: the hosts have cores 0 to %d", c, s.Cores-1)
+			}
+		}
+		if len(t.Cores) == 0 && t.Threads > s.Cores {
+			return s.doc.Errorf(at+".threads", "%d threads on %d cores: give the cores that they run on", t.Threads, s.Cores)
+		}
+		l := t.load()
+		if err := l.Validate(); err != nil {
+			return s.doc.Errorf(at, "%v", err)
+		}
+	}
+	return nil
+}
+
+func (s *Scenario) defaults() {
+	def := func(v *int, d int) {
+		if *v == 0 {
+			*v = d
+		}
+	}
+	if s.Link == "" {
+		s.Link = "cable"
+	}
+	if s.Link == "loopback" {
+		def(&s.Hosts, 1)
+	}
+	def(&s.Hosts, 2)
+	def(&s.Cores, 16)
+	if s.Profile == "" {
+		s.Profile = profile.Default
+	}
+	for i := range s.Traffic {
+		t := &s.Traffic[i]
+		if t.Name == "" {
+			t.Name = "load" + strconv.Itoa(i)
+		}
+		if t.To == nil {
+			to := min(1, s.Hosts-1)
+			t.To = &to
+		}
+		for _, d := range []struct {
+			v *int
+			d int
+		}{{&t.Threads, 1}, {&t.Contexts, 1}, {&t.PDs, 1}, {&t.QPs, 1}, {&t.QPSharing, 1}, {&t.MRs, 1}, {&t.Window, 128},
+			{&t.Postlist, 1}, {&t.SignalEvery, 1}, {&t.RecvDepth, 128}, {&t.RdAtomic, 16}} {
+			def(d.v, d.d)
+		}
+		if t.TD == "" {
+			t.TD = "none"
+		}
+		if t.Verb == "" {
+			t.Verb = "write"
+		}
+		if t.Payload == 0 {
+			t.Payload = 2
+			if t.Verb == "cas" || t.Verb == "faa" {
+				t.Payload = 8
+			}
+		}
+		if t.MRSize == 0 {
+			t.MRSize = max(4096, 2*uint64(t.Payload)+64)
+		}
+		if t.MTU == "" {
+			t.MTU = "1024"
+		}
+		if t.Messages == 0 && t.Duration == 0 {
+			t.Duration = 200_000_000
+		}
+	}
+}
+
+var mtus = map[string]verbs.MTU{"256": verbs.MTU256, "512": verbs.MTU512, "1024": verbs.MTU1024, "2048": verbs.MTU2048, "4096": verbs.MTU4096}
+
+// load is the traffic in the terms of package workload.
+func (t *Traffic) load() *workload.Load {
+	l := &workload.Load{
+		Name: t.Name, From: t.From, To: *t.To, Threads: t.Threads, Cores: t.Cores, Contexts: t.Contexts, PDs: t.PDs,
+		TD: workload.TDKind(t.TD), QPs: t.QPs, QPShare: t.QPSharing, CQShare: t.CQSharing, MRs: t.MRs, MRSize: t.MRSize,
+		Random: t.Access == "random", Payload: t.Payload, Inline: t.Inline, InlineMax: t.InlineMax, Window: t.Window,
+		Postlist: t.Postlist, SignalEvery: t.SignalEvery, RecvDepth: t.RecvDepth, MTU: mtus[t.MTU], RdAtomic: uint8(t.RdAtomic),
+		Env: t.Env, Latency: t.Measure == "latency", Messages: t.Messages,
+		Warmup: time.Duration(t.Warmup / 1000), Duration: time.Duration(t.Duration / 1000),
+	}
+	for _, m := range t.Mix {
+		l.Mix = append(l.Mix, workload.Mix{Verb: workload.Verb(m.Verb), Weight: max(1, m.Weight)})
+	}
+	if len(l.Mix) == 0 {
+		l.Mix = []workload.Mix{{Verb: workload.Verb(t.Verb), Weight: 1}}
+	}
+	return l
+}
+
+// profile is the scenario's profile with its changes, in the order of their keys.
+func (s *Scenario) profile() (*profile.Profile, error) {
+	p, err := profile.Load(s.Profile)
+	if err != nil {
+		return nil, err
+	}
+	keys := make([]string, 0, len(s.Set))
+	for k := range s.Set {
+		keys = append(keys, k)
+	}
+	sort.Strings(keys)
+	for _, k := range keys {
+		if err := p.Set(k, s.Set[k]); err != nil {
+			return nil, err
+		}
+	}
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// with is a copy of the scenario with values changed by dotted path, checked once all
+// are in place; a key that is neither the scenario's nor its traffic's is one of the
+// profile.
+func (s *Scenario) with(changes ...sweepValue) (*Scenario, error) {
+	c := *s
+	c.Traffic = append([]Traffic(nil), s.Traffic...)
+	c.Set = map[string]string{}
+	for k, v := range s.Set {
+		c.Set[k] = v
+	}
+	for _, ch := range changes {
+		head, _, dotted := strings.Cut(ch.key, ".")
+		if dotted && head != "traffic" && head != "set" {
+			c.Set[ch.key] = ch.val
+		} else if err := input.Set(&c, ch.key, ch.val); err != nil {
+			return nil, fmt.Errorf("%s=%s: %w", ch.key, ch.val, err)
+		}
+	}
+	return &c, c.check()
+}
+
+// execute is Experiment.Execute for a scenario file: --set and --sweep name values
+// of the file, or of the profile.
+func (s *Scenario) execute(ctx context.Context, x *Experiment, req Request, progress func(done, total int, what string)) (*Result, error) {
+	var changes []sweepValue
+	if req.Profile != "" {
+		changes = append(changes, sweepValue{"profile", req.Profile})
+	}
+	for _, kv := range req.Set {
+		k, v, ok := strings.Cut(kv, "=")
+		if !ok {
+			return nil, usage("--set %q: key=value is needed", kv)
+		}
+		changes = append(changes, sweepValue{k, v})
+	}
+	base, err := s.with(changes...)
+	if err != nil {
+		return nil, usage("--set: %w", err)
+	}
+	base.lockstep = req.Lockstep
+	points, err := expand(req.Sweep, func(string, string) error { return nil })
+	if err != nil {
+		return nil, err
+	}
+	for _, pt := range points {
+		if _, err := base.with(pt...); err != nil {
+			return nil, usage("--sweep: %w", err)
+		}
+	}
+	if len(points) > 1 && (req.Pcap != "" || req.Trace != "") {
+		return nil, usage("--pcap and --trace record one run: leave out --sweep")
+	}
+	prof, err := base.profile()
+	if err != nil {
+		return nil, &UsageError{err}
+	}
+	res := &Result{Name: s.Name, Version: req.Version, Profile: base.Profile, ProfileHash: prof.Hash(), Seed: req.Seed,
+		Hypotheses: prof.Hypotheses(), Rows: []Row{}, Notes: []string{}, Columns: x.Columns}
+	if s.Source != "" {
+		res.Note("Source of the scenario: %s", s.Source)
+	}
+	for i, pt := range points {
+		sc, err := base.with(pt...)
+		if err != nil {
+			return res, usage("--sweep: %w", err)
+		}
+		if progress != nil {
+			progress(i, len(points), s.Name)
+		}
+		env := &Env{Ctx: ctx, Seed: req.Seed, Out: res, prefix: pt, Pcap: req.Pcap, Trace: req.Trace}
+		if err := sc.emit(env); err != nil {
+			return res, err
+		}
+	}
+	if len(points) > 1 {
+		res.Columns = append(sweepKeys(points[0]), res.Columns...)
+	}
+	if progress != nil {
+		progress(len(points), len(points), "done")
+	}
+	res.Complete = true
+	return res, nil
+}

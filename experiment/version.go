@@ -1,0 +1,33 @@
+package experiment
+
+import (
+	"runtime/debug"
+
+	"github.com/rdmasim/rdmasim/sim/profile"
+)
+
+// release is the version of the program.
+const release = "0.1.0"
+
+// Version is the release, with the commit that the program was built from when the
+// build recorded one.
+func Version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return release
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" && len(s.Value) >= 12 {
+			return release + "+" + s.Value[:12]
+		}
+	}
+	return release
+}
+
+func profileHash(name string) (string, error) {
+	p, err := profile.Load(name)
+	if err != nil {
+		return "", err
+	}
+	return p.Hash(), nil
+}

@@ -1,0 +1,88 @@
+package testbed
+
+import (
+	"io"
+	"reflect"
+	"strings"
+	"unicode"
+
+	"github.com/rdmasim/rdmasim/sim"
+)
+
+// Reading is the value of one counter of one unit: "host0/mlx5_0/hca", "wqes".
+type Reading struct {
+	Unit, Name string
+	Value      uint64
+}
+
+// register enters what units count by themselves in the engine's registry, and makes
+// the lines of the timeline.
+func (tb *Testbed) register() {
+	for _, h := range tb.hosts {
+		h.cpu.Register(h.name)
+		for _, d := range h.devices {
+			d.link.Register(d.path())
+		}
+	}
+}
+
+// Counters reads every counter of the testbed, in a fixed order. Times are in
+// picoseconds and say so in their names.
+func (tb *Testbed) Counters() []Reading {
+	var all []Reading
+	for _, c := range tb.eng.Counters.Sorted() {
+		all = append(all, Reading{c.Unit, c.Name, c.Value()})
+	}
+	for _, h := range tb.hosts {
+		for _, d := range h.devices {
+			all = fields(all, d.path()+"/hca", reflect.ValueOf(*d.hca.Counters()))
+			all = fields(all, d.path()+"/uar", reflect.ValueOf(d.hca.UARTotals()))
+			all = fields(all, d.path()+"/kernel", reflect.ValueOf(d.kern.Counters()))
+			all = fields(all, d.path()+"/resources", reflect.ValueOf(d.kern.Resources()))
+			d.port.C.Each(func(name string, v uint64) { all = append(all, Reading{d.path() + "/port", name, v}) })
+		}
+	}
+	return all
+}
+
+// fields appends the integer fields of a struct of counters.
+func fields(all []Reading, unit string, v reflect.Value) []Reading {
+	for i := range v.NumField() {
+		f, name := v.Field(i), snake(v.Type().Field(i).Name)
+		switch {
+		case f.Type() == reflect.TypeFor[sim.Time]():
+			all = append(all, Reading{unit, name + "_ps", uint64(f.Int())})
+		case f.CanUint():
+			all = append(all, Reading{unit, name, f.Uint()})
+		case f.CanInt():
+			all = append(all, Reading{unit, name, uint64(f.Int())})
+		case f.Kind() == reflect.Array && f.Type().Elem().Kind() == reflect.Uint64:
+			sum := uint64(0)
+			for k := range f.Len() {
+				sum += f.Index(k).Uint()
+			}
+			all = append(all, Reading{unit, name, sum})
+		}
+	}
+	return all
+}
+
+// snake turns a Go name into a counter's: WQEFetches is wqe_fetches.
+func snake(s string) string {
+	var b strings.Builder
+	r := []rune(s)
+	for i, c := range r {
+		if unicode.IsUpper(c) && i > 0 && (!unicode.IsUpper(r[i-1]) || i+1 < len(r) && unicode.IsLower(r[i+1]) && r[i+1] != 's') {
+			b.WriteByte('_')
+		}
+		b.WriteRune(unicode.ToLower(c))
+	}
+	return b.String()
+}
+
+// Events is how many events have run.
+func (tb *Testbed) Events() uint64 { return tb.eng.Events() }
+
+// WriteTrace writes the timeline of a testbed made with Config.Trace, as Trace Event
+// JSON.
+func (tb *Testbed) WriteTrace(w io.Writer) error { return tb.eng.Spans.WriteJSON(w) }
