@@ -6,14 +6,16 @@ import (
 	"github.com/rdmasim/rdmasim/sim"
 )
 
-// cmdCreateQP makes RC QPs. Other service types and shared receive queues are not
-// modelled; their capabilities are off.
+// cmdCreateQP makes RC QPs, and UC and UD QPs that have states but no data path: what
+// is posted to their send queue fails (requester.begin), what arrives for them is
+// dropped. Other service types and shared receive queues are not modelled; their
+// capabilities are off, those of UC and UD too.
 func cmdCreateQP(d *Device, in, out []byte) prm.Status {
 	m := prm.CreateQPIn(in)
 	c := m.QPC()
 	g := d.fw.general()
 	rqType := c.RQType()
-	bad := c.ST() != prm.STRC ||
+	bad := c.ST() > prm.STUD ||
 		rqType != prm.RQTypeRegular && rqType != prm.RQTypeNone ||
 		m.WQUmemValid() || c.DBRUmemValid() || c.DBRAddr()%prm.DBRecSize != 0 ||
 		!d.hasPD(c.PD()) || !d.hasUAR(c.UARPage()) || d.cqn(c.CQNSnd()) == nil || d.cqn(c.CQNRcv()) == nil ||
@@ -129,8 +131,11 @@ const (
 )
 
 // checkOptional looks at the optional fields before anything is changed.
-func (d *Device) checkOptional(m prm.ModifyQPIn, allowed uint32) prm.Status {
+func (d *Device) checkOptional(q *qp, m prm.ModifyQPIn, allowed uint32) prm.Status {
 	mask, c := m.OptParamMask(), m.QPC()
+	if q.st == prm.STUD {
+		allowed = prm.OptParPKeyIndex | prm.OptParPriPort | prm.OptParQKey | prm.OptParCounterSetID
+	}
 	switch {
 	case mask&^allowed != 0:
 		return prm.StatusBadParam
@@ -169,6 +174,9 @@ func (q *qp) takeOptional(m prm.ModifyQPIn) {
 	}
 	if mask&prm.OptParAltAddrPath != 0 {
 		copy(to.SecondaryPath(), from.SecondaryPath())
+	}
+	if mask&prm.OptParQKey != 0 {
+		to.SetQKey(from.QKey())
 	}
 	if mask&prm.OptParCounterSetID != 0 {
 		q.setCounters(from.CounterSetID())
@@ -213,6 +221,9 @@ func cmdRst2Init(d *Device, in, _ []byte) prm.Status {
 	to.SetRAE(from.RAE())
 	to.SetAtomicMode(from.AtomicMode())
 	to.SetPMState(from.PMState())
+	if q.st == prm.STUD {
+		to.SetQKey(from.QKey())
+	}
 	q.setCounters(from.CounterSetID())
 	q.takeRights()
 	q.setState(prm.QPStateINIT)
@@ -222,7 +233,7 @@ func cmdRst2Init(d *Device, in, _ []byte) prm.Status {
 func cmdInit2Init(d *Device, in, _ []byte) prm.Status {
 	q, m, st := d.transition(in, prm.QPStateINIT)
 	if st == prm.StatusOK {
-		st = d.checkOptional(m, optInit2Init)
+		st = d.checkOptional(q, m, optInit2Init)
 	}
 	if st == prm.StatusOK {
 		q.takeOptional(m)
@@ -233,7 +244,7 @@ func cmdInit2Init(d *Device, in, _ []byte) prm.Status {
 func cmdInit2RTR(d *Device, in, _ []byte) prm.Status {
 	q, m, st := d.transition(in, prm.QPStateINIT)
 	if st == prm.StatusOK {
-		st = d.checkOptional(m, optInit2RTR)
+		st = d.checkOptional(q, m, optInit2RTR)
 	}
 	if st != prm.StatusOK {
 		return st
@@ -241,6 +252,13 @@ func cmdInit2RTR(d *Device, in, _ []byte) prm.Status {
 	from, to := m.QPC(), q.context()
 	if roce.MTU(from.MTU()).Bytes() == 0 || from.LogMsgMax() > uint32(d.p.LogMaxMsg) || from.LogRRAMax() > uint32(d.p.LogMaxRARes) {
 		return prm.StatusBadParam
+	}
+	if q.st == prm.STUD { // addresses come with each request
+		to.SetMTU(from.MTU())
+		to.SetLogMsgMax(from.LogMsgMax())
+		q.takeOptional(m)
+		q.setState(prm.QPStateRTR)
+		return prm.StatusOK
 	}
 	if int(from.PrimaryPath().SrcAddrIndex()) >= len(d.gids) {
 		return prm.StatusIX
@@ -287,7 +305,7 @@ func inlineLimit(v, up32, up64 uint32, c *cq) int {
 func cmdRTR2RTS(d *Device, in, _ []byte) prm.Status {
 	q, m, st := d.transition(in, prm.QPStateRTR)
 	if st == prm.StatusOK {
-		st = d.checkOptional(m, optRTR2RTS)
+		st = d.checkOptional(q, m, optRTR2RTS)
 	}
 	if st != prm.StatusOK {
 		return st
@@ -337,7 +355,7 @@ func cmdSQDRTS(d *Device, in, _ []byte) prm.Status {
 func (d *Device) sameState(in []byte, from, allowed uint32) prm.Status {
 	q, m, st := d.transition(in, from)
 	if st == prm.StatusOK {
-		st = d.checkOptional(m, allowed)
+		st = d.checkOptional(q, m, allowed)
 	}
 	if st == prm.StatusOK {
 		q.takeOptional(m)

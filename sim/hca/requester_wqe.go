@@ -14,7 +14,7 @@ func (q *qp) begin() bool {
 	n := q.blocks()
 	w := &d.parsed
 	err := prm.ParseSendWQE(q.whole(n), q.st, w)
-	if err == nil && w.Ctrl.QPN() != q.num {
+	if err == nil && (w.Ctrl.QPN() != q.num || q.st != prm.STRC) { // UC and UD cannot send yet
 		err = prm.ErrWQEOpcode
 	}
 	if q.cur != q.tail {
