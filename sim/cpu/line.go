@@ -26,21 +26,29 @@ func (c *Core) Touch(p *sim.Proc, l *Line) {
 	c.bring(p, l)
 }
 
-// bring is Touch without the synchronisation; it reports whether the line moved.
-func (c *Core) bring(p *sim.Proc, l *Line) bool {
+// bring is Touch without the synchronisation.
+func (c *Core) bring(p *sim.Proc, l *Line) {
+	if d := c.Claim(p, l); d > 0 {
+		c.Run(p, d)
+	}
+}
+
+// Claim is Touch by a program that is in order, and leaves the cost for the caller to
+// spend: 0 when the core has the line.
+func (c *Core) Claim(p *sim.Proc, l *Line) sim.Time {
 	me := c.id + 1
 	if l.owner == me {
-		return false
+		return 0
 	}
 	moved := l.owner != 0
 	l.owner = me
-	if moved {
-		c.c.LineMisses++
-		wait := max(0, l.free-p.Now())
-		l.free = p.Now() + wait + c.p.LineTransfer
-		c.Run(p, wait+c.p.LineTransfer)
+	if !moved {
+		return 0
 	}
-	return moved
+	c.c.LineMisses++
+	wait := max(0, l.free-p.Now())
+	l.free = p.Now() + wait + c.p.LineTransfer
+	return wait + c.p.LineTransfer
 }
 
 // DeviceWrote marks the line as last written by a device.

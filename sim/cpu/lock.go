@@ -32,6 +32,15 @@ func (l *Spinlock) SetPrivate() { l.line.private = true }
 // Lock takes the lock for p on core c, spinning while it is held. It reports
 // how long p waited for others; the cost of a free lock is not in it.
 func (l *Spinlock) Lock(p *sim.Proc, c *Core) sim.Time {
+	wait, cost := l.Take(p, c)
+	c.Run(p, cost)
+	return wait
+}
+
+// Take is Lock that leaves the cost of taking the lock for the caller to spend, with
+// what it does next: so p is still in order when Take returns, and may look at
+// what the lock protects without another synchronisation.
+func (l *Spinlock) Take(p *sim.Proc, c *Core) (wait, cost sim.Time) {
 	if !l.line.private {
 		p.Sync()
 	}
@@ -39,26 +48,23 @@ func (l *Spinlock) Lock(p *sim.Proc, c *Core) sim.Time {
 	now := p.Now()
 	if !l.HeldAt(p) {
 		l.holder = p
-		c.bring(p, &l.line)
-		c.Run(p, c.p.LockFree)
-		return 0
+		return 0, c.Claim(p, &l.line) + c.p.LockFree
 	}
 	if l.holder == p {
 		panic(fmt.Sprintf("cpu: at %v %s takes a lock that it holds", now, p.Name()))
 	}
 	if l.holder == nil { // released, but only later than now
 		at := l.grant(p, c)
-		p.Advance(at - now)
+		p.Sleep(at - now)
 	} else {
 		l.waiters = append(l.waiters, waiter{p, c})
 		p.Park("spinlock held by " + l.holder.Name())
 	}
-	wait := p.Now() - now
+	wait = p.Now() - now
 	c.span("lock wait", now, p.Now(), 0)
-	c.Run(p, c.p.LockFree)
 	c.c.LockWaited++
 	c.c.LockWait += wait
-	return wait
+	return wait, c.p.LockFree
 }
 
 // grant gives the lock to a thread that waited until its release, and returns when

@@ -77,8 +77,10 @@ func (c *Context) uarSize() uint64 {
 // reg makes register k of UAR i of a mapped page.
 func (c *Context) reg(m *cpu.Mapping, i, k uint32) *bfReg {
 	base := uint64(i) * c.uarSize()
-	return &bfReg{m: m, off: base + prm.UARBFOffset + uint64(k)*uint64(c.resp.BFRegSize), buf: uint64(c.resp.BFRegSize) / 2,
+	r := &bfReg{m: m, off: base + prm.UARBFOffset + uint64(k)*uint64(c.resp.BFRegSize), buf: uint64(c.resp.BFRegSize) / 2,
 		uar: uint32((m.Off + base) / prm.UARPageSize), index: int(k)}
+	r.line.SetPrivate() // whoever rings holds the register's or the queue's lock
+	return r
 }
 
 // mapStatic maps the static UARs and builds the table of registers by gross number.

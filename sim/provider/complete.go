@@ -9,7 +9,7 @@ import (
 // completeSend finds the request of a requester entry and retires it with all that
 // were posted before it.
 func (q *QP) completeSend(t *Thread, e prm.CQE64, wc *verbs.WC) {
-	t.Core.Touch(t.P, &q.sq.line)
+	t.owed += t.Core.Claim(t.P, &q.sq.line)
 	idx := uint32(e.WQECounter()) & uint32(q.sq.cnt-1)
 	wc.ID = q.sq.wrid[idx]
 	q.sq.tail = q.sq.heads[idx] + 1
@@ -18,7 +18,7 @@ func (q *QP) completeSend(t *Thread, e prm.CQE64, wc *verbs.WC) {
 // completeRecv finds the request of a responder entry, the oldest there is, and
 // returns its index.
 func (q *QP) completeRecv(t *Thread, wc *verbs.WC) uint32 {
-	t.Core.Touch(t.P, &q.rq.line)
+	t.owed += t.Core.Claim(t.P, &q.rq.line)
 	if q.rq.cnt == 0 {
 		return 0
 	}

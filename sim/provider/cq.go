@@ -237,13 +237,13 @@ func (q *CQ) release(t *Thread) {
 
 // clean drops the entries of a QP that is reset or destroyed, moves the others up
 // over the holes with the owner bit of where they come to lie, and reports the
-// consumer index (__mlx5_cq_clean, 3.3).
-func (q *CQ) clean(t *Thread, uidx uint32) {
+// consumer index (__mlx5_cq_clean, 3.3). It adds to cost what that takes.
+func (q *CQ) clean(uidx uint32, cost *sim.Time) {
 	pi := q.ci
 	for pi-q.ci < q.n && q.at(pi).Ready(pi, q.n) {
 		pi++
 	}
-	t.Core.Run(t.P, q.ctx.proc.Params.CleanCQE*sim.Time(pi-q.ci))
+	*cost += q.ctx.proc.Params.CleanCQE * sim.Time(pi-q.ci)
 	freed := uint32(0)
 	for i := pi; i != q.ci; {
 		i--

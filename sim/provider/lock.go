@@ -14,42 +14,46 @@ type lock struct {
 	single bool
 	what   string
 
-	// Of a single-threaded object: the last stay inside, from enter to leave, in the
-	// local times of its thread. Two stays of different threads that overlap end the
+	// Of a single-threaded object: the last stay inside, until leave, in the
+	// local time of its thread. Two stays of different threads that overlap end the
 	// process.
-	holder       *Thread
-	inside       bool
-	enter, leave sim.Time
+	holder *Thread
+	inside bool
+	leave  sim.Time
 
 	taken, waits uint64
 	waited       sim.Time
 }
 
-// acquire takes a real lock, or notes when t came in. It may yield.
-func (l *lock) acquire(t *Thread, p *Params) {
+// acquire takes the lock, or makes sure that nobody else is inside. t spends work
+// before: all of it when there is no lock, so that it synchronises once; what is
+// left, with the cost of the lock, is for the caller to spend inside. t is in order
+// when acquire returns.
+func (l *lock) acquire(t *Thread, p *Params, work sim.Time) (left sim.Time) {
+	came := t.P.Now()
 	if l.single {
-		t.Core.Run(t.P, p.InUseCheck)
-		return
+		t.Core.Run(t.P, p.InUseCheck+work)
+		t.P.Sync()
+		l.check(t, came)
+		return 0
 	}
 	l.taken++
-	if w := l.spin.Lock(t.P, t.Core); w > 0 {
+	wait, cost := l.spin.Take(t.P, t.Core)
+	if wait > 0 {
 		l.waits++
-		l.waited += w
+		l.waited += wait
 	}
+	return cost + work
 }
 
-// check is called once t has synchronised inside the lock, with the time at which it
-// came in.
+// check compares the stays of two threads; t came in at the given time.
 func (l *lock) check(t *Thread, came sim.Time) {
-	if !l.single {
-		return
-	}
 	if l.holder != t && l.holder != nil && (l.inside || came < l.leave) {
 		panic(Abort{fmt.Sprintf("*** ERROR: multithreading violation ***\n"+
 			"threads %q and %q are inside %s at once, which was promised to be used by one thread at a time",
 			l.holder.name, t.name, l.what)})
 	}
-	l.holder, l.inside, l.enter = t, true, came
+	l.holder, l.inside = t, true
 }
 
 func (l *lock) release(t *Thread) {

@@ -22,47 +22,43 @@ const (
 // Poll is ibv_poll_cq. An entry that names no QP ends it with EIO, as CQ_POLL_ERR
 // does.
 func (q *CQ) Poll(vt verbs.Thread, wc []verbs.WC) (int, error) {
-	t := Of(vt)
-	t.Core.Run(t.P, q.ctx.proc.Params.PollCall)
-	n, _, err := q.poll(t, wc)
-	return n, err
+	return q.poll(Of(vt), wc, nil)
 }
 
 // poll takes the lock, reads entries until one is not there, and writes the consumer
-// index. It also returns when it last looked at an entry.
-func (q *CQ) poll(t *Thread, wc []verbs.WC) (n int, seen sim.Time, err error) {
+// index. When it finds nothing, w is left to wait from the time of the last look on.
+func (q *CQ) poll(t *Thread, wc []verbs.WC, w *poller) (n int, err error) {
 	p := q.ctx.proc.Params
-	came := t.P.Now()
-	q.lock.acquire(t, p)
-	t.P.Sync()
-	q.lock.check(t, came)
-	t.Core.Touch(t.P, &q.line)
-	for n < len(wc) {
-		t.P.Sync()
+	t.Core.Run(t.P, p.PollCall)
+	left := q.lock.acquire(t, p, 0)
+	left += t.Core.Claim(t.P, &q.line)
+	for n < len(wc) && err == nil {
 		e := q.at(q.ci)
 		if !e.Ready(q.ci, q.n) {
 			break
 		}
 		q.ci++
 		q.entry.DeviceWrote()
-		t.Core.Touch(t.P, &q.entry)
-		t.Core.LoadFence(t.P)
-		t.Core.Run(t.P, p.ConsumeCQE)
-		t.P.Sync()
+		left += t.Core.Claim(t.P, &q.entry) + p.ConsumeCQE
 		switch q.parse(t, e, &wc[n]) {
 		case polled:
 			n++
 		case broken:
 			err = fmt.Errorf("poll_cq: an entry of QP %#x, which is gone: %w", e.QPN(), syscall.EIO)
 		}
-		if err != nil {
-			break
-		}
+		t.Core.Run(t.P, left+t.owed)
+		t.Core.LoadFence(t.P)
+		t.P.Sync()
+		left, t.owed = 0, 0
 	}
-	seen = t.P.Now()
 	prm.CQDBRec(q.db.b).SetCI(q.ci)
+	if n == 0 && err == nil && w != nil {
+		*w = poller{t: t, phase: t.P.Now(), turn: p.PollEmpty}
+		q.pollers = append(q.pollers, w)
+	}
+	t.Core.Run(t.P, left)
 	q.lock.release(t)
-	return n, seen, err
+	return n, err
 }
 
 // parse is mlx5_parse_cqe for CQE version 1.
@@ -155,12 +151,13 @@ func goodResponse(e prm.CQE64, wc *verbs.WC) {
 	}
 }
 
-// poller is a thread that spins in PollWait. It is parked, and its next look at the
-// CQ is at phase plus a whole number of turns.
+// poller is a thread that spins in PollWait. Its next look at the CQ is at phase plus
+// a whole number of turns.
 type poller struct {
 	t     *Thread
 	phase sim.Time
 	turn  sim.Time
+	next  sim.Time // the look that will find something; 0: nothing has come
 }
 
 // PollWait polls in a loop until there is a completion or the time is up.
@@ -174,33 +171,35 @@ func (q *CQ) PollWait(vt verbs.Thread, wc []verbs.WC, timeout time.Duration) (in
 	if len(wc) == 0 {
 		return 0, nil
 	}
-	p := q.ctx.proc.Params
 	deadline := t.until(timeout)
+	w := &t.spin
 	for {
-		t.Core.Run(t.P, p.PollCall)
-		n, seen, err := q.poll(t, wc)
-		if n > 0 || err != nil || t.P.Now() >= deadline {
+		n, err := q.poll(t, wc, w)
+		if n > 0 || err != nil {
 			return n, err
 		}
-		t.P.Sync()
-		if q.at(q.ci).Ready(q.ci, q.n) { // it came while the lock was released
-			t.Core.Run(t.P, max(0, seen+p.PollEmpty-t.P.Now()))
-			continue
+		if t.P.Now() >= deadline {
+			q.leave(w)
+			return 0, nil
 		}
-		w := &t.spin
-		*w = poller{t, seen, p.PollEmpty}
-		q.pollers = append(q.pollers, w)
-		t.ParkUntil("a completion", deadline)
+		if w.next == 0 {
+			t.ParkUntil("a completion", deadline)
+		}
 		q.leave(w)
+		t.Core.Run(t.P, max(0, w.next-t.P.Now()))
 	}
 }
 
-// deviceWrote resumes the threads that spin on the CQ.
+// deviceWrote tells the threads that spin on the CQ when they will see it.
 func (q *CQ) deviceWrote(uint64) {
 	for _, w := range q.pollers {
+		if w.next != 0 {
+			continue
+		}
 		now := w.t.P.Engine().Now()
 		turns := (now - w.phase + w.turn - 1) / w.turn
-		w.t.Wake(w.phase + max(0, turns)*w.turn)
+		w.next = w.phase + max(1, turns)*w.turn
+		w.t.Wake(w.next)
 	}
 }
 

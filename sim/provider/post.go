@@ -30,19 +30,16 @@ type posting struct {
 	ds   int
 }
 
-// PostSend is ibv_post_send (2.5). The cost of building is paid first; then all bytes
-// of the list and the doorbell record are written at one instant, and the register
-// write leaves at the thread's time.
+// PostSend is ibv_post_send (2.5). All bytes of the list and the doorbell record are
+// written at one instant: when the queue's lock is taken, or, without a lock, when
+// they are built. The register write leaves at the thread's time, after the cost of
+// building.
 func (q *QP) PostSend(vt verbs.Thread, wrs []verbs.SendWR) (bad int, err error) {
 	t := Of(vt)
 	p := q.ctx.proc.Params
-	came := t.P.Now()
 	t.Core.Run(t.P, p.PostCall)
-	q.sq.lock.acquire(t, p)
-	t.Core.Run(t.P, q.sendCost(p, wrs))
-	t.Core.Touch(t.P, &q.sq.line)
-	t.P.Sync()
-	q.sq.lock.check(t, came)
+	left := q.sq.lock.acquire(t, p, q.sendCost(p, wrs))
+	left += t.Core.Claim(t.P, &q.sq.line)
 	var s posting
 	for bad = range wrs {
 		if err = q.buildSend(t, &s, &wrs[bad]); err != nil {
@@ -55,7 +52,11 @@ func (q *QP) PostSend(vt verbs.Thread, wrs []verbs.SendWR) (bad int, err error) 
 		bad = len(wrs)
 	}
 	if s.nreq > 0 {
+		q.record(t, &s)
+		t.Core.Run(t.P, left)
 		q.ringBell(t, &s)
+	} else {
+		t.Core.Run(t.P, left)
 	}
 	q.sq.lock.release(t)
 	return bad, err
@@ -159,11 +160,9 @@ func (q *QP) overflow(t *Thread, w *queue, nreq int, cq *CQ) bool {
 	if int(w.head-w.tail)+nreq < w.maxPost {
 		return false
 	}
-	came := t.P.Now()
-	cq.lock.acquire(t, q.ctx.proc.Params)
-	t.P.Sync()
-	cq.lock.check(t, came)
+	left := cq.lock.acquire(t, q.ctx.proc.Params, 0)
 	full := int(w.head-w.tail)+nreq >= w.maxPost
+	t.Core.Run(t.P, left)
 	cq.lock.release(t)
 	t.P.Sync()
 	return full
@@ -249,29 +248,35 @@ func (q *QP) load(t *Thread, p []byte, va uint64) {
 	}
 }
 
-// ringBell is post_send_db: doorbell record, lock of the register, BlueFlame or
-// doorbell, flush, and the change of halves.
-func (q *QP) ringBell(t *Thread, s *posting) {
-	sq, bf, c := &q.sq, q.bf, q.ctx
-	p := c.proc.Params
-	sq.head += uint32(s.nreq)
-	prm.QPDBRec(q.db.b).SetSend(uint16(sq.posted))
-	if log := c.proc.DoorbellRecord; log != nil {
-		log(t, q.qpn, uint16(sq.posted))
+// record moves the head and stores the doorbell record.
+func (q *QP) record(t *Thread, s *posting) {
+	q.sq.head += uint32(s.nreq)
+	prm.QPDBRec(q.db.b).SetSend(uint16(q.sq.posted))
+	if log := q.ctx.proc.DoorbellRecord; log != nil {
+		log(t, q.qpn, uint16(q.sq.posted))
 	}
+}
+
+// ringBell is the rest of post_send_db: lock of the register, BlueFlame or doorbell,
+// flush, and the change of halves. Offset and buffer size share the lock's line; where
+// there is no lock, the queue's or the user's promise protects them.
+func (q *QP) ringBell(t *Thread, s *posting) {
+	bf := q.bf
 	t.Core.DMABarrier(t.P)
-	t.Core.Run(t.P, p.DoorbellRecord)
+	t.Core.Run(t.P, q.ctx.proc.Params.DoorbellRecord)
 	if bf.locked {
 		bf.taken++
-		if w := bf.lock.Lock(t.P, t.Core); w > 0 {
+		wait, cost := bf.lock.Take(t.P, t.Core)
+		if wait > 0 {
 			bf.waits++
-			bf.waited += w
+			bf.waited += wait
 		}
+		t.Core.Run(t.P, cost+t.Core.Claim(t.P, &bf.line))
 	} else {
 		t.Core.Fence(t.P)
-	}
-	if bf.buf != 0 {
-		t.Core.Touch(t.P, &bf.line)
+		if bf.buf != 0 {
+			t.Core.Touch(t.P, &bf.line)
+		}
 	}
 	if q.blueFlame(s) {
 		q.push(t, s)
@@ -308,17 +313,13 @@ func (q *QP) PostRecv(vt verbs.Thread, wrs []verbs.RecvWR) (bad int, err error) 
 	t := Of(vt)
 	p := q.ctx.proc.Params
 	rq := &q.rq
-	came := t.P.Now()
 	t.Core.Run(t.P, p.PostCall)
-	rq.lock.acquire(t, p)
 	cost := p.Bookkeeping
 	for i := range wrs {
 		cost += p.BuildRecv + sim.Time(len(wrs[i].SGEs))*p.BuildSegment
 	}
-	t.Core.Run(t.P, cost)
-	t.Core.Touch(t.P, &rq.line)
-	t.P.Sync()
-	rq.lock.check(t, came)
+	left := rq.lock.acquire(t, p, cost)
+	left += t.Core.Claim(t.P, &rq.line)
 	nreq := 0
 	for bad = range wrs {
 		if err = q.buildRecv(t, nreq, &wrs[bad]); err != nil {
@@ -333,9 +334,10 @@ func (q *QP) PostRecv(vt verbs.Thread, wrs []verbs.RecvWR) (bad int, err error) 
 	if nreq > 0 {
 		rq.head += uint32(nreq)
 		prm.QPDBRec(q.db.b).SetRecv(uint16(rq.head))
+		left += p.DoorbellRecord
 		t.Core.DMABarrier(t.P)
-		t.Core.Run(t.P, p.DoorbellRecord)
 	}
+	t.Core.Run(t.P, left)
 	rq.lock.release(t)
 	return bad, err
 }

@@ -257,11 +257,9 @@ func (q *QP) sweep(t *Thread) {
 		if i == 1 && cq == q.recvCQ {
 			return
 		}
-		came := t.P.Now()
-		cq.lock.acquire(t, q.ctx.proc.Params)
-		t.P.Sync()
-		cq.lock.check(t, came)
-		cq.clean(t, q.uidx)
+		left := cq.lock.acquire(t, q.ctx.proc.Params, 0)
+		cq.clean(q.uidx, &left)
+		t.Core.Run(t.P, left)
 		cq.lock.release(t)
 	}
 }

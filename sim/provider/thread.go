@@ -27,8 +27,9 @@ type Thread struct {
 	ended  bool
 	caller kernel.Caller
 
-	waiting bool   // in ParkUntil
-	spin    poller // of the CQ that the thread spins on
+	waiting bool     // in ParkUntil
+	owed    sim.Time // cost of what a poll did, to be spent at its end
+	spin    poller   // of the CQ that the thread spins on
 }
 
 // NewThread makes a thread, which Bind gives its program.
