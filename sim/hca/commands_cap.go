@@ -159,6 +159,12 @@ func cmdSetHCACap(d *Device, in, _ []byte) prm.Status {
 	return prm.StatusOK
 }
 
-// Offsets of fields inside the adapter block are not in prm yet; the block stays
-// empty but for what its consumers need, which is nothing in this model.
-func cmdQueryAdapter(*Device, []byte, []byte) prm.Status { return prm.StatusOK }
+// vendorOUI is what the boards of this vendor report.
+const vendorOUI = 0x0002c9
+
+func cmdQueryAdapter(d *Device, _, out []byte) prm.Status {
+	a := prm.AdapterInfo(prm.QueryAdapterOut(out).Adapter())
+	a.SetIEEEVendorID(vendorOUI)
+	copy(a.PSID(), d.fw.board)
+	return prm.StatusOK
+}

@@ -43,9 +43,21 @@ func (d *Device) onBFExpire(uint64) {
 	}
 }
 
-// MMIORead fills p from BAR 0. Registers read as 0: the init segment belongs to the
-// seam below commands, which is not modelled yet.
-func (d *Device) MMIORead(off uint64, p []byte) { clear(p) }
+// MMIORead fills p from BAR 0. Registers read as 0 but for the revisions at the head
+// of the init segment; the rest of it belongs to the seam below commands, which is not
+// modelled yet.
+func (d *Device) MMIORead(off uint64, p []byte) {
+	clear(p)
+	if off >= prm.InitSegHeadSize {
+		return
+	}
+	var head [prm.InitSegHeadSize]byte
+	s := prm.InitSeg(head[:])
+	s.SetFWRev(d.p.FirmwareMajor, d.p.FirmwareMinor)
+	s.SetCmdIfRev(prm.CmdIfRevision)
+	s.SetFWSub(d.p.FirmwareSub)
+	copy(p, head[off:])
+}
 
 // sink is the device as its UAR pages see it (uar.Sink).
 type sink Device

@@ -170,6 +170,9 @@ func (q *QP) overflow(t *Thread, w *queue, nreq int, cq *CQ) bool {
 
 // transport writes the segments between control and data.
 func (q *QP) transport(s *posting, w *verbs.SendWR) error {
+	if q.typ == verbs.QPTUD {
+		return fmt.Errorf("sending on UD is not modelled yet: %w", syscall.EOPNOTSUPP)
+	}
 	switch w.Opcode {
 	case verbs.WRRDMARead, verbs.WRAtomicCmpSwp, verbs.WRAtomicFetchAdd:
 		if q.typ != verbs.QPTRC {

@@ -165,6 +165,11 @@ func TestKernelOverDevice(t *testing.T) {
 			if port.State != verbs.PortActive || port.ActiveMTU != verbs.MTU4096 {
 				t.Errorf("port %+v", port)
 			}
+			dev, err := u.QueryDevice(c)
+			s.must(err)
+			if dev.VendorID != 0x2c9 || dev.FWVer != "16.35.2000" || dev.NodeGUID != 0x11 {
+				t.Errorf("device %+v", dev)
+			}
 			u.Close(c)
 		})
 		if r := s.dev.Resources(); r != (kernel.Resources{}) || s.proc.Space.Pinned != 0 || s.dev.Counters().LeakedUARs != 0 {
