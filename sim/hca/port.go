@@ -59,7 +59,7 @@ func (d *Device) getSlot(f *roce.Frame) int32 {
 
 func (d *Device) putSlot(i int32) {
 	s := d.slots[i]
-	*s = slot{}
+	s.f, s.q, s.pending, s.bytes, s.loop = nil, nil, 0, 0, false
 	d.slotFre = append(d.slotFre, i)
 }
 

@@ -30,8 +30,11 @@ type qp struct {
 	user     odp.User
 	loop     bool // the peer is on this port
 	tmpl     roce.Template
+	framing  roce.Framing
 	srcGID   roce.GID
 	dstGID   roce.GID
+	src4     [4]byte // for RoCEv2IPv4
+	dst4     [4]byte
 	pkey     uint16
 
 	epoch uint32 // counts resets and errors
@@ -146,7 +149,7 @@ func (q *qp) admits(p *roce.Packet) bool {
 	if p.Info().Kind == roce.KindRequest && !q.takesRequests() || p.Info().Kind == roce.KindResponse && !q.takesResponses() {
 		return false
 	}
-	if p.SrcGID() != q.dstGID || p.DstGID() != q.srcGID {
+	if !q.fromPeer(p) {
 		q.d.c.RxAddress++
 		return false
 	}
@@ -155,6 +158,18 @@ func (q *qp) admits(p *roce.Packet) bool {
 		return false
 	}
 	return true
+}
+
+// fromPeer checks the addresses of a packet.
+func (q *qp) fromPeer(p *roce.Packet) bool {
+	if p.Framing != q.framing {
+		return false
+	}
+	if p.Framing == roce.RoCEv2IPv4 {
+		h := p.IPv4()
+		return h.Src() == q.dst4 && h.Dst() == q.src4
+	}
+	return p.SrcGID() == q.dstGID && p.DstGID() == q.srcGID
 }
 
 // setPath makes the packet template of the primary path. It reports false when the
@@ -170,6 +185,7 @@ func (q *qp) setPath() bool {
 	g := &d.gids[i]
 	copy(q.dstGID[:], a.RGID())
 	q.srcGID, q.remote, q.pkey = g.gid, c.RemoteQPN(), roce.DefaultPKey
+	q.framing, q.src4, q.dst4 = g.framing(), q.srcGID.IPv4(), q.dstGID.IPv4()
 	flow := a.FlowLabel()
 	if flow == 0 {
 		flow = roce.FlowLabel(q.num, q.remote)

@@ -274,9 +274,21 @@ func (q *qp) kick() {
 	if q.running || q.queued || !q.runnable() {
 		return
 	}
+	d := q.d
+	if d.idlePUs > 0 && d.ready.len() == 0 {
+		q.start()
+		return
+	}
 	q.queued = true
-	q.d.ready.push(q.arg)
-	q.d.dispatch()
+	d.ready.push(q.arg)
+	d.dispatch()
+}
+
+// start gives the QP an idle processing unit.
+func (q *qp) start() {
+	q.d.idlePUs--
+	q.running, q.burst = true, 0
+	q.service()
 }
 
 // dispatch gives idle processing units to waiting QPs.
@@ -290,9 +302,7 @@ func (d *Device) dispatch() {
 		if q.running || !q.runnable() {
 			continue
 		}
-		d.idlePUs--
-		q.running, q.burst = true, 0
-		q.service()
+		q.start()
 	}
 }
 
@@ -329,7 +339,8 @@ func (q *qp) step() bool {
 	if !q.runnable() {
 		return false
 	}
-	if !q.open && !q.begin() {
+	fresh := !q.open
+	if fresh && !q.begin() {
 		return false
 	}
 	if q.open {
@@ -339,7 +350,7 @@ func (q *qp) step() bool {
 			d.stalled.push(q.arg)
 			return true
 		}
-		q.sendNext(m)
+		q.sendNext(m, fresh)
 	}
 	if q.open {
 		q.burst++

@@ -181,10 +181,11 @@ func (q *qp) payload(m *msg) int {
 	return int(min(uint32(q.mtu), m.length-q.pkt*uint32(q.mtu)))
 }
 
-// sendNext makes the next packet of the message at the cursor.
-func (q *qp) sendNext(m *msg) {
+// sendNext makes the next packet of the message at the cursor; parsed says that the
+// device's parsed WQE is that one.
+func (q *qp) sendNext(m *msg, parsed bool) {
 	w := &q.d.parsed
-	if prm.ParseSendWQE(q.whole(int(m.nbb)), q.st, w) != nil {
+	if !parsed && prm.ParseSendWQE(q.whole(int(m.nbb)), q.st, w) != nil {
 		q.d.bug("QP %#x: WQE %d changed in the buffer", q.num, m.idx)
 	}
 	switch m.kind {
