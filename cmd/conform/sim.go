@@ -131,4 +131,3 @@ func writeFile(path string, fill func(io.Writer) error) error {
 	}
 	return errors.Join(fill(f), f.Close())
 }
-
