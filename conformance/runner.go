@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/rdmasim/rdmasim/conformance/spec"
@@ -18,6 +19,8 @@ type Runner struct {
 	Seed   uint64 // of the run; a case's own is spec.SeedOf
 	// Policy says what the target may lack. nil: nothing.
 	Policy *Policy
+	// Ledger of known deviations, looked up by the policy's profile. nil: none.
+	Ledger *Ledger
 	// Repeat is how often each case runs; records that differ make it flaky.
 	Repeat int
 	// Options gives the testbed options of a case; nil: none.
@@ -69,12 +72,20 @@ func (r *Runner) once(e Entry, c spec.Case) (rec report.Case) {
 		r.lacking(&rec, bed, c, missing)
 		return rec
 	}
-	run := execute(bed, e.ID, seed, c.Deadline, c.Body)
+	run := execute(bed, e.ID, seed, c.Deadline, c.Body, r.deviations(e.ID)...)
 	run.fill(&rec)
 	if rec.Outcome == report.Pass && e.Strength == Record {
 		rec.Outcome, rec.Reason = report.Unrecorded, "no recording on hardware to compare with"
 	}
 	return rec
+}
+
+// deviations are what the ledger predicts of a case on the target.
+func (r *Runner) deviations(id string) []spec.Deviation {
+	if r.Policy == nil {
+		return nil
+	}
+	return r.Ledger.of(r.Policy.Profile, id)
 }
 
 // closeBed closes a testbed; a model that panics while closing is an error too.
@@ -95,8 +106,8 @@ type execution struct {
 }
 
 // execute runs body on the testbed and contains its panics.
-func execute(bed spec.Bed, id string, seed uint64, deadline time.Duration, body func(*spec.C)) (x execution) {
-	running := spec.NewRunning(id, seed)
+func execute(bed spec.Bed, id string, seed uint64, deadline time.Duration, body func(*spec.C), ledger ...spec.Deviation) (x execution) {
+	running := spec.NewRunning(id, seed, ledger...)
 	defer func() {
 		if p := recover(); p != nil {
 			x.err = &panicked{panicText(p)}
@@ -136,8 +147,14 @@ func (x execution) fill(rec *report.Case) {
 		rec.Outcome, rec.Reason, rec.Where = v.Outcome, v.Reason, v.Where
 	case x.err != nil:
 		rec.Outcome, rec.Reason = report.Error, "the case did not end: "+x.err.Error()
+	case len(x.result.Stale) > 0:
+		rec.Outcome = report.Fail
+		rec.Reason = "stale: no step shows deviation " + strings.Join(x.result.Stale, ", ")
 	default:
 		rec.Outcome = report.Pass
 		rec.VirtualNs = x.virtual.Nanoseconds()
+		if d := x.result.Deviations; len(d) > 0 {
+			rec.Outcome, rec.Reason = report.PassDeviation, "deviates as known: "+strings.Join(d, ", ")
+		}
 	}
 }

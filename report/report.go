@@ -84,6 +84,8 @@ type Observation struct {
 	Kind string `json:"kind"` // errno, wc, value, check
 	Got  any    `json:"got"`
 	Want any    `json:"want,omitempty"` // a list is a set of allowed values
+	// Deviation names the ledger entry that predicted Got where Want is not met.
+	Deviation string `json:"deviation,omitempty"`
 }
 
 // Digest stands for bytes in an observation.

@@ -70,6 +70,10 @@ func prepare(job Job, targets Targets) (*conformance.Runner, *Hello) {
 	if err != nil {
 		return fail(err)
 	}
+	ledger, err := conformance.LoadLedger()
+	if err != nil {
+		return fail(err)
+	}
 	bed, err := target.NewTestbed(job.Seed, spec.BedOptions{})
 	if err != nil {
 		return fail(err)
@@ -78,7 +82,7 @@ func prepare(job Job, targets Targets) (*conformance.Runner, *Hello) {
 	if err := bed.Close(); err != nil {
 		return fail(err)
 	}
-	r := &conformance.Runner{Target: target, Seed: job.Seed, Policy: policy, Repeat: job.Repeat}
+	r := &conformance.Runner{Target: target, Seed: job.Seed, Policy: policy, Ledger: ledger, Repeat: job.Repeat}
 	r.Options = func(id string) spec.BedOptions {
 		o := spec.BedOptions{Lockstep: job.Lockstep}
 		if job.Pcap {

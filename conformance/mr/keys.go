@@ -39,18 +39,22 @@ func beyondEndSend(c *spec.C) {
 	c.Status("64 bytes of 64", p.A.Do(c, kit.Write(6, dst, 0, mem.SGE(0, 64))), verbs.WCSuccess)
 }
 
+// large is more than fits into a completion entry: what the device leaves there, it
+// does not write by a key.
+const large = 256
+
 func noLocalWrite(c *spec.C) {
 	p := kit.NewPair(c, kit.Default())
-	fixed := p.Buffer(c, 64, verbs.AccessRemoteRead)
-	mem := p.Buffer(c, 64, kit.AllAccess)
+	fixed := p.Buffer(c, large, verbs.AccessRemoteRead)
+	mem := p.Buffer(c, large, kit.AllAccess)
 	mem.Fill(c)
 	before := fixed.Fill(c)
-	wc := p.A.Do(c, kit.Read(1, mem, 0, fixed.SGE(0, 32)))
+	wc := p.A.Do(c, kit.Read(1, mem, 0, fixed.All()))
 	c.StatusIn("read into an MR without LOCAL_WRITE", wc, verbs.WCLocProtErr, verbs.WCLocAccessErr)
 	fixed.Holds(c, "bytes after the read", before)
 	reconnect(c, p)
-	p.B.RecvInto(c, 2, fixed.SGE(0, 32))
-	sent := p.A.Do(c, kit.Send(3, mem.SGE(0, 16)))
+	p.B.RecvInto(c, 2, fixed.All())
+	sent := p.A.Do(c, kit.Send(3, mem.All()))
 	c.StatusIn("receive into an MR without LOCAL_WRITE", kit.PollOne(c, p.B.RCQ), verbs.WCLocProtErr, verbs.WCLocAccessErr)
 	c.Status("its sender", sent, verbs.WCRemOpErr)
 	fixed.Holds(c, "bytes after the receive", before)
@@ -58,12 +62,12 @@ func noLocalWrite(c *spec.C) {
 
 func badLKeyReceive(c *spec.C) {
 	p := kit.NewPair(c, kit.Default())
-	mem := p.Buffer(c, 64, kit.AllAccess)
+	mem := p.Buffer(c, 2*large, kit.AllAccess)
 	before := mem.Fill(c)
-	sge := mem.SGE(32, 32)
+	sge := mem.SGE(large, large)
 	sge.LKey = badKey(sge.LKey)
 	p.B.RecvInto(c, 11, sge)
-	sent := p.A.Do(c, kit.Send(12, mem.SGE(0, 16)))
+	sent := p.A.Do(c, kit.Send(12, mem.SGE(0, large)))
 	wc := kit.PollOne(c, p.B.RCQ)
 	c.StatusIn("responder", wc, verbs.WCLocProtErr)
 	c.Equal("wr_id of the receive", wc.ID, uint64(11))

@@ -75,6 +75,10 @@ func foreignLKey(c *spec.C) {
 	own := p.Buffer(c, 64, kit.AllAccess)
 	other := p.BufferOn(c, p.AllocPD(c), 64, kit.AllAccess)
 	p.B.RecvInto(c, 1, own.All())
+	p.B.RecvInto(c, 2, own.All())
+	good := kit.Tap(c, func() { c.Status("send from an MR of the PD", p.A.Do(c, kit.Send(6, own.SGE(0, 16))), verbs.WCSuccess) })
+	c.Equal("packets of the send that may", len(kit.Select(good, p.B.QPN())), 1)
+	kit.Good(c, p.B.RCQ, 1)
 	var wc verbs.WC
 	packets := kit.Tap(c, func() { wc = p.A.Do(c, kit.Send(7, other.SGE(0, 16))) })
 	c.Status("send from an MR of another PD", wc, verbs.WCLocProtErr)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 
@@ -33,6 +34,8 @@ type run struct {
 	obs     []report.Observation
 	verdict *Verdict
 	defers  []func()
+	ledger  []Deviation
+	met     []string // IDs of the deviations that were seen
 }
 
 // Verdict is why a case ended early.
@@ -49,15 +52,18 @@ type stop struct{}
 type Result struct {
 	Verdict      *Verdict // nil: the body returned and every check held
 	Observations []report.Observation
+	// Deviations are the IDs of the ledger entries that came true, Stale those of
+	// which no step showed anything.
+	Deviations, Stale []string
 }
 
 // Running is a case being executed; its result can be read even when the body never
 // returned.
 type Running struct{ run *run }
 
-// NewRunning prepares the execution of a case.
-func NewRunning(id string, seed uint64) *Running {
-	return &Running{&run{id: id, rand: NewRand(seed)}}
+// NewRunning prepares the execution of a case of which the ledger predicts deviations.
+func NewRunning(id string, seed uint64, ledger ...Deviation) *Running {
+	return &Running{&run{id: id, rand: NewRand(seed), ledger: ledger}}
 }
 
 // Execute runs body in thread t and then what it deferred. A failed check is in the
@@ -78,7 +84,13 @@ func (r *Running) Execute(t verbs.Thread, tb verbs.Testbed, body func(*C)) {
 func (r *Running) Result() Result {
 	r.run.mu.Lock()
 	defer r.run.mu.Unlock()
-	return Result{r.run.verdict, append([]report.Observation(nil), r.run.obs...)}
+	res := Result{Verdict: r.run.verdict, Observations: slices.Clone(r.run.obs), Deviations: slices.Clone(r.run.met)}
+	for _, d := range r.run.ledger {
+		if !slices.Contains(res.Deviations, d.ID) {
+			res.Stale = append(res.Stale, d.ID)
+		}
+	}
+	return res
 }
 
 func newC(r *run, t verbs.Thread, tb verbs.Testbed) *C {

@@ -33,8 +33,10 @@ func ErrnoName(e syscall.Errno) string {
 
 // NoErr holds when err is nil.
 func (c *C) NoErr(step string, err error) {
-	c.record(report.Observation{Step: step, Kind: "errno", Got: ErrnoName(verbs.ErrnoOf(err)), Want: "0"})
-	c.must(step, err)
+	o := report.Observation{Step: step, Kind: "errno", Got: ErrnoName(verbs.ErrnoOf(err)), Want: "0"}
+	if !c.judge(o, ErrnoName(verbs.ErrnoOf(err)), err == nil) {
+		c.must(step, err)
+	}
 }
 
 // must is NoErr without an observation, for what every case does.
@@ -47,8 +49,8 @@ func (c *C) must(step string, err error) {
 // Errno holds when err carries exactly the errno want; 0 is success.
 func (c *C) Errno(step string, err error, want syscall.Errno) {
 	got := verbs.ErrnoOf(err)
-	c.record(report.Observation{Step: step, Kind: "errno", Got: ErrnoName(got), Want: ErrnoName(want)})
-	if got != want {
+	o := report.Observation{Step: step, Kind: "errno", Got: ErrnoName(got), Want: ErrnoName(want)}
+	if !c.judge(o, ErrnoName(got), got == want) {
 		c.Failf("%s: want %s, got %s (%v)", step, ErrnoName(want), ErrnoName(got), err)
 	}
 }
@@ -61,8 +63,8 @@ func (c *C) ErrnoIn(step string, err error, set ...syscall.Errno) syscall.Errno 
 	for i, e := range set {
 		names[i] = ErrnoName(e)
 	}
-	c.record(report.Observation{Step: step, Kind: "errno", Got: ErrnoName(got), Want: names})
-	if !slices.Contains(set, got) {
+	o := report.Observation{Step: step, Kind: "errno", Got: ErrnoName(got), Want: names}
+	if !c.judge(o, ErrnoName(got), slices.Contains(set, got)) {
 		c.Failf("%s: want one of {%s}, got %s (%v)", step, strings.Join(names, ", "), ErrnoName(got), err)
 	}
 	return got
@@ -102,8 +104,8 @@ func (c *C) Completion(step string, wc verbs.WC) {
 
 // Status holds when the completion has the status want.
 func (c *C) Status(step string, wc verbs.WC, want verbs.WCStatus) {
-	c.record(report.Observation{Step: step, Kind: "wc", Got: completionOf(wc), Want: want.String()})
-	if wc.Status != want {
+	o := report.Observation{Step: step, Kind: "wc", Got: completionOf(wc), Want: want.String()}
+	if !c.judge(o, wc.Status.String(), wc.Status == want) {
 		c.Failf("%s: want %v, got %v (wr_id %d, vendor error %#x)", step, want, wc.Status, wc.ID, wc.VendorErr)
 	}
 }
@@ -115,8 +117,8 @@ func (c *C) StatusIn(step string, wc verbs.WC, set ...verbs.WCStatus) verbs.WCSt
 	for i, s := range set {
 		names[i] = s.String()
 	}
-	c.record(report.Observation{Step: step, Kind: "wc", Got: completionOf(wc), Want: names})
-	if !slices.Contains(set, wc.Status) {
+	o := report.Observation{Step: step, Kind: "wc", Got: completionOf(wc), Want: names}
+	if !c.judge(o, wc.Status.String(), slices.Contains(set, wc.Status)) {
 		c.Failf("%s: want one of {%s}, got %v (wr_id %d, vendor error %#x)", step, strings.Join(names, ", "),
 			wc.Status, wc.ID, wc.VendorErr)
 	}
