@@ -241,6 +241,10 @@ func cmdInit2Init(d *Device, in, _ []byte) prm.Status {
 	return st
 }
 
+// frameOverhead is what a packet has besides its payload, at most: Ethernet header, VLAN
+// tag, FCS, GRH or IP and UDP headers, BTH, XRCETH, AtomicETH and ICRC.
+const frameOverhead = 14 + 4 + 4 + 40 + 8 + 12 + 4 + 28 + 4
+
 func cmdInit2RTR(d *Device, in, _ []byte) prm.Status {
 	q, m, st := d.transition(in, prm.QPStateINIT)
 	if st == prm.StatusOK {
@@ -259,6 +263,9 @@ func cmdInit2RTR(d *Device, in, _ []byte) prm.Status {
 		q.takeOptional(m)
 		q.setState(prm.QPStateRTR)
 		return prm.StatusOK
+	}
+	if roce.MTU(from.MTU()).Bytes()+frameOverhead > int(prm.NICVportContext(d.fw.vport[:]).MTU()) {
+		return prm.StatusBadParam // inferred: a path MTU that the port cannot carry
 	}
 	if int(from.PrimaryPath().SrcAddrIndex()) >= len(d.gids) {
 		return prm.StatusIX

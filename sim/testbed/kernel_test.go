@@ -33,6 +33,12 @@ func newKernelSetup(t *testing.T, gen kernel.Generation) *kernelSetup {
 		t.Fatal(err)
 	}
 	p.Kernel.Generation = gen
+	return newKernelSetupOf(t, p)
+}
+
+func newKernelSetupOf(t *testing.T, p *profile.Profile) *kernelSetup {
+	t.Helper()
+	var err error
 	s := &kernelSetup{t: t, e: sim.New(sim.Options{})}
 	m := mem.New(1 << 34)
 	link := pcie.NewLink(s.e, m, p.PCIe)
@@ -175,6 +181,48 @@ func TestKernelOverDevice(t *testing.T) {
 		if r := s.dev.Resources(); r != (kernel.Resources{}) || s.proc.Space.Pinned != 0 || s.dev.Counters().LeakedUARs != 0 {
 			t.Errorf("generation %d: left over: %+v, %d pages, %+v", gen, r, s.proc.Space.Pinned, s.dev.Counters())
 		}
+	}
+}
+
+// The device refuses a path MTU above what the host set for the port.
+func TestPathMTUAbovePort(t *testing.T) {
+	for net, fits := range map[int]verbs.MTU{1500: verbs.MTU1024, 2200: verbs.MTU2048, 4200: verbs.MTU4096} {
+		p, err := profile.Load("connectx-5")
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Kernel.NetMTU = net
+		s := newKernelSetupOf(t, p)
+		s.run(func(c kernel.Caller) {
+			uar := s.open(c)
+			pd, _, err := s.u.AllocPD(c)
+			s.must(err)
+			cq, _ := s.cq(c, nil, uar)
+			gid, err := s.u.QueryGIDEntry(c, 1, 3)
+			s.must(err)
+			port, err := s.u.QueryPort(c, 1)
+			s.must(err)
+			if port.ActiveMTU != fits {
+				t.Errorf("interface MTU %d: active MTU %d", net, port.ActiveMTU)
+			}
+			for mtu := verbs.MTU256; mtu <= verbs.MTU4096; mtu++ {
+				h, resp, err := s.u.CreateQP(c, s.qpReq(pd, cq, uar))
+				s.must(err)
+				a := verbs.QPAttr{State: verbs.QPSInit, Port: 1}
+				s.must(s.u.ModifyQP(c, h, &a, verbs.QPMaskState|verbs.QPMaskPKeyIndex|verbs.QPMaskPort|verbs.QPMaskAccessFlags))
+				a = verbs.QPAttr{State: verbs.QPSRTR, PathMTU: mtu, DestQPN: resp.QPN, MaxDestRdAtomic: 1,
+					AH: verbs.AHAttr{IsGlobal: true, Port: 1, GRH: verbs.GRH{DGID: gid.GID, SGIDIndex: 3}}}
+				err = s.u.ModifyQP(c, h, &a, verbs.QPMaskState|verbs.QPMaskAV|verbs.QPMaskPathMTU|verbs.QPMaskDestQPN|verbs.QPMaskRQPSN|
+					verbs.QPMaskMaxDestRdAtomic|verbs.QPMaskMinRNRTimer)
+				want := syscall.Errno(0)
+				if mtu > fits {
+					want = syscall.EINVAL
+				}
+				if verbs.ErrnoOf(err) != want {
+					t.Errorf("interface MTU %d, path MTU %d: %v", net, mtu.Bytes(), err)
+				}
+			}
+		})
 	}
 }
 
