@@ -5,10 +5,11 @@ import (
 	"time"
 )
 
-// Wire lets a case watch and disturb what devices send. Both act on every frame
-// that a device of the testbed sends, also on one that its device loops back
-// inside, as if the tester sat right behind the sending port. A testbed with only
-// one of the capabilities answers EOPNOTSUPP for the other's calls.
+// Wire lets a case watch and disturb what devices send, as if the tester sat right
+// behind each sending port. Both act on every frame that leaves a port; a case that
+// needs them connects two nodes, since what a device loops back inside may never
+// get that far. A testbed with only one of the capabilities answers EOPNOTSUPP for
+// the other's calls.
 type Wire interface {
 	// StartTap begins a recording; one that runs already is dropped ("tap").
 	StartTap(t Thread) error

@@ -74,21 +74,18 @@ func oneDoorbellForTwo(c *spec.C) {
 
 // selfPair makes a process with the given environment whose one QP is connected to
 // another of its own, and memory.
-func selfPair(c *spec.C, env map[string]string) (*kit.Other, *kit.OtherQP, *kit.OtherQP, *kit.OtherBuffer) {
+func selfPair(c *spec.C, env map[string]string) (*kit.OtherQP, *kit.OtherBuffer) {
 	o := kit.OpenOther(c, 0, env)
 	a := o.CreateQP(c, player.CreateQP, kit.Args{"inline": 64})
-	b := o.CreateQP(c, player.CreateQP, nil)
-	opt := kit.Default()
-	a.Connect(c, b.Peer(opt.PSN), opt, verbs.QPSRTS)
-	b.Connect(c, a.Peer(opt.PSN), opt, verbs.QPSRTS)
-	return o, a, b, o.Buffer(c, 4096, kit.AllAccess, 0)
+	kit.Join(c, a, o.CreateQP(c, player.CreateQP, nil), kit.Default())
+	return a, o.Buffer(c, 4096, kit.AllAccess, 0)
 }
 
-// post has a QP of the other process write n bytes of its buffer to itself.
-func post(c *spec.C, q *kit.OtherQP, mem *kit.OtherBuffer, id uint64, n int, flags verbs.SendFlags) {
+// post has a QP of another process write n bytes of its buffer to a remote one.
+func post(c *spec.C, q *kit.OtherQP, mem, to *kit.OtherBuffer, id uint64, n int, flags verbs.SendFlags) {
 	q.O.Do(c, player.PostSend, kit.Args{"qp": q.ID, "id": id, "opcode": uint64(verbs.WRRDMAWrite),
-		"flags": uint64(flags | verbs.SendSignaled), "buf": mem.ID, "len": uint64(n), "remote": mem.Addr + 2048,
-		"rkey": uint64(mem.RKey)}, nil)
+		"flags": uint64(flags | verbs.SendSignaled), "buf": mem.ID, "len": uint64(n), "remote": to.Addr + 2048,
+		"rkey": uint64(to.RKey)}, nil)
 	st := q.O.Wait(c, 1, kit.Patience)
 	if len(st) != 1 || st[0] != verbs.WCSuccess {
 		c.Failf("write in the other process: completions %v", st)
@@ -105,14 +102,14 @@ func preferBF(c *spec.C) {
 		{map[string]string{"MLX5_POST_SEND_PREFER_BF": "1"}, verbs.MMIOBlueFlame, verbs.MMIOBlueFlame},
 		{map[string]string{"MLX5_POST_SEND_PREFER_BF": "0"}, verbs.MMIODoorbell, verbs.MMIOBlueFlame},
 	} {
-		_, a, _, mem := selfPair(c, tc.env)
+		a, mem := selfPair(c, tc.env)
 		reg := verbs.BFReg{UARPage: uint32(a.Values["bf_page"]), Offset: uint32(a.Values["bf_offset"]), Size: uint32(a.Values["bf_size"])}
 		for _, k := range []struct {
 			name  string
 			flags verbs.SendFlags
 			want  verbs.MMIOKind
 		}{{"not inline", 0, tc.plain}, {"inline", verbs.SendInline, tc.inline}} {
-			ws := kit.AtRegister(kit.MMIO(c, func() { post(c, a, mem, 1, 8, k.flags) }), reg)
+			ws := kit.AtRegister(kit.MMIO(c, func() { post(c, a, mem, mem, 1, 8, k.flags) }), reg)
 			step := fmt.Sprintf("%s with %v", k.name, tc.env)
 			c.Equal(step+": writes", len(ws), 1)
 			c.Equal(step+": kind", ws[0].Kind, k.want)
@@ -123,8 +120,12 @@ func preferBF(c *spec.C) {
 func shutUp(c *spec.C) {
 	var transcripts [][]string
 	var memory [][]byte
+	far := kit.OpenOther(c, kit.Far(c), nil)
 	for _, env := range []map[string]string{nil, {"MLX5_SHUT_UP_BF": "1"}} {
-		_, a, b, mem := selfPair(c, env)
+		o := kit.OpenOther(c, 0, env)
+		a, b := o.CreateQP(c, player.CreateQP, kit.Args{"inline": 64}), far.CreateQP(c, player.CreateQP, nil)
+		kit.Join(c, a, b, kit.Default())
+		mem, to := o.Buffer(c, 4096, kit.AllAccess, 0), far.Buffer(c, 4096, kit.AllAccess, 0)
 		mem.Set(c, 0, []byte("the same bytes with BlueFlame and without"))
 		packets := kit.Tap(c, func() {
 			for i, n := range []int{1, 8, 40, 64, 1000} {
@@ -132,14 +133,14 @@ func shutUp(c *spec.C) {
 				if n <= 64 {
 					flags = verbs.SendInline
 				}
-				post(c, a, mem, uint64(i), n, flags)
+				post(c, a, mem, to, uint64(i), n, flags)
 			}
 		})
 		psn := kit.Default().PSN
 		transcripts = append(transcripts, kit.Transcript(packets, []uint32{b.QPN, a.QPN}, []uint32{psn, psn}))
-		memory = append(memory, mem.Get(c, 0, 4096))
+		memory = append(memory, to.Get(c, 0, 4096))
 		if env != nil && c.TB.Log() != nil {
-			ws := kit.MMIO(c, func() { post(c, a, mem, 9, 8, verbs.SendInline) })
+			ws := kit.MMIO(c, func() { post(c, a, mem, to, 9, 8, verbs.SendInline) })
 			for _, w := range ws {
 				c.True("no BlueFlame", w.Kind != verbs.MMIOBlueFlame, "a push of %d bytes", w.Len)
 			}

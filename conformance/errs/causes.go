@@ -38,10 +38,11 @@ func vendorError(c *spec.C) {
 
 func responderFault(c *spec.C) {
 	p := kit.NewPair(c, kit.Default())
-	mem := p.Buffer(c, 64, kit.AllAccess)
+	mem := p.Buffer(c, 2048, kit.AllAccess)
 	want := mem.Fill(c)
-	p.B.RecvInto(c, 9, verbs.SGE{Addr: mem.Addr(32), Length: 8, LKey: mem.MR.LKey() ^ 0x7f00})
-	c.Status("requester", p.A.Do(c, kit.Send(1, mem.SGE(0, 8))), verbs.WCRemOpErr)
+	// More than fits a CQE: a small message may be delivered there and need no key.
+	p.B.RecvInto(c, 9, verbs.SGE{Addr: mem.Addr(1024), Length: 1000, LKey: mem.MR.LKey() ^ 0x7f00})
+	c.Status("requester", p.A.Do(c, kit.Send(1, mem.SGE(0, 1000))), verbs.WCRemOpErr)
 	wc := kit.PollOne(c, p.B.RCQ)
 	c.Status("responder", wc, verbs.WCLocProtErr)
 	c.Equal("wr_id", wc.ID, uint64(9))

@@ -12,7 +12,8 @@ import (
 // nakCodes turns the acknowledgement of a write into a NAK.
 func nakCodes(c *spec.C) {
 	e := kit.Open(c)
-	mem := e.Buffer(c, 64, kit.AllAccess)
+	other := kit.OpenOther(c, kit.Far(c), nil)
+	mem, far := e.Buffer(c, 64, kit.AllAccess), other.Buffer(c, 64, kit.AllAccess, 0)
 	for _, tc := range []struct {
 		syndrome roce.Syndrome
 		want     verbs.WCStatus
@@ -20,14 +21,14 @@ func nakCodes(c *spec.C) {
 		{roce.NAKInvalidRequest, verbs.WCRemInvReqErr}, {roce.NAKRemoteAccess, verbs.WCRemAccessErr},
 		{roce.NAKRemoteOp, verbs.WCRemOpErr},
 	} {
-		p := e.Pair(c, kit.Default())
-		kit.Inject(c, verbs.WireRule{Match: verbs.WireMatchDestQPN | verbs.WireMatchOpcode, DestQPN: p.A.QPN(),
+		a, _ := e.PairWith(c, other, kit.Default())
+		kit.Inject(c, verbs.WireRule{Match: verbs.WireMatchDestQPN | verbs.WireMatchOpcode, DestQPN: a.QPN(),
 			Opcode: uint8(roce.RCAcknowledge), Count: 1, Action: verbs.WireEdit,
 			Edits: []verbs.ByteEdit{{Offset: roce.BTHSize, Value: byte(tc.syndrome)}}})
-		wc := p.A.Do(c, kit.Write(1, mem, 32, mem.SGE(0, 8)))
+		wc := a.Do(c, far.WriteTo(1, 32, mem.SGE(0, 8)))
 		c.Equal("acknowledgements edited", kit.ClearRules(c), []int{1})
 		c.Status(fmt.Sprintf("NAK %#02x", uint8(tc.syndrome)), wc, tc.want)
-		c.Equal("state", p.A.Queried(c), verbs.QPSErr)
+		c.Equal("state", a.Queried(c), verbs.QPSErr)
 	}
 }
 
@@ -92,13 +93,15 @@ func syndromes(c *spec.C) {
 
 // badResponse makes the answer to a read an acknowledgement of an atomic.
 func badResponse(c *spec.C) {
-	p := kit.NewPair(c, kit.Default())
-	src, dst := p.Buffer(c, 64, kit.AllAccess), p.Buffer(c, 64, kit.AllAccess)
-	want := src.Fill(c)[:32]
-	kit.Inject(c, verbs.WireRule{Match: verbs.WireMatchDestQPN | verbs.WireMatchOpcode, DestQPN: p.A.QPN(),
+	e := kit.Open(c)
+	a, b := e.FarPair(c, kit.Default())
+	src, dst := b.O.Buffer(c, 64, kit.AllAccess, 0), e.Buffer(c, 64, kit.AllAccess)
+	want := c.Rand().Bytes(32)
+	src.Set(c, 0, want)
+	kit.Inject(c, verbs.WireRule{Match: verbs.WireMatchDestQPN | verbs.WireMatchOpcode, DestQPN: a.QPN(),
 		Opcode: uint8(roce.RCReadResponseOnly), Count: 1, Action: verbs.WireEdit,
 		Edits: []verbs.ByteEdit{{Offset: 0, Value: uint8(roce.RCAtomicAcknowledge)}}})
-	wc := p.A.Do(c, kit.Read(1, src, 0, dst.SGE(0, 32)))
+	wc := a.Do(c, src.ReadFrom(1, 0, dst.SGE(0, 32)))
 	c.Equal("responses edited", kit.ClearRules(c), []int{1})
 	if c.StatusIn("read", wc, verbs.WCBadRespErr, verbs.WCSuccess) == verbs.WCSuccess {
 		dst.Holds(c, "bytes after the retry", want)

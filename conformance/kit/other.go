@@ -123,6 +123,26 @@ func (o *Other) Wait(c *spec.C, n int, timeout time.Duration) []verbs.WCStatus {
 	return st
 }
 
+// Recv posts n receives of a buffer there.
+func (q *OtherQP) Recv(c *spec.C, b *OtherBuffer, n int) {
+	q.O.Do(c, player.PostRecv, Args{"qp": q.ID, "buf": b.ID, "len": uint64(b.Len), "count": uint64(n)}, nil)
+}
+
+// ReadFrom is a signalled RDMA read from the other process.
+func (b *OtherBuffer) ReadFrom(id uint64, off int, sges ...verbs.SGE) verbs.SendWR {
+	w := b.WriteTo(id, off, sges...)
+	w.Opcode = verbs.WRRDMARead
+	return w
+}
+
+// Join connects two queue pairs of other processes.
+func Join(c *spec.C, a, b *OtherQP, o Options) {
+	back := o
+	back.PSN = (o.PSN + 0x1000) & 0xffffff
+	b.Connect(c, a.Peer(o.PSN), back, verbs.QPSRTS)
+	a.Connect(c, b.Peer(back.PSN), o, verbs.QPSRTS)
+}
+
 // FarPair connects a QP of this process to one of a process on the far host.
 func (e *Env) FarPair(c *spec.C, o Options) (*QP, *OtherQP) {
 	return e.PairWith(c, OpenOther(c, Far(c), nil), o)

@@ -72,7 +72,7 @@ func (q subject) refused(c *spec.C, step string, to verbs.QPState, mask verbs.QP
 
 func illegalTransitions(c *spec.C) {
 	e := kit.Open(c)
-	for _, t := range types {
+	for _, t := range offered(c, e) {
 		q := newSubject(c, e, t.typ)
 		n := 0
 		for _, from := range starts {
@@ -91,7 +91,7 @@ func illegalTransitions(c *spec.C) {
 
 func missingAttribute(c *spec.C) {
 	e := kit.Open(c)
-	for _, t := range types {
+	for _, t := range offered(c, e) {
 		q := newSubject(c, e, t.typ)
 		n := 0
 		for _, tr := range transitions(t.typ) {
@@ -110,7 +110,7 @@ func missingAttribute(c *spec.C) {
 
 func strangeAttribute(c *spec.C) {
 	e := kit.Open(c)
-	for _, t := range types {
+	for _, t := range offered(c, e) {
 		q := newSubject(c, e, t.typ)
 		n := 0
 		for _, tr := range transitions(t.typ) {
@@ -135,7 +135,7 @@ func strangeAttribute(c *spec.C) {
 
 func resetToErr(c *spec.C) {
 	e := kit.Open(c)
-	for _, t := range types {
+	for _, t := range offered(c, e) {
 		q := newSubject(c, e, t.typ)
 		c.Errno(t.name+" RESET to ERR", q.try(c, verbs.QPSErr, 0), syscall.EINVAL)
 		c.Equal(t.name+" state", q.Queried(c), verbs.QPSReset)
@@ -144,7 +144,7 @@ func resetToErr(c *spec.C) {
 
 func anyToErr(c *spec.C) {
 	e := kit.Open(c)
-	for _, t := range types {
+	for _, t := range offered(c, e) {
 		q := newSubject(c, e, t.typ)
 		for _, from := range starts[1:] {
 			q.bring(c, from)
@@ -156,7 +156,7 @@ func anyToErr(c *spec.C) {
 
 func anyToReset(c *spec.C) {
 	e := kit.Open(c)
-	for _, t := range types {
+	for _, t := range offered(c, e) {
 		q := newSubject(c, e, t.typ)
 		for _, from := range starts {
 			q.bring(c, from)

@@ -1,7 +1,10 @@
 package qps
 
 import (
+	"syscall"
+
 	"github.com/rdmasim/rdmasim/conformance/kit"
+	"github.com/rdmasim/rdmasim/conformance/spec"
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
@@ -95,11 +98,29 @@ var attributes = []struct {
 	{"CAP", verbs.QPMaskCap}, {"DEST_QPN", verbs.QPMaskDestQPN}, {"RATE_LIMIT", verbs.QPMaskRateLimit},
 }
 
-// types that the generated cases run over.
-var types = []struct {
-	name string
-	typ  verbs.QPType
-}{{"RC", verbs.QPTRC}, {"UC", verbs.QPTUC}, {"UD", verbs.QPTUD}}
+// qpType is a type that the generated cases run over, where the target has it.
+type qpType struct {
+	name, token string
+	typ         verbs.QPType
+}
+
+// types of the table.
+var types = []qpType{{"RC", "", verbs.QPTRC}, {"UC", "uc", verbs.QPTUC}, {"UD", "ud", verbs.QPTUD}}
+
+// offered are the types that the target has. One that it says it lacks must be refused.
+func offered(c *spec.C, e *kit.Env) []qpType {
+	var out []qpType
+	for _, t := range types {
+		if t.token == "" || c.TB.Capability(t.token) != verbs.Absent {
+			out = append(out, t)
+			continue
+		}
+		a := initAttr(c, e)
+		a.Type = t.typ
+		c.ErrnoIn("a QP of the absent type "+t.name, create(c, e, a), syscall.EOPNOTSUPP, syscall.EINVAL)
+	}
+	return out
+}
 
 // optionsOf are the kit's defaults for a type.
 func optionsOf(t verbs.QPType) kit.Options {

@@ -27,19 +27,20 @@ const (
 
 func rnrCount(c *spec.C) {
 	e := kit.Open(c)
+	other := kit.OpenOther(c, kit.Far(c), nil)
 	mem := e.Buffer(c, 64, kit.AllAccess)
 	for n := uint8(1); n <= 6; n++ {
 		o := kit.Default()
 		o.RNRRetry, o.MinRNRTimer = n, rnrCode
-		p := e.Pair(c, o)
+		a, b := e.PairWith(c, other, o)
 		packets := kit.Tap(c, func() {
-			c.Status("send with no receive", p.A.Do(c, kit.Send(1, mem.SGE(0, 8))), verbs.WCRNRRetryExcErr)
+			c.Status("send with no receive", a.Do(c, kit.Send(1, mem.SGE(0, 8))), verbs.WCRNRRetryExcErr)
 		})
-		sent := kit.Select(packets, p.B.QPN(), roce.RCSendOnly)
+		sent := kit.Select(packets, b.QPN, roce.RCSendOnly)
 		c.Equal(fmt.Sprintf("transmissions with rnr_retry %d", n), len(sent), int(n)+1)
 		naks := 0
-		for _, a := range kit.Select(packets, p.A.QPN(), roce.RCAcknowledge) {
-			if s := a.AETH().Syndrome(); s.Type() == roce.RNRSyndrome(0).Type() {
+		for _, ack := range kit.Select(packets, a.QPN(), roce.RCAcknowledge) {
+			if s := ack.AETH().Syndrome(); s.Type() == roce.RNRSyndrome(0).Type() {
 				naks++
 				c.Equal("timer code of the NAK", s.Value(), uint8(rnrCode))
 			}
@@ -80,34 +81,36 @@ func peerGone(c *spec.C) {
 
 func retryCount(c *spec.C) {
 	e := kit.Open(c)
-	mem := e.Buffer(c, 64, kit.AllAccess)
+	other := kit.OpenOther(c, kit.Far(c), nil)
+	mem, far := e.Buffer(c, 64, kit.AllAccess), other.Buffer(c, 64, kit.AllAccess, 0)
 	for n := uint8(0); n <= 7; n++ {
 		o := kit.Default()
 		o.RetryCnt, o.Timeout = n, 10
-		p := e.Pair(c, o)
-		kit.Inject(c, kit.DropTo(p.B.QPN()))
+		a, b := e.PairWith(c, other, o)
+		kit.Inject(c, kit.DropTo(b.QPN))
 		packets := kit.Tap(c, func() {
-			c.Status("write into the void", p.A.Do(c, kit.Write(1, mem, 32, mem.SGE(0, 8))), verbs.WCRetryExcErr)
+			c.Status("write into the void", a.Do(c, far.WriteTo(1, 32, mem.SGE(0, 8))), verbs.WCRetryExcErr)
 		})
 		kit.ClearRules(c)
-		sent := kit.Select(packets, p.B.QPN())
+		sent := kit.Select(packets, b.QPN)
 		c.Equal(fmt.Sprintf("transmissions with retry_cnt %d", n), len(sent), int(n)+1)
 		for _, s := range sent {
-			c.Equal("PSN", s.PSN(), p.A.Opt.PSN)
+			c.Equal("PSN", s.PSN(), o.PSN)
 		}
 	}
 }
 
 func retryTime(c *spec.C) {
 	e := kit.Open(c)
-	mem := e.Buffer(c, 64, kit.AllAccess)
+	other := kit.OpenOther(c, kit.Far(c), nil)
+	mem, far := e.Buffer(c, 64, kit.AllAccess), other.Buffer(c, 64, kit.AllAccess, 0)
 	for _, tc := range []struct{ timeout, retries uint8 }{{14, 0}, {14, 2}, {12, 7}, {16, 1}} {
 		o := kit.Default()
 		o.Timeout, o.RetryCnt = tc.timeout, tc.retries
-		p := e.Pair(c, o)
-		kit.Inject(c, kit.DropTo(p.B.QPN()))
+		a, b := e.PairWith(c, other, o)
+		kit.Inject(c, kit.DropTo(b.QPN))
 		begin := c.T.Now()
-		wc := p.A.Do(c, kit.Write(1, mem, 32, mem.SGE(0, 8)))
+		wc := a.Do(c, far.WriteTo(1, 32, mem.SGE(0, 8)))
 		took := c.T.Now() - begin
 		kit.ClearRules(c)
 		c.Status("write into the void", wc, verbs.WCRetryExcErr)
@@ -120,32 +123,33 @@ func retryTime(c *spec.C) {
 func timeoutZero(c *spec.C) {
 	o := kit.Default()
 	o.Timeout = 0
-	p := kit.NewPair(c, o)
-	mem := p.Buffer(c, 64, kit.AllAccess)
-	kit.Inject(c, kit.DropTo(p.B.QPN()))
-	p.A.Post(c, kit.Write(1, mem, 32, mem.SGE(0, 8)))
-	kit.Nothing(c, p.A.SCQ, 2*time.Second)
+	e := kit.Open(c)
+	a, b := e.FarPair(c, o)
+	mem, far := e.Buffer(c, 64, kit.AllAccess), b.O.Buffer(c, 64, kit.AllAccess, 0)
+	kit.Inject(c, kit.DropTo(b.QPN))
+	a.Post(c, far.WriteTo(1, 32, mem.SGE(0, 8)))
+	kit.Nothing(c, a.SCQ, 2*time.Second)
 	met := kit.ClearRules(c)
 	c.Equal("transmissions", met, []int{1})
 }
 
 func fence(c *spec.C) {
-	p := kit.NewPair(c, kit.Default())
-	src := p.Buffer(c, 1<<16, kit.AllAccess)
-	dst := p.Buffer(c, 1<<16, kit.AllAccess)
-	p.B.RecvInto(c, 1, dst.SGE(0, 8))
+	e := kit.Open(c)
+	a, b := e.FarPair(c, kit.Default())
+	dst, far := e.Buffer(c, 1<<16, kit.AllAccess), b.O.Buffer(c, 1<<16, kit.AllAccess, 0)
+	b.Recv(c, far, 1)
 	packets := kit.Tap(c, func() {
-		send := kit.Send(3, src.SGE(0, 8))
+		send := kit.Send(3, dst.SGE(0, 8))
 		send.Flags |= verbs.SendFence
-		p.A.Post(c, kit.Read(1, src, 0, dst.All()), kit.Read(2, src, 0, dst.All()), send)
-		kit.Good(c, p.A.SCQ, 3)
+		a.Post(c, far.ReadFrom(1, 0, dst.All()), far.ReadFrom(2, 0, dst.All()), send)
+		kit.Good(c, a.SCQ, 3)
 	})
 	lastResponse, sendAt := -1, -1
 	for i := range packets {
 		switch q := &packets[i]; {
-		case q.Op == roce.RCReadResponseLast && q.To() == p.A.QPN():
+		case q.Op == roce.RCReadResponseLast && q.To() == a.QPN():
 			lastResponse = i
-		case q.Op == roce.RCSendOnly && q.To() == p.B.QPN() && sendAt < 0:
+		case q.Op == roce.RCSendOnly && q.To() == b.QPN && sendAt < 0:
 			sendAt = i
 		}
 	}

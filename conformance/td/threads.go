@@ -15,32 +15,41 @@ import (
 // sameTranscript runs one program on a plain PD and on a thread domain.
 func sameTranscript(c *spec.C) {
 	e := kit.Open(c)
-	var packets, memory []string
+	other := kit.OpenOther(c, kit.Far(c), nil)
+	var packets [][]string
+	var memory, results []string
 	for _, name := range []string{"plain", "domain"} {
-		td := &kit.TD{PD: e.PD}
+		o := kit.Default()
+		o.Cap.MaxInline = 32
 		if name == "domain" {
-			td = e.AllocTD(c)
+			o.PD = e.AllocTD(c).PD
 		}
-		u := pairOn(c, e, td)
-		u.mem.Set(c, 0, make([]byte, 256))
-		u.mem.Set(c, 0, []byte("the same bytes in both runs"))
+		a, b := e.PairWith(c, other, o)
+		mem, far := e.Buffer(c, 256, kit.AllAccess), other.Buffer(c, 256, kit.AllAccess, 0)
+		mem.Clear(c, 0)
+		mem.Set(c, 0, []byte("the same bytes in both runs"))
+		b.Recv(c, far, posts)
+		var wcs []string
+		do := func(wr verbs.SendWR) {
+			wc := a.Do(c, wr)
+			wcs = append(wcs, fmt.Sprintf("%d %v %d %d", wc.ID, wc.Status, wc.Opcode, wc.Flags))
+		}
 		tap := kit.Tap(c, func() {
-			u.drive(c)
 			for i := range uint64(posts) {
-				wr := kit.Write(i, u.mem, 128, u.mem.SGE(0, 1+int(i)))
+				do(kit.Send(i, mem.SGE(0, 1+int(i))))
+				wr := far.WriteTo(i, 128, mem.SGE(0, 1+int(i)))
 				wr.Flags |= verbs.SendInline
-				wc := u.A.Do(c, wr)
-				c.Completion(name+": write", wc)
-				wc = u.A.Do(c, kit.Read(i, u.mem, 128, u.mem.SGE(192, 1+int(i))))
-				c.Completion(name+": read", wc)
+				do(wr)
+				do(far.ReadFrom(i, 128, mem.SGE(192, 1+int(i))))
 			}
 		})
-		packets = append(packets, strings.Join(kit.Transcript(tap, []uint32{u.B.QPN(), u.A.QPN()},
-			[]uint32{u.A.Opt.PSN, u.A.Opt.PSN}), "\n"))
-		memory = append(memory, fmt.Sprintf("%x", u.mem.Get(c, 0, 256)))
+		packets = append(packets, kit.Transcript(tap, []uint32{b.QPN, a.QPN()}, []uint32{o.PSN, o.PSN}))
+		memory = append(memory, fmt.Sprintf("%x %x", mem.Get(c, 0, 256), far.Get(c, 128, 128)))
+		results = append(results, strings.Join(wcs, "\n"))
 	}
-	c.True("packets", packets[0] != "", "the tap saw none")
+	c.True("packets", len(packets[0]) >= 4*posts, "the tap saw %d", len(packets[0]))
 	c.Equal("packets", packets[1], packets[0])
+	c.Equal("completions", results[1], results[0])
 	c.Equal("memory", memory[1], memory[0])
 }
 
