@@ -2,9 +2,9 @@ package conformance
 
 import (
 	"embed"
-	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 
 	"github.com/goccy/go-yaml"
 
@@ -18,8 +18,10 @@ var policies embed.FS
 // Policy is what a target may lack, and what it may not. It is checked in, so that a
 // device that stops supporting something turns the run red, not grey.
 type Policy struct {
-	// Profile that the policy is of.
-	Profile string `yaml:"profile"`
+	// Profiles that the policy is of.
+	Profiles []string `yaml:"profiles"`
+	// Profile that it was loaded for.
+	Profile string `yaml:"-"`
 	// Required capabilities: a target without one fails the run.
 	Required []string `yaml:"required"`
 	// MinPass is how many cases of a whole run pass at least.
@@ -36,16 +38,31 @@ type Allowance struct {
 
 // LoadPolicy is the policy of a profile; a profile without one may lack nothing.
 func LoadPolicy(profile string) (*Policy, error) {
-	text, err := policies.ReadFile("unsupported/" + profile + ".yaml")
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) {
-		return &Policy{Profile: profile}, nil
+	files, err := fs.Glob(policies, "unsupported/*.yaml")
+	if err != nil {
+		return nil, err
 	}
+	for _, f := range files {
+		p, err := readPolicy(f)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", f, err)
+		}
+		if slices.Contains(p.Profiles, profile) {
+			p.Profile = profile
+			return p, nil
+		}
+	}
+	return &Policy{Profile: profile}, nil
+}
+
+func readPolicy(file string) (*Policy, error) {
+	text, err := policies.ReadFile(file)
 	if err != nil {
 		return nil, err
 	}
 	p := &Policy{}
 	if err := yaml.UnmarshalWithOptions(text, p, yaml.Strict()); err != nil {
-		return nil, fmt.Errorf("unsupported/%s.yaml: %w", profile, err)
+		return nil, err
 	}
 	cat, err := LoadCatalogue()
 	if err != nil {
@@ -53,7 +70,7 @@ func LoadPolicy(profile string) (*Policy, error) {
 	}
 	for _, a := range p.Allowed {
 		if _, ok := cat.Find(a.ID); !ok || a.Because == "" {
-			return nil, fmt.Errorf("unsupported/%s.yaml: %q is not in the catalogue, or no reason is given", profile, a.ID)
+			return nil, fmt.Errorf("%q is not in the catalogue, or no reason is given", a.ID)
 		}
 	}
 	return p, nil
