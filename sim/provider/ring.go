@@ -101,16 +101,20 @@ func (r *ring) window(proc *Process, page int) error {
 	}
 	for r.shift = 0; 1<<r.shift < page; r.shift++ {
 	}
+	run := contiguous // bytes from pa that need no new translation
 	for off := 0; off < r.size; off += page {
-		pa, _, _, ok := space.Translate(r.va + mem.VA(off))
-		w := []byte(nil)
-		if ok {
-			w = m.Window(pa, min(page, r.size-off))
+		if run == 0 {
+			if pa, run, _, ok = space.Translate(r.va + mem.VA(off)); !ok {
+				return fmt.Errorf("queue memory at %#x is not mapped: %w", r.va+mem.VA(off), syscall.EFAULT)
+			}
 		}
+		w := m.Window(pa, min(page, r.size-off))
 		if w == nil {
 			return fmt.Errorf("queue memory at %#x is not mapped: %w", r.va+mem.VA(off), syscall.EFAULT)
 		}
 		r.chunks = append(r.chunks, w)
+		step := min(uint64(page), run)
+		pa, run = pa+mem.PA(step), run-step
 	}
 	return nil
 }
