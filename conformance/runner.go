@@ -53,7 +53,7 @@ func (r *Runner) once(e Entry, c spec.Case) (rec report.Case) {
 	if r.Options != nil {
 		o = r.Options(e.ID)
 	}
-	o.Needs = e.Needs
+	o.Needs, o.ID = e.Needs, e.ID
 	bed, err := r.Target.NewTestbed(seed, o)
 	if err != nil {
 		rec.Outcome, rec.Reason = report.Error, "no testbed: "+err.Error()

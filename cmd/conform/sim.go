@@ -63,7 +63,7 @@ func (s simulator) NewTestbed(seed uint64, o spec.BedOptions) (spec.Bed, error) 
 		if b.pcap, err = os.Create(o.Pcap); err != nil {
 			return nil, err
 		}
-		cfg.Pcap = b.pcap
+		cfg.Pcap, cfg.PcapName = b.pcap, o.ID
 	}
 	var err error
 	if b.Testbed, err = testbed.New(cfg); err != nil {

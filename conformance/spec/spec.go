@@ -34,6 +34,8 @@ type BedOptions struct {
 	Lockstep bool
 	// Pcap and Trace are files to write the frames and the timeline to; empty: none.
 	Pcap, Trace string
+	// ID is the case's: a capture of many cases names it at every frame.
+	ID string
 }
 
 // Bed is a testbed that can run a body.

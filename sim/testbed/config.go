@@ -39,6 +39,9 @@ type Config struct {
 	Trace bool
 	// Pcap receives a pcapng capture of every port (nil: none).
 	Pcap io.Writer
+	// PcapName goes before the interfaces' names in the capture: it tells the sections
+	// of a file of several runs apart.
+	PcapName string
 	// NoTap leaves out what watches and disturbs registers ("mmio log", "fault").
 	NoTap bool
 }

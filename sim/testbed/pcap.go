@@ -1,14 +1,12 @@
 package testbed
 
 import (
+	"bufio"
 	"fmt"
 	"io"
-	"time"
 
-	"github.com/google/gopacket"
-	"github.com/google/gopacket/layers"
-	"github.com/google/gopacket/pcapgo"
-
+	"github.com/rdmasim/rdmasim/fault"
+	"github.com/rdmasim/rdmasim/roce/pcap"
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/link"
 )
@@ -16,55 +14,73 @@ import (
 // capture writes what every port sends as pcapng with nanoseconds of virtual time,
 // counted from 1970. Nothing in it tells of the machine that ran the simulation.
 type capture struct {
-	w     *pcapgo.NgWriter
+	out   *bufio.Writer
+	w     *pcap.Writer
 	order *link.Ordered
 	index map[string]int // port to interface
-	err   error
 }
 
+// newCapture begins a section of a pcapng file with one interface for each port,
+// named after its device. It keeps no frame longer than until no earlier one can come.
 func newCapture(tb *Testbed, out io.Writer) (*capture, error) {
-	c := &capture{index: map[string]int{}}
-	opt := pcapgo.NgWriterOptions{SectionInfo: pcapgo.NgSectionInfo{Application: "rdmasim"}}
+	c := &capture{out: bufio.NewWriterSize(out, 1<<16), index: map[string]int{}}
 	c.order = link.NewOrdered(tb.eng, c.write)
+	var names []string
 	for _, h := range tb.hosts {
 		for _, d := range h.devices {
-			intf := pcapgo.NgInterface{Name: d.path(), LinkType: layers.LinkTypeEthernet, TimestampResolution: 9}
-			var err error
-			if c.w == nil {
-				c.w, err = pcapgo.NewNgWriterInterface(out, intf, opt)
-			} else {
-				_, err = c.w.AddInterface(intf)
+			c.index[d.path()] = len(names)
+			name := d.path()
+			if tb.cfg.PcapName != "" {
+				name = tb.cfg.PcapName + " " + name
 			}
-			if err != nil {
-				return nil, fmt.Errorf("capture: %w", err)
-			}
-			c.index[d.path()] = len(c.index)
+			names = append(names, name)
 			d.port.Tap(c.order.Tap)
 		}
+	}
+	if len(names) == 0 {
+		return nil, fmt.Errorf("capture: the testbed has no device")
+	}
+	var err error
+	if c.w, err = pcap.NewWriter(c.out, "rdmasim", names...); err != nil {
+		return nil, fmt.Errorf("capture: %w", err)
 	}
 	return c, nil
 }
 
+// write adds a frame as it was sent. The writer keeps the first error for close.
 func (c *capture) write(s link.Sent) {
-	if c.err != nil {
-		return
+	_ = c.w.Write(c.index[s.Port], int64(s.At/sim.Nanosecond), s.Frame.B, comment(s))
+}
+
+// comment says of a frame what its bytes do not: that it never left its device, and
+// what a rule does to it after it was sent.
+func comment(s link.Sent) string {
+	switch {
+	case s.Acted != fault.Pass && s.Loopback:
+		return "loopback, " + acts[s.Acted]
+	case s.Acted != fault.Pass:
+		return acts[s.Acted]
+	case s.Loopback:
+		return "loopback"
 	}
-	n := len(s.Frame.B)
-	c.err = c.w.WritePacket(gopacket.CaptureInfo{Timestamp: time.Unix(0, int64(s.At/sim.Nanosecond)), CaptureLength: n, Length: n,
-		InterfaceIndex: c.index[s.Port]}, s.Frame.B)
+	return ""
+}
+
+var acts = map[fault.Action]string{
+	fault.Drop: "dropped by a rule", fault.Corrupt: "corrupted by a rule after it was sent",
+	fault.CorruptFCS: "corrupted (FCS) by a rule after it was sent", fault.Edit: "edited by a rule after it was sent",
+	fault.Delay: "delayed by a rule", fault.Duplicate: "duplicated by a rule",
 }
 
 // close writes what is left and reports the first error.
 func (c *capture) close() error {
 	c.order.Close()
-	if c.w == nil {
-		return nil
+	err := c.w.Close()
+	if err == nil {
+		err = c.out.Flush()
 	}
-	if c.err == nil {
-		c.err = c.w.Flush()
-	}
-	if c.err != nil {
-		return fmt.Errorf("capture: %w", c.err)
+	if err != nil {
+		return fmt.Errorf("capture: %w", err)
 	}
 	return nil
 }
