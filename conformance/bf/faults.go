@@ -26,9 +26,15 @@ func torn(c *spec.C) {
 		if err := f.TearBlueFlame(c.T, 1, tc.keep); err != nil {
 			c.Errorf("arm the fault: %v", err)
 		}
-		s.A.Post(c, s.inline(1, tc.n))
 		step := fmt.Sprintf("%d bytes, of which the push keeps %d", tc.n, tc.keep)
-		c.Status(step, kit.PollOne(c, s.A.SCQ), verbs.WCSuccess)
+		arrived := 0
+		for _, w := range kit.AtRegister(kit.MMIO(c, func() {
+			s.A.Post(c, s.inline(1, tc.n))
+			c.Status(step, kit.PollOne(c, s.A.SCQ), verbs.WCSuccess)
+		}), s.reg) {
+			arrived += w.Len
+		}
+		c.Equal(step+": bytes that arrived", arrived, tc.keep)
 		s.mem.Holds(c, step+": bytes", want)
 		kit.Nothing(c, s.A.SCQ, kit.Silence/20)
 	}
@@ -49,15 +55,21 @@ func wrongOrder(c *spec.C) {
 		if err := f.SwapDoorbells(c.T, n/2); err != nil {
 			c.Errorf("arm the fault: %v", err)
 		}
-		for i := range n {
-			wr := kit.Send(uint64(i), s.mem.SGE(16*i, 16))
-			if inline {
-				wr.Flags |= verbs.SendInline
+		ws := kit.AtRegister(kit.MMIO(c, func() {
+			for i := range n {
+				wr := kit.Send(uint64(i), s.mem.SGE(16*i, 16))
+				if inline {
+					wr.Flags |= verbs.SendInline
+				}
+				s.A.Post(c, wr)
 			}
-			s.A.Post(c, wr)
+			kit.InOrder(c, s.A.SCQ, n)
+			kit.InOrder(c, s.B.RCQ, n)
+		}), s.reg)
+		c.Equal("rings that arrived", len(ws), n)
+		for i := 0; i < n; i += 2 {
+			c.True("the pair arrived the wrong way round", ws[i].Index > ws[i+1].Index, "index %d, then %d", ws[i].Index, ws[i+1].Index)
 		}
-		kit.InOrder(c, s.A.SCQ, n)
-		kit.InOrder(c, s.B.RCQ, n)
 		kit.Nothing(c, s.A.SCQ, kit.Silence)
 		kit.Nothing(c, s.B.RCQ, kit.Silence/20)
 		s.mem.Holds(c, fmt.Sprintf("each once, inline %t", inline), want)
