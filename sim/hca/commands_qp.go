@@ -380,6 +380,7 @@ func cmd2Err(d *Device, in, _ []byte) prm.Status {
 	case q.state == prm.QPStateRST:
 		return prm.StatusBadQPState
 	}
+	q.silence()
 	q.toError()
 	return prm.StatusOK
 }

@@ -138,6 +138,7 @@ func (c *cq) overrun() {
 	for _, q := range d.qps {
 		if q != nil && (q.scq == c || q.rcq == c) && q.state != prm.QPStateRST {
 			q.qs.add(prm.QCCQOverflow)
+			q.silence()
 			q.toError()
 		}
 	}

@@ -73,16 +73,18 @@ type Device struct {
 
 	// UAR pages.
 	bfTimer bool
-	late    []latePush // BlueFlame pushes that a conflict delays
+	partial []*uar.Page // with pushes that still arrive
+	late    []latePush  // BlueFlame pushes that a conflict delays
 	lateFre []uint32
 
 	// Send engine.
-	idlePUs int
-	ready   argQueue // QPs that wait for a PU
-	stalled argQueue // QPs that wait for TxBuffer, with the engine in bit 63
-	txBytes int      // payload in preparation
-	issue   sim.Server
-	port    sim.Time // when the port is free
+	idlePUs  int
+	ready    argQueue // QPs that wait for a PU
+	stalled  argQueue // QPs that wait for TxBuffer, with the engine in bit 63
+	txBytes  int      // payload in preparation
+	resuming bool     // a resume event is set
+	issue    sim.Server
+	port     sim.Time // when the port is free
 
 	// Frames.
 	frames  roce.Pool

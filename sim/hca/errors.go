@@ -36,7 +36,14 @@ func (q *qp) failHead(s prm.Syndrome) {
 		q.open = false
 		q.moveCursor(end)
 	}
+	q.silence()
 	q.toError()
+}
+
+// silence drops the responses that are due.
+func (q *qp) silence() {
+	q.dropResponses()
+	q.abandon(&q.rtx)
 }
 
 // toError moves the QP to ERR: what the requester has taken is flushed in order,

@@ -22,7 +22,15 @@ func (d *Device) MMIOWrite(off uint64, p []byte) {
 	}
 	g := d.uars[page]
 	g.Write(d.e.Now(), off%pageBytes, p, (*sink)(d))
-	if g.Assembling() && !d.bfTimer {
+	if g.Assembling() && !g.Watched {
+		g.Watched = true
+		d.partial = append(d.partial, g)
+		d.watchPartial()
+	}
+}
+
+func (d *Device) watchPartial() {
+	if !d.bfTimer && len(d.partial) > 0 {
 		d.bfTimer = true
 		d.e.After(d.p.UAR.BFTimeout, d.h.bfExpire, 0)
 	}
@@ -31,16 +39,17 @@ func (d *Device) MMIOWrite(off uint64, p []byte) {
 // onBFExpire gives up pushes whose rest does not come.
 func (d *Device) onBFExpire(uint64) {
 	d.bfTimer = false
-	for _, g := range d.uars {
-		if g == nil || !g.Assembling() {
-			continue
-		}
+	keep := d.partial[:0]
+	for _, g := range d.partial {
 		g.Expire(d.e.Now(), (*sink)(d))
-		if g.Assembling() && !d.bfTimer {
-			d.bfTimer = true
-			d.e.After(d.p.UAR.BFTimeout, d.h.bfExpire, 0)
+		if g.Assembling() {
+			keep = append(keep, g)
+		} else {
+			g.Watched = false
 		}
 	}
+	d.partial = keep
+	d.watchPartial()
 }
 
 // MMIORead fills p from BAR 0. Registers read as 0 but for the revisions at the head

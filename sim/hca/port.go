@@ -78,20 +78,37 @@ func (d *Device) txDone(s *slot) {
 	}
 	d.txBytes -= int(s.bytes)
 	s.bytes = 0
-	if d.stalled.len() > 0 && d.txBytes < d.p.TxBuffer {
-		d.e.After(0, d.h.resume, d.stalled.pop())
+	d.resumeOne()
+}
+
+// resumeOne lets the engine go on that has waited longest for room.
+func (d *Device) resumeOne() {
+	if d.stalled.len() > 0 && !d.resuming {
+		d.resuming = true
+		d.e.After(0, d.h.resume, 0)
 	}
 }
 
 // responderBit marks a responder in the queue of stalled engines.
 const responderBit = 1 << 63
 
-func (d *Device) onResume(arg uint64) {
-	if arg&responderBit != 0 {
-		d.onRespond(arg &^ responderBit)
+// onResume runs one stalled engine; if it did not stall again, the next one has its
+// turn too.
+func (d *Device) onResume(uint64) {
+	d.resuming = false
+	before := d.stalled.len()
+	if before == 0 {
 		return
 	}
-	d.onPU(arg)
+	arg := d.stalled.pop()
+	if arg&responderBit != 0 {
+		d.onRespond(arg &^ responderBit)
+	} else {
+		d.onPU(arg)
+	}
+	if d.stalled.len() < before {
+		d.resumeOne()
+	}
 }
 
 // room says whether a packet of n bytes may go into preparation; one always may.

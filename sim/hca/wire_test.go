@@ -18,6 +18,7 @@ type badWire struct {
 	loss, dup, delay int // one in so many; 0 never
 	late             []*roce.Frame
 	n                int
+	spoil            int // changes a byte of so many frames
 	deliver          sim.Handler
 }
 
@@ -38,6 +39,11 @@ func (w *badWire) Send(f *roce.Frame) {
 	if w.hit(w.loss) {
 		f.Release()
 		return
+	}
+	if w.spoil > 0 {
+		w.spoil--
+		f.Touch()
+		f.B[len(f.B)-6] ^= 1
 	}
 	d := 200 * sim.Nanosecond
 	if w.hit(w.delay) {

@@ -60,7 +60,8 @@ type push struct {
 
 // Page is one UAR page.
 type Page struct {
-	Index uint32
+	Index   uint32
+	Watched bool // the owner has a timer on it
 	Counters
 	p       *Params
 	m       prm.UARMap
