@@ -22,7 +22,6 @@ type msg struct {
 	n      uint32 // PSNs that it has
 	length uint32
 	next   uint32 // READ: responses received; atomics: 1 when done
-	rkey   uint32
 	idx    uint16
 	nbb    uint8
 	op     prm.WQEOpcode

@@ -86,6 +86,9 @@ func TestLossyWire(t *testing.T) {
 		if rapid.Bool().Draw(rt, "nonack") {
 			p.NackGenerate, p.NackReact = [2]sim.Time{}, [2]sim.Time{}
 		}
+		if rapid.Bool().Draw(rt, "tight") {
+			p.PUs, p.Quantum, p.WQEBuffer, p.FetchLimit, p.TxBuffer, p.RQPrefetch = 1, 1, 32, 16, 4096, 1
+		}
 		ha, hb, a, b, ab, ba := twoHosts(t, p, rapid.Uint64().Draw(rt, "seed"), o)
 		for _, w := range []*badWire{ab, ba} {
 			w.loss = rapid.SampledFrom([]int{0, 50, 15}).Draw(rt, "loss")
