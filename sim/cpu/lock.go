@@ -26,8 +26,12 @@ type waiter struct {
 }
 
 // SetPrivate promises that only one program takes the lock, so that it needs no
-// synchronisation.
+// synchronisation. Share takes the promise back.
 func (l *Spinlock) SetPrivate() { l.line.private = true }
+
+// Share says that from now on several programs take the lock. The one that did so far
+// has synchronised since it last held it, or will be seen to hold it.
+func (l *Spinlock) Share() { l.line.private = false }
 
 // Lock takes the lock for p on core c, spinning while it is held. It reports
 // how long p waited for others; the cost of a free lock is not in it.

@@ -45,6 +45,9 @@ type Space struct {
 	last *mapping   // of the last look-up
 	next VA
 	obs  []*observer
+	// Changes counts unmappings and changes of rights: what somebody found out about a
+	// mapped page holds until it moves.
+	Changes uint64
 	// Pinned counts pins of pages, as the kernel counts pinned_vm.
 	Pinned uint64
 }
@@ -237,6 +240,7 @@ func (s *Space) Notify(va VA, n uint64, f Notifier) (remove func()) {
 
 // invalidate tells the notifiers in the order of their registration.
 func (s *Space) invalidate(va VA, n uint64) {
+	s.Changes++
 	if len(s.obs) == 0 {
 		return
 	}

@@ -29,6 +29,7 @@ type bfReg struct {
 
 	taken, waits uint64 // of the lock
 	waited       sim.Time
+	users        int // QPs
 
 	pool *bfreg.Reg    // dynamic generation: what the pools gave
 	td   *bfreg.DynReg // static generation: what the table of thread domains gave
@@ -235,6 +236,17 @@ func (c *Context) dynReg(t *Thread, alloc func() (bfreg.DynReg, error)) (*bfReg,
 	}
 	r.class, r.td = d.Class, &d
 	return r, nil
+}
+
+// use counts the QPs of a register. With one there is no other to contend with for its
+// lock: the queue's own lock comes first, so that taking it needs no synchronisation.
+func (r *bfReg) use(n int) {
+	r.users += n
+	if r.users > 1 {
+		r.lock.Share()
+	} else {
+		r.lock.SetPrivate()
+	}
 }
 
 // putTDReg takes a register back from a thread domain.

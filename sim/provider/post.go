@@ -243,9 +243,26 @@ func (q *QP) inlineData(t *Thread, s *posting, w *verbs.SendWR) error {
 	return nil
 }
 
+// glance is the page of the process that inline data last came from.
+type glance struct {
+	page    mem.VA
+	changes uint64 // of the address space when it was looked up
+	b       []byte // nil: not one readable page
+}
+
 // load reads memory of the process as the library's own loads do: what is not mapped
 // ends the process.
 func (q *QP) load(t *Thread, p []byte, va uint64) {
+	page := mem.VA(va) &^ (mem.PageSize - 1)
+	off := int(mem.VA(va) - page)
+	g := &q.source
+	if space := q.ctx.proc.K.Space; g.page != page || g.changes != space.Changes {
+		*g = glance{page, space.Changes, space.Window(page, mem.PageSize, mem.Read)}
+	}
+	if off+len(p) <= len(g.b) {
+		copy(p, g.b[off:])
+		return
+	}
 	if err := q.ctx.proc.K.Space.ReadAt(p, mem.VA(va)); err != nil {
 		panic(Abort{fmt.Sprintf("segmentation fault: %q reads %d bytes at %#x: %v", t.name, len(p), va, err)})
 	}

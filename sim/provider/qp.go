@@ -44,6 +44,7 @@ type QP struct {
 	bf     *bfReg
 	own    bool // the register is from the context's pools
 
+	source   glance
 	signal   uint8 // put into each WQE (sq_sig_all)
 	fmCache  uint8 // fence for the WQE that follows
 	maxInl   int
@@ -172,6 +173,7 @@ func (q *QP) build(t *Thread, a *verbs.QPInitAttr) error {
 		}
 		q.bf = c.bf.static[resp.BFRegIndex]
 	}
+	q.bf.use(1)
 	q.pd.hold()
 	return nil
 }
@@ -299,6 +301,7 @@ func (q *QP) Destroy(vt verbs.Thread) error {
 	q.sweep(t)
 	t.P.Sync()
 	q.ctx.putUIDX(q.uidx)
+	q.bf.use(-1)
 	q.pd.drop()
 	q.release(t)
 	return nil
