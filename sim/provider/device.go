@@ -22,7 +22,34 @@ type Process struct {
 	// the log of registers: virtual time, QPN, and the new counter.
 	DoorbellRecord func(t *Thread, qpn uint32, counter uint16)
 
+	C Counters
+
 	contexts []*Context
+}
+
+// Counters of the library in one process.
+type Counters struct {
+	SendCalls, SendWRs uint64 // calls that posted, and requests posted
+	RecvCalls, RecvWRs uint64
+	Doorbells          uint64 // registers rung by 8 bytes
+	BlueFlame          uint64 // requests pushed
+	BlueFlameBytes     uint64
+	Polls, PollsEmpty  uint64 // calls of poll that ran; a spinning thread's empty turns are not run
+	CQEs               uint64
+}
+
+// Fields calls f with where each counter is kept.
+func (c *Counters) Fields(f func(name string, p *uint64)) {
+	f("post_send_calls", &c.SendCalls)
+	f("post_send_wrs", &c.SendWRs)
+	f("post_recv_calls", &c.RecvCalls)
+	f("post_recv_wrs", &c.RecvWRs)
+	f("doorbells", &c.Doorbells)
+	f("blueflame", &c.BlueFlame)
+	f("blueflame_bytes", &c.BlueFlameBytes)
+	f("polls", &c.Polls)
+	f("polls_empty", &c.PollsEmpty)
+	f("cqes", &c.CQEs)
 }
 
 // Device is an entry of the device list of a process.

@@ -52,6 +52,12 @@ func (q *CQ) poll(t *Thread, wc []verbs.WC, w *poller) (n int, err error) {
 		left, t.owed = 0, 0
 	}
 	prm.CQDBRec(q.db.b).SetCI(q.ci)
+	c := &q.ctx.proc.C
+	c.Polls++
+	c.CQEs += uint64(n)
+	if n == 0 {
+		c.PollsEmpty++
+	}
 	if n == 0 && err == nil && w != nil {
 		*w = poller{t: t, phase: t.P.Now(), turn: p.PollEmpty}
 		q.pollers = append(q.pollers, w)

@@ -52,6 +52,9 @@ func (q *QP) PostSend(vt verbs.Thread, wrs []verbs.SendWR) (bad int, err error) 
 		bad = len(wrs)
 	}
 	if s.nreq > 0 {
+		c := &q.ctx.proc.C
+		c.SendCalls++
+		c.SendWRs += uint64(s.nreq)
 		q.record(t, &s)
 		t.Core.Run(t.P, left)
 		q.ringBell(t, &s)
@@ -302,6 +305,7 @@ func (q *QP) ringBell(t *Thread, s *posting) {
 		q.push(t, s)
 	} else {
 		q.doorbell++
+		q.ctx.proc.C.Doorbells++
 		t.Core.Store(t.P, bf.m, bf.off+bf.half, q.seg(s.ctrl)[:prm.DoorbellSize])
 	}
 	t.Core.Fence(t.P)
@@ -321,6 +325,8 @@ func (q *QP) blueFlame(s *posting) bool {
 func (q *QP) push(t *Thread, s *posting) {
 	q.blue++
 	bytes := align(s.ds*segSize, wqebb)
+	q.ctx.proc.C.BlueFlame++
+	q.ctx.proc.C.BlueFlameBytes += uint64(bytes)
 	for at := 0; at < bytes; at += wqebb {
 		src := q.ring.at(q.sq.off + (s.ctrl+at)&q.sq.mask)[:wqebb]
 		t.Core.Run(t.P, q.ctx.proc.Params.BFCopyLine)
@@ -352,6 +358,8 @@ func (q *QP) PostRecv(vt verbs.Thread, wrs []verbs.RecvWR) (bad int, err error) 
 		bad = len(wrs)
 	}
 	if nreq > 0 {
+		q.ctx.proc.C.RecvCalls++
+		q.ctx.proc.C.RecvWRs += uint64(nreq)
 		rq.head += uint32(nreq)
 		prm.QPDBRec(q.db.b).SetRecv(uint16(rq.head))
 		left += p.DoorbellRecord

@@ -43,6 +43,7 @@ func (h *host) newProcess(env map[string]string) *process {
 		Mem: h.mem, Env: maps.Clone(env), PageSize: h.PageSize(), Params: &h.tb.cfg.Profile.Provider,
 		Generation: h.tb.cfg.Profile.Kernel.Generation,
 	}
+	p.lib.C.Fields(func(name string, c *uint64) { h.tb.eng.Counters.Add(p.name, name, c) })
 	if !h.tb.cfg.NoTap {
 		p.lib.DoorbellRecord = h.tb.log.doorbellRecord
 	}

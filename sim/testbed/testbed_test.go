@@ -58,16 +58,8 @@ func mixedRun(t *testing.T, change ...func(*Config)) (counters, pcap, calls stri
 		}
 	})
 	var s strings.Builder
-	if err := b.Engine().Counters.Write(&s); err != nil {
-		t.Error(err)
-	}
-	for _, h := range b.hosts {
-		for _, d := range h.devices {
-			fmt.Fprintf(&s, "%s %+v %+v\n", d.path(), *d.link.Counters(), d.kern.Counters())
-		}
-		for i := range h.cpu.Cores() {
-			fmt.Fprintf(&s, "%s core %d %+v\n", h.name, i, *h.cpu.Core(i).Counters())
-		}
+	for _, c := range b.Counters() {
+		fmt.Fprintln(&s, c.Unit, c.Name, c.Value)
 	}
 	fmt.Fprintf(&s, "now %v\n", b.Engine().Now())
 	return s.String(), capture.String(), rec.Text()
@@ -407,5 +399,36 @@ func TestConfig(t *testing.T) {
 		if _, err := New(c); !errors.Is(err, syscall.EINVAL) {
 			t.Errorf("%s: %v, want EINVAL", name, err)
 		}
+	}
+}
+
+// The registry tells what every layer did with a few writes.
+func TestCounters(t *testing.T) {
+	b := run(t, config(t), func(x *rig) {
+		a, peer, _ := x.pair(true, 4096)
+		for i := range 10 {
+			flags := verbs.SendSignaled
+			if i < 6 {
+				flags |= verbs.SendInline
+			}
+			x.post(a, verbs.SendWR{Opcode: verbs.WRRDMAWrite, Flags: flags, SGEs: a.sge(0, 16), RemoteAddr: peer.buf.Addr(), RKey: peer.mr.RKey()})
+			x.wait(x.t, a)
+		}
+	})
+	got := map[string]uint64{}
+	for _, c := range b.Counters() {
+		got[c.Unit+" "+c.Name] = c.Value
+	}
+	for name, want := range map[string]uint64{
+		"host0/p1 post_send_calls": 10, "host0/p1 post_send_wrs": 10, "host0/p1 blueflame": 10, "host0/p1 doorbells": 0, "host0/p1 cqes": 10,
+		"host0/mlx5_0/hca wqes": 10, "host0/mlx5_0/hca cqes": 10, "host0/mlx5_0/hca wqes_pushed": 10, "host0/mlx5_0/port tx_packets_phy": 10,
+		"host1/mlx5_0/port rx_packets_phy": 10, "host1/mlx5_0/port tx_packets_phy": 10,
+	} {
+		if v, ok := got[name]; !ok || v != want {
+			t.Errorf("%s is %d (there: %v), want %d", name, v, ok, want)
+		}
+	}
+	if got["host0/core 0 busy_ps"] == 0 || got["host0/mlx5_0/pcie mmio_bytes"] == 0 {
+		t.Errorf("nothing was counted on core or bus")
 	}
 }
