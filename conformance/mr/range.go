@@ -35,12 +35,7 @@ func regionAt(c *spec.C, e *kit.Env, offset, length, iova uint64, access verbs.A
 	return r
 }
 
-// put and get access the range by its process addresses, off may lie outside.
-func (r *region) put(c *spec.C, off int64, p []byte) {
-	_, err := r.mem.WriteAt(c.T, p, int64(r.at-r.mem.Addr())+off)
-	kit.Must(c, "write memory", err)
-}
-
+// get reads n bytes at off, which may lie outside the range, as the process sees them.
 func (r *region) get(c *spec.C, off int64, n int) []byte {
 	p := make([]byte, n)
 	_, err := r.mem.ReadAt(c.T, p, int64(r.at-r.mem.Addr())+off)
