@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -142,8 +143,8 @@ func (c *C) Equal(step string, got, want any) {
 
 // True holds when ok does; the message says what was expected and what was seen.
 func (c *C) True(step string, ok bool, format string, a ...any) {
-	c.record(report.Observation{Step: step, Kind: "check", Got: ok, Want: true})
-	if !ok {
+	o := report.Observation{Step: step, Kind: "check", Got: ok, Want: true}
+	if !c.judge(o, strconv.FormatBool(ok), ok) {
 		c.Failf("%s: %s", step, fmt.Sprintf(format, a...))
 	}
 }
