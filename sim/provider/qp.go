@@ -147,8 +147,10 @@ func (q *QP) build(t *Thread, a *verbs.QPInitAttr) error {
 	if q.ring, err = (allocator{c.proc, q.pd.custom()}).newRing(t, size, resQP); err != nil {
 		return err
 	}
-	for _, w := range q.ring.chunks {
-		clear(w)
+	if q.ring.custom != nil { // the library's own memory is fresh
+		for _, w := range q.ring.chunks {
+			clear(w)
+		}
 	}
 	if q.db, err = c.newDBRec(t, q.pd.custom()); err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"runtime"
 	"syscall"
 	"testing"
 	"time"
@@ -289,5 +290,30 @@ func TestCustomAllocator(t *testing.T) {
 		if len(live) != 0 {
 			x.Errorf("still there: %v", live)
 		}
+	})
+}
+
+// Ten thousand connected QPs fit in 1 GiB of the simulating machine's memory.
+func TestTenThousandQPs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("makes ten thousand QPs")
+	}
+	run(t, config(t, func(c *Config) { c.NoTap = true }), func(x *rig) {
+		a := x.node(x.t, 4096)
+		for range 5000 {
+			p, q := x.qp(x.t, a.pd, a.cq), x.qp(x.t, a.pd, a.cq)
+			x.connect(x.t, p, a.gid, a.gid, q.QPN(), verbs.MTU1024)
+			x.connect(x.t, q, a.gid, a.gid, p.QPN(), verbs.MTU1024)
+			_, err := p.PostSend(x.t, []verbs.SendWR{{Opcode: verbs.WRRDMAWrite, Flags: verbs.SendSignaled, SGEs: a.sge(0, 64), RemoteAddr: a.buf.Addr(), RKey: a.mr.RKey()}})
+			x.ok("post", err)
+			x.wait(x.t, a)
+		}
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		if m.HeapInuse+m.StackInuse > 1<<30 {
+			x.Errorf("%d MiB in use for 10,000 QPs", (m.HeapInuse+m.StackInuse)>>20)
+		}
+		x.Logf("%d KiB for each QP", m.HeapInuse/10000>>10)
 	})
 }
