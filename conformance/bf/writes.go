@@ -187,6 +187,10 @@ func recordFirst(c *spec.C) {
 			kit.Good(c, s.A.SCQ, 1)
 		}
 	})
+	_, send := kit.Mlx5(c, s.A).DoorbellRecord(c.T)
+	last := kit.AtRegister(log, s.reg)
+	ring := last[len(last)-1] // two segments of 16 bytes and one data pointer: one block
+	c.Equal("the record counts the blocks posted", uint16(send), ring.Index+1)
 	var order []verbs.MMIOKind
 	for _, w := range log {
 		if w.Kind == verbs.MMIODoorbellRecord && w.QPN == s.A.QPN() {

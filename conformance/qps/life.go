@@ -51,9 +51,8 @@ func destroyOutstanding(c *spec.C) {
 	kit.Nothing(c, o.SendCQ, kit.Silence)
 }
 
-// cycles of creation: the catalogue says 10^4; scaled so that the whole suite stays
-// short.
-const cycles = 1000
+// cycles of creation.
+const cycles = 10_000
 
 // manyCycles cannot count the kernel's objects through verbs. It holds that every
 // destroy succeeds, that the PD and the CQ lose their last user, and that the device

@@ -57,7 +57,7 @@ func sameTranscript(c *spec.C) {
 // short.
 const (
 	threads  = 8
-	eachOwn  = 1000
+	eachOwn  = 20_000
 	eachBoth = 250
 	inHand   = 16
 )
