@@ -163,6 +163,9 @@ const InlineHeaderSize = 4
 // InlineSize is what n inline bytes take in a WQE, in bytes.
 func InlineSize(n int) int { return (InlineHeaderSize + n + DSSize - 1) &^ (DSSize - 1) }
 
+// Inline reports whether the flag is set: a data segment's byte count has it clear.
+func (s InlineSegment) Inline() bool { return be32(s, 0)&InlineFlag != 0 }
+
 func (s InlineSegment) Len() int     { return int(be32(s, 0) &^ InlineFlag) }
 func (s InlineSegment) SetLen(n int) { putBE32(s, 0, InlineFlag|uint32(n)) }
 func (s InlineSegment) Data() []byte { return s[4 : 4+s.Len()] }

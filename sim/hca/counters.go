@@ -27,6 +27,7 @@ type Counters struct {
 	// Port.
 	TxPackets, TxOctets uint64
 	TxRequests          uint64
+	TxPadBytes          uint64 // by which payloads were padded to words
 	TxNoWire            uint64 // dropped: no wire
 	Loopback            uint64
 	RxPackets, RxOctets uint64

@@ -116,7 +116,7 @@ type handlers struct {
 	gather, send, rx                     sim.Handler // of a slot
 	atomic, atomicFree                   sim.Handler
 	cqRecord                             sim.Handler
-	bfExpire, bfLate                     sim.Handler
+	bfExpire, bfLate, none               sim.Handler
 	resume                               sim.Handler
 }
 
@@ -131,7 +131,7 @@ func New(e *sim.Engine, name string, bus pcie.Bus, p Params, id Identity) *Devic
 		rqRecord: d.onRQRecord, rqFetch: d.onRQFetch, ack: d.onAck, nak: d.onNak, respond: d.onRespond,
 		gather: d.onGather, send: d.onSend, rx: d.onRx,
 		atomic: d.onAtomic, atomicFree: d.onAtomicFree,
-		cqRecord: d.onCQRecord, bfExpire: d.onBFExpire, bfLate: d.onBFLate,
+		cqRecord: d.onCQRecord, bfExpire: d.onBFExpire, bfLate: d.onBFLate, none: func(uint64) {},
 		resume: d.onResume,
 	}
 	d.reset()

@@ -27,7 +27,7 @@ func testParams() Params {
 		NackGenerate: [2]sim.Time{1200 * ns, 2000 * ns}, NackReact: [2]sim.Time{3000 * ns, 2200 * ns},
 		AckReqPackets: 16, FlushPoll: 10 * sim.Microsecond,
 		WireRate: 100e9, WireOverhead: 24, LoopbackLatency: 100 * ns,
-		UAR: uar.Params{BFBusy: 10 * ns, BFTimeout: sim.Microsecond},
+		UAR: uar.Params{BFBusy: 10 * ns, BFTimeout: sim.Microsecond, BFLines: 4},
 		Commands: CommandTimes{Base: sim.Microsecond, CreateQP: 30 * sim.Microsecond, ModifyQP: 10 * sim.Microsecond, DestroyQP: 10 * sim.Microsecond,
 			CreateCQ: 10 * sim.Microsecond, CreateMkey: 10 * sim.Microsecond, CreateMkeyEntry: 10 * ns, DestroyMkey: 5 * sim.Microsecond},
 	}

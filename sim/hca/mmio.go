@@ -110,6 +110,38 @@ func (d *Device) doorbell(page uint32, db, wqe []byte) {
 	q.posted(c.WQEIndex(), c.DS(), wqe)
 }
 
+// Begun is a push of which the device takes the first lines only: the rest of the
+// WQE is fetched.
+func (s *sink) Begun(page uint32, lines []byte) {
+	d := (*Device)(s)
+	c := prm.CtrlSegment(lines)
+	q := d.qpn(c.QPN())
+	if q != nil && q.uar == page && q.got == c.WQEIndex() && q.got == q.pi && !q.fetch {
+		q.split = inlineParts(lines)
+	}
+	d.doorbell(page, lines, nil)
+}
+
+// inlineParts is the length of a SEND's or WRITE's header with the inline length
+// word, and of the inline data behind it; zeros for any other WQE.
+func inlineParts(lines []byte) (parts [2]int) {
+	c := prm.CtrlSegment(lines)
+	at := prm.CtrlSegmentSize
+	switch c.Opcode() {
+	case prm.WQEOpRDMAWrite, prm.WQEOpRDMAWriteImm:
+		at += prm.RaddrSegmentSize
+	case prm.WQEOpSend, prm.WQEOpSendImm, prm.WQEOpSendInv:
+	default:
+		return parts
+	}
+	seg := prm.InlineSegment(lines[at:])
+	n := seg.Len()
+	if !seg.Inline() || at+prm.InlineHeaderSize+n > c.DS()*prm.DSSize {
+		return parts
+	}
+	return [2]int{at + prm.InlineHeaderSize, n}
+}
+
 func (s *sink) ArmCQ(page uint32, b []byte) {
 	d := (*Device)(s)
 	db := prm.CQArmDoorbell(b)

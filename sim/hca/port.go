@@ -182,6 +182,7 @@ func (d *Device) transmit(i int32, q *qp) {
 	d.c.TxPackets++
 	d.c.TxOctets += uint64(n)
 	delay := start - now + d.p.RoCEAdder
+	d.c.TxPadBytes += uint64(s.f.BTH().PadCount())
 	request := s.f.BTH().Opcode().Info().Kind == roce.KindRequest
 	if request {
 		d.c.TxRequests++

@@ -4,6 +4,7 @@ import (
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/sim"
+	"github.com/rdmasim/rdmasim/sim/mem"
 )
 
 // msgKind is what a send WQE asks for.
@@ -46,8 +47,9 @@ type requester struct {
 	ci     uint16 // of the WQE at the cursor
 	got    uint16 // blocks ci..got-1 are in buf
 	buf    []byte
-	fetch  bool // a WQE fetch is under way
-	stale  bool // its result must not be used
+	fetch  bool   // a WQE fetch is under way
+	stale  bool   // its result must not be used
+	split  [2]int // lengths of the two reads that the next fetch is made of, or zeros
 
 	msgs            []msg // power of two
 	head, cur, tail uint32
@@ -174,7 +176,15 @@ func (q *qp) fetchWQEs() {
 	q.fetch, q.stale = true, false
 	d.c.WQEFetches++
 	d.c.WQEBlocksFetched += uint64(bytes / prm.WQEBBSize)
-	d.bus.ReadDMA(pa, q.buf[at:at+bytes], d.h.fetch, q.arg|uint64(bytes/prm.WQEBBSize)<<fetchShift)
+	x := q.arg | uint64(bytes/prm.WQEBBSize)<<fetchShift
+	head, data := q.split[0], q.split[1]
+	q.split = [2]int{}
+	if head > 0 && head+data <= bytes {
+		d.bus.ReadDMA(pa, q.buf[at:at+head], d.h.none, 0)
+		d.bus.ReadDMA(pa+mem.PA(head), q.buf[at+head:at+head+data], d.h.fetch, x)
+		return
+	}
+	d.bus.ReadDMA(pa, q.buf[at:at+bytes], d.h.fetch, x)
 }
 
 // fetchShift is where the event word of a fetch holds its number of blocks: above

@@ -1,7 +1,7 @@
 package link
 
 // Counters of a port. Those with a name in ethtool -S of an mlx5 device keep it;
-// the last three are the model's own.
+// the last four are the model's own.
 type Counters struct {
 	TxPackets, TxBytes       uint64 // bytes with padding and FCS
 	TxMulticast, TxBroadcast uint64
@@ -11,6 +11,7 @@ type Counters struct {
 	RxCRCErrors              uint64 // wrong FCS
 	LinkDownEvents           uint64
 
+	TxWireBytes  uint64 // TxBytes with preambles and gaps
 	Loopback     uint64 // frames that never saw the wire
 	ScriptLost   uint64 // frames that a rule dropped
 	LostInFlight uint64 // frames on the cable when it was pulled
@@ -29,6 +30,7 @@ func (c *Counters) Each(f func(name string, value uint64)) {
 	f("rx_broadcast_phy", c.RxBroadcast)
 	f("rx_crc_errors_phy", c.RxCRCErrors)
 	f("link_down_events_phy", c.LinkDownEvents)
+	f("sim_tx_wire_bytes", c.TxWireBytes)
 	f("sim_loopback_frames", c.Loopback)
 	f("sim_script_lost", c.ScriptLost)
 	f("sim_lost_in_flight", c.LostInFlight)

@@ -114,6 +114,7 @@ func (p *Port) send(f *roce.Frame, earliest, tail sim.Time, badFCS bool) {
 	start := max(earliest, p.free, tail-bits)
 	p.free = start + line
 	p.count(f, &p.C.TxPackets, &p.C.TxBytes, &p.C.TxMulticast, &p.C.TxBroadcast)
+	p.C.TxWireBytes += uint64(p.p.Preamble + max(len(f.B), p.p.MinFrame) + p.p.FCS + p.p.Gap)
 	if len(p.taps) == 0 && p.script.Empty() {
 		p.peer.expect(f, start+p.p.Propagation, start+bits+p.p.Propagation, badFCS)
 		return

@@ -45,6 +45,10 @@ type Params struct {
 	// write-combining buffer, besides the stores that sim/cpu charges.
 	BFCopyLine sim.Time
 
+	// BFLines is how many 64-byte lines of a WQE are pushed at most; 4, the whole half,
+	// is what libmlx5 does. Fewer goes with the device's uar.bf_lines: a hypothesis.
+	BFLines int
+
 	// PollCall is entry and exit of ibv_poll_cq, with the consumer index record that
 	// it writes each time.
 	PollCall sim.Time
@@ -85,6 +89,9 @@ func (p *Params) Validate() error {
 		if t, ok := v.Field(i).Interface().(sim.Time); ok && t <= 0 {
 			return fmt.Errorf("provider: %s is %v, and must be positive: %w", f.Name, t, syscall.EINVAL)
 		}
+	}
+	if p.BFLines < 1 || p.BFLines > 4 {
+		return fmt.Errorf("provider: BFLines is %d, not 1 to 4: %w", p.BFLines, syscall.EINVAL)
 	}
 	if p.IndependentTDMax < 0 {
 		return fmt.Errorf("provider: IndependentTDMax is negative: %w", syscall.EINVAL)

@@ -324,7 +324,7 @@ func (q *QP) blueFlame(s *posting) bool {
 // push copies the WQE into the register in blocks of 64 bytes.
 func (q *QP) push(t *Thread, s *posting) {
 	q.blue++
-	bytes := align(s.ds*segSize, wqebb)
+	bytes := min(align(s.ds*segSize, wqebb), q.ctx.proc.Params.BFLines*wqebb)
 	q.ctx.proc.C.BlueFlame++
 	q.ctx.proc.C.BlueFlameBytes += uint64(bytes)
 	for at := 0; at < bytes; at += wqebb {

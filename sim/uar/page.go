@@ -15,6 +15,8 @@ type Sink interface {
 	Doorbell(page uint32, db []byte)
 	// BlueFlame is a whole push of 64-byte blocks; the device may use it delay from now.
 	BlueFlame(page uint32, wqe []byte, delay sim.Time)
+	// Begun is a push of which the device takes these first lines only (Params.BFLines).
+	Begun(page uint32, lines []byte)
 	// ArmCQ is the 8-byte write at 0x20.
 	ArmCQ(page uint32, b []byte)
 	// EQ is the 4-byte write at 0x40 (arm) or 0x48.
@@ -25,6 +27,7 @@ type Sink interface {
 type Counters struct {
 	Doorbells     uint64 // 8-byte doorbells
 	BlueFlame     uint64 // pushes that arrived whole
+	BFCut         uint64 // pushes longer than the lines that the device takes
 	Torn          uint64 // pushes that did not, and became doorbells
 	Conflicts     uint64 // pushes that found the page busy with another register's
 	ConflictDelay sim.Time
@@ -37,6 +40,7 @@ type Counters struct {
 func (c *Counters) Add(o *Counters) {
 	c.Doorbells += o.Doorbells
 	c.BlueFlame += o.BlueFlame
+	c.BFCut += o.BFCut
 	c.Torn += o.Torn
 	c.Conflicts += o.Conflicts
 	c.ConflictDelay += o.ConflictDelay
@@ -139,6 +143,11 @@ func (g *Page) begin(now sim.Time, k, h int, b []byte, s Sink) {
 	if !g.bf || len(b)%block != 0 || want > g.half {
 		g.Torn++
 		s.Doorbell(g.Index, b[:8])
+		return
+	}
+	if most := g.p.BFLines * block; want > most && len(b) == most {
+		g.BFCut++
+		s.Begun(g.Index, b)
 		return
 	}
 	if len(b) >= want {

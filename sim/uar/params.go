@@ -55,6 +55,10 @@ type Params struct {
 	BFBusy         sim.Time // a push keeps its page busy this long
 	BFConflictCost sim.Time // what a conflicting push pays under ConflictSerialize
 	BFTimeout      sim.Time // a push whose later lines have not come by then counts as torn
+	// BFLines is how many 64-byte lines of a push the device takes: a longer WQE is
+	// fetched once they are there, its header and its inline data apart. 4 takes all.
+	// Fewer is a hypothesis, the byte account of Husky (NSDI 2023, appendix A).
+	BFLines int
 }
 
 // Check says what is wrong with the parameters, or returns nil.
@@ -64,6 +68,8 @@ func (p *Params) Check() error {
 		return fmt.Errorf("uar: BFConflict is %d", p.BFConflict)
 	case p.BFBusy <= 0 || p.BFTimeout <= 0:
 		return fmt.Errorf("uar: BFBusy and BFTimeout must be set")
+	case p.BFLines < 1 || p.BFLines > maxHalf/block:
+		return fmt.Errorf("uar: BFLines is %d, not 1 to %d", p.BFLines, maxHalf/block)
 	case p.BFConflictCost < 0 || p.BFConflict == ConflictSerialize && p.BFConflictCost == 0:
 		return fmt.Errorf("uar: BFConflictCost must be set for serialize")
 	}
