@@ -96,6 +96,7 @@ type Device struct {
 
 	// Receive engine.
 	rxReq, rxRsp sim.Server
+	rspAt        sim.Time // the last response takes effect then
 	readEng      sim.Server
 	atomics      []atomicSlot
 	aops         []*atomicOp

@@ -22,7 +22,7 @@ func testParams() Params {
 		BFRegSize: 512, BARSize: 1 << 24, ScatterToCQE: true, CQEVersion: 1, CoreClockKHz: 156250,
 		PUs: 16, PUService: 100 * ns, PUPacket: 20 * ns, RequesterLatency: 140 * ns, IssueInterval: 5 * ns,
 		WQEBuffer: 64, FetchLimit: 32, TxBuffer: 32 << 10, Quantum: 16,
-		ResponderLatency: 140 * ns, AckHandling: 50 * ns, RxInterval: 5 * ns, RxAckInterval: 3 * ns, ReadInterval: 16 * ns,
+		ResponderLatency: 140 * ns, AckHandling: 50 * ns, ReadHandling: 50 * ns, RxInterval: 5 * ns, RxAckInterval: 3 * ns, ReadInterval: 16 * ns,
 		RQPrefetch: 8, AckDelay: 20 * ns, AtomicService: 450 * ns, AtomicSlots: 4096,
 		NackGenerate: [2]sim.Time{1200 * ns, 2000 * ns}, NackReact: [2]sim.Time{3000 * ns, 2200 * ns},
 		AckReqPackets: 16, FlushPoll: 10 * sim.Microsecond,

@@ -54,6 +54,7 @@ type Params struct {
 	// Receive engine.
 	ResponderLatency sim.Time    // frame received to DMA write issued
 	AckHandling      sim.Time    // response received to completion written
+	ReadHandling     sim.Time    // READ or atomic response received to its data written
 	RxInterval       sim.Time    // between two request packets of the whole device
 	RxAckInterval    sim.Time    // between two response packets
 	ReadInterval     sim.Time    // between two READ requests served

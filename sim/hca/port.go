@@ -252,7 +252,14 @@ func (d *Device) receive(i int32, delay sim.Time) {
 		t += d.p.ResponderLatency
 	} else {
 		t, _ = d.rxRsp.Take(t, d.p.RxAckInterval)
-		t += d.p.AckHandling
+		if pkt.Op == roce.RCAcknowledge {
+			t += d.p.AckHandling
+		} else {
+			t += d.p.ReadHandling
+		}
+		// The pipe is in order: an ACK does not overtake the data of a READ.
+		t = max(t, d.rspAt)
+		d.rspAt = t
 	}
 	d.e.At(t, d.h.rx, uint64(i))
 }

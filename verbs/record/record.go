@@ -73,10 +73,14 @@ func (r *Recorder) Calls() []Call {
 	return append([]Call(nil), r.calls...)
 }
 
-// Text is the recording with one line for each call.
+// Text is the recording with one line for each call, thread after thread: which of
+// two threads returned first from calls that have nothing to do with each other is
+// not an observation.
 func (r *Recorder) Text() string {
 	var b strings.Builder
-	for _, c := range r.Calls() {
+	calls := r.Calls()
+	sort.SliceStable(calls, func(i, j int) bool { return calls[i].Thread < calls[j].Thread })
+	for _, c := range calls {
 		b.WriteString(c.String())
 		b.WriteByte('\n')
 	}
