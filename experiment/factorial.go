@@ -14,7 +14,7 @@ func uarFactorial() *Experiment {
 			{Key: "payload", Default: "2", Min: 1, Max: 1024, Help: "bytes of an inline RDMA write"},
 			{Key: "window", Default: "128", Min: 2, Max: 4096, Help: "depth of a QP"},
 			{Key: "signal", Default: "64", Min: 1, Max: 4096, Help: "one signalled write in so many"},
-			{Key: "duration_us", Default: "100", Min: 10, Max: 100000, Help: "counted virtual time of a cell"},
+			{Key: "duration_us", Default: "150", Min: 10, Max: 100000, Help: "counted virtual time of a cell, after 150 us of warm-up"},
 		},
 		Columns: []string{"page", "lock", "context", "rate_mps", "lock_wait_ns_per_msg", "line_misses_per_msg", "bf_conflicts", "uars_allocated"},
 		Run:     runFactorial,

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -111,9 +112,12 @@ type Result struct {
 	Columns []string `json:"-"`
 }
 
-// Note adds a line that every format carries.
+// Note adds a line that every format carries, once.
 func (r *Result) Note(format string, args ...any) {
-	r.Notes = append(r.Notes, fmt.Sprintf(format, args...))
+	n := fmt.Sprintf(format, args...)
+	if !slices.Contains(r.Notes, n) {
+		r.Notes = append(r.Notes, n)
+	}
 }
 
 // Formats are the values of --format.

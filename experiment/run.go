@@ -25,6 +25,7 @@ type outcome struct {
 	counters []reading // of the measured part: after minus before
 	uars     int       // UAR pages that the first load's posting process holds
 	events   uint64
+	span     time.Duration // between the two readings of the counters
 }
 
 // outOfBand is how long the tester's own messages take; none is part of a result.
@@ -75,6 +76,7 @@ func (s *Scenario) body(t verbs.Thread, tb *testbed.Testbed, out *outcome) error
 			out.uars = int(c.Value)
 		}
 	}
+	began := t.Now()
 	var threads [][]verbs.Thread
 	for _, st := range started {
 		threads = append(threads, st.Begin(t))
@@ -88,6 +90,7 @@ func (s *Scenario) body(t verbs.Thread, tb *testbed.Testbed, out *outcome) error
 	}
 	// Posted writes and acknowledgements that are still under way belong to the run.
 	t.Sleep(settle)
+	out.span = t.Now() - began
 	out.counters = growth(before, tb.Counters())
 	return nil
 }

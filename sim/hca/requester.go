@@ -133,6 +133,7 @@ func (q *qp) posted(idx uint16, ds int, wqe []byte) {
 		q.flushSQ()
 		return
 	}
+	q.readAhead()
 	q.kick()
 }
 
@@ -153,6 +154,14 @@ func (q *qp) take(idx uint16, wqe []byte) bool {
 func (q *qp) needBuf() {
 	if q.buf == nil {
 		q.buf = make([]byte, q.d.p.WQEBuffer*prm.WQEBBSize)
+	}
+}
+
+// readAhead fetches WQEs before the cursor needs them: when less than half of the
+// buffer is filled.
+func (q *qp) readAhead() {
+	if q.state == prm.QPStateRTS && int(q.got-q.ci) < q.d.p.WQEBuffer/2 {
+		q.fetchWQEs()
 	}
 }
 
@@ -206,6 +215,7 @@ func (d *Device) onFetch(x uint64) {
 		q.flushSQ()
 		return
 	}
+	q.readAhead()
 	q.kick()
 }
 

@@ -172,6 +172,7 @@ func (q *qp) failLocally(m *msg, s prm.Syndrome) {
 // passWQE moves the cursor behind the WQE of m.
 func (q *qp) passWQE(m *msg) {
 	q.ci += uint16(m.nbb)
+	q.readAhead()
 	q.cur++
 	q.open = false
 }

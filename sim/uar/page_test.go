@@ -18,6 +18,9 @@ func (l *log) Doorbell(page uint32, db []byte) {
 func (l *log) BlueFlame(page uint32, wqe []byte, delay sim.Time) {
 	*l = append(*l, fmt.Sprintf("bf %d len %d delay %v", prm.CtrlSegment(wqe).WQEIndex(), len(wqe), delay))
 }
+func (l *log) Begun(page uint32, b []byte) {
+	*l = append(*l, fmt.Sprintf("begun %d len %d", prm.CtrlSegment(b).WQEIndex(), len(b)))
+}
 func (l *log) ArmCQ(page uint32, b []byte) {
 	*l = append(*l, fmt.Sprintf("arm %d", prm.CQArmDoorbell(b).CQN()))
 }
@@ -33,7 +36,7 @@ func wqe(index uint16, ds int) []byte {
 }
 
 func params(c Conflict) *Params {
-	return &Params{BFConflict: c, BFBusy: 10, BFConflictCost: 7, BFTimeout: 1000}
+	return &Params{BFConflict: c, BFBusy: 10, BFConflictCost: 7, BFTimeout: 1000, BFLines: 4}
 }
 
 // write is one TLP.
@@ -107,6 +110,22 @@ func TestPage(t *testing.T) {
 				t.Error("a push is left over")
 			}
 		})
+	}
+}
+
+// A device that takes one line of a push has all it takes with the first TLP.
+func TestFirstLine(t *testing.T) {
+	p := params(ConflictNone)
+	p.BFLines = 1
+	g := NewPage(3, 512, p)
+	var got log
+	g.Write(0, 0x800, wqe(1, 10)[:64], &got)
+	g.Write(0, 0x900, wqe(4, 3), &got)
+	if d := cmp.Diff(log{"begun 1 len 64", "bf 4 len 64 delay 0ps"}, got); d != "" {
+		t.Error(d)
+	}
+	if d := cmp.Diff(Counters{BFCut: 1, BlueFlame: 1}, g.Counters); d != "" {
+		t.Error(d)
 	}
 }
 
