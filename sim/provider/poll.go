@@ -29,6 +29,7 @@ func (q *CQ) Poll(vt verbs.Thread, wc []verbs.WC) (int, error) {
 // index. When it finds nothing, w is left to wait from the time of the last look on.
 func (q *CQ) poll(t *Thread, wc []verbs.WC, w *poller) (n int, err error) {
 	p := q.ctx.proc.Params
+	start := t.P.Now()
 	t.Core.Run(t.P, p.PollCall)
 	left := q.lock.acquire(t, p, 0)
 	left += t.Core.Claim(t.P, &q.line)
@@ -64,6 +65,9 @@ func (q *CQ) poll(t *Thread, wc []verbs.WC, w *poller) (n int, err error) {
 	}
 	t.Core.Run(t.P, left)
 	q.lock.release(t)
+	if n > 0 {
+		t.span("poll_cq", start, uint64(n))
+	}
 	return n, err
 }
 

@@ -37,6 +37,7 @@ type posting struct {
 func (q *QP) PostSend(vt verbs.Thread, wrs []verbs.SendWR) (bad int, err error) {
 	t := Of(vt)
 	p := q.ctx.proc.Params
+	start := t.P.Now()
 	t.Core.Run(t.P, p.PostCall)
 	left := q.sq.lock.acquire(t, p, q.sendCost(p, wrs))
 	left += t.Core.Claim(t.P, &q.sq.line)
@@ -62,6 +63,7 @@ func (q *QP) PostSend(vt verbs.Thread, wrs []verbs.SendWR) (bad int, err error) 
 		t.Core.Run(t.P, left)
 	}
 	q.sq.lock.release(t)
+	t.span("post_send", start, uint64(q.qpn))
 	return bad, err
 }
 
@@ -339,6 +341,7 @@ func (q *QP) PostRecv(vt verbs.Thread, wrs []verbs.RecvWR) (bad int, err error) 
 	t := Of(vt)
 	p := q.ctx.proc.Params
 	rq := &q.rq
+	start := t.P.Now()
 	t.Core.Run(t.P, p.PostCall)
 	cost := p.Bookkeeping
 	for i := range wrs {
@@ -367,6 +370,7 @@ func (q *QP) PostRecv(vt verbs.Thread, wrs []verbs.RecvWR) (bad int, err error) 
 	}
 	t.Core.Run(t.P, left)
 	rq.lock.release(t)
+	t.span("post_recv", start, uint64(q.qpn))
 	return bad, err
 }
 

@@ -27,9 +27,11 @@ type Thread struct {
 	ended  bool
 	caller kernel.Caller
 
-	waiting bool     // in ParkUntil
-	owed    sim.Time // cost of what a poll did, to be spent at its end
-	spin    poller   // of the CQ that the thread spins on
+	waiting bool       // in ParkUntil
+	owed    sim.Time   // cost of what a poll did, to be spent at its end
+	spin    poller     // of the CQ that the thread spins on
+	spans   *sim.Spans // nil: no timeline
+	track   int32
 }
 
 // NewThread makes a thread, which Bind gives its program.
@@ -39,12 +41,22 @@ func NewThread(proc verbs.Process, name string) *Thread { return &Thread{proc: p
 func (t *Thread) Bind(p *sim.Proc, core *cpu.Core) {
 	t.P, t.Core = p, core
 	t.caller = kernel.Caller{P: p, Core: core}
+	if e := p.Engine(); e.Spans != nil {
+		t.spans, t.track = e.Spans, e.Spans.Track(p.Name())
+	}
 	p.OnExit(func() {
 		t.ended = true
 		if j := t.joiner; j != nil {
 			j.Wake(p.Now())
 		}
 	})
+}
+
+// span records a call of the library in the timeline, from start to now.
+func (t *Thread) span(name string, start sim.Time, arg uint64) {
+	if t.spans != nil {
+		t.spans.Span(t.track, name, start, t.P.Now(), arg)
+	}
 }
 
 // Of is the simulated thread behind t. It panics with ErrWrongThread unless t is the

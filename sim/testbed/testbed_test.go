@@ -432,3 +432,33 @@ func TestCounters(t *testing.T) {
 		t.Errorf("nothing was counted on core or bus")
 	}
 }
+
+// A timeline shows the library's calls, and recording one changes nothing.
+func TestTimeline(t *testing.T) {
+	var end [2]sim.Time
+	for i := range end {
+		b := run(t, config(t, func(c *Config) { c.Trace = i == 1 }), func(x *rig) {
+			a, peer, _ := x.pair(true, 4096)
+			for range 5 {
+				x.post(a, verbs.SendWR{Opcode: verbs.WRRDMAWrite, Flags: verbs.SendSignaled, SGEs: a.sge(0, 16), RemoteAddr: peer.buf.Addr(), RKey: peer.mr.RKey()})
+				x.wait(x.t, a)
+			}
+		})
+		end[i] = b.Engine().Now()
+		if i == 0 {
+			continue
+		}
+		var out bytes.Buffer
+		if err := b.Engine().Spans.WriteJSON(&out); err != nil {
+			t.Error(err)
+		}
+		for _, want := range []string{`"name":"post_send"`, `"name":"poll_cq"`, `"p1/main"`} {
+			if !strings.Contains(out.String(), want) {
+				t.Errorf("no %s in the timeline", want)
+			}
+		}
+	}
+	if end[0] != end[1] {
+		t.Errorf("ends at %v, with a timeline at %v", end[0], end[1])
+	}
+}
