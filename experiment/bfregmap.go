@@ -36,13 +36,17 @@ func runBFRegMap(env *Env) error {
 			vars[name] = v
 		}
 	}
-	tb, err := testbed.New(testbed.Config{Seed: env.Seed, Profile: prof, OutOfBand: outOfBand, Hosts: []testbed.HostConfig{{Name: "host0", Cores: 1, Memory: 64 << 30, Devices: 1}}})
+	cfg := testbed.Config{Seed: env.Seed, Profile: prof, OutOfBand: outOfBand, Hosts: []testbed.HostConfig{{Name: "host0", Cores: 1, Memory: 64 << 30, Devices: 1}}}
+	env.rec.attach(&cfg, pointName(env.prefix))
+	tb, err := testbed.New(cfg)
 	if err != nil {
 		return err
 	}
-	defer tb.Close()
 	var failed error
 	err = tb.Run(deadline, func(t verbs.Thread) { failed = mapQPs(t, tb, env, vars) })
+	if cerr := env.rec.finish(tb); err == nil {
+		err = cerr
+	}
 	if failed != nil {
 		return failed
 	}

@@ -27,6 +27,8 @@ type Experiment struct {
 	Params      []Param
 	Columns     []string
 	Plots       []Plot
+	// Many says that Run makes more than one run.
+	Many bool
 	// Run emits rows as they are ready, so that an interrupted run keeps them.
 	Run func(env *Env) error
 	// scenario is set when the experiment is a scenario file: its keys are then those
@@ -40,8 +42,7 @@ type Env struct {
 	Profile *profile.Profile
 	Seed    uint64
 	Out     *Result
-	Pcap    string
-	Trace   string
+	rec     *recorder
 	vals    map[string]string
 	prefix  []sweepValue
 	// Progress is told what is about to run; may be nil.
@@ -134,7 +135,7 @@ type Request struct {
 }
 
 // Execute runs an experiment once, or once for each combination of the sweep.
-func (x *Experiment) Execute(ctx context.Context, req Request, progress func(done, total int, what string)) (*Result, error) {
+func (x *Experiment) Execute(ctx context.Context, req Request, progress func(done, total int, what string)) (res *Result, err error) {
 	if x.scenario != nil {
 		return x.scenario.execute(ctx, x, req, progress)
 	}
@@ -168,14 +169,19 @@ func (x *Experiment) Execute(ctx context.Context, req Request, progress func(don
 	if err != nil {
 		return nil, err
 	}
-	if len(points) > 1 && (req.Pcap != "" || req.Trace != "") {
-		return nil, usage("--pcap and --trace record one run: leave out --sweep")
+	if (len(points) > 1 || x.Many) && req.Trace != "" {
+		return nil, usage("--trace records one run, this makes many: use a scenario file, without --sweep")
 	}
-	res := &Result{Name: x.Name, Version: req.Version, Profile: name, ProfileHash: prof.Hash(), Seed: req.Seed,
+	rec, err := req.recorder()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = rec.end(err) }()
+	res = &Result{Name: x.Name, Version: req.Version, Profile: name, ProfileHash: prof.Hash(), Seed: req.Seed,
 		Hypotheses: prof.Hypotheses(), Rows: []Row{}, Notes: []string{}, Columns: x.Columns, Plots: x.Plots}
 	for _, pt := range points {
 		env := &Env{Ctx: ctx, Profile: prof, Seed: req.Seed, Out: res, vals: map[string]string{}, prefix: pt,
-			Progress: progress, Pcap: req.Pcap, Trace: req.Trace}
+			Progress: progress, rec: rec}
 		for k, v := range vals {
 			env.vals[k] = v
 		}

@@ -17,6 +17,7 @@ func uarFactorial() *Experiment {
 			{Key: "duration_us", Default: "150", Min: 10, Max: 100000, Help: "counted virtual time of a cell, after 150 us of warm-up"},
 		},
 		Columns: []string{"page", "lock", "context", "rate_mps", "lock_wait_ns_per_msg", "line_misses_per_msg", "bf_conflicts", "uars_allocated"},
+		Many:    true,
 		Run:     runFactorial,
 	}
 }
@@ -56,7 +57,7 @@ func runFactorial(env *Env) error {
 			return err
 		}
 		sc := s.scenario(env, threads, way)
-		out, err := sc.run(env.Seed, prof, nil, nil)
+		out, err := sc.run(env.Seed, prof, env.rec, env.runName("page %v, lock %v, context %v", row.Get("page"), row.Get("lock"), row.Get("context")))
 		if err != nil {
 			return err
 		}

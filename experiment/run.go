@@ -1,9 +1,7 @@
 package experiment
 
 import (
-	"bytes"
 	"fmt"
-	"io"
 	"math"
 	"sort"
 	"strconv"
@@ -35,9 +33,10 @@ const outOfBand = 20 * sim.Microsecond
 const deadline = 1000 * time.Second
 
 // run builds the testbed, runs all loads of the scenario at once, and reads the
-// counters around them.
-func (s *Scenario) run(seed uint64, prof *profile.Profile, pcap io.Writer, trace io.Writer) (*outcome, error) {
-	cfg := testbed.Config{Seed: seed, Profile: prof, Switched: s.Link == "switch", Pcap: pcap, Trace: trace != nil, Lockstep: s.lockstep, NoTap: true, OutOfBand: outOfBand}
+// counters around them. rec may be nil; name is that of the run in its capture.
+func (s *Scenario) run(seed uint64, prof *profile.Profile, rec *recorder, name string) (*outcome, error) {
+	cfg := testbed.Config{Seed: seed, Profile: prof, Switched: s.Link == "switch", Lockstep: s.lockstep, NoTap: true, OutOfBand: outOfBand}
+	rec.attach(&cfg, name)
 	for i := range s.Hosts {
 		cfg.Hosts = append(cfg.Hosts, testbed.HostConfig{Name: "host" + strconv.Itoa(i), Cores: s.Cores, Memory: 64 << 30, Devices: 1})
 	}
@@ -45,15 +44,14 @@ func (s *Scenario) run(seed uint64, prof *profile.Profile, pcap io.Writer, trace
 	if err != nil {
 		return nil, err
 	}
-	defer tb.Close()
 	out := &outcome{}
 	var failed error
 	err = tb.Run(deadline, func(t verbs.Thread) { failed = s.body(t, tb, out) })
 	if failed != nil {
 		err = failed
 	}
-	if trace != nil && err == nil {
-		err = tb.WriteTrace(trace)
+	if cerr := rec.finish(tb); err == nil {
+		err = cerr
 	}
 	out.events = tb.Events()
 	return out, err
@@ -161,14 +159,7 @@ func (s *Scenario) emit(env *Env) error {
 	if err != nil {
 		return err
 	}
-	rec, err := env.recorder()
-	if err != nil {
-		return err
-	}
-	out, err := s.run(env.Seed, prof, rec.pcap(), rec.trace())
-	if rerr := rec.close(); err == nil {
-		err = rerr
-	}
+	out, err := s.run(env.Seed, prof, env.rec, pointName(env.prefix))
 	if err != nil {
 		return err
 	}
@@ -206,50 +197,4 @@ func threadRow(l *workload.Load, r *workload.ThreadResult) Row {
 	}
 	row.Set("lock_waits", r.Locks.Waits).Set("lock_wait_ns", float64(r.Locks.WaitTime.Nanoseconds()))
 	return row
-}
-
-// recorder holds the capture and the timeline of a run until it is over.
-type recorder struct {
-	env   *Env
-	frame *bytes.Buffer
-	spans *bytes.Buffer
-}
-
-func (e *Env) recorder() (*recorder, error) {
-	r := &recorder{env: e}
-	if e.Pcap != "" {
-		r.frame = &bytes.Buffer{}
-	}
-	if e.Trace != "" {
-		r.spans = &bytes.Buffer{}
-	}
-	return r, nil
-}
-
-func (r *recorder) pcap() io.Writer {
-	if r.frame == nil {
-		return nil
-	}
-	return r.frame
-}
-
-func (r *recorder) trace() io.Writer {
-	if r.spans == nil {
-		return nil
-	}
-	return r.spans
-}
-
-func (r *recorder) close() error {
-	if r.frame != nil {
-		if err := writeFile(r.env.Pcap, bytesTo(r.frame.Bytes())); err != nil {
-			return fmt.Errorf("--pcap: %w", err)
-		}
-	}
-	if r.spans != nil {
-		if err := writeFile(r.env.Trace, bytesTo(r.spans.Bytes())); err != nil {
-			return fmt.Errorf("--trace: %w", err)
-		}
-	}
-	return nil
 }

@@ -289,7 +289,7 @@ func (s *Scenario) with(changes ...sweepValue) (*Scenario, error) {
 
 // execute is Experiment.Execute for a scenario file: --set and --sweep name values
 // of the file, or of the profile.
-func (s *Scenario) execute(ctx context.Context, x *Experiment, req Request, progress func(done, total int, what string)) (*Result, error) {
+func (s *Scenario) execute(ctx context.Context, x *Experiment, req Request, progress func(done, total int, what string)) (res *Result, err error) {
 	var changes []sweepValue
 	if req.Profile != "" {
 		changes = append(changes, sweepValue{"profile", req.Profile})
@@ -315,14 +315,19 @@ func (s *Scenario) execute(ctx context.Context, x *Experiment, req Request, prog
 			return nil, usage("--sweep: %w", err)
 		}
 	}
-	if len(points) > 1 && (req.Pcap != "" || req.Trace != "") {
-		return nil, usage("--pcap and --trace record one run: leave out --sweep")
+	if len(points) > 1 && req.Trace != "" {
+		return nil, usage("--trace records one run: leave out --sweep")
 	}
 	prof, err := base.profile()
 	if err != nil {
 		return nil, &UsageError{err}
 	}
-	res := &Result{Name: s.Name, Version: req.Version, Profile: base.Profile, ProfileHash: prof.Hash(), Seed: req.Seed,
+	rec, err := req.recorder()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = rec.end(err) }()
+	res = &Result{Name: s.Name, Version: req.Version, Profile: base.Profile, ProfileHash: prof.Hash(), Seed: req.Seed,
 		Hypotheses: prof.Hypotheses(), Rows: []Row{}, Notes: []string{}, Columns: x.Columns}
 	if s.Source != "" {
 		res.Note("Source of the scenario: %s", s.Source)
@@ -335,7 +340,7 @@ func (s *Scenario) execute(ctx context.Context, x *Experiment, req Request, prog
 		if progress != nil {
 			progress(i, len(points), s.Name)
 		}
-		env := &Env{Ctx: ctx, Seed: req.Seed, Out: res, prefix: pt, Pcap: req.Pcap, Trace: req.Trace}
+		env := &Env{Ctx: ctx, Seed: req.Seed, Out: res, prefix: pt, rec: rec}
 		if err := sc.emit(env); err != nil {
 			return res, err
 		}

@@ -70,7 +70,7 @@ func uarSharing() *Experiment {
 			{File: "uar-sharing-1", Title: "Ways to ring, 2 B RDMA writes", X: "sharing", Y: "rate_mps", XLabel: "threads sharing a context", YLabel: "million messages/s", Series: "series", Only: map[string]any{"graph": 1}, LogX: true},
 			{File: "uar-sharing-2", Title: "Thread domains and locks, BlueFlame", X: "sharing", Y: "rate_mps", XLabel: "threads sharing a context", YLabel: "million messages/s", Series: "series", Only: map[string]any{"graph": 2}, LogX: true},
 		},
-		Run: runSharing,
+		Many: true, Run: runSharing,
 	}
 }
 
@@ -157,7 +157,8 @@ func (s *series) point(env *Env, threads, way int, base float64) (Row, error) {
 	if err != nil {
 		return row, err
 	}
-	out, err := sc.run(env.Seed, prof, nil, nil)
+	name := env.runName("graph %d, %s, %d-way", s.graph, s.name, way)
+	out, err := sc.run(env.Seed, prof, env.rec, name)
 	if err != nil {
 		return row, err
 	}
@@ -171,7 +172,7 @@ func (s *series) point(env *Env, threads, way int, base float64) (Row, error) {
 		row.Set("loss_percent", loss)
 	}
 	if base > 0 && env.String("ablate") == "true" {
-		if err := s.shares(env, &row, sc, base, rate, loss); err != nil {
+		if err := s.shares(env, &row, sc, name, base, rate, loss); err != nil {
 			return row, err
 		}
 	}
@@ -182,14 +183,14 @@ func (s *series) point(env *Env, threads, way int, base float64) (Row, error) {
 }
 
 // shares reruns the point with one mechanism away at a time.
-func (s *series) shares(env *Env, row *Row, sc *Scenario, base, rate, loss float64) error {
+func (s *series) shares(env *Env, row *Row, sc *Scenario, name string, base, rate, loss float64) error {
 	rest := loss
 	for _, a := range ablations {
 		p, err := env.profileWith(s.set, a.set)
 		if err != nil {
 			return err
 		}
-		o, err := sc.run(env.Seed, p, nil, nil)
+		o, err := sc.run(env.Seed, p, env.rec, name+", no "+a.key)
 		if err != nil {
 			return fmt.Errorf("without %s: %w", a.key, err)
 		}
@@ -199,7 +200,7 @@ func (s *series) shares(env *Env, row *Row, sc *Scenario, base, rate, loss float
 		one := *sc
 		one.Traffic = append([]Traffic(nil), sc.Traffic...)
 		one.Traffic[0].Contexts = one.Traffic[0].Threads
-		o, err = one.run(env.Seed, p, nil, nil)
+		o, err = one.run(env.Seed, p, env.rec, name+", no "+a.key+", 1-way")
 		if err != nil {
 			return fmt.Errorf("1-way without %s: %w", a.key, err)
 		}

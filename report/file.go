@@ -37,7 +37,10 @@ func Create(path string) (*File, error) {
 	return &File{path: path, tmp: tmp}, nil
 }
 
-// Commit writes the report with fill, makes it durable and puts it in place.
+// Write adds to the report before Commit, for what is not to be held in memory.
+func (f *File) Write(p []byte) (int, error) { return f.tmp.Write(p) }
+
+// Commit writes the report with fill, behind what Write wrote, makes it durable and puts it in place.
 func (f *File) Commit(fill func(io.Writer) error) (err error) {
 	defer func() {
 		if err != nil {

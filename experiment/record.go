@@ -1,0 +1,101 @@
+package experiment
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/rdmasim/rdmasim/report"
+	"github.com/rdmasim/rdmasim/sim/testbed"
+)
+
+// recorder writes the captures of runs, one after the other as sections of one file,
+// and the timeline of one, as they run; commit puts the files in place. nil records
+// nothing.
+type recorder struct {
+	capture, timeline *report.File
+	traced            bool
+}
+
+// recorder makes the files that a request asks for.
+func (r *Request) recorder() (*recorder, error) {
+	rec := &recorder{}
+	for _, f := range []struct {
+		path, flag string
+		file       **report.File
+	}{{r.Pcap, "--pcap", &rec.capture}, {r.Trace, "--trace", &rec.timeline}} {
+		if f.path == "" {
+			continue
+		}
+		var err error
+		if *f.file, err = report.Create(f.path); err != nil {
+			rec.abort()
+			return nil, usage("%s: %w", f.flag, err)
+		}
+	}
+	return rec, nil
+}
+
+// attach has a testbed record. name tells the run from others in the capture; a
+// single run needs none.
+func (r *recorder) attach(cfg *testbed.Config, name string) {
+	if r == nil {
+		return
+	}
+	if r.capture != nil {
+		cfg.Pcap, cfg.PcapName = r.capture, name
+	}
+	cfg.Trace = r.timeline != nil && !r.traced
+}
+
+// finish closes a testbed that attach was told of and writes its timeline.
+func (r *recorder) finish(tb *testbed.Testbed) error {
+	err := tb.Close()
+	if r != nil && tb.Config().Trace {
+		r.traced = true
+		err = errors.Join(err, tb.WriteTrace(r.timeline))
+	}
+	return err
+}
+
+// end puts the files in place when the runs have ended well, or were interrupted:
+// what has run is then in them.
+func (r *recorder) end(err error) error {
+	if err != nil && !errors.Is(err, ErrInterrupted) {
+		r.abort()
+		return err
+	}
+	for _, f := range []*report.File{r.capture, r.timeline} {
+		if f != nil {
+			err = errors.Join(err, f.Commit(func(io.Writer) error { return nil }))
+		}
+	}
+	return err
+}
+
+func (r *recorder) abort() {
+	for _, f := range []*report.File{r.capture, r.timeline} {
+		if f != nil {
+			f.Abort()
+		}
+	}
+}
+
+// pointName is the name of a sweep's point in a capture: "window=4 payload=2".
+func pointName(pt []sweepValue) string {
+	var s []string
+	for _, v := range pt {
+		s = append(s, fmt.Sprintf("%s=%s", v.key, v.val))
+	}
+	return strings.Join(s, " ")
+}
+
+// runName is the name of one of an experiment's runs in a capture.
+func (e *Env) runName(format string, args ...any) string {
+	name := fmt.Sprintf(format, args...)
+	if len(e.prefix) > 0 {
+		name = pointName(e.prefix) + " " + name
+	}
+	return name
+}
