@@ -85,6 +85,7 @@ type Device struct {
 	resuming bool     // a resume event is set
 	issue    sim.Server
 	port     sim.Time // when the port is free
+	paced    int      // frames that wait for the port
 
 	// Frames.
 	frames  roce.Pool

@@ -181,13 +181,11 @@ func (d *Device) transmit(i int32, q *qp) {
 	d.port = start + d.ser(n)
 	d.c.TxPackets++
 	d.c.TxOctets += uint64(n)
-	delay := start - now + d.p.RoCEAdder
 	d.c.TxPadBytes += uint64(s.f.BTH().PadCount())
-	request := s.f.BTH().Opcode().Info().Kind == roce.KindRequest
-	if request {
+	if s.f.BTH().Opcode().Info().Kind == roce.KindRequest {
 		d.c.TxRequests++
-		delay += d.p.RequesterLatency - d.p.PUService
 	}
+	delay := start - now
 	s.loop = q.loop
 	switch {
 	case q.loop && d.looper == nil:
@@ -197,19 +195,28 @@ func (d *Device) transmit(i int32, q *qp) {
 	case d.wire == nil && !q.loop:
 		d.c.TxNoWire++
 		d.dropSlot(i)
-	case delay == 0:
-		d.onSend(uint64(i))
+	case d.paced == 0 && (delay == 0 || s.bytes == 0):
+		// The wire has its own queue: a frame without gathered payload need not wait
+		// here, unless it would overtake one that does.
+		d.send(i)
 	default:
+		d.paced++
 		d.e.After(delay, d.h.send, uint64(i))
 	}
 }
 
-// onSend gives a frame to the wire.
+// onSend is the turn of a frame that waited for the port.
 func (d *Device) onSend(i uint64) {
+	d.paced--
+	d.send(int32(i))
+}
+
+// send gives a frame to the wire.
+func (d *Device) send(i int32) {
 	s := d.slots[i]
 	f, loop := s.f, s.loop
 	d.txDone(s)
-	d.putSlot(int32(i))
+	d.putSlot(i)
 	d.see(f)
 	if loop {
 		d.c.Loopback++
@@ -246,7 +253,7 @@ func (d *Device) receive(i int32, delay sim.Time) {
 		return
 	}
 	s.pkt = pkt
-	t := d.e.Now() + delay
+	t := d.e.Now() + delay + d.p.RoCEAdder
 	if pkt.Info().Kind == roce.KindRequest {
 		t, _ = d.rxReq.Take(t, d.p.RxInterval)
 		t += d.p.ResponderLatency

@@ -70,6 +70,7 @@ type requester struct {
 	landing []landing
 
 	running, queued bool // on a PU; in the ready queue
+	readyAt         sim.Time
 	waiting         bool // for RNR, or for the reaction to a NAK
 	waitEnd         sim.Time
 	waitEvents      int
@@ -294,6 +295,7 @@ func (q *qp) kick() {
 		return
 	}
 	d := q.d
+	q.readyAt = d.e.Now()
 	if d.idlePUs > 0 && d.ready.len() == 0 {
 		q.start()
 		return
@@ -303,11 +305,12 @@ func (q *qp) kick() {
 	d.dispatch()
 }
 
-// start gives the QP an idle processing unit.
+// start gives the QP an idle processing unit. What the requester's pipeline takes
+// beside the PU comes first, unless the QP has waited that long.
 func (q *qp) start() {
 	q.d.idlePUs--
 	q.running, q.burst = true, 0
-	q.service()
+	q.service(q.readyAt + q.d.p.RequesterLatency)
 }
 
 // dispatch gives idle processing units to waiting QPs.
@@ -325,8 +328,9 @@ func (d *Device) dispatch() {
 	}
 }
 
-// service starts the PU's next piece of work on the QP: a WQE, or a further packet.
-func (q *qp) service() {
+// service starts the PU's next piece of work on the QP: a WQE, which is not done
+// before a time, or a further packet.
+func (q *qp) service(notBefore sim.Time) {
 	d := q.d
 	if q.open {
 		d.e.After(d.p.PUPacket, d.h.pu, q.arg)
@@ -334,7 +338,7 @@ func (q *qp) service() {
 	}
 	start, _ := d.issue.Take(d.e.Now(), d.p.IssueInterval)
 	d.c.PUBusy += d.p.PUService
-	d.e.At(start+d.p.PUService, d.h.pu, q.arg)
+	d.e.At(max(start+d.p.PUService, notBefore), d.h.pu, q.arg)
 }
 
 // onPU is a processing unit that has done a piece of work for a QP.
@@ -382,6 +386,6 @@ func (q *qp) step() bool {
 	if !q.runnable() {
 		return false
 	}
-	q.service()
+	q.service(0)
 	return true
 }
