@@ -11,28 +11,76 @@ import (
 	"path/filepath"
 
 	"github.com/rdmasim/rdmasim/report"
+	"github.com/rdmasim/rdmasim/roce/pcap"
 )
 
-// joinCaptures puts the captures of the cases one after the other: a pcapng file may
-// hold several sections. A case without frames, or that was not run, has none.
+// joinCaptures writes the captures of the cases into one section with the interfaces
+// of all, which are named after their cases: time begins again with each case.
 func joinCaptures(w io.Writer, dir string, cases []report.Case) error {
+	var names []string
+	first := map[string]int{} // interface of a case's first port
 	for _, c := range cases {
-		err := copyFile(w, filepath.Join(dir, c.ID+".pcapng"))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		r, err := eachPacket(dir, c.ID, func(pcap.Packet) error { return nil })
+		if err != nil {
 			return err
 		}
+		if r == nil {
+			continue
+		}
+		first[c.ID] = len(names)
+		for _, i := range r.Interfaces {
+			names = append(names, i.Name)
+		}
 	}
-	return nil
-}
-
-func copyFile(w io.Writer, path string) error {
-	f, err := os.Open(path)
+	if len(names) == 0 {
+		return nil
+	}
+	out, err := pcap.NewWriter(w, "rdmasim", names...)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = f.Close() }()
-	_, err = io.Copy(w, f)
-	return err
+	for _, c := range cases {
+		_, err := eachPacket(dir, c.ID, func(p pcap.Packet) error {
+			return out.Write(first[c.ID]+p.Interface, p.Time, p.Data, p.Comment)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return out.Close()
+}
+
+// eachPacket reads the capture of a case; the reader is nil when the case left none. Of
+// a case that was killed, the packets before the break count.
+func eachPacket(dir, id string, f func(pcap.Packet) error) (*pcap.Reader, error) {
+	file, err := os.Open(filepath.Join(dir, id+".pcapng"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }()
+	r, err := pcap.NewReader(file)
+	if errors.Is(err, pcap.ErrNotCapture) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	for {
+		p, err := r.Next()
+		var broken *pcap.BrokenError
+		if err == io.EOF || errors.As(err, &broken) {
+			return r, nil
+		}
+		if err == nil {
+			err = f(p)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", id, err)
+		}
+	}
 }
 
 // joinTraces merges the timelines of the cases into one, each case a process of its

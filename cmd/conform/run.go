@@ -41,7 +41,7 @@ func (o *runOptions) flags(f *pflag.FlagSet) {
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "print every case as it ends, with what it saw")
 	f.StringVar(&o.report, "report", "", "write the record of the run as JSON to `FILE`")
 	f.StringVar(&o.junit, "junit", "", "write the outcomes as JUnit XML to `FILE`")
-	f.StringVar(&o.pcap, "pcap", "", "write the frames of every case to `FILE` (pcapng, one section for each case)")
+	f.StringVar(&o.pcap, "pcap", "", "write the frames of every case to `FILE` (pcapng; interfaces are named after the case)")
 	f.StringVar(&o.trace, "trace", "", "write the timeline of every case to `FILE` (Trace Event JSON)")
 	f.IntVar(&o.parallel, "parallel", runtime.NumCPU(), "how many workers run at once")
 	f.IntVar(&o.repeat, "repeat", 1, "run each case this often; a case that differs is flaky")

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rdmasim/rdmasim/report"
+	"github.com/rdmasim/rdmasim/roce/pcap"
 )
 
 // The test binary is the worker of the runs below.
@@ -67,6 +68,10 @@ func TestEqualRunsAreEqualFiles(t *testing.T) {
 				t.Errorf("the %s of run %s (%v) differs", what, other, runs[other])
 			}
 		}
+	}
+	if _, packets, err := pcap.Read(bytes.NewReader(files["a"][1])); err != nil || len(packets) < 50 ||
+		!bytes.Contains(files["a"][1], []byte("PD-007 host0/mlx5_0")) {
+		t.Errorf("capture: %d packets, %v", len(packets), err)
 	}
 	if bytes.Equal(files["a"][0], files["d"][0]) {
 		t.Error("two seeds give one record")
