@@ -58,7 +58,7 @@ func supervisor(ids ...string) *harness.Supervisor {
 		},
 		Job:    harness.Job{Target: "fake", Seed: 1, Cases: ids},
 		Shards: 2,
-		Wall:   3 * time.Second,
+		Wall:   6 * time.Second,
 	}
 }
 
