@@ -1,20 +1,24 @@
 package experiment
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
 
 	"github.com/rdmasim/rdmasim/report"
+	"github.com/rdmasim/rdmasim/roce/pcap"
 	"github.com/rdmasim/rdmasim/sim/testbed"
 )
 
-// recorder writes the captures of runs, one after the other as sections of one file,
-// and the timeline of one, as they run; commit puts the files in place. nil records
-// nothing.
+// recorder writes the frames of runs, one after the other, to one file and the
+// timeline of one run to another, as they run; end puts the files in place. nil
+// records nothing.
 type recorder struct {
 	capture, timeline *report.File
+	buf               *bufio.Writer // of capture
+	frames            *pcap.Writer
 	traced            bool
 }
 
@@ -34,6 +38,14 @@ func (r *Request) recorder() (*recorder, error) {
 			return nil, usage("%s: %w", f.flag, err)
 		}
 	}
+	if rec.capture != nil {
+		rec.buf = bufio.NewWriterSize(rec.capture, 1<<16)
+		var err error
+		if rec.frames, err = pcap.NewWriter(rec.buf, "rdmasim"); err != nil {
+			rec.abort()
+			return nil, err
+		}
+	}
 	return rec, nil
 }
 
@@ -43,9 +55,7 @@ func (r *recorder) attach(cfg *testbed.Config, name string) {
 	if r == nil {
 		return
 	}
-	if r.capture != nil {
-		cfg.Pcap, cfg.PcapName = r.capture, name
-	}
+	cfg.Capture, cfg.PcapName = r.frames, name
 	cfg.Trace = r.timeline != nil && !r.traced
 }
 
@@ -66,10 +76,12 @@ func (r *recorder) end(err error) error {
 		r.abort()
 		return err
 	}
-	for _, f := range []*report.File{r.capture, r.timeline} {
-		if f != nil {
-			err = errors.Join(err, f.Commit(func(io.Writer) error { return nil }))
-		}
+	if r.capture != nil {
+		cerr := r.capture.Commit(func(io.Writer) error { return errors.Join(r.frames.Close(), r.buf.Flush()) })
+		err = errors.Join(err, cerr)
+	}
+	if r.timeline != nil {
+		err = errors.Join(err, r.timeline.Commit(func(io.Writer) error { return nil }))
 	}
 	return err
 }

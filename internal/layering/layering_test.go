@@ -44,10 +44,11 @@ var allowed = map[string][]string{
 	"attach":            {"sim", "prm", "roce", "uapi"},
 	"conformance":       {"verbs", "prm", "roce", "report", "fault"},
 	"workload":          {"verbs"},
-	"experiment":        {"verbs", "workload", "sim/testbed", "sim/profile", "report", "input", "fixtures", "sim"},
+	"experiment":        {"verbs", "roce", "workload", "sim/testbed", "sim/profile", "report", "input", "fixtures", "sim"},
 	"report":            {"input"},
 	"cmd":               {"any"},
 	"internal/layering": {},
+	"internal/tshark":   {"roce"},
 }
 
 // deep lists rooms whose permission covers all rooms below the named one.

@@ -206,8 +206,12 @@ func TestTimes(t *testing.T) {
 }
 
 func TestWriterErrors(t *testing.T) {
-	if _, err := NewWriter(io.Discard, "test"); err == nil {
-		t.Error("a file without interfaces")
+	none, err := NewWriter(io.Discard, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if none.Close() != nil || none.Write(0, 0, []byte{1}, "") == nil {
+		t.Error("a frame of a file without interfaces is written")
 	}
 	for _, bad := range []Packet{{Interface: 1}, {Interface: -1}, {Time: -1}} {
 		w, err := NewWriter(io.Discard, "test", "a")

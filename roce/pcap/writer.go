@@ -21,35 +21,46 @@ import (
 // Writer writes a pcapng file.
 type Writer struct {
 	out      io.Writer
-	ng       *pcapgo.NgWriter
-	ports    int
-	packets  []uint64 // by interface
+	app      string
+	ng       *pcapgo.NgWriter // nil before the first interface
+	packets  []uint64         // by interface
 	lastTime int64
 	buf      bytes.Buffer
 	err      error
 }
 
-// NewWriter begins a file with one interface per name. Application goes into the
-// file's header ("rdmasim").
+// NewWriter begins a file with one interface per name; AddInterface adds more.
+// Application goes into the file's header ("rdmasim").
 func NewWriter(w io.Writer, application string, interfaces ...string) (*Writer, error) {
-	if len(interfaces) == 0 {
-		return nil, fmt.Errorf("pcap: a file needs an interface")
-	}
-	p := &Writer{out: w, ports: len(interfaces), packets: make([]uint64, len(interfaces))}
-	var err error
-	for i, name := range interfaces {
-		intf := pcapgo.NgInterface{Name: name, LinkType: layers.LinkTypeEthernet, TimestampResolution: 9}
-		if i == 0 {
-			options := pcapgo.NgWriterOptions{SectionInfo: pcapgo.NgSectionInfo{Application: application}}
-			p.ng, err = pcapgo.NewNgWriterInterface(w, intf, options)
-		} else {
-			_, err = p.ng.AddInterface(intf)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("pcap: %w", err)
+	p := &Writer{out: w, app: application}
+	for _, name := range interfaces {
+		if _, err := p.AddInterface(name); err != nil {
+			return nil, err
 		}
 	}
 	return p, nil
+}
+
+// AddInterface adds an interface and returns its number. A file of several runs has
+// one section with interfaces for each run, since tshark 4.0 shows the frames of
+// later sections under the interfaces of the first.
+func (w *Writer) AddInterface(name string) (int, error) {
+	if w.err != nil {
+		return 0, w.err
+	}
+	intf := pcapgo.NgInterface{Name: name, LinkType: layers.LinkTypeEthernet, TimestampResolution: 9}
+	if w.ng == nil {
+		options := pcapgo.NgWriterOptions{SectionInfo: pcapgo.NgSectionInfo{Application: w.app}}
+		w.ng, w.err = pcapgo.NewNgWriterInterface(w.out, intf, options)
+	} else {
+		_, w.err = w.ng.AddInterface(intf)
+	}
+	if w.err != nil {
+		w.err = fmt.Errorf("pcap: %w", w.err)
+		return 0, w.err
+	}
+	w.packets = append(w.packets, 0)
+	return len(w.packets) - 1, nil
 }
 
 // Write adds an Ethernet frame (without FCS) of interface i, ns nanoseconds after
@@ -60,8 +71,8 @@ func (w *Writer) Write(i int, ns int64, frame []byte, comment string) error {
 	switch {
 	case w.err != nil:
 		return w.err
-	case i < 0 || i >= w.ports:
-		w.err = fmt.Errorf("pcap: interface %d of %d", i, w.ports)
+	case i < 0 || i >= len(w.packets):
+		w.err = fmt.Errorf("pcap: interface %d of %d", i, len(w.packets))
 	case ns < 0:
 		w.err = fmt.Errorf("pcap: time %d ns", ns)
 	case comment != "":
@@ -123,7 +134,7 @@ func (w *Writer) Close() error {
 			})
 		}
 	}
-	if w.err == nil {
+	if w.err == nil && w.ng != nil {
 		w.err = w.ng.Flush()
 	}
 	return w.err

@@ -10,6 +10,7 @@ import (
 	"io"
 	"syscall"
 
+	"github.com/rdmasim/rdmasim/roce/pcap"
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/profile"
 )
@@ -39,8 +40,10 @@ type Config struct {
 	Trace bool
 	// Pcap receives a pcapng capture of every port (nil: none).
 	Pcap io.Writer
-	// PcapName goes before the interfaces' names in the capture: it tells the sections
-	// of a file of several runs apart.
+	// Capture is, instead of Pcap, the file of several runs, which its owner closes.
+	Capture *pcap.Writer
+	// PcapName goes before the interfaces' names in the capture: it tells the runs of a
+	// file apart.
 	PcapName string
 	// NoTap leaves out what watches and disturbs registers ("mmio log", "fault").
 	NoTap bool

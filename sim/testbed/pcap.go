@@ -3,7 +3,6 @@ package testbed
 import (
 	"bufio"
 	"fmt"
-	"io"
 
 	"github.com/rdmasim/rdmasim/fault"
 	"github.com/rdmasim/rdmasim/roce/pcap"
@@ -14,35 +13,37 @@ import (
 // capture writes what every port sends as pcapng with nanoseconds of virtual time,
 // counted from 1970. Nothing in it tells of the machine that ran the simulation.
 type capture struct {
-	out   *bufio.Writer
+	out   *bufio.Writer // nil when the file is another's
 	w     *pcap.Writer
 	order *link.Ordered
 	index map[string]int // port to interface
 }
 
-// newCapture begins a section of a pcapng file with one interface for each port,
-// named after its device. It keeps no frame longer than until no earlier one can come.
-func newCapture(tb *Testbed, out io.Writer) (*capture, error) {
-	c := &capture{out: bufio.NewWriterSize(out, 1<<16), index: map[string]int{}}
+// newCapture begins a capture with one interface for each port, named after its
+// device. It keeps no frame longer than until no earlier one can come.
+func newCapture(tb *Testbed) (*capture, error) {
+	c := &capture{w: tb.cfg.Capture, index: map[string]int{}}
+	if c.w == nil {
+		c.out = bufio.NewWriterSize(tb.cfg.Pcap, 1<<16)
+		var err error
+		if c.w, err = pcap.NewWriter(c.out, "rdmasim"); err != nil {
+			return nil, fmt.Errorf("capture: %w", err)
+		}
+	}
 	c.order = link.NewOrdered(tb.eng, c.write)
-	var names []string
 	for _, h := range tb.hosts {
 		for _, d := range h.devices {
-			c.index[d.path()] = len(names)
 			name := d.path()
 			if tb.cfg.PcapName != "" {
 				name = tb.cfg.PcapName + " " + name
 			}
-			names = append(names, name)
+			i, err := c.w.AddInterface(name)
+			if err != nil {
+				return nil, fmt.Errorf("capture: %w", err)
+			}
+			c.index[d.path()] = i
 			d.port.Tap(c.order.Tap)
 		}
-	}
-	if len(names) == 0 {
-		return nil, fmt.Errorf("capture: the testbed has no device")
-	}
-	var err error
-	if c.w, err = pcap.NewWriter(c.out, "rdmasim", names...); err != nil {
-		return nil, fmt.Errorf("capture: %w", err)
 	}
 	return c, nil
 }
@@ -75,6 +76,9 @@ var acts = map[fault.Action]string{
 // close writes what is left and reports the first error.
 func (c *capture) close() error {
 	c.order.Close()
+	if c.out == nil {
+		return nil
+	}
 	err := c.w.Close()
 	if err == nil {
 		err = c.out.Flush()

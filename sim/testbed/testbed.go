@@ -68,9 +68,9 @@ func New(cfg Config) (*Testbed, error) {
 	}
 	tb.register()
 	tb.plug()
-	if cfg.Pcap != nil {
+	if cfg.Pcap != nil || cfg.Capture != nil {
 		var err error
-		if tb.pcap, err = newCapture(tb, cfg.Pcap); err != nil {
+		if tb.pcap, err = newCapture(tb); err != nil {
 			return nil, err
 		}
 	}

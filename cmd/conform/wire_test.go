@@ -1,0 +1,41 @@
+package main
+
+import (
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"github.com/rdmasim/rdmasim/internal/tshark"
+	"github.com/rdmasim/rdmasim/roce"
+)
+
+// What conform --pcap writes of the cases that move data is whole and decodes, and
+// each frame says whose case it is. What the cases find is not this test's matter.
+func TestCapture(t *testing.T) {
+	tshark.Find(t)
+	file := filepath.Join(t.TempDir(), "suite.pcapng")
+	if code, out, stderr := command(t, "--target=sim", "--label-filter", "RC || ATOM || ERR", "--pcap", file); code != 0 && code != exitFailed {
+		t.Fatalf("exit %d\n%s%s", code, out, stderr)
+	}
+	s := tshark.Check(t, file)
+	id := regexp.MustCompile(`^(RC|ATOM|ERR)-\d{3}$`)
+	for name, n := range s.Runs {
+		if !id.MatchString(name) {
+			t.Errorf("%d frames are of run %q, which is no case", n, name)
+		}
+	}
+	if s.Frames < 1000 || len(s.Runs) < 30 {
+		t.Errorf("%d frames of %d cases: the suite moved less than it should", s.Frames, len(s.Runs))
+	}
+	for _, op := range []roce.Opcode{roce.RCSendOnly, roce.RCSendOnlyImm, roce.RCWriteOnly, roce.RCWriteOnlyImm, roce.RCReadRequest,
+		roce.RCReadResponseOnly, roce.RCCmpSwap, roce.RCFetchAdd, roce.RCAtomicAcknowledge, roce.RCAcknowledge} {
+		if s.Opcodes[op] == 0 {
+			t.Errorf("no frame with opcode %v", op)
+		}
+	}
+	for _, c := range []string{"loopback", "dropped by a rule"} {
+		if s.Comments[c] == 0 {
+			t.Errorf("no frame has the comment %q: %v", c, s.Comments)
+		}
+	}
+}

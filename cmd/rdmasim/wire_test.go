@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rdmasim/rdmasim/internal/tshark"
+)
+
+// rdmasim runs the program and returns its status and output.
+func rdmasim(t *testing.T, args ...string) (int, string) {
+	t.Helper()
+	var out, stderr strings.Builder
+	root := newRoot(&out, io.Discard)
+	root.SetArgs(args)
+	code := status(root.ExecuteContext(context.Background()), &stderr)
+	return code, out.String() + stderr.String()
+}
+
+// What rdmasim run --pcap writes decodes, for a scenario, for a sweep of one, and for
+// an experiment of many runs, whose runs     say which is which.
+func TestCapture(t *testing.T) {
+	tshark.Find(t)
+	const scenario = "../../fixtures/scenarios/request-response.yaml"
+	short := []string{"--set", "traffic.0.duration=10us", "--set", "traffic.1.duration=10us", "--set", "traffic.0.warmup=5us", "--set", "traffic.1.warmup=5us"}
+	for name, c := range map[string]struct {
+		args   []string
+		runs   []string
+		frames int
+	}{
+		"scenario": {append([]string{scenario}, short...), []string{""}, 500},
+		"sweep": {append([]string{scenario, "--sweep", "traffic.0.payload=64B,128B"}, short...),
+			[]string{"traffic.0.payload=64B", "traffic.0.payload=128B"}, 1000},
+		"experiment": {[]string{"uar-sharing", "--set", "graph=1", "--set", "threads=2", "--set", "ablate=false", "--set", "duration_us=10"},
+			[]string{"graph 1, BlueFlame, 1-way", "graph 1, postlist 2, 2-way"}, 500},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "run.pcapng")
+			code, out := rdmasim(t, append(append([]string{"run"}, c.args...), "--pcap", file)...)
+			if code != 0 {
+				t.Fatalf("exit %d\n%s", code, out)
+			}
+			s := tshark.Check(t, file)
+			if s.Frames < c.frames {
+				t.Errorf("%d frames", s.Frames)
+			}
+			for _, want := range c.runs {
+				if s.Runs[want] == 0 {
+					t.Errorf("no run %q: %v", want, s.Runs)
+				}
+			}
+		})
+	}
+}
+
+// A run without frames leaves a capture that opens; a path that cannot be written is
+// reported before the run; a failed run leaves nothing behind.
+func TestCaptureFiles(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "map.pcapng")
+	if code, out := rdmasim(t, "run", "bfreg-map", "--set", "qps=2", "--pcap", file); code != 0 {
+		t.Fatalf("exit %d\n%s", code, out)
+	}
+	if s, err := os.Stat(file); err != nil || s.Size() == 0 {
+		t.Errorf("%v %v", s, err)
+	}
+	for _, args := range [][]string{
+		{"run", "bfreg-map", "--pcap", filepath.Join(dir, "no", "such", "x.pcapng")},
+		{"run", "uar-sharing", "--trace", filepath.Join(dir, "x.json")},
+	} {
+		if code, out := rdmasim(t, args...); code != exitUsage {
+			t.Errorf("%v: exit %d\n%s", args, code, out)
+		}
+	}
+	left, err := os.ReadDir(dir)
+	if err != nil || len(left) != 1 {
+		t.Errorf("left behind: %v %v", left, err)
+	}
+}
