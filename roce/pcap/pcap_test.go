@@ -77,6 +77,37 @@ func TestOtherReaderAgrees(t *testing.T) {
 	}
 }
 
+// Interfaces may come between packets, as the runs of a file do.
+func TestLaterInterface(t *testing.T) {
+	var file bytes.Buffer
+	w, err := NewWriter(&file, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, name := range []string{"a", "b"} {
+		if n, err := w.AddInterface(name); n != i || err != nil {
+			t.Fatalf("interface %s is number %d, %v", name, n, err)
+		}
+		for k, comment := range []string{"", "loopback"} {
+			if err := w.Write(i, int64(k), []byte{byte(i), byte(k)}, comment); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r, packets, err := Read(&file)
+	if err != nil || len(packets) != 4 || len(r.Interfaces) != 2 {
+		t.Fatalf("%d packets of %+v, %v", len(packets), r, err)
+	}
+	for n, p := range packets {
+		if p.Interface != n/2 || !bytes.Equal(p.Data, []byte{byte(n / 2), byte(n % 2)}) || r.Interfaces[p.Interface].Name != string('a'+rune(n/2)) {
+			t.Errorf("packet %d: %+v", n, p)
+		}
+	}
+}
+
 func TestCaptures(t *testing.T) {
 	names, _ := filepath.Glob("../../fixtures/captures/rxe/*/*.pcap")
 	n := 0
