@@ -10,6 +10,11 @@ func (s *Space) Pin(va VA, n uint64, prot Prot) ([]PA, error) {
 	if n == 0 || uint64(va)+n < uint64(va) {
 		return nil, errorf(syscall.EINVAL, "pin %d bytes at %#x", n, uint64(va))
 	}
+	if s.x != nil {
+		pages, err := s.x.pin(s.m, va, n, prot)
+		s.Pinned += uint64(len(pages))
+		return pages, err
+	}
 	first, last := uint64(va)>>s.m.shift, (uint64(va)+n-1)>>s.m.shift
 	for pg := first; pg <= last; pg++ {
 		e := s.entry(VA(pg << s.m.shift))
@@ -29,6 +34,11 @@ func (s *Space) Pin(va VA, n uint64, prot Prot) ([]PA, error) {
 
 // Unpin releases what Pin returned. It works after the space was released.
 func (s *Space) Unpin(pages []PA) {
+	if s.x != nil {
+		s.Pinned -= uint64(len(pages))
+		s.x.unpin(s.m, pages)
+		return
+	}
 	for _, pa := range pages {
 		s.m.put(uint64(pa) >> s.m.shift)
 	}
@@ -42,6 +52,9 @@ func (s *Space) Mapped(va VA, n uint64, prot Prot) bool {
 	}
 	if uint64(va)+n-1 < uint64(va) {
 		return false
+	}
+	if s.x != nil {
+		return s.x.probe(s.m, uint64(va)>>s.m.shift, (uint64(va)+n-1)>>s.m.shift, prot) == nil
 	}
 	for pg, last := uint64(va)>>s.m.shift, (uint64(va)+n-1)>>s.m.shift; pg <= last; pg++ {
 		if e := s.entry(VA(pg << s.m.shift)); e == nil || e.prot()&prot != prot {
@@ -65,6 +78,9 @@ func (s *Space) Window(va VA, n int, prot Prot) []byte {
 // ReadAt copies through the page tables; EFAULT, with p untouched, when a page is
 // unmapped or not readable.
 func (s *Space) ReadAt(p []byte, va VA) error {
+	if s.x != nil {
+		return s.x.f.ReadAt(va, p)
+	}
 	if !s.Mapped(va, uint64(len(p)), Read) {
 		return errorf(syscall.EFAULT, "read %d bytes at %#x", len(p), uint64(va))
 	}
@@ -75,6 +91,9 @@ func (s *Space) ReadAt(p []byte, va VA) error {
 // WriteAt copies through the page tables; EFAULT, with nothing written, when a
 // page is unmapped or not writable.
 func (s *Space) WriteAt(p []byte, va VA) error {
+	if s.x != nil {
+		return s.x.f.WriteAt(va, p)
+	}
 	if !s.Mapped(va, uint64(len(p)), Write) {
 		return errorf(syscall.EFAULT, "write %d bytes at %#x", len(p), uint64(va))
 	}

@@ -53,6 +53,8 @@ type Memory struct {
 	free   []extent // by address, never adjacent
 	used   uint64   // pages
 	w      watches
+	// foreign are the address spaces of processes outside, by slot; nil when free.
+	foreign []*foreign
 }
 
 // chunk is 2 MiB of physical memory.
@@ -153,10 +155,11 @@ func (m *Memory) Window(pa PA, n int) []byte {
 }
 
 // Read copies bytes out. It reports false, and p is then untouched, when part of
-// the range is not allocated.
+// the range is not allocated. Pinned foreign pages (NewForeignSpace) are read from
+// their process; after a failure there p may hold a part.
 func (m *Memory) Read(pa PA, p []byte) bool {
 	if !m.present(pa, uint64(len(p))) {
-		return false
+		return m.readForeign(pa, p)
 	}
 	for len(p) > 0 {
 		c := m.chunkAt(pa)
@@ -173,10 +176,11 @@ func (m *Memory) Read(pa PA, p []byte) bool {
 }
 
 // Write copies bytes in. It reports false, and nothing is written, when part of
-// the range is not allocated. It wakes no watcher: it is what a core does.
+// the range is not allocated. It wakes no watcher: it is what a core does. Pinned
+// foreign pages are written in their process; a failure there may leave a part.
 func (m *Memory) Write(pa PA, p []byte) bool {
 	if !m.present(pa, uint64(len(p))) {
-		return false
+		return m.writeForeign(pa, p)
 	}
 	for len(p) > 0 {
 		off := int(pa & chunkMask)

@@ -45,6 +45,7 @@ type Space struct {
 	last *mapping   // of the last look-up
 	next VA
 	obs  []*observer
+	x    *foreign // of a process outside; nil for a simulated one
 	// Changes counts unmappings and changes of rights: what somebody found out about a
 	// mapped page holds until it moves.
 	Changes uint64
@@ -77,8 +78,8 @@ func (s *Space) Memory() *Memory { return s.m }
 // can be) and returns its page-aligned address. EINVAL for n of 0; ENOMEM when
 // memory or addresses are used up.
 func (s *Space) Map(n uint64, prot Prot) (VA, error) {
-	if n == 0 {
-		return 0, errorf(syscall.EINVAL, "map 0 bytes")
+	if n == 0 || s.x != nil {
+		return 0, errorf(syscall.EINVAL, "map %d bytes (foreign: %v)", n, s.x != nil)
 	}
 	pages := s.m.pages(n)
 	if pages > uint64(lastVA-s.next)>>s.m.shift || pages > s.m.size>>s.m.shift-s.m.used {
@@ -267,4 +268,7 @@ func (s *Space) Release() {
 		}
 	}
 	s.maps, s.last = nil, nil
+	if s.x != nil {
+		s.x.release(s.m)
+	}
 }

@@ -105,13 +105,14 @@ func (m *Memory) Unwatch(id int) {
 }
 
 // DMAStore is Write by a device: it also wakes watchers, after the bytes are in.
+// Nobody watches foreign memory, which lies behind all chunks.
 func (m *Memory) DMAStore(pa PA, p []byte) bool {
 	if !m.Write(pa, p) {
 		return false
 	}
-	if len(p) > 0 {
+	if i := pa >> chunkShift; len(p) > 0 && i < PA(len(m.chunks)) {
 		last := pa + PA(len(p)) - 1
-		c := &m.chunks[pa>>chunkShift]
+		c := &m.chunks[i]
 		if c.watch != nil || last>>chunkShift != pa>>chunkShift {
 			m.notify(pa, last+1)
 		}
