@@ -219,7 +219,7 @@ func (o *outcome) costs(row *Row, r *workload.Result) {
 		msgs += float64(r.Threads[i].Completed)
 	}
 	for _, c := range []struct{ key, counter string }{
-		{"blueflame", "uar.blueflame"}, {"doorbells", "uar.doorbells"}, {"bf_conflicts", "uar.conflicts"}, {"wqe_fetches", "hca.wqe_fetches"},
+		{"blueflame", "p.blueflame"}, {"doorbells", "p.doorbells"}, {"bf_conflicts", "uar.conflicts"}, {"wqe_fetches", "hca.wqe_fetches"},
 	} {
 		if v, ok := o.counter(c.counter); ok {
 			row.Set(c.key, uint64(v))
