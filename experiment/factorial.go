@@ -57,7 +57,7 @@ func runFactorial(env *Env) error {
 			return err
 		}
 		sc := s.scenario(env, threads, way)
-		out, err := sc.run(env.Seed, prof, env.rec, env.runName("page %v, lock %v, context %v", row.Get("page"), row.Get("lock"), row.Get("context")))
+		out, err := sc.run(env.Ctx, env.Seed, prof, env.rec, env.runName("page %v, lock %v, context %v", row.Get("page"), row.Get("lock"), row.Get("context")))
 		if err != nil {
 			return err
 		}

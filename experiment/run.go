@@ -1,6 +1,8 @@
 package experiment
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"math"
 	"sort"
@@ -19,6 +21,7 @@ import (
 // outcome is what one run of a scenario leaves.
 type outcome struct {
 	loads    []*workload.Load
+	started  []*workload.Started
 	results  []*workload.Result
 	counters []reading // of the measured part: after minus before
 	uars     int       // UAR pages that the first load's posting process holds
@@ -34,8 +37,9 @@ const deadline = 1000 * time.Second
 
 // run builds the testbed, runs all loads of the scenario at once, and reads the
 // counters around them. rec may be nil; name is that of the run in its capture.
-func (s *Scenario) run(seed uint64, prof *profile.Profile, rec *recorder, name string) (*outcome, error) {
-	cfg := testbed.Config{Seed: seed, Profile: prof, Switched: s.Link == "switch", Lockstep: s.lockstep, NoTap: true, OutOfBand: outOfBand}
+func (s *Scenario) run(ctx context.Context, seed uint64, prof *profile.Profile, rec *recorder, name string) (*outcome, error) {
+	cfg := testbed.Config{Seed: seed, Profile: prof, Switched: s.Link == "switch", Lockstep: s.lockstep, NoTap: true, OutOfBand: outOfBand,
+		Interrupt: func() bool { return ctx.Err() != nil }}
 	rec.attach(&cfg, name)
 	for i := range s.Hosts {
 		cfg.Hosts = append(cfg.Hosts, testbed.HostConfig{Name: "host" + strconv.Itoa(i), Cores: s.Cores, Memory: 64 << 30, Devices: 1})
@@ -47,7 +51,14 @@ func (s *Scenario) run(seed uint64, prof *profile.Profile, rec *recorder, name s
 	out := &outcome{}
 	var failed error
 	err = tb.Run(deadline, func(t verbs.Thread) { failed = s.body(t, tb, out) })
-	if failed != nil {
+	switch {
+	case errors.Is(err, sim.ErrInterrupted):
+		// What the threads have measured so far stays; counters belong to a whole run.
+		for _, st := range out.started {
+			out.results = append(out.results, st.SoFar())
+		}
+		err = ErrInterrupted
+	case failed != nil:
 		err = failed
 	}
 	if cerr := rec.finish(tb); err == nil {
@@ -58,14 +69,13 @@ func (s *Scenario) run(seed uint64, prof *profile.Profile, rec *recorder, name s
 }
 
 func (s *Scenario) body(t verbs.Thread, tb *testbed.Testbed, out *outcome) error {
-	var started []*workload.Started
 	for i := range s.Traffic {
 		l := s.Traffic[i].load()
 		st, err := workload.Build(t, tb, l)
 		if err != nil {
 			return err
 		}
-		started = append(started, st)
+		out.started = append(out.started, st)
 		out.loads = append(out.loads, l)
 	}
 	before := tb.Counters()
@@ -76,10 +86,10 @@ func (s *Scenario) body(t verbs.Thread, tb *testbed.Testbed, out *outcome) error
 	}
 	began := t.Now()
 	var threads [][]verbs.Thread
-	for _, st := range started {
+	for _, st := range out.started {
 		threads = append(threads, st.Begin(t))
 	}
-	for i, st := range started {
+	for i, st := range out.started {
 		r := st.Finish(t, threads[i])
 		if r.Failed != nil {
 			return r.Failed
@@ -159,16 +169,28 @@ func (s *Scenario) emit(env *Env) error {
 	if err != nil {
 		return err
 	}
-	out, err := s.run(env.Seed, prof, env.rec, pointName(env.prefix))
+	out, err := s.run(env.Ctx, env.Seed, prof, env.rec, pointName(env.prefix))
+	if err != nil && !errors.Is(err, ErrInterrupted) {
+		return err
+	}
+	out.emit(env)
 	if err != nil {
 		return err
 	}
-	for i, l := range out.loads {
-		env.Emit(trafficRow(l, out.results[i]))
+	return env.Step(1, 1, s.Name)
+}
+
+// emit gives the rows of an outcome: loads, threads, counters that moved.
+func (out *outcome) emit(env *Env) {
+	for i, r := range out.results {
+		env.Emit(trafficRow(out.loads[i], r))
+		if l := out.loads[i]; !l.Latency && out.started[i].FewPolls() {
+			env.Out.Note("Load %s: a thread saw fewer than 8 polls with completions in the counted time, so its rate is rough; use a longer duration.", l.Name)
+		}
 	}
-	for i, l := range out.loads {
-		for j := range out.results[i].Threads {
-			env.Emit(threadRow(l, &out.results[i].Threads[j]))
+	for i, r := range out.results {
+		for j := range r.Threads {
+			env.Emit(threadRow(out.loads[i], &r.Threads[j]))
 		}
 	}
 	for i := range out.counters {
@@ -177,7 +199,6 @@ func (s *Scenario) emit(env *Env) error {
 			env.Emit(*row.Set("row", "counter").Set("counter", c.full()).Set("value", c.Value))
 		}
 	}
-	return env.Step(1, 1, s.Name)
 }
 
 func threadRow(l *workload.Load, r *workload.ThreadResult) Row {

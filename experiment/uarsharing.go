@@ -158,7 +158,7 @@ func (s *series) point(env *Env, threads, way int, base float64) (Row, error) {
 		return row, err
 	}
 	name := env.runName("graph %d, %s, %d-way", s.graph, s.name, way)
-	out, err := sc.run(env.Seed, prof, env.rec, name)
+	out, err := sc.run(env.Ctx, env.Seed, prof, env.rec, name)
 	if err != nil {
 		return row, err
 	}
@@ -190,7 +190,7 @@ func (s *series) shares(env *Env, row *Row, sc *Scenario, name string, base, rat
 		if err != nil {
 			return err
 		}
-		o, err := sc.run(env.Seed, p, env.rec, name+", no "+a.key)
+		o, err := sc.run(env.Ctx, env.Seed, p, env.rec, name+", no "+a.key)
 		if err != nil {
 			return fmt.Errorf("without %s: %w", a.key, err)
 		}
@@ -200,7 +200,7 @@ func (s *series) shares(env *Env, row *Row, sc *Scenario, name string, base, rat
 		one := *sc
 		one.Traffic = append([]Traffic(nil), sc.Traffic...)
 		one.Traffic[0].Contexts = one.Traffic[0].Threads
-		o, err = one.run(env.Seed, p, env.rec, name+", no "+a.key+", 1-way")
+		o, err = one.run(env.Ctx, env.Seed, p, env.rec, name+", no "+a.key+", 1-way")
 		if err != nil {
 			return fmt.Errorf("1-way without %s: %w", a.key, err)
 		}

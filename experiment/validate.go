@@ -253,7 +253,7 @@ func (v *Validation) judge(ctx context.Context, seed uint64, rep *ValidationRepo
 		if err != nil {
 			return err
 		}
-		if outs[name], err = s.run(seed, p, nil, ""); err != nil {
+		if outs[name], err = s.run(ctx, seed, p, nil, ""); err != nil {
 			return fmt.Errorf("%s: run %s: %w", v.doc.File, name, err)
 		}
 		rep.Hypotheses[s.Profile] = union(rep.Hypotheses[s.Profile], p.Hypotheses())

@@ -28,7 +28,16 @@ type Options struct {
 	// the queue over private state. Results are the same, byte for byte; a test
 	// compares the two.
 	Lockstep bool
+	// Interrupt, when not nil, is asked every so many thousand events whether the run
+	// shall end early, with ErrInterrupted. Nothing simulated depends on it.
+	Interrupt func() bool
 }
+
+// ErrInterrupted is reported by a run that Options.Interrupt ended.
+var ErrInterrupted = errors.New("sim: interrupted")
+
+// interruptEvery is how many events pass between two questions; a power of two.
+const interruptEvery = 1 << 14
 
 // Engine is the clock and the event queue of one run.
 //
@@ -150,6 +159,10 @@ func (e *Engine) Run(until Time) error {
 		}
 		if e.count+e.syncs >= e.opt.MaxEvents {
 			e.Fail(ErrEventBudget)
+			break
+		}
+		if e.count%interruptEvery == 0 && e.opt.Interrupt != nil && e.opt.Interrupt() {
+			e.Fail(ErrInterrupted)
 			break
 		}
 		ev := e.queue.pop()

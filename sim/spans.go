@@ -2,6 +2,7 @@ package sim
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"io"
 	"slices"
@@ -67,14 +68,12 @@ func (s *Spans) WriteJSON(w io.Writer) error {
 	for i := range order {
 		order[i] = i
 	}
+	// Programs that run ahead record their spans early: the order in the file is that
+	// of the spans' times and tracks, not of their recording.
 	slices.SortStableFunc(order, func(x, y int) int {
-		switch a, b := s.spans[x].start, s.spans[y].start; {
-		case a < b:
-			return -1
-		case a > b:
-			return 1
-		}
-		return 0
+		a, b := &s.spans[x], &s.spans[y]
+		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.track, b.track), cmp.Compare(a.end, b.end),
+			strings.Compare(a.name, b.name), cmp.Compare(a.arg, b.arg))
 	})
 	for _, i := range order {
 		x := &s.spans[i]

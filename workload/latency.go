@@ -61,7 +61,7 @@ func (s *Started) ping(t verbs.Thread, i int, k *conn, r *ThreadResult) {
 // pong is the server of the loop.
 func (s *Started) pong(t verbs.Thread, g int) {
 	k := s.b.qps[g][0]
-	for n := uint64(1); !s.ended.Load(); n++ {
+	for n := uint64(1); s.goesOn(t); n++ {
 		if !s.await(t, k, byte(n)) || !s.volley(t, g*s.l.QPShare, k, byte(n)) {
 			return
 		}
@@ -109,7 +109,7 @@ func (s *Started) await(t verbs.Thread, k *conn, mark byte) bool {
 		if b[0] == mark {
 			break
 		}
-		if s.ended.Load() || s.res.Failed != nil {
+		if !s.goesOn(t) {
 			return false
 		}
 		if t.Now() > patience {

@@ -150,8 +150,9 @@ func (l *Load) Validate() error {
 type ThreadResult struct {
 	Thread    int
 	Completed uint64
-	// First and Last are the times of the first and last completion polled inside the
-	// measured interval; Counted the messages completed after First up to Last.
+	// First and Last are the times of the first and last poll inside the measured
+	// time that found completions (of any thread that shares its QPs); Counted the
+	// thread's messages completed after First up to Last.
 	First, Last time.Duration
 	Counted     uint64
 	Bytes       uint64

@@ -109,6 +109,9 @@ func (s *Started) rate(t verbs.Thread, i int) {
 	wc := make([]verbs.WC, 16)
 	var total uint64
 	for s.res.Failed == nil && !s.over(t, total) {
+		if s.sharedCQs {
+			t.Sleep(0) // others may have polled what this thread waits for
+		}
 		posted := uint64(0)
 		for q, k := range set {
 			f := &flows[q]
@@ -190,21 +193,35 @@ func (s *Started) account(now time.Duration, wc []verbs.WC) {
 			f.completed.Store(w.ID & idCount)
 			r := &s.res.Threads[owner]
 			r.Completed += done
-			s.count(now, r, done)
+			s.count(now, r, &s.intervals[owner/s.l.QPShare], done)
 			break
 		}
 	}
 }
 
-func (s *Started) count(now time.Duration, r *ThreadResult, n uint64) {
+// count adds n messages of a thread that were polled now. Threads that share QPs
+// have one interval: which of them polls is chance, and any one's polls come in
+// bursts.
+func (s *Started) count(now time.Duration, r *ThreadResult, g *interval, n uint64) {
 	if now < s.begin || s.l.Duration > 0 && now > s.stop {
 		return
 	}
-	if r.First == 0 {
-		r.First, r.Last = now, now
+	// What one poll takes at once came in the time before it: the first poll only
+	// starts the interval.
+	if now > g.last {
+		g.polls++
+	}
+	if g.first == 0 || now <= g.first {
+		g.first, g.last = now, now
 		return
 	}
 	r.Counted += n
 	r.Bytes += n * uint64(s.l.Payload)
-	r.Last = now
+	g.last = max(g.last, now)
+}
+
+// interval is from the first to the last poll that counts.
+type interval struct {
+	first, last time.Duration
+	polls       int
 }

@@ -19,6 +19,7 @@ type Started struct {
 	// flows by thread and QP of its set.
 	flows     [][]flow
 	sharedCQs bool
+	intervals []interval // by group of threads that share QPs
 	ended     atomic.Bool
 }
 
@@ -38,6 +39,7 @@ func Build(t verbs.Thread, tb verbs.Testbed, l *Load) (*Started, error) {
 	for range l.Threads {
 		s.flows = append(s.flows, make([]flow, l.QPs))
 	}
+	s.intervals = make([]interval, l.Threads/l.QPShare)
 	s.sharedCQs = l.QPShare > 1 || l.CQShare > l.QPs
 	var err error
 	if s.a, err = l.openSide(t, hosts[l.From], false); err != nil {
@@ -100,10 +102,28 @@ func (s *Started) Finish(t verbs.Thread, ths []verbs.Thread) *Result {
 	for _, th := range ths {
 		t.Join(th)
 	}
+	t.Sleep(0)
 	s.ended.Store(true)
+	return s.SoFar()
+}
+
+// FewPolls reports whether some thread saw so few polls with completions in the
+// measured time that its rate says little.
+func (s *Started) FewPolls() bool {
+	for _, iv := range s.intervals {
+		if iv.polls < 8 {
+			return true
+		}
+	}
+	return false
+}
+
+// SoFar is what the threads have measured until now.
+func (s *Started) SoFar() *Result {
 	for i := range s.res.Threads {
 		r := &s.res.Threads[i]
 		r.Thread = i
+		r.First, r.Last = s.intervals[i/s.l.QPShare].first, s.intervals[i/s.l.QPShare].last
 		k := s.a.qps[i/s.l.QPShare][0]
 		if m, ok := k.qp.(verbs.Mlx5QP); ok {
 			r.Register, r.HasRegister = m.BFReg(), true

@@ -196,7 +196,8 @@ func (q *CQ) PollWait(vt verbs.Thread, wc []verbs.WC, timeout time.Duration) (in
 			t.ParkUntil("a completion", deadline)
 		}
 		q.leave(w)
-		t.Core.Run(t.P, max(0, w.next-t.P.Now()))
+		// Spinning does not count as work of the core, parked or not.
+		t.P.Advance(max(0, w.next-t.P.Now()))
 	}
 }
 

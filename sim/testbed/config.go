@@ -36,6 +36,9 @@ type Config struct {
 	Lockstep bool
 	// MaxEvents bounds the run (0: no bound).
 	MaxEvents uint64
+	// Interrupt, when not nil, is asked now and then whether the run shall end early
+	// with sim.ErrInterrupted.
+	Interrupt func() bool
 	// Trace records a timeline in the engine's Spans.
 	Trace bool
 	// Pcap receives a pcapng capture of every port (nil: none).

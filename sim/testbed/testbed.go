@@ -54,7 +54,7 @@ func New(cfg Config) (*Testbed, error) {
 		return nil, err
 	}
 	tb := &Testbed{cfg: cfg, macs: map[netip.Addr]kernel.MAC{}, log: &mmioLog{}}
-	tb.eng = sim.New(sim.Options{Seed: cfg.Seed, MaxEvents: cfg.MaxEvents, Lockstep: cfg.Lockstep})
+	tb.eng = sim.New(sim.Options{Seed: cfg.Seed, MaxEvents: cfg.MaxEvents, Lockstep: cfg.Lockstep, Interrupt: cfg.Interrupt})
 	if cfg.Trace {
 		tb.eng.Spans = &sim.Spans{}
 	}
