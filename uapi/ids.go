@@ -1,0 +1,131 @@
+package uapi
+
+// Objects (enum uverbs_default_objects, enum mlx5_ib_objects).
+const (
+	ObjectDevice      = 0
+	ObjectPD          = 1
+	ObjectCompChannel = 2
+	ObjectCQ          = 3
+	ObjectQP          = 4
+	ObjectSRQ         = 5
+	ObjectAH          = 6
+	ObjectMR          = 7
+	ObjectMW          = 8
+	ObjectFlow        = 9
+	ObjectXRCD        = 10
+	ObjectRWQIndTbl   = 11
+	ObjectWQ          = 12
+	ObjectFlowAction  = 13
+	ObjectDM          = 14
+	ObjectCounters    = 15
+	ObjectAsyncEvent  = 16
+
+	driverNS = 1 << 12 // numbers of drivers begin here
+
+	ObjectDEVX = driverNS
+	ObjectUAR  = driverNS + 8
+)
+
+// Methods, by object.
+const (
+	DeviceInvokeWrite   = 0
+	DeviceInfoHandles   = 1
+	DeviceQueryPort     = 2
+	DeviceGetContext    = 3
+	DeviceQueryContext  = 4
+	DeviceQueryGIDTable = 5
+	DeviceQueryGIDEntry = 6
+
+	PDDestroy       = 0
+	CQCreate        = 0
+	CQDestroy       = 1
+	QPCreate        = 0
+	QPDestroy       = 1
+	MRDestroy       = 1
+	AsyncEventAlloc = 0
+	UARAlloc        = driverNS
+	UARDestroy      = driverNS + 1
+)
+
+// Attributes, by method.
+const (
+	AttrUHWIn  = driverNS // driver data
+	AttrUHWOut = driverNS + 1
+
+	InvokeWriteCoreIn  = 0
+	InvokeWriteCoreOut = 1
+	InvokeWriteCmd     = 2
+
+	QueryPortNum  = 0
+	QueryPortRsp  = 1
+	GetContextVec = 0
+	GetContextSup = 1
+
+	QueryGIDTableEntrySize  = 0
+	QueryGIDTableFlags      = 1
+	QueryGIDTableEntries    = 2
+	QueryGIDTableNumEntries = 3
+	QueryGIDEntryPort       = 0
+	QueryGIDEntryIndex      = 1
+	QueryGIDEntryFlags      = 2
+	QueryGIDEntryRsp        = 3
+
+	CQCreateHandle     = 0
+	CQCreateCQE        = 1
+	CQCreateUserHandle = 2
+	CQCreateChannel    = 3
+	CQCreateVector     = 4
+	CQCreateFlags      = 5
+	CQCreateRspCQE     = 6
+	CQCreateEventFD    = 7
+	CQDestroyHandle    = 0
+	CQDestroyRsp       = 1
+
+	QPCreateHandle     = 0
+	QPCreateXRCD       = 1
+	QPCreatePD         = 2
+	QPCreateSRQ        = 3
+	QPCreateSendCQ     = 4
+	QPCreateRecvCQ     = 5
+	QPCreateIndTable   = 6
+	QPCreateUserHandle = 7
+	QPCreateCap        = 8
+	QPCreateType       = 9
+	QPCreateFlags      = 10
+	QPCreateSourceQPN  = 11
+	QPCreateEventFD    = 12
+	QPCreateRspCap     = 13
+	QPCreateRspQPN     = 14
+	QPDestroyHandle    = 0
+	QPDestroyRsp       = 1
+
+	PDDestroyHandle   = 0
+	MRDestroyHandle   = 0
+	AsyncEventAllocFD = 0
+
+	UARAllocHandle   = driverNS
+	UARAllocType     = driverNS + 1
+	UARAllocOffset   = driverNS + 2
+	UARAllocLength   = driverNS + 3
+	UARAllocPageID   = driverNS + 4
+	UARDestroyHandle = driverNS
+)
+
+// CoreSupportOptionalAccess in the answer GetContextSup: optional access flags of
+// memory are understood.
+const CoreSupportOptionalAccess = 1 << 0
+
+// CQ creation flags (enum ib_uverbs_ex_create_cq_flags).
+const (
+	CQCreateTimestamp     = 1 << 0
+	CQCreateIgnoreOverrun = 1 << 1
+)
+
+// QP creation flags (enum ib_uverbs_qp_create_flags).
+const (
+	QPCreateBlockMulticastLoopback = 1 << 1
+	QPCreateScatterFCS             = 1 << 8
+	QPCreateCVLANStripping         = 1 << 9
+	QPCreatePCIWriteEndPadding     = 1 << 11
+	QPCreateSQSigAll               = 1 << 12
+)

@@ -1,0 +1,124 @@
+package uapi
+
+import "math"
+
+// Kind is what an attribute carries.
+type Kind uint8
+
+// Kinds of attributes (enum uverbs_attr_type with the access of objects).
+const (
+	PtrIn     Kind = iota + 1
+	PtrOut         // room for an answer
+	ObjectIn       // handle
+	ObjectNew      // answered with a handle
+	FDIn           // descriptor of a uverbs file
+	FDNew          // answered with a descriptor
+)
+
+// Spec says what an attribute may look like.
+type Spec struct {
+	ID        uint16
+	Kind      Kind
+	Min, Max  uint16 // length of PtrIn and PtrOut
+	Trailing  bool   // longer is right if the rest is zero (UVERBS_ATTR_STRUCT)
+	Mandatory bool
+}
+
+// Method is a method of an object with the attributes that it knows.
+type Method struct {
+	Object, ID uint16
+	Name       string
+	Attrs      []Spec
+	uhw        bool
+}
+
+func in(id uint16, size uint16) Spec {
+	return Spec{ID: id, Kind: PtrIn, Min: size, Max: size, Mandatory: true}
+}
+
+func out(id uint16, size uint16) Spec {
+	return Spec{ID: id, Kind: PtrOut, Min: size, Max: size, Mandatory: true}
+}
+
+// flags are 4 or 8 bytes (UVERBS_ATTR_FLAGS_IN).
+func flags(id uint16) Spec { return Spec{ID: id, Kind: PtrIn, Min: 4, Max: 8} }
+
+// outStruct is UVERBS_ATTR_STRUCT: least is the end of the last member that must fit.
+func outStruct(id, least, size uint16) Spec {
+	return Spec{ID: id, Kind: PtrOut, Min: least, Max: size, Trailing: true, Mandatory: true}
+}
+
+func object(id uint16, k Kind) Spec { return Spec{ID: id, Kind: k, Mandatory: true} }
+
+func (s Spec) optional() Spec {
+	s.Mandatory = false
+	return s
+}
+
+// anyLen is a length from least up (UVERBS_ATTR_MIN_SIZE).
+func anyLen(id uint16, k Kind, least uint16) Spec {
+	return Spec{ID: id, Kind: k, Min: least, Max: math.MaxUint16}
+}
+
+var (
+	uhwIn  = anyLen(AttrUHWIn, PtrIn, 0)
+	uhwOut = anyLen(AttrUHWOut, PtrOut, 0)
+)
+
+// methods is what is known, as the declarations of the kernel have it
+// (core/uverbs_std_types_*.c, hw/mlx5/main.c).
+var methods = [...]Method{
+	{ObjectDevice, DeviceInvokeWrite, "INVOKE_WRITE", []Spec{
+		in(InvokeWriteCmd, 8), anyLen(InvokeWriteCoreIn, PtrIn, 4), anyLen(InvokeWriteCoreOut, PtrOut, 0), uhwIn, uhwOut}, true},
+	{ObjectDevice, DeviceQueryPort, "QUERY_PORT", []Spec{
+		in(QueryPortNum, 8), outStruct(QueryPortRsp, 42, QueryPortRespExSize)}, false},
+	{ObjectDevice, DeviceGetContext, "GET_CONTEXT", []Spec{
+		out(GetContextVec, 4).optional(), out(GetContextSup, 8).optional(), uhwIn, uhwOut}, true},
+	{ObjectDevice, DeviceQueryGIDTable, "QUERY_GID_TABLE", []Spec{
+		in(QueryGIDTableEntrySize, 8), flags(QueryGIDTableFlags),
+		{ID: QueryGIDTableEntries, Kind: PtrOut, Max: math.MaxUint16, Mandatory: true}, out(QueryGIDTableNumEntries, 8)}, false},
+	{ObjectDevice, DeviceQueryGIDEntry, "QUERY_GID_ENTRY", []Spec{
+		in(QueryGIDEntryPort, 8), in(QueryGIDEntryIndex, 8),
+		{ID: QueryGIDEntryFlags, Kind: PtrIn, Min: 4, Max: 8, Mandatory: true}, outStruct(QueryGIDEntryRsp, GIDEntrySize, GIDEntrySize)}, false},
+	{ObjectPD, PDDestroy, "PD_DESTROY", []Spec{object(PDDestroyHandle, ObjectIn)}, false},
+	{ObjectCQ, CQCreate, "CQ_CREATE", []Spec{
+		object(CQCreateHandle, ObjectNew), in(CQCreateCQE, 4), in(CQCreateUserHandle, 8), object(CQCreateChannel, FDIn).optional(),
+		in(CQCreateVector, 4), flags(CQCreateFlags), out(CQCreateRspCQE, 4), object(CQCreateEventFD, FDIn).optional(), uhwIn, uhwOut}, true},
+	{ObjectCQ, CQDestroy, "CQ_DESTROY", []Spec{object(CQDestroyHandle, ObjectIn), out(CQDestroyRsp, DestroyCQRespSize)}, false},
+	{ObjectQP, QPCreate, "QP_CREATE", []Spec{
+		object(QPCreateHandle, ObjectNew), object(QPCreateXRCD, ObjectIn).optional(), object(QPCreatePD, ObjectIn).optional(),
+		object(QPCreateSRQ, ObjectIn).optional(), object(QPCreateSendCQ, ObjectIn).optional(), object(QPCreateRecvCQ, ObjectIn).optional(),
+		object(QPCreateIndTable, ObjectIn).optional(), in(QPCreateUserHandle, 8),
+		{ID: QPCreateCap, Kind: PtrIn, Min: QPCapSize, Max: QPCapSize, Trailing: true, Mandatory: true},
+		in(QPCreateType, 8), flags(QPCreateFlags), in(QPCreateSourceQPN, 4).optional(), object(QPCreateEventFD, FDIn).optional(),
+		outStruct(QPCreateRspCap, QPCapSize, QPCapSize), out(QPCreateRspQPN, 4), uhwIn, uhwOut}, true},
+	{ObjectQP, QPDestroy, "QP_DESTROY", []Spec{object(QPDestroyHandle, ObjectIn), out(QPDestroyRsp, DestroyQPRespSize)}, false},
+	{ObjectMR, MRDestroy, "MR_DESTROY", []Spec{object(MRDestroyHandle, ObjectIn)}, false},
+	{ObjectAsyncEvent, AsyncEventAlloc, "ASYNC_EVENT_ALLOC", []Spec{object(AsyncEventAllocFD, FDNew)}, false},
+	{ObjectUAR, UARAlloc, "UAR_OBJ_ALLOC", []Spec{
+		object(UARAllocHandle, ObjectNew), in(UARAllocType, 8), out(UARAllocOffset, 8), out(UARAllocLength, 4), out(UARAllocPageID, 4)}, false},
+	{ObjectUAR, UARDestroy, "UAR_OBJ_DESTROY", []Spec{object(UARDestroyHandle, ObjectIn)}, false},
+}
+
+// Methods lists the methods that Decode knows.
+func Methods() []Method { return append([]Method(nil), methods[:]...) }
+
+// find looks a method up; nil: the kernel has none.
+func find(object, id uint16) *Method {
+	for i := range methods {
+		if m := &methods[i]; m.Object == object && m.ID == id {
+			return m
+		}
+	}
+	return nil
+}
+
+// spec looks an attribute up, as an index; -1: the method knows none.
+func (m *Method) spec(id uint16) int {
+	for i := range m.Attrs {
+		if m.Attrs[i].ID == id {
+			return i
+		}
+	}
+	return -1
+}
