@@ -26,7 +26,7 @@ static:
 	$(GO) tool staticcheck ./...
 
 unit:
-	$(GO) test ./...
+	$(GO) test -short ./...
 
 # The supervisor of conform is what uses goroutines; the simulator itself does not.
 race:
@@ -59,7 +59,7 @@ bench:
 	scripts/bench
 
 golden:
-	$(GO) test ./... -run Golden -update
+	$(GO) test ./experiment ./internal/readme -run Golden -update
 
 lab conform-hw:
 	@echo "$@: not in this version: it comes with conform --target=hw"; exit 2

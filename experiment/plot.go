@@ -89,7 +89,7 @@ func (p *Plot) Draw(rows []Row) (png, svg []byte, err error) {
 	}
 	pl.Legend.Top = true
 	pl.Y.Min = 0
-	pl.Y.Max *= 1.25
+	pl.Y.Max *= 1.1 + 0.08*float64(len(names)) // room for the legend
 	const w, h = 18 * vg.Centimeter, 11 * vg.Centimeter
 	img := vgimg.New(w, h)
 	pl.Draw(draw.New(img))

@@ -202,11 +202,16 @@ func (r *Result) writeTable(w io.Writer) error {
 	if len(keys) == 0 {
 		keys = r.allKeys()
 	}
+	keys = slices.DeleteFunc(slices.Clone(keys), func(k string) bool {
+		return len(r.Rows) > 0 && !slices.ContainsFunc(r.Rows, func(row Row) bool { return row.vals[k] != nil })
+	})
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(tw, strings.Join(keys, "\t")+"\t")
+	for _, line := range headings(keys) {
+		fmt.Fprintln(tw, strings.Join(line, "\t")+"\t")
+	}
 	for i := range r.Rows {
 		for _, k := range keys {
-			fmt.Fprint(tw, short(r.Rows[i].vals[k]), "\t")
+			fmt.Fprint(tw, cell(k, r.Rows[i].vals[k]), "\t")
 		}
 		fmt.Fprintln(tw)
 	}
@@ -227,6 +232,38 @@ func (r *Result) writeTable(w io.Writer) error {
 	}
 	_, err := fmt.Fprintf(w, "rdmasim %s, profile %s (%s), seed %d%s; hypotheses on: %s\n", r.Version, r.Profile, r.ProfileHash, r.Seed, state, hyp)
 	return err
+}
+
+// cell is a value of a table: percentages with one decimal, numbers with four digits.
+func cell(key string, v any) string {
+	if f, ok := v.(float64); ok && strings.HasSuffix(key, "_percent") && !math.IsNaN(f) {
+		return strings.Replace(strconv.FormatFloat(f, 'f', 1, 64), "-0.0", "0.0", 1)
+	}
+	return short(v)
+}
+
+// headings stacks the words of long keys, so that columns stay narrow: loss_page_percent
+// becomes loss, page, % on three lines.
+func headings(keys []string) [][]string {
+	words := make([][]string, len(keys))
+	depth := 1
+	for i, k := range keys {
+		words[i] = []string{k}
+		if len(k) > 10 {
+			words[i] = strings.Split(strings.Replace(k, "_percent", "_%", 1), "_")
+		}
+		depth = max(depth, len(words[i]))
+	}
+	lines := make([][]string, depth)
+	for d := range lines {
+		lines[d] = make([]string, len(keys))
+		for i, w := range words {
+			if at := d - (depth - len(w)); at >= 0 {
+				lines[d][i] = w[at]
+			}
+		}
+	}
+	return lines
 }
 
 // wrap breaks a note into lines, the later ones indented.

@@ -65,7 +65,7 @@ func uarSharing() *Experiment {
 			{Key: "ablate", Default: "true", Allowed: []string{"true", "false"}, Help: "run each point again without page conflict, lock hand-over, line transfers, to split the loss"},
 		},
 		Columns: []string{"graph", "series", "sharing", "rate_mps", "loss_percent", "loss_page_percent", "loss_lock_percent", "loss_lines_percent", "loss_rest_percent",
-			"cpu_busy_percent", "spread_percent", "blueflame", "doorbells", "lock_wait_ns_per_msg", "line_misses_per_msg", "uars_allocated", "uars_wasted_percent", "shared_pages"},
+			"cpu_busy_percent", "spread_percent", "lock_wait_ns_per_msg", "line_misses_per_msg", "uars_allocated", "uars_wasted_percent"},
 		Plots: []Plot{
 			{File: "uar-sharing-1", Title: "Ways to ring, 2 B RDMA writes", X: "sharing", Y: "rate_mps", XLabel: "threads sharing a context", YLabel: "million messages/s", Series: "series", Only: map[string]any{"graph": 1}, LogX: true},
 			{File: "uar-sharing-2", Title: "Thread domains and locks, BlueFlame", X: "sharing", Y: "rate_mps", XLabel: "threads sharing a context", YLabel: "million messages/s", Series: "series", Only: map[string]any{"graph": 2}, LogX: true},
@@ -288,5 +288,6 @@ func sharingNotes(env *Env) {
 	if env.String("mode") == "dynamic" {
 		n("Dynamic generation: the limit of independent TDs comes from the profile and is a hypothesis; the proposal was written for static tables.")
 	}
+	n("JSON and CSV have more: BlueFlame and doorbell counts, conflicts, which QPs share pages and bfregs, bfregs and bytes wasted.")
 	n("uars_wasted: UAR pages allocated that no QP rings. The 89 %% of the proposal is one context, one TD, one QP: 8 static pages and 1 for the TD, 8 of 9 unused.")
 }

@@ -48,6 +48,7 @@ var allowed = map[string][]string{
 	"report":            {"input"},
 	"cmd":               {"any"},
 	"internal/layering": {},
+	"internal/readme":   {},
 	"internal/tshark":   {"roce"},
 }
 
