@@ -147,28 +147,35 @@ func (e *Engine) Run(until Time) error {
 	defer func() { e.running, e.cur = false, nil }()
 	e.stop, e.until = e.err != nil, until
 	for !e.stop {
-		if e.queue.n() == 0 {
-			if d := e.deadlock(); d != nil {
+		if e.count+e.syncs >= e.opt.MaxEvents && e.due(until) {
+			e.Fail(ErrEventBudget)
+			break
+		}
+		if e.count%interruptEvery == 0 && e.opt.Interrupt != nil && e.due(until) && e.opt.Interrupt() {
+			e.Fail(ErrInterrupted)
+			break
+		}
+		t, h, arg, ok := e.queue.pop(until)
+		if !ok {
+			if e.queue.n() > 0 {
+				e.now = max(e.now, until)
+			} else if d := e.deadlock(); d != nil {
 				e.Fail(d)
 			}
 			break
 		}
-		if e.queue.min().t > until {
-			e.now = max(e.now, until)
-			break
-		}
-		if e.count+e.syncs >= e.opt.MaxEvents {
-			e.Fail(ErrEventBudget)
-			break
-		}
-		if e.count%interruptEvery == 0 && e.opt.Interrupt != nil && e.opt.Interrupt() {
-			e.Fail(ErrInterrupted)
-			break
-		}
-		ev := e.queue.pop()
-		e.now = ev.t
+		e.now = t
 		e.count++
-		ev.h(ev.arg)
+		h(arg)
 	}
 	return e.err
+}
+
+// due says whether an event is left that is not later than until.
+func (e *Engine) due(until Time) bool {
+	if e.queue.n() == 0 {
+		return false
+	}
+	t, _ := e.queue.min()
+	return t <= until
 }

@@ -178,9 +178,9 @@ func (p *Proc) Sync() {
 	p.block()
 }
 
-// first reports whether the program goes on before event m.
-func (p *Proc) first(m *event) bool {
-	return m.t > p.local || (m.t == p.local && m.seq > procClass|p.id<<40|p.seq)
+// first reports whether the program goes on before the event of a key.
+func (p *Proc) first(t Time, seq uint64) bool {
+	return t > p.local || t == p.local && seq > procClass|p.id<<40|p.seq
 }
 
 // Sleep is Advance and Sync.

@@ -9,7 +9,8 @@ import (
 // (t, seq) whichever tier they were in:
 //
 //   - run and late: what is due in the current tick. run is the bucket that was
-//     opened, sorted; late is a heap of what was pushed since.
+//     opened, sorted: keys only, the events stay in their nodes; late is a heap of
+//     what was pushed since.
 //   - the wheel: one list for each of the next wheelSize ticks, unsorted.
 //   - far: a heap of everything beyond.
 //
@@ -17,8 +18,8 @@ import (
 // all events crowd into one tick, the heap bounds the cost.
 type queue struct {
 	size int
-	tick uint64  // of the bucket that was opened last
-	run  []event // the first is at the end
+	tick uint64 // of the bucket that was opened last
+	run  []due  // the first is at the end
 	late heap
 	far  heap
 
@@ -34,6 +35,16 @@ type node struct {
 	event
 	next int32 // node + 1
 }
+
+// due is the key of an event in run. It holds no pointer, so that sorting moves plain
+// words.
+type due struct {
+	t    Time
+	seq  uint64
+	node int32 // + 1
+}
+
+func (a *due) before(t Time, seq uint64) bool { return a.t < t || a.t == t && a.seq < seq }
 
 const (
 	tickShift = 12 // a tick is 4.1 ns, the wheel 8.4 us
@@ -92,69 +103,76 @@ func (q *queue) nextTick() uint64 {
 	return q.tick + 1 + (b-from)&wheelMask
 }
 
-// min is the next event; the queue is not empty. It is valid until the next call.
-func (q *queue) min() *event {
+// min is the key of the next event; the queue is not empty.
+func (q *queue) min() (t Time, seq uint64) {
 	if len(q.run) == 0 {
 		if len(q.late.ev) > 0 {
-			return &q.late.ev[0]
+			return q.late.ev[0].t, q.late.ev[0].seq
 		}
 		if q.sum == 0 {
-			return &q.far.ev[0]
+			return q.far.ev[0].t, q.far.ev[0].seq
 		}
 		q.open(q.nextTick())
 	}
 	x := &q.run[len(q.run)-1]
-	if len(q.late.ev) > 0 && q.late.ev[0].before(x) {
-		return &q.late.ev[0]
+	if len(q.late.ev) > 0 && !x.before(q.late.ev[0].t, q.late.ev[0].seq) {
+		return q.late.ev[0].t, q.late.ev[0].seq
 	}
-	return x
+	return x.t, x.seq
 }
 
-func (q *queue) pop() event {
-	q.size--
-	if len(q.run) == 0 {
-		if len(q.late.ev) > 0 {
-			return q.late.pop()
-		}
-		if q.sum == 0 {
+// pop takes the next event out, if there is one and it is not later than until.
+func (q *queue) pop(until Time) (t Time, h Handler, arg uint64, ok bool) {
+	if len(q.run) == 0 && len(q.late.ev) == 0 {
+		switch {
+		case q.sum != 0:
+			q.open(q.nextTick())
+		case len(q.far.ev) > 0 && q.far.ev[0].t <= until:
 			q.tick = tickOf(q.far.ev[0].t)
 			q.refill()
-			return q.late.pop()
+		default:
+			return 0, nil, 0, false
 		}
-		q.open(q.nextTick())
 	}
-	last := len(q.run) - 1
-	x := &q.run[last]
-	if len(q.late.ev) > 0 && q.late.ev[0].before(x) {
-		return q.late.pop()
+	if last := len(q.run) - 1; last >= 0 {
+		x := &q.run[last]
+		if len(q.late.ev) == 0 || x.before(q.late.ev[0].t, q.late.ev[0].seq) {
+			if x.t > until {
+				return 0, nil, 0, false
+			}
+			q.size--
+			q.run = q.run[:last]
+			nd := &q.nodes[x.node-1]
+			nd.next, q.free = q.free, x.node
+			return x.t, nd.h, nd.arg, true
+		}
 	}
-	q.run = q.run[:last]
-	return *x
+	if q.late.ev[0].t > until {
+		return 0, nil, 0, false
+	}
+	q.size--
+	x := q.late.pop()
+	return x.t, x.h, x.arg, true
 }
 
-// open makes a bucket the current one: its events, sorted, become run.
+// open makes a bucket the current one: the keys of its events, sorted, become run.
 func (q *queue) open(tick uint64) {
 	q.tick = tick
 	b := tick & wheelMask
-	first := q.head[b]
+	i := q.head[b]
 	q.head[b] = 0
 	if q.words[b/64] &^= 1 << (b % 64); q.words[b/64] == 0 {
 		q.sum &^= 1 << (b / 64)
 	}
-	for i := first; ; {
+	for i != 0 {
 		nd := &q.nodes[i-1]
-		q.run = append(q.run, nd.event)
-		if nd.next == 0 {
-			nd.next = q.free
-			break
-		}
+		q.run = append(q.run, due{nd.t, nd.seq, i})
 		i = nd.next
 	}
-	q.free = first
 	if len(q.run) > 1 {
 		sortDown(q.run)
 	}
-	if len(q.far.ev) > 0 {
+	if len(q.far.ev) > 0 && tickOf(q.far.ev[0].t)-tick < wheelSize {
 		q.refill()
 	}
 }
@@ -176,10 +194,10 @@ func (q *queue) refill() {
 }
 
 // sortDown sorts by descending (t, seq): insertion while there are few.
-func sortDown(ev []event) {
+func sortDown(ev []due) {
 	if len(ev) > 32 {
-		slices.SortFunc(ev, func(a, b event) int {
-			if a.before(&b) {
+		slices.SortFunc(ev, func(a, b due) int {
+			if a.before(b.t, b.seq) {
 				return 1
 			}
 			return -1
@@ -189,7 +207,7 @@ func sortDown(ev []event) {
 	for i := 1; i < len(ev); i++ {
 		x := ev[i]
 		k := i
-		for k > 0 && ev[k-1].before(&x) {
+		for k > 0 && ev[k-1].before(x.t, x.seq) {
 			ev[k] = ev[k-1]
 			k--
 		}

@@ -35,8 +35,8 @@ func TestQueueOrder(t *testing.T) {
 			case 3:
 				if q.n() > 0 {
 					slices.SortFunc(model, compareEvents)
-					if m := q.min(); m.seq != model[0].seq {
-						t.Fatalf("min is %v/%d, want %v/%d", m.t, m.seq, model[0].t, model[0].seq)
+					if at, seq := q.min(); seq != model[0].seq {
+						t.Fatalf("min is %v/%d, want %v/%d", at, seq, model[0].t, model[0].seq)
 					}
 				}
 			default:
@@ -45,11 +45,14 @@ func TestQueueOrder(t *testing.T) {
 						break
 					}
 					slices.SortFunc(model, compareEvents)
-					x := q.pop()
-					if x.seq != model[0].seq || x.t != model[0].t || x.arg != model[0].arg {
-						t.Fatalf("popped %v/%d, want %v/%d", x.t, x.seq, model[0].t, model[0].seq)
+					if _, _, _, ok := q.pop(model[0].t - 1); ok {
+						t.Fatalf("popped an event before %v", model[0].t)
 					}
-					now = x.t
+					at, _, arg, ok := q.pop(model[0].t)
+					if !ok || at != model[0].t || arg != model[0].arg {
+						t.Fatalf("popped %v/%d (%v), want %v/%d", at, arg, ok, model[0].t, model[0].arg)
+					}
+					now = at
 					model = model[1:]
 				}
 			}
