@@ -25,7 +25,12 @@ type Frame struct {
 	B    []byte
 	ICRC ICRCState
 
-	ext     uint16 // set by Template.New: behind the BTH
+	// Set by Template.New. made says that nobody has changed the bytes since.
+	made    bool
+	framing Framing
+	op      Opcode
+	net     uint8
+	ext     uint16 // behind the BTH
 	payload uint16
 	pad     uint8
 	class   int8
@@ -93,7 +98,19 @@ func (f *Frame) ICRCOK() bool {
 // as they were sent and forgets what is known.
 func (f *Frame) Touch() {
 	f.FinishICRC()
-	f.ICRC = ICRCUnchecked
+	f.ICRC, f.made = ICRCUnchecked, false
+}
+
+// Packet is the frame decoded as by Parse. A frame of a template that is as it was
+// made is known without a look at its bytes.
+func (f *Frame) Packet() (Packet, error) {
+	if !f.made || f.BTH().Opcode() != f.op {
+		return Parse(f.B)
+	}
+	return Packet{
+		Frame: f.B, Framing: f.framing, Op: f.op, pad: f.pad, net: uint16(f.net), bth: f.ext - BTHSize,
+		payload: f.payload, end: uint16(len(f.B) - ICRCSize),
+	}, nil
 }
 
 // Retain adds a reference and returns f.
@@ -144,7 +161,7 @@ func (p *Pool) Get(n int) *Frame {
 		f := p.free[c][l-1]
 		p.free[c] = p.free[c][:l-1]
 		f.B, f.refs, f.ICRC = f.buf[:n], 1, ICRCUnchecked
-		f.ext, f.payload, f.pad = 0, 0, 0
+		f.made, f.ext, f.payload, f.pad = false, 0, 0, 0
 		return f
 	}
 	p.Made++
@@ -157,6 +174,7 @@ func (p *Pool) Copy(f *Frame) *Frame {
 	g := p.Get(len(f.B))
 	copy(g.B, f.B)
 	g.ICRC, g.ext, g.payload, g.pad = f.ICRC, f.ext, f.payload, f.pad
+	g.made, g.framing, g.op, g.net = f.made, f.framing, f.op, f.net
 	return g
 }
 

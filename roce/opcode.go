@@ -239,9 +239,13 @@ func (i *OpInfo) Valid() bool { return i.Kind != KindReserved }
 // the BTH. It panics if the opcode has no such header.
 func (i *OpInfo) Offset(h Headers) int {
 	if i.Headers&h == 0 {
-		panic(fmt.Sprintf("roce: %s has no header 0x%x", i.Name, uint16(h)))
+		i.lacks(h)
 	}
 	return int(i.offset[bits.TrailingZeros16(uint16(h))])
+}
+
+func (i *OpInfo) lacks(h Headers) {
+	panic(fmt.Sprintf("roce: %s has no header 0x%x", i.Name, uint16(h)))
 }
 
 // opBase is a row of the table for RC; the other transports derive from it.
@@ -284,7 +288,7 @@ var opBases = [32]opBase{
 }
 
 // opTable is filled once and never changes.
-var opTable = makeOpTable()
+var opTable = *makeOpTable()
 
 func makeOpTable() *[256]OpInfo {
 	t := new([256]OpInfo)

@@ -34,6 +34,7 @@ type Template struct {
 	hdr    [EthernetSize + VLANSize + IPv6Size + UDPSize + BTHSize]byte
 	bth    uint8 // offset of the BTH
 	net    uint8
+	frame  Framing
 	v4     bool
 	udp    bool
 	migReq uint8
@@ -74,7 +75,7 @@ func NewTemplate(p Path) (Template, error) {
 	if p.MigReq {
 		t.migReq = 0x40
 	}
-	t.count, t.ipID = p.CountIPID, p.FirstIPID
+	t.count, t.ipID, t.frame = p.CountIPID, p.FirstIPID, p.Framing
 	return t, nil
 }
 
@@ -158,6 +159,7 @@ func (t *Template) New(pool *Pool, op Opcode, psn uint32, n int, flags Flags) *F
 	total := payload + n + pad + ICRCSize
 	f := pool.Get(total)
 	f.ICRC = ICRCPending
+	f.made, f.framing, f.op, f.net = true, t.frame, op, t.net
 	f.ext, f.payload, f.pad = uint16(ext), uint16(payload), uint8(pad)
 	b := f.B
 	copy(b, t.hdr[:ext])

@@ -121,7 +121,7 @@ func (e *Engine) At(t Time, h Handler, arg uint64) {
 		return
 	}
 	e.seq++
-	e.queue.push(event{t: t, seq: e.seq, h: h, arg: arg})
+	e.queue.push(t, e.seq, h, arg)
 }
 
 // Fail ends the run with err after the event that is running.

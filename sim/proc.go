@@ -32,6 +32,8 @@ type Proc struct {
 	dying   bool // being unwound by Kill
 	done    bool
 	daemon  bool
+
+	lockstep bool // Options.Lockstep
 }
 
 // procClass sets what programs do behind what devices do at the same instant.
@@ -63,7 +65,7 @@ func (p *ProgramPanic) Unwrap() error {
 // body runs in its own coroutine. The program is over when the body has returned
 // and its local time has come.
 func (e *Engine) Go(name string, body func(p *Proc)) *Proc {
-	p := &Proc{eng: e, name: name, id: uint64(len(e.procs)), local: e.now}
+	p := &Proc{eng: e, name: name, id: uint64(len(e.procs)), local: e.now, lockstep: e.opt.Lockstep}
 	p.timer.init(p)
 	if e.cur != nil {
 		p.local = max(p.local, e.cur.local)
@@ -115,7 +117,7 @@ func (p *Proc) key() uint64 {
 
 func (p *Proc) schedule() {
 	p.queued = true
-	p.eng.queue.push(event{t: p.local, seq: p.key(), h: p.resume})
+	p.eng.queue.push(p.local, p.key(), p.resume, 0)
 }
 
 // Name is the name given to Go.
@@ -145,13 +147,18 @@ func (p *Proc) Advance(d Time) {
 	if d < 0 {
 		panic(fmt.Sprintf("sim: %s at %v advances by %v", p.name, p.local, d))
 	}
-	t := p.local + d
+	p.AdvanceTo(p.local + d)
+}
+
+// AdvanceTo is Advance by what is missing to t. A t before the local time is beyond
+// the range of the clock.
+func (p *Proc) AdvanceTo(t Time) {
 	if t < p.local || t == Never {
 		p.eng.Fail(ErrTimeRange)
 		p.block()
 	}
 	p.local = t
-	if p.eng.opt.Lockstep {
+	if p.lockstep {
 		p.Sync()
 	}
 }
@@ -232,7 +239,7 @@ func (p *Proc) Post(d Time, h Handler, arg uint64) {
 		p.eng.Fail(ErrTimeRange)
 		return
 	}
-	p.eng.queue.push(event{t: t, seq: p.key(), h: h, arg: arg})
+	p.eng.queue.push(t, p.key(), h, arg)
 }
 
 // block gives the thread back to the engine.

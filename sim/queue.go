@@ -56,34 +56,43 @@ func tickOf(t Time) uint64 { return uint64(t) >> tickShift }
 
 func (q *queue) n() int { return q.size }
 
-func (q *queue) push(x event) {
+func (q *queue) push(t Time, seq uint64, h Handler, arg uint64) {
 	q.size++
-	tick := tickOf(x.t)
-	switch {
-	case tick <= q.tick:
+	tick := tickOf(t)
+	if tick-q.tick-1 < wheelSize-1 { // one of the wheel's ticks: the rule
+		q.place(t, seq, h, arg)
+		return
+	}
+	x := event{t, seq, h, arg}
+	if tick <= q.tick {
 		q.late.push(x)
-	case tick-q.tick < wheelSize:
-		q.place(x, tick)
-	default:
+	} else {
 		q.far.push(x)
 	}
 }
 
 // place puts an event into the bucket of its tick.
-func (q *queue) place(x event, tick uint64) {
-	i := q.free
-	if i == 0 {
-		q.nodes = append(q.nodes, node{})
-		i = int32(len(q.nodes))
-	} else {
-		q.free = q.nodes[i-1].next
+func (q *queue) place(t Time, seq uint64, h Handler, arg uint64) {
+	if q.free == 0 {
+		q.grow()
 	}
-	b := tick & wheelMask
+	i := q.free
 	nd := &q.nodes[i-1]
-	nd.event, nd.next = x, q.head[b]
+	q.free = nd.next
+	b := tickOf(t) & wheelMask
+	nd.t, nd.seq, nd.h, nd.arg, nd.next = t, seq, h, arg, q.head[b]
 	q.head[b] = i
 	q.words[b/64] |= 1 << (b % 64)
 	q.sum |= 1 << (b / 64)
+}
+
+// grow makes free nodes.
+func (q *queue) grow() {
+	n := len(q.nodes)
+	q.nodes = append(q.nodes, make([]node, max(64, n))...)
+	for i := len(q.nodes) - 1; i >= n; i-- {
+		q.nodes[i].next, q.free = q.free, int32(i+1)
+	}
 }
 
 // nextTick is the first tick after q.tick whose bucket is not empty. The wheel is
@@ -188,7 +197,7 @@ func (q *queue) refill() {
 		if tick <= q.tick {
 			q.late.push(x)
 		} else {
-			q.place(x, tick)
+			q.place(x.t, x.seq, x.h, x.arg)
 		}
 	}
 }

@@ -29,7 +29,7 @@ func TestQueueOrder(t *testing.T) {
 					if rapid.Bool().Draw(t, "program") {
 						x.seq |= procClass
 					}
-					q.push(x)
+					q.push(x.t, x.seq, x.h, x.arg)
 					model = append(model, x)
 				}
 			case 3:

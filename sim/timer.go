@@ -26,7 +26,7 @@ func (t *timer) set(deadline Time) {
 func (t *timer) arm() {
 	if t.deadline < t.pending {
 		t.pending = t.deadline
-		t.p.eng.queue.push(event{t: t.deadline, seq: t.p.key(), h: t.fire, arg: uint64(t.deadline)})
+		t.p.eng.queue.push(t.deadline, t.p.key(), t.fire, uint64(t.deadline))
 	}
 }
 

@@ -95,14 +95,21 @@ func (c *Core) Attach(p *sim.Proc) {
 
 // Run spends d of CPU time on the core, after what other threads of the core do.
 func (c *Core) Run(p *sim.Proc, d sim.Time) {
-	if c.threads > 1 {
-		p.Sync()
-		_, end := c.srv.Take(p.Now(), d)
-		p.Sleep(end - p.Now())
+	if c.threads > 1 || d < 0 {
+		c.runShared(p, d)
 		return
 	}
 	_, end := c.srv.Take(p.Now(), d)
-	p.Advance(end - p.Now())
+	p.AdvanceTo(end)
+}
+
+func (c *Core) runShared(p *sim.Proc, d sim.Time) {
+	if d < 0 {
+		panic(fmt.Sprintf("cpu: at %v %s runs for %v", p.Now(), p.Name(), d))
+	}
+	p.Sync()
+	_, end := c.srv.Take(p.Now(), d)
+	p.Sleep(end - p.Now())
 }
 
 // DMABarrier is udma_to_device_barrier.

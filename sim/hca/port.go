@@ -241,7 +241,7 @@ func (d *Device) Receive(f *roce.Frame) { d.receive(d.getSlot(f), 0) }
 // receive takes a frame that reaches the receive engine delay from now.
 func (d *Device) receive(i int32, delay sim.Time) {
 	s := d.slots[i]
-	pkt, err := roce.Parse(s.f.B)
+	pkt, err := s.f.Packet()
 	if err == nil && pkt.Info().Kind == roce.KindNotification {
 		err = roce.DropOpcode
 	}
