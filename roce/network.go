@@ -29,6 +29,7 @@ type Ethernet []byte
 
 func (h Ethernet) Dst() MAC         { return MAC(h[0:6]) }
 func (h Ethernet) Src() MAC         { return MAC(h[6:12]) }
+func (h Ethernet) ToGroup() bool    { return h[0]&1 != 0 } // Dst().IsGroup()
 func (h Ethernet) Type() uint16     { return be.Uint16(h[12:14]) }
 func (h Ethernet) SetDst(v MAC)     { copy(h[0:6], v[:]) }
 func (h Ethernet) SetSrc(v MAC)     { copy(h[6:12], v[:]) }

@@ -86,6 +86,8 @@ type Device struct {
 	issue    sim.Server
 	port     sim.Time // when the port is free
 	paced    int      // frames that wait for the port
+	serN     int      // serialisation time of the last frame length
+	serT     sim.Time
 
 	// Frames.
 	frames  roce.Pool

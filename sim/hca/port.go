@@ -116,9 +116,13 @@ func (d *Device) room(n int) bool {
 	return n == 0 || d.txBytes == 0 || d.txBytes+n <= d.p.TxBuffer
 }
 
-// ser is how long the port is busy with a frame of n bytes.
+// ser is how long the port is busy with a frame of n bytes. Streams have few lengths,
+// so the last one is kept.
 func (d *Device) ser(n int) sim.Time {
-	return sim.Time(uint64(n+d.p.WireOverhead) * 8 * uint64(sim.Second) / d.p.WireRate)
+	if n != d.serN {
+		d.serN, d.serT = n, sim.Time(uint64(n+d.p.WireOverhead)*8*uint64(sim.Second)/d.p.WireRate)
+	}
+	return d.serT
 }
 
 // onGather is the end of one DMA read into a slot's frame.

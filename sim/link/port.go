@@ -135,7 +135,7 @@ func (p *Port) times(n int) (bits, line sim.Time) {
 func (p *Port) count(f *roce.Frame, packets, bytes, multicast, broadcast *uint64) {
 	*packets++
 	*bytes += uint64(max(len(f.B), p.p.MinFrame) + p.p.FCS)
-	if len(f.B) < roce.EthernetSize {
+	if len(f.B) < roce.EthernetSize || !roce.Ethernet(f.B).ToGroup() {
 		return
 	}
 	if dst := roce.Ethernet(f.B).Dst(); dst.IsBroadcast() {
@@ -210,7 +210,6 @@ func (p *Port) place(fl flight, at sim.Time) {
 // arrive is the event of a frame that has come.
 func (p *Port) arrive(slot uint64) {
 	fl := p.flight[slot]
-	p.flight[slot].f = nil
 	p.vacant = append(p.vacant, uint32(slot))
 	if !fl.loop {
 		if fl.epoch != p.cable.epoch {

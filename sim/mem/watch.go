@@ -107,15 +107,21 @@ func (m *Memory) Unwatch(id int) {
 // DMAStore is Write by a device: it also wakes watchers, after the bytes are in.
 // Nobody watches foreign memory, which lies behind all chunks.
 func (m *Memory) DMAStore(pa PA, p []byte) bool {
+	if pg := uint64(pa) >> m.shift; len(p) > 0 && (uint64(pa)+uint64(len(p))-1)>>m.shift == pg {
+		if c, i := m.chunkAt(pa), m.index(pg); c != nil && c.refs != nil && c.refs[i] != 0 {
+			// Bytes within a page, as nearly all are.
+			copy(m.back(c)[pa&chunkMask:], p)
+			if c.watch != nil && c.watch[i] != 0 {
+				m.notify(pa, pa+PA(len(p)))
+			}
+			return true
+		}
+	}
 	if !m.Write(pa, p) {
 		return false
 	}
 	if i := pa >> chunkShift; len(p) > 0 && i < PA(len(m.chunks)) {
-		last := pa + PA(len(p)) - 1
-		c := &m.chunks[i]
-		if c.watch != nil || last>>chunkShift != pa>>chunkShift {
-			m.notify(pa, last+1)
-		}
+		m.notify(pa, pa+PA(len(p)))
 	}
 	return true
 }

@@ -103,7 +103,7 @@ func (l *Link) mmioArrive(i uint64) {
 // mmioDeliver gives the TLP to the function.
 func (l *Link) mmioDeliver(i uint64) {
 	s := &l.mmio.slots[i]
-	ok := l.f != nil && s.off+uint64(s.n) <= l.f.BAR0Size() && s.off+uint64(s.n) >= s.off
+	ok := l.f != nil && s.off+uint64(s.n) <= l.bar && s.off+uint64(s.n) >= s.off
 	if !ok {
 		l.c.Unsupported++
 	}

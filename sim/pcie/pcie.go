@@ -66,6 +66,7 @@ type Link struct {
 	p      Params
 	rate   uint64
 	f      Function
+	bar    uint64 // its BAR0Size
 	intr   func(vector int)
 	rx, tx direction
 	c      Counters
@@ -96,12 +97,16 @@ func (d *direction) post(t, dur, rtt sim.Time, tlps int) (start sim.Time, waited
 	if len(d.credit) == 0 {
 		return d.take(t, dur), false
 	}
-	last := d.next + min(tlps, len(d.credit)) - 1
-	if c := d.credit[last%len(d.credit)]; c > max(t, d.FreeAt()) {
+	n := min(tlps, len(d.credit))
+	last := d.next + n - 1
+	if last >= len(d.credit) {
+		last -= len(d.credit)
+	}
+	if c := d.credit[last]; c > max(t, d.FreeAt()) {
 		t, waited = c, true
 	}
 	start = d.take(t, dur)
-	for range min(tlps, len(d.credit)) {
+	for range n {
 		d.credit[d.next] = start + dur + rtt
 		if d.next++; d.next == len(d.credit) {
 			d.next = 0
@@ -131,7 +136,9 @@ func NewLink(e *sim.Engine, m *mem.Memory, p Params) *Link {
 func (l *Link) ser(bytes int) sim.Time { return serialise(l.rate, bytes) }
 
 // Attach names the function and the handler of its interrupts.
-func (l *Link) Attach(f Function, interrupt func(vector int)) { l.f, l.intr = f, interrupt }
+func (l *Link) Attach(f Function, interrupt func(vector int)) {
+	l.f, l.intr, l.bar = f, interrupt, f.BAR0Size()
+}
 
 // Function is the attached function.
 func (l *Link) Function() Function { return l.f }

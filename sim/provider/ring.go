@@ -15,6 +15,7 @@ type ring struct {
 	va     mem.VA
 	size   int
 	shift  uint
+	flat   []byte // the one window, if there is one
 	chunks [][]byte
 	first  mem.PA
 
@@ -26,6 +27,9 @@ const oneChunk = 62
 
 // at is the bytes from off to the end of their window.
 func (r *ring) at(off int) []byte {
+	if r.flat != nil {
+		return r.flat[off:]
+	}
 	return r.chunks[off>>r.shift][off&(1<<r.shift-1):]
 }
 
@@ -95,7 +99,7 @@ func (r *ring) window(proc *Process, page int) error {
 	r.first = pa
 	if contiguous >= uint64(r.size) {
 		if w := m.Window(pa, r.size); w != nil {
-			r.chunks, r.shift = [][]byte{w}, oneChunk
+			r.flat, r.chunks, r.shift = w, [][]byte{w}, oneChunk
 			return nil
 		}
 	}
