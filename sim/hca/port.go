@@ -92,22 +92,21 @@ func (d *Device) resumeOne() {
 // responderBit marks a responder in the queue of stalled engines.
 const responderBit = 1 << 63
 
-// onResume runs one stalled engine; if it did not stall again, the next one has its
-// turn too.
+// onResume runs stalled engines, in turn, until one stalls again.
 func (d *Device) onResume(uint64) {
-	d.resuming = false
-	before := d.stalled.len()
-	if before == 0 {
-		return
-	}
-	arg := d.stalled.pop()
-	if arg&responderBit != 0 {
-		d.onRespond(arg &^ responderBit)
-	} else {
-		d.onPU(arg)
-	}
-	if d.stalled.len() < before {
-		d.resumeOne()
+	for more := true; more; {
+		d.resuming = false
+		before := d.stalled.len()
+		if before == 0 {
+			return
+		}
+		arg := d.stalled.pop()
+		if arg&responderBit != 0 {
+			d.onRespond(arg &^ responderBit)
+		} else {
+			d.onPU(arg)
+		}
+		more = d.stalled.len() < before && !d.resuming
 	}
 }
 
@@ -212,7 +211,13 @@ func (d *Device) transmit(i int32, q *qp) {
 // onSend is the turn of a frame that waited for the port.
 func (d *Device) onSend(i uint64) {
 	d.paced--
+	// What waits for the room of this frame goes on here, without an event of its own.
+	resume := !d.resuming && d.slots[i].bytes > 0 && d.stalled.len() > 0
+	d.resuming = d.resuming || resume
 	d.send(int32(i))
+	if resume {
+		d.onResume(0)
+	}
 }
 
 // send gives a frame to the wire.
