@@ -15,6 +15,7 @@ import (
 	"github.com/onsi/ginkgo/v2/types"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"github.com/tklauser/go-sysconf"
 
 	"github.com/rdmasim/rdmasim/conformance"
 	"github.com/rdmasim/rdmasim/conformance/harness"
@@ -43,10 +44,20 @@ func (o *runOptions) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.junit, "junit", "", "write the outcomes as JUnit XML to `FILE`")
 	f.StringVar(&o.pcap, "pcap", "", "write the frames of every case to `FILE` (pcapng; interfaces are named after the case)")
 	f.StringVar(&o.trace, "trace", "", "write the timeline of every case to `FILE` (Trace Event JSON)")
-	f.IntVar(&o.parallel, "parallel", runtime.NumCPU(), "how many workers run at once")
+	f.IntVar(&o.parallel, "parallel", processors(), "how many workers run at once")
 	f.IntVar(&o.repeat, "repeat", 1, "run each case this often; a case that differs is flaky")
 	f.BoolVar(&o.lockstep, "lockstep", false, "simulated programs yield at every step; the results are the same bytes")
 	f.DurationVar(&o.wall, "wall-limit", 2*time.Minute, "real time that a case may take before its worker is killed")
+}
+
+// processors is how many CPUs are online, which a container may set below what the
+// machine has.
+func processors() int {
+	n, err := sysconf.Sysconf(sysconf.SC_NPROCESSORS_ONLN)
+	if err != nil || n < 1 {
+		return 1
+	}
+	return int(min(n, int64(runtime.NumCPU())))
 }
 
 const defaultProfile = "connectx-5"
