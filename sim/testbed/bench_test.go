@@ -42,9 +42,9 @@ func (x *rig) stream(t verbs.Thread, q verbs.QP, cq verbs.CQ, w []verbs.SendWR, 
 	}
 }
 
-// load runs writes of size bytes on 16 QPs of 16 threads over the cable and reports
-// messages, or packets, for each second of CPU time.
-func load(b *testing.B, size, threads int, mtu verbs.MTU, unit string, perMsg int) {
+// load runs writes of size bytes, of perMsg packets each, on one QP for each of some
+// threads over the cable, and reports messages and packets for each second of CPU time.
+func load(b *testing.B, size, threads int, mtu verbs.MTU, perMsg int) {
 	c := config(b, func(c *Config) { c.NoTap = true })
 	b.ReportAllocs()
 	run(b, c, func(x *rig) {
@@ -91,11 +91,15 @@ func load(b *testing.B, size, threads int, mtu verbs.MTU, unit string, perMsg in
 		b.StopTimer()
 		used := cpuTime() - cpu
 		msgs := float64(n)
-		b.ReportMetric(msgs*float64(perMsg)/used.Seconds(), unit+"/cpu-s")
+		b.ReportMetric(used.Seconds()*1e9/msgs, "ns/op") // of CPU time, too
+		b.ReportMetric(msgs/used.Seconds(), "msgs/cpu-s")
+		if perMsg > 1 {
+			b.ReportMetric(msgs*float64(perMsg)/used.Seconds(), "pkts/cpu-s")
+		}
 		b.ReportMetric(float64(x.bed.eng.Events()-events)/msgs, "events/msg")
 		b.ReportMetric(msgs/(x.t.Now()-virtual).Seconds()/1e6, "simulated-Mmsg/s")
 	})
 }
 
-func BenchmarkWrite2B16QP(b *testing.B) { load(b, 2, 16, verbs.MTU1024, "msgs", 1) }
-func BenchmarkWrite4K100G(b *testing.B) { load(b, 4096, 4, verbs.MTU1024, "pkts", 4) }
+func BenchmarkWrite2B16QP(b *testing.B) { load(b, 2, 16, verbs.MTU1024, 1) }
+func BenchmarkWrite4K100G(b *testing.B) { load(b, 4096, 4, verbs.MTU1024, 4) }
