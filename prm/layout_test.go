@@ -51,6 +51,7 @@ var views = []struct {
 	{QueryVportCounterIn(nil), QueryVportCounterInSize, false},
 	{AllocQCounterOut(nil), AllocQCounterOutSize, false}, {DeallocQCounterIn(nil), DeallocQCounterInSize, false},
 	{QueryQCounterIn(nil), QueryQCounterInSize, false},
+	{AttachToMCGIn(nil), AttachToMCGInSize, false}, {DetachFromMCGIn(nil), DetachFromMCGInSize, false},
 	{AllocPDOut(nil), AllocPDOutSize, false}, {DeallocPDIn(nil), DeallocPDInSize, false},
 	{AllocUAROut(nil), AllocUAROutSize, false}, {DeallocUARIn(nil), DeallocUARInSize, false},
 	{AllocXRCDOut(nil), AllocXRCDOutSize, false}, {DeallocXRCDIn(nil), DeallocXRCDInSize, false},

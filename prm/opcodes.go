@@ -52,6 +52,8 @@ const (
 	OpDeallocPD              Opcode = 0x801
 	OpAllocUAR               Opcode = 0x802
 	OpDeallocUAR             Opcode = 0x803
+	OpAttachToMCG            Opcode = 0x806
+	OpDetachFromMCG          Opcode = 0x807
 	OpNOP                    Opcode = 0x80d
 	OpAllocXRCD              Opcode = 0x80e
 	OpDeallocXRCD            Opcode = 0x80f
@@ -115,6 +117,8 @@ var commands = [...]cmdInfo{
 	{OpDeallocPD, "DEALLOC_PD", DeallocPDInSize, DeallocPDOutSize},
 	{OpAllocUAR, "ALLOC_UAR", AllocUARInSize, AllocUAROutSize},
 	{OpDeallocUAR, "DEALLOC_UAR", DeallocUARInSize, DeallocUAROutSize},
+	{OpAttachToMCG, "ATTACH_TO_MCG", AttachToMCGInSize, AttachToMCGOutSize},
+	{OpDetachFromMCG, "DETACH_FROM_MCG", DetachFromMCGInSize, DetachFromMCGOutSize},
 	{OpNOP, "NOP", NOPInSize, NOPOutSize},
 	{OpAllocXRCD, "ALLOC_XRCD", AllocXRCDInSize, AllocXRCDOutSize},
 	{OpDeallocXRCD, "DEALLOC_XRCD", DeallocXRCDInSize, DeallocXRCDOutSize},

@@ -39,3 +39,7 @@ func (a AVSegment) SetSGIDIndex(v uint32) { put(a, 28, 27, 20, v) }
 func (a AVSegment) FlowLabel() uint32     { return bits(a, 28, 19, 0) }
 func (a AVSegment) SetFlowLabel(v uint32) { put(a, 28, 19, 0, v) }
 func (a AVSegment) RGID() []byte          { return a[32:48:48] }
+
+// Path is what two requests to QPs of the same port share: all but Q_Key and QPN. The
+// vector must be whole.
+func (a AVSegment) Path() []byte { return a[12:48:48] }

@@ -326,7 +326,19 @@ type SendWR struct {
 	RKey       uint32
 	CompareAdd uint64
 	Swap       uint64
+
+	// Of datagrams. A Q_Key with the top bit set stands for the QP's own.
+	AH         AH
+	RemoteQPN  uint32
+	RemoteQKey uint32
 }
+
+// GRHSize is how many bytes a receive of a UD QP has before the payload: the routing
+// header, or on RoCE v2 the IP header in its place.
+const GRHSize = 40
+
+// MulticastQPN is the destination of datagrams to a group.
+const MulticastQPN uint32 = 0xffffff
 
 // RecvWR is ibv_recv_wr.
 type RecvWR struct {

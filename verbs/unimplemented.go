@@ -173,6 +173,11 @@ func (UnimplementedContext) PKeyIndex(t Thread, port int, pkey uint16) (r0 int, 
 
 func (UnimplementedContext) NumCompVectors() int { return 0 }
 
+func (UnimplementedContext) InitAHFromWC(t Thread, port int, wc *WC, grh []byte) (r0 AHAttr, err error) {
+	err = unimplemented("Context.InitAHFromWC")
+	return
+}
+
 func (UnimplementedContext) RawClock(t Thread) (r0 uint64, err error) {
 	err = unimplemented("Context.RawClock")
 	return
@@ -355,6 +360,16 @@ func (UnimplementedQP) PostRecv(t Thread, wrs []RecvWR) (r0 int, err error) {
 
 func (UnimplementedQP) Destroy(t Thread) (err error) {
 	err = unimplemented("QP.Destroy")
+	return
+}
+
+func (UnimplementedQP) AttachMcast(t Thread, group GID, lid uint16) (err error) {
+	err = unimplemented("QP.AttachMcast")
+	return
+}
+
+func (UnimplementedQP) DetachMcast(t Thread, group GID, lid uint16) (err error) {
+	err = unimplemented("QP.DetachMcast")
 	return
 }
 

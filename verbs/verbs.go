@@ -132,6 +132,9 @@ type Context interface {
 	QueryPKey(t Thread, port, index int) (uint16, error)
 	PKeyIndex(t Thread, port int, pkey uint16) (int, error)
 	NumCompVectors() int
+	// InitAHFromWC is ibv_init_ah_from_wc: the address from which a datagram came, by its
+	// completion and the 40 bytes that were put before its payload.
+	InitAHFromWC(t Thread, port int, wc *WC, grh []byte) (AHAttr, error)
 	// RawClock reads the device's free-running clock, in its own ticks.
 	RawClock(t Thread) (uint64, error)
 
@@ -211,6 +214,10 @@ type QP interface {
 	PostSend(t Thread, wrs []SendWR) (bad int, err error)
 	PostRecv(t Thread, wrs []RecvWR) (bad int, err error)
 	Destroy(t Thread) error
+	// AttachMcast makes the QP, which must be UD, receive what is sent to a multicast
+	// group (ibv_attach_mcast); DetachMcast ends that. The LID counts on InfiniBand only.
+	AttachMcast(t Thread, group GID, lid uint16) error
+	DetachMcast(t Thread, group GID, lid uint16) error
 	// DataInOrder is ibv_query_qp_data_in_order.
 	DataInOrder(t Thread, op WROpcode, flags uint32) (int, error)
 }

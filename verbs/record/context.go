@@ -72,6 +72,12 @@ func (c *context) PKeyIndex(t verbs.Thread, port int, pkey uint16) (int, error) 
 	return i, err
 }
 
+func (c *context) InitAHFromWC(t verbs.Thread, port int, wc *verbs.WC, grh []byte) (verbs.AHAttr, error) {
+	a, err := c.Context.InitAHFromWC(bare(t), port, wc, grh)
+	c.r.add(t, "init_ah_from_wc", list(port), err, c.r.gid(a.GRH.DGID))
+	return a, err
+}
+
 func (c *context) RawClock(t verbs.Thread) (uint64, error) {
 	v, err := c.Context.RawClock(bare(t))
 	c.r.add(t, "query_rt_values_ex", nil, err)

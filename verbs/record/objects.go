@@ -72,8 +72,29 @@ func (p *pd) CreateSRQ(t verbs.Thread, a verbs.SRQInitAttr) (verbs.SRQ, error) {
 
 func (p *pd) CreateAH(t verbs.Thread, a verbs.AHAttr) (verbs.AH, error) {
 	h, err := p.PD.CreateAH(bare(t), a)
-	p.c.r.add(t, "create_ah", nil, err)
-	return h, err
+	p.c.r.add(t, "create_ah", list("to "+p.c.r.gid(a.GRH.DGID)), err)
+	if err != nil {
+		return nil, err
+	}
+	return &ah{h, p.c.r}, nil
+}
+
+type ah struct {
+	verbs.AH
+	r *Recorder
+}
+
+func (h *ah) Destroy(t verbs.Thread) error {
+	err := h.AH.Destroy(bare(t))
+	h.r.add(t, "destroy_ah", nil, err)
+	return err
+}
+
+func bareAH(h verbs.AH) verbs.AH {
+	if w, ok := h.(*ah); ok {
+		return w.AH
+	}
+	return h
 }
 
 func (p *pd) AllocMW(t verbs.Thread, typ verbs.MWType) (verbs.MW, error) {

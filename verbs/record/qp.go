@@ -104,7 +104,7 @@ func (q *qp) sges(l []verbs.SGE) string {
 }
 
 func (q *qp) PostSend(t verbs.Thread, wrs []verbs.SendWR) (int, error) {
-	bad, err := q.QP.PostSend(bare(t), wrs)
+	bad, err := q.QP.PostSend(bare(t), bareWRs(wrs))
 	args := []string{q.name()}
 	for i := range wrs {
 		w := &wrs[i]
@@ -118,10 +118,40 @@ func (q *qp) PostSend(t verbs.Thread, wrs []verbs.SendWR) (int, error) {
 		default:
 			s += fmt.Sprintf(" to %s:%s", q.r.addr(w.RemoteAddr), q.r.key(w.RKey))
 		}
+		if w.AH != nil {
+			s += fmt.Sprintf(" to %s qkey %#x", q.r.qpn(w.RemoteQPN), w.RemoteQKey)
+		}
 		args = append(args, s+"}")
 	}
 	q.post(t, "post_send", args, bad, err)
 	return bad, err
+}
+
+// bareWRs are the requests with the address handles of the target.
+func bareWRs(wrs []verbs.SendWR) []verbs.SendWR {
+	out := wrs
+	for i := range wrs {
+		if wrs[i].AH == nil {
+			continue
+		}
+		if &out[0] == &wrs[0] {
+			out = append([]verbs.SendWR(nil), wrs...)
+		}
+		out[i].AH = bareAH(wrs[i].AH)
+	}
+	return out
+}
+
+func (q *qp) AttachMcast(t verbs.Thread, group verbs.GID, lid uint16) error {
+	err := q.QP.AttachMcast(bare(t), group, lid)
+	q.r.add(t, "attach_mcast", list(q.name(), group.String()), err)
+	return err
+}
+
+func (q *qp) DetachMcast(t verbs.Thread, group verbs.GID, lid uint16) error {
+	err := q.QP.DetachMcast(bare(t), group, lid)
+	q.r.add(t, "detach_mcast", list(q.name(), group.String()), err)
+	return err
 }
 
 func (q *qp) PostRecv(t verbs.Thread, wrs []verbs.RecvWR) (int, error) {
