@@ -41,7 +41,7 @@ var allowed = map[string][]string{
 	"sim/testbed":       {"verbs", "sim", "prm", "roce", "fault"},
 	"sim/mutant":        {"sim"},
 	"hw":                {"verbs", "prm", "fault"},
-	"attach":            {"sim", "prm", "roce", "uapi"},
+	"attach":            {"verbs", "sim", "prm", "roce", "uapi"},
 	"conformance":       {"verbs", "prm", "roce", "report", "fault"},
 	"workload":          {"verbs"},
 	"experiment":        {"verbs", "roce", "workload", "sim/testbed", "sim/profile", "report", "input", "fixtures", "sim"},

@@ -57,3 +57,7 @@ func (ch *Channel) Wait(c Caller, deadline sim.Time) (cookie uint64, err error) 
 	e, err := ch.file.read(c, deadline, "completion event")
 	return e.cookie, err
 }
+
+// OnEvent has f called, in the engine's thread, whenever an event is there for Wait to
+// take: it is for readers that are no simulated programs.
+func (ch *Channel) OnEvent(f func()) { ch.file.told = f }

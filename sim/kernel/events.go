@@ -16,6 +16,7 @@ type eventFile struct {
 	events  []fileEvent
 	waiting []*sim.Proc
 	closed  bool
+	told    func() // of each event, nil: nobody
 }
 
 type fileEvent struct {
@@ -35,6 +36,9 @@ func (f *eventFile) put(e fileEvent) {
 	if len(f.waiting) > 0 {
 		f.waiting[0].Wake(f.d.eng.Now() + f.d.p.Wakeup)
 		f.waiting = f.waiting[1:]
+	}
+	if f.told != nil {
+		f.told()
 	}
 }
 
@@ -100,6 +104,10 @@ func (f *eventFile) sleep(c Caller, deadline sim.Time, why string) {
 	c.P.ParkUntil(why, deadline)
 	woken = true
 }
+
+// OnAsync has f called, in the engine's thread, whenever an event is there for
+// WaitAsync to take: it is for readers that are no simulated programs.
+func (u *Ucontext) OnAsync(f func()) { u.async.told = f }
 
 // AsyncEvent is what the async fd delivers.
 type AsyncEvent struct {

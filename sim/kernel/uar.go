@@ -141,6 +141,9 @@ type UARObject struct {
 	h Handle
 }
 
+// Handle names the object among those of its context.
+func (o *UARObject) Handle() Handle { return o.h }
+
 // Types of AllocUAR (MLX5_IB_UAPI_UAR_ALLOC_TYPE_*).
 const (
 	UARTypeBF = 0

@@ -1,0 +1,315 @@
+//go:build linux
+
+package uverbs
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/rdmasim/rdmasim/sim/kernel"
+	"github.com/rdmasim/rdmasim/uapi"
+)
+
+// owner is a queue that events are about.
+type owner struct{ handle uint64 } // what the program calls it
+
+// own gives a queue a cookie for the kernel model.
+func (f *File) own(o *owner) uint64 {
+	f.cookies++
+	f.owners[f.cookies] = o
+	return f.cookies
+}
+
+// channel is a completion channel: the kernel's and the pipe that the program reads.
+type channel struct {
+	k    *kernel.Channel
+	pipe *eventPipe
+}
+
+// createChannel is CREATE_COMP_CHANNEL.
+func (f *File) createChannel(c Caller, w *uapi.Write) error {
+	f.sweep()
+	k, err := f.u.CreateChannel(nobody)
+	if err != nil {
+		return err
+	}
+	back := func() error { return f.u.DestroyChannel(nobody, k) }
+	p, fd, err := newEventPipe(c, uapi.CompEventSize)
+	if err != nil {
+		return undo(err, back)
+	}
+	r := uapi.CreateCompChannelResp(make([]byte, uapi.CreateCompChannelRespSize))
+	r.SetFD(uint32(fd))
+	if err := w.Respond(r); err != nil {
+		c.Retract(fd)
+		p.close()
+		return undo(err, back)
+	}
+	ch := &channel{k: k, pipe: p}
+	k.OnEvent(func() { f.completion(ch) })
+	f.channels[p.inode] = ch
+	return nil
+}
+
+// sweep closes the channels whose descriptors are all closed and that no CQ reports
+// to.
+func (f *File) sweep() {
+	for in, ch := range f.channels {
+		if ch.pipe.abandoned() && f.u.DestroyChannel(nobody, ch.k) == nil {
+			ch.pipe.close()
+			delete(f.channels, in)
+		}
+	}
+}
+
+// channelOf is the channel that an attribute names, nil when it was not given: EBADF
+// for a descriptor that is no channel of this file.
+func (f *File) channelOf(c Caller, k *uapi.Call, id uint16) (*channel, error) {
+	fd, ok := k.FD(id)
+	if !ok {
+		return nil, nil
+	}
+	in, err := c.Inode(fd)
+	if err != nil {
+		return nil, fmt.Errorf("channel: %w", err)
+	}
+	ch := f.channels[in]
+	if ch == nil {
+		return nil, fmt.Errorf("descriptor %d is no completion channel: %w", fd, syscall.EBADF)
+	}
+	return ch, nil
+}
+
+// completion moves an event of the kernel's channel into the pipe.
+func (f *File) completion(ch *channel) {
+	cookie, err := ch.k.Wait(nobody, 0)
+	if err != nil {
+		return
+	}
+	e := uapi.CompEvent(make([]byte, uapi.CompEventSize))
+	if o := f.owners[cookie]; o != nil {
+		e.SetCQHandle(o.handle)
+	}
+	ch.pipe.push(record{cookie, e})
+}
+
+// allocAsync is ASYNC_EVENT_ALLOC. The kernel model has one async file for a context;
+// a second one is refused.
+func (f *File) allocAsync(c Caller, k *uapi.Call) error {
+	if f.async != nil {
+		return fmt.Errorf("a second async file: %w: %w", errNotYet, syscall.EOPNOTSUPP)
+	}
+	p, fd, err := newEventPipe(c, uapi.AsyncEventSize)
+	if err != nil {
+		return err
+	}
+	if err := k.SetNew(uapi.AsyncEventAllocFD, uint64(fd)); err != nil {
+		c.Retract(fd)
+		p.close()
+		return err
+	}
+	f.async = p
+	f.u.OnAsync(f.asyncEvent)
+	for f.asyncOnce() { // what came before
+	}
+	return nil
+}
+
+// checkAsync checks an attribute that names an async file.
+func (f *File) checkAsync(c Caller, k *uapi.Call, id uint16) error {
+	fd, ok := k.FD(id)
+	if !ok {
+		return nil
+	}
+	in, err := c.Inode(fd)
+	if err != nil {
+		return fmt.Errorf("async file: %w", err)
+	}
+	if f.async == nil || f.async.inode != in {
+		return fmt.Errorf("descriptor %d is not the async file: %w", fd, syscall.EBADF)
+	}
+	return nil
+}
+
+func (f *File) asyncEvent() { f.asyncOnce() }
+
+// asyncOnce moves an event of the kernel's async file into the pipe.
+func (f *File) asyncOnce() bool {
+	e, err := f.u.WaitAsync(nobody, 0)
+	if err != nil {
+		return false
+	}
+	r := uapi.AsyncEvent(make([]byte, uapi.AsyncEventSize))
+	r.SetEventType(uint32(e.Type))
+	r.SetElement(uint64(e.Port))
+	if o := f.owners[e.Cookie]; o != nil {
+		r.SetElement(o.handle)
+	}
+	f.async.push(record{e.Cookie, r})
+	return true
+}
+
+// forgetAsync takes back the async events of an object that is gone.
+func (f *File) forgetAsync(cookie uint64) uint32 {
+	if f.async == nil {
+		return 0
+	}
+	return f.async.forget(cookie)
+}
+
+// flush writes what did not fit into pipes before.
+func (f *File) flush() {
+	if f.async != nil {
+		f.async.flush()
+	}
+	for _, ch := range f.channels {
+		ch.pipe.flush()
+	}
+}
+
+// record is an event as the program reads it, and the queue that it is about.
+type record struct {
+	cookie uint64
+	b      []byte
+}
+
+// eventPipe is a pipe whose read end the program has and whose write end is ours. It
+// knows what lies in it, so that events of a queue that goes away can be taken back:
+// a library waits for ever for events to be acknowledged that nobody can read.
+type eventPipe struct {
+	inode Inode
+	w     int // write end, never blocking
+	size  int // of a record
+	sent  []record
+	late  []record // what did not fit
+	dead  bool     // all read ends are closed
+}
+
+// newEventPipe makes a pipe and gives the caller its read end.
+func newEventPipe(c Caller, size int) (*eventPipe, int, error) {
+	var fds [2]int
+	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
+		return nil, 0, fmt.Errorf("pipe for events: %w", err)
+	}
+	r := os.NewFile(uintptr(fds[0]), "events")
+	defer r.Close()
+	p := &eventPipe{w: fds[1], size: size}
+	var st unix.Stat_t
+	err := errors.Join(unix.SetNonblock(p.w, true), unix.Fstat(p.w, &st))
+	fd := -1
+	if err == nil {
+		p.inode = Inode{Dev: st.Dev, Ino: st.Ino}
+		fd, err = c.Inject(r)
+	}
+	if err != nil {
+		p.close()
+		return nil, 0, fmt.Errorf("file for events: %w", err)
+	}
+	return p, fd, nil
+}
+
+func (p *eventPipe) close() { _ = unix.Close(p.w) }
+
+// abandoned reports whether no descriptor for reading is left.
+func (p *eventPipe) abandoned() bool {
+	fds := []unix.PollFd{{Fd: int32(p.w), Events: unix.POLLOUT}}
+	_, err := unix.Poll(fds, 0)
+	p.dead = p.dead || err == nil && fds[0].Revents&unix.POLLERR != 0
+	return p.dead
+}
+
+// push writes a record, now or when there is room.
+func (p *eventPipe) push(r record) {
+	p.late = append(p.late, r)
+	p.flush()
+}
+
+func (p *eventPipe) flush() {
+	if len(p.late) == 0 || p.dead {
+		return
+	}
+	p.trim()
+	for len(p.late) > 0 {
+		r := p.late[0]
+		n, err := unix.Write(p.w, r.b)
+		switch {
+		case err == unix.EINTR:
+			continue
+		case err == unix.EPIPE:
+			p.dead = true
+			return
+		case err != nil || n != len(r.b): // full: writes of this size are whole or not at all
+			return
+		}
+		p.sent, p.late = append(p.sent, r), p.late[1:]
+	}
+}
+
+// trim forgets what the program has read.
+func (p *eventPipe) trim() {
+	n, err := unix.IoctlGetInt(p.w, unix.TIOCINQ) // FIONREAD
+	if err != nil {
+		return
+	}
+	if unread := n / p.size; unread < len(p.sent) {
+		p.sent = append(p.sent[:0], p.sent[len(p.sent)-unread:]...)
+	}
+}
+
+// forget takes the records of a queue out of the pipe and says how many the program
+// had not read. It reads the pipe empty, through a description of its own that does
+// not block, and writes the others back.
+func (p *eventPipe) forget(cookie uint64) (n uint32) {
+	keep := p.late[:0]
+	for _, r := range p.late {
+		if r.cookie == cookie {
+			n++
+			continue
+		}
+		keep = append(keep, r)
+	}
+	p.late = keep
+	p.trim()
+	mine := false
+	for _, r := range p.sent {
+		mine = mine || r.cookie == cookie
+	}
+	if !mine {
+		return n
+	}
+	in, err := unix.Open(fmt.Sprintf("/proc/self/fd/%d", p.w), unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return n
+	}
+	defer unix.Close(in)
+	buf := make([]byte, p.size)
+	left := 0
+	for {
+		k, err := unix.Read(in, buf)
+		if err == unix.EINTR {
+			continue
+		}
+		if k < p.size || err != nil {
+			break
+		}
+		left++
+	}
+	// What was left are the newest.
+	back := p.sent[len(p.sent)-min(left, len(p.sent)):]
+	p.sent = nil
+	var again []record
+	for _, r := range back {
+		if r.cookie == cookie {
+			n++
+			continue
+		}
+		again = append(again, r)
+	}
+	p.late = append(again, p.late...)
+	p.flush()
+	return n
+}

@@ -1,0 +1,41 @@
+//go:build linux
+
+package uverbs
+
+import (
+	"errors"
+	"syscall"
+)
+
+// errNotYet marks what a real kernel has and the model has not.
+var errNotYet = errors.New("not modelled yet")
+
+// Refusal is something that a program may ask for and does not get.
+type Refusal struct {
+	What  string
+	Errno syscall.Errno // what the call answers
+	How   string        // how a program sees it
+}
+
+// refused is printed by the command. A test holds the errnos to be those of Ioctl.
+var refused = [...]Refusal{
+	{"unreliable datagrams (UD queue pairs, address handles)", syscall.EOPNOTSUPP, "ibv_create_qp and ibv_create_ah fail"},
+	{"shared receive queues", syscall.EOPNOTSUPP, "ibv_create_srq fails"},
+	{"XRC domains", syscall.EOPNOTSUPP, "ibv_open_xrcd fails"},
+	{"dynamically connected transport, raw packets, WQs and RSS", syscall.EOPNOTSUPP, "ibv_create_qp_ex, ibv_create_wq fail"},
+	{"memory windows", syscall.EOPNOTSUPP, "ibv_alloc_mw fails"},
+	{"re-registering memory", syscall.EOPNOTSUPP, "ibv_rereg_mr fails"},
+	{"resizing a CQ, CQ moderation", syscall.EOPNOTSUPP, "ibv_resize_cq and ibv_modify_cq fail"},
+	{"multicast", syscall.EOPNOTSUPP, "ibv_attach_mcast fails"},
+	{"flow steering", syscall.EOPNOTSUPP, "ibv_create_flow fails"},
+	{"compressed or padded CQEs, WQE signatures", syscall.EOPNOTSUPP, "creation with these mlx5dv attributes fails"},
+	{"on-demand paging", syscall.EOPNOTSUPP, "ibv_reg_mr with IBV_ACCESS_ON_DEMAND fails"},
+	{"DEVX", syscall.EPROTONOSUPPORT, "mlx5dv_devx_* fail; the library goes on without"},
+	{"device memory, counters, dma-buf, advice on memory", syscall.EPROTONOSUPPORT, "ibv_alloc_dm and others fail"},
+	{"importing of contexts and objects", syscall.EPROTONOSUPPORT, "ibv_import_device and others fail"},
+	{"the interface of libraries before 2018 (write instead of ioctl)", syscall.EINVAL, "ibv_open_device fails"},
+	{"rdma_cm, umad", syscall.ENOENT, "there is no such device file"},
+}
+
+// Refused lists what programs do not get.
+func Refused() []Refusal { return append([]Refusal(nil), refused[:]...) }

@@ -1,0 +1,82 @@
+//go:build linux
+
+package uverbs
+
+import (
+	"os"
+
+	"github.com/rdmasim/rdmasim/sim/cpu"
+	"github.com/rdmasim/rdmasim/uapi"
+)
+
+// Inode names the file behind a descriptor: it is the same through dup, fork and
+// passing, where the number and the process are not.
+type Inode struct{ Dev, Ino uint64 }
+
+// Caller is the process that makes a call, for the time of the call: its memory and its
+// descriptors.
+type Caller interface {
+	uapi.Mem
+	// Inject puts a file behind a new descriptor of the process, close-on-exec, and
+	// returns its number. The file stays the caller's to close.
+	Inject(f *os.File) (fd int, err error)
+	// Retract takes back a descriptor that Inject made in the same call, after the call
+	// failed. Best effort: a program that guesses the number may have used it.
+	Retract(fd int)
+	// Inode is the file behind a descriptor of the process: EBADF when there is none.
+	Inode(fd int) (Inode, error)
+}
+
+// Pages is the session's side of an open device file: what the program maps of it,
+// and the rings that its stores announce. The session calls none of the context's
+// methods from inside these.
+type Pages interface {
+	// MapUAR says that page number page of the file (mmap offset by page size) is a
+	// page of registers from now on: the session finds stores there and sends them on
+	// to m.Dev at m.Off, as the kind of mapping would.
+	MapUAR(page uint64, m *cpu.Mapping) error
+	// UnmapUAR ends a MapUAR.
+	UnmapUAR(page uint64)
+	// AddQP and AddCQ tell of a queue that rings one of the pages, before the program
+	// knows of it; RemoveQP and RemoveCQ come before its memory may go. A session that
+	// finds arms by their words in the records has to poison the word of a new CQ: the
+	// library put 0 there, which the first arm writes again.
+	AddQP(q *QP)
+	RemoveQP(q *QP)
+	AddCQ(q *CQ)
+	RemoveCQ(q *CQ)
+}
+
+// QP is what the session has to know of a queue pair to notice and explain doorbells.
+// Addresses are the program's.
+type QP struct {
+	QPN        uint32
+	DBAddr     uint64 // doorbell record: big-endian words receive counter, send counter
+	RQAddr     uint64
+	RQCount    uint32
+	RQShift    uint32 // log2 of the stride in bytes
+	SQAddr     uint64
+	SQCount    uint32 // blocks of 64 bytes
+	UAROff     uint64 // where in BAR 0 its UAR page lies; with BFReg the register it rings
+	BFReg      uint32 // of the page: 0 to 3, or AnyBFReg
+	UserHandle uint64
+}
+
+// AnyBFReg says that the library has chosen the register within the page by itself.
+const AnyBFReg = ^uint32(0)
+
+// Rings reports whether the QP may ring register k of its page.
+func (q *QP) Rings(k uint32) bool { return q.BFReg == k || q.BFReg == AnyBFReg }
+
+// CQ is what the session has to know of a completion queue. Arming rings
+// prm.UARCQArm of the page at UAROff.
+type CQ struct {
+	CQN        uint32
+	DBAddr     uint64 // doorbell record: big-endian words consumer counter, arm
+	Addr       uint64
+	Entries    uint32
+	CQESize    uint32
+	UAROff     uint64
+	Channel    bool // completions are announced
+	UserHandle uint64
+}

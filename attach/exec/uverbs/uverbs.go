@@ -1,0 +1,250 @@
+//go:build linux
+
+// Package uverbs is an open uverbs device file: it carries out the calls that a
+// program makes with the RDMA ioctl (package uapi) by those of the kernel model
+// (sim/kernel), keeps the files through which events are read, and tells the session
+// which pages of the device file are registers and which queues ring them.
+//
+// What it has not is refused as an old kernel would refuse it; Refused lists it.
+//
+// Everything here runs on the thread of the engine. Calls are made by the kernel's
+// zero Caller: a program outside waits in real time, not in the engine's.
+package uverbs
+
+import (
+	"errors"
+	"fmt"
+	"syscall"
+
+	"github.com/rdmasim/rdmasim/sim/cpu"
+	"github.com/rdmasim/rdmasim/sim/kernel"
+	"github.com/rdmasim/rdmasim/uapi"
+)
+
+// File is an open device file. Its context is made by the program's GET_CONTEXT.
+type File struct {
+	// DynamicUARs offers UAR objects to a library that knows them. Otherwise, and with a
+	// kernel model of the static generation, it gets a table of static bfregs, as from a
+	// kernel before 5.8.
+	DynamicUARs bool
+	// Logf, when not nil, is told of every call that fails, and why.
+	Logf func(format string, args ...any)
+
+	dev   *kernel.Device
+	proc  *kernel.Process
+	pages Pages
+
+	u        *kernel.Ucontext
+	static   []*cpu.Mapping          // UAR pages of the static table
+	dyn      map[uint32]*cpu.Mapping // and of its dynamic part, by index
+	objects  map[uint32]*uarObject   // UAR objects by handle
+	qps      map[uint32]*qp          // by handle
+	cqs      map[uint32]*cq
+	owners   map[uint64]*owner // who events are about, by the kernel's cookie
+	cookies  uint64
+	channels map[Inode]*channel
+	async    *eventPipe
+}
+
+// Open makes an open device file of dev for process p.
+func Open(dev *kernel.Device, p *kernel.Process, pages Pages) *File {
+	return &File{
+		dev: dev, proc: p, pages: pages, dyn: map[uint32]*cpu.Mapping{}, objects: map[uint32]*uarObject{}, qps: map[uint32]*qp{},
+		cqs: map[uint32]*cq{}, owners: map[uint64]*owner{}, channels: map[Inode]*channel{},
+	}
+}
+
+// nobody is the caller of the kernel model's functions.
+var nobody = kernel.Caller{}
+
+// Ioctl carries out the RDMA_VERBS_IOCTL whose argument is at arg, and returns 0 or
+// the errno that the program gets.
+func (f *File) Ioctl(c Caller, arg uint64) syscall.Errno {
+	k, err := uapi.Decode(c, arg)
+	if err == nil {
+		f.flush()
+		err = f.method(c, k)
+	}
+	if err == nil {
+		return 0
+	}
+	if f.Logf != nil {
+		f.Logf("uverbs: %v", err)
+	}
+	return errnoOf(err)
+}
+
+// errnoOf is the errno inside an error; a fault of ours is EIO.
+func errnoOf(err error) syscall.Errno {
+	var e syscall.Errno
+	if errors.As(err, &e) && e != 0 {
+		return e
+	}
+	return syscall.EIO
+}
+
+// method calls what the call is for. But for two methods there must be a context
+// (ib_uverbs_get_ucontext).
+func (f *File) method(c Caller, k *uapi.Call) error {
+	key := [2]uint16{k.Method.Object, k.Method.ID}
+	if key == [2]uint16{uapi.ObjectDevice, uapi.DeviceGetContext} {
+		return f.getContext(k)
+	}
+	if key == [2]uint16{uapi.ObjectDevice, uapi.DeviceInvokeWrite} {
+		w, err := k.WriteCall()
+		if err != nil {
+			return err
+		}
+		return f.write(c, k, w)
+	}
+	if err := f.ready(k.Method.Name); err != nil {
+		return err
+	}
+	switch key {
+	case [2]uint16{uapi.ObjectDevice, uapi.DeviceQueryPort}:
+		return f.queryPort(k)
+	case [2]uint16{uapi.ObjectDevice, uapi.DeviceQueryGIDTable}:
+		return f.queryGIDTable(k)
+	case [2]uint16{uapi.ObjectDevice, uapi.DeviceQueryGIDEntry}:
+		return f.queryGIDEntry(k)
+	case [2]uint16{uapi.ObjectPD, uapi.PDDestroy}:
+		return f.destroy(k, uapi.PDDestroyHandle, f.u.DeallocPD)
+	case [2]uint16{uapi.ObjectMR, uapi.MRDestroy}:
+		return f.destroy(k, uapi.MRDestroyHandle, f.u.DeregMR)
+	case [2]uint16{uapi.ObjectCQ, uapi.CQCreate}:
+		return f.createCQ(c, k)
+	case [2]uint16{uapi.ObjectCQ, uapi.CQDestroy}:
+		return f.destroyCQ(k)
+	case [2]uint16{uapi.ObjectQP, uapi.QPCreate}:
+		return f.createQP(c, k)
+	case [2]uint16{uapi.ObjectQP, uapi.QPDestroy}:
+		return f.destroyQP(k)
+	case [2]uint16{uapi.ObjectAsyncEvent, uapi.AsyncEventAlloc}:
+		return f.allocAsync(c, k)
+	case [2]uint16{uapi.ObjectUAR, uapi.UARAlloc}:
+		return f.allocUAR(k)
+	case [2]uint16{uapi.ObjectUAR, uapi.UARDestroy}:
+		return f.destroyUAR(k)
+	}
+	return fmt.Errorf("%s: %w", k.Method.Name, syscall.EPROTONOSUPPORT)
+}
+
+// write carries out a command of INVOKE_WRITE.
+func (f *File) write(c Caller, k *uapi.Call, w *uapi.Write) error {
+	if err := f.ready(w.Name); err != nil {
+		return err
+	}
+	switch w.Cmd {
+	case uapi.CmdQueryDevice:
+		return f.queryDevice(w)
+	case uapi.CmdQueryDevice | uapi.CmdExtended:
+		return f.queryDeviceEx(k, w)
+	case uapi.CmdQueryPort:
+		return f.queryPortOld(w)
+	case uapi.CmdAllocPD:
+		return f.allocPD(k, w)
+	case uapi.CmdDeallocPD:
+		return f.destroyOld(w, f.u.DeallocPD)
+	case uapi.CmdRegMR:
+		return f.regMR(w)
+	case uapi.CmdDeregMR:
+		return f.destroyOld(w, f.u.DeregMR)
+	case uapi.CmdCreateCompChannel:
+		return f.createChannel(c, w)
+	case uapi.CmdQueryQP:
+		return f.queryQP(w)
+	case uapi.CmdModifyQP, uapi.CmdModifyQP | uapi.CmdExtended:
+		return f.modifyQP(w)
+	}
+	return fmt.Errorf("%s: %w", w.Name, syscall.EOPNOTSUPP)
+}
+
+func (f *File) ready(what string) error {
+	if f.u == nil {
+		return fmt.Errorf("%s before GET_CONTEXT: %w", what, syscall.EINVAL)
+	}
+	return nil
+}
+
+// destroy is the destroy method of an object that has no answer.
+func (f *File) destroy(k *uapi.Call, id uint16, do func(kernel.Caller, kernel.Handle) error) error {
+	h, _ := k.Handle(id)
+	return do(nobody, known(h))
+}
+
+// destroyOld is destroy by a command.
+func (f *File) destroyOld(w *uapi.Write, do func(kernel.Caller, kernel.Handle) error) error {
+	h, err := w.Handle()
+	if err != nil {
+		return err
+	}
+	return do(nobody, known(h))
+}
+
+// known turns a handle of the program into the kernel's, where 0 means that none is
+// given: of the program's it is one that does not exist.
+func known(h uint32) kernel.Handle {
+	if h == 0 {
+		return kernel.Handle(^uint32(0) >> 1)
+	}
+	return kernel.Handle(h)
+}
+
+func (f *File) allocPD(k *uapi.Call, w *uapi.Write) error {
+	h, pdn, err := f.u.AllocPD(nobody)
+	if err != nil {
+		return err
+	}
+	core := uapi.AllocPDResp(make([]byte, uapi.AllocPDRespSize))
+	core.SetPDHandle(uint32(h))
+	drv := uapi.MLX5AllocPDResp(make([]byte, uapi.MLX5AllocPDRespSize))
+	drv.SetPDN(pdn)
+	return undo(errors.Join(k.Out(uapi.AttrUHWOut, drv), w.Respond(core)), func() error { return f.u.DeallocPD(nobody, h) })
+}
+
+func (f *File) regMR(w *uapi.Write) error {
+	b, err := w.Request(uapi.RegMRSize)
+	if err != nil {
+		return err
+	}
+	r := uapi.RegMR(b)
+	h, lkey, rkey, err := f.u.RegMR(nobody, known(r.PDHandle()), r.Start(), r.Length(), r.HCAVA(), access(r.AccessFlags()))
+	if err != nil {
+		return err
+	}
+	a := uapi.RegMRResp(make([]byte, uapi.RegMRRespSize))
+	a.SetMRHandle(uint32(h))
+	a.SetLKey(lkey)
+	a.SetRKey(rkey)
+	return undo(w.Respond(a), func() error { return f.u.DeregMR(nobody, h) })
+}
+
+// undo takes back what was made when its answer could not be delivered.
+func undo(err error, back func() error) error {
+	if err == nil {
+		return nil
+	}
+	return errors.Join(err, back())
+}
+
+// Close releases the file: the last descriptor and the last mapping are gone. What the
+// context still has is destroyed.
+func (f *File) Close() {
+	for _, q := range f.qps {
+		f.pages.RemoveQP(&q.QP)
+	}
+	for _, q := range f.cqs {
+		f.pages.RemoveCQ(&q.CQ)
+	}
+	if f.u != nil {
+		f.u.Close(nobody)
+		f.unmapAll()
+	}
+	if f.async != nil {
+		f.async.close()
+	}
+	for _, ch := range f.channels {
+		ch.pipe.close()
+	}
+	f.u, f.async, f.channels, f.qps, f.cqs, f.owners = nil, nil, nil, nil, nil, nil
+}
