@@ -8,8 +8,10 @@ import (
 
 	"github.com/onsi/ginkgo/v2"
 
+	"github.com/rdmasim/rdmasim/conformance/async"
 	"github.com/rdmasim/rdmasim/conformance/atom"
 	"github.com/rdmasim/rdmasim/conformance/bf"
+	"github.com/rdmasim/rdmasim/conformance/comp"
 	"github.com/rdmasim/rdmasim/conformance/cq"
 	"github.com/rdmasim/rdmasim/conformance/dev"
 	"github.com/rdmasim/rdmasim/conformance/errs"
@@ -28,6 +30,7 @@ import (
 var registrars = []func(*spec.Suite){
 	dev.Register, pd.Register, cq.Register, mr.Register,
 	td.Register, uar.Register, bf.Register, qps.Register, post.Register, rc.Register, atom.Register, errs.Register,
+	comp.Register, async.Register,
 }
 
 // Suite is every case that has code.

@@ -109,6 +109,11 @@ func (UnimplementedThread) Join(other Thread) {}
 
 func (UnimplementedThread) Work(d time.Duration) {}
 
+func (UnimplementedThread) Interrupt(other Thread) (err error) {
+	err = unimplemented("Thread.Interrupt")
+	return
+}
+
 // UnimplementedDevice implements Device.
 type UnimplementedDevice struct{}
 
@@ -220,6 +225,10 @@ func (UnimplementedContext) AsyncEvent(t Thread, timeout time.Duration) (r0 Asyn
 
 func (UnimplementedContext) AckAsyncEvent(t Thread, ev AsyncEvent) {}
 
+func (UnimplementedContext) EventTypeStr(typ EventType) string { return "" }
+
+func (UnimplementedContext) WCStatusStr(status WCStatus) string { return "" }
+
 // UnimplementedPD implements PD.
 type UnimplementedPD struct{}
 
@@ -289,6 +298,8 @@ type UnimplementedCQ struct{}
 
 func (UnimplementedCQ) Cap() int { return 0 }
 
+func (UnimplementedCQ) Context() (r0 any) { return }
+
 func (UnimplementedCQ) Poll(t Thread, wc []WC) (r0 int, err error) {
 	err = unimplemented("CQ.Poll")
 	return
@@ -337,6 +348,8 @@ func (UnimplementedQP) QPN() uint32 { return 0 }
 func (UnimplementedQP) Caps() (r0 QPCap) { return }
 
 func (UnimplementedQP) State() (r0 QPState) { return }
+
+func (UnimplementedQP) Context() (r0 any) { return }
 
 func (UnimplementedQP) Modify(t Thread, attr *QPAttr, mask QPAttrMask) (err error) {
 	err = unimplemented("QP.Modify")

@@ -106,6 +106,9 @@ type Thread interface {
 	Join(other Thread)
 	// Work spends CPU time on nothing.
 	Work(d time.Duration)
+	// Interrupt sends another thread of the same process a signal whose handler does
+	// nothing, without SA_RESTART: a wait for an event ends with EINTR.
+	Interrupt(other Thread) error
 }
 
 // Device is an entry of the device list.
@@ -148,6 +151,10 @@ type Context interface {
 	// AsyncEvent waits up to timeout for an asynchronous event.
 	AsyncEvent(t Thread, timeout time.Duration) (AsyncEvent, error)
 	AckAsyncEvent(t Thread, ev AsyncEvent)
+	// EventTypeStr and WCStatusStr are ibv_event_type_str and ibv_wc_status_str of the
+	// library below.
+	EventTypeStr(typ EventType) string
+	WCStatusStr(status WCStatus) string
 }
 
 // PD is a protection domain or a parent domain.
@@ -182,6 +189,8 @@ type MR interface {
 type CQ interface {
 	// Cap is the number of entries that the application may count on.
 	Cap() int
+	// Context is the cq_context given at creation.
+	Context() any
 	// Poll is ibv_poll_cq: it fills wc and returns how many, without waiting.
 	Poll(t Thread, wc []WC) (int, error)
 	// PollWait polls until wc holds at least one completion or timeout has passed;
@@ -207,6 +216,8 @@ type QP interface {
 	// Caps are the capacities granted at creation.
 	Caps() QPCap
 	State() QPState // as the library remembers it
+	// Context is the qp_context given at creation.
+	Context() any
 	Modify(t Thread, attr *QPAttr, mask QPAttrMask) error
 	Query(t Thread, mask QPAttrMask) (QPAttr, QPInitAttr, error)
 	// PostSend posts the requests in order. On an error, bad is the index of the

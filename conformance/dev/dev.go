@@ -28,6 +28,7 @@ func Register(s *spec.Suite) {
 	s.Case("DEV-014", pkeyAbsent)
 	s.Case("DEV-015", queryExCompMask)
 	s.Case("DEV-016", portCounts)
+	s.Case("DEV-024", linkDownAndUp)
 	s.Case("DEV-023", rawClock)
 }
 

@@ -69,8 +69,22 @@ func cmdVportState(d *Device, in, out []byte) prm.Status {
 	}
 	o := prm.QueryVportStateOut(out)
 	o.SetAdminState(prm.VportStateUp)
-	o.SetState(prm.VportStateUp)
+	if !d.linkDown {
+		o.SetState(prm.VportStateUp)
+	}
 	return prm.StatusOK
+}
+
+// LinkChanged is told by the wire that the cable was pulled or put back.
+func (d *Device) LinkChanged(up bool) {
+	d.linkDown = !up
+	e := d.newEQE(prm.EventPortChange)
+	e.SetSubType(prm.PortChangeDown)
+	if up {
+		e.SetSubType(prm.PortChangeActive)
+	}
+	e.SetPort(1)
+	d.asyncEvent(e)
 }
 
 func cmdQueryVport(d *Device, in, out []byte) prm.Status {

@@ -152,10 +152,14 @@ func (c *cq) arm(w prm.ArmWord) {
 		c.d.c.ArmsStale++
 		return
 	}
-	c.arms, c.armSN, c.armCI = armedAny, sn, w.CI()
-	if w.Solicited() {
+	// A second arm before the event may widen what the CQ waits for, never narrow it
+	// (IBTA, request completion notification).
+	if !w.Solicited() {
+		c.arms = armedAny
+	} else if c.arms == disarmed {
 		c.arms = armedSolicited
 	}
+	c.armSN, c.armCI = sn, w.CI()
 	c.fire()
 }
 

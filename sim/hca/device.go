@@ -90,12 +90,13 @@ type Device struct {
 	serT     sim.Time
 
 	// Frames.
-	frames  roce.Pool
-	slots   []*slot
-	slotFre []int32
-	wire    Wire
-	looper  Looper // wire, if it is one
-	tap     func(t sim.Time, f *roce.Frame)
+	frames   roce.Pool
+	slots    []*slot
+	slotFre  []int32
+	wire     Wire
+	looper   Looper // wire, if it is one
+	linkDown bool
+	tap      func(t sim.Time, f *roce.Frame)
 
 	// Receive engine.
 	rxReq, rxRsp sim.Server

@@ -12,8 +12,9 @@ import (
 // Caller is the thread that makes a call: its program and its core. A zero Caller
 // is the kernel itself: it waits for nothing.
 type Caller struct {
-	P    *sim.Proc
-	Core *cpu.Core
+	P      *sim.Proc
+	Core   *cpu.Core
+	Signal *Signal // of the thread; nil: it gets none
 }
 
 // call is one system call under way. What it does takes effect at one instant,

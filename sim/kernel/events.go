@@ -63,10 +63,10 @@ func (f *eventFile) close() {
 }
 
 // read takes the oldest event, waiting until deadline: EAGAIN when none has come by
-// then, EBADF when the file was closed.
+// then, EINTR when a signal came first, EBADF when the file was closed.
 func (f *eventFile) read(c Caller, deadline sim.Time, why string) (fileEvent, error) {
 	f.d.enter(c, false)
-	for {
+	for interrupted := false; ; interrupted = f.sleep(c, deadline, why) {
 		if len(f.events) > 0 {
 			e := f.events[0]
 			f.events = f.events[:copy(f.events, f.events[1:])]
@@ -78,17 +78,40 @@ func (f *eventFile) read(c Caller, deadline sim.Time, why string) (fileEvent, er
 		if f.closed {
 			return fileEvent{}, fmt.Errorf("%s: closed: %w", why, syscall.EBADF)
 		}
+		if interrupted {
+			return fileEvent{}, fmt.Errorf("no %s: %w", why, syscall.EINTR)
+		}
 		if c.P == nil || c.P.Now() >= deadline {
 			return fileEvent{}, fmt.Errorf("no %s: %w", why, syscall.EAGAIN)
 		}
-		f.sleep(c, deadline, why)
 	}
 }
 
-// sleep parks the thread until an event, the deadline or the end of the file.
-func (f *eventFile) sleep(c Caller, deadline sim.Time, why string) {
+// Signal is how one thread is interrupted by another.
+type Signal struct {
+	sleeper *sim.Proc // the thread, while it sleeps in a call that a signal ends
+	file    *eventFile
+	raised  bool
+}
+
+// Raise ends the call that the thread sleeps in. A thread that does not sleep runs its
+// handler and goes on.
+func (s *Signal) Raise() {
+	if s.sleeper != nil {
+		s.raised = true
+		s.sleeper.Wake(s.file.d.eng.Now() + s.file.d.p.Wakeup)
+	}
+}
+
+// sleep parks the thread until an event, the deadline, the end of the file or a
+// signal. It reports whether there was a signal.
+func (f *eventFile) sleep(c Caller, deadline sim.Time, why string) (interrupted bool) {
 	f.waiting = append(f.waiting, c.P)
 	woken := false
+	if s := c.Signal; s != nil {
+		*s = Signal{sleeper: c.P, file: f}
+		defer func() { interrupted, *s = s.raised, Signal{} }()
+	}
 	defer func() {
 		for i, p := range f.waiting {
 			if p == c.P {
@@ -103,6 +126,7 @@ func (f *eventFile) sleep(c Caller, deadline sim.Time, why string) {
 	}()
 	c.P.ParkUntil(why, deadline)
 	woken = true
+	return false
 }
 
 // OnAsync has f called, in the engine's thread, whenever an event is there for

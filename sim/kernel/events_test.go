@@ -220,3 +220,44 @@ func TestWaitsEnd(t *testing.T) {
 		t.Errorf("%d of 3 waits ended", done)
 	}
 }
+
+// A signal ends a wait with EINTR, unless an event has come by then; one that comes
+// while the thread does not wait leaves no trace.
+func TestSignals(t *testing.T) {
+	s := newSetup(t, testParams())
+	u := s.open()
+	ch, err := u.CreateChannel(Caller{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := s.cqReq(u, 15)
+	r.Channel, r.CompVector = ch, 2
+	_, cqn, err := u.CreateCQ(Caller{}, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sig Signal
+	s.e.Go("waiter", func(p *sim.Proc) {
+		c := Caller{P: p, Signal: &sig}
+		_, err := ch.Wait(c, sim.Never)
+		wantErrno(t, "interrupted", err, syscall.EINTR)
+		p.Sleep(10 * sim.Microsecond) // a signal comes meanwhile
+		_, err = ch.Wait(c, p.Now()+sim.Microsecond)
+		wantErrno(t, "nothing", err, syscall.EAGAIN)
+		_, err = ch.Wait(c, sim.Never)
+		wantErrno(t, "an event before the signal", err, 0)
+	})
+	s.e.Go("other", func(p *sim.Proc) {
+		p.Sleep(10 * sim.Microsecond)
+		sig.Raise()
+		p.Sleep(7 * sim.Microsecond)
+		sig.Raise()
+		p.Sleep(20 * sim.Microsecond)
+		s.raise(3, 0, comp(cqn))
+		p.Sleep(s.d.p.Interrupt)
+		sig.Raise()
+	})
+	if err := s.e.Run(sim.Second); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -194,6 +194,25 @@ func (c *Context) AckAsyncEvent(vt verbs.Thread, ev verbs.AsyncEvent) {
 	}
 }
 
+// unknownText is what the library says of a value that is not in its enumeration.
+const unknownText = "unknown"
+
+// EventTypeStr is ibv_event_type_str.
+func (c *Context) EventTypeStr(typ verbs.EventType) string {
+	if typ > verbs.EventWQFatal {
+		return unknownText
+	}
+	return typ.String()
+}
+
+// WCStatusStr is ibv_wc_status_str.
+func (c *Context) WCStatusStr(status verbs.WCStatus) string {
+	if status > verbs.WCTMRndvIncomplete {
+		return unknownText
+	}
+	return status.String()
+}
+
 // acks counts acknowledged events, and lets a destroy wait until all are.
 type acks struct {
 	n      uint32

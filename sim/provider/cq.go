@@ -15,6 +15,7 @@ import (
 type CQ struct {
 	verbs.UnimplementedCQ
 	ctx    *Context
+	user   any // cq_context
 	h      kernel.Handle
 	cqn    uint32
 	cookie uint64
@@ -62,7 +63,7 @@ func (c *Context) CreateCQ(vt verbs.Thread, a verbs.CQAttr) (verbs.CQ, error) {
 
 // newCQ checks the attributes as libmlx5 does and sizes the ring.
 func (c *Context) newCQ(t *Thread, a *verbs.CQAttr) (*CQ, error) {
-	q := &CQ{ctx: c, esize: a.CQESize}
+	q := &CQ{ctx: c, user: a.Context, esize: a.CQESize}
 	single := c.env.SingleThreaded
 	if a.Ex {
 		if err := q.checkEx(a); err != nil {
@@ -180,6 +181,9 @@ func (q *CQ) at(ci uint32) prm.CQE64 { return q.slot(q.ring, ci&(q.n-1)) }
 
 // Cap is cq->cqe.
 func (q *CQ) Cap() int { return int(q.n) - 1 }
+
+// Context is the cq_context given at creation.
+func (q *CQ) Context() any { return q.user }
 
 // CQN is the number of the CQ.
 func (q *CQ) CQN() uint32 { return q.cqn }

@@ -118,6 +118,9 @@ func (p *PD) newQP(a *verbs.QPInitAttr) (*QP, error) {
 	return q, nil
 }
 
+// Context is the qp_context given at creation.
+func (q *QP) Context() any { return q.init.Context }
+
 func allowedOps(typ verbs.QPType) uint64 {
 	switch typ {
 	case verbs.QPTRC:

@@ -3,6 +3,7 @@ package provider
 import (
 	"errors"
 	"fmt"
+	"syscall"
 	"time"
 
 	"github.com/rdmasim/rdmasim/sim"
@@ -26,6 +27,7 @@ type Thread struct {
 	joiner *Thread // who waits in Join
 	ended  bool
 	caller kernel.Caller
+	signal kernel.Signal
 
 	waiting bool       // in ParkUntil
 	owed    sim.Time   // cost of what a poll did, to be spent at its end
@@ -40,7 +42,7 @@ func NewThread(proc verbs.Process, name string) *Thread { return &Thread{proc: p
 // Bind gives the thread its program and core, before the program has run.
 func (t *Thread) Bind(p *sim.Proc, core *cpu.Core) {
 	t.P, t.Core = p, core
-	t.caller = kernel.Caller{P: p, Core: core}
+	t.caller = kernel.Caller{P: p, Core: core, Signal: &t.signal}
 	if e := p.Engine(); e.Spans != nil {
 		t.spans, t.track = e.Spans, e.Spans.Track(p.Name())
 	}
@@ -113,6 +115,22 @@ func (t *Thread) Join(other verbs.Thread) {
 			prev.Wake(t.P.Now())
 		}
 	}
+}
+
+// Interrupt sends other a signal. A thread of another process cannot be reached so:
+// ESRCH.
+func (t *Thread) Interrupt(other verbs.Thread) error {
+	Of(t)
+	o, ok := other.(*Thread)
+	if !ok {
+		panic(wrongThread(other))
+	}
+	t.P.Sync()
+	if o.proc != t.proc || o.ended {
+		return fmt.Errorf("thread %q signals %q: %w", t.name, o.name, syscall.ESRCH)
+	}
+	o.signal.Raise()
+	return nil
 }
 
 // Duration is t rounded down to the nanoseconds of time.Duration.

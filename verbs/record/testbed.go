@@ -94,6 +94,8 @@ type thread struct {
 func (t *thread) Process() verbs.Process  { return t.r.process(t.Thread.Process()) }
 func (t *thread) Join(other verbs.Thread) { t.Thread.Join(bare(other)) }
 
+func (t *thread) Interrupt(other verbs.Thread) error { return t.Thread.Interrupt(bare(other)) }
+
 type host struct {
 	verbs.Host
 	r *Recorder

@@ -1,0 +1,338 @@
+// Package comp holds the cases of area COMP: completion channels.
+package comp
+
+import (
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/rdmasim/rdmasim/conformance/kit"
+	"github.com/rdmasim/rdmasim/conformance/spec"
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+// Register adds the cases.
+func Register(s *spec.Suite) {
+	s.Case("COMP-001", neverArmed)
+	s.Case("COMP-002", oneForMany)
+	s.Case("COMP-003", solicitedOnly)
+	s.Case("COMP-004", solicitedAndError)
+	s.Case("COMP-005", widened)
+	s.Case("COMP-006", whoseEvent)
+	s.Case("COMP-007", channelInUse)
+	s.Case("COMP-008", unacknowledged)
+	s.Case("COMP-009", nonBlocking)
+	s.Case("COMP-010", interrupted)
+	s.Case("COMP-011", manyCQs)
+	s.Case("COMP-012", noLostWakeUp, spec.Deadline(10*time.Minute))
+	s.Case("COMP-013", bothSides)
+	s.Case("COMP-014", destroyedWithEvents)
+}
+
+// bench is a connected pair whose CQs report to one channel: the send CQ of A and the
+// receive CQ of B.
+type bench struct {
+	*kit.Pair
+	ch         verbs.CompChannel
+	send, recv verbs.CQ
+	mem        *kit.Buffer
+}
+
+func newBench(c *spec.C) *bench {
+	e := kit.Open(c)
+	b := &bench{ch: newChannel(c, e)}
+	b.send, b.recv = b.cq(c, e, "send"), b.cq(c, e, "receive")
+	o := kit.Default()
+	o.SendCQ, o.RecvCQ = b.send, b.recv
+	b.Pair = e.Unconnected(c, o)
+	b.Connect(c)
+	b.mem = e.Buffer(c, 256, kit.AllAccess)
+	return b
+}
+
+func newChannel(c *spec.C, e *kit.Env) verbs.CompChannel {
+	ch, err := e.Ctx.CreateCompChannel(c.T)
+	kit.Must(c, "create_comp_channel", err)
+	kit.Once(c, "destroy_comp_channel", ch.Destroy)
+	return ch
+}
+
+// cq creates a CQ that reports to the channel.
+func (b *bench) cq(c *spec.C, e *kit.Env, context any) verbs.CQ {
+	return cqOn(c, e, b.ch, context)
+}
+
+func cqOn(c *spec.C, e *kit.Env, ch verbs.CompChannel, context any) verbs.CQ {
+	cq, err := e.Ctx.CreateCQ(c.T, verbs.CQAttr{CQE: 255, Channel: ch, Context: context})
+	kit.Must(c, "create_cq", err)
+	kit.Once(c, "destroy_cq", cq.Destroy)
+	return cq
+}
+
+func arm(c *spec.C, cq verbs.CQ, solicitedOnly bool) {
+	kit.Must(c, "req_notify_cq", cq.ReqNotify(c.T, solicitedOnly))
+}
+
+// write posts n signalled writes of A.
+func (b *bench) write(c *spec.C, n int) {
+	for i := range n {
+		b.A.Post(c, kit.Write(uint64(i), b.mem, 128, b.mem.SGE(0, 8)))
+	}
+}
+
+// message sends from A to B, into a receive that is posted for it.
+func (b *bench) message(c *spec.C, solicited bool) {
+	b.B.RecvInto(c, 1, b.mem.SGE(128, 64))
+	wr := kit.Send(1, b.mem.SGE(0, 8))
+	if solicited {
+		wr.Flags |= verbs.SendSolicited
+	}
+	b.A.Post(c, wr)
+}
+
+// heard takes the next event of a channel, which must name the CQ, and acknowledges it.
+func heard(c *spec.C, ch verbs.CompChannel, step string, want verbs.CQ) {
+	got, err := ch.Event(c.T, kit.Patience)
+	c.Errno(step, err, 0)
+	ch.Ack(c.T, got, 1)
+	c.True(step, got == want, "%s: the event names another CQ", step)
+}
+
+// silent holds when no event comes.
+func silent(c *spec.C, ch verbs.CompChannel, step string) {
+	got, err := ch.Event(c.T, kit.Silence)
+	if err == nil {
+		ch.Ack(c.T, got, 1)
+	}
+	c.Errno(step, err, syscall.EAGAIN)
+}
+
+func neverArmed(c *spec.C) {
+	b := newBench(c)
+	b.write(c, 50)
+	for range 10 {
+		b.message(c, true)
+	}
+	silent(c, b.ch, "get_cq_event without req_notify_cq")
+	kit.Good(c, b.send, 60)
+	kit.Good(c, b.recv, 10)
+	silent(c, b.ch, "get_cq_event after polling")
+}
+
+func oneForMany(c *spec.C) {
+	b := newBench(c)
+	for range 3 {
+		arm(c, b.send, false)
+		b.write(c, 50)
+		heard(c, b.ch, "get_cq_event after req_notify_cq", b.send)
+		kit.Good(c, b.send, 50)
+		b.write(c, 1)
+		silent(c, b.ch, "a second get_cq_event for one req_notify_cq")
+		kit.Good(c, b.send, 1)
+	}
+}
+
+func solicitedOnly(c *spec.C) {
+	b := newBench(c)
+	arm(c, b.recv, true)
+	b.message(c, false)
+	silent(c, b.ch, "get_cq_event after an unsolicited receive")
+	kit.Good(c, b.recv, 1)
+	b.message(c, true)
+	heard(c, b.ch, "get_cq_event after a solicited receive", b.recv)
+	kit.Good(c, b.recv, 1)
+	arm(c, b.recv, true)
+	b.message(c, false)
+	b.message(c, true)
+	heard(c, b.ch, "get_cq_event when the solicited receive comes second", b.recv)
+	kit.Good(c, b.recv, 2)
+	silent(c, b.ch, "a second get_cq_event")
+	kit.Good(c, b.send, 4)
+}
+
+func solicitedAndError(c *spec.C) {
+	b := newBench(c)
+	arm(c, b.send, true)
+	b.write(c, 1)
+	silent(c, b.ch, "get_cq_event after a send-side success")
+	kit.Good(c, b.send, 1)
+	bad := kit.Write(9, b.mem, 128, b.mem.SGE(0, 8))
+	bad.RKey ^= 0x100
+	b.A.Post(c, bad)
+	heard(c, b.ch, "get_cq_event after an error", b.send)
+	c.Status("write with a bad rkey", kit.PollOne(c, b.send), verbs.WCRemAccessErr)
+}
+
+func widened(c *spec.C) {
+	for _, arms := range [][]bool{{true, false}, {false, true}, {true, false, true}} {
+		b := newBench(c)
+		for _, s := range arms {
+			arm(c, b.recv, s)
+		}
+		b.message(c, false)
+		heard(c, b.ch, "get_cq_event after arming for any and for solicited, unsolicited receive", b.recv)
+		kit.Good(c, b.recv, 1)
+		silent(c, b.ch, "a second get_cq_event")
+		kit.Good(c, b.send, 1)
+	}
+}
+
+func whoseEvent(c *spec.C) {
+	b := newBench(c)
+	other := newChannel(c, b.Env)
+	type own struct{ name string }
+	mine := &own{"mine"}
+	elsewhere := cqOn(c, b.Env, other, mine)
+	o := kit.Default()
+	o.SendCQ = elsewhere
+	p := b.Env.Pair(c, o)
+	for _, cq := range []verbs.CQ{b.send, b.recv, elsewhere} {
+		arm(c, cq, false)
+	}
+	b.message(c, false)
+	p.A.Post(c, kit.Write(1, b.mem, 128, b.mem.SGE(0, 8)))
+	seen := map[any]int{}
+	for range 2 {
+		got, err := b.ch.Event(c.T, kit.Patience)
+		c.NoErr("get_cq_event", err)
+		b.ch.Ack(c.T, got, 1)
+		c.True("CQ", got == b.send || got == b.recv, "the event names a CQ of another channel")
+		seen[got.Context()]++
+	}
+	c.Equal("contexts", []int{seen["send"], seen["receive"]}, []int{1, 1})
+	got, err := other.Event(c.T, kit.Patience)
+	c.NoErr("get_cq_event of the other channel", err)
+	other.Ack(c.T, got, 1)
+	c.True("CQ", got == elsewhere, "the event names another CQ")
+	c.True("context", got.Context() == any(mine), "the context is %v", got.Context())
+	silent(c, b.ch, "nothing more")
+	silent(c, other, "nothing more on the other channel")
+	kit.Good(c, b.send, 1)
+	kit.Good(c, b.recv, 1)
+	kit.Good(c, elsewhere, 1)
+}
+
+func channelInUse(c *spec.C) {
+	e := kit.Open(c)
+	ch, err := e.Ctx.CreateCompChannel(c.T)
+	c.NoErr("create_comp_channel", err)
+	cq, err := e.Ctx.CreateCQ(c.T, verbs.CQAttr{CQE: 15, Channel: ch})
+	c.NoErr("create_cq", err)
+	c.Errno("destroy_comp_channel with a CQ", ch.Destroy(c.T), syscall.EBUSY)
+	c.NoErr("destroy_cq", cq.Destroy(c.T))
+	c.NoErr("destroy_comp_channel without", ch.Destroy(c.T))
+}
+
+// lone is a CQ on a channel with a pair on it; the pair can be destroyed.
+func lone(c *spec.C, e *kit.Env, ch verbs.CompChannel) (verbs.CQ, *kit.Pair) {
+	cq, err := e.Ctx.CreateCQ(c.T, verbs.CQAttr{CQE: 63, Channel: ch})
+	kit.Must(c, "create_cq", err)
+	o := kit.Default()
+	o.SendCQ = cq
+	return cq, e.Pair(c, o)
+}
+
+func unacknowledged(c *spec.C) {
+	e := kit.Open(c)
+	ch := newChannel(c, e)
+	mem := e.Buffer(c, 64, kit.AllAccess)
+	cq, p := lone(c, e, ch)
+	for range 2 {
+		arm(c, cq, false)
+		p.A.Post(c, kit.Write(1, mem, 32, mem.SGE(0, 8)))
+		got, err := ch.Event(c.T, kit.Patience)
+		c.NoErr("get_cq_event", err)
+		c.True("event", got == cq, "the event names another CQ")
+		kit.Good(c, cq, 1)
+	}
+	p.A.Kill(c)
+	p.B.Kill(c)
+	var done atomic.Bool
+	destroyer := c.Go("destroyer", -1, func(c *spec.C) {
+		c.NoErr("destroy_cq", cq.Destroy(c.T))
+		done.Store(true)
+	})
+	for left := 2; left > 0; left-- {
+		c.T.Sleep(kit.Silence)
+		c.True("destroy_cq waits", !done.Load(), "destroy_cq returned with %d events not acknowledged", left)
+		ch.Ack(c.T, cq, 1)
+	}
+	kit.Wait(c, destroyer)
+	c.True("destroy_cq returns", done.Load(), "destroy_cq did not return after the last acknowledgement")
+}
+
+func nonBlocking(c *spec.C) {
+	b := newBench(c)
+	for range 3 {
+		start := c.T.Now()
+		_, err := b.ch.Event(c.T, 0)
+		c.Errno("get_cq_event of an empty channel", err, syscall.EAGAIN)
+		c.True("time", c.T.Now()-start < kit.Silence, "it took %v", c.T.Now()-start)
+		arm(c, b.send, false)
+		b.write(c, 1)
+		c.T.Sleep(kit.Silence)
+		got, err := b.ch.Event(c.T, 0)
+		c.Errno("get_cq_event with an event there", err, 0)
+		b.ch.Ack(c.T, got, 1)
+		kit.Good(c, b.send, 1)
+	}
+}
+
+func interrupted(c *spec.C) {
+	b := newBench(c)
+	var woke atomic.Bool
+	sleeper := c.Go("sleeper", -1, func(c *spec.C) {
+		_, err := b.ch.Event(c.T, kit.Patience)
+		c.ErrnoIn("get_cq_event when a signal comes", err, syscall.EINTR)
+		woke.Store(true)
+	})
+	c.T.Sleep(kit.Silence)
+	c.True("it sleeps", !woke.Load(), "get_cq_event returned before the signal")
+	kit.Must(c, "send a signal", c.T.Interrupt(sleeper))
+	kit.Wait(c, sleeper)
+	arm(c, b.send, false)
+	b.write(c, 1)
+	heard(c, b.ch, "get_cq_event afterwards", b.send)
+	kit.Good(c, b.send, 1)
+}
+
+func bothSides(c *spec.C) {
+	b := newBench(c)
+	arm(c, b.send, false)
+	b.write(c, 1)
+	heard(c, b.ch, "get_cq_event of the send side", b.send)
+	kit.Good(c, b.send, 1)
+	arm(c, b.recv, false)
+	b.message(c, false)
+	heard(c, b.ch, "get_cq_event of the receive side", b.recv)
+	kit.Good(c, b.recv, 1)
+	kit.Good(c, b.send, 1)
+	arm(c, b.send, false)
+	b.B.RecvInto(c, 1, b.mem.SGE(128, 64))
+	b.A.Post(c, kit.Read(2, b.mem, 128, b.mem.SGE(0, 8)), kit.Send(3, b.mem.SGE(0, 8)))
+	heard(c, b.ch, "get_cq_event of a read", b.send)
+	kit.Good(c, b.send, 2)
+	silent(c, b.ch, "nothing more")
+	kit.Good(c, b.recv, 1)
+}
+
+func destroyedWithEvents(c *spec.C) {
+	e := kit.Open(c)
+	ch := newChannel(c, e)
+	mem := e.Buffer(c, 64, kit.AllAccess)
+	cq, p := lone(c, e, ch)
+	stays, q := lone(c, e, ch)
+	kit.Once(c, "destroy_cq", stays.Destroy)
+	c.Defer(func() { q.A.Kill(c); q.B.Kill(c) })
+	arm(c, cq, false)
+	p.A.Post(c, kit.Write(1, mem, 32, mem.SGE(0, 8)))
+	c.T.Sleep(kit.Silence)
+	p.A.Kill(c)
+	p.B.Kill(c)
+	c.NoErr("destroy_cq with an event that nobody took", cq.Destroy(c.T))
+	silent(c, ch, "get_cq_event after the CQ is gone")
+	arm(c, stays, false)
+	q.A.Post(c, kit.Write(1, mem, 32, mem.SGE(0, 8)))
+	heard(c, ch, "get_cq_event of another CQ", stays)
+	kit.Good(c, stays, 1)
+}

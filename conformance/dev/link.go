@@ -1,0 +1,48 @@
+package dev
+
+import (
+	"syscall"
+
+	"github.com/rdmasim/rdmasim/conformance/kit"
+	"github.com/rdmasim/rdmasim/conformance/spec"
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+func linkDownAndUp(c *spec.C) {
+	e := kit.Open(c)
+	w := c.TB.Wire()
+	if w == nil {
+		c.Errorf("the testbed gives no wire")
+	}
+	c.Defer(func() { _ = w.SetLink(c.T, 0, 1, true) })
+	port := func() verbs.PortAttr {
+		a, err := e.Ctx.QueryPort(c.T, int(e.Port))
+		kit.Must(c, "query_port", err)
+		return a
+	}
+	before := port()
+	c.Equal("state at first", before.State, verbs.PortActive)
+	for range 3 {
+		kit.Must(c, "take the link down", w.SetLink(c.T, 0, 1, false))
+		hear(c, e, verbs.EventPortErr)
+		down := port()
+		c.Equal("state when down", down.State, verbs.PortDown)
+		c.True("physical state when down", down.PhysState != before.PhysState, "still %d", down.PhysState)
+		kit.Must(c, "take the link up", w.SetLink(c.T, 0, 1, true))
+		hear(c, e, verbs.EventPortActive)
+		up := port()
+		c.Equal("state when up again", up.State, verbs.PortActive)
+		c.Equal("physical state when up again", up.PhysState, before.PhysState)
+	}
+	_, err := e.Ctx.AsyncEvent(c.T, kit.Silence)
+	c.Errno("no further event", err, syscall.EAGAIN)
+}
+
+// hear takes the next event, which must be of the port.
+func hear(c *spec.C, e *kit.Env, want verbs.EventType) {
+	ev, err := e.Ctx.AsyncEvent(c.T, kit.Patience)
+	c.NoErr("get_async_event", err)
+	e.Ctx.AckAsyncEvent(c.T, ev)
+	c.Equal("event", ev.Type.String(), want.String())
+	c.Equal("port", ev.Port, int(e.Port))
+}
