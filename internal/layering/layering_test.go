@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -23,7 +25,7 @@ var allowed = map[string][]string{
 	"roce":              {},
 	"roce/layers":       {"roce"},
 	"uapi":              {},
-	"fault":             {"input"},
+	"fault":             {},
 	"input":             {},
 	"fixtures":          {},
 	"sim":               {},
@@ -127,6 +129,70 @@ func TestImportsRunDown(t *testing.T) {
 			if !permitted(from, to) {
 				t.Errorf("%s imports %s: %q may not import %q", p.ImportPath, i, from, to)
 			}
+		}
+	}
+}
+
+// documented reads the table of rooms of docs/architecture.md: what each may import,
+// as the last cell says.
+func documented(t *testing.T) map[string][]string {
+	t.Helper()
+	page, err := os.ReadFile("../../docs/architecture.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	quoted := regexp.MustCompile("`([^`]+)`")
+	rooms := map[string][]string{}
+	_, table, _ := strings.Cut(string(page), "| package | what it is |")
+	table, _, _ = strings.Cut(table, "\n\n")
+	for line := range strings.Lines(table) {
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), " | ")
+		imports := []string{}
+		for _, m := range quoted.FindAllStringSubmatch(cells[len(cells)-1], -1) {
+			imports = append(imports, m[1])
+		}
+		if strings.TrimSpace(cells[len(cells)-1]) == "any" {
+			imports = append(imports, "any")
+		}
+		slices.Sort(imports)
+		for _, m := range quoted.FindAllStringSubmatch(cells[0], -1) {
+			name := strings.TrimSuffix(m[1], "/")
+			if r := room(module + name); r != "" {
+				name = r
+			}
+			rooms[name] = imports
+		}
+	}
+	return rooms
+}
+
+// TestDocumentedTable: the table of the document and the one that is enforced are the
+// same.
+func TestDocumentedTable(t *testing.T) {
+	doc := documented(t)
+	for name, imports := range allowed {
+		if strings.HasPrefix(name, "internal/") || name == "roce/layers" {
+			continue
+		}
+		want := []string{}
+		for _, i := range imports {
+			if root, ok := deep[name]; ok && (i == root || strings.HasPrefix(i, root+"/")) {
+				i = root + "/..."
+			}
+			if !slices.Contains(want, i) {
+				want = append(want, i)
+			}
+		}
+		slices.Sort(want)
+		if _, ok := doc[name]; name != "cmd" && !ok {
+			t.Errorf("%s has no line in docs/architecture.md", name)
+		} else if ok && !slices.Equal(doc[name], want) {
+			t.Errorf("%s: docs/architecture.md says it imports %v, the test allows %v", name, doc[name], want)
+		}
+	}
+	for name := range doc {
+		if _, ok := allowed[name]; !ok {
+			t.Errorf("docs/architecture.md has a line for %s, the test has not", name)
 		}
 	}
 }

@@ -141,7 +141,8 @@ func (q *qp) takesResponses() bool {
 }
 
 // admits checks transport, state, addresses and partition of a received packet
-// (transport.md 6.1); a packet that is not admitted is dropped silently.
+// (IBTA Vol. 1, 9.6, packet header validation); a packet that is not admitted is
+// dropped silently.
 func (q *qp) admits(p *roce.Packet) bool {
 	if p.Op.Transport() != roce.RC || q.st != prm.STRC {
 		return false

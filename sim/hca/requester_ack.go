@@ -6,8 +6,8 @@ import (
 	"github.com/rdmasim/rdmasim/sim"
 )
 
-// response is a response packet. Those outside unaPSN..sent-1 are ghosts
-// (transport.md 5.4); nothing is ever answered.
+// response is a response packet. Those outside unaPSN..sent-1 are ghosts, which
+// the requester drops (IBTA Vol. 1, 9.7.6); nothing is ever answered.
 func (q *qp) response(p *roce.Packet) {
 	psn := p.BTH().PSN()
 	if roce.CmpPSN(psn, q.una) < 0 || roce.CmpPSN(psn, q.sent) >= 0 {

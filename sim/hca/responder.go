@@ -130,8 +130,8 @@ func (q *qp) execute(p *roce.Packet) (wait bool) {
 	return false
 }
 
-// checkRequest is steps 1 to 3 of transport.md 6.4: opcode sequence, operation
-// enabled, responder resources. It returns the syndrome of the NAK, or 0.
+// checkRequest checks, in this order, opcode sequence, operation enabled and
+// responder resources (IBTA Vol. 1, 9.7.4). It returns the syndrome of the NAK, or 0.
 func (q *qp) checkRequest(p *roce.Packet, info *roce.OpInfo) roce.Syndrome {
 	want := inNone
 	switch {
@@ -364,7 +364,7 @@ func (d *Device) onAck(arg uint64) {
 	}
 }
 
-// duplicate is a packet before epsn (transport.md 6.3): never executed, answered
+// duplicate is a packet before epsn (IBTA Vol. 1, 9.7.5): never executed, answered
 // again. What cannot be answered is dropped.
 func (q *qp) duplicate(p *roce.Packet, psn uint32) {
 	q.nakSent = false

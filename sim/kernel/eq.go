@@ -9,7 +9,8 @@ import (
 )
 
 // Sizes of event queues: entries asked for and the spare ones that the driver adds
-// before it rounds up (mlx5.md 12).
+// before it rounds up (Linux drivers/net/ethernet/mellanox/mlx5/core/eq.c and lib/eq.h,
+// MLX5_NUM_SPARE_EQE).
 const (
 	asyncEQEntries = 4096
 	compEQEntries  = 1024

@@ -37,7 +37,8 @@ type Params struct {
 	// MTU is the largest that fits below it with 96 bytes of headers (iboe_get_mtu):
 	// 1500 gives 1024, 4192 and more give 4096.
 	NetMTU int
-	// PCIDevice and PCIRevision are the function's identity (mlx5.md 11.1).
+	// PCIDevice and PCIRevision are the function's identity (the table
+	// mlx5_core_pci_table of Linux mlx5/core/main.c).
 	PCIDevice   uint16
 	PCIRevision uint8
 	// LinkWidth and LinkSpeed are the active_width and active_speed codes of

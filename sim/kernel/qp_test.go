@@ -98,7 +98,7 @@ func TestQPContextAtCreation(t *testing.T) {
 	}
 }
 
-// The kernel's choice in the static generation, for 20 QPs with all defaults (1.10).
+// The kernel's choice in the static generation, for 20 QPs with all defaults.
 func TestStaticBFRegs(t *testing.T) {
 	p := testParams()
 	p.Generation = Static

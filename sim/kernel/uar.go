@@ -9,7 +9,8 @@ import (
 	"github.com/rdmasim/rdmasim/sim/cpu"
 )
 
-// Commands of MmapUAR (mlx5.md 1.8).
+// Commands of MmapUAR (Linux include/uapi/rdma/mlx5-abi.h and uar_mmap in
+// drivers/infiniband/hw/mlx5/main.c).
 const (
 	MmapRegular = 0 // static UAR, write-combining
 	MmapWC      = 2 // static UAR, write-combining or EPERM

@@ -37,7 +37,7 @@ type bfReg struct {
 
 // bfState is the library's side of who gets which register.
 type bfState struct {
-	// Dynamic generation (1.7).
+	// Dynamic generation (verbs.c, mlx5_get_qp_uar).
 	pools  *bfreg.Pools
 	nc     *bfReg // the singleton non-cached UAR
 	ncPage uint32
@@ -108,7 +108,8 @@ func (c *Context) mapStatic(t *Thread) error {
 	return nil
 }
 
-// staticReg makes the next entry of the table. The first has no BlueFlame (1.5).
+// staticReg makes the next entry of the table. The first has no BlueFlame
+// (mlx5.c, mlx5_set_context).
 func (c *Context) staticReg(l bfreg.Layout, m *cpu.Mapping, i, k uint32) *bfReg {
 	r := c.reg(m, i, k)
 	r.uuarn = len(c.bf.static)
@@ -135,7 +136,7 @@ func (c *Context) mapStaticPage(t *Thread, p uint32) (*cpu.Mapping, error) {
 	return c.mapping(c.u.MmapUAR(t.caller, mmapRegular, p))
 }
 
-// mmap commands (1.8), and types of UAR objects.
+// mmap commands (mlx5.h, MLX5_MMAP_*), and types of UAR objects (mlx5-abi.h).
 const (
 	mmapRegular = 0
 	mmapNC      = 3
@@ -199,7 +200,8 @@ func (c *Context) pooled(p *bfreg.Reg, err error) (*bfReg, error) {
 	return r, nil
 }
 
-// tdReg gives a register to a thread domain (1.6).
+// tdReg gives a register to a thread domain (verbs.c: mlx5_attach_dedicated_bf in the
+// static generation, mlx5_attach_dedicated_uar today).
 func (c *Context) tdReg(t *Thread, independent bool) (*bfReg, error) {
 	switch {
 	case c.isStatic() && independent:

@@ -18,7 +18,7 @@ type CompChannel struct {
 }
 
 // Event is ibv_get_cq_event with a deadline; EAGAIN when it passes. Taking an event
-// moves the CQ's arm sequence on (3.2).
+// moves the CQ's arm sequence on (cq.c, mlx5_cq_event).
 func (ch *CompChannel) Event(vt verbs.Thread, timeout time.Duration) (verbs.CQ, error) {
 	t := Of(vt)
 	t.Core.Run(t.P, ch.ctx.proc.Params.Control)

@@ -28,7 +28,8 @@ func (q *QP) completeRecv(t *Thread, wc *verbs.WC) uint32 {
 	return idx
 }
 
-// inlineOf is the payload that a CQE carries itself (3.1).
+// inlineOf is the payload that a CQE carries itself (cq.c, MLX5_INLINE_SCATTER_32
+// and _64).
 func (q *CQ) inlineOf(e prm.CQE64, n uint32) []byte {
 	switch e.Format() {
 	case prm.CQEFormatInline32:

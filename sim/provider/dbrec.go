@@ -10,7 +10,7 @@ import (
 )
 
 // dbrec is the doorbell record of a queue: two words that the device reads, alone in
-// their cache line (4.1).
+// their cache line (dbrec.c, mlx5_alloc_dbrec).
 type dbrec struct {
 	va     mem.VA
 	b      []byte

@@ -72,7 +72,8 @@ func (d *Device) Name() string { return d.name }
 func (d *Device) GUID() uint64 { return d.guid }
 
 // Open is ibv_open_device: it reads the environment, asks for a context, maps the
-// static UARs of an old kernel or allocates the non-cached UAR of a new one (8.4).
+// static UARs of an old kernel or allocates the non-cached UAR of a new one
+// (mlx5.c, mlx5_alloc_context and mlx5_set_context).
 func (d *Device) Open(vt verbs.Thread) (verbs.Context, error) {
 	t := Of(vt)
 	t.Core.Run(t.P, d.proc.Params.Control)

@@ -204,7 +204,7 @@ type UAR struct {
 	nc  bool // dedicated non-cached
 }
 
-// AllocUAR is mlx5dv_devx_alloc_uar (1.9).
+// AllocUAR is mlx5dv_devx_alloc_uar(3).
 func (c *Context) AllocUAR(vt verbs.Thread, flags uint32) (verbs.UAR, error) {
 	t := c.enter(vt)
 	switch {

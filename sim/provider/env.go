@@ -10,7 +10,7 @@ import (
 )
 
 // environ are the MLX5_* variables of a process as the library has understood them
-// (1.2).
+// (mlx5.c: get_total_uuars, get_num_low_lat_uuars and their neighbours).
 type environ struct {
 	bfreg.Env
 	cqeSize       int

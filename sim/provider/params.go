@@ -3,8 +3,8 @@
 // completions, and pays the CPU time of each. It speaks to the device only through
 // bytes in memory and MMIO, and to the kernel through sim/kernel.
 //
-// The model is rdma-core (providers/mlx5 at 691953d8d and 1eee3c83), restated in
-// reference/mlx5.md; section numbers in comments are of that page.
+// The model is rdma-core, providers/mlx5: today's at 691953d8d, the static generation
+// at 1eee3c83. File and function names in comments are of that tree.
 package provider
 
 import (
@@ -19,8 +19,9 @@ import (
 // fences, locks, register stores and lines that come from elsewhere. The zero value
 // is not usable; Validate says which field is missing.
 //
-// The sum over one signalled inline 2-byte write is the "build one WQE" and "verbs
-// API" rows of reference/calibration.md: 25 + 35 ns on x86 at 2.0 to 2.5 GHz.
+// The sum over one signalled inline 2-byte write is what UCX's performance estimates
+// (src/uct/ib) give to building one WQE and to the verbs API: 25 + 35 ns on x86 at 2.0
+// to 2.5 GHz.
 type Params struct {
 	// PostCall is entry and exit of ibv_post_send or ibv_post_recv: the indirect
 	// call, the loop's prologue, the checks made once per call.

@@ -25,15 +25,16 @@ type posting struct {
 	inline bool // some request of the list was inline
 	// ctrl is where the last control segment begins and ds its size so far. After an
 	// error they may belong to the request that failed: the register is then written
-	// from it, as the library does (2.5, quirk of the legacy call).
+	// from it, as the library does: a quirk of the legacy call (qp.c,
+	// _mlx5_post_send).
 	ctrl int
 	ds   int
 }
 
-// PostSend is ibv_post_send (2.5). All bytes of the list and the doorbell record are
-// written at one instant: when the queue's lock is taken, or, without a lock, when
-// they are built. The register write leaves at the thread's time, after the cost of
-// building.
+// PostSend is ibv_post_send (qp.c, _mlx5_post_send). All bytes of the list and the
+// doorbell record are written at one instant: when the queue's lock is taken, or,
+// without a lock, when they are built. The register write leaves at the thread's
+// time, after the cost of building.
 func (q *QP) PostSend(vt verbs.Thread, wrs []verbs.SendWR) (bad int, err error) {
 	t := Of(vt)
 	p := q.ctx.proc.Params
@@ -336,7 +337,7 @@ func (q *QP) push(t *Thread, s *posting) {
 	}
 }
 
-// PostRecv is ibv_post_recv (4.2): no register is written.
+// PostRecv is ibv_post_recv (qp.c, mlx5_post_recv): no register is written.
 func (q *QP) PostRecv(vt verbs.Thread, wrs []verbs.RecvWR) (bad int, err error) {
 	t := Of(vt)
 	p := q.ctx.proc.Params

@@ -183,7 +183,8 @@ func (q *QP) build(t *Thread, a *verbs.QPInitAttr) error {
 	return nil
 }
 
-// register chooses the QP's register, or leaves it to the kernel (1.6, 1.7).
+// register chooses the QP's register, or leaves it to the kernel
+// (verbs.c: mlx5_attach_dedicated_bf, mlx5_get_qp_uar).
 func (q *QP) register(t *Thread, r *kernel.QPReq) error {
 	c := q.ctx
 	switch {
@@ -225,7 +226,7 @@ func (q *QP) release(t *Thread) {
 // QPN is the number of the QP.
 func (q *QP) QPN() uint32 { return q.qpn }
 
-// Caps are what creation granted (2.4).
+// Caps are what creation granted (verbs.c, mlx5_calc_wq_size).
 func (q *QP) Caps() verbs.QPCap {
 	return verbs.QPCap{MaxSendWR: uint32(q.sq.maxPost), MaxRecvWR: uint32(q.rq.maxPost), MaxSendSGE: uint32(q.sq.maxGS),
 		MaxRecvSGE: uint32(q.rq.maxGS), MaxInline: uint32(q.maxInl)}
@@ -235,7 +236,7 @@ func (q *QP) Caps() verbs.QPCap {
 func (q *QP) State() verbs.QPState { return q.state }
 
 // Modify is ibv_modify_qp: the kernel's part, then the limits of posting and, on
-// RESET, the sweep of the CQs (5.2).
+// RESET, the sweep of the CQs (verbs.c, mlx5_modify_qp).
 func (q *QP) Modify(vt verbs.Thread, a *verbs.QPAttr, mask verbs.QPAttrMask) error {
 	t := q.ctx.enter(vt)
 	if err := q.ctx.u.ModifyQP(t.caller, q.h, a, mask); err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// Sizes of the parts of a send WQE, in bytes (2.1, 2.4).
+// Sizes of the parts of a send WQE, in bytes (wqe.h; verbs.c, sq_overhead).
 const (
 	segSize      = 16
 	wqebb        = 64

@@ -15,7 +15,7 @@ func sizes() *Context {
 	return &Context{resp: kernel.UcontextResp{MaxSQDescSz: 1024, MaxRQDescSz: 512, MaxSendWQEBB: 32768, MaxRecvWR: 32768}}
 }
 
-// The first row is the worked example of mlx5.md 2.4.
+// The rows are computed by hand after mlx5_calc_sq_size of rdma-core.
 func TestSendQueueSizes(t *testing.T) {
 	for _, c := range []struct {
 		name           string

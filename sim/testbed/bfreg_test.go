@@ -29,7 +29,7 @@ func (x *rig) domainAndCQ() (verbs.Context, verbs.PD, verbs.CQ) {
 	return ctx, pd, cq
 }
 
-// mlx5.md 1.10, static: bfregs 12 to 15, then 1 to 11 and again from 1.
+// Kernel 4.16 and rdma-core 1eee3c83 by hand: bfregs 12 to 15, then 1 to 11 and again from 1.
 func TestStaticRegisters(t *testing.T) {
 	run(t, config(t, static), func(x *rig) {
 		_, pd, cq := x.domainAndCQ()
@@ -52,7 +52,7 @@ func TestStaticRegisters(t *testing.T) {
 	})
 }
 
-// mlx5.md 1.10, dynamic: A0 A1 B0 B1, then C0 C1 D0 .. H1 and again from C0.
+// mlx5_get_qp_uar by hand: A0 A1 B0 B1, then C0 C1 D0 .. H1 and again from C0.
 func TestDynamicRegisters(t *testing.T) {
 	run(t, config(t), func(x *rig) {
 		_, pd, cq := x.domainAndCQ()

@@ -1,7 +1,7 @@
 // Command gencatalogue turns the tables of the case catalogue, written in Markdown,
 // into catalogue.yaml:
 //
-//	go run ./conformance/internal/gencatalogue < conformance.md > conformance/catalogue.yaml
+//	go run ./conformance/internal/gencatalogue < TABLES.md > conformance/catalogue.yaml
 //
 // Input: sections "### C.n AREA - title", each with a table of ID, assertion, needs,
 // expected, source, runs.
