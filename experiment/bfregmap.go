@@ -92,12 +92,12 @@ func mapInProcess(t verbs.Thread, proc verbs.Process, env *Env) error {
 	static := env.String("mode") == "static"
 	seen := map[uint32]int{}
 	for i := range env.Int("qps") {
-		dom, td := pd, "-"
+		dom, td := pd, any(nil)
 		if i < env.Int("tds") {
 			if dom, err = mapDomain(t, ctx, pd, env.String("independent") == "true"); err != nil {
 				return fmt.Errorf("QP %d: %w", i+1, err)
 			}
-			td = fmt.Sprint(i + 1)
+			td = i + 1
 		}
 		qp, err := dom.CreateQP(t, verbs.QPInitAttr{Type: verbs.QPTRC, SendCQ: cq, RecvCQ: cq,
 			Cap: verbs.QPCap{MaxSendWR: 1, MaxRecvWR: 1, MaxSendSGE: 1, MaxRecvSGE: 1}})

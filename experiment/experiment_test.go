@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -72,9 +73,9 @@ func TestScenarioErrors(t *testing.T) {
 	for _, c := range []struct{ src, want string }{
 		{"name: x\ntraffic:\n  - {thread: 3}\n", `s.yaml:3:6: unknown field "thread" (did you mean "threads"?)`},
 		{"name: x\ntraffic:\n  - {window: 4, signal_every: 8}\n", "s.yaml:3:"},
-		{"name: x\nprofile: connectx-55\ntraffic: [{verb: read}]\n", `did you mean "connectx-5"`},
+		{"name: x\nprofile: connectx-55\ntraffic: [{verb: read}]\n", `s.yaml:2:10: unknown profile "connectx-55" (did you mean "connectx-5"?)`},
 		{"name: x\nset: {uar.bf_conflictt: none}\ntraffic: [{verb: read}]\n", `did you mean "uar.bf_conflict"`},
-		{"name: x\nset: {uar.bf_conflict: sometimes}\ntraffic: [{verb: read}]\n", "s.yaml:2:"},
+		{"name: x\nset: {uar.bf_conflict: sometimes}\ntraffic: [{verb: read}]\n", "s.yaml:2:24: "},
 		{"name: x\ntraffic: [{verb: read, to: 5}]\n", "hosts are 0 to 1"},
 		{"name: x\nlink: loopback\ntraffic: [{verb: read, threads: 17}]\n", "17 threads on 16 cores"},
 		{"name: x\ntraffic: [{verb: cas, payload: 16B}]\n", "atomics take 8"},
@@ -84,6 +85,71 @@ func TestScenarioErrors(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q:\n got %v\nwant %s", c.src, err, c.want)
 		}
+	}
+}
+
+// What a scenario asks for and the simulated library refuses is told at its place in
+// the file; what --set changes is told as --set.
+func TestScenarioRefused(t *testing.T) {
+	for _, c := range []struct {
+		src, set, want string
+	}{
+		{"name: x\ntraffic:\n  - {payload: 4KiB, inline: true}\n", "", "s.yaml:3:5: load load0, host 0: thread 0: QP 0: create QP: create_qp: max_inline_data 4096, above the "},
+		{"name: x\ntraffic:\n  - {payload: 2B}\n", "uar.bf_busy=3", `--set: uar.bf_busy: time "3" has no unit`},
+		{"name: x\ntraffic:\n  - {payload: 2B}\n", "profile=connectx5", `--set: unknown profile "connectx5"`},
+	} {
+		s, err := ParseScenario("s.yaml", []byte(c.src))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req := Request{Seed: 1}
+		if c.set != "" {
+			req.Set = []string{c.set}
+		}
+		_, err = s.experiment().Execute(t.Context(), req, nil)
+		var u *UsageError
+		if !errors.As(err, &u) || !strings.HasPrefix(err.Error(), c.want) {
+			t.Errorf("%q, --set %q:\n got %v\nwant usage error %s", c.src, c.set, err, c.want)
+		}
+	}
+}
+
+// In the static generation the registers of thread domains are others than those of the
+// table that QPs without one share, and are numbered so.
+func TestBFRegMapNumbers(t *testing.T) {
+	x, err := Find("bfreg-map")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for set, want := range map[string][]string{
+		"independent=false": {`1 1 16 8 0x800 td false`, `2 2 17 8 0xa00 td false`, `3 <nil> 12 6 0x800 high false`},
+		"independent=true":  {`1 1 16 8 0x800 independent-td false`, `2 2 18 9 0x800 independent-td false`, `3 <nil> 12 6 0x800 high false`},
+	} {
+		res, err := x.Execute(t.Context(), Request{Seed: 1, Set: []string{"mode=static", "qps=3", "tds=2", set}}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, w := range want {
+			r := &res.Rows[i]
+			if got := fmt.Sprintln(r.Get("qp"), r.Get("td"), r.Get("bfreg"), r.Get("uar_page"), r.Get("offset"), r.Get("class"), r.Get("lock")); got != w+"\n" {
+				t.Errorf("%s: got %swant %s", set, got, w)
+			}
+		}
+	}
+}
+
+func TestTableHasABlockForEachKind(t *testing.T) {
+	var a, b Row
+	a.Set("row", "traffic").Set("name", "n").Set("rate_mps", 1.5)
+	b.Set("row", "counter").Set("value", 3).Set("td", nil)
+	res := &Result{Rows: []Row{a, b, a}, Complete: true}
+	var out bytes.Buffer
+	if err := res.Write(&out, "table"); err != nil {
+		t.Fatal(err)
+	}
+	const want = "      row  name  rate_mps\n  traffic     n       1.5\n  traffic     n       1.5\n\n      row  value  td\n  counter      3   -\n\n"
+	if !strings.HasPrefix(out.String(), want) {
+		t.Errorf("got\n%s\nwant\n%s", out.String(), want)
 	}
 }
 

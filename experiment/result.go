@@ -22,7 +22,7 @@ type Row struct {
 	vals map[string]any
 }
 
-// Set puts a value: a string, a bool, an int, a uint64 or a float64.
+// Set puts a value: a string, a bool, an int, a uint64, a float64, or nil for none.
 func (r *Row) Set(key string, v any) *Row {
 	if r.vals == nil {
 		r.vals = map[string]any{}
@@ -202,23 +202,12 @@ func (r *Result) writeTable(w io.Writer) error {
 	if len(keys) == 0 {
 		keys = r.allKeys()
 	}
-	keys = slices.DeleteFunc(slices.Clone(keys), func(k string) bool {
-		return len(r.Rows) > 0 && !slices.ContainsFunc(r.Rows, func(row Row) bool { return row.vals[k] != nil })
-	})
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	for _, line := range headings(keys) {
-		fmt.Fprintln(tw, strings.Join(line, "\t")+"\t")
-	}
-	for i := range r.Rows {
-		for _, k := range keys {
-			fmt.Fprint(tw, cell(k, r.Rows[i].vals[k]), "\t")
+	for _, rows := range kinds(r.Rows) {
+		if err := writeRows(w, keys, rows); err != nil {
+			return err
 		}
-		fmt.Fprintln(tw)
+		fmt.Fprintln(w)
 	}
-	if err := tw.Flush(); err != nil {
-		return err
-	}
-	fmt.Fprintln(w)
 	for _, n := range r.Notes {
 		fmt.Fprintln(w, wrap(n, 100))
 	}
@@ -232,6 +221,59 @@ func (r *Result) writeTable(w io.Writer) error {
 	}
 	_, err := fmt.Fprintf(w, "rdmasim %s, profile %s (%s), seed %d%s; hypotheses on: %s\n", r.Version, r.Profile, r.ProfileHash, r.Seed, state, hyp)
 	return err
+}
+
+// kinds groups rows by the kind in their key "row", in the order in which kinds come:
+// loads, threads and counters have no column in common worth a common table. There is
+// at least one group.
+func kinds(rows []Row) [][]Row {
+	groups := [][]Row{nil}
+	at := map[any]int{}
+	for _, row := range rows {
+		kind := row.vals["row"]
+		i, ok := at[kind]
+		if !ok {
+			i = len(at)
+			at[kind] = i
+			if i > 0 {
+				groups = append(groups, nil)
+			}
+		}
+		groups[i] = append(groups[i], row)
+	}
+	return groups
+}
+
+// writeRows prints the columns that some row has; all when there are no rows.
+func writeRows(w io.Writer, keys []string, rows []Row) error {
+	keys = slices.DeleteFunc(slices.Clone(keys), func(k string) bool {
+		return len(rows) > 0 && !slices.ContainsFunc(rows, func(row Row) bool { _, ok := row.vals[k]; return ok })
+	})
+	var b bytes.Buffer
+	tw := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	for _, line := range headings(keys) {
+		fmt.Fprintln(tw, strings.Join(line, "\t")+"\t")
+	}
+	for i := range rows {
+		for _, k := range keys {
+			v, ok := rows[i].vals[k]
+			s := cell(k, v)
+			if ok && v == nil {
+				s = "-"
+			}
+			fmt.Fprint(tw, s, "\t")
+		}
+		fmt.Fprintln(tw)
+	}
+	if err := tw.Flush(); err != nil {
+		return err
+	}
+	for line := range strings.Lines(b.String()) {
+		if _, err := fmt.Fprintln(w, strings.TrimRight(line, " \n")); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // cell is a value of a table: percentages with one decimal, numbers with four digits.

@@ -73,7 +73,7 @@ func (s *Scenario) body(t verbs.Thread, tb *testbed.Testbed, out *outcome) error
 		l := s.Traffic[i].load()
 		st, err := workload.Build(t, tb, l)
 		if err != nil {
-			return err
+			return s.unbuildable(i, err)
 		}
 		out.started = append(out.started, st)
 		out.loads = append(out.loads, l)
@@ -101,6 +101,15 @@ func (s *Scenario) body(t verbs.Thread, tb *testbed.Testbed, out *outcome) error
 	out.span = t.Now() - began
 	out.counters = growth(before, tb.Counters())
 	return nil
+}
+
+// unbuildable is the error of objects that load i asks for and that the simulated
+// library, kernel or device refuses, at its place in the file.
+func (s *Scenario) unbuildable(i int, err error) error {
+	if s.doc == nil || verbs.ErrnoOf(err) == 0 {
+		return err
+	}
+	return &UsageError{s.doc.Errorf("traffic."+strconv.Itoa(i), "%v", err)}
 }
 
 // settle is how long a run waits before the counters are read.

@@ -111,7 +111,13 @@ func Open(name string) (*Experiment, error) {
 	}
 	src, err := os.ReadFile(name)
 	if errors.Is(err, os.ErrNotExist) && filepath.Base(name) == name {
-		src, err = fixtures.Read("scenarios/" + name)
+		own, oerr := fixtures.Read("scenarios/" + name)
+		if oerr == nil {
+			src, err = own, nil
+		} else {
+			known, _ := fixtures.List("scenarios")
+			err = fmt.Errorf("%w, and no scenario of that name comes with the program%s", err, input.Suggest(name, known))
+		}
 	}
 	if err != nil {
 		return nil, usage("cannot read scenario: %w", err)
@@ -139,7 +145,11 @@ func ParseScenario(file string, src []byte) (*Scenario, error) {
 func (s *Scenario) check() error {
 	s.defaults()
 	if _, err := s.profile(); err != nil {
-		return s.doc.Errorf("set", "%v", err)
+		at := "set"
+		if e := (*profileError)(nil); errors.As(err, &e) {
+			at = e.at
+		}
+		return s.doc.Errorf(at, "%v", err)
 	}
 	for i := range s.Traffic {
 		t := &s.Traffic[i]
@@ -244,11 +254,20 @@ func (t *Traffic) load() *workload.Load {
 	return l
 }
 
+// profileError is what is wrong with the profile that a scenario asks for, and where the
+// scenario says so.
+type profileError struct {
+	at  string
+	err error
+}
+
+func (e *profileError) Error() string { return e.err.Error() }
+
 // profile is the scenario's profile with its changes, in the order of their keys.
 func (s *Scenario) profile() (*profile.Profile, error) {
 	p, err := profile.Load(s.Profile)
 	if err != nil {
-		return nil, err
+		return nil, &profileError{"profile", err}
 	}
 	keys := make([]string, 0, len(s.Set))
 	for k := range s.Set {
@@ -257,7 +276,7 @@ func (s *Scenario) profile() (*profile.Profile, error) {
 	sort.Strings(keys)
 	for _, k := range keys {
 		if err := p.Set(k, s.Set[k]); err != nil {
-			return nil, err
+			return nil, &profileError{"set." + k, err}
 		}
 	}
 	if err := p.Validate(); err != nil {
@@ -284,7 +303,17 @@ func (s *Scenario) with(changes ...sweepValue) (*Scenario, error) {
 			return nil, fmt.Errorf("%s=%s: %w", ch.key, ch.val, err)
 		}
 	}
+	if _, err := c.profile(); err != nil && !inFile(s, err) {
+		return nil, err
+	}
 	return &c, c.check()
+}
+
+// inFile reports whether the scenario as its file has it already has the error: then
+// the file is the place to name.
+func inFile(s *Scenario, err error) bool {
+	_, own := s.profile()
+	return own != nil && own.Error() == err.Error()
 }
 
 // execute is Experiment.Execute for a scenario file: --set and --sweep name values

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -20,7 +21,7 @@ type File struct {
 func Create(path string) (*File, error) {
 	if st, err := os.Stat(path); err == nil {
 		if st.IsDir() {
-			return nil, fmt.Errorf("report %s: is a directory", path)
+			return nil, fmt.Errorf("%s cannot be written: it is a directory", path)
 		}
 		if !st.Mode().IsRegular() {
 			f, err := os.OpenFile(path, os.O_WRONLY, 0)
@@ -32,7 +33,11 @@ func Create(path string) (*File, error) {
 	}
 	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
-		return nil, fmt.Errorf("report %s cannot be written: %w", path, err)
+		var at *os.PathError // whose path is a temporary name that nobody asked for
+		if errors.As(err, &at) {
+			err = at.Err
+		}
+		return nil, fmt.Errorf("%s cannot be written: %w", path, err)
 	}
 	return &File{path: path, tmp: tmp}, nil
 }

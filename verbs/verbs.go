@@ -285,7 +285,7 @@ type BFReg struct {
 	UARPage  uint32 // hardware UAR index
 	Offset   uint32 // of the register in its page
 	Size     uint32 // bytes of one half; 0: no BlueFlame
-	Index    int    // static generation: bfreg number; dynamic: 0 or 1 on its page
+	Index    int    // static generation: number in the context's table, whose dynamic part follows the static; dynamic: 0 or 1 on its page
 	Dynamic  bool   // on a dynamically allocated page
 	Class    string // "high", "medium", "low", "td", "dedicated", "shared", "nc"
 	NeedLock bool

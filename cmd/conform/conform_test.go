@@ -30,7 +30,7 @@ func TestBadInput(t *testing.T) {
 		"unknown target":   {[]string{"--target=sin"}, `did you mean "sim"?`},
 		"unknown profile":  {[]string{"--profile", "connectx5"}, `did you mean "connectx-5"?`},
 		"unknown label":    {[]string{"--label-filter", "DEV && !tab"}, `did you mean "tap"?`},
-		"filter syntax":    {[]string{"--label-filter", "DEV &&"}, "--label-filter"},
+		"filter syntax":    {[]string{"--label-filter", "DEV &&"}, `--label-filter "DEV &&": Unexpected EOF`},
 		"filter for none":  {[]string{"--label-filter", "DEV && CQ"}, "matches no case"},
 		"unknown case":     {[]string{"show", "CQ-0001"}, `unknown case "CQ-0001" (did you mean "CQ-001"?)`},
 		"unknown area":     {[]string{"list", "CO"}, `did you mean "CQ"?`},

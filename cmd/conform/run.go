@@ -168,7 +168,7 @@ func (o *runOptions) pick(all []conformance.Item) ([]conformance.Item, error) {
 	}
 	match, err := types.ParseLabelFilter(o.filter)
 	if err != nil {
-		return nil, usagef("--label-filter: %v", err)
+		return nil, usagef("--label-filter %q: %s", o.filter, filterComplaint(err))
 	}
 	var items []conformance.Item
 	for _, i := range all {
@@ -180,6 +180,16 @@ func (o *runOptions) pick(all []conformance.Item) ([]conformance.Item, error) {
 		return nil, usagef("--label-filter %q matches no case that has code; conform list shows them", o.filter)
 	}
 	return items, nil
+}
+
+// filterComplaint is what Ginkgo says of a filter, without colours: the last line of its
+// message.
+func filterComplaint(err error) string {
+	var g types.GinkgoError
+	if !errors.As(err, &g) {
+		return err.Error()
+	}
+	return g.Message[strings.LastIndexByte(g.Message, '\n')+1:]
 }
 
 // checkLabels finds labels in the filter that no case of the catalogue has.

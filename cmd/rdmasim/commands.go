@@ -59,7 +59,7 @@ func runCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "run NAME|FILE.yaml",
 		Short: "Run an experiment or a scenario",
-		Args:  cobra.ExactArgs(1),
+		Args:  oneArg("the name of an experiment or a scenario file"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := checkFormat(format); err != nil {
 				return err
@@ -142,7 +142,8 @@ func validateCommand() *cobra.Command {
 }
 
 func profileCommand() *cobra.Command {
-	c := &cobra.Command{Use: "profile", Short: "Show device and host profiles, each value with its source"}
+	c := &cobra.Command{Use: "profile", Short: "Show device and host profiles, each value with its source", Args: knownCommand,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
 	c.AddCommand(&cobra.Command{
 		Use: "list", Short: "List the profiles", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -152,7 +153,7 @@ func profileCommand() *cobra.Command {
 			return nil
 		},
 	}, &cobra.Command{
-		Use: "show NAME", Short: "Show the values of a profile with unit and source", Args: cobra.ExactArgs(1),
+		Use: "show NAME", Short: "Show the values of a profile with unit and source", Args: oneArg("the name of a profile"),
 		RunE: func(c *cobra.Command, args []string) error {
 			p, err := profile.Load(args[0])
 			if err != nil {

@@ -9,14 +9,17 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
 	"github.com/schollz/progressbar/v3"
 
 	"github.com/rdmasim/rdmasim/experiment"
+	"github.com/rdmasim/rdmasim/input"
 )
 
 // Exit statuses of the program.
@@ -62,13 +65,12 @@ func newRoot(stdout, stderr io.Writer) *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Version:       experiment.Version(),
-		Args:          cobra.NoArgs,
+		Args:          knownCommand,
+		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return &experiment.UsageError{Err: fmt.Errorf("%w; see %s --help", err, c.CommandPath())}
-	})
+	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(listCommand(), runCommand(), validateCommand(), profileCommand())
 	for _, later := range []struct{ name, what string }{
 		{"perf", "perftest's programs on the simulator"},
@@ -85,6 +87,38 @@ func newRoot(stdout, stderr io.Writer) *cobra.Command {
 	// cobra's own errors (an unknown command, a wrong number of arguments) are usage.
 	wrapArgs(root)
 	return root
+}
+
+// knownCommand refuses an argument where a command belongs.
+func knownCommand(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var names []string
+	for _, sub := range c.Commands() {
+		names = append(names, sub.Name())
+	}
+	return fmt.Errorf("unknown command %q%s", args[0], input.Suggest(args[0], names))
+}
+
+// oneArg asks for exactly one argument, named what.
+func oneArg(what string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return fmt.Errorf("%s is needed, not %d arguments", what, len(args))
+		}
+		return nil
+	}
+}
+
+func flagError(c *cobra.Command, err error) error {
+	suggestion := ""
+	if flag, ok := strings.CutPrefix(err.Error(), "unknown flag: "); ok {
+		var names []string
+		c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
+		suggestion = input.Suggest(flag, names)
+	}
+	return &experiment.UsageError{Err: fmt.Errorf("%w%s; see %s --help", err, suggestion, c.CommandPath())}
 }
 
 func wrapArgs(c *cobra.Command) {

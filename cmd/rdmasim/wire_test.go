@@ -21,8 +21,26 @@ func rdmasim(t *testing.T, args ...string) (int, string) {
 	return code, out.String() + stderr.String()
 }
 
+func TestWrongUsage(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"rn"}, `unknown command "rn" (did you mean "run"?)`},
+		{[]string{"profile", "shw"}, `unknown command "shw" (did you mean "show"?)`},
+		{[]string{"run"}, "a scenario file is needed"},
+		{[]string{"run", "uar-sharing", "--sed", "2"}, `did you mean "--seed"?`},
+		{[]string{"run", "strem.yaml"}, `did you mean "stream.yaml"?`},
+		{[]string{"validate", "--format", "jsn"}, `did you mean "json"?`},
+	} {
+		if code, out := rdmasim(t, c.args...); code != exitUsage || !strings.Contains(out, c.want) {
+			t.Errorf("%v: exit %d\n%s\nwant exit 2 with %s", c.args, code, out, c.want)
+		}
+	}
+}
+
 // What rdmasim run --pcap writes decodes, for a scenario, for a sweep of one, and for
-// an experiment of many runs, whose runs     say which is which.
+// an experiment of many runs, whose runs say which is which.
 func TestCapture(t *testing.T) {
 	tshark.Find(t)
 	const scenario = "../../fixtures/scenarios/request-response.yaml"

@@ -271,8 +271,12 @@ func (c *Context) Usage() bfreg.Usage {
 
 // describe is the register as mlx5dv_init_obj shows it.
 func (r *bfReg) describe() verbs.BFReg {
+	index := r.index
+	if r.td != nil { // the dynamic part follows the static one, of which uuarn counts two in four
+		index += (r.uuarn - r.index) / 2
+	}
 	return verbs.BFReg{Addr: mmioAddr(r.m) + r.off, UARPage: r.uar, Offset: uint32(r.off % prm.UARPageSize),
-		Size: uint32(r.buf), Index: r.index, Dynamic: r.dyn, Class: r.class.String(), NeedLock: r.locked}
+		Size: uint32(r.buf), Index: index, Dynamic: r.dyn, Class: r.class.String(), NeedLock: r.locked}
 }
 
 // mmioBase is where a process sees device mappings: below all its memory. They are

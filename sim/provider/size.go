@@ -102,7 +102,7 @@ func (c *Context) sizeSQ(typ verbs.QPType, ops uint64, q verbs.QPCap) (wqSize, e
 	size := over + segSize*int(q.MaxSendSGE)
 	if q.MaxInline > 0 {
 		if int64(q.MaxInline) > int64(limit) {
-			return wqSize{}, fmt.Errorf("max_inline_data %d: %w", q.MaxInline, syscall.EINVAL)
+			return wqSize{}, fmt.Errorf("max_inline_data %d, above the %d bytes of the largest send WQE: %w", q.MaxInline, limit, syscall.EINVAL)
 		}
 		size = max(size, over+align(inlineHeader+int(q.MaxInline), segSize))
 	}
