@@ -3,6 +3,7 @@ package roce_test
 import (
 	"bytes"
 	"errors"
+	"reflect"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -80,6 +81,9 @@ func TestTemplateRoundTrip(t *testing.T) {
 			if err != nil || !p.ICRCOK() || p.Framing != path.Framing || p.Len() != len(f.B) {
 				t.Fatalf("%v: %v, ICRC ok %v", p.Framing, err, p.ICRCOK())
 			}
+			if q, err := f.Packet(); err != nil || !reflect.DeepEqual(q, p) {
+				t.Fatalf("the template knows %+v (%v), the bytes say %+v", q, err, p)
+			}
 			b := p.BTH()
 			if p.Op != op || b.PSN() != psn || b.DestQP() != path.DestQP || b.PKey() != path.PKey || b.MigReq() != path.MigReq ||
 				b.AckReq() != (flags&roce.AckReq != 0) || b.Solicited() != (flags&roce.Solicited != 0) || b.BECN() != (flags&roce.BECN != 0) ||
@@ -103,6 +107,11 @@ func TestTemplateRoundTrip(t *testing.T) {
 				if h := p.IPv4(); h.ID() != want || h.Checksum() != h.ComputeChecksum() || h.FlagsOffset() != roce.IPv4DontFragment {
 					t.Fatalf("IPv4 header % x", []byte(h))
 				}
+			}
+			f.Touch()
+			f.B[len(f.B)-roce.ICRCSize-len(payload)-roce.PadCount(len(payload))-len(ext)-roce.BTHSize+1] |= 1 // TVer
+			if _, err := f.Packet(); err != roce.DropBTHVersion {
+				t.Fatalf("a changed frame: %v", err)
 			}
 			f.Release()
 		}
