@@ -41,7 +41,8 @@ func FuzzIoctl(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		x.file = Open(m.kern, &kernel.Process{Name: "fuzz", Space: space, IPCLock: true}, x.pages)
+		x.proc.kern = &kernel.Process{Name: "fuzz", Space: space, IPCLock: true}
+		x.file = Open(m.kern, x.proc.kern, x.pages)
 		s := &source{in}
 		x.file.DynamicUARs = s.n(2) == 1
 		x.open()

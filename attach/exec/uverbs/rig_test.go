@@ -78,7 +78,12 @@ type process struct {
 	client.Fake
 	fds    map[int]*os.File
 	noRoom bool // Inject fails
+	kern   *kernel.Process
 }
+
+func (p *process) Process() *kernel.Process { return p.kern }
+
+var _ Identified = (*process)(nil)
 
 // ReadAt and WriteAt make it a mem.Foreign.
 func (p *process) ReadAt(va mem.VA, b []byte) error  { return p.Read(uint64(va), b) }
@@ -157,7 +162,8 @@ func newRig(t *testing.T, m *machine) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x.file = Open(m.kern, &kernel.Process{Name: "fake", Space: space, IPCLock: true}, x.pages)
+	x.proc.kern = &kernel.Process{Name: "fake", Space: space, IPCLock: true}
+	x.file = Open(m.kern, x.proc.kern, x.pages)
 	x.file.Logf = t.Logf
 	t.Cleanup(func() {
 		for fd := range x.proc.fds {

@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"github.com/rdmasim/rdmasim/sim/cpu"
+	"github.com/rdmasim/rdmasim/sim/kernel"
 	"github.com/rdmasim/rdmasim/uapi"
 )
 
@@ -25,6 +26,14 @@ type Caller interface {
 	Retract(fd int)
 	// Inode is the file behind a descriptor of the process: EBADF when there is none.
 	Inode(fd int) (Inode, error)
+}
+
+// Identified is a Caller that knows its process. A process that inherited an open file
+// may ask and destroy, but not register memory or make queues: the model's context
+// belongs to the memory of the process that opened it.
+type Identified interface {
+	Caller
+	Process() *kernel.Process
 }
 
 // Pages is the session's side of an open device file: what the program maps of it,

@@ -44,6 +44,7 @@ type File struct {
 	cookies  uint64
 	channels map[Inode]*channel
 	async    *eventPipe
+	closed   bool
 }
 
 // Open makes an open device file of dev for process p.
@@ -60,6 +61,9 @@ var nobody = kernel.Caller{}
 // Ioctl carries out the RDMA_VERBS_IOCTL whose argument is at arg, and returns 0 or
 // the errno that the program gets.
 func (f *File) Ioctl(c Caller, arg uint64) syscall.Errno {
+	if f.closed {
+		return syscall.EBADF
+	}
 	k, err := uapi.Decode(c, arg)
 	if err == nil {
 		f.flush()
@@ -99,6 +103,11 @@ func (f *File) method(c Caller, k *uapi.Call) error {
 	}
 	if err := f.ready(k.Method.Name); err != nil {
 		return err
+	}
+	if key == [2]uint16{uapi.ObjectCQ, uapi.CQCreate} || key == [2]uint16{uapi.ObjectQP, uapi.QPCreate} {
+		if err := f.opener(c); err != nil {
+			return fmt.Errorf("%s: %w", k.Method.Name, err)
+		}
 	}
 	switch key {
 	case [2]uint16{uapi.ObjectDevice, uapi.DeviceQueryPort}:
@@ -146,6 +155,9 @@ func (f *File) write(c Caller, k *uapi.Call, w *uapi.Write) error {
 	case uapi.CmdDeallocPD:
 		return f.destroyOld(w, f.u.DeallocPD)
 	case uapi.CmdRegMR:
+		if err := f.opener(c); err != nil {
+			return fmt.Errorf("%s: %w", w.Name, err)
+		}
 		return f.regMR(w)
 	case uapi.CmdDeregMR:
 		return f.destroyOld(w, f.u.DeregMR)
@@ -162,6 +174,14 @@ func (f *File) write(c Caller, k *uapi.Call, w *uapi.Write) error {
 func (f *File) ready(what string) error {
 	if f.u == nil {
 		return fmt.Errorf("%s before GET_CONTEXT: %w", what, syscall.EINVAL)
+	}
+	return nil
+}
+
+// opener refuses the memory of another process than the one that opened the file.
+func (f *File) opener(c Caller) error {
+	if i, ok := c.(Identified); ok && i.Process() != f.proc {
+		return fmt.Errorf("memory of a process that inherited the file: %w: %w", errNotYet, syscall.EOPNOTSUPP)
 	}
 	return nil
 }
@@ -228,8 +248,11 @@ func undo(err error, back func() error) error {
 }
 
 // Close releases the file: the last descriptor and the last mapping are gone. What the
-// context still has is destroyed.
+// context still has is destroyed. Later calls fail with EBADF.
 func (f *File) Close() {
+	if f.closed {
+		return
+	}
 	for _, q := range f.qps {
 		f.pages.RemoveQP(&q.QP)
 	}
@@ -247,4 +270,5 @@ func (f *File) Close() {
 		ch.pipe.close()
 	}
 	f.u, f.async, f.channels, f.qps, f.cqs, f.owners = nil, nil, nil, nil, nil, nil
+	f.closed = true
 }

@@ -43,6 +43,9 @@ func TestOpen(t *testing.T) {
 		if r := x.kern.Resources(); r != (kernel.Resources{}) || len(x.pages.uars) != 0 {
 			x.Errorf("left behind: %+v, %d pages", r, len(x.pages.uars))
 		}
+		x.file.Close()
+		again, _ = x.getContext()
+		x.refuse("GET_CONTEXT on a closed file", again, syscall.EBADF)
 	})
 }
 
@@ -404,6 +407,25 @@ func TestAnswersThatCannotBeDelivered(t *testing.T) {
 	if after := x.kern.Resources(); after != before {
 		t.Errorf("%+v before, %+v after", before, after)
 	}
+}
+
+// A child has the file, but its memory is another.
+func TestChildOfTheOpener(t *testing.T) {
+	x := newRig(t, newMachine(t))
+	x.open()
+	pd, cq := x.pd(), x.cq(-1, 1)
+	parent := x.proc.kern
+	x.proc.kern = &kernel.Process{Name: "child"}
+	c, _, _ := x.cqCall(-1, 1, nil)
+	x.refuse("CQ_CREATE", c, syscall.EOPNOTSUPP)
+	c, _, _ = x.qpCall(pd, cq, nil)
+	x.refuse("QP_CREATE", c, syscall.EOPNOTSUPP)
+	c, _ = x.write(uapi.CmdRegMR, make([]byte, uapi.RegMRSize), uapi.RegMRRespSize)
+	x.refuse("REG_MR", c, syscall.EOPNOTSUPP)
+	x.destroyCQ(cq)
+	x.do("PD_DESTROY", client.New(x.proc, uapi.ObjectPD, uapi.PDDestroy).Object(uapi.PDDestroyHandle, uint64(pd)))
+	x.proc.kern = parent
+	x.pd()
 }
 
 // Each line of the table is what a program gets.
