@@ -34,7 +34,6 @@ var refused = [...]Refusal{
 	{"device memory, counters, dma-buf, advice on memory", syscall.EPROTONOSUPPORT, "ibv_alloc_dm and others fail"},
 	{"registering memory and making queues by a child on a context that its parent opened", syscall.EOPNOTSUPP, "ibv_reg_mr and others fail in the child"},
 	{"importing of contexts and objects", syscall.EPROTONOSUPPORT, "ibv_import_device and others fail"},
-	{"the interface of libraries before 2018 (write instead of ioctl)", syscall.EINVAL, "ibv_open_device fails"},
 	{"rdma_cm, umad", syscall.ENOENT, "there is no such device file"},
 }
 

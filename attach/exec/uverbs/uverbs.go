@@ -6,6 +6,8 @@
 // which pages of the device file are registers and which queues ring them.
 //
 // What it has not is refused as an old kernel would refuse it; Refused lists it.
+// Libraries before rdma-core 17, which write commands to the file instead of making
+// ioctls, are not served: nothing sees what they write.
 //
 // Everything here runs on the thread of the engine. Calls are made by the kernel's
 // zero Caller: a program outside waits in real time, not in the engine's.
