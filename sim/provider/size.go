@@ -115,7 +115,7 @@ func (c *Context) sizeSQ(typ verbs.QPType, ops uint64, q verbs.QPCap) (wqSize, e
 		return wqSize{}, fmt.Errorf("max_send_wr %d: %d WQEBBs, above %d: %w", q.MaxSendWR, total/wqebb, c.resp.MaxSendWQEBB, syscall.EINVAL)
 	}
 	return wqSize{cnt: total / wqebb, shift: log2(wqebb), maxPost: total / wqe, maxGS: int(q.MaxSendSGE),
-		inline: wqe - over - inlineHeader}, nil
+		inline: max(0, wqe-over-inlineHeader)}, nil
 }
 
 // sizeRQ is mlx5_calc_rq_size.
