@@ -87,7 +87,10 @@ func TestGrantedCoversAsked(t *testing.T) {
 				t.Fatalf("asked %+v, granted %+v", q, s)
 			}
 			over, _ := sendOverhead(verbs.QPTRC, ops)
-			wqe := align(max(over+segSize*s.maxGS, over+inlineHeader+s.inline), wqebb)
+			wqe := align(over+segSize*s.maxGS, wqebb)
+			if s.inline > 0 {
+				wqe = max(wqe, align(over+inlineHeader+s.inline, wqebb))
+			}
 			if s.maxPost*wqe > s.cnt*wqebb {
 				t.Fatalf("%d WQEs of %d bytes do not fit %d blocks", s.maxPost, wqe, s.cnt)
 			}
