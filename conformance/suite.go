@@ -21,6 +21,7 @@ import (
 	"github.com/rdmasim/rdmasim/conformance/qps"
 	"github.com/rdmasim/rdmasim/conformance/rc"
 	"github.com/rdmasim/rdmasim/conformance/spec"
+	"github.com/rdmasim/rdmasim/conformance/srq"
 	"github.com/rdmasim/rdmasim/conformance/td"
 	"github.com/rdmasim/rdmasim/conformance/uar"
 	"github.com/rdmasim/rdmasim/report"
@@ -31,6 +32,7 @@ var registrars = []func(*spec.Suite){
 	dev.Register, pd.Register, cq.Register, mr.Register,
 	td.Register, uar.Register, bf.Register, qps.Register, post.Register, rc.Register, atom.Register, errs.Register,
 	comp.Register, async.Register,
+	srq.Register,
 }
 
 // Suite is every case that has code.

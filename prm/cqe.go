@@ -20,6 +20,11 @@ const (
 	CQEInvalid     CQEOpcode = 15
 )
 
+// Responder reports whether an entry of the opcode is about a receive.
+func (o CQEOpcode) Responder() bool {
+	return o >= CQERespWrImm && o <= CQERespSendInv || o == CQERespErr
+}
+
 // CQE formats.
 const (
 	CQEFormatPlain      = 0

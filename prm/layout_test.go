@@ -54,6 +54,9 @@ var views = []struct {
 	{AttachToMCGIn(nil), AttachToMCGInSize, false}, {DetachFromMCGIn(nil), DetachFromMCGInSize, false},
 	{AllocPDOut(nil), AllocPDOutSize, false}, {DeallocPDIn(nil), DeallocPDInSize, false},
 	{AllocUAROut(nil), AllocUAROutSize, false}, {DeallocUARIn(nil), DeallocUARInSize, false},
+	{WQ(nil), WQSize, false}, {RMPC(nil), RMPCSize, false}, {CreateRMPIn(nil), CreateRMPInSize, false}, {CreateRMPOut(nil), CreateRMPOutSize, false},
+	{ModifyRMPIn(nil), ModifyRMPInSize, false}, {DestroyRMPIn(nil), DestroyRMPInSize, false},
+	{QueryRMPIn(nil), QueryRMPInSize, false}, {QueryRMPOut(nil), QueryRMPOutSize, false},
 	{AllocXRCDOut(nil), AllocXRCDOutSize, false}, {DeallocXRCDIn(nil), DeallocXRCDInSize, false},
 	{AllocTransportDomainOut(nil), AllocTransportDomainOutSize, false}, {DeallocTransportDomainIn(nil), DeallocTransportDomainInSize, false},
 }

@@ -59,6 +59,10 @@ const (
 	OpDeallocXRCD            Opcode = 0x80f
 	OpAllocTransportDomain   Opcode = 0x816
 	OpDeallocTransportDomain Opcode = 0x817
+	OpCreateRMP              Opcode = 0x90c
+	OpModifyRMP              Opcode = 0x90d
+	OpDestroyRMP             Opcode = 0x90e
+	OpQueryRMP               Opcode = 0x90f
 )
 
 // cmdInfo is what the device must know of a command before it looks at fields.
@@ -124,4 +128,8 @@ var commands = [...]cmdInfo{
 	{OpDeallocXRCD, "DEALLOC_XRCD", DeallocXRCDInSize, DeallocXRCDOutSize},
 	{OpAllocTransportDomain, "ALLOC_TRANSPORT_DOMAIN", AllocTransportDomainInSize, AllocTransportDomainOutSize},
 	{OpDeallocTransportDomain, "DEALLOC_TRANSPORT_DOMAIN", DeallocTransportDomainInSize, DeallocTransportDomainOutSize},
+	{OpCreateRMP, "CREATE_RMP", CreateRMPInSize, CreateRMPOutSize},
+	{OpModifyRMP, "MODIFY_RMP", ModifyRMPInSize, ModifyRMPOutSize},
+	{OpDestroyRMP, "DESTROY_RMP", DestroyRMPInSize, DestroyRMPOutSize},
+	{OpQueryRMP, "QUERY_RMP", QueryRMPInSize, QueryRMPOutSize},
 }

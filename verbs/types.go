@@ -276,6 +276,18 @@ const (
 // SRQInitAttr is ibv_srq_init_attr.
 type SRQInitAttr struct{ MaxWR, MaxSGE, Limit uint32 }
 
+// SRQAttr is ibv_srq_attr.
+type SRQAttr struct{ MaxWR, MaxSGE, Limit uint32 }
+
+// SRQAttrMask is IBV_SRQ_*.
+type SRQAttrMask uint32
+
+// SRQ attribute mask bits.
+const (
+	SRQMaskMaxWR SRQAttrMask = 1 << 0
+	SRQMaskLimit SRQAttrMask = 1 << 1
+)
+
 // MWType is IBV_MW_TYPE_*.
 type MWType uint32
 

@@ -453,6 +453,28 @@ func (UnimplementedPlayer) Kill(t Thread) {}
 // UnimplementedSRQ implements SRQ.
 type UnimplementedSRQ struct{}
 
+func (UnimplementedSRQ) Num(t Thread) (r0 uint32, err error) {
+	err = unimplemented("SRQ.Num")
+	return
+}
+
+func (UnimplementedSRQ) Caps() (r0 SRQAttr) { return }
+
+func (UnimplementedSRQ) PostRecv(t Thread, wrs []RecvWR) (bad int, err error) {
+	err = unimplemented("SRQ.PostRecv")
+	return
+}
+
+func (UnimplementedSRQ) Modify(t Thread, attr SRQAttr, mask SRQAttrMask) (err error) {
+	err = unimplemented("SRQ.Modify")
+	return
+}
+
+func (UnimplementedSRQ) Query(t Thread) (r0 SRQAttr, err error) {
+	err = unimplemented("SRQ.Query")
+	return
+}
+
 func (UnimplementedSRQ) Destroy(t Thread) (err error) {
 	err = unimplemented("SRQ.Destroy")
 	return

@@ -233,11 +233,24 @@ type QP interface {
 	DataInOrder(t Thread, op WROpcode, flags uint32) (int, error)
 }
 
-// SRQ, AH and MW are declared so that the interfaces that make them are whole.
+// SRQ is a shared receive queue.
+type SRQ interface {
+	// Num is ibv_get_srq_num.
+	Num(t Thread) (uint32, error)
+	// Caps are the capacities granted at creation.
+	Caps() SRQAttr
+	// PostRecv is ibv_post_srq_recv; bad is as in QP.PostRecv.
+	PostRecv(t Thread, wrs []RecvWR) (bad int, err error)
+	// Modify sets what mask names: the limit arms the limit event, 0 disarms it.
+	Modify(t Thread, attr SRQAttr, mask SRQAttrMask) error
+	Query(t Thread) (SRQAttr, error)
+	Destroy(t Thread) error
+}
+
+// AH and MW are declared so that the interfaces that make them are whole.
 type (
-	SRQ interface{ Destroy(t Thread) error }
-	AH  interface{ Destroy(t Thread) error }
-	MW  interface{ Dealloc(t Thread) error }
+	AH interface{ Destroy(t Thread) error }
+	MW interface{ Dealloc(t Thread) error }
 )
 
 // UAR is a user access region of mlx5 direct verbs. Offsets are those inside the

@@ -15,6 +15,7 @@ type Options struct {
 	// SendCQ and RecvCQ are used when given; else each QP gets its own pair of CQs of
 	// CQE entries.
 	SendCQ, RecvCQ verbs.CQ
+	SRQ            verbs.SRQ // nil: a receive queue of its own
 	CQE            int
 
 	Access      verbs.AccessFlags
@@ -69,7 +70,8 @@ func (e *Env) domain(o Options) verbs.PD {
 
 // InitAttr is what the QP was created with.
 func (q *QP) InitAttr() verbs.QPInitAttr {
-	return verbs.QPInitAttr{Type: q.Opt.Type, SendCQ: q.SCQ, RecvCQ: q.RCQ, Cap: q.Opt.Cap, SigAll: q.Opt.SigAll}
+	return verbs.QPInitAttr{Type: q.Opt.Type, SendCQ: q.SCQ, RecvCQ: q.RCQ, Cap: q.Opt.Cap, SigAll: q.Opt.SigAll,
+		SRQ: q.Opt.SRQ}
 }
 
 // Peer is the other end of a connection.

@@ -15,6 +15,7 @@ func Register(s *spec.Suite) {
 	s.Case("PD-001", thousand)
 	s.Case("PD-002", busyByMR)
 	s.Case("PD-003", busyByQP)
+	s.Case("PD-004", busyBySRQ)
 	s.Case("PD-007", foreignLKey)
 	s.Case("PD-008", foreignRKey)
 	s.Case("PD-011", parentWithoutPD)
@@ -68,6 +69,14 @@ func busyByQP(c *spec.C) {
 	q := e.CreateQP(c, o)
 	c.Errno("dealloc_pd with a QP", pd.Dealloc(c.T), syscall.EBUSY)
 	q.Kill(c)
+}
+
+func busyBySRQ(c *spec.C) {
+	e := kit.Open(c)
+	pd := e.AllocPD(c)
+	s := e.CreateSRQOn(c, pd, 16, 1)
+	c.Errno("dealloc_pd with an SRQ", pd.Dealloc(c.T), syscall.EBUSY)
+	s.Kill(c)
 }
 
 func foreignLKey(c *spec.C) {

@@ -69,3 +69,26 @@ func cqLock(c *spec.C) {
 		}
 	}
 }
+
+func srqLock(c *spec.C) {
+	e := kit.Open(c)
+	for _, tc := range []struct {
+		name   string
+		pd     verbs.PD
+		locked bool
+	}{{"SRQ on a plain PD", e.PD, true}, {"SRQ on the domain", e.AllocTD(c).PD, false}} {
+		o := kit.Default()
+		s := e.CreateSRQOn(c, tc.pd, 32, 1)
+		o.SRQ = s.SRQ
+		p := e.Pair(c, o)
+		mem := e.Buffer(c, 64, kit.AllAccess)
+		for i := range uint64(posts) {
+			s.RecvInto(c, i, mem.SGE(32, 8))
+			c.Status(tc.name+": send", p.A.Do(c, kit.Send(i, mem.SGE(0, 8))), verbs.WCSuccess)
+			kit.Good(c, p.B.RCQ, 1)
+		}
+		taken := kit.Locks(c, s.SRQ).RQ
+		c.Equal(tc.name+": lock taken", taken >= posts, tc.locked)
+		c.Equal(tc.name+": lock never taken", taken == 0, !tc.locked)
+	}
+}

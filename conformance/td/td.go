@@ -15,6 +15,7 @@ func Register(s *spec.Suite) {
 	s.Case("TD-009", threadsSharing)
 	s.Case("TD-010", raceDetected)
 	s.Case("TD-011", twoQPs)
+	s.Case("TD-012", srqLock)
 	s.Case("TD-013", cqLock)
 	s.Case("TD-014", firstPair)
 	s.Case("TD-015", thirdOnNewPage)

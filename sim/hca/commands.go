@@ -71,6 +71,11 @@ var commands = map[prm.Opcode]command{
 	prm.Op2ErrQP:      {cmd2Err, phaseRunning, phaseRunning},
 	prm.Op2RstQP:      {cmd2Rst, phaseRunning, phaseRunning},
 
+	prm.OpCreateRMP:  {cmdCreateRMP, phaseRunning, phaseRunning},
+	prm.OpModifyRMP:  {cmdModifyRMP, phaseRunning, phaseRunning},
+	prm.OpDestroyRMP: {cmdDestroyRMP, phaseRunning, phaseRunning},
+	prm.OpQueryRMP:   {cmdQueryRMP, phaseRunning, phaseRunning},
+
 	prm.OpQueryVportState:       {cmdVportState, phaseRunning, phaseRunning},
 	prm.OpQueryNICVportContext:  {cmdQueryVport, phaseRunning, phaseRunning},
 	prm.OpModifyNICVportContext: {cmdModifyVport, phaseRunning, phaseRunning},
@@ -123,7 +128,7 @@ func (d *Device) commandTime(op prm.Opcode, in []byte) sim.Time {
 	case prm.OpRst2InitQP, prm.OpInit2InitQP, prm.OpInit2RTRQP, prm.OpRTR2RTSQP, prm.OpRTS2RTSQP,
 		prm.OpSQErr2RTSQP, prm.OpSQDRTSQP, prm.Op2ErrQP, prm.Op2RstQP:
 		return t.ModifyQP
-	case prm.OpCreateCQ:
+	case prm.OpCreateCQ, prm.OpCreateRMP: // no figure of its own: a context and a page list, too
 		return t.CreateCQ
 	case prm.OpCreateMKey:
 		if len(in) < prm.CreateMKeyInSize {
@@ -163,6 +168,7 @@ func cmdTeardown(d *Device, in, _ []byte) prm.Status {
 			q.stopEngines()
 		}
 	}
+	d.srqs = nil
 	d.qps, d.cqs, d.eqs, d.pds, d.xrcds, d.tds, d.qsets = nil, nil, nil, nil, nil, nil, nil
 	d.reset()
 	d.fw.phase = phaseEnabled

@@ -65,6 +65,7 @@ func fillGeneral(c prm.HCACap, p *Params) {
 	c.SetLogMaxQPSz(uint32(p.LogMaxQPSize))
 	c.SetLogMaxSRQ(uint32(p.LogMaxSRQ))
 	c.SetLogMaxSRQSz(uint32(p.LogMaxSRQSz))
+	c.SetLogMaxRMP(uint32(p.LogMaxSRQ))
 	c.SetGoBackN(true)
 	c.SetMaxSGLForOptimizedPerformance(uint32((p.MaxWQESizeSQ - 32) / 16))
 	c.SetLogMaxCQ(uint32(p.LogMaxCQ))

@@ -8,15 +8,15 @@ import (
 
 // cmdCreateQP makes RC QPs, and UC and UD QPs that have states but no data path: what
 // is posted to their send queue fails (requester.begin), what arrives for them is
-// dropped. Other service types and shared receive queues are not modelled; their
-// capabilities are off, those of UC and UD too.
+// dropped. Other service types are not modelled; their capabilities are off, those of UC
+// and UD too.
 func cmdCreateQP(d *Device, in, out []byte) prm.Status {
 	m := prm.CreateQPIn(in)
 	c := m.QPC()
 	g := d.fw.general()
 	rqType := c.RQType()
 	bad := c.ST() > prm.STUD ||
-		rqType != prm.RQTypeRegular && rqType != prm.RQTypeNone ||
+		rqType != prm.RQTypeRegular && rqType != prm.RQTypeNone && (rqType != prm.RQTypeSRQ || d.srqn(c.SRQN()) == nil) ||
 		m.WQUmemValid() || c.DBRUmemValid() || c.DBRAddr()%prm.DBRecSize != 0 ||
 		!d.hasPD(c.PD()) || !d.hasUAR(c.UARPage()) || d.cqn(c.CQNSnd()) == nil || d.cqn(c.CQNRcv()) == nil ||
 		c.NoSQ() && c.LogSQSize() != 0 || c.LogSQSize() > g.LogMaxQPSz() ||
@@ -51,6 +51,9 @@ func cmdCreateQP(d *Device, in, out []byte) prm.Status {
 	d.uarUsers[q.uar]++
 	q.scq.refs++
 	q.rcq.refs++
+	if q.srq != nil {
+		q.srq.refs++
+	}
 	if q.qs != nil {
 		q.qs.refs++
 	}
@@ -69,6 +72,9 @@ func cmdDestroyQP(d *Device, in, _ []byte) prm.Status {
 	d.uarUsers[q.uar]--
 	q.scq.refs--
 	q.rcq.refs--
+	if q.srq != nil {
+		q.srq.refs--
+	}
 	if q.qs != nil {
 		q.qs.refs--
 	}

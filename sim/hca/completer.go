@@ -25,11 +25,11 @@ func (d *Device) timestamp(t sim.Time) uint64 {
 }
 
 // entry is the scratch for an entry of c, cleared, and its CQE64.
-func (d *Device) entry(c *cq, q *qp) (all []byte, e prm.CQE64) {
+func (d *Device) entry(c *cq, q *qp, recv bool) (all []byte, e prm.CQE64) {
 	all = d.cqe[:c.cqe]
 	clear(all)
 	e = prm.CQE64(all[c.cqe-prm.CQE64Size:])
-	e.SetSRQNUIdx(q.cqeIndex())
+	e.SetSRQNUIdx(q.cqeIndex(recv))
 	return all, e
 }
 
@@ -54,7 +54,7 @@ func putInline(all []byte, e prm.CQE64, data []byte) uint8 {
 // the CQE.
 func (q *qp) sendCQE(m *msg, data []byte) {
 	d := q.d
-	all, e := d.entry(q.scq, q)
+	all, e := d.entry(q.scq, q, false)
 	format := putInline(all, e, data)
 	if m.kind == msgRead || m.kind == msgAtomic {
 		e.SetByteCnt(m.length)
@@ -70,7 +70,7 @@ func (q *qp) sendCQE(m *msg, data []byte) {
 // recvCQE reports a receive WQE that is done.
 func (q *qp) recvCQE(op prm.CQEOpcode, idx uint16, imm, n uint32, solicited bool, data []byte) {
 	d := q.d
-	all, e := d.entry(q.rcq, q)
+	all, e := d.entry(q.rcq, q, true)
 	e.SetRQPN(q.remote) // 32 bytes of inline data take its place
 	format := putInline(all, e, data)
 	e.SetImmInvalPKey(imm)
@@ -92,7 +92,7 @@ func (q *qp) errorCQE(op prm.CQEOpcode, idx uint16, sop prm.WQEOpcode, s prm.Syn
 		q.qs.add(flush)
 	}
 	q.qs.add(all)
-	b, e := q.d.entry(c, q)
+	b, e := q.d.entry(c, q, op == prm.CQERespErr)
 	e.SetQPN(q.num)
 	e.SetSOp(sop)
 	e.SetVendorErrSynd(q.vendorSynd(s))

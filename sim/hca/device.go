@@ -62,6 +62,8 @@ type Device struct {
 	qps      []*qp
 	qpNums   numbers
 	qpGen    uint64
+	srqs     []*srq
+	srqNums  numbers
 	cqs      []*cq
 	cqNums   numbers
 	cqGen    uint64
@@ -118,6 +120,7 @@ type Device struct {
 type handlers struct {
 	pu, fetch, wait, timer, record, poll sim.Handler // of a QP's requester
 	rqRecord, rqFetch, ack, nak, respond sim.Handler // of its responder
+	srqRecord, srqFetch                  sim.Handler
 	gather, send, rx                     sim.Handler // of a slot
 	atomic, atomicFree                   sim.Handler
 	cqRecord                             sim.Handler
@@ -134,6 +137,7 @@ func New(e *sim.Engine, name string, bus pcie.Bus, p Params, id Identity) *Devic
 	d.h = handlers{
 		pu: d.onPU, fetch: d.onFetch, wait: d.onWait, timer: d.onTimer, record: d.onRecord, poll: d.onPoll,
 		rqRecord: d.onRQRecord, rqFetch: d.onRQFetch, ack: d.onAck, nak: d.onNak, respond: d.onRespond,
+		srqRecord: d.onSRQRecord, srqFetch: d.onSRQFetch,
 		gather: d.onGather, send: d.onSend, rx: d.onRx,
 		atomic: d.onAtomic, atomicFree: d.onAtomicFree,
 		cqRecord: d.onCQRecord, bfExpire: d.onBFExpire, bfLate: d.onBFLate, none: func(uint64) {},
@@ -155,6 +159,7 @@ func (d *Device) reset() {
 	d.keys = odp.NewTable(1 << min(p.LogMaxMkey, 12))
 	d.keyNums = numbers{next: firstMkey, limit: 1 << p.LogMaxMkey}
 	d.qpNums = numbers{next: firstQPN, limit: 1 << p.LogMaxQP, late: true}
+	d.srqNums = numbers{next: 1, limit: 1 << p.LogMaxSRQ}
 	d.cqNums = numbers{next: firstCQN, limit: 1 << p.LogMaxCQ}
 	d.eqNums = numbers{next: 1, limit: 1 << p.LogMaxEQ}
 	d.qsetNums = numbers{next: 1, limit: uint32(p.MaxQCounters) + 1}

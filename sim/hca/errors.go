@@ -78,6 +78,9 @@ func (q *qp) toError() {
 		q.recvOpen = false
 		q.errorCQE(prm.CQERespErr, q.recvIdx, 0, prm.SyndromeWRFlush)
 	}
+	if q.srq != nil { // its WQEs stay for others; this QP takes no more
+		d.qpEvent(prm.EventSRQLastWQE, q)
+	}
 	q.flushPoll = d.p.FlushPoll
 	q.readRecord()
 }

@@ -22,7 +22,7 @@ type Params struct {
 	LogMaxRAReq            uint8 // READs and atomics outstanding as requester, per QP
 	LogMaxRARes            uint8 // as responder
 	LogMaxKLMList          uint8
-	LogMaxSRQ, LogMaxSRQSz uint8 // reported only: SRQs are not modelled yet
+	LogMaxSRQ, LogMaxSRQSz uint8 // SRQs; WQEs of one
 	LogMaxMCG              uint8 // reported only
 	MaxWQESizeSQ           int   // bytes of a send WQE, at most 1024
 	MaxWQESizeRQ           int   // bytes of a receive WQE
@@ -115,6 +115,8 @@ func (p *Params) Check() error {
 	pos("LogMaxEQSize", int64(p.LogMaxEQSize), 4, 22)
 	pos("LogMaxMkey", int64(p.LogMaxMkey), 4, 24)
 	pos("LogMaxPD", int64(p.LogMaxPD), 2, 24)
+	pos("LogMaxSRQ", int64(p.LogMaxSRQ), 1, 24)
+	pos("LogMaxSRQSz", int64(p.LogMaxSRQSz), 1, 15)
 	pos("LogMaxXRCD", int64(p.LogMaxXRCD), 1, 24)
 	pos("LogMaxMsg", int64(p.LogMaxMsg), 12, 31)
 	pos("LogMaxRAReq", int64(p.LogMaxRAReq), 0, 7)

@@ -24,6 +24,7 @@ type qp struct {
 	remote   uint32
 	mtu      int
 	scq, rcq *cq
+	srq      *srq
 	qs       *qset
 	ring     ring
 	dbr      mem.PA
@@ -84,6 +85,9 @@ func (d *Device) newQP(num uint32, c prm.QPC, r ring) *qp {
 		q.rqStride = 16 << c.LogRQStride()
 		q.rqSize = 1 << c.LogRQSize()
 		rq = uint64(q.rqSize) * uint64(q.rqStride)
+	}
+	if q.rqType == prm.RQTypeSRQ {
+		q.srq = d.srqn(c.SRQN())
 	}
 	if !c.NoSQ() {
 		q.sqOff, q.sqSize = rq, 1<<c.LogSQSize()
@@ -217,10 +221,14 @@ func (q *qp) setPath() bool {
 	return true
 }
 
-// user index in CQEs: version 1 shows it, version 0 leaves 0 (no SRQ here).
-func (q *qp) cqeIndex() uint32 {
-	if q.d.p.CQEVersion == 0 {
-		return 0
+// cqeIndex is what CQEs carry to find the queue by: version 1 the user index, version
+// 0 the SRQ of a receive, and 0 without one.
+func (q *qp) cqeIndex(recv bool) uint32 {
+	switch {
+	case q.d.p.CQEVersion != 0:
+		return q.uidx
+	case recv && q.srq != nil:
+		return q.srq.num
 	}
-	return q.uidx
+	return 0
 }

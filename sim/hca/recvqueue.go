@@ -20,11 +20,14 @@ type recvQueue struct {
 }
 
 // hasRecv says whether a receive WQE is at hand.
-func (q *qp) hasRecv() bool { return q.rqCI != q.rqGot }
+func (q *qp) hasRecv() bool { return q.rqCI != q.rqGot || q.srq != nil && q.srq.has() }
 
 // wantRecv starts reading for a packet that needs a receive WQE. It reports false
 // when a look at the record has just shown that there is none.
 func (q *qp) wantRecv() bool {
+	if q.srq != nil {
+		return q.srq.want(q)
+	}
 	if q.rqLooked || q.rqType != prm.RQTypeRegular {
 		q.rqLooked = false
 		return false
@@ -122,6 +125,10 @@ func (q *qp) resumeRecv() {
 
 // passRecv consumes a receive WQE and reads ahead when few are left.
 func (q *qp) passRecv() uint16 {
+	if q.srq != nil {
+		idx, _ := q.srq.take()
+		return idx
+	}
 	idx := q.rqCI
 	q.rqCI++
 	q.rqLooked = false
@@ -133,16 +140,27 @@ func (q *qp) passRecv() uint16 {
 
 // takeRecv consumes a receive WQE for a SEND.
 func (q *qp) takeRecv() {
+	if q.srq != nil {
+		idx, wqe := q.srq.take()
+		q.recvIdx, q.recvWQE = idx, append(q.recvWQE[:0], wqe...)
+		q.openRecv(0)
+		return
+	}
 	at := int(q.rqCI) % q.prefetch() * int(q.rqStride)
 	q.recvWQE = append(q.recvWQE[:0], q.rqBuf[at:at+int(q.rqStride)]...)
-	q.recvOpen, q.recvGot, q.recvAt, q.recvCap = true, 0, cursor{}, 0
-	at = 0
+	first := 0
 	if q.context().WQSignature() {
-		at = prm.DSSize
-		q.recvAt.at = at
+		first = prm.DSSize
 	}
+	q.openRecv(first)
+	q.recvIdx = q.passRecv()
+}
+
+// openRecv begins to fill the receive WQE that was taken, whose scatter list begins at
+// byte at.
+func (q *qp) openRecv(at int) {
+	q.recvOpen, q.recvGot, q.recvAt, q.recvCap = true, 0, cursor{at: at}, 0
 	for s, next, ok := prm.RecvSGE(q.recvWQE, at); ok; s, next, ok = prm.RecvSGE(q.recvWQE, next) {
 		q.recvCap += uint64(s.Len)
 	}
-	q.recvIdx = q.passRecv()
 }

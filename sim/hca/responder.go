@@ -223,7 +223,7 @@ func (q *qp) scatter(data []byte) bool {
 			q.d.bug("QP %#x: a receive WQE ended early", q.num)
 		}
 		n := int(min(uint32(len(data)), s.Len-q.recvAt.pos))
-		if !q.d.writeTo(q.user, s.LKey, s.Addr+uint64(q.recvAt.pos), data[:n], odp.LocalWrite) {
+		if !q.d.writeTo(q.recvUser(), s.LKey, s.Addr+uint64(q.recvAt.pos), data[:n], odp.LocalWrite) {
 			return false
 		}
 		data = data[n:]

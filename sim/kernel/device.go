@@ -44,6 +44,7 @@ type Device struct {
 	ctxs  []*Ucontext    // open ones, in the order of opening
 	cqs   map[uint32]*cq // by CQN, for events
 	qps   map[uint32]*qp // by QPN
+	srqs  map[uint32]*srq
 	res   Resources
 	count Counters
 }
@@ -54,9 +55,10 @@ type MAC [6]byte
 // Resources are what the processes of a device own, as `rdma resource show` counts
 // them. Objects that the kernel made for itself are not among them.
 type Resources struct {
-	Ctx, PD, CQ, QP, MR, Channel int
-	UAR                          int // hardware UARs of user contexts
-	PinnedPages                  int
+	Ctx, PD, CQ, QP, SRQ, MR, Channel int
+
+	UAR         int // hardware UARs of user contexts
+	PinnedPages int
 }
 
 // Counters of the kernel's side of a device.
@@ -80,7 +82,7 @@ func NewDevice(e *sim.Engine, name string, link *pcie.Link, m *mem.Memory, p Par
 	}
 	d := &Device{
 		eng: e, name: name, link: link, mem: m, p: p,
-		cqs: map[uint32]*cq{}, qps: map[uint32]*qp{},
+		cqs: map[uint32]*cq{}, qps: map[uint32]*qp{}, srqs: map[uint32]*srq{},
 	}
 	d.poll = d.pollEQ
 	if err := d.load(); err != nil {

@@ -134,6 +134,10 @@ func (d *Device) event(e prm.EQE) {
 			d.count.AsyncEvents++
 			return
 		}
+	case prm.EventSRQRQLimit, prm.EventSRQCatasError:
+		if d.srqEvent(e) {
+			return
+		}
 	case prm.EventPortChange:
 		if ev, ok := portEvent(e.SubType()); ok {
 			d.broadcast(ev)

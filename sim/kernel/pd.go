@@ -10,7 +10,7 @@ import (
 type pd struct {
 	u    *Ucontext
 	pdn  uint32
-	refs int // MRs and QPs (usecnt)
+	refs int // MRs, QPs and SRQs (usecnt)
 }
 
 // AllocPD is ALLOC_PD; pdn is mlx5_ib_alloc_pd_resp.

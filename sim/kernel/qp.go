@@ -69,6 +69,7 @@ type qp struct {
 	pd        *pd
 	sendCQ    *cq
 	recvCQ    *cq
+	srq       *srq // or nil
 	qpn       uint32
 	cookie    uint64
 	mem       *umem // nil when both rings are empty
@@ -141,7 +142,9 @@ func (u *Ucontext) checkQPFlags(flags uint32) error {
 // find looks the objects of a request up.
 func (q *qp) find(r *QPReq) (err error) {
 	if r.HasSRQ {
-		return fmt.Errorf("shared receive queues are not modelled yet: %w", syscall.EOPNOTSUPP)
+		if q.srq, err = lookup[*srq](q.u, r.SRQ, "SRQ"); err != nil {
+			return err
+		}
 	}
 	if q.recvCQ, err = lookup[*cq](q.u, r.RecvCQ, "receive CQ"); err != nil {
 		return err
@@ -156,7 +159,7 @@ func (q *qp) find(r *QPReq) (err error) {
 // checkSizes is set_rq_size and set_user_buf_size.
 func (q *qp) checkSizes(r *QPReq) error {
 	most := uint32(1) << q.u.dev.caps.logMaxQPSz
-	hasRQ := r.Cap.MaxRecvWR > 0
+	hasRQ := r.Cap.MaxRecvWR > 0 && q.srq == nil
 	switch {
 	case r.Cap.MaxRecvWR > most:
 		return fmt.Errorf("%d receives, at most %d: %w", r.Cap.MaxRecvWR, most, syscall.EINVAL)
@@ -226,6 +229,9 @@ func (u *Ucontext) createQP(k *call, r *QPReq) (*qp, error) {
 	q.pd.refs++
 	q.sendCQ.refs++
 	q.recvCQ.refs++
+	if q.srq != nil {
+		q.srq.refs++
+	}
 	u.dev.res.QP++
 	return q, nil
 }
@@ -309,7 +315,10 @@ func (q *qp) fillQPC(c prm.QPC, r *QPReq, uidx uint32) {
 	if r.ScatterToCQE && d.caps.scatterToCQE {
 		q.scatterToCQE(c, r)
 	}
-	if q.rqCount > 0 {
+	if q.srq != nil {
+		c.SetRQType(prm.RQTypeSRQ)
+		c.SetSRQN(q.srq.srqn)
+	} else if q.rqCount > 0 {
 		c.SetLogRQStride(q.rqShift - 4)
 		c.SetLogRQSize(uint32(bits.TrailingZeros32(q.rqCount)))
 		c.SetRQType(prm.RQTypeRegular)
@@ -323,6 +332,9 @@ func (q *qp) fillQPC(c prm.QPC, r *QPReq, uidx uint32) {
 	}
 	c.SetTSFormat(d.caps.tsFormat)
 	c.SetXRCD(d.xrcd[1])
+	if q.srq != nil {
+		c.SetXRCD(d.xrcd[0])
+	}
 	c.SetCQNSnd(q.sendCQ.cqn)
 	c.SetCQNRcv(q.recvCQ.cqn)
 	if d.caps.cqeVersion == 1 {
@@ -388,6 +400,9 @@ func (q *qp) destroy(k *call) error {
 	q.pd.refs--
 	q.sendCQ.refs--
 	q.recvCQ.refs--
+	if q.srq != nil {
+		q.srq.refs--
+	}
 	d.res.QP--
 	return nil
 }

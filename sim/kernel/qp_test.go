@@ -27,7 +27,7 @@ func TestCreateQPChecks(t *testing.T) {
 		{"unknown type", func(r *QPReq) { r.Type = 77 }, syscall.EINVAL},
 		{"raw packet, no capability", func(r *QPReq) { r.Type = verbs.QPTRawPacket }, syscall.EPERM},
 		{"XRC", func(r *QPReq) { r.Type = verbs.QPTXRCSend }, syscall.EOPNOTSUPP},
-		{"SRQ", func(r *QPReq) { r.HasSRQ = true }, syscall.EOPNOTSUPP},
+		{"SRQ", func(r *QPReq) { r.HasSRQ = true }, syscall.EINVAL},
 		{"no send CQ", func(r *QPReq) { r.SendCQ = 0 }, syscall.EINVAL},
 		{"PD as CQ", func(r *QPReq) { r.RecvCQ = pd }, syscall.EINVAL},
 		{"no such PD", func(r *QPReq) { r.PD = 1000 }, syscall.ENOENT},

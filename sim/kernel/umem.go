@@ -141,8 +141,11 @@ type ring struct {
 // layRing finds the page size for a ring (__mlx5_umem_find_best_quantized_pgoff).
 // pgoff are the address bits that a page offset may express: none for a CQ, whose
 // ring begins a page.
-func (m *umem) layRing(pgoff uint64) (ring, error) {
-	const scale, offBits = 64, 6
+func (m *umem) layRing(pgoff uint64) (ring, error) { return m.layQueue(pgoff, 6) }
+
+// layQueue is layRing for a context whose page offset has offBits bits.
+func (m *umem) layQueue(pgoff uint64, offBits uint) (ring, error) {
+	const scale = 64
 	size := m.bestPageSize(ringPageSizes, m.dma()&pgoff)
 	if size == 0 {
 		return ring{}, fmt.Errorf("ring at %#x is not aligned: %w", m.addr, syscall.EINVAL)

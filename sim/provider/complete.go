@@ -15,9 +15,14 @@ func (q *QP) completeSend(t *Thread, e prm.CQE64, wc *verbs.WC) {
 	q.sq.tail = q.sq.heads[idx] + 1
 }
 
-// completeRecv finds the request of a responder entry, the oldest there is, and
-// returns its index.
-func (q *QP) completeRecv(t *Thread, wc *verbs.WC) uint32 {
+// completeRecv finds the request of a responder entry, the oldest there is or the one
+// of the SRQ that the entry names, and returns its index.
+func (q *QP) completeRecv(t *Thread, e prm.CQE64, wc *verbs.WC) uint32 {
+	if s := q.srq; s != nil {
+		idx := e.WQECounter()
+		wc.ID = s.retire(t, idx)
+		return uint32(idx)
+	}
 	t.owed += t.Core.Claim(t.P, &q.rq.line)
 	if q.rq.cnt == 0 {
 		return 0
@@ -66,8 +71,14 @@ func (q *CQ) scatter(t *Thread, qp *QP, e prm.CQE64, wc *verbs.WC, _ bool) {
 // scatterRecv is the same for a receive WQE (mlx5_copy_to_recv_wqe).
 func (q *CQ) scatterRecv(t *Thread, qp *QP, e prm.CQE64, wc *verbs.WC, wqe uint32) {
 	data := q.inlineOf(e, wc.ByteLen)
-	b := qp.ring.at(qp.rq.off + int(wqe)<<qp.rq.shift)
-	for i := 0; i < qp.rq.maxGS && len(data) > 0; i++ {
+	var b []byte
+	n := qp.rq.maxGS
+	if s := qp.srq; s != nil {
+		b, n = s.wqe(int(wqe) & (s.max - 1))[prm.SRQNextSegmentSize:], s.maxGS
+	} else {
+		b = qp.ring.at(qp.rq.off + int(wqe)<<qp.rq.shift)
+	}
+	for i := 0; i < n && len(data) > 0; i++ {
 		data = q.store(t, prm.DataSegment(b[i*segSize:]), data)
 	}
 	if len(data) > 0 {

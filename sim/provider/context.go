@@ -27,6 +27,7 @@ type Context struct {
 	freeUIDX []uint32
 	cookies  []*CQ // by the cookie given to the kernel
 	freeCQ   []uint64
+	srqs     []*SRQ // by the cookie given to the kernel
 	dbPages  []*dbPage
 }
 
@@ -174,6 +175,10 @@ func (c *Context) AsyncEvent(vt verbs.Thread, timeout time.Duration) (verbs.Asyn
 		if cq := c.cqOf(e.Cookie); cq != nil {
 			ev.CQ = cq
 		}
+	case verbs.EventSRQLimitReached, verbs.EventSRQErr:
+		if s := c.srqOf(e.Cookie); s != nil {
+			ev.SRQ = s
+		}
 	case verbs.EventQPFatal, verbs.EventQPReqErr, verbs.EventQPAccessErr, verbs.EventCommEst, verbs.EventSQDrained,
 		verbs.EventPathMig, verbs.EventPathMigErr, verbs.EventQPLastWQEReached:
 		if qp := c.qpOf(uint32(e.Cookie)); qp != nil {
@@ -191,6 +196,9 @@ func (c *Context) AckAsyncEvent(vt verbs.Thread, ev verbs.AsyncEvent) {
 	}
 	if q, ok := ev.CQ.(*CQ); ok && q != nil {
 		q.asyncAcks.ack(t, 1)
+	}
+	if s, ok := ev.SRQ.(*SRQ); ok && s != nil {
+		s.asyncs.ack(t, 1)
 	}
 }
 

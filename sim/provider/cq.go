@@ -242,7 +242,7 @@ func (q *CQ) release(t *Thread) {
 // clean drops the entries of a QP that is reset or destroyed, moves the others up
 // over the holes with the owner bit of where they come to lie, and reports the
 // consumer index (__mlx5_cq_clean, 3.3). It adds to cost what that takes.
-func (q *CQ) clean(uidx uint32, cost *sim.Time) {
+func (q *CQ) clean(t *Thread, qp *QP, cost *sim.Time) {
 	pi := q.ci
 	for pi-q.ci < q.n && q.at(pi).Ready(pi, q.n) {
 		pi++
@@ -253,7 +253,12 @@ func (q *CQ) clean(uidx uint32, cost *sim.Time) {
 		i--
 		e := q.at(i)
 		switch {
-		case e.SRQNUIdx() == uidx:
+		case e.SRQNUIdx() == qp.uidx:
+			if qp.srq != nil && e.Opcode().Responder() {
+				qp.srq.retire(t, e.WQECounter())
+				*cost += t.owed
+				t.owed = 0
+			}
 			freed++
 		case freed > 0:
 			dst := i + freed

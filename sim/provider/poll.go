@@ -88,7 +88,7 @@ func (q *CQ) parse(t *Thread, e prm.CQE64, wc *verbs.WC) outcome {
 		goodRequest(e, wc)
 		q.scatter(t, qp, e, wc, true)
 	case prm.CQERespWrImm, prm.CQERespSend, prm.CQERespSendImm, prm.CQERespSendInv:
-		wqe := qp.completeRecv(t, wc)
+		wqe := qp.completeRecv(t, e, wc)
 		goodResponse(e, wc)
 		if e.Format() != prm.CQEFormatPlain {
 			q.scatterRecv(t, qp, e, wc, wqe)
@@ -99,7 +99,7 @@ func (q *CQ) parse(t *Thread, e prm.CQE64, wc *verbs.WC) outcome {
 		if op == prm.CQEReqErr {
 			qp.completeSend(t, e, wc)
 		} else {
-			qp.completeRecv(t, wc)
+			qp.completeRecv(t, e, wc)
 		}
 	default:
 		return broken

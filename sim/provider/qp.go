@@ -41,6 +41,7 @@ type QP struct {
 	sq, rq queue
 	sendCQ *CQ
 	recvCQ *CQ
+	srq    *SRQ // or nil
 	bf     *bfReg
 	own    bool // the register is from the context's pools
 
@@ -81,9 +82,6 @@ func (p *PD) newQP(a *verbs.QPInitAttr) (*QP, error) {
 	if a.CreateFlags != 0 {
 		return nil, fmt.Errorf("create_flags %#x: %w", a.CreateFlags, syscall.EOPNOTSUPP)
 	}
-	if a.SRQ != nil {
-		return nil, fmt.Errorf("shared receive queues are not modelled yet: %w", syscall.EOPNOTSUPP)
-	}
 	if c.env.signature {
 		return nil, fmt.Errorf("MLX5_QP_SIGNATURE is set, and signatures are not modelled: %w", syscall.EOPNOTSUPP)
 	}
@@ -104,7 +102,11 @@ func (p *PD) newQP(a *verbs.QPInitAttr) (*QP, error) {
 	if q.sq.wqSize, err = c.sizeSQ(a.Type, ops, a.Cap); err != nil {
 		return nil, err
 	}
-	if q.rq.wqSize, err = c.sizeRQ(a.Cap); err != nil {
+	if a.SRQ != nil { // no queue of its own
+		if q.srq, ok = a.SRQ.(*SRQ); !ok || q.srq == nil || q.srq.ctx != c {
+			return nil, fmt.Errorf("an SRQ of another context: %w", syscall.EINVAL)
+		}
+	} else if q.rq.wqSize, err = c.sizeRQ(a.Cap); err != nil {
 		return nil, err
 	}
 	q.lay()
@@ -161,6 +163,9 @@ func (q *QP) build(t *Thread, a *verbs.QPInitAttr) error {
 	r := kernel.QPReq{Type: a.Type, PD: q.pd.h, SendCQ: q.sendCQ.h, RecvCQ: q.recvCQ.h, Cap: a.Cap, SigAll: a.SigAll,
 		BufAddr: uint64(q.ring.va), DBAddr: uint64(q.db.va), SQWQECount: uint32(q.sq.cnt), RQWQECount: uint32(q.rq.cnt),
 		RQWQEShift: uint32(q.rq.shift), ScatterToCQE: c.env.scatterToCQE}
+	if q.srq != nil {
+		r.SRQ, r.HasSRQ = q.srq.h, true
+	}
 	if err := q.register(t, &r); err != nil {
 		return err
 	}
@@ -266,7 +271,7 @@ func (q *QP) sweep(t *Thread) {
 			return
 		}
 		left := cq.lock.acquire(t, q.ctx.proc.Params, 0)
-		cq.clean(q.uidx, &left)
+		cq.clean(t, q, &left)
 		t.Core.Run(t.P, left)
 		cq.lock.release(t)
 	}

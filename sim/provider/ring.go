@@ -46,6 +46,7 @@ const (
 	resDriver uint64 = 1 << 32
 	resQP            = resDriver | 1
 	resDBR           = resDriver | 3
+	resSRQ           = resDriver | 4
 	resCQ            = resDriver | 5
 )
 

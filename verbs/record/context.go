@@ -176,6 +176,9 @@ func (c *context) AsyncEvent(t verbs.Thread, timeout time.Duration) (verbs.Async
 			res = append(res, c.r.qpn(e.QP.QPN()))
 			e.QP = c.r.known(e.QP).(verbs.QP)
 		}
+		if e.SRQ != nil {
+			e.SRQ = c.r.known(e.SRQ).(verbs.SRQ)
+		}
 		if e.CQ != nil {
 			e.CQ = c.r.known(e.CQ).(verbs.CQ)
 		}
@@ -195,7 +198,7 @@ func (r *Recorder) known(in any) any {
 }
 
 func (c *context) AckAsyncEvent(t verbs.Thread, e verbs.AsyncEvent) {
-	e.QP, e.CQ = bareQP(e.QP), bareCQ(e.CQ)
+	e.QP, e.CQ, e.SRQ = bareQP(e.QP), bareCQ(e.CQ), bareSRQ(e.SRQ)
 	c.Context.AckAsyncEvent(bare(t), e)
 	c.r.add(t, "ack_async_event", list(fmt.Sprintf("event %d", e.Type)), nil)
 }

@@ -54,6 +54,7 @@ func (m *mr) Dereg(t verbs.Thread) error {
 func (p *pd) CreateQP(t verbs.Thread, a verbs.QPInitAttr) (verbs.QP, error) {
 	in := a
 	in.SendCQ, in.RecvCQ = bareCQ(a.SendCQ), bareCQ(a.RecvCQ)
+	in.SRQ = bareSRQ(a.SRQ)
 	q, err := p.PD.CreateQP(bare(t), in)
 	args := list(a.Type, fmt.Sprintf("%+v", a.Cap), a.SigAll, mask(a.CompMask), mask(a.CreateFlags), mask(a.SendOpsFlags))
 	if err != nil {
@@ -62,12 +63,6 @@ func (p *pd) CreateQP(t verbs.Thread, a verbs.QPInitAttr) (verbs.QP, error) {
 	}
 	p.c.r.add(t, "create_qp", args, nil, p.c.r.qpn(q.QPN()), fmt.Sprintf("%+v", q.Caps()))
 	return p.c.r.qp(q), nil
-}
-
-func (p *pd) CreateSRQ(t verbs.Thread, a verbs.SRQInitAttr) (verbs.SRQ, error) {
-	q, err := p.PD.CreateSRQ(bare(t), a)
-	p.c.r.add(t, "create_srq", list(a.MaxWR, a.MaxSGE, a.Limit), err)
-	return q, err
 }
 
 func (p *pd) CreateAH(t verbs.Thread, a verbs.AHAttr) (verbs.AH, error) {

@@ -91,14 +91,17 @@ func (q *qp) Query(t verbs.Thread, m verbs.QPAttrMask) (verbs.QPAttr, verbs.QPIn
 		if init.RecvCQ != nil {
 			init.RecvCQ, _ = q.r.known(init.RecvCQ).(verbs.CQ)
 		}
+		if init.SRQ != nil {
+			init.SRQ, _ = q.r.known(init.SRQ).(verbs.SRQ)
+		}
 	}
 	return a, init, err
 }
 
-func (q *qp) sges(l []verbs.SGE) string {
+func (r *Recorder) sges(l []verbs.SGE) string {
 	s := make([]string, len(l))
 	for i, g := range l {
-		s[i] = fmt.Sprintf("%s:%d:%s", q.r.addr(g.Addr), g.Length, q.r.key(g.LKey))
+		s[i] = fmt.Sprintf("%s:%d:%s", r.addr(g.Addr), g.Length, r.key(g.LKey))
 	}
 	return "[" + strings.Join(s, " ") + "]"
 }
@@ -108,7 +111,7 @@ func (q *qp) PostSend(t verbs.Thread, wrs []verbs.SendWR) (int, error) {
 	args := []string{q.name()}
 	for i := range wrs {
 		w := &wrs[i]
-		s := fmt.Sprintf("{wr_id %d op %d flags %#x %s", w.ID, w.Opcode, uint32(w.Flags), q.sges(w.SGEs))
+		s := fmt.Sprintf("{wr_id %d op %d flags %#x %s", w.ID, w.Opcode, uint32(w.Flags), q.r.sges(w.SGEs))
 		switch w.Opcode {
 		case verbs.WRSend:
 		case verbs.WRSendImm:
@@ -158,7 +161,7 @@ func (q *qp) PostRecv(t verbs.Thread, wrs []verbs.RecvWR) (int, error) {
 	bad, err := q.QP.PostRecv(bare(t), wrs)
 	args := []string{q.name()}
 	for i := range wrs {
-		args = append(args, fmt.Sprintf("{wr_id %d %s}", wrs[i].ID, q.sges(wrs[i].SGEs)))
+		args = append(args, fmt.Sprintf("{wr_id %d %s}", wrs[i].ID, q.r.sges(wrs[i].SGEs)))
 	}
 	q.post(t, "post_recv", args, bad, err)
 	return bad, err

@@ -73,6 +73,9 @@ func writeCase(w *strings.Builder, area, row string) error {
 	for i := range f {
 		f[i] = strings.TrimSpace(f[i])
 	}
+	if area == "SRQ" { // "resize" alone is that of CQs
+		f[2] = strings.ReplaceAll(f[2], "no resize", "no srq.resize")
+	}
 	strength, expected := f[3], ""
 	if i := strings.IndexAny(strength, " ;"); i >= 0 {
 		strength, expected = f[3][:i], strings.TrimLeft(f[3][i:], " ;")

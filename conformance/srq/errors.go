@@ -1,0 +1,135 @@
+package srq
+
+import (
+	"time"
+
+	"github.com/rdmasim/rdmasim/conformance/kit"
+	"github.com/rdmasim/rdmasim/conformance/spec"
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+func empty(c *spec.C) {
+	g := newGroup(c, 1, 16, func(o *kit.Options) { o.MinRNRTimer = 10 })
+	mem := g.Buffer(c, first+8*16, kit.AllAccess)
+	impatient := g.join(c, func(o *kit.Options) { o.RNRRetry = 0 })
+	c.Status("send with rnr_retry 0", impatient.A.Do(c, kit.Send(1, mem.SGE(0, 8))), verbs.WCRNRRetryExcErr)
+	want := mem.Fill(c)[:8]
+	a := g.pairs[0].A
+	a.Post(c, kit.Send(2, mem.SGE(0, 8)))
+	kit.Nothing(c, a.SCQ, 20*time.Millisecond) // many periods of the timer
+	kit.Nothing(c, g.rcq, 0)
+	g.recvSlots(c, mem, 3, 4)
+	c.Status("send", kit.PollOne(c, a.SCQ), verbs.WCSuccess)
+	wc := kit.Good(c, g.rcq, 1)[0]
+	c.Equal("wr_id", wc.ID, uint64(3))
+	c.Equal("bytes", mem.Get(c, first+8*3, 8), want)
+}
+
+func lastWQE(c *spec.C) {
+	g := newGroup(c, 2, 16, nil)
+	mem := g.Buffer(c, first+8*16, kit.AllAccess)
+	g.recvSlots(c, mem, 0, 8)
+	g.drain(c, mem, 2)
+	dying := g.pairs[0].B
+	dying.To(c, verbs.QPSErr)
+	evs := g.EventsWithin(c, kit.Silence, verbs.EventQPLastWQEReached)
+	c.Equal("events", len(evs), 1)
+	c.True("the event names the QP", evs[0].QP != nil && evs[0].QP.QPN() == dying.QPN(), "it names another QP")
+	kit.Nothing(c, g.rcq, kit.Silence) // requests of an SRQ are not flushed
+	dying.To(c, verbs.QPSErr)
+	c.Equal("events after it goes to ERR again", len(g.EventsWithin(c, kit.Silence, verbs.EventQPLastWQEReached)), 0)
+	dying.Kill(c)
+	c.Status("send to the other QP", g.pairs[1].A.Do(c, kit.Send(1, mem.SGE(0, 8))), verbs.WCSuccess)
+	c.Equal("wr_id", kit.Good(c, g.rcq, 1)[0].ID, uint64(2))
+}
+
+func errorOfOne(c *spec.C) {
+	g := newGroup(c, 3, 16, nil)
+	mem := g.Buffer(c, first+8*16, kit.AllAccess)
+	g.recvSlots(c, mem, 0, 10)
+	bad := g.pairs[1]
+	c.Status("send too long", bad.A.Do(c, kit.Send(1, mem.SGE(0, 16))), verbs.WCRemInvReqErr)
+	wc := kit.PollOne(c, g.rcq)
+	c.Status("receive", wc, verbs.WCLocLenErr)
+	c.Equal("QP of the failed receive", wc.QPN == bad.B.QPN(), true)
+	c.Equal("state of the QP", bad.B.Queried(c), verbs.QPSErr)
+	for i := range 8 {
+		p := g.pairs[i%2*2]
+		c.Status("send to another QP", p.A.Do(c, kit.Send(2, mem.SGE(0, 8))), verbs.WCSuccess)
+		wc := kit.Good(c, g.rcq, 1)[0]
+		c.Equal("wr_id", wc.ID, uint64(1+i))
+		c.Equal("QP", wc.QPN == p.B.QPN(), true)
+	}
+	g.EventsWithin(c, kit.Silence)
+}
+
+func postedBefore(c *spec.C) {
+	g := newGroup(c, 0, 16, nil)
+	mem := g.Buffer(c, first+8*16, kit.AllAccess)
+	want := mem.Fill(c)[:8]
+	g.recvSlots(c, mem, 0, 4)
+	g.join(c, nil)
+	for i := range 4 {
+		c.Status("send", g.pairs[0].A.Do(c, kit.Send(1, mem.SGE(0, 8))), verbs.WCSuccess)
+		c.Equal("wr_id", kit.Good(c, g.rcq, 1)[0].ID, uint64(i))
+		c.Equal("bytes", mem.Get(c, first+8*i, 8), want)
+	}
+}
+
+// badKey uses messages that are too long for a completion to carry: the device does not
+// touch the memory of shorter ones.
+func badKey(c *spec.C) {
+	const n = 256
+	g := newGroup(c, 2, 16, nil)
+	mem := g.Buffer(c, 2*n, kit.AllAccess)
+	broken := mem.SGE(n, n)
+	broken.LKey ^= 0xff00
+	g.srq.RecvInto(c, 0, broken)
+	for i := range uint64(4) {
+		g.srq.RecvInto(c, 1+i, mem.SGE(n, n))
+	}
+	c.StatusIn("send to the QP that takes it", g.pairs[0].A.Do(c, kit.Send(1, mem.SGE(0, n))), verbs.WCRemOpErr)
+	wc := kit.PollOne(c, g.rcq)
+	c.StatusIn("receive", wc, verbs.WCLocProtErr)
+	c.Equal("wr_id", wc.ID, uint64(0))
+	c.Equal("QP", wc.QPN == g.pairs[0].B.QPN(), true)
+	for i := range 4 {
+		c.Status("send to the other QP", g.pairs[1].A.Do(c, kit.Send(2, mem.SGE(0, n))), verbs.WCSuccess)
+		c.Equal("wr_id", kit.Good(c, g.rcq, 1)[0].ID, uint64(1+i))
+	}
+	g.EventsWithin(c, kit.Silence)
+}
+
+func threads(c *spec.C) {
+	const posters, each = 4, 50
+	g := newGroup(c, 4, 256, func(o *kit.Options) { o.MinRNRTimer = 1 })
+	mem := g.Buffer(c, first, kit.AllAccess)
+	kit.Spawn(c, posters+len(g.pairs), func(c *spec.C, i int) {
+		if i < posters {
+			for k := range each {
+				g.srq.RecvInto(c, uint64(i*each+k), mem.SGE(0, 8))
+			}
+			return
+		}
+		a := g.pairs[i-posters].A
+		for k := range each {
+			c.T.Work(time.Duration(k%7) * 100 * time.Nanosecond)
+			a.Post(c, kit.Send(uint64(k), mem.SGE(32, 8)))
+			kit.Good(c, a.SCQ, 1)
+		}
+	})
+	seen, of := make([]int, posters*each), map[uint32]int{}
+	for _, wc := range kit.Good(c, g.rcq, posters*each) {
+		seen[wc.ID]++
+		of[wc.QPN]++
+	}
+	for id, n := range seen {
+		if n != 1 {
+			c.Failf("request %d completed %d times", id, n)
+		}
+	}
+	for _, p := range g.pairs {
+		c.Equal("messages of each QP", of[p.B.QPN()], each)
+	}
+	kit.Nothing(c, g.rcq, kit.Silence)
+}

@@ -1,0 +1,203 @@
+package kernel
+
+import (
+	"fmt"
+	"math/bits"
+	"syscall"
+
+	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+// SRQReq is mlx5_ib_create_srq with the core's fields, for a basic SRQ. BufAddr and
+// DBAddr are addresses in the process.
+type SRQReq struct {
+	PD              Handle
+	MaxWR, MaxSGE   uint32 // MaxWR is one less than the ring's WQEs, rounded up
+	BufAddr, DBAddr uint64
+	Cookie          uint64
+}
+
+// SRQResp is what creation answers.
+type SRQResp struct {
+	SRQN  uint32
+	MaxWR uint32
+}
+
+type srq struct {
+	u         *Ucontext
+	pd        *pd
+	srqn      uint32
+	cookie    uint64
+	mem       *umem
+	dbAddr    uint64
+	max       uint32 // WQEs, a power of two
+	maxSGE    uint32
+	stride    uint32 // bytes of a WQE, a power of two
+	refs      int    // QPs (usecnt)
+	asyncSeen uint32
+}
+
+// CreateSRQ is CREATE_SRQ. EINVAL: more WQEs or SGEs than the device has; EFAULT,
+// ENOMEM: the ring's memory, as for RegMR.
+func (u *Ucontext) CreateSRQ(c Caller, r SRQReq) (h Handle, resp SRQResp, err error) {
+	err = u.do(c, func(k *call) error {
+		s, err := u.createSRQ(k, &r)
+		if err != nil {
+			return fmt.Errorf("create SRQ: %w", err)
+		}
+		h, resp = u.objs.add(s), SRQResp{SRQN: s.srqn, MaxWR: s.max - 1}
+		return nil
+	})
+	return h, resp, err
+}
+
+// createSRQ is mlx5_ib_create_srq.
+func (u *Ucontext) createSRQ(k *call, r *SRQReq) (*srq, error) {
+	d := u.dev
+	p, err := lookup[*pd](u, r.PD, "PD")
+	if err != nil {
+		return nil, err
+	}
+	if most := uint32(1) << d.caps.logSRQSz; r.MaxWR >= most || r.MaxSGE > uint32(d.caps.maxWQERQ)/16 {
+		return nil, fmt.Errorf("%d receives of %d SGEs, at most %d of %d: %w", r.MaxWR, r.MaxSGE, most-1,
+			d.caps.maxWQERQ/16, syscall.EINVAL)
+	}
+	k.work += d.p.CreateCQ // no figure of its own; a ring and a record are pinned, too
+	s := &srq{u: u, pd: p, cookie: r.Cookie, dbAddr: r.DBAddr, maxSGE: r.MaxSGE}
+	s.max = 1 << bits.Len32(r.MaxWR)
+	s.stride = max(32, uint32(1)<<bits.Len32(prm.SRQNextSegmentSize+r.MaxSGE*prm.DataSegmentSize-1))
+	if s.mem, err = k.pin(u.proc, r.BufAddr, uint64(s.max)*uint64(s.stride), 0); err != nil {
+		return nil, fmt.Errorf("ring: %w", err)
+	}
+	if err := s.create(k); err != nil {
+		k.unpin(s.mem)
+		return nil, err
+	}
+	d.srqs[s.srqn] = s
+	p.refs++
+	d.res.SRQ++
+	return s, nil
+}
+
+// create is create_rmp_cmd: with command interface step 1 a basic SRQ is an RMP.
+func (s *srq) create(k *call) error {
+	const pageOffsetBits = 5
+	lay, err := s.mem.layQueue(1<<32-64, pageOffsetBits)
+	if err != nil {
+		return err
+	}
+	db, err := s.u.mapDB(k, s.dbAddr)
+	if err != nil {
+		return err
+	}
+	in, out := prm.NewIn(prm.OpCreateRMP, 8*lay.blocks), prm.NewOut(prm.OpCreateRMP, 0)
+	m := prm.CreateRMPIn(in)
+	m.RMPC().SetState(prm.RMPStateReady)
+	w := m.RMPC().WQ()
+	w.SetPD(s.pd.pdn)
+	w.SetDBRAddr(db)
+	w.SetLogWQSz(uint32(bits.TrailingZeros32(s.max)))
+	w.SetLogWQStride(uint32(bits.TrailingZeros32(s.stride)))
+	w.SetLogWQPgSz(lay.logPageSize())
+	w.SetPageOffset(lay.pageOffset)
+	s.mem.fillPAS(m.PAS(), lay.pageSize)
+	if err := k.exec(in, out); err != nil {
+		s.u.unmapDB(k, s.dbAddr)
+		return err
+	}
+	s.srqn = prm.CreateRMPOut(out).RMPN()
+	return nil
+}
+
+// ModifySRQ is MODIFY_SRQ. EINVAL: a resize, which mlx5 does not have, or a limit that
+// the ring cannot hold.
+func (u *Ucontext) ModifySRQ(c Caller, h Handle, a verbs.SRQAttr, mask verbs.SRQAttrMask) error {
+	return u.do(c, func(k *call) error {
+		s, err := lookup[*srq](u, h, "SRQ")
+		if err != nil {
+			return err
+		}
+		switch {
+		case mask&verbs.SRQMaskMaxWR != 0:
+			return fmt.Errorf("modify SRQ: resize to %d: %w", a.MaxWR, syscall.EINVAL)
+		case mask&verbs.SRQMaskLimit == 0:
+			return nil
+		case a.Limit >= s.max:
+			return fmt.Errorf("modify SRQ: limit %d of %d WQEs: %w", a.Limit, s.max, syscall.EINVAL)
+		}
+		in := prm.NewIn(prm.OpModifyRMP, 0)
+		m := prm.ModifyRMPIn(in)
+		m.SetRMPN(s.srqn)
+		m.SetRMPState(prm.RMPStateReady)
+		m.SetSelectLWM(true)
+		m.RMPC().SetState(prm.RMPStateReady)
+		m.RMPC().WQ().SetLWM(a.Limit)
+		return k.exec(in, prm.NewOut(prm.OpModifyRMP, 0))
+	})
+}
+
+// QuerySRQ is QUERY_SRQ.
+func (u *Ucontext) QuerySRQ(c Caller, h Handle) (a verbs.SRQAttr, err error) {
+	err = u.do(c, func(k *call) error {
+		s, err := lookup[*srq](u, h, "SRQ")
+		if err != nil {
+			return err
+		}
+		in, out := prm.NewIn(prm.OpQueryRMP, 0), prm.NewOut(prm.OpQueryRMP, 0)
+		prm.QueryRMPIn(in).SetRMPN(s.srqn)
+		if err := k.exec(in, out); err != nil {
+			return err
+		}
+		a = verbs.SRQAttr{MaxWR: s.max - 1, MaxSGE: s.maxSGE, Limit: prm.QueryRMPOut(out).RMPC().WQ().LWM()}
+		return nil
+	})
+	return a, err
+}
+
+// DestroySRQ is DESTROY_SRQ: EBUSY while a QP is on it. It returns how many
+// asynchronous events of the SRQ programs have read.
+func (u *Ucontext) DestroySRQ(c Caller, h Handle) (asyncEvents uint32, err error) {
+	err = u.do(c, func(k *call) error {
+		s, err := destroyObject[*srq](u, k, h, "SRQ")
+		if err == nil {
+			asyncEvents = s.asyncSeen
+		}
+		return err
+	})
+	return asyncEvents, err
+}
+
+func (s *srq) destroy(k *call) error {
+	if s.refs > 0 {
+		return fmt.Errorf("%d QPs are on it: %w", s.refs, syscall.EBUSY)
+	}
+	in := prm.NewIn(prm.OpDestroyRMP, 0)
+	prm.DestroyRMPIn(in).SetRMPN(s.srqn)
+	if err := k.destroy(in); err != nil {
+		return err
+	}
+	delete(s.u.dev.srqs, s.srqn)
+	s.u.async.forget(&s.asyncSeen)
+	s.u.unmapDB(k, s.dbAddr)
+	k.unpin(s.mem)
+	s.pd.refs--
+	s.u.dev.res.SRQ--
+	return nil
+}
+
+// srqEvent gives an event of an SRQ to programs (mlx5_ib_srq_event). It reports false
+// when there is no such SRQ.
+func (d *Device) srqEvent(e prm.EQE) bool {
+	ev := verbs.EventSRQLimitReached
+	if e.Type() == prm.EventSRQCatasError {
+		ev = verbs.EventSRQErr
+	}
+	s := d.srqs[e.QPSRQN()]
+	if s == nil {
+		return false
+	}
+	s.u.async.push(ev, s.cookie, &s.asyncSeen)
+	d.count.AsyncEvents++
+	return true
+}

@@ -1,0 +1,67 @@
+package record
+
+import (
+	"fmt"
+
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+type srq struct {
+	verbs.SRQ
+	r *Recorder
+}
+
+func (p *pd) CreateSRQ(t verbs.Thread, a verbs.SRQInitAttr) (verbs.SRQ, error) {
+	s, err := p.PD.CreateSRQ(bare(t), a)
+	args := list(a.MaxWR, a.MaxSGE, a.Limit)
+	if err != nil {
+		p.c.r.add(t, "create_srq", args, err)
+		return nil, err
+	}
+	p.c.r.add(t, "create_srq", args, nil, fmt.Sprintf("%+v", s.Caps()))
+	return wrap(p.c.r, s, func() *srq { return &srq{s, p.c.r} }), nil
+}
+
+func bareSRQ(s verbs.SRQ) verbs.SRQ {
+	if w, ok := s.(*srq); ok {
+		return w.SRQ
+	}
+	return s
+}
+
+func (s *srq) Num(t verbs.Thread) (uint32, error) {
+	n, err := s.SRQ.Num(bare(t))
+	s.r.add(t, "get_srq_num", nil, err)
+	return n, err
+}
+
+func (s *srq) PostRecv(t verbs.Thread, wrs []verbs.RecvWR) (int, error) {
+	bad, err := s.SRQ.PostRecv(bare(t), wrs)
+	var args []string
+	for i := range wrs {
+		args = append(args, fmt.Sprintf("{wr_id %d %s}", wrs[i].ID, s.r.sges(wrs[i].SGEs)))
+	}
+	if err != nil {
+		args = append(args, fmt.Sprintf("bad %d", bad))
+	}
+	s.r.add(t, "post_srq_recv", args, err)
+	return bad, err
+}
+
+func (s *srq) Modify(t verbs.Thread, a verbs.SRQAttr, mask verbs.SRQAttrMask) error {
+	err := s.SRQ.Modify(bare(t), a, mask)
+	s.r.add(t, "modify_srq", list(fmt.Sprintf("%+v", a), uint32(mask)), err)
+	return err
+}
+
+func (s *srq) Query(t verbs.Thread) (verbs.SRQAttr, error) {
+	a, err := s.SRQ.Query(bare(t))
+	s.r.add(t, "query_srq", nil, err, fmt.Sprintf("%+v", a))
+	return a, err
+}
+
+func (s *srq) Destroy(t verbs.Thread) error {
+	err := s.SRQ.Destroy(bare(t))
+	s.r.add(t, "destroy_srq", nil, err)
+	return err
+}
