@@ -58,8 +58,6 @@ func (d *Device) srqArg(arg uint64) *srq {
 	return s
 }
 
-func (s *srq) wq() prm.WQ { return prm.RMPC(s.ctx[:]).WQ() }
-
 // has says whether a WQE is at hand.
 func (s *srq) has() bool { return s.taken != s.got }
 
