@@ -21,6 +21,7 @@ const (
 	optIfTsResol  = 9
 	optIfTsOffset = 14
 	optIsbIfDrop  = 5
+	optUserAppl   = 4
 )
 
 // nextNg reads blocks up to the next packet.
@@ -34,6 +35,7 @@ func (c *Reader) nextNg() (Packet, error) {
 		switch typ {
 		case blockSection:
 			c.base = len(c.Interfaces)
+			err = c.section(start, body)
 		case blockInterface:
 			err = c.addInterface(start, body)
 		case blockStatistics:
@@ -88,6 +90,18 @@ func (c *Reader) block(start int64) (typ uint32, body []byte, err error) {
 		return 0, nil, c.broken(start, "a block of type 0x%x whose lengths are %d and %d", typ, n, again)
 	}
 	return typ, body[:last], nil
+}
+
+// section reads who wrote the file; body is what follows the byte-order mark.
+func (c *Reader) section(start int64, b []byte) error {
+	if len(b) < 12 {
+		return c.broken(start, "a section header of %d bytes", len(b))
+	}
+	return c.options(start, b[12:], func(code uint16, v []byte) {
+		if code == optUserAppl {
+			c.Application = string(v)
+		}
+	})
 }
 
 // options calls f for each option of a block; a malformed list ends the file.

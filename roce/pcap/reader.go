@@ -55,6 +55,8 @@ const maxRecord = 16 << 20
 type Reader struct {
 	Format     string // "pcap" or "pcapng"
 	Interfaces []Interface
+	// Application is the program that wrote the file, if the file says so.
+	Application string
 
 	r       *bufio.Reader
 	at      int64 // offset of what is read next

@@ -1,0 +1,98 @@
+package oracle
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/rdmasim/rdmasim/roce/pcap"
+)
+
+// Fate is what is known of a frame after it was sent.
+type Fate uint8
+
+// Fates.
+const (
+	Sent      Fate = iota // nothing is known
+	Lost                  // it never arrived
+	Corrupted             // it arrived with a wrong CRC, which is as good as lost
+	Edited                // other bytes arrived
+	Late                  // it was delayed: others may have overtaken it
+	Twice                 // it arrived twice
+)
+
+// arrives says whether the receiver may have seen the frame at all.
+func (f Fate) arrives() bool { return f != Lost && f != Corrupted }
+
+// Frame is a captured frame, from the Ethernet header.
+type Frame struct {
+	Number int   // in its file, from 1
+	Time   int64 // nanoseconds
+	Data   []byte
+	Length int // on the wire; more than len(Data) when the capture was cut
+	Fate   Fate
+}
+
+// Capture is what one run put on the wire, in the order of the file.
+type Capture struct {
+	Name    string
+	Frames  []Frame
+	Dropped uint64 // frames that the taps lost, as far as they know
+}
+
+// Application is the name that our own captures carry.
+const Application = "rdmasim"
+
+// Runs splits a file into its runs. A file of the simulator may hold several, each
+// with interfaces whose names begin with the run's, and each with a time of its own;
+// any other file is one. Comments of the simulator tell the fate of frames.
+func Runs(r *pcap.Reader, packets []pcap.Packet) ([]Capture, error) {
+	for i, intf := range r.Interfaces {
+		if intf.LinkType != pcap.LinkTypeEthernet {
+			return nil, fmt.Errorf("interface %d has link type %d: only Ethernet (%d) can be judged", i, intf.LinkType, pcap.LinkTypeEthernet)
+		}
+	}
+	var runs []Capture
+	index := map[string]int{}
+	at := make([]int, len(r.Interfaces)) // run of each interface
+	for i, intf := range r.Interfaces {
+		name := ""
+		if r.Application == Application {
+			name, _, _ = cutLast(intf.Name, " ")
+		}
+		n, ok := index[name]
+		if !ok {
+			n = len(runs)
+			index[name] = n
+			runs = append(runs, Capture{Name: name})
+		}
+		at[i] = n
+		runs[n].Dropped += intf.Dropped
+	}
+	for i, p := range packets {
+		run := &runs[at[p.Interface]]
+		run.Frames = append(run.Frames, Frame{Number: i + 1, Time: p.Time, Data: p.Data, Length: p.Length, Fate: fate(p.Comment)})
+	}
+	return runs, nil
+}
+
+// cutLast splits at the last separator; without one, before is empty.
+func cutLast(s, sep string) (before, after string, ok bool) {
+	i := strings.LastIndex(s, sep)
+	if i < 0 {
+		return "", s, false
+	}
+	return s[:i], s[i+len(sep):], true
+}
+
+// fate reads the comment of a frame.
+func fate(comment string) Fate {
+	for _, c := range []struct {
+		word string
+		fate Fate
+	}{{"dropped", Lost}, {"corrupted", Corrupted}, {"edited", Edited}, {"delayed", Late}, {"duplicated", Twice}} {
+		if strings.Contains(comment, c.word+" ") {
+			return c.fate
+		}
+	}
+	return Sent
+}

@@ -1,0 +1,67 @@
+package oracle
+
+import (
+	"github.com/rdmasim/rdmasim/roce"
+)
+
+// unreliable judges what is sent on an unreliable connection. Nobody answers, so the
+// machine is the requester's alone.
+func (j *judge) unreliable(s *stream) {
+	h := newHalf(j, s)
+	s.half = h
+	for _, r := range s.recs {
+		if !h.begun {
+			h.begin(r)
+		}
+		pos := h.position(r.psn)
+		if pos < h.next {
+			if r.info.First && r.Time-h.seen >= j.o.flight()/2 && (j.o.Reconnects && pos == h.pk[0].pos || pos < h.pk[0].pos) {
+				h.restart(r)
+				h.begin(r)
+				pos = h.position(r.psn)
+			} else {
+				h.say(Violation, "OR-088", r, "PSN %#06x is sent again", r.psn)
+				continue
+			}
+		}
+		if pos > h.next {
+			k := Violation
+			rule := "OR-028"
+			if !j.o.Complete {
+				k, rule = Inconclusive, "OR-002"
+			}
+			h.say(k, rule, r, "PSN %#06x, the next is %#06x", r.psn, psn(h.next))
+			h.lenient, h.open = true, 0
+		}
+		h.sequence(r)
+		h.pk = append(h.pk, &packet{pos: pos, end: pos + 1, r: r, last: r.Time, sent: 1})
+		h.next = pos + 1
+		h.seen = r.Time
+	}
+}
+
+// gsiQKey is the Q_Key of QP1.
+const gsiQKey = 0x80010000
+
+// datagrams judges what is sent to a UD QP.
+func (j *judge) datagrams(s *stream) {
+	for _, r := range s.recs {
+		p := &r.p
+		if n := p.PayloadLen(); j.o.MTU > 0 && n > j.o.MTU || n > 4096 {
+			j.verdict(Violation, "OR-091", r.Number, s.name, "a datagram of %d bytes", n)
+		}
+		if s.qpn == roce.GSIQPN && p.DETH().QKey() != gsiQKey {
+			j.verdict(Violation, "OR-092", r.Number, s.name, "Q_Key %#08x to QP1", p.DETH().QKey())
+		}
+		if s.qpn == roce.MulticastQPN && !group(p) {
+			j.verdict(Violation, "OR-094", r.Number, s.name, "QPN 0xffffff to %v", p.Ethernet().Dst())
+		}
+	}
+}
+
+// group says whether the addresses of a frame are those of one multicast group.
+func group(p *roce.Packet) bool {
+	g := p.DstGID()
+	multicast := g[0] == 0xFF || g.IsIPv4() && g[12]>>4 == 0xE
+	return multicast && p.Ethernet().Dst() == g.MulticastMAC()
+}

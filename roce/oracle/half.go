@@ -1,0 +1,352 @@
+package oracle
+
+import (
+	"bytes"
+	"sort"
+
+	"github.com/rdmasim/rdmasim/roce"
+)
+
+// packet is a request packet of the connection, once for all its transmissions.
+// Positions are PSNs that do not wrap: they count on past 2^24.
+type packet struct {
+	pos, end   int64 // first PSN, and the one behind the last that it reserves
+	r          *rec  // the first transmission
+	last       int64 // when it was last sent
+	sent       int   // transmissions
+	msn        int64 // requests that are complete once it is executed
+	ackReq     bool  // in its last transmission
+	delivered  bool  // some transmission may have arrived
+	corrupted  bool  // one was corrupted
+	got        int64 // READ, ATOMIC: position of the first response that has not arrived
+	answer     uint64
+	answered   bool // an ATOMIC was
+	askedSince int64
+}
+
+func (p *packet) class() roce.Class { return p.r.info.Class }
+
+// responds says whether the request has a response of its own kind.
+func (p *packet) responds() bool {
+	switch p.class() {
+	case roce.ClassReadRequest, roce.ClassAtomic, roce.ClassFlush, roce.ClassAtomicWrite:
+		return true
+	}
+	return false
+}
+
+// run is a READ that a responder has to answer, whole or from its middle.
+type run struct {
+	pk         *packet
+	next, end  int64 // positions of the next response and behind the last
+	first      int64
+	length     uint32 // bytes from first
+	begun      bool
+	again      bool // of a repeated request
+	opcodeOnce bool // a wrong opcode was reported
+}
+
+// half is the machine of one direction: a requester and the responder that it asks.
+type half struct {
+	j   *judge
+	s   *stream
+	mtu int
+
+	begun  bool
+	middle bool // the capture begins in the middle of the connection
+	blind  bool // frames are missing or edited: nothing more is judged
+	pk     []*packet
+	next   int64 // position of the next new request
+	seen   int64 // time of the last frame of either direction
+	resent int
+
+	// The message that is being sent.
+	open  roce.Class
+	sum   uint64
+	reth  uint32
+	srqn  uint32
+	count int64 // requests that were sent to their end
+
+	requester
+	responder
+}
+
+func newHalf(j *judge, s *stream) *half { return &half{j: j, s: s, mtu: j.o.MTU} }
+
+func (h *half) say(k Kind, rule string, r *rec, format string, a ...any) {
+	h.j.verdict(k, rule, r.Number, h.s.name, format, a...)
+}
+
+// dagger is a violation unless a loss that nobody marked could explain it.
+func (h *half) dagger() Kind {
+	if h.j.o.Delivered && !h.uncertain {
+		return Violation
+	}
+	return Inconclusive
+}
+
+// position is where a PSN lies near the next new one.
+func (h *half) position(psn uint32) int64 {
+	return h.next + int64(roce.CmpPSN(psn, uint32(h.next)&roce.PSNMask))
+}
+
+func psn(pos int64) uint32 { return uint32(pos) & roce.PSNMask }
+
+// at is the packet that reserves a position, nil if none does.
+func (h *half) at(pos int64) *packet {
+	i := h.index(pos)
+	if i < 0 || pos >= h.pk[i].end {
+		return nil
+	}
+	return h.pk[i]
+}
+
+func (h *half) index(pos int64) int {
+	return sort.Search(len(h.pk), func(i int) bool { return h.pk[i].pos > pos }) - 1
+}
+
+// before is how many requests are complete when everything before a position is.
+func (h *half) before(pos int64) int64 {
+	if i := h.index(pos - 1); i >= 0 {
+		return h.pk[i].msn
+	}
+	return 0
+}
+
+// request takes a request packet in the order in which it was sent.
+func (h *half) request(r *rec) {
+	if h.blind {
+		return
+	}
+	if h.begun && h.again(r) {
+		h.restart(r)
+	}
+	if !h.begun {
+		h.begin(r)
+	}
+	pos := h.position(r.psn)
+	switch {
+	case pos >= h.next:
+		if pos > h.next {
+			h.skipped(r, pos)
+		}
+		if !h.blind {
+			h.fresh(r, pos)
+		}
+	default:
+		h.repeat(r, pos)
+	}
+	h.seen = r.Time
+}
+
+func (h *half) begin(r *rec) {
+	h.begun, h.middle = true, !r.info.First
+	h.next = int64(r.psn) + 1<<24
+	h.una, h.proved, h.upper = h.next, h.next-1, h.next-1
+	h.reached, h.top = h.upper, h.upper
+	h.cursor, h.nakPos, h.rnrPos, h.nakOut, h.rnrOut = -1, -1, -1, -1, -1
+	h.seen = r.Time
+	if h.middle && h.j.o.Complete {
+		h.say(Violation, "OR-029", r, "the connection begins with %s", r.info.Name)
+	}
+	if want := h.j.o.StartPSN; want != nil && *want != r.psn {
+		h.say(Violation, "OR-027", r, "the first PSN is %#06x, configured is %#06x", r.psn, *want)
+	}
+}
+
+// again says whether a request begins a new connection of the same two QPs: it is
+// the first packet of a message, nothing is outstanding or the old connection is
+// dead, some time has passed, and it does not go on where the old one ended.
+func (h *half) again(r *rec) bool {
+	pos := h.position(r.psn)
+	quiet := h.una == h.next || h.dead
+	if !r.info.First || pos == h.next && !h.dead || r.Time-h.seen < h.j.o.flight()/2 {
+		return false
+	}
+	if p := h.at(pos); p != nil && p.pos == pos && same(p.r, r) {
+		return h.j.o.Reconnects && quiet && pos == h.pk[0].pos
+	}
+	if h.j.o.Reconnects && pos == h.pk[0].pos {
+		return true
+	}
+	return quiet && (pos == h.pk[0].pos || pos > h.next || pos < h.pk[0].pos || h.dead)
+}
+
+// restart forgets the old connection. What its next MSN would have been tells later
+// whether it was one at all.
+func (h *half) restart(r *rec) {
+	h.say(Note, "OR-027", r, "the connection seems to begin again, at PSN %#06x after %#06x", r.psn, psn(h.next-1))
+	*h = half{j: h.j, s: h.s, mtu: h.mtu, resent: h.resent,
+		responder: responder{doubt: r, oldMSN: h.base + h.count, oldNext: h.next}}
+}
+
+// skipped is for a new request that is not the next one.
+func (h *half) skipped(r *rec, pos int64) {
+	if h.j.o.Complete {
+		h.say(Violation, "OR-028", r, "PSN %#06x, the next is %#06x", r.psn, psn(h.next))
+	} else if !h.hole {
+		h.hole, h.holeAt, h.holeRec = true, h.next, r
+	}
+	h.next = pos
+	h.open = 0
+	h.lenient = true
+	if h.upper == h.reached { // the responder cannot have what was not sent
+		h.gapped = true
+	}
+}
+
+// fresh takes a request packet that was not sent before.
+func (h *half) fresh(r *rec, pos int64) {
+	h.mayGoOn(r, pos)
+	h.sequence(r)
+	p := &packet{pos: pos, end: pos + 1, r: r, last: r.Time, sent: 1, ackReq: r.p.BTH().AckReq(), got: pos}
+	if r.info.Class == roce.ClassReadRequest {
+		p.end = pos + int64(roce.PacketsOf(r.p.RETH().Length(), h.m()))
+	}
+	if r.info.Last {
+		h.count++
+	}
+	p.msn = h.count
+	h.pk = append(h.pk, p)
+	h.next = p.end
+	h.outstanding(r, p)
+	h.arrive(p, r, p.pos)
+}
+
+// m is the path MTU; until a First packet tells, none is longer than the largest.
+func (h *half) m() int {
+	if h.mtu > 0 {
+		return h.mtu
+	}
+	if p := h.s.peer; p != nil && p.half != nil && p.half.mtu > 0 {
+		return p.half.mtu
+	}
+	return h.learn()
+}
+
+// learn looks ahead for a packet that must be full.
+func (h *half) learn() int {
+	for _, s := range []*stream{h.s, h.s.peer} {
+		if s == nil {
+			continue
+		}
+		for _, r := range s.recs {
+			if n := r.p.PayloadLen(); r.info.Payload == roce.PayloadFull && roce.MTUFromBytes(n) != 0 {
+				h.mtu = n
+				return n
+			}
+		}
+	}
+	h.mtu = 4096 // nothing is longer than one packet
+	h.guessed = true
+	return h.mtu
+}
+
+// sequence judges opcode order and payload of a new request packet.
+func (h *half) sequence(r *rec) {
+	info, n := r.info, r.p.PayloadLen()
+	switch {
+	case h.lenient, h.middle && len(h.pk) == 0:
+		h.lenient = false
+	case info.First && h.open != 0:
+		h.say(Violation, "OR-029", r, "%s inside an unfinished message", info.Name)
+	case !info.First && h.open != info.Class:
+		h.say(Violation, "OR-029", r, "%s without the first packet of its message", info.Name)
+	}
+	if info.First {
+		h.sum, h.reth = 0, 0
+		if info.Headers.Has(roce.HasRETH) {
+			h.reth = r.p.RETH().Length()
+		}
+	} else if h.open == 0 {
+		h.reth = 0
+		h.sum = 1 << 40 // unknown
+	}
+	m := h.m()
+	if !info.Payload.Allows(n, m) && info.Payload != roce.PayloadNone {
+		if n == 0 && info.Headers&(roce.HasImmDt|roce.HasIETH) != 0 {
+			h.say(Violation, "OR-032", r, "%s without payload", info.Name)
+		} else {
+			h.say(Violation, "OR-030", r, "%s with %d bytes at MTU %d", info.Name, n, m)
+		}
+	}
+	h.sum += uint64(n)
+	if info.Class == roce.ClassWrite && info.Last && h.sum < 1<<40 && h.sum != uint64(h.reth) {
+		h.say(Violation, "OR-031", r, "a WRITE of %d bytes whose RETH says %d", h.sum, h.reth)
+	}
+	h.open = info.Class
+	if info.Last {
+		h.open = 0
+	}
+	if info.Headers.Has(roce.HasXRCETH) {
+		n := r.p.XRCETH().SRQN()
+		if !info.First && n != h.srqn {
+			h.say(Violation, "OR-095", r, "SRQ %#x inside a message to SRQ %#x", n, h.srqn)
+		}
+		h.srqn = n
+	}
+}
+
+// same says whether two transmissions carry the same request. AckReq and what the
+// path changes may differ.
+func same(a, b *rec) bool {
+	return a.p.Op == b.p.Op && bytes.Equal(a.p.Ext(), b.p.Ext()) && bytes.Equal(a.p.Payload(), b.p.Payload()) &&
+		a.p.BTH().Solicited() == b.p.BTH().Solicited()
+}
+
+// repeat takes a request packet whose PSN was sent before.
+func (h *half) repeat(r *rec, pos int64) {
+	p := h.at(pos)
+	if p == nil {
+		if pos < h.pk[0].pos && h.middle {
+			return
+		}
+		h.say(Violation, "OR-028", r, "PSN %#06x was never due: the next is %#06x", r.psn, psn(h.next))
+		return
+	}
+	h.resent++
+	if p.pos == pos {
+		h.compare(p, r)
+	} else {
+		h.inside(p, r, pos)
+	}
+	h.cause(p, r, pos)
+	p.sent++
+	p.last, p.ackReq = r.Time, r.p.BTH().AckReq()
+	h.arrive(p, r, pos)
+}
+
+// compare judges a repeated packet against its first transmission.
+func (h *half) compare(p *packet, r *rec) {
+	if same(p.r, r) {
+		return
+	}
+	if r.info.First && !p.r.info.First {
+		h.say(Violation, "OR-053", r, "%s in place of %s", r.info.Name, p.r.info.Name)
+		return
+	}
+	what := "payload"
+	switch {
+	case p.r.p.Op != r.p.Op:
+		what = "opcode " + r.info.Name + " in place of " + p.r.info.Name
+	case !bytes.Equal(p.r.p.Ext(), r.p.Ext()):
+		what = "extended headers"
+	case p.r.p.PayloadLen() != r.p.PayloadLen():
+		what = "length"
+	}
+	h.say(Violation, "OR-036", r, "sent again with another %s than in frame %d", what, p.r.Number)
+}
+
+// inside judges a request whose PSN lies within those that a READ reserves.
+func (h *half) inside(p *packet, r *rec, pos int64) {
+	if r.info.Class != roce.ClassReadRequest {
+		h.say(Violation, "OR-028", r, "%s at PSN %#06x, which the READ of frame %d reserves", r.info.Name, r.psn, p.r.Number)
+		return
+	}
+	was, is := p.r.p.RETH(), r.p.RETH()
+	skip := uint64(pos-p.pos) * uint64(h.m())
+	if is.VA() != was.VA()+skip || uint64(is.Length()) != uint64(was.Length())-skip || is.RKey() != was.RKey() {
+		h.say(Violation, "OR-037", r, "READ of %d bytes at %#x goes on with %d bytes at %#x, %d packets later",
+			was.Length(), was.VA(), is.Length(), is.VA(), pos-p.pos)
+	}
+}

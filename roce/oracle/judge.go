@@ -1,0 +1,81 @@
+package oracle
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// judge holds the state of one judgement.
+type judge struct {
+	o       Options
+	res     *Result
+	merged  map[mergeKey]int // verdicts that are given once for a flow
+	streams []*stream
+	lookup  map[endpoint][]*stream
+	marked  map[endpoint]bool // CE-marked packets came from here
+	words   map[word]uint64   // what atomics left, for OnlyAtomics
+}
+
+type mergeKey struct{ rule, flow string }
+
+// Judge judges one run.
+func Judge(c Capture, o Options) *Result {
+	j := &judge{
+		o: o, res: &Result{Name: c.Name, Frames: len(c.Frames), Flows: []Flow{}, Verdicts: []Verdict{}},
+		merged: map[mergeKey]int{}, lookup: map[endpoint][]*stream{}, marked: map[endpoint]bool{}, words: map[word]uint64{},
+	}
+	j.integrity(&c)
+	for i := range c.Frames {
+		if r := j.decode(&c.Frames[i]); r != nil {
+			j.place(r)
+		}
+	}
+	if j.res.Whole {
+		j.replay()
+	}
+	for _, s := range j.streams {
+		j.res.Flows = append(j.res.Flows, s.flow())
+	}
+	slices.SortStableFunc(j.res.Verdicts, func(a, b Verdict) int { return cmp.Compare(a.Frame, b.Frame) })
+	return j.res
+}
+
+// integrity proves that the capture is whole, or says why it is not.
+func (j *judge) integrity(c *Capture) {
+	broken := func(frame int, format string, a ...any) {
+		j.res.Broken = append(j.res.Broken, fmt.Sprintf(format, a...))
+		j.verdict(Inconclusive, "OR-001", frame, "", "%s: no rule that needs history is judged", fmt.Sprintf(format, a...))
+	}
+	if c.Dropped > 0 {
+		broken(0, "the tap lost %d frames", c.Dropped)
+	}
+	for i := 1; i < len(c.Frames); i++ {
+		if c.Frames[i].Time < c.Frames[i-1].Time {
+			broken(c.Frames[i].Number, "time goes back by %d ns at frame %d", c.Frames[i-1].Time-c.Frames[i].Time, c.Frames[i].Number)
+			break
+		}
+	}
+	for i := range c.Frames {
+		if f := &c.Frames[i]; f.Length > len(f.Data) {
+			broken(f.Number, "frame %d was cut to %d of %d bytes", f.Number, len(f.Data), f.Length)
+			break
+		}
+	}
+	j.res.Whole = len(j.res.Broken) == 0
+}
+
+func (j *judge) verdict(k Kind, rule string, frame int, flow, format string, a ...any) {
+	j.res.Verdicts = append(j.res.Verdicts, Verdict{Rule: rule, Kind: k, Frame: frame, Count: 1, Flow: flow, Text: fmt.Sprintf(format, a...)})
+}
+
+// constant gives a verdict that is true of many frames of a flow once.
+func (j *judge) constant(k Kind, rule string, r *rec, flow, format string, a ...any) {
+	key := mergeKey{rule, flow}
+	if i, ok := j.merged[key]; ok {
+		j.res.Verdicts[i].Count++
+		return
+	}
+	j.merged[key] = len(j.res.Verdicts)
+	j.verdict(k, rule, r.Number, flow, format, a...)
+}

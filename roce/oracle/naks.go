@@ -1,0 +1,143 @@
+package oracle
+
+import (
+	"github.com/rdmasim/rdmasim/roce"
+)
+
+// rnr judges an RNR NAK.
+func (h *half) rnr(r *rec, p *packet, pos int64) {
+	code := int(r.p.AETH().Syndrome().Value())
+	if !p.r.info.TakesReceive {
+		k := Violation
+		if h.j.o.ODP {
+			k = Note
+		}
+		h.say(k, "OR-068", r, "RNR NAK for the %s of frame %d", p.r.info.Name, p.r.Number)
+	}
+	if want := h.j.o.RNRTimer; want != nil && *want != code {
+		h.say(Violation, "OR-069", r, "timer code %d, min_rnr_timer is %d", code, *want)
+	} else if want == nil && h.timerCode != 0 && h.timerCode != code+1 {
+		h.say(Note, "OR-069", r, "timer code %d, before %d", code, h.timerCode-1)
+	}
+	h.timerCode = code + 1
+	switch {
+	case pos <= h.proved:
+		h.say(Violation, "OR-075", r, "RNR NAK for PSN %#06x, which was executed", r.psn)
+	case pos > h.upper && !h.uncertain:
+		h.say(Violation, "OR-070", r, "RNR NAK for PSN %#06x, expected is %#06x", r.psn, psn(h.upper+1))
+	}
+	h.nakMSN(r, pos, "OR-070")
+	h.refuse(pos)
+	h.rnrOut = pos
+	if r.Fate.arrives() {
+		h.learnsOf(pos, r.Time)
+		h.rnrPos, h.rnrAt = pos, r.Time
+		h.rnrUntil = r.Time + roce.RNRTimer(uint8(code))
+		h.nakPos = -1
+	}
+}
+
+// nakMSN judges the MSN of a NAK: exactly what is complete before its PSN.
+func (h *half) nakMSN(r *rec, pos int64, rule string) {
+	if !h.based {
+		h.msn(r, h.before(pos), h.before(pos))
+		return
+	}
+	want := h.base + h.before(pos)
+	got := int64(r.p.AETH().MSN())
+	if roce.CmpPSN(uint32(got), uint32(want)) != 0 {
+		h.say(Violation, rule, r, "a NAK with MSN %d, before PSN %#06x %d requests are complete", got, r.psn, want&roce.PSNMask)
+	}
+	h.lastMSN = got
+}
+
+// refuse puts the responder back: it expects pos, and whatever came behind is dropped.
+func (h *half) refuse(pos int64) {
+	h.proved = max(h.proved, pos-1)
+	h.lastPos = max(h.lastPos, pos-1)
+	if !h.uncertain {
+		h.upper = pos - 1
+	}
+	keep := h.runs[:0]
+	for _, x := range h.runs {
+		if x.first < pos {
+			keep = append(keep, x)
+		}
+	}
+	h.runs = keep
+	h.gapAt = 0
+}
+
+// sequenceNAK judges a NAK for a PSN that is missing.
+func (h *half) sequenceNAK(r *rec, p *packet, pos int64) {
+	switch {
+	case h.uncertain:
+	case h.rnrOut == pos:
+		h.say(Violation, "OR-067", r, "sequence NAK for PSN %#06x, which drew an RNR NAK and was not sent since", r.psn)
+	case h.nakOut == pos:
+		h.say(Violation, "OR-065", r, "a second NAK for PSN %#06x, which was not sent since", r.psn)
+	case pos <= h.proved:
+		h.say(Violation, "OR-064", r, "NAK for PSN %#06x, which was executed", r.psn)
+	case pos > h.upper+1:
+		h.say(Violation, "OR-064", r, "NAK for PSN %#06x, expected is %#06x", r.psn, psn(h.upper+1))
+	case h.arrived <= p.end-1:
+		h.say(h.dagger(), "OR-064", r, "NAK for PSN %#06x, and nothing behind it has arrived", r.psn)
+	case pos <= h.upper && h.j.o.Delivered:
+		h.say(Violation, "OR-064", r, "NAK for PSN %#06x, which has arrived", r.psn)
+	}
+	h.nakMSN(r, pos, "OR-061")
+	h.refuse(pos)
+	h.nakOut = pos
+	if r.Fate.arrives() {
+		h.learnsOf(pos, r.Time)
+		if pos >= h.una {
+			h.nakPos, h.nakAt = pos, r.Time
+		}
+	}
+}
+
+// fatal judges a NAK that ends the connection.
+func (h *half) fatal(r *rec, p *packet, pos int64) {
+	syn := r.p.AETH().Syndrome()
+	switch {
+	case pos <= h.proved:
+		h.say(Violation, "OR-075", r, "%v for PSN %#06x, which was executed", syn, r.psn)
+	case pos > h.upper && !h.uncertain:
+		h.say(Violation, "OR-071", r, "%v for PSN %#06x, expected is %#06x", syn, r.psn, psn(h.upper+1))
+	}
+	class := p.class()
+	switch {
+	case class == roce.ClassSend && syn == roce.NAKRemoteAccess:
+		h.say(Violation, "OR-071", r, "%v for a SEND", syn)
+	case syn == roce.NAKRemoteAccess && zeroLength(p.r):
+		h.say(Violation, "OR-074", r, "%v for a request of length 0", syn)
+	case class == roce.ClassSend && h.j.o.Receive > 0 && h.sendLength(p) > h.j.o.Receive && syn != roce.NAKInvalidRequest:
+		h.say(Violation, "OR-071", r, "%v for a SEND of %d bytes into a receive of %d: an invalid request", syn, h.sendLength(p), h.j.o.Receive)
+	case class == roce.ClassAtomic && syn == roce.NAKInvalidRequest && p.r.p.AtomicETH().VA()&7 != 0:
+		h.say(Warning, "OR-035", p.r, "an atomic at %#x", p.r.p.AtomicETH().VA())
+	case syn == roce.NAKInvalidRD:
+		h.say(Violation, "OR-071", r, "%v on a connection", syn)
+	}
+	h.nakMSN(r, pos, "OR-061")
+	h.refuse(pos)
+	h.dead, h.deadRec, h.deadAt = true, r, r.Time
+	if r.Fate.arrives() {
+		h.learnsOf(pos, r.Time)
+	}
+}
+
+func zeroLength(r *rec) bool {
+	return r.info.Headers.Has(roce.HasRETH) && r.p.RETH().Length() == 0
+}
+
+// sendLength is how many bytes a SEND has up to and with a packet.
+func (h *half) sendLength(p *packet) int {
+	n := 0
+	for i := h.index(p.pos); i >= 0; i-- {
+		n += h.pk[i].r.p.PayloadLen()
+		if h.pk[i].r.info.First {
+			break
+		}
+	}
+	return n
+}

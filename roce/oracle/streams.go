@@ -1,0 +1,267 @@
+package oracle
+
+import (
+	"slices"
+
+	"github.com/rdmasim/rdmasim/roce"
+)
+
+// endpoint is where a stream goes, and from which host.
+type endpoint struct {
+	src, dst  roce.GID
+	qpn       uint32
+	transport roce.Transport
+}
+
+// stream is what one QP sends to another. A frame names only the second; the first
+// is found by pairing streams of the two directions.
+type stream struct {
+	endpoint
+	name  string
+	sport uint16 // 0 without UDP
+	recs  []*rec
+
+	requests, responses int
+	next                uint32 // PSN after the last new request
+	dscp, ttl           uint8
+	pkey                uint16
+	peer                *stream
+	half                *half // the machine of its requests
+}
+
+func (s *stream) flow() Flow {
+	f := Flow{Name: s.name, Transport: s.transport.String(), Requests: s.requests, Responses: s.responses}
+	if s.peer != nil {
+		f.Peer = s.peer.name
+	}
+	if s.half != nil {
+		f.Resent, f.MTU = s.half.resent, s.half.mtu
+	}
+	return f
+}
+
+// place puts a frame into its stream.
+func (j *judge) place(r *rec) {
+	p := &r.p
+	e := endpoint{p.SrcGID(), p.DstGID(), p.BTH().DestQP(), p.Op.Transport()}
+	if ce := p.TrafficClass()&3 == 3; ce {
+		j.marked[endpoint{e.dst, e.src, 0, 0}] = true
+	}
+	if e.transport == roce.CNP {
+		if !j.marked[endpoint{e.src, e.dst, 0, 0}] {
+			j.verdict(Violation, "OR-106", r.Number, flowName(p), "a CNP, and no frame of its receiver was marked CE")
+		}
+		return
+	}
+	var sport uint16
+	if p.Framing == roce.RoCEv2IPv4 || p.Framing == roce.RoCEv2IPv6 {
+		sport = p.UDP().SrcPort()
+	}
+	s := j.find(e, sport, r)
+	if len(s.recs) == 0 {
+		s.dscp, s.ttl, s.pkey = p.TrafficClass()>>2, hops(p), p.BTH().PKey()
+	}
+	if d, t := p.TrafficClass()>>2, hops(p); e.transport != roce.UD && (d != s.dscp || t != s.ttl) {
+		j.constant(Warning, "OR-024", r, s.name, "DSCP %d and TTL %d, before %d and %d", d, t, s.dscp, s.ttl)
+	}
+	if k := p.BTH().PKey(); e.transport != roce.UD && k != s.pkey {
+		j.constant(Violation, "OR-019", r, s.name, "P_Key %#04x, before %#04x", k, s.pkey)
+	}
+	s.recs = append(s.recs, r)
+	if r.kind == roce.KindResponse {
+		s.responses++
+		return
+	}
+	s.requests++
+	if s.requests == 1 || roce.CmpPSN(r.psn, s.next) >= 0 {
+		s.next = roce.AddPSN(r.psn, 1)
+		if r.info.Class == roce.ClassReadRequest {
+			s.next = roce.AddPSN(r.psn, int32(roce.PacketsOf(p.RETH().Length(), max(j.o.MTU, 256))))
+		}
+	}
+}
+
+func hops(p *roce.Packet) uint8 {
+	if p.Framing == roce.RoCEv2IPv4 {
+		return p.IPv4().TTL()
+	}
+	return p.IPv6().HopLimit()
+}
+
+// find is the stream of a frame. A source port that changes while the PSNs go on is
+// the same stream (OR-004); otherwise another connection uses the QPN now.
+func (j *judge) find(e endpoint, sport uint16, r *rec) *stream {
+	old := j.lookup[e]
+	for _, s := range old {
+		if s.sport == sport {
+			return s
+		}
+	}
+	if len(old) > 0 && e.transport != roce.UD {
+		s := old[len(old)-1]
+		goesOn := r.kind == roce.KindResponse && s.responses > 0 && len(s.recs) > 0 && r.Time-s.recs[len(s.recs)-1].Time < j.o.flight()
+		if r.kind == roce.KindRequest {
+			goesOn = s.requests > 0 && r.psn == s.next && r.psn != s.recs[0].psn
+		}
+		if goesOn {
+			j.constant(Warning, "OR-004", r, s.name, "UDP source port %d, before %d", sport, s.sport)
+			return s
+		}
+	}
+	s := &stream{endpoint: e, name: flowName(&r.p), sport: sport}
+	j.lookup[e] = append(old, s)
+	j.streams = append(j.streams, s)
+	return s
+}
+
+// span is a run of PSNs that a stream has requested, and since when.
+type span struct {
+	first uint32
+	n     int32
+	since int64
+}
+
+// spans lists what a stream requests, for pairing.
+func (s *stream) spans(mtu int) []span {
+	var out []span
+	for _, r := range s.recs {
+		if r.kind != roce.KindRequest {
+			continue
+		}
+		n := int32(1)
+		if r.info.Class == roce.ClassReadRequest {
+			n = int32(roce.PacketsOf(r.p.RETH().Length(), mtu))
+		}
+		out = append(out, span{r.psn, n, r.Time})
+	}
+	return out
+}
+
+// answers counts the responses of s that fit the spans: the PSN was requested before.
+func (s *stream) answers(spans []span) int {
+	n, at := 0, 0
+	for _, r := range s.recs {
+		if r.kind != roce.KindResponse {
+			continue
+		}
+		for at < len(spans) && spans[at].since <= r.Time {
+			at++
+		}
+		for i := at - 1; i >= 0 && i >= at-256; i-- {
+			if d := roce.CmpPSN(r.psn, spans[i].first); d >= 0 && d < spans[i].n {
+				n++
+				break
+			}
+		}
+	}
+	return n
+}
+
+// pair finds for every stream the one of the other direction: by the source port,
+// which both sides compute from the two QPNs, and by responses that fit requests.
+func (j *judge) pair() {
+	type match struct {
+		a, b  *stream
+		score int
+	}
+	var all []match
+	for i, a := range j.streams {
+		if a.transport != roce.RC && a.transport != roce.XRC && a.transport != roce.UC {
+			continue
+		}
+		for _, b := range j.streams[i:] {
+			if a.src != b.dst || a.dst != b.src || a.transport != b.transport || a == b && a.src != a.dst {
+				continue
+			}
+			mtu := max(j.o.MTU, 256)
+			score := b.answers(a.spans(mtu)) + a.answers(b.spans(mtu))
+			if a == b {
+				score /= 2
+			}
+			if score > 0 && a.sport == b.sport {
+				score += 1 << 20
+			}
+			if a != b && a.sport == b.sport && a.sport == roce.UDPSourcePort(roce.FlowLabel(a.qpn, b.qpn)) {
+				score += 1 << 24
+			}
+			if score > 0 {
+				all = append(all, match{a, b, score})
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(x, y match) int { return y.score - x.score })
+	for _, m := range all {
+		if m.a.peer == nil && m.b.peer == nil {
+			m.a.peer, m.b.peer = m.b, m.a
+		}
+	}
+}
+
+// replay runs the machines.
+func (j *judge) replay() {
+	j.pair()
+	for _, s := range j.streams {
+		switch s.transport {
+		case roce.RC, roce.XRC:
+			if p := s.peer; p != nil && p.sport != s.sport && s.requests > 0 && s.sport != 0 {
+				j.verdict(Note, "OR-005", s.recs[0].Number, s.name, "UDP source port %d, the other direction has %d", s.sport, p.sport)
+			}
+			if p := s.peer; p != nil && p.pkey&0x7FFF != s.pkey&0x7FFF && s.requests > 0 {
+				j.verdict(Violation, "OR-019", s.recs[0].Number, s.name, "P_Key %#04x, the other direction has %#04x", s.pkey, p.pkey)
+			}
+			j.connection(s)
+		case roce.UC:
+			j.unreliable(s)
+		case roce.UD:
+			j.datagrams(s)
+		}
+	}
+	j.management()
+}
+
+// connection replays the requests of a stream against the responses of its peer.
+func (j *judge) connection(s *stream) {
+	if s.peer == nil && s.responses > 0 {
+		for _, r := range s.recs {
+			if r.kind == roce.KindResponse {
+				j.constant(Inconclusive, "OR-002", r, s.name, "a response to requests that are not in the capture")
+			}
+		}
+	}
+	if s.requests == 0 {
+		return
+	}
+	h := newHalf(j, s)
+	s.half = h
+	events := requestsOf(s)
+	if s.peer != nil {
+		for _, r := range s.peer.recs {
+			if r.kind == roce.KindResponse {
+				events = append(events, r)
+			}
+		}
+		slices.SortStableFunc(events, func(a, b *rec) int { return a.Number - b.Number })
+	}
+	for _, r := range events {
+		if r.kind == roce.KindRequest {
+			h.request(r)
+		} else {
+			h.response(r)
+		}
+	}
+	h.end()
+}
+
+func requestsOf(s *stream) []*rec {
+	var out []*rec
+	for _, r := range s.recs {
+		if r.kind == roce.KindRequest {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+func sortByNumber(rs []*rec) {
+	slices.SortStableFunc(rs, func(a, b *rec) int { return a.Number - b.Number })
+}

@@ -1,0 +1,131 @@
+package oracle
+
+import (
+	"fmt"
+
+	"github.com/rdmasim/rdmasim/roce"
+)
+
+// Kind is how grave a verdict is.
+type Kind uint8
+
+// Kinds of verdicts.
+const (
+	Violation    Kind = iota // the rule is broken
+	Warning                  // allowed, but it should not be
+	Note                     // recorded, to compare runs with
+	Inconclusive             // a lost or missing frame would explain it
+)
+
+var kindNames = [...]string{"violation", "warning", "note", "inconclusive"}
+
+func (k Kind) String() string {
+	if int(k) < len(kindNames) {
+		return kindNames[k]
+	}
+	return fmt.Sprintf("Kind(%d)", uint8(k))
+}
+
+// MarshalText makes a kind a word in JSON.
+func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+// Verdict says that a rule applies to a frame.
+type Verdict struct {
+	Rule  string `json:"rule"`
+	Kind  Kind   `json:"kind"`
+	Frame int    `json:"frame"` // number of the frame in its file, from 1; 0: the capture as a whole
+	// Count is of how many frames of the flow this is true: verdicts on constant
+	// header fields are given once, for the first.
+	Count int    `json:"count"`
+	Flow  string `json:"flow,omitempty"`
+	Text  string `json:"text"`
+}
+
+func (v Verdict) String() string {
+	return fmt.Sprintf("%s %v frame %d %s: %s", v.Rule, v.Kind, v.Frame, v.Flow, v.Text)
+}
+
+// Flow is what one side sends to one QP.
+type Flow struct {
+	Name      string `json:"flow"`
+	Transport string `json:"transport"`
+	Peer      string `json:"peer,omitempty"` // the flow of the other direction, once known
+	Requests  int    `json:"requests"`
+	Resent    int    `json:"resent"`
+	Responses int    `json:"responses"`
+	MTU       int    `json:"mtu,omitempty"` // learned or given
+}
+
+// Result is the judgement of a capture.
+type Result struct {
+	Name     string    `json:"name,omitempty"` // of the run, in a file of several
+	Whole    bool      `json:"whole"`
+	Broken   []string  `json:"broken,omitempty"` // why it is not whole
+	Frames   int       `json:"frames"`
+	RDMA     int       `json:"rdma_frames"`
+	Flows    []Flow    `json:"flows"`
+	Verdicts []Verdict `json:"verdicts"`
+}
+
+// Count is the number of verdicts of a kind.
+func (r *Result) Count(k Kind) int {
+	n := 0
+	for _, v := range r.Verdicts {
+		if v.Kind == k {
+			n++
+		}
+	}
+	return n
+}
+
+// Sender is how a requester recovers from loss.
+type Sender uint8
+
+// Ways to recover.
+const (
+	GoBackN Sender = iota
+	SelectiveRepeat
+)
+
+// Options is what is known besides the capture. The zero value knows nothing.
+type Options struct {
+	MTU    int // path MTU in bytes; 0: learned from First packets
+	Sender Sender
+	// Complete: every frame that was sent is in the capture, from the first of each
+	// connection. Delivered: every frame that is not marked as lost did arrive.
+	Complete, Delivered bool
+	// Reconnects: QPs may be reset and connected again; a first packet while nothing is
+	// outstanding then begins a new connection, also with the bytes of the first time.
+	Reconnects bool
+	// Timeout is the local ACK timeout attribute of the senders (0: unknown); Tolerance
+	// is allowed on either side of every time, in nanoseconds.
+	Timeout   uint8
+	Tolerance int64
+	// Flight bounds how long a frame is under way, in nanoseconds; 0: 20 us. What is
+	// sent within it after a NAK may have been sent before the NAK arrived.
+	Flight int64
+	// Limits of the QPs; nil: unknown.
+	RetryCount, RNRRetry, RNRTimer, MaxRdAtomic *int
+	// StartPSN is the first PSN of every requester; nil: unknown.
+	StartPSN *uint32
+	// PKey is that of all QPs; 0: unknown.
+	PKey uint16
+	// Receive is the size of every receive buffer in bytes; 0: unknown.
+	Receive int
+	// ODP: a responder may answer RNR where no receive is needed. SRQ: responders take
+	// their receives from an SRQ. OnlyAtomics: nobody but the atomics in the capture
+	// writes to the words that they act on.
+	ODP, SRQ, OnlyAtomics bool
+}
+
+func (o *Options) flight() int64 {
+	if o.Flight > 0 {
+		return o.Flight
+	}
+	return 20_000
+}
+
+// ackTimeout is T_tr in nanoseconds and whether it is known.
+func (o *Options) ackTimeout() (int64, bool) {
+	return roce.AckTimeout(o.Timeout), o.Timeout != 0
+}
