@@ -42,7 +42,7 @@ func TestBadInput(t *testing.T) {
 		"report path":      {[]string{"--report", missing}, "cannot be written"},
 		"report directory": {[]string{"--junit", os.TempDir()}, "is a directory"},
 		"diff":             {[]string{"diff", "a.json", "b.json"}, "not in this version yet"},
-		"wire":             {[]string{"wire", "x.pcap"}, "not in this version yet"},
+		"wire":             {[]string{"wire", "x.pcap"}, "no such file"},
 		"mutants":          {[]string{"mutants"}, "not in this version yet"},
 		"agent":            {[]string{"agent", "--listen=:1"}, "not in this version yet"},
 	}

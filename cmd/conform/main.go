@@ -93,10 +93,9 @@ func newRoot() *cobra.Command {
 	o.flags(root.Flags())
 	o.flags(run.Flags())
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(run, newList(), newShow(), newWorker())
+	root.AddCommand(run, newList(), newShow(), newWire(), newWorker())
 	for name, what := range map[string]string{
 		"diff":    "Compare two run records",
-		"wire":    "Judge a capture",
 		"mutants": "Check that the suite catches broken devices",
 		"agent":   "Serve as the second node of a hardware run",
 	} {

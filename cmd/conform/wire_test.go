@@ -10,13 +10,16 @@ import (
 )
 
 // What conform --pcap writes of the cases that move data is whole and decodes, and
-// each frame says whose case it is. What the cases find is not this test's matter.
+// each frame says whose case it is; and what the simulator sends obeys the rules. What the cases find is not this test's matter.
 func TestCapture(t *testing.T) {
-	tshark.Find(t)
 	file := filepath.Join(t.TempDir(), "suite.pcapng")
 	if code, out, stderr := command(t, "--target=sim", "--label-filter", "RC || ATOM && !ATOM-010 || ERR", "--pcap", file); code != 0 && code != exitFailed {
 		t.Fatalf("exit %d\n%s%s", code, out, stderr)
 	}
+	if code, out, stderr := command(t, "wire", "--delivered", file); code != exitOK {
+		t.Errorf("the oracle finds rules broken, exit %d\n%s%s", code, out, stderr)
+	}
+	tshark.Find(t)
 	s := tshark.Check(t, file)
 	id := regexp.MustCompile(`^(RC|ATOM|ERR)-\d{3}$`)
 	for name, n := range s.Runs {

@@ -37,13 +37,11 @@ func (p *packet) responds() bool {
 
 // run is a READ that a responder has to answer, whole or from its middle.
 type run struct {
-	pk         *packet
-	next, end  int64 // positions of the next response and behind the last
-	first      int64
-	length     uint32 // bytes from first
-	begun      bool
-	again      bool // of a repeated request
-	opcodeOnce bool // a wrong opcode was reported
+	pk        *packet
+	next, end int64 // positions of the next response and behind the last
+	first     int64
+	length    uint32 // bytes from first
+	again     bool   // of a repeated request
 }
 
 // half is the machine of one direction: a requester and the responder that it asks.

@@ -48,11 +48,11 @@ type offer struct {
 
 // handshake is a connection that the CM makes.
 type handshake struct {
-	req, rep         *offer
-	reqID, repID     uint32
-	tid              uint64
-	resources, depth uint8
-	closing          bool
+	req, rep     *offer
+	reqID, repID uint32
+	tid          uint64
+	resources    uint8
+	closing      bool
 }
 
 // management replays the connection manager's messages on QP1.

@@ -174,6 +174,10 @@ func (h *half) due(r *rec, pos int64) bool {
 	if h.doubt != nil && pos < h.next && pos >= h.next-(h.next-h.oldNext) {
 		return false
 	}
+	if h.proved < h.pk[0].pos && r.info.Class == roce.ClassAck && r.p.AETH().MSN() == 0 && h.j.o.StartPSN == nil {
+		h.say(Inconclusive, "OR-027", r, "the responder, which has executed nothing, expects another PSN than %#06x: the two QPs may disagree", psn(h.pk[0].pos))
+		return false
+	}
 	rule, k := "OR-002", Inconclusive
 	if h.j.o.Complete || pos < h.pk[0].pos {
 		rule, k = "OR-058", Violation

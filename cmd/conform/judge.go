@@ -1,0 +1,255 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rdmasim/rdmasim/input"
+	"github.com/rdmasim/rdmasim/roce"
+	"github.com/rdmasim/rdmasim/roce/oracle"
+	"github.com/rdmasim/rdmasim/roce/pcap"
+)
+
+type wireOptions struct {
+	oracle   oracle.Options
+	format   string
+	sender   string
+	startPSN int64
+	retries  map[string]*int
+	pkey     uint16
+	rules    bool
+
+	tolerance, flight time.Duration
+	notes             bool
+}
+
+// Words of --sender.
+var senders = map[string]oracle.Sender{"go-back-n": oracle.GoBackN, "selective-repeat": oracle.SelectiveRepeat}
+
+func newWire() *cobra.Command {
+	o := &wireOptions{retries: map[string]*int{}}
+	cmd := &cobra.Command{
+		Use:   "wire FILE.pcap",
+		Short: "Judge a capture by the rules of the transport",
+		Long: "wire replays a capture (pcap or pcapng, Ethernet) and judges PSNs, acknowledgements, NAKs, retries, READ responses and\n" +
+			"atomics by numbered rules. What is not known is not judged: the flags tell what the capture does not show.\n" +
+			"Exit status: 0 no violation, 1 a violation or a capture that is not whole, 2 a file that cannot be read.",
+		Example: "  conform --target=sim --label-filter RC --pcap run.pcapng && conform wire run.pcapng\n" +
+			"  conform wire --mtu 1024 --timeout 14 --rnr-timer 14 trace.pcap",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if o.rules && len(args) == 0 {
+				return nil
+			}
+			return cobra.ExactArgs(1)(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.complete(cmd); err != nil {
+				return err
+			}
+			if o.rules {
+				return printRules(cmd.OutOrStdout(), o.format)
+			}
+			return o.run(cmd.OutOrStdout(), args[0])
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.format, "format", "table", "table or json")
+	f.StringVar(&o.sender, "sender", "go-back-n", "how requesters recover: go-back-n or selective-repeat")
+	f.IntVar(&o.oracle.MTU, "mtu", 0, "path MTU in bytes (default: learned)")
+	f.Uint8Var(&o.oracle.Timeout, "timeout", 0, "local ACK timeout of the QPs, 1..31 (default: unknown)")
+	f.DurationVar(&o.tolerance, "tolerance", 0, "allowed on either side of every time")
+	f.DurationVar(&o.flight, "flight", 20*time.Microsecond, "the longest time that a frame is under way")
+	f.Int64Var(&o.startPSN, "start-psn", -1, "first PSN of every requester (default: unknown)")
+	f.Uint16Var(&o.pkey, "pkey", 0, "P_Key of the QPs (default: unknown)")
+	f.IntVar(&o.oracle.Receive, "receive", 0, "size of every receive buffer in bytes (default: unknown)")
+	for _, n := range []struct{ flag, what string }{
+		{"retry-cnt", "retry_cnt of the QPs"}, {"rnr-retry", "rnr_retry of the QPs"},
+		{"rnr-timer", "min_rnr_timer code of the QPs"}, {"max-rd-atomic", "max_rd_atomic of the QPs"},
+	} {
+		o.retries[n.flag] = f.Int(n.flag, -1, n.what+" (default: unknown)")
+	}
+	f.BoolVar(&o.oracle.Complete, "complete", false, "every frame that was sent is in the capture (known of our own)")
+	f.BoolVar(&o.oracle.Delivered, "delivered", false, "every frame that is not marked as lost has arrived")
+	f.BoolVar(&o.oracle.Reconnects, "reconnects", false, "QPs may be reset and connected again")
+	f.BoolVar(&o.oracle.OnlyAtomics, "only-atomics", false, "nothing but the atomics in the capture changes their words")
+	f.BoolVar(&o.rules, "rules", false, "list the rules instead")
+	f.BoolVar(&o.notes, "notes", false, "print notes too")
+	return cmd
+}
+
+// complete checks the flags and makes options of them.
+func (o *wireOptions) complete(cmd *cobra.Command) error {
+	if o.format != "table" && o.format != "json" {
+		return usagef("--format %q: table or json", o.format)
+	}
+	var ok bool
+	if o.oracle.Sender, ok = senders[o.sender]; !ok {
+		return usagef("--sender %q: go-back-n or selective-repeat%s", o.sender, input.Suggest(o.sender, []string{"go-back-n", "selective-repeat"}))
+	}
+	if o.oracle.MTU != 0 && roce.MTUFromBytes(o.oracle.MTU) == 0 {
+		return usagef("--mtu %d: 256, 512, 1024, 2048 or 4096", o.oracle.MTU)
+	}
+	if o.oracle.Timeout > 31 {
+		return usagef("--timeout %d: 0 to 31", o.oracle.Timeout)
+	}
+	if cmd.Flags().Changed("start-psn") {
+		if o.startPSN < 0 || o.startPSN > roce.PSNMask {
+			return usagef("--start-psn %d: 0 to %d", o.startPSN, roce.PSNMask)
+		}
+		psn := uint32(o.startPSN)
+		o.oracle.StartPSN = &psn
+	}
+	for _, n := range []struct {
+		flag string
+		most int
+		to   **int
+	}{{"retry-cnt", 7, &o.oracle.RetryCount}, {"rnr-retry", 7, &o.oracle.RNRRetry}, {"rnr-timer", 31, &o.oracle.RNRTimer}, {"max-rd-atomic", 255, &o.oracle.MaxRdAtomic}} {
+		if !cmd.Flags().Changed(n.flag) {
+			continue
+		}
+		v := o.retries[n.flag]
+		if *v < 0 || *v > n.most {
+			return usagef("--%s %d: 0 to %d", n.flag, *v, n.most)
+		}
+		*n.to = v
+	}
+	if o.tolerance < 0 || o.flight <= 0 || o.oracle.Receive < 0 {
+		return usagef("--tolerance and --receive must not be negative, --flight must be positive")
+	}
+	o.oracle.PKey, o.oracle.Tolerance, o.oracle.Flight = o.pkey, int64(o.tolerance), int64(o.flight)
+	return nil
+}
+
+// judgement is what --format json prints.
+type judgement struct {
+	Schema   string           `json:"schema"`
+	File     string           `json:"file"`
+	Format   string           `json:"format"`
+	Error    string           `json:"error,omitempty"` // the file is broken behind the last packet that is judged
+	Frames   int              `json:"frames"`
+	Summary  map[string]int   `json:"summary"`
+	Runs     []*oracle.Result `json:"runs"`
+	notWhole bool
+}
+
+// run judges a file. Of a broken one it judges what can be read, and says so.
+func (o *wireOptions) run(w io.Writer, name string) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return usagef("%w", err)
+	}
+	defer func() { _ = f.Close() }()
+	r, packets, err := pcap.Read(f)
+	var broken *pcap.BrokenError
+	if err != nil && (r == nil || !errors.As(err, &broken)) {
+		return usagef("%s: %w", name, err)
+	}
+	runs, runErr := oracle.Runs(r, packets)
+	if runErr != nil {
+		return usagef("%s: %w", name, runErr)
+	}
+	opts := o.oracle
+	if r.Application == oracle.Application { // our own captures hold every frame, and mark what was lost
+		opts.Complete, opts.Reconnects = true, true
+	}
+	j := judgement{Schema: "rdmasim/wire/1", File: name, Format: r.Format, Frames: len(packets), Summary: map[string]int{}, Runs: []*oracle.Result{}}
+	for _, c := range runs {
+		if len(c.Frames) == 0 && len(runs) > 1 {
+			continue
+		}
+		res := oracle.Judge(c, opts)
+		j.Runs = append(j.Runs, res)
+		j.notWhole = j.notWhole || !res.Whole
+		for _, k := range []oracle.Kind{oracle.Violation, oracle.Warning, oracle.Note, oracle.Inconclusive} {
+			j.Summary[k.String()] += res.Count(k)
+		}
+	}
+	if broken != nil {
+		j.Error = broken.Error()
+	}
+	if o.format == "json" {
+		enc := json.NewEncoder(w)
+		enc.SetIndent("", "  ")
+		if err := enc.Encode(j); err != nil {
+			return err
+		}
+	} else {
+		o.table(w, &j)
+	}
+	switch {
+	case broken != nil:
+		return usagef("%s: %w", name, broken)
+	case j.Summary[oracle.Violation.String()] > 0, j.notWhole:
+		return &status{exitFailed, nil}
+	}
+	return nil
+}
+
+// table prints flows, verdicts and the summary.
+func (o *wireOptions) table(w io.Writer, j *judgement) {
+	rdma := 0
+	for _, res := range j.Runs {
+		rdma += res.RDMA
+		printJudged(w, res, o.notes)
+	}
+	fmt.Fprintf(w, "%d frames, %d of RDMA: %d violations, %d warnings, %d notes, %d inconclusive\n", j.Frames, rdma,
+		j.Summary["violation"], j.Summary["warning"], j.Summary["note"], j.Summary["inconclusive"])
+}
+
+// printJudged prints one run; of a file of many, only those with something to say.
+func printJudged(w io.Writer, res *oracle.Result, notes bool) {
+	if res.Name != "" && len(res.Verdicts) == res.Count(oracle.Note) && !notes {
+		return
+	}
+	if res.Name != "" {
+		fmt.Fprintf(w, "%s\n", res.Name)
+	}
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tw, "FLOW\tTRANSPORT\tREQUESTS\tRESENT\tRESPONSES\tMTU")
+	for _, f := range res.Flows {
+		mtu := "-"
+		if f.MTU != 0 {
+			mtu = fmt.Sprint(f.MTU)
+		}
+		fmt.Fprintf(tw, "%s\t%s\t%d\t%d\t%d\t%s\n", f.Name, f.Transport, f.Requests, f.Resent, f.Responses, mtu)
+	}
+	_ = tw.Flush()
+	for _, v := range res.Verdicts {
+		if v.Kind == oracle.Note && !notes {
+			continue
+		}
+		count := ""
+		if v.Count > 1 {
+			count = fmt.Sprintf(" (and %d more)", v.Count-1)
+		}
+		fmt.Fprintf(w, "%s %-12v frame %-5d %s: %s%s\n", v.Rule, v.Kind, v.Frame, v.Flow, v.Text, count)
+	}
+	fmt.Fprintln(w)
+}
+
+func printRules(w io.Writer, format string) error {
+	if format == "json" {
+		enc := json.NewEncoder(w)
+		enc.SetIndent("", "  ")
+		return enc.Encode(oracle.Rules())
+	}
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, r := range oracle.Rules() {
+		how := "judged"
+		switch {
+		case r.Blind != "":
+			how = "not judged: " + r.Blind
+		case r.Needs != "":
+			how = "needs " + r.Needs
+		}
+		fmt.Fprintf(tw, "%s\t%s\t%s\n", r.ID, r.Text, how)
+	}
+	return tw.Flush()
+}

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const recorded = "../../fixtures/captures/rxe/7.2/"
+
+func judgeFile(t *testing.T, args ...string) (code int, out, errs string) {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	code = execute(context.Background(), append([]string{"wire"}, args...), &stdout, &stderr)
+	return code, stdout.String(), stderr.String()
+}
+
+func TestWireJudges(t *testing.T) {
+	for _, tc := range []struct {
+		args []string
+		code int
+		want []string
+	}{
+		{[]string{recorded + "send_multi.pcap"}, exitOK, []string{"10.9.0.1 > 10.9.0.2 QP", "OR-023", "5 frames, 5 of RDMA: 0 violations"}},
+		{[]string{recorded + "drop_read_resp.pcap"}, exitFailed, []string{"OR-081", "READ Response Middle"}},
+		{[]string{"--timeout", "14", recorded + "drop_ack.pcap"}, exitFailed, []string{"OR-041"}},
+		{[]string{"--timeout", "14", "--tolerance", "4ms", recorded + "drop_ack.pcap"}, exitOK, []string{"0 violations"}},
+		{[]string{"--rules"}, exitOK, []string{"OR-001", "OR-110"}},
+	} {
+		code, out, errs := judgeFile(t, tc.args...)
+		if code != tc.code {
+			t.Errorf("%v: exit %d, want %d: %s%s", tc.args, code, tc.code, out, errs)
+		}
+		for _, w := range tc.want {
+			if !strings.Contains(out, w) {
+				t.Errorf("%v: no %q in\n%s", tc.args, w, out)
+			}
+		}
+	}
+}
+
+func TestWireJSON(t *testing.T) {
+	code, out, _ := judgeFile(t, "--format", "json", recorded+"drop_read_resp.pcap")
+	var j struct {
+		Frames  int
+		Summary map[string]int
+		Runs    []struct {
+			Whole    bool
+			Flows    []struct{ Flow string }
+			Verdicts []struct {
+				Rule, Kind, Flow, Text string
+				Frame                  int
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(out), &j); err != nil {
+		t.Fatal(err)
+	}
+	if code != exitFailed || j.Frames != 7 || j.Summary["violation"] != 1 || len(j.Runs) != 1 || !j.Runs[0].Whole || len(j.Runs[0].Flows) != 2 {
+		t.Errorf("exit %d, %+v", code, j)
+	}
+}
+
+// TestWireBrokenFile: what can be read of a broken capture is judged, and the break
+// is named.
+func TestWireBrokenFile(t *testing.T) {
+	whole, err := os.ReadFile(recorded + "send_multi.pcap")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	write := func(name string, b []byte) string {
+		p := filepath.Join(dir, name)
+		if err := os.WriteFile(p, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	code, out, errs := judgeFile(t, write("cut.pcap", whole[:len(whole)-20]))
+	if code != exitUsage || !strings.Contains(out, "4 frames, 4 of RDMA") || !strings.Contains(errs, "broken capture at byte") {
+		t.Errorf("exit %d\n%s\n%s", code, out, errs)
+	}
+	for name, b := range map[string][]byte{"text.pcap": []byte("no capture at all"), "empty.pcap": nil} {
+		if code, out, errs := judgeFile(t, write(name, b)); code != exitUsage || out != "" || !strings.Contains(errs, "not a pcap or pcapng file") {
+			t.Errorf("%s: exit %d\n%s\n%s", name, code, out, errs)
+		}
+	}
+	for _, args := range [][]string{{}, {"--mtu", "1000", "x"}, {"--sender", "go-back", "x"}, {"--format", "xml", "x"}, {"--retry-cnt", "9", "x"}, {"--timeout", "40", "x"}} {
+		if code, _, _ := judgeFile(t, args...); code != exitUsage {
+			t.Errorf("%v: exit %d", args, code)
+		}
+	}
+}
