@@ -85,6 +85,16 @@ func (e *Engine) Events() uint64 { return e.count }
 // Pending is how many events are scheduled.
 func (e *Engine) Pending() int { return e.queue.n() }
 
+// Next is the time of the first scheduled event, Never when there is none: who paces a
+// run by another clock asks it.
+func (e *Engine) Next() Time {
+	if e.queue.n() == 0 {
+		return Never
+	}
+	t, _ := e.queue.min()
+	return t
+}
+
 // Seed is the run's root seed.
 func (e *Engine) Seed() uint64 { return e.opt.Seed }
 

@@ -18,6 +18,7 @@ import (
 
 	"github.com/schollz/progressbar/v3"
 
+	"github.com/rdmasim/rdmasim/attach/exec"
 	"github.com/rdmasim/rdmasim/experiment"
 	"github.com/rdmasim/rdmasim/input"
 )
@@ -33,6 +34,7 @@ const (
 var errFigures = errors.New("a figure is out of tolerance")
 
 func main() {
+	exec.Child() // this may be a re-execution of itself by exec
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	root := newRoot(os.Stdout, os.Stderr)
 	err := root.ExecuteContext(ctx)
@@ -42,9 +44,12 @@ func main() {
 
 func status(err error, stderr io.Writer) int {
 	var bad *experiment.UsageError
+	var program programStatus
 	switch {
 	case err == nil:
 		return 0
+	case errors.As(err, &program):
+		return int(program)
 	case errors.Is(err, errFigures):
 		return exitFailure
 	case errors.Is(err, experiment.ErrInterrupted):
@@ -71,10 +76,9 @@ func newRoot(stdout, stderr io.Writer) *cobra.Command {
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(listCommand(), runCommand(), validateCommand(), profileCommand())
+	root.AddCommand(listCommand(), runCommand(), validateCommand(), profileCommand(), execCommand())
 	for _, later := range []struct{ name, what string }{
 		{"perf", "perftest's programs on the simulator"},
-		{"exec", "unmodified RDMA programs on the simulated adapter"},
 		{"wire", "frames to a real NIC"},
 	} {
 		root.AddCommand(&cobra.Command{

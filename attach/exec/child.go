@@ -1,0 +1,119 @@
+//go:build linux && amd64
+
+package exec
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/rdmasim/rdmasim/attach/exec/seccomp"
+	"github.com/rdmasim/rdmasim/attach/exec/tree"
+)
+
+// Hidden first arguments of the program's own binary.
+const (
+	childArg   = "exec-child"
+	janitorArg = "exec-janitor"
+)
+
+// Descriptors of a child: its socket to the supervisor, and a file with its order.
+const (
+	handshakeFD = 3
+	orderFD     = 4
+)
+
+// order is what the supervisor tells the child.
+type order struct {
+	Path    string // of the program
+	Args    []string
+	Mount   bool // try mounts
+	WorkDir string
+	Devices []tree.Device
+}
+
+// report is what the child answers, with the listener when Err is empty.
+type report struct {
+	Mounted bool
+	Probe   uint64 // address of a word that holds probeWord
+	Err     string
+	Outer   bool // Err is that of seccomp.ErrOuterListener
+	Kernel  bool // Err is that of seccomp.ErrNoNotification
+}
+
+// probeWord is what the supervisor must find in the child's memory.
+const probeWord = 0x6d6c78355f73696d
+
+var probe uint64 = probeWord
+
+// Child turns this process into the program when it was started as a session's child,
+// or serves as its janitor; otherwise it returns. A main that may be re-executed calls
+// it first.
+func Child() {
+	if len(os.Args) < 2 {
+		return
+	}
+	switch os.Args[1] {
+	case childArg:
+		runtime.LockOSThread() // the filter belongs to a thread, and execve keeps that one
+		child()
+		os.Exit(1)
+	case janitorArg:
+		janitor()
+		os.Exit(0)
+	}
+}
+
+// child prepares this thread and becomes the program.
+func child() {
+	unix.CloseOnExec(handshakeFD)
+	var o order
+	file := os.NewFile(orderFD, "order")
+	if err := json.NewDecoder(file).Decode(&o); err != nil {
+		answer(report{Err: err.Error()}, -1)
+		return
+	}
+	_ = file.Close()
+	r := report{Probe: uint64(uintptr(unsafe.Pointer(&probe)))}
+	if o.Mount {
+		r.Mounted = tree.Mount(o.WorkDir, o.Devices) == nil
+	}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		answer(report{Err: fmt.Sprintf("no_new_privs: %v", err)}, -1)
+		return
+	}
+	fd, err := seccomp.Install(seccomp.Compile(rules(!r.Mounted)))
+	if err != nil {
+		answer(report{
+			Err: err.Error(), Outer: errors.Is(err, seccomp.ErrOuterListener), Kernel: errors.Is(err, seccomp.ErrNoNotification),
+		}, -1)
+		return
+	}
+	answer(r, fd)
+	_ = unix.Close(fd)
+	var b [1]byte
+	if n, err := unix.Read(handshakeFD, b[:]); err != nil || n != 1 {
+		return // the supervisor is gone or has refused
+	}
+	err = syscall.Exec(o.Path, o.Args, os.Environ())
+	answer(report{Err: fmt.Sprintf("%s: %v", o.Path, err)}, -1)
+}
+
+// answer sends a report, with a descriptor if there is one.
+func answer(r report, fd int) {
+	b, err := json.Marshal(r)
+	if err != nil {
+		panic(err) // plain fields
+	}
+	var oob []byte
+	if fd >= 0 {
+		oob = unix.UnixRights(fd)
+	}
+	_ = unix.Sendmsg(handshakeFD, b, oob, nil, 0)
+}

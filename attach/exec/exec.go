@@ -1,0 +1,46 @@
+// Package exec runs unmodified RDMA programs on the simulated adapter (seam 2): the
+// real libibverbs and libmlx5 of a program find our device files, their ioctls are
+// answered by sim/kernel, and what they store to their register pages rings sim/hca,
+// which reads and writes the memory of the program. No kernel support for RDMA, no
+// card and no privilege is needed.
+//
+// The supervisor starts the program as a child under a seccomp filter that hands it
+// the RDMA ioctl (seccomp), and shows it the files by which libraries find devices
+// (tree). One thread, the engine's, owns everything simulated: it polls the register
+// pages, runs the device, and carries out ioctls between events.
+package exec
+
+import (
+	"errors"
+
+	"github.com/rdmasim/rdmasim/sim/profile"
+)
+
+// Config says what to run and on what.
+type Config struct {
+	Args    []string // the program and its arguments
+	Profile *profile.Profile
+	Devices int    // mlx5_0, mlx5_1, ...: two are joined by a cable, more by a switch
+	Seed    uint64 // of the device's draws
+	Pcap    string // capture of every port, pcapng in virtual time ("": none)
+	Trace   string // timeline, Trace Event JSON
+	UARLog  string // what was written to registers, a line for each post
+	// Throttle keeps virtual time from running ahead of real time, so that bandwidth is
+	// that of the profile. Without it the device is as fast as the machine can simulate.
+	Throttle bool
+	// PathCalls makes programs find the device files by answers to their path calls even
+	// where mounts are possible.
+	PathCalls bool
+}
+
+// MaxDevices is how many devices a session can have.
+const MaxDevices = 16
+
+// UsageError is a mistake in what was asked for.
+type UsageError struct{ Err error }
+
+func (e *UsageError) Error() string { return e.Err.Error() }
+func (e *UsageError) Unwrap() error { return e.Err }
+
+// ErrPlatform says that the machine is of another kind.
+var ErrPlatform = errors.New("exec needs Linux on x86-64")

@@ -1,0 +1,249 @@
+//go:build linux && amd64
+
+package exec
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+
+	"github.com/rdmasim/rdmasim/attach/exec/tree"
+	"github.com/rdmasim/rdmasim/roce"
+	"github.com/rdmasim/rdmasim/roce/pcap"
+	"github.com/rdmasim/rdmasim/sim"
+	"github.com/rdmasim/rdmasim/sim/hca"
+	"github.com/rdmasim/rdmasim/sim/kernel"
+	"github.com/rdmasim/rdmasim/sim/link"
+	"github.com/rdmasim/rdmasim/sim/mem"
+	"github.com/rdmasim/rdmasim/sim/pcie"
+	"github.com/rdmasim/rdmasim/sim/profile"
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+// kernelMemory is the memory of the simulated host, which holds what the driver
+// allocates for itself; programs bring theirs.
+const kernelMemory = 1 << 30
+
+// machine is the simulated host: one memory, and devices that are joined in pairs by
+// cables, or all by a switch when there are more than two.
+type machine struct {
+	eng  *sim.Engine
+	mem  *mem.Memory
+	prof *profile.Profile
+	devs []*device
+	macs map[netip.Addr]kernel.MAC
+	cap  *capture
+}
+
+// device is one function with its driver.
+type device struct {
+	name string
+	hca  *hca.Device
+	link *pcie.Link
+	kern *kernel.Device
+	port *link.Port
+}
+
+// nobody is the far end of a cable to which nothing is plugged.
+type nobody struct{}
+
+// Receive swallows a frame.
+func (nobody) Receive(f *roce.Frame) { f.Release() }
+
+func newMachine(p *profile.Profile, devices int, seed uint64, trace bool) (*machine, error) {
+	m := &machine{eng: sim.New(sim.Options{Seed: seed}), mem: mem.New(kernelMemory), prof: p, macs: map[netip.Addr]kernel.MAC{}}
+	if trace {
+		m.eng.Spans = &sim.Spans{}
+	}
+	for k := range devices {
+		d := &device{name: fmt.Sprintf("mlx5_%d", k)}
+		d.link = pcie.NewLink(m.eng, m.mem, p.PCIe)
+		d.hca = hca.New(m.eng, d.name, d.link, p.HCA, identity(k))
+		d.link.Attach(d.hca, func(v int) { d.kern.Interrupt(v) })
+		if trace {
+			d.link.Register(d.name)
+		}
+		m.devs = append(m.devs, d)
+	}
+	m.plug()
+	for _, d := range m.devs {
+		if err := m.bringUp(d); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+// identity gives device k its GUID and addresses, told apart by a byte.
+func identity(k int) hca.Identity {
+	n := byte(k + 1)
+	return hca.Identity{
+		GUID: 0x0002_c903_0000_0100 | uint64(n), MAC: [6]byte{0x02, 0x02, 0xc9, 0, 1, n}, IPv4: [4]byte{10, 1, 0, n},
+		BoardID: "SIM0000000001",
+	}
+}
+
+func (m *machine) plug() {
+	if len(m.devs) > 2 {
+		sw := link.NewSwitch(m.eng, "switch", m.prof.Switch)
+		for _, d := range m.devs {
+			c := link.NewCable(m.eng, m.prof.Link, d.name, "switch/"+d.name)
+			sw.Plug(c.End(1))
+			d.join(c.End(0))
+		}
+		return
+	}
+	far := "open"
+	if len(m.devs) == 2 {
+		far = m.devs[1].name
+	}
+	c := link.NewCable(m.eng, m.prof.Link, m.devs[0].name, far)
+	m.devs[0].join(c.End(0))
+	if len(m.devs) == 2 {
+		m.devs[1].join(c.End(1))
+		return
+	}
+	c.End(1).Attach(nobody{})
+}
+
+func (d *device) join(p *link.Port) {
+	d.port = p
+	p.Attach(d.hca)
+	d.hca.SetWire(p)
+}
+
+func (m *machine) bringUp(d *device) error {
+	var err error
+	if d.kern, err = kernel.NewDevice(m.eng, d.name, d.link, m.mem, m.prof.Kernel); err != nil {
+		return err
+	}
+	id := d.hca.Identity()
+	ip := netip.AddrFrom4(id.IPv4)
+	m.macs[ip] = id.MAC
+	d.kern.SetNeighbours(func(ip netip.Addr) (kernel.MAC, bool) {
+		mac, ok := m.macs[ip]
+		return mac, ok
+	})
+	return d.kern.AddIP(ip)
+}
+
+// describe asks a device, as a program would, what its files have to say.
+func (m *machine) describe(d *device) (tree.Device, error) {
+	t := tree.Device{
+		Name: d.name, BoardID: d.hca.Identity().BoardID, NetDev: netDev(),
+		PCIDevice: m.prof.Kernel.PCIDevice, PCIRevision: m.prof.Kernel.PCIRevision,
+	}
+	p := &kernel.Process{Name: "rdmasim", Space: mem.NewSpace(m.mem), IPCLock: true}
+	u, _, err := d.kern.AllocUcontext(kernel.Caller{}, p, kernel.UcontextReq{TotalBFRegs: 16, LowLatBFRegs: 4})
+	if err != nil {
+		return t, err
+	}
+	defer u.Close(kernel.Caller{})
+	a, err := u.QueryDevice(kernel.Caller{})
+	if err != nil {
+		return t, err
+	}
+	t.NodeGUID, t.SysImageGUID, t.FWVer, t.HWRev = a.NodeGUID, a.SysImageGUID, a.FWVer, a.HWVer
+	for n := range int(a.PhysPortCnt) {
+		port, err := describePort(u, n+1)
+		if err != nil {
+			return t, err
+		}
+		t.Ports = append(t.Ports, port)
+	}
+	return t, nil
+}
+
+func describePort(u *kernel.Ucontext, n int) (tree.Port, error) {
+	a, err := u.QueryPort(kernel.Caller{}, n)
+	if err != nil {
+		return tree.Port{}, err
+	}
+	p := tree.Port{
+		LinkLayer: "Ethernet", State: "1: DOWN", PhysState: "3: Disabled", LID: a.LID, SMLID: a.SMLID, CapMask: a.PortCapFlags,
+		Rate: "100 Gb/sec (4X EDR)",
+	}
+	if a.State == verbs.PortActive {
+		p.State, p.PhysState = "4: ACTIVE", "5: LinkUp"
+	}
+	for i := range a.PKeyTblLen {
+		k, err := u.QueryPKey(kernel.Caller{}, n, int(i))
+		if err != nil {
+			return p, err
+		}
+		p.PKeys = append(p.PKeys, k)
+	}
+	for i := range a.GIDTblLen {
+		var g tree.GID
+		if e, err := u.QueryGIDEntry(kernel.Caller{}, n, i); err == nil {
+			g = tree.GID{Value: e.GID, Type: "IB/RoCE v1"}
+			if e.Type == verbs.GIDTypeRoCEv2 {
+				g.Type = "RoCE v2"
+			}
+		}
+		p.GIDs = append(p.GIDs, g)
+	}
+	return p, nil
+}
+
+// netDev is an interface that exists here, since programs ask for the index of the one
+// that a GID names. The kernel model's GID entries name index 2.
+func netDev() string {
+	if i, err := net.InterfaceByIndex(2); err == nil {
+		return i.Name
+	}
+	return "lo"
+}
+
+// capture writes what the ports send as pcapng, in virtual time.
+type capture struct {
+	out   *bufio.Writer
+	w     *pcap.Writer
+	order *link.Ordered
+	index map[string]int
+}
+
+// tap captures every port to out.
+func (m *machine) tap(out io.Writer) error {
+	c := &capture{out: bufio.NewWriterSize(out, 1<<16), index: map[string]int{}}
+	var names []string
+	for i, d := range m.devs {
+		names, c.index[d.name] = append(names, d.name), i
+	}
+	var err error
+	if c.w, err = pcap.NewWriter(c.out, "rdmasim", names...); err != nil {
+		return fmt.Errorf("capture: %w", err)
+	}
+	c.order = link.NewOrdered(m.eng, func(s link.Sent) {
+		comment := ""
+		if s.Loopback {
+			comment = "loopback"
+		}
+		// The writer keeps the first error for Close.
+		_ = c.w.Write(c.index[s.Port], int64(s.At/sim.Nanosecond), s.Frame.B, comment)
+	})
+	for _, d := range m.devs {
+		d.port.Tap(c.order.Tap)
+	}
+	m.cap = c
+	return nil
+}
+
+// close finishes the capture.
+func (m *machine) close() error {
+	m.eng.Close()
+	if m.cap == nil {
+		return nil
+	}
+	m.cap.order.Close()
+	err := m.cap.w.Close()
+	if err == nil {
+		err = m.cap.out.Flush()
+	}
+	if err != nil {
+		return fmt.Errorf("capture: %w", err)
+	}
+	return nil
+}

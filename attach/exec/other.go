@@ -1,0 +1,11 @@
+//go:build !linux || !amd64
+
+package exec
+
+import "context"
+
+// Child does nothing here.
+func Child() {}
+
+// Run fails: ErrPlatform.
+func Run(context.Context, *Config) (status int, err error) { return 0, ErrPlatform }

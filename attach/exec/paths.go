@@ -1,0 +1,179 @@
+//go:build linux && amd64
+
+package exec
+
+import (
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/rdmasim/rdmasim/attach/exec/procmem"
+	"github.com/rdmasim/rdmasim/attach/exec/seccomp"
+	"github.com/rdmasim/rdmasim/attach/exec/tree"
+	"github.com/rdmasim/rdmasim/sim/mem"
+)
+
+// Sizes of the kernel's structures for a program of x86-64.
+const (
+	pageSize  = 4096
+	statSize  = unsafe.Sizeof(unix.Stat_t{})
+	statxSize = unsafe.Sizeof(unix.Statx_t{})
+)
+
+// pathArg is which argument of a path call is the path; the flags of an open are the
+// one after it.
+func pathArg(nr int32) int {
+	switch nr {
+	case unix.SYS_OPEN, unix.SYS_STAT, unix.SYS_LSTAT, unix.SYS_ACCESS, unix.SYS_READLINK:
+		return 0
+	}
+	return 1
+}
+
+// path answers a path call about the files of devices, and lets the kernel do all
+// others. A relative path needs no answer: it starts at a folder that we gave out, or
+// elsewhere.
+func (n *notifier) path(x *seccomp.Notif) {
+	t := n.s.started.tree
+	at := pathArg(x.Nr)
+	p, err := procmem.Open(int(x.PID))
+	if err != nil {
+		p, err = openThread(int(x.PID))
+	}
+	if t == nil || err != nil {
+		_ = n.l.Continue(x.ID)
+		return
+	}
+	defer p.Close()
+	name, ok := cString(p, x.Args[at])
+	if !ok {
+		_ = n.l.Continue(x.ID)
+		return
+	}
+	f, ok := t.Resolve(name)
+	if !ok {
+		_ = n.l.Continue(x.ID)
+		return
+	}
+	switch x.Nr {
+	case unix.SYS_OPEN:
+		n.open(x, f, x.Args[1])
+	case unix.SYS_OPENAT:
+		n.open(x, f, x.Args[2])
+	case unix.SYS_OPENAT2:
+		var how [8]byte // flags are the first word of open_how
+		if err := p.ReadAt(mem.VA(x.Args[2]), how[:]); err != nil {
+			_ = n.l.Fail(x.ID, unix.EFAULT)
+			return
+		}
+		n.open(x, f, *(*uint64)(unsafe.Pointer(&how)))
+	case unix.SYS_STAT, unix.SYS_LSTAT:
+		n.stat(x, f, p, x.Args[1])
+	case unix.SYS_NEWFSTATAT:
+		n.stat(x, f, p, x.Args[2])
+	case unix.SYS_STATX:
+		n.statx(x, f, p)
+	case unix.SYS_ACCESS:
+		n.access(x, f, uint32(x.Args[1]))
+	case unix.SYS_FACCESSAT, unix.SYS_FACCESSAT2:
+		n.access(x, f, uint32(x.Args[2]))
+	default: // the tree has no links
+		if err := unix.Access(f.Path, 0); err != nil {
+			_ = n.l.Fail(x.ID, errno(err))
+			return
+		}
+		_ = n.l.Fail(x.ID, unix.EINVAL)
+	}
+}
+
+// cString reads a string of a program, page by page.
+func cString(p *procmem.Process, addr uint64) (string, bool) {
+	var s []byte
+	for len(s) < unix.PathMax {
+		b := make([]byte, min(256, pageSize-addr%pageSize))
+		if err := p.ReadAt(mem.VA(addr), b); err != nil {
+			return "", false
+		}
+		for i, c := range b {
+			if c == 0 {
+				return string(append(s, b[:i]...)), true
+			}
+		}
+		s, addr = append(s, b...), addr+uint64(len(b))
+		if s[0] != '/' {
+			return "", false
+		}
+	}
+	return "", false
+}
+
+func (n *notifier) open(x *seccomp.Notif, f tree.Found, flags uint64) {
+	fd, err := unix.Open(f.Path, int(flags)&^unix.O_CREAT|unix.O_CLOEXEC|unix.O_NOCTTY, 0)
+	if err != nil {
+		_ = n.l.Fail(x.ID, errno(err))
+		return
+	}
+	defer unix.Close(fd)
+	cloexec := flags&unix.O_CLOEXEC != 0
+	if f.Kind != tree.DeviceFile {
+		_, _ = n.l.ReturnFD(x.ID, fd, cloexec)
+		return
+	}
+	// The engine must know the number before the program can use it.
+	n.s.eng.do(func() {
+		pid, err := threadGroup(int(x.PID))
+		if err != nil {
+			_ = n.l.Fail(x.ID, errno(err))
+			return
+		}
+		if got, err := n.l.AddFD(x.ID, fd, cloexec); err == nil {
+			n.s.files.opened[openedFD{pid, got}] = f.Index
+			_ = n.l.Return(x.ID, int64(got))
+		}
+	})
+}
+
+func (n *notifier) stat(x *seccomp.Notif, f tree.Found, p *procmem.Process, addr uint64) {
+	var st unix.Stat_t
+	if err := unix.Stat(f.Path, &st); err != nil {
+		_ = n.l.Fail(x.ID, errno(err))
+		return
+	}
+	n.put(x, p, addr, (*[statSize]byte)(unsafe.Pointer(&st))[:])
+}
+
+func (n *notifier) statx(x *seccomp.Notif, f tree.Found, p *procmem.Process) {
+	var st unix.Statx_t
+	if err := unix.Statx(unix.AT_FDCWD, f.Path, int(x.Args[2]), int(x.Args[3]), &st); err != nil {
+		_ = n.l.Fail(x.ID, errno(err))
+		return
+	}
+	n.put(x, p, x.Args[4], (*[statxSize]byte)(unsafe.Pointer(&st))[:])
+}
+
+// put writes a result into the caller's memory and ends the call.
+func (n *notifier) put(x *seccomp.Notif, p *procmem.Process, addr uint64, b []byte) {
+	b = append([]byte(nil), b...)
+	if err := p.WriteAt(mem.VA(addr), b); err != nil {
+		_ = n.l.Fail(x.ID, unix.EFAULT)
+		return
+	}
+	_ = n.l.Return(x.ID, 0)
+}
+
+func (n *notifier) access(x *seccomp.Notif, f tree.Found, mode uint32) {
+	if err := unix.Access(f.Path, mode); err != nil {
+		_ = n.l.Fail(x.ID, errno(err))
+		return
+	}
+	_ = n.l.Return(x.ID, 0)
+}
+
+// openThread is procmem.Open for a thread that is not the first of its process.
+func openThread(tid int) (*procmem.Process, error) {
+	pid, err := threadGroup(tid)
+	if err != nil {
+		return nil, err
+	}
+	return procmem.Open(pid)
+}

@@ -1,0 +1,145 @@
+//go:build linux && amd64
+
+package exec
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/rdmasim/rdmasim/attach/exec/procmem"
+	"github.com/rdmasim/rdmasim/attach/exec/seccomp"
+	"github.com/rdmasim/rdmasim/attach/exec/uverbs"
+	"github.com/rdmasim/rdmasim/sim/kernel"
+	"github.com/rdmasim/rdmasim/sim/mem"
+)
+
+// process is a program's process: its memory, and what the kernel model knows of it.
+type process struct {
+	mem   *procmem.Process
+	kern  *kernel.Process
+	files int // open device files that it opened
+}
+
+// processes are those that made an RDMA call, by number. The engine's thread owns it.
+type processes struct {
+	m    *machine
+	byID map[int]*process
+}
+
+func newProcesses(m *machine) *processes { return &processes{m: m, byID: map[int]*process{}} }
+
+// of is the process of a thread.
+func (t *processes) of(tid int) (*process, error) {
+	pid, err := threadGroup(tid)
+	if err != nil {
+		return nil, err
+	}
+	if p := t.byID[pid]; p != nil && p.mem.Alive() {
+		return p, nil
+	}
+	t.sweep()
+	m, err := procmem.Open(pid)
+	if err != nil {
+		return nil, err
+	}
+	space, err := mem.NewForeignSpace(t.m.mem, m)
+	if err != nil {
+		m.Close()
+		return nil, err
+	}
+	p := &process{mem: m, kern: &kernel.Process{Name: fmt.Sprintf("pid %d", pid), Space: space, IPCLock: true, NetRaw: true}}
+	t.byID[pid] = p
+	return p, nil
+}
+
+// sweep forgets the processes that have ended.
+func (t *processes) sweep() {
+	for pid, p := range t.byID {
+		if p.files == 0 && !p.mem.Alive() {
+			p.kern.Space.Release()
+			p.mem.Close()
+			delete(t.byID, pid)
+		}
+	}
+}
+
+// threadGroup is the process of a thread.
+func threadGroup(tid int) (int, error) {
+	f, err := os.Open(fmt.Sprintf("/proc/%d/status", tid))
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	for s := bufio.NewScanner(f); s.Scan(); {
+		if v, ok := strings.CutPrefix(s.Text(), "Tgid:"); ok {
+			return strconv.Atoi(strings.TrimSpace(v))
+		}
+	}
+	return 0, fmt.Errorf("thread %d: no process", tid)
+}
+
+// caller is the thread that waits for the answer to a notification (uverbs.Caller).
+type caller struct {
+	l    *seccomp.Listener
+	id   uint64
+	tid  int
+	proc *process
+}
+
+var _ uverbs.Caller = (*caller)(nil)
+
+// Read copies from the caller's memory.
+func (c *caller) Read(addr uint64, p []byte) error { return c.proc.mem.ReadAt(mem.VA(addr), p) }
+
+// Write copies into the caller's memory.
+func (c *caller) Write(addr uint64, p []byte) error { return c.proc.mem.WriteAt(mem.VA(addr), p) }
+
+// Inject implements uverbs.Caller.
+func (c *caller) Inject(f *os.File) (int, error) {
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	var fd int
+	var failed error
+	if err := raw.Control(func(n uintptr) { fd, failed = c.l.AddFD(c.id, int(n), true) }); err != nil {
+		return 0, err
+	}
+	return fd, failed
+}
+
+// Retract implements uverbs.Caller: a descriptor of another process cannot be closed,
+// but the file behind it can be let go.
+func (c *caller) Retract(fd int) {
+	f, err := os.Open(os.DevNull)
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	_ = c.l.ReplaceFD(c.id, int(f.Fd()), fd, true)
+}
+
+// Inode implements uverbs.Caller.
+func (c *caller) Inode(fd int) (uverbs.Inode, error) {
+	st, err := statFD(c.tid, fd)
+	if err != nil {
+		return uverbs.Inode{}, err
+	}
+	return uverbs.Inode{Dev: st.Dev, Ino: st.Ino}, nil
+}
+
+// statFD looks at the file behind a descriptor of a thread: EBADF when there is none.
+func statFD(tid, fd int) (*unix.Stat_t, error) {
+	var st unix.Stat_t
+	if err := unix.Stat(fmt.Sprintf("/proc/%d/fd/%d", tid, fd), &st); err != nil {
+		return nil, fmt.Errorf("descriptor %d: %w", fd, errors.Join(syscall.EBADF, err))
+	}
+	return &st, nil
+}

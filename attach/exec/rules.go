@@ -1,0 +1,47 @@
+//go:build linux && amd64
+
+package exec
+
+import (
+	"golang.org/x/sys/unix"
+
+	"github.com/rdmasim/rdmasim/attach/exec/seccomp"
+)
+
+// rdmaIoctl is RDMA_VERBS_IOCTL (rdma/rdma_user_ioctl_cmds.h).
+const rdmaIoctl = 0xc0181b01
+
+// Offsets that mmap of a device file takes: the command, in units of 256 pages. From
+// the dynamic registers on, the simulator is asked; below are static pages.
+const (
+	firstAskedOffset = 0x200000
+	endAskedOffset   = deviceFileSize
+)
+
+// rules is the filter: what the supervisor has to see. With paths it answers path
+// calls too.
+func rules(paths bool) []seccomp.Rule {
+	r := []seccomp.Rule{
+		{Nr: unix.SYS_IOCTL, Tests: []seccomp.Test{{Arg: 1, Value: rdmaIoctl}}, Ret: seccomp.Notify},
+		// Libraries ask for the devices by netlink first; without it they look into
+		// sysfs. That they ask tells that the program has such a library.
+		{Nr: unix.SYS_SOCKET, Tests: []seccomp.Test{{Arg: 0, Value: unix.AF_NETLINK}, {Arg: 2, Value: unix.NETLINK_RDMA}}, Ret: seccomp.Notify},
+		{Nr: unix.SYS_MMAP, Tests: []seccomp.Test{
+			{Arg: 3, Mask: unix.MAP_TYPE, Value: unix.MAP_SHARED}, {Arg: 3, Mask: unix.MAP_ANONYMOUS, Value: 0},
+			{Arg: 5, High: true, Value: 0}, {Arg: 5, Op: seccomp.AtLeast, Value: firstAskedOffset}, {Arg: 5, Op: seccomp.Below, Value: endAskedOffset},
+		}, Ret: seccomp.Notify},
+	}
+	if !paths {
+		return r
+	}
+	for _, nr := range []uint32{
+		unix.SYS_OPEN, unix.SYS_OPENAT, unix.SYS_OPENAT2, unix.SYS_STAT, unix.SYS_LSTAT, unix.SYS_ACCESS, unix.SYS_FACCESSAT,
+		unix.SYS_FACCESSAT2, unix.SYS_READLINK, unix.SYS_READLINKAT,
+	} {
+		r = append(r, seccomp.Rule{Nr: nr, Ret: seccomp.Notify})
+	}
+	// With AT_EMPTY_PATH these two are fstat.
+	return append(r,
+		seccomp.Rule{Nr: unix.SYS_NEWFSTATAT, Tests: []seccomp.Test{{Arg: 3, Mask: unix.AT_EMPTY_PATH, Value: 0}}, Ret: seccomp.Notify},
+		seccomp.Rule{Nr: unix.SYS_STATX, Tests: []seccomp.Test{{Arg: 2, Mask: unix.AT_EMPTY_PATH, Value: 0}}, Ret: seccomp.Notify})
+}

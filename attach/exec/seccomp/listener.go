@@ -1,0 +1,159 @@
+//go:build linux && amd64
+
+package seccomp
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// ErrOuterListener says that a process above this one supervises system calls already:
+// the kernel allows one listener.
+var ErrOuterListener = errors.New("another supervisor of system calls (a container, a sandbox or another rdmasim exec) is above this process, and Linux allows only one")
+
+// ErrNoNotification says that the kernel cannot do it.
+var ErrNoNotification = errors.New("this kernel has no seccomp user notification (Linux 5.14 or later with CONFIG_SECCOMP_FILTER is needed)")
+
+// Install puts the filter on the calling thread and returns the listener. The thread
+// must be locked, must have set no_new_privs, and keeps the filter across execve.
+func Install(prog []unix.SockFilter) (fd int, err error) {
+	f := unix.SockFprog{Len: uint16(len(prog)), Filter: &prog[0]}
+	flags := uintptr(unix.SECCOMP_FILTER_FLAG_NEW_LISTENER | unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV)
+	for {
+		r, _, e := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, uintptr(unsafe.Pointer(&f)))
+		runtime.KeepAlive(prog)
+		switch {
+		case e == 0:
+			return int(r), nil
+		case e == unix.EBUSY:
+			return -1, ErrOuterListener
+		case e == unix.EINVAL && flags&unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV != 0:
+			// Before Linux 5.19: a signal may repeat a notification, and handlers allow for it.
+			flags &^= unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
+		case e == unix.EINVAL || e == unix.ENOSYS:
+			return -1, ErrNoNotification
+		default:
+			return -1, fmt.Errorf("seccomp: install filter: %w", e)
+		}
+	}
+}
+
+// Notif is struct seccomp_notif: a call that waits for an answer. PID is a thread.
+type Notif struct {
+	ID    uint64
+	PID   uint32
+	Flags uint32
+	Nr    int32
+	Arch  uint32
+	IP    uint64
+	Args  [6]uint64
+}
+
+type response struct {
+	id    uint64
+	val   int64
+	err   int32
+	flags uint32
+}
+
+type addFD struct {
+	id         uint64
+	flags      uint32
+	srcFD      uint32
+	newFD      uint32
+	newFDFlags uint32
+}
+
+// Listener receives notifications. Its methods may be used by one goroutine at a time.
+type Listener struct {
+	fd  int
+	buf *Notif
+}
+
+// NewListener takes over the descriptor that Install returned.
+func NewListener(fd int) *Listener {
+	l := &Listener{fd: fd, buf: new(Notif)}
+	// Linux 6.6: wake the caller on this CPU. Older kernels refuse, and are slower.
+	_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SECCOMP_IOCTL_NOTIF_SET_FLAGS, unix.SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP)
+	return l
+}
+
+// FD is the descriptor, for poll.
+func (l *Listener) FD() int { return l.fd }
+
+// Close closes the listener: calls that wait get ENOSYS.
+func (l *Listener) Close() error { return unix.Close(l.fd) }
+
+func (l *Listener) ioctl(req uint, p unsafe.Pointer) (uintptr, error) {
+	r, _, e := unix.Syscall(unix.SYS_IOCTL, uintptr(l.fd), uintptr(req), uintptr(p))
+	if e != 0 {
+		return 0, e
+	}
+	return r, nil
+}
+
+// Recv takes the next notification: ENOENT when the caller vanished meanwhile, or EINTR.
+func (l *Listener) Recv() (Notif, error) {
+	*l.buf = Notif{}
+	_, err := l.ioctl(unix.SECCOMP_IOCTL_NOTIF_RECV, unsafe.Pointer(l.buf))
+	return *l.buf, err
+}
+
+// Valid reports whether the caller still waits: what was read from its memory before
+// came from it, and not from a process that got its number.
+func (l *Listener) Valid(id uint64) bool {
+	p := &id
+	_, err := l.ioctl(unix.SECCOMP_IOCTL_NOTIF_ID_VALID, unsafe.Pointer(p))
+	return err == nil
+}
+
+func (l *Listener) send(r response) error {
+	_, err := l.ioctl(unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&r))
+	return err
+}
+
+// Return answers with a value.
+func (l *Listener) Return(id uint64, val int64) error { return l.send(response{id: id, val: val}) }
+
+// Fail answers with an errno; 0 is success with the value 0.
+func (l *Listener) Fail(id uint64, e unix.Errno) error {
+	return l.send(response{id: id, err: -int32(e)})
+}
+
+// Continue lets the kernel do the call.
+func (l *Listener) Continue(id uint64) error {
+	return l.send(response{id: id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE})
+}
+
+// AddFD puts fd into the caller's table, close-on-exec if cloexec, and returns its
+// number there. The call stays unanswered.
+func (l *Listener) AddFD(id uint64, fd int, cloexec bool) (int, error) {
+	return l.addFD(&addFD{id: id, srcFD: uint32(fd), newFDFlags: execFlag(cloexec)})
+}
+
+// ReplaceFD puts fd in the place of the caller's descriptor number at.
+func (l *Listener) ReplaceFD(id uint64, fd, at int, cloexec bool) error {
+	_, err := l.addFD(&addFD{id: id, flags: unix.SECCOMP_ADDFD_FLAG_SETFD, srcFD: uint32(fd), newFD: uint32(at), newFDFlags: execFlag(cloexec)})
+	return err
+}
+
+// ReturnFD is AddFD and answers the call with the number.
+func (l *Listener) ReturnFD(id uint64, fd int, cloexec bool) (int, error) {
+	return l.addFD(&addFD{id: id, flags: unix.SECCOMP_ADDFD_FLAG_SEND, srcFD: uint32(fd), newFDFlags: execFlag(cloexec)})
+}
+
+func (l *Listener) addFD(a *addFD) (int, error) {
+	r, err := l.ioctl(unix.SECCOMP_IOCTL_NOTIF_ADDFD, unsafe.Pointer(a))
+	return int(r), err
+}
+
+func execFlag(cloexec bool) uint32 {
+	if cloexec {
+		return unix.O_CLOEXEC
+	}
+	return 0
+}

@@ -1,0 +1,268 @@
+//go:build linux && amd64
+
+package exec
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/rdmasim/rdmasim/attach/exec/seccomp"
+	"github.com/rdmasim/rdmasim/attach/exec/tree"
+)
+
+// session is one run: a machine, and the tree of processes that uses it.
+type session struct {
+	cfg     *Config
+	m       *machine
+	started *started
+	eng     *engine
+	notes   *notifier
+	files   *files
+	procs   *processes
+	outputs outputs
+}
+
+// outputs are the files that a session writes.
+type outputs struct {
+	pcap, trace, uarlog *os.File
+}
+
+// Run runs the program and returns its exit status, 128 and the number of a signal
+// that ended it. The session ends with the program: what is left of its processes is
+// killed. A *UsageError is a mistake of the caller; another error means that the
+// program did not run, or that an output could not be written.
+func Run(ctx context.Context, cfg *Config) (status int, err error) {
+	if len(cfg.Args) == 0 {
+		return 0, &UsageError{errors.New("no program is given")}
+	}
+	if cfg.Devices < 1 || cfg.Devices > MaxDevices {
+		return 0, &UsageError{fmt.Errorf("%d devices: 1 to %d", cfg.Devices, MaxDevices)}
+	}
+	path, err := findProgram(cfg.Args[0])
+	if err != nil {
+		return 0, err
+	}
+	if err := nested(path, cfg.Args); err != nil {
+		return 0, err
+	}
+	// The child dies with the thread that starts it, and this one waits for its end.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	s := &session{cfg: cfg}
+	if err := s.prepare(path); err != nil {
+		return 0, err
+	}
+	status, err = s.run(ctx)
+	return status, errors.Join(err, s.close())
+}
+
+// prepare makes the machine, opens the outputs and starts the child, which waits.
+func (s *session) prepare(path string) (err error) {
+	if s.m, err = newMachine(s.cfg.Profile, s.cfg.Devices, s.cfg.Seed, s.cfg.Trace != ""); err != nil {
+		return err
+	}
+	if err := s.openOutputs(); err != nil {
+		return err
+	}
+	var devices []tree.Device
+	for _, d := range s.m.devs {
+		t, err := s.m.describe(d)
+		if err != nil {
+			return fmt.Errorf("%s: %w", d.name, err)
+		}
+		devices = append(devices, t)
+	}
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("subreaper: %w", err)
+	}
+	if s.started, err = start(s.cfg, path, devices); err != nil {
+		return err
+	}
+	return nil
+}
+
+func (s *session) openOutputs() error {
+	for _, o := range []struct {
+		name string
+		f    **os.File
+	}{{s.cfg.Pcap, &s.outputs.pcap}, {s.cfg.Trace, &s.outputs.trace}, {s.cfg.UARLog, &s.outputs.uarlog}} {
+		if o.name == "" {
+			continue
+		}
+		f, err := os.Create(o.name)
+		if err != nil {
+			return &UsageError{err}
+		}
+		*o.f = f
+	}
+	if s.outputs.pcap != nil {
+		return s.m.tap(s.outputs.pcap)
+	}
+	return nil
+}
+
+// run lets the program go and serves it until it ends.
+func (s *session) run(ctx context.Context) (status int, err error) {
+	defer s.started.dismiss()
+	s.procs = newProcesses(s.m)
+	if s.eng, err = newEngine(s.m, s.cfg.Throttle); err != nil {
+		return 0, err
+	}
+	if s.outputs.uarlog != nil {
+		s.eng.log = &uarLog{w: bufio.NewWriter(s.outputs.uarlog)}
+	}
+	if s.files, err = newFiles(s); err != nil {
+		return 0, err
+	}
+	s.notes = &notifier{s: s, l: seccomp.NewListener(s.started.listener)}
+	go s.eng.run()
+	go s.files.watch()
+	go s.notes.run()
+	defer s.stop()
+	if err := s.started.release(); err != nil {
+		return 0, err
+	}
+	if err := s.started.execError(); err != nil {
+		_, _ = unix.Wait4(s.started.pid, nil, 0, nil)
+		return 0, &UsageError{err}
+	}
+	defer s.forward(ctx)()
+	status = s.wait()
+	s.killRest()
+	if !s.notes.asked.Load() && s.notes.ioctls.Load() == 0 {
+		fmt.Fprintf(os.Stderr, "rdmasim exec: %s made no RDMA call: it does not use libibverbs, or found none\n", s.cfg.Args[0])
+	}
+	return status, s.eng.err()
+}
+
+// forward passes on what asks the program to end. Signals of the terminal reach it by
+// themselves.
+func (s *session) forward(ctx context.Context) (stop func()) {
+	ch := make(chan os.Signal, 4)
+	signal.Notify(ch, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT)
+	done := make(chan struct{})
+	go func() {
+		for {
+			select {
+			case sig := <-ch:
+				if sig == syscall.SIGTERM || sig == syscall.SIGHUP {
+					_ = unix.Kill(s.started.pid, sig.(syscall.Signal))
+				}
+			case <-done:
+				return
+			}
+		}
+	}()
+	_ = ctx // the signals that cancel it are handled above
+	return func() { signal.Stop(ch); close(done) }
+}
+
+// wait reaps until the program has ended.
+func (s *session) wait() int {
+	for {
+		var ws unix.WaitStatus
+		pid, err := unix.Wait4(-1, &ws, 0, nil)
+		switch {
+		case err == unix.EINTR || err == nil && pid != s.started.pid:
+			if pid == s.started.janitor {
+				s.started.leash = -1 // somebody killed it
+			}
+		case err != nil:
+			return 1
+		case ws.Exited():
+			return ws.ExitStatus()
+		case ws.Signaled():
+			return 128 + int(ws.Signal())
+		}
+	}
+}
+
+// killRest kills what is left of the program's processes; they are children of this
+// one by now, as it is their subreaper, or below such.
+func (s *session) killRest() {
+	for range 200 {
+		left := descendants(os.Getpid(), s.started.janitor)
+		for _, pid := range left {
+			_ = unix.Kill(pid, unix.SIGKILL)
+		}
+		for {
+			pid, err := unix.Wait4(-1, nil, unix.WNOHANG, nil)
+			if err != nil || pid <= 0 {
+				break
+			}
+		}
+		if len(left) == 0 {
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// descendants lists the processes below root, without except.
+func descendants(root, except int) []int {
+	parent := map[int]int{}
+	dirs, _ := filepath.Glob("/proc/[0-9]*")
+	for _, d := range dirs {
+		b, err := os.ReadFile(d + "/stat")
+		if err != nil {
+			continue
+		}
+		// "pid (name) state ppid ...": the name may hold anything.
+		_, rest, _ := strings.Cut(string(b[strings.LastIndexByte(string(b), ')')+1:]), " ")
+		f := strings.Fields(rest)
+		pid, err := strconv.Atoi(filepath.Base(d))
+		if err != nil || len(f) < 2 || f[0] == "Z" {
+			continue
+		}
+		parent[pid], _ = strconv.Atoi(f[1])
+	}
+	var l []int
+	for pid := range parent {
+		for p, n := pid, 0; p > 1 && n < 1000 && pid != except && pid != root; p, n = parent[p], n+1 {
+			if p == root {
+				l = append(l, pid)
+				break
+			}
+		}
+	}
+	return l
+}
+
+// stop ends the goroutines.
+func (s *session) stop() {
+	s.notes.stop()
+	s.eng.do(s.files.closeAll)
+	s.eng.stop()
+	s.files.stop()
+}
+
+// close writes what is still to be written.
+func (s *session) close() error {
+	err := s.m.close()
+	if f := s.outputs.trace; f != nil {
+		if werr := s.m.eng.Spans.WriteJSON(f); werr != nil {
+			err = errors.Join(err, fmt.Errorf("timeline: %w", werr))
+		}
+	}
+	if s.eng != nil && s.eng.log != nil {
+		err = errors.Join(err, s.eng.log.w.Flush())
+	}
+	for _, f := range []*os.File{s.outputs.pcap, s.outputs.trace, s.outputs.uarlog} {
+		if f != nil {
+			err = errors.Join(err, f.Close())
+		}
+	}
+	return err
+}

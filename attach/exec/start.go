@@ -1,0 +1,255 @@
+//go:build linux && amd64
+
+package exec
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	osexec "os/exec"
+	"runtime"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/rdmasim/rdmasim/attach/exec/procmem"
+	"github.com/rdmasim/rdmasim/attach/exec/seccomp"
+	"github.com/rdmasim/rdmasim/attach/exec/tree"
+	"github.com/rdmasim/rdmasim/sim/mem"
+)
+
+// started is the program's first process, which waits to be let go.
+type started struct {
+	pid      int
+	sock     int
+	listener int
+	tree     *tree.Tree // answers path calls; nil when the files are mounted
+	work     string     // folder that the janitor removes
+	janitor  int        // its pid
+	leash    int        // its socket
+}
+
+// findProgram is the program's path. A program of another architecture would slip
+// through the filter, and is refused.
+func findProgram(name string) (string, error) {
+	path, err := osexec.LookPath(name)
+	if err != nil && !errors.Is(err, osexec.ErrDot) {
+		return "", &UsageError{fmt.Errorf("program %s: %w", name, errors.Unwrap(err))}
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return path, nil // it may be executable and not readable
+	}
+	defer f.Close()
+	var h [20]byte
+	if _, err := f.ReadAt(h[:], 0); err != nil || string(h[:4]) != "\x7fELF" {
+		return path, nil // a script
+	}
+	// e_ident[EI_CLASS] 2 is 64 bits; e_machine 62 is x86-64.
+	if h[4] != 2 || h[18] != 62 || h[19] != 0 {
+		return "", &UsageError{fmt.Errorf("program %s: it is built for another architecture than x86-64, whose system calls are not intercepted", path)}
+	}
+	return path, nil
+}
+
+// start makes the child, its janitor and the files of the devices. The calling
+// goroutine stays on its thread, since the child dies with the thread that made it.
+func start(cfg *Config, path string, devices []tree.Device) (s *started, err error) {
+	s = &started{sock: -1, listener: -1, leash: -1}
+	defer func() {
+		if err != nil {
+			s.abandon()
+		}
+	}()
+	if s.work, err = os.MkdirTemp("", "rdmasim-exec-"); err != nil {
+		return s, err
+	}
+	mark := s.work
+	if err := s.startJanitor(mark); err != nil {
+		return s, err
+	}
+	o := order{Path: path, Args: cfg.Args, Mount: os.Geteuid() == 0 && !cfg.PathCalls, WorkDir: s.work, Devices: devices}
+	r, err := s.startChild(&o, mark)
+	if err != nil {
+		return s, err
+	}
+	if err := s.checkMemory(&r); err != nil {
+		return s, err
+	}
+	if r.Mounted {
+		// Nothing of it is needed any more.
+		return s, os.RemoveAll(s.work)
+	}
+	if err := os.Chmod(s.work, 0o755); err != nil { //nolint:gosec // programs of other users look into it
+		return s, err
+	}
+	s.tree, err = tree.Build(s.work, devices)
+	return s, err
+}
+
+// spawn starts this binary again in a hidden role, with a socket as descriptor 3.
+func spawn(files []uintptr, env []string, attr *syscall.SysProcAttr, args ...string) (pid, sock int, err error) {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return 0, -1, err
+	}
+	defer unix.Close(pair[1])
+	list := append([]uintptr{0, 1, 2, uintptr(pair[1])}, files...)
+	pid, err = syscall.ForkExec("/proc/self/exe", append([]string{"rdmasim"}, args...), &syscall.ProcAttr{Env: env, Files: list, Sys: attr})
+	if err != nil {
+		_ = unix.Close(pair[0])
+		return 0, -1, fmt.Errorf("start a process: %w", err)
+	}
+	return pid, pair[0], nil
+}
+
+// startJanitor starts it in a session of its own, so that what kills the supervisor's
+// process group spares it.
+func (s *started) startJanitor(mark string) (err error) {
+	s.janitor, s.leash, err = spawn(nil, []string{}, &syscall.SysProcAttr{Setsid: true}, janitorArg, mark, s.work)
+	return err
+}
+
+func (s *started) startChild(o *order, mark string) (r report, err error) {
+	b, err := json.Marshal(o)
+	if err != nil {
+		return r, err
+	}
+	fd, err := unix.MemfdCreate("order", unix.MFD_CLOEXEC)
+	if err != nil {
+		return r, err
+	}
+	defer unix.Close(fd)
+	if _, err := unix.Pwrite(fd, b, 0); err != nil {
+		return r, err
+	}
+	env := append(os.Environ(), sessionEnv+"="+mark)
+	if s.pid, s.sock, err = spawn([]uintptr{uintptr(fd)}, env, &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}, childArg); err != nil {
+		return r, err
+	}
+	return s.receive()
+}
+
+// receive takes a report, and the listener that comes with it.
+func (s *started) receive() (r report, err error) {
+	buf, oob := make([]byte, 1<<16), make([]byte, unix.CmsgSpace(4))
+	var n, on int
+	for {
+		n, on, _, _, err = unix.Recvmsg(s.sock, buf, oob, unix.MSG_CMSG_CLOEXEC)
+		if err != unix.EINTR {
+			break
+		}
+	}
+	if err != nil || n == 0 {
+		return r, errors.New("the child process ended before it could start the program")
+	}
+	if err := json.Unmarshal(buf[:n], &r); err != nil {
+		return r, err
+	}
+	switch {
+	case r.Outer:
+		return r, seccomp.ErrOuterListener
+	case r.Kernel:
+		return r, seccomp.ErrNoNotification
+	case r.Err != "":
+		return r, errors.New(r.Err)
+	}
+	if msgs, err := unix.ParseSocketControlMessage(oob[:on]); err == nil && len(msgs) == 1 {
+		if fds, err := unix.ParseUnixRights(&msgs[0]); err == nil && len(fds) == 1 {
+			s.listener = fds[0]
+			return r, nil
+		}
+	}
+	return r, errors.New("the child process sent no listener")
+}
+
+// checkMemory reads a word of the child that is known.
+func (s *started) checkMemory(r *report) error {
+	p, err := procmem.Open(s.pid)
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	b := make([]byte, 8)
+	if err := p.ReadAt(mem.VA(r.Probe), b); err != nil {
+		if errors.Is(err, procmem.ErrRights) {
+			return procmem.ErrRights
+		}
+		return err
+	}
+	var word uint64
+	for i, x := range b {
+		word |= uint64(x) << (8 * i)
+	}
+	if word != probeWord {
+		return errors.New("the memory of the child process reads wrong")
+	}
+	return nil
+}
+
+// release lets the child become the program. An error is that of execve.
+func (s *started) release() error {
+	if err := unix.Send(s.sock, []byte{1}, unix.MSG_NOSIGNAL); err != nil {
+		return fmt.Errorf("the child process is gone: %w", err)
+	}
+	return nil
+}
+
+// execError waits until the child has become the program, or says why it could not.
+func (s *started) execError() error {
+	buf := make([]byte, 1<<12)
+	for {
+		n, err := unix.Read(s.sock, buf)
+		switch {
+		case err == unix.EINTR:
+		case err != nil || n == 0:
+			return nil // closed by execve
+		default:
+			var r report
+			if err := json.Unmarshal(buf[:n], &r); err != nil {
+				return err
+			}
+			return errors.New(strings.TrimSpace(r.Err))
+		}
+	}
+}
+
+// abandon undoes what start did.
+func (s *started) abandon() {
+	if s.pid > 0 {
+		_ = unix.Kill(s.pid, unix.SIGKILL)
+		_, _ = unix.Wait4(s.pid, nil, 0, nil)
+	}
+	for _, fd := range []int{s.sock, s.listener} {
+		if fd >= 0 {
+			_ = unix.Close(fd)
+		}
+	}
+	s.dismiss()
+}
+
+// dismiss sends the janitor home and removes the work folder.
+func (s *started) dismiss() {
+	if s.work != "" {
+		_ = os.RemoveAll(s.work)
+	}
+	if s.leash < 0 {
+		return
+	}
+	_ = unix.Send(s.leash, []byte{1}, unix.MSG_NOSIGNAL)
+	_ = unix.Close(s.leash)
+	s.leash = -1
+	_, _ = unix.Wait4(s.janitor, nil, 0, nil)
+}
+
+// nested reports whether this process runs in a session already, and then becomes the
+// program: its system calls are seen as they are.
+func nested(path string, args []string) error {
+	if os.Getenv(sessionEnv) == "" {
+		return nil
+	}
+	runtime.LockOSThread()
+	return syscall.Exec(path, args, os.Environ())
+}

@@ -1,0 +1,123 @@
+//go:build linux && amd64
+
+package tree
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// opaque is the attribute by which a folder of an overlay hides the one below it.
+const opaque = "trusted.overlay.opaque"
+
+// Mount shows the files of the devices in a mount namespace of its own for the calling
+// thread: nothing of it is seen outside, and nothing is left of it when the last
+// process in it ends. at is an empty folder to work in; it is empty again afterwards.
+// It needs CAP_SYS_ADMIN. After an error the namespace may be half changed; what
+// programs find there is still true.
+func Mount(at string, devices []Device) error {
+	if strings.ContainsAny(at, ":,\\") {
+		return fmt.Errorf("overlay: the path %q has characters that mount options cannot hold", at)
+	}
+	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
+		return fmt.Errorf("mount namespace: %w", err)
+	}
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("private mounts: %w", err)
+	}
+	if err := unix.Mount("tmpfs", at, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=755"); err != nil {
+		return fmt.Errorf("tmpfs: %w", err)
+	}
+	defer func() { _ = unix.Unmount(at, unix.MNT_DETACH) }() // the overlays hold it
+	t, err := Build(at, devices)
+	if err != nil {
+		return err
+	}
+	return t.mount()
+}
+
+func (t *Tree) mount() error {
+	for _, c := range covered {
+		// Hides the host's own devices, if it has any.
+		err := unix.Setxattr(filepath.Join(t.Dir, c.dir), opaque, []byte("y"), 0)
+		if _, real := os.Stat(c.prefix); err != nil && real == nil {
+			return fmt.Errorf("overlay: hide %s: %w", c.prefix, err)
+		}
+	}
+	if err := overlay(filepath.Join(t.Dir, "class"), "/sys/class", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC); err != nil {
+		return err
+	}
+	return t.mountDev()
+}
+
+func overlay(upper, at string, flags uintptr) error {
+	if err := unix.Mount("overlay", at, "overlay", flags, "lowerdir="+upper+":"+at); err != nil {
+		return fmt.Errorf("overlay on %s: %w", at, err)
+	}
+	return nil
+}
+
+// mountDev lays our device files over /dev. An overlay hides what is mounted below
+// /dev, and so that is put back from a copy.
+func (t *Tree) mountDev() error {
+	below, err := mountsBelow("/dev")
+	if err != nil {
+		return err
+	}
+	aside := filepath.Join(t.Dir, "aside")
+	if err := os.Mkdir(aside, 0o700); err != nil {
+		return err
+	}
+	if err := unix.Mount("/dev", aside, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
+		return fmt.Errorf("copy of /dev: %w", err)
+	}
+	if err := overlay(filepath.Join(t.Dir, "dev"), "/dev", unix.MS_NOSUID); err != nil {
+		return err
+	}
+	for _, m := range below {
+		if err := unix.Mount(filepath.Join(aside, m), filepath.Join("/dev", m), "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
+			return fmt.Errorf("mount /dev%s again: %w", m, err)
+		}
+	}
+	if err := unix.Unmount(aside, unix.MNT_DETACH); err != nil {
+		return fmt.Errorf("copy of /dev: %w", err)
+	}
+	for k := range t.Count {
+		if err := unix.Mount(nullDevice, DevFile(k), "", unix.MS_BIND, ""); err != nil {
+			return fmt.Errorf("device file %d: %w", k, err)
+		}
+	}
+	return nil
+}
+
+// mountsBelow lists the mount points directly below dir, without those below them.
+func mountsBelow(dir string) ([]string, error) {
+	b, err := os.ReadFile("/proc/thread-self/mountinfo")
+	if err != nil {
+		return nil, err
+	}
+	var l []string
+next:
+	for line := range strings.Lines(string(b)) {
+		f := strings.Fields(line)
+		if len(f) < 5 {
+			continue
+		}
+		rest, ok := strings.CutPrefix(f[4], dir+"/")
+		if !ok || strings.Contains(rest, "\\") {
+			continue
+		}
+		rest = "/" + rest
+		for _, x := range l {
+			if rest == x || strings.HasPrefix(rest, x+"/") {
+				continue next
+			}
+		}
+		l = append(l, rest)
+	}
+	return l, nil
+}

@@ -1,0 +1,171 @@
+//go:build linux && amd64
+
+// Package tree makes the files by which libraries find RDMA devices: the classes
+// infiniband and infiniband_verbs of sysfs, and the device files. Programs see them
+// through mounts in a mount namespace of their own (Mount, for root), or by answers
+// to their path calls (Resolve).
+package tree
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Device is what the files say of a device.
+type Device struct {
+	Name                   string // mlx5_0
+	NodeGUID, SysImageGUID uint64
+	FWVer, BoardID         string
+	HWRev                  uint32
+	PCIDevice              uint16 // ConnectX-5 is 0x1017
+	PCIRevision            uint8
+	NetDev                 string // the interface that GIDs belong to
+	Ports                  []Port
+}
+
+// Port is what the files say of a port. A GID of a zero Type is empty.
+type Port struct {
+	GIDs       []GID
+	PKeys      []uint16
+	LinkLayer  string // Ethernet, InfiniBand
+	State      string // "4: ACTIVE"
+	PhysState  string // "5: LinkUp"
+	Rate       string // "100 Gb/sec (4X EDR)"
+	LID, SMLID uint16
+	CapMask    uint32
+}
+
+// GID is an entry of a port's table.
+type GID struct {
+	Value [16]byte
+	Type  string // "RoCE v2", "IB/RoCE v1"
+}
+
+// DevFile is the path of device file k.
+func DevFile(k int) string { return fmt.Sprintf("/dev/infiniband/uverbs%d", k) }
+
+// The null device stands for the device files until the first call on one: what a
+// library checks before that it answers by itself.
+const (
+	NullMajor, NullMinor = 1, 3
+	nullDevice           = "/dev/null"
+)
+
+// VendorID of Mellanox in PCI.
+const vendorID = 0x15b3
+
+// Tree is a folder with the files.
+type Tree struct {
+	Dir   string // holds class and dev
+	Count int    // devices
+}
+
+// Build makes the files in dir, which exists and is empty.
+func Build(dir string, devices []Device) (*Tree, error) {
+	b := builder{dir: dir}
+	b.file("class/infiniband_verbs/abi_version", "6")
+	for k, d := range devices {
+		b.verbs(k, &d)
+		b.device("class/infiniband/"+d.Name, &d)
+		b.file("dev/infiniband/"+filepath.Base(DevFile(k)), "")
+	}
+	if b.err != nil {
+		return nil, fmt.Errorf("files of the devices: %w", b.err)
+	}
+	return &Tree{Dir: dir, Count: len(devices)}, nil
+}
+
+type builder struct {
+	dir string
+	err error
+}
+
+// file writes a line; the first error stays.
+func (b *builder) file(name, line string) {
+	if b.err != nil {
+		return
+	}
+	path := filepath.Join(b.dir, name)
+	if b.err = os.MkdirAll(filepath.Dir(path), 0o755); b.err == nil {
+		if line != "" {
+			line += "\n"
+		}
+		b.err = os.WriteFile(path, []byte(line), 0o444)
+	}
+}
+
+func (b *builder) verbs(k int, d *Device) {
+	dir := fmt.Sprintf("class/infiniband_verbs/uverbs%d/", k)
+	b.file(dir+"ibdev", d.Name)
+	b.file(dir+"abi_version", "1") // of mlx5
+	b.file(dir+"dev", fmt.Sprintf("%d:%d", NullMajor, NullMinor))
+	b.pci(dir+"device/", d)
+}
+
+// pci is the folder of the PCI function.
+func (b *builder) pci(dir string, d *Device) {
+	b.file(dir+"vendor", fmt.Sprintf("0x%04x", vendorID))
+	b.file(dir+"device", fmt.Sprintf("0x%04x", d.PCIDevice))
+	b.file(dir+"subsystem_vendor", fmt.Sprintf("0x%04x", vendorID))
+	b.file(dir+"subsystem_device", "0x0008")
+	b.file(dir+"revision", fmt.Sprintf("0x%02x", d.PCIRevision))
+	b.file(dir+"class", "0x020000")
+	b.file(dir+"modalias", fmt.Sprintf("pci:v%08Xd%08Xsv%08Xsd00000008bc02sc00i00", vendorID, d.PCIDevice, vendorID))
+	b.file(dir+"numa_node", "-1")
+	b.file(dir+"local_cpus", "1")
+	b.file(dir+"local_cpulist", "0")
+}
+
+// guid is the form of node_guid.
+func guid(v uint64) string {
+	return fmt.Sprintf("%04x:%04x:%04x:%04x", v>>48&0xffff, v>>32&0xffff, v>>16&0xffff, v&0xffff)
+}
+
+func (g *GID) String() string {
+	var s []string
+	for i := 0; i < len(g.Value); i += 2 {
+		s = append(s, fmt.Sprintf("%02x%02x", g.Value[i], g.Value[i+1]))
+	}
+	return strings.Join(s, ":")
+}
+
+func (b *builder) device(dir string, d *Device) {
+	b.file(dir+"/node_type", "1: CA")
+	b.file(dir+"/node_guid", guid(d.NodeGUID))
+	b.file(dir+"/sys_image_guid", guid(d.SysImageGUID))
+	b.file(dir+"/node_desc", "rdmasim "+d.Name)
+	b.file(dir+"/fw_ver", d.FWVer)
+	b.file(dir+"/board_id", d.BoardID)
+	b.file(dir+"/hca_type", fmt.Sprintf("MT%d", d.PCIDevice))
+	b.file(dir+"/hw_rev", fmt.Sprintf("%x", d.HWRev))
+	b.pci(dir+"/device/", d)
+	for i := range d.Ports {
+		b.port(fmt.Sprintf("%s/ports/%d", dir, i+1), d, &d.Ports[i])
+	}
+}
+
+func (b *builder) port(dir string, d *Device, p *Port) {
+	b.file(dir+"/link_layer", p.LinkLayer)
+	b.file(dir+"/state", p.State)
+	b.file(dir+"/phys_state", p.PhysState)
+	b.file(dir+"/rate", p.Rate)
+	b.file(dir+"/lid", fmt.Sprintf("%#x", p.LID))
+	b.file(dir+"/lid_mask_count", "0")
+	b.file(dir+"/sm_lid", fmt.Sprintf("%#x", p.SMLID))
+	b.file(dir+"/sm_sl", "0")
+	b.file(dir+"/cap_mask", fmt.Sprintf("0x%08x", p.CapMask))
+	for i, k := range p.PKeys {
+		b.file(fmt.Sprintf("%s/pkeys/%d", dir, i), fmt.Sprintf("0x%04x", k))
+	}
+	for i := range p.GIDs {
+		g := &p.GIDs[i]
+		b.file(fmt.Sprintf("%s/gids/%d", dir, i), g.String())
+		if g.Type == "" {
+			continue // reading the attributes of an empty entry fails
+		}
+		b.file(fmt.Sprintf("%s/gid_attrs/types/%d", dir, i), g.Type)
+		b.file(fmt.Sprintf("%s/gid_attrs/ndevs/%d", dir, i), d.NetDev)
+	}
+}
