@@ -30,6 +30,7 @@ type file struct {
 	proc  *process
 	verbs *uverbs.File
 	pages map[uint64]*page // by page number in the file
+	uars  []*uarPage
 }
 
 // files are the open device files by inode. Only the engine's thread uses them, but

@@ -24,13 +24,14 @@ import (
 // that later ones of the same register overwrite. What to do is told by the records
 // that programs write before they ring.
 type page struct {
-	f    *file
-	mem  []byte
-	bar  uint64 // of the page in BAR 0
-	m    prm.UARMap
-	regs [prm.BFRegsPerUAR]register
-	cqs  []*armedCQ
-	arm  *uint64
+	f   *file
+	uar *uarPage
+	mem []byte
+	m   prm.UARMap
+	// The heads of the halves of the registers that queues of programs ring, and the
+	// doorbell of CQs.
+	words [prm.UserBFRegsPerUAR][2]*uint64
+	arm   *uint64
 	// Scratch of one store: a half as found, a WQE of the ring, a record.
 	found, wqe [maxHalf]byte
 	rec        [prm.DBRecSize]byte
@@ -39,11 +40,22 @@ type page struct {
 // maxHalf is the length of the largest half of a register.
 const maxHalf = 256
 
-// register is a bfreg with the queues that ring it.
-type register struct {
-	qps   []*ringer
-	words [2]*uint64 // the heads of the halves
+// uarPage is a page in BAR 0 with the queues that ring there. The device file may show
+// it at several places, of which a program maps one.
+type uarPage struct {
+	bar  uint64
+	regs [prm.UserBFRegsPerUAR]register
+	cqs  []*armedCQ
+	file []uint64 // where in the device file
+	view []*page  // those mapped
 }
+
+func (u *uarPage) quiet() bool {
+	return len(u.cqs) == 0 && len(u.regs[0].qps) == 0 && len(u.regs[1].qps) == 0
+}
+
+// register is a bfreg with the queues that ring it.
+type register struct{ qps []*ringer }
 
 // ringer is a QP with the send counter that the device knows.
 type ringer struct {
@@ -62,29 +74,51 @@ const neverArmed = prm.ArmWord(0xffffffff)
 
 var _ uverbs.Pages = (*file)(nil)
 
-// MapUAR implements uverbs.Pages.
+// MapUAR implements uverbs.Pages. Pages of the first mmap command are looked at from
+// now on; those of others when the program maps them, which we are told.
 func (f *file) MapUAR(n uint64, m *cpu.Mapping) error {
 	if f.pages[n] != nil || n >= deviceFileSize/pageSize {
 		return fmt.Errorf("page %d of the device file: %w", n, syscall.EINVAL)
+	}
+	u := f.uar(m.Off)
+	if u == nil {
+		u = &uarPage{bar: m.Off}
+		f.uars = append(f.uars, u)
+	}
+	u.file = append(u.file, n)
+	f.pages[n] = &page{f: f, uar: u}
+	if n < firstAskedOffset/pageSize {
+		return f.look(n)
+	}
+	return nil
+}
+
+// look maps a page of the file here, to find what programs store there.
+func (f *file) look(n uint64) error {
+	p := f.pages[n]
+	if p.mem != nil {
+		return nil
 	}
 	b, err := unix.Mmap(int(f.own.Fd()), int64(n*pageSize), pageSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
 		return fmt.Errorf("map page %d of the device file: %w", n, err)
 	}
-	p := &page{f: f, mem: b, bar: m.Off}
+	p.mem = b
 	size := f.dev.hca.Params().BFRegSize
 	if size == 0 {
-		size = 512 // without BlueFlame the registers take doorbells all the same
+		size = 2 * maxHalf // without BlueFlame the registers take doorbells all the same
 	}
 	p.m.LogBFRegSize = uint32(bits.Len(uint(size)) - 1)
-	for k := range p.regs {
-		for h := range p.regs[k].words {
-			p.regs[k].words[h] = p.word(p.m.BFReg(uint32(k), uint32(h)))
+	for k := range p.words {
+		for h := range p.words[k] {
+			p.words[k][h] = p.word(p.m.BFReg(uint32(k), uint32(h)))
 		}
 	}
 	p.arm = p.word(prm.UARCQArm)
-	f.pages[n] = p
-	f.s.eng.addPage(p)
+	p.uar.view = append(p.uar.view, p)
+	if !p.uar.quiet() {
+		f.s.eng.addPage(p)
+	}
 	return nil
 }
 
@@ -98,60 +132,87 @@ func (f *file) UnmapUAR(n uint64) {
 	}
 	delete(f.pages, n)
 	f.s.eng.removePage(p)
-	_ = unix.Munmap(p.mem)
+	u := p.uar
+	u.file = slices.DeleteFunc(u.file, func(x uint64) bool { return x == n })
+	u.view = slices.DeleteFunc(u.view, func(x *page) bool { return x == p })
+	if len(u.file) == 0 {
+		f.uars = slices.DeleteFunc(f.uars, func(x *uarPage) bool { return x == u })
+	}
+	if p.mem != nil {
+		_ = unix.Munmap(p.mem)
+	}
 }
 
-// at is the page at a place in BAR 0, nil when the program has not mapped it.
-func (f *file) at(bar uint64) *page {
-	for _, p := range f.pages {
-		if p.bar == bar {
-			return p
+// uar is the page at a place in BAR 0, nil when the file has none there.
+func (f *file) uar(bar uint64) *uarPage {
+	for _, u := range f.uars {
+		if u.bar == bar {
+			return u
 		}
 	}
 	return nil
 }
 
+// change adds or removes a queue of the page at bar; pages without queues are not
+// looked at.
+func (f *file) change(bar uint64, do func(u *uarPage)) {
+	u := f.uar(bar)
+	if u == nil {
+		return
+	}
+	was := u.quiet()
+	do(u)
+	if now := u.quiet(); now != was {
+		for _, p := range u.view {
+			if now {
+				f.s.eng.removePage(p)
+			} else {
+				f.s.eng.addPage(p)
+			}
+		}
+	}
+}
+
 // AddQP implements uverbs.Pages.
 func (f *file) AddQP(q *uverbs.QP) {
-	if p := f.at(q.UAROff); p != nil && q.BFReg < prm.BFRegsPerUAR {
-		r := &p.regs[q.BFReg]
-		r.qps = append(r.qps, &ringer{QP: q})
+	if q.BFReg < prm.UserBFRegsPerUAR {
+		f.change(q.UAROff, func(u *uarPage) {
+			u.regs[q.BFReg].qps = append(u.regs[q.BFReg].qps, &ringer{QP: q})
+		})
 	}
 }
 
 // RemoveQP implements uverbs.Pages.
 func (f *file) RemoveQP(q *uverbs.QP) {
-	if p := f.at(q.UAROff); p != nil && q.BFReg < prm.BFRegsPerUAR {
-		r := &p.regs[q.BFReg]
-		r.qps = slices.DeleteFunc(r.qps, func(x *ringer) bool { return x.QP == q })
+	if q.BFReg < prm.UserBFRegsPerUAR {
+		f.change(q.UAROff, func(u *uarPage) {
+			r := &u.regs[q.BFReg]
+			r.qps = slices.DeleteFunc(r.qps, func(x *ringer) bool { return x.QP == q })
+		})
 	}
 }
 
 // AddCQ implements uverbs.Pages. The arm word of its record begins as zero, and so
 // does the first arm: what never occurs is put there, so that it shows.
 func (f *file) AddCQ(c *uverbs.CQ) {
-	p := f.at(c.UAROff)
-	if p == nil {
-		return
-	}
-	prm.CQDBRec(p.rec[:]).SetArm(neverArmed)
-	_ = f.proc.mem.WriteAt(mem.VA(c.DBAddr+prm.DBRecSize/2), p.rec[prm.DBRecSize/2:])
-	p.cqs = append(p.cqs, &armedCQ{CQ: c, arm: neverArmed})
+	f.change(c.UAROff, func(u *uarPage) { u.cqs = append(u.cqs, &armedCQ{CQ: c, arm: neverArmed}) })
+	var rec [prm.DBRecSize]byte
+	prm.CQDBRec(rec[:]).SetArm(neverArmed)
+	_ = f.proc.mem.WriteAt(mem.VA(c.DBAddr+prm.DBRecSize/2), rec[prm.DBRecSize/2:])
 }
 
 // RemoveCQ implements uverbs.Pages.
 func (f *file) RemoveCQ(c *uverbs.CQ) {
-	if p := f.at(c.UAROff); p != nil {
-		p.cqs = slices.DeleteFunc(p.cqs, func(x *armedCQ) bool { return x.CQ == c })
-	}
+	f.change(c.UAROff, func(u *uarPage) {
+		u.cqs = slices.DeleteFunc(u.cqs, func(x *armedCQ) bool { return x.CQ == c })
+	})
 }
 
 // poll takes what lies in the registers of the page.
 func (p *page) poll(e *engine) (rung bool) {
-	for k := range p.regs[:prm.UserBFRegsPerUAR] {
-		r := &p.regs[k]
-		for h := range r.words {
-			if atomic.LoadUint64(r.words[h]) != 0 {
+	for k := range p.words {
+		for h, w := range p.words[k] {
+			if atomic.LoadUint64(w) != 0 {
 				rung = true
 				e.catchUp()
 				p.ring(e, uint32(k), uint32(h))
@@ -168,12 +229,12 @@ func (p *page) poll(e *engine) (rung bool) {
 
 // ring takes a store to half h of register k.
 func (p *page) ring(e *engine, k, h uint32) {
-	r := &p.regs[k]
+	r := &p.uar.regs[k]
 	off := p.m.BFReg(k, h)
 	half := p.mem[off : off+p.m.HalfSize()]
 	b := p.found[:len(half)]
 	copy(b[prm.DoorbellSize:], half[prm.DoorbellSize:])
-	*(*uint64)(unsafe.Pointer(&b[0])) = atomic.SwapUint64(r.words[h], 0)
+	*(*uint64)(unsafe.Pointer(&b[0])) = atomic.SwapUint64(p.words[k][h], 0)
 	c := prm.CtrlSegment(b)
 	n := max(1, (c.DS()*prm.DSSize+prm.WQEBBSize-1)/prm.WQEBBSize)
 	var rang *ringer
@@ -186,7 +247,7 @@ func (p *page) ring(e *engine, k, h uint32) {
 	pushed := rang != nil && n*prm.WQEBBSize <= len(half) && p.push(rang, b, half, off)
 	if !pushed {
 		b = b[:prm.DoorbellSize]
-		p.f.dev.link.PostNow(p.bar+uint64(off), b)
+		p.f.dev.link.PostNow(p.uar.bar+uint64(off), b)
 	}
 	if e.log != nil {
 		e.log.ring(p, k, h, b, pushed)
@@ -226,7 +287,7 @@ func (p *page) push(q *ringer, b, half []byte, off uint32) bool {
 	}
 	clear(half[prm.DoorbellSize:])
 	copy(b, wqe)
-	p.f.dev.link.PostNow(p.bar+uint64(off), b)
+	p.f.dev.link.PostNow(p.uar.bar+uint64(off), b)
 	return true
 }
 
@@ -247,7 +308,7 @@ func (p *page) others(r *register, off uint32) {
 		c.SetWQEIndex(sent - 1) // one block, whose end is the counter
 		c.SetQPN(q.QPN)
 		c.SetDS(prm.WQEBBSize / prm.DSSize)
-		p.f.dev.link.PostNow(p.bar+uint64(off), db[:prm.DoorbellSize])
+		p.f.dev.link.PostNow(p.uar.bar+uint64(off), db[:prm.DoorbellSize])
 	}
 }
 
@@ -256,16 +317,16 @@ func (p *page) armed() {
 	var b [prm.CQArmDoorbellSize]byte
 	*(*uint64)(unsafe.Pointer(&b[0])) = atomic.SwapUint64(p.arm, 0)
 	d := prm.CQArmDoorbell(b[:])
-	p.f.dev.link.PostNow(p.bar+prm.UARCQArm, b[:])
-	for _, c := range p.cqs {
+	p.f.dev.link.PostNow(p.uar.bar+prm.UARCQArm, b[:])
+	for _, c := range p.uar.cqs {
 		if c.CQN == d.CQN() {
 			c.arm = d.Arm()
 		}
 	}
-	if len(p.cqs) < 2 {
+	if len(p.uar.cqs) < 2 {
 		return
 	}
-	for _, c := range p.cqs {
+	for _, c := range p.uar.cqs {
 		if err := p.f.proc.mem.ReadAt(mem.VA(c.DBAddr), p.rec[:]); err != nil {
 			continue
 		}
@@ -275,14 +336,21 @@ func (p *page) armed() {
 		}
 		c.arm = w
 		prm.CQArmDoorbell(b[:]).Set(w, c.CQN)
-		p.f.dev.link.PostNow(p.bar+prm.UARCQArm, b[:])
+		p.f.dev.link.PostNow(p.uar.bar+prm.UARCQArm, b[:])
 	}
 }
 
 // mapped prepares page n of the device file, which the program maps now.
 func (f *file) mapped(n uint64) syscall.Errno {
-	if f.pages[n] != nil {
-		return 0
+	if f.pages[n] == nil {
+		if e := f.verbs.Mmap(n); e != 0 {
+			return e
+		}
 	}
-	return f.verbs.Mmap(n)
+	if f.pages[n] != nil {
+		if err := f.look(n); err != nil {
+			return errno(err)
+		}
+	}
+	return 0
 }

@@ -25,5 +25,5 @@ func (l *uarLog) ring(p *page, reg, half uint32, b []byte, pushed bool) {
 	}
 	c := prm.CtrlSegment(b)
 	fmt.Fprintf(l.w, "%d %s uar=%d bfreg=%d half=%d %s qpn=%#x index=%d bytes=%x\n",
-		l.n, p.f.dev.name, p.bar/prm.UARPageSize, reg, half, kind, c.QPN(), c.WQEIndex(), b)
+		l.n, p.f.dev.name, p.uar.bar/prm.UARPageSize, reg, half, kind, c.QPN(), c.WQEIndex(), b)
 }

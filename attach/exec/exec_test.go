@@ -1,0 +1,304 @@
+//go:build linux && amd64
+
+package exec
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"net"
+	"os"
+	osexec "os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rdmasim/rdmasim/sim/profile"
+)
+
+// runArg makes the test binary run a program as `rdmasim exec` does.
+const runArg = "exec-run"
+
+func TestMain(m *testing.M) {
+	Child()
+	if len(os.Args) > 1 && os.Args[1] == runArg {
+		os.Exit(command(os.Args[2:]))
+	}
+	os.Exit(m.Run())
+}
+
+func command(args []string) int {
+	p, err := profile.Load(profile.Default)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 125
+	}
+	cfg := &Config{Profile: p, Seed: 1}
+	f := flag.NewFlagSet("exec", flag.ExitOnError)
+	f.IntVar(&cfg.Devices, "devices", 1, "")
+	f.StringVar(&cfg.Pcap, "pcap", "", "")
+	f.StringVar(&cfg.UARLog, "uar-log", "", "")
+	f.BoolVar(&cfg.Throttle, "throttle", false, "")
+	f.BoolVar(&cfg.PathCalls, "path-calls", false, "")
+	_ = f.Parse(args)
+	cfg.Args = f.Args()
+	status, err := Run(context.Background(), cfg)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 125
+	}
+	return status
+}
+
+// user is who runs a session.
+type user struct {
+	name string
+	id   uint32
+}
+
+// users are root and an ordinary user for root, and the one who runs the test
+// otherwise.
+func users() []user {
+	if os.Geteuid() != 0 {
+		return []user{{"self", uint32(os.Geteuid())}}
+	}
+	return []user{{"root", 0}, {"nobody", 65534}}
+}
+
+// each runs a test as every user.
+func each(t *testing.T, f func(t *testing.T, u user)) {
+	for _, u := range users() {
+		t.Run(u.name, func(t *testing.T) { f(t, u) })
+	}
+}
+
+// limit bounds a session of a test, on a machine of any load.
+const limit = 3 * time.Minute
+
+// session runs a session to its end and returns its output.
+func (u user) session(t *testing.T, args ...string) (out string, status int) {
+	t.Helper()
+	c, buf := u.start(t, args...)
+	timer := time.AfterFunc(limit, func() { _ = c.Process.Kill() })
+	err := c.Wait()
+	if !timer.Stop() {
+		t.Fatalf("%v: not over after %v:\n%s", args, limit, buf)
+	}
+	var exit *osexec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return buf.String(), c.ProcessState.ExitCode()
+}
+
+func (u user) start(t *testing.T, args ...string) (*osexec.Cmd, *bytes.Buffer) {
+	t.Helper()
+	// /proc/self/exe: an ordinary user may not walk to the folder of the test binary.
+	c := osexec.Command("/proc/self/exe", append([]string{runArg}, args...)...)
+	c.Dir = "/"
+	if int(u.id) != os.Geteuid() {
+		c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: u.id, Gid: u.id}}
+	}
+	var buf bytes.Buffer
+	c.Stdout, c.Stderr = &buf, &buf
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return c, &buf
+}
+
+// needs skips a test where a program is missing, but for `make test`, which has
+// installed it.
+func needs(t *testing.T, programs ...string) {
+	t.Helper()
+	for _, p := range programs {
+		if _, err := osexec.LookPath(p); err == nil {
+			continue
+		}
+		if os.Getenv("RDMASIM_NEED_RDMA") != "" {
+			t.Fatalf("%s is not installed, and RDMASIM_NEED_RDMA is set", p)
+		}
+		t.Skipf("%s is not installed (Debian: ibverbs-utils, ibverbs-providers, perftest)", p)
+	}
+}
+
+// port finds a TCP port that nobody uses.
+func port(t *testing.T) int {
+	t.Helper()
+	l, err := net.Listen("tcp", ":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+// pair runs a server and a client of a program in one session and wants both to
+// succeed. The flags go before the program's arguments.
+func (u user) pair(t *testing.T, flags []string, server, client string) string {
+	t.Helper()
+	p := port(t)
+	script := fmt.Sprintf(`
+%s -p %d >/dev/null & s=$!
+i=0
+until grep -q ':%04X 0*:0000 0A' /proc/net/tcp /proc/net/tcp6; do
+  i=$((i+1)); [ $i -gt 500 ] && echo no server && exit 9
+  kill -0 $s || exit 8
+  sleep 0.02
+done
+%s -p %d localhost; c=$?
+wait $s; s=$?
+echo "status $s $c"
+exit $((s+c))`, server, p, p, client, p)
+	out, status := u.session(t, append(flags, "--", "sh", "-c", script)...)
+	if status != 0 || !strings.Contains(out, "status 0 0") {
+		t.Fatalf("%s | %s: status %d\n%s", server, client, status, out)
+	}
+	return out
+}
+
+func TestDevices(t *testing.T) {
+	needs(t, "ibv_devices")
+	each(t, func(t *testing.T, u user) {
+		for n, want := range map[string][]string{"1": {"mlx5_0"}, "3": {"mlx5_0", "mlx5_1", "mlx5_2"}} {
+			out, status := u.session(t, "-devices", n, "--", "ibv_devices")
+			if status != 0 || strings.Count(out, "mlx5_") != len(want) {
+				t.Errorf("status %d, want %v:\n%s", status, want, out)
+			}
+			for _, d := range want {
+				if !strings.Contains(out, d) {
+					t.Errorf("%s is not listed:\n%s", d, out)
+				}
+			}
+		}
+	})
+}
+
+func TestExitStatus(t *testing.T) {
+	each(t, func(t *testing.T, u user) {
+		for script, want := range map[string]int{"exit 7": 7, "kill -TERM $$": 128 + 15, "true": 0} {
+			if out, status := u.session(t, "--", "sh", "-c", script); status != want {
+				t.Errorf("%s: status %d, want %d:\n%s", script, status, want, out)
+			}
+		}
+		out, status := u.session(t, "--", "no-such-program")
+		if status != 125 || !strings.Contains(out, "no-such-program") {
+			t.Errorf("status %d:\n%s", status, out)
+		}
+	})
+}
+
+func TestSessionInASessionIsTheSame(t *testing.T) {
+	needs(t, "ibv_devices")
+	out, status := users()[0].session(t, "--", "/proc/"+strconv.Itoa(os.Getpid())+"/exe", runArg, "--", "ibv_devices")
+	if status != 0 || !strings.Contains(out, "mlx5_0") {
+		t.Errorf("status %d:\n%s", status, out)
+	}
+}
+
+func TestDevinfo(t *testing.T) {
+	needs(t, "ibv_devinfo")
+	each(t, func(t *testing.T, u user) {
+		out, status := u.session(t, "--", "ibv_devinfo", "-v")
+		if status != 0 {
+			t.Fatalf("status %d:\n%s", status, out)
+		}
+		for _, want := range []string{"PORT_ACTIVE", "Ethernet", "vendor_id:\t\t\t0x02c9", "RoCE v2"} {
+			if !strings.Contains(out, want) {
+				t.Errorf("no %q in:\n%s", want, out)
+			}
+		}
+	})
+}
+
+func TestPingpong(t *testing.T) {
+	needs(t, "ibv_rc_pingpong")
+	each(t, func(t *testing.T, u user) {
+		for _, flags := range []string{"", "-e", "-c", "-s 65536 -n 50"} {
+			t.Run("one device "+flags, func(t *testing.T) {
+				cmd := "ibv_rc_pingpong -g 0 -n 200 " + flags
+				u.pair(t, nil, cmd, cmd)
+			})
+			t.Run("two devices "+flags, func(t *testing.T) {
+				cmd := "ibv_rc_pingpong -g 0 -n 200 " + flags
+				u.pair(t, []string{"-devices", "2"}, cmd+" -d mlx5_0", cmd+" -d mlx5_1")
+			})
+		}
+	})
+}
+
+// TestPerftest runs each program with several queue pairs and, where it can, with all
+// sizes, in both directions, and waiting for events.
+func TestPerftest(t *testing.T) {
+	each(t, func(t *testing.T, u user) {
+		for _, c := range []struct {
+			program string
+			flags   []string
+		}{
+			{"ib_write_bw", []string{"-n 100", "-q 8 -n 50", "-b -n 100", "-a -n 5"}},
+			{"ib_read_bw", []string{"-n 100", "-q 8 -n 50", "-b -n 100", "-a -n 5"}},
+			{"ib_send_bw", []string{"-n 100", "-q 8 -n 50", "-b -n 100", "-a -n 5", "-e -n 100"}},
+			{"ib_atomic_bw", []string{"-n 100", "-q 8 -n 50", "-b -n 100"}},
+			{"ib_write_lat", []string{"-n 100", "-a -n 5"}},
+			{"ib_read_lat", []string{"-n 100", "-a -n 5"}},
+			{"ib_send_lat", []string{"-n 100", "-a -n 5", "-e -n 100"}},
+			{"ib_atomic_lat", []string{"-n 100"}},
+		} {
+			for _, flags := range c.flags {
+				t.Run(c.program+" "+flags, func(t *testing.T) {
+					needs(t, c.program)
+					cmd := c.program + " -F -d mlx5_0 " + flags
+					u.pair(t, nil, cmd, cmd)
+				})
+			}
+		}
+	})
+}
+
+// TestNothingIsLeft kills supervisor, program or all of a session at odd moments.
+func TestNothingIsLeft(t *testing.T) {
+	needs(t, "ib_write_bw")
+	each(t, func(t *testing.T, u user) {
+		tmp := t.TempDir()
+		if err := os.Chmod(tmp, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		t.Setenv("TMPDIR", tmp)
+		for i := range 6 {
+			mark := fmt.Sprintf("rdmasim-test-%d-%d", os.Getpid(), i)
+			script := fmt.Sprintf(`X=%s; export X; ib_write_bw -F -p %d >/dev/null & ib_write_bw -F -p %d >/dev/null & wait`, mark, port(t), port(t))
+			c, _ := u.start(t, "--", "sh", "-c", script)
+			time.Sleep(time.Duration(i*60) * time.Millisecond)
+			_ = c.Process.Kill()
+			_ = c.Wait()
+			deadline := time.Now().Add(10 * time.Second)
+			for {
+				left, _ := filepath.Glob(tmp + "/*")
+				alive := withEnv("X=" + mark)
+				if len(left) == 0 && len(alive) == 0 {
+					break
+				}
+				if time.Now().After(deadline) {
+					t.Fatalf("round %d: folders %v, processes %v are left", i, left, alive)
+				}
+				time.Sleep(10 * time.Millisecond)
+			}
+		}
+	})
+}
+
+// withEnv lists the processes that have a variable.
+func withEnv(v string) (l []string) {
+	dirs, _ := filepath.Glob("/proc/[0-9]*")
+	for _, d := range dirs {
+		if b, err := os.ReadFile(d + "/environ"); err == nil && bytes.Contains(b, append([]byte(v), 0)) {
+			l = append(l, filepath.Base(d))
+		}
+	}
+	return l
+}
