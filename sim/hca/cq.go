@@ -34,6 +34,7 @@ type cq struct {
 	armCI     uint32
 	firedSN   int32 // sequence number of the arm that fired last, -1: none
 	armSN     int32
+	notified  uint32 // behind the last entry that was there when an event was reported
 	failed    bool
 	pending   []byte // entries that wait for a look at the consumer index
 	reading   bool
@@ -79,6 +80,9 @@ func (c *cq) write(b []byte) {
 	c.d.bus.WriteDMA(pa, b)
 	c.d.c.CQEs++
 	c.pi = (c.pi + 1) & cqIndexMask
+	if (c.pi-c.notified)&cqIndexMask > c.size {
+		c.notified = (c.pi - c.size) & cqIndexMask // older entries are gone
+	}
 	if e.SE() || op == prm.CQEReqErr || op == prm.CQERespErr {
 		c.solicited = c.pi
 	}
@@ -164,7 +168,9 @@ func (c *cq) arm(w prm.ArmWord) {
 }
 
 // fire reports an event if the CQ is armed and has what it was armed for: an entry
-// at or behind the consumer index of the arm.
+// at or behind the consumer index of the arm, and not among those that an event has
+// announced (last_notified_index of the context). Programs that arm before they poll,
+// as perftest does, rely on the latter.
 func (c *cq) fire() {
 	if c.arms == disarmed {
 		return
@@ -173,11 +179,13 @@ func (c *cq) fire() {
 	if c.arms == armedSolicited {
 		last = c.solicited
 	}
-	// Serial arithmetic: last is behind armCI.
-	if d := (last - c.armCI) & cqIndexMask; d == 0 || d >= 1<<23 {
-		return
+	// Serial arithmetic: last is behind both.
+	for _, from := range [...]uint32{c.armCI, c.notified} {
+		if d := (last - from) & cqIndexMask; d == 0 || d >= 1<<23 {
+			return
+		}
 	}
-	c.arms, c.firedSN = disarmed, c.armSN
+	c.arms, c.firedSN, c.notified = disarmed, c.armSN, c.pi
 	e := c.d.newEQE(prm.EventComp)
 	e.SetCompCQN(c.num)
 	c.eq.push(e)
