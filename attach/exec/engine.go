@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/rdmasim/rdmasim/attach/exec/procmem"
 	"github.com/rdmasim/rdmasim/sim"
 )
 
@@ -41,6 +42,7 @@ const lagLimit = sim.Millisecond
 // engine owns the machine: its thread alone touches what is simulated.
 type engine struct {
 	m        *machine
+	streams  *procmem.Streams
 	throttle bool
 	log      *uarLog
 	pages    []*page // those polled
@@ -60,12 +62,12 @@ type engine struct {
 	quiet time.Time // when something happened last
 }
 
-func newEngine(m *machine, throttle bool) (*engine, error) {
+func newEngine(m *machine, streams *procmem.Streams, throttle bool) (*engine, error) {
 	fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
 	if err != nil {
 		return nil, fmt.Errorf("eventfd: %w", err)
 	}
-	return &engine{m: m, throttle: throttle, wake: fd, done: make(chan struct{})}, nil
+	return &engine{m: m, streams: streams, throttle: throttle, wake: fd, done: make(chan struct{})}, nil
 }
 
 // do runs f on the engine's thread, between events, and waits for it. After the end
@@ -136,6 +138,7 @@ func (e *engine) run() {
 			continue
 		}
 		if idle++; idle == 1 {
+			e.streams.Flush()
 			e.anchor()
 		}
 		if idle >= spinPasses {
@@ -154,6 +157,8 @@ func (e *engine) drain() (worked, ending bool) {
 	list := e.work
 	e.work = e.spare[:0]
 	e.mu.Unlock()
+	e.streams.Flush()
+	e.streams.Fresh()
 	e.catchUp()
 	for _, f := range list {
 		f()
@@ -246,6 +251,9 @@ func (e *engine) poll() bool {
 		if p.poll(e) {
 			rung = true
 		}
+	}
+	if rung {
+		e.streams.Fresh()
 	}
 	return rung
 }

@@ -29,11 +29,14 @@ type process struct {
 
 // processes are those that made an RDMA call, by number. The engine's thread owns it.
 type processes struct {
-	m    *machine
-	byID map[int]*process
+	m       *machine
+	byID    map[int]*process
+	streams *procmem.Streams
 }
 
-func newProcesses(m *machine) *processes { return &processes{m: m, byID: map[int]*process{}} }
+func newProcesses(m *machine) *processes {
+	return &processes{m: m, byID: map[int]*process{}, streams: &procmem.Streams{}}
+}
 
 // of is the process of a thread.
 func (t *processes) of(tid int) (*process, error) {
@@ -49,7 +52,7 @@ func (t *processes) of(tid int) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	space, err := mem.NewForeignSpace(t.m.mem, m)
+	space, err := mem.NewForeignSpace(t.m.mem, &procmem.Memory{Process: m, S: t.streams})
 	if err != nil {
 		m.Close()
 		return nil, err
@@ -64,6 +67,7 @@ func (t *processes) sweep() {
 	for pid, p := range t.byID {
 		if p.files == 0 && !p.mem.Alive() {
 			p.kern.Space.Release()
+			t.streams.Forget(p.mem)
 			p.mem.Close()
 			delete(t.byID, pid)
 		}

@@ -117,7 +117,7 @@ func (s *session) openOutputs() error {
 func (s *session) run(ctx context.Context) (status int, err error) {
 	defer s.started.dismiss()
 	s.procs = newProcesses(s.m)
-	if s.eng, err = newEngine(s.m, s.cfg.Throttle); err != nil {
+	if s.eng, err = newEngine(s.m, s.procs.streams, s.cfg.Throttle); err != nil {
 		return 0, err
 	}
 	if s.outputs.uarlog != nil {

@@ -1,0 +1,170 @@
+//go:build linux && amd64
+
+package procmem
+
+import "github.com/rdmasim/rdmasim/sim/mem"
+
+// A device moves a message in packets, each with a DMA read or write, and a system call
+// for each would cost most of the time. Streams joins them: what is read in sequence is
+// read ahead, and what is written in sequence is held back and written at once. Either
+// stays within what a real device may do between a doorbell and its completion: Fresh
+// is called when programs have rung or called, which they do after they changed memory
+// that they want sent, and Flush runs before everything else that programs can see.
+type Streams struct {
+	held struct {
+		p    *Process
+		addr mem.VA
+		b    []byte
+	}
+	reads [streams]ahead
+	clock uint64
+}
+
+// Numbers of the joining. Shorter accesses are of queues and records, and never joined.
+const (
+	streams   = 16
+	shortest  = 1024
+	maxAhead  = 64 << 10
+	maxHeld   = 64 << 10
+	firstGrow = 2 // the read-ahead doubles with each sequential miss
+)
+
+// ahead is memory that was read ahead for a sequence of reads.
+type ahead struct {
+	p    *Process
+	next mem.VA // where the sequence goes on
+	addr mem.VA // of b
+	b    []byte
+	buf  []byte
+	size int    // of the next read-ahead
+	used uint64 // when
+}
+
+// Fresh forgets what was read ahead.
+func (s *Streams) Fresh() {
+	for i := range s.reads {
+		s.reads[i].b = nil
+	}
+}
+
+// Flush writes what is held back. A failure is that of a DMA write to memory that is
+// gone: the device does not learn of it.
+func (s *Streams) Flush() {
+	h := &s.held
+	if h.p == nil {
+		return
+	}
+	_ = h.p.WriteAt(h.addr, h.b)
+	h.p, h.b = nil, h.b[:0]
+}
+
+// Memory is a process whose accesses are joined (mem.Foreign and mem.Prober).
+type Memory struct {
+	*Process
+	S *Streams
+}
+
+// WriteAt is Process.WriteAt, now or at the next Flush.
+func (m *Memory) WriteAt(addr mem.VA, b []byte) error {
+	s := m.S
+	m.spoil(addr, len(b))
+	if h := &s.held; h.p == m.Process && addr == h.addr+mem.VA(len(h.b)) && len(b) >= shortest && len(h.b)+len(b) <= maxHeld {
+		h.b = append(h.b, b...)
+		return nil
+	}
+	s.Flush()
+	if len(b) < shortest {
+		return m.Process.WriteAt(addr, b)
+	}
+	h := &s.held
+	h.p, h.addr, h.b = m.Process, addr, append(h.b[:0], b...)
+	return nil
+}
+
+// spoil forgets read-aheads that a write touches.
+func (m *Memory) spoil(addr mem.VA, n int) {
+	for i := range m.S.reads {
+		r := &m.S.reads[i]
+		if r.p == m.Process && len(r.b) > 0 && addr < r.addr+mem.VA(len(r.b)) && r.addr < addr+mem.VA(n) {
+			r.b = nil
+		}
+	}
+}
+
+// ReadAt is Process.ReadAt, from what was read ahead where it can.
+func (m *Memory) ReadAt(addr mem.VA, b []byte) error {
+	s := m.S
+	if len(b) < shortest {
+		s.Flush()
+		return m.Process.ReadAt(addr, b)
+	}
+	s.clock++
+	r := s.sequence(m.Process, addr)
+	if r == nil {
+		r = s.oldest()
+		*r = ahead{p: m.Process, buf: r.buf, size: firstGrow * len(b)}
+		r.next, r.used = addr+mem.VA(len(b)), s.clock
+		s.Flush()
+		return m.Process.ReadAt(addr, b)
+	}
+	r.next, r.used = addr+mem.VA(len(b)), s.clock
+	if r.take(addr, b) {
+		return nil
+	}
+	s.Flush()
+	if n := min(r.size, maxAhead); n > len(b) {
+		if cap(r.buf) < n {
+			r.buf = make([]byte, maxAhead)
+		}
+		r.size = firstGrow * n
+		if m.Process.ReadAt(addr, r.buf[:n]) == nil {
+			r.addr, r.b = addr, r.buf[:n]
+			r.take(addr, b)
+			return nil
+		}
+		// It ends before that.
+		r.b, r.size = nil, 0
+	}
+	return m.Process.ReadAt(addr, b)
+}
+
+// take copies from what was read ahead when all of b is there.
+func (r *ahead) take(addr mem.VA, b []byte) bool {
+	if len(r.b) == 0 || addr < r.addr || addr+mem.VA(len(b)) > r.addr+mem.VA(len(r.b)) {
+		return false
+	}
+	copy(b, r.b[addr-r.addr:])
+	return true
+}
+
+// sequence is the sequence that goes on at addr.
+func (s *Streams) sequence(p *Process, addr mem.VA) *ahead {
+	for i := range s.reads {
+		if r := &s.reads[i]; r.p == p && r.next == addr {
+			return r
+		}
+	}
+	return nil
+}
+
+func (s *Streams) oldest() *ahead {
+	best := &s.reads[0]
+	for i := range s.reads {
+		if r := &s.reads[i]; r.used < best.used {
+			best = r
+		}
+	}
+	return best
+}
+
+// Forget drops what belongs to a process that is gone.
+func (s *Streams) Forget(p *Process) {
+	if s.held.p == p {
+		s.held.p, s.held.b = nil, s.held.b[:0]
+	}
+	for i := range s.reads {
+		if s.reads[i].p == p {
+			s.reads[i] = ahead{buf: s.reads[i].buf}
+		}
+	}
+}

@@ -1,0 +1,101 @@
+//go:build linux && amd64
+
+package procmem
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"os"
+	"testing"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/rdmasim/rdmasim/sim/mem"
+)
+
+// TestStreamsReadWhatWasWritten makes random accesses, many of them in sequence, and
+// compares with a plain slice.
+func TestStreamsReadWhatWasWritten(t *testing.T) {
+	p, err := Open(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	const size = 1 << 20
+	raw, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Munmap(raw)
+	base := mem.VA(uintptr(unsafe.Pointer(&raw[0])))
+	s := &Streams{}
+	m := &Memory{p, s}
+	model := make([]byte, size)
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 3000 {
+		at, n := r.IntN(size-20000), []int{64, 1024, 4096}[r.IntN(3)]
+		write := r.IntN(2) == 0
+		for range 1 + r.IntN(20) {
+			if at+n > size {
+				break
+			}
+			b := make([]byte, n)
+			if write {
+				for i := range b {
+					b[i] = byte(r.Uint32())
+				}
+				copy(model[at:], b)
+				err = m.WriteAt(base+mem.VA(at), b)
+			} else if err = m.ReadAt(base+mem.VA(at), b); !bytes.Equal(b, model[at:at+n]) {
+				t.Fatalf("read %d bytes at %d: not what was written", n, at)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			at += n
+		}
+		switch r.IntN(10) {
+		case 0: // the program changes memory and rings
+			k := r.IntN(size)
+			s.Flush()
+			raw[k], model[k] = 0x5a, 0x5a
+			s.Fresh()
+		case 1:
+			s.Flush()
+			if !bytes.Equal(raw, model) {
+				t.Fatal("after a flush: not what was written")
+			}
+		}
+	}
+}
+
+func TestReadAheadStopsAtTheEndOfMemory(t *testing.T) {
+	p, err := Open(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	raw, err := unix.Mmap(-1, 0, 6*4096, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Munmap(raw)
+	if err := unix.Mprotect(raw[5*4096:], unix.PROT_NONE); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 5 {
+		raw[i*4096] = byte(i + 1)
+	}
+	m := &Memory{p, &Streams{}}
+	base := mem.VA(uintptr(unsafe.Pointer(&raw[0])))
+	b := make([]byte, 4096)
+	for i := range 5 {
+		if err := m.ReadAt(base+mem.VA(i*4096), b); err != nil || b[0] != byte(i+1) {
+			t.Errorf("page %d: %d, %v", i, b[0], err)
+		}
+	}
+	if err := m.ReadAt(base+5*4096, b); err == nil {
+		t.Error("read of memory without rights succeeds")
+	}
+}
