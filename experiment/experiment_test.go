@@ -79,6 +79,7 @@ func TestScenarioErrors(t *testing.T) {
 		{"name: x\ntraffic: [{verb: read, to: 5}]\n", "hosts are 0 to 1"},
 		{"name: x\nlink: loopback\ntraffic: [{verb: read, threads: 17}]\n", "17 threads on 16 cores"},
 		{"name: x\ntraffic: [{verb: cas, payload: 16B}]\n", "atomics take 8"},
+		{"name: x\ntraffic: [{mix: [{verb: cas}, {verb: write}], payload: 2B}]\n", "atomics take 8"},
 		{"name: x\ntraffic: [{verb: write, td: per-thread, threads: 2, qp_sharing: 2}]\n", "promise one thread"},
 	} {
 		_, err := ParseScenario("s.yaml", []byte(c.src))
@@ -134,6 +135,27 @@ func TestBFRegMapNumbers(t *testing.T) {
 			if got := fmt.Sprintln(r.Get("qp"), r.Get("td"), r.Get("bfreg"), r.Get("uar_page"), r.Get("offset"), r.Get("class"), r.Get("lock")); got != w+"\n" {
 				t.Errorf("%s: got %swant %s", set, got, w)
 			}
+		}
+	}
+}
+
+// A mix with atomics has 8-byte messages unless the file says otherwise, and a load that
+// is over before its first poll says that its rate means little.
+func TestScenarioDefaultsAndRoughRates(t *testing.T) {
+	s, err := ParseScenario("s.yaml", []byte("name: x\ntraffic: [{mix: [{verb: cas}, {verb: faa}], messages: 10}]\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := s.Traffic[0].Payload; p != 8 {
+		t.Errorf("payload %d, want 8", p)
+	}
+	for messages, rough := range map[string]bool{"10": true, "100000": false} {
+		res, err := s.experiment().Execute(t.Context(), Request{Seed: 1, Set: []string{"traffic.0.messages=" + messages}}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(strings.Join(res.Notes, " "), "rate of polling"); got != rough {
+			t.Errorf("%s messages: rough %v, want %v; notes %q", messages, got, rough, res.Notes)
 		}
 	}
 }

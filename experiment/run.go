@@ -193,7 +193,9 @@ func (s *Scenario) emit(env *Env) error {
 func (out *outcome) emit(env *Env) {
 	for i, r := range out.results {
 		env.Emit(trafficRow(out.loads[i], r))
-		if l := out.loads[i]; !l.Latency && out.started[i].FewPolls() {
+		if l := out.loads[i]; !l.Latency && l.Messages > 0 && l.Messages <= l.Window*l.QPs {
+			env.Out.Note("Load %s: all messages of a thread fit in the windows of its QPs, so that its rate is the rate of polling; ask for more messages.", l.Name)
+		} else if !l.Latency && out.started[i].FewPolls() {
 			env.Out.Note("Load %s: a thread saw fewer than 8 polls with completions in the counted time, so its rate is rough; use a longer duration.", l.Name)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -54,7 +55,7 @@ type Traffic struct {
 	Access      string            `yaml:"access" oneof:"fixed,random" help:"place of a message in the MRs (default fixed)"`
 	Verb        string            `yaml:"verb" oneof:"write,write_imm,send,read,cas,faa" help:"(default write)"`
 	Mix         []MixItem         `yaml:"mix" help:"several verbs in turn, instead of verb"`
-	Payload     uint32            `yaml:"payload" unit:"size" max:"1GiB" help:"bytes of a message (default 2B)"`
+	Payload     uint32            `yaml:"payload" unit:"size" max:"1GiB" help:"bytes of a message (default 2B, 8B with atomics)"`
 	Inline      bool              `yaml:"inline" help:"IBV_SEND_INLINE"`
 	InlineMax   uint32            `yaml:"inline_max" unit:"size" max:"1024B" help:"max_inline_data asked at creation"`
 	Window      int               `yaml:"window" min:"1" max:"32768" help:"outstanding requests of a QP (default 128)"`
@@ -217,7 +218,7 @@ func (s *Scenario) defaults() {
 		}
 		if t.Payload == 0 {
 			t.Payload = 2
-			if t.Verb == "cas" || t.Verb == "faa" {
+			if t.atomic() {
 				t.Payload = 8
 			}
 		}
@@ -231,6 +232,15 @@ func (s *Scenario) defaults() {
 			t.Duration = 200_000_000
 		}
 	}
+}
+
+// atomic reports whether some message of the load is an atomic, which has 8 bytes.
+func (t *Traffic) atomic() bool {
+	is := func(verb string) bool { return verb == "cas" || verb == "faa" }
+	if len(t.Mix) > 0 {
+		return slices.ContainsFunc(t.Mix, func(m MixItem) bool { return is(m.Verb) })
+	}
+	return is(t.Verb)
 }
 
 var mtus = map[string]verbs.MTU{"256": verbs.MTU256, "512": verbs.MTU512, "1024": verbs.MTU1024, "2048": verbs.MTU2048, "4096": verbs.MTU4096}
