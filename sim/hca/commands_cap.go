@@ -70,6 +70,7 @@ func fillGeneral(c prm.HCACap, p *Params) {
 	c.SetMaxSGLForOptimizedPerformance(uint32((p.MaxWQESizeSQ - 32) / 16))
 	c.SetLogMaxCQ(uint32(p.LogMaxCQ))
 	c.SetLogMaxCQSz(uint32(p.LogMaxCQSize))
+	c.SetCQResize(true)
 	c.SetLogMaxEQ(uint32(min(p.LogMaxEQ, 15)))
 	c.SetLogMaxEQSz(uint32(p.LogMaxEQSize))
 	c.SetMaxNumEQs(1<<p.LogMaxEQ - 1)

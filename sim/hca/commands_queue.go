@@ -132,15 +132,19 @@ func cmdQueryCQ(d *Device, in, out []byte) prm.Status {
 	return prm.StatusOK
 }
 
-// cmdModifyCQ changes the parameters that op_mod 0 selects. Moderation is stored
-// and has no effect: the capability is off. Resizing is not modelled.
+// cmdModifyCQ changes the parameters that op_mod 0 selects, or with op_mod 1 the ring.
+// Moderation is stored and has no effect: the capability is off.
 func cmdModifyCQ(d *Device, in, _ []byte) prm.Status {
 	m := prm.ModifyCQIn(in)
 	q := d.cqn(m.CQN())
 	if q == nil {
 		return prm.StatusBadResState
 	}
-	if prm.CmdIn(in).OpMod() != prm.ModifyCQParams {
+	switch prm.CmdIn(in).OpMod() {
+	case prm.ModifyCQParams:
+	case prm.ModifyCQResize:
+		return q.resize(m)
+	default:
 		return prm.StatusBadOp
 	}
 	sel, from, to := m.FieldSelect(), m.CQC(), prm.CQC(q.ctx[:])

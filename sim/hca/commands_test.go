@@ -79,7 +79,7 @@ func TestCapabilities(t *testing.T) {
 		return prm.HCACap(prm.QueryHCACapOut(h.cmd(in)).Capability())
 	}
 	c := query(prm.CapModeMax)
-	if !c.RC() || c.LogMaxQP() != 18 || c.LogBFRegSize() != 9 || !c.BF() || c.MaxWQESzSQ() != 1024 || c.LogMaxMsg() != 30 || c.UARSz() != 4 || c.CQResize() {
+	if !c.RC() || c.LogMaxQP() != 18 || c.LogBFRegSize() != 9 || !c.BF() || c.MaxWQESzSQ() != 1024 || c.LogMaxMsg() != 30 || c.UARSz() != 4 || !c.CQResize() {
 		t.Fatal("general page")
 	}
 	in := prm.NewIn(prm.OpSetHCACap, 0)

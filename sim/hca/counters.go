@@ -47,6 +47,7 @@ type Counters struct {
 	CQEsLost       uint64
 	CQRecordReads  uint64
 	CQOverruns     uint64
+	CQResizes      uint64
 	ArmsStale      uint64
 	EQEs           uint64
 	EQEsLost       uint64

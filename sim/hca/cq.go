@@ -108,10 +108,7 @@ func (d *Device) onCQRecord(arg uint64) {
 		return
 	}
 	c.reading = false
-	ci := prm.CQDBRec(c.rec[:]).CI()
-	if (c.pi-ci)&cqIndexMask <= c.used() {
-		c.ci = ci // not ahead of what was produced, not back
-	}
+	c.consumed(prm.CQDBRec(c.rec[:]).CI())
 	for n := 0; len(c.pending) > 0; n++ {
 		if c.used() >= c.size {
 			if n == 0 {
@@ -124,6 +121,14 @@ func (d *Device) onCQRecord(arg uint64) {
 		b := c.pending[:c.cqe]
 		c.write(b)
 		c.pending = c.pending[:copy(c.pending, c.pending[c.cqe:])]
+	}
+}
+
+// consumed takes over a consumer index that is not ahead of what was produced, and not
+// back.
+func (c *cq) consumed(ci uint32) {
+	if (c.pi-ci)&cqIndexMask <= c.used() {
+		c.ci = ci
 	}
 }
 

@@ -134,24 +134,68 @@ func (q *cq) create(k *call, r *CQReq) error {
 	return nil
 }
 
-// ResizeCQ is RESIZE_CQ. EINVAL for an impossible size; a size that rounds to the
-// present one succeeds and changes nothing. Moving to another ring is not modelled
-// yet: EOPNOTSUPP.
-func (u *Ucontext) ResizeCQ(c Caller, h Handle, entries uint32, bufAddr uint64) error {
-	return u.do(c, func(k *call) error {
+// ResizeCQ is RESIZE_CQ (mlx5_ib_resize_cq): it has the device go on in the ring at
+// bufAddr, of entries of cqeSize bytes, and returns what the CQ holds then. The library
+// moves what lies in the old ring. EINVAL for an impossible size or one below the
+// number of outstanding completions, ENOSYS when the device cannot resize. A size that
+// rounds to the present one succeeds and changes nothing.
+func (u *Ucontext) ResizeCQ(c Caller, h Handle, cqe uint32, bufAddr uint64, cqeSize uint32) (got uint32, err error) {
+	err = u.do(c, func(k *call) error {
 		q, err := lookup[*cq](u, h, "CQ")
 		if err != nil {
 			return err
 		}
-		n, err := u.dev.cqEntries(entries)
+		if !u.dev.caps.cqResize {
+			return fmt.Errorf("resize CQ: the device cannot: %w", syscall.ENOSYS)
+		}
+		n, err := u.dev.cqEntries(cqe)
+		if err == nil && n != q.entries {
+			err = q.resize(k, n, bufAddr, cqeSize)
+		}
 		if err != nil {
-			return fmt.Errorf("resize CQ: %w", err)
+			return fmt.Errorf("resize CQ to %d entries: %w", cqe, err)
 		}
-		if n == q.entries {
-			return nil
-		}
-		return fmt.Errorf("resize CQ from %d to %d entries, ring at %#x: not modelled yet: %w", q.entries, n, bufAddr, syscall.EOPNOTSUPP)
+		got = q.entries - 1
+		return nil
 	})
+	return got, err
+}
+
+func (q *cq) resize(k *call, n uint32, bufAddr uint64, cqeSize uint32) error {
+	k.work += q.u.dev.p.CreateCQ
+	m, err := k.pin(q.u.proc, bufAddr, uint64(n)*uint64(cqeSize), verbs.AccessLocalWrite)
+	if err != nil {
+		return fmt.Errorf("ring: %w", err)
+	}
+	if err := q.moveTo(k, m, n, cqeSize); err != nil {
+		k.unpin(m)
+		return err
+	}
+	k.unpin(q.mem)
+	q.mem, q.entries = m, n
+	return nil
+}
+
+// moveTo is the command.
+func (q *cq) moveTo(k *call, m *umem, n, cqeSize uint32) error {
+	lay, err := m.layRing(0)
+	if err != nil {
+		return err
+	}
+	in := prm.NewIn(prm.OpModifyCQ, 8*lay.blocks)
+	prm.CmdIn(in).SetOpMod(prm.ModifyCQResize)
+	mod := prm.ModifyCQIn(in)
+	mod.SetCQN(q.cqn)
+	mod.SetFieldSelect(prm.CQResizeLogSize | prm.CQResizePageOff | prm.CQResizePageSize)
+	m.fillPAS(mod.PAS(), lay.pageSize)
+	c := mod.CQC()
+	c.SetLogCQSize(uint32(bits.TrailingZeros32(n)))
+	c.SetPageOffset(lay.pageOffset)
+	c.SetLogPageSize(lay.logPageSize())
+	if cqeSize == 128 {
+		c.SetCQESz(prm.CQESz128)
+	}
+	return k.exec(in, prm.NewOut(prm.OpModifyCQ, 0))
 }
 
 // DestroyCQ is DESTROY_CQ: EBUSY while a QP uses it. It returns how many events of each

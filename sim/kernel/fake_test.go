@@ -44,6 +44,7 @@ func newFake() *fakeFunction {
 	g.SetLogMaxQPSz(15)
 	g.SetLogMaxCQ(24)
 	g.SetLogMaxCQSz(22)
+	g.SetCQResize(true)
 	g.SetLogMaxMKey(24)
 	g.SetLogMaxPD(24)
 	g.SetLogMaxMsg(30)

@@ -243,10 +243,31 @@ func TestCreateCQChecks(t *testing.T) {
 		wantErrno(t, x.what, err, 0)
 	}
 	h := s.cq(u)
-	wantErrno(t, "resize to the same ring", u.ResizeCQ(Caller{}, h, 8, 0), 0)
-	wantErrno(t, "resize to nothing", u.ResizeCQ(Caller{}, h, 0, 0), syscall.EINVAL)
-	wantErrno(t, "resize to too much", u.ResizeCQ(Caller{}, h, 1<<22, 0), syscall.EINVAL)
-	wantErrno(t, "resize", u.ResizeCQ(Caller{}, h, 31, 0), syscall.EOPNOTSUPP)
+	r := s.cqReq(u, 31)
+	pinned := s.d.Resources().PinnedPages
+	resize := func(what string, cqe uint32, buf uint64, want syscall.Errno, got uint32) {
+		t.Helper()
+		n, err := u.ResizeCQ(Caller{}, h, cqe, buf, 64)
+		wantErrno(t, what, err, want)
+		if n != got {
+			t.Errorf("%s: %d entries, want %d", what, n, got)
+		}
+	}
+	resize("resize to the same ring", 8, 0, 0, 15)
+	resize("resize to nothing", 0, 0, syscall.EINVAL, 0)
+	resize("resize to too much", 1<<22, 0, syscall.EINVAL, 0)
+	resize("resize to memory that is not there", 31, 1<<40, syscall.EFAULT, 0)
+	s.f.fail[prm.OpModifyCQ] = prm.StatusBadSizeOutsCQEs
+	resize("resize below what is outstanding", 31, r.BufAddr, syscall.EINVAL, 0)
+	if n := s.d.Resources().PinnedPages; n != pinned {
+		t.Errorf("%d pages are pinned after refusals, before %d", n, pinned)
+	}
+	delete(s.f.fail, prm.OpModifyCQ)
+	resize("resize", 31, r.BufAddr, 0, 31)
+	in := prm.ModifyCQIn(s.f.last[prm.OpModifyCQ])
+	if prm.CmdIn(in).OpMod() != prm.ModifyCQResize || in.CQC().LogCQSize() != 5 || in.PAS().Count() == 0 {
+		t.Errorf("command % x", []byte(in))
+	}
 }
 
 // path is what a connection to dgid from the IPv4 GID of RoCE v2 needs.

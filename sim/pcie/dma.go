@@ -154,6 +154,15 @@ func (l *Link) ReadDMA(pa mem.PA, p []byte, done sim.Handler, arg uint64) {
 	}
 }
 
+// PeekDMA reads at once, for firmware.
+func (l *Link) PeekDMA(pa mem.PA, p []byte) {
+	l.c.DMAReads++
+	l.c.DMAReadBytes += uint64(len(p))
+	if !l.m.Read(pa, p) {
+		l.c.Unsupported++
+	}
+}
+
 // issue sends the read requests of slot i when there are tags for them. A read of
 // more requests than there are tags takes them all.
 func (l *Link) issue(i uint32) bool {

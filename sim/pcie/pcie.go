@@ -36,6 +36,9 @@ type Bus interface {
 	// when the request reaches memory. Memory that nobody allocated reads as ones,
 	// and counts as Unsupported.
 	ReadDMA(pa mem.PA, p []byte, done sim.Handler, arg uint64)
+	// PeekDMA reads len(p) bytes at pa at once: what firmware reads while it carries out
+	// a command, in the time that the command takes.
+	PeekDMA(pa mem.PA, p []byte)
 	// WriteDMA posts a write: p is copied now and becomes visible in memory later, in
 	// the order of the writes of this device.
 	WriteDMA(pa mem.PA, p []byte)

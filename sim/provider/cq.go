@@ -231,12 +231,16 @@ func (q *CQ) Destroy(vt verbs.Thread) error {
 
 // release gives the memory back.
 func (q *CQ) release(t *Thread) {
-	for _, id := range q.watch {
-		q.ctx.proc.Mem.Unwatch(id)
-	}
+	q.unwatch(q.watch)
 	q.watch = nil
 	allocator{q.ctx.proc, q.parent}.freeRing(t, q.ring, resCQ)
 	q.ctx.freeDBRec(t, q.parent, q.db)
+}
+
+func (q *CQ) unwatch(ids []int) {
+	for _, id := range ids {
+		q.ctx.proc.Mem.Unwatch(id)
+	}
 }
 
 // clean drops the entries of a QP that is reset or destroyed, moves the others up
@@ -278,20 +282,4 @@ func (q *CQ) move(dst, src uint32) {
 	copy(d, q.ring.at(int(src&(q.n-1)) * q.esize)[:q.esize])
 	e := prm.CQE64(d[q.esize-prm.CQE64Size:])
 	e.SetOpOwn(e.Opcode(), e.Format(), e.SE(), prm.CQEOwner(dst, q.n))
-}
-
-// Resize is ibv_resize_cq. A size that rounds to the present one needs no kernel; the
-// kernel judges the others.
-func (q *CQ) Resize(vt verbs.Thread, cqe int) error {
-	t := q.ctx.enter(vt)
-	if cqe < 0 || cqe >= maxCQEntries {
-		return fmt.Errorf("resize_cq to %d: %w", cqe, syscall.EINVAL)
-	}
-	if cqe > 0 && roundupPow2(cqe+1) == int(q.n) {
-		return nil
-	}
-	if err := q.ctx.u.ResizeCQ(t.caller, q.h, uint32(cqe), 0); err != nil {
-		return fmt.Errorf("resize_cq to %d: %w", cqe, err)
-	}
-	return fmt.Errorf("resize_cq to %d: moving to another ring is not modelled yet: %w", cqe, syscall.EOPNOTSUPP)
 }
