@@ -60,7 +60,8 @@ type register struct{ qps []*ringer }
 // ringer is a QP with the send counter that the device knows.
 type ringer struct {
 	*uverbs.QP
-	sent uint16
+	sent   uint16
+	placed bool // where it rings is known
 }
 
 // armedCQ is a CQ with the arm word seen last.
@@ -173,22 +174,30 @@ func (f *file) change(bar uint64, do func(u *uarPage)) {
 	}
 }
 
-// AddQP implements uverbs.Pages.
+// AddQP implements uverbs.Pages. Which register of a dynamic page a library has chosen
+// shows when it rings: until then the QP is at all of them.
 func (f *file) AddQP(q *uverbs.QP) {
-	if q.BFReg < prm.UserBFRegsPerUAR {
-		f.change(q.UAROff, func(u *uarPage) {
-			u.regs[q.BFReg].qps = append(u.regs[q.BFReg].qps, &ringer{QP: q})
-		})
-	}
+	f.change(q.UAROff, func(u *uarPage) {
+		x := &ringer{QP: q}
+		for k := range u.regs {
+			if q.Rings(uint32(k)) {
+				u.regs[k].qps = append(u.regs[k].qps, x)
+			}
+		}
+	})
 }
 
 // RemoveQP implements uverbs.Pages.
 func (f *file) RemoveQP(q *uverbs.QP) {
-	if q.BFReg < prm.UserBFRegsPerUAR {
-		f.change(q.UAROff, func(u *uarPage) {
-			r := &u.regs[q.BFReg]
+	f.change(q.UAROff, func(u *uarPage) { u.remove(q, len(u.regs)) })
+}
+
+// remove takes a QP from the registers of the page but register k.
+func (u *uarPage) remove(q *uverbs.QP, k int) {
+	for i := range u.regs {
+		if r := &u.regs[i]; i != k {
 			r.qps = slices.DeleteFunc(r.qps, func(x *ringer) bool { return x.QP == q })
-		})
+		}
 	}
 }
 
@@ -254,6 +263,10 @@ func (p *page) ring(e *engine, k, h uint32) {
 	}
 	if rang != nil {
 		rang.sent = c.WQEIndex() + uint16(n)
+		if rang.BFReg == uverbs.AnyBFReg && !rang.placed {
+			rang.placed = true
+			p.uar.remove(rang.QP, int(k))
+		}
 	}
 	if len(r.qps) > 1 {
 		p.others(r, off)

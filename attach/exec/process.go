@@ -97,7 +97,10 @@ type caller struct {
 	proc *process
 }
 
-var _ uverbs.Caller = (*caller)(nil)
+var _ uverbs.Identified = (*caller)(nil)
+
+// Process implements uverbs.Identified.
+func (c *caller) Process() *kernel.Process { return c.proc.kern }
 
 // Read copies from the caller's memory.
 func (c *caller) Read(addr uint64, p []byte) error { return c.proc.mem.ReadAt(mem.VA(addr), p) }
