@@ -31,6 +31,11 @@ type Config struct {
 	// PathCalls makes programs find the device files by answers to their path calls even
 	// where mounts are possible.
 	PathCalls bool
+	// DynamicUARs offers UAR objects to libraries that know them, in place of a table of
+	// static registers.
+	DynamicUARs bool
+	// Logf, when not nil, is told why a call of a program is refused.
+	Logf func(format string, args ...any)
 }
 
 // MaxDevices is how many devices a session can have.

@@ -46,6 +46,7 @@ func command(args []string) int {
 	f.StringVar(&cfg.Pcap, "pcap", "", "")
 	f.StringVar(&cfg.UARLog, "uar-log", "", "")
 	f.BoolVar(&cfg.Throttle, "throttle", false, "")
+	f.BoolVar(&cfg.DynamicUARs, "dynamic", false, "")
 	f.BoolVar(&cfg.PathCalls, "path-calls", false, "")
 	_ = f.Parse(args)
 	cfg.Args = f.Args()
@@ -247,6 +248,48 @@ func TestPingpong(t *testing.T) {
 	})
 }
 
+// TestRegisters runs queue pairs that share registers, on both kinds of registers, and
+// looks at what was stored there.
+func TestRegisters(t *testing.T) {
+	needs(t, "ib_write_bw", "ibv_rc_pingpong")
+	each(t, func(t *testing.T, u user) {
+		for _, flags := range [][]string{{}, {"-dynamic"}} {
+			t.Run(strings.Join(flags, " "), func(t *testing.T) {
+				u.pair(t, flags, "ib_write_bw -F -q 8 -n 100", "ib_write_bw -F -q 8 -n 100")
+				for _, c := range []struct {
+					env, kind string
+				}{{"", "blueflame"}, {"MLX5_SHUT_UP_BF=1 ", "doorbell"}} {
+					log := filepath.Join(shared(t), "log")
+					cmd := c.env + "ibv_rc_pingpong -g 0 -c -n 50"
+					u.pair(t, append(flags, "-uar-log", log), cmd, cmd)
+					b, err := os.ReadFile(log)
+					if err != nil {
+						t.Fatal(err)
+					}
+					// Each post of a ping-pong is answered before the next: none is overwritten.
+					if n := strings.Count(string(b), " "+c.kind+" "); n != 100 {
+						t.Errorf("%s: %d times %s, want 50 of each side:\n%s", cmd, n, c.kind, b)
+					}
+				}
+			})
+		}
+	})
+}
+
+// shared is a folder that every user may write to.
+func shared(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "rdmasim-test-")
+	if err == nil {
+		err = os.Chmod(dir, 0o777)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
 // TestPerftest runs each program with several queue pairs and, where it can, with all
 // sizes, in both directions, and waiting for events.
 func TestPerftest(t *testing.T) {
@@ -279,10 +322,7 @@ func TestPerftest(t *testing.T) {
 func TestNothingIsLeft(t *testing.T) {
 	needs(t, "ib_write_bw")
 	each(t, func(t *testing.T, u user) {
-		tmp := t.TempDir()
-		if err := os.Chmod(tmp, 0o777); err != nil {
-			t.Fatal(err)
-		}
+		tmp := shared(t)
 		t.Setenv("TMPDIR", tmp)
 		for i := range 6 {
 			mark := fmt.Sprintf("rdmasim-test-%d-%d", os.Getpid(), i)

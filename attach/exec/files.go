@@ -142,6 +142,7 @@ func (t *files) open(l *seccomp.Listener, id uint64, tid, fd int, d *device) (*f
 	}
 	f := &file{s: t.s, dev: d, inode: uverbs.Inode{Dev: st.Dev, Ino: st.Ino}, own: own, proc: proc, pages: map[uint64]*page{}}
 	f.verbs = uverbs.Open(d.kern, proc.kern, f)
+	f.verbs.DynamicUARs, f.verbs.Logf = t.s.cfg.DynamicUARs, t.s.cfg.Logf
 	if f.watch, err = unix.InotifyAddWatch(t.inotify, again, unix.IN_CLOSE_WRITE); err != nil {
 		own.Close()
 		return nil, err

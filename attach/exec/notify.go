@@ -19,7 +19,6 @@ type notifier struct {
 	asked  atomic.Bool  // a library asked for RDMA devices
 	ioctls atomic.Int64 // RDMA calls
 	quit   atomic.Bool
-	done   chan struct{}
 }
 
 // run serves until no process is left under the filter, or stop.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rdmasim/rdmasim/attach/exec"
 	"github.com/rdmasim/rdmasim/experiment"
+	"github.com/rdmasim/rdmasim/input"
 	"github.com/rdmasim/rdmasim/sim/profile"
 )
 
@@ -18,7 +19,8 @@ func (s programStatus) Error() string { return fmt.Sprintf("the program ended wi
 
 func execCommand() *cobra.Command {
 	var cfg exec.Config
-	var name string
+	var name, uar string
+	var verbose bool
 	c := &cobra.Command{
 		Use:   "exec [flags] -- PROGRAM ARGS...",
 		Short: "Run unmodified RDMA programs on the simulated adapter",
@@ -31,6 +33,15 @@ or 2 when it cannot be started.`,
 			p, err := profile.Load(name)
 			if err != nil {
 				return &experiment.UsageError{Err: err}
+			}
+			switch uar {
+			case "static", "dynamic":
+				cfg.DynamicUARs = uar == "dynamic"
+			default:
+				return &experiment.UsageError{Err: fmt.Errorf("--uar %q: static or dynamic%s", uar, input.Suggest(uar, []string{"static", "dynamic"}))}
+			}
+			if verbose {
+				cfg.Logf = func(format string, a ...any) { fmt.Fprintf(c.ErrOrStderr(), "rdmasim exec: "+format+"\n", a...) }
 			}
 			cfg.Args, cfg.Profile = args, p
 			status, err := exec.Run(c.Context(), &cfg)
@@ -55,6 +66,8 @@ or 2 when it cannot be started.`,
 	f.StringVar(&cfg.Trace, "trace", "", "write a timeline (Trace Event JSON, opens in Perfetto)")
 	f.StringVar(&cfg.UARLog, "uar-log", "", "write a line for each store to a doorbell register: page, register, half, and what was written")
 	f.BoolVar(&cfg.Throttle, "throttle", false, "keep virtual time at real time, so that bandwidth is the profile's")
+	f.StringVar(&uar, "uar", "static", "registers that the library gets: static, or dynamic (a page for each thread domain)")
+	f.BoolVarP(&verbose, "verbose", "v", false, "say why calls of the program are refused")
 	f.BoolVar(&cfg.PathCalls, "path-calls", false, "show the device files by answering path calls, as without root, and not by mounts")
 	return c
 }
