@@ -162,7 +162,7 @@ func (x *Experiment) Execute(ctx context.Context, req Request, progress func(don
 		case p != nil:
 			return p.check(v)
 		case strings.Contains(k, "."):
-			return nil
+			return prof.Clone().Set(k, v)
 		}
 		return fmt.Errorf("%s has no key %q%s", x.Name, k, input.Suggest(k, x.keys()))
 	})
@@ -178,7 +178,10 @@ func (x *Experiment) Execute(ctx context.Context, req Request, progress func(don
 	}
 	defer func() { err = rec.end(err) }()
 	res = &Result{Name: x.Name, Version: req.Version, Profile: name, ProfileHash: prof.Hash(), Seed: req.Seed,
-		Hypotheses: prof.Hypotheses(), Rows: []Row{}, Notes: []string{}, Columns: x.Columns, Plots: x.Plots}
+		Hypotheses: []string{}, Rows: []Row{}, Notes: []string{}, Columns: x.Columns, Plots: x.Plots}
+	if len(points) > 1 {
+		res.Columns = append(sweepKeys(points[0]), res.Columns...)
+	}
 	for _, pt := range points {
 		env := &Env{Ctx: ctx, Profile: prof, Seed: req.Seed, Out: res, vals: map[string]string{}, prefix: pt,
 			Progress: progress, rec: rec}
@@ -195,17 +198,14 @@ func (x *Experiment) Execute(ctx context.Context, req Request, progress func(don
 				return nil, &UsageError{fmt.Errorf("--sweep %s=%s: %w", s.key, s.val, err)}
 			}
 			env.Profile = clone
-			res.Hypotheses = clone.Hypotheses()
 		}
+		res.Hypotheses = union(res.Hypotheses, env.Profile.Hypotheses())
 		if err := x.Run(env); err != nil {
 			if errors.Is(err, ErrInterrupted) {
 				return res, err
 			}
 			return res, fmt.Errorf("%s: %w", x.Name, err)
 		}
-	}
-	if len(points) > 1 {
-		res.Columns = append(sweepKeys(points[0]), res.Columns...)
 	}
 	res.Complete = true
 	return res, nil

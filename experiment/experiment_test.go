@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -157,6 +158,29 @@ func TestScenarioDefaultsAndRoughRates(t *testing.T) {
 		if got := strings.Contains(strings.Join(res.Notes, " "), "rate of polling"); got != rough {
 			t.Errorf("%s messages: rough %v, want %v; notes %q", messages, got, rough, res.Notes)
 		}
+	}
+}
+
+// A sweep over hypotheses names all of them, and a value that cannot be is known before
+// the first point runs.
+func TestSweepOfHypotheses(t *testing.T) {
+	x, err := Find("bfreg-map")
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := x.Execute(t.Context(), Request{Seed: 1, Set: []string{"qps=1"}, Sweep: []string{"uar.bf_conflict=refetch,serialize"}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"uar.bf_conflict=refetch", "uar.bf_conflict=serialize"} {
+		if !slices.Contains(res.Hypotheses, want) {
+			t.Errorf("hypotheses %v lack %s", res.Hypotheses, want)
+		}
+	}
+	var u *UsageError
+	res, err = x.Execute(t.Context(), Request{Seed: 1, Sweep: []string{"uar.bf_conflict=none,sometimes"}}, nil)
+	if !errors.As(err, &u) || res != nil {
+		t.Errorf("got %v and a result: %v, want a usage error before the run", err, res != nil)
 	}
 }
 

@@ -367,7 +367,10 @@ func (s *Scenario) execute(ctx context.Context, x *Experiment, req Request, prog
 	}
 	defer func() { err = rec.end(err) }()
 	res = &Result{Name: s.Name, Version: req.Version, Profile: base.Profile, ProfileHash: prof.Hash(), Seed: req.Seed,
-		Hypotheses: prof.Hypotheses(), Rows: []Row{}, Notes: []string{}, Columns: x.Columns}
+		Hypotheses: []string{}, Rows: []Row{}, Notes: []string{}, Columns: x.Columns}
+	if len(points) > 1 {
+		res.Columns = append(sweepKeys(points[0]), res.Columns...)
+	}
 	if s.Source != "" {
 		res.Note("Source of the scenario: %s", s.Source)
 	}
@@ -376,6 +379,11 @@ func (s *Scenario) execute(ctx context.Context, x *Experiment, req Request, prog
 		if err != nil {
 			return res, usage("--sweep: %w", err)
 		}
+		p, err := sc.profile()
+		if err != nil {
+			return res, usage("--sweep: %w", err)
+		}
+		res.Hypotheses = union(res.Hypotheses, p.Hypotheses())
 		if progress != nil {
 			progress(i, len(points), s.Name)
 		}
@@ -383,9 +391,6 @@ func (s *Scenario) execute(ctx context.Context, x *Experiment, req Request, prog
 		if err := sc.emit(env); err != nil {
 			return res, err
 		}
-	}
-	if len(points) > 1 {
-		res.Columns = append(sweepKeys(points[0]), res.Columns...)
 	}
 	if progress != nil {
 		progress(len(points), len(points), "done")

@@ -273,11 +273,19 @@ func groups[K comparable](m map[K][]string) string {
 	return strings.Join(g, " ")
 }
 
+// fitOf says of each hypothesis what was fitted: the profiles hold costs with which
+// serialize loses at 2-way what was reported.
+var fitOf = map[string]string{
+	"serialize": "Its cost is fitted at 2-way; 4-, 8- and 16-way are predictions.",
+	"refetch":   "It runs with the costs that were fitted with serialize: compare the shape of its curve, not the height.",
+	"none":      "Nothing is fitted to it.",
+}
+
 func sharingNotes(env *Env) {
 	conflict := env.Profile.Get("uar.bf_conflict")
 	n := env.Out.Note
 	n("What was reported (linux-rdma, 2018, ConnectX-4): 20 %% lost (15 %% with the vendor's stack) to concurrent BlueFlame on one page, nothing with doorbells, postlist 2 best, a second drop at 16-way with 36 %% more L1 misses that nobody has explained.")
-	n("uar.bf_conflict=%s is a hypothesis: why concurrent BlueFlame on one page is slow is not public. Its cost is fitted at 2-way; 4-, 8- and 16-way are predictions.", conflict)
+	n("uar.bf_conflict=%s is a hypothesis: why concurrent BlueFlame on one page is slow is not public. %s", conflict, fitOf[conflict])
 	n("The link has %s: the reported runs were on InfiniBand EDR, whose 2 B WRITE takes 46 bytes on the wire where RoCEv2 takes 102. At 100 Gb/s RoCEv2 is wire-bound at 122 M/s and hides what is asked.", edr)
 	if iv, err := input.ParseTime(env.Profile.Get("hca.rx_interval")); err == nil && iv > 0 {
 		n("%.0f M/s is the receive ceiling of the target device (hca.rx_interval): where a series reaches it, what threads save shows in cpu_busy_percent, not in the rate.", 1e6/float64(iv))
