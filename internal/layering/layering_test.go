@@ -38,7 +38,7 @@ var allowed = map[string][]string{
 	"sim/odp":           {"sim", "sim/mem", "prm"},
 	"sim/hca":           {"sim", "sim/mem", "sim/pcie", "sim/uar", "sim/odp", "prm", "roce"},
 	"sim/kernel":        {"sim", "sim/os", "sim/cpu", "sim/mem", "sim/pcie", "prm", "verbs"},
-	"sim/provider":      {"verbs", "prm", "sim", "sim/cpu", "sim/mem", "sim/kernel"},
+	"sim/provider":      {"verbs", "prm", "roce", "sim", "sim/cpu", "sim/mem", "sim/kernel"},
 	"sim/profile":       {"input", "fixtures", "sim"},
 	"sim/testbed":       {"verbs", "sim", "prm", "roce", "fault"},
 	"sim/mutant":        {"sim"},

@@ -76,6 +76,9 @@ var commands = map[prm.Opcode]command{
 	prm.OpDestroyRMP: {cmdDestroyRMP, phaseRunning, phaseRunning},
 	prm.OpQueryRMP:   {cmdQueryRMP, phaseRunning, phaseRunning},
 
+	prm.OpAttachToMCG:   {cmdAttachMCG, phaseRunning, phaseRunning},
+	prm.OpDetachFromMCG: {cmdDetachMCG, phaseRunning, phaseRunning},
+
 	prm.OpQueryVportState:       {cmdVportState, phaseRunning, phaseRunning},
 	prm.OpQueryNICVportContext:  {cmdQueryVport, phaseRunning, phaseRunning},
 	prm.OpModifyNICVportContext: {cmdModifyVport, phaseRunning, phaseRunning},

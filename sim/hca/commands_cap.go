@@ -96,6 +96,8 @@ func fillGeneral(c prm.HCACap, p *Params) {
 	c.SetRoCERWSupported(true)
 	c.SetAtomic(true)
 	c.SetRC(true)
+	c.SetUC(true)
+	c.SetUD(true)
 	c.SetUARSz(uint32(max(0, bits.Len(uint(p.BARSize>>20))-1)))
 	c.SetUmemUID0(true)
 	c.SetLogPGSz(prm.PageShift)

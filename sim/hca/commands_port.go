@@ -45,6 +45,7 @@ func cmdSetAddress(d *Device, in, _ []byte) prm.Status {
 	if v := a.RoCEVersion(); v != prm.RoCEVersion1 && v != prm.RoCEVersion2 {
 		return prm.StatusBadParam
 	}
+	d.gidGen++
 	g := &d.gids[i]
 	*g = gidEntry{v1: a.RoCEVersion() == prm.RoCEVersion1, vlanValid: a.VlanValid(), vlan: uint16(a.VlanID())}
 	copy(g.raw[:], a)

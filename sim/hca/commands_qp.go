@@ -6,10 +6,8 @@ import (
 	"github.com/rdmasim/rdmasim/sim"
 )
 
-// cmdCreateQP makes RC QPs, and UC and UD QPs that have states but no data path: what
-// is posted to their send queue fails (requester.begin), what arrives for them is
-// dropped. Other service types are not modelled; their capabilities are off, those of UC
-// and UD too.
+// cmdCreateQP makes RC, UC and UD QPs. Other service types are not modelled; their
+// capabilities are off.
 func cmdCreateQP(d *Device, in, out []byte) prm.Status {
 	m := prm.CreateQPIn(in)
 	c := m.QPC()
@@ -64,7 +62,7 @@ func cmdCreateQP(d *Device, in, out []byte) prm.Status {
 func cmdDestroyQP(d *Device, in, _ []byte) prm.Status {
 	n := prm.DestroyQPIn(in).QPN()
 	q := d.qpn(n)
-	if q == nil {
+	if q == nil || q.joined > 0 {
 		return prm.StatusBadResState
 	}
 	q.stopEngines()
@@ -267,7 +265,9 @@ func cmdInit2RTR(d *Device, in, _ []byte) prm.Status {
 		to.SetMTU(from.MTU())
 		to.SetLogMsgMax(from.LogMsgMax())
 		q.takeOptional(m)
+		q.mtu, q.pkey = d.udPayload(roce.MTU(from.MTU())), roce.DefaultPKey
 		q.setState(prm.QPStateRTR)
+		q.refill(false)
 		return prm.StatusOK
 	}
 	if roce.MTU(from.MTU()).Bytes()+frameOverhead > int(prm.NICVportContext(d.fw.vport[:]).MTU()) {
@@ -342,8 +342,8 @@ func cmdRTR2RTS(d *Device, in, _ []byte) prm.Status {
 	for len(q.landing) < q.readMax {
 		q.landing = append(q.landing, landing{})
 	}
-	q.timeout = 0
-	if t := sim.Time(roce.AckTimeout(uint8(to.PrimaryPath().AckTimeout()))) * sim.Nanosecond; t > 0 {
+	q.timeout = 0 // nothing is acknowledged on UC and UD
+	if t := sim.Time(roce.AckTimeout(uint8(to.PrimaryPath().AckTimeout()))) * sim.Nanosecond; t > 0 && q.st == prm.STRC {
 		q.timeout = max(t, d.p.AckTimeoutFloor)
 	}
 	q.csReq = 0

@@ -34,6 +34,7 @@ type Counters struct {
 	RxDropped           [roce.DropReasons]uint64
 	RxNoQP              uint64 // for no QP that admits it
 	RxAddress, RxPKey   uint64 // part of RxNoQP: wrong addresses, wrong partition
+	RxQKey              uint64 // part of RxNoQP: datagrams with a wrong Q_Key
 	RxGhosts            uint64 // responses to what is not outstanding
 
 	// Receive engine.

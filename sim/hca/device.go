@@ -72,6 +72,8 @@ type Device struct {
 	qsets    []*qset
 	qsetNums numbers
 	gids     []gidEntry
+	gidGen   uint32             // counts changes of gids
+	groups   map[roce.GID][]*qp // looked up, never walked
 
 	// UAR pages.
 	bfTimer bool
@@ -164,6 +166,8 @@ func (d *Device) reset() {
 	d.eqNums = numbers{next: 1, limit: 1 << p.LogMaxEQ}
 	d.qsetNums = numbers{next: 1, limit: uint32(p.MaxQCounters) + 1}
 	d.gids = make([]gidEntry, p.GIDTableSize)
+	d.gidGen++
+	d.groups = map[roce.GID][]*qp{}
 	d.atomics = make([]atomicSlot, p.AtomicSlots)
 	d.fw = newFirmware(p, &d.id)
 }

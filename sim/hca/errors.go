@@ -14,7 +14,7 @@ func (q *qp) failAt(i uint32, s prm.Syndrome) {
 }
 
 // failHead ends the oldest message with an error CQE, whether it was signalled or
-// not, and moves the QP to ERR.
+// not, and moves the QP to ERR, an unreliable one to SQER.
 func (q *qp) failHead(s prm.Syndrome) {
 	if q.head == q.tail {
 		q.d.bug("QP %#x: %v with nothing outstanding", q.num, s)
@@ -35,6 +35,10 @@ func (q *qp) failHead(s prm.Syndrome) {
 		q.cur = q.tail
 		q.open = false
 		q.moveCursor(end)
+	}
+	if q.st != prm.STRC {
+		q.toSQError()
+		return
 	}
 	q.silence()
 	q.toError()
@@ -62,18 +66,7 @@ func (q *qp) toError() {
 		d.dropSlot(d.popSlot(&q.hold))
 	}
 	q.waiting, q.deadline, q.open = false, sim.Never, false
-	for q.head != q.tail {
-		m := q.msg(q.head)
-		q.errorCQE(prm.CQEReqErr, m.idx, m.op, prm.SyndromeWRFlush)
-		q.head++
-		if q.head == q.tail {
-			q.moveCursor(m.idx + uint16(m.nbb))
-		}
-	}
-	q.cur, q.reads = q.tail, 0
-	for i := range q.landing {
-		q.landing[i].busy = false
-	}
+	q.flushTaken()
 	if q.recvOpen {
 		q.recvOpen = false
 		q.errorCQE(prm.CQERespErr, q.recvIdx, 0, prm.SyndromeWRFlush)
@@ -108,6 +101,8 @@ func (d *Device) onRecord(arg uint64) {
 	switch q.state {
 	case prm.QPStateRTS:
 		q.kick()
+	case prm.QPStateSQER:
+		q.flushSQ()
 	case prm.QPStateERR:
 		found := q.ci != q.pi
 		if q.flushRQ(rec.Recv()) {

@@ -1,6 +1,7 @@
 package hca
 
 import (
+	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/sim"
 )
@@ -15,6 +16,9 @@ type slot struct {
 	pending int32       // DMA reads that fill it
 	bytes   int32       // counted in txBytes
 	loop    bool
+	group   bool   // to a multicast group
+	left    uint64 // event word of an unreliable QP that waits for it to leave; 0: none
+	epoch   uint32 // of that QP
 }
 
 // list is a list of slots through slot.next.
@@ -59,7 +63,7 @@ func (d *Device) getSlot(f *roce.Frame) int32 {
 
 func (d *Device) putSlot(i int32) {
 	s := d.slots[i]
-	s.f, s.q, s.pending, s.bytes, s.loop = nil, nil, 0, 0, false
+	s.f, s.q, s.pending, s.bytes, s.loop, s.group, s.left = nil, nil, 0, 0, false, false, 0
 	d.slotFre = append(d.slotFre, i)
 }
 
@@ -189,18 +193,29 @@ func (d *Device) transmit(i int32, q *qp) {
 		d.c.TxRequests++
 	}
 	delay := start - now
-	s.loop = q.loop
+	if q.st != prm.STUD {
+		s.loop = q.loop
+	}
+	if q.st != prm.STRC {
+		s.left, s.epoch = q.arg, q.epoch
+	}
 	switch {
-	case q.loop && d.looper == nil:
+	case s.loop && d.looper == nil:
 		d.c.Loopback++
 		d.see(s.f)
+		if s.left != 0 {
+			d.departed(s)
+		}
 		d.receive(i, delay+d.p.LoopbackLatency)
-	case d.wire == nil && !q.loop:
+	case d.wire == nil && !s.loop:
 		d.c.TxNoWire++
+		if s.left != 0 {
+			d.departed(s)
+		}
 		d.dropSlot(i)
-	case d.paced == 0 && (delay == 0 || s.bytes == 0):
+	case d.paced == 0 && (delay == 0 || s.bytes == 0 && s.left == 0):
 		// The wire has its own queue: a frame without gathered payload need not wait
-		// here, unless it would overtake one that does.
+		// here, unless it would overtake one that does, or its leaving completes a request.
 		d.send(i)
 	default:
 		d.paced++
@@ -224,6 +239,9 @@ func (d *Device) onSend(i uint64) {
 func (d *Device) send(i int32) {
 	s := d.slots[i]
 	f, loop := s.f, s.loop
+	if s.left != 0 {
+		d.departed(s)
+	}
 	d.txDone(s)
 	d.putSlot(i)
 	d.see(f)
@@ -292,8 +310,13 @@ func (d *Device) onRx(x uint64) {
 		d.dropSlot(i)
 		return
 	}
-	q := d.qpn(s.pkt.BTH().DestQP())
+	dest := s.pkt.BTH().DestQP()
+	q := d.qpn(dest)
 	if q == nil || !q.admits(&s.pkt) {
+		if dest == multicastQPN {
+			d.toGroup(i)
+			return
+		}
 		d.c.RxNoQP++
 		d.dropSlot(i)
 		return

@@ -18,6 +18,7 @@ type wr struct {
 	compare uint64
 	inline  []byte
 	sges    []sge
+	av      func(a prm.AVSegment) // of a datagram
 }
 
 type sge struct {
@@ -34,6 +35,11 @@ func (q *tQP) build(w wr) []byte {
 	grow := func(n int) []byte {
 		b = b[:len(b)+n]
 		return b[len(b)-n:]
+	}
+	if w.av != nil {
+		a := prm.AVSegment(grow(prm.AVSegmentSize))
+		a.SetExtended(true)
+		w.av(a)
 	}
 	switch w.op {
 	case prm.WQEOpRDMAWrite, prm.WQEOpRDMAWriteImm, prm.WQEOpRDMARead, prm.WQEOpAtomicCS, prm.WQEOpAtomicFA:

@@ -16,27 +16,30 @@ type qp struct {
 	ctx [prm.QPCSize]byte
 
 	// Taken from ctx, for speed.
-	state    uint32
-	st       uint32 // service type
-	pd       uint32
-	uar      uint32
-	uidx     uint32
-	remote   uint32
-	mtu      int
-	scq, rcq *cq
-	srq      *srq
-	qs       *qset
-	ring     ring
-	dbr      mem.PA
-	user     odp.User
-	loop     bool // the peer is on this port
-	tmpl     roce.Template
-	framing  roce.Framing
-	srcGID   roce.GID
-	dstGID   roce.GID
-	src4     [4]byte // for RoCEv2IPv4
-	dst4     [4]byte
-	pkey     uint16
+	state     uint32
+	st        uint32 // service type
+	transport roce.Transport
+	pd        uint32
+	uar       uint32
+	uidx      uint32
+	remote    uint32
+	mtu       int
+	scq, rcq  *cq
+	srq       *srq
+	qs        *qset
+	ring      ring
+	dbr       mem.PA
+	user      odp.User
+	loop      bool // the peer is on this port
+	tmpl      roce.Template
+	framing   roce.Framing
+	srcGID    roce.GID
+	dstGID    roce.GID
+	src4      [4]byte // for RoCEv2IPv4
+	dst4      [4]byte
+	pkey      uint16
+	ud        *datagrams // of UD only
+	joined    int        // multicast groups
 
 	epoch uint32 // counts resets and errors
 
@@ -74,6 +77,12 @@ func (d *Device) newQP(num uint32, c prm.QPC, r ring) *qp {
 	q := &qp{d: d, num: num, arg: d.qpGen<<24 | uint64(num), ring: r}
 	copy(q.ctx[:], c)
 	q.st, q.pd, q.uar, q.uidx = c.ST(), c.PD(), c.UARPage(), c.UserIndex()
+	switch q.st {
+	case prm.STUC:
+		q.transport = roce.UC
+	case prm.STUD:
+		q.transport, q.ud = roce.UD, &datagrams{}
+	}
 	q.user = odp.User{PD: q.pd, QPN: num}
 	q.txq, q.rtx, q.hold = emptyList, emptyList, emptyList
 	q.dbr = mem.PA(c.DBRAddr())
@@ -128,6 +137,9 @@ func (q *qp) setState(s uint32) {
 // sendsRequests and friends say what the state lets the engines do.
 func (q *qp) sendsRequests() bool { return q.state == prm.QPStateRTS }
 
+// flushes says whether what is posted to the send queue ends with a flush error.
+func (q *qp) flushes() bool { return q.state == prm.QPStateERR || q.state == prm.QPStateSQER }
+
 func (q *qp) takesRequests() bool {
 	switch q.state {
 	case prm.QPStateRTR, prm.QPStateRTS, prm.QPStateSQD, prm.QPStateSQER:
@@ -148,7 +160,10 @@ func (q *qp) takesResponses() bool {
 // (IBTA Vol. 1, 9.6, packet header validation); a packet that is not admitted is
 // dropped silently.
 func (q *qp) admits(p *roce.Packet) bool {
-	if p.Op.Transport() != roce.RC || q.st != prm.STRC {
+	if q.st == prm.STUD {
+		return q.admitsDatagram(p)
+	}
+	if p.Op.Transport() != q.transport {
 		return false
 	}
 	if p.Info().Kind == roce.KindRequest && !q.takesRequests() || p.Info().Kind == roce.KindResponse && !q.takesResponses() {
@@ -176,6 +191,9 @@ func (q *qp) fromPeer(p *roce.Packet) bool {
 	}
 	return p.SrcGID() == q.dstGID && p.DstGID() == q.srcGID
 }
+
+// defaultHopLimit stands in for an address without one.
+const defaultHopLimit = 64
 
 // setPath makes the packet template of the primary path. It reports false when the
 // source address is not in the table or does not suit the destination.
@@ -210,7 +228,7 @@ func (q *qp) setPath() bool {
 		path.TrafficClass = uint8(a.DSCP()<<2 | a.ECN())
 	}
 	if path.HopLimit == 0 {
-		path.HopLimit = 64
+		path.HopLimit = defaultHopLimit
 	}
 	t, err := roce.NewTemplate(path)
 	if err != nil {

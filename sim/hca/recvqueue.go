@@ -164,3 +164,12 @@ func (q *qp) openRecv(at int) {
 		q.recvCap += uint64(s.Len)
 	}
 }
+
+// rewindRecv goes to the beginning of the receive WQE that was taken.
+func (q *qp) rewindRecv() {
+	first := 0
+	if q.srq == nil && q.context().WQSignature() {
+		first = prm.DSSize
+	}
+	q.openRecv(first)
+}

@@ -114,7 +114,7 @@ func (r *requester) outstanding() bool { return r.una != r.sent }
 
 // posted is a doorbell or a push for the WQE at index idx with ds units.
 func (q *qp) posted(idx uint16, ds int, wqe []byte) {
-	if q.state != prm.QPStateRTS && q.state != prm.QPStateERR || q.sqSize == 0 {
+	if q.state != prm.QPStateRTS && !q.flushes() || q.sqSize == 0 {
 		q.d.c.DoorbellsState++
 		return
 	}
@@ -130,7 +130,7 @@ func (q *qp) posted(idx uint16, ds int, wqe []byte) {
 		q.d.c.WQEsPushed++
 	}
 	q.pi = pi
-	if q.state == prm.QPStateERR {
+	if q.flushes() {
 		q.flushSQ()
 		return
 	}
@@ -212,7 +212,7 @@ func (d *Device) onFetch(x uint64) {
 	} else {
 		q.got += uint16(x >> fetchShift)
 	}
-	if q.state == prm.QPStateERR {
+	if q.flushes() {
 		q.flushSQ()
 		return
 	}

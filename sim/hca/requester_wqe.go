@@ -14,7 +14,7 @@ func (q *qp) begin() bool {
 	n := q.blocks()
 	w := &d.parsed
 	err := prm.ParseSendWQE(q.whole(n), q.st, w)
-	if err == nil && (w.Ctrl.QPN() != q.num || q.st != prm.STRC) { // UC and UD cannot send yet
+	if err == nil && w.Ctrl.QPN() != q.num {
 		err = prm.ErrWQEOpcode
 	}
 	if q.cur != q.tail {
@@ -61,6 +61,11 @@ func (q *qp) prepare(m *msg, w *prm.SendWQE) prm.Syndrome {
 		m.kind = msgAtomic
 	default: // UMR and local invalidate wait for memory windows
 		return prm.SyndromeLocalQPOp
+	}
+	if q.st == prm.STUD {
+		if s := q.checkDatagram(w); s != 0 {
+			return s
+		}
 	}
 	if w.Bytes > 1<<d.p.LogMaxMsg {
 		return prm.SyndromeLocalLength
@@ -247,19 +252,27 @@ func pushOp(op prm.WQEOpcode, k, n uint32) roce.Opcode {
 func (q *qp) sendPush(m *msg, w *prm.SendWQE) bool {
 	d := q.d
 	n := q.payload(m)
-	op := pushOp(m.op, q.pkt, m.n)
+	op := pushOp(m.op, q.pkt, m.n) | roce.Opcode(q.transport)
 	info := op.Info()
 	var flags roce.Flags
-	q.sinceAR++
-	if q.wantsAck(m, info.Last) {
-		flags |= roce.AckReq
-		q.sinceAR = 0
+	if q.st == prm.STRC {
+		q.sinceAR++
+		if q.wantsAck(m, info.Last) {
+			flags |= roce.AckReq
+			q.sinceAR = 0
+		}
 	}
 	if info.Last && w.Ctrl.FMCESE()&prm.CtrlSolicited != 0 && (info.Completes || info.TakesReceive) {
 		flags |= roce.Solicited
 	}
 	psn := roce.AddPSN(m.first, int32(q.pkt))
-	f := q.tmpl.New(&d.frames, op, psn, n, flags)
+	var f *roce.Frame
+	i := int32(-1)
+	if q.st == prm.STUD {
+		f, i = q.datagram(op, psn, n, flags, w.AV)
+	} else {
+		f = q.tmpl.New(&d.frames, op, psn, n, flags)
+	}
 	if info.Headers.Has(roce.HasRETH) {
 		h := f.RETH()
 		h.SetVA(w.Raddr.Addr())
@@ -272,7 +285,9 @@ func (q *qp) sendPush(m *msg, w *prm.SendWQE) bool {
 	if info.Headers.Has(roce.HasIETH) {
 		f.IETH().SetRKey(w.Ctrl.Imm())
 	}
-	i := d.getSlot(f)
+	if i < 0 {
+		i = d.getSlot(f)
+	}
 	if !q.gather(i, f.Payload(), w) {
 		if s := d.slots[i]; s.pending > 0 {
 			s.q = nil

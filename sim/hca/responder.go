@@ -89,6 +89,12 @@ func (q *qp) unhold(redo bool) {
 // execute does what a request packet asks for. It reports true when the packet
 // must wait, with nothing changed; it is then given again.
 func (q *qp) execute(p *roce.Packet) (wait bool) {
+	switch q.st {
+	case prm.STUC:
+		return q.execUC(p)
+	case prm.STUD:
+		return q.execDatagram(p)
+	}
 	psn := p.BTH().PSN()
 	switch diff := roce.CmpPSN(psn, q.epsn); {
 	case diff > 0:
@@ -170,14 +176,18 @@ func (q *qp) accept(p *roce.Packet, psns, msns uint32) {
 		q.est = true
 		q.d.qpEvent(prm.EventCommEst, q)
 	}
-	if p.Info().Class != roce.ClassReadRequest && p.Info().Class != roce.ClassAtomic && p.BTH().AckReq() {
+	if p.Info().Class != roce.ClassReadRequest && p.Info().Class != roce.ClassAtomic && p.BTH().AckReq() && q.st == prm.STRC {
 		q.oweAck()
 	}
 }
 
 func (q *qp) execSend(p *roce.Packet, info *roce.OpInfo) {
 	if info.First {
-		q.takeRecv()
+		if q.recvOpen { // of a message that was given up
+			q.rewindRecv()
+		} else {
+			q.takeRecv()
+		}
 		q.in = inSend
 	}
 	data := p.Payload()
@@ -269,15 +279,24 @@ func (q *qp) execWrite(p *roce.Packet, info *roce.OpInfo) {
 	}
 	q.in = inNone
 	if info.TakesReceive {
-		idx := q.passRecv()
+		idx := q.recvIdx
+		if q.recvOpen {
+			q.recvOpen = false
+		} else {
+			idx = q.passRecv()
+		}
 		q.recvCQE(prm.CQERespWrImm, idx, p.ImmDt().Value(), q.wlen, p.BTH().Solicited(), nil)
 	}
 	q.accept(p, 1, 1)
 }
 
 // fatal answers the packet at epsn with a NAK that ends the connection: the QP goes
-// to ERR and reports an asynchronous event.
+// to ERR and reports an asynchronous event. On UC the message is dropped.
 func (q *qp) fatal(s roce.Syndrome) {
+	if q.st == prm.STUC {
+		q.dropMessage()
+		return
+	}
 	ev := prm.EventWQCatasError
 	switch s {
 	case roce.NAKInvalidRequest:
@@ -292,11 +311,13 @@ func (q *qp) fatal(s roce.Syndrome) {
 	q.toError()
 }
 
-// failRecv ends the receive that is open with an error and answers with a NAK. The
+// failRecv ends the receive that is open with an error and answers, on RC, with a NAK. The
 // CQE tells the owner; there is no event.
 func (q *qp) failRecv(s prm.Syndrome, nak roce.Syndrome) {
 	q.recvOpen = false
-	q.answer(answerNAK, q.epsn, nak)
+	if q.st == prm.STRC {
+		q.answer(answerNAK, q.epsn, nak)
+	}
 	q.errorCQE(prm.CQERespErr, q.recvIdx, 0, s)
 	q.toError()
 }

@@ -10,7 +10,7 @@ import (
 type pd struct {
 	u    *Ucontext
 	pdn  uint32
-	refs int // MRs, QPs and SRQs (usecnt)
+	refs int // MRs, QPs, SRQs and AHs (usecnt)
 }
 
 // AllocPD is ALLOC_PD; pdn is mlx5_ib_alloc_pd_resp.
@@ -28,7 +28,7 @@ func (u *Ucontext) AllocPD(c Caller) (h Handle, pdn uint32, err error) {
 	return h, pdn, err
 }
 
-// DeallocPD is DEALLOC_PD: EBUSY while an MR or a QP is on it.
+// DeallocPD is DEALLOC_PD: EBUSY while an MR, a QP or an AH is on it.
 func (u *Ucontext) DeallocPD(c Caller, h Handle) error {
 	return u.do(c, func(k *call) error {
 		_, err := destroyObject[*pd](u, k, h, "PD")

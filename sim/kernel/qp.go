@@ -81,6 +81,7 @@ type qp struct {
 	sigAll    bool
 	inline    uint32
 	asyncSeen uint32
+	groups    []group
 
 	state     verbs.QPState // as the driver remembers it
 	port      uint8
@@ -377,6 +378,9 @@ func (u *Ucontext) DestroyQP(c Caller, h Handle) (asyncEvents uint32, err error)
 
 // destroy is destroy_qp_common: to RESET first, so that the device lets go of the rings.
 func (q *qp) destroy(k *call) error {
+	if err := q.leaveAll(k); err != nil {
+		return err
+	}
 	if q.state != verbs.QPSReset {
 		in := prm.NewIn(prm.Op2RstQP, 0)
 		prm.Cmd2RstQPIn(in).SetQPN(q.qpn)

@@ -5,6 +5,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/kernel"
 	"github.com/rdmasim/rdmasim/verbs"
 )
@@ -29,6 +30,7 @@ type Context struct {
 	freeCQ   []uint64
 	srqs     []*SRQ // by the cookie given to the kernel
 	dbPages  []*dbPage
+	ports    *sim.Rand // of datagrams; nil before the first
 }
 
 // enter is what each control verb does first.

@@ -74,11 +74,14 @@ func (q *QP) sendCost(p *Params, wrs []verbs.SendWR) sim.Time {
 	for i := range wrs {
 		w := &wrs[i]
 		segs, payload := 0, 0
+		if q.typ == verbs.QPTUD {
+			segs = datagramSize / segSize
+		}
 		switch w.Opcode {
 		case verbs.WRRDMAWrite, verbs.WRRDMAWriteImm, verbs.WRRDMARead:
-			segs = 1
+			segs++
 		case verbs.WRAtomicCmpSwp, verbs.WRAtomicFetchAdd:
-			segs = 2
+			segs += 2
 		}
 		bytes := prm.CtrlSegmentSize + segs*segSize
 		if w.Flags&verbs.SendInline != 0 {
@@ -126,7 +129,9 @@ func (q *QP) buildSend(t *Thread, s *posting, w *verbs.SendWR) error {
 	ctrl.SetSignature(0)
 	ctrl.SetFMCESE(fm)
 	ctrl.SetImm(imm)
-	if err := q.transport(s, w); err != nil {
+	if q.typ == verbs.QPTUD {
+		q.datagramSeg(t, s, w) // whatever the opcode: the device refuses what is no SEND
+	} else if err := q.transport(s, w); err != nil {
 		return err
 	}
 	if w.Flags&verbs.SendInline != 0 && len(w.SGEs) > 0 {
@@ -176,9 +181,6 @@ func (q *QP) overflow(t *Thread, w *queue, nreq int, cq *CQ) bool {
 
 // transport writes the segments between control and data.
 func (q *QP) transport(s *posting, w *verbs.SendWR) error {
-	if q.typ == verbs.QPTUD {
-		return fmt.Errorf("sending on UD is not modelled yet: %w", syscall.EOPNOTSUPP)
-	}
 	switch w.Opcode {
 	case verbs.WRRDMARead, verbs.WRAtomicCmpSwp, verbs.WRAtomicFetchAdd:
 		if q.typ != verbs.QPTRC {

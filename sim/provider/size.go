@@ -31,7 +31,7 @@ const (
 
 	createSourceQPN = 1 << 10
 
-	datagramSeg = 48 // struct mlx5_wqe_datagram_seg
+	datagramSize = 48 // struct mlx5_wqe_datagram_seg
 )
 
 // wqSize is a queue's geometry.
@@ -59,8 +59,8 @@ func sendOverhead(typ verbs.QPType, ops uint64) (int, error) {
 			o = bindOverhead
 		}
 		return o, nil
-	case verbs.QPTUD: // control and address vector; there is no data path yet
-		return segSize + datagramSeg, nil
+	case verbs.QPTUD:
+		return segSize + datagramSize, nil
 	}
 	return 0, fmt.Errorf("QP type %d is not modelled: %w", typ, syscall.EOPNOTSUPP)
 }

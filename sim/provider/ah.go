@@ -1,0 +1,161 @@
+package provider
+
+import (
+	"fmt"
+	"syscall"
+
+	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/roce"
+	"github.com/rdmasim/rdmasim/sim"
+	"github.com/rdmasim/rdmasim/sim/kernel"
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+// AH is an address handle: the address vector that goes into requests, and the kernel's
+// object, which exists for the Ethernet address that it resolved.
+type AH struct {
+	verbs.UnimplementedAH
+	ctx *Context
+	h   kernel.Handle
+	av  [prm.AVSegmentSize]byte
+}
+
+// Source ports of RoCE v2 datagrams without a flow label.
+const (
+	sportMin = 0xc000
+	sportMax = 0xffff
+)
+
+// CreateAH is ibv_create_ah on an Ethernet port.
+func (p *PD) CreateAH(vt verbs.Thread, a verbs.AHAttr) (verbs.AH, error) {
+	c := p.ctx
+	t := c.enter(vt)
+	if a.Port < 1 || int(a.Port) > int(c.resp.NumPorts) {
+		return nil, fmt.Errorf("create_ah: port %d: %w", a.Port, syscall.EINVAL)
+	}
+	if !a.IsGlobal {
+		return nil, fmt.Errorf("create_ah: no global route on Ethernet: %w", syscall.EINVAL)
+	}
+	e, err := c.u.QueryGIDEntry(t.caller, int(a.Port), int(a.GRH.SGIDIndex))
+	if err != nil {
+		return nil, fmt.Errorf("create_ah: %w", err)
+	}
+	h, dmac, err := c.u.CreateAH(t.caller, p.h, a)
+	if err != nil {
+		return nil, fmt.Errorf("create_ah: %w", err)
+	}
+	x := &AH{ctx: c, h: h}
+	av := prm.AVSegment(x.av[:])
+	if e.Type == verbs.GIDTypeRoCEv2 {
+		av.SetRLID(c.sourcePort(t, a.GRH.FlowLabel))
+	}
+	av.SetExtended(true)
+	av.SetStatRateSL(a.StaticRate<<4 | a.SL&7<<1)
+	av.SetTClass(a.GRH.TrafficClass)
+	av.SetHopLimit(a.GRH.HopLimit)
+	av.SetSGIDIndex(uint32(a.GRH.SGIDIndex))
+	av.SetFlowLabel(a.GRH.FlowLabel & 0xfffff)
+	copy(av.RGID(), a.GRH.DGID[:])
+	copy(av.RMAC(), dmac[:])
+	return x, nil
+}
+
+// sourcePort is mlx5_ah_set_udp_sport: by the flow label, or else any port of the range
+// (rand), so that the datagrams of several handles take several ways.
+func (c *Context) sourcePort(t *Thread, label uint32) uint16 {
+	if label &= 0xfffff; label != 0 {
+		return roce.UDPSourcePort(label)
+	}
+	if c.ports == nil {
+		c.ports = sim.NewRand(t.P.Engine().Seed(), "provider/ah/"+c.proc.K.Name)
+	}
+	return uint16(sportMin + c.ports.Intn(sportMax+1-sportMin))
+}
+
+// Destroy is ibv_destroy_ah.
+func (a *AH) Destroy(vt verbs.Thread) error {
+	t := a.ctx.enter(vt)
+	if err := a.ctx.u.DestroyAH(t.caller, a.h); err != nil {
+		return fmt.Errorf("destroy_ah: %w", err)
+	}
+	return nil
+}
+
+// InitAHFromWC is ibv_init_ah_from_wc on an Ethernet port: the header tells by its
+// versions and checksum whether it is IPv6 (or a GRH) or IPv4.
+func (c *Context) InitAHFromWC(vt verbs.Thread, port int, wc *verbs.WC, grh []byte) (verbs.AHAttr, error) {
+	t := c.enter(vt)
+	a := verbs.AHAttr{DLID: wc.SLID, SL: wc.SL, SrcPathBits: wc.DLIDPathBits, Port: uint8(port)}
+	if wc.Flags&verbs.WCGRH == 0 {
+		return a, nil
+	}
+	if len(grh) < roce.GRHSize {
+		return a, fmt.Errorf("init_ah_from_wc: %d bytes of routing header: %w", len(grh), syscall.EINVAL)
+	}
+	typ, own := verbs.GIDTypeRoCEv2, roce.GID{}
+	a.IsGlobal = true
+	v4, v6 := roce.IPv4(grh[roce.GRHSize-roce.IPv4Size:roce.GRHSize]), roce.GRH(grh[:roce.GRHSize])
+	if v4.Version() == 4 && v4.HeaderLen() == roce.IPv4Size && v4.ChecksumOK() {
+		own = roce.GIDFromIPv4(v4.Dst())
+		a.GRH = verbs.GRH{DGID: verbs.GID(roce.GIDFromIPv4(v4.Src())), HopLimit: v4.TTL(), TrafficClass: v4.TOS()}
+	} else if v6.Version() == 6 {
+		if v6.NextHeader() == roce.ProtoIBA {
+			typ = verbs.GIDTypeRoCEv1
+		}
+		own = v6.Dst()
+		a.GRH = verbs.GRH{DGID: verbs.GID(v6.Src()), HopLimit: v6.HopLimit(), TrafficClass: v6.TrafficClass(), FlowLabel: v6.FlowLabel()}
+	} else {
+		return a, fmt.Errorf("init_ah_from_wc: the header is neither IPv4 nor IPv6: %w", syscall.EPROTONOSUPPORT)
+	}
+	i, err := c.gidIndex(t, port, verbs.GID(own), typ)
+	a.GRH.SGIDIndex = uint8(i)
+	return a, err
+}
+
+// gidIndex is ibv_find_gid_index.
+func (c *Context) gidIndex(t *Thread, port int, g verbs.GID, typ verbs.GIDType) (int, error) {
+	pa, err := c.u.QueryPort(t.caller, port)
+	if err != nil {
+		return 0, err
+	}
+	for i := range pa.GIDTblLen {
+		e, err := c.u.QueryGIDEntry(t.caller, port, i)
+		if err == nil && e.GID == g && e.Type == typ {
+			return i, nil
+		}
+	}
+	return 0, fmt.Errorf("%v is not in the table of port %d: %w", g, port, syscall.EINVAL)
+}
+
+// datagramSeg writes the address vector of a request (set_datagram_seg). The segment
+// lies in the WQE's first basic block.
+func (q *QP) datagramSeg(t *Thread, s *posting, w *verbs.SendWR) {
+	h, ok := w.AH.(*AH)
+	if !ok || h == nil {
+		panic(Abort{fmt.Sprintf("segmentation fault: %q posts a datagram without an address handle", t.name)})
+	}
+	pos := (s.ctrl + s.ds*segSize) & q.sq.mask
+	av := prm.AVSegment(q.ring.at(q.sq.off + pos)[:prm.AVSegmentSize])
+	copy(av, h.av[:])
+	av.SetQKey(w.RemoteQKey)
+	av.SetDestQPN(w.RemoteQPN)
+	s.ds += prm.AVSegmentSize / segSize
+}
+
+// AttachMcast is ibv_attach_mcast.
+func (q *QP) AttachMcast(vt verbs.Thread, group verbs.GID, lid uint16) error {
+	t := q.ctx.enter(vt)
+	if err := q.ctx.u.AttachMcast(t.caller, q.h, group, lid); err != nil {
+		return fmt.Errorf("attach_mcast: %w", err)
+	}
+	return nil
+}
+
+// DetachMcast is ibv_detach_mcast.
+func (q *QP) DetachMcast(vt verbs.Thread, group verbs.GID, lid uint16) error {
+	t := q.ctx.enter(vt)
+	if err := q.ctx.u.DetachMcast(t.caller, q.h, group, lid); err != nil {
+		return fmt.Errorf("detach_mcast: %w", err)
+	}
+	return nil
+}
