@@ -24,6 +24,8 @@ import (
 	"github.com/rdmasim/rdmasim/conformance/srq"
 	"github.com/rdmasim/rdmasim/conformance/td"
 	"github.com/rdmasim/rdmasim/conformance/uar"
+	"github.com/rdmasim/rdmasim/conformance/uc"
+	"github.com/rdmasim/rdmasim/conformance/ud"
 	"github.com/rdmasim/rdmasim/report"
 )
 
@@ -31,6 +33,7 @@ import (
 var registrars = []func(*spec.Suite){
 	dev.Register, pd.Register, cq.Register, mr.Register,
 	td.Register, uar.Register, bf.Register, qps.Register, post.Register, rc.Register, atom.Register, errs.Register,
+	uc.Register, ud.Register,
 	comp.Register, async.Register,
 	srq.Register,
 }

@@ -76,7 +76,7 @@ func (q *OtherQP) Connect(c *spec.C, peer Peer, opt Options, to verbs.QPState) {
 	q.O.Do(c, player.Connect, Args{"qp": q.ID, "to": uint64(to), "dest_qpn": uint64(peer.QPN), "rq_psn": uint64(peer.PSN),
 		"sq_psn": uint64(opt.PSN), "mtu": uint64(opt.MTU), "access": uint64(opt.Access), "timeout": uint64(opt.Timeout),
 		"retry": uint64(opt.RetryCnt), "rnr": uint64(opt.RNRRetry), "rnr_timer": uint64(opt.MinRNRTimer),
-		"rd": uint64(opt.RdAtomic), "dest_rd": uint64(opt.RdAtomic)}, peer.GID[:])
+		"rd": uint64(opt.RdAtomic), "dest_rd": uint64(opt.RdAtomic), "type": uint64(opt.Type), "qkey": QKey}, peer.GID[:])
 }
 
 // Peer describes it to the other end; its requests begin at psn.
@@ -151,7 +151,7 @@ func (e *Env) FarPair(c *spec.C, o Options) (*QP, *OtherQP) {
 // PairWith connects a QP of this process to one of another.
 func (e *Env) PairWith(c *spec.C, other *Other, o Options) (*QP, *OtherQP) {
 	a := e.CreateQP(c, o)
-	b := other.CreateQP(c, player.CreateQP, nil)
+	b := other.CreateQP(c, player.CreateQP, Args{"type": uint64(o.Type)})
 	back := o
 	back.PSN = (o.PSN + 0x1000) & 0xffffff
 	b.Connect(c, a.Peer(), back, verbs.QPSRTS)

@@ -169,7 +169,6 @@ func undefinedOpcode(c *spec.C) {
 	kit.Nothing(c, p.A.SCQ, kit.Silence)
 }
 
-// opcodeOfOtherType leaves out UD, whose requests need an address handle.
 func opcodeOfOtherType(c *spec.C) {
 	e := kit.Open(c)
 	o := kit.Default()
@@ -186,6 +185,20 @@ func opcodeOfOtherType(c *spec.C) {
 		_, err := p.A.PostSend(c.T, []verbs.SendWR{wr})
 		if c.ErrnoIn(step, err, 0, syscall.EINVAL, syscall.EOPNOTSUPP) == 0 {
 			c.StatusIn(step, kit.PollOne(c, p.A.SCQ), verbs.WCLocQPOpErr)
+		}
+	}
+	ah := e.AH(c, e.AHTo(e.GID.GID))
+	for _, wr := range []verbs.SendWR{
+		kit.Write(1, mem, 32, mem.SGE(0, 8)),
+		kit.Read(2, mem, 32, mem.SGE(0, 8)),
+		kit.FetchAdd(3, mem, 32, 1, mem.SGE(0, 8)),
+	} {
+		q := e.NewUD(c)
+		wr.AH, wr.RemoteQPN, wr.RemoteQKey = ah, q.QPN(), kit.QKey
+		step := fmt.Sprintf("opcode %d on UD", wr.Opcode)
+		_, err := q.PostSend(c.T, []verbs.SendWR{wr})
+		if c.ErrnoIn(step, err, 0, syscall.EINVAL, syscall.EOPNOTSUPP) == 0 {
+			c.StatusIn(step, kit.PollOne(c, q.SCQ), verbs.WCLocQPOpErr)
 		}
 	}
 	mem.Holds(c, "memory", want)

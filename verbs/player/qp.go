@@ -38,7 +38,7 @@ func (a *Agent) createQPOn(t verbs.Thread, pd verbs.PD, c verbs.PlayerCommand, r
 		}
 		return def
 	}
-	qp, err := pd.CreateQP(t, verbs.QPInitAttr{Type: verbs.QPTRC, SendCQ: a.cq, RecvCQ: a.cq,
+	qp, err := pd.CreateQP(t, verbs.QPInitAttr{Type: verbs.QPType(arg("type", uint32(verbs.QPTRC))), SendCQ: a.cq, RecvCQ: a.cq,
 		SigAll: c.Args["sig_all"] != 0,
 		Cap: verbs.QPCap{MaxSendWR: arg("send_wr", 64), MaxRecvWR: arg("recv_wr", 64), MaxSendSGE: arg("send_sge", 1),
 			MaxRecvSGE: arg("recv_sge", 1), MaxInline: arg("inline", 0)}})
@@ -78,18 +78,10 @@ func (a *Agent) connect(t verbs.Thread, c verbs.PlayerCommand, _ *verbs.PlayerRe
 		RQPSN: uint32(c.Args["rq_psn"]), SQPSN: uint32(c.Args["sq_psn"]), Timeout: uint8(c.Args["timeout"]),
 		RetryCnt: uint8(c.Args["retry"]), RNRRetry: uint8(c.Args["rnr"]), MinRNRTimer: uint8(c.Args["rnr_timer"]),
 		MaxRdAtomic: uint8(c.Args["rd"]), MaxDestRdAtomic: uint8(c.Args["dest_rd"]),
-		AH: verbs.AHAttr{IsGlobal: true, Port: 1, GRH: verbs.GRH{SGIDIndex: uint8(a.gid.Index), HopLimit: 64}}}
+		QKey: uint32(c.Args["qkey"]),
+		AH:   verbs.AHAttr{IsGlobal: true, Port: 1, GRH: verbs.GRH{SGIDIndex: uint8(a.gid.Index), HopLimit: 64}}}
 	copy(attr.AH.GRH.DGID[:], c.Data)
-	for _, s := range []struct {
-		state verbs.QPState
-		mask  verbs.QPAttrMask
-	}{
-		{verbs.QPSInit, verbs.QPMaskPKeyIndex | verbs.QPMaskPort | verbs.QPMaskAccessFlags},
-		{verbs.QPSRTR, verbs.QPMaskAV | verbs.QPMaskPathMTU | verbs.QPMaskDestQPN | verbs.QPMaskRQPSN |
-			verbs.QPMaskMaxDestRdAtomic | verbs.QPMaskMinRNRTimer},
-		{verbs.QPSRTS, verbs.QPMaskTimeout | verbs.QPMaskRetryCnt | verbs.QPMaskRNRRetry | verbs.QPMaskSQPSN |
-			verbs.QPMaskMaxQPRdAtomic},
-	} {
+	for _, s := range wayUp(verbs.QPType(c.Args["type"])) {
 		attr.State = s.state
 		if err := qp.Modify(t, &attr, s.mask|verbs.QPMaskState); err != nil {
 			return err
@@ -99,6 +91,32 @@ func (a *Agent) connect(t verbs.Thread, c verbs.PlayerCommand, _ *verbs.PlayerRe
 		}
 	}
 	return nil
+}
+
+// step is a state with the attributes that the way to it needs.
+type step struct {
+	state verbs.QPState
+	mask  verbs.QPAttrMask
+}
+
+// wayUp is the way of a transport from RESET to RTS; type 0 is RC.
+func wayUp(t verbs.QPType) [3]step {
+	const (
+		initial = verbs.QPMaskPKeyIndex | verbs.QPMaskPort
+		path    = verbs.QPMaskAV | verbs.QPMaskPathMTU | verbs.QPMaskDestQPN | verbs.QPMaskRQPSN
+	)
+	switch t {
+	case verbs.QPTUD:
+		return [3]step{{verbs.QPSInit, initial | verbs.QPMaskQKey}, {verbs.QPSRTR, 0}, {verbs.QPSRTS, verbs.QPMaskSQPSN}}
+	case verbs.QPTUC:
+		return [3]step{{verbs.QPSInit, initial | verbs.QPMaskAccessFlags}, {verbs.QPSRTR, path}, {verbs.QPSRTS, verbs.QPMaskSQPSN}}
+	}
+	return [3]step{
+		{verbs.QPSInit, initial | verbs.QPMaskAccessFlags},
+		{verbs.QPSRTR, path | verbs.QPMaskMaxDestRdAtomic | verbs.QPMaskMinRNRTimer},
+		{verbs.QPSRTS, verbs.QPMaskTimeout | verbs.QPMaskRetryCnt | verbs.QPMaskRNRRetry | verbs.QPMaskSQPSN |
+			verbs.QPMaskMaxQPRdAtomic},
+	}
 }
 
 func (a *Agent) setState(t verbs.Thread, c verbs.PlayerCommand, _ *verbs.PlayerReply) error {

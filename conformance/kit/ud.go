@@ -1,0 +1,41 @@
+package kit
+
+import (
+	"github.com/rdmasim/rdmasim/conformance/spec"
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+// Of is Default for another transport.
+func Of(t verbs.QPType) Options {
+	o := Default()
+	o.Type = t
+	return o
+}
+
+// NewUD creates a datagram QP and takes it to RTS.
+func (e *Env) NewUD(c *spec.C) *QP {
+	q := e.CreateQP(c, Of(verbs.QPTUD))
+	q.Climb(c, Peer{}, verbs.QPSRTS)
+	return q
+}
+
+// AH creates an address handle.
+func (e *Env) AH(c *spec.C, a verbs.AHAttr) verbs.AH {
+	ah, err := e.PD.CreateAH(c.T, a)
+	ok(c, "create_ah", err)
+	Once(c, "destroy_ah", ah.Destroy)
+	return ah
+}
+
+// Datagram is a signalled send to a QP with the usual Q_Key.
+func Datagram(id uint64, ah verbs.AH, qpn uint32, sges ...verbs.SGE) verbs.SendWR {
+	w := Send(id, sges...)
+	w.AH, w.RemoteQPN, w.RemoteQKey = ah, qpn, QKey
+	return w
+}
+
+// Join puts a QP into a multicast group until the case ends.
+func (q *QP) Join(c *spec.C, group verbs.GID) {
+	ok(c, "attach_mcast", q.AttachMcast(c.T, group, 0))
+	c.Defer(func() { _ = q.DetachMcast(c.T, group, 0) })
+}

@@ -1,0 +1,107 @@
+package ud
+
+import (
+	"fmt"
+	"syscall"
+
+	"github.com/rdmasim/rdmasim/conformance/kit"
+	"github.com/rdmasim/rdmasim/conformance/spec"
+	"github.com/rdmasim/rdmasim/roce"
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+// Multicast groups, as RoCE v2 over IPv4 writes them.
+var (
+	group = verbs.GID(roce.GIDFromIPv4([4]byte{239, 7, 7, 1}))
+	other = verbs.GID(roce.GIDFromIPv4([4]byte{239, 7, 7, 2}))
+)
+
+// cast is a sender to the group and QPs that may join it.
+type cast struct {
+	*kit.Env
+	from *kit.QP
+	ah   verbs.AH
+	mem  *kit.Buffer
+}
+
+func newCast(c *spec.C) *cast {
+	e := kit.Open(c)
+	return &cast{e, e.NewUD(c), e.AH(c, e.AHTo(group)), e.Buffer(c, 4096, kit.AllAccess)}
+}
+
+// listener is a QP with two receives.
+func (x *cast) listener(c *spec.C, n int) *kit.QP {
+	q := x.NewUD(c)
+	q.RecvInto(c, 1, x.mem.SGE(256*n, 128))
+	q.RecvInto(c, 2, x.mem.SGE(256*n+128, 128))
+	return q
+}
+
+func (x *cast) send(c *spec.C) []byte {
+	want := c.Rand().Bytes(20)
+	x.mem.Set(c, 4000, want)
+	c.Status("send to the group", x.from.Do(c, kit.Datagram(1, x.ah, verbs.MulticastQPN, x.mem.SGE(4000, 20))), verbs.WCSuccess)
+	return want
+}
+
+// hears takes the one copy that a QP must get.
+func (x *cast) hears(c *spec.C, q *kit.QP, n int, want []byte) {
+	wc := kit.Good(c, q.RCQ, 1)[0]
+	c.Equal("byte_len", wc.ByteLen, uint32(header+20))
+	c.True("src_qp", wc.SrcQP == x.from.QPN(), "%#x, want %#x", wc.SrcQP, x.from.QPN())
+	c.Equal(fmt.Sprintf("bytes of listener %d", n), x.mem.Get(c, 256*n+128*int(wc.ID-1)+header, 20), want)
+	kit.Nothing(c, q.RCQ, kit.Silence)
+}
+
+func attachOtherType(c *spec.C) {
+	e := kit.Open(c)
+	for _, t := range []verbs.QPType{verbs.QPTRC, verbs.QPTUC} {
+		q := e.CreateQP(c, kit.Of(t))
+		c.Errno(fmt.Sprintf("attach_mcast of QP type %d", t), q.AttachMcast(c.T, group, 0), syscall.EINVAL)
+	}
+}
+
+func attachUnicast(c *spec.C) {
+	e := kit.Open(c)
+	q := e.NewUD(c)
+	for _, g := range []verbs.GID{e.GID.GID, {}, {0: 0xfe, 15: 1}, verbs.GID(roce.GIDFromIPv4([4]byte{223, 255, 255, 255}))} {
+		c.Errno("attach_mcast", q.AttachMcast(c.T, g, 0), syscall.EINVAL)
+	}
+}
+
+func groupOfTwo(c *spec.C) {
+	x := newCast(c)
+	a, b, stranger := x.listener(c, 0), x.listener(c, 1), x.listener(c, 2)
+	a.Join(c, group)
+	b.Join(c, group)
+	stranger.Join(c, other)
+	want := x.send(c)
+	x.hears(c, a, 0, want)
+	x.hears(c, b, 1, want)
+	kit.Nothing(c, stranger.RCQ, kit.Silence)
+}
+
+func attachedTwice(c *spec.C) {
+	x := newCast(c)
+	a := x.listener(c, 0)
+	a.Join(c, group)
+	err := a.AttachMcast(c.T, group, 0)
+	c.Observe("second attach_mcast", spec.ErrnoName(verbs.ErrnoOf(err)))
+	x.hears(c, a, 0, x.send(c))
+}
+
+func detach(c *spec.C) {
+	x := newCast(c)
+	a, b := x.listener(c, 0), x.listener(c, 1)
+	c.ErrnoIn("detach_mcast of a stranger", a.DetachMcast(c.T, group, 0), syscall.EINVAL)
+	a.Join(c, group)
+	b.Join(c, group)
+	want := x.send(c)
+	x.hears(c, a, 0, want)
+	x.hears(c, b, 1, want)
+	c.NoErr("detach_mcast", a.DetachMcast(c.T, group, 0))
+	want = x.send(c)
+	kit.Nothing(c, a.RCQ, kit.Silence)
+	x.hears(c, b, 1, want)
+	c.ErrnoIn("detach_mcast again", a.DetachMcast(c.T, group, 0), syscall.EINVAL)
+}
