@@ -26,6 +26,7 @@ import (
 	"github.com/rdmasim/rdmasim/conformance/uar"
 	"github.com/rdmasim/rdmasim/conformance/uc"
 	"github.com/rdmasim/rdmasim/conformance/ud"
+	"github.com/rdmasim/rdmasim/conformance/wire"
 	"github.com/rdmasim/rdmasim/report"
 )
 
@@ -35,7 +36,7 @@ var registrars = []func(*spec.Suite){
 	td.Register, uar.Register, bf.Register, qps.Register, post.Register, rc.Register, atom.Register, errs.Register,
 	uc.Register, ud.Register,
 	comp.Register, async.Register,
-	srq.Register,
+	srq.Register, wire.Register,
 }
 
 // Suite is every case that has code.

@@ -44,6 +44,8 @@ const (
 	WireDrop               // the frame disappears
 	WireCorrupt            // one payload or header bit flips and the ICRC is left: the receiver drops it
 	WireEdit               // the bytes of Edits are changed and the ICRC is made right again
+	WireDelay              // it arrives later by Delay; others may overtake it
+	WireDuplicate          // it arrives twice
 )
 
 // WireRule picks frames of RoCE and says what happens to them. Fields that are not
@@ -58,6 +60,7 @@ type WireRule struct {
 	Skip, Count int
 	Action      WireAction
 	Edits       []ByteEdit
+	Delay       time.Duration
 }
 
 // WireMatch says which fields of a rule count.

@@ -135,6 +135,23 @@ func (b *OtherBuffer) ReadFrom(id uint64, off int, sges ...verbs.SGE) verbs.Send
 	return w
 }
 
+// FetchAdd is a signalled fetch-and-add on a word of the other process.
+func (b *OtherBuffer) FetchAdd(id uint64, off int, add uint64, sges ...verbs.SGE) verbs.SendWR {
+	w := b.WriteTo(id, off, sges...)
+	w.Opcode, w.CompareAdd = verbs.WRAtomicFetchAdd, add
+	return w
+}
+
+// CmpSwap is a signalled compare-and-swap on a word of the other process.
+func (b *OtherBuffer) CmpSwap(id uint64, off int, compare, swap uint64, sges ...verbs.SGE) verbs.SendWR {
+	w := b.WriteTo(id, off, sges...)
+	w.Opcode, w.CompareAdd, w.Swap = verbs.WRAtomicCmpSwp, compare, swap
+	return w
+}
+
+// SetWord writes 8 bytes as a number of this host.
+func (b *OtherBuffer) SetWord(c *spec.C, off int, v uint64) { b.Set(c, off, unword(v)) }
+
 // Join connects two queue pairs of other processes.
 func Join(c *spec.C, a, b *OtherQP, o Options) {
 	back := o
@@ -150,11 +167,21 @@ func (e *Env) FarPair(c *spec.C, o Options) (*QP, *OtherQP) {
 
 // PairWith connects a QP of this process to one of another.
 func (e *Env) PairWith(c *spec.C, other *Other, o Options) (*QP, *OtherQP) {
+	return e.Mixed(c, other, o, func(*verbs.QPAttr) {})
+}
+
+// Mixed is PairWith with attributes of this process's QP changed before each step.
+func (e *Env) Mixed(c *spec.C, other *Other, o Options, change func(a *verbs.QPAttr)) (*QP, *OtherQP) {
 	a := e.CreateQP(c, o)
 	b := other.CreateQP(c, player.CreateQP, Args{"type": uint64(o.Type)})
 	back := o
 	back.PSN = (o.PSN + 0x1000) & 0xffffff
 	b.Connect(c, a.Peer(), back, verbs.QPSRTS)
-	a.Climb(c, b.Peer(back.PSN), verbs.QPSRTS)
+	for s := verbs.QPSInit; s <= verbs.QPSRTS; s++ {
+		attr := a.Attr(b.Peer(back.PSN))
+		attr.State = s
+		change(&attr)
+		ok(c, "modify_qp to "+s.String(), a.Modify(c.T, &attr, MaskFor(o.Type, s)))
+	}
 	return a, b
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/rdmasim/rdmasim/fault"
 	"github.com/rdmasim/rdmasim/roce"
+	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/link"
 	"github.com/rdmasim/rdmasim/sim/provider"
 	"github.com/rdmasim/rdmasim/verbs"
@@ -66,6 +67,10 @@ func acted(a fault.Action) verbs.WireAction {
 		return verbs.WireCorrupt
 	case fault.Edit:
 		return verbs.WireEdit
+	case fault.Delay:
+		return verbs.WireDelay
+	case fault.Duplicate:
+		return verbs.WireDuplicate
 	}
 	return verbs.WirePass
 }
@@ -106,6 +111,10 @@ func (w *wire) Inject(t verbs.Thread, r verbs.WireRule) error {
 		for _, e := range r.Edits {
 			rule.Edits = append(rule.Edits, fault.ByteEdit{Offset: e.Offset, Value: e.Value})
 		}
+	case verbs.WireDelay:
+		rule.Action, rule.Delay = fault.Delay, int64(r.Delay)*int64(sim.Nanosecond)
+	case verbs.WireDuplicate:
+		rule.Action = fault.Duplicate
 	default:
 		return fmt.Errorf("wire action %d: %w", r.Action, syscall.EINVAL)
 	}

@@ -1,0 +1,82 @@
+package wire
+
+import (
+	"github.com/rdmasim/rdmasim/conformance/kit"
+	"github.com/rdmasim/rdmasim/conformance/spec"
+	"github.com/rdmasim/rdmasim/roce"
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+// Offsets in the base transport header, for edits.
+const (
+	atOpcode = 0
+	atPKey   = 2
+	atDestQP = 5
+)
+
+// edited sends a write whose first transmission is edited on its way, and returns the
+// recording. What arrives is not in it, so the oracle is not asked.
+func (l *link) edited(c *spec.C, edits ...verbs.ByteEdit) []kit.Packet {
+	want := l.mem.Fill(c)[:64]
+	r := l.toFar(0, verbs.WireEdit)
+	r.Edits = edits
+	kit.Inject(c, r)
+	packets := kit.Tap(c, func() { l.good(c, l.write(1, 64)) })
+	c.Equal("packets edited", kit.ClearRules(c), []int{2}) // met twice, acted once
+	c.Equal("bytes", l.far.Get(c, 0, 64), want)
+	return packets
+}
+
+// ignored says that the edited packet drew no answer: only the second did.
+func (l *link) ignored(c *spec.C, packets []kit.Packet) {
+	sent := l.requests(packets)
+	c.Equal("transmissions", len(sent), 2)
+	c.True("timer", sent[1].At-sent[0].At >= l.timer(), "sent again after %v, the timer is %v", sent[1].At-sent[0].At, l.timer())
+	for _, p := range packets {
+		if p.To() != l.b.QPN && p.At < sent[1].At {
+			c.Failf("%s to QPN %#x answers the bad packet", p.Info().Name, p.To())
+		}
+	}
+}
+
+func wrongPKey(c *spec.C) {
+	l := connect(c, options())
+	l.ignored(c, l.edited(c, verbs.ByteEdit{Offset: atPKey, Value: 0x80}, verbs.ByteEdit{Offset: atPKey + 1, Value: 0x01}))
+	c.Observe("violation counter", "not read: the target has no counters")
+}
+
+func unknownQPN(c *spec.C) {
+	l := connect(c, options())
+	l.ignored(c, l.edited(c, verbs.ByteEdit{Offset: atDestQP, Value: 0x7f}, verbs.ByteEdit{Offset: atDestQP + 1, Value: 0xff}))
+}
+
+func otherTransport(c *spec.C) {
+	l := connect(c, options())
+	l.ignored(c, l.edited(c, verbs.ByteEdit{Offset: atOpcode, Value: uint8(roce.UC.Opcode(roce.OpWriteOnly))}))
+}
+
+func middleFirst(c *spec.C) {
+	l := connect(c, options())
+	l.b.Recv(c, l.far, 1)
+	r := l.toFar(0, verbs.WireEdit)
+	r.Edits = []verbs.ByteEdit{{Offset: atOpcode, Value: uint8(roce.RCSendMiddle)}}
+	l.refused(c, r, kit.Send(1, l.mem.SGE(0, 3*mtu)), 0)
+}
+
+func shortMiddle(c *spec.C) {
+	l := connect(c, options())
+	r := l.toFar(1, verbs.WireEdit)
+	r.Edits = []verbs.ByteEdit{{Offset: atOpcode, Value: uint8(roce.RCWriteMiddle)}}
+	l.refused(c, r, l.write(1, mtu+100), 1)
+}
+
+// refused sends a request whose nth packet is edited; it draws an invalid request NAK.
+func (l *link) refused(c *spec.C, r verbs.WireRule, wr verbs.SendWR, n uint32) {
+	kit.Inject(c, r)
+	packets := kit.Tap(c, func() { c.Status("request", l.a.Do(c, wr), verbs.WCRemInvReqErr) })
+	naks := l.naks(packets, roce.SyndromeTypeNAK)
+	c.Equal("NAKs", len(naks), 1)
+	c.Equal("syndrome", naks[0].AETH().Syndrome(), roce.NAKInvalidRequest)
+	c.Equal("PSN of the NAK", naks[0].PSN(), l.psn(n))
+	c.Equal("state", l.a.Queried(c), verbs.QPSErr)
+}

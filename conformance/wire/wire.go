@@ -1,0 +1,197 @@
+// Package wire holds the cases of area WIRE: what a device puts on the link, and what
+// it does when packets are lost, changed, repeated or reordered there.
+//
+// Each case connects two hosts, records every frame, and has the whole recording
+// judged by the oracle besides what the case itself looks for: a rule that is broken
+// fails the case, a recording that is not whole leaves it without a verdict.
+package wire
+
+import (
+	"time"
+
+	"github.com/rdmasim/rdmasim/conformance/kit"
+	"github.com/rdmasim/rdmasim/conformance/spec"
+	"github.com/rdmasim/rdmasim/roce"
+	"github.com/rdmasim/rdmasim/roce/oracle"
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+// Register adds the cases.
+func Register(s *spec.Suite) {
+	s.Case("WIRE-001", headers)
+	s.Case("WIRE-002", segmentation)
+	s.Case("WIRE-003", requestPSNs)
+	s.Case("WIRE-004", readPSNs)
+	s.Case("WIRE-005", readResponses)
+	s.Case("WIRE-006", reth)
+	s.Case("WIRE-007", immediates)
+	s.Case("WIRE-009", atomics)
+	s.Case("WIRE-011", padding)
+	s.Case("WIRE-012", icrc)
+	s.Case("WIRE-013", corruption)
+	s.Case("WIRE-014", solicited)
+	s.Case("WIRE-015", ackReq)
+	s.Case("WIRE-016", ackFields)
+	s.Case("WIRE-017", dropMiddle)
+	s.Case("WIRE-018", dropLast)
+	s.Case("WIRE-019", dropTwice)
+	s.Case("WIRE-020", oneNAK)
+	s.Case("WIRE-021", dropReadResponse)
+	s.Case("WIRE-022", dropACK)
+	s.Case("WIRE-023", reorder)
+	s.Case("WIRE-024", duplicateWrite)
+	s.Case("WIRE-025", duplicateRead)
+	s.Case("WIRE-026", rnrTimer)
+	s.Case("WIRE-027", wrongPKey)
+	s.Case("WIRE-028", unknownQPN)
+	s.Case("WIRE-029", otherTransport)
+	s.Case("WIRE-030", middleFirst)
+	s.Case("WIRE-031", shortMiddle)
+	s.Case("WIRE-035", sourcePort)
+	s.Case("WIRE-036", trafficClass)
+	s.Case("WIRE-040", accepted)
+}
+
+// mtu is the path MTU of the cases in bytes.
+const mtu = 1024
+
+// size is of the buffers on either side.
+const size = 64 << 10
+
+// link is a connection between two hosts with a buffer on each.
+type link struct {
+	*kit.Env
+	a   *kit.QP
+	b   *kit.OtherQP
+	opt kit.Options
+	mem *kit.Buffer
+	far *kit.OtherBuffer
+}
+
+// options are the usual ones with a timer of 4.2 ms.
+func options() kit.Options {
+	o := kit.Default()
+	o.Timeout = 10
+	return o
+}
+
+func connect(c *spec.C, o kit.Options) *link {
+	e, other := open(c)
+	return join(c, e, other, o, func(*verbs.QPAttr) {})
+}
+
+// open opens the devices. A QP of no use on this side keeps the numbers of the two
+// ends of later connections apart: rules and recordings tell directions by them.
+func open(c *spec.C) (*kit.Env, *kit.Other) {
+	e := kit.Open(c)
+	e.CreateQP(c, options())
+	return e, kit.OpenOther(c, kit.Far(c), nil)
+}
+
+// join connects two QPs and makes their buffers.
+func join(c *spec.C, e *kit.Env, other *kit.Other, o kit.Options, change func(a *verbs.QPAttr)) *link {
+	a, b := e.Mixed(c, other, o, change)
+	if a.QPN() == b.QPN {
+		c.Errorf("both QPs have number %#x: the two directions cannot be told apart", b.QPN)
+	}
+	return &link{Env: e, a: a, b: b, opt: o, mem: e.Buffer(c, size, kit.AllAccess), far: other.Buffer(c, size, kit.AllAccess, 0)}
+}
+
+// tap records what body sends and has the oracle judge it.
+func (l *link) tap(c *spec.C, body func()) []kit.Packet {
+	packets := kit.Tap(c, body)
+	l.judge(c, packets)
+	return packets
+}
+
+// judge fails the case when a rule of the transport is broken. Every frame of the
+// recording is there, and what no rule dropped arrived.
+func (l *link) judge(c *spec.C, packets []kit.Packet) {
+	capture := oracle.Capture{}
+	for i, p := range packets {
+		capture.Frames = append(capture.Frames, oracle.Frame{Number: i + 1, Time: int64(p.At), Data: p.Frame, Length: len(p.Frame), Fate: fates[p.Acted]})
+	}
+	start := (l.opt.PSN) & roce.PSNMask
+	timer, retries, rnrs, reads := int(l.opt.MinRNRTimer), int(l.opt.RetryCnt), int(l.opt.RNRRetry), int(l.opt.RdAtomic)
+	res := oracle.Judge(capture, oracle.Options{MTU: mtu, Complete: true, Delivered: true, Timeout: l.opt.Timeout,
+		RNRTimer: &timer, RetryCount: &retries, RNRRetry: &rnrs, MaxRdAtomic: &reads, StartPSN: &start})
+	if !res.Whole {
+		c.Integrityf("the recording is not whole: %v", res.Broken)
+	}
+	for _, v := range res.Verdicts {
+		if v.Kind == oracle.Violation {
+			c.Failf("the oracle: %v", v)
+		}
+	}
+}
+
+var fates = map[verbs.WireAction]oracle.Fate{
+	verbs.WirePass: oracle.Sent, verbs.WireDrop: oracle.Lost, verbs.WireCorrupt: oracle.Corrupted, verbs.WireEdit: oracle.Edited,
+	verbs.WireDelay: oracle.Late, verbs.WireDuplicate: oracle.Twice,
+}
+
+// write is a WRITE of n bytes of the near buffer to the beginning of the far one.
+func (l *link) write(id uint64, n int) verbs.SendWR { return l.far.WriteTo(id, 0, l.mem.SGE(0, n)) }
+
+// read is a READ of n bytes of the far buffer.
+func (l *link) read(id uint64, n int) verbs.SendWR { return l.far.ReadFrom(id, 0, l.mem.SGE(0, n)) }
+
+// good posts requests and waits for all to succeed.
+func (l *link) good(c *spec.C, wrs ...verbs.SendWR) {
+	l.a.Post(c, wrs...)
+	kit.Good(c, l.a.SCQ, len(wrs))
+}
+
+// requests are the packets to the far QP, responses those that come back.
+func (l *link) requests(ps []kit.Packet, ops ...roce.Opcode) []kit.Packet {
+	return kit.Select(ps, l.b.QPN, ops...)
+}
+
+func (l *link) responses(ps []kit.Packet, ops ...roce.Opcode) []kit.Packet {
+	return kit.Select(ps, l.a.QPN(), ops...)
+}
+
+// naks are the acknowledgements of a type.
+func (l *link) naks(ps []kit.Packet, t roce.SyndromeType) []kit.Packet {
+	var out []kit.Packet
+	for _, p := range l.responses(ps, roce.RCAcknowledge) {
+		if p.AETH().Syndrome().Type() == t {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// psn is the nth PSN of the requests, from 0.
+func (l *link) psn(n uint32) uint32 { return (l.opt.PSN + n) & roce.PSNMask }
+
+// psns are the distances of the packets' PSNs from the first.
+func (l *link) psns(ps []kit.Packet) []int {
+	out := make([]int, 0, len(ps))
+	for _, p := range ps {
+		out = append(out, int(roce.CmpPSN(p.PSN(), l.opt.PSN)))
+	}
+	return out
+}
+
+// upTo counts from a up to b.
+func upTo(a, b int) []int {
+	var out []int
+	for i := a; i <= b; i++ {
+		out = append(out, i)
+	}
+	return out
+}
+
+// toFar is a rule for packets to the far QP with the nth PSN.
+func (l *link) toFar(n uint32, action verbs.WireAction) verbs.WireRule {
+	return verbs.WireRule{Match: verbs.WireMatchDestQPN | verbs.WireMatchPSN, DestQPN: l.b.QPN, PSN: l.psn(n), Count: 1, Action: action}
+}
+
+// toNear is a rule for responses with an opcode.
+func (l *link) toNear(op roce.Opcode, action verbs.WireAction) verbs.WireRule {
+	return verbs.WireRule{Match: verbs.WireMatchDestQPN | verbs.WireMatchOpcode, DestQPN: l.a.QPN(), Opcode: uint8(op), Count: 1, Action: action}
+}
+
+// timer is the QP's acknowledgement timer.
+func (l *link) timer() time.Duration { return time.Duration(roce.AckTimeout(l.opt.Timeout)) }
