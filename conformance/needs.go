@@ -67,6 +67,15 @@ var proofs = map[string]proof{
 		c.NoErr("create CQ", err)
 		return cq.Resize(c.T, 64)
 	},
+	"cq.moderation": func(c *spec.C, ctx verbs.Context, _ verbs.PD) error {
+		cq, err := ctx.CreateCQ(c.T, verbs.CQAttr{CQE: 1})
+		c.NoErr("create CQ", err)
+		return cq.Modify(c.T, verbs.CQModeration{Count: 2, Period: 2})
+	},
+	"ts": func(c *spec.C, ctx verbs.Context, _ verbs.PD) error {
+		_, err := ctx.CreateCQ(c.T, verbs.CQAttr{CQE: 1, Ex: true, WCFlags: verbs.WCExCompletionTimestamp})
+		return err
+	},
 	"clock": func(c *spec.C, ctx verbs.Context, _ verbs.PD) error {
 		_, err := ctx.RawClock(c.T)
 		return err

@@ -185,6 +185,9 @@ const (
 	CQModifyOverrun    = 1 << 2
 	CQModifyPeriodMode = 1 << 4
 
+	CQPeriodFromEQE = 0 // values of the period mode
+	CQPeriodFromCQE = 1
+
 	CQResizeLogSize  = 1 << 0
 	CQResizePageOff  = 1 << 1
 	CQResizePageSize = 1 << 2

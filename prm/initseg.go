@@ -26,3 +26,18 @@ func (a AdapterInfo) SetIEEEVendorID(v uint32) { put(a, 0x18, 23, 0, v) }
 
 // PSID is the board's name.
 func (a AdapterInfo) PSID() []byte { return a[0xf0:0x100:0x100] }
+
+// The free-running clock in the initialisation segment (mlx5-commands.md 8).
+const (
+	InitSegTimer = 0x1000 // its place in BAR 0
+	TimerSize    = 8
+)
+
+// Timer is the clock as two words, the upper one first.
+type Timer []byte
+
+// Set stores both words.
+func (b Timer) Set(v uint64) { putBE64(b, 0, v) }
+
+// TimerWord is one word as it is read.
+func TimerWord(b []byte) uint32 { return be32(b, 0) }

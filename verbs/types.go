@@ -235,6 +235,23 @@ const (
 	CQIgnoreOverrun  uint32 = 1 << 1
 )
 
+// What an extended CQ reports besides wr_id and status (CQAttr.WCFlags, IBV_WC_EX_WITH_*).
+const (
+	WCExByteLen             uint64 = 1 << 0
+	WCExImm                 uint64 = 1 << 1
+	WCExQPNum               uint64 = 1 << 2
+	WCExSrcQP               uint64 = 1 << 3
+	WCExSLID                uint64 = 1 << 4
+	WCExSL                  uint64 = 1 << 5
+	WCExDLIDPathBits        uint64 = 1 << 6
+	WCExCompletionTimestamp uint64 = 1 << 7
+	WCExTimestampWallclock  uint64 = 1 << 11
+)
+
+// CQModeration is ibv_moderate_cq: an event waits for Count completions or Period
+// microseconds, whichever is first. Zero: no such condition.
+type CQModeration struct{ Count, Period uint16 }
+
 // TDInitAttr is ibv_td_init_attr with the independent attribute of the scalable
 // endpoints proposal behind a comp_mask bit.
 type TDInitAttr struct {
@@ -583,4 +600,7 @@ type DeviceAttrEx struct {
 	ODPGeneralCaps          uint64
 	ODPRC, ODPUC, ODPUD     uint32
 	MaxDynBFRegs            uint32 // mlx5dv_query_device
+	// MaxCQCount and MaxCQPeriod (microseconds) are ibv_cq_moderation_caps; zeros: events
+	// cannot be moderated.
+	MaxCQCount, MaxCQPeriod uint16
 }

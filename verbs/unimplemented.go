@@ -320,6 +320,11 @@ func (UnimplementedCQ) Resize(t Thread, cqe int) (err error) {
 	return
 }
 
+func (UnimplementedCQ) Modify(t Thread, m CQModeration) (err error) {
+	err = unimplemented("CQ.Modify")
+	return
+}
+
 func (UnimplementedCQ) Destroy(t Thread) (err error) {
 	err = unimplemented("CQ.Destroy")
 	return

@@ -199,7 +199,34 @@ type CQ interface {
 	// ReqNotify arms the CQ (ibv_req_notify_cq).
 	ReqNotify(t Thread, solicitedOnly bool) error
 	Resize(t Thread, cqe int) error
+	// Modify is ibv_modify_cq, which sets the moderation.
+	Modify(t Thread, m CQModeration) error
 	Destroy(t Thread) error
+}
+
+// CQEx is implemented by CQs that were created by the extended call (ibv_cq_ex).
+// StartPoll and NextPoll find the next completion, of which the other methods tell
+// until the next call; ENOENT means that there is none. After a StartPoll that
+// succeeded EndPoll must be called, and only then. What was not asked for by the
+// WCFlags of creation must not be read.
+type CQEx interface {
+	CQ
+	StartPoll(t Thread, compMask uint32) error
+	NextPoll(t Thread) error
+	EndPoll(t Thread)
+	WRID() uint64
+	Status() WCStatus
+	ReadOpcode() WCOpcode
+	ReadVendorErr() uint32
+	ReadWCFlags() WCFlags
+	ReadByteLen() uint32
+	ReadImmData() uint32 // host order
+	ReadQPNum() uint32
+	ReadSrcQP() uint32
+	ReadSLID() uint32
+	ReadSL() uint8
+	ReadDLIDPathBits() uint8
+	ReadCompletionTS() uint64 // ticks of the device's clock
 }
 
 // CompChannel delivers completion events.

@@ -19,6 +19,8 @@ func Register(s *spec.Suite) {
 	s.Case("CQ-006", unknownFlags)
 	s.Case("CQ-007", unknownWCFlags)
 	s.Case("CQ-008", plainPDAsParent)
+	s.Case("CQ-009", pollEmpty)
+	s.Case("CQ-010", pollPastLast)
 	s.Case("CQ-011", sendOrder)
 	s.Case("CQ-012", recvOrder)
 	s.Case("CQ-013", pollSome)
@@ -33,11 +35,14 @@ func Register(s *spec.Suite) {
 	s.Case("CQ-023", resizeToSame)
 	s.Case("CQ-024", overrun)
 	s.Case("CQ-025", overrunIgnored)
+	s.Case("CQ-026", timestamps)
+	s.Case("CQ-028", accessors)
 	s.Case("CQ-029", cqeSize)
 	s.Case("CQ-031", cqeSizeVariable)
 	s.Case("CQ-033", scatterToCQE)
 	s.Case("CQ-034", twoPollers)
 	s.Case("CQ-035", destroyedQP)
+	s.Case("CQ-036", moderation)
 }
 
 // create makes a CQ that is destroyed at once: only the answer counts.

@@ -133,7 +133,6 @@ func cmdQueryCQ(d *Device, in, out []byte) prm.Status {
 }
 
 // cmdModifyCQ changes the parameters that op_mod 0 selects, or with op_mod 1 the ring.
-// Moderation is stored and has no effect: the capability is off.
 func cmdModifyCQ(d *Device, in, _ []byte) prm.Status {
 	m := prm.ModifyCQIn(in)
 	q := d.cqn(m.CQN())
@@ -163,5 +162,7 @@ func cmdModifyCQ(d *Device, in, _ []byte) prm.Status {
 	if sel&prm.CQModifyPeriodMode != 0 {
 		to.SetCQPeriodMode(from.CQPeriodMode())
 	}
+	q.due = 0
+	q.fire() // an event that was held back may be due now
 	return prm.StatusOK
 }

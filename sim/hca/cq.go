@@ -2,6 +2,7 @@ package hca
 
 import (
 	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/mem"
 )
 
@@ -34,7 +35,8 @@ type cq struct {
 	armCI     uint32
 	firedSN   int32 // sequence number of the arm that fired last, -1: none
 	armSN     int32
-	notified  uint32 // behind the last entry that was there when an event was reported
+	notified  uint32   // behind the last entry that was there when an event was reported
+	due       sim.Time // when the moderation timer ends; 0: it does not run
 	failed    bool
 	pending   []byte // entries that wait for a look at the consumer index
 	reading   bool
@@ -190,7 +192,10 @@ func (c *cq) fire() {
 			return
 		}
 	}
-	c.arms, c.firedSN, c.notified = disarmed, c.armSN, c.pi
+	if c.moderated() && c.holdBack((last-c.armCI)&cqIndexMask) {
+		return
+	}
+	c.arms, c.firedSN, c.notified, c.due = disarmed, c.armSN, c.pi, 0
 	e := c.d.newEQE(prm.EventComp)
 	e.SetCompCQN(c.num)
 	c.eq.push(e)

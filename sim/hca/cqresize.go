@@ -50,7 +50,7 @@ func (c *cq) mark() {
 	e.SetOpOwn(prm.CQEResizeCQ, prm.CQEFormatPlain, false, prm.CQEOwner(c.pi, c.size))
 	pa, _ := c.ring.at(uint64(c.pi&(c.size-1))*uint64(c.cqe), c.cqe)
 	c.d.bus.WriteDMA(pa, b)
-	for _, i := range []*uint32{&c.pi, &c.ci, &c.solicited, &c.armCI} {
+	for _, i := range []*uint32{&c.pi, &c.ci, &c.solicited, &c.armCI, &c.notified} {
 		*i = (*i + 1) & cqIndexMask
 	}
 }

@@ -53,10 +53,16 @@ func (d *Device) onBFExpire(uint64) {
 }
 
 // MMIORead fills p from BAR 0. Registers read as 0 but for the revisions at the head
-// of the init segment; the rest of it belongs to the seam below commands, which is not
-// modelled yet.
+// of the init segment and the clock; the rest of it belongs to the seam below commands,
+// which is not modelled yet.
 func (d *Device) MMIORead(off uint64, p []byte) {
 	clear(p)
+	if off >= prm.InitSegTimer && off < prm.InitSegTimer+prm.TimerSize {
+		var b [prm.TimerSize]byte
+		prm.Timer(b[:]).Set(d.timestamp(d.e.Now()))
+		copy(p, b[off-prm.InitSegTimer:])
+		return
+	}
 	if off >= prm.InitSegHeadSize {
 		return
 	}

@@ -29,6 +29,7 @@ type caps struct {
 	clockKHz                                  uint64
 	transportDomains, pageAccess, xrc, mw     bool
 	scatterToCQE, cqResize, endPad            bool
+	cqModeration                              bool
 	cq128                                     bool
 	roWrite, roRead                           bool
 	pkv, qkv, apm, fastReg                    bool
@@ -167,6 +168,7 @@ func (c *caps) general(g prm.HCACap) {
 	c.transportDomains = g.LogMaxTransportDomain() > 0
 	c.pageAccess, c.xrc, c.mw = g.PG(), g.XRC(), g.IMAICL()
 	c.scatterToCQE, c.cqResize, c.endPad = g.SctrDataCQE(), g.CQResize(), g.EndPad()
+	c.cqModeration = g.CQModeration()
 	c.cq128 = g.CQE128Always()
 	c.roWrite = g.RelaxedOrderingWrite()
 	c.roRead = g.RelaxedOrderingRead() || g.RelaxedOrderingReadPCIEnabled()

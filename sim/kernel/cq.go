@@ -198,6 +198,34 @@ func (q *cq) moveTo(k *call, m *umem, n, cqeSize uint32) error {
 	return k.exec(in, prm.NewOut(prm.OpModifyCQ, 0))
 }
 
+// maxCQPeriod is MLX5_MAX_CQ_PERIOD: what the context's field holds, in microseconds.
+const maxCQPeriod = 1<<12 - 1
+
+// ModerateCQ is MODIFY_CQ (mlx5_ib_modify_cq): an event waits for count completions or
+// for period microseconds. EOPNOTSUPP when the device cannot; EINVAL for a period that
+// the context cannot hold.
+func (u *Ucontext) ModerateCQ(c Caller, h Handle, count, period uint16) error {
+	return u.do(c, func(k *call) error {
+		q, err := lookup[*cq](u, h, "CQ")
+		if err != nil {
+			return err
+		}
+		switch {
+		case !u.dev.caps.cqModeration:
+			return fmt.Errorf("moderate CQ: the device cannot: %w", syscall.EOPNOTSUPP)
+		case period > maxCQPeriod:
+			return fmt.Errorf("moderate CQ: period of %d us: %w", period, syscall.EINVAL)
+		}
+		in := prm.NewIn(prm.OpModifyCQ, 0)
+		m := prm.ModifyCQIn(in)
+		m.SetCQN(q.cqn)
+		m.SetFieldSelect(prm.CQModifyPeriod | prm.CQModifyCount)
+		m.CQC().SetCQPeriod(uint32(period))
+		m.CQC().SetCQMaxCount(uint32(count))
+		return k.exec(in, prm.NewOut(prm.OpModifyCQ, 0))
+	})
+}
+
 // DestroyCQ is DESTROY_CQ: EBUSY while a QP uses it. It returns how many events of each
 // kind programs have read, which the library waits to see acknowledged.
 func (u *Ucontext) DestroyCQ(c Caller, h Handle) (compEvents, asyncEvents uint32, err error) {

@@ -57,6 +57,9 @@ func (u *Ucontext) QueryDevice(c Caller) (a verbs.DeviceAttrEx, err error) {
 	}
 	a.CompletionTimestampMask = math.MaxInt64
 	a.HCACoreClockKHz = k.clockKHz
+	if k.cqModeration {
+		a.MaxCQCount, a.MaxCQPeriod = math.MaxUint16, maxCQPeriod
+	}
 	a.PhysPortCntEx = uint32(k.ports)
 	if u.bfregs != nil {
 		a.MaxDynBFRegs = u.bfregs.Dyn

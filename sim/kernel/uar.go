@@ -15,6 +15,7 @@ const (
 	MmapRegular = 0 // static UAR, write-combining
 	MmapWC      = 2 // static UAR, write-combining or EPERM
 	MmapNC      = 3 // static UAR, uncached
+	MmapClock   = 5 // the page of the free-running clock
 	MmapAllocWC = 6 // dynamic UAR of an index, write-combining
 )
 
@@ -71,12 +72,18 @@ func (u *Ucontext) mmapUAR(k *call, cmd, arg uint32) (*cpu.Mapping, error) {
 			return nil, fmt.Errorf("no write-combining: %w", syscall.EPERM)
 		}
 	case MmapRegular:
-	case MmapNC:
+	case MmapNC, MmapClock:
 		kind = cpu.Uncached
 	case 1:
 		return nil, syscall.ENOSYS
 	default:
 		return nil, fmt.Errorf("unknown command: %w", syscall.EINVAL)
+	}
+	if cmd == MmapClock {
+		if arg != 0 {
+			return nil, fmt.Errorf("the clock has one page: %w", syscall.EINVAL)
+		}
+		return &cpu.Mapping{Dev: u.dev.link, Off: prm.InitSegTimer, Kind: cpu.Uncached}, nil
 	}
 	if u.dynUAR {
 		return nil, fmt.Errorf("the context has no bfreg table: %w", syscall.EINVAL)

@@ -5,7 +5,9 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/sim"
+	"github.com/rdmasim/rdmasim/sim/cpu"
 	"github.com/rdmasim/rdmasim/sim/kernel"
 	"github.com/rdmasim/rdmasim/verbs"
 )
@@ -21,6 +23,7 @@ type Context struct {
 	attr   verbs.DeviceAttrEx
 	bf     bfState
 	cqReg  register // UAR whose CQ doorbell arms
+	clock  *cpu.Mapping
 	mapped int
 	closed bool
 
@@ -153,6 +156,24 @@ func (c *Context) PKeyIndex(vt verbs.Thread, port int, pkey uint16) (int, error)
 
 // NumCompVectors is the context's num_comp_vectors.
 func (c *Context) NumCompVectors() int { return c.u.NumCompVectors() }
+
+// RawClock is ibv_query_rt_values_ex for the raw clock (mlx5_read_clock): both words of
+// the mapped timer, again when the upper one has moved meanwhile.
+func (c *Context) RawClock(vt verbs.Thread) (uint64, error) {
+	t := Of(vt)
+	word := func(off uint64) uint32 {
+		var b [prm.TimerSize / 2]byte
+		t.Core.Load(t.P, c.clock, off, b[:])
+		return prm.TimerWord(b[:])
+	}
+	for {
+		hi := word(0)
+		lo := word(prm.TimerSize / 2)
+		if word(0) == hi {
+			return uint64(hi)<<32 | uint64(lo), nil
+		}
+	}
+}
 
 // CreateCompChannel is ibv_create_comp_channel.
 func (c *Context) CreateCompChannel(vt verbs.Thread) (verbs.CompChannel, error) {

@@ -15,7 +15,8 @@ import (
 type CQ struct {
 	verbs.UnimplementedCQ
 	ctx    *Context
-	user   any // cq_context
+	user   any     // cq_context
+	ex     *exPoll // of the extended call
 	h      kernel.Handle
 	cqn    uint32
 	cookie uint64
@@ -70,6 +71,7 @@ func (c *Context) newCQ(t *Thread, a *verbs.CQAttr) (*CQ, error) {
 			return nil, err
 		}
 		single = single || a.Flags&verbs.CQSingleThreaded != 0
+		q.ex = &exPoll{flags: a.WCFlags}
 	}
 	if q.esize == 0 {
 		q.esize = c.env.cqeSize

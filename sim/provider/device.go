@@ -111,6 +111,9 @@ func (c *Context) setUp(t *Thread) error {
 	if err != nil {
 		return err
 	}
+	if c.clock, err = c.mapping(c.u.MmapUAR(t.caller, kernel.MmapClock, 0)); err != nil {
+		return err
+	}
 	c.uidx = append(c.uidx, nil) // index 0 stays unused, so that a zeroed CQE names nobody
 	c.cookies = append(c.cookies, nil)
 	return nil

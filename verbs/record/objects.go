@@ -173,6 +173,12 @@ func (q *cq) Resize(t verbs.Thread, cqe int) error {
 	return err
 }
 
+func (q *cq) Modify(t verbs.Thread, m verbs.CQModeration) error {
+	err := q.CQ.Modify(bare(t), m)
+	q.r.add(t, "modify_cq", list(m.Count, m.Period), err)
+	return err
+}
+
 func (q *cq) Destroy(t verbs.Thread) error {
 	err := q.CQ.Destroy(bare(t))
 	q.r.add(t, "destroy_cq", nil, err)
