@@ -13,7 +13,7 @@ import (
 // each frame says whose case it is; and what the simulator sends obeys the rules. What the cases find is not this test's matter.
 func TestCapture(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "suite.pcapng")
-	if code, out, stderr := command(t, "--target=sim", "--label-filter", "RC || ATOM && !ATOM-010 || ERR", "--pcap", file); code != 0 && code != exitFailed {
+	if code, out, stderr := command(t, "--target=sim", "--label-filter", "RC || UC || UD || ATOM && !ATOM-010 || ERR", "--pcap", file); code != 0 && code != exitFailed {
 		t.Fatalf("exit %d\n%s%s", code, out, stderr)
 	}
 	if code, out, stderr := command(t, "wire", "--delivered", file); code != exitOK {
@@ -21,7 +21,7 @@ func TestCapture(t *testing.T) {
 	}
 	tshark.Find(t)
 	s := tshark.Check(t, file)
-	id := regexp.MustCompile(`^(RC|ATOM|ERR)-\d{3}$`)
+	id := regexp.MustCompile(`^(RC|UC|UD|ATOM|ERR)-\d{3}$`)
 	for name, n := range s.Runs {
 		if !id.MatchString(name) {
 			t.Errorf("%d frames are of run %q, which is no case", n, name)
@@ -31,7 +31,8 @@ func TestCapture(t *testing.T) {
 		t.Errorf("%d frames of %d cases: the suite moved less than it should", s.Frames, len(s.Runs))
 	}
 	for _, op := range []roce.Opcode{roce.RCSendOnly, roce.RCSendOnlyImm, roce.RCWriteOnly, roce.RCWriteOnlyImm, roce.RCReadRequest,
-		roce.RCReadResponseOnly, roce.RCCmpSwap, roce.RCFetchAdd, roce.RCAtomicAcknowledge, roce.RCAcknowledge} {
+		roce.RCReadResponseOnly, roce.RCCmpSwap, roce.RCFetchAdd, roce.RCAtomicAcknowledge, roce.RCAcknowledge,
+		roce.UC.Opcode(roce.OpSendOnly), roce.UC.Opcode(roce.OpSendLastImm), roce.UC.Opcode(roce.OpWriteFirst), roce.UDSendOnly, roce.UDSendOnlyImm} {
 		if s.Opcodes[op] == 0 {
 			t.Errorf("no frame with opcode %v", op)
 		}

@@ -48,6 +48,7 @@ type rig struct {
 	testing.TB
 	bed *Testbed
 	t   verbs.Thread
+	typ verbs.QPType // of queue pairs; 0: RC
 }
 
 // ok stops the test when a call failed.
@@ -121,7 +122,11 @@ func (x *rig) gid(t verbs.Thread, ctx verbs.Context) verbs.GIDEntry {
 
 func (x *rig) qp(t verbs.Thread, pd verbs.PD, cq verbs.CQ) verbs.QP {
 	x.Helper()
-	q, err := pd.CreateQP(t, verbs.QPInitAttr{Type: verbs.QPTRC, SendCQ: cq, RecvCQ: cq,
+	typ := x.typ
+	if typ == 0 {
+		typ = verbs.QPTRC
+	}
+	q, err := pd.CreateQP(t, verbs.QPInitAttr{Type: typ, SendCQ: cq, RecvCQ: cq,
 		Cap: verbs.QPCap{MaxSendWR: 128, MaxRecvWR: 128, MaxSendSGE: 2, MaxRecvSGE: 2, MaxInline: 28}})
 	x.ok("qp", err)
 	return q

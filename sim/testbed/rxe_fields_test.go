@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/rdmasim/rdmasim/roce"
+	"github.com/rdmasim/rdmasim/verbs"
 )
 
 // wireField is a field of a frame. rel, if any, is the value with what belongs to one
@@ -50,10 +51,18 @@ func minus(base func(from, to *end) uint64) func(v uint64, from, to *end) uint64
 	return func(v uint64, from, to *end) uint64 { return v - base(from, to) }
 }
 
-// port is the rule of the source port: by the QP numbers of both ends, when the
-// address vector has no flow label.
-func port(from, to *end) uint64 {
-	return uint64(roce.UDPSourcePort(roce.FlowLabel(from.qpn, to.qpn)))
+// port takes the rule of the source port away, when the address vector has no flow
+// label: of connections by the QP numbers of both ends. For datagrams Soft-RoCE goes by
+// the sender's, and libmlx5 draws any port of the range.
+func port(v uint64, from, to *end) uint64 {
+	rule := uint64(roce.UDPSourcePort(roce.FlowLabel(from.qpn, to.qpn)))
+	if from.typ == verbs.QPTUD {
+		rule = uint64(roce.UDPSourcePortRXE(from.qpn))
+		if !from.rxe && v >= 0xc000 {
+			rule = v
+		}
+	}
+	return v - rule
 }
 
 // keyOf takes the key away; what is left is what nak_rkey did to it.
@@ -77,7 +86,7 @@ var wireFields = []wireField{
 		minus(func(from, _ *end) uint64 { return number32(from.ip) })},
 	{"ip.dst", 0, func(p *roce.Packet) uint64 { return number32(p.IPv4().Dst()) }, func(p *roce.Packet, v uint64) { p.IPv4().SetDst(ipv4(v)) },
 		minus(func(_, to *end) uint64 { return number32(to.ip) })},
-	{"udp.srcport", 0, func(p *roce.Packet) uint64 { return uint64(p.UDP().SrcPort()) }, func(p *roce.Packet, v uint64) { p.UDP().SetSrcPort(uint16(v)) }, minus(port)},
+	{"udp.srcport", 0, func(p *roce.Packet) uint64 { return uint64(p.UDP().SrcPort()) }, func(p *roce.Packet, v uint64) { p.UDP().SetSrcPort(uint16(v)) }, port},
 	{"udp.len", 0, func(p *roce.Packet) uint64 { return uint64(p.UDP().Len()) }, nil, nil},
 	{"udp.checksum", 0, func(p *roce.Packet) uint64 { return uint64(p.UDP().Checksum()) }, nil, nil},
 	{"bth.opcode", 0, func(p *roce.Packet) uint64 { return uint64(p.Op) }, nil, nil},
@@ -94,6 +103,9 @@ var wireFields = []wireField{
 	{"bth.ackreq", 0, func(p *roce.Packet) uint64 { return flag(p.BTH().AckReq()) }, nil, nil},
 	{"bth.resv7", 0, func(p *roce.Packet) uint64 { return uint64(p.BTH().Reserved7()) }, nil, nil},
 	{"bth.psn", 0, func(p *roce.Packet) uint64 { return uint64(p.BTH().PSN()) }, nil, nil},
+	{"deth.qkey", roce.HasDETH, func(p *roce.Packet) uint64 { return uint64(p.DETH().QKey()) }, nil, nil},
+	{"deth.srcqp", roce.HasDETH, func(p *roce.Packet) uint64 { return uint64(p.DETH().SrcQP()) }, func(p *roce.Packet, v uint64) { p.DETH().SetSrcQP(uint32(v)) },
+		minus(func(from, _ *end) uint64 { return uint64(from.qpn) })},
 	{"reth.va", roce.HasRETH, func(p *roce.Packet) uint64 { return p.RETH().VA() }, func(p *roce.Packet, v uint64) { p.RETH().SetVA(v) },
 		minus(func(_, to *end) uint64 { return to.va })},
 	{"reth.rkey", roce.HasRETH, func(p *roce.Packet) uint64 { return uint64(p.RETH().RKey()) }, func(p *roce.Packet, v uint64) { p.RETH().SetRKey(uint32(v)) }, keyOf},

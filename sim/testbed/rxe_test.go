@@ -24,6 +24,8 @@ type end struct {
 	qpn, psn uint32
 	va       uint64 // of the memory that requests name
 	rkey     uint32
+	typ      verbs.QPType
+	rxe      bool
 }
 
 // exchange is a run of a scenario: its two ends and the frames between them, by time.
@@ -76,6 +78,9 @@ func (e *exchange) decode(t *testing.T, file []byte) {
 func recorded(t *testing.T, kernel, scenario string) *exchange {
 	t.Helper()
 	e := &exchange{ends: [2]end{{ip: [4]byte{10, 9, 0, 1}}, {ip: [4]byte{10, 9, 0, 2}}}}
+	for i := range e.ends {
+		e.ends[i].typ, e.ends[i].rxe = typeOf(scenario), true
+	}
 	log, err := os.ReadFile(rxeDir + kernel + "/" + scenario + ".log")
 	if err != nil {
 		t.Fatal(err)
@@ -85,7 +90,9 @@ func recorded(t *testing.T, kernel, scenario string) *exchange {
 		t.Fatal(err)
 	}
 	e.decode(t, file)
-	for _, f := range e.frames { // nobody prints the addresses of the veth pair
+	// Nobody prints the addresses of the veth pair. B sends nothing on UC and UD.
+	e.ends[1].mac = e.frames[0].Ethernet().Dst()
+	for _, f := range e.frames {
 		e.ends[f.dir].mac = f.Ethernet().Src()
 	}
 	if scenario == pingpong {
@@ -122,9 +129,20 @@ type fix struct {
 	peer verbs.Process
 }
 
+// typeOf is the transport that rxefix.c takes for a scenario.
+func typeOf(scenario string) verbs.QPType {
+	switch scenario[:3] {
+	case "uc_":
+		return verbs.QPTUC
+	case "ud_":
+		return verbs.QPTUD
+	}
+	return verbs.QPTRC
+}
+
 const pingpong = "rc_pingpong_n5"
 
-// scenarios are the RC scenarios without loss, with what rxefix.c does in each.
+// scenarios are the scenarios without loss, with what rxefix.c does in each.
 var scenarios = []struct {
 	name string
 	run  func(x *fix)
@@ -171,6 +189,23 @@ var scenarios = []struct {
 	}},
 	{"nak_recv_too_short", func(x *fix) { x.recv(0, 16); x.send(verbs.WRSend, 0, 64, 0); x.fails(verbs.WCRemInvReqErr) }},
 	{pingpong, (*fix).pingpong},
+	{"uc_write", func(x *fix) { x.send(verbs.WRRDMAWrite, 0, 2500, 128); x.done(1, 0); x.t.Sleep(200 * time.Millisecond) }},
+	{"ud_send", func(x *fix) {
+		ah, err := x.a.pd.CreateAH(x.t, verbs.AHAttr{IsGlobal: true, Port: 1,
+			GRH: verbs.GRH{DGID: x.b.gid.GID, SGIDIndex: uint8(x.a.gid.Index), HopLimit: 64}})
+		x.ok("AH", err)
+		x.recv(0, 4096)
+		for _, op := range []verbs.WROpcode{verbs.WRSend, verbs.WRSendImm} {
+			x.post(x.a, verbs.SendWR{Opcode: op, Flags: verbs.SendSignaled, Imm: 0xCAFE0001, SGEs: x.a.sge(0, 50),
+				AH: ah, RemoteQPN: x.b.qp.QPN(), RemoteQKey: rxeQKey})
+		}
+		x.done(2, 1)
+		x.do(func(t verbs.Thread) {
+			if !bytes.Equal(x.read(t, x.b.buf, 40, 50), ramp(50, 7, 1)) {
+				x.Error("the datagram did not arrive")
+			}
+		})
+	}},
 }
 
 func ramp(n, step, first int) []byte {
@@ -254,6 +289,7 @@ func simulated(t *testing.T, want *exchange, body func(x *fix)) *exchange {
 	e := &exchange{}
 	var file bytes.Buffer
 	run(t, config(t, func(c *Config) { c.Pcap = &file }), func(r *rig) {
+		r.typ = want.ends[0].typ
 		x := &fix{rig: r, a: r.node(r.t, 1<<16)}
 		var err error
 		x.peer, err = r.bed.Hosts()[1].NewProcess(r.t, nil)
@@ -267,7 +303,7 @@ func simulated(t *testing.T, want *exchange, body func(x *fix)) *exchange {
 		x.join(r.t, x.a, x.b, want.ends[0].psn, want.ends[1].psn)
 		for i, n := range []*node{x.a, x.b} {
 			id := r.bed.hosts[i].devices[0].hca.Identity()
-			e.ends[i] = end{ip: id.IPv4, mac: id.MAC, qpn: n.qp.QPN(), psn: want.ends[i].psn, va: n.buf.Addr(), rkey: n.mr.RKey()}
+			e.ends[i] = end{ip: id.IPv4, mac: id.MAC, qpn: n.qp.QPN(), psn: want.ends[i].psn, typ: r.typ, va: n.buf.Addr(), rkey: n.mr.RKey()}
 		}
 		body(x)
 	})
@@ -275,16 +311,34 @@ func simulated(t *testing.T, want *exchange, body func(x *fix)) *exchange {
 	return e
 }
 
+// rxeQKey is the Q_Key of rxefix.c.
+const rxeQKey = 0x11111111
+
 // join connects own to peer with the attributes of rxefix.c.
 func (x *fix) join(t verbs.Thread, own, peer *node, sq, rq uint32) {
 	x.Helper()
-	a := verbs.QPAttr{State: verbs.QPSInit, Port: 1, Access: verbs.AccessRemoteWrite | verbs.AccessRemoteRead | verbs.AccessRemoteAtomic}
-	x.ok("INIT", own.qp.Modify(t, &a, verbs.QPMaskState|verbs.QPMaskPKeyIndex|verbs.QPMaskPort|verbs.QPMaskAccessFlags))
+	a := verbs.QPAttr{State: verbs.QPSInit, Port: 1, QKey: rxeQKey, Access: verbs.AccessRemoteWrite | verbs.AccessRemoteRead | verbs.AccessRemoteAtomic}
+	mask := verbs.QPMaskState | verbs.QPMaskPKeyIndex | verbs.QPMaskPort
+	if x.typ == verbs.QPTUD {
+		mask |= verbs.QPMaskQKey
+	} else {
+		mask |= verbs.QPMaskAccessFlags
+	}
+	x.ok("INIT", own.qp.Modify(t, &a, mask))
 	a = verbs.QPAttr{State: verbs.QPSRTR, PathMTU: verbs.MTU1024, DestQPN: peer.qp.QPN(), RQPSN: rq, MaxDestRdAtomic: 4, MinRNRTimer: 14,
 		AH: verbs.AHAttr{IsGlobal: true, Port: 1, GRH: verbs.GRH{DGID: peer.gid.GID, SGIDIndex: uint8(own.gid.Index), HopLimit: 64}}}
-	x.ok("RTR", own.qp.Modify(t, &a, verbs.QPMaskState|verbs.QPMaskAV|verbs.QPMaskPathMTU|verbs.QPMaskDestQPN|verbs.QPMaskRQPSN|
-		verbs.QPMaskMaxDestRdAtomic|verbs.QPMaskMinRNRTimer))
+	mask = verbs.QPMaskState
+	if x.typ != verbs.QPTUD {
+		mask |= verbs.QPMaskAV | verbs.QPMaskPathMTU | verbs.QPMaskDestQPN | verbs.QPMaskRQPSN
+	}
+	if x.typ == verbs.QPTRC {
+		mask |= verbs.QPMaskMaxDestRdAtomic | verbs.QPMaskMinRNRTimer
+	}
+	x.ok("RTR", own.qp.Modify(t, &a, mask))
 	a = verbs.QPAttr{State: verbs.QPSRTS, SQPSN: sq, Timeout: 14, RetryCnt: 7, RNRRetry: 7, MaxRdAtomic: 4}
-	x.ok("RTS", own.qp.Modify(t, &a, verbs.QPMaskState|verbs.QPMaskSQPSN|verbs.QPMaskTimeout|verbs.QPMaskRetryCnt|
-		verbs.QPMaskRNRRetry|verbs.QPMaskMaxQPRdAtomic))
+	mask = verbs.QPMaskState | verbs.QPMaskSQPSN
+	if x.typ == verbs.QPTRC {
+		mask |= verbs.QPMaskTimeout | verbs.QPMaskRetryCnt | verbs.QPMaskRNRRetry | verbs.QPMaskMaxQPRdAtomic
+	}
+	x.ok("RTS", own.qp.Modify(t, &a, mask))
 }
