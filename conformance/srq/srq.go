@@ -29,6 +29,7 @@ func Register(s *spec.Suite) {
 	s.Case("SRQ-017", errorOfOne)
 	s.Case("SRQ-018", postedBefore)
 	s.Case("SRQ-019", threads)
+	s.Case("SRQ-020", datagrams)
 	s.Case("SRQ-021", badKey)
 	s.Case("SRQ-023", number)
 }

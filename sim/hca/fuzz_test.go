@@ -145,6 +145,65 @@ func FuzzFrame(f *testing.F) {
 	})
 }
 
+// FuzzUnreliable receives sequences of packets of UC and UD with arbitrary opcodes, PSNs
+// and lengths: each step is QP, opcode, PSN, payload length.
+func FuzzUnreliable(f *testing.F) {
+	f.Add([]byte{0, 0x20, 0xfe, 255, 0, 0x22, 0xff, 9, 1, 0x64, 0, 30, 2, 0x65, 0, 9}, uint8(3))
+	f.Add([]byte{0, 0x26, 0xfe, 255, 0, 0x29, 0xff, 9, 0, 0x2a, 0, 0, 0, 0x2b, 1, 8}, uint8(1))
+	f.Fuzz(func(t *testing.T, steps []byte, recvs uint8) {
+		h := newHost(t, sim.New(sim.Options{MaxEvents: fuzzEvents}), testParams(), 1)
+		a, b := h.newQPOn(h.newCQ(5, 64), h.newCQ(5, 64), h.uar, uc), h.newQPOn(h.newCQ(5, 64), h.newCQ(5, 128), h.uar, uc)
+		o := defaults()
+		o.mtu = roce.MTU256
+		a.connect(b, o)
+		b.connect(a, o)
+		u := h.newUD(tQKey)
+		u.group(prm.OpAttachToMCG)
+		r := h.newMR(8192, rightsAll)
+		for range recvs % 8 {
+			b.recv(r.sge(0, 600))
+			u.recv(r.sge(1000, 100))
+		}
+		run(t, h.e, sim.Microsecond)
+		path := roce.Path{Framing: roce.RoCEv2IPv4, SrcMAC: h.id.MAC, DstMAC: h.id.MAC, SrcGID: h.gid, DstGID: h.gid, HopLimit: 1, PKey: roce.DefaultPKey}
+		for ; len(steps) >= 4; steps = steps[4:] {
+			op := roce.Opcode(steps[1])
+			p := path
+			p.DestQP = []uint32{b.n, u.n, multicastQPN}[steps[0]%3]
+			if p.DestQP == multicastQPN {
+				p.DstGID, p.DstMAC = tGroup, tGroup.MulticastMAC()
+			}
+			tmpl, err := roce.NewTemplate(p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			n := int(steps[3])
+			if n == 255 {
+				n = 256
+			}
+			fr := tmpl.New(&h.d.frames, op, 0xffff00|uint32(steps[2]), n, roce.AckReq)
+			clear(fr.Payload())
+			if info := op.Info(); info.Headers.Has(roce.HasDETH) {
+				fr.DETH().SetQKey(tQKey)
+			} else if info.Headers.Has(roce.HasRETH) {
+				fr.RETH().SetVA(r.va + uint64(steps[0]))
+				fr.RETH().SetRKey(r.rkey)
+				fr.RETH().SetLength(uint32(n) + uint32(steps[0]>>2))
+			}
+			foreign := h.d.frames.Get(len(fr.B)) // not of a template: its bytes are looked at
+			copy(foreign.B, fr.B)
+			foreign.ICRC = roce.ICRCValid
+			fr.Release()
+			h.d.Receive(foreign)
+			run(t, h.e, sim.Time(steps[0])*sim.Nanosecond)
+		}
+		settle(t, h.e)
+		if n := h.d.frames.Live; n != 0 {
+			t.Fatalf("%d frames leaked", n)
+		}
+	})
+}
+
 // fixLengths makes the lengths of an IPv4 frame those of its bytes.
 func fixLengths(b []byte) {
 	const eth, ip = roce.EthernetSize, roce.IPv4Size

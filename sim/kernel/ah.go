@@ -28,14 +28,15 @@ func (u *Ucontext) CreateAH(c Caller, pdh Handle, a verbs.AHAttr) (h Handle, dma
 		if err != nil {
 			return fmt.Errorf("create AH: %w", err)
 		}
-		if dmac, _, err = k.resolve(src, a.GRH.DGID); err != nil {
+		mac, _, err := k.resolve(src, a.GRH.DGID)
+		if err != nil {
 			return fmt.Errorf("create AH: %w", err)
 		}
 		if _, err := k.d.statRate(a.StaticRate); err != nil {
 			return fmt.Errorf("create AH: %w", err)
 		}
 		p.refs++
-		h = u.objs.add(&ah{p})
+		h, dmac = u.objs.add(&ah{p}), mac
 		return nil
 	})
 	return h, dmac, err
