@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -26,6 +27,9 @@ const (
 	quietSoon  = 50 * time.Millisecond // without a ring for so long: middle naps
 	quietLong  = time.Second           // long naps
 )
+
+// minProcs is how many of Go's processors a session has at least.
+const minProcs = 4
 
 // gap is the pause in the device's work that virtual time jumps over. A longer one is
 // a timer (of retransmission, of receiver-not-ready), and is waited out in real time,
@@ -55,6 +59,10 @@ type engine struct {
 	wake     int // eventfd
 	done     chan struct{}
 	failure  error
+
+	// Of sleep: the kernel reads them.
+	pfd unix.PollFd
+	ts  unix.Timespec
 
 	// Virtual time v0 was at real time r0: pauses count from there.
 	v0    sim.Time
@@ -115,6 +123,9 @@ func (e *engine) err() error {
 func (e *engine) run() {
 	runtime.LockOSThread()
 	defer close(e.done)
+	// This thread keeps its share of Go's processors while it spins and sleeps; the
+	// others need some too, however few CPUs there are.
+	runtime.GOMAXPROCS(max(minProcs, runtime.GOMAXPROCS(0)))
 	// Sleeps of 20 us need a finer timer than the usual slack of 50.
 	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
 	e.r0, e.quiet = time.Now(), time.Now()
@@ -233,15 +244,27 @@ func (e *engine) nap() {
 	}
 	e.sleeping = true
 	e.mu.Unlock()
-	p := [1]unix.PollFd{{Fd: int32(e.wake), Events: unix.POLLIN}}
-	ts := unix.NsecToTimespec(int64(d))
-	if n, _ := unix.Ppoll(p[:], &ts, nil); n > 0 {
+	if e.sleep(d) {
 		var b [8]byte
 		_, _ = unix.Read(e.wake, b[:])
 	}
 	e.mu.Lock()
 	e.sleeping = false
 	e.mu.Unlock()
+}
+
+// sleep waits for the wake-up or for d, and reports whether there was a wake-up. The Go
+// scheduler is not told of short sleeps: its part of a system call that blocks costs
+// more than they last.
+func (e *engine) sleep(d time.Duration) bool {
+	e.pfd = unix.PollFd{Fd: int32(e.wake), Events: unix.POLLIN}
+	e.ts = unix.NsecToTimespec(int64(d))
+	if d > napMiddle {
+		n, err := unix.Ppoll([]unix.PollFd{e.pfd}, &e.ts, nil)
+		return err == nil && n > 0
+	}
+	n, _, errno := unix.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&e.pfd)), 1, uintptr(unsafe.Pointer(&e.ts)), 0, 0, 0)
+	return errno == 0 && n > 0
 }
 
 // poll looks at every register page once.

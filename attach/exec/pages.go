@@ -177,6 +177,7 @@ func (f *file) change(bar uint64, do func(u *uarPage)) {
 // AddQP implements uverbs.Pages. Which register of a dynamic page a library has chosen
 // shows when it rings: until then the QP is at all of them.
 func (f *file) AddQP(q *uverbs.QP) {
+	f.rings(q, true)
 	f.change(q.UAROff, func(u *uarPage) {
 		x := &ringer{QP: q}
 		for k := range u.regs {
@@ -189,7 +190,15 @@ func (f *file) AddQP(q *uverbs.QP) {
 
 // RemoveQP implements uverbs.Pages.
 func (f *file) RemoveQP(q *uverbs.QP) {
+	f.rings(q, false)
 	f.change(q.UAROff, func(u *uarPage) { u.remove(q, len(u.regs)) })
+}
+
+// rings tells where the queues of a QP are, or were.
+func (f *file) rings(q *uverbs.QP, on bool) {
+	s := f.s.procs.streams
+	s.Ring(f.proc.mem, mem.VA(q.RQAddr), uint64(q.RQCount)<<q.RQShift, on)
+	s.Ring(f.proc.mem, mem.VA(q.SQAddr), uint64(q.SQCount)*prm.WQEBBSize, on)
 }
 
 // remove takes a QP from the registers of the page but register k.

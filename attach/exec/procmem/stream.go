@@ -4,12 +4,16 @@ package procmem
 
 import "github.com/rdmasim/rdmasim/sim/mem"
 
-// A device moves a message in packets, each with a DMA read or write, and a system call
-// for each would cost most of the time. Streams joins them: what is read in sequence is
-// read ahead, and what is written in sequence is held back and written at once. Either
-// stays within what a real device may do between a doorbell and its completion: Fresh
-// is called when programs have rung or called, which they do after they changed memory
-// that they want sent, and Flush runs before everything else that programs can see.
+// Streams joins the DMA accesses of devices. A device moves a message in packets, each
+// with a read or a write, and a system call for each would cost most of the time: what is
+// read in sequence is read ahead, and what is written in sequence is held back and
+// written at once.
+//
+// Nothing may be read ahead of what told the device to read it. So all that was read
+// ahead is forgotten when programs ring or call (Fresh), and when the device itself
+// reads a record or a work request, which are short or in a Ring, and may tell of work
+// that nobody has rung for yet. What is held back is written before everything else
+// that programs can see (Flush).
 type Streams struct {
 	held struct {
 		p    *Process
@@ -18,6 +22,32 @@ type Streams struct {
 	}
 	reads [streams]ahead
 	clock uint64
+	rings map[ringPage]int
+}
+
+// ringPage is a page of a queue.
+type ringPage struct {
+	p    *Process
+	page mem.VA
+}
+
+// Ring says that [addr, addr+n) of a process is a queue, or with on false that it is
+// one no more.
+func (s *Streams) Ring(p *Process, addr mem.VA, n uint64, on bool) {
+	if n == 0 {
+		return
+	}
+	if s.rings == nil {
+		s.rings = map[ringPage]int{}
+	}
+	for a := addr &^ (mem.PageSize - 1); a < addr+mem.VA(n); a += mem.PageSize {
+		k := ringPage{p, a}
+		if on {
+			s.rings[k]++
+		} else if s.rings[k]--; s.rings[k] <= 0 {
+			delete(s.rings, k)
+		}
+	}
 }
 
 // Numbers of the joining. Shorter accesses are of queues and records, and never joined.
@@ -94,8 +124,9 @@ func (m *Memory) spoil(addr mem.VA, n int) {
 // ReadAt is Process.ReadAt, from what was read ahead where it can.
 func (m *Memory) ReadAt(addr mem.VA, b []byte) error {
 	s := m.S
-	if len(b) < shortest {
+	if len(b) < shortest || s.rings[ringPage{m.Process, addr &^ (mem.PageSize - 1)}] > 0 {
 		s.Flush()
+		s.Fresh()
 		return m.Process.ReadAt(addr, b)
 	}
 	s.clock++
@@ -165,6 +196,11 @@ func (s *Streams) Forget(p *Process) {
 	for i := range s.reads {
 		if s.reads[i].p == p {
 			s.reads[i] = ahead{buf: s.reads[i].buf}
+		}
+	}
+	for k := range s.rings {
+		if k.p == p {
+			delete(s.rings, k)
 		}
 	}
 }

@@ -70,6 +70,51 @@ func TestStreamsReadWhatWasWritten(t *testing.T) {
 	}
 }
 
+// TestNothingIsReadAheadOfNews: what a record or a ring tells of is read after it.
+func TestNothingIsReadAheadOfNews(t *testing.T) {
+	p, err := Open(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	raw, err := unix.Mmap(-1, 0, 64*4096, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Munmap(raw)
+	base := mem.VA(uintptr(unsafe.Pointer(&raw[0])))
+	s := &Streams{}
+	m := &Memory{p, s}
+	const ring = 32 * 4096
+	s.Ring(p, base+ring, 4096, true)
+	b := make([]byte, 4096)
+	read := func(off int) byte {
+		if err := m.ReadAt(base+mem.VA(off), b); err != nil {
+			t.Fatal(err)
+		}
+		return b[0]
+	}
+	for i, news := range []func(){
+		func() { _ = m.ReadAt(base+63*4096, b[:8]) },
+		func() { read(ring) },
+		s.Fresh,
+	} {
+		read(0)
+		read(4096) // reads ahead
+		raw[2*4096] = byte(i + 1)
+		news()
+		if got := read(2 * 4096); got != byte(i+1) {
+			t.Errorf("news %d: read %d from before it", i, got)
+		}
+	}
+	for i := range 20 {
+		raw[ring+i*64] = byte(i + 1)
+		if m.ReadAt(base+mem.VA(ring+i*64), b[:1024]); b[0] != byte(i+1) {
+			t.Errorf("ring entry %d: stale", i)
+		}
+	}
+}
+
 func TestReadAheadStopsAtTheEndOfMemory(t *testing.T) {
 	p, err := Open(os.Getpid())
 	if err != nil {
