@@ -2,10 +2,16 @@
 
 package exec
 
-import "context"
+import (
+	"context"
+	"io"
+)
 
 // Child does nothing here.
 func Child() {}
 
 // Run fails: ErrPlatform.
 func Run(context.Context, *Config) (status int, err error) { return 0, ErrPlatform }
+
+// PrintRefused fails: ErrPlatform.
+func PrintRefused(io.Writer) error { return ErrPlatform }

@@ -3,6 +3,7 @@
 package exec
 
 import (
+	"bytes"
 	"fmt"
 	"math/bits"
 	"slices"
@@ -251,7 +252,6 @@ func (p *page) ring(e *engine, k, h uint32) {
 	off := p.m.BFReg(k, h)
 	half := p.mem[off : off+p.m.HalfSize()]
 	b := p.found[:len(half)]
-	copy(b[prm.DoorbellSize:], half[prm.DoorbellSize:])
 	*(*uint64)(unsafe.Pointer(&b[0])) = atomic.SwapUint64(p.words[k][h], 0)
 	c := prm.CtrlSegment(b)
 	n := max(1, (c.DS()*prm.DSSize+prm.WQEBBSize-1)/prm.WQEBBSize)
@@ -282,13 +282,20 @@ func (p *page) ring(e *engine, k, h uint32) {
 	}
 }
 
+// pushSpins is how often a half is looked at for the rest of a push, whose bytes follow
+// the first ones within nanoseconds unless the program is interrupted just there.
+const pushSpins = 200
+
 // push sends a WQE on to the device if the program pushed it (BlueFlame), and did not
-// only ring: then more than the doorbell lies in the half. The bytes are those of the
-// ring, since a push may be in the middle of its way here. The half is cleared, so that
-// the next store to it shows again what it is.
+// only ring: then more than the doorbell lies in the half. The bytes that the device
+// gets are those of the ring, which are the same and all there. The half is cleared, so
+// that the next store to it shows again what it is.
 func (p *page) push(q *ringer, b, half []byte, off uint32) bool {
-	if !slices.ContainsFunc(b[prm.DoorbellSize:], func(x byte) bool { return x != 0 }) {
-		return false
+	rest := half[prm.DoorbellSize:len(b)]
+	for spin := 0; empty(rest); spin++ {
+		if spin == pushSpins {
+			return false
+		}
 	}
 	wqe := p.wqe[:len(b)]
 	at := uint64(prm.CtrlSegment(b).WQEIndex()) % uint64(max(1, q.SQCount)) * prm.WQEBBSize
@@ -300,16 +307,26 @@ func (p *page) push(q *ringer, b, half []byte, off uint32) bool {
 	if err != nil {
 		return false
 	}
-	// Stale bytes of an earlier push are no push.
-	for i := prm.DoorbellSize; i < len(b); i++ {
-		if b[i] != 0 && b[i] != wqe[i] {
-			clear(half[prm.DoorbellSize:])
+	same := false
+	for spin := 0; !same && spin < pushSpins; spin++ {
+		same = bytes.Equal(rest, wqe[prm.DoorbellSize:])
+	}
+	clear(half[prm.DoorbellSize:])
+	if !same {
+		return false // bytes of an earlier push that came late
+	}
+	copy(b, wqe)
+	p.f.dev.link.PostNow(p.uar.bar+uint64(off), b)
+	return true
+}
+
+// empty reports whether nothing has been stored to the words of b.
+func empty(b []byte) bool {
+	for ; len(b) >= 8; b = b[8:] {
+		if atomic.LoadUint64((*uint64)(unsafe.Pointer(&b[0]))) != 0 {
 			return false
 		}
 	}
-	clear(half[prm.DoorbellSize:])
-	copy(b, wqe)
-	p.f.dev.link.PostNow(p.uar.bar+uint64(off), b)
 	return true
 }
 

@@ -20,7 +20,7 @@ func (s programStatus) Error() string { return fmt.Sprintf("the program ended wi
 func execCommand() *cobra.Command {
 	var cfg exec.Config
 	var name, uar string
-	var verbose bool
+	var verbose, refused bool
 	c := &cobra.Command{
 		Use:   "exec [flags] -- PROGRAM ARGS...",
 		Short: "Run unmodified RDMA programs on the simulated adapter",
@@ -28,8 +28,10 @@ func execCommand() *cobra.Command {
 place of real ones. The program's own libibverbs and libmlx5 drive them, unmodified; no
 kernel support for RDMA and no privilege is needed. The exit status is the program's,
 or 2 when it cannot be started.`,
-		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
+			if refused {
+				return exec.PrintRefused(c.OutOrStdout())
+			}
 			p, err := profile.Load(name)
 			if err != nil {
 				return &experiment.UsageError{Err: err}
@@ -68,6 +70,7 @@ or 2 when it cannot be started.`,
 	f.BoolVar(&cfg.Throttle, "throttle", false, "keep virtual time at real time, so that bandwidth is the profile's")
 	f.StringVar(&uar, "uar", "static", "registers that the library gets: static, or dynamic (a page for each thread domain)")
 	f.BoolVarP(&verbose, "verbose", "v", false, "say why calls of the program are refused")
+	f.BoolVar(&refused, "refused", false, "list what programs do not get, and how they see it")
 	f.BoolVar(&cfg.PathCalls, "path-calls", false, "show the device files by answering path calls, as without root, and not by mounts")
 	return c
 }

@@ -1,0 +1,22 @@
+//go:build linux && amd64
+
+package exec
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/rdmasim/rdmasim/attach/exec/uverbs"
+)
+
+// PrintRefused lists what programs do not get, with the errno, and how they see it.
+func PrintRefused(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, r := range uverbs.Refused() {
+		fmt.Fprintf(t, "%s\t%s\t%s\n", r.What, unix.ErrnoName(r.Errno), r.How)
+	}
+	return t.Flush()
+}
