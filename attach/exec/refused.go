@@ -16,7 +16,11 @@ import (
 func PrintRefused(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, r := range uverbs.Refused() {
-		fmt.Fprintf(t, "%s\t%s\t%s\n", r.What, unix.ErrnoName(r.Errno), r.How)
+		name := unix.ErrnoName(r.Errno)
+		if r.Errno == unix.EOPNOTSUPP {
+			name = "EOPNOTSUPP" // ENOTSUP is the same number
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\n", r.What, name, r.How)
 	}
 	return t.Flush()
 }
