@@ -46,7 +46,7 @@ var allowed = map[string][]string{
 	"attach":            {"verbs", "sim", "prm", "roce", "uapi"},
 	"conformance":       {"verbs", "prm", "roce", "report", "fault"},
 	"workload":          {"verbs"},
-	"experiment":        {"verbs", "roce", "workload", "sim/testbed", "sim/profile", "report", "input", "fixtures", "sim"},
+	"experiment":        {"verbs", "roce", "fault", "workload", "sim/testbed", "sim/profile", "report", "input", "fixtures", "sim"},
 	"report":            {"input"},
 	"cmd":               {"any"},
 	"internal/layering": {},

@@ -48,6 +48,7 @@ type Port struct {
 	lastL  sim.Time
 	taps   []Tap
 	script *fault.Script
+	held   *roce.Frame // kept back by a rule until another one leaves
 	rand   *sim.Rand
 
 	arrived sim.Handler
@@ -183,6 +184,9 @@ func (p *Port) inspect(f *roce.Frame, start, bits sim.Time, badFCS bool) {
 		p.peer.expect(f.Retain(), head, head+bits, badFCS || bad)
 	}
 	p.peer.expect(f, head, head+bits, badFCS || bad)
+	if p.held != nil {
+		p.release(head + bits)
+	}
 }
 
 // expect schedules the arrival of a frame from the cable.
