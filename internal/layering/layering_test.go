@@ -25,7 +25,7 @@ var allowed = map[string][]string{
 	"roce":              {},
 	"roce/layers":       {"roce"},
 	"uapi":              {},
-	"fault":             {},
+	"fault":             {"input"},
 	"input":             {},
 	"fixtures":          {},
 	"sim":               {},

@@ -48,12 +48,12 @@ type Port struct {
 	lastL  sim.Time
 	taps   []Tap
 	script *fault.Script
-	held   *roce.Frame // kept back by a rule until another one leaves
 	rand   *sim.Rand
 
 	arrived sim.Handler
 	flight  []flight // frames on the way to this port, by slot
 	vacant  []uint32
+	held    *roce.Frame // kept back by a rule until another one leaves
 }
 
 // flight is a frame on its way.
