@@ -16,6 +16,7 @@ import (
 	"github.com/rdmasim/rdmasim/conformance/dev"
 	"github.com/rdmasim/rdmasim/conformance/errs"
 	"github.com/rdmasim/rdmasim/conformance/mr"
+	"github.com/rdmasim/rdmasim/conformance/mw"
 	"github.com/rdmasim/rdmasim/conformance/pd"
 	"github.com/rdmasim/rdmasim/conformance/post"
 	"github.com/rdmasim/rdmasim/conformance/qps"
@@ -36,7 +37,7 @@ var registrars = []func(*spec.Suite){
 	td.Register, uar.Register, bf.Register, qps.Register, post.Register, rc.Register, atom.Register, errs.Register,
 	uc.Register, ud.Register,
 	comp.Register, async.Register,
-	srq.Register, wire.Register,
+	srq.Register, mw.Register, wire.Register,
 }
 
 // Suite is every case that has code.

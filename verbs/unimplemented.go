@@ -288,6 +288,11 @@ func (UnimplementedMR) Addr() uint64 { return 0 }
 
 func (UnimplementedMR) Length() uint64 { return 0 }
 
+func (UnimplementedMR) Rereg(t Thread, flags ReregFlags, pd PD, addr, length uint64, access AccessFlags) (err error) {
+	err = unimplemented("MR.Rereg")
+	return
+}
+
 func (UnimplementedMR) Dereg(t Thread) (err error) {
 	err = unimplemented("MR.Dereg")
 	return
@@ -373,6 +378,11 @@ func (UnimplementedQP) PostSend(t Thread, wrs []SendWR) (r0 int, err error) {
 
 func (UnimplementedQP) PostRecv(t Thread, wrs []RecvWR) (r0 int, err error) {
 	err = unimplemented("QP.PostRecv")
+	return
+}
+
+func (UnimplementedQP) BindMW(t Thread, mw MW, bind MWBind) (err error) {
+	err = unimplemented("QP.BindMW")
 	return
 }
 
@@ -495,6 +505,12 @@ func (UnimplementedAH) Destroy(t Thread) (err error) {
 
 // UnimplementedMW implements MW.
 type UnimplementedMW struct{}
+
+func (UnimplementedMW) Type() (r0 MWType) { return }
+
+func (UnimplementedMW) RKey() (r0 uint32) { return }
+
+func (UnimplementedMW) SetRKey(rkey uint32) {}
 
 func (UnimplementedMW) Dealloc(t Thread) (err error) {
 	err = unimplemented("MW.Dealloc")

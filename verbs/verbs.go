@@ -182,6 +182,8 @@ type MR interface {
 	RKey() uint32
 	Addr() uint64
 	Length() uint64
+	// Rereg is ibv_rereg_mr. Its error is a *ReregError. The keys may change.
+	Rereg(t Thread, flags ReregFlags, pd PD, addr, length uint64, access AccessFlags) error
 	Dereg(t Thread) error
 }
 
@@ -251,6 +253,8 @@ type QP interface {
 	// first that was not posted; those before it are.
 	PostSend(t Thread, wrs []SendWR) (bad int, err error)
 	PostRecv(t Thread, wrs []RecvWR) (bad int, err error)
+	// BindMW is ibv_bind_mw, for windows of type 1.
+	BindMW(t Thread, mw MW, bind MWBind) error
 	Destroy(t Thread) error
 	// AttachMcast makes the QP, which must be UD, receive what is sent to a multicast
 	// group (ibv_attach_mcast); DetachMcast ends that. The LID counts on InfiniBand only.
@@ -274,11 +278,18 @@ type SRQ interface {
 	Destroy(t Thread) error
 }
 
-// AH and MW are declared so that the interfaces that make them are whole.
-type (
-	AH interface{ Destroy(t Thread) error }
-	MW interface{ Dealloc(t Thread) error }
-)
+// AH is an address handle.
+type AH interface{ Destroy(t Thread) error }
+
+// MW is a memory window.
+type MW interface {
+	Type() MWType
+	// RKey is the field mw->rkey. BindMW changes it; after a posted bind of a window of
+	// type 2 the program does, with SetRKey.
+	RKey() uint32
+	SetRKey(rkey uint32)
+	Dealloc(t Thread) error
+}
 
 // UAR is a user access region of mlx5 direct verbs. Offsets are those inside the
 // adapter page.

@@ -31,6 +31,12 @@ func Register(s *spec.Suite) {
 	s.Case("MR-020", deregisteredRKey)
 	s.Case("MR-021", eightKeys)
 	s.Case("MR-022", deregInFlight)
+	s.Case("MR-023", reregTranslation)
+	s.Case("MR-024", reregPD)
+	s.Case("MR-025", reregAccess)
+	s.Case("MR-026", reregInput)
+	s.Case("MR-027", reregNothing)
+	s.Case("MR-028", reregWriteAlone)
 	s.Case("MR-043", relaxedOrdering)
 	s.Case("MR-045", thousands)
 }

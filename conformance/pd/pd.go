@@ -16,6 +16,7 @@ func Register(s *spec.Suite) {
 	s.Case("PD-002", busyByMR)
 	s.Case("PD-003", busyByQP)
 	s.Case("PD-004", busyBySRQ)
+	s.Case("PD-005", busyByMW)
 	s.Case("PD-007", foreignLKey)
 	s.Case("PD-008", foreignRKey)
 	s.Case("PD-011", parentWithoutPD)
@@ -77,6 +78,17 @@ func busyBySRQ(c *spec.C) {
 	s := e.CreateSRQOn(c, pd, 16, 1)
 	c.Errno("dealloc_pd with an SRQ", pd.Dealloc(c.T), syscall.EBUSY)
 	s.Kill(c)
+}
+
+func busyByMW(c *spec.C) {
+	e := kit.Open(c)
+	for _, typ := range []verbs.MWType{verbs.MWType1, verbs.MWType2} {
+		pd := e.AllocPD(c)
+		w, err := pd.AllocMW(c.T, typ)
+		c.NoErr("alloc_mw", err)
+		c.Errno("dealloc_pd with a memory window", pd.Dealloc(c.T), syscall.EBUSY)
+		c.NoErr("dealloc_mw", w.Dealloc(c.T))
+	}
 }
 
 func foreignLKey(c *spec.C) {

@@ -211,3 +211,31 @@ func redZones(c *spec.C) {
 		}
 	}
 }
+
+// sendInvalidate binds windows of type 2 on the responder and ends each by a message of
+// one packet or of many.
+func sendInvalidate(c *spec.C) {
+	p := kit.NewPair(c, kit.Default())
+	const n = 5000
+	src, mem := p.Buffer(c, n, kit.AllAccess), p.Buffer(c, n, kit.AllAccess|verbs.AccessMWBind)
+	w, err := p.PD.AllocMW(c.T, verbs.MWType2)
+	c.NoErr("alloc_mw", err)
+	c.Defer(func() { kit.Must(c, "dealloc_mw", w.Dealloc(c.T)) })
+	for i, length := range []int{0, 8, 1024, n} {
+		key := verbs.IncRKey(w.RKey())
+		bind := verbs.SendWR{ID: 1, Opcode: verbs.WRBindMW, Flags: verbs.SendSignaled, Bind: &verbs.MWBindWR{MW: w, RKey: key,
+			Info: verbs.MWBindInfo{MR: mem.MR, Addr: mem.Addr(0), Length: 64, Access: verbs.AccessRemoteWrite}}}
+		c.Status("bind", p.B.Do(c, bind), verbs.WCSuccess)
+		w.SetRKey(key)
+		want := src.Fill(c)[:length]
+		p.B.RecvInto(c, uint64(i), mem.All())
+		wr := kit.Send(2, src.SGE(0, length))
+		wr.Opcode, wr.Imm = verbs.WRSendInv, key
+		c.Status("send with invalidate", p.A.Do(c, wr), verbs.WCSuccess)
+		wc := kit.Good(c, p.B.RCQ, 1)[0]
+		c.Equal("flags", wc.Flags&(verbs.WCWithInv|verbs.WCWithImm), verbs.WCWithInv)
+		c.Equal("invalidated key", wc.Imm == key, true)
+		c.Equal("length", wc.ByteLen, uint32(length))
+		c.Equal("bytes", mem.Get(c, 0, length), want)
+	}
+}

@@ -30,5 +30,6 @@ func Register(s *spec.Suite) {
 	s.Case("RC-024", responderInRTR)
 	s.Case("RC-025", responderNotReady)
 	s.Case("RC-027", selfLoop)
+	s.Case("RC-029", sendInvalidate)
 	s.Case("RC-030", redZones)
 }

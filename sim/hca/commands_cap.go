@@ -91,7 +91,12 @@ func fillGeneral(c prm.HCACap, p *Params) {
 	c.SetNumPorts(1)
 	c.SetLogMaxMsg(uint32(p.LogMaxMsg))
 	c.SetCQEVersion(uint32(p.CQEVersion))
-	c.SetUMRModifyEntitySizeDisabled(true) // no UMR
+	c.SetIMAICL(true)
+	c.SetUMRModifyEntitySizeDisabled(true) // a UMR binds and invalidates, no more
+	c.SetUMRModifyAtomicDisabled(true)
+	// The bus may reorder what a key with these rights moves; this one does not.
+	c.SetRelaxedOrderingWrite(true)
+	c.SetRelaxedOrderingRead(true)
 	c.SetSctrDataCQE(p.ScatterToCQE)
 	c.SetRoCE(true)
 	c.SetRoCERWSupported(true)

@@ -93,15 +93,17 @@ func cmdDeallocTD(d *Device, in, _ []byte) prm.Status {
 	return deallocFlag(&d.tdNums, d.tds, prm.DeallocTransportDomainIn(in).TransportDomain())
 }
 
-// cmdCreateMKey makes keys of modes PA and MTT. Others, and keys that wait for a
-// UMR to fill them, are refused: UMR is not modelled.
+// cmdCreateMKey makes keys of modes PA and MTT, and free ones of mode KLM, which a UMR
+// binds as memory windows. Others are not modelled and refused.
 func cmdCreateMKey(d *Device, in, out []byte) prm.Status {
 	m := prm.CreateMKeyIn(in)
 	c := m.MKC()
 	units := int(m.TranslationsOctwordActualSize())
 	mode := c.AccessMode()
 	switch {
-	case !d.hasPD(c.PD()), mode != prm.MKeyModePA && mode != prm.MKeyModeMTT, m.MKeyUmemValid():
+	case !d.hasPD(c.PD()), mode > prm.MKeyModeKLM, m.MKeyUmemValid():
+		return prm.StatusBadParam
+	case mode == prm.MKeyModeKLM && (!c.Free() || !c.UMREn() || c.Length64() || units != 0):
 		return prm.StatusBadParam
 	case mode == prm.MKeyModeMTT && (c.LogPageSize() > 52 || c.LogPageSize() < 8):
 		return prm.StatusBadParam
@@ -142,7 +144,7 @@ func cmdQueryMKey(d *Device, in, out []byte) prm.Status {
 func cmdDestroyMKey(d *Device, in, _ []byte) prm.Status {
 	n := prm.DestroyMKeyIn(in).MKeyIndex()
 	k := d.keys.At(n)
-	if k == nil {
+	if k == nil || k.Windows() > 0 {
 		return prm.StatusBadResState
 	}
 	d.pds[k.PD]--

@@ -25,6 +25,8 @@ func (q *qp) failHead(s prm.Syndrome) {
 		q.qs.add(prm.QCLocalOperationError)
 	case prm.SyndromeLocalLength:
 		q.qs.add(prm.QCReqLocalLengthError)
+	case prm.SyndromeMWBind:
+		q.qs.add(prm.QCReqMWBinding)
 	case prm.SyndromeLocalProt:
 		q.qs.add(prm.QCReqLocalProtection)
 	}

@@ -59,7 +59,13 @@ func (q *qp) prepare(m *msg, w *prm.SendWQE) prm.Syndrome {
 		m.kind = msgRead
 	case prm.WQEOpAtomicCS, prm.WQEOpAtomicFA:
 		m.kind = msgAtomic
-	default: // UMR and local invalidate wait for memory windows
+	case prm.WQEOpUMR: // binds of memory windows and local invalidates, at once and in order
+		m.kind, m.n = msgLocal, 0
+		if d.keys.Update(q.user, w.Ctrl.Imm(), w.UMR, w.MKC, w.Inline) != odp.OK {
+			return prm.SyndromeMWBind
+		}
+		return 0
+	default:
 		return prm.SyndromeLocalQPOp
 	}
 	if q.st == prm.STUD {

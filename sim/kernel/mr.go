@@ -10,10 +10,12 @@ import (
 )
 
 type mr struct {
-	u    *Ucontext
-	pd   *pd
-	mem  *umem
-	mkey uint32
+	u      *Ucontext
+	pd     *pd
+	mem    *umem
+	mkey   uint32
+	iova   uint64
+	access verbs.AccessFlags
 }
 
 // RegMR is ibv_reg_mr_iova: it pins, and makes an mkey of MTTs with the largest
@@ -55,7 +57,7 @@ func (u *Ucontext) regMR(k *call, h Handle, addr, length, iova uint64, access ve
 	if err != nil {
 		return nil, err
 	}
-	m := &mr{u: u, pd: p, mem: mem}
+	m := &mr{u: u, pd: p, mem: mem, iova: iova, access: access}
 	if err := m.makeMKey(k, iova, access); err != nil {
 		k.unpin(mem)
 		return nil, err
@@ -140,10 +142,15 @@ func (u *Ucontext) DeregMR(c Caller, h Handle) error {
 	})
 }
 
-func (m *mr) destroy(k *call) error {
+// destroyMKey gives the key back. EINVAL while memory windows are bound to it.
+func (m *mr) destroyMKey(k *call) error {
 	in := prm.NewIn(prm.OpDestroyMKey, 0)
 	prm.DestroyMKeyIn(in).SetMKeyIndex(m.mkey >> 8)
-	if err := k.destroy(in); err != nil {
+	return k.destroy(in)
+}
+
+func (m *mr) destroy(k *call) error {
+	if err := m.destroyMKey(k); err != nil {
 		return err
 	}
 	k.unpin(m.mem)

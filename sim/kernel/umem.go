@@ -33,6 +33,8 @@ type umem struct {
 	length uint64
 	iova   uint64 // what page boundaries are counted from
 	pages  []mem.PA
+
+	writable bool // pinned for writing
 }
 
 // pin is ib_umem_get: EINVAL for a range that wraps, EPERM when the process may
@@ -64,7 +66,7 @@ func (k *call) pin(p *Process, addr, length uint64, access verbs.AccessFlags) (*
 	}
 	k.d.res.PinnedPages += int(n)
 	k.work += sim.Time(n) * k.d.p.RegMRPage
-	return &umem{proc: p, addr: addr, length: length, iova: addr, pages: pages}, nil
+	return &umem{proc: p, addr: addr, length: length, iova: addr, pages: pages, writable: access&writable != 0}, nil
 }
 
 func (k *call) unpin(m *umem) {

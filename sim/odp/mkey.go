@@ -38,10 +38,11 @@ const (
 	Rights           // right missing
 	Absent           // an entry is not present
 	NotWanted        // a kind of key that is not modelled
+	NotFree          // the key is in use, and must not be
 	results
 )
 
-var resultNames = [results]string{"ok", "no such key", "free key", "key of another PD", "key of another QP", "outside the key's range", "right missing", "page not present", "kind of key not modelled"}
+var resultNames = [results]string{"ok", "no such key", "free key", "key of another PD", "key of another QP", "outside the key's range", "right missing", "page not present", "kind of key not modelled", "key in use"}
 
 func (r Result) String() string {
 	if r < results {
@@ -76,6 +77,8 @@ type Key struct {
 	entries  []uint64 // page address, rights in the low bits; 0 absent
 	pageOff  uint64   // of start in its page
 	pageMask uint64
+	to       window // mode KLM
+	windows  int    // of mode KLM that lead here
 }
 
 // Table holds the keys of a device by index.
@@ -96,7 +99,10 @@ func (t *Table) At(index uint32) *Key {
 }
 
 // Remove takes a key out.
-func (t *Table) Remove(index uint32) { t.keys[index] = nil }
+func (t *Table) Remove(index uint32) {
+	t.keys[index].lead(window{})
+	t.keys[index] = nil
+}
 
 // Insert makes key index of a context and its translation entries (mode MTT). It
 // copies both. pgAccess says that the entries carry rights.
@@ -177,14 +183,22 @@ func (t *Table) check(u User, key uint32, va, n uint64, a Access) (*Key, Result)
 		return nil, OtherQP
 	case va+n < va && va+n != 0:
 		return nil, Range
-	case !k.whole && (va < k.start || va-k.start > k.len || n > k.len-(va-k.start)):
+	case !k.inRange(va, n):
 		return nil, Range
 	case k.rights&a != a:
 		return nil, Rights
+	case k.mode == prm.MKeyModeKLM && k.to.key != nil:
+		if k.to.key.free {
+			return nil, Free
+		}
 	case k.mode != prm.MKeyModePA && k.mode != prm.MKeyModeMTT:
 		return nil, NotWanted
 	}
 	return k, OK
+}
+
+func (k *Key) inRange(va, n uint64) bool {
+	return k.whole || va >= k.start && va-k.start <= k.len && n <= k.len-(va-k.start)
 }
 
 // Translate is Check, and appends the pieces of physical memory to runs.
@@ -192,6 +206,9 @@ func (t *Table) Translate(u User, key uint32, va uint64, n int, a Access, runs [
 	k, r := t.Check(u, key, va, uint64(n), a)
 	if r != OK {
 		return runs, r
+	}
+	if k.mode == prm.MKeyModeKLM {
+		k, va = k.to.key, k.to.va+(va-k.start)
 	}
 	if k.mode == prm.MKeyModePA {
 		return append(runs, Run{mem.PA(va), n}), OK
@@ -254,5 +271,6 @@ func (t *Table) Invalidate(u User, key uint32) Result {
 	}
 	k.free = true
 	prm.MKC(k.Context[:]).SetFree(true)
+	k.lead(window{})
 	return OK
 }

@@ -12,6 +12,9 @@ func (q *QP) completeSend(t *Thread, e prm.CQE64, wc *verbs.WC) {
 	t.owed += t.Core.Claim(t.P, &q.sq.line)
 	idx := uint32(e.WQECounter()) & uint32(q.sq.cnt-1)
 	wc.ID = q.sq.wrid[idx]
+	if q.sq.umr != nil && e.SOp() == prm.WQEOpUMR {
+		wc.Opcode = q.sq.umr[idx]
+	}
 	q.sq.tail = q.sq.heads[idx] + 1
 }
 

@@ -150,52 +150,6 @@ func (d *TD) Dealloc(vt verbs.Thread) error {
 // BFReg is the register of the thread domain.
 func (d *TD) BFReg() verbs.BFReg { return d.reg.describe() }
 
-// MR is a memory region.
-type MR struct {
-	verbs.UnimplementedMR
-	ctx          *Context
-	h            kernel.Handle
-	lkey, rkey   uint32
-	addr, length uint64
-}
-
-// RegMR is ibv_reg_mr.
-func (p *PD) RegMR(vt verbs.Thread, addr, length uint64, access verbs.AccessFlags) (verbs.MR, error) {
-	return p.RegMRIova(vt, addr, length, addr, access)
-}
-
-// RegMRIova is ibv_reg_mr_iova. libibverbs drops optional access bits that the
-// kernel may not know; the kernel here knows which.
-func (p *PD) RegMRIova(vt verbs.Thread, addr, length, iova uint64, access verbs.AccessFlags) (verbs.MR, error) {
-	t := p.ctx.enter(vt)
-	h, lkey, rkey, err := p.ctx.u.RegMR(t.caller, p.h, addr, length, iova, access)
-	if err != nil {
-		return nil, fmt.Errorf("reg_mr %#x+%#x: %w", addr, length, err)
-	}
-	return &MR{ctx: p.ctx, h: h, lkey: lkey, rkey: rkey, addr: addr, length: length}, nil
-}
-
-// LKey is the local key.
-func (m *MR) LKey() uint32 { return m.lkey }
-
-// RKey is the remote key.
-func (m *MR) RKey() uint32 { return m.rkey }
-
-// Addr is the address that was registered.
-func (m *MR) Addr() uint64 { return m.addr }
-
-// Length is the length that was registered.
-func (m *MR) Length() uint64 { return m.length }
-
-// Dereg is ibv_dereg_mr.
-func (m *MR) Dereg(vt verbs.Thread) error {
-	t := m.ctx.enter(vt)
-	if err := m.ctx.u.DeregMR(t.caller, m.h); err != nil {
-		return fmt.Errorf("dereg_mr: %w", err)
-	}
-	return nil
-}
-
 // UAR is a UAR of mlx5 direct verbs.
 type UAR struct {
 	verbs.UnimplementedUAR

@@ -82,6 +82,10 @@ func (q *QP) sendCost(p *Params, wrs []verbs.SendWR) sim.Time {
 			segs++
 		case verbs.WRAtomicCmpSwp, verbs.WRAtomicFetchAdd:
 			segs += 2
+		case verbs.WRBindMW:
+			segs = bindUnits - 1
+		case verbs.WRLocalInv:
+			segs = unbindUnits - 1
 		}
 		bytes := prm.CtrlSegmentSize + segs*segSize
 		if w.Flags&verbs.SendInline != 0 {
@@ -125,6 +129,8 @@ func (q *QP) buildSend(t *Thread, s *posting, w *verbs.SendWR) error {
 	switch w.Opcode {
 	case verbs.WRSendImm, verbs.WRRDMAWriteImm, verbs.WRSendInv:
 		imm = w.Imm
+	case verbs.WRBindMW, verbs.WRLocalInv:
+		return q.buildUMR(s, w, idx, ctrl, fm)
 	}
 	ctrl.SetSignature(0)
 	ctrl.SetFMCESE(fm)
@@ -146,6 +152,21 @@ func (q *QP) buildSend(t *Thread, s *posting, w *verbs.SendWR) error {
 	sq.wrid[idx], sq.heads[idx] = w.ID, sq.head+uint32(s.nreq)
 	sq.posted += uint32((s.ds*segSize + wqebb - 1) / wqebb)
 	q.fmCache = 0
+	return nil
+}
+
+// buildUMR is the rest of buildSend for a bind or a local invalidate. It leaves a fence
+// for the request behind it.
+func (q *QP) buildUMR(s *posting, w *verbs.SendWR, idx uint32, ctrl prm.CtrlSegment, fm uint8) error {
+	key, err := q.umr(s, w)
+	if err != nil {
+		return err
+	}
+	sq := &q.sq
+	ctrl.Set(prm.WQEOpUMR, 0, uint16(sq.posted), q.qpn, s.ds, fm, key)
+	sq.wrid[idx], sq.heads[idx] = w.ID, sq.head+uint32(s.nreq)
+	sq.posted += uint32((s.ds*segSize + wqebb - 1) / wqebb)
+	q.fmCache = prm.CtrlSmallFence
 	return nil
 }
 
@@ -187,8 +208,8 @@ func (q *QP) transport(s *posting, w *verbs.SendWR) error {
 			return nil // the device refuses it
 		}
 	case verbs.WRRDMAWrite, verbs.WRRDMAWriteImm:
-	case verbs.WRLocalInv, verbs.WRBindMW, verbs.WRDriver1:
-		return fmt.Errorf("opcode %d: memory windows and UMR are not modelled yet: %w", w.Opcode, syscall.EOPNOTSUPP)
+	case verbs.WRDriver1:
+		return fmt.Errorf("opcode %d: the UMR of direct verbs is not modelled: %w", w.Opcode, syscall.EOPNOTSUPP)
 	default:
 		return nil
 	}

@@ -19,7 +19,8 @@ type queue struct {
 	tail   uint32
 	limit  int // qp_state_max_gs: -1 while posting is not allowed
 	wrid   []uint64
-	heads  []uint32 // send: head when the WQE at the index was posted
+	umr    []verbs.WCOpcode // send: what a UMR at the index is for; nil before the first
+	heads  []uint32         // send: head when the WQE at the index was posted
 	lock   lock
 	line   cpu.Line // head, tail and tables
 	posted uint32   // send: cur_post, in WQEBBs

@@ -92,12 +92,6 @@ func bareAH(h verbs.AH) verbs.AH {
 	return h
 }
 
-func (p *pd) AllocMW(t verbs.Thread, typ verbs.MWType) (verbs.MW, error) {
-	w, err := p.PD.AllocMW(bare(t), typ)
-	p.c.r.add(t, "alloc_mw", list(uint32(typ)), err)
-	return w, err
-}
-
 type cq struct {
 	verbs.CQ
 	r *Recorder

@@ -116,8 +116,12 @@ func (q *qp) PostSend(t verbs.Thread, wrs []verbs.SendWR) (int, error) {
 		case verbs.WRSend:
 		case verbs.WRSendImm:
 			s += fmt.Sprintf(" imm %#x", w.Imm)
-		case verbs.WRSendInv:
+		case verbs.WRSendInv, verbs.WRLocalInv:
 			s += " inv " + q.r.key(w.Imm)
+		case verbs.WRBindMW:
+			if w.Bind != nil {
+				s += fmt.Sprintf(" bind %s to %s", q.r.key(w.Bind.RKey), q.r.window(w.Bind.Info))
+			}
 		default:
 			s += fmt.Sprintf(" to %s:%s", q.r.addr(w.RemoteAddr), q.r.key(w.RKey))
 		}
@@ -130,17 +134,17 @@ func (q *qp) PostSend(t verbs.Thread, wrs []verbs.SendWR) (int, error) {
 	return bad, err
 }
 
-// bareWRs are the requests with the address handles of the target.
+// bareWRs are the requests with the objects of the target.
 func bareWRs(wrs []verbs.SendWR) []verbs.SendWR {
 	out := wrs
 	for i := range wrs {
-		if wrs[i].AH == nil {
+		if wrs[i].AH == nil && wrs[i].Bind == nil {
 			continue
 		}
 		if &out[0] == &wrs[0] {
 			out = append([]verbs.SendWR(nil), wrs...)
 		}
-		out[i].AH = bareAH(wrs[i].AH)
+		out[i].AH, out[i].Bind = bareAH(wrs[i].AH), bareBind(wrs[i].Bind)
 	}
 	return out
 }

@@ -1,0 +1,115 @@
+package mw
+
+import (
+	"syscall"
+
+	"github.com/rdmasim/rdmasim/conformance/kit"
+	"github.com/rdmasim/rdmasim/conformance/spec"
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+const both = verbs.AccessRemoteRead | verbs.AccessRemoteWrite
+
+func boundRange(c *spec.C) {
+	b := open(c)
+	w := b.alloc(c, verbs.MWType1)
+	old := w.RKey()
+	key := b.bind(c, w, b.part(64, 64, both))
+	c.True("key", key != old && key != b.mem.MR.RKey(), "the bind gave no new key")
+	want := b.src.Fill(c)[:64]
+	b.allowed(c, "write of the whole range", b.write(key, 64, 64))
+	c.Equal("bytes", b.mem.Get(c, 64, 64), want)
+	b.allowed(c, "read of the last byte", b.read(key, 127, 1))
+	b.refused(c, "write of the byte before", b.write(key, 63, 1))
+	b.refused(c, "write over the end", b.write(key, 64, 65))
+	b.refused(c, "read of the byte behind", b.read(key, 128, 1))
+	b.refused(c, "write by the old key", b.write(old, 64, 1))
+	next := b.bind(c, w, b.part(0, 16, both))
+	b.refused(c, "write by the key before the rebind", b.write(key, 64, 1))
+	b.allowed(c, "write by the key of the rebind", b.write(next, 0, 16))
+}
+
+func unbound(c *spec.C) {
+	b := open(c)
+	for _, typ := range []verbs.MWType{verbs.MWType1, verbs.MWType2} {
+		key := b.alloc(c, typ).RKey()
+		b.refused(c, "write", b.write(key, 0, 8))
+		b.refused(c, "read", b.read(key, 0, 8))
+	}
+}
+
+func rebindToNothing(c *spec.C) {
+	b := open(c)
+	w := b.alloc(c, verbs.MWType1)
+	key := b.bind(c, w, b.part(0, 64, both))
+	b.allowed(c, "write while bound", b.write(key, 0, 8))
+	none := b.bind(c, w, b.part(0, 0, 0))
+	b.refused(c, "write by the old key", b.write(key, 0, 8))
+	b.refused(c, "write by the window's key", b.write(none, 0, 8))
+	again := b.bind(c, w, b.part(0, 64, both))
+	b.allowed(c, "write after another bind", b.write(again, 0, 8))
+}
+
+// judge holds when a bind is refused by the call with an errno of the set, or fails
+// with the status.
+func (b *bed) judge(c *spec.C, step string, err error, wc func() verbs.WC, set ...syscall.Errno) {
+	if c.ErrnoIn(step, err, append(set, 0)...) == 0 {
+		c.Status(step+": completion", wc(), verbs.WCMWBindErr)
+	}
+	b.reconnect(c)
+}
+
+func outside(c *spec.C) {
+	b := open(c)
+	for _, i := range []verbs.MWBindInfo{b.part(-1, 8, both), b.part(size-7, 8, both), b.part(0, size+1, both), b.part(4096, 1, both)} {
+		w := b.alloc(c, verbs.MWType1)
+		old := w.RKey()
+		err := b.B.BindMW(c.T, w.MW, verbs.MWBind{ID: 7, Flags: verbs.SendSignaled, Info: i})
+		b.judge(c, "bind_mw", err, func() verbs.WC { return kit.PollOne(c, b.B.SCQ) }, syscall.EINVAL)
+		b.refused(c, "write by the window's key", b.write(w.RKey(), 0, 1))
+		b.refused(c, "write by its key before", b.write(old, 0, 1))
+		w2 := b.alloc(c, verbs.MWType2)
+		_, err = b.B.PostSend(c.T, []verbs.SendWR{bindWR(w2, i)})
+		b.judge(c, "posted bind", err, func() verbs.WC { return kit.PollOne(c, b.B.SCQ) }, syscall.EINVAL)
+	}
+}
+
+func otherPD(c *spec.C) {
+	b := open(c)
+	pd := b.AllocPD(c)
+	foreign := b.BufferOn(c, pd, 64, access)
+	w := b.alloc(c, verbs.MWType1)
+	i := verbs.MWBindInfo{MR: foreign.MR, Addr: foreign.Addr(0), Length: 64, Access: both}
+	c.Errno("region of another PD", b.B.BindMW(c.T, w.MW, verbs.MWBind{ID: 1, Info: i}), syscall.EPERM)
+	o := kit.Default()
+	o.PD = pd
+	p := b.Env.Pair(c, o)
+	c.NoErr("bind_mw on a QP of another PD", p.B.BindMW(c.T, w.MW, verbs.MWBind{ID: 7, Flags: verbs.SendSignaled, Info: b.part(0, 64, both)}))
+	c.StatusIn("bind on a QP of another PD", kit.PollOne(c, p.B.SCQ), verbs.WCMWBindErr, verbs.WCLocProtErr)
+}
+
+func otherTypes(c *spec.C) {
+	e := kit.Open(c)
+	for _, typ := range []verbs.MWType{0, 3, 1 << 31} {
+		_, err := e.PD.AllocMW(c.T, typ)
+		c.ErrnoIn("alloc_mw of no such type", err, syscall.EINVAL, syscall.EOPNOTSUPP)
+	}
+}
+
+func zeroBased(c *spec.C) {
+	b := open(c)
+	w := b.alloc(c, verbs.MWType1)
+	c.Errno("zero-based window", b.B.BindMW(c.T, w.MW, verbs.MWBind{Info: b.part(0, 64, both|verbs.AccessZeroBased)}), syscall.EINVAL)
+	zero := b.Buffer(c, 64, access|verbs.AccessZeroBased)
+	i := verbs.MWBindInfo{MR: zero.MR, Length: 64, Access: both}
+	c.Errno("zero-based region", b.B.BindMW(c.T, w.MW, verbs.MWBind{Info: i}), syscall.EINVAL)
+}
+
+func noRegion(c *spec.C) {
+	b := open(c)
+	w := b.alloc(c, verbs.MWType1)
+	c.Errno("an address", b.B.BindMW(c.T, w.MW, verbs.MWBind{Info: verbs.MWBindInfo{Addr: b.mem.Addr(0)}}), syscall.EINVAL)
+	c.Errno("a length", b.B.BindMW(c.T, w.MW, verbs.MWBind{Info: verbs.MWBindInfo{Length: 64}}), syscall.EINVAL)
+	c.Errno("neither", b.B.BindMW(c.T, w.MW, verbs.MWBind{ID: 7, Flags: verbs.SendSignaled}), 0)
+	c.Status("unbind", kit.PollOne(c, b.B.SCQ), verbs.WCSuccess)
+}

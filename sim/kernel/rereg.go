@@ -1,0 +1,103 @@
+package kernel
+
+import (
+	"fmt"
+	"syscall"
+
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+// ReregReq is what REREG_MR takes; what Flags does not name is not looked at.
+type ReregReq struct {
+	Flags              verbs.ReregFlags
+	PD                 Handle
+	Addr, Length, Iova uint64
+	Access             verbs.AccessFlags
+}
+
+// ReregMR is REREG_MR. A new mkey takes the place of the old one: the driver does that
+// too where it cannot change the key by a UMR of its own, which is not modelled. EINVAL:
+// no flag, address and iova that differ within a page, impossible access, windows on
+// the region; EOPNOTSUPP: a flag that does not exist; EACCES: access that writes to
+// memory which was pinned for reading. On an error the region is as before.
+func (u *Ucontext) ReregMR(c Caller, h Handle, r ReregReq) (lkey, rkey uint32, err error) {
+	err = u.do(c, func(k *call) error {
+		m, err := lookup[*mr](u, h, "MR")
+		if err != nil {
+			return err
+		}
+		if err := m.rereg(k, &r); err != nil {
+			return fmt.Errorf("register memory again: %w", err)
+		}
+		lkey, rkey = m.mkey, m.mkey
+		return nil
+	})
+	return lkey, rkey, err
+}
+
+func (m *mr) rereg(k *call, r *ReregReq) error {
+	const all = verbs.ReregTranslation | verbs.ReregPD | verbs.ReregAccess
+	switch {
+	case r.Flags == 0:
+		return fmt.Errorf("nothing to change: %w", syscall.EINVAL)
+	case r.Flags&^all != 0:
+		return fmt.Errorf("flags %#x: %w", uint32(r.Flags), syscall.EOPNOTSUPP)
+	case r.Flags&verbs.ReregTranslation != 0 && r.Addr&pageMask != r.Iova&pageMask:
+		return fmt.Errorf("address %#x and iova %#x differ within a page: %w", r.Addr, r.Iova, syscall.EINVAL)
+	}
+	n := *m
+	if r.Flags&verbs.ReregAccess != 0 {
+		if err := checkMRAccess(r.Access); err != nil {
+			return err
+		}
+		if r.Access&verbs.AccessOnDemand != 0 {
+			return fmt.Errorf("on-demand paging is not modelled: %w", syscall.EOPNOTSUPP)
+		}
+		n.access = r.Access
+	}
+	if r.Flags&verbs.ReregPD != 0 {
+		p, err := lookup[*pd](m.u, r.PD, "PD")
+		if err != nil {
+			return err
+		}
+		n.pd = p
+	}
+	k.work += m.u.dev.p.RegMRBase
+	if r.Flags&verbs.ReregTranslation != 0 {
+		mem, err := k.pin(m.u.proc, r.Addr, r.Length, n.access)
+		if err != nil {
+			return err
+		}
+		n.mem, n.iova = mem, r.Iova
+	} else if n.access&writable != 0 && !m.mem.writable {
+		return fmt.Errorf("access %#x on memory that was pinned for reading: %w", uint32(n.access), syscall.EACCES)
+	}
+	return m.replace(k, &n)
+}
+
+// replace makes the key of n and then gives the old one back.
+func (m *mr) replace(k *call, n *mr) error {
+	undo := func() {
+		if n.mem != m.mem {
+			k.unpin(n.mem)
+		}
+	}
+	if err := n.makeMKey(k, n.iova, n.access); err != nil {
+		undo()
+		return err
+	}
+	if err := m.destroyMKey(k); err != nil {
+		if err := n.destroyMKey(k); err != nil {
+			panic(fmt.Sprintf("kernel: %v: %s: a key that was just made cannot go: %v", k.d.eng.Now(), k.d.name, err))
+		}
+		undo()
+		return err
+	}
+	if n.mem != m.mem {
+		k.unpin(m.mem)
+	}
+	m.pd.refs--
+	n.pd.refs++
+	*m = *n
+	return nil
+}

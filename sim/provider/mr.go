@@ -1,0 +1,96 @@
+package provider
+
+import (
+	"fmt"
+	"syscall"
+
+	"github.com/rdmasim/rdmasim/sim/kernel"
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+// MR is a memory region.
+type MR struct {
+	verbs.UnimplementedMR
+	ctx          *Context
+	pd           *PD
+	h            kernel.Handle
+	lkey, rkey   uint32
+	addr, length uint64
+	access       verbs.AccessFlags
+}
+
+// RegMR is ibv_reg_mr.
+func (p *PD) RegMR(vt verbs.Thread, addr, length uint64, access verbs.AccessFlags) (verbs.MR, error) {
+	return p.RegMRIova(vt, addr, length, addr, access)
+}
+
+// RegMRIova is ibv_reg_mr_iova. libibverbs drops optional access bits that the
+// kernel may not know; the kernel here knows which.
+func (p *PD) RegMRIova(vt verbs.Thread, addr, length, iova uint64, access verbs.AccessFlags) (verbs.MR, error) {
+	t := p.ctx.enter(vt)
+	h, lkey, rkey, err := p.ctx.u.RegMR(t.caller, p.h, addr, length, iova, access)
+	if err != nil {
+		return nil, fmt.Errorf("reg_mr %#x+%#x: %w", addr, length, err)
+	}
+	return &MR{ctx: p.ctx, pd: p, h: h, lkey: lkey, rkey: rkey, addr: addr, length: length, access: access}, nil
+}
+
+// LKey is the local key.
+func (m *MR) LKey() uint32 { return m.lkey }
+
+// RKey is the remote key.
+func (m *MR) RKey() uint32 { return m.rkey }
+
+// Addr is the address that was registered.
+func (m *MR) Addr() uint64 { return m.addr }
+
+// Length is the length that was registered.
+func (m *MR) Length() uint64 { return m.length }
+
+// Rereg is ibv_rereg_mr: libibverbs' checks of the input, then the kernel.
+func (m *MR) Rereg(vt verbs.Thread, flags verbs.ReregFlags, pd verbs.PD, addr, length uint64, access verbs.AccessFlags) error {
+	t := m.ctx.enter(vt)
+	const all = verbs.ReregTranslation | verbs.ReregPD | verbs.ReregAccess
+	bad := func(format string, a ...any) error {
+		return &verbs.ReregError{Code: verbs.ReregErrInput, Err: fmt.Errorf(format+": %w", append(a, syscall.EINVAL)...)}
+	}
+	p, _ := pd.(*PD)
+	switch {
+	case flags&^all != 0:
+		return bad("flags %#x", uint32(flags))
+	case flags&verbs.ReregTranslation != 0 && (addr == 0 || length == 0):
+		return bad("translation to %#x+%#x", addr, length)
+	case access != 0 && flags&verbs.ReregAccess == 0:
+		return bad("access bits without the flag")
+	case flags&verbs.ReregPD != 0 && p == nil:
+		return bad("no PD")
+	}
+	r := kernel.ReregReq{Flags: flags, Addr: addr, Length: length, Iova: addr, Access: access}
+	if p != nil {
+		r.PD = p.h
+	}
+	lkey, rkey, err := m.ctx.u.ReregMR(t.caller, m.h, r)
+	if err != nil {
+		return &verbs.ReregError{Code: verbs.ReregErrCmd, Err: err}
+	}
+	m.lkey, m.rkey = lkey, rkey
+	if flags&verbs.ReregPD != 0 {
+		m.pd = p
+	}
+	if flags&verbs.ReregTranslation != 0 {
+		m.addr, m.length = addr, length
+	}
+	if flags&verbs.ReregAccess != 0 {
+		m.access = access
+	}
+	return nil
+}
+
+// Dereg is ibv_dereg_mr.
+func (m *MR) Dereg(vt verbs.Thread) error {
+	t := m.ctx.enter(vt)
+	if err := m.ctx.u.DeregMR(t.caller, m.h); err != nil {
+		return fmt.Errorf("dereg_mr: %w", err)
+	}
+	return nil
+}
