@@ -61,6 +61,9 @@ func (q *qp) prepare(m *msg, w *prm.SendWQE) prm.Syndrome {
 		m.kind = msgAtomic
 	case prm.WQEOpUMR: // binds of memory windows and local invalidates, at once and in order
 		m.kind, m.n = msgLocal, 0
+		if q.st == prm.STUD {
+			return prm.SyndromeLocalQPOp
+		}
 		if d.keys.Update(q.user, w.Ctrl.Imm(), w.UMR, w.MKC, w.Inline) != odp.OK {
 			return prm.SyndromeMWBind
 		}
