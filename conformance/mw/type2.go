@@ -14,12 +14,26 @@ func bindMWOfType2(c *spec.C) {
 	c.Errno("bind_mw", b.B.BindMW(c.T, w.MW, verbs.MWBind{Info: b.part(0, 64, both)}), syscall.EINVAL)
 }
 
+// incRKey looks at the rule, and then goes once round with the keys of a window, where
+// there are windows, else with those of a region.
 func incRKey(c *spec.C) {
-	for _, x := range []uint32{0, 0x12345678, 0xffffff00, 0xfffffffe, 0x000000ff, 0x123456ff, 0xffffffff} {
+	b := open(c)
+	for _, x := range []uint32{0, 0x12345678, 0xffffff00, 0xfffffffe, 0x000000ff, 0x123456ff, 0xffffffff, b.mem.MR.RKey()} {
 		got := verbs.IncRKey(x)
-		c.Equal("upper 24 bits", got>>8, x>>8)
-		c.Equal("low byte", got&0xff, (x&0xff+1)%256)
+		c.Equal("upper 24 bits stay", got>>8 == x>>8, true)
+		c.Equal("low byte counts up", got&0xff == (x&0xff+1)%256, true)
 	}
+	if !c.Has("mw.t2") {
+		return
+	}
+	w := b.alloc(c, verbs.MWType2)
+	first := w.RKey()
+	for range 256 {
+		key := b.bind(c, w, b.part(0, 64, both))
+		b.allowed(c, "write", b.write(key, 0, 8))
+		c.Status("local invalidate", b.invalidate(c, key), verbs.WCSuccess)
+	}
+	c.Equal("the key after 256 binds is the first", w.RKey() == first, true)
 }
 
 func givenKey(c *spec.C) {
