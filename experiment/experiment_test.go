@@ -81,6 +81,9 @@ func TestScenarioErrors(t *testing.T) {
 		{"name: x\nlink: loopback\ntraffic: [{verb: read, threads: 17}]\n", "17 threads on 16 cores"},
 		{"name: x\ntraffic: [{verb: cas, payload: 16B}]\n", "atomics take 8"},
 		{"name: x\ntraffic: [{mix: [{verb: cas}, {verb: write}], payload: 2B}]\n", "atomics take 8"},
+		{"name: x\ntraffic: [{verb: read, transport: uc}]\n", "read does not exist on uc"},
+		{"name: x\ntraffic: [{verb: write, transport: ud}]\n", "write does not exist on ud"},
+		{"name: x\ntraffic: [{transport: ud, mr_size: 4KiB, payload: 4090B}]\n", "behind 40 of routing header"},
 		{"name: x\ntraffic: [{verb: write, td: per-thread, threads: 2, qp_sharing: 2}]\n", "promise one thread"},
 	} {
 		_, err := ParseScenario("s.yaml", []byte(c.src))
@@ -157,6 +160,24 @@ func TestScenarioDefaultsAndRoughRates(t *testing.T) {
 		}
 		if got := strings.Contains(strings.Join(res.Notes, " "), "rate of polling"); got != rough {
 			t.Errorf("%s messages: rough %v, want %v; notes %q", messages, got, rough, res.Notes)
+		}
+	}
+}
+
+// Loads run on all transports.
+func TestTransports(t *testing.T) {
+	for _, load := range []string{"transport: rc, verb: send", "transport: uc, verb: send", "transport: uc, mix: [{verb: write}, {verb: write_imm}]",
+		"transport: ud", "transport: ud, payload: 2000B, threads: 3, qps_per_thread: 2"} {
+		s, err := ParseScenario("s.yaml", []byte("name: x\ntraffic: [{"+load+", messages: 200, window: 32}]\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := s.experiment().Execute(t.Context(), Request{Seed: 1}, nil)
+		if err != nil {
+			t.Fatalf("%s: %v", load, err)
+		}
+		if v, ok := res.Rows[0].Get("rate_mps").(float64); !ok || v <= 0 {
+			t.Errorf("%s: rate %v", load, res.Rows[0].Get("rate_mps"))
 		}
 	}
 }

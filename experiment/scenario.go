@@ -53,7 +53,8 @@ type Traffic struct {
 	MRs         int               `yaml:"mrs" min:"1" max:"100000" help:"memory regions of a PD (default 1)"`
 	MRSize      uint64            `yaml:"mr_size" unit:"size" min:"8B" max:"64GiB" help:"(default 4KiB, or twice the payload)"`
 	Access      string            `yaml:"access" oneof:"fixed,random" help:"place of a message in the MRs (default fixed)"`
-	Verb        string            `yaml:"verb" oneof:"write,write_imm,send,read,cas,faa" help:"(default write)"`
+	Transport   string            `yaml:"transport" oneof:"rc,uc,ud" help:"service of the queue pairs (default rc); uc carries write, write_imm and send, ud send"`
+	Verb        string            `yaml:"verb" oneof:"write,write_imm,send,read,cas,faa" help:"(default write, on ud send)"`
 	Mix         []MixItem         `yaml:"mix" help:"several verbs in turn, instead of verb"`
 	Payload     uint32            `yaml:"payload" unit:"size" max:"1GiB" help:"bytes of a message (default 2B, 8B with atomics)"`
 	Inline      bool              `yaml:"inline" help:"IBV_SEND_INLINE"`
@@ -215,6 +216,9 @@ func (s *Scenario) defaults() {
 		}
 		if t.Verb == "" {
 			t.Verb = "write"
+			if t.Transport == "ud" {
+				t.Verb = "send"
+			}
 		}
 		if t.Payload == 0 {
 			t.Payload = 2
@@ -250,7 +254,7 @@ func (t *Traffic) load() *workload.Load {
 	l := &workload.Load{
 		Name: t.Name, From: t.From, To: *t.To, Threads: t.Threads, Cores: t.Cores, Contexts: t.Contexts, PDs: t.PDs,
 		TD: workload.TDKind(t.TD), QPs: t.QPs, QPShare: t.QPSharing, CQShare: t.CQSharing, MRs: t.MRs, MRSize: t.MRSize,
-		Random: t.Access == "random", Payload: t.Payload, Inline: t.Inline, InlineMax: t.InlineMax, Window: t.Window,
+		Random: t.Access == "random", Transport: workload.Transport(t.Transport), Payload: t.Payload, Inline: t.Inline, InlineMax: t.InlineMax, Window: t.Window,
 		Postlist: t.Postlist, SignalEvery: t.SignalEvery, RecvDepth: t.RecvDepth, MTU: mtus[t.MTU], RdAtomic: uint8(t.RdAtomic),
 		Env: t.Env, Latency: t.Measure == "latency", Messages: t.Messages,
 		Warmup: time.Duration(t.Warmup / 1000), Duration: time.Duration(t.Duration / 1000),

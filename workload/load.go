@@ -50,6 +50,30 @@ type Mix struct {
 	Weight int
 }
 
+// Transport names the service of a load's QPs; empty is RC. On UC and UD the rate is
+// that of what leaves: what arrives with no receive posted is lost without a word.
+type Transport string
+
+// Transports.
+const (
+	RC Transport = "rc"
+	UC Transport = "uc"
+	UD Transport = "ud"
+)
+
+var types = map[Transport]verbs.QPType{"": verbs.QPTRC, RC: verbs.QPTRC, UC: verbs.QPTUC, UD: verbs.QPTUD}
+
+// carries says whether the transport has the operation.
+func (tr Transport) carries(v Verb) bool {
+	switch tr {
+	case UC:
+		return v == Write || v == WriteImm || v == Send
+	case UD:
+		return v == Send
+	}
+	return true
+}
+
 // Load describes a load from one host to another (or to itself). Sizes are bytes.
 type Load struct {
 	Name     string
@@ -73,6 +97,7 @@ type Load struct {
 	MRSize uint64
 	Random bool
 
+	Transport   Transport
 	Mix         []Mix
 	Payload     uint32
 	Inline      bool
@@ -124,6 +149,12 @@ func (l *Load) Validate() error {
 		return fmt.Errorf("payload is %d bytes: more than mr_size %d", l.Payload, l.MRSize)
 	case l.Latency && l.MRSize < 2*uint64(l.Payload)+64:
 		return fmt.Errorf("mr_size is %d bytes: a latency load keeps its outgoing copy in the upper half", l.MRSize)
+	case types[l.Transport] == 0:
+		return fmt.Errorf("unknown transport %q", l.Transport)
+	case l.Transport == UD && uint64(l.Payload)+verbs.GRHSize > l.MRSize:
+		return fmt.Errorf("mr_size is %d bytes: a datagram of %d arrives behind %d of routing header", l.MRSize, l.Payload, verbs.GRHSize)
+	case l.Latency && (l.Transport == UC || l.Transport == UD):
+		return fmt.Errorf("latency is not measured on %s: a completion says only that the message has left", l.Transport)
 	case len(l.Mix) == 0:
 		return fmt.Errorf("the verb mix is empty")
 	case l.QPShare > 1 && l.TD != TDNone:
@@ -132,6 +163,9 @@ func (l *Load) Validate() error {
 	for _, m := range l.Mix {
 		if _, ok := opcodes[m.Verb]; !ok {
 			return fmt.Errorf("unknown verb %q", m.Verb)
+		}
+		if !l.Transport.carries(m.Verb) {
+			return fmt.Errorf("%s does not exist on %s", m.Verb, l.Transport)
 		}
 		if (m.Verb == CmpSwap || m.Verb == FetchAdd) && l.Payload != 8 {
 			return fmt.Errorf("payload is %d bytes: atomics take 8", l.Payload)

@@ -40,6 +40,7 @@ type conn struct {
 	pd   int
 	ctx  *ctx
 	peer *conn
+	ah   verbs.AH // to the peer, of datagrams
 }
 
 func (l *Load) openSide(t verbs.Thread, host verbs.Host, target bool) (*side, error) {
@@ -212,7 +213,7 @@ func (l *Load) createQP(t verbs.Thread, c *ctx, pd verbs.PD, cq, rcq verbs.CQ) (
 		inline = l.Payload
 	}
 	qp, err := pd.CreateQP(t, verbs.QPInitAttr{
-		Type: verbs.QPTRC, SendCQ: cq, RecvCQ: rcq,
+		Type: types[l.Transport], SendCQ: cq, RecvCQ: rcq,
 		Cap: verbs.QPCap{MaxSendWR: uint32(l.Window), MaxRecvWR: uint32(max(l.RecvDepth, 1)),
 			MaxSendSGE: 1, MaxRecvSGE: 1, MaxInline: inline},
 	})
@@ -252,6 +253,7 @@ func (l *Load) connect(t verbs.Thread, a, b *side) error {
 
 func (l *Load) bringUp(t verbs.Thread, k *conn) error {
 	const psn = 0x1000
+	typ := types[l.Transport]
 	mtu, rd := l.MTU, l.RdAtomic
 	if mtu == 0 {
 		mtu = verbs.MTU1024
@@ -259,25 +261,50 @@ func (l *Load) bringUp(t verbs.Thread, k *conn) error {
 	if rd == 0 {
 		rd = 16
 	}
-	err := k.qp.Modify(t, &verbs.QPAttr{State: verbs.QPSInit, Port: port,
-		Access: verbs.AccessLocalWrite | verbs.AccessRemoteWrite | verbs.AccessRemoteRead | verbs.AccessRemoteAtomic},
-		verbs.QPMaskState|verbs.QPMaskPort|verbs.QPMaskPKeyIndex|verbs.QPMaskAccessFlags)
-	if err != nil {
-		return fmt.Errorf("RESET to INIT: %w", err)
-	}
 	ah := verbs.AHAttr{IsGlobal: true, Port: port,
 		GRH: verbs.GRH{DGID: k.peer.ctx.gid, SGIDIndex: k.ctx.gidx, HopLimit: 64}}
-	err = k.qp.Modify(t, &verbs.QPAttr{State: verbs.QPSRTR, AH: ah, PathMTU: mtu, DestQPN: k.peer.qp.QPN(), RQPSN: psn,
-		MaxDestRdAtomic: rd, MinRNRTimer: 12},
-		verbs.QPMaskState|verbs.QPMaskAV|verbs.QPMaskPathMTU|verbs.QPMaskDestQPN|verbs.QPMaskRQPSN|
-			verbs.QPMaskMaxDestRdAtomic|verbs.QPMaskMinRNRTimer)
-	if err != nil {
-		return fmt.Errorf("INIT to RTR: %w", err)
+	access := verbs.AccessLocalWrite | verbs.AccessRemoteWrite | verbs.AccessRemoteRead | verbs.AccessRemoteAtomic
+	attr := verbs.QPAttr{Port: port, Access: access, QKey: qkey, AH: ah, PathMTU: mtu, DestQPN: k.peer.qp.QPN(), RQPSN: psn,
+		MaxDestRdAtomic: rd, MinRNRTimer: 12, SQPSN: psn, Timeout: 14, RetryCnt: 7, RNRRetry: 7, MaxRdAtomic: rd}
+	for _, to := range []verbs.QPState{verbs.QPSInit, verbs.QPSRTR, verbs.QPSRTS} {
+		from := attr.State
+		attr.State = to
+		if err := k.qp.Modify(t, &attr, needed(typ, to)); err != nil {
+			return fmt.Errorf("%v to %v: %w", from, to, err)
+		}
 	}
-	err = k.qp.Modify(t, &verbs.QPAttr{State: verbs.QPSRTS, SQPSN: psn, Timeout: 14, RetryCnt: 7, RNRRetry: 7, MaxRdAtomic: rd},
-		verbs.QPMaskState|verbs.QPMaskSQPSN|verbs.QPMaskTimeout|verbs.QPMaskRetryCnt|verbs.QPMaskRNRRetry|verbs.QPMaskMaxQPRdAtomic)
-	if err != nil {
-		return fmt.Errorf("RTR to RTS: %w", err)
+	if typ != verbs.QPTUD {
+		return nil
 	}
+	h, err := k.ctx.pds[k.pd].CreateAH(t, ah)
+	if err != nil {
+		return fmt.Errorf("address handle: %w", err)
+	}
+	k.ah = h
 	return nil
+}
+
+// qkey is the Q_Key of datagram QPs.
+const qkey = 0x11111111
+
+// needed are the attributes that the step of a QP to a state must have.
+func needed(typ verbs.QPType, to verbs.QPState) verbs.QPAttrMask {
+	m := verbs.QPMaskState
+	switch {
+	case to == verbs.QPSInit && typ == verbs.QPTUD:
+		m |= verbs.QPMaskPort | verbs.QPMaskPKeyIndex | verbs.QPMaskQKey
+	case to == verbs.QPSInit:
+		m |= verbs.QPMaskPort | verbs.QPMaskPKeyIndex | verbs.QPMaskAccessFlags
+	case to == verbs.QPSRTR && typ != verbs.QPTUD:
+		m |= verbs.QPMaskAV | verbs.QPMaskPathMTU | verbs.QPMaskDestQPN | verbs.QPMaskRQPSN
+		if typ == verbs.QPTRC {
+			m |= verbs.QPMaskMaxDestRdAtomic | verbs.QPMaskMinRNRTimer
+		}
+	case to == verbs.QPSRTS:
+		m |= verbs.QPMaskSQPSN
+		if typ == verbs.QPTRC {
+			m |= verbs.QPMaskTimeout | verbs.QPMaskRetryCnt | verbs.QPMaskRNRRetry | verbs.QPMaskMaxQPRdAtomic
+		}
+	}
+	return m
 }
