@@ -128,6 +128,7 @@ type Request struct {
 	Seed    uint64
 	Pcap    string
 	Trace   string
+	Fault   string // file of what goes wrong on the wire
 	Version string
 	// Lockstep makes programs yield at every step, for a scenario: the results must
 	// not change by a byte.
@@ -176,7 +177,7 @@ func (x *Experiment) Execute(ctx context.Context, req Request, progress func(don
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = rec.end(err) }()
+	defer func() { rec.notes(res); err = rec.end(err) }()
 	res = &Result{Name: x.Name, Version: req.Version, Profile: name, ProfileHash: prof.Hash(), Seed: req.Seed,
 		Hypotheses: []string{}, Rows: []Row{}, Notes: []string{}, Columns: x.Columns, Plots: x.Plots}
 	if len(points) > 1 {

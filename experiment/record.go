@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 
+	"github.com/rdmasim/rdmasim/fault"
+	"github.com/rdmasim/rdmasim/input"
 	"github.com/rdmasim/rdmasim/report"
 	"github.com/rdmasim/rdmasim/roce/pcap"
 	"github.com/rdmasim/rdmasim/sim/testbed"
@@ -20,11 +23,24 @@ type recorder struct {
 	buf               *bufio.Writer // of capture
 	frames            *pcap.Writer
 	traced            bool
+
+	faults     *fault.Plan
+	met, acted []int // by rule, over all runs
 }
 
 // recorder makes the files that a request asks for.
 func (r *Request) recorder() (*recorder, error) {
 	rec := &recorder{}
+	if r.Fault != "" {
+		src, err := os.ReadFile(r.Fault)
+		if err != nil {
+			return nil, usage("--fault: %w", err)
+		}
+		if rec.faults, err = fault.Parse(r.Fault, src); err != nil {
+			return nil, &UsageError{err}
+		}
+		rec.met, rec.acted = make([]int, len(rec.faults.Rules)), make([]int, len(rec.faults.Rules))
+	}
 	for _, f := range []struct {
 		path, flag string
 		file       **report.File
@@ -57,11 +73,19 @@ func (r *recorder) attach(cfg *testbed.Config, name string) {
 	}
 	cfg.Capture, cfg.PcapName = r.frames, name
 	cfg.Trace = r.timeline != nil && !r.traced
+	cfg.Faults = r.faults
 }
 
 // finish closes a testbed that attach was told of and writes its timeline.
 func (r *recorder) finish(tb *testbed.Testbed) error {
 	err := tb.Close()
+	if r != nil && r.faults != nil {
+		met, acted := tb.FaultsActed()
+		for i := range r.met {
+			r.met[i] += met[i]
+			r.acted[i] += acted[i]
+		}
+	}
 	if r != nil && tb.Config().Trace {
 		r.traced = true
 		err = errors.Join(err, tb.WriteTrace(r.timeline))
@@ -69,11 +93,25 @@ func (r *recorder) finish(tb *testbed.Testbed) error {
 	return err
 }
 
+// notes tells what the rules of --fault did.
+func (r *recorder) notes(res *Result) {
+	if r == nil || r.faults == nil || res == nil {
+		return
+	}
+	for i, rule := range r.faults.Rules {
+		res.Notes = append(res.Notes, fmt.Sprintf("fault %d (%v): met %d frames, acted on %d", i+1, rule.Action, r.met[i], r.acted[i]))
+	}
+}
+
 // end puts the files in place when the runs have ended well, or were interrupted:
 // what has run is then in them.
 func (r *recorder) end(err error) error {
 	if err != nil && !errors.Is(err, ErrInterrupted) {
 		r.abort()
+		var bad *input.Error // of --fault: a port that this run does not have
+		if errors.As(err, &bad) {
+			return &UsageError{err}
+		}
 		return err
 	}
 	if r.capture != nil {

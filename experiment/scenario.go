@@ -369,7 +369,7 @@ func (s *Scenario) execute(ctx context.Context, x *Experiment, req Request, prog
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = rec.end(err) }()
+	defer func() { rec.notes(res); err = rec.end(err) }()
 	res = &Result{Name: s.Name, Version: req.Version, Profile: base.Profile, ProfileHash: prof.Hash(), Seed: req.Seed,
 		Hypotheses: []string{}, Rows: []Row{}, Notes: []string{}, Columns: x.Columns}
 	if len(points) > 1 {

@@ -3,7 +3,7 @@
 // Frame and touches none itself; who moves the frames (sim/link, an injector
 // before a real port) asks Decide and does what it says.
 //
-// There is no file form of a script yet; rules are built in Go.
+// Rules are built in Go or read from a file (Parse).
 package fault
 
 import "fmt"
@@ -14,6 +14,8 @@ type Frame struct {
 	Opcode uint8  // of the BTH
 	DestQP uint32
 	PSN    uint32
+	// Response: an answer and no request. First: the request begins a message.
+	Response, First bool
 }
 
 // Action is what a rule does with a frame.
@@ -28,11 +30,13 @@ const (
 	Edit              // bytes are set and the ICRC is made right again
 	Delay             // it arrives late; later frames overtake it
 	Duplicate         // it arrives twice
+	Reorder           // it arrives right behind the next frame that its port sends
+	Mark              // ECN: it arrives marked "congestion experienced"
 
 	actions
 )
 
-var actionNames = [actions]string{"pass", "drop", "corrupt", "corrupt-fcs", "edit", "delay", "duplicate"}
+var actionNames = [actions]string{"pass", "drop", "corrupt", "corrupt-fcs", "edit", "delay", "duplicate", "reorder", "mark"}
 
 func (a Action) String() string {
 	if a < actions {
@@ -42,7 +46,7 @@ func (a Action) String() string {
 }
 
 // Fields says which of a rule's fields a frame must match.
-type Fields uint8
+type Fields uint16
 
 // Fields of a rule.
 const (
@@ -50,7 +54,15 @@ const (
 	MatchOpcode
 	MatchDestQP
 	MatchPSN
+	MatchDirection // Response
+	MatchFlow      // Flow
+	MatchPacket    // Packet
+	MatchMessage   // Message
+	MatchIteration // Iteration
 )
+
+// history are the fields that need what was sent before.
+const history = MatchFlow | MatchPacket | MatchMessage | MatchIteration
 
 // ByteEdit sets the byte at Offset from the first byte of the BTH. One beyond the
 // frame's last byte before the ICRC changes nothing.
@@ -68,9 +80,14 @@ type Rule struct {
 	Opcode uint8
 	DestQP uint32
 	PSN    uint32
-	Skip   int
-	Count  int
-	Chance uint32
+	// Response is the direction. Flow counts what ports send to a QP in the order in
+	// which the flows begin; Packet counts PSNs of a flow's requests from its first,
+	// Message its messages, Iteration how often the port has sent this PSN to the QP.
+	// All four begin at 1.
+	Response                         bool
+	Flow, Packet, Message, Iteration int
+	Skip, Count                      int
+	Chance                           uint32
 
 	Action Action
 	Delay  int64 // picoseconds; for Delay
@@ -82,6 +99,11 @@ func (r *Rule) Check() error {
 	switch {
 	case r.Action >= actions:
 		return fmt.Errorf("fault: unknown action %d", r.Action)
+	case r.Match&(MatchPacket|MatchMessage) != 0 && r.Match&MatchDirection != 0 && r.Response:
+		return fmt.Errorf("fault: packets and messages are counted of requests, not of responses")
+	case r.Match&MatchFlow != 0 && r.Flow < 1, r.Match&MatchPacket != 0 && r.Packet < 1, r.Match&MatchMessage != 0 && r.Message < 1,
+		r.Match&MatchIteration != 0 && r.Iteration < 1:
+		return fmt.Errorf("fault: flow, packet, message and iteration begin at 1")
 	case r.Skip < 0 || r.Count < 0:
 		return fmt.Errorf("fault: skip %d and count %d must not be negative", r.Skip, r.Count)
 	case r.Chance > 1_000_000:
@@ -103,16 +125,30 @@ func (r *Rule) Check() error {
 	return nil
 }
 
-func (r *Rule) matches(f *Frame) bool {
+func (r *Rule) matches(f *Frame, h *seen) bool {
 	return (r.Match&MatchPort == 0 || r.Port == f.Port) &&
 		(r.Match&MatchOpcode == 0 || r.Opcode == f.Opcode) &&
 		(r.Match&MatchDestQP == 0 || r.DestQP == f.DestQP) &&
-		(r.Match&MatchPSN == 0 || r.PSN == f.PSN)
+		(r.Match&MatchPSN == 0 || r.PSN == f.PSN) &&
+		(r.Match&MatchDirection == 0 || r.Response == f.Response) &&
+		(r.Match&history == 0 || r.matchesHistory(f, h))
+}
+
+func (r *Rule) matchesHistory(f *Frame, h *seen) bool {
+	if r.Match&(MatchPacket|MatchMessage) != 0 && f.Response {
+		return false
+	}
+	return (r.Match&MatchFlow == 0 || r.Flow == h.flow) &&
+		(r.Match&MatchPacket == 0 || r.Packet == h.packet) &&
+		(r.Match&MatchMessage == 0 || r.Message == h.message) &&
+		(r.Match&MatchIteration == 0 || r.Iteration == h.iteration)
 }
 
 // Script is rules in the order in which they are asked. The zero Script has none.
 type Script struct {
 	rules []rule
+	needs bool // some rule needs history
+	flows map[flowKey]*flow
 }
 
 type rule struct {
@@ -126,6 +162,7 @@ func (s *Script) Add(r Rule) error {
 		return err
 	}
 	s.rules = append(s.rules, rule{Rule: r})
+	s.needs = s.needs || r.Match&history != 0
 	return nil
 }
 
@@ -140,9 +177,13 @@ func (s *Script) Len() int { return len(s.rules) }
 // source of draws; it is asked only for rules with a Chance. The rule returned is
 // nil when nothing happens.
 func (s *Script) Decide(f *Frame, draw func() uint64) *Rule {
+	var h seen
+	if s.needs {
+		h = s.follow(f)
+	}
 	for i := range s.rules {
 		r := &s.rules[i]
-		if !r.matches(f) {
+		if !r.matches(f, &h) {
 			continue
 		}
 		r.matched++
@@ -173,6 +214,6 @@ func (s *Script) Clear() []int {
 	for i := range s.rules {
 		met[i] = s.rules[i].matched
 	}
-	s.rules = nil
+	s.rules, s.needs, s.flows = nil, false, nil
 	return met
 }

@@ -225,7 +225,8 @@ type CQAttr struct {
 	CompMask       uint32
 	Flags          uint32 // 1 single threaded, 2 ignore overrun
 	ParentDomain   PD
-	CQESize        int // mlx5dv: 0 default, 64 or 128
+	CQESize        int  // mlx5dv: 0 default, 64 or 128
+	CQEPad         bool // mlx5dv: a 64-byte CQE padded to 128
 	CQECompression uint8
 }
 

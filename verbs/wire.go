@@ -40,12 +40,12 @@ type WireAction uint8
 
 // Actions of a rule.
 const (
-	WirePass    WireAction = iota
-	WireDrop               // the frame disappears
-	WireCorrupt            // one payload or header bit flips and the ICRC is left: the receiver drops it
-	WireEdit               // the bytes of Edits are changed and the ICRC is made right again
-	WireDelay              // it arrives later by Delay; others may overtake it
-	WireDuplicate          // it arrives twice
+	WirePass      WireAction = iota
+	WireDrop                 // the frame disappears
+	WireCorrupt              // one payload or header bit flips and the ICRC is left: the receiver drops it
+	WireEdit                 // the bytes of Edits are changed and the ICRC is made right again
+	WireDelay                // it arrives later by Delay; others may overtake it
+	WireDuplicate            // it arrives twice
 )
 
 // WireRule picks frames of RoCE and says what happens to them. Fields that are not

@@ -36,10 +36,13 @@ type page struct {
 	// Scratch of one store: a half as found, a WQE of the ring, a record.
 	found, wqe [maxHalf]byte
 	rec        [prm.DBRecSize]byte
+	unsure     [prm.UserBFRegsPerUAR]unsure // for the log
 }
 
-// maxHalf is the length of the largest half of a register.
-const maxHalf = 256
+const (
+	maxHalf = 256        // length of the largest half of a register
+	noHalf  = ^uint32(0) // no number of a half
+)
 
 // uarPage is a page in BAR 0 with the queues that ring there. The device file may show
 // it at several places, of which a program maps one.
@@ -140,9 +143,15 @@ func (f *file) UnmapUAR(n uint64) {
 	if len(u.file) == 0 {
 		f.uars = slices.DeleteFunc(f.uars, func(x *uarPage) bool { return x == u })
 	}
-	if p.mem != nil {
-		_ = unix.Munmap(p.mem)
+	if p.mem == nil {
+		return
 	}
+	if l := f.s.eng.log; l != nil {
+		for k := range p.unsure {
+			p.unsure[k].settle(l, noHalf)
+		}
+	}
+	_ = unix.Munmap(p.mem)
 }
 
 // uar is the page at a place in BAR 0, nil when the file has none there.
@@ -261,6 +270,9 @@ func (p *page) ring(e *engine, k, h uint32) {
 			rang = q
 		}
 	}
+	if e.log != nil {
+		p.unsure[k].settle(e.log, h)
+	}
 	b = b[:min(len(b), n*prm.WQEBBSize)]
 	pushed := rang != nil && n*prm.WQEBBSize <= len(half) && p.push(rang, b, half, off)
 	if !pushed {
@@ -268,7 +280,7 @@ func (p *page) ring(e *engine, k, h uint32) {
 		p.f.dev.link.PostNow(p.uar.bar+uint64(off), b)
 	}
 	if e.log != nil {
-		e.log.ring(p, k, h, b, pushed)
+		p.note(e.log, k, h, b, half, rang, pushed, n*prm.WQEBBSize)
 	}
 	if rang != nil {
 		rang.sent = c.WQEIndex() + uint16(n)
@@ -297,14 +309,8 @@ func (p *page) push(q *ringer, b, half []byte, off uint32) bool {
 			return false
 		}
 	}
-	wqe := p.wqe[:len(b)]
-	at := uint64(prm.CtrlSegment(b).WQEIndex()) % uint64(max(1, q.SQCount)) * prm.WQEBBSize
-	n := min(uint64(len(b)), uint64(q.SQCount)*prm.WQEBBSize-at)
-	err := p.f.proc.mem.ReadAt(mem.VA(q.SQAddr+at), wqe[:n])
-	if err == nil && n < uint64(len(b)) {
-		err = p.f.proc.mem.ReadAt(mem.VA(q.SQAddr), wqe[n:])
-	}
-	if err != nil {
+	wqe, ok := p.posted(q, prm.CtrlSegment(b).WQEIndex(), len(b))
+	if !ok {
 		return false
 	}
 	same := false
@@ -318,6 +324,30 @@ func (p *page) push(q *ringer, b, half []byte, off uint32) bool {
 	copy(b, wqe)
 	p.f.dev.link.PostNow(p.uar.bar+uint64(off), b)
 	return true
+}
+
+// posted is a WQE of n bytes as it lies in the ring of a QP.
+func (p *page) posted(q *ringer, index uint16, n int) (wqe []byte, ok bool) {
+	wqe = p.wqe[:n]
+	at := uint64(index) % uint64(max(1, q.SQCount)) * prm.WQEBBSize
+	first := min(uint64(n), uint64(q.SQCount)*prm.WQEBBSize-at)
+	err := p.f.proc.mem.ReadAt(mem.VA(q.SQAddr+at), wqe[:first])
+	if err == nil && first < uint64(n) {
+		err = p.f.proc.mem.ReadAt(mem.VA(q.SQAddr), wqe[first:])
+	}
+	return wqe, err == nil
+}
+
+// note logs a store of b to half h of register k. One that seems to be a doorbell stays
+// open if the WQE of size bytes that it names could have been pushed.
+func (p *page) note(l *uarLog, k, h uint32, b, half []byte, rang *ringer, pushed bool, size int) {
+	if !pushed && rang != nil && size <= len(half) {
+		if wqe, ok := p.posted(rang, prm.CtrlSegment(b).WQEIndex(), size); ok {
+			p.unsure[k].doubt(l.add(p, k, h, b, pushed, true), h, half, wqe)
+			return
+		}
+	}
+	l.add(p, k, h, b, pushed, false)
 }
 
 // empty reports whether nothing has been stored to the words of b.

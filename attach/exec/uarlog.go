@@ -4,26 +4,81 @@ package exec
 
 import (
 	"bufio"
+	"bytes"
 	"fmt"
 
 	"github.com/rdmasim/rdmasim/prm"
 )
 
-// uarLog writes a line for each store to a bfreg.
+// uarLog writes a line for each store to a bfreg: number, device, UAR page, bfreg,
+// half, kind, and the bytes, of a doorbell or of the pushed WQE.
 type uarLog struct {
-	w *bufio.Writer
-	n int
+	w     *bufio.Writer
+	n     int
+	lines []*uarLine // not written yet, in order: the first is open
 }
 
-// ring logs a store: number, device, UAR page, bfreg, half, kind, and the bytes, of
-// a doorbell or of the pushed WQE. Write errors show when the log is flushed.
-func (l *uarLog) ring(p *page, reg, half uint32, b []byte, pushed bool) {
+// uarLine is a store. While it is open it may still turn out to be a push, of which
+// only the first bytes were there when it was found.
+type uarLine struct {
+	head string
+	b    []byte
+	push bool
+	open bool
+}
+
+// add logs a store. Write errors show when the log is flushed.
+func (l *uarLog) add(p *page, reg, half uint32, b []byte, pushed, open bool) *uarLine {
 	l.n++
-	kind := "blueflame"
-	if !pushed {
-		kind = "doorbell"
+	x := &uarLine{
+		head: fmt.Sprintf("%d %s uar=%d bfreg=%d half=%d", l.n, p.f.dev.name, p.uar.bar/prm.UARPageSize, reg, half),
+		b:    bytes.Clone(b), push: pushed, open: open,
 	}
-	c := prm.CtrlSegment(b)
-	fmt.Fprintf(l.w, "%d %s uar=%d bfreg=%d half=%d %s qpn=%#x index=%d bytes=%x\n",
-		l.n, p.f.dev.name, p.uar.bar/prm.UARPageSize, reg, half, kind, c.QPN(), c.WQEIndex(), b)
+	l.lines = append(l.lines, x)
+	l.write()
+	return x
+}
+
+// write writes the lines up to the first open one.
+func (l *uarLog) write() {
+	for len(l.lines) > 0 && !l.lines[0].open {
+		x := l.lines[0]
+		l.lines = l.lines[1:]
+		kind := "doorbell"
+		if x.push {
+			kind = "blueflame"
+		}
+		c := prm.CtrlSegment(x.b)
+		fmt.Fprintf(l.w, "%s %s qpn=%#x index=%d bytes=%x\n", x.head, kind, c.QPN(), c.WQEIndex(), x.b)
+	}
+}
+
+// unsure is the last store to a register that looked like a doorbell, with the WQE
+// that it would be if it was a push. A library stores to the other half next, and by
+// then all of a push has come.
+type unsure struct {
+	line *uarLine
+	h    uint32
+	half []byte // half h
+	wqe  []byte
+}
+
+// doubt keeps a store that may be a push.
+func (u *unsure) doubt(line *uarLine, h uint32, half, wqe []byte) {
+	u.line, u.h, u.half, u.wqe = line, h, half, append(u.wqe[:0], wqe...)
+}
+
+// settle decides, when something was stored to half next, or when the page goes.
+func (u *unsure) settle(l *uarLog, next uint32) {
+	if u.line == nil {
+		return
+	}
+	// What lies in the same half is the later store's.
+	if rest := u.half[prm.DoorbellSize:len(u.wqe)]; u.h != next && bytes.Equal(rest, u.wqe[prm.DoorbellSize:]) {
+		u.line.push, u.line.b = true, bytes.Clone(u.wqe)
+		clear(u.half[prm.DoorbellSize:])
+	}
+	u.line.open = false
+	u.line = nil
+	l.write()
 }

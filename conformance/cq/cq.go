@@ -38,6 +38,7 @@ func Register(s *spec.Suite) {
 	s.Case("CQ-026", timestamps)
 	s.Case("CQ-028", accessors)
 	s.Case("CQ-029", cqeSize)
+	s.Case("CQ-030", cqePadding)
 	s.Case("CQ-031", cqeSizeVariable)
 	s.Case("CQ-033", scatterToCQE)
 	s.Case("CQ-034", twoPollers)
@@ -160,6 +161,24 @@ func cqeSize(c *spec.C) {
 	}
 	for _, n := range []int{64, 128} {
 		c.Errno("mlx5dv_create_cq with a good CQE size", create(c, e, verbs.CQAttr{CQE: 8, Ex: true, CQESize: n}), 0)
+	}
+}
+
+func cqePadding(c *spec.C) {
+	e := kit.Open(c)
+	c.Errno("mlx5dv_create_cq with padding and CQEs of 64 bytes",
+		create(c, e, verbs.CQAttr{CQE: 8, Ex: true, CQESize: 64, CQEPad: true}), syscall.EINVAL)
+	cq, err := e.Ctx.CreateCQ(c.T, verbs.CQAttr{CQE: 8, Ex: true, CQESize: 128, CQEPad: true})
+	if c.ErrnoIn("mlx5dv_create_cq with padding and CQEs of 128 bytes", err, 0, syscall.EINVAL) != 0 {
+		return
+	}
+	kit.Once(c, "destroy_cq", cq.Destroy)
+	o := kit.Default()
+	o.SendCQ = cq
+	p := e.Pair(c, o)
+	mem := e.Buffer(c, 64, kit.AllAccess)
+	for i := range uint64(20) {
+		c.Status("write", p.A.Do(c, kit.Write(i, mem, 32, mem.SGE(0, 8))), verbs.WCSuccess)
 	}
 }
 

@@ -19,6 +19,7 @@ type CQReq struct {
 	Cookie          uint64
 	BufAddr, DBAddr uint64
 	CQESize         uint32 // 64 or 128
+	Pad             bool   // of 128: 64 bytes are padding (MLX5_IB_CQ_PR_FLAGS_CQE_128_PAD)
 	UARPage         uint32 // for arming; with UARValid
 	UARValid        bool
 	IgnoreOverrun   bool
@@ -66,8 +67,8 @@ func (u *Ucontext) createCQ(k *call, r *CQReq) (*cq, error) {
 		return nil, fmt.Errorf("channel is not open in this context: %w", syscall.EBADF)
 	case r.Entries != 0 && r.Entries != entries:
 		return nil, fmt.Errorf("ring of %d entries for a CQ of %d: %w", r.Entries, entries, syscall.EINVAL)
-	case r.CQESize != 64 && r.CQESize != 128:
-		return nil, fmt.Errorf("CQE of %d bytes: %w", r.CQESize, syscall.EINVAL)
+	case r.CQESize != 64 && r.CQESize != 128, r.Pad && r.CQESize != 128:
+		return nil, fmt.Errorf("CQE of %d bytes, padded %t: %w", r.CQESize, r.Pad, syscall.EINVAL)
 	}
 	k.work += d.p.CreateCQ
 	q := &cq{u: u, cookie: r.Cookie, channel: r.Channel, dbAddr: r.DBAddr, cqeSize: r.CQESize, entries: entries}
@@ -116,7 +117,10 @@ func (q *cq) create(k *call, r *CQReq) error {
 	m := prm.CreateCQIn(in)
 	q.mem.fillPAS(m.PAS(), lay.pageSize)
 	c := m.CQC()
-	if q.cqeSize == 128 {
+	switch {
+	case r.Pad:
+		c.SetCQESz(prm.CQESz128Pad)
+	case q.cqeSize == 128:
 		c.SetCQESz(prm.CQESz128)
 	}
 	c.SetOI(r.IgnoreOverrun)

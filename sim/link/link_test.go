@@ -22,6 +22,7 @@ type arrival struct {
 	at   sim.Time
 	psn  uint32
 	good bool
+	ecn  uint8
 	body string
 }
 
@@ -35,7 +36,7 @@ type sinkhole struct {
 func (s *sinkhole) Receive(f *roce.Frame) {
 	a := arrival{at: s.e.Now(), good: f.ICRCOK()}
 	if p, err := roce.Parse(f.B); err == nil {
-		a.psn, a.body = p.BTH().PSN(), string(p.Payload())
+		a.psn, a.body, a.ecn = p.BTH().PSN(), string(p.Payload()), p.TrafficClass()&3
 	}
 	s.got = append(s.got, a)
 	f.Release()
@@ -203,6 +204,14 @@ func TestRules(t *testing.T) {
 			}
 		}},
 		{fault.Rule{Match: fault.MatchPort, Port: "b", Action: fault.Drop}, []uint32{1, 2, 3, 2}, nil},
+		{fault.Rule{Match: fault.MatchPSN, PSN: 2, Count: 1, Action: fault.Reorder}, []uint32{1, 3, 2, 2}, nil},
+		{fault.Rule{Match: fault.MatchPSN, PSN: 3, Action: fault.Mark}, []uint32{1, 2, 3, 2}, func(t *testing.T, b *bench) {
+			for i, a := range b.rx[1].got {
+				if !a.good || (a.ecn == 3) != (i == 2) {
+					t.Errorf("frame %d: ICRC right is %v, ECN %d", i, a.good, a.ecn)
+				}
+			}
+		}},
 	} {
 		for _, held := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%v held %v", c.rule.Action, held), func(t *testing.T) {

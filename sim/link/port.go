@@ -53,6 +53,7 @@ type Port struct {
 	arrived sim.Handler
 	flight  []flight // frames on the way to this port, by slot
 	vacant  []uint32
+	held    *roce.Frame // kept back by a rule until another one leaves
 }
 
 // flight is a frame on its way.
@@ -183,6 +184,9 @@ func (p *Port) inspect(f *roce.Frame, start, bits sim.Time, badFCS bool) {
 		p.peer.expect(f.Retain(), head, head+bits, badFCS || bad)
 	}
 	p.peer.expect(f, head, head+bits, badFCS || bad)
+	if p.held != nil {
+		p.release(head + bits)
+	}
 }
 
 // expect schedules the arrival of a frame from the cable.

@@ -29,6 +29,7 @@ func (p *Port) disturb(f *roce.Frame, at sim.Time, loop bool) (out *roce.Frame, 
 			bth := pk.BTH()
 			rule = p.script.Decide(&fault.Frame{
 				Port: p.name, Opcode: uint8(bth.Opcode()), DestQP: bth.DestQP(), PSN: bth.PSN(),
+				Response: pk.Info().Kind == roce.KindResponse, First: pk.Info().First,
 			}, p.rand.Uint64)
 		}
 	}
@@ -59,8 +60,52 @@ func (p *Port) disturb(f *roce.Frame, at sim.Time, loop bool) (out *roce.Frame, 
 		extra = sim.Time(rule.Delay)
 	case fault.Duplicate:
 		twice = true
+	case fault.Reorder:
+		if !loop { // nothing overtakes a frame that does not leave
+			p.hold(f)
+			return nil, 0, false, false
+		}
+	case fault.Mark:
+		f = p.writable(f)
+		mark(f)
 	}
 	return f, extra, twice, bad
+}
+
+// hold keeps a frame back until the port has sent another one. Only one is held: an
+// earlier one is lost.
+func (p *Port) hold(f *roce.Frame) {
+	if p.held != nil {
+		p.C.ScriptLost++
+		p.held.Release()
+	}
+	p.held = f
+}
+
+// release sends the held frame behind one whose last bit arrives at tail.
+func (p *Port) release(tail sim.Time) {
+	if f := p.held; f != nil {
+		p.held = nil
+		bits, _ := p.times(len(f.B))
+		p.peer.expect(f, tail, tail+bits, false)
+	}
+}
+
+// mark sets both ECN bits of the IP header, which the ICRC does not cover.
+func mark(f *roce.Frame) {
+	pk, err := roce.Parse(f.B)
+	if err != nil {
+		return
+	}
+	switch pk.Framing {
+	case roce.RoCEv2IPv4:
+		h := pk.IPv4()
+		h.SetTOS(h.TOS() | 3)
+		h.SetChecksum(h.ComputeChecksum())
+	case roce.RoCEv2IPv6:
+		h := pk.IPv6()
+		h.SetVersion(h.TrafficClass()|3, h.FlowLabel())
+	}
 }
 
 // writable is f if nobody else holds it, else a copy.

@@ -82,6 +82,9 @@ func (c *Context) newCQ(t *Thread, a *verbs.CQAttr) (*CQ, error) {
 	if q.esize != 64 && q.esize != 128 {
 		return nil, fmt.Errorf("entries of %d bytes: %w", q.esize, syscall.EINVAL)
 	}
+	if a.CQEPad && q.esize != 128 {
+		return nil, fmt.Errorf("padding of entries of %d bytes: %w", q.esize, syscall.EINVAL)
+	}
 	if a.CQECompression != 0 {
 		return nil, fmt.Errorf("CQE compression is not modelled: %w", syscall.EOPNOTSUPP)
 	}
@@ -135,7 +138,7 @@ func (q *CQ) build(t *Thread, a *verbs.CQAttr) error {
 	}
 	q.cookie = c.newCookie(q)
 	r := kernel.CQReq{Entries: q.n, CQE: uint32(a.CQE), CompVector: uint32(a.CompVector), Cookie: q.cookie,
-		BufAddr: uint64(q.ring.va), DBAddr: uint64(q.db.va), CQESize: uint32(q.esize)}
+		BufAddr: uint64(q.ring.va), DBAddr: uint64(q.db.va), CQESize: uint32(q.esize), Pad: a.CQEPad}
 	if q.channel != nil {
 		r.Channel = q.channel.k
 	}

@@ -10,6 +10,7 @@ import (
 	"io"
 	"syscall"
 
+	"github.com/rdmasim/rdmasim/fault"
 	"github.com/rdmasim/rdmasim/roce/pcap"
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/profile"
@@ -48,6 +49,9 @@ type Config struct {
 	// PcapName goes before the interfaces' names in the capture: it tells the runs of a
 	// file apart.
 	PcapName string
+	// Faults is what goes wrong on the wire, counted and timed from the start of the run
+	// (nil: nothing).
+	Faults *fault.Plan
 	// NoTap leaves out what watches and disturbs registers ("mmio log", "fault").
 	NoTap bool
 }

@@ -74,7 +74,24 @@ func New(cfg Config) (*Testbed, error) {
 			return nil, err
 		}
 	}
-	return tb, tb.bringUp()
+	if err := tb.bringUp(); err != nil {
+		return tb, err
+	}
+	if cfg.Faults != nil {
+		if err := tb.wire.plan(cfg.Faults); err != nil {
+			return tb, err
+		}
+	}
+	return tb, nil
+}
+
+// FaultsActed tells for each rule of Config.Faults how many frames it has met, and on
+// how many it has acted.
+func (tb *Testbed) FaultsActed() (met, acted []int) {
+	for i := range tb.wire.script.Len() {
+		met, acted = append(met, tb.wire.script.Matched(i)), append(acted, tb.wire.script.Acted(i))
+	}
+	return met, acted
 }
 
 // newHost makes a host and its devices, without wires.

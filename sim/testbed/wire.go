@@ -65,9 +65,9 @@ func acted(a fault.Action) verbs.WireAction {
 		return verbs.WireDrop
 	case fault.Corrupt, fault.CorruptFCS:
 		return verbs.WireCorrupt
-	case fault.Edit:
+	case fault.Edit, fault.Mark:
 		return verbs.WireEdit
-	case fault.Delay:
+	case fault.Delay, fault.Reorder:
 		return verbs.WireDelay
 	case fault.Duplicate:
 		return verbs.WireDuplicate
@@ -121,9 +121,45 @@ func (w *wire) Inject(t verbs.Thread, r verbs.WireRule) error {
 	if err := w.script.Add(rule); err != nil {
 		return fmt.Errorf("%w: %w", err, syscall.EINVAL)
 	}
+	w.rule()
+	return nil
+}
+
+// rule puts the script in charge of all ports.
+func (w *wire) rule() {
 	if !w.scripted {
 		w.scripted = true
 		w.ports(func(p *link.Port) { p.SetScript(&w.script) })
+	}
+}
+
+// plan carries out what a file says: its rules, and the changes of links in time.
+func (w *wire) plan(p *fault.Plan) error {
+	ports := map[string]*link.Port{}
+	var names []string
+	w.ports(func(p *link.Port) {
+		ports[p.Name()] = p
+		names = append(names, p.Name())
+	})
+	if err := p.Check(names); err != nil {
+		return err
+	}
+	for _, r := range p.Rules {
+		if err := w.script.Add(r); err != nil {
+			return err
+		}
+	}
+	if len(p.Rules) > 0 {
+		w.rule()
+	}
+	for _, l := range p.Links {
+		port := ports[l.Port]
+		set := func(up uint64) { port.SetLink(up != 0) }
+		up := uint64(0)
+		if l.Up {
+			up = 1
+		}
+		w.tb.eng.At(max(sim.Time(l.At), w.tb.eng.Now()), set, up)
 	}
 	return nil
 }

@@ -1,0 +1,77 @@
+package experiment
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rdmasim/rdmasim/roce/oracle"
+	"github.com/rdmasim/rdmasim/roce/pcap"
+)
+
+// faulty runs the stored scenario stream.yaml with faults.
+func faulty(t *testing.T, text, capture string) (*Result, error) {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "faults.yaml")
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	x, err := Open("stream.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x.Execute(t.Context(), Request{Seed: 1, Fault: name, Pcap: capture}, nil)
+}
+
+// TestFaults: what the file asks for happens, the transport repairs it, and what is
+// then on the wire obeys the rules.
+func TestFaults(t *testing.T) {
+	capture := filepath.Join(t.TempDir(), "out.pcapng")
+	res, err := faulty(t, `faults:
+  - {do: drop, direction: requests, flow: 1, packet: 50, iteration: 1}
+  - {do: duplicate, direction: requests, packet: 100, iteration: 1}
+  - {do: reorder, direction: requests, packet: 200, iteration: 1}
+`, capture)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"fault 1 (drop): met 1 frames, acted on 1", "fault 2 (duplicate): met 1 frames, acted on 1", "fault 3 (reorder): met 1 frames, acted on 1"} {
+		if !slices.Contains(res.Notes, want) {
+			t.Errorf("no note %q in %q", want, res.Notes)
+		}
+	}
+	f, err := os.Open(capture)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	r, packets, err := pcap.Read(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	runs, err := oracle.Runs(r, packets)
+	if err != nil || len(runs) != 1 {
+		t.Fatalf("%d runs, %v", len(runs), err)
+	}
+	v := oracle.Judge(runs[0], oracle.Options{Complete: true, Delivered: true})
+	if !v.Whole || v.Count(oracle.Violation) > 0 || v.Flows[0].Resent == 0 {
+		t.Errorf("%+v", v)
+	}
+}
+
+func TestFaultFileErrors(t *testing.T) {
+	for text, want := range map[string]string{
+		"faults: [{do: dorp}]":                                      "faults.yaml:1:15",
+		"faults: [{do: drop, from: host9/mlx5_0}]":                  `did you mean "host0/mlx5_0"`,
+		"links: [{port: host0/mlx5_0, at: 1us, to: down}, {at: 1}]": "faults.yaml:1:",
+	} {
+		_, err := faulty(t, text, "")
+		var u *UsageError
+		if !errors.As(err, &u) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want a usage error with %q", text, err, want)
+		}
+	}
+}
