@@ -55,6 +55,12 @@ type WireRule struct {
 	DestQPN uint32 // of the base transport header
 	Opcode  uint8  // of the base transport header
 	PSN     uint32
+	// Response is the direction. Flow counts what ports send to QPs in the order in which
+	// the flows begin; Packet counts the PSNs of a flow's requests from its first,
+	// Message its messages, Iteration how often this PSN was sent. All begin at 1, and
+	// with the first rule that asks for one of them.
+	Response                         bool
+	Flow, Packet, Message, Iteration int
 	// Skip lets that many matching frames pass first; Count is how many are then
 	// acted upon, 0 for all.
 	Skip, Count int
@@ -64,13 +70,18 @@ type WireRule struct {
 }
 
 // WireMatch says which fields of a rule count.
-type WireMatch uint8
+type WireMatch uint16
 
 // Fields of a rule.
 const (
 	WireMatchDestQPN WireMatch = 1 << iota
 	WireMatchOpcode
 	WireMatchPSN
+	WireMatchDirection // Response
+	WireMatchFlow
+	WireMatchPacket
+	WireMatchMessage
+	WireMatchIteration
 )
 
 // ByteEdit sets one byte of a frame, counted from the first byte of the base

@@ -74,9 +74,11 @@ func dropLast(c *spec.C) {
 
 func dropTwice(c *spec.C) {
 	l := connect(c, options())
-	r := l.toFar(2, verbs.WireDrop)
-	r.Count = 2
-	packets := l.disturbed(c, 6*mtu, r)
+	packets := l.disturbed(c, 6*mtu, kit.Rules(c, `
+faults:
+  - {do: drop, direction: requests, flow: 1, packet: 3, iteration: 1, count: 1}
+  - {do: drop, direction: requests, flow: 1, packet: 3, iteration: 2, count: 1}
+`)...)
 	sent := 0
 	for _, p := range l.requests(packets) {
 		if p.PSN() == l.psn(2) {

@@ -90,11 +90,14 @@ func (w *wire) StopTap(t verbs.Thread) ([]verbs.WireFrame, error) {
 // Inject adds a rule for every port.
 func (w *wire) Inject(t verbs.Thread, r verbs.WireRule) error {
 	provider.Of(t).P.Sync()
-	rule := fault.Rule{DestQP: r.DestQPN, Opcode: r.Opcode, PSN: r.PSN, Skip: r.Skip, Count: r.Count}
+	rule := fault.Rule{DestQP: r.DestQPN, Opcode: r.Opcode, PSN: r.PSN, Skip: r.Skip, Count: r.Count,
+		Response: r.Response, Flow: r.Flow, Packet: r.Packet, Message: r.Message, Iteration: r.Iteration}
 	for _, m := range []struct {
 		wire verbs.WireMatch
 		rule fault.Fields
-	}{{verbs.WireMatchDestQPN, fault.MatchDestQP}, {verbs.WireMatchOpcode, fault.MatchOpcode}, {verbs.WireMatchPSN, fault.MatchPSN}} {
+	}{{verbs.WireMatchDestQPN, fault.MatchDestQP}, {verbs.WireMatchOpcode, fault.MatchOpcode}, {verbs.WireMatchPSN, fault.MatchPSN},
+		{verbs.WireMatchDirection, fault.MatchDirection}, {verbs.WireMatchFlow, fault.MatchFlow}, {verbs.WireMatchPacket, fault.MatchPacket},
+		{verbs.WireMatchMessage, fault.MatchMessage}, {verbs.WireMatchIteration, fault.MatchIteration}} {
 		if r.Match&m.wire != 0 {
 			rule.Match |= m.rule
 		}
