@@ -54,6 +54,8 @@ type Traffic struct {
 	MRSize      uint64            `yaml:"mr_size" unit:"size" min:"8B" max:"64GiB" help:"(default 4KiB, or twice the payload)"`
 	Access      string            `yaml:"access" oneof:"fixed,random" help:"place of a message in the MRs (default fixed)"`
 	Transport   string            `yaml:"transport" oneof:"rc,uc,ud" help:"service of the queue pairs (default rc); uc carries write, write_imm and send, ud send"`
+	Receive     string            `yaml:"receive" oneof:"post,none" help:"none: the target posts no receives, so that datagrams and unreliable messages are dropped there (default post)"`
+	Spread      int               `yaml:"spread" min:"0" max:"32768" help:"requests that a thread keeps outstanding, each on one of its QPs chosen at random; 0: QPs in turn, each up to its window (default 0)"`
 	Verb        string            `yaml:"verb" oneof:"write,write_imm,send,read,cas,faa" help:"(default write, on ud send)"`
 	Mix         []MixItem         `yaml:"mix" help:"several verbs in turn, instead of verb"`
 	Payload     uint32            `yaml:"payload" unit:"size" max:"1GiB" help:"bytes of a message (default 2B, 8B with atomics)"`
@@ -256,7 +258,7 @@ func (t *Traffic) load() *workload.Load {
 		TD: workload.TDKind(t.TD), QPs: t.QPs, QPShare: t.QPSharing, CQShare: t.CQSharing, MRs: t.MRs, MRSize: t.MRSize,
 		Random: t.Access == "random", Transport: workload.Transport(t.Transport), Payload: t.Payload, Inline: t.Inline, InlineMax: t.InlineMax, Window: t.Window,
 		Postlist: t.Postlist, SignalEvery: t.SignalEvery, RecvDepth: t.RecvDepth, MTU: mtus[t.MTU], RdAtomic: uint8(t.RdAtomic),
-		Env: t.Env, Latency: t.Measure == "latency", Messages: t.Messages,
+		NoReceive: t.Receive == "none", Spread: t.Spread, Env: t.Env, Latency: t.Measure == "latency", Messages: t.Messages,
 		Warmup: time.Duration(t.Warmup / 1000), Duration: time.Duration(t.Duration / 1000),
 	}
 	for _, m := range t.Mix {

@@ -97,7 +97,14 @@ type Load struct {
 	MRSize uint64
 	Random bool
 
-	Transport   Transport
+	Transport Transport
+	// NoReceive has the target post no receives: what arrives at a UC or UD queue is
+	// dropped, so that the sender's limits show alone.
+	NoReceive bool
+	// Spread, unless 0, is how many requests a thread keeps outstanding, each on a QP
+	// chosen at random; otherwise QPs come in turn, each up to its window.
+	Spread int
+
 	Mix         []Mix
 	Payload     uint32
 	Inline      bool
@@ -155,6 +162,12 @@ func (l *Load) Validate() error {
 		return fmt.Errorf("mr_size is %d bytes: a datagram of %d arrives behind %d of routing header", l.MRSize, l.Payload, verbs.GRHSize)
 	case l.Latency && (l.Transport == UC || l.Transport == UD):
 		return fmt.Errorf("latency is not measured on %s: a completion says only that the message has left", l.Transport)
+	case l.NoReceive && types[l.Transport] == verbs.QPTRC:
+		return fmt.Errorf("receive: none: a reliable connection does not go on without receives")
+	case l.Spread > 0 && (l.SignalEvery != 1 || l.Postlist != 1 || l.CQShare != 0 || l.QPShare != 1 || l.Latency):
+		return fmt.Errorf("spread goes with single, signalled requests and a CQ for each thread")
+	case l.Spread > l.Window:
+		return fmt.Errorf("spread is %d: more than the window of %d, and all may fall on one QP", l.Spread, l.Window)
 	case len(l.Mix) == 0:
 		return fmt.Errorf("the verb mix is empty")
 	case l.QPShare > 1 && l.TD != TDNone:

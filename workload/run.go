@@ -87,9 +87,12 @@ func (s *Started) Begin(t verbs.Thread) []verbs.Thread {
 	s.stop = s.begin + l.Duration
 	for i := 0; i < l.Threads; i++ {
 		ths = append(ths, s.a.proc.Start(t, fmt.Sprintf("%s-%d", l.Name, i), l.core(i), func(t verbs.Thread) {
-			if l.Latency {
+			switch {
+			case l.Latency:
 				s.latency(t, i)
-			} else {
+			case l.Spread > 0:
+				s.spread(t, i)
+			default:
 				s.rate(t, i)
 			}
 		}))
@@ -156,6 +159,9 @@ func (l *Load) core(i int) int {
 }
 
 func (l *Load) needsReceiver() bool {
+	if l.NoReceive {
+		return false
+	}
 	for _, m := range l.Mix {
 		if m.Verb == Send || m.Verb == WriteImm {
 			return true

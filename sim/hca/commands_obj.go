@@ -117,6 +117,7 @@ func cmdCreateMKey(d *Device, in, out []byte) prm.Status {
 		return prm.StatusLimErr
 	}
 	d.keys.Insert(n, c, prm.MTT(m.Entries()[:units*16]), m.PGAccess())
+	d.fillKey(n, c.StartAddr(), c.Len())
 	d.pds[c.PD()]++
 	prm.CreateMKeyOut(out).SetMKeyIndex(n)
 	return prm.StatusOK

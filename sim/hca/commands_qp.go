@@ -122,6 +122,7 @@ func (d *Device) transition(in []byte, from uint32) (*qp, prm.ModifyQPIn, prm.St
 	case q.state != from:
 		return nil, m, prm.StatusBadQPState
 	}
+	d.fillQP(q)
 	return q, m, prm.StatusOK
 }
 

@@ -43,6 +43,11 @@ type Counters struct {
 	RecvWQEFetches     uint64
 	AtomicWaits        uint64 // atomics that waited for another on the same slot
 
+	// Caches.
+	QPCLookups, QPCMisses uint64
+	MPTLookups, MPTMisses uint64
+	MTTLookups, MTTMisses uint64
+
 	// Completions and events.
 	CQEs           uint64
 	CQEsLost       uint64

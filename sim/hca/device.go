@@ -110,6 +110,11 @@ type Device struct {
 	aops         []*atomicOp
 	aopFre       []uint32
 
+	// Caches.
+	qpc, mpt, mtt cache
+	xlate         sim.Time // what misses of the last WQE's keys hold up the send engine
+	reqAt         sim.Time // the last request takes effect then
+
 	// Scratch of one event.
 	wqe    [1024]byte // a WQE that wraps in a QP's buffer
 	parsed prm.SendWQE
@@ -169,6 +174,7 @@ func (d *Device) reset() {
 	d.gidGen++
 	d.groups = map[roce.GID][]*qp{}
 	d.atomics = make([]atomicSlot, p.AtomicSlots)
+	d.qpc, d.mpt, d.mtt = newCache(p.QPCCache), newCache(p.MPTCache), newCache(p.MTTCache)
 	d.fw = newFirmware(p, &d.id)
 }
 

@@ -68,6 +68,17 @@ type Params struct {
 	AckReqPackets    int         // AckReq at the latest on every n-th packet of a long message
 	FlushPoll        sim.Time    // a QP in ERR looks at its doorbell record again after this, then at doubling distances
 
+	// Caches of what lives in host memory. A miss takes its time, and holds up the
+	// engine that needs the entry for that time divided by ICMOverlap.
+	QPCCache int      // QP contexts, a power of two, as the next two
+	MPTCache int      // memory keys
+	MTTCache int      // translation entries
+	QPCMiss  sim.Time // until a QP context is there
+	MPTMiss  sim.Time
+	MTTMiss  sim.Time
+
+	ICMOverlap int // misses that are served at once
+
 	// Port.
 	WireRate        uint64   // bits per second
 	WireOverhead    int      // bytes of a packet beside the frame given to the wire: FCS, preamble, gap
@@ -136,6 +147,10 @@ func (p *Params) Check() error {
 	pos("Quantum", int64(p.Quantum), 1, 1<<20)
 	pos("RQPrefetch", int64(p.RQPrefetch), 1, 64)
 	pos("AtomicSlots", int64(p.AtomicSlots), 1, 1<<20)
+	pos("QPCCache", int64(p.QPCCache), 1, 1<<20)
+	pos("MPTCache", int64(p.MPTCache), 1, 1<<20)
+	pos("MTTCache", int64(p.MTTCache), 1, 1<<24)
+	pos("ICMOverlap", int64(p.ICMOverlap), 1, 1024)
 	pos("FlushPoll", int64(p.FlushPoll), 1000, int64(sim.Second))
 	pos("AckReqPackets", int64(p.AckReqPackets), 1, 1<<20)
 	pos("WireRate", int64(p.WireRate), 1e6, 1e13)
@@ -143,7 +158,8 @@ func (p *Params) Check() error {
 	for _, pw := range []struct {
 		name string
 		v    int
-	}{{"WQEBuffer", p.WQEBuffer}, {"AtomicSlots", p.AtomicSlots}, {"BARSize", p.BARSize}} {
+	}{{"WQEBuffer", p.WQEBuffer}, {"AtomicSlots", p.AtomicSlots}, {"BARSize", p.BARSize},
+		{"QPCCache", p.QPCCache}, {"MPTCache", p.MPTCache}, {"MTTCache", p.MTTCache}} {
 		if pw.v&(pw.v-1) != 0 {
 			errs = append(errs, fmt.Errorf("hca: %s is %d, not a power of two", pw.name, pw.v))
 		}

@@ -281,11 +281,15 @@ func (d *Device) receive(i int32, delay sim.Time) {
 	}
 	s.pkt = pkt
 	t := d.e.Now() + delay + d.p.RoCEAdder
+	m := d.lookUp(&s.pkt)
 	if pkt.Info().Kind == roce.KindRequest {
-		t, _ = d.rxReq.Take(t, d.p.RxInterval)
-		t += d.p.ResponderLatency
+		t, _ = d.rxReq.Take(t, d.p.RxInterval+m.stall)
+		// What waits for no context does not overtake what does.
+		t = max(t+d.p.ResponderLatency+m.late, d.reqAt)
+		d.reqAt = t
 	} else {
-		t, _ = d.rxRsp.Take(t, d.p.RxAckInterval)
+		t, _ = d.rxRsp.Take(t, d.p.RxAckInterval+m.stall)
+		t += m.late
 		if pkt.Op == roce.RCAcknowledge {
 			t += d.p.AckHandling
 		} else {

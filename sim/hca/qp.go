@@ -10,10 +10,11 @@ import (
 
 // qp is a queue pair: what its context says, and the two engines' state.
 type qp struct {
-	d   *Device
-	num uint32
-	arg uint64 // generation << 24 | number: the event word
-	ctx [prm.QPCSize]byte
+	d     *Device
+	num   uint32
+	arg   uint64 // generation << 24 | number: the event word
+	place uint32 // in the cache of contexts
+	ctx   [prm.QPCSize]byte
 
 	// Taken from ctx, for speed.
 	state     uint32
@@ -75,6 +76,7 @@ func (q *qp) context() prm.QPC { return prm.QPC(q.ctx[:]) }
 func (d *Device) newQP(num uint32, c prm.QPC, r ring) *qp {
 	d.qpGen++
 	q := &qp{d: d, num: num, arg: d.qpGen<<24 | uint64(num), ring: r}
+	q.place = d.qpc.place(uint64(num))
 	copy(q.ctx[:], c)
 	q.st, q.pd, q.uar, q.uidx = c.ST(), c.PD(), c.UARPage(), c.UserIndex()
 	switch q.st {

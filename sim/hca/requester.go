@@ -336,9 +336,12 @@ func (q *qp) service(notBefore sim.Time) {
 		d.e.After(d.p.PUPacket, d.h.pu, q.arg)
 		return
 	}
-	start, _ := d.issue.Take(d.e.Now(), d.p.IssueInterval)
+	var m miss
+	d.touchQP(q, &m)
+	start, _ := d.issue.Take(d.e.Now(), d.p.IssueInterval+m.stall+d.xlate)
+	d.xlate = 0
 	d.c.PUBusy += d.p.PUService
-	d.e.At(max(start+d.p.PUService, notBefore), d.h.pu, q.arg)
+	d.e.At(max(start+d.p.PUService, notBefore)+m.late, d.h.pu, q.arg)
 }
 
 // onPU is a processing unit that has done a piece of work for a QP.

@@ -101,6 +101,9 @@ func (q *qp) prepare(m *msg, w *prm.SendWQE) prm.Syndrome {
 		if _, r := d.keys.Check(q.user, s.LKey, s.Addr, uint64(s.Len), access); r != odp.OK {
 			return prm.SyndromeLocalProt
 		}
+		var cost miss
+		d.touchKey(s.LKey, s.Addr, &cost)
+		d.xlate += cost.stall
 	}
 	if m.kind != msgPush {
 		q.takeLanding(m, w)

@@ -227,9 +227,15 @@ func (q *qp) popItem() {
 // wait: for its turn, or for room.
 func (q *qp) respondRead(r *response) bool {
 	d := q.d
-	if !q.readGrant && d.p.ReadInterval > 0 {
+	if !q.readGrant {
+		var m miss
+		d.touchQP(q, &m)
+		if r.left > 0 {
+			d.touchKey(r.rkey, r.va, &m)
+		}
 		now := d.e.Now()
-		if start, _ := d.readEng.Take(now, d.p.ReadInterval); start > now {
+		start, _ := d.readEng.Take(now, d.p.ReadInterval+m.stall)
+		if start += m.late; start > now {
 			q.readSet = true
 			d.e.At(start, d.h.respond, q.arg)
 			return false

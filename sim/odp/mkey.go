@@ -142,6 +142,13 @@ func rightsOf(c prm.MKC) Access {
 	return a
 }
 
+// EntryIndex is the number of the translation entry of an address in the key's range,
+// and whether there is one.
+func (k *Key) EntryIndex(va uint64) (uint64, bool) {
+	i := (va - k.start + k.pageOff) >> k.logPage
+	return i, i < uint64(len(k.entries))
+}
+
 // Entry is translation entry i and whether there is one.
 func (k *Key) Entry(i int) (uint64, bool) {
 	if i >= len(k.entries) {

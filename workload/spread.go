@@ -1,0 +1,44 @@
+package workload
+
+import (
+	"time"
+
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+// spread keeps a number of requests outstanding, each on a QP of the thread chosen at
+// random, as servers with many clients do.
+func (s *Started) spread(t verbs.Thread, i int) {
+	l := s.l
+	p := s.newPoster(i)
+	set := s.a.qps[i]
+	r := &s.res.Threads[i]
+	wc := make([]verbs.WC, 16)
+	for out := 0; s.res.Failed == nil; {
+		over := s.over(t, r.Completed+uint64(out))
+		if over && out == 0 {
+			return
+		}
+		for ; out < l.Spread && !over; out++ {
+			k := set[p.random()%uint64(len(set))]
+			if _, err := k.qp.PostSend(t, p.prepare(k, i, 1, p.sent)); err != nil {
+				s.fail("thread %d: post: %v", i, err)
+				return
+			}
+		}
+		n, err := set[0].cq.PollWait(t, wc, 500*time.Millisecond)
+		if err != nil || n == 0 {
+			s.fail("thread %d: no completion: %v", i, err)
+			return
+		}
+		for _, w := range wc[:n] {
+			if w.Status != verbs.WCSuccess {
+				s.fail("thread %d: completion with %v (vendor syndrome %#x)", i, w.Status, w.VendorErr)
+				return
+			}
+		}
+		out -= n
+		r.Completed += uint64(n)
+		s.count(t.Now(), r, &s.intervals[i], uint64(n))
+	}
+}
