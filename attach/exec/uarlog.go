@@ -73,8 +73,9 @@ func (u *unsure) settle(l *uarLog, next uint32) {
 	if u.line == nil {
 		return
 	}
-	// What lies in the same half is the later store's.
-	if rest := u.half[prm.DoorbellSize:len(u.wqe)]; u.h != next && bytes.Equal(rest, u.wqe[prm.DoorbellSize:]) {
+	// What lies in the same half is the later store's. A WQE of nothing but a control
+	// segment, whose rest may be zero, is never pushed (qp.c, post_send_db).
+	if rest := u.half[prm.DoorbellSize:len(u.wqe)]; u.h != next && !empty(rest) && bytes.Equal(rest, u.wqe[prm.DoorbellSize:]) {
 		u.line.push, u.line.b = true, bytes.Clone(u.wqe)
 		clear(u.half[prm.DoorbellSize:])
 	}
