@@ -36,9 +36,11 @@ func (c *cache) place(key uint64) uint32 {
 
 // touch reports whether the key was there; it is afterwards. Key 0 is none.
 func (c *cache) touch(at uint32, key uint64) bool {
-	hit := c.tags[at] == key
+	if c.tags[at] == key {
+		return true
+	}
 	c.tags[at] = key
-	return hit
+	return false
 }
 
 // miss is what a look-up costs: the time until the entry is here, and for how long
@@ -66,17 +68,24 @@ func (d *Device) touchKey(key uint32, va uint64, m *miss) {
 	if k == nil {
 		return
 	}
+	entry, mapped := k.EntryIndex(va)
+	tag := uint64(index)<<32 | entry + 1
 	d.c.MPTLookups++
+	if mapped {
+		d.c.MTTLookups++
+		if tag == d.lastMTT { // nothing has been looked up since
+			return
+		}
+	}
 	if !d.mpt.touch(d.mpt.place(uint64(index)), uint64(index)) {
 		d.c.MPTMisses++
 		d.missed(m, d.p.MPTMiss)
 	}
-	entry, ok := k.EntryIndex(va)
-	if !ok {
+	if !mapped {
+		d.lastMTT = 0
 		return
 	}
-	d.c.MTTLookups++
-	tag := uint64(index)<<32 | entry + 1
+	d.lastMTT = tag
 	if !d.mtt.touch(d.mtt.place(tag), tag) {
 		d.c.MTTMisses++
 		d.missed(m, d.p.MTTMiss)
@@ -88,6 +97,7 @@ func (d *Device) touchKey(key uint32, va uint64, m *miss) {
 func (d *Device) fillQP(q *qp) { d.qpc.touch(q.place, uint64(q.num)) }
 
 func (d *Device) fillKey(index uint32, va, n uint64) {
+	d.lastMTT = 0
 	d.mpt.touch(d.mpt.place(uint64(index)), uint64(index))
 	k := d.keys.At(index)
 	first, ok := k.EntryIndex(va)

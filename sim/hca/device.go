@@ -112,6 +112,7 @@ type Device struct {
 
 	// Caches.
 	qpc, mpt, mtt cache
+	lastMTT       uint64   // tag of the entry looked up last, which is in place with its key
 	xlate         sim.Time // what misses of the last WQE's keys hold up the send engine
 	reqAt         sim.Time // the last request takes effect then
 
