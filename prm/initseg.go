@@ -27,7 +27,7 @@ func (a AdapterInfo) SetIEEEVendorID(v uint32) { put(a, 0x18, 23, 0, v) }
 // PSID is the board's name.
 func (a AdapterInfo) PSID() []byte { return a[0xf0:0x100:0x100] }
 
-// The free-running clock in the initialisation segment (mlx5-commands.md 8).
+// The free-running clock in the initialisation segment (struct mlx5_init_seg, include/linux/mlx5/device.h).
 const (
 	InitSegTimer = 0x1000 // its place in BAR 0
 	TimerSize    = 8

@@ -6,7 +6,7 @@ import (
 	"github.com/rdmasim/rdmasim/roce"
 )
 
-// mad is a management datagram (transport.md 8.1; ib_mad.h).
+// mad is a management datagram (include/rdma/ib_mad.h).
 type mad []byte
 
 const (

@@ -2,7 +2,7 @@ package hca
 
 import "github.com/rdmasim/rdmasim/prm"
 
-// resize is MODIFY_CQ with op_mod RESIZE (mlx5-commands.md 4.4): an entry with opcode
+// resize is MODIFY_CQ with op_mod RESIZE (mlx5_ib_resize_cq, hw/mlx5/cq.c): an entry with opcode
 // RESIZE is the last in the old ring, and what follows goes to the new one. Software
 // moves the entries that lie before it one place up, so every index of the CQ counts
 // one more from here on.
