@@ -1,6 +1,7 @@
 # make check   under a minute: build, vet, static checks, unit tests, the suite on the simulator; no root, no network
 # make test    everything that CI runs; installs what it needs
 # make bench   engine and message path, each as a ratio to the bare engine
+# make lab     a shell on a real RDMA stack: two Soft-RoCE devices in a VM, no card, no root
 # make golden  rewrite golden files (review the diff)
 
 GO      ?= go
@@ -61,7 +62,11 @@ bench:
 golden:
 	$(GO) test ./experiment ./internal/readme -run Golden -update
 
-lab conform-hw:
+lab:
+	scripts/lab --tools
+	scripts/lab
+
+conform-hw:
 	@echo "$@: not in this version: it comes with conform --target=hw"; exit 2
 
 clean:
