@@ -18,12 +18,14 @@ const (
 	ICRCInvalid
 )
 
-// Frame is a pooled Ethernet frame, destination MAC through ICRC, without FCS.
+// Frame is a pooled frame: on Ethernet destination MAC through ICRC, without FCS; on
+// native InfiniBand LRH through ICRC, without VCRC, which belongs to a link as the FCS.
 // The holder of a reference may read it; only its maker, while no other holds
 // one, may write it. A Frame belongs to one run and is not for concurrent use.
 type Frame struct {
 	B    []byte
 	ICRC ICRCState
+	LRH  bool // native InfiniBand: the first bytes are an LRH
 
 	// Set by Template.New. made says that nobody has changed the bytes since.
 	made    bool
@@ -73,7 +75,7 @@ func (f *Frame) FinishICRC() {
 	if f.ICRC != ICRCPending {
 		return
 	}
-	p, err := Parse(f.B)
+	p, err := f.Parse()
 	if err != nil {
 		panic(fmt.Sprintf("roce: frame with a pending ICRC does not parse: %v", err))
 	}
@@ -86,7 +88,7 @@ func (f *Frame) FinishICRC() {
 func (f *Frame) ICRCOK() bool {
 	if f.ICRC == ICRCUnchecked {
 		f.ICRC = ICRCInvalid
-		if p, err := Parse(f.B); err == nil && p.ICRCOK() {
+		if p, err := f.Parse(); err == nil && p.ICRCOK() {
 			f.ICRC = ICRCValid
 		}
 	}
@@ -101,11 +103,19 @@ func (f *Frame) Touch() {
 	f.ICRC, f.made = ICRCUnchecked, false
 }
 
+// Parse decodes the frame's bytes, by Parse or ParseInfiniBand.
+func (f *Frame) Parse() (Packet, error) {
+	if f.LRH {
+		return ParseInfiniBand(f.B)
+	}
+	return Parse(f.B)
+}
+
 // Packet is the frame decoded as by Parse. A frame of a template that is as it was
 // made is known without a look at its bytes.
 func (f *Frame) Packet() (Packet, error) {
 	if !f.made || f.BTH().Opcode() != f.op {
-		return Parse(f.B)
+		return f.Parse()
 	}
 	return Packet{
 		Frame: f.B, Framing: f.framing, Op: f.op, pad: f.pad, net: uint16(f.net), bth: f.ext - BTHSize,
@@ -161,7 +171,7 @@ func (p *Pool) Get(n int) *Frame {
 		f := p.free[c][l-1]
 		p.free[c] = p.free[c][:l-1]
 		f.B, f.refs, f.ICRC = f.buf[:n], 1, ICRCUnchecked
-		f.made, f.ext, f.payload, f.pad = false, 0, 0, 0
+		f.made, f.LRH, f.ext, f.payload, f.pad = false, false, 0, 0, 0
 		return f
 	}
 	p.Made++
@@ -174,7 +184,7 @@ func (p *Pool) Copy(f *Frame) *Frame {
 	g := p.Get(len(f.B))
 	copy(g.B, f.B)
 	g.ICRC, g.ext, g.payload, g.pad = f.ICRC, f.ext, f.payload, f.pad
-	g.made, g.framing, g.op, g.net = f.made, f.framing, f.op, f.net
+	g.made, g.framing, g.op, g.net, g.LRH = f.made, f.framing, f.op, f.net, f.LRH
 	return g
 }
 

@@ -13,7 +13,7 @@ import (
 
 func drawPath(t *rapid.T) roce.Path {
 	p := roce.Path{
-		Framing:      rapid.SampledFrom([]roce.Framing{roce.RoCEv2IPv4, roce.RoCEv2IPv6, roce.RoCEv1}).Draw(t, "framing"),
+		Framing:      rapid.SampledFrom([]roce.Framing{roce.RoCEv2IPv4, roce.RoCEv2IPv6, roce.RoCEv1, roce.InfiniBand}).Draw(t, "framing"),
 		Tagged:       rapid.Bool().Draw(t, "tagged"),
 		VLANTCI:      rapid.Uint16().Draw(t, "tci"),
 		TrafficClass: rapid.Uint8().Draw(t, "tc"),
@@ -26,6 +26,14 @@ func drawPath(t *rapid.T) roce.Path {
 	copy(p.DstMAC[:], rapid.SliceOfN(rapid.Byte(), 6, 6).Draw(t, "dmac"))
 	copy(p.SrcGID[:], rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "sgid"))
 	copy(p.DstGID[:], rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "dgid"))
+	if p.Framing == roce.InfiniBand {
+		p.Tagged, p.Global = false, rapid.Bool().Draw(t, "global")
+		p.SLID, p.DLID = rapid.Uint16Range(1, 0xBFFF).Draw(t, "slid"), rapid.Uint16Range(1, 0xFFFE).Draw(t, "dlid")
+		p.SL, p.VL = rapid.Uint8Range(0, 15).Draw(t, "sl"), rapid.Uint8Range(0, 14).Draw(t, "vl")
+		if !p.Global {
+			p.SrcGID, p.DstGID, p.TrafficClass = roce.GID{}, roce.GID{}, 0
+		}
+	}
 	if p.Framing == roce.RoCEv2IPv4 {
 		p.SrcGID, p.DstGID = roce.GIDFromIPv4(p.SrcGID.IPv4()), roce.GIDFromIPv4(p.DstGID.IPv4())
 		p.CountIPID = rapid.Bool().Draw(t, "count")
@@ -77,8 +85,8 @@ func TestTemplateRoundTrip(t *testing.T) {
 				t.Fatalf("state %d, %d bytes", f.ICRC, len(f.B))
 			}
 			f.FinishICRC()
-			p, err := roce.Parse(f.B)
-			if err != nil || !p.ICRCOK() || p.Framing != path.Framing || p.Len() != len(f.B) {
+			p, err := f.Parse()
+			if err != nil || !p.ICRCOK() || p.Framing != path.Framing || p.Len() != len(f.B) || f.LRH != (path.Framing == roce.InfiniBand) {
 				t.Fatalf("%v: %v, ICRC ok %v", p.Framing, err, p.ICRCOK())
 			}
 			if q, err := f.Packet(); err != nil || !reflect.DeepEqual(q, p) {
@@ -98,6 +106,12 @@ func TestTemplateRoundTrip(t *testing.T) {
 			}
 			if (p.VLAN() != nil) != path.Tagged || path.Tagged && p.VLAN().TCI() != path.VLANTCI {
 				t.Fatal("tag differs")
+			}
+			if f.LRH {
+				if h := p.LRH(); h.SLID() != path.SLID || h.DLID() != path.DLID || h.SL() != path.SL || h.VL() != path.VL ||
+					int(h.PktLen())*4 != len(f.B) || p.HasGRH() != path.Global {
+					t.Fatalf("LRH % x", []byte(h))
+				}
 			}
 			if path.Framing == roce.RoCEv2IPv4 {
 				want := path.FirstIPID
@@ -126,6 +140,8 @@ func TestPathsThatCannotBe(t *testing.T) {
 	for _, p := range []roce.Path{
 		{}, {Framing: roce.InfiniBand}, {Framing: roce.RoCEv2IPv4, SrcGID: v4}, {Framing: roce.RoCEv2IPv4, DstGID: v4},
 		{Framing: roce.RoCEv1, DestQP: 1 << 24}, {Framing: roce.RoCEv1, FlowLabel: 1 << 20},
+		{Framing: roce.InfiniBand, SLID: 1}, {Framing: roce.InfiniBand, DLID: 1}, {Framing: roce.InfiniBand, SLID: 0xC000, DLID: 1},
+		{Framing: roce.InfiniBand, SLID: 1, DLID: 0xFFFF}, {Framing: roce.InfiniBand, SLID: 1, DLID: 1, SL: 16}, {Framing: roce.InfiniBand, SLID: 1, DLID: 1, VL: 15},
 	} {
 		if _, err := roce.NewTemplate(p); !errors.Is(err, roce.ErrPath) {
 			t.Errorf("%+v: %v", p, err)
@@ -235,11 +251,17 @@ func TestInfiniBandPackets(t *testing.T) {
 		if err != nil || !p.ICRCOK() || string(p.Payload()) != "abcde" || p.HasGRH() != global || p.LRH().SLID() != 8 {
 			t.Errorf("global %v: %v, payload %q", global, err, p.Payload())
 		}
+		if got, want, ok := p.VCRC(); !ok || got != want {
+			t.Errorf("global %v: VCRC %#x, %#x, %v", global, got, want, ok)
+		}
 		if global != p.PutGRH(make([]byte, 40)) || global != (p.DstGID() == roce.GID{2}) {
 			t.Errorf("global %v: GRH", global)
 		}
 		h = roce.LRH(b)
-		h.SetVL(9) // a switch changes it
+		h.SetVL(9) // a switch changes it, and the VCRC with it
+		if got, want, _ := p.VCRC(); got == want {
+			t.Errorf("global %v: the VL is not under the VCRC", global)
+		}
 		if !p.ICRCOK() {
 			t.Errorf("global %v: the VL is under the ICRC", global)
 		}
@@ -318,19 +340,23 @@ func TestICRCStates(t *testing.T) {
 
 func TestSteadyStateAllocatesNothing(t *testing.T) {
 	var pool roce.Pool
-	tmpl, _ := roce.NewTemplate(roce.Path{Framing: roce.RoCEv2IPv4, SrcGID: roce.GIDFromIPv4([4]byte{1}), DstGID: roce.GIDFromIPv4([4]byte{2})})
+	v4, _ := roce.NewTemplate(roce.Path{Framing: roce.RoCEv2IPv4, SrcGID: roce.GIDFromIPv4([4]byte{1}), DstGID: roce.GIDFromIPv4([4]byte{2})})
+	ib, _ := roce.NewTemplate(roce.Path{Framing: roce.InfiniBand, SLID: 1, DLID: 2})
 	var bad error
 	if n := testing.AllocsPerRun(100, func() {
-		f := tmpl.New(&pool, roce.RCWriteOnly, 1, 64, roce.AckReq)
-		f.FinishICRC()
-		p, err := roce.Parse(f.B)
-		if err != nil || !p.ICRCOK() {
-			bad = err
+		for _, tmpl := range []*roce.Template{&v4, &ib} {
+			f := tmpl.New(&pool, roce.RCWriteOnly, 1, 64, roce.AckReq)
+			f.FinishICRC()
+			p, err := f.Parse()
+			if err != nil || !p.ICRCOK() {
+				bad = err
+			}
+			f.B = f.B[:20]
+			if _, err := f.Parse(); err != roce.DropShort {
+				bad = err
+			}
+			f.Release()
 		}
-		if _, err := roce.Parse(f.B[:20]); err != roce.DropShort {
-			bad = err
-		}
-		f.Release()
 	}); n != 0 || bad != nil {
 		t.Errorf("%v allocations, %v", n, bad)
 	}
@@ -338,6 +364,19 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 
 func FuzzParse(f *testing.F) {
 	eachCaptured(f, func(_ string, frame []byte) { f.Add(frame) })
+	var pool roce.Pool
+	for _, global := range []bool{false, true} {
+		tmpl, err := roce.NewTemplate(roce.Path{Framing: roce.InfiniBand, SLID: 1, DLID: 2, PKey: roce.DefaultPKey, Global: global})
+		if err != nil {
+			f.Fatal(err)
+		}
+		for _, op := range []roce.Opcode{roce.RCSendOnly, roce.RCWriteOnly, roce.RCAcknowledge, roce.UDSendOnly} {
+			fr := tmpl.New(&pool, op, 1, 5, 0)
+			clear(fr.Payload())
+			fr.FinishICRC()
+			f.Add(append(bytes.Clone(fr.B), 0, 0))
+		}
+	}
 	f.Fuzz(func(t *testing.T, frame []byte) {
 		was := bytes.Clone(frame)
 		for _, parse := range []func([]byte) (roce.Packet, error){roce.Parse, roce.ParseInfiniBand} {
@@ -374,6 +413,7 @@ func read(t *testing.T, p *roce.Packet) {
 	p.PutGRH(make([]byte, 40))
 	_, _, _ = p.SrcGID(), p.DstGID(), p.TrafficClass()
 	p.VLAN()
+	p.VCRC()
 	if p.Len() > len(p.Frame) || len(p.Ext()) != int(p.Info().HeaderLen) {
 		t.Fatal("lengths")
 	}

@@ -130,6 +130,16 @@ const (
 	LNHIBAGlobal = 3
 )
 
+// LIDs with a meaning of their own: multicast groups have those from
+// FirstMulticastLID to the one before PermissiveLID.
+const (
+	FirstMulticastLID = 0xC000
+	PermissiveLID     = 0xFFFF
+)
+
+// IsMulticastLID says whether a LID is of a multicast group.
+func IsMulticastLID(lid uint16) bool { return lid >= FirstMulticastLID && lid != PermissiveLID }
+
 func (h LRH) VL() uint8          { return h[0] >> 4 }
 func (h LRH) Version() uint8     { return h[0] & 0xF }
 func (h LRH) SL() uint8          { return h[1] >> 4 }

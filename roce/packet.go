@@ -131,6 +131,16 @@ func (p *Packet) ComputeICRC() uint32 {
 	return ICRC(p.Frame[p.net:p.end])
 }
 
+// VCRC is the variant CRC behind an InfiniBand packet, and the one that belongs there;
+// ok is false when the frame ends before it.
+func (p *Packet) VCRC() (stored, want uint16, ok bool) {
+	n := p.Len()
+	if p.Framing != InfiniBand || len(p.Frame) < n+VCRCSize {
+		return 0, 0, false
+	}
+	return GetVCRC(p.Frame[n:]), VCRC(p.Frame[:n]), true
+}
+
 // ICRCOK says whether the frame carries the right ICRC.
 func (p *Packet) ICRCOK() bool { return p.StoredICRC() == p.ComputeICRC() }
 

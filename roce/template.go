@@ -8,7 +8,7 @@ import (
 // Path is what a template needs to know about the way to the peer: an address
 // vector with its addresses resolved, and the QP at the other end.
 type Path struct {
-	Framing      Framing // RoCEv2IPv4, RoCEv2IPv6 or RoCEv1
+	Framing      Framing
 	SrcMAC       MAC
 	DstMAC       MAC
 	Tagged       bool   // with an 802.1Q tag
@@ -26,10 +26,15 @@ type Path struct {
 	// all carry FirstIPID, which DF permits (RFC 6864).
 	CountIPID bool
 	FirstIPID uint16
+
+	// Of InfiniBand framing, which has no MACs, tag and port.
+	SLID, DLID uint16
+	SL, VL     uint8
+	Global     bool // with a GRH: the GIDs, traffic class, hop limit and flow label
 }
 
-// Template is the header of a QP's packets, Ethernet through BTH, made once. A
-// packet is a copy of it with a few fields patched.
+// Template is the header of a QP's packets, Ethernet header or LRH through BTH, made
+// once. A packet is a copy of it with a few fields patched.
 type Template struct {
 	hdr    [EthernetSize + VLANSize + IPv6Size + UDPSize + BTHSize]byte
 	bth    uint8 // offset of the BTH
@@ -37,6 +42,7 @@ type Template struct {
 	frame  Framing
 	v4     bool
 	udp    bool
+	lrh    bool
 	migReq uint8
 	count  bool
 	ipID   uint16
@@ -52,6 +58,25 @@ func NewTemplate(p Path) (Template, error) {
 	if err := p.check(); err != nil {
 		return t, err
 	}
+	at := 0
+	if p.Framing == InfiniBand {
+		at = t.putLRH(p)
+	} else {
+		at = t.putNetwork(p, t.putEthernet(p))
+	}
+	bth := BTH(t.hdr[at : at+BTHSize])
+	bth.SetPKey(p.PKey)
+	bth.SetDestQP(p.DestQP)
+	t.bth = uint8(at)
+	if p.MigReq {
+		t.migReq = 0x40
+	}
+	t.count, t.ipID, t.frame = p.CountIPID, p.FirstIPID, p.Framing
+	return t, nil
+}
+
+// putEthernet writes the Ethernet header and the tag, and returns where they end.
+func (t *Template) putEthernet(p Path) int {
 	eth := Ethernet(t.hdr[:EthernetSize])
 	eth.SetDst(p.DstMAC)
 	eth.SetSrc(p.SrcMAC)
@@ -67,16 +92,24 @@ func NewTemplate(p Path) (Template, error) {
 		eth.SetType(typ)
 	}
 	t.net = uint8(at)
-	at = t.putNetwork(p, at)
-	bth := BTH(t.hdr[at : at+BTHSize])
-	bth.SetPKey(p.PKey)
-	bth.SetDestQP(p.DestQP)
-	t.bth = uint8(at)
-	if p.MigReq {
-		t.migReq = 0x40
+	return at
+}
+
+// putLRH writes the LRH and the GRH, and returns where they end.
+func (t *Template) putLRH(p Path) int {
+	h := LRH(t.hdr[:LRHSize])
+	h.SetVL(p.VL)
+	h.SetSL(p.SL)
+	h.SetLNH(LNHIBALocal)
+	h.SetDLID(p.DLID)
+	h.SetSLID(p.SLID)
+	t.lrh = true
+	if !p.Global {
+		return LRHSize
 	}
-	t.count, t.ipID, t.frame = p.CountIPID, p.FirstIPID, p.Framing
-	return t, nil
+	h.SetLNH(LNHIBAGlobal)
+	t.net = LRHSize
+	return t.putIPv6(p, LRHSize, ProtoIBA)
 }
 
 func (p *Path) check() error {
@@ -86,6 +119,10 @@ func (p *Path) check() error {
 			return fmt.Errorf("%w: %v needs IPv4-mapped GIDs, not %v and %v", ErrPath, p.Framing, p.SrcGID, p.DstGID)
 		}
 	case RoCEv2IPv6, RoCEv1:
+	case InfiniBand:
+		if p.DLID == 0 || p.DLID == PermissiveLID || p.SLID == 0 || p.SLID >= FirstMulticastLID || p.SL > 15 || p.VL > 14 {
+			return fmt.Errorf("%w: LID 0x%x to 0x%x, SL %d, VL %d", ErrPath, p.SLID, p.DLID, p.SL, p.VL)
+		}
 	default:
 		return fmt.Errorf("%w: no template for %v", ErrPath, p.Framing)
 	}
@@ -112,16 +149,11 @@ func (t *Template) putNetwork(p Path, at int) int {
 		t.v4, t.ipSum = true, uint32(fold(sum16(0, h)))
 		at += IPv4Size
 	} else {
-		h := IPv6(t.hdr[at : at+IPv6Size])
-		h.SetVersion(p.TrafficClass, p.FlowLabel)
-		h.SetNextHeader(ProtoUDP)
+		proto := uint8(ProtoUDP)
 		if p.Framing == RoCEv1 {
-			h.SetNextHeader(ProtoIBA)
+			proto = ProtoIBA
 		}
-		h.SetHopLimit(p.HopLimit)
-		h.SetSrc(p.SrcGID)
-		h.SetDst(p.DstGID)
-		at += IPv6Size
+		at = t.putIPv6(p, at, proto)
 	}
 	if p.Framing != RoCEv1 {
 		u := UDP(t.hdr[at : at+UDPSize])
@@ -131,6 +163,17 @@ func (t *Template) putNetwork(p Path, at int) int {
 		at += UDPSize
 	}
 	return at
+}
+
+// putIPv6 writes an IPv6 header or a GRH at at and returns where it ends.
+func (t *Template) putIPv6(p Path, at int, proto uint8) int {
+	h := IPv6(t.hdr[at : at+IPv6Size])
+	h.SetVersion(p.TrafficClass, p.FlowLabel)
+	h.SetNextHeader(proto)
+	h.SetHopLimit(p.HopLimit)
+	h.SetSrc(p.SrcGID)
+	h.SetDst(p.DstGID)
+	return at + IPv6Size
 }
 
 // Flags of a packet, the bits of the BTH that differ between packets of a QP.
@@ -144,7 +187,7 @@ const (
 )
 
 // FrameLen is the length of a frame with this opcode and n bytes of payload,
-// Ethernet header through ICRC.
+// first byte through ICRC.
 func (t *Template) FrameLen(op Opcode, n int) int {
 	return int(t.bth) + BTHSize + int(op.Info().HeaderLen) + n + PadCount(n) + ICRCSize
 }
@@ -159,7 +202,7 @@ func (t *Template) New(pool *Pool, op Opcode, psn uint32, n int, flags Flags) *F
 	total := payload + n + pad + ICRCSize
 	f := pool.Get(total)
 	f.ICRC = ICRCPending
-	f.made, f.framing, f.op, f.net = true, t.frame, op, t.net
+	f.made, f.framing, f.op, f.net, f.LRH = true, t.frame, op, t.net, t.lrh
 	f.ext, f.payload, f.pad = uint16(ext), uint16(payload), uint8(pad)
 	b := f.B
 	copy(b, t.hdr[:ext])
@@ -178,7 +221,8 @@ func (t *Template) New(pool *Pool, op Opcode, psn uint32, n int, flags Flags) *F
 // header checksum is the template's sum with the two words added.
 func (t *Template) patchLengths(b []byte) {
 	n := len(b) - int(t.net)
-	if t.v4 {
+	switch {
+	case t.v4:
 		h := IPv4(b[t.net : int(t.net)+IPv4Size])
 		h.SetTotalLen(uint16(n))
 		h.SetID(t.ipID)
@@ -189,7 +233,12 @@ func (t *Template) patchLengths(b []byte) {
 		if t.count {
 			t.ipID++
 		}
-	} else {
+	case t.lrh && t.net == 0:
+		be.PutUint16(b[4:], uint16(len(b)/4))
+	case t.lrh:
+		be.PutUint16(b[4:], uint16(len(b)/4))
+		fallthrough
+	default:
 		be.PutUint16(b[t.net+4:], uint16(n-IPv6Size))
 	}
 	if t.udp {
@@ -207,12 +256,12 @@ func (t *Template) SetPKey(k uint16) { BTH(t.hdr[t.bth:]).SetPKey(k) }
 // SetMigReq changes the migration bit.
 func (t *Template) SetMigReq(v bool) { setBit(&t.migReq, 0x40, v) }
 
-// SetSrcPort changes the UDP source port; it does nothing on RoCEv1.
+// SetSrcPort changes the UDP source port; it does nothing without UDP.
 func (t *Template) SetSrcPort(port uint16) {
 	if t.udp {
 		UDP(t.hdr[t.bth-UDPSize:]).SetSrcPort(port)
 	}
 }
 
-// DstMAC is the address of the next hop.
+// DstMAC is the address of the next hop; not for InfiniBand framing.
 func (t *Template) DstMAC() MAC { return Ethernet(t.hdr[:]).Dst() }
