@@ -263,11 +263,13 @@ func TestUsageErrors(t *testing.T) {
 
 func TestValidationErrors(t *testing.T) {
 	const head = "title: t\nsource: s\nscenario: {name: n, traffic: [{verb: read}]}\nruns: {a: {}}\nfigures:\n"
+	const none = "title: t\nsource: s\n"
 	const good = "  - {id: i, name: n, value: a.rate_mps, expected: 1, unit: x, tolerance: 5%, kind: fitted}\n"
 	for _, c := range []struct{ src, want string }{
 		{head + "  - {id: i, name: n, value: b.rate_mps, expected: 1, unit: x, tolerance: 5%, kind: fitted}\n", `no run "b"`},
 		{head + "  - {id: i, name: n, value: a.rate_mps, expected: 1, unit: x, tolerance: 5 %%, kind: fitted}\n", "v.yaml:6:"},
 		{head + "  - {id: i, name: n, value: a.rate_mps, expected: 1, unit: x, tolerance: 5%, kind: guessed}\n", "not one of fitted, predicted"},
+		{none, "or not_modelled"}, {none + "not_modelled: why\nruns: {a: {}}\n", "has no scenario"},
 		{strings.Replace(head, "{a: {}}", "{a: {traffic.0.windw: 4}}", 1) + good, `did you mean`},
 	} {
 		_, err := ParseValidation("v.yaml", []byte(c.src))

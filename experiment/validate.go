@@ -2,17 +2,10 @@ package experiment
 
 import (
 	"context"
-	"encoding/csv"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"math"
 	"os"
 	"sort"
 	"strconv"
-	"strings"
-	"text/tabwriter"
 
 	"github.com/rdmasim/rdmasim/fixtures"
 	"github.com/rdmasim/rdmasim/input"
@@ -24,9 +17,11 @@ type Validation struct {
 	Check    int                          `yaml:"check" help:"number of the check in the list of published figures"`
 	Title    string                       `yaml:"title" required:"true"`
 	Source   string                       `yaml:"source" required:"true" help:"where the figures were published"`
-	Scenario Scenario                     `yaml:"scenario" required:"true"`
-	Runs     map[string]map[string]string `yaml:"runs" required:"true" help:"named runs: values of the scenario to change in each"`
-	Figures  []Figure                     `yaml:"figures" required:"true"`
+	Scenario Scenario                     `yaml:"scenario"`
+	Runs     map[string]map[string]string `yaml:"runs" help:"named runs: values of the scenario to change in each"`
+	Figures  []Figure                     `yaml:"figures"`
+	// NotModelled says why there is nothing to run.
+	NotModelled string `yaml:"not_modelled" help:"why the simulator cannot run the check yet; instead of scenario, runs and figures"`
 
 	doc *input.Doc
 }
@@ -41,44 +36,8 @@ type Figure struct {
 	Tolerance string  `yaml:"tolerance" required:"true" help:"exact, a percentage such as 10%, a number in the figure's unit such as 5, or at-least"`
 	Kind      string  `yaml:"kind" oneof:"fitted,predicted" required:"true"`
 	Fitted    string  `yaml:"fitted" help:"the profile value that was fitted to this figure"`
+	KnownMiss string  `yaml:"known_miss" help:"why the figure is not met, as far as known; it is printed as a miss and does not fail the run"`
 	Note      string  `yaml:"note"`
-}
-
-// Check is the verdict on a figure.
-type Check struct {
-	ID        string  `json:"id"`
-	Name      string  `json:"name"`
-	Profile   string  `json:"profile"`
-	Expected  float64 `json:"expected"`
-	Got       float64 `json:"got"`
-	Unit      string  `json:"unit"`
-	Tolerance string  `json:"tolerance"`
-	Pass      bool    `json:"pass"`
-	Kind      string  `json:"kind"`
-	Source    string  `json:"source"`
-	Note      string  `json:"note,omitempty"`
-}
-
-// ValidationReport is what validate prints.
-type ValidationReport struct {
-	Version  string            `json:"version"`
-	Seed     uint64            `json:"seed"`
-	Profiles map[string]string `json:"profiles"` // name to hash
-	// Hypotheses that were on, by profile.
-	Hypotheses map[string][]string `json:"hypotheses"`
-	Complete   bool                `json:"complete"`
-	Checks     []Check             `json:"checks"`
-	Notes      []string            `json:"notes"`
-}
-
-// Pass reports whether every check is within its tolerance.
-func (r *ValidationReport) Pass() bool {
-	for _, c := range r.Checks {
-		if !c.Pass {
-			return false
-		}
-	}
-	return r.Complete
 }
 
 // ParseValidation reads and checks a validation file.
@@ -89,6 +48,15 @@ func ParseValidation(file string, src []byte) (*Validation, error) {
 		return nil, err
 	}
 	v.doc = doc
+	if v.NotModelled != "" {
+		if len(v.Scenario.Traffic)+len(v.Runs)+len(v.Figures) > 0 {
+			return nil, doc.Errorf("not_modelled", "a check that is not modelled has no scenario, runs or figures")
+		}
+		return v, nil
+	}
+	if len(v.Scenario.Traffic) == 0 || len(v.Runs) == 0 || len(v.Figures) == 0 {
+		return nil, doc.Errorf("title", "scenario, runs and figures are needed, or not_modelled")
+	}
 	v.Scenario.file, v.Scenario.doc = file, doc.Sub("scenario")
 	if err := v.Scenario.check(); err != nil {
 		return nil, err
@@ -134,42 +102,6 @@ func (v *Validation) run(name string) (*Scenario, error) {
 	return v.Scenario.with(changes...)
 }
 
-// tolerance reads "exact", "10%", "5" or "at-least".
-func tolerance(s string) (kind byte, v float64, err error) {
-	switch {
-	case s == "exact":
-		return '=', 0, nil
-	case s == "at-least":
-		return '>', 0, nil
-	case strings.HasSuffix(s, "%"):
-		v, err = strconv.ParseFloat(strings.TrimSuffix(s, "%"), 64)
-		kind = '%'
-	default:
-		v, err = strconv.ParseFloat(s, 64)
-		kind = '+'
-	}
-	if err != nil || v < 0 {
-		return 0, 0, fmt.Errorf("tolerance %q is not exact, at-least, a percentage such as 10%%, or a number in the figure's unit", s)
-	}
-	return kind, v, nil
-}
-
-func within(got, expected float64, tol string) bool {
-	kind, v, err := tolerance(tol)
-	if err != nil || math.IsNaN(got) {
-		return false
-	}
-	switch kind {
-	case '=':
-		return got == expected
-	case '>':
-		return got >= expected
-	case '%':
-		return math.Abs(got-expected) <= v/100*math.Abs(expected)
-	}
-	return math.Abs(got-expected) <= v
-}
-
 // Validate runs the given validation files, or all that come with the program, and
 // compares. With prof, only files of that profile.
 func Validate(ctx context.Context, files []string, prof string, seed uint64, progress func(done, total int, what string)) (*ValidationReport, error) {
@@ -177,16 +109,23 @@ func Validate(ctx context.Context, files []string, prof string, seed uint64, pro
 	if err != nil {
 		return nil, err
 	}
-	rep := &ValidationReport{Version: Version(), Seed: seed, Profiles: map[string]string{}, Hypotheses: map[string][]string{}, Checks: []Check{}, Notes: []string{}}
+	rep := &ValidationReport{Version: Version(), Seed: seed, Profiles: map[string]string{}, Hypotheses: map[string][]string{},
+		Checks: []Check{}, NotModelled: []NotModelled{}, Notes: []string{}, whole: len(files) == 0 && prof == ""}
 	var chosen []*Validation
 	var profiles []string
 	for _, v := range all {
+		if v.NotModelled != "" {
+			if prof == "" {
+				rep.NotModelled = append(rep.NotModelled, NotModelled{v.Check, v.Title, v.NotModelled})
+			}
+			continue
+		}
 		profiles = append(profiles, v.Scenario.Profile)
 		if prof == "" || v.Scenario.Profile == prof {
 			chosen = append(chosen, v)
 		}
 	}
-	if len(chosen) == 0 {
+	if len(chosen) == 0 && len(rep.NotModelled) == 0 {
 		return nil, usage("no check is for profile %q%s", prof, input.Suggest(prof, profiles))
 	}
 	for i, v := range chosen {
@@ -201,6 +140,7 @@ func Validate(ctx context.Context, files []string, prof string, seed uint64, pro
 		progress(len(chosen), len(chosen), "done")
 	}
 	rep.Complete = true
+	rep.Summary = rep.summarize()
 	return rep, nil
 }
 
@@ -264,8 +204,9 @@ func (v *Validation) judge(ctx context.Context, seed uint64, rep *ValidationRepo
 		if err != nil {
 			return v.doc.Errorf("figures."+strconv.Itoa(i)+".value", "%v", err)
 		}
-		rep.Checks = append(rep.Checks, Check{ID: f.ID, Name: f.Name, Profile: v.Scenario.Profile, Expected: f.Expected, Got: significant(got),
-			Unit: f.Unit, Tolerance: f.Tolerance, Pass: within(significant(got), f.Expected, f.Tolerance), Kind: f.Kind, Source: v.Source, Note: f.Note})
+		got = significant(got)
+		rep.Checks = append(rep.Checks, Check{ID: f.ID, Name: f.Name, Profile: v.Scenario.Profile, Expected: f.Expected, Got: got, Unit: f.Unit,
+			Tolerance: f.Tolerance, Pass: within(got, f.Expected, f.Tolerance), Kind: f.Kind, Number: v.Check, Source: v.Source, KnownMiss: f.KnownMiss, Note: f.Note})
 	}
 	for name := range rep.Profiles {
 		h, err := profileHash(name)
@@ -311,60 +252,4 @@ func (o *outcome) metric(name string) (float64, error) {
 		names = append(names, o.counters[i].short(false))
 	}
 	return 0, fmt.Errorf("no metric %q%s", name, input.Suggest(name, names))
-}
-
-// Write prints the report in one of Formats.
-func (r *ValidationReport) Write(w io.Writer, format string) error {
-	switch format {
-	case "json":
-		enc := json.NewEncoder(w)
-		enc.SetIndent("", " ")
-		enc.SetEscapeHTML(false)
-		return enc.Encode(r)
-	case "csv":
-		c := csv.NewWriter(w)
-		err := c.Write([]string{"id", "name", "profile", "expected", "got", "unit", "tolerance", "pass", "kind", "source"})
-		for _, k := range r.Checks {
-			err = errors.Join(err, c.Write([]string{k.ID, k.Name, k.Profile, text(k.Expected), text(k.Got), k.Unit, k.Tolerance, strconv.FormatBool(k.Pass), k.Kind, k.Source}))
-		}
-		c.Flush()
-		return errors.Join(err, c.Error())
-	}
-	return r.writeTable(w)
-}
-
-func (r *ValidationReport) writeTable(w io.Writer) error {
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tw, "check\tfigure\tprofile\tpublished\tours\tunit\ttolerance\tverdict\tkind")
-	failed := 0
-	for _, c := range r.Checks {
-		verdict := "ok"
-		if !c.Pass {
-			verdict = "MISS"
-			failed++
-		}
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", c.ID, c.Name, c.Profile, short(c.Expected), short(c.Got), c.Unit, c.Tolerance, verdict, c.Kind)
-	}
-	if err := tw.Flush(); err != nil {
-		return err
-	}
-	fmt.Fprintln(w)
-	for _, c := range r.Checks {
-		if c.Note != "" {
-			fmt.Fprintln(w, wrap(c.ID+": "+c.Note, 100))
-		}
-	}
-	state := ""
-	if !r.Complete {
-		state = ", INCOMPLETE"
-	}
-	fmt.Fprintf(w, "%d figures, %d within tolerance, %d not%s. rdmasim %s, seed %d\n", len(r.Checks), len(r.Checks)-failed, failed, state, r.Version, r.Seed)
-	for _, p := range keysOf(r.Profiles) {
-		h := "none"
-		if len(r.Hypotheses[p]) > 0 {
-			h = strings.Join(r.Hypotheses[p], ", ")
-		}
-		fmt.Fprintf(w, "  profile %s (%s); hypotheses on: %s\n", p, r.Profiles[p], h)
-	}
-	return nil
 }

@@ -6,8 +6,9 @@
 // A file has a section for each unit (cpu, pcie, hca, uar, commands, link, switch,
 // kernel, provider) and in it, by the name of the parameter, a value, a source, and
 // a reason where the source is one of three words: "assumed" (nobody has published
-// it), "fitted" (chosen so that a published figure comes out) or "hypothesis" (a
-// mechanism that nobody has explained in public; every result says that it was on).
+// it), "fitted" (tuned until a figure of rdmasim validate came out, which check names) or
+// "hypothesis" (a mechanism that nobody has explained in public; every result says that
+// it was on; with check, it was fitted too).
 // A file may extend another and then gives only what differs. What is left must
 // hold every parameter: none has a default in code.
 package profile
@@ -50,6 +51,7 @@ type Profile struct {
 // origin is where a value comes from.
 type origin struct {
 	source, reason string
+	check          string // figure that it was fitted to
 	hypothesis     bool
 	doc            *input.Doc // nil for an override
 }
@@ -87,6 +89,7 @@ type entry struct {
 	Value  string `yaml:"value" required:"true"`
 	Source string `yaml:"source" required:"true"`
 	Reason string `yaml:"reason"`
+	Check  string `yaml:"check"`
 }
 
 func (f *file) sections() map[string]map[string]entry {
@@ -233,13 +236,19 @@ func (p *Profile) take(doc *input.Doc, known map[string]param, section, name str
 		slices.Sort(near)
 		return doc.Errorf(key, "unknown field %q in %s%s; allowed: %s", name, section, input.Suggest(name, near), strings.Join(near, ", "))
 	}
-	o := origin{source: e.Source, reason: e.Reason, hypothesis: e.Source == Hypothesis, doc: doc}
+	o := origin{source: e.Source, reason: e.Reason, check: e.Check, hypothesis: e.Source == Hypothesis, doc: doc}
 	switch e.Source {
 	case Assumed, Fitted, Hypothesis:
 		if e.Reason == "" {
 			return doc.Errorf(key+".source", "%s: a value that is %s needs a reason", key, e.Source)
 		}
-	case "":
+	}
+	switch {
+	case e.Source == Fitted && e.Check == "":
+		return doc.Errorf(key+".source", "%s: a value that is fitted needs check, the ID of the figure", key)
+	case e.Check != "" && e.Source != Fitted && e.Source != Hypothesis:
+		return doc.Errorf(key+".check", "%s: only a fitted value or a hypothesis names a check", key)
+	case e.Source == "":
 		return doc.Errorf(key+".source", "%s has no source: cite one, or say assumed, fitted or hypothesis with a reason", key)
 	}
 	if err := q.set(e.Value); err != nil {
@@ -351,7 +360,8 @@ type Value struct {
 	Key, Text      string
 	Kind           Kind
 	Source, Reason string
-	Hypothesis     bool // it belongs to a mechanism that is not explained in public
+	Check          string // figure of rdmasim validate that it was fitted to, "" for none
+	Hypothesis     bool   // it belongs to a mechanism that is not explained in public
 }
 
 // Values are all parameters, section by section.
@@ -359,7 +369,7 @@ func (p *Profile) Values() []Value {
 	var vs []Value
 	for _, q := range p.params() {
 		o := p.origins[q.key]
-		vs = append(vs, Value{q.key, q.text(), q.kind, o.source, o.reason, o.hypothesis})
+		vs = append(vs, Value{q.key, q.text(), q.kind, o.source, o.reason, o.check, o.hypothesis})
 	}
 	return vs
 }
@@ -411,6 +421,9 @@ func (p *Profile) Show(w io.Writer) error {
 	fmt.Fprintln(t, "PARAMETER\tVALUE\tKIND\tSOURCE")
 	for _, v := range p.Values() {
 		source := v.Source
+		if v.Check != "" {
+			source += " to check " + v.Check
+		}
 		if v.Reason != "" {
 			source += ": " + v.Reason
 		}

@@ -1,0 +1,84 @@
+package experiment
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/rdmasim/rdmasim/sim/profile"
+)
+
+func figures(t *testing.T) map[string]Figure {
+	t.Helper()
+	all, err := loadValidations(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	figs := map[string]Figure{}
+	for _, v := range all {
+		for _, f := range v.Figures {
+			if _, twice := figs[f.ID]; twice {
+				t.Errorf("two figures are called %s", f.ID)
+			}
+			figs[f.ID] = f
+		}
+	}
+	return figs
+}
+
+// No more values are fitted than there are numbered checks with a figure marked fitted, and
+// each names the figure that it was fitted to, which names it.
+func TestFittedParameters(t *testing.T) {
+	figs := figures(t)
+	marked := map[string]bool{}
+	for id, f := range figs {
+		if (f.Kind == "fitted") != (f.Fitted != "") {
+			t.Errorf("figure %s is %s, and names %q as the value that was fitted", id, f.Kind, f.Fitted)
+		}
+		if f.Kind == "fitted" {
+			marked[strings.TrimRight(id, "abcdefghijklmnopqrstuvwxyz")] = true
+		}
+	}
+	values := profile.FittedValues()
+	if len(values) == 0 || len(values) > len(marked) {
+		t.Errorf("%d values fitted, %d checks marked fitted: %v", len(values), len(marked), values)
+	}
+	for _, v := range values {
+		if f, ok := figs[v.Check]; !ok || f.Kind != "fitted" || f.Fitted != v.Key {
+			t.Errorf("%s: %s says it was fitted to %s, which says %q was", v.File, v.Key, v.Check, f.Fitted)
+		}
+	}
+}
+
+func TestVerdicts(t *testing.T) {
+	r := &ValidationReport{Complete: true, Checks: []Check{
+		{ID: "1a", Number: 1, Pass: true, Kind: "fitted"}, {ID: "1b", Number: 1, KnownMiss: "why"}, {ID: "1c", Number: 1, KnownMiss: "why", Pass: false},
+		{ID: "2a", Number: 2, Pass: true, Kind: "predicted"}, {ID: "own", Pass: true}},
+		NotModelled: []NotModelled{{17, "odp", "because"}}}
+	r.Summary = r.summarize()
+	if s := r.Summary; s.Numbered != 2 || s.Within != 1 || s.Percent != 50 {
+		t.Errorf("%+v", s)
+	}
+	if !r.Pass() {
+		t.Error("known misses fail the run")
+	}
+	var b bytes.Buffer
+	if err := r.Write(&b, "table"); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"miss (known)", "1b, 1c: known miss: why\n", "not modelled yet", "5 figures: 3 within tolerance, 2 known misses, 0 unexpected misses",
+		"2 numbered checks run: 1 within tolerance in all their figures (50 %)"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("%q is not in\n%s", want, &b)
+		}
+	}
+	for _, c := range []Check{{ID: "3a"}, {ID: "3a", Pass: true, KnownMiss: "why"}} {
+		r.Checks = append(r.Checks[:5], c)
+		if r.Pass() {
+			t.Errorf("%+v does not fail the run", c)
+		}
+	}
+	if r.Checks[5].Verdict() != "ok, STALE" {
+		t.Error(r.Checks[5].Verdict())
+	}
+}

@@ -1,0 +1,116 @@
+package experiment
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+)
+
+// Write prints the report in one of Formats.
+func (r *ValidationReport) Write(w io.Writer, format string) error {
+	switch format {
+	case "json":
+		enc := json.NewEncoder(w)
+		enc.SetIndent("", " ")
+		enc.SetEscapeHTML(false)
+		return enc.Encode(r)
+	case "csv":
+		c := csv.NewWriter(w)
+		err := c.Write([]string{"id", "name", "profile", "expected", "got", "unit", "tolerance", "pass", "kind", "source", "known_miss"})
+		for _, k := range r.Checks {
+			err = errors.Join(err, c.Write([]string{k.ID, k.Name, k.Profile, text(k.Expected), text(k.Got), k.Unit, k.Tolerance, strconv.FormatBool(k.Pass), k.Kind, k.Source, k.KnownMiss}))
+		}
+		c.Flush()
+		return errors.Join(err, c.Error())
+	}
+	return r.writeTable(w)
+}
+
+func (r *ValidationReport) writeTable(w io.Writer) error {
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tw, "check\tfigure\tprofile\tpublished\tours\tunit\ttolerance\tverdict\tkind")
+	for i := range r.Checks {
+		c := &r.Checks[i]
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", c.ID, c.Name, c.Profile, short(c.Expected), short(c.Got), c.Unit, c.Tolerance, c.Verdict(), c.Kind)
+	}
+	for _, n := range r.NotModelled {
+		fmt.Fprintf(tw, "%d\t%s\t\t\t\t\t\tnot modelled yet\t\n", n.Number, n.Name)
+	}
+	if err := tw.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintln(w)
+	for _, n := range r.remarks() {
+		fmt.Fprintln(w, wrap(n, 100))
+	}
+	for _, n := range r.NotModelled {
+		fmt.Fprintln(w, wrap(fmt.Sprintf("%d: not modelled yet: %s", n.Number, n.Reason), 100))
+	}
+	r.writeSummary(w)
+	for _, p := range keysOf(r.Profiles) {
+		h := "none"
+		if len(r.Hypotheses[p]) > 0 {
+			h = strings.Join(r.Hypotheses[p], ", ")
+		}
+		fmt.Fprintf(w, "  profile %s (%s); hypotheses on: %s\n", p, r.Profiles[p], h)
+	}
+	return nil
+}
+
+func (r *ValidationReport) writeSummary(w io.Writer) {
+	verdicts := map[string]int{}
+	for i := range r.Checks {
+		verdicts[r.Checks[i].Verdict()]++
+	}
+	state := ""
+	if n := verdicts["ok, STALE"]; n > 0 {
+		state = fmt.Sprintf(", %d wrongly marked as misses", n)
+	}
+	if !r.Complete {
+		state += ", INCOMPLETE"
+	}
+	fmt.Fprintf(w, "%d figures: %d within tolerance, %d known misses, %d unexpected misses%s. rdmasim %s, seed %d\n",
+		len(r.Checks), verdicts["ok"]+verdicts["ok, STALE"], verdicts["miss (known)"], verdicts["MISS"], state, r.Version, r.Seed)
+	if s := r.Summary; r.Complete && s.Numbered > 0 {
+		fmt.Fprintf(w, "%d numbered checks run: %d within tolerance in all their figures (%s %%)", s.Numbered, s.Within, short(s.Percent))
+		if r.whole {
+			fmt.Fprintf(w, "; %d parameters fitted, %d checks marked fitted", s.FittedParameters, s.FittedChecks)
+		}
+		fmt.Fprintln(w)
+	}
+}
+
+// remarks are what is to be said of figures; those of which the same is said are named
+// together.
+func (r *ValidationReport) remarks() []string {
+	type remark struct{ ids, text string }
+	var all []remark
+	add := func(id, text string) {
+		if n := len(all); n > 0 && all[n-1].text == text {
+			all[n-1].ids += ", " + id
+			return
+		}
+		all = append(all, remark{id, text})
+	}
+	for _, c := range r.Checks {
+		switch {
+		case c.KnownMiss != "" && c.Pass:
+			add(c.ID, "STALE, within its tolerance now, so remove known_miss: "+c.KnownMiss)
+		case c.KnownMiss != "":
+			add(c.ID, "known miss: "+c.KnownMiss)
+		}
+		if c.Note != "" {
+			add(c.ID, c.Note)
+		}
+	}
+	var lines []string
+	for _, m := range all {
+		lines = append(lines, m.ids+": "+m.text)
+	}
+	return lines
+}

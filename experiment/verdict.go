@@ -1,0 +1,159 @@
+package experiment
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/rdmasim/rdmasim/sim/profile"
+)
+
+// Check is the verdict on a figure.
+type Check struct {
+	ID        string  `json:"id"`
+	Name      string  `json:"name"`
+	Profile   string  `json:"profile"`
+	Expected  float64 `json:"expected"`
+	Got       float64 `json:"got"`
+	Unit      string  `json:"unit"`
+	Tolerance string  `json:"tolerance"`
+	Pass      bool    `json:"pass"`
+	Kind      string  `json:"kind"`
+	// Number is that of the check in the list of published figures that the figure
+	// belongs to; 0 when it is in none.
+	Number    int    `json:"number,omitempty"`
+	Source    string `json:"source"`
+	KnownMiss string `json:"known_miss,omitempty"`
+	Note      string `json:"note,omitempty"`
+}
+
+// Verdict says in a word or two what became of the figure.
+func (c *Check) Verdict() string {
+	switch {
+	case c.Pass && c.KnownMiss != "":
+		return "ok, STALE"
+	case c.Pass:
+		return "ok"
+	case c.KnownMiss != "":
+		return "miss (known)"
+	}
+	return "MISS"
+}
+
+// asSaid reports whether the figure is within its tolerance, or misses it and its file
+// says so. A miss that has been mended and is still called one is not as said.
+func (c *Check) asSaid() bool { return c.Pass == (c.KnownMiss == "") }
+
+// NotModelled is a numbered check that has nothing to run yet.
+type NotModelled struct {
+	Number int    `json:"number"`
+	Name   string `json:"name"`
+	Reason string `json:"reason"`
+}
+
+// ValidationSummary counts numbered checks: one is within tolerance when all its
+// figures are.
+type ValidationSummary struct {
+	Numbered int     `json:"numbered_checks"`
+	Within   int     `json:"within_tolerance"`
+	Percent  float64 `json:"within_tolerance_percent"`
+	// FittedParameters are the values of all stored profiles that were fitted;
+	// FittedChecks are the numbered checks with a figure marked fitted. Both are 0
+	// unless the run was over all checks.
+	FittedParameters int `json:"fitted_parameters"`
+	FittedChecks     int `json:"fitted_checks"`
+}
+
+// ValidationReport is what validate prints.
+type ValidationReport struct {
+	Version  string            `json:"version"`
+	Seed     uint64            `json:"seed"`
+	Profiles map[string]string `json:"profiles"` // name to hash
+	// Hypotheses that were on, by profile.
+	Hypotheses  map[string][]string `json:"hypotheses"`
+	Complete    bool                `json:"complete"`
+	Checks      []Check             `json:"checks"`
+	NotModelled []NotModelled       `json:"not_modelled"`
+	Summary     ValidationSummary   `json:"summary"`
+	Notes       []string            `json:"notes"`
+
+	whole bool // all checks that come with the program
+}
+
+// Pass reports whether every figure is as its file says: within its tolerance, or a
+// known miss.
+func (r *ValidationReport) Pass() bool {
+	for i := range r.Checks {
+		if !r.Checks[i].asSaid() {
+			return false
+		}
+	}
+	return r.Complete
+}
+
+func (r *ValidationReport) summarize() ValidationSummary {
+	within, fitted := map[int]bool{}, map[int]bool{}
+	for _, c := range r.Checks {
+		if c.Number == 0 {
+			continue
+		}
+		so, seen := within[c.Number]
+		within[c.Number] = c.Pass && (so || !seen)
+		fitted[c.Number] = fitted[c.Number] || c.Kind == "fitted"
+	}
+	s := ValidationSummary{Numbered: len(within), Within: count(within)}
+	if s.Numbered > 0 {
+		s.Percent = significant(100 * float64(s.Within) / float64(s.Numbered))
+	}
+	if r.whole {
+		s.FittedParameters, s.FittedChecks = len(profile.FittedValues()), count(fitted)
+	}
+	return s
+}
+
+func count(m map[int]bool) int {
+	n := 0
+	for _, v := range m {
+		if v {
+			n++
+		}
+	}
+	return n
+}
+
+// tolerance reads "exact", "10%", "5" or "at-least".
+func tolerance(s string) (kind byte, v float64, err error) {
+	switch {
+	case s == "exact":
+		return '=', 0, nil
+	case s == "at-least":
+		return '>', 0, nil
+	case strings.HasSuffix(s, "%"):
+		v, err = strconv.ParseFloat(strings.TrimSuffix(s, "%"), 64)
+		kind = '%'
+	default:
+		v, err = strconv.ParseFloat(s, 64)
+		kind = '+'
+	}
+	if err != nil || v < 0 {
+		return 0, 0, fmt.Errorf("tolerance %q is not exact, at-least, a percentage such as 10%%, or a number in the figure's unit", s)
+	}
+	return kind, v, nil
+}
+
+func within(got, expected float64, tol string) bool {
+	kind, v, err := tolerance(tol)
+	if err != nil || math.IsNaN(got) {
+		return false
+	}
+	switch kind {
+	case '=':
+		return got == expected
+	case '>':
+		return got >= expected
+	case '%':
+		return math.Abs(got-expected) <= v/100*math.Abs(expected)
+	}
+	return math.Abs(got-expected) <= v
+}
