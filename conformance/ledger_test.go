@@ -4,6 +4,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/rdmasim/rdmasim/conformance"
 	"github.com/rdmasim/rdmasim/conformance/fake"
@@ -12,8 +13,16 @@ import (
 )
 
 func TestDeviations(t *testing.T) {
-	ledger := &conformance.Ledger{Deviations: []conformance.Deviation{{ID: "X-01", Profiles: []string{"p"}, Evidence: "test",
-		Predicts: []conformance.Prediction{{Case: "DEV-006", Step: "query", Got: "EIO"}}}}}
+	ledger := &report.Ledger{}
+	err := ledger.Add("test.yaml", []byte(`
+provider: mlx5
+deviations:
+- {id: X-01, title: t, where: {profile: p}, kind: errno, evidence: test, owner: o, opened: "2026-01-01", review_by: "2026-12-31",
+   predicts: [{case: DEV-006, step: query, got: EIO}]}
+`), func(id string) bool { return id == "DEV-006" })
+	if err != nil {
+		t.Fatal(err)
+	}
 	check := func(err error) func(*spec.C) {
 		return func(c *spec.C) {
 			c.Errno("other", nil, 0)
@@ -35,7 +44,7 @@ func TestDeviations(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			r := &conformance.Runner{Target: fake.Target{}, Policy: &conformance.Policy{Profile: tt.profile}, Ledger: ledger}
+			r := &conformance.Runner{Target: fake.Target{Profile: tt.profile}, Ledger: ledger}
 			got := run(t, r, tt.id, tt.body)
 			if got.Outcome != tt.want || !strings.Contains(got.Reason, tt.reason) {
 				t.Errorf("%s (%s), want %s (%s)", got.Outcome, got.Reason, tt.want, tt.reason)
@@ -44,9 +53,20 @@ func TestDeviations(t *testing.T) {
 	}
 }
 
-func TestBuiltInLedgerIsWellFormed(t *testing.T) {
+func TestBuiltInLedger(t *testing.T) {
 	l, err := conformance.LoadLedger()
-	if err != nil || len(l.Deviations) == 0 {
-		t.Errorf("%d entries, %v", len(l.Deviations), err)
+	if err != nil || len(l.Entries) == 0 {
+		t.Fatalf("%v", err)
+	}
+	for _, p := range []report.Platform{
+		report.PlatformOf("connectx-5", nil), report.PlatformOf("connectx-4", nil), report.PlatformOf("connect-ib", nil),
+		{report.KeyProvider: "rxe", report.KeyKernel: "6.1.0-56-amd64"}, {report.KeyProvider: "rxe", report.KeyKernel: "6.12.117+deb12-amd64"},
+	} {
+		if err := l.Ambiguous(p); err != nil {
+			t.Errorf("%v: %v", p, err)
+		}
+		if late := l.Overdue(p, time.Now()); len(late) > 0 {
+			t.Errorf("%v: %s", p, late)
+		}
 	}
 }

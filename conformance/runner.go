@@ -19,8 +19,8 @@ type Runner struct {
 	Seed   uint64 // of the run; a case's own is spec.SeedOf
 	// Policy says what the target may lack. nil: nothing.
 	Policy *Policy
-	// Ledger of known deviations, looked up by the policy's profile. nil: none.
-	Ledger *Ledger
+	// Ledger of known deviations, looked up by the testbed's platform. nil: none.
+	Ledger *report.Ledger
 	// Repeat is how often each case runs; records that differ make it flaky.
 	Repeat int
 	// Options gives the testbed options of a case; nil: none.
@@ -72,7 +72,7 @@ func (r *Runner) once(e Entry, c spec.Case) (rec report.Case) {
 		r.lacking(&rec, bed, c, missing)
 		return rec
 	}
-	run := execute(bed, e.ID, seed, c.Deadline, c.Body, r.deviations(e.ID)...)
+	run := execute(bed, e.ID, seed, c.Deadline, c.Body, predictions(r.Ledger, platformOf(bed), e.ID)...)
 	run.fill(&rec)
 	if rec.Outcome == report.Pass && e.Strength == Record {
 		rec.Outcome, rec.Reason = report.Unrecorded, "no recording on hardware to compare with"
@@ -80,12 +80,10 @@ func (r *Runner) once(e Entry, c spec.Case) (rec report.Case) {
 	return rec
 }
 
-// deviations are what the ledger predicts of a case on the target.
-func (r *Runner) deviations(id string) []spec.Deviation {
-	if r.Policy == nil {
-		return nil
-	}
-	return r.Ledger.of(r.Policy.Profile, id)
+// platformOf is what the ledger may ask of a testbed.
+func platformOf(bed spec.Bed) report.Platform {
+	t := bed.Target()
+	return report.PlatformOf(t.Profile, t.Details)
 }
 
 // closeBed closes a testbed; a model that panics while closing is an error too.

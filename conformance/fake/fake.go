@@ -13,6 +13,9 @@ import (
 
 // Target makes scripted testbeds.
 type Target struct {
+	// Profile that the testbeds report; empty: none.
+	Profile string
+
 	// Capabilities by token; what is not named is present.
 	Capabilities map[string]verbs.Capability
 	// TD is what AllocTD returns.
@@ -40,7 +43,7 @@ func (b *bed) Capability(token string) verbs.Capability {
 }
 
 func (b *bed) Target() verbs.Target {
-	return verbs.Target{Kind: "fake", Device: "fake0", Details: map[string]string{"fake": "yes"}}
+	return verbs.Target{Kind: "fake", Profile: b.target.Profile, Device: "fake0", Details: map[string]string{"fake": "yes"}}
 }
 
 // hang unwinds a body that called Hang.

@@ -129,8 +129,8 @@ func (c *C) StatusIn(step string, wc verbs.WC, set ...verbs.WCStatus) verbs.WCSt
 // Equal holds when got and want are deeply equal. Byte slices are recorded by length
 // and digest.
 func (c *C) Equal(step string, got, want any) {
-	c.record(report.Observation{Step: step, Kind: "value", Got: plain(got), Want: plain(want)})
-	if reflect.DeepEqual(got, want) {
+	o := report.Observation{Step: step, Kind: "value", Got: plain(got), Want: plain(want)}
+	if c.judge(o, fmt.Sprint(plain(got)), reflect.DeepEqual(got, want)) {
 		return
 	}
 	if g, ok := got.([]byte); ok {

@@ -2,12 +2,12 @@ package spec
 
 import "github.com/rdmasim/rdmasim/report"
 
-// Deviation is what a ledger predicts of one step of a case: the errno or completion
-// status that the target gives instead of the expected one, or "false" of a condition.
+// Deviation is what a ledger predicts of one step of a case: the errno, completion status or
+// value that the target gives instead of the expected one, or "false" of a condition.
 // It replaces the expectation and never removes the check.
 type Deviation struct{ ID, Step, Got string }
 
-// judge records an observation of an errno, a status or a condition and says whether the check
+// judge records an observation of an errno, a status, a value or a condition and says whether the check
 // holds: as expected, or exactly as the ledger predicts. A target that now meets the
 // expectation fails the case, so that the ledger does not rot.
 func (c *C) judge(o report.Observation, got string, expected bool) bool {

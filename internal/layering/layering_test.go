@@ -44,7 +44,7 @@ var allowed = map[string][]string{
 	"sim/mutant":        {"sim"},
 	"hw":                {"verbs", "prm", "fault"},
 	"attach":            {"verbs", "sim", "prm", "roce", "uapi"},
-	"conformance":       {"verbs", "prm", "roce", "report", "fault"},
+	"conformance":       {"verbs", "prm", "roce", "report", "fault", "fixtures"},
 	"workload":          {"verbs"},
 	"experiment":        {"verbs", "roce", "fault", "workload", "sim/testbed", "sim/profile", "report", "input", "fixtures", "sim"},
 	"report":            {"input"},

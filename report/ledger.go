@@ -1,0 +1,200 @@
+package report
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rdmasim/rdmasim/input"
+)
+
+// Ledger is the known deviations: what targets do otherwise than the catalogue says, each
+// with its evidence. An entry predicts a value; it never removes a check, and a target
+// that meets the catalogue after all fails until the entry goes.
+type Ledger struct{ Entries []Deviation }
+
+// Deviation is one entry of the ledger.
+type Deviation struct {
+	ID    string `yaml:"id" required:"true" help:"name, such as RXE-02"`
+	Title string `yaml:"title" required:"true" help:"what differs"`
+	// Where says on which platforms it holds: key (see Platform) to a range of versions
+	// or a regular expression. The file's provider is one more condition.
+	Where    map[string]string `yaml:"where" required:"true" help:"platform key to a range (>=6.1 <6.13) or a regular expression"`
+	Kind     string            `yaml:"kind" required:"true" oneof:"unsupported,errno,status,event,timing,rounding,counter,wire,erratum,bug"`
+	Evidence string            `yaml:"evidence" required:"true" help:"source file, issue or recording"`
+	// Owner looks after the entry, Opened and ReviewBy are dates (2006-01-02): on the
+	// latter it is to be looked at again.
+	Owner    string       `yaml:"owner" required:"true"`
+	Opened   string       `yaml:"opened" required:"true"`
+	ReviewBy string       `yaml:"review_by" required:"true"`
+	Predicts []Prediction `yaml:"predicts" required:"true"`
+
+	conditions []constraint
+}
+
+// Prediction is what one step of a case shows.
+type Prediction struct {
+	// Case is an ID. With Field it may be a pattern (RC-*).
+	Case string `yaml:"case" required:"true"`
+	// Step of the case; with Field it may be a pattern.
+	Step string `yaml:"step" required:"true"`
+	// Field of a completion (wc_flags, byte_len) that differs while the step's own
+	// expectation holds; it matters only where two runs are compared.
+	Field string `yaml:"field"`
+	Got   string `yaml:"got" required:"true"`
+}
+
+// ledgerFile is one file of the ledger, that of one provider.
+type ledgerFile struct {
+	Provider   string      `yaml:"provider" required:"true" help:"user-space driver that the file is of"`
+	Deviations []Deviation `yaml:"deviations" required:"true"`
+}
+
+// longest times between two looks at an entry.
+var reviewAfter = map[bool]time.Duration{true: 180 * 24 * time.Hour, false: 366 * 24 * time.Hour}
+
+const dateForm = "2006-01-02"
+
+// Add reads a file of the ledger. exists says whether a case is in the catalogue.
+func (l *Ledger) Add(name string, text []byte, exists func(id string) bool) error {
+	var f ledgerFile
+	doc, err := input.Decode(name, text, &f)
+	if err != nil {
+		return err
+	}
+	for i := range f.Deviations {
+		d := &f.Deviations[i]
+		at := fmt.Sprintf("deviations.%d", i)
+		if err := d.check(doc, at, f.Provider, exists); err != nil {
+			return err
+		}
+		for _, other := range l.Entries {
+			if other.ID == d.ID {
+				return doc.Errorf(at+".id", "a second entry %s", d.ID)
+			}
+		}
+		l.Entries = append(l.Entries, *d)
+	}
+	return nil
+}
+
+func (d *Deviation) check(doc *input.Doc, at, provider string, exists func(string) bool) error {
+	if len(d.Where) == 0 {
+		return doc.Errorf(at+".where", "an entry holds for a range of versions, a part or a profile, never for all platforms")
+	}
+	d.conditions = append(d.conditions, constraint{KeyProvider, func(s string) bool { return s == provider }})
+	for key, text := range d.Where {
+		known := []string{KeyPart, KeyFirmware, KeyKernel, KeyRDMACore, KeyLinkLayer, KeyPageSize, KeyProfile}
+		if !slices.Contains(known, key) && !strings.HasPrefix(key, KeyEnv) {
+			return doc.Errorf(at+".where."+key, "unknown key %q%s; keys are %s and env.NAME", key, input.Suggest(key, known), strings.Join(known, ", "))
+		}
+		c, err := parseConstraint(key, text)
+		if err != nil {
+			return doc.Errorf(at+".where."+key, "%v", err)
+		}
+		d.conditions = append(d.conditions, c)
+	}
+	if err := d.checkDates(doc, at); err != nil {
+		return err
+	}
+	if d.Kind == "bug" && !strings.Contains(d.Evidence, "http") && !strings.Contains(d.Evidence, "fixtures/") {
+		return doc.Errorf(at+".evidence", "a bug needs a link or a recording as evidence")
+	}
+	for i, p := range d.Predicts {
+		where := fmt.Sprintf("%s.predicts.%d", at, i)
+		if p.Field == "" && !exists(p.Case) {
+			return doc.Errorf(where+".case", "case %q is unknown", p.Case)
+		}
+		for _, pattern := range []string{p.Case, p.Step} {
+			if _, err := path.Match(pattern, ""); p.Field != "" && err != nil {
+				return doc.Errorf(where, "pattern %q: %v", pattern, err)
+			}
+		}
+	}
+	return nil
+}
+
+func (d *Deviation) checkDates(doc *input.Doc, at string) error {
+	opened, err := time.Parse(dateForm, d.Opened)
+	if err != nil {
+		return doc.Errorf(at+".opened", "%q: a date such as 2026-11-21 is meant", d.Opened)
+	}
+	review, err := time.Parse(dateForm, d.ReviewBy)
+	if err != nil {
+		return doc.Errorf(at+".review_by", "%q: a date such as 2026-11-21 is meant", d.ReviewBy)
+	}
+	if longest := reviewAfter[d.Kind == "bug"]; review.Sub(opened) > longest {
+		return doc.Errorf(at+".review_by", "an entry of kind %s is looked at again after %d days at most", d.Kind, longest/(24*time.Hour))
+	}
+	return nil
+}
+
+// Holds reports whether the entry is of the platform.
+func (d *Deviation) Holds(p Platform) bool {
+	for _, c := range d.conditions {
+		v, known := p[c.key]
+		if !known || !c.holds(v) {
+			return false
+		}
+	}
+	return true
+}
+
+// Of are the entries that hold on a platform.
+func (l *Ledger) Of(p Platform) []*Deviation {
+	if l == nil {
+		return nil
+	}
+	var out []*Deviation
+	for i := range l.Entries {
+		if l.Entries[i].Holds(p) {
+			out = append(out, &l.Entries[i])
+		}
+	}
+	return out
+}
+
+// Ambiguous names two entries that predict the same step on a platform.
+func (l *Ledger) Ambiguous(p Platform) error {
+	seen := map[[2]string]string{}
+	for _, d := range l.Of(p) {
+		for _, x := range d.Predicts {
+			key := [2]string{x.Case, x.Step + "\x00" + x.Field}
+			if other, twice := seen[key]; twice {
+				return fmt.Errorf("deviations %s and %s both predict %s: %s", other, d.ID, x.Case, x.Step)
+			}
+			seen[key] = d.ID
+		}
+	}
+	return nil
+}
+
+// Overdue lists the entries of a platform whose date of review has passed.
+func (l *Ledger) Overdue(p Platform, today time.Time) []string {
+	var out []string
+	for _, d := range l.Of(p) {
+		if review, err := time.Parse(dateForm, d.ReviewBy); err == nil && today.After(review.Add(24*time.Hour)) {
+			out = append(out, fmt.Sprintf("deviation %s was to be looked at again by %s (owner %s)", d.ID, d.ReviewBy, d.Owner))
+		}
+	}
+	return out
+}
+
+// field is the entry that predicts a field of a completion in a step, of those that hold.
+func field(entries []*Deviation, id, step, name, got string) *Deviation {
+	for _, d := range entries {
+		for _, p := range d.Predicts {
+			if p.Field != name || p.Got != got {
+				continue
+			}
+			ok, err := path.Match(p.Case, id)
+			in, err2 := path.Match(p.Step, step)
+			if err == nil && err2 == nil && ok && in {
+				return d
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,80 @@
+package report
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+const ledgerHead = "provider: rxe\ndeviations:\n"
+
+func entry(id, more string) string {
+	return "- {id: " + id + ", title: t, evidence: e, owner: o, " + more + "}\n"
+}
+
+const fine = `where: {kernel: ">=6.1 <6.13"}, kind: errno, opened: "2026-11-21", review_by: "2027-11-20", predicts: [{case: DEV-006, step: s, got: EIO}]`
+
+func read(t *testing.T, text string) (*Ledger, error) {
+	t.Helper()
+	l := &Ledger{}
+	return l, l.Add("x.yaml", []byte(ledgerHead+text), func(id string) bool { return id == "DEV-006" })
+}
+
+func TestLedgerMistakes(t *testing.T) {
+	for name, c := range map[string]struct{ text, want string }{
+		"twice":         {entry("A", fine) + entry("A", fine), "x.yaml:4:"},
+		"unknown case":  {entry("A", strings.Replace(fine, "DEV-006", "DEV-899", 1)), `case "DEV-899" is unknown`},
+		"everywhere":    {entry("A", strings.Replace(fine, `{kernel: ">=6.1 <6.13"}`, "{}", 1)), "never for all platforms"},
+		"unknown key":   {entry("A", strings.Replace(fine, "kernel", "kernal", 1)), `did you mean "kernel"?`},
+		"no bound":      {entry("A", strings.Replace(fine, ">=6.1 <6.13", "6.1", 1)), "a bound such as"},
+		"kind":          {entry("A", strings.Replace(fine, "kind: errno", "kind: erno", 1)), "errno"},
+		"no evidence":   {strings.Replace(entry("A", fine), "evidence: e, ", "", 1), "evidence"},
+		"date":          {entry("A", strings.Replace(fine, "2026-11-21", "21.11.2026", 1)), "a date such as"},
+		"late review":   {entry("A", strings.Replace(fine, "2027-11-20", "2028-11-20", 1)), "after 366 days"},
+		"bug, no link":  {entry("A", strings.NewReplacer("kind: errno", "kind: bug", "2027-11-20", "2027-01-20").Replace(fine)), "a bug needs a link"},
+		"unknown field": {entry("A", fine+", skips: true"), "skips"},
+	} {
+		if _, err := read(t, c.text); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v, want %q", name, err, c.want)
+		}
+	}
+}
+
+func TestWhereAnEntryHolds(t *testing.T) {
+	l, err := read(t, entry("A", fine))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		provider, kernel string
+		want             bool
+	}{
+		{"rxe", "6.1.0-56-amd64", true}, {"rxe", "6.12.117+deb12-amd64", true}, {"rxe", "6.13.1", false}, {"rxe", "5.19.7", false},
+		{"rxe", "", false}, {"mlx5", "6.1.0", false},
+	} {
+		if got := len(l.Of(Platform{KeyProvider: c.provider, KeyKernel: c.kernel})) == 1; got != c.want {
+			t.Errorf("%s %s: holds %v, want %v", c.provider, c.kernel, got, c.want)
+		}
+	}
+	p := Platform{KeyProvider: "rxe", KeyKernel: "6.1"}
+	day := func(s string) time.Time { d, _ := time.Parse(dateForm, s); return d }
+	if late := l.Overdue(p, day("2027-11-20")); len(late) != 0 {
+		t.Errorf("on its day: %s", late)
+	}
+	if late := l.Overdue(p, day("2027-11-22")); len(late) != 1 {
+		t.Errorf("after its day: %s", late)
+	}
+}
+
+func TestAmbiguous(t *testing.T) {
+	l, err := read(t, entry("A", fine)+entry("B", strings.Replace(fine, ">=6.1 <6.13", ">=6.10", 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Ambiguous(Platform{KeyProvider: "rxe", KeyKernel: "6.12.1"}); err == nil {
+		t.Error("two entries for one step of 6.12 are not found")
+	}
+	if err := l.Ambiguous(Platform{KeyProvider: "rxe", KeyKernel: "6.1.0"}); err != nil {
+		t.Errorf("6.1 has only one: %v", err)
+	}
+}
