@@ -90,6 +90,13 @@ var proofs = map[string]proof{
 		_, err = pd.RegMR(c.T, b.Addr(), b.Len(), verbs.AccessLocalWrite|verbs.AccessOnDemand)
 		return err
 	},
+	"wr_ex": func(c *spec.C, ctx verbs.Context, pd verbs.PD) error {
+		cq, err := ctx.CreateCQ(c.T, verbs.CQAttr{CQE: 8})
+		c.NoErr("create CQ", err)
+		_, err = pd.CreateQP(c.T, verbs.QPInitAttr{Type: verbs.QPTRC, SendCQ: cq, RecvCQ: cq, CompMask: verbs.QPInitSendOpsFlags,
+			SendOpsFlags: verbs.QPExSend, Cap: verbs.QPCap{MaxSendWR: 1, MaxSendSGE: 1, MaxRecvWR: 1, MaxRecvSGE: 1}})
+		return err
+	},
 	"mw":    allocMW(1),
 	"mw.t1": allocMW(1),
 	"mw.t2": allocMW(2),

@@ -406,6 +406,8 @@ func (UnimplementedQP) DataInOrder(t Thread, op WROpcode, flags uint32) (r0 int,
 	return
 }
 
+func (UnimplementedQP) Ex() (r0 QPEx) { return }
+
 // UnimplementedUAR implements UAR.
 type UnimplementedUAR struct{}
 

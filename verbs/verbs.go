@@ -262,6 +262,8 @@ type QP interface {
 	DetachMcast(t Thread, group GID, lid uint16) error
 	// DataInOrder is ibv_query_qp_data_in_order.
 	DataInOrder(t Thread, op WROpcode, flags uint32) (int, error)
+	// Ex is ibv_qp_to_qp_ex: nil unless the QP was created with SendOpsFlags.
+	Ex() QPEx
 }
 
 // SRQ is a shared receive queue.

@@ -17,6 +17,8 @@ type Options struct {
 	SendCQ, RecvCQ verbs.CQ
 	SRQ            verbs.SRQ // nil: a receive queue of its own
 	CQE            int
+	// SendOps asks for the extended way to post (QPInitAttr.SendOpsFlags).
+	SendOps uint64
 
 	Access      verbs.AccessFlags
 	MTU         verbs.MTU
@@ -70,8 +72,12 @@ func (e *Env) domain(o Options) verbs.PD {
 
 // InitAttr is what the QP was created with.
 func (q *QP) InitAttr() verbs.QPInitAttr {
-	return verbs.QPInitAttr{Type: q.Opt.Type, SendCQ: q.SCQ, RecvCQ: q.RCQ, Cap: q.Opt.Cap, SigAll: q.Opt.SigAll,
+	a := verbs.QPInitAttr{Type: q.Opt.Type, SendCQ: q.SCQ, RecvCQ: q.RCQ, Cap: q.Opt.Cap, SigAll: q.Opt.SigAll,
 		SRQ: q.Opt.SRQ}
+	if q.Opt.SendOps != 0 {
+		a.CompMask, a.SendOpsFlags = verbs.QPInitSendOpsFlags, q.Opt.SendOps
+	}
+	return a
 }
 
 // Peer is the other end of a connection.

@@ -19,8 +19,13 @@ func Register(s *spec.Suite) {
 	s.Case("POST-011", recvInErr)
 	s.Case("POST-012", opcodeOfOtherType)
 	s.Case("POST-013", undefinedOpcode)
+	s.Case("POST-014", abort)
+	s.Case("POST-015", buildError)
+	s.Case("POST-016", foreignOps)
+	s.Case("POST-017", samePackets)
 	s.Case("POST-018", wrIDBits)
 	s.Case("POST-019", gatherList)
+	s.Case("POST-020", completeInReset)
 	s.Case("POST-022", noSGE)
 	s.Case("POST-023", chainEqualsSingles)
 }

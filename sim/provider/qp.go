@@ -45,6 +45,7 @@ type QP struct {
 	srq    *SRQ // or nil
 	bf     *bfReg
 	own    bool // the register is from the context's pools
+	ex     *qpEx
 
 	source   glance
 	signal   uint8 // put into each WQE (sq_sig_all)
@@ -87,10 +88,12 @@ func (p *PD) newQP(a *verbs.QPInitAttr) (*QP, error) {
 		return nil, fmt.Errorf("MLX5_QP_SIGNATURE is set, and signatures are not modelled: %w", syscall.EOPNOTSUPP)
 	}
 	ops := opsAny
-	if a.CompMask&maskSndOps != 0 {
-		if ops = a.SendOpsFlags; ops&^allowedOps(a.Type) != 0 {
+	q.atomics = c.attr.Atomic != verbs.AtomicNone
+	if a.CompMask&verbs.QPInitSendOpsFlags != 0 {
+		if ops = a.SendOpsFlags; ops&^allowedOps(a.Type) != 0 || ops&opsAtomic != 0 && !q.atomics {
 			return nil, fmt.Errorf("send_ops_flags %#x: %w", ops, syscall.EOPNOTSUPP)
 		}
+		q.ex = &qpEx{q: q}
 	}
 	var ok bool
 	if q.sendCQ, ok = a.SendCQ.(*CQ); !ok || q.sendCQ == nil {
@@ -117,7 +120,6 @@ func (p *PD) newQP(a *verbs.QPInitAttr) (*QP, error) {
 	if a.SigAll {
 		q.signal = prm.CtrlCQUpdate
 	}
-	q.atomics = c.attr.Atomic != verbs.AtomicNone
 	return q, nil
 }
 
@@ -130,6 +132,8 @@ func allowedOps(typ verbs.QPType) uint64 {
 		return opsRC
 	case verbs.QPTUC:
 		return opsUC
+	case verbs.QPTUD:
+		return opsUD
 	}
 	return 0
 }
@@ -257,10 +261,16 @@ func (q *QP) Modify(vt verbs.Thread, a *verbs.QPAttr, mask verbs.QPAttrMask) err
 	case verbs.QPSReset:
 		q.sweep(t)
 		q.reset()
+		if q.ex != nil {
+			q.ex.refused = true
+		}
 	case verbs.QPSInit:
 		q.rq.limit = q.rq.maxGS
 	case verbs.QPSRTS:
 		q.sq.limit = q.sq.maxGS
+		if q.ex != nil {
+			q.ex.refused = false
+		}
 	}
 	return nil
 }

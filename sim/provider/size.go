@@ -17,17 +17,17 @@ const (
 	opsAny       = ^uint64(0)
 )
 
-// Bits of QPInitAttr.SendOpsFlags (IBV_QP_EX_WITH_*), and of CompMask.
+// Groups of QPInitAttr.SendOpsFlags, and bits of CompMask.
 const (
-	opsRDMA    = 1<<0 | 1<<1 | 1<<4
-	opsAtomic  = 1<<5 | 1<<6
-	opsUMR     = 1<<7 | 1<<8
-	opsRC      = opsRDMA | opsAtomic | opsUMR | 1<<2 | 1<<3 | 1<<9
-	opsUC      = opsRC &^ (1<<4 | opsAtomic)
-	maskPD     = 1 << 0
-	maskFlags  = 1 << 2
-	maskSndOps = 1 << 6
-	maskKnown  = maskPD | maskFlags | maskSndOps
+	opsRDMA   = verbs.QPExRDMAWrite | verbs.QPExRDMAWriteImm | verbs.QPExRDMARead
+	opsAtomic = verbs.QPExAtomicCmpSwp | verbs.QPExAtomicFetchAdd
+	opsUMR    = verbs.QPExLocalInv | verbs.QPExBindMW
+	opsUD     = verbs.QPExSend | verbs.QPExSendImm
+	opsRC     = opsRDMA | opsAtomic | opsUMR | opsUD | verbs.QPExSendInv
+	opsUC     = opsRC &^ (verbs.QPExRDMARead | opsAtomic)
+	maskPD    = 1 << 0
+	maskFlags = 1 << 2
+	maskKnown = maskPD | maskFlags | verbs.QPInitSendOpsFlags
 
 	createSourceQPN = 1 << 10
 

@@ -10,7 +10,7 @@ var always = map[string]bool{
 	"td": true, "pdom": true, "4k page": true, "devx": true, "raw db": true, "env": true, "roce": true, "roce v2": true,
 	"tap": true, "inj": true, "linkctl": true, "shared bf": true, "schedule": true, "root": true, "events": true,
 	"cq_ex": true, "cq.moderation": true, "ts": true, "clock": true, "resize": true, "cq.ignore_overrun": true, "overrun": true,
-	"dv": true, "atomic": true, "bigmem": true, "srq": true,
+	"dv": true, "wr_ex": true, "atomic": true, "bigmem": true, "srq": true,
 	"uc": true, "ud": true, "mcast": true, "mw": true, "mw.t1": true, "mw.t2": true, "rereg": true, "ro": true,
 }
 

@@ -1,0 +1,68 @@
+package verbs
+
+// QPEx is the extended way to post (struct ibv_qp_ex; ibv_wr_post(3)): requests are
+// built by calls between WRStart and WRComplete, during which no other thread may
+// build on the QP, and are posted together. A builder (WRSend and the like) is followed
+// by the setters that the operation and the QP type need: one for data, where there is
+// any, and SetUDAddr on UD, in either order.
+//
+// Builders and setters return nothing: what goes wrong is told by WRComplete, which
+// then posts nothing. A builder that the type of the QP does not have ends the process,
+// as a call through a null pointer does.
+type QPEx interface {
+	// SetWR sets the fields wr_id and wr_flags, which the builders after it take.
+	// SendInline is no flag of this interface.
+	SetWR(id uint64, flags SendFlags)
+
+	WRStart(t Thread)
+	// WRComplete posts what was built since WRStart, or nothing at all when a builder or
+	// a setter failed; its error is that of the first.
+	WRComplete(t Thread) error
+	// WRAbort forgets what was built since WRStart.
+	WRAbort(t Thread)
+
+	WRSend(t Thread)
+	WRSendImm(t Thread, imm uint32) // host order
+	WRSendInv(t Thread, rkey uint32)
+	WRRDMAWrite(t Thread, rkey uint32, remote uint64)
+	WRRDMAWriteImm(t Thread, rkey uint32, remote uint64, imm uint32)
+	WRRDMARead(t Thread, rkey uint32, remote uint64)
+	WRAtomicCmpSwp(t Thread, rkey uint32, remote, compare, swap uint64)
+	WRAtomicFetchAdd(t Thread, rkey uint32, remote, add uint64)
+	WRLocalInv(t Thread, rkey uint32)
+	WRBindMW(t Thread, mw MW, rkey uint32, info MWBindInfo)
+
+	SetSGE(t Thread, sge SGE)
+	SetSGEList(t Thread, sges []SGE)
+	// SetInlineData copies the data before it returns.
+	SetInlineData(t Thread, addr uint64, length uint32)
+	SetInlineDataList(t Thread, bufs []DataBuf)
+	SetUDAddr(t Thread, ah AH, remoteQPN, remoteQKey uint32)
+}
+
+// DataBuf is ibv_data_buf.
+type DataBuf struct {
+	Addr   uint64
+	Length uint32
+}
+
+// QPInitSendOpsFlags is the bit of QPInitAttr.CompMask that asks for the extended way to
+// post, with the operations of SendOpsFlags.
+const QPInitSendOpsFlags uint32 = 1 << 6
+
+// Operations of QPInitAttr.SendOpsFlags (IBV_QP_EX_WITH_*).
+const (
+	QPExRDMAWrite      uint64 = 1 << 0
+	QPExRDMAWriteImm   uint64 = 1 << 1
+	QPExSend           uint64 = 1 << 2
+	QPExSendImm        uint64 = 1 << 3
+	QPExRDMARead       uint64 = 1 << 4
+	QPExAtomicCmpSwp   uint64 = 1 << 5
+	QPExAtomicFetchAdd uint64 = 1 << 6
+	QPExLocalInv       uint64 = 1 << 7
+	QPExBindMW         uint64 = 1 << 8
+	QPExSendInv        uint64 = 1 << 9
+	QPExTSO            uint64 = 1 << 10
+	QPExFlush          uint64 = 1 << 11
+	QPExAtomicWrite    uint64 = 1 << 12
+)
