@@ -93,9 +93,8 @@ func newRoot() *cobra.Command {
 	o.flags(root.Flags())
 	o.flags(run.Flags())
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(run, newList(), newShow(), newWire(), newWorker())
+	root.AddCommand(run, newList(), newShow(), newWire(), newDiff(), newAccept(), newWorker())
 	for name, what := range map[string]string{
-		"diff":    "Compare two run records",
 		"mutants": "Check that the suite catches broken devices",
 		"agent":   "Serve as the second node of a hardware run",
 	} {

@@ -32,6 +32,7 @@ type runOptions struct {
 	parallel, repeat        int
 	lockstep                bool
 	wall                    time.Duration
+	baselines               []string
 }
 
 func (o *runOptions) flags(f *pflag.FlagSet) {
@@ -47,6 +48,7 @@ func (o *runOptions) flags(f *pflag.FlagSet) {
 	f.IntVar(&o.parallel, "parallel", processors(), "how many workers run at once")
 	f.IntVar(&o.repeat, "repeat", 1, "run each case this often; a case that differs is flaky")
 	f.BoolVar(&o.lockstep, "lockstep", false, "simulated programs yield at every step; the results are the same bytes")
+	f.StringArrayVar(&o.baselines, "baseline", nil, "hold cases of strength H to an accepted record (conform accept) of the same kind of device")
 	f.DurationVar(&o.wall, "wall-limit", 2*time.Minute, "real time that a case may take before its worker is killed")
 }
 
@@ -101,6 +103,10 @@ func runSuite(cmd *cobra.Command, o *runOptions) error {
 	if err != nil {
 		return err
 	}
+	baselines, err := o.readBaselines()
+	if err != nil {
+		return err
+	}
 	program, err := workerCommand(o.target)
 	if err != nil {
 		return err
@@ -130,6 +136,7 @@ func runSuite(cmd *cobra.Command, o *runOptions) error {
 		return &status{exitFailed, err}
 	}
 	run := assemble(o, res, items, policy, len(items) == len(all))
+	hold(run, baselines)
 	if err := out.write(run, dir); err != nil {
 		return &status{exitFailed, err}
 	}
@@ -284,6 +291,38 @@ func assemble(o *runOptions, res harness.Result, items []conformance.Item, polic
 	}
 	run.Count()
 	return run
+}
+
+func (o *runOptions) readBaselines() ([]*report.Run, error) {
+	var out []*report.Run
+	for _, name := range o.baselines {
+		b, err := report.ReadFile(name)
+		if err == nil {
+			err = b.Acceptable()
+		}
+		if err != nil {
+			return nil, usagef("--baseline %s: %w", name, err)
+		}
+		if b.Seed != o.seed {
+			return nil, usagef("--baseline %s is of seed %d: what a case does is drawn from the seed, so add --seed %d", name, b.Seed, b.Seed)
+		}
+		out = append(out, b)
+	}
+	return out, nil
+}
+
+// hold judges cases of strength H by the baselines of the run's kind of device.
+func hold(run *report.Run, baselines []*report.Run) {
+	if len(baselines) == 0 {
+		return
+	}
+	held := false
+	for _, b := range baselines {
+		held = run.Hold(b) || held
+	}
+	if !held {
+		run.Findings = append(run.Findings, "no --baseline is of this kind of device")
+	}
 }
 
 func (out outputs) write(run *report.Run, dir string) error {

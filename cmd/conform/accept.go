@@ -1,0 +1,46 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rdmasim/rdmasim/report"
+)
+
+func newAccept() *cobra.Command {
+	into := "baselines"
+	cmd := &cobra.Command{
+		Use:   "accept REPORT.json",
+		Short: "Make the record of a hardware run the baseline of its kind of device",
+		Long: "accept takes the record of a run on hardware that has no bad case as the baseline of that provider and part. What the\n" +
+			"run saw in cases of strength H is from then on expected: conform --target=hw --baseline DIR/NAME.json.",
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r, err := report.ReadFile(args[0])
+			if err != nil {
+				return usagef("%w", err)
+			}
+			if err := r.Acceptable(); err != nil {
+				return usagef("%s: %w", args[0], err)
+			}
+			if err := os.MkdirAll(into, 0o755); err != nil {
+				return usagef("%w", err)
+			}
+			name := filepath.Join(into, r.BaselineName())
+			f, err := report.Create(name)
+			if err != nil {
+				return usagef("%w", err)
+			}
+			if err := f.Commit(r.WriteJSON); err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "%s: %d cases, of which %d of strength H are now fixed\n", name, len(r.Cases), len(r.Freeze()))
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&into, "into", into, "directory of baselines")
+	return cmd
+}

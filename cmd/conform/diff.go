@@ -1,0 +1,147 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rdmasim/rdmasim/conformance"
+	"github.com/rdmasim/rdmasim/report"
+)
+
+func newDiff() *cobra.Command {
+	format, common, verbose := "table", false, false
+	cmd := &cobra.Command{
+		Use:   "diff A.json B.json",
+		Short: "Compare two run records",
+		Long: "diff compares what two runs saw, step by step. A is the reference: an older run, the simulator, another device.\n" +
+			"A difference is as the ledger of known deviations predicts, within the set that the catalogue allows, or a regression.\n" +
+			"Exit status: 0 nothing unexplained, 1 a regression, 2 records that cannot be compared.",
+		Example: "  conform --target=sim --report sim.json && conform --target=hw --report card.json\n  conform diff sim.json card.json",
+		Args:    cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if format != "table" && format != "json" {
+				return usagef("--format %q: table or json", format)
+			}
+			a, err := report.ReadFile(args[0])
+			if err != nil {
+				return usagef("%w", err)
+			}
+			b, err := report.ReadFile(args[1])
+			if err != nil {
+				return usagef("%w", err)
+			}
+			return compareRuns(cmd.OutOrStdout(), a, b, format, common, verbose)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&format, "format", "table", "table or json")
+	f.BoolVar(&common, "common", false, "leave out cases that only one record has")
+	f.BoolVarP(&verbose, "verbose", "v", false, "print the differences that are explained too")
+	return cmd
+}
+
+// compareRuns compares two records and prints the result.
+func compareRuns(w io.Writer, a, b *report.Run, format string, common, verbose bool) error {
+	ledger, err := conformance.LoadLedger()
+	if err != nil {
+		return err
+	}
+	for _, r := range []*report.Run{a, b} {
+		if err := ledger.Ambiguous(r.Platform()); err != nil {
+			return usagef("%w", err)
+		}
+	}
+	c, err := report.Diff(a, b, report.DiffOptions{Common: common, Ledger: ledger})
+	if err != nil {
+		return usagef("%w", err)
+	}
+	if format == "json" {
+		enc := json.NewEncoder(w)
+		enc.SetIndent("", " ")
+		enc.SetEscapeHTML(false)
+		err = enc.Encode(c)
+	} else {
+		printDiff(w, c, verbose)
+		for _, r := range []*report.Run{a, b} {
+			for _, late := range ledger.Overdue(r.Platform(), time.Now()) {
+				fmt.Fprintln(w, "finding:", late)
+			}
+		}
+	}
+	if err == nil && !c.OK() {
+		err = &status{code: exitFailed}
+	}
+	return err
+}
+
+func printDiff(w io.Writer, c *report.Comparison, verbose bool) {
+	for _, x := range c.Cases {
+		if x.Class == report.Same || !verbose && !x.Class.Bad() {
+			continue
+		}
+		fmt.Fprintf(w, "%s %s  %s -> %s\n", x.Class, x.ID, outcome(x.A), outcome(x.B))
+		if x.Reason != "" {
+			fmt.Fprintf(w, "    %s\n", strings.ReplaceAll(x.Reason, "\n", "\n    "))
+		}
+		for _, d := range x.Differences {
+			if verbose || d.Class.Bad() {
+				fmt.Fprintf(w, "    %s %s: %s -> %s", d.Class, d.Step, shown(d.A), shown(d.B))
+				if d.Deviation != "" {
+					fmt.Fprintf(w, "  (%s)", d.Deviation)
+				}
+				fmt.Fprintln(w)
+			}
+		}
+	}
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, class := range report.Classes() {
+		if n := c.Summary[class]; n > 0 {
+			fmt.Fprintf(tw, "%s\t%d\n", class, n)
+		}
+	}
+	_ = tw.Flush() // to the same writer as what follows, which would fail too
+	end := "ok"
+	if !c.OK() {
+		end = "DIFFERENT"
+	}
+	fmt.Fprintf(w, "%s: %d cases, %s against %s\n", end, len(c.Cases), platformName(c.A), platformName(c.B))
+}
+
+func outcome(o report.Outcome) string {
+	if o == "" {
+		return "none"
+	}
+	return string(o)
+}
+
+func shown(v any) string {
+	if v == nil {
+		return "nothing"
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	return string(b)
+}
+
+func platformName(p report.Platform) string {
+	var parts []string
+	for _, k := range slices.Sorted(maps.Keys(p)) {
+		if !strings.HasPrefix(k, report.KeyEnv) {
+			parts = append(parts, k+" "+p[k])
+		}
+	}
+	if len(parts) == 0 {
+		return "(unknown)"
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,87 @@
+package report
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// A baseline is the record of a run on hardware that was looked at and accepted: what it saw
+// in the cases that nothing public fixes (strength H) is what later runs on that kind of
+// device are held to.
+
+// Acceptable says why a record cannot be a baseline.
+func (r *Run) Acceptable() error {
+	p := r.Platform()
+	switch {
+	case r.Target.Kind != "hw":
+		return fmt.Errorf("the record is of target %q; only what hardware showed is a reference", r.Target.Kind)
+	case r.Incomplete:
+		return errors.New("the run was interrupted")
+	case p[KeyProvider] == "" || p[KeyPart] == "":
+		return errors.New("the record does not say which device it is of")
+	}
+	for _, c := range r.Cases {
+		if c.Outcome.Bad() {
+			return fmt.Errorf("%s is %s: explain it in the ledger of deviations or mend it first", c.ID, c.Outcome)
+		}
+	}
+	return nil
+}
+
+// BaselineName is a file name for the record of a kind of device.
+func (r *Run) BaselineName() string {
+	p := r.Platform()
+	name := p[KeyProvider] + "-" + p[KeyPart]
+	if fw := p[KeyFirmware]; fw != "" {
+		name += "-fw" + fw
+	}
+	return strings.Map(func(c rune) rune {
+		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("-._", c) {
+			return c
+		}
+		return '_'
+	}, name) + ".json"
+}
+
+// Freeze lists the cases whose observations a baseline fixes.
+func (r *Run) Freeze() []string {
+	var ids []string
+	for _, c := range r.Cases {
+		if c.Outcome == Unrecorded {
+			ids = append(ids, c.ID)
+		}
+	}
+	return ids
+}
+
+// Hold judges the cases of strength H by a baseline of the same provider and part; it reports
+// whether the baseline is of this kind of device. Both are as read from files.
+func (r *Run) Hold(baseline *Run) bool {
+	p, q := r.Platform(), baseline.Platform()
+	if r.Target.Kind != "hw" || p[KeyProvider] != q[KeyProvider] || p[KeyPart] != q[KeyPart] || r.Seed != baseline.Seed {
+		return false
+	}
+	was := map[string]*Case{}
+	for i := range baseline.Cases {
+		was[baseline.Cases[i].ID] = &baseline.Cases[i]
+	}
+	d := &differ{kind: samePlatform}
+	for i := range r.Cases {
+		c := &r.Cases[i]
+		b := was[c.ID]
+		if c.Outcome != Unrecorded || b == nil || b.Outcome != Unrecorded && b.Outcome != Pass {
+			continue
+		}
+		c.Outcome, c.Reason = Pass, ""
+		for _, x := range d.observations(b, c) {
+			if x.Class.Bad() {
+				c.Outcome = Fail
+				c.Reason = fmt.Sprintf("%s: the recording shows %s, this run %s", x.Step, text(x.A), text(x.B))
+				break
+			}
+		}
+	}
+	r.Count()
+	return true
+}

@@ -1,0 +1,43 @@
+package report
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestBaseline(t *testing.T) {
+	card := map[string]string{KeyProvider: "mlx5", KeyPart: "0x1017", KeyFirmware: "16.35.4030"}
+	saw := func(got string) Case {
+		return Case{ID: "ODP-058", Strength: "H", Outcome: Unrecorded, Observations: []Observation{{Step: "syndrome", Kind: "value", Got: got}}}
+	}
+	base := recorded(t, Target{Kind: "hw"}, card, saw("0x88"))
+	if err := base.Acceptable(); err != nil || base.BaselineName() != "mlx5-0x1017-fw16.35.4030.json" || len(base.Freeze()) != 1 {
+		t.Fatalf("%v, %s, %v", err, base.BaselineName(), base.Freeze())
+	}
+	same := recorded(t, Target{Kind: "hw"}, card, saw("0x88"))
+	if !same.Hold(base) || same.Cases[0].Outcome != Pass || same.Summary[Pass] != 1 {
+		t.Errorf("what was recorded: %+v", same.Cases[0])
+	}
+	other := recorded(t, Target{Kind: "hw"}, card, saw("0x89"))
+	if !other.Hold(base) || other.Cases[0].Outcome != Fail || !strings.Contains(other.Cases[0].Reason, "the recording shows 0x88, this run 0x89") {
+		t.Errorf("something else: %+v", other.Cases[0])
+	}
+	part := recorded(t, Target{Kind: "hw"}, map[string]string{KeyProvider: "mlx5", KeyPart: "0x1013"}, saw("0x89"))
+	if part.Hold(base) || part.Cases[0].Outcome != Unrecorded {
+		t.Errorf("another part: %+v", part.Cases[0])
+	}
+}
+
+func TestWhatIsNoBaseline(t *testing.T) {
+	card := map[string]string{KeyProvider: "mlx5", KeyPart: "0x1017"}
+	for want, r := range map[string]*Run{
+		"only what hardware showed": {Target: Target{Kind: "sim", Profile: "connectx-5"}},
+		"was interrupted":           {Target: Target{Kind: "hw"}, Incomplete: true, Environment: card},
+		"which device":              {Target: Target{Kind: "hw"}},
+		"RC-001 is fail":            {Target: Target{Kind: "hw"}, Environment: card, Cases: []Case{{ID: "RC-001", Outcome: Fail}}},
+	} {
+		if err := r.Acceptable(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+}

@@ -1,0 +1,98 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+)
+
+// recorded is a run of one case as it is after it was written and read.
+func recorded(t *testing.T, target Target, env map[string]string, c Case) *Run {
+	t.Helper()
+	r := &Run{Schema: Schema, Seed: 1, Target: target, Environment: env, Cases: []Case{c}}
+	var text bytes.Buffer
+	if err := r.WriteJSON(&text); err != nil {
+		t.Fatal(err)
+	}
+	out := &Run{}
+	if err := json.Unmarshal(text.Bytes(), out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func TestDiffClasses(t *testing.T) {
+	card := map[string]string{KeyProvider: "mlx5", KeyPart: "0x1017", KeyKernel: "6.12.1"}
+	rxe := map[string]string{KeyProvider: "rxe", KeyPart: "0x0", KeyKernel: "6.12.1"}
+	sim, hw := Target{Kind: "sim", Profile: "connectx-5"}, Target{Kind: "hw"}
+	saw := func(o Outcome, strength string, obs ...Observation) Case {
+		return Case{ID: "RC-001", Outcome: o, Strength: strength, Observations: obs}
+	}
+	errno := func(got string, want any) Observation {
+		return Observation{Step: "post", Kind: "errno", Got: got, Want: want}
+	}
+	wc := func(flags int) Observation {
+		return Observation{Step: "receive", Kind: "wc", Want: "SUCCESS", Got: map[string]any{"status": "SUCCESS", "wc_flags": flags}}
+	}
+	deviated := errno("EINVAL", "ENOMEM")
+	deviated.Deviation = "RXE-02"
+	ledger := &Ledger{}
+	if err := ledger.Add("rxe.yaml", []byte(ledgerHead+entry("RXE-10",
+		`where: {kernel: ">=6.1"}, kind: status, opened: "2026-11-21", review_by: "2027-11-20", predicts: [{case: "RC-*", step: "*", field: wc_flags, got: "1"}]`)),
+		func(string) bool { return false }); err != nil {
+		t.Fatal(err)
+	}
+	tests := map[string]struct {
+		a, b   *Run
+		want   Class
+		failed bool
+	}{
+		"equal":           {recorded(t, sim, nil, saw(Pass, "E", errno("0", "0"))), recorded(t, hw, rxe, saw(Pass, "E", errno("0", "0"))), Same, false},
+		"regression":      {recorded(t, hw, card, saw(Pass, "E", errno("0", nil))), recorded(t, hw, card, saw(Pass, "E", errno("EIO", nil))), Regression, true},
+		"now fails":       {recorded(t, hw, card, saw(Pass, "E")), recorded(t, hw, card, saw(Fail, "E")), Regression, true},
+		"sim gap":         {recorded(t, sim, nil, saw(Pass, "E", errno("0", nil))), recorded(t, hw, card, saw(Pass, "E", errno("EIO", nil))), SimGap, true},
+		"sim alone fails": {recorded(t, sim, nil, saw(Fail, "E")), recorded(t, hw, card, saw(Pass, "E")), SimGap, true},
+		"in the set":      {recorded(t, sim, nil, saw(Pass, "S", errno("0", []string{"0", "EIO"}))), recorded(t, hw, card, saw(Pass, "S", errno("EIO", []string{"0", "EIO"}))), SameInSet, false},
+		"drift":           {recorded(t, hw, card, saw(Pass, "S", errno("0", []string{"0", "EIO"}))), recorded(t, hw, card, saw(Pass, "S", errno("EIO", []string{"0", "EIO"}))), DriftInSet, false},
+		"value of a kind": {recorded(t, sim, nil, saw(Pass, "E", errno("7", nil))), recorded(t, hw, rxe, saw(Pass, "E", errno("8", nil))), OtherPlatform, false},
+		"step by ledger":  {recorded(t, sim, nil, saw(Pass, "E", errno("ENOMEM", "ENOMEM"))), recorded(t, hw, rxe, saw(PassDeviation, "E", deviated)), ExpectedDeviation, false},
+		"field by ledger": {recorded(t, sim, nil, saw(Pass, "E", wc(0))), recorded(t, hw, rxe, saw(Pass, "E", wc(1))), ExpectedDeviation, false},
+		"other field":     {recorded(t, sim, nil, saw(Pass, "E", wc(0))), recorded(t, hw, rxe, saw(Pass, "E", wc(2))), Regression, true},
+		"lacks it":        {recorded(t, sim, nil, saw(Pass, "E")), recorded(t, hw, rxe, saw(Unsupported, "E")), UnsupportedThere, false},
+		"lacks it now":    {recorded(t, hw, card, saw(Pass, "E")), recorded(t, hw, card, saw(Unsupported, "E")), NewlyUnsupported, true},
+		"has it now":      {recorded(t, hw, card, saw(Unsupported, "E")), recorded(t, hw, card, saw(Pass, "E")), NewlySupported, false},
+		"no verdict":      {recorded(t, hw, card, saw(Pass, "E")), recorded(t, hw, card, saw(Error, "E")), Incomparable, true},
+		"a step is gone":  {recorded(t, hw, card, saw(Pass, "E", errno("0", "0"))), recorded(t, hw, card, saw(Pass, "E")), Regression, true},
+		"a step more":     {recorded(t, hw, card, saw(Pass, "E")), recorded(t, hw, card, saw(Pass, "E", errno("0", "0"))), Regression, true},
+		"not run":         {recorded(t, hw, card, saw(Pass, "E")), recorded(t, hw, card, saw(NotRun, "E")), NotCompared, false},
+		"flaky":           {recorded(t, hw, card, saw(Flaky, "E")), recorded(t, hw, card, saw(Pass, "E")), Unstable, false},
+		"stale, as it says": {recorded(t, hw, card, saw(Pass, "E")), recorded(t, hw, card,
+			Case{ID: "RC-001", Strength: "E", Outcome: Fail, Reason: "stale: no step shows deviation X"}), StaleDeviation, true},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			c, err := Diff(tt.a, tt.b, DiffOptions{Ledger: ledger})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := c.Cases[0].Class; got != tt.want || c.OK() == tt.failed {
+				t.Errorf("class %s, ok %v; want %s, failed %v: %+v", got, c.OK(), tt.want, tt.failed, c.Cases[0])
+			}
+		})
+	}
+}
+
+func TestDiffGate(t *testing.T) {
+	a := &Run{Schema: Schema, Seed: 1, Cases: []Case{{ID: "A", Outcome: Pass}, {ID: "B", Outcome: Pass}}}
+	b := &Run{Schema: Schema, Seed: 1, Cases: []Case{{ID: "B", Outcome: Pass}, {ID: "C", Outcome: Pass}}}
+	if c, err := Diff(a, b, DiffOptions{}); err != nil || c.Summary[Incomparable] != 2 || c.OK() {
+		t.Errorf("cases of one run only: %+v, %v", c, err)
+	}
+	if c, err := Diff(a, b, DiffOptions{Common: true}); err != nil || len(c.Cases) != 1 || !c.OK() {
+		t.Errorf("common cases: %+v, %v", c, err)
+	}
+	b.Seed = 2
+	if _, err := Diff(a, b, DiffOptions{}); err == nil {
+		t.Error("two seeds are compared")
+	}
+}

@@ -1,0 +1,35 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+)
+
+// maxRecord bounds a record that is read: the whole catalogue needs about 1 MB.
+const maxRecord = 64 << 20
+
+// ReadFile reads the record of a run that WriteJSON wrote.
+func ReadFile(name string) (*Run, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	text, err := io.ReadAll(io.LimitReader(f, maxRecord+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > maxRecord {
+		return nil, fmt.Errorf("%s: longer than %d bytes, which no record is", name, maxRecord)
+	}
+	r := &Run{}
+	if err := json.Unmarshal(text, r); err != nil {
+		return nil, fmt.Errorf("%s is no record of a run: %w", name, err)
+	}
+	if r.Schema != Schema {
+		return nil, fmt.Errorf("%s is no record that this program reads: schema %q, want %q", name, r.Schema, Schema)
+	}
+	return r, nil
+}
