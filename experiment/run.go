@@ -11,6 +11,7 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
+	"github.com/rdmasim/rdmasim/fault"
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/profile"
 	"github.com/rdmasim/rdmasim/sim/testbed"
@@ -41,6 +42,12 @@ func (s *Scenario) run(ctx context.Context, seed uint64, prof *profile.Profile, 
 	cfg := testbed.Config{Seed: seed, Profile: prof, Switched: s.Link == "switch", Lockstep: s.lockstep, NoTap: true, OutOfBand: outOfBand,
 		Interrupt: func() bool { return ctx.Err() != nil }}
 	rec.attach(&cfg, name)
+	if cfg.Faults == nil && len(s.Faults) > 0 {
+		var err error
+		if cfg.Faults, err = fault.NewPlan(s.doc, s.Faults); err != nil {
+			return nil, err
+		}
+	}
 	for i := range s.Hosts {
 		cfg.Hosts = append(cfg.Hosts, testbed.HostConfig{Name: "host" + strconv.Itoa(i), Cores: s.Cores, Memory: 64 << 30, Devices: 1})
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rdmasim/rdmasim/fault"
 	"github.com/rdmasim/rdmasim/fixtures"
 	"github.com/rdmasim/rdmasim/input"
 	"github.com/rdmasim/rdmasim/sim/profile"
@@ -29,6 +30,7 @@ type Scenario struct {
 	Hosts   int               `yaml:"hosts" min:"1" max:"64" help:"machines, one device each (default 2)"`
 	Cores   int               `yaml:"cores" min:"1" max:"1024" help:"cores of each host (default 16)"`
 	Link    string            `yaml:"link" oneof:"cable,switch,loopback" help:"how the ports are joined (default cable)"`
+	Faults  []fault.FileRule  `yaml:"faults" help:"what goes wrong on the wire, as in a file of --fault, which is taken instead when given"`
 	Traffic []Traffic         `yaml:"traffic" required:"true" help:"loads that run at the same time"`
 
 	file string
@@ -154,6 +156,9 @@ func (s *Scenario) check() error {
 			at = e.at
 		}
 		return s.doc.Errorf(at, "%v", err)
+	}
+	if _, err := fault.NewPlan(s.doc, s.Faults); err != nil {
+		return err
 	}
 	for i := range s.Traffic {
 		t := &s.Traffic[i]
@@ -307,13 +312,14 @@ func (s *Scenario) profile() (*profile.Profile, error) {
 func (s *Scenario) with(changes ...sweepValue) (*Scenario, error) {
 	c := *s
 	c.Traffic = append([]Traffic(nil), s.Traffic...)
+	c.Faults = append([]fault.FileRule(nil), s.Faults...)
 	c.Set = map[string]string{}
 	for k, v := range s.Set {
 		c.Set[k] = v
 	}
 	for _, ch := range changes {
 		head, _, dotted := strings.Cut(ch.key, ".")
-		if dotted && head != "traffic" && head != "set" {
+		if dotted && head != "traffic" && head != "set" && head != "faults" {
 			c.Set[ch.key] = ch.val
 		} else if err := input.Set(&c, ch.key, ch.val); err != nil {
 			return nil, fmt.Errorf("%s=%s: %w", ch.key, ch.val, err)

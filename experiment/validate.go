@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -35,6 +36,7 @@ type Figure struct {
 	Unit      string  `yaml:"unit" required:"true"`
 	Tolerance string  `yaml:"tolerance" required:"true" help:"exact, a percentage such as 10%, a number in the figure's unit such as 5, or at-least"`
 	Kind      string  `yaml:"kind" oneof:"fitted,predicted" required:"true"`
+	Profile   string  `yaml:"profile" help:"that the figure is of, when it is not the scenario's"`
 	Fitted    string  `yaml:"fitted" help:"the profile value that was fitted to this figure"`
 	KnownMiss string  `yaml:"known_miss" help:"why the figure is not met, as far as known; it is printed as a miss and does not fail the run"`
 	Note      string  `yaml:"note"`
@@ -205,7 +207,7 @@ func (v *Validation) judge(ctx context.Context, seed uint64, rep *ValidationRepo
 			return v.doc.Errorf("figures."+strconv.Itoa(i)+".value", "%v", err)
 		}
 		got = significant(got)
-		rep.Checks = append(rep.Checks, Check{ID: f.ID, Name: f.Name, Profile: v.Scenario.Profile, Expected: f.Expected, Got: got, Unit: f.Unit,
+		rep.Checks = append(rep.Checks, Check{ID: f.ID, Name: f.Name, Profile: cmp.Or(f.Profile, v.Scenario.Profile), Expected: f.Expected, Got: got, Unit: f.Unit,
 			Tolerance: f.Tolerance, Pass: within(got, f.Expected, f.Tolerance), Kind: f.Kind, Number: v.Check, Source: v.Source, KnownMiss: f.KnownMiss, Note: f.Note})
 	}
 	for name := range rep.Profiles {

@@ -25,29 +25,31 @@ type Plan struct {
 
 // file is the YAML form.
 type file struct {
-	Faults []fileRule `yaml:"faults"`
+	Faults []FileRule `yaml:"faults"`
 	Links  []fileLink `yaml:"links"`
 }
 
-type fileRule struct {
+// FileRule is a rule as a file writes it. What is not given matches everything.
+type FileRule struct {
 	Do         string     `yaml:"do" required:"true" oneof:"pass,drop,corrupt,corrupt-fcs,edit,delay,duplicate,reorder,mark"`
-	From       string     `yaml:"from"`
+	From       string     `yaml:"from" help:"port that sends, such as host0/mlx5_0"`
 	Direction  string     `yaml:"direction" oneof:"requests,responses"`
-	Flow       *int       `yaml:"flow" min:"1"`
-	DestQP     *uint32    `yaml:"dest_qp" min:"0" max:"0xffffff"`
-	Opcode     *uint8     `yaml:"opcode" min:"0" max:"255"`
-	PSN        *uint32    `yaml:"psn" min:"0" max:"0xffffff"`
-	Packet     *int       `yaml:"packet" min:"1" max:"0x7fffff"`
-	Message    *int       `yaml:"message" min:"1"`
-	Iteration  *int       `yaml:"iteration" min:"1"`
-	Skip       int        `yaml:"skip" min:"0"`
-	Count      int        `yaml:"count" min:"0"`
-	PerMillion *uint32    `yaml:"per_million" min:"1" max:"1000000"`
-	Delay      int64      `yaml:"delay" unit:"time"`
-	Edits      []fileEdit `yaml:"edits"`
+	Flow       *int       `yaml:"flow" min:"1" help:"what ports send to queue pairs, in the order in which the flows begin"`
+	DestQP     *uint32    `yaml:"dest_qp" min:"0" max:"16777215"`
+	Opcode     *uint8     `yaml:"opcode" min:"0" max:"255" help:"of the base transport header"`
+	PSN        *uint32    `yaml:"psn" min:"0" max:"16777215"`
+	Packet     *int       `yaml:"packet" min:"1" max:"8388607" help:"PSN of a flow's requests, counted from its first"`
+	Message    *int       `yaml:"message" min:"1" help:"request of the flow"`
+	Iteration  *int       `yaml:"iteration" min:"1" help:"how often this PSN has been sent"`
+	Skip       int        `yaml:"skip" min:"0" help:"matching frames that pass first"`
+	Count      int        `yaml:"count" min:"0" help:"how many are then acted upon; 0: all"`
+	PerMillion *uint32    `yaml:"per_million" min:"1" max:"1000000" help:"chance of each"`
+	Delay      int64      `yaml:"delay" unit:"time" help:"with do: delay"`
+	Edits      []FileEdit `yaml:"edits" help:"with do: edit"`
 }
 
-type fileEdit struct {
+// FileEdit is a ByteEdit as a file writes it.
+type FileEdit struct {
 	Offset int   `yaml:"offset" required:"true" min:"0"`
 	Value  uint8 `yaml:"value" required:"true" min:"0" max:"255"`
 }
@@ -68,13 +70,8 @@ func Parse(name string, src []byte) (*Plan, error) {
 	}
 	p := &Plan{doc: doc}
 	var errs []error
-	for i, r := range f.Faults {
-		path := "faults." + strconv.Itoa(i)
-		rule := r.rule()
-		if err := rule.Check(); err != nil {
-			errs = append(errs, doc.Errorf(path, "%s", strings.TrimPrefix(err.Error(), "fault: ")))
-		}
-		p.Rules = append(p.Rules, rule)
+	if err := p.add(f.Faults); err != nil {
+		errs = append(errs, err)
 	}
 	for i, l := range f.Links {
 		if l.At < 0 {
@@ -91,7 +88,26 @@ func Parse(name string, src []byte) (*Plan, error) {
 	return p, nil
 }
 
-func (r *fileRule) rule() Rule {
+// NewPlan makes a plan of the rules that another file holds under the key faults. Errors
+// are placed in that file; doc may be nil when they were checked before.
+func NewPlan(doc *input.Doc, rules []FileRule) (*Plan, error) {
+	p := &Plan{doc: doc}
+	return p, p.add(rules)
+}
+
+func (p *Plan) add(rules []FileRule) error {
+	var errs []error
+	for i, r := range rules {
+		rule := r.rule()
+		if err := rule.Check(); err != nil {
+			errs = append(errs, p.doc.Errorf("faults."+strconv.Itoa(i), "%s", strings.TrimPrefix(err.Error(), "fault: ")))
+		}
+		p.Rules = append(p.Rules, rule)
+	}
+	return errors.Join(errs...)
+}
+
+func (r *FileRule) rule() Rule {
 	out := Rule{Skip: r.Skip, Count: r.Count, Delay: r.Delay}
 	for a, name := range actionNames {
 		if name == r.Do {

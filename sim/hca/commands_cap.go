@@ -83,6 +83,7 @@ func fillGeneral(c prm.HCACap, p *Params) {
 	c.SetOutOfSeqCnt(true)
 	c.SetVportCounters(true)
 	c.SetRetransmissionQCounters(true)
+	c.SetRoCEAccl(p.AdaptiveRetrans)
 	c.SetEnhancedErrorQCounters(true)
 	c.SetRTS2RTSQPCountersSetID(true)
 	c.SetMaxQPCnt(uint32(p.MaxQCounters))

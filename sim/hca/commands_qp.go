@@ -98,7 +98,7 @@ func cmdQueryQP(d *Device, in, out []byte) prm.Status {
 		c.SetNextSendPSN(q.psn)
 		c.SetLastAckedPSN(roce.AddPSN(q.una, -1))
 		c.SetSSN(q.ssn)
-		c.SetCurRetryCount(q.retry)
+		c.SetCurRetryCount(min(q.retry, 7))
 		c.SetCurRNRRetry(q.rnr)
 	}
 	if q.state >= prm.QPStateRTR {
@@ -337,16 +337,17 @@ func cmdRTR2RTS(d *Device, in, _ []byte) prm.Status {
 	q.takeOptional(m)
 	q.psn = to.NextSendPSN()
 	q.una, q.sent = q.psn, q.psn
-	q.retryMax, q.rnrMax = to.RetryCount(), to.RNRRetry()
-	q.retry, q.rnr = q.retryMax, q.rnrMax
+	q.rnrMax = to.RNRRetry()
+	q.rnr = q.rnrMax
 	q.readMax = 1 << to.LogSRAMax()
 	for len(q.landing) < q.readMax {
 		q.landing = append(q.landing, landing{})
 	}
-	q.timeout = 0 // nothing is acknowledged on UC and UD
-	if t := sim.Time(roce.AckTimeout(uint8(to.PrimaryPath().AckTimeout()))) * sim.Nanosecond; t > 0 && q.st == prm.STRC {
-		q.timeout = max(t, d.p.AckTimeoutFloor)
+	timeout := sim.Time(0) // nothing is acknowledged on UC and UD
+	if q.st == prm.STRC {
+		timeout = sim.Time(roce.AckTimeout(uint8(to.PrimaryPath().AckTimeout()))) * sim.Nanosecond
 	}
+	q.setTimer(timeout, to.RetryCount())
 	q.csReq = 0
 	if d.p.ScatterToCQE {
 		q.csReq = inlineLimit(to.CSReq(), prm.CSReqUpTo32B, prm.CSReqUpTo64B, q.scq)

@@ -62,9 +62,11 @@ type Params struct {
 	AckDelay         sim.Time    // an ACK waits this long for others to join it; 0: none waits
 	AtomicService    sim.Time    // atomics on one slot, serial
 	AtomicSlots      int         // power of two; an address's slot is its low bits
-	NackGenerate     [2]sim.Time // sequence error noticed to NAK sent: [0] SEND/WRITE, [1] READ
-	NackReact        [2]sim.Time // NAK received to resend
+	NackGenerate     [2]sim.Time // loss noticed to asked for again: [0] by the NAK of a SEND or WRITE, [1] by a new READ request
+	NackReact        [2]sim.Time // that received to sent again, by requester and responder
 	AckTimeoutFloor  sim.Time    // the least ACK timeout that the device honours; 0: none
+	AdaptiveRetrans  bool        // ACK timeouts follow the published series instead of the exact formula
+	AdaptiveExtra    int         // retries beyond retry_cnt that it makes
 	AckReqPackets    int         // AckReq at the latest on every n-th packet of a long message
 	FlushPoll        sim.Time    // a QP in ERR looks at its doorbell record again after this, then at doubling distances
 
@@ -152,6 +154,7 @@ func (p *Params) Check() error {
 	pos("MTTCache", int64(p.MTTCache), 1, 1<<24)
 	pos("ICMOverlap", int64(p.ICMOverlap), 1, 1024)
 	pos("FlushPoll", int64(p.FlushPoll), 1000, int64(sim.Second))
+	pos("AdaptiveExtra", int64(p.AdaptiveExtra), 0, 100)
 	pos("AckReqPackets", int64(p.AckReqPackets), 1, 1<<20)
 	pos("WireRate", int64(p.WireRate), 1e6, 1e13)
 	pos("BARSize", int64(p.BARSize), 1<<16, 1<<32)

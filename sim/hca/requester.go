@@ -75,6 +75,8 @@ type requester struct {
 	waitEnd         sim.Time
 	waitEvents      int
 	timeout         sim.Time // 0: no timer
+	exactTimeout    sim.Time // of the connection; timeout is an adaptive part of it
+	backoff         uint8    // adaptive: timeouts in a row
 	deadline        sim.Time
 	exact           bool // a READ or an atomic was asked for again: only its next response counts
 	timerSet        bool

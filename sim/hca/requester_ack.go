@@ -80,6 +80,7 @@ walk:
 		q.qs.add(prm.QCImpliedNAKSeqErr)
 		if q.useRetry() {
 			q.goBack()
+			q.pause(q.d.p.NackGenerate[1])
 		}
 	}
 	return !lost && q.state != prm.QPStateERR
@@ -88,6 +89,9 @@ walk:
 // progress is what every acknowledgement of something new does.
 func (q *qp) progress() {
 	q.retry, q.exact = q.retryMax, false
+	if q.backoff != 0 {
+		q.rewait(0)
+	}
 	if q.waiting {
 		q.complete()
 		q.syncCursor()
@@ -190,15 +194,7 @@ func (q *qp) onNAKPacket(s roce.Syndrome) {
 			return
 		}
 		q.goBack()
-		kind := 0
-		if q.head != q.tail && q.msg(q.head).kind == msgRead {
-			kind = 1
-		}
-		if react := q.d.p.NackReact[kind]; react > 0 {
-			q.wait(react)
-		} else {
-			q.setDeadline()
-		}
+		q.pause(q.d.p.NackReact[0])
 		return
 	}
 	switch s {
@@ -235,6 +231,17 @@ func (q *qp) onRNR(timer uint8) {
 
 // rnrForever is the RNR retry count that does not run out.
 const rnrForever = 7
+
+// pause is what the requester takes before it sends again.
+func (q *qp) pause(t sim.Time) {
+	switch {
+	case q.waiting:
+	case t > 0:
+		q.wait(t)
+	default:
+		q.setDeadline()
+	}
+}
 
 // wait keeps the requester quiet for t; the ACK timer stops meanwhile.
 func (q *qp) wait(t sim.Time) {
@@ -275,9 +282,12 @@ func (d *Device) onTimer(arg uint64) {
 	if !q.takesResponses() || !q.outstanding() {
 		return
 	}
-	q.qs.add(prm.QCLocalAckTimeoutErr)
+	q.timedOut()
 	if !q.useRetry() {
 		return
+	}
+	if q.d.p.AdaptiveRetrans {
+		q.qs.add(prm.QCRoCEADPRetrans)
 	}
 	q.goBack()
 	q.setDeadline()

@@ -328,11 +328,7 @@ func (q *qp) sequenceNAK() {
 		return
 	}
 	q.nakSent = true
-	kind := 0
-	if q.in == inNone && len(q.items) > q.itemHead {
-		kind = 1
-	}
-	if t := q.d.p.NackGenerate[kind]; t > 0 {
+	if t := q.d.p.NackGenerate[0]; t > 0 {
 		if !q.nakSet {
 			q.nakSet = true
 			q.d.e.After(t, q.d.h.nak, q.arg)

@@ -235,7 +235,11 @@ func (q *qp) respondRead(r *response) bool {
 		}
 		now := d.e.Now()
 		start, _ := d.readEng.Take(now, d.p.ReadInterval+m.stall)
-		if start += m.late; start > now {
+		start += m.late
+		if r.saved < 0 { // asked for again
+			start += d.p.NackReact[1]
+		}
+		if start > now {
 			q.readSet = true
 			d.e.At(start, d.h.respond, q.arg)
 			return false
