@@ -42,7 +42,7 @@ var allowed = map[string][]string{
 	"sim/profile":       {"input", "fixtures", "sim"},
 	"sim/testbed":       {"verbs", "sim", "prm", "roce", "fault"},
 	"sim/mutant":        {"sim"},
-	"hw":                {"verbs", "prm", "fault"},
+	"hw":                {"verbs", "prm", "fault", "roce"},
 	"attach":            {"verbs", "sim", "prm", "roce", "uapi"},
 	"conformance":       {"verbs", "prm", "roce", "report", "fault", "fixtures"},
 	"workload":          {"verbs"},

@@ -1,0 +1,96 @@
+package wire
+
+import (
+	"fmt"
+	"syscall"
+
+	"github.com/rdmasim/rdmasim/fault"
+	"github.com/rdmasim/rdmasim/roce"
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+// ruleOf is a case's rule as the fault script has it.
+func ruleOf(r verbs.WireRule) (fault.Rule, error) {
+	rule := fault.Rule{DestQP: r.DestQPN, Opcode: r.Opcode, PSN: r.PSN, Skip: r.Skip, Count: r.Count,
+		Response: r.Response, Flow: r.Flow, Packet: r.Packet, Message: r.Message, Iteration: r.Iteration}
+	fields := map[verbs.WireMatch]fault.Fields{
+		verbs.WireMatchDestQPN: fault.MatchDestQP, verbs.WireMatchOpcode: fault.MatchOpcode, verbs.WireMatchPSN: fault.MatchPSN,
+		verbs.WireMatchDirection: fault.MatchDirection, verbs.WireMatchFlow: fault.MatchFlow, verbs.WireMatchPacket: fault.MatchPacket,
+		verbs.WireMatchMessage: fault.MatchMessage, verbs.WireMatchIteration: fault.MatchIteration,
+	}
+	for bit, field := range fields {
+		if r.Match&bit != 0 {
+			rule.Match |= field
+		}
+	}
+	actions := map[verbs.WireAction]fault.Action{verbs.WirePass: fault.Pass, verbs.WireDrop: fault.Drop, verbs.WireCorrupt: fault.Corrupt,
+		verbs.WireEdit: fault.Edit, verbs.WireDelay: fault.Delay, verbs.WireDuplicate: fault.Duplicate}
+	var known bool
+	if rule.Action, known = actions[r.Action]; !known {
+		return rule, fmt.Errorf("wire action %d: %w", r.Action, syscall.EINVAL)
+	}
+	if r.Action == verbs.WireDelay {
+		rule.Delay = r.Delay.Nanoseconds() * 1000 // picoseconds
+	}
+	if r.Action == verbs.WireEdit {
+		for _, e := range r.Edits {
+			rule.Edits = append(rule.Edits, fault.ByteEdit{Offset: e.Offset, Value: e.Value})
+		}
+	}
+	return rule, nil
+}
+
+func acted(a fault.Action) verbs.WireAction {
+	switch a {
+	case fault.Drop:
+		return verbs.WireDrop
+	case fault.Corrupt, fault.CorruptFCS:
+		return verbs.WireCorrupt
+	case fault.Edit, fault.Mark:
+		return verbs.WireEdit
+	case fault.Delay, fault.Reorder:
+		return verbs.WireDelay
+	case fault.Duplicate:
+		return verbs.WireDuplicate
+	}
+	return verbs.WirePass
+}
+
+// corrupt flips the lowest bit of the last byte that the ICRC covers.
+func corrupt(frame []byte) {
+	if p, err := roce.Parse(frame); err == nil {
+		frame[p.Len()-roce.ICRCSize-1] ^= 1
+	}
+}
+
+// edit sets bytes and makes the ICRC right again.
+func edit(frame []byte, edits []fault.ByteEdit) {
+	p, err := roce.Parse(frame)
+	if err != nil {
+		return
+	}
+	body := frame[:p.Len()-roce.ICRCSize]
+	for _, e := range edits {
+		if at := p.BTHOffset() + e.Offset; at < len(body) {
+			body[at] = e.Value
+		}
+	}
+	roce.PutICRC(frame[len(body):], p.ComputeICRC())
+}
+
+// mark sets both ECN bits of the IP header, which the ICRC does not cover.
+func mark(frame []byte) {
+	p, err := roce.Parse(frame)
+	if err != nil {
+		return
+	}
+	switch p.Framing {
+	case roce.RoCEv2IPv4:
+		h := p.IPv4()
+		h.SetTOS(h.TOS() | 3)
+		h.SetChecksum(h.ComputeChecksum())
+	case roce.RoCEv2IPv6:
+		h := p.IPv6()
+		h.SetVersion(h.TrafficClass()|3, h.FlowLabel())
+	}
+}
