@@ -1,0 +1,257 @@
+package agent
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Server is an agent.
+type Server struct {
+	// Node describes the agent's device to the other end, as JSON.
+	Node json.RawMessage
+	// Player makes the command of a player process.
+	Player func() *exec.Cmd
+	// Log gets a line for each connection and for each one that is refused.
+	Log func(format string, a ...any)
+}
+
+// Limits of a server.
+const (
+	atOnce    = 64               // connections
+	handshake = 10 * time.Second // until a connection has proved itself and said what it wants
+	maxStart  = 64 << 10         // bytes of a request
+)
+
+// request is the first line of a client: the environment of the player.
+type request struct {
+	Env map[string]string `json:"env"`
+}
+
+// hello is the first line of a server.
+type hello struct {
+	Node json.RawMessage `json:"node"`
+}
+
+// Listen opens "unix:PATH", which only this user may connect to, or "tcp:HOST:PORT", for
+// which a key is needed.
+func Listen(address string, key *Key) (net.Listener, error) {
+	network, where, ok := strings.Cut(address, ":")
+	switch {
+	case ok && network == "unix":
+		// Between bind and chmod the mask keeps others out.
+		old := unix.Umask(0o177)
+		l, err := net.Listen("unix", where)
+		unix.Umask(old)
+		if err != nil {
+			return nil, err
+		}
+		return &own{l}, nil
+	case ok && network == "tcp":
+		if key == nil {
+			return nil, errors.New("an agent on TCP needs a key: whoever connects starts processes on this machine")
+		}
+		config, err := key.config()
+		if err != nil {
+			return nil, err
+		}
+		return tls.Listen("tcp", where, config)
+	}
+	return nil, fmt.Errorf("address %q: unix:PATH or tcp:HOST:PORT is meant", address)
+}
+
+// own accepts connections of processes of this user and of root.
+type own struct{ net.Listener }
+
+func (o *own) Accept() (net.Conn, error) {
+	for {
+		c, err := o.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		if peer, err := credentials(c); err == nil && (peer.Uid == 0 || int(peer.Uid) == os.Getuid()) {
+			return c, nil
+		}
+		_ = c.Close()
+	}
+}
+
+func credentials(c net.Conn) (*unix.Ucred, error) {
+	u, ok := c.(*net.UnixConn)
+	if !ok {
+		return nil, errors.New("no Unix socket")
+	}
+	raw, err := u.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	var cred *unix.Ucred
+	var credErr error
+	if err := raw.Control(func(fd uintptr) {
+		cred, credErr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+	}); err != nil {
+		return nil, err
+	}
+	return cred, credErr
+}
+
+// Serve accepts connections until ctx ends; each has one player process, which ends with it.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	stop := context.AfterFunc(ctx, func() { _ = l.Close() })
+	defer stop()
+	room := make(chan struct{}, atOnce)
+	var all sync.WaitGroup
+	defer all.Wait()
+	for {
+		c, err := l.Accept()
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		select {
+		case room <- struct{}{}:
+		default:
+			s.Log("%s refused: %d connections are open", c.RemoteAddr(), atOnce)
+			_ = c.Close()
+			continue
+		}
+		all.Add(1)
+		go func() {
+			defer func() { <-room; all.Done() }()
+			if err := s.serve(ctx, c); err != nil {
+				s.Log("%s refused: %v", c.RemoteAddr(), err)
+			}
+		}()
+	}
+}
+
+// serve carries one connection. Its error says why nothing was started.
+func (s *Server) serve(ctx context.Context, c net.Conn) error {
+	defer func() { _ = c.Close() }()
+	if err := c.SetDeadline(time.Now().Add(handshake)); err != nil {
+		return err
+	}
+	if t, ok := c.(*tls.Conn); ok {
+		if err := t.HandshakeContext(ctx); err != nil {
+			return err
+		}
+	}
+	if err := json.NewEncoder(c).Encode(hello{s.Node}); err != nil {
+		return err
+	}
+	in := bufio.NewReaderSize(c, maxStart)
+	line, err := in.ReadSlice('\n')
+	if err != nil {
+		return fmt.Errorf("no request: %w", err)
+	}
+	var r request
+	if err := json.Unmarshal(line, &r); err != nil {
+		return fmt.Errorf("no request: %w", err)
+	}
+	cmd := s.Player()
+	for k, v := range r.Env {
+		if !strings.HasPrefix(k, "MLX5_") {
+			return fmt.Errorf("variable %s: only those of the driver (MLX5_*) are set for a player", k)
+		}
+		cmd.Env = append(cmd.Env, k+"="+v)
+	}
+	if err := c.SetDeadline(time.Time{}); err != nil {
+		return err
+	}
+	cmd.Stdin, cmd.Stdout = nil, c
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	s.Log("%s: player %d starts", c.RemoteAddr(), cmd.Process.Pid)
+	go func() {
+		_, _ = io.Copy(stdin, in) // ends with the connection, and so does the player
+		_ = cmd.Process.Kill()
+	}()
+	stop := context.AfterFunc(ctx, func() { _ = cmd.Process.Kill() })
+	defer stop()
+	_ = cmd.Wait() // how it ended is in its state
+	s.Log("%s: player %d ends: %v", c.RemoteAddr(), cmd.Process.Pid, cmd.ProcessState)
+	return nil
+}
+
+// Conn is a player on the agent's machine: what is written is its standard input, what is
+// read its standard output. Close ends it.
+type Conn struct {
+	net.Conn
+	in *bufio.Reader
+	// Node is how the agent describes its device.
+	Node json.RawMessage
+}
+
+// Read reads what the player writes.
+func (c *Conn) Read(p []byte) (int, error) { return c.in.Read(p) }
+
+// Dial starts a player with an environment on the machine of an agent.
+func Dial(ctx context.Context, address string, key *Key, env map[string]string) (*Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, handshake)
+	defer cancel()
+	network, where, _ := strings.Cut(address, ":")
+	var c net.Conn
+	var err error
+	switch {
+	case network == "unix":
+		c, err = (&net.Dialer{}).DialContext(ctx, "unix", where)
+	case network == "tcp" && key == nil:
+		return nil, errors.New("an agent on TCP needs a key")
+	case network == "tcp":
+		config, configErr := key.config()
+		if configErr != nil {
+			return nil, configErr
+		}
+		c, err = (&tls.Dialer{Config: config}).DialContext(ctx, "tcp", where)
+	default:
+		return nil, fmt.Errorf("address %q: unix:PATH or tcp:HOST:PORT is meant", address)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("agent %s: %w", address, err)
+	}
+	out := &Conn{Conn: c, in: bufio.NewReaderSize(c, maxStart)}
+	if err := out.begin(env); err != nil {
+		_ = c.Close()
+		return nil, fmt.Errorf("agent %s: %w", address, err)
+	}
+	return out, nil
+}
+
+func (c *Conn) begin(env map[string]string) error {
+	if err := c.SetDeadline(time.Now().Add(handshake)); err != nil {
+		return err
+	}
+	line, err := c.in.ReadSlice('\n')
+	if err != nil {
+		// In TLS 1.3 a client learns with its first read that it was not believed.
+		return fmt.Errorf("it refuses us (is it the same key?): %w", err)
+	}
+	var h hello
+	if err := json.Unmarshal(line, &h); err != nil {
+		return fmt.Errorf("this is no agent: %w", err)
+	}
+	c.Node = h.Node
+	if err := json.NewEncoder(c.Conn).Encode(request{env}); err != nil {
+		return err
+	}
+	return c.SetDeadline(time.Time{})
+}
