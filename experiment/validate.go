@@ -37,7 +37,7 @@ type Figure struct {
 	Tolerance string  `yaml:"tolerance" required:"true" help:"exact, a percentage such as 10%, a number in the figure's unit such as 5, or at-least"`
 	Kind      string  `yaml:"kind" oneof:"fitted,predicted" required:"true"`
 	Profile   string  `yaml:"profile" help:"that the figure is of, when it is not the scenario's"`
-	Fitted    string  `yaml:"fitted" help:"the profile value that was fitted to this figure"`
+	Fitted    string  `yaml:"fitted" help:"what was fitted to this figure: a key of the profile, or traffic.N.key of the scenario"`
 	KnownMiss string  `yaml:"known_miss" help:"why the figure is not met, as far as known; it is printed as a miss and does not fail the run"`
 	Note      string  `yaml:"note"`
 }
@@ -208,7 +208,7 @@ func (v *Validation) judge(ctx context.Context, seed uint64, rep *ValidationRepo
 		}
 		got = significant(got)
 		rep.Checks = append(rep.Checks, Check{ID: f.ID, Name: f.Name, Profile: cmp.Or(f.Profile, v.Scenario.Profile), Expected: f.Expected, Got: got, Unit: f.Unit,
-			Tolerance: f.Tolerance, Pass: within(got, f.Expected, f.Tolerance), Kind: f.Kind, Number: v.Check, Source: v.Source, KnownMiss: f.KnownMiss, Note: f.Note})
+			Tolerance: f.Tolerance, Pass: within(got, f.Expected, f.Tolerance), Kind: f.Kind, Fitted: f.Fitted, Number: v.Check, Source: v.Source, KnownMiss: f.KnownMiss, Note: f.Note})
 	}
 	for name := range rep.Profiles {
 		h, err := profileHash(name)

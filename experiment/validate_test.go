@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 
@@ -26,22 +27,38 @@ func figures(t *testing.T) map[string]Figure {
 	return figs
 }
 
+// keys are the values of the profile that a figure is for.
+func keys(t *testing.T, name string) []string {
+	p, err := profile.Load(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p.Keys()
+}
+
 // No more values are fitted than there are numbered checks with a figure marked fitted, and
 // each names the figure that it was fitted to, which names it.
 func TestFittedParameters(t *testing.T) {
 	figs := figures(t)
-	marked := map[string]bool{}
+	known := keys(t, profile.Default)
+	marked, own := map[string]bool{}, map[string]bool{}
 	for id, f := range figs {
 		if (f.Kind == "fitted") != (f.Fitted != "") {
 			t.Errorf("figure %s is %s, and names %q as the value that was fitted", id, f.Kind, f.Fitted)
 		}
 		if f.Kind == "fitted" {
-			marked[strings.TrimRight(id, "abcdefghijklmnopqrstuvwxyz")] = true
+			number := strings.TrimRight(id, "abcdefghijklmnopqrstuvwxyz")
+			marked[number] = true
+			if strings.HasPrefix(f.Fitted, ofScenario) {
+				own[number+f.Fitted] = true
+			} else if !slices.Contains(known, f.Fitted) {
+				t.Errorf("figure %s: there is no value %s", id, f.Fitted)
+			}
 		}
 	}
 	values := profile.FittedValues()
-	if len(values) == 0 || len(values) > len(marked) {
-		t.Errorf("%d values fitted, %d checks marked fitted: %v", len(values), len(marked), values)
+	if len(values) == 0 || len(values)+len(own) > len(marked) {
+		t.Errorf("%d values fitted, %d checks marked fitted: %v %v", len(values)+len(own), len(marked), values, own)
 	}
 	for _, v := range values {
 		if f, ok := figs[v.Check]; !ok || f.Kind != "fitted" || f.Fitted != v.Key {

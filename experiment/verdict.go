@@ -20,6 +20,7 @@ type Check struct {
 	Tolerance string  `json:"tolerance"`
 	Pass      bool    `json:"pass"`
 	Kind      string  `json:"kind"`
+	Fitted    string  `json:"fitted,omitempty"` // what was fitted to it, or taken from it
 	// Number is that of the check in the list of published figures that the figure
 	// belongs to; 0 when it is in none.
 	Number    int    `json:"number,omitempty"`
@@ -58,8 +59,8 @@ type ValidationSummary struct {
 	Numbered int     `json:"numbered_checks"`
 	Within   int     `json:"within_tolerance"`
 	Percent  float64 `json:"within_tolerance_percent"`
-	// FittedParameters are the values of all stored profiles that were fitted;
-	// FittedChecks are the numbered checks with a figure marked fitted. Both are 0
+	// FittedParameters are the values of all stored profiles, and of the scenarios of
+	// checks, that were fitted; FittedChecks are the numbered checks with a figure marked fitted. Both are 0
 	// unless the run was over all checks.
 	FittedParameters int `json:"fitted_parameters"`
 	FittedChecks     int `json:"fitted_checks"`
@@ -107,10 +108,19 @@ func (r *ValidationReport) summarize() ValidationSummary {
 		s.Percent = significant(100 * float64(s.Within) / float64(s.Numbered))
 	}
 	if r.whole {
-		s.FittedParameters, s.FittedChecks = len(profile.FittedValues()), count(fitted)
+		own := map[string]bool{}
+		for _, c := range r.Checks {
+			if strings.HasPrefix(c.Fitted, ofScenario) {
+				own[strconv.Itoa(c.Number)+c.Fitted] = true
+			}
+		}
+		s.FittedParameters, s.FittedChecks = len(profile.FittedValues())+len(own), count(fitted)
 	}
 	return s
 }
+
+// ofScenario begins the name of what was fitted in the scenario of a check, not in a profile.
+const ofScenario = "traffic."
 
 func count(m map[int]bool) int {
 	n := 0

@@ -116,6 +116,8 @@ type Load struct {
 	MTU         verbs.MTU
 	RdAtomic    uint8
 	Env         map[string]string
+	// Work is what a thread computes for itself before each post call.
+	Work time.Duration
 
 	// Latency makes a thread keep one request outstanding and time each.
 	Latency bool

@@ -122,6 +122,9 @@ func (s *Started) rate(t verbs.Thread, i int) {
 				continue
 			}
 			wrs := p.prepare(k, i, l.Postlist, f.posted)
+			if l.Work > 0 {
+				t.Work(l.Work)
+			}
 			if bad, err := k.qp.PostSend(t, wrs); err != nil {
 				s.fail("thread %d: post of request %d: %v", i, bad, err)
 				return

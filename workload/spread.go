@@ -21,6 +21,9 @@ func (s *Started) spread(t verbs.Thread, i int) {
 		}
 		for ; out < l.Spread && !over; out++ {
 			k := set[p.random()%uint64(len(set))]
+			if l.Work > 0 {
+				t.Work(l.Work)
+			}
 			if _, err := k.qp.PostSend(t, p.prepare(k, i, 1, p.sent)); err != nil {
 				s.fail("thread %d: post: %v", i, err)
 				return

@@ -48,6 +48,7 @@ type Params struct {
 	IssueInterval    sim.Time // between two WQEs of the whole device: its message ceiling
 	WQEBuffer        int      // WQEBBs of a QP that the device holds ahead: power of two, >= 32
 	FetchLimit       int      // WQEBBs that one WQE fetch reads at most
+	FetchPerDoorbell bool     // each doorbell has a read of its own, even when several wait
 	TxBuffer         int      // payload bytes in preparation for the port, all QPs
 	Quantum          int      // packets that a PU sends of a message before it looks at other QPs
 

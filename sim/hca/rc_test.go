@@ -410,3 +410,30 @@ func TestDestroyInFlight(t *testing.T) {
 		}
 	}
 }
+
+// TestFetchPerDoorbell rings three times while a fetch is under way: one fetch takes the
+// three WQEs, with a read for each doorbell where the device makes them.
+func TestFetchPerDoorbell(t *testing.T) {
+	for _, each := range []bool{false, true} {
+		p := testParams()
+		p.FetchPerDoorbell = each
+		h := newHost(t, sim.New(sim.Options{}), p, 1)
+		cq := h.newCQ(7, 64)
+		a, b := h.newQP(cq, cq), h.newQP(cq, cq)
+		a.connect(b, defaults())
+		b.connect(a, defaults())
+		run(t, h.e, 5*sim.Microsecond)
+		before := h.l.Counters().DMAReads
+		for range 4 {
+			a.post(wr{op: prm.WQEOpNOP})
+		}
+		run(t, h.e, 5*sim.Microsecond)
+		for range 4 {
+			cq.expect(prm.CQEReq)
+		}
+		fetches, reads := h.d.Counters().WQEFetches, h.l.Counters().DMAReads-before
+		if want := map[bool]uint64{false: 2, true: 4}[each]; fetches != 2 || reads != want {
+			t.Errorf("a read for each doorbell %v: %d fetches, %d reads, want %d", each, fetches, reads, want)
+		}
+	}
+}

@@ -47,9 +47,10 @@ type requester struct {
 	ci     uint16 // of the WQE at the cursor
 	got    uint16 // blocks ci..got-1 are in buf
 	buf    []byte
-	fetch  bool   // a WQE fetch is under way
-	stale  bool   // its result must not be used
-	split  [2]int // lengths of the two reads that the next fetch is made of, or zeros
+	fetch  bool     // a WQE fetch is under way
+	stale  bool     // its result must not be used
+	split  [2]int   // lengths of the two reads that the next fetch is made of, or zeros
+	rung   []uint16 // producer indexes of doorbells whose WQEs are to be fetched
 
 	msgs            []msg // power of two
 	head, cur, tail uint32
@@ -92,7 +93,7 @@ type requester struct {
 // clear is the state after reset; what is under way stays marked.
 func (r *requester) clear() {
 	*r = requester{
-		sqOff: r.sqOff, sqSize: r.sqSize, buf: r.buf, fetch: r.fetch, stale: r.fetch, msgs: r.msgs, landing: r.landing,
+		sqOff: r.sqOff, sqSize: r.sqSize, buf: r.buf, fetch: r.fetch, stale: r.fetch, msgs: r.msgs, landing: r.landing, rung: r.rung[:0],
 		running: r.running, queued: r.queued, waitEvents: r.waitEvents, deadline: sim.Never, timerSet: r.timerSet,
 		txq: emptyList, flushRead: r.flushRead, flushSet: r.flushSet,
 	}
@@ -136,6 +137,9 @@ func (q *qp) posted(idx uint16, ds int, wqe []byte) {
 		q.flushSQ()
 		return
 	}
+	if wqe == nil && q.got != pi && q.d.p.FetchPerDoorbell {
+		q.rung = append(q.rung, pi)
+	}
 	q.readAhead()
 	q.kick()
 }
@@ -169,7 +173,8 @@ func (q *qp) readAhead() {
 }
 
 // fetchWQEs starts a DMA read of what is posted and not in the buffer: as much as
-// there is room for, contiguous, up to FetchLimit.
+// there is room for, contiguous, up to FetchLimit; with FetchPerDoorbell by a read for
+// each doorbell that is waiting.
 func (q *qp) fetchWQEs() {
 	if q.fetch || q.got == q.pi {
 		return
@@ -196,6 +201,19 @@ func (q *qp) fetchWQEs() {
 		d.bus.ReadDMA(pa+mem.PA(head), q.buf[at+head:at+head+data], d.h.fetch, x)
 		return
 	}
+	from, done := q.got, 0
+	for _, pi := range q.rung {
+		k := int(int16(pi-from)) * prm.WQEBBSize
+		if k > bytes {
+			break
+		}
+		done++
+		if 0 < k && k < bytes {
+			d.bus.ReadDMA(pa, q.buf[at:at+k], d.h.none, 0)
+			pa, at, bytes, from = pa+mem.PA(k), at+k, bytes-k, pi
+		}
+	}
+	q.rung = q.rung[:copy(q.rung, q.rung[done:])]
 	d.bus.ReadDMA(pa, q.buf[at:at+bytes], d.h.fetch, x)
 }
 
