@@ -13,7 +13,7 @@ import (
 )
 
 // faulty runs the stored scenario stream.yaml with faults.
-func faulty(t *testing.T, text, capture string) (*Result, error) {
+func faulty(t *testing.T, text, capture string, set ...string) (*Result, error) {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "faults.yaml")
 	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
@@ -23,7 +23,7 @@ func faulty(t *testing.T, text, capture string) (*Result, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return x.Execute(t.Context(), Request{Seed: 1, Fault: name, Pcap: capture}, nil)
+	return x.Execute(t.Context(), Request{Seed: 1, Fault: name, Pcap: capture, Set: set}, nil)
 }
 
 // TestFaults: what the file asks for happens, the transport repairs it, and what is
@@ -43,6 +43,15 @@ func TestFaults(t *testing.T) {
 			t.Errorf("no note %q in %q", want, res.Notes)
 		}
 	}
+	v := judge(t, capture, oracle.Options{Complete: true, Delivered: true})
+	if !v.Whole || v.Count(oracle.Violation) > 0 || v.Flows[0].Resent == 0 {
+		t.Errorf("%+v", v)
+	}
+}
+
+// judge has the oracle read the one run of a capture.
+func judge(t *testing.T, capture string, o oracle.Options) *oracle.Result {
+	t.Helper()
 	f, err := os.Open(capture)
 	if err != nil {
 		t.Fatal(err)
@@ -56,9 +65,23 @@ func TestFaults(t *testing.T) {
 	if err != nil || len(runs) != 1 {
 		t.Fatalf("%d runs, %v", len(runs), err)
 	}
-	v := oracle.Judge(runs[0], oracle.Options{Complete: true, Delivered: true})
-	if !v.Whole || v.Count(oracle.Violation) > 0 || v.Flows[0].Resent == 0 {
+	return oracle.Judge(runs[0], o)
+}
+
+// TestSelectiveRepeat: with the switch on only the lost packets come again, which the rules
+// of a go-back-N sender do not allow, and those of a selective one do.
+func TestSelectiveRepeat(t *testing.T) {
+	capture := filepath.Join(t.TempDir(), "out.pcapng")
+	_, err := faulty(t, "faults: [{do: drop, direction: requests, flow: 1, packet: 50, iteration: 1}]", capture, "hca.selective_repeat=true")
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := judge(t, capture, oracle.Options{Complete: true, Delivered: true, Sender: oracle.SelectiveRepeat})
+	if !v.Whole || v.Count(oracle.Violation) > 0 || v.Flows[0].Resent != 1 {
 		t.Errorf("%+v", v)
+	}
+	if v := judge(t, capture, oracle.Options{Complete: true, Delivered: true}); v.Count(oracle.Violation) == 0 {
+		t.Error("a go-back-N sender may not do this")
 	}
 }
 

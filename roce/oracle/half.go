@@ -18,6 +18,7 @@ type packet struct {
 	ackReq     bool  // in its last transmission
 	delivered  bool  // some transmission may have arrived
 	corrupted  bool  // one was corrupted
+	kept       *rec  // it came early, and a responder that repeats selectively kept it
 	got        int64 // READ, ATOMIC: position of the first response that has not arrived
 	answer     uint64
 	answered   bool // an ATOMIC was

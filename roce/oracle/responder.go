@@ -83,6 +83,9 @@ func (h *half) take(p *packet, r *rec, pos int64) {
 		if h.nakOut < 0 && h.rnrOut < 0 && h.gapAt == 0 {
 			h.gapAt, h.gapRec = r.Time, r
 		}
+		if h.j.o.Sender == SelectiveRepeat {
+			p.kept = r
+		}
 		return
 	case pos == h.upper+1:
 		h.upper = p.end - 1
@@ -94,7 +97,16 @@ func (h *half) take(p *packet, r *rec, pos int64) {
 		h.dups++
 		h.nakOut = -1
 	}
+	h.asks(p, r, pos, again)
+	for q := h.at(h.upper + 1); q != nil && q.kept != nil && q.pos == h.upper+1; q = h.at(h.upper + 1) {
+		h.upper = q.end - 1
+		h.asks(q, q.kept, q.pos, false)
+	}
 	h.reached = max(h.reached, h.upper)
+}
+
+// asks notes a READ that is now to be answered.
+func (h *half) asks(p *packet, r *rec, pos int64, again bool) {
 	if p.class() == roce.ClassReadRequest && r.info.Class == roce.ClassReadRequest {
 		h.runs = append(h.runs, &run{pk: p, first: pos, next: pos, end: p.end, length: r.p.RETH().Length(), again: again})
 	}

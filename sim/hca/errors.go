@@ -67,6 +67,7 @@ func (q *qp) toError() {
 	for q.hold.head >= 0 {
 		d.dropSlot(d.popSlot(&q.hold))
 	}
+	q.dropAhead()
 	q.waiting, q.deadline, q.open = false, sim.Never, false
 	q.flushTaken()
 	if q.recvOpen {

@@ -68,6 +68,8 @@ type Params struct {
 	AckTimeoutFloor  sim.Time    // the least ACK timeout that the device honours; 0: none
 	AdaptiveRetrans  bool        // ACK timeouts follow the published series instead of the exact formula
 	AdaptiveExtra    int         // retries beyond retry_cnt that it makes
+	SelectiveRepeat  bool        // only what a NAK names is sent again; the responder keeps what came early
+	RepeatWindow     int         // PSNs ahead that it keeps
 	AckReqPackets    int         // AckReq at the latest on every n-th packet of a long message
 	FlushPoll        sim.Time    // a QP in ERR looks at its doorbell record again after this, then at doubling distances
 
@@ -156,6 +158,7 @@ func (p *Params) Check() error {
 	pos("ICMOverlap", int64(p.ICMOverlap), 1, 1024)
 	pos("FlushPoll", int64(p.FlushPoll), 1000, int64(sim.Second))
 	pos("AdaptiveExtra", int64(p.AdaptiveExtra), 0, 100)
+	pos("RepeatWindow", int64(p.RepeatWindow), 1, 1<<16)
 	pos("AckReqPackets", int64(p.AckReqPackets), 1, 1<<20)
 	pos("WireRate", int64(p.WireRate), 1e6, 1e13)
 	pos("BARSize", int64(p.BARSize), 1<<16, 1<<32)

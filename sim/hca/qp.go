@@ -86,7 +86,7 @@ func (d *Device) newQP(num uint32, c prm.QPC, r ring) *qp {
 		q.transport, q.ud = roce.UD, &datagrams{}
 	}
 	q.user = odp.User{PD: q.pd, QPN: num}
-	q.txq, q.rtx, q.hold = emptyList, emptyList, emptyList
+	q.txq, q.rtx, q.hold, q.ahead = emptyList, emptyList, emptyList, emptyList
 	q.dbr = mem.PA(c.DBRAddr())
 	q.scq, q.rcq = d.cqn(c.CQNSnd()), d.cqn(c.CQNRcv())
 	q.qs = d.qset(c.CounterSetID())
@@ -126,6 +126,7 @@ func (q *qp) stopEngines() {
 	for q.hold.head >= 0 {
 		d.dropSlot(d.popSlot(&q.hold))
 	}
+	q.dropAhead()
 	q.waiting, q.deadline = false, sim.Never
 	q.dropResponses()
 }

@@ -79,7 +79,9 @@ type requester struct {
 	exactTimeout    sim.Time // of the connection; timeout is an adaptive part of it
 	backoff         uint8    // adaptive: timeouts in a row
 	deadline        sim.Time
-	exact           bool // a READ or an atomic was asked for again: only its next response counts
+	one, skipping   bool   // selective repeat: one packet is sent again; the WQE at the cursor goes on at skipTo
+	after, skipTo   uint32 // PSN at the cursor before it was sent again
+	exact           bool   // a READ or an atomic was asked for again: only its next response counts
 	timerSet        bool
 	retryMax, retry uint32
 	rnrMax, rnr     uint32
@@ -273,7 +275,7 @@ func (q *qp) blocks() int {
 // runnable says whether the next packet of the QP can be made now; it starts the
 // fetch of a WQE that is missing.
 func (q *qp) runnable() bool {
-	if !q.sendsRequests() || q.waiting || q.halt {
+	if !q.sendsRequests() || q.waiting || q.halt && (q.cur == q.tail || q.msg(q.cur).fail != 0) {
 		return false
 	}
 	if q.ci == q.pi {

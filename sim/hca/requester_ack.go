@@ -79,7 +79,7 @@ walk:
 	if lost && q.state != prm.QPStateERR {
 		q.qs.add(prm.QCImpliedNAKSeqErr)
 		if q.useRetry() {
-			q.goBack()
+			q.repair()
 			q.pause(q.d.p.NackGenerate[1])
 		}
 	}
@@ -140,6 +140,11 @@ func (q *qp) syncCursor() {
 	if int32(q.head-q.cur) <= 0 {
 		return
 	}
+	if q.one && q.head != q.tail {
+		q.resume()
+		return
+	}
+	q.one, q.skipping = false, false
 	last := q.msg(q.head - 1)
 	q.cur, q.open = q.head, false
 	q.moveCursor(last.idx + uint16(last.nbb))
@@ -158,7 +163,12 @@ func (q *qp) moveCursor(idx uint16) {
 // goBack has everything from the oldest unacknowledged packet sent again.
 func (q *qp) goBack() {
 	q.abandon(&q.txq)
-	q.open = false
+	q.rewind()
+}
+
+// rewind moves the cursor to the oldest unacknowledged packet.
+func (q *qp) rewind() {
+	q.open, q.one, q.skipping = false, false, false
 	for i := q.head; i != q.tail; i++ {
 		m := q.msg(i)
 		if m.n > 0 && roce.CmpPSN(q.una, roce.AddPSN(m.first, int32(m.n))) < 0 {
@@ -193,7 +203,7 @@ func (q *qp) onNAKPacket(s roce.Syndrome) {
 		if !q.useRetry() {
 			return
 		}
-		q.goBack()
+		q.repair()
 		q.pause(q.d.p.NackReact[0])
 		return
 	}

@@ -142,7 +142,12 @@ func (q *qp) beginAgain(w *prm.SendWQE, err error) bool {
 	if m.kind != msgPush {
 		return true
 	}
-	if k := roce.CmpPSN(q.una, m.first); k > 0 {
+	from := q.una
+	if q.skipping && roce.CmpPSN(q.skipTo, from) > 0 {
+		from = q.skipTo
+	}
+	q.skipping = false
+	if k := roce.CmpPSN(from, m.first); k > 0 {
 		q.pkt = uint32(k)
 		q.skip(w, uint64(q.pkt)*uint64(q.mtu))
 	}
@@ -215,6 +220,9 @@ func (q *qp) sendNext(m *msg, parsed bool) {
 		q.sendRead(m, w)
 	case msgAtomic:
 		q.sendAtomic(m, w)
+	}
+	if q.one {
+		q.resume()
 	}
 	q.startTimer()
 }

@@ -13,6 +13,7 @@ type responder struct {
 	nakSent bool // a sequence or RNR NAK is out and epsn has not come since
 	est     bool // COMM_EST was reported
 	in      inMessage
+	ahead   list // packets that came before epsn, in their order; selective repeat
 	hold    list // packets that wait; the first is the one that must wait
 	busy    bool // the first waits for a receive WQE or an atomic
 	rre     bool // remote reads, writes, atomics are allowed
@@ -47,7 +48,7 @@ const (
 
 func (r *responder) clear() {
 	*r = responder{
-		hold: emptyList, recvWQE: r.recvWQE[:0],
+		hold: emptyList, ahead: emptyList, recvWQE: r.recvWQE[:0],
 		recvQueue: recvQueue{
 			rqType: r.rqType, rqStride: r.rqStride, rqSize: r.rqSize, rqBuf: r.rqBuf,
 			rqReading: r.rqReading, rqStale: r.rqReading,
@@ -62,12 +63,18 @@ func (q *qp) request(i int32) {
 		q.d.pushSlot(&q.hold, i)
 		return
 	}
+	if q.d.p.SelectiveRepeat && q.keep(i) {
+		return
+	}
 	if q.execute(&q.d.slots[i].pkt) {
 		q.busy = true
 		q.d.pushSlot(&q.hold, i)
 		return
 	}
 	q.d.dropSlot(i)
+	if q.ahead.head >= 0 {
+		q.catchUp()
+	}
 }
 
 // unhold goes on with the packets that waited. redo says that the first is looked
@@ -77,12 +84,18 @@ func (q *qp) unhold(redo bool) {
 	d := q.d
 	for ; q.hold.head >= 0; redo = true {
 		i := d.popSlot(&q.hold)
+		if redo && q.takesRequests() && q.keep(i) {
+			continue
+		}
 		if redo && q.takesRequests() && q.execute(&d.slots[i].pkt) {
 			q.busy = true
 			d.pushFront(&q.hold, i)
 			return
 		}
 		d.dropSlot(i)
+	}
+	if q.ahead.head >= 0 {
+		q.catchUp()
 	}
 }
 

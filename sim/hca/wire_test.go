@@ -86,6 +86,7 @@ func TestLossyWire(t *testing.T) {
 		if rapid.Bool().Draw(rt, "nonack") {
 			p.NackGenerate, p.NackReact = [2]sim.Time{}, [2]sim.Time{}
 		}
+		p.SelectiveRepeat = rapid.Bool().Draw(rt, "selective")
 		if rapid.Bool().Draw(rt, "tight") {
 			p.PUs, p.Quantum, p.WQEBuffer, p.FetchLimit, p.TxBuffer, p.RQPrefetch = 1, 1, 32, 16, 4096, 1
 		}
