@@ -25,8 +25,9 @@ type Options struct {
 	// MaxEvents bounds the events and the synchronisations of programs; 0: no limit.
 	MaxEvents uint64
 	// Lockstep makes programs yield at every Advance instead of running ahead of
-	// the queue over private state. Results are the same, byte for byte; a test
-	// compares the two.
+	// the queue over private state, and units take each step by an event of its own
+	// instead of reckoning ahead. Results are the same, byte for byte; tests compare
+	// the two.
 	Lockstep bool
 	// Interrupt, when not nil, is asked every so many thousand events whether the run
 	// shall end early, with ErrInterrupted. Nothing simulated depends on it.
@@ -94,6 +95,9 @@ func (e *Engine) Next() Time {
 	t, _ := e.queue.min()
 	return t
 }
+
+// Lockstep says whether the run takes every step by an event of its own.
+func (e *Engine) Lockstep() bool { return e.opt.Lockstep }
 
 // Seed is the run's root seed.
 func (e *Engine) Seed() uint64 { return e.opt.Seed }

@@ -67,6 +67,7 @@ func (q *qp) makePath(e *avPath, av prm.AVSegment) {
 	e.ok, e.tmpl = true, t
 	e.group = p.DstGID.IsMulticast()
 	e.loop = !e.group && d.gidIndex(p.DstGID) >= 0
+	d.loops = d.loops || e.loop || e.group
 }
 
 // checkDatagram is what a UD WQE must have beside what every SEND must: a whole

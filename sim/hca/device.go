@@ -80,6 +80,7 @@ type Device struct {
 	partial []*uar.Page // with pushes that still arrive
 	late    []latePush  // BlueFlame pushes that a conflict delays
 	lateFre []uint32
+	ahead   sim.Time // how far ahead of its instant a write is being taken
 
 	// Send engine.
 	idlePUs  int
@@ -99,6 +100,7 @@ type Device struct {
 	slotFre  []int32
 	wire     Wire
 	looper   Looper // wire, if it is one
+	loops    bool   // it has sent to itself, or has a QP that will
 	linkDown bool
 	tap      func(t sim.Time, f *roce.Frame)
 

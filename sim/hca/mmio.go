@@ -5,10 +5,11 @@ import (
 	"github.com/rdmasim/rdmasim/sim"
 )
 
-// latePush is a BlueFlame push that takes effect later.
+// latePush is a doorbell or a BlueFlame push that takes effect later.
 type latePush struct {
 	page uint32
-	n    int
+	n    int32
+	push bool
 	buf  [256]byte
 }
 
@@ -27,6 +28,19 @@ func (d *Device) MMIOWrite(off uint64, p []byte) {
 		d.partial = append(d.partial, g)
 		d.watchPartial()
 	}
+}
+
+// MMIOWriteAt is MMIOWrite at a later instant, of a whole doorbell or push. The page
+// reckons with it now; the queue hears of it then.
+func (d *Device) MMIOWriteAt(at sim.Time, off uint64, p []byte) bool {
+	page := off / pageBytes
+	if page >= uint64(len(d.uars)) || d.uars[page] == nil {
+		return false
+	}
+	d.ahead = at - d.e.Now()
+	ok := d.uars[page].WriteAhead(at, off%pageBytes, p, (*sink)(d))
+	d.ahead = 0
+	return ok
 }
 
 func (d *Device) watchPartial() {
@@ -77,14 +91,26 @@ func (d *Device) MMIORead(off uint64, p []byte) {
 // sink is the device as its UAR pages see it (uar.Sink).
 type sink Device
 
-func (s *sink) Doorbell(page uint32, db []byte) { (*Device)(s).doorbell(page, db, nil) }
+func (s *sink) Doorbell(page uint32, db []byte) {
+	d := (*Device)(s)
+	if d.ahead > 0 {
+		d.later(page, db, d.ahead, false)
+		return
+	}
+	d.doorbell(page, db, nil)
+}
 
 func (s *sink) BlueFlame(page uint32, wqe []byte, delay sim.Time) {
 	d := (*Device)(s)
-	if delay == 0 {
-		d.doorbell(page, wqe, wqe)
+	if delay += d.ahead; delay > 0 {
+		d.later(page, wqe, delay, true)
 		return
 	}
+	d.doorbell(page, wqe, wqe)
+}
+
+// later is a doorbell or a push that takes effect after a time.
+func (d *Device) later(page uint32, b []byte, delay sim.Time, push bool) {
 	var i uint32
 	if n := len(d.lateFre); n > 0 {
 		i = d.lateFre[n-1]
@@ -94,13 +120,18 @@ func (s *sink) BlueFlame(page uint32, wqe []byte, delay sim.Time) {
 		d.late = append(d.late, latePush{})
 	}
 	l := &d.late[i]
-	l.page, l.n = page, copy(l.buf[:], wqe)
+	l.page, l.push, l.n = page, push, int32(copy(l.buf[:], b))
 	d.e.After(delay, d.h.bfLate, uint64(i))
 }
 
 func (d *Device) onBFLate(i uint64) {
 	l := &d.late[i]
-	d.doorbell(l.page, l.buf[:l.n], l.buf[:l.n])
+	b := l.buf[:l.n]
+	if l.push {
+		d.doorbell(l.page, b, b)
+	} else {
+		d.doorbell(l.page, b, nil)
+	}
 	d.lateFre = append(d.lateFre, uint32(i))
 }
 

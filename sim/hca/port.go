@@ -268,8 +268,8 @@ func (d *Device) Receive(f *roce.Frame) { d.receive(d.getSlot(f), 0) }
 // receive takes a frame that reaches the receive engine delay from now.
 func (d *Device) receive(i int32, delay sim.Time) {
 	s := d.slots[i]
-	pkt, err := s.f.Packet()
-	if err == nil && pkt.Info().Kind == roce.KindNotification {
+	var err error
+	if s.pkt, err = s.f.Packet(); err == nil && s.pkt.Info().Kind == roce.KindNotification {
 		err = roce.DropOpcode
 	}
 	if err != nil {
@@ -279,27 +279,59 @@ func (d *Device) receive(i int32, delay sim.Time) {
 		d.dropSlot(i)
 		return
 	}
-	s.pkt = pkt
-	t := d.e.Now() + delay + d.p.RoCEAdder
-	m := d.lookUp(&s.pkt)
-	if pkt.Info().Kind == roce.KindRequest {
+	d.e.At(d.pass(&s.pkt, d.e.Now()+delay), d.h.rx, uint64(i))
+}
+
+// Plan is a frame that will have arrived at tail, behind all that were planned
+// before: the receive engine's time for it is reserved now, so that arrival and effect
+// are one event. A device that also sends to itself plans nothing, for what comes from
+// inside would wait for what is still on the cable.
+func (d *Device) Plan(f *roce.Frame, tail sim.Time) (at sim.Time, id int32, ok bool) {
+	if d.loops {
+		return 0, 0, false
+	}
+	i := d.getSlot(f)
+	s := d.slots[i]
+	var err error
+	if s.pkt, err = f.Packet(); err != nil || s.pkt.Info().Kind == roce.KindNotification {
+		d.putSlot(i)
+		return 0, 0, false
+	}
+	return d.pass(&s.pkt, tail), i, true
+}
+
+// Effect is a planned frame at its instant.
+func (d *Device) Effect(id int32, lost bool) {
+	if lost {
+		d.dropSlot(id)
+		return
+	}
+	d.onRx(uint64(id))
+}
+
+// pass takes a packet through the receive engine, which it reaches at t, and returns
+// when it takes effect.
+func (d *Device) pass(p *roce.Packet, t sim.Time) sim.Time {
+	t += d.p.RoCEAdder
+	m := d.lookUp(p)
+	if p.Info().Kind == roce.KindRequest {
 		t, _ = d.rxReq.Take(t, d.p.RxInterval+m.stall)
 		// What waits for no context does not overtake what does.
 		t = max(t+d.p.ResponderLatency+m.late, d.reqAt)
 		d.reqAt = t
-	} else {
-		t, _ = d.rxRsp.Take(t, d.p.RxAckInterval+m.stall)
-		t += m.late
-		if pkt.Op == roce.RCAcknowledge {
-			t += d.p.AckHandling
-		} else {
-			t += d.p.ReadHandling
-		}
-		// The pipe is in order: an ACK does not overtake the data of a READ.
-		t = max(t, d.rspAt)
-		d.rspAt = t
+		return t
 	}
-	d.e.At(t, d.h.rx, uint64(i))
+	t, _ = d.rxRsp.Take(t, d.p.RxAckInterval+m.stall)
+	t += m.late
+	if p.Op == roce.RCAcknowledge {
+		t += d.p.AckHandling
+	} else {
+		t += d.p.ReadHandling
+	}
+	// The pipe is in order: an ACK does not overtake the data of a READ.
+	t = max(t, d.rspAt)
+	d.rspAt = t
+	return t
 }
 
 // onRx is a received packet at the point where it takes effect.

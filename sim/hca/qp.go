@@ -239,6 +239,7 @@ func (q *qp) setPath() bool {
 	}
 	q.tmpl = t
 	q.loop = d.gidIndex(q.dstGID) >= 0
+	d.loops = d.loops || q.loop
 	return true
 }
 

@@ -18,6 +18,20 @@ type Receiver interface {
 	Receive(f *roce.Frame)
 }
 
+// Planner is a Receiver that can say, when a frame is put on the line, at which later
+// instant the frame takes effect; so arrival and effect cost one event. The port tells
+// it of frames in the order of their arrival, and of none while one that Receive will
+// get is under way. The reference of the frame passes with the plan.
+type Planner interface {
+	Receiver
+	// Plan is told of a frame of which the last bit comes at tail. It returns when the
+	// frame takes effect, not before tail, and its own name for it; ok is false when the
+	// frame shall come by Receive.
+	Plan(f *roce.Frame, tail sim.Time) (at sim.Time, id int32, ok bool)
+	// Effect is the planned instant; lost says that the frame never arrived.
+	Effect(id int32, lost bool)
+}
+
 // LinkWatcher is a Receiver that wants to hear when its link goes down or up.
 type LinkWatcher interface {
 	LinkChanged(up bool)
@@ -51,8 +65,11 @@ type Port struct {
 	rand   *sim.Rand
 
 	arrived sim.Handler
+	effect  sim.Handler
 	flight  []flight // frames on the way to this port, by slot
 	vacant  []uint32
+	plan    Planner     // rx, if it is one
+	loose   int         // frames under way that have no plan
 	held    *roce.Frame // kept back by a rule until another one leaves
 }
 
@@ -61,13 +78,16 @@ type flight struct {
 	f     *roce.Frame
 	tail  sim.Time
 	epoch uint32
+	id    int32
 	bad   bool // wrong FCS
 	loop  bool // looped back, not from the cable
+	plan  bool // id is the receiver's name for it
+	lost  bool // planned, and on the cable when that was pulled
 }
 
 func newPort(e *sim.Engine, name string, p *Params, c *Cable) *Port {
 	port := &Port{e: e, name: name, p: p, cable: c}
-	port.arrived = port.arrive
+	port.arrived, port.effect = port.arrive, port.takesEffect
 	port.rand = sim.NewRand(e.Seed(), "link/"+name)
 	return port
 }
@@ -76,7 +96,12 @@ func newPort(e *sim.Engine, name string, p *Params, c *Cable) *Port {
 func (p *Port) Name() string { return p.name }
 
 // Attach names who gets the frames that arrive here.
-func (p *Port) Attach(r Receiver) { p.rx = r }
+func (p *Port) Attach(r Receiver) {
+	p.rx = r
+	if !p.e.Lockstep() {
+		p.plan, _ = r.(Planner)
+	}
+}
 
 // Up says whether the link is up.
 func (p *Port) Up() bool { return p.cable.up }
@@ -117,6 +142,9 @@ func (p *Port) send(f *roce.Frame, earliest, tail sim.Time, badFCS bool) {
 	p.count(f, &p.C.TxPackets, &p.C.TxBytes, &p.C.TxMulticast, &p.C.TxBroadcast)
 	p.C.TxWireBytes += uint64(p.p.Preamble + max(len(f.B), p.p.MinFrame) + p.p.FCS + p.p.Gap)
 	if len(p.taps) == 0 && p.script.Empty() {
+		if to := p.peer; to.plan != nil && to.loose == 0 && !badFCS && to.planned(f, start+bits+p.p.Propagation) {
+			return
+		}
 		p.peer.expect(f, start+p.p.Propagation, start+bits+p.p.Propagation, badFCS)
 		return
 	}
@@ -198,7 +226,45 @@ func (p *Port) expect(f *roce.Frame, head, tail sim.Time, badFCS bool) {
 	p.place(flight{f: f, tail: tail, epoch: p.cable.epoch, bad: badFCS}, at)
 }
 
+// planned has the receiver plan a frame that arrives at tail. It reports false when
+// the receiver will not.
+func (p *Port) planned(f *roce.Frame, tail sim.Time) bool {
+	at, id, ok := p.plan.Plan(f, tail)
+	if ok {
+		p.e.At(at, p.effect, uint64(p.slot(flight{f: f, tail: tail, epoch: p.cable.epoch, id: id, plan: true})))
+	}
+	return ok
+}
+
+// takesEffect is the event of a planned frame.
+func (p *Port) takesEffect(slot uint64) {
+	fl := &p.flight[slot]
+	id, lost := fl.id, fl.lost
+	if !lost {
+		p.count(fl.f, &p.C.RxPackets, &p.C.RxBytes, &p.C.RxMulticast, &p.C.RxBroadcast)
+	}
+	fl.f = nil
+	p.vacant = append(p.vacant, uint32(slot))
+	p.plan.Effect(id, lost)
+}
+
+// pulled marks the planned frames that have not arrived.
+func (p *Port) pulled() {
+	for i := range p.flight {
+		if fl := &p.flight[i]; fl.f != nil && fl.plan && !fl.lost && fl.tail > p.e.Now() {
+			fl.lost = true
+			p.C.LostInFlight++
+		}
+	}
+}
+
 func (p *Port) place(fl flight, at sim.Time) {
+	p.loose++
+	p.e.At(at, p.arrived, uint64(p.slot(fl)))
+}
+
+// slot keeps a flight until its event.
+func (p *Port) slot(fl flight) uint32 {
 	var slot uint32
 	if n := len(p.vacant); n > 0 {
 		slot = p.vacant[n-1]
@@ -208,12 +274,14 @@ func (p *Port) place(fl flight, at sim.Time) {
 		slot = uint32(len(p.flight))
 		p.flight = append(p.flight, fl)
 	}
-	p.e.At(at, p.arrived, uint64(slot))
+	return slot
 }
 
 // arrive is the event of a frame that has come.
 func (p *Port) arrive(slot uint64) {
 	fl := p.flight[slot]
+	p.flight[slot].f = nil
+	p.loose--
 	p.vacant = append(p.vacant, uint32(slot))
 	if !fl.loop {
 		if fl.epoch != p.cable.epoch {
@@ -278,6 +346,7 @@ func (c *Cable) SetLink(up bool) {
 	}
 	for _, p := range c.ends {
 		if !up {
+			p.pulled()
 			p.C.LinkDownEvents++
 			p.free = min(p.free, p.e.Now())
 		}

@@ -141,8 +141,14 @@ func (m *Memory) put(pg uint64) {
 		panic(fmt.Sprintf("mem: page %#x freed twice", uint64(pa)))
 	}
 	r := &c.refs[m.index(pg)]
-	if *r--; *r > 0 {
+	if *r > 1 {
+		*r--
 		return
+	}
+	m.hurry()
+	*r = 0
+	if c.window != nil {
+		c.window[m.index(pg)] = false
 	}
 	m.used--
 	m.release(pg)

@@ -53,6 +53,9 @@ type Memory struct {
 	free   []extent // by address, never adjacent
 	used   uint64   // pages
 	w      watches
+	late   Late // who holds back writes; nil: nobody
+	// heldBack is how many writes it holds back.
+	heldBack int
 	// foreign are the address spaces of processes outside, by slot; nil when free.
 	foreign []*foreign
 }
@@ -64,6 +67,8 @@ type chunk struct {
 	b     []byte
 	refs  []int32 // for each page; nil while all are free
 	watch []int32 // head of the page's list of watch nodes, plus 1; nil while there is none
+	// window says which pages somebody sees through a Window; nil while none is.
+	window []bool
 }
 
 // extent is a run of free pages.
@@ -151,6 +156,7 @@ func (m *Memory) Window(pa PA, n int) []byte {
 	if off+n > len(b) {
 		return nil
 	}
+	m.expose(pa, n)
 	return b[off : off+n : off+n]
 }
 
@@ -158,6 +164,7 @@ func (m *Memory) Window(pa PA, n int) []byte {
 // the range is not allocated. Pinned foreign pages (NewForeignSpace) are read from
 // their process; after a failure there p may hold a part.
 func (m *Memory) Read(pa PA, p []byte) bool {
+	m.settle()
 	if !m.present(pa, uint64(len(p))) {
 		return m.readForeign(pa, p)
 	}
@@ -179,6 +186,11 @@ func (m *Memory) Read(pa PA, p []byte) bool {
 // the range is not allocated. It wakes no watcher: it is what a core does. Pinned
 // foreign pages are written in their process; a failure there may leave a part.
 func (m *Memory) Write(pa PA, p []byte) bool {
+	m.settle()
+	return m.write(pa, p)
+}
+
+func (m *Memory) write(pa PA, p []byte) bool {
 	if !m.present(pa, uint64(len(p))) {
 		return m.writeForeign(pa, p)
 	}

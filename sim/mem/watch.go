@@ -37,6 +37,7 @@ func (m *Memory) Watch(pa PA, n int, h func(arg uint64), arg uint64) (id int) {
 	if n <= 0 || !m.present(pa, uint64(n)) {
 		panic(fmt.Sprintf("mem: watch of %d bytes at %#x, which are not allocated", n, uint64(pa)))
 	}
+	m.hurry()
 	w := &m.w
 	i := pop(&w.freeW)
 	if i < 0 {
@@ -104,7 +105,8 @@ func (m *Memory) Unwatch(id int) {
 	w.freeW = append(w.freeW, int32(id))
 }
 
-// DMAStore is Write by a device: it also wakes watchers, after the bytes are in.
+// DMAStore is Write by a device: it also wakes watchers, after the bytes are in. A link
+// that holds back writes keeps their order itself.
 // Nobody watches foreign memory, which lies behind all chunks.
 func (m *Memory) DMAStore(pa PA, p []byte) bool {
 	if pg := uint64(pa) >> m.shift; len(p) > 0 && (uint64(pa)+uint64(len(p))-1)>>m.shift == pg {
@@ -117,7 +119,7 @@ func (m *Memory) DMAStore(pa PA, p []byte) bool {
 			return true
 		}
 	}
-	if !m.Write(pa, p) {
+	if !m.write(pa, p) {
 		return false
 	}
 	if i := pa >> chunkShift; len(p) > 0 && i < PA(len(m.chunks)) {

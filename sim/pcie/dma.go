@@ -12,6 +12,7 @@ type writeSide struct {
 	head, n uint32
 	visible sim.Time // when the youngest becomes visible
 	land    sim.Handler
+	lazy    bool // writes that nobody waits for are held back
 }
 
 // posted is a DMA write, or an interrupt (vector >= 0).
@@ -22,6 +23,7 @@ type posted struct {
 	done   sim.Handler
 	arg    uint64
 	vector int
+	event  bool // it becomes visible by an event of its own, and all before it
 }
 
 func (w *writeSide) bind(l *Link) { w.land, w.ring = l.land, make([]posted, 64) }
@@ -47,21 +49,20 @@ func (l *Link) WriteDMA(pa mem.PA, p []byte) { l.WriteDMANotify(pa, p, nil, 0) }
 func (l *Link) WriteDMANotify(pa mem.PA, p []byte, done sim.Handler, arg uint64) {
 	l.c.DMAWrites++
 	l.c.DMAWriteBytes += uint64(len(p))
-	x := l.send(pa, p, l.p.MemoryLatency)
-	x.done, x.arg, x.vector = done, arg, -1
+	l.send(pa, p, l.p.MemoryLatency, posted{done: done, arg: arg, vector: -1})
 }
 
 // Interrupt implements Bus: MSI-X is a posted write of 4 bytes.
 func (l *Link) Interrupt(vector int) {
 	var msg [4]byte
 	l.c.Interrupts++
-	x := l.send(0, msg[:], 0)
-	x.done, x.vector = nil, vector
+	l.send(0, msg[:], 0, posted{vector: vector})
 }
 
 // send puts a posted write on the wire and schedules its effect, not before that
-// of an earlier one.
-func (l *Link) send(pa mem.PA, p []byte, beyond sim.Time) *posted {
+// of an earlier one. A write that nobody waits for needs no event: whoever looks at
+// the bytes later settles first.
+func (l *Link) send(pa mem.PA, p []byte, beyond sim.Time, what posted) {
 	tlps := requests(uint64(pa), len(p), l.p.MPS)
 	bytes := len(p) + tlps*l.p.WriteHeader
 	l.c.tx(tlps, bytes)
@@ -71,33 +72,83 @@ func (l *Link) send(pa mem.PA, p []byte, beyond sim.Time) *posted {
 		l.c.CreditWaits++
 	}
 	l.span(toHost, "write", start, dur, bytes)
+	l.Settle()
 	x := l.wr.push()
 	x.pa, x.b = pa, append(x.b[:0], p...)
+	x.done, x.arg, x.vector = what.done, what.arg, what.vector
 	x.at = max(start+l.p.PostedLatency+beyond+max(0, dur-l.smallWrite), l.wr.visible)
 	l.wr.visible = x.at
-	l.e.At(x.at, l.wr.land, 0)
-	return x
+	x.event = !l.wr.lazy || x.vector >= 0 || x.done != nil || !l.m.Unobserved(pa, len(p))
+	if x.event {
+		l.e.At(x.at, l.wr.land, 0)
+	} else {
+		l.m.HeldBack(1)
+	}
 }
 
-// land makes the oldest posted write visible.
+// HoldBack has the link hold back posted writes for which nobody waits (mem.Late). It
+// must be the only link of its memory, and all who look at the bytes must do so by
+// calls of the memory: a real process that shares the bytes does not.
+func (l *Link) HoldBack() {
+	if l.e.Lockstep() {
+		return
+	}
+	l.wr.lazy = true
+	l.m.SetLate(l)
+}
+
+// Settle implements mem.Late.
+func (l *Link) Settle() {
+	w := &l.wr
+	for w.n > 0 {
+		if x := &w.ring[w.head]; x.event || x.at > l.e.Now() {
+			return
+		}
+		l.landOne()
+	}
+}
+
+// Hurry implements mem.Late. The events come in the order of the writes.
+func (l *Link) Hurry() {
+	w := &l.wr
+	for i := range w.n {
+		if x := &w.ring[(w.head+i)&uint32(len(w.ring)-1)]; !x.event {
+			x.event = true
+			l.m.HeldBack(-1)
+			l.e.At(max(x.at, l.e.Now()), w.land, 0)
+		}
+	}
+}
+
+// land makes posted writes visible, up to the oldest with an event.
 func (l *Link) land(uint64) {
+	for !l.landOne() {
+	}
+}
+
+// landOne makes the oldest posted write visible and reports whether it had an event.
+func (l *Link) landOne() (event bool) {
 	w := &l.wr
 	x := &w.ring[w.head]
 	w.head = (w.head + 1) & uint32(len(w.ring)-1)
 	w.n--
+	if event = x.event; !event {
+		l.m.HeldBack(-1)
+	}
 	done, arg, vector := x.done, x.arg, x.vector
 	switch {
 	case vector >= 0:
 		if l.intr != nil {
 			l.intr(vector)
 		}
-		return
+		return event
 	case !l.m.DMAStore(x.pa, x.b):
 		l.c.Unsupported++
 	}
 	if done != nil {
 		done(arg)
 	}
+	return event
 }
 
 // conflict is when the last posted write that overlaps [pa, pa+n) becomes visible.

@@ -12,6 +12,7 @@ type mmioSide struct {
 	arrive  sim.Handler
 	deliver sim.Handler
 	reply   sim.Handler
+	held    int // TLPs with a deliver event
 }
 
 // mmioSlot is one MMIO transaction; a read has a program that waits.
@@ -24,7 +25,7 @@ type mmioSlot struct {
 }
 
 func (s *mmioSide) bind(l *Link) {
-	s.arrive, s.deliver, s.reply = l.mmioArrive, l.mmioDeliver, l.mmioReply
+	s.arrive, s.deliver, s.reply = l.mmioArrive, l.mmioHeld, l.mmioReply
 }
 
 func (s *mmioSide) get() uint32 {
@@ -97,13 +98,29 @@ func (l *Link) mmioArrive(i uint64) {
 		l.mmioDeliver(i)
 		return
 	}
+	if l.mmio.held == 0 && s.rd == nil && l.ahead != nil && l.inBAR(s) && l.ahead.MMIOWriteAt(start, s.off, s.data[:s.n]) {
+		l.mmio.put(uint32(i))
+		return
+	}
+	l.mmio.held++
 	l.e.At(start, l.mmio.deliver, i)
+}
+
+// mmioHeld delivers a TLP that waited for the link.
+func (l *Link) mmioHeld(i uint64) {
+	l.mmio.held--
+	l.mmioDeliver(i)
+}
+
+// inBAR says whether the request is for the function's register window.
+func (l *Link) inBAR(s *mmioSlot) bool {
+	return s.off+uint64(s.n) <= l.bar && s.off+uint64(s.n) >= s.off
 }
 
 // mmioDeliver gives the TLP to the function.
 func (l *Link) mmioDeliver(i uint64) {
 	s := &l.mmio.slots[i]
-	ok := l.f != nil && s.off+uint64(s.n) <= l.bar && s.off+uint64(s.n) >= s.off
+	ok := l.f != nil && l.inBAR(s)
 	if !ok {
 		l.c.Unsupported++
 	}

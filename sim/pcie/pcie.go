@@ -29,6 +29,15 @@ type Function interface {
 	BAR0Size() uint64
 }
 
+// AheadFunction is a Function that takes a posted write already when it is known at
+// which instant a busy link delivers it, so that the wait costs no event of its own.
+type AheadFunction interface {
+	Function
+	// MMIOWriteAt is MMIOWrite at a later instant, behind all earlier writes. It reports
+	// false, with nothing done, when the write shall come by MMIOWrite then.
+	MMIOWriteAt(at sim.Time, off uint64, p []byte) bool
+}
+
 // Bus is what a device may do to its host. One Link implements it.
 type Bus interface {
 	// ReadDMA reads len(p) bytes at pa; when the completion data has arrived p is
@@ -69,7 +78,8 @@ type Link struct {
 	p      Params
 	rate   uint64
 	f      Function
-	bar    uint64 // its BAR0Size
+	ahead  AheadFunction // f, if it is one
+	bar    uint64        // its BAR0Size
 	intr   func(vector int)
 	rx, tx direction
 	c      Counters
@@ -141,6 +151,9 @@ func (l *Link) ser(bytes int) sim.Time { return serialise(l.rate, bytes) }
 // Attach names the function and the handler of its interrupts.
 func (l *Link) Attach(f Function, interrupt func(vector int)) {
 	l.f, l.intr, l.bar = f, interrupt, f.BAR0Size()
+	if !l.e.Lockstep() {
+		l.ahead, _ = f.(AheadFunction)
+	}
 }
 
 // Function is the attached function.

@@ -16,6 +16,7 @@ import (
 // script.
 type tap struct {
 	pcie.Function
+	hca  *hca.Device // the same
 	tb   *Testbed
 	uars prm.UARMap
 
@@ -32,7 +33,7 @@ type heldWrite struct {
 }
 
 func newTap(tb *Testbed, d *hca.Device, bfRegSize int) *tap {
-	t := &tap{Function: d, tb: tb}
+	t := &tap{Function: d, hca: d, tb: tb}
 	for s := bfRegSize; s > 1; s >>= 1 {
 		t.uars.LogBFRegSize++
 	}
@@ -56,6 +57,14 @@ func (t *tap) MMIOWrite(off uint64, p []byte) {
 	if p = t.tear(a, p); len(p) > 0 {
 		t.swap(a, off, p)
 	}
+}
+
+// MMIOWriteAt passes a write on ahead of its time when nobody logs or breaks writes.
+func (t *tap) MMIOWriteAt(at sim.Time, off uint64, p []byte) bool {
+	if t.tb.log.on || t.tearN != 0 || t.tearing || t.swapPairs != 0 || len(t.held) > 0 {
+		return false
+	}
+	return t.hca.MMIOWriteAt(at, off, p)
 }
 
 // pass logs a write and gives it to the device.

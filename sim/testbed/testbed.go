@@ -112,6 +112,9 @@ func (tb *Testbed) newHost(i int) (*host, error) {
 		d.link.Attach(f, func(v int) { d.kern.Interrupt(v) })
 		h.devices = append(h.devices, d)
 	}
+	if len(h.devices) == 1 {
+		h.devices[0].link.HoldBack()
+	}
 	return h, nil
 }
 

@@ -108,6 +108,20 @@ func (g *Page) Write(now sim.Time, off uint64, b []byte, s Sink) {
 	}
 }
 
+// WriteAhead is Write of what will arrive at a later instant behind all earlier writes:
+// what it causes, it says to s with that instant in mind. It reports false, and does
+// nothing, unless the write is all of a doorbell or of a push, so that nothing which can
+// happen before then changes what it means.
+func (g *Page) WriteAhead(at sim.Time, off uint64, b []byte, s Sink) bool {
+	a := g.m.Decode(off)
+	if g.open > 0 || a.Kind != prm.UARKindBF || a.Off != 0 ||
+		len(b) != prm.DoorbellSize && (len(b) < block || prm.CtrlSegment(b).DS()*prm.DSSize > len(b)) {
+		return false
+	}
+	g.writeReg(at, int(a.Reg), int(a.Half), 0, b, s)
+	return true
+}
+
 // writeReg is a write to half h of register k.
 func (g *Page) writeReg(now sim.Time, k, h, at int, b []byte, s Sink) {
 	if at%8 != 0 || len(b) < prm.DoorbellSize || at+len(b) > g.half {
