@@ -114,6 +114,12 @@ type MappingLister interface {
 	DeviceMappings(t Thread) (int, error)
 }
 
+// Preferrer is implemented by contexts of which the user chose the port and the GID that
+// connections are to use. Zero and -1 stand for no preference.
+type Preferrer interface {
+	Preferred() (port, gidIndex int)
+}
+
 // ErrProcessDied is what Player.Do returns when the process has ended; the reply's
 // Text then holds what it last wrote to its standard error, if that is known.
 var ErrProcessDied = errors.New("the process has ended")

@@ -1,0 +1,127 @@
+//go:build hw
+
+package mlx5
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// describe fills in what the device and the stack below it are.
+func (p *probe) describe() {
+	s := p.s
+	n := s.nodes[0]
+	driver, exec := driverOf(n.Device)
+	kernel := release()
+	switch {
+	case exec:
+		s.Profile = "hw-mlx5-exec"
+	case driver == "rxe" || driver == "siw":
+		s.Profile = "hw-" + driver + "-" + kernelVersion(kernel)
+	case p.ctx.mlx5:
+		s.Profile = fmt.Sprintf("hw-mlx5-%d", p.attr.VendorPartID)
+	default:
+		s.Profile = "hw-" + driver
+	}
+	d := map[string]string{
+		"device": n.Device, "port": fmt.Sprint(n.Port), "gid": fmt.Sprintf("%d %v", n.GIDIndex, n.GID), "driver": driver,
+		"firmware": p.attr.FWVer, "vendor": fmt.Sprintf("%#x part %#x hw %#x", p.attr.VendorID, p.attr.VendorPartID, p.attr.HWVer),
+		"kernel": kernel, "rdma-core": library("libibverbs.so"),
+	}
+	if exec {
+		d["kernel"] = "rdmasim exec on " + kernel
+	}
+	if len(s.nodes) > 1 {
+		o := s.nodes[1]
+		d["second node"] = fmt.Sprintf("%s port %d gid %d %v", o.Device, o.Port, o.GIDIndex, o.GID)
+	}
+	if p.ctx.mlx5 {
+		d["libmlx5"] = library("libmlx5.so")
+	}
+	var lim unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_MEMLOCK, &lim) == nil && lim.Cur != unix.RLIM_INFINITY {
+		d["memlock"] = fmt.Sprintf("%d bytes", lim.Cur)
+	}
+	for _, kv := range os.Environ() {
+		k, v, _ := strings.Cut(kv, "=")
+		if strings.HasPrefix(k, "MLX5_") || strings.HasPrefix(k, "MLX_") || strings.HasPrefix(k, "IBV_") || strings.HasPrefix(k, "RDMAV_") {
+			d[k] = v
+		}
+	}
+	s.Details = d
+}
+
+// driverOf is the kernel's driver of a device, and whether it is our own below
+// rdmasim exec, which says so in its node description. The software devices have no
+// driver of a bus, but a network device as parent.
+func driverOf(device string) (driver string, exec bool) {
+	dir := "/sys/class/infiniband/" + device
+	desc, _ := os.ReadFile(dir + "/node_desc")
+	exec = strings.HasPrefix(string(desc), "rdmasim")
+	if link, err := os.Readlink(dir + "/device/driver"); err == nil {
+		return filepath.Base(link), exec
+	}
+	if _, err := os.Stat("/sys/module/rdma_rxe"); err == nil && software(dir) {
+		return "rxe", exec
+	}
+	if _, err := os.Stat("/sys/module/siw"); err == nil && software(dir) {
+		return "siw", exec
+	}
+	if exec {
+		return "mlx5_core", exec
+	}
+	return "unknown", exec
+}
+
+func software(dir string) bool {
+	_, err := os.Stat(dir + "/parent")
+	return err == nil
+}
+
+func release() string {
+	var u unix.Utsname
+	if unix.Uname(&u) != nil {
+		return "unknown"
+	}
+	return unix.ByteSliceToString(u.Release[:])
+}
+
+// kernelVersion is the first two numbers of a release.
+func kernelVersion(release string) string {
+	return regexp.MustCompile(`^\d+(\.\d+)?`).FindString(release)
+}
+
+// library is the version of a library that this process has loaded: the last two
+// numbers of its file's name are rdma-core's.
+func library(name string) string {
+	maps, err := os.ReadFile("/proc/self/maps")
+	if err != nil {
+		return "unknown"
+	}
+	for line := range strings.Lines(string(maps)) {
+		if i := strings.LastIndex(line, "/"); i >= 0 {
+			if v, ok := rdmaCore(strings.TrimSpace(line[i+1:]), name); ok {
+				return v
+			}
+		}
+	}
+	return "unknown"
+}
+
+// rdmaCore reads the version out of libibverbs.so.1.14.44.0.
+func rdmaCore(file, name string) (string, bool) {
+	rest, ok := strings.CutPrefix(file, name+".")
+	if !ok {
+		return "", false
+	}
+	parts := strings.Split(rest, ".")
+	if len(parts) < 2 {
+		return rest, true
+	}
+	return strings.Join(parts[len(parts)-2:], "."), true
+}

@@ -1,0 +1,141 @@
+//go:build hw
+
+package mlx5
+
+/*
+#include "verbs.h"
+*/
+import "C"
+
+import (
+	"fmt"
+	"sync/atomic"
+	"syscall"
+	"unsafe"
+
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+// dvQP is a queue pair of an mlx5 device.
+type dvQP struct {
+	*qp
+	half atomic.Uint32 // of the register that RingDoorbell writes next, in bytes
+}
+
+var _ verbs.Mlx5QP = (*dvQP)(nil)
+
+// dv is mlx5dv_init_obj.
+func (q *dvQP) dv() (C.struct_mlx5dv_qp, error) {
+	var d C.struct_mlx5dv_qp
+	ret, err := C.hw_dv_qp(q.q, &d)
+	return d, failed("mlx5dv_init_obj", ret, err)
+}
+
+// adapterPage is how much of a UAR a register's page number counts.
+const adapterPage = 4096
+
+// BFReg is the register as direct verbs tell: where it is and how large. The library
+// keeps to itself which hardware page it is, so that the page's address stands for it,
+// and whether it takes a lock.
+func (q *dvQP) BFReg() verbs.BFReg {
+	d, err := q.dv()
+	if err != nil {
+		return verbs.BFReg{}
+	}
+	at := uint64(uintptr(d.bf.reg))
+	return verbs.BFReg{Addr: at, UARPage: uint32(at / adapterPage), Offset: uint32(at % adapterPage), Size: uint32(d.bf.size)}
+}
+
+// DoorbellRecord reads both words.
+func (q *dvQP) DoorbellRecord(t verbs.Thread) (recv, send uint32) {
+	of(t)
+	d, err := q.dv()
+	if err != nil {
+		return 0, 0
+	}
+	w := unsafe.Slice((*C.uint32_t)(unsafe.Pointer(d.dbrec)), 2)
+	return uint32(C.hw_be32(&w[0])), uint32(C.hw_be32(&w[1]))
+}
+
+// SendQueue reads from the send ring.
+func (q *dvQP) SendQueue(t verbs.Thread, off int, p []byte) error {
+	of(t)
+	d, err := q.dv()
+	if err != nil {
+		return err
+	}
+	n := int(d.sq.wqe_cnt) * int(d.sq.stride)
+	if off < 0 || off+len(p) > n {
+		return fmt.Errorf("%d bytes at %d of a send queue of %d: %w", len(p), off, n, syscall.EINVAL)
+	}
+	copy(p, unsafe.Slice((*byte)(d.sq.buf), n)[off:])
+	return nil
+}
+
+// WriteDoorbellRecord stores the send counter alone.
+func (q *dvQP) WriteDoorbellRecord(t verbs.Thread, sendCounter uint16) error {
+	of(t)
+	d, err := q.dv()
+	if err != nil {
+		return err
+	}
+	C.hw_set_be32(&unsafe.Slice((*C.uint32_t)(unsafe.Pointer(d.dbrec)), 2)[1], C.uint32_t(sendCounter))
+	return nil
+}
+
+// RingDoorbell stores 8 bytes at the register. The halves alternate here; which of them
+// the library writes next is its secret.
+func (q *dvQP) RingDoorbell(t verbs.Thread, ctrl uint64) error {
+	of(t)
+	d, err := q.dv()
+	if err != nil {
+		return err
+	}
+	size := uint32(d.bf.size)
+	C.hw_store_be64(unsafe.Add(d.bf.reg, q.half.Load()&size), C.uint64_t(ctrl))
+	q.half.Add(size)
+	return nil
+}
+
+// uar is a UAR of mlx5 direct verbs.
+type uar struct {
+	verbs.UnimplementedUAR
+	u    *C.struct_mlx5dv_devx_uar
+	page uint64
+}
+
+// AllocUAR is mlx5dv_devx_alloc_uar.
+func (c *context) AllocUAR(t verbs.Thread, flags uint32) (verbs.UAR, error) {
+	defer in(t, "mlx5dv_devx_alloc_uar").out()
+	if !c.mlx5 {
+		return nil, fmt.Errorf("mlx5dv_devx_alloc_uar on a device that is not mlx5: %w", syscall.EOPNOTSUPP)
+	}
+	u, err := C.mlx5dv_devx_alloc_uar(c.c, C.uint32_t(flags))
+	if u == nil {
+		return nil, null("mlx5dv_devx_alloc_uar", err)
+	}
+	return &uar{u: u, page: uint64(c.dev.p.host.PageSize())}, nil
+}
+
+// Info is what the call returned.
+func (u *uar) Info() verbs.UARInfo {
+	return verbs.UARInfo{RegAddr: uint64(uintptr(u.u.reg_addr)), BaseAddr: uint64(uintptr(u.u.base_addr)), PageID: uint32(u.u.page_id),
+		MmapOff: uint64(u.u.mmap_off), MmapLen: u.page}
+}
+
+// Store writes 8 bytes at off inside the UAR.
+func (u *uar) Store(t verbs.Thread, off uint32, v uint64) error {
+	of(t)
+	if off%8 != 0 || off >= adapterPage {
+		return fmt.Errorf("store at offset %#x of a UAR: %w", off, syscall.EFAULT)
+	}
+	C.hw_store_be64(unsafe.Add(u.u.base_addr, off), C.uint64_t(v))
+	return nil
+}
+
+// Free is mlx5dv_devx_free_uar.
+func (u *uar) Free(t verbs.Thread) error {
+	defer in(t, "mlx5dv_devx_free_uar").out()
+	C.mlx5dv_devx_free_uar(u.u)
+	return nil
+}

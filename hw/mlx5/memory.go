@@ -1,0 +1,126 @@
+//go:build hw
+
+package mlx5
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+// Map maps anonymous memory (mmap), with a page more when it begins inside one.
+func (p *process) Map(t verbs.Thread, length uint64, o verbs.MapOptions) (verbs.Buffer, error) {
+	of(t)
+	page := uint64(p.host.PageSize())
+	flags := unix.MAP_PRIVATE | unix.MAP_ANONYMOUS
+	if o.HugePage {
+		flags |= unix.MAP_HUGETLB
+		page = hugePage
+	}
+	if o.Offset >= page {
+		return nil, fmt.Errorf("map: offset %d in a page of %d: %w", o.Offset, page, syscall.EINVAL)
+	}
+	if length > 1<<47 {
+		return nil, fmt.Errorf("map %d bytes: %w", length, syscall.ENOMEM)
+	}
+	prot := unix.PROT_READ | unix.PROT_WRITE
+	if o.ReadOnly {
+		prot = unix.PROT_READ
+	}
+	n := (length + o.Offset + page - 1) &^ (page - 1)
+	at, err := unix.MmapPtr(-1, 0, nil, uintptr(n), prot, flags)
+	if err != nil {
+		return nil, fmt.Errorf("map %d bytes: %w", length, err)
+	}
+	return &buffer{p: p, at: at, mapped: n, off: o.Offset, n: length}, nil
+}
+
+// hugePage is the usual size of huge pages.
+const hugePage = 2 << 20
+
+// buffer is mapped memory.
+type buffer struct {
+	p      *process
+	at     unsafe.Pointer // of the mapping
+	mapped uint64
+	off, n uint64
+}
+
+func (b *buffer) Addr() uint64 { return uint64(uintptr(b.at)) + b.off }
+func (b *buffer) Len() uint64  { return b.n }
+
+// start is the first byte.
+func (b *buffer) start() unsafe.Pointer { return unsafe.Add(b.at, b.off) }
+
+// bytes is the memory itself.
+func (b *buffer) bytes(t verbs.Thread, n int, off int64) ([]byte, error) {
+	of(t)
+	if off < 0 || uint64(off) > b.n || uint64(n) > b.n-uint64(off) {
+		return nil, fmt.Errorf("%d bytes at %d of a buffer of %d: %w", n, off, b.n, syscall.EFAULT)
+	}
+	return unsafe.Slice((*byte)(unsafe.Add(b.at, b.off+uint64(off))), n), nil
+}
+
+// ReadAt copies from the buffer.
+func (b *buffer) ReadAt(t verbs.Thread, p []byte, off int64) (n int, err error) {
+	m, err := b.bytes(t, len(p), off)
+	if err != nil {
+		return 0, err
+	}
+	defer fault(&n, &err)
+	return copy(p, m), nil
+}
+
+// WriteAt copies to the buffer.
+func (b *buffer) WriteAt(t verbs.Thread, p []byte, off int64) (n int, err error) {
+	m, err := b.bytes(t, len(p), off)
+	if err != nil {
+		return 0, err
+	}
+	defer fault(&n, &err)
+	return copy(m, p), nil
+}
+
+// fault makes EFAULT of an access to memory that is not there or not for writing.
+func fault(n *int, err *error) {
+	r := recover()
+	if r == nil {
+		return
+	}
+	a, ok := r.(interface{ Addr() uintptr })
+	if !ok {
+		panic(r)
+	}
+	*n, *err = 0, fmt.Errorf("access to %#x: %w", a.Addr(), syscall.EFAULT)
+}
+
+// Unmap is munmap of the whole mapping.
+func (b *buffer) Unmap(t verbs.Thread) error {
+	of(t)
+	if err := unix.MunmapPtr(b.at, uintptr(b.mapped)); err != nil {
+		return fmt.Errorf("unmap: %w", err)
+	}
+	return nil
+}
+
+// DeviceMappings counts the mappings of the device's files.
+func (p *process) DeviceMappings(t verbs.Thread) (int, error) {
+	of(t)
+	maps, err := os.ReadFile("/proc/self/maps")
+	if err != nil {
+		return 0, err
+	}
+	n := 0
+	for line := range strings.Lines(string(maps)) {
+		if strings.Contains(line, "uverbs") {
+			n++
+		}
+	}
+	return n, nil
+}

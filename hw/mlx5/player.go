@@ -1,0 +1,174 @@
+//go:build hw
+
+package mlx5
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+
+	"github.com/rdmasim/rdmasim/verbs"
+	"github.com/rdmasim/rdmasim/verbs/player"
+)
+
+// PlayerArg is the argument with which this program is started as a player.
+const PlayerArg = "player"
+
+// start is the first thing that a player is told.
+type start struct {
+	Nodes []Node
+	Node  int
+}
+
+// hand moves another process of this machine.
+type hand struct {
+	cmd    *exec.Cmd
+	in     io.WriteCloser
+	out    *json.Decoder
+	mu     sync.Mutex // one command at a time
+	words  *last
+	waited sync.Once
+}
+
+// Player starts this program again, with the node of the host as its first device.
+func (tb *Testbed) Player(t verbs.Thread, hostIndex int, env map[string]string) (verbs.Player, error) {
+	defer in(t, "start of a player").out()
+	if hostIndex < 0 || hostIndex >= len(tb.hosts) {
+		return nil, fmt.Errorf("player on host %d of %d: %w", hostIndex, len(tb.hosts), syscall.EINVAL)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	h := &hand{cmd: exec.Command(self, PlayerArg), words: &last{}}
+	h.cmd.Env = os.Environ()
+	for k, v := range env {
+		h.cmd.Env = append(h.cmd.Env, k+"="+v)
+	}
+	h.cmd.Stderr = h.words
+	if h.in, err = h.cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	out, err := h.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	h.out = json.NewDecoder(out)
+	if err := h.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start a player: %w", err)
+	}
+	if err := json.NewEncoder(h.in).Encode(start{tb.setup.nodes, hostIndex}); err != nil {
+		h.end()
+		return nil, fmt.Errorf("start a player: %w", err)
+	}
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	tb.players = append(tb.players, h)
+	return h, nil
+}
+
+// Do runs one command in the other process.
+func (h *hand) Do(t verbs.Thread, cmd verbs.PlayerCommand) (verbs.PlayerReply, error) {
+	defer in(t, "the answer of a player to "+cmd.Op).out()
+	if !h.mu.TryLock() {
+		return verbs.PlayerReply{}, fmt.Errorf("player: two commands at once: %w", syscall.EBUSY)
+	}
+	defer h.mu.Unlock()
+	if err := json.NewEncoder(h.in).Encode(cmd); err != nil {
+		return h.died()
+	}
+	var r verbs.PlayerReply
+	if err := h.out.Decode(&r); err != nil {
+		return h.died()
+	}
+	return r, nil
+}
+
+func (h *hand) died() (verbs.PlayerReply, error) {
+	h.wait()
+	return verbs.PlayerReply{Text: h.words.String()}, verbs.ErrProcessDied
+}
+
+// Kill ends the other process with SIGKILL and returns when the kernel has cleaned up
+// behind it.
+func (h *hand) Kill(t verbs.Thread) {
+	defer in(t, "the end of a killed player").out()
+	h.end()
+}
+
+func (h *hand) end() {
+	_ = h.cmd.Process.Kill()
+	h.wait()
+}
+
+func (h *hand) wait() {
+	h.waited.Do(func() {
+		_ = h.in.Close()
+		_ = h.cmd.Wait()
+	})
+}
+
+// last keeps the end of what a process writes.
+type last struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (l *last) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	const most = 4096
+	l.buf.Write(p)
+	if over := l.buf.Len() - most; over > 0 {
+		l.buf.Next(over)
+	}
+	return len(p), nil
+}
+
+func (l *last) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.String()
+}
+
+// Play is a player's main: it carries out the commands that come from in until in ends,
+// which also ends a player that is inside a call.
+func Play(in io.Reader, out io.Writer) error {
+	dec := json.NewDecoder(in)
+	var s start
+	if err := dec.Decode(&s); err != nil {
+		return fmt.Errorf("player: %w", err)
+	}
+	if s.Node < 0 || s.Node >= len(s.Nodes) {
+		return errors.New("player: no such node")
+	}
+	cmds := make(chan verbs.PlayerCommand)
+	go func() {
+		for {
+			var c verbs.PlayerCommand
+			if dec.Decode(&c) != nil {
+				os.Exit(0)
+			}
+			cmds <- c
+		}
+	}()
+	tb := New(&Setup{nodes: s.Nodes})
+	p := &process{bed: tb, host: tb.hosts[s.Node]}
+	enc := json.NewEncoder(out)
+	t := p.start("player", -1, func(t verbs.Thread) {
+		agent := player.NewAgent()
+		for c := range cmds {
+			if enc.Encode(agent.Do(t, c)) != nil {
+				return
+			}
+		}
+	})
+	<-t.done
+	return nil
+}

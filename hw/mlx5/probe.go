@@ -1,0 +1,241 @@
+//go:build hw
+
+package mlx5
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+
+	"github.com/tklauser/go-sysconf"
+
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+// absent are tokens for which verbs has no call yet, or that only a simulator has: no
+// device of this target has them. Any other token that nothing here names is unknown.
+var absent = map[string]bool{
+	"mmio log": true, "fault": true, "schedule": true, "overrun.drop": true, "shared bf": true, "linkctl": true,
+	"xrc": true, "advise": true, "dmabuf": true, "import": true, "dm": true, "stat": true, "wr_ex": true, "counters": true,
+	"udmabuf": true, "gpu": true, "nullmr": true, "reg_ex": true, "dmah": true, "fork": true, "hotunplug": true,
+	"uar dmabuf": true, "ece": true, "cntr": true, "pfc": true, "ecn": true, "vlan": true, "huge": true, "buf": true, "ts.wall": true,
+}
+
+// capability answers from what was probed.
+func (s *Setup) capability(token string) verbs.Capability {
+	if c, ok := s.caps[token]; ok {
+		return c
+	}
+	if absent[token] {
+		return verbs.Absent
+	}
+	return verbs.Unknown
+}
+
+func has(ok bool) verbs.Capability {
+	if ok {
+		return verbs.Present
+	}
+	return verbs.Absent
+}
+
+// refusals say that a call is not there; any other error tells nothing.
+var refusals = []error{syscall.EOPNOTSUPP, syscall.ENOSYS, syscall.EPROTONOSUPPORT, syscall.EINVAL}
+
+// answer is what the outcome of a probe says.
+func answer(err error) verbs.Capability {
+	if err == nil {
+		return verbs.Present
+	}
+	for _, r := range refusals {
+		if errors.Is(err, r) {
+			return verbs.Absent
+		}
+	}
+	return verbs.Unknown
+}
+
+// examine opens the first device and fills in what it is and what it can do.
+func (s *Setup) examine() error {
+	s.caps = map[string]verbs.Capability{}
+	tb := New(s)
+	var err error
+	run := tb.Run(0, func(t verbs.Thread) {
+		var devs []verbs.Device
+		if devs, err = t.Process().Devices(t); err != nil {
+			return
+		}
+		var ctx verbs.Context
+		if ctx, err = devs[0].Open(t); err != nil {
+			return
+		}
+		p := &probe{s: s, t: t, ctx: ctx.(*context)}
+		err = errors.Join(p.all(), ctx.Close(t))
+	})
+	return errors.Join(run, err, tb.Close())
+}
+
+// probe is a device being looked at.
+type probe struct {
+	s    *Setup
+	t    verbs.Thread
+	ctx  *context
+	attr verbs.DeviceAttrEx
+	pd   verbs.PD
+	mem  verbs.Buffer
+	cq   verbs.CQ
+}
+
+func (p *probe) set(token string, c verbs.Capability) { p.s.caps[token] = c }
+
+func (p *probe) all() error {
+	var err error
+	if p.attr, err = p.ctx.QueryDeviceEx(p.t, 0); err != nil {
+		// A provider may have the plain call only.
+		if p.attr.DeviceAttr, err = p.ctx.QueryDevice(p.t); err != nil {
+			return err
+		}
+	}
+	p.describe()
+	p.machine()
+	p.queried()
+	if p.pd, err = p.ctx.AllocPD(p.t); err != nil {
+		return err
+	}
+	if p.mem, err = p.t.Process().Map(p.t, 4096, verbs.MapOptions{}); err != nil {
+		return err
+	}
+	if p.cq, err = p.ctx.CreateCQ(p.t, verbs.CQAttr{CQE: 8}); err != nil {
+		return fmt.Errorf("a CQ of 8 entries: %w", err)
+	}
+	p.domains()
+	p.queues()
+	p.regions()
+	if p.ctx.mlx5 {
+		p.direct()
+	}
+	return errors.Join(p.cq.Destroy(p.t), p.mem.Unmap(p.t), p.pd.Dealloc(p.t))
+}
+
+// machine has the tokens of the host.
+func (p *probe) machine() {
+	page := conf(sysconf.SC_PAGE_SIZE, 4096)
+	p.set("4k page", has(page == 4096))
+	p.set("64k page", has(page == 65536))
+	root := os.Geteuid() == 0
+	p.set("root", has(root))
+	p.set("non-root", has(!root))
+	const big = 10 << 30 // two regions of 2 GiB and what else the machine does
+	p.set("bigmem", has(page*conf(sysconf.SC_PHYS_PAGES, 0) >= big))
+	p.set("2p", has(len(p.s.nodes) > 1))
+}
+
+// queried has the tokens that queries answer.
+func (p *probe) queried() {
+	n, a := p.s.nodes[0], p.attr
+	eth := n.link == verbs.LinkEthernet
+	p.set("roce", has(eth))
+	p.set("roce v2", has(eth && n.GIDType == verbs.GIDTypeRoCEv2))
+	p.set("atomic", has(a.Atomic != verbs.AtomicNone))
+	p.set("atomic.glob", has(a.Atomic == verbs.AtomicGlob))
+	p.set("mcast", has(a.MaxMcastGrp > 0))
+	const odpSupport, odpImplicit = 1 << 0, 1 << 1 // IBV_ODP_SUPPORT, IBV_ODP_SUPPORT_IMPLICIT
+	p.set("odp", has(a.ODPGeneralCaps&odpSupport != 0))
+	p.set("odp.implicit", has(a.ODPGeneralCaps&odpImplicit != 0))
+	p.set("cq.moderation", has(a.MaxCQCount > 0))
+	p.set("ts", has(a.CompletionTimestampMask != 0))
+	mlx5 := has(p.ctx.mlx5)
+	for _, token := range []string{"dv", "env", "raw db"} {
+		p.set(token, mlx5)
+	}
+	for _, token := range []string{"bf", "devx", "dyn uar", "legacy abi", "dv.cqe_comp"} {
+		p.set(token, verbs.Absent) // unless direct finds it
+	}
+	p.set("tap", has(p.s.wires()))
+	p.set("inj", has(p.s.wires()))
+}
+
+func (p *probe) domains() {
+	d, err := p.ctx.AllocTD(p.t, verbs.TDInitAttr{})
+	if p.set("td", answer(err)); err == nil {
+		_ = d.Dealloc(p.t)
+	}
+	d, err = p.ctx.AllocTD(p.t, verbs.TDInitAttr{CompMask: verbs.TDInitAttrIndependent, Independent: 1})
+	if p.set("td.independent", answer(err)); err == nil {
+		_ = d.Dealloc(p.t)
+	}
+	q, err := p.ctx.AllocParentDomain(p.t, verbs.ParentDomainAttr{PD: p.pd})
+	if p.set("pdom", answer(err)); err == nil {
+		_ = q.Dealloc(p.t)
+	}
+}
+
+func (p *probe) queues() {
+	ch, err := p.ctx.CreateCompChannel(p.t)
+	if p.set("events", answer(err)); err == nil {
+		_ = ch.Destroy(p.t)
+	}
+	p.createCQ("cq_ex", verbs.CQAttr{CQE: 8, Ex: true})
+	p.createCQ("cq.ignore_overrun", verbs.CQAttr{CQE: 8, Ex: true, CompMask: 1, Flags: verbs.CQIgnoreOverrun})
+	if p.s.caps["ts"] == verbs.Present {
+		p.createCQ("ts", verbs.CQAttr{CQE: 8, Ex: true, WCFlags: verbs.WCExCompletionTimestamp})
+	}
+	_, err = p.ctx.RawClock(p.t)
+	p.set("clock", answer(err))
+	p.set("resize", answer(p.cq.Resize(p.t, 64)))
+	p.set("overrun", verbs.Unknown)
+	s, err := p.pd.CreateSRQ(p.t, verbs.SRQInitAttr{MaxWR: 8, MaxSGE: 1})
+	if p.set("srq", answer(err)); err == nil {
+		_ = s.Destroy(p.t)
+	}
+	for token, typ := range map[string]verbs.QPType{"uc": verbs.QPTUC, "ud": verbs.QPTUD, "raw": verbs.QPTRawPacket} {
+		q, err := p.pd.CreateQP(p.t, verbs.QPInitAttr{Type: typ, SendCQ: p.cq, RecvCQ: p.cq,
+			Cap: verbs.QPCap{MaxSendWR: 1, MaxRecvWR: 1, MaxSendSGE: 1, MaxRecvSGE: 1}})
+		if p.set(token, answer(err)); err == nil {
+			_ = q.Destroy(p.t)
+		}
+	}
+}
+
+func (p *probe) createCQ(token string, a verbs.CQAttr) {
+	q, err := p.ctx.CreateCQ(p.t, a)
+	if p.set(token, answer(err)); err == nil {
+		_ = q.Destroy(p.t)
+	}
+}
+
+func (p *probe) regions() {
+	for token, typ := range map[string]verbs.MWType{"mw.t1": verbs.MWType1, "mw.t2": verbs.MWType2} {
+		w, err := p.pd.AllocMW(p.t, typ)
+		if p.set(token, answer(err)); err == nil {
+			_ = w.Dealloc(p.t)
+		}
+	}
+	p.set("mw", max(p.s.caps["mw.t1"], p.s.caps["mw.t2"]))
+	m, err := p.pd.RegMR(p.t, p.mem.Addr(), p.mem.Len(), verbs.AccessLocalWrite)
+	if err != nil {
+		return
+	}
+	p.set("rereg", answer(m.Rereg(p.t, verbs.ReregAccess, nil, 0, 0, verbs.AccessLocalWrite|verbs.AccessRemoteRead)))
+	_ = m.Dereg(p.t)
+	m, err = p.pd.RegMR(p.t, p.mem.Addr(), p.mem.Len(), verbs.AccessLocalWrite|verbs.AccessRelaxedOrdering)
+	if p.set("ro", answer(err)); err == nil {
+		_ = m.Dereg(p.t)
+	}
+}
+
+// direct has the tokens of mlx5 direct verbs.
+func (p *probe) direct() {
+	p.set("dyn uar", has(p.attr.MaxDynBFRegs > 0))
+	u, err := p.ctx.AllocUAR(p.t, verbs.UARNonCached)
+	if p.set("devx", answer(err)); err == nil {
+		_ = u.Free(p.t)
+	}
+	q, err := p.pd.CreateQP(p.t, verbs.QPInitAttr{Type: verbs.QPTRC, SendCQ: p.cq, RecvCQ: p.cq,
+		Cap: verbs.QPCap{MaxSendWR: 1, MaxRecvWR: 1, MaxSendSGE: 1, MaxRecvSGE: 1}})
+	if err == nil {
+		p.set("bf", has(q.(verbs.Mlx5QP).BFReg().Size > 0))
+		_ = q.Destroy(p.t)
+	}
+}

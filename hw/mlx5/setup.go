@@ -1,0 +1,242 @@
+//go:build hw
+
+package mlx5
+
+/*
+#include "verbs.h"
+*/
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+// Config says which device to test. The zero value leaves the choice, but GIDIndex must
+// be -1 for that.
+type Config struct {
+	Device   string
+	Port     int
+	GIDIndex int
+}
+
+// Node is a device with the port and the GID that connections use.
+type Node struct {
+	Device   string
+	Port     int
+	GIDIndex int
+	GID      verbs.GID
+	GIDType  verbs.GIDType
+	link     verbs.LinkLayer
+}
+
+// Setup is the devices that testbeds use, and what is known of them.
+type Setup struct {
+	// Profile names what lies below for policies and ledgers: hw-rxe-6.12.
+	Profile string
+	Details map[string]string
+	nodes   []Node
+	caps    map[string]verbs.Capability
+}
+
+// Choose opens the devices, picks those of the run and probes what the first can do.
+// Its errors say what to do.
+func Choose(cfg Config) (*Setup, error) {
+	nodes, err := candidates()
+	if err != nil {
+		return nil, err
+	}
+	first, err := nodes.choose(cfg)
+	if err != nil {
+		return nil, err
+	}
+	s := &Setup{nodes: []Node{first}}
+	for _, c := range nodes {
+		// A second device of the same link layer is the other node.
+		if c.name == first.Device || c.err != nil {
+			continue
+		}
+		if n, err := c.node(0, -1); err == nil && n.link == first.link {
+			s.nodes = append(s.nodes, n)
+			break
+		}
+	}
+	if err := s.examine(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Chosen says in one line what the run uses.
+func (s *Setup) Chosen() string {
+	var parts []string
+	for _, n := range s.nodes {
+		parts = append(parts, fmt.Sprintf("%s port %d GID %d (%v)", n.Device, n.Port, n.GIDIndex, n.GID))
+	}
+	return strings.Join(parts, ", second node ")
+}
+
+// candidate is a device of the list, opened to be looked at.
+type candidate struct {
+	name  string
+	err   error // why it cannot be opened
+	ports []verbs.PortAttr
+	gids  []verbs.GIDEntry
+}
+
+type candidateList []candidate
+
+func candidates() (candidateList, error) {
+	all, err := list()
+	switch {
+	case errors.Is(err, syscall.ENOSYS):
+		return nil, errors.New("this machine has no RDMA: the kernel has no uverbs; load it (modprobe ib_uverbs) and a driver (modprobe rdma_rxe; rdma link add rxe0 type rxe netdev eth0)")
+	case err != nil:
+		return nil, fmt.Errorf("list the RDMA devices: %w", err)
+	case len(all) == 0:
+		return nil, errors.New("this machine has no RDMA device: load a driver (modprobe rdma_rxe; rdma link add rxe0 type rxe netdev eth0), or run below rdmasim exec")
+	}
+	var out candidateList
+	for _, d := range all {
+		out = append(out, look(d))
+	}
+	return out, nil
+}
+
+// look opens a device and reads its ports and GIDs.
+func look(d *C.struct_ibv_device) candidate {
+	c := candidate{name: C.GoString(C.ibv_get_device_name(d))}
+	ctx, errno := C.ibv_open_device(d)
+	if ctx == nil {
+		c.err = null("ibv_open_device", errno)
+		if e := verbs.ErrnoOf(c.err); e == syscall.EACCES || e == syscall.EPERM {
+			c.err = fmt.Errorf("no permission on /dev/infiniband/%s of %s: run as root, or let your user read and write it (%w)",
+				C.GoString(&d.dev_name[0]), c.name, e)
+		}
+		return c
+	}
+	defer C.ibv_close_device(ctx)
+	attr, err := queryDevice(ctx)
+	if err != nil {
+		c.err = err
+		return c
+	}
+	for p := 1; p <= int(attr.PhysPortCnt); p++ {
+		pa, err := queryPort(ctx, p)
+		if err != nil {
+			c.err = err
+			return c
+		}
+		c.ports = append(c.ports, pa)
+	}
+	gids := make([]verbs.GIDEntry, 1024)
+	n, err := queryGIDTable(ctx, gids, 0)
+	if err != nil {
+		c.err = err
+		return c
+	}
+	c.gids = gids[:n]
+	return c
+}
+
+func (l candidateList) names() string {
+	var s []string
+	for _, c := range l {
+		s = append(s, c.name)
+	}
+	return strings.Join(s, ", ")
+}
+
+// choose is the node that cfg asks for; without a name, the first that can be used.
+func (l candidateList) choose(cfg Config) (Node, error) {
+	if cfg.Device != "" {
+		i := slices.IndexFunc(l, func(c candidate) bool { return c.name == cfg.Device })
+		if i < 0 {
+			return Node{}, fmt.Errorf("no device %q here; the devices are %s", cfg.Device, l.names())
+		}
+		return l[i].node(cfg.Port, cfg.GIDIndex)
+	}
+	var first error
+	for _, c := range l {
+		n, err := c.node(cfg.Port, cfg.GIDIndex)
+		if err == nil {
+			return n, nil
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return Node{}, first
+}
+
+// node is the candidate with a port (0: the first active) and a GID (-1: RoCE v2 with
+// an IPv4 address if there is one, else any RoCE v2, else index 0).
+func (c *candidate) node(port, gid int) (Node, error) {
+	if c.err != nil {
+		return Node{}, c.err
+	}
+	if port == 0 {
+		port = 1 + slices.IndexFunc(c.ports, func(p verbs.PortAttr) bool { return p.State == verbs.PortActive })
+		port = max(port, 1)
+	}
+	if port < 1 || port > len(c.ports) {
+		return Node{}, fmt.Errorf("%s has no port %d; it has %d", c.name, port, len(c.ports))
+	}
+	p := c.ports[port-1]
+	if p.State != verbs.PortActive {
+		return Node{}, fmt.Errorf("port %d of %s is not active (state %d): bring its link up (ip link set dev NAME up) or choose another with --device and --port", port, c.name, p.State)
+	}
+	n := Node{Device: c.name, Port: port, GIDIndex: gid, link: p.LinkLayer}
+	best := -1
+	for _, e := range c.gids {
+		if int(e.Port) != port {
+			continue
+		}
+		if r := rank(e); gid == int(e.Index) || gid < 0 && r > best {
+			best = r
+			n.GIDIndex, n.GID, n.GIDType = int(e.Index), e.GID, e.Type
+		}
+	}
+	if best < 0 {
+		if gid < 0 {
+			return Node{}, fmt.Errorf("port %d of %s has no GID: give its network device an address (ip addr add 10.0.0.1/24 dev NAME)", port, c.name)
+		}
+		return Node{}, fmt.Errorf("port %d of %s has no GID with index %d; it has %s", port, c.name, gid, c.indices(port))
+	}
+	return n, nil
+}
+
+// rank orders GIDs by how well connections use them.
+func rank(e verbs.GIDEntry) int {
+	switch {
+	case e.Type == verbs.GIDTypeRoCEv2 && isIPv4(e.GID):
+		return 3
+	case e.Type == verbs.GIDTypeRoCEv2:
+		return 2
+	case e.Index == 0:
+		return 1
+	}
+	return 0
+}
+
+func isIPv4(g verbs.GID) bool {
+	return [10]byte(g[:10]) == [10]byte{} && g[10] == 0xff && g[11] == 0xff
+}
+
+func (c *candidate) indices(port int) string {
+	var s []string
+	for _, e := range c.gids {
+		if int(e.Port) == port {
+			s = append(s, fmt.Sprintf("%d (%v)", e.Index, e.GID))
+		}
+	}
+	if len(s) == 0 {
+		return "none"
+	}
+	return strings.Join(s, ", ")
+}

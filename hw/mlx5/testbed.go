@@ -1,0 +1,236 @@
+//go:build hw
+
+package mlx5
+
+/*
+#include "verbs.h"
+*/
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/tklauser/go-sysconf"
+
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+// ErrDeadline is what Run returns when the body has not returned in time.
+var ErrDeadline = errors.New("the deadline has passed")
+
+// Testbed is the machine with its devices. It implements verbs.Testbed.
+type Testbed struct {
+	verbs.UnimplementedTestbed
+	setup *Setup
+	began time.Time
+	hosts []*host
+	main  *process
+	wire  *wire
+
+	mu      sync.Mutex
+	threads []*thread
+	open    map[*context]bool
+	players []*hand
+	panics  chan string
+	spent   bool // its process cannot run another testbed
+}
+
+var _ verbs.Testbed = (*Testbed)(nil)
+
+// New makes a testbed. Only one may be in use at a time.
+func New(s *Setup) *Testbed {
+	signals.Do(func() { C.hw_signals() })
+	tb := &Testbed{setup: s, began: time.Now(), open: map[*context]bool{}, panics: make(chan string, 16)}
+	for i, d := range s.nodes {
+		tb.hosts = append(tb.hosts, &host{tb, i, d.Device})
+	}
+	tb.wire = newWire(tb)
+	tb.main = &process{bed: tb, host: tb.hosts[0]}
+	return tb
+}
+
+var signals sync.Once
+
+// Hosts are one for each node: a second device of the machine is the second.
+func (tb *Testbed) Hosts() []verbs.Host {
+	l := make([]verbs.Host, len(tb.hosts))
+	for i, h := range tb.hosts {
+		l[i] = h
+	}
+	return l
+}
+
+// Target describes the device under test.
+func (tb *Testbed) Target() verbs.Target {
+	return verbs.Target{Kind: "hw", Profile: tb.setup.Profile, Device: tb.setup.nodes[0].Device, Details: maps.Clone(tb.setup.Details)}
+}
+
+// Capability answers what the catalogue asks, by what was probed.
+func (tb *Testbed) Capability(token string) verbs.Capability { return tb.setup.capability(token) }
+
+// Wire is the link between the nodes, where it can be watched.
+func (tb *Testbed) Wire() verbs.Wire {
+	if tb.wire == nil {
+		return nil
+	}
+	return tb.wire
+}
+
+// host is this machine, seen from one of its devices.
+type host struct {
+	tb    *Testbed
+	index int
+	first string // the device that comes first in its list
+}
+
+func (h *host) Name() string { return fmt.Sprintf("host%d", h.index) }
+
+// Cores is how many processors are online.
+func (h *host) Cores() int { return int(conf(sysconf.SC_NPROCESSORS_ONLN, 1)) }
+
+// PageSize is the size of a page.
+func (h *host) PageSize() int { return int(conf(sysconf.SC_PAGE_SIZE, 4096)) }
+
+func conf(name int, otherwise int64) int64 {
+	if v, err := sysconf.Sysconf(name); err == nil && v > 0 {
+		return v
+	}
+	return otherwise
+}
+
+// NewProcess cannot be: what runs in another process is a player's fixed commands.
+func (h *host) NewProcess(verbs.Thread, map[string]string) (verbs.Process, error) {
+	return nil, fmt.Errorf("a process for closures: real processes share none; use a player: %w", syscall.EOPNOTSUPP)
+}
+
+// process is this one.
+type process struct {
+	bed  *Testbed
+	host *host
+}
+
+func (p *process) Host() verbs.Host { return p.host }
+func (p *process) Name() string     { return fmt.Sprintf("%s/p%d", p.host.Name(), os.Getpid()) }
+
+// Start runs body in a new thread.
+func (p *process) Start(t verbs.Thread, name string, core int, body func(verbs.Thread)) verbs.Thread {
+	of(t)
+	return p.start(name, core, body)
+}
+
+// Kill ends this process, and with it the worker.
+func (p *process) Kill(verbs.Thread) { _ = syscall.Kill(os.Getpid(), syscall.SIGKILL) }
+
+func (tb *Testbed) enter(t *thread) {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	tb.threads = append(tb.threads, t)
+}
+
+func (tb *Testbed) leave(t *thread) {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	tb.threads = slices.DeleteFunc(tb.threads, func(x *thread) bool { return x == t })
+}
+
+func (tb *Testbed) panicked(text string) {
+	select {
+	case tb.panics <- text:
+	default:
+	}
+}
+
+// Run runs body in the main thread. When it has not returned after deadline, the error
+// says which calls have not, and the process is spent. A panic of any thread surfaces.
+func (tb *Testbed) Run(deadline time.Duration, body func(verbs.Thread)) error {
+	t := tb.main.start("main", -1, body)
+	var over <-chan time.Time
+	if deadline > 0 {
+		timer := time.NewTimer(deadline)
+		defer timer.Stop()
+		over = timer.C
+	}
+	select {
+	case <-t.done:
+	case text := <-tb.panics:
+		tb.spend()
+		panic(text)
+	case <-over:
+		tb.spend()
+		return fmt.Errorf("%w (%v): %s", ErrDeadline, deadline, tb.stuck())
+	}
+	select {
+	case text := <-tb.panics:
+		tb.spend()
+		panic(text)
+	default:
+		return nil
+	}
+}
+
+// stuck says what each thread is doing.
+func (tb *Testbed) stuck() string {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	var all []string
+	for _, t := range tb.threads {
+		what := "thread " + t.name
+		if call, d := t.within(); call != "" {
+			what += fmt.Sprintf(" is in %s for %v", call, d.Round(time.Millisecond))
+		} else {
+			what += " is in no call"
+		}
+		all = append(all, what)
+	}
+	return strings.Join(all, "; ")
+}
+
+func (tb *Testbed) spend() {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	tb.spent = true
+}
+
+// Spent says that threads or open devices are left which cannot be got rid of but with
+// the process.
+func (tb *Testbed) Spent() bool {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	return tb.spent
+}
+
+// patience is how long Close waits for threads that the body left behind.
+const patience = 2 * time.Second
+
+// Close ends the players and what was changed on the wire. Threads and open devices
+// that are left spend the process.
+func (tb *Testbed) Close() error {
+	for _, h := range tb.players {
+		h.end()
+	}
+	if tb.wire != nil {
+		tb.wire.close()
+	}
+	end := time.Now().Add(patience)
+	for {
+		tb.mu.Lock()
+		left := len(tb.threads)
+		if left > 0 && time.Now().After(end) || len(tb.open) > 0 {
+			tb.spent = true
+		}
+		spent := tb.spent
+		tb.mu.Unlock()
+		if left == 0 || spent {
+			return nil
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
