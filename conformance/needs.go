@@ -126,6 +126,9 @@ func createQP(typ verbs.QPType) proof {
 // refusals are the errnos that prove a call unsupported where its capability is off.
 var refusals = []syscall.Errno{syscall.EOPNOTSUPP, syscall.ENOSYS, syscall.EPROTONOSUPPORT, syscall.EINVAL}
 
+// Lacking begins the reason of a case whose needs are not met.
+const Lacking = "the target lacks "
+
 // lacking judges a case whose needs are not met: every call that stands for a missing
 // capability must be refused, and the target must be allowed to lack it.
 func (r *Runner) lacking(rec *report.Case, bed spec.Bed, c spec.Case, missing []string) {
@@ -135,7 +138,7 @@ func (r *Runner) lacking(rec *report.Case, bed spec.Bed, c spec.Case, missing []
 			proven = append(proven, m)
 		}
 	}
-	lack := "the target lacks " + strings.Join(missing, ", ")
+	lack := Lacking + strings.Join(missing, ", ")
 	if len(proven) > 0 {
 		x := execute(bed, rec.ID, rec.Seed, c.Deadline, func(c *spec.C) { prove(c, proven) })
 		x.fill(rec)

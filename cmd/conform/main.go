@@ -94,6 +94,7 @@ func newRoot() *cobra.Command {
 	o.flags(run.Flags())
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(run, newList(), newShow(), newWire(), newDiff(), newAccept(), newWorker())
+	root.AddCommand(hwCommands()...)
 	for name, what := range map[string]string{
 		"mutants": "Check that the suite catches broken devices",
 		"agent":   "Serve as the second node of a hardware run",

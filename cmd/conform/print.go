@@ -4,13 +4,16 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
 
+	"github.com/rdmasim/rdmasim/conformance/harness"
 	"github.com/rdmasim/rdmasim/report"
 )
 
@@ -62,6 +65,17 @@ func printCase(w io.Writer, c report.Case) {
 	}
 }
 
+// printTarget says what a run of hardware is on: device, driver, firmware, kernel,
+// libraries, and the environment variables that count.
+func printTarget(w io.Writer, h harness.Hello) {
+	fmt.Fprintf(w, "%s: %s\n", h.Target.Profile, h.Chosen)
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, k := range slices.Sorted(maps.Keys(h.Target.Details)) {
+		fmt.Fprintf(tw, "  %s\t%s\n", k, h.Target.Details[k])
+	}
+	_ = tw.Flush() // to the same writer as what follows, which would fail too
+}
+
 func printRun(w io.Writer, o *runOptions, run *report.Run) {
 	printFailures(w, o, run)
 	printTable(w, run)
@@ -105,6 +119,8 @@ func printFailures(w io.Writer, o *runOptions, run *report.Run) {
 		again := fmt.Sprintf("conform --target=%s", o.target)
 		if o.target == "sim" {
 			again += " --profile " + o.profile
+		} else if o.device != "" {
+			again += " --device " + o.device
 		}
 		fmt.Fprintf(w, "    again: %s --seed %d --label-filter %s -v\n\n", again, run.Seed, c.ID)
 	}

@@ -33,6 +33,8 @@ type runOptions struct {
 	lockstep                bool
 	wall                    time.Duration
 	baselines               []string
+	device                  string
+	port, gidIndex          int
 }
 
 func (o *runOptions) flags(f *pflag.FlagSet) {
@@ -45,10 +47,13 @@ func (o *runOptions) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.junit, "junit", "", "write the outcomes as JUnit XML to `FILE`")
 	f.StringVar(&o.pcap, "pcap", "", "write the frames of every case to `FILE` (pcapng; interfaces are named after the case)")
 	f.StringVar(&o.trace, "trace", "", "write the timeline of every case to `FILE` (Trace Event JSON)")
-	f.IntVar(&o.parallel, "parallel", processors(), "how many workers run at once")
+	f.IntVar(&o.parallel, "parallel", processors(), "how many workers run at once; on hw, where they would share the device, one unless given")
 	f.IntVar(&o.repeat, "repeat", 1, "run each case this often; a case that differs is flaky")
 	f.BoolVar(&o.lockstep, "lockstep", false, "simulated programs yield at every step; the results are the same bytes")
 	f.StringArrayVar(&o.baselines, "baseline", nil, "hold cases of strength H to an accepted record (conform accept) of the same kind of device")
+	f.StringVar(&o.device, "device", "", "device of --target=hw, as ibv_devices names it (default: the first with an active port)")
+	f.IntVar(&o.port, "port", 0, "its port (default: the first that is active)")
+	f.IntVar(&o.gidIndex, "gid-index", -1, "index of the GID that connections use (default: RoCE v2 with an IPv4 address)")
 	f.DurationVar(&o.wall, "wall-limit", 2*time.Minute, "real time that a case may take before its worker is killed")
 }
 
@@ -92,6 +97,9 @@ func (out outputs) abort() {
 }
 
 func runSuite(cmd *cobra.Command, o *runOptions) error {
+	if o.target == "hw" && !cmd.Flags().Changed("parallel") {
+		o.parallel = 1
+	}
 	if err := o.check(); err != nil {
 		return err
 	}
@@ -108,10 +116,6 @@ func runSuite(cmd *cobra.Command, o *runOptions) error {
 		return err
 	}
 	program, err := workerCommand(o.target)
-	if err != nil {
-		return err
-	}
-	policy, err := conformance.LoadPolicy(o.profile)
 	if err != nil {
 		return err
 	}
@@ -135,7 +139,17 @@ func runSuite(cmd *cobra.Command, o *runOptions) error {
 		}
 		return &status{exitFailed, err}
 	}
+	policy, err := conformance.LoadPolicy(res.Hello.Target.Profile)
+	if err != nil {
+		out.abort()
+		return err
+	}
 	run := assemble(o, res, items, policy, len(items) == len(all))
+	if o.target == "hw" && nothingRan(run) {
+		out.abort()
+		return usagef("%s supports none of the %d cases that --label-filter %q selects (%s: %s); choose others, or another --device",
+			run.Target.Device, len(run.Cases), o.filter, run.Cases[0].ID, run.Cases[0].Reason)
+	}
 	hold(run, baselines)
 	if err := out.write(run, dir); err != nil {
 		return &status{exitFailed, err}
@@ -150,6 +164,16 @@ func runSuite(cmd *cobra.Command, o *runOptions) error {
 	return nil
 }
 
+// nothingRan says that the target lacks what every case needs.
+func nothingRan(run *report.Run) bool {
+	for _, c := range run.Cases {
+		if !strings.HasPrefix(c.Reason, conformance.Lacking) {
+			return false
+		}
+	}
+	return len(run.Cases) > 0
+}
+
 // check refuses values that no run can have.
 func (o *runOptions) check() error {
 	if targets := []string{"sim", "hw"}; !slices.Contains(targets, o.target) {
@@ -161,6 +185,12 @@ func (o *runOptions) check() error {
 	if o.target == "sim" && !slices.Contains(profiles(), o.profile) {
 		return usagef("unknown profile %q%s; profiles are %s", o.profile, input.Suggest(o.profile, profiles()),
 			strings.Join(profiles(), ", "))
+	}
+	if o.target == "sim" && (o.device != "" || o.port != 0 || o.gidIndex >= 0) {
+		return usagef("--device, --port and --gid-index choose hardware: add --target=hw")
+	}
+	if o.port < 0 || o.port > 255 {
+		return usagef("--port %d: ports count from 1", o.port)
 	}
 	if o.parallel < 1 || o.repeat < 1 || o.wall <= 0 {
 		return usagef("--parallel, --repeat and --wall-limit must be above zero")
@@ -244,11 +274,21 @@ func (o *runOptions) supervise(ctx context.Context, cmd *cobra.Command, program,
 	p := newProgress(cmd.ErrOrStderr(), len(ids))
 	defer p.done()
 	s := &harness.Supervisor{
-		Command: func() (*exec.Cmd, error) { return exec.Command(program, "worker"), nil },
+		Command: func() (*exec.Cmd, error) {
+			c := exec.Command(program, "worker")
+			c.Env = workerEnv(o.target)
+			return c, nil
+		},
 		Job: harness.Job{Target: o.target, Profile: o.profile, Seed: o.seed, Repeat: o.repeat, Cases: ids,
-			Lockstep: o.lockstep, Dir: dir, Pcap: o.pcap != "", Trace: o.trace != ""},
+			Device: o.device, Port: o.port, GIDIndex: o.gidIndex, Wall: o.wall, Lockstep: o.lockstep, Dir: dir, Pcap: o.pcap != "", Trace: o.trace != ""},
 		Shards: o.parallel,
 		Wall:   o.wall,
+		Hello: func(h harness.Hello) {
+			if h.Chosen != "" {
+				p.clear()
+				printTarget(cmd.OutOrStdout(), h)
+			}
+		},
 		Finished: func(c report.Case) {
 			p.add()
 			if o.verbose {

@@ -16,16 +16,18 @@ import (
 // hwHint says what conform --target=hw needs.
 const hwHint = `target hw needs conform-hw, which is not beside conform, in $CONFORM_HW or in PATH.
 Build it on the machine that has the device:
-  apt-get install gcc libibverbs-dev librdmacm-dev ibverbs-providers
-  CGO_ENABLED=1 go build -tags hw -o conform-hw ./cmd/conform
-(the hardware backend itself is not in this version yet)`
+  apt-get install gcc libibverbs-dev ibverbs-providers
+  make conform-hw, or CGO_ENABLED=1 go build -tags hw -o conform-hw ./cmd/conform`
 
 // makeTarget makes the target of a worker.
-func makeTarget(target, profile string) (spec.Target, error) {
-	if target == "sim" {
-		return newSim(profile)
+func makeTarget(job harness.Job) (spec.Target, error) {
+	switch job.Target {
+	case "sim":
+		return newSim(job.Profile)
+	case "hw":
+		return newHW(job)
 	}
-	return nil, fmt.Errorf("this conform has no target %q", target)
+	return nil, fmt.Errorf("this conform has no target %q", job.Target)
 }
 
 // workerCommand is the program that runs cases of a target: this one, or for hardware
@@ -51,6 +53,15 @@ func workerCommand(target string) (string, error) {
 		return "", usagef("%s", hwHint)
 	}
 	return path, nil
+}
+
+// workerEnv keeps Go's own signals out of calls of the verbs library, which a program in
+// another language does not have either.
+func workerEnv(target string) []string {
+	if target != "hw" {
+		return nil
+	}
+	return append(os.Environ(), "GODEBUG=asyncpreemptoff=1")
 }
 
 func newWorker() *cobra.Command {

@@ -19,9 +19,9 @@ import (
 // The test binary is its own worker.
 func TestMain(m *testing.M) {
 	if os.Getenv("HARNESS_TEST_WORKER") != "" {
-		targets := func(target, _ string) (spec.Target, error) {
-			if target != "fake" {
-				return nil, fmt.Errorf("no target %q", target)
+		targets := func(job harness.Job) (spec.Target, error) {
+			if job.Target != "fake" {
+				return nil, fmt.Errorf("no target %q", job.Target)
 			}
 			return fake.Target{}, nil
 		}

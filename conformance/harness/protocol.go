@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/rdmasim/rdmasim/report"
 	"github.com/rdmasim/rdmasim/verbs"
@@ -22,6 +23,12 @@ type Job struct {
 	Seed    uint64   `json:"seed"`
 	Repeat  int      `json:"repeat,omitempty"`
 	Cases   []string `json:"cases"`
+	// Device, Port and GIDIndex choose the hardware: empty, 0 and -1 leave the choice.
+	Device   string `json:"device,omitempty"`
+	Port     int    `json:"port,omitempty"`
+	GIDIndex int    `json:"gid_index,omitempty"`
+	// Wall is how long the supervisor waits for a case in real time.
+	Wall time.Duration `json:"wall,omitempty"`
 	// Lockstep makes simulated programs yield at every step.
 	Lockstep bool `json:"lockstep,omitempty"`
 	// Dir holds the captures and timelines, one file for each case: ID.pcapng, ID.trace.
@@ -40,6 +47,8 @@ type Message struct {
 // Hello describes the target before the first case.
 type Hello struct {
 	Target verbs.Target
+	// Chosen says in one line what a target of hardware picked.
+	Chosen string
 	// Lacks are required capabilities that the target does not claim.
 	Lacks []string
 	// Error says that there is no such target or testbed.

@@ -28,6 +28,8 @@ type Supervisor struct {
 	// Started and Finished, when set, are told of every case, one call at a time.
 	Started  func(id string)
 	Finished func(report.Case)
+	// Hello, when set, is told of the first worker's.
+	Hello func(Hello)
 
 	mu    sync.Mutex
 	hello *Hello
@@ -187,6 +189,9 @@ func (s *Supervisor) greet(h *Hello) {
 	defer s.mu.Unlock()
 	if s.hello == nil {
 		s.hello = h
+		if s.Hello != nil {
+			s.Hello(*h)
+		}
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 )
 
 // Targets makes the target of a job.
-type Targets func(target, profile string) (spec.Target, error)
+type Targets func(job Job) (spec.Target, error)
 
 // Work is a worker's main: it reads a job from in, runs it and writes messages to the
 // pipe that the supervisor gave it. suite is what can be run.
@@ -49,8 +49,13 @@ func Work(in io.Reader, targets Targets, suite *spec.Suite) error {
 		return err
 	}
 	err = conformance.Register(conformance.Config{Runner: runner, Items: items,
-		Started:  func(id string) { send(Message{Started: id}) },
-		Finished: func(c report.Case) { send(Message{Finished: &c}) },
+		Started: func(id string) { send(Message{Started: id}) },
+		Finished: func(c report.Case) {
+			send(Message{Finished: &c})
+			if f, ok := runner.Target.(spec.Mortal); ok && f.Spent() {
+				os.Exit(0) // the supervisor starts another for the rest
+			}
+		},
 	})
 	if err != nil {
 		return err
@@ -62,11 +67,7 @@ func Work(in io.Reader, targets Targets, suite *spec.Suite) error {
 
 func prepare(job Job, targets Targets) (*conformance.Runner, *Hello) {
 	fail := func(err error) (*conformance.Runner, *Hello) { return nil, &Hello{Error: err.Error()} }
-	target, err := targets(job.Target, job.Profile)
-	if err != nil {
-		return fail(err)
-	}
-	policy, err := conformance.LoadPolicy(job.Profile)
+	target, err := targets(job)
 	if err != nil {
 		return fail(err)
 	}
@@ -78,7 +79,15 @@ func prepare(job Job, targets Targets) (*conformance.Runner, *Hello) {
 	if err != nil {
 		return fail(err)
 	}
-	hello := &Hello{Target: bed.Target(), Lacks: policy.Lacks(bed)}
+	hello := &Hello{Target: bed.Target()}
+	policy, err := conformance.LoadPolicy(hello.Target.Profile)
+	if err != nil {
+		return fail(err)
+	}
+	hello.Lacks = policy.Lacks(bed)
+	if c, ok := target.(spec.Chooser); ok {
+		hello.Chosen = c.Chosen()
+	}
 	if err := bed.Close(); err != nil {
 		return fail(err)
 	}

@@ -40,6 +40,11 @@ type Env struct {
 // Open opens the first device and allocates a PD.
 func Open(c *spec.C) *Env {
 	e := &Env{Ctx: c.Open(), Port: 1}
+	if p, ok := e.Ctx.(verbs.Preferrer); ok {
+		if port, _ := p.Preferred(); port > 0 {
+			e.Port = uint8(port)
+		}
+	}
 	e.PD = e.AllocPD(c)
 	gid, err := player.PickGID(c.T, e.Ctx, uint32(e.Port))
 	ok(c, "choose a GID", err)

@@ -49,6 +49,13 @@ type Bed interface {
 	Close() error
 }
 
+// Mortal is implemented by targets whose process can wear out: when Spent says so after
+// a case, the rest is run by a fresh one.
+type Mortal interface{ Spent() bool }
+
+// Chooser is implemented by targets that picked a device: Chosen says which.
+type Chooser interface{ Chosen() string }
+
 // Variant is implemented by beds that were made otherwise than usual to meet a case's
 // needs: Changed says how.
 type Variant interface{ Changed() []string }

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
+	"github.com/tklauser/go-sysconf"
 	"golang.org/x/sys/unix"
+
+	"github.com/rdmasim/rdmasim/verbs"
 )
 
 // describe fills in what the device and the stack below it are.
@@ -21,27 +23,28 @@ func (p *probe) describe() {
 	switch {
 	case exec:
 		s.Profile = "hw-mlx5-exec"
-	case driver == "rxe" || driver == "siw":
-		s.Profile = "hw-" + driver + "-" + kernelVersion(kernel)
 	case p.ctx.mlx5:
-		s.Profile = fmt.Sprintf("hw-mlx5-%d", p.attr.VendorPartID)
+		s.Profile = "hw-mlx5"
 	default:
 		s.Profile = "hw-" + driver
 	}
+	provider := driver
+	if p.ctx.mlx5 {
+		provider = "mlx5"
+	}
+	// The keys of report.Platform, which the ledger of deviations asks for.
 	d := map[string]string{
+		"provider": provider, "part": fmt.Sprintf("%#x", p.attr.VendorPartID), "firmware": p.attr.FWVer, "kernel": kernel,
+		"rdma_core": library("libibverbs.so"), "link_layer": linkName(n.link), "page_size": fmt.Sprint(conf(sysconf.SC_PAGE_SIZE, 4096)),
 		"device": n.Device, "port": fmt.Sprint(n.Port), "gid": fmt.Sprintf("%d %v", n.GIDIndex, n.GID), "driver": driver,
-		"firmware": p.attr.FWVer, "vendor": fmt.Sprintf("%#x part %#x hw %#x", p.attr.VendorID, p.attr.VendorPartID, p.attr.HWVer),
-		"kernel": kernel, "rdma-core": library("libibverbs.so"),
+		"vendor": fmt.Sprintf("%#x, hardware version %#x", p.attr.VendorID, p.attr.HWVer),
 	}
 	if exec {
-		d["kernel"] = "rdmasim exec on " + kernel
+		d["below"] = "rdmasim exec"
 	}
 	if len(s.nodes) > 1 {
 		o := s.nodes[1]
 		d["second node"] = fmt.Sprintf("%s port %d gid %d %v", o.Device, o.Port, o.GIDIndex, o.GID)
-	}
-	if p.ctx.mlx5 {
-		d["libmlx5"] = library("libmlx5.so")
 	}
 	var lim unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_MEMLOCK, &lim) == nil && lim.Cur != unix.RLIM_INFINITY {
@@ -50,7 +53,7 @@ func (p *probe) describe() {
 	for _, kv := range os.Environ() {
 		k, v, _ := strings.Cut(kv, "=")
 		if strings.HasPrefix(k, "MLX5_") || strings.HasPrefix(k, "MLX_") || strings.HasPrefix(k, "IBV_") || strings.HasPrefix(k, "RDMAV_") {
-			d[k] = v
+			d["env."+k] = v
 		}
 	}
 	s.Details = d
@@ -78,6 +81,13 @@ func driverOf(device string) (driver string, exec bool) {
 	return "unknown", exec
 }
 
+func linkName(l verbs.LinkLayer) string {
+	if l == verbs.LinkEthernet {
+		return "Ethernet"
+	}
+	return "InfiniBand"
+}
+
 func software(dir string) bool {
 	_, err := os.Stat(dir + "/parent")
 	return err == nil
@@ -89,11 +99,6 @@ func release() string {
 		return "unknown"
 	}
 	return unix.ByteSliceToString(u.Release[:])
-}
-
-// kernelVersion is the first two numbers of a release.
-func kernelVersion(release string) string {
-	return regexp.MustCompile(`^\d+(\.\d+)?`).FindString(release)
 }
 
 // library is the version of a library that this process has loaded: the last two

@@ -8,9 +8,7 @@ package mlx5
 import "C"
 
 import (
-	"fmt"
 	"sync"
-	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -85,9 +83,6 @@ func (c *context) AllocParentDomain(t verbs.Thread, a verbs.ParentDomainAttr) (v
 	var base *C.struct_ibv_pd
 	if b, ok := a.PD.(*pd); ok && b != nil {
 		base = b.p
-	}
-	if base == nil { // the library reads through it
-		return nil, fmt.Errorf("ibv_alloc_parent_domain: no PD: %w", syscall.EINVAL)
 	}
 	var thr *C.struct_ibv_td
 	if d, ok := a.TD.(*td); ok && d != nil {

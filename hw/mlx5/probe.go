@@ -17,7 +17,7 @@ import (
 // device of this target has them. Any other token that nothing here names is unknown.
 var absent = map[string]bool{
 	"mmio log": true, "fault": true, "schedule": true, "overrun.drop": true, "shared bf": true, "linkctl": true,
-	"xrc": true, "advise": true, "dmabuf": true, "import": true, "dm": true, "stat": true, "wr_ex": true, "counters": true,
+	"xrc": true, "advise": true, "dmabuf": true, "import": true, "dm": true, "stat": true, "counters": true,
 	"udmabuf": true, "gpu": true, "nullmr": true, "reg_ex": true, "dmah": true, "fork": true, "hotunplug": true,
 	"uar dmabuf": true, "ece": true, "cntr": true, "pfc": true, "ecn": true, "vlan": true, "huge": true, "buf": true, "ts.wall": true,
 }
@@ -111,6 +111,7 @@ func (p *probe) all() error {
 	}
 	p.domains()
 	p.queues()
+	p.extended()
 	p.regions()
 	if p.ctx.mlx5 {
 		p.direct()
@@ -195,6 +196,15 @@ func (p *probe) queues() {
 		if p.set(token, answer(err)); err == nil {
 			_ = q.Destroy(p.t)
 		}
+	}
+}
+
+// extended probes the extended way to post.
+func (p *probe) extended() {
+	q, err := p.pd.CreateQP(p.t, verbs.QPInitAttr{Type: verbs.QPTRC, SendCQ: p.cq, RecvCQ: p.cq, CompMask: verbs.QPInitSendOpsFlags,
+		SendOpsFlags: verbs.QPExSend, Cap: verbs.QPCap{MaxSendWR: 1, MaxRecvWR: 1, MaxSendSGE: 1, MaxRecvSGE: 1}})
+	if p.set("wr_ex", answer(err)); err == nil {
+		_ = q.Destroy(p.t)
 	}
 }
 

@@ -8,6 +8,8 @@ package mlx5
 import "C"
 
 import (
+	"fmt"
+	"syscall"
 	"unsafe"
 
 	"github.com/rdmasim/rdmasim/verbs"
@@ -50,6 +52,10 @@ func (p *pd) CreateQP(t verbs.Thread, a verbs.QPInitAttr) (verbs.QP, error) {
 	var s *C.struct_ibv_srq
 	if q, ok := a.SRQ.(*srq); ok && q != nil {
 		s = q.s
+	}
+	if scq == nil || rcq == nil {
+		// Providers read through both pointers: the call would end the process.
+		return nil, fmt.Errorf("ibv_create_qp without a CQ is a segmentation fault: %w", syscall.EFAULT)
 	}
 	var err error
 	if a.CompMask == 0 {

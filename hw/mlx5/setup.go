@@ -37,7 +37,7 @@ type Node struct {
 
 // Setup is the devices that testbeds use, and what is known of them.
 type Setup struct {
-	// Profile names what lies below for policies and ledgers: hw-rxe-6.12.
+	// Profile names what lies below for policies: hw-rxe.
 	Profile string
 	Details map[string]string
 	nodes   []Node

@@ -401,6 +401,43 @@ int hw_cqex_start(struct ibv_cq_ex *cq, uint32_t mask)
 	return ibv_start_poll(cq, &a);
 }
 
+void hw_wr_send_imm(struct ibv_qp_ex *q, uint32_t imm)
+{
+	ibv_wr_send_imm(q, htobe32(imm));
+}
+
+void hw_wr_write_imm(struct ibv_qp_ex *q, uint32_t rkey, uint64_t remote, uint32_t imm)
+{
+	ibv_wr_rdma_write_imm(q, rkey, remote, htobe32(imm));
+}
+
+void hw_wr_bind_mw(struct ibv_qp_ex *q, const struct hw_send *b)
+{
+	struct ibv_mw_bind_info i = { .mr = b->bind_mr, .addr = b->bind_addr, .length = b->bind_length,
+		.mw_access_flags = b->bind_access };
+
+	ibv_wr_bind_mw(q, b->mw, b->bind_rkey, &i);
+}
+
+void hw_wr_inline(struct ibv_qp_ex *q, uint64_t addr, uint32_t length)
+{
+	ibv_wr_set_inline_data(q, (void *)(uintptr_t)addr, length);
+}
+
+void hw_wr_inline_list(struct ibv_qp_ex *q, int n, const struct ibv_sge *bufs)
+{
+	struct ibv_data_buf list[64];
+	int i;
+
+	if (n > 64)
+		n = 64;
+	for (i = 0; i < n; i++) {
+		list[i].addr = (void *)(uintptr_t)bufs[i].addr;
+		list[i].length = bufs[i].length;
+	}
+	ibv_wr_set_inline_data_list(q, n, list);
+}
+
 struct ibv_cq_ex *hw_dv_create_cq(struct ibv_context *ctx, struct ibv_cq_init_attr_ex *attr, int size, int pad, int format)
 {
 	struct mlx5dv_cq_init_attr dv = { 0 };

@@ -78,6 +78,12 @@ enum { HW_WRID, HW_STATUS, HW_OPCODE, HW_VENDOR, HW_FLAGS, HW_LEN, HW_IMM, HW_QP
 uint64_t hw_cqex_read(struct ibv_cq_ex *cq, int what);
 int hw_cqex_start(struct ibv_cq_ex *cq, uint32_t mask);
 
+void hw_wr_send_imm(struct ibv_qp_ex *q, uint32_t imm);
+void hw_wr_write_imm(struct ibv_qp_ex *q, uint32_t rkey, uint64_t remote, uint32_t imm);
+void hw_wr_bind_mw(struct ibv_qp_ex *q, const struct hw_send *b);
+void hw_wr_inline(struct ibv_qp_ex *q, uint64_t addr, uint32_t length);
+void hw_wr_inline_list(struct ibv_qp_ex *q, int n, const struct ibv_sge *bufs);
+
 struct ibv_cq_ex *hw_dv_create_cq(struct ibv_context *ctx, struct ibv_cq_init_attr_ex *attr, int size, int pad, int format);
 int hw_dv_qp(struct ibv_qp *qp, struct mlx5dv_qp *out);
 uint32_t hw_dv_dynamic_bfregs(struct ibv_context *ctx);

@@ -67,7 +67,8 @@ type pkg struct {
 
 func packages(t *testing.T) []pkg {
 	t.Helper()
-	cmd := exec.Command("go", "list", "-json=ImportPath,Imports,TestImports,XTestImports", "./...")
+	cmd := exec.Command("go", "list", "-tags", "hw", "-json=ImportPath,Imports,TestImports,XTestImports", "./...")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=1") // files of the tag hw import too
 	cmd.Dir = "../.."
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()

@@ -65,6 +65,7 @@ const (
 type Agent struct {
 	ctx      verbs.Context
 	cq       verbs.CQ
+	port     uint8
 	gid      verbs.GIDEntry
 	pds      []verbs.PD
 	bufs     []buffer
@@ -125,7 +126,13 @@ func (a *Agent) open(t verbs.Thread, c verbs.PlayerCommand, r *verbs.PlayerReply
 	if err != nil {
 		return err
 	}
-	if a.gid, err = PickGID(t, ctx, 1); err != nil {
+	a.port = 1
+	if p, ok := ctx.(verbs.Preferrer); ok {
+		if port, _ := p.Preferred(); port > 0 {
+			a.port = uint8(port)
+		}
+	}
+	if a.gid, err = PickGID(t, ctx, uint32(a.port)); err != nil {
 		return err
 	}
 	pd, err := ctx.AllocPD(t)
@@ -146,17 +153,25 @@ func (a *Agent) open(t verbs.Thread, c verbs.PlayerCommand, r *verbs.PlayerReply
 }
 
 // PickGID finds the entry that connections of the suite use: RoCEv2 with an IPv4
-// address if there is one, else any RoCEv2, else index 0 (InfiniBand).
+// address if there is one, else any RoCEv2, else index 0 (InfiniBand). What the user
+// prefers goes first.
 func PickGID(t verbs.Thread, ctx verbs.Context, port uint32) (verbs.GIDEntry, error) {
 	var tab [256]verbs.GIDEntry
 	n, err := ctx.QueryGIDTable(t, tab[:], 0)
 	if err != nil {
 		return verbs.GIDEntry{}, fmt.Errorf("player: GID table: %w", err)
 	}
+	want := -1
+	if p, ok := ctx.(verbs.Preferrer); ok {
+		_, want = p.Preferred()
+	}
 	var v2 *verbs.GIDEntry
 	for i := range tab[:n] {
 		e := &tab[i]
-		if e.Port != port || e.Type != verbs.GIDTypeRoCEv2 {
+		if want >= 0 && e.Port == port && int(e.Index) == want {
+			return *e, nil
+		}
+		if want >= 0 || e.Port != port || e.Type != verbs.GIDTypeRoCEv2 {
 			continue
 		}
 		if isIPv4(e.GID) {

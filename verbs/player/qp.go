@@ -74,12 +74,12 @@ func (a *Agent) connect(t verbs.Thread, c verbs.PlayerCommand, _ *verbs.PlayerRe
 	if len(c.Data) != 16 {
 		return fmt.Errorf("player: connect without the peer's GID")
 	}
-	attr := verbs.QPAttr{State: verbs.QPSInit, Port: 1, Access: access, PathMTU: mtu, DestQPN: uint32(c.Args["dest_qpn"]),
+	attr := verbs.QPAttr{State: verbs.QPSInit, Port: a.port, Access: access, PathMTU: mtu, DestQPN: uint32(c.Args["dest_qpn"]),
 		RQPSN: uint32(c.Args["rq_psn"]), SQPSN: uint32(c.Args["sq_psn"]), Timeout: uint8(c.Args["timeout"]),
 		RetryCnt: uint8(c.Args["retry"]), RNRRetry: uint8(c.Args["rnr"]), MinRNRTimer: uint8(c.Args["rnr_timer"]),
 		MaxRdAtomic: uint8(c.Args["rd"]), MaxDestRdAtomic: uint8(c.Args["dest_rd"]),
 		QKey: uint32(c.Args["qkey"]),
-		AH:   verbs.AHAttr{IsGlobal: true, Port: 1, GRH: verbs.GRH{SGIDIndex: uint8(a.gid.Index), HopLimit: 64}}}
+		AH:   verbs.AHAttr{IsGlobal: true, Port: a.port, GRH: verbs.GRH{SGIDIndex: uint8(a.gid.Index), HopLimit: 64}}}
 	copy(attr.AH.GRH.DGID[:], c.Data)
 	for _, s := range wayUp(verbs.QPType(c.Args["type"])) {
 		attr.State = s.state

@@ -1,0 +1,64 @@
+//go:build hw
+
+package main
+
+import (
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rdmasim/rdmasim/conformance/harness"
+	"github.com/rdmasim/rdmasim/conformance/spec"
+	"github.com/rdmasim/rdmasim/hw/mlx5"
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+// hardware is the target hw.
+type hardware struct {
+	setup *mlx5.Setup
+	wall  time.Duration
+	last  *mlx5.Testbed
+}
+
+func newHW(job harness.Job) (spec.Target, error) {
+	s, err := mlx5.Choose(mlx5.Config{Device: job.Device, Port: job.Port, GIDIndex: job.GIDIndex})
+	if err != nil {
+		return nil, err
+	}
+	return &hardware{setup: s, wall: job.Wall}, nil
+}
+
+// NewTestbed makes a testbed of the chosen devices. The devices draw nothing from a
+// seed.
+func (h *hardware) NewTestbed(uint64, spec.BedOptions) (spec.Bed, error) {
+	h.last = mlx5.New(h.setup)
+	return hwBed{h.last, h.wall}, nil
+}
+
+// Spent says that the last testbed left something in this process.
+func (h *hardware) Spent() bool { return h.last != nil && h.last.Spent() }
+
+// Chosen names devices, ports and GIDs.
+func (h *hardware) Chosen() string { return h.setup.Chosen() }
+
+// hwBed ends a case a little before the supervisor would kill its worker, so that the
+// report says in which call it hung.
+type hwBed struct {
+	*mlx5.Testbed
+	wall time.Duration
+}
+
+func (b hwBed) Run(deadline time.Duration, body func(verbs.Thread)) error {
+	const margin = 10
+	if most := b.wall - b.wall/margin; b.wall > 0 && deadline > most {
+		deadline = most
+	}
+	return b.Testbed.Run(deadline, body)
+}
+
+// hwCommands has the hidden command of players.
+func hwCommands() []*cobra.Command {
+	return []*cobra.Command{{Use: mlx5.PlayerArg, Hidden: true, Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return mlx5.Play(os.Stdin, os.Stdout) }}}
+}

@@ -1,0 +1,205 @@
+//go:build hw
+
+package mlx5
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+// bed is a testbed of which no device is opened.
+func bed() *Testbed {
+	return New(&Setup{Profile: "hw-none", nodes: []Node{{Device: "none0", Port: 1}}})
+}
+
+func run(t *testing.T, body func(verbs.Thread)) {
+	t.Helper()
+	tb := bed()
+	if err := tb.Run(10*time.Second, body); err != nil {
+		t.Fatal(err)
+	}
+	if err := tb.Close(); err != nil || tb.Spent() {
+		t.Fatalf("close: %v, spent %t", err, tb.Spent())
+	}
+}
+
+func TestErrnos(t *testing.T) {
+	for _, tc := range []struct {
+		err  error
+		want syscall.Errno
+	}{
+		{failed("f", 0, syscall.EIO), 0},
+		{failed("f", 22, syscall.EIO), syscall.EINVAL},
+		{failed("f", -95, syscall.EIO), syscall.EOPNOTSUPP},
+		{failed("f", -1, syscall.EBUSY), syscall.EBUSY},
+		{failed("f", -1, nil), ^syscall.Errno(0)},
+		{null("f", syscall.ENOMEM), syscall.ENOMEM},
+		{null("f", nil), ^syscall.Errno(0)},
+	} {
+		if got := verbs.ErrnoOf(tc.err); got != tc.want {
+			t.Errorf("%v: errno %d, want %d", tc.err, got, tc.want)
+		}
+	}
+}
+
+func TestMemory(t *testing.T) {
+	run(t, func(th verbs.Thread) {
+		p := th.Process()
+		b, err := p.Map(th, 5000, verbs.MapOptions{Offset: 100})
+		if err != nil {
+			t.Fatal(err)
+		}
+		page := uint64(p.Host().PageSize())
+		if b.Addr()%page != 100 || b.Len() != 5000 {
+			t.Errorf("mapped %d bytes at %#x", b.Len(), b.Addr())
+		}
+		got := make([]byte, 3)
+		_, werr := b.WriteAt(th, []byte("abc"), 4997)
+		_, rerr := b.ReadAt(th, got, 4997)
+		if werr != nil || rerr != nil || string(got) != "abc" {
+			t.Errorf("read %q: %v, %v", got, werr, rerr)
+		}
+		if _, err := b.WriteAt(th, got, 4998); verbs.ErrnoOf(err) != syscall.EFAULT {
+			t.Errorf("write over the end: %v", err)
+		}
+		ro, err := p.Map(th, 10, verbs.MapOptions{ReadOnly: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ro.WriteAt(th, got, 0); verbs.ErrnoOf(err) != syscall.EFAULT {
+			t.Errorf("write to read-only memory: %v", err)
+		}
+		if err := errors.Join(b.Unmap(th), ro.Unmap(th)); err != nil {
+			t.Error(err)
+		}
+		if _, err := b.ReadAt(th, got, 0); verbs.ErrnoOf(err) != syscall.EFAULT {
+			t.Errorf("read after unmap: %v", err)
+		}
+	})
+}
+
+func TestThreads(t *testing.T) {
+	run(t, func(th verbs.Thread) {
+		n := 0
+		var wrong any
+		o := th.Process().Start(th, "other", 3, func(o verbs.Thread) {
+			n++
+			defer func() { wrong = recover() }()
+			th.Sleep(0)
+		})
+		th.Join(o)
+		if err, ok := wrong.(error); n != 1 || !ok || !errors.Is(err, ErrWrongThread) {
+			t.Errorf("body ran %d times; a call with another's thread: %v", n, wrong)
+		}
+		if err := th.Interrupt(o); verbs.ErrnoOf(err) != syscall.ESRCH {
+			t.Errorf("signal to a thread that has ended: %v", err)
+		}
+	})
+}
+
+// TestHang: a body that does not come back ends at the deadline, the error names the
+// call, and the process is spent.
+func TestHang(t *testing.T) {
+	tb, free := bed(), make(chan struct{})
+	defer close(free)
+	err := tb.Run(50*time.Millisecond, func(th verbs.Thread) {
+		defer in(th, "ibv_destroy_cq").out()
+		<-free
+	})
+	if !errors.Is(err, ErrDeadline) || !strings.Contains(err.Error(), "thread main is in ibv_destroy_cq") {
+		t.Errorf("error %v", err)
+	}
+	if !tb.Spent() {
+		t.Error("the process is not spent")
+	}
+}
+
+func TestPanicSurfaces(t *testing.T) {
+	tb := bed()
+	defer func() {
+		if v, ok := recover().(string); !ok || !strings.Contains(v, "thread worker: oops") || !tb.Spent() {
+			t.Errorf("panic %v, spent %t", v, tb.Spent())
+		}
+	}()
+	_ = tb.Run(time.Second, func(th verbs.Thread) {
+		th.Join(th.Process().Start(th, "worker", -1, func(verbs.Thread) { panic("oops") }))
+	})
+	t.Error("Run returned")
+}
+
+func active(idx uint32, typ verbs.GIDType, last byte) verbs.GIDEntry {
+	g := verbs.GID{10: 0xff, 11: 0xff, 15: last}
+	return verbs.GIDEntry{GID: g, Index: idx, Port: 1, Type: typ}
+}
+
+func TestChoice(t *testing.T) {
+	up := []verbs.PortAttr{{State: verbs.PortActive, LinkLayer: verbs.LinkEthernet}}
+	down := []verbs.PortAttr{{State: verbs.PortDown}}
+	l := candidateList{
+		{name: "down0", ports: down},
+		{name: "shut0", err: syscall.EACCES},
+		{name: "bare0", ports: up},
+		{name: "rxe0", ports: up, gids: []verbs.GIDEntry{
+			{GID: verbs.GID{0: 0xfe, 1: 0x80, 15: 1}, Port: 1, Type: verbs.GIDTypeRoCEv2}, active(1, verbs.GIDTypeRoCEv1, 1), active(2, verbs.GIDTypeRoCEv2, 1)}},
+	}
+	n, err := l.choose(Config{GIDIndex: -1})
+	if err != nil || n.Device != "rxe0" || n.Port != 1 || n.GIDIndex != 2 {
+		t.Errorf("chose %+v, %v", n, err)
+	}
+	if n, err := l.choose(Config{Device: "rxe0", GIDIndex: 0}); err != nil || n.GIDIndex != 0 || n.GIDType != verbs.GIDTypeRoCEv2 {
+		t.Errorf("GID 0: %+v, %v", n, err)
+	}
+	for want, cfg := range map[string]Config{
+		"no device \"mlx5_7\"":     {Device: "mlx5_7", GIDIndex: -1},
+		"is not active":            {Device: "down0", GIDIndex: -1},
+		"permission denied":        {Device: "shut0", GIDIndex: -1},
+		"has no GID: give":         {Device: "bare0", GIDIndex: -1},
+		"has no port 2":            {Device: "rxe0", Port: 2, GIDIndex: -1},
+		"no GID with index 9; it ": {Device: "rxe0", GIDIndex: 9},
+	} {
+		if _, err := l.choose(cfg); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: error %v, want one with %q", cfg, err, want)
+		}
+	}
+}
+
+func TestLibraryVersion(t *testing.T) {
+	for file, want := range map[string]string{"libibverbs.so.1.14.44.0": "44.0", "libibverbs.so.1.15.61.2": "61.2", "libmlx5.so.1": ""} {
+		if got, _ := rdmaCore(file, "libibverbs.so"); got != want {
+			t.Errorf("%s: version %q, want %q", file, got, want)
+		}
+	}
+}
+
+// TestPlay: a player answers commands, and says what it cannot do without a device.
+func TestPlay(t *testing.T) {
+	in, feed := io.Pipe()
+	answers, out := io.Pipe()
+	go func() { _ = Play(in, out) }()
+	go func() {
+		_, _ = io.WriteString(feed, `{"Nodes":[{"Device":"none0","Port":1}],"Node":0}{"Op":"pd"}`)
+	}()
+	p := make([]byte, 4096)
+	n, err := answers.Read(p)
+	if err != nil || !strings.Contains(string(p[:n]), "before open") {
+		t.Errorf("answer %q, %v", p[:n], err)
+	}
+}
+
+func TestCapabilityIsUnknownUntilProbed(t *testing.T) {
+	s := &Setup{caps: map[string]verbs.Capability{"td": verbs.Present}}
+	for token, want := range map[string]verbs.Capability{"td": verbs.Present, "mmio log": verbs.Absent, "something new": verbs.Unknown} {
+		if got := s.capability(token); got != want {
+			t.Errorf("%s: %d, want %d", token, got, want)
+		}
+	}
+	if answer(syscall.EOPNOTSUPP) != verbs.Absent || answer(nil) != verbs.Present || answer(syscall.ENOMEM) != verbs.Unknown {
+		t.Error("a probe's answers")
+	}
+}
