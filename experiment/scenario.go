@@ -61,6 +61,7 @@ type Traffic struct {
 	Verb        string            `yaml:"verb" oneof:"write,write_imm,send,read,cas,faa" help:"(default write, on ud send)"`
 	Mix         []MixItem         `yaml:"mix" help:"several verbs in turn, instead of verb"`
 	Payload     uint32            `yaml:"payload" unit:"size" max:"1GiB" help:"bytes of a message (default 2B, 8B with atomics)"`
+	Empty       bool              `yaml:"empty" help:"messages without payload"`
 	Inline      bool              `yaml:"inline" help:"IBV_SEND_INLINE"`
 	InlineMax   uint32            `yaml:"inline_max" unit:"size" max:"1024B" help:"max_inline_data asked at creation"`
 	Window      int               `yaml:"window" min:"1" max:"32768" help:"outstanding requests of a QP (default 128)"`
@@ -228,7 +229,7 @@ func (s *Scenario) defaults() {
 				t.Verb = "send"
 			}
 		}
-		if t.Payload == 0 {
+		if t.Payload == 0 && !t.Empty {
 			t.Payload = 2
 			if t.atomic() {
 				t.Payload = 8

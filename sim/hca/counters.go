@@ -48,6 +48,9 @@ type Counters struct {
 	MPTLookups, MPTMisses uint64
 	MTTLookups, MTTMisses uint64
 
+	WQELookups, WQEMisses         uint64 // send WQEs of READs and atomics when their answer came; of misses the WQE was read again
+	RecvWQELookups, RecvWQEMisses uint64 // receive queues that read ahead; misses had lost what they held to others
+
 	// Completions and events.
 	CQEs           uint64
 	CQEsLost       uint64

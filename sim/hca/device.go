@@ -117,12 +117,16 @@ type Device struct {
 	lastMTT       uint64   // tag of the entry looked up last, which is in place with its key
 	xlate         sim.Time // what misses of the last WQE's keys hold up the send engine
 	reqAt         sim.Time // the last request takes effect then
+	sendWQEs      lru      // by QP and index
+	recvWQEs      lru      // by QP
+	answers       bool     // READs and atomics that are answered cost something: time of a PU, or a look-up
 
 	// Scratch of one event.
 	wqe    [1024]byte // a WQE that wraps in a QP's buffer
 	parsed prm.SendWQE
 	runs   []odp.Run
 	cqe    [128]byte
+	again  [1024]byte // a WQE that is read again
 	eqe    [64]byte
 }
 
@@ -178,6 +182,8 @@ func (d *Device) reset() {
 	d.groups = map[roce.GID][]*qp{}
 	d.atomics = make([]atomicSlot, p.AtomicSlots)
 	d.qpc, d.mpt, d.mtt = newCache(p.QPCCache), newCache(p.MPTCache), newCache(p.MTTCache)
+	d.sendWQEs, d.recvWQEs = newLRU(p.WQECache), newLRU(p.RecvCache)
+	d.answers = p.PURead != 0 || p.WQECache > 0
 	d.fw = newFirmware(p, &d.id)
 }
 

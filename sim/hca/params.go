@@ -51,12 +51,15 @@ type Params struct {
 	FetchPerDoorbell bool     // each doorbell has a read of its own, even when several wait
 	TxBuffer         int      // payload bytes in preparation for the port, all QPs
 	Quantum          int      // packets that a PU sends of a message before it looks at other QPs
+	PUReliable       sim.Time // of a PU, more for a WQE of an RC QP; may be 0
+	PURead           sim.Time // of a PU, for a READ or an atomic that was answered; may be 0
 
 	// Receive engine.
 	ResponderLatency sim.Time    // frame received to DMA write issued
 	AckHandling      sim.Time    // response received to completion written
 	ReadHandling     sim.Time    // READ or atomic response received to its data written
 	RxInterval       sim.Time    // between two request packets of the whole device
+	RxScatter        sim.Time    // more, when one takes a receive WQE and has payload: two writes instead of one; may be 0
 	RxAckInterval    sim.Time    // between two response packets
 	ReadInterval     sim.Time    // between two READ requests served
 	RQPrefetch       int         // receive WQEs that a QP holds ahead, at least 1
@@ -83,6 +86,11 @@ type Params struct {
 	MTTMiss  sim.Time
 
 	ICMOverlap int // misses that are served at once
+
+	// Caches of WQEs. Size 0 is one in which everything is found.
+	WQECache  int      // send WQEs
+	WQEMiss   sim.Time // for which a processing unit is held up when it must read a WQE again
+	RecvCache int      // queues whose receive WQEs are kept, RQPrefetch of each
 
 	// Port.
 	WireRate        uint64   // bits per second
@@ -156,6 +164,8 @@ func (p *Params) Check() error {
 	pos("MPTCache", int64(p.MPTCache), 1, 1<<20)
 	pos("MTTCache", int64(p.MTTCache), 1, 1<<24)
 	pos("ICMOverlap", int64(p.ICMOverlap), 1, 1024)
+	pos("WQECache", int64(p.WQECache), 0, 1<<20)
+	pos("RecvCache", int64(p.RecvCache), 0, 1<<20)
 	pos("FlushPoll", int64(p.FlushPoll), 1000, int64(sim.Second))
 	pos("AdaptiveExtra", int64(p.AdaptiveExtra), 0, 100)
 	pos("RepeatWindow", int64(p.RepeatWindow), 1, 1<<16)

@@ -315,7 +315,11 @@ func (d *Device) pass(p *roce.Packet, t sim.Time) sim.Time {
 	t += d.p.RoCEAdder
 	m := d.lookUp(p)
 	if p.Info().Kind == roce.KindRequest {
-		t, _ = d.rxReq.Take(t, d.p.RxInterval+m.stall)
+		busy := d.p.RxInterval + m.stall
+		if d.p.RxScatter > 0 && p.Info().Class == roce.ClassSend && p.PayloadLen() > 0 {
+			busy += d.p.RxScatter
+		}
+		t, _ = d.rxReq.Take(t, busy)
 		// What waits for no context does not overtake what does.
 		t = max(t+d.p.ResponderLatency+m.late, d.reqAt)
 		d.reqAt = t

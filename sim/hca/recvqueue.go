@@ -13,10 +13,12 @@ type recvQueue struct {
 	rqGot     uint16 // rqCI..rqGot-1 are in rqBuf
 	rqPI      uint16 // posted, as the record last said
 	rqBuf     []byte
-	rqReading bool // the record or WQEs are being read
-	rqStale   bool // the result must not be used
-	rqFresh   bool // the read of the record began after the packet that waits had come
-	rqLooked  bool // such a read found nothing
+	rqReading bool  // the record or WQEs are being read
+	rqStale   bool  // the result must not be used
+	rqFresh   bool  // the read of the record began after the packet that waits had come
+	rqLooked  bool  // such a read found nothing
+	rqKept    int32 // place in the cache of receive WQEs
+	rqHeld    bool  // has been there
 }
 
 // hasRecv says whether a receive WQE is at hand.
@@ -62,6 +64,7 @@ func (q *qp) refill(waited bool) {
 	stride := int(q.rqStride)
 	pa, bytes := q.ring.at(uint64(slot)*uint64(stride), n*stride)
 	n = bytes / stride
+	q.keepRecv()
 	d.c.RecvWQEFetches++
 	d.bus.ReadDMA(pa, q.rqBuf[at*stride:(at+n)*stride], d.h.rqFetch, q.arg|uint64(n)<<fetchShift)
 }

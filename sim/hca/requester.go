@@ -70,6 +70,10 @@ type requester struct {
 	readMax int
 	landing []landing
 
+	kept   []int32  // places of WQEs in the cache, by block; nil: none yet
+	puOwed sim.Time // work on answers that its PU does next
+	puFree sim.Time // when such work is done that began while the QP had no PU
+
 	running, queued bool // on a PU; in the ready queue
 	readyAt         sim.Time
 	waiting         bool // for RNR, or for the reaction to a NAK
@@ -157,6 +161,9 @@ func (q *qp) take(idx uint16, wqe []byte) bool {
 	k := copy(q.buf[at:], wqe)
 	copy(q.buf, wqe[k:])
 	q.got = idx + n
+	if len(q.d.sendWQEs.nodes) > 0 {
+		q.keepWQE(idx)
+	}
 	return true
 }
 
@@ -362,8 +369,14 @@ func (q *qp) service(notBefore sim.Time) {
 	d.touchQP(q, &m)
 	start, _ := d.issue.Take(d.e.Now(), d.p.IssueInterval+m.stall+d.xlate)
 	d.xlate = 0
-	d.c.PUBusy += d.p.PUService
-	d.e.At(max(start+d.p.PUService, notBefore)+m.late, d.h.pu, q.arg)
+	work := d.p.PUService
+	if q.st == prm.STRC {
+		work += d.p.PUReliable
+	}
+	d.c.PUBusy += work
+	start = max(start, q.puFree) + q.puOwed
+	q.puOwed = 0
+	d.e.At(max(start+work, notBefore)+m.late, d.h.pu, q.arg)
 }
 
 // onPU is a processing unit that has done a piece of work for a QP.

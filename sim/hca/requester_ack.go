@@ -127,6 +127,9 @@ func (q *qp) complete() {
 			q.failByScript()
 			return
 		}
+		if q.d.answers && (m.kind == msgRead || m.kind == msgAtomic) {
+			q.answered(m)
+		}
 		if m.signal {
 			q.sendCQE(m, nil)
 		}
