@@ -152,7 +152,7 @@ func TestWriteCommands(t *testing.T) {
 	probe := client.New(m, uapi.ObjectDevice, uapi.DeviceInvokeWrite).Value(uapi.InvokeWriteCmd, 8, uapi.CmdQueryDevice)
 	_, err := decode(probe).WriteCall()
 	wantErrno(t, "the library's probe", err, syscall.ENOSPC)
-	_, err = decode(client.NewWrite(m, uapi.CmdCreateSRQ, make([]byte, 64))).WriteCall()
+	_, err = decode(client.NewWrite(m, uapi.CmdOpenXRCD, make([]byte, 64))).WriteCall()
 	wantErrno(t, "unknown command", err, syscall.EOPNOTSUPP)
 	_, err = decode(client.NewWrite(m, 1<<20, make([]byte, 64))).WriteCall()
 	wantErrno(t, "unknown bits", err, syscall.EINVAL)
@@ -247,7 +247,21 @@ func (x *box) Write(addr uint64, p []byte) error {
 // name: the room of an answer, the flags and the data of an attribute.
 func FuzzDecode(f *testing.F) {
 	m := &client.Fake{}
-	for _, c := range []*client.Call{cqCreate(m), client.NewWrite(m, uapi.CmdRegMR, make([]byte, 40)),
+	for _, k := range uapi.Commands() {
+		c := client.NewWrite(m, k.Cmd, make([]byte, k.Req))
+		c.Out(uapi.InvokeWriteCoreOut, k.Resp)
+		b := make([]byte, c.Header().Length())
+		if err := m.Read(c.Addr(), b); err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+	srq := client.New(m, uapi.ObjectSRQ, uapi.SRQCreate).New(uapi.SRQCreateHandle).Object(uapi.SRQCreatePD, 1).
+		Value(uapi.SRQCreateType, 8, 0).Value(uapi.SRQCreateUserHandle, 8, 1).Value(uapi.SRQCreateMaxWR, 4, 15).
+		Value(uapi.SRQCreateMaxSGE, 4, 1).Value(uapi.SRQCreateLimit, 4, 0)
+	srq.Out(uapi.SRQCreateRspMaxWR, 4)
+	srq.Out(uapi.SRQCreateRspMaxSGE, 4)
+	for _, c := range []*client.Call{cqCreate(m), srq, client.NewWrite(m, uapi.CmdRegMR, make([]byte, 40)),
 		client.New(m, uapi.ObjectDevice, uapi.DeviceQueryPort).Value(uapi.QueryPortNum, 8, 1)} {
 		b := make([]byte, c.Header().Length())
 		if err := m.Read(c.Addr(), b); err != nil {

@@ -109,6 +109,10 @@ func (e ExQueryDeviceResp) HCACoreClock() uint64         { return le.Uint64(e[21
 func (e ExQueryDeviceResp) SetHCACoreClock(v uint64)     { le.PutUint64(e[216:], v) }
 func (e ExQueryDeviceResp) DeviceCapFlagsEx() uint64     { return le.Uint64(e[224:]) }
 func (e ExQueryDeviceResp) SetDeviceCapFlagsEx(v uint64) { le.PutUint64(e[224:], v) }
+func (e ExQueryDeviceResp) MaxCQCount() uint16           { return le.Uint16(e[280:]) }
+func (e ExQueryDeviceResp) SetMaxCQCount(v uint16)       { le.PutUint16(e[280:], v) }
+func (e ExQueryDeviceResp) MaxCQPeriod() uint16          { return le.Uint16(e[282:]) }
+func (e ExQueryDeviceResp) SetMaxCQPeriod(v uint16)      { le.PutUint16(e[282:], v) }
 func (e ExQueryDeviceResp) MaxDMSize() uint64            { return le.Uint64(e[288:]) }
 func (e ExQueryDeviceResp) SetMaxDMSize(v uint64)        { le.PutUint64(e[288:], v) }
 func (e ExQueryDeviceResp) XRCODPCaps() uint32           { return le.Uint32(e[296:]) }

@@ -42,6 +42,10 @@ const (
 	QPCreate        = 0
 	QPDestroy       = 1
 	MRDestroy       = 1
+	MWDestroy       = 0
+	AHDestroy       = 0
+	SRQCreate       = 0
+	SRQDestroy      = 1
 	AsyncEventAlloc = 0
 	UARAlloc        = driverNS
 	UARDestroy      = driverNS + 1
@@ -99,7 +103,26 @@ const (
 	QPDestroyHandle    = 0
 	QPDestroyRsp       = 1
 
+	SRQCreateHandle     = 0
+	SRQCreatePD         = 1
+	SRQCreateXRCD       = 2
+	SRQCreateCQ         = 3
+	SRQCreateUserHandle = 4
+	SRQCreateMaxWR      = 5
+	SRQCreateMaxSGE     = 6
+	SRQCreateLimit      = 7
+	SRQCreateMaxTags    = 8
+	SRQCreateType       = 9
+	SRQCreateEventFD    = 10
+	SRQCreateRspMaxWR   = 11
+	SRQCreateRspMaxSGE  = 12
+	SRQCreateRspNum     = 13
+	SRQDestroyHandle    = 0
+	SRQDestroyRsp       = 1
+
 	PDDestroyHandle   = 0
+	MWDestroyHandle   = 0
+	AHDestroyHandle   = 0
 	MRDestroyHandle   = 0
 	AsyncEventAllocFD = 0
 
@@ -128,4 +151,11 @@ const (
 	QPCreateCVLANStripping         = 1 << 9
 	QPCreatePCIWriteEndPadding     = 1 << 11
 	QPCreateSQSigAll               = 1 << 12
+)
+
+// Types of SRQs (enum ib_uverbs_srq_type).
+const (
+	SRQTypeBasic = 0
+	SRQTypeXRC   = 1
+	SRQTypeTM    = 2
 )

@@ -7,11 +7,21 @@ const (
 	// UctxReqV1Size is the length of the first version of AllocUcontextReq.
 	UctxReqV1Size = 8
 
-	SuppUHWQueryDevice = 1 << 0 // CmdsSuppUHW: QUERY_DEVICE has driver data
+	// CmdsSuppUHW: these commands have driver data.
+	SuppUHWQueryDevice = 1 << 0
+	SuppUHWCreateAH    = 1 << 1
+
+	// UctxRespCoreClock in the CompMask of AllocUcontextResp: HCACoreClockOffset holds.
+	UctxRespCoreClock = 1 << 0
 
 	CQFlag128BPad      = 1 << 0
 	CQFlagUARPageIndex = 1 << 1 // UARPageIndex names the UAR that arms
 	CQFlagRealTimeTS   = 1 << 2
+
+	SRQFlagSignature = 1 << 0
+
+	// CreateAHRespLeast is the least room for MLX5CreateAHResp: through the address.
+	CreateAHRespLeast = 10
 
 	QPFlagSignature       = 1 << 0
 	QPFlagScatterCQE      = 1 << 1

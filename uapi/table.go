@@ -94,6 +94,14 @@ var methods = [...]Method{
 		outStruct(QPCreateRspCap, QPCapSize, QPCapSize), out(QPCreateRspQPN, 4), uhwIn, uhwOut}, true},
 	{ObjectQP, QPDestroy, "QP_DESTROY", []Spec{object(QPDestroyHandle, ObjectIn), out(QPDestroyRsp, DestroyQPRespSize)}, false},
 	{ObjectMR, MRDestroy, "MR_DESTROY", []Spec{object(MRDestroyHandle, ObjectIn)}, false},
+	{ObjectMW, MWDestroy, "MW_DESTROY", []Spec{object(MWDestroyHandle, ObjectIn)}, false},
+	{ObjectAH, AHDestroy, "AH_DESTROY", []Spec{object(AHDestroyHandle, ObjectIn)}, false},
+	{ObjectSRQ, SRQCreate, "SRQ_CREATE", []Spec{
+		object(SRQCreateHandle, ObjectNew), object(SRQCreatePD, ObjectIn), in(SRQCreateType, 8), in(SRQCreateUserHandle, 8),
+		in(SRQCreateMaxWR, 4), in(SRQCreateMaxSGE, 4), in(SRQCreateLimit, 4), object(SRQCreateXRCD, ObjectIn).optional(),
+		object(SRQCreateCQ, ObjectIn).optional(), in(SRQCreateMaxTags, 4).optional(), object(SRQCreateEventFD, FDIn).optional(),
+		out(SRQCreateRspMaxWR, 4), out(SRQCreateRspMaxSGE, 4), out(SRQCreateRspNum, 4).optional(), uhwIn, uhwOut}, true},
+	{ObjectSRQ, SRQDestroy, "SRQ_DESTROY", []Spec{object(SRQDestroyHandle, ObjectIn), out(SRQDestroyRsp, DestroySRQRespSize)}, false},
 	{ObjectAsyncEvent, AsyncEventAlloc, "ASYNC_EVENT_ALLOC", []Spec{object(AsyncEventAllocFD, FDNew)}, false},
 	{ObjectUAR, UARAlloc, "UAR_OBJ_ALLOC", []Spec{
 		object(UARAllocHandle, ObjectNew), in(UARAllocType, 8), out(UARAllocOffset, 8), out(UARAllocLength, 4), out(UARAllocPageID, 4)}, false},

@@ -27,6 +27,7 @@ const (
 	CmdCreateSRQ         = 32
 	CmdModifySRQ         = 33
 	CmdQuerySRQ          = 34
+	CmdDestroySRQ        = 35
 	CmdOpenXRCD          = 37
 	CmdCloseXRCD         = 38
 	CmdCreateXSRQ        = 39
@@ -58,10 +59,23 @@ var commands = [...]Command{
 	{CmdDeallocPD, "DEALLOC_PD", 4, 0},
 	{CmdRegMR, "REG_MR", RegMRSize, RegMRRespSize},
 	{CmdDeregMR, "DEREG_MR", 4, 0},
+	{CmdReregMR, "REREG_MR", ReregMRSize, ReregMRRespSize},
+	{CmdAllocMW, "ALLOC_MW", AllocMWSize, AllocMWRespSize},
+	{CmdDeallocMW, "DEALLOC_MW", 4, 0},
+	{CmdCreateAH, "CREATE_AH", CreateAHSize, CreateAHRespSize},
+	{CmdDestroyAH, "DESTROY_AH", 4, 0},
 	{CmdCreateCompChannel, "CREATE_COMP_CHANNEL", 8, CreateCompChannelRespSize},
+	{CmdResizeCQ, "RESIZE_CQ", ResizeCQSize, ResizeCQRespSize},
+	{CmdModifyCQ | CmdExtended, "EX_MODIFY_CQ", ExModifyCQSize, 0},
 	{CmdQueryQP, "QUERY_QP", QueryQPSize, QueryQPRespSize},
 	{CmdModifyQP, "MODIFY_QP", ModifyQPSize, 0},
 	{CmdModifyQP | CmdExtended, "EX_MODIFY_QP", ModifyQPSize, ExModifyQPRespSize},
+	{CmdAttachMcast, "ATTACH_MCAST", AttachMcastSize, 0},
+	{CmdDetachMcast, "DETACH_MCAST", AttachMcastSize, 0},
+	{CmdCreateSRQ, "CREATE_SRQ", CreateSRQSize, CreateSRQRespSize},
+	{CmdModifySRQ, "MODIFY_SRQ", ModifySRQSize, 0},
+	{CmdQuerySRQ, "QUERY_SRQ", QuerySRQSize, QuerySRQRespSize},
+	{CmdDestroySRQ, "DESTROY_SRQ", DestroySRQSize, DestroySRQRespSize},
 }
 
 // Commands lists the commands that WriteCall knows.

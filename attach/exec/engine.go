@@ -49,7 +49,9 @@ type engine struct {
 	streams  *procmem.Streams
 	throttle bool
 	log      *uarLog
-	pages    []*page // those polled
+	pages    []*page  // those polled
+	clocks   []*file  // those whose clock is mapped
+	shown    sim.Time // what they show
 
 	mu       sync.Mutex
 	work     []func() // from other goroutines
@@ -141,6 +143,7 @@ func (e *engine) run() {
 		if e.advance() {
 			worked = true
 		}
+		e.ticks(!worked)
 		if worked {
 			if idle > 0 {
 				e.quiet = time.Now()
@@ -194,8 +197,11 @@ func (e *engine) real() sim.Time {
 
 // catchUp lets the pause that ends now pass in virtual time.
 func (e *engine) catchUp() {
+	now := max(e.m.eng.Now(), e.real())
 	if e.m.eng.Next() != sim.Never {
-		e.runUntil(max(e.m.eng.Now(), e.real()))
+		e.runUntil(now)
+	} else if len(e.clocks) > 0 {
+		e.passTo(now)
 	}
 }
 
@@ -234,7 +240,7 @@ func (e *engine) nap() {
 	}
 	if next := e.m.eng.Next(); next != sim.Never {
 		d = min(d, max(0, time.Duration((next-e.real())/sim.Nanosecond)))
-	} else if len(e.pages) == 0 {
+	} else if len(e.pages) == 0 && len(e.clocks) == 0 {
 		d = time.Hour
 	}
 	e.mu.Lock()

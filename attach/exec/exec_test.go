@@ -295,6 +295,35 @@ func TestPingpong(t *testing.T) {
 	})
 }
 
+// TestOtherPingpongs runs the transports and queues that ibv_rc_pingpong does not have,
+// polling and waiting for events, and completions with time stamps.
+func TestOtherPingpongs(t *testing.T) {
+	needs(t, "ibv_uc_pingpong", "ibv_ud_pingpong", "ibv_srq_pingpong", "ibv_rc_pingpong")
+	each(t, func(t *testing.T, u user) {
+		for _, cmd := range []string{
+			"ibv_uc_pingpong -g 0 -n 100", "ibv_uc_pingpong -g 0 -n 100 -e", "ibv_ud_pingpong -g 0 -n 100", "ibv_ud_pingpong -g 0 -n 100 -e",
+			"ibv_srq_pingpong -g 0 -n 100", "ibv_srq_pingpong -g 0 -n 100 -e", "ibv_rc_pingpong -g 0 -n 100 -t",
+		} {
+			t.Run(cmd, func(t *testing.T) { u.pair(t, nil, cmd, cmd) })
+		}
+		t.Run("two devices", func(t *testing.T) {
+			cmd := "ibv_ud_pingpong -g 0 -n 100 -e -d mlx5_"
+			u.pair(t, []string{"-devices", "2"}, cmd+"0", cmd+"1")
+		})
+	})
+}
+
+// TestRefusedProgram runs a program that cannot do without what is not there.
+func TestRefusedProgram(t *testing.T) {
+	needs(t, "ibv_xsrq_pingpong")
+	each(t, func(t *testing.T, u user) {
+		out, status := u.session(t, "--", "ibv_xsrq_pingpong", "-g", "0")
+		if status != 1 || !strings.Contains(out, "Couldn't Open the XRC Domain 95") { // EOPNOTSUPP
+			t.Errorf("status %d:\n%s", status, out)
+		}
+	})
+}
+
 // TestRegisters runs queue pairs that share registers, on both kinds of registers, and
 // looks at what was stored there.
 func TestRegisters(t *testing.T) {
@@ -353,6 +382,11 @@ func TestPerftest(t *testing.T) {
 			{"ib_read_lat", []string{"-n 100", "-a -n 5"}},
 			{"ib_send_lat", []string{"-n 100", "-a -n 5", "-e -n 100"}},
 			{"ib_atomic_lat", []string{"-n 100"}},
+			{"ib_send_bw", []string{"-c UD -n 100", "-c UD -e -n 100", "-c UC -n 100", "--use-srq -n 100", "-c UD --use-srq -n 100", "-c UD -g -x 1 -n 100"}},
+			{"ib_send_lat", []string{"-c UD -n 100", "-c UD -e -n 100", "-c UC -n 100", "--use-srq -e -n 100", "-c UD -g -x 1 -n 100"}},
+			{"ib_write_bw", []string{"-c UC -n 100", "-c UC -q 8 -b -n 50"}},
+			{"ib_write_lat", []string{"-c UC -n 100"}},
+			{"ib_read_bw", []string{"-e -n 100"}},
 		} {
 			for _, flags := range c.flags {
 				t.Run(c.program+" "+flags, func(t *testing.T) {

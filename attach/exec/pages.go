@@ -236,6 +236,20 @@ func (f *file) RemoveCQ(c *uverbs.CQ) {
 	})
 }
 
+// MoveCQ implements uverbs.Pages: a CQ is known by its number and its record, which
+// stay.
+func (f *file) MoveCQ(*uverbs.CQ, uverbs.CQ) {}
+
+// AddSRQ implements uverbs.Pages.
+func (f *file) AddSRQ(q *uverbs.SRQ) { f.srqRing(q, true) }
+
+// RemoveSRQ implements uverbs.Pages.
+func (f *file) RemoveSRQ(q *uverbs.SRQ) { f.srqRing(q, false) }
+
+func (f *file) srqRing(q *uverbs.SRQ, on bool) {
+	f.s.procs.streams.Ring(f.proc.mem, mem.VA(q.Addr), uint64(q.Count)<<q.Shift, on)
+}
+
 // poll takes what lies in the registers of the page.
 func (p *page) poll(e *engine) (rung bool) {
 	for k := range p.words {

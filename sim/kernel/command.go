@@ -26,6 +26,8 @@ type call struct {
 	c    Caller
 	work sim.Time // of the kernel
 	dev  sim.Time // of the device's firmware
+	// outside: the process is not simulated, and has its answer at this instant.
+	outside bool
 }
 
 // enter pays for the entry of a call and, if it will send commands, waits for the
@@ -64,6 +66,7 @@ func (u *Ucontext) do(c Caller, f func(k *call) error) error {
 	if u.closed {
 		return fmt.Errorf("context is closed: %w", syscall.EBADF)
 	}
+	k.outside = u.proc.Space.Foreign()
 	err := f(&k)
 	k.leave()
 	return err
@@ -74,6 +77,9 @@ func (u *Ucontext) do(c Caller, f func(k *call) error) error {
 func (k *call) exec(in, out []byte) error {
 	k.d.count.Commands++
 	k.dev += k.d.link.Function().Command(in, out)
+	if k.outside {
+		k.d.link.LandWrites()
+	}
 	op := prm.CmdIn(in).Opcode()
 	if err := prm.CmdOut(out).Err(op); err != nil {
 		k.d.count.CommandErrors++

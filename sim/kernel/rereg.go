@@ -22,6 +22,9 @@ type ReregReq struct {
 // memory which was pinned for reading. On an error the region is as before.
 func (u *Ucontext) ReregMR(c Caller, h Handle, r ReregReq) (lkey, rkey uint32, err error) {
 	err = u.do(c, func(k *call) error {
+		if err := r.check(); err != nil {
+			return fmt.Errorf("register memory again: %w", err)
+		}
 		m, err := lookup[*mr](u, h, "MR")
 		if err != nil {
 			return err
@@ -35,7 +38,8 @@ func (u *Ucontext) ReregMR(c Caller, h Handle, r ReregReq) (lkey, rkey uint32, e
 	return lkey, rkey, err
 }
 
-func (m *mr) rereg(k *call, r *ReregReq) error {
+// check is what ib_uverbs_rereg_mr looks at before the region.
+func (r *ReregReq) check() error {
 	const all = verbs.ReregTranslation | verbs.ReregPD | verbs.ReregAccess
 	switch {
 	case r.Flags == 0:
@@ -45,6 +49,10 @@ func (m *mr) rereg(k *call, r *ReregReq) error {
 	case r.Flags&verbs.ReregTranslation != 0 && r.Addr&pageMask != r.Iova&pageMask:
 		return fmt.Errorf("address %#x and iova %#x differ within a page: %w", r.Addr, r.Iova, syscall.EINVAL)
 	}
+	return nil
+}
+
+func (m *mr) rereg(k *call, r *ReregReq) error {
 	n := *m
 	if r.Flags&verbs.ReregAccess != 0 {
 		if err := checkMRAccess(r.Access); err != nil {

@@ -24,6 +24,7 @@ type posted struct {
 	arg    uint64
 	vector int
 	event  bool // it becomes visible by an event of its own, and all before it
+	landed bool // its bytes are there already
 }
 
 func (w *writeSide) bind(l *Link) { w.land, w.ring = l.land, make([]posted, 64) }
@@ -74,7 +75,7 @@ func (l *Link) send(pa mem.PA, p []byte, beyond sim.Time, what posted) {
 	l.span(toHost, "write", start, dur, bytes)
 	l.Settle()
 	x := l.wr.push()
-	x.pa, x.b = pa, append(x.b[:0], p...)
+	x.pa, x.b, x.landed = pa, append(x.b[:0], p...), false
 	x.done, x.arg, x.vector = what.done, what.arg, what.vector
 	x.at = max(start+l.p.PostedLatency+beyond+max(0, dur-l.smallWrite), l.wr.visible)
 	l.wr.visible = x.at
@@ -142,13 +143,29 @@ func (l *Link) landOne() (event bool) {
 			l.intr(vector)
 		}
 		return event
-	case !l.m.DMAStore(x.pa, x.b):
+	case !x.landed && !l.m.DMAStore(x.pa, x.b):
 		l.c.Unsupported++
 	}
 	if done != nil {
 		done(arg)
 	}
 	return event
+}
+
+// LandWrites makes the bytes of all posted writes visible now, in order; what follows
+// from them, and interrupts, keep their time. It is for callers outside virtual time: the
+// answer to a command comes behind everything that the device wrote before.
+func (l *Link) LandWrites() {
+	w := &l.wr
+	for i := range w.n {
+		x := &w.ring[(w.head+i)&uint32(len(w.ring)-1)]
+		if x.vector < 0 && !x.landed {
+			x.landed = true
+			if !l.m.DMAStore(x.pa, x.b) {
+				l.c.Unsupported++
+			}
+		}
+	}
 }
 
 // conflict is when the last posted write that overlaps [pa, pa+n) becomes visible.

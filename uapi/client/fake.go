@@ -38,8 +38,8 @@ func (f *Fake) Alloc(n int) (uint64, []byte) {
 	return addr, b
 }
 
-// find is the n bytes at addr, or an error.
-func (f *Fake) find(addr uint64, n int) ([]byte, error) {
+// Find is the n bytes at addr, or an error.
+func (f *Fake) Find(addr uint64, n int) ([]byte, error) {
 	for _, p := range f.pieces {
 		if addr >= p.addr && addr-p.addr <= uint64(len(p.b)) && uint64(n) <= uint64(len(p.b))-(addr-p.addr) {
 			return p.b[addr-p.addr:][:n], nil
@@ -50,14 +50,14 @@ func (f *Fake) find(addr uint64, n int) ([]byte, error) {
 
 // Read copies out of the memory.
 func (f *Fake) Read(addr uint64, p []byte) error {
-	b, err := f.find(addr, len(p))
+	b, err := f.Find(addr, len(p))
 	copy(p, b)
 	return err
 }
 
 // Write copies into the memory.
 func (f *Fake) Write(addr uint64, p []byte) error {
-	b, err := f.find(addr, len(p))
+	b, err := f.Find(addr, len(p))
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"syscall"
 
+	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/sim/cpu"
 	"github.com/rdmasim/rdmasim/sim/kernel"
 	"github.com/rdmasim/rdmasim/uapi"
@@ -86,7 +87,9 @@ func uctxResp(r *kernel.UcontextResp, room int) []byte {
 	a.SetNumPorts(r.NumPorts)
 	a.SetResponseLength(uint32(min(room, len(a))))
 	a.SetCQEVersion(r.CQEVersion)
-	a.SetCmdsSuppUHW(uapi.SuppUHWQueryDevice)
+	a.SetCmdsSuppUHW(uapi.SuppUHWQueryDevice | uapi.SuppUHWCreateAH)
+	a.SetCompMask(uapi.UctxRespCoreClock)
+	a.SetHCACoreClockOffset(prm.InitSegTimer % pageSize)
 	a.SetEthMinInline(inlineNone)
 	a.SetLogUARSize(r.LogUARSize)
 	a.SetNumUARsPerPage(r.NumUARsPerPage)
@@ -129,6 +132,10 @@ func (f *File) unmapAll() {
 	for _, o := range f.objects {
 		f.pages.UnmapUAR(o.page)
 	}
+	if f.clock {
+		f.pages.UnmapClock(clockPage())
+		f.clock = false
+	}
 	f.static = nil
 	clear(f.dyn)
 	clear(f.objects)
@@ -148,6 +155,8 @@ func (f *File) Mmap(page uint64) syscall.Errno {
 			return syscall.EINVAL
 		}
 		return 0
+	case uapi.MmapCoreClock:
+		return errnoOf(f.mapClock(arg))
 	case uapi.MmapAllocWC:
 		if _, err := f.dynamic(arg); err != nil {
 			return errnoOf(err)
@@ -160,6 +169,24 @@ func (f *File) Mmap(page uint64) syscall.Errno {
 		}
 	}
 	return syscall.EINVAL
+}
+
+// clockPage is where the device's clock is mapped from.
+func clockPage() uint64 { return uapi.MmapPage(uapi.MmapCoreClock, 0) }
+
+// mapClock makes the page of the device's clock appear.
+func (f *File) mapClock(arg uint32) error {
+	switch {
+	case arg != 0:
+		return fmt.Errorf("clock page %d: %w", arg, syscall.EINVAL)
+	case f.clock:
+		return nil
+	}
+	if err := f.pages.MapClock(clockPage()); err != nil {
+		return fmt.Errorf("clock page: %w", errors.Join(err, syscall.ENOMEM))
+	}
+	f.clock = true
+	return nil
 }
 
 // dynamic is page i of the dynamic part of the table, allocated when it is first

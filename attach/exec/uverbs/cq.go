@@ -72,14 +72,16 @@ func (f *File) cqReq(k *uapi.Call, d uapi.MLX5CreateCQ) (r kernel.CQReq, err err
 	switch fl := d.Flags(); {
 	case fl&^(uapi.CQFlag128BPad|uapi.CQFlagUARPageIndex|uapi.CQFlagRealTimeTS) != 0:
 		return r, fmt.Errorf("CQ_CREATE: driver flags %#x: %w", fl, syscall.EINVAL)
-	case fl&(uapi.CQFlag128BPad|uapi.CQFlagRealTimeTS) != 0:
-		return r, fmt.Errorf("CQ_CREATE: driver flags %#x: padding and real time are not modelled: %w", fl, syscall.EOPNOTSUPP)
+	case fl&uapi.CQFlagRealTimeTS != 0:
+		return r, fmt.Errorf("CQ_CREATE: real time stamps are not modelled: %w", syscall.EOPNOTSUPP)
+	case fl&uapi.CQFlag128BPad != 0 && d.CQESize() != 128:
+		return r, fmt.Errorf("CQ_CREATE: padded CQEs of %d bytes: %w", d.CQESize(), syscall.EOPNOTSUPP)
 	case d.CQECompEn() != 0:
 		return r, fmt.Errorf("CQ_CREATE: compressed CQEs are not modelled: %w", syscall.EOPNOTSUPP)
 	}
 	return kernel.CQReq{
 		CQE: uint32(k.Value(uapi.CQCreateCQE)), CompVector: uint32(k.Value(uapi.CQCreateVector)),
-		BufAddr: d.BufAddr(), DBAddr: d.DBAddr(), CQESize: d.CQESize(),
+		BufAddr: d.BufAddr(), DBAddr: d.DBAddr(), CQESize: d.CQESize(), Pad: d.Flags()&uapi.CQFlag128BPad != 0,
 		UARPage: uint32(d.UARPageIndex()), UARValid: d.Flags()&uapi.CQFlagUARPageIndex != 0,
 		IgnoreOverrun: flags&uapi.CQCreateIgnoreOverrun != 0,
 	}, nil
@@ -120,4 +122,52 @@ func (f *File) destroyCQ(k *uapi.Call) error {
 	r.SetCompEventsReported(comp)
 	r.SetAsyncEventsReported(async - f.forgetAsync(q.cookie))
 	return k.Out(uapi.CQDestroyRsp, r)
+}
+
+// resizeCQ is RESIZE_CQ with mlx5's driver data. The library has a new ring, and moves
+// there what lies in the old one.
+func (f *File) resizeCQ(k *uapi.Call, w *uapi.Write) error {
+	b, err := w.Request(uapi.ResizeCQSize)
+	if err != nil {
+		return err
+	}
+	r := uapi.ResizeCQ(b)
+	if b, err = k.InExact(uapi.AttrUHWIn, 0, uapi.MLX5ResizeCQSize); err != nil {
+		return err
+	}
+	d := uapi.MLX5ResizeCQ(b)
+	if d.Reserved0() != 0 || d.Reserved1() != 0 {
+		return fmt.Errorf("%s: reserved fields of driver data: %w", w.Name, syscall.EINVAL)
+	}
+	cqe, err := f.u.ResizeCQ(nobody, known(r.CQHandle()), r.CQE(), d.BufAddr(), uint32(d.CQESize()))
+	if err != nil {
+		return err
+	}
+	if q := f.cqs[r.CQHandle()]; q.Entries != cqe+1 {
+		was := q.CQ
+		q.Addr, q.Entries, q.CQESize = d.BufAddr(), cqe+1, uint32(d.CQESize())
+		f.pages.MoveCQ(&q.CQ, was)
+	}
+	a := uapi.ResizeCQResp(make([]byte, uapi.ResizeCQRespSize))
+	a.SetCQE(cqe)
+	return w.Respond(a)
+}
+
+// cqModerate is the only attribute of EX_MODIFY_CQ (IB_CQ_MODERATE).
+const cqModerate = 1
+
+// modifyCQ is EX_MODIFY_CQ.
+func (f *File) modifyCQ(w *uapi.Write) error {
+	b, err := w.Request(uapi.ExModifyCQSize)
+	if err != nil {
+		return err
+	}
+	r := uapi.ExModifyCQ(b)
+	switch {
+	case r.AttrMask() == 0 || r.Reserved() != 0:
+		return fmt.Errorf("%s: attribute mask %#x: %w", w.Name, r.AttrMask(), syscall.EINVAL)
+	case r.AttrMask() > cqModerate:
+		return fmt.Errorf("%s: attribute mask %#x: %w", w.Name, r.AttrMask(), syscall.EOPNOTSUPP)
+	}
+	return f.u.ModerateCQ(nobody, known(r.CQHandle()), r.CQCount(), r.CQPeriod())
 }

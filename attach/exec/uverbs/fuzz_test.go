@@ -6,7 +6,6 @@ import (
 	"os"
 	"testing"
 
-	"github.com/rdmasim/rdmasim/sim/cpu"
 	"github.com/rdmasim/rdmasim/sim/kernel"
 	"github.com/rdmasim/rdmasim/sim/mem"
 	"github.com/rdmasim/rdmasim/uapi"
@@ -33,10 +32,17 @@ func (s *source) fill(b []byte) { s.b = s.b[copy(b, s.b):] }
 func FuzzIoctl(f *testing.F) {
 	f.Add([]byte{})
 	f.Add([]byte{3, 0, 1, 0, 40, 0, 2, 1, 3, 1, 1, 1, 5, 2, 2, 2, 7, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9})
+	// Objects and then commands on them: the lists of methods and commands in their order.
+	for i, method := range uapi.Methods() {
+		f.Add(append([]byte{byte(i % 2), 4, 1, 0, 40, 0, 2, 1, byte(i), byte(len(method.Attrs))}, make([]byte, 40)...))
+	}
+	for i := range uapi.Commands() {
+		f.Add(append([]byte{0, 0, byte(i), 2, 1, 3, 3, 3, 0, 0, byte(i), 2, 1, 1, 1, 1}, make([]byte, 80)...))
+	}
 	m := newMachine(f) // one for all runs: making it takes longer than they do
 	f.Fuzz(func(t *testing.T, in []byte) {
 		x := &rig{T: t, machine: m, proc: &process{fds: map[int]*os.File{}},
-			pages: &pages{uars: map[uint64]*cpu.Mapping{}, qps: map[uint32]*QP{}, cqs: map[uint32]*CQ{}}}
+			pages: newPages()}
 		space, err := mem.NewForeignSpace(m.mem, x.proc)
 		if err != nil {
 			t.Fatal(err)
@@ -56,9 +62,10 @@ func FuzzIoctl(f *testing.F) {
 		for fd := range x.proc.fds {
 			x.proc.Retract(fd)
 		}
-		if r := m.kern.Resources(); r != (kernel.Resources{}) || len(x.pages.uars)+len(x.pages.qps)+len(x.pages.cqs) != 0 {
-			t.Errorf("left behind: %+v, %d pages, %d QPs, %d CQs", r, len(x.pages.uars), len(x.pages.qps), len(x.pages.cqs))
+		if r := m.kern.Resources(); r != (kernel.Resources{}) || x.pages.left() != "" {
+			t.Errorf("left behind: %+v, %s", r, x.pages.left())
 		}
+		space.Release()
 	})
 }
 
@@ -66,11 +73,21 @@ func FuzzIoctl(f *testing.F) {
 func (x *rig) hostile(s *source, m *uapi.Method) {
 	c := client.New(x.proc, m.Object, m.ID)
 	addr, room := x.proc.Alloc(2 * 4096)
+	req := 0
 	for _, a := range m.Attrs {
 		n := int(a.Min)
+		if m.Object == uapi.ObjectDevice && m.ID == uapi.DeviceInvokeWrite && a.ID == uapi.InvokeWriteCmd {
+			all := uapi.Commands()
+			k := all[s.n(len(all))]
+			c.Value(a.ID, n, uint64(k.Cmd))
+			req = k.Req
+			continue
+		}
 		switch {
 		case a.ID == uapi.AttrUHWIn:
 			n = []int{0, 8, 32, 56}[s.n(4)]
+		case req != 0 && a.ID == uapi.InvokeWriteCoreIn:
+			n = req
 		case a.Max > a.Min && a.Kind != uapi.PtrIn:
 			n = 64 + s.n(256)
 		case a.Max > a.Min:

@@ -79,23 +79,20 @@ func (f *File) qpReq(k *uapi.Call, d uapi.MLX5CreateQP) (r kernel.QPReq, err err
 	}
 	r.SigAll, r.Flags = flags&uapi.QPCreateSQSigAll != 0, flags&^uapi.QPCreateSQSigAll
 	switch {
-	case r.Type == verbs.QPTUD:
-		return r, fmt.Errorf("UD: %w: %w", errNotYet, syscall.EOPNOTSUPP)
 	case k.Has(uapi.QPCreateXRCD) || k.Has(uapi.QPCreateIndTable):
 		return r, fmt.Errorf("QP_CREATE with an XRC domain or an indirection table: %w", syscall.EINVAL)
-	case k.Has(uapi.QPCreateSRQ):
-		return r, fmt.Errorf("shared receive queue: %w: %w", errNotYet, syscall.EOPNOTSUPP)
 	case k.Has(uapi.QPCreateSourceQPN):
 		return r, fmt.Errorf("source QPN: %w: %w", errNotYet, syscall.EOPNOTSUPP)
 	}
 	for _, o := range [...]struct {
 		id uint16
 		h  *kernel.Handle
-	}{{uapi.QPCreatePD, &r.PD}, {uapi.QPCreateSendCQ, &r.SendCQ}, {uapi.QPCreateRecvCQ, &r.RecvCQ}} {
+	}{{uapi.QPCreatePD, &r.PD}, {uapi.QPCreateSRQ, &r.SRQ}, {uapi.QPCreateSendCQ, &r.SendCQ}, {uapi.QPCreateRecvCQ, &r.RecvCQ}} {
 		if h, ok := k.Handle(o.id); ok {
 			*o.h = known(h)
 		}
 	}
+	r.HasSRQ = k.Has(uapi.QPCreateSRQ)
 	b, err := k.In(uapi.QPCreateCap, uapi.QPCapSize)
 	if err != nil {
 		return r, err

@@ -55,6 +55,8 @@ func (f *File) queryDeviceEx(k *uapi.Call, w *uapi.Write) error {
 	r.SetUDODPCaps(a.ODPUD)
 	r.SetTimestampMask(a.CompletionTimestampMask)
 	r.SetHCACoreClock(a.HCACoreClockKHz)
+	r.SetMaxCQCount(uint16(a.MaxCQCount))
+	r.SetMaxCQPeriod(uint16(a.MaxCQPeriod))
 	r.SetDeviceCapFlagsEx(uint64(a.DeviceCapFlags))
 	return w.Respond(r)
 }

@@ -19,16 +19,11 @@ type Refusal struct {
 
 // refused is printed by the command. A test holds the errnos to be those of Ioctl.
 var refused = [...]Refusal{
-	{"unreliable datagrams (UD queue pairs, address handles)", syscall.EOPNOTSUPP, "ibv_create_qp and ibv_create_ah fail"},
-	{"shared receive queues", syscall.EOPNOTSUPP, "ibv_create_srq fails"},
-	{"XRC domains", syscall.EOPNOTSUPP, "ibv_open_xrcd fails"},
+	{"XRC domains and their queues", syscall.EOPNOTSUPP, "ibv_open_xrcd fails"},
+	{"tag matching", syscall.EINVAL, "ibv_create_srq_ex fails"},
 	{"dynamically connected transport, raw packets, WQs and RSS", syscall.EOPNOTSUPP, "ibv_create_qp_ex, ibv_create_wq fail"},
-	{"memory windows", syscall.EOPNOTSUPP, "ibv_alloc_mw fails"},
-	{"re-registering memory", syscall.EOPNOTSUPP, "ibv_rereg_mr fails"},
-	{"resizing a CQ, CQ moderation", syscall.EOPNOTSUPP, "ibv_resize_cq and ibv_modify_cq fail"},
-	{"multicast", syscall.EOPNOTSUPP, "ibv_attach_mcast fails"},
 	{"flow steering", syscall.EOPNOTSUPP, "ibv_create_flow fails"},
-	{"compressed or padded CQEs, WQE signatures", syscall.EOPNOTSUPP, "creation with these mlx5dv attributes fails"},
+	{"compressed CQEs, real-time stamps, WQE signatures", syscall.EOPNOTSUPP, "creation with these mlx5dv attributes fails"},
 	{"on-demand paging", syscall.EOPNOTSUPP, "ibv_reg_mr with IBV_ACCESS_ON_DEMAND fails"},
 	{"DEVX", syscall.EPROTONOSUPPORT, "mlx5dv_devx_* fail; the library goes on without"},
 	{"device memory, counters, dma-buf, advice on memory", syscall.EPROTONOSUPPORT, "ibv_alloc_dm and others fail"},

@@ -122,10 +122,16 @@ func (p *process) Inode(fd int) (Inode, error) {
 
 // pages records what a session is told.
 type pages struct {
-	uars map[uint64]*cpu.Mapping
-	qps  map[uint32]*QP
-	cqs  map[uint32]*CQ
-	fail error
+	uars  map[uint64]*cpu.Mapping
+	qps   map[uint32]*QP
+	cqs   map[uint32]*CQ
+	srqs  map[uint32]*SRQ
+	clock uint64 // page of the clock, 0: not mapped
+	fail  error
+}
+
+func newPages() *pages {
+	return &pages{uars: map[uint64]*cpu.Mapping{}, qps: map[uint32]*QP{}, cqs: map[uint32]*CQ{}, srqs: map[uint32]*SRQ{}}
 }
 
 func (p *pages) MapUAR(page uint64, m *cpu.Mapping) error {
@@ -144,6 +150,28 @@ func (p *pages) AddQP(q *QP)          { p.qps[q.QPN] = q }
 func (p *pages) RemoveQP(q *QP)       { delete(p.qps, q.QPN) }
 func (p *pages) AddCQ(q *CQ)          { p.cqs[q.CQN] = q }
 func (p *pages) RemoveCQ(q *CQ)       { delete(p.cqs, q.CQN) }
+func (p *pages) AddSRQ(q *SRQ)        { p.srqs[q.SRQN] = q }
+func (p *pages) RemoveSRQ(q *SRQ)     { delete(p.srqs, q.SRQN) }
+func (p *pages) UnmapClock(uint64)    { p.clock = 0 }
+
+func (p *pages) MapClock(page uint64) error {
+	p.clock = page
+	return p.fail
+}
+
+func (p *pages) MoveCQ(q *CQ, was CQ) {
+	if p.cqs[q.CQN] != q || was.CQN != q.CQN || was.Addr == q.Addr {
+		panic("a CQ that has not moved")
+	}
+}
+
+// left says what the session is still told of.
+func (p *pages) left() string {
+	if len(p.uars)+len(p.qps)+len(p.cqs)+len(p.srqs) == 0 && p.clock == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d pages, %d QPs, %d CQs, %d SRQs, clock %#x", len(p.uars), len(p.qps), len(p.cqs), len(p.srqs), p.clock)
+}
 
 // rig is a program with an open device file.
 type rig struct {
@@ -157,7 +185,7 @@ type rig struct {
 func newRig(t *testing.T, m *machine) *rig {
 	t.Helper()
 	x := &rig{T: t, machine: m, proc: &process{fds: map[int]*os.File{}},
-		pages: &pages{uars: map[uint64]*cpu.Mapping{}, qps: map[uint32]*QP{}, cqs: map[uint32]*CQ{}}}
+		pages: newPages()}
 	space, err := mem.NewForeignSpace(m.mem, x.proc)
 	if err != nil {
 		t.Fatal(err)
@@ -333,6 +361,7 @@ func (x *rig) uarCall() (*client.Call, func() uint32) {
 type testQP struct {
 	handle, qpn uint32
 	buf, rec    []byte
+	sq          int // where in buf the send ring begins
 	sent        uint16
 	half        uint32
 }
@@ -345,7 +374,7 @@ const (
 
 // qpCall is QP_CREATE of an RC QP.
 func (x *rig) qpCall(pd uint32, cq *testCQ, change func(uapi.MLX5CreateQP)) (*client.Call, *testQP, func() (qpn, bfreg uint32)) {
-	q := &testQP{}
+	q := &testQP{sq: rqCount << rqShift}
 	d := uapi.MLX5CreateQP(make([]byte, uapi.MLX5CreateQPSize))
 	var buf, rec uint64
 	buf, q.buf = x.proc.Alloc(rqCount<<rqShift + sqCount*64)
@@ -455,21 +484,20 @@ func (x *rig) gid() (gid []byte, index uint8) {
 	return nil, 0
 }
 
-// post puts a WQE of one block into the send queue and rings by an 8-byte doorbell.
+// post puts a WQE into the send queue and rings by an 8-byte doorbell.
 func (x *rig) post(q *testQP, op prm.WQEOpcode, segments ...[]byte) {
 	x.Helper()
-	ds := 1
+	w := make([]byte, 16, 128)
 	for _, s := range segments {
-		ds += len(s) / 16
+		w = append(w, s...)
 	}
-	w := q.buf[rqCount<<rqShift+int(q.sent%sqCount)*64:][:64]
-	clear(w)
-	prm.CtrlSegment(w).Set(op, 0, q.sent, q.qpn, ds, prm.CtrlCQUpdate, 0)
-	at := 16
-	for _, s := range segments {
-		at += copy(w[at:], s)
+	prm.CtrlSegment(w).Set(op, 0, q.sent, q.qpn, len(w)/16, prm.CtrlCQUpdate, 0)
+	for at := 0; at < len(w); at += 64 {
+		b := q.buf[q.sq+int(q.sent%sqCount)*64:][:64]
+		clear(b)
+		copy(b, w[at:])
+		q.sent++
 	}
-	q.sent++
 	prm.QPDBRec(q.rec).SetSend(q.sent)
 	s := x.pages.qps[q.qpn]
 	k := s.BFReg

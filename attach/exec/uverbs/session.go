@@ -54,6 +54,17 @@ type Pages interface {
 	RemoveQP(q *QP)
 	AddCQ(q *CQ)
 	RemoveCQ(q *CQ)
+	// MoveCQ tells that the ring of a CQ has moved from where it was.
+	MoveCQ(q *CQ, was CQ)
+	// AddSRQ and RemoveSRQ tell of a shared receive queue. It rings nothing: the device
+	// reads its record.
+	AddSRQ(q *SRQ)
+	RemoveSRQ(q *SRQ)
+	// MapClock says that page number page of the file is the device's clock, from which
+	// programs read what prm.InitSegTimer reads.
+	MapClock(page uint64) error
+	// UnmapClock ends a MapClock.
+	UnmapClock(page uint64)
 }
 
 // QP is what the session has to know of a queue pair to notice and explain doorbells.
@@ -87,5 +98,15 @@ type CQ struct {
 	CQESize    uint32
 	UAROff     uint64
 	Channel    bool // completions are announced
+	UserHandle uint64
+}
+
+// SRQ is what the session has to know of a shared receive queue.
+type SRQ struct {
+	SRQN       uint32
+	DBAddr     uint64 // doorbell record
+	Addr       uint64
+	Count      uint32 // WQEs
+	Shift      uint32 // log2 of the stride in bytes
 	UserHandle uint64
 }

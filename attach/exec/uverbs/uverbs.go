@@ -42,10 +42,12 @@ type File struct {
 	objects  map[uint32]*uarObject   // UAR objects by handle
 	qps      map[uint32]*qp          // by handle
 	cqs      map[uint32]*cq
+	srqs     map[uint32]*srq
 	owners   map[uint64]*owner // who events are about, by the kernel's cookie
 	cookies  uint64
 	channels map[Inode]*channel
 	async    *eventPipe
+	clock    bool // the clock's page is mapped
 	closed   bool
 }
 
@@ -53,7 +55,7 @@ type File struct {
 func Open(dev *kernel.Device, p *kernel.Process, pages Pages) *File {
 	return &File{
 		dev: dev, proc: p, pages: pages, dyn: map[uint32]*cpu.Mapping{}, objects: map[uint32]*uarObject{}, qps: map[uint32]*qp{},
-		cqs: map[uint32]*cq{}, owners: map[uint64]*owner{}, channels: map[Inode]*channel{},
+		cqs: map[uint32]*cq{}, srqs: map[uint32]*srq{}, owners: map[uint64]*owner{}, channels: map[Inode]*channel{},
 	}
 }
 
@@ -80,97 +82,16 @@ func (f *File) Ioctl(c Caller, arg uint64) syscall.Errno {
 	return errnoOf(err)
 }
 
-// errnoOf is the errno inside an error; a fault of ours is EIO.
+// errnoOf is the errno inside an error, 0 of none; a fault of ours is EIO.
 func errnoOf(err error) syscall.Errno {
+	if err == nil {
+		return 0
+	}
 	var e syscall.Errno
 	if errors.As(err, &e) && e != 0 {
 		return e
 	}
 	return syscall.EIO
-}
-
-// method calls what the call is for. But for two methods there must be a context
-// (ib_uverbs_get_ucontext).
-func (f *File) method(c Caller, k *uapi.Call) error {
-	key := [2]uint16{k.Method.Object, k.Method.ID}
-	if key == [2]uint16{uapi.ObjectDevice, uapi.DeviceGetContext} {
-		return f.getContext(k)
-	}
-	if key == [2]uint16{uapi.ObjectDevice, uapi.DeviceInvokeWrite} {
-		w, err := k.WriteCall()
-		if err != nil {
-			return err
-		}
-		return f.write(c, k, w)
-	}
-	if err := f.ready(k.Method.Name); err != nil {
-		return err
-	}
-	if key == [2]uint16{uapi.ObjectCQ, uapi.CQCreate} || key == [2]uint16{uapi.ObjectQP, uapi.QPCreate} {
-		if err := f.opener(c); err != nil {
-			return fmt.Errorf("%s: %w", k.Method.Name, err)
-		}
-	}
-	switch key {
-	case [2]uint16{uapi.ObjectDevice, uapi.DeviceQueryPort}:
-		return f.queryPort(k)
-	case [2]uint16{uapi.ObjectDevice, uapi.DeviceQueryGIDTable}:
-		return f.queryGIDTable(k)
-	case [2]uint16{uapi.ObjectDevice, uapi.DeviceQueryGIDEntry}:
-		return f.queryGIDEntry(k)
-	case [2]uint16{uapi.ObjectPD, uapi.PDDestroy}:
-		return f.destroy(k, uapi.PDDestroyHandle, f.u.DeallocPD)
-	case [2]uint16{uapi.ObjectMR, uapi.MRDestroy}:
-		return f.destroy(k, uapi.MRDestroyHandle, f.u.DeregMR)
-	case [2]uint16{uapi.ObjectCQ, uapi.CQCreate}:
-		return f.createCQ(c, k)
-	case [2]uint16{uapi.ObjectCQ, uapi.CQDestroy}:
-		return f.destroyCQ(k)
-	case [2]uint16{uapi.ObjectQP, uapi.QPCreate}:
-		return f.createQP(c, k)
-	case [2]uint16{uapi.ObjectQP, uapi.QPDestroy}:
-		return f.destroyQP(k)
-	case [2]uint16{uapi.ObjectAsyncEvent, uapi.AsyncEventAlloc}:
-		return f.allocAsync(c, k)
-	case [2]uint16{uapi.ObjectUAR, uapi.UARAlloc}:
-		return f.allocUAR(k)
-	case [2]uint16{uapi.ObjectUAR, uapi.UARDestroy}:
-		return f.destroyUAR(k)
-	}
-	return fmt.Errorf("%s: %w", k.Method.Name, syscall.EPROTONOSUPPORT)
-}
-
-// write carries out a command of INVOKE_WRITE.
-func (f *File) write(c Caller, k *uapi.Call, w *uapi.Write) error {
-	if err := f.ready(w.Name); err != nil {
-		return err
-	}
-	switch w.Cmd {
-	case uapi.CmdQueryDevice:
-		return f.queryDevice(w)
-	case uapi.CmdQueryDevice | uapi.CmdExtended:
-		return f.queryDeviceEx(k, w)
-	case uapi.CmdQueryPort:
-		return f.queryPortOld(w)
-	case uapi.CmdAllocPD:
-		return f.allocPD(k, w)
-	case uapi.CmdDeallocPD:
-		return f.destroyOld(w, f.u.DeallocPD)
-	case uapi.CmdRegMR:
-		if err := f.opener(c); err != nil {
-			return fmt.Errorf("%s: %w", w.Name, err)
-		}
-		return f.regMR(w)
-	case uapi.CmdDeregMR:
-		return f.destroyOld(w, f.u.DeregMR)
-	case uapi.CmdCreateCompChannel:
-		return f.createChannel(c, w)
-	case uapi.CmdQueryQP:
-		return f.queryQP(w)
-	case uapi.CmdModifyQP, uapi.CmdModifyQP | uapi.CmdExtended:
-		return f.modifyQP(w)
-	}
-	return fmt.Errorf("%s: %w", w.Name, syscall.EOPNOTSUPP)
 }
 
 func (f *File) ready(what string) error {
@@ -186,21 +107,6 @@ func (f *File) opener(c Caller) error {
 		return fmt.Errorf("memory of a process that inherited the file: %w: %w", errNotYet, syscall.EOPNOTSUPP)
 	}
 	return nil
-}
-
-// destroy is the destroy method of an object that has no answer.
-func (f *File) destroy(k *uapi.Call, id uint16, do func(kernel.Caller, kernel.Handle) error) error {
-	h, _ := k.Handle(id)
-	return do(nobody, known(h))
-}
-
-// destroyOld is destroy by a command.
-func (f *File) destroyOld(w *uapi.Write, do func(kernel.Caller, kernel.Handle) error) error {
-	h, err := w.Handle()
-	if err != nil {
-		return err
-	}
-	return do(nobody, known(h))
 }
 
 // known turns a handle of the program into the kernel's, where 0 means that none is
@@ -224,23 +130,6 @@ func (f *File) allocPD(k *uapi.Call, w *uapi.Write) error {
 	return undo(errors.Join(k.Out(uapi.AttrUHWOut, drv), w.Respond(core)), func() error { return f.u.DeallocPD(nobody, h) })
 }
 
-func (f *File) regMR(w *uapi.Write) error {
-	b, err := w.Request(uapi.RegMRSize)
-	if err != nil {
-		return err
-	}
-	r := uapi.RegMR(b)
-	h, lkey, rkey, err := f.u.RegMR(nobody, known(r.PDHandle()), r.Start(), r.Length(), r.HCAVA(), access(r.AccessFlags()))
-	if err != nil {
-		return err
-	}
-	a := uapi.RegMRResp(make([]byte, uapi.RegMRRespSize))
-	a.SetMRHandle(uint32(h))
-	a.SetLKey(lkey)
-	a.SetRKey(rkey)
-	return undo(w.Respond(a), func() error { return f.u.DeregMR(nobody, h) })
-}
-
 // undo takes back what was made when its answer could not be delivered.
 func undo(err error, back func() error) error {
 	if err == nil {
@@ -261,6 +150,9 @@ func (f *File) Close() {
 	for _, q := range f.cqs {
 		f.pages.RemoveCQ(&q.CQ)
 	}
+	for _, s := range f.srqs {
+		f.pages.RemoveSRQ(&s.SRQ)
+	}
 	if f.u != nil {
 		f.u.Close(nobody)
 		f.unmapAll()
@@ -271,6 +163,6 @@ func (f *File) Close() {
 	for _, ch := range f.channels {
 		ch.pipe.close()
 	}
-	f.u, f.async, f.channels, f.qps, f.cqs, f.owners = nil, nil, nil, nil, nil, nil
+	f.u, f.async, f.channels, f.qps, f.cqs, f.srqs, f.owners = nil, nil, nil, nil, nil, nil, nil
 	f.closed = true
 }

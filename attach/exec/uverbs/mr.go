@@ -1,0 +1,75 @@
+//go:build linux
+
+package uverbs
+
+import (
+	"fmt"
+	"syscall"
+
+	"github.com/rdmasim/rdmasim/sim/kernel"
+	"github.com/rdmasim/rdmasim/uapi"
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+// regMR is REG_MR.
+func (f *File) regMR(w *uapi.Write) error {
+	b, err := w.Request(uapi.RegMRSize)
+	if err != nil {
+		return err
+	}
+	r := uapi.RegMR(b)
+	h, lkey, rkey, err := f.u.RegMR(nobody, known(r.PDHandle()), r.Start(), r.Length(), r.HCAVA(), access(r.AccessFlags()))
+	if err != nil {
+		return err
+	}
+	a := uapi.RegMRResp(make([]byte, uapi.RegMRRespSize))
+	a.SetMRHandle(uint32(h))
+	a.SetLKey(lkey)
+	a.SetRKey(rkey)
+	return undo(w.Respond(a), func() error { return f.u.DeregMR(nobody, h) })
+}
+
+// reregMR is REREG_MR. An answer that cannot be delivered leaves the region changed, as
+// in the kernel.
+func (f *File) reregMR(w *uapi.Write) error {
+	b, err := w.Request(uapi.ReregMRSize)
+	if err != nil {
+		return err
+	}
+	r := uapi.ReregMR(b)
+	lkey, rkey, err := f.u.ReregMR(nobody, known(r.MRHandle()), kernel.ReregReq{
+		Flags: verbs.ReregFlags(r.Flags()), PD: known(r.PDHandle()), Addr: r.Start(), Length: r.Length(), Iova: r.HCAVA(),
+		Access: access(r.AccessFlags()),
+	})
+	if err != nil {
+		return err
+	}
+	a := uapi.ReregMRResp(make([]byte, uapi.ReregMRRespSize))
+	a.SetLKey(lkey)
+	a.SetRKey(rkey)
+	return w.Respond(a)
+}
+
+// allocMW is ALLOC_MW with mlx5's driver data, which says how many regions a window of
+// the kernel's own may lead to.
+func (f *File) allocMW(k *uapi.Call, w *uapi.Write) error {
+	b, err := w.Request(uapi.AllocMWSize)
+	if err != nil {
+		return err
+	}
+	r := uapi.AllocMW(b)
+	if b, err = k.InExact(uapi.AttrUHWIn, 0, uapi.MLX5AllocMWSize); err != nil {
+		return err
+	}
+	if d := uapi.MLX5AllocMW(b); d.CompMask() != 0 || d.Reserved1() != 0 || d.Reserved2() != 0 {
+		return fmt.Errorf("%s: driver data %x: %w", w.Name, b, syscall.EOPNOTSUPP)
+	}
+	h, rkey, err := f.u.AllocMW(nobody, known(r.PDHandle()), verbs.MWType(r.MWType()))
+	if err != nil {
+		return err
+	}
+	a := uapi.AllocMWResp(make([]byte, uapi.AllocMWRespSize))
+	a.SetMWHandle(uint32(h))
+	a.SetRKey(rkey)
+	return undo(w.Respond(a), func() error { return f.u.DeallocMW(nobody, h) })
+}

@@ -1,0 +1,187 @@
+//go:build linux
+
+package uverbs
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+	"syscall"
+
+	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/sim/kernel"
+	"github.com/rdmasim/rdmasim/uapi"
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+// srq is a shared receive queue.
+type srq struct {
+	SRQ
+	h      kernel.Handle
+	cookie uint64
+}
+
+// createSRQ is SRQ_CREATE.
+func (f *File) createSRQ(c Caller, k *uapi.Call) error {
+	if err := f.checkSRQType(k); err != nil {
+		return err
+	}
+	if err := f.checkAsync(c, k, uapi.SRQCreateEventFD); err != nil {
+		return err
+	}
+	pd, _ := k.Handle(uapi.SRQCreatePD)
+	s, resp, err := f.makeSRQ(k, k.Value(uapi.SRQCreateUserHandle), kernel.SRQReq{
+		PD: known(pd), MaxWR: uint32(k.Value(uapi.SRQCreateMaxWR)), MaxSGE: uint32(k.Value(uapi.SRQCreateMaxSGE)),
+	})
+	if err != nil {
+		return err
+	}
+	return f.finishSRQ(s, errors.Join(k.Out32(uapi.SRQCreateRspMaxWR, resp.MaxWR), k.Out32(uapi.SRQCreateRspMaxSGE, uint32(k.Value(uapi.SRQCreateMaxSGE))),
+		driverSRQ(k, s), k.SetNew(uapi.SRQCreateHandle, uint64(s.h))))
+}
+
+// createSRQOld is the command CREATE_SRQ.
+func (f *File) createSRQOld(k *uapi.Call, w *uapi.Write) error {
+	b, err := w.Request(uapi.CreateSRQSize)
+	if err != nil {
+		return err
+	}
+	r := uapi.CreateSRQ(b)
+	s, resp, err := f.makeSRQ(k, r.UserHandle(), kernel.SRQReq{PD: known(r.PDHandle()), MaxWR: r.MaxWR(), MaxSGE: r.MaxSGE()})
+	if err != nil {
+		return err
+	}
+	a := uapi.CreateSRQResp(make([]byte, uapi.CreateSRQRespSize))
+	a.SetSRQHandle(uint32(s.h))
+	a.SetMaxWR(resp.MaxWR)
+	a.SetMaxSGE(r.MaxSGE())
+	return f.finishSRQ(s, errors.Join(driverSRQ(k, s), w.Respond(a)))
+}
+
+// checkSRQType refuses the types that the model has not: XRC, and tag matching, whose
+// lists have no room on a device without it.
+func (f *File) checkSRQType(k *uapi.Call) error {
+	switch t := k.Value(uapi.SRQCreateType); t {
+	case uapi.SRQTypeBasic:
+		return nil
+	case uapi.SRQTypeXRC:
+		return fmt.Errorf("SRQ_CREATE: XRC: %w: %w", errNotYet, syscall.EOPNOTSUPP)
+	default:
+		return fmt.Errorf("SRQ_CREATE: type %d: %w", t, syscall.EINVAL)
+	}
+}
+
+// makeSRQ is create_srq_user and what follows it.
+func (f *File) makeSRQ(k *uapi.Call, user uint64, r kernel.SRQReq) (*srq, kernel.SRQResp, error) {
+	b, err := k.In(uapi.AttrUHWIn, max(uapi.MLX5CreateSRQSize, k.Len(uapi.AttrUHWIn)))
+	if err != nil {
+		return nil, kernel.SRQResp{}, err
+	}
+	d := uapi.MLX5CreateSRQ(b)
+	for _, x := range b[uapi.MLX5CreateSRQSize:] {
+		if x != 0 {
+			return nil, kernel.SRQResp{}, fmt.Errorf("create SRQ: driver data has more than we know: %w", syscall.EINVAL)
+		}
+	}
+	switch {
+	case d.Reserved0() != 0 || d.Reserved1() != 0:
+		return nil, kernel.SRQResp{}, fmt.Errorf("create SRQ: reserved fields of driver data: %w", syscall.EINVAL)
+	case d.Flags()&uapi.SRQFlagSignature != 0:
+		return nil, kernel.SRQResp{}, fmt.Errorf("create SRQ: WQE signatures: %w: %w", errNotYet, syscall.EOPNOTSUPP)
+	}
+	s := &srq{SRQ: SRQ{DBAddr: d.DBAddr(), Addr: d.BufAddr(), UserHandle: user}}
+	s.cookie = f.own(&owner{handle: user})
+	r.BufAddr, r.DBAddr, r.Cookie = s.Addr, s.DBAddr, s.cookie
+	h, resp, err := f.u.CreateSRQ(nobody, r)
+	if err != nil {
+		delete(f.owners, s.cookie)
+		return nil, resp, err
+	}
+	s.h, s.SRQN = h, resp.SRQN
+	s.Count = resp.MaxWR + 1
+	s.Shift = uint32(bits.Len32(max(32, prm.SRQNextSegmentSize+r.MaxSGE*prm.DataSegmentSize) - 1))
+	return s, resp, nil
+}
+
+// driverSRQ is the driver's answer: the number of the queue.
+func driverSRQ(k *uapi.Call, s *srq) error {
+	d := uapi.MLX5CreateSRQResp(make([]byte, uapi.MLX5CreateSRQRespSize))
+	d.SetSRQN(s.SRQN)
+	return k.Out(uapi.AttrUHWOut, d)
+}
+
+// finishSRQ makes a new SRQ known, or takes it back when its answer failed.
+func (f *File) finishSRQ(s *srq, err error) error {
+	if err != nil {
+		delete(f.owners, s.cookie)
+		return undo(err, func() error { _, err := f.u.DestroySRQ(nobody, s.h); return err })
+	}
+	f.srqs[uint32(s.h)] = s
+	f.pages.AddSRQ(&s.SRQ)
+	return nil
+}
+
+// modifySRQ is MODIFY_SRQ.
+func (f *File) modifySRQ(w *uapi.Write) error {
+	b, err := w.Request(uapi.ModifySRQSize)
+	if err != nil {
+		return err
+	}
+	r := uapi.ModifySRQ(b)
+	return f.u.ModifySRQ(nobody, known(r.SRQHandle()), verbs.SRQAttr{MaxWR: r.MaxWR(), Limit: r.SRQLimit()}, verbs.SRQAttrMask(r.AttrMask()))
+}
+
+// querySRQ is QUERY_SRQ.
+func (f *File) querySRQ(w *uapi.Write) error {
+	b, err := w.Request(uapi.QuerySRQSize)
+	if err != nil {
+		return err
+	}
+	a, err := f.u.QuerySRQ(nobody, known(uapi.QuerySRQ(b).SRQHandle()))
+	if err != nil {
+		return err
+	}
+	r := uapi.QuerySRQResp(make([]byte, uapi.QuerySRQRespSize))
+	r.SetMaxWR(a.MaxWR)
+	r.SetMaxSGE(a.MaxSGE)
+	r.SetSRQLimit(a.Limit)
+	return w.Respond(r)
+}
+
+// destroySRQ is SRQ_DESTROY.
+func (f *File) destroySRQ(k *uapi.Call) error {
+	h, _ := k.Handle(uapi.SRQDestroyHandle)
+	r, err := f.freeSRQ(h)
+	if err != nil {
+		return err
+	}
+	return k.Out(uapi.SRQDestroyRsp, r)
+}
+
+// destroySRQOld is the command DESTROY_SRQ.
+func (f *File) destroySRQOld(w *uapi.Write) error {
+	b, err := w.Request(uapi.DestroySRQSize)
+	if err != nil {
+		return err
+	}
+	r, err := f.freeSRQ(uapi.DestroySRQ(b).SRQHandle())
+	if err != nil {
+		return err
+	}
+	return w.Respond(r)
+}
+
+// freeSRQ destroys an SRQ and answers how many of its events the program has read.
+func (f *File) freeSRQ(h uint32) (uapi.DestroySRQResp, error) {
+	events, err := f.u.DestroySRQ(nobody, known(h))
+	if err != nil {
+		return nil, err
+	}
+	s := f.srqs[h]
+	f.pages.RemoveSRQ(&s.SRQ)
+	delete(f.srqs, h)
+	delete(f.owners, s.cookie)
+	r := uapi.DestroySRQResp(make([]byte, uapi.DestroySRQRespSize))
+	r.SetEventsReported(events - f.forgetAsync(s.cookie))
+	return r, nil
+}
