@@ -84,12 +84,42 @@ func TestScenarioErrors(t *testing.T) {
 		{"name: x\ntraffic: [{verb: read, transport: uc}]\n", "read does not exist on uc"},
 		{"name: x\ntraffic: [{verb: write, transport: ud}]\n", "write does not exist on ud"},
 		{"name: x\ntraffic: [{transport: ud, mr_size: 4KiB, payload: 4090B}]\n", "behind 40 of routing header"},
+		{"name: x\ntraffic: [{churn: reg_mr, threads: 2, contexts: 2}]\n", "churn has no queue pairs and one context"},
 		{"name: x\ntraffic: [{verb: write, td: per-thread, threads: 2, qp_sharing: 2}]\n", "promise one thread"},
 	} {
 		_, err := ParseScenario("s.yaml", []byte(c.src))
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q:\n got %v\nwant %s", c.src, err, c.want)
 		}
+	}
+}
+
+// Loads of churn run beside others, at the pace that they ask for; work slows a poster.
+func TestChurnAndWork(t *testing.T) {
+	s, err := ParseScenario("s.yaml", []byte("name: x\ntraffic:\n  - {name: busy, payload: 2B, inline: true, window: 8, work: 1us, duration: 100us}\n"+
+		"  - {name: keeps, churn: reg_mr, cores: [3], mrs: 3, messages: 9, work: 10us}\n"+
+		"  - {name: drops, churn: dereg_mr, cores: [4], mrs: 9, work: 20us, warmup: 10us, duration: 100us}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := s.profile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := s.run(t.Context(), 1, p, nil, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := out.results[0].Rate() / 1e6; r < 0.8 || r > 1 {
+		t.Errorf("%v M/s of a thread that computes 1us for each post", r)
+	}
+	for i, want := range []uint64{3, 4} {
+		if got := out.results[i+1].Threads[0].Completed; got != want {
+			t.Errorf("load %d: %d regions, want %d", i+1, got, want)
+		}
+	}
+	if n, _ := out.counter("host0.hca.key_flushes"); n != 4 {
+		t.Errorf("%v flushes for 4 regions", n)
 	}
 }
 

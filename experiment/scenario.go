@@ -72,6 +72,7 @@ type Traffic struct {
 	RdAtomic    int               `yaml:"rd_atomic" min:"1" max:"128" help:"outstanding reads and atomics of a QP (default 16)"`
 	Env         map[string]string `yaml:"env" help:"MLX5_ variables of the process"`
 	Work        int64             `yaml:"work" unit:"time" max:"1s" help:"what a thread computes for itself before each post call (default 0ns)"`
+	Churn       string            `yaml:"churn" oneof:"reg_mr,dereg_mr" help:"instead of posting, register regions of mr_size, or deregister those made before: one each work, at most mrs of a thread"`
 	Measure     string            `yaml:"measure" oneof:"rate,latency" help:"(default rate)"`
 	Messages    int               `yaml:"messages" min:"1" max:"100000000" help:"of each thread; or use duration"`
 	Warmup      int64             `yaml:"warmup" unit:"time" help:"not counted (default 0ns)"`
@@ -266,7 +267,7 @@ func (t *Traffic) load() *workload.Load {
 		Random: t.Access == "random", Transport: workload.Transport(t.Transport), Payload: t.Payload, Inline: t.Inline, InlineMax: t.InlineMax, Window: t.Window,
 		Postlist: t.Postlist, SignalEvery: t.SignalEvery, RecvDepth: t.RecvDepth, MTU: mtus[t.MTU], RdAtomic: uint8(t.RdAtomic),
 		NoReceive: t.Receive == "none", Spread: t.Spread, Env: t.Env, Latency: t.Measure == "latency", Messages: t.Messages,
-		Work: time.Duration(t.Work / 1000), Warmup: time.Duration(t.Warmup / 1000), Duration: time.Duration(t.Duration / 1000),
+		Work: time.Duration(t.Work / 1000), Churn: workload.Churn(t.Churn), Warmup: time.Duration(t.Warmup / 1000), Duration: time.Duration(t.Duration / 1000),
 	}
 	for _, m := range t.Mix {
 		l.Mix = append(l.Mix, workload.Mix{Verb: workload.Verb(m.Verb), Weight: max(1, m.Weight)})

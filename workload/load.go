@@ -118,6 +118,9 @@ type Load struct {
 	Env         map[string]string
 	// Work is what a thread computes for itself before each post call.
 	Work time.Duration
+	// Churn, unless empty, makes the load register or deregister memory regions of MRSize,
+	// one each Work, up to MRs of a thread, and post nothing.
+	Churn Churn
 
 	// Latency makes a thread keep one request outstanding and time each.
 	Latency bool
@@ -140,6 +143,9 @@ func (l *Load) Validate() error {
 		if c.v < c.least {
 			return fmt.Errorf("%s is %d: at least %d is needed", c.name, c.v, c.least)
 		}
+	}
+	if l.Churn != "" {
+		return l.checkChurn()
 	}
 	switch {
 	case l.Contexts > l.Threads:

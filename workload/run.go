@@ -21,6 +21,7 @@ type Started struct {
 	sharedCQs bool
 	intervals []interval // by group of threads that share QPs
 	ended     atomic.Bool
+	churners  []churner
 }
 
 // Build opens devices, makes the objects and connects them. What happens until
@@ -41,6 +42,12 @@ func Build(t verbs.Thread, tb verbs.Testbed, l *Load) (*Started, error) {
 	}
 	s.intervals = make([]interval, l.Threads/l.QPShare)
 	s.sharedCQs = l.QPShare > 1 || l.CQShare > l.QPs
+	if l.Churn != "" {
+		if err := s.buildChurn(t, hosts[l.From]); err != nil {
+			return nil, fmt.Errorf("load %s, host %d: %w", l.Name, l.From, err)
+		}
+		return s, nil
+	}
 	var err error
 	if s.a, err = l.openSide(t, hosts[l.From], false); err != nil {
 		return nil, fmt.Errorf("load %s, host %d: %w", l.Name, l.From, err)
@@ -65,7 +72,7 @@ func (s *Started) Go(t verbs.Thread) *Result {
 func (s *Started) Begin(t verbs.Thread) []verbs.Thread {
 	l := s.l
 	var ths []verbs.Thread
-	if l.needsReceiver() {
+	if l.Churn == "" && l.needsReceiver() {
 		th := s.b.proc.Start(t, l.Name+"-fill", -1, func(t verbs.Thread) {
 			for _, set := range s.b.qps {
 				if !s.fill(t, set) {
@@ -88,6 +95,8 @@ func (s *Started) Begin(t verbs.Thread) []verbs.Thread {
 	for i := 0; i < l.Threads; i++ {
 		ths = append(ths, s.a.proc.Start(t, fmt.Sprintf("%s-%d", l.Name, i), l.core(i), func(t verbs.Thread) {
 			switch {
+			case l.Churn != "":
+				s.churn(t, i)
 			case l.Latency:
 				s.latency(t, i)
 			case l.Spread > 0:
@@ -127,6 +136,9 @@ func (s *Started) SoFar() *Result {
 		r := &s.res.Threads[i]
 		r.Thread = i
 		r.First, r.Last = s.intervals[i/s.l.QPShare].first, s.intervals[i/s.l.QPShare].last
+		if s.l.Churn != "" {
+			continue
+		}
 		k := s.a.qps[i/s.l.QPShare][0]
 		if m, ok := k.qp.(verbs.Mlx5QP); ok {
 			r.Register, r.HasRegister = m.BFReg(), true

@@ -111,6 +111,14 @@ func (d *Device) fillKey(index uint32, va, n uint64) {
 	}
 }
 
+// flushKeys forgets all keys and translations.
+func (d *Device) flushKeys() {
+	clear(d.mpt.tags)
+	clear(d.mtt.tags)
+	d.lastMTT = 0
+	d.c.KeyFlushes++
+}
+
 // lookUp is what a packet that arrives costs in look-ups: the context of its QP, and
 // what a WRITE names. A READ's are made when its data is fetched.
 func (d *Device) lookUp(p *roce.Packet) (m miss) {

@@ -3,6 +3,9 @@ package hca
 import (
 	"math"
 	"testing"
+
+	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/sim"
 )
 
 // n keys used at random in a direct-mapped cache of m places hit as often as the key
@@ -35,6 +38,25 @@ func TestCacheOfOne(t *testing.T) {
 	for i, k := range []uint64{7, 7, 9, 7} {
 		if got, want := c.touch(c.place(k), k), i == 1; got != want {
 			t.Errorf("access %d of key %d: hit %v, want %v", i, k, got, want)
+		}
+	}
+}
+
+// Destroying one key makes the device forget all, where it does that.
+func TestFlushOnDestroy(t *testing.T) {
+	for _, flush := range []bool{false, true} {
+		p := testParams()
+		p.FlushOnDestroy = flush
+		h := newHost(t, sim.New(sim.Options{}), p, 1)
+		r, other := h.newMR(4096, rightsAll), h.newMR(4096, rightsAll)
+		d := prm.NewIn(prm.OpDestroyMKey, 0)
+		prm.DestroyMKeyIn(d).SetMKeyIndex(other.lkey >> 8)
+		h.cmd(d)
+		var m miss
+		h.d.touchKey(r.lkey, r.va, &m)
+		c := h.d.Counters()
+		if got := c.MPTMisses == 1 && c.MTTMisses == 1 && c.KeyFlushes == 1; got != flush {
+			t.Errorf("flush %v: %d and %d misses, %d flushes", flush, c.MPTMisses, c.MTTMisses, c.KeyFlushes)
 		}
 	}
 }

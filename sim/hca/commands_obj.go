@@ -151,6 +151,9 @@ func cmdDestroyMKey(d *Device, in, _ []byte) prm.Status {
 	d.pds[k.PD]--
 	d.keys.Remove(n)
 	d.keyNums.release(n)
+	if d.p.FlushOnDestroy {
+		d.flushKeys()
+	}
 	return prm.StatusOK
 }
 

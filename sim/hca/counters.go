@@ -47,6 +47,7 @@ type Counters struct {
 	QPCLookups, QPCMisses uint64
 	MPTLookups, MPTMisses uint64
 	MTTLookups, MTTMisses uint64
+	KeyFlushes            uint64 // of both, when a key was destroyed
 
 	WQELookups, WQEMisses         uint64 // send WQEs of READs and atomics when their answer came; of misses the WQE was read again
 	RecvWQELookups, RecvWQEMisses uint64 // receive queues that read ahead; misses had lost what they held to others

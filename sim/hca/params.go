@@ -86,6 +86,9 @@ type Params struct {
 	MTTMiss  sim.Time
 
 	ICMOverlap int // misses that are served at once
+	// FlushOnDestroy empties the caches of memory keys and translations when a key is
+	// destroyed.
+	FlushOnDestroy bool
 
 	// Caches of WQEs. Size 0 is one in which everything is found.
 	WQECache  int      // send WQEs

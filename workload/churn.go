@@ -1,0 +1,113 @@
+package workload
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+// Churn says that a load's threads register or deregister memory instead of posting.
+type Churn string
+
+// The kinds of churn. Register keeps what it registers; Deregister takes away what was
+// registered before the load began. Both end early when a thread has had MRs regions.
+const (
+	Register   Churn = "reg_mr"
+	Deregister Churn = "dereg_mr"
+)
+
+// churner is what a thread of such a load works on: one buffer, registered again and
+// again.
+type churner struct {
+	pd  verbs.PD
+	buf verbs.Buffer
+	mrs []verbs.MR
+}
+
+const churnAccess = verbs.AccessLocalWrite | verbs.AccessRemoteWrite | verbs.AccessRemoteRead
+
+// buildChurn opens a context and maps a buffer for each thread.
+func (s *Started) buildChurn(t verbs.Thread, host verbs.Host) error {
+	l := s.l
+	proc, err := host.NewProcess(t, l.Env)
+	if err != nil {
+		return fmt.Errorf("new process: %w", err)
+	}
+	s.a = &side{proc: proc}
+	t.Join(proc.Start(t, "setup", -1, func(t verbs.Thread) { err = s.openChurn(t) }))
+	return err
+}
+
+func (s *Started) openChurn(t verbs.Thread) error {
+	l := s.l
+	devs, err := s.a.proc.Devices(t)
+	if err != nil || len(devs) == 0 {
+		return fmt.Errorf("%d devices: %w", len(devs), err)
+	}
+	c, err := devs[0].Open(t)
+	if err != nil {
+		return fmt.Errorf("open %s: %w", devs[0].Name(), err)
+	}
+	pd, err := c.AllocPD(t)
+	if err != nil {
+		return fmt.Errorf("alloc PD: %w", err)
+	}
+	for i := range l.Threads {
+		buf, err := s.a.proc.Map(t, l.MRSize, verbs.MapOptions{})
+		if err != nil {
+			return fmt.Errorf("map %d bytes: %w", l.MRSize, err)
+		}
+		s.churners = append(s.churners, churner{pd: pd, buf: buf})
+		for l.Churn == Deregister && len(s.churners[i].mrs) < l.MRs {
+			if err := s.churners[i].register(t, l.MRSize); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (c *churner) register(t verbs.Thread, size uint64) error {
+	mr, err := c.pd.RegMR(t, c.buf.Addr(), size, churnAccess)
+	if err != nil {
+		return fmt.Errorf("register MR: %w", err)
+	}
+	c.mrs = append(c.mrs, mr)
+	return nil
+}
+
+// churn registers or deregisters until the load ends. Work lies between two calls.
+func (s *Started) churn(t verbs.Thread, i int) {
+	l, c, r := s.l, &s.churners[i], &s.res.Threads[i]
+	for n := 0; n < l.MRs && s.res.Failed == nil && !s.over(t, r.Completed); n++ {
+		if l.Work > 0 {
+			t.Sleep(l.Work)
+		}
+		var err error
+		if l.Churn == Register {
+			err = c.register(t, l.MRSize)
+		} else {
+			err = c.mrs[n].Dereg(t)
+		}
+		if err != nil {
+			s.fail("thread %d: %s: %v", i, l.Churn, err)
+			return
+		}
+		r.Completed++
+		s.count(t.Now(), r, &s.intervals[i], 1)
+	}
+}
+
+// checkChurn reports what makes no sense for such a load.
+func (l *Load) checkChurn() error {
+	switch {
+	case l.Churn != Register && l.Churn != Deregister:
+		return fmt.Errorf("unknown churn %q", l.Churn)
+	case l.Contexts != 1 || l.QPShare != 1 || l.Latency:
+		return fmt.Errorf("churn has no queue pairs and one context")
+	case l.Messages == 0 && l.Duration == 0 || l.Work < 0 || l.Work > time.Second:
+		return fmt.Errorf("one of messages and duration is needed, and work of up to 1s")
+	}
+	return nil
+}
