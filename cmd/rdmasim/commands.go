@@ -148,10 +148,15 @@ func profileCommand() *cobra.Command {
 	c.AddCommand(&cobra.Command{
 		Use: "list", Short: "List the profiles", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			tw := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
 			for _, n := range profile.List() {
-				fmt.Fprintln(c.OutOrStdout(), n)
+				p, err := profile.Load(n)
+				if err != nil {
+					return err
+				}
+				fmt.Fprintf(tw, "%s\t%s\n", n, p.Title)
 			}
-			return nil
+			return tw.Flush()
 		},
 	}, &cobra.Command{
 		Use: "show NAME", Short: "Show the values of a profile with unit and source", Args: oneArg("the name of a profile"),
