@@ -4,6 +4,7 @@ package exec
 
 import (
 	"fmt"
+	"math/bits"
 	"slices"
 	"sync/atomic"
 	"unsafe"
@@ -12,34 +13,93 @@ import (
 
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/sim"
+	"github.com/rdmasim/rdmasim/uapi"
 )
 
-// MapClock implements uverbs.Pages: from now on the page holds the device's clock, as
-// of the engine's last look.
-func (f *file) MapClock(n uint64) error {
+// clockPage is a page of a device file that tells programs the time of its device: the
+// clock itself, or what turns its cycles into nanoseconds. It is as of the engine's last
+// look.
+type clockPage struct {
+	f    *file
+	n    uint64 // in the file
+	mem  []byte
+	info bool
+	next sim.Time // when what turns cycles into nanoseconds has to be brought up to date
+}
+
+// MapClock implements uverbs.Pages.
+func (f *file) MapClock(n uint64, info bool) error {
 	b, err := unix.Mmap(int(f.own.Fd()), int64(n*pageSize), pageSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
 		return fmt.Errorf("map page %d of the device file: %w", n, err)
 	}
-	f.clock = b
-	f.s.eng.clocks = append(f.s.eng.clocks, f)
-	f.tick()
+	c := &clockPage{f: f, n: n, mem: b, info: info}
+	f.s.eng.clocks = append(f.s.eng.clocks, c)
+	c.show(f.s.eng)
 	return nil
 }
 
 // UnmapClock implements uverbs.Pages.
-func (f *file) UnmapClock(uint64) {
+func (f *file) UnmapClock(n uint64) {
 	e := f.s.eng
-	e.clocks = slices.DeleteFunc(e.clocks, func(x *file) bool { return x == f })
-	_ = unix.Munmap(f.clock)
-	f.clock = nil
+	e.clocks = slices.DeleteFunc(e.clocks, func(c *clockPage) bool {
+		if c.f == f && c.n == n {
+			_ = unix.Munmap(c.mem)
+			return true
+		}
+		return false
+	})
 }
 
-// tick stores the device's clock where programs read it: both words at once.
-func (f *file) tick() {
+// show stores the present time.
+func (c *clockPage) show(e *engine) {
+	if c.info {
+		if now := e.m.eng.Now(); now >= c.next {
+			c.next = now + infoPeriod
+			c.update(e)
+		}
+		return
+	}
+	// Both words at once.
+	atomic.StoreUint64(c.word(prm.InitSegTimer%pageSize), c.f.dev.cycles())
+}
+
+func (c *clockPage) word(off int) *uint64 { return (*uint64)(unsafe.Pointer(&c.mem[off])) }
+
+// cycles is the register of the device's clock, in the order of its bytes.
+func (d *device) cycles() uint64 {
 	var b [prm.TimerSize]byte
-	f.dev.hca.MMIORead(prm.InitSegTimer, b[:])
-	atomic.StoreUint64((*uint64)(unsafe.Pointer(&f.clock[prm.InitSegTimer%pageSize])), *(*uint64)(unsafe.Pointer(&b[0])))
+	d.hca.MMIORead(prm.InitSegTimer, b[:])
+	return *(*uint64)(unsafe.Pointer(&b[0]))
+}
+
+// infoPeriod is how much virtual time passes at most between two updates: libraries
+// multiply the cycles since the last one, and 64 bits must hold that.
+const infoPeriod = sim.Second
+
+// clockMask is that of the driver, CLOCKSOURCE_MASK(41) (mlx5_timecounter_init).
+const clockMask = 1<<41 - 1
+
+// update writes the page as mlx5_update_clock_info_page does. The time of day is that of
+// the session's start and what has passed of virtual time.
+func (c *clockPage) update(e *engine) {
+	khz := c.f.dev.hca.Params().CoreClockKHz
+	// The driver's constants (mlx5_ptp_shift_constant, clocksource_khz2mult).
+	shift := min(uint32(bits.Len64(khz))-1+16, uint32(bits.Len64((1<<32-1)/1_000_000*khz))-1)
+	sign := (*uint32)(unsafe.Pointer(&c.mem[0]))
+	was := atomic.LoadUint32(sign)
+	atomic.StoreUint32(sign, was|uapi.ClockInfoUpdating)
+	i := uapi.ClockInfo(c.mem)
+	cycles := bits.ReverseBytes64(c.f.dev.cycles())
+	hi, lo := bits.Mul64(cycles, 1_000_000)
+	ns, _ := bits.Div64(hi, lo, khz)
+	i.SetNsec(uint64(e.epoch.UnixNano()) + ns)
+	i.SetCycles(cycles & clockMask)
+	i.SetMult(uint32((1_000_000<<shift + khz/2) / khz))
+	i.SetShift(shift)
+	i.SetMask(clockMask)
+	i.SetOverflowPeriod(uint64(infoPeriod / sim.Nanosecond))
+	atomic.StoreUint32(sign, was+2*uapi.ClockInfoUpdating)
 }
 
 // ticks shows the time to programs that have mapped the clock. While the device is idle
@@ -54,8 +114,8 @@ func (e *engine) ticks(idle bool) {
 	}
 	if now := e.m.eng.Now(); now != e.shown {
 		e.shown = now
-		for _, f := range e.clocks {
-			f.tick()
+		for _, c := range e.clocks {
+			c.show(e)
 		}
 	}
 }

@@ -49,9 +49,10 @@ type engine struct {
 	streams  *procmem.Streams
 	throttle bool
 	log      *uarLog
-	pages    []*page  // those polled
-	clocks   []*file  // those whose clock is mapped
-	shown    sim.Time // what they show
+	pages    []*page // those polled
+	clocks   []*clockPage
+	shown    sim.Time  // what the clocks show
+	epoch    time.Time // time of day at virtual time 0
 
 	mu       sync.Mutex
 	work     []func() // from other goroutines
@@ -77,7 +78,7 @@ func newEngine(m *machine, streams *procmem.Streams, throttle bool) (*engine, er
 	if err != nil {
 		return nil, fmt.Errorf("eventfd: %w", err)
 	}
-	return &engine{m: m, streams: streams, throttle: throttle, wake: fd, done: make(chan struct{})}, nil
+	return &engine{m: m, streams: streams, throttle: throttle, wake: fd, done: make(chan struct{}), epoch: time.Now()}, nil
 }
 
 // do runs f on the engine's thread, between events, and waits for it. After the end

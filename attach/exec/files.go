@@ -31,7 +31,6 @@ type file struct {
 	verbs *uverbs.File
 	pages map[uint64]*page // by page number in the file
 	uars  []*uarPage
-	clock []byte // the page that shows the device's clock, nil before it is mapped
 }
 
 // files are the open device files by inode. Only the engine's thread uses them, but

@@ -89,6 +89,7 @@ func uctxResp(r *kernel.UcontextResp, room int) []byte {
 	a.SetCQEVersion(r.CQEVersion)
 	a.SetCmdsSuppUHW(uapi.SuppUHWQueryDevice | uapi.SuppUHWCreateAH)
 	a.SetCompMask(uapi.UctxRespCoreClock)
+	a.SetClockInfoVersions(1 << uapi.ClockInfoV1)
 	a.SetHCACoreClockOffset(prm.InitSegTimer % pageSize)
 	a.SetEthMinInline(inlineNone)
 	a.SetLogUARSize(r.LogUARSize)
@@ -132,10 +133,10 @@ func (f *File) unmapAll() {
 	for _, o := range f.objects {
 		f.pages.UnmapUAR(o.page)
 	}
-	if f.clock {
-		f.pages.UnmapClock(clockPage())
-		f.clock = false
+	for page := range f.clocks {
+		f.pages.UnmapClock(page)
 	}
+	clear(f.clocks)
 	f.static = nil
 	clear(f.dyn)
 	clear(f.objects)
@@ -156,7 +157,15 @@ func (f *File) Mmap(page uint64) syscall.Errno {
 		}
 		return 0
 	case uapi.MmapCoreClock:
-		return errnoOf(f.mapClock(arg))
+		if arg != 0 {
+			return syscall.EINVAL
+		}
+		return errnoOf(f.mapClock(page, false))
+	case uapi.MmapClockInfo:
+		if arg != uapi.ClockInfoV1 {
+			return syscall.EOPNOTSUPP
+		}
+		return errnoOf(f.mapClock(page, true))
 	case uapi.MmapAllocWC:
 		if _, err := f.dynamic(arg); err != nil {
 			return errnoOf(err)
@@ -171,21 +180,15 @@ func (f *File) Mmap(page uint64) syscall.Errno {
 	return syscall.EINVAL
 }
 
-// clockPage is where the device's clock is mapped from.
-func clockPage() uint64 { return uapi.MmapPage(uapi.MmapCoreClock, 0) }
-
-// mapClock makes the page of the device's clock appear.
-func (f *File) mapClock(arg uint32) error {
-	switch {
-	case arg != 0:
-		return fmt.Errorf("clock page %d: %w", arg, syscall.EINVAL)
-	case f.clock:
+// mapClock makes a page about the device's clock appear.
+func (f *File) mapClock(page uint64, info bool) error {
+	if f.clocks[page] {
 		return nil
 	}
-	if err := f.pages.MapClock(clockPage()); err != nil {
+	if err := f.pages.MapClock(page, info); err != nil {
 		return fmt.Errorf("clock page: %w", errors.Join(err, syscall.ENOMEM))
 	}
-	f.clock = true
+	f.clocks[page] = true
 	return nil
 }
 

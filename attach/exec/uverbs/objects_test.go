@@ -534,18 +534,23 @@ func TestWindowsAndRegions(t *testing.T) {
 
 func TestClockPage(t *testing.T) {
 	x := newRig(t, newMachine(t))
-	if resp := x.open(); resp.CompMask()&uapi.UctxRespCoreClock == 0 || resp.HCACoreClockOffset() != 0 {
-		t.Errorf("comp_mask %#x, offset %#x", resp.CompMask(), resp.HCACoreClockOffset())
+	if resp := x.open(); resp.CompMask()&uapi.UctxRespCoreClock == 0 || resp.HCACoreClockOffset() != 0 || resp.ClockInfoVersions() != 1 {
+		t.Errorf("comp_mask %#x, offset %#x, versions %#x", resp.CompMask(), resp.HCACoreClockOffset(), resp.ClockInfoVersions())
 	}
-	page := uapi.MmapPage(uapi.MmapCoreClock, 0)
-	x.pages.fail = errors.New("no room")
-	if e := x.file.Mmap(page); e != syscall.ENOMEM {
-		t.Error(e)
-	}
-	x.pages.fail = nil
-	for range 2 {
-		if e := x.file.Mmap(page); e != 0 || x.pages.clock != page {
-			t.Errorf("%v, page %#x", e, x.pages.clock)
+	for cmd, info := range map[uint32]bool{uapi.MmapCoreClock: false, uapi.MmapClockInfo: true} {
+		page := uapi.MmapPage(cmd, 0)
+		x.pages.fail = errors.New("no room")
+		if e := x.file.Mmap(page); e != syscall.ENOMEM {
+			t.Error(e)
+		}
+		x.pages.fail = nil
+		for range 2 {
+			if e := x.file.Mmap(page); e != 0 {
+				t.Error(e)
+			}
+		}
+		if got, ok := x.pages.clocks[page]; !ok || got != info {
+			t.Errorf("page %#x: %v, %v", page, got, ok)
 		}
 	}
 	x.file.Close()

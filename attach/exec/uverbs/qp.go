@@ -79,6 +79,8 @@ func (f *File) qpReq(k *uapi.Call, d uapi.MLX5CreateQP) (r kernel.QPReq, err err
 	}
 	r.SigAll, r.Flags = flags&uapi.QPCreateSQSigAll != 0, flags&^uapi.QPCreateSQSigAll
 	switch {
+	case r.Type == verbs.QPTDriver: // before the driver looks at its flags (check_qp_type)
+		return r, fmt.Errorf("dynamically connected transport: %w: %w", errNotYet, syscall.EOPNOTSUPP)
 	case k.Has(uapi.QPCreateXRCD) || k.Has(uapi.QPCreateIndTable):
 		return r, fmt.Errorf("QP_CREATE with an XRC domain or an indirection table: %w", syscall.EINVAL)
 	case k.Has(uapi.QPCreateSourceQPN):

@@ -122,16 +122,16 @@ func (p *process) Inode(fd int) (Inode, error) {
 
 // pages records what a session is told.
 type pages struct {
-	uars  map[uint64]*cpu.Mapping
-	qps   map[uint32]*QP
-	cqs   map[uint32]*CQ
-	srqs  map[uint32]*SRQ
-	clock uint64 // page of the clock, 0: not mapped
-	fail  error
+	uars   map[uint64]*cpu.Mapping
+	qps    map[uint32]*QP
+	cqs    map[uint32]*CQ
+	srqs   map[uint32]*SRQ
+	clocks map[uint64]bool // pages about the clock: of what turns cycles into time
+	fail   error
 }
 
 func newPages() *pages {
-	return &pages{uars: map[uint64]*cpu.Mapping{}, qps: map[uint32]*QP{}, cqs: map[uint32]*CQ{}, srqs: map[uint32]*SRQ{}}
+	return &pages{uars: map[uint64]*cpu.Mapping{}, qps: map[uint32]*QP{}, cqs: map[uint32]*CQ{}, srqs: map[uint32]*SRQ{}, clocks: map[uint64]bool{}}
 }
 
 func (p *pages) MapUAR(page uint64, m *cpu.Mapping) error {
@@ -145,17 +145,22 @@ func (p *pages) MapUAR(page uint64, m *cpu.Mapping) error {
 	return nil
 }
 
-func (p *pages) UnmapUAR(page uint64) { delete(p.uars, page) }
-func (p *pages) AddQP(q *QP)          { p.qps[q.QPN] = q }
-func (p *pages) RemoveQP(q *QP)       { delete(p.qps, q.QPN) }
-func (p *pages) AddCQ(q *CQ)          { p.cqs[q.CQN] = q }
-func (p *pages) RemoveCQ(q *CQ)       { delete(p.cqs, q.CQN) }
-func (p *pages) AddSRQ(q *SRQ)        { p.srqs[q.SRQN] = q }
-func (p *pages) RemoveSRQ(q *SRQ)     { delete(p.srqs, q.SRQN) }
-func (p *pages) UnmapClock(uint64)    { p.clock = 0 }
+func (p *pages) UnmapUAR(page uint64)   { delete(p.uars, page) }
+func (p *pages) AddQP(q *QP)            { p.qps[q.QPN] = q }
+func (p *pages) RemoveQP(q *QP)         { delete(p.qps, q.QPN) }
+func (p *pages) AddCQ(q *CQ)            { p.cqs[q.CQN] = q }
+func (p *pages) RemoveCQ(q *CQ)         { delete(p.cqs, q.CQN) }
+func (p *pages) AddSRQ(q *SRQ)          { p.srqs[q.SRQN] = q }
+func (p *pages) RemoveSRQ(q *SRQ)       { delete(p.srqs, q.SRQN) }
+func (p *pages) UnmapClock(page uint64) { delete(p.clocks, page) }
 
-func (p *pages) MapClock(page uint64) error {
-	p.clock = page
+func (p *pages) MapClock(page uint64, info bool) error {
+	if _, again := p.clocks[page]; again {
+		return errors.New("mapped twice")
+	}
+	if p.fail == nil {
+		p.clocks[page] = info
+	}
 	return p.fail
 }
 
@@ -167,10 +172,10 @@ func (p *pages) MoveCQ(q *CQ, was CQ) {
 
 // left says what the session is still told of.
 func (p *pages) left() string {
-	if len(p.uars)+len(p.qps)+len(p.cqs)+len(p.srqs) == 0 && p.clock == 0 {
+	if len(p.uars)+len(p.qps)+len(p.cqs)+len(p.srqs)+len(p.clocks) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d pages, %d QPs, %d CQs, %d SRQs, clock %#x", len(p.uars), len(p.qps), len(p.cqs), len(p.srqs), p.clock)
+	return fmt.Sprintf("%d pages, %d QPs, %d CQs, %d SRQs, %d clocks", len(p.uars), len(p.qps), len(p.cqs), len(p.srqs), len(p.clocks))
 }
 
 // rig is a program with an open device file.

@@ -61,8 +61,9 @@ type Pages interface {
 	AddSRQ(q *SRQ)
 	RemoveSRQ(q *SRQ)
 	// MapClock says that page number page of the file is the device's clock, from which
-	// programs read what prm.InitSegTimer reads.
-	MapClock(page uint64) error
+	// programs read what prm.InitSegTimer reads, or with info set what turns its cycles
+	// into nanoseconds (uapi.ClockInfo).
+	MapClock(page uint64, info bool) error
 	// UnmapClock ends a MapClock.
 	UnmapClock(page uint64)
 }

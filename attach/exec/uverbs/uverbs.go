@@ -47,7 +47,7 @@ type File struct {
 	cookies  uint64
 	channels map[Inode]*channel
 	async    *eventPipe
-	clock    bool // the clock's page is mapped
+	clocks   map[uint64]bool // pages about the clock that are mapped
 	closed   bool
 }
 
@@ -55,7 +55,7 @@ type File struct {
 func Open(dev *kernel.Device, p *kernel.Process, pages Pages) *File {
 	return &File{
 		dev: dev, proc: p, pages: pages, dyn: map[uint32]*cpu.Mapping{}, objects: map[uint32]*uarObject{}, qps: map[uint32]*qp{},
-		cqs: map[uint32]*cq{}, srqs: map[uint32]*srq{}, owners: map[uint64]*owner{}, channels: map[Inode]*channel{},
+		cqs: map[uint32]*cq{}, srqs: map[uint32]*srq{}, clocks: map[uint64]bool{}, owners: map[uint64]*owner{}, channels: map[Inode]*channel{},
 	}
 }
 

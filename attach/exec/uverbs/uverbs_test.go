@@ -334,7 +334,7 @@ func TestDynamicBFRegs(t *testing.T) {
 	}
 	bad, _, _ := x.qpCall(pd, cq, func(d uapi.MLX5CreateQP) { d.SetFlags(uapi.QPFlagBFRegIndex); d.SetBFRegIndex(5000) })
 	x.refuse("bfreg 5000", bad, syscall.EINVAL)
-	for page, want := range map[uint64]syscall.Errno{0: 0, 7: 0, 8: syscall.EINVAL, 0x203: 0, 0x10c: syscall.EINVAL, 0x500: 0, 0x501: syscall.EINVAL, 0x602: 0, 1 << 50: syscall.EINVAL} {
+	for page, want := range map[uint64]syscall.Errno{0: 0, 7: 0, 8: syscall.EINVAL, 0x203: 0, 0x10c: syscall.EINVAL, 0x500: 0, 0x501: syscall.EINVAL, 0x700: 0, 0x701: syscall.EOPNOTSUPP, 0x602: 0, 1 << 50: syscall.EINVAL} {
 		if e := x.file.Mmap(page); e != want {
 			t.Errorf("mmap of page %#x: %v, want %v", page, e, want)
 		}
@@ -440,7 +440,9 @@ func TestRefused(t *testing.T) {
 	}
 	cmd := func(cmd uint32) *client.Call { c, _ := x.write(cmd, make([]byte, 64), 64); return c }
 	x.refuse("XRC", qpOf(9), syscall.EOPNOTSUPP)
-	x.refuse("DC", qpOf(0xff), syscall.EOPNOTSUPP)
+	dc, _, _ := x.qpCall(pd, cq, func(d uapi.MLX5CreateQP) { d.SetFlags(uapi.QPFlagTypeDCI) })
+	dc.Attr(uapi.QPCreateType).SetData(0xff)
+	x.refuse("DC", dc, syscall.EOPNOTSUPP)
 	x.refuse("raw packet without capability", qpOf(8), syscall.EPERM)
 	x.refuse("no type", qpOf(77), syscall.EINVAL)
 	for _, c := range []uint32{
