@@ -46,6 +46,7 @@ const (
 	WireEdit                 // the bytes of Edits are changed and the ICRC is made right again
 	WireDelay                // it arrives later by Delay; others may overtake it
 	WireDuplicate            // it arrives twice
+	WireMark                 // it arrives marked "congestion experienced" (ECN)
 )
 
 // WireRule picks frames of RoCE and says what happens to them. Fields that are not

@@ -27,6 +27,7 @@ type wireOptions struct {
 	rules    bool
 
 	tolerance, flight time.Duration
+	cnpInterval       time.Duration
 	notes             bool
 }
 
@@ -65,6 +66,7 @@ func newWire() *cobra.Command {
 	f.IntVar(&o.oracle.MTU, "mtu", 0, "path MTU in bytes (default: learned)")
 	f.Uint8Var(&o.oracle.Timeout, "timeout", 0, "local ACK timeout of the QPs, 1..31 (default: unknown)")
 	f.DurationVar(&o.tolerance, "tolerance", 0, "allowed on either side of every time")
+	f.DurationVar(&o.cnpInterval, "cnp-interval", 0, "least time between two congestion notifications of a port (0: unknown)")
 	f.DurationVar(&o.flight, "flight", 20*time.Microsecond, "the longest time that a frame is under way")
 	f.Int64Var(&o.startPSN, "start-psn", -1, "first PSN of every requester (default: unknown)")
 	f.Uint16Var(&o.pkey, "pkey", 0, "P_Key of the QPs (default: unknown)")
@@ -120,9 +122,10 @@ func (o *wireOptions) complete(cmd *cobra.Command) error {
 		}
 		*n.to = v
 	}
-	if o.tolerance < 0 || o.flight <= 0 || o.oracle.Receive < 0 {
-		return usagef("--tolerance and --receive must not be negative, --flight must be positive")
+	if o.tolerance < 0 || o.flight <= 0 || o.oracle.Receive < 0 || o.cnpInterval < 0 {
+		return usagef("--tolerance, --receive and --cnp-interval must not be negative, --flight must be positive")
 	}
+	o.oracle.CNPInterval = int64(o.cnpInterval)
 	o.oracle.PKey, o.oracle.Tolerance, o.oracle.Flight = o.pkey, int64(o.tolerance), int64(o.flight)
 	return nil
 }

@@ -34,15 +34,17 @@ func newSim(name string) (spec.Target, error) {
 	return simulator{p}, nil
 }
 
-// NewTestbed makes the usual testbed. Two needs ask for another kind of machine than
-// the profile's: the kernel of the static generation, and a library with the
-// independent thread domains of the proposal, which stock ones refuse.
+// NewTestbed makes the usual testbed. A few needs ask for another kind of machine than
+// the profile's: the kernel of the static generation, a library with the independent
+// thread domains of the proposal, which stock ones refuse, and what an administrator
+// turns on.
 func (s simulator) NewTestbed(seed uint64, o spec.BedOptions) (spec.Bed, error) {
 	p := s.profile
 	var changed []string
 	for _, c := range []struct{ need, key, value string }{
 		{"legacy abi", "kernel.generation", "static"},
 		{"td.independent", "provider.independent_td", "true"},
+		{"ecn", "congestion.dcqcn", "true"},
 	} {
 		if slices.Contains(o.Needs, c.need) {
 			p = p.Clone()

@@ -16,7 +16,7 @@ var wireMatches = map[fault.Fields]verbs.WireMatch{
 
 var wireActions = map[fault.Action]verbs.WireAction{
 	fault.Pass: verbs.WirePass, fault.Drop: verbs.WireDrop, fault.Corrupt: verbs.WireCorrupt, fault.Edit: verbs.WireEdit,
-	fault.Delay: verbs.WireDelay, fault.Duplicate: verbs.WireDuplicate,
+	fault.Delay: verbs.WireDelay, fault.Duplicate: verbs.WireDuplicate, fault.Mark: verbs.WireMark,
 }
 
 // Rules reads faults in their file form, for Inject. Ports, chances and links are the

@@ -47,6 +47,8 @@ func Register(s *spec.Suite) {
 	s.Case("WIRE-029", otherTransport)
 	s.Case("WIRE-030", middleFirst)
 	s.Case("WIRE-031", shortMiddle)
+	s.Case("WIRE-033", notification)
+	s.Case("WIRE-034", reaction)
 	s.Case("WIRE-035", sourcePort)
 	s.Case("WIRE-036", trafficClass)
 	s.Case("WIRE-040", accepted)
@@ -127,7 +129,7 @@ func (l *link) judge(c *spec.C, packets []kit.Packet) {
 
 var fates = map[verbs.WireAction]oracle.Fate{
 	verbs.WirePass: oracle.Sent, verbs.WireDrop: oracle.Lost, verbs.WireCorrupt: oracle.Corrupted, verbs.WireEdit: oracle.Edited,
-	verbs.WireDelay: oracle.Late, verbs.WireDuplicate: oracle.Twice,
+	verbs.WireDelay: oracle.Late, verbs.WireDuplicate: oracle.Twice, verbs.WireMark: oracle.Marked,
 }
 
 // write is a WRITE of n bytes of the near buffer to the beginning of the far one.

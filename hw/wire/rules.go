@@ -24,7 +24,8 @@ func ruleOf(r verbs.WireRule) (fault.Rule, error) {
 		}
 	}
 	actions := map[verbs.WireAction]fault.Action{verbs.WirePass: fault.Pass, verbs.WireDrop: fault.Drop, verbs.WireCorrupt: fault.Corrupt,
-		verbs.WireEdit: fault.Edit, verbs.WireDelay: fault.Delay, verbs.WireDuplicate: fault.Duplicate}
+		verbs.WireEdit: fault.Edit, verbs.WireDelay: fault.Delay, verbs.WireDuplicate: fault.Duplicate,
+		verbs.WireMark: fault.Mark}
 	var known bool
 	if rule.Action, known = actions[r.Action]; !known {
 		return rule, fmt.Errorf("wire action %d: %w", r.Action, syscall.EINVAL)
@@ -46,8 +47,10 @@ func acted(a fault.Action) verbs.WireAction {
 		return verbs.WireDrop
 	case fault.Corrupt, fault.CorruptFCS:
 		return verbs.WireCorrupt
-	case fault.Edit, fault.Mark:
+	case fault.Edit:
 		return verbs.WireEdit
+	case fault.Mark:
+		return verbs.WireMark
 	case fault.Delay, fault.Reorder:
 		return verbs.WireDelay
 	case fault.Duplicate:

@@ -18,6 +18,7 @@ const (
 	Edited                // other bytes arrived
 	Late                  // it was delayed: others may have overtaken it
 	Twice                 // it arrived twice
+	Marked                // it arrived marked "congestion experienced"
 )
 
 // arrives says whether the receiver may have seen the frame at all.
@@ -89,7 +90,7 @@ func fate(comment string) Fate {
 	for _, c := range []struct {
 		word string
 		fate Fate
-	}{{"dropped", Lost}, {"corrupted", Corrupted}, {"edited", Edited}, {"delayed", Late}, {"duplicated", Twice}} {
+	}{{"dropped", Lost}, {"corrupted", Corrupted}, {"edited", Edited}, {"delayed", Late}, {"duplicated", Twice}, {"marked", Marked}} {
 		if strings.Contains(comment, c.word+" ") {
 			return c.fate
 		}

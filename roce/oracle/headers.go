@@ -96,7 +96,7 @@ func (j *judge) transport(r *rec, flow string) {
 	if t := p.Op.Transport(); bth.AckReq() && (r.kind == roce.KindResponse || t == roce.UC || t == roce.UD) {
 		j.constant(Warning, "OR-022", r, flow, "AckReq in %s", info.Name)
 	}
-	if !bth.MigReq() {
+	if !bth.MigReq() && info.Class != roce.ClassCNP {
 		j.constant(Warning, "OR-023", r, flow, "MigReq is 0, the path is in state MIGRATED")
 	}
 	if info.Class == roce.ClassCNP {

@@ -15,6 +15,8 @@ type judge struct {
 	lookup  map[endpoint][]*stream
 	marked  map[endpoint]bool // CE-marked packets came from here
 	words   map[word]uint64   // what atomics left, for OnlyAtomics
+
+	notifiers map[notifier]*notifying
 }
 
 type mergeKey struct{ rule, flow string }
@@ -24,6 +26,7 @@ func Judge(c Capture, o Options) *Result {
 	j := &judge{
 		o: o, res: &Result{Name: c.Name, Frames: len(c.Frames), Flows: []Flow{}, Verdicts: []Verdict{}},
 		merged: map[mergeKey]int{}, lookup: map[endpoint][]*stream{}, marked: map[endpoint]bool{}, words: map[word]uint64{},
+		notifiers: map[notifier]*notifying{},
 	}
 	j.integrity(&c)
 	for i := range c.Frames {

@@ -44,15 +44,11 @@ func (s *stream) flow() Flow {
 func (j *judge) place(r *rec) {
 	p := &r.p
 	e := endpoint{p.SrcGID(), p.DstGID(), p.BTH().DestQP(), p.Op.Transport()}
-	if ce := p.TrafficClass()&3 == 3; ce {
-		j.marked[endpoint{e.dst, e.src, 0, 0}] = true
-	}
 	if e.transport == roce.CNP {
-		if !j.marked[endpoint{e.src, e.dst, 0, 0}] {
-			j.verdict(Violation, "OR-106", r.Number, flowName(p), "a CNP, and no frame of its receiver was marked CE")
-		}
+		j.notice(r, e)
 		return
 	}
+	j.congestion(r, e)
 	var sport uint16
 	if p.Framing == roce.RoCEv2IPv4 || p.Framing == roce.RoCEv2IPv6 {
 		sport = p.UDP().SrcPort()

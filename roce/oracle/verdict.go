@@ -112,6 +112,10 @@ type Options struct {
 	PKey uint16
 	// Receive is the size of every receive buffer in bytes; 0: unknown.
 	Receive int
+	// CNPInterval is the least time between two CNPs of one scope in nanoseconds, of
+	// responders with congestion control; 0: unknown.
+	CNPInterval int64
+	CNPScope    CNPScope
 	// ODP: a responder may answer RNR where no receive is needed. SRQ: responders take
 	// their receives from an SRQ. OnlyAtomics: nobody but the atomics in the capture
 	// writes to the words that they act on.

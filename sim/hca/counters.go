@@ -37,6 +37,12 @@ type Counters struct {
 	RxQKey              uint64 // part of RxNoQP: datagrams with a wrong Q_Key
 	RxGhosts            uint64 // responses to what is not outstanding
 
+	// Congestion control, by mlx5's names.
+	NpECNMarkedRocePackets uint64 // data packets that came marked, with DCQCN on
+	NpCNPSent              uint64
+	RpCNPHandled           uint64
+	RpCNPIgnored           uint64
+
 	// Receive engine.
 	AcksSent, NaksSent uint64
 	RecvRecordReads    uint64

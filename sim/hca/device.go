@@ -121,6 +121,10 @@ type Device struct {
 	recvWQEs      lru      // by QP
 	answers       bool     // READs and atomics that are answered cost something: time of a PU, or a look-up
 
+	// Notification point: when the last CNP was sent, at all and by destination.
+	cnpAt sim.Time
+	cnpTo map[roce.GID]*sim.Time // looked up, never walked
+
 	// Scratch of one event.
 	wqe    [1024]byte // a WQE that wraps in a QP's buffer
 	parsed prm.SendWQE
@@ -140,6 +144,7 @@ type handlers struct {
 	cqRecord, cqModerate                 sim.Handler
 	bfExpire, bfLate, none               sim.Handler
 	resume                               sim.Handler
+	raise, pace                          sim.Handler // of a QP's reaction point
 }
 
 // New makes a device in the state after reset. Params must pass Check.
@@ -155,7 +160,7 @@ func New(e *sim.Engine, name string, bus pcie.Bus, p Params, id Identity) *Devic
 		gather: d.onGather, send: d.onSend, rx: d.onRx,
 		atomic: d.onAtomic, atomicFree: d.onAtomicFree,
 		cqRecord: d.onCQRecord, cqModerate: d.onCQModerate, bfExpire: d.onBFExpire, bfLate: d.onBFLate, none: func(uint64) {},
-		resume: d.onResume,
+		resume: d.onResume, raise: d.onRaise, pace: d.onPace,
 	}
 	d.reset()
 	return d
@@ -180,6 +185,7 @@ func (d *Device) reset() {
 	d.gids = make([]gidEntry, p.GIDTableSize)
 	d.gidGen++
 	d.groups = map[roce.GID][]*qp{}
+	d.cnpAt, d.cnpTo = -sim.Second, map[roce.GID]*sim.Time{}
 	d.atomics = make([]atomicSlot, p.AtomicSlots)
 	d.qpc, d.mpt, d.mtt = newCache(p.QPCCache), newCache(p.MPTCache), newCache(p.MTTCache)
 	d.sendWQEs, d.recvWQEs = newLRU(p.WQECache), newLRU(p.RecvCache)

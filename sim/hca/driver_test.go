@@ -28,6 +28,11 @@ func testParams() Params {
 		AckReqPackets: 16, AdaptiveExtra: 3, RepeatWindow: 64, FlushPoll: 10 * sim.Microsecond,
 		QPCCache: 1024, MPTCache: 1024, MTTCache: 1024, QPCMiss: 600 * ns, MPTMiss: 900 * ns, MTTMiss: 450 * ns, ICMOverlap: 6,
 		WireRate: 100e9, WireOverhead: 24, LoopbackLatency: 100 * ns,
+		Congestion: Congestion{
+			MinTimeBetweenCNPs: 4 * sim.Microsecond, CNPDSCP: 48, ClampAfterTimeInc: true, RPGTimeReset: 300 * sim.Microsecond, RPGByteReset: 2 << 20,
+			RPGThreshold: 1, RPGMinRate: 1e6, RPGAIRate: 5e6, RPGHAIRate: 50e6, RPGGd: 11, RPGMinDecFac: 50, DCETCPG: 1019, DCETCPRTT: sim.Microsecond,
+			RateReducePeriod: 4 * sim.Microsecond, InitialAlpha: 1023,
+		},
 		UAR: uar.Params{BFBusy: 10 * ns, BFTimeout: sim.Microsecond, BFLines: 4},
 		Commands: CommandTimes{Base: sim.Microsecond, CreateQP: 30 * sim.Microsecond, ModifyQP: 10 * sim.Microsecond, DestroyQP: 10 * sim.Microsecond,
 			CreateCQ: 10 * sim.Microsecond, CreateMkey: 10 * sim.Microsecond, CreateMkeyEntry: 10 * ns, DestroyMkey: 5 * sim.Microsecond},

@@ -101,6 +101,9 @@ type Params struct {
 	LoopbackLatency sim.Time // port to port inside the device
 	RoCEAdder       sim.Time // extra of RoCE over InfiniBand, per direction; may be 0
 
+	// Congestion control.
+	Congestion Congestion
+
 	// UAR pages.
 	UAR uar.Params
 
@@ -189,5 +192,5 @@ func (p *Params) Check() error {
 	default:
 		errs = append(errs, fmt.Errorf("hca: BFRegSize is %d, not 0, 128, 256 or 512", p.BFRegSize))
 	}
-	return errors.Join(append(errs, p.UAR.Check())...)
+	return errors.Join(append(errs, p.UAR.Check(), p.Congestion.Check())...)
 }

@@ -196,7 +196,7 @@ func (d *Device) transmit(i int32, q *qp) {
 	if q.st != prm.STUD {
 		s.loop = q.loop
 	}
-	if q.st != prm.STRC {
+	if q.st != prm.STRC && s.f.BTH().Opcode() != roce.CNPacket {
 		s.left, s.epoch = q.arg, q.epoch
 	}
 	switch {
@@ -269,9 +269,7 @@ func (d *Device) Receive(f *roce.Frame) { d.receive(d.getSlot(f), 0) }
 func (d *Device) receive(i int32, delay sim.Time) {
 	s := d.slots[i]
 	var err error
-	if s.pkt, err = s.f.Packet(); err == nil && s.pkt.Info().Kind == roce.KindNotification {
-		err = roce.DropOpcode
-	}
+	s.pkt, err = s.f.Packet()
 	if err != nil {
 		if r, ok := err.(roce.DropReason); ok {
 			d.c.RxDropped[r]++
@@ -327,7 +325,7 @@ func (d *Device) pass(p *roce.Packet, t sim.Time) sim.Time {
 	}
 	t, _ = d.rxRsp.Take(t, d.p.RxAckInterval+m.stall)
 	t += m.late
-	if p.Op == roce.RCAcknowledge {
+	if p.Op == roce.RCAcknowledge || p.Op == roce.CNPacket {
 		t += d.p.AckHandling
 	} else {
 		t += d.p.ReadHandling
@@ -352,6 +350,11 @@ func (d *Device) onRx(x uint64) {
 	}
 	dest := s.pkt.BTH().DestQP()
 	q := d.qpn(dest)
+	if s.pkt.Op == roce.CNPacket && q != nil && q.st != prm.STUD {
+		d.congested(q, &s.pkt)
+		d.dropSlot(i)
+		return
+	}
 	if q == nil || !q.admits(&s.pkt) {
 		if dest == multicastQPN {
 			d.toGroup(i)
@@ -360,6 +363,9 @@ func (d *Device) onRx(x uint64) {
 		d.c.RxNoQP++
 		d.dropSlot(i)
 		return
+	}
+	if d.p.Congestion.DCQCN && isMarked(&s.pkt) {
+		q.marked()
 	}
 	if s.pkt.Info().Kind == roce.KindResponse {
 		q.response(&s.pkt)

@@ -47,6 +47,11 @@ type qp struct {
 	scripted []scriptedError // what FailNext asked for
 	vendor   uint16          // vendor syndrome of the scripted error under way, plus 1; 0: none
 
+	reaction *reaction      // of congestion control; nil while the QP is not limited
+	resting  *reaction      // its memory, once the QP was
+	cnp      *roce.Template // of the CNPs it sends; nil without congestion control
+	cnpAt    sim.Time       // the last one
+
 	requester
 	responder
 	dbrec [2 * prm.DBRecSize]byte // read from memory: for the RQ, and for a flush
@@ -127,6 +132,7 @@ func (q *qp) stopEngines() {
 		d.dropSlot(d.popSlot(&q.hold))
 	}
 	q.dropAhead()
+	q.reaction = nil
 	q.waiting, q.deadline = false, sim.Never
 	q.dropResponses()
 }
@@ -232,6 +238,17 @@ func (q *qp) setPath() bool {
 	}
 	if path.HopLimit == 0 {
 		path.HopLimit = defaultHopLimit
+	}
+	q.cnp = nil
+	if d.p.Congestion.DCQCN && (g.framing() == roce.RoCEv2IPv4 || g.framing() == roce.RoCEv2IPv6) {
+		path.TrafficClass = ectTrafficClass(path.TrafficClass)
+		notice := path
+		notice.MigReq, notice.PKey, notice.TrafficClass = false, roce.DefaultPKey, d.p.Congestion.CNPDSCP<<2
+		t, err := roce.NewTemplate(notice)
+		if err != nil {
+			return false
+		}
+		q.cnp, q.cnpAt = &t, -sim.Second
 	}
 	t, err := roce.NewTemplate(path)
 	if err != nil {

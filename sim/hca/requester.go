@@ -292,6 +292,9 @@ func (q *qp) runnable() bool {
 		q.fetchWQEs()
 		return false
 	}
+	if q.reaction != nil && q.paced() {
+		return false
+	}
 	if q.open {
 		return q.inWindow(q.msg(q.cur))
 	}

@@ -318,6 +318,9 @@ func (q *qp) sendPush(m *msg, w *prm.SendWQE) bool {
 		return false
 	}
 	q.noteSent(roce.AddPSN(psn, 1))
+	if q.reaction != nil {
+		q.spend(len(f.B))
+	}
 	q.pkt++
 	if q.pkt == m.n {
 		q.passWQE(m)
@@ -409,6 +412,9 @@ func (q *qp) sendAtomic(m *msg, w *prm.SendWQE) {
 func (q *qp) sendRequest(m *msg, f *roce.Frame, behind uint32) {
 	q.sinceAR = 0
 	q.noteSent(behind)
+	if q.reaction != nil {
+		q.spend(len(f.B))
+	}
 	q.passWQE(m)
 	q.enqueue(&q.txq, q.d.getSlot(f))
 }

@@ -248,6 +248,10 @@ func (q *qp) respondRead(r *response) bool {
 	q.readGrant = true
 	for {
 		n := int(min(uint32(q.mtu), r.left))
+		if q.reaction != nil && q.paced() {
+			q.resting.held = true
+			return false
+		}
 		if !d.room(n) {
 			q.stalled = true
 			d.c.TxStalls++
@@ -265,6 +269,9 @@ func (q *qp) respondRead(r *response) bool {
 			d.dropSlot(i)
 			q.failRead(r.psn, r.msn)
 			return true
+		}
+		if q.reaction != nil {
+			q.spend(len(f.B))
 		}
 		q.enqueue(&q.rtx, i)
 		r.first = false

@@ -56,6 +56,11 @@ type SwitchParams struct {
 	HeaderBytes int
 	// Buffer of an egress port in bytes; a frame that finds it full is dropped.
 	Buffer int
+	// ECNMin to ECNMax is where an egress queue, in bytes, marks frames of senders that
+	// heed it (ECT) as "congestion experienced": with a chance that rises from 0 to
+	// ECNChance percent, and above ECNMax always. ECNMax 0: never.
+	ECNMin, ECNMax int
+	ECNChance      int
 }
 
 // Check says what is wrong with the parameters, or returns nil.
@@ -66,6 +71,9 @@ func (p *SwitchParams) Check() error {
 	}
 	if p.CutThrough && (p.HeaderBytes < 14 || p.HeaderBytes > 256) {
 		errs = append(errs, fmt.Errorf("link: switch HeaderBytes is %d, not in 14..256", p.HeaderBytes))
+	}
+	if p.ECNMin < 0 || p.ECNMax < p.ECNMin || p.ECNMax > 1<<30 || p.ECNChance < 0 || p.ECNChance > 100 {
+		errs = append(errs, fmt.Errorf("link: switch ECNMin %d, ECNMax %d, ECNChance %d: want rising sizes and a percentage", p.ECNMin, p.ECNMax, p.ECNChance))
 	}
 	if p.Buffer < 1 || p.Buffer > 1<<30 {
 		errs = append(errs, fmt.Errorf("link: switch Buffer is %d, not in 1 B..1 GiB", p.Buffer))

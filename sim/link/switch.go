@@ -17,6 +17,7 @@ type Switch struct {
 	// Flooded counts frames sent to all ports, Runts those too short for an Ethernet
 	// header, Filtered those whose destination is where they came from.
 	Flooded, Runts, Filtered uint64
+	Marked                   uint64 // "congestion experienced"
 }
 
 // NewSwitch makes a switch without ports. Params must pass Check.
@@ -75,15 +76,40 @@ func (in *ingress) receiveHead(f *roce.Frame, tail sim.Time, badFCS bool) {
 				f.Release()
 				return
 			}
-			s.ports[out].send(f, earliest, tail, badFCS)
+			s.forward(s.ports[out], f, earliest, tail, badFCS)
 			return
 		}
 	}
 	s.Flooded++
 	for i, p := range s.ports {
 		if i != in.no {
-			p.send(f.Retain(), earliest, tail, badFCS)
+			s.forward(p, f.Retain(), earliest, tail, badFCS)
 		}
 	}
 	f.Release()
+}
+
+// forward queues a frame at an egress port.
+func (s *Switch) forward(p *Port, f *roce.Frame, earliest, tail sim.Time, badFCS bool) {
+	if s.p.ECNMax > 0 && s.congested(p, earliest) && markable(f) {
+		f = p.writable(f)
+		mark(f)
+		s.Marked++
+	}
+	p.send(f, earliest, tail, badFCS)
+}
+
+// congested decides by the length of a queue, between the thresholds by chance, whether a
+// frame that joins it is marked.
+func (s *Switch) congested(p *Port, now sim.Time) bool {
+	const scale = 1_000_000
+	wait, low, high := p.free-now, p.p.bytesTime(s.p.ECNMin), p.p.bytesTime(s.p.ECNMax)
+	switch {
+	case wait <= low:
+		return false
+	case wait >= high:
+		return true
+	}
+	chance := uint64(s.p.ECNChance) * (scale / 100) * uint64(wait-low) / uint64(high-low)
+	return p.rand.Uint64()%scale < chance
 }

@@ -108,6 +108,16 @@ func mark(f *roce.Frame) {
 	}
 }
 
+// markable says whether the sender of a frame heeds marks (ECT) and it has none yet.
+func markable(f *roce.Frame) bool {
+	pk, err := roce.Parse(f.B)
+	if err != nil {
+		return false
+	}
+	ecn := pk.TrafficClass() & 3
+	return ecn == 1 || ecn == 2
+}
+
 // writable is f if nobody else holds it, else a copy.
 func (p *Port) writable(f *roce.Frame) *roce.Frame {
 	f.FinishICRC()

@@ -41,7 +41,9 @@ var kinds = map[string]Kind{
 	"hca.max_wqe_size_sq": Size, "hca.max_wqe_size_rq": Size, "hca.bf_reg_size": Size, "hca.bar_size": Size,
 	"hca.tx_buffer": Size, "hca.wire_overhead": Size,
 	"link.preamble": Size, "link.fcs": Size, "link.gap": Size, "link.min_frame": Size,
-	"switch.header_bytes": Size, "switch.buffer": Size,
+	"congestion.rpg_max_rate": Rate, "congestion.rpg_min_rate": Rate, "congestion.rpg_ai_rate": Rate, "congestion.rpg_hai_rate": Rate,
+	"congestion.rate_to_set_on_first_cnp": Rate, "congestion.rpg_byte_reset": Size,
+	"switch.ecn_min": Size, "switch.ecn_max": Size, "switch.header_bytes": Size, "switch.buffer": Size,
 	"kernel.pci_device": Hex, "kernel.pci_revision": Hex, "hca.vendor_part_id": Hex,
 }
 
@@ -49,12 +51,17 @@ var kinds = map[string]Kind{
 var words = map[string][]string{
 	"uar.bf_conflict":   {"none", "serialize", "refetch"},
 	"kernel.generation": {"dynamic", "static"},
+
+	"congestion.cnp_scope": {"port", "destination", "qp"},
 }
 
 // names are the fields whose key does not follow from their name. A field of two
 // has a key for each.
 var names = map[string][]string{
 	"PUs": {"pus"}, "RoCEAdder": {"roce_adder"}, "CoreClockKHz": {"core_clock"},
+	"MinTimeBetweenCNPs": {"min_time_between_cnps"}, "CNPDSCP": {"cnp_dscp"}, "ClampAfterTimeInc": {"clamp_tgt_rate_after_time_inc"},
+	"RPGAIRate": {"rpg_ai_rate"}, "RPGHAIRate": {"rpg_hai_rate"}, "RateOnFirstCNP": {"rate_to_set_on_first_cnp"},
+	"DCETCPG": {"dce_tcp_g"}, "DCETCPRTT": {"dce_tcp_rtt"}, "RateReducePeriod": {"rate_reduce_monitor_period"}, "InitialAlpha": {"initial_alpha_value"},
 	"NackGenerate": {"nack_generate_write", "nack_generate_read"},
 	"NackReact":    {"nack_react_write", "nack_react_read"},
 }
@@ -75,7 +82,7 @@ type section struct {
 
 func (p *Profile) sections() []section {
 	return []section{
-		{"cpu", &p.CPU}, {"pcie", &p.PCIe}, {"hca", &p.HCA}, {"uar", &p.HCA.UAR}, {"commands", &p.HCA.Commands},
+		{"cpu", &p.CPU}, {"pcie", &p.PCIe}, {"hca", &p.HCA}, {"uar", &p.HCA.UAR}, {"commands", &p.HCA.Commands}, {"congestion", &p.HCA.Congestion},
 		{"link", &p.Link}, {"switch", &p.Switch}, {"kernel", &p.Kernel}, {"provider", &p.Provider},
 	}
 }

@@ -3,7 +3,7 @@
 // device can do and what the kernel costs. Each value names its source, and the
 // units know nothing of profiles: they own plain Params.
 //
-// A file has a section for each unit (cpu, pcie, hca, uar, commands, link, switch,
+// A file has a section for each unit (cpu, pcie, hca, uar, commands, congestion, link, switch,
 // kernel, provider) and in it, by the name of the parameter, a value, a source, and
 // a reason where the source is one of three words: "assumed" (nobody has published
 // it), "fitted" (tuned until a figure of rdmasim validate came out, which check names) or
@@ -79,6 +79,7 @@ type file struct {
 	HCA      map[string]entry `yaml:"hca"`
 	UAR      map[string]entry `yaml:"uar"`
 	Commands map[string]entry `yaml:"commands"`
+	Congest  map[string]entry `yaml:"congestion"`
 	Link     map[string]entry `yaml:"link"`
 	Switch   map[string]entry `yaml:"switch"`
 	Kernel   map[string]entry `yaml:"kernel"`
@@ -94,7 +95,7 @@ type entry struct {
 
 func (f *file) sections() map[string]map[string]entry {
 	return map[string]map[string]entry{
-		"cpu": f.CPU, "pcie": f.PCIe, "hca": f.HCA, "uar": f.UAR, "commands": f.Commands,
+		"cpu": f.CPU, "pcie": f.PCIe, "hca": f.HCA, "uar": f.UAR, "commands": f.Commands, "congestion": f.Congest,
 		"link": f.Link, "switch": f.Switch, "kernel": f.Kernel, "provider": f.Provider,
 	}
 }
@@ -332,7 +333,7 @@ func (p *Profile) place(section string, err error) error {
 	var best param
 	for _, q := range p.params() {
 		s, _, _ := strings.Cut(q.key, ".")
-		if s != section && !(section == "hca" && (s == "uar" || s == "commands")) {
+		if s != section && !(section == "hca" && (s == "uar" || s == "commands" || s == "congestion")) {
 			continue
 		}
 		if strings.Contains(text, strings.ToLower(q.field)) && len(q.field) > len(best.field) {

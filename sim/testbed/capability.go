@@ -24,6 +24,8 @@ func (tb *Testbed) Capability(token string) verbs.Capability {
 			has = p.HCA.BFRegSize != 0
 		case "2p":
 			has = len(tb.hosts) > 1 && len(tb.hosts[1].devices) > 0
+		case "ecn":
+			has = p.HCA.Congestion.DCQCN
 		case "dyn uar":
 			has = p.Kernel.Generation == kernel.Dynamic
 		case "legacy abi":

@@ -65,8 +65,10 @@ func acted(a fault.Action) verbs.WireAction {
 		return verbs.WireDrop
 	case fault.Corrupt, fault.CorruptFCS:
 		return verbs.WireCorrupt
-	case fault.Edit, fault.Mark:
+	case fault.Edit:
 		return verbs.WireEdit
+	case fault.Mark:
+		return verbs.WireMark
 	case fault.Delay, fault.Reorder:
 		return verbs.WireDelay
 	case fault.Duplicate:
@@ -118,6 +120,8 @@ func (w *wire) Inject(t verbs.Thread, r verbs.WireRule) error {
 		rule.Action, rule.Delay = fault.Delay, int64(r.Delay)*int64(sim.Nanosecond)
 	case verbs.WireDuplicate:
 		rule.Action = fault.Duplicate
+	case verbs.WireMark:
+		rule.Action = fault.Mark
 	default:
 		return fmt.Errorf("wire action %d: %w", r.Action, syscall.EINVAL)
 	}
