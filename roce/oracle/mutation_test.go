@@ -290,3 +290,60 @@ func FuzzJudge(f *testing.F) {
 		}
 	})
 }
+
+// TestCongestion: notifications without a mark, too close, and missing, each break their
+// rule; a capture with one for each mark breaks none.
+func TestCongestion(t *testing.T) {
+	tmpl, err := roce.NewTemplate(roce.Path{Framing: roce.RoCEv2IPv4, SrcGID: gidOf(2), DstGID: gidOf(1), HopLimit: 64, SrcPort: 0xC000,
+		PKey: roce.DefaultPKey, DestQP: 0x11, TrafficClass: 48 << 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := roce.NewTemplate(roce.Path{Framing: roce.RoCEv2IPv4, SrcGID: gidOf(1), DstGID: gidOf(2), HopLimit: 64, SrcPort: 0xC000,
+		PKey: roce.DefaultPKey, DestQP: 0x12, TrafficClass: 2, MigReq: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pool roce.Pool
+	type step struct {
+		at   int64 // microseconds
+		fate oracle.Fate
+		cnp  bool
+	}
+	for _, c := range []struct {
+		name  string
+		steps []step
+		rule  string
+	}{
+		{"one for a mark", []step{{0, oracle.Marked, false}, {2, oracle.Sent, true}, {3, oracle.Marked, false}, {100, oracle.Sent, false}}, ""},
+		{"no mark", []step{{0, oracle.Sent, false}, {2, oracle.Sent, true}}, "OR-106"},
+		{"the mark was lost", []step{{0, oracle.Lost, false}, {2, oracle.Sent, true}}, "OR-106"},
+		{"too close", []step{{0, oracle.Marked, false}, {2, oracle.Sent, true}, {5, oracle.Sent, true}}, "OR-108"},
+		{"none", []step{{0, oracle.Marked, false}, {30, oracle.Sent, false}}, "OR-107"},
+	} {
+		var capture oracle.Capture
+		psn := uint32(0)
+		for i, s := range c.steps {
+			f := data.New(&pool, roce.RCSendOnly|roce.Opcode(roce.UC), psn, 0, 0)
+			if s.cnp {
+				f = tmpl.New(&pool, roce.CNPacket, 0, 0, roce.BECN)
+			} else {
+				psn++
+			}
+			f.FinishICRC()
+			capture.Frames = append(capture.Frames, oracle.Frame{Number: i + 1, Time: s.at * 1000, Data: f.B, Length: len(f.B), Fate: s.fate})
+		}
+		res := oracle.Judge(capture, oracle.Options{Complete: true, Delivered: true, CNPInterval: 4000})
+		var broken []string
+		for _, v := range res.Verdicts {
+			if v.Kind == oracle.Violation {
+				broken = append(broken, v.Rule)
+			}
+		}
+		if c.rule == "" && len(broken) != 0 || c.rule != "" && !slices.Equal(broken, []string{c.rule}) {
+			t.Errorf("%s: broken are %v, want %q", c.name, broken, c.rule)
+		}
+	}
+}
+
+func gidOf(n byte) roce.GID { return roce.GIDFromIPv4([4]byte{10, 0, 0, n}) }
