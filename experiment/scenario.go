@@ -35,6 +35,8 @@ type Scenario struct {
 
 	file string
 	doc  *input.Doc
+	// base is the stored profile, read once for the scenario and what is derived from it.
+	base *stored
 	// lockstep makes programs yield at every step: a check on determinism.
 	lockstep bool
 }
@@ -287,12 +289,22 @@ type profileError struct {
 
 func (e *profileError) Error() string { return e.err.Error() }
 
+// stored is a profile as it is stored, by the name that it was asked for.
+type stored struct {
+	name string
+	p    *profile.Profile
+}
+
 // profile is the scenario's profile with its changes, in the order of their keys.
 func (s *Scenario) profile() (*profile.Profile, error) {
-	p, err := profile.Load(s.Profile)
-	if err != nil {
-		return nil, &profileError{"profile", err}
+	if s.base == nil || s.base.name != s.Profile {
+		p, err := profile.Load(s.Profile)
+		if err != nil {
+			return nil, &profileError{"profile", err}
+		}
+		s.base = &stored{s.Profile, p}
 	}
+	p := s.base.p.Clone()
 	keys := make([]string, 0, len(s.Set))
 	for k := range s.Set {
 		keys = append(keys, k)

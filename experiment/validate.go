@@ -86,6 +86,26 @@ func ParseValidation(file string, src []byte) (*Validation, error) {
 	return v, nil
 }
 
+// profileOf is the profile that figure i is of.
+func (v *Validation) profileOf(i int) string { return cmp.Or(v.Figures[i].Profile, v.Scenario.Profile) }
+
+// only is the part of v with the figures of one profile, and the runs that they need.
+func (v *Validation) only(prof string) *Validation {
+	w := *v
+	w.Figures, w.Runs = nil, map[string]map[string]string{}
+	for i, f := range v.Figures {
+		if v.profileOf(i) != prof {
+			continue
+		}
+		w.Figures = append(w.Figures, f)
+		_, _ = Eval(f.Value, func(run, _ string) (float64, error) { // parsed before: only the names matter
+			w.Runs[run] = v.Runs[run]
+			return 1, nil
+		})
+	}
+	return &w
+}
+
 func keysOf[V any](m map[string]V) []string {
 	keys := make([]string, 0, len(m))
 	for k := range m {
@@ -122,9 +142,13 @@ func Validate(ctx context.Context, files []string, prof string, seed uint64, pro
 			}
 			continue
 		}
-		profiles = append(profiles, v.Scenario.Profile)
-		if prof == "" || v.Scenario.Profile == prof {
+		for i := range v.Figures {
+			profiles = append(profiles, v.profileOf(i))
+		}
+		if prof == "" {
 			chosen = append(chosen, v)
+		} else if w := v.only(prof); len(w.Figures) > 0 {
+			chosen = append(chosen, w)
 		}
 	}
 	if len(chosen) == 0 && len(rep.NotModelled) == 0 {
@@ -207,7 +231,7 @@ func (v *Validation) judge(ctx context.Context, seed uint64, rep *ValidationRepo
 			return v.doc.Errorf("figures."+strconv.Itoa(i)+".value", "%v", err)
 		}
 		got = significant(got)
-		rep.Checks = append(rep.Checks, Check{ID: f.ID, Name: f.Name, Profile: cmp.Or(f.Profile, v.Scenario.Profile), Expected: f.Expected, Got: got, Unit: f.Unit,
+		rep.Checks = append(rep.Checks, Check{ID: f.ID, Name: f.Name, Profile: v.profileOf(i), Expected: f.Expected, Got: got, Unit: f.Unit,
 			Tolerance: f.Tolerance, Pass: within(got, f.Expected, f.Tolerance), Kind: f.Kind, Fitted: f.Fitted, Number: v.Check, Source: v.Source, KnownMiss: f.KnownMiss, Note: f.Note})
 	}
 	for name := range rep.Profiles {

@@ -67,6 +67,33 @@ func TestFittedParameters(t *testing.T) {
 	}
 }
 
+// A profile's checks are those of its figures, whatever the other figures of a file are of.
+func TestValidateProfile(t *testing.T) {
+	rep, err := Validate(t.Context(), nil, "thunderx2", 1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(rep.Checks) != 2 || rep.Checks[0].ID != "18d" || len(rep.NotModelled) != 0 || rep.Summary.FittedChecks != 0 {
+		t.Errorf("%+v", rep)
+	}
+	all, err := loadValidations(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range all {
+		if v.Scenario.Name != "switched-latency" {
+			continue
+		}
+		w := v.only("connectx-6dx")
+		if len(w.Figures) != 2 || len(w.Runs) != 2 || w.Runs["cx6"] == nil {
+			t.Errorf("%d figures, runs %v", len(w.Figures), w.Runs)
+		}
+	}
+	if _, err := Validate(t.Context(), nil, "connectx-6d", 1, nil); err == nil || !strings.Contains(err.Error(), `did you mean "connectx-6dx"`) {
+		t.Errorf("unknown profile: %v", err)
+	}
+}
+
 func TestVerdicts(t *testing.T) {
 	r := &ValidationReport{Complete: true, Checks: []Check{
 		{ID: "1a", Number: 1, Pass: true, Kind: "fitted"}, {ID: "1b", Number: 1, KnownMiss: "why"}, {ID: "1c", Number: 1, KnownMiss: "why", Pass: false},
