@@ -96,6 +96,7 @@ var values = map[string]uint64{
 	"offsetof(struct mlx5_ib_create_ah_resp, reserved)": CreateAHRespLeast,
 	"sizeof(struct ib_uverbs_destroy_ah)":               4, "sizeof(struct ib_uverbs_dealloc_mw)": 4,
 	"MLX5_IB_CLOCK_INFO_V1": ClockInfoV1, "MLX5_IB_CLOCK_INFO_KERNEL_UPDATING": ClockInfoUpdating,
+	"MLX5_IB_QUERY_DEV_RESP_FLAGS_CQE_128B_PAD":                        QueryDevCQE128BPad,
 	"sizeof(struct mlx5_ib_alloc_ucontext_req)":                        UctxReqV1Size,
 	"offsetof(struct ib_uverbs_ex_query_device_resp, odp_caps)":        184,
 	"offsetof(struct ib_uverbs_query_port_resp_ex, port_cap_flags2)+2": 42,

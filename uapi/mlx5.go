@@ -14,6 +14,9 @@ const (
 	// UctxRespCoreClock in the CompMask of AllocUcontextResp: HCACoreClockOffset holds.
 	UctxRespCoreClock = 1 << 0
 
+	// QueryDevCQE128BPad in the Flags of MLX5QueryDeviceResp: CQFlag128BPad is understood.
+	QueryDevCQE128BPad = 1 << 1
+
 	CQFlag128BPad      = 1 << 0
 	CQFlagUARPageIndex = 1 << 1 // UARPageIndex names the UAR that arms
 	CQFlagRealTimeTS   = 1 << 2

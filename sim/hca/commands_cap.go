@@ -72,6 +72,7 @@ func fillGeneral(c prm.HCACap, p *Params) {
 	c.SetLogMaxCQSz(uint32(p.LogMaxCQSize))
 	c.SetCQResize(true)
 	c.SetCQModeration(true)
+	c.SetCQE128Always(true)
 	c.SetLogMaxEQ(uint32(min(p.LogMaxEQ, 15)))
 	c.SetLogMaxEQSz(uint32(p.LogMaxEQSize))
 	c.SetMaxNumEQs(1<<p.LogMaxEQ - 1)

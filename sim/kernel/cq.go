@@ -67,8 +67,10 @@ func (u *Ucontext) createCQ(k *call, r *CQReq) (*cq, error) {
 		return nil, fmt.Errorf("channel is not open in this context: %w", syscall.EBADF)
 	case r.Entries != 0 && r.Entries != entries:
 		return nil, fmt.Errorf("ring of %d entries for a CQ of %d: %w", r.Entries, entries, syscall.EINVAL)
-	case r.CQESize != 64 && r.CQESize != 128, r.Pad && r.CQESize != 128:
-		return nil, fmt.Errorf("CQE of %d bytes, padded %t: %w", r.CQESize, r.Pad, syscall.EINVAL)
+	case r.CQESize != 64 && r.CQESize != 128:
+		return nil, fmt.Errorf("CQE of %d bytes: %w", r.CQESize, syscall.EINVAL)
+	case r.Pad && (r.CQESize != 128 || !d.caps.cq128):
+		return nil, fmt.Errorf("padded CQE of %d bytes: %w", r.CQESize, syscall.EOPNOTSUPP)
 	}
 	k.work += d.p.CreateCQ
 	q := &cq{u: u, cookie: r.Cookie, channel: r.Channel, dbAddr: r.DBAddr, cqeSize: r.CQESize, entries: entries}

@@ -175,3 +175,7 @@ func (u *Ucontext) NumCompVectors() int { return u.dev.NumCompVectors() }
 
 // Device is the device of the context.
 func (u *Ucontext) Device() *Device { return u.dev }
+
+// PadsCQEs reports whether entries of 64 bytes can be padded to 128
+// (MLX5_IB_QUERY_DEV_RESP_FLAGS_CQE_128B_PAD).
+func (u *Ucontext) PadsCQEs() bool { return u.dev.caps.cq128 }

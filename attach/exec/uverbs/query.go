@@ -42,6 +42,9 @@ func (f *File) queryDeviceEx(k *uapi.Call, w *uapi.Write) error {
 	if room != 0 {
 		d := uapi.MLX5QueryDeviceResp(make([]byte, uapi.MLX5QueryDeviceRespSize))
 		d.SetResponseLength(uint32(min(room, len(d))))
+		if f.u.PadsCQEs() {
+			d.SetFlags(uapi.QueryDevCQE128BPad)
+		}
 		if err := k.Out(uapi.AttrUHWOut, d); err != nil {
 			return err
 		}

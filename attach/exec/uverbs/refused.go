@@ -23,7 +23,7 @@ var refused = [...]Refusal{
 	{"tag matching", syscall.EINVAL, "ibv_create_srq_ex fails"},
 	{"dynamically connected transport, raw packets, WQs and RSS", syscall.EOPNOTSUPP, "ibv_create_qp_ex, ibv_create_wq fail"},
 	{"flow steering", syscall.EOPNOTSUPP, "ibv_create_flow fails"},
-	{"compressed or padded CQEs, real-time stamps, WQE signatures", syscall.EOPNOTSUPP, "creation with these mlx5dv attributes fails"},
+	{"compressed CQEs, real-time stamps, WQE signatures", syscall.EOPNOTSUPP, "creation with these mlx5dv attributes fails"},
 	{"on-demand paging", syscall.EOPNOTSUPP, "ibv_reg_mr with IBV_ACCESS_ON_DEMAND fails"},
 	{"DEVX", syscall.EPROTONOSUPPORT, "mlx5dv_devx_* fail; the library goes on without"},
 	{"device memory, counters, dma-buf, advice on memory", syscall.EPROTONOSUPPORT, "ibv_alloc_dm and others fail"},

@@ -59,7 +59,8 @@ func TestQueries(t *testing.T) {
 	x.do("EX_QUERY_DEVICE", c)
 	d := uapi.ExQueryDeviceResp(rsp)
 	if d.Base().NodeGUID() != x.kern.NodeGUID() || d.Base().PhysPortCnt() != 1 || d.Base().MaxQP() == 0 || d.Base().FWVer()>>32 == 0 ||
-		d.ResponseLength() != uapi.ExQueryDeviceRespSize || drv.ResponseLength() != uapi.MLX5QueryDeviceRespSize {
+		d.ResponseLength() != uapi.ExQueryDeviceRespSize || drv.ResponseLength() != uapi.MLX5QueryDeviceRespSize ||
+		drv.Flags() != uapi.QueryDevCQE128BPad || d.MaxCQCount() == 0 || d.MaxCQPeriod() == 0 {
 		t.Errorf("device %x, driver %x", rsp, []byte(drv))
 	}
 	p := client.New(x.proc, uapi.ObjectDevice, uapi.DeviceQueryPort).Value(uapi.QueryPortNum, 8, 1)
@@ -459,6 +460,10 @@ func TestRefused(t *testing.T) {
 	}
 	c, _, _ := x.cqCall(-1, 1, func(d uapi.MLX5CreateCQ) { d.SetCQECompEn(1) })
 	x.refuse("compressed CQEs", c, syscall.EOPNOTSUPP)
+	c, _, _ = x.cqCall(-1, 1, func(d uapi.MLX5CreateCQ) { d.SetFlags(uapi.CQFlag128BPad) })
+	x.refuse("padded CQEs of 64 bytes", c, syscall.EOPNOTSUPP)
+	c, _, _ = x.cqCall(-1, 1, func(d uapi.MLX5CreateCQ) { d.SetFlags(uapi.CQFlagRealTimeTS) })
+	x.refuse("real time stamps", c, syscall.EOPNOTSUPP)
 	c, _, _ = x.cqCall(-1, 1, func(d uapi.MLX5CreateCQ) { d.SetCQESize(32) })
 	x.refuse("CQEs of 32 bytes", c, syscall.EINVAL)
 	for _, r := range Refused() {
