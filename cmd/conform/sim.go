@@ -45,6 +45,7 @@ func (s simulator) NewTestbed(seed uint64, o spec.BedOptions) (spec.Bed, error) 
 		{"legacy abi", "kernel.generation", "static"},
 		{"td.independent", "provider.independent_td", "true"},
 		{"ecn", "congestion.dcqcn", "true"},
+		{"pfc", "link.pfc", "true"},
 	} {
 		if slices.Contains(o.Needs, c.need) {
 			p = p.Clone()

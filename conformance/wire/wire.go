@@ -51,6 +51,8 @@ func Register(s *spec.Suite) {
 	s.Case("WIRE-034", reaction)
 	s.Case("WIRE-035", sourcePort)
 	s.Case("WIRE-036", trafficClass)
+	s.Case("WIRE-038", portCounters)
+	s.Case("WIRE-039", hardwareCounters)
 	s.Case("WIRE-040", accepted)
 }
 

@@ -118,3 +118,14 @@ func (d *Device) qset(n uint32) *qset {
 	}
 	return d.qsets[n]
 }
+
+// QCounter is the sum of a counter over all sets.
+func (d *Device) QCounter(c prm.QCounter) uint64 {
+	sum := uint64(0)
+	for _, s := range d.qsets {
+		if s != nil {
+			sum += uint64(s.c[c>>2])
+		}
+	}
+	return sum
+}

@@ -36,6 +36,13 @@ type Looper interface {
 	Loopback(f *roce.Frame, after sim.Time)
 }
 
+// Pauser is a Wire with priority flow control: it is told of each class's bytes that came
+// by it and wait for the receive engine, and pauses the other end.
+type Pauser interface {
+	Lossless() bool
+	Buffered(class uint8, bytes int)
+}
+
 // Device is one mlx5 function. It implements pcie.Function.
 type Device struct {
 	e    *sim.Engine
@@ -101,6 +108,7 @@ type Device struct {
 	wire     Wire
 	looper   Looper // wire, if it is one
 	loops    bool   // it has sent to itself, or has a QP that will
+	pauser   Pauser // wire, if it has priority flow control
 	linkDown bool
 	tap      func(t sim.Time, f *roce.Frame)
 
@@ -217,6 +225,9 @@ func (d *Device) Params() *Params { return &d.p }
 func (d *Device) SetWire(w Wire) {
 	d.wire = w
 	d.looper, _ = w.(Looper)
+	if d.pauser, _ = w.(Pauser); d.pauser != nil && !d.pauser.Lossless() {
+		d.pauser = nil
+	}
 }
 
 // SetTap has f see every frame that the port sends, loopback included, when it

@@ -17,6 +17,7 @@ type slot struct {
 	bytes   int32       // counted in txBytes
 	loop    bool
 	group   bool   // to a multicast group
+	waits   int8   // class of a received frame that is counted in the port's buffer, plus 1
 	left    uint64 // event word of an unreliable QP that waits for it to leave; 0: none
 	epoch   uint32 // of that QP
 }
@@ -277,6 +278,11 @@ func (d *Device) receive(i int32, delay sim.Time) {
 		d.dropSlot(i)
 		return
 	}
+	if d.pauser != nil {
+		class := roce.ClassOf(s.f.B)
+		s.waits = int8(class) + 1
+		d.pauser.Buffered(class, len(s.f.B))
+	}
 	d.e.At(d.pass(&s.pkt, d.e.Now()+delay), d.h.rx, uint64(i))
 }
 
@@ -285,7 +291,7 @@ func (d *Device) receive(i int32, delay sim.Time) {
 // are one event. A device that also sends to itself plans nothing, for what comes from
 // inside would wait for what is still on the cable.
 func (d *Device) Plan(f *roce.Frame, tail sim.Time) (at sim.Time, id int32, ok bool) {
-	if d.loops {
+	if d.loops || d.pauser != nil {
 		return 0, 0, false
 	}
 	i := d.getSlot(f)
@@ -341,6 +347,10 @@ func (d *Device) onRx(x uint64) {
 	i := int32(x)
 	s := d.slots[i]
 	d.txDone(s)
+	if s.waits > 0 {
+		d.pauser.Buffered(uint8(s.waits-1), -len(s.f.B))
+		s.waits = 0
+	}
 	d.c.RxPackets++
 	d.c.RxOctets += uint64(len(s.f.B))
 	if !s.f.ICRCOK() {

@@ -1,5 +1,7 @@
 package link
 
+import "github.com/rdmasim/rdmasim/roce"
+
 // Counters of a port. Those with a name in ethtool -S of an mlx5 device keep it;
 // the last four are the model's own.
 type Counters struct {
@@ -10,6 +12,8 @@ type Counters struct {
 	RxMulticast, RxBroadcast uint64
 	RxCRCErrors              uint64 // wrong FCS
 	LinkDownEvents           uint64
+
+	RxPause, TxPause [roce.Classes]uint64 // pause frames of each class, those that end a pause too
 
 	TxWireBytes  uint64 // TxBytes with preambles and gaps
 	Loopback     uint64 // frames that never saw the wire
@@ -30,8 +34,18 @@ func (c *Counters) Each(f func(name string, value uint64)) {
 	f("rx_broadcast_phy", c.RxBroadcast)
 	f("rx_crc_errors_phy", c.RxCRCErrors)
 	f("link_down_events_phy", c.LinkDownEvents)
+	for class, names := range pauseNames {
+		f(names[0], c.RxPause[class])
+		f(names[1], c.TxPause[class])
+	}
 	f("sim_tx_wire_bytes", c.TxWireBytes)
 	f("sim_loopback_frames", c.Loopback)
 	f("sim_script_lost", c.ScriptLost)
 	f("sim_lost_in_flight", c.LostInFlight)
+}
+
+// pauseNames are those of the pause counters of a class, received and sent.
+var pauseNames = [roce.Classes][2]string{
+	{"rx_prio0_pause", "tx_prio0_pause"}, {"rx_prio1_pause", "tx_prio1_pause"}, {"rx_prio2_pause", "tx_prio2_pause"}, {"rx_prio3_pause", "tx_prio3_pause"},
+	{"rx_prio4_pause", "tx_prio4_pause"}, {"rx_prio5_pause", "tx_prio5_pause"}, {"rx_prio6_pause", "tx_prio6_pause"}, {"rx_prio7_pause", "tx_prio7_pause"},
 }

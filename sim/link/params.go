@@ -15,6 +15,14 @@ type Params struct {
 	FCS         int      // bytes behind it: 4
 	Gap         int      // bytes of silence before the next one: 12
 	MinFrame    int      // a shorter frame is padded to this, FCS not counted: 60
+
+	// Priority flow control of both ports. A receiver that buffers more than PFCXoff bytes
+	// of a class pauses the other end for PFCTime quanta of 512 bits, again and again,
+	// until PFCXon or fewer are left.
+	PFC             bool
+	PFCClasses      uint8 // a bit for each lossless class
+	PFCXoff, PFCXon int
+	PFCTime         int
 }
 
 // Check says what is wrong with the parameters, or returns nil.
@@ -36,6 +44,9 @@ func (p *Params) Check() error {
 		if f.v < f.lo || f.v > f.hi {
 			bad("%s is %d, not in %d..%d bytes", f.name, f.v, f.lo, f.hi)
 		}
+	}
+	if p.PFC && (p.PFCXon < 0 || p.PFCXoff < p.PFCXon || p.PFCXoff > 1<<30 || p.PFCTime < 1 || p.PFCTime > 0xffff) {
+		bad("PFCXoff %d, PFCXon %d, PFCTime %d: want the first not below the second, and a time of 1 to 65535", p.PFCXoff, p.PFCXon, p.PFCTime)
 	}
 	return errors.Join(errs...)
 }

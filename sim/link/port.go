@@ -71,6 +71,8 @@ type Port struct {
 	plan    Planner     // rx, if it is one
 	loose   int         // frames under way that have no plan
 	held    *roce.Frame // kept back by a rule until another one leaves
+	pfc     *lossless   // nil without priority flow control
+	mac     roce.MAC    // source of pause frames
 }
 
 // flight is a frame on its way.
@@ -89,6 +91,9 @@ func newPort(e *sim.Engine, name string, p *Params, c *Cable) *Port {
 	port := &Port{e: e, name: name, p: p, cable: c}
 	port.arrived, port.effect = port.arrive, port.takesEffect
 	port.rand = sim.NewRand(e.Seed(), "link/"+name)
+	if p.PFC {
+		port.pfc = newLossless(port)
+	}
 	return port
 }
 
@@ -118,6 +123,9 @@ func (p *Port) Tapped() bool { return len(p.taps) > 0 }
 // SetScript makes s rule over what the port sends; nil ends it.
 func (p *Port) SetScript(s *fault.Script) { p.script = s }
 
+// SetMAC gives the port the address that its pause frames come from.
+func (p *Port) SetMAC(m roce.MAC) { p.mac = m }
+
 // FreeAt is when the line could take another frame; not after now when idle.
 func (p *Port) FreeAt() sim.Time { return p.free }
 
@@ -131,13 +139,21 @@ func (p *Port) Send(f *roce.Frame) {
 // send transmits f not before earliest, and so that its last bit does not leave
 // before tail (it is still coming in at a cut-through switch).
 func (p *Port) send(f *roce.Frame, earliest, tail sim.Time, badFCS bool) {
+	if p.pfc != nil {
+		p.enqueue(waiting{f: f, tail: tail, bad: badFCS}, earliest)
+		return
+	}
 	if !p.cable.up || p.limit > 0 && p.free-earliest > p.limit {
 		p.C.TxDiscards++
 		f.Release()
 		return
 	}
 	bits, line := p.times(len(f.B))
-	start := max(earliest, p.free, tail-bits)
+	p.emit(f, max(earliest, p.free, tail-bits), bits, line, badFCS)
+}
+
+// emit puts a frame on the line at start, when that is free.
+func (p *Port) emit(f *roce.Frame, start, bits, line sim.Time, badFCS bool) {
 	p.free = start + line
 	p.count(f, &p.C.TxPackets, &p.C.TxBytes, &p.C.TxMulticast, &p.C.TxBroadcast)
 	p.C.TxWireBytes += uint64(p.p.Preamble + max(len(f.B), p.p.MinFrame) + p.p.FCS + p.p.Gap)
@@ -292,6 +308,10 @@ func (p *Port) arrive(slot uint64) {
 		p.count(fl.f, &p.C.RxPackets, &p.C.RxBytes, &p.C.RxMulticast, &p.C.RxBroadcast)
 		if fl.bad {
 			p.C.RxCRCErrors++
+		}
+		if p.pfc != nil && !fl.bad && p.paused(fl.f) {
+			fl.f.Release()
+			return
 		}
 		if p.head != nil {
 			p.head.receiveHead(fl.f, fl.tail, fl.bad)

@@ -76,34 +76,44 @@ func (in *ingress) receiveHead(f *roce.Frame, tail sim.Time, badFCS bool) {
 				f.Release()
 				return
 			}
-			s.forward(s.ports[out], f, earliest, tail, badFCS)
+			s.forward(in.no, s.ports[out], f, earliest, tail, badFCS)
 			return
 		}
 	}
 	s.Flooded++
 	for i, p := range s.ports {
 		if i != in.no {
-			s.forward(p, f.Retain(), earliest, tail, badFCS)
+			s.forward(in.no, p, f.Retain(), earliest, tail, badFCS)
 		}
 	}
 	f.Release()
 }
 
 // forward queues a frame at an egress port.
-func (s *Switch) forward(p *Port, f *roce.Frame, earliest, tail sim.Time, badFCS bool) {
+func (s *Switch) forward(in int, p *Port, f *roce.Frame, earliest, tail sim.Time, badFCS bool) {
 	if s.p.ECNMax > 0 && s.congested(p, earliest) && markable(f) {
 		f = p.writable(f)
 		mark(f)
 		s.Marked++
 	}
-	p.send(f, earliest, tail, badFCS)
+	if p.pfc == nil {
+		p.send(f, earliest, tail, badFCS)
+		return
+	}
+	from := s.ports[in]
+	from.Buffered(roce.ClassOf(f.B), len(f.B))
+	p.enqueue(waiting{f: f, tail: tail, bad: badFCS, from: from}, earliest)
 }
 
 // congested decides by the length of a queue, between the thresholds by chance, whether a
 // frame that joins it is marked.
 func (s *Switch) congested(p *Port, now sim.Time) bool {
 	const scale = 1_000_000
-	wait, low, high := p.free-now, p.p.bytesTime(s.p.ECNMin), p.p.bytesTime(s.p.ECNMax)
+	queue := p.free - now
+	if p.pfc != nil {
+		queue = p.p.bytesTime(p.pfc.queued)
+	}
+	wait, low, high := queue, p.p.bytesTime(s.p.ECNMin), p.p.bytesTime(s.p.ECNMax)
 	switch {
 	case wait <= low:
 		return false

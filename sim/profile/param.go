@@ -43,6 +43,7 @@ var kinds = map[string]Kind{
 	"link.preamble": Size, "link.fcs": Size, "link.gap": Size, "link.min_frame": Size,
 	"congestion.rpg_max_rate": Rate, "congestion.rpg_min_rate": Rate, "congestion.rpg_ai_rate": Rate, "congestion.rpg_hai_rate": Rate,
 	"congestion.rate_to_set_on_first_cnp": Rate, "congestion.rpg_byte_reset": Size,
+	"link.pfc_xoff": Size, "link.pfc_xon": Size, "link.pfc_classes": Hex,
 	"switch.ecn_min": Size, "switch.ecn_max": Size, "switch.header_bytes": Size, "switch.buffer": Size,
 	"kernel.pci_device": Hex, "kernel.pci_revision": Hex, "hca.vendor_part_id": Hex,
 }

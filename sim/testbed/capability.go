@@ -11,7 +11,7 @@ var always = map[string]bool{
 	"tap": true, "inj": true, "linkctl": true, "shared bf": true, "schedule": true, "root": true, "events": true,
 	"cq_ex": true, "cq.moderation": true, "ts": true, "clock": true, "resize": true, "cq.ignore_overrun": true, "overrun": true,
 	"dv": true, "wr_ex": true, "atomic": true, "bigmem": true, "srq": true,
-	"uc": true, "ud": true, "mcast": true, "mw": true, "mw.t1": true, "mw.t2": true, "rereg": true, "ro": true,
+	"uc": true, "ud": true, "mcast": true, "mw": true, "mw.t1": true, "mw.t2": true, "rereg": true, "counters": true, "ro": true,
 }
 
 // Capability answers what the catalogue asks. What is not listed is absent.
@@ -26,6 +26,8 @@ func (tb *Testbed) Capability(token string) verbs.Capability {
 			has = len(tb.hosts) > 1 && len(tb.hosts[1].devices) > 0
 		case "ecn":
 			has = p.HCA.Congestion.DCQCN
+		case "pfc":
+			has = p.Link.PFC
 		case "dyn uar":
 			has = p.Kernel.Generation == kernel.Dynamic
 		case "legacy abi":

@@ -1,12 +1,18 @@
 package testbed
 
 import (
+	"fmt"
 	"io"
 	"reflect"
 	"strings"
+	"syscall"
 	"unicode"
 
+	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/sim"
+	"github.com/rdmasim/rdmasim/sim/provider"
+	"github.com/rdmasim/rdmasim/verbs"
 )
 
 // Reading is the value of one counter of one unit: "host0/mlx5_0/hca", "wqes".
@@ -43,6 +49,30 @@ func (tb *Testbed) Counters() []Reading {
 		}
 	}
 	return all
+}
+
+// HardwareCounters reads the counters of a host's first device under the names that they have
+// on hardware.
+func (tb *Testbed) HardwareCounters(t verbs.Thread, host int) (map[string]uint64, error) {
+	provider.Of(t).P.Sync()
+	if host < 0 || host >= len(tb.hosts) || len(tb.hosts[host].devices) == 0 {
+		return nil, fmt.Errorf("counters of host %d: %w", host, syscall.ENODEV)
+	}
+	d := tb.hosts[host].devices[0]
+	all := map[string]uint64{}
+	for _, q := range prm.QCounterNames {
+		all[q.Name] = d.hca.QCounter(q.Counter)
+	}
+	c := d.hca.Counters()
+	all["np_ecn_marked_roce_packets"], all["np_cnp_sent"] = c.NpECNMarkedRocePackets, c.NpCNPSent
+	all["rp_cnp_handled"], all["rp_cnp_ignored"] = c.RpCNPHandled, c.RpCNPIgnored
+	all["rx_icrc_encapsulated"] = c.RxDropped[roce.DropICRC]
+	d.port.C.Each(func(name string, v uint64) {
+		if !strings.HasPrefix(name, "sim_") {
+			all[name] = v
+		}
+	})
+	return all, nil
 }
 
 // fields appends the integer fields of a struct of counters.

@@ -169,6 +169,7 @@ func (tb *Testbed) join(d *device, p *link.Port) {
 	d.port = p
 	p.Attach(d.hca)
 	d.hca.SetWire(p)
+	p.SetMAC(d.hca.Identity().MAC)
 }
 
 // bringUp loads the drivers and gives the ports their addresses.

@@ -1,0 +1,24 @@
+package kit
+
+import (
+	"github.com/rdmasim/rdmasim/conformance/spec"
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+// Counters reads the hardware counters of a host.
+func Counters(c *spec.C, host int) map[string]uint64 {
+	r, ok := c.TB.(verbs.CounterReader)
+	if !ok {
+		c.Errorf("the testbed reads no counters")
+	}
+	m, err := r.HardwareCounters(c.T, host)
+	if err != nil {
+		c.Errorf("read the counters of host %d: %v", host, err)
+	}
+	return m
+}
+
+// Growth is by how much a counter has risen since it was read into before.
+func Growth(before, after map[string]uint64, name string) int {
+	return int(after[name] - before[name])
+}
