@@ -33,7 +33,8 @@ const (
 type order struct {
 	Path    string // of the program
 	Args    []string
-	Mount   bool // try mounts
+	Env     []string // variables beyond those of the session
+	Mount   bool     // try mounts
 	WorkDir string
 	Devices []tree.Device
 }

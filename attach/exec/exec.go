@@ -34,6 +34,10 @@ type Config struct {
 	// DynamicUARs offers UAR objects to libraries that know them, in place of a table of
 	// static registers.
 	DynamicUARs bool
+	// CopyQueues leaves the memory of queues where libraries put it by themselves, and
+	// moves work requests and completions by copies. Otherwise programs that do not say
+	// where it shall be share it with the device.
+	CopyQueues bool
 	// Logf, when not nil, is told why a call of a program is refused.
 	Logf func(format string, args ...any)
 }

@@ -3,6 +3,7 @@
 package exec
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"syscall"
@@ -31,6 +32,10 @@ type file struct {
 	verbs *uverbs.File
 	pages map[uint64]*page // by page number in the file
 	uars  []*uarPage
+
+	buffers []*buffer // memory of queues, from the same descriptor
+	held    *os.File  // the program's description, while there are buffers
+	mapping *mapping  // the last mmap that a descriptor was changed for
 }
 
 // files are the open device files by inode. Only the engine's thread uses them, but
@@ -40,9 +45,15 @@ type files struct {
 	inotify int
 	quit    int // eventfd
 	byInode map[uverbs.Inode]*file
-	byWatch map[int]*file
+	byWatch map[int]watched
 	// opened tells the device of null devices that path calls gave out.
 	opened map[openedFD]int
+}
+
+// watched is the memory file that a watch is of: the device file's, or a buffer's.
+type watched struct {
+	f *file
+	b *buffer
 }
 
 // openedFD is a descriptor between open and the first ioctl.
@@ -58,29 +69,33 @@ func newFiles(s *session) (*files, error) {
 		return nil, fmt.Errorf("eventfd: %w", err)
 	}
 	return &files{
-		s: s, inotify: fd, quit: q, byInode: map[uverbs.Inode]*file{}, byWatch: map[int]*file{}, opened: map[openedFD]int{},
+		s: s, inotify: fd, quit: q, byInode: map[uverbs.Inode]*file{}, byWatch: map[int]watched{}, opened: map[openedFD]int{},
 	}, nil
 }
 
 // find is the device file behind a thread's descriptor, made now if this is the first
-// call on it. Nil: the descriptor is something else.
-func (t *files) find(l *seccomp.Listener, id uint64, tid, fd int) (*file, error) {
+// call on it, and the inode that it shows. Nil: the descriptor is something else.
+func (t *files) find(l *seccomp.Listener, id uint64, tid, fd int) (*file, uverbs.Inode, error) {
 	st, err := statFD(tid, fd)
 	if err != nil {
-		return nil, err
+		return nil, uverbs.Inode{}, err
 	}
 	in := uverbs.Inode{Dev: st.Dev, Ino: st.Ino}
 	if f := t.byInode[in]; f != nil {
-		return f, nil
+		return f, in, nil
 	}
 	if st.Mode&unix.S_IFMT != unix.S_IFCHR || st.Rdev != unix.Mkdev(tree.NullMajor, tree.NullMinor) {
-		return nil, nil
+		return nil, in, nil
 	}
 	k, ok := t.device(tid, fd)
 	if !ok {
-		return nil, nil
+		return nil, in, nil
 	}
-	return t.open(l, id, tid, fd, t.s.m.devs[k])
+	f, err := t.open(l, id, tid, fd, t.s.m.devs[k])
+	if err != nil {
+		return nil, in, err
+	}
+	return f, f.inode, nil
 }
 
 // device is the device that a null device stands for: by its path where the files are
@@ -107,43 +122,58 @@ func (t *files) device(tid, fd int) (int, bool) {
 	return 0, false
 }
 
+// memfd is a new memory file. What memfd_create opens sends no notices when it is
+// closed, so everybody gets another description.
+type memfd struct {
+	fd    int
+	path  string
+	inode uverbs.Inode
+}
+
+func newMemfd(size int64) (*memfd, error) {
+	fd, err := unix.MemfdCreate("uverbs", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("memory file: %w", err)
+	}
+	m := &memfd{fd: fd, path: fmt.Sprintf("/proc/self/fd/%d", fd)}
+	var st unix.Stat_t
+	if err := errors.Join(unix.Ftruncate(fd, size), unix.Fstat(fd, &st)); err != nil {
+		m.close()
+		return nil, fmt.Errorf("memory file of %d bytes: %w", size, err)
+	}
+	m.inode = uverbs.Inode{Dev: st.Dev, Ino: st.Ino}
+	return m, nil
+}
+
+func (m *memfd) open() (*os.File, error) { return os.OpenFile(m.path, os.O_RDWR, 0) }
+
+func (m *memfd) close() { _ = unix.Close(m.fd) }
+
 // open puts a new memory file behind the program's descriptor.
 func (t *files) open(l *seccomp.Listener, id uint64, tid, fd int, d *device) (*file, error) {
 	proc, err := t.s.procs.of(tid)
 	if err != nil {
 		return nil, err
 	}
-	raw, err := unix.MemfdCreate("uverbs", unix.MFD_CLOEXEC)
+	m, err := newMemfd(deviceFileSize)
 	if err != nil {
 		return nil, err
 	}
-	first := os.NewFile(uintptr(raw), "uverbs")
-	defer first.Close()
-	if err := first.Truncate(deviceFileSize); err != nil {
-		return nil, err
-	}
-	// memfd_create's own description sends no notices, so the program gets another one;
-	// a third one is the session's, to map pages.
-	again := fmt.Sprintf("/proc/self/fd/%d", raw)
-	own, err := os.OpenFile(again, os.O_RDWR, 0)
+	defer m.close()
+	own, err := m.open() // to map pages
 	if err != nil {
 		return nil, err
 	}
-	theirs, err := os.OpenFile(again, os.O_RDWR, 0)
+	theirs, err := m.open()
 	if err != nil {
 		own.Close()
 		return nil, err
 	}
 	defer theirs.Close()
-	var st unix.Stat_t
-	if err := unix.Fstat(raw, &st); err != nil {
-		own.Close()
-		return nil, err
-	}
-	f := &file{s: t.s, dev: d, inode: uverbs.Inode{Dev: st.Dev, Ino: st.Ino}, own: own, proc: proc, pages: map[uint64]*page{}}
+	f := &file{s: t.s, dev: d, inode: m.inode, own: own, proc: proc, pages: map[uint64]*page{}}
 	f.verbs = uverbs.Open(d.kern, proc.kern, f)
 	f.verbs.DynamicUARs, f.verbs.Logf = t.s.cfg.DynamicUARs, t.s.cfg.Logf
-	if f.watch, err = unix.InotifyAddWatch(t.inotify, again, unix.IN_CLOSE_WRITE); err != nil {
+	if f.watch, err = unix.InotifyAddWatch(t.inotify, m.path, unix.IN_CLOSE_WRITE); err != nil {
 		own.Close()
 		return nil, err
 	}
@@ -153,7 +183,7 @@ func (t *files) open(l *seccomp.Listener, id uint64, tid, fd int, d *device) (*f
 		return nil, err
 	}
 	proc.files++
-	t.byInode[f.inode], t.byWatch[f.watch] = f, f
+	t.byInode[f.inode], t.byWatch[f.watch] = f, watched{f, nil}
 	return f, nil
 }
 
@@ -169,6 +199,9 @@ func (t *files) release(f *file) {
 	for n := range f.pages {
 		f.UnmapUAR(n)
 	}
+	for len(f.buffers) > 0 {
+		f.dropBuffer(f.buffers[0])
+	}
 	f.own.Close()
 	f.proc.files--
 	t.s.procs.sweep()
@@ -176,8 +209,10 @@ func (t *files) release(f *file) {
 
 // closeAll releases what is open at the end of the session.
 func (t *files) closeAll() {
-	for _, f := range t.byInode {
-		t.release(f)
+	for _, w := range t.byWatch {
+		if w.b == nil {
+			t.release(w.f)
+		}
 	}
 }
 
@@ -207,8 +242,11 @@ func (t *files) watch() {
 			}
 			wd := int(e.Wd)
 			t.s.eng.do(func() {
-				if f := t.byWatch[wd]; f != nil {
-					t.release(f)
+				switch w := t.byWatch[wd]; {
+				case w.b != nil:
+					w.f.dropBuffer(w.b)
+				case w.f != nil:
+					t.release(w.f)
 				}
 			})
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -52,7 +53,7 @@ func (n *notifier) answer(x *seccomp.Notif) {
 		n.asked.Store(true)
 		_ = n.l.Fail(x.ID, unix.EPROTONOSUPPORT)
 	case unix.SYS_MMAP:
-		n.s.eng.do(func() { n.mmap(x) })
+		n.mmap(x)
 	default:
 		n.path(x)
 	}
@@ -61,7 +62,7 @@ func (n *notifier) answer(x *seccomp.Notif) {
 // ioctl runs on the engine's thread.
 func (n *notifier) ioctl(x *seccomp.Notif) {
 	tid, fd := int(x.PID), int(int32(x.Args[0]))
-	f, err := n.s.files.find(n.l, x.ID, tid, fd)
+	f, _, err := n.s.files.find(n.l, x.ID, tid, fd)
 	switch {
 	case err != nil && !errors.Is(err, syscall.EBADF):
 		_ = n.l.Fail(x.ID, errno(err))
@@ -80,16 +81,50 @@ func (n *notifier) ioctl(x *seccomp.Notif) {
 	_ = n.l.Fail(x.ID, f.ioctl(c, x.Args[2]))
 }
 
-// mmap prepares a page that exists only when it is mapped, and lets the kernel map it.
+// How long the mmap of another thread on the same descriptor is waited for: one that
+// the kernel refused is never seen.
+const (
+	mmapLooks = 1000
+	mmapNap   = time.Millisecond
+)
+
+// mmap prepares the file for an mmap, and lets the kernel do it.
 func (n *notifier) mmap(x *seccomp.Notif) {
-	f, err := n.s.files.find(n.l, x.ID, int(x.PID), int(int32(x.Args[4])))
-	if err == nil && f != nil {
-		if e := f.mapped(x.Args[5] / pageSize); e != 0 {
-			_ = n.l.Fail(x.ID, e)
+	for look := range mmapLooks {
+		done := false
+		n.s.eng.do(func() { done = n.tryMmap(x, look == mmapLooks-1) })
+		if done {
 			return
 		}
+		time.Sleep(mmapNap)
+	}
+}
+
+// tryMmap runs on the engine's thread. It reports false, and has not answered, when the
+// mmap of another thread comes first.
+func (n *notifier) tryMmap(x *seccomp.Notif, now bool) bool {
+	tid, fd, off := int(x.PID), int(int32(x.Args[4])), x.Args[5]
+	f, shows, err := n.s.files.find(n.l, x.ID, tid, fd)
+	if err != nil || f == nil {
+		_ = n.l.Continue(x.ID) // another file
+		return true
+	}
+	if f.busy(tid) && !now {
+		return false
+	}
+	if page := off / pageSize; contiguousPage(page) {
+		err = f.contiguous(n.l, x.ID, tid, fd, off, x.Args[1])
+	} else if e := f.mapped(page); e != 0 {
+		err = e
+	} else {
+		err = f.itself(n.l, x.ID, tid, fd, shows, off)
+	}
+	if err != nil {
+		_ = n.l.Fail(x.ID, errno(err))
+		return true
 	}
 	_ = n.l.Continue(x.ID)
+	return true
 }
 
 // errno is the errno inside an error, EIO when there is none.

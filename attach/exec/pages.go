@@ -92,7 +92,7 @@ func (f *file) MapUAR(n uint64, m *cpu.Mapping) error {
 	}
 	u.file = append(u.file, n)
 	f.pages[n] = &page{f: f, uar: u}
-	if n < firstAskedOffset/pageSize {
+	if n < firstOtherOffset/pageSize {
 		return f.look(n)
 	}
 	return nil
@@ -187,6 +187,7 @@ func (f *file) change(bar uint64, do func(u *uarPage)) {
 // AddQP implements uverbs.Pages. Which register of a dynamic page a library has chosen
 // shows when it rings: until then the QP is at all of them.
 func (f *file) AddQP(q *uverbs.QP) {
+	f.share(q.RQAddr)
 	f.rings(q, true)
 	f.change(q.UAROff, func(u *uarPage) {
 		x := &ringer{QP: q}
@@ -202,6 +203,7 @@ func (f *file) AddQP(q *uverbs.QP) {
 func (f *file) RemoveQP(q *uverbs.QP) {
 	f.rings(q, false)
 	f.change(q.UAROff, func(u *uarPage) { u.remove(q, len(u.regs)) })
+	f.unshare(q.RQAddr)
 }
 
 // rings tells where the queues of a QP are, or were.
@@ -223,6 +225,7 @@ func (u *uarPage) remove(q *uverbs.QP, k int) {
 // AddCQ implements uverbs.Pages. The arm word of its record begins as zero, and so
 // does the first arm: what never occurs is put there, so that it shows.
 func (f *file) AddCQ(c *uverbs.CQ) {
+	f.share(c.Addr)
 	f.change(c.UAROff, func(u *uarPage) { u.cqs = append(u.cqs, &armedCQ{CQ: c, arm: neverArmed}) })
 	var rec [prm.DBRecSize]byte
 	prm.CQDBRec(rec[:]).SetArm(neverArmed)
@@ -234,6 +237,7 @@ func (f *file) RemoveCQ(c *uverbs.CQ) {
 	f.change(c.UAROff, func(u *uarPage) {
 		u.cqs = slices.DeleteFunc(u.cqs, func(x *armedCQ) bool { return x.CQ == c })
 	})
+	f.unshare(c.Addr)
 }
 
 // MoveCQ implements uverbs.Pages: a CQ is known by its number and its record, which

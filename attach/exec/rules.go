@@ -11,11 +11,12 @@ import (
 // rdmaIoctl is RDMA_VERBS_IOCTL (rdma/rdma_user_ioctl_cmds.h).
 const rdmaIoctl = 0xc0181b01
 
-// Offsets that mmap of a device file takes: the command, in units of 256 pages. From
-// the dynamic registers on, the simulator is asked; below are static pages.
+// Offsets that mmap of a device file takes: the command, in units of 256 pages. Those
+// of a table's static pages look like the beginnings of ordinary files, and are told by
+// what else a library asks for: one page that it can only write to.
 const (
-	firstAskedOffset = 0x200000
-	endAskedOffset   = deviceFileSize
+	firstOtherOffset = 0x100000
+	endOffset        = deviceFileSize
 )
 
 // rules is the filter: what the supervisor has to see. With paths it answers path
@@ -26,10 +27,11 @@ func rules(paths bool) []seccomp.Rule {
 		// Libraries ask for the devices by netlink first; without it they look into
 		// sysfs. That they ask tells that the program has such a library.
 		{Nr: unix.SYS_SOCKET, Tests: []seccomp.Test{{Arg: 0, Value: unix.AF_NETLINK}, {Arg: 2, Value: unix.NETLINK_RDMA}}, Ret: seccomp.Notify},
-		{Nr: unix.SYS_MMAP, Tests: []seccomp.Test{
-			{Arg: 3, Mask: unix.MAP_TYPE, Value: unix.MAP_SHARED}, {Arg: 3, Mask: unix.MAP_ANONYMOUS, Value: 0},
-			{Arg: 5, High: true, Value: 0}, {Arg: 5, Op: seccomp.AtLeast, Value: firstAskedOffset}, {Arg: 5, Op: seccomp.Below, Value: endAskedOffset},
-		}, Ret: seccomp.Notify},
+		{Nr: unix.SYS_MMAP, Tests: append(mapped(),
+			seccomp.Test{Arg: 5, Op: seccomp.AtLeast, Value: firstOtherOffset}, seccomp.Test{Arg: 5, Op: seccomp.Below, Value: endOffset}), Ret: seccomp.Notify},
+		{Nr: unix.SYS_MMAP, Tests: append(mapped(),
+			seccomp.Test{Arg: 5, Op: seccomp.Below, Value: firstOtherOffset}, seccomp.Test{Arg: 1, Value: pageSize},
+			seccomp.Test{Arg: 2, Value: unix.PROT_WRITE}), Ret: seccomp.Notify},
 	}
 	if !paths {
 		return r
@@ -44,4 +46,11 @@ func rules(paths bool) []seccomp.Rule {
 	return append(r,
 		seccomp.Rule{Nr: unix.SYS_NEWFSTATAT, Tests: []seccomp.Test{{Arg: 3, Mask: unix.AT_EMPTY_PATH, Value: 0}}, Ret: seccomp.Notify},
 		seccomp.Rule{Nr: unix.SYS_STATX, Tests: []seccomp.Test{{Arg: 2, Mask: unix.AT_EMPTY_PATH, Value: 0}}, Ret: seccomp.Notify})
+}
+
+// mapped are the tests for an mmap of a file that others see.
+func mapped() []seccomp.Test {
+	return []seccomp.Test{
+		{Arg: 3, Mask: unix.MAP_TYPE, Value: unix.MAP_SHARED}, {Arg: 3, Mask: unix.MAP_ANONYMOUS, Value: 0}, {Arg: 5, High: true, Value: 0},
+	}
 }

@@ -71,6 +71,9 @@ func start(cfg *Config, path string, devices []tree.Device) (s *started, err err
 		return s, err
 	}
 	o := order{Path: path, Args: cfg.Args, Mount: os.Geteuid() == 0 && !cfg.PathCalls, WorkDir: s.work, Devices: devices}
+	if !cfg.CopyQueues {
+		o.Env = shareEnv()
+	}
 	r, err := s.startChild(&o, mark)
 	if err != nil {
 		return s, err
@@ -126,6 +129,7 @@ func (s *started) startChild(o *order, mark string) (r report, err error) {
 		return r, err
 	}
 	env := append(os.Environ(), sessionEnv+"="+mark)
+	env = append(env, o.Env...)
 	if s.pid, s.sock, err = spawn([]uintptr{uintptr(fd)}, env, &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}, childArg); err != nil {
 		return r, err
 	}
@@ -252,4 +256,15 @@ func nested(path string, args []string) error {
 	}
 	runtime.LockOSThread()
 	return syscall.Exec(path, args, os.Environ())
+}
+
+// shareEnv are the variables that put the memory of queues into the device file, but
+// for those that the user has set.
+func shareEnv() (l []string) {
+	for _, v := range queueEnv {
+		if _, set := os.LookupEnv(v); !set {
+			l = append(l, v+"="+preferContig)
+		}
+	}
+	return l
 }

@@ -19,7 +19,7 @@ func (s programStatus) Error() string { return fmt.Sprintf("the program ended wi
 
 func execCommand() *cobra.Command {
 	var cfg exec.Config
-	var name, uar string
+	var name, uar, queues string
 	var verbose, refused bool
 	c := &cobra.Command{
 		Use:   "exec [flags] -- PROGRAM ARGS...",
@@ -41,6 +41,12 @@ or 2 when it cannot be started.`,
 				cfg.DynamicUARs = uar == "dynamic"
 			default:
 				return &experiment.UsageError{Err: fmt.Errorf("--uar %q: static or dynamic%s", uar, input.Suggest(uar, []string{"static", "dynamic"}))}
+			}
+			switch queues {
+			case "shared", "copied":
+				cfg.CopyQueues = queues == "copied"
+			default:
+				return &experiment.UsageError{Err: fmt.Errorf("--queues %q: shared or copied%s", queues, input.Suggest(queues, []string{"shared", "copied"}))}
 			}
 			if verbose {
 				cfg.Logf = func(format string, a ...any) { fmt.Fprintf(c.ErrOrStderr(), "rdmasim exec: "+format+"\n", a...) }
@@ -69,6 +75,7 @@ or 2 when it cannot be started.`,
 	f.StringVar(&cfg.UARLog, "uar-log", "", "write a line for each store to a doorbell register: page, register, half, and what was written")
 	f.BoolVar(&cfg.Throttle, "throttle", false, "keep virtual time at real time, so that bandwidth is the profile's")
 	f.StringVar(&uar, "uar", "static", "registers that the library gets: static, or dynamic (a page for each thread domain)")
+	f.StringVar(&queues, "queues", "shared", "memory of queues: shared with the device where the library allows it, or copied")
 	f.BoolVarP(&verbose, "verbose", "v", false, "say why calls of the program are refused")
 	f.BoolVar(&refused, "refused", false, "list what programs do not get, and how they see it")
 	f.BoolVar(&cfg.PathCalls, "path-calls", false, "show the device files by answering path calls, as without root, and not by mounts")

@@ -3,6 +3,7 @@
 package procmem
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -16,42 +17,73 @@ import (
 // Probe reports EFAULT when part of [va, va+n) is not mapped with the rights of prot.
 // It looks at the mappings and touches no page.
 func (p *Process) Probe(va mem.VA, n uint64, prot mem.Prot) error {
+	at, end := va, va+mem.VA(n)
+	ok := false
+	err := p.Mappings(func(m *Mapping) bool {
+		if m.End <= at {
+			return true
+		}
+		if m.Start > at || m.Rights&prot != prot {
+			return false
+		}
+		at = m.End
+		ok = at >= end
+		return !ok
+	})
+	if err == nil && !ok {
+		err = fmt.Errorf("memory of process %d at %#x: %w", p.pid, uint64(at), unix.EFAULT)
+	}
+	return err
+}
+
+// Mapping is a part of a process's memory.
+type Mapping struct {
+	Start, End mem.VA
+	Rights     mem.Prot
+	Offset     uint64 // in the file that is mapped there
+	Dev, Inode uint64 // its name, 0 without a file
+}
+
+// Mappings calls f for every mapping in order of addresses, until it returns false.
+func (p *Process) Mappings(f func(*Mapping) bool) error {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", p.pid))
 	if err != nil {
 		return fmt.Errorf("mappings of process %d: %w", p.pid, err)
 	}
-	at, end := uint64(va), uint64(va)+n
+	var m Mapping
 	for line := range strings.Lines(string(b)) {
-		start, stop, rights, ok := mapping(line)
-		if !ok || stop <= at {
-			continue
-		}
-		if start > at || rights&prot != prot {
-			break
-		}
-		if at = stop; at >= end {
+		if m.parse(line) && !f(&m) {
 			return nil
 		}
 	}
-	return fmt.Errorf("memory of process %d at %#x: %w", p.pid, at, unix.EFAULT)
+	return nil
 }
 
-// mapping reads a line of maps: "start-stop rwxp ...", the numbers hexadecimal.
-func mapping(line string) (start, stop uint64, rights mem.Prot, ok bool) {
+// parse reads a line of maps: "start-end rwxp offset major:minor inode ...", all
+// numbers but the inode hexadecimal.
+func (m *Mapping) parse(line string) bool {
 	span, rest, _ := strings.Cut(line, " ")
 	from, to, _ := strings.Cut(span, "-")
-	start, err := strconv.ParseUint(from, 16, 64)
-	if err != nil || len(rest) < 2 {
-		return 0, 0, 0, false
+	start, err1 := strconv.ParseUint(from, 16, 64)
+	end, err2 := strconv.ParseUint(to, 16, 64)
+	rights, rest, _ := strings.Cut(rest, " ")
+	off, rest, _ := strings.Cut(rest, " ")
+	dev, rest, _ := strings.Cut(rest, " ")
+	ino, _, _ := strings.Cut(strings.TrimRight(rest, "\n"), " ")
+	major, minor, _ := strings.Cut(dev, ":")
+	offset, err3 := strconv.ParseUint(off, 16, 64)
+	maj, err4 := strconv.ParseUint(major, 16, 32)
+	mnr, err5 := strconv.ParseUint(minor, 16, 32)
+	inode, err6 := strconv.ParseUint(ino, 10, 64)
+	if errors.Join(err1, err2, err3, err4, err5, err6) != nil || len(rights) < 2 {
+		return false
 	}
-	if stop, err = strconv.ParseUint(to, 16, 64); err != nil {
-		return 0, 0, 0, false
+	*m = Mapping{Start: mem.VA(start), End: mem.VA(end), Offset: offset, Dev: unix.Mkdev(uint32(maj), uint32(mnr)), Inode: inode}
+	if rights[0] == 'r' {
+		m.Rights |= mem.Read
 	}
-	if rest[0] == 'r' {
-		rights |= mem.Read
+	if rights[1] == 'w' {
+		m.Rights |= mem.Write
 	}
-	if rest[1] == 'w' {
-		rights |= mem.Write
-	}
-	return start, stop, rights, true
+	return true
 }

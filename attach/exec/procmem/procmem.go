@@ -6,6 +6,7 @@ package procmem
 import (
 	"errors"
 	"fmt"
+	"os"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -26,6 +27,9 @@ type Process struct {
 	local  [2]unix.Iovec
 	remote [2]unix.RemoteIovec
 	dead   [1]unix.PollFd
+
+	regions []region // by address
+	last    int      // where the last access was
 }
 
 // Open finds the process of that number.
@@ -46,6 +50,15 @@ func (p *Process) Close() {
 		_ = unix.Close(p.pidfd)
 	}
 	p.pidfd, p.gone = -1, true
+}
+
+// File is the open file behind a descriptor of the process, shared with it.
+func (p *Process) File(fd int) (*os.File, error) {
+	n, err := unix.PidfdGetfd(p.pidfd, fd, 0)
+	if err != nil {
+		return nil, fmt.Errorf("descriptor %d of process %d: %w", fd, p.pid, err)
+	}
+	return os.NewFile(uintptr(n), "shared"), nil
 }
 
 // Alive reports whether the process has not ended.
@@ -69,6 +82,10 @@ func (p *Process) ReadAt(addr mem.VA, b []byte) error {
 	if len(b) == 0 {
 		return nil
 	}
+	if w := p.window(addr, len(b)); w != nil {
+		copy(b, w)
+		return nil
+	}
 	p.local[0] = unix.Iovec{Base: &b[0], Len: uint64(len(b))}
 	p.remote[0] = unix.RemoteIovec{Base: uintptr(addr), Len: len(b)}
 	return p.do(unix.SYS_PROCESS_VM_READV, 1, len(b), addr)
@@ -78,6 +95,10 @@ func (p *Process) ReadAt(addr mem.VA, b []byte) error {
 // one behind the rest: the kernel copies the segments of a call in order.
 func (p *Process) WriteAt(addr mem.VA, b []byte) error {
 	if len(b) == 0 {
+		return nil
+	}
+	if w := p.window(addr, len(b)); w != nil {
+		store(w, b)
 		return nil
 	}
 	p.local[0] = unix.Iovec{Base: &b[0], Len: uint64(len(b))}

@@ -23,6 +23,15 @@ type Streams struct {
 	reads [streams]ahead
 	clock uint64
 	rings map[ringPage]int
+	// known is how long the sequences were that began at an address: those of the next
+	// message are likely to be as long.
+	known map[place]int
+}
+
+// place is an address of a process.
+type place struct {
+	p    *Process
+	addr mem.VA
 }
 
 // ringPage is a page of a queue.
@@ -57,17 +66,20 @@ const (
 	maxAhead  = 64 << 10
 	maxHeld   = 64 << 10
 	firstGrow = 2 // the read-ahead doubles with each sequential miss
+	maxKnown  = 1 << 12
 )
 
 // ahead is memory that was read ahead for a sequence of reads.
 type ahead struct {
-	p    *Process
-	next mem.VA // where the sequence goes on
-	addr mem.VA // of b
-	b    []byte
-	buf  []byte
-	size int    // of the next read-ahead
-	used uint64 // when
+	p     *Process
+	start mem.VA
+	next  mem.VA // where the sequence goes on
+	end   mem.VA // where it is likely to end
+	addr  mem.VA // of b
+	b     []byte
+	buf   []byte
+	size  int    // of the next read-ahead
+	used  uint64 // when
 }
 
 // Fresh forgets what was read ahead.
@@ -98,15 +110,15 @@ type Memory struct {
 func (m *Memory) WriteAt(addr mem.VA, b []byte) error {
 	s := m.S
 	m.spoil(addr, len(b))
-	if h := &s.held; h.p == m.Process && addr == h.addr+mem.VA(len(h.b)) && len(b) >= shortest && len(h.b)+len(b) <= maxHeld {
+	h := &s.held
+	if h.p == m.Process && addr == h.addr+mem.VA(len(h.b)) && len(b) >= shortest && len(h.b)+len(b) <= maxHeld {
 		h.b = append(h.b, b...)
 		return nil
 	}
 	s.Flush()
-	if len(b) < shortest {
+	if len(b) < shortest || m.window(addr, len(b)) != nil {
 		return m.Process.WriteAt(addr, b)
 	}
-	h := &s.held
 	h.p, h.addr, h.b = m.Process, addr, append(h.b[:0], b...)
 	return nil
 }
@@ -124,6 +136,11 @@ func (m *Memory) spoil(addr mem.VA, n int) {
 // ReadAt is Process.ReadAt, from what was read ahead where it can.
 func (m *Memory) ReadAt(addr mem.VA, b []byte) error {
 	s := m.S
+	if w := m.window(addr, len(b)); w != nil {
+		s.Fresh()
+		copy(b, w)
+		return nil
+	}
 	if len(b) < shortest || s.rings[ringPage{m.Process, addr &^ (mem.PageSize - 1)}] > 0 {
 		s.Flush()
 		s.Fresh()
@@ -132,18 +149,21 @@ func (m *Memory) ReadAt(addr mem.VA, b []byte) error {
 	s.clock++
 	r := s.sequence(m.Process, addr)
 	if r == nil {
-		r = s.oldest()
-		*r = ahead{p: m.Process, buf: r.buf, size: firstGrow * len(b)}
-		r.next, r.used = addr+mem.VA(len(b)), s.clock
-		s.Flush()
-		return m.Process.ReadAt(addr, b)
+		r = s.begin(m.Process, addr, len(b))
 	}
 	r.next, r.used = addr+mem.VA(len(b)), s.clock
 	if r.take(addr, b) {
 		return nil
 	}
 	s.Flush()
-	if n := min(r.size, maxAhead); n > len(b) {
+	n := r.size
+	switch {
+	case addr < r.end:
+		n = int(r.end - addr)
+	case addr == r.start:
+		n = 0 // it may end here
+	}
+	if n = min(n, maxAhead); n > len(b) {
 		if cap(r.buf) < n {
 			r.buf = make([]byte, maxAhead)
 		}
@@ -154,9 +174,34 @@ func (m *Memory) ReadAt(addr mem.VA, b []byte) error {
 			return nil
 		}
 		// It ends before that.
-		r.b, r.size = nil, 0
+		r.b, r.size, r.end = nil, 0, 0
 	}
 	return m.Process.ReadAt(addr, b)
+}
+
+// begin is a new sequence at addr.
+func (s *Streams) begin(p *Process, addr mem.VA, n int) *ahead {
+	r := s.oldest(p, addr)
+	s.learn(r)
+	*r = ahead{p: p, start: addr, buf: r.buf, size: firstGrow * n}
+	if k := s.known[place{p, addr}]; k > n {
+		r.end = addr + mem.VA(k)
+	}
+	return r
+}
+
+// learn remembers how long a sequence was that ends.
+func (s *Streams) learn(r *ahead) {
+	if r.p == nil {
+		return
+	}
+	if len(s.known) >= maxKnown {
+		clear(s.known)
+	}
+	if s.known == nil {
+		s.known = map[place]int{}
+	}
+	s.known[place{r.p, r.start}] = int(r.next - r.start)
 }
 
 // take copies from what was read ahead when all of b is there.
@@ -178,10 +223,16 @@ func (s *Streams) sequence(p *Process, addr mem.VA) *ahead {
 	return nil
 }
 
-func (s *Streams) oldest() *ahead {
+// oldest is the sequence that gives way to one at addr: that which began there too, or
+// the one that was used least recently.
+func (s *Streams) oldest(p *Process, addr mem.VA) *ahead {
 	best := &s.reads[0]
 	for i := range s.reads {
-		if r := &s.reads[i]; r.used < best.used {
+		r := &s.reads[i]
+		if r.p == p && r.start == addr {
+			return r
+		}
+		if r.used < best.used {
 			best = r
 		}
 	}
@@ -201,6 +252,11 @@ func (s *Streams) Forget(p *Process) {
 	for k := range s.rings {
 		if k.p == p {
 			delete(s.rings, k)
+		}
+	}
+	for k := range s.known {
+		if k.p == p {
+			delete(s.known, k)
 		}
 	}
 }
