@@ -173,7 +173,13 @@ func (f *file) itself(l *seccomp.Listener, id uint64, tid, fd int, shows uverbs.
 // share makes accesses to a queue that lies in a buffer go by its mapping here, until
 // unshare. Other queues are copied.
 func (f *file) share(addr uint64) {
-	if b := f.bufferAt(mem.VA(addr)); b != nil && !b.shared {
+	b := f.bufferAt(mem.VA(addr))
+	if b == nil {
+		f.s.files.copied++
+		return
+	}
+	f.s.files.shared++
+	if !b.shared {
 		b.shared = true
 		f.proc.mem.Share(b.va, b.mem)
 	}

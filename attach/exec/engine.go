@@ -18,9 +18,12 @@ import (
 
 // How the engine's thread shares its CPU with the programs, which spin too: some
 // passes over the registers, then sleep. Three spinners on two CPUs are ten times
-// slower with a yield, or with none, in place of the short sleep.
+// slower with a yield, or with none, in place of the short sleep. While there is a CPU
+// for everybody it goes on looking for spinLong, since the sleep and waking up cost
+// programs that wait for events half of their latency.
 const (
 	spinPasses = 100
+	spinLong   = 200 * time.Microsecond
 	napShort   = 20 * time.Microsecond
 	napMiddle  = 100 * time.Microsecond
 	napLong    = time.Millisecond
@@ -39,6 +42,10 @@ const gap = 50 * sim.Microsecond
 // batch is how many instants of virtual time are run between two looks at the
 // registers.
 const batch = 16
+
+// maxRounds is after how many rounds of work writes that no completion tells of become
+// visible.
+const maxRounds = 16
 
 // lagLimit bounds how far behind real time a throttled run may fall and catch up.
 const lagLimit = sim.Millisecond
@@ -67,6 +74,10 @@ type engine struct {
 	pfd unix.PollFd
 	ts  unix.Timespec
 
+	crowd  *crowd
+	roomy  bool      // nobody waited for a CPU at the last look
+	idleAt time.Time // since when nothing happens
+
 	// Virtual time v0 was at real time r0: pauses count from there.
 	v0    sim.Time
 	r0    time.Time
@@ -78,7 +89,9 @@ func newEngine(m *machine, streams *procmem.Streams, throttle bool) (*engine, er
 	if err != nil {
 		return nil, fmt.Errorf("eventfd: %w", err)
 	}
-	return &engine{m: m, streams: streams, throttle: throttle, wake: fd, done: make(chan struct{}), epoch: time.Now()}, nil
+	return &engine{
+		m: m, streams: streams, throttle: throttle, wake: fd, done: make(chan struct{}), epoch: time.Now(), crowd: newCrowd(),
+	}, nil
 }
 
 // do runs f on the engine's thread, between events, and waits for it. After the end
@@ -126,13 +139,14 @@ func (e *engine) err() error {
 func (e *engine) run() {
 	runtime.LockOSThread()
 	defer close(e.done)
+	defer e.crowd.close()
 	// This thread keeps its share of Go's processors while it spins and sleeps; the
 	// others need some too, however few CPUs there are.
 	runtime.GOMAXPROCS(max(minProcs, runtime.GOMAXPROCS(0)))
 	// Sleeps of 20 us need a finer timer than the usual slack of 50.
 	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
 	e.r0, e.quiet = time.Now(), time.Now()
-	idle := 0
+	idle, rounds := 0, 0
 	for {
 		worked, ending := e.drain()
 		if ending {
@@ -150,16 +164,29 @@ func (e *engine) run() {
 				e.quiet = time.Now()
 			}
 			idle = 0
+			if rounds++; rounds%maxRounds == 0 {
+				e.streams.Flush()
+			}
 			continue
 		}
 		if idle++; idle == 1 {
 			e.streams.Flush()
+			e.streams.Fresh()
+			e.idleAt = time.Now()
 			e.anchor()
 		}
-		if idle >= spinPasses {
+		if idle >= spinPasses && !e.spin(idle) {
 			e.nap()
 		}
 	}
+}
+
+// spin reports whether to look at the registers again without a pause.
+func (e *engine) spin(idle int) bool {
+	if idle%spinPasses == 0 {
+		e.roomy = len(e.pages) > 0 && time.Since(e.idleAt) < spinLong && e.crowd.spare()
+	}
+	return e.roomy
 }
 
 // drain carries out what other goroutines asked for.

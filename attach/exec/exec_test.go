@@ -74,8 +74,13 @@ func command(args []string) int {
 	f.BoolVar(&cfg.Throttle, "throttle", false, "")
 	f.BoolVar(&cfg.DynamicUARs, "dynamic", false, "")
 	f.BoolVar(&cfg.PathCalls, "path-calls", false, "")
+	f.BoolVar(&cfg.CopyQueues, "copy-queues", false, "")
+	verbose := f.Bool("v", false, "")
 	_ = f.Parse(args)
 	cfg.Args = f.Args()
+	if *verbose {
+		cfg.Logf = func(format string, a ...any) { fmt.Fprintf(os.Stderr, format+"\n", a...) }
+	}
 	status, err := Run(context.Background(), cfg)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -291,6 +296,10 @@ func TestPingpong(t *testing.T) {
 				cmd := "ibv_rc_pingpong -g 0 -n 200 " + flags
 				u.pair(t, []string{"-devices", "2"}, cmd+" -d mlx5_0", cmd+" -d mlx5_1")
 			})
+			t.Run("copied queues "+flags, func(t *testing.T) {
+				cmd := "ibv_rc_pingpong -g 0 -n 200 " + flags
+				u.pair(t, []string{"-copy-queues"}, cmd, cmd)
+			})
 		}
 	})
 }
@@ -329,7 +338,7 @@ func TestRefusedProgram(t *testing.T) {
 func TestRegisters(t *testing.T) {
 	needs(t, "ib_write_bw", "ibv_rc_pingpong")
 	each(t, func(t *testing.T, u user) {
-		for _, flags := range [][]string{{}, {"-dynamic"}} {
+		for _, flags := range [][]string{{}, {"-dynamic"}, {"-copy-queues"}, {"-dynamic", "-copy-queues"}} {
 			t.Run(strings.Join(flags, " "), func(t *testing.T) {
 				u.pair(t, flags, "ib_write_bw -F -q 8 -n 100", "ib_write_bw -F -q 8 -n 100")
 				for _, c := range []struct {
@@ -348,6 +357,30 @@ func TestRegisters(t *testing.T) {
 					}
 				}
 			})
+		}
+	})
+}
+
+// TestQueueMemory looks at where queues are reached, with and without sharing, and
+// where the user has said where they are.
+func TestQueueMemory(t *testing.T) {
+	needs(t, "ibv_rc_pingpong")
+	each(t, func(t *testing.T, u user) {
+		for _, c := range []struct {
+			flags  []string
+			env    string
+			shared int
+		}{
+			{nil, "", 4}, {[]string{"-dynamic"}, "", 4}, {[]string{"-copy-queues"}, "", 0},
+			{nil, "MLX_QP_ALLOC_TYPE=ANON MLX_CQ_ALLOC_TYPE=ANON ", 0}, {nil, "MLX_CQ_ALLOC_TYPE=ANON ", 2},
+			{nil, "MLX_QP_ALLOC_TYPE=CONTIG ", 4}, {nil, "RDMAV_FORK_SAFE=1 ", 4},
+			{[]string{"-copy-queues"}, "MLX_QP_ALLOC_TYPE=PREFER_CONTIG ", 0},
+		} {
+			cmd := c.env + "ibv_rc_pingpong -g 0 -c -n 50"
+			out := u.pair(t, append([]string{"-v"}, c.flags...), cmd, cmd)
+			if want := fmt.Sprintf("%d queues in shared memory, %d copied", c.shared, 4-c.shared); !strings.Contains(out, want) {
+				t.Errorf("%v %s: want %s:\n%s", c.flags, cmd, want, out)
+			}
 		}
 	})
 }

@@ -48,6 +48,8 @@ type files struct {
 	byWatch map[int]watched
 	// opened tells the device of null devices that path calls gave out.
 	opened map[openedFD]int
+
+	shared, copied int // queues so far, by how they are reached
 }
 
 // watched is the memory file that a watch is of: the device file's, or a buffer's.

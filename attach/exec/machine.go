@@ -35,6 +35,8 @@ type machine struct {
 	devs []*device
 	macs map[netip.Addr]kernel.MAC
 	cap  *capture
+	// flush makes what the devices wrote visible, before an event tells of it.
+	flush func()
 }
 
 // device is one function with its driver.
@@ -53,7 +55,7 @@ type nobody struct{}
 func (nobody) Receive(f *roce.Frame) { f.Release() }
 
 func newMachine(p *profile.Profile, devices int, seed uint64, trace bool) (*machine, error) {
-	m := &machine{eng: sim.New(sim.Options{Seed: seed}), mem: mem.New(kernelMemory), prof: p, macs: map[netip.Addr]kernel.MAC{}}
+	m := &machine{eng: sim.New(sim.Options{Seed: seed}), mem: mem.New(kernelMemory), prof: p, macs: map[netip.Addr]kernel.MAC{}, flush: func() {}}
 	if trace {
 		m.eng.Spans = &sim.Spans{}
 	}
@@ -61,7 +63,7 @@ func newMachine(p *profile.Profile, devices int, seed uint64, trace bool) (*mach
 		d := &device{name: fmt.Sprintf("mlx5_%d", k)}
 		d.link = pcie.NewLink(m.eng, m.mem, p.PCIe)
 		d.hca = hca.New(m.eng, d.name, d.link, p.HCA, identity(k))
-		d.link.Attach(d.hca, func(v int) { d.kern.Interrupt(v) })
+		d.link.Attach(d.hca, func(v int) { m.flush(); d.kern.Interrupt(v) })
 		if trace {
 			d.link.Register(d.name)
 		}

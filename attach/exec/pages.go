@@ -226,6 +226,7 @@ func (u *uarPage) remove(q *uverbs.QP, k int) {
 // does the first arm: what never occurs is put there, so that it shows.
 func (f *file) AddCQ(c *uverbs.CQ) {
 	f.share(c.Addr)
+	f.s.procs.streams.Completions(f.proc.mem, mem.VA(c.Addr), uint64(c.Entries)*uint64(c.CQESize), true)
 	f.change(c.UAROff, func(u *uarPage) { u.cqs = append(u.cqs, &armedCQ{CQ: c, arm: neverArmed}) })
 	var rec [prm.DBRecSize]byte
 	prm.CQDBRec(rec[:]).SetArm(neverArmed)
@@ -237,6 +238,7 @@ func (f *file) RemoveCQ(c *uverbs.CQ) {
 	f.change(c.UAROff, func(u *uarPage) {
 		u.cqs = slices.DeleteFunc(u.cqs, func(x *armedCQ) bool { return x.CQ == c })
 	})
+	f.s.procs.streams.Completions(f.proc.mem, mem.VA(c.Addr), uint64(c.Entries)*uint64(c.CQESize), false)
 	f.unshare(c.Addr)
 }
 

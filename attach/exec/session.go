@@ -117,6 +117,7 @@ func (s *session) openOutputs() error {
 func (s *session) run(ctx context.Context) (status int, err error) {
 	defer s.started.dismiss()
 	s.procs = newProcesses(s.m)
+	s.m.flush = s.procs.streams.Flush
 	if s.eng, err = newEngine(s.m, s.procs.streams, s.cfg.Throttle); err != nil {
 		return 0, err
 	}
@@ -143,6 +144,9 @@ func (s *session) run(ctx context.Context) (status int, err error) {
 	s.killRest()
 	if !s.notes.asked.Load() && s.notes.ioctls.Load() == 0 {
 		fmt.Fprintf(os.Stderr, "rdmasim exec: %s made no RDMA call: it does not use libibverbs, or found none\n", s.cfg.Args[0])
+	}
+	if s.cfg.Logf != nil {
+		s.eng.do(func() { s.cfg.Logf("%d queues in shared memory, %d copied", s.files.shared, s.files.copied) })
 	}
 	return status, s.eng.err()
 }

@@ -26,6 +26,9 @@ func (p *Process) Probe(va mem.VA, n uint64, prot mem.Prot) error {
 		if m.Start > at || m.Rights&prot != prot {
 			return false
 		}
+		if m.Shared {
+			p.others(m.Start, m.End)
+		}
 		at = m.End
 		ok = at >= end
 		return !ok
@@ -36,10 +39,36 @@ func (p *Process) Probe(va mem.VA, n uint64, prot mem.Prot) error {
 	return err
 }
 
+// span is a range of addresses.
+type span struct{ start, end mem.VA }
+
+// others takes note that memory may be seen elsewhere too, in this process or another:
+// accesses to it are not joined.
+func (p *Process) others(start, end mem.VA) {
+	for i := range p.seen {
+		if x := &p.seen[i]; x.start < end && start < x.end {
+			x.start, x.end = min(x.start, start), max(x.end, end)
+			return
+		}
+	}
+	p.seen = append(p.seen, span{start, end})
+}
+
+// aliased reports whether [addr, addr+n) may be seen elsewhere.
+func (p *Process) aliased(addr mem.VA, n int) bool {
+	for i := range p.seen {
+		if x := &p.seen[i]; addr < x.end && x.start < addr+mem.VA(n) {
+			return true
+		}
+	}
+	return false
+}
+
 // Mapping is a part of a process's memory.
 type Mapping struct {
 	Start, End mem.VA
 	Rights     mem.Prot
+	Shared     bool   // MAP_SHARED
 	Offset     uint64 // in the file that is mapped there
 	Dev, Inode uint64 // its name, 0 without a file
 }
@@ -75,10 +104,10 @@ func (m *Mapping) parse(line string) bool {
 	maj, err4 := strconv.ParseUint(major, 16, 32)
 	mnr, err5 := strconv.ParseUint(minor, 16, 32)
 	inode, err6 := strconv.ParseUint(ino, 10, 64)
-	if errors.Join(err1, err2, err3, err4, err5, err6) != nil || len(rights) < 2 {
+	if errors.Join(err1, err2, err3, err4, err5, err6) != nil || len(rights) < 4 {
 		return false
 	}
-	*m = Mapping{Start: mem.VA(start), End: mem.VA(end), Offset: offset, Dev: unix.Mkdev(uint32(maj), uint32(mnr)), Inode: inode}
+	*m = Mapping{Start: mem.VA(start), End: mem.VA(end), Offset: offset, Dev: unix.Mkdev(uint32(maj), uint32(mnr)), Inode: inode, Shared: rights[3] == 's'}
 	if rights[0] == 'r' {
 		m.Rights |= mem.Read
 	}

@@ -17,8 +17,8 @@ import (
 // ErrRights says that the kernel denies access to the memory of the programs.
 var ErrRights = errors.New("no right to read the memory of the program (process_vm_readv): a container's profile or the Yama setting kernel.yama.ptrace_scope forbids it")
 
-// Process is the memory of one process (mem.Foreign and mem.Prober), held by a pidfd, so that a number that is
-// given again is never mistaken for it.
+// Process is the memory of one process (mem.Foreign and mem.Prober), held by a pidfd, so
+// that a number that is given again is never mistaken for it.
 type Process struct {
 	pid   int
 	pidfd int
@@ -30,6 +30,8 @@ type Process struct {
 
 	regions []region // by address
 	last    int      // where the last access was
+	seen    []span   // of it others may see, of what was probed
+	held    held
 }
 
 // Open finds the process of that number.

@@ -34,7 +34,7 @@ func TestStreamsReadWhatWasWritten(t *testing.T) {
 	model := make([]byte, size)
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 3000 {
-		at, n := r.IntN(size-20000), []int{64, 1024, 4096}[r.IntN(3)]
+		at, n := r.IntN(size-20000), []int{2, 8, 64, 700, 1024, 4096}[r.IntN(6)]
 		write := r.IntN(2) == 0
 		for range 1 + r.IntN(20) {
 			if at+n > size {
