@@ -146,7 +146,9 @@ func (s *session) run(ctx context.Context) (status int, err error) {
 		fmt.Fprintf(os.Stderr, "rdmasim exec: %s made no RDMA call: it does not use libibverbs, or found none\n", s.cfg.Args[0])
 	}
 	if s.cfg.Logf != nil {
-		s.eng.do(func() { s.cfg.Logf("%d queues in shared memory, %d copied", s.files.shared, s.files.copied) })
+		s.eng.do(func() {
+			s.cfg.Logf("%v of virtual time, %d queues in shared memory, %d copied", s.m.eng.Now(), s.files.shared, s.files.copied)
+		})
 	}
 	return status, s.eng.err()
 }

@@ -3,11 +3,13 @@
 package exec
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	osexec "os/exec"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"syscall"
@@ -63,12 +65,18 @@ func start(cfg *Config, path string, devices []tree.Device) (s *started, err err
 			s.abandon()
 		}
 	}()
-	if s.work, err = os.MkdirTemp("", "rdmasim-exec-"); err != nil {
+	var name [8]byte
+	if _, err := rand.Read(name[:]); err != nil {
 		return s, err
 	}
+	s.work = filepath.Join(os.TempDir(), fmt.Sprintf("rdmasim-exec-%x", name))
 	mark := s.work
+	// The janitor comes first: whatever is made from here on it removes.
 	if err := s.startJanitor(mark); err != nil {
 		return s, err
+	}
+	if err := os.Mkdir(s.work, 0o700); err != nil {
+		return s, fmt.Errorf("work folder: %w", err)
 	}
 	o := order{Path: path, Args: cfg.Args, Mount: os.Geteuid() == 0 && !cfg.PathCalls, WorkDir: s.work, Devices: devices}
 	if !cfg.CopyQueues {

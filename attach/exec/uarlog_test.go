@@ -35,17 +35,21 @@ func TestUARLog(t *testing.T) {
 	if testing.Short() {
 		n /= 10
 	}
-	for _, dynamic := range []bool{false, true} {
-		t.Run(fmt.Sprintf("dynamic=%v", dynamic), func(t *testing.T) {
+	for _, c := range []struct{ dynamic, copied bool }{{false, false}, {true, false}, {false, true}, {true, true}} {
+		t.Run(fmt.Sprintf("dynamic=%v,copied=%v", c.dynamic, c.copied), func(t *testing.T) {
+			count := n
+			if c.copied {
+				count /= 3
+			}
 			var programs []int
-			for i := range n {
+			for i := range count {
 				programs = append(programs, i)
 			}
 			// A program that the machine interrupts inside a push seems to have only rung: what
 			// differs is run again.
 			var diffs []string
 			for range 3 {
-				if programs, diffs = comparePosts(t, bin, programs, dynamic); len(programs) == 0 {
+				if programs, diffs = comparePosts(t, bin, programs, c.dynamic, c.copied); len(programs) == 0 {
 					return
 				}
 			}
@@ -59,13 +63,13 @@ func TestUARLog(t *testing.T) {
 
 // comparePosts runs programs in one session, and each on a testbed, and returns those
 // that differ.
-func comparePosts(t *testing.T, bin string, programs []int, dynamic bool) (bad []int, diffs []string) {
+func comparePosts(t *testing.T, bin string, programs []int, dynamic, copied bool) (bad []int, diffs []string) {
 	t.Helper()
 	var all strings.Builder
 	for _, i := range programs {
 		all.WriteString(newPostProgram(i))
 	}
-	got := splitPrograms(runPosts(t, bin, all.String(), dynamic))
+	got := splitPrograms(runPosts(t, bin, all.String(), dynamic, copied))
 	if len(got) != len(programs) {
 		t.Fatalf("%d programs have run, of %d", len(got), len(programs))
 	}
@@ -102,12 +106,15 @@ func buildPosts(t *testing.T) string {
 
 // runPosts runs programs in one session and returns what posts.c prints, each post
 // followed by its line of the log.
-func runPosts(t *testing.T, bin, programs string, dynamic bool) string {
+func runPosts(t *testing.T, bin, programs string, dynamic, copied bool) string {
 	t.Helper()
 	log := filepath.Join(t.TempDir(), "uar")
 	args := []string{runArg, "-uar-log", log}
 	if dynamic {
 		args = append(args, "-dynamic")
+	}
+	if copied {
+		args = append(args, "-copy-queues")
 	}
 	c := osexec.Command("/proc/self/exe", append(args, "--", bin)...)
 	c.Stdin = strings.NewReader(programs)

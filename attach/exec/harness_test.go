@@ -1,0 +1,205 @@
+//go:build linux && amd64
+
+package exec
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"net"
+	"os"
+	osexec "os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rdmasim/rdmasim/attach/exec/procmem"
+	"github.com/rdmasim/rdmasim/attach/exec/seccomp"
+	"github.com/rdmasim/rdmasim/sim/profile"
+)
+
+// runArg makes the test binary run a program as `rdmasim exec` does.
+const runArg = "exec-run"
+
+func TestMain(m *testing.M) {
+	Child()
+	if len(os.Args) > 1 && os.Args[1] == runArg {
+		os.Exit(command(os.Args[2:]))
+	}
+	if len(os.Args) > 1 && os.Args[1] == outerArg {
+		os.Exit(outer(os.Args[2]))
+	}
+	if len(os.Args) > 1 && os.Args[1] == idleArg {
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+func command(args []string) int {
+	p, err := profile.Load(profile.Default)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 125
+	}
+	cfg := &Config{Profile: p, Seed: 1}
+	f := flag.NewFlagSet("exec", flag.ExitOnError)
+	f.IntVar(&cfg.Devices, "devices", 1, "")
+	f.StringVar(&cfg.Pcap, "pcap", "", "")
+	f.StringVar(&cfg.UARLog, "uar-log", "", "")
+	f.BoolVar(&cfg.Throttle, "throttle", false, "")
+	f.BoolVar(&cfg.DynamicUARs, "dynamic", false, "")
+	f.BoolVar(&cfg.PathCalls, "path-calls", false, "")
+	f.BoolVar(&cfg.CopyQueues, "copy-queues", false, "")
+	verbose := f.Bool("v", false, "")
+	bandwidth := f.Uint64("bandwidth", 0, "of the link in bit/s")
+	_ = f.Parse(args)
+	cfg.Args = f.Args()
+	if *bandwidth != 0 {
+		p.Link.Bandwidth = *bandwidth
+	}
+	if *verbose {
+		cfg.Logf = func(format string, a ...any) { fmt.Fprintf(os.Stderr, format+"\n", a...) }
+	}
+	status, err := Run(context.Background(), cfg)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 125
+	}
+	return status
+}
+
+// user is who runs a session.
+type user struct {
+	name string
+	id   uint32
+}
+
+// users are root and an ordinary user for root, and the one who runs the test
+// otherwise.
+func users() []user {
+	if os.Geteuid() != 0 {
+		return []user{{"self", uint32(os.Geteuid())}}
+	}
+	return []user{{"root", 0}, {"nobody", 65534}}
+}
+
+// each runs a test as every user.
+func each(t *testing.T, f func(t *testing.T, u user)) {
+	for _, u := range users() {
+		t.Run(u.name, func(t *testing.T) { f(t, u) })
+	}
+}
+
+// limit bounds a session of a test, on a machine of any load.
+const limit = 3 * time.Minute
+
+// session runs a session to its end and returns its output.
+func (u user) session(t *testing.T, args ...string) (out string, status int) {
+	t.Helper()
+	c, buf := u.start(t, args...)
+	timer := time.AfterFunc(limit, func() { _ = c.Process.Kill() })
+	err := c.Wait()
+	if !timer.Stop() {
+		t.Fatalf("%v: not over after %v:\n%s", args, limit, buf)
+	}
+	var exit *osexec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return buf.String(), c.ProcessState.ExitCode()
+}
+
+func (u user) start(t *testing.T, args ...string) (*osexec.Cmd, *bytes.Buffer) {
+	t.Helper()
+	// /proc/self/exe: an ordinary user may not walk to the folder of the test binary.
+	c := osexec.Command("/proc/self/exe", append([]string{runArg}, args...)...)
+	c.Dir = "/"
+	if int(u.id) != os.Geteuid() {
+		c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: u.id, Gid: u.id}}
+	}
+	var buf bytes.Buffer
+	c.Stdout, c.Stderr = &buf, &buf
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return c, &buf
+}
+
+// needEnv is set by `make test`, which has installed what the tests need.
+const needEnv = "RDMASIM_NEED_RDMA"
+
+// needs skips a test that runs an RDMA program, but for `make test`.
+func needs(t *testing.T, programs ...string) {
+	t.Helper()
+	if os.Getenv(needEnv) == "" {
+		t.Skipf("runs %v of Debian's ibverbs-utils, ibverbs-providers or perftest: set %s=1, as make test does", programs, needEnv)
+	}
+	for _, p := range programs {
+		if _, err := osexec.LookPath(p); err != nil {
+			t.Fatalf("%s is set, and %s is not installed", needEnv, p)
+		}
+	}
+}
+
+// canListen skips a test where the machine lets nobody supervise system calls.
+func canListen(t *testing.T) {
+	t.Helper()
+	out, status := users()[0].session(t, "--", "true")
+	for _, e := range []error{seccomp.ErrNoNotification, seccomp.ErrOuterListener, procmem.ErrRights} {
+		if status == 125 && strings.Contains(out, e.Error()) && os.Getenv(needEnv) == "" {
+			t.Skip(strings.TrimSpace(out))
+		}
+	}
+}
+
+// port finds a TCP port that nobody uses.
+func port(t *testing.T) int {
+	t.Helper()
+	l, err := net.Listen("tcp", ":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+// pair runs a server and a client of a program in one session and wants both to
+// succeed. The flags go before the program's arguments.
+func (u user) pair(t *testing.T, flags []string, server, client string) string {
+	t.Helper()
+	p := port(t)
+	script := fmt.Sprintf(`
+%s -p %d >/dev/null & s=$!
+i=0
+until grep -q ':%04X 0*:0000 0A' /proc/net/tcp /proc/net/tcp6; do
+  i=$((i+1)); [ $i -gt 500 ] && echo no server && exit 9
+  kill -0 $s || exit 8
+  sleep 0.02
+done
+%s -p %d localhost; c=$?
+wait $s; s=$?
+echo "status $s $c"
+exit $((s+c))`, server, p, p, client, p)
+	out, status := u.session(t, append(flags, "--", "sh", "-c", script)...)
+	if status != 0 || !strings.Contains(out, "status 0 0") {
+		t.Fatalf("%s | %s: status %d\n%s", server, client, status, out)
+	}
+	return out
+}
+
+// shared is a folder that every user may write to.
+func shared(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "rdmasim-test-")
+	if err == nil {
+		err = os.Chmod(dir, 0o777)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}

@@ -1,0 +1,269 @@
+//go:build linux && amd64
+
+package exec
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	osexec "os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/rdmasim/rdmasim/attach/exec/procmem"
+	"github.com/rdmasim/rdmasim/attach/exec/seccomp"
+)
+
+func TestExitStatus(t *testing.T) {
+	canListen(t)
+	each(t, func(t *testing.T, u user) {
+		for script, want := range map[string]int{"exit 7": 7, "kill -TERM $$": 128 + 15, "true": 0} {
+			if out, status := u.session(t, "--", "sh", "-c", script); status != want {
+				t.Errorf("%s: status %d, want %d:\n%s", script, status, want, out)
+			}
+		}
+		out, status := u.session(t, "--", "no-such-program")
+		if status != 125 || !strings.Contains(out, "no-such-program") {
+			t.Errorf("status %d:\n%s", status, out)
+		}
+	})
+}
+
+func TestSessionInASessionIsTheSame(t *testing.T) {
+	needs(t, "ibv_devices")
+	out, status := users()[0].session(t, "--", "/proc/"+strconv.Itoa(os.Getpid())+"/exe", runArg, "--", "ibv_devices")
+	if status != 0 || !strings.Contains(out, "mlx5_0") {
+		t.Errorf("status %d:\n%s", status, out)
+	}
+}
+
+// outerArg makes the test binary run a session below a filter of its own: what the
+// kernel does not give it here, old kernels and containers do not give either.
+const outerArg = "exec-outer"
+
+// Cases of outerArg.
+const (
+	outerListener = "listener" // supervises system calls itself
+	outerOld      = "old"      // a kernel that does not know the listener
+	outerAncient  = "ancient"  // or no filter at all
+	outerRights   = "rights"   // memory of other processes is forbidden
+)
+
+func outer(kind string) int {
+	runtime.LockOSThread()
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return 1
+	}
+	var err error
+	switch kind {
+	case outerListener:
+		var fd int
+		if fd, err = seccomp.Install(seccomp.Compile(nil)); err == nil {
+			// It stays a supervisor while it has the listener.
+			_, err = unix.FcntlInt(uintptr(fd), unix.F_SETFD, 0)
+		}
+	case outerOld:
+		err = refuse(unix.SYS_SECCOMP, unix.EINVAL)
+	case outerAncient:
+		err = refuse(unix.SYS_SECCOMP, unix.ENOSYS)
+	case outerRights:
+		err = refuse(unix.SYS_PROCESS_VM_READV, unix.EPERM)
+	}
+	if err != nil {
+		return 2
+	}
+	_ = syscall.Exec("/proc/self/exe", []string{"test", runArg, "--", "true"}, os.Environ())
+	return 3
+}
+
+// refuse makes a system call of this thread and of what it becomes fail.
+func refuse(nr uint32, e unix.Errno) error {
+	prog := seccomp.Compile([]seccomp.Rule{{Nr: nr, Ret: seccomp.Errno(e)}})
+	f := unix.SockFprog{Len: uint16(len(prog)), Filter: &prog[0]}
+	return unix.Prctl(unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, uintptr(unsafe.Pointer(&f)), 0, 0)
+}
+
+// idleArg makes the test binary a program that has no libraries and does nothing.
+const idleArg = "exec-idle"
+
+func TestOneSentenceSaysWhatIsMissing(t *testing.T) {
+	canListen(t)
+	for kind, want := range map[string]error{
+		outerListener: seccomp.ErrOuterListener, outerOld: seccomp.ErrNoNotification, outerAncient: seccomp.ErrNoNotification,
+		outerRights: procmem.ErrRights,
+	} {
+		out, err := osexec.Command("/proc/self/exe", outerArg, kind).CombinedOutput()
+		if err == nil || strings.TrimSpace(string(out)) != want.Error() {
+			t.Errorf("%s: %v: %s", kind, err, out)
+		}
+	}
+	foreign := filepath.Join(shared(t), "foreign")
+	// An ELF header of i386, as far as it is looked at.
+	header := append([]byte("\x7fELF\x01\x01\x01"), make([]byte, 9)...)
+	if err := os.WriteFile(foreign, append(header, 2, 0, 3, 0), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if text, status := users()[0].session(t, "--", foreign); status != 125 || !strings.Contains(text, "another architecture") {
+		t.Errorf("i386: status %d: %s", status, text)
+	}
+	static := fmt.Sprintf("/proc/%d/exe", os.Getpid())
+	for _, program := range [][]string{{"true"}, {static, idleArg}, {"sh", "-c", "cat /dev/null"}} {
+		text, status := users()[0].session(t, append([]string{"--"}, program...)...)
+		if status != 0 || strings.Count(text, "\n") != 1 || !strings.Contains(text, "made no RDMA call") {
+			t.Errorf("%v, without libibverbs: status %d: %s", program, status, text)
+		}
+	}
+}
+
+// TestThrottle runs on a line that is slower than the simulator. Virtual time must not
+// outrun real time, and so bandwidth cannot exceed the line's, by whatever clock.
+func TestThrottle(t *testing.T) {
+	needs(t, "ib_write_bw")
+	const (
+		bandwidth = 1_000_000_000 // a frame takes less than what virtual time leaps over
+		messages  = 1500
+		size      = 65536
+	)
+	each(t, func(t *testing.T, u user) {
+		cmd := fmt.Sprintf("ib_write_bw -F -s %d -n %d --report_gbits -d ", size, messages)
+		begin := time.Now()
+		out := u.pair(t, []string{"-v", "-throttle", "-devices", "2", "-bandwidth", strconv.Itoa(bandwidth)}, cmd+"mlx5_0", cmd+"mlx5_1")
+		real := time.Since(begin)
+		m := regexp.MustCompile(`(?m)^([0-9.]+)(m?s) of virtual time`).FindStringSubmatch(out)
+		if m == nil {
+			t.Fatalf("no virtual time:\n%s", out)
+		}
+		virtual, err := time.ParseDuration(m[1] + m[2])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if least := time.Duration(messages*size*8) * time.Second / bandwidth; virtual < least {
+			t.Errorf("%v of virtual time: less than the line needs, %v", virtual, least)
+		}
+		if real < virtual {
+			t.Errorf("%v of virtual time passed in %v", virtual, real)
+		}
+		m = regexp.MustCompile(fmt.Sprintf(`(?m)^ *%d +%d +\S+ +(\S+)`, size, messages)).FindStringSubmatch(out)
+		if m == nil {
+			t.Fatalf("no result:\n%s", out)
+		}
+		// perftest counts cycles, and takes the CPU's nominal frequency for its clock.
+		if gbits, err := strconv.ParseFloat(m[1], 64); err != nil || gbits*1e9 > 1.05*bandwidth {
+			t.Errorf("%v Gb/s on a line of 1: %v", m[1], err)
+		}
+	})
+}
+
+// TestNothingIsLeft kills supervisor, program, or all of a session with one signal, at
+// odd moments from the start of the session on.
+func TestNothingIsLeft(t *testing.T) {
+	needs(t, "ib_write_bw")
+	rounds := 24
+	if testing.Short() {
+		rounds = 6
+	}
+	each(t, func(t *testing.T, u user) {
+		tmp := shared(t)
+		t.Setenv("TMPDIR", tmp)
+		before := leftovers()
+		r := rand.New(rand.NewPCG(uint64(u.id), 1))
+		for i := range rounds {
+			mark := fmt.Sprintf("rdmasim-test-%d-%d", os.Getpid(), i)
+			script := fmt.Sprintf(`X=%s; export X; ib_write_bw -F -p %d >/dev/null & ib_write_bw -F -p %d >/dev/null & wait`, mark, port(t), port(t))
+			c, _ := u.start(t, "--", "sh", "-c", script)
+			if i%2 == 0 { // in its own start, or later
+				time.Sleep(time.Duration(r.IntN(30_000)) * time.Microsecond)
+			} else {
+				time.Sleep(time.Duration(r.IntN(600)) * time.Millisecond)
+			}
+			victims := []int{c.Process.Pid}
+			switch i % 3 {
+			case 1:
+				victims = programs(c.Process.Pid)
+			case 2:
+				victims = append(programs(c.Process.Pid), c.Process.Pid)
+			}
+			for _, pid := range victims {
+				_ = unix.Kill(pid, unix.SIGKILL)
+			}
+			if len(victims) == 0 { // it had not started anything
+				_ = c.Process.Kill()
+			}
+			timer := time.AfterFunc(limit, func() { _ = c.Process.Kill() })
+			_ = c.Wait()
+			if !timer.Stop() {
+				t.Fatalf("round %d, killed %v: the session goes on", i, victims)
+			}
+			deadline := time.Now().Add(limit)
+			for {
+				left, _ := filepath.Glob(tmp + "/*")
+				for _, x := range leftovers() {
+					if !slices.Contains(before, x) {
+						left = append(left, x)
+					}
+				}
+				alive := withEnv("X=" + mark)
+				if len(left) == 0 && len(alive) == 0 {
+					break
+				}
+				if time.Now().After(deadline) {
+					t.Fatalf("round %d, killed %v: %v, processes %v are left", i, victims, left, alive)
+				}
+				time.Sleep(10 * time.Millisecond)
+			}
+		}
+	})
+}
+
+// programs lists the processes of a session's program.
+func programs(supervisor int) (l []int) {
+	for _, pid := range descendants(supervisor, supervisor) {
+		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+		if err == nil && bytes.Contains(b, []byte(sessionEnv+"=")) {
+			l = append(l, pid)
+		}
+	}
+	return l
+}
+
+// leftovers lists the mounts of this namespace and the shared memory that look like
+// a session's.
+func leftovers() (l []string) {
+	b, _ := os.ReadFile("/proc/self/mountinfo")
+	for line := range strings.Lines(string(b)) {
+		if strings.Contains(line, "rdmasim-exec") || strings.Contains(line, "/dev/infiniband") {
+			l = append(l, strings.TrimSpace(line))
+		}
+	}
+	for _, dir := range []string{"/dev/shm", "/dev/infiniband", "/sys/class/infiniband"} {
+		names, _ := os.ReadDir(dir)
+		for _, n := range names {
+			if strings.Contains(n.Name(), "uverbs") || strings.Contains(n.Name(), "rdmasim") {
+				l = append(l, filepath.Join(dir, n.Name()))
+			}
+		}
+	}
+	return l
+}
+
+// withEnv lists the processes that have a variable.
+func withEnv(v string) (l []string) {
+	dirs, _ := filepath.Glob("/proc/[0-9]*")
+	for _, d := range dirs {
+		if b, err := os.ReadFile(d + "/environ"); err == nil && bytes.Contains(b, append([]byte(v), 0)) {
+			l = append(l, filepath.Base(d))
+		}
+	}
+	return l
+}
