@@ -29,8 +29,9 @@ static:
 unit:
 	$(GO) test -short ./...
 
-# The supervisor of conform is what uses goroutines; the simulator itself does not.
+# The supervisor of conform and that of exec are what uses goroutines; the simulator itself does not.
 race:
+	CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 $(GO) test -race -short ./attach/exec/...
 	CGO_ENABLED=1 $(GO) test -race ./report/... ./cmd/... ./experiment/... ./conformance/spec/...
 
 fuzz:
@@ -51,7 +52,8 @@ test: tools
 	$(GO) build ./...
 	$(MAKE) build fmt vet static
 	RDMASIM_NEED_TSHARK=1 RDMASIM_NEED_HEADERS=1 RDMASIM_NEED_RDMA=1 $(GO) test -count=1 ./...
-	$(MAKE) race fuzz determinism conform validate
+	RDMASIM_NEED_RDMA=1 $(MAKE) race
+	$(MAKE) fuzz determinism conform validate
 
 tools:
 	scripts/tools

@@ -45,7 +45,11 @@ func TestDevinfo(t *testing.T) {
 func TestPingpong(t *testing.T) {
 	needs(t, "ibv_rc_pingpong")
 	each(t, func(t *testing.T, u user) {
-		for _, flags := range []string{"", "-e", "-c", "-s 65536 -n 50"} {
+		kinds := []string{"", "-e", "-c", "-s 65536 -n 50"}
+		if testing.Short() {
+			kinds = []string{"-c -e"}
+		}
+		for _, flags := range kinds {
 			t.Run("one device "+flags, func(t *testing.T) {
 				cmd := "ibv_rc_pingpong -g 0 -n 200 " + flags
 				u.pair(t, nil, cmd, cmd)
@@ -165,11 +169,17 @@ func TestPerftest(t *testing.T) {
 			{"ib_write_lat", []string{"-c UC -n 100"}},
 			{"ib_read_bw", []string{"-e -n 100"}},
 		} {
-			for _, flags := range c.flags {
+			for i, flags := range c.flags {
+				if testing.Short() && i != len(c.flags)-1 {
+					continue
+				}
 				t.Run(c.program+" "+flags, func(t *testing.T) {
 					needs(t, c.program)
 					cmd := c.program + " -F -d mlx5_0 " + flags
 					u.pair(t, nil, cmd, cmd)
+					if i == 1 {
+						u.pair(t, []string{"-copy-queues"}, cmd, cmd)
+					}
 				})
 			}
 		}

@@ -83,6 +83,9 @@ func users() []user {
 	if os.Geteuid() != 0 {
 		return []user{{"self", uint32(os.Geteuid())}}
 	}
+	if testing.Short() {
+		return []user{{"root", 0}}
+	}
 	return []user{{"root", 0}, {"nobody", 65534}}
 }
 
