@@ -12,6 +12,7 @@ import (
 	"github.com/rdmasim/rdmasim/attach/exec/procmem"
 	"github.com/rdmasim/rdmasim/attach/exec/seccomp"
 	"github.com/rdmasim/rdmasim/attach/exec/uverbs"
+	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/sim/mem"
 	"github.com/rdmasim/rdmasim/uapi"
 )
@@ -168,6 +169,31 @@ func (f *file) itself(l *seccomp.Listener, id uint64, tid, fd int, shows uverbs.
 	}
 	f.mapping = &mapping{tid, f.inode, off}
 	return nil
+}
+
+// workOf tells where the queues of a QP are, or were: one buffer holds both.
+func (f *file) workOf(q *uverbs.QP, on bool) {
+	f.work(q.RQAddr, q.SQAddr-q.RQAddr+uint64(q.SQCount)*prm.WQEBBSize, on)
+}
+
+// work tells of n bytes of work requests.
+func (f *file) work(addr, n uint64, on bool) {
+	f.reach(addr, on)
+	f.s.procs.streams.Ring(f.proc.mem, mem.VA(addr), n, on)
+}
+
+// completions tells where a CQ is, or was.
+func (f *file) completions(c *uverbs.CQ, on bool) {
+	f.reach(c.Addr, on)
+	f.s.procs.streams.Completions(f.proc.mem, mem.VA(c.Addr), uint64(c.Entries)*uint64(c.CQESize), on)
+}
+
+func (f *file) reach(addr uint64, on bool) {
+	if on {
+		f.share(addr)
+	} else {
+		f.unshare(addr)
+	}
 }
 
 // share makes accesses to a queue that lies in a buffer go by its mapping here, until

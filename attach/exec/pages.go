@@ -187,8 +187,7 @@ func (f *file) change(bar uint64, do func(u *uarPage)) {
 // AddQP implements uverbs.Pages. Which register of a dynamic page a library has chosen
 // shows when it rings: until then the QP is at all of them.
 func (f *file) AddQP(q *uverbs.QP) {
-	f.share(q.RQAddr)
-	f.rings(q, true)
+	f.workOf(q, true)
 	f.change(q.UAROff, func(u *uarPage) {
 		x := &ringer{QP: q}
 		for k := range u.regs {
@@ -201,16 +200,8 @@ func (f *file) AddQP(q *uverbs.QP) {
 
 // RemoveQP implements uverbs.Pages.
 func (f *file) RemoveQP(q *uverbs.QP) {
-	f.rings(q, false)
+	f.workOf(q, false)
 	f.change(q.UAROff, func(u *uarPage) { u.remove(q, len(u.regs)) })
-	f.unshare(q.RQAddr)
-}
-
-// rings tells where the queues of a QP are, or were.
-func (f *file) rings(q *uverbs.QP, on bool) {
-	s := f.s.procs.streams
-	s.Ring(f.proc.mem, mem.VA(q.RQAddr), uint64(q.RQCount)<<q.RQShift, on)
-	s.Ring(f.proc.mem, mem.VA(q.SQAddr), uint64(q.SQCount)*prm.WQEBBSize, on)
 }
 
 // remove takes a QP from the registers of the page but register k.
@@ -225,8 +216,7 @@ func (u *uarPage) remove(q *uverbs.QP, k int) {
 // AddCQ implements uverbs.Pages. The arm word of its record begins as zero, and so
 // does the first arm: what never occurs is put there, so that it shows.
 func (f *file) AddCQ(c *uverbs.CQ) {
-	f.share(c.Addr)
-	f.s.procs.streams.Completions(f.proc.mem, mem.VA(c.Addr), uint64(c.Entries)*uint64(c.CQESize), true)
+	f.completions(c, true)
 	f.change(c.UAROff, func(u *uarPage) { u.cqs = append(u.cqs, &armedCQ{CQ: c, arm: neverArmed}) })
 	var rec [prm.DBRecSize]byte
 	prm.CQDBRec(rec[:]).SetArm(neverArmed)
@@ -238,23 +228,21 @@ func (f *file) RemoveCQ(c *uverbs.CQ) {
 	f.change(c.UAROff, func(u *uarPage) {
 		u.cqs = slices.DeleteFunc(u.cqs, func(x *armedCQ) bool { return x.CQ == c })
 	})
-	f.s.procs.streams.Completions(f.proc.mem, mem.VA(c.Addr), uint64(c.Entries)*uint64(c.CQESize), false)
-	f.unshare(c.Addr)
+	f.completions(c, false)
 }
 
 // MoveCQ implements uverbs.Pages: a CQ is known by its number and its record, which
 // stay.
-func (f *file) MoveCQ(*uverbs.CQ, uverbs.CQ) {}
+func (f *file) MoveCQ(c *uverbs.CQ, was uverbs.CQ) {
+	f.completions(&was, false)
+	f.completions(c, true)
+}
 
 // AddSRQ implements uverbs.Pages.
-func (f *file) AddSRQ(q *uverbs.SRQ) { f.srqRing(q, true) }
+func (f *file) AddSRQ(q *uverbs.SRQ) { f.work(q.Addr, uint64(q.Count)<<q.Shift, true) }
 
 // RemoveSRQ implements uverbs.Pages.
-func (f *file) RemoveSRQ(q *uverbs.SRQ) { f.srqRing(q, false) }
-
-func (f *file) srqRing(q *uverbs.SRQ, on bool) {
-	f.s.procs.streams.Ring(f.proc.mem, mem.VA(q.Addr), uint64(q.Count)<<q.Shift, on)
-}
+func (f *file) RemoveSRQ(q *uverbs.SRQ) { f.work(q.Addr, uint64(q.Count)<<q.Shift, false) }
 
 // poll takes what lies in the registers of the page.
 func (p *page) poll(e *engine) (rung bool) {
