@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"sync/atomic"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -83,6 +84,7 @@ func openSocket(name string) (*socket, error) {
 	err = errors.Join(
 		unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, room),
 		unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_IGNORE_OUTGOING, 1),
+		unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1),
 		unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &wait),
 		unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: proto, Ifindex: i.Index}),
 	)
@@ -95,20 +97,38 @@ func openSocket(name string) (*socket, error) {
 
 func (s *socket) Name() string { return s.name }
 
-func (s *socket) Receive(buf []byte) (int, error) {
+func (s *socket) Receive(buf []byte) (int, time.Duration, error) {
+	var control [64]byte
 	for {
-		n, _, err := unix.Recvfrom(s.fd, buf, 0)
+		n, c, _, _, err := unix.Recvmsg(s.fd, buf, control[:], 0)
 		switch {
 		case s.closed.Load():
-			return 0, errors.Join(errClosed, unix.Close(s.fd))
+			return 0, 0, errors.Join(errClosed, unix.Close(s.fd))
 		case err == nil:
-			return n, nil
+			return n, age(control[:c]), nil
 		case errors.Is(err, unix.EAGAIN), errors.Is(err, unix.EINTR), errors.Is(err, unix.ENETDOWN):
 			// A link that goes down is told once, and is no end.
 		default:
-			return 0, err
+			return 0, 0, err
 		}
 	}
+}
+
+// age is how long ago the kernel took a frame, by the time stamp in its control message.
+func age(control []byte) time.Duration {
+	messages, err := unix.ParseSocketControlMessage(control)
+	if err != nil {
+		return 0
+	}
+	for _, m := range messages {
+		if m.Header.Level != unix.SOL_SOCKET || m.Header.Type != unix.SO_TIMESTAMPNS || len(m.Data) < int(unsafe.Sizeof(unix.Timespec{})) {
+			continue
+		}
+		var stamp unix.Timespec
+		copy((*[unsafe.Sizeof(stamp)]byte)(unsafe.Pointer(&stamp))[:], m.Data)
+		return max(0, time.Since(time.Unix(stamp.Unix())))
+	}
+	return 0
 }
 
 func (s *socket) Send(frame []byte) error {

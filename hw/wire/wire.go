@@ -8,9 +8,11 @@
 package wire
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -24,9 +26,9 @@ import (
 type end interface {
 	// Name of the interface.
 	Name() string
-	// Receive waits for the next frame that the device sends and returns its length.
-	// It returns errClosed when the end was closed.
-	Receive(buf []byte) (int, error)
+	// Receive waits for the next frame that the device sends and returns its length and
+	// how long ago it came. It returns errClosed when the end was closed.
+	Receive(buf []byte) (int, time.Duration, error)
 	Send(frame []byte) error
 	// Lost is how many frames the kernel had no room for since the last call.
 	Lost() (int, error)
@@ -72,7 +74,7 @@ func (w *Wire) move(side int) {
 	defer w.readers.Done()
 	buf := make([]byte, maxFrame)
 	for {
-		n, err := w.ends[side].Receive(buf)
+		n, age, err := w.ends[side].Receive(buf)
 		if errors.Is(err, errClosed) {
 			return
 		}
@@ -80,7 +82,7 @@ func (w *Wire) move(side int) {
 			w.fail(fmt.Errorf("%s: %w", w.ends[side].Name(), err))
 			return
 		}
-		w.frame(side, append([]byte(nil), buf[:n]...))
+		w.frame(side, append([]byte(nil), buf[:n]...), time.Since(w.began)-age)
 	}
 }
 
@@ -90,9 +92,8 @@ func (w *Wire) fail(err error) {
 	w.failed = errors.Join(w.failed, err)
 }
 
-// frame records a frame and does with it what the script says.
-func (w *Wire) frame(side int, data []byte) {
-	at := time.Since(w.began)
+// frame records a frame that came at an instant and does with it what the script says.
+func (w *Wire) frame(side int, data []byte, at time.Duration) {
 	w.mu.Lock()
 	rule := w.decide(side, data)
 	action := fault.Pass
@@ -206,6 +207,8 @@ func (w *Wire) StopTap(verbs.Thread) ([]verbs.WireFrame, error) {
 		return nil, fmt.Errorf("no recording is under way: %w", syscall.EINVAL)
 	}
 	frames := w.frames
+	// The sides are read by turns, which need not be the order in which frames came.
+	slices.SortStableFunc(frames, func(a, b verbs.WireFrame) int { return cmp.Compare(a.At, b.At) })
 	w.tapped, w.frames = false, nil
 	err := w.failed
 	for _, e := range w.ends {
