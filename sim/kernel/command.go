@@ -78,7 +78,7 @@ func (k *call) exec(in, out []byte) error {
 	k.d.count.Commands++
 	k.dev += k.d.link.Function().Command(in, out)
 	if k.outside {
-		k.d.link.LandWrites()
+		k.d.link.Drain()
 	}
 	op := prm.CmdIn(in).Opcode()
 	if err := prm.CmdOut(out).Err(op); err != nil {

@@ -152,10 +152,11 @@ func (l *Link) landOne() (event bool) {
 	return event
 }
 
-// LandWrites makes the bytes of all posted writes visible now, in order; what follows
-// from them, and interrupts, keep their time. It is for callers outside virtual time: the
-// answer to a command comes behind everything that the device wrote before.
-func (l *Link) LandWrites() {
+// Drain moves the bytes of all that is under way now: posted writes in order, then
+// reads. What follows from them, and interrupts, keep their time. It is for callers
+// outside virtual time: the answer to a command comes behind everything that the device
+// wrote before, and memory that it gave up is used no more.
+func (l *Link) Drain() {
 	w := &l.wr
 	for i := range w.n {
 		x := &w.ring[(w.head+i)&uint32(len(w.ring)-1)]
@@ -164,6 +165,11 @@ func (l *Link) LandWrites() {
 			if !l.m.DMAStore(x.pa, x.b) {
 				l.c.Unsupported++
 			}
+		}
+	}
+	for i := range l.rd.slots {
+		if s := &l.rd.slots[i]; s.tags > 0 {
+			l.read(s)
 		}
 	}
 }
@@ -198,6 +204,7 @@ type readSlot struct {
 	arg     uint64
 	tags    int
 	visible sim.Time // of the writes ahead of it
+	read    bool     // its bytes are there
 }
 
 func (r *readSide) bind(l *Link) { r.sample, r.finish = l.sample, l.finishRead }
@@ -255,12 +262,7 @@ func (l *Link) issue(i uint32) bool {
 // way back; the part of the completions beyond a small one comes on top.
 func (l *Link) sample(i uint64) {
 	s := &l.rd.slots[i]
-	if !l.m.Read(s.pa, s.p) {
-		l.c.Unsupported++
-		for k := range s.p {
-			s.p[k] = 0xff
-		}
-	}
+	l.read(s)
 	cpls := l.p.completions(uint64(s.pa), len(s.p))
 	bytes := len(s.p) + cpls*l.p.CplHeader
 	l.c.rx(cpls, bytes)
@@ -269,6 +271,20 @@ func (l *Link) sample(i uint64) {
 	l.span(toDevice, "completion", start, dur, bytes)
 	at := start + l.p.ReadLatency - l.p.PostedLatency + max(0, dur-l.smallCpl)
 	l.e.At(max(at, s.visible), l.rd.finish, i)
+}
+
+// read takes the bytes, once.
+func (l *Link) read(s *readSlot) {
+	if s.read {
+		return
+	}
+	s.read = true
+	if !l.m.Read(s.pa, s.p) {
+		l.c.Unsupported++
+		for k := range s.p {
+			s.p[k] = 0xff
+		}
+	}
 }
 
 // finishRead frees the tags, starts those that wait, and tells the device.

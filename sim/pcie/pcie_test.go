@@ -383,3 +383,32 @@ func TestSteadyTrafficDoesNotAllocate(t *testing.T) {
 	}
 	r.e.Close()
 }
+
+// What is under way when it is drained was written, and read, once.
+func TestDrain(t *testing.T) {
+	r := newRig(kalia())
+	pa := r.alloc(t, 4096)
+	if !r.m.Write(pa+64, []byte("before")) {
+		t.Fatal("no memory")
+	}
+	got, late := make([]byte, 6), make([]byte, 6)
+	reads := 0
+	done := func(uint64) { reads++ }
+	r.l.WriteDMA(pa, []byte("first!"))
+	r.l.WriteDMA(pa, []byte("second"))
+	r.l.ReadDMA(pa+64, got, done, 0)
+	r.l.Drain()
+	b := make([]byte, 6)
+	if !r.m.Read(pa, b) || string(b) != "second" {
+		t.Errorf("memory %q", b)
+	}
+	// What others store now stays, and is not what the read brings.
+	if !r.m.Write(pa, []byte("theirs")) || !r.m.Write(pa+64, []byte("after.")) {
+		t.Fatal("no memory")
+	}
+	r.l.ReadDMA(pa+64, late, done, 0)
+	r.run(t)
+	if !r.m.Read(pa, b) || string(b) != "theirs" || string(got) != "before" || string(late) != "after." || reads != 2 {
+		t.Errorf("memory %q, reads %q and %q, %d done", b, got, late, reads)
+	}
+}

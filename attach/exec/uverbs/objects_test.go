@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/kernel"
 	"github.com/rdmasim/rdmasim/uapi"
 	"github.com/rdmasim/rdmasim/uapi/client"
@@ -556,5 +557,53 @@ func TestClockPage(t *testing.T) {
 	x.file.Close()
 	if x.pages.left() != "" {
 		t.Errorf("%s are left", x.pages.left())
+	}
+}
+
+// A region is given back while the device reads it for another's READ: the answers that
+// are under way carry what lay there, and nothing else follows.
+func TestDeregUnderRead(t *testing.T) {
+	x := newRig(t, newMachine(t))
+	x.open()
+	pd, cq := x.pd(), x.cq(-1, 1)
+	const size = 64 << 10
+	to, dst := x.proc.Alloc(size)
+	from, src := x.proc.Alloc(size)
+	_, key := x.mr(pd, to, size)
+	for i := range src {
+		src[i] = byte(i%250) + 1
+	}
+	failed := 0
+	for step := range 40 {
+		a, b := x.qp(pd, cq), x.qp(pd, cq)
+		x.connect(false, a, b.qpn)
+		x.connect(false, b, a.qpn)
+		h, rkey := x.mr(pd, from, size)
+		clear(dst)
+		x.post(a, prm.WQEOpRDMARead, raddr(from, rkey), data(size, key, to))
+		if err := x.eng.Run(x.eng.Now() + sim.Time(step)*400*sim.Nanosecond); err != nil {
+			t.Fatal(err)
+		}
+		x.do("MR_DESTROY", client.New(x.proc, uapi.ObjectMR, uapi.MRDestroy).Object(uapi.MRDestroyHandle, uint64(h)))
+		x.settle(t)
+		prefix := 0
+		for prefix < size && dst[prefix] == src[prefix] {
+			prefix++
+		}
+		for i, v := range dst[prefix:] {
+			if v != 0 {
+				t.Fatalf("step %d: byte %d is %#x behind a prefix of %d", step, prefix+i, v, prefix)
+			}
+		}
+		for c := cq.poll(); c != nil; c = cq.poll() {
+			if c.Opcode() == prm.CQEReqErr {
+				failed++
+			}
+		}
+		x.destroyQP(a)
+		x.destroyQP(b)
+	}
+	if failed == 0 || failed == 40 {
+		t.Errorf("%d of 40 READs failed: none was under way", failed)
 	}
 }
