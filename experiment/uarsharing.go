@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/rdmasim/rdmasim/input"
+	"github.com/rdmasim/rdmasim/sim/hca"
+	"github.com/rdmasim/rdmasim/sim/link"
 	"github.com/rdmasim/rdmasim/sim/profile"
 	"github.com/rdmasim/rdmasim/workload"
 )
@@ -123,15 +125,24 @@ func (s *series) scenario(env *Env, threads, way int) *Scenario {
 	return sc
 }
 
-// edr is the rate at which RoCEv2 carries as many small WRITEs as InfiniBand EDR does
-// at 100 Gb/s: 102 bytes on the wire instead of 46.
-const edr = "222Gbps"
+// onInfiniBand says whether the runs are on InfiniBand, as the reported ones were: where
+// the device has it and the user did not choose.
+func (e *Env) onInfiniBand() bool {
+	v, _ := e.Profile.Lookup("hca.link_layer")
+	if v.Source == profile.Override {
+		return e.Profile.HCA.LinkLayer == hca.InfiniBand
+	}
+	return e.Profile.HCA.LinkLayers.Has(hca.InfiniBand)
+}
 
 // profileWith is env's profile in the chosen generation, with changes.
 func (e *Env) profileWith(changes ...map[string]string) (*profile.Profile, error) {
 	p := e.Profile.Clone()
-	for _, kv := range [][2]string{{"kernel.generation", e.String("mode")}, {"link.bandwidth", edr}, {"hca.wire_rate", edr}} {
-		if err := p.Set(kv[0], kv[1]); err != nil {
+	if err := p.Set("kernel.generation", e.String("mode")); err != nil {
+		return nil, err
+	}
+	if e.onInfiniBand() {
+		if err := p.Set("hca.link_layer", "infiniband"); err != nil {
 			return nil, err
 		}
 	}
@@ -286,7 +297,13 @@ func sharingNotes(env *Env) {
 	n := env.Out.Note
 	n("What was reported (linux-rdma, 2018, ConnectX-4): 20 %% lost (15 %% with the vendor's stack) to concurrent BlueFlame on one page, nothing with doorbells, postlist 2 best, a second drop at 16-way with 36 %% more L1 misses that nobody has explained.")
 	n("uar.bf_conflict=%s is a hypothesis: why concurrent BlueFlame on one page is slow is not public. %s", conflict, fitOf[conflict])
-	n("The link has %s: the reported runs were on InfiniBand EDR, whose 2 B WRITE takes 46 bytes on the wire where RoCEv2 takes 102. At 100 Gb/s RoCEv2 is wire-bound at 122 M/s and hides what is asked.", edr)
+	if env.onInfiniBand() {
+		ib := &env.Profile.Link.IB
+		n("The link is InfiniBand %s %dX, as that of the reported runs: a 2 B WRITE takes 48 bytes of it. RoCEv2 takes 102, is wire-bound at 122 M/s with 100 Gb/s, and hides what is asked.",
+			strings.ToUpper(link.SpeedWords[ib.Speed]), ib.Width)
+	} else {
+		n("The link is Ethernet: the reported runs were on InfiniBand EDR, whose 2 B WRITE takes 48 bytes where RoCEv2 takes 102, which is wire-bound at 122 M/s with 100 Gb/s.")
+	}
 	if iv, err := input.ParseTime(env.Profile.Get("hca.rx_interval")); err == nil && iv > 0 {
 		n("%.0f M/s is the receive ceiling of the target device (hca.rx_interval): where a series reaches it, what threads save shows in cpu_busy_percent, not in the rate.", 1e6/float64(iv))
 	}

@@ -44,6 +44,9 @@ const (
 	OpModifyNICVportContext  Opcode = 0x755
 	OpQueryRoCEAddress       Opcode = 0x760
 	OpSetRoCEAddress         Opcode = 0x761
+	OpQueryHCAVportContext   Opcode = 0x762
+	OpQueryHCAVportGID       Opcode = 0x764
+	OpQueryHCAVportPKey      Opcode = 0x765
 	OpQueryVportCounter      Opcode = 0x770
 	OpAllocQCounter          Opcode = 0x771
 	OpDeallocQCounter        Opcode = 0x772
@@ -113,6 +116,9 @@ var commands = [...]cmdInfo{
 	{OpModifyNICVportContext, "MODIFY_NIC_VPORT_CONTEXT", ModifyNICVportContextInSize, ModifyNICVportContextOutSize},
 	{OpQueryRoCEAddress, "QUERY_ROCE_ADDRESS", QueryRoCEAddressInSize, QueryRoCEAddressOutSize},
 	{OpSetRoCEAddress, "SET_ROCE_ADDRESS", SetRoCEAddressInSize, SetRoCEAddressOutSize},
+	{OpQueryHCAVportContext, "QUERY_HCA_VPORT_CONTEXT", QueryHCAVportContextInSize, QueryHCAVportContextOutSize},
+	{OpQueryHCAVportGID, "QUERY_HCA_VPORT_GID", QueryHCAVportGIDInSize, QueryHCAVportGIDOutSize},
+	{OpQueryHCAVportPKey, "QUERY_HCA_VPORT_PKEY", QueryHCAVportPKeyInSize, QueryHCAVportPKeyOutSize},
 	{OpQueryVportCounter, "QUERY_VPORT_COUNTER", QueryVportCounterInSize, QueryVportCounterOutSize},
 	{OpAllocQCounter, "ALLOC_Q_COUNTER", AllocQCounterInSize, AllocQCounterOutSize},
 	{OpDeallocQCounter, "DEALLOC_Q_COUNTER", DeallocQCounterInSize, DeallocQCounterOutSize},

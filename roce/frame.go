@@ -103,6 +103,17 @@ func (f *Frame) Touch() {
 	f.ICRC, f.made = ICRCUnchecked, false
 }
 
+// AppendWhole appends the frame as captures have it: bytes of Ethernet without FCS, of
+// InfiniBand with the VCRC.
+func (f *Frame) AppendWhole(b []byte) []byte {
+	b = append(b, f.B...)
+	if f.LRH {
+		v := VCRC(f.B)
+		b = append(b, byte(v), byte(v>>8))
+	}
+	return b
+}
+
 // Parse decodes the frame's bytes, by Parse or ParseInfiniBand.
 func (f *Frame) Parse() (Packet, error) {
 	if f.LRH {

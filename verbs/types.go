@@ -519,6 +519,10 @@ type PortAttr struct {
 	PKeyTblLen        uint16
 	LID, SMLID        uint16
 	LMC               uint8
+	MaxVLNum          uint8
+	SMSL              uint8
+	SubnetTimeout     uint8
+	InitTypeReply     uint8
 	ActiveWidth       uint8
 	ActiveSpeed       uint32
 	PhysState         uint8

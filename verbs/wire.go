@@ -29,8 +29,10 @@ type Wire interface {
 // WireFrame is a frame as its sender sent it: what a rule did to it comes after.
 type WireFrame struct {
 	At time.Duration // when its first bit left
-	// Data is the frame from the Ethernet destination to the ICRC, without the FCS.
-	Data []byte
+	// Data is the frame from the Ethernet destination to the ICRC, without the FCS; of
+	// InfiniBand from the LRH to the VCRC.
+	Data       []byte
+	InfiniBand bool
 	// Acted tells what the injector then did to it; WirePass when nothing.
 	Acted WireAction
 }

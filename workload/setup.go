@@ -22,6 +22,7 @@ type ctx struct {
 	mrs  []region // of PD 0 .. in turn
 	gid  verbs.GID
 	gidx uint8
+	lid  uint16 // of an InfiniBand port, which needs no GID; 0: Ethernet
 	cqs  []verbs.CQ
 	// users of the last CQ, for sharing
 	users int
@@ -136,7 +137,7 @@ func (l *Load) openContext(t verbs.Thread, p verbs.Process) (*ctx, error) {
 		return nil, fmt.Errorf("open %s: %w", devs[0].Name(), err)
 	}
 	c := &ctx{c: vc}
-	if c.gid, c.gidx, err = roceGID(t, vc); err != nil {
+	if err := c.learnAddress(t); err != nil {
 		return nil, err
 	}
 	for i := 0; i < l.PDs; i++ {
@@ -161,15 +162,34 @@ func (l *Load) openContext(t verbs.Thread, p verbs.Process) (*ctx, error) {
 	return c, nil
 }
 
-// roceGID picks the RoCEv2 entry with an IPv4 address, or else the first RoCEv2.
-func roceGID(t verbs.Thread, c verbs.Context) (verbs.GID, uint8, error) {
+// learnAddress finds what peers reach the port by.
+func (c *ctx) learnAddress(t verbs.Thread) error {
 	var entries [64]verbs.GIDEntry
-	n, err := c.QueryGIDTable(t, entries[:], 0)
+	n, err := c.c.QueryGIDTable(t, entries[:], 0)
 	if err != nil {
-		return verbs.GID{}, 0, fmt.Errorf("query GID table: %w", err)
+		return fmt.Errorf("query GID table: %w", err)
 	}
+	if n > 0 && entries[0].Type == verbs.GIDTypeIB {
+		a, err := c.c.QueryPort(t, port)
+		c.lid = a.LID
+		return err
+	}
+	c.gid, c.gidx, err = roceGID(entries[:n])
+	return err
+}
+
+// wayTo is the way to the port of another context.
+func (c *ctx) wayTo(peer *ctx) verbs.AHAttr {
+	if c.lid != 0 {
+		return verbs.AHAttr{Port: port, DLID: peer.lid}
+	}
+	return verbs.AHAttr{IsGlobal: true, Port: port, GRH: verbs.GRH{DGID: peer.gid, SGIDIndex: c.gidx, HopLimit: 64}}
+}
+
+// roceGID picks the RoCEv2 entry with an IPv4 address, or else the first RoCEv2.
+func roceGID(entries []verbs.GIDEntry) (verbs.GID, uint8, error) {
 	best := -1
-	for i := range entries[:n] {
+	for i := range entries {
 		if entries[i].Type != verbs.GIDTypeRoCEv2 || entries[i].Port != port {
 			continue
 		}
@@ -261,8 +281,7 @@ func (l *Load) bringUp(t verbs.Thread, k *conn) error {
 	if rd == 0 {
 		rd = 16
 	}
-	ah := verbs.AHAttr{IsGlobal: true, Port: port,
-		GRH: verbs.GRH{DGID: k.peer.ctx.gid, SGIDIndex: k.ctx.gidx, HopLimit: 64}}
+	ah := k.ctx.wayTo(k.peer.ctx)
 	access := verbs.AccessLocalWrite | verbs.AccessRemoteWrite | verbs.AccessRemoteRead | verbs.AccessRemoteAtomic
 	attr := verbs.QPAttr{Port: port, Access: access, QKey: qkey, AH: ah, PathMTU: mtu, DestQPN: k.peer.qp.QPN(), RQPSN: psn,
 		MaxDestRdAtomic: rd, MinRNRTimer: 12, SQPSN: psn, Timeout: 14, RetryCnt: 7, RNRRetry: 7, MaxRdAtomic: rd}

@@ -34,6 +34,7 @@ type machine struct {
 	prof *profile.Profile
 	devs []*device
 	macs map[netip.Addr]kernel.MAC
+	sm   *link.SubnetManager // of InfiniBand links
 	cap  *capture
 	// flush makes what the devices wrote visible, before an event tells of it.
 	flush func()
@@ -55,6 +56,7 @@ type nobody struct{}
 func (nobody) Receive(f *roce.Frame) { f.Release() }
 
 func newMachine(p *profile.Profile, devices int, seed uint64, trace bool) (*machine, error) {
+	p = p.Resolved()
 	m := &machine{eng: sim.New(sim.Options{Seed: seed}), mem: mem.New(kernelMemory), prof: p, macs: map[netip.Addr]kernel.MAC{}, flush: func() {}}
 	if trace {
 		m.eng.Spans = &sim.Spans{}
@@ -88,12 +90,16 @@ func identity(k int) hca.Identity {
 }
 
 func (m *machine) plug() {
+	if m.prof.Link.InfiniBand {
+		m.sm = link.NewSubnetManager(m.eng, link.DefaultFabric(), m.prof.Link.IB.Sweep)
+		defer m.sm.Sweep()
+	}
 	if len(m.devs) > 2 {
 		sw := link.NewSwitch(m.eng, "switch", m.prof.Switch)
 		for _, d := range m.devs {
 			c := link.NewCable(m.eng, m.prof.Link, d.name, "switch/"+d.name)
 			sw.Plug(c.End(1))
-			d.join(c.End(0))
+			m.join(d, c.End(0), sw)
 		}
 		return
 	}
@@ -102,24 +108,35 @@ func (m *machine) plug() {
 		far = m.devs[1].name
 	}
 	c := link.NewCable(m.eng, m.prof.Link, m.devs[0].name, far)
-	m.devs[0].join(c.End(0))
+	m.join(m.devs[0], c.End(0), nil)
 	if len(m.devs) == 2 {
-		m.devs[1].join(c.End(1))
+		m.join(m.devs[1], c.End(1), nil)
 		return
 	}
 	c.End(1).Attach(nobody{})
 }
 
-func (d *device) join(p *link.Port) {
+// join puts a device at a port; sw is the switch at the other end of the cable.
+func (m *machine) join(d *device, p *link.Port, sw *link.Switch) {
 	d.port = p
 	p.Attach(d.hca)
 	d.hca.SetWire(p)
+	if m.sm != nil {
+		at := 0
+		if sw != nil {
+			at = sw.Ports() - 1
+		}
+		m.sm.Add(p, d.hca, sw, at)
+	}
 }
 
 func (m *machine) bringUp(d *device) error {
 	var err error
 	if d.kern, err = kernel.NewDevice(m.eng, d.name, d.link, m.mem, m.prof.Kernel); err != nil {
 		return err
+	}
+	if m.sm != nil {
+		return nil // the subnet manager has given the port its addresses
 	}
 	id := d.hca.Identity()
 	ip := netip.AddrFrom4(id.IPv4)
@@ -165,7 +182,10 @@ func describePort(u *kernel.Ucontext, n int) (tree.Port, error) {
 	}
 	p := tree.Port{
 		LinkLayer: "Ethernet", State: "1: DOWN", PhysState: "3: Disabled", LID: a.LID, SMLID: a.SMLID, CapMask: a.PortCapFlags,
-		Rate: "100 Gb/sec (4X EDR)",
+		Rate: rate(a.ActiveSpeed, a.ActiveWidth),
+	}
+	if a.LinkLayer == verbs.LinkInfiniBand {
+		p.LinkLayer = "InfiniBand"
 	}
 	if a.State == verbs.PortActive {
 		p.State, p.PhysState = "4: ACTIVE", "5: LinkUp"
@@ -190,6 +210,20 @@ func describePort(u *kernel.Ucontext, n int) (tree.Port, error) {
 	return p, nil
 }
 
+// rate is what the file of that name says (rate_show): decimal steps of 100 Mb/s a lane.
+func rate(speed uint32, width uint8) string {
+	lanes := map[uint8]int{1: 1, 2: 4, 4: 8, 8: 12, 16: 2}[width]
+	lane := map[uint32]struct {
+		rate int
+		name string
+	}{1: {25, ""}, 2: {50, " DDR"}, 4: {100, " QDR"}, 8: {100, " FDR10"}, 16: {140, " FDR"}, 32: {250, " EDR"}, 64: {500, " HDR"}, 128: {1000, " NDR"}}[speed]
+	half := ""
+	if r := lane.rate * lanes; r%10 != 0 {
+		half = ".5"
+	}
+	return fmt.Sprintf("%d%s Gb/sec (%dX%s)", lane.rate*lanes/10, half, lanes, lane.name)
+}
+
 // netDev is an interface that exists here, since programs ask for the index of the one
 // that a GID names. The kernel model's GID entries name index 2.
 func netDev() string {
@@ -210,13 +244,18 @@ type capture struct {
 // tap captures every port to out.
 func (m *machine) tap(out io.Writer) error {
 	c := &capture{out: bufio.NewWriterSize(out, 1<<16), index: map[string]int{}}
-	var names []string
-	for i, d := range m.devs {
-		names, c.index[d.name] = append(names, d.name), i
-	}
 	var err error
-	if c.w, err = pcap.NewWriter(c.out, "rdmasim", names...); err != nil {
+	if c.w, err = pcap.NewWriter(c.out, "rdmasim"); err != nil {
 		return fmt.Errorf("capture: %w", err)
+	}
+	typ := uint16(pcap.LinkTypeEthernet)
+	if m.sm != nil {
+		typ = pcap.LinkTypeInfiniBand
+	}
+	for _, d := range m.devs {
+		if c.index[d.name], err = c.w.AddInterfaceOf(d.name, typ); err != nil {
+			return fmt.Errorf("capture: %w", err)
+		}
 	}
 	c.order = link.NewOrdered(m.eng, func(s link.Sent) {
 		comment := ""
@@ -224,7 +263,7 @@ func (m *machine) tap(out io.Writer) error {
 			comment = "loopback"
 		}
 		// The writer keeps the first error for Close.
-		_ = c.w.Write(c.index[s.Port], int64(s.At/sim.Nanosecond), s.Frame.B, comment)
+		_ = c.w.Write(c.index[s.Port], int64(s.At/sim.Nanosecond), s.Frame.AppendWhole(nil), comment)
 	})
 	for _, d := range m.devs {
 		d.port.Tap(c.order.Tap)

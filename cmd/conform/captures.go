@@ -17,7 +17,7 @@ import (
 // joinCaptures writes the captures of the cases into one section with the interfaces
 // of all, which are named after their cases: time begins again with each case.
 func joinCaptures(w io.Writer, dir string, cases []report.Case) error {
-	var names []string
+	var interfaces []pcap.Interface
 	first := map[string]int{} // interface of a case's first port
 	for _, c := range cases {
 		r, err := eachPacket(dir, c.ID, func(pcap.Packet) error { return nil })
@@ -27,17 +27,24 @@ func joinCaptures(w io.Writer, dir string, cases []report.Case) error {
 		if r == nil {
 			continue
 		}
-		first[c.ID] = len(names)
-		for _, i := range r.Interfaces {
-			names = append(names, i.Name)
-		}
+		first[c.ID] = len(interfaces)
+		interfaces = append(interfaces, r.Interfaces...)
 	}
-	if len(names) == 0 {
+	if len(interfaces) == 0 {
 		return nil
 	}
-	out, err := pcap.NewWriter(w, "rdmasim", names...)
+	out, err := pcap.NewWriter(w, "rdmasim")
 	if err != nil {
 		return err
+	}
+	for _, i := range interfaces {
+		typ := uint16(pcap.LinkTypeEthernet)
+		if i.LinkType != typ {
+			typ = pcap.LinkTypeInfiniBand
+		}
+		if _, err := out.AddInterfaceOf(i.Name, typ); err != nil {
+			return err
+		}
 	}
 	for _, c := range cases {
 		_, err := eachPacket(dir, c.ID, func(p pcap.Packet) error {

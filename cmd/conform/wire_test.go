@@ -12,8 +12,14 @@ import (
 // What conform --pcap writes of the cases that move data is whole and decodes, and
 // each frame says whose case it is; and what the simulator sends obeys the rules. What the cases find is not this test's matter.
 func TestCapture(t *testing.T) {
+	for _, profile := range []string{"connectx-5", "connect-ib"} {
+		t.Run(profile, func(t *testing.T) { testCapture(t, profile) })
+	}
+}
+
+func testCapture(t *testing.T, profile string) {
 	file := filepath.Join(t.TempDir(), "suite.pcapng")
-	if code, out, stderr := command(t, "--target=sim", "--label-filter", "RC || UC || UD || ATOM && !ATOM-010 || ERR", "--pcap", file); code != 0 && code != exitFailed {
+	if code, out, stderr := command(t, "--target=sim", "--profile", profile, "--label-filter", "RC || UC || UD || ATOM && !ATOM-010 || ERR", "--pcap", file); code != 0 && code != exitFailed {
 		t.Fatalf("exit %d\n%s%s", code, out, stderr)
 	}
 	if code, out, stderr := command(t, "wire", "--delivered", file); code != exitOK {

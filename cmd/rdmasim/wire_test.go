@@ -53,6 +53,7 @@ func TestCapture(t *testing.T) {
 		"scenario": {append([]string{scenario}, short...), []string{""}, 500},
 		"sweep": {append([]string{scenario, "--sweep", "traffic.0.payload=64B,128B"}, short...),
 			[]string{"traffic.0.payload=64B", "traffic.0.payload=128B"}, 1000},
+		"InfiniBand": {append([]string{scenario, "--profile", "connectx-5-ib"}, short...), []string{""}, 500},
 		"experiment": {[]string{"uar-sharing", "--set", "graph=1", "--set", "threads=2", "--set", "ablate=false", "--set", "duration_us=10"},
 			[]string{"graph 1, BlueFlame, 1-way", "graph 1, postlist 2, 2-way"}, 500},
 	} {

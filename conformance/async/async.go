@@ -247,7 +247,7 @@ func portEvents(c *spec.C) {
 		}
 		setLink(c, up)
 		for _, e := range envs {
-			ev := next(c, e.Ctx, "get_async_event of each context")
+			ev := kit.PortEvent(c, e, want)
 			c.Equal("type", ev.Type, want)
 			c.Equal("port", ev.Port, int(e.Port))
 		}

@@ -40,9 +40,7 @@ func linkDownAndUp(c *spec.C) {
 
 // hear takes the next event, which must be of the port.
 func hear(c *spec.C, e *kit.Env, want verbs.EventType) {
-	ev, err := e.Ctx.AsyncEvent(c.T, kit.Patience)
-	c.NoErr("get_async_event", err)
-	e.Ctx.AckAsyncEvent(c.T, ev)
+	ev := kit.PortEvent(c, e, want)
 	c.Equal("event", ev.Type.String(), want.String())
 	c.Equal("port", ev.Port, int(e.Port))
 }

@@ -34,7 +34,15 @@ type Env struct {
 	Ctx  verbs.Context
 	PD   verbs.PD
 	GID  verbs.GIDEntry // what connections use
+	Own  Addr           // of the port
+	IB   bool           // the port's link layer is InfiniBand
 	Port uint8
+}
+
+// Addr is where a port can be reached: by its GID, and on InfiniBand by its LID.
+type Addr struct {
+	GID verbs.GID
+	LID uint16
 }
 
 // Open opens the first device and allocates a PD.
@@ -48,8 +56,23 @@ func Open(c *spec.C) *Env {
 	e.PD = e.AllocPD(c)
 	gid, err := player.PickGID(c.T, e.Ctx, uint32(e.Port))
 	ok(c, "choose a GID", err)
-	e.GID = gid
+	lid, err := player.LID(c.T, e.Ctx, gid)
+	ok(c, "query_port", err)
+	e.GID, e.IB, e.Own = gid, lid != 0, Addr{gid.GID, lid}
 	return e
+}
+
+// PortEvent takes the next event of a context and acknowledges it. On InfiniBand it passes
+// over the PORT_ERR of a port that waits for the subnet manager, on the way to ACTIVE.
+func PortEvent(c *spec.C, e *Env, want verbs.EventType) verbs.AsyncEvent {
+	for {
+		ev, err := e.Ctx.AsyncEvent(c.T, Patience)
+		c.NoErr("get_async_event", err)
+		e.Ctx.AckAsyncEvent(c.T, ev)
+		if !e.IB || want != verbs.EventPortActive || ev.Type != verbs.EventPortErr {
+			return ev
+		}
+	}
 }
 
 // ok fails the case when err is not nil, without an observation.

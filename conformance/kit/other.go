@@ -11,8 +11,8 @@ import (
 // Other is another process, on this host or another, moved by commands of package
 // player.
 type Other struct {
-	p   verbs.Player
-	GID verbs.GID
+	p verbs.Player
+	Addr
 }
 
 // Args are the numbers of a player command.
@@ -36,6 +36,7 @@ func OpenOther(c *spec.C, host int, env map[string]string) *Other {
 	o := StartOther(c, host, env)
 	r := o.Do(c, player.Open, nil, nil)
 	copy(o.GID[:], r.Data)
+	o.LID = uint16(r.Values["lid"])
 	return o
 }
 
@@ -73,14 +74,14 @@ func (o *Other) CreateQP(c *spec.C, op string, args Args) *OtherQP {
 
 // Connect takes it to RTS (or the state in args) with the peer and the attributes of opt.
 func (q *OtherQP) Connect(c *spec.C, peer Peer, opt Options, to verbs.QPState) {
-	q.O.Do(c, player.Connect, Args{"qp": q.ID, "to": uint64(to), "dest_qpn": uint64(peer.QPN), "rq_psn": uint64(peer.PSN),
+	q.O.Do(c, player.Connect, Args{"qp": q.ID, "to": uint64(to), "dest_qpn": uint64(peer.QPN), "dlid": uint64(peer.LID), "rq_psn": uint64(peer.PSN),
 		"sq_psn": uint64(opt.PSN), "mtu": uint64(opt.MTU), "access": uint64(opt.Access), "timeout": uint64(opt.Timeout),
 		"retry": uint64(opt.RetryCnt), "rnr": uint64(opt.RNRRetry), "rnr_timer": uint64(opt.MinRNRTimer),
 		"rd": uint64(opt.RdAtomic), "dest_rd": uint64(opt.RdAtomic), "type": uint64(opt.Type), "qkey": QKey}, peer.GID[:])
 }
 
 // Peer describes it to the other end; its requests begin at psn.
-func (q *OtherQP) Peer(psn uint32) Peer { return Peer{q.QPN, q.O.GID, psn} }
+func (q *OtherQP) Peer(psn uint32) Peer { return Peer{q.QPN, q.O.Addr, psn} }
 
 // OtherBuffer is registered memory of the other process.
 type OtherBuffer struct {

@@ -2,6 +2,7 @@ package kit
 
 import (
 	"github.com/rdmasim/rdmasim/conformance/spec"
+	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
@@ -83,12 +84,12 @@ func (q *QP) InitAttr() verbs.QPInitAttr {
 // Peer is the other end of a connection.
 type Peer struct {
 	QPN uint32
-	GID verbs.GID
+	Addr
 	PSN uint32 // of its first request
 }
 
 // Peer describes the QP to the other end.
-func (q *QP) Peer() Peer { return Peer{q.QPN(), q.Env.GID.GID, q.Opt.PSN} }
+func (q *QP) Peer() Peer { return Peer{q.QPN(), q.Env.Own, q.Opt.PSN} }
 
 // Attributes that each step to RTS must have.
 const (
@@ -108,13 +109,31 @@ func (q *QP) Attr(p Peer) verbs.QPAttr {
 	o := q.Opt
 	return verbs.QPAttr{Port: q.Env.Port, Access: o.Access, QKey: QKey, PathMTU: o.MTU, DestQPN: p.QPN, RQPSN: p.PSN,
 		SQPSN: o.PSN, Timeout: o.Timeout, RetryCnt: o.RetryCnt, RNRRetry: o.RNRRetry, MinRNRTimer: o.MinRNRTimer,
-		MaxRdAtomic: o.RdAtomic, MaxDestRdAtomic: o.RdAtomic, AH: q.Env.AHTo(p.GID)}
+		MaxRdAtomic: o.RdAtomic, MaxDestRdAtomic: o.RdAtomic, AH: q.Env.PathTo(p.Addr)}
 }
 
-// AHTo is the address of a port with the given GID.
-func (e *Env) AHTo(gid verbs.GID) verbs.AHAttr {
-	return verbs.AHAttr{IsGlobal: true, Port: e.Port,
-		GRH: verbs.GRH{DGID: gid, SGIDIndex: uint8(e.GID.Index), HopLimit: 64}}
+// AHTo is the way to a port or a group, with a global route.
+func (e *Env) AHTo(to Addr) verbs.AHAttr {
+	return verbs.AHAttr{IsGlobal: true, Port: e.Port, DLID: to.LID,
+		GRH: verbs.GRH{DGID: to.GID, SGIDIndex: uint8(e.GID.Index), HopLimit: 64}}
+}
+
+// PathTo is the way to the peer of a connection: on InfiniBand without a global route, as
+// inside a subnet.
+func (e *Env) PathTo(to Addr) verbs.AHAttr {
+	if e.IB {
+		return verbs.AHAttr{Port: e.Port, DLID: to.LID}
+	}
+	return e.AHTo(to)
+}
+
+// Group is the address of a multicast group. On InfiniBand its LID would come from the
+// subnet administrator; any in the range of groups is as good to ports of one link.
+func (e *Env) Group(gid verbs.GID) Addr {
+	if e.IB {
+		return Addr{gid, roce.FirstMulticastLID + uint16(gid[15])}
+	}
+	return Addr{GID: gid}
 }
 
 // MaskFor is the attributes that a QP of this type must be given on its way into a state.

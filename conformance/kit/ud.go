@@ -36,6 +36,7 @@ func Datagram(id uint64, ah verbs.AH, qpn uint32, sges ...verbs.SGE) verbs.SendW
 
 // Join puts a QP into a multicast group until the case ends.
 func (q *QP) Join(c *spec.C, group verbs.GID) {
-	ok(c, "attach_mcast", q.AttachMcast(c.T, group, 0))
-	c.Defer(func() { _ = q.DetachMcast(c.T, group, 0) })
+	lid := q.Env.Group(group).LID
+	ok(c, "attach_mcast", q.AttachMcast(c.T, group, lid))
+	c.Defer(func() { _ = q.DetachMcast(c.T, group, lid) })
 }

@@ -20,6 +20,14 @@ type Packet struct {
 // PSN is the packet's.
 func (p *Packet) PSN() uint32 { return p.BTH().PSN() }
 
+// From says whether the packet came from a port.
+func (p *Packet) From(a Addr) bool {
+	if p.Framing == roce.InfiniBand {
+		return p.LRH().SLID() == a.LID
+	}
+	return verbs.GID(p.SrcGID()) == a.GID
+}
+
 // To is the QPN that it is for.
 func (p *Packet) To() uint32 { return p.BTH().DestQP() }
 
@@ -37,7 +45,11 @@ func Tap(c *spec.C, body func()) []Packet {
 	}
 	out := make([]Packet, 0, len(frames))
 	for i, f := range frames {
-		p, err := roce.Parse(f.Data)
+		parse := roce.Parse
+		if f.InfiniBand {
+			parse = roce.ParseInfiniBand
+		}
+		p, err := parse(f.Data)
 		if err == roce.DropNotRDMA {
 			continue
 		}
@@ -46,6 +58,9 @@ func Tap(c *spec.C, body func()) []Packet {
 		}
 		if !p.ICRCOK() {
 			c.Integrityf("frame %d of %d: ICRC %#08x, want %#08x", i+1, len(frames), p.StoredICRC(), p.ComputeICRC())
+		}
+		if got, want, ok := p.VCRC(); f.InfiniBand && (!ok || got != want) {
+			c.Integrityf("frame %d of %d: VCRC %#04x, want %#04x", i+1, len(frames), got, want)
 		}
 		out = append(out, Packet{p, f.At, f.Acted})
 	}

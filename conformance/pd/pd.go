@@ -187,7 +187,7 @@ func parentAsPD(c *spec.C) {
 		c.NoErr("dealloc_mw", mw.Dealloc(c.T))
 	}
 	if c.Has("ud") {
-		ah, err := parent.CreateAH(c.T, e.AHTo(e.GID.GID))
+		ah, err := parent.CreateAH(c.T, e.AHTo(e.Own))
 		c.NoErr("create_ah", err)
 		c.NoErr("destroy_ah", ah.Destroy(c.T))
 	}

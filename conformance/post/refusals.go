@@ -187,7 +187,7 @@ func opcodeOfOtherType(c *spec.C) {
 			c.StatusIn(step, kit.PollOne(c, p.A.SCQ), verbs.WCLocQPOpErr)
 		}
 	}
-	ah := e.AH(c, e.AHTo(e.GID.GID))
+	ah := e.AH(c, e.AHTo(e.Own))
 	for _, wr := range []verbs.SendWR{
 		kit.Write(1, mem, 32, mem.SGE(0, 8)),
 		kit.Read(2, mem, 32, mem.SGE(0, 8)),

@@ -30,11 +30,12 @@ func queryReturnsAll(c *spec.C) {
 	o.Access = verbs.AccessRemoteWrite | verbs.AccessRemoteRead
 	o.MTU, o.PSN, o.Timeout, o.RetryCnt, o.RNRRetry, o.MinRNRTimer = verbs.MTU512, 0xabcdef, 17, 5, 3, 21
 	q := e.CreateQP(c, o)
-	a := q.Attr(kit.Peer{QPN: q.QPN(), GID: e.GID.GID, PSN: 0x13579b})
+	a := q.Attr(kit.Peer{QPN: q.QPN(), Addr: e.Own, PSN: 0x13579b})
 	a.MaxRdAtomic, a.MaxDestRdAtomic = 4, 8
 	// The hop limit stays what kit.AHTo says: on RoCE the core replaces it by the
 	// route's (ib_resolve_unicast_gid_dmac). The SL becomes an Ethernet priority, and
 	// whether query gives it back is the device's affair: it is recorded only.
+	a.AH = e.AHTo(e.Own)
 	a.AH.GRH.TrafficClass, a.AH.SL = 0x60, 3
 	for s := verbs.QPSInit; s <= verbs.QPSRTS; s++ {
 		a.State = s

@@ -19,7 +19,7 @@ func datagrams(c *spec.C) {
 		to[i] = e.CreateQP(c, o)
 		to[i].Climb(c, kit.Peer{}, verbs.QPSRTS)
 	}
-	from, ah := e.NewUD(c), e.AH(c, e.AHTo(e.GID.GID))
+	from, ah := e.NewUD(c), e.AH(c, e.AHTo(e.Own))
 	mem := e.Buffer(c, 4096, kit.AllAccess)
 	want := mem.Fill(c)
 	for i := range uint64(4) {

@@ -14,7 +14,7 @@ func badPort(c *spec.C) {
 	attr, err := e.Ctx.QueryDevice(c.T)
 	c.NoErr("query_device", err)
 	for _, port := range []uint8{0, attr.PhysPortCnt + 1, 255} {
-		a := e.AHTo(e.GID.GID)
+		a := e.AHTo(e.Own)
 		a.Port = port
 		_, err := e.PD.CreateAH(c.T, a)
 		c.ErrnoIn("create_ah", err, syscall.EINVAL)
@@ -23,7 +23,7 @@ func badPort(c *spec.C) {
 
 func noRoute(c *spec.C) {
 	e := kit.Open(c)
-	a := e.AHTo(e.GID.GID)
+	a := e.AHTo(e.Own)
 	a.IsGlobal = false
 	_, err := e.PD.CreateAH(c.T, a)
 	c.Errno("create_ah", err, syscall.EINVAL)
@@ -37,7 +37,7 @@ func nobodyThere(c *spec.C) {
 	}
 	ip := gid.IPv4()
 	ip[3] = 222 // on the port's own network, where nobody is
-	_, err := e.PD.CreateAH(c.T, e.AHTo(verbs.GID(roce.GIDFromIPv4(ip))))
+	_, err := e.PD.CreateAH(c.T, e.AHTo(kit.Addr{GID: verbs.GID(roce.GIDFromIPv4(ip))}))
 	c.ErrnoIn("create_ah", err, syscall.ETIMEDOUT, syscall.ENETUNREACH, syscall.EHOSTUNREACH)
 }
 
@@ -45,7 +45,7 @@ func emptyGID(c *spec.C) {
 	e := kit.Open(c)
 	attr, err := e.Ctx.QueryPort(c.T, int(e.Port))
 	c.NoErr("query_port", err)
-	a := e.AHTo(e.GID.GID)
+	a := e.AHTo(e.Own)
 	for i := attr.GIDTblLen - 1; ; i-- {
 		if i < 0 {
 			c.Errorf("every entry of the GID table is in use")

@@ -23,7 +23,7 @@ type duo struct {
 
 func newDuo(c *spec.C) *duo {
 	e := kit.Open(c)
-	return &duo{e, e.NewUD(c), e.NewUD(c), e.AH(c, e.AHTo(e.GID.GID))}
+	return &duo{e, e.NewUD(c), e.NewUD(c), e.AH(c, e.AHTo(e.Own))}
 }
 
 // to is a datagram from a to b.
@@ -57,7 +57,7 @@ func ipv4Header(c *spec.C) {
 	d := newDuo(c)
 	mem := d.Buffer(c, 256, kit.AllAccess)
 	d.b.RecvInto(c, 1, mem.All())
-	a := d.AHTo(d.GID.GID)
+	a := d.AHTo(d.Own)
 	a.GRH.TrafficClass, a.GRH.HopLimit = 0x68, 17
 	wr := d.to(1, mem.SGE(0, 21))
 	wr.AH = d.AH(c, a)
@@ -115,8 +115,8 @@ func wrongQKey(c *spec.C) {
 func far(c *spec.C, e *kit.Env) (*kit.OtherQP, verbs.AHAttr) {
 	o := kit.OpenOther(c, kit.Far(c), nil)
 	q := o.CreateQP(c, player.CreateQP, kit.Args{"type": uint64(verbs.QPTUD)})
-	q.Connect(c, kit.Peer{GID: e.GID.GID}, kit.Of(verbs.QPTUD), verbs.QPSRTS)
-	return q, e.AHTo(o.GID)
+	q.Connect(c, kit.Peer{Addr: e.Own}, kit.Of(verbs.QPTUD), verbs.QPSRTS)
+	return q, e.AHTo(o.Addr)
 }
 
 func aboveMTU(c *spec.C) {
@@ -183,7 +183,7 @@ func manyPeers(c *spec.C) {
 	var peers [n]*kit.QP
 	var ahs [n]verbs.AH
 	for i := range n {
-		peers[i], ahs[i] = e.NewUD(c), e.AH(c, e.AHTo(e.GID.GID))
+		peers[i], ahs[i] = e.NewUD(c), e.AH(c, e.AHTo(e.Own))
 		peers[i].RecvInto(c, uint64(i), dst.SGE(64*i, 64))
 		peers[i].RecvInto(c, 100, dst.SGE(64*i, 64))
 	}

@@ -26,7 +26,7 @@ type cast struct {
 
 func newCast(c *spec.C) *cast {
 	e := kit.Open(c)
-	return &cast{e, e.NewUD(c), e.AH(c, e.AHTo(group)), e.Buffer(c, 4096, kit.AllAccess)}
+	return &cast{e, e.NewUD(c), e.AH(c, e.AHTo(e.Group(group))), e.Buffer(c, 4096, kit.AllAccess)}
 }
 
 // listener is a QP with two receives.
@@ -85,7 +85,7 @@ func attachedTwice(c *spec.C) {
 	x := newCast(c)
 	a := x.listener(c, 0)
 	a.Join(c, group)
-	err := a.AttachMcast(c.T, group, 0)
+	err := a.AttachMcast(c.T, group, x.Group(group).LID)
 	c.Observe("second attach_mcast", spec.ErrnoName(verbs.ErrnoOf(err)))
 	x.hears(c, a, 0, x.send(c))
 }
@@ -93,15 +93,15 @@ func attachedTwice(c *spec.C) {
 func detach(c *spec.C) {
 	x := newCast(c)
 	a, b := x.listener(c, 0), x.listener(c, 1)
-	c.ErrnoIn("detach_mcast of a stranger", a.DetachMcast(c.T, group, 0), syscall.EINVAL)
+	c.ErrnoIn("detach_mcast of a stranger", a.DetachMcast(c.T, group, x.Group(group).LID), syscall.EINVAL)
 	a.Join(c, group)
 	b.Join(c, group)
 	want := x.send(c)
 	x.hears(c, a, 0, want)
 	x.hears(c, b, 1, want)
-	c.NoErr("detach_mcast", a.DetachMcast(c.T, group, 0))
+	c.NoErr("detach_mcast", a.DetachMcast(c.T, group, x.Group(group).LID))
 	want = x.send(c)
 	kit.Nothing(c, a.RCQ, kit.Silence)
 	x.hears(c, b, 1, want)
-	c.ErrnoIn("detach_mcast again", a.DetachMcast(c.T, group, 0), syscall.EINVAL)
+	c.ErrnoIn("detach_mcast again", a.DetachMcast(c.T, group, x.Group(group).LID), syscall.EINVAL)
 }

@@ -113,7 +113,8 @@ func (l *link) tap(c *spec.C, body func()) []kit.Packet {
 func (l *link) judge(c *spec.C, packets []kit.Packet) {
 	capture := oracle.Capture{}
 	for i, p := range packets {
-		capture.Frames = append(capture.Frames, oracle.Frame{Number: i + 1, Time: int64(p.At), Data: p.Frame, Length: len(p.Frame), Fate: fates[p.Acted]})
+		capture.Frames = append(capture.Frames, oracle.Frame{Number: i + 1, Time: int64(p.At), Data: p.Frame, Length: len(p.Frame), Fate: fates[p.Acted],
+			InfiniBand: p.Framing == roce.InfiniBand})
 	}
 	start := (l.opt.PSN) & roce.PSNMask
 	timer, retries, rnrs, reads := int(l.opt.MinRNRTimer), int(l.opt.RetryCnt), int(l.opt.RNRRetry), int(l.opt.RdAtomic)

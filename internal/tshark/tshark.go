@@ -106,8 +106,8 @@ func Check(t testing.TB, file string) Summary {
 		if p.Comment != "" {
 			s.Comments[p.Comment]++
 		}
-		d, err := roce.Parse(p.Data)
-		if err != nil || !d.ICRCOK() || d.Len() != len(p.Data) {
+		d, err := decode(p)
+		if err != nil || !d.ICRCOK() || d.Len()+vcrc(p) != len(p.Data) {
 			t.Errorf("frame %d: %v, ICRC right %v, %d bytes of %d", i+1, err, d.ICRCOK(), d.Len(), len(p.Data))
 			continue
 		}
@@ -115,6 +115,21 @@ func Check(t testing.TB, file string) Summary {
 	}
 	agree(t, tshark, file, r, packets)
 	return s
+}
+
+func decode(p *pcap.Packet) (roce.Packet, error) {
+	if p.LinkType == pcap.LinkTypeInfiniBand {
+		return roce.ParseInfiniBand(p.Data)
+	}
+	return roce.Parse(p.Data)
+}
+
+// vcrc is how many bytes a packet has behind its ICRC.
+func vcrc(p *pcap.Packet) int {
+	if p.LinkType == pcap.LinkTypeInfiniBand {
+		return roce.VCRCSize
+	}
+	return 0
 }
 
 // agree compares our reading of the frames with tshark's.
@@ -127,10 +142,14 @@ func agree(t testing.TB, tshark, file string, r *pcap.Reader, packets []pcap.Pac
 	for i, row := range rows {
 		p := &packets[i]
 		op := "?"
-		if d, err := roce.Parse(p.Data); err == nil {
+		if d, err := decode(p); err == nil {
 			op = fmt.Sprint(uint8(d.Op))
 		}
-		want := []string{fmt.Sprintf("%d.%09d", p.Time/1e9, p.Time%1e9), r.Interfaces[p.Interface].Name, op, "1", "", fmt.Sprint(len(p.Data))}
+		ip := "1"
+		if p.LinkType == pcap.LinkTypeInfiniBand {
+			ip = ""
+		}
+		want := []string{fmt.Sprintf("%d.%09d", p.Time/1e9, p.Time%1e9), r.Interfaces[p.Interface].Name, op, ip, "", fmt.Sprint(len(p.Data))}
 		for k := range want {
 			if row[k] != want[k] {
 				t.Fatalf("frame %d: tshark says %q, we %q", i+1, row, want)

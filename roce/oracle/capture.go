@@ -24,13 +24,16 @@ const (
 // arrives says whether the receiver may have seen the frame at all.
 func (f Fate) arrives() bool { return f != Lost && f != Corrupted }
 
-// Frame is a captured frame, from the Ethernet header.
+// Frame is a captured frame, from the Ethernet header or, of InfiniBand, from the LRH to
+// the VCRC.
 type Frame struct {
 	Number int   // in its file, from 1
 	Time   int64 // nanoseconds
 	Data   []byte
 	Length int // on the wire; more than len(Data) when the capture was cut
 	Fate   Fate
+
+	InfiniBand bool
 }
 
 // Capture is what one run put on the wire, in the order of the file.
@@ -48,8 +51,9 @@ const Application = "rdmasim"
 // any other file is one. Comments of the simulator tell the fate of frames.
 func Runs(r *pcap.Reader, packets []pcap.Packet) ([]Capture, error) {
 	for i, intf := range r.Interfaces {
-		if intf.LinkType != pcap.LinkTypeEthernet {
-			return nil, fmt.Errorf("interface %d has link type %d: only Ethernet (%d) can be judged", i, intf.LinkType, pcap.LinkTypeEthernet)
+		if t := intf.LinkType; t != pcap.LinkTypeEthernet && t != pcap.LinkTypeInfiniBand && t != pcap.LinkTypeERF {
+			return nil, fmt.Errorf("interface %d has link type %d: only Ethernet (%d) and InfiniBand (%d, or ERF, %d) can be judged",
+				i, t, pcap.LinkTypeEthernet, pcap.LinkTypeInfiniBand, pcap.LinkTypeERF)
 		}
 	}
 	var runs []Capture
@@ -71,7 +75,8 @@ func Runs(r *pcap.Reader, packets []pcap.Packet) ([]Capture, error) {
 	}
 	for i, p := range packets {
 		run := &runs[at[p.Interface]]
-		run.Frames = append(run.Frames, Frame{Number: i + 1, Time: p.Time, Data: p.Data, Length: p.Length, Fate: fate(p.Comment)})
+		run.Frames = append(run.Frames, Frame{Number: i + 1, Time: p.Time, Data: p.Data, Length: p.Length, Fate: fate(p.Comment),
+			InfiniBand: p.LinkType == pcap.LinkTypeInfiniBand})
 	}
 	return runs, nil
 }

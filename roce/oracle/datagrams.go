@@ -54,7 +54,7 @@ func (j *judge) datagrams(s *stream) {
 			j.verdict(Violation, "OR-092", r.Number, s.name, "Q_Key %#08x to QP1", p.DETH().QKey())
 		}
 		if s.qpn == roce.MulticastQPN && !group(p) {
-			j.verdict(Violation, "OR-094", r.Number, s.name, "QPN 0xffffff to %v", p.Ethernet().Dst())
+			j.verdict(Violation, "OR-094", r.Number, s.name, "QPN 0xffffff, which is no group's address: %s", flowName(p))
 		}
 	}
 }
@@ -63,5 +63,8 @@ func (j *judge) datagrams(s *stream) {
 func group(p *roce.Packet) bool {
 	g := p.DstGID()
 	multicast := g[0] == 0xFF || g.IsIPv4() && g[12]>>4 == 0xE
+	if p.Framing == roce.InfiniBand {
+		return multicast && roce.IsMulticastLID(p.LRH().DLID())
+	}
 	return multicast && p.Ethernet().Dst() == g.MulticastMAC()
 }

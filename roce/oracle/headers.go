@@ -26,7 +26,11 @@ type rec struct {
 // decode reads a frame and judges what it shows by itself. It is nil when the frame
 // is no RDMA or no receiver can take it.
 func (j *judge) decode(f *Frame) *rec {
-	p, err := roce.Parse(f.Data)
+	parse := roce.Parse
+	if f.InfiniBand {
+		parse = roce.ParseInfiniBand
+	}
+	p, err := parse(f.Data)
 	if err == roce.DropNotRDMA {
 		return nil
 	}
@@ -47,6 +51,9 @@ func (j *judge) decode(f *Frame) *rec {
 			j.verdict(Violation, "OR-011", f.Number, flow, "ICRC %#08x, the bytes have %#08x", p.StoredICRC(), p.ComputeICRC())
 		}
 		return nil
+	}
+	if f.InfiniBand {
+		j.infiniBand(r, flow)
 	}
 	j.network(r, flow)
 	j.transport(r, flow)
@@ -127,12 +134,42 @@ func (j *judge) cnp(r *rec, flow string) {
 
 // flowName is "source > destination QP number".
 func flowName(p *roce.Packet) string {
-	return fmt.Sprintf("%s > %s QP %#x", address(p.SrcGID()), address(p.DstGID()), p.BTH().DestQP())
+	src, dst := ends(p)
+	return fmt.Sprintf("%s > %s QP %#x", address(src), address(dst), p.BTH().DestQP())
 }
+
+// ends are the addresses by which a packet's ports are told apart: GIDs, and on
+// InfiniBand, where there may be none, LIDs in their place.
+func ends(p *roce.Packet) (src, dst roce.GID) {
+	if p.Framing != roce.InfiniBand {
+		return p.SrcGID(), p.DstGID()
+	}
+	h := p.LRH()
+	return lidAddress(h.SLID()), lidAddress(h.DLID())
+}
+
+func lidAddress(lid uint16) roce.GID { return roce.GID{14: byte(lid >> 8), 15: byte(lid)} }
+
+// infiniBand judges what only packets of InfiniBand have.
+func (j *judge) infiniBand(r *rec, flow string) {
+	p := &r.p
+	if got, want, ok := p.VCRC(); ok && got != want && r.Fate != Corrupted {
+		j.verdict(Violation, "OR-026", r.Number, flow, "VCRC %#04x, the bytes have %#04x", got, want)
+	}
+	if h, q := p.LRH(), p.BTH().DestQP(); (h.VL() == managementVL) != (q == 0) {
+		j.verdict(Violation, "OR-026", r.Number, flow, "QPN %#x on VL %d", q, h.VL())
+	}
+}
+
+// managementVL carries subnet management, to QP0 and nothing else.
+const managementVL = 15
 
 func address(g roce.GID) string {
 	if g.IsIPv4() {
 		return fmt.Sprintf("%d.%d.%d.%d", g[12], g[13], g[14], g[15])
+	}
+	if g == lidAddress(uint16(g.InterfaceID())) {
+		return fmt.Sprintf("LID %d", g.InterfaceID())
 	}
 	return g.String()
 }

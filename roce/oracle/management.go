@@ -87,7 +87,7 @@ func (j *judge) management() {
 
 func (j *judge) cm(r *rec, m mad, name string, open []*handshake) []*handshake {
 	d := m.data()
-	host := r.p.SrcGID()
+	host, _ := ends(&r.p)
 	find := func(f func(h *handshake) bool) *handshake {
 		for i := len(open) - 1; i >= 0; i-- {
 			if f(open[i]) {

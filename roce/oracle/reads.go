@@ -140,7 +140,8 @@ func (h *half) atomicResponse(r *rec, p *packet, pos int64) {
 // word follows what the atomics leave in memory.
 func (h *half) word(r *rec, p *packet, value uint64) {
 	a := p.r.p.AtomicETH()
-	key := word{p.r.p.DstGID(), a.RKey(), a.VA()}
+	_, dst := ends(&p.r.p)
+	key := word{dst, a.RKey(), a.VA()}
 	if was, ok := h.j.words[key]; ok && was != value && h.j.o.OnlyAtomics {
 		h.say(Violation, "OR-086", r, "the original value is %#x, the atomic before left %#x", value, was)
 	}

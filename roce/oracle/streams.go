@@ -43,7 +43,8 @@ func (s *stream) flow() Flow {
 // place puts a frame into its stream.
 func (j *judge) place(r *rec) {
 	p := &r.p
-	e := endpoint{p.SrcGID(), p.DstGID(), p.BTH().DestQP(), p.Op.Transport()}
+	src, dst := ends(p)
+	e := endpoint{src, dst, p.BTH().DestQP(), p.Op.Transport()}
 	if e.transport == roce.CNP {
 		j.notice(r, e)
 		return
@@ -77,9 +78,15 @@ func (j *judge) place(r *rec) {
 	}
 }
 
+// infiniBand says whether the stream's packets have no source port.
+func (s *stream) infiniBand() bool { return s.recs[0].InfiniBand }
+
 func hops(p *roce.Packet) uint8 {
 	if p.Framing == roce.RoCEv2IPv4 {
 		return p.IPv4().TTL()
+	}
+	if !p.HasGRH() {
+		return 0
 	}
 	return p.IPv6().HopLimit()
 }
@@ -153,6 +160,48 @@ func (s *stream) answers(spans []span) int {
 	return n
 }
 
+// nearest is, for each response of s, the stream whose request it answers by its PSN, the
+// last one before it in the capture: where no source port tells connections apart.
+func (j *judge) nearest(s *stream) map[*stream]int {
+	count := map[*stream]int{}
+	for _, r := range s.recs {
+		if r.kind != roce.KindResponse {
+			continue
+		}
+		var best *stream
+		last := 0
+		for _, a := range j.streams {
+			if a.src != s.dst || a.dst != s.src || a.transport != s.transport {
+				continue
+			}
+			if n := a.lastRequest(r, max(j.o.MTU, 256)); n > last {
+				best, last = a, n
+			}
+		}
+		if best != nil {
+			count[best]++
+		}
+	}
+	return count
+}
+
+// lastRequest is the number of the last request of s that a later response may answer,
+// or 0.
+func (s *stream) lastRequest(r *rec, mtu int) int {
+	i, _ := slices.BinarySearchFunc(s.recs, r.Number, func(x *rec, n int) int { return x.Number - n })
+	for k := i - 1; k >= 0 && k >= i-256; k-- {
+		q := s.recs[k]
+		n := int32(1)
+		if q.info.Class == roce.ClassReadRequest {
+			n = int32(roce.PacketsOf(q.p.RETH().Length(), mtu))
+		}
+		if d := roce.CmpPSN(r.psn, q.psn); q.kind == roce.KindRequest && d >= 0 && d < n {
+			return q.Number
+		}
+	}
+	return 0
+}
+
 // pair finds for every stream the one of the other direction: by the source port,
 // which both sides compute from the two QPNs, and by responses that fit requests.
 func (j *judge) pair() {
@@ -161,6 +210,12 @@ func (j *judge) pair() {
 		score int
 	}
 	var all []match
+	near := map[*stream]map[*stream]int{}
+	for _, s := range j.streams {
+		if s.infiniBand() && s.responses > 0 {
+			near[s] = j.nearest(s)
+		}
+	}
 	for i, a := range j.streams {
 		if a.transport != roce.RC && a.transport != roce.XRC && a.transport != roce.UC {
 			continue
@@ -177,6 +232,7 @@ func (j *judge) pair() {
 			if score > 0 && a.sport == b.sport {
 				score += 1 << 20
 			}
+			score += (near[a][b] + near[b][a]) << 10
 			if a != b && a.sport == b.sport && a.sport == roce.UDPSourcePort(roce.FlowLabel(a.qpn, b.qpn)) {
 				score += 1 << 24
 			}

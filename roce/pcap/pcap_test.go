@@ -2,6 +2,7 @@ package pcap
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"io"
 	"os"
@@ -233,6 +234,58 @@ func TestTimes(t *testing.T) {
 	}
 	if unitsPerSecond(20) != 0 || unitsPerSecond(0x80|64) != 0 {
 		t.Error("resolutions that fit no 64 bits are accepted")
+	}
+}
+
+// Packets of InfiniBand go into ERF records and come out of them; so do those of other
+// writers, and bare ones.
+func TestInfiniBandRecords(t *testing.T) {
+	var b bytes.Buffer
+	w, err := NewWriter(&b, "test", "eth")
+	if err != nil {
+		t.Fatal(err)
+	}
+	i, err := w.AddInterfaceOf("ib", LinkTypeInfiniBand)
+	if err != nil || i != 1 {
+		t.Fatal(i, err)
+	}
+	for k, text := range []string{"an Ethernet frame", "a packet", "another one"} {
+		if err := w.Write(min(k, 1), int64(k)*1_500_000_000, []byte(text), ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r, packets, err := Read(&b)
+	if err != nil || len(packets) != 3 || r.Interfaces[1].LinkType != LinkTypeERF {
+		t.Fatalf("%d packets, %v", len(packets), err)
+	}
+	for k, want := range []Packet{{LinkType: LinkTypeEthernet, Data: []byte("an Ethernet frame")},
+		{LinkType: LinkTypeInfiniBand, Data: []byte("a packet")}, {LinkType: LinkTypeInfiniBand, Data: []byte("another one")}} {
+		if p := packets[k]; p.LinkType != want.LinkType || !bytes.Equal(p.Data, want.Data) || p.Length != len(want.Data) || p.Time != int64(k)*1_500_000_000 {
+			t.Errorf("packet %d: %+v", k, p)
+		}
+	}
+	record := appendERF(nil, 0, 1_500_000_000, []byte("x"))
+	if got := binary.LittleEndian.Uint64(record); got != 1<<32|1<<31 {
+		t.Errorf("time %#x", got)
+	}
+	extended := append(bytes.Clone(record[:16]), append(make([]byte, 8), "x"...)...)
+	extended[8] |= 0x80
+	other := bytes.Clone(record)
+	other[8] = 2 // Ethernet
+	for _, c := range []struct {
+		data []byte
+		want string
+		typ  uint16
+	}{{record, "x", LinkTypeInfiniBand}, {extended, "x", LinkTypeInfiniBand}, {other, string(other), LinkTypeERF}, {record[:9], string(record[:9]), LinkTypeERF},
+		{extended[:20], string(extended[:20]), LinkTypeERF}} {
+		p := Packet{Data: c.data, Length: len(c.data), LinkType: LinkTypeERF}
+		unwrap(&p)
+		if string(p.Data) != c.want || p.LinkType != c.typ || p.Length < len(p.Data) {
+			t.Errorf("% x gives % x, link type %d, length %d", c.data, p.Data, p.LinkType, p.Length)
+		}
 	}
 }
 

@@ -16,6 +16,9 @@ type Packet struct {
 	Length    int // on the wire; more than len(Data) if the capture was cut
 	Comment   string
 	Offset    int64 // of the packet's record in the file
+	// LinkType is that of the interface; a packet of InfiniBand in an ERF record has been
+	// taken out of it and says LinkTypeInfiniBand.
+	LinkType uint16
 }
 
 // Interface is where packets were captured. Classic pcap has one, without a name.
@@ -30,8 +33,13 @@ type Interface struct {
 	offset    int64  // seconds added to timestamps
 }
 
-// LinkTypeEthernet is the link type of Ethernet frames.
-const LinkTypeEthernet = 1
+// Link types: Ethernet frames without FCS; ERF records; InfiniBand packets from the LRH,
+// with their VCRC.
+const (
+	LinkTypeEthernet   = 1
+	LinkTypeERF        = 197
+	LinkTypeInfiniBand = 247
+)
 
 // BrokenError says what is wrong with a file. What was read before is good.
 type BrokenError struct {
@@ -103,6 +111,8 @@ func (c *Reader) Next() (Packet, error) {
 	}
 	if c.err == nil {
 		c.packets++
+		p.LinkType = c.Interfaces[p.Interface].LinkType
+		unwrap(&p)
 	}
 	return p, c.err
 }

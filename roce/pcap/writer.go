@@ -24,6 +24,8 @@ type Writer struct {
 	app      string
 	ng       *pcapgo.NgWriter // nil before the first interface
 	packets  []uint64         // by interface
+	erf      []bool           // likewise
+	record   []byte
 	lastTime int64
 	buf      bytes.Buffer
 	err      error
@@ -41,14 +43,23 @@ func NewWriter(w io.Writer, application string, interfaces ...string) (*Writer, 
 	return p, nil
 }
 
-// AddInterface adds an interface and returns its number. A file of several runs has
+// AddInterface adds an Ethernet interface.
+func (w *Writer) AddInterface(name string) (int, error) {
+	return w.AddInterfaceOf(name, LinkTypeEthernet)
+}
+
+// AddInterfaceOf adds an interface for packets with a link type, Ethernet or InfiniBand, and returns its number. A file of several runs has
 // one section with interfaces for each run, since tshark 4.0 shows the frames of
 // later sections under the interfaces of the first.
-func (w *Writer) AddInterface(name string) (int, error) {
+func (w *Writer) AddInterfaceOf(name string, linkType uint16) (int, error) {
 	if w.err != nil {
 		return 0, w.err
 	}
-	intf := pcapgo.NgInterface{Name: name, LinkType: layers.LinkTypeEthernet, TimestampResolution: 9}
+	erf := linkType == LinkTypeInfiniBand
+	if erf {
+		linkType = LinkTypeERF
+	}
+	intf := pcapgo.NgInterface{Name: name, LinkType: layers.LinkType(linkType), TimestampResolution: 9}
 	if w.ng == nil {
 		options := pcapgo.NgWriterOptions{SectionInfo: pcapgo.NgSectionInfo{Application: w.app}}
 		w.ng, w.err = pcapgo.NewNgWriterInterface(w.out, intf, options)
@@ -59,15 +70,19 @@ func (w *Writer) AddInterface(name string) (int, error) {
 		w.err = fmt.Errorf("pcap: %w", w.err)
 		return 0, w.err
 	}
-	w.packets = append(w.packets, 0)
+	w.packets, w.erf = append(w.packets, 0), append(w.erf, erf)
 	return len(w.packets) - 1, nil
 }
 
-// Write adds an Ethernet frame (without FCS) of interface i, ns nanoseconds after
+// Write adds a frame, as its interface's link type has it, of interface i, ns nanoseconds after
 // the start of the run. comment may be empty; it is kept with the packet and tells
 // what a reader cannot see, such as "dropped". The first error is returned again
 // by all later calls.
 func (w *Writer) Write(i int, ns int64, frame []byte, comment string) error {
+	if i >= 0 && i < len(w.erf) && w.erf[i] && ns >= 0 {
+		w.record = appendERF(w.record[:0], i, ns, frame)
+		frame = w.record
+	}
 	switch {
 	case w.err != nil:
 		return w.err

@@ -40,6 +40,10 @@ func newFirmware(p *Params, id *Identity) firmware {
 	r.SetRRoCEMinSrcUDPPort(0xc000)
 	r.SetRRoCEMaxSrcUDPPort(0xffff)
 	r.SetRoCEAddressTableSize(uint32(p.GIDTableSize))
+	if p.LinkLayer == InfiniBand {
+		fillIB(prm.HCACap(general.max[:]))
+		delete(f.caps, prm.CapRoCE)
+	}
 	for _, c := range []*capPage{general, atomic, roce} {
 		c.cur = c.max
 	}

@@ -12,12 +12,15 @@ type gidEntry struct {
 	gid       roce.GID
 	mac       roce.MAC
 	v1        bool
+	ib        bool // of an InfiniBand port
 	vlanValid bool
 	vlan      uint16
 }
 
 func (g *gidEntry) framing() roce.Framing {
 	switch {
+	case g.ib:
+		return roce.InfiniBand
 	case g.v1:
 		return roce.RoCEv1
 	case g.gid.IsIPv4():
@@ -39,6 +42,9 @@ func (d *Device) gidIndex(g roce.GID) int {
 func cmdSetAddress(d *Device, in, _ []byte) prm.Status {
 	m := prm.SetRoCEAddressIn(in)
 	i, a := int(m.RoCEAddressIndex()), m.Addr()
+	if d.ib != nil {
+		return prm.StatusBadOp
+	}
 	if i >= len(d.gids) {
 		return prm.StatusIX
 	}
@@ -57,6 +63,9 @@ func cmdSetAddress(d *Device, in, _ []byte) prm.Status {
 
 func cmdQueryAddress(d *Device, in, out []byte) prm.Status {
 	i := int(prm.QueryRoCEAddressIn(in).RoCEAddressIndex())
+	if d.ib != nil {
+		return prm.StatusBadOp
+	}
 	if i >= len(d.gids) {
 		return prm.StatusIX
 	}
@@ -79,17 +88,21 @@ func cmdVportState(d *Device, in, out []byte) prm.Status {
 // LinkChanged is told by the wire that the cable was pulled or put back.
 func (d *Device) LinkChanged(up bool) {
 	d.linkDown = !up
-	e := d.newEQE(prm.EventPortChange)
-	e.SetSubType(prm.PortChangeDown)
-	if up {
-		e.SetSubType(prm.PortChangeActive)
+	switch {
+	case d.ib != nil:
+		d.ibLink(up)
+	case up:
+		d.portEvent(prm.PortChangeActive)
+	default:
+		d.portEvent(prm.PortChangeDown)
 	}
-	e.SetPort(1)
-	d.asyncEvent(e)
 }
 
 func cmdQueryVport(d *Device, in, out []byte) prm.Status {
-	if prm.QueryNICVportContextIn(in).OtherVport() {
+	switch {
+	case d.ib != nil:
+		return prm.StatusBadOp
+	case prm.QueryNICVportContextIn(in).OtherVport():
 		return prm.StatusBadParam
 	}
 	copy(prm.QueryNICVportContextOut(out).Context(), d.fw.vport[:])
@@ -110,6 +123,9 @@ const (
 func cmdModifyVport(d *Device, in, _ []byte) prm.Status {
 	m := prm.ModifyNICVportContextIn(in)
 	sel, from, to := m.FieldSelect(), m.Context(), prm.NICVportContext(d.fw.vport[:])
+	if d.ib != nil {
+		return prm.StatusBadOp
+	}
 	if m.OtherVport() || sel&^vportSupported != 0 {
 		return prm.StatusBadParam
 	}

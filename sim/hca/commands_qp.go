@@ -146,7 +146,7 @@ func (d *Device) checkOptional(q *qp, m prm.ModifyQPIn, allowed uint32) prm.Stat
 		return prm.StatusBadParam
 	case mask&prm.OptParCounterSetID != 0 && c.CounterSetID() != 0 && d.qset(c.CounterSetID()) == nil:
 		return prm.StatusBadParam
-	case mask&prm.OptParPKeyIndex != 0 && c.PrimaryPath().PKeyIndex() != 0:
+	case mask&prm.OptParPKeyIndex != 0 && c.PrimaryPath().PKeyIndex() >= d.pkeyIndexes():
 		return prm.StatusIX
 	}
 	return prm.StatusOK
@@ -167,6 +167,9 @@ func (q *qp) takeOptional(m prm.ModifyQPIn) {
 	}
 	if mask&prm.OptParPKeyIndex != 0 {
 		to.PrimaryPath().SetPKeyIndex(from.PrimaryPath().PKeyIndex())
+		if q.d.ib != nil {
+			q.repath()
+		}
 	}
 	if mask&prm.OptParPriPort != 0 {
 		to.PrimaryPath().SetVHCAPortNum(from.PrimaryPath().VHCAPortNum())
@@ -214,7 +217,7 @@ func cmdRst2Init(d *Device, in, _ []byte) prm.Status {
 	from, to := m.QPC(), q.context()
 	a := from.PrimaryPath()
 	switch {
-	case a.PKeyIndex() != 0:
+	case a.PKeyIndex() >= d.pkeyIndexes():
 		return prm.StatusIX
 	case a.VHCAPortNum() > 1, from.CounterSetID() != 0 && d.qset(from.CounterSetID()) == nil:
 		return prm.StatusBadParam
@@ -266,15 +269,15 @@ func cmdInit2RTR(d *Device, in, _ []byte) prm.Status {
 		to.SetMTU(from.MTU())
 		to.SetLogMsgMax(from.LogMsgMax())
 		q.takeOptional(m)
-		q.mtu, q.pkey = d.udPayload(roce.MTU(from.MTU())), roce.DefaultPKey
+		q.mtu, q.pkey = d.udPayload(roce.MTU(from.MTU())), d.pkeyAt(to.PrimaryPath())
 		q.setState(prm.QPStateRTR)
 		q.refill(false)
 		return prm.StatusOK
 	}
-	if roce.MTU(from.MTU()).Bytes()+frameOverhead > int(prm.NICVportContext(d.fw.vport[:]).MTU()) {
+	if !d.carries(roce.MTU(from.MTU())) {
 		return prm.StatusBadParam // inferred: a path MTU that the port cannot carry
 	}
-	if int(from.PrimaryPath().SrcAddrIndex()) >= len(d.gids) {
+	if d.ib == nil && int(from.PrimaryPath().SrcAddrIndex()) >= len(d.gids) {
 		return prm.StatusIX
 	}
 	old := q.ctx

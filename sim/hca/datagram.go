@@ -43,8 +43,15 @@ func (q *qp) path(av prm.AVSegment) *avPath {
 	return e
 }
 
+// forget drops the headers that were made of the port as it was.
+func (u *datagrams) forget() { clear(u.paths[:]) }
+
 func (q *qp) makePath(e *avPath, av prm.AVSegment) {
 	d := q.d
+	if d.ib != nil {
+		q.makeIBPath(e, av)
+		return
+	}
 	i := int(av.SGIDIndex())
 	if i >= len(d.gids) || !d.gids[i].valid {
 		return
@@ -111,11 +118,11 @@ func (q *qp) admitsDatagram(p *roce.Packet) bool {
 	case p.BTH().DestQP() != multicastQPN && !d.isOwnAddress(p):
 		d.c.RxAddress++
 		return false
-	case !roce.PKeyMatch(p.BTH().PKey(), roce.DefaultPKey):
-		d.c.RxPKey++
+	case !roce.PKeyMatch(p.BTH().PKey(), q.pkey):
+		d.badPKey()
 		return false
 	case p.DETH().QKey() != q.context().QKey():
-		d.c.RxQKey++
+		d.badQKey()
 		return false
 	}
 	return true
@@ -123,8 +130,8 @@ func (q *qp) admitsDatagram(p *roce.Packet) bool {
 
 // isOwnAddress says whether a packet is for an address of this port.
 func (d *Device) isOwnAddress(p *roce.Packet) bool {
-	if p.Framing == roce.InfiniBand {
-		return false
+	if p.Framing == roce.InfiniBand { // its LID is, or it would not be here
+		return !p.HasGRH() || d.gidIndex(p.DstGID()) >= 0
 	}
 	gid, mac := p.DstGID(), p.Ethernet().Dst()
 	for i := range d.gids {
@@ -159,8 +166,12 @@ func (q *qp) execDatagram(p *roce.Packet) (wait bool) {
 		q.failRecv(prm.SyndromeLocalLength, 0)
 		return false
 	}
-	p.PutGRH(q.ud.grh[:])
-	if !q.scatter(q.ud.grh[:]) || !q.scatter(data) {
+	head := q.ud.grh[:]
+	if !p.PutGRH(head) { // without a GRH its room is left as it is
+		q.skipRecv(len(head))
+		head = nil
+	}
+	if !q.scatter(head) || !q.scatter(data) {
 		q.qs.add(prm.QCRespLocalProtection)
 		q.failRecv(prm.SyndromeLocalProt, 0)
 		return false
@@ -184,8 +195,12 @@ func (q *qp) datagramCQE(p *roce.Packet, n uint32) {
 		e.SetImmInvalPKey(p.ImmDt().Value())
 	}
 	e.SetRQPN(p.DETH().SrcQP())
-	e.SetGRH(1)
-	e.SetSL(l3Types[p.Framing])
+	if p.Framing == roce.InfiniBand {
+		q.ibDatagramCQE(e, p)
+	} else {
+		e.SetGRH(1)
+		e.SetSL(l3Types[p.Framing])
+	}
 	e.SetByteCnt(n)
 	e.SetTimestamp(d.timestamp(d.e.Now()))
 	e.SetQPN(q.num)
@@ -197,8 +212,7 @@ func (q *qp) datagramCQE(p *roce.Packet, n uint32) {
 // udPayload is the most that a datagram carries: the largest MTU of the standard that
 // the port's own has room for, and the QP's context allows.
 func (d *Device) udPayload(ctx roce.MTU) int {
-	port := int(prm.NICVportContext(d.fw.vport[:]).MTU())
-	for ctx > roce.MTU256 && ctx.Bytes()+frameOverhead > port {
+	for ctx > roce.MTU256 && !d.carries(ctx) {
 		ctx--
 	}
 	return ctx.Bytes()

@@ -78,6 +78,7 @@ type Device struct {
 	eqNums   numbers
 	qsets    []*qset
 	qsetNums numbers
+	ib       *ibPort // nil: an Ethernet port
 	gids     []gidEntry
 	gidGen   uint32             // counts changes of gids
 	groups   map[roce.GID][]*qp // looked up, never walked
@@ -110,6 +111,8 @@ type Device struct {
 	loops    bool   // it has sent to itself, or has a QP that will
 	pauser   Pauser // wire, if it has priority flow control
 	linkDown bool
+	mute     bool     // an InfiniBand port that the subnet manager has not armed
+	drained  sim.Time // the receive engine took the last packet out of the port's buffer then
 	tap      func(t sim.Time, f *roce.Frame)
 
 	// Receive engine.
@@ -170,6 +173,10 @@ func New(e *sim.Engine, name string, bus pcie.Bus, p Params, id Identity) *Devic
 		cqRecord: d.onCQRecord, cqModerate: d.onCQModerate, bfExpire: d.onBFExpire, bfLate: d.onBFLate, none: func(uint64) {},
 		resume: d.onResume, raise: d.onRaise, pace: d.onPace,
 	}
+	if p.LinkLayer == InfiniBand {
+		d.ib, d.mute = new(ibPort), true
+		d.ib.reset()
+	}
 	d.reset()
 	return d
 }
@@ -191,6 +198,10 @@ func (d *Device) reset() {
 	d.eqNums = numbers{next: 1, limit: 1 << p.LogMaxEQ}
 	d.qsetNums = numbers{next: 1, limit: uint32(p.MaxQCounters) + 1}
 	d.gids = make([]gidEntry, p.GIDTableSize)
+	if d.ib != nil {
+		d.gids = make([]gidEntry, ibGIDs)
+		d.fillGIDs()
+	}
 	d.gidGen++
 	d.groups = map[roce.GID][]*qp{}
 	d.cnpAt, d.cnpTo = -sim.Second, map[roce.GID]*sim.Time{}

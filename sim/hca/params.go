@@ -95,7 +95,9 @@ type Params struct {
 	WQEMiss   sim.Time // for which a processing unit is held up when it must read a WQE again
 	RecvCache int      // queues whose receive WQEs are kept, RQPrefetch of each
 
-	// Port.
+	// Port. The link layer is one of those that the device has.
+	LinkLayers      LinkLayers
+	LinkLayer       LinkLayer
 	WireRate        uint64   // bits per second
 	WireOverhead    int      // bytes of a packet beside the frame given to the wire: FCS, preamble, gap
 	LoopbackLatency sim.Time // port to port inside the device
@@ -191,6 +193,10 @@ func (p *Params) Check() error {
 	case 0, 128, 256, 512:
 	default:
 		errs = append(errs, fmt.Errorf("hca: BFRegSize is %d, not 0, 128, 256 or 512", p.BFRegSize))
+	}
+	if p.LinkLayers > EitherLinkLayer || !p.LinkLayers.Has(p.LinkLayer) {
+		errs = append(errs, fmt.Errorf("hca: LinkLayer is %v, which the device does not have: its port is %s only",
+			p.LinkLayer, LinkLayersWords[min(p.LinkLayers, EitherLinkLayer)]))
 	}
 	return errors.Join(append(errs, p.UAR.Check(), p.Congestion.Check())...)
 }

@@ -208,7 +208,7 @@ func (d *Device) transmit(i int32, q *qp) {
 			d.departed(s)
 		}
 		d.receive(i, delay+d.p.LoopbackLatency)
-	case d.wire == nil && !s.loop:
+	case (d.wire == nil || d.mute) && !s.loop:
 		d.c.TxNoWire++
 		if s.left != 0 {
 			d.departed(s)
@@ -262,6 +262,9 @@ func (d *Device) see(f *roce.Frame) {
 	}
 }
 
+// Drained is when the packet that Receive got last is out of the port's buffer.
+func (d *Device) Drained() sim.Time { return d.drained }
+
 // Receive is a frame that arrives at the port now. The device takes over the
 // reference.
 func (d *Device) Receive(f *roce.Frame) { d.receive(d.getSlot(f), 0) }
@@ -275,6 +278,11 @@ func (d *Device) receive(i int32, delay sim.Time) {
 		if r, ok := err.(roce.DropReason); ok {
 			d.c.RxDropped[r]++
 		}
+		d.dropSlot(i)
+		return
+	}
+	if (d.ib != nil || s.pkt.Framing == roce.InfiniBand) && !d.accepts(&s.pkt) {
+		d.c.RxAddress++
 		d.dropSlot(i)
 		return
 	}
@@ -324,12 +332,14 @@ func (d *Device) pass(p *roce.Packet, t sim.Time) sim.Time {
 			busy += d.p.RxScatter
 		}
 		t, _ = d.rxReq.Take(t, busy)
+		d.drained = t
 		// What waits for no context does not overtake what does.
 		t = max(t+d.p.ResponderLatency+m.late, d.reqAt)
 		d.reqAt = t
 		return t
 	}
 	t, _ = d.rxRsp.Take(t, d.p.RxAckInterval+m.stall)
+	d.drained = t
 	t += m.late
 	if p.Op == roce.RCAcknowledge || p.Op == roce.CNPacket {
 		t += d.p.AckHandling

@@ -38,6 +38,7 @@ type qp struct {
 	dstGID    roce.GID
 	src4      [4]byte // for RoCEv2IPv4
 	dst4      [4]byte
+	dlid      uint16 // of the peer, on InfiniBand
 	pkey      uint16
 	ud        *datagrams // of UD only
 	joined    int        // multicast groups
@@ -183,7 +184,7 @@ func (q *qp) admits(p *roce.Packet) bool {
 		return false
 	}
 	if !roce.PKeyMatch(p.BTH().PKey(), q.pkey) {
-		q.d.c.RxPKey++
+		q.d.badPKey()
 		return false
 	}
 	return true
@@ -198,6 +199,9 @@ func (q *qp) fromPeer(p *roce.Packet) bool {
 		h := p.IPv4()
 		return h.Src() == q.dst4 && h.Dst() == q.src4
 	}
+	if p.Framing == roce.InfiniBand {
+		return q.fromIBPeer(p)
+	}
 	return p.SrcGID() == q.dstGID && p.DstGID() == q.srcGID
 }
 
@@ -207,6 +211,9 @@ const defaultHopLimit = 64
 // setPath makes the packet template of the primary path. It reports false when the
 // source address is not in the table or does not suit the destination.
 func (q *qp) setPath() bool {
+	if q.d.ib != nil {
+		return q.setIBPath()
+	}
 	c := q.context()
 	a := c.PrimaryPath()
 	d := q.d

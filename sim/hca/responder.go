@@ -238,6 +238,21 @@ func (q *qp) execSend(p *roce.Packet, info *roce.OpInfo) {
 	q.accept(p, 1, 1)
 }
 
+// skipRecv leaves n bytes of the receive WQE's scatter list out; the list has them.
+func (q *qp) skipRecv(n int) {
+	for n > 0 {
+		s, next, ok := prm.RecvSGE(q.recvWQE, q.recvAt.at)
+		if !ok {
+			q.d.bug("QP %#x: a receive WQE ended early", q.num)
+		}
+		k := min(n, int(s.Len-q.recvAt.pos))
+		n -= k
+		if q.recvAt.pos += uint32(k); q.recvAt.pos == s.Len {
+			q.recvAt = cursor{at: next}
+		}
+	}
+}
+
 // scatter writes payload to the receive WQE's scatter list.
 func (q *qp) scatter(data []byte) bool {
 	for len(data) > 0 {

@@ -28,9 +28,11 @@ func (u *Ucontext) CreateAH(c Caller, pdh Handle, a verbs.AHAttr) (h Handle, dma
 		if err != nil {
 			return fmt.Errorf("create AH: %w", err)
 		}
-		mac, _, err := k.resolve(src, a.GRH.DGID)
-		if err != nil {
-			return fmt.Errorf("create AH: %w", err)
+		var mac MAC
+		if !k.d.caps.ib {
+			if mac, _, err = k.resolve(src, a.GRH.DGID); err != nil {
+				return fmt.Errorf("create AH: %w", err)
+			}
 		}
 		if _, err := k.d.statRate(a.StaticRate); err != nil {
 			return fmt.Errorf("create AH: %w", err)

@@ -23,6 +23,7 @@ type caps struct {
 	counterSets, gids                         int
 	ackDelay                                  uint8
 	pkeys                                     int
+	ib                                        bool // the link layer of the port is InfiniBand
 	statRates                                 uint32
 	cqeVersion                                uint8
 	bfRegSize                                 uint32 // 0: no BlueFlame
@@ -124,10 +125,15 @@ func (d *Device) readCaps(k *call) error {
 		return err
 	}
 	g := prm.HCACap(page)
-	if g.PortType() != prm.PortTypeEth || !g.RoCE() {
-		return fmt.Errorf("port type %d, RoCE %v: only RoCE devices are modelled: %w", g.PortType(), g.RoCE(), syscall.EOPNOTSUPP)
-	}
 	c := &d.caps
+	switch {
+	case g.PortType() == prm.PortTypeIB:
+		if err := c.readIB(g); err != nil {
+			return err
+		}
+	case g.PortType() != prm.PortTypeEth || !g.RoCE():
+		return fmt.Errorf("port type %d, RoCE %v: neither RoCE nor InfiniBand: %w", g.PortType(), g.RoCE(), syscall.EOPNOTSUPP)
+	}
 	c.general(g)
 	if g.Atomic() {
 		page, err := k.queryCap(prm.CapAtomic, prm.CapModeCurrent)
@@ -135,6 +141,9 @@ func (d *Device) readCaps(k *call) error {
 			return err
 		}
 		c.atomic(prm.AtomicCap(page))
+	}
+	if c.ib {
+		return nil
 	}
 	page, err = k.queryCap(prm.CapRoCE, prm.CapModeCurrent)
 	if err != nil {
@@ -199,20 +208,33 @@ func (c *caps) atomic(a prm.AtomicCap) {
 	c.hostAtomics = ops&plain == plain && sizes&(1<<3) != 0 && a.AtomicReq8BEndiannessMode() != 0
 }
 
-// readVport reads what the port is called, and the board and firmware.
-func (d *Device) readVport(k *call) error {
+// readNICVport reads the names of a RoCE device.
+func (d *Device) readNICVport(k *call) error {
 	out, err := k.simple(prm.OpQueryNICVportContext, 0)
 	if err != nil {
 		return err
 	}
 	v := prm.QueryNICVportContextOut(out).Context()
+	copy(d.caps.mac[:], v.PermanentAddress())
+	d.caps.nodeGUID, d.caps.sysImageGUID = v.NodeGUID(), v.SystemImageGUID()
+	return nil
+}
+
+// readVport reads what the port is called, and the board and firmware.
+func (d *Device) readVport(k *call) error {
 	c := &d.caps
-	copy(c.mac[:], v.PermanentAddress())
-	c.nodeGUID, c.sysImageGUID = v.NodeGUID(), v.SystemImageGUID()
+	read := d.readNICVport
+	if c.ib {
+		read = d.readHCAVport
+	}
+	if err := read(k); err != nil {
+		return err
+	}
 	if c.nodeGUID == 0 {
 		return fmt.Errorf("the port has no node GUID: %w", syscall.EIO)
 	}
-	if out, err = k.simple(prm.OpQueryAdapter, 0); err != nil {
+	out, err := k.simple(prm.OpQueryAdapter, 0)
+	if err != nil {
 		return err
 	}
 	c.vendorID = prm.AdapterInfo(prm.QueryAdapterOut(out).Adapter()).IEEEVendorID()

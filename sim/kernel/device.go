@@ -117,7 +117,7 @@ func (d *Device) load() error {
 	k := &call{d: d}
 	steps := []func(*call) error{
 		d.enableHCA, d.negotiateISSI, d.bootPages, d.setCaps, d.initPages, d.initHCA, d.readCaps,
-		d.readVport, d.makeEQs, d.makeOwnResources, d.enableRoCE,
+		d.readVport, d.makeEQs, d.makeOwnResources, d.enablePort,
 	}
 	for _, step := range steps {
 		if err := step(k); err != nil {
@@ -212,6 +212,14 @@ const (
 // ethernetOverhead is what the driver adds to the interface's MTU for the port's:
 // Ethernet header, VLAN tag and FCS (MLX5E_ETH_HARD_MTU).
 const ethernetOverhead = 14 + 4 + 4
+
+// enablePort makes the port's GID table.
+func (d *Device) enablePort(k *call) error {
+	if d.caps.ib {
+		return d.readGIDs(k)
+	}
+	return d.enableRoCE(k)
+}
 
 // enableRoCE sets the port's MTU, turns RoCE on and fills the table with the default GIDs.
 func (d *Device) enableRoCE(k *call) error {

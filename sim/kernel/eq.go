@@ -139,7 +139,10 @@ func (d *Device) event(e prm.EQE) {
 			return
 		}
 	case prm.EventPortChange:
-		if ev, ok := portEvent(e.SubType()); ok {
+		if ev, ok := d.portEvent(e.SubType()); ok {
+			if d.caps.ib {
+				d.portChanged()
+			}
 			d.broadcast(ev)
 			return
 		}

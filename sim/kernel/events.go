@@ -183,12 +183,15 @@ func qpEvent(t prm.EventType) (verbs.EventType, bool) {
 	return 0, false
 }
 
-// portEvent is the event for a change of the port. On Ethernet the real driver takes
-// up and down from the network interface, which follows the same change.
-func portEvent(sub uint8) (verbs.EventType, bool) {
+// portEvent is the event for a change of the port (handle_port_change). On Ethernet the
+// real driver takes up and down from the network interface, which follows the same change.
+// On InfiniBand every state that is not ACTIVE is an error.
+func (d *Device) portEvent(sub uint8) (verbs.EventType, bool) {
 	switch sub {
 	case prm.PortChangeDown:
 		return verbs.EventPortErr, true
+	case prm.PortChangeInitialized:
+		return verbs.EventPortErr, d.caps.ib
 	case prm.PortChangeActive:
 		return verbs.EventPortActive, true
 	case prm.PortChangeLID:

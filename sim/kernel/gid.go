@@ -37,7 +37,11 @@ func linkLocalMAC(g verbs.GID) MAC { return MAC{g[8] ^ 2, g[9], g[10], g[13], g[
 // AddIP gives the port's interface an address. As ib_core does, the GID table gets a
 // RoCE v1 and a RoCE v2 entry for it in the first free slots, and every open context
 // a GID_CHANGE event. ENOSPC when the table is full.
+// On InfiniBand addresses are IPoIB's, which is not modelled: EOPNOTSUPP.
 func (d *Device) AddIP(ip netip.Addr) error {
+	if d.caps.ib {
+		return fmt.Errorf("%v on an InfiniBand port: IPoIB is not modelled: %w", ip, syscall.EOPNOTSUPP)
+	}
 	if err := d.addGID(&call{d: d}, verbs.GID(ip.As16())); err != nil {
 		return err
 	}

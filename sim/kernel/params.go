@@ -42,7 +42,7 @@ type Params struct {
 	PCIDevice   uint16
 	PCIRevision uint8
 	// LinkWidth and LinkSpeed are the active_width and active_speed codes of
-	// ibv_port_attr: 2 is 4X; 8 QDR, 32 EDR, 64 HDR, 128 NDR.
+	// ibv_port_attr: 2 is 4X; 4 QDR, 16 FDR, 32 EDR, 64 HDR, 128 NDR.
 	LinkWidth uint8
 	LinkSpeed uint32
 

@@ -124,7 +124,7 @@ func (m *modify) core(k *call) error {
 			return err
 		}
 		m.sgid = sgid
-		if m.q.svc != svcUD && m.q.svc != svcRaw {
+		if m.q.svc != svcUD && m.q.svc != svcRaw && !k.d.caps.ib {
 			mac, hops, err := k.resolve(sgid, a.AH.GRH.DGID)
 			if err != nil {
 				return err
@@ -139,17 +139,23 @@ func (m *modify) core(k *call) error {
 		if _, err := k.d.checkAH(&a.AltAH); err != nil {
 			return err
 		}
-		return fmt.Errorf("alternate path on RoCE: %w", syscall.EINVAL)
+		if !k.d.caps.ib {
+			return fmt.Errorf("alternate path on RoCE: %w", syscall.EINVAL)
+		}
 	}
 	a.RQPSN &= 0xffffff
 	a.SQPSN &= 0xffffff
 	return nil
 }
 
-// checkAH is rdma_fill_sgid_attr on a RoCE port: a global route is a must.
+// checkAH is rdma_fill_sgid_attr: a global route is a must on RoCE. Without one there is
+// no entry.
 func (d *Device) checkAH(ah *verbs.AHAttr) (*gidEntry, error) {
 	if ah.Port < 1 || int(ah.Port) > d.caps.ports {
 		return nil, fmt.Errorf("address of port %d: %w", ah.Port, syscall.EINVAL)
+	}
+	if !ah.IsGlobal && d.caps.ib {
+		return nil, nil
 	}
 	if !ah.IsGlobal {
 		return nil, fmt.Errorf("address without global route on RoCE: %w", syscall.EINVAL)
@@ -170,6 +176,9 @@ func (m *modify) driver(d *Device) error {
 	}
 	if !modifyIsOK(m.from, m.to, q.svc, m.mask) {
 		return fmt.Errorf("%v to %v with attributes %#x: %w", m.from, m.to, uint32(m.mask), syscall.EINVAL)
+	}
+	if m.has(mAlt) {
+		return fmt.Errorf("automatic path migration is not modelled: %w", syscall.EOPNOTSUPP)
 	}
 	if m.has(mPKey) && int(a.PKeyIndex) >= d.caps.pkeys {
 		return fmt.Errorf("P_Key index %d of %d: %w", a.PKeyIndex, d.caps.pkeys, syscall.EINVAL)

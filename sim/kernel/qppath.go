@@ -80,7 +80,16 @@ func optAllowed(op prm.Opcode, s service) uint32 {
 	return 0
 }
 
-// fillPath is mlx5_set_path for RoCE, and the path fields that other attributes own.
+// fillRoute is the part of a path that a global route decides.
+func fillRoute(p prm.ADS, g *verbs.GRH) {
+	p.SetSrcAddrIndex(uint32(g.SGIDIndex))
+	p.SetHopLimit(uint32(g.HopLimit))
+	p.SetTClass(uint32(g.TrafficClass))
+	p.SetFlowLabel(g.FlowLabel & 0xfffff)
+	copy(p.RGID(), g.DGID[:])
+}
+
+// fillPath is mlx5_set_path, and the path fields that other attributes own.
 func (m *modify) fillPath(p prm.ADS, d *Device) error {
 	a := &m.a
 	p.SetPKeyIndex(given(m, mPKey, uint32(a.PKeyIndex)))
@@ -91,20 +100,11 @@ func (m *modify) fillPath(p prm.ADS, d *Device) error {
 			port = a.Port
 		}
 		p.SetVHCAPortNum(uint32(port))
-		copy(p.RMAC(), m.dmac[:])
-		g := &a.AH.GRH
-		if m.sgid.typ == verbs.GIDTypeRoCEv2 {
-			if m.q.svc != svcUD && m.has(mDestQPN) {
-				p.SetUDPSport(uint32(udpSport(g.FlowLabel, m.q.qpn, a.DestQPN)))
-			}
-			p.SetDSCP(uint32(g.TrafficClass >> 2))
+		if d.caps.ib {
+			m.fillIBPath(p)
+		} else {
+			m.fillRoCEPath(p)
 		}
-		p.SetEthPrio(uint32(a.AH.SL & 7))
-		p.SetSrcAddrIndex(uint32(g.SGIDIndex))
-		p.SetHopLimit(uint32(g.HopLimit))
-		p.SetTClass(uint32(g.TrafficClass))
-		p.SetFlowLabel(g.FlowLabel & 0xfffff)
-		copy(p.RGID(), g.DGID[:])
 		rate, err := d.statRate(a.AH.StaticRate)
 		if err != nil {
 			return err
@@ -113,6 +113,21 @@ func (m *modify) fillPath(p prm.ADS, d *Device) error {
 	}
 	p.SetAckTimeout(given(m, mTimeout, uint32(a.Timeout)))
 	return nil
+}
+
+// fillRoCEPath is mlx5_set_path of a RoCE port.
+func (m *modify) fillRoCEPath(p prm.ADS) {
+	a := &m.a
+	copy(p.RMAC(), m.dmac[:])
+	g := &a.AH.GRH
+	if m.sgid.typ == verbs.GIDTypeRoCEv2 {
+		if m.q.svc != svcUD && m.has(mDestQPN) {
+			p.SetUDPSport(uint32(udpSport(g.FlowLabel, m.q.qpn, a.DestQPN)))
+		}
+		p.SetDSCP(uint32(g.TrafficClass >> 2))
+	}
+	p.SetEthPrio(uint32(a.AH.SL & 7))
+	fillRoute(p, g)
 }
 
 // udpSport is the source port of a connection (rdma_get_udp_sport): from the flow label,

@@ -95,7 +95,7 @@ func migState(pm uint32) uint8 {
 	return 0
 }
 
-// ahAttr is to_rdma_ah_attr on a RoCE port: a path without a port is no address.
+// ahAttr is to_rdma_ah_attr: a path without a port is no address.
 func (d *Device) ahAttr(p prm.ADS) verbs.AHAttr {
 	port := p.VHCAPortNum()
 	if port == 0 || int(port) > d.caps.ports {
@@ -103,11 +103,14 @@ func (d *Device) ahAttr(p prm.ADS) verbs.AHAttr {
 	}
 	a := verbs.AHAttr{
 		Port: uint8(port), SL: uint8(p.SL()), DLID: uint16(p.RLID()), SrcPathBits: uint8(p.MLID()),
-		StaticRate: codeToRate(p.StatRate()), IsGlobal: true,
-		GRH: verbs.GRH{
-			FlowLabel: p.FlowLabel(), SGIDIndex: uint8(p.SrcAddrIndex()),
-			HopLimit: uint8(p.HopLimit()), TrafficClass: uint8(p.TClass()),
-		},
+		StaticRate: codeToRate(p.StatRate()), IsGlobal: !d.caps.ib || p.GRH(),
+	}
+	if !a.IsGlobal {
+		return a
+	}
+	a.GRH = verbs.GRH{
+		FlowLabel: p.FlowLabel(), SGIDIndex: uint8(p.SrcAddrIndex()),
+		HopLimit: uint8(p.HopLimit()), TrafficClass: uint8(p.TClass()),
 	}
 	copy(a.GRH.DGID[:], p.RGID())
 	return a

@@ -114,7 +114,11 @@ func (u *Ucontext) QueryPort(c Caller, port int) (a verbs.PortAttr, err error) {
 		if port < 1 || port > k.d.caps.ports {
 			return fmt.Errorf("query port %d: %w", port, syscall.EINVAL)
 		}
-		a, err = k.queryPort()
+		if k.d.caps.ib {
+			a, err = k.queryIBPort()
+		} else {
+			a, err = k.queryPort()
+		}
 		return err
 	})
 	return a, err
@@ -166,7 +170,11 @@ func (u *Ucontext) QueryGIDEntry(c Caller, port, index int) (verbs.GIDEntry, err
 	if err != nil {
 		return verbs.GIDEntry{}, err
 	}
-	return verbs.GIDEntry{GID: e.gid, Index: uint32(index), Port: uint32(port), Type: e.typ, NetDevice: netdevIndex}, nil
+	g := verbs.GIDEntry{GID: e.gid, Index: uint32(index), Port: uint32(port), Type: e.typ}
+	if !d.caps.ib {
+		g.NetDevice = netdevIndex
+	}
+	return g, nil
 }
 
 // defaultPKey is the one entry of a RoCE port's P_Key table: full member.
@@ -174,9 +182,23 @@ const defaultPKey = 0xffff
 
 // QueryPKey reads the P_Key table. EINVAL outside it.
 func (u *Ucontext) QueryPKey(c Caller, port, index int) (uint16, error) {
-	u.dev.enter(c, false)
-	if port < 1 || port > u.dev.caps.ports || index != 0 {
+	d := u.dev
+	n := 1
+	if d.caps.ib {
+		n = d.caps.pkeys
+	}
+	if port < 1 || port > d.caps.ports || index < 0 || index >= n {
+		d.enter(c, false)
 		return 0, fmt.Errorf("P_Key %d of port %d: %w", index, port, syscall.EINVAL)
 	}
-	return defaultPKey, nil
+	if !d.caps.ib {
+		d.enter(c, false)
+		return defaultPKey, nil
+	}
+	key := uint16(0)
+	err := u.do(c, func(k *call) (err error) {
+		key, err = k.queryIBPKey(index)
+		return err
+	})
+	return key, err
 }

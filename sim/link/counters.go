@@ -21,8 +21,32 @@ type Counters struct {
 	LostInFlight uint64 // frames on the cable when it was pulled
 }
 
-// Each calls f for every counter, in a fixed order.
-func (c *Counters) Each(f func(name string, value uint64)) {
+// Each calls f for every counter of a port, in a fixed order: on InfiniBand those of
+// /sys/class/infiniband/.../counters, where data count in words of 4 bytes.
+func (p *Port) Each(f func(name string, value uint64)) {
+	if p.lanes == nil {
+		p.C.each(f)
+		return
+	}
+	c := &p.C
+	f("port_xmit_packets", c.TxPackets)
+	f("port_xmit_data", c.TxBytes/4)
+	f("multicast_xmit_packets", c.TxMulticast)
+	f("port_xmit_discards", c.TxDiscards)
+	f("port_rcv_packets", c.RxPackets)
+	f("port_rcv_data", c.RxBytes/4)
+	f("multicast_rcv_packets", c.RxMulticast)
+	f("port_rcv_errors", c.RxCRCErrors)
+	f("link_downed", c.LinkDownEvents)
+	f("sim_tx_wire_bytes", c.TxWireBytes)
+	f("sim_loopback_frames", c.Loopback)
+	f("sim_script_lost", c.ScriptLost)
+	f("sim_lost_in_flight", c.LostInFlight)
+	f("sim_credit_stalls", p.lanes.Stalls)
+	f("sim_credit_wait_ps", uint64(p.lanes.StallFor))
+}
+
+func (c *Counters) each(f func(name string, value uint64)) {
 	f("tx_packets_phy", c.TxPackets)
 	f("tx_bytes_phy", c.TxBytes)
 	f("tx_multicast_phy", c.TxMulticast)

@@ -455,7 +455,7 @@ func TestOrderedTaps(t *testing.T) {
 func TestCountersHaveNames(t *testing.T) {
 	c := Counters{TxPackets: 1, RxCRCErrors: 2, LostInFlight: 3}
 	got := map[string]uint64{}
-	c.Each(func(name string, v uint64) { got[name] = v })
+	c.each(func(name string, v uint64) { got[name] = v })
 	if len(got) != 31 || got["tx_packets_phy"] != 1 || got["rx_crc_errors_phy"] != 2 || got["sim_lost_in_flight"] != 3 {
 		t.Errorf("%v", got)
 	}

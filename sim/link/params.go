@@ -7,7 +7,8 @@ import (
 	"github.com/rdmasim/rdmasim/sim"
 )
 
-// Params of a cable with its two ports. All must be set; Propagation may be 0.
+// Params of a cable with its two ports. All must be set; Propagation may be 0. A cable
+// of InfiniBand takes Propagation and IB.
 type Params struct {
 	Bandwidth   uint64   // bits per second, each direction
 	Propagation sim.Time // one way: cable, SerDes and FEC, first bit to first bit
@@ -23,12 +24,20 @@ type Params struct {
 	PFCClasses      uint8 // a bit for each lossless class
 	PFCXoff, PFCXon int
 	PFCTime         int
+
+	// InfiniBand: the cable is one, and IB holds instead of all but Propagation. The
+	// device's link layer decides.
+	InfiniBand bool `profile:"-"`
+	IB         IBParams
 }
 
 // Check says what is wrong with the parameters, or returns nil.
 func (p *Params) Check() error {
 	var errs []error
 	bad := func(format string, a ...any) { errs = append(errs, fmt.Errorf("link: "+format, a...)) }
+	if p.InfiniBand {
+		errs = append(errs, p.IB.Check())
+	}
 	if p.Bandwidth < 1_000_000 || p.Bandwidth > 10_000_000_000_000 {
 		bad("Bandwidth is %d bit/s, not in 1 Mb/s..10 Tb/s", p.Bandwidth)
 	}

@@ -60,6 +60,8 @@ type Port struct {
 	lastN  int          // serialisation times of the last frame length
 	lastT  sim.Time
 	lastL  sim.Time
+	lanes  *lanes // of an InfiniBand link
+	sm     *SubnetManager
 	taps   []Tap
 	script *fault.Script
 	rand   *sim.Rand
@@ -85,6 +87,8 @@ type flight struct {
 	loop  bool // looped back, not from the cable
 	plan  bool // id is the receiver's name for it
 	lost  bool // planned, and on the cable when that was pulled
+	vl    uint8
+	free  bool // it holds no credits of an InfiniBand link
 }
 
 func newPort(e *sim.Engine, name string, p *Params, c *Cable) *Port {
@@ -133,6 +137,10 @@ func (p *Port) FreeAt() sim.Time { return p.free }
 // over the caller's reference. On a link that is down the frame is discarded.
 func (p *Port) Send(f *roce.Frame) {
 	now := p.e.Now()
+	if p.lanes != nil {
+		p.lanes.send(waiting{f: f, earliest: now, tail: now})
+		return
+	}
 	p.send(f, now, now, false)
 }
 
@@ -180,6 +188,12 @@ func (p *Port) times(n int) (bits, line sim.Time) {
 func (p *Port) count(f *roce.Frame, packets, bytes, multicast, broadcast *uint64) {
 	*packets++
 	*bytes += uint64(max(len(f.B), p.p.MinFrame) + p.p.FCS)
+	if p.lanes != nil {
+		if roce.IsMulticastLID(roce.LRH(f.B).DLID()) {
+			*multicast++
+		}
+		return
+	}
 	if len(f.B) < roce.EthernetSize || !roce.Ethernet(f.B).ToGroup() {
 		return
 	}
@@ -239,7 +253,7 @@ func (p *Port) expect(f *roce.Frame, head, tail sim.Time, badFCS bool) {
 	if p.head != nil {
 		at = min(tail, head+p.headIn)
 	}
-	p.place(flight{f: f, tail: tail, epoch: p.cable.epoch, bad: badFCS}, at)
+	p.place(flight{f: f, tail: tail, epoch: p.cable.epoch, bad: badFCS, free: true}, at)
 }
 
 // planned has the receiver plan a frame that arrives at tail. It reports false when
@@ -317,6 +331,10 @@ func (p *Port) arrive(slot uint64) {
 			p.head.receiveHead(fl.f, fl.tail, fl.bad)
 			return
 		}
+		if p.lanes != nil {
+			p.take(&fl)
+			return
+		}
 		if fl.bad {
 			fl.f.Release()
 			return
@@ -326,6 +344,23 @@ func (p *Port) arrive(slot uint64) {
 		panic(fmt.Sprintf("link: at %v: frame at port %s, to which nothing is attached", p.e.Now(), p.name))
 	}
 	p.rx.Receive(fl.f)
+}
+
+// take hands a packet of an InfiniBand link to the receiver and returns its credits.
+func (p *Port) take(fl *flight) {
+	s := p.peer.lanes
+	n, at := blocks(len(fl.f.B)), p.e.Now()
+	if fl.bad {
+		fl.f.Release()
+	} else {
+		p.rx.Receive(fl.f)
+		if d, ok := p.rx.(Drainer); ok {
+			at = max(at, d.Drained())
+		}
+	}
+	if !fl.free {
+		s.refund(fl.vl, n, at)
+	}
 }
 
 // Cable joins two ports.
@@ -339,6 +374,9 @@ type Cable struct {
 // NewCable makes a cable that is up. The names are those of its ports. Params must
 // pass Check.
 func NewCable(e *sim.Engine, p Params, a, b string) *Cable {
+	if p.InfiniBand {
+		return newIBCable(e, p, a, b)
+	}
 	if err := p.Check(); err != nil {
 		panic(err.Error())
 	}
@@ -347,6 +385,22 @@ func NewCable(e *sim.Engine, p Params, a, b string) *Cable {
 	c.ends[0].peer, c.ends[1].peer = c.ends[1], c.ends[0]
 	return c
 }
+
+func newIBCable(e *sim.Engine, p Params, a, b string) *Cable {
+	if err := p.IB.Check(); err != nil {
+		panic(err.Error())
+	}
+	c := &Cable{p: p.IB.framing(p.Propagation), up: true}
+	c.ends[0], c.ends[1] = newPort(e, a, &c.p, c), newPort(e, b, &c.p, c)
+	for i, q := range c.ends {
+		q.peer = c.ends[1-i]
+		q.lanes = newLanes(q, &p.IB)
+	}
+	return c
+}
+
+// InfiniBand says whether the port is of an InfiniBand link.
+func (p *Port) InfiniBand() bool { return p.lanes != nil }
 
 // End is port 0 or 1 of the cable.
 func (c *Cable) End(i int) *Port { return c.ends[i] }
@@ -369,9 +423,18 @@ func (c *Cable) SetLink(up bool) {
 			p.pulled()
 			p.C.LinkDownEvents++
 			p.free = min(p.free, p.e.Now())
+			if p.lanes != nil {
+				p.lanes.reset()
+			}
 		}
 		if w, ok := p.rx.(LinkWatcher); ok {
 			w.LinkChanged(up)
+		}
+	}
+	for _, p := range c.ends {
+		if p.sm != nil {
+			p.sm.linkChanged()
+			return
 		}
 	}
 }

@@ -5,19 +5,25 @@ import (
 	"github.com/rdmasim/rdmasim/sim"
 )
 
-// Switch is an Ethernet switch: it learns where source addresses are, floods what
-// it does not know, and queues at each egress up to a limit. Addresses are never
-// forgotten.
+// Switch on Ethernet learns where source addresses are, floods what it does not know,
+// and queues at each egress up to a limit; addresses are never forgotten. On InfiniBand
+// it forwards by the table that the subnet manager wrote, drops what that does not hold,
+// and never drops for want of room: a packet keeps its place in the ingress buffer, and
+// its credits, until it has left. Every port is in every multicast group.
 type Switch struct {
 	name  string
 	p     SwitchParams
 	e     *sim.Engine
 	ports []*Port
 	where map[roce.MAC]int // looked up only
+
+	lids map[uint16]int // where each LID is; looked up only
 	// Flooded counts frames sent to all ports, Runts those too short for an Ethernet
 	// header, Filtered those whose destination is where they came from.
 	Flooded, Runts, Filtered uint64
 	Marked                   uint64 // "congestion experienced"
+	// NoRoute counts packets to LIDs that the forwarding table does not hold.
+	NoRoute uint64
 }
 
 // NewSwitch makes a switch without ports. Params must pass Check.
@@ -44,6 +50,9 @@ func (s *Switch) Plug(p *Port) {
 	s.ports = append(s.ports, p)
 }
 
+// Ports is how many ports have been plugged.
+func (s *Switch) Ports() int { return len(s.ports) }
+
 type ingress struct {
 	s  *Switch
 	no int
@@ -53,6 +62,10 @@ type ingress struct {
 // last bit. A broken frame is dropped unless it is already on its way out.
 func (in *ingress) receiveHead(f *roce.Frame, tail sim.Time, badFCS bool) {
 	s := in.s
+	if s.ports[in.no].lanes != nil {
+		in.route(f, tail, badFCS)
+		return
+	}
 	if badFCS && !s.p.CutThrough {
 		f.Release()
 		return
@@ -122,4 +135,49 @@ func (s *Switch) congested(p *Port, now sim.Time) bool {
 	}
 	chance := uint64(s.p.ECNChance) * (scale / 100) * uint64(wait-low) / uint64(high-low)
 	return p.rand.Uint64()%scale < chance
+}
+
+// route forwards an InfiniBand packet.
+func (in *ingress) route(f *roce.Frame, tail sim.Time, bad bool) {
+	s, from := in.s, in.s.ports[in.no]
+	drop := func(c *uint64) {
+		*c++
+		from.drained(f, s.e.Now())
+		f.Release()
+	}
+	if bad && !s.p.CutThrough {
+		drop(new(uint64)) // counted where it came in
+		return
+	}
+	w := waiting{f: f, earliest: s.e.Now() + s.p.Latency, tail: tail + s.p.Latency, bad: bad, from: from}
+	dlid := roce.LRH(f.B).DLID()
+	if !roce.IsMulticastLID(dlid) {
+		switch out, ok := s.lids[dlid]; {
+		case !ok:
+			drop(&s.NoRoute)
+		case out == in.no:
+			drop(&s.Filtered)
+		default:
+			s.ports[out].lanes.send(w)
+		}
+		return
+	}
+	s.Flooded++
+	last := len(s.ports) - 1
+	if in.no == last {
+		last--
+	}
+	for i, p := range s.ports {
+		if i != in.no {
+			c := w
+			if f.Retain(); i != last { // the buffer is free when the last copy has left
+				c.from = nil
+			}
+			p.lanes.send(c)
+		}
+	}
+	if last < 0 {
+		from.drained(f, s.e.Now())
+	}
+	f.Release()
 }

@@ -25,7 +25,7 @@ type Tap func(Sent)
 func (p *Port) disturb(f *roce.Frame, at sim.Time, loop bool) (out *roce.Frame, extra sim.Time, twice, bad bool) {
 	var rule *fault.Rule
 	if !p.script.Empty() {
-		if pk, err := roce.Parse(f.B); err == nil {
+		if pk, err := f.Parse(); err == nil {
 			bth := pk.BTH()
 			rule = p.script.Decide(&fault.Frame{
 				Port: p.name, Opcode: uint8(bth.Opcode()), DestQP: bth.DestQP(), PSN: bth.PSN(),
@@ -91,9 +91,10 @@ func (p *Port) release(tail sim.Time) {
 	}
 }
 
-// mark sets both ECN bits of the IP header, which the ICRC does not cover.
+// mark sets both ECN bits of the IP header, or on InfiniBand the FECN bit of the BTH. The
+// ICRC covers neither.
 func mark(f *roce.Frame) {
-	pk, err := roce.Parse(f.B)
+	pk, err := f.Parse()
 	if err != nil {
 		return
 	}
@@ -105,6 +106,8 @@ func mark(f *roce.Frame) {
 	case roce.RoCEv2IPv6:
 		h := pk.IPv6()
 		h.SetVersion(h.TrafficClass()|3, h.FlowLabel())
+	case roce.InfiniBand:
+		pk.BTH().SetFECN(true)
 	}
 }
 
@@ -132,7 +135,7 @@ func (p *Port) writable(f *roce.Frame) *roce.Frame {
 // corrupt flips the lowest bit of the last byte that the ICRC covers: payload or
 // pad, or header where there is neither.
 func corrupt(f *roce.Frame) {
-	pk, err := roce.Parse(f.B)
+	pk, err := f.Parse()
 	if err != nil {
 		return
 	}
@@ -142,7 +145,7 @@ func corrupt(f *roce.Frame) {
 
 // edit sets bytes and makes the ICRC right again.
 func edit(f *roce.Frame, edits []fault.ByteEdit) {
-	pk, err := roce.Parse(f.B)
+	pk, err := f.Parse()
 	if err != nil {
 		return
 	}

@@ -11,6 +11,8 @@ import (
 
 	"github.com/rdmasim/rdmasim/input"
 	"github.com/rdmasim/rdmasim/sim"
+	"github.com/rdmasim/rdmasim/sim/hca"
+	"github.com/rdmasim/rdmasim/sim/link"
 )
 
 // Kind says how a value is written.
@@ -44,7 +46,7 @@ var kinds = map[string]Kind{
 	"congestion.rpg_max_rate": Rate, "congestion.rpg_min_rate": Rate, "congestion.rpg_ai_rate": Rate, "congestion.rpg_hai_rate": Rate,
 	"congestion.rate_to_set_on_first_cnp": Rate, "congestion.rpg_byte_reset": Size,
 	"link.pfc_xoff": Size, "link.pfc_xon": Size, "link.pfc_classes": Hex,
-	"switch.ecn_min": Size, "switch.ecn_max": Size, "switch.header_bytes": Size, "switch.buffer": Size,
+	"switch.ecn_min": Size, "switch.ecn_max": Size, "switch.header_bytes": Size, "switch.buffer": Size, "ib.delimiters": Size,
 	"kernel.pci_device": Hex, "kernel.pci_revision": Hex, "hca.vendor_part_id": Hex,
 }
 
@@ -52,6 +54,9 @@ var kinds = map[string]Kind{
 var words = map[string][]string{
 	"uar.bf_conflict":   {"none", "serialize", "refetch"},
 	"kernel.generation": {"dynamic", "static"},
+	"hca.link_layer":    hca.LinkLayerWords,
+	"hca.link_layers":   hca.LinkLayersWords,
+	"ib.speed":          link.SpeedWords,
 
 	"congestion.cnp_scope": {"port", "destination", "qp"},
 }
@@ -59,7 +64,7 @@ var words = map[string][]string{
 // names are the fields whose key does not follow from their name. A field of two
 // has a key for each.
 var names = map[string][]string{
-	"PUs": {"pus"}, "RoCEAdder": {"roce_adder"}, "CoreClockKHz": {"core_clock"},
+	"PUs": {"pus"}, "RoCEAdder": {"roce_adder"}, "VLs": {"vls"}, "CoreClockKHz": {"core_clock"},
 	"MinTimeBetweenCNPs": {"min_time_between_cnps"}, "CNPDSCP": {"cnp_dscp"}, "ClampAfterTimeInc": {"clamp_tgt_rate_after_time_inc"},
 	"RPGAIRate": {"rpg_ai_rate"}, "RPGHAIRate": {"rpg_hai_rate"}, "RateOnFirstCNP": {"rate_to_set_on_first_cnp"},
 	"DCETCPG": {"dce_tcp_g"}, "DCETCPRTT": {"dce_tcp_rtt"}, "RateReducePeriod": {"rate_reduce_monitor_period"}, "InitialAlpha": {"initial_alpha_value"},
@@ -84,7 +89,7 @@ type section struct {
 func (p *Profile) sections() []section {
 	return []section{
 		{"cpu", &p.CPU}, {"pcie", &p.PCIe}, {"hca", &p.HCA}, {"uar", &p.HCA.UAR}, {"commands", &p.HCA.Commands}, {"congestion", &p.HCA.Congestion},
-		{"link", &p.Link}, {"switch", &p.Switch}, {"kernel", &p.Kernel}, {"provider", &p.Provider},
+		{"link", &p.Link}, {"ib", &p.Link.IB}, {"switch", &p.Switch}, {"kernel", &p.Kernel}, {"provider", &p.Provider},
 	}
 }
 
@@ -97,6 +102,7 @@ func (p *Profile) params() []param {
 			f := v.Type().Field(i)
 			switch {
 			case f.Type.Kind() == reflect.Struct: // a section of its own
+			case f.Tag.Get("profile") == "-": // another value decides
 			case f.Type.Kind() == reflect.Array:
 				for k := range f.Type.Len() {
 					ps = append(ps, newParam(s.name, names[f.Name][k], f.Name, v.Field(i).Index(k)))

@@ -3,7 +3,7 @@
 // device can do and what the kernel costs. Each value names its source, and the
 // units know nothing of profiles: they own plain Params.
 //
-// A file has a section for each unit (cpu, pcie, hca, uar, commands, congestion, link, switch,
+// A file has a section for each unit (cpu, pcie, hca, uar, commands, congestion, link, ib, switch,
 // kernel, provider) and in it, by the name of the parameter, a value, a source, and
 // a reason where the source is one of three words: "assumed" (nobody has published
 // it), "fitted" (tuned until a figure of rdmasim validate came out, which check names) or
@@ -81,6 +81,7 @@ type file struct {
 	Commands map[string]entry `yaml:"commands"`
 	Congest  map[string]entry `yaml:"congestion"`
 	Link     map[string]entry `yaml:"link"`
+	IB       map[string]entry `yaml:"ib"`
 	Switch   map[string]entry `yaml:"switch"`
 	Kernel   map[string]entry `yaml:"kernel"`
 	Provider map[string]entry `yaml:"provider"`
@@ -96,7 +97,7 @@ type entry struct {
 func (f *file) sections() map[string]map[string]entry {
 	return map[string]map[string]entry{
 		"cpu": f.CPU, "pcie": f.PCIe, "hca": f.HCA, "uar": f.UAR, "commands": f.Commands, "congestion": f.Congest,
-		"link": f.Link, "switch": f.Switch, "kernel": f.Kernel, "provider": f.Provider,
+		"link": f.Link, "ib": f.IB, "switch": f.Switch, "kernel": f.Kernel, "provider": f.Provider,
 	}
 }
 
@@ -120,6 +121,7 @@ func stored() []string {
 	for _, e := range entries {
 		names = append(names, strings.TrimSuffix(e.Name(), ".yaml"))
 	}
+	slices.Sort(names)
 	return names
 }
 
@@ -303,12 +305,13 @@ func (p *Profile) Validate() error {
 		err     error
 	}{
 		{"cpu", p.CPU.Validate()}, {"pcie", p.PCIe.Validate()}, {"hca", p.HCA.Check()},
-		{"link", p.Link.Check()}, {"switch", p.Switch.Check()}, {"kernel", p.Kernel.Validate()}, {"provider", p.Provider.Validate()},
+		{"link", p.Link.Check()}, {"ib", p.Link.IB.Check()}, {"switch", p.Switch.Check()}, {"kernel", p.Kernel.Validate()}, {"provider", p.Provider.Validate()},
 	} {
 		for _, err := range unjoin(c.err) {
 			errs = append(errs, p.place(c.section, err))
 		}
 	}
+	errs = append(errs, p.checkLinkLayer())
 	return errors.Join(errs...)
 }
 

@@ -11,12 +11,13 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// AH is an address handle: the address vector that goes into requests, and the kernel's
-// object, which exists for the Ethernet address that it resolved.
+// AH is an address handle: the address vector that goes into requests, and on Ethernet
+// the kernel's object, which exists for the Ethernet address that it resolved.
 type AH struct {
 	verbs.UnimplementedAH
 	ctx *Context
 	h   kernel.Handle
+	ib  bool // InfiniBand: the kernel has no object
 	av  [prm.AVSegmentSize]byte
 }
 
@@ -26,12 +27,40 @@ const (
 	sportMax = 0xffff
 )
 
-// CreateAH is ibv_create_ah on an Ethernet port.
+// createIBAH is ibv_create_ah on an InfiniBand port: all that goes into a request is in
+// the attributes.
+func (c *Context) createIBAH(a *verbs.AHAttr) *AH {
+	x := &AH{ctx: c, ib: true}
+	av := prm.AVSegment(x.av[:])
+	av.SetExtended(true)
+	av.SetFLMLID(a.SrcPathBits & 0x7f)
+	av.SetRLID(a.DLID)
+	av.SetStatRateSL(a.StaticRate<<4 | a.SL&0xf)
+	if a.IsGlobal {
+		av.SetGRHPresent(true)
+		setRoute(av, &a.GRH)
+	}
+	return x
+}
+
+// setRoute is the part of an address vector that a global route decides.
+func setRoute(av prm.AVSegment, g *verbs.GRH) {
+	av.SetTClass(g.TrafficClass)
+	av.SetHopLimit(g.HopLimit)
+	av.SetSGIDIndex(uint32(g.SGIDIndex))
+	av.SetFlowLabel(g.FlowLabel & 0xfffff)
+	copy(av.RGID(), g.DGID[:])
+}
+
+// CreateAH is ibv_create_ah.
 func (p *PD) CreateAH(vt verbs.Thread, a verbs.AHAttr) (verbs.AH, error) {
 	c := p.ctx
 	t := c.enter(vt)
 	if a.Port < 1 || int(a.Port) > int(c.resp.NumPorts) {
 		return nil, fmt.Errorf("create_ah: port %d: %w", a.Port, syscall.EINVAL)
+	}
+	if c.dev.kernel.LinkLayer() == verbs.LinkInfiniBand {
+		return c.createIBAH(&a), nil
 	}
 	if !a.IsGlobal {
 		return nil, fmt.Errorf("create_ah: no global route on Ethernet: %w", syscall.EINVAL)
@@ -51,11 +80,7 @@ func (p *PD) CreateAH(vt verbs.Thread, a verbs.AHAttr) (verbs.AH, error) {
 	}
 	av.SetExtended(true)
 	av.SetStatRateSL(a.StaticRate<<4 | a.SL&7<<1)
-	av.SetTClass(a.GRH.TrafficClass)
-	av.SetHopLimit(a.GRH.HopLimit)
-	av.SetSGIDIndex(uint32(a.GRH.SGIDIndex))
-	av.SetFlowLabel(a.GRH.FlowLabel & 0xfffff)
-	copy(av.RGID(), a.GRH.DGID[:])
+	setRoute(av, &a.GRH)
 	copy(av.RMAC(), dmac[:])
 	return x, nil
 }
@@ -75,14 +100,17 @@ func (c *Context) sourcePort(t *Thread, label uint32) uint16 {
 // Destroy is ibv_destroy_ah.
 func (a *AH) Destroy(vt verbs.Thread) error {
 	t := a.ctx.enter(vt)
+	if a.ib {
+		return nil
+	}
 	if err := a.ctx.u.DestroyAH(t.caller, a.h); err != nil {
 		return fmt.Errorf("destroy_ah: %w", err)
 	}
 	return nil
 }
 
-// InitAHFromWC is ibv_init_ah_from_wc on an Ethernet port: the header tells by its
-// versions and checksum whether it is IPv6 (or a GRH) or IPv4.
+// InitAHFromWC is ibv_init_ah_from_wc: on Ethernet the header tells by its versions and
+// checksum whether it is IPv6 (or a GRH) or IPv4.
 func (c *Context) InitAHFromWC(vt verbs.Thread, port int, wc *verbs.WC, grh []byte) (verbs.AHAttr, error) {
 	t := c.enter(vt)
 	a := verbs.AHAttr{DLID: wc.SLID, SL: wc.SL, SrcPathBits: wc.DLIDPathBits, Port: uint8(port)}
@@ -94,6 +122,9 @@ func (c *Context) InitAHFromWC(vt verbs.Thread, port int, wc *verbs.WC, grh []by
 	}
 	typ, own := verbs.GIDTypeRoCEv2, roce.GID{}
 	a.IsGlobal = true
+	if c.dev.kernel.LinkLayer() == verbs.LinkInfiniBand {
+		return c.replyIB(t, port, a, grh)
+	}
 	v4, v6 := roce.IPv4(grh[roce.GRHSize-roce.IPv4Size:roce.GRHSize]), roce.GRH(grh[:roce.GRHSize])
 	if v4.Version() == 4 && v4.HeaderLen() == roce.IPv4Size && v4.ChecksumOK() {
 		own = roce.GIDFromIPv4(v4.Dst())
@@ -108,6 +139,15 @@ func (c *Context) InitAHFromWC(vt verbs.Thread, port int, wc *verbs.WC, grh []by
 		return a, fmt.Errorf("init_ah_from_wc: the header is neither IPv4 nor IPv6: %w", syscall.EPROTONOSUPPORT)
 	}
 	i, err := c.gidIndex(t, port, verbs.GID(own), typ)
+	a.GRH.SGIDIndex = uint8(i)
+	return a, err
+}
+
+// replyIB is the InfiniBand half of ibv_init_ah_from_wc: the way back of a GRH.
+func (c *Context) replyIB(t *Thread, port int, a verbs.AHAttr, grh []byte) (verbs.AHAttr, error) {
+	h := roce.GRH(grh[:roce.GRHSize])
+	a.GRH = verbs.GRH{DGID: verbs.GID(h.Src()), HopLimit: 0xff, TrafficClass: h.TrafficClass(), FlowLabel: h.FlowLabel()}
+	i, err := c.gidIndex(t, port, verbs.GID(h.Dst()), verbs.GIDTypeIB)
 	a.GRH.SGIDIndex = uint8(i)
 	return a, err
 }

@@ -155,6 +155,7 @@ func goodResponse(e prm.CQE64, wc *verbs.WC) {
 	default:
 		wc.Opcode = verbs.WCOpRecv
 	}
+	wc.PKeyIndex = uint16(e.ImmInvalPKey())
 	wc.SrcQP, wc.SLID, wc.SL, wc.DLIDPathBits = e.RQPN(), e.SLID(), uint8(e.SL()), e.MLPath()&0x7f
 	if e.GRH() != 0 {
 		wc.Flags |= verbs.WCGRH

@@ -7,7 +7,7 @@ import (
 
 // always are the tokens that every simulated testbed with a device has.
 var always = map[string]bool{
-	"td": true, "pdom": true, "4k page": true, "devx": true, "raw db": true, "env": true, "roce": true, "roce v2": true,
+	"td": true, "pdom": true, "4k page": true, "devx": true, "raw db": true, "env": true,
 	"tap": true, "inj": true, "linkctl": true, "shared bf": true, "schedule": true, "root": true, "events": true,
 	"cq_ex": true, "cq.moderation": true, "ts": true, "clock": true, "resize": true, "cq.ignore_overrun": true, "overrun": true,
 	"dv": true, "wr_ex": true, "atomic": true, "bigmem": true, "srq": true,
@@ -34,6 +34,10 @@ func (tb *Testbed) Capability(token string) verbs.Capability {
 			has = p.Kernel.Generation == kernel.Static
 		case "td.independent":
 			has = p.Provider.IndependentTD
+		case "roce", "roce v2":
+			has = tb.sm == nil
+		case "ib":
+			has = tb.sm != nil
 		case "mmio log", "fault":
 			has = !tb.cfg.NoTap
 		}

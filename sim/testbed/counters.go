@@ -45,7 +45,7 @@ func (tb *Testbed) Counters() []Reading {
 			all = fields(all, d.path()+"/uar", reflect.ValueOf(d.hca.UARTotals()))
 			all = fields(all, d.path()+"/kernel", reflect.ValueOf(d.kern.Counters()))
 			all = fields(all, d.path()+"/resources", reflect.ValueOf(d.kern.Resources()))
-			d.port.C.Each(func(name string, v uint64) { all = append(all, Reading{d.path() + "/port", name, v}) })
+			d.port.Each(func(name string, v uint64) { all = append(all, Reading{d.path() + "/port", name, v}) })
 		}
 	}
 	return all

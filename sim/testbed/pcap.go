@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/rdmasim/rdmasim/fault"
+	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/roce/pcap"
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/link"
@@ -17,6 +18,7 @@ type capture struct {
 	w     *pcap.Writer
 	order *link.Ordered
 	index map[string]int // port to interface
+	buf   []byte
 }
 
 // newCapture begins a capture with one interface for each port, named after its
@@ -37,7 +39,11 @@ func newCapture(tb *Testbed) (*capture, error) {
 			if tb.cfg.PcapName != "" {
 				name = tb.cfg.PcapName + " " + name
 			}
-			i, err := c.w.AddInterface(name)
+			typ := uint16(pcap.LinkTypeEthernet)
+			if d.port.InfiniBand() {
+				typ = pcap.LinkTypeInfiniBand
+			}
+			i, err := c.w.AddInterfaceOf(name, typ)
 			if err != nil {
 				return nil, fmt.Errorf("capture: %w", err)
 			}
@@ -50,7 +56,16 @@ func newCapture(tb *Testbed) (*capture, error) {
 
 // write adds a frame as it was sent. The writer keeps the first error for close.
 func (c *capture) write(s link.Sent) {
-	_ = c.w.Write(c.index[s.Port], int64(s.At/sim.Nanosecond), s.Frame.B, comment(s))
+	_ = c.w.Write(c.index[s.Port], int64(s.At/sim.Nanosecond), c.whole(s.Frame), comment(s))
+}
+
+// whole is a frame as captures have it: one of InfiniBand with its VCRC.
+func (c *capture) whole(f *roce.Frame) []byte {
+	if !f.LRH {
+		return f.B
+	}
+	c.buf = f.AppendWhole(c.buf[:0])
+	return c.buf
 }
 
 // comment says of a frame what its bytes do not: that it never left its device, and

@@ -13,6 +13,7 @@ import (
 	"github.com/rdmasim/rdmasim/sim/link"
 	"github.com/rdmasim/rdmasim/sim/mem"
 	"github.com/rdmasim/rdmasim/sim/pcie"
+	"github.com/rdmasim/rdmasim/sim/profile"
 	"github.com/rdmasim/rdmasim/sim/provider"
 	"github.com/rdmasim/rdmasim/verbs"
 )
@@ -20,6 +21,8 @@ import (
 // Testbed is a simulated testbed. It implements verbs.Testbed.
 type Testbed struct {
 	cfg   Config
+	prof  *profile.Profile // as its link layer has it
+	sm    *link.SubnetManager
 	eng   *sim.Engine
 	hosts []*host
 	macs  map[netip.Addr]kernel.MAC
@@ -53,7 +56,7 @@ func New(cfg Config) (*Testbed, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	tb := &Testbed{cfg: cfg, macs: map[netip.Addr]kernel.MAC{}, log: &mmioLog{}}
+	tb := &Testbed{cfg: cfg, prof: cfg.Profile.Resolved(), macs: map[netip.Addr]kernel.MAC{}, log: &mmioLog{}}
 	tb.eng = sim.New(sim.Options{Seed: cfg.Seed, MaxEvents: cfg.MaxEvents, Lockstep: cfg.Lockstep, Interrupt: cfg.Interrupt})
 	if cfg.Trace {
 		tb.eng.Spans = &sim.Spans{}
@@ -97,7 +100,7 @@ func (tb *Testbed) FaultsActed() (met, acted []int) {
 // newHost makes a host and its devices, without wires.
 func (tb *Testbed) newHost(i int) (*host, error) {
 	hc := &tb.cfg.Hosts[i]
-	p := tb.cfg.Profile
+	p := tb.prof
 	h := &host{tb: tb, index: i, name: hc.Name, mem: mem.New(hc.Memory), cpu: cpu.NewHost(tb.eng, hc.Cores, p.CPU),
 		load: make([]int, hc.Cores)}
 	for k := range hc.Devices {
@@ -133,14 +136,18 @@ func identity(i, k int) hca.Identity {
 
 // plug joins ports by cables or by a switch.
 func (tb *Testbed) plug() {
-	p := tb.cfg.Profile
+	p := tb.prof
+	if p.Link.InfiniBand {
+		tb.sm = link.NewSubnetManager(tb.eng, link.DefaultFabric(), p.Link.IB.Sweep)
+		defer tb.sm.Sweep()
+	}
 	if tb.cfg.Switched {
 		sw := link.NewSwitch(tb.eng, "switch", p.Switch)
 		for _, h := range tb.hosts {
 			for _, d := range h.devices {
 				c := link.NewCable(tb.eng, p.Link, d.path(), "switch/"+d.path())
 				sw.Plug(c.End(1))
-				tb.join(d, c.End(0))
+				tb.join(d, c.End(0), sw)
 			}
 		}
 		return
@@ -153,23 +160,31 @@ func (tb *Testbed) plug() {
 			if i%2 == 0 && i+1 < len(tb.hosts) && k < len(tb.hosts[i+1].devices) {
 				peer := tb.hosts[i+1].devices[k]
 				c := link.NewCable(tb.eng, p.Link, d.path(), peer.path())
-				tb.join(d, c.End(0))
-				tb.join(peer, c.End(1))
+				tb.join(d, c.End(0), nil)
+				tb.join(peer, c.End(1), nil)
 				continue
 			}
 			// Nobody is at the other end, which swallows what it gets.
 			c := link.NewCable(tb.eng, p.Link, d.path(), d.path()+"/open")
 			c.End(1).Attach(open{})
-			tb.join(d, c.End(0))
+			tb.join(d, c.End(0), nil)
 		}
 	}
 }
 
-func (tb *Testbed) join(d *device, p *link.Port) {
+// join puts a device at a port; sw is the switch at the other end of the cable.
+func (tb *Testbed) join(d *device, p *link.Port, sw *link.Switch) {
 	d.port = p
 	p.Attach(d.hca)
 	d.hca.SetWire(p)
 	p.SetMAC(d.hca.Identity().MAC)
+	if tb.sm != nil {
+		at := 0
+		if sw != nil {
+			at = sw.Ports() - 1
+		}
+		tb.sm.Add(p, d.hca, sw, at)
+	}
 }
 
 // bringUp loads the drivers and gives the ports their addresses.
@@ -177,22 +192,30 @@ func (tb *Testbed) bringUp() error {
 	for _, h := range tb.hosts {
 		for _, d := range h.devices {
 			var err error
-			if d.kern, err = kernel.NewDevice(tb.eng, d.path(), d.link, h.mem, tb.cfg.Profile.Kernel); err != nil {
+			if d.kern, err = kernel.NewDevice(tb.eng, d.path(), d.link, h.mem, tb.prof.Kernel); err != nil {
 				return err
 			}
-			id := d.hca.Identity()
-			ip := netip.AddrFrom4(id.IPv4)
-			tb.macs[ip] = id.MAC
-			d.kern.SetNeighbours(func(ip netip.Addr) (kernel.MAC, bool) {
-				m, ok := tb.macs[ip]
-				return m, ok
-			})
-			if err := d.kern.AddIP(ip); err != nil {
+			if tb.sm != nil {
+				continue // the subnet manager has given it its addresses
+			}
+			if err := tb.address(d); err != nil {
 				return fmt.Errorf("testbed: address of %s: %w", d.path(), err)
 			}
 		}
 	}
 	return nil
+}
+
+// address gives an Ethernet port its IPv4 address, and a way to learn those of others.
+func (tb *Testbed) address(d *device) error {
+	id := d.hca.Identity()
+	ip := netip.AddrFrom4(id.IPv4)
+	tb.macs[ip] = id.MAC
+	d.kern.SetNeighbours(func(ip netip.Addr) (kernel.MAC, bool) {
+		m, ok := tb.macs[ip]
+		return m, ok
+	})
+	return d.kern.AddIP(ip)
 }
 
 // Engine is the engine of the testbed, for counters, spans and events.

@@ -56,7 +56,7 @@ func (w *wire) StartTap(t verbs.Thread) error {
 }
 
 func (w *wire) record(s link.Sent) {
-	w.frames = append(w.frames, verbs.WireFrame{At: provider.Duration(s.At), Data: append([]byte(nil), s.Frame.B...), Acted: acted(s.Acted)})
+	w.frames = append(w.frames, verbs.WireFrame{At: provider.Duration(s.At), Data: s.Frame.AppendWhole(nil), InfiniBand: s.Frame.LRH, Acted: acted(s.Acted)})
 }
 
 func acted(a fault.Action) verbs.WireAction {

@@ -18,7 +18,7 @@ import (
 // Commands. Args that are not given are 0.
 const (
 	// Open opens the first device and makes PD 1 and the CQ. Args: cqe (0: 1024).
-	// Values: gid_index. Data: the GID of the entry that connections use.
+	// Values: gid_index, lid (0 on Ethernet). Data: the GID of the entry that connections use.
 	Open = "open"
 	// Close destroys what is left and closes the context.
 	Close = "close"
@@ -37,7 +37,7 @@ const (
 	// sig_all, pd. Values: qp, qpn, max_inline, bf_page, bf_offset, bf_size.
 	CreateQP = "qp"
 	// Connect takes a QP from RESET to the state "to" (0: RTS). Data: the peer's GID.
-	// Args: qp, to, dest_qpn, rq_psn, sq_psn, mtu, access, timeout, retry, rnr,
+	// Args: qp, to, dest_qpn, dlid (of a peer on InfiniBand), rq_psn, sq_psn, mtu, access, timeout, retry, rnr,
 	// rnr_timer, rd, dest_rd, with 0 as it stands except mtu (1024) and access (all).
 	Connect = "connect"
 	// SetState modifies qp to state with the state attribute alone.
@@ -67,6 +67,7 @@ type Agent struct {
 	cq       verbs.CQ
 	port     uint8
 	gid      verbs.GIDEntry
+	ib       bool // the port's link layer
 	pds      []verbs.PD
 	bufs     []buffer
 	qps      []verbs.QP
@@ -135,6 +136,11 @@ func (a *Agent) open(t verbs.Thread, c verbs.PlayerCommand, r *verbs.PlayerReply
 	if a.gid, err = PickGID(t, ctx, uint32(a.port)); err != nil {
 		return err
 	}
+	lid, err := LID(t, ctx, a.gid)
+	if err != nil {
+		return err
+	}
+	a.ib = lid != 0
 	pd, err := ctx.AllocPD(t)
 	if err != nil {
 		return err
@@ -147,7 +153,7 @@ func (a *Agent) open(t verbs.Thread, c verbs.PlayerCommand, r *verbs.PlayerReply
 		return err
 	}
 	a.ctx, a.pds = ctx, []verbs.PD{pd}
-	r.Values["gid_index"] = uint64(a.gid.Index)
+	r.Values["gid_index"], r.Values["lid"] = uint64(a.gid.Index), uint64(lid)
 	r.Data = a.gid.GID[:]
 	return nil
 }
@@ -186,6 +192,18 @@ func PickGID(t verbs.Thread, ctx verbs.Context, port uint32) (verbs.GIDEntry, er
 	}
 	g, err := ctx.QueryGID(t, int(port), 0)
 	return verbs.GIDEntry{GID: g, Port: port}, err
+}
+
+// LID is the LID of the port of an entry that PickGID found; 0 on Ethernet.
+func LID(t verbs.Thread, ctx verbs.Context, g verbs.GIDEntry) (uint16, error) {
+	if g.Type != verbs.GIDTypeIB {
+		return 0, nil
+	}
+	a, err := ctx.QueryPort(t, int(g.Port))
+	if err != nil || a.LinkLayer != verbs.LinkInfiniBand {
+		return 0, err
+	}
+	return a.LID, nil
 }
 
 func isIPv4(g verbs.GID) bool {

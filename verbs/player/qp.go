@@ -79,8 +79,7 @@ func (a *Agent) connect(t verbs.Thread, c verbs.PlayerCommand, _ *verbs.PlayerRe
 		RetryCnt: uint8(c.Args["retry"]), RNRRetry: uint8(c.Args["rnr"]), MinRNRTimer: uint8(c.Args["rnr_timer"]),
 		MaxRdAtomic: uint8(c.Args["rd"]), MaxDestRdAtomic: uint8(c.Args["dest_rd"]),
 		QKey: uint32(c.Args["qkey"]),
-		AH:   verbs.AHAttr{IsGlobal: true, Port: a.port, GRH: verbs.GRH{SGIDIndex: uint8(a.gid.Index), HopLimit: 64}}}
-	copy(attr.AH.GRH.DGID[:], c.Data)
+		AH:   a.path(c)}
 	for _, s := range wayUp(verbs.QPType(c.Args["type"])) {
 		attr.State = s.state
 		if err := qp.Modify(t, &attr, s.mask|verbs.QPMaskState); err != nil {
@@ -91,6 +90,16 @@ func (a *Agent) connect(t verbs.Thread, c verbs.PlayerCommand, _ *verbs.PlayerRe
 		}
 	}
 	return nil
+}
+
+// path is the way to the peer of a connect: on InfiniBand by its LID alone.
+func (a *Agent) path(c verbs.PlayerCommand) verbs.AHAttr {
+	if a.ib {
+		return verbs.AHAttr{Port: a.port, DLID: uint16(c.Args["dlid"])}
+	}
+	ah := verbs.AHAttr{IsGlobal: true, Port: a.port, GRH: verbs.GRH{SGIDIndex: uint8(a.gid.Index), HopLimit: 64}}
+	copy(ah.GRH.DGID[:], c.Data)
+	return ah
 }
 
 // step is a state with the attributes that the way to it needs.

@@ -156,6 +156,10 @@ func fillPort(r uapi.QueryPortResp, a *verbs.PortAttr) {
 	r.SetMaxMTU(uint8(a.MaxMTU))
 	r.SetActiveMTU(uint8(a.ActiveMTU))
 	r.SetLMC(a.LMC)
+	r.SetMaxVLNum(a.MaxVLNum)
+	r.SetSMSL(a.SMSL)
+	r.SetSubnetTimeout(a.SubnetTimeout)
+	r.SetInitTypeReply(a.InitTypeReply)
 	r.SetActiveWidth(a.ActiveWidth)
 	r.SetActiveSpeed(uint8(min(a.ActiveSpeed, 128))) // at most NDR in this field
 	r.SetPhysState(a.PhysState)

@@ -1,0 +1,122 @@
+package link
+
+import (
+	"github.com/rdmasim/rdmasim/roce"
+	"github.com/rdmasim/rdmasim/sim"
+)
+
+// Managed is the face that an end node's port shows to a subnet manager. Its calls
+// stand for management datagrams on QP0, which are not modelled.
+type Managed interface {
+	PortInfo() roce.PortInfo
+	SetPortInfo(roce.PortInfo)
+	// SetPKeys replaces the P_Key table; entries that are not given are empty.
+	SetPKeys([]uint16)
+}
+
+// Fabric is what a subnet manager gives to the ports of its subnet.
+type Fabric struct {
+	GIDPrefix uint64
+	SMLID     uint16
+	SMSL      uint8
+	FirstLID  uint16 // of the first port; the next ones follow
+	MTU       roce.MTU
+	PKeys     []uint16
+	Timeout   uint8 // SubnetTimeout of the ports
+}
+
+// DefaultFabric is that of a subnet manager that runs on the first port without a
+// configuration of its own.
+func DefaultFabric() Fabric {
+	return Fabric{GIDPrefix: roce.DefaultGIDPrefix, SMLID: 1, FirstLID: 1, MTU: roce.MTU4096, PKeys: []uint16{roce.DefaultPKey}, Timeout: 18}
+}
+
+// SubnetManager brings the ports of one subnet up: it gives them LIDs in the order in
+// which they were entered (LMC 0), fills their P_Key tables, writes the forwarding
+// tables of the switch, and takes the ports from INIT over ARMED to ACTIVE. When a link
+// comes back it does so again, Sweep later.
+type SubnetManager struct {
+	e     *sim.Engine
+	f     Fabric
+	after sim.Time
+	nodes []node
+	sw    *Switch
+	due   bool
+	sweep sim.Handler
+	// Sweeps counts the times that the subnet was looked through.
+	Sweeps uint64
+}
+
+type node struct {
+	port *Port
+	m    Managed
+	at   int // port of the switch
+}
+
+// NewSubnetManager makes one that begins Sweep, of the link's parameters, after a
+// change.
+func NewSubnetManager(e *sim.Engine, f Fabric, sweep sim.Time) *SubnetManager {
+	s := &SubnetManager{e: e, f: f, after: sweep}
+	s.sweep = func(uint64) { s.due = false; s.Sweep() }
+	return s
+}
+
+// Add enters an end node by its port; behind a switch, at is the switch's port.
+func (s *SubnetManager) Add(p *Port, m Managed, sw *Switch, at int) {
+	p.sm, s.sw = s, sw
+	s.nodes = append(s.nodes, node{p, m, at})
+}
+
+// Fabric is what ports are given.
+func (s *SubnetManager) Fabric() Fabric { return s.f }
+
+// Configure changes what ports are given, and gives it to them. With Reregister ports
+// are told that clients must register again.
+func (s *SubnetManager) Configure(f Fabric, reregister bool) {
+	s.f = f
+	s.set(reregister)
+}
+
+// Sweep looks through the subnet and brings up what is in INIT.
+func (s *SubnetManager) Sweep() { s.set(false) }
+
+// linkChanged has the subnet looked through a while later.
+func (s *SubnetManager) linkChanged() {
+	if !s.due {
+		s.due = true
+		s.e.After(s.after, s.sweep, 0)
+	}
+}
+
+// set is one sweep. All ports are ARMED before the first is ACTIVE.
+func (s *SubnetManager) set(reregister bool) {
+	s.Sweeps++
+	if s.sw != nil {
+		s.sw.lids = map[uint16]int{}
+	}
+	for i, n := range s.nodes {
+		lid := s.f.FirstLID + uint16(i)
+		if s.sw != nil {
+			s.sw.lids[lid] = n.at
+		}
+		info := n.m.PortInfo()
+		if info.State < roce.PortInit {
+			continue
+		}
+		info.LID, info.LMC, info.SMLID, info.SMSL = lid, 0, s.f.SMLID, s.f.SMSL
+		info.GIDPrefix, info.MTU, info.SubnetTimeout = s.f.GIDPrefix, s.f.MTU, s.f.Timeout
+		info.VLs = uint8(len(n.port.lanes.vl))
+		info.Reregister = reregister
+		if info.State == roce.PortInit {
+			info.State = roce.PortArmed
+		}
+		n.m.SetPKeys(s.f.PKeys)
+		n.m.SetPortInfo(info)
+	}
+	for _, n := range s.nodes {
+		if info := n.m.PortInfo(); info.State == roce.PortArmed {
+			info.State, info.Reregister = roce.PortActive, false
+			n.m.SetPortInfo(info)
+		}
+	}
+}
