@@ -33,7 +33,7 @@ type lane struct {
 	avail  int
 	back   []credit // on their way here, by time
 	head   int
-	queue  []waiting // packets without credits, in order
+	queue  []blocked // packets without credits, in order
 	qhead  int
 	waking bool
 	epoch  uint32
@@ -45,8 +45,8 @@ type credit struct {
 	blocks int
 }
 
-// waiting is a packet that lacks credits.
-type waiting struct {
+// blocked is a packet that lacks credits.
+type blocked struct {
 	f              *roce.Frame
 	earliest, tail sim.Time
 	bad            bool
@@ -72,7 +72,7 @@ func (l *lanes) lane(f *roce.Frame) uint8 {
 }
 
 // send puts a packet on the line when its lane has credits, or has it wait for them.
-func (l *lanes) send(w waiting) {
+func (l *lanes) send(w blocked) {
 	p := l.p
 	if !p.cable.up || len(w.f.B) < roce.LRHSize || len(w.f.B) > maxIBPacket {
 		p.C.TxDiscards++
@@ -93,7 +93,7 @@ func (l *lanes) send(w waiting) {
 
 // take takes the credits of a packet that would begin to be sent as soon as the line
 // is free.
-func (l *lanes) take(v *lane, w *waiting) bool {
+func (l *lanes) take(v *lane, w *blocked) bool {
 	start := max(w.earliest, l.p.free)
 	for v.head < len(v.back) && v.back[v.head].at <= start {
 		v.avail = min(v.avail+v.back[v.head].blocks, l.total)
@@ -112,7 +112,7 @@ func (l *lanes) take(v *lane, w *waiting) bool {
 }
 
 // transmit is Port.send of a packet that has its credits.
-func (l *lanes) transmit(w waiting, n uint8) {
+func (l *lanes) transmit(w blocked, n uint8) {
 	p, f := l.p, w.f
 	bits, line := p.times(len(f.B))
 	start := max(w.earliest, p.free, w.tail-bits)
@@ -142,7 +142,7 @@ func (l *lanes) transmit(w waiting, n uint8) {
 }
 
 // leave gives back the room that a packet had in the switch that forwards it.
-func (l *lanes) leave(w *waiting, at sim.Time) {
+func (l *lanes) leave(w *blocked, at sim.Time) {
 	if w.from != nil {
 		w.from.drained(w.f, at)
 	}

@@ -180,7 +180,7 @@ func TestCreditsSurviveRules(t *testing.T) {
 			t.Errorf("%v: %d arrived, want %d", act, len(b.rx.got), want)
 		}
 		l := b.c.End(0).lanes
-		l.take(&l.vl[0], &waiting{f: ibFrame(t, &b.pool, 1, 2, 0, 0, 0), earliest: sim.Second})
+		l.take(&l.vl[0], &blocked{f: ibFrame(t, &b.pool, 1, 2, 0, 0, 0), earliest: sim.Second})
 		if got := l.vl[0].avail; got != 65 {
 			t.Errorf("%v: %d blocks are left of 66 behind a packet of one", act, got)
 		}

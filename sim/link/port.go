@@ -138,7 +138,7 @@ func (p *Port) FreeAt() sim.Time { return p.free }
 func (p *Port) Send(f *roce.Frame) {
 	now := p.e.Now()
 	if p.lanes != nil {
-		p.lanes.send(waiting{f: f, earliest: now, tail: now})
+		p.lanes.send(blocked{f: f, earliest: now, tail: now})
 		return
 	}
 	p.send(f, now, now, false)

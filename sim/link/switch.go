@@ -149,7 +149,7 @@ func (in *ingress) route(f *roce.Frame, tail sim.Time, bad bool) {
 		drop(new(uint64)) // counted where it came in
 		return
 	}
-	w := waiting{f: f, earliest: s.e.Now() + s.p.Latency, tail: tail + s.p.Latency, bad: bad, from: from}
+	w := blocked{f: f, earliest: s.e.Now() + s.p.Latency, tail: tail + s.p.Latency, bad: bad, from: from}
 	dlid := roce.LRH(f.B).DLID()
 	if !roce.IsMulticastLID(dlid) {
 		switch out, ok := s.lids[dlid]; {

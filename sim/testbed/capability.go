@@ -25,9 +25,9 @@ func (tb *Testbed) Capability(token string) verbs.Capability {
 		case "2p":
 			has = len(tb.hosts) > 1 && len(tb.hosts[1].devices) > 0
 		case "ecn":
-			has = p.HCA.Congestion.DCQCN
+			has = p.HCA.Congestion.DCQCN && tb.sm == nil
 		case "pfc":
-			has = p.Link.PFC
+			has = p.Link.PFC && tb.sm == nil
 		case "dyn uar":
 			has = p.Kernel.Generation == kernel.Dynamic
 		case "legacy abi":

@@ -67,7 +67,7 @@ func (tb *Testbed) HardwareCounters(t verbs.Thread, host int) (map[string]uint64
 	all["np_ecn_marked_roce_packets"], all["np_cnp_sent"] = c.NpECNMarkedRocePackets, c.NpCNPSent
 	all["rp_cnp_handled"], all["rp_cnp_ignored"] = c.RpCNPHandled, c.RpCNPIgnored
 	all["rx_icrc_encapsulated"] = c.RxDropped[roce.DropICRC]
-	d.port.C.Each(func(name string, v uint64) {
+	d.port.Each(func(name string, v uint64) {
 		if !strings.HasPrefix(name, "sim_") {
 			all[name] = v
 		}
