@@ -22,7 +22,8 @@ type Counters struct {
 }
 
 // Each calls f for every counter of a port, in a fixed order: on InfiniBand those of
-// /sys/class/infiniband/.../counters, where data count in words of 4 bytes.
+// /sys/class/infiniband/.../counters, where data count in words of 4 bytes without the
+// VCRC.
 func (p *Port) Each(f func(name string, value uint64)) {
 	if p.lanes == nil {
 		p.C.each(f)
@@ -30,11 +31,11 @@ func (p *Port) Each(f func(name string, value uint64)) {
 	}
 	c := &p.C
 	f("port_xmit_packets", c.TxPackets)
-	f("port_xmit_data", c.TxBytes/4)
+	f("port_xmit_data", (c.TxBytes-roce.VCRCSize*c.TxPackets)/4)
 	f("multicast_xmit_packets", c.TxMulticast)
 	f("port_xmit_discards", c.TxDiscards)
 	f("port_rcv_packets", c.RxPackets)
-	f("port_rcv_data", c.RxBytes/4)
+	f("port_rcv_data", (c.RxBytes-roce.VCRCSize*c.RxPackets)/4)
 	f("multicast_rcv_packets", c.RxMulticast)
 	f("port_rcv_errors", c.RxCRCErrors)
 	f("link_downed", c.LinkDownEvents)
