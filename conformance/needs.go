@@ -84,6 +84,10 @@ var proofs = map[string]proof{
 		_, err := ctx.AllocUAR(c.T, verbs.UARBlueFlame)
 		return err
 	},
+	"devx.dedicated": func(c *spec.C, ctx verbs.Context, _ verbs.PD) error {
+		_, err := ctx.AllocUAR(c.T, verbs.UARNonCachedOwn)
+		return err
+	},
 	"odp": func(c *spec.C, _ verbs.Context, pd verbs.PD) error {
 		b, err := c.Process().Map(c.T, 4096, verbs.MapOptions{})
 		c.NoErr("map", err)

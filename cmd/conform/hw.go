@@ -22,17 +22,20 @@ type hardware struct {
 }
 
 func newHW(job harness.Job) (spec.Target, error) {
-	s, err := mlx5.Choose(mlx5.Config{Device: job.Device, Port: job.Port, GIDIndex: job.GIDIndex})
+	s, err := mlx5.Choose(mlx5.Config{Device: job.Device, Port: job.Port, GIDIndex: job.GIDIndex, Wire: job.Wire})
 	if err != nil {
 		return nil, err
 	}
 	return &hardware{setup: s, wall: job.Wall}, nil
 }
 
-// NewTestbed makes a testbed of the chosen devices. The devices draw nothing from a
-// seed.
-func (h *hardware) NewTestbed(uint64, spec.BedOptions) (spec.Bed, error) {
+// NewTestbed makes a testbed of the chosen devices. Of it only the rules of the wire
+// draw from the seed.
+func (h *hardware) NewTestbed(seed uint64, o spec.BedOptions) (spec.Bed, error) {
 	h.last = mlx5.New(h.setup)
+	if err := h.last.TakeWire(o.Needs, seed); err != nil {
+		return nil, err
+	}
 	return hwBed{h.last, h.wall}, nil
 }
 

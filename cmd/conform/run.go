@@ -33,7 +33,7 @@ type runOptions struct {
 	lockstep                bool
 	wall                    time.Duration
 	baselines               []string
-	device                  string
+	device, wire            string
 	port, gidIndex          int
 }
 
@@ -54,6 +54,7 @@ func (o *runOptions) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.device, "device", "", "device of --target=hw, as ibv_devices names it (default: the first with an active port)")
 	f.IntVar(&o.port, "port", 0, "its port (default: the first that is active)")
 	f.IntVar(&o.gidIndex, "gid-index", -1, "index of the GID that connections use (default: RoCE v2 with an IPv4 address)")
+	f.StringVar(&o.wire, "wire", os.Getenv("LAB_WIRE"), "`INTERFACES` behind the first and the second device, as w0,w1, for cases that watch and disturb frames (in the lab: as it is)")
 	f.DurationVar(&o.wall, "wall-limit", 2*time.Minute, "real time that a case may take before its worker is killed")
 }
 
@@ -280,7 +281,7 @@ func (o *runOptions) supervise(ctx context.Context, cmd *cobra.Command, program,
 			return c, nil
 		},
 		Job: harness.Job{Target: o.target, Profile: o.profile, Seed: o.seed, Repeat: o.repeat, Cases: ids,
-			Device: o.device, Port: o.port, GIDIndex: o.gidIndex, Wall: o.wall, Lockstep: o.lockstep, Dir: dir, Pcap: o.pcap != "", Trace: o.trace != ""},
+			Device: o.device, Port: o.port, GIDIndex: o.gidIndex, Wire: o.wire, Wall: o.wall, Lockstep: o.lockstep, Dir: dir, Pcap: o.pcap != "", Trace: o.trace != ""},
 		Shards: o.parallel,
 		Wall:   o.wall,
 		Hello: func(h harness.Hello) {

@@ -168,6 +168,7 @@ func widened(c *spec.C) {
 		b := newBench(c)
 		for _, s := range arms {
 			arm(c, b.recv, s)
+			c.T.Sleep(kit.Silence / 20) // a device that is slow to see its registers may miss one of two stores
 		}
 		b.message(c, false)
 		heard(c, b.ch, "get_cq_event after arming for any and for solicited, unsolicited receive", b.recv)

@@ -138,7 +138,7 @@ type fields struct {
 // meaningful clears what a completion of this kind does not define.
 func (f *fields) meaningful() {
 	if f.Opcode < verbs.WCOpRecv {
-		f.Src, f.SL, f.PathBits = "", 0, 0
+		f.Src, f.SL, f.PathBits, f.Flags = "", 0, 0, 0
 		if f.Opcode == verbs.WCOpSend || f.Opcode == verbs.WCOpRDMAWrite {
 			f.Len = 0
 		}

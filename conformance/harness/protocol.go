@@ -23,10 +23,12 @@ type Job struct {
 	Seed    uint64   `json:"seed"`
 	Repeat  int      `json:"repeat,omitempty"`
 	Cases   []string `json:"cases"`
-	// Device, Port and GIDIndex choose the hardware: empty, 0 and -1 leave the choice.
+	// Device, Port and GIDIndex choose the hardware: empty, 0 and -1 leave the
+	// choice. Wire names the interfaces behind the two nodes, where frames can be seen.
 	Device   string `json:"device,omitempty"`
 	Port     int    `json:"port,omitempty"`
 	GIDIndex int    `json:"gid_index,omitempty"`
+	Wire     string `json:"wire,omitempty"`
 	// Wall is how long the supervisor waits for a case in real time.
 	Wall time.Duration `json:"wall,omitempty"`
 	// Lockstep makes simulated programs yield at every step.

@@ -136,11 +136,9 @@ func deregInFlight(c *spec.C) {
 	r := regionAt(c, e, 0, size, 0, kit.AllAccess)
 	from := b.O.Buffer(c, size+64*writes, kit.AllAccess, 0)
 	from.Set(c, 0, c.Rand().Bytes(size+64*writes))
-	for i := range uint64(writes) { // each with bytes of its own
-		b.O.Do(c, player.PostSend, kit.Args{"qp": b.ID, "id": i, "opcode": uint64(verbs.WRRDMAWrite),
-			"flags": uint64(verbs.SendSignaled), "buf": from.ID, "off": 64 * i, "len": size,
-			"remote": r.base, "rkey": uint64(r.mr.RKey())}, nil)
-	}
+	b.O.Do(c, player.PostSend, kit.Args{"qp": b.ID, "opcode": uint64(verbs.WRRDMAWrite), "flags": uint64(verbs.SendSignaled),
+		"buf": from.ID, "len": size, "remote": r.base, "rkey": uint64(r.mr.RKey()),
+		"count": writes, "step": 64}, nil) // each with bytes of its own
 	c.T.Sleep(time.Duration(50+c.Rand().Intn(200)) * time.Microsecond)
 	r.release(c)
 	frozen := r.get(c, 0, size)

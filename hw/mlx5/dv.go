@@ -46,6 +46,24 @@ func (q *dvQP) BFReg() verbs.BFReg {
 	return verbs.BFReg{Addr: at, UARPage: uint32(at / adapterPage), Offset: uint32(at % adapterPage), Size: uint32(d.bf.size)}
 }
 
+// The page in the device file at which a UAR is mapped holds a command in its second
+// byte. The lower ones are of the table that a context begins with, those from 9 on of
+// pages that are objects of their own (drivers/infiniband/hw/mlx5/mlx5_ib.h,
+// MLX5_IB_MMAP_OFFSET_START; main.c, mlx5_entry_to_mmap_offset).
+const (
+	mmapCommandShift  = 8
+	mmapCommandMask   = 0xff
+	firstObjectOfFile = 9
+)
+
+// dynamicUAR says whether the register is on such an object.
+func (q *dvQP) dynamicUAR() bool {
+	d, err := q.dv()
+	page := uint64(q.ctx.dev.p.host.PageSize())
+	return err == nil && d.comp_mask&C.MLX5DV_QP_MASK_UAR_MMAP_OFFSET != 0 &&
+		uint64(d.uar_mmap_offset)/page>>mmapCommandShift&mmapCommandMask >= firstObjectOfFile
+}
+
 // DoorbellRecord reads both words.
 func (q *dvQP) DoorbellRecord(t verbs.Thread) (recv, send uint32) {
 	of(t)

@@ -16,7 +16,7 @@ import (
 // absent are tokens for which verbs has no call yet, or that only a simulator has: no
 // device of this target has them. Any other token that nothing here names is unknown.
 var absent = map[string]bool{
-	"mmio log": true, "fault": true, "schedule": true, "overrun.drop": true, "shared bf": true, "linkctl": true,
+	"mmio log": true, "fault": true, "schedule": true, "locks": true, "overrun.drop": true, "shared bf": true,
 	"xrc": true, "advise": true, "dmabuf": true, "import": true, "dm": true, "stat": true, "counters": true,
 	"udmabuf": true, "gpu": true, "nullmr": true, "reg_ex": true, "dmah": true, "fork": true, "hotunplug": true,
 	"uar dmabuf": true, "ece": true, "cntr": true, "pfc": true, "ecn": true, "vlan": true, "huge": true, "buf": true, "ts.wall": true,
@@ -150,11 +150,12 @@ func (p *probe) queried() {
 	for _, token := range []string{"dv", "env", "raw db"} {
 		p.set(token, mlx5)
 	}
-	for _, token := range []string{"bf", "devx", "dyn uar", "legacy abi", "dv.cqe_comp"} {
+	for _, token := range []string{"bf", "devx", "devx.dedicated", "dyn uar", "legacy abi", "dv.cqe_comp"} {
 		p.set(token, verbs.Absent) // unless direct finds it
 	}
-	p.set("tap", has(p.s.wires()))
-	p.set("inj", has(p.s.wires()))
+	for _, token := range wireNeeds {
+		p.set(token, has(p.s.wired()))
+	}
 }
 
 func (p *probe) domains() {
@@ -237,15 +238,21 @@ func (p *probe) regions() {
 
 // direct has the tokens of mlx5 direct verbs.
 func (p *probe) direct() {
-	p.set("dyn uar", has(p.attr.MaxDynBFRegs > 0))
 	u, err := p.ctx.AllocUAR(p.t, verbs.UARNonCached)
 	if p.set("devx", answer(err)); err == nil {
+		_ = u.Free(p.t)
+	}
+	u, err = p.ctx.AllocUAR(p.t, verbs.UARNonCachedOwn)
+	if p.set("devx.dedicated", answer(err)); err == nil {
 		_ = u.Free(p.t)
 	}
 	q, err := p.pd.CreateQP(p.t, verbs.QPInitAttr{Type: verbs.QPTRC, SendCQ: p.cq, RecvCQ: p.cq,
 		Cap: verbs.QPCap{MaxSendWR: 1, MaxRecvWR: 1, MaxSendSGE: 1, MaxRecvSGE: 1}})
 	if err == nil {
-		p.set("bf", has(q.(verbs.Mlx5QP).BFReg().Size > 0))
+		m := q.(*dvQP)
+		p.set("bf", has(m.BFReg().Size > 0))
+		p.set("dyn uar", has(m.dynamicUAR()))
+		p.set("legacy abi", has(!m.dynamicUAR()))
 		_ = q.Destroy(p.t)
 	}
 }

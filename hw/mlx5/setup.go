@@ -23,6 +23,9 @@ type Config struct {
 	Device   string
 	Port     int
 	GIDIndex int
+	// Wire names the interfaces behind the first and the second node ("w0,w1"), through
+	// which the link between them can be watched and disturbed; empty: it cannot.
+	Wire string
 }
 
 // Node is a device with the port and the GID that connections use.
@@ -41,6 +44,7 @@ type Setup struct {
 	Profile string
 	Details map[string]string
 	nodes   []Node
+	link    [2]string
 	caps    map[string]verbs.Capability
 }
 
@@ -56,6 +60,9 @@ func Choose(cfg Config) (*Setup, error) {
 		return nil, err
 	}
 	s := &Setup{nodes: []Node{first}}
+	if s.link, err = parseLink(cfg.Wire); err != nil {
+		return nil, err
+	}
 	for _, c := range nodes {
 		// A second device of the same link layer is the other node.
 		if c.name == first.Device || c.err != nil {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/tklauser/go-sysconf"
 
+	"github.com/rdmasim/rdmasim/hw/wire"
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
@@ -33,7 +34,7 @@ type Testbed struct {
 	began time.Time
 	hosts []*host
 	main  *process
-	wire  *wire
+	wire  *wire.Wire // nil unless taken over
 
 	mu      sync.Mutex
 	threads []*thread
@@ -52,7 +53,6 @@ func New(s *Setup) *Testbed {
 	for i, d := range s.nodes {
 		tb.hosts = append(tb.hosts, &host{tb, i, d.Device})
 	}
-	tb.wire = newWire(tb)
 	tb.main = &process{bed: tb, host: tb.hosts[0]}
 	return tb
 }
@@ -75,14 +75,6 @@ func (tb *Testbed) Target() verbs.Target {
 
 // Capability answers what the catalogue asks, by what was probed.
 func (tb *Testbed) Capability(token string) verbs.Capability { return tb.setup.capability(token) }
-
-// Wire is the link between the nodes, where it can be watched.
-func (tb *Testbed) Wire() verbs.Wire {
-	if tb.wire == nil {
-		return nil
-	}
-	return tb.wire
-}
 
 // host is this machine, seen from one of its devices.
 type host struct {
@@ -216,8 +208,9 @@ func (tb *Testbed) Close() error {
 	for _, h := range tb.players {
 		h.end()
 	}
+	var err error
 	if tb.wire != nil {
-		tb.wire.close()
+		err = tb.wire.Close()
 	}
 	end := time.Now().Add(patience)
 	for {
@@ -229,7 +222,7 @@ func (tb *Testbed) Close() error {
 		spent := tb.spent
 		tb.mu.Unlock()
 		if left == 0 || spent {
-			return nil
+			return err
 		}
 		time.Sleep(time.Millisecond)
 	}

@@ -2,16 +2,51 @@
 
 package mlx5
 
-import "github.com/rdmasim/rdmasim/verbs"
+import (
+	"fmt"
+	"slices"
+	"strings"
 
-// wire is the link between two nodes in a tester's hands.
-type wire struct {
-	verbs.Wire
+	"github.com/rdmasim/rdmasim/hw/wire"
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+// wireNeeds are the tokens of cases that get the link between the nodes in hand. Others
+// leave it to the kernel, which is faster.
+var wireNeeds = []string{"tap", "inj", "linkctl"}
+
+// wired says whether the link can be taken over.
+func (s *Setup) wired() bool { return s.link[0] != "" && len(s.nodes) > 1 }
+
+// TakeWire takes the link over for a case with such needs.
+func (tb *Testbed) TakeWire(needs []string, seed uint64) error {
+	if !tb.setup.wired() || !slices.ContainsFunc(needs, func(n string) bool { return slices.Contains(wireNeeds, n) }) {
+		return nil
+	}
+	w, err := wire.Open(tb.setup.link[0], tb.setup.link[1], tb.began, seed)
+	if err != nil {
+		return err
+	}
+	tb.wire = w
+	return nil
 }
 
-// wires says whether the link can be watched.
-func (s *Setup) wires() bool { return false }
+// Wire is the link between the nodes, where a case asked for it.
+func (tb *Testbed) Wire() verbs.Wire {
+	if tb.wire == nil {
+		return nil
+	}
+	return tb.wire
+}
 
-func newWire(*Testbed) *wire { return nil }
-
-func (w *wire) close() {}
+// parseLink reads "A,B": the interfaces behind the first and the second node.
+func parseLink(s string) (link [2]string, err error) {
+	if s == "" {
+		return link, nil
+	}
+	a, b, ok := strings.Cut(s, ",")
+	if !ok || a == "" || b == "" {
+		return link, fmt.Errorf("wire %q: two interfaces are meant, such as w0,w1: those behind the first and the second device", s)
+	}
+	return [2]string{a, b}, nil
+}

@@ -98,8 +98,14 @@ func (q *CQ) ReadOpcode() verbs.WCOpcode { return q.ex.cur.Opcode }
 // ReadVendorErr is ibv_wc_read_vendor_err.
 func (q *CQ) ReadVendorErr() uint32 { return q.ex.cur.VendorErr }
 
-// ReadWCFlags is ibv_wc_read_wc_flags.
-func (q *CQ) ReadWCFlags() verbs.WCFlags { return q.ex.cur.Flags }
+// ReadWCFlags is ibv_wc_read_wc_flags. Unlike ibv_poll_cq, libmlx5 says nothing of
+// immediate data here when it was sent and not received.
+func (q *CQ) ReadWCFlags() verbs.WCFlags {
+	if q.ex.cur.Opcode < verbs.WCOpRecv {
+		return q.ex.cur.Flags &^ verbs.WCWithImm
+	}
+	return q.ex.cur.Flags
+}
 
 // ReadByteLen is ibv_wc_read_byte_len.
 func (q *CQ) ReadByteLen() uint32 {

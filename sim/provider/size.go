@@ -101,10 +101,8 @@ func (c *Context) sizeSQ(typ verbs.QPType, ops uint64, q verbs.QPCap) (wqSize, e
 	}
 	size := over + segSize*int(q.MaxSendSGE)
 	if q.MaxInline > 0 {
-		if int64(q.MaxInline) > int64(limit) {
-			return wqSize{}, fmt.Errorf("max_inline_data %d, above the %d bytes of the largest send WQE: %w", q.MaxInline, limit, syscall.EINVAL)
-		}
-		size = max(size, over+align(inlineHeader+int(q.MaxInline), segSize))
+		// The library counts in an int: what is near 2^32 wraps to nothing and is taken.
+		size = max(size, over+int(int32(align(inlineHeader+int(q.MaxInline), segSize))))
 	}
 	wqe := align(size, wqebb)
 	if wqe > limit {

@@ -47,7 +47,7 @@ const (
 	// DestroyQP: args qp.
 	DestroyQP = "destroy"
 	// PostSend: args qp, id, opcode, flags, buf, off, len, remote, rkey, imm, compare,
-	// swap, count (0: 1; ids count up), one call for each. buf 0: no SGE.
+	// swap, count (0: 1; ids count up, and off by step), one call for each. buf 0: no SGE.
 	PostSend = "send"
 	// PostRecv: args qp, id, buf, off, len, count.
 	PostRecv = "recv"

@@ -193,6 +193,9 @@ func (a *Agent) postSend(t verbs.Thread, c verbs.PlayerCommand, _ *verbs.PlayerR
 			return err
 		}
 		wr[0].ID++
+		if len(sges) > 0 {
+			sges[0].Addr += c.Args["step"]
+		}
 	}
 	return nil
 }
