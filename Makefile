@@ -9,7 +9,7 @@ BIN     := bin
 FUZZ    ?= 5s
 export GOFLAGS ?= -trimpath
 
-.PHONY: all build check test bench golden clean fmt vet static unit race fuzz determinism conform validate tools lab conform-hw
+.PHONY: all build check test bench golden clean fmt vet static unit race fuzz determinism conform loop validate tools lab conform-hw
 
 all: build
 
@@ -43,6 +43,10 @@ determinism: build
 conform: build
 	$(BIN)/conform --target=sim
 
+# The suite through the machine's own libibverbs and libmlx5 onto the simulated device.
+loop: conform-hw
+	$(BIN)/rdmasim exec --uar dynamic --devices 2 -- $(BIN)/conform --target=hw
+
 validate: build
 	$(BIN)/rdmasim validate
 
@@ -52,8 +56,11 @@ test: tools
 	$(GO) build ./...
 	$(MAKE) build fmt vet static
 	RDMASIM_NEED_TSHARK=1 RDMASIM_NEED_HEADERS=1 RDMASIM_NEED_RDMA=1 $(GO) test -count=1 ./...
+	CGO_ENABLED=1 $(GO) vet -tags hw ./hw/... ./cmd/conform
+	CGO_ENABLED=1 $(GO) tool staticcheck -tags hw ./hw/... ./cmd/conform
+	CGO_ENABLED=1 $(GO) test -tags hw ./hw/...
 	RDMASIM_NEED_RDMA=1 $(MAKE) race
-	$(MAKE) fuzz determinism conform validate
+	$(MAKE) fuzz determinism conform loop validate
 
 tools:
 	scripts/tools

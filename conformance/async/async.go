@@ -33,9 +33,12 @@ func next(c *spec.C, ctx verbs.Context, step string) verbs.AsyncEvent {
 }
 
 // drain takes every event that comes until there is silence.
-func drain(c *spec.C, ctx verbs.Context) (evs []verbs.AsyncEvent) {
+func drain(c *spec.C, ctx verbs.Context) []verbs.AsyncEvent { return drainFor(c, ctx, kit.Silence) }
+
+// drainFor is drain with another time without events.
+func drainFor(c *spec.C, ctx verbs.Context, quiet time.Duration) (evs []verbs.AsyncEvent) {
 	for {
-		ev, err := ctx.AsyncEvent(c.T, kit.Silence)
+		ev, err := ctx.AsyncEvent(c.T, quiet)
 		if err != nil {
 			if verbs.ErrnoOf(err) != syscall.EAGAIN {
 				c.Errno("get_async_event", err, syscall.EAGAIN)
@@ -210,7 +213,7 @@ func twoReaders(c *spec.C) {
 	var got [2][]verbs.AsyncEvent
 	var readers [2]verbs.Thread
 	for i := range readers {
-		readers[i] = c.Go("reader", -1, func(c *spec.C) { got[i] = drain(c, e.Ctx) })
+		readers[i] = c.Go("reader", -1, func(c *spec.C) { got[i] = drainFor(c, e.Ctx, 100*kit.Silence) })
 	}
 	for range total {
 		provoke(c)

@@ -8,6 +8,8 @@ package mlx5
 import "C"
 
 import (
+	"fmt"
+	"syscall"
 	"unsafe"
 
 	"github.com/rdmasim/rdmasim/verbs"
@@ -17,12 +19,15 @@ import (
 func (q *qp) PostSend(t verbs.Thread, wrs []verbs.SendWR) (int, error) {
 	h := in(t, "ibv_post_send")
 	defer h.out()
-	if len(wrs) == 0 {
-		return 0, nil
-	}
 	sges := 0
 	for i := range wrs {
 		sges += len(wrs[i].SGEs)
+		if q.init.Type == verbs.QPTUD && wrs[i].AH == nil {
+			return q.withoutAH(h, wrs[:i])
+		}
+	}
+	if len(wrs) == 0 {
+		return 0, nil
 	}
 	r := h.scratch(len(wrs), 0, sges, 0)
 	entries := unsafe.Slice(r.sge, int(r.sges))
@@ -33,6 +38,18 @@ func (q *qp) PostSend(t verbs.Thread, wrs []verbs.SendWR) (int, error) {
 	var bad C.int
 	ret, err := C.hw_post_send(q.q, r, C.int(len(wrs)), &bad)
 	return int(bad), failed("ibv_post_send", ret, err)
+}
+
+// errNoAH is the answer to a datagram without address handle, through which providers
+// would read: the call would end the process.
+var errNoAH = fmt.Errorf("a datagram without address handle is a segmentation fault: %w", syscall.EFAULT)
+
+// withoutAH posts what goes before such a datagram.
+func (q *qp) withoutAH(t *thread, before []verbs.SendWR) (int, error) {
+	if bad, err := q.PostSend(t, before); err != nil {
+		return bad, err
+	}
+	return len(before), errNoAH
 }
 
 func sendRequest(d *C.struct_hw_send, w *verbs.SendWR) {
@@ -108,6 +125,9 @@ func (s *srq) PostRecv(t verbs.Thread, wrs []verbs.RecvWR) (int, error) {
 func (q *qp) BindMW(t verbs.Thread, window verbs.MW, b verbs.MWBind) error {
 	h := in(t, "ibv_bind_mw")
 	defer h.out()
+	if q.init.Type == verbs.QPTUD {
+		return errNoAH
+	}
 	d := &unsafe.Slice(h.scratch(1, 0, 0, 0).send, 1)[0]
 	*d = C.struct_hw_send{id: C.uint64_t(b.ID), flags: C.uint32_t(b.Flags)}
 	bind(d, window, 0, &b.Info)

@@ -146,7 +146,7 @@ func (q *QP) buildSend(t *Thread, s *posting, w *verbs.SendWR) error {
 		}
 		s.inline = true
 	} else {
-		q.dataSegs(s, w.SGEs)
+		q.dataSegs(s, w.SGEs, w.Opcode == verbs.WRAtomicCmpSwp || w.Opcode == verbs.WRAtomicFetchAdd)
 	}
 	ctrl.Set(wqeOpcodes[w.Opcode], 0, uint16(sq.posted), q.qpn, s.ds, fm, imm)
 	sq.wrid[idx], sq.heads[idx] = w.ID, sq.head+uint32(s.nreq)
@@ -232,11 +232,17 @@ func (q *QP) transport(s *posting, w *verbs.SendWR) error {
 	return nil
 }
 
-// dataSegs writes the gather list; entries of length 0 are skipped.
-func (q *QP) dataSegs(s *posting, sges []verbs.SGE) {
+// dataSegs writes the gather list; entries of length 0 are skipped. Where an atomic
+// leaves its result the library writes 8 bytes, whatever the entry says (qp.c,
+// set_data_ptr_seg_atomic).
+func (q *QP) dataSegs(s *posting, sges []verbs.SGE, atomic bool) {
 	for i := range sges {
 		if g := &sges[i]; g.Length != 0 {
-			prm.DataSegment(q.seg(s.ctrl+s.ds*segSize)).Set(g.Length, g.LKey, g.Addr)
+			n := g.Length
+			if atomic {
+				n = atomicSize
+			}
+			prm.DataSegment(q.seg(s.ctrl+s.ds*segSize)).Set(n, g.LKey, g.Addr)
 			s.ds++
 		}
 	}

@@ -265,7 +265,7 @@ func (e *qpEx) setData(t *Thread, sges []verbs.SGE) {
 		return
 	}
 	t.Core.Run(t.P, sim.Time(len(sges))*e.q.ctx.proc.Params.BuildSegment)
-	e.q.dataSegs(&e.posting, sges)
+	e.q.dataSegs(&e.posting, sges, false)
 	e.set(t)
 }
 

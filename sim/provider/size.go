@@ -11,7 +11,8 @@ import (
 const (
 	segSize      = 16
 	wqebb        = 64
-	atomicSegs   = 2 * segSize            // raddr and atomic
+	atomicSegs   = 2 * segSize // raddr and atomic
+	atomicSize   = 8
 	bindOverhead = segSize + 48 + 64 + 64 // ctrl, UMR ctrl, mkey context, one more block
 	inlineHeader = 4
 	opsAny       = ^uint64(0)
