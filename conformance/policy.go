@@ -26,8 +26,16 @@ type Policy struct {
 	Required []string `yaml:"required"`
 	// MinPass is how many cases of a whole run pass at least.
 	MinPass int `yaml:"min_pass"`
+	// Absent are capabilities that the target may lack whatever case asks for them.
+	Absent []Absence `yaml:"absent"`
 	// Allowed are the cases that may be unsupported.
 	Allowed []Allowance `yaml:"allowed"`
+}
+
+// Absence lets one capability be missing; a token may begin with "no " as in needs.
+type Absence struct {
+	Token   string `yaml:"token"`
+	Because string `yaml:"because"`
 }
 
 // Allowance lets one case be unsupported.
@@ -68,6 +76,11 @@ func readPolicy(file string) (*Policy, error) {
 	if err != nil {
 		return nil, err
 	}
+	for _, a := range p.Absent {
+		if slices.Contains(p.Required, a.Token) || a.Because == "" || !slices.ContainsFunc(cat.Cases, func(e Entry) bool { return slices.Contains(e.Needs, a.Token) }) {
+			return nil, fmt.Errorf("absent %q is required too, no case needs it, or no reason is given", a.Token)
+		}
+	}
 	for _, a := range p.Allowed {
 		if _, ok := cat.Find(a.ID); !ok || a.Because == "" {
 			return nil, fmt.Errorf("%q is not in the catalogue, or no reason is given", a.ID)
@@ -76,9 +89,15 @@ func readPolicy(file string) (*Policy, error) {
 	return p, nil
 }
 
-func (p *Policy) allows(id string) bool {
+// allows says whether a case may be left out because of what is missing.
+func (p *Policy) allows(id string, missing []string) bool {
 	if p == nil {
 		return false
+	}
+	for _, a := range p.Absent {
+		if slices.Contains(missing, a.Token) {
+			return true
+		}
 	}
 	for _, a := range p.Allowed {
 		if a.ID == id {
