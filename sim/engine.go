@@ -52,7 +52,8 @@ type Engine struct {
 	seq     uint64
 	queue   queue
 	count   uint64
-	syncs   uint64 // that needed no event
+	steps   uint64 // events, and synchronisations that needed none
+	pause   uint64 // steps at which Run looks at the budget and asks Interrupt
 	opt     Options
 	procs   []*Proc
 	err     error
@@ -161,12 +162,7 @@ func (e *Engine) Run(until Time) error {
 	defer func() { e.running, e.cur = false, nil }()
 	e.stop, e.until = e.err != nil, until
 	for !e.stop {
-		if e.count+e.syncs >= e.opt.MaxEvents && e.due(until) {
-			e.Fail(ErrEventBudget)
-			break
-		}
-		if e.count%interruptEvery == 0 && e.opt.Interrupt != nil && e.due(until) && e.opt.Interrupt() {
-			e.Fail(ErrInterrupted)
+		if e.steps >= e.pause && e.due(until) && !e.proceed() {
 			break
 		}
 		t, h, arg, ok := e.queue.pop(until)
@@ -180,9 +176,27 @@ func (e *Engine) Run(until Time) error {
 		}
 		e.now = t
 		e.count++
+		e.steps++
 		h(arg)
 	}
 	return e.err
+}
+
+// proceed says whether the run may go on, and until which step it need not be asked.
+func (e *Engine) proceed() bool {
+	if e.steps >= e.opt.MaxEvents {
+		e.Fail(ErrEventBudget)
+		return false
+	}
+	e.pause = e.opt.MaxEvents
+	if e.opt.Interrupt != nil {
+		if e.opt.Interrupt() {
+			e.Fail(ErrInterrupted)
+			return false
+		}
+		e.pause = min(e.pause, e.steps+interruptEvery)
+	}
+	return true
 }
 
 // due says whether an event is left that is not later than until.

@@ -167,13 +167,13 @@ func (p *Proc) AdvanceTo(t Time) {
 // that it sees, and is seen, in order. It costs a switch only if something is due.
 func (p *Proc) Sync() {
 	e := p.eng
-	if p.local <= e.until && !e.stop && e.count+e.syncs < e.opt.MaxEvents &&
+	if p.local <= e.until && !e.stop && e.steps < e.opt.MaxEvents &&
 		(!e.opt.Lockstep || p.local == e.now) {
 		if e.queue.n() == 0 || p.first(e.queue.min()) {
 			if p.dying {
 				return
 			}
-			e.syncs++
+			e.steps++
 			e.now = p.local
 			return
 		}
