@@ -25,10 +25,14 @@ type SendWQE struct {
 
 	// Bytes is the sum of the data segments' lengths.
 	Bytes uint64
+	// Memory says that some data segment names a range of memory.
+	Memory bool
 	// Segments is how many data segments there are, inline ones included.
 	Segments int
 
-	data []byte
+	data  []byte
+	first SGE // where there is one
+	next  int // behind it
 }
 
 // SGE is one data segment: bytes in the WQE, or a range of memory.
@@ -164,6 +168,7 @@ func (w *SendWQE) checkData(inline bool) error {
 		n := be32(p, 0)
 		if n&InlineFlag == 0 {
 			w.Bytes += uint64(byteCount(n))
+			w.Memory = true
 			p = p[DataSegmentSize:]
 			continue
 		}
@@ -173,6 +178,9 @@ func (w *SendWQE) checkData(inline bool) error {
 		}
 		w.Bytes += uint64(size)
 		p = p[InlineSize(size):]
+	}
+	if w.Segments > 0 {
+		w.first, w.next, _ = nextSGE(w.data, 0)
 	}
 	return nil
 }
@@ -189,6 +197,9 @@ func byteCount(n uint32) uint32 {
 // Data iterates over the data segments: give it 0 first and then what it returned,
 // until ok is false.
 func (w *SendWQE) Data(at int) (s SGE, next int, ok bool) {
+	if at == 0 {
+		return w.first, w.next, w.Segments > 0
+	}
 	return nextSGE(w.data, at)
 }
 

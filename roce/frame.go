@@ -65,7 +65,7 @@ func (f *Frame) DETH() DETH                 { return f.header(HasDETH, DETHSize)
 func (f *Frame) XRCETH() XRCETH             { return f.header(HasXRCETH, XRCETHSize) }
 
 func (f *Frame) header(h Headers, size int) []byte {
-	at := int(f.ext) + f.BTH().Opcode().Info().Offset(h)
+	at := int(f.ext) + f.op.Info().Offset(h)
 	return f.B[at : at+size]
 }
 
@@ -124,15 +124,26 @@ func (f *Frame) Parse() (Packet, error) {
 
 // Packet is the frame decoded as by Parse. A frame of a template that is as it was
 // made is known without a look at its bytes.
-func (f *Frame) Packet() (Packet, error) {
-	if !f.made || f.BTH().Opcode() != f.op {
-		return f.Parse()
-	}
-	return Packet{
-		Frame: f.B, Framing: f.framing, Op: f.op, pad: f.pad, net: uint16(f.net), bth: f.ext - BTHSize,
-		payload: f.payload, end: uint16(len(f.B) - ICRCSize),
-	}, nil
+func (f *Frame) Packet() (p Packet, err error) {
+	err = f.Decode(&p)
+	return p, err
 }
+
+// Decode is Packet into p.
+func (f *Frame) Decode(p *Packet) (err error) {
+	if !f.made || f.BTH().Opcode() != f.op {
+		*p, err = f.Parse()
+		return err
+	}
+	p.Frame, p.Framing, p.Op, p.pad, p.net, p.bth = f.B, f.framing, f.op, f.pad, uint16(f.net), f.ext-BTHSize
+	p.payload, p.end = f.payload, uint16(len(f.B)-ICRCSize)
+	return nil
+}
+
+// Op and PadCount are the opcode and the number of pad bytes of a frame made by
+// Template.New.
+func (f *Frame) Op() Opcode    { return f.op }
+func (f *Frame) PadCount() int { return int(f.pad) }
 
 // Retain adds a reference and returns f.
 func (f *Frame) Retain() *Frame {

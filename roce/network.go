@@ -46,17 +46,26 @@ func (h VLAN) SetType(v uint16) { be.PutUint16(h[2:4], v) }
 // IPv4 is an IPv4 header without options, 20 bytes.
 type IPv4 []byte
 
-func (h IPv4) Version() uint8          { return h[0] >> 4 }
-func (h IPv4) HeaderLen() int          { return int(h[0]&0xF) * 4 }
-func (h IPv4) TOS() uint8              { return h[1] }
-func (h IPv4) TotalLen() uint16        { return be.Uint16(h[2:4]) }
-func (h IPv4) ID() uint16              { return be.Uint16(h[4:6]) }
-func (h IPv4) FlagsOffset() uint16     { return be.Uint16(h[6:8]) }
-func (h IPv4) TTL() uint8              { return h[8] }
-func (h IPv4) Protocol() uint8         { return h[9] }
-func (h IPv4) Checksum() uint16        { return be.Uint16(h[10:12]) }
-func (h IPv4) Src() [4]byte            { return [4]byte(h[12:16]) }
-func (h IPv4) Dst() [4]byte            { return [4]byte(h[16:20]) }
+func (h IPv4) Version() uint8      { return h[0] >> 4 }
+func (h IPv4) HeaderLen() int      { return int(h[0]&0xF) * 4 }
+func (h IPv4) TOS() uint8          { return h[1] }
+func (h IPv4) TotalLen() uint16    { return be.Uint16(h[2:4]) }
+func (h IPv4) ID() uint16          { return be.Uint16(h[4:6]) }
+func (h IPv4) FlagsOffset() uint16 { return be.Uint16(h[6:8]) }
+func (h IPv4) TTL() uint8          { return h[8] }
+func (h IPv4) Protocol() uint8     { return h[9] }
+func (h IPv4) Checksum() uint16    { return be.Uint16(h[10:12]) }
+func (h IPv4) Src() [4]byte        { return [4]byte(h[12:16]) }
+func (h IPv4) Dst() [4]byte        { return [4]byte(h[16:20]) }
+
+// SrcDst is both addresses in one word, as IPv4SrcDst makes it.
+func (h IPv4) SrcDst() uint64 { return be.Uint64(h[12:20]) }
+
+// IPv4SrcDst is a source and a destination in one word.
+func IPv4SrcDst(src, dst [4]byte) uint64 {
+	return uint64(be.Uint32(src[:]))<<32 | uint64(be.Uint32(dst[:]))
+}
+
 func (h IPv4) SetTOS(v uint8)          { h[1] = v }
 func (h IPv4) SetTotalLen(v uint16)    { be.PutUint16(h[2:4], v) }
 func (h IPv4) SetID(v uint16)          { be.PutUint16(h[4:6], v) }

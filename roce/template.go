@@ -47,6 +47,7 @@ type Template struct {
 	count  bool
 	ipID   uint16
 	ipSum  uint32 // IPv4 header sum without length and ID
+	total  int    // frame length for which hdr has its length fields; 0: none
 }
 
 // ErrPath is wrapped by the errors of NewTemplate.
@@ -204,11 +205,16 @@ func (t *Template) New(pool *Pool, op Opcode, psn uint32, n int, flags Flags) *F
 	f.ICRC = ICRCPending
 	f.made, f.framing, f.op, f.net, f.LRH = true, t.frame, op, t.net, t.lrh
 	f.ext, f.payload, f.pad = uint16(ext), uint16(payload), uint8(pad)
+	if total != t.total || t.count { // streams have few lengths
+		t.patchLengths(total)
+	}
 	b := f.B
 	copy(b, t.hdr[:ext])
 	clear(b[ext:payload])
-	clear(b[total-ICRCSize-pad : total])
-	t.patchLengths(b)
+	be.PutUint32(b[total-ICRCSize:], 0)
+	for i := range pad {
+		b[total-ICRCSize-1-i] = 0
+	}
 	h := b[t.bth:ext:ext]
 	h[0] = byte(op)
 	h[1] = t.migReq | byte(pad)<<4 | byte(flags&Solicited)<<6
@@ -217,10 +223,12 @@ func (t *Template) New(pool *Pool, op Opcode, psn uint32, n int, flags Flags) *F
 	return f
 }
 
-// patchLengths fills in what depends on the frame's length, and the IPv4 ID. The
-// header checksum is the template's sum with the two words added.
-func (t *Template) patchLengths(b []byte) {
-	n := len(b) - int(t.net)
+// patchLengths puts what depends on the frame's length into the header, and the IPv4
+// ID. The header checksum is the template's sum with the two words added.
+func (t *Template) patchLengths(total int) {
+	b := t.hdr[:]
+	t.total = total
+	n := total - int(t.net)
 	switch {
 	case t.v4:
 		h := IPv4(b[t.net : int(t.net)+IPv4Size])
@@ -234,15 +242,15 @@ func (t *Template) patchLengths(b []byte) {
 			t.ipID++
 		}
 	case t.lrh && t.net == 0:
-		be.PutUint16(b[4:], uint16(len(b)/4))
+		be.PutUint16(b[4:], uint16(total/4))
 	case t.lrh:
-		be.PutUint16(b[4:], uint16(len(b)/4))
+		be.PutUint16(b[4:], uint16(total/4))
 		fallthrough
 	default:
 		be.PutUint16(b[t.net+4:], uint16(n-IPv6Size))
 	}
 	if t.udp {
-		be.PutUint16(b[t.bth-4:], uint16(len(b)-int(t.bth)+UDPSize))
+		be.PutUint16(b[t.bth-4:], uint16(total-int(t.bth)+UDPSize))
 	}
 }
 

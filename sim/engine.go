@@ -130,7 +130,7 @@ func (e *Engine) After(d Time, h Handler, arg uint64) {
 // happen, and is not kept.
 func (e *Engine) At(t Time, h Handler, arg uint64) {
 	if t < e.now {
-		panic(fmt.Sprintf("sim: at %v: event at %v is in the past", e.now, t))
+		e.past(t)
 	}
 	if t == Never {
 		return
@@ -138,6 +138,8 @@ func (e *Engine) At(t Time, h Handler, arg uint64) {
 	e.seq++
 	e.queue.push(t, e.seq, h, arg)
 }
+
+func (e *Engine) past(t Time) { panic(fmt.Sprintf("sim: at %v: event at %v is in the past", e.now, t)) }
 
 // Fail ends the run with err after the event that is running.
 func (e *Engine) Fail(err error) {

@@ -153,14 +153,21 @@ func (p *Proc) Advance(d Time) {
 // AdvanceTo is Advance by what is missing to t. A t before the local time is beyond
 // the range of the clock.
 func (p *Proc) AdvanceTo(t Time) {
+	if t < p.local || t == Never || p.lockstep {
+		p.advance(t)
+		return
+	}
+	p.local = t
+}
+
+// advance is AdvanceTo in lockstep, or beyond the clock.
+func (p *Proc) advance(t Time) {
 	if t < p.local || t == Never {
 		p.eng.Fail(ErrTimeRange)
 		p.block()
 	}
 	p.local = t
-	if p.lockstep {
-		p.Sync()
-	}
+	p.Sync()
 }
 
 // Sync waits until everything due before the program's local time has run, so

@@ -83,6 +83,9 @@ func (c *Core) ID() int { return int(c.id) }
 // Host is the host of the core.
 func (c *Core) Host() *Host { return c.host }
 
+// Costs are the costs of the core.
+func (c *Core) Costs() *Params { return c.p }
+
 // Busy is the CPU time spent.
 func (c *Core) Busy() sim.Time { return c.srv.Busy }
 

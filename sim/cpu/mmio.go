@@ -42,8 +42,11 @@ type wcBuffer struct {
 // posted write for each run of stored words. On a host without write combining
 // each 8 bytes leave alone at the price NoWC.
 // Writes leave at p's local time as posted events; Store does not yield.
-func (c *Core) Store(p *sim.Proc, m *Mapping, off uint64, b []byte) {
-	at := p.Now()
+func (c *Core) Store(p *sim.Proc, m *Mapping, off uint64, b []byte) { c.StoreAfter(p, m, off, b, 0) }
+
+// StoreAfter is Store that spends work of CPU time before, in one piece with it.
+func (c *Core) StoreAfter(p *sim.Proc, m *Mapping, off uint64, b []byte, work sim.Time) {
+	at := p.Now() + work
 	if len(b)%8 != 0 || off%8 != 0 {
 		panic(fmt.Sprintf("cpu: at %v %s stores %d bytes at register offset %#x", p.Now(), p.Name(), len(b), off))
 	}
@@ -51,8 +54,8 @@ func (c *Core) Store(p *sim.Proc, m *Mapping, off uint64, b []byte) {
 	if m.Kind == WriteCombining && c.p.WCBuffers > 0 {
 		for len(b) > 0 {
 			n := min(len(b), wcLine-int(off%wcLine))
-			c.combine(p, m.Dev, off, b[:n])
-			off, b = off+uint64(n), b[n:]
+			c.combine(p, m.Dev, off, b[:n], work)
+			off, b, work = off+uint64(n), b[n:], 0
 		}
 		c.span("WC store", at, p.Now(), off)
 		return
@@ -62,7 +65,8 @@ func (c *Core) Store(p *sim.Proc, m *Mapping, off uint64, b []byte) {
 		cost = c.p.NoWC
 	}
 	for ; len(b) > 0; off, b = off+8, b[8:] {
-		c.Run(p, cost)
+		c.Run(p, work+cost)
+		work = 0
 		c.c.UCStores++
 		m.Dev.PostMMIO(p, off, b[:8])
 	}
@@ -94,8 +98,8 @@ func (c *Core) Load(p *sim.Proc, m *Mapping, off uint64, b []byte) {
 
 // combine stores part of one line into a buffer. Whatever pays may let another
 // thread of the core run, so the buffers are looked at afresh after it.
-func (c *Core) combine(p *sim.Proc, dev *pcie.Link, off uint64, b []byte) {
-	cost := sim.Time(len(b)/8) * c.p.WCStore
+func (c *Core) combine(p *sim.Proc, dev *pcie.Link, off uint64, b []byte, work sim.Time) {
+	cost := work + sim.Time(len(b)/8)*c.p.WCStore
 	if len(b) == wcLine && len(c.wc) == 0 { // a whole line, and nothing to merge with: the usual BlueFlame
 		c.Run(p, cost+c.p.WCLine)
 		c.c.WCFull++

@@ -16,10 +16,11 @@ type slot struct {
 	pending int32       // DMA reads that fill it
 	bytes   int32       // counted in txBytes
 	loop    bool
-	group   bool   // to a multicast group
-	waits   int8   // class of a received frame that is counted in the port's buffer, plus 1
-	left    uint64 // event word of an unreliable QP that waits for it to leave; 0: none
-	epoch   uint32 // of that QP
+	group   bool     // to a multicast group
+	waits   int8     // class of a received frame that is counted in the port's buffer, plus 1
+	left    uint64   // event word of an unreliable QP that waits for it to leave; 0: none
+	epoch   uint32   // of that QP
+	tail    sim.Time // of a planned frame that has not taken effect; 0: none
 }
 
 // list is a list of slots through slot.next.
@@ -64,7 +65,7 @@ func (d *Device) getSlot(f *roce.Frame) int32 {
 
 func (d *Device) putSlot(i int32) {
 	s := d.slots[i]
-	s.f, s.q, s.pending, s.bytes, s.loop, s.group, s.left = nil, nil, 0, 0, false, false, 0
+	s.f, s.q, s.pending, s.bytes, s.loop, s.group, s.left, s.tail = nil, nil, 0, 0, false, false, 0, 0
 	d.slotFre = append(d.slotFre, i)
 }
 
@@ -183,17 +184,7 @@ func (q *qp) abandon(l *list) {
 func (d *Device) transmit(i int32, q *qp) {
 	s := d.slots[i]
 	s.q = nil
-	now := d.e.Now()
-	n := len(s.f.B)
-	start := max(now, d.port)
-	d.port = start + d.ser(n)
-	d.c.TxPackets++
-	d.c.TxOctets += uint64(n)
-	d.c.TxPadBytes += uint64(s.f.BTH().PadCount())
-	if s.f.BTH().Opcode().Info().Kind == roce.KindRequest {
-		d.c.TxRequests++
-	}
-	delay := start - now
+	delay := d.occupy(s.f)
 	if q.st != prm.STUD {
 		s.loop = q.loop
 	}
@@ -222,6 +213,34 @@ func (d *Device) transmit(i int32, q *qp) {
 		d.paced++
 		d.e.After(delay, d.h.send, uint64(i))
 	}
+}
+
+// occupy takes the port for a frame, counts it, and returns how long the frame waits.
+func (d *Device) occupy(f *roce.Frame) (delay sim.Time) {
+	now := d.e.Now()
+	n := len(f.B)
+	start := max(now, d.port)
+	d.port = start + d.ser(n)
+	d.c.TxPackets++
+	d.c.TxOctets += uint64(n)
+	d.c.TxPadBytes += uint64(f.PadCount())
+	if f.Op().Info().Kind == roce.KindRequest {
+		d.c.TxRequests++
+	}
+	return start - now
+}
+
+// free says whether a complete frame of an RC queue, in the order of list l, can go to
+// the wire without a slot: nothing is ahead of it, and the wire has its own queue.
+func (q *qp) free(l *list) bool {
+	return l.head < 0 && q.st == prm.STRC && !q.loop && q.d.paced == 0 && q.d.wire != nil
+}
+
+// leave gives such a frame to the wire.
+func (d *Device) leave(f *roce.Frame) {
+	d.occupy(f)
+	d.see(f)
+	d.wire.Send(f)
 }
 
 // onSend is the turn of a frame that waited for the port.
@@ -272,9 +291,7 @@ func (d *Device) Receive(f *roce.Frame) { d.receive(d.getSlot(f), 0) }
 // receive takes a frame that reaches the receive engine delay from now.
 func (d *Device) receive(i int32, delay sim.Time) {
 	s := d.slots[i]
-	var err error
-	s.pkt, err = s.f.Packet()
-	if err != nil {
+	if err := s.f.Decode(&s.pkt); err != nil {
 		if r, ok := err.(roce.DropReason); ok {
 			d.c.RxDropped[r]++
 		}
@@ -298,28 +315,33 @@ func (d *Device) receive(i int32, delay sim.Time) {
 // before: the receive engine's time for it is reserved now, so that arrival and effect
 // are one event. A device that also sends to itself plans nothing, for what comes from
 // inside would wait for what is still on the cable.
-func (d *Device) Plan(f *roce.Frame, tail sim.Time) (at sim.Time, id int32, ok bool) {
+func (d *Device) Plan(f *roce.Frame, tail sim.Time) bool {
 	if d.loops || d.pauser != nil {
-		return 0, 0, false
+		return false
 	}
 	i := d.getSlot(f)
 	s := d.slots[i]
-	var err error
-	if s.pkt, err = f.Packet(); err != nil || s.pkt.Info().Kind == roce.KindNotification {
+	if f.Decode(&s.pkt) != nil || s.pkt.Info().Kind == roce.KindNotification {
 		d.putSlot(i)
-		return 0, 0, false
+		return false
 	}
-	return d.pass(&s.pkt, tail), i, true
+	s.tail = tail
+	d.e.At(d.pass(&s.pkt, tail), d.h.rx, uint64(i))
+	return true
 }
 
-// Effect is a planned frame at its instant.
-func (d *Device) Effect(id int32, lost bool) {
-	if lost {
-		d.dropSlot(id)
-		return
+// Pulled marks the planned frames that were on the cable when it was pulled.
+func (d *Device) Pulled(lost func(f *roce.Frame)) {
+	for _, s := range d.slots {
+		if s.tail > d.e.Now() && s.tail != lostFrame {
+			s.tail = lostFrame
+			lost(s.f)
+		}
 	}
-	d.onRx(uint64(id))
 }
+
+// lostFrame is the tail of a planned frame that does not arrive.
+const lostFrame = sim.Never
 
 // pass takes a packet through the receive engine, which it reaches at t, and returns
 // when it takes effect.
@@ -356,6 +378,11 @@ func (d *Device) pass(p *roce.Packet, t sim.Time) sim.Time {
 func (d *Device) onRx(x uint64) {
 	i := int32(x)
 	s := d.slots[i]
+	if s.tail == lostFrame {
+		d.dropSlot(i)
+		return
+	}
+	s.tail = 0
 	d.txDone(s)
 	if s.waits > 0 {
 		d.pauser.Buffered(uint8(s.waits-1), -len(s.f.B))

@@ -36,8 +36,7 @@ type qp struct {
 	framing   roce.Framing
 	srcGID    roce.GID
 	dstGID    roce.GID
-	src4      [4]byte // for RoCEv2IPv4
-	dst4      [4]byte
+	from4     uint64 // addresses of a packet from the peer, for RoCEv2IPv4
 	dlid      uint16 // of the peer, on InfiniBand
 	pkey      uint16
 	ud        *datagrams // of UD only
@@ -196,8 +195,7 @@ func (q *qp) fromPeer(p *roce.Packet) bool {
 		return false
 	}
 	if p.Framing == roce.RoCEv2IPv4 {
-		h := p.IPv4()
-		return h.Src() == q.dst4 && h.Dst() == q.src4
+		return p.IPv4().SrcDst() == q.from4
 	}
 	if p.Framing == roce.InfiniBand {
 		return q.fromIBPeer(p)
@@ -224,7 +222,7 @@ func (q *qp) setPath() bool {
 	g := &d.gids[i]
 	copy(q.dstGID[:], a.RGID())
 	q.srcGID, q.remote, q.pkey = g.gid, c.RemoteQPN(), roce.DefaultPKey
-	q.framing, q.src4, q.dst4 = g.framing(), q.srcGID.IPv4(), q.dstGID.IPv4()
+	q.framing, q.from4 = g.framing(), roce.IPv4SrcDst(q.dstGID.IPv4(), q.srcGID.IPv4())
 	flow := a.FlowLabel()
 	if flow == 0 {
 		flow = roce.FlowLabel(q.num, q.remote)

@@ -54,6 +54,7 @@ type requester struct {
 
 	msgs            []msg // power of two
 	head, cur, tail uint32
+	nbb             int    // blocks of the WQE at the cursor, as runnable found them
 	open            bool   // the WQE at the cursor is being sent
 	pkt             uint32 // its next packet
 	segAt           int    // its next payload byte: segment, and place in it
@@ -280,7 +281,7 @@ func (q *qp) blocks() int {
 }
 
 // runnable says whether the next packet of the QP can be made now; it starts the
-// fetch of a WQE that is missing.
+// fetch of a WQE that is missing, and leaves the WQE's length in nbb.
 func (q *qp) runnable() bool {
 	if !q.sendsRequests() || q.waiting || q.halt && (q.cur == q.tail || q.msg(q.cur).fail != 0) {
 		return false
@@ -288,7 +289,7 @@ func (q *qp) runnable() bool {
 	if q.ci == q.pi {
 		return false
 	}
-	if q.blocks() == 0 {
+	if q.nbb = q.blocks(); q.nbb == 0 {
 		q.fetchWQEs()
 		return false
 	}

@@ -7,11 +7,11 @@ import (
 	"github.com/rdmasim/rdmasim/sim/odp"
 )
 
-// begin takes the WQE at the cursor: it checks it and gives it PSNs, or, when it is
+// begin takes the WQE at the cursor of a runnable QP: it checks it and gives it PSNs, or, when it is
 // sent again, finds what it had. It reports whether there is anything to go on with.
 func (q *qp) begin() bool {
 	d := q.d
-	n := q.blocks()
+	n := q.nbb
 	w := &d.parsed
 	err := prm.ParseSendWQE(q.whole(n), q.st, w)
 	if err == nil && w.Ctrl.QPN() != q.num {
@@ -134,7 +134,7 @@ func (q *qp) beginAgain(w *prm.SendWQE, err error) bool {
 		q.passWQE(m)
 		return true
 	}
-	if err != nil || w.Ctrl.Opcode() != m.op || w.Bytes != uint64(m.length) || q.blocks() != int(m.nbb) {
+	if err != nil || w.Ctrl.Opcode() != m.op || w.Bytes != uint64(m.length) || q.nbb != int(m.nbb) {
 		q.failAt(q.cur, prm.SyndromeLocalQPOp)
 		return false
 	}
@@ -305,6 +305,12 @@ func (q *qp) sendPush(m *msg, w *prm.SendWQE) bool {
 	if info.Headers.Has(roce.HasIETH) {
 		f.IETH().SetRKey(w.Ctrl.Imm())
 	}
+	if i < 0 && (n == 0 || !w.Memory) && q.free(&q.txq) {
+		q.gather(-1, f.Payload(), w)
+		q.pushed(m, psn, len(f.B))
+		d.leave(f)
+		return true
+	}
 	if i < 0 {
 		i = d.getSlot(f)
 	}
@@ -317,16 +323,21 @@ func (q *qp) sendPush(m *msg, w *prm.SendWQE) bool {
 		q.failAt(q.cur, prm.SyndromeLocalProt)
 		return false
 	}
+	q.pushed(m, psn, len(f.B))
+	q.enqueue(&q.txq, i)
+	return true
+}
+
+// pushed notes that the packet at the cursor, of m and so many bytes, is made.
+func (q *qp) pushed(m *msg, psn uint32, bytes int) {
 	q.noteSent(roce.AddPSN(psn, 1))
 	if q.reaction != nil {
-		q.spend(len(f.B))
+		q.spend(bytes)
 	}
 	q.pkt++
 	if q.pkt == m.n {
 		q.passWQE(m)
 	}
-	q.enqueue(&q.txq, i)
-	return true
 }
 
 // wantsAck is the AckReq policy: the requester must never wait for an ACK that

@@ -280,14 +280,14 @@ func (q *qp) execWrite(p *roce.Packet, info *roce.OpInfo) {
 			q.fatal(roce.NAKInvalidRequest)
 			return
 		}
-		if h.Length() > 0 {
+		// A message that is all here is checked when it is written.
+		if h.Length() > 0 && (!info.Last || int(h.Length()) != len(data)) {
 			if _, r := q.d.keys.Check(q.user, h.RKey(), h.VA(), uint64(h.Length()), odp.RemoteWrite); r != odp.OK {
 				q.fatal(roce.NAKRemoteAccess)
 				return
 			}
 		}
 		q.wva, q.wkey, q.wlen, q.wleft = h.VA(), h.RKey(), h.Length(), h.Length()
-		q.qs.add(prm.QCRxWriteRequests)
 	}
 	n := uint32(len(data))
 	if info.Last != (q.wleft == n) || q.wleft < n {
@@ -297,6 +297,9 @@ func (q *qp) execWrite(p *roce.Packet, info *roce.OpInfo) {
 	if n > 0 && !q.d.writeTo(q.user, q.wkey, q.wva, data, odp.RemoteWrite) {
 		q.fatal(roce.NAKRemoteAccess)
 		return
+	}
+	if info.First {
+		q.qs.add(prm.QCRxWriteRequests)
 	}
 	q.wva += uint64(n)
 	q.wleft -= n

@@ -87,6 +87,10 @@ func (q *qp) sendAck(psn, msn uint32, s roce.Syndrome) {
 	} else {
 		q.d.c.NaksSent++
 	}
+	if q.free(&q.rtx) {
+		q.d.leave(f)
+		return
+	}
 	q.enqueue(&q.rtx, q.d.getSlot(f))
 }
 

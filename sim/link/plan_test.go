@@ -13,27 +13,38 @@ import (
 type planner struct {
 	sinkhole
 	after   sim.Time
-	frames  []*roce.Frame
+	way     []*roce.Frame // that have not taken effect, with their tails
+	tails   []sim.Time
 	planned int
 	lost    []uint32
 	refuse  bool
 }
 
-func (p *planner) Plan(f *roce.Frame, tail sim.Time) (sim.Time, int32, bool) {
+func (p *planner) Plan(f *roce.Frame, tail sim.Time) bool {
 	if p.refuse {
-		return 0, 0, false
+		return false
 	}
 	p.planned++
-	p.frames = append(p.frames, f)
-	return tail + p.after, int32(len(p.frames) - 1), true
+	p.way, p.tails = append(p.way, f), append(p.tails, tail)
+	p.e.At(tail+p.after, func(uint64) {
+		f := p.way[0]
+		if p.way = p.way[1:]; p.tails[0] < 0 {
+			p.lost = append(p.lost, f.BTH().PSN())
+			f.Release()
+		} else {
+			p.Receive(f)
+		}
+		p.tails = p.tails[1:]
+	}, 0)
+	return true
 }
 
-func (p *planner) Effect(id int32, lost bool) {
-	if f := p.frames[id]; lost {
-		p.lost = append(p.lost, f.BTH().PSN())
-		f.Release()
-	} else {
-		p.Receive(f)
+func (p *planner) Pulled(lost func(f *roce.Frame)) {
+	for i, tail := range p.tails {
+		if tail > p.e.Now() {
+			p.tails[i] = -1
+			lost(p.way[i])
+		}
 	}
 }
 

@@ -24,12 +24,12 @@ type Receiver interface {
 // get is under way. The reference of the frame passes with the plan.
 type Planner interface {
 	Receiver
-	// Plan is told of a frame of which the last bit comes at tail. It returns when the
-	// frame takes effect, not before tail, and its own name for it; ok is false when the
-	// frame shall come by Receive.
-	Plan(f *roce.Frame, tail sim.Time) (at sim.Time, id int32, ok bool)
-	// Effect is the planned instant; lost says that the frame never arrived.
-	Effect(id int32, lost bool)
+	// Plan is told of a frame of which the last bit comes at tail. The receiver sets an
+	// event for its effect; or it reports false, and the frame shall come by Receive.
+	Plan(f *roce.Frame, tail sim.Time) bool
+	// Pulled is told that the cable was pulled: lost is to be called with every planned
+	// frame that has not arrived by now. Their events find that nothing came.
+	Pulled(lost func(f *roce.Frame))
 }
 
 // LinkWatcher is a Receiver that wants to hear when its link goes down or up.
@@ -67,7 +67,6 @@ type Port struct {
 	rand   *sim.Rand
 
 	arrived sim.Handler
-	effect  sim.Handler
 	flight  []flight // frames on the way to this port, by slot
 	vacant  []uint32
 	plan    Planner     // rx, if it is one
@@ -82,18 +81,15 @@ type flight struct {
 	f     *roce.Frame
 	tail  sim.Time
 	epoch uint32
-	id    int32
 	bad   bool // wrong FCS
 	loop  bool // looped back, not from the cable
-	plan  bool // id is the receiver's name for it
-	lost  bool // planned, and on the cable when that was pulled
 	vl    uint8
 	free  bool // it holds no credits of an InfiniBand link
 }
 
 func newPort(e *sim.Engine, name string, p *Params, c *Cable) *Port {
 	port := &Port{e: e, name: name, p: p, cable: c}
-	port.arrived, port.effect = port.arrive, port.takesEffect
+	port.arrived = port.arrive
 	port.rand = sim.NewRand(e.Seed(), "link/"+name)
 	if p.PFC {
 		port.pfc = newLossless(port)
@@ -166,7 +162,9 @@ func (p *Port) emit(f *roce.Frame, start, bits, line sim.Time, badFCS bool) {
 	p.count(f, &p.C.TxPackets, &p.C.TxBytes, &p.C.TxMulticast, &p.C.TxBroadcast)
 	p.C.TxWireBytes += uint64(p.p.Preamble + max(len(f.B), p.p.MinFrame) + p.p.FCS + p.p.Gap)
 	if len(p.taps) == 0 && p.script.Empty() {
-		if to := p.peer; to.plan != nil && to.loose == 0 && !badFCS && to.planned(f, start+bits+p.p.Propagation) {
+		to := p.peer
+		if to.plan != nil && to.loose == 0 && !badFCS && to.plan.Plan(f, start+bits+p.p.Propagation) {
+			to.count(f, &to.C.RxPackets, &to.C.RxBytes, &to.C.RxMulticast, &to.C.RxBroadcast)
 			return
 		}
 		p.peer.expect(f, start+p.p.Propagation, start+bits+p.p.Propagation, badFCS)
@@ -256,45 +254,24 @@ func (p *Port) expect(f *roce.Frame, head, tail sim.Time, badFCS bool) {
 	p.place(flight{f: f, tail: tail, epoch: p.cable.epoch, bad: badFCS, free: true}, at)
 }
 
-// planned has the receiver plan a frame that arrives at tail. It reports false when
-// the receiver will not.
-func (p *Port) planned(f *roce.Frame, tail sim.Time) bool {
-	at, id, ok := p.plan.Plan(f, tail)
-	if ok {
-		p.e.At(at, p.effect, uint64(p.slot(flight{f: f, tail: tail, epoch: p.cable.epoch, id: id, plan: true})))
-	}
-	return ok
-}
-
-// takesEffect is the event of a planned frame.
-func (p *Port) takesEffect(slot uint64) {
-	fl := &p.flight[slot]
-	id, lost := fl.id, fl.lost
-	if !lost {
-		p.count(fl.f, &p.C.RxPackets, &p.C.RxBytes, &p.C.RxMulticast, &p.C.RxBroadcast)
-	}
-	fl.f = nil
-	p.vacant = append(p.vacant, uint32(slot))
-	p.plan.Effect(id, lost)
-}
-
-// pulled marks the planned frames that have not arrived.
+// pulled takes back what was counted of planned frames that will not arrive.
 func (p *Port) pulled() {
-	for i := range p.flight {
-		if fl := &p.flight[i]; fl.f != nil && fl.plan && !fl.lost && fl.tail > p.e.Now() {
-			fl.lost = true
-			p.C.LostInFlight++
-		}
+	if p.plan == nil {
+		return
 	}
+	p.plan.Pulled(func(f *roce.Frame) {
+		var c Counters
+		p.count(f, &c.RxPackets, &c.RxBytes, &c.RxMulticast, &c.RxBroadcast)
+		p.C.RxPackets -= c.RxPackets
+		p.C.RxBytes -= c.RxBytes
+		p.C.RxMulticast -= c.RxMulticast
+		p.C.RxBroadcast -= c.RxBroadcast
+		p.C.LostInFlight++
+	})
 }
 
 func (p *Port) place(fl flight, at sim.Time) {
 	p.loose++
-	p.e.At(at, p.arrived, uint64(p.slot(fl)))
-}
-
-// slot keeps a flight until its event.
-func (p *Port) slot(fl flight) uint32 {
 	var slot uint32
 	if n := len(p.vacant); n > 0 {
 		slot = p.vacant[n-1]
@@ -304,13 +281,12 @@ func (p *Port) slot(fl flight) uint32 {
 		slot = uint32(len(p.flight))
 		p.flight = append(p.flight, fl)
 	}
-	return slot
+	p.e.At(at, p.arrived, uint64(slot))
 }
 
 // arrive is the event of a frame that has come.
 func (p *Port) arrive(slot uint64) {
 	fl := p.flight[slot]
-	p.flight[slot].f = nil
 	p.loose--
 	p.vacant = append(p.vacant, uint32(slot))
 	if !fl.loop {

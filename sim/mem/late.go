@@ -17,15 +17,24 @@ func (m *Memory) SetLate(l Late) { m.late = l }
 // HeldBack adds n to the number of writes that the link holds back.
 func (m *Memory) HeldBack(n int) { m.heldBack += n }
 
-// Unobserved says whether bytes of one allocated page are seen only through calls of
-// Memory and Space, so that a write to them may be held back.
-func (m *Memory) Unobserved(pa PA, n int) bool {
+// Unobserved is the bytes at pa when they lie in one allocated page and are seen only
+// through calls of Memory and Space, so that a write to them may be held back; else nil.
+// They are good until Hurry.
+func (m *Memory) Unobserved(pa PA, n int) []byte {
 	pg := uint64(pa) >> m.shift
 	if n == 0 || (uint64(pa)+uint64(n)-1)>>m.shift != pg {
-		return false
+		return nil
 	}
-	c, i := m.chunkAt(pa), m.index(pg)
-	return c != nil && c.refs != nil && c.refs[i] != 0 && (c.watch == nil || c.watch[i] == 0) && (c.window == nil || !c.window[i])
+	c := m.chunkAt(pa)
+	if c == nil || c.refs == nil {
+		return nil
+	}
+	i := m.index(pg)
+	if c.refs[i] == 0 || c.watch != nil && c.watch[i] != 0 || c.window != nil && c.window[i] {
+		return nil
+	}
+	at := int(pa & chunkMask)
+	return m.back(c)[at : at+n]
 }
 
 // settle is called before any look at bytes, and before bytes change by another hand.

@@ -210,9 +210,16 @@ func (k *Key) inRange(va, n uint64) bool {
 
 // Translate is Check, and appends the pieces of physical memory to runs.
 func (t *Table) Translate(u User, key uint32, va uint64, n int, a Access, runs []Run) ([]Run, Result) {
-	k, r := t.Check(u, key, va, uint64(n), a)
+	k, r := t.check(u, key, va, uint64(n), a)
 	if r != OK {
+		t.Faults[r]++
 		return runs, r
+	}
+	if k.mode == prm.MKeyModeMTT && !k.paged { // bytes within a page, as nearly all are
+		off := va - k.start + k.pageOff
+		if i, in := off>>k.logPage, off&k.pageMask; i < uint64(len(k.entries)) && k.entries[i] != 0 && uint64(n-1) <= k.pageMask-in {
+			return append(runs, Run{mem.PA(k.entries[i]&^(prm.MTTRead|prm.MTTWrite) + in), n}), OK
+		}
 	}
 	if k.mode == prm.MKeyModeKLM {
 		k, va = k.to.key, k.to.va+(va-k.start)

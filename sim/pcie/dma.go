@@ -17,13 +17,13 @@ type writeSide struct {
 
 // posted is a DMA write, or an interrupt (vector >= 0).
 type posted struct {
-	pa     mem.PA
-	b      []byte // staging, kept for reuse
 	at     sim.Time
+	dst    []byte // where a write that is held back goes; nil: it becomes visible by an event of its own, and all before it
+	b      []byte // staging, kept for reuse
+	pa     mem.PA
+	vector int
 	done   sim.Handler
 	arg    uint64
-	vector int
-	event  bool // it becomes visible by an event of its own, and all before it
 	landed bool // its bytes are there already
 }
 
@@ -50,20 +50,20 @@ func (l *Link) WriteDMA(pa mem.PA, p []byte) { l.WriteDMANotify(pa, p, nil, 0) }
 func (l *Link) WriteDMANotify(pa mem.PA, p []byte, done sim.Handler, arg uint64) {
 	l.c.DMAWrites++
 	l.c.DMAWriteBytes += uint64(len(p))
-	l.send(pa, p, l.p.MemoryLatency, posted{done: done, arg: arg, vector: -1})
+	l.send(pa, p, l.p.MemoryLatency, -1, done, arg)
 }
 
 // Interrupt implements Bus: MSI-X is a posted write of 4 bytes.
 func (l *Link) Interrupt(vector int) {
 	var msg [4]byte
 	l.c.Interrupts++
-	l.send(0, msg[:], 0, posted{vector: vector})
+	l.send(0, msg[:], 0, vector, nil, 0)
 }
 
 // send puts a posted write on the wire and schedules its effect, not before that
 // of an earlier one. A write that nobody waits for needs no event: whoever looks at
 // the bytes later settles first.
-func (l *Link) send(pa mem.PA, p []byte, beyond sim.Time, what posted) {
+func (l *Link) send(pa mem.PA, p []byte, beyond sim.Time, vector int, done sim.Handler, arg uint64) {
 	tlps := requests(uint64(pa), len(p), l.p.MPS)
 	bytes := len(p) + tlps*l.p.WriteHeader
 	l.c.tx(tlps, bytes)
@@ -75,12 +75,13 @@ func (l *Link) send(pa mem.PA, p []byte, beyond sim.Time, what posted) {
 	l.span(toHost, "write", start, dur, bytes)
 	l.Settle()
 	x := l.wr.push()
-	x.pa, x.b, x.landed = pa, append(x.b[:0], p...), false
-	x.done, x.arg, x.vector = what.done, what.arg, what.vector
+	x.pa, x.b, x.landed, x.vector, x.done, x.arg = pa, append(x.b[:0], p...), false, vector, done, arg
 	x.at = max(start+l.p.PostedLatency+beyond+max(0, dur-l.smallWrite), l.wr.visible)
 	l.wr.visible = x.at
-	x.event = !l.wr.lazy || x.vector >= 0 || x.done != nil || !l.m.Unobserved(pa, len(p))
-	if x.event {
+	if x.dst = nil; l.wr.lazy && vector < 0 && done == nil {
+		x.dst = l.m.Unobserved(pa, len(p))
+	}
+	if x.dst == nil {
 		l.e.At(x.at, l.wr.land, 0)
 	} else {
 		l.m.HeldBack(1)
@@ -102,10 +103,15 @@ func (l *Link) HoldBack() {
 func (l *Link) Settle() {
 	w := &l.wr
 	for w.n > 0 {
-		if x := &w.ring[w.head]; x.event || x.at > l.e.Now() {
+		x := &w.ring[w.head]
+		if x.dst == nil || x.at > l.e.Now() {
 			return
 		}
-		l.landOne()
+		w.pop()
+		l.m.HeldBack(-1)
+		if !x.landed {
+			copy(x.dst, x.b)
+		}
 	}
 }
 
@@ -113,43 +119,39 @@ func (l *Link) Settle() {
 func (l *Link) Hurry() {
 	w := &l.wr
 	for i := range w.n {
-		if x := &w.ring[(w.head+i)&uint32(len(w.ring)-1)]; !x.event {
-			x.event = true
+		if x := &w.ring[(w.head+i)&uint32(len(w.ring)-1)]; x.dst != nil {
+			x.dst = nil
 			l.m.HeldBack(-1)
 			l.e.At(max(x.at, l.e.Now()), w.land, 0)
 		}
 	}
 }
 
-// land makes posted writes visible, up to the oldest with an event.
-func (l *Link) land(uint64) {
-	for !l.landOne() {
-	}
-}
-
-// landOne makes the oldest posted write visible and reports whether it had an event.
-func (l *Link) landOne() (event bool) {
-	w := &l.wr
-	x := &w.ring[w.head]
+// pop takes the oldest entry out.
+func (w *writeSide) pop() {
 	w.head = (w.head + 1) & uint32(len(w.ring)-1)
 	w.n--
-	if event = x.event; !event {
-		l.m.HeldBack(-1)
-	}
+}
+
+// land makes the oldest posted write with an event visible, and all before it.
+func (l *Link) land(uint64) {
+	l.Settle()
+	w := &l.wr
+	x := &w.ring[w.head]
+	w.pop()
 	done, arg, vector := x.done, x.arg, x.vector
 	switch {
 	case vector >= 0:
 		if l.intr != nil {
 			l.intr(vector)
 		}
-		return event
+		return
 	case !x.landed && !l.m.DMAStore(x.pa, x.b):
 		l.c.Unsupported++
 	}
 	if done != nil {
 		done(arg)
 	}
-	return event
 }
 
 // Drain moves the bytes of all that is under way now: posted writes in order, then

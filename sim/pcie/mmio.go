@@ -55,7 +55,11 @@ func (l *Link) PostMMIO(p *sim.Proc, off uint64, b []byte) {
 		i := l.mmio.get()
 		s := &l.mmio.slots[i]
 		s.off, s.n = off, n
-		copy(s.data[:], b[:n])
+		if n == mmioLine {
+			s.data = [mmioLine]byte(b)
+		} else {
+			copy(s.data[:], b[:n])
+		}
 		p.Post(l.p.PostedLatency, l.mmio.arrive, uint64(i))
 		off, b = off+uint64(n), b[n:]
 	}

@@ -115,10 +115,17 @@ func (d *direction) post(t, dur, rtt sim.Time, tlps int) (start sim.Time, waited
 	if last >= len(d.credit) {
 		last -= len(d.credit)
 	}
-	if c := d.credit[last]; c > max(t, d.FreeAt()) {
+	if c := d.credit[last]; c > t && c > d.FreeAt() {
 		t, waited = c, true
 	}
 	start = d.take(t, dur)
+	if n == 1 { // the rule
+		d.credit[last] = start + dur + rtt
+		if d.next = last + 1; d.next == len(d.credit) {
+			d.next = 0
+		}
+		return start, waited
+	}
 	for range n {
 		d.credit[d.next] = start + dur + rtt
 		if d.next++; d.next == len(d.credit) {

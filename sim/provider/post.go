@@ -58,8 +58,7 @@ func (q *QP) PostSend(vt verbs.Thread, wrs []verbs.SendWR) (bad int, err error) 
 		c.SendCalls++
 		c.SendWRs += uint64(s.nreq)
 		q.record(t, &s)
-		t.Core.Run(t.P, left)
-		q.ringBell(t, &s)
+		q.ringBell(t, &s, left)
 	} else {
 		t.Core.Run(t.P, left)
 	}
@@ -313,12 +312,12 @@ func (q *QP) record(t *Thread, s *posting) {
 }
 
 // ringBell is the rest of post_send_db: lock of the register, BlueFlame or doorbell,
-// flush, and the change of halves. Offset and buffer size share the lock's line; where
+// flush, and the change of halves. t owes the time of what it did before. Offset and buffer size share the lock's line; where
 // there is no lock, the queue's or the user's promise protects them.
-func (q *QP) ringBell(t *Thread, s *posting) {
+func (q *QP) ringBell(t *Thread, s *posting, owed sim.Time) {
 	bf := q.bf
-	t.Core.DMABarrier(t.P)
-	t.Core.Run(t.P, q.ctx.proc.Params.DoorbellRecord)
+	t.Core.Run(t.P, owed+t.Core.Costs().DMABarrier+q.ctx.proc.Params.DoorbellRecord)
+	owed = 0
 	if bf.locked {
 		bf.taken++
 		wait, cost := bf.lock.Take(t.P, t.Core)
@@ -326,7 +325,7 @@ func (q *QP) ringBell(t *Thread, s *posting) {
 			bf.waits++
 			bf.waited += wait
 		}
-		t.Core.Run(t.P, cost+t.Core.Claim(t.P, &bf.line))
+		owed = cost + t.Core.Claim(t.P, &bf.line)
 	} else {
 		t.Core.Fence(t.P)
 		if bf.buf != 0 {
@@ -334,11 +333,11 @@ func (q *QP) ringBell(t *Thread, s *posting) {
 		}
 	}
 	if q.blueFlame(s) {
-		q.push(t, s)
+		q.push(t, s, owed)
 	} else {
 		q.doorbell++
 		q.ctx.proc.C.Doorbells++
-		t.Core.Store(t.P, bf.m, bf.off+bf.half, q.seg(s.ctrl)[:prm.DoorbellSize])
+		t.Core.StoreAfter(t.P, bf.m, bf.off+bf.half, q.seg(s.ctrl)[:prm.DoorbellSize], owed)
 	}
 	t.Core.Fence(t.P)
 	bf.half ^= bf.buf
@@ -354,15 +353,16 @@ func (q *QP) blueFlame(s *posting) bool {
 }
 
 // push copies the WQE into the register in blocks of 64 bytes.
-func (q *QP) push(t *Thread, s *posting) {
+func (q *QP) push(t *Thread, s *posting, owed sim.Time) {
 	q.blue++
-	bytes := min(align(s.ds*segSize, wqebb), q.ctx.proc.Params.BFLines*wqebb)
-	q.ctx.proc.C.BlueFlame++
-	q.ctx.proc.C.BlueFlameBytes += uint64(bytes)
+	proc := q.ctx.proc
+	bytes := min(align(s.ds*segSize, wqebb), proc.Params.BFLines*wqebb)
+	proc.C.BlueFlame++
+	proc.C.BlueFlameBytes += uint64(bytes)
 	for at := 0; at < bytes; at += wqebb {
 		src := q.ring.at(q.sq.off + (s.ctrl+at)&q.sq.mask)[:wqebb]
-		t.Core.Run(t.P, q.ctx.proc.Params.BFCopyLine)
-		t.Core.Store(t.P, q.bf.m, q.bf.off+q.bf.half+uint64(at), src)
+		t.Core.StoreAfter(t.P, q.bf.m, q.bf.off+q.bf.half+uint64(at), src, owed+proc.Params.BFCopyLine)
+		owed = 0
 	}
 }
 

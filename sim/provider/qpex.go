@@ -81,7 +81,7 @@ func (e *qpEx) WRComplete(vt verbs.Thread) error {
 		c.SendCalls++
 		c.SendWRs += uint64(e.nreq)
 		q.record(t, &e.posting)
-		q.ringBell(t, &e.posting)
+		q.ringBell(t, &e.posting, 0)
 	}
 	q.sq.lock.release(t)
 	t.span("wr_complete", e.start, uint64(q.qpn))
