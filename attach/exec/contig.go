@@ -66,6 +66,13 @@ func (f *file) busy(tid int) bool {
 	return true
 }
 
+// passed notes that a thread makes another call: its mmap is over.
+func (f *file) passed(tid int) {
+	if f.mapping != nil && f.mapping.tid == tid {
+		f.mapping = nil
+	}
+}
+
 func (m *mapping) done(p *procmem.Process) bool {
 	found := false
 	err := p.Mappings(func(x *procmem.Mapping) bool {

@@ -77,12 +77,13 @@ func (n *notifier) ioctl(x *seccomp.Notif) {
 		_ = n.l.Fail(x.ID, errno(err))
 		return
 	}
+	f.passed(tid)
 	c := &caller{l: n.l, id: x.ID, tid: tid, proc: proc}
 	_ = n.l.Fail(x.ID, f.ioctl(c, x.Args[2]))
 }
 
 // How long the mmap of another thread on the same descriptor is waited for: one that
-// the kernel refused is never seen.
+// the kernel refused is never seen. That thread's own calls wait meanwhile.
 const (
 	mmapLooks = 1000
 	mmapNap   = time.Millisecond

@@ -126,6 +126,36 @@ func TestOneSentenceSaysWhatIsMissing(t *testing.T) {
 	}
 }
 
+// TestQueuesOfThreads runs a program whose threads make queues at the same time on one
+// context, with more thread domains than a page offset has numbers, and checks all that
+// it moves, in memory that is shared and that is not.
+func TestQueuesOfThreads(t *testing.T) {
+	needs(t, "ibv_devices")
+	dir := shared(t)
+	bin := filepath.Join(dir, "queues")
+	if out, err := osexec.Command("gcc", "-O2", "-Wall", "-Werror", "-o", bin, "testdata/queues.c", "-libverbs", "-lpthread").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	threads, rounds := 8, 6
+	if testing.Short() {
+		threads, rounds = 4, 2
+	}
+	each(t, func(t *testing.T, u user) {
+		for _, flags := range [][]string{{}, {"-dynamic"}, {"-copy-queues"}, {"-dynamic", "-copy-queues"}} {
+			args := append([]string{"-v"}, flags...)
+			out, status := u.session(t, append(args, "--", bin, strconv.Itoa(threads), strconv.Itoa(rounds), "300")...)
+			queues := 2 * (threads*rounds + 1)
+			want := fmt.Sprintf("%d queues in shared memory, 0 copied", queues)
+			if slices.Contains(flags, "-copy-queues") {
+				want = fmt.Sprintf("0 queues in shared memory, %d copied", queues)
+			}
+			if status != 0 || !strings.Contains(out, "all moved") || !strings.Contains(out, want) {
+				t.Errorf("%v: status %d, want %s:\n%s", flags, status, want, out)
+			}
+		}
+	})
+}
+
 // TestThrottle runs on a line that is slower than the simulator. Virtual time must not
 // outrun real time, and so bandwidth cannot exceed the line's, by whatever clock.
 func TestThrottle(t *testing.T) {

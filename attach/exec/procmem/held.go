@@ -38,8 +38,9 @@ type part struct {
 
 func (x *part) end() mem.VA { return x.addr + mem.VA(x.n) }
 
-// hold keeps a write for the next Flush. It reports false when there is no room.
-func (s *Streams) hold(p *Process, addr mem.VA, b []byte) bool {
+// hold keeps a write for the next Flush, with alone apart from that before it. It
+// reports false when there is no room.
+func (s *Streams) hold(p *Process, addr mem.VA, b []byte, alone bool) bool {
 	h := &p.held
 	if len(h.data)+len(b) > maxHeld || len(h.parts) == maxParts {
 		return false
@@ -55,7 +56,7 @@ func (s *Streams) hold(p *Process, addr mem.VA, b []byte) bool {
 	h.lo, h.hi = min(h.lo, addr), max(h.hi, end)
 	at := len(h.data)
 	h.data = append(h.data, b...)
-	if k := len(h.parts) - 1; k >= 0 && len(b) >= joined && h.parts[k].n >= joined && h.parts[k].end() == addr {
+	if k := len(h.parts) - 1; k >= 0 && !alone && h.parts[k].n > 0 && h.parts[k].end() == addr {
 		h.parts[k].n += len(b)
 		return true
 	}

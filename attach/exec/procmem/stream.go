@@ -114,9 +114,9 @@ func (m *Memory) WriteAt(addr mem.VA, b []byte) error {
 	if completion {
 		s.flushOthers(m.Process)
 	}
-	if !s.hold(m.Process, addr, b) {
+	if !s.hold(m.Process, addr, b, completion) {
 		s.flush(m.Process)
-		if !s.hold(m.Process, addr, b) {
+		if !s.hold(m.Process, addr, b, completion) {
 			return m.Process.WriteAt(addr, b)
 		}
 	}
