@@ -21,6 +21,9 @@ type Validation struct {
 	Scenario Scenario                     `yaml:"scenario"`
 	Runs     map[string]map[string]string `yaml:"runs" help:"named runs: values of the scenario to change in each"`
 	Figures  []Figure                     `yaml:"figures"`
+	// Fitted are values of the scenario that were tuned until a figure came out, as values of
+	// profiles are with source fitted.
+	Fitted map[string]string `yaml:"fitted" help:"values of the scenario that were tuned, each with the ID of the figure that it was tuned to"`
 	// NotModelled says why there is nothing to run.
 	NotModelled string `yaml:"not_modelled" help:"why the simulator cannot run the check yet; instead of scenario, runs and figures"`
 
@@ -68,11 +71,13 @@ func ParseValidation(file string, src []byte) (*Validation, error) {
 			return nil, doc.Errorf("runs."+name, "%v", err)
 		}
 	}
+	seen := map[string]string{}
 	for i, f := range v.Figures {
 		at := "figures." + strconv.Itoa(i)
 		if _, _, err := tolerance(f.Tolerance); err != nil {
 			return nil, doc.Errorf(at+".tolerance", "%v", err)
 		}
+		seen[f.ID] = f.Fitted
 		_, err := Eval(f.Value, func(run, metric string) (float64, error) {
 			if _, ok := v.Runs[run]; !ok {
 				return 0, fmt.Errorf("no run %q%s", run, input.Suggest(run, keysOf(v.Runs)))
@@ -81,6 +86,11 @@ func ParseValidation(file string, src []byte) (*Validation, error) {
 		})
 		if err != nil {
 			return nil, doc.Errorf(at+".value", "%v", err)
+		}
+	}
+	for key, id := range v.Fitted {
+		if seen[id] != key {
+			return nil, doc.Errorf("fitted."+key, "no figure %q says that %s was fitted to it", id, key)
 		}
 	}
 	return v, nil
@@ -155,6 +165,7 @@ func Validate(ctx context.Context, files []string, prof string, seed uint64, pro
 		return nil, usage("no check is for profile %q%s", prof, input.Suggest(prof, profiles))
 	}
 	for i, v := range chosen {
+		rep.fitted += len(v.Fitted)
 		if progress != nil {
 			progress(i, len(chosen), v.Title)
 		}

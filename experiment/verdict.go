@@ -79,7 +79,8 @@ type ValidationReport struct {
 	Summary     ValidationSummary   `json:"summary"`
 	Notes       []string            `json:"notes"`
 
-	whole bool // all checks that come with the program
+	whole  bool // all checks that come with the program
+	fitted int  // values of their scenarios that were fitted
 }
 
 // Pass reports whether every figure is as its file says: within its tolerance, or a
@@ -108,19 +109,10 @@ func (r *ValidationReport) summarize() ValidationSummary {
 		s.Percent = significant(100 * float64(s.Within) / float64(s.Numbered))
 	}
 	if r.whole {
-		own := map[string]bool{}
-		for _, c := range r.Checks {
-			if strings.HasPrefix(c.Fitted, ofScenario) {
-				own[strconv.Itoa(c.Number)+c.Fitted] = true
-			}
-		}
-		s.FittedParameters, s.FittedChecks = len(profile.FittedValues())+len(own), count(fitted)
+		s.FittedParameters, s.FittedChecks = len(profile.FittedValues())+r.fitted, count(fitted)
 	}
 	return s
 }
-
-// ofScenario begins the name of what was fitted in the scenario of a check, not in a profile.
-const ofScenario = "traffic."
 
 func count(m map[int]bool) int {
 	n := 0
