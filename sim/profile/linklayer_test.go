@@ -39,7 +39,7 @@ func TestResolved(t *testing.T) {
 	}
 	p := load(t, "connect-ib")
 	q := p.Resolved()
-	if !q.Link.InfiniBand || q.HCA.WireRate != 54545454545 || q.HCA.WireOverhead != 4 || q.Kernel.LinkSpeed != 16 || q.Kernel.LinkWidth != 2 {
+	if !q.Link.InfiniBand || q.HCA.WireRate != 54545454545 || q.HCA.WireOverhead != p.Link.IB.Delimiters+2 || q.Kernel.LinkSpeed != 16 || q.Kernel.LinkWidth != 2 {
 		t.Errorf("%+v", q.HCA)
 	}
 	if p.Link.InfiniBand || p.Hash() != load(t, "connect-ib").Hash() {
