@@ -100,6 +100,9 @@ func newPort(e *sim.Engine, name string, p *Params, c *Cable) *Port {
 // Name is the port's name in taps and rules ("host0/mlx5_0").
 func (p *Port) Name() string { return p.name }
 
+// Peer is the port at the other end of the cable.
+func (p *Port) Peer() *Port { return p.peer }
+
 // Attach names who gets the frames that arrive here.
 func (p *Port) Attach(r Receiver) {
 	p.rx = r

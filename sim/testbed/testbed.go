@@ -147,6 +147,7 @@ func (tb *Testbed) plug() {
 			for _, d := range h.devices {
 				c := link.NewCable(tb.eng, p.Link, d.path(), "switch/"+d.path())
 				sw.Plug(c.End(1))
+				c.End(1).SetMAC([6]byte{0x02, 0x02, 0xc9, 0xff, byte(h.index), byte(len(tb.hosts))})
 				tb.join(d, c.End(0), sw)
 			}
 		}
