@@ -5,36 +5,40 @@ type Opcode uint16
 
 // Commands (mlx5_ifc, MLX5_CMD_OP_*).
 const (
-	OpQueryHCACap            Opcode = 0x100
-	OpQueryAdapter           Opcode = 0x101
-	OpInitHCA                Opcode = 0x102
-	OpTeardownHCA            Opcode = 0x103
-	OpEnableHCA              Opcode = 0x104
-	OpDisableHCA             Opcode = 0x105
-	OpQueryPages             Opcode = 0x107
-	OpManagePages            Opcode = 0x108
-	OpSetHCACap              Opcode = 0x109
-	OpQueryISSI              Opcode = 0x10a
-	OpSetISSI                Opcode = 0x10b
-	OpCreateMKey             Opcode = 0x200
-	OpQueryMKey              Opcode = 0x201
-	OpDestroyMKey            Opcode = 0x202
-	OpQuerySpecialContexts   Opcode = 0x203
-	OpCreateEQ               Opcode = 0x301
-	OpDestroyEQ              Opcode = 0x302
-	OpQueryEQ                Opcode = 0x303
-	OpCreateCQ               Opcode = 0x400
-	OpDestroyCQ              Opcode = 0x401
-	OpQueryCQ                Opcode = 0x402
-	OpModifyCQ               Opcode = 0x403
-	OpCreateQP               Opcode = 0x500
-	OpDestroyQP              Opcode = 0x501
-	OpRst2InitQP             Opcode = 0x502
-	OpInit2RTRQP             Opcode = 0x503
-	OpRTR2RTSQP              Opcode = 0x504
-	OpRTS2RTSQP              Opcode = 0x505
-	OpSQErr2RTSQP            Opcode = 0x506
-	Op2ErrQP                 Opcode = 0x507
+	OpQueryHCACap          Opcode = 0x100
+	OpQueryAdapter         Opcode = 0x101
+	OpInitHCA              Opcode = 0x102
+	OpTeardownHCA          Opcode = 0x103
+	OpEnableHCA            Opcode = 0x104
+	OpDisableHCA           Opcode = 0x105
+	OpQueryPages           Opcode = 0x107
+	OpManagePages          Opcode = 0x108
+	OpSetHCACap            Opcode = 0x109
+	OpQueryISSI            Opcode = 0x10a
+	OpSetISSI              Opcode = 0x10b
+	OpCreateMKey           Opcode = 0x200
+	OpQueryMKey            Opcode = 0x201
+	OpDestroyMKey          Opcode = 0x202
+	OpQuerySpecialContexts Opcode = 0x203
+	OpCreateEQ             Opcode = 0x301
+	OpDestroyEQ            Opcode = 0x302
+	OpQueryEQ              Opcode = 0x303
+	OpCreateCQ             Opcode = 0x400
+	OpDestroyCQ            Opcode = 0x401
+	OpQueryCQ              Opcode = 0x402
+	OpModifyCQ             Opcode = 0x403
+	OpCreateQP             Opcode = 0x500
+	OpDestroyQP            Opcode = 0x501
+	OpRst2InitQP           Opcode = 0x502
+	OpInit2RTRQP           Opcode = 0x503
+	OpRTR2RTSQP            Opcode = 0x504
+	OpRTS2RTSQP            Opcode = 0x505
+	OpSQErr2RTSQP          Opcode = 0x506
+	Op2ErrQP               Opcode = 0x507
+	// RTS to SQD and SQD to SQD: Linux has no names for these numbers, which no driver
+	// sends; a device here has them only when its profile says so.
+	OpRTS2SQDQP              Opcode = 0x508
+	OpSQD2SQDQP              Opcode = 0x509
 	Op2RstQP                 Opcode = 0x50a
 	OpQueryQP                Opcode = 0x50b
 	OpSQDRTSQP               Opcode = 0x50c
@@ -107,6 +111,8 @@ var commands = [...]cmdInfo{
 	{OpRTS2RTSQP, "RTS2RTS_QP", ModifyQPInSize, ModifyQPOutSize},
 	{OpSQErr2RTSQP, "SQERR2RTS_QP", ModifyQPInSize, ModifyQPOutSize},
 	{Op2ErrQP, "2ERR_QP", Cmd2ErrQPInSize, Cmd2ErrQPOutSize},
+	{OpRTS2SQDQP, "RTS2SQD_QP", ModifyQPInSize, ModifyQPOutSize},
+	{OpSQD2SQDQP, "SQD2SQD_QP", ModifyQPInSize, ModifyQPOutSize},
 	{Op2RstQP, "2RST_QP", Cmd2RstQPInSize, Cmd2RstQPOutSize},
 	{OpQueryQP, "QUERY_QP", QueryQPInSize, QueryQPOutSize},
 	{OpSQDRTSQP, "SQD_RTS_QP", ModifyQPInSize, ModifyQPOutSize},

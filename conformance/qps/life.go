@@ -1,6 +1,7 @@
 package qps
 
 import (
+	"syscall"
 	"time"
 
 	"github.com/rdmasim/rdmasim/conformance/kit"
@@ -9,8 +10,11 @@ import (
 )
 
 func registerLife(s *spec.Suite) {
+	s.Case("QPS-027", localFailure)
 	s.Case("QPS-028", resetDiscards)
+	s.Case("QPS-029", numberReuse)
 	s.Case("QPS-030", destroyOutstanding)
+	s.Case("QPS-031", destroyInGroup)
 	s.Case("QPS-032", manyCycles)
 }
 
@@ -75,4 +79,59 @@ func manyCycles(c *spec.C) {
 	p := e.Pair(c, kit.Default())
 	mem := e.Buffer(c, 64, kit.AllAccess)
 	c.Status("write afterwards", p.A.Do(c, kit.Write(1, mem, 32, mem.SGE(0, 8))), verbs.WCSuccess)
+}
+
+// localFailure has no expectation for the state: the specification says SQE, many devices
+// go to ERR.
+func localFailure(c *spec.C) {
+	e := kit.Open(c)
+	a, b := e.NewUD(c), e.NewUD(c)
+	mem := e.Buffer(c, 512, kit.AllAccess)
+	want := mem.Fill(c)[:8]
+	ah := e.AH(c, e.PathTo(e.Own))
+	bad := kit.Datagram(1, ah, b.QPN(), mem.SGE(0, 8))
+	bad.SGEs[0].LKey ^= 0xffffff00
+	a.RecvInto(c, 10, mem.SGE(256, 64))
+	c.Status("send with a wrong key", a.Do(c, bad), verbs.WCLocProtErr)
+	state := a.Queried(c)
+	c.Observe("state", state.String())
+	c.True("state", state == verbs.QPSSQE || state == verbs.QPSErr, "want SQE or ERR, got %v", state)
+	if state != verbs.QPSSQE {
+		return
+	}
+	c.Status("send of the other", b.Do(c, kit.Datagram(2, ah, a.QPN(), mem.SGE(0, 8))), verbs.WCSuccess)
+	c.Status("receive in SQE", kit.PollOne(c, a.RCQ), verbs.WCSuccess)
+	c.Equal("bytes", mem.Get(c, 256+verbs.GRHSize, 8), want)
+	attr := verbs.QPAttr{State: verbs.QPSRTS, QKey: kit.QKey}
+	c.NoErr("SQE to RTS", a.Modify(c.T, &attr, verbs.QPMaskState|verbs.QPMaskQKey))
+	c.Status("send again", a.Do(c, kit.Datagram(3, ah, b.QPN(), mem.SGE(0, 8))), verbs.WCSuccess)
+}
+
+// numberReuse counts how many creations pass until a destroyed QP's number comes again.
+func numberReuse(c *spec.C) {
+	e := kit.Open(c)
+	q := e.CreateQP(c, kit.Default())
+	number := q.QPN()
+	q.Kill(c)
+	_, _, err := q.Query(c.T, verbs.QPMaskState)
+	c.True("query by the old handle", err != nil, "it succeeds")
+	c.Observe("errno of the query", spec.ErrnoName(verbs.ErrnoOf(err)))
+	const creations = 16
+	again := 0
+	for i := 1; i <= creations && again == 0; i++ {
+		if e.CreateQP(c, kit.Default()).QPN() == number {
+			again = i
+		}
+	}
+	c.True("not reused at once", again != 1, "the next QP has the number of the destroyed one")
+	c.Observe("reused by creation", again)
+}
+
+func destroyInGroup(c *spec.C) {
+	e := kit.Open(c)
+	q := e.NewUD(c)
+	group := verbs.GID{0xff, 0x0e, 10: 0xff, 11: 0xff, 12: 239, 15: 77}
+	c.NoErr("attach_mcast", q.AttachMcast(c.T, group, 0))
+	c.Errno("destroy_qp in a group", q.Destroy(c.T), syscall.EBUSY)
+	c.NoErr("detach_mcast", q.DetachMcast(c.T, group, 0))
 }

@@ -10,4 +10,5 @@ func Register(s *spec.Suite) {
 	registerAttributes(s)
 	registerCreation(s)
 	registerLife(s)
+	registerDrain(s)
 }

@@ -68,6 +68,8 @@ var commands = map[prm.Opcode]command{
 	prm.OpRTS2RTSQP:   {cmdRTS2RTS, phaseRunning, phaseRunning},
 	prm.OpSQErr2RTSQP: {cmdSQErr2RTS, phaseRunning, phaseRunning},
 	prm.OpSQDRTSQP:    {cmdSQDRTS, phaseRunning, phaseRunning},
+	prm.OpRTS2SQDQP:   {cmdRTS2SQD, phaseRunning, phaseRunning},
+	prm.OpSQD2SQDQP:   {cmdSQD2SQD, phaseRunning, phaseRunning},
 	prm.Op2ErrQP:      {cmd2Err, phaseRunning, phaseRunning},
 	prm.Op2RstQP:      {cmd2Rst, phaseRunning, phaseRunning},
 
@@ -132,7 +134,7 @@ func (d *Device) commandTime(op prm.Opcode, in []byte) sim.Time {
 	case prm.OpDestroyQP:
 		return t.DestroyQP
 	case prm.OpRst2InitQP, prm.OpInit2InitQP, prm.OpInit2RTRQP, prm.OpRTR2RTSQP, prm.OpRTS2RTSQP,
-		prm.OpSQErr2RTSQP, prm.OpSQDRTSQP, prm.Op2ErrQP, prm.Op2RstQP:
+		prm.OpSQErr2RTSQP, prm.OpSQDRTSQP, prm.OpRTS2SQDQP, prm.OpSQD2SQDQP, prm.Op2ErrQP, prm.Op2RstQP:
 		return t.ModifyQP
 	case prm.OpCreateCQ, prm.OpCreateRMP: // no figure of its own: a context and a page list, too
 		return t.CreateCQ

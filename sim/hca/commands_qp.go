@@ -3,7 +3,6 @@ package hca
 import (
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/roce"
-	"github.com/rdmasim/rdmasim/sim"
 )
 
 // cmdCreateQP makes RC, UC and UD QPs. Other service types are not modelled; their
@@ -340,17 +339,8 @@ func cmdRTR2RTS(d *Device, in, _ []byte) prm.Status {
 	q.takeOptional(m)
 	q.psn = to.NextSendPSN()
 	q.una, q.sent = q.psn, q.psn
-	q.rnrMax = to.RNRRetry()
-	q.rnr = q.rnrMax
-	q.readMax = 1 << to.LogSRAMax()
-	for len(q.landing) < q.readMax {
-		q.landing = append(q.landing, landing{})
-	}
-	timeout := sim.Time(0) // nothing is acknowledged on UC and UD
-	if q.st == prm.STRC {
-		timeout = sim.Time(roce.AckTimeout(uint8(to.PrimaryPath().AckTimeout()))) * sim.Nanosecond
-	}
-	q.setTimer(timeout, to.RetryCount())
+	q.growLanding()
+	q.takeRetries()
 	q.csReq = 0
 	if d.p.ScatterToCQE {
 		q.csReq = inlineLimit(to.CSReq(), prm.CSReqUpTo32B, prm.CSReqUpTo64B, q.scq)
@@ -377,7 +367,9 @@ func (d *Device) sameState(in []byte, from, allowed uint32) prm.Status {
 	}
 	if st == prm.StatusOK {
 		q.takeOptional(m)
+		q.draining = false
 		q.setState(prm.QPStateRTS)
+		q.readAhead()
 		q.kick()
 	}
 	return st

@@ -68,6 +68,7 @@ func (q *qp) toError() {
 		d.dropSlot(d.popSlot(&q.hold))
 	}
 	q.dropAhead()
+	q.draining = false
 	q.waiting, q.deadline, q.open = false, sim.Never, false
 	q.flushTaken()
 	if q.recvOpen {

@@ -33,6 +33,7 @@ type Params struct {
 	BFRegSize              int // bytes of a bfreg: two halves; 0 is a device without BlueFlame
 	BARSize                int // bytes of BAR 0, a power of two: UAR pages of 4096
 	ScatterToCQE           bool
+	SQD                    bool   // the commands that drain a send queue, which mlx5 drivers do not know
 	CQEVersion             uint8  // 1: CQEs carry the user index
 	CoreClockKHz           uint64 // of the free-running timer and of CQE timestamps
 	VendorPartID           uint32

@@ -144,7 +144,9 @@ func (q *qp) setState(s uint32) {
 }
 
 // sendsRequests and friends say what the state lets the engines do.
-func (q *qp) sendsRequests() bool { return q.state == prm.QPStateRTS }
+func (q *qp) sendsRequests() bool {
+	return q.state == prm.QPStateRTS || q.draining && (q.open || q.cur != q.tail)
+}
 
 // flushes says whether what is posted to the send queue ends with a flush error.
 func (q *qp) flushes() bool { return q.state == prm.QPStateERR || q.state == prm.QPStateSQER }

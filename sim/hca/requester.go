@@ -61,6 +61,8 @@ type requester struct {
 	segPos          uint32
 	burst           int
 	halt            bool // nothing more is sent: a WQE failed by itself
+	draining        bool // in state SQD, with messages under way
+	drainEvent      bool // the end of it is to be reported
 
 	psn     uint32 // next to assign
 	una     uint32 // oldest unacknowledged
@@ -124,7 +126,7 @@ func (r *requester) outstanding() bool { return r.una != r.sent }
 
 // posted is a doorbell or a push for the WQE at index idx with ds units.
 func (q *qp) posted(idx uint16, ds int, wqe []byte) {
-	if q.state != prm.QPStateRTS && !q.flushes() || q.sqSize == 0 {
+	if q.state != prm.QPStateRTS && q.state != prm.QPStateSQD && !q.flushes() || q.sqSize == 0 {
 		q.d.c.DoorbellsState++
 		return
 	}

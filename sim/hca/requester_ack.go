@@ -135,6 +135,9 @@ func (q *qp) complete() {
 		}
 		q.head++
 	}
+	if q.draining {
+		q.drained()
+	}
 }
 
 // syncCursor moves the cursor on when what it stood on was acknowledged before it

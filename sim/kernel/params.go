@@ -41,6 +41,9 @@ type Params struct {
 	// mlx5_core_pci_table of Linux mlx5/core/main.c).
 	PCIDevice   uint16
 	PCIRevision uint8
+	// SQD: the driver has commands for RTS to SQD and SQD to SQD. Its zero, no, is what
+	// mlx5_ib does.
+	SQD bool
 	// LinkWidth and LinkSpeed are the active_width and active_speed codes of
 	// ibv_port_attr: 2 is 4X; 4 QDR, 16 FDR, 32 EDR, 64 HDR, 128 NDR.
 	LinkWidth uint8
@@ -71,7 +74,7 @@ const maxNetMTU = 9978
 func (p *Params) Validate() error {
 	v := reflect.ValueOf(*p)
 	for i := range v.NumField() {
-		if name := v.Type().Field(i).Name; name != "Generation" && name != "PCIRevision" && v.Field(i).IsZero() {
+		if name := v.Type().Field(i).Name; name != "Generation" && name != "PCIRevision" && name != "SQD" && v.Field(i).IsZero() {
 			return fmt.Errorf("kernel: parameter %s is missing: %w", name, syscall.EINVAL)
 		}
 	}

@@ -20,7 +20,7 @@ const setQKeyPrivileged = 1 << 31
 // the transition's command. EOPNOTSUPP: an attribute bit that nobody knows. EPERM: a
 // privileged Q_Key. ENODATA: a source GID index whose slot is empty. ETIMEDOUT: a
 // destination whose Ethernet address nobody answers for. EINVAL: everything else, the
-// device's refusal included; RTS to SQD has no command on mlx5.
+// device's refusal included; RTS to SQD has no command on mlx5 (Params.SQD).
 func (u *Ucontext) ModifyQP(c Caller, h Handle, a *verbs.QPAttr, mask verbs.QPAttrMask) error {
 	return u.do(c, func(k *call) error {
 		if mask&^knownMask != 0 {
@@ -192,8 +192,9 @@ func (m *modify) driver(d *Device) error {
 	return nil
 }
 
-// transitionOp is optab of __mlx5_ib_modify_qp; 0: there is no command.
-func transitionOp(from, to verbs.QPState) prm.Opcode {
+// transitionOp is optab of __mlx5_ib_modify_qp; 0: there is no command. sqd adds those
+// that drain a send queue, which mlx5_ib does not have.
+func transitionOp(from, to verbs.QPState, sqd bool) prm.Opcode {
 	switch {
 	case to == verbs.QPSReset:
 		return prm.Op2RstQP
@@ -213,6 +214,10 @@ func transitionOp(from, to verbs.QPState) prm.Opcode {
 		return prm.OpSQDRTSQP
 	case from == verbs.QPSSQE && to == verbs.QPSRTS:
 		return prm.OpSQErr2RTSQP
+	case sqd && from == verbs.QPSRTS && to == verbs.QPSSQD:
+		return prm.OpRTS2SQDQP
+	case sqd && from == verbs.QPSSQD && to == verbs.QPSSQD:
+		return prm.OpSQD2SQDQP
 	}
 	return 0
 }
@@ -224,7 +229,7 @@ func (m *modify) send(k *call) error {
 	if err := m.fill(prm.QPC(ctx), k.d); err != nil {
 		return err
 	}
-	op := transitionOp(m.from, m.to)
+	op := transitionOp(m.from, m.to, k.d.p.SQD)
 	if op == 0 {
 		return fmt.Errorf("%v to %v has no command on mlx5: %w", m.from, m.to, syscall.EINVAL)
 	}
@@ -239,6 +244,9 @@ func (m *modify) send(k *call) error {
 		req.SetQPN(q.qpn)
 		req.SetOptParamMask(optParams(m.mask) & optAllowed(op, q.svc))
 		copy(req.QPC(), ctx)
+		if op == prm.OpRTS2SQDQP && m.has(mSQDEvent) && a.EnSQDAsyncNotify {
+			prm.CmdIn(in).SetOpMod(1)
+		}
 	}
 	if err := k.exec(in, prm.NewOut(op, 0)); err != nil {
 		return err

@@ -64,6 +64,9 @@ func optAllowed(op prm.Opcode, s service) uint32 {
 		rc, uc, ud, xrc = optLive, optLiveUC, prm.OptParQKey|prm.OptParSRQN|prm.OptParCQNRcv, optLive
 	case prm.OpSQErr2RTSQP:
 		rc, uc, ud, xrc = prm.OptParRNRTimeout|optRights, prm.OptParRWE, prm.OptParQKey, prm.OptParRNRTimeout|optRights
+	case prm.OpSQD2SQDQP: // not a row of mlx5_ib: what ib_core lets through
+		const all = ^uint32(0)
+		rc, uc, ud = all, all, all
 	case prm.OpSQDRTSQP:
 		rc, uc, ud = prm.OptParRNRTimeout|optRights, prm.OptParRWE, prm.OptParQKey
 	}

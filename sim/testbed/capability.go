@@ -26,6 +26,8 @@ func (tb *Testbed) Capability(token string) verbs.Capability {
 			has = len(tb.hosts) > 1 && len(tb.hosts[1].devices) > 0
 		case "ecn":
 			has = p.HCA.Congestion.DCQCN && tb.sm == nil
+		case "sqd":
+			has = p.HCA.SQD && p.Kernel.SQD
 		case "pfc":
 			has = p.Link.PFC && tb.sm == nil
 		case "dyn uar":

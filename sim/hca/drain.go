@@ -1,0 +1,116 @@
+package hca
+
+import (
+	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/roce"
+	"github.com/rdmasim/rdmasim/sim"
+)
+
+// The SQD state (IBTA Vol. 1, 10.3.1): the send queue takes no new WQE, what it has begun
+// is finished, and an event tells when all is acknowledged. Drivers of mlx5 have no command
+// for it; devices have ours only with Params.SQD.
+
+// notifyDrained in the modifier of RTS2SQD asks for the event.
+const notifyDrained = 1
+
+func cmdRTS2SQD(d *Device, in, _ []byte) prm.Status {
+	if !d.p.SQD {
+		return prm.StatusBadOp
+	}
+	q, _, st := d.transition(in, prm.QPStateRTS)
+	if st != prm.StatusOK {
+		return st
+	}
+	q.state = prm.QPStateSQD
+	q.context().SetState(prm.QPStateSQDraining)
+	q.draining, q.drainEvent = true, prm.CmdIn(in).OpMod() == notifyDrained
+	q.complete()
+	return prm.StatusOK
+}
+
+// drained ends the draining of a send queue that has nothing left under way.
+func (q *qp) drained() {
+	q.draining = false
+	q.setState(prm.QPStateSQD)
+	if q.drainEvent {
+		q.drainEvent = false
+		q.d.qpEvent(prm.EventSQDrained, q)
+	}
+}
+
+// optSQD2SQD are the attributes of an RC QP that may change while its send queue stands still.
+const optSQD2SQD = optRTS2RTS | prm.OptParPrimaryPath | prm.OptParPriPort | prm.OptParPKeyIndex | prm.OptParRetryCount |
+	prm.OptParRNRRetry | prm.OptParAckTimeout | prm.OptParSRAMax | prm.OptParRRAMax
+
+func cmdSQD2SQD(d *Device, in, _ []byte) prm.Status {
+	if !d.p.SQD {
+		return prm.StatusBadOp
+	}
+	q, m, st := d.transition(in, prm.QPStateSQD)
+	switch {
+	case st != prm.StatusOK:
+		return st
+	case q.draining:
+		return prm.StatusBadQPState
+	}
+	if st := d.checkOptional(q, m, optSQD2SQD); st != prm.StatusOK {
+		return st
+	}
+	from, to, mask := m.QPC(), q.context(), m.OptParamMask()
+	if mask&prm.OptParSRAMax != 0 && from.LogSRAMax() > uint32(d.p.LogMaxRAReq) || mask&prm.OptParRRAMax != 0 && from.LogRRAMax() > uint32(d.p.LogMaxRARes) {
+		return prm.StatusBadParam
+	}
+	if mask&prm.OptParPrimaryPath != 0 && q.st != prm.STUD {
+		old := q.ctx
+		path, was := to.PrimaryPath(), to.PrimaryPath()
+		pkey, port, timeout := was.PKeyIndex(), was.VHCAPortNum(), was.AckTimeout()
+		copy(path, from.PrimaryPath())
+		path.SetPKeyIndex(pkey)
+		path.SetVHCAPortNum(port)
+		path.SetAckTimeout(timeout)
+		if !q.setPath() {
+			q.ctx = old
+			return prm.StatusBadParam
+		}
+	}
+	if mask&prm.OptParSRAMax != 0 {
+		to.SetLogSRAMax(from.LogSRAMax())
+		q.growLanding()
+	}
+	if mask&prm.OptParRRAMax != 0 {
+		to.SetLogRRAMax(from.LogRRAMax())
+		q.savedMax, q.saved, q.savedNext = 1<<to.LogRRAMax(), q.saved[:0], 0
+	}
+	if mask&prm.OptParRetryCount != 0 {
+		to.SetRetryCount(from.RetryCount())
+	}
+	if mask&prm.OptParAckTimeout != 0 {
+		to.PrimaryPath().SetAckTimeout(from.PrimaryPath().AckTimeout())
+	}
+	if mask&prm.OptParRNRRetry != 0 {
+		to.SetRNRRetry(from.RNRRetry())
+	}
+	q.takeOptional(m)
+	q.takeRetries()
+	return prm.StatusOK
+}
+
+// growLanding makes room for the READs and atomics that may be outstanding.
+func (q *qp) growLanding() {
+	q.readMax = 1 << q.context().LogSRAMax()
+	for len(q.landing) < q.readMax {
+		q.landing = append(q.landing, landing{})
+	}
+}
+
+// takeRetries reads timeout and retry counts of the context.
+func (q *qp) takeRetries() {
+	c := q.context()
+	q.rnrMax = c.RNRRetry()
+	q.rnr = q.rnrMax
+	timeout := sim.Time(0) // nothing is acknowledged on UC and UD
+	if q.st == prm.STRC {
+		timeout = sim.Time(roce.AckTimeout(uint8(c.PrimaryPath().AckTimeout()))) * sim.Nanosecond
+	}
+	q.setTimer(timeout, c.RetryCount())
+}
