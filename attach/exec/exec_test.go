@@ -184,7 +184,7 @@ func TestPerftest(t *testing.T) {
 					needs(t, c.program)
 					cmd := c.program + " -F -d mlx5_0 " + flags
 					u.pair(t, nil, cmd, cmd)
-					if i == 1 {
+					if i == 0 {
 						u.pair(t, []string{"-copy-queues"}, cmd, cmd)
 					}
 				})

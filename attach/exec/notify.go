@@ -79,7 +79,9 @@ func (n *notifier) ioctl(x *seccomp.Notif) {
 	}
 	f.passed(tid)
 	c := &caller{l: n.l, id: x.ID, tid: tid, proc: proc}
-	_ = n.l.Fail(x.ID, f.ioctl(c, x.Args[2]))
+	e := f.ioctl(c, x.Args[2])
+	n.s.procs.streams.Flush() // what the device wrote before the answer, the program sees
+	_ = n.l.Fail(x.ID, e)
 }
 
 // How long the mmap of another thread on the same descriptor is waited for: one that
