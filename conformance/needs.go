@@ -144,7 +144,7 @@ func (r *Runner) lacking(rec *report.Case, bed spec.Bed, c spec.Case, missing []
 	}
 	lack := Lacking + strings.Join(missing, ", ")
 	if len(proven) > 0 {
-		x := execute(bed, rec.ID, rec.Seed, c.Deadline, func(c *spec.C) { prove(c, proven) })
+		x := execute(bed, rec.ID, rec.Seed, false, c.Deadline, func(c *spec.C) { prove(c, proven) })
 		x.fill(rec)
 		if rec.Outcome != report.Pass {
 			rec.Reason = lack + ", and did not prove it: " + rec.Reason

@@ -72,7 +72,7 @@ func (r *Runner) once(e Entry, c spec.Case) (rec report.Case) {
 		r.lacking(&rec, bed, c, missing)
 		return rec
 	}
-	run := execute(bed, e.ID, seed, c.Deadline, c.Body, predictions(r.Ledger, platformOf(bed), e.ID)...)
+	run := execute(bed, e.ID, seed, o.Full, c.Deadline, c.Body, predictions(r.Ledger, platformOf(bed), e.ID)...)
 	run.fill(&rec)
 	if rec.Outcome == report.Pass && e.Strength == Record {
 		rec.Outcome, rec.Reason = report.Unrecorded, "no recording on hardware to compare with"
@@ -104,8 +104,9 @@ type execution struct {
 }
 
 // execute runs body on the testbed and contains its panics.
-func execute(bed spec.Bed, id string, seed uint64, deadline time.Duration, body func(*spec.C), ledger ...spec.Deviation) (x execution) {
+func execute(bed spec.Bed, id string, seed uint64, full bool, deadline time.Duration, body func(*spec.C), ledger ...spec.Deviation) (x execution) {
 	running := spec.NewRunning(id, seed, ledger...)
+	running.SetFull(full)
 	defer func() {
 		if p := recover(); p != nil {
 			x.err = &panicked{panicText(p)}

@@ -30,7 +30,7 @@ type runOptions struct {
 	report, junit           string
 	pcap, trace             string
 	parallel, repeat        int
-	lockstep                bool
+	lockstep, full          bool
 	wall                    time.Duration
 	baselines               []string
 	device, wire            string
@@ -49,6 +49,7 @@ func (o *runOptions) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.trace, "trace", "", "write the timeline of every case to `FILE` (Trace Event JSON)")
 	f.IntVar(&o.parallel, "parallel", processors(), "how many workers run at once; on hw, where they would share the device, one unless given")
 	f.IntVar(&o.repeat, "repeat", 1, "run each case this often; a case that differs is flaky")
+	f.BoolVar(&o.full, "full", false, "do as much as the catalogue says where cases are short otherwise (TD-008: 8 million sends, half a minute on sim)")
 	f.BoolVar(&o.lockstep, "lockstep", false, "simulated programs yield at every step; the results are the same bytes")
 	f.StringArrayVar(&o.baselines, "baseline", nil, "hold cases of strength H to an accepted record (conform accept) of the same kind of device")
 	f.StringVar(&o.device, "device", "", "device of --target=hw, as ibv_devices names it (default: the first with an active port)")
@@ -281,7 +282,7 @@ func (o *runOptions) supervise(ctx context.Context, cmd *cobra.Command, program,
 			return c, nil
 		},
 		Job: harness.Job{Target: o.target, Profile: o.profile, Seed: o.seed, Repeat: o.repeat, Cases: ids,
-			Device: o.device, Port: o.port, GIDIndex: o.gidIndex, Wire: o.wire, Wall: o.wall, Lockstep: o.lockstep, Dir: dir, Pcap: o.pcap != "", Trace: o.trace != ""},
+			Device: o.device, Port: o.port, GIDIndex: o.gidIndex, Wire: o.wire, Wall: o.wall, Lockstep: o.lockstep, Full: o.full, Dir: dir, Pcap: o.pcap != "", Trace: o.trace != ""},
 		Shards: o.parallel,
 		Wall:   o.wall,
 		Hello: func(h harness.Hello) {

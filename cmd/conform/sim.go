@@ -20,6 +20,9 @@ import (
 // them hangs.
 const maxEvents = 200_000_000
 
+// fullEvents bounds them in a full run.
+const fullEvents = 4_000_000_000
+
 // profiles are the names that --profile takes.
 func profiles() []string { return profile.List() }
 
@@ -59,6 +62,9 @@ func (s simulator) NewTestbed(seed uint64, o spec.BedOptions) (spec.Bed, error) 
 	cfg.Seed, cfg.Lockstep, cfg.Trace = seed, o.Lockstep, o.Trace != ""
 	if cfg.MaxEvents = o.MaxEvents; cfg.MaxEvents == 0 {
 		cfg.MaxEvents = maxEvents
+		if o.Full {
+			cfg.MaxEvents = fullEvents
+		}
 	}
 	b := &simBed{trace: o.Trace, changed: changed}
 	if o.Pcap != "" {

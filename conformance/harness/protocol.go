@@ -31,6 +31,8 @@ type Job struct {
 	Wire     string `json:"wire,omitempty"`
 	// Wall is how long the supervisor waits for a case in real time.
 	Wall time.Duration `json:"wall,omitempty"`
+	// Full has cases do as much as the catalogue says, however long that takes.
+	Full bool `json:"full,omitempty"`
 	// Lockstep makes simulated programs yield at every step.
 	Lockstep bool `json:"lockstep,omitempty"`
 	// Dir holds the captures and timelines, one file for each case: ID.pcapng, ID.trace.

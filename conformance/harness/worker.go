@@ -93,7 +93,7 @@ func prepare(job Job, targets Targets) (*conformance.Runner, *Hello) {
 	}
 	r := &conformance.Runner{Target: target, Seed: job.Seed, Policy: policy, Ledger: ledger, Repeat: job.Repeat}
 	r.Options = func(id string) spec.BedOptions {
-		o := spec.BedOptions{Lockstep: job.Lockstep}
+		o := spec.BedOptions{Lockstep: job.Lockstep, Full: job.Full}
 		if job.Pcap {
 			o.Pcap = filepath.Join(job.Dir, id+".pcapng")
 		}

@@ -29,6 +29,7 @@ type C struct {
 type run struct {
 	id   string
 	rand *Rand
+	full bool
 
 	mu      sync.Mutex // on hardware, threads are goroutines
 	obs     []report.Observation
@@ -64,6 +65,18 @@ type Running struct{ run *run }
 // NewRunning prepares the execution of a case of which the ledger predicts deviations.
 func NewRunning(id string, seed uint64, ledger ...Deviation) *Running {
 	return &Running{&run{id: id, rand: NewRand(seed), ledger: ledger}}
+}
+
+// SetFull has the case do as much as the catalogue says.
+func (r *Running) SetFull(v bool) { r.run.full = v }
+
+// Scale is how often to do something: as often as the catalogue says in a full run, else
+// so often that the suite stays short. The case observes which.
+func (c *C) Scale(short, catalogue int) int {
+	if c.run.full {
+		return catalogue
+	}
+	return short
 }
 
 // Execute runs body in thread t and then what it deferred. A failed check is in the

@@ -30,6 +30,8 @@ type BedOptions struct {
 	// Needs are those of the case: a target that can make testbeds of several kinds
 	// picks one that meets them.
 	Needs []string
+	// Full has cases do as much as the catalogue says, however long that takes.
+	Full bool
 	// Lockstep makes a simulated testbed take the slow way to the same bytes.
 	Lockstep bool
 	// Pcap and Trace are files to write the frames and the timeline to; empty: none.
