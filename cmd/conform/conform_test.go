@@ -46,7 +46,9 @@ func TestBadInput(t *testing.T) {
 		"accept":           {[]string{"accept", "none.json"}, "no such file"},
 		"wire":             {[]string{"wire", "x.pcap"}, "no such file"},
 		"mutants":          {[]string{"mutants"}, "not in this version yet"},
-		"agent":            {[]string{"agent", "--listen=:1"}, "not in this version yet"},
+		"agent":            {[]string{"agent", "--listen=tcp:127.0.0.1:0"}, "apt-get install"},
+		"agent where":      {[]string{"agent"}, "--listen unix:PATH"},
+		"peer":             {[]string{"--target=sim", "--peer", "unix:x"}, "add --target=hw"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 
 	"github.com/rdmasim/rdmasim/conformance/harness"
 	"github.com/rdmasim/rdmasim/conformance/spec"
+	"github.com/rdmasim/rdmasim/hw/agent"
 	"github.com/rdmasim/rdmasim/hw/mlx5"
 	"github.com/rdmasim/rdmasim/verbs"
 )
@@ -22,7 +24,7 @@ type hardware struct {
 }
 
 func newHW(job harness.Job) (spec.Target, error) {
-	s, err := mlx5.Choose(mlx5.Config{Device: job.Device, Port: job.Port, GIDIndex: job.GIDIndex, Wire: job.Wire})
+	s, err := mlx5.Choose(mlx5.Config{Device: job.Device, Port: job.Port, GIDIndex: job.GIDIndex, Wire: job.Wire, Peer: job.Peer, Key: job.PeerKey})
 	if err != nil {
 		return nil, err
 	}
@@ -60,8 +62,32 @@ func (b hwBed) Run(deadline time.Duration, body func(verbs.Thread)) error {
 	return b.Testbed.Run(deadline, body)
 }
 
-// hwCommands has the hidden command of players.
+// hwCommands are the agent and the hidden command of players.
 func hwCommands() []*cobra.Command {
-	return []*cobra.Command{{Use: mlx5.PlayerArg, Hidden: true, Args: cobra.NoArgs,
+	return []*cobra.Command{newAgent(serveAgent), {Use: mlx5.PlayerArg, Hidden: true, Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return mlx5.Play(os.Stdin, os.Stdout) }}}
+}
+
+func serveAgent(cmd *cobra.Command, o *agentOptions) error {
+	var key *agent.Key
+	var err error
+	if o.key != "" {
+		if key, err = agent.ReadKey(o.key); err != nil {
+			return usagef("%w", err)
+		}
+	}
+	log := func(format string, a ...any) { fmt.Fprintf(cmd.ErrOrStderr(), "conform agent: "+format+"\n", a...) }
+	server, chosen, err := mlx5.Agent(mlx5.Config{Device: o.device, Port: o.port, GIDIndex: o.gidIndex}, log)
+	if err != nil {
+		return usagef("%w", err)
+	}
+	l, err := agent.Listen(o.listen, key)
+	if err != nil {
+		return usagef("%w", err)
+	}
+	log("%s, on %s", chosen, l.Addr())
+	if err := server.Serve(cmd.Context(), l); err != nil {
+		return &status{exitFailed, err}
+	}
+	return nil
 }

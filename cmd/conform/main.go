@@ -97,7 +97,6 @@ func newRoot() *cobra.Command {
 	root.AddCommand(hwCommands()...)
 	for name, what := range map[string]string{
 		"mutants": "Check that the suite catches broken devices",
-		"agent":   "Serve as the second node of a hardware run",
 	} {
 		root.AddCommand(&cobra.Command{Use: name, Short: what + " (not in this version yet)", DisableFlagParsing: true,
 			RunE: func(*cobra.Command, []string) error { return usagef("%s: not in this version yet", name) }})

@@ -4,6 +4,8 @@ package main
 
 import (
 	"errors"
+	"os"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -16,4 +18,13 @@ func newHW(harness.Job) (spec.Target, error) {
 	return nil, errors.New("this worker was built without the tag hw: make conform-hw")
 }
 
-func hwCommands() []*cobra.Command { return nil }
+// hwCommands has the agent, which conform-hw carries out in our place.
+func hwCommands() []*cobra.Command {
+	return []*cobra.Command{newAgent(func(*cobra.Command, *agentOptions) error {
+		program, err := workerCommand("hw")
+		if err != nil {
+			return err
+		}
+		return syscall.Exec(program, append([]string{program}, os.Args[1:]...), os.Environ())
+	})}
+}

@@ -34,6 +34,7 @@ type runOptions struct {
 	wall                    time.Duration
 	baselines               []string
 	device, wire            string
+	peer, peerKey           string
 	port, gidIndex          int
 }
 
@@ -56,6 +57,8 @@ func (o *runOptions) flags(f *pflag.FlagSet) {
 	f.IntVar(&o.port, "port", 0, "its port (default: the first that is active)")
 	f.IntVar(&o.gidIndex, "gid-index", -1, "index of the GID that connections use (default: RoCE v2 with an IPv4 address)")
 	f.StringVar(&o.wire, "wire", os.Getenv("LAB_WIRE"), "`INTERFACES` behind the first and the second device, as w0,w1, for cases that watch and disturb frames (in the lab: as it is)")
+	f.StringVar(&o.peer, "peer", "", "`ADDRESS` of a conform agent whose device is the second node: unix:PATH or tcp:HOST:PORT (default: another device of this machine)")
+	f.StringVar(&o.peerKey, "peer-key", "", "`FILE` with the key that the agent has")
 	f.DurationVar(&o.wall, "wall-limit", 2*time.Minute, "real time that a case may take before its worker is killed")
 }
 
@@ -188,8 +191,8 @@ func (o *runOptions) check() error {
 		return usagef("unknown profile %q%s; profiles are %s", o.profile, input.Suggest(o.profile, profiles()),
 			strings.Join(profiles(), ", "))
 	}
-	if o.target == "sim" && (o.device != "" || o.port != 0 || o.gidIndex >= 0) {
-		return usagef("--device, --port and --gid-index choose hardware: add --target=hw")
+	if o.target == "sim" && (o.device != "" || o.port != 0 || o.gidIndex >= 0 || o.peer != "" || o.peerKey != "") {
+		return usagef("--device, --port, --gid-index and --peer choose hardware: add --target=hw")
 	}
 	if o.port < 0 || o.port > 255 {
 		return usagef("--port %d: ports count from 1", o.port)
@@ -282,7 +285,8 @@ func (o *runOptions) supervise(ctx context.Context, cmd *cobra.Command, program,
 			return c, nil
 		},
 		Job: harness.Job{Target: o.target, Profile: o.profile, Seed: o.seed, Repeat: o.repeat, Cases: ids,
-			Device: o.device, Port: o.port, GIDIndex: o.gidIndex, Wire: o.wire, Wall: o.wall, Lockstep: o.lockstep, Full: o.full, Dir: dir, Pcap: o.pcap != "", Trace: o.trace != ""},
+			Device: o.device, Port: o.port, GIDIndex: o.gidIndex, Wire: o.wire, Peer: o.peer, PeerKey: o.peerKey, Wall: o.wall,
+			Lockstep: o.lockstep, Full: o.full, Dir: dir, Pcap: o.pcap != "", Trace: o.trace != ""},
 		Shards: o.parallel,
 		Wall:   o.wall,
 		Hello: func(h harness.Hello) {

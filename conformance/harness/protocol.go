@@ -29,6 +29,9 @@ type Job struct {
 	Port     int    `json:"port,omitempty"`
 	GIDIndex int    `json:"gid_index,omitempty"`
 	Wire     string `json:"wire,omitempty"`
+	// Peer is the agent of the second node, PeerKey the file of its key.
+	Peer    string `json:"peer,omitempty"`
+	PeerKey string `json:"peer_key,omitempty"`
 	// Wall is how long the supervisor waits for a case in real time.
 	Wall time.Duration `json:"wall,omitempty"`
 	// Full has cases do as much as the catalogue says, however long that takes.

@@ -193,7 +193,7 @@ func (s *Server) serve(ctx context.Context, c net.Conn) error {
 }
 
 // Conn is a player on the agent's machine: what is written is its standard input, what is
-// read its standard output. Close ends it.
+// read its standard output. Close ends it, some time.
 type Conn struct {
 	net.Conn
 	in *bufio.Reader
@@ -204,9 +204,28 @@ type Conn struct {
 // Read reads what the player writes.
 func (c *Conn) Read(p []byte) (int, error) { return c.in.Read(p) }
 
+// End kills the player and returns when it has ended, within the time of a handshake.
+func (c *Conn) End() error {
+	defer func() { _ = c.Close() }()
+	half, ok := c.Conn.(interface{ CloseWrite() error })
+	if !ok {
+		return nil
+	}
+	if err := half.CloseWrite(); err != nil {
+		return nil // it has ended
+	}
+	if err := c.SetReadDeadline(time.Now().Add(handshake)); err != nil {
+		return err
+	}
+	if _, err := io.Copy(io.Discard, c.in); errors.Is(err, os.ErrDeadlineExceeded) {
+		return fmt.Errorf("the player does not end: %w", err)
+	}
+	return nil
+}
+
 // Dial starts a player with an environment on the machine of an agent.
-func Dial(ctx context.Context, address string, key *Key, env map[string]string) (*Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, handshake)
+func Dial(address string, key *Key, env map[string]string) (*Conn, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), handshake)
 	defer cancel()
 	network, where, _ := strings.Cut(address, ":")
 	var c net.Conn

@@ -44,6 +44,17 @@ func (l *lines) wait(t *testing.T, word string) {
 	t.Fatalf("the log never says %q: %q", word, l.text)
 }
 
+func (l *lines) count(word string) (n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, s := range l.text {
+		if strings.Contains(s, word) {
+			n++
+		}
+	}
+	return n
+}
+
 func key(t *testing.T, text string) *Key {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "key")
@@ -88,7 +99,7 @@ func TestPlayerOverAnAgent(t *testing.T) {
 		key     *Key
 	}{{"tcp:127.0.0.1:0", k}, {"unix:" + filepath.Join(t.TempDir(), "s"), nil}} {
 		address, log := serve(t, tt.address, tt.key, `echo "$MLX5_SHUT_UP_BF"; exec cat`)
-		c, err := Dial(t.Context(), address, tt.key, map[string]string{"MLX5_SHUT_UP_BF": "1"})
+		c, err := Dial(address, tt.key, map[string]string{"MLX5_SHUT_UP_BF": "1"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -105,10 +116,12 @@ func TestPlayerOverAnAgent(t *testing.T) {
 		if s, err := in.ReadString('\n'); err != nil || s != "hello\n" {
 			t.Fatalf("echo: %q, %v", s, err)
 		}
-		if err := c.Close(); err != nil {
+		if err := c.End(); err != nil {
 			t.Fatal(err)
 		}
-		log.wait(t, "ends")
+		if n := log.count("ends"); n != 1 {
+			t.Errorf("%d players have ended", n)
+		}
 	}
 }
 
@@ -118,7 +131,7 @@ func TestStrangersAreRefused(t *testing.T) {
 	address, log := serve(t, "tcp:127.0.0.1:0", k, "touch "+touched)
 	host := strings.TrimPrefix(address, "tcp:")
 
-	if _, err := Dial(t.Context(), address, key(t, strings.Repeat("x", 64)), nil); err == nil {
+	if _, err := Dial(address, key(t, strings.Repeat("x", 64)), nil); err == nil {
 		t.Error("another key is let in")
 	}
 	log.wait(t, "refused") // by the client, which wants proof too
@@ -148,7 +161,7 @@ func TestStrangersAreRefused(t *testing.T) {
 	if _, err := os.Stat(touched); err == nil {
 		t.Error("a stranger started a player")
 	}
-	c, err := Dial(t.Context(), address, k, nil) // it lives
+	c, err := Dial(address, k, nil) // it lives
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +177,7 @@ func TestReplay(t *testing.T) {
 	k := key(t, strings.Repeat("k", 64))
 	address, log := serve(t, "tcp:127.0.0.1:0", k, "echo started; exec cat")
 	heard := overhear(t, strings.TrimPrefix(address, "tcp:"))
-	c, err := Dial(t.Context(), "tcp:"+heard.addr, k, nil)
+	c, err := Dial("tcp:"+heard.addr, k, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,14 +195,8 @@ func TestReplay(t *testing.T) {
 	_, _ = io.Copy(io.Discard, raw)
 	_ = raw.Close()
 	log.wait(t, "refused")
-	starts := 0
-	for _, s := range log.text {
-		if strings.Contains(s, "starts") {
-			starts++
-		}
-	}
-	if starts != 1 {
-		t.Errorf("%d players: what was overheard starts one", starts)
+	if n := log.count("starts"); n != 1 {
+		t.Errorf("%d players: what was overheard starts one", n)
 	}
 }
 
@@ -257,7 +264,7 @@ func TestBadStarts(t *testing.T) {
 	}
 	k := key(t, strings.Repeat("k", 64))
 	address, log := serve(t, "tcp:127.0.0.1:0", k, "echo no")
-	c, err := Dial(t.Context(), address, k, map[string]string{"LD_PRELOAD": "x"})
+	c, err := Dial(address, k, map[string]string{"LD_PRELOAD": "x"})
 	if err == nil {
 		if b, _ := io.ReadAll(c); len(b) != 0 {
 			t.Errorf("a player with LD_PRELOAD says %q", b)

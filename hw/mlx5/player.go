@@ -13,6 +13,7 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/rdmasim/rdmasim/hw/agent"
 	"github.com/rdmasim/rdmasim/verbs"
 	"github.com/rdmasim/rdmasim/verbs/player"
 )
@@ -26,44 +27,34 @@ type start struct {
 	Node  int
 }
 
-// hand moves another process of this machine.
+// hand moves another process: of this machine, or through an agent of another one.
 type hand struct {
-	cmd    *exec.Cmd
-	in     io.WriteCloser
+	in     io.Writer
 	out    *json.Decoder
 	mu     sync.Mutex // one command at a time
 	words  *last
+	kill   func() // ends the process
+	clean  func() // waits until it has ended
 	waited sync.Once
 }
 
-// Player starts this program again, with the node of the host as its first device.
+// Player starts this program again, with the node of the host as its first device; on the
+// machine of an agent, the agent's.
 func (tb *Testbed) Player(t verbs.Thread, hostIndex int, env map[string]string) (verbs.Player, error) {
 	defer in(t, "start of a player").out()
 	if hostIndex < 0 || hostIndex >= len(tb.hosts) {
 		return nil, fmt.Errorf("player on host %d of %d: %w", hostIndex, len(tb.hosts), syscall.EINVAL)
 	}
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
+	what, begin := start{tb.setup.nodes, hostIndex}, (*hand).here
+	if n := tb.setup.nodes[hostIndex]; n.agent != "" {
+		what = start{Nodes: []Node{n}}
+		begin = func(h *hand, env map[string]string) error { return h.there(n.agent, tb.setup.key, env) }
 	}
-	h := &hand{cmd: exec.Command(self, PlayerArg), words: &last{}}
-	h.cmd.Env = os.Environ()
-	for k, v := range env {
-		h.cmd.Env = append(h.cmd.Env, k+"="+v)
-	}
-	h.cmd.Stderr = h.words
-	if h.in, err = h.cmd.StdinPipe(); err != nil {
-		return nil, err
-	}
-	out, err := h.cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	h.out = json.NewDecoder(out)
-	if err := h.cmd.Start(); err != nil {
+	h := &hand{words: &last{}}
+	if err := begin(h, env); err != nil {
 		return nil, fmt.Errorf("start a player: %w", err)
 	}
-	if err := json.NewEncoder(h.in).Encode(start{tb.setup.nodes, hostIndex}); err != nil {
+	if err := json.NewEncoder(h.in).Encode(what); err != nil {
 		h.end()
 		return nil, fmt.Errorf("start a player: %w", err)
 	}
@@ -71,6 +62,50 @@ func (tb *Testbed) Player(t verbs.Thread, hostIndex int, env map[string]string) 
 	defer tb.mu.Unlock()
 	tb.players = append(tb.players, h)
 	return h, nil
+}
+
+// here starts the process on this machine.
+func (h *hand) here(env map[string]string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command(self, PlayerArg)
+	cmd.Env = os.Environ()
+	for k, v := range env {
+		cmd.Env = append(cmd.Env, k+"="+v)
+	}
+	cmd.Stderr = h.words
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	h.in, h.out = in, json.NewDecoder(out)
+	h.kill = func() { _ = cmd.Process.Kill() }
+	h.clean = func() {
+		_ = in.Close()
+		_ = cmd.Wait()
+	}
+	return nil
+}
+
+// there has an agent start it.
+func (h *hand) there(address string, key *agent.Key, env map[string]string) error {
+	c, err := agent.Dial(address, key, env)
+	if err != nil {
+		return err
+	}
+	h.in, h.out = c, json.NewDecoder(c)
+	h.kill = func() {}
+	h.clean = func() { _ = c.End() }
+	return nil
 }
 
 // Do runs one command in the other process.
@@ -103,16 +138,11 @@ func (h *hand) Kill(t verbs.Thread) {
 }
 
 func (h *hand) end() {
-	_ = h.cmd.Process.Kill()
+	h.kill()
 	h.wait()
 }
 
-func (h *hand) wait() {
-	h.waited.Do(func() {
-		_ = h.in.Close()
-		_ = h.cmd.Wait()
-	})
-}
+func (h *hand) wait() { h.waited.Do(h.clean) }
 
 // last keeps the end of what a process writes.
 type last struct {
@@ -162,9 +192,9 @@ func Play(in io.Reader, out io.Writer) error {
 	p := &process{bed: tb, host: tb.hosts[s.Node]}
 	enc := json.NewEncoder(out)
 	t := p.start("player", -1, func(t verbs.Thread) {
-		agent := player.NewAgent()
+		a := player.NewAgent()
 		for c := range cmds {
-			if enc.Encode(agent.Do(t, c)) != nil {
+			if enc.Encode(a.Do(t, c)) != nil {
 				return
 			}
 		}

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/rdmasim/rdmasim/hw/agent"
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
@@ -26,6 +27,9 @@ type Config struct {
 	// Wire names the interfaces behind the first and the second node ("w0,w1"), through
 	// which the link between them can be watched and disturbed; empty: it cannot.
 	Wire string
+	// Peer is the address of an agent, whose device is the second node; empty: another
+	// device of this machine, if there is one. Key is the file of the key for it.
+	Peer, Key string
 }
 
 // Node is a device with the port and the GID that connections use.
@@ -36,6 +40,7 @@ type Node struct {
 	GID      verbs.GID
 	GIDType  verbs.GIDType
 	link     verbs.LinkLayer
+	agent    string // address of the agent on whose machine it is; empty: here
 }
 
 // Setup is the devices that testbeds use, and what is known of them.
@@ -44,6 +49,7 @@ type Setup struct {
 	Profile string
 	Details map[string]string
 	nodes   []Node
+	key     *agent.Key // for the agent of the second node
 	link    [2]string
 	caps    map[string]verbs.Capability
 }
@@ -63,20 +69,31 @@ func Choose(cfg Config) (*Setup, error) {
 	if s.link, err = parseLink(cfg.Wire); err != nil {
 		return nil, err
 	}
-	for _, c := range nodes {
-		// A second device of the same link layer is the other node.
-		if c.name == first.Device || c.err != nil {
-			continue
-		}
-		if n, err := c.node(0, -1); err == nil && n.link == first.link {
-			s.nodes = append(s.nodes, n)
-			break
-		}
+	if cfg.Peer != "" {
+		err = s.remote(cfg.Peer, cfg.Key)
+	} else {
+		s.second(nodes)
+	}
+	if err != nil {
+		return nil, err
 	}
 	if err := s.examine(); err != nil {
 		return nil, err
 	}
 	return s, nil
+}
+
+// second takes another device of this machine, of the same link layer, as the other node.
+func (s *Setup) second(nodes candidateList) {
+	for _, c := range nodes {
+		if c.name == s.nodes[0].Device || c.err != nil {
+			continue
+		}
+		if n, err := c.node(0, -1); err == nil && n.link == s.nodes[0].link {
+			s.nodes = append(s.nodes, n)
+			return
+		}
+	}
 }
 
 // Chosen says in one line what the run uses.

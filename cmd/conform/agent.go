@@ -1,0 +1,37 @@
+package main
+
+import "github.com/spf13/cobra"
+
+type agentOptions struct {
+	listen, key, device string
+	port, gidIndex      int
+}
+
+// newAgent is the command of the second node; serve does it, where it can be done.
+func newAgent(serve func(*cobra.Command, *agentOptions) error) *cobra.Command {
+	o := &agentOptions{}
+	cmd := &cobra.Command{
+		Use:   "agent",
+		Short: "Serve as the second node of a hardware run",
+		Long: "agent offers a device of this machine to conform --target=hw --peer ADDRESS on another one: it starts processes that\n" +
+			"carry out a fixed set of commands. It listens on a Unix socket for its own user, or on TCP for who has the shared key:\n" +
+			"both ends prove that they have it. It runs until it is interrupted.",
+		Example: "  openssl rand -hex 32 >key; chmod 600 key        # the same file on both machines\n" +
+			"  conform agent --listen tcp:0.0.0.0:7471 --key key --device mlx5_0\n" +
+			"  conform --target=hw --peer tcp:other-machine:7471 --peer-key key",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.listen == "" {
+				return usagef("agent needs --listen unix:PATH or --listen tcp:HOST:PORT")
+			}
+			return serve(cmd, o)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.listen, "listen", "", "`ADDRESS`: unix:PATH or tcp:HOST:PORT")
+	f.StringVar(&o.key, "key", "", "`FILE` with the shared key, for TCP: at least 32 bytes, readable by nobody else")
+	f.StringVar(&o.device, "device", "", "device to offer (default: the first with an active port)")
+	f.IntVar(&o.port, "port", 0, "its port (default: the first that is active)")
+	f.IntVar(&o.gidIndex, "gid-index", -1, "index of the GID that connections use (default: RoCE v2 with an IPv4 address)")
+	return cmd
+}
