@@ -32,11 +32,12 @@ const (
 	Duplicate         // it arrives twice
 	Reorder           // it arrives right behind the next frame that its port sends
 	Mark              // ECN: it arrives marked "congestion experienced"
+	Truncate          // only its first bytes arrive, with a right FCS
 
 	actions
 )
 
-var actionNames = [actions]string{"pass", "drop", "corrupt", "corrupt-fcs", "edit", "delay", "duplicate", "reorder", "mark"}
+var actionNames = [actions]string{"pass", "drop", "corrupt", "corrupt-fcs", "edit", "delay", "duplicate", "reorder", "mark", "truncate"}
 
 func (a Action) String() string {
 	if a < actions {
@@ -91,6 +92,7 @@ type Rule struct {
 
 	Action Action
 	Delay  int64 // picoseconds; for Delay
+	Keep   int   // bytes that arrive of the frame, from its first; for Truncate
 	Edits  []ByteEdit
 }
 
@@ -112,6 +114,10 @@ func (r *Rule) Check() error {
 		return fmt.Errorf("fault: a delay must be positive, not %d ps", r.Delay)
 	case r.Action != Delay && r.Delay != 0:
 		return fmt.Errorf("fault: %v takes no delay", r.Action)
+	case r.Action == Truncate && r.Keep < 1:
+		return fmt.Errorf("fault: a truncated frame keeps at least 1 byte, not %d", r.Keep)
+	case r.Action != Truncate && r.Keep != 0:
+		return fmt.Errorf("fault: %v keeps no bytes", r.Action)
 	case r.Action == Edit && len(r.Edits) == 0:
 		return fmt.Errorf("fault: edit without edits")
 	case r.Action != Edit && len(r.Edits) != 0:

@@ -31,7 +31,7 @@ type file struct {
 
 // FileRule is a rule as a file writes it. What is not given matches everything.
 type FileRule struct {
-	Do         string     `yaml:"do" required:"true" oneof:"pass,drop,corrupt,corrupt-fcs,edit,delay,duplicate,reorder,mark"`
+	Do         string     `yaml:"do" required:"true" oneof:"pass,drop,corrupt,corrupt-fcs,edit,delay,duplicate,reorder,mark,truncate"`
 	From       string     `yaml:"from" help:"port that sends, such as host0/mlx5_0"`
 	Direction  string     `yaml:"direction" oneof:"requests,responses"`
 	Flow       *int       `yaml:"flow" min:"1" help:"what ports send to queue pairs, in the order in which the flows begin"`
@@ -45,6 +45,7 @@ type FileRule struct {
 	Count      int        `yaml:"count" min:"0" help:"how many are then acted upon; 0: all"`
 	PerMillion *uint32    `yaml:"per_million" min:"1" max:"1000000" help:"chance of each"`
 	Delay      int64      `yaml:"delay" unit:"time" help:"with do: delay"`
+	Keep       int        `yaml:"keep" min:"0" help:"with do: truncate, bytes of the frame that arrive"`
 	Edits      []FileEdit `yaml:"edits" help:"with do: edit"`
 }
 
@@ -108,7 +109,7 @@ func (p *Plan) add(rules []FileRule) error {
 }
 
 func (r *FileRule) rule() Rule {
-	out := Rule{Skip: r.Skip, Count: r.Count, Delay: r.Delay}
+	out := Rule{Skip: r.Skip, Count: r.Count, Delay: r.Delay, Keep: r.Keep}
 	for a, name := range actionNames {
 		if name == r.Do {
 			out.Action = Action(a)

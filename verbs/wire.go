@@ -49,6 +49,7 @@ const (
 	WireDelay                // it arrives later by Delay; others may overtake it
 	WireDuplicate            // it arrives twice
 	WireMark                 // it arrives marked "congestion experienced" (ECN)
+	WireTruncate             // only its first Keep bytes arrive
 )
 
 // WireRule picks frames of RoCE and says what happens to them. Fields that are not
@@ -70,6 +71,7 @@ type WireRule struct {
 	Action      WireAction
 	Edits       []ByteEdit
 	Delay       time.Duration
+	Keep        int
 }
 
 // WireMatch says which fields of a rule count.

@@ -16,7 +16,7 @@ var wireMatches = map[fault.Fields]verbs.WireMatch{
 
 var wireActions = map[fault.Action]verbs.WireAction{
 	fault.Pass: verbs.WirePass, fault.Drop: verbs.WireDrop, fault.Corrupt: verbs.WireCorrupt, fault.Edit: verbs.WireEdit,
-	fault.Delay: verbs.WireDelay, fault.Duplicate: verbs.WireDuplicate, fault.Mark: verbs.WireMark,
+	fault.Delay: verbs.WireDelay, fault.Duplicate: verbs.WireDuplicate, fault.Mark: verbs.WireMark, fault.Truncate: verbs.WireTruncate,
 }
 
 // Rules reads faults in their file form, for Inject. Ports, chances and links are the
@@ -33,7 +33,7 @@ func Rules(c *spec.C, text string) []verbs.WireRule {
 			c.Errorf("fault %d of the case cannot be injected by a case", i+1)
 		}
 		w := verbs.WireRule{DestQPN: r.DestQP, Opcode: r.Opcode, PSN: r.PSN, Response: r.Response, Flow: r.Flow, Packet: r.Packet,
-			Message: r.Message, Iteration: r.Iteration, Skip: r.Skip, Count: r.Count, Action: action,
+			Message: r.Message, Iteration: r.Iteration, Skip: r.Skip, Count: r.Count, Action: action, Keep: r.Keep,
 			Delay: time.Duration(r.Delay/1000) * time.Nanosecond}
 		for field, m := range wireMatches {
 			if r.Match&field != 0 {

@@ -33,8 +33,24 @@ func StartOther(c *spec.C, host int, env map[string]string) *Other {
 
 // OpenOther is StartOther with the device open.
 func OpenOther(c *spec.C, host int, env map[string]string) *Other {
+	return openOther(c, host, env, nil)
+}
+
+// OpenIPv6 is Open with connections by IPv6.
+func OpenIPv6(c *spec.C) *Env {
+	e := Open(c)
+	gid, err := player.PickIPv6(c.T, e.Ctx, uint32(e.Port))
+	ok(c, "choose a GID", err)
+	e.GID, e.Own = gid, Addr{GID: gid.GID}
+	return e
+}
+
+// OpenOtherIPv6 is OpenOther with connections by IPv6.
+func OpenOtherIPv6(c *spec.C, host int) *Other { return openOther(c, host, nil, Args{"ipv6": 1}) }
+
+func openOther(c *spec.C, host int, env map[string]string, args Args) *Other {
 	o := StartOther(c, host, env)
-	r := o.Do(c, player.Open, nil, nil)
+	r := o.Do(c, player.Open, args, nil)
 	copy(o.GID[:], r.Data)
 	o.LID = uint16(r.Values["lid"])
 	return o

@@ -25,7 +25,9 @@ func Register(s *spec.Suite) {
 	s.Case("WIRE-005", readResponses)
 	s.Case("WIRE-006", reth)
 	s.Case("WIRE-007", immediates)
+	s.Case("WIRE-008", ieth)
 	s.Case("WIRE-009", atomics)
+	s.Case("WIRE-010", deth)
 	s.Case("WIRE-011", padding)
 	s.Case("WIRE-012", icrc)
 	s.Case("WIRE-013", corruption)
@@ -47,13 +49,16 @@ func Register(s *spec.Suite) {
 	s.Case("WIRE-029", otherTransport)
 	s.Case("WIRE-030", middleFirst)
 	s.Case("WIRE-031", shortMiddle)
+	s.Case("WIRE-032", truncated)
 	s.Case("WIRE-033", notification)
 	s.Case("WIRE-034", reaction)
 	s.Case("WIRE-035", sourcePort)
 	s.Case("WIRE-036", trafficClass)
+	s.Case("WIRE-037", windowOfPSNs)
 	s.Case("WIRE-038", portCounters)
 	s.Case("WIRE-039", hardwareCounters)
 	s.Case("WIRE-040", accepted)
+	s.Case("WIRE-041", ipv6)
 }
 
 // mtu is the path MTU of the cases in bytes.

@@ -25,13 +25,16 @@ func ruleOf(r verbs.WireRule) (fault.Rule, error) {
 	}
 	actions := map[verbs.WireAction]fault.Action{verbs.WirePass: fault.Pass, verbs.WireDrop: fault.Drop, verbs.WireCorrupt: fault.Corrupt,
 		verbs.WireEdit: fault.Edit, verbs.WireDelay: fault.Delay, verbs.WireDuplicate: fault.Duplicate,
-		verbs.WireMark: fault.Mark}
+		verbs.WireMark: fault.Mark, verbs.WireTruncate: fault.Truncate}
 	var known bool
 	if rule.Action, known = actions[r.Action]; !known {
 		return rule, fmt.Errorf("wire action %d: %w", r.Action, syscall.EINVAL)
 	}
 	if r.Action == verbs.WireDelay {
 		rule.Delay = r.Delay.Nanoseconds() * 1000 // picoseconds
+	}
+	if r.Action == verbs.WireTruncate {
+		rule.Keep = r.Keep
 	}
 	if r.Action == verbs.WireEdit {
 		for _, e := range r.Edits {
@@ -55,6 +58,8 @@ func acted(a fault.Action) verbs.WireAction {
 		return verbs.WireDelay
 	case fault.Duplicate:
 		return verbs.WireDuplicate
+	case fault.Truncate:
+		return verbs.WireTruncate
 	}
 	return verbs.WirePass
 }

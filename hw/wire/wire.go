@@ -141,6 +141,8 @@ func (w *Wire) act(side int, data []byte, action fault.Action, rule *fault.Rule)
 		edit(data, rule.Edits)
 	case fault.Mark:
 		mark(data)
+	case fault.Truncate:
+		data = data[:min(rule.Keep, len(data))]
 	case fault.Delay:
 		w.delay(side, data, time.Duration(rule.Delay/int64(1000))*time.Nanosecond)
 		return

@@ -131,6 +131,9 @@ func (l *lanes) transmit(w blocked, n uint8) {
 		l.refund(n, blocks(size), head+bits)
 		return
 	}
+	if cut := blocks(size) - blocks(len(f.B)); cut > 0 { // truncated by a rule
+		l.refund(n, cut, head+bits)
+	}
 	head += extra
 	if twice {
 		p.peer.expectOn(f.Retain(), head, head+bits, w.bad || bad, n, false)

@@ -68,6 +68,10 @@ func (p *Port) disturb(f *roce.Frame, at sim.Time, loop bool) (out *roce.Frame, 
 	case fault.Mark:
 		f = p.writable(f)
 		mark(f)
+	case fault.Truncate:
+		f = p.writable(f)
+		f.Touch()
+		f.B = f.B[:min(rule.Keep, len(f.B))]
 	}
 	return f, extra, twice, bad
 }

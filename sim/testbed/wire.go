@@ -73,6 +73,8 @@ func acted(a fault.Action) verbs.WireAction {
 		return verbs.WireDelay
 	case fault.Duplicate:
 		return verbs.WireDuplicate
+	case fault.Truncate:
+		return verbs.WireTruncate
 	}
 	return verbs.WirePass
 }
@@ -122,6 +124,8 @@ func (w *wire) Inject(t verbs.Thread, r verbs.WireRule) error {
 		rule.Action = fault.Duplicate
 	case verbs.WireMark:
 		rule.Action = fault.Mark
+	case verbs.WireTruncate:
+		rule.Action, rule.Keep = fault.Truncate, r.Keep
 	default:
 		return fmt.Errorf("wire action %d: %w", r.Action, syscall.EINVAL)
 	}

@@ -17,7 +17,8 @@ import (
 
 // Commands. Args that are not given are 0.
 const (
-	// Open opens the first device and makes PD 1 and the CQ. Args: cqe (0: 1024).
+	// Open opens the first device and makes PD 1 and the CQ. Args: cqe (0: 1024), ipv6
+	// (connections use an IPv6 address).
 	// Values: gid_index, lid (0 on Ethernet). Data: the GID of the entry that connections use.
 	Open = "open"
 	// Close destroys what is left and closes the context.
@@ -133,7 +134,11 @@ func (a *Agent) open(t verbs.Thread, c verbs.PlayerCommand, r *verbs.PlayerReply
 			a.port = uint8(port)
 		}
 	}
-	if a.gid, err = PickGID(t, ctx, uint32(a.port)); err != nil {
+	choose := PickGID
+	if c.Args["ipv6"] != 0 {
+		choose = PickIPv6
+	}
+	if a.gid, err = choose(t, ctx, uint32(a.port)); err != nil {
 		return err
 	}
 	lid, err := LID(t, ctx, a.gid)
@@ -204,6 +209,21 @@ func LID(t verbs.Thread, ctx verbs.Context, g verbs.GIDEntry) (uint16, error) {
 		return 0, err
 	}
 	return a.LID, nil
+}
+
+// PickIPv6 finds an entry of RoCEv2 with an IPv6 address, ENODATA if there is none.
+func PickIPv6(t verbs.Thread, ctx verbs.Context, port uint32) (verbs.GIDEntry, error) {
+	var tab [256]verbs.GIDEntry
+	n, err := ctx.QueryGIDTable(t, tab[:], 0)
+	if err != nil {
+		return verbs.GIDEntry{}, fmt.Errorf("player: GID table: %w", err)
+	}
+	for _, e := range tab[:n] {
+		if e.Port == port && e.Type == verbs.GIDTypeRoCEv2 && !isIPv4(e.GID) {
+			return e, nil
+		}
+	}
+	return verbs.GIDEntry{}, fmt.Errorf("player: port %d has no IPv6 address: %w", port, syscall.ENODATA)
 }
 
 func isIPv4(g verbs.GID) bool {
