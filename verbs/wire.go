@@ -68,10 +68,12 @@ type WireRule struct {
 	// Skip lets that many matching frames pass first; Count is how many are then
 	// acted upon, 0 for all.
 	Skip, Count int
-	Action      WireAction
-	Edits       []ByteEdit
-	Delay       time.Duration
-	Keep        int
+	// PerMillion, unless 0, is the chance of each of these.
+	PerMillion uint32
+	Action     WireAction
+	Edits      []ByteEdit
+	Delay      time.Duration
+	Keep       int
 }
 
 // WireMatch says which fields of a rule count.

@@ -19,7 +19,7 @@ var wireActions = map[fault.Action]verbs.WireAction{
 	fault.Delay: verbs.WireDelay, fault.Duplicate: verbs.WireDuplicate, fault.Mark: verbs.WireMark, fault.Truncate: verbs.WireTruncate,
 }
 
-// Rules reads faults in their file form, for Inject. Ports, chances and links are the
+// Rules reads faults in their file form, for Inject. Ports and links are the
 // testbed's and not a case's: a text that names them is a mistake of the case.
 func Rules(c *spec.C, text string) []verbs.WireRule {
 	p, err := fault.Parse(c.ID(), []byte(text))
@@ -29,11 +29,11 @@ func Rules(c *spec.C, text string) []verbs.WireRule {
 	var out []verbs.WireRule
 	for i, r := range p.Rules {
 		action, ok := wireActions[r.Action]
-		if !ok || r.Match&fault.MatchPort != 0 || r.Chance != 0 || len(p.Links) > 0 {
+		if !ok || r.Match&fault.MatchPort != 0 || len(p.Links) > 0 {
 			c.Errorf("fault %d of the case cannot be injected by a case", i+1)
 		}
 		w := verbs.WireRule{DestQPN: r.DestQP, Opcode: r.Opcode, PSN: r.PSN, Response: r.Response, Flow: r.Flow, Packet: r.Packet,
-			Message: r.Message, Iteration: r.Iteration, Skip: r.Skip, Count: r.Count, Action: action, Keep: r.Keep,
+			Message: r.Message, Iteration: r.Iteration, Skip: r.Skip, Count: r.Count, Action: action, Keep: r.Keep, PerMillion: r.Chance,
 			Delay: time.Duration(r.Delay/1000) * time.Nanosecond}
 		for field, m := range wireMatches {
 			if r.Match&field != 0 {

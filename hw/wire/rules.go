@@ -11,7 +11,7 @@ import (
 
 // ruleOf is a case's rule as the fault script has it.
 func ruleOf(r verbs.WireRule) (fault.Rule, error) {
-	rule := fault.Rule{DestQP: r.DestQPN, Opcode: r.Opcode, PSN: r.PSN, Skip: r.Skip, Count: r.Count,
+	rule := fault.Rule{DestQP: r.DestQPN, Opcode: r.Opcode, PSN: r.PSN, Skip: r.Skip, Count: r.Count, Chance: r.PerMillion,
 		Response: r.Response, Flow: r.Flow, Packet: r.Packet, Message: r.Message, Iteration: r.Iteration}
 	fields := map[verbs.WireMatch]fault.Fields{
 		verbs.WireMatchDestQPN: fault.MatchDestQP, verbs.WireMatchOpcode: fault.MatchOpcode, verbs.WireMatchPSN: fault.MatchPSN,

@@ -94,7 +94,7 @@ func (w *wire) StopTap(t verbs.Thread) ([]verbs.WireFrame, error) {
 // Inject adds a rule for every port.
 func (w *wire) Inject(t verbs.Thread, r verbs.WireRule) error {
 	provider.Of(t).P.Sync()
-	rule := fault.Rule{DestQP: r.DestQPN, Opcode: r.Opcode, PSN: r.PSN, Skip: r.Skip, Count: r.Count,
+	rule := fault.Rule{DestQP: r.DestQPN, Opcode: r.Opcode, PSN: r.PSN, Skip: r.Skip, Count: r.Count, Chance: r.PerMillion,
 		Response: r.Response, Flow: r.Flow, Packet: r.Packet, Message: r.Message, Iteration: r.Iteration}
 	for _, m := range []struct {
 		wire verbs.WireMatch

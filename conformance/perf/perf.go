@@ -1,0 +1,123 @@
+// Package perf holds the cases of area PERF: the shape of performance, never a number
+// of its own. A case measures two or more ways on the target's clock and compares them;
+// it observes what it measured.
+//
+// On a real device these cases want a machine that does nothing else.
+package perf
+
+import (
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/rdmasim/rdmasim/conformance/kit"
+	"github.com/rdmasim/rdmasim/conformance/spec"
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+// Register adds the cases.
+func Register(s *spec.Suite) {
+	s.Case("PERF-001", ownDomains)
+	s.Case("PERF-002", withoutDomain)
+	s.Case("PERF-004", bandwidthBySize)
+	s.Case("PERF-005", manyQPs)
+	s.Case("PERF-006", manyMRs, spec.Deadline(10*time.Minute))
+	s.Case("PERF-009", lists)
+	s.Case("PERF-010", fewSignals)
+	s.Case("PERF-011", inlineLatency)
+	s.Case("PERF-014", goodputUnderLoss)
+	s.Case("PERF-015", recovery)
+}
+
+// slack is what a comparison of two equal ways may differ by, as a fraction.
+const slack = 0.05
+
+// options are the usual ones with room for inline data and long queues.
+func options() kit.Options {
+	o := kit.Default()
+	o.Cap.MaxSendWR, o.Cap.MaxInline, o.CQE = 512, 64, 4095
+	o.MTU = verbs.MTU4096
+	return o
+}
+
+// flow is a stream of requests on one QP.
+type flow struct {
+	q      *kit.QP
+	wr     verbs.SendWR // all but ID and the signal
+	list   int          // requests of one post
+	window int          // outstanding at most, a multiple of signal
+	signal int          // one in so many is signalled
+}
+
+// run sends n requests, a multiple of signal and of list, and returns how long it took
+// from the first post to the last completion.
+func (f *flow) run(c *spec.C, n int) time.Duration {
+	wrs := make([]verbs.SendWR, f.list)
+	wc := make([]verbs.WC, 16)
+	start := c.T.Now()
+	posted, done := 0, 0
+	for done < n {
+		for posted < n && posted-done+f.list <= f.window {
+			for i := range wrs {
+				posted++
+				wrs[i] = f.wr
+				wrs[i].ID = uint64(posted)
+				wrs[i].Flags &^= verbs.SendSignaled
+				if posted%f.signal == 0 {
+					wrs[i].Flags |= verbs.SendSignaled
+				}
+			}
+			f.q.Post(c, wrs...)
+		}
+		done += f.signal * reap(c, f.q.SCQ, wc)
+	}
+	return c.T.Now() - start
+}
+
+// reap polls until something has completed, with success.
+func reap(c *spec.C, cq verbs.CQ, wc []verbs.WC) int {
+	n, err := cq.PollWait(c.T, wc, kit.Patience)
+	kit.Must(c, "poll_cq", err)
+	if n == 0 {
+		c.Failf("no completion in %v", kit.Patience)
+	}
+	for _, w := range wc[:n] {
+		if w.Status != verbs.WCSuccess {
+			c.Failf("request %d completed with %v", w.ID, w.Status)
+		}
+	}
+	return n
+}
+
+// perSecond is a rate.
+func perSecond(n int, d time.Duration) float64 { return float64(n) / max(d.Seconds(), 1e-9) }
+
+// rounded keeps three digits of a rate: records are for people.
+func rounded(v float64) float64 {
+	r, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 3, 64), 64)
+	if err != nil {
+		return v
+	}
+	return r
+}
+
+// gang has n threads work at once and returns the time from the first start to the
+// last end. Each waits until all are there.
+func gang(c *spec.C, n int, body func(c *spec.C, i int)) time.Duration {
+	var here atomic.Int64
+	first, last := make([]time.Duration, n), make([]time.Duration, n)
+	kit.Spawn(c, n, func(c *spec.C, i int) {
+		here.Add(1)
+		for here.Load() < int64(n) {
+			c.T.Sleep(time.Microsecond)
+		}
+		first[i] = c.T.Now()
+		body(c, i)
+		last[i] = c.T.Now()
+	})
+	start, end := first[0], last[0]
+	for i := range first {
+		start, end = min(start, first[i]), max(end, last[i])
+	}
+	return end - start
+}

@@ -1,0 +1,87 @@
+package perf
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	"github.com/rdmasim/rdmasim/conformance/kit"
+	"github.com/rdmasim/rdmasim/conformance/spec"
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+// writes of each thread.
+const writes = 2048
+
+// tiny is a stream of inline writes of 2 bytes.
+func tiny(q *kit.QP, mem *kit.Buffer, far *kit.OtherBuffer) flow {
+	w := far.WriteTo(0, 0, mem.SGE(0, 2))
+	w.Flags = verbs.SendInline
+	return flow{q: q, wr: w, list: 1, window: 256, signal: 32}
+}
+
+// rateOf is the rate of n threads, each with a QP of its own on the PD that domain gives.
+func rateOf(c *spec.C, e *kit.Env, other *kit.Other, n int, domain func() verbs.PD) float64 {
+	flows := make([]flow, n)
+	for i := range flows {
+		o := options()
+		o.PD = domain()
+		q, _ := e.PairWith(c, other, o)
+		flows[i] = tiny(q, e.Buffer(c, 64, kit.AllAccess), other.Buffer(c, 64, kit.AllAccess, 0))
+	}
+	d := gang(c, n, func(c *spec.C, i int) { flows[i].run(c, writes) })
+	return perSecond(n*writes, d)
+}
+
+// sharedRate is the rate of n threads on one QP.
+func sharedRate(c *spec.C, e *kit.Env, other *kit.Other, n int) float64 {
+	q, _ := e.PairWith(c, other, options())
+	mem, far := e.Buffer(c, 64, kit.AllAccess), other.Buffer(c, 64, kit.AllAccess, 0)
+	w := far.WriteTo(0, 0, mem.SGE(0, 2))
+	w.Flags = verbs.SendInline | verbs.SendSignaled
+	var posted, done atomic.Int64
+	d := gang(c, n, func(c *spec.C, _ int) {
+		wc := make([]verbs.WC, 16)
+		mine := 0
+		for mine < writes || done.Load() < posted.Load() {
+			if mine < writes && posted.Load()-done.Load() < 256 {
+				posted.Add(1)
+				q.Post(c, w)
+				mine++
+				continue
+			}
+			k, err := q.SCQ.Poll(c.T, wc)
+			kit.Must(c, "poll_cq", err)
+			done.Add(int64(k))
+		}
+	})
+	return perSecond(n*writes, d)
+}
+
+func ownDomains(c *spec.C) {
+	e := kit.Open(c)
+	other := kit.OpenOther(c, kit.Far(c), nil)
+	var before float64
+	for _, n := range []int{1, 2, 4, 8} {
+		own := rateOf(c, e, other, n, func() verbs.PD { return e.AllocTD(c).PD })
+		c.Observe(fmt.Sprintf("%d threads with thread domains, writes/s", n), rounded(own))
+		c.True(fmt.Sprintf("%d threads are not slower than %d", n, n/2), own >= before*(1-slack), "%.0f after %.0f", own, before)
+		before = own
+		if n < 4 {
+			continue
+		}
+		shared := sharedRate(c, e, other, n)
+		c.Observe(fmt.Sprintf("%d threads on one QP, writes/s", n), rounded(shared))
+		c.True(fmt.Sprintf("ratio at %d threads", n), own > shared, "%.0f with domains, %.0f on one QP", own, shared)
+	}
+}
+
+func withoutDomain(c *spec.C) {
+	e := kit.Open(c)
+	other := kit.OpenOther(c, kit.Far(c), nil)
+	for _, n := range []int{1, 4} {
+		with := rateOf(c, e, other, n, func() verbs.PD { return e.AllocTD(c).PD })
+		without := rateOf(c, e, other, n, func() verbs.PD { return e.PD })
+		c.Observe(fmt.Sprintf("%d threads, writes/s with and without domains", n), []float64{rounded(with), rounded(without)})
+		c.True("ratio", without <= with*(1+slack), "%.0f without, %.0f with", without, with)
+	}
+}
