@@ -6,8 +6,8 @@
 package perf
 
 import (
+	"slices"
 	"strconv"
-	"sync/atomic"
 	"time"
 
 	"github.com/rdmasim/rdmasim/conformance/kit"
@@ -101,23 +101,17 @@ func rounded(v float64) float64 {
 	return r
 }
 
-// gang has n threads work at once and returns the time from the first start to the
-// last end. Each waits until all are there.
+// gang has n threads begin at one time, and returns the time from then to the last end.
 func gang(c *spec.C, n int, body func(c *spec.C, i int)) time.Duration {
-	var here atomic.Int64
-	first, last := make([]time.Duration, n), make([]time.Duration, n)
+	// By then all threads are there. They begin a moment apart: which of two that do one
+	// thing at one instant is first is nobody's business.
+	const together, apart = time.Millisecond, 37 * time.Nanosecond
+	begin := c.T.Now() + together
+	ends := make([]time.Duration, n)
 	kit.Spawn(c, n, func(c *spec.C, i int) {
-		here.Add(1)
-		for here.Load() < int64(n) {
-			c.T.Sleep(time.Microsecond)
-		}
-		first[i] = c.T.Now()
+		c.T.Sleep(begin + time.Duration(i)*apart - c.T.Now())
 		body(c, i)
-		last[i] = c.T.Now()
+		ends[i] = c.T.Now()
 	})
-	start, end := first[0], last[0]
-	for i := range first {
-		start, end = min(start, first[i]), max(end, last[i])
-	}
-	return end - start
+	return slices.Max(ends) - begin
 }

@@ -96,6 +96,7 @@ func (p *process) start(name string, core int, body func(verbs.Thread)) *provide
 		c.Attach(sp)
 		defer p.aborted(th)
 		body(th)
+		sp.Sync() // who joins sees the end in the order of the clocks
 	})
 	proc.OnExit(func() { p.host.load[core]-- })
 	th.Bind(proc, c)
