@@ -14,102 +14,11 @@ const fcsSize = 4
 
 func portCounters(c *spec.C) {
 	l := connect(c, options())
-<<<<<<< HEAD
 	far := kit.Far(c)
 	near0, far0 := kit.Counters(c, 0), kit.Counters(c, far)
 	packets := l.tap(c, func() {
 		l.good(c, l.write(1, 10*mtu), l.read(2, 5*mtu), l.write(3, 7))
 		c.T.Sleep(20 * time.Microsecond) // the last acknowledgement is polled before the port counts it
-=======
-	names := []string{"port_xmit_packets", "port_rcv_packets", "port_xmit_data", "port_rcv_data"}
-	near, far := kit.Counters(c, 0, names...), kit.Counters(c, kit.Far(c), names...)
-	packets := l.tap(c, func() { l.good(c, l.write(1, 10_000), l.read(2, 5_000), l.write(3, 1), l.write(4, 64)) })
-	settle(c)
-	ways := []struct {
-		name     string
-		ps       []kit.Packet
-		from, to int
-	}{{"requests", l.requests(packets), 0, kit.Far(c)}, {"responses", l.responses(packets), kit.Far(c), 0}}
-	before := map[int]map[string]uint64{0: near, kit.Far(c): far}
-	for _, w := range ways {
-		bytes := 0
-		for i := range w.ps {
-			bytes += len(w.ps[i].Frame)
-		}
-		rose := func(host int, name string) uint64 { return kit.Counter(c, host, name) - before[host][name] }
-		c.Equal(w.name+": port_xmit_packets", rose(w.from, "port_xmit_packets"), uint64(len(w.ps)))
-		c.Equal(w.name+": port_rcv_packets", rose(w.to, "port_rcv_packets"), uint64(len(w.ps)))
-		for i, name := range []string{"port_xmit_data", "port_rcv_data"} {
-			octets := int(4 * rose([]int{w.from, w.to}[i], name))
-			least, most := bytes-len(w.ps)*(roce.EthernetSize+roce.ICRCSize+4), bytes+24*len(w.ps)
-			c.True(w.name+": "+name, octets >= least && octets <= most, "%d bytes, the frames have %d in %d packets", octets, bytes, len(w.ps))
-		}
-	}
-}
-
-// errorCounters are the counters that a fault on the wire moves.
-var errorCounters = []string{"out_of_sequence", "packet_seq_err", "local_ack_timeout_err", "duplicate_request", "rnr_nak_retry_err"}
-
-// injectedErrors makes each error a known number of times and looks at the counters of
-// both ends.
-func injectedErrors(c *spec.C) {
-	e, other := open(c)
-	for _, x := range []struct {
-		name      string
-		do        func(l *link)
-		near, far map[string]uint64
-	}{
-		{"a packet lost before the last", func(l *link) {
-			kit.Inject(c, l.toFar(1, verbs.WireDrop))
-			l.good(c, l.write(1, 3*mtu))
-		}, map[string]uint64{"packet_seq_err": 1}, map[string]uint64{"out_of_sequence": 1}},
-		{"the only packet lost twice", func(l *link) {
-			r := l.toFar(0, verbs.WireDrop)
-			r.Count = 2
-			kit.Inject(c, r)
-			l.good(c, l.write(1, 10))
-		}, map[string]uint64{"local_ack_timeout_err": 2}, nil},
-		{"a packet that arrives twice", func(l *link) {
-			kit.Inject(c, l.toFar(1, verbs.WireDuplicate))
-			l.good(c, l.write(1, 3*mtu))
-		}, nil, map[string]uint64{"duplicate_request": 1}},
-		{"an acknowledgement lost", func(l *link) {
-			kit.Inject(c, l.toNear(roce.RCAcknowledge, verbs.WireDrop))
-			l.good(c, l.write(1, 10))
-		}, map[string]uint64{"local_ack_timeout_err": 1}, map[string]uint64{"duplicate_request": 1}},
-	} {
-		l := join(c, e, other, options(), func(*verbs.QPAttr) {})
-		before := [2]map[string]uint64{kit.Counters(c, 0, errorCounters...), kit.Counters(c, kit.Far(c), errorCounters...)}
-		x.do(l)
-		settle(c)
-		kit.ClearRules(c)
-		rose(c, x.name, before, x.near, x.far)
-	}
-	notReady(c, e, other)
-}
-
-// rose compares what counters grew by with what is due; the rest must stand still.
-func rose(c *spec.C, what string, before [2]map[string]uint64, near, far map[string]uint64) {
-	for i, want := range []map[string]uint64{near, far} {
-		host := []int{0, kit.Far(c)}[i]
-		for _, n := range errorCounters {
-			c.Equal(fmt.Sprintf("%s: %s of host %d", what, n, i), kit.Counter(c, host, n)-before[i][n], want[n])
-		}
-	}
-}
-
-// notReady sends to a QP without receives for a while; the wire says how often.
-func notReady(c *spec.C, e *kit.Env, other *kit.Other) {
-	o := options()
-	o.MinRNRTimer = 14 // 1.28 ms
-	l := join(c, e, other, o, func(*verbs.QPAttr) {})
-	before := [2]map[string]uint64{kit.Counters(c, 0, errorCounters...), kit.Counters(c, kit.Far(c), errorCounters...)}
-	packets := kit.Tap(c, func() {
-		l.a.Post(c, kit.Send(1, l.mem.SGE(0, 8)))
-		c.T.Sleep(5 * time.Millisecond)
-		l.b.Recv(c, l.far, 1)
-		kit.Good(c, l.a.SCQ, 1)
->>>>>>> f8d597b (PERF: cases that do not depend on ties; threads end in the order of the clocks)
 	})
 	near1, far1 := kit.Counters(c, 0), kit.Counters(c, far)
 	var count, octets [2]int // from and to the near port
