@@ -309,9 +309,6 @@ func (e *engine) poll() bool {
 			rung = true
 		}
 	}
-	if rung {
-		e.streams.Fresh()
-	}
 	return rung
 }
 

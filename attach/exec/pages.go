@@ -252,6 +252,7 @@ func (p *page) poll(e *engine) (rung bool) {
 				rung = true
 				e.catchUp()
 				p.ring(e, uint32(k), uint32(h))
+				e.streams.Fresh()
 			}
 		}
 	}
@@ -259,6 +260,7 @@ func (p *page) poll(e *engine) (rung bool) {
 		rung = true
 		e.catchUp()
 		p.armed()
+		e.streams.Fresh()
 	}
 	return rung
 }
