@@ -1,0 +1,31 @@
+//go:build linux && amd64
+
+package exec
+
+import (
+	osexec "os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestObjects runs a program that makes and uses, through libmlx5, what the others do
+// not: memory windows, regions registered again, resized CQs with completions in them,
+// limits of shared receive queues and the counts of events, time stamps and the clock.
+func TestObjects(t *testing.T) {
+	needs(t, "gcc")
+	bin := filepath.Join(shared(t), "objects")
+	if out, err := osexec.Command("gcc", "-O2", "-Wall", "-Werror", "-o", bin, "testdata/objects.c", "-libverbs", "-lmlx5").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	each(t, func(t *testing.T, u user) {
+		for _, flags := range [][]string{{}, {"-dynamic"}, {"-copy-queues"}, {"-throttle"}} {
+			t.Run(strings.Join(flags, " "), func(t *testing.T) {
+				out, status := u.session(t, append(flags, "--", bin)...)
+				if status != 0 || !strings.HasSuffix(out, "clocks\n") {
+					t.Errorf("status %d:\n%s", status, out)
+				}
+			})
+		}
+	})
+}
