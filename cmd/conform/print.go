@@ -122,6 +122,9 @@ func printFailures(w io.Writer, o *runOptions, run *report.Run) {
 		} else if o.device != "" {
 			again += " --device " + o.device
 		}
+		if o.fault != "" {
+			again += " --fault " + o.fault
+		}
 		fmt.Fprintf(w, "    again: %s --seed %d --label-filter %s -v\n\n", again, run.Seed, c.ID)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/rdmasim/rdmasim/conformance"
 	"github.com/rdmasim/rdmasim/conformance/harness"
+	"github.com/rdmasim/rdmasim/fault"
 	"github.com/rdmasim/rdmasim/input"
 	"github.com/rdmasim/rdmasim/report"
 )
@@ -31,6 +33,7 @@ type runOptions struct {
 	pcap, trace             string
 	parallel, repeat        int
 	lockstep, full          bool
+	fault, faults           string // name and text of the file of faults
 	wall                    time.Duration
 	baselines               []string
 	device, wire            string
@@ -52,6 +55,7 @@ func (o *runOptions) flags(f *pflag.FlagSet) {
 	f.IntVar(&o.repeat, "repeat", 1, "run each case this often; a case that differs is flaky")
 	f.BoolVar(&o.full, "full", false, "do as much as the catalogue says where cases are short otherwise (TD-008: 8 million sends, half a minute on sim)")
 	f.BoolVar(&o.lockstep, "lockstep", false, "simulated programs yield at every step; the results are the same bytes")
+	f.StringVar(&o.fault, "fault", "", "what goes wrong on the wire of every case: a YAML `FILE` of faults as for rdmasim run (docs/wire.md)")
 	f.StringArrayVar(&o.baselines, "baseline", nil, "hold cases of strength H to an accepted record (conform accept) of the same kind of device")
 	f.StringVar(&o.device, "device", "", "device of --target=hw, as ibv_devices names it (default: the first with an active port)")
 	f.IntVar(&o.port, "port", 0, "its port (default: the first that is active)")
@@ -120,6 +124,9 @@ func runSuite(cmd *cobra.Command, o *runOptions) error {
 	if err != nil {
 		return err
 	}
+	if err := o.readFaults(); err != nil {
+		return err
+	}
 	program, err := workerCommand(o.target)
 	if err != nil {
 		return err
@@ -177,6 +184,29 @@ func nothingRan(run *report.Run) bool {
 		}
 	}
 	return len(run.Cases) > 0
+}
+
+// readFaults reads the file of --fault. Complaints carry file, line and column.
+func (o *runOptions) readFaults() error {
+	if o.fault == "" {
+		return nil
+	}
+	if o.target != "sim" {
+		return usagef("--fault: files of faults go with --target=sim in this version; on hardware the cases inject their own through --wire")
+	}
+	text, err := os.ReadFile(o.fault)
+	if err != nil {
+		return &status{exitUsage, err}
+	}
+	plan, err := fault.Parse(o.fault, text)
+	if err == nil {
+		err = plan.Check([]string{"host0/mlx5_0", "host1/mlx5_0"})
+	}
+	if err != nil {
+		return &status{exitUsage, err}
+	}
+	o.faults = string(text)
+	return nil
 }
 
 // check refuses values that no run can have.
@@ -286,7 +316,7 @@ func (o *runOptions) supervise(ctx context.Context, cmd *cobra.Command, program,
 		},
 		Job: harness.Job{Target: o.target, Profile: o.profile, Seed: o.seed, Repeat: o.repeat, Cases: ids,
 			Device: o.device, Port: o.port, GIDIndex: o.gidIndex, Wire: o.wire, Peer: o.peer, PeerKey: o.peerKey, Wall: o.wall,
-			Lockstep: o.lockstep, Full: o.full, Dir: dir, Pcap: o.pcap != "", Trace: o.trace != ""},
+			Lockstep: o.lockstep, FaultFile: o.fault, Faults: o.faults, Full: o.full, Dir: dir, Pcap: o.pcap != "", Trace: o.trace != ""},
 		Shards: o.parallel,
 		Wall:   o.wall,
 		Hello: func(h harness.Hello) {
@@ -317,6 +347,9 @@ func assemble(o *runOptions, res harness.Result, items []conformance.Item, polic
 		Environment: map[string]string{"conform": version}}
 	for k, v := range t.Details {
 		run.Environment[k] = v
+	}
+	if o.fault != "" {
+		run.Environment["faults"] = filepath.Base(o.fault) + ", " + report.Digest([]byte(o.faults))
 	}
 	for _, i := range items {
 		c, ran := res.Cases[i.Entry.ID]

@@ -9,7 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rdmasim/rdmasim/conformance/harness"
 	"github.com/rdmasim/rdmasim/conformance/spec"
+	"github.com/rdmasim/rdmasim/fault"
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/profile"
 	"github.com/rdmasim/rdmasim/sim/testbed"
@@ -27,14 +29,21 @@ const fullEvents = 4_000_000_000
 func profiles() []string { return profile.List() }
 
 // simulator is the target sim.
-type simulator struct{ profile *profile.Profile }
+type simulator struct {
+	profile *profile.Profile
+	faults  *fault.Plan // of every testbed, or nil
+}
 
-func newSim(name string) (spec.Target, error) {
-	p, err := profile.Load(name)
+func newSim(job harness.Job) (spec.Target, error) {
+	p, err := profile.Load(job.Profile)
 	if err != nil {
 		return nil, err
 	}
-	return simulator{p}, nil
+	s := simulator{profile: p}
+	if job.Faults != "" {
+		s.faults, err = fault.Parse(job.FaultFile, []byte(job.Faults))
+	}
+	return s, err
 }
 
 // NewTestbed makes the usual testbed. A few needs ask for another kind of machine than
@@ -59,7 +68,7 @@ func (s simulator) NewTestbed(seed uint64, o spec.BedOptions) (spec.Bed, error) 
 		}
 	}
 	cfg := testbed.Default(p)
-	cfg.Seed, cfg.Lockstep, cfg.Trace = seed, o.Lockstep, o.Trace != ""
+	cfg.Seed, cfg.Lockstep, cfg.Trace, cfg.Faults = seed, o.Lockstep, o.Trace != "", s.faults
 	if cfg.MaxEvents = o.MaxEvents; cfg.MaxEvents == 0 {
 		cfg.MaxEvents = maxEvents
 		if o.Full {

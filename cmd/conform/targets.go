@@ -23,7 +23,7 @@ Build it on the machine that has the device:
 func makeTarget(job harness.Job) (spec.Target, error) {
 	switch job.Target {
 	case "sim":
-		return newSim(job.Profile)
+		return newSim(job)
 	case "hw":
 		return newHW(job)
 	}

@@ -38,6 +38,10 @@ type Job struct {
 	Full bool `json:"full,omitempty"`
 	// Lockstep makes simulated programs yield at every step.
 	Lockstep bool `json:"lockstep,omitempty"`
+	// FaultFile and Faults are the name and the text of a file of faults, which every
+	// testbed gets.
+	FaultFile string `json:"fault_file,omitempty"`
+	Faults    string `json:"faults,omitempty"`
 	// Dir holds the captures and timelines, one file for each case: ID.pcapng, ID.trace.
 	Dir         string `json:"dir,omitempty"`
 	Pcap, Trace bool
