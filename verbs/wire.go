@@ -130,3 +130,19 @@ type Preferrer interface {
 // ErrProcessDied is what Player.Do returns when the process has ended; the reply's
 // Text then holds what it last wrote to its standard error, if that is known.
 var ErrProcessDied = errors.New("the process has ended")
+
+// SubnetControl is implemented by testbeds on whose subnet manager the tester has a hand
+// ("sm").
+type SubnetControl interface {
+	// ConfigureSubnet changes what the subnet manager gives to ports, and gives it to them
+	// all. Fields that are zero stay as they were.
+	ConfigureSubnet(t Thread, c SubnetConfig) error
+}
+
+// SubnetConfig is what a subnet manager gives to ports.
+type SubnetConfig struct {
+	FirstLID   uint16 // of the first port; the others follow
+	GIDPrefix  uint64
+	PKeys      []uint16 // the table of every port
+	Reregister bool     // once: what clients had registered is lost
+}

@@ -63,7 +63,7 @@ func TestBadInput(t *testing.T) {
 func TestList(t *testing.T) {
 	code, out, _ := command(t, "list", "--format", "json")
 	var rows []listed
-	if err := json.Unmarshal([]byte(out), &rows); code != 0 || err != nil || len(rows) != 606 {
+	if err := json.Unmarshal([]byte(out), &rows); code != 0 || err != nil || len(rows) != 624 {
 		t.Fatalf("exit %d, %d rows, %v", code, len(rows), err)
 	}
 	done := 0

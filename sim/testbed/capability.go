@@ -38,7 +38,7 @@ func (tb *Testbed) Capability(token string) verbs.Capability {
 			has = p.Provider.IndependentTD
 		case "roce", "roce v2":
 			has = tb.sm == nil
-		case "ib":
+		case "ib", "sm":
 			has = tb.sm != nil
 		case "mmio log", "fault":
 			has = !tb.cfg.NoTap

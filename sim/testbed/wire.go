@@ -191,3 +191,23 @@ func (w *wire) SetLink(t verbs.Thread, host, port int, up bool) error {
 	w.tb.hosts[host].devices[port-1].port.SetLink(up)
 	return nil
 }
+
+// ConfigureSubnet has the subnet manager give something else to the ports.
+func (tb *Testbed) ConfigureSubnet(t verbs.Thread, c verbs.SubnetConfig) error {
+	provider.Of(t).P.Sync()
+	if tb.sm == nil {
+		return fmt.Errorf("a subnet manager on Ethernet: %w", syscall.EOPNOTSUPP)
+	}
+	f := tb.sm.Fabric()
+	if c.FirstLID != 0 {
+		f.FirstLID, f.SMLID = c.FirstLID, c.FirstLID
+	}
+	if c.GIDPrefix != 0 {
+		f.GIDPrefix = c.GIDPrefix
+	}
+	if c.PKeys != nil {
+		f.PKeys = c.PKeys
+	}
+	tb.sm.Configure(f, c.Reregister)
+	return nil
+}
