@@ -105,12 +105,14 @@ func (c *clockPage) update(e *engine) {
 // ticks shows the time to programs that have mapped the clock. While the device is idle
 // it goes on at the pace of real time: it may not stand still for a program that waits
 // for it.
-func (e *engine) ticks(idle bool) {
+func (e *engine) ticks() {
 	if len(e.clocks) == 0 {
 		return
 	}
-	if now := e.real(); idle && now > e.m.eng.Now() {
-		e.passTo(now)
+	if e.resting {
+		if now := e.real(); now > e.m.eng.Now() {
+			e.passTo(now)
+		}
 	}
 	if now := e.m.eng.Now(); now != e.shown {
 		e.shown = now

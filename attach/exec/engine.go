@@ -58,6 +58,7 @@ type engine struct {
 	log      *uarLog
 	pages    []*page // those polled
 	clocks   []*clockPage
+	resting  bool      // the device is idle since the anchor
 	shown    sim.Time  // what the clocks show
 	epoch    time.Time // time of day at virtual time 0
 
@@ -158,12 +159,12 @@ func (e *engine) run() {
 		if e.advance() {
 			worked = true
 		}
-		e.ticks(!worked)
 		if worked {
 			if idle > 0 {
 				e.quiet = time.Now()
 			}
-			idle = 0
+			idle, e.resting = 0, false
+			e.ticks()
 			if rounds++; rounds%maxRounds == 0 {
 				e.streams.Flush()
 			}
@@ -174,7 +175,9 @@ func (e *engine) run() {
 			e.streams.Fresh()
 			e.idleAt = time.Now()
 			e.anchor()
+			e.resting = true
 		}
+		e.ticks()
 		if idle >= spinPasses && !e.spin(idle) {
 			e.nap()
 		}
@@ -228,7 +231,7 @@ func (e *engine) catchUp() {
 	now := max(e.m.eng.Now(), e.real())
 	if e.m.eng.Next() != sim.Never {
 		e.runUntil(now)
-	} else if len(e.clocks) > 0 {
+	} else if len(e.clocks) > 0 && e.resting {
 		e.passTo(now)
 	}
 }
