@@ -33,6 +33,7 @@ type SendWQE struct {
 	data  []byte
 	first SGE // where there is one
 	next  int // behind it
+	other SGE // what Data gave out last
 }
 
 // SGE is one data segment: bytes in the WQE, or a range of memory.
@@ -180,7 +181,7 @@ func (w *SendWQE) checkData(inline bool) error {
 		p = p[InlineSize(size):]
 	}
 	if w.Segments > 0 {
-		w.first, w.next, _ = nextSGE(w.data, 0)
+		w.next, _ = nextSGE(w.data, 0, &w.first)
 	}
 	return nil
 }
@@ -195,25 +196,29 @@ func byteCount(n uint32) uint32 {
 }
 
 // Data iterates over the data segments: give it 0 first and then what it returned,
-// until ok is false.
-func (w *SendWQE) Data(at int) (s SGE, next int, ok bool) {
+// until ok is false. s is good until the next call.
+func (w *SendWQE) Data(at int) (s *SGE, next int, ok bool) {
 	if at == 0 {
-		return w.first, w.next, w.Segments > 0
+		return &w.first, w.next, w.Segments > 0
 	}
-	return nextSGE(w.data, at)
+	next, ok = nextSGE(w.data, at, &w.other)
+	return &w.other, next, ok
 }
 
-func nextSGE(b []byte, at int) (s SGE, next int, ok bool) {
+// nextSGE fills in s, unless b ends at at.
+func nextSGE(b []byte, at int, s *SGE) (next int, ok bool) {
 	if len(b)-at < DataSegmentSize {
-		return s, at, false
+		return at, false
 	}
 	p := b[at:]
 	n := be32(p, 0)
 	if n&InlineFlag == 0 {
-		return SGE{Addr: be64(p, 8), LKey: be32(p, 4), Len: byteCount(n)}, at + DataSegmentSize, true
+		*s = SGE{Addr: be64(p, 8), LKey: be32(p, 4), Len: byteCount(n)}
+		return at + DataSegmentSize, true
 	}
 	size := int(n &^ InlineFlag)
-	return SGE{Inline: p[InlineHeaderSize : InlineHeaderSize+size : InlineHeaderSize+size], Len: uint32(size)}, at + InlineSize(size), true
+	*s = SGE{Inline: p[InlineHeaderSize : InlineHeaderSize+size : InlineHeaderSize+size], Len: uint32(size)}
+	return at + InlineSize(size), true
 }
 
 // RecvSGE reads the scatter entry at byte at of a receive WQE of whose length b is,
