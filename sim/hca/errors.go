@@ -98,6 +98,9 @@ func (d *Device) onRecord(arg uint64) {
 		return
 	}
 	q.flushRead = false
+	if q.state != prm.QPStateRTS && q.state != prm.QPStateSQER && q.state != prm.QPStateERR {
+		return // reset since: the record is of the life before
+	}
 	rec := prm.QPDBRec(q.dbrec[prm.DBRecSize:])
 	if pi := rec.Send(); q.sqSize > 0 && pi != q.pi && uint32(pi-q.oldest()) <= q.sqSize && uint32(pi-q.oldest()) > uint32(q.pi-q.oldest()) {
 		q.pi = pi

@@ -164,3 +164,21 @@ func (q *tQP) modify2(op prm.Opcode) {
 	prm.Cmd2RstQPIn(in).SetQPN(q.n)
 	q.h.cmd(in)
 }
+
+// TestRecordOfTheLifeBefore resets a QP while the device reads its doorbell record: what
+// the record said before is nothing to the QP after.
+func TestRecordOfTheLifeBefore(t *testing.T) {
+	h, a, b := pair(t, defaults())
+	r := h.newMR(4096, rightsAll)
+	a.post(wr{op: prm.WQEOpRDMAWrite, raddr: r.va, rkey: r.rkey, inline: []byte("x")})
+	run(t, h.e, 10*sim.Microsecond)
+	a.scq.expect(prm.CQEReq)
+	a.modify2(prm.Op2ErrQP) // begins to read the record
+	a.modify2(prm.Op2RstQP)
+	run(t, h.e, 10*sim.Microsecond)
+	a.connect(b, defaults())
+	run(t, h.e, 100*sim.Microsecond)
+	if q := h.d.qpn(a.n); q.pi != 0 || q.state != prm.QPStateRTS {
+		t.Errorf("state %d, %d WQEs posted", q.state, q.pi)
+	}
+}
