@@ -101,7 +101,11 @@ func invalidRequest(c *spec.C) {
 	for mem.Addr(off)%8 == 0 {
 		off++
 	}
-	c.Status("atomic on an address that is not aligned", p.A.Do(c, kit.FetchAdd(1, mem, off, 1, mem.SGE(0, 8))), verbs.WCRemInvReqErr)
+	_, err := p.A.PostSend(c.T, []verbs.SendWR{kit.FetchAdd(1, mem, off, 1, mem.SGE(0, 8))})
+	if c.ErrnoIn("post of an atomic on an address that is not aligned", err, 0, syscall.EINVAL) != 0 {
+		return // a library that knows better: nothing was asked of the responder
+	}
+	c.Status("atomic on an address that is not aligned", kit.PollOne(c, p.A.SCQ), verbs.WCRemInvReqErr)
 	oneOrNone(c, "events", drain(c, p.Ctx), verbs.EventQPReqErr, p.B.QP)
 }
 
@@ -177,7 +181,7 @@ func otherContext(c *spec.C) {
 
 // provoker finds a way to cause exactly one event about an object of the context,
 // again and again, and tells its type: an access error if that raises one, else the
-// overrun of a CQ.
+// overrun of a CQ, else the limit of an SRQ.
 func provoker(c *spec.C, e *kit.Env) (func(c *spec.C), verbs.EventType) {
 	mem := e.Buffer(c, 64, kit.AllAccess)
 	p := e.Pair(c, kit.Default())
@@ -200,10 +204,29 @@ func provoker(c *spec.C, e *kit.Env) (func(c *spec.C), verbs.EventType) {
 	full := func(c *spec.C) { overrun(c, e, nil) }
 	full(c)
 	evs := drain(c, e.Ctx)
-	if len(evs) != 1 {
+	if len(evs) == 1 {
+		return full, evs[0].Type
+	}
+	if !c.Has("srq") {
 		c.Errorf("no way is known to provoke one event at a time: an access error raises none, an overrun %v", texts(evs))
 	}
-	return full, evs[0].Type
+	return limiter(c, e, mem), verbs.EventSRQLimitReached
+}
+
+// limiter arms the limit of an SRQ and lets it be reached.
+func limiter(c *spec.C, e *kit.Env, mem *kit.Buffer) func(c *spec.C) {
+	s := e.CreateSRQ(c, 16, 1)
+	o := kit.Default()
+	o.SRQ = s.SRQ
+	p := e.Pair(c, o)
+	s.RecvInto(c, 0, mem.SGE(32, 8)) // stays
+	return func(c *spec.C) {
+		s.RecvInto(c, 1, mem.SGE(32, 8))
+		kit.Must(c, "modify_srq", s.Modify(c.T, verbs.SRQAttr{Limit: 2}, verbs.SRQMaskLimit))
+		p.A.Post(c, kit.Send(1, mem.SGE(0, 8)))
+		kit.Good(c, p.A.SCQ, 1)
+		kit.Good(c, p.B.RCQ, 1)
+	}
 }
 
 func twoReaders(c *spec.C) {

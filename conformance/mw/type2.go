@@ -80,7 +80,7 @@ func remoteInvalidate(c *spec.C) {
 		wr.Opcode, wr.Imm = verbs.WRSendInv, key
 		b.allowed(c, "send with invalidate", wr)
 		wc := kit.Good(c, b.B.RCQ, 1)[0]
-		c.Equal("invalidated key", wc.Imm == key && wc.Flags&verbs.WCWithInv != 0, true)
+		c.True("invalidated key", wc.Imm == key && wc.Flags&verbs.WCWithInv != 0, "%#x, want %#x; wc_flags %#x", wc.Imm, key, wc.Flags)
 		b.refused(c, "write after it", b.write(key, 0, 1))
 	}
 }

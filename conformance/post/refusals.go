@@ -184,7 +184,7 @@ func opcodeOfOtherType(c *spec.C) {
 		step := fmt.Sprintf("opcode %d on UC", wr.Opcode)
 		_, err := p.A.PostSend(c.T, []verbs.SendWR{wr})
 		if c.ErrnoIn(step, err, 0, syscall.EINVAL, syscall.EOPNOTSUPP) == 0 {
-			c.StatusIn(step, kit.PollOne(c, p.A.SCQ), verbs.WCLocQPOpErr)
+			c.StatusIn(step+": completion", kit.PollOne(c, p.A.SCQ), verbs.WCLocQPOpErr)
 		}
 	}
 	ah := e.AH(c, e.AHTo(e.Own))

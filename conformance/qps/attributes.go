@@ -104,7 +104,8 @@ func invalidGIDIndex(c *spec.C) {
 		empty--
 	}
 	a.AH.GRH.SGIDIndex = empty
-	c.ErrnoIn("RTR with an empty GID index", q.Modify(c.T, &a, kit.MaskRTRRC), syscall.EINVAL, syscall.ENOENT)
+	c.ErrnoIn("RTR with an empty GID index", q.Modify(c.T, &a, kit.MaskRTRRC), syscall.EINVAL, syscall.ENOENT,
+		syscall.ENODATA)
 	c.Equal("state", q.Queried(c), verbs.QPSInit)
 }
 

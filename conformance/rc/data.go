@@ -233,8 +233,8 @@ func sendInvalidate(c *spec.C) {
 		wr.Opcode, wr.Imm = verbs.WRSendInv, key
 		c.Status("send with invalidate", p.A.Do(c, wr), verbs.WCSuccess)
 		wc := kit.Good(c, p.B.RCQ, 1)[0]
-		c.Equal("flags", wc.Flags&(verbs.WCWithInv|verbs.WCWithImm), verbs.WCWithInv)
-		c.Equal("invalidated key", wc.Imm == key, true)
+		c.True("flags", wc.Flags&(verbs.WCWithInv|verbs.WCWithImm) == verbs.WCWithInv, "wc_flags %#x", wc.Flags)
+		c.True("invalidated key", wc.Imm == key, "%#x, want %#x", wc.Imm, key)
 		c.Equal("length", wc.ByteLen, uint32(length))
 		c.Equal("bytes", mem.Get(c, 0, length), want)
 	}

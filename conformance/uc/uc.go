@@ -140,7 +140,7 @@ func readRefused(c *spec.C) {
 	want := mem.Fill(c)
 	_, err := p.A.PostSend(c.T, []verbs.SendWR{kit.Read(1, mem, 32, mem.SGE(0, 8))})
 	if c.ErrnoIn("read", err, 0, syscall.EINVAL) == 0 {
-		c.StatusIn("read", kit.PollOne(c, p.A.SCQ), verbs.WCLocQPOpErr)
+		c.StatusIn("read: completion", kit.PollOne(c, p.A.SCQ), verbs.WCLocQPOpErr)
 	}
 	mem.Holds(c, "memory", want)
 }

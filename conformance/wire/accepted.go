@@ -13,7 +13,7 @@ import (
 // with, and has the oracle judge each recording as a whole.
 func accepted(c *spec.C) {
 	for _, loss := range []int{0, 7, 23} {
-		l := connect(c, options())
+		l := connect(c, options(c))
 		l.far.Set(c, 0, make([]byte, 64))
 		if loss > 0 {
 			for i := range 6 {

@@ -19,7 +19,7 @@ func (l *link) markRequests(n int) verbs.WireRule {
 }
 
 func notification(c *spec.C) {
-	l := connect(c, options())
+	l := connect(c, options(c))
 	kit.Inject(c, l.markRequests(1000))
 	var writes []verbs.SendWR
 	for i := range 16 {
@@ -55,7 +55,7 @@ func (l *link) span(c *spec.C) time.Duration {
 }
 
 func reaction(c *spec.C) {
-	l := connect(c, options())
+	l := connect(c, options(c))
 	before := l.span(c)
 	kit.Inject(c, l.markRequests(16))
 	l.good(c, l.write(1, size))

@@ -13,7 +13,7 @@ import (
 const fcsSize = 4
 
 func portCounters(c *spec.C) {
-	l := connect(c, options())
+	l := connect(c, options(c))
 	far := kit.Far(c)
 	near0, far0 := kit.Counters(c, 0), kit.Counters(c, far)
 	packets := l.tap(c, func() {
@@ -50,7 +50,7 @@ func portCounters(c *spec.C) {
 }
 
 func hardwareCounters(c *spec.C) {
-	o := options()
+	o := options(c)
 	o.MinRNRTimer = 12
 	l := connect(c, o)
 	far := kit.Far(c)

@@ -10,7 +10,7 @@ import (
 )
 
 func headers(c *spec.C) {
-	l := connect(c, options())
+	l := connect(c, options(c))
 	packets := l.tap(c, func() { l.good(c, l.write(1, 3000), l.read(2, 3000), l.far.FetchAdd(3, 0, 1, l.mem.SGE(0, 8))) })
 	c.True("packets", len(packets) >= 8, "only %d packets", len(packets))
 	for i := range packets {
@@ -28,7 +28,7 @@ func headers(c *spec.C) {
 func segmentation(c *spec.C) {
 	e, other := open(c)
 	for _, n := range []int{0, 1, mtu, mtu + 1, 2 * mtu, 5*mtu + 7} {
-		l := join(c, e, other, options(), func(*verbs.QPAttr) {})
+		l := join(c, e, other, options(c), func(*verbs.QPAttr) {})
 		ps := l.requests(l.tap(c, func() { l.good(c, l.write(1, n)) }))
 		want := max(1, (n+mtu-1)/mtu)
 		c.Equal(fmt.Sprintf("packets of %d bytes", n), len(ps), want)
@@ -54,7 +54,7 @@ func segmentation(c *spec.C) {
 }
 
 func requestPSNs(c *spec.C) {
-	o := options()
+	o := options(c)
 	o.PSN = 0xfffffc // over the wrap
 	l := connect(c, o)
 	ps := l.requests(l.tap(c, func() { l.good(c, l.write(1, 3*mtu), l.write(2, 1), l.write(3, 0), l.write(4, 4*mtu)) }))
@@ -63,14 +63,14 @@ func requestPSNs(c *spec.C) {
 }
 
 func readPSNs(c *spec.C) {
-	l := connect(c, options())
+	l := connect(c, options(c))
 	packets := l.tap(c, func() { l.good(c, l.read(1, 3*mtu+1), l.read(2, 0), l.read(3, mtu), l.write(4, 8)) })
 	c.Equal("PSNs of the requests", l.psns(l.requests(packets)), []int{0, 4, 5, 6})
 	c.Equal("PSNs of the responses", l.psns(l.responses(packets))[:6], upTo(0, 5))
 }
 
 func readResponses(c *spec.C) {
-	l := connect(c, options())
+	l := connect(c, options(c))
 	packets := l.tap(c, func() { l.good(c, l.read(1, 3*mtu), l.read(2, 2*mtu), l.read(3, 100), l.read(4, 0)) })
 	want := []roce.Opcode{roce.RCReadResponseFirst, roce.RCReadResponseMiddle, roce.RCReadResponseLast, roce.RCReadResponseFirst,
 		roce.RCReadResponseLast, roce.RCReadResponseOnly, roce.RCReadResponseOnly}
@@ -87,7 +87,7 @@ func readResponses(c *spec.C) {
 }
 
 func reth(c *spec.C) {
-	l := connect(c, options())
+	l := connect(c, options(c))
 	packets := l.tap(c, func() {
 		l.good(c, l.far.WriteTo(1, 64, l.mem.SGE(0, 2500)), l.far.WriteTo(2, 7, l.mem.SGE(0, 5)), l.far.ReadFrom(3, 128, l.mem.SGE(0, 3000)))
 	})
@@ -114,7 +114,7 @@ func reth(c *spec.C) {
 }
 
 func immediates(c *spec.C) {
-	l := connect(c, options())
+	l := connect(c, options(c))
 	l.b.Recv(c, l.far, 4)
 	const imm = 0xCAFE0001
 	one, many := l.write(1, 10), l.write(2, 2*mtu)
@@ -132,7 +132,7 @@ func immediates(c *spec.C) {
 }
 
 func atomics(c *spec.C) {
-	l := connect(c, options())
+	l := connect(c, options(c))
 	const before, add, swap = 0x1122334455667788, 5, 0xA1A2A3A4A5A6A7A8
 	l.far.SetWord(c, 8, before)
 	packets := l.tap(c, func() {
@@ -150,7 +150,7 @@ func atomics(c *spec.C) {
 }
 
 func padding(c *spec.C) {
-	l := connect(c, options())
+	l := connect(c, options(c))
 	sent := l.requests(l.tap(c, func() {
 		for n := 1; n <= 9; n++ {
 			want := l.mem.Fill(c)[:n]
@@ -168,7 +168,7 @@ func padding(c *spec.C) {
 }
 
 func icrc(c *spec.C) {
-	l := connect(c, options())
+	l := connect(c, options(c))
 	l.b.Recv(c, l.far, 1)
 	packets := l.tap(c, func() {
 		l.good(c, l.write(1, 3001), l.read(2, 3001), kit.Send(3, l.mem.SGE(0, 99)), l.far.FetchAdd(4, 0, 1, l.mem.SGE(0, 8)))
@@ -183,7 +183,7 @@ func icrc(c *spec.C) {
 }
 
 func solicited(c *spec.C) {
-	l := connect(c, options())
+	l := connect(c, options(c))
 	l.b.Recv(c, l.far, 2)
 	yes, no := kit.Send(1, l.mem.SGE(0, 3*mtu)), kit.Send(2, l.mem.SGE(0, 3*mtu))
 	yes.Flags |= verbs.SendSolicited
@@ -195,7 +195,7 @@ func solicited(c *spec.C) {
 }
 
 func ackReq(c *spec.C) {
-	l := connect(c, options())
+	l := connect(c, options(c))
 	ps := l.requests(l.tap(c, func() {
 		for i := range 8 {
 			l.good(c, l.write(uint64(i), 2*mtu))
@@ -215,7 +215,7 @@ func ackReq(c *spec.C) {
 }
 
 func ackFields(c *spec.C) {
-	l := connect(c, options())
+	l := connect(c, options(c))
 	for i, n := range []int{8, 3 * mtu, 0, 2 * mtu} {
 		packets := kit.Tap(c, func() { l.good(c, l.write(uint64(i), n)) })
 		sent, acks := l.requests(packets), l.responses(packets, roce.RCAcknowledge)
@@ -228,7 +228,7 @@ func ackFields(c *spec.C) {
 }
 
 func sourcePort(c *spec.C) {
-	l := connect(c, options())
+	l := connect(c, options(c))
 	packets := l.tap(c, func() { l.good(c, l.write(1, 3000), l.read(2, 3000), l.write(3, 0)) })
 	for name, ps := range map[string][]kit.Packet{"requests": l.requests(packets), "responses": l.responses(packets)} {
 		first := ps[0].UDP().SrcPort()
@@ -244,7 +244,7 @@ func sourcePort(c *spec.C) {
 func trafficClass(c *spec.C) {
 	e, other := open(c)
 	for _, class := range []uint8{0, 0x68, 0x6A, 0xFD} {
-		l := join(c, e, other, options(), func(a *verbs.QPAttr) { a.AH.GRH.TrafficClass = class })
+		l := join(c, e, other, options(c), func(a *verbs.QPAttr) { a.AH.GRH.TrafficClass = class })
 		for _, p := range l.requests(l.tap(c, func() { l.good(c, l.write(1, 3000)) })) {
 			c.Equal(fmt.Sprintf("DSCP and ECN with traffic class %#02x", class), p.TrafficClass(), class)
 		}

@@ -128,6 +128,9 @@ func (q *qp) BindMW(t verbs.Thread, window verbs.MW, b verbs.MWBind) error {
 	if q.init.Type == verbs.QPTUD {
 		return errNoAH
 	}
+	if b.Info.MR == nil && !q.ctx.mlx5 {
+		return fmt.Errorf("a bind to no region is a segmentation fault in librxe: %w", syscall.EFAULT)
+	}
 	d := &unsafe.Slice(h.scratch(1, 0, 0, 0).send, 1)[0]
 	*d = C.struct_hw_send{id: C.uint64_t(b.ID), flags: C.uint32_t(b.Flags)}
 	bind(d, window, 0, &b.Info)

@@ -16,7 +16,7 @@ import (
 // absent are tokens for which verbs has no call yet, or that only a simulator has: no
 // device of this target has them. Any other token that nothing here names is unknown.
 var absent = map[string]bool{
-	"mmio log": true, "fault": true, "schedule": true, "locks": true, "overrun.drop": true, "shared bf": true,
+	"mmio log": true, "fault": true, "schedule": true, "locks": true, "exact time": true, "overrun.drop": true, "shared bf": true,
 	"xrc": true, "advise": true, "dmabuf": true, "import": true, "dm": true, "stat": true, "counters": true,
 	"udmabuf": true, "gpu": true, "nullmr": true, "reg_ex": true, "dmah": true, "fork": true, "hotunplug": true,
 	"uar dmabuf": true, "ece": true, "cntr": true, "pfc": true, "ecn": true, "vlan": true, "huge": true, "buf": true, "ts.wall": true,
@@ -132,6 +132,9 @@ func (p *probe) machine() {
 	p.set("2p", has(len(p.s.nodes) > 1))
 }
 
+// srqResize is IBV_DEVICE_SRQ_RESIZE.
+const srqResize = 1 << 13
+
 // queried has the tokens that queries answer.
 func (p *probe) queried() {
 	n, a := p.s.nodes[0], p.attr
@@ -140,6 +143,7 @@ func (p *probe) queried() {
 	p.set("roce v2", has(eth && n.GIDType == verbs.GIDTypeRoCEv2))
 	p.set("atomic", has(a.Atomic != verbs.AtomicNone))
 	p.set("atomic.glob", has(a.Atomic == verbs.AtomicGlob))
+	p.set("srq.resize", has(a.DeviceCapFlags&srqResize != 0))
 	p.set("mcast", has(a.MaxMcastGrp > 0))
 	const odpSupport, odpImplicit = 1 << 0, 1 << 1 // IBV_ODP_SUPPORT, IBV_ODP_SUPPORT_IMPLICIT
 	p.set("odp", has(a.ODPGeneralCaps&odpSupport != 0))
