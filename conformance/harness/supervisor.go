@@ -46,7 +46,7 @@ type Result struct {
 }
 
 // ErrTarget is wrapped by the error of a run whose target cannot be made.
-var ErrTarget = errors.New("no such target")
+var ErrTarget = errors.New("no testbed")
 
 // Run runs every case of the job once and returns when all have ended, or ctx has.
 func (s *Supervisor) Run(ctx context.Context) (Result, error) {
