@@ -15,7 +15,7 @@ import (
 func ieth(c *spec.C) {
 	e, other := open(c)
 	for _, n := range []int{0, 1, mtu, mtu + 1, 3*mtu + 5} {
-		l := join(c, e, other, options(), func(*verbs.QPAttr) {})
+		l := join(c, e, other, options(c), func(*verbs.QPAttr) {})
 		l.b.Recv(c, l.far, 1)
 		const key = 0x00caf501
 		w := kit.Send(1, l.mem.SGE(0, n))
@@ -113,7 +113,7 @@ func truncated(c *spec.C) {
 	}
 	// Reliable ones come again by the timer, and arrive whole.
 	for range 50 {
-		l := join(c, e, other, options(), func(*verbs.QPAttr) {})
+		l := join(c, e, other, options(c), func(*verbs.QPAttr) {})
 		want := l.mem.Fill(c)[:3000]
 		l.far.Set(c, 0, want)
 		r := l.toFar(uint32(c.Rand().Intn(3)), verbs.WireTruncate)
@@ -127,7 +127,7 @@ func truncated(c *spec.C) {
 		c.Equal("bytes", l.mem.Get(c, 0, 3000), want)
 	}
 	c.Observe("packets truncated", total)
-	l := join(c, e, other, options(), func(*verbs.QPAttr) {})
+	l := join(c, e, other, options(c), func(*verbs.QPAttr) {})
 	l.good(c, l.write(1, 5000))
 }
 
@@ -135,7 +135,7 @@ func truncated(c *spec.C) {
 // their way, and looks at how many PSNs the requests span.
 func windowOfPSNs(c *spec.C) {
 	const each = 256 << 20 // 2^20 PSNs of 256 bytes
-	o := options()
+	o := options(c)
 	o.MTU, o.RdAtomic, o.Timeout = verbs.MTU256, 16, 0
 	e, other := open(c)
 	a, b := e.PairWith(c, other, o)
@@ -172,9 +172,9 @@ func ipv6(c *spec.C) {
 		framing := roce.RoCEv2IPv4
 		if v6 {
 			e, other, framing = kit.OpenIPv6(c), kit.OpenOtherIPv6(c, kit.Far(c)), roce.RoCEv2IPv6
-			e.CreateQP(c, options())
+			e.CreateQP(c, options(c))
 		}
-		l := join(c, e, other, options(), func(*verbs.QPAttr) {})
+		l := join(c, e, other, options(c), func(*verbs.QPAttr) {})
 		l.mem.Set(c, 0, make([]byte, size))
 		l.b.Recv(c, l.far, 2)
 		packets := l.tap(c, func() {
