@@ -88,6 +88,9 @@ func newHost(t testing.TB, e *sim.Engine, p Params, n byte) *host {
 	h.qset = prm.AllocQCounterOut(h.cmd(prm.NewIn(prm.OpAllocQCounter, 0))).CounterSetID()
 	h.ceq, h.eqn = h.newEQ(0, 0)
 	h.aeq, h.aeqn = h.newEQ(1, 1<<prm.EventCommEst|1<<prm.EventSQDrained|1<<prm.EventCQError|1<<prm.EventWQCatasError|1<<prm.EventWQInvalReqError|1<<prm.EventWQAccessError)
+	if p.LinkLayer == InfiniBand { // a subnet manager gives the port its addresses
+		return h
+	}
 	h.gid = roce.GIDFromIPv4(h.id.IPv4)
 	in := prm.NewIn(prm.OpSetRoCEAddress, 0)
 	a := prm.SetRoCEAddressIn(in).Addr()
