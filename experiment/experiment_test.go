@@ -129,7 +129,7 @@ func TestScenarioRefused(t *testing.T) {
 	for _, c := range []struct {
 		src, set, want string
 	}{
-		{"name: x\ntraffic:\n  - {payload: 4KiB, inline: true}\n", "", "s.yaml:3:5: load load0, host 0: thread 0: QP 0: create QP: create_qp: max_inline_data 4096, above the "},
+		{"name: x\ntraffic:\n  - {payload: 4KiB, inline: true}\n", "", "s.yaml:3:5: load load0, host 0: thread 0: QP 0: create QP: create_qp: send WQEs of "},
 		{"name: x\ntraffic:\n  - {payload: 2B}\n", "uar.bf_busy=3", `--set: uar.bf_busy: time "3" has no unit`},
 		{"name: x\ntraffic:\n  - {payload: 2B}\n", "profile=connectx5", `--set: unknown profile "connectx5"`},
 	} {
