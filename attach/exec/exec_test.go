@@ -87,6 +87,19 @@ func TestOtherPingpongs(t *testing.T) {
 	})
 }
 
+// TestInfiniBand runs programs that address by LID, and by GID, on a device whose port
+// is InfiniBand.
+func TestInfiniBand(t *testing.T) {
+	needs(t, "ibv_rc_pingpong", "ibv_ud_pingpong", "ibv_srq_pingpong")
+	each(t, func(t *testing.T, u user) {
+		for _, cmd := range []string{"ibv_rc_pingpong -n 50", "ibv_rc_pingpong -g 0 -n 50", "ibv_ud_pingpong -n 50", "ibv_ud_pingpong -g 0 -n 50 -e", "ibv_srq_pingpong -n 50"} {
+			t.Run(cmd, func(t *testing.T) {
+				u.pair(t, []string{"-profile", "connectx-5-ib", "-devices", "2"}, cmd+" -d mlx5_0", cmd+" -d mlx5_1")
+			})
+		}
+	})
+}
+
 // TestRefusedProgram runs a program that cannot do without what is not there.
 func TestRefusedProgram(t *testing.T) {
 	needs(t, "ibv_xsrq_pingpong")

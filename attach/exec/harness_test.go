@@ -39,12 +39,7 @@ func TestMain(m *testing.M) {
 }
 
 func command(args []string) int {
-	p, err := profile.Load(profile.Default)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 125
-	}
-	cfg := &Config{Profile: p, Seed: 1}
+	cfg := &Config{Seed: 1}
 	f := flag.NewFlagSet("exec", flag.ExitOnError)
 	f.IntVar(&cfg.Devices, "devices", 1, "")
 	f.StringVar(&cfg.Pcap, "pcap", "", "")
@@ -55,10 +50,16 @@ func command(args []string) int {
 	f.BoolVar(&cfg.CopyQueues, "copy-queues", false, "")
 	verbose := f.Bool("v", false, "")
 	bandwidth := f.Uint64("bandwidth", 0, "of the link in bit/s")
+	name := f.String("profile", profile.Default, "")
 	_ = f.Parse(args)
+	var err error
+	if cfg.Profile, err = profile.Load(*name); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 125
+	}
 	cfg.Args = f.Args()
 	if *bandwidth != 0 {
-		p.Link.Bandwidth = *bandwidth
+		cfg.Profile.Link.Bandwidth = *bandwidth
 	}
 	if *verbose {
 		cfg.Logf = func(format string, a ...any) { fmt.Fprintf(os.Stderr, format+"\n", a...) }
