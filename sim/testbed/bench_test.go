@@ -44,8 +44,8 @@ func (x *rig) stream(t verbs.Thread, q verbs.QP, cq verbs.CQ, w []verbs.SendWR, 
 
 // load runs writes of size bytes, of perMsg packets each, on one QP for each of some
 // threads over the cable, and reports messages and packets for each second of CPU time.
-func load(b *testing.B, size, threads int, mtu verbs.MTU, perMsg int) {
-	c := config(b, func(c *Config) { c.NoTap = true })
+func load(b *testing.B, size, threads int, mtu verbs.MTU, perMsg int, change ...func(*Config)) {
+	c := config(b, append(change, func(c *Config) { c.NoTap = true })...)
 	b.ReportAllocs()
 	run(b, c, func(x *rig) {
 		ctx := x.open(x.t)
@@ -102,4 +102,5 @@ func load(b *testing.B, size, threads int, mtu verbs.MTU, perMsg int) {
 }
 
 func BenchmarkWrite2B16QP(b *testing.B) { load(b, 2, 16, verbs.MTU1024, 1) }
+func BenchmarkIBWrite2B(b *testing.B)   { load(b, 2, 16, verbs.MTU1024, 1, infiniBand) }
 func BenchmarkWrite4K100G(b *testing.B) { load(b, 4096, 4, verbs.MTU1024, 4) }

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rdmasim/rdmasim/sim/hca"
 	"github.com/rdmasim/rdmasim/sim/kernel"
 	"github.com/rdmasim/rdmasim/sim/profile"
 	"github.com/rdmasim/rdmasim/verbs"
@@ -25,6 +26,8 @@ func config(tb testing.TB, change ...func(*Config)) Config {
 
 func static(c *Config)   { c.Profile.Kernel.Generation = kernel.Static }
 func lockstep(c *Config) { c.Lockstep = true }
+
+func infiniBand(c *Config) { c.Profile.HCA.LinkLayer = hca.InfiniBand }
 
 // run runs body on a fresh testbed and closes it.
 func run(tb testing.TB, c Config, body func(x *rig)) *Testbed {
@@ -49,6 +52,8 @@ type rig struct {
 	bed *Testbed
 	t   verbs.Thread
 	typ verbs.QPType // of queue pairs; 0: RC
+
+	lids map[verbs.GID]uint16 // of InfiniBand ports
 }
 
 // ok stops the test when a call failed.
@@ -115,6 +120,15 @@ func (x *rig) gid(t verbs.Thread, ctx verbs.Context) verbs.GIDEntry {
 		if g.Type == verbs.GIDTypeRoCEv2 && g.GID[10] == 0xff {
 			return g
 		}
+		if g.Type == verbs.GIDTypeIB {
+			a, err := ctx.QueryPort(t, 1)
+			x.ok("port", err)
+			if x.lids == nil {
+				x.lids = map[verbs.GID]uint16{}
+			}
+			x.lids[g.GID] = a.LID
+			return g
+		}
 	}
 	x.Fatalf("no RoCEv2 GID with an IPv4 address in %v", tab[:k])
 	return verbs.GIDEntry{}
@@ -139,6 +153,9 @@ func (x *rig) connect(t verbs.Thread, q verbs.QP, own, peer verbs.GIDEntry, dest
 	x.ok("INIT", q.Modify(t, &a, verbs.QPMaskState|verbs.QPMaskPKeyIndex|verbs.QPMaskPort|verbs.QPMaskAccessFlags))
 	a = verbs.QPAttr{State: verbs.QPSRTR, PathMTU: mtu, DestQPN: dest, RQPSN: 77, MaxDestRdAtomic: 16, MinRNRTimer: 12,
 		AH: verbs.AHAttr{IsGlobal: true, Port: 1, GRH: verbs.GRH{DGID: peer.GID, SGIDIndex: uint8(own.Index), HopLimit: 64}}}
+	if lid := x.lids[peer.GID]; lid != 0 {
+		a.AH = verbs.AHAttr{Port: 1, DLID: lid}
+	}
 	x.ok("RTR", q.Modify(t, &a, verbs.QPMaskState|verbs.QPMaskAV|verbs.QPMaskPathMTU|verbs.QPMaskDestQPN|verbs.QPMaskRQPSN|
 		verbs.QPMaskMaxDestRdAtomic|verbs.QPMaskMinRNRTimer))
 	a = verbs.QPAttr{State: verbs.QPSRTS, SQPSN: 77, Timeout: 14, RetryCnt: 7, RNRRetry: 7, MaxRdAtomic: 16}

@@ -351,8 +351,12 @@ func TestRegisterFaults(t *testing.T) {
 
 // A steady stream allocates nothing.
 func TestNoAllocations(t *testing.T) {
-	for _, size := range []int{2, 4096} {
-		run(t, config(t), func(x *rig) {
+	for i, size := range []int{2, 4096, 2, 4096} {
+		c := config(t)
+		if i >= 2 {
+			c = config(t, infiniBand)
+		}
+		run(t, c, func(x *rig) {
 			a, b, _ := x.pair(true, 8192)
 			w := []verbs.SendWR{{Opcode: verbs.WRRDMAWrite, SGEs: a.sge(0, size), RemoteAddr: b.buf.Addr(), RKey: b.mr.RKey()}}
 			var wc [16]verbs.WC
