@@ -63,6 +63,7 @@ type socket struct {
 	fd     int
 	index  int
 	closed atomic.Bool
+	last   time.Duration // when the last frame came; of the reader
 }
 
 // room in the socket for frames that we have not read yet, in bytes.
@@ -97,7 +98,7 @@ func openSocket(name string) (*socket, error) {
 
 func (s *socket) Name() string { return s.name }
 
-func (s *socket) Receive(buf []byte) (int, time.Duration, error) {
+func (s *socket) Receive(buf []byte, began time.Time) (int, time.Duration, error) {
 	var control [64]byte
 	for {
 		n, c, _, _, err := unix.Recvmsg(s.fd, buf, control[:], 0)
@@ -105,7 +106,7 @@ func (s *socket) Receive(buf []byte) (int, time.Duration, error) {
 		case s.closed.Load():
 			return 0, 0, errors.Join(errClosed, unix.Close(s.fd))
 		case err == nil:
-			return n, age(control[:c]), nil
+			return n, s.arrival(control[:c], began), nil
 		case errors.Is(err, unix.EAGAIN), errors.Is(err, unix.EINTR), errors.Is(err, unix.ENETDOWN):
 			// A link that goes down is told once, and is no end.
 		default:
@@ -114,21 +115,44 @@ func (s *socket) Receive(buf []byte) (int, time.Duration, error) {
 	}
 }
 
-// age is how long ago the kernel took a frame, by the time stamp in its control message.
-func age(control []byte) time.Duration {
+// longest is more than a frame ever waits in a socket.
+const longest = time.Minute
+
+// arrival is when the kernel took a frame, by the time stamp in its control message: of the
+// wall clock, or on some kernels, where a veth passes it on, of the sender's monotonic one.
+// Without one it is now. Frames of one side come in their order.
+func (s *socket) arrival(control []byte, began time.Time) time.Duration {
+	now := time.Now()
+	at := now.Sub(began)
+	if stamp, ok := stampOf(control); ok {
+		var mono unix.Timespec
+		_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &mono) // the clock is always there
+		wall, own := now.UnixNano()-stamp, mono.Nano()-stamp
+		switch {
+		case wall >= 0 && wall < int64(longest):
+			at = time.Duration(stamp - began.UnixNano())
+		case own >= 0 && own < int64(longest):
+			at -= time.Duration(own)
+		}
+	}
+	s.last = max(s.last, at)
+	return s.last
+}
+
+// stampOf is the time stamp of a control message, in nanoseconds.
+func stampOf(control []byte) (int64, bool) {
 	messages, err := unix.ParseSocketControlMessage(control)
 	if err != nil {
-		return 0
+		return 0, false
 	}
 	for _, m := range messages {
-		if m.Header.Level != unix.SOL_SOCKET || m.Header.Type != unix.SO_TIMESTAMPNS || len(m.Data) < int(unsafe.Sizeof(unix.Timespec{})) {
-			continue
-		}
 		var stamp unix.Timespec
-		copy((*[unsafe.Sizeof(stamp)]byte)(unsafe.Pointer(&stamp))[:], m.Data)
-		return max(0, time.Since(time.Unix(stamp.Unix())))
+		if m.Header.Level == unix.SOL_SOCKET && m.Header.Type == unix.SO_TIMESTAMPNS && len(m.Data) >= int(unsafe.Sizeof(stamp)) {
+			copy((*[unsafe.Sizeof(stamp)]byte)(unsafe.Pointer(&stamp))[:], m.Data)
+			return stamp.Nano(), true
+		}
 	}
-	return 0
+	return 0, false
 }
 
 func (s *socket) Send(frame []byte) error {

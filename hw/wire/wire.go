@@ -27,8 +27,9 @@ type end interface {
 	// Name of the interface.
 	Name() string
 	// Receive waits for the next frame that the device sends and returns its length and
-	// how long ago it came. It returns errClosed when the end was closed.
-	Receive(buf []byte) (int, time.Duration, error)
+	// when it came, on the clock of time.Since(began). It returns errClosed when the end
+	// was closed.
+	Receive(buf []byte, began time.Time) (int, time.Duration, error)
 	Send(frame []byte) error
 	// Lost is how many frames the kernel had no room for since the last call.
 	Lost() (int, error)
@@ -74,7 +75,7 @@ func (w *Wire) move(side int) {
 	defer w.readers.Done()
 	buf := make([]byte, maxFrame)
 	for {
-		n, age, err := w.ends[side].Receive(buf)
+		n, at, err := w.ends[side].Receive(buf, w.began)
 		if errors.Is(err, errClosed) {
 			return
 		}
@@ -82,7 +83,7 @@ func (w *Wire) move(side int) {
 			w.fail(fmt.Errorf("%s: %w", w.ends[side].Name(), err))
 			return
 		}
-		w.frame(side, append([]byte(nil), buf[:n]...), time.Since(w.began)-age)
+		w.frame(side, append([]byte(nil), buf[:n]...), at)
 	}
 }
 

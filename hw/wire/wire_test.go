@@ -28,12 +28,12 @@ func newLoop(name string) *loop {
 }
 
 func (l *loop) Name() string { return l.name }
-func (l *loop) Receive(buf []byte) (int, time.Duration, error) {
+func (l *loop) Receive(buf []byte, began time.Time) (int, time.Duration, error) {
 	f, ok := <-l.from
 	if !ok {
 		return 0, 0, errClosed
 	}
-	return copy(buf, f), 0, nil
+	return copy(buf, f), time.Since(began), nil
 }
 func (l *loop) Send(f []byte) error   { l.to <- f; return nil }
 func (l *loop) Lost() (int, error)    { return 0, nil }
