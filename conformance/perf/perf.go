@@ -19,6 +19,7 @@ import (
 func Register(s *spec.Suite) {
 	s.Case("PERF-001", ownDomains)
 	s.Case("PERF-002", withoutDomain)
+	s.Case("PERF-003", independentDomains)
 	s.Case("PERF-004", bandwidthBySize)
 	s.Case("PERF-005", manyQPs)
 	s.Case("PERF-006", manyMRs, spec.Deadline(10*time.Minute))

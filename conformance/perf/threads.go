@@ -81,3 +81,15 @@ func withoutDomain(c *spec.C) {
 		c.True("ratio", without <= with*(1+slack), "%.0f without, %.0f with", without, with)
 	}
 }
+
+// independentDomains compares at 16 threads, where the device itself may be the limit: which
+// of its queue pairs disturb each other there moves a rate by some percent.
+func independentDomains(c *spec.C) {
+	const n, slack = 16, 0.1
+	e := kit.Open(c)
+	other := kit.OpenOther(c, kit.Far(c), nil)
+	paired := rateOf(c, e, other, n, func() verbs.PD { return e.AllocTD(c).PD })
+	own := rateOf(c, e, other, n, func() verbs.PD { return e.AllocIndependentTD(c).PD })
+	c.Observe("16 threads, writes/s with independent and paired domains", []float64{rounded(own), rounded(paired)})
+	c.True("independent domains", own >= paired*(1-slack), "%.0f, paired ones %.0f", own, paired)
+}
