@@ -3,7 +3,6 @@ package perf
 import (
 	"fmt"
 	"math"
-	"strings"
 	"time"
 
 	"github.com/rdmasim/rdmasim/conformance/kit"
@@ -96,46 +95,4 @@ func goodputUnderLoss(c *spec.C) {
 		c.True(what+" is not faster than less", rate <= before*(1+slack), "%.3g after %.3g Gb/s", 8*rate/1e9, 8*before/1e9)
 		before = rate
 	}
-}
-
-// noPauses runs two flows that together ask for half of what one gets alone, and looks
-// for pause frames at both ends.
-func noPauses(c *spec.C) {
-	const size, n = 4096, 512
-	b := connect(c, options(), size)
-	second, _ := b.PairWith(c, b.other, options())
-	f := b.writes(size)
-	f.run(c, 64)
-	alone := f.run(c, n)
-	before := [2]int{pauses(c, 0), pauses(c, kit.Far(c))}
-	pause := 4 * alone / n // between two writes of a flow
-	took := gang(c, 2, func(c *spec.C, i int) {
-		g := f
-		g.q = []*kit.QP{b.q, second}[i]
-		g.signal, g.window = 1, 8
-		begin := c.T.Now()
-		for k := range n / 8 {
-			g.run(c, 8)
-			c.T.Sleep(max(0, begin+time.Duration(8*(k+1))*pause-c.T.Now()))
-		}
-	})
-	c.Observe("share of what one flow gets alone, percent", int(100*2*alone/took))
-	c.True("below saturation", took > 3*alone, "%v for two flows, one alone takes %v", took, alone)
-	for i, host := range []int{0, kit.Far(c)} {
-		c.Equal(fmt.Sprintf("pause frames at end %d", i), pauses(c, host)-before[i], 0)
-	}
-}
-
-// pauses is how many pause frames a host's port has received and sent.
-func pauses(c *spec.C, host int) int {
-	sum, found := uint64(0), false
-	for name, v := range kit.Counters(c, host) {
-		if strings.HasSuffix(name, "_pause") {
-			sum, found = sum+v, true
-		}
-	}
-	if !found {
-		c.Errorf("host %d counts no pause frames", host)
-	}
-	return int(sum)
 }
