@@ -198,7 +198,7 @@ func opcodeOfOtherType(c *spec.C) {
 		step := fmt.Sprintf("opcode %d on UD", wr.Opcode)
 		_, err := q.PostSend(c.T, []verbs.SendWR{wr})
 		if c.ErrnoIn(step, err, 0, syscall.EINVAL, syscall.EOPNOTSUPP) == 0 {
-			c.StatusIn(step, kit.PollOne(c, q.SCQ), verbs.WCLocQPOpErr)
+			c.StatusIn(step+": completion", kit.PollOne(c, q.SCQ), verbs.WCLocQPOpErr)
 		}
 	}
 	mem.Holds(c, "memory", want)

@@ -41,6 +41,7 @@ func (p *probe) describe() {
 	}
 	if exec {
 		d["below"] = "rdmasim exec"
+		p.set("speed", verbs.Absent)
 		p.set("in flight", verbs.Absent) // it works off all that it sees before anybody else gets in
 	}
 	if len(s.nodes) > 1 {

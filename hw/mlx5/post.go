@@ -125,7 +125,7 @@ func (s *srq) PostRecv(t verbs.Thread, wrs []verbs.RecvWR) (int, error) {
 func (q *qp) BindMW(t verbs.Thread, window verbs.MW, b verbs.MWBind) error {
 	h := in(t, "ibv_bind_mw")
 	defer h.out()
-	if q.init.Type == verbs.QPTUD {
+	if q.init.Type == verbs.QPTUD && q.ctx.mlx5 {
 		return errNoAH
 	}
 	if b.Info.MR == nil && !q.ctx.mlx5 {

@@ -16,7 +16,7 @@ import (
 // absent are tokens for which verbs has no call yet, or that only a simulator has: no
 // device of this target has them. Any other token that nothing here names is unknown.
 var absent = map[string]bool{
-	"mmio log": true, "fault": true, "schedule": true, "locks": true, "exact time": true, "overrun.drop": true, "shared bf": true,
+	"mmio log": true, "fault": true, "schedule": true, "locks": true, "exact time": true, "sm": true, "overrun.drop": true, "shared bf": true,
 	"xrc": true, "advise": true, "dmabuf": true, "import": true, "dm": true, "stat": true, "counters": true,
 	"udmabuf": true, "gpu": true, "nullmr": true, "reg_ex": true, "dmah": true, "fork": true, "hotunplug": true,
 	"uar dmabuf": true, "ece": true, "cntr": true, "pfc": true, "ecn": true, "vlan": true, "huge": true, "buf": true, "ts.wall": true,
@@ -97,9 +97,9 @@ func (p *probe) all() error {
 			return err
 		}
 	}
-	p.describe()
 	p.machine()
 	p.queried()
+	p.describe()
 	if p.pd, err = p.ctx.AllocPD(p.t); err != nil {
 		return err
 	}
@@ -141,6 +141,11 @@ func (p *probe) queried() {
 	eth := n.link == verbs.LinkEthernet
 	p.set("roce", has(eth))
 	p.set("roce v2", has(eth && n.GIDType == verbs.GIDTypeRoCEv2))
+	p.set("ib", has(n.link == verbs.LinkInfiniBand))
+	p.set("speed", has(p.ctx.mlx5)) // a card's; software and emulation have none to speak of
+	if p.ctx.mlx5 {
+		p.set("sqd", verbs.Absent) // mlx5_ib has no transition into SQD
+	}
 	p.set("atomic", has(a.Atomic != verbs.AtomicNone))
 	p.set("atomic.glob", has(a.Atomic == verbs.AtomicGlob))
 	p.set("srq.resize", has(a.DeviceCapFlags&srqResize != 0))

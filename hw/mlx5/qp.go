@@ -22,7 +22,12 @@ type qp struct {
 	q    *C.struct_ibv_qp
 	init verbs.QPInitAttr
 	caps verbs.QPCap
+	gone bool
 }
+
+// errGone is the answer to a call on what was destroyed: the library would read memory
+// that it has freed.
+var errGone = fmt.Errorf("a queue pair that was destroyed: %w", syscall.EFAULT)
 
 // queue is the queue pair behind either kind.
 func queue(q verbs.QP) *qp {
@@ -96,6 +101,9 @@ func (q *qp) Context() any         { return q.init.Context }
 // Modify is ibv_modify_qp.
 func (q *qp) Modify(t verbs.Thread, a *verbs.QPAttr, mask verbs.QPAttrMask) error {
 	defer in(t, "ibv_modify_qp").out()
+	if q.gone {
+		return errGone
+	}
 	c := C.struct_ibv_qp_attr{qp_state: C.enum_ibv_qp_state(a.State), cur_qp_state: C.enum_ibv_qp_state(a.CurState),
 		path_mtu: C.enum_ibv_mtu(a.PathMTU), path_mig_state: C.enum_ibv_mig_state(a.PathMigState), qkey: C.uint32_t(a.QKey),
 		rq_psn: C.uint32_t(a.RQPSN), sq_psn: C.uint32_t(a.SQPSN), dest_qp_num: C.uint32_t(a.DestQPN),
@@ -114,6 +122,9 @@ func (q *qp) Modify(t verbs.Thread, a *verbs.QPAttr, mask verbs.QPAttrMask) erro
 // Query is ibv_query_qp.
 func (q *qp) Query(t verbs.Thread, mask verbs.QPAttrMask) (verbs.QPAttr, verbs.QPInitAttr, error) {
 	defer in(t, "ibv_query_qp").out()
+	if q.gone {
+		return verbs.QPAttr{}, verbs.QPInitAttr{}, errGone
+	}
 	var a C.struct_ibv_qp_attr
 	var x C.struct_ibv_qp_init_attr
 	ret, err := C.ibv_query_qp(q.q, &a, C.int(mask), &x)
@@ -137,8 +148,12 @@ func (q *qp) Query(t verbs.Thread, mask verbs.QPAttrMask) (verbs.QPAttr, verbs.Q
 // Destroy is ibv_destroy_qp, which waits for the acknowledgement of events.
 func (q *qp) Destroy(t verbs.Thread) error {
 	defer in(t, "ibv_destroy_qp").out()
+	if q.gone {
+		return errGone
+	}
 	ret, err := C.ibv_destroy_qp(q.q)
 	if ret == 0 {
+		q.gone = true
 		q.ctx.leave(unsafe.Pointer(q.q))
 	}
 	return failed("ibv_destroy_qp", ret, err)
