@@ -48,8 +48,12 @@ full: build
 	$(BIN)/conform --target=sim --full --wall-limit 15m
 
 # The suite through the machine's own libibverbs and libmlx5 onto the simulated device.
+# What both runs saw must be the same.
 loop: conform-hw
-	$(BIN)/rdmasim exec --uar dynamic --devices 2 -- $(BIN)/conform --target=hw
+	@mkdir -p out
+	$(BIN)/rdmasim exec --uar dynamic --devices 2 -- $(BIN)/conform --target=hw --report out/loop-hw.json
+	$(BIN)/conform --target=sim --report out/loop-sim.json >out/loop-sim.txt
+	$(BIN)/conform diff --common out/loop-sim.json out/loop-hw.json
 
 validate: build
 	$(BIN)/rdmasim validate

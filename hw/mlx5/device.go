@@ -36,7 +36,8 @@ func list() ([]*C.struct_ibv_device, error) {
 	return unsafe.Slice(l, int(n)), nil
 }
 
-// Devices lists the machine's devices, the node's own first.
+// Devices lists the machine's devices, the node's own first, without those that are
+// other nodes.
 func (p *process) Devices(t verbs.Thread) ([]verbs.Device, error) {
 	defer in(t, "ibv_get_device_list").out()
 	all, err := list()
@@ -46,9 +47,10 @@ func (p *process) Devices(t verbs.Thread) ([]verbs.Device, error) {
 	var out []verbs.Device
 	for _, d := range all {
 		v := &device{p, d}
-		if v.Name() == p.host.first {
+		switch name := v.Name(); {
+		case name == p.host.first:
 			out = append([]verbs.Device{v}, out...)
-		} else {
+		case !p.bed.setup.isNode(name): // the other nodes' are theirs
 			out = append(out, v)
 		}
 	}

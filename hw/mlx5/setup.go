@@ -96,6 +96,11 @@ func (s *Setup) second(nodes candidateList) {
 	}
 }
 
+// isNode says whether a device is a node of the testbed.
+func (s *Setup) isNode(name string) bool {
+	return slices.ContainsFunc(s.nodes, func(n Node) bool { return n.Device == name })
+}
+
 // Chosen says in one line what the run uses.
 func (s *Setup) Chosen() string {
 	var parts []string
@@ -129,6 +134,7 @@ func candidates() (candidateList, error) {
 	for _, d := range all {
 		out = append(out, look(d))
 	}
+	slices.SortFunc(out, func(a, b candidate) int { return strings.Compare(a.name, b.name) }) // the list is in no order
 	return out, nil
 }
 

@@ -130,9 +130,14 @@ func (c *Context) QueryGIDTable(vt verbs.Thread, entries []verbs.GIDEntry, flags
 	return copy(entries, found), nil
 }
 
-// QueryPKey is ibv_query_pkey.
+// QueryPKey is ibv_query_pkey, which reads a file of sysfs: what is not in the table has
+// none.
 func (c *Context) QueryPKey(vt verbs.Thread, port, index int) (uint16, error) {
-	return c.u.QueryPKey(c.enter(vt).caller, port, index)
+	k, err := c.u.QueryPKey(c.enter(vt).caller, port, index)
+	if err != nil {
+		return 0, fmt.Errorf("query_pkey: port %d, index %d: %w", port, index, syscall.ENOENT)
+	}
+	return k, nil
 }
 
 // PKeyIndex is ibv_get_pkey_index: the first index that holds pkey.

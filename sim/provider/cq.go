@@ -238,8 +238,8 @@ func (q *CQ) Destroy(vt verbs.Thread) error {
 func (q *CQ) release(t *Thread) {
 	q.unwatch(q.watch)
 	q.watch = nil
-	allocator{q.ctx.proc, q.parent}.freeRing(t, q.ring, resCQ)
 	q.ctx.freeDBRec(t, q.parent, q.db)
+	allocator{q.ctx.proc, q.parent}.freeRing(t, q.ring, resCQ)
 }
 
 func (q *CQ) unwatch(ids []int) {

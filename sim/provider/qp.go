@@ -229,8 +229,8 @@ func (q *QP) release(t *Thread) {
 	if q.own {
 		c.bf.pools.Put(q.bf.pool)
 	}
-	allocator{c.proc, q.pd.custom()}.freeRing(t, q.ring, resQP)
 	c.freeDBRec(t, q.pd.custom(), q.db)
+	allocator{c.proc, q.pd.custom()}.freeRing(t, q.ring, resQP)
 }
 
 // QPN is the number of the QP.

@@ -109,8 +109,8 @@ func (s *SRQ) build(t *Thread) error {
 }
 
 func (s *SRQ) release(t *Thread) {
-	allocator{s.ctx.proc, s.pd.custom()}.freeRing(t, s.ring, resSRQ)
 	s.ctx.freeDBRec(t, s.pd.custom(), s.db)
+	allocator{s.ctx.proc, s.pd.custom()}.freeRing(t, s.ring, resSRQ)
 }
 
 // wqe is WQE i of the ring.
