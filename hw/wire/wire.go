@@ -3,8 +3,9 @@
 // testbed's link where the devices are Soft-RoCE on virtual Ethernet pairs. It acts by the
 // same fault script as the simulator's links.
 //
-// The interfaces are the far ends of the devices' own (of v0 and w0, w0). While a Wire is
-// open, nothing else may move frames between them.
+// The interfaces are the far ends of the devices' own (of v0 and w0, w0), without addresses and
+// with ARP off: what comes there is for the other side, and the machine must not answer it.
+// While a Wire is open, nothing else may move frames between them.
 package wire
 
 import (
