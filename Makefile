@@ -9,7 +9,7 @@ BIN     := bin
 FUZZ    ?= 5s
 export GOFLAGS ?= -trimpath
 
-.PHONY: all build check test bench golden clean fmt vet static unit race fuzz determinism conform full loop validate tools lab conform-hw
+.PHONY: all build check test bench golden clean fmt vet static unit race fuzz determinism conform full loop validate tools lab lab-conform conform-hw
 
 all: build
 
@@ -82,6 +82,10 @@ golden:
 lab:
 	scripts/lab --tools
 	scripts/lab
+
+# The suite on Soft-RoCE of two kernels; the records are in out/lab.
+lab-conform:
+	scripts/lab-conform
 
 # The worker of conform --target=hw: needs gcc and libibverbs-dev.
 conform-hw: build
