@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/rdmasim/rdmasim/fault"
+	"github.com/rdmasim/rdmasim/fault/wirerule"
 	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/verbs"
 )
@@ -104,7 +105,7 @@ func (w *Wire) frame(side int, data []byte, at time.Duration) {
 	}
 	if w.tapped {
 		if _, err := roce.Parse(data); err == nil { // address resolution and the like are not ours
-			w.frames = append(w.frames, verbs.WireFrame{At: at, Data: append([]byte(nil), data...), Acted: acted(action)})
+			w.frames = append(w.frames, verbs.WireFrame{At: at, Data: append([]byte(nil), data...), Acted: wirerule.Acted(action)})
 		}
 	}
 	var behind []byte
@@ -137,12 +138,8 @@ func (w *Wire) act(side int, data []byte, action fault.Action, rule *fault.Rule)
 	switch action {
 	case fault.Drop, fault.CorruptFCS, fault.Reorder:
 		return
-	case fault.Corrupt:
-		corrupt(data)
-	case fault.Edit:
-		edit(data, rule.Edits)
-	case fault.Mark:
-		mark(data)
+	case fault.Corrupt, fault.Edit, fault.Mark:
+		change(data, rule)
 	case fault.Truncate:
 		data = data[:min(rule.Keep, len(data))]
 	case fault.Delay:
@@ -152,6 +149,25 @@ func (w *Wire) act(side int, data []byte, action fault.Action, rule *fault.Rule)
 		w.send(side, data)
 	}
 	w.send(side, data)
+}
+
+// change changes a frame as its rule says.
+func change(data []byte, rule *fault.Rule) {
+	p, err := roce.Parse(data)
+	if err != nil {
+		return
+	}
+	switch rule.Action {
+	case fault.Corrupt:
+		p.Corrupt()
+	case fault.Mark:
+		p.MarkCongestion()
+	case fault.Edit:
+		for _, e := range rule.Edits {
+			p.SetByte(e.Offset, e.Value)
+		}
+		p.FixICRC()
+	}
 }
 
 func (w *Wire) delay(side int, data []byte, d time.Duration) {
@@ -244,7 +260,7 @@ func (w *Wire) settle() {
 
 // Inject adds a rule for both directions.
 func (w *Wire) Inject(_ verbs.Thread, r verbs.WireRule) error {
-	rule, err := ruleOf(r)
+	rule, err := wirerule.Of(r)
 	if err != nil {
 		return err
 	}

@@ -203,7 +203,7 @@ func TestReorderAndMark(t *testing.T) {
 		t.Error("the held frame is not behind the next one")
 	}
 	marked := bytes.Clone(data)
-	mark(marked)
+	change(marked, &fault.Rule{Action: fault.Mark})
 	p, err := roce.Parse(marked)
 	if err != nil || p.IPv4().TOS()&3 != 3 || p.IPv4().Checksum() != p.IPv4().ComputeChecksum() {
 		t.Errorf("a marked frame: %v", err)

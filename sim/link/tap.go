@@ -95,23 +95,10 @@ func (p *Port) release(tail sim.Time) {
 	}
 }
 
-// mark sets both ECN bits of the IP header, or on InfiniBand the FECN bit of the BTH. The
-// ICRC covers neither.
+// mark sets the congestion bits of a frame.
 func mark(f *roce.Frame) {
-	pk, err := f.Parse()
-	if err != nil {
-		return
-	}
-	switch pk.Framing {
-	case roce.RoCEv2IPv4:
-		h := pk.IPv4()
-		h.SetTOS(h.TOS() | 3)
-		h.SetChecksum(h.ComputeChecksum())
-	case roce.RoCEv2IPv6:
-		h := pk.IPv6()
-		h.SetVersion(h.TrafficClass()|3, h.FlowLabel())
-	case roce.InfiniBand:
-		pk.BTH().SetFECN(true)
+	if pk, err := f.Parse(); err == nil {
+		pk.MarkCongestion()
 	}
 }
 
@@ -136,15 +123,12 @@ func (p *Port) writable(f *roce.Frame) *roce.Frame {
 	return g
 }
 
-// corrupt flips the lowest bit of the last byte that the ICRC covers: payload or
-// pad, or header where there is neither.
+// corrupt makes the ICRC of a frame wrong.
 func corrupt(f *roce.Frame) {
-	pk, err := f.Parse()
-	if err != nil {
-		return
+	if pk, err := f.Parse(); err == nil {
+		f.Touch()
+		pk.Corrupt()
 	}
-	f.Touch()
-	f.B[pk.Len()-roce.ICRCSize-1] ^= 1
 }
 
 // edit sets bytes and makes the ICRC right again.
@@ -154,13 +138,10 @@ func edit(f *roce.Frame, edits []fault.ByteEdit) {
 		return
 	}
 	f.Touch()
-	body := f.B[:pk.Len()-roce.ICRCSize]
 	for _, e := range edits {
-		if at := pk.BTHOffset() + e.Offset; at < len(body) {
-			body[at] = e.Value
-		}
+		pk.SetByte(e.Offset, e.Value)
 	}
-	roce.PutICRC(f.B[len(body):], pk.ComputeICRC())
+	pk.FixICRC()
 }
 
 // Ordered puts the frames of any number of ports in the order of their times and

@@ -5,6 +5,7 @@ import (
 	"syscall"
 
 	"github.com/rdmasim/rdmasim/fault"
+	"github.com/rdmasim/rdmasim/fault/wirerule"
 	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/link"
@@ -56,27 +57,7 @@ func (w *wire) StartTap(t verbs.Thread) error {
 }
 
 func (w *wire) record(s link.Sent) {
-	w.frames = append(w.frames, verbs.WireFrame{At: provider.Duration(s.At), Data: s.Frame.AppendWhole(nil), InfiniBand: s.Frame.LRH, Acted: acted(s.Acted)})
-}
-
-func acted(a fault.Action) verbs.WireAction {
-	switch a {
-	case fault.Drop:
-		return verbs.WireDrop
-	case fault.Corrupt, fault.CorruptFCS:
-		return verbs.WireCorrupt
-	case fault.Edit:
-		return verbs.WireEdit
-	case fault.Mark:
-		return verbs.WireMark
-	case fault.Delay, fault.Reorder:
-		return verbs.WireDelay
-	case fault.Duplicate:
-		return verbs.WireDuplicate
-	case fault.Truncate:
-		return verbs.WireTruncate
-	}
-	return verbs.WirePass
+	w.frames = append(w.frames, verbs.WireFrame{At: provider.Duration(s.At), Data: s.Frame.AppendWhole(nil), InfiniBand: s.Frame.LRH, Acted: wirerule.Acted(s.Acted)})
 }
 
 // StopTap ends the recording.
@@ -94,40 +75,9 @@ func (w *wire) StopTap(t verbs.Thread) ([]verbs.WireFrame, error) {
 // Inject adds a rule for every port.
 func (w *wire) Inject(t verbs.Thread, r verbs.WireRule) error {
 	provider.Of(t).P.Sync()
-	rule := fault.Rule{DestQP: r.DestQPN, Opcode: r.Opcode, PSN: r.PSN, Skip: r.Skip, Count: r.Count, Chance: r.PerMillion,
-		Response: r.Response, Flow: r.Flow, Packet: r.Packet, Message: r.Message, Iteration: r.Iteration}
-	for _, m := range []struct {
-		wire verbs.WireMatch
-		rule fault.Fields
-	}{{verbs.WireMatchDestQPN, fault.MatchDestQP}, {verbs.WireMatchOpcode, fault.MatchOpcode}, {verbs.WireMatchPSN, fault.MatchPSN},
-		{verbs.WireMatchDirection, fault.MatchDirection}, {verbs.WireMatchFlow, fault.MatchFlow}, {verbs.WireMatchPacket, fault.MatchPacket},
-		{verbs.WireMatchMessage, fault.MatchMessage}, {verbs.WireMatchIteration, fault.MatchIteration}} {
-		if r.Match&m.wire != 0 {
-			rule.Match |= m.rule
-		}
-	}
-	switch r.Action {
-	case verbs.WirePass:
-		rule.Action = fault.Pass
-	case verbs.WireDrop:
-		rule.Action = fault.Drop
-	case verbs.WireCorrupt:
-		rule.Action = fault.Corrupt
-	case verbs.WireEdit:
-		rule.Action = fault.Edit
-		for _, e := range r.Edits {
-			rule.Edits = append(rule.Edits, fault.ByteEdit{Offset: e.Offset, Value: e.Value})
-		}
-	case verbs.WireDelay:
-		rule.Action, rule.Delay = fault.Delay, int64(r.Delay)*int64(sim.Nanosecond)
-	case verbs.WireDuplicate:
-		rule.Action = fault.Duplicate
-	case verbs.WireMark:
-		rule.Action = fault.Mark
-	case verbs.WireTruncate:
-		rule.Action, rule.Keep = fault.Truncate, r.Keep
-	default:
-		return fmt.Errorf("wire action %d: %w", r.Action, syscall.EINVAL)
+	rule, err := wirerule.Of(r)
+	if err != nil {
+		return err
 	}
 	if err := w.script.Add(rule); err != nil {
 		return fmt.Errorf("%w: %w", err, syscall.EINVAL)

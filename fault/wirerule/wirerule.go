@@ -1,16 +1,17 @@
-package wire
+// Package wirerule puts the rules of a case (verbs.WireRule) into the form of the fault script,
+// for the links of the simulator and for those before real ports.
+package wirerule
 
 import (
 	"fmt"
 	"syscall"
 
 	"github.com/rdmasim/rdmasim/fault"
-	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// ruleOf is a case's rule as the fault script has it.
-func ruleOf(r verbs.WireRule) (fault.Rule, error) {
+// Of is a case's rule as the fault script has it; EINVAL for an unknown action.
+func Of(r verbs.WireRule) (fault.Rule, error) {
 	rule := fault.Rule{DestQP: r.DestQPN, Opcode: r.Opcode, PSN: r.PSN, Skip: r.Skip, Count: r.Count, Chance: r.PerMillion,
 		Response: r.Response, Flow: r.Flow, Packet: r.Packet, Message: r.Message, Iteration: r.Iteration}
 	fields := map[verbs.WireMatch]fault.Fields{
@@ -44,7 +45,8 @@ func ruleOf(r verbs.WireRule) (fault.Rule, error) {
 	return rule, nil
 }
 
-func acted(a fault.Action) verbs.WireAction {
+// Acted is what a case is told of an action of the script.
+func Acted(a fault.Action) verbs.WireAction {
 	switch a {
 	case fault.Drop:
 		return verbs.WireDrop
@@ -62,43 +64,4 @@ func acted(a fault.Action) verbs.WireAction {
 		return verbs.WireTruncate
 	}
 	return verbs.WirePass
-}
-
-// corrupt flips the lowest bit of the last byte that the ICRC covers.
-func corrupt(frame []byte) {
-	if p, err := roce.Parse(frame); err == nil {
-		frame[p.Len()-roce.ICRCSize-1] ^= 1
-	}
-}
-
-// edit sets bytes and makes the ICRC right again.
-func edit(frame []byte, edits []fault.ByteEdit) {
-	p, err := roce.Parse(frame)
-	if err != nil {
-		return
-	}
-	body := frame[:p.Len()-roce.ICRCSize]
-	for _, e := range edits {
-		if at := p.BTHOffset() + e.Offset; at < len(body) {
-			body[at] = e.Value
-		}
-	}
-	roce.PutICRC(frame[len(body):], p.ComputeICRC())
-}
-
-// mark sets both ECN bits of the IP header, which the ICRC does not cover.
-func mark(frame []byte) {
-	p, err := roce.Parse(frame)
-	if err != nil {
-		return
-	}
-	switch p.Framing {
-	case roce.RoCEv2IPv4:
-		h := p.IPv4()
-		h.SetTOS(h.TOS() | 3)
-		h.SetChecksum(h.ComputeChecksum())
-	case roce.RoCEv2IPv6:
-		h := p.IPv6()
-		h.SetVersion(h.TrafficClass()|3, h.FlowLabel())
-	}
 }

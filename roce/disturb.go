@@ -1,0 +1,32 @@
+package roce
+
+// Corrupt flips the lowest bit of the last byte that the ICRC covers: payload or pad, or
+// header where there is neither.
+func (p *Packet) Corrupt() { p.Frame[p.Len()-ICRCSize-1] ^= 1 }
+
+// SetByte sets the byte at an offset from the first byte of the BTH. One beyond the last
+// byte before the ICRC changes nothing. The ICRC is left as it is; see FixICRC.
+func (p *Packet) SetByte(offset int, v byte) {
+	if at := p.BTHOffset() + offset; at < p.Len()-ICRCSize {
+		p.Frame[at] = v
+	}
+}
+
+// FixICRC makes the ICRC right for the bytes before it.
+func (p *Packet) FixICRC() { PutICRC(p.Frame[p.Len()-ICRCSize:], p.ComputeICRC()) }
+
+// MarkCongestion sets both ECN bits of the IP header, or on InfiniBand the FECN bit of the
+// BTH. The ICRC covers neither.
+func (p *Packet) MarkCongestion() {
+	switch p.Framing {
+	case RoCEv2IPv4:
+		h := p.IPv4()
+		h.SetTOS(h.TOS() | 3)
+		h.SetChecksum(h.ComputeChecksum())
+	case RoCEv2IPv6:
+		h := p.IPv6()
+		h.SetVersion(h.TrafficClass()|3, h.FlowLabel())
+	case InfiniBand:
+		p.BTH().SetFECN(true)
+	}
+}
