@@ -127,14 +127,19 @@ var Formats = []string{"table", "json", "csv"}
 func (r *Result) Write(w io.Writer, format string) error {
 	switch format {
 	case "json":
-		enc := json.NewEncoder(w)
-		enc.SetIndent("", " ")
-		enc.SetEscapeHTML(false)
-		return enc.Encode(r)
+		return writeJSON(w, r)
 	case "csv":
 		return r.writeCSV(w)
 	}
 	return r.writeTable(w)
+}
+
+// writeJSON writes what programs read, indented.
+func writeJSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", " ")
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
 }
 
 func (r *Result) allKeys() []string {

@@ -2,7 +2,6 @@ package experiment
 
 import (
 	"encoding/csv"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,10 +14,7 @@ import (
 func (r *ValidationReport) Write(w io.Writer, format string) error {
 	switch format {
 	case "json":
-		enc := json.NewEncoder(w)
-		enc.SetIndent("", " ")
-		enc.SetEscapeHTML(false)
-		return enc.Encode(r)
+		return writeJSON(w, r)
 	case "csv":
 		c := csv.NewWriter(w)
 		err := c.Write([]string{"id", "name", "profile", "expected", "got", "unit", "tolerance", "pass", "kind", "source", "known_miss"})

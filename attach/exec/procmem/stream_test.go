@@ -14,20 +14,27 @@ import (
 	"github.com/rdmasim/rdmasim/sim/mem"
 )
 
-// TestStreamsReadWhatWasWritten makes random accesses, many of them in sequence, and
-// compares with a plain slice.
-func TestStreamsReadWhatWasWritten(t *testing.T) {
+// own opens this process and maps n bytes in it.
+func own(t *testing.T, n int) (*Process, []byte) {
+	t.Helper()
 	p, err := Open(os.Getpid())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer p.Close()
-	const size = 1 << 20
-	raw, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+	t.Cleanup(func() { p.Close() })
+	raw, err := unix.Mmap(-1, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer unix.Munmap(raw)
+	t.Cleanup(func() { unix.Munmap(raw) })
+	return p, raw
+}
+
+// TestStreamsReadWhatWasWritten makes random accesses, many of them in sequence, and
+// compares with a plain slice.
+func TestStreamsReadWhatWasWritten(t *testing.T) {
+	const size = 1 << 20
+	p, raw := own(t, size)
 	base := mem.VA(uintptr(unsafe.Pointer(&raw[0])))
 	s := &Streams{}
 	m := &Memory{p, s}
@@ -41,6 +48,7 @@ func TestStreamsReadWhatWasWritten(t *testing.T) {
 				break
 			}
 			b := make([]byte, n)
+			var err error
 			if write {
 				for i := range b {
 					b[i] = byte(r.Uint32())
@@ -72,16 +80,7 @@ func TestStreamsReadWhatWasWritten(t *testing.T) {
 
 // TestNothingIsReadAheadOfNews: what a record or a ring tells of is read after it.
 func TestNothingIsReadAheadOfNews(t *testing.T) {
-	p, err := Open(os.Getpid())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer p.Close()
-	raw, err := unix.Mmap(-1, 0, 64*4096, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer unix.Munmap(raw)
+	p, raw := own(t, 64*4096)
 	base := mem.VA(uintptr(unsafe.Pointer(&raw[0])))
 	s := &Streams{}
 	m := &Memory{p, s}
@@ -116,16 +115,7 @@ func TestNothingIsReadAheadOfNews(t *testing.T) {
 }
 
 func TestReadAheadStopsAtTheEndOfMemory(t *testing.T) {
-	p, err := Open(os.Getpid())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer p.Close()
-	raw, err := unix.Mmap(-1, 0, 6*4096, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer unix.Munmap(raw)
+	p, raw := own(t, 6*4096)
 	if err := unix.Mprotect(raw[5*4096:], unix.PROT_NONE); err != nil {
 		t.Fatal(err)
 	}
