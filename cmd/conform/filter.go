@@ -1,0 +1,79 @@
+package main
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/onsi/ginkgo/v2/types"
+
+	"github.com/rdmasim/rdmasim/conformance"
+	"github.com/rdmasim/rdmasim/input"
+)
+
+// pick applies the label filter.
+func (o *runOptions) pick(all []conformance.Item) ([]conformance.Item, error) {
+	if err := checkLabels(o.filter); err != nil {
+		return nil, err
+	}
+	match, err := types.ParseLabelFilter(o.filter)
+	if err != nil {
+		return nil, usagef("--label-filter %q: %s", o.filter, filterComplaint(err))
+	}
+	var items []conformance.Item
+	for _, i := range all {
+		if match(i.Entry.Labels()) {
+			items = append(items, i)
+		}
+	}
+	if len(items) == 0 {
+		return nil, usagef("--label-filter %q matches no case that has code; conform list shows them", o.filter)
+	}
+	return items, nil
+}
+
+// filterComplaint is what Ginkgo says of a filter, without colours: the last line of its
+// message.
+func filterComplaint(err error) string {
+	var g types.GinkgoError
+	if !errors.As(err, &g) {
+		return err.Error()
+	}
+	return g.Message[strings.LastIndexByte(g.Message, '\n')+1:]
+}
+
+// checkLabels finds labels in the filter that no case of the catalogue has.
+func checkLabels(filter string) error {
+	cat, err := conformance.LoadCatalogue()
+	if err != nil {
+		return err
+	}
+	known := map[string]bool{}
+	var names []string
+	for _, e := range cat.Cases {
+		for _, l := range e.Labels() {
+			if !known[strings.ToLower(l)] {
+				known[strings.ToLower(l)] = true
+				names = append(names, l)
+			}
+		}
+	}
+	for regexes := range strings.SplitSeq(dropRegexes(filter), "\x00") {
+		for _, l := range strings.FieldsFunc(regexes, func(r rune) bool { return strings.ContainsRune("&|!,()", r) }) {
+			l = strings.TrimSpace(l)
+			if l != "" && !strings.Contains(l, ":") && !known[strings.ToLower(l)] {
+				return usagef("--label-filter: unknown label %q%s", l, input.Suggest(l, names))
+			}
+		}
+	}
+	return nil
+}
+
+// dropRegexes replaces /.../ by a separator.
+func dropRegexes(filter string) string {
+	parts := strings.Split(filter, "/")
+	var b strings.Builder
+	for i := 0; i < len(parts); i += 2 {
+		b.WriteString(parts[i] + "\x00")
+	}
+	return b.String()
+}
