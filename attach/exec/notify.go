@@ -73,6 +73,9 @@ func (n *notifier) ioctl(x *seccomp.Notif) {
 		return
 	}
 	proc, err := n.s.procs.of(tid)
+	if err == nil {
+		err = n.s.procs.rights(proc, tid)
+	}
 	if err != nil {
 		_ = n.l.Fail(x.ID, errno(err))
 		return

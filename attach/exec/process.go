@@ -3,12 +3,9 @@
 package exec
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"os"
-	"strconv"
-	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -32,10 +29,11 @@ type processes struct {
 	m       *machine
 	byID    map[int]*process
 	streams *procmem.Streams
+	memlock uint64 // limit that the session began with
 }
 
 func newProcesses(m *machine) *processes {
-	return &processes{m: m, byID: map[int]*process{}, streams: &procmem.Streams{}}
+	return &processes{m: m, byID: map[int]*process{}, streams: &procmem.Streams{}, memlock: memlock()}
 }
 
 // of is the process of a thread.
@@ -57,7 +55,7 @@ func (t *processes) of(tid int) (*process, error) {
 		m.Close()
 		return nil, err
 	}
-	p := &process{mem: m, kern: &kernel.Process{Name: fmt.Sprintf("pid %d", pid), Space: space, IPCLock: true, NetRaw: true}}
+	p := &process{mem: m, kern: &kernel.Process{Name: fmt.Sprintf("pid %d", pid), Space: space}}
 	t.byID[pid] = p
 	return p, nil
 }
@@ -72,21 +70,6 @@ func (t *processes) sweep() {
 			delete(t.byID, pid)
 		}
 	}
-}
-
-// threadGroup is the process of a thread.
-func threadGroup(tid int) (int, error) {
-	f, err := os.Open(fmt.Sprintf("/proc/%d/status", tid))
-	if err != nil {
-		return 0, err
-	}
-	defer f.Close()
-	for s := bufio.NewScanner(f); s.Scan(); {
-		if v, ok := strings.CutPrefix(s.Text(), "Tgid:"); ok {
-			return strconv.Atoi(strings.TrimSpace(v))
-		}
-	}
-	return 0, fmt.Errorf("thread %d: no process", tid)
 }
 
 // caller is the thread that waits for the answer to a notification (uverbs.Caller).

@@ -1,6 +1,8 @@
 package kit
 
 import (
+	"fmt"
+	"syscall"
 	"time"
 
 	"github.com/rdmasim/rdmasim/conformance/spec"
@@ -69,6 +71,24 @@ func (o *Other) Do(c *spec.C, op string, args Args, data []byte) verbs.PlayerRep
 // reply. The error is ErrProcessDied when the process did not survive it.
 func (o *Other) Try(c *spec.C, op string, args Args, data []byte) (verbs.PlayerReply, error) {
 	return o.p.Do(c.T, verbs.PlayerCommand{Op: op, Args: args, Data: data})
+}
+
+// Answer is Try of a process that survives, with the errno of its reply as the error.
+func (o *Other) Answer(c *spec.C, op string, args Args, data []byte) (verbs.PlayerReply, error) {
+	r, err := o.Try(c, op, args, data)
+	ok(c, op+" in the other process", err)
+	if r.Errno != 0 {
+		return r, fmt.Errorf("%s: %w", r.Text, syscall.Errno(r.Errno))
+	}
+	return r, nil
+}
+
+// OpenWithout is OpenOther in a process that then gives up CAP_NET_RAW, CAP_IPC_LOCK and all
+// but memlock bytes of memory that it may lock.
+func OpenWithout(c *spec.C, memlock uint64) *Other {
+	o := openOther(c, 0, nil, Args{"cqe": 16})
+	o.Do(c, player.Drop, Args{"memlock": memlock}, nil)
+	return o
 }
 
 // Kill ends the process at once.

@@ -19,6 +19,8 @@ func Register(s *spec.Suite) {
 	s.Case("MR-006", unmapped)
 	s.Case("MR-007", readOnlyForWrite)
 	s.Case("MR-008", readOnlyForRead)
+	s.Case("MR-009", overMemlock)
+	s.Case("MR-010", noMemlock)
 	s.Case("MR-011", undefinedBits)
 	s.Case("MR-012", optionalBits)
 	s.Case("MR-013", otherIova)

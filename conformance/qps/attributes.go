@@ -21,6 +21,7 @@ func registerAttributes(s *spec.Suite) {
 	s.Case("QPS-022", responderDepth)
 	s.Case("QPS-023", alternatePath)
 	s.Case("QPS-038", dataInOrder)
+	s.Case("QPS-036", rawPacketWithoutRight)
 	s.Case("QPS-040", privilegedQKey)
 }
 
@@ -204,12 +205,4 @@ func dataInOrder(c *spec.C) {
 		c.Equal("flags 0 is the whole-message bit", plain, caps&whole)
 		c.Observe(fmt.Sprintf("opcode %d", op), caps)
 	}
-}
-
-func privilegedQKey(c *spec.C) {
-	q := newSubject(c, kit.Open(c), verbs.QPTUD)
-	a := q.Attr(q.peer)
-	a.State, a.QKey = verbs.QPSInit, 0x80000001
-	c.ErrnoIn("INIT with a privileged Q_Key", q.Modify(c.T, &a, kit.MaskInitUD), syscall.EPERM)
-	c.Equal("state", q.Queried(c), verbs.QPSReset)
 }

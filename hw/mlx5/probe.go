@@ -41,7 +41,7 @@ func has(ok bool) verbs.Capability {
 }
 
 // refusals say that a call is not there; any other error tells nothing.
-var refusals = []error{syscall.EOPNOTSUPP, syscall.ENOSYS, syscall.EPROTONOSUPPORT, syscall.EINVAL}
+var refusals = []error{syscall.EOPNOTSUPP, syscall.ENOSYS, syscall.EPROTONOSUPPORT, syscall.EINVAL, syscall.EPERM}
 
 // answer is what the outcome of a probe says.
 func answer(err error) verbs.Capability {
@@ -126,7 +126,7 @@ func (p *probe) machine() {
 	p.set("64k page", has(page == 65536))
 	root := os.Geteuid() == 0
 	p.set("root", has(root))
-	p.set("non-root", has(!root))
+	p.set("non-root", verbs.Present) // players give up what rights they have
 	const big = 10 << 30 // two regions of 2 GiB and what else the machine does
 	p.set("bigmem", has(page*conf(sysconf.SC_PHYS_PAGES, 0) >= big))
 	p.set("2p", has(len(p.s.nodes) > 1))

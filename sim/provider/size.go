@@ -33,6 +33,7 @@ const (
 	createSourceQPN = 1 << 10
 
 	datagramSize = 48 // struct mlx5_wqe_datagram_seg
+	ethernetSize = 32 // struct mlx5_wqe_eth_seg
 )
 
 // wqSize is a queue's geometry.
@@ -62,6 +63,8 @@ func sendOverhead(typ verbs.QPType, ops uint64) (int, error) {
 		return o, nil
 	case verbs.QPTUD:
 		return segSize + datagramSize, nil
+	case verbs.QPTRawPacket:
+		return segSize + ethernetSize, nil
 	}
 	return 0, fmt.Errorf("QP type %d is not modelled: %w", typ, syscall.EOPNOTSUPP)
 }

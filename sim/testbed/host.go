@@ -170,7 +170,22 @@ func (p *process) DeviceMappings(t verbs.Thread) (int, error) {
 	return p.lib.Mappings(), nil
 }
 
-var _ verbs.MappingLister = (*process)(nil)
+// DropRights makes the process one without privileges. Its rights are those of all its
+// threads.
+func (p *process) DropRights(t verbs.Thread, memlock uint64) error {
+	provider.Of(t).P.Sync()
+	k := p.lib.K
+	if !k.IPCLock && memlock > k.MemlockLimit {
+		return fmt.Errorf("memlock limit %d, and it is %d already: %w", memlock, k.MemlockLimit, syscall.EINVAL)
+	}
+	k.IPCLock, k.NetRaw, k.MemlockLimit = false, false, memlock
+	return nil
+}
+
+var (
+	_ verbs.MappingLister = (*process)(nil)
+	_ verbs.Dropper       = (*process)(nil)
+)
 
 // Map maps anonymous memory, with a page more when it begins inside one.
 func (p *process) Map(t verbs.Thread, length uint64, o verbs.MapOptions) (verbs.Buffer, error) {

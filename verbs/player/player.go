@@ -8,6 +8,7 @@
 package player
 
 import (
+	"errors"
 	"fmt"
 	"syscall"
 	"time"
@@ -25,6 +26,8 @@ const (
 	Close = "close"
 	// AllocPD: values: pd.
 	AllocPD = "pd"
+	// Drop gives up the rights of verbs.Dropper, before open or after. Args: memlock (bytes).
+	Drop = "drop"
 	// RegBuffer maps and registers memory. Args: len, access, pd (0: PD 1).
 	// Values: buf, addr, lkey, rkey.
 	RegBuffer = "buffer"
@@ -86,7 +89,7 @@ type buffer struct {
 func NewAgent() *Agent {
 	a := &Agent{}
 	a.handlers = map[string]func(verbs.Thread, verbs.PlayerCommand, *verbs.PlayerReply) error{
-		Open: a.open, Close: a.close, AllocPD: a.allocPD, RegBuffer: a.regBuffer, DeregBuffer: a.deregBuffer,
+		Open: a.open, Close: a.close, Drop: drop, AllocPD: a.allocPD, RegBuffer: a.regBuffer, DeregBuffer: a.deregBuffer,
 		ReadBuffer: a.readBuffer, WriteBuffer: a.writeBuffer, CreateQP: a.createQP, AllocTDQP: a.createTDQP,
 		Connect: a.connect, SetState: a.setState, QueryQP: a.queryQP, DestroyQP: a.destroyQP,
 		PostSend: a.postSend, PostRecv: a.postRecv, Wait: a.wait, Race: a.race,
@@ -102,7 +105,7 @@ func (a *Agent) Do(t verbs.Thread, c verbs.PlayerCommand) verbs.PlayerReply {
 	switch {
 	case !ok:
 		err = fmt.Errorf("player: no command %q: %w", c.Op, syscall.ENOSYS)
-	case a.ctx == nil && c.Op != Open:
+	case a.ctx == nil && c.Op != Open && c.Op != Drop:
 		err = fmt.Errorf("player: %s before open: %w", c.Op, syscall.EBADF)
 	default:
 		err = h(t, c, &r)
@@ -267,6 +270,14 @@ func (a *Agent) close(t verbs.Thread, _ verbs.PlayerCommand, _ *verbs.PlayerRepl
 	return ctx.Close(t)
 }
 
+func drop(t verbs.Thread, c verbs.PlayerCommand, _ *verbs.PlayerReply) error {
+	p, ok := t.Process().(verbs.Dropper)
+	if !ok {
+		return fmt.Errorf("player: rights of this target's processes: %w", syscall.EOPNOTSUPP)
+	}
+	return p.DropRights(t, c.Args["memlock"])
+}
+
 func (a *Agent) allocPD(t verbs.Thread, _ verbs.PlayerCommand, r *verbs.PlayerReply) error {
 	pd, err := a.ctx.AllocPD(t)
 	if err != nil {
@@ -304,7 +315,7 @@ func (a *Agent) regBuffer(t verbs.Thread, c verbs.PlayerCommand, r *verbs.Player
 	}
 	mr, err := pd.RegMR(t, mem.Addr(), mem.Len(), verbs.AccessFlags(c.Args["access"]))
 	if err != nil {
-		return err
+		return errors.Join(err, mem.Unmap(t))
 	}
 	a.bufs = append(a.bufs, buffer{mem, mr})
 	r.Values["buf"] = uint64(len(a.bufs))

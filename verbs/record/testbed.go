@@ -165,6 +165,17 @@ func (p *process) DeviceMappings(t verbs.Thread) (int, error) {
 	return 0, fmt.Errorf("device mappings of this target: %w", syscall.EOPNOTSUPP)
 }
 
+// DropRights passes through where the inner process has rights to give up.
+func (p *process) DropRights(t verbs.Thread, memlock uint64) error {
+	d, ok := p.Process.(verbs.Dropper)
+	if !ok {
+		return fmt.Errorf("rights of this target's processes: %w", syscall.EOPNOTSUPP)
+	}
+	err := d.DropRights(bare(t), memlock)
+	p.r.add(t, "drop_rights", list(memlock), err)
+	return err
+}
+
 // Reads and writes of memory are the program's own and are not recorded.
 type buffer struct {
 	verbs.Buffer

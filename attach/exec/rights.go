@@ -1,0 +1,70 @@
+//go:build linux && amd64
+
+package exec
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// rights tells the kernel model what the thread that makes a call may do. CAP_NET_RAW is
+// the thread's. A limit on locked memory counts when the process has a lower one than the
+// session began with: a plain machine's own is often too low for a single queue.
+func (t *processes) rights(p *process, tid int) error {
+	v, err := threadStatus(tid, "CapEff:")
+	if err != nil {
+		return err
+	}
+	caps, err := strconv.ParseUint(v, 16, 64)
+	if err != nil {
+		return fmt.Errorf("capabilities of thread %d: %w", tid, err)
+	}
+	k := p.kern
+	k.NetRaw = caps&(1<<unix.CAP_NET_RAW) != 0
+	k.IPCLock = true
+	var limit unix.Rlimit
+	if err := unix.Prlimit(tid, unix.RLIMIT_MEMLOCK, nil, &limit); err != nil {
+		return nil // of another user: no limit is known
+	}
+	k.MemlockLimit = limit.Cur
+	k.IPCLock = limit.Cur >= t.memlock || caps&(1<<unix.CAP_IPC_LOCK) != 0
+	return nil
+}
+
+// memlock is the limit that this process hands down.
+func memlock() uint64 {
+	var limit unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_MEMLOCK, &limit) != nil {
+		return 0 // no limit is lower
+	}
+	return limit.Cur
+}
+
+// threadGroup is the process of a thread.
+func threadGroup(tid int) (int, error) {
+	v, err := threadStatus(tid, "Tgid:")
+	if err != nil {
+		return 0, err
+	}
+	return strconv.Atoi(v)
+}
+
+// threadStatus is a line of a thread's status, which begins with key.
+func threadStatus(tid int, key string) (string, error) {
+	f, err := os.Open(fmt.Sprintf("/proc/%d/status", tid))
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	for s := bufio.NewScanner(f); s.Scan(); {
+		if v, ok := strings.CutPrefix(s.Text(), key); ok {
+			return strings.TrimSpace(v), nil
+		}
+	}
+	return "", fmt.Errorf("thread %d: status without %s", tid, key)
+}
