@@ -90,11 +90,38 @@ func TestFaultFileErrors(t *testing.T) {
 		"faults: [{do: dorp}]":                                      "faults.yaml:1:15",
 		"faults: [{do: drop, from: host9/mlx5_0}]":                  `did you mean "host0/mlx5_0"`,
 		"links: [{port: host0/mlx5_0, at: 1us, to: down}, {at: 1}]": "faults.yaml:1:",
+		"events: [{at: 1us, do: kill, process: host9/p1}]":          "faults.yaml:1:39",
 	} {
 		_, err := faulty(t, text, "")
 		var u *UsageError
 		if !errors.As(err, &u) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want a usage error with %q", text, err, want)
 		}
+	}
+}
+
+// Events take from loads what they need: those end, others go on, and the notes say what
+// happened.
+func TestEvents(t *testing.T) {
+	res, err := faulty(t, `events:
+  - {at: 700us, do: remap, process: host0/p2, region: 1}
+  - {at: 710us, do: kill, process: host1/p3}
+  - {at: 100s, do: remove, device: host1/mlx5_0}
+`, "", "traffic.0.duration=2ms")
+	if err != nil {
+		t.Fatal(err)
+	}
+	notes := strings.Join(res.Notes, "\n")
+	for _, want := range []string{"RETRY_EXC_ERR", "the load ended there", "event 1 (remap region 1 of host0/p2): done at 700us",
+		"event 2 (kill host1/p3): done at 710us", "event 3 (remove host1/mlx5_0): the run has ended before 100s"} {
+		if !strings.Contains(notes, want) {
+			t.Errorf("no %q in\n%s", want, notes)
+		}
+	}
+	if rate, _ := res.Rows[0].Float("rate_mps"); !(rate > 1) {
+		t.Errorf("the load did %v M messages/s until its end", rate)
+	}
+	if _, err := faulty(t, "events: [{at: 1us, do: kill, process: host0/p2}]", ""); err == nil || !strings.Contains(err.Error(), "the process has ended") {
+		t.Errorf("a process that dies before its load begins: %v", err)
 	}
 }

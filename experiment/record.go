@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/rdmasim/rdmasim/fault"
@@ -26,6 +27,7 @@ type recorder struct {
 
 	faults     *fault.Plan
 	met, acted []int // by rule, over all runs
+	events     []string
 }
 
 // recorder makes the files that a request asks for.
@@ -85,6 +87,7 @@ func (r *recorder) finish(tb *testbed.Testbed) error {
 			r.met[i] += met[i]
 			r.acted[i] += acted[i]
 		}
+		r.events = append(r.events, tb.EventsDone()...)
 	}
 	if r != nil && tb.Config().Trace {
 		r.traced = true
@@ -93,13 +96,20 @@ func (r *recorder) finish(tb *testbed.Testbed) error {
 	return err
 }
 
-// notes tells what the rules of --fault did.
+// notes tells what the rules and events of --fault did.
 func (r *recorder) notes(res *Result) {
 	if r == nil || r.faults == nil || res == nil {
 		return
 	}
 	for i, rule := range r.faults.Rules {
 		res.Notes = append(res.Notes, fmt.Sprintf("fault %d (%v): met %d frames, acted on %d", i+1, rule.Action, r.met[i], r.acted[i]))
+	}
+	for i, done := range r.events {
+		k := i % len(r.faults.Events)
+		note := fmt.Sprintf("event %d (%v): %s", k+1, &r.faults.Events[k], done)
+		if !slices.Contains(res.Notes, note) { // that of another run
+			res.Notes = append(res.Notes, note)
+		}
 	}
 }
 

@@ -28,6 +28,7 @@ type outcome struct {
 	uars     int       // UAR pages that the first load's posting process holds
 	events   uint64
 	span     time.Duration // between the two readings of the counters
+	ended    []string      // why loads ended early, where events of --fault let them
 }
 
 // outOfBand is how long the tester's own messages take; none is part of a result.
@@ -80,6 +81,9 @@ func (s *Scenario) body(t verbs.Thread, tb *testbed.Testbed, out *outcome) error
 		l := s.Traffic[i].load()
 		st, err := workload.Build(t, tb, l)
 		if err != nil {
+			if tb.Breaks() {
+				return err // of an event, not of the scenario
+			}
 			return s.unbuildable(i, err)
 		}
 		out.started = append(out.started, st)
@@ -98,8 +102,10 @@ func (s *Scenario) body(t verbs.Thread, tb *testbed.Testbed, out *outcome) error
 	}
 	for i, st := range out.started {
 		r := st.Finish(t, threads[i])
-		if r.Failed != nil {
+		if r.Failed != nil && !tb.Breaks() {
 			return r.Failed
+		} else if r.Failed != nil {
+			out.ended = append(out.ended, r.Failed.Error())
 		}
 		out.results = append(out.results, r)
 	}
@@ -205,6 +211,9 @@ func (out *outcome) emit(env *Env) {
 		} else if !l.Latency && out.started[i].FewPolls() {
 			env.Out.Note("Load %s: a thread saw fewer than 8 polls with completions in the counted time, so its rate is rough; use a longer duration.", l.Name)
 		}
+	}
+	for _, why := range out.ended {
+		env.Out.Note("%s: the load ended there.", why)
 	}
 	for i, r := range out.results {
 		for j := range r.Threads {

@@ -1,7 +1,9 @@
-// Package fault is the script of what goes wrong on the wire: rules that pick
-// frames and say what happens to them. It knows frames only by the few values of
-// Frame and touches none itself; who moves the frames (sim/link, an injector
-// before a real port) asks Decide and does what it says.
+// Package fault is the script of what goes wrong: rules that pick frames on the wire
+// and say what happens to them, and events in time (a link goes down, a device is
+// removed, a process is killed, memory is unmapped). It knows frames only by the few
+// values of Frame and touches none itself; who moves the frames (sim/link, an injector
+// before a real port) asks Decide and does what it says. Events are carried out by the
+// testbed.
 //
 // Rules are built in Go or read from a file (Parse).
 package fault

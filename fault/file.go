@@ -2,6 +2,7 @@ package fault
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,16 +18,18 @@ type LinkChange struct {
 
 // Plan is what a file says.
 type Plan struct {
-	Rules []Rule
-	Links []LinkChange
+	Rules  []Rule
+	Links  []LinkChange
+	Events []Event
 
 	doc *input.Doc
 }
 
 // file is the YAML form.
 type file struct {
-	Faults []FileRule `yaml:"faults"`
-	Links  []fileLink `yaml:"links"`
+	Faults []FileRule  `yaml:"faults"`
+	Links  []fileLink  `yaml:"links"`
+	Events []fileEvent `yaml:"events"`
 }
 
 // FileRule is a rule as a file writes it. What is not given matches everything.
@@ -80,8 +83,11 @@ func Parse(name string, src []byte) (*Plan, error) {
 		}
 		p.Links = append(p.Links, LinkChange{Port: l.Port, At: l.At, Up: l.To == "up"})
 	}
-	if len(f.Faults)+len(f.Links) == 0 && len(errs) == 0 {
-		errs = append(errs, doc.Errorf("", "no faults and no links: the file does nothing"))
+	if err := p.addEvents(f.Events); err != nil {
+		errs = append(errs, err)
+	}
+	if len(f.Faults)+len(f.Links)+len(f.Events) == 0 && len(errs) == 0 {
+		errs = append(errs, doc.Errorf("", "no faults, no links and no events: the file does nothing"))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
@@ -149,28 +155,44 @@ func (r *FileRule) rule() Rule {
 	return out
 }
 
-// Check says where the plan names a port that is none of the given ones.
-func (p *Plan) Check(ports []string) error {
-	known := func(name string) bool {
-		for _, q := range ports {
-			if q == name {
-				return true
-			}
-		}
-		return false
-	}
-	complain := func(path, name string) error {
-		return p.doc.Errorf(path, "no port %q%s; there are %s", name, input.Suggest(name, ports), strings.Join(ports, ", "))
-	}
+// Target is what the plan of a run can name.
+type Target struct {
+	Ports, Devices []string
+	Hosts          []string // processes are counted over all hosts: host1/p2
+	// Cannot says of a kind of event why the target cannot carry it out; nil or empty:
+	// it can.
+	Cannot func(EventKind) string
+}
+
+// Check says where the plan names what the target does not have, or asks for what it
+// cannot do.
+func (p *Plan) Check(t Target) error {
 	var errs []error
+	known := func(path, what, name string, names []string) {
+		if !slices.Contains(names, name) {
+			errs = append(errs, p.doc.Errorf(path, "no %s %q%s; there are %s", what, name, input.Suggest(name, names), strings.Join(names, ", ")))
+		}
+	}
 	for i, r := range p.Rules {
-		if r.Match&MatchPort != 0 && !known(r.Port) {
-			errs = append(errs, complain("faults."+strconv.Itoa(i)+".from", r.Port))
+		if r.Match&MatchPort != 0 {
+			known("faults."+strconv.Itoa(i)+".from", "port", r.Port, t.Ports)
 		}
 	}
 	for i, l := range p.Links {
-		if !known(l.Port) {
-			errs = append(errs, complain("links."+strconv.Itoa(i)+".port", l.Port))
+		known("links."+strconv.Itoa(i)+".port", "port", l.Port, t.Ports)
+	}
+	for i, e := range p.Events {
+		path := "events." + strconv.Itoa(i)
+		if e.Kind == Remove {
+			known(path+".device", "device", e.Device, t.Devices)
+		} else if host, _, _ := strings.Cut(e.Process, "/"); !slices.Contains(t.Hosts, host) {
+			known(path+".process", "host", host, t.Hosts)
+		}
+		if t.Cannot == nil {
+			continue
+		}
+		if why := t.Cannot(e.Kind); why != "" {
+			errs = append(errs, p.doc.Errorf(path+".do", "%v cannot be injected here: %s", e.Kind, why))
 		}
 	}
 	return errors.Join(errs...)

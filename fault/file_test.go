@@ -37,7 +37,7 @@ links:
 	if l := p.Links[0]; l.Port != "host1/mlx5_0" || l.At != 2e9 || l.Up {
 		t.Errorf("%+v", l)
 	}
-	err = p.Check([]string{"host0/mlx5_0", "host2/mlx5_0"})
+	err = p.Check(Target{Ports: []string{"host0/mlx5_0", "host2/mlx5_0"}})
 	if err == nil || !strings.Contains(err.Error(), `f.yaml:13:12: no port "host1/mlx5_0"`) {
 		t.Errorf("%v", err)
 	}
@@ -124,18 +124,22 @@ func TestDocumentedFormParses(t *testing.T) {
 		t.Fatal("docs/wire.md has no YAML example")
 	}
 	p, err := Parse("docs/wire.md", []byte(example))
-	if err != nil || len(p.Rules) != 4 || len(p.Links) != 2 {
+	if err != nil || len(p.Rules) != 4 || len(p.Links) != 2 || len(p.Events) != 4 {
 		t.Errorf("%v, %+v", err, p)
 	}
 }
 
 func FuzzParse(f *testing.F) {
 	f.Add("faults: [{do: drop, packet: 3}]\nlinks: [{port: a, at: 1us, to: up}]")
+	f.Add("events: [{at: 1us, do: kill, process: a/p1}, {at: 0ns, do: remove, device: a/b}]")
+	f.Add("events: [{at: 1us, do: unmap, process: a/p1, region: 1, offset: 18446744073709551615, length: 4KiB}]")
 	f.Fuzz(func(t *testing.T, src string) {
 		p, err := Parse("f.yaml", []byte(src))
 		if err != nil {
+			checkComplaints(t, src, err)
 			return
 		}
+		checkEvents(t, src, p)
 		var s Script
 		for _, r := range p.Rules {
 			if err := s.Add(r); err != nil {

@@ -35,8 +35,7 @@ func (s *Started) buildChurn(t verbs.Thread, host verbs.Host) error {
 		return fmt.Errorf("new process: %w", err)
 	}
 	s.a = &side{proc: proc}
-	t.Join(proc.Start(t, "setup", -1, func(t verbs.Thread) { err = s.openChurn(t) }))
-	return err
+	return in(t, proc, "setup", s.openChurn)
 }
 
 func (s *Started) openChurn(t verbs.Thread) error {

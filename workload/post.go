@@ -154,7 +154,7 @@ func (s *Started) over(t verbs.Thread, total uint64) bool {
 // reap polls the CQs of the thread until one gives something, or for a short
 // while: a thread that shares the CQ may have taken what this one waits for.
 func (s *Started) reap(t verbs.Thread, i int, set []*conn, wc []verbs.WC) {
-	patience := 500 * time.Millisecond
+	patience := time.Second // more than the tries of bringUp take: 8 times 67 ms
 	if s.sharedCQs {
 		patience = time.Microsecond
 	}

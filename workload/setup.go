@@ -54,10 +54,15 @@ func (l *Load) openSide(t verbs.Thread, host verbs.Host, target bool) (*side, er
 		return nil, fmt.Errorf("new process: %w", err)
 	}
 	s := &side{proc: proc}
-	done := make([]error, 1)
-	th := proc.Start(t, "setup", -1, func(t verbs.Thread) { done[0] = l.build(t, s, target) })
-	t.Join(th)
-	return s, done[0]
+	return s, in(t, proc, "setup", func(t verbs.Thread) error { return l.build(t, s, target) })
+}
+
+// in runs f in a thread of a process and waits for it: verbs.ErrProcessDied when the
+// process ends before.
+func in(t verbs.Thread, proc verbs.Process, name string, f func(t verbs.Thread) error) error {
+	err := fmt.Errorf("%s: %w", proc.Name(), verbs.ErrProcessDied)
+	t.Join(proc.Start(t, name, -1, func(t verbs.Thread) { err = f(t) }))
+	return err
 }
 
 func (l *Load) build(t verbs.Thread, s *side, target bool) error {
@@ -252,20 +257,18 @@ func (l *Load) connect(t verbs.Thread, a, b *side) error {
 		}
 	}
 	for _, s := range []*side{a, b} {
-		var failed error
-		th := s.proc.Start(t, "connect", -1, func(t verbs.Thread) {
+		err := in(t, s.proc, "connect", func(t verbs.Thread) error {
 			for g := range s.qps {
 				for q, k := range s.qps[g] {
 					if err := l.bringUp(t, k); err != nil {
-						failed = fmt.Errorf("thread %d QP %d: %w", g, q, err)
-						return
+						return fmt.Errorf("thread %d QP %d: %w", g, q, err)
 					}
 				}
 			}
+			return nil
 		})
-		t.Join(th)
-		if failed != nil {
-			return failed
+		if err != nil {
+			return err
 		}
 	}
 	return nil

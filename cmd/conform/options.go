@@ -48,7 +48,7 @@ func (o *runOptions) flags(f *pflag.FlagSet) {
 	f.IntVar(&o.minPass, "min-pass", 0, "fail a run in which fewer cases pass")
 	f.BoolVar(&o.full, "full", false, "do as much as the catalogue says where cases are short otherwise (TD-008: 8 million sends, half a minute on sim)")
 	f.BoolVar(&o.lockstep, "lockstep", false, "simulated programs yield at every step; the results are the same bytes")
-	f.StringVar(&o.fault, "fault", "", "what goes wrong on the wire of every case: a YAML `FILE` of faults as for rdmasim run (docs/wire.md)")
+	f.StringVar(&o.fault, "fault", "", "what goes wrong in every case: a YAML `FILE` of faults as for rdmasim run (docs/wire.md)")
 	f.StringArrayVar(&o.baselines, "baseline", nil, "hold cases of strength H to an accepted record (conform accept) of the same kind of device")
 	f.StringVar(&o.device, "device", "", "device of --target=hw, as ibv_devices names it (default: the first with an active port)")
 	f.IntVar(&o.port, "port", 0, "its port (default: the first that is active)")
@@ -138,7 +138,8 @@ func (o *runOptions) readFaults() error {
 	}
 	plan, err := fault.Parse(o.fault, text)
 	if err == nil {
-		err = plan.Check([]string{"host0/mlx5_0", "host1/mlx5_0"})
+		devices := []string{"host0/mlx5_0", "host1/mlx5_0"}
+		err = plan.Check(fault.Target{Ports: devices, Devices: devices, Hosts: []string{"host0", "host1"}})
 	}
 	if err != nil {
 		return &status{exitUsage, err}

@@ -109,7 +109,7 @@ func runCommand() *cobra.Command {
 	f.StringVar(&format, "format", "table", "table, json or csv")
 	f.StringVar(&req.Pcap, "pcap", "", "write the frames of the run to a pcapng file, virtual time in nanoseconds")
 	f.StringVar(&req.Trace, "trace", "", "write a timeline (Trace Event JSON, opens in Perfetto)")
-	f.StringVar(&req.Fault, "fault", "", "what goes wrong on the wire: a YAML file of faults (docs/wire.md)")
+	f.StringVar(&req.Fault, "fault", "", "what goes wrong: a YAML file of faults (docs/wire.md)")
 	f.BoolVar(&req.Lockstep, "lockstep", false, "make the programs of a scenario yield at every step; results must be the same bytes")
 	return c
 }

@@ -22,7 +22,13 @@ type Mapping struct {
 	Dev  *pcie.Link
 	Off  uint64 // of the page in BAR 0
 	Kind MapKind
+
+	revoked bool
 }
+
+// Revoke puts a page of zeros in the place of the registers, as the kernel does when their
+// device is removed: stores change nothing that matters, and loads find zeros.
+func (m *Mapping) Revoke() { m.revoked = true }
 
 // wcLine is the size of a write-combining buffer, whatever the cache line is.
 const wcLine = 64
@@ -49,6 +55,10 @@ func (c *Core) StoreAfter(p *sim.Proc, m *Mapping, off uint64, b []byte, work si
 	at := p.Now() + work
 	if len(b)%8 != 0 || off%8 != 0 {
 		panic(fmt.Sprintf("cpu: at %v %s stores %d bytes at register offset %#x", p.Now(), p.Name(), len(b), off))
+	}
+	if m.revoked {
+		c.Run(p, work+sim.Time(len(b)/8)*c.p.WCStore) // memory, and in the cache
+		return
 	}
 	off += m.Off
 	if m.Kind == WriteCombining && c.p.WCBuffers > 0 {
@@ -88,6 +98,10 @@ func (c *Core) CopyToDevice(p *sim.Proc, m *Mapping, off uint64, b []byte) {
 // Load reads registers, 8 bytes or less for each transaction. It waits for them,
 // after the core's buffers have drained, as a load from the same device does.
 func (c *Core) Load(p *sim.Proc, m *Mapping, off uint64, b []byte) {
+	if m.revoked {
+		clear(b)
+		return
+	}
 	c.drain(p)
 	for off += m.Off; len(b) > 0; {
 		n := min(len(b), 8)

@@ -46,7 +46,7 @@ func (u *Ucontext) CreateAH(c Caller, pdh Handle, a verbs.AHAttr) (h Handle, dma
 
 // DestroyAH is DESTROY_AH.
 func (u *Ucontext) DestroyAH(c Caller, h Handle) error {
-	return u.do(c, func(k *call) error {
+	return u.doDestroy(c, func(k *call) error {
 		_, err := destroyObject[*ah](u, k, h, "AH")
 		return err
 	})

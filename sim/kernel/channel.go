@@ -18,8 +18,8 @@ type Channel struct {
 // CreateChannel is CREATE_COMP_CHANNEL.
 func (u *Ucontext) CreateChannel(c Caller) (*Channel, error) {
 	u.dev.enter(c, false)
-	if u.closed {
-		return nil, fmt.Errorf("context is closed: %w", syscall.EBADF)
+	if err := u.usable(); err != nil {
+		return nil, err
 	}
 	ch := &Channel{u: u, file: eventFile{d: u.dev}}
 	ch.h = u.objs.add(ch)
@@ -34,7 +34,7 @@ func (u *Ucontext) DestroyChannel(c Caller, ch *Channel) error {
 	if ch == nil || ch.u != u {
 		return fmt.Errorf("channel of another context: %w", syscall.EINVAL)
 	}
-	if ch.file.closed {
+	if ch.file.closed && !u.removed {
 		return fmt.Errorf("channel: %w", syscall.EBADF)
 	}
 	_, err := destroyObject[*Channel](u, &k, ch.h, "channel")
@@ -45,6 +45,7 @@ func (ch *Channel) destroy(*call) error {
 	if ch.refs > 0 {
 		return fmt.Errorf("%d CQs report to it: %w", ch.refs, syscall.EBUSY)
 	}
+	ch.file.lost = ch.u.removed
 	ch.file.close()
 	ch.u.dev.res.Channel--
 	return nil
@@ -52,7 +53,7 @@ func (ch *Channel) destroy(*call) error {
 
 // Wait blocks for an event until deadline (sim.Never: for ever) and returns the
 // cookie of its CQ; EAGAIN when the deadline passes, EBADF when the channel is
-// closed meanwhile.
+// closed meanwhile, EIO when the device was removed.
 func (ch *Channel) Wait(c Caller, deadline sim.Time) (cookie uint64, err error) {
 	e, err := ch.file.read(c, deadline, "completion event")
 	return e.cookie, err

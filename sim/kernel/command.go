@@ -1,9 +1,6 @@
 package kernel
 
 import (
-	"fmt"
-	"syscall"
-
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/cpu"
@@ -60,12 +57,27 @@ func (k *call) leave() {
 	}
 }
 
-// do runs f as a system call that sends commands.
+// do runs f as a system call that sends commands: EBADF when the context is closed, EIO
+// when the device was removed.
 func (u *Ucontext) do(c Caller, f func(k *call) error) error {
 	k := u.dev.enter(c, true)
-	if u.closed {
-		return fmt.Errorf("context is closed: %w", syscall.EBADF)
+	if err := u.usable(); err != nil {
+		return err
 	}
+	return u.run(k, f)
+}
+
+// doDestroy is do for what destroys an object: uverbs lets that pass when the device is
+// gone (rdma_lookup_get_uobject).
+func (u *Ucontext) doDestroy(c Caller, f func(k *call) error) error {
+	k := u.dev.enter(c, true)
+	if u.closed {
+		return errClosed
+	}
+	return u.run(k, f)
+}
+
+func (u *Ucontext) run(k call, f func(k *call) error) error {
 	k.outside = u.proc.Space.Foreign()
 	err := f(&k)
 	k.leave()

@@ -235,7 +235,7 @@ func (u *Ucontext) ModerateCQ(c Caller, h Handle, count, period uint16) error {
 // DestroyCQ is DESTROY_CQ: EBUSY while a QP uses it. It returns how many events of each
 // kind programs have read, which the library waits to see acknowledged.
 func (u *Ucontext) DestroyCQ(c Caller, h Handle) (compEvents, asyncEvents uint32, err error) {
-	err = u.do(c, func(k *call) error {
+	err = u.doDestroy(c, func(k *call) error {
 		q, err := destroyObject[*cq](u, k, h, "CQ")
 		if err == nil {
 			compEvents, asyncEvents = q.compSeen, q.asyncSeen

@@ -47,6 +47,8 @@ type Device struct {
 	srqs  map[uint32]*srq
 	res   Resources
 	count Counters
+
+	removed bool
 }
 
 // MAC is an Ethernet address.

@@ -93,7 +93,7 @@ func (d *Device) makeEQ(k *call, entries uint32, events uint64) error {
 
 // Interrupt is the handler to give to pcie.Link.Attach.
 func (d *Device) Interrupt(vector int) {
-	if vector < 0 || vector >= len(d.eqs) || d.eqs[vector].pending {
+	if vector < 0 || vector >= len(d.eqs) || d.eqs[vector].pending || d.removed {
 		return
 	}
 	d.count.Interrupts++
@@ -105,6 +105,9 @@ func (d *Device) Interrupt(vector int) {
 func (d *Device) pollEQ(vector uint64) {
 	q := d.eqs[vector]
 	q.pending = false
+	if d.removed {
+		return
+	}
 	e := prm.EQE(q.entry[:])
 	for {
 		d.mem.Read(q.pa+mem.PA(q.ci&(q.n-1))*prm.EQESize, q.entry[:])

@@ -16,6 +16,7 @@ type eventFile struct {
 	events  []fileEvent
 	waiting []*sim.Proc
 	closed  bool
+	lost    bool   // closed because the device was removed: there is EIO to read
 	told    func() // of each event, nil: nobody
 }
 
@@ -74,6 +75,9 @@ func (f *eventFile) read(c Caller, deadline sim.Time, why string) (fileEvent, er
 				*e.seen++
 			}
 			return e, nil
+		}
+		if f.lost {
+			return fileEvent{}, fmt.Errorf("%s: %w", why, errRemoved)
 		}
 		if f.closed {
 			return fileEvent{}, fmt.Errorf("%s: closed: %w", why, syscall.EBADF)

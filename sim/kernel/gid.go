@@ -42,6 +42,9 @@ func (d *Device) AddIP(ip netip.Addr) error {
 	if d.caps.ib {
 		return fmt.Errorf("%v on an InfiniBand port: IPoIB is not modelled: %w", ip, syscall.EOPNOTSUPP)
 	}
+	if d.removed {
+		return fmt.Errorf("address of a device that was removed: %w", syscall.ENODEV)
+	}
 	if err := d.addGID(&call{d: d}, verbs.GID(ip.As16())); err != nil {
 		return err
 	}

@@ -90,7 +90,7 @@ func (q *qp) leave(k *call, i int) error {
 // leaveAll is the part of uverbs_free_qp that is about groups: a program must detach
 // before it destroys; the end of the context does it by itself.
 func (q *qp) leaveAll(k *call) error {
-	if len(q.groups) > 0 && !q.u.closed {
+	if len(q.groups) > 0 && !q.u.closed && !q.u.removed {
 		return fmt.Errorf("QP %#x is in %d multicast groups: %w", q.qpn, len(q.groups), syscall.EBUSY)
 	}
 	for len(q.groups) > 0 {

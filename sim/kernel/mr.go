@@ -136,7 +136,7 @@ func (m *mr) fillMKC(c prm.MKC, d *Device, iova uint64, a verbs.AccessFlags) {
 
 // DeregMR is DEREG_MR. When it returns no access by the key reaches the memory.
 func (u *Ucontext) DeregMR(c Caller, h Handle) error {
-	return u.do(c, func(k *call) error {
+	return u.doDestroy(c, func(k *call) error {
 		_, err := destroyObject[*mr](u, k, h, "MR")
 		return err
 	})

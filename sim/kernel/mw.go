@@ -65,7 +65,7 @@ func (u *Ucontext) allocMW(k *call, h Handle, typ verbs.MWType) (*mw, error) {
 
 // DeallocMW is DEALLOC_MW; a window that is bound loses its access.
 func (u *Ucontext) DeallocMW(c Caller, h Handle) error {
-	return u.do(c, func(k *call) error {
+	return u.doDestroy(c, func(k *call) error {
 		_, err := destroyObject[*mw](u, k, h, "MW")
 		return err
 	})

@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"fmt"
+	"slices"
 	"syscall"
 )
 
@@ -19,6 +20,9 @@ type object interface {
 type objects struct {
 	tab  []object // index handle-1; nil when destroyed
 	live int
+	// husks: the device is gone, and with it what the objects stood for. Their handles stay
+	// until the program destroys them.
+	husks bool
 }
 
 func (o *objects) add(x object) Handle {
@@ -56,8 +60,10 @@ func destroyObject[T object](u *Ucontext, k *call, h Handle, what string) (T, er
 	if err != nil {
 		return x, err
 	}
-	if err := x.destroy(k); err != nil {
-		return x, fmt.Errorf("%s %d: %w", what, h, err)
+	if !u.objs.husks {
+		if err := x.destroy(k); err != nil {
+			return x, fmt.Errorf("%s %d: %w", what, h, err)
+		}
 	}
 	u.objs.remove(h)
 	return x, nil
@@ -86,4 +92,11 @@ func (o *objects) cleanup(k *call) error {
 	}
 	o.tab = nil
 	return nil
+}
+
+// empty is cleanup that leaves the handles behind.
+func (o *objects) empty(k *call) error {
+	all := objects{tab: slices.Clone(o.tab), live: o.live}
+	o.husks = true
+	return all.cleanup(k)
 }

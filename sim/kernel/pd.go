@@ -30,7 +30,7 @@ func (u *Ucontext) AllocPD(c Caller) (h Handle, pdn uint32, err error) {
 
 // DeallocPD is DEALLOC_PD: EBUSY while an MR, a QP or an AH is on it.
 func (u *Ucontext) DeallocPD(c Caller, h Handle) error {
-	return u.do(c, func(k *call) error {
+	return u.doDestroy(c, func(k *call) error {
 		_, err := destroyObject[*pd](u, k, h, "PD")
 		return err
 	})

@@ -366,7 +366,7 @@ func (q *qp) scatterToCQE(c prm.QPC, r *QPReq) {
 // DestroyQP is DESTROY_QP; it returns how many asynchronous events of the QP programs
 // have read.
 func (u *Ucontext) DestroyQP(c Caller, h Handle) (asyncEvents uint32, err error) {
-	err = u.do(c, func(k *call) error {
+	err = u.doDestroy(c, func(k *call) error {
 		q, err := destroyObject[*qp](u, k, h, "QP")
 		if err == nil {
 			asyncEvents = q.asyncSeen

@@ -27,8 +27,8 @@ const (
 // QueryDevice is QUERY_DEVICE (mlx5_ib_query_device): formulas over the device's caps.
 func (u *Ucontext) QueryDevice(c Caller) (a verbs.DeviceAttrEx, err error) {
 	u.dev.enter(c, false)
-	if u.closed {
-		return a, fmt.Errorf("context is closed: %w", syscall.EBADF)
+	if err := u.usable(); err != nil {
+		return a, err
 	}
 	d := u.dev
 	k := &d.caps
@@ -163,6 +163,9 @@ func activeMTU(net int) verbs.MTU {
 func (u *Ucontext) QueryGIDEntry(c Caller, port, index int) (verbs.GIDEntry, error) {
 	d := u.dev
 	d.enter(c, false)
+	if u.removed {
+		return verbs.GIDEntry{}, errRemoved
+	}
 	if port < 1 || port > d.caps.ports {
 		return verbs.GIDEntry{}, fmt.Errorf("GID of port %d: %w", port, syscall.EINVAL)
 	}
@@ -180,14 +183,14 @@ func (u *Ucontext) QueryGIDEntry(c Caller, port, index int) (verbs.GIDEntry, err
 // defaultPKey is the one entry of a RoCE port's P_Key table: full member.
 const defaultPKey = 0xffff
 
-// QueryPKey reads the P_Key table. EINVAL outside it.
+// QueryPKey reads the P_Key table. EINVAL outside it, and when the device was removed.
 func (u *Ucontext) QueryPKey(c Caller, port, index int) (uint16, error) {
 	d := u.dev
 	n := 1
 	if d.caps.ib {
 		n = d.caps.pkeys
 	}
-	if port < 1 || port > d.caps.ports || index < 0 || index >= n {
+	if u.removed || port < 1 || port > d.caps.ports || index < 0 || index >= n {
 		d.enter(c, false)
 		return 0, fmt.Errorf("P_Key %d of port %d: %w", index, port, syscall.EINVAL)
 	}

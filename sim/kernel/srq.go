@@ -158,7 +158,7 @@ func (u *Ucontext) QuerySRQ(c Caller, h Handle) (a verbs.SRQAttr, err error) {
 // DestroySRQ is DESTROY_SRQ: EBUSY while a QP is on it. It returns how many
 // asynchronous events of the SRQ programs have read.
 func (u *Ucontext) DestroySRQ(c Caller, h Handle) (asyncEvents uint32, err error) {
-	err = u.do(c, func(k *call) error {
+	err = u.doDestroy(c, func(k *call) error {
 		s, err := destroyObject[*srq](u, k, h, "SRQ")
 		if err == nil {
 			asyncEvents = s.asyncSeen

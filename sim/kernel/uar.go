@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"fmt"
+	"slices"
 	"syscall"
 
 	"github.com/rdmasim/rdmasim/prm"
@@ -59,6 +60,7 @@ func (u *Ucontext) MmapUAR(c Caller, cmd, arg uint32) (m *cpu.Mapping, err error
 		if err != nil {
 			return fmt.Errorf("mmap of UAR, command %d, index %d: %w", cmd, arg, err)
 		}
+		u.maps = append(u.maps, m)
 		return nil
 	})
 	return m, err
@@ -180,6 +182,7 @@ func (u *Ucontext) AllocUAR(c Caller, typ uint32) (o *UARObject, err error) {
 		o = &UARObject{PageID: uar, Map: u.dev.mapUAR(uar, kind), MmapOff: u.mmapNext * size, MmapLen: size, u: u}
 		u.mmapNext++
 		o.h = u.objs.add(o)
+		u.maps = append(u.maps, o.Map)
 		u.dev.res.UAR++
 		return nil
 	})
@@ -187,7 +190,8 @@ func (u *Ucontext) AllocUAR(c Caller, typ uint32) (o *UARObject, err error) {
 }
 
 // FreeUAR is the destroy method of a UAR object. As in the driver, a UAR that a queue
-// still uses is not an error: it goes when the context does.
+// still uses is not an error: it goes when the context does. EIO when the device was
+// removed: this destroy is a method of the driver, which has gone with it.
 func (u *Ucontext) FreeUAR(c Caller, o *UARObject) error {
 	return u.do(c, func(k *call) error {
 		if o == nil || o.u != u {
@@ -199,6 +203,7 @@ func (u *Ucontext) FreeUAR(c Caller, o *UARObject) error {
 }
 
 func (o *UARObject) destroy(k *call) error {
+	o.u.maps = slices.DeleteFunc(o.u.maps, func(m *cpu.Mapping) bool { return m == o.Map })
 	if err := k.freeUAR(o.PageID); err != nil {
 		o.u.orphans = append(o.u.orphans, o.PageID)
 		return nil

@@ -6,6 +6,7 @@ import (
 
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/prm/bfreg"
+	"github.com/rdmasim/rdmasim/sim/cpu"
 )
 
 // Bits of UcontextReq.LibCaps.
@@ -46,6 +47,10 @@ type Ucontext struct {
 	objs   objects
 	async  eventFile
 	closed bool
+	// removed: the device is gone. What programs then still have is handles, mappings of a
+	// page of zeros, and the last events.
+	removed bool
+	maps    []*cpu.Mapping // what the program has mapped
 
 	dynUAR     bool         // no static bfregs
 	bfregs     *bfreg.Table // nil when dynUAR
@@ -57,7 +62,8 @@ type Ucontext struct {
 }
 
 // AllocUcontext is GET_CONTEXT. EOPNOTSUPP for flags or a comp_mask that the driver
-// does not know; EINVAL or ENOMEM for impossible numbers of bfregs.
+// does not know; EINVAL or ENOMEM for impossible numbers of bfregs; ENODEV when the
+// device was removed.
 func (d *Device) AllocUcontext(c Caller, p *Process, req UcontextReq) (*Ucontext, UcontextResp, error) {
 	k := d.enter(c, true)
 	u, resp, err := d.allocUcontext(&k, p, req)
@@ -69,6 +75,9 @@ func (d *Device) AllocUcontext(c Caller, p *Process, req UcontextReq) (*Ucontext
 }
 
 func (d *Device) allocUcontext(k *call, p *Process, req UcontextReq) (*Ucontext, UcontextResp, error) {
+	if d.removed {
+		return nil, UcontextResp{}, fmt.Errorf("the device was removed: %w", syscall.ENODEV)
+	}
 	if req.Flags&^uctxDevX != 0 || req.CompMask != 0 {
 		return nil, UcontextResp{}, fmt.Errorf("flags %#x, comp_mask %#x: %w", req.Flags, req.CompMask, syscall.EOPNOTSUPP)
 	}
@@ -150,16 +159,24 @@ func (u *Ucontext) Close(c Caller) {
 		return
 	}
 	u.closed = true
-	if err := u.objs.cleanup(&k); err != nil {
-		panic(fmt.Sprintf("kernel: %v: %s: context cannot be cleaned up: %v", u.dev.eng.Now(), u.dev.name, err))
+	if !u.removed {
+		u.release(&k, u.objs.cleanup)
 	}
 	u.async.close()
+	k.leave()
+}
+
+// release destroys the objects by the given function, and the context on the device.
+func (u *Ucontext) release(k *call, destroy func(*call) error) {
+	if err := destroy(k); err != nil {
+		panic(fmt.Sprintf("kernel: %v: %s: context cannot be cleaned up: %v", u.dev.eng.Now(), u.dev.name, err))
+	}
 	if u.dev.caps.transportDomains {
 		in := prm.NewIn(prm.OpDeallocTransportDomain, 0)
 		prm.DeallocTransportDomainIn(in).SetTransportDomain(u.tdn)
 		k.mustDestroy(in)
 	}
-	u.freeUARs(&k)
+	u.freeUARs(k)
 	for i, x := range u.dev.ctxs {
 		if x == u {
 			u.dev.ctxs = append(u.dev.ctxs[:i], u.dev.ctxs[i+1:]...)
@@ -167,7 +184,6 @@ func (u *Ucontext) Close(c Caller) {
 		}
 	}
 	u.dev.res.Ctx--
-	k.leave()
 }
 
 // NumCompVectors is the number of completion vectors of the device.

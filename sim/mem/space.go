@@ -36,9 +36,9 @@ type mapping struct {
 	left  int // present pages
 }
 
-// Space is the address space of a process: its mappings and page tables. Between
-// two mappings at least one page is never mapped, and no address is used twice, so
-// that an overrun or a stale pointer hits unmapped memory.
+// Space is the address space of a process: its mappings and page tables. Between what
+// two calls of Map made at least one page is never mapped, and no address is used twice but
+// by MapAt, so that an overrun or a stale pointer hits unmapped memory.
 type Space struct {
 	m    *Memory
 	maps []*mapping // by address
@@ -168,19 +168,54 @@ func (s *Space) Unmap(va VA, n uint64) error {
 		return err
 	}
 	s.invalidate(va, pages<<s.m.shift)
-	v := s.find(va) // a range without a hole is inside one mapping
 	for i := range pages {
-		if e := s.entry(va + VA(i<<s.m.shift)); e != nil {
-			pg := e.page()
-			*e = 0
-			v.left--
-			s.m.put(pg)
+		at := va + VA(i<<s.m.shift)
+		e := s.entry(at)
+		if e == nil {
+			continue
+		}
+		v, pg := s.find(at), e.page()
+		*e = 0
+		s.m.put(pg)
+		if v.left--; v.left == 0 {
+			s.drop(v)
 		}
 	}
-	if v != nil && v.left == 0 {
-		s.drop(v)
+	return nil
+}
+
+// MapAt maps fresh pages where none are: mmap with MAP_FIXED_NOREPLACE. EINVAL for an address
+// that no mapping ever had, EEXIST when a page is mapped, ENOMEM.
+func (s *Space) MapAt(va VA, n uint64, prot Prot) error {
+	pages := s.m.pages(n)
+	if n == 0 || s.x != nil || uint64(va)&(s.m.PageSize()-1) != 0 || va < firstVA || va >= s.next || pages > uint64(s.next-va)>>s.m.shift {
+		return errorf(syscall.EINVAL, "map %d bytes at %#x", n, uint64(va))
+	}
+	for i := range pages {
+		if s.entry(va+VA(i<<s.m.shift)) != nil {
+			return errorf(syscall.EEXIST, "map %d bytes at %#x: page %d is mapped", n, uint64(va), i)
+		}
+	}
+	if pages > s.m.size>>s.m.shift-s.m.used {
+		return errorf(syscall.ENOMEM, "map %d bytes at %#x", n, uint64(va))
+	}
+	for i := range pages {
+		pg, _ := s.m.take(1, 1)
+		s.put(va+VA(i<<s.m.shift), makePTE(pg, prot))
 	}
 	return nil
+}
+
+// put enters a page, in the mapping around its address or in a new one.
+func (s *Space) put(va VA, e pte) {
+	v := s.find(va)
+	if v == nil {
+		v = &mapping{start: va, pt: make([]pte, 1)}
+		i, _ := slices.BinarySearchFunc(s.maps, va, func(v *mapping, va VA) int { return cmp.Compare(v.start, va) })
+		s.maps, s.last = slices.Insert(s.maps, i, v), nil
+	}
+	v.pt[uint64(va-v.start)>>s.m.shift] = e
+	v.left++
 }
 
 // drop forgets a mapping without pages.

@@ -21,6 +21,8 @@ type Process struct {
 	// DoorbellRecord, when set, is told of each store to a send doorbell record, for
 	// the log of registers: virtual time, QPN, and the new counter.
 	DoorbellRecord func(t *Thread, qpn uint32, counter uint16)
+	// Registered, when set, is told of each memory region that is registered.
+	Registered func(addr, length uint64)
 
 	C Counters
 

@@ -32,6 +32,9 @@ func (p *PD) RegMRIova(vt verbs.Thread, addr, length, iova uint64, access verbs.
 	if err != nil {
 		return nil, fmt.Errorf("reg_mr %#x+%#x: %w", addr, length, err)
 	}
+	if p.ctx.proc.Registered != nil {
+		p.ctx.proc.Registered(addr, length)
+	}
 	return &MR{ctx: p.ctx, pd: p, h: h, lkey: lkey, rkey: rkey, addr: addr, length: length, access: access}, nil
 }
 

@@ -49,7 +49,7 @@ func (t *Thread) Bind(p *sim.Proc, core *cpu.Core) {
 	p.OnExit(func() {
 		t.ended = true
 		if j := t.joiner; j != nil {
-			j.Wake(p.Now())
+			j.Wake(max(p.Now(), p.Engine().Now())) // one that was killed may have stopped before
 		}
 	})
 }

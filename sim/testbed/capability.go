@@ -12,6 +12,7 @@ var always = map[string]bool{
 	"cq_ex": true, "cq.moderation": true, "ts": true, "clock": true, "resize": true, "cq.ignore_overrun": true, "overrun": true,
 	"atomic": true, "bigmem": true, "counters": true, "dv": true, "exact time": true, "in flight": true, "locks": true, "mcast": true, "mw": true,
 	"mw.t1": true, "mw.t2": true, "rereg": true, "ro": true, "speed": true, "srq": true, "uc": true, "ud": true, "wr_ex": true,
+	"hotunplug": true, "restrack": true,
 }
 
 // Capability answers what the catalogue asks. What is not listed is absent.
@@ -36,7 +37,7 @@ func (tb *Testbed) Capability(token string) verbs.Capability {
 			has = p.Kernel.Generation == kernel.Static
 		case "td.independent":
 			has = p.Provider.IndependentTD
-		case "roce", "roce v2":
+		case "roce", "roce v2", "addr":
 			has = tb.sm == nil
 		case "ib", "sm":
 			has = tb.sm != nil

@@ -36,8 +36,7 @@ func (h *host) NewProcess(t verbs.Thread, env map[string]string) (verbs.Process,
 }
 
 func (h *host) newProcess(env map[string]string) *process {
-	h.tb.procs++
-	p := &process{host: h, name: fmt.Sprintf("%s/p%d", h.name, h.tb.procs)}
+	p := &process{host: h, name: fmt.Sprintf("%s/p%d", h.name, len(h.tb.procs)+1), devs: map[*device]verbs.Device{}}
 	p.lib = provider.Process{
 		K:   &kernel.Process{Name: p.name, Space: mem.NewSpace(h.mem), IPCLock: true, NetRaw: true},
 		Mem: h.mem, Env: maps.Clone(env), PageSize: h.PageSize(), Params: &h.tb.cfg.Profile.Provider,
@@ -46,6 +45,10 @@ func (h *host) newProcess(env map[string]string) *process {
 	p.lib.C.Fields(func(name string, c *uint64) { h.tb.eng.Counters.Add(p.name, name, c) })
 	if !h.tb.cfg.NoTap {
 		p.lib.DoorbellRecord = h.tb.log.doorbellRecord
+	}
+	h.tb.procs = append(h.tb.procs, p)
+	if h.tb.remembers(p.name) {
+		p.lib.Registered = func(addr, n uint64) { p.regions = append(p.regions, region{addr, n}) }
 	}
 	return p
 }
@@ -66,12 +69,16 @@ type process struct {
 	host     *host
 	name     string
 	lib      provider.Process
-	devs     []verbs.Device
+	devs     map[*device]verbs.Device
 	threads  []*provider.Thread
 	dead     bool
 	obituary string // why, when it ended by itself
 	onDeath  []func(at sim.Time)
+	regions  []region // that it has registered, where the plan asks for them
 }
+
+// region is memory that was registered.
+type region struct{ addr, n uint64 }
 
 func (p *process) Host() verbs.Host { return p.host }
 func (p *process) Name() string     { return p.name }
@@ -89,6 +96,9 @@ func (p *process) Start(t verbs.Thread, name string, core int, body func(verbs.T
 }
 
 func (p *process) start(name string, core int, body func(verbs.Thread)) *provider.Thread {
+	if p.dead {
+		body = func(verbs.Thread) {} // nobody is left to run it
+	}
 	c := p.host.cpu.Core(core)
 	th := provider.NewThread(p, name)
 	p.host.load[core]++
@@ -116,9 +126,6 @@ func (p *process) aborted(th *provider.Thread) {
 	}
 	p.obituary = a.Text
 	p.end(th)
-	if p == p.host.tb.main {
-		p.host.tb.eng.Stop()
-	}
 }
 
 // Kill ends the process as SIGKILL does, and returns when the kernel has cleaned up.
@@ -126,16 +133,13 @@ func (p *process) Kill(t verbs.Thread) {
 	th := provider.Of(t)
 	th.P.Sync()
 	p.end(th)
-	if p == p.host.tb.main {
-		p.host.tb.eng.Stop()
-	}
 	if t.Process() == verbs.Process(p) {
 		panic(sim.Killed{Name: th.P.Name()})
 	}
 }
 
 // end stops all threads but th, has the kernel close what is open, in th's time, and
-// frees the memory.
+// frees the memory. Without th the kernel does it at once.
 func (p *process) end(th *provider.Thread) {
 	if p.dead {
 		return
@@ -146,22 +150,34 @@ func (p *process) end(th *provider.Thread) {
 			x.P.Kill()
 		}
 	}
-	p.lib.Exit(kernel.Caller{P: th.P, Core: th.Core})
+	now, by := p.host.tb.eng.Now, kernel.Caller{}
+	if th != nil {
+		now, by = th.P.Now, kernel.Caller{P: th.P, Core: th.Core}
+	}
+	p.lib.Exit(by)
 	p.lib.K.Space.Release()
 	for _, f := range p.onDeath {
-		f(th.P.Now())
+		f(now())
+	}
+	if p == p.host.tb.main {
+		p.host.tb.eng.Stop()
 	}
 }
 
 // Devices lists the devices of the host.
 func (p *process) Devices(t verbs.Thread) ([]verbs.Device, error) {
 	provider.Of(t)
-	if p.devs == nil {
-		for _, d := range p.host.devices {
-			p.devs = append(p.devs, provider.NewDevice(&p.lib, d.kern, d.name, d.kern.NodeGUID()))
+	var list []verbs.Device
+	for _, d := range p.host.devices {
+		if d.kern.Removed() {
+			continue
 		}
+		if p.devs[d] == nil {
+			p.devs[d] = provider.NewDevice(&p.lib, d.kern, d.name, d.kern.NodeGUID())
+		}
+		list = append(list, p.devs[d])
 	}
-	return append([]verbs.Device(nil), p.devs...), nil
+	return list, nil
 }
 
 // DeviceMappings counts the device pages that the process maps.
@@ -258,6 +274,14 @@ func (b *buffer) WriteAt(t verbs.Thread, p []byte, off int64) (int, error) {
 		return 0, err
 	}
 	return len(p), nil
+}
+
+// Remap puts fresh memory under the buffer.
+func (b *buffer) Remap(t verbs.Thread) error {
+	if err := b.Unmap(t); err != nil {
+		return err
+	}
+	return b.p.lib.K.Space.MapAt(b.va, b.mapped, mem.Read|mem.Write)
 }
 
 // Unmap removes the mapping.

@@ -31,7 +31,8 @@ type Testbed struct {
 	pcap  *capture
 
 	main  *process
-	procs int
+	procs []*process // numbered from 1 in their names
+	fates []fate     // of Config.Faults' events
 }
 
 var _ verbs.Testbed = (*Testbed)(nil)
@@ -62,6 +63,11 @@ func New(cfg Config) (*Testbed, error) {
 		tb.eng.Spans = &sim.Spans{}
 	}
 	tb.wire = &wire{tb: tb}
+	if cfg.Faults != nil {
+		for _, e := range cfg.Faults.Events {
+			tb.fates = append(tb.fates, fate{event: e})
+		}
+	}
 	for i := range cfg.Hosts {
 		h, err := tb.newHost(i)
 		if err != nil {
@@ -81,7 +87,7 @@ func New(cfg Config) (*Testbed, error) {
 		return tb, err
 	}
 	if cfg.Faults != nil {
-		if err := tb.wire.plan(cfg.Faults); err != nil {
+		if err := tb.plan(cfg.Faults); err != nil {
 			return tb, err
 		}
 	}

@@ -1,0 +1,217 @@
+package testbed
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+	"syscall"
+
+	"github.com/rdmasim/rdmasim/fault"
+	"github.com/rdmasim/rdmasim/input"
+	"github.com/rdmasim/rdmasim/sim"
+	"github.com/rdmasim/rdmasim/sim/kernel"
+	"github.com/rdmasim/rdmasim/sim/mem"
+	"github.com/rdmasim/rdmasim/sim/provider"
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+// fate is an event of the plan and what became of it.
+type fate struct {
+	event fault.Event
+	due   bool // it has happened, or could not
+	err   error
+}
+
+// plan carries out what a file says.
+func (tb *Testbed) plan(p *fault.Plan) error {
+	t := fault.Target{}
+	for _, h := range tb.hosts {
+		t.Hosts = append(t.Hosts, h.name)
+		for _, d := range h.devices {
+			t.Ports, t.Devices = append(t.Ports, d.port.Name()), append(t.Devices, d.path())
+		}
+	}
+	if err := p.Check(t); err != nil {
+		return err
+	}
+	for i := range tb.fates {
+		tb.eng.At(max(sim.Time(tb.fates[i].event.At), tb.eng.Now()), tb.befall, uint64(i))
+	}
+	return tb.wire.plan(p)
+}
+
+// befall carries out event i.
+func (tb *Testbed) befall(i uint64) {
+	f := &tb.fates[i]
+	f.due = true
+	switch e := &f.event; e.Kind {
+	case fault.Remove:
+		host, name, _ := strings.Cut(e.Device, "/")
+		for _, h := range tb.hosts {
+			if h.name == host {
+				f.err = h.remove(name)
+			}
+		}
+	case fault.Kill:
+		var p *process
+		if p, f.err = tb.living(e.Process); f.err == nil {
+			p.end(nil)
+		}
+	default:
+		f.err = tb.unmap(e)
+	}
+}
+
+// living finds a process by name.
+func (tb *Testbed) living(name string) (*process, error) {
+	for _, p := range tb.procs {
+		if p.name == name && p.dead {
+			return nil, fmt.Errorf("%s has ended before: %w", name, syscall.ESRCH)
+		} else if p.name == name {
+			return p, nil
+		}
+	}
+	var names []string
+	for _, p := range tb.procs {
+		names = append(names, p.name)
+	}
+	return nil, fmt.Errorf("no process %s%s; there are %s: %w", name, input.Suggest(name, names), strings.Join(names, ", "), syscall.ESRCH)
+}
+
+// remembers says whether some event is about memory that the process registers.
+func (tb *Testbed) remembers(process string) bool {
+	for _, f := range tb.fates {
+		if f.event.Region > 0 && f.event.Process == process {
+			return true
+		}
+	}
+	return false
+}
+
+// unmap takes the pages of a region away, and with Remap puts others there.
+func (tb *Testbed) unmap(e *fault.Event) error {
+	p, err := tb.living(e.Process)
+	if err != nil {
+		return err
+	}
+	if e.Region > len(p.regions) {
+		return fmt.Errorf("%s has registered %d regions: %w", p.name, len(p.regions), syscall.ENOENT)
+	}
+	r, page := p.regions[e.Region-1], uint64(p.host.PageSize())
+	start, n, ok := e.Pages(r.addr, r.n, page)
+	if !ok {
+		return fmt.Errorf("region %d has %d bytes: %w", e.Region, r.n, syscall.EINVAL)
+	}
+	space := p.lib.K.Space
+	for at := start; at < start+n; at += page {
+		if _, _, _, mapped := space.Translate(mem.VA(at)); mapped {
+			if err := space.Unmap(mem.VA(at), page); err != nil {
+				return err
+			}
+		}
+	}
+	if e.Kind == fault.Unmap {
+		return nil
+	}
+	return space.MapAt(mem.VA(start), n, mem.Read|mem.Write)
+}
+
+// Breaks says whether some event of Config.Faults takes from programs what they need: that
+// loads then fail is what was asked for.
+func (tb *Testbed) Breaks() bool { return len(tb.fates) > 0 }
+
+// EventsDone tells of each event of Config.Faults what became of it.
+func (tb *Testbed) EventsDone() []string {
+	var out []string
+	for i := range tb.fates {
+		switch f := &tb.fates[i]; {
+		case !f.due:
+			out = append(out, "the run has ended before "+input.FormatTime(f.event.At))
+		case f.err != nil:
+			out = append(out, f.err.Error())
+		default:
+			out = append(out, "done at "+input.FormatTime(f.event.At))
+		}
+	}
+	return out
+}
+
+// remove takes a device away: the cable first, so that nothing more comes or goes.
+func (h *host) remove(name string) error {
+	for _, d := range h.devices {
+		if d.name == name && d.kern.Removed() {
+			return fmt.Errorf("%s was removed before: %w", d.path(), syscall.ENODEV)
+		} else if d.name == name {
+			d.port.SetLink(false)
+			d.kern.Remove()
+			return nil
+		}
+	}
+	return fmt.Errorf("no device %s on %s: %w", name, h.name, syscall.ENODEV)
+}
+
+// at is a host by number.
+func (tb *Testbed) at(t verbs.Thread, host int) (*host, error) {
+	provider.Of(t).P.Sync()
+	if host < 0 || host >= len(tb.hosts) || len(tb.hosts[host].devices) == 0 {
+		return nil, fmt.Errorf("host %d: %w", host, syscall.ENODEV)
+	}
+	return tb.hosts[host], nil
+}
+
+// RemoveDevice takes a device away under its users.
+func (tb *Testbed) RemoveDevice(t verbs.Thread, host int, device string) error {
+	h, err := tb.at(t, host)
+	if err != nil {
+		return err
+	}
+	return h.remove(device)
+}
+
+// AddAddress gives the interface of a host's first device an address, which the others can
+// then find. EEXIST when one of the network has it.
+func (tb *Testbed) AddAddress(t verbs.Thread, host int, ip netip.Addr) error {
+	h, err := tb.at(t, host)
+	if err != nil {
+		return err
+	}
+	if _, taken := tb.macs[ip]; taken {
+		return fmt.Errorf("address %v: %w", ip, syscall.EEXIST)
+	}
+	d := h.devices[0]
+	if err := d.kern.AddIP(ip); err != nil {
+		return err
+	}
+	tb.macs[ip] = kernel.MAC(d.hca.Identity().MAC)
+	return nil
+}
+
+// RemoveAddress takes an address away. EADDRNOTAVAIL when the interface does not have it.
+func (tb *Testbed) RemoveAddress(t verbs.Thread, host int, ip netip.Addr) error {
+	h, err := tb.at(t, host)
+	if err != nil {
+		return err
+	}
+	if err := h.devices[0].kern.RemoveIP(ip); err != nil {
+		return fmt.Errorf("%v: %w", err, syscall.EADDRNOTAVAIL)
+	}
+	delete(tb.macs, ip)
+	return nil
+}
+
+// ResourceCounts counts what processes have of a host's first device.
+func (tb *Testbed) ResourceCounts(t verbs.Thread, host int) (map[string]int, error) {
+	h, err := tb.at(t, host)
+	if err != nil {
+		return nil, err
+	}
+	r := h.devices[0].kern.Resources()
+	return map[string]int{"ctx": r.Ctx, "pd": r.PD, "cq": r.CQ, "qp": r.QP, "srq": r.SRQ, "mr": r.MR,
+		"channel": r.Channel, "uar": r.UAR, "pinned pages": r.PinnedPages}, nil
+}
+
+var (
+	_ verbs.DeviceRemover   = (*Testbed)(nil)
+	_ verbs.AddressControl  = (*Testbed)(nil)
+	_ verbs.ResourceCounter = (*Testbed)(nil)
+)

@@ -1,0 +1,31 @@
+package verbs
+
+import "net/netip"
+
+// What a tester does to the machines from outside. A testbed implements what it has; the
+// capability in brackets says so.
+
+// DeviceRemover takes a device away under the programs that use it ("hotunplug"): its driver
+// lets go of it, and the port's link goes down.
+type DeviceRemover interface {
+	RemoveDevice(t Thread, host int, device string) error
+}
+
+// AddressControl gives the network interface of a host's first device addresses, and takes
+// them away ("addr").
+type AddressControl interface {
+	AddAddress(t Thread, host int, ip netip.Addr) error
+	RemoveAddress(t Thread, host int, ip netip.Addr) error
+}
+
+// ResourceCounter counts what the processes of a host have of its first device, as `rdma
+// resource show` does ("restrack"): qp, cq, mr, pd, srq, ctx, each where the machine counts it.
+type ResourceCounter interface {
+	ResourceCounts(t Thread, host int) (map[string]int, error)
+}
+
+// Remapper is implemented by buffers under which other memory can be put.
+type Remapper interface {
+	// Remap is munmap of the whole mapping, and mmap of fresh memory at its address.
+	Remap(t Thread) error
+}
