@@ -7,7 +7,6 @@ import (
 	"syscall"
 
 	"github.com/rdmasim/rdmasim/fault"
-	"github.com/rdmasim/rdmasim/input"
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/kernel"
 	"github.com/rdmasim/rdmasim/sim/mem"
@@ -75,7 +74,7 @@ func (tb *Testbed) living(name string) (*process, error) {
 	for _, p := range tb.procs {
 		names = append(names, p.name)
 	}
-	return nil, fmt.Errorf("no process %s%s; there are %s: %w", name, input.Suggest(name, names), strings.Join(names, ", "), syscall.ESRCH)
+	return nil, fmt.Errorf("no process %s; there are %s: %w", name, strings.Join(names, ", "), syscall.ESRCH)
 }
 
 // remembers says whether some event is about memory that the process registers.
@@ -126,11 +125,11 @@ func (tb *Testbed) EventsDone() []string {
 	for i := range tb.fates {
 		switch f := &tb.fates[i]; {
 		case !f.due:
-			out = append(out, "the run has ended before "+input.FormatTime(f.event.At))
+			out = append(out, "the run has ended before "+sim.Time(f.event.At).String())
 		case f.err != nil:
 			out = append(out, f.err.Error())
 		default:
-			out = append(out, "done at "+input.FormatTime(f.event.At))
+			out = append(out, "done at "+sim.Time(f.event.At).String())
 		}
 	}
 	return out

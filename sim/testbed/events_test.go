@@ -147,7 +147,7 @@ func TestProcessKilled(t *testing.T) {
 		t.Errorf("left behind: %+v", r)
 	}
 	want := []string{"done at 30ms", "host1/p2 has ended before: no such process",
-		`no process host1/p9 (did you mean "host1/p2"?); there are host0/p1, host1/p2: no such process`}
+		`no process host1/p9; there are host0/p1, host1/p2: no such process`}
 	if d := cmp.Diff(want, b.EventsDone()); d != "" {
 		t.Error(d)
 	}
