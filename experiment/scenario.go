@@ -58,7 +58,9 @@ type Traffic struct {
 	MRSize      uint64            `yaml:"mr_size" unit:"size" min:"8B" max:"64GiB" help:"(default 4KiB, or twice the payload)"`
 	Access      string            `yaml:"access" oneof:"fixed,random" help:"place of a message in the MRs (default fixed)"`
 	Transport   string            `yaml:"transport" oneof:"rc,uc,ud" help:"service of the queue pairs (default rc); uc carries write, write_imm and send, ud send"`
-	Receive     string            `yaml:"receive" oneof:"post,none" help:"none: the target posts no receives, so that datagrams and unreliable messages are dropped there (default post)"`
+	Receive     string            `yaml:"receive" oneof:"post,none" help:"none: the target posts no receives, so that datagrams and unreliable messages are dropped there, and reliable ones draw RNR NAKs (default post)"`
+	AckTimeout  *int              `yaml:"ack_timeout" min:"0" max:"31" help:"code of the queue pairs' ACK timeout, 0 for none (default 14: 67.1 ms)"`
+	RNRTimer    *int              `yaml:"min_rnr_timer" min:"0" max:"31" help:"code of the time that an RNR NAK asks for (default 12: 0.64 ms)"`
 	Spread      int               `yaml:"spread" min:"0" max:"32768" help:"requests that a thread keeps outstanding, each on one of its QPs chosen at random; 0: QPs in turn, each up to its window (default 0)"`
 	Verb        string            `yaml:"verb" oneof:"write,write_imm,send,read,cas,faa" help:"(default write, on ud send)"`
 	Mix         []MixItem         `yaml:"mix" help:"several verbs in turn, instead of verb"`
@@ -268,7 +270,7 @@ func (t *Traffic) load() *workload.Load {
 		TD: workload.TDKind(t.TD), QPs: t.QPs, QPShare: t.QPSharing, CQShare: t.CQSharing, MRs: t.MRs, MRSize: t.MRSize,
 		Random: t.Access == "random", Transport: workload.Transport(t.Transport), Payload: t.Payload, Inline: t.Inline, InlineMax: t.InlineMax, Window: t.Window,
 		Postlist: t.Postlist, SignalEvery: t.SignalEvery, RecvDepth: t.RecvDepth, MTU: mtus[t.MTU], RdAtomic: uint8(t.RdAtomic),
-		NoReceive: t.Receive == "none", Spread: t.Spread, Env: t.Env, Latency: t.Measure == "latency", Messages: t.Messages,
+		NoReceive: t.Receive == "none", MinRNRTimer: code(t.RNRTimer), AckTimeout: code(t.AckTimeout), Spread: t.Spread, Env: t.Env, Latency: t.Measure == "latency", Messages: t.Messages,
 		Work: time.Duration(t.Work / 1000), Churn: workload.Churn(t.Churn), Warmup: time.Duration(t.Warmup / 1000), Duration: time.Duration(t.Duration / 1000),
 	}
 	for _, m := range t.Mix {
@@ -278,6 +280,15 @@ func (t *Traffic) load() *workload.Load {
 		l.Mix = []workload.Mix{{Verb: workload.Verb(t.Verb), Weight: 1}}
 	}
 	return l
+}
+
+// code is an attribute of queue pairs as package workload has it.
+func code(v *int) *uint8 {
+	if v == nil {
+		return nil
+	}
+	c := uint8(*v)
+	return &c
 }
 
 // profileError is what is wrong with the profile that a scenario asks for, and where the

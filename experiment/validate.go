@@ -7,6 +7,7 @@ import (
 	"os"
 	"sort"
 	"strconv"
+	"strings"
 
 	"github.com/rdmasim/rdmasim/fixtures"
 	"github.com/rdmasim/rdmasim/input"
@@ -274,8 +275,17 @@ func contains(a []string, s string) bool {
 	return false
 }
 
-// metric is a value of the first load's row, or the sum of a counter.
+// metric is a value of the first load's row, or with its name before it of another one's, or
+// the sum of a counter.
 func (o *outcome) metric(name string) (float64, error) {
+	for i, l := range o.loads[1:] {
+		if own, ok := strings.CutPrefix(name, l.Name+"."); ok {
+			row := trafficRow(l, o.results[i+1])
+			if v, ok := row.Float(own); ok {
+				return v, nil
+			}
+		}
+	}
 	row := trafficRow(o.loads[0], o.results[0])
 	if v, ok := row.Float(name); ok {
 		return v, nil

@@ -20,5 +20,8 @@ func (s *Server) Take(t, d Time) (start, end Time) {
 	return start, end
 }
 
+// Hold keeps the server from beginning anything new before t.
+func (s *Server) Hold(t Time) { s.free = max(s.free, t) }
+
 // FreeAt is when the last reservation ends.
 func (s *Server) FreeAt() Time { return s.free }

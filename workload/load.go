@@ -99,8 +99,12 @@ type Load struct {
 
 	Transport Transport
 	// NoReceive has the target post no receives: what arrives at a UC or UD queue is
-	// dropped, so that the sender's limits show alone.
+	// dropped, so that the sender's limits show alone, and at an RC queue draws RNR NAKs until
+	// the load's time is over.
 	NoReceive bool
+	// MinRNRTimer and AckTimeout are attributes of the queue pairs; nil: 12, which is 0.64 ms,
+	// and 14, which is 67.1 ms.
+	MinRNRTimer, AckTimeout *uint8
 	// Spread, unless 0, is how many requests a thread keeps outstanding, each on a QP
 	// chosen at random; otherwise QPs come in turn, each up to its window.
 	Spread int
@@ -170,8 +174,8 @@ func (l *Load) Validate() error {
 		return fmt.Errorf("mr_size is %d bytes: a datagram of %d arrives behind %d of routing header", l.MRSize, l.Payload, verbs.GRHSize)
 	case l.Latency && (l.Transport == UC || l.Transport == UD):
 		return fmt.Errorf("latency is not measured on %s: a completion says only that the message has left", l.Transport)
-	case l.NoReceive && types[l.Transport] == verbs.QPTRC:
-		return fmt.Errorf("receive: none: a reliable connection does not go on without receives")
+	case l.unanswered() && (l.Duration == 0 || l.Latency || l.Spread > 0 || l.QPs > 1 || l.sharesQueues()):
+		return fmt.Errorf("receive: none: a reliable connection does not go on without receives; such a load has a duration and a queue pair and a CQ for each thread")
 	case l.Spread > 0 && (l.SignalEvery != 1 || l.Postlist != 1 || l.CQShare != 0 || l.QPShare != 1 || l.Latency):
 		return fmt.Errorf("spread goes with single, signalled requests and a CQ for each thread")
 	case l.Spread > l.Window:
@@ -200,6 +204,11 @@ func (l *Load) Validate() error {
 	}
 	return nil
 }
+
+// unanswered says whether the load's requests are refused as long as it runs.
+func (l *Load) unanswered() bool { return l.NoReceive && types[l.Transport] == verbs.QPTRC }
+
+func (l *Load) sharesQueues() bool { return l.QPShare > 1 || l.CQShare > 0 }
 
 // ThreadResult is what one thread measured.
 type ThreadResult struct {

@@ -287,7 +287,7 @@ func (l *Load) bringUp(t verbs.Thread, k *conn) error {
 	ah := k.ctx.wayTo(k.peer.ctx)
 	access := verbs.AccessLocalWrite | verbs.AccessRemoteWrite | verbs.AccessRemoteRead | verbs.AccessRemoteAtomic
 	attr := verbs.QPAttr{Port: port, Access: access, QKey: qkey, AH: ah, PathMTU: mtu, DestQPN: k.peer.qp.QPN(), RQPSN: psn,
-		MaxDestRdAtomic: rd, MinRNRTimer: 12, SQPSN: psn, Timeout: 14, RetryCnt: 7, RNRRetry: 7, MaxRdAtomic: rd}
+		MaxDestRdAtomic: rd, MinRNRTimer: code(l.MinRNRTimer, 12), SQPSN: psn, Timeout: code(l.AckTimeout, 14), RetryCnt: 7, RNRRetry: 7, MaxRdAtomic: rd}
 	for _, to := range []verbs.QPState{verbs.QPSInit, verbs.QPSRTR, verbs.QPSRTS} {
 		from := attr.State
 		attr.State = to
@@ -304,6 +304,14 @@ func (l *Load) bringUp(t verbs.Thread, k *conn) error {
 	}
 	k.ah = h
 	return nil
+}
+
+// code is an attribute that may be left out.
+func code(v *uint8, left uint8) uint8 {
+	if v == nil {
+		return left
+	}
+	return *v
 }
 
 // qkey is the Q_Key of datagram QPs.

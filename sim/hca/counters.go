@@ -35,6 +35,7 @@ type Counters struct {
 	RxNoQP              uint64 // for no QP that admits it
 	RxAddress, RxPKey   uint64 // part of RxNoQP: wrong addresses, wrong partition
 	RxQKey              uint64 // part of RxNoQP: datagrams with a wrong Q_Key
+	RNRStalls           uint64 // times that the engines stood still
 	RxGhosts            uint64 // responses to what is not outstanding
 
 	// Congestion control, by mlx5's names.

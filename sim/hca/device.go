@@ -41,6 +41,8 @@ type Looper interface {
 type Pauser interface {
 	Lossless() bool
 	Buffered(class uint8, bytes int)
+	// Queued is the bytes that wait for the line; Relieved is called when they get fewer.
+	Queued() int
 }
 
 // Device is one mlx5 function. It implements pcie.Function.

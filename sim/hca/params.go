@@ -75,6 +75,7 @@ type Params struct {
 	SelectiveRepeat  bool        // only what a NAK names is sent again; the responder keeps what came early
 	RepeatWindow     int         // PSNs ahead that it keeps
 	AckReqPackets    int         // AckReq at the latest on every n-th packet of a long message
+	RNRStall         sim.Time    // the engines take nothing for so long when an RNR NAK is sent; 0: they go on
 	FlushPoll        sim.Time    // a QP in ERR looks at its doorbell record again after this, then at doubling distances
 
 	// Caches of what lives in host memory. A miss takes its time, and holds up the
@@ -176,6 +177,7 @@ func (p *Params) Check() error {
 	pos("WQECache", int64(p.WQECache), 0, 1<<20)
 	pos("RecvCache", int64(p.RecvCache), 0, 1<<20)
 	pos("FlushPoll", int64(p.FlushPoll), 1000, int64(sim.Second))
+	pos("RNRStall", int64(p.RNRStall), 0, int64(sim.Second))
 	pos("AdaptiveExtra", int64(p.AdaptiveExtra), 0, 100)
 	pos("RepeatWindow", int64(p.RepeatWindow), 1, 1<<16)
 	pos("AckReqPackets", int64(p.AckReqPackets), 1, 1<<20)

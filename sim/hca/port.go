@@ -116,10 +116,18 @@ func (d *Device) onResume(uint64) {
 	}
 }
 
-// room says whether a packet of n bytes may go into preparation; one always may.
+// room says whether a packet of n bytes may go into preparation; one always may. What a
+// paused port holds back takes room too.
 func (d *Device) room(n int) bool {
-	return n == 0 || d.txBytes == 0 || d.txBytes+n <= d.p.TxBuffer
+	used := d.txBytes
+	if d.pauser != nil {
+		used += d.pauser.Queued()
+	}
+	return n == 0 || used == 0 || used+n <= d.p.TxBuffer
 }
+
+// Relieved is told by a wire with flow control that a frame which waited there has left.
+func (d *Device) Relieved() { d.resumeOne() }
 
 // ser is how long the port is busy with a frame of n bytes. Streams have few lengths,
 // so the last one is kept.
@@ -314,9 +322,9 @@ func (d *Device) receive(i int32, delay sim.Time) {
 // Plan is a frame that will have arrived at tail, behind all that were planned
 // before: the receive engine's time for it is reserved now, so that arrival and effect
 // are one event. A device that also sends to itself plans nothing, for what comes from
-// inside would wait for what is still on the cable.
+// inside would wait for what is still on the cable; nor does one whose engines may stand still.
 func (d *Device) Plan(f *roce.Frame, tail sim.Time) bool {
-	if d.loops || d.pauser != nil {
+	if d.loops || d.pauser != nil || d.p.RNRStall > 0 {
 		return false
 	}
 	i := d.getSlot(f)

@@ -386,6 +386,7 @@ func (d *Device) onNak(arg uint64) {
 func (q *qp) rnrNAK() {
 	q.nakSent = true
 	q.answer(answerNAK, q.epsn, roce.RNRSyndrome(uint8(q.context().MinRNRNAK())))
+	q.d.standStill()
 }
 
 // oweAck sends an ACK, or waits a moment for others to join it.

@@ -71,6 +71,14 @@ func newLossless(p *Port) *lossless {
 // reports what it buffers.
 func (p *Port) Lossless() bool { return p.pfc != nil }
 
+// Queued is the bytes of frames that wait for the line.
+func (p *Port) Queued() int {
+	if p.pfc == nil {
+		return 0
+	}
+	return p.pfc.queued
+}
+
 // Buffered counts bytes of a class that arrived here into the buffer behind the port, or,
 // negative, out of it. Above the upper threshold the other end is paused, until the lower
 // one is reached.
@@ -202,6 +210,9 @@ func (p *Port) drain() {
 			p.forget(w)
 			bits, line := p.times(len(w.f.B))
 			p.emit(w.f, max(now, w.tail-bits), bits, line, w.bad)
+		}
+		if p.sender != nil {
+			p.sender.Relieved()
 		}
 		class++ // it may have another
 	}

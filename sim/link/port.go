@@ -32,6 +32,12 @@ type Planner interface {
 	Pulled(lost func(f *roce.Frame))
 }
 
+// Sender is a Receiver that heeds what a port with priority flow control holds back, and
+// hears when that gets less.
+type Sender interface {
+	Relieved()
+}
+
 // LinkWatcher is a Receiver that wants to hear when its link goes down or up.
 type LinkWatcher interface {
 	LinkChanged(up bool)
@@ -73,6 +79,7 @@ type Port struct {
 	loose   int         // frames under way that have no plan
 	held    *roce.Frame // kept back by a rule until another one leaves
 	pfc     *lossless   // nil without priority flow control
+	sender  Sender      // rx, if it is one and the port has flow control
 	mac     roce.MAC    // source of pause frames
 }
 
@@ -106,6 +113,9 @@ func (p *Port) Peer() *Port { return p.peer }
 // Attach names who gets the frames that arrive here.
 func (p *Port) Attach(r Receiver) {
 	p.rx = r
+	if p.pfc != nil {
+		p.sender, _ = r.(Sender)
+	}
 	if !p.e.Lockstep() {
 		p.plan, _ = r.(Planner)
 	}

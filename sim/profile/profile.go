@@ -395,11 +395,11 @@ func (p *Profile) Lookup(key string) (Value, bool) {
 }
 
 // Hypotheses are the values that belong to unexplained mechanisms, as key=value:
-// every result carries them.
+// every result carries them. A time of 0 is a mechanism that is off.
 func (p *Profile) Hypotheses() []string {
 	var hs []string
 	for _, v := range p.Values() {
-		if v.Hypothesis {
+		if v.Hypothesis && (v.Kind != Time || v.Text != "0ps") {
 			hs = append(hs, v.Key+"="+v.Text)
 		}
 	}
