@@ -448,6 +448,8 @@ var layouts = []layout{
 	{"mlx5_ib_query_device_resp", "comp_mask", MLX5QueryDeviceResp(nil), MLX5QueryDeviceRespSize, "CompMask"},
 	{"mlx5_ib_query_device_resp", "response_length", MLX5QueryDeviceResp(nil), MLX5QueryDeviceRespSize, "ResponseLength"},
 	{"mlx5_ib_query_device_resp", "flags", MLX5QueryDeviceResp(nil), MLX5QueryDeviceRespSize, "Flags"},
+	{"mlx5_ib_query_device_resp", "cqe_comp_caps.max_num", MLX5QueryDeviceResp(nil), MLX5QueryDeviceRespSize, "CQECompMaxNum"},
+	{"mlx5_ib_query_device_resp", "cqe_comp_caps.supported_format", MLX5QueryDeviceResp(nil), MLX5QueryDeviceRespSize, "CQECompFormats"},
 	{"mlx5_ib_create_cq", "", MLX5CreateCQ(nil), MLX5CreateCQSize, ""},
 	{"mlx5_ib_create_cq", "buf_addr", MLX5CreateCQ(nil), MLX5CreateCQSize, "BufAddr"},
 	{"mlx5_ib_create_cq", "db_addr", MLX5CreateCQ(nil), MLX5CreateCQSize, "DBAddr"},

@@ -14,6 +14,8 @@ const (
 	// UctxRespCoreClock in the CompMask of AllocUcontextResp: HCACoreClockOffset holds.
 	UctxRespCoreClock = 1 << 0
 
+	// QueryDevCQE128BComp in the Flags of MLX5QueryDeviceResp: entries of 128 bytes can be compressed.
+	QueryDevCQE128BComp = 1 << 0
 	// QueryDevCQE128BPad in the Flags of MLX5QueryDeviceResp: CQFlag128BPad is understood.
 	QueryDevCQE128BPad = 1 << 1
 
@@ -147,6 +149,10 @@ func (m MLX5QueryDeviceResp) CompMask() uint32           { return le.Uint32(m[0:
 func (m MLX5QueryDeviceResp) SetCompMask(v uint32)       { le.PutUint32(m[0:], v) }
 func (m MLX5QueryDeviceResp) ResponseLength() uint32     { return le.Uint32(m[4:]) }
 func (m MLX5QueryDeviceResp) SetResponseLength(v uint32) { le.PutUint32(m[4:], v) }
+func (m MLX5QueryDeviceResp) CQECompMaxNum() uint32      { return le.Uint32(m[32:]) }
+func (m MLX5QueryDeviceResp) SetCQECompMaxNum(v uint32)  { le.PutUint32(m[32:], v) }
+func (m MLX5QueryDeviceResp) CQECompFormats() uint32     { return le.Uint32(m[36:]) }
+func (m MLX5QueryDeviceResp) SetCQECompFormats(v uint32) { le.PutUint32(m[36:], v) }
 func (m MLX5QueryDeviceResp) Flags() uint32              { return le.Uint32(m[60:]) }
 func (m MLX5QueryDeviceResp) SetFlags(v uint32)          { le.PutUint32(m[60:], v) }
 

@@ -225,10 +225,21 @@ type CQAttr struct {
 	CompMask       uint32
 	Flags          uint32 // 1 single threaded, 2 ignore overrun
 	ParentDomain   PD
-	CQESize        int  // mlx5dv: 0 default, 64 or 128
-	CQEPad         bool // mlx5dv: a 64-byte CQE padded to 128
-	CQECompression uint8
+	CQESize        int   // mlx5dv: 0 default, 64 or 128
+	CQEPad         bool  // mlx5dv: a 64-byte CQE padded to 128
+	CQECompression uint8 // mlx5dv: cqe_comp_res_format, one of CQEComp*; 0 for no compression
 }
+
+// Formats of compressed CQEs (MLX5DV_CQE_RES_FORMAT_*).
+const (
+	CQECompHash            = 1 << 0
+	CQECompCsum            = 1 << 1
+	CQECompCsumStrideIndex = 1 << 2
+)
+
+// CQECompCaps is mlx5dv_cqe_comp_caps: how many completions are compressed into one session at
+// most, 0 for none, and the formats.
+type CQECompCaps struct{ MaxNum, Formats uint32 }
 
 // CQ creation flags.
 const (
@@ -579,4 +590,5 @@ type DeviceAttrEx struct {
 	// MaxCQCount and MaxCQPeriod (microseconds) are ibv_cq_moderation_caps; zeros: events
 	// cannot be moderated.
 	MaxCQCount, MaxCQPeriod uint16
+	CQEComp                 CQECompCaps // mlx5dv_query_device
 }

@@ -2,6 +2,7 @@
 package cq
 
 import (
+	"fmt"
 	"syscall"
 
 	"github.com/rdmasim/rdmasim/conformance/kit"
@@ -40,6 +41,7 @@ func Register(s *spec.Suite) {
 	s.Case("CQ-029", cqeSize)
 	s.Case("CQ-030", cqePadding)
 	s.Case("CQ-031", cqeSizeVariable)
+	s.Case("CQ-032", cqeCompression)
 	s.Case("CQ-033", scatterToCQE)
 	s.Case("CQ-034", twoPollers)
 	s.Case("CQ-035", destroyedQP)
@@ -174,12 +176,42 @@ func cqePadding(c *spec.C) {
 		return
 	}
 	kit.Once(c, "destroy_cq", cq.Destroy)
+	oneByOne(c, e, cq)
+}
+
+// oneByOne completes writes on a CQ, each behind the one before.
+func oneByOne(c *spec.C, e *kit.Env, cq verbs.CQ) {
 	o := kit.Default()
 	o.SendCQ = cq
 	p := e.Pair(c, o)
 	mem := e.Buffer(c, 64, kit.AllAccess)
 	for i := range uint64(20) {
 		c.Status("write", p.A.Do(c, kit.Write(i, mem, 32, mem.SGE(0, 8))), verbs.WCSuccess)
+	}
+}
+
+// cqeCompression asks for each format alone and for several. Completions come one by one,
+// so that there is nothing to compress: not every library reads compressed ones.
+func cqeCompression(c *spec.C) {
+	e := kit.Open(c)
+	attr, err := e.Ctx.QueryDeviceEx(c.T, 0)
+	c.NoErr("query_device", err)
+	c.Observe("cqe_comp_caps", attr.CQEComp)
+	of := func(format uint8) verbs.CQAttr { return verbs.CQAttr{CQE: 63, Ex: true, CQECompression: format} }
+	for _, f := range []uint8{verbs.CQECompHash, verbs.CQECompCsum, verbs.CQECompCsumStrideIndex} {
+		if attr.CQEComp.Formats&uint32(f) == 0 {
+			continue
+		}
+		cq, err := e.Ctx.CreateCQ(c.T, of(f))
+		c.NoErr(fmt.Sprintf("mlx5dv_create_cq with compression, format %d", f), err)
+		kit.Once(c, "destroy_cq", cq.Destroy)
+		oneByOne(c, e, cq)
+	}
+	for _, f := range []uint8{
+		verbs.CQECompHash | verbs.CQECompCsum, verbs.CQECompHash | verbs.CQECompCsumStrideIndex,
+		verbs.CQECompCsum | verbs.CQECompCsumStrideIndex, verbs.CQECompHash | verbs.CQECompCsum | verbs.CQECompCsumStrideIndex,
+	} {
+		c.Errno(fmt.Sprintf("mlx5dv_create_cq with compression, formats %#x", f), create(c, e, of(f)), syscall.EINVAL)
 	}
 }
 

@@ -195,6 +195,9 @@ func queryDeviceEx(c *C.struct_ibv_context, compMask uint32, mlx5 bool) (verbs.D
 		MaxCQCount: uint16(a.cq_mod_caps.max_cq_count), MaxCQPeriod: uint16(a.cq_mod_caps.max_cq_period)}
 	if mlx5 {
 		x.MaxDynBFRegs = uint32(C.hw_dv_dynamic_bfregs(c))
+		var comp C.struct_mlx5dv_cqe_comp_caps
+		C.hw_dv_cqe_comp(c, &comp)
+		x.CQEComp = verbs.CQECompCaps{MaxNum: uint32(comp.max_num), Formats: uint32(comp.supported_format)}
 	}
 	return x, nil
 }

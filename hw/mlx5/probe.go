@@ -155,11 +155,12 @@ func (p *probe) queried() {
 	p.set("odp.implicit", has(a.ODPGeneralCaps&odpImplicit != 0))
 	p.set("cq.moderation", has(a.MaxCQCount > 0))
 	p.set("ts", has(a.CompletionTimestampMask != 0))
+	p.set("dv.cqe_comp", has(a.CQEComp.MaxNum > 0))
 	mlx5 := has(p.ctx.mlx5)
 	for _, token := range []string{"dv", "env", "raw db"} {
 		p.set(token, mlx5)
 	}
-	for _, token := range []string{"bf", "devx", "devx.dedicated", "dyn uar", "legacy abi", "dv.cqe_comp"} {
+	for _, token := range []string{"bf", "devx", "devx.dedicated", "dyn uar", "legacy abi"} {
 		p.set(token, verbs.Absent) // unless direct finds it
 	}
 	for _, token := range wireNeeds {

@@ -475,6 +475,15 @@ uint32_t hw_dv_dynamic_bfregs(struct ibv_context *ctx)
 	return c.max_dynamic_bfregs;
 }
 
+void hw_dv_cqe_comp(struct ibv_context *ctx, struct mlx5dv_cqe_comp_caps *out)
+{
+	struct mlx5dv_context c = { .comp_mask = MLX5DV_CONTEXT_MASK_CQE_COMPRESION };
+
+	memset(out, 0, sizeof(*out));
+	if (!mlx5dv_query_device(ctx, &c) && c.comp_mask & MLX5DV_CONTEXT_MASK_CQE_COMPRESION)
+		*out = c.cqe_comp_caps;
+}
+
 uint32_t hw_be32(const uint32_t *p)
 {
 	return be32toh(*(volatile const uint32_t *)p);

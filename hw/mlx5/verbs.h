@@ -87,6 +87,7 @@ void hw_wr_inline_list(struct ibv_qp_ex *q, int n, const struct ibv_sge *bufs);
 struct ibv_cq_ex *hw_dv_create_cq(struct ibv_context *ctx, struct ibv_cq_init_attr_ex *attr, int size, int pad, int format);
 int hw_dv_qp(struct ibv_qp *qp, struct mlx5dv_qp *out);
 uint32_t hw_dv_dynamic_bfregs(struct ibv_context *ctx);
+void hw_dv_cqe_comp(struct ibv_context *ctx, struct mlx5dv_cqe_comp_caps *out);
 uint32_t hw_be32(const uint32_t *p);
 void hw_set_be32(uint32_t *p, uint32_t v);
 void hw_store_be64(void *reg, uint64_t v);

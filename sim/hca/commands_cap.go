@@ -4,6 +4,7 @@ import (
 	"math/bits"
 
 	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/sim"
 )
 
 // capPage is one capability page: what could be, and what is.
@@ -77,6 +78,13 @@ func fillGeneral(c prm.HCACap, p *Params) {
 	c.SetCQResize(true)
 	c.SetCQModeration(true)
 	c.SetCQE128Always(true)
+	if p.CQECompMax > 0 {
+		c.SetCQECompression(true)
+		c.SetCQECompression128(true)
+		c.SetMiniCQERespStrideIndex(true)
+		c.SetCQECompressionTimeout(uint32(p.CQECompTimeout / sim.Microsecond))
+		c.SetCQECompressionMaxNum(uint32(p.CQECompMax))
+	}
 	c.SetLogMaxEQ(uint32(min(p.LogMaxEQ, 15)))
 	c.SetLogMaxEQSz(uint32(p.LogMaxEQSize))
 	c.SetMaxNumEQs(1<<p.LogMaxEQ - 1)

@@ -74,7 +74,11 @@ func cmdCreateCQ(d *Device, in, out []byte) prm.Status {
 		return prm.StatusBadParam
 	}
 	if log > uint32(d.p.LogMaxCQSize) || eq == nil || !d.hasUAR(c.UARPage()) || m.CQUmemValid() || c.DBRUmemValid() ||
-		c.CC() || c.CQECompEn() || c.DBRAddr()%prm.DBRecSize != 0 {
+		c.CC() || c.DBRAddr()%prm.DBRecSize != 0 {
+		return prm.StatusBadParam
+	}
+	comp, ok := d.newSession(c, 1<<log)
+	if !ok {
 		return prm.StatusBadParam
 	}
 	r, ok := newRing(m.PAS(), c.LogPageSize(), c.PageOffset(), uint64(size)<<log)
@@ -88,7 +92,7 @@ func cmdCreateCQ(d *Device, in, out []byte) prm.Status {
 	d.cqGen++
 	q := &cq{
 		d: d, num: n, arg: d.cqGen<<24 | uint64(n), ring: r, size: 1 << log, cqe: size,
-		dbr: mem.PA(c.DBRAddr()), uar: c.UARPage(), eq: eq, firedSN: -1,
+		dbr: mem.PA(c.DBRAddr()), uar: c.UARPage(), eq: eq, firedSN: -1, comp: comp,
 	}
 	copy(q.ctx[:], c)
 	d.cqs = put(d.cqs, n, q)

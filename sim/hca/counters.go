@@ -65,6 +65,9 @@ type Counters struct {
 	CQRecordReads  uint64
 	CQOverruns     uint64
 	CQResizes      uint64
+	CQESessions    uint64 // written compressed
+	MiniCQEs       uint64 // completions in them
+	CQEBytesSaved  uint64 // that their entries would have taken on the bus
 	ArmsStale      uint64
 	EQEs           uint64
 	EQEsLost       uint64

@@ -38,7 +38,8 @@ type cq struct {
 	notified  uint32   // behind the last entry that was there when an event was reported
 	due       sim.Time // when the moderation timer ends; 0: it does not run
 	failed    bool
-	pending   []byte // entries that wait for a look at the consumer index
+	comp      *session // nil: entries are written one by one
+	pending   []byte   // entries that wait for a look at the consumer index
 	reading   bool
 	rec       [prm.DBRecSize]byte
 }
@@ -64,6 +65,9 @@ func (c *cq) push(b []byte) {
 		c.d.c.CQEsLost++
 		return
 	}
+	if c.comp != nil && c.gather(b) {
+		return
+	}
 	full := c.used() >= c.size && !c.ignoresOverrun()
 	if full || len(c.pending) > 0 {
 		c.pending = append(c.pending, b...)
@@ -78,14 +82,24 @@ func (c *cq) write(b []byte) {
 	e := prm.CQE64(b[len(b)-prm.CQE64Size:])
 	op := e.Opcode()
 	e.SetOpOwn(op, e.Format(), e.SE(), prm.CQEOwner(c.pi, c.size))
-	pa, _ := c.ring.at(uint64(c.pi&(c.size-1))*uint64(c.cqe), c.cqe)
+	c.place(c.pi, b)
+	c.produced(1, e.SE() || op == prm.CQEReqErr || op == prm.CQERespErr)
+}
+
+// place writes to the end of the ring's entry i (not reduced): all of it, or a CQE64.
+func (c *cq) place(i uint32, b []byte) {
+	pa, _ := c.ring.at(uint64(i&(c.size-1))*uint64(c.cqe)+uint64(c.cqe-len(b)), len(b))
 	c.d.bus.WriteDMA(pa, b)
-	c.d.c.CQEs++
-	c.pi = (c.pi + 1) & cqIndexMask
+}
+
+// produced moves the producer index over n completions that were written.
+func (c *cq) produced(n uint32, solicited bool) {
+	c.d.c.CQEs += uint64(n)
+	c.pi = (c.pi + n) & cqIndexMask
 	if (c.pi-c.notified)&cqIndexMask > c.size {
 		c.notified = (c.pi - c.size) & cqIndexMask // older entries are gone
 	}
-	if e.SE() || op == prm.CQEReqErr || op == prm.CQERespErr {
+	if solicited {
 		c.solicited = c.pi
 	}
 	c.fire()
@@ -163,6 +177,7 @@ func (c *cq) arm(w prm.ArmWord) {
 		c.d.c.ArmsStale++
 		return
 	}
+	c.settle()
 	// A second arm before the event may widen what the CQ waits for, never narrow it
 	// (IBTA, request completion notification).
 	if !w.Solicited() {

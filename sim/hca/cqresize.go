@@ -24,6 +24,7 @@ func (c *cq) resize(m prm.ModifyCQIn) prm.Status {
 	if c.failed {
 		return prm.StatusBadResState
 	}
+	c.settle()
 	var rec [prm.DBRecSize]byte
 	c.d.bus.PeekDMA(c.dbr, rec[:])
 	c.consumed(prm.CQDBRec(rec[:]).CI())

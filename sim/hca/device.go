@@ -154,7 +154,7 @@ type handlers struct {
 	srqRecord, srqFetch                  sim.Handler
 	gather, send, rx                     sim.Handler // of a slot
 	atomic, atomicFree                   sim.Handler
-	cqRecord, cqModerate                 sim.Handler
+	cqRecord, cqModerate, cqSession      sim.Handler
 	bfExpire, bfLate, none               sim.Handler
 	resume                               sim.Handler
 	raise, pace                          sim.Handler // of a QP's reaction point
@@ -172,7 +172,7 @@ func New(e *sim.Engine, name string, bus pcie.Bus, p Params, id Identity) *Devic
 		srqRecord: d.onSRQRecord, srqFetch: d.onSRQFetch,
 		gather: d.onGather, send: d.onSend, rx: d.onRx,
 		atomic: d.onAtomic, atomicFree: d.onAtomicFree,
-		cqRecord: d.onCQRecord, cqModerate: d.onCQModerate, bfExpire: d.onBFExpire, bfLate: d.onBFLate, none: func(uint64) {},
+		cqRecord: d.onCQRecord, cqModerate: d.onCQModerate, cqSession: d.onCQSession, bfExpire: d.onBFExpire, bfLate: d.onBFLate, none: func(uint64) {},
 		resume: d.onResume, raise: d.onRaise, pace: d.onPace,
 	}
 	if p.LinkLayer == InfiniBand {

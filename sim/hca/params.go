@@ -33,9 +33,12 @@ type Params struct {
 	BFRegSize              int // bytes of a bfreg: two halves; 0 is a device without BlueFlame
 	BARSize                int // bytes of BAR 0, a power of two: UAR pages of 4096
 	ScatterToCQE           bool
-	SQD                    bool   // the commands that drain a send queue, which mlx5 drivers do not know
-	CQEVersion             uint8  // 1: CQEs carry the user index
-	CoreClockKHz           uint64 // of the free-running timer and of CQE timestamps
+	SQD                    bool     // the commands that drain a send queue, which mlx5 drivers do not know
+	CQECompMax             int      // completions that a session of compressed CQEs holds at most; 0: there is no compression
+	CQECompTimeout         sim.Time // for which a session holds completions back at most
+	CQECompAggressive      bool     // a session waits for completions also when the bus is free
+	CQEVersion             uint8    // 1: CQEs carry the user index
+	CoreClockKHz           uint64   // of the free-running timer and of CQE timestamps
 	VendorPartID           uint32
 	FirmwareMajor          uint16
 	FirmwareMinor          uint16
@@ -157,6 +160,7 @@ func (p *Params) Check() error {
 	pos("LogMaxRARes", int64(p.LogMaxRARes), 0, 7)
 	pos("MaxWQESizeSQ", int64(p.MaxWQESizeSQ), 64, 1024)
 	pos("MaxWQESizeRQ", int64(p.MaxWQESizeRQ), 16, 2048)
+	pos("CQECompMax", int64(p.CQECompMax), 0, 1<<16-1)
 	pos("MaxQCounters", int64(p.MaxQCounters), 1, 255)
 	pos("GIDTableSize", int64(p.GIDTableSize), 1, 255)
 	pos("Vectors", int64(p.Vectors), 1, 2048)

@@ -122,9 +122,12 @@ func (q *qp) rst() {
 	q.responder.clear()
 }
 
-// stopEngines drops what the engines have under way.
+// stopEngines drops what the engines have under way; completions that sessions hold back are
+// written.
 func (q *qp) stopEngines() {
 	d := q.d
+	q.scq.settle()
+	q.rcq.settle()
 	q.epoch++
 	q.abandon(&q.txq)
 	q.abandon(&q.rtx)

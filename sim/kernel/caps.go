@@ -32,6 +32,8 @@ type caps struct {
 	scatterToCQE, cqResize, endPad            bool
 	cqModeration                              bool
 	cq128                                     bool
+	cqeComp, cqeComp128, miniStrideIndex      bool
+	cqeCompMax                                uint32
 	roWrite, roRead                           bool
 	pkv, qkv, apm, fastReg                    bool
 	atomicMode                                uint32 // 0: no atomics
@@ -179,6 +181,8 @@ func (c *caps) general(g prm.HCACap) {
 	c.scatterToCQE, c.cqResize, c.endPad = g.SctrDataCQE(), g.CQResize(), g.EndPad()
 	c.cqModeration = g.CQModeration()
 	c.cq128 = g.CQE128Always()
+	c.cqeComp, c.cqeComp128 = g.CQECompression(), g.CQECompression128()
+	c.miniStrideIndex, c.cqeCompMax = g.MiniCQERespStrideIndex(), g.CQECompressionMaxNum()
 	c.roWrite = g.RelaxedOrderingWrite()
 	c.roRead = g.RelaxedOrderingRead() || g.RelaxedOrderingReadPCIEnabled()
 	c.pkv, c.qkv, c.apm = g.PKV(), g.QKV(), g.APM()

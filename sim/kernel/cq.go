@@ -23,6 +23,8 @@ type CQReq struct {
 	UARPage         uint32 // for arming; with UARValid
 	UARValid        bool
 	IgnoreOverrun   bool
+	Compress        bool  // cqe_comp_en
+	CompFormat      uint8 // one of verbs.CQEComp*, with Compress
 }
 
 type cq struct {
@@ -69,6 +71,8 @@ func (u *Ucontext) createCQ(k *call, r *CQReq) (*cq, error) {
 		return nil, fmt.Errorf("ring of %d entries for a CQ of %d: %w", r.Entries, entries, syscall.EINVAL)
 	case r.CQESize != 64 && r.CQESize != 128:
 		return nil, fmt.Errorf("CQE of %d bytes: %w", r.CQESize, syscall.EINVAL)
+	case r.Compress && !d.caps.compresses(r.CQESize):
+		return nil, fmt.Errorf("compressed CQEs of %d bytes: %w", r.CQESize, syscall.EOPNOTSUPP)
 	case r.Pad && (r.CQESize != 128 || !d.caps.cq128):
 		return nil, fmt.Errorf("padded CQE of %d bytes: %w", r.CQESize, syscall.EOPNOTSUPP)
 	}
@@ -98,8 +102,35 @@ func (d *Device) cqEntries(cqe uint32) (uint32, error) {
 	return 1 << bits.Len32(cqe), nil
 }
 
+// compresses reports whether CQEs of a size can be compressed.
+func (c *caps) compresses(size uint32) bool {
+	return size == 64 && c.cqeComp || size == 128 && c.cqeComp128
+}
+
+// miniCQEFormat is mini_cqe_res_format_to_hw: EINVAL for none or for several.
+func (c *caps) miniCQEFormat(format uint8) (uint32, error) {
+	switch {
+	case format == verbs.CQECompHash:
+		return prm.MiniCQEHash, nil
+	case format == verbs.CQECompCsum:
+		return prm.MiniCQECsum, nil
+	case format != verbs.CQECompCsumStrideIndex:
+		return 0, fmt.Errorf("format %#x of compressed CQEs: %w", format, syscall.EINVAL)
+	case !c.miniStrideIndex:
+		return 0, fmt.Errorf("compressed CQEs with stride indexes: %w", syscall.EOPNOTSUPP)
+	}
+	return prm.MiniCQECsumStrideIndex, nil
+}
+
 func (q *cq) create(k *call, r *CQReq) error {
 	u, d := q.u, q.u.dev
+	format := uint32(0)
+	if r.Compress {
+		var err error
+		if format, err = d.caps.miniCQEFormat(r.CompFormat); err != nil {
+			return err
+		}
+	}
 	lay, err := q.mem.layRing(0)
 	if err != nil {
 		return err
@@ -126,6 +157,8 @@ func (q *cq) create(k *call, r *CQReq) error {
 		c.SetCQESz(prm.CQESz128)
 	}
 	c.SetOI(r.IgnoreOverrun)
+	c.SetCQECompEn(r.Compress)
+	c.SetMiniCQEResFormat(format)
 	c.SetPageOffset(lay.pageOffset)
 	c.SetLogPageSize(lay.logPageSize())
 	c.SetLogCQSize(uint32(bits.TrailingZeros32(q.entries)))

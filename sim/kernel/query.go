@@ -61,10 +61,22 @@ func (u *Ucontext) QueryDevice(c Caller) (a verbs.DeviceAttrEx, err error) {
 		a.MaxCQCount, a.MaxCQPeriod = math.MaxUint16, maxCQPeriod
 	}
 	a.PhysPortCntEx = uint32(k.ports)
+	a.CQEComp = k.compression()
 	if u.bfregs != nil {
 		a.MaxDynBFRegs = u.bfregs.Dyn
 	}
 	return a, nil
+}
+
+// compression is the answer's cqe_comp_caps.
+func (c *caps) compression() (a verbs.CQECompCaps) {
+	if c.cqeComp {
+		a = verbs.CQECompCaps{MaxNum: c.cqeCompMax, Formats: verbs.CQECompHash | verbs.CQECompCsum}
+		if c.miniStrideIndex {
+			a.Formats |= verbs.CQECompCsumStrideIndex
+		}
+	}
+	return a
 }
 
 // maxSGERd is MLX5_MAX_SGE_RD: what fits into a READ of 512 bytes.

@@ -195,3 +195,7 @@ func (u *Ucontext) Device() *Device { return u.dev }
 // PadsCQEs reports whether entries of 64 bytes can be padded to 128
 // (MLX5_IB_QUERY_DEV_RESP_FLAGS_CQE_128B_PAD).
 func (u *Ucontext) PadsCQEs() bool { return u.dev.caps.cq128 }
+
+// CompressesCQEs128 reports whether entries of 128 bytes can be compressed
+// (MLX5_IB_QUERY_DEV_RESP_FLAGS_CQE_128B_COMP).
+func (u *Ucontext) CompressesCQEs128() bool { return u.dev.caps.cqeComp128 }

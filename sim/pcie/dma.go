@@ -53,6 +53,15 @@ func (l *Link) WriteDMANotify(pa mem.PA, p []byte, done sim.Handler, arg uint64)
 	l.send(pa, p, l.p.MemoryLatency, -1, done, arg)
 }
 
+// WriteBacklog implements Bus: the wire is busy, or there is no credit.
+func (l *Link) WriteBacklog() sim.Time {
+	free := l.tx.FreeAt()
+	if len(l.tx.credit) > 0 {
+		free = max(free, l.tx.credit[l.tx.next])
+	}
+	return max(0, free-l.e.Now())
+}
+
 // Interrupt implements Bus: MSI-X is a posted write of 4 bytes.
 func (l *Link) Interrupt(vector int) {
 	var msg [4]byte

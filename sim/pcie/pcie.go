@@ -51,6 +51,8 @@ type Bus interface {
 	// WriteDMA posts a write: p is copied now and becomes visible in memory later, in
 	// the order of the writes of this device.
 	WriteDMA(pa mem.PA, p []byte)
+	// WriteBacklog is for how long a write that is posted now waits for the bus.
+	WriteBacklog() sim.Time
 	// WriteDMANotify is WriteDMA and runs done(arg) at the instant at which the
 	// bytes become visible (models use it where a unit must order itself behind data).
 	WriteDMANotify(pa mem.PA, p []byte, done sim.Handler, arg uint64)

@@ -23,6 +23,7 @@ type CQ struct {
 	ring   *ring
 	parent *PD // whose allocator made the memory
 	esize  int
+	comp   uint8  // format of compressed entries, 0: there are none
 	n      uint32 // entries, a power of two
 	ci     uint32 // consumer index, not reduced
 	db     *dbrec
@@ -85,8 +86,8 @@ func (c *Context) newCQ(t *Thread, a *verbs.CQAttr) (*CQ, error) {
 	if a.CQEPad && q.esize != 128 {
 		return nil, fmt.Errorf("padding of entries of %d bytes: %w", q.esize, syscall.EINVAL)
 	}
-	if a.CQECompression != 0 {
-		return nil, fmt.Errorf("CQE compression is not modelled: %w", syscall.EOPNOTSUPP)
+	if have := c.attr.CQEComp; a.CQECompression != 0 && (have.MaxNum == 0 || uint32(a.CQECompression)&have.Formats == 0) {
+		return nil, fmt.Errorf("compressed CQEs of format %#x, the device has %#x: %w", a.CQECompression, have.Formats, syscall.EINVAL)
 	}
 	if a.CQE <= 0 || a.CQE >= maxCQEntries {
 		return nil, fmt.Errorf("%d entries: %w", a.CQE, syscall.EINVAL)
@@ -102,6 +103,7 @@ func (c *Context) newCQ(t *Thread, a *verbs.CQAttr) (*CQ, error) {
 		q.channel = ch
 	}
 	q.n = uint32(roundupPow2(a.CQE + 1))
+	q.comp = a.CQECompression
 	q.lock = lock{single: single, what: "a CQ"}
 	return q, nil
 }
@@ -138,7 +140,8 @@ func (q *CQ) build(t *Thread, a *verbs.CQAttr) error {
 	}
 	q.cookie = c.newCookie(q)
 	r := kernel.CQReq{Entries: q.n, CQE: uint32(a.CQE), CompVector: uint32(a.CompVector), Cookie: q.cookie,
-		BufAddr: uint64(q.ring.va), DBAddr: uint64(q.db.va), CQESize: uint32(q.esize), Pad: a.CQEPad}
+		BufAddr: uint64(q.ring.va), DBAddr: uint64(q.db.va), CQESize: uint32(q.esize), Pad: a.CQEPad,
+		Compress: a.CQECompression != 0, CompFormat: a.CQECompression}
 	if q.channel != nil {
 		r.Channel = q.channel.k
 	}
@@ -253,10 +256,14 @@ func (q *CQ) unwatch(ids []int) {
 // consumer index (__mlx5_cq_clean, 3.3). It adds to cost what that takes.
 func (q *CQ) clean(t *Thread, qp *QP, cost *sim.Time) {
 	pi := q.ci
-	for pi-q.ci < q.n && q.at(pi).Ready(pi, q.n) {
+	for pi-q.ci < q.n {
+		if _, ready := q.look(t, pi); !ready {
+			break
+		}
 		pi++
 	}
-	*cost += q.ctx.proc.Params.CleanCQE * sim.Time(pi-q.ci)
+	*cost += q.ctx.proc.Params.CleanCQE*sim.Time(pi-q.ci) + t.owed
+	t.owed = 0
 	freed := uint32(0)
 	for i := pi; i != q.ci; {
 		i--

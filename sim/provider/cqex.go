@@ -52,8 +52,8 @@ func (q *CQ) EndPoll(vt verbs.Thread) {
 // take finds the next completion. What it costs, with what t owes, is spent.
 func (q *CQ) take(t *Thread) error {
 	for {
-		e := q.at(q.ci)
-		if !e.Ready(q.ci, q.n) {
+		e, ready := q.look(t, q.ci)
+		if !ready {
 			t.Core.Run(t.P, t.owed)
 			t.P.Sync()
 			t.owed = 0

@@ -62,7 +62,7 @@ func (q *CQ) copyTo(t *Thread, r *ring, n uint32) error {
 	var moved uint32
 	for ; ; moved++ {
 		i := q.ci + moved
-		if e := q.at(i); moved == q.n || !e.Ready(i, q.n) {
+		if e, ready := q.look(t, i); moved == q.n || !ready {
 			return fmt.Errorf("the device's RESIZE entry is not there behind %d others: %w", moved, syscall.EIO)
 		} else if e.Opcode() == prm.CQEResizeCQ {
 			break
@@ -72,6 +72,7 @@ func (q *CQ) copyTo(t *Thread, r *ring, n uint32) error {
 		e := prm.CQE64(d[q.esize-prm.CQE64Size:])
 		e.SetOpOwn(e.Opcode(), e.Format(), e.SE(), prm.CQEOwner(i+1, n))
 	}
-	t.Core.Run(t.P, q.ctx.proc.Params.CleanCQE*sim.Time(moved))
+	t.Core.Run(t.P, q.ctx.proc.Params.CleanCQE*sim.Time(moved)+t.owed)
+	t.owed = 0
 	return nil
 }

@@ -60,6 +60,8 @@ type Params struct {
 	ConsumeCQE sim.Time
 	// CleanCQE is to look at one CQE when the CQ is swept of a dying QP.
 	CleanCQE sim.Time
+	// ExpandCQE is to write one CQE out of a session of compressed ones.
+	ExpandCQE sim.Time
 	// ReqNotify is the work of ibv_req_notify_cq besides its store and fences.
 	ReqNotify sim.Time
 

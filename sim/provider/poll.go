@@ -34,8 +34,8 @@ func (q *CQ) poll(t *Thread, wc []verbs.WC, w *poller) (n int, err error) {
 	left := q.lock.acquire(t, p, 0)
 	left += t.Core.Claim(t.P, &q.line)
 	for n < len(wc) && err == nil {
-		e := q.at(q.ci)
-		if !e.Ready(q.ci, q.n) {
+		e, ready := q.look(t, q.ci)
+		if !ready {
 			break
 		}
 		q.ci++
@@ -76,6 +76,9 @@ func (q *CQ) parse(t *Thread, e prm.CQE64, wc *verbs.WC) outcome {
 	op := e.Opcode()
 	if op == prm.CQEResizeCQ {
 		return swallowed
+	}
+	if e.Format() == prm.CQEFormatCompressed {
+		return broken
 	}
 	qp := q.ctx.qpOf(e.SRQNUIdx())
 	if qp == nil {

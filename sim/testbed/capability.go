@@ -25,6 +25,8 @@ func (tb *Testbed) Capability(token string) verbs.Capability {
 			has = p.HCA.BFRegSize != 0
 		case "2p":
 			has = len(tb.hosts) > 1 && len(tb.hosts[1].devices) > 0
+		case "dv.cqe_comp":
+			has = p.HCA.CQECompMax > 0
 		case "ecn":
 			has = p.HCA.Congestion.DCQCN && tb.sm == nil
 		case "sqd":

@@ -74,14 +74,13 @@ func (f *File) cqReq(k *uapi.Call, d uapi.MLX5CreateCQ) (r kernel.CQReq, err err
 		return r, fmt.Errorf("CQ_CREATE: driver flags %#x: %w", fl, syscall.EINVAL)
 	case fl&uapi.CQFlagRealTimeTS != 0:
 		return r, fmt.Errorf("CQ_CREATE: real time stamps are not modelled: %w", syscall.EOPNOTSUPP)
-	case d.CQECompEn() != 0:
-		return r, fmt.Errorf("CQ_CREATE: compressed CQEs are not modelled: %w", syscall.EOPNOTSUPP)
 	}
 	return kernel.CQReq{
 		CQE: uint32(k.Value(uapi.CQCreateCQE)), CompVector: uint32(k.Value(uapi.CQCreateVector)),
 		BufAddr: d.BufAddr(), DBAddr: d.DBAddr(), CQESize: d.CQESize(), Pad: d.Flags()&uapi.CQFlag128BPad != 0,
 		UARPage: uint32(d.UARPageIndex()), UARValid: d.Flags()&uapi.CQFlagUARPageIndex != 0,
 		IgnoreOverrun: flags&uapi.CQCreateIgnoreOverrun != 0,
+		Compress:      d.CQECompEn() == 1, CompFormat: d.CQECompResFormat(),
 	}, nil
 }
 

@@ -22,7 +22,7 @@ func (f *File) queryDevice(w *uapi.Write) error {
 }
 
 // queryDeviceEx is the extended QUERY_DEVICE with mlx5's driver data, which says that
-// the device has no offloads.
+// the device has no offloads but compressed CQEs.
 func (f *File) queryDeviceEx(k *uapi.Call, w *uapi.Write) error {
 	b, err := w.Request(uapi.ExQueryDeviceSize)
 	if err != nil {
@@ -42,9 +42,9 @@ func (f *File) queryDeviceEx(k *uapi.Call, w *uapi.Write) error {
 	if room != 0 {
 		d := uapi.MLX5QueryDeviceResp(make([]byte, uapi.MLX5QueryDeviceRespSize))
 		d.SetResponseLength(uint32(min(room, len(d))))
-		if f.u.PadsCQEs() {
-			d.SetFlags(uapi.QueryDevCQE128BPad)
-		}
+		d.SetCQECompMaxNum(a.CQEComp.MaxNum)
+		d.SetCQECompFormats(a.CQEComp.Formats)
+		d.SetFlags(f.cqe128())
 		if err := k.Out(uapi.AttrUHWOut, d); err != nil {
 			return err
 		}
@@ -62,6 +62,17 @@ func (f *File) queryDeviceEx(k *uapi.Call, w *uapi.Write) error {
 	r.SetMaxCQPeriod(uint16(a.MaxCQPeriod))
 	r.SetDeviceCapFlagsEx(uint64(a.DeviceCapFlags))
 	return w.Respond(r)
+}
+
+// cqe128 is what the device can do with entries of 128 bytes.
+func (f *File) cqe128() (flags uint32) {
+	if f.u.CompressesCQEs128() {
+		flags |= uapi.QueryDevCQE128BComp
+	}
+	if f.u.PadsCQEs() {
+		flags |= uapi.QueryDevCQE128BPad
+	}
+	return flags
 }
 
 // fillDevice is copy_query_dev_fields.

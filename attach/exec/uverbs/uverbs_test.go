@@ -13,6 +13,7 @@ import (
 	"github.com/rdmasim/rdmasim/sim/kernel"
 	"github.com/rdmasim/rdmasim/uapi"
 	"github.com/rdmasim/rdmasim/uapi/client"
+	"github.com/rdmasim/rdmasim/verbs"
 )
 
 func generations(t *testing.T, body func(x *rig)) {
@@ -60,7 +61,7 @@ func TestQueries(t *testing.T) {
 	d := uapi.ExQueryDeviceResp(rsp)
 	if d.Base().NodeGUID() != x.kern.NodeGUID() || d.Base().PhysPortCnt() != 1 || d.Base().MaxQP() == 0 || d.Base().FWVer()>>32 == 0 ||
 		d.ResponseLength() != uapi.ExQueryDeviceRespSize || drv.ResponseLength() != uapi.MLX5QueryDeviceRespSize ||
-		drv.Flags() != uapi.QueryDevCQE128BPad || d.MaxCQCount() == 0 || d.MaxCQPeriod() == 0 {
+		drv.Flags() != uapi.QueryDevCQE128BPad|uapi.QueryDevCQE128BComp || drv.CQECompMaxNum() == 0 || drv.CQECompFormats() != 7 || d.MaxCQCount() == 0 || d.MaxCQPeriod() == 0 {
 		t.Errorf("device %x, driver %x", rsp, []byte(drv))
 	}
 	p := client.New(x.proc, uapi.ObjectDevice, uapi.DeviceQueryPort).Value(uapi.QueryPortNum, 8, 1)
@@ -459,7 +460,12 @@ func TestRefused(t *testing.T) {
 		x.refuse(fmt.Sprintf("driver flags %#x", flags), c, want)
 	}
 	c, _, _ := x.cqCall(-1, 1, func(d uapi.MLX5CreateCQ) { d.SetCQECompEn(1) })
-	x.refuse("compressed CQEs", c, syscall.EOPNOTSUPP)
+	x.refuse("compressed CQEs of no format", c, syscall.EINVAL)
+	c, _, _ = x.cqCall(-1, 1, func(d uapi.MLX5CreateCQ) {
+		d.SetCQECompEn(1)
+		d.SetCQECompResFormat(verbs.CQECompHash | verbs.CQECompCsum)
+	})
+	x.refuse("compressed CQEs of two formats", c, syscall.EINVAL)
 	c, _, _ = x.cqCall(-1, 1, func(d uapi.MLX5CreateCQ) { d.SetFlags(uapi.CQFlag128BPad) })
 	x.refuse("padded CQEs of 64 bytes", c, syscall.EOPNOTSUPP)
 	c, _, _ = x.cqCall(-1, 1, func(d uapi.MLX5CreateCQ) { d.SetFlags(uapi.CQFlagRealTimeTS) })
