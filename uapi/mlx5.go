@@ -13,6 +13,8 @@ const (
 
 	// UctxRespCoreClock in the CompMask of AllocUcontextResp: HCACoreClockOffset holds.
 	UctxRespCoreClock = 1 << 0
+	// UctxRespDumpFill: DumpFillMKey holds.
+	UctxRespDumpFill = 1 << 1
 
 	// QueryDevCQE128BComp in the Flags of MLX5QueryDeviceResp: entries of 128 bytes can be compressed.
 	QueryDevCQE128BComp = 1 << 0

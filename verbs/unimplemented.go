@@ -249,6 +249,11 @@ func (UnimplementedPD) RegMRIova(t Thread, addr, length, iova uint64, access Acc
 	return
 }
 
+func (UnimplementedPD) AllocNullMR(t Thread) (r0 MR, err error) {
+	err = unimplemented("PD.AllocNullMR")
+	return
+}
+
 func (UnimplementedPD) CreateQP(t Thread, attr QPInitAttr) (r0 QP, err error) {
 	err = unimplemented("PD.CreateQP")
 	return

@@ -164,6 +164,9 @@ type PD interface {
 	RegMR(t Thread, addr, length uint64, access AccessFlags) (MR, error)
 	// RegMRIova is ibv_reg_mr_iova.
 	RegMRIova(t Thread, addr, length, iova uint64, access AccessFlags) (MR, error)
+	// AllocNullMR is ibv_alloc_null_mr ("nullmr"): by its local key, which is valid for every
+	// address, writes go nowhere and reads give zeros. EOPNOTSUPP: the device has none.
+	AllocNullMR(t Thread) (MR, error)
 	CreateQP(t Thread, attr QPInitAttr) (QP, error)
 	CreateSRQ(t Thread, attr SRQInitAttr) (SRQ, error)
 	CreateAH(t Thread, attr AHAttr) (AH, error)

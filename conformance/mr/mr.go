@@ -39,6 +39,9 @@ func Register(s *spec.Suite) {
 	s.Case("MR-026", reregInput)
 	s.Case("MR-027", reregNothing)
 	s.Case("MR-028", reregWriteAlone)
+	s.Case("MR-029", reregOther)
+	s.Case("MR-030", nullRegion)
+	s.Case("MR-031", noNullRegion)
 	s.Case("MR-043", relaxedOrdering)
 	s.Case("MR-045", thousands)
 }

@@ -18,6 +18,7 @@ func Register(s *spec.Suite) {
 	s.Case("MW-007", bindMWOfType2)
 	s.Case("MW-008", otherTypes)
 	s.Case("MW-009", zeroBased)
+	s.Case("MW-010", otherRegions)
 	s.Case("MW-011", givenKey)
 	s.Case("MW-012", incRKey)
 	s.Case("MW-013", localInvalidate)

@@ -105,6 +105,18 @@ func zeroBased(c *spec.C) {
 	c.Errno("zero-based region", b.B.BindMW(c.T, w.MW, verbs.MWBind{Info: i}), syscall.EINVAL)
 }
 
+// otherRegions: null regions know no windows.
+func otherRegions(c *spec.C) {
+	b := open(c)
+	w := b.alloc(c, verbs.MWType1)
+	null, err := b.PD.AllocNullMR(c.T)
+	c.NoErr("alloc_null_mr", err)
+	kit.Once(c, "dereg_mr of a null region", null.Dereg)
+	i := verbs.MWBindInfo{MR: null, Addr: b.mem.Addr(0), Length: 64, Access: both}
+	c.Errno("null region", b.B.BindMW(c.T, w.MW, verbs.MWBind{Info: i}), syscall.ENOTSUP)
+	b.allowed(c, "write by a window on memory", b.write(b.bind(c, w, b.part(0, 64, both)), 0, 8))
+}
+
 func noRegion(c *spec.C) {
 	b := open(c)
 	w := b.alloc(c, verbs.MWType1)

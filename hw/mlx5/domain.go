@@ -200,6 +200,16 @@ func (p *pd) RegMRIova(t verbs.Thread, addr, length, iova uint64, access verbs.A
 	return &mr{m: m}, nil
 }
 
+// AllocNullMR is ibv_alloc_null_mr.
+func (p *pd) AllocNullMR(t verbs.Thread) (verbs.MR, error) {
+	defer in(t, "ibv_alloc_null_mr").out()
+	m, err := C.ibv_alloc_null_mr(p.p)
+	if m == nil {
+		return nil, null("ibv_alloc_null_mr", err)
+	}
+	return &mr{m: m}, nil
+}
+
 func (m *mr) LKey() uint32   { return uint32(m.m.lkey) }
 func (m *mr) RKey() uint32   { return uint32(m.m.rkey) }
 func (m *mr) Addr() uint64   { return uint64(uintptr(m.m.addr)) }

@@ -18,7 +18,7 @@ import (
 var absent = map[string]bool{
 	"mmio log": true, "fault": true, "schedule": true, "locks": true, "exact time": true, "sm": true, "overrun.drop": true, "shared bf": true,
 	"xrc": true, "advise": true, "dmabuf": true, "import": true, "dm": true, "stat": true, "counters": true,
-	"udmabuf": true, "gpu": true, "nullmr": true, "reg_ex": true, "dmah": true, "fork": true, "hotunplug": true,
+	"udmabuf": true, "gpu": true, "reg_ex": true, "dmah": true, "fork": true, "hotunplug": true,
 	"uar dmabuf": true, "ece": true, "cntr": true, "pfc": true, "ecn": true, "vlan": true, "huge": true, "buf": true, "ts.wall": true,
 }
 
@@ -127,7 +127,7 @@ func (p *probe) machine() {
 	root := os.Geteuid() == 0
 	p.set("root", has(root))
 	p.set("non-root", verbs.Present) // players give up what rights they have
-	const big = 10 << 30 // two regions of 2 GiB and what else the machine does
+	const big = 10 << 30             // two regions of 2 GiB and what else the machine does
 	p.set("bigmem", has(page*conf(sysconf.SC_PHYS_PAGES, 0) >= big))
 	p.set("2p", has(len(p.s.nodes) > 1))
 }
@@ -234,8 +234,11 @@ func (p *probe) regions() {
 		}
 	}
 	p.set("mw", max(p.s.caps["mw.t1"], p.s.caps["mw.t2"]))
-	m, err := p.pd.RegMR(p.t, p.mem.Addr(), p.mem.Len(), verbs.AccessLocalWrite)
-	if err != nil {
+	m, err := p.pd.AllocNullMR(p.t)
+	if p.set("nullmr", answer(err)); err == nil {
+		_ = m.Dereg(p.t)
+	}
+	if m, err = p.pd.RegMR(p.t, p.mem.Addr(), p.mem.Len(), verbs.AccessLocalWrite); err != nil {
 		return
 	}
 	p.set("rereg", answer(m.Rereg(p.t, verbs.ReregAccess, nil, 0, 0, verbs.AccessLocalWrite|verbs.AccessRemoteRead)))

@@ -106,6 +106,7 @@ func fillGeneral(c prm.HCACap, p *Params) {
 	c.SetLogMaxMsg(uint32(p.LogMaxMsg))
 	c.SetCQEVersion(uint32(p.CQEVersion))
 	c.SetIMAICL(true)
+	c.SetDumpFillMKey(p.DumpFillMkey)
 	c.SetUMRModifyEntitySizeDisabled(true) // a UMR binds and invalidates, no more
 	c.SetUMRModifyAtomicDisabled(true)
 	// The bus may reorder what a key with these rights moves; this one does not.

@@ -158,7 +158,7 @@ func cmdDestroyMKey(d *Device, in, _ []byte) prm.Status {
 }
 
 // Fixed keys of QUERY_SPECIAL_CONTEXTS, below the first that is handed out. An
-// access with one of them finds no key.
+// access with one of the others than the first finds no key.
 const (
 	dumpFillKey = 2 << 8
 	reservedKey = 3 << 8

@@ -193,6 +193,9 @@ func (d *Device) reset() {
 	d.xrcdNums = numbers{next: 1, limit: 1 << p.LogMaxXRCD}
 	d.tdNums = numbers{next: 1, limit: 1 << p.LogMaxPD}
 	d.keys = odp.NewTable(1 << min(p.LogMaxMkey, 12))
+	if p.DumpFillMkey {
+		d.keys.SetDump(dumpFillKey)
+	}
 	d.keyNums = numbers{next: firstMkey, limit: 1 << p.LogMaxMkey}
 	d.qpNums = numbers{next: firstQPN, limit: 1 << p.LogMaxQP, late: true}
 	d.srqNums = numbers{next: 1, limit: 1 << p.LogMaxSRQ}

@@ -39,6 +39,7 @@ type Params struct {
 	CQECompAggressive      bool     // a session waits for completions also when the bus is free
 	CQEVersion             uint8    // 1: CQEs carry the user index
 	CoreClockKHz           uint64   // of the free-running timer and of CQE timestamps
+	DumpFillMkey           bool     // the fixed local key by which writes go nowhere and reads give zeros
 	VendorPartID           uint32
 	FirmwareMajor          uint16
 	FirmwareMinor          uint16

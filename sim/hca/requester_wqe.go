@@ -384,6 +384,9 @@ func (d *Device) readInto(i int32, u odp.User, key uint32, va uint64, p []byte, 
 	s := d.slots[i]
 	s.bytes += int32(len(p))
 	d.txBytes += len(p)
+	if len(runs) == 0 {
+		clear(p)
+	}
 	for _, run := range runs {
 		s.pending++
 		d.bus.ReadDMA(run.PA, p[:run.Len], d.h.gather, uint64(i))

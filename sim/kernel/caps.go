@@ -36,6 +36,8 @@ type caps struct {
 	cqeCompMax                                uint32
 	roWrite, roRead                           bool
 	pkv, qkv, apm, fastReg                    bool
+	dumpFill                                  bool
+	dumpFillKey                               uint32
 	atomicMode                                uint32 // 0: no atomics
 	hostAtomics                               bool
 	tsFormat                                  uint32
@@ -137,6 +139,9 @@ func (d *Device) readCaps(k *call) error {
 		return fmt.Errorf("port type %d, RoCE %v: neither RoCE nor InfiniBand: %w", g.PortType(), g.RoCE(), syscall.EOPNOTSUPP)
 	}
 	c.general(g)
+	if err := c.specialKeys(k, g); err != nil {
+		return err
+	}
 	if g.Atomic() {
 		page, err := k.queryCap(prm.CapAtomic, prm.CapModeCurrent)
 		if err != nil {
@@ -155,6 +160,19 @@ func (d *Device) readCaps(k *call) error {
 	if prm.RoCECap(page).QPTSFormat() == 1 { // real time only
 		c.tsFormat = 1
 	}
+	return nil
+}
+
+// specialKeys is mlx5r_cmd_query_special_mkeys.
+func (c *caps) specialKeys(k *call, g prm.HCACap) error {
+	if c.dumpFill = g.DumpFillMKey(); !c.dumpFill {
+		return nil
+	}
+	out, err := k.simple(prm.OpQuerySpecialContexts, 0)
+	if err != nil {
+		return err
+	}
+	c.dumpFillKey = prm.QuerySpecialContextsOut(out).DumpFillMKey()
 	return nil
 }
 

@@ -38,6 +38,8 @@ type UcontextResp struct {
 	NumPorts                                   uint16
 	CQEVersion                                 uint8
 	LogUARSize, NumUARsPerPage, NumDynBFRegs   uint32
+	DumpFill                                   bool // DumpFillMKey is a key
+	DumpFillMKey                               uint32
 }
 
 // Ucontext is an open device file with its context.
@@ -142,7 +144,7 @@ func (u *Ucontext) response() UcontextResp {
 		MaxSQDescSz: uint32(c.maxWQESQ), MaxRQDescSz: uint32(c.maxWQERQ),
 		MaxSendWQEBB: 1 << c.logMaxQPSz, MaxRecvWR: 1 << c.logMaxQPSz, MaxSRQRecvWR: 1 << c.logSRQSz,
 		NumPorts: uint16(c.ports), CQEVersion: u.cqeVersion,
-		LogUARSize: prm.PageShift, NumUARsPerPage: 1,
+		LogUARSize: prm.PageShift, NumUARsPerPage: 1, DumpFill: c.dumpFill, DumpFillMKey: c.dumpFillKey,
 	}
 	if u.bfregs != nil {
 		r.TotBFRegs, r.NumDynBFRegs = u.bfregs.Total, u.bfregs.Dyn

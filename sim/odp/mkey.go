@@ -84,11 +84,31 @@ type Key struct {
 // Table holds the keys of a device by index.
 type Table struct {
 	keys   []*Key
+	dump   *Key            // by which writes go nowhere and reads give zeros; nil: none
+	dumpAs uint32          // its key
 	Faults [results]uint64 // checks that failed, by result
 }
 
 // NewTable makes a table for n keys.
 func NewTable(n int) *Table { return &Table{keys: make([]*Key, 0, min(n, 1024))} }
+
+// modeDump is the mode of the key of SetDump; contexts have none like it.
+const modeDump = ^uint32(0)
+
+// SetDump makes key one that everybody may use, locally only, for every address: what it
+// names takes what is written and reads as zeros. It is at no index.
+func (t *Table) SetDump(key uint32) { t.dump, t.dumpAs = &Key{mode: modeDump}, key }
+
+// other is what a key is that no index has.
+func (t *Table) other(key uint32, a Access) (*Key, Result) {
+	switch {
+	case t.dump == nil || key != t.dumpAs:
+		return nil, NoKey
+	case a&^(LocalRead|LocalWrite) != 0:
+		return nil, Rights
+	}
+	return t.dump, OK
+}
 
 // At is key index, or nil.
 func (t *Table) At(index uint32) *Key {
@@ -176,12 +196,12 @@ func (t *Table) Check(u User, key uint32, va uint64, n uint64, a Access) (*Key, 
 func (t *Table) check(u User, key uint32, va, n uint64, a Access) (*Key, Result) {
 	index := key >> 8
 	if int64(index) >= int64(len(t.keys)) {
-		return nil, NoKey
+		return t.other(key, a)
 	}
 	k := t.keys[index]
 	switch {
 	case k == nil || k.variant != uint8(key):
-		return nil, NoKey
+		return t.other(key, a)
 	case k.free:
 		return nil, Free
 	case k.PD != u.PD:
@@ -208,7 +228,8 @@ func (k *Key) inRange(va, n uint64) bool {
 	return k.whole || va >= k.start && va-k.start <= k.len && n <= k.len-(va-k.start)
 }
 
-// Translate is Check, and appends the pieces of physical memory to runs.
+// Translate is Check, and appends the pieces of physical memory to runs: none of the key
+// of SetDump.
 func (t *Table) Translate(u User, key uint32, va uint64, n int, a Access, runs []Run) ([]Run, Result) {
 	k, r := t.check(u, key, va, uint64(n), a)
 	if r != OK {
@@ -220,6 +241,9 @@ func (t *Table) Translate(u User, key uint32, va uint64, n int, a Access, runs [
 		if i, in := off>>k.logPage, off&k.pageMask; i < uint64(len(k.entries)) && k.entries[i] != 0 && uint64(n-1) <= k.pageMask-in {
 			return append(runs, Run{mem.PA(k.entries[i]&^(prm.MTTRead|prm.MTTWrite) + in), n}), OK
 		}
+	}
+	if k.mode == modeDump {
+		return runs, OK
 	}
 	if k.mode == prm.MKeyModeKLM {
 		k, va = k.to.key, k.to.va+(va-k.start)

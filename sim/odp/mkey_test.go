@@ -209,3 +209,22 @@ func TestTranslateDoesNotAllocate(t *testing.T) {
 		t.Fatalf("%v allocations", n)
 	}
 }
+
+func TestDump(t *testing.T) {
+	tab := NewTable(4)
+	const key = 2 << 8
+	if _, r := tab.Check(User{PD: 7}, key, 1, 1, LocalRead); r != NoKey {
+		t.Errorf("before it is set: %v", r)
+	}
+	tab.SetDump(key)
+	for _, c := range []struct {
+		key  uint32
+		a    Access
+		want Result
+	}{{key, LocalRead, OK}, {key, LocalRead | LocalWrite, OK}, {key, RemoteRead, Rights}, {key, RemoteWrite, Rights}, {key + 1, LocalRead, NoKey}} {
+		runs, r := tab.Translate(User{PD: 7}, c.key, ^uint64(0), 1<<20, c.a, nil)
+		if r != c.want || len(runs) != 0 {
+			t.Errorf("key %#x, rights %#x: %v and %d runs, want %v", c.key, c.a, r, len(runs), c.want)
+		}
+	}
+}

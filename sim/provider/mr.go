@@ -2,6 +2,7 @@ package provider
 
 import (
 	"fmt"
+	"math"
 	"syscall"
 
 	"github.com/rdmasim/rdmasim/sim/kernel"
@@ -17,6 +18,7 @@ type MR struct {
 	lkey, rkey   uint32
 	addr, length uint64
 	access       verbs.AccessFlags
+	null         bool // the kernel does not know it
 }
 
 // RegMR is ibv_reg_mr.
@@ -36,6 +38,16 @@ func (p *PD) RegMRIova(vt verbs.Thread, addr, length, iova uint64, access verbs.
 		p.ctx.proc.Registered(addr, length)
 	}
 	return &MR{ctx: p.ctx, pd: p, h: h, lkey: lkey, rkey: rkey, addr: addr, length: length, access: access}, nil
+}
+
+// AllocNullMR is ibv_alloc_null_mr: libmlx5 knows the one key of the device, and the
+// kernel is not asked. It has no remote key.
+func (p *PD) AllocNullMR(vt verbs.Thread) (verbs.MR, error) {
+	p.ctx.enter(vt)
+	if !p.ctx.resp.DumpFill {
+		return nil, fmt.Errorf("alloc_null_mr: the device has no such key: %w", syscall.ENOTSUP)
+	}
+	return &MR{ctx: p.ctx, pd: p, lkey: p.ctx.resp.DumpFillMKey, length: math.MaxUint64, null: true}, nil
 }
 
 // LKey is the local key.
@@ -59,6 +71,8 @@ func (m *MR) Rereg(vt verbs.Thread, flags verbs.ReregFlags, pd verbs.PD, addr, l
 	}
 	p, _ := pd.(*PD)
 	switch {
+	case m.null:
+		return bad("a null region")
 	case flags&^all != 0:
 		return bad("flags %#x", uint32(flags))
 	case flags&verbs.ReregTranslation != 0 && (addr == 0 || length == 0):
@@ -92,6 +106,9 @@ func (m *MR) Rereg(vt verbs.Thread, flags verbs.ReregFlags, pd verbs.PD, addr, l
 // Dereg is ibv_dereg_mr.
 func (m *MR) Dereg(vt verbs.Thread) error {
 	t := m.ctx.enter(vt)
+	if m.null {
+		return nil
+	}
 	if err := m.ctx.u.DeregMR(t.caller, m.h); err != nil {
 		return fmt.Errorf("dereg_mr: %w", err)
 	}

@@ -30,6 +30,11 @@ func (p *pd) RegMRIova(t verbs.Thread, addr, length, iova uint64, access verbs.A
 	return p.c.r.mr(t, "reg_mr_iova", m, err, list(p.c.r.addr(addr), length, p.c.r.addr(iova), mask(access)))
 }
 
+func (p *pd) AllocNullMR(t verbs.Thread) (verbs.MR, error) {
+	m, err := p.PD.AllocNullMR(bare(t))
+	return p.c.r.mr(t, "alloc_null_mr", m, err, nil)
+}
+
 func (r *Recorder) mr(t verbs.Thread, name string, m verbs.MR, err error, args []string) (verbs.MR, error) {
 	if err != nil {
 		r.add(t, name, args, err)

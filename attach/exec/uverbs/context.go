@@ -89,6 +89,10 @@ func uctxResp(r *kernel.UcontextResp, room int) []byte {
 	a.SetCQEVersion(r.CQEVersion)
 	a.SetCmdsSuppUHW(uapi.SuppUHWQueryDevice | uapi.SuppUHWCreateAH)
 	a.SetCompMask(uapi.UctxRespCoreClock)
+	if r.DumpFill {
+		a.SetCompMask(uapi.UctxRespCoreClock | uapi.UctxRespDumpFill)
+		a.SetDumpFillMKey(r.DumpFillMKey)
+	}
 	a.SetClockInfoVersions(1 << uapi.ClockInfoV1)
 	a.SetHCACoreClockOffset(prm.InitSegTimer % pageSize)
 	a.SetEthMinInline(inlineNone)
