@@ -84,3 +84,18 @@ const (
 	QuerySpecialContextsInSize  = 0x10
 	QuerySpecialContextsOutSize = 0x20
 )
+
+// ChangeMKeyIn is the in mailbox of CHANGE_MKEY, a command of our own: the segments of a UMR
+// work request without entries.
+type ChangeMKeyIn []byte
+
+func (m ChangeMKeyIn) MKey() uint32        { return be32(m, 0x08) }
+func (m ChangeMKeyIn) SetMKey(v uint32)    { putBE32(m, 0x08, v) }
+func (m ChangeMKeyIn) UMR() UMRCtrlSegment { return UMRCtrlSegment(m[0x10:0x40:0x40]) }
+func (m ChangeMKeyIn) MKC() MKC            { return MKC(m[0x40:0x80:0x80]) }
+
+// Lengths in bytes.
+const (
+	ChangeMKeyInSize  = 0x80
+	ChangeMKeyOutSize = 0x10
+)

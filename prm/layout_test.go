@@ -38,7 +38,7 @@ var views = []struct {
 	{QueryISSIOut(nil), QueryISSIOutSize, false}, {SetISSIIn(nil), SetISSIInSize, false}, {QueryAdapterOut(nil), QueryAdapterOutSize, false},
 	{CreateMKeyIn(nil), CreateMKeyInSize, true}, {CreateMKeyOut(nil), CreateMKeyOutSize, false}, {QueryMKeyIn(nil), QueryMKeyInSize, false},
 	{QueryMKeyOut(nil), QueryMKeyOutSize, false}, {DestroyMKeyIn(nil), DestroyMKeyInSize, false},
-	{QuerySpecialContextsOut(nil), QuerySpecialContextsOutSize, false},
+	{QuerySpecialContextsOut(nil), QuerySpecialContextsOutSize, false}, {ChangeMKeyIn(nil), ChangeMKeyInSize, false},
 	{CreateEQIn(nil), CreateEQInSize, true}, {CreateEQOut(nil), CreateEQOutSize, false}, {DestroyEQIn(nil), DestroyEQInSize, false},
 	{QueryEQIn(nil), QueryEQInSize, false}, {QueryEQOut(nil), QueryEQOutSize, true},
 	{CreateCQIn(nil), CreateCQInSize, true}, {CreateCQOut(nil), CreateCQOutSize, false}, {DestroyCQIn(nil), DestroyCQInSize, false},

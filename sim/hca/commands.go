@@ -48,6 +48,7 @@ var commands = map[prm.Opcode]command{
 	prm.OpCreateMKey:             {cmdCreateMKey, phaseRunning, phaseRunning},
 	prm.OpQueryMKey:              {cmdQueryMKey, phaseRunning, phaseRunning},
 	prm.OpDestroyMKey:            {cmdDestroyMKey, phaseRunning, phaseRunning},
+	prm.OpChangeMKey:             {cmdChangeMKey, phaseRunning, phaseRunning},
 	prm.OpQuerySpecialContexts:   {cmdSpecialContexts, phaseRunning, phaseRunning},
 
 	prm.OpCreateEQ:  {cmdCreateEQ, phaseRunning, phaseRunning},
@@ -145,6 +146,8 @@ func (d *Device) commandTime(op prm.Opcode, in []byte) sim.Time {
 		return t.CreateMkey + sim.Time(len(prm.CreateMKeyIn(in).Entries())/8)*t.CreateMkeyEntry
 	case prm.OpDestroyMKey:
 		return t.DestroyMkey
+	case prm.OpChangeMKey:
+		return t.ChangeMkey
 	}
 	return t.Base
 }

@@ -107,8 +107,9 @@ func fillGeneral(c prm.HCACap, p *Params) {
 	c.SetCQEVersion(uint32(p.CQEVersion))
 	c.SetIMAICL(true)
 	c.SetDumpFillMKey(p.DumpFillMkey)
-	c.SetUMRModifyEntitySizeDisabled(true) // a UMR binds and invalidates, no more
-	c.SetUMRModifyAtomicDisabled(true)
+	c.SetUMRModifyEntitySizeDisabled(true) // a UMR changes no translations
+	c.SetRelaxedOrderingWriteUMR(true)
+	c.SetRelaxedOrderingReadUMR(true)
 	// The bus may reorder what a key with these rights moves; this one does not.
 	c.SetRelaxedOrderingWrite(true)
 	c.SetRelaxedOrderingRead(true)

@@ -2,6 +2,7 @@ package hca
 
 import (
 	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/sim/odp"
 	"github.com/rdmasim/rdmasim/sim/uar"
 )
 
@@ -154,6 +155,25 @@ func cmdDestroyMKey(d *Device, in, _ []byte) prm.Status {
 	if d.p.FlushOnDestroy {
 		d.flushKeys()
 	}
+	return prm.StatusOK
+}
+
+// cmdChangeMKey changes rights and PD of a key.
+func cmdChangeMKey(d *Device, in, _ []byte) prm.Status {
+	m := prm.ChangeMKeyIn(in)
+	k, moves := d.keys.At(m.MKey()>>8), m.UMR().MKeyMask()&prm.MKeyMaskPD != 0
+	if moves && !d.hasPD(m.MKC().PD()) {
+		return prm.StatusBadParam
+	}
+	before := uint32(0)
+	if k != nil {
+		before = k.PD
+	}
+	if d.keys.Change(m.MKey(), m.UMR(), m.MKC()) != odp.OK {
+		return prm.StatusBadResState
+	}
+	d.pds[before]--
+	d.pds[k.PD]++
 	return prm.StatusOK
 }
 

@@ -127,6 +127,7 @@ type CommandTimes struct {
 	CreateMkey          sim.Time
 	CreateMkeyEntry     sim.Time // for each translation entry of the list
 	DestroyMkey         sim.Time
+	ChangeMkey          sim.Time // in place, which a driver has done by a work request of its own
 }
 
 // Identity is what tells one device from another.

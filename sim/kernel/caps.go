@@ -35,6 +35,8 @@ type caps struct {
 	cqeComp, cqeComp128, miniStrideIndex      bool
 	cqeCompMax                                uint32
 	roWrite, roRead                           bool
+	hasAtomics                                bool
+	umrAtomic, umrROWrite, umrRORead          bool // a UMR changes these rights
 	pkv, qkv, apm, fastReg                    bool
 	dumpFill                                  bool
 	dumpFillKey                               uint32
@@ -203,6 +205,9 @@ func (c *caps) general(g prm.HCACap) {
 	c.miniStrideIndex, c.cqeCompMax = g.MiniCQERespStrideIndex(), g.CQECompressionMaxNum()
 	c.roWrite = g.RelaxedOrderingWrite()
 	c.roRead = g.RelaxedOrderingRead() || g.RelaxedOrderingReadPCIEnabled()
+	c.hasAtomics = g.Atomic()
+	c.umrAtomic = !g.Atomic() || !g.UMRModifyAtomicDisabled()
+	c.umrROWrite, c.umrRORead = g.RelaxedOrderingWriteUMR(), g.RelaxedOrderingReadUMR()
 	c.pkv, c.qkv, c.apm = g.PKV(), g.QKV(), g.APM()
 	c.fastReg = !g.UMRModifyEntitySizeDisabled()
 	c.maxEQs = int(g.MaxNumEQs())

@@ -117,7 +117,8 @@ func (m *mr) makeMKey(k *call, iova uint64, access verbs.AccessFlags) error {
 	return nil
 }
 
-func (m *mr) fillMKC(c prm.MKC, d *Device, iova uint64, a verbs.AccessFlags) {
+// fillRights is mlx5r_umr_set_access_flags with the PD.
+func (m *mr) fillRights(c prm.MKC, d *Device, a verbs.AccessFlags) {
 	c.SetA(a&verbs.AccessRemoteAtomic != 0)
 	c.SetRW(a&verbs.AccessRemoteWrite != 0)
 	c.SetRR(a&verbs.AccessRemoteRead != 0)
@@ -125,10 +126,14 @@ func (m *mr) fillMKC(c prm.MKC, d *Device, iova uint64, a verbs.AccessFlags) {
 	c.SetLR(true)
 	c.SetRelaxedOrderingWrite(a&verbs.AccessRelaxedOrdering != 0 && d.caps.roWrite)
 	c.SetRelaxedOrderingRead(a&verbs.AccessRelaxedOrdering != 0 && d.caps.roRead)
-	c.SetAccessMode(prm.MKeyModeMTT)
-	c.SetUMREn(true)
 	c.SetPD(m.pd.pdn)
 	c.SetQPN(prm.MKeyQPNAny)
+}
+
+func (m *mr) fillMKC(c prm.MKC, d *Device, iova uint64, a verbs.AccessFlags) {
+	m.fillRights(c, d, a)
+	c.SetAccessMode(prm.MKeyModeMTT)
+	c.SetUMREn(true)
 	c.SetMKey70(uint32(d.mkeys))
 	c.SetStartAddr(iova)
 	c.SetLen(m.mem.length)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"syscall"
 
+	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
@@ -15,11 +16,11 @@ type ReregReq struct {
 	Access             verbs.AccessFlags
 }
 
-// ReregMR is REREG_MR. A new mkey takes the place of the old one: the driver does that
-// too where it cannot change the key by a UMR of its own, which is not modelled. EINVAL:
-// no flag, address and iova that differ within a page, impossible access, windows on
-// the region; EOPNOTSUPP: a flag that does not exist; EACCES: access that writes to
-// memory which was pinned for reading. On an error the region is as before.
+// ReregMR is REREG_MR. PD and rights change in place where the device can do it; otherwise
+// a new mkey takes the place of the old one. EINVAL: no flag, address and iova that differ
+// within a page, impossible access, windows on a region that gets a new key; EOPNOTSUPP: a
+// flag that does not exist; EACCES: access that writes to memory which was pinned for
+// reading. On an error the region is as before.
 func (u *Ucontext) ReregMR(c Caller, h Handle, r ReregReq) (lkey, rkey uint32, err error) {
 	err = u.do(c, func(k *call) error {
 		if err := r.check(); err != nil {
@@ -80,7 +81,50 @@ func (m *mr) rereg(k *call, r *ReregReq) error {
 	} else if n.access&writable != 0 && !m.mem.writable {
 		return fmt.Errorf("access %#x on memory that was pinned for reading: %w", uint32(n.access), syscall.EACCES)
 	}
+	if r.Flags&verbs.ReregTranslation == 0 && k.d.caps.canReconfigure(m.access, n.access) {
+		return m.reconfigure(k, &n)
+	}
 	return m.replace(k, &n)
+}
+
+// canReconfigure is can_use_umr_rereg_access: no other right differs than those which the
+// device changes by UMR.
+func (c *caps) canReconfigure(from, to verbs.AccessFlags) bool {
+	const rights = verbs.AccessLocalWrite | verbs.AccessRemoteWrite | verbs.AccessRemoteRead | verbs.AccessRemoteAtomic | verbs.AccessRelaxedOrdering
+	diff := from ^ to
+	switch {
+	case diff&^rights != 0, diff&verbs.AccessRemoteAtomic != 0 && !c.umrAtomic:
+		return false
+	case diff&verbs.AccessRelaxedOrdering != 0:
+		return (!c.roWrite || c.umrROWrite) && (!c.roRead || c.umrRORead)
+	}
+	return true
+}
+
+// reconfigure is mlx5r_umr_rereg_pd_access.
+func (m *mr) reconfigure(k *call, n *mr) error {
+	in := prm.NewIn(prm.OpChangeMKey, 0)
+	req := prm.ChangeMKeyIn(in)
+	req.SetMKey(m.mkey)
+	mask := uint64(prm.MKeyMaskLR | prm.MKeyMaskLW | prm.MKeyMaskRR | prm.MKeyMaskRW | prm.MKeyMaskPD)
+	for _, f := range [...]struct {
+		on  bool
+		bit uint64
+	}{{k.d.caps.hasAtomics, prm.MKeyMaskA}, {k.d.caps.umrROWrite, prm.MKeyMaskRelaxedOrderingWrite}, {k.d.caps.umrRORead, prm.MKeyMaskRelaxedOrderingRead}} {
+		if f.on {
+			mask |= f.bit
+		}
+	}
+	req.UMR().SetMKeyMask(mask)
+	req.UMR().SetFlags(prm.UMRCheckNotFree | prm.UMRInline)
+	n.fillRights(req.MKC(), k.d, n.access)
+	if err := k.exec(in, prm.NewOut(prm.OpChangeMKey, 0)); err != nil {
+		return err
+	}
+	m.pd.refs--
+	n.pd.refs++
+	*m = *n
+	return nil
 }
 
 // replace makes the key of n and then gives the old one back.

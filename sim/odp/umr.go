@@ -58,6 +58,28 @@ func (t *Table) update(u User, key uint32, umr prm.UMRCtrlSegment, c prm.MKC, en
 	return OK
 }
 
+// changeable are the fields of a context that Change takes.
+const changeable = prm.MKeyMaskLR | prm.MKeyMaskLW | prm.MKeyMaskRR | prm.MKeyMaskRW | prm.MKeyMaskA | prm.MKeyMaskPD |
+	prm.MKeyMaskRelaxedOrderingWrite | prm.MKeyMaskRelaxedOrderingRead
+
+// Change changes the rights and the PD of a key in use as a driver asks, who may do so with
+// the keys of every PD.
+func (t *Table) Change(key uint32, umr prm.UMRCtrlSegment, c prm.MKC) Result {
+	k := t.At(key >> 8)
+	switch {
+	case k == nil || k.variant != uint8(key):
+		return NoKey
+	case umr.MKeyMask()&^changeable != 0:
+		return NotWanted
+	case !prm.MKC(k.Context[:]).UMREn():
+		return Rights
+	case umr.Flags()&prm.UMRCheckNotFree != 0 && k.free:
+		return Free
+	}
+	k.apply(umr.MKeyMask(), c)
+	return OK
+}
+
 // target checks the one entry of a window that is to be bound, with the range and the
 // rights of its new context.
 func (t *Table) target(k *Key, c prm.MKC, entries []byte) (window, Result) {
@@ -109,13 +131,16 @@ func (k *Key) apply(mask uint64, c prm.MKC) {
 		{prm.MKeyMaskRR, func() { own.SetRR(c.RR()) }},
 		{prm.MKeyMaskRW, func() { own.SetRW(c.RW()) }},
 		{prm.MKeyMaskA, func() { own.SetA(c.A()) }},
+		{prm.MKeyMaskPD, func() { own.SetPD(c.PD()) }},
+		{prm.MKeyMaskRelaxedOrderingWrite, func() { own.SetRelaxedOrderingWrite(c.RelaxedOrderingWrite()) }},
+		{prm.MKeyMaskRelaxedOrderingRead, func() { own.SetRelaxedOrderingRead(c.RelaxedOrderingRead()) }},
 	} {
 		if mask&f.bit != 0 {
 			f.take()
 		}
 	}
 	k.free, k.variant, k.qpn = own.Free(), uint8(own.MKey70()), own.QPN()
-	k.start, k.len, k.rights = own.StartAddr(), own.Len(), rightsOf(own)
+	k.PD, k.start, k.len, k.rights = own.PD(), own.StartAddr(), own.Len(), rightsOf(own)
 	k.pageOff = k.start & k.pageMask
 }
 
