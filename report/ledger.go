@@ -44,6 +44,8 @@ type Prediction struct {
 	// expectation holds; it matters only where two runs are compared.
 	Field string `yaml:"field"`
 	Got   string `yaml:"got" required:"true"`
+	// Sometimes is of what depends on chance: the step may show what is expected, too.
+	Sometimes bool `yaml:"sometimes"`
 }
 
 // ledgerFile is one file of the ledger, that of one provider.
@@ -54,6 +56,10 @@ type ledgerFile struct {
 
 // longest times between two looks at an entry.
 var reviewAfter = map[bool]time.Duration{true: 180 * 24 * time.Hour, false: 366 * 24 * time.Hour}
+
+// proofs are what the evidence of a bug has one of: a link, a recording or a program, a
+// command that shows it.
+var proofs = []string{"http", "fixtures/", "scripts/lab "}
 
 const dateForm = "2006-01-02"
 
@@ -99,8 +105,8 @@ func (d *Deviation) check(doc *input.Doc, at, provider string, exists func(strin
 	if err := d.checkDates(doc, at); err != nil {
 		return err
 	}
-	if d.Kind == "bug" && !strings.Contains(d.Evidence, "http") && !strings.Contains(d.Evidence, "fixtures/") {
-		return doc.Errorf(at+".evidence", "a bug needs a link or a recording as evidence")
+	if d.Kind == "bug" && !slices.ContainsFunc(proofs, func(p string) bool { return strings.Contains(d.Evidence, p) }) {
+		return doc.Errorf(at+".evidence", "a bug needs a link, a recording or a command for the lab as evidence")
 	}
 	for i, p := range d.Predicts {
 		where := fmt.Sprintf("%s.predicts.%d", at, i)

@@ -74,7 +74,11 @@ func pollPastLast(c *spec.C) {
 			c.Errno("next_poll", cq.NextPoll(c.T), want)
 		}
 		cq.EndPoll(c.T)
-		c.Errno("start_poll after the last", cq.StartPoll(c.T, 0), syscall.ENOENT)
+		err := cq.StartPoll(c.T, 0)
+		c.Errno("start_poll after the last", err, syscall.ENOENT)
+		if err == nil {
+			return // known to: what it reads now was never completed
+		}
 	}
 	// A poll may be ended before the last.
 	for i := range uint64(3) {

@@ -108,7 +108,11 @@ func readBecomesInvalid(c *spec.C) {
 		p.A.Post(c, wr)
 		c.T.Sleep(kit.Silence / 200 >> attempt)
 		c.NoErr("dereg_mr", mr.Dereg(c.T))
-		wc := kit.PollOne(c, p.A.SCQ)
+		wcs, all := kit.Come(c, "an end of the read", p.A.SCQ, 1)
+		if !all {
+			return
+		}
+		wc := wcs[0]
 		if wc.Status == verbs.WCSuccess && attempt < 5 {
 			continue
 		}

@@ -43,10 +43,15 @@ func (e *Env) BufferOn(c *spec.C, pd verbs.PD, n int, access verbs.AccessFlags) 
 
 // Map maps n bytes.
 func Map(c *spec.C, n int) verbs.Buffer {
+	m, _ := MapOnce(c, n)
+	return m
+}
+
+// MapOnce is Map for memory that a case may give back before its end.
+func MapOnce(c *spec.C, n int) (m verbs.Buffer, unmap func(c *spec.C)) {
 	m, err := c.Process().Map(c.T, uint64(n), verbs.MapOptions{})
 	ok(c, "map memory", err)
-	c.Defer(func() { ok(c, "unmap memory", m.Unmap(c.T)) })
-	return m
+	return m, Once(c, "unmap memory", m.Unmap)
 }
 
 // Addr is the address of a byte of the buffer.

@@ -23,6 +23,22 @@ const Patience = 10 * time.Second
 // Silence is how long the kit watches for a completion that must not come.
 const Silence = 20 * time.Millisecond
 
+// ExactTime is the token of a testbed whose clock stands still while nothing happens.
+// Elsewhere timers are on a grid, and what is on its way takes its time.
+const ExactTime = "exact time"
+
+// tick is the longest period of the clock by which a kernel counts (CONFIG_HZ=100).
+const tick = 10 * time.Millisecond
+
+// Early is how much too soon a timer of the target may run out: where a kernel counts it, its
+// time is cut to whole ticks, and it begins between two of them.
+func Early(c *spec.C) time.Duration {
+	if c.Has(ExactTime) {
+		return 0
+	}
+	return 2 * tick
+}
+
 // Access flags that most regions and queue pairs have.
 const (
 	RemoteAll = verbs.AccessRemoteWrite | verbs.AccessRemoteRead | verbs.AccessRemoteAtomic
@@ -161,6 +177,16 @@ func Poll(c *spec.C, cq verbs.CQ, n int) []verbs.WC {
 		c.Failf("poll: want %d completions, got %d in %v", n, got, Patience)
 	}
 	return wc
+}
+
+// Come is Poll where a target may be known to keep completions back: whether all came is
+// a step of the case when they did not.
+func Come(c *spec.C, step string, cq verbs.CQ, n int) ([]verbs.WC, bool) {
+	wc := PollWithin(c, cq, n, Patience)
+	if len(wc) < n {
+		c.True(step, false, "want %d completions, got %d in %v", n, len(wc), Patience)
+	}
+	return wc, len(wc) == n
 }
 
 // PollOne takes one completion.

@@ -288,26 +288,30 @@ func (q *QP) Do(c *spec.C, wr verbs.SendWR) verbs.WC {
 	return PollOne(c, q.SCQ)
 }
 
-// Refused holds when posting fails with an errno of the set at the request numbered
-// bad, and returns the errno.
-func (q *QP) Refused(c *spec.C, step string, at int, wrs []verbs.SendWR, set ...Errno) Errno {
+// Refused holds when posting fails with an errno of the set at the request numbered at. It
+// is false where a target is known to take them all: they are under way then.
+func (q *QP) Refused(c *spec.C, step string, at int, wrs []verbs.SendWR, set ...Errno) bool {
 	bad, err := q.PostSend(c.T, wrs)
-	var e Errno
-	if len(set) == 1 {
-		c.Errno(step, err, set[0])
-		e = set[0]
-	} else {
-		e = c.ErrnoIn(step, err, set...)
-	}
-	c.Equal(step+": bad_wr", bad, at)
-	return e
+	return refused(c, step, bad, at, err, set...)
 }
 
 // RecvRefused is Refused for receives.
-func (q *QP) RecvRefused(c *spec.C, step string, at int, wrs []verbs.RecvWR, want Errno) {
+func (q *QP) RecvRefused(c *spec.C, step string, at int, wrs []verbs.RecvWR, want Errno) bool {
 	bad, err := q.PostRecv(c.T, wrs)
-	c.Errno(step, err, want)
+	return refused(c, step, bad, at, err, want)
+}
+
+func refused(c *spec.C, step string, bad, at int, err error, set ...Errno) bool {
+	if len(set) == 1 {
+		c.Errno(step, err, set[0])
+	} else {
+		c.ErrnoIn(step, err, set...)
+	}
+	if err == nil {
+		return false
+	}
 	c.Equal(step+": bad_wr", bad, at)
+	return true
 }
 
 // Flushed takes n completions and fails the case unless all are WR_FLUSH_ERR.

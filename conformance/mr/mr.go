@@ -3,6 +3,7 @@ package mr
 
 import (
 	"syscall"
+	"time"
 
 	"github.com/rdmasim/rdmasim/conformance/kit"
 	"github.com/rdmasim/rdmasim/conformance/spec"
@@ -11,7 +12,7 @@ import (
 
 // Register adds the cases.
 func Register(s *spec.Suite) {
-	s.Case("MR-001", bounds)
+	s.Case("MR-001", bounds, spec.Deadline(4*time.Minute)) // 4 GiB are pinned
 	s.Case("MR-002", remoteWriteAlone)
 	s.Case("MR-003", remoteAtomicAlone)
 	s.Case("MR-004", overflow)

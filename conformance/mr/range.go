@@ -15,9 +15,10 @@ import (
 type region struct {
 	mem     verbs.Buffer
 	mr      verbs.MR
-	at      uint64 // first byte of the range, by the process's address
-	base    uint64 // the same byte as requests name it
-	release func(c *spec.C)
+	at      uint64          // first byte of the range, by the process's address
+	base    uint64          // the same byte as requests name it
+	release func(c *spec.C) // deregisters it
+	unmap   func(c *spec.C)
 }
 
 // regionAt maps length bytes from an offset into a page, with a page around, and
@@ -25,13 +26,13 @@ type region struct {
 // process's.
 func regionAt(c *spec.C, e *kit.Env, offset, length, iova uint64, access verbs.AccessFlags) *region {
 	page := uint64(c.Process().Host().PageSize())
-	m := kit.Map(c, int(2*page+offset+length+page))
+	m, unmap := kit.MapOnce(c, int(2*page+offset+length+page))
 	r := &region{mem: m, at: (m.Addr()+page)&^(page-1) + offset}
 	r.base = r.at + iova
 	mr, err := e.PD.RegMRIova(c.T, r.at, length, r.base, access)
 	kit.Must(c, fmt.Sprintf("reg_mr of %d bytes at offset %d", length, offset), err)
 	r.mr = mr
-	r.release = kit.Once(c, "dereg_mr", mr.Dereg)
+	r.release, r.unmap = kit.Once(c, "dereg_mr", mr.Dereg), unmap
 	return r
 }
 
@@ -77,6 +78,7 @@ func bounds(c *spec.C) {
 				reconnect(c, p)
 			}
 			r.release(c)
+			r.unmap(c) // the next is as large
 		}
 	}
 }

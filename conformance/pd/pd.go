@@ -94,7 +94,9 @@ func busyByMW(c *spec.C) {
 
 func foreignLKey(c *spec.C) {
 	e := kit.Open(c)
-	a, b := e.FarPair(c, kit.Default())
+	o := kit.Default()
+	o.Timeout = 18 // a second: an answer that takes its time is no loss
+	a, b := e.FarPair(c, o)
 	own := e.Buffer(c, 64, kit.AllAccess)
 	other := e.BufferOn(c, e.AllocPD(c), 64, kit.AllAccess)
 	b.Recv(c, b.O.Buffer(c, 64, kit.AllAccess, 0), 2)

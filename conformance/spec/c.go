@@ -99,7 +99,7 @@ func (r *Running) Result() Result {
 	defer r.run.mu.Unlock()
 	res := Result{Verdict: r.run.verdict, Observations: slices.Clone(r.run.obs), Deviations: slices.Clone(r.run.met)}
 	for _, d := range r.run.ledger {
-		if !slices.Contains(res.Deviations, d.ID) {
+		if !d.Sometimes && !slices.Contains(res.Deviations, d.ID) {
 			res.Stale = append(res.Stale, d.ID)
 		}
 	}

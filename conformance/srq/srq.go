@@ -167,6 +167,9 @@ func fill(c *spec.C) {
 		}
 		bad, err := g.srq.PostRecv(c.T, wrs)
 		c.Errno("one more", err, syscall.ENOMEM)
+		if err == nil {
+			return // known to: the rest counts on a queue that is full
+		}
 		c.Equal("bad_wr", bad, 0)
 		for i := range n {
 			c.Status("send", g.pairs[0].A.Do(c, kit.Send(uint64(i), mem.SGE(0, 8))), verbs.WCSuccess)

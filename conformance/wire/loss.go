@@ -69,7 +69,7 @@ func dropLast(c *spec.C) {
 		}
 	}
 	c.Equal("transmissions of the last packet", len(at), 2)
-	c.True("timer", at[1]-at[0] >= l.timer()-early(c), "sent again after %v, the timer is %v", at[1]-at[0], l.timer())
+	c.True("timer", at[1]-at[0] >= l.timer()-kit.Early(c), "sent again after %v, the timer is %v", at[1]-at[0], l.timer())
 }
 
 func dropTwice(c *spec.C) {

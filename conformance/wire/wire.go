@@ -82,27 +82,14 @@ type link struct {
 func options(c *spec.C) kit.Options {
 	o := kit.Default()
 	o.Timeout = 10
-	if !c.Has(exactTime) {
+	if !c.Has(kit.ExactTime) {
 		o.Timeout = 16
 	}
 	return o
 }
 
-// exactTime is the token of a testbed whose clock stands still while nothing happens.
-// Elsewhere timers run on a coarse clock, and what is on its way takes its time.
-const (
-	exactTime = "exact time"
-	coarse    = int64(20 * time.Millisecond)
-	slow      = int64(100 * time.Millisecond)
-)
-
-// early is how much too soon a timer may run out.
-func early(c *spec.C) time.Duration {
-	if c.Has(exactTime) {
-		return 0
-	}
-	return time.Duration(coarse)
-}
+// slow is how long a packet may be on its way where time is not exact, in nanoseconds.
+const slow = int64(100 * time.Millisecond)
 
 func connect(c *spec.C, o kit.Options) *link {
 	e, other := open(c)
@@ -133,8 +120,8 @@ func (l *link) tap(c *spec.C, body func()) []kit.Packet {
 	return packets
 }
 
-// judge fails the case when a rule of the transport is broken. Every frame of the
-// recording is there, and what no rule dropped arrived.
+// judge fails the case when a rule of the transport is broken: a rule is a step of the case
+// when it is. Every frame of the recording is there, and what no rule dropped arrived.
 func (l *link) judge(c *spec.C, packets []kit.Packet) {
 	capture := oracle.Capture{}
 	for i, p := range packets {
@@ -143,18 +130,18 @@ func (l *link) judge(c *spec.C, packets []kit.Packet) {
 	}
 	start := (l.opt.PSN) & roce.PSNMask
 	timer, retries, rnrs, reads := int(l.opt.MinRNRTimer), int(l.opt.RetryCnt), int(l.opt.RNRRetry), int(l.opt.RdAtomic)
-	var tolerance, flight int64
-	if !c.Has(exactTime) {
-		tolerance, flight = coarse, slow
+	flight := slow
+	if c.Has(kit.ExactTime) {
+		flight = 0
 	}
-	res := oracle.Judge(capture, oracle.Options{Tolerance: tolerance, Flight: flight, MTU: mtu, Complete: true, Delivered: true, Timeout: l.opt.Timeout,
+	res := oracle.Judge(capture, oracle.Options{Tolerance: int64(kit.Early(c)), Flight: flight, MTU: mtu, Complete: true, Delivered: true, Timeout: l.opt.Timeout,
 		RNRTimer: &timer, RetryCount: &retries, RNRRetry: &rnrs, MaxRdAtomic: &reads, StartPSN: &start})
 	if !res.Whole {
 		c.Integrityf("the recording is not whole: %v", res.Broken)
 	}
 	for _, v := range res.Verdicts {
 		if v.Kind == oracle.Violation {
-			c.Failf("the oracle: %v", v)
+			c.True("rule "+v.Rule, false, "the oracle: %v", v)
 		}
 	}
 }

@@ -22,7 +22,7 @@ func (q *qp) PostSend(t verbs.Thread, wrs []verbs.SendWR) (int, error) {
 	sges := 0
 	for i := range wrs {
 		sges += len(wrs[i].SGEs)
-		if q.init.Type == verbs.QPTUD && wrs[i].AH == nil {
+		if q.reads(&wrs[i]) {
 			return q.withoutAH(h, wrs[:i])
 		}
 	}
@@ -38,6 +38,12 @@ func (q *qp) PostSend(t verbs.Thread, wrs []verbs.SendWR) (int, error) {
 	var bad C.int
 	ret, err := C.hw_post_send(q.q, r, C.int(len(wrs)), &bad)
 	return int(bad), failed("ibv_post_send", ret, err)
+}
+
+// reads says whether a provider would read through an address handle that is not there. Bindings
+// on datagram queues are refused before that by librxe (validate_send_wr).
+func (q *qp) reads(w *verbs.SendWR) bool {
+	return q.init.Type == verbs.QPTUD && w.AH == nil && (q.ctx.mlx5 || w.Opcode != verbs.WRBindMW)
 }
 
 // errNoAH is the answer to a datagram without address handle, through which providers

@@ -23,6 +23,8 @@ type qp struct {
 	init verbs.QPInitAttr
 	caps verbs.QPCap
 	gone bool
+	// groups are the sockets that hold its memberships (see AttachMcast).
+	groups map[verbs.GID]int
 }
 
 // errGone is the answer to a call on what was destroyed: the library would read memory
@@ -154,25 +156,12 @@ func (q *qp) Destroy(t verbs.Thread) error {
 	ret, err := C.ibv_destroy_qp(q.q)
 	if ret == 0 {
 		q.gone = true
+		for g := range q.groups {
+			q.part(g)
+		}
 		q.ctx.leave(unsafe.Pointer(q.q))
 	}
 	return failed("ibv_destroy_qp", ret, err)
-}
-
-// AttachMcast is ibv_attach_mcast.
-func (q *qp) AttachMcast(t verbs.Thread, group verbs.GID, lid uint16) error {
-	defer in(t, "ibv_attach_mcast").out()
-	g := C.union_ibv_gid(group)
-	ret, err := C.ibv_attach_mcast(q.q, &g, C.uint16_t(lid))
-	return failed("ibv_attach_mcast", ret, err)
-}
-
-// DetachMcast is ibv_detach_mcast.
-func (q *qp) DetachMcast(t verbs.Thread, group verbs.GID, lid uint16) error {
-	defer in(t, "ibv_detach_mcast").out()
-	g := C.union_ibv_gid(group)
-	ret, err := C.ibv_detach_mcast(q.q, &g, C.uint16_t(lid))
-	return failed("ibv_detach_mcast", ret, err)
 }
 
 // DataInOrder is ibv_query_qp_data_in_order.

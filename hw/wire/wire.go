@@ -142,6 +142,9 @@ func (w *Wire) act(side int, data []byte, action fault.Action, rule *fault.Rule)
 		change(data, rule)
 	case fault.Truncate:
 		data = data[:min(rule.Keep, len(data))]
+		if len(data) < roce.EthernetSize {
+			return // no interface takes it; a cable's other end would drop it
+		}
 	case fault.Delay:
 		w.delay(side, data, time.Duration(rule.Delay/int64(1000))*time.Nanosecond)
 		return

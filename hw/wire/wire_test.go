@@ -144,6 +144,11 @@ func TestRulesOnTheWire(t *testing.T) {
 	if x, y := b.next(t), b.next(t); !bytes.Equal(x, y) {
 		t.Error("two different frames")
 	}
+	send(verbs.WireTruncate, func(r *verbs.WireRule) { r.Keep = roce.EthernetSize - 1 }) // nothing that an interface takes
+	send(verbs.WireTruncate, func(r *verbs.WireRule) { r.Keep = roce.EthernetSize })
+	if got := b.next(t); !bytes.Equal(got, data[:roce.EthernetSize]) {
+		t.Errorf("%d bytes of a truncated frame", len(got))
+	}
 	send(verbs.WireDelay, func(r *verbs.WireRule) { r.Delay = time.Millisecond })
 	if got := b.next(t); !bytes.Equal(got, data) {
 		t.Error("a late frame is changed")
