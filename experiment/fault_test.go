@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/roce/oracle"
 	"github.com/rdmasim/rdmasim/roce/pcap"
 )
@@ -52,6 +53,11 @@ func TestFaults(t *testing.T) {
 // judge has the oracle read the one run of a capture.
 func judge(t *testing.T, capture string, o oracle.Options) *oracle.Result {
 	t.Helper()
+	return oracle.Judge(captured(t, capture), o)
+}
+
+func captured(t *testing.T, capture string) oracle.Capture {
+	t.Helper()
 	f, err := os.Open(capture)
 	if err != nil {
 		t.Fatal(err)
@@ -65,7 +71,57 @@ func judge(t *testing.T, capture string, o oracle.Options) *oracle.Result {
 	if err != nil || len(runs) != 1 {
 		t.Fatalf("%d runs, %v", len(runs), err)
 	}
-	return oracle.Judge(runs[0], o)
+	return runs[0]
+}
+
+// TestCredits: a sender obeys what the other end announces, also when packets are lost; one that
+// does not is told from it by the rules.
+func TestCredits(t *testing.T) {
+	const lost = "faults: [{do: drop, direction: requests, flow: 1, packet: 50, iteration: 1}, {do: drop, direction: responses, flow: 1, skip: 20, count: 1}]"
+	known := oracle.Options{Complete: true, Delivered: true}
+	run := func(credits string) (string, *Result) {
+		capture := filepath.Join(t.TempDir(), "out.pcapng")
+		res, err := faulty(t, lost, capture, "traffic.0.verb=send", "traffic.0.payload=64B", "traffic.0.recv_depth=8", "traffic.0.messages=500", "hca.credits="+credits)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return capture, res
+	}
+	with, res := run("true")
+	if v := judge(t, with, known); !v.Whole || v.Count(oracle.Violation) > 0 || v.Flows[0].Resent == 0 {
+		t.Errorf("with credits: %v", v)
+	}
+	if n := counted(res, "host0/mlx5_0/hca/credit_waits"); n == 0 {
+		t.Error("no message waited for a credit")
+	}
+	if n := counted(res, "host1/mlx5_0/hca/rnr_stalls") + counted(res, "host1/mlx5_0/hca/naks_sent"); n > 3 {
+		t.Errorf("%v NAKs, though no message should come without a receive", n)
+	}
+	without, _ := run("false")
+	c := captured(t, without)
+	for i := range c.Frames {
+		p, err := roce.Parse(c.Frames[i].Data)
+		if err != nil || p.Op != roce.RCAcknowledge || p.AETH().Syndrome() != roce.SyndromeAck {
+			continue
+		}
+		p.AETH().SetSyndrome(roce.AckSyndrome(roce.CreditCode(1)))
+		roce.PutICRC(p.Frame[p.Len()-roce.ICRCSize:], p.ComputeICRC())
+	}
+	broken := func(v oracle.Verdict) bool { return v.Rule == "OR-056" && v.Kind == oracle.Violation }
+	if v := oracle.Judge(c, known); !slices.ContainsFunc(v.Verdicts, broken) {
+		t.Errorf("a sender that ignores credits passes: %v", v.Verdicts)
+	}
+}
+
+// counted is the value of a counter of a result.
+func counted(res *Result, name string) float64 {
+	for i := range res.Rows {
+		if res.Rows[i].Get("counter") == name {
+			v, _ := res.Rows[i].Float("value")
+			return v
+		}
+	}
+	return 0
 }
 
 // TestSelectiveRepeat: with the switch on only the lost packets come again, which the rules

@@ -74,6 +74,7 @@ func newWire() *cobra.Command {
 	for _, n := range []struct{ flag, what string }{
 		{"retry-cnt", "retry_cnt of the QPs"}, {"rnr-retry", "rnr_retry of the QPs"},
 		{"rnr-timer", "min_rnr_timer code of the QPs"}, {"max-rd-atomic", "max_rd_atomic of the QPs"},
+		{"max-dest-rd-atomic", "max_dest_rd_atomic of the QPs"},
 	} {
 		o.retries[n.flag] = f.Int(n.flag, -1, n.what+" (default: unknown)")
 	}
@@ -112,7 +113,8 @@ func (o *wireOptions) complete(cmd *cobra.Command) error {
 		flag string
 		most int
 		to   **int
-	}{{"retry-cnt", 7, &o.oracle.RetryCount}, {"rnr-retry", 7, &o.oracle.RNRRetry}, {"rnr-timer", 31, &o.oracle.RNRTimer}, {"max-rd-atomic", 255, &o.oracle.MaxRdAtomic}} {
+	}{{"retry-cnt", 7, &o.oracle.RetryCount}, {"rnr-retry", 7, &o.oracle.RNRRetry}, {"rnr-timer", 31, &o.oracle.RNRTimer}, {"max-rd-atomic", 255, &o.oracle.MaxRdAtomic},
+		{"max-dest-rd-atomic", 255, &o.oracle.MaxDestRdAtomic}} {
 		if !cmd.Flags().Changed(n.flag) {
 			continue
 		}

@@ -195,6 +195,7 @@ var mutations = []mutation{
 	{"error NAK for a duplicate", "drop_ack", "OR-075", oracle.Violation, one(4, setSyndrome(roce.NAKInvalidRequest)), nil},
 	{"duplicate executed", "drop_ack", "OR-076", oracle.Violation, one(4, setMSN(2)), nil},
 	{"reserved syndrome", "send_only", "OR-079", oracle.Violation, one(2, setSyndrome(0x45)), nil},
+	{"max_dest_rd_atomic", "read", "OR-040", oracle.Violation, func(*testing.T, *oracle.Capture) {}, func(o *oracle.Options) { o.MaxDestRdAtomic = ref(0) }},
 	{"credits of an SRQ", "send_only", "OR-079", oracle.Violation, one(2, setSyndrome(3)), func(o *oracle.Options) { o.SRQ = true }},
 	{"responses in another order", "read", "OR-081", oracle.Violation, func(_ *testing.T, c *oracle.Capture) { swap(c, 2, 3) }, nil},
 	{"response missing", "read", "OR-081", oracle.Violation, func(_ *testing.T, c *oracle.Capture) { remove(c, 3) }, nil},

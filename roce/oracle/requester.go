@@ -14,8 +14,9 @@ type requester struct {
 	top     int64 // last position of it
 	tries   int   // restarts of una by timer or NAK without progress
 	rnrs    int
-	credits int64 // requests that the responder allows, once it has limited them
-	limited bool
+	lsn     int64 // the last request that credits allow
+	limited bool  // the responder has announced some
+	free    bool  // it has announced that it counts none
 
 	nakPos, nakAt int64 // a sequence NAK that was not followed yet, and when it came
 	rnrPos, rnrAt int64
@@ -89,20 +90,36 @@ func (h *half) outstanding(r *rec, p *packet) {
 	if h.next-h.una > roce.MaxOutstandingPSN {
 		h.say(Violation, "OR-038", r, "%d PSNs are outstanding", h.next-h.una)
 	}
-	if limit := h.j.o.MaxRdAtomic; limit != nil && p.responds() {
-		n := 0
-		for _, q := range h.pk[h.unaAt:] {
-			if q.responds() && q.got < q.end {
-				n++
-			}
-		}
-		if n > *limit {
-			h.say(Violation, "OR-039", r, "%d READs and ATOMICs are outstanding, max_rd_atomic is %d", n, *limit)
+	h.atOnce(r, p, "OR-039", "max_rd_atomic", h.j.o.MaxRdAtomic)
+	h.atOnce(r, p, "OR-040", "the responder's max_dest_rd_atomic", h.j.o.MaxDestRdAtomic)
+	h.spend(r)
+}
+
+// atOnce judges a limit of the requests that have answers of their own.
+func (h *half) atOnce(r *rec, p *packet, rule, name string, limit *int) {
+	if limit == nil || !p.responds() {
+		return
+	}
+	n := 0
+	for _, q := range h.pk[h.unaAt:] {
+		if q.responds() && q.got < q.end {
+			n++
 		}
 	}
-	takes := p.r.info.TakesReceive
-	if h.limited && takes && h.base+h.count > h.credits+1 && r.Time > h.creditAt+h.j.o.flight() {
-		h.say(Violation, "OR-056", r, "request %d, the responder allows %d", h.base+h.count, h.credits+1)
+	if n > *limit {
+		h.say(Violation, rule, r, "%d READs and ATOMICs are outstanding, %s is %d", n, name, *limit)
+	}
+}
+
+// spend judges a whole request by the credits of the responder. One that takes no receive raises
+// the limit.
+func (h *half) spend(r *rec) {
+	switch {
+	case !r.info.Last:
+	case !r.info.TakesReceive && r.info.Class != roce.ClassSend:
+		h.lsn++
+	case h.limited && !h.free && h.base+h.count > h.lsn+1 && r.Time > h.creditAt+h.j.o.flight():
+		h.say(Violation, "OR-056", r, "request %d, the responder allows %d", h.base+h.count, h.lsn+1)
 	}
 }
 

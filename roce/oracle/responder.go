@@ -148,6 +148,9 @@ func (h *half) response(r *rec) {
 	case roce.ClassAtomicAck:
 		h.atomicResponse(r, p, pos)
 	}
+	if r.info.Headers.Has(roce.HasAETH) && r.p.AETH().Syndrome().Type() == roce.SyndromeTypeAck {
+		h.credit(r)
+	}
 	h.lastSent = r.Time
 	if r.Fate == Edited {
 		h.say(Inconclusive, "OR-002", r, "the frame was edited on its way: what follows is not judged")
@@ -236,7 +239,6 @@ func (h *half) ack(r *rec, p *packet, pos int64) {
 		h.backward(r, "OR-059", Warning)
 	}
 	h.msn(r, p.msn, h.before(h.reached+1))
-	h.credit(r)
 	h.proved, h.lastPos = max(h.proved, pos), max(h.lastPos, pos)
 	if r.Fate.arrives() {
 		if p.responds() && h.duplicate {
@@ -313,17 +315,23 @@ func within(got, least, most int64) bool {
 	return roce.CmpPSN(uint32(got), uint32(least)) >= 0 && roce.CmpPSN(uint32(got), uint32(most)) <= 0
 }
 
+// credit takes what a response announces: receives beyond those that its MSN counts.
 func (h *half) credit(r *rec) {
 	code := r.p.AETH().Syndrome().Value()
 	if code == roce.CreditUnlimited {
+		h.free = h.free || r.Fate.arrives()
 		return
 	}
 	if h.j.o.SRQ {
 		h.say(Violation, "OR-079", r, "credit code %d from a QP with an SRQ", code)
 	}
-	if r.Fate.arrives() {
-		h.limited = true
-		h.creditAt = r.Time
-		h.credits = max(h.credits, int64(r.p.AETH().MSN())+int64(roce.Credits(code)))
+	if !r.Fate.arrives() {
+		return
 	}
+	if !h.limited {
+		h.limited, h.creditAt = true, r.Time
+	}
+	newest := h.base + h.count
+	msn := newest + int64(roce.CmpPSN(r.p.AETH().MSN(), uint32(newest)&roce.PSNMask))
+	h.lsn = max(h.lsn, msn+int64(roce.Credits(code)))
 }

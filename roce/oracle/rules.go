@@ -53,7 +53,7 @@ var rules = [...]Rule{
 	{ID: "OR-037", Text: "READ restart: k = (PSN - first) not inside, or VA != VA0 + k*M, or length != len0 - k*M, or R_Key differs"},
 	{ID: "OR-038", Text: "more than 2^23-1 PSNs unacknowledged"},
 	{ID: "OR-039", Text: "outstanding READ + ATOMIC > max_rd_atomic", Needs: "MaxRdAtomic"},
-	{ID: "OR-040", Text: "outstanding READ + ATOMIC > responder's max_dest_rd_atomic (known from CM)", Blind: "the limit of the peer is not in the options yet"},
+	{ID: "OR-040", Text: "outstanding READ + ATOMIC > responder's max_dest_rd_atomic (known from CM)", Needs: "MaxDestRdAtomic"},
 	{ID: "OR-041", Text: "retransmission without cause: no NAK/RNR/implied NAK since, and less than T_tr since the last (re)start of the timer"},
 	{ID: "OR-042", Text: "retransmission by timer later than 4*T_tr + tolerance while outstanding", Needs: "Timeout"},
 	{ID: "OR-043", Text: "after NAK 0x60(p): next request packet is not p (later new PSN sent before going back allowed only if already in flight)"},

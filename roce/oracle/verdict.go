@@ -105,7 +105,7 @@ type Options struct {
 	// sent within it after a NAK may have been sent before the NAK arrived.
 	Flight int64
 	// Limits of the QPs; nil: unknown.
-	RetryCount, RNRRetry, RNRTimer, MaxRdAtomic *int
+	RetryCount, RNRRetry, RNRTimer, MaxRdAtomic, MaxDestRdAtomic *int
 	// StartPSN is the first PSN of every requester; nil: unknown.
 	StartPSN *uint32
 	// PKey is that of all QPs; 0: unknown.

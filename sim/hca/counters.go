@@ -22,6 +22,7 @@ type Counters struct {
 	WQEFetches       uint64 // DMA reads of WQEs
 	WQEBlocksFetched uint64 // 64-byte blocks read
 	TxStalls         uint64 // a packet waited for room in preparation
+	CreditWaits      uint64 // times that a queue looked at its next message and lacked a credit
 	PUBusy           sim.Time
 
 	// Port.

@@ -78,6 +78,7 @@ type Params struct {
 	AdaptiveExtra    int         // retries beyond retry_cnt that it makes
 	SelectiveRepeat  bool        // only what a NAK names is sent again; the responder keeps what came early
 	RepeatWindow     int         // PSNs ahead that it keeps
+	Credits          bool        // ACKs announce the receives of a queue, and requesters heed it
 	AckReqPackets    int         // AckReq at the latest on every n-th packet of a long message
 	RNRStall         sim.Time    // the engines take nothing for so long when an RNR NAK is sent; 0: they go on
 	FlushPoll        sim.Time    // a QP in ERR looks at its doorbell record again after this, then at doubling distances

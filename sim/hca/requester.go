@@ -64,14 +64,16 @@ type requester struct {
 	draining        bool // in state SQD, with messages under way
 	drainEvent      bool // the end of it is to be reported
 
-	psn     uint32 // next to assign
-	una     uint32 // oldest unacknowledged
-	sent    uint32 // behind the highest that was sent
-	ssn     uint32
-	sinceAR int // packets since one with AckReq
-	reads   int // READs and atomics outstanding
-	readMax int
-	landing []landing
+	psn       uint32 // next to assign
+	una       uint32 // oldest unacknowledged
+	sent      uint32 // behind the highest that was sent
+	ssn       uint32
+	lsn       uint32 // limit of ssn by credits
+	unlimited bool   // the responder announces none
+	sinceAR   int    // packets since one with AckReq
+	reads     int    // READs and atomics outstanding
+	readMax   int
+	landing   []landing
 
 	kept   []int32  // places of WQEs in the cache, by block; nil: none yet
 	puOwed sim.Time // work on answers that its PU does next
@@ -306,7 +308,7 @@ func (q *qp) runnable() bool {
 	if q.cur != q.tail {
 		return true // again: it passed these checks the first time
 	}
-	if c.FMCESE()&prm.CtrlFenceMask >= prm.CtrlFence && q.reads > 0 {
+	if c.FMCESE()&prm.CtrlFenceMask >= prm.CtrlFence && q.reads > 0 || q.d.p.Credits && q.limited(c.Opcode()) {
 		return false
 	}
 	switch c.Opcode() {

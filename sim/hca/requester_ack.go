@@ -10,6 +10,9 @@ import (
 // the requester drops (IBTA Vol. 1, 9.7.6); nothing is ever answered.
 func (q *qp) response(p *roce.Packet) {
 	psn := p.BTH().PSN()
+	if q.d.p.Credits && roce.CmpPSN(psn, q.sent) < 0 && q.credit(p) {
+		q.kick()
+	}
 	if roce.CmpPSN(psn, q.una) < 0 || roce.CmpPSN(psn, q.sent) >= 0 {
 		q.d.c.RxGhosts++
 		return

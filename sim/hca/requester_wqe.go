@@ -40,6 +40,9 @@ func (q *qp) begin() bool {
 		return true
 	}
 	q.ssn = (q.ssn + 1) & roce.PSNMask
+	if d.p.Credits {
+		q.spendCredit(m.op)
+	}
 	q.open, q.pkt, q.segAt, q.segPos = true, 0, 0, 0
 	return true
 }
@@ -347,7 +350,7 @@ func (q *qp) wantsAck(m *msg, last bool) bool {
 	if q.sinceAR >= q.d.p.AckReqPackets {
 		return true
 	}
-	return last && (m.signal || q.ci+uint16(m.nbb) == q.pi || q.sent != roce.AddPSN(m.first, int32(q.pkt)))
+	return last && (m.signal || q.ci+uint16(m.nbb) == q.pi || q.sent != roce.AddPSN(m.first, int32(q.pkt)) || q.probes())
 }
 
 // gather fills p with the next bytes of the message: inline bytes at once, others

@@ -392,7 +392,7 @@ func (q *qp) rnrNAK() {
 // oweAck sends an ACK, or waits a moment for others to join it.
 func (q *qp) oweAck() {
 	if q.d.p.AckDelay == 0 {
-		q.answer(answerAck, roce.AddPSN(q.epsn, -1), roce.SyndromeAck)
+		q.answer(answerAck, roce.AddPSN(q.epsn, -1), q.ackSyndrome())
 		return
 	}
 	q.ackDue = true
@@ -409,7 +409,7 @@ func (d *Device) onAck(arg uint64) {
 	}
 	q.ackSet = false
 	if q.ackDue && q.takesRequests() {
-		q.answer(answerAck, roce.AddPSN(q.epsn, -1), roce.SyndromeAck)
+		q.answer(answerAck, roce.AddPSN(q.epsn, -1), q.ackSyndrome())
 	}
 }
 

@@ -67,7 +67,7 @@ func (q *qp) answer(kind answerKind, psn uint32, s roce.Syndrome) {
 	if n := len(q.items); n > q.itemHead {
 		last := &q.items[n-1]
 		if last.kind == answerAck && kind == answerAck {
-			last.psn, last.msn = psn, q.msn
+			last.psn, last.msn, last.syndrome = psn, q.msn, s
 			return
 		}
 		q.items = append(q.items, response{kind: kind, psn: psn, msn: q.msn, syndrome: s, saved: -1})
@@ -82,7 +82,7 @@ func (q *qp) sendAck(psn, msn uint32, s roce.Syndrome) {
 	h := f.AETH()
 	h.SetSyndrome(s)
 	h.SetMSN(msn)
-	if s == roce.SyndromeAck {
+	if s.Type() == roce.SyndromeTypeAck {
 		q.d.c.AcksSent++
 	} else {
 		q.d.c.NaksSent++
@@ -200,7 +200,7 @@ func (q *qp) respond() {
 			q.sendAck(r.psn, r.msn, r.syndrome)
 		case answerAtomic:
 			f := q.tmpl.New(&q.d.frames, roce.RCAtomicAcknowledge, r.psn, 0, 0)
-			f.AETH().SetSyndrome(roce.SyndromeAck)
+			f.AETH().SetSyndrome(q.ackSyndrome())
 			f.AETH().SetMSN(r.msn)
 			f.AtomicAckETH().SetOriginal(r.value)
 			q.enqueue(&q.rtx, q.d.getSlot(f))
@@ -265,7 +265,7 @@ func (q *qp) respondRead(r *response) bool {
 		last := uint32(n) == r.left
 		f := q.tmpl.New(&d.frames, readOp(r.first, last), r.psn, n, 0)
 		if r.first || last {
-			f.AETH().SetSyndrome(roce.SyndromeAck)
+			f.AETH().SetSyndrome(q.ackSyndrome())
 			f.AETH().SetMSN(r.msn)
 		}
 		i := d.getSlot(f)

@@ -87,10 +87,14 @@ func TestLossyWire(t *testing.T) {
 			p.NackGenerate, p.NackReact = [2]sim.Time{}, [2]sim.Time{}
 		}
 		p.SelectiveRepeat = rapid.Bool().Draw(rt, "selective")
+		p.Credits = rapid.Bool().Draw(rt, "credits")
 		if rapid.Bool().Draw(rt, "tight") {
 			p.PUs, p.Quantum, p.WQEBuffer, p.FetchLimit, p.TxBuffer, p.RQPrefetch = 1, 1, 32, 16, 4096, 1
 		}
 		ha, hb, a, b, ab, ba := twoHosts(t, p, rapid.Uint64().Draw(rt, "seed"), o)
+		if rapid.Bool().Draw(rt, "msnwrap") { // PSNs wrap in any case
+			startCount(a, b, 0xfffffc)
+		}
 		for _, w := range []*badWire{ab, ba} {
 			w.loss = rapid.SampledFrom([]int{0, 50, 15}).Draw(rt, "loss")
 			w.dup = rapid.SampledFrom([]int{0, 20}).Draw(rt, "dup")
