@@ -27,9 +27,12 @@ func Register(s *spec.Suite) {
 	s.Case("RC-020", postedOrder)
 	s.Case("RC-021", fence)
 	s.Case("RC-022", readAfterWrite)
+	s.Case("RC-023", aboveResponder)
 	s.Case("RC-024", responderInRTR)
 	s.Case("RC-025", responderNotReady)
+	s.Case("RC-026", otherSource)
 	s.Case("RC-027", selfLoop)
+	s.Case("RC-028", largest)
 	s.Case("RC-029", sendInvalidate)
 	s.Case("RC-030", redZones)
 }
