@@ -435,6 +435,11 @@ func (UnimplementedMlx5QP) BFReg() (r0 BFReg) { return }
 
 func (UnimplementedMlx5QP) DoorbellRecord(t Thread) (r0 uint32, r1 uint32) { return }
 
+func (UnimplementedMlx5QP) WriteSendQueue(t Thread, off int, p []byte) (err error) {
+	err = unimplemented("Mlx5QP.WriteSendQueue")
+	return
+}
+
 func (UnimplementedMlx5QP) SendQueue(t Thread, off int, p []byte) (err error) {
 	err = unimplemented("Mlx5QP.SendQueue")
 	return

@@ -329,6 +329,9 @@ type Mlx5QP interface {
 	DoorbellRecord(t Thread) (recv, send uint32)
 	// SendQueue reads n bytes of the send ring from a byte offset.
 	SendQueue(t Thread, off int, p []byte) error
+	// WriteSendQueue writes p there. The library knows nothing of it: requests that it posts
+	// later take the places that it counts.
+	WriteSendQueue(t Thread, off int, p []byte) error
 	// WriteDoorbellRecord and RingDoorbell do by hand what a post does at its end:
 	// raw doorbells for cases that need them.
 	WriteDoorbellRecord(t Thread, sendCounter uint16) error

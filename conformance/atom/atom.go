@@ -24,6 +24,7 @@ func Register(s *spec.Suite) {
 	s.Case("ATOM-008", badLocalKey)
 	s.Case("ATOM-009", badRemoteKey)
 	s.Case("ATOM-010", manyAdders)
+	s.Case("ATOM-014", wide)
 }
 
 // words are operands whose bytes all differ, and the corners.
@@ -227,4 +228,33 @@ func manyAdders(c *spec.C) {
 			c.Failf("the returned values are no permutation: %d in place %d", v, i)
 		}
 	}
+}
+
+// wide asks for compare-and-swaps of more than 8 bytes by the length of the local entry, the
+// only place where the basic request could say so.
+func wide(c *spec.C) {
+	e := kit.Open(c)
+	far, near := e.Buffer(c, 64, kit.AllAccess), e.Buffer(c, 64, kit.AllAccess)
+	for _, n := range []int{16, 32} {
+		step := fmt.Sprintf("%d bytes", n)
+		far.Clear(c, 0)
+		before := near.Fill(c)
+		p := e.Pair(c, kit.Default())
+		_, err := p.A.PostSend(c.T, []verbs.SendWR{kit.CmpSwap(1, far, 0, 0, ^uint64(0), near.SGE(0, n))})
+		if kit.RecordErrno(c, step, err) == 0 {
+			c.Completion(step+": completion", kit.PollOne(c, p.A.SCQ))
+		}
+		c.Observe(step+": far bytes changed", changed(far.Get(c, 0, 64), make([]byte, 64)))
+		c.Observe(step+": near bytes changed", changed(near.Get(c, 0, 64), before))
+	}
+}
+
+// changed is the number of the last byte that differs, from 1.
+func changed(now, before []byte) int {
+	for i := len(now); i > 0; i-- {
+		if now[i-1] != before[i-1] {
+			return i
+		}
+	}
+	return 0
 }

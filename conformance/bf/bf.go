@@ -15,4 +15,5 @@ func Register(s *spec.Suite) {
 	s.Case("BF-008", sharedRegister)
 	s.Case("BF-009", wrongOrder)
 	s.Case("BF-010", unchangedIndex)
+	s.Case("BF-011", recordAlone)
 }

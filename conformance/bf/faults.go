@@ -87,10 +87,7 @@ func unchangedIndex(c *spec.C) {
 	ctrl := make(prm.CtrlSegment, prm.CtrlSegmentSize)
 	kit.Must(c, "read the send queue", m.SendQueue(c.T, 0, ctrl))
 	c.Equal("the request in the queue", ctrl.QPN() == s.A.QPN(), true)
-	var bell uint64
-	for _, b := range ctrl[:prm.DoorbellSize] {
-		bell = bell<<8 | uint64(b)
-	}
+	bell := kit.Bell(ctrl)
 	want := s.mem.Fill(c)
 	for range 3 {
 		c.NoErr("ring again", m.RingDoorbell(c.T, bell))

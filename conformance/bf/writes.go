@@ -210,3 +210,20 @@ func recordFirst(c *spec.C) {
 		}
 	}
 }
+
+// recordAlone counts a request in the doorbell record, rings for none, and then for the next.
+func recordAlone(c *spec.C) {
+	s := newStand(c, kit.Open(c), 0)
+	m := kit.Mlx5(c, s.A)
+	want := s.mem.Fill(c)
+	kit.RawWrite(c, s.A, 0, s.mem.SGE(0, 8), s.mem, 2048)
+	c.NoErr("count one in the record", m.WriteDoorbellRecord(c.T, 1))
+	c.Observe("sent before a ring", kit.Arrives(c, s.mem, 2048, want[:8], kit.Silence))
+	bell := kit.RawWrite(c, s.A, 1, s.mem.SGE(8, 8), s.mem, 2056)
+	c.NoErr("count another in the record", m.WriteDoorbellRecord(c.T, 2))
+	c.NoErr("ring for it", m.RingDoorbell(c.T, bell))
+	c.Observe("sent behind the ring: its request", kit.Arrives(c, s.mem, 2056, want[8:16], kit.Patience/10))
+	c.Observe("sent behind the ring: the one before", kit.Arrives(c, s.mem, 2048, want[:8], kit.Silence))
+	c.Observe("state", s.A.Queried(c).String())
+	kit.Nothing(c, s.A.SCQ, 0)
+}

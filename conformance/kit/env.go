@@ -212,6 +212,26 @@ func pollFor(c *spec.C, cq verbs.CQ, wc []verbs.WC, d time.Duration) int {
 	return got
 }
 
+// Record observes the completions, n at most, that come within Silence: for what hardware
+// decides.
+func Record(c *spec.C, step string, cq verbs.CQ, n int) []verbs.WC {
+	got := PollWithin(c, cq, n, Silence)
+	if len(got) == 0 {
+		c.Observe(step, "no completion")
+	}
+	for _, w := range got {
+		c.Completion(step, w)
+	}
+	return got
+}
+
+// RecordErrno observes the errno of a call, for what hardware decides.
+func RecordErrno(c *spec.C, step string, err error) Errno {
+	e := verbs.ErrnoOf(err)
+	c.Observe(step, spec.ErrnoName(e))
+	return e
+}
+
 // Good takes n completions that are all successes.
 func Good(c *spec.C, cq verbs.CQ, n int) []verbs.WC {
 	wc := Poll(c, cq, n)

@@ -1,6 +1,9 @@
 package kit
 
 import (
+	"bytes"
+	"time"
+
 	"github.com/rdmasim/rdmasim/conformance/spec"
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/verbs"
@@ -105,4 +108,37 @@ func Pushes(c *spec.C, ws []verbs.MMIOWrite, block int) []Push {
 		c.Failf("the last push is not whole")
 	}
 	return out
+}
+
+// RawWrite lays request i, counted from 0, into the send ring of a QP that nothing was posted to: an
+// unsignalled RDMA WRITE of 8 bytes, of which the library knows nothing. It returns the word
+// that rings for it.
+func RawWrite(c *spec.C, q *QP, i uint16, from verbs.SGE, to *Buffer, off int) (bell uint64) {
+	wqe := make([]byte, prm.WQEBBSize)
+	ctrl := prm.CtrlSegment(wqe)
+	ctrl.Set(prm.WQEOpRDMAWrite, 0, i, q.QPN(), 3, 0, 0)
+	prm.RaddrSegment(wqe[prm.CtrlSegmentSize:]).Set(to.Addr(off), to.MR.RKey())
+	prm.DataSegment(wqe[prm.CtrlSegmentSize+prm.RaddrSegmentSize:]).Set(8, from.LKey, from.Addr)
+	ok(c, "write the send queue", Mlx5(c, q).WriteSendQueue(c.T, int(i)*prm.WQEBBSize, wqe))
+	return Bell(ctrl)
+}
+
+// Bell is the word that rings for a request.
+func Bell(ctrl prm.CtrlSegment) (v uint64) {
+	for _, b := range ctrl[:prm.DoorbellSize] {
+		v = v<<8 | uint64(b)
+	}
+	return v
+}
+
+// Arrives waits until 8 bytes lie at off in a buffer, and reports whether they do within d.
+func Arrives(c *spec.C, b *Buffer, off int, want []byte, d time.Duration) bool {
+	for end := c.T.Now() + d; ; c.T.Sleep(Silence / 200) {
+		if bytes.Equal(b.Get(c, off, 8), want) {
+			return true
+		}
+		if c.T.Now() >= end {
+			return false
+		}
+	}
 }

@@ -7,13 +7,13 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// Register adds the cases. MW-005 has no code: what mlx5 does with a region that was
-// not registered for windows is not known, since its keys do not carry the right.
+// Register adds the cases.
 func Register(s *spec.Suite) {
 	s.Case("MW-001", boundRange)
 	s.Case("MW-002", unbound)
 	s.Case("MW-003", rebindToNothing)
 	s.Case("MW-004", outside)
+	s.Case("MW-005", regionNotForWindows)
 	s.Case("MW-006", otherPD)
 	s.Case("MW-007", bindMWOfType2)
 	s.Case("MW-008", otherTypes)
@@ -28,6 +28,7 @@ func Register(s *spec.Suite) {
 	s.Case("MW-017", lessThanRegion)
 	s.Case("MW-018", bindThenSend)
 	s.Case("MW-019", datagram)
+	s.Case("MW-020", failedBind)
 	s.Case("MW-021", noRegion)
 }
 

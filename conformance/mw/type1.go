@@ -1,6 +1,7 @@
 package mw
 
 import (
+	"fmt"
 	"syscall"
 
 	"github.com/rdmasim/rdmasim/conformance/kit"
@@ -132,5 +133,49 @@ func noRegion(c *spec.C) {
 	err := b.B.BindMW(c.T, w.MW, verbs.MWBind{ID: 7, Flags: verbs.SendSignaled})
 	if c.Errno("neither", err, 0); err == nil {
 		c.Status("unbind", kit.PollOne(c, b.B.SCQ), verbs.WCSuccess)
+	}
+}
+
+func regionNotForWindows(c *spec.C) {
+	b := open(c)
+	plain := b.Buffer(c, 64, kit.AllAccess)
+	i := verbs.MWBindInfo{MR: plain.MR, Addr: plain.Addr(0), Length: 64, Access: both}
+	poll := func() verbs.WC { return kit.PollOne(c, b.B.SCQ) }
+	if c.Has("mw.t1") {
+		err := b.B.BindMW(c.T, b.alloc(c, verbs.MWType1).MW, verbs.MWBind{ID: 7, Flags: verbs.SendSignaled, Info: i})
+		b.judge(c, "bind_mw", err, poll, syscall.EINVAL, syscall.EPERM)
+	}
+	if c.Has("mw.t2") {
+		_, err := b.B.PostSend(c.T, []verbs.SendWR{bindWR(b.alloc(c, verbs.MWType2), i)})
+		b.judge(c, "posted bind", err, poll, syscall.EINVAL, syscall.EPERM)
+	}
+}
+
+// failedBind binds a window that is bound already to memory outside of its region, on a QP
+// that nothing else uses.
+func failedBind(c *spec.C) {
+	b := open(c)
+	for _, typ := range []verbs.MWType{verbs.MWType1, verbs.MWType2} {
+		if typ == verbs.MWType1 && !c.Has("mw.t1") || typ == verbs.MWType2 && !c.Has("mw.t2") {
+			continue
+		}
+		step := fmt.Sprintf("type %d: ", typ)
+		w := b.alloc(c, typ)
+		key := b.bind(c, w, b.part(0, 64, both))
+		q := b.Env.Pair(c, kit.Default()).B
+		beyond := b.part(size-7, 8, both)
+		var err error
+		if typ == verbs.MWType1 {
+			err = q.BindMW(c.T, w.MW, verbs.MWBind{ID: 7, Flags: verbs.SendSignaled, Info: beyond})
+		} else {
+			_, err = q.PostSend(c.T, []verbs.SendWR{bindWR(w, beyond)})
+		}
+		if kit.RecordErrno(c, step+"bind", err) == 0 {
+			kit.Record(c, step+"bind: completion", q.SCQ, 1)
+		}
+		c.Observe(step+"state of the QP", q.Queried(c).String())
+		c.Completion(step+"write by the key of the bind before", b.A.Do(c, b.write(key, 0, 8)))
+		b.reconnect(c)
+		w.free(c)
 	}
 }

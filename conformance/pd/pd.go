@@ -20,6 +20,8 @@ func Register(s *spec.Suite) {
 	s.Case("PD-005", busyByMW)
 	s.Case("PD-007", foreignLKey)
 	s.Case("PD-008", foreignRKey)
+	s.Case("PD-009", foreignSRQ)
+	s.Case("PD-010", foreignAH)
 	s.Case("PD-011", parentWithoutPD)
 	s.Case("PD-012", parentCompMask)
 	s.Case("PD-013", busyByParent)
@@ -122,6 +124,49 @@ func foreignRKey(c *spec.C) {
 	before := dst.Get(c, 0, 64)
 	c.Status("write by an rkey of another PD", p.Do(c, dst.WriteTo(3, 0, src.All())), verbs.WCRemAccessErr)
 	c.Equal("memory", dst.Get(c, 0, 64), before)
+}
+
+// foreignSRQ has a QP take receives of an SRQ of another PD, into memory of either. The messages are
+// too long for a completion to carry.
+func foreignSRQ(c *spec.C) {
+	const n = 256
+	e := kit.Open(c)
+	pd := e.AllocPD(c)
+	s := e.CreateSRQOn(c, pd, 16, 1)
+	o := kit.Default()
+	o.SRQ = s.SRQ
+	o.RecvCQ = e.CreateCQ(c, 16)
+	q, err := e.PD.CreateQP(c.T, verbs.QPInitAttr{Type: o.Type, SendCQ: o.RecvCQ, RecvCQ: o.RecvCQ, SRQ: s.SRQ, Cap: o.Cap})
+	if kit.RecordErrno(c, "create_qp with an SRQ of another PD", err) != 0 {
+		return
+	}
+	kit.Must(c, "destroy_qp", q.Destroy(c.T))
+	src := e.Buffer(c, n, kit.AllAccess)
+	for i, t := range []struct {
+		name string
+		mem  *kit.Buffer
+	}{{"the SRQ's PD", e.BufferOn(c, pd, n, kit.AllAccess)}, {"the QP's PD", e.Buffer(c, n, kit.AllAccess)}} {
+		p := e.Pair(c, o)
+		s.RecvInto(c, uint64(i), t.mem.All())
+		c.Completion("send to memory of "+t.name, p.A.Do(c, kit.Send(1, src.All())))
+		kit.Record(c, "receive into memory of "+t.name, o.RecvCQ, 1)
+		p.A.Kill(c)
+		p.B.Kill(c)
+	}
+}
+
+func foreignAH(c *spec.C) {
+	e := kit.Open(c)
+	a, b, mem := e.NewUD(c), e.NewUD(c), e.Buffer(c, 256, kit.AllAccess)
+	ah, err := e.AllocPD(c).CreateAH(c.T, e.AHTo(e.Own))
+	c.NoErr("create_ah on another PD", err)
+	kit.Once(c, "destroy_ah", ah.Destroy)
+	b.RecvInto(c, 1, mem.SGE(64, 128))
+	_, err = a.PostSend(c.T, []verbs.SendWR{kit.Datagram(2, ah, b.QPN(), mem.SGE(0, 8))})
+	if kit.RecordErrno(c, "send by a handle of another PD", err) == 0 {
+		kit.Record(c, "completion", a.SCQ, 1)
+	}
+	kit.Record(c, "receive", b.RCQ, 1)
 }
 
 func parentWithoutPD(c *spec.C) {

@@ -153,3 +153,40 @@ func chainEqualsSingles(c *spec.C) {
 	c.True("packets", len(packets[0]) > 0, "the tap saw none")
 	c.Equal("packets", packets[1], packets[0])
 }
+
+// emptySGE has entries of no bytes with keys of no region, alone and among others.
+func emptySGE(c *spec.C) {
+	e := kit.Open(c)
+	mem := e.Buffer(c, 64, kit.AllAccess)
+	gone := e.Buffer(c, 64, kit.AllAccess)
+	key := gone.MR.LKey()
+	gone.Dereg(c)
+	want := mem.Fill(c)
+	for _, k := range []struct {
+		name string
+		lkey uint32
+	}{{"0", 0}, {"of a region that is gone", key}, {"of nothing", 0xfffffff0}} {
+		none := verbs.SGE{Addr: mem.Addr(0), LKey: k.lkey}
+		for _, l := range []struct {
+			name string
+			list []verbs.SGE
+			n    int
+		}{{"alone", []verbs.SGE{none}, 0}, {"among others", []verbs.SGE{mem.SGE(0, 8), none, mem.SGE(8, 8)}, 16}} {
+			p := e.Pair(c, kit.Default())
+			p.B.RecvInto(c, 1, mem.SGE(32, 32))
+			step := fmt.Sprintf("lkey %s, %s", k.name, l.name)
+			_, err := p.A.PostSend(c.T, []verbs.SendWR{kit.Send(2, l.list...)})
+			if kit.RecordErrno(c, step, err) != 0 {
+				continue
+			}
+			if wc := kit.PollOne(c, p.A.SCQ); wc.Status != verbs.WCSuccess {
+				c.Completion(step, wc)
+				continue
+			}
+			wc := kit.Good(c, p.B.RCQ, 1)[0]
+			c.Equal(step+": byte_len", wc.ByteLen, uint32(l.n))
+			copy(want[32:], want[:l.n])
+			mem.Holds(c, step+": memory", want)
+		}
+	}
+}

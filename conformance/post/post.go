@@ -26,6 +26,7 @@ func Register(s *spec.Suite) {
 	s.Case("POST-018", wrIDBits)
 	s.Case("POST-019", gatherList)
 	s.Case("POST-020", completeInReset)
+	s.Case("POST-021", emptySGE)
 	s.Case("POST-022", noSGE)
 	s.Case("POST-023", chainEqualsSingles)
 }

@@ -129,3 +129,28 @@ func freeSingleton(c *spec.C) {
 	again := alloc(c, e, verbs.UARNonCached)
 	c.Equal("still the singleton", again.PageID == handles[0].Info().PageID, true)
 }
+
+// foreignPage rings for a QP on a page of its context that is not its own and on one of another context,
+// which is what another process has, and last on its own.
+func foreignPage(c *spec.C) {
+	e := kit.Open(c)
+	p := e.Pair(c, kit.Default())
+	mem := e.Buffer(c, 64, kit.AllAccess)
+	want := mem.Fill(c)[:8]
+	bell := kit.RawWrite(c, p.A, 0, mem.SGE(0, 8), mem, 32)
+	c.NoErr("count it in the record", kit.Mlx5(c, p.A).WriteDoorbellRecord(c.T, 1))
+	for _, x := range []struct {
+		name string
+		env  *kit.Env
+	}{{"another page of the context", e}, {"a page of another context", kit.Open(c)}} {
+		u, err := x.env.Ctx.AllocUAR(c.T, verbs.UARNonCached)
+		c.NoErr("devx_alloc_uar", err)
+		kit.Once(c, "devx_free_uar", u.Free)
+		i := u.Info()
+		c.NoErr("ring on "+x.name, u.Store(c.T, uint32(i.RegAddr-i.BaseAddr), bell))
+		c.Observe("sent after a ring on "+x.name, kit.Arrives(c, mem, 32, want, kit.Silence))
+	}
+	c.NoErr("ring on its own page", kit.Mlx5(c, p.A).RingDoorbell(c.T, bell))
+	c.Observe("sent after a ring on its own page", kit.Arrives(c, mem, 32, want, kit.Patience/10))
+	c.Observe("state", p.A.Queried(c).String())
+}

@@ -13,6 +13,7 @@ func Register(s *spec.Suite) {
 	s.Case("UAR-006", registerInPage)
 	s.Case("UAR-007", twoToAPage)
 	s.Case("UAR-008", freeSingleton)
+	s.Case("UAR-011", foreignPage)
 	s.Case("UAR-013", withoutTD)
 	s.Case("UAR-014", closeUnmaps)
 	s.Case("UAR-015", totalUUARs)

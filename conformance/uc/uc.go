@@ -19,6 +19,7 @@ func Register(s *spec.Suite) {
 	s.Case("UC-004", lostPacket)
 	s.Case("UC-005", badKey)
 	s.Case("UC-006", readRefused)
+	s.Case("UC-007", sharedReceives)
 }
 
 func operations(c *spec.C) {
@@ -143,4 +144,25 @@ func readRefused(c *spec.C) {
 		c.StatusIn("read: completion", kit.PollOne(c, p.A.SCQ), verbs.WCLocQPOpErr)
 	}
 	mem.Holds(c, "memory", want)
+}
+
+// sharedReceives asks for a UC QP with an SRQ, and where there are such uses one.
+func sharedReceives(c *spec.C) {
+	e := kit.Open(c)
+	s, mem := e.CreateSRQ(c, 16, 1), e.Buffer(c, 64, kit.AllAccess)
+	o := kit.Of(verbs.QPTUC)
+	o.SRQ = s.SRQ
+	o.SendCQ = e.CreateCQ(c, 16)
+	q, err := e.PD.CreateQP(c.T, verbs.QPInitAttr{Type: o.Type, SendCQ: o.SendCQ, RecvCQ: o.SendCQ, SRQ: s.SRQ, Cap: o.Cap})
+	if kit.RecordErrno(c, "create_qp of UC with an SRQ", err) != 0 {
+		return
+	}
+	kit.Must(c, "destroy_qp", q.Destroy(c.T))
+	p := e.Pair(c, o)
+	s.RecvInto(c, 7, mem.SGE(32, 16))
+	want := mem.Fill(c)[:16]
+	c.Status("send", p.A.Do(c, kit.Send(1, mem.SGE(0, 16))), verbs.WCSuccess)
+	if got := kit.Record(c, "receive", p.B.RCQ, 1); len(got) == 1 && got[0].Status == verbs.WCSuccess {
+		c.Equal("bytes", mem.Get(c, 32, 16), want)
+	}
 }

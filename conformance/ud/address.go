@@ -60,3 +60,30 @@ func emptyGID(c *spec.C) {
 	_, err = e.PD.CreateAH(c.T, a)
 	c.ErrnoIn("create_ah", err, syscall.EINVAL, syscall.ENODATA)
 }
+
+// handleDestroyed destroys an address handle behind the completion of a send, and one while
+// sends by it are on their way.
+func handleDestroyed(c *spec.C) {
+	const n = 8
+	d := newDuo(c)
+	mem := d.Buffer(c, 256, kit.AllAccess)
+	for i := range uint64(n + 1) {
+		d.b.RecvInto(c, i, mem.SGE(128, 128))
+	}
+	create := func() verbs.AH {
+		ah, err := d.PD.CreateAH(c.T, d.AHTo(d.Own))
+		c.NoErr("create_ah", err)
+		return ah
+	}
+	ah := create()
+	c.Status("send", d.a.Do(c, kit.Datagram(1, ah, d.b.QPN(), mem.SGE(0, 8))), verbs.WCSuccess)
+	c.NoErr("destroy_ah behind the completion", ah.Destroy(c.T))
+	kit.Good(c, d.b.RCQ, 1)
+	ah = create()
+	for i := range uint64(n) {
+		d.a.Post(c, kit.Datagram(i, ah, d.b.QPN(), mem.SGE(0, 8)))
+	}
+	kit.RecordErrno(c, "destroy_ah before the completions", ah.Destroy(c.T))
+	kit.Record(c, "send whose handle is gone", d.a.SCQ, n)
+	c.Observe("receives of these", len(kit.PollWithin(c, d.b.RCQ, n, kit.Silence)))
+}

@@ -105,3 +105,20 @@ func detach(c *spec.C) {
 	x.hears(c, b, 1, want)
 	c.ErrnoIn("detach_mcast again", a.DetachMcast(c.T, group, x.Group(group).LID), syscall.EINVAL)
 }
+
+// ownGroup has the sender be a member of the group that it sends to.
+func ownGroup(c *spec.C) {
+	x := newCast(c)
+	a := x.listener(c, 0)
+	x.from.RecvInto(c, 1, x.mem.SGE(512, 128))
+	x.from.RecvInto(c, 2, x.mem.SGE(640, 128))
+	a.Join(c, group)
+	x.from.Join(c, group)
+	want := x.send(c)
+	x.hears(c, a, 0, want)
+	got := kit.Record(c, "at the sender", x.from.RCQ, 2)
+	c.Observe("copies at the sender", len(got))
+	for _, w := range got {
+		c.Equal("bytes at the sender", x.mem.Get(c, 512+128*int(w.ID-1)+header, 20), want)
+	}
+}

@@ -77,17 +77,30 @@ func (q *dvQP) DoorbellRecord(t verbs.Thread) (recv, send uint32) {
 
 // SendQueue reads from the send ring.
 func (q *dvQP) SendQueue(t verbs.Thread, off int, p []byte) error {
+	b, err := q.ring(t, off, len(p))
+	copy(p, b)
+	return err
+}
+
+// WriteSendQueue writes to the send ring.
+func (q *dvQP) WriteSendQueue(t verbs.Thread, off int, p []byte) error {
+	b, err := q.ring(t, off, len(p))
+	copy(b, p)
+	return err
+}
+
+// ring is n bytes of the send ring from off.
+func (q *dvQP) ring(t verbs.Thread, off, n int) ([]byte, error) {
 	of(t)
 	d, err := q.dv()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	n := int(d.sq.wqe_cnt) * int(d.sq.stride)
-	if off < 0 || off+len(p) > n {
-		return fmt.Errorf("%d bytes at %d of a send queue of %d: %w", len(p), off, n, syscall.EINVAL)
+	size := int(d.sq.wqe_cnt) * int(d.sq.stride)
+	if off < 0 || off+n > size {
+		return nil, fmt.Errorf("%d bytes at %d of a send queue of %d: %w", n, off, size, syscall.EINVAL)
 	}
-	copy(p, unsafe.Slice((*byte)(d.sq.buf), n)[off:])
-	return nil
+	return unsafe.Slice((*byte)(d.sq.buf), size)[off : off+n], nil
 }
 
 // WriteDoorbellRecord stores the send counter alone.

@@ -26,12 +26,22 @@ func (q *QP) DoorbellRecord(vt verbs.Thread) (recv, send uint32) {
 
 // SendQueue reads from the send ring.
 func (q *QP) SendQueue(vt verbs.Thread, off int, p []byte) error {
+	return q.inSendQueue(vt, off, p, func(p, ring []byte) int { return copy(p, ring) })
+}
+
+// WriteSendQueue writes to the send ring.
+func (q *QP) WriteSendQueue(vt verbs.Thread, off int, p []byte) error {
+	return q.inSendQueue(vt, off, p, func(p, ring []byte) int { return copy(ring, p) })
+}
+
+// inSendQueue moves bytes between p and the windows of the ring from off on.
+func (q *QP) inSendQueue(vt verbs.Thread, off int, p []byte, move func(p, ring []byte) int) error {
 	Of(vt).P.Sync()
 	if off < 0 || off+len(p) > q.sq.mask+1 {
 		return fmt.Errorf("%d bytes at %d of a send queue of %d: %w", len(p), off, q.sq.mask+1, syscall.EINVAL)
 	}
 	for n := 0; n < len(p); {
-		n += copy(p[n:], q.ring.at(q.sq.off+off+n))
+		n += move(p[n:], q.ring.at(q.sq.off+off+n))
 	}
 	return nil
 }

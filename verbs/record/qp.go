@@ -25,6 +25,10 @@ func (q *mlx5QP) DoorbellRecord(t verbs.Thread) (recv, send uint32) {
 func (q *mlx5QP) SendQueue(t verbs.Thread, off int, p []byte) error {
 	return q.m.SendQueue(bare(t), off, p)
 }
+
+func (q *mlx5QP) WriteSendQueue(t verbs.Thread, off int, p []byte) error {
+	return q.m.WriteSendQueue(bare(t), off, p)
+}
 func (q *mlx5QP) WriteDoorbellRecord(t verbs.Thread, n uint16) error {
 	return q.m.WriteDoorbellRecord(bare(t), n)
 }
