@@ -1,6 +1,8 @@
 package report
 
 import (
+	"bufio"
+	"compress/gzip"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -10,16 +12,20 @@ import (
 // maxRecord bounds a record that is read: the whole catalogue needs about 1 MB.
 const maxRecord = 64 << 20
 
-// ReadFile reads the record of a run that WriteJSON wrote.
+// ReadFile reads the record of a run that WriteJSON wrote, packed by gzip or not.
 func ReadFile(name string) (*Run, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = f.Close() }()
-	text, err := io.ReadAll(io.LimitReader(f, maxRecord+1))
+	in, err := unpacked(f)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	text, err := io.ReadAll(io.LimitReader(in, maxRecord+1))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	if len(text) > maxRecord {
 		return nil, fmt.Errorf("%s: longer than %d bytes, which no record is", name, maxRecord)
@@ -32,4 +38,13 @@ func ReadFile(name string) (*Run, error) {
 		return nil, fmt.Errorf("%s is no record that this program reads: schema %q, want %q", name, r.Schema, Schema)
 	}
 	return r, nil
+}
+
+// unpacked is what a file holds, which its first bytes tell, not its name.
+func unpacked(f io.Reader) (io.Reader, error) {
+	in := bufio.NewReader(f)
+	if magic, err := in.Peek(2); err != nil || magic[0] != 0x1f || magic[1] != 0x8b {
+		return in, nil
+	}
+	return gzip.NewReader(in)
 }

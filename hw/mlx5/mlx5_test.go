@@ -5,6 +5,8 @@ package mlx5
 import (
 	"errors"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -166,6 +168,26 @@ func TestChoice(t *testing.T) {
 		if _, err := l.choose(cfg); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: error %v, want one with %q", cfg, err, want)
 		}
+	}
+}
+
+// TestUnopened: what the device file says counts, not the errno of the library's last try.
+func TestUnopened(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "uverbs0")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := unopened("rxe0", file, syscall.EIO); err != syscall.EIO {
+		t.Errorf("a file that can be opened: %v", err)
+	}
+	if os.Geteuid() == 0 {
+		return // no mode keeps root out
+	}
+	if err := os.Chmod(file, 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := unopened("rxe0", file, syscall.EIO); !errors.Is(err, syscall.EACCES) || !strings.Contains(err.Error(), "no permission on "+file) {
+		t.Errorf("no permission: %v", err)
 	}
 }
 

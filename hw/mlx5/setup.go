@@ -127,6 +127,8 @@ func candidates() (candidateList, error) {
 		return nil, errors.New("this machine has no RDMA: the kernel has no uverbs; load it (modprobe ib_uverbs) and a driver (modprobe rdma_rxe; rdma link add rxe0 type rxe netdev eth0)")
 	case err != nil:
 		return nil, fmt.Errorf("list the RDMA devices: %w", err)
+	case len(all) == 0 && hidden("") != nil:
+		return nil, hidden("")
 	case len(all) == 0:
 		return nil, errors.New("this machine has no RDMA device: load a driver (modprobe rdma_rxe; rdma link add rxe0 type rxe netdev eth0), or run below rdmasim exec")
 	}
@@ -143,11 +145,7 @@ func look(d *C.struct_ibv_device) candidate {
 	c := candidate{name: C.GoString(C.ibv_get_device_name(d))}
 	ctx, errno := C.ibv_open_device(d)
 	if ctx == nil {
-		c.err = null("ibv_open_device", errno)
-		if e := verbs.ErrnoOf(c.err); e == syscall.EACCES || e == syscall.EPERM {
-			c.err = fmt.Errorf("no permission on /dev/infiniband/%s of %s: run as root, or let your user read and write it (%w)",
-				C.GoString(&d.dev_name[0]), c.name, e)
-		}
+		c.err = unopened(c.name, deviceFiles+C.GoString(&d.dev_name[0]), null("ibv_open_device", errno))
 		return c
 	}
 	defer C.ibv_close_device(ctx)
@@ -187,6 +185,9 @@ func (l candidateList) choose(cfg Config) (Node, error) {
 	if cfg.Device != "" {
 		i := slices.IndexFunc(l, func(c candidate) bool { return c.name == cfg.Device })
 		if i < 0 {
+			if err := hidden(cfg.Device); err != nil {
+				return Node{}, err
+			}
 			return Node{}, fmt.Errorf("no device %q here; the devices are %s", cfg.Device, l.names())
 		}
 		return l[i].node(cfg.Port, cfg.GIDIndex)

@@ -1,0 +1,46 @@
+package report_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rdmasim/rdmasim/report"
+)
+
+func TestReadFile(t *testing.T) {
+	var plain, packed bytes.Buffer
+	zip := gzip.NewWriter(&packed)
+	if err := errors.Join(sample().WriteJSON(&plain), sample().WriteJSON(zip), zip.Close()); err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range map[string]struct {
+		text []byte
+		want string // in the error
+	}{
+		"plain":      {plain.Bytes(), ""},
+		"packed":     {packed.Bytes(), ""},
+		"cut":        {plain.Bytes()[:plain.Len()/2], "is no record of a run"},
+		"cut packed": {packed.Bytes()[:packed.Len()/2], "unexpected EOF"},
+		"empty":      {nil, "is no record of a run"},
+		"other":      {[]byte(`{"schema":"x/1"}`), `schema "x/1"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "run.json")
+			if err := os.WriteFile(path, tt.text, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			r, err := report.ReadFile(path)
+			if tt.want == "" && (err != nil || len(r.Cases) != 4) {
+				t.Errorf("%v", err)
+			}
+			if tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), path)) {
+				t.Errorf("error %v, want %q", err, tt.want)
+			}
+		})
+	}
+}
