@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"syscall"
+	"time"
 
 	"github.com/rdmasim/rdmasim/conformance/kit"
 	"github.com/rdmasim/rdmasim/conformance/spec"
@@ -23,7 +24,7 @@ func Register(s *spec.Suite) {
 	s.Case("ATOM-007", shortBuffer)
 	s.Case("ATOM-008", badLocalKey)
 	s.Case("ATOM-009", badRemoteKey)
-	s.Case("ATOM-010", manyAdders)
+	s.Case("ATOM-010", manyAdders, spec.Deadline(4*time.Minute)) // on an emulated machine
 	s.Case("ATOM-014", wide)
 }
 

@@ -21,7 +21,7 @@ func nakCodes(c *spec.C) {
 		{roce.NAKInvalidRequest, verbs.WCRemInvReqErr}, {roce.NAKRemoteAccess, verbs.WCRemAccessErr},
 		{roce.NAKRemoteOp, verbs.WCRemOpErr},
 	} {
-		a, _ := e.PairWith(c, other, kit.Default())
+		a, _ := e.PairWith(c, other, kit.Unhurried(c, kit.Default()))
 		kit.Inject(c, verbs.WireRule{Match: verbs.WireMatchDestQPN | verbs.WireMatchOpcode, DestQPN: a.QPN(),
 			Opcode: uint8(roce.RCAcknowledge), Count: 1, Action: verbs.WireEdit,
 			Edits: []verbs.ByteEdit{{Offset: roce.BTHSize, Value: byte(tc.syndrome)}}})
@@ -94,7 +94,7 @@ func syndromes(c *spec.C) {
 // badResponse makes the answer to a read an acknowledgement of an atomic.
 func badResponse(c *spec.C) {
 	e := kit.Open(c)
-	a, b := e.FarPair(c, kit.Default())
+	a, b := e.FarPair(c, kit.Unhurried(c, kit.Default()))
 	src, dst := b.O.Buffer(c, 64, kit.AllAccess, 0), e.Buffer(c, 64, kit.AllAccess)
 	want := c.Rand().Bytes(32)
 	src.Set(c, 0, want)

@@ -202,6 +202,15 @@ func (e *Env) FarPair(c *spec.C, o Options) (*QP, *OtherQP) {
 	return e.PairWith(c, OpenOther(c, Far(c), nil), o)
 }
 
+// Unhurried are options for a connection whose packets are counted: where time is not exact and
+// an answer may take longer than the usual timer of 67 ms, it is a second.
+func Unhurried(c *spec.C, o Options) Options {
+	if !c.Has(ExactTime) {
+		o.Timeout = 18
+	}
+	return o
+}
+
 // PairWith connects a QP of this process to one of another.
 func (e *Env) PairWith(c *spec.C, other *Other, o Options) (*QP, *OtherQP) {
 	return e.Mixed(c, other, o, func(*verbs.QPAttr) {})

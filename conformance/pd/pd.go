@@ -96,9 +96,7 @@ func busyByMW(c *spec.C) {
 
 func foreignLKey(c *spec.C) {
 	e := kit.Open(c)
-	o := kit.Default()
-	o.Timeout = 18 // a second: an answer that takes its time is no loss
-	a, b := e.FarPair(c, o)
+	a, b := e.FarPair(c, kit.Unhurried(c, kit.Default()))
 	own := e.Buffer(c, 64, kit.AllAccess)
 	other := e.BufferOn(c, e.AllocPD(c), 64, kit.AllAccess)
 	b.Recv(c, b.O.Buffer(c, 64, kit.AllAccess, 0), 2)

@@ -128,7 +128,7 @@ func chainEqualsSingles(c *spec.C) {
 	all := src.Fill(c)
 	var packets [][]string
 	for _, chained := range []bool{true, false} {
-		a, b := e.PairWith(c, other, kit.Default())
+		a, b := e.PairWith(c, other, kit.Unhurried(c, kit.Default()))
 		dst := other.Buffer(c, 16<<10, kit.AllAccess, 0)
 		n := min(int(a.Caps().MaxSendWR), (16<<10)/200-2) // what the buffers hold
 		want := make([]byte, 16<<10)

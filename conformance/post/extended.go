@@ -196,8 +196,7 @@ func samePackets(c *spec.C) {
 	var ends [][]byte
 	for _, ex := range []bool{false, true} {
 		src.Set(c, 0, all)
-		o := extended()
-		a, b := e.PairWith(c, other, o)
+		a, b := e.PairWith(c, other, kit.Unhurried(c, extended()))
 		dst := other.Buffer(c, 8192, kit.AllAccess, 0)
 		wrs := program(c, src, dst, c.Has("atomic"))
 		b.Recv(c, dst, 8)

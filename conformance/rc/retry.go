@@ -30,7 +30,7 @@ func rnrCount(c *spec.C) {
 	other := kit.OpenOther(c, kit.Far(c), nil)
 	mem := e.Buffer(c, 64, kit.AllAccess)
 	for n := uint8(1); n <= 6; n++ {
-		o := kit.Default()
+		o := kit.Unhurried(c, kit.Default())
 		o.RNRRetry, o.MinRNRTimer = n, rnrCode
 		a, b := e.PairWith(c, other, o)
 		packets := kit.Tap(c, func() {

@@ -32,14 +32,15 @@ func lastWQE(c *spec.C) {
 	g.drain(c, mem, 2)
 	dying := g.pairs[0].B
 	dying.To(c, verbs.QPSErr)
-	evs := g.EventsWithin(c, kit.Silence, verbs.EventQPLastWQEReached)
+	wait := kit.Silence + 10*kit.Early(c)
+	evs := g.EventsWithin(c, wait, verbs.EventQPLastWQEReached)
 	c.Equal("events", len(evs), 1)
 	for _, ev := range evs {
 		c.True("the event names the QP", ev.QP != nil && ev.QP.QPN() == dying.QPN(), "it names another QP")
 	}
 	kit.Nothing(c, g.rcq, kit.Silence) // requests of an SRQ are not flushed
 	dying.To(c, verbs.QPSErr)
-	c.Equal("events after it goes to ERR again", len(g.EventsWithin(c, kit.Silence, verbs.EventQPLastWQEReached)), 0)
+	c.Equal("events after it goes to ERR again", len(g.EventsWithin(c, wait, verbs.EventQPLastWQEReached)), 0)
 	dying.Kill(c)
 	c.Status("send to the other QP", g.pairs[1].A.Do(c, kit.Send(1, mem.SGE(0, 8))), verbs.WCSuccess)
 	c.Equal("wr_id", kit.Good(c, g.rcq, 1)[0].ID, uint64(2))
