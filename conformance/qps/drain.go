@@ -36,6 +36,20 @@ func draining(c *spec.C, q *kit.QP) bool {
 	return a.SQDraining
 }
 
+// drained waits until a queue in SQD says that it has drained: only then it may go back.
+func drained(c *spec.C, q *kit.QP) verbs.QPAttr {
+	for end := c.T.Now() + kit.Patience; ; c.T.Sleep(kit.Silence / 20) {
+		a, _, err := q.Query(c.T, allMask)
+		kit.Must(c, "query_qp", err)
+		if !a.SQDraining {
+			return a
+		}
+		if c.T.Now() > end {
+			c.Failf("the queue still drains after %v, with nothing outstanding", kit.Patience)
+		}
+	}
+}
+
 func drains(c *spec.C) {
 	e := kit.Open(c)
 	o := kit.Default()
@@ -108,8 +122,7 @@ func changesWhileDrained(c *spec.C) {
 	attr.State, attr.Timeout, attr.RetryCnt = verbs.QPSSQD, timer, 2
 	attr.AH.GRH.TrafficClass = 40 // the hop limit is the route's
 	c.NoErr("SQD to SQD", a.Modify(c.T, &attr, verbs.QPMaskState|verbs.QPMaskTimeout|verbs.QPMaskRetryCnt|verbs.QPMaskAV))
-	got, _, err := a.Query(c.T, allMask)
-	c.NoErr("query_qp", err)
+	got := drained(c, a)
 	c.Equal("timeout", got.Timeout, timer)
 	c.Equal("retry_cnt", got.RetryCnt, uint8(2))
 	c.Equal("traffic class", got.AH.GRH.TrafficClass, uint8(40))

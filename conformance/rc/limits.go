@@ -6,6 +6,7 @@ import (
 
 	"github.com/rdmasim/rdmasim/conformance/kit"
 	"github.com/rdmasim/rdmasim/conformance/spec"
+	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
@@ -50,27 +51,27 @@ func aboveResponder(c *spec.C) {
 // in a packet names the QP that it comes from, so address and PSN decide.
 func otherSource(c *spec.C) {
 	e := kit.Open(c)
+	far := kit.OpenOther(c, kit.Far(c), nil)
 	o := kit.Default()
-	p := e.Pair(c, o)
+	a, b := e.PairWith(c, far, o)
 	o.PSN += 0x5000
-	other := e.Pair(c, o)
-	mem := p.Buffer(c, 256, kit.AllAccess)
+	strangerA, strangerB := e.PairWith(c, far, o)
+	mem, dst := e.Buffer(c, 128, kit.AllAccess), far.Buffer(c, 64, kit.AllAccess, 0)
 	all := mem.Fill(c)
-	for _, q := range []*kit.QP{p.B, other.B} {
-		q.RecvInto(c, 1, mem.SGE(128, 64))
-	}
-	to := p.B.QPN()
-	kit.Inject(c, verbs.WireRule{Match: verbs.WireMatchDestQPN, DestQPN: other.B.QPN(), Count: 1, Action: verbs.WireEdit, Edits: []verbs.ByteEdit{
-		{Offset: 5, Value: uint8(to >> 16)}, {Offset: 6, Value: uint8(to >> 8)}, {Offset: 7, Value: uint8(to)}}})
-	c.Status("the other connection's send", other.A.Do(c, kit.Send(2, mem.SGE(0, 64))), verbs.WCSuccess)
-	c.Status("its receive", kit.PollOne(c, other.B.RCQ), verbs.WCSuccess)
+	b.Recv(c, dst, 1)
+	strangerB.Recv(c, dst, 1)
+	to := b.QPN
+	kit.Inject(c, verbs.WireRule{Match: verbs.WireMatchDestQPN | verbs.WireMatchOpcode, DestQPN: strangerB.QPN, Opcode: uint8(roce.RCSendOnly),
+		Count: 1, Action: verbs.WireEdit, Edits: []verbs.ByteEdit{
+			{Offset: 5, Value: uint8(to >> 16)}, {Offset: 6, Value: uint8(to >> 8)}, {Offset: 7, Value: uint8(to)}}})
+	c.Status("the other connection's send", strangerA.Do(c, kit.Send(2, mem.SGE(0, 64))), verbs.WCSuccess)
+	c.Equal("its receive", far.Wait(c, 1, kit.Patience), []verbs.WCStatus{verbs.WCSuccess})
 	c.Equal("packets redirected", kit.ClearRules(c)[0] > 1, true) // it was sent again
-	kit.Nothing(c, p.B.RCQ, kit.Silence)
+	c.Equal("receives of the connection", len(far.Wait(c, 1, kit.Silence)), 0)
 	c.Observe("a packet from another QP with a PSN that is not due", "dropped")
-	c.Status("the send of the connection", p.A.Do(c, kit.Send(3, mem.SGE(64, 64))), verbs.WCSuccess)
-	wc := kit.PollOne(c, p.B.RCQ)
-	c.Status("its receive", wc, verbs.WCSuccess)
-	c.Equal("bytes", mem.Get(c, 128, 64), all[64:128])
+	c.Status("the send of the connection", a.Do(c, kit.Send(3, mem.SGE(64, 64))), verbs.WCSuccess)
+	c.Equal("its receive", far.Wait(c, 1, kit.Patience), []verbs.WCStatus{verbs.WCSuccess})
+	c.Equal("bytes", dst.Get(c, 0, 64), all[64:128])
 }
 
 // patience is how long the largest message may take: at 1 Gb/s.
