@@ -167,7 +167,10 @@ func (l *Ledger) Ambiguous(p Platform) error {
 	seen := map[[2]string]string{}
 	for _, d := range l.Of(p) {
 		for _, x := range d.Predicts {
-			key := [2]string{x.Case, x.Step + "\x00" + x.Field}
+			key := [2]string{x.Case, x.Step}
+			if x.Field != "" { // of a field, an entry tells each value that it explains
+				key[1] += "\x00" + x.Field + "\x00" + x.Got
+			}
 			if other, twice := seen[key]; twice {
 				return fmt.Errorf("deviations %s and %s both predict %s: %s", other, d.ID, x.Case, x.Step)
 			}

@@ -77,4 +77,9 @@ func TestAmbiguous(t *testing.T) {
 	if err := l.Ambiguous(Platform{KeyProvider: "rxe", KeyKernel: "6.1.0"}); err != nil {
 		t.Errorf("6.1 has only one: %v", err)
 	}
+	// Of a field of a completion, each value is an entry's own.
+	flags := strings.Replace(fine, "predicts: [", `predicts: [{case: "*", step: "*", field: wc_flags, got: "1"}, {case: "*", step: "*", field: wc_flags, got: "3"}, `, 1)
+	if l, err = read(t, entry("A", flags)); err != nil || l.Ambiguous(Platform{KeyProvider: "rxe", KeyKernel: "6.1.0"}) != nil {
+		t.Errorf("two values of a field: %v, %v", err, l.Ambiguous(Platform{KeyProvider: "rxe", KeyKernel: "6.1.0"}))
+	}
 }
