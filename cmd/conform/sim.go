@@ -48,14 +48,15 @@ func newSim(job harness.Job) (spec.Target, error) {
 
 // NewTestbed makes the usual testbed. A few needs ask for another kind of machine than
 // the profile's: the kernel of the static generation, a library with the independent
-// thread domains of the proposal, which stock ones refuse, and what an administrator
-// turns on.
+// thread domains of the proposal, which stock ones refuse, a device without atomics, and
+// what an administrator turns on.
 func (s simulator) NewTestbed(seed uint64, o spec.BedOptions) (spec.Bed, error) {
 	p := s.profile
 	var changed []string
 	for _, c := range []struct{ need, key, value string }{
 		{"legacy abi", "kernel.generation", "static"},
 		{"td.independent", "provider.independent_td", "true"},
+		{"no atomic", "hca.atomics", "false"},
 		{"ecn", "congestion.dcqcn", "true"},
 		{"pfc", "link.pfc", "true"},
 	} {

@@ -25,6 +25,7 @@ func Register(s *spec.Suite) {
 	s.Case("ATOM-008", badLocalKey)
 	s.Case("ATOM-009", badRemoteKey)
 	s.Case("ATOM-010", manyAdders, spec.Deadline(4*time.Minute)) // on an emulated machine
+	s.Case("ATOM-012", notSupported)
 	s.Case("ATOM-014", wide)
 }
 
@@ -258,4 +259,29 @@ func changed(now, before []byte) int {
 		}
 	}
 	return 0
+}
+
+// notSupported posts atomics, and asks for a QP that builds them, where the device has none.
+func notSupported(c *spec.C) {
+	e := kit.Open(c)
+	far, near := e.Buffer(c, 64, kit.AllAccess), e.Buffer(c, 64, kit.AllAccess)
+	want := far.Fill(c)
+	attr, err := e.Ctx.QueryDevice(c.T)
+	c.NoErr("query_device", err)
+	c.Equal("atomic_cap", attr.Atomic, verbs.AtomicNone)
+	o := kit.Default()
+	o.Access &^= verbs.AccessRemoteAtomic
+	p := e.Pair(c, o)
+	for _, wr := range both(far, 0, near.SGE(0, 8)) {
+		p.A.Refused(c, fmt.Sprintf("opcode %d", wr.Opcode), 0, []verbs.SendWR{wr}, syscall.EOPNOTSUPP, syscall.EINVAL)
+	}
+	far.Holds(c, "far memory", want)
+	c.Status("write afterwards", p.A.Do(c, kit.Write(1, far, 0, near.SGE(0, 8))), verbs.WCSuccess)
+	if !c.Has("wr_ex") {
+		return
+	}
+	a := p.A.InitAttr()
+	a.CompMask, a.SendOpsFlags = verbs.QPInitSendOpsFlags, verbs.QPExAtomicFetchAdd
+	_, err = e.PD.CreateQP(c.T, a)
+	c.ErrnoIn("create_qp for atomics", err, syscall.EOPNOTSUPP, syscall.EINVAL)
 }

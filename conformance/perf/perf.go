@@ -27,6 +27,7 @@ func Register(s *spec.Suite) {
 	s.Case("PERF-010", fewSignals)
 	s.Case("PERF-011", inlineLatency)
 	s.Case("PERF-012", noPauses)
+	s.Case("PERF-013", victims)
 	s.Case("PERF-014", goodputUnderLoss)
 	s.Case("PERF-015", recovery)
 }

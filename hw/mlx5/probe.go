@@ -147,6 +147,7 @@ func (p *probe) queried() {
 		p.set("sqd", verbs.Absent) // mlx5_ib has no transition into SQD
 	}
 	p.set("atomic", has(a.Atomic != verbs.AtomicNone))
+	p.set("no atomic", has(a.Atomic == verbs.AtomicNone))
 	p.set("atomic.glob", has(a.Atomic == verbs.AtomicGlob))
 	p.set("srq.resize", has(a.DeviceCapFlags&srqResize != 0))
 	p.set("mcast", has(a.MaxMcastGrp > 0))

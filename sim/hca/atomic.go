@@ -34,7 +34,7 @@ type atomicOp struct {
 func (q *qp) execAtomic(p *roce.Packet) bool {
 	d := q.d
 	h := p.AtomicETH()
-	if h.VA()&7 != 0 {
+	if h.VA()&7 != 0 || !d.p.Atomics {
 		q.fatal(roce.NAKInvalidRequest)
 		return false
 	}

@@ -27,10 +27,12 @@ func newFirmware(p *Params, id *Identity) firmware {
 	_ = odp // all zero: no on-demand paging yet
 	atomic := f.page(prm.CapAtomic)
 	a := prm.AtomicCap(atomic.max[:])
-	a.SetAtomicReq8BEndiannessMode(1)
-	a.SetSupportedAtomicReq8BEndiannessMode1(true)
-	a.SetAtomicOperations(prm.AtomicOpCmpSwap | prm.AtomicOpFetchAdd)
-	a.SetAtomicSizeQP(1 << 3)
+	if p.Atomics {
+		a.SetAtomicReq8BEndiannessMode(1)
+		a.SetSupportedAtomicReq8BEndiannessMode1(true)
+		a.SetAtomicOperations(prm.AtomicOpCmpSwap | prm.AtomicOpFetchAdd)
+		a.SetAtomicSizeQP(1 << 3)
+	}
 	roce := f.page(prm.CapRoCE)
 	r := prm.RoCECap(roce.max[:])
 	r.SetSWRRoCESrcUDPPort(true)
@@ -116,7 +118,7 @@ func fillGeneral(c prm.HCACap, p *Params) {
 	c.SetSctrDataCQE(p.ScatterToCQE)
 	c.SetRoCE(true)
 	c.SetRoCERWSupported(true)
-	c.SetAtomic(true)
+	c.SetAtomic(p.Atomics)
 	c.SetRC(true)
 	c.SetUC(true)
 	c.SetUD(true)

@@ -32,6 +32,7 @@ type Params struct {
 	Vectors                int // MSI-X vectors
 	BFRegSize              int // bytes of a bfreg: two halves; 0 is a device without BlueFlame
 	BARSize                int // bytes of BAR 0, a power of two: UAR pages of 4096
+	Atomics                bool
 	ScatterToCQE           bool
 	SQD                    bool     // the commands that drain a send queue, which mlx5 drivers do not know
 	CQECompMax             int      // completions that a session of compressed CQEs holds at most; 0: there is no compression

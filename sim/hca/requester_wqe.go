@@ -61,6 +61,9 @@ func (q *qp) prepare(m *msg, w *prm.SendWQE) prm.Syndrome {
 	case prm.WQEOpRDMARead:
 		m.kind = msgRead
 	case prm.WQEOpAtomicCS, prm.WQEOpAtomicFA:
+		if !d.p.Atomics {
+			return prm.SyndromeLocalQPOp
+		}
 		m.kind = msgAtomic
 	case prm.WQEOpUMR: // binds of memory windows and local invalidates, at once and in order
 		m.kind, m.n = msgLocal, 0

@@ -10,7 +10,7 @@ var always = map[string]bool{
 	"td": true, "pdom": true, "4k page": true, "devx": true, "devx.dedicated": true, "raw db": true, "env": true,
 	"tap": true, "inj": true, "linkctl": true, "shared bf": true, "schedule": true, "root": true, "non-root": true, "events": true,
 	"cq_ex": true, "cq.moderation": true, "ts": true, "clock": true, "resize": true, "cq.ignore_overrun": true, "overrun": true,
-	"atomic": true, "bigmem": true, "counters": true, "dv": true, "exact time": true, "in flight": true, "locks": true, "mcast": true, "mw": true,
+	"bigmem": true, "counters": true, "dv": true, "exact time": true, "in flight": true, "locks": true, "mcast": true, "mw": true,
 	"mw.t1": true, "mw.t2": true, "rereg": true, "ro": true, "speed": true, "srq": true, "uc": true, "ud": true, "wr_ex": true,
 	"hotunplug": true, "restrack": true,
 }
@@ -27,6 +27,10 @@ func (tb *Testbed) Capability(token string) verbs.Capability {
 			has = p.HCA.DumpFillMkey
 		case "2p":
 			has = len(tb.hosts) > 1 && len(tb.hosts[1].devices) > 0
+		case "atomic":
+			has = p.HCA.Atomics
+		case "no atomic":
+			has = !p.HCA.Atomics
 		case "dv.cqe_comp":
 			has = p.HCA.CQECompMax > 0
 		case "ecn":
