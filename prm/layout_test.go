@@ -39,6 +39,8 @@ var views = []struct {
 	{CreateMKeyIn(nil), CreateMKeyInSize, true}, {CreateMKeyOut(nil), CreateMKeyOutSize, false}, {QueryMKeyIn(nil), QueryMKeyInSize, false},
 	{QueryMKeyOut(nil), QueryMKeyOutSize, false}, {DestroyMKeyIn(nil), DestroyMKeyInSize, false},
 	{QuerySpecialContextsOut(nil), QuerySpecialContextsOutSize, false}, {ChangeMKeyIn(nil), ChangeMKeyInSize, false},
+	{DeviceMemCap(nil), 0x100, false}, {AllocMemicIn(nil), AllocMemicInSize, false}, {AllocMemicOut(nil), AllocMemicOutSize, false},
+	{DeallocMemicIn(nil), DeallocMemicInSize, false},
 	{CreateEQIn(nil), CreateEQInSize, true}, {CreateEQOut(nil), CreateEQOutSize, false}, {DestroyEQIn(nil), DestroyEQInSize, false},
 	{QueryEQIn(nil), QueryEQInSize, false}, {QueryEQOut(nil), QueryEQOutSize, true},
 	{CreateCQIn(nil), CreateCQInSize, true}, {CreateCQOut(nil), CreateCQOutSize, false}, {DestroyCQIn(nil), DestroyCQInSize, false},

@@ -20,6 +20,8 @@ const (
 	OpQueryMKey            Opcode = 0x201
 	OpDestroyMKey          Opcode = 0x202
 	OpQuerySpecialContexts Opcode = 0x203
+	OpAllocMemic           Opcode = 0x205
+	OpDeallocMemic         Opcode = 0x206
 	// OpChangeMKey is of our own: what a driver asks by a UMR work request on a queue of its
 	// own, which drivers here do not have.
 	OpChangeMKey  Opcode = 0x2ff
@@ -99,6 +101,8 @@ var commands = [...]cmdInfo{
 	{OpQueryMKey, "QUERY_MKEY", QueryMKeyInSize, QueryMKeyOutSize},
 	{OpDestroyMKey, "DESTROY_MKEY", DestroyMKeyInSize, DestroyMKeyOutSize},
 	{OpQuerySpecialContexts, "QUERY_SPECIAL_CONTEXTS", QuerySpecialContextsInSize, QuerySpecialContextsOutSize},
+	{OpAllocMemic, "ALLOC_MEMIC", AllocMemicInSize, AllocMemicOutSize},
+	{OpDeallocMemic, "DEALLOC_MEMIC", DeallocMemicInSize, DeallocMemicOutSize},
 	{OpChangeMKey, "CHANGE_MKEY", ChangeMKeyInSize, ChangeMKeyOutSize},
 	{OpCreateEQ, "CREATE_EQ", CreateEQInSize, CreateEQOutSize},
 	{OpDestroyEQ, "DESTROY_EQ", DestroyEQInSize, DestroyEQOutSize},

@@ -261,6 +261,9 @@ func (c *Call) out(id uint16, b []byte, fill bool) error {
 // Out32 answers with a number.
 func (c *Call) Out32(id uint16, v uint32) error { return c.Out(id, le.AppendUint32(nil, v)) }
 
+// Out16 writes an answer of 2 bytes.
+func (c *Call) Out16(id uint16, v uint16) error { return c.Out(id, le.AppendUint16(nil, v)) }
+
 // Out64 answers with a number.
 func (c *Call) Out64(id uint16, v uint64) error { return c.Out(id, le.AppendUint64(nil, v)) }
 

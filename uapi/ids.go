@@ -41,7 +41,10 @@ const (
 	CQDestroy       = 1
 	QPCreate        = 0
 	QPDestroy       = 1
+	DMMRReg         = 0
 	MRDestroy       = 1
+	DMAlloc         = 0
+	DMFree          = 1
 	MWDestroy       = 0
 	AHDestroy       = 0
 	SRQCreate       = 0
@@ -125,6 +128,23 @@ const (
 	AHDestroyHandle   = 0
 	MRDestroyHandle   = 0
 	AsyncEventAllocFD = 0
+
+	DMAllocHandle      = 0
+	DMAllocLength      = 1
+	DMAllocAlignment   = 2
+	DMAllocStartOffset = driverNS
+	DMAllocPageIndex   = driverNS + 1
+	DMAllocType        = driverNS + 2
+	DMFreeHandle       = 0
+
+	DMMRHandle = 0
+	DMMROffset = 1
+	DMMRLength = 2
+	DMMRPD     = 3
+	DMMRAccess = 4
+	DMMRDM     = 5
+	DMMRLKey   = 6
+	DMMRRKey   = 7
 
 	UARAllocHandle   = driverNS
 	UARAllocType     = driverNS + 1

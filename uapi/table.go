@@ -94,6 +94,13 @@ var methods = [...]Method{
 		outStruct(QPCreateRspCap, QPCapSize, QPCapSize), out(QPCreateRspQPN, 4), uhwIn, uhwOut}, true},
 	{ObjectQP, QPDestroy, "QP_DESTROY", []Spec{object(QPDestroyHandle, ObjectIn), out(QPDestroyRsp, DestroyQPRespSize)}, false},
 	{ObjectMR, MRDestroy, "MR_DESTROY", []Spec{object(MRDestroyHandle, ObjectIn)}, false},
+	{ObjectMR, DMMRReg, "DM_MR_REG", []Spec{
+		object(DMMRHandle, ObjectNew), in(DMMROffset, 8), in(DMMRLength, 8), object(DMMRPD, ObjectIn),
+		{ID: DMMRAccess, Kind: PtrIn, Min: 4, Max: 8, Mandatory: true}, object(DMMRDM, ObjectIn), out(DMMRLKey, 4), out(DMMRRKey, 4)}, false},
+	{ObjectDM, DMAlloc, "DM_ALLOC", []Spec{
+		object(DMAllocHandle, ObjectNew), in(DMAllocLength, 8), in(DMAllocAlignment, 4),
+		out(DMAllocStartOffset, 8), out(DMAllocPageIndex, 2).optional(), in(DMAllocType, 8).optional()}, false},
+	{ObjectDM, DMFree, "DM_FREE", []Spec{object(DMFreeHandle, ObjectIn)}, false},
 	{ObjectMW, MWDestroy, "MW_DESTROY", []Spec{object(MWDestroyHandle, ObjectIn)}, false},
 	{ObjectAH, AHDestroy, "AH_DESTROY", []Spec{object(AHDestroyHandle, ObjectIn)}, false},
 	{ObjectSRQ, SRQCreate, "SRQ_CREATE", []Spec{

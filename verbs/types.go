@@ -587,6 +587,7 @@ type DeviceAttrEx struct {
 	ODPGeneralCaps          uint64
 	ODPRC, ODPUC, ODPUD     uint32
 	MaxDynBFRegs            uint32 // mlx5dv_query_device
+	MaxDMSize               uint64 // device memory in bytes; 0: none
 	// MaxCQCount and MaxCQPeriod (microseconds) are ibv_cq_moderation_caps; zeros: events
 	// cannot be moderated.
 	MaxCQCount, MaxCQPeriod uint16

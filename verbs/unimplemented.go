@@ -213,6 +213,11 @@ func (UnimplementedContext) CreateCQ(t Thread, attr CQAttr) (r0 CQ, err error) {
 	return
 }
 
+func (UnimplementedContext) AllocDM(t Thread, attr DMAttr) (r0 DM, err error) {
+	err = unimplemented("Context.AllocDM")
+	return
+}
+
 func (UnimplementedContext) AllocUAR(t Thread, flags uint32) (r0 UAR, err error) {
 	err = unimplemented("Context.AllocUAR")
 	return
@@ -254,6 +259,11 @@ func (UnimplementedPD) AllocNullMR(t Thread) (r0 MR, err error) {
 	return
 }
 
+func (UnimplementedPD) RegDMMR(t Thread, dm DM, off, length uint64, access AccessFlags) (r0 MR, err error) {
+	err = unimplemented("PD.RegDMMR")
+	return
+}
+
 func (UnimplementedPD) CreateQP(t Thread, attr QPInitAttr) (r0 QP, err error) {
 	err = unimplemented("PD.CreateQP")
 	return
@@ -271,6 +281,24 @@ func (UnimplementedPD) CreateAH(t Thread, attr AHAttr) (r0 AH, err error) {
 
 func (UnimplementedPD) AllocMW(t Thread, typ MWType) (r0 MW, err error) {
 	err = unimplemented("PD.AllocMW")
+	return
+}
+
+// UnimplementedDM implements DM.
+type UnimplementedDM struct{}
+
+func (UnimplementedDM) CopyTo(t Thread, off uint64, p []byte) (err error) {
+	err = unimplemented("DM.CopyTo")
+	return
+}
+
+func (UnimplementedDM) CopyFrom(t Thread, p []byte, off uint64) (err error) {
+	err = unimplemented("DM.CopyFrom")
+	return
+}
+
+func (UnimplementedDM) Free(t Thread) (err error) {
+	err = unimplemented("DM.Free")
 	return
 }
 

@@ -146,6 +146,8 @@ type Context interface {
 	AllocParentDomain(t Thread, attr ParentDomainAttr) (PD, error)
 	CreateCompChannel(t Thread) (CompChannel, error)
 	CreateCQ(t Thread, attr CQAttr) (CQ, error)
+	// AllocDM is ibv_alloc_dm ("dm"). EINVAL: more than the device has, or nothing.
+	AllocDM(t Thread, attr DMAttr) (DM, error)
 	// AllocUAR is mlx5dv_devx_alloc_uar.
 	AllocUAR(t Thread, flags uint32) (UAR, error)
 	// AsyncEvent waits up to timeout for an asynchronous event.
@@ -167,6 +169,8 @@ type PD interface {
 	// AllocNullMR is ibv_alloc_null_mr ("nullmr"): by its local key, which is valid for every
 	// address, writes go nowhere and reads give zeros. EOPNOTSUPP: the device has none.
 	AllocNullMR(t Thread) (MR, error)
+	// RegDMMR is ibv_reg_dm_mr: its addresses begin at 0.
+	RegDMMR(t Thread, dm DM, off, length uint64, access AccessFlags) (MR, error)
 	CreateQP(t Thread, attr QPInitAttr) (QP, error)
 	CreateSRQ(t Thread, attr SRQInitAttr) (SRQ, error)
 	CreateAH(t Thread, attr AHAttr) (AH, error)

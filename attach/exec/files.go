@@ -32,6 +32,8 @@ type file struct {
 	verbs *uverbs.File
 	pages map[uint64]*page // by page number in the file
 	uars  []*uarPage
+	// memory are pages of device memory, by the first.
+	memory map[uint64][]byte
 
 	buffers []*buffer // memory of queues, from the same descriptor
 	held    *os.File  // the program's description, while there are buffers
@@ -172,7 +174,7 @@ func (t *files) open(l *seccomp.Listener, id uint64, tid, fd int, d *device) (*f
 		return nil, err
 	}
 	defer theirs.Close()
-	f := &file{s: t.s, dev: d, inode: m.inode, own: own, proc: proc, pages: map[uint64]*page{}}
+	f := &file{s: t.s, dev: d, inode: m.inode, own: own, proc: proc, pages: map[uint64]*page{}, memory: map[uint64][]byte{}}
 	f.verbs = uverbs.Open(d.kern, proc.kern, f)
 	f.verbs.DynamicUARs, f.verbs.Logf = t.s.cfg.DynamicUARs, t.s.cfg.Logf
 	if f.watch, err = unix.InotifyAddWatch(t.inotify, m.path, unix.IN_CLOSE_WRITE); err != nil {

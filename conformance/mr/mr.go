@@ -43,6 +43,11 @@ func Register(s *spec.Suite) {
 	s.Case("MR-029", reregOther)
 	s.Case("MR-030", nullRegion)
 	s.Case("MR-031", noNullRegion)
+	s.Case("MR-032", dmAboveMaximum)
+	s.Case("MR-033", dmRegistration)
+	s.Case("MR-034", dmUnaligned)
+	s.Case("MR-035", dmFreeInUse)
+	s.Case("MR-036", dmAccess)
 	s.Case("MR-043", relaxedOrdering)
 	s.Case("MR-045", thousands)
 }

@@ -58,7 +58,8 @@ func noNullRegion(c *spec.C) {
 	c.ErrnoIn("alloc_null_mr", err, syscall.EOPNOTSUPP) // ENOTSUP is the same number
 }
 
-// reregOther: a null region is refused by the library, device memory by library or kernel.
+// reregOther: a null region is refused by the library, a region of device memory by kernels
+// below libraries that do not know it from another.
 func reregOther(c *spec.C) {
 	p := kit.NewPair(c, kit.Default())
 	null, mem := allocNull(c, p.Env), p.Buffer(c, 64, kit.AllAccess)
@@ -69,6 +70,12 @@ func reregOther(c *spec.C) {
 		access verbs.AccessFlags
 	}{{"access", verbs.ReregAccess, kit.AllAccess}, {"PD", verbs.ReregPD, 0}, {"translation", verbs.ReregTranslation, 0}} {
 		fails(c, "null region: "+r.what, null.Rereg(c.T, r.flags, pd, mem.Addr(0), 64, r.access), verbs.ReregErrInput, syscall.EINVAL)
+	}
+	if c.Has("dm") {
+		m := allocDM(c, p.Env, 64)
+		mr, _ := m.register(c, p.Env, 0, 64)
+		err := mr.Rereg(c.T, verbs.ReregAccess, nil, 0, 0, zeroBased)
+		c.Errno("device memory: access", err, syscall.EINVAL)
 	}
 	want := mem.Fill(c)
 	c.Status("READ to nowhere", p.A.Do(c, kit.Read(1, mem, 0, verbs.SGE{Length: 64, LKey: null.LKey()})), verbs.WCSuccess)

@@ -122,6 +122,16 @@ func otherRegions(c *spec.C) {
 	kit.Once(c, "dereg_mr of a null region", null.Dereg)
 	i := verbs.MWBindInfo{MR: null, Addr: b.mem.Addr(0), Length: 64, Access: both}
 	c.Errno("null region", b.B.BindMW(c.T, w.MW, verbs.MWBind{Info: i}), syscall.ENOTSUP)
+	if c.Has("dm") {
+		m, err := b.Ctx.AllocDM(c.T, verbs.DMAttr{Length: 64})
+		c.NoErr("alloc_dm", err)
+		kit.Once(c, "free_dm", m.Free)
+		mr, err := b.PD.RegDMMR(c.T, m, 0, 64, kit.AllAccess|verbs.AccessZeroBased)
+		c.NoErr("reg_dm_mr", err)
+		kit.Once(c, "dereg_mr of device memory", mr.Dereg)
+		err = b.B.BindMW(c.T, w.MW, verbs.MWBind{Info: verbs.MWBindInfo{MR: mr, Length: 64, Access: both}})
+		c.ErrnoIn("device memory, which is zero-based", err, syscall.ENOTSUP, syscall.EINVAL)
+	}
 	b.allowed(c, "write by a window on memory", b.write(b.bind(c, w, b.part(0, 64, both)), 0, 8))
 }
 

@@ -17,7 +17,7 @@ import (
 // device of this target has them. Any other token that nothing here names is unknown.
 var absent = map[string]bool{
 	"mmio log": true, "fault": true, "schedule": true, "locks": true, "exact time": true, "sm": true, "overrun.drop": true, "shared bf": true,
-	"xrc": true, "advise": true, "dmabuf": true, "import": true, "dm": true, "stat": true, "counters": true,
+	"xrc": true, "advise": true, "dmabuf": true, "import": true, "stat": true, "counters": true,
 	"udmabuf": true, "gpu": true, "reg_ex": true, "dmah": true, "fork": true, "hotunplug": true,
 	"uar dmabuf": true, "ece": true, "cntr": true, "pfc": true, "ecn": true, "vlan": true, "huge": true, "buf": true, "ts.wall": true,
 }
@@ -154,6 +154,7 @@ func (p *probe) queried() {
 	const odpSupport, odpImplicit = 1 << 0, 1 << 1 // IBV_ODP_SUPPORT, IBV_ODP_SUPPORT_IMPLICIT
 	p.set("odp", has(a.ODPGeneralCaps&odpSupport != 0))
 	p.set("odp.implicit", has(a.ODPGeneralCaps&odpImplicit != 0))
+	p.set("dm", has(a.MaxDMSize > 0))
 	p.set("cq.moderation", has(a.MaxCQCount > 0))
 	p.set("ts", has(a.CompletionTimestampMask != 0))
 	p.set("dv.cqe_comp", has(a.CQEComp.MaxNum > 0))

@@ -83,6 +83,15 @@ func (c *Core) StoreAfter(p *sim.Proc, m *Mapping, off uint64, b []byte, work si
 	c.span("UC store", at, p.Now(), off)
 }
 
+// StoreWord stores 4 bytes, which leave alone: buffers here gather words of 8.
+func (c *Core) StoreWord(p *sim.Proc, m *Mapping, off uint64, b []byte) {
+	c.Run(p, c.p.UCStore)
+	if !m.revoked {
+		c.c.UCStores++
+		m.Dev.PostMMIO(p, m.Off+off, b[:4])
+	}
+}
+
 // CopyToDevice is the copy of a WQE into a BlueFlame register: stores of whole
 // 64-byte lines (mmio_memcpy_x64). A last part of a line is padded with zeros.
 func (c *Core) CopyToDevice(p *sim.Proc, m *Mapping, off uint64, b []byte) {

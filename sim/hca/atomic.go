@@ -72,6 +72,11 @@ func (d *Device) startAtomic(i uint64) {
 	o := d.aops[i]
 	d.atomics[o.slot].busy = true
 	o.started = d.e.Now()
+	if o.pa >= onChip {
+		d.memory.read(uint64(o.pa-onChip), o.buf[:])
+		d.e.After(d.p.AtomicOnChip, d.h.atomic, i)
+		return
+	}
 	d.bus.ReadDMA(o.pa, o.buf[:], d.h.atomic, i)
 }
 
@@ -88,9 +93,13 @@ func (d *Device) onAtomic(i uint64) {
 		}
 		if write {
 			putHost64(o.buf[:], v)
-			d.bus.WriteDMA(o.pa, o.buf[:])
+			d.writeAt(o.pa, o.buf[:])
 		}
 		q.finishAtomic(o.op, old)
+	}
+	if o.pa >= onChip {
+		d.onAtomicFree(i)
+		return
 	}
 	if t := o.started + d.p.AtomicService; t > d.e.Now() {
 		d.e.At(t, d.h.atomicFree, i)

@@ -48,6 +48,8 @@ var commands = map[prm.Opcode]command{
 	prm.OpCreateMKey:             {cmdCreateMKey, phaseRunning, phaseRunning},
 	prm.OpQueryMKey:              {cmdQueryMKey, phaseRunning, phaseRunning},
 	prm.OpDestroyMKey:            {cmdDestroyMKey, phaseRunning, phaseRunning},
+	prm.OpAllocMemic:             {cmdAllocMemic, phaseRunning, phaseRunning},
+	prm.OpDeallocMemic:           {cmdDeallocMemic, phaseRunning, phaseRunning},
 	prm.OpChangeMKey:             {cmdChangeMKey, phaseRunning, phaseRunning},
 	prm.OpQuerySpecialContexts:   {cmdSpecialContexts, phaseRunning, phaseRunning},
 

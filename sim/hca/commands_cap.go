@@ -47,7 +47,14 @@ func newFirmware(p *Params, id *Identity) firmware {
 		fillIB(prm.HCACap(general.max[:]))
 		delete(f.caps, prm.CapRoCE)
 	}
-	for _, c := range []*capPage{general, atomic, roce} {
+	pages := []*capPage{general, atomic, roce}
+	if p.MemicSize > 0 {
+		prm.HCACap(general.max[:]).SetDeviceMemory(true)
+		memory := f.page(prm.CapDeviceMem)
+		fillMemic(prm.DeviceMemCap(memory.max[:]), p)
+		pages = append(pages, memory)
+	}
+	for _, c := range pages {
 		c.cur = c.max
 	}
 	v := prm.NICVportContext(f.vport[:])

@@ -94,15 +94,18 @@ func cmdDeallocTD(d *Device, in, _ []byte) prm.Status {
 	return deallocFlag(&d.tdNums, d.tds, prm.DeallocTransportDomainIn(in).TransportDomain())
 }
 
-// cmdCreateMKey makes keys of modes PA and MTT, and free ones of mode KLM, which a UMR
-// binds as memory windows. Others are not modelled and refused.
+// cmdCreateMKey makes keys of modes PA and MTT, free ones of mode KLM, which a UMR
+// binds as memory windows, and keys of memory on the device. Others are not modelled and
+// refused.
 func cmdCreateMKey(d *Device, in, out []byte) prm.Status {
 	m := prm.CreateMKeyIn(in)
 	c := m.MKC()
 	units := int(m.TranslationsOctwordActualSize())
 	mode := c.AccessMode()
 	switch {
-	case !d.hasPD(c.PD()), mode > prm.MKeyModeKLM, m.MKeyUmemValid():
+	case !d.hasPD(c.PD()), mode > prm.MKeyModeKLM && mode != prm.MKeyModeMemic, m.MKeyUmemValid():
+		return prm.StatusBadParam
+	case mode == prm.MKeyModeMemic && (c.Length64() || !d.memory.holds(c.StartAddr(), c.Len())):
 		return prm.StatusBadParam
 	case mode == prm.MKeyModeKLM && (!c.Free() || !c.UMREn() || c.Length64() || units != 0):
 		return prm.StatusBadParam

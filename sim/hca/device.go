@@ -67,6 +67,7 @@ type Device struct {
 	tds      []bool
 	tdNums   numbers
 	keys     *odp.Table
+	memory   memory
 	keyNums  numbers
 	qps      []*qp
 	qpNums   numbers
@@ -188,11 +189,13 @@ func (d *Device) reset() {
 	p := &d.p
 	npages := uint32(p.BARSize / pageBytes)
 	d.uars, d.uarUsers = make([]*uar.Page, npages), make([]int32, npages)
-	d.uarNums = numbers{next: firstUAR, limit: npages}
+	d.memory = newMemory(p)
+	d.uarNums = numbers{next: firstUAR, limit: uint32(d.memory.start / pageBytes)}
 	d.pdNums = numbers{next: 1, limit: 1 << p.LogMaxPD}
 	d.xrcdNums = numbers{next: 1, limit: 1 << p.LogMaxXRCD}
 	d.tdNums = numbers{next: 1, limit: 1 << p.LogMaxPD}
 	d.keys = odp.NewTable(1 << min(p.LogMaxMkey, 12))
+	d.keys.SetChip(onChip)
 	if p.DumpFillMkey {
 		d.keys.SetDump(dumpFillKey)
 	}

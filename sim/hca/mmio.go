@@ -18,6 +18,10 @@ type latePush struct {
 func (d *Device) MMIOWrite(off uint64, p []byte) {
 	page := off / pageBytes
 	if page >= uint64(len(d.uars)) || d.uars[page] == nil {
+		if _, ok := d.memory.page(off); ok {
+			d.memory.write(off, p)
+			return
+		}
 		d.c.MMIODropped++
 		return
 	}
@@ -75,6 +79,10 @@ func (d *Device) MMIORead(off uint64, p []byte) {
 		var b [prm.TimerSize]byte
 		prm.Timer(b[:]).Set(d.timestamp(d.e.Now()))
 		copy(p, b[off-prm.InitSegTimer:])
+		return
+	}
+	if _, ok := d.memory.page(off); ok {
+		d.memory.read(off, p)
 		return
 	}
 	if off >= prm.InitSegHeadSize {

@@ -40,6 +40,7 @@ type Params struct {
 	CQECompAggressive      bool     // a session waits for completions also when the bus is free
 	CQEVersion             uint8    // 1: CQEs carry the user index
 	CoreClockKHz           uint64   // of the free-running timer and of CQE timestamps
+	MemicSize              int      // bytes of memory on the device for programs; 0: none
 	DumpFillMkey           bool     // the fixed local key by which writes go nowhere and reads give zeros
 	VendorPartID           uint32
 	FirmwareMajor          uint16
@@ -71,6 +72,7 @@ type Params struct {
 	RQPrefetch       int         // receive WQEs that a QP holds ahead, at least 1
 	AckDelay         sim.Time    // an ACK waits this long for others to join it; 0: none waits
 	AtomicService    sim.Time    // atomics on one slot, serial
+	AtomicOnChip     sim.Time    // AtomicService in memory on the device; may be 0
 	AtomicSlots      int         // power of two; an address's slot is its low bits
 	NackGenerate     [2]sim.Time // loss noticed to asked for again: [0] by the NAK of a SEND or WRITE, [1] by a new READ request
 	NackReact        [2]sim.Time // that received to sent again, by requester and responder
@@ -191,6 +193,7 @@ func (p *Params) Check() error {
 	pos("AckReqPackets", int64(p.AckReqPackets), 1, 1<<20)
 	pos("WireRate", int64(p.WireRate), 1e6, 1e13)
 	pos("BARSize", int64(p.BARSize), 1<<16, 1<<32)
+	pos("MemicSize", int64(p.MemicSize), 0, int64(p.BARSize)/2)
 	for _, pw := range []struct {
 		name string
 		v    int

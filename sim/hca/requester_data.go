@@ -3,6 +3,7 @@ package hca
 import (
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/roce"
+	"github.com/rdmasim/rdmasim/sim/mem"
 	"github.com/rdmasim/rdmasim/sim/odp"
 )
 
@@ -90,10 +91,19 @@ func (d *Device) writeTo(u odp.User, key uint32, va uint64, p []byte, a odp.Acce
 	}
 	d.runs = runs
 	for _, run := range runs {
-		d.bus.WriteDMA(run.PA, p[:run.Len])
+		d.writeAt(run.PA, p[:run.Len])
 		p = p[run.Len:]
 	}
 	return true
+}
+
+// writeAt writes p to memory of the host or on the device.
+func (d *Device) writeAt(pa mem.PA, p []byte) {
+	if pa >= onChip {
+		d.memory.write(uint64(pa-onChip), p)
+		return
+	}
+	d.bus.WriteDMA(pa, p)
 }
 
 func (q *qp) endRead(m *msg) {

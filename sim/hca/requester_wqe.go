@@ -394,6 +394,11 @@ func (d *Device) readInto(i int32, u odp.User, key uint32, va uint64, p []byte, 
 		clear(p)
 	}
 	for _, run := range runs {
+		if run.PA >= onChip {
+			d.memory.read(uint64(run.PA-onChip), p[:run.Len])
+			p = p[run.Len:]
+			continue
+		}
 		s.pending++
 		d.bus.ReadDMA(run.PA, p[:run.Len], d.h.gather, uint64(i))
 		p = p[run.Len:]

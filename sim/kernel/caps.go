@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"errors"
 	"fmt"
 	"syscall"
 
@@ -38,6 +39,7 @@ type caps struct {
 	hasAtomics                                bool
 	umrAtomic, umrROWrite, umrRORead          bool // a UMR changes these rights
 	pkv, qkv, apm, fastReg                    bool
+	memic                                     memicCaps
 	dumpFill                                  bool
 	dumpFillKey                               uint32
 	atomicMode                                uint32 // 0: no atomics
@@ -141,7 +143,7 @@ func (d *Device) readCaps(k *call) error {
 		return fmt.Errorf("port type %d, RoCE %v: neither RoCE nor InfiniBand: %w", g.PortType(), g.RoCE(), syscall.EOPNOTSUPP)
 	}
 	c.general(g)
-	if err := c.specialKeys(k, g); err != nil {
+	if err := errors.Join(c.specialKeys(k, g), c.deviceMemory(k, g)); err != nil {
 		return err
 	}
 	if g.Atomic() {

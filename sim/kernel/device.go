@@ -26,14 +26,15 @@ type Device struct {
 	mem  *mem.Memory
 	p    Params
 
-	cmds  sim.Server // the command interface
-	caps  caps
-	uar   uint32 // the kernel's own, for its EQs
-	pdn   uint32 // the kernel's own
-	qcnt  uint32 // counter set of user QPs; 0: none
-	xrcd  [2]uint32
-	xrcds bool
-	mkeys uint8 // variant byte of the last mkey made
+	cmds       sim.Server // the command interface
+	caps       caps
+	uar        uint32 // the kernel's own, for its EQs
+	pdn        uint32 // the kernel's own
+	qcnt       uint32 // counter set of user QPs; 0: none
+	xrcd       [2]uint32
+	xrcds      bool
+	mkeys      uint8  // variant byte of the last mkey made
+	memicPages []bool // pages of BAR 0 where device memory is seen
 
 	eqs  []*eq // async, then completion; eqs[i] has MSI-X vector i
 	poll sim.Handler

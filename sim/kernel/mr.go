@@ -12,7 +12,8 @@ import (
 type mr struct {
 	u      *Ucontext
 	pd     *pd
-	mem    *umem
+	mem    *umem // nil of device memory
+	dm     *DM   // or nil
 	mkey   uint32
 	iova   uint64
 	access verbs.AccessFlags
@@ -160,6 +161,9 @@ func (m *mr) destroy(k *call) error {
 	}
 	k.unpin(m.mem)
 	m.pd.refs--
+	if m.dm != nil {
+		m.dm.refs--
+	}
 	m.u.dev.res.MR--
 	return nil
 }

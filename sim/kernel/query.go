@@ -60,6 +60,7 @@ func (u *Ucontext) QueryDevice(c Caller) (a verbs.DeviceAttrEx, err error) {
 	if k.cqModeration {
 		a.MaxCQCount, a.MaxCQPeriod = math.MaxUint16, maxCQPeriod
 	}
+	a.MaxDMSize = k.memic.max
 	a.PhysPortCntEx = uint32(k.ports)
 	a.CQEComp = k.compression()
 	if u.bfregs != nil {

@@ -30,6 +30,9 @@ func (u *Ucontext) ReregMR(c Caller, h Handle, r ReregReq) (lkey, rkey uint32, e
 		if err != nil {
 			return err
 		}
+		if m.dm != nil {
+			return fmt.Errorf("register memory again: a region of device memory: %w", syscall.EINVAL)
+		}
 		if err := m.rereg(k, &r); err != nil {
 			return fmt.Errorf("register memory again: %w", err)
 		}

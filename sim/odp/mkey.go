@@ -77,12 +77,14 @@ type Key struct {
 	entries  []uint64 // page address, rights in the low bits; 0 absent
 	pageOff  uint64   // of start in its page
 	pageMask uint64
+	chip     mem.PA // of the first byte, mode MEMIC, whose addresses begin at 0
 	to       window // mode KLM
 	windows  int    // of mode KLM that lead here
 }
 
 // Table holds the keys of a device by index.
 type Table struct {
+	chip   mem.PA // where addresses of memory on the device begin
 	keys   []*Key
 	dump   *Key            // by which writes go nowhere and reads give zeros; nil: none
 	dumpAs uint32          // its key
@@ -91,6 +93,10 @@ type Table struct {
 
 // NewTable makes a table for n keys.
 func NewTable(n int) *Table { return &Table{keys: make([]*Key, 0, min(n, 1024))} }
+
+// SetChip says where the physical addresses of memory on the device begin, in the runs that
+// keys of mode MEMIC give: they hold places in BAR 0.
+func (t *Table) SetChip(pa mem.PA) { t.chip = pa }
 
 // modeDump is the mode of the key of SetDump; contexts have none like it.
 const modeDump = ^uint32(0)
@@ -134,6 +140,9 @@ func (t *Table) Insert(index uint32, c prm.MKC, entries prm.MTT, pgAccess bool) 
 	}
 	copy(k.Context[:], c)
 	k.rights = rightsOf(c)
+	if k.mode == prm.MKeyModeMemic {
+		k.chip, k.start = t.chip+mem.PA(k.start), 0
+	}
 	k.pageMask = 1<<k.logPage - 1
 	k.pageOff = k.start & k.pageMask
 	if n := entries.Count(); n > 0 {
@@ -218,7 +227,7 @@ func (t *Table) check(u User, key uint32, va, n uint64, a Access) (*Key, Result)
 		if k.to.key.free {
 			return nil, Free
 		}
-	case k.mode != prm.MKeyModePA && k.mode != prm.MKeyModeMTT:
+	case k.mode != prm.MKeyModePA && k.mode != prm.MKeyModeMTT && k.mode != prm.MKeyModeMemic:
 		return nil, NotWanted
 	}
 	return k, OK
@@ -242,8 +251,11 @@ func (t *Table) Translate(u User, key uint32, va uint64, n int, a Access, runs [
 			return append(runs, Run{mem.PA(k.entries[i]&^(prm.MTTRead|prm.MTTWrite) + in), n}), OK
 		}
 	}
-	if k.mode == modeDump {
+	switch k.mode {
+	case modeDump:
 		return runs, OK
+	case prm.MKeyModeMemic:
+		return append(runs, Run{k.chip + mem.PA(va), n}), OK
 	}
 	if k.mode == prm.MKeyModeKLM {
 		k, va = k.to.key, k.to.va+(va-k.start)

@@ -40,7 +40,7 @@ var kinds = map[string]Kind{
 	"cpu.cache_line": Size, "kernel.cache_line": Size, "kernel.page_size": Size, "kernel.net_mtu": Size,
 	"pcie.mps": Size, "pcie.mrrs": Size, "pcie.rcb": Size,
 	"pcie.write_header": Size, "pcie.read_header": Size, "pcie.cpl_header": Size,
-	"hca.max_wqe_size_sq": Size, "hca.max_wqe_size_rq": Size, "hca.bf_reg_size": Size, "hca.bar_size": Size,
+	"hca.max_wqe_size_sq": Size, "hca.max_wqe_size_rq": Size, "hca.bf_reg_size": Size, "hca.bar_size": Size, "hca.memic_size": Size,
 	"hca.tx_buffer": Size, "hca.wire_overhead": Size,
 	"link.preamble": Size, "link.fcs": Size, "link.gap": Size, "link.min_frame": Size,
 	"congestion.rpg_max_rate": Rate, "congestion.rpg_min_rate": Rate, "congestion.rpg_ai_rate": Rate, "congestion.rpg_hai_rate": Rate,

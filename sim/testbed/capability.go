@@ -23,6 +23,8 @@ func (tb *Testbed) Capability(token string) verbs.Capability {
 		switch token {
 		case "bf":
 			has = p.HCA.BFRegSize != 0
+		case "dm":
+			has = p.HCA.MemicSize > 0
 		case "nullmr":
 			has = p.HCA.DumpFillMkey
 		case "2p":

@@ -140,6 +140,10 @@ func (f *File) unmapAll() {
 	for page := range f.clocks {
 		f.pages.UnmapClock(page)
 	}
+	for _, m := range f.memory {
+		f.pages.UnmapMemory(m.page)
+	}
+	clear(f.memory)
 	clear(f.clocks)
 	f.static = nil
 	clear(f.dyn)
@@ -178,6 +182,11 @@ func (f *File) Mmap(page uint64) syscall.Errno {
 	}
 	for _, o := range f.objects {
 		if o.page == page {
+			return 0
+		}
+	}
+	for _, m := range f.memory {
+		if m.page == page {
 			return 0
 		}
 	}

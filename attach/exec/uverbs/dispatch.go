@@ -78,6 +78,12 @@ func (f *File) method(c Caller, k *uapi.Call) error {
 		do = destroyer(uapi.PDDestroyHandle, (*kernel.Ucontext).DeallocPD)
 	case [2]uint16{uapi.ObjectMR, uapi.MRDestroy}:
 		do = destroyer(uapi.MRDestroyHandle, (*kernel.Ucontext).DeregMR)
+	case [2]uint16{uapi.ObjectMR, uapi.DMMRReg}:
+		do = plain((*File).regDM)
+	case [2]uint16{uapi.ObjectDM, uapi.DMAlloc}:
+		do = plain((*File).allocDM)
+	case [2]uint16{uapi.ObjectDM, uapi.DMFree}:
+		do = plain((*File).freeDM)
 	case [2]uint16{uapi.ObjectMW, uapi.MWDestroy}:
 		do = destroyer(uapi.MWDestroyHandle, (*kernel.Ucontext).DeallocMW)
 	case [2]uint16{uapi.ObjectAH, uapi.AHDestroy}:

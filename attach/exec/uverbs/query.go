@@ -58,6 +58,7 @@ func (f *File) queryDeviceEx(k *uapi.Call, w *uapi.Write) error {
 	r.SetUDODPCaps(a.ODPUD)
 	r.SetTimestampMask(a.CompletionTimestampMask)
 	r.SetHCACoreClock(a.HCACoreClockKHz)
+	r.SetMaxDMSize(a.MaxDMSize)
 	r.SetMaxCQCount(uint16(a.MaxCQCount))
 	r.SetMaxCQPeriod(uint16(a.MaxCQPeriod))
 	r.SetDeviceCapFlagsEx(uint64(a.DeviceCapFlags))

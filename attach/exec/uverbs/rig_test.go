@@ -127,11 +127,12 @@ type pages struct {
 	cqs    map[uint32]*CQ
 	srqs   map[uint32]*SRQ
 	clocks map[uint64]bool // pages about the clock: of what turns cycles into time
+	memory map[uint64]int  // pages of device memory
 	fail   error
 }
 
 func newPages() *pages {
-	return &pages{uars: map[uint64]*cpu.Mapping{}, qps: map[uint32]*QP{}, cqs: map[uint32]*CQ{}, srqs: map[uint32]*SRQ{}, clocks: map[uint64]bool{}}
+	return &pages{uars: map[uint64]*cpu.Mapping{}, qps: map[uint32]*QP{}, cqs: map[uint32]*CQ{}, srqs: map[uint32]*SRQ{}, clocks: map[uint64]bool{}, memory: map[uint64]int{}}
 }
 
 func (p *pages) MapUAR(page uint64, m *cpu.Mapping) error {
@@ -153,6 +154,15 @@ func (p *pages) RemoveCQ(q *CQ)         { delete(p.cqs, q.CQN) }
 func (p *pages) AddSRQ(q *SRQ)          { p.srqs[q.SRQN] = q }
 func (p *pages) RemoveSRQ(q *SRQ)       { delete(p.srqs, q.SRQN) }
 func (p *pages) UnmapClock(page uint64) { delete(p.clocks, page) }
+
+func (p *pages) MapMemory(page uint64, n int, bar uint64) error {
+	if p.fail == nil {
+		p.memory[page] = n
+	}
+	return p.fail
+}
+
+func (p *pages) UnmapMemory(page uint64) { delete(p.memory, page) }
 
 func (p *pages) MapClock(page uint64, info bool) error {
 	if _, again := p.clocks[page]; again {

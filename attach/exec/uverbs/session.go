@@ -64,6 +64,11 @@ type Pages interface {
 	// programs read what prm.InitSegTimer reads, or with info set what turns its cycles
 	// into nanoseconds (uapi.ClockInfo).
 	MapClock(page uint64, info bool) error
+	// MapMemory says that n pages of the file from page number page on are memory of the
+	// device, which lies at bar in its BAR 0: what programs store there the device reads.
+	MapMemory(page uint64, n int, bar uint64) error
+	// UnmapMemory ends a MapMemory.
+	UnmapMemory(page uint64)
 	// UnmapClock ends a MapClock.
 	UnmapClock(page uint64)
 }

@@ -40,7 +40,8 @@ type File struct {
 	static   []*cpu.Mapping          // UAR pages of the static table
 	dyn      map[uint32]*cpu.Mapping // and of its dynamic part, by index
 	objects  map[uint32]*uarObject   // UAR objects by handle
-	qps      map[uint32]*qp          // by handle
+	memory   map[uint32]*deviceMemory
+	qps      map[uint32]*qp // by handle
 	cqs      map[uint32]*cq
 	srqs     map[uint32]*srq
 	owners   map[uint64]*owner // who events are about, by the kernel's cookie
@@ -54,7 +55,7 @@ type File struct {
 // Open makes an open device file of dev for process p.
 func Open(dev *kernel.Device, p *kernel.Process, pages Pages) *File {
 	return &File{
-		dev: dev, proc: p, pages: pages, dyn: map[uint32]*cpu.Mapping{}, objects: map[uint32]*uarObject{}, qps: map[uint32]*qp{},
+		dev: dev, proc: p, pages: pages, dyn: map[uint32]*cpu.Mapping{}, objects: map[uint32]*uarObject{}, memory: map[uint32]*deviceMemory{}, qps: map[uint32]*qp{},
 		cqs: map[uint32]*cq{}, srqs: map[uint32]*srq{}, clocks: map[uint64]bool{}, owners: map[uint64]*owner{}, channels: map[Inode]*channel{},
 	}
 }

@@ -1,0 +1,70 @@
+//go:build linux
+
+package uverbs
+
+import (
+	"errors"
+	"fmt"
+	"syscall"
+
+	"github.com/rdmasim/rdmasim/sim/kernel"
+	"github.com/rdmasim/rdmasim/uapi"
+)
+
+// deviceMemory is what a program has of the device's.
+type deviceMemory struct {
+	*kernel.DM
+	page uint64 // of the file
+}
+
+// allocDM is DM_ALLOC with mlx5's attributes.
+func (f *File) allocDM(k *uapi.Call) error {
+	o, err := f.u.AllocDM(nobody, kernel.DMReq{
+		Length: k.Value(uapi.DMAllocLength), LogAlign: uint32(k.Value(uapi.DMAllocAlignment)), Type: k.Value(uapi.DMAllocType),
+	})
+	if err != nil {
+		return err
+	}
+	x := &deviceMemory{o, uapi.MmapPage(uapi.MmapDeviceMem, uint32(o.PageIndex))}
+	h := uint32(o.Handle())
+	if err := f.pages.MapMemory(x.page, x.Pages(), x.BAR()); err != nil {
+		return undo(fmt.Errorf("device memory: %w", errors.Join(err, syscall.ENOMEM)), func() error { return f.u.FreeDM(nobody, o.Handle()) })
+	}
+	f.memory[h] = x
+	err = errors.Join(k.Out64(uapi.DMAllocStartOffset, o.StartOffset), k.Out16(uapi.DMAllocPageIndex, o.PageIndex),
+		k.SetNew(uapi.DMAllocHandle, uint64(h)))
+	return undo(err, func() error { return f.releaseDM(h) })
+}
+
+// freeDM is DM_FREE.
+func (f *File) freeDM(k *uapi.Call) error {
+	h, _ := k.Handle(uapi.DMFreeHandle)
+	return f.releaseDM(h)
+}
+
+func (f *File) releaseDM(h uint32) error {
+	if err := f.u.FreeDM(nobody, known(h)); err != nil {
+		return err
+	}
+	f.pages.UnmapMemory(f.memory[h].page)
+	delete(f.memory, h)
+	return nil
+}
+
+// regDM is DM_MR_REG.
+func (f *File) regDM(k *uapi.Call) error {
+	pd, _ := k.Handle(uapi.DMMRPD)
+	dm, _ := k.Handle(uapi.DMMRDM)
+	flags, err := k.Flags32(uapi.DMMRAccess, ^uint32(0))
+	if err != nil {
+		return err
+	}
+	h, lkey, rkey, err := f.u.RegDMMR(nobody, kernel.DMMRReq{
+		PD: known(pd), DM: known(dm), Offset: k.Value(uapi.DMMROffset), Length: k.Value(uapi.DMMRLength), Access: access(flags),
+	})
+	if err != nil {
+		return err
+	}
+	err = errors.Join(k.Out32(uapi.DMMRLKey, lkey), k.Out32(uapi.DMMRRKey, rkey), k.SetNew(uapi.DMMRHandle, uint64(h)))
+	return undo(err, func() error { return f.u.DeregMR(nobody, h) })
+}
