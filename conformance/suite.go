@@ -18,6 +18,7 @@ import (
 	"github.com/rdmasim/rdmasim/conformance/ib"
 	"github.com/rdmasim/rdmasim/conformance/mr"
 	"github.com/rdmasim/rdmasim/conformance/mw"
+	"github.com/rdmasim/rdmasim/conformance/odp"
 	"github.com/rdmasim/rdmasim/conformance/pd"
 	"github.com/rdmasim/rdmasim/conformance/perf"
 	"github.com/rdmasim/rdmasim/conformance/post"
@@ -39,7 +40,7 @@ var registrars = []func(*spec.Suite){
 	td.Register, uar.Register, bf.Register, qps.Register, post.Register, rc.Register, atom.Register, errs.Register,
 	uc.Register, ud.Register,
 	comp.Register, async.Register,
-	srq.Register, mw.Register, wire.Register, perf.Register, ib.Register,
+	srq.Register, mw.Register, wire.Register, perf.Register, ib.Register, odp.Register,
 }
 
 // Suite is every case that has code.

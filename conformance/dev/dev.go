@@ -28,7 +28,12 @@ func Register(s *spec.Suite) {
 	s.Case("DEV-014", pkeyAbsent)
 	s.Case("DEV-015", queryExCompMask)
 	s.Case("DEV-016", portCounts)
+	s.Case("DEV-019", killedOwner)
+	s.Case("DEV-020", removed)
+	s.Case("DEV-021", forkInitTooLate)
+	s.Case("DEV-022", forkUnneeded)
 	s.Case("DEV-024", linkDownAndUp)
+	s.Case("DEV-025", addressComesAndGoes)
 	s.Case("DEV-023", rawClock)
 }
 

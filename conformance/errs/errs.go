@@ -22,6 +22,7 @@ func Register(s *spec.Suite) {
 	s.Case("ERR-015", destroyCQAfterErrors)
 	s.Case("ERR-016", peerKilled)
 	s.Case("ERR-017", badResponse)
+	s.Case("ERR-018", addressGone)
 	s.Case("ERR-020", badKeyPosition)
 	s.Case("ERR-021", neverBlocks)
 	s.Case("ERR-022", wrongQPN)

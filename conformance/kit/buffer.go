@@ -30,15 +30,20 @@ func (e *Env) Buffer(c *spec.C, n int, access verbs.AccessFlags) *Buffer {
 // BufferOn is Buffer on a PD.
 func (e *Env) BufferOn(c *spec.C, pd verbs.PD, n int, access verbs.AccessFlags) *Buffer {
 	b := &Buffer{Mem: Map(c, n+2*RedZone), Len: n}
-	zone := bytes.Repeat([]byte{redByte}, RedZone)
-	b.Set(c, -RedZone, zone)
-	b.Set(c, n, zone)
+	b.Redden(c)
 	c.Defer(func() { b.Intact(c) })
 	mr, err := pd.RegMR(c.T, b.Addr(0), uint64(n), access)
 	ok(c, "reg_mr", err)
 	b.MR = mr
 	b.Dereg = Once(c, "dereg_mr", mr.Dereg)
 	return b
+}
+
+// Redden fills the red zones, of memory that is new.
+func (b *Buffer) Redden(c *spec.C) {
+	zone := bytes.Repeat([]byte{redByte}, RedZone)
+	b.Set(c, -RedZone, zone)
+	b.Set(c, b.Len, zone)
 }
 
 // Map maps n bytes.

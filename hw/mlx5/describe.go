@@ -43,6 +43,9 @@ func (p *probe) describe() {
 		d["below"] = "rdmasim exec"
 		p.set("speed", verbs.Absent)
 		p.set("in flight", verbs.Absent) // it works off all that it sees before anybody else gets in
+		p.set("addr", verbs.Absent)      // its interface is the machine's own
+		p.set("restrack", verbs.Absent)
+		p.set("fork.copy", verbs.Absent) // it pins nothing, and the kernel tells libibverbs nothing of forks
 	}
 	if len(s.nodes) > 1 {
 		o := s.nodes[1]

@@ -5,7 +5,9 @@ package mlx5
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"os/exec"
 	"syscall"
 
 	"github.com/tklauser/go-sysconf"
@@ -18,7 +20,7 @@ import (
 var absent = map[string]bool{
 	"mmio log": true, "fault": true, "schedule": true, "locks": true, "exact time": true, "sm": true, "overrun.drop": true, "shared bf": true,
 	"xrc": true, "advise": true, "dmabuf": true, "import": true, "stat": true, "counters": true,
-	"udmabuf": true, "gpu": true, "reg_ex": true, "dmah": true, "fork": true, "hotunplug": true,
+	"udmabuf": true, "gpu": true, "reg_ex": true, "dmah": true, "hotunplug": true,
 	"uar dmabuf": true, "ece": true, "cntr": true, "pfc": true, "ecn": true, "vlan": true, "huge": true, "buf": true, "ts.wall": true,
 }
 
@@ -130,6 +132,33 @@ func (p *probe) machine() {
 	const big = 10 << 30             // two regions of 2 GiB and what else the machine does
 	p.set("bigmem", has(page*conf(sysconf.SC_PHYS_PAGES, 0) >= big))
 	p.set("2p", has(len(p.s.nodes) > 1))
+	p.set("fork", verbs.Present)
+	p.set("fork.copy", copiesOnFork(release()))
+	_, err := interfaceOf(p.s.nodes[0])
+	p.set("addr", tool("ip", err))
+	_, err = resourceCounts(p.s.nodes[0].Device)
+	p.set("restrack", tool("rdma", err))
+}
+
+// tool is the answer of a probe by a command of iproute2, which may not be installed.
+func tool(name string, err error) verbs.Capability {
+	if _, missing := exec.LookPath(name); missing != nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENODEV) {
+		return verbs.Absent
+	}
+	if err != nil {
+		return verbs.Unknown
+	}
+	return verbs.Present
+}
+
+// copiesOnFork says whether a kernel gives a forked child copies of pinned pages: Linux 5.12
+// and later do (RDMA_NLDEV_SYS_ATTR_COPY_ON_FORK).
+func copiesOnFork(release string) verbs.Capability {
+	var major, minor int
+	if n, _ := fmt.Sscanf(release, "%d.%d", &major, &minor); n != 2 {
+		return verbs.Unknown
+	}
+	return has(major > 5 || major == 5 && minor >= 12)
 }
 
 // srqResize is IBV_DEVICE_SRQ_RESIZE.

@@ -223,6 +223,24 @@ int hw_interrupt(int pid, int tid)
 	return syscall(SYS_tgkill, pid, tid, SIGUSR2) ? errno : 0;
 }
 
+// The child of a program with threads may only do what is safe in a signal handler.
+int hw_fork(void *p, size_t n, int value, int ready, int end, int parent_end)
+{
+	int pid = fork();
+	char word = 0;
+
+	if (pid)
+		return pid;
+	close(parent_end);
+	memset(p, value, n);
+	if (write(ready, &word, 1) != 1)
+		_exit(1);
+	while (read(end, &word, 1) < 0 && errno == EINTR)
+		;
+	memset(p, value, n);
+	_exit(0);
+}
+
 // Other signals (Go's own) do not end the wait.
 int hw_wait(int fd, int64_t nanoseconds)
 {

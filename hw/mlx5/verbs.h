@@ -60,6 +60,10 @@ int hw_wait(int fd, int64_t nanoseconds);
 void hw_signals(void);
 int hw_interrupt(int pid, int tid);
 
+// hw_fork forks a child that writes value over n bytes at p and a byte to the fd ready, and
+// again over p when end has no writer any more, of which it has parent_end itself.
+int hw_fork(void *p, size_t n, int value, int ready, int end, int parent_end);
+
 int hw_query_port(struct ibv_context *ctx, int port, struct ibv_port_attr *attr);
 int hw_query_gid_ex(struct ibv_context *ctx, uint32_t port, uint32_t index, struct ibv_gid_entry *e, uint32_t flags);
 long hw_query_gid_table(struct ibv_context *ctx, struct ibv_gid_entry *e, size_t n, uint32_t flags);

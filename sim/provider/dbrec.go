@@ -64,6 +64,7 @@ func (c *Context) newDBRec(t *Thread, parent *PD) (*dbrec, error) {
 }
 
 func (c *Context) newDBPage(line int) (*dbPage, error) {
+	c.proc.dontFork()
 	size := c.proc.PageSize
 	va, err := c.proc.K.Space.Map(uint64(size), mem.Read|mem.Write)
 	if err != nil {

@@ -27,6 +27,7 @@ type Process struct {
 	C Counters
 
 	contexts []*Context
+	fork     forkSupport
 }
 
 // Counters of the library in one process.

@@ -34,6 +34,7 @@ func (p *PD) RegMRIova(vt verbs.Thread, addr, length, iova uint64, access verbs.
 	if err != nil {
 		return nil, fmt.Errorf("reg_mr %#x+%#x: %w", addr, length, err)
 	}
+	p.ctx.proc.dontFork()
 	if p.ctx.proc.Registered != nil {
 		p.ctx.proc.Registered(addr, length)
 	}

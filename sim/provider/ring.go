@@ -77,6 +77,7 @@ func (a allocator) newRing(t *Thread, size int, resource uint64) (*ring, error) 
 	if err != nil {
 		return nil, err
 	}
+	a.proc.dontFork()
 	r := &ring{size: size, custom: custom}
 	if ok {
 		r.va = mem.VA(custom.Addr())

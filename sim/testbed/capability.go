@@ -12,7 +12,7 @@ var always = map[string]bool{
 	"cq_ex": true, "cq.moderation": true, "ts": true, "clock": true, "resize": true, "cq.ignore_overrun": true, "overrun": true,
 	"bigmem": true, "counters": true, "dv": true, "exact time": true, "in flight": true, "locks": true, "mcast": true, "mw": true,
 	"mw.t1": true, "mw.t2": true, "rereg": true, "ro": true, "speed": true, "srq": true, "uc": true, "ud": true, "wr_ex": true,
-	"hotunplug": true, "restrack": true,
+	"hotunplug": true, "restrack": true, "fork": true,
 }
 
 // Capability answers what the catalogue asks. What is not listed is absent.
@@ -43,6 +43,8 @@ func (tb *Testbed) Capability(token string) verbs.Capability {
 			has = p.Link.PFC && tb.sm == nil
 		case "dyn uar":
 			has = p.Kernel.Generation == kernel.Dynamic
+		case "fork.copy":
+			has = p.Kernel.Generation != kernel.Static
 		case "legacy abi":
 			has = p.Kernel.Generation == kernel.Static
 		case "td.independent":

@@ -61,6 +61,9 @@ const (
 	// Race starts threads that all post count signalled sends of buf to qp at once,
 	// which a thread domain forbids. Args: qp, threads, count, buf, len.
 	Race = "race"
+	// OneOfEach makes an object of every kind that the device has and leaves them to the end of
+	// the process. Values: 1 for each kind: channel, cq, srq, rc, uc, ud, mr, mw, ah, td, ...
+	OneOfEach = "one-of-each"
 	// AllocTDQP is CreateQP on a parent domain with a new thread domain.
 	AllocTDQP = "tdqp"
 )
@@ -72,6 +75,7 @@ type Agent struct {
 	port     uint8
 	gid      verbs.GIDEntry
 	ib       bool // the port's link layer
+	lid      uint16
 	pds      []verbs.PD
 	bufs     []buffer
 	qps      []verbs.QP
@@ -92,7 +96,7 @@ func NewAgent() *Agent {
 		Open: a.open, Close: a.close, Drop: drop, AllocPD: a.allocPD, RegBuffer: a.regBuffer, DeregBuffer: a.deregBuffer,
 		ReadBuffer: a.readBuffer, WriteBuffer: a.writeBuffer, CreateQP: a.createQP, AllocTDQP: a.createTDQP,
 		Connect: a.connect, SetState: a.setState, QueryQP: a.queryQP, DestroyQP: a.destroyQP,
-		PostSend: a.postSend, PostRecv: a.postRecv, Wait: a.wait, Race: a.race,
+		PostSend: a.postSend, PostRecv: a.postRecv, Wait: a.wait, Race: a.race, OneOfEach: a.oneOfEach,
 	}
 	return a
 }
@@ -148,7 +152,7 @@ func (a *Agent) open(t verbs.Thread, c verbs.PlayerCommand, r *verbs.PlayerReply
 	if err != nil {
 		return err
 	}
-	a.ib = lid != 0
+	a.ib, a.lid = lid != 0, lid
 	pd, err := ctx.AllocPD(t)
 	if err != nil {
 		return err

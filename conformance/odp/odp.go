@@ -1,0 +1,43 @@
+// Package odp holds the cases of area ODP: on-demand paging, and what pinned memory does in
+// its place.
+package odp
+
+import (
+	"bytes"
+
+	"github.com/rdmasim/rdmasim/conformance/kit"
+	"github.com/rdmasim/rdmasim/conformance/spec"
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+// Register adds the cases.
+func Register(s *spec.Suite) {
+	s.Case("ODP-048", pinnedPagesStay)
+}
+
+// pinnedPagesStay puts other memory under a pinned region: the device keeps to the pages that
+// were pinned, the program has the new ones.
+func pinnedPagesStay(c *spec.C) {
+	p := kit.NewPair(c, kit.Default())
+	const n = 2 * 4096
+	mem, other := p.Buffer(c, n, kit.AllAccess), p.Buffer(c, n, kit.AllAccess)
+	remap, ok := mem.Mem.(verbs.Remapper)
+	if !ok {
+		c.Errorf("the target's memory cannot be mapped anew")
+	}
+	holds := func(step string, b *kit.Buffer, want []byte) {
+		c.True(step, bytes.Equal(b.Get(c, 0, n), want), "other bytes")
+	}
+	old := mem.Fill(c)
+	kit.Must(c, "map other memory in its place", remap.Remap(c.T))
+	mem.Redden(c)
+	holds("the program sees fresh memory", mem, make([]byte, n))
+	fresh := mem.Fill(c)
+	c.Status("read by the device", p.A.Do(c, kit.Read(1, mem, 0, other.All())), verbs.WCSuccess)
+	holds("the device reads the old memory", other, old)
+	c.Status("write by the device", p.A.Do(c, kit.Write(2, mem, 0, other.SGE(n/2, n/2))), verbs.WCSuccess)
+	holds("its write does not reach the new memory", mem, fresh)
+	other.Clear(c, 0)
+	c.Status("read again", p.A.Do(c, kit.Read(3, mem, 0, other.All())), verbs.WCSuccess)
+	holds("it is in the old memory", other, append(bytes.Clone(old[n/2:]), old[n/2:]...))
+}
