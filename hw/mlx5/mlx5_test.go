@@ -225,3 +225,66 @@ func TestCapabilityIsUnknownUntilProbed(t *testing.T) {
 		t.Error("a probe's answers")
 	}
 }
+
+// No device is taken away here, which the capability, the call and a file of faults say.
+func TestNoHotunplug(t *testing.T) {
+	tb := bed()
+	if got := tb.Capability("hotunplug"); got != verbs.Absent {
+		t.Errorf("hotunplug: %v", got)
+	}
+	err := tb.RemoveDevice(nil, 0, "none0")
+	if !errors.Is(err, syscall.EOPNOTSUPP) || !strings.Contains(err.Error(), "disassociate_ucontext") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestCopiesOnFork(t *testing.T) {
+	for release, want := range map[string]verbs.Capability{"5.11.0-1": verbs.Absent, "5.12.0": verbs.Present, "6.1.0-23-amd64": verbs.Present,
+		"4.18.0": verbs.Absent, "": verbs.Unknown} {
+		if got := copiesOnFork(release); got != want {
+			t.Errorf("%q: %v, want %v", release, got, want)
+		}
+	}
+}
+
+// A forked child writes to its own memory.
+func TestFork(t *testing.T) {
+	run(t, func(vt verbs.Thread) {
+		p := vt.Process().(*process)
+		b, err := p.Map(vt, 4096, verbs.MapOptions{})
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		old := []byte("parent")
+		if _, err := b.WriteAt(vt, old, 7); err != nil {
+			t.Error(err)
+		}
+		for range 3 {
+			end, err := p.Fork(vt, b, 0xee)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if err := end(vt); err != nil {
+				t.Error(err)
+			}
+		}
+		got := make([]byte, len(old))
+		if _, err := b.ReadAt(vt, got, 7); err != nil || string(got) != string(old) {
+			t.Errorf("%q, %v", got, err)
+		}
+		if err := b.(verbs.Remapper).Remap(vt); err != nil {
+			t.Error(err)
+		}
+		if _, err := b.ReadAt(vt, got, 7); err != nil || string(got) != "\x00\x00\x00\x00\x00\x00" {
+			t.Errorf("fresh memory holds %q, %v", got, err)
+		}
+		if err := b.Unmap(vt); err != nil {
+			t.Error(err)
+		}
+		if _, err := b.ReadAt(vt, got, 7); !errors.Is(err, syscall.EFAULT) {
+			t.Errorf("memory that is gone: %v", err)
+		}
+	})
+}

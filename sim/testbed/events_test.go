@@ -248,3 +248,44 @@ events:
 		t.Error("captures differ")
 	}
 }
+
+// A child has a copy of the memory, pinned pages too, and no part in its parent's.
+func TestFork(t *testing.T) {
+	run(t, config(t), func(x *rig) {
+		p := x.t.Process().(*process)
+		n := x.node(x.t, 8192)
+		x.write(x.t, n.buf, []byte("parent"), 0)
+		used := p.host.mem.Used()
+		end, err := p.Fork(x.t, n.buf, 0xcc)
+		x.ok("fork", err)
+		if got := string(x.read(x.t, n.buf, 0, 6)); got != "parent" {
+			x.Errorf("the parent reads %q", got)
+		}
+		if p.host.mem.Used() == used {
+			x.Error("a child takes no memory")
+		}
+		x.ok("end of the child", end(x.t))
+		if p.host.mem.Used() != used {
+			x.Errorf("%d bytes are left of the child", p.host.mem.Used()-used)
+		}
+		x.errno("fork_init", p.ForkInit(x.t), syscall.EINVAL)
+	})
+	run(t, config(t), func(x *rig) {
+		p := x.t.Process().(*process)
+		x.errno("fork_init", p.ForkInit(x.t), 0)
+		n := x.node(x.t, 64)
+		x.errno("fork_init again", p.ForkInit(x.t), 0)
+		_, err := p.Fork(x.t, n.buf, 1)
+		x.errno("fork of what is kept from children", err, syscall.EOPNOTSUPP)
+		if s, _ := p.IsForkInitialized(x.t); s != verbs.ForkUnneeded {
+			x.Errorf("%v, of a kernel that copies", s)
+		}
+	})
+	run(t, config(t, static), func(x *rig) {
+		p := x.t.Process().(*process)
+		x.errno("fork_init", p.ForkInit(x.t), 0)
+		if s, _ := p.IsForkInitialized(x.t); s != verbs.ForkEnabled {
+			x.Errorf("%v, of a kernel that does not copy", s)
+		}
+	})
+}

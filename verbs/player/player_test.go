@@ -82,3 +82,13 @@ func TestRefusalAndReopen(t *testing.T) {
 	do(t, a, QueryQP, nil, syscall.EBADF)
 	do(t, a, Open, nil, 0)
 }
+
+// One of each is made of what the device has.
+func TestOneOfEach(t *testing.T) {
+	a := NewAgent()
+	do(t, a, Open, nil, 0)
+	r := do(t, a, OneOfEach, nil, 0)
+	if len(r.Values) != 1 || r.Values["cq"] != 1 {
+		t.Errorf("made %v", r.Values)
+	}
+}
