@@ -64,6 +64,18 @@ func (e *Env) CreateQP(c *spec.C, o Options) *QP {
 	return q
 }
 
+// RecordCreate observes whether there are queue pairs of the options, for what hardware decides, and
+// reports it.
+func (e *Env) RecordCreate(c *spec.C, step string, o Options) bool {
+	cq := e.CreateCQ(c, 16)
+	q, err := e.domain(o).CreateQP(c.T, (&QP{SCQ: cq, RCQ: cq, Opt: o}).InitAttr())
+	if RecordErrno(c, step, err) != 0 {
+		return false
+	}
+	ok(c, "destroy_qp", q.Destroy(c.T))
+	return true
+}
+
 func (e *Env) domain(o Options) verbs.PD {
 	if o.PD != nil {
 		return o.PD
