@@ -35,6 +35,9 @@ func (h Ethernet) SetDst(v MAC)     { copy(h[0:6], v[:]) }
 func (h Ethernet) SetSrc(v MAC)     { copy(h[6:12], v[:]) }
 func (h Ethernet) SetType(v uint16) { be.PutUint16(h[12:14], v) }
 
+// VLANMask is the VLAN ID in a tag's TCI; the priority is in its highest 3 bits.
+const VLANMask = 0x0fff
+
 // VLAN is an 802.1Q tag behind EtherType 0x8100: TCI and the inner EtherType.
 type VLAN []byte
 

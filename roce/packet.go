@@ -24,6 +24,14 @@ func (p *Packet) VLAN() VLAN {
 	return VLAN(p.Frame[EthernetSize : EthernetSize+VLANSize])
 }
 
+// VLANID is the VLAN that the frame is on; 0: none.
+func (p *Packet) VLANID() uint16 {
+	if v := p.VLAN(); v != nil {
+		return v.TCI() & VLANMask
+	}
+	return 0
+}
+
 // IPv4 is the IPv4 header; only for RoCEv2IPv4.
 func (p *Packet) IPv4() IPv4 { return IPv4(p.Frame[p.net : p.net+IPv4Size]) }
 

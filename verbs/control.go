@@ -18,6 +18,13 @@ type AddressControl interface {
 	RemoveAddress(t Thread, host int, ip netip.Addr) error
 }
 
+// VLANControl makes VLAN interfaces over the network interface of a host's first device, and takes
+// them away ("vlan"). Each has one address, whose GID entries name the new interface.
+type VLANControl interface {
+	AddVLAN(t Thread, host int, id uint16, ip netip.Addr) error
+	RemoveVLAN(t Thread, host int, id uint16) error
+}
+
 // ResourceCounter counts what the processes of a host have of its first device, as `rdma
 // resource show` does ("restrack"): qp, cq, mr, pd, srq, ctx, each where the machine counts it.
 type ResourceCounter interface {

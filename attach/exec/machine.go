@@ -141,7 +141,7 @@ func (m *machine) bringUp(d *device) error {
 	id := d.hca.Identity()
 	ip := netip.AddrFrom4(id.IPv4)
 	m.macs[ip] = id.MAC
-	d.kern.SetNeighbours(func(ip netip.Addr) (kernel.MAC, bool) {
+	d.kern.SetNeighbours(func(_ uint16, ip netip.Addr) (kernel.MAC, bool) {
 		mac, ok := m.macs[ip]
 		return mac, ok
 	})

@@ -2,6 +2,7 @@ package kit
 
 import (
 	"fmt"
+	"net/netip"
 	"syscall"
 	"time"
 
@@ -45,6 +46,26 @@ func OpenIPv6(c *spec.C) *Env {
 	ok(c, "choose a GID", err)
 	e.GID, e.Own = gid, Addr{GID: gid.GID}
 	return e
+}
+
+// OpenIPv4 is Open with connections by the GID of an IPv4 address.
+func OpenIPv4(c *spec.C, ip netip.Addr) *Env {
+	e := Open(c)
+	gid, err := player.PickIPv4(number(ip))(c.T, e.Ctx, uint32(e.Port))
+	ok(c, "choose a GID", err)
+	e.GID, e.Own = gid, Addr{GID: gid.GID}
+	return e
+}
+
+// OpenOtherIPv4 is OpenOther with connections by the GID of an IPv4 address.
+func OpenOtherIPv4(c *spec.C, host int, ip netip.Addr) *Other {
+	return openOther(c, host, nil, Args{"ipv4": uint64(number(ip))})
+}
+
+// number is an IPv4 address with its first byte on top.
+func number(ip netip.Addr) uint32 {
+	b := ip.As4()
+	return uint32(b[0])<<24 | uint32(b[1])<<16 | uint32(b[2])<<8 | uint32(b[3])
 }
 
 // OpenOtherIPv6 is OpenOther with connections by IPv6.

@@ -59,6 +59,7 @@ func Register(s *spec.Suite) {
 	s.Case("WIRE-039", hardwareCounters)
 	s.Case("WIRE-040", accepted)
 	s.Case("WIRE-041", ipv6)
+	s.Case("WIRE-042", vlan)
 }
 
 // mtu is the path MTU of the cases in bytes.

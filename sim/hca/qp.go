@@ -34,6 +34,7 @@ type qp struct {
 	loop      bool // the peer is on this port
 	tmpl      roce.Template
 	framing   roce.Framing
+	vlan      uint16 // that packets come on; 0: none
 	srcGID    roce.GID
 	dstGID    roce.GID
 	from4     uint64 // addresses of a packet from the peer, for RoCEv2IPv4
@@ -196,7 +197,7 @@ func (q *qp) admits(p *roce.Packet) bool {
 
 // fromPeer checks the addresses of a packet.
 func (q *qp) fromPeer(p *roce.Packet) bool {
-	if p.Framing != q.framing {
+	if p.Framing != q.framing || p.VLANID() != q.vlan {
 		return false
 	}
 	if p.Framing == roce.RoCEv2IPv4 {
@@ -227,6 +228,10 @@ func (q *qp) setPath() bool {
 	g := &d.gids[i]
 	copy(q.dstGID[:], a.RGID())
 	q.srcGID, q.remote, q.pkey = g.gid, c.RemoteQPN(), roce.DefaultPKey
+	q.vlan = 0
+	if g.vlanValid {
+		q.vlan = g.vlan & roce.VLANMask
+	}
 	q.framing, q.from4 = g.framing(), roce.IPv4SrcDst(q.dstGID.IPv4(), q.srcGID.IPv4())
 	flow := a.FlowLabel()
 	if flow == 0 {

@@ -437,3 +437,32 @@ func TestFetchPerDoorbell(t *testing.T) {
 		}
 	}
 }
+
+// TestVLANAdmission: a packet on another VLAN than the queue's address is on is not the peer's.
+func TestVLANAdmission(t *testing.T) {
+	ha, hb, a, b, ab, _ := twoHosts(t, testParams(), 1, defaults())
+	lb := hb.newMR(64, rightsAll)
+	ha.d.SetWire(&retag{Wire: ab, tci: 100})
+	a.post(wr{op: prm.WQEOpRDMAWrite, raddr: lb.va, rkey: lb.rkey, inline: []byte("x")})
+	run(t, ha.e, ms)
+	a.scq.expectNone()
+	if n := hb.d.Counters().RxAddress; n != 1 {
+		t.Fatalf("%d packets were not admitted, want 1", n)
+	}
+	q := hb.d.qpn(b.n)
+	q.vlan = 100
+	run(t, ha.e, 100*ms)
+	a.scq.expect(prm.CQEReq)
+}
+
+// retag puts every frame on a VLAN.
+type retag struct {
+	Wire
+	tci uint16
+}
+
+func (r *retag) Send(f *roce.Frame) {
+	b := f.B
+	f.B = append(append(append([]byte(nil), b[:12]...), 0x81, 0, byte(r.tci>>8), byte(r.tci)), b[12:]...)
+	r.Wire.Send(f)
+}

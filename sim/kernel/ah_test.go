@@ -16,7 +16,7 @@ func TestAddressHandles(t *testing.T) {
 		t.Fatal(err)
 	}
 	farMAC := MAC{2, 0, 0, 0, 0, 9}
-	s.d.SetNeighbours(func(a netip.Addr) (MAC, bool) { return farMAC, a == far })
+	s.d.SetNeighbours(func(_ uint16, a netip.Addr) (MAC, bool) { return farMAC, a == far })
 	u := s.open()
 	pd := s.pd(u)
 	index := uint8(0)

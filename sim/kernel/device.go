@@ -40,7 +40,8 @@ type Device struct {
 	poll sim.Handler
 
 	gids       []gidEntry
-	neighbours func(netip.Addr) (MAC, bool)
+	vlans      []uint16 // of VLAN interfaces over the port's, by index; 0: removed
+	neighbours func(uint16, netip.Addr) (MAC, bool)
 
 	ctxs  []*Ucontext    // open ones, in the order of opening
 	cqs   map[uint32]*cq // by CQN, for events
@@ -235,5 +236,5 @@ func (d *Device) enableRoCE(k *call) error {
 		return err
 	}
 	d.gids = make([]gidEntry, d.caps.gids)
-	return d.addGID(k, linkLocal(d.caps.mac))
+	return d.addGID(k, linkLocal(d.caps.mac), 0)
 }

@@ -3,6 +3,7 @@ package kernel
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"syscall"
 
 	"github.com/rdmasim/rdmasim/prm"
@@ -14,11 +15,21 @@ type gidEntry struct {
 	valid bool
 	gid   verbs.GID
 	typ   verbs.GIDType
+	vlan  uint16 // of its interface; 0: none
 }
 
 // netdevIndex is the interface index that GID entries name: 1 is the loopback
 // interface of any Linux, so the first Ethernet interface is 2.
 const netdevIndex = 2
+
+// ifindex is the index of the port's interface, or of one of the VLAN interfaces over it: those have
+// the numbers behind, in the order in which they were made.
+func (d *Device) ifindex(vlan uint16) uint32 {
+	if vlan == 0 {
+		return netdevIndex
+	}
+	return netdevIndex + 1 + uint32(slices.Index(d.vlans, vlan))
+}
 
 // linkLocal is the default GID of a port: fe80::/64 and the EUI-64 of its address
 // (addrconf_ifid_eui48).
@@ -45,39 +56,74 @@ func (d *Device) AddIP(ip netip.Addr) error {
 	if d.removed {
 		return fmt.Errorf("address of a device that was removed: %w", syscall.ENODEV)
 	}
-	if err := d.addGID(&call{d: d}, verbs.GID(ip.As16())); err != nil {
+	if err := d.addGID(&call{d: d}, verbs.GID(ip.As16()), 0); err != nil {
 		return err
 	}
 	d.broadcast(verbs.EventGIDChange)
 	return nil
 }
 
+// AddVLAN makes a VLAN interface with an address over the port's interface: the entries of the
+// address name it. It has no link-local address. EINVAL for an ID outside 1..4094, EEXIST for one that is there,
+// else as AddIP.
+func (d *Device) AddVLAN(id uint16, ip netip.Addr) error {
+	switch {
+	case id < 1 || id > 4094:
+		return fmt.Errorf("VLAN %d: %w", id, syscall.EINVAL)
+	case slices.Contains(d.vlans, id):
+		return fmt.Errorf("VLAN %d: %w", id, syscall.EEXIST)
+	case d.caps.ib:
+		return fmt.Errorf("VLAN %d on an InfiniBand port: %w", id, syscall.EOPNOTSUPP)
+	case d.removed:
+		return fmt.Errorf("VLAN of a device that was removed: %w", syscall.ENODEV)
+	}
+	if err := d.addGID(&call{d: d}, verbs.GID(ip.As16()), id); err != nil {
+		return err
+	}
+	d.vlans = append(d.vlans, id)
+	d.broadcast(verbs.EventGIDChange)
+	return nil
+}
+
+// RemoveVLAN takes a VLAN interface and its GID entries away. ENOENT when there is none.
+func (d *Device) RemoveVLAN(id uint16) error {
+	if err := d.removeGIDs(fmt.Sprintf("VLAN %d", id), func(e *gidEntry) bool { return id != 0 && e.vlan == id }); err != nil {
+		return err
+	}
+	d.vlans[slices.Index(d.vlans, id)] = 0 // its index is not given again
+	return nil
+}
+
 // RemoveIP takes the entries of an address away. ENOENT when there are none.
 func (d *Device) RemoveIP(ip netip.Addr) error {
+	return d.removeGIDs(ip.String(), func(e *gidEntry) bool { return e.vlan == 0 && e.gid == verbs.GID(ip.As16()) })
+}
+
+func (d *Device) removeGIDs(what string, is func(e *gidEntry) bool) error {
 	k := &call{d: d}
 	found := false
 	for i := range d.gids {
-		if e := &d.gids[i]; e.valid && e.gid == verbs.GID(ip.As16()) {
+		if e := &d.gids[i]; e.valid && is(e) {
 			found = true
-			if err := d.setRoCEAddress(k, i, verbs.GID{}, e.typ, MAC{}); err != nil {
+			if err := d.setRoCEAddress(k, i, &gidEntry{typ: e.typ}, MAC{}); err != nil {
 				return err
 			}
 			*e = gidEntry{}
 		}
 	}
 	if !found {
-		return fmt.Errorf("%v has no entries: %w", ip, syscall.ENOENT)
+		return fmt.Errorf("%s has no entries: %w", what, syscall.ENOENT)
 	}
 	d.broadcast(verbs.EventGIDChange)
 	return nil
 }
 
 // SetNeighbours gives the kernel the answer to ARP and neighbour discovery: the
-// Ethernet address of an IP address on the network, if any host answers for it.
+// Ethernet address of an IP address on the network, or on a VLAN of it, if any host answers for it.
 // Without it only link-local addresses and the device's own resolve.
-func (d *Device) SetNeighbours(f func(ip netip.Addr) (MAC, bool)) { d.neighbours = f }
+func (d *Device) SetNeighbours(f func(vlan uint16, ip netip.Addr) (MAC, bool)) { d.neighbours = f }
 
-func (d *Device) addGID(k *call, g verbs.GID) error {
+func (d *Device) addGID(k *call, g verbs.GID, vlan uint16) error {
 	for _, t := range []verbs.GIDType{verbs.GIDTypeRoCEv1, verbs.GIDTypeRoCEv2} {
 		i := 0
 		for i < len(d.gids) && d.gids[i].valid {
@@ -86,27 +132,30 @@ func (d *Device) addGID(k *call, g verbs.GID) error {
 		if i == len(d.gids) {
 			return fmt.Errorf("GID table of %d entries is full: %w", len(d.gids), syscall.ENOSPC)
 		}
-		if err := d.setRoCEAddress(k, i, g, t, d.caps.mac); err != nil {
+		e := gidEntry{valid: true, gid: g, typ: t, vlan: vlan}
+		if err := d.setRoCEAddress(k, i, &e, d.caps.mac); err != nil {
 			return err
 		}
-		d.gids[i] = gidEntry{valid: true, gid: g, typ: t}
+		d.gids[i] = e
 	}
 	return nil
 }
 
-func (d *Device) setRoCEAddress(k *call, i int, g verbs.GID, t verbs.GIDType, mac MAC) error {
+func (d *Device) setRoCEAddress(k *call, i int, e *gidEntry, mac MAC) error {
 	in := prm.NewIn(prm.OpSetRoCEAddress, 0)
 	m := prm.SetRoCEAddressIn(in)
 	m.SetRoCEAddressIndex(uint32(i))
 	a := m.Addr()
-	copy(a.SourceL3(), g[:])
+	copy(a.SourceL3(), e.gid[:])
 	copy(a.MAC(), mac[:])
 	a.SetRoCEVersion(prm.RoCEVersion1)
-	if t == verbs.GIDTypeRoCEv2 {
+	if e.typ == verbs.GIDTypeRoCEv2 {
 		a.SetRoCEVersion(prm.RoCEVersion2)
 	}
 	a.SetRoCEL3Type(prm.RoCEL3IPv6)
-	if netip.AddrFrom16(g).Is4In6() {
+	a.SetVlanValid(e.vlan != 0)
+	a.SetVlanID(uint32(e.vlan))
+	if netip.AddrFrom16(e.gid).Is4In6() {
 		a.SetRoCEL3Type(prm.RoCEL3IPv4)
 	}
 	return k.exec(in, prm.NewOut(prm.OpSetRoCEAddress, 0))
@@ -145,7 +194,7 @@ func (k *call) resolve(src *gidEntry, dst verbs.GID) (mac MAC, hops uint8, err e
 		return MAC{}, 0, fmt.Errorf("%v from %v: different address families: %w", ip.Unmap(), from.Unmap(), syscall.EINVAL)
 	}
 	for i := range d.gids {
-		if d.gids[i].valid && d.gids[i].gid == dst {
+		if e := &d.gids[i]; e.valid && e.gid == dst && e.vlan == src.vlan {
 			return d.caps.mac, defaultHopLimit, nil
 		}
 	}
@@ -153,7 +202,7 @@ func (k *call) resolve(src *gidEntry, dst verbs.GID) (mac MAC, hops uint8, err e
 		return linkLocalMAC(dst), defaultHopLimit, nil
 	}
 	if d.neighbours != nil {
-		if mac, ok := d.neighbours(ip.Unmap()); ok {
+		if mac, ok := d.neighbours(src.vlan, ip.Unmap()); ok {
 			return mac, defaultHopLimit, nil
 		}
 	}

@@ -286,7 +286,7 @@ const (
 // What is set on the way from RESET to RTS is what the device is told.
 func TestConnect(t *testing.T) {
 	s := newSetup(t, testParams())
-	s.d.SetNeighbours(func(ip netip.Addr) (MAC, bool) {
+	s.d.SetNeighbours(func(_ uint16, ip netip.Addr) (MAC, bool) {
 		return MAC{2, 0, 0, 0, 0, 9}, ip == netip.MustParseAddr("192.0.2.9")
 	})
 	u := s.open()

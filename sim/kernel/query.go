@@ -188,7 +188,7 @@ func (u *Ucontext) QueryGIDEntry(c Caller, port, index int) (verbs.GIDEntry, err
 	}
 	g := verbs.GIDEntry{GID: e.gid, Index: uint32(index), Port: uint32(port), Type: e.typ}
 	if !d.caps.ib {
-		g.NetDevice = netdevIndex
+		g.NetDevice = d.ifindex(e.vlan)
 	}
 	return g, nil
 }

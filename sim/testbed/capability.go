@@ -49,7 +49,7 @@ func (tb *Testbed) Capability(token string) verbs.Capability {
 			has = p.Kernel.Generation == kernel.Static
 		case "td.independent":
 			has = p.Provider.IndependentTD
-		case "roce", "roce v2", "addr":
+		case "roce", "roce v2", "addr", "vlan":
 			has = tb.sm == nil
 		case "ib", "sm":
 			has = tb.sm != nil

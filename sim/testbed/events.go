@@ -2,6 +2,7 @@ package testbed
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"strings"
 	"syscall"
@@ -174,14 +175,17 @@ func (tb *Testbed) AddAddress(t verbs.Thread, host int, ip netip.Addr) error {
 	if err != nil {
 		return err
 	}
-	if _, taken := tb.macs[ip]; taken {
-		return fmt.Errorf("address %v: %w", ip, syscall.EEXIST)
+	return tb.addAddress(h.devices[0], neighbour{ip: ip}, h.devices[0].kern.AddIP)
+}
+
+func (tb *Testbed) addAddress(d *device, n neighbour, add func(ip netip.Addr) error) error {
+	if _, taken := tb.macs[n]; taken {
+		return fmt.Errorf("address %v: %w", n.ip, syscall.EEXIST)
 	}
-	d := h.devices[0]
-	if err := d.kern.AddIP(ip); err != nil {
+	if err := add(n.ip); err != nil {
 		return err
 	}
-	tb.macs[ip] = kernel.MAC(d.hca.Identity().MAC)
+	tb.macs[n] = kernel.MAC(d.hca.Identity().MAC)
 	return nil
 }
 
@@ -194,7 +198,33 @@ func (tb *Testbed) RemoveAddress(t verbs.Thread, host int, ip netip.Addr) error 
 	if err := h.devices[0].kern.RemoveIP(ip); err != nil {
 		return fmt.Errorf("%v: %w", err, syscall.EADDRNOTAVAIL)
 	}
-	delete(tb.macs, ip)
+	delete(tb.macs, neighbour{ip: ip})
+	return nil
+}
+
+// AddVLAN makes a VLAN interface with an address over the interface of a host's first device.
+// EEXIST when the interface or the address on that VLAN is there, EINVAL for a wrong ID.
+func (tb *Testbed) AddVLAN(t verbs.Thread, host int, id uint16, ip netip.Addr) error {
+	h, err := tb.at(t, host)
+	if err != nil {
+		return err
+	}
+	d := h.devices[0]
+	return tb.addAddress(d, neighbour{id, ip}, func(ip netip.Addr) error { return d.kern.AddVLAN(id, ip) })
+}
+
+// RemoveVLAN takes a VLAN interface away. ENOENT when there is none.
+func (tb *Testbed) RemoveVLAN(t verbs.Thread, host int, id uint16) error {
+	h, err := tb.at(t, host)
+	if err != nil {
+		return err
+	}
+	d := h.devices[0]
+	if err := d.kern.RemoveVLAN(id); err != nil {
+		return err
+	}
+	mac := kernel.MAC(d.hca.Identity().MAC)
+	maps.DeleteFunc(tb.macs, func(n neighbour, m kernel.MAC) bool { return n.vlan == id && m == mac })
 	return nil
 }
 
@@ -212,5 +242,6 @@ func (tb *Testbed) ResourceCounts(t verbs.Thread, host int) (map[string]int, err
 var (
 	_ verbs.DeviceRemover   = (*Testbed)(nil)
 	_ verbs.AddressControl  = (*Testbed)(nil)
+	_ verbs.VLANControl     = (*Testbed)(nil)
 	_ verbs.ResourceCounter = (*Testbed)(nil)
 )

@@ -25,7 +25,7 @@ type Testbed struct {
 	sm    *link.SubnetManager
 	eng   *sim.Engine
 	hosts []*host
-	macs  map[netip.Addr]kernel.MAC
+	macs  map[neighbour]kernel.MAC
 	log   *mmioLog
 	wire  *wire
 	pcap  *capture
@@ -57,7 +57,7 @@ func New(cfg Config) (*Testbed, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	tb := &Testbed{cfg: cfg, prof: cfg.Profile.Resolved(), macs: map[netip.Addr]kernel.MAC{}, log: &mmioLog{}}
+	tb := &Testbed{cfg: cfg, prof: cfg.Profile.Resolved(), macs: map[neighbour]kernel.MAC{}, log: &mmioLog{}}
 	tb.eng = sim.New(sim.Options{Seed: cfg.Seed, MaxEvents: cfg.MaxEvents, Lockstep: cfg.Lockstep, Interrupt: cfg.Interrupt})
 	if cfg.Trace {
 		tb.eng.Spans = &sim.Spans{}
@@ -213,13 +213,19 @@ func (tb *Testbed) bringUp() error {
 	return nil
 }
 
+// neighbour is an address on the network, or on a VLAN of it.
+type neighbour struct {
+	vlan uint16
+	ip   netip.Addr
+}
+
 // address gives an Ethernet port its IPv4 address, and a way to learn those of others.
 func (tb *Testbed) address(d *device) error {
 	id := d.hca.Identity()
 	ip := netip.AddrFrom4(id.IPv4)
-	tb.macs[ip] = id.MAC
-	d.kern.SetNeighbours(func(ip netip.Addr) (kernel.MAC, bool) {
-		m, ok := tb.macs[ip]
+	tb.macs[neighbour{ip: ip}] = id.MAC
+	d.kern.SetNeighbours(func(vlan uint16, ip netip.Addr) (kernel.MAC, bool) {
+		m, ok := tb.macs[neighbour{vlan, ip}]
 		return m, ok
 	})
 	return d.kern.AddIP(ip)

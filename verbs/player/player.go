@@ -18,7 +18,8 @@ import (
 
 // Commands. Args that are not given are 0.
 const (
-	// Open opens the first device and makes PD 1 and the CQ. Args: cqe (0: 1024), ipv6
+	// Open opens the first device and makes PD 1 and the CQ. Args: cqe (0: 1024), ipv4 (the
+	// address whose GID connections use; 0: any), ipv6
 	// (connections use an IPv6 address).
 	// Values: gid_index, lid (0 on Ethernet). Data: the GID of the entry that connections use.
 	Open = "open"
@@ -142,8 +143,11 @@ func (a *Agent) open(t verbs.Thread, c verbs.PlayerCommand, r *verbs.PlayerReply
 		}
 	}
 	choose := PickGID
-	if c.Args["ipv6"] != 0 {
+	switch {
+	case c.Args["ipv6"] != 0:
 		choose = PickIPv6
+	case c.Args["ipv4"] != 0:
+		choose = PickIPv4(uint32(c.Args["ipv4"]))
 	}
 	if a.gid, err = choose(t, ctx, uint32(a.port)); err != nil {
 		return err
@@ -220,17 +224,30 @@ func LID(t verbs.Thread, ctx verbs.Context, g verbs.GIDEntry) (uint16, error) {
 
 // PickIPv6 finds an entry of RoCEv2 with an IPv6 address, ENODATA if there is none.
 func PickIPv6(t verbs.Thread, ctx verbs.Context, port uint32) (verbs.GIDEntry, error) {
+	return pickGID(t, ctx, port, "IPv6 address", func(g verbs.GID) bool { return !isIPv4(g) })
+}
+
+// PickIPv4 finds the RoCEv2 entry of an IPv4 address, which is a number with its first byte on top.
+func PickIPv4(ip uint32) func(t verbs.Thread, ctx verbs.Context, port uint32) (verbs.GIDEntry, error) {
+	return func(t verbs.Thread, ctx verbs.Context, port uint32) (verbs.GIDEntry, error) {
+		want := verbs.GID{10: 0xff, 11: 0xff, 12: byte(ip >> 24), 13: byte(ip >> 16), 14: byte(ip >> 8), 15: byte(ip)}
+		return pickGID(t, ctx, port, fmt.Sprintf("address %#08x", ip), func(g verbs.GID) bool { return g == want })
+	}
+}
+
+// pickGID finds a RoCEv2 entry of a port. ENODATA when there is none.
+func pickGID(t verbs.Thread, ctx verbs.Context, port uint32, what string, is func(g verbs.GID) bool) (verbs.GIDEntry, error) {
 	var tab [256]verbs.GIDEntry
 	n, err := ctx.QueryGIDTable(t, tab[:], 0)
 	if err != nil {
 		return verbs.GIDEntry{}, fmt.Errorf("player: GID table: %w", err)
 	}
 	for _, e := range tab[:n] {
-		if e.Port == port && e.Type == verbs.GIDTypeRoCEv2 && !isIPv4(e.GID) {
+		if e.Port == port && e.Type == verbs.GIDTypeRoCEv2 && is(e.GID) {
 			return e, nil
 		}
 	}
-	return verbs.GIDEntry{}, fmt.Errorf("player: port %d has no IPv6 address: %w", port, syscall.ENODATA)
+	return verbs.GIDEntry{}, fmt.Errorf("player: port %d has no %s: %w", port, what, syscall.ENODATA)
 }
 
 func isIPv4(g verbs.GID) bool {

@@ -57,7 +57,7 @@ func newMachine(t testing.TB) *machine {
 	if m.kern, err = kernel.NewDevice(m.eng, "mlx5_0", m.link, m.mem, p.Kernel); err != nil {
 		t.Fatal(err)
 	}
-	m.kern.SetNeighbours(func(netip.Addr) (kernel.MAC, bool) { return id.MAC, true })
+	m.kern.SetNeighbours(func(uint16, netip.Addr) (kernel.MAC, bool) { return id.MAC, true })
 	if err := m.kern.AddIP(netip.AddrFrom4(id.IPv4)); err != nil {
 		t.Fatal(err)
 	}
