@@ -33,6 +33,8 @@ const (
 	WQEOpTagMatching    WQEOpcode = 0x28
 	WQEOpFlowTblAccess  WQEOpcode = 0x2c
 	WQEOpMMO            WQEOpcode = 0x2f
+	// WQEOpAtomicWrite is a number of our own: mlx5 has none.
+	WQEOpAtomicWrite WQEOpcode = 0x7e
 )
 
 // Bits of CtrlSegment.FMCESE (qp.h, MLX5_WQE_CTRL_*).

@@ -60,6 +60,7 @@ var wqeKinds = [256]segKind{
 	WQEOpNOP: opNone, WQEOpSend: opPlain, WQEOpSendImm: opPlain, WQEOpSendInv: opPlain,
 	WQEOpRDMAWrite: opWrite, WQEOpRDMAWriteImm: opWrite, WQEOpRDMARead: opRead,
 	WQEOpAtomicCS: opAtomic, WQEOpAtomicFA: opAtomic, WQEOpUMR: opUMR,
+	WQEOpAtomicWrite: opWrite,
 }
 
 // ParseSendWQE lays w over the send WQE at the beginning of b for a QP of service
@@ -116,7 +117,7 @@ func (w *SendWQE) parseTransport(rest []byte, kind segKind, st uint32) ([]byte, 
 	switch st {
 	case STRC:
 	case STUC:
-		if kind == opRead || kind == opAtomic || w.Ctrl.Opcode() == WQEOpSendInv {
+		if kind == opRead || kind == opAtomic || w.Ctrl.Opcode() == WQEOpSendInv || w.Ctrl.Opcode() == WQEOpAtomicWrite {
 			return nil, ErrWQEOpcode
 		}
 	case STXRC:

@@ -60,6 +60,7 @@ const (
 	WCOpBindMW      WCOpcode = 5
 	WCOpLocalInv    WCOpcode = 6
 	WCOpTSO         WCOpcode = 7
+	WCOpAtomicWrite WCOpcode = 9
 	WCOpRecv        WCOpcode = 128
 	WCOpRecvRDMAImm WCOpcode = 129
 )

@@ -29,6 +29,8 @@ type QPEx interface {
 	WRRDMARead(t Thread, rkey uint32, remote uint64)
 	WRAtomicCmpSwp(t Thread, rkey uint32, remote, compare, swap uint64)
 	WRAtomicFetchAdd(t Thread, rkey uint32, remote, add uint64)
+	// WRAtomicWrite takes the 8 bytes as they lie in memory, and no setter.
+	WRAtomicWrite(t Thread, rkey uint32, remote uint64, data [8]byte)
 	WRLocalInv(t Thread, rkey uint32)
 	WRBindMW(t Thread, mw MW, rkey uint32, info MWBindInfo)
 

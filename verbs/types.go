@@ -344,6 +344,7 @@ const (
 	WRSendInv        WROpcode = 9
 	WRTSO            WROpcode = 10
 	WRDriver1        WROpcode = 11
+	WRAtomicWrite    WROpcode = 15
 )
 
 // SendFlags are IBV_SEND_*.
@@ -527,9 +528,14 @@ type DeviceAttr struct {
 	PhysPortCnt                 uint8
 }
 
+// DeviceAtomicWrite in DeviceAttrEx.CapFlagsEx says that the kernel's driver has atomic writes
+// (IB_UVERBS_DEVICE_ATOMIC_WRITE).
+const DeviceAtomicWrite uint64 = 1 << 40
+
 // DeviceAttrEx is ibv_device_attr_ex as far as it is modelled.
 type DeviceAttrEx struct {
 	DeviceAttr
+	CapFlagsEx              uint64 // device_cap_flags_ex: flags of the kernel
 	CompletionTimestampMask uint64
 	HCACoreClockKHz         uint64
 	PhysPortCntEx           uint32

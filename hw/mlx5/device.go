@@ -188,7 +188,7 @@ func queryDeviceEx(c *C.struct_ibv_context, compMask uint32, mlx5 bool) (verbs.D
 	if ret != 0 {
 		return verbs.DeviceAttrEx{}, failed("ibv_query_device_ex", ret, err)
 	}
-	x := verbs.DeviceAttrEx{DeviceAttr: deviceAttr(&a.orig_attr), CompletionTimestampMask: uint64(a.completion_timestamp_mask),
+	x := verbs.DeviceAttrEx{DeviceAttr: deviceAttr(&a.orig_attr), CapFlagsEx: uint64(a.device_cap_flags_ex), CompletionTimestampMask: uint64(a.completion_timestamp_mask),
 		HCACoreClockKHz: uint64(a.hca_core_clock), PhysPortCntEx: uint32(a.phys_port_cnt_ex), ODPGeneralCaps: uint64(a.odp_caps.general_caps),
 		ODPRC: uint32(a.odp_caps.per_transport_caps.rc_odp_caps), ODPUC: uint32(a.odp_caps.per_transport_caps.uc_odp_caps),
 		ODPUD:      uint32(a.odp_caps.per_transport_caps.ud_odp_caps),

@@ -243,9 +243,18 @@ func (p *probe) queues() {
 
 // extended probes the extended way to post.
 func (p *probe) extended() {
+	p.builders("wr_ex", verbs.QPExSend)
+	// The library of Soft-RoCE offers the call whatever its kernel carries out.
+	if p.set("rc.atomic_write", verbs.Absent); p.attr.CapFlagsEx&verbs.DeviceAtomicWrite != 0 {
+		p.builders("rc.atomic_write", verbs.QPExAtomicWrite)
+	}
+}
+
+// builders tries whether a queue pair can be made with an extended way to post these operations.
+func (p *probe) builders(token string, ops uint64) {
 	q, err := p.pd.CreateQP(p.t, verbs.QPInitAttr{Type: verbs.QPTRC, SendCQ: p.cq, RecvCQ: p.cq, CompMask: verbs.QPInitSendOpsFlags,
-		SendOpsFlags: verbs.QPExSend, Cap: verbs.QPCap{MaxSendWR: 1, MaxRecvWR: 1, MaxSendSGE: 1, MaxRecvSGE: 1}})
-	if p.set("wr_ex", answer(err)); err == nil {
+		SendOpsFlags: ops, Cap: verbs.QPCap{MaxSendWR: 1, MaxRecvWR: 1, MaxSendSGE: 1, MaxRecvSGE: 1}})
+	if p.set(token, answer(err)); err == nil {
 		_ = q.Destroy(p.t)
 	}
 }

@@ -89,6 +89,11 @@ func (e qpEx) WRAtomicFetchAdd(t verbs.Thread, rkey uint32, remote, add uint64) 
 	C.ibv_wr_atomic_fetch_add(e.x, C.uint32_t(rkey), C.uint64_t(remote), C.uint64_t(add))
 }
 
+func (e qpEx) WRAtomicWrite(t verbs.Thread, rkey uint32, remote uint64, data [8]byte) {
+	defer in(t, "ibv_wr_atomic_write").out()
+	C.ibv_wr_atomic_write(e.x, C.uint32_t(rkey), C.uint64_t(remote), unsafe.Pointer(&data[0]))
+}
+
 func (e qpEx) WRLocalInv(t verbs.Thread, rkey uint32) {
 	defer in(t, "ibv_wr_local_inv").out()
 	C.ibv_wr_local_inv(e.x, C.uint32_t(rkey))

@@ -54,7 +54,7 @@ func (q *qp) limited(op prm.WQEOpcode) bool {
 // spendCredit is what a new message does to the limit: one that takes no receive raises it.
 func (q *qp) spendCredit(op prm.WQEOpcode) {
 	switch op {
-	case prm.WQEOpRDMAWrite, prm.WQEOpRDMARead, prm.WQEOpAtomicCS, prm.WQEOpAtomicFA:
+	case prm.WQEOpRDMAWrite, prm.WQEOpRDMARead, prm.WQEOpAtomicCS, prm.WQEOpAtomicFA, prm.WQEOpAtomicWrite:
 		q.lsn = (q.lsn + 1) & roce.PSNMask
 	}
 }

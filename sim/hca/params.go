@@ -34,6 +34,7 @@ type Params struct {
 	BARSize                int // bytes of BAR 0, a power of two: UAR pages of 4096
 	Atomics                bool
 	ScatterToCQE           bool
+	AtomicWrite            bool     // 8-byte writes with an answer, which mlx5 does not have
 	SQD                    bool     // the commands that drain a send queue, which mlx5 drivers do not know
 	CQECompMax             int      // completions that a session of compressed CQEs holds at most; 0: there is no compression
 	CQECompTimeout         sim.Time // for which a session holds completions back at most

@@ -42,7 +42,7 @@ func (q *tQP) build(w wr) []byte {
 		w.av(a)
 	}
 	switch w.op {
-	case prm.WQEOpRDMAWrite, prm.WQEOpRDMAWriteImm, prm.WQEOpRDMARead, prm.WQEOpAtomicCS, prm.WQEOpAtomicFA:
+	case prm.WQEOpRDMAWrite, prm.WQEOpRDMAWriteImm, prm.WQEOpRDMARead, prm.WQEOpAtomicCS, prm.WQEOpAtomicFA, prm.WQEOpAtomicWrite:
 		prm.RaddrSegment(grow(prm.RaddrSegmentSize)).Set(w.raddr, w.rkey)
 	}
 	switch w.op {

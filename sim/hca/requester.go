@@ -312,7 +312,7 @@ func (q *qp) runnable() bool {
 		return false
 	}
 	switch c.Opcode() {
-	case prm.WQEOpRDMARead, prm.WQEOpAtomicCS, prm.WQEOpAtomicFA:
+	case prm.WQEOpRDMARead, prm.WQEOpAtomicCS, prm.WQEOpAtomicFA, prm.WQEOpAtomicWrite:
 		if q.reads >= q.readMax {
 			return false
 		}

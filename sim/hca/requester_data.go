@@ -16,6 +16,10 @@ func (q *qp) onReadResponse(p *roce.Packet, psn uint32) {
 		return
 	}
 	m := q.msg(q.head)
+	if m.op == prm.WQEOpAtomicWrite {
+		q.onAtomicWritten(m, p)
+		return
+	}
 	off := m.next * uint32(q.mtu)
 	last := m.next+1 == m.n
 	ackOK := !p.Has(roce.HasAETH) || p.AETH().Syndrome().Type() == roce.SyndromeTypeAck
@@ -116,7 +120,7 @@ func (q *qp) onAtomicAck(p *roce.Packet, psn uint32) {
 		return
 	}
 	m := q.msg(q.head)
-	if m.kind != msgAtomic || p.AETH().Syndrome().Type() != roce.SyndromeTypeAck {
+	if m.kind != msgAtomic || m.op == prm.WQEOpAtomicWrite || p.AETH().Syndrome().Type() != roce.SyndromeTypeAck {
 		q.qs.add(prm.QCReqBadResponse)
 		q.failHead(prm.SyndromeBadResp)
 		return

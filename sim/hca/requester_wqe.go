@@ -65,6 +65,11 @@ func (q *qp) prepare(m *msg, w *prm.SendWQE) prm.Syndrome {
 			return prm.SyndromeLocalQPOp
 		}
 		m.kind = msgAtomic
+	case prm.WQEOpAtomicWrite:
+		if !d.p.AtomicWrite || w.Memory {
+			return prm.SyndromeLocalQPOp
+		}
+		m.kind = msgAtomic
 	case prm.WQEOpUMR: // binds of memory windows and local invalidates, at once and in order
 		m.kind, m.n = msgLocal, 0
 		if q.st == prm.STUD {
@@ -419,6 +424,10 @@ func (q *qp) sendRead(m *msg, w *prm.SendWQE) {
 }
 
 func (q *qp) sendAtomic(m *msg, w *prm.SendWQE) {
+	if m.op == prm.WQEOpAtomicWrite {
+		q.sendAtomicWrite(m, w)
+		return
+	}
 	op := roce.RCFetchAdd
 	if m.op == prm.WQEOpAtomicCS {
 		op = roce.RCCmpSwap

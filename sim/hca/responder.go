@@ -145,6 +145,8 @@ func (q *qp) execute(p *roce.Packet) (wait bool) {
 		q.execRead(p)
 	case roce.ClassAtomic:
 		return q.execAtomic(p)
+	case roce.ClassAtomicWrite:
+		q.execAtomicWrite(p)
 	}
 	return false
 }
@@ -171,7 +173,9 @@ func (q *qp) checkRequest(p *roce.Packet, info *roce.OpInfo) roce.Syndrome {
 		ok = q.rre && q.freeSaved()
 	case roce.ClassAtomic:
 		ok = q.rae && q.freeSaved()
-	default: // FLUSH and ATOMIC WRITE are not modelled
+	case roce.ClassAtomicWrite:
+		ok = q.d.p.AtomicWrite && q.rwe && q.freeSaved()
+	default: // FLUSH is not modelled
 		ok = false
 	}
 	if !ok {
@@ -189,7 +193,7 @@ func (q *qp) accept(p *roce.Packet, psns, msns uint32) {
 		q.est = true
 		q.d.qpEvent(prm.EventCommEst, q)
 	}
-	if p.Info().Class != roce.ClassReadRequest && p.Info().Class != roce.ClassAtomic && p.BTH().AckReq() && q.st == prm.STRC {
+	if (p.Info().Class == roce.ClassSend || p.Info().Class == roce.ClassWrite) && p.BTH().AckReq() && q.st == prm.STRC {
 		q.oweAck()
 	}
 }
@@ -424,7 +428,7 @@ func (q *qp) duplicate(p *roce.Packet, psn uint32) {
 		}
 	case roce.ClassReadRequest:
 		q.replayRead(p, psn)
-	case roce.ClassAtomic:
+	case roce.ClassAtomic, roce.ClassAtomicWrite:
 		q.replayAtomic(p, psn)
 	}
 }

@@ -14,6 +14,7 @@ const (
 	answerNAK
 	answerRead
 	answerAtomic
+	answerAtomicWrite
 )
 
 // response is one entry of the responder's queue: answers leave in its order.
@@ -169,7 +170,11 @@ func (q *qp) replayRead(p *roce.Packet, psn uint32) {
 func (q *qp) replayAtomic(p *roce.Packet, psn uint32) {
 	for i := range q.saved {
 		if o := &q.saved[i]; o.op == p.Op && o.psn == psn {
-			q.due(response{kind: answerAtomic, psn: psn, msn: q.msn, value: o.value, saved: -1})
+			kind := answerAtomic
+			if o.op == roce.RCAtomicWrite {
+				kind = answerAtomicWrite
+			}
+			q.due(response{kind: kind, psn: psn, msn: q.msn, value: o.value, saved: -1})
 			return
 		}
 	}
@@ -204,6 +209,8 @@ func (q *qp) respond() {
 			f.AETH().SetMSN(r.msn)
 			f.AtomicAckETH().SetOriginal(r.value)
 			q.enqueue(&q.rtx, q.d.getSlot(f))
+		case answerAtomicWrite:
+			q.answerAtomicWrite(r)
 		case answerRead:
 			if !q.respondRead(r) {
 				return

@@ -87,6 +87,7 @@ func TestLossyWire(t *testing.T) {
 			p.NackGenerate, p.NackReact = [2]sim.Time{}, [2]sim.Time{}
 		}
 		p.SelectiveRepeat = rapid.Bool().Draw(rt, "selective")
+		p.AtomicWrite = true
 		p.Credits = rapid.Bool().Draw(rt, "credits")
 		if rapid.Bool().Draw(rt, "tight") {
 			p.PUs, p.Quantum, p.WQEBuffer, p.FetchLimit, p.TxBuffer, p.RQPrefetch = 1, 1, 32, 16, 4096, 1

@@ -74,7 +74,11 @@ func (c *Context) QueryDeviceEx(vt verbs.Thread, compMask uint32) (verbs.DeviceA
 	if compMask != 0 {
 		return verbs.DeviceAttrEx{}, fmt.Errorf("query_device_ex: input comp_mask %#x: %w", compMask, syscall.EINVAL)
 	}
-	return c.u.QueryDevice(t.caller)
+	a, err := c.u.QueryDevice(t.caller)
+	if c.proc.Params.AtomicWrite {
+		a.CapFlagsEx |= verbs.DeviceAtomicWrite
+	}
+	return a, err
 }
 
 // QueryPort is ibv_query_port.

@@ -78,6 +78,8 @@ type Params struct {
 	// IndependentTD offers the independent attribute of thread domains (the scalable
 	// endpoints proposal). Stock libraries refuse it with EINVAL.
 	IndependentTD bool
+	// AtomicWrite offers atomic writes by the extended way to post, which libmlx5 does not.
+	AtomicWrite bool
 	// IndependentTDMax bounds independent thread domains in the dynamic generation,
 	// where the proposal defines no table: a hypothesis. In the static one the limit
 	// is num_dyn_bfregs/4, as proposed.

@@ -140,6 +140,8 @@ func goodRequest(e prm.CQE64, wc *verbs.WC) {
 		wc.Opcode, wc.ByteLen = verbs.WCOpCompSwap, 8
 	case prm.WQEOpAtomicFA:
 		wc.Opcode, wc.ByteLen = verbs.WCOpFetchAdd, 8
+	case prm.WQEOpAtomicWrite:
+		wc.Opcode = verbs.WCOpAtomicWrite
 	case prm.WQEOpTSO:
 		wc.Opcode = verbs.WCOpTSO
 	}

@@ -90,7 +90,7 @@ func (p *PD) newQP(a *verbs.QPInitAttr) (*QP, error) {
 	ops := opsAny
 	q.atomics = c.attr.Atomic != verbs.AtomicNone
 	if a.CompMask&verbs.QPInitSendOpsFlags != 0 {
-		if ops = a.SendOpsFlags; ops&^allowedOps(a.Type) != 0 || ops&opsAtomic != 0 && !q.atomics {
+		if ops = a.SendOpsFlags; ops&^q.allowedOps() != 0 || ops&opsAtomic != 0 && !q.atomics {
 			return nil, fmt.Errorf("send_ops_flags %#x: %w", ops, syscall.EOPNOTSUPP)
 		}
 		q.ex = &qpEx{q: q}
@@ -126,9 +126,12 @@ func (p *PD) newQP(a *verbs.QPInitAttr) (*QP, error) {
 // Context is the qp_context given at creation.
 func (q *QP) Context() any { return q.init.Context }
 
-func allowedOps(typ verbs.QPType) uint64 {
-	switch typ {
+func (q *QP) allowedOps() uint64 {
+	switch q.typ {
 	case verbs.QPTRC:
+		if q.ctx.proc.Params.AtomicWrite {
+			return opsRC | verbs.QPExAtomicWrite
+		}
 		return opsRC
 	case verbs.QPTUC:
 		return opsUC

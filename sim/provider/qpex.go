@@ -113,7 +113,7 @@ func (e *qpEx) fail(err error) {
 func (e *qpEx) begin(t *Thread, op verbs.WROpcode, imm uint32) (ok bool) {
 	q := e.q
 	sq := &q.sq
-	if allowedOps(q.typ)&exOps[op] == 0 {
+	if q.allowedOps()&exOps[op] == 0 {
 		panic(Abort{fmt.Sprintf("segmentation fault: %q calls a builder that a QP of type %d does not have (opcode %d)", t.name, q.typ, op)})
 	}
 	t.Core.Run(t.P, q.ctx.proc.Params.BuildWQE)
@@ -127,7 +127,7 @@ func (e *qpEx) begin(t *Thread, op verbs.WROpcode, imm uint32) (ok bool) {
 	sq.wrid[idx], sq.heads[idx] = e.id, sq.head+uint32(e.nreq)
 	fm := q.fence(&verbs.SendWR{Flags: e.flags}) | q.signal
 	q.fmCache = 0
-	prm.CtrlSegment(q.seg(e.ctrl)).Set(wqeOpcodes[op], 0, uint16(sq.posted), q.qpn, 0, fm, imm)
+	prm.CtrlSegment(q.seg(e.ctrl)).Set(wqeOpcode(op), 0, uint16(sq.posted), q.qpn, 0, fm, imm)
 	return true
 }
 
@@ -135,7 +135,8 @@ func (e *qpEx) begin(t *Thread, op verbs.WROpcode, imm uint32) (ok bool) {
 var exOps = [...]uint64{verbs.WRRDMAWrite: verbs.QPExRDMAWrite, verbs.WRRDMAWriteImm: verbs.QPExRDMAWriteImm,
 	verbs.WRSend: verbs.QPExSend, verbs.WRSendImm: verbs.QPExSendImm, verbs.WRRDMARead: verbs.QPExRDMARead,
 	verbs.WRAtomicCmpSwp: verbs.QPExAtomicCmpSwp, verbs.WRAtomicFetchAdd: verbs.QPExAtomicFetchAdd,
-	verbs.WRLocalInv: verbs.QPExLocalInv, verbs.WRBindMW: verbs.QPExBindMW, verbs.WRSendInv: verbs.QPExSendInv}
+	verbs.WRLocalInv: verbs.QPExLocalInv, verbs.WRBindMW: verbs.QPExBindMW, verbs.WRSendInv: verbs.QPExSendInv,
+	verbs.WRAtomicWrite: verbs.QPExAtomicWrite}
 
 // build writes everything of a request but its address and its data.
 func (e *qpEx) build(vt verbs.Thread, w verbs.SendWR) {
@@ -209,6 +210,31 @@ func (e *qpEx) WRAtomicCmpSwp(t verbs.Thread, rkey uint32, remote, compare, swap
 // WRAtomicFetchAdd builds a fetch-and-add.
 func (e *qpEx) WRAtomicFetchAdd(t verbs.Thread, rkey uint32, remote, add uint64) {
 	e.build(t, verbs.SendWR{Opcode: verbs.WRAtomicFetchAdd, RKey: rkey, RemoteAddr: remote, CompareAdd: add})
+}
+
+// wqeOpcode is the opcode of a builder's request; ibv_post_send has no atomic write.
+func wqeOpcode(op verbs.WROpcode) prm.WQEOpcode {
+	if op == verbs.WRAtomicWrite {
+		return prm.WQEOpAtomicWrite
+	}
+	return wqeOpcodes[op]
+}
+
+// WRAtomicWrite builds an atomic write, whose data goes inline: it needs no setter.
+func (e *qpEx) WRAtomicWrite(vt verbs.Thread, rkey uint32, remote uint64, data [8]byte) {
+	t := Of(vt)
+	q := e.q
+	if !e.begin(t, verbs.WRAtomicWrite, 0) {
+		return
+	}
+	prm.RaddrSegment(q.seg(e.ctrl+segSize)).Set(remote, rkey)
+	s := prm.InlineSegment(q.seg(e.ctrl + 2*segSize))
+	s.SetLen(len(data))
+	copy(s[prm.InlineHeaderSize:], data[:])
+	e.ds += 2
+	t.Core.Run(t.P, 2*q.ctx.proc.Params.BuildSegment)
+	e.nreq++
+	e.finish(t)
 }
 
 // WRLocalInv builds a local invalidate.

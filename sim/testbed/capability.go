@@ -37,6 +37,8 @@ func (tb *Testbed) Capability(token string) verbs.Capability {
 			has = p.HCA.CQECompMax > 0
 		case "ecn":
 			has = p.HCA.Congestion.DCQCN && tb.sm == nil
+		case "rc.atomic_write":
+			has = p.HCA.AtomicWrite && p.Provider.AtomicWrite
 		case "sqd":
 			has = p.HCA.SQD && p.Kernel.SQD
 		case "pfc":

@@ -91,6 +91,11 @@ func (e *qpEx) WRAtomicFetchAdd(t verbs.Thread, rkey uint32, remote, add uint64)
 	e.QPEx.WRAtomicFetchAdd(bare(t), rkey, remote, add)
 }
 
+func (e *qpEx) WRAtomicWrite(t verbs.Thread, rkey uint32, remote uint64, data [8]byte) {
+	e.note("atomic write of %x to %s", data, e.remote(rkey, remote))
+	e.QPEx.WRAtomicWrite(bare(t), rkey, remote, data)
+}
+
 func (e *qpEx) WRLocalInv(t verbs.Thread, rkey uint32) {
 	e.note("local inv %s", e.q.r.key(rkey))
 	e.QPEx.WRLocalInv(bare(t), rkey)
