@@ -33,7 +33,9 @@ func next(c *spec.C, ctx verbs.Context, step string) verbs.AsyncEvent {
 }
 
 // drain takes every event that comes until there is silence.
-func drain(c *spec.C, ctx verbs.Context) []verbs.AsyncEvent { return drainFor(c, ctx, kit.Silence) }
+func drain(c *spec.C, ctx verbs.Context) []verbs.AsyncEvent {
+	return drainFor(c, ctx, kit.Silence+10*kit.Early(c))
+}
 
 // drainFor is drain with another time without events.
 func drainFor(c *spec.C, ctx verbs.Context, quiet time.Duration) (evs []verbs.AsyncEvent) {

@@ -124,7 +124,7 @@ func shutUp(c *spec.C) {
 	for _, env := range []map[string]string{nil, {"MLX5_SHUT_UP_BF": "1"}} {
 		o := kit.OpenOther(c, 0, env)
 		a, b := o.CreateQP(c, player.CreateQP, kit.Args{"inline": 64}), far.CreateQP(c, player.CreateQP, nil)
-		kit.Join(c, a, b, kit.Default())
+		kit.Join(c, a, b, kit.Unhurried(c, kit.Default()))
 		mem, to := o.Buffer(c, 4096, kit.AllAccess, 0), far.Buffer(c, 4096, kit.AllAccess, 0)
 		mem.Set(c, 0, []byte("the same bytes with BlueFlame and without"))
 		packets := kit.Tap(c, func() {

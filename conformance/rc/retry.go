@@ -151,7 +151,7 @@ func timeoutZero(c *spec.C) {
 
 func fence(c *spec.C) {
 	e := kit.Open(c)
-	a, b := e.FarPair(c, kit.Default())
+	a, b := e.FarPair(c, kit.Unhurried(c, kit.Default()))
 	dst, far := e.Buffer(c, 1<<16, kit.AllAccess), b.O.Buffer(c, 1<<16, kit.AllAccess, 0)
 	b.Recv(c, far, 1)
 	packets := kit.Tap(c, func() {
