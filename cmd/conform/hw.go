@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/rdmasim/rdmasim/conformance/harness"
 	"github.com/rdmasim/rdmasim/conformance/spec"
+	"github.com/rdmasim/rdmasim/fault"
 	"github.com/rdmasim/rdmasim/hw/agent"
 	"github.com/rdmasim/rdmasim/hw/mlx5"
 	"github.com/rdmasim/rdmasim/verbs"
@@ -18,9 +20,10 @@ import (
 
 // hardware is the target hw.
 type hardware struct {
-	setup *mlx5.Setup
-	wall  time.Duration
-	last  *mlx5.Testbed
+	setup  *mlx5.Setup
+	wall   time.Duration
+	faults *fault.Plan // of every testbed, or nil
+	last   *mlx5.Testbed
 }
 
 func newHW(job harness.Job) (spec.Target, error) {
@@ -28,15 +31,26 @@ func newHW(job harness.Job) (spec.Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &hardware{setup: s, wall: job.Wall}, nil
+	h := &hardware{setup: s, wall: job.Wall}
+	if job.Faults != "" {
+		if h.faults, err = fault.Parse(job.FaultFile, []byte(job.Faults)); err == nil {
+			err = s.CheckFaults(h.faults)
+		}
+	}
+	return h, err
 }
 
-// NewTestbed makes a testbed of the chosen devices. Of it only the rules of the wire
-// draw from the seed.
+// NewTestbed makes a testbed of the chosen devices, on which what the file of faults says
+// begins. Of it only the rules of the wire draw from the seed.
 func (h *hardware) NewTestbed(seed uint64, o spec.BedOptions) (spec.Bed, error) {
 	h.last = mlx5.New(h.setup)
-	if err := h.last.TakeWire(o.Needs, seed); err != nil {
+	if err := h.last.TakeWire(o.Needs, seed, h.faults); err != nil {
 		return nil, err
+	}
+	if h.faults != nil {
+		if err := h.last.Befall(h.faults); err != nil {
+			return nil, errors.Join(err, h.last.Close())
+		}
 	}
 	return hwBed{h.last, h.wall}, nil
 }

@@ -187,6 +187,7 @@ func (p *pd) RegMR(t verbs.Thread, addr, length uint64, access verbs.AccessFlags
 	if m == nil {
 		return nil, null("ibv_reg_mr", err)
 	}
+	of(t).p.bed.regions.registered(addr, length)
 	return &mr{m: m}, nil
 }
 
@@ -197,6 +198,7 @@ func (p *pd) RegMRIova(t verbs.Thread, addr, length, iova uint64, access verbs.A
 	if m == nil {
 		return nil, null("ibv_reg_mr_iova", err)
 	}
+	of(t).p.bed.regions.registered(addr, length)
 	return &mr{m: m}, nil
 }
 

@@ -73,7 +73,7 @@ func (b *buffer) ReadAt(t verbs.Thread, p []byte, off int64) (n int, err error) 
 	if err != nil {
 		return 0, err
 	}
-	defer fault(&n, &err)
+	defer efault(&n, &err)
 	return copy(p, m), nil
 }
 
@@ -83,12 +83,12 @@ func (b *buffer) WriteAt(t verbs.Thread, p []byte, off int64) (n int, err error)
 	if err != nil {
 		return 0, err
 	}
-	defer fault(&n, &err)
+	defer efault(&n, &err)
 	return copy(m, p), nil
 }
 
-// fault makes EFAULT of an access to memory that is not there or not for writing.
-func fault(n *int, err *error) {
+// efault makes EFAULT of an access to memory that is not there or not for writing.
+func efault(n *int, err *error) {
 	r := recover()
 	if r == nil {
 		return

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/rdmasim/rdmasim/fault"
 	"github.com/rdmasim/rdmasim/hw/agent"
 	"github.com/rdmasim/rdmasim/verbs"
 	"github.com/rdmasim/rdmasim/verbs/player"
@@ -25,10 +26,13 @@ const PlayerArg = "player"
 type start struct {
 	Nodes []Node
 	Node  int
+	// Memory are the events about the player's memory, in its own time.
+	Memory []fault.Event `json:",omitempty"`
 }
 
 // hand moves another process: of this machine, or through an agent of another one.
 type hand struct {
+	name   string // as in files of faults
 	in     io.Writer
 	out    *json.Decoder
 	mu     sync.Mutex // one command at a time
@@ -45,12 +49,15 @@ func (tb *Testbed) Player(t verbs.Thread, hostIndex int, env map[string]string) 
 	if hostIndex < 0 || hostIndex >= len(tb.hosts) {
 		return nil, fmt.Errorf("player on host %d of %d: %w", hostIndex, len(tb.hosts), syscall.EINVAL)
 	}
-	what, begin := start{tb.setup.nodes, hostIndex}, (*hand).here
+	what, begin := start{Nodes: tb.setup.nodes, Node: hostIndex}, (*hand).here
 	if n := tb.setup.nodes[hostIndex]; n.agent != "" {
 		what = start{Nodes: []Node{n}}
 		begin = func(h *hand, env map[string]string) error { return h.there(n.agent, tb.setup.key, env) }
 	}
-	h := &hand{words: &last{}}
+	tb.mu.Lock()
+	h := &hand{words: &last{}, name: processName(hostIndex, len(tb.players)+2)} // the case's own process is the first
+	tb.mu.Unlock()
+	what.Memory = tb.memoryOf(h.name)
 	if err := begin(h, env); err != nil {
 		return nil, fmt.Errorf("start a player: %w", err)
 	}
@@ -189,6 +196,9 @@ func Play(in io.Reader, out io.Writer) error {
 		}
 	}()
 	tb := New(&Setup{nodes: s.Nodes})
+	for _, e := range s.Memory {
+		tb.own(e)
+	}
 	p := &process{bed: tb, host: tb.hosts[s.Node]}
 	enc := json.NewEncoder(out)
 	t := p.start("player", -1, func(t verbs.Thread) {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/tklauser/go-sysconf"
 
+	"github.com/rdmasim/rdmasim/fault"
 	"github.com/rdmasim/rdmasim/hw/wire"
 	"github.com/rdmasim/rdmasim/verbs"
 )
@@ -35,6 +36,10 @@ type Testbed struct {
 	hosts []*host
 	main  *process
 	wire  *wire.Wire // nil unless taken over
+
+	events  []fault.Event // of a file of faults
+	timers  []*time.Timer // of events
+	regions regions
 
 	mu      sync.Mutex
 	threads []*thread
@@ -83,7 +88,7 @@ type host struct {
 	first string // the device that comes first in its list
 }
 
-func (h *host) Name() string { return fmt.Sprintf("host%d", h.index) }
+func (h *host) Name() string { return hostName(h.index) }
 
 // Cores is how many processors are online.
 func (h *host) Cores() int { return int(conf(sysconf.SC_NPROCESSORS_ONLN, 1)) }
@@ -205,6 +210,9 @@ const patience = 2 * time.Second
 // Close ends the players and what was changed on the wire. Threads and open devices
 // that are left spend the process.
 func (tb *Testbed) Close() error {
+	for _, t := range tb.timers {
+		t.Stop()
+	}
 	for _, h := range tb.players {
 		h.end()
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rdmasim/rdmasim/fault"
 	"github.com/rdmasim/rdmasim/hw/wire"
 	"github.com/rdmasim/rdmasim/verbs"
 )
@@ -18,9 +19,10 @@ var wireNeeds = []string{"tap", "inj", "linkctl"}
 // wired says whether the link can be taken over.
 func (s *Setup) wired() bool { return s.link[0] != "" && len(s.nodes) > 1 }
 
-// TakeWire takes the link over for a case with such needs.
-func (tb *Testbed) TakeWire(needs []string, seed uint64) error {
-	if !tb.setup.wired() || !slices.ContainsFunc(needs, func(n string) bool { return slices.Contains(wireNeeds, n) }) {
+// TakeWire takes the link over for a case with such needs, or for a plan that asks for it.
+func (tb *Testbed) TakeWire(needs []string, seed uint64, p *fault.Plan) error {
+	planned := p != nil && onWire(p)
+	if !tb.setup.wired() || !planned && !slices.ContainsFunc(needs, func(n string) bool { return slices.Contains(wireNeeds, n) }) {
 		return nil
 	}
 	w, err := wire.Open(tb.setup.link[0], tb.setup.link[1], tb.began, seed)

@@ -290,20 +290,21 @@ func (w *Wire) SetLink(_ verbs.Thread, host, port int, up bool) error {
 	return w.ends[host].SetLink(up)
 }
 
-// Plan carries out a file of faults: its rules now, its links at their times from now.
-func (w *Wire) Plan(p *fault.Plan) error {
+// Plan carries out what a file says of frames and links: its rules now, its links at their
+// times from now. ports are the names of the devices' ports there.
+func (w *Wire) Plan(p *fault.Plan, ports [2]string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, r := range p.Rules {
+		if i := slices.Index(ports[:], r.Port); i >= 0 {
+			r.Port = w.ends[i].Name()
+		}
 		if err := w.script.Add(r); err != nil {
 			return err
 		}
 	}
 	for _, l := range p.Links {
-		side := 0
-		if l.Port == w.ends[1].Name() {
-			side = 1
-		}
+		side := max(0, slices.Index(ports[:], l.Port))
 		w.late.Add(1)
 		go func() {
 			defer w.late.Done()

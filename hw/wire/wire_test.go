@@ -197,7 +197,7 @@ func TestReorderAndMark(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Plan(plan); err != nil {
+	if err := w.Plan(plan, [2]string{"host0/a", "host1/b"}); err != nil {
 		t.Fatal(err)
 	}
 	other := bytes.Clone(data)

@@ -1,0 +1,148 @@
+//go:build hw
+
+package mlx5
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/tklauser/go-sysconf"
+	"golang.org/x/sys/unix"
+
+	"github.com/rdmasim/rdmasim/fault"
+)
+
+// FaultTarget is what a file of faults can name here.
+func (s *Setup) FaultTarget() fault.Target {
+	t := fault.Target{Ports: []string{}, Cannot: func(k fault.EventKind) string {
+		if k == fault.Remove {
+			return cannotRemove
+		}
+		return ""
+	}}
+	for i, n := range s.nodes {
+		host := hostName(i)
+		t.Hosts, t.Devices = append(t.Hosts, host), append(t.Devices, host+"/"+n.Device)
+	}
+	if s.wired() {
+		t.Ports = t.Devices
+	}
+	return t
+}
+
+// CheckFaults says what of a plan this target cannot carry out, with the place in its file.
+func (s *Setup) CheckFaults(p *fault.Plan) error {
+	if onWire(p) && !s.wired() {
+		return errors.New("faults of frames and links need the link between two devices in hand: --wire")
+	}
+	return p.Check(s.FaultTarget())
+}
+
+func onWire(p *fault.Plan) bool { return len(p.Rules)+len(p.Links) > 0 }
+
+func hostName(i int) string { return fmt.Sprintf("host%d", i) }
+
+// Befall carries out a plan that passed CheckFaults, in the testbed's time. What is on the
+// wire was taken over before.
+func (tb *Testbed) Befall(p *fault.Plan) error {
+	if onWire(p) {
+		t := tb.setup.FaultTarget()
+		if err := tb.wire.Plan(p, [2]string(t.Ports)); err != nil {
+			return err
+		}
+	}
+	tb.events = p.Events
+	for i, e := range p.Events {
+		switch {
+		case e.Process == processName(0, 1):
+			tb.own(e)
+		case e.Kind == fault.Kill:
+			tb.after(e.At, func() { tb.kill(&p.Events[i]) })
+		}
+	}
+	return nil
+}
+
+// processName is the name of process k of those of a testbed, from 1; it is on a host.
+func processName(host, k int) string { return fmt.Sprintf("%s/p%d", hostName(host), k) }
+
+// own carries out an event of this very process.
+func (tb *Testbed) own(e fault.Event) {
+	if e.Kind == fault.Kill {
+		tb.after(e.At, func() { _ = syscall.Kill(syscall.Getpid(), syscall.SIGKILL) })
+		return
+	}
+	tb.regions.wanted = true
+	tb.after(e.At, func() { tb.regions.befall(&e) })
+}
+
+// kill ends the player that an event names, if there is one by now.
+func (tb *Testbed) kill(e *fault.Event) {
+	tb.mu.Lock()
+	players := slices.Clone(tb.players)
+	tb.mu.Unlock()
+	for _, h := range players {
+		if h.name == e.Process {
+			h.end()
+		}
+	}
+}
+
+// after has f called at a time of the testbed, in picoseconds, unless that is closed before.
+func (tb *Testbed) after(at int64, f func()) {
+	tb.timers = append(tb.timers, time.AfterFunc(time.Duration(at/1000)-time.Since(tb.began), f))
+}
+
+// memoryOf is the events about the memory of a process of the given name, which carries them
+// out itself: times count from now.
+func (tb *Testbed) memoryOf(name string) []fault.Event {
+	var out []fault.Event
+	for _, e := range tb.events {
+		if e.Process == name && e.Kind != fault.Kill {
+			e.At = max(0, e.At-int64(time.Since(tb.began))*1000)
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// regions are the memory regions that this process has registered, in order, where somebody
+// asks for them.
+type regions struct {
+	wanted bool
+	mu     sync.Mutex
+	all    [][2]uint64 // address and length
+}
+
+func (r *regions) registered(addr, length uint64) {
+	if !r.wanted {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.all = append(r.all, [2]uint64{addr, length})
+}
+
+// befall takes the pages of a region away, or puts others there. A region that does not exist
+// yet has none.
+func (r *regions) befall(e *fault.Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if e.Region > len(r.all) {
+		return
+	}
+	start, n, ok := e.Pages(r.all[e.Region-1][0], r.all[e.Region-1][1], uint64(conf(sysconf.SC_PAGE_SIZE, 4096)))
+	if !ok {
+		return
+	}
+	if e.Kind == fault.Unmap {
+		_, _, _ = unix.Syscall(unix.SYS_MUNMAP, uintptr(start), uintptr(n), 0)
+		return
+	}
+	_, _, _ = unix.Syscall6(unix.SYS_MMAP, uintptr(start), uintptr(n), unix.PROT_READ|unix.PROT_WRITE,
+		unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_FIXED, ^uintptr(0), 0)
+}
