@@ -193,6 +193,11 @@ func (UnimplementedContext) AllocPD(t Thread) (r0 PD, err error) {
 	return
 }
 
+func (UnimplementedContext) ImportPD(t Thread, handle uint32) (r0 PD, err error) {
+	err = unimplemented("Context.ImportPD")
+	return
+}
+
 func (UnimplementedContext) AllocTD(t Thread, attr TDInitAttr) (r0 TD, err error) {
 	err = unimplemented("Context.AllocTD")
 	return
@@ -238,6 +243,18 @@ func (UnimplementedContext) WCStatusStr(status WCStatus) string { return "" }
 type UnimplementedPD struct{}
 
 func (UnimplementedPD) Context() (r0 Context) { return }
+
+func (UnimplementedPD) Handle() (r0 uint32) { return }
+
+func (UnimplementedPD) Unimport(t Thread) (err error) {
+	err = unimplemented("PD.Unimport")
+	return
+}
+
+func (UnimplementedPD) ImportMR(t Thread, handle uint32) (r0 MR, err error) {
+	err = unimplemented("PD.ImportMR")
+	return
+}
 
 func (UnimplementedPD) Dealloc(t Thread) (err error) {
 	err = unimplemented("PD.Dealloc")
@@ -320,6 +337,13 @@ func (UnimplementedMR) RKey() uint32 { return 0 }
 func (UnimplementedMR) Addr() uint64 { return 0 }
 
 func (UnimplementedMR) Length() uint64 { return 0 }
+
+func (UnimplementedMR) Handle() (r0 uint32) { return }
+
+func (UnimplementedMR) Unimport(t Thread) (err error) {
+	err = unimplemented("MR.Unimport")
+	return
+}
 
 func (UnimplementedMR) Rereg(t Thread, flags ReregFlags, pd PD, addr, length uint64, access AccessFlags) (err error) {
 	err = unimplemented("MR.Rereg")

@@ -142,6 +142,8 @@ type Context interface {
 	RawClock(t Thread) (uint64, error)
 
 	AllocPD(t Thread) (PD, error)
+	// ImportPD is ibv_import_pd. ENOENT or EINVAL: there is none of the handle.
+	ImportPD(t Thread, handle uint32) (PD, error)
 	AllocTD(t Thread, attr TDInitAttr) (TD, error)
 	AllocParentDomain(t Thread, attr ParentDomainAttr) (PD, error)
 	CreateCompChannel(t Thread) (CompChannel, error)
@@ -162,7 +164,13 @@ type Context interface {
 // PD is a protection domain or a parent domain.
 type PD interface {
 	Context() Context
+	// Handle is the number by which other contexts of the device file import the PD.
+	Handle() uint32
 	Dealloc(t Thread) error
+	// Unimport is ibv_unimport_pd: the PD itself stays. A parent domain: EINVAL.
+	Unimport(t Thread) error
+	// ImportMR is ibv_import_mr: the region's address reads as 0.
+	ImportMR(t Thread, handle uint32) (MR, error)
 	RegMR(t Thread, addr, length uint64, access AccessFlags) (MR, error)
 	// RegMRIova is ibv_reg_mr_iova.
 	RegMRIova(t Thread, addr, length, iova uint64, access AccessFlags) (MR, error)
@@ -189,6 +197,10 @@ type MR interface {
 	RKey() uint32
 	Addr() uint64
 	Length() uint64
+	// Handle is the number by which other contexts of the device file import the region.
+	Handle() uint32
+	// Unimport is ibv_unimport_mr: the region itself stays.
+	Unimport(t Thread) error
 	// Rereg is ibv_rereg_mr. Its error is a *ReregError. The keys may change.
 	Rereg(t Thread, flags ReregFlags, pd PD, addr, length uint64, access AccessFlags) error
 	Dereg(t Thread) error

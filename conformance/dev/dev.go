@@ -28,6 +28,8 @@ func Register(s *spec.Suite) {
 	s.Case("DEV-014", pkeyAbsent)
 	s.Case("DEV-015", queryExCompMask)
 	s.Case("DEV-016", portCounts)
+	s.Case("DEV-017", imported)
+	s.Case("DEV-018", importOther)
 	s.Case("DEV-019", killedOwner)
 	s.Case("DEV-020", removed)
 	s.Case("DEV-021", forkInitTooLate)

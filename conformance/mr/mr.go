@@ -48,6 +48,7 @@ func Register(s *spec.Suite) {
 	s.Case("MR-034", dmUnaligned)
 	s.Case("MR-035", dmFreeInUse)
 	s.Case("MR-036", dmAccess)
+	s.Case("MR-037", importedRegion)
 	s.Case("MR-043", relaxedOrdering)
 	s.Case("MR-044", forkedChild)
 	s.Case("MR-045", thousands)

@@ -30,6 +30,9 @@ func Register(s *spec.Suite) {
 	s.Case("PD-016", allocatorBalanced)
 	s.Case("PD-017", allocatorDefault)
 	s.Case("PD-018", allocatorFails)
+	s.Case("PD-020", importedRegisters)
+	s.Case("PD-021", importUnused)
+	s.Case("PD-022", unimported)
 }
 
 func thousand(c *spec.C) {

@@ -69,13 +69,18 @@ func (d *device) Open(t verbs.Thread) (verbs.Context, error) {
 	if c == nil {
 		return nil, null("ibv_open_device", err)
 	}
+	return d.p.adopt(d, c)
+}
+
+// adopt is a context that the library has made.
+func (p *process) adopt(d *device, c *C.struct_ibv_context) (verbs.Context, error) {
 	// Waits have deadlines, and two threads may wait for one event.
 	if err := unix.SetNonblock(int(c.async_fd), true); err != nil {
 		C.ibv_close_device(c)
 		return nil, fmt.Errorf("events of %s: %w", d.Name(), err)
 	}
 	x := &context{c: c, dev: d, mlx5: bool(C.mlx5dv_is_supported(d.d)), objs: map[unsafe.Pointer]any{}}
-	d.p.bed.opened(x, true)
+	p.bed.opened(x, true)
 	return x, nil
 }
 

@@ -19,7 +19,7 @@ import (
 // device of this target has them. Any other token that nothing here names is unknown.
 var absent = map[string]bool{
 	"mmio log": true, "fault": true, "schedule": true, "locks": true, "exact time": true, "sm": true, "overrun.drop": true, "shared bf": true,
-	"xrc": true, "advise": true, "dmabuf": true, "import": true, "stat": true, "counters": true,
+	"xrc": true, "advise": true, "dmabuf": true, "stat": true, "counters": true,
 	"udmabuf": true, "gpu": true, "reg_ex": true, "dmah": true, "hotunplug": true,
 	"uar dmabuf": true, "ece": true, "cntr": true, "pfc": true, "ecn": true, "vlan": true, "huge": true, "buf": true, "ts.wall": true,
 }
@@ -112,6 +112,7 @@ func (p *probe) all() error {
 		return fmt.Errorf("a CQ of 8 entries: %w", err)
 	}
 	p.domains()
+	p.imports()
 	p.queues()
 	p.extended()
 	p.regions()
@@ -197,6 +198,21 @@ func (p *probe) queried() {
 	for _, token := range wireNeeds {
 		p.set(token, has(p.s.wired()))
 	}
+}
+
+// imports duplicates the context.
+func (p *probe) imports() {
+	proc := p.t.Process().(verbs.Importer)
+	fd, err := proc.DupCommandFD(p.t, p.ctx)
+	if err != nil {
+		return
+	}
+	c, err := proc.ImportDevice(p.t, fd)
+	if p.set("import", answer(err)); err == nil {
+		_ = c.Close(p.t)
+		return
+	}
+	_ = proc.CloseFD(p.t, fd)
 }
 
 func (p *probe) domains() {

@@ -213,7 +213,7 @@ func (u *Ucontext) regDMMR(k *call, r *DMMRReq) (*mr, error) {
 		return nil, fmt.Errorf("%d bytes at %d of %d, access %#x: %w", r.Length, r.Offset, dm.length, uint32(r.Access), syscall.EINVAL)
 	}
 	k.work += u.dev.p.RegMRBase
-	m := &mr{u: u, pd: p, dm: dm, access: r.Access}
+	m := &mr{u: u, pd: p, dm: dm, dmLength: r.Length, access: r.Access}
 	in, out := prm.NewIn(prm.OpCreateMKey, 0), prm.NewOut(prm.OpCreateMKey, 0)
 	d := u.dev
 	d.mkeys++

@@ -10,13 +10,15 @@ import (
 )
 
 type mr struct {
-	u      *Ucontext
-	pd     *pd
-	mem    *umem // nil of device memory
-	dm     *DM   // or nil
-	mkey   uint32
-	iova   uint64
-	access verbs.AccessFlags
+	u   *Ucontext
+	pd  *pd
+	mem *umem // nil of device memory
+	dm  *DM   // or nil
+	// dmLength is how much of dm.
+	dmLength uint64
+	mkey     uint32
+	iova     uint64
+	access   verbs.AccessFlags
 }
 
 // RegMR is ibv_reg_mr_iova: it pins, and makes an mkey of MTTs with the largest
@@ -146,6 +148,13 @@ func (u *Ucontext) DeregMR(c Caller, h Handle) error {
 		_, err := destroyObject[*mr](u, k, h, "MR")
 		return err
 	})
+}
+
+func (m *mr) length() uint64 {
+	if m.dm != nil {
+		return m.dmLength
+	}
+	return m.mem.length
 }
 
 // destroyMKey gives the key back. EINVAL while memory windows are bound to it.

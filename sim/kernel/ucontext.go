@@ -49,6 +49,7 @@ type Ucontext struct {
 	objs   objects
 	async  eventFile
 	closed bool
+	dups   int // descriptors beyond the first
 	// removed: the device is gone. What programs then still have is handles, mappings of a
 	// page of zeros, and the last events.
 	removed bool
@@ -158,6 +159,10 @@ func (u *Ucontext) response() UcontextResp {
 func (u *Ucontext) Close(c Caller) {
 	k := u.dev.enter(c, true)
 	if u.closed {
+		return
+	}
+	if u.dups > 0 {
+		u.dups--
 		return
 	}
 	u.closed = true

@@ -26,6 +26,8 @@ type Context struct {
 	clock  *cpu.Mapping
 	mapped int
 	closed bool
+	// imported: of the device file of another context, which lives until all are closed.
+	imported bool
 
 	uidx     []*QP // user index to QP, CQE version 1
 	freeUIDX []uint32
@@ -187,6 +189,9 @@ func (c *Context) RawClock(vt verbs.Thread) (uint64, error) {
 // CreateCompChannel is ibv_create_comp_channel.
 func (c *Context) CreateCompChannel(vt verbs.Thread) (verbs.CompChannel, error) {
 	t := c.enter(vt)
+	if err := c.noQueues(); err != nil {
+		return nil, err
+	}
 	k, err := c.u.CreateChannel(t.caller)
 	if err != nil {
 		return nil, fmt.Errorf("create_comp_channel: %w", err)
@@ -197,6 +202,9 @@ func (c *Context) CreateCompChannel(vt verbs.Thread) (verbs.CompChannel, error) 
 // AsyncEvent is ibv_get_async_event with a deadline; EAGAIN when it passes.
 func (c *Context) AsyncEvent(vt verbs.Thread, timeout time.Duration) (verbs.AsyncEvent, error) {
 	t := Of(vt)
+	if err := c.noQueues(); err != nil {
+		return verbs.AsyncEvent{}, err
+	}
 	e, err := c.u.WaitAsync(t.caller, t.until(timeout))
 	if err != nil {
 		return verbs.AsyncEvent{}, err

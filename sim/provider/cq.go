@@ -52,6 +52,9 @@ const (
 // CreateCQ is ibv_create_cq, or ibv_create_cq_ex when attr.Ex is set.
 func (c *Context) CreateCQ(vt verbs.Thread, a verbs.CQAttr) (verbs.CQ, error) {
 	t := c.enter(vt)
+	if err := c.noQueues(); err != nil {
+		return nil, err
+	}
 	q, err := c.newCQ(t, &a)
 	if err != nil {
 		return nil, fmt.Errorf("create_cq: %w", err)

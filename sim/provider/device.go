@@ -28,6 +28,7 @@ type Process struct {
 
 	contexts []*Context
 	fork     forkSupport
+	fds      []*descriptor // from firstFD on; nil: closed
 }
 
 // Counters of the library in one process.
@@ -132,6 +133,12 @@ func (p *Process) Exit(c kernel.Caller) {
 		}
 	}
 	p.contexts = nil
+	for _, d := range p.fds {
+		if d != nil && d.ctx != nil {
+			d.ctx.u.Close(c)
+		}
+	}
+	p.fds = nil
 }
 
 // Mappings counts the device pages that the process maps.

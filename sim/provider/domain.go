@@ -122,6 +122,9 @@ type TD struct {
 // independent attribute is offered where Params.IndependentTD is set.
 func (c *Context) AllocTD(vt verbs.Thread, a verbs.TDInitAttr) (verbs.TD, error) {
 	t := c.enter(vt)
+	if err := c.noQueues(); err != nil {
+		return nil, err
+	}
 	known := uint32(0)
 	if c.proc.Params.IndependentTD {
 		known = verbs.TDInitAttrIndependent
@@ -161,6 +164,9 @@ type UAR struct {
 // AllocUAR is mlx5dv_devx_alloc_uar(3).
 func (c *Context) AllocUAR(vt verbs.Thread, flags uint32) (verbs.UAR, error) {
 	t := c.enter(vt)
+	if err := c.noQueues(); err != nil {
+		return nil, err
+	}
 	switch {
 	case flags == verbs.UARBlueFlame:
 		if c.resp.BFRegSize == 0 {

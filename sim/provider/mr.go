@@ -18,8 +18,17 @@ type MR struct {
 	lkey, rkey   uint32
 	addr, length uint64
 	access       verbs.AccessFlags
-	null         bool // the kernel does not know it
+	kind         mrKind
 }
+
+// mrKind is the library's mr_type.
+type mrKind uint8
+
+const (
+	mrPlain    mrKind = iota
+	mrNull            // the kernel does not know it
+	mrImported        // of another context of the device file
+)
 
 // RegMR is ibv_reg_mr.
 func (p *PD) RegMR(vt verbs.Thread, addr, length uint64, access verbs.AccessFlags) (verbs.MR, error) {
@@ -48,7 +57,7 @@ func (p *PD) AllocNullMR(vt verbs.Thread) (verbs.MR, error) {
 	if !p.ctx.resp.DumpFill {
 		return nil, fmt.Errorf("alloc_null_mr: the device has no such key: %w", syscall.ENOTSUP)
 	}
-	return &MR{ctx: p.ctx, pd: p, lkey: p.ctx.resp.DumpFillMKey, length: math.MaxUint64, null: true}, nil
+	return &MR{ctx: p.ctx, pd: p, lkey: p.ctx.resp.DumpFillMKey, length: math.MaxUint64, kind: mrNull}, nil
 }
 
 // LKey is the local key.
@@ -72,8 +81,8 @@ func (m *MR) Rereg(vt verbs.Thread, flags verbs.ReregFlags, pd verbs.PD, addr, l
 	}
 	p, _ := pd.(*PD)
 	switch {
-	case m.null:
-		return bad("a null region")
+	case m.kind != mrPlain:
+		return bad("a null region, or one of another context")
 	case flags&^all != 0:
 		return bad("flags %#x", uint32(flags))
 	case flags&verbs.ReregTranslation != 0 && (addr == 0 || length == 0):
@@ -107,7 +116,7 @@ func (m *MR) Rereg(vt verbs.Thread, flags verbs.ReregFlags, pd verbs.PD, addr, l
 // Dereg is ibv_dereg_mr.
 func (m *MR) Dereg(vt verbs.Thread) error {
 	t := m.ctx.enter(vt)
-	if m.null {
+	if m.kind == mrNull {
 		return nil
 	}
 	if err := m.ctx.u.DeregMR(t.caller, m.h); err != nil {

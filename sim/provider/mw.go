@@ -61,8 +61,8 @@ func (q *QP) BindMW(vt verbs.Thread, w verbs.MW, b verbs.MWBind) error {
 		return fmt.Errorf("bind_mw: a range of no region: %w", syscall.EINVAL)
 	case r != nil && r.pd.real() != m.pd.real():
 		return fmt.Errorf("bind_mw: the region is of another PD: %w", syscall.EPERM)
-	case r != nil && r.null && b.Info.Access&verbs.AccessZeroBased == 0:
-		return fmt.Errorf("bind_mw: a null region: %w", syscall.ENOTSUP)
+	case r != nil && r.kind != mrPlain && b.Info.Access&verbs.AccessZeroBased == 0:
+		return fmt.Errorf("bind_mw: a null region, or one of another context: %w", syscall.ENOTSUP)
 	case b.Info.Access&verbs.AccessZeroBased != 0 || r != nil && r.access&verbs.AccessZeroBased != 0:
 		return fmt.Errorf("bind_mw: zero-based: %w", syscall.EINVAL)
 	}

@@ -60,6 +60,9 @@ type QP struct {
 // CreateQP is ibv_create_qp, and ibv_create_qp_ex for what CompMask asks.
 func (p *PD) CreateQP(vt verbs.Thread, a verbs.QPInitAttr) (verbs.QP, error) {
 	t := p.ctx.enter(vt)
+	if err := p.ctx.noQueues(); err != nil {
+		return nil, err
+	}
 	q, err := p.newQP(&a)
 	if err != nil {
 		return nil, fmt.Errorf("create_qp: %w", err)

@@ -41,6 +41,9 @@ type SRQ struct {
 // CreateSRQ is ibv_create_srq.
 func (p *PD) CreateSRQ(vt verbs.Thread, a verbs.SRQInitAttr) (verbs.SRQ, error) {
 	t := p.ctx.enter(vt)
+	if err := p.ctx.noQueues(); err != nil {
+		return nil, err
+	}
 	s, err := p.newSRQ(&a)
 	if err != nil {
 		return nil, fmt.Errorf("create_srq: %w", err)

@@ -1,0 +1,138 @@
+package provider
+
+import (
+	"fmt"
+	"syscall"
+
+	"github.com/rdmasim/rdmasim/sim/kernel"
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+// descriptor is an open file of a process: a device's, or of the null device.
+type descriptor struct {
+	ctx *Context // that it was duplicated of; nil: the null device
+}
+
+// firstFD is the first descriptor that a process hands out.
+const firstFD = 3
+
+// DupCommandFD duplicates the descriptor of a context's device file.
+func (p *Process) DupCommandFD(vt verbs.Thread, vc verbs.Context) (int, error) {
+	Of(vt)
+	c, ok := vc.(*Context)
+	if !ok || c == nil || c.closed {
+		return -1, fmt.Errorf("dup: no open device: %w", syscall.EBADF)
+	}
+	c.u.Dup()
+	return p.openFD(&descriptor{c}), nil
+}
+
+// OpenNull opens the null device.
+func (p *Process) OpenNull(vt verbs.Thread) (int, error) {
+	Of(vt)
+	return p.openFD(&descriptor{}), nil
+}
+
+func (p *Process) openFD(d *descriptor) int {
+	p.fds = append(p.fds, d)
+	return firstFD + len(p.fds) - 1
+}
+
+// takeFD is the file behind a descriptor, which is closed. Nil: there is none.
+func (p *Process) takeFD(fd int) *descriptor {
+	i := fd - firstFD
+	if i < 0 || i >= len(p.fds) {
+		return nil
+	}
+	d := p.fds[i]
+	p.fds[i] = nil
+	return d
+}
+
+// CloseFD closes a descriptor.
+func (p *Process) CloseFD(vt verbs.Thread, fd int) error {
+	t := Of(vt)
+	d := p.takeFD(fd)
+	if d == nil {
+		return fmt.Errorf("close descriptor %d: %w", fd, syscall.EBADF)
+	}
+	if d.ctx != nil {
+		d.ctx.u.Close(t.caller)
+	}
+	return nil
+}
+
+// ImportDevice is ibv_import_device: libibverbs finds the device by the descriptor's file,
+// libmlx5 asks for the answer that the context's maker got.
+func (p *Process) ImportDevice(vt verbs.Thread, fd int) (verbs.Context, error) {
+	t := Of(vt)
+	t.Core.Run(t.P, p.Params.Control)
+	i := fd - firstFD
+	if i < 0 || i >= len(p.fds) || p.fds[i] == nil {
+		return nil, fmt.Errorf("import_device: descriptor %d: %w", fd, syscall.EINVAL)
+	}
+	of := p.fds[i].ctx
+	if of == nil {
+		return nil, fmt.Errorf("import_device: descriptor %d is of no RDMA device: %w", fd, syscall.ENODEV)
+	}
+	c := &Context{dev: of.dev, proc: p, u: of.u, env: of.env, resp: of.resp, imported: true}
+	var err error
+	if c.attr, err = c.u.QueryDevice(t.caller); err != nil {
+		return nil, fmt.Errorf("import_device: %w", err)
+	}
+	if c.clock, err = c.mapping(c.u.MmapUAR(t.caller, kernel.MmapClock, 0)); err != nil {
+		return nil, fmt.Errorf("import_device: %w", err)
+	}
+	p.fds[i] = nil
+	p.contexts = append(p.contexts, c)
+	return c, nil
+}
+
+// noQueues refuses queues, registers for them and events on an imported context: its events
+// would need a file of their own.
+func (c *Context) noQueues() error {
+	if c.imported {
+		return fmt.Errorf("queues, registers and events of an imported context are not modelled: %w", syscall.EOPNOTSUPP)
+	}
+	return nil
+}
+
+// ImportPD is ibv_import_pd.
+func (c *Context) ImportPD(vt verbs.Thread, handle uint32) (verbs.PD, error) {
+	t := c.enter(vt)
+	if err := c.u.QueryPD(t.caller, kernel.Handle(handle)); err != nil {
+		return nil, fmt.Errorf("import_pd: %w", err)
+	}
+	return &PD{ctx: c, h: kernel.Handle(handle)}, nil
+}
+
+// Handle is the PD's number in the kernel.
+func (p *PD) Handle() uint32 { return uint32(p.h) }
+
+// Unimport is ibv_unimport_pd: the library forgets the PD, the kernel does not hear of it.
+func (p *PD) Unimport(vt verbs.Thread) error {
+	p.ctx.enter(vt)
+	if p.parent != nil {
+		return fmt.Errorf("unimport_pd: a parent domain: %w", syscall.EINVAL)
+	}
+	return nil
+}
+
+// ImportMR is ibv_import_mr: the address is not known.
+func (p *PD) ImportMR(vt verbs.Thread, handle uint32) (verbs.MR, error) {
+	t := p.ctx.enter(vt)
+	lkey, rkey, length, err := p.ctx.u.QueryMR(t.caller, kernel.Handle(handle))
+	if err != nil {
+		return nil, fmt.Errorf("import_mr: %w", err)
+	}
+	return &MR{ctx: p.ctx, pd: p, h: kernel.Handle(handle), lkey: lkey, rkey: rkey, length: length, kind: mrImported}, nil
+}
+
+// Handle is the region's number in the kernel.
+func (m *MR) Handle() uint32 { return uint32(m.h) }
+
+// Unimport is ibv_unimport_mr.
+func (m *MR) Unimport(vt verbs.Thread) error {
+	m.ctx.enter(vt)
+	return nil
+}
