@@ -5,6 +5,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -124,6 +125,21 @@ type equal int
 func (e equal) Match(actual any) (bool, error)          { return actual == int(e), nil }
 func (e equal) FailureMessage(any) string               { return "1 is not 2" }
 func (e equal) NegatedFailureMessage(actual any) string { return "" }
+
+// Where time is real no two repeats take the same, and the record does not hold it.
+func TestRepeatsInRealTime(t *testing.T) {
+	for exact, want := range map[verbs.Capability]report.Outcome{verbs.Present: report.Flaky, verbs.Absent: report.Pass} {
+		now := time.Millisecond
+		r := &conformance.Runner{Repeat: 2, Target: fake.Target{
+			Capabilities: map[string]verbs.Capability{spec.ExactTime: exact},
+			Now:          func() time.Duration { now *= 2; return now },
+		}}
+		got := run(t, r, "DEV-001", func(*spec.C) {})
+		if got.Outcome != want {
+			t.Errorf("exact time %v: outcome %s (%s), want %s", exact, got.Outcome, got.Reason, want)
+		}
+	}
+}
 
 func TestUnsupportedIsProvenAndAllowed(t *testing.T) {
 	never := func(c *spec.C) { c.Failf("the body ran without its needs") }

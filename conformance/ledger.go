@@ -35,7 +35,7 @@ func predictions(l *report.Ledger, p report.Platform, id string) []spec.Deviatio
 	var out []spec.Deviation
 	for _, d := range l.Of(p) {
 		for _, x := range d.Predicts {
-			if x.Case == id && x.Field == "" {
+			if x.Of(id) {
 				out = append(out, spec.Deviation{ID: d.ID, Step: x.Step, Got: x.Got, Sometimes: x.Sometimes})
 			}
 		}

@@ -100,7 +100,7 @@ func closeBed(bed spec.Bed) (err error) {
 type execution struct {
 	result  spec.Result
 	err     error         // of the testbed, or a panic
-	virtual time.Duration // that the body took
+	virtual time.Duration // that the body took, where time is virtual
 }
 
 // execute runs body on the testbed and contains its panics.
@@ -116,7 +116,9 @@ func execute(bed spec.Bed, id string, seed uint64, full bool, deadline time.Dura
 	x.err = bed.Run(deadline, func(t verbs.Thread) {
 		start := t.Now()
 		running.Execute(t, bed, body)
-		x.virtual = t.Now() - start
+		if bed.Capability(spec.ExactTime) == verbs.Present {
+			x.virtual = t.Now() - start
+		}
 	})
 	return x
 }

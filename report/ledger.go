@@ -44,8 +44,25 @@ type Prediction struct {
 	// expectation holds; it matters only where two runs are compared.
 	Field string `yaml:"field"`
 	Got   string `yaml:"got" required:"true"`
-	// Sometimes is of what depends on chance: the step may show what is expected, too.
+	// Sometimes is of what depends on chance: the step may show what is expected, too. Case
+	// may be a pattern then.
 	Sometimes bool `yaml:"sometimes"`
+}
+
+// anyCase reports whether Case may be a pattern: of what need not happen in each.
+func (p *Prediction) anyCase() bool { return p.Field != "" || p.Sometimes }
+
+// Of reports whether the prediction is of a step of the case, not of a field that two runs
+// are compared by.
+func (p *Prediction) Of(id string) bool {
+	if p.Field != "" {
+		return false
+	}
+	if !p.Sometimes {
+		return p.Case == id
+	}
+	match, _ := path.Match(p.Case, id)
+	return match
 }
 
 // ledgerFile is one file of the ledger, that of one provider.
@@ -110,11 +127,11 @@ func (d *Deviation) check(doc *input.Doc, at, provider string, exists func(strin
 	}
 	for i, p := range d.Predicts {
 		where := fmt.Sprintf("%s.predicts.%d", at, i)
-		if p.Field == "" && !exists(p.Case) {
+		if !p.anyCase() && !exists(p.Case) {
 			return doc.Errorf(where+".case", "case %q is unknown", p.Case)
 		}
 		for _, pattern := range []string{p.Case, p.Step} {
-			if _, err := path.Match(pattern, ""); p.Field != "" && err != nil {
+			if _, err := path.Match(pattern, ""); p.anyCase() && err != nil {
 				return doc.Errorf(where, "pattern %q: %v", pattern, err)
 			}
 		}

@@ -22,6 +22,8 @@ type Target struct {
 	TD error
 	// Null makes a device list, but every call on a device is refused.
 	Null bool
+	// Now is the clock of its threads; nil: it stands still.
+	Now func() time.Duration
 }
 
 // ErrHang is what a Run returns when the body called Hang.
@@ -73,6 +75,13 @@ type thread struct {
 }
 
 func (t *thread) Process() verbs.Process { return &process{bed: t.bed} }
+
+func (t *thread) Now() time.Duration {
+	if t.bed.target.Now == nil {
+		return 0
+	}
+	return t.bed.target.Now()
+}
 
 type process struct {
 	verbs.UnimplementedProcess

@@ -23,9 +23,9 @@ const Patience = 10 * time.Second
 // Silence is how long the kit watches for a completion that must not come.
 const Silence = 20 * time.Millisecond
 
-// ExactTime is the token of a testbed whose clock stands still while nothing happens.
-// Elsewhere timers are on a grid, and what is on its way takes its time.
-const ExactTime = "exact time"
+// ExactTime is the token of a testbed with exact times. Elsewhere timers are on a grid, and
+// what is on its way takes its time.
+const ExactTime = spec.ExactTime
 
 // tick is the longest period of the clock by which a kernel counts (CONFIG_HZ=100).
 const tick = 10 * time.Millisecond

@@ -172,11 +172,20 @@ func MaskFor(t verbs.QPType, to verbs.QPState) verbs.QPAttrMask {
 	return verbs.QPMaskState
 }
 
-// Step moves the QP into a state with the attributes that the step needs.
+// Step moves the QP into a state with the attributes that the step needs. Where a target is
+// known to let an error that it has told overtake the reset after it, the QP is reset again;
+// that it was refused is a step of the case then.
 func (q *QP) Step(c *spec.C, p Peer, to verbs.QPState) {
+	step := "modify_qp to " + to.String()
 	a := q.Attr(p)
 	a.State = to
-	ok(c, "modify_qp to "+to.String(), q.Modify(c.T, &a, MaskFor(q.Opt.Type, to)))
+	err := q.Modify(c.T, &a, MaskFor(q.Opt.Type, to))
+	if to == verbs.QPSInit && err != nil && q.Queried(c) == verbs.QPSErr {
+		c.Errno(step, err, 0)
+		q.To(c, verbs.QPSReset)
+		err = q.Modify(c.T, &a, MaskFor(q.Opt.Type, to))
+	}
+	ok(c, step, err)
 }
 
 // Climb takes a QP in RESET to the given state, which is INIT, RTR or RTS.

@@ -51,6 +51,10 @@ type Bed interface {
 	Close() error
 }
 
+// ExactTime is the token of a testbed whose clock is virtual: it stands still while nothing
+// happens, so that what a case takes is part of what it saw.
+const ExactTime = "exact time"
+
 // Mortal is implemented by targets whose process can wear out: when Spent says so after
 // a case, the rest is run by a fresh one.
 type Mortal interface{ Spent() bool }
