@@ -1,74 +1,110 @@
-# make check   under a minute: build, vet, static checks, unit tests, the suite on the simulator; no root, no network
-# make test    everything that CI runs; installs what it needs
+# make check   under a minute: build, formatting, vet, static checks, short unit tests, the suite on the simulator;
+#              no root, no network
+# make test    everything that CI runs; installs what it needs; at most 40 minutes of CPU time, 30 by the clock
+# make soak    as long as you say (SOAK=1h): what takes long or is tried at random, see docs/soak.md
 # make bench   engine and message path, each as a ratio to the bare engine
 # make lab     a shell on a real RDMA stack: two Soft-RoCE devices in a VM, no card, no root
 # make golden  rewrite golden files (review the diff)
+#
+# The legs of check and test, each a target of its own. Each prints its CPU time and wall time; out/times.json has them.
+#   build        the programs, into bin/, without cgo; every package compiles
+#   fmt          gofmt has nothing to change
+#   vet, static  go vet, staticcheck
+#   unit         go test -short
+#   conform      the suite on the simulator
+#   unit-full    go test of everything, nothing left out, nothing from the cache
+#   hw           vet, static checks and tests of what is built with the tag hw (cgo, libibverbs)
+#   race         the race detector on what uses goroutines: the supervisor of conform, and exec
+#   fuzz         every fuzz target, for a count of inputs
+#   determinism  same seed, same bytes
+#   full         the suite with each case doing as much as the catalogue says
+#   mutants      simulators each of which breaks one rule: the suite notices every one
+#   loop         the suite through libibverbs and libmlx5 onto the simulated device, compared with the simulator
+#   validate     published figures beside ours
+#   lab-smoke    part of the suite and bad input on Soft-RoCE in a VM
 
 GO      ?= go
 BIN     := bin
-FUZZ    ?= 5s
+SOAK    ?= 1h
+LEG     := scripts/leg
 export GOFLAGS ?= -trimpath
 
-.PHONY: all build check test bench golden clean fmt vet static unit race fuzz determinism conform full loop validate tools lab lab-conform lab-smoke conform-hw
+# A test that hangs ends after this; how fast the machine is must not matter.
+HANG    := -timeout 60m
+
+.PHONY: all build check test soak bench golden clean fmt vet static unit unit-full hw race fuzz determinism conform full mutants loop validate \
+	tools lab lab-conform lab-smoke conform-hw forget-times
 
 all: build
 
 build:
 	@mkdir -p $(BIN)
-	CGO_ENABLED=0 $(GO) build -o $(BIN)/ ./cmd/...
+	@$(LEG) build sh -c 'CGO_ENABLED=0 $(GO) build -o $(BIN)/ ./cmd/... && \
+	  CGO_ENABLED=0 $(GO) build -tags mutants -o $(BIN)/conform-mutants ./cmd/conform && $(GO) build ./...'
 
 fmt:
-	@out=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$out" ]; then echo "gofmt would change:"; echo "$$out"; exit 1; fi
+	@$(LEG) fmt sh -c 'out=$$(gofmt -l $$(git ls-files "*.go")); [ -z "$$out" ] || { echo "gofmt would change:"; echo "$$out"; exit 1; }'
 
 vet:
-	$(GO) vet ./...
+	@$(LEG) vet $(GO) vet ./...
 
 static:
-	$(GO) tool staticcheck ./...
+	@$(LEG) static $(GO) tool staticcheck ./...
 
 unit:
-	$(GO) test -short ./...
+	@$(LEG) unit $(GO) test $(HANG) -short ./...
+
+unit-full:
+	@RDMASIM_NEED_TSHARK=1 RDMASIM_NEED_HEADERS=1 RDMASIM_NEED_RDMA=1 $(LEG) unit-full $(GO) test $(HANG) -count=1 ./...
+
+hw:
+	@CGO_ENABLED=1 $(LEG) hw sh -c '$(GO) vet -tags hw ./hw/... ./target/... ./cmd/conform && \
+	  $(GO) tool staticcheck -tags hw ./hw/... ./target/... ./cmd/conform && $(GO) test $(HANG) -tags hw ./hw/...'
 
 # The supervisor of conform and that of exec are what uses goroutines; the simulator itself does not.
 race:
-	CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 $(GO) test -race -short ./attach/exec/...
-	CGO_ENABLED=1 $(GO) test -race -skip SimulatorAgainstRecordings ./report/... ./cmd/... ./experiment/... ./conformance/spec/...
+	@CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 $(LEG) race sh -c '$(GO) test $(HANG) -race -short ./attach/exec/... && \
+	  $(GO) test $(HANG) -race -skip SimulatorAgainstRecordings ./report/... ./cmd/... ./experiment/... ./conformance/spec/...'
 
 fuzz:
-	scripts/fuzz $(FUZZ)
+	@$(LEG) fuzz scripts/fuzz
 
 determinism: build
-	scripts/determinism $(BIN)
+	@$(LEG) determinism scripts/determinism $(BIN)
 
 conform: build
-	$(BIN)/conform --target=sim
+	@$(LEG) conform $(BIN)/conform --target=sim
 
-# Each case does as much as the catalogue says: half a minute more.
 full: build
-	$(BIN)/conform --target=sim --full --wall-limit 15m
+	@$(LEG) full $(BIN)/conform --target=sim --full
 
-# The suite through the machine's own libibverbs and libmlx5 onto the simulated device.
-# What both runs saw must be the same.
+mutants: build
+	@mkdir -p out
+	@$(LEG) mutants sh -c '$(GO) test $(HANG) -tags mutants ./sim/rule && $(BIN)/conform mutants --report out/mutants.json'
+
 loop: conform-hw
 	@mkdir -p out
-	$(BIN)/rdmasim exec --uar dynamic --devices 2 -- $(BIN)/conform --target=hw --report out/loop-hw.json
-	$(BIN)/conform --target=sim --report out/loop-sim.json >out/loop-sim.txt
-	$(BIN)/conform diff --common out/loop-sim.json out/loop-hw.json
+	@$(LEG) loop sh -c '$(BIN)/rdmasim exec --uar dynamic --devices 2 -- $(BIN)/conform --target=hw --wall-limit 30m --report out/loop-hw.json && \
+	  $(BIN)/conform --target=sim --report out/loop-sim.json >out/loop-sim.txt && \
+	  $(BIN)/conform diff --common out/loop-sim.json out/loop-hw.json'
 
 validate: build
-	$(BIN)/rdmasim validate
+	@$(LEG) validate $(BIN)/rdmasim validate
 
-check: build fmt vet static unit conform
+# One leg after another: each is measured alone.
+.NOTPARALLEL:
 
-test: tools
-	$(GO) build ./...
-	$(MAKE) build fmt vet static
-	RDMASIM_NEED_TSHARK=1 RDMASIM_NEED_HEADERS=1 RDMASIM_NEED_RDMA=1 $(GO) test -count=1 ./...
-	CGO_ENABLED=1 $(GO) vet -tags hw ./hw/... ./cmd/conform
-	CGO_ENABLED=1 $(GO) tool staticcheck -tags hw ./hw/... ./cmd/conform
-	CGO_ENABLED=1 $(GO) test -tags hw ./hw/...
-	RDMASIM_NEED_RDMA=1 $(MAKE) race
-	$(MAKE) fuzz determinism full loop validate lab-smoke
+forget-times:
+	@$(LEG) --reset
+
+check: forget-times build fmt vet static unit conform
+
+test: forget-times tools build fmt vet static unit-full hw
+	@RDMASIM_NEED_RDMA=1 $(MAKE) --no-print-directory race
+	@$(MAKE) --no-print-directory fuzz determinism full mutants loop validate lab-smoke
+
+soak: build
+	@scripts/soak $(SOAK)
 
 tools:
 	scripts/tools
@@ -77,7 +113,7 @@ bench:
 	scripts/bench
 
 golden:
-	$(GO) test ./experiment ./internal/readme -run Golden -update
+	$(GO) test $(HANG) ./experiment ./internal/readme -run Golden -update
 
 lab:
 	scripts/lab --tools
@@ -87,9 +123,8 @@ lab:
 lab-conform:
 	scripts/lab-conform
 
-# A part of it and bad input, on one kernel: under 5 minutes.
-lab-smoke:
-	scripts/lab-conform --smoke
+lab-smoke: build
+	@$(LEG) lab-smoke scripts/lab-conform --smoke
 
 # The worker of conform --target=hw: needs gcc and libibverbs-dev.
 conform-hw: build

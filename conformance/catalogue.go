@@ -3,11 +3,14 @@ package conformance
 import (
 	_ "embed"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/goccy/go-yaml"
+
+	"github.com/rdmasim/rdmasim/input"
 )
 
 //go:embed catalogue.yaml
@@ -15,8 +18,9 @@ var catalogueYAML []byte
 
 // Catalogue is the text of every case, whether it has code yet or not.
 type Catalogue struct {
-	Areas []Area  `yaml:"areas"`
-	Cases []Entry `yaml:"cases"`
+	Areas        []Area       `yaml:"areas"`
+	Capabilities []Capability `yaml:"capabilities"`
+	Cases        []Entry      `yaml:"cases"`
 
 	index map[string]int
 }
@@ -27,10 +31,17 @@ type Area struct {
 	Title string `yaml:"title"`
 }
 
+// Capability is something that a case can need and that a target can be asked for by its
+// name, see verbs.Testbed.
+type Capability struct {
+	Capability string `yaml:"capability"`
+	About      string `yaml:"about"`
+}
+
 // Strength says how firmly the expectation of a case is known.
 type Strength string
 
-// Strengths.
+// The strengths.
 const (
 	Exact  Strength = "E"
 	Set    Strength = "S" // one of a set; the member seen is recorded
@@ -42,7 +53,7 @@ type Entry struct {
 	ID       string   `yaml:"id"`
 	Area     string   `yaml:"area"`
 	Text     string   `yaml:"text"`
-	Needs    []string `yaml:"needs"` // capability tokens; "no X" needs X absent
+	Needs    []string `yaml:"needs"` // names of capabilities; "no X" needs X absent
 	Strength Strength `yaml:"strength"`
 	Expected string   `yaml:"expected"`
 	Sources  []string `yaml:"sources"`
@@ -57,7 +68,7 @@ func (e Entry) Labels() []string {
 
 var loadCatalogue = sync.OnceValues(func() (*Catalogue, error) { return parseCatalogue(catalogueYAML) })
 
-// LoadCatalogue is the built-in catalogue. Callers do not change it.
+// LoadCatalogue returns the built-in catalogue, which callers must not change.
 func LoadCatalogue() (*Catalogue, error) { return loadCatalogue() }
 
 func parseCatalogue(text []byte) (*Catalogue, error) {
@@ -65,22 +76,72 @@ func parseCatalogue(text []byte) (*Catalogue, error) {
 	if err := yaml.UnmarshalWithOptions(text, c, yaml.Strict()); err != nil {
 		return nil, fmt.Errorf("catalogue: %w", err)
 	}
+	if err := c.checkCapabilities(); err != nil {
+		return nil, err
+	}
+	last := map[string]int{} // number of the last case of an area
 	for i, e := range c.Cases {
-		if _, dup := c.index[e.ID]; dup {
-			return nil, fmt.Errorf("catalogue: %s is there twice", e.ID)
-		}
-		if !slices.ContainsFunc(c.Areas, func(a Area) bool { return a.Area == e.Area }) ||
-			!strings.HasPrefix(e.ID, e.Area+"-") {
-			return nil, fmt.Errorf("catalogue: %s is not of area %q", e.ID, e.Area)
-		}
-		switch e.Strength {
-		case Exact, Set, Record:
-		default:
-			return nil, fmt.Errorf("catalogue: %s has strength %q", e.ID, e.Strength)
+		last[e.Area]++
+		if err := c.checkEntry(e, last[e.Area]); err != nil {
+			return nil, err
 		}
 		c.index[e.ID] = i
 	}
 	return c, nil
+}
+
+func (c *Catalogue) checkCapabilities() error {
+	names := c.capabilityNames()
+	for i, k := range c.Capabilities {
+		if k.About == "" || strings.HasPrefix(k.Capability, "no ") || slices.Contains(names[:i], k.Capability) {
+			return fmt.Errorf("catalogue: capability %q says nothing about itself, begins with \"no \", or is there twice", k.Capability)
+		}
+	}
+	return nil
+}
+
+// runsForm is the form of Entry.Runs.
+var runsForm = regexp.MustCompile(`^(-|S|S\(s\)) [Rru-] [M-]$`)
+
+// checkEntry checks a row. Its number must follow the last one of its area, so that no row can
+// get lost and no ID can be used again.
+func (c *Catalogue) checkEntry(e Entry, number int) error {
+	bad := func(format string, a ...any) error {
+		return fmt.Errorf("catalogue.yaml: %s: %s", e.ID, fmt.Sprintf(format, a...))
+	}
+	switch next := fmt.Sprintf("%s-%03d", e.Area, number); {
+	case !slices.ContainsFunc(c.Areas, func(a Area) bool { return a.Area == e.Area }):
+		return bad("there is no area %q; a new one gets a line under areas", e.Area)
+	case e.ID != next:
+		return bad("the next case of area %s must be %s: numbers count up without a gap, and a row is never removed", e.Area, next)
+	case number >= reserved:
+		return bad("numbers from %d are reserved", reserved)
+	case e.Text == "":
+		return bad("the text is missing")
+	case e.Strength != Exact && e.Strength != Set && e.Strength != Record:
+		return bad("strength is %q: want E, S or H", e.Strength)
+	case !runsForm.MatchString(e.Runs):
+		return bad("runs is %q: want three words as in \"S R M\", see the head of the file", e.Runs)
+	}
+	names := c.capabilityNames()
+	for _, n := range e.Needs {
+		if name := strings.TrimPrefix(n, "no "); !slices.Contains(names, name) {
+			return bad("needs %q, which is not a capability%s; a new one gets a line under capabilities in catalogue.yaml",
+				name, input.Suggest(name, names))
+		}
+	}
+	return nil
+}
+
+// reserved is the first number of each area that the catalogue leaves to the cases of other suites.
+const reserved = 900
+
+func (c *Catalogue) capabilityNames() []string {
+	names := make([]string, len(c.Capabilities))
+	for i, k := range c.Capabilities {
+		names[i] = k.Capability
+	}
+	return names
 }
 
 // Find returns the entry of an ID.
@@ -92,5 +153,5 @@ func (c *Catalogue) Find(id string) (Entry, bool) {
 	return c.Cases[i], true
 }
 
-// position orders IDs as the catalogue does.
+// position returns the place of an ID in the catalogue's order.
 func (c *Catalogue) position(id string) int { return c.index[id] }

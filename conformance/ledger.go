@@ -6,7 +6,7 @@ import (
 	"github.com/rdmasim/rdmasim/report"
 )
 
-// LoadLedger is the ledger of known deviations that comes with the program
+// LoadLedger returns the ledger of known deviations that comes with the program
 // (fixtures/deviations), checked against the catalogue.
 func LoadLedger() (*report.Ledger, error) {
 	cat, err := LoadCatalogue()
@@ -30,7 +30,7 @@ func LoadLedger() (*report.Ledger, error) {
 	return l, nil
 }
 
-// predictions are what the ledger says of a case on a platform.
+// predictions returns what the ledger predicts of a case on a platform.
 func predictions(l *report.Ledger, p report.Platform, id string) []spec.Deviation {
 	var out []spec.Deviation
 	for _, d := range l.Of(p) {

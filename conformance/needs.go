@@ -1,7 +1,6 @@
 package conformance
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"syscall"
@@ -11,8 +10,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// unmet lists the needs that the testbed says it cannot meet. What it cannot tell is
-// tried.
+// unmet lists the needs that the testbed says it cannot meet. A case whose needs are unknown
+// is tried.
 func unmet(tb verbs.Testbed, needs []string) []string {
 	var out []string
 	for _, n := range needs {
@@ -31,8 +30,8 @@ func unmet(tb verbs.Testbed, needs []string) []string {
 // proof is the call that a device without a capability must refuse.
 type proof func(c *spec.C, ctx verbs.Context, pd verbs.PD) error
 
-// proofs by capability token. A token without one belongs to the testbed, or to an
-// interface that verbs does not have yet: there is nothing to call.
+// proofs by capability. A capability without one is the testbed's own, or package verbs does not
+// have its calls yet: there is nothing to call.
 var proofs = map[string]proof{
 	"td": func(c *spec.C, ctx verbs.Context, _ verbs.PD) error {
 		_, err := ctx.AllocTD(c.T, verbs.TDInitAttr{})
@@ -127,14 +126,14 @@ func createQP(typ verbs.QPType) proof {
 	}
 }
 
-// refusals are the errnos that prove a call unsupported where its capability is off.
+// refusals are the errnos that prove that a device without a capability refuses its call.
 var refusals = []syscall.Errno{syscall.EOPNOTSUPP, syscall.ENOSYS, syscall.EPROTONOSUPPORT, syscall.EINVAL}
 
 // Lacking begins the reason of a case whose needs are not met.
 const Lacking = "the target lacks "
 
-// lacking judges a case whose needs are not met: every call that stands for a missing
-// capability must be refused, and the target must be allowed to lack it.
+// lacking judges a case whose needs are not met: the device must refuse every call that stands
+// for a missing capability, and the policy must allow that it is missing.
 func (r *Runner) lacking(rec *report.Case, bed spec.Bed, c spec.Case, missing []string) {
 	var proven []string
 	for _, m := range missing {
@@ -144,8 +143,7 @@ func (r *Runner) lacking(rec *report.Case, bed spec.Bed, c spec.Case, missing []
 	}
 	lack := Lacking + strings.Join(missing, ", ")
 	if len(proven) > 0 {
-		x := execute(bed, rec.ID, rec.Seed, false, c.Deadline, func(c *spec.C) { prove(c, proven) })
-		x.fill(rec)
+		r.execute(spec.NewRunning(rec.ID, rec.Seed), bed, c.Deadline, func(c *spec.C) { prove(c, proven) }).fill(rec)
 		if rec.Outcome != report.Pass {
 			rec.Reason = lack + ", and did not prove it: " + rec.Reason
 			return
@@ -155,7 +153,7 @@ func (r *Runner) lacking(rec *report.Case, bed spec.Bed, c spec.Case, missing []
 	switch {
 	case !r.Policy.allows(rec.ID, missing):
 		rec.Outcome = report.Fail
-		rec.Reason = lack + "; " + rec.ID + " is not on the list of cases that it may leave out"
+		rec.Reason = lack + "; its policy (conformance/unsupported) lets it leave out neither that nor " + rec.ID
 	case len(proven) == 0:
 		rec.Outcome, rec.Reason = report.NotRun, lack
 	default:
@@ -170,9 +168,9 @@ func prove(c *spec.C, tokens []string) {
 	for _, token := range tokens {
 		err := proofs[token](c, ctx, pd)
 		got := verbs.ErrnoOf(err)
-		c.Observe("refusal of "+token, spec.ErrnoName(got))
+		c.Observe("refusal of "+token, verbs.ErrnoName(got))
 		if !slices.Contains(refusals, got) {
-			c.Failf("a device without %q must refuse it; the call returned %s", token, fmt.Sprint(spec.ErrnoName(got)))
+			c.Failf("a device without %q must refuse it; the call returned %s", token, verbs.ErrnoName(got))
 		}
 	}
 }

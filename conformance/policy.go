@@ -8,6 +8,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"github.com/rdmasim/rdmasim/input"
 	"github.com/rdmasim/rdmasim/report"
 	"github.com/rdmasim/rdmasim/verbs"
 )
@@ -15,45 +16,50 @@ import (
 //go:embed unsupported/*.yaml
 var policies embed.FS
 
-// Policy is what a target may lack, and what it may not. It is checked in, so that a
-// device that stops supporting something turns the run red, not grey.
+// Policy says what a target may lack and what it must have. It is checked in, so that a run
+// fails when a device stops supporting something, instead of skipping more cases.
 type Policy struct {
-	// Profiles that the policy is of.
+	// Profiles of testbeds for which the policy holds.
 	Profiles []string `yaml:"profiles"`
-	// Profile that it was loaded for.
+	// Profile for which it was loaded.
 	Profile string `yaml:"-"`
 	// Required capabilities: a target without one fails the run.
 	Required []string `yaml:"required"`
-	// MinPass is how many cases of a whole run pass at least.
+	// MinPass is how many cases of a whole run must pass.
 	MinPass int `yaml:"min_pass"`
-	// Absent are capabilities that the target may lack whatever case asks for them.
+	// Absent are capabilities that the target may lack, whichever case needs them.
 	Absent []Absence `yaml:"absent"`
 	// Allowed are the cases that may be unsupported.
 	Allowed []Allowance `yaml:"allowed"`
 }
 
-// Absence lets one capability be missing; a token may begin with "no " as in needs.
+// Absence allows that one capability is missing. With "no " before it, as in needs, it allows that
+// the target has it.
 type Absence struct {
 	Token   string `yaml:"token"`
 	Because string `yaml:"because"`
 }
 
-// Allowance lets one case be unsupported.
+// Allowance allows that one case is unsupported.
 type Allowance struct {
 	ID      string `yaml:"id"`
 	Because string `yaml:"because"`
 }
 
-// LoadPolicy is the policy of a profile; a profile without one may lack nothing.
+// LoadPolicy returns the policy of a profile. A target of an unknown profile may lack nothing.
 func LoadPolicy(profile string) (*Policy, error) {
 	files, err := fs.Glob(policies, "unsupported/*.yaml")
 	if err != nil {
 		return nil, err
 	}
 	for _, f := range files {
-		p, err := readPolicy(f)
+		text, err := policies.ReadFile(f)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", f, err)
+			return nil, err
+		}
+		p, err := ParsePolicy(f, text)
+		if err != nil {
+			return nil, err
 		}
 		if slices.Contains(p.Profiles, profile) {
 			p.Profile = profile
@@ -63,33 +69,35 @@ func LoadPolicy(profile string) (*Policy, error) {
 	return &Policy{Profile: profile}, nil
 }
 
-func readPolicy(file string) (*Policy, error) {
-	text, err := policies.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
+// ParsePolicy reads a policy; name is that of its file, for messages.
+func ParsePolicy(name string, text []byte) (*Policy, error) {
 	p := &Policy{}
 	if err := yaml.UnmarshalWithOptions(text, p, yaml.Strict()); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	cat, err := LoadCatalogue()
 	if err != nil {
 		return nil, err
 	}
+	for _, r := range p.Required {
+		if !slices.Contains(cat.capabilityNames(), r) {
+			return nil, fmt.Errorf("%s: required %q is not a capability%s; conform list --capabilities lists them", name, r, input.Suggest(r, cat.capabilityNames()))
+		}
+	}
 	for _, a := range p.Absent {
 		if slices.Contains(p.Required, a.Token) || a.Because == "" || !slices.ContainsFunc(cat.Cases, func(e Entry) bool { return slices.Contains(e.Needs, a.Token) }) {
-			return nil, fmt.Errorf("absent %q is required too, no case needs it, or no reason is given", a.Token)
+			return nil, fmt.Errorf("%s: absent %q is required too, no case needs it, or no reason is given", name, a.Token)
 		}
 	}
 	for _, a := range p.Allowed {
 		if _, ok := cat.Find(a.ID); !ok || a.Because == "" {
-			return nil, fmt.Errorf("%q is not in the catalogue, or no reason is given", a.ID)
+			return nil, fmt.Errorf("%s: allowed %q is not in the catalogue, or no reason is given", name, a.ID)
 		}
 	}
 	return p, nil
 }
 
-// allows says whether a case may be left out because of what is missing.
+// allows reports whether a case may be left out because of what is missing.
 func (p *Policy) allows(id string, missing []string) bool {
 	if p == nil {
 		return false
@@ -121,21 +129,24 @@ func (p *Policy) Lacks(tb verbs.Testbed) []string {
 	return out
 }
 
-// Findings are what is wrong with a run as a whole: too few cases passed. A target
-// that refuses everything must not look green. whole says that nothing was filtered
-// out.
+// Findings says what is wrong with a run as a whole: too few cases passed, as on a target that
+// refuses everything. whole means that no case was filtered out.
 func (p *Policy) Findings(cases []report.Case, whole bool) []string {
 	pass := Passed(cases)
 	switch {
 	case whole && p != nil && pass < p.MinPass:
-		return []string{fmt.Sprintf("%d cases pass, and %s promises at least %d", pass, p.Profile, p.MinPass)}
+		who := p.Profile
+		if who == "" {
+			who = "the policy"
+		}
+		return []string{fmt.Sprintf("%d cases pass, and %s promises at least %d", pass, who, p.MinPass)}
 	case whole && pass == 0:
 		return []string{"no case passes: the target refuses everything"}
 	}
 	return nil
 }
 
-// Passed counts the cases that pass, those that show a known deviation included.
+// Passed counts the cases that pass, including those that show a known deviation.
 func Passed(cases []report.Case) int {
 	pass := 0
 	for _, c := range cases {

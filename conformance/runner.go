@@ -16,19 +16,24 @@ import (
 // Runner runs cases one at a time, each on a fresh testbed, and judges them.
 type Runner struct {
 	Target spec.Target
-	Seed   uint64 // of the run; a case's own is spec.SeedOf
-	// Policy says what the target may lack. nil: nothing.
+	Seed   uint64 // of the run; spec.SeedOf makes that of a case
+	// Policy says what the target may lack; nil: nothing.
 	Policy *Policy
-	// Ledger of known deviations, looked up by the testbed's platform. nil: none.
+	// Ledger holds the known deviations of platforms; nil: none.
 	Ledger *report.Ledger
-	// Repeat is how often each case runs; records that differ make it flaky.
+	// Repeat is how many times each case runs; a case whose records differ is flaky.
 	Repeat int
-	// Options gives the testbed options of a case; nil: none.
+	// Options returns the options of a case's testbed; nil: none.
 	Options func(id string) spec.BedOptions
+
+	failed func(v spec.Verdict, skip int) // see spec.Running.OnFailure; may be nil
 }
 
 // Run runs a case and returns its record.
 func (r *Runner) Run(e Entry, c spec.Case) report.Case {
+	if c.Deadline == 0 {
+		c.Deadline = spec.DefaultDeadline
+	}
 	first := r.once(e, c)
 	for i := 1; i < r.Repeat; i++ {
 		if again := r.once(e, c); !sameRecord(first, again) {
@@ -72,21 +77,22 @@ func (r *Runner) once(e Entry, c spec.Case) (rec report.Case) {
 		r.lacking(&rec, bed, c, missing)
 		return rec
 	}
-	run := execute(bed, e.ID, seed, o.Full, c.Deadline, c.Body, predictions(r.Ledger, platformOf(bed), e.ID)...)
-	run.fill(&rec)
+	running := spec.NewRunning(e.ID, seed, predictions(r.Ledger, platformOf(bed), e.ID)...)
+	running.SetFull(o.Full)
+	r.execute(running, bed, c.Deadline, c.Body).fill(&rec)
 	if rec.Outcome == report.Pass && e.Strength == Record {
 		rec.Outcome, rec.Reason = report.Unrecorded, "no recording on hardware to compare with"
 	}
 	return rec
 }
 
-// platformOf is what the ledger may ask of a testbed.
+// platformOf returns what the ledger may ask about a testbed.
 func platformOf(bed spec.Bed) report.Platform {
 	t := bed.Target()
 	return report.PlatformOf(t.Profile, t.Details)
 }
 
-// closeBed closes a testbed; a model that panics while closing is an error too.
+// closeBed closes a testbed. A panic while it closes is an error too.
 func closeBed(bed spec.Bed) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -96,17 +102,16 @@ func closeBed(bed spec.Bed) (err error) {
 	return bed.Close()
 }
 
-// execution is what running one body came to.
+// execution is the outcome of running one body.
 type execution struct {
 	result  spec.Result
 	err     error         // of the testbed, or a panic
-	virtual time.Duration // that the body took, where time is virtual
+	virtual time.Duration // how long the body took, where time is virtual
 }
 
-// execute runs body on the testbed and contains its panics.
-func execute(bed spec.Bed, id string, seed uint64, full bool, deadline time.Duration, body func(*spec.C), ledger ...spec.Deviation) (x execution) {
-	running := spec.NewRunning(id, seed, ledger...)
-	running.SetFull(full)
+// execute runs body on the testbed. A panic of it becomes an error.
+func (r *Runner) execute(running *spec.Running, bed spec.Bed, deadline time.Duration, body func(*spec.C)) (x execution) {
+	running.OnFailure(r.failed)
 	defer func() {
 		if p := recover(); p != nil {
 			x.err = &panicked{panicText(p)}
@@ -123,7 +128,7 @@ func execute(bed spec.Bed, id string, seed uint64, full bool, deadline time.Dura
 	return x
 }
 
-// panicked is a panic of a body or of the model below it.
+// panicked is a panic of a body or of the simulator below it.
 type panicked struct{ text string }
 
 func (p *panicked) Error() string { return "panic: " + p.text }
@@ -135,8 +140,8 @@ func panicText(p any) string {
 	return fmt.Sprint(p)
 }
 
-// fill judges an execution. A check that failed outranks what happened to the testbed
-// after it, but not a panic.
+// fill judges an execution. A failed check counts before an error of the testbed, which may be its
+// consequence; a panic counts before both.
 func (x execution) fill(rec *report.Case) {
 	rec.Observations = append(rec.Observations, x.result.Observations...)
 	var p *panicked
@@ -145,7 +150,7 @@ func (x execution) fill(rec *report.Case) {
 		rec.Outcome, rec.Reason = report.Error, x.err.Error()
 	case x.result.Verdict != nil:
 		v := x.result.Verdict
-		rec.Outcome, rec.Reason, rec.Where = v.Outcome, v.Reason, v.Where
+		rec.Outcome, rec.Step, rec.Reason, rec.Where = v.Outcome, v.Step, v.Reason, v.Where
 	case x.err != nil:
 		rec.Outcome, rec.Reason = report.Error, "the case did not end: "+x.err.Error()
 	case len(x.result.Stale) > 0:

@@ -4,9 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
-
-	"github.com/onsi/ginkgo/v2"
 
 	"github.com/rdmasim/rdmasim/conformance/async"
 	"github.com/rdmasim/rdmasim/conformance/atom"
@@ -31,10 +28,9 @@ import (
 	"github.com/rdmasim/rdmasim/conformance/uc"
 	"github.com/rdmasim/rdmasim/conformance/ud"
 	"github.com/rdmasim/rdmasim/conformance/wire"
-	"github.com/rdmasim/rdmasim/report"
 )
 
-// registrars of the areas that have code.
+// registrars register the cases of the areas that have code.
 var registrars = []func(*spec.Suite){
 	dev.Register, pd.Register, cq.Register, mr.Register,
 	td.Register, uar.Register, bf.Register, qps.Register, post.Register, rc.Register, atom.Register, errs.Register,
@@ -43,7 +39,7 @@ var registrars = []func(*spec.Suite){
 	srq.Register, mw.Register, wire.Register, perf.Register, ib.Register, odp.Register,
 }
 
-// Suite is every case that has code.
+// Suite returns every case that has code.
 func Suite() *spec.Suite {
 	s := &spec.Suite{}
 	for _, r := range registrars {
@@ -58,8 +54,8 @@ type Item struct {
 	Case  spec.Case
 }
 
-// Items joins the suite with the catalogue, in the catalogue's order. Code for an
-// unknown ID, or two for one, is an error.
+// Items joins the suite with the catalogue, in the catalogue's order. It is an error if an ID is
+// unknown or registered twice.
 func Items(s *spec.Suite) ([]Item, error) {
 	cat, err := LoadCatalogue()
 	if err != nil {
@@ -77,65 +73,4 @@ func Items(s *spec.Suite) ([]Item, error) {
 	}
 	slices.SortFunc(out, func(a, b Item) int { return cat.position(a.Entry.ID) - cat.position(b.Entry.ID) })
 	return out, errors.Join(errs...)
-}
-
-// Config says what Register registers.
-type Config struct {
-	Runner *Runner
-	// Items to register; nil: every case that has code.
-	Items []Item
-	// Started and Finished, when set, are told of every case.
-	Started  func(id string)
-	Finished func(report.Case)
-}
-
-// Register adds the cases to the Ginkgo suite that is being built, one container for
-// each area, labelled by ID, area, strength and needs. Each record is attached to its
-// spec as a report entry.
-func Register(cfg Config) error {
-	items := cfg.Items
-	if items == nil {
-		var err error
-		if items, err = Items(Suite()); err != nil {
-			return err
-		}
-	}
-	for len(items) > 0 {
-		area := items[0].Entry.Area
-		n := slices.IndexFunc(items, func(i Item) bool { return i.Entry.Area != area })
-		if n < 0 {
-			n = len(items)
-		}
-		group := items[:n]
-		items = items[n:]
-		ginkgo.Describe(area, func() {
-			for _, i := range group {
-				ginkgo.It(i.Entry.ID+" "+i.Entry.Text, ginkgo.Label(ginkgoLabels(i.Entry)...), func() { cfg.spec(i) })
-			}
-		})
-	}
-	return nil
-}
-
-func ginkgoLabels(e Entry) []string {
-	labels := e.Labels()
-	slices.Sort(labels)
-	return slices.Compact(labels)
-}
-
-func (cfg Config) spec(i Item) {
-	if cfg.Started != nil {
-		cfg.Started(i.Entry.ID)
-	}
-	rec := cfg.Runner.Run(i.Entry, i.Case)
-	if cfg.Finished != nil {
-		cfg.Finished(rec)
-	}
-	ginkgo.AddReportEntry("record", rec, ginkgo.ReportEntryVisibilityNever)
-	switch {
-	case rec.Outcome.Bad():
-		ginkgo.Fail(strings.TrimSpace(fmt.Sprintf("%s: %s %s", rec.Outcome, rec.Reason, rec.Where)))
-	case rec.Outcome != report.Pass && rec.Outcome != report.PassDeviation:
-		ginkgo.Skip(fmt.Sprintf("%s: %s", rec.Outcome, rec.Reason))
-	}
 }

@@ -14,11 +14,11 @@ func bfregMap() *Experiment {
 		Profile: "connectx-5",
 		Params: []Param{
 			{Key: "mode", Default: "dynamic", Allowed: []string{"static", "dynamic"}, Help: "bfreg rules: static (kernel 4.16, rdma-core 1eee3c83) or dynamic (today's)"},
-			{Key: "qps", Default: "20", Min: 1, Max: 4096, Help: "QPs made on one context, in order"},
+			{Key: "qps", Default: "20", Min: 1, Max: 4096, Help: "QPs created on one context, one after the other"},
 			{Key: "tds", Default: "0", Min: 0, Max: 1024, Help: "how many of them, from the first, have a thread domain of their own"},
 			{Key: "independent", Default: "false", Allowed: []string{"true", "false"}, Help: "make the thread domains independent"},
-			{Key: "total_uuars", Default: "", Min: 1, Max: 512, Help: "MLX5_TOTAL_UUARS (library's default 16)"},
-			{Key: "low_lat_uuars", Default: "", Min: 0, Max: 511, Help: "MLX5_NUM_LOW_LAT_UUARS (library's default 4)"},
+			{Key: "total_uuars", Default: "", Min: 1, Max: 512, Help: "MLX5_TOTAL_UUARS of the process (default of the library: 16)"},
+			{Key: "low_lat_uuars", Default: "", Min: 0, Max: 511, Help: "MLX5_NUM_LOW_LAT_UUARS of the process (default of the library: 4)"},
 		},
 		Columns: []string{"qp", "td", "bfreg", "uar_page", "offset", "class", "lock"},
 		Run:     runBFRegMap,
@@ -56,7 +56,7 @@ func runBFRegMap(env *Env) error {
 	if env.String("mode") == "static" {
 		env.Out.Note("Static: bfreg is the number in the context's table, uar_page the slot in it (two bfregs a page); dynamic bfregs of thread domains follow the static ones.")
 	} else {
-		env.Out.Note("Dynamic: bfreg is the register of its page (0 or 1), uar_page counts the pages in the order in which QPs came to them.")
+		env.Out.Note("Dynamic: bfreg is the register of its page (0 or 1); uar_page numbers the pages in the order in which QPs use them.")
 	}
 	return nil
 }

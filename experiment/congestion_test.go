@@ -19,7 +19,7 @@ traffic:
   - {name: b, from: 1, to: 2, verb: write, payload: 64KiB, mr_size: 256KiB, window: 16, duration: 100us}
 `
 
-// runIncast runs it with changes, and sums counters by their short names.
+// runIncast runs incast with changes, and sums counters by their short names.
 func runIncast(t *testing.T, capture string, set ...string) map[string]float64 {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "incast.yaml")
@@ -75,8 +75,8 @@ func TestPauses(t *testing.T) {
 	}
 }
 
-// TestMarkingSwitch: with marks and DCQCN the senders slow down, so that the queue that
-// overflowed without does not.
+// TestMarkingSwitch: with marks and DCQCN the senders slow down, so that the queue does not
+// overflow as it does without them.
 func TestMarkingSwitch(t *testing.T) {
 	c := runIncast(t, "", "congestion.dcqcn=true", "switch.ecn_min=50KiB", "switch.ecn_max=200KiB", "switch.ecn_chance=10")
 	if c["np_cnp_sent"] < 4 || c["rp_cnp_handled"] != c["np_cnp_sent"] || c["np_ecn_marked_roce_packets"] < c["np_cnp_sent"] {

@@ -45,7 +45,7 @@ type Env struct {
 	rec     *recorder
 	vals    map[string]string
 	prefix  []sweepValue
-	// Progress is told what is about to run; may be nil.
+	// Progress is called before each run; it may be nil.
 	Progress func(done, total int, what string)
 }
 
@@ -117,7 +117,7 @@ func Find(name string) (*Experiment, error) {
 		}
 		names = append(names, x.Name)
 	}
-	return nil, usage("unknown experiment %q%s; rdmasim list shows all, a path to a scenario ends in .yaml", name, input.Suggest(name, names))
+	return nil, usage("unknown experiment %q%s; rdmasim list shows all of them, and the path of a scenario ends in .yaml", name, input.Suggest(name, names))
 }
 
 // Request is what a run command asks for.
@@ -128,10 +128,9 @@ type Request struct {
 	Seed    uint64
 	Pcap    string
 	Trace   string
-	Fault   string // file of what goes wrong on the wire
+	Fault   string // file of faults, on the wire and beside it
 	Version string
-	// Lockstep makes programs yield at every step, for a scenario: the results must
-	// not change by a byte.
+	// Lockstep makes programs yield at every step: the results must not change by a byte.
 	Lockstep bool
 }
 
@@ -150,7 +149,7 @@ func (x *Experiment) Execute(ctx context.Context, req Request, progress func(don
 	}
 	prof, err := profile.Load(name)
 	if err != nil {
-		return nil, &UsageError{err}
+		return nil, usage("--profile: %w", err)
 	}
 	for _, kv := range over {
 		if err := prof.Set(kv.key, kv.val); err != nil {
@@ -171,7 +170,7 @@ func (x *Experiment) Execute(ctx context.Context, req Request, progress func(don
 		return nil, err
 	}
 	if (len(points) > 1 || x.Many) && req.Trace != "" {
-		return nil, usage("--trace records one run, this makes many: use a scenario file, without --sweep")
+		return nil, usage("--trace records a single run, and this experiment makes several: use a scenario file without --sweep")
 	}
 	rec, err := req.recorder()
 	if err != nil {
@@ -231,7 +230,7 @@ func (x *Experiment) settings(set []string) (map[string]string, []sweepValue, er
 	for _, kv := range set {
 		k, v, ok := strings.Cut(kv, "=")
 		if !ok {
-			return nil, nil, usage("--set %q: key=value is needed", kv)
+			return nil, nil, usage("--set %q is not of the form key=value", kv)
 		}
 		if p := x.param(k); p != nil {
 			if err := p.check(v); err != nil {
@@ -286,7 +285,7 @@ func expand(sweep []string, check func(k, v string) error) ([][]sweepValue, erro
 	for _, s := range sweep {
 		k, list, ok := strings.Cut(s, "=")
 		if !ok || list == "" {
-			return nil, usage("--sweep %q: key=v1,v2,... is needed", s)
+			return nil, usage("--sweep %q is not of the form key=v1,v2,...", s)
 		}
 		var next [][]sweepValue
 		for _, pt := range points {

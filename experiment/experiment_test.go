@@ -77,15 +77,15 @@ func TestScenarioErrors(t *testing.T) {
 		{"name: x\nprofile: connectx-55\ntraffic: [{verb: read}]\n", `s.yaml:2:10: unknown profile "connectx-55" (did you mean "connectx-5"?)`},
 		{"name: x\nset: {uar.bf_conflictt: none}\ntraffic: [{verb: read}]\n", `did you mean "uar.bf_conflict"`},
 		{"name: x\nset: {uar.bf_conflict: sometimes}\ntraffic: [{verb: read}]\n", "s.yaml:2:24: "},
-		{"name: x\ntraffic: [{verb: read, to: 5}]\n", "hosts are 0 to 1"},
+		{"name: x\ntraffic: [{verb: read, to: 5}]\n", "the scenario has hosts 0 to 1"},
 		{"name: x\nlink: loopback\ntraffic: [{verb: read, threads: 17}]\n", "17 threads on 16 cores"},
-		{"name: x\ntraffic: [{verb: cas, payload: 16B}]\n", "atomics take 8"},
-		{"name: x\ntraffic: [{mix: [{verb: cas}, {verb: write}], payload: 2B}]\n", "atomics take 8"},
-		{"name: x\ntraffic: [{verb: read, transport: uc}]\n", "read does not exist on uc"},
-		{"name: x\ntraffic: [{verb: write, transport: ud}]\n", "write does not exist on ud"},
-		{"name: x\ntraffic: [{transport: ud, mr_size: 4KiB, payload: 4090B}]\n", "behind 40 of routing header"},
-		{"name: x\ntraffic: [{churn: reg_mr, threads: 2, contexts: 2}]\n", "churn has no queue pairs and one context"},
-		{"name: x\ntraffic: [{verb: write, td: per-thread, threads: 2, qp_sharing: 2}]\n", "promise one thread"},
+		{"name: x\ntraffic: [{verb: cas, payload: 16B}]\n", "an atomic has 8"},
+		{"name: x\ntraffic: [{mix: [{verb: cas}, {verb: write}], payload: 2B}]\n", "an atomic has 8"},
+		{"name: x\ntraffic: [{verb: read, transport: uc}]\n", "verb read does not exist on transport uc"},
+		{"name: x\ntraffic: [{verb: write, transport: ud}]\n", "verb write does not exist on transport ud"},
+		{"name: x\ntraffic: [{transport: ud, mr_size: 4KiB, payload: 4090B}]\n", "behind a routing header of 40"},
+		{"name: x\ntraffic: [{churn: reg_mr, threads: 2, contexts: 2}]\n", "a load with churn has one context"},
+		{"name: x\ntraffic: [{verb: write, td: per-thread, threads: 2, qp_sharing: 2}]\n", "exclude each other"},
 	} {
 		_, err := ParseScenario("s.yaml", []byte(c.src))
 		if err == nil || !strings.Contains(err.Error(), c.want) {
@@ -94,7 +94,7 @@ func TestScenarioErrors(t *testing.T) {
 	}
 }
 
-// Loads of churn run beside others, at the pace that they ask for; work slows a poster.
+// Loads with churn run beside others, at the pace that work gives; work slows a poster down.
 func TestChurnAndWork(t *testing.T) {
 	s, err := ParseScenario("s.yaml", []byte("name: x\ntraffic:\n  - {name: busy, payload: 2B, inline: true, window: 8, work: 1us, duration: 100us}\n"+
 		"  - {name: keeps, churn: reg_mr, cores: [3], mrs: 3, messages: 9, work: 10us}\n"+
@@ -123,8 +123,8 @@ func TestChurnAndWork(t *testing.T) {
 	}
 }
 
-// What a scenario asks for and the simulated library refuses is told at its place in
-// the file; what --set changes is told as --set.
+// The refusal of an object that a scenario needs is reported at its place in the file, or
+// as one of --set if that caused it.
 func TestScenarioRefused(t *testing.T) {
 	for _, c := range []struct {
 		src, set, want string
@@ -149,8 +149,8 @@ func TestScenarioRefused(t *testing.T) {
 	}
 }
 
-// In the static generation the registers of thread domains are others than those of the
-// table that QPs without one share, and are numbered so.
+// In the static generation thread domains have registers of their own, whose numbers follow
+// those of the table that QPs without a thread domain share.
 func TestBFRegMapNumbers(t *testing.T) {
 	x, err := Find("bfreg-map")
 	if err != nil {
@@ -173,8 +173,8 @@ func TestBFRegMapNumbers(t *testing.T) {
 	}
 }
 
-// A mix with atomics has 8-byte messages unless the file says otherwise, and a load that
-// is over before its first poll says that its rate means little.
+// A mix with atomics has 8-byte messages by default, and a load that is over before its
+// first poll has a note that its rate means little.
 func TestScenarioDefaultsAndRoughRates(t *testing.T) {
 	s, err := ParseScenario("s.yaml", []byte("name: x\ntraffic: [{mix: [{verb: cas}, {verb: faa}], messages: 10}]\n"))
 	if err != nil {
@@ -212,8 +212,8 @@ func TestTransports(t *testing.T) {
 	}
 }
 
-// A sweep over hypotheses names all of them, and a value that cannot be is known before
-// the first point runs.
+// A sweep over hypotheses names all of them, and an impossible value is reported before the
+// first point runs.
 func TestSweepOfHypotheses(t *testing.T) {
 	x, err := Find("bfreg-map")
 	if err != nil {

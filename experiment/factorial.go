@@ -2,19 +2,19 @@ package experiment
 
 import "fmt"
 
-// uarFactorial separates what the thread's graph mixes.
+// uarFactorial varies separately what the graphs of uar-sharing vary together.
 func uarFactorial() *Experiment {
 	return &Experiment{
 		Name:    "uar-factorial",
-		Title:   "page shared or not, QP lock or not, context shared or not: the 2x2x2 that uar-sharing mixes",
+		Title:   "page shared or not, QP lock or not, context shared or not: each of the eight combinations",
 		Profile: "connectx-4",
 		Params: []Param{
-			{Key: "mode", Default: "static", Allowed: []string{"static", "dynamic"}, Help: "bfreg rules"},
-			{Key: "threads", Default: "16", Min: 2, Max: 64, Help: "one QP, CQ and TD each; even"},
-			{Key: "payload", Default: "2", Min: 1, Max: 1024, Help: "bytes of an inline RDMA write"},
-			{Key: "window", Default: "128", Min: 2, Max: 4096, Help: "depth of a QP"},
-			{Key: "signal", Default: "64", Min: 1, Max: 4096, Help: "one signalled write in so many"},
-			{Key: "duration_us", Default: "150", Min: 10, Max: 100000, Help: "counted virtual time of a cell, after 150 us of warm-up"},
+			{Key: "mode", Default: "static", Allowed: []string{"static", "dynamic"}, Help: "bfreg rules: static (kernel 4.16, rdma-core 1eee3c83) or dynamic (today's)"},
+			{Key: "threads", Default: "16", Min: 2, Max: 64, Help: "posting threads, with one QP, CQ and TD each; an even number"},
+			{Key: "payload", Default: "2", Min: 1, Max: 1024, Help: "bytes of each inline RDMA write"},
+			{Key: "window", Default: "128", Min: 2, Max: 4096, Help: "outstanding requests of a QP"},
+			{Key: "signal", Default: "64", Min: 1, Max: 4096, Help: "signal every N-th write"},
+			{Key: "duration_us", Default: "150", Min: 10, Max: 100000, Help: "virtual time that is counted for each cell, after 150 us of warm-up"},
 		},
 		Columns: []string{"page", "lock", "context", "rate_mps", "lock_wait_ns_per_msg", "line_misses_per_msg", "bf_conflicts", "uars_allocated"},
 		Many:    true,
@@ -25,7 +25,7 @@ func uarFactorial() *Experiment {
 func runFactorial(env *Env) error {
 	threads := env.Int("threads")
 	if threads%2 != 0 {
-		return usage("--set threads=%d: an even number is needed, pages are shared in pairs", threads)
+		return usage("--set threads=%d: an even number is needed, because threads share pages in pairs", threads)
 	}
 	rates := map[[3]int]float64{}
 	for cell := range 8 {

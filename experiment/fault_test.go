@@ -27,8 +27,8 @@ func faulty(t *testing.T, text, capture string, set ...string) (*Result, error) 
 	return x.Execute(t.Context(), Request{Seed: 1, Fault: name, Pcap: capture, Set: set}, nil)
 }
 
-// TestFaults: what the file asks for happens, the transport repairs it, and what is
-// then on the wire obeys the rules.
+// TestFaults: the faults of the file happen, the transport recovers, and the frames on the wire
+// obey the rules.
 func TestFaults(t *testing.T) {
 	capture := filepath.Join(t.TempDir(), "out.pcapng")
 	res, err := faulty(t, `faults:
@@ -39,7 +39,7 @@ func TestFaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"fault 1 (drop): met 1 frames, acted on 1", "fault 2 (duplicate): met 1 frames, acted on 1", "fault 3 (reorder): met 1 frames, acted on 1"} {
+	for _, want := range []string{"fault 1 (drop): frames matched: 1, acted on: 1", "fault 2 (duplicate): frames matched: 1, acted on: 1", "fault 3 (reorder): frames matched: 1, acted on: 1"} {
 		if !slices.Contains(res.Notes, want) {
 			t.Errorf("no note %q in %q", want, res.Notes)
 		}
@@ -50,7 +50,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// judge has the oracle read the one run of a capture.
+// judge lets the oracle judge a capture with one run.
 func judge(t *testing.T, capture string, o oracle.Options) *oracle.Result {
 	t.Helper()
 	return oracle.Judge(captured(t, capture), o)
@@ -74,8 +74,8 @@ func captured(t *testing.T, capture string) oracle.Capture {
 	return runs[0]
 }
 
-// TestCredits: a sender obeys what the other end announces, also when packets are lost; one that
-// does not is told from it by the rules.
+// TestCredits: a sender obeys the credits that the other end announces, also when packets are
+// lost; the rules of the oracle detect one that does not.
 func TestCredits(t *testing.T) {
 	const lost = "faults: [{do: drop, direction: requests, flow: 1, packet: 50, iteration: 1}, {do: drop, direction: responses, flow: 1, skip: 20, count: 1}]"
 	known := oracle.Options{Complete: true, Delivered: true}
@@ -113,7 +113,7 @@ func TestCredits(t *testing.T) {
 	}
 }
 
-// counted is the value of a counter of a result.
+// counted is the value of a counter in a result.
 func counted(res *Result, name string) float64 {
 	for i := range res.Rows {
 		if res.Rows[i].Get("counter") == name {
@@ -124,8 +124,8 @@ func counted(res *Result, name string) float64 {
 	return 0
 }
 
-// TestSelectiveRepeat: with the switch on only the lost packets come again, which the rules
-// of a go-back-N sender do not allow, and those of a selective one do.
+// TestSelectiveRepeat: with the switch on, only the lost packets are sent again, which the
+// rules of a go-back-N sender forbid and those of a selective sender allow.
 func TestSelectiveRepeat(t *testing.T) {
 	capture := filepath.Join(t.TempDir(), "out.pcapng")
 	_, err := faulty(t, "faults: [{do: drop, direction: requests, flow: 1, packet: 50, iteration: 1}]", capture, "hca.selective_repeat=true")
@@ -156,7 +156,7 @@ func TestFaultFileErrors(t *testing.T) {
 	}
 }
 
-// Events take from loads what they need: those end, others go on, and the notes say what
+// A load that loses what it needs by an event ends, others continue, and the notes say what
 // happened.
 func TestEvents(t *testing.T) {
 	res, err := faulty(t, `events:

@@ -8,18 +8,18 @@ import (
 	"github.com/rdmasim/rdmasim/report"
 )
 
-// CheckWritable reports before a run starts that path could not be written at its
-// end. A folder is made.
+// CheckWritable reports, before a run starts, whether path can be written at its end. A
+// folder is created.
 func CheckWritable(path string, folder bool) error {
 	if folder {
 		if err := os.MkdirAll(path, 0o755); err != nil {
-			return usage("output folder: %w", err)
+			return usage("cannot make the output folder: %w", err)
 		}
 		path = filepath.Join(path, ".probe")
 	}
 	f, err := report.Create(path)
 	if err != nil {
-		return usage("cannot write: %w", err)
+		return &UsageError{err}
 	}
 	f.Abort()
 	return nil
@@ -57,7 +57,7 @@ func (r *Result) WriteFolder(dir string) ([]string, error) {
 	for i := range r.Plots {
 		png, svg, err := r.Plots[i].Draw(r.Rows)
 		if err != nil {
-			continue // no row belongs to the plot: the rows that there are, are in the other files
+			continue // no row belongs to this plot; the JSON and CSV files have all rows
 		}
 		if err := put(r.Plots[i].File+".png", bytesTo(png)); err != nil {
 			return names, err

@@ -88,6 +88,8 @@ func (p *Plot) Draw(rows []Row) (png, svg []byte, err error) {
 		pl.Legend.Add(name, line, points)
 	}
 	pl.Legend.Top = true
+	pl.Legend.Padding, pl.Legend.ThumbnailWidth = vg.Points(3), vg.Points(36)
+	pl.Legend.XOffs, pl.Legend.YOffs = -vg.Points(12), -vg.Points(2)
 	pl.Y.Min = 0
 	pl.Y.Max *= 1.1 + 0.08*float64(len(names)) // room for the legend
 	const w, h = 18 * vg.Centimeter, 11 * vg.Centimeter

@@ -20,6 +20,7 @@ import (
 // timeline of one run to another, as they run; end puts the files in place. nil
 // records nothing.
 type recorder struct {
+	lockstep          bool // of all runs
 	capture, timeline *report.File
 	buf               *bufio.Writer // of capture
 	frames            *pcap.Writer
@@ -32,7 +33,7 @@ type recorder struct {
 
 // recorder makes the files that a request asks for.
 func (r *Request) recorder() (*recorder, error) {
-	rec := &recorder{}
+	rec := &recorder{lockstep: r.Lockstep}
 	if r.Fault != "" {
 		src, err := os.ReadFile(r.Fault)
 		if err != nil {
@@ -67,18 +68,18 @@ func (r *Request) recorder() (*recorder, error) {
 	return rec, nil
 }
 
-// attach has a testbed record. name tells the run from others in the capture; a
-// single run needs none.
+// attach makes a testbed record. name distinguishes the run from others in the
+// capture; a single run needs none.
 func (r *recorder) attach(cfg *testbed.Config, name string) {
 	if r == nil {
 		return
 	}
 	cfg.Capture, cfg.PcapName = r.frames, name
 	cfg.Trace = r.timeline != nil && !r.traced
-	cfg.Faults = r.faults
+	cfg.Faults, cfg.Lockstep = r.faults, r.lockstep
 }
 
-// finish closes a testbed that attach was told of and writes its timeline.
+// finish closes a testbed that attach has prepared, and writes its timeline.
 func (r *recorder) finish(tb *testbed.Testbed) error {
 	err := tb.Close()
 	if r != nil && r.faults != nil {
@@ -96,18 +97,18 @@ func (r *recorder) finish(tb *testbed.Testbed) error {
 	return err
 }
 
-// notes tells what the rules and events of --fault did.
+// notes adds to a result what the rules and events of --fault did.
 func (r *recorder) notes(res *Result) {
 	if r == nil || r.faults == nil || res == nil {
 		return
 	}
 	for i, rule := range r.faults.Rules {
-		res.Notes = append(res.Notes, fmt.Sprintf("fault %d (%v): met %d frames, acted on %d", i+1, rule.Action, r.met[i], r.acted[i]))
+		res.Notes = append(res.Notes, fmt.Sprintf("fault %d (%v): frames matched: %d, acted on: %d", i+1, rule.Action, r.met[i], r.acted[i]))
 	}
 	for i, done := range r.events {
 		k := i % len(r.faults.Events)
 		note := fmt.Sprintf("event %d (%v): %s", k+1, &r.faults.Events[k], done)
-		if !slices.Contains(res.Notes, note) { // that of another run
+		if !slices.Contains(res.Notes, note) { // another run may have added it
 			res.Notes = append(res.Notes, note)
 		}
 	}

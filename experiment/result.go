@@ -81,7 +81,7 @@ func (r Row) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// rounded keeps six significant digits: more would pretend.
+// rounded keeps six significant digits; more would suggest a precision that no result has.
 func rounded(f float64) json.RawMessage {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return json.RawMessage("null")

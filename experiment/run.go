@@ -19,7 +19,7 @@ import (
 	"github.com/rdmasim/rdmasim/workload"
 )
 
-// outcome is what one run of a scenario leaves.
+// outcome is the result of one run of a scenario.
 type outcome struct {
 	loads    []*workload.Load
 	started  []*workload.Started
@@ -28,19 +28,19 @@ type outcome struct {
 	uars     int       // UAR pages that the first load's posting process holds
 	events   uint64
 	span     time.Duration // between the two readings of the counters
-	ended    []string      // why loads ended early, where events of --fault let them
+	ended    []string      // why loads ended early, in a run with events
 }
 
-// outOfBand is how long the tester's own messages take; none is part of a result.
+// outOfBand is the latency of the messages by which testers coordinate, outside of RDMA; none is part of a result.
 const outOfBand = 20 * sim.Microsecond
 
-// deadline bounds a scenario in virtual time, so that a mistake in one ends.
+// deadline bounds a scenario in virtual time, so that one that hangs ends.
 const deadline = 1000 * time.Second
 
 // run builds the testbed, runs all loads of the scenario at once, and reads the
 // counters around them. rec may be nil; name is that of the run in its capture.
 func (s *Scenario) run(ctx context.Context, seed uint64, prof *profile.Profile, rec *recorder, name string) (*outcome, error) {
-	cfg := testbed.Config{Seed: seed, Profile: prof, Switched: s.Link == "switch", Lockstep: s.lockstep, NoTap: true, OutOfBand: outOfBand,
+	cfg := testbed.Config{Seed: seed, Profile: prof, Switched: s.Link == "switch", NoTap: true, OutOfBand: outOfBand,
 		Interrupt: func() bool { return ctx.Err() != nil }}
 	rec.attach(&cfg, name)
 	if cfg.Faults == nil && len(s.Faults) > 0 {
@@ -82,7 +82,7 @@ func (s *Scenario) body(t verbs.Thread, tb *testbed.Testbed, out *outcome) error
 		st, err := workload.Build(t, tb, l)
 		if err != nil {
 			if tb.Breaks() {
-				return err // of an event, not of the scenario
+				return err // an event caused it, not the scenario
 			}
 			return s.unbuildable(i, err)
 		}
@@ -116,8 +116,8 @@ func (s *Scenario) body(t verbs.Thread, tb *testbed.Testbed, out *outcome) error
 	return nil
 }
 
-// unbuildable is the error of objects that load i asks for and that the simulated
-// library, kernel or device refuses, at its place in the file.
+// unbuildable places the error of an object that load i needs, and that the simulated
+// library, kernel or device refuses, in the file.
 func (s *Scenario) unbuildable(i int, err error) error {
 	if s.doc == nil || verbs.ErrnoOf(err) == 0 {
 		return err
@@ -202,14 +202,14 @@ func (s *Scenario) emit(env *Env) error {
 	return env.Step(1, 1, s.Name)
 }
 
-// emit gives the rows of an outcome: loads, threads, counters that moved.
+// emit adds the rows of an outcome: loads, threads, and counters that changed.
 func (out *outcome) emit(env *Env) {
 	for i, r := range out.results {
 		env.Emit(trafficRow(out.loads[i], r))
 		if l := out.loads[i]; !l.Latency && l.Messages > 0 && l.Messages <= l.Window*l.QPs {
-			env.Out.Note("Load %s: all messages of a thread fit in the windows of its QPs, so that its rate is the rate of polling; ask for more messages.", l.Name)
+			env.Out.Note("Load %s: all messages of a thread fit into the windows of its QPs, so its rate is only the rate of polling; give it more messages.", l.Name)
 		} else if !l.Latency && out.started[i].FewPolls() {
-			env.Out.Note("Load %s: a thread saw fewer than 8 polls with completions in the counted time, so its rate is rough; use a longer duration.", l.Name)
+			env.Out.Note("Load %s: a thread had fewer than 8 polls with completions in the counted time, so its rate is only approximate; give it a longer duration.", l.Name)
 		}
 	}
 	for _, why := range out.ended {

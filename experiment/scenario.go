@@ -20,73 +20,71 @@ import (
 	"github.com/rdmasim/rdmasim/workload"
 )
 
-// Scenario is a traffic scenario as a file says it.
+// Scenario is a traffic scenario as its file describes it.
 type Scenario struct {
-	Name    string            `yaml:"name" required:"true" help:"a word for reports"`
-	Title   string            `yaml:"title" help:"one line on what it shows"`
+	Name    string            `yaml:"name" required:"true" help:"name of the scenario in reports"`
+	Title   string            `yaml:"title" help:"what it shows, in one line"`
 	Source  string            `yaml:"source" help:"the publication that it follows"`
-	Profile string            `yaml:"profile" help:"device and host profile; rdmasim profile list"`
+	Profile string            `yaml:"profile" help:"device and host profile, as listed by rdmasim profile list"`
 	Set     map[string]string `yaml:"set" help:"values of the profile to change, such as uar.bf_conflict: none"`
-	Hosts   int               `yaml:"hosts" min:"1" max:"64" help:"machines, one device each (default 2)"`
+	Hosts   int               `yaml:"hosts" min:"1" max:"64" help:"number of machines, with one device each (default 2)"`
 	Cores   int               `yaml:"cores" min:"1" max:"1024" help:"cores of each host (default 16)"`
 	Link    string            `yaml:"link" oneof:"cable,switch,loopback" help:"how the ports are joined (default cable)"`
-	Faults  []fault.FileRule  `yaml:"faults" help:"what goes wrong on the wire, as in a file of --fault, which is taken instead when given"`
+	Faults  []fault.FileRule  `yaml:"faults" help:"faults on the wire, as in a file for --fault, which replaces them if it is given"`
 	Traffic []Traffic         `yaml:"traffic" required:"true" help:"loads that run at the same time"`
 
 	file string
 	doc  *input.Doc
 	// base is the stored profile, read once for the scenario and what is derived from it.
 	base *stored
-	// lockstep makes programs yield at every step: a check on determinism.
-	lockstep bool
 }
 
 // Traffic is one load.
 type Traffic struct {
-	Name        string            `yaml:"name" help:"a word for reports"`
+	Name        string            `yaml:"name" help:"name of the load in reports"`
 	From        int               `yaml:"from" min:"0" max:"63" help:"host that posts (default 0)"`
 	To          *int              `yaml:"to" min:"0" max:"63" help:"target host (default 1, or 0 with link loopback)"`
 	Threads     int               `yaml:"threads" min:"1" max:"1024" help:"posting threads (default 1)"`
 	Cores       []int             `yaml:"cores" help:"core of each thread, in turn (default: thread i on core i)"`
-	Contexts    int               `yaml:"contexts" min:"1" max:"1024" help:"contexts, shared blockwise by the threads (default 1)"`
-	PDs         int               `yaml:"pds" min:"1" max:"1024" help:"protection domains of a context (default 1)"`
-	TD          string            `yaml:"td" oneof:"none,per-thread,independent" help:"thread domains (default none)"`
-	QPs         int               `yaml:"qps_per_thread" min:"1" max:"10000" help:"(default 1)"`
-	QPSharing   int               `yaml:"qp_sharing" min:"1" max:"1024" help:"threads that share one set of QPs (default 1)"`
-	CQSharing   int               `yaml:"cq_sharing" min:"0" max:"10000" help:"QPs on one CQ; 0: those of a thread share one (default 0)"`
-	MRs         int               `yaml:"mrs" min:"1" max:"100000" help:"memory regions of a PD (default 1)"`
-	MRSize      uint64            `yaml:"mr_size" unit:"size" min:"8B" max:"64GiB" help:"(default 4KiB, or twice the payload)"`
-	Access      string            `yaml:"access" oneof:"fixed,random" help:"place of a message in the MRs (default fixed)"`
+	Contexts    int               `yaml:"contexts" min:"1" max:"1024" help:"device contexts; each is shared by a block of consecutive threads (default 1)"`
+	PDs         int               `yaml:"pds" min:"1" max:"1024" help:"protection domains of each context (default 1)"`
+	TD          string            `yaml:"td" oneof:"none,per-thread,independent" help:"thread domain of each queue pair (default none)"`
+	QPs         int               `yaml:"qps_per_thread" min:"1" max:"10000" help:"queue pairs of each thread (default 1)"`
+	QPSharing   int               `yaml:"qp_sharing" min:"1" max:"1024" help:"threads that share one set of queue pairs (default 1)"`
+	CQSharing   int               `yaml:"cq_sharing" min:"0" max:"10000" help:"queue pairs that complete on one CQ; 0: those of a thread share one (default 0)"`
+	MRs         int               `yaml:"mrs" min:"1" max:"100000" help:"memory regions of each protection domain (default 1)"`
+	MRSize      uint64            `yaml:"mr_size" unit:"size" min:"8B" max:"64GiB" help:"size of a memory region (default 4KiB, or twice the payload and 64 bytes if that is more)"`
+	Access      string            `yaml:"access" oneof:"fixed,random" help:"which part of the memory regions a message uses (default fixed)"`
 	Transport   string            `yaml:"transport" oneof:"rc,uc,ud" help:"service of the queue pairs (default rc); uc carries write, write_imm and send, ud send"`
 	Receive     string            `yaml:"receive" oneof:"post,none" help:"none: the target posts no receives, so that datagrams and unreliable messages are dropped there, and reliable ones draw RNR NAKs (default post)"`
 	AckTimeout  *int              `yaml:"ack_timeout" min:"0" max:"31" help:"code of the queue pairs' ACK timeout, 0 for none (default 14: 67.1 ms)"`
 	RNRTimer    *int              `yaml:"min_rnr_timer" min:"0" max:"31" help:"code of the time that an RNR NAK asks for (default 12: 0.64 ms)"`
-	Spread      int               `yaml:"spread" min:"0" max:"32768" help:"requests that a thread keeps outstanding, each on one of its QPs chosen at random; 0: QPs in turn, each up to its window (default 0)"`
-	Verb        string            `yaml:"verb" oneof:"write,write_imm,send,read,cas,faa" help:"(default write, on ud send)"`
+	Spread      int               `yaml:"spread" min:"0" max:"32768" help:"requests that a thread keeps outstanding, each on one of its queue pairs chosen at random; 0: queue pairs in turn, each up to its window (default 0)"`
+	Verb        string            `yaml:"verb" oneof:"write,write_imm,send,read,cas,faa" help:"operation of each request (default write; send on ud)"`
 	Mix         []MixItem         `yaml:"mix" help:"several verbs in turn, instead of verb"`
 	Payload     uint32            `yaml:"payload" unit:"size" max:"1GiB" help:"bytes of a message (default 2B, 8B with atomics)"`
-	Empty       bool              `yaml:"empty" help:"messages without payload"`
-	Inline      bool              `yaml:"inline" help:"IBV_SEND_INLINE"`
-	InlineMax   uint32            `yaml:"inline_max" unit:"size" max:"1024B" help:"max_inline_data asked at creation"`
-	Window      int               `yaml:"window" min:"1" max:"32768" help:"outstanding requests of a QP (default 128)"`
-	Postlist    int               `yaml:"postlist" min:"1" max:"1024" help:"requests of one post call (default 1)"`
-	SignalEvery int               `yaml:"signal_every" min:"1" max:"32768" help:"one signalled request in so many (default 1)"`
-	RecvDepth   int               `yaml:"recv_depth" min:"1" max:"32768" help:"receives kept posted (default 128)"`
+	Empty       bool              `yaml:"empty" help:"send messages without payload"`
+	Inline      bool              `yaml:"inline" help:"post with IBV_SEND_INLINE"`
+	InlineMax   uint32            `yaml:"inline_max" unit:"size" max:"1024B" help:"max_inline_data asked for when a queue pair is created (default: what the payload needs)"`
+	Window      int               `yaml:"window" min:"1" max:"32768" help:"outstanding requests of a queue pair (default 128)"`
+	Postlist    int               `yaml:"postlist" min:"1" max:"1024" help:"requests in each post call (default 1)"`
+	SignalEvery int               `yaml:"signal_every" min:"1" max:"32768" help:"signal every N-th request (default 1)"`
+	RecvDepth   int               `yaml:"recv_depth" min:"1" max:"32768" help:"receives that a queue pair keeps posted (default 128)"`
 	MTU         string            `yaml:"mtu" oneof:"256,512,1024,2048,4096" help:"path MTU in bytes (default 1024)"`
-	RdAtomic    int               `yaml:"rd_atomic" min:"1" max:"128" help:"outstanding reads and atomics of a QP (default 16)"`
-	Env         map[string]string `yaml:"env" help:"MLX5_ variables of the process"`
-	Work        int64             `yaml:"work" unit:"time" max:"1s" help:"what a thread computes for itself before each post call (default 0ns)"`
-	Churn       string            `yaml:"churn" oneof:"reg_mr,dereg_mr" help:"instead of posting, register regions of mr_size, or deregister those made before: one each work, at most mrs of a thread"`
-	Measure     string            `yaml:"measure" oneof:"rate,latency" help:"(default rate)"`
-	Messages    int               `yaml:"messages" min:"1" max:"100000000" help:"of each thread; or use duration"`
-	Warmup      int64             `yaml:"warmup" unit:"time" help:"not counted (default 0ns)"`
-	Duration    int64             `yaml:"duration" unit:"time" max:"100s" help:"counted time (default 200us when messages is not given)"`
+	RdAtomic    int               `yaml:"rd_atomic" min:"1" max:"128" help:"outstanding READs and atomics of a queue pair (default 16)"`
+	Env         map[string]string `yaml:"env" help:"environment variables of the posting process (MLX5_...)"`
+	Work        int64             `yaml:"work" unit:"time" max:"1s" help:"time that a thread computes before each post call (default 0ns)"`
+	Churn       string            `yaml:"churn" oneof:"reg_mr,dereg_mr" help:"instead of posting, register regions of mr_size, or deregister regions that were registered before the run: one after each work, at most mrs for each thread"`
+	Measure     string            `yaml:"measure" oneof:"rate,latency" help:"what is measured (default rate)"`
+	Messages    int               `yaml:"messages" min:"1" max:"100000000" help:"messages of each thread; or give duration"`
+	Warmup      int64             `yaml:"warmup" unit:"time" help:"time before counting begins (default 0ns)"`
+	Duration    int64             `yaml:"duration" unit:"time" max:"100s" help:"time that is counted (default 200us if messages is not given)"`
 }
 
 // MixItem is one verb of a mix.
 type MixItem struct {
 	Verb   string `yaml:"verb" oneof:"write,write_imm,send,read,cas,faa" required:"true"`
-	Weight int    `yaml:"weight" min:"1" max:"1000" help:"(default 1)"`
+	Weight int    `yaml:"weight" min:"1" max:"1000" help:"how many times in a row the verb is posted (default 1)"`
 }
 
 // ScenarioSchema is the JSON schema of scenario files.
@@ -129,11 +127,11 @@ func Open(name string) (*Experiment, error) {
 			src, err = own, nil
 		} else {
 			known, _ := fixtures.List("scenarios")
-			err = fmt.Errorf("%w, and no scenario of that name comes with the program%s", err, input.Suggest(name, known))
+			err = fmt.Errorf("%w, and the program comes with no scenario of that name%s", err, input.Suggest(name, known))
 		}
 	}
 	if err != nil {
-		return nil, usage("cannot read scenario: %w", err)
+		return nil, usage("cannot read the scenario: %w", err)
 	}
 	s, err := ParseScenario(name, src)
 	if err != nil {
@@ -171,10 +169,10 @@ func (s *Scenario) check() error {
 		t := &s.Traffic[i]
 		at := "traffic." + strconv.Itoa(i)
 		if t.From >= s.Hosts || *t.To >= s.Hosts {
-			return s.doc.Errorf(at+".to", "hosts are 0 to %d", s.Hosts-1)
+			return s.doc.Errorf(at+".to", "from %d to %d: the scenario has hosts 0 to %d", t.From, *t.To, s.Hosts-1)
 		}
 		if s.Link == "loopback" && t.From != *t.To {
-			return s.doc.Errorf(at+".to", "with link: loopback a load stays on its host")
+			return s.doc.Errorf(at+".to", "with link: loopback, from and to are the same host")
 		}
 		for _, c := range t.Cores {
 			if c < 0 || c >= s.Cores {
@@ -182,7 +180,7 @@ func (s *Scenario) check() error {
 			}
 		}
 		if len(t.Cores) == 0 && t.Threads > s.Cores {
-			return s.doc.Errorf(at+".threads", "%d threads on %d cores: give the cores that they run on", t.Threads, s.Cores)
+			return s.doc.Errorf(at+".threads", "%d threads on %d cores: name the cores that they run on with cores, or give the hosts more", t.Threads, s.Cores)
 		}
 		l := t.load()
 		if err := l.Validate(); err != nil {
@@ -369,12 +367,15 @@ func inFile(s *Scenario, err error) bool {
 func (s *Scenario) execute(ctx context.Context, x *Experiment, req Request, progress func(done, total int, what string)) (res *Result, err error) {
 	var changes []sweepValue
 	if req.Profile != "" {
+		if _, err := profile.Load(req.Profile); err != nil {
+			return nil, usage("--profile: %w", err)
+		}
 		changes = append(changes, sweepValue{"profile", req.Profile})
 	}
 	for _, kv := range req.Set {
 		k, v, ok := strings.Cut(kv, "=")
 		if !ok {
-			return nil, usage("--set %q: key=value is needed", kv)
+			return nil, usage("--set %q is not of the form key=value", kv)
 		}
 		changes = append(changes, sweepValue{k, v})
 	}
@@ -382,7 +383,6 @@ func (s *Scenario) execute(ctx context.Context, x *Experiment, req Request, prog
 	if err != nil {
 		return nil, usage("--set: %w", err)
 	}
-	base.lockstep = req.Lockstep
 	points, err := expand(req.Sweep, func(string, string) error { return nil })
 	if err != nil {
 		return nil, err
@@ -393,7 +393,7 @@ func (s *Scenario) execute(ctx context.Context, x *Experiment, req Request, prog
 		}
 	}
 	if len(points) > 1 && req.Trace != "" {
-		return nil, usage("--trace records one run: leave out --sweep")
+		return nil, usage("--trace records a single run: leave out --sweep")
 	}
 	prof, err := base.profile()
 	if err != nil {

@@ -40,7 +40,7 @@ func sharingSeries() []series {
 
 const independentKey = "provider.independent_td"
 
-// ablations take one mechanism away each; what a point gains by it is that
+// ablations switch one mechanism off each; what a point gains by it is that
 // mechanism's share of the loss.
 var ablations = []struct {
 	key string
@@ -54,23 +54,23 @@ var ablations = []struct {
 func uarSharing() *Experiment {
 	return &Experiment{
 		Name:    "uar-sharing",
-		Title:   "which threads should share a UAR page, and what it costs: 1- to 16-way sharing of contexts",
+		Title:   "which threads should share a UAR page, and what sharing costs: 1 to 16 threads on a context",
 		Profile: "connectx-4",
 		Params: []Param{
 			{Key: "mode", Default: "static", Allowed: []string{"static", "dynamic"}, Help: "bfreg rules: static (kernel 4.16, rdma-core 1eee3c83) or dynamic (today's)"},
-			{Key: "graph", Default: "all", Allowed: []string{"1", "2", "all"}, Help: "1 BlueFlame, doorbell, postlist; 2 thread domains and locks"},
-			{Key: "threads", Default: "16", Min: 1, Max: 64, Help: "one QP and CQ each"},
-			{Key: "payload", Default: "2", Min: 1, Max: 1024, Help: "bytes of an inline RDMA write"},
-			{Key: "window", Default: "128", Min: 2, Max: 4096, Help: "depth of a QP"},
-			{Key: "signal", Default: "64", Min: 1, Max: 4096, Help: "one signalled write in so many"},
-			{Key: "duration_us", Default: "150", Min: 10, Max: 100000, Help: "counted virtual time of a point, after 150 us of warm-up"},
-			{Key: "ablate", Default: "true", Allowed: []string{"true", "false"}, Help: "run each point again without page conflict, lock hand-over, line transfers, to split the loss"},
+			{Key: "graph", Default: "all", Allowed: []string{"1", "2", "all"}, Help: "1: BlueFlame, doorbell, postlist; 2: thread domains and locks"},
+			{Key: "threads", Default: "16", Min: 1, Max: 64, Help: "posting threads, with one QP and CQ each"},
+			{Key: "payload", Default: "2", Min: 1, Max: 1024, Help: "bytes of each inline RDMA write"},
+			{Key: "window", Default: "128", Min: 2, Max: 4096, Help: "outstanding requests of a QP"},
+			{Key: "signal", Default: "64", Min: 1, Max: 4096, Help: "signal every N-th write"},
+			{Key: "duration_us", Default: "150", Min: 10, Max: 100000, Help: "virtual time that is counted for each point, after 150 us of warm-up"},
+			{Key: "ablate", Default: "true", Allowed: []string{"true", "false"}, Help: "run each point again without page conflicts, lock hand-over and cache-line transfers, to attribute the loss"},
 		},
 		Columns: []string{"graph", "series", "sharing", "rate_mps", "loss_percent", "loss_page_percent", "loss_lock_percent", "loss_lines_percent", "loss_rest_percent",
 			"cpu_busy_percent", "spread_percent", "lock_wait_ns_per_msg", "line_misses_per_msg", "uars_allocated", "uars_wasted_percent"},
 		Plots: []Plot{
-			{File: "uar-sharing-1", Title: "Ways to ring, 2 B RDMA writes", X: "sharing", Y: "rate_mps", XLabel: "threads sharing a context", YLabel: "million messages/s", Series: "series", Only: map[string]any{"graph": 1}, LogX: true},
-			{File: "uar-sharing-2", Title: "Thread domains and locks, BlueFlame", X: "sharing", Y: "rate_mps", XLabel: "threads sharing a context", YLabel: "million messages/s", Series: "series", Only: map[string]any{"graph": 2}, LogX: true},
+			{File: "uar-sharing-1", Title: "Inline RDMA writes, by how their WQEs reach the device", X: "sharing", Y: "rate_mps", XLabel: "threads sharing a context", YLabel: "million messages/s", Series: "series", Only: map[string]any{"graph": 1}, LogX: true},
+			{File: "uar-sharing-2", Title: "Inline RDMA writes by BlueFlame, with thread domains and without", X: "sharing", Y: "rate_mps", XLabel: "threads sharing a context", YLabel: "million messages/s", Series: "series", Only: map[string]any{"graph": 2}, LogX: true},
 		},
 		Many: true, Run: runSharing,
 	}
@@ -223,7 +223,7 @@ func (s *series) shares(env *Env, row *Row, sc *Scenario, name string, base, rat
 	return nil
 }
 
-// costs are what the posting threads and the pages saw.
+// costs adds what the posting threads and the pages measured.
 func (o *outcome) costs(row *Row, r *workload.Result) {
 	var msgs float64
 	for i := range r.Threads {
@@ -248,8 +248,8 @@ func (o *outcome) costs(row *Row, r *workload.Result) {
 	row.Set("messages", uint64(msgs))
 }
 
-// resources are UAR pages and bfregs allocated by the posting process, and which of
-// them no QP rings.
+// resources adds the UAR pages and bfregs that the posting process has allocated, and
+// those of them that no QP rings.
 func (o *outcome) resources(row *Row, r *workload.Result, sc *Scenario) {
 	pages := map[uint32][]string{}
 	regs := map[[2]uint32][]string{}
@@ -285,7 +285,7 @@ func groups[K comparable](m map[K][]string) string {
 }
 
 // fitOf says of each hypothesis what was fitted: the profiles hold costs with which
-// serialize loses at 2-way what was reported.
+// serialize loses as much at 2-way as was reported.
 var fitOf = map[string]string{
 	"serialize": "Its cost is fitted at 2-way; 4-, 8- and 16-way are predictions.",
 	"refetch":   "It runs with the costs that were fitted with serialize: compare the shape of its curve, not the height.",
@@ -299,20 +299,20 @@ func sharingNotes(env *Env) {
 	n("uar.bf_conflict=%s is a hypothesis: why concurrent BlueFlame on one page is slow is not public. %s", conflict, fitOf[conflict])
 	if env.onInfiniBand() {
 		ib := &env.Profile.Link.IB
-		n("The link is InfiniBand %s %dX, as that of the reported runs: a 2 B WRITE takes 48 bytes of it. RoCEv2 takes 102, is wire-bound at 122 M/s with 100 Gb/s, and hides what is asked.",
+		n("The link is InfiniBand %s %dX, as that of the reported runs: a 2 B WRITE takes 48 bytes of it. On RoCEv2 it takes 102, and 100 Gb/s limit the rate to 122 M/s, which would hide the effect.",
 			strings.ToUpper(link.SpeedWords[ib.Speed]), ib.Width)
 	} else {
-		n("The link is Ethernet: the reported runs were on InfiniBand EDR, whose 2 B WRITE takes 48 bytes where RoCEv2 takes 102, which is wire-bound at 122 M/s with 100 Gb/s.")
+		n("The link is Ethernet: the reported runs were on InfiniBand EDR, where a 2 B WRITE takes 48 bytes. On RoCEv2 it takes 102, so 100 Gb/s limit the rate to 122 M/s.")
 	}
 	if iv, err := input.ParseTime(env.Profile.Get("hca.rx_interval")); err == nil && iv > 0 {
-		n("%.0f M/s is the receive ceiling of the target device (hca.rx_interval): where a series reaches it, what threads save shows in cpu_busy_percent, not in the rate.", 1e6/float64(iv))
+		n("%.0f M/s is the receive ceiling of the target device (hca.rx_interval): where a series reaches it, the CPU time that threads save shows in cpu_busy_percent and not in the rate.", 1e6/float64(iv))
 	}
-	n("loss_page, loss_lock, loss_lines: gained back when page conflicts, lock hand-over, line transfers cost nothing, beyond what that gains at 1-way; loss_rest: what none of them explains, their interaction included.")
-	n("The reported second drop at 16-way without locks is not in the model: a rest near zero here says that the model has no such mechanism, not that a card has none.")
+	n("loss_page, loss_lock and loss_lines are the shares of the loss that disappear when page conflicts, lock hand-over or cache-line transfers cost nothing, beyond what that gains at 1-way. loss_rest is what none of them explains, their interaction included.")
+	n("The model has no mechanism for the reported second drop at 16-way without locks: a loss_rest near zero says nothing about a card.")
 	n("To tell the hypotheses apart on a card: count PCIe reads from the device (NEO-Host, or the root port's inbound read counter) while two threads push BlueFlame on one page. refetch predicts one WQE fetch for each conflict, serialize and none predict no reads. Then move one thread to another page: with none the rate stays.")
 	if env.String("mode") == "dynamic" {
 		n("Dynamic generation: the limit of independent TDs comes from the profile and is a hypothesis; the proposal was written for static tables.")
 	}
-	n("JSON and CSV have more: BlueFlame and doorbell counts, conflicts, which QPs share pages and bfregs, bfregs and bytes wasted.")
-	n("uars_wasted: UAR pages allocated that no QP rings. The 89 %% of the proposal is one context, one TD, one QP: 8 static pages and 1 for the TD, 8 of 9 unused.")
+	n("JSON and CSV have more columns: counts of BlueFlame pushes, doorbells and conflicts, which QPs share pages and bfregs, and the bfregs and bytes wasted.")
+	n("uars_wasted is the share of allocated UAR pages that no QP rings. The 89 %% of the proposal is for one context with one TD and one QP: of 8 static pages and 1 for the TD, 8 are unused.")
 }

@@ -25,7 +25,7 @@ type Validation struct {
 	// Fitted are values of the scenario that were tuned until a figure came out, as values of
 	// profiles are with source fitted.
 	Fitted map[string]string `yaml:"fitted" help:"values of the scenario that were tuned, each with the ID of the figure that it was tuned to"`
-	// NotModelled says why there is nothing to run.
+	// NotModelled is the reason why there is nothing to run.
 	NotModelled string `yaml:"not_modelled" help:"why the simulator cannot run the check yet; instead of scenario, runs and figures"`
 
 	doc *input.Doc
@@ -40,9 +40,9 @@ type Figure struct {
 	Unit      string  `yaml:"unit" required:"true"`
 	Tolerance string  `yaml:"tolerance" required:"true" help:"exact, a percentage such as 10%, a number in the figure's unit such as 5, or at-least"`
 	Kind      string  `yaml:"kind" oneof:"fitted,predicted" required:"true"`
-	Profile   string  `yaml:"profile" help:"that the figure is of, when it is not the scenario's"`
+	Profile   string  `yaml:"profile" help:"profile that the figure is of, if it is not the scenario's"`
 	Fitted    string  `yaml:"fitted" help:"what was fitted to this figure: a key of the profile, or traffic.N.key of the scenario"`
-	KnownMiss string  `yaml:"known_miss" help:"why the figure is not met, as far as known; it is printed as a miss and does not fail the run"`
+	KnownMiss string  `yaml:"known_miss" help:"why the figure is not met, as far as is known; it is printed as a known miss and does not fail the run"`
 	Note      string  `yaml:"note"`
 }
 
@@ -61,7 +61,7 @@ func ParseValidation(file string, src []byte) (*Validation, error) {
 		return v, nil
 	}
 	if len(v.Scenario.Traffic) == 0 || len(v.Runs) == 0 || len(v.Figures) == 0 {
-		return nil, doc.Errorf("title", "scenario, runs and figures are needed, or not_modelled")
+		return nil, doc.Errorf("title", "a check needs scenario, runs and figures, or not_modelled")
 	}
 	v.Scenario.file, v.Scenario.doc = file, doc.Sub("scenario")
 	if err := v.Scenario.check(); err != nil {
@@ -81,7 +81,7 @@ func ParseValidation(file string, src []byte) (*Validation, error) {
 		seen[f.ID] = f.Fitted
 		_, err := Eval(f.Value, func(run, metric string) (float64, error) {
 			if _, ok := v.Runs[run]; !ok {
-				return 0, fmt.Errorf("no run %q%s", run, input.Suggest(run, keysOf(v.Runs)))
+				return 0, fmt.Errorf("there is no run %q%s", run, input.Suggest(run, keysOf(v.Runs)))
 			}
 			return 1, nil
 		})
@@ -163,7 +163,7 @@ func Validate(ctx context.Context, files []string, prof string, seed uint64, pro
 		}
 	}
 	if len(chosen) == 0 && len(rep.NotModelled) == 0 {
-		return nil, usage("no check is for profile %q%s", prof, input.Suggest(prof, profiles))
+		return nil, usage("there is no check for profile %q%s", prof, input.Suggest(prof, profiles))
 	}
 	for i, v := range chosen {
 		rep.fitted += len(v.Fitted)
@@ -205,7 +205,7 @@ func loadValidations(files []string) ([]*Validation, error) {
 	for _, f := range files {
 		src, err := os.ReadFile(f)
 		if err != nil {
-			return nil, usage("cannot read validation file: %w", err)
+			return nil, usage("cannot read the validation file: %w", err)
 		}
 		v, err := ParseValidation(f, src)
 		if err != nil {
@@ -298,5 +298,5 @@ func (o *outcome) metric(name string) (float64, error) {
 	for i := range o.counters {
 		names = append(names, o.counters[i].short(false))
 	}
-	return 0, fmt.Errorf("no metric %q%s", name, input.Suggest(name, names))
+	return 0, fmt.Errorf("there is no metric %q%s", name, input.Suggest(name, names))
 }

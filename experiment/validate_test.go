@@ -9,7 +9,7 @@ import (
 	"github.com/rdmasim/rdmasim/sim/profile"
 )
 
-// figures are all, by ID, and the values of scenarios that were fitted.
+// figures are all figures, by ID, and the values of scenarios that were fitted.
 func figures(t *testing.T) (figs map[string]Figure, own []string) {
 	t.Helper()
 	all, err := loadValidations(nil)
@@ -40,8 +40,8 @@ func keys(t *testing.T, name string) []string {
 	return p.Keys()
 }
 
-// No more values are fitted than there are numbered checks with a figure marked fitted, and
-// each names the figure that it was fitted to, which names it.
+// There are no more fitted values than numbered checks with a figure marked fitted, and each
+// value names the figure that it was fitted to, which names the value.
 func TestFittedParameters(t *testing.T) {
 	figs, own := figures(t)
 	known := keys(t, profile.Default)
@@ -69,7 +69,8 @@ func TestFittedParameters(t *testing.T) {
 	}
 }
 
-// A profile's checks are those of its figures, whatever the other figures of a file are of.
+// The checks of a profile are those of its figures, also if other figures of the same file
+// belong to another profile.
 func TestValidateProfile(t *testing.T) {
 	rep, err := Validate(t.Context(), nil, "thunderx2", 1, nil)
 	if err != nil {

@@ -81,8 +81,7 @@ func (r *ValidationReport) writeSummary(w io.Writer) {
 	}
 }
 
-// remarks are what is to be said of figures; those of which the same is said are named
-// together.
+// remarks are the notes on figures; consecutive figures with the same note share a line.
 func (r *ValidationReport) remarks() []string {
 	type remark struct{ ids, text string }
 	var all []remark
@@ -96,7 +95,7 @@ func (r *ValidationReport) remarks() []string {
 	for _, c := range r.Checks {
 		switch {
 		case c.KnownMiss != "" && c.Pass:
-			add(c.ID, "STALE, within its tolerance now, so remove known_miss: "+c.KnownMiss)
+			add(c.ID, "STALE: it is within its tolerance now, so remove its known_miss: "+c.KnownMiss)
 		case c.KnownMiss != "":
 			add(c.ID, "known miss: "+c.KnownMiss)
 		}

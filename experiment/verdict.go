@@ -20,7 +20,7 @@ type Check struct {
 	Tolerance string  `json:"tolerance"`
 	Pass      bool    `json:"pass"`
 	Kind      string  `json:"kind"`
-	Fitted    string  `json:"fitted,omitempty"` // what was fitted to it, or taken from it
+	Fitted    string  `json:"fitted,omitempty"` // the value that was fitted to it, or read off it
 	// Number is that of the check in the list of published figures that the figure
 	// belongs to; 0 when it is in none.
 	Number    int    `json:"number,omitempty"`
@@ -29,7 +29,7 @@ type Check struct {
 	Note      string `json:"note,omitempty"`
 }
 
-// Verdict says in a word or two what became of the figure.
+// Verdict is the outcome of the figure in a word or two.
 func (c *Check) Verdict() string {
 	switch {
 	case c.Pass && c.KnownMiss != "":
@@ -42,9 +42,10 @@ func (c *Check) Verdict() string {
 	return "MISS"
 }
 
-// asSaid reports whether the figure is within its tolerance, or misses it and its file
-// says so. A miss that has been mended and is still called one is not as said.
-func (c *Check) asSaid() bool { return c.Pass == (c.KnownMiss == "") }
+// expected reports whether the outcome is what the file says: the figure is within its
+// tolerance, or it is marked as a known miss and misses. A fixed miss that is still marked
+// as known fails the run.
+func (c *Check) expected() bool { return c.Pass == (c.KnownMiss == "") }
 
 // NotModelled is a numbered check that has nothing to run yet.
 type NotModelled struct {
@@ -79,15 +80,14 @@ type ValidationReport struct {
 	Summary     ValidationSummary   `json:"summary"`
 	Notes       []string            `json:"notes"`
 
-	whole  bool // all checks that come with the program
+	whole  bool // the run has all checks that come with the program
 	fitted int  // values of their scenarios that were fitted
 }
 
-// Pass reports whether every figure is as its file says: within its tolerance, or a
-// known miss.
+// Pass reports whether every figure is within its tolerance, or a known miss.
 func (r *ValidationReport) Pass() bool {
 	for i := range r.Checks {
-		if !r.Checks[i].asSaid() {
+		if !r.Checks[i].expected() {
 			return false
 		}
 	}

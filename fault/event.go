@@ -9,7 +9,7 @@ import (
 	"github.com/rdmasim/rdmasim/input"
 )
 
-// EventKind is what goes wrong beside the wire.
+// EventKind is a kind of failure beside the wire.
 type EventKind uint8
 
 // Kinds of events.
@@ -78,10 +78,10 @@ func (e *Event) Pages(addr, n, page uint64) (start, length uint64, ok bool) {
 type fileEvent struct {
 	At      int64   `yaml:"at" required:"true" unit:"time"`
 	Do      string  `yaml:"do" required:"true" oneof:"remove,kill,unmap,remap"`
-	Device  *string `yaml:"device" help:"with do: remove, such as host0/mlx5_0"`
-	Process *string `yaml:"process" help:"with the others, such as host1/p2: processes count from 1 in the order in which the run starts them"`
-	Region  *int    `yaml:"region" min:"1" help:"with unmap and remap: memory region of the process, in the order of registration"`
-	Offset  *uint64 `yaml:"offset" unit:"size" help:"with unmap and remap: first byte of the region"`
+	Device  *string `yaml:"device" help:"with do: remove, the device, such as host0/mlx5_0"`
+	Process *string `yaml:"process" help:"with kill, unmap and remap: the process, such as host1/p2; processes count from 1 in the order in which the run starts them"`
+	Region  *int    `yaml:"region" min:"1" help:"with unmap and remap: number of the process's memory region, in the order of registration"`
+	Offset  *uint64 `yaml:"offset" unit:"size" help:"with unmap and remap: offset in the region of the first byte (default 0)"`
 	Length  *uint64 `yaml:"length" unit:"size" min:"1B" help:"with unmap and remap: bytes whose pages are meant (default: to the end)"`
 }
 
@@ -115,7 +115,7 @@ func take[T any](to, from *T) {
 	}
 }
 
-// check finds keys that what is done needs, and those that it does not have.
+// check reports keys that the event needs and lacks, and keys that it does not use.
 func (f *fileEvent) check(doc *input.Doc, path string) error {
 	memory := f.Do == "unmap" || f.Do == "remap"
 	var errs []error
@@ -131,13 +131,13 @@ func (f *fileEvent) check(doc *input.Doc, path string) error {
 	} {
 		switch {
 		case k.given && !k.may:
-			errs = append(errs, doc.Errorf(path+"."+k.name, "%s takes no %s", f.Do, k.name))
+			errs = append(errs, doc.Errorf(path+"."+k.name, "%s is given, and %s does not use it", k.name, f.Do))
 		case k.needed && !k.given:
 			errs = append(errs, doc.Errorf(path, "%s needs a %s", f.Do, k.name))
 		}
 	}
 	if f.Process != nil && !processName.MatchString(*f.Process) {
-		errs = append(errs, doc.Errorf(path+".process", "%q is no process: a host and a number are meant, such as host1/p2", *f.Process))
+		errs = append(errs, doc.Errorf(path+".process", "%q is not a process: write a host and a number, such as host1/p2", *f.Process))
 	}
 	if f.At < 0 {
 		errs = append(errs, doc.Errorf(path+".at", "a time must not be negative"))

@@ -47,15 +47,15 @@ func TestParseEventErrors(t *testing.T) {
 		"events: [{do: kill, process: a/p1}]":                                                                            `f.yaml:1:\d+: field "at" is missing`,
 		"events: [{at: 1, do: kill, process: a/p1}]":                                                                     `f.yaml:1:15: .*unit`,
 		"events: [{at: 1us, do: kill}]":                                                                                  `f.yaml:1:10: kill needs a process`,
-		"events: [{at: 1us, do: kill, process: a}]":                                                                      `f.yaml:1:39: "a" is no process`,
-		"events: [{at: 1us, do: kill, process: a/p0}]":                                                                   `f.yaml:1:39: "a/p0" is no process`,
-		"events: [{at: 1us, do: kill, process: a/p1, region: 1}]":                                                        `f.yaml:1:53: kill takes no region`,
-		"events: [{at: 1us, do: remove, process: a/p1, device: a/m}]":                                                    `f.yaml:1:41: remove takes no process`,
+		"events: [{at: 1us, do: kill, process: a}]":                                                                      `f.yaml:1:39: "a" is not a process`,
+		"events: [{at: 1us, do: kill, process: a/p0}]":                                                                   `f.yaml:1:39: "a/p0" is not a process`,
+		"events: [{at: 1us, do: kill, process: a/p1, region: 1}]":                                                        `f.yaml:1:53: region is given, and kill`,
+		"events: [{at: 1us, do: remove, process: a/p1, device: a/m}]":                                                    `f.yaml:1:41: process is given, and remove`,
 		"events: [{at: 1us, do: remove}]":                                                                                `f.yaml:1:10: remove needs a device`,
 		"events: [{at: 1us, do: unmap, process: a/p1}]":                                                                  `f.yaml:1:10: unmap needs a region`,
 		"events: [{at: 1us, do: unmap, process: a/p1, region: 0}]":                                                       `f.yaml:1:54: .*below 1`,
 		"events: [{at: 1us, do: remap, process: a/p1, region: 1, length: 0}]":                                            `f.yaml:1:65: .*below`,
-		"events:\n- {at: 1us, do: kill, process: a/p1}\n- {at: 1us, do: remap, process: a/p1, region: 1,\n   device: b}": `f.yaml:4:12: remap takes no device`,
+		"events:\n- {at: 1us, do: kill, process: a/p1}\n- {at: 1us, do: remap, process: a/p1, region: 1,\n   device: b}": `f.yaml:4:12: device is given, and remap`,
 	} {
 		if _, err := Parse("f.yaml", []byte(src)); err == nil || !regexp.MustCompile(want).MatchString(err.Error()) {
 			t.Errorf("%s: %v, want %s", src, err, want)
@@ -73,8 +73,8 @@ func TestCheckEvents(t *testing.T) {
 	}
 	for src, want := range map[string]string{
 		"events: [{at: 1us, do: remove, device: host0/mlx5_0}, {at: 1us, do: kill, process: host0/p7}]": "",
-		"events: [{at: 1us, do: remove, device: host1/mlx5_0}]":                                         `f.yaml:1:40: no device "host1/mlx5_0" (did you mean "host0/mlx5_0"?)`,
-		"events: [{at: 1us, do: kill, process: host3/p1}]":                                              `f.yaml:1:39: no host "host3"`,
+		"events: [{at: 1us, do: remove, device: host1/mlx5_0}]":                                         `f.yaml:1:40: there is no device "host1/mlx5_0" (did you mean "host0/mlx5_0"?)`,
+		"events: [{at: 1us, do: kill, process: host3/p1}]":                                              `f.yaml:1:39: there is no host "host3"`,
 		"events: [{at: 1us, do: remap, process: host0/p1, region: 1}]":                                  `f.yaml:1:24: remap cannot be injected here: it is not modelled`,
 	} {
 		p, err := Parse("f.yaml", []byte(src))
@@ -110,7 +110,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// checkComplaints: whatever is wrong with a file has a place in it.
+// checkComplaints: every error of a file has a position in it.
 func checkComplaints(t *testing.T, src string, err error) {
 	all := []error{err}
 	if j, ok := err.(interface{ Unwrap() []error }); ok {
@@ -124,7 +124,7 @@ func checkComplaints(t *testing.T, src string, err error) {
 	}
 }
 
-// checkEvents: what was parsed can be carried out.
+// checkEvents: every event that was parsed is complete.
 func checkEvents(t *testing.T, src string, p *Plan) {
 	for _, e := range p.Events {
 		if e.At < 0 || e.Kind >= eventKinds || (e.Device == "") == (e.Process == "") && e.Kind != Remove {

@@ -1,8 +1,8 @@
 // Package fault is the script of what goes wrong: rules that pick frames on the wire
 // and say what happens to them, and events in time (a link goes down, a device is
 // removed, a process is killed, memory is unmapped). It knows frames only by the few
-// values of Frame and touches none itself; who moves the frames (sim/link, an injector
-// before a real port) asks Decide and does what it says. Events are carried out by the
+// values of Frame and touches none itself; whoever moves the frames (sim/link, an injector
+// before a real port) calls Decide and does what it says. Events are carried out by the
 // testbed.
 //
 // Rules are built in Go or read from a file (Parse).
@@ -98,36 +98,36 @@ type Rule struct {
 	Edits  []ByteEdit
 }
 
-// Check says what is wrong with the rule, or returns nil.
+// Check returns what is wrong with the rule, or nil.
 func (r *Rule) Check() error {
 	switch {
 	case r.Action >= actions:
 		return fmt.Errorf("fault: unknown action %d", r.Action)
 	case r.Match&(MatchPacket|MatchMessage) != 0 && r.Match&MatchDirection != 0 && r.Response:
-		return fmt.Errorf("fault: packets and messages are counted of requests, not of responses")
+		return fmt.Errorf("fault: packet and message count requests, and direction is responses")
 	case r.Match&MatchFlow != 0 && r.Flow < 1, r.Match&MatchPacket != 0 && r.Packet < 1, r.Match&MatchMessage != 0 && r.Message < 1,
 		r.Match&MatchIteration != 0 && r.Iteration < 1:
-		return fmt.Errorf("fault: flow, packet, message and iteration begin at 1")
+		return fmt.Errorf("fault: flow, packet, message and iteration count from 1")
 	case r.Skip < 0 || r.Count < 0:
 		return fmt.Errorf("fault: skip %d and count %d must not be negative", r.Skip, r.Count)
 	case r.Chance > 1_000_000:
-		return fmt.Errorf("fault: chance of %d millionths is more than one", r.Chance)
+		return fmt.Errorf("fault: a chance of %d in a million is more than certain", r.Chance)
 	case r.Action == Delay && r.Delay <= 0:
 		return fmt.Errorf("fault: a delay must be positive, not %d ps", r.Delay)
 	case r.Action != Delay && r.Delay != 0:
-		return fmt.Errorf("fault: %v takes no delay", r.Action)
+		return fmt.Errorf("fault: delay is given, and %v does not use it", r.Action)
 	case r.Action == Truncate && r.Keep < 1:
 		return fmt.Errorf("fault: a truncated frame keeps at least 1 byte, not %d", r.Keep)
 	case r.Action != Truncate && r.Keep != 0:
-		return fmt.Errorf("fault: %v keeps no bytes", r.Action)
+		return fmt.Errorf("fault: keep is given, and %v does not use it", r.Action)
 	case r.Action == Edit && len(r.Edits) == 0:
-		return fmt.Errorf("fault: edit without edits")
+		return fmt.Errorf("fault: edit needs edits")
 	case r.Action != Edit && len(r.Edits) != 0:
-		return fmt.Errorf("fault: %v takes no edits", r.Action)
+		return fmt.Errorf("fault: edits are given, and %v does not use them", r.Action)
 	}
 	for _, e := range r.Edits {
 		if e.Offset < 0 {
-			return fmt.Errorf("fault: edit at offset %d, before the BTH", e.Offset)
+			return fmt.Errorf("fault: offset %d is before the BTH; offsets count from its first byte", e.Offset)
 		}
 	}
 	return nil
@@ -152,11 +152,11 @@ func (r *Rule) matchesHistory(f *Frame, h *seen) bool {
 		(r.Match&MatchIteration == 0 || r.Iteration == h.iteration)
 }
 
-// Script is rules in the order in which they are asked. The zero Script has none.
+// Script is a list of rules, of which the first that matches decides. The zero Script has none.
 type Script struct {
-	rules []rule
-	needs bool // some rule needs history
-	flows map[flowKey]*flow
+	rules        []rule
+	needsHistory bool // of flows, for some rule
+	flows        map[flowKey]*flow
 }
 
 type rule struct {
@@ -170,11 +170,11 @@ func (s *Script) Add(r Rule) error {
 		return err
 	}
 	s.rules = append(s.rules, rule{Rule: r})
-	s.needs = s.needs || r.Match&history != 0
+	s.needsHistory = s.needsHistory || r.Match&history != 0
 	return nil
 }
 
-// Empty says whether there is nothing to ask.
+// Empty reports whether the script has no rules.
 func (s *Script) Empty() bool { return s == nil || len(s.rules) == 0 }
 
 // Len is the number of rules.
@@ -182,11 +182,11 @@ func (s *Script) Len() int { return len(s.rules) }
 
 // Decide says what happens to a frame: the first rule that matches decides, also
 // when it lets the frame pass by its Skip, Count or Chance. draw is the run's
-// source of draws; it is asked only for rules with a Chance. The rule returned is
+// source of draws; it is called only for rules with a Chance. The rule returned is
 // nil when nothing happens.
 func (s *Script) Decide(f *Frame, draw func() uint64) *Rule {
 	var h seen
-	if s.needs {
+	if s.needsHistory {
 		h = s.follow(f)
 	}
 	for i := range s.rules {
@@ -210,18 +210,18 @@ func (s *Script) Decide(f *Frame, draw func() uint64) *Rule {
 	return nil
 }
 
-// Matched and Acted are how many frames rule i has met, and on how many it acted.
+// Matched is how many frames rule i has matched.
 func (s *Script) Matched(i int) int { return s.rules[i].matched }
 
 // Acted is on how many frames rule i acted.
 func (s *Script) Acted(i int) int { return s.rules[i].acted }
 
-// Clear removes all rules and returns how many frames each has met.
+// Clear removes all rules and returns how many frames each has matched.
 func (s *Script) Clear() []int {
 	met := make([]int, len(s.rules))
 	for i := range s.rules {
 		met[i] = s.rules[i].matched
 	}
-	s.rules, s.needs, s.flows = nil, false, nil
+	s.rules, s.needsHistory, s.flows = nil, false, nil
 	return met
 }

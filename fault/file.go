@@ -16,7 +16,7 @@ type LinkChange struct {
 	Up   bool
 }
 
-// Plan is what a file says.
+// Plan is the content of a file of faults.
 type Plan struct {
 	Rules  []Rule
 	Links  []LinkChange
@@ -32,24 +32,24 @@ type file struct {
 	Events []fileEvent `yaml:"events"`
 }
 
-// FileRule is a rule as a file writes it. What is not given matches everything.
+// FileRule is a rule as a file writes it. A key that is not given matches every frame.
 type FileRule struct {
 	Do         string     `yaml:"do" required:"true" oneof:"pass,drop,corrupt,corrupt-fcs,edit,delay,duplicate,reorder,mark,truncate"`
-	From       string     `yaml:"from" help:"port that sends, such as host0/mlx5_0"`
+	From       string     `yaml:"from" help:"the sending port, such as host0/mlx5_0"`
 	Direction  string     `yaml:"direction" oneof:"requests,responses"`
-	Flow       *int       `yaml:"flow" min:"1" help:"what ports send to queue pairs, in the order in which the flows begin"`
+	Flow       *int       `yaml:"flow" min:"1" help:"number of the flow, which is what one port sends to one queue pair, in the order in which flows begin"`
 	DestQP     *uint32    `yaml:"dest_qp" min:"0" max:"16777215"`
-	Opcode     *uint8     `yaml:"opcode" min:"0" max:"255" help:"of the base transport header"`
+	Opcode     *uint8     `yaml:"opcode" min:"0" max:"255" help:"opcode in the base transport header"`
 	PSN        *uint32    `yaml:"psn" min:"0" max:"16777215"`
-	Packet     *int       `yaml:"packet" min:"1" max:"8388607" help:"PSN of a flow's requests, counted from its first"`
-	Message    *int       `yaml:"message" min:"1" help:"request of the flow"`
-	Iteration  *int       `yaml:"iteration" min:"1" help:"how often this PSN has been sent"`
-	Skip       int        `yaml:"skip" min:"0" help:"matching frames that pass first"`
-	Count      int        `yaml:"count" min:"0" help:"how many are then acted upon; 0: all"`
-	PerMillion *uint32    `yaml:"per_million" min:"1" max:"1000000" help:"chance of each"`
-	Delay      int64      `yaml:"delay" unit:"time" help:"with do: delay"`
-	Keep       int        `yaml:"keep" min:"0" help:"with do: truncate, bytes of the frame that arrive"`
-	Edits      []FileEdit `yaml:"edits" help:"with do: edit"`
+	Packet     *int       `yaml:"packet" min:"1" max:"8388607" help:"packet of the flow: the PSN of a request, counted from 1 at the first"`
+	Message    *int       `yaml:"message" min:"1" help:"message of the flow, counted from 1"`
+	Iteration  *int       `yaml:"iteration" min:"1" help:"how many times the port has sent this PSN, this time included"`
+	Skip       int        `yaml:"skip" min:"0" help:"how many matching frames pass first"`
+	Count      int        `yaml:"count" min:"0" help:"how many matching frames are then acted upon; 0: all"`
+	PerMillion *uint32    `yaml:"per_million" min:"1" max:"1000000" help:"chance, in a million, that a matching frame is acted upon"`
+	Delay      int64      `yaml:"delay" unit:"time" help:"with do: delay, how much later the frame arrives"`
+	Keep       int        `yaml:"keep" min:"0" help:"with do: truncate, how many bytes of the frame arrive"`
+	Edits      []FileEdit `yaml:"edits" help:"with do: edit, the bytes that change"`
 }
 
 // FileEdit is a ByteEdit as a file writes it.
@@ -87,7 +87,7 @@ func Parse(name string, src []byte) (*Plan, error) {
 		errs = append(errs, err)
 	}
 	if len(f.Faults)+len(f.Links)+len(f.Events) == 0 && len(errs) == 0 {
-		errs = append(errs, doc.Errorf("", "no faults, no links and no events: the file does nothing"))
+		errs = append(errs, doc.Errorf("", "the file has no faults, no links and no events"))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
@@ -155,22 +155,22 @@ func (r *FileRule) rule() Rule {
 	return out
 }
 
-// Target is what the plan of a run can name.
+// Target is what exists in a run, for a plan to name.
 type Target struct {
 	Ports, Devices []string
 	Hosts          []string // processes are counted over all hosts: host1/p2
-	// Cannot says of a kind of event why the target cannot carry it out; nil or empty:
-	// it can.
+	// Cannot is the reason why the target cannot carry out a kind of event, "" if it can; nil:
+	// it can carry out all.
 	Cannot func(EventKind) string
 }
 
-// Check says where the plan names what the target does not have, or asks for what it
-// cannot do.
+// Check returns an error for each place where the plan names what the target does not have,
+// or asks for what it cannot do.
 func (p *Plan) Check(t Target) error {
 	var errs []error
 	known := func(path, what, name string, names []string) {
 		if !slices.Contains(names, name) {
-			errs = append(errs, p.doc.Errorf(path, "no %s %q%s; there are %s", what, name, input.Suggest(name, names), strings.Join(names, ", ")))
+			errs = append(errs, p.doc.Errorf(path, "there is no %s %q%s; there are %s", what, name, input.Suggest(name, names), strings.Join(names, ", ")))
 		}
 	}
 	for i, r := range p.Rules {

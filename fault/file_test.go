@@ -38,7 +38,7 @@ links:
 		t.Errorf("%+v", l)
 	}
 	err = p.Check(Target{Ports: []string{"host0/mlx5_0", "host2/mlx5_0"}})
-	if err == nil || !strings.Contains(err.Error(), `f.yaml:13:12: no port "host1/mlx5_0"`) {
+	if err == nil || !strings.Contains(err.Error(), `f.yaml:13:12: there is no port "host1/mlx5_0"`) {
 		t.Errorf("%v", err)
 	}
 }
@@ -50,14 +50,14 @@ func TestParseErrors(t *testing.T) {
 		"faults: [{psn: 1}]":                                    `f.yaml:1:\d+: .*do`,
 		"faults: [{do: delay}]":                                 `f.yaml:1:\d+: a delay must be positive`,
 		"faults: [{do: delay, delay: 5}]":                       `f.yaml:1:\d+: .*5`,
-		"faults: [{do: drop, delay: 5us}]":                      `f.yaml:1:\d+: drop takes no delay`,
-		"faults: [{do: edit}]":                                  `f.yaml:1:\d+: edit without edits`,
+		"faults: [{do: drop, delay: 5us}]":                      `f.yaml:1:\d+: delay is given, and drop`,
+		"faults: [{do: edit}]":                                  `f.yaml:1:\d+: edit needs edits`,
 		"faults: [{do: drop, psn: 0x1000000}]":                  `f.yaml:1:\d+: .*0x1000000`,
 		"faults: [{do: drop, packet: 0}]":                       `f.yaml:1:\d+: .*below 1`,
 		"faults: [{do: drop, packet: 1, direction: responses}]": `f.yaml:1:\d+: .*requests`,
 		"links: [{port: a, at: -1us, to: up}]":                  `f.yaml:1:\d+: `,
 		"links: [{port: a, at: 1us, to: sideways}]":             `f.yaml:1:\d+: .*down`,
-		"faults: []": `f.yaml:1:\d+: no faults`,
+		"faults: []": `f.yaml:1:\d+: the file has no faults`,
 		"faults: {":  `f.yaml:1:\d+: `,
 	} {
 		if _, err := Parse("f.yaml", []byte(src)); err == nil || !regexp.MustCompile(want).MatchString(err.Error()) {

@@ -2,13 +2,13 @@ package fault
 
 import "sort"
 
-// flowKey is what a port sends to a QP.
+// flowKey names a flow: what a port sends to a QP.
 type flowKey struct {
 	port string
 	qp   uint32
 }
 
-// flow is the history of one.
+// flow is the history of a flow.
 type flow struct {
 	number   int
 	begun    bool // a request was seen
@@ -17,12 +17,12 @@ type flow struct {
 	sent     map[uint32]int // transmissions by PSN, requests; the upper bit: responses
 }
 
-// seen is what the history says of a frame.
+// seen is the place of a frame in the history of its flow.
 type seen struct{ flow, packet, message, iteration int }
 
 const responseBit = 1 << 31
 
-// follow takes note of a frame.
+// follow adds a frame to the history of its flow.
 func (s *Script) follow(f *Frame) seen {
 	if s.flows == nil {
 		s.flows = map[flowKey]*flow{}

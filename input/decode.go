@@ -13,7 +13,7 @@ import (
 	"github.com/goccy/go-yaml/parser"
 )
 
-// Error is one complaint about a file.
+// Error is one mistake in a file.
 type Error struct {
 	File      string
 	Line, Col int
@@ -22,7 +22,7 @@ type Error struct {
 
 func (e *Error) Error() string { return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Col, e.Msg) }
 
-// Doc is a decoded file: it remembers where each value stood, for checks that come
+// Doc is a decoded file. It remembers the position of each value, for checks that come
 // after decoding.
 type Doc struct {
 	File string
@@ -57,7 +57,7 @@ func (d *Doc) Errorf(path, format string, args ...any) error {
 //
 // Fields may be strings, bools, integers, float64 (for figures to compare with),
 // structs, slices, maps from string, and pointers to them; a map[string]string
-// takes any scalar as its text. All complaints are reported at once, joined, each an
+// takes any scalar as its text. All mistakes are reported at once, joined, each an
 // *Error.
 func Decode(file string, src []byte, v any) (*Doc, error) {
 	f, err := parser.ParseBytes(src, 0)
@@ -69,7 +69,7 @@ func Decode(file string, src []byte, v any) (*Doc, error) {
 		return nil, &Error{file, 1, 1, "the file is empty"}
 	}
 	if len(f.Docs) > 1 {
-		d.fail(f.Docs[1], "a second document: only one is allowed")
+		d.fail(f.Docs[1], "a second document begins here, and only one is allowed")
 	}
 	d.value(f.Docs[0].Body, reflect.ValueOf(v).Elem(), "", field{})
 	return d.doc, errors.Join(d.errs...)
@@ -98,7 +98,7 @@ func (d *decoder) fail(n ast.Node, format string, args ...any) {
 	d.errs = append(d.errs, &Error{d.doc.File, line, col, fmt.Sprintf(format, args...)})
 }
 
-// field is what the tags of a struct field say.
+// field has the tags of a struct field.
 type field struct {
 	name, unit, oneof, min, max string
 	required                    bool

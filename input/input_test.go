@@ -94,7 +94,7 @@ func TestSet(t *testing.T) {
 		t.Errorf("set %+v %+v", o, o.One)
 	}
 	for _, c := range [][3]string{
-		{"traffic.1.window", "7", "items 0 to 0"}, {"traffic.0.windo", "7", `did you mean "window"`}, {"traffic", "7", "not a single value"},
+		{"traffic.1.window", "7", "items 0 to 0"}, {"traffic.0.windo", "7", `did you mean "window"`}, {"traffic", "7", "is a list or a map"},
 		{"name.x", "7", "single value"}, {"traffic.0.window", "0", "below 1"},
 	} {
 		if err := Set(&o, c[0], c[1]); err == nil || !strings.Contains(err.Error(), c[2]) {

@@ -18,7 +18,7 @@ func set(v reflect.Value, path []string, done, text string, f field) error {
 	if len(path) == 0 {
 		switch v.Kind() {
 		case reflect.Struct, reflect.Map, reflect.Slice:
-			return fmt.Errorf("%s is not a single value", done)
+			return fmt.Errorf("%s is a list or a map, which only a file can give", done)
 		case reflect.Pointer:
 			e := reflect.New(v.Type().Elem())
 			if err := set(e.Elem(), nil, done, text, f); err != nil {

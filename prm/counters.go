@@ -88,10 +88,10 @@ var QCounterNames = [...]struct {
 }
 
 // Get reads a counter.
-func (m QueryQCounterOut) Get(c QCounter) uint32 { return be32(m, int(c)) }
+func (q QueryQCounterOut) Get(c QCounter) uint32 { return be32(q, int(c)) }
 
 // Set writes a counter.
-func (m QueryQCounterOut) Set(c QCounter, v uint32) { putBE32(m, int(c), v) }
+func (q QueryQCounterOut) Set(c QCounter, v uint32) { putBE32(q, int(c), v) }
 
 // VportCounter names a pair {packets, octets} of QUERY_VPORT_COUNTER by its offset in
 // the out mailbox. RoCE traffic counts as InfiniBand here.
@@ -113,11 +113,11 @@ const (
 	VCTxEthMulticast VportCounter = 0xc0
 )
 
-func (m QueryVportCounterOut) Packets(c VportCounter) uint64 { return be64(m, int(c)) }
-func (m QueryVportCounterOut) Octets(c VportCounter) uint64  { return be64(m, int(c)+8) }
+func (q QueryVportCounterOut) Packets(c VportCounter) uint64 { return be64(q, int(c)) }
+func (q QueryVportCounterOut) Octets(c VportCounter) uint64  { return be64(q, int(c)+8) }
 
 // Set writes a pair.
-func (m QueryVportCounterOut) Set(c VportCounter, packets, octets uint64) {
-	putBE64(m, int(c), packets)
-	putBE64(m, int(c)+8, octets)
+func (q QueryVportCounterOut) Set(c VportCounter, packets, octets uint64) {
+	putBE64(q, int(c), packets)
+	putBE64(q, int(c)+8, octets)
 }

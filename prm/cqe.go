@@ -33,55 +33,9 @@ const (
 	CQEFormatCompressed = 3
 )
 
-// CQE64 is a completion queue entry. In a CQ of 128-byte entries it is the second half.
-type CQE64 []byte
-
-// CQE64Size is its length in bytes.
-const CQE64Size = 64
-
 // CQEOpOwnInit is the byte that software writes to the last byte of every entry before it
 // creates the CQ: opcode CQEInvalid, owner 0.
 const CQEOpOwnInit = 0xf0
-
-// InlineData is the payload area of CQEFormatInline32.
-func (c CQE64) InlineData() []byte { return c[0:32:32] }
-
-func (c CQE64) MLPath() uint8     { return c[17] }
-func (c CQE64) SetMLPath(v uint8) { c[17] = v }
-func (c CQE64) SLID() uint16      { return be16(c, 22) }
-func (c CQE64) SetSLID(v uint16)  { putBE16(c, 22, v) }
-
-// GRH is not zero when a GRH was there (UD).
-func (c CQE64) GRH() uint32     { return bits(c, 24, 29, 28) }
-func (c CQE64) SetGRH(v uint32) { put(c, 24, 29, 28, v) }
-func (c CQE64) SL() uint32      { return bits(c, 24, 27, 24) }
-func (c CQE64) SetSL(v uint32)  { put(c, 24, 27, 24, v) }
-
-// RQPN is the source QP number.
-func (c CQE64) RQPN() uint32     { return bits(c, 24, 23, 0) }
-func (c CQE64) SetRQPN(v uint32) { put(c, 24, 23, 0, v) }
-
-// SRQNUIdx is the SRQ number (CQE version 0) or the user index (version 1).
-func (c CQE64) SRQNUIdx() uint32     { return be32(c, 32) & 0xffffff }
-func (c CQE64) SetSRQNUIdx(v uint32) { putBE32(c, 32, v&0xffffff) }
-
-// ImmInvalPKey is the immediate data, the rkey that was invalidated, or the P_Key index.
-func (c CQE64) ImmInvalPKey() uint32     { return be32(c, 36) }
-func (c CQE64) SetImmInvalPKey(v uint32) { putBE32(c, 36, v) }
-func (c CQE64) ByteCnt() uint32          { return be32(c, 44) }
-func (c CQE64) SetByteCnt(v uint32)      { putBE32(c, 44, v) }
-func (c CQE64) Timestamp() uint64        { return be64(c, 48) }
-func (c CQE64) SetTimestamp(v uint64)    { putBE64(c, 48, v) }
-
-// SOp is the opcode of the send WQE (requester entries).
-func (c CQE64) SOp() WQEOpcode         { return WQEOpcode(c[56]) }
-func (c CQE64) SetSOp(v WQEOpcode)     { c[56] = byte(v) }
-func (c CQE64) QPN() uint32            { return bits(c, 56, 23, 0) }
-func (c CQE64) SetQPN(v uint32)        { put(c, 56, 23, 0, v) }
-func (c CQE64) WQECounter() uint16     { return be16(c, 60) }
-func (c CQE64) SetWQECounter(v uint16) { putBE16(c, 60, v) }
-func (c CQE64) Signature() uint8       { return c[62] }
-func (c CQE64) SetSignature(v uint8)   { c[62] = v }
 
 func (c CQE64) Opcode() CQEOpcode { return CQEOpcode(c[63] >> 4) }
 func (c CQE64) Format() uint8     { return c[63] >> 2 & 3 }
@@ -113,13 +67,6 @@ func CQEOwner(pi, n uint32) uint8 {
 	}
 	return 0
 }
-
-// Error fields, in entries with opcode CQEReqErr or CQERespErr.
-
-func (c CQE64) VendorErrSynd() uint8     { return c[54] }
-func (c CQE64) SetVendorErrSynd(v uint8) { c[54] = v }
-func (c CQE64) Syndrome() Syndrome       { return Syndrome(c[55]) }
-func (c CQE64) SetSyndrome(v Syndrome)   { c[55] = byte(v) }
 
 // Syndrome says what went wrong, in an error CQE.
 type Syndrome uint8

@@ -1,77 +1,13 @@
 package prm
 
 import (
-	"bufio"
-	"fmt"
 	mathbits "math/bits"
 	"math/rand"
-	"os"
 	"reflect"
-	"strings"
 	"testing"
+
+	"github.com/rdmasim/rdmasim/internal/layout"
 )
-
-// views are all byte views with a length long enough for every field, and whether
-// fields may share bits (unions by type of entry).
-var views = []struct {
-	v     any
-	size  int
-	union bool
-}{
-	{QPC(nil), QPCSize, false}, {ADS(nil), ADSSize, false}, {CQC(nil), CQCSize, false}, {EQC(nil), EQCSize, false},
-	{MKC(nil), MKCSize, false}, {HCACap(nil), HCACapSize, false}, {AtomicCap(nil), 0x100, false}, {RoCECap(nil), 0x100, false},
-	{NICVportContext(nil), NICVportContextSize, false}, {RoCEAddr(nil), RoCEAddrSize, false},
-	{CmdIn(nil), CmdInSize, false}, {CmdOut(nil), CmdOutSize, false},
-	{CtrlSegment(nil), CtrlSegmentSize, false}, {RaddrSegment(nil), RaddrSegmentSize, false}, {AtomicSegment(nil), AtomicSegmentSize, false},
-	{XRCSegment(nil), XRCSegmentSize, false}, {DataSegment(nil), DataSegmentSize, false}, {SRQNextSegment(nil), SRQNextSegmentSize, false},
-	{AVSegment(nil), AVSegmentSize, false}, {UMRCtrlSegment(nil), UMRCtrlSegmentSize, false}, {KLM(nil), KLMSize, false},
-	{CQE64(nil), CQE64Size, true}, {EQE(nil), EQESize, true},
-	{QPDBRec(nil), DBRecSize, false}, {SRQDBRec(nil), DBRecSize, false}, {CQDBRec(nil), DBRecSize, false},
-	{CreateQPIn(nil), CreateQPInSize, true}, {CreateQPOut(nil), CreateQPOutSize, false}, {DestroyQPIn(nil), DestroyQPInSize, false},
-	{ModifyQPIn(nil), ModifyQPInSize, false}, {ModifyQPOut(nil), ModifyQPOutSize, false}, {Cmd2ErrQPIn(nil), Cmd2ErrQPInSize, false},
-	{Cmd2RstQPIn(nil), Cmd2RstQPInSize, false}, {QueryQPIn(nil), QueryQPInSize, false}, {QueryQPOut(nil), QueryQPOutSize, false},
-	{QueryHCACapIn(nil), QueryHCACapInSize, false}, {QueryHCACapOut(nil), QueryHCACapOutSize, false}, {SetHCACapIn(nil), SetHCACapInSize, false},
-	{InitHCAIn(nil), InitHCAInSize, false}, {TeardownHCAIn(nil), TeardownHCAInSize, false}, {TeardownHCAOut(nil), TeardownHCAOutSize, false},
-	{EnableHCAIn(nil), EnableHCAInSize, false}, {DisableHCAIn(nil), DisableHCAInSize, false},
-	{QueryPagesIn(nil), QueryPagesInSize, false}, {QueryPagesOut(nil), QueryPagesOutSize, false},
-	{ManagePagesIn(nil), ManagePagesInSize, false}, {ManagePagesOut(nil), ManagePagesOutSize, false},
-	{QueryISSIOut(nil), QueryISSIOutSize, false}, {SetISSIIn(nil), SetISSIInSize, false}, {QueryAdapterOut(nil), QueryAdapterOutSize, false},
-	{CreateMKeyIn(nil), CreateMKeyInSize, true}, {CreateMKeyOut(nil), CreateMKeyOutSize, false}, {QueryMKeyIn(nil), QueryMKeyInSize, false},
-	{QueryMKeyOut(nil), QueryMKeyOutSize, false}, {DestroyMKeyIn(nil), DestroyMKeyInSize, false},
-	{QuerySpecialContextsOut(nil), QuerySpecialContextsOutSize, false}, {ChangeMKeyIn(nil), ChangeMKeyInSize, false},
-	{DeviceMemCap(nil), 0x100, false}, {AllocMemicIn(nil), AllocMemicInSize, false}, {AllocMemicOut(nil), AllocMemicOutSize, false},
-	{DeallocMemicIn(nil), DeallocMemicInSize, false},
-	{CreateEQIn(nil), CreateEQInSize, true}, {CreateEQOut(nil), CreateEQOutSize, false}, {DestroyEQIn(nil), DestroyEQInSize, false},
-	{QueryEQIn(nil), QueryEQInSize, false}, {QueryEQOut(nil), QueryEQOutSize, true},
-	{CreateCQIn(nil), CreateCQInSize, true}, {CreateCQOut(nil), CreateCQOutSize, false}, {DestroyCQIn(nil), DestroyCQInSize, false},
-	{QueryCQIn(nil), QueryCQInSize, false}, {QueryCQOut(nil), QueryCQOutSize, false}, {ModifyCQIn(nil), ModifyCQInSize, true},
-	{QueryVportStateIn(nil), QueryVportStateInSize, false}, {QueryVportStateOut(nil), QueryVportStateOutSize, false},
-	{QueryNICVportContextIn(nil), QueryNICVportContextInSize, false}, {QueryNICVportContextOut(nil), QueryNICVportContextOutSize, false},
-	{ModifyNICVportContextIn(nil), ModifyNICVportContextInSize, false},
-	{QueryRoCEAddressIn(nil), QueryRoCEAddressInSize, false}, {QueryRoCEAddressOut(nil), QueryRoCEAddressOutSize, false},
-	{SetRoCEAddressIn(nil), SetRoCEAddressInSize, false},
-	{QueryVportCounterIn(nil), QueryVportCounterInSize, false},
-	{HCAVportContext(nil), HCAVportContextSize, false}, {QueryHCAVportContextIn(nil), QueryHCAVportContextInSize, false},
-	{QueryHCAVportContextOut(nil), QueryHCAVportContextOutSize, false}, {QueryHCAVportGIDIn(nil), QueryHCAVportGIDInSize, false},
-	{QueryHCAVportGIDOut(nil), QueryHCAVportGIDOutSize + 32, false}, {QueryHCAVportPKeyIn(nil), QueryHCAVportPKeyInSize, false},
-	{AllocQCounterOut(nil), AllocQCounterOutSize, false}, {DeallocQCounterIn(nil), DeallocQCounterInSize, false},
-	{QueryQCounterIn(nil), QueryQCounterInSize, false},
-	{AttachToMCGIn(nil), AttachToMCGInSize, false}, {DetachFromMCGIn(nil), DetachFromMCGInSize, false},
-	{AllocPDOut(nil), AllocPDOutSize, false}, {DeallocPDIn(nil), DeallocPDInSize, false},
-	{AllocUAROut(nil), AllocUAROutSize, false}, {DeallocUARIn(nil), DeallocUARInSize, false},
-	{WQ(nil), WQSize, false}, {RMPC(nil), RMPCSize, false}, {CreateRMPIn(nil), CreateRMPInSize, false}, {CreateRMPOut(nil), CreateRMPOutSize, false},
-	{ModifyRMPIn(nil), ModifyRMPInSize, false}, {DestroyRMPIn(nil), DestroyRMPInSize, false},
-	{QueryRMPIn(nil), QueryRMPInSize, false}, {QueryRMPOut(nil), QueryRMPOutSize, false},
-	{AllocXRCDOut(nil), AllocXRCDOutSize, false}, {DeallocXRCDIn(nil), DeallocXRCDInSize, false},
-	{AllocTransportDomainOut(nil), AllocTransportDomainOutSize, false}, {DeallocTransportDomainIn(nil), DeallocTransportDomainInSize, false},
-}
-
-// wholeWord are the setters that write the reserved bits of their word as zero, as
-// the writer of the word does.
-var wholeWord = map[string]bool{
-	"XRCSegment.SRQN": true, "CQE64.SRQNUIdx": true, "CQDBRec.CI": true,
-	"QPDBRec.Recv": true, "QPDBRec.Send": true, "SRQDBRec.Count": true,
-}
 
 // field is a getter with its setter.
 type field struct {
@@ -122,6 +58,12 @@ func asUint(v reflect.Value) uint64 {
 // Every setter writes the bits that its getter reads and no other, keeps what does
 // not fit out, and fields of one view do not overlap.
 func TestGetSet(t *testing.T) {
+	wholeWord := map[string]bool{}
+	for _, v := range tables(t).Views() {
+		for _, f := range v.Fields {
+			wholeWord[v.Name+"."+f.Name] = f.Place.Kind == layout.Low
+		}
+	}
 	for _, view := range views {
 		typ := reflect.TypeOf(view.v)
 		b := make([]byte, view.size)
@@ -170,48 +112,43 @@ func mask(f field, b []byte) (uint64, []byte) {
 	return one, m
 }
 
-// Offsets and widths are those of the kernel's structures (testdata/ifc.txt).
-func TestLayoutAgainstKernelHeader(t *testing.T) {
-	file, err := os.Open("testdata/ifc.txt")
+// The files that are generated are what the tables give.
+func TestGenerated(t *testing.T) {
+	stale, err := layout.Stale(".")
+	if err != nil || len(stale) != 0 {
+		t.Errorf("run go generate ./prm: %v differ from the tables, %v", stale, err)
+	}
+}
+
+func tables(t *testing.T) *layout.Package {
+	t.Helper()
+	p, err := layout.Read("layouts")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer file.Close()
-	byName := map[string]reflect.Value{}
-	for _, v := range views {
-		typ := reflect.TypeOf(v.v)
-		byName[typ.Name()] = reflect.ValueOf(make([]byte, v.size)).Convert(typ)
+	return p
+}
+
+// Every accessor of a field reads and writes the bits that the table names.
+func TestAccessorsAgainstTables(t *testing.T) {
+	all := tables(t).Views()
+	if len(all) != len(views) {
+		t.Fatalf("%d views in the tables, %d in the list", len(all), len(views))
 	}
-	counters := map[string]QCounter{}
-	for _, c := range QCounterNames {
-		counters[c.Name] = c.Counter
-	}
-	n := 0
-	for sc := bufio.NewScanner(file); sc.Scan(); {
-		if strings.HasPrefix(sc.Text(), "#") {
-			continue
+	for i, v := range all {
+		typ := reflect.TypeOf(views[i].v)
+		size := views[i].size
+		if v.List() {
+			size += 32
 		}
-		var view, name string
-		var off, width int
-		if _, err := fmt.Sscan(sc.Text(), &view, &name, &off, &width); err != nil {
-			t.Fatal(sc.Text(), err)
-		}
-		n++
-		if view == "QCounter" {
-			if int(counters[name]) != off/8 || width != 32 {
-				t.Errorf("counter %s at %#x, want %#x", name, int(counters[name]), off/8)
+		bytes := reflect.ValueOf(make([]byte, size)).Convert(typ)
+		for _, f := range v.Fields {
+			width := f.Width()
+			if f.Place.Kind == layout.Rest {
+				width = 8 * (size - f.Offset)
 			}
-			continue
+			checkField(t, bytes, v.Name, f.Name, f.BitOffset(), width)
 		}
-		v, ok := byName[view]
-		if !ok {
-			t.Errorf("no view %s", view)
-			continue
-		}
-		checkField(t, v, view, name, off, width)
-	}
-	if n < 500 {
-		t.Errorf("only %d fields compared", n)
 	}
 }
 

@@ -2,7 +2,7 @@ package prm
 
 import "bytes"
 
-// A session of compressed CQEs takes as many entries of the ring as it stands for. The first
+// A session of compressed CQEs takes as many entries of the ring as it has completions. The first
 // is the title: the CQE64 of the first completion with format compressed, the number of
 // completions in byte_cnt, and the owner bit of its place. Entry 1 holds the mini CQEs of
 // completions 0 to 7, entry 8 those of 8 to 15, entry 16 those of 16 to 23, and so on; the
@@ -10,13 +10,8 @@ import "bytes"
 // (basic layout: drivers/net/ethernet/mellanox/mlx5/core/en_rx.c, mlx5e_decompress_cqes_start and
 // _cont).
 
-// MiniCQE is what a compressed CQE has of its own (struct mlx5_mini_cqe8). A requester's
-// has WQECounter and SOp, a responder's what the format of the CQ says.
-type MiniCQE []byte
-
 // Sizes of mini CQEs.
 const (
-	MiniCQESize  = 8
 	MiniCQEArray = CQE64Size / MiniCQESize // in an entry of the ring
 )
 
@@ -30,19 +25,6 @@ const (
 
 // LayoutBasic is the value of cqe_compression_layout that is described here.
 const LayoutBasic = 0
-
-func (m MiniCQE) RxHash() uint32          { return be32(m, 0) }
-func (m MiniCQE) SetRxHash(v uint32)      { putBE32(m, 0, v) }
-func (m MiniCQE) Checksum() uint16        { return be16(m, 0) }
-func (m MiniCQE) SetChecksum(v uint16)    { putBE16(m, 0, v) }
-func (m MiniCQE) StrideIndex() uint16     { return be16(m, 2) }
-func (m MiniCQE) SetStrideIndex(v uint16) { putBE16(m, 2, v) }
-func (m MiniCQE) WQECounter() uint16      { return be16(m, 0) }
-func (m MiniCQE) SetWQECounter(v uint16)  { putBE16(m, 0, v) }
-func (m MiniCQE) SOp() WQEOpcode          { return WQEOpcode(m[2]) }
-func (m MiniCQE) SetSOp(v WQEOpcode)      { m[2] = byte(v) }
-func (m MiniCQE) ByteCnt() uint32         { return be32(m, 4) }
-func (m MiniCQE) SetByteCnt(v uint32)     { putBE32(m, 4, v) }
 
 // MiniCQEPlace is the entry of a session, counted from the title, that holds the mini CQE
 // of completion i.
@@ -72,7 +54,7 @@ func (c CQE64) Joins(first CQE64, i, format uint32) bool {
 		(format == MiniCQECsumStrideIndex || c.WQECounter() == first.WQECounter()+uint16(i))
 }
 
-// Set makes m what is c's own.
+// Set stores in m what c does not share with the title.
 func (m MiniCQE) Set(c CQE64, format uint32) {
 	clear(m[:4])
 	m.SetByteCnt(c.ByteCnt())
@@ -90,8 +72,8 @@ func (m MiniCQE) Set(c CQE64, format uint32) {
 	}
 }
 
-// restore makes c, a copy of the title, the completion that m stands for; counter is that of a
-// responder's.
+// restore turns c, a copy of the title, into the completion of m; counter is the WQE counter of a
+// responder's completion.
 func (m MiniCQE) restore(c CQE64, counter uint16, format uint32) {
 	c.SetByteCnt(m.ByteCnt())
 	switch {
@@ -112,7 +94,7 @@ func (m MiniCQE) restore(c CQE64, counter uint16, format uint32) {
 
 // ExpandCQEs writes the completions of a session over the entries that it takes: plain ones, owned
 // by software. The title is entry ci (not reduced) of a ring of n entries, which at gives. It reports
-// how many there are; false: the title counts what no session has, and nothing is changed.
+// how many there are; false: no session has as many as the title says, and nothing is changed.
 func ExpandCQEs(at func(i uint32) CQE64, ci, n, format uint32) (count uint32, ok bool) {
 	var title, minis [CQE64Size]byte
 	copy(title[:], at(ci))

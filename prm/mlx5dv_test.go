@@ -2,62 +2,21 @@ package prm
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/rdmasim/rdmasim/internal/layout"
 )
 
-// offset is a C member and the getter of ours that must read at its place.
-type offset struct {
-	typ, member string
-	view        any
-	size        int
-	field       string
-}
-
-var dvOffsets = []offset{
-	{"mlx5_wqe_ctrl_seg", "opmod_idx_opcode", CtrlSegment(nil), 16, "OpMod"},
-	{"mlx5_wqe_ctrl_seg", "signature", CtrlSegment(nil), 16, "Signature"},
-	{"mlx5_wqe_ctrl_seg", "fm_ce_se", CtrlSegment(nil), 16, "FMCESE"},
-	{"mlx5_wqe_ctrl_seg", "imm", CtrlSegment(nil), 16, "Imm"},
-	{"mlx5_wqe_raddr_seg", "raddr", RaddrSegment(nil), 16, "Addr"},
-	{"mlx5_wqe_raddr_seg", "rkey", RaddrSegment(nil), 16, "RKey"},
-	{"mlx5_wqe_atomic_seg", "swap_add", AtomicSegment(nil), 16, "SwapAdd"},
-	{"mlx5_wqe_atomic_seg", "compare", AtomicSegment(nil), 16, "Compare"},
-	{"mlx5_wqe_data_seg", "byte_count", DataSegment(nil), 16, "ByteCount"},
-	{"mlx5_wqe_data_seg", "lkey", DataSegment(nil), 16, "LKey"},
-	{"mlx5_wqe_data_seg", "addr", DataSegment(nil), 16, "Addr"},
-	{"mlx5_wqe_srq_next_seg", "next_wqe_index", SRQNextSegment(nil), 16, "NextWQEIndex"},
-	{"mlx5_wqe_srq_next_seg", "signature", SRQNextSegment(nil), 16, "Signature"},
-	{"mlx5_wqe_av", "stat_rate_sl", AVSegment(nil), 48, "StatRateSL"},
-	{"mlx5_wqe_av", "fl_mlid", AVSegment(nil), 48, "FLMLID"},
-	{"mlx5_wqe_av", "rlid", AVSegment(nil), 48, "RLID"},
-	{"mlx5_wqe_av", "rmac", AVSegment(nil), 48, "RMAC"},
-	{"mlx5_wqe_av", "tclass", AVSegment(nil), 48, "TClass"},
-	{"mlx5_wqe_av", "hop_limit", AVSegment(nil), 48, "HopLimit"},
-	{"mlx5_wqe_av", "rgid", AVSegment(nil), 48, "RGID"},
-	{"mlx5_wqe_umr_ctrl_seg", "flags", UMRCtrlSegment(nil), 48, "Flags"},
-	{"mlx5_wqe_umr_ctrl_seg", "klm_octowords", UMRCtrlSegment(nil), 48, "XLTOctowords"},
-	{"mlx5_wqe_umr_ctrl_seg", "mkey_mask", UMRCtrlSegment(nil), 48, "MKeyMask"},
-	{"mlx5_wqe_umr_klm_seg", "byte_count", KLM(nil), 16, "ByteCount"},
-	{"mlx5_wqe_umr_klm_seg", "mkey", KLM(nil), 16, "MKey"},
-	{"mlx5_wqe_umr_klm_seg", "address", KLM(nil), 16, "VA"},
-	{"mlx5_wqe_mkey_context_seg", "start_addr", MKC(nil), 64, "StartAddr"},
-	{"mlx5_wqe_mkey_context_seg", "len", MKC(nil), 64, "Len"},
-	{"mlx5_wqe_mkey_context_seg", "bsf_octword_size", MKC(nil), 64, "BSFOctwordSize"},
-	{"mlx5_wqe_mkey_context_seg", "translations_octword_size", MKC(nil), 64, "TranslationsOctwordSize"},
-	{"mlx5_cqe64", "ml_path", CQE64(nil), 64, "MLPath"},
-	{"mlx5_cqe64", "slid", CQE64(nil), 64, "SLID"},
-	{"mlx5_cqe64", "imm_inval_pkey", CQE64(nil), 64, "ImmInvalPKey"},
-	{"mlx5_cqe64", "byte_cnt", CQE64(nil), 64, "ByteCnt"},
-	{"mlx5_cqe64", "timestamp", CQE64(nil), 64, "Timestamp"},
-	{"mlx5_cqe64", "sop_drop_qpn", CQE64(nil), 64, "SOp"},
-	{"mlx5_cqe64", "wqe_counter", CQE64(nil), 64, "WQECounter"},
-	{"mlx5_cqe64", "signature", CQE64(nil), 64, "Signature"},
+// mkeySegment is the context of an mkey as mlx5dv.h has it: less of it than mlx5_ifc.h, from which the table is.
+var mkeySegment = []layout.Member{
+	{Struct: "mlx5_wqe_mkey_context_seg", Width: MKCSize},
+	{Struct: "mlx5_wqe_mkey_context_seg", Name: "start_addr", Offset: 16, Width: 8},
+	{Struct: "mlx5_wqe_mkey_context_seg", Name: "len", Offset: 24, Width: 8},
+	{Struct: "mlx5_wqe_mkey_context_seg", Name: "bsf_octword_size", Offset: 32, Width: 4},
+	{Struct: "mlx5_wqe_mkey_context_seg", Name: "translations_octword_size", Offset: 52, Width: 4},
 }
 
 // dvValues are enumerators of the header and our constants.
@@ -91,30 +50,33 @@ var dvValues = map[string]int{
 	"MLX5_WQE_UMR_CTRL_MKEY_MASK_FREE": MKeyMaskFree,
 }
 
-// The distribution's mlx5dv.h agrees: offsets and lengths of its structures, its
-// enumerators, and the bytes that its own segment writers make.
+// The distribution's mlx5dv.h agrees: lengths and places of its structures, its enumerators, and the bytes that its
+// own segment writers make.
 func TestAgainstMlx5dv(t *testing.T) {
-	gcc, err := exec.LookPath("gcc")
+	dv := layout.Header{Files: []string{"infiniband/mlx5dv.h"}}
+	members := append(tables(t).Members("mlx5_wqe_"), tables(t).Members("mlx5_cqe64")...)
+	measured, err := dv.Measure(append(members, mkeySegment...))
+	if errors.Is(err, layout.ErrMissing) {
+		t.Skip(err, "(packages gcc and libibverbs-dev)")
+	}
 	if err != nil {
-		t.Skip("no gcc: the comparison with mlx5dv.h needs it (package gcc)")
+		t.Fatal(err)
 	}
-	dir := t.TempDir()
-	probe := filepath.Join(dir, "probe.c")
-	writeFile(t, probe, "#if !__has_include(<infiniband/mlx5dv.h>)\n#error missing\n#endif\n")
-	if exec.Command(gcc, "-E", "-o", os.DevNull, probe).Run() != nil {
-		t.Skip("no infiniband/mlx5dv.h: the comparison with it needs it (package libibverbs-dev)")
+	for i, want := range append(members, mkeySegment...) {
+		got := measured[i]
+		if want.Name != "" {
+			got.Width = want.Width // some fields are a part of a member
+		}
+		if got != want {
+			t.Errorf("the header says %v, we say %v", got, want)
+		}
 	}
-	src, bin := filepath.Join(dir, "dv.c"), filepath.Join(dir, "dv")
-	writeFile(t, src, dvProgram())
-	if out, err := exec.Command(gcc, "-o", bin, src).CombinedOutput(); err != nil {
-		t.Fatalf("gcc: %v\n%s", err, out)
-	}
-	out, err := exec.Command(bin).Output()
+	out, err := dv.Run(dvProgram())
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := map[string]string{}
-	for _, l := range strings.Split(strings.TrimSpace(string(out)), "\n") {
+	for _, l := range strings.Split(strings.TrimSpace(out), "\n") {
 		k, v, _ := strings.Cut(l, " ")
 		got[k] = v
 	}
@@ -129,26 +91,11 @@ func TestAgainstMlx5dv(t *testing.T) {
 	}
 }
 
-func writeFile(t *testing.T, name, text string) {
-	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-}
-
 func dvProgram() string {
 	var b bytes.Buffer
 	p := func(f string, a ...any) { fmt.Fprintf(&b, f+"\n", a...) }
-	p("#include <stdio.h>\n#include <stddef.h>\n#include <string.h>\n#include <infiniband/mlx5dv.h>")
 	p("static void hex(const char *n, void *v, int l) { printf(\"%%s \", n); for (int i = 0; i < l; i++) printf(\"%%02x\", ((unsigned char *)v)[i]); puts(\"\"); }")
 	p("int main(void) {")
-	sized := map[string]bool{}
-	for _, o := range dvOffsets {
-		p("printf(\"%s.%s %%zu\\n\", offsetof(struct %s, %s));", o.typ, o.member, o.typ, o.member)
-		if !sized[o.typ] {
-			sized[o.typ] = true
-			p("printf(\"sizeof.%s %%zu\\n\", sizeof(struct %s));", o.typ, o.typ)
-		}
-	}
 	for n := range dvValues {
 		p("printf(\"%s %%llu\\n\", (unsigned long long)(%s) & 0xffffffffull);", n, n)
 	}
@@ -163,10 +110,6 @@ func dvProgram() string {
 
 func dvWant() map[string]string {
 	want := map[string]string{}
-	for _, o := range dvOffsets {
-		want["sizeof."+o.typ] = fmt.Sprint(o.size)
-		want[o.typ+"."+o.member] = fmt.Sprint(ourOffset(o))
-	}
 	for n, v := range dvValues {
 		want[n] = fmt.Sprint(uint32(v))
 	}
@@ -200,20 +143,4 @@ func dvWant() map[string]string {
 		want["cqe"] = "13 1 1 1"
 	}
 	return want
-}
-
-// ourOffset is the first byte that the field occupies in its view.
-func ourOffset(o offset) int {
-	v := reflect.ValueOf(make([]byte, o.size)).Convert(reflect.TypeOf(o.view))
-	get := v.MethodByName(o.field)
-	if get.Type().Out(0).Kind() == reflect.Slice {
-		return int(get.Call(nil)[0].Pointer() - v.Pointer())
-	}
-	_, m := mask(field{o.field, get, v.MethodByName("Set" + o.field)}, v.Bytes())
-	for i, b := range m {
-		if b != 0 {
-			return i
-		}
-	}
-	return -1
 }

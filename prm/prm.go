@@ -14,4 +14,10 @@
 // device.h, qp.h and cq.h, and of rdma-core's providers/mlx5. Names are theirs in
 // Go spelling. The package knows formats only; what a device does with them is in
 // sim/hca, and which bfreg a queue gets is in prm/bfreg.
+//
+// The tables in the folder layouts say where each field lies and which member of
+// which C structure it is; go generate writes the views from them. What is not a
+// field alone (lists, bits that lie apart, whole segments) is written by hand.
 package prm
+
+//go:generate go run ../internal/layout/layoutgen

@@ -34,20 +34,6 @@ const (
 	MKeyMaskRelaxedOrderingRead  = 1 << 47
 )
 
-// UMRCtrlSegment follows the control segment of a UMR WQE; an mkey context segment
-// (an MKC) follows it, then entries. BIND_MW and LOCAL_INV of libmlx5 are such WQEs.
-type UMRCtrlSegment []byte
-
-// UMRCtrlSegmentSize is its length in bytes.
-const UMRCtrlSegmentSize = 48
-
-func (u UMRCtrlSegment) Flags() uint8     { return u[0] }
-func (u UMRCtrlSegment) SetFlags(v uint8) { u[0] = v }
-
-// XLTOctowords is how many 16-byte units of entries to write.
-func (u UMRCtrlSegment) XLTOctowords() uint16     { return be16(u, 4) }
-func (u UMRCtrlSegment) SetXLTOctowords(v uint16) { putBE16(u, 4, v) }
-
 // XLTOffset is the first unit to write, with UMRTranslationOffset; 48 bits.
 func (u UMRCtrlSegment) XLTOffset() uint64 { return uint64(be32(u, 16))<<16 | uint64(be16(u, 6)) }
 
@@ -56,5 +42,3 @@ func (u UMRCtrlSegment) SetXLTOffset(v uint64) {
 	putBE16(u, 6, uint16(v))
 	putBE32(u, 16, uint32(v>>16))
 }
-func (u UMRCtrlSegment) MKeyMask() uint64     { return be64(u, 8) }
-func (u UMRCtrlSegment) SetMKeyMask(v uint64) { putBE64(u, 8, v) }

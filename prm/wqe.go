@@ -50,38 +50,12 @@ const (
 	CtrlFenceMask     = 0xe0
 )
 
-// CtrlSegment is the first 16 bytes of a send WQE. Its first 8 bytes are also the
-// doorbell that is written to a bfreg: opcode, index, QPN and DS may be read there.
-type CtrlSegment []byte
-
-// Lengths of a control segment and of a doorbell.
-const (
-	CtrlSegmentSize = 16
-	DoorbellSize    = 8
-)
-
-func (c CtrlSegment) OpMod() uint8     { return c[0] }
-func (c CtrlSegment) SetOpMod(v uint8) { c[0] = v }
-
-// WQEIndex is the index of the WQE's first basic block since the QP's reset, modulo 2^16.
-func (c CtrlSegment) WQEIndex() uint16      { return be16(c, 1) }
-func (c CtrlSegment) SetWQEIndex(v uint16)  { putBE16(c, 1, v) }
-func (c CtrlSegment) Opcode() WQEOpcode     { return WQEOpcode(c[3]) }
-func (c CtrlSegment) SetOpcode(v WQEOpcode) { c[3] = byte(v) }
-func (c CtrlSegment) QPN() uint32           { return be32(c, 4) >> 8 }
-func (c CtrlSegment) SetQPN(v uint32)       { put(c, 4, 31, 8, v) }
+// DoorbellSize is the length of a doorbell.
+const DoorbellSize = 8
 
 // DS is the length of the WQE in units of DSSize, this segment included.
-func (c CtrlSegment) DS() int              { return int(c[7] & 0x3f) }
-func (c CtrlSegment) SetDS(n int)          { c[7] = c[7]&^0x3f | byte(n)&0x3f }
-func (c CtrlSegment) Signature() uint8     { return c[8] }
-func (c CtrlSegment) SetSignature(v uint8) { c[8] = v }
-func (c CtrlSegment) FMCESE() uint8        { return c[11] }
-func (c CtrlSegment) SetFMCESE(v uint8)    { c[11] = v }
-
-// Imm is the immediate data, the rkey to invalidate, or the mkey of a UMR.
-func (c CtrlSegment) Imm() uint32     { return be32(c, 12) }
-func (c CtrlSegment) SetImm(v uint32) { putBE32(c, 12, v) }
+func (c CtrlSegment) DS() int     { return int(c[7] & 0x3f) }
+func (c CtrlSegment) SetDS(n int) { c[7] = c[7]&^0x3f | byte(n)&0x3f }
 
 // Set writes the whole segment.
 func (c CtrlSegment) Set(op WQEOpcode, opMod uint8, index uint16, qpn uint32, ds int, fmCESE uint8, imm uint32) {
@@ -91,56 +65,11 @@ func (c CtrlSegment) Set(op WQEOpcode, opMod uint8, index uint16, qpn uint32, ds
 	putBE32(c, 12, imm)
 }
 
-// RaddrSegment names remote memory.
-type RaddrSegment []byte
-
-// RaddrSegmentSize is its length in bytes.
-const RaddrSegmentSize = 16
-
-func (r RaddrSegment) Addr() uint64     { return be64(r, 0) }
-func (r RaddrSegment) SetAddr(v uint64) { putBE64(r, 0, v) }
-func (r RaddrSegment) RKey() uint32     { return be32(r, 8) }
-func (r RaddrSegment) SetRKey(v uint32) { putBE32(r, 8, v) }
-
 // Set writes the whole segment.
 func (r RaddrSegment) Set(addr uint64, rkey uint32) {
 	putBE64(r, 0, addr)
 	putBE64(r, 8, uint64(rkey)<<32)
 }
-
-// AtomicSegment holds the operands of ATOMIC_CS and ATOMIC_FA. A fetch-and-add
-// has no compare operand: libmlx5 leaves what the ring held.
-type AtomicSegment []byte
-
-// AtomicSegmentSize is its length in bytes.
-const AtomicSegmentSize = 16
-
-func (a AtomicSegment) SwapAdd() uint64     { return be64(a, 0) }
-func (a AtomicSegment) SetSwapAdd(v uint64) { putBE64(a, 0, v) }
-func (a AtomicSegment) Compare() uint64     { return be64(a, 8) }
-func (a AtomicSegment) SetCompare(v uint64) { putBE64(a, 8, v) }
-
-// XRCSegment names the SRQ of an XRC target.
-type XRCSegment []byte
-
-// XRCSegmentSize is its length in bytes.
-const XRCSegmentSize = 16
-
-func (x XRCSegment) SRQN() uint32     { return be32(x, 0) & 0xffffff }
-func (x XRCSegment) SetSRQN(v uint32) { putBE32(x, 0, v&0xffffff) }
-
-// DataSegment is a scatter or gather entry.
-type DataSegment []byte
-
-// DataSegmentSize is its length in bytes.
-const DataSegmentSize = 16
-
-func (d DataSegment) ByteCount() uint32     { return be32(d, 0) }
-func (d DataSegment) SetByteCount(v uint32) { putBE32(d, 0, v) }
-func (d DataSegment) LKey() uint32          { return be32(d, 4) }
-func (d DataSegment) SetLKey(v uint32)      { putBE32(d, 4, v) }
-func (d DataSegment) Addr() uint64          { return be64(d, 8) }
-func (d DataSegment) SetAddr(v uint64)      { putBE64(d, 8, v) }
 
 // Set writes the whole segment.
 func (d DataSegment) Set(n, lkey uint32, addr uint64) {
@@ -172,17 +101,6 @@ func (s InlineSegment) Len() int     { return int(be32(s, 0) &^ InlineFlag) }
 func (s InlineSegment) SetLen(n int) { putBE32(s, 0, InlineFlag|uint32(n)) }
 func (s InlineSegment) Data() []byte { return s[4 : 4+s.Len()] }
 
-// SRQNextSegment begins every WQE of a shared receive queue.
-type SRQNextSegment []byte
-
-// SRQNextSegmentSize is its length in bytes.
-const SRQNextSegmentSize = 16
-
-func (s SRQNextSegment) NextWQEIndex() uint16     { return be16(s, 2) }
-func (s SRQNextSegment) SetNextWQEIndex(v uint16) { putBE16(s, 2, v) }
-func (s SRQNextSegment) Signature() uint8         { return s[4] }
-func (s SRQNextSegment) SetSignature(v uint8)     { s[4] = v }
-
 // WQESignature is the signature byte of a WQE whose signature field is zero.
 func WQESignature(wqe []byte) uint8 {
 	var x byte
@@ -191,3 +109,6 @@ func WQESignature(wqe []byte) uint8 {
 	}
 	return ^x
 }
+
+// AVBaseSegmentSize is the length of the short form of an address vector, which is used when Extended is not set.
+const AVBaseSegmentSize = 16

@@ -25,7 +25,7 @@ type SendWQE struct {
 
 	// Bytes is the sum of the data segments' lengths.
 	Bytes uint64
-	// Memory says that some data segment names a range of memory.
+	// Memory: some data segment names a range of memory.
 	Memory bool
 	// Segments is how many data segments there are, inline ones included.
 	Segments int
@@ -67,7 +67,7 @@ var wqeKinds = [256]segKind{
 // type st (STRC and so on). The whole WQE must be in b, unwrapped. It allocates
 // nothing, checks the DS count, the opcode and the order and room of its segments,
 // and walks the data segments once, so that iteration cannot fail afterwards.
-// Addresses, keys and indexes are not looked at.
+// Addresses, keys and indexes are not checked.
 func ParseSendWQE(b []byte, st uint32, w *SendWQE) error {
 	*w = SendWQE{}
 	if len(b) < CtrlSegmentSize {

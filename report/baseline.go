@@ -6,11 +6,10 @@ import (
 	"strings"
 )
 
-// A baseline is the record of a run on hardware that was looked at and accepted: what it saw
-// in the cases that nothing public fixes (strength H) is what later runs on that kind of
-// device are held to.
+// A baseline is the record of a run on hardware that was reviewed and accepted. Later runs on
+// that kind of device must see the same in the cases that nothing public fixes (strength H).
 
-// Acceptable says why a record cannot be a baseline.
+// Acceptable returns the reason why a record cannot be a baseline, or nil.
 func (r *Run) Acceptable() error {
 	p := r.Platform()
 	switch {

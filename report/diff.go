@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Class is what a difference between two runs is taken for.
+// Class says how a difference between two runs is judged.
 type Class string
 
 // Classes of a case in a comparison, in the order of tables.
@@ -65,7 +65,7 @@ type CaseDiff struct {
 	Differences []Difference `json:"differences,omitempty"`
 }
 
-// Comparison is that of two runs: A is the reference, B what is compared with it.
+// Comparison is the comparison of two runs: A is the reference, and B is compared with it.
 type Comparison struct {
 	Schema  string        `json:"schema"`
 	A       Platform      `json:"a"`
@@ -86,8 +86,8 @@ func (c *Comparison) OK() bool {
 
 // DiffOptions say what is compared.
 type DiffOptions struct {
-	// Common compares only the cases that both runs have; otherwise a case of only
-	// one run is an error.
+	// Common compares only the cases that both runs have; otherwise a case that only
+	// one run has is an error.
 	Common bool
 	Ledger *Ledger
 }
@@ -137,8 +137,8 @@ func Diff(a, b *Run, o DiffOptions) (*Comparison, error) {
 	return out, nil
 }
 
-// kindOf tells an older from a newer run of one kind of device, a simulator from the
-// hardware that it models, and two kinds of device.
+// kindOf distinguishes two runs of one kind of device, a simulator and the hardware that it
+// models, and two kinds of device.
 func kindOf(a, b *Run) pair {
 	p, q := a.Platform(), b.Platform()
 	switch {
@@ -183,7 +183,8 @@ func (d *differ) compare(a, b *Case) CaseDiff {
 	return out
 }
 
-// outcomes decides what the outcomes alone decide; an empty class leaves it to what the case saw.
+// outcomes judges by the outcomes alone; an empty class leaves the judgement to what the case
+// saw.
 func (d *differ) outcomes(a, b *Case) (Class, string) {
 	good := func(o Outcome) bool { return o == Pass || o == PassDeviation }
 	switch {
@@ -211,7 +212,7 @@ func (d *differ) outcomes(a, b *Case) (Class, string) {
 	return "", ""
 }
 
-// reasons of both, once when they are the same.
+// reasons are those of both, once if they are the same.
 func reasons(a, b *Case) string {
 	switch {
 	case a.Reason == b.Reason || b.Reason == "":
@@ -237,7 +238,7 @@ func (d *differ) unsupported(a, b *Case) (Class, string) {
 	return NewlySupported, ""
 }
 
-// worst is what an unexplained difference is.
+// worst is the class of an unexplained difference.
 func (d *differ) worst() Class {
 	if d.kind == simAgainstHW {
 		return SimGap
@@ -274,7 +275,7 @@ func (d *differ) observations(a, b *Case) []Difference {
 	return out
 }
 
-// inSet is the class of two members of a set: one platform is to stay with its own.
+// inSet is the class of two members of a set: one platform must keep its own.
 func (d *differ) inSet() Class {
 	if d.kind == samePlatform {
 		return DriftInSet
@@ -282,8 +283,8 @@ func (d *differ) inSet() Class {
 	return SameInSet
 }
 
-// free is the class of what no expectation fixes: what a case of strength S may choose, or
-// values of two kinds of device.
+// free is the class of a value that no expectation fixes: a choice that a case of strength S
+// allows, or a value that may differ between two kinds of device.
 func (d *differ) free(c *Case) Class {
 	switch {
 	case c.Strength == "S":

@@ -8,12 +8,12 @@ import (
 	"path/filepath"
 )
 
-// File is a report to be: made before the run, so that a path that cannot be written
-// is known at once, and put in place whole when the run has ended.
+// File is a report that is being written. It is created before the run, so that a path that
+// cannot be written is known at once, and put in place as a whole when the run has ended.
 type File struct {
 	path string
 	tmp  *os.File
-	// direct: the path is no regular file (a pipe, /dev/stdout) and is written as it is.
+	// direct: the path is not a regular file (a pipe, /dev/stdout) and is written as it is.
 	direct bool
 }
 
@@ -33,7 +33,7 @@ func Create(path string) (*File, error) {
 	}
 	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
-		var at *os.PathError // whose path is a temporary name that nobody asked for
+		var at *os.PathError // whose path is the name of the temporary file
 		if errors.As(err, &at) {
 			err = at.Err
 		}
@@ -42,7 +42,7 @@ func Create(path string) (*File, error) {
 	return &File{path: path, tmp: tmp}, nil
 }
 
-// Write adds to the report before Commit, for what is not to be held in memory.
+// Write adds to the report before Commit, for content that is too large to keep in memory.
 func (f *File) Write(p []byte) (int, error) { return f.tmp.Write(p) }
 
 // Commit writes the report with fill, behind what Write wrote, makes it durable and puts it in place.
@@ -74,7 +74,7 @@ func (f *File) Commit(fill func(io.Writer) error) (err error) {
 	return syncDir(filepath.Dir(f.path))
 }
 
-// Abort gives the report up and leaves what was at its path.
+// Abort discards the report and leaves the file at its path as it was.
 func (f *File) Abort() {
 	_ = f.tmp.Close()
 	if !f.direct {

@@ -10,9 +10,9 @@ import (
 	"github.com/rdmasim/rdmasim/input"
 )
 
-// Ledger is the known deviations: what targets do otherwise than the catalogue says, each
-// with its evidence. An entry predicts a value; it never removes a check, and a target
-// that meets the catalogue after all fails until the entry goes.
+// Ledger is the list of known deviations of targets from the catalogue, each with its
+// evidence. An entry predicts a value. It never removes a check: a target that meets the
+// catalogue after all fails until the entry is removed.
 type Ledger struct{ Entries []Deviation }
 
 // Deviation is one entry of the ledger.
@@ -24,8 +24,8 @@ type Deviation struct {
 	Where    map[string]string `yaml:"where" required:"true" help:"platform key to a range (>=6.1 <6.13) or a regular expression"`
 	Kind     string            `yaml:"kind" required:"true" oneof:"unsupported,errno,status,event,timing,rounding,counter,wire,erratum,bug"`
 	Evidence string            `yaml:"evidence" required:"true" help:"source file, issue or recording"`
-	// Owner looks after the entry, Opened and ReviewBy are dates (2006-01-02): on the
-	// latter it is to be looked at again.
+	// Owner maintains the entry. Opened and ReviewBy are dates (2006-01-02); the entry must
+	// be reviewed by the latter.
 	Owner    string       `yaml:"owner" required:"true"`
 	Opened   string       `yaml:"opened" required:"true"`
 	ReviewBy string       `yaml:"review_by" required:"true"`
@@ -44,8 +44,8 @@ type Prediction struct {
 	// expectation holds; it matters only where two runs are compared.
 	Field string `yaml:"field"`
 	Got   string `yaml:"got" required:"true"`
-	// Sometimes is of what depends on chance: the step may show what is expected, too. Case
-	// may be a pattern then.
+	// Sometimes says that the deviation depends on chance: the step may also show what is
+	// expected. Case may then be a pattern.
 	Sometimes bool `yaml:"sometimes"`
 }
 
@@ -71,11 +71,11 @@ type ledgerFile struct {
 	Deviations []Deviation `yaml:"deviations" required:"true"`
 }
 
-// longest times between two looks at an entry.
+// longest times between two reviews of an entry.
 var reviewAfter = map[bool]time.Duration{true: 180 * 24 * time.Hour, false: 366 * 24 * time.Hour}
 
-// proofs are what the evidence of a bug has one of: a link, a recording or a program, a
-// command that shows it.
+// proofs match what the evidence of a bug must have at least one of: a link, a recording, a
+// program, or a command that shows it.
 var proofs = []string{"http", "fixtures/", "scripts/lab "}
 
 const dateForm = "2006-01-02"
@@ -185,7 +185,7 @@ func (l *Ledger) Ambiguous(p Platform) error {
 	for _, d := range l.Of(p) {
 		for _, x := range d.Predicts {
 			key := [2]string{x.Case, x.Step}
-			if x.Field != "" { // of a field, an entry tells each value that it explains
+			if x.Field != "" { // of a field an entry lists each value that it explains
 				key[1] += "\x00" + x.Field + "\x00" + x.Got
 			}
 			if other, twice := seen[key]; twice {

@@ -32,15 +32,16 @@ func ReadFile(name string) (*Run, error) {
 	}
 	r := &Run{}
 	if err := json.Unmarshal(text, r); err != nil {
-		return nil, fmt.Errorf("%s is no record of a run: %w", name, err)
+		return nil, fmt.Errorf("%s is not the record of a run: %w", name, err)
 	}
 	if r.Schema != Schema {
-		return nil, fmt.Errorf("%s is no record that this program reads: schema %q, want %q", name, r.Schema, Schema)
+		return nil, fmt.Errorf("%s has the schema %q, and this program reads %q", name, r.Schema, Schema)
 	}
 	return r, nil
 }
 
-// unpacked is what a file holds, which its first bytes tell, not its name.
+// unpacked is the content of a file, decompressed if its first bytes are those of gzip,
+// whatever its name is.
 func unpacked(f io.Reader) (io.Reader, error) {
 	in := bufio.NewReader(f)
 	if magic, err := in.Peek(2); err != nil || magic[0] != 0x1f || magic[1] != 0x8b {

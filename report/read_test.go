@@ -24,9 +24,9 @@ func TestReadFile(t *testing.T) {
 	}{
 		"plain":      {plain.Bytes(), ""},
 		"packed":     {packed.Bytes(), ""},
-		"cut":        {plain.Bytes()[:plain.Len()/2], "is no record of a run"},
+		"cut":        {plain.Bytes()[:plain.Len()/2], "is not the record of a run"},
 		"cut packed": {packed.Bytes()[:packed.Len()/2], "unexpected EOF"},
-		"empty":      {nil, "is no record of a run"},
+		"empty":      {nil, "is not the record of a run"},
 		"other":      {[]byte(`{"schema":"x/1"}`), `schema "x/1"`},
 	} {
 		t.Run(name, func(t *testing.T) {

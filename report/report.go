@@ -15,7 +15,7 @@ const Schema = "rdmasim/conform/1"
 // Outcome of a case.
 type Outcome string
 
-// Outcomes, as docs and catalogue use them.
+// The outcomes, which docs/architecture.md explains.
 const (
 	Pass          Outcome = "pass"
 	PassDeviation Outcome = "pass-deviation" // a ledger entry allows the difference
@@ -71,7 +71,8 @@ type Case struct {
 	Strength     string        `json:"strength"`
 	Outcome      Outcome       `json:"outcome"`
 	Reason       string        `json:"reason,omitempty"`
-	Where        string        `json:"where,omitempty"` // the check that ended the case
+	Step         string        `json:"step,omitempty"`  // of the check that ended the case
+	Where        string        `json:"where,omitempty"` // the line of that check
 	Seed         uint64        `json:"seed"`
 	Testbed      []string      `json:"testbed,omitempty"`    // what the case's needs changed of it
 	VirtualNs    int64         `json:"virtual_ns,omitempty"` // on a simulator

@@ -109,7 +109,7 @@ func (s *junitSuite) add(c Case) {
 	s.Cases = append(s.Cases, j)
 }
 
-// clean drops what XML cannot hold.
+// clean removes characters that XML cannot hold.
 func clean(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' && r != '\n' && r != '\t' {

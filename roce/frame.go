@@ -7,11 +7,11 @@ type ICRCState uint8
 
 // States.
 const (
-	// ICRCUnchecked: the bytes came from outside or were changed; whoever needs to
-	// know computes.
+	// ICRCUnchecked: the bytes came from outside or were changed; the ICRC is computed
+	// when it is needed.
 	ICRCUnchecked ICRCState = iota
 	// ICRCPending: built here and right by construction, the bytes are not filled
-	// in yet. Nobody has looked.
+	// in yet, as nothing has read them.
 	ICRCPending
 	// ICRCValid and ICRCInvalid: computed and compared.
 	ICRCValid
@@ -24,21 +24,28 @@ const (
 // one, may write it. A Frame belongs to one run and is not for concurrent use.
 type Frame struct {
 	B    []byte
-	ICRC ICRCState
-	LRH  bool // native InfiniBand: the first bytes are an LRH
+	pool *Pool
+	refs int32
 
-	// Set by Template.New. made says that nobody has changed the bytes since.
+	// Set by Template.New. made says that the bytes were not changed since.
+	ext     uint16 // behind the BTH
+	payload uint16
 	made    bool
 	framing Framing
 	op      Opcode
 	net     uint8
-	ext     uint16 // behind the BTH
-	payload uint16
 	pad     uint8
 	class   int8
-	refs    int32
-	buf     []byte
-	pool    *Pool
+
+	ICRC ICRCState
+	LRH  bool // native InfiniBand: the first bytes are an LRH
+}
+
+// smallFrame is a frame of the first size class in one piece: with its bytes three lines of a
+// cache, of which the shortest packets use two.
+type smallFrame struct {
+	Frame
+	bytes [144]byte
 }
 
 // Ext is the room for extended headers in a frame made by Template.New, zeroed.
@@ -70,7 +77,7 @@ func (f *Frame) header(h Headers, size int) []byte {
 }
 
 // FinishICRC fills in a pending ICRC. A tap, a real wire and a corruption call
-// it; a frame that nobody looks at never pays for it.
+// it; a frame that nothing reads is never charged for it.
 func (f *Frame) FinishICRC() {
 	if f.ICRC != ICRCPending {
 		return
@@ -83,7 +90,7 @@ func (f *Frame) FinishICRC() {
 	f.ICRC = ICRCValid
 }
 
-// ICRCOK says whether the frame's ICRC is right (or will be, when it is filled
+// ICRCOK reports whether the frame's ICRC is right (or will be, when it is filled
 // in). The answer is computed at most once.
 func (f *Frame) ICRCOK() bool {
 	if f.ICRC == ICRCUnchecked {
@@ -95,9 +102,9 @@ func (f *Frame) ICRCOK() bool {
 	return f.ICRC != ICRCInvalid
 }
 
-// Touch must be called before bytes under the ICRC are changed behind the back of
-// the sender (corruption, a rewriting switch): it fills in the ICRC of the bytes
-// as they were sent and forgets what is known.
+// Touch must be called before bytes under the ICRC are changed on the way (corruption,
+// a rewriting switch): it fills in the ICRC of the bytes as they were sent, and forgets
+// what is known of the frame.
 func (f *Frame) Touch() {
 	f.FinishICRC()
 	f.ICRC, f.made = ICRCUnchecked, false
@@ -123,7 +130,7 @@ func (f *Frame) Parse() (Packet, error) {
 }
 
 // Packet is the frame decoded as by Parse. A frame of a template that is as it was
-// made is known without a look at its bytes.
+// made is known without reading its bytes.
 func (f *Frame) Packet() (p Packet, err error) {
 	err = f.Decode(&p)
 	return p, err
@@ -168,13 +175,13 @@ func (f *Frame) Release() {
 
 // classSizes fit a frame of each path MTU with the longest headers (78 to the
 // BTH with VLAN and IPv6, 44 extended, 4 ICRC), and a jumbo frame.
-var classSizes = [...]int{128, 256 + 128, 512 + 128, 1024 + 128, 2048 + 128, 4096 + 128, 9216 + 128}
+var classSizes = [...]int{144, 256 + 128, 512 + 128, 1024 + 128, 2048 + 128, 4096 + 128, 9216 + 128}
 
 // Pool keeps released frames by size class. The zero Pool is ready. After warm-up
 // Get allocates nothing for frames up to 9344 bytes; larger ones are not kept.
 type Pool struct {
 	free [len(classSizes)][]*Frame
-	// Made counts frames allocated, Live those that are out.
+	// Made counts the frames that were allocated, Live those that are not released.
 	Made, Live uint64
 }
 
@@ -192,13 +199,21 @@ func (p *Pool) Get(n int) *Frame {
 	if l := len(p.free[c]); l > 0 {
 		f := p.free[c][l-1]
 		p.free[c] = p.free[c][:l-1]
-		f.B, f.refs, f.ICRC = f.buf[:n], 1, ICRCUnchecked
+		f.B, f.refs, f.ICRC = f.B[:n], 1, ICRCUnchecked
 		f.made, f.LRH, f.ext, f.payload, f.pad = false, false, 0, 0, 0
 		return f
 	}
 	p.Made++
-	buf := make([]byte, classSizes[c])
-	return &Frame{B: buf[:n], buf: buf, class: int8(c), refs: 1, pool: p}
+	var f *Frame
+	if c == 0 {
+		small := new(smallFrame)
+		f = &small.Frame
+		f.B = small.bytes[:n]
+	} else {
+		f = &Frame{B: make([]byte, classSizes[c])[:n]}
+	}
+	f.class, f.refs, f.pool = int8(c), 1, p
+	return f
 }
 
 // Copy is a frame of its own with f's bytes and state.

@@ -4,6 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
+
+	"github.com/rdmasim/rdmasim/sim/rule"
 )
 
 // Handler is what an event calls: a function bound once, when its unit is made,
@@ -26,30 +29,36 @@ type Options struct {
 	MaxEvents uint64
 	// Lockstep makes programs yield at every Advance instead of running ahead of
 	// the queue over private state, and units take each step by an event of its own
-	// instead of reckoning ahead. Results are the same, byte for byte; tests compare
+	// instead of computing ahead. Results are the same, byte for byte; tests compare
 	// the two.
 	Lockstep bool
-	// Interrupt, when not nil, is asked every so many thousand events whether the run
-	// shall end early, with ErrInterrupted. Nothing simulated depends on it.
+	// Broken are the rules that the units of the run break: none but in a mutant.
+	Broken rule.Broken
+	// Interrupt, when not nil, is called once every interruptEvery events; when it returns
+	// true, the run ends early with ErrInterrupted. Nothing simulated depends on it.
 	Interrupt func() bool
 }
 
 // ErrInterrupted is reported by a run that Options.Interrupt ended.
 var ErrInterrupted = errors.New("sim: interrupted")
 
-// interruptEvery is how many events pass between two questions; a power of two.
+// interruptEvery is how many events pass between two calls of Options.Interrupt; a power of two.
 const interruptEvery = 1 << 14
 
 // Engine is the clock and the event queue of one run.
 //
 // Contract of order: events run by increasing (time, sequence). Events that
-// device code schedules take their sequence at the moment of scheduling. What a
-// program does (its resumptions and its Posts) comes after those of the same
-// instant, ordered by program number and then by the program's own count, so
-// that the order does not depend on how far a program ran ahead.
+// device code schedules take their sequence at the moment of scheduling. Those of a
+// Lane come before them at the same instant. What a program does (its resumptions and
+// its Posts) comes after them, ordered by program number and then by the program's own
+// count. So the order depends neither on how far a program ran ahead nor on how early
+// a unit knew of an event.
 type Engine struct {
 	now     Time
-	seq     uint64
+	seq     uint64 // of the event that was scheduled last
+	place   uint64 // sequence of what is running
+	lanes   uint64
+	last    Time // the latest Place that was reserved
 	queue   queue
 	count   uint64
 	steps   uint64 // events, and synchronisations that needed none
@@ -64,11 +73,14 @@ type Engine struct {
 	// Counters is the registry of what the units count.
 	Counters Counters
 	cur      *Proc
+
+	barrier  Time   // no program runs ahead to it or over it
+	barriers []Time // it and those behind it, in order
 }
 
 // New makes an engine at time 0 with an empty queue.
 func New(opt Options) *Engine {
-	e := &Engine{opt: opt}
+	e := &Engine{opt: opt, seq: eventClass, barrier: Never}
 	if e.opt.MaxEvents == 0 {
 		e.opt.MaxEvents = math.MaxUint64
 	}
@@ -87,7 +99,7 @@ func (e *Engine) Events() uint64 { return e.count }
 // Pending is how many events are scheduled.
 func (e *Engine) Pending() int { return e.queue.n() }
 
-// Next is the time of the first scheduled event, Never when there is none: who paces a
+// Next is the time of the first scheduled event, Never when there is none: a caller that paces a
 // run by another clock asks it.
 func (e *Engine) Next() Time {
 	if e.queue.n() == 0 {
@@ -99,6 +111,9 @@ func (e *Engine) Next() Time {
 
 // Lockstep says whether the run takes every step by an event of its own.
 func (e *Engine) Lockstep() bool { return e.opt.Lockstep }
+
+// Broken are the rules that the run breaks; units take the set over when they are made.
+func (e *Engine) Broken() rule.Broken { return e.opt.Broken }
 
 // Seed is the run's root seed.
 func (e *Engine) Seed() uint64 { return e.opt.Seed }
@@ -139,6 +154,29 @@ func (e *Engine) At(t Time, h Handler, arg uint64) {
 	e.queue.push(t, e.seq, h, arg)
 }
 
+// AtBarrier is At of an event that ends programs or changes under their hands what they
+// need not synchronise for: until it has run, no program runs ahead to t or over it.
+func (e *Engine) AtBarrier(t Time, h Handler, arg uint64) {
+	e.At(t, h, arg)
+	e.barriers = append(e.barriers, t)
+	slices.Sort(e.barriers)
+	e.barrier = min(e.barrier, t)
+	e.lift()
+}
+
+// lift takes away the barriers that the run has passed.
+func (e *Engine) lift() {
+	n := 0
+	for n < len(e.barriers) && e.barriers[n] <= e.now {
+		n++
+	}
+	if e.barriers = e.barriers[n:]; len(e.barriers) == 0 {
+		e.barrier = Never
+		return
+	}
+	e.barrier = e.barriers[0]
+}
+
 func (e *Engine) past(t Time) { panic(fmt.Sprintf("sim: at %v: event at %v is in the past", e.now, t)) }
 
 // Fail ends the run with err after the event that is running.
@@ -167,14 +205,13 @@ func (e *Engine) Run(until Time) error {
 		if e.steps >= e.pause && e.due(until) && !e.proceed() {
 			break
 		}
-		t, h, arg, ok := e.queue.pop(until)
+		t, seq, h, arg, ok := e.queue.pop(until)
 		if !ok {
-			if e.queue.n() > 0 {
-				e.now = max(e.now, until)
-			} else if d := e.deadlock(); d != nil {
-				e.Fail(d)
-			}
+			e.idle(until)
 			break
+		}
+		if t != e.now || seq >= eventClass { // behind an event that scheduled it for this instant, one of a lane passes nothing
+			e.place = seq
 		}
 		e.now = t
 		e.count++
@@ -182,6 +219,20 @@ func (e *Engine) Run(until Time) error {
 		h(arg)
 	}
 	return e.err
+}
+
+// idle is the end of a Run in which nothing is due any more. What was put off counts as
+// the events that it stands for.
+func (e *Engine) idle(until Time) {
+	e.place = math.MaxUint64
+	if e.queue.n() > 0 || e.last > until {
+		e.now = max(e.now, until)
+		return
+	}
+	e.now = max(e.now, e.last)
+	if d := e.deadlock(); d != nil {
+		e.Fail(d)
+	}
 }
 
 // proceed says whether the run may go on, and until which step it need not be asked.

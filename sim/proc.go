@@ -36,8 +36,12 @@ type Proc struct {
 	lockstep bool // Options.Lockstep
 }
 
-// procClass sets what programs do behind what devices do at the same instant.
-const procClass = 1 << 63
+// The sequences of lanes, of other events of devices, and of what programs do: at the
+// same instant they come in this order.
+const (
+	eventClass = 1 << 62
+	procClass  = 1 << 63
+)
 
 // Killed is the panic value that unwinds a program which Kill ended.
 type Killed struct{ Name string }
@@ -101,7 +105,7 @@ func (e *Engine) Go(name string, body func(p *Proc)) *Proc {
 	return p
 }
 
-// exit marks the end and tells who asked, last first.
+// exit marks the coroutine as ended and calls the OnExit functions, last first.
 func (p *Proc) exit() {
 	p.done = true
 	for i := len(p.onExit) - 1; i >= 0; i-- {
@@ -153,21 +157,24 @@ func (p *Proc) Advance(d Time) {
 // AdvanceTo is Advance by what is missing to t. A t before the local time is beyond
 // the range of the clock.
 func (p *Proc) AdvanceTo(t Time) {
-	if t < p.local || t == Never || p.lockstep {
+	if t < p.local || t >= p.eng.barrier || p.lockstep {
 		p.advance(t)
 		return
 	}
 	p.local = t
 }
 
-// advance is AdvanceTo in lockstep, or beyond the clock.
+// advance is AdvanceTo in lockstep, over a barrier, or beyond the clock.
 func (p *Proc) advance(t Time) {
 	if t < p.local || t == Never {
 		p.eng.Fail(ErrTimeRange)
 		p.block()
 	}
 	p.local = t
-	p.Sync()
+	p.eng.lift()
+	if p.lockstep || t >= p.eng.barrier {
+		p.Sync()
+	}
 }
 
 // Sync waits until everything due before the program's local time has run, so
@@ -181,7 +188,7 @@ func (p *Proc) Sync() {
 				return
 			}
 			e.steps++
-			e.now = p.local
+			e.now, e.place = p.local, procClass|p.id<<40|p.seq
 			return
 		}
 	}
@@ -291,7 +298,7 @@ func (d *Deadlock) Error() string {
 	return fmt.Sprintf("deadlock at %v: nothing is scheduled, and these wait: %s", d.At, strings.Join(d.Waiting, "; "))
 }
 
-// deadlock lists who waits; nil when nobody does but daemons.
+// deadlock lists the programs that wait; nil when only daemons do.
 func (e *Engine) deadlock() error {
 	stuck := func(p *Proc) bool { return !p.done && p.parked }
 	if !slices.ContainsFunc(e.procs, func(p *Proc) bool { return stuck(p) && !p.daemon }) {

@@ -2,26 +2,28 @@ package sim
 
 import "math/bits"
 
-// queue holds the pending events and gives them out by (t, seq):
+// queue holds the pending events and returns them in the order of (t, seq):
 //
 //   - the wheel: one list for each of the next wheelSize ticks, in order. Few events
 //     share a tick, so the place of a new one is found by a few steps from the front.
-//   - cur: the list of what is due up to the current tick.
-//   - rest: a heap of what lies beyond the wheel, or found its list crowded, which
-//     bounds the cost when all events crowd into one tick.
+//   - cur: the list of the events that are due in the current tick or before.
+//   - rest: a heap of the events that lie beyond the wheel, or whose place in their list
+//     was too far from the front. This bounds the cost when all events fall into one tick.
 //
 // The next event is the first of cur or of rest.
 type queue struct {
 	size  int
 	tick  uint64 // of the bucket that was opened last
-	cur   int32  // node + 1
-	free  int32  // node + 1
+	cur   int32  // index of the first node + 1; 0: none
+	free  int32  // as cur, the unused nodes
 	nodes []node
 	rest  heap
 
-	sum   uint64 // which of the words have bits
-	words [wheelSize / 64]uint64
-	head  [wheelSize]int32 // node + 1
+	// nonEmpty has a bit for each bucket of the wheel, nonEmptyWords one for each of its words.
+	nonEmptyWords uint64
+	nonEmpty      [wheelSize / 64]uint64
+	// head is the first event of each bucket: node + 1.
+	head [wheelSize]int32
 }
 
 // node is an event in a list.
@@ -34,7 +36,7 @@ const (
 	tickShift = 11 // a tick is 2 ns, the wheel 8.4 us
 	wheelSize = 4096
 	wheelMask = wheelSize - 1
-	crowd     = 24 // events that a new one is compared with at most
+	maxSteps  = 24 // at most this many events are compared with a new one
 )
 
 func tickOf(t Time) uint64 { return uint64(t) >> tickShift }
@@ -53,8 +55,8 @@ func (q *queue) push(t Time, seq uint64, h Handler, arg uint64) {
 		b := tick & wheelMask
 		list = &q.head[b]
 		if *list == 0 {
-			q.words[b/64] |= 1 << (b % 64)
-			q.sum |= 1 << (b / 64)
+			q.nonEmpty[b/64] |= 1 << (b % 64)
+			q.nonEmptyWords |= 1 << (b / 64)
 		}
 	}
 	k := q.free
@@ -67,7 +69,7 @@ func (q *queue) push(t Time, seq uint64, h Handler, arg uint64) {
 		if t < nd.t || t == nd.t && seq < nd.seq {
 			break
 		}
-		if steps == crowd {
+		if steps == maxSteps {
 			q.rest.push(event{t, seq, h, arg})
 			return
 		}
@@ -98,7 +100,7 @@ func (q *queue) grow() int32 {
 // and the tick stays where it is: what is pushed meanwhile may come first.
 func (q *queue) open() {
 	tick := ^uint64(0)
-	if q.sum != 0 {
+	if q.nonEmptyWords != 0 {
 		tick = q.nextTick()
 	}
 	if len(q.rest.ev) > 0 && tickOf(q.rest.ev[0].t) < tick {
@@ -108,8 +110,8 @@ func (q *queue) open() {
 	b := tick & wheelMask
 	q.cur = q.head[b]
 	q.head[b] = 0
-	if q.words[b/64] &^= 1 << (b % 64); q.words[b/64] == 0 {
-		q.sum &^= 1 << (b / 64)
+	if q.nonEmpty[b/64] &^= 1 << (b % 64); q.nonEmpty[b/64] == 0 {
+		q.nonEmptyWords &^= 1 << (b / 64)
 	}
 }
 
@@ -118,13 +120,13 @@ func (q *queue) open() {
 func (q *queue) nextTick() uint64 {
 	from := (q.tick + 1) & wheelMask
 	w := from / 64
-	if m := q.words[w] >> (from % 64); m != 0 {
+	if m := q.nonEmpty[w] >> (from % 64); m != 0 {
 		return q.tick + 1 + uint64(bits.TrailingZeros64(m))
 	}
-	// The words after w, then around to w itself: sum has a bit for each of the 64.
-	d := uint64(bits.TrailingZeros64(bits.RotateLeft64(q.sum, -int(w+1)))) + 1
+	// The words after w, then around to w itself: nonEmptyWords has a bit for each.
+	d := uint64(bits.TrailingZeros64(bits.RotateLeft64(q.nonEmptyWords, -int(w+1)))) + 1
 	w = (w + d) % 64
-	b := w*64 + uint64(bits.TrailingZeros64(q.words[w]))
+	b := w*64 + uint64(bits.TrailingZeros64(q.nonEmpty[w]))
 	return q.tick + 1 + (b-from)&wheelMask
 }
 
@@ -144,10 +146,10 @@ func (q *queue) min() (t Time, seq uint64) {
 }
 
 // pop takes the next event out, if there is one and it is not later than until.
-func (q *queue) pop(until Time) (t Time, h Handler, arg uint64, ok bool) {
+func (q *queue) pop(until Time) (t Time, seq uint64, h Handler, arg uint64, ok bool) {
 	if q.cur == 0 {
 		if q.size == 0 {
-			return 0, nil, 0, false
+			return 0, 0, nil, 0, false
 		}
 		q.open()
 	}
@@ -155,20 +157,20 @@ func (q *queue) pop(until Time) (t Time, h Handler, arg uint64, ok bool) {
 		nd := &q.nodes[i-1]
 		if len(q.rest.ev) == 0 || nd.before(&q.rest.ev[0]) {
 			if nd.t > until {
-				return 0, nil, 0, false
+				return 0, 0, nil, 0, false
 			}
 			q.size--
 			q.cur, nd.next, q.free = nd.next, q.free, i
-			return nd.t, nd.h, nd.arg, true
+			return nd.t, nd.seq, nd.h, nd.arg, true
 		}
 	}
 	if q.rest.ev[0].t > until {
-		return 0, nil, 0, false
+		return 0, 0, nil, 0, false
 	}
 	q.size--
 	x := q.rest.pop()
 	if q.cur == 0 { // no bucket is left before it
 		q.tick = max(q.tick, tickOf(x.t))
 	}
-	return x.t, x.h, x.arg, true
+	return x.t, x.seq, x.h, x.arg, true
 }

@@ -45,10 +45,10 @@ func TestQueueOrder(t *testing.T) {
 						break
 					}
 					slices.SortFunc(model, compareEvents)
-					if _, _, _, ok := q.pop(model[0].t - 1); ok {
+					if _, _, _, _, ok := q.pop(model[0].t - 1); ok {
 						t.Fatalf("popped an event before %v", model[0].t)
 					}
-					at, _, arg, ok := q.pop(model[0].t)
+					at, _, _, arg, ok := q.pop(model[0].t)
 					if !ok || at != model[0].t || arg != model[0].arg {
 						t.Fatalf("popped %v/%d (%v), want %v/%d", at, arg, ok, model[0].t, model[0].arg)
 					}

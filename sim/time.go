@@ -2,6 +2,11 @@
 // (time, sequence), programs that run as coroutines, seeded draws, servers that
 // serve one at a time, counters and spans. It knows nothing of RDMA.
 //
+// A run and the same run in lockstep give the same bytes. So a unit that saves an event
+// may put a step off until its effect is read, and never brings one forward over anything
+// that may still change what it does. What is put off has a Place; an event that is scheduled
+// earlier than in lockstep is in a Lane.
+//
 // Everything that happens in a run happens on one goroutine at a time; no state
 // of a run is shared between OS threads, so nothing here takes a lock.
 package sim

@@ -1,16 +1,19 @@
 // Package uapi is the ABI between programs and the uverbs files of the kernel: the
 // ioctl and its attributes, the commands that it carries, and the driver data of
 // mlx5, as byte views. It decodes calls over the memory of the process that makes
-// them; what a call means is not its business.
+// them; package attach/exec/uverbs carries the calls out.
 //
 // Layouts and numbers are those of the kernel's headers rdma_user_ioctl_cmds.h,
 // ib_user_ioctl_cmds.h, ib_user_verbs.h, mlx5-abi.h and mlx5_user_ioctl_cmds.h; a test
 // compares them with structures that a C compiler lays out. The rules of decoding are
 // those of core/uverbs_ioctl.c and core/uverbs_cmd.c in Linux 6.12.
 //
-// A view is a byte slice with a method for each field. Its length is checked where it
-// is made: Call.In gives as many bytes as are asked for.
+// A view is a byte slice with a method for each field, generated from the tables in
+// the folder layouts. Its length is checked where it is made: Call.In gives as many
+// bytes as are asked for.
 package uapi
+
+//go:generate go run ../internal/layout/layoutgen
 
 import (
 	"encoding/binary"

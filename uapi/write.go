@@ -50,7 +50,7 @@ type Command struct {
 }
 
 // commands have the lengths of uverbs_def_write_intf. The request of a command that is
-// not extended begins with an address for the answer, which nobody uses here.
+// not extended begins with an address for the answer, which is not used here.
 var commands = [...]Command{
 	{CmdQueryDevice, "QUERY_DEVICE", 8, QueryDeviceRespSize},
 	{CmdQueryDevice | CmdExtended, "EX_QUERY_DEVICE", ExQueryDeviceSize, 184}, // up to response_length
@@ -88,7 +88,7 @@ type Write struct {
 }
 
 // WriteCall takes the command out of a call of INVOKE_WRITE. EINVAL: bits that mean
-// nothing. EOPNOTSUPP: a command that the kernel has not. ENOSPC: the request or the
+// nothing. EOPNOTSUPP: a command that the kernel does not have. ENOSPC: the request or the
 // room for the answer is too short; with neither, that is the answer to libibverbs'
 // question whether the method exists.
 func (c *Call) WriteCall() (*Write, error) {

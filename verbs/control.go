@@ -2,30 +2,30 @@ package verbs
 
 import "net/netip"
 
-// What a tester does to the machines from outside. A testbed implements what it has; the
-// capability in brackets says so.
+// What a tester changes on the machines from outside the programs. A testbed implements what it
+// can do; the capability in brackets says so.
 
-// DeviceRemover takes a device away under the programs that use it ("hotunplug"): its driver
-// lets go of it, and the port's link goes down.
+// DeviceRemover removes a device while programs use it ("hotunplug"): its driver is unbound,
+// and the port's link goes down.
 type DeviceRemover interface {
 	RemoveDevice(t Thread, host int, device string) error
 }
 
-// AddressControl gives the network interface of a host's first device addresses, and takes
-// them away ("addr").
+// AddressControl adds addresses to the network interface of a host's first device, and
+// removes them ("addr").
 type AddressControl interface {
 	AddAddress(t Thread, host int, ip netip.Addr) error
 	RemoveAddress(t Thread, host int, ip netip.Addr) error
 }
 
-// VLANControl makes VLAN interfaces over the network interface of a host's first device, and takes
-// them away ("vlan"). Each has one address, whose GID entries name the new interface.
+// VLANControl makes VLAN interfaces over the network interface of a host's first device, and removes
+// them ("vlan"). Each has one address, whose GID entries name the new interface.
 type VLANControl interface {
 	AddVLAN(t Thread, host int, id uint16, ip netip.Addr) error
 	RemoveVLAN(t Thread, host int, id uint16) error
 }
 
-// ResourceCounter counts what the processes of a host have of its first device, as `rdma
+// ResourceCounter counts the objects that the processes of a host have on its first device, as `rdma
 // resource show` does ("restrack"): qp, cq, mr, pd, srq, ctx, each where the machine counts it.
 type ResourceCounter interface {
 	ResourceCounts(t Thread, host int) (map[string]int, error)

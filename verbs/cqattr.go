@@ -6,7 +6,7 @@ type CQAttr struct {
 	Context    any
 	Channel    CompChannel
 	CompVector int
-	// Ex says that the extended call is made; what follows is only looked at then.
+	// Ex selects ibv_create_cq_ex; the fields below count only then.
 	Ex             bool
 	WCFlags        uint64
 	CompMask       uint32

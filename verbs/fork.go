@@ -23,7 +23,7 @@ func (s ForkStatus) String() string {
 
 // Forker is implemented by processes that can fork ("fork").
 type Forker interface {
-	// ForkInit is ibv_fork_init: EINVAL when memory is in use that a fork would split.
+	// ForkInit is ibv_fork_init: EINVAL when memory is registered that a fork would copy on write.
 	ForkInit(t Thread) error
 	// IsForkInitialized is ibv_is_fork_initialized.
 	IsForkInitialized(t Thread) (ForkStatus, error)

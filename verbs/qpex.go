@@ -6,12 +6,12 @@ package verbs
 // by the setters that the operation and the QP type need: one for data, where there is
 // any, and SetUDAddr on UD, in either order.
 //
-// Builders and setters return nothing: what goes wrong is told by WRComplete, which
-// then posts nothing. A builder that the type of the QP does not have ends the process,
+// Builders and setters return nothing: WRComplete returns their first error, and then
+// posts nothing. A builder that the type of the QP does not have ends the process,
 // as a call through a null pointer does.
 type QPEx interface {
 	// SetWR sets the fields wr_id and wr_flags, which the builders after it take.
-	// SendInline is no flag of this interface.
+	// SendInline is not a flag of this interface.
 	SetWR(id uint64, flags SendFlags)
 
 	WRStart(t Thread)

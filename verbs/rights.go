@@ -1,9 +1,9 @@
 package verbs
 
-// Dropper is implemented by processes that can give up rights ("non-root").
+// Dropper is implemented by processes that can give up privileges ("non-root").
 type Dropper interface {
 	// DropRights takes CAP_NET_RAW and CAP_IPC_LOCK from the calling thread, and lowers the
-	// process's limit on locked memory to memlock bytes (RLIMIT_MEMLOCK). Neither comes
-	// back. EINVAL: the limit is lower already.
+	// process's limit on locked memory to memlock bytes (RLIMIT_MEMLOCK). Neither can be
+	// regained. EINVAL: the limit is lower already.
 	DropRights(t Thread, memlock uint64) error
 }

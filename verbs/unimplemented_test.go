@@ -21,13 +21,10 @@ var (
 	_ CompChannel = UnimplementedCompChannel{}
 	_ QP          = UnimplementedQP{}
 	_ UAR         = UnimplementedUAR{}
-	_ Mlx5QP      = UnimplementedMlx5QP{}
-	_ LockCounter = UnimplementedLockCounter{}
-	_ MMIOLog     = UnimplementedMMIOLog{}
-	_ Player      = UnimplementedPlayer{}
 	_ SRQ         = UnimplementedSRQ{}
 	_ AH          = UnimplementedAH{}
 	_ MW          = UnimplementedMW{}
+	_ DM          = UnimplementedDM{}
 )
 
 func TestUnimplementedIsEOPNOTSUPP(t *testing.T) {

@@ -24,12 +24,12 @@ type Testbed interface {
 	// Log is what the device's registers saw, where the testbed can tell ("mmio
 	// log"); nil elsewhere.
 	Log() MMIOLog
-	// Wire is the link in a tester's hands ("tap", "inj"); nil where there is neither.
+	// Wire records and disturbs the frames of the link ("tap", "inj"); nil where there is neither.
 	Wire() Wire
 	// Faults breaks the device or the bus by script ("fault"); nil elsewhere.
 	Faults() Faults
-	// Player starts another process on the given host and returns the hand that
-	// moves it. See package player.
+	// Player starts another process on the given host, which carries out the commands
+	// of package player.
 	Player(t Thread, host int, env map[string]string) (Player, error)
 }
 
@@ -43,7 +43,7 @@ const (
 	Present
 )
 
-// Target says what runs below a testbed.
+// Target says what a testbed runs on.
 type Target struct {
 	Kind    string            // "sim" or "hw"
 	Profile string            // of the simulator
@@ -104,7 +104,7 @@ type Thread interface {
 	Sleep(d time.Duration)
 	// Join waits for another thread of the same process to end.
 	Join(other Thread)
-	// Work spends CPU time on nothing.
+	// Work keeps the CPU busy for d.
 	Work(d time.Duration)
 	// Interrupt sends another thread of the same process a signal whose handler does
 	// nothing, without SA_RESTART: a wait for an event ends with EINTR.
@@ -215,7 +215,7 @@ type CQ interface {
 	// Poll is ibv_poll_cq: it fills wc and returns how many, without waiting.
 	Poll(t Thread, wc []WC) (int, error)
 	// PollWait polls until wc holds at least one completion or timeout has passed;
-	// it spins as a program does, and pays for it.
+	// it spins as a program does, and takes the CPU time of that.
 	PollWait(t Thread, wc []WC, timeout time.Duration) (int, error)
 	// ReqNotify arms the CQ (ibv_req_notify_cq).
 	ReqNotify(t Thread, solicitedOnly bool) error
@@ -226,7 +226,7 @@ type CQ interface {
 }
 
 // CQEx is implemented by CQs that were created by the extended call (ibv_cq_ex).
-// StartPoll and NextPoll find the next completion, of which the other methods tell
+// StartPoll and NextPoll find the next completion, whose fields the other methods return
 // until the next call; ENOENT means that there is none. After a StartPoll that
 // succeeded EndPoll must be called, and only then. What was not asked for by the
 // WCFlags of creation must not be read.
@@ -305,109 +305,14 @@ type AH interface{ Destroy(t Thread) error }
 // MW is a memory window.
 type MW interface {
 	Type() MWType
-	// RKey is the field mw->rkey. BindMW changes it; after a posted bind of a window of
-	// type 2 the program does, with SetRKey.
+	// RKey is the field mw->rkey. BindMW changes it; after it posted the bind of a window
+	// of type 2 the program itself changes it, with SetRKey.
 	RKey() uint32
 	SetRKey(rkey uint32)
 	Dealloc(t Thread) error
 }
 
-// UAR is a user access region of mlx5 direct verbs. Offsets are those inside the
-// adapter page.
-type UAR interface {
-	Info() UARInfo
-	// Store writes 8 bytes at the UAR's register, as a program that rings by hand.
-	Store(t Thread, off uint32, v uint64) error
-	Free(t Thread) error
-}
-
-// UARInfo is what mlx5dv_devx_alloc_uar returns, with addresses as offsets.
-type UARInfo struct {
-	RegAddr  uint64 // address of the register in the process
-	BaseAddr uint64 // address of the UAR's first byte in the process
-	PageID   uint32
-	MmapOff  uint64
-	MmapLen  uint64
-}
-
-// UAR allocation flags of mlx5 direct verbs.
-const (
-	UARBlueFlame    uint32 = 0
-	UARNonCached    uint32 = 1
-	UARNonCachedOwn uint32 = 1 << 31
-)
-
-// Mlx5QP is what mlx5dv_init_obj tells of a QP. A QP of an mlx5 device, real or
-// simulated, implements it.
-type Mlx5QP interface {
-	BFReg() BFReg
-	// DoorbellRecord reads the two words (receive, send) as the device would.
-	DoorbellRecord(t Thread) (recv, send uint32)
-	// SendQueue reads n bytes of the send ring from a byte offset.
-	SendQueue(t Thread, off int, p []byte) error
-	// WriteSendQueue writes p there. The library knows nothing of it: requests that it posts
-	// later take the places that it counts.
-	WriteSendQueue(t Thread, off int, p []byte) error
-	// WriteDoorbellRecord and RingDoorbell do by hand what a post does at its end:
-	// raw doorbells for cases that need them.
-	WriteDoorbellRecord(t Thread, sendCounter uint16) error
-	RingDoorbell(t Thread, ctrl uint64) error
-}
-
-// BFReg is the register that a QP rings.
-type BFReg struct {
-	Addr     uint64 // address in the process, 0 when unknown
-	UARPage  uint32 // hardware UAR index
-	Offset   uint32 // of the register in its page
-	Size     uint32 // bytes of one half; 0: no BlueFlame
-	Index    int    // static generation: number in the context's table, whose dynamic part follows the static; dynamic: 0 or 1 on its page
-	Dynamic  bool   // on a dynamically allocated page
-	Class    string // "high", "medium", "low", "td", "dedicated", "shared", "nc"
-	NeedLock bool
-}
-
-// LockStats counts how often the locks of an object were taken and waited for
-// ("lock counters").
-type LockStats struct {
-	SQ, RQ, BF, CQ uint64        // acquisitions
-	Waits          uint64        // acquisitions that had to wait
-	WaitTime       time.Duration // total
-}
-
-// LockCounter is implemented by simulated QPs and CQs.
-type LockCounter interface{ LockStats() LockStats }
-
-// MMIOLog records writes to registers ("mmio log").
-type MMIOLog interface {
-	Start()
-	Stop() []MMIOWrite
-}
-
-// MMIOKind says what a write looked like when it arrived.
-type MMIOKind uint8
-
-// Kinds of register writes.
-const (
-	MMIODoorbell MMIOKind = iota + 1 // 8 bytes at the start of a bfreg half
-	MMIOBlueFlame
-	MMIOCQArm
-	MMIOOther
-	MMIODoorbellRecord // store to a doorbell record in memory, logged by the driver side
-)
-
-// MMIOWrite is one entry of the log, in order of arrival.
-type MMIOWrite struct {
-	At      time.Duration
-	Kind    MMIOKind
-	UARPage uint32
-	Offset  uint32 // in the page
-	Len     int
-	QPN     uint32 // from the bytes; 0 when they name none
-	Index   uint16 // WQE index from the bytes
-	Data    []byte
-}
-
-// Player moves another process by a fixed set of commands with plain values.
+// Player makes another process carry out a fixed set of commands with plain values.
 type Player interface {
 	// Do runs one command in the other process and waits for its answer.
 	Do(t Thread, cmd PlayerCommand) (PlayerReply, error)

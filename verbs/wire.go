@@ -5,10 +5,9 @@ import (
 	"time"
 )
 
-// Wire lets a case watch and disturb what devices send, as if the tester sat right
-// behind each sending port. Both act on every frame that leaves a port; a case that
-// needs them connects two nodes, since what a device loops back inside may never
-// get that far. A testbed with only one of the capabilities answers EOPNOTSUPP for
+// Wire lets a case record and disturb what devices send, at each sending port. Both act on every frame that leaves a port; a case that
+// needs them connects two nodes, since a frame that a device loops back internally may never
+// reach its port. A testbed with only one of the capabilities answers EOPNOTSUPP for
 // the other's calls.
 type Wire interface {
 	// StartTap begins a recording; one that runs already is dropped ("tap").
@@ -33,7 +32,7 @@ type WireFrame struct {
 	// InfiniBand from the LRH to the VCRC.
 	Data       []byte
 	InfiniBand bool
-	// Acted tells what the injector then did to it; WirePass when nothing.
+	// Acted is what the injector then did to the frame; WirePass when nothing.
 	Acted WireAction
 }
 
@@ -76,7 +75,7 @@ type WireRule struct {
 	Keep       int
 }
 
-// WireMatch says which fields of a rule count.
+// WireMatch says which fields of a rule a frame must match.
 type WireMatch uint16
 
 // Fields of a rule.
@@ -98,8 +97,8 @@ type ByteEdit struct {
 	Value  byte
 }
 
-// Faults are defects below the verbs that no program can cause. Each call adds to
-// what is due; each fault hits once.
+// Faults are defects below the verbs that no program can cause. Each call adds faults,
+// and each fault happens once.
 type Faults interface {
 	// TearBlueFlame lets only the first keep bytes (a multiple of 8, at least 8) of
 	// the next n BlueFlame pushes to the device arrive, as an evicted
@@ -114,15 +113,15 @@ type Faults interface {
 	FailNext(t Thread, qpn uint32, syndrome, vendor uint8) error
 }
 
-// MappingLister is implemented by processes that can tell what device memory they
-// map, as /proc/self/maps does.
+// MappingLister is implemented by processes that can list what they map of the device,
+// as /proc/self/maps does.
 type MappingLister interface {
 	// DeviceMappings counts the mappings of the device's file (UAR pages, clock).
 	DeviceMappings(t Thread) (int, error)
 }
 
-// Preferrer is implemented by contexts of which the user chose the port and the GID that
-// connections are to use. Zero and -1 stand for no preference.
+// Preferrer is implemented by contexts for which the user chose the port and the GID that
+// connections shall use. Zero and -1 stand for no preference.
 type Preferrer interface {
 	Preferred() (port, gidIndex int)
 }
@@ -131,7 +130,7 @@ type Preferrer interface {
 // Text then holds what it last wrote to its standard error, if that is known.
 var ErrProcessDied = errors.New("the process has ended")
 
-// SubnetControl is implemented by testbeds on whose subnet manager the tester has a hand
+// SubnetControl is implemented by testbeds whose subnet manager a tester can configure
 // ("sm").
 type SubnetControl interface {
 	// ConfigureSubnet changes what the subnet manager gives to ports, and gives it to them

@@ -7,11 +7,11 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// Churn says that a load's threads register or deregister memory instead of posting.
+// Churn makes a load's threads register or deregister memory instead of posting.
 type Churn string
 
-// The kinds of churn. Register keeps what it registers; Deregister takes away what was
-// registered before the load began. Both end early when a thread has had MRs regions.
+// The kinds of churn. Register keeps what it registers; Deregister deregisters what was
+// registered before the load began. A thread ends early after MRs regions.
 const (
 	Register   Churn = "reg_mr"
 	Deregister Churn = "dereg_mr"
@@ -79,7 +79,7 @@ func (c *churner) register(t verbs.Thread, size uint64) error {
 // churn registers or deregisters until the load ends. Work lies between two calls.
 func (s *Started) churn(t verbs.Thread, i int) {
 	l, c, r := s.l, &s.churners[i], &s.res.Threads[i]
-	for n := 0; n < l.MRs && s.res.Failed == nil && !s.over(t, r.Completed); n++ {
+	for n := 0; n < l.MRs && s.res.Failed == nil && !s.finished(t, r.Completed); n++ {
 		if l.Work > 0 {
 			t.Sleep(l.Work)
 		}
@@ -98,15 +98,15 @@ func (s *Started) churn(t verbs.Thread, i int) {
 	}
 }
 
-// checkChurn reports what makes no sense for such a load.
+// checkChurn reports what is impossible for such a load.
 func (l *Load) checkChurn() error {
 	switch {
 	case l.Churn != Register && l.Churn != Deregister:
 		return fmt.Errorf("unknown churn %q", l.Churn)
 	case l.Contexts != 1 || l.QPShare != 1 || l.Latency:
-		return fmt.Errorf("churn has no queue pairs and one context")
+		return fmt.Errorf("a load with churn has one context and no queue pairs: leave out contexts, qp_sharing and measure")
 	case l.Messages == 0 && l.Duration == 0 || l.Work < 0 || l.Work > time.Second:
-		return fmt.Errorf("one of messages and duration is needed, and work of up to 1s")
+		return fmt.Errorf("a load with churn needs messages or duration, and work of at most 1s")
 	}
 	return nil
 }

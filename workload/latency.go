@@ -16,7 +16,7 @@ func (s *Started) latency(t verbs.Thread, i int) {
 	}
 	p := s.newPoster(i)
 	wc := make([]verbs.WC, 1)
-	for s.res.Failed == nil && !s.over(t, r.Completed) {
+	for s.res.Failed == nil && !s.finished(t, r.Completed) {
 		for q, k := range set {
 			f := &s.flows[i][q]
 			wrs := p.prepare(k, i, 1, f.posted)
@@ -48,7 +48,7 @@ func (s *Started) sample(r *ThreadResult, start, d time.Duration) {
 // ping is the client of ib_write_lat's loop: write a byte that changes each round,
 // wait until the peer's write shows up in the own buffer, take half of the time.
 func (s *Started) ping(t verbs.Thread, i int, k *conn, r *ThreadResult) {
-	for s.res.Failed == nil && !s.over(t, r.Completed) {
+	for s.res.Failed == nil && !s.finished(t, r.Completed) {
 		start := t.Now()
 		if !s.volley(t, i, k, byte(r.Completed+1)) || !s.await(t, k, byte(r.Completed+1)) {
 			return
@@ -61,7 +61,7 @@ func (s *Started) ping(t verbs.Thread, i int, k *conn, r *ThreadResult) {
 // pong is the server of the loop.
 func (s *Started) pong(t verbs.Thread, g int) {
 	k := s.b.qps[g][0]
-	for n := uint64(1); s.goesOn(t); n++ {
+	for n := uint64(1); s.running(t); n++ {
 		if !s.await(t, k, byte(n)) || !s.volley(t, g*s.l.QPShare, k, byte(n)) {
 			return
 		}
@@ -109,7 +109,7 @@ func (s *Started) await(t verbs.Thread, k *conn, mark byte) bool {
 		if b[0] == mark {
 			break
 		}
-		if !s.goesOn(t) {
+		if !s.running(t) {
 			return false
 		}
 		if t.Now() > patience {

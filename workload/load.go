@@ -1,6 +1,6 @@
 // Package workload holds loads as programs against verbs: message-rate and
 // latency loads like those of perftest and of the public benchmarks on thread
-// domains and completion sharing. A load does not know what runs below it.
+// domains and completion sharing. A load does not know whether a simulator or a device runs it.
 package workload
 
 import (
@@ -29,11 +29,6 @@ var opcodes = map[Verb]verbs.WROpcode{
 	CmpSwap: verbs.WRAtomicCmpSwp, FetchAdd: verbs.WRAtomicFetchAdd,
 }
 
-// Verbs lists the operations in the order in which they are documented.
-func Verbs() []string {
-	return []string{string(Write), string(WriteImm), string(Send), string(Read), string(CmpSwap), string(FetchAdd)}
-}
-
 // TDKind says what thread domains a load uses.
 type TDKind string
 
@@ -51,7 +46,7 @@ type Mix struct {
 }
 
 // Transport names the service of a load's QPs; empty is RC. On UC and UD the rate is
-// that of what leaves: what arrives with no receive posted is lost without a word.
+// that of the messages sent: one that arrives with no receive posted is dropped silently.
 type Transport string
 
 // Transports.
@@ -63,7 +58,7 @@ const (
 
 var types = map[Transport]verbs.QPType{"": verbs.QPTRC, RC: verbs.QPTRC, UC: verbs.QPTUC, UD: verbs.QPTUD}
 
-// carries says whether the transport has the operation.
+// carries reports whether the transport has the operation.
 func (tr Transport) carries(v Verb) bool {
 	switch tr {
 	case UC:
@@ -120,7 +115,7 @@ type Load struct {
 	MTU         verbs.MTU
 	RdAtomic    uint8
 	Env         map[string]string
-	// Work is what a thread computes for itself before each post call.
+	// Work is the time that a thread computes before each post call.
 	Work time.Duration
 	// Churn, unless empty, makes the load register or deregister memory regions of MRSize,
 	// one each Work, up to MRs of a thread, and post nothing.
@@ -134,7 +129,7 @@ type Load struct {
 	Duration time.Duration
 }
 
-// Validate reports the first value that makes no sense.
+// Validate reports the first value that is impossible.
 func (l *Load) Validate() error {
 	for _, c := range []struct {
 		name     string
@@ -145,7 +140,7 @@ func (l *Load) Validate() error {
 		{"signal_every", l.SignalEvery, 1}, {"mrs", l.MRs, 1}, {"cq_sharing", l.CQShare, 0},
 	} {
 		if c.v < c.least {
-			return fmt.Errorf("%s is %d: at least %d is needed", c.name, c.v, c.least)
+			return fmt.Errorf("%s is %d, and must be at least %d", c.name, c.v, c.least)
 		}
 	}
 	if l.Churn != "" {
@@ -153,59 +148,59 @@ func (l *Load) Validate() error {
 	}
 	switch {
 	case l.Contexts > l.Threads:
-		return fmt.Errorf("contexts is %d: more than the %d threads that would use them", l.Contexts, l.Threads)
+		return fmt.Errorf("contexts is %d, which is more than the %d threads that would use them", l.Contexts, l.Threads)
 	case l.Postlist > l.Window:
-		return fmt.Errorf("postlist is %d: more than the window of %d", l.Postlist, l.Window)
+		return fmt.Errorf("postlist is %d, which is more than the window of %d", l.Postlist, l.Window)
 	case l.SignalEvery > l.Window:
-		return fmt.Errorf("signal_every is %d: more than the window of %d, so the queue would fill with nothing to poll", l.SignalEvery, l.Window)
+		return fmt.Errorf("signal_every is %d, which is more than the window of %d: the queue would fill without a completion to poll", l.SignalEvery, l.Window)
 	case l.Messages == 0 && l.Duration == 0:
-		return fmt.Errorf("one of messages and duration is needed")
+		return fmt.Errorf("messages or duration is needed")
 	case l.Threads%l.QPShare != 0:
-		return fmt.Errorf("qp_sharing is %d: it does not divide the %d threads", l.QPShare, l.Threads)
+		return fmt.Errorf("qp_sharing is %d, which does not divide the %d threads", l.QPShare, l.Threads)
 	case l.QPShare > 1 && l.Threads/l.Contexts < l.QPShare:
 		return fmt.Errorf("qp_sharing is %d: threads of different contexts cannot share a QP", l.QPShare)
 	case uint64(l.Payload) > l.MRSize:
-		return fmt.Errorf("payload is %d bytes: more than mr_size %d", l.Payload, l.MRSize)
+		return fmt.Errorf("payload is %d bytes, which is more than the mr_size of %d", l.Payload, l.MRSize)
 	case l.Latency && l.MRSize < 2*uint64(l.Payload)+64:
-		return fmt.Errorf("mr_size is %d bytes: a latency load keeps its outgoing copy in the upper half", l.MRSize)
+		return fmt.Errorf("mr_size is %d bytes, and a latency load needs twice the payload and 64 bytes more: it sends from the upper half and receives in the lower", l.MRSize)
 	case types[l.Transport] == 0:
 		return fmt.Errorf("unknown transport %q", l.Transport)
 	case l.Transport == UD && uint64(l.Payload)+verbs.GRHSize > l.MRSize:
-		return fmt.Errorf("mr_size is %d bytes: a datagram of %d arrives behind %d of routing header", l.MRSize, l.Payload, verbs.GRHSize)
+		return fmt.Errorf("mr_size is %d bytes, too few for a datagram of %d bytes behind a routing header of %d", l.MRSize, l.Payload, verbs.GRHSize)
 	case l.Latency && (l.Transport == UC || l.Transport == UD):
-		return fmt.Errorf("latency is not measured on %s: a completion says only that the message has left", l.Transport)
+		return fmt.Errorf("latency cannot be measured on %s, where a completion means only that the message has left", l.Transport)
 	case l.unanswered() && (l.Duration == 0 || l.Latency || l.Spread > 0 || l.QPs > 1 || l.sharesQueues()):
-		return fmt.Errorf("receive: none: a reliable connection does not go on without receives; such a load has a duration and a queue pair and a CQ for each thread")
+		return fmt.Errorf("receive is none on a reliable connection, which does not go on without receives: such a load needs a duration, and one queue pair and one CQ for each thread")
 	case l.Spread > 0 && (l.SignalEvery != 1 || l.Postlist != 1 || l.CQShare != 0 || l.QPShare != 1 || l.Latency):
-		return fmt.Errorf("spread goes with single, signalled requests and a CQ for each thread")
+		return fmt.Errorf("spread needs signal_every 1, postlist 1, and queue pairs and CQs that threads do not share, and does not measure latency")
 	case l.Spread > l.Window:
-		return fmt.Errorf("spread is %d: more than the window of %d, and all may fall on one QP", l.Spread, l.Window)
+		return fmt.Errorf("spread is %d, which is more than the window of %d, and all requests may fall on one queue pair", l.Spread, l.Window)
 	case len(l.Mix) == 0:
 		return fmt.Errorf("the verb mix is empty")
 	case l.QPShare > 1 && l.TD != TDNone:
-		return fmt.Errorf("thread domains promise one thread: they exclude qp_sharing")
+		return fmt.Errorf("td and qp_sharing exclude each other: a thread domain promises that one thread uses it")
 	}
 	for _, m := range l.Mix {
 		if _, ok := opcodes[m.Verb]; !ok {
 			return fmt.Errorf("unknown verb %q", m.Verb)
 		}
 		if !l.Transport.carries(m.Verb) {
-			return fmt.Errorf("%s does not exist on %s", m.Verb, l.Transport)
+			return fmt.Errorf("verb %s does not exist on transport %s", m.Verb, l.Transport)
 		}
 		if (m.Verb == CmpSwap || m.Verb == FetchAdd) && l.Payload != 8 {
-			return fmt.Errorf("payload is %d bytes: atomics take 8", l.Payload)
+			return fmt.Errorf("payload is %d bytes, and an atomic has 8", l.Payload)
 		}
 		if l.Inline && (m.Verb == Read || m.Verb == CmpSwap || m.Verb == FetchAdd) {
 			return fmt.Errorf("%s cannot be inline", m.Verb)
 		}
 		if m.Weight < 1 {
-			return fmt.Errorf("weight of %s is %d", m.Verb, m.Weight)
+			return fmt.Errorf("weight of %s is %d, and must be at least 1", m.Verb, m.Weight)
 		}
 	}
 	return nil
 }
 
-// unanswered says whether the load's requests are refused as long as it runs.
+// unanswered reports whether the load's requests draw RNR NAKs as long as it runs.
 func (l *Load) unanswered() bool { return l.NoReceive && types[l.Transport] == verbs.QPTRC }
 
 func (l *Load) sharesQueues() bool { return l.QPShare > 1 || l.CQShare > 0 }

@@ -111,7 +111,7 @@ func (s *Started) rate(t verbs.Thread, i int) {
 	window := max(l.Window/l.QPShare, l.Postlist, l.SignalEvery)
 	wc := make([]verbs.WC, 16)
 	var total uint64
-	for s.res.Failed == nil && !s.over(t, total) {
+	for s.res.Failed == nil && !s.finished(t, total) {
 		if s.sharedCQs {
 			t.Sleep(0) // others may have polled what this thread waits for
 		}
@@ -144,7 +144,7 @@ func (s *Started) rate(t verbs.Thread, i int) {
 	}
 }
 
-func (s *Started) over(t verbs.Thread, total uint64) bool {
+func (s *Started) finished(t verbs.Thread, total uint64) bool {
 	if s.l.Messages > 0 {
 		return total >= uint64(s.l.Messages)
 	}

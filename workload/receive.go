@@ -35,7 +35,7 @@ func (s *Started) receive(t verbs.Thread, set []*conn) {
 		byQPN[k.qp.QPN()] = k
 	}
 	wc := make([]verbs.WC, 16)
-	for s.goesOn(t) {
+	for s.running(t) {
 		n, err := set[0].rcq.PollWait(t, wc, 10*time.Microsecond)
 		if err != nil {
 			s.fail("poll of the receive CQ: %v", err)
@@ -53,9 +53,9 @@ func (s *Started) receive(t verbs.Thread, set []*conn) {
 	}
 }
 
-// goesOn reports whether the load is still running. What threads tell each other
-// beside verbs is seen in the order of their clocks.
-func (s *Started) goesOn(t verbs.Thread) bool {
+// running reports whether the load has not ended. It yields first, so that threads see
+// each other's variables in the order of their clocks.
+func (s *Started) running(t verbs.Thread) bool {
 	t.Sleep(0)
 	return !s.ended.Load() && s.res.Failed == nil
 }

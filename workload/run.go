@@ -24,8 +24,8 @@ type Started struct {
 	churners  []churner
 }
 
-// Build opens devices, makes the objects and connects them. What happens until
-// Go is not part of the measurement.
+// Build opens devices, creates the objects and connects them. None of it is part of the
+// measurement.
 func Build(t verbs.Thread, tb verbs.Testbed, l *Load) (*Started, error) {
 	if err := l.Validate(); err != nil {
 		return nil, err

@@ -167,7 +167,7 @@ func (l *Load) openContext(t verbs.Thread, p verbs.Process) (*ctx, error) {
 	return c, nil
 }
 
-// learnAddress finds what peers reach the port by.
+// learnAddress finds the address by which peers reach the port.
 func (c *ctx) learnAddress(t verbs.Thread) error {
 	var entries [64]verbs.GIDEntry
 	n, err := c.c.QueryGIDTable(t, entries[:], 0)
@@ -183,8 +183,8 @@ func (c *ctx) learnAddress(t verbs.Thread) error {
 	return err
 }
 
-// wayTo is the way to the port of another context.
-func (c *ctx) wayTo(peer *ctx) verbs.AHAttr {
+// pathTo is the address of the port of another context.
+func (c *ctx) pathTo(peer *ctx) verbs.AHAttr {
 	if c.lid != 0 {
 		return verbs.AHAttr{Port: port, DLID: peer.lid}
 	}
@@ -207,7 +207,7 @@ func roceGID(entries []verbs.GIDEntry) (verbs.GID, uint8, error) {
 		}
 	}
 	if best < 0 {
-		return verbs.GID{}, 0, fmt.Errorf("port %d has no RoCEv2 GID", port)
+		return verbs.GID{}, 0, fmt.Errorf("port %d has no RoCE v2 GID", port)
 	}
 	return entries[best].GID, uint8(entries[best].Index), nil
 }
@@ -284,7 +284,7 @@ func (l *Load) bringUp(t verbs.Thread, k *conn) error {
 	if rd == 0 {
 		rd = 16
 	}
-	ah := k.ctx.wayTo(k.peer.ctx)
+	ah := k.ctx.pathTo(k.peer.ctx)
 	access := verbs.AccessLocalWrite | verbs.AccessRemoteWrite | verbs.AccessRemoteRead | verbs.AccessRemoteAtomic
 	attr := verbs.QPAttr{Port: port, Access: access, QKey: qkey, AH: ah, PathMTU: mtu, DestQPN: k.peer.qp.QPN(), RQPSN: psn,
 		MaxDestRdAtomic: rd, MinRNRTimer: code(l.MinRNRTimer, 12), SQPSN: psn, Timeout: code(l.AckTimeout, 14), RetryCnt: 7, RNRRetry: 7, MaxRdAtomic: rd}

@@ -15,11 +15,11 @@ func (s *Started) spread(t verbs.Thread, i int) {
 	r := &s.res.Threads[i]
 	wc := make([]verbs.WC, 16)
 	for out := 0; s.res.Failed == nil; {
-		over := s.over(t, r.Completed+uint64(out))
-		if over && out == 0 {
+		finished := s.finished(t, r.Completed+uint64(out))
+		if finished && out == 0 {
 			return
 		}
-		for ; out < l.Spread && !over; out++ {
+		for ; out < l.Spread && !finished; out++ {
 			k := set[p.random()%uint64(len(set))]
 			if l.Work > 0 {
 				t.Work(l.Work)

@@ -29,7 +29,7 @@ const (
 	orderFD     = 4
 )
 
-// order is what the supervisor tells the child.
+// order is what the supervisor asks the child to run.
 type order struct {
 	Path    string // of the program
 	Args    []string

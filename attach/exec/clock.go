@@ -16,9 +16,9 @@ import (
 	"github.com/rdmasim/rdmasim/uapi"
 )
 
-// clockPage is a page of a device file that tells programs the time of its device: the
-// clock itself, or what turns its cycles into nanoseconds. It is as of the engine's last
-// look.
+// clockPage is a page of a device file from which programs read the time of its device: the
+// clock itself, or the factors that turn its cycles into nanoseconds. The engine brings it
+// up to date between events.
 type clockPage struct {
 	f    *file
 	n    uint64 // in the file
@@ -102,20 +102,20 @@ func (c *clockPage) update(e *engine) {
 	atomic.StoreUint32(sign, was+2*uapi.ClockInfoUpdating)
 }
 
-// ticks shows the time to programs that have mapped the clock. While the device is idle
+// showClocks shows the time to programs that have mapped the clock. While the device is idle
 // it goes on at the pace of real time: it may not stand still for a program that waits
 // for it.
-func (e *engine) ticks() {
+func (e *engine) showClocks() {
 	if len(e.clocks) == 0 {
 		return
 	}
-	if e.resting {
+	if e.deviceIdle {
 		if now := e.real(); now > e.m.eng.Now() {
 			e.passTo(now)
 		}
 	}
-	if now := e.m.eng.Now(); now != e.shown {
-		e.shown = now
+	if now := e.m.eng.Now(); now != e.shownTime {
+		e.shownTime = now
 		for _, c := range e.clocks {
 			c.show(e)
 		}

@@ -66,8 +66,8 @@ func (f *file) busy(tid int) bool {
 	return true
 }
 
-// passed notes that a thread makes another call: its mmap is over.
-func (f *file) passed(tid int) {
+// mmapOver notes that a thread makes another call, and so that its mmap has returned.
+func (f *file) mmapOver(tid int) {
 	if f.mapping != nil && f.mapping.tid == tid {
 		f.mapping = nil
 	}
@@ -84,12 +84,12 @@ func (m *mapping) done(p *procmem.Process) bool {
 
 // contiguous prepares the mmap of n bytes at offset off on descriptor fd.
 func (f *file) contiguous(l *seccomp.Listener, id uint64, tid, fd int, off, n uint64) error {
-	proc, err := f.s.procs.of(tid)
+	proc, err := f.s.procs.ofThread(tid)
 	switch {
 	case err != nil:
 		return err
 	case f.s.cfg.CopyQueues || proc != f.proc || n == 0 || n > maxBuffer:
-		return fmt.Errorf("contiguous pages: %w", syscall.ENOSYS) // as every kernel by now
+		return fmt.Errorf("contiguous pages: %w", syscall.ENOSYS) // as every present kernel answers
 	}
 	if f.held == nil {
 		// The file must not end with the descriptor that shows a buffer now.
@@ -99,7 +99,7 @@ func (f *file) contiguous(l *seccomp.Listener, id uint64, tid, fd int, off, n ui
 	}
 	b, theirs, err := f.s.files.newBuffer(f, off, (n+pageSize-1)&^(pageSize-1))
 	if err != nil {
-		f.letGo()
+		f.releaseHeld()
 		return err
 	}
 	defer theirs.Close()
@@ -113,8 +113,8 @@ func (f *file) contiguous(l *seccomp.Listener, id uint64, tid, fd int, off, n ui
 	return nil
 }
 
-// newBuffer makes the memory file, mapped here, and the description that the program
-// gets, whose end is the buffer's.
+// newBuffer makes the memory file, mapped here, and the description that the program gets:
+// when that is closed the buffer ends.
 func (t *files) newBuffer(f *file, off, n uint64) (b *buffer, theirs *os.File, err error) {
 	m, err := newMemfd(int64(off + n))
 	if err != nil {
@@ -156,19 +156,19 @@ func (f *file) dropBuffer(b *buffer) {
 			break
 		}
 	}
-	f.letGo()
+	f.releaseHeld()
 }
 
-// letGo gives up the session's hold of the file when nothing stands for it any more.
-func (f *file) letGo() {
+// releaseHeld closes the session's copy of the program's description when there are no buffers left.
+func (f *file) releaseHeld() {
 	if f.held != nil && len(f.buffers) == 0 {
 		f.held.Close()
 		f.held = nil
 	}
 }
 
-// itself puts the file behind a descriptor that may show one of its buffers.
-func (f *file) itself(l *seccomp.Listener, id uint64, tid, fd int, shows uverbs.Inode, off uint64) error {
+// showDeviceFile puts the device file back behind a descriptor that may show one of its buffers.
+func (f *file) showDeviceFile(l *seccomp.Listener, id uint64, tid, fd int, shows uverbs.Inode, off uint64) error {
 	if shows != f.inode {
 		if err := l.ReplaceFD(id, int(f.held.Fd()), fd, true); err != nil {
 			return err
@@ -178,24 +178,24 @@ func (f *file) itself(l *seccomp.Listener, id uint64, tid, fd int, shows uverbs.
 	return nil
 }
 
-// workOf tells where the queues of a QP are, or were: one buffer holds both.
-func (f *file) workOf(q *uverbs.QP, on bool) {
-	f.work(q.RQAddr, q.SQAddr-q.RQAddr+uint64(q.SQCount)*prm.WQEBBSize, on)
+// workQueues announces (on) or withdraws the work queues of a QP: one buffer holds both.
+func (f *file) workQueues(q *uverbs.QP, on bool) {
+	f.workQueue(q.RQAddr, q.SQAddr-q.RQAddr+uint64(q.SQCount)*prm.WQEBBSize, on)
 }
 
-// work tells of n bytes of work requests.
-func (f *file) work(addr, n uint64, on bool) {
-	f.reach(addr, on)
-	f.s.procs.streams.Ring(f.proc.mem, mem.VA(addr), n, on)
+// workQueue announces (on) or withdraws n bytes of work requests.
+func (f *file) workQueue(addr, n uint64, on bool) {
+	f.setShared(addr, on)
+	f.s.procs.streams.WorkQueue(f.proc.mem, mem.VA(addr), n, on)
 }
 
-// completions tells where a CQ is, or was.
-func (f *file) completions(c *uverbs.CQ, on bool) {
-	f.reach(c.Addr, on)
-	f.s.procs.streams.Completions(f.proc.mem, mem.VA(c.Addr), uint64(c.Entries)*uint64(c.CQESize), on)
+// completionQueue announces (on) or withdraws the memory of a CQ.
+func (f *file) completionQueue(c *uverbs.CQ, on bool) {
+	f.setShared(c.Addr, on)
+	f.s.procs.streams.CompletionQueue(f.proc.mem, mem.VA(c.Addr), uint64(c.Entries)*uint64(c.CQESize), on)
 }
 
-func (f *file) reach(addr uint64, on bool) {
+func (f *file) setShared(addr uint64, on bool) {
 	if on {
 		f.share(addr)
 	} else {

@@ -31,7 +31,7 @@ func (f *file) MapMemory(n uint64, count int, bar uint64) error {
 	return nil
 }
 
-// UnmapMemory implements uverbs.Pages. The device has let go of the pages before.
+// UnmapMemory implements uverbs.Pages. The device no longer uses the pages.
 func (f *file) UnmapMemory(n uint64) {
 	if b := f.memory[n]; b != nil {
 		delete(f.memory, n)

@@ -17,34 +17,34 @@ import (
 )
 
 // How the engine's thread shares its CPU with the programs, which spin too: some
-// passes over the registers, then sleep. Three spinners on two CPUs are ten times
-// slower with a yield, or with none, in place of the short sleep. While there is a CPU
-// for everybody it goes on looking for spinLong, since the sleep and waking up cost
+// passes over the registers, then sleep. Three spinning threads on two CPUs are ten times
+// slower with a yield, or with nothing, in place of the short sleep. While there is a CPU
+// for each thread it goes on polling for spinLong, since to sleep and to wake up would cost
 // programs that wait for events half of their latency.
 const (
-	spinPasses = 100
-	spinLong   = 200 * time.Microsecond
-	napShort   = 20 * time.Microsecond
-	napMiddle  = 100 * time.Microsecond
-	napLong    = time.Millisecond
-	quietSoon  = 50 * time.Millisecond // without a ring for so long: middle naps
-	quietLong  = time.Second           // long naps
+	spinPasses  = 100
+	spinLong    = 200 * time.Microsecond
+	sleepShort  = 20 * time.Microsecond
+	sleepMiddle = 100 * time.Microsecond
+	sleepLong   = time.Millisecond
+	quietShort  = 50 * time.Millisecond // without work for so long: middle sleeps
+	quietLong   = time.Second           // long sleeps
 )
 
 // minProcs is how many of Go's processors a session has at least.
 const minProcs = 4
 
-// gap is the pause in the device's work that virtual time jumps over. A longer one is
+// idleGap is the pause in the device's work that virtual time jumps over. A longer one is
 // a timer (of retransmission, of receiver-not-ready), and is waited out in real time,
 // in which the programs do what the timer waits for.
-const gap = 50 * sim.Microsecond
+const idleGap = 50 * sim.Microsecond
 
-// batch is how many instants of virtual time are run between two looks at the
+// instantsPerLook is how many instants of virtual time are run between two passes over the
 // registers.
-const batch = 16
+const instantsPerLook = 16
 
-// maxRounds is after how many rounds of work writes that no completion tells of become
-// visible.
+// maxRounds is the number of rounds of work after which writes become visible that no
+// completion announces.
 const maxRounds = 16
 
 // lagLimit bounds how far behind real time a throttled run may fall and catch up.
@@ -52,19 +52,19 @@ const lagLimit = sim.Millisecond
 
 // engine owns the machine: its thread alone touches what is simulated.
 type engine struct {
-	m        *machine
-	streams  *procmem.Streams
-	throttle bool
-	log      *uarLog
-	pages    []*page // those polled
-	clocks   []*clockPage
-	resting  bool      // the device is idle since the anchor
-	shown    sim.Time  // what the clocks show
-	epoch    time.Time // time of day at virtual time 0
+	m          *machine
+	streams    *procmem.Streams
+	throttle   bool
+	log        *uarLog
+	pages      []*page // those polled
+	clocks     []*clockPage
+	deviceIdle bool      // the device has been idle since the anchor
+	shownTime  sim.Time  // what the clocks show
+	epoch      time.Time // time of day at virtual time 0
 
 	mu       sync.Mutex
 	work     []func() // from other goroutines
-	spare    []func()
+	freeWork []func()
 	sleeping bool
 	ending   bool
 	wake     int // eventfd
@@ -75,14 +75,14 @@ type engine struct {
 	pfd unix.PollFd
 	ts  unix.Timespec
 
-	crowd  *crowd
-	roomy  bool      // nobody waited for a CPU at the last look
-	idleAt time.Time // since when nothing happens
+	cpuLoad    *cpuLoad
+	hasIdleCPU bool      // no thread waited for a CPU when this was last checked
+	idleSince  time.Time // when the present idle time began
 
-	// Virtual time v0 was at real time r0: pauses count from there.
-	v0    sim.Time
-	r0    time.Time
-	quiet time.Time // when something happened last
+	// Virtual time anchorVirtual was at real time anchorReal: pauses count from there.
+	anchorVirtual sim.Time
+	anchorReal    time.Time
+	lastWork      time.Time // when there was work last
 }
 
 func newEngine(m *machine, streams *procmem.Streams, throttle bool) (*engine, error) {
@@ -91,7 +91,7 @@ func newEngine(m *machine, streams *procmem.Streams, throttle bool) (*engine, er
 		return nil, fmt.Errorf("eventfd: %w", err)
 	}
 	return &engine{
-		m: m, streams: streams, throttle: throttle, wake: fd, done: make(chan struct{}), epoch: time.Now(), crowd: newCrowd(),
+		m: m, streams: streams, throttle: throttle, wake: fd, done: make(chan struct{}), epoch: time.Now(), cpuLoad: newCPULoad(),
 	}, nil
 }
 
@@ -129,7 +129,7 @@ func (e *engine) stop() {
 	<-e.done
 }
 
-// err is what ended the simulation before its time.
+// err is the failure that ended the simulation early, or nil.
 func (e *engine) err() error {
 	var err error
 	e.do(func() { err = e.failure })
@@ -140,13 +140,13 @@ func (e *engine) err() error {
 func (e *engine) run() {
 	runtime.LockOSThread()
 	defer close(e.done)
-	defer e.crowd.close()
-	// This thread keeps its share of Go's processors while it spins and sleeps; the
-	// others need some too, however few CPUs there are.
+	defer e.cpuLoad.close()
+	// This thread keeps one of Go's processors while it spins and sleeps; the other
+	// goroutines need some too, however few CPUs there are.
 	runtime.GOMAXPROCS(max(minProcs, runtime.GOMAXPROCS(0)))
 	// Sleeps of 20 us need a finer timer than the usual slack of 50.
 	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
-	e.r0, e.quiet = time.Now(), time.Now()
+	e.anchorReal, e.lastWork = time.Now(), time.Now()
 	idle, rounds := 0, 0
 	for {
 		worked, ending := e.drain()
@@ -161,10 +161,10 @@ func (e *engine) run() {
 		}
 		if worked {
 			if idle > 0 {
-				e.quiet = time.Now()
+				e.lastWork = time.Now()
 			}
-			idle, e.resting = 0, false
-			e.ticks()
+			idle, e.deviceIdle = 0, false
+			e.showClocks()
 			if rounds++; rounds%maxRounds == 0 {
 				e.streams.Flush()
 			}
@@ -172,14 +172,14 @@ func (e *engine) run() {
 		}
 		if idle++; idle == 1 {
 			e.streams.Flush()
-			e.streams.Fresh()
-			e.idleAt = time.Now()
+			e.streams.DropReadAhead()
+			e.idleSince = time.Now()
 			e.anchor()
-			e.resting = true
+			e.deviceIdle = true
 		}
-		e.ticks()
+		e.showClocks()
 		if idle >= spinPasses && !e.spin(idle) {
-			e.nap()
+			e.waitForWork()
 		}
 	}
 }
@@ -187,9 +187,9 @@ func (e *engine) run() {
 // spin reports whether to look at the registers again without a pause.
 func (e *engine) spin(idle int) bool {
 	if idle%spinPasses == 0 {
-		e.roomy = len(e.pages) > 0 && time.Since(e.idleAt) < spinLong && e.crowd.spare()
+		e.hasIdleCPU = len(e.pages) > 0 && time.Since(e.idleSince) < spinLong && e.cpuLoad.hasIdleCPU()
 	}
-	return e.roomy
+	return e.hasIdleCPU
 }
 
 // drain carries out what other goroutines asked for.
@@ -200,16 +200,16 @@ func (e *engine) drain() (worked, ending bool) {
 		return false, e.ending
 	}
 	list := e.work
-	e.work = e.spare[:0]
+	e.work = e.freeWork[:0]
 	e.mu.Unlock()
 	e.streams.Flush()
-	e.streams.Fresh()
+	e.streams.DropReadAhead()
 	e.catchUp()
 	for _, f := range list {
 		f()
 	}
 	clear(list)
-	e.spare = list
+	e.freeWork = list
 	return true, e.ending
 }
 
@@ -218,12 +218,12 @@ func (e *engine) anchor() {
 	if e.throttle && e.real()-e.m.eng.Now() < lagLimit {
 		return
 	}
-	e.v0, e.r0 = e.m.eng.Now(), time.Now()
+	e.anchorVirtual, e.anchorReal = e.m.eng.Now(), time.Now()
 }
 
 // real is what virtual time is if it has run as real time since the anchor.
 func (e *engine) real() sim.Time {
-	return e.v0 + sim.Time(time.Since(e.r0))*sim.Nanosecond
+	return e.anchorVirtual + sim.Time(time.Since(e.anchorReal))*sim.Nanosecond
 }
 
 // catchUp lets the pause that ends now pass in virtual time.
@@ -231,7 +231,7 @@ func (e *engine) catchUp() {
 	now := max(e.m.eng.Now(), e.real())
 	if e.m.eng.Next() != sim.Never {
 		e.runUntil(now)
-	} else if len(e.clocks) > 0 && e.resting {
+	} else if len(e.clocks) > 0 && e.deviceIdle {
 		e.passTo(now)
 	}
 }
@@ -245,12 +245,12 @@ func (e *engine) runUntil(t sim.Time) {
 // advance runs some of what is due, and reports whether there was anything.
 func (e *engine) advance() bool {
 	s := e.m.eng
-	for n := range batch {
+	for n := range instantsPerLook {
 		next := s.Next()
 		if next == sim.Never || e.failure != nil {
 			return n > 0
 		}
-		if (e.throttle || next-s.Now() > gap) && next > e.real() {
+		if (e.throttle || next-s.Now() > idleGap) && next > e.real() {
 			return n > 0
 		}
 		e.runUntil(next)
@@ -258,16 +258,16 @@ func (e *engine) advance() bool {
 	return true
 }
 
-// nap sleeps until there is work from another goroutine, a timer is due, or it is time
+// waitForWork sleeps until there is work from another goroutine, a timer is due, or it is time
 // to look at the registers again.
-func (e *engine) nap() {
-	d := napLong
-	switch quiet := time.Since(e.quiet); {
+func (e *engine) waitForWork() {
+	d := sleepLong
+	switch quiet := time.Since(e.lastWork); {
 	case len(e.pages) == 0:
-	case quiet < quietSoon:
-		d = napShort
+	case quiet < quietShort:
+		d = sleepShort
 	case quiet < quietLong:
-		d = napMiddle
+		d = sleepMiddle
 	}
 	if next := e.m.eng.Next(); next != sim.Never {
 		d = min(d, max(0, time.Duration((next-e.real())/sim.Nanosecond)))
@@ -290,13 +290,13 @@ func (e *engine) nap() {
 	e.mu.Unlock()
 }
 
-// sleep waits for the wake-up or for d, and reports whether there was a wake-up. The Go
-// scheduler is not told of short sleeps: its part of a system call that blocks costs
-// more than they last.
+// sleep waits for the wake-up or for d, and reports whether there was a wake-up. Short
+// sleeps bypass the Go scheduler, whose part of a blocking system call takes longer than
+// they last.
 func (e *engine) sleep(d time.Duration) bool {
 	e.pfd = unix.PollFd{Fd: int32(e.wake), Events: unix.POLLIN}
 	e.ts = unix.NsecToTimespec(int64(d))
-	if d > napMiddle {
+	if d > sleepMiddle {
 		n, err := unix.Ppoll([]unix.PollFd{e.pfd}, &e.ts, nil)
 		return err == nil && n > 0
 	}

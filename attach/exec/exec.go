@@ -35,21 +35,21 @@ type Config struct {
 	// static registers.
 	DynamicUARs bool
 	// CopyQueues leaves the memory of queues where libraries put it by themselves, and
-	// moves work requests and completions by copies. Otherwise programs that do not say
-	// where it shall be share it with the device.
+	// copies work requests and completions. Otherwise the device shares that memory with
+	// programs that do not choose its place themselves.
 	CopyQueues bool
-	// Logf, when not nil, is told why a call of a program is refused.
+	// Logf, when not nil, receives the reason for each call of a program that is refused.
 	Logf func(format string, args ...any)
 }
 
 // MaxDevices is how many devices a session can have.
 const MaxDevices = 16
 
-// UsageError is a mistake in what was asked for.
+// UsageError is a mistake in the arguments.
 type UsageError struct{ Err error }
 
 func (e *UsageError) Error() string { return e.Err.Error() }
 func (e *UsageError) Unwrap() error { return e.Err }
 
-// ErrPlatform says that the machine is of another kind.
+// ErrPlatform is the error of Run on other machines.
 var ErrPlatform = errors.New("exec needs Linux on x86-64")

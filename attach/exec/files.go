@@ -48,13 +48,13 @@ type files struct {
 	quit    int // eventfd
 	byInode map[uverbs.Inode]*file
 	byWatch map[int]watched
-	// opened tells the device of null devices that path calls gave out.
+	// opened maps the null devices that answers to path calls gave out to their devices.
 	opened map[openedFD]int
 
 	shared, copied int // queues so far, by how they are reached
 }
 
-// watched is the memory file that a watch is of: the device file's, or a buffer's.
+// watched is the memory file that a watch belongs to: the device file's, or a buffer's.
 type watched struct {
 	f *file
 	b *buffer
@@ -102,8 +102,8 @@ func (t *files) find(l *seccomp.Listener, id uint64, tid, fd int) (*file, uverbs
 	return f, f.inode, nil
 }
 
-// device is the device that a null device stands for: by its path where the files are
-// mounted, or because we gave out the descriptor.
+// device is the device that a null device stands for: found by its path where the files
+// are mounted, or by the descriptor that we gave out.
 func (t *files) device(tid, fd int) (int, bool) {
 	if paths := t.s.started.tree; paths != nil {
 		pid, err := threadGroup(tid)
@@ -126,8 +126,8 @@ func (t *files) device(tid, fd int) (int, bool) {
 	return 0, false
 }
 
-// memfd is a new memory file. What memfd_create opens sends no notices when it is
-// closed, so everybody gets another description.
+// memfd is a new memory file. The description that memfd_create opens causes no inotify
+// event when it is closed, so each user gets another one.
 type memfd struct {
 	fd    int
 	path  string
@@ -155,7 +155,7 @@ func (m *memfd) close() { _ = unix.Close(m.fd) }
 
 // open puts a new memory file behind the program's descriptor.
 func (t *files) open(l *seccomp.Listener, id uint64, tid, fd int, d *device) (*file, error) {
-	proc, err := t.s.procs.of(tid)
+	proc, err := t.s.procs.ofThread(tid)
 	if err != nil {
 		return nil, err
 	}
@@ -208,7 +208,7 @@ func (t *files) release(f *file) {
 	}
 	f.own.Close()
 	f.proc.files--
-	t.s.procs.sweep()
+	t.s.procs.removeEnded()
 }
 
 // closeAll releases what is open at the end of the session.

@@ -15,8 +15,8 @@ import (
 // sessionEnv marks the processes of a session.
 const sessionEnv = "RDMASIM_EXEC_SESSION"
 
-// janitor outlives a supervisor that was killed: it ends the programs, which nobody
-// serves any more, and removes the work folder. Its arguments are the session's mark
+// janitor outlives a supervisor that was killed: it ends the programs, whose calls
+// are no longer answered, and removes the work folder. Its arguments are the session's mark
 // and the folder; a supervisor that ends in order sends a byte first.
 func janitor() {
 	if len(os.Args) != 4 {

@@ -36,7 +36,7 @@ type machine struct {
 	macs map[netip.Addr]kernel.MAC
 	sm   *link.SubnetManager // of InfiniBand links
 	cap  *capture
-	// flush makes what the devices wrote visible, before an event tells of it.
+	// flush makes what the devices wrote visible, before an event announces it.
 	flush func()
 }
 
@@ -49,11 +49,11 @@ type device struct {
 	port *link.Port
 }
 
-// nobody is the far end of a cable to which nothing is plugged.
-type nobody struct{}
+// unplugged is the open end of a cable: it drops every frame.
+type unplugged struct{}
 
-// Receive swallows a frame.
-func (nobody) Receive(f *roce.Frame) { f.Release() }
+// Receive drops a frame.
+func (unplugged) Receive(f *roce.Frame) { f.Release() }
 
 func newMachine(p *profile.Profile, devices int, seed uint64, trace bool) (*machine, error) {
 	p = p.Resolved()
@@ -80,7 +80,8 @@ func newMachine(p *profile.Profile, devices int, seed uint64, trace bool) (*mach
 	return m, nil
 }
 
-// identity gives device k its GUID and addresses, told apart by a byte.
+// identity gives device k its GUID and addresses, which differ from those of other devices
+// in one byte.
 func identity(k int) hca.Identity {
 	n := byte(k + 1)
 	return hca.Identity{
@@ -113,7 +114,7 @@ func (m *machine) plug() {
 		m.join(m.devs[1], c.End(1), nil)
 		return
 	}
-	c.End(1).Attach(nobody{})
+	c.End(1).Attach(unplugged{})
 }
 
 // join puts a device at a port; sw is the switch at the other end of the cable.
@@ -148,7 +149,7 @@ func (m *machine) bringUp(d *device) error {
 	return d.kern.AddIP(ip)
 }
 
-// describe asks a device, as a program would, what its files have to say.
+// describe asks a device, as a program would, for the contents of its files.
 func (m *machine) describe(d *device) (tree.Device, error) {
 	t := tree.Device{
 		Name: d.name, BoardID: d.hca.Identity().BoardID, NetDev: netDev(),

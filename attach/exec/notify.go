@@ -15,11 +15,11 @@ import (
 
 // notifier answers the calls that the filter hands over.
 type notifier struct {
-	s      *session
-	l      *seccomp.Listener
-	asked  atomic.Bool  // a library asked for RDMA devices
-	ioctls atomic.Int64 // RDMA calls
-	quit   atomic.Bool
+	s               *session
+	l               *seccomp.Listener
+	askedForDevices atomic.Bool  // a library asked for RDMA devices
+	ioctls          atomic.Int64 // RDMA calls
+	quit            atomic.Bool
 }
 
 // run serves until no process is left under the filter, or stop.
@@ -32,7 +32,7 @@ func (n *notifier) run() {
 			continue
 		}
 		if p[0].Revents&unix.POLLIN == 0 {
-			return // POLLHUP: nobody is left
+			return // POLLHUP: no process is left
 		}
 		x, err := n.l.Recv()
 		if err != nil {
@@ -50,7 +50,7 @@ func (n *notifier) answer(x *seccomp.Notif) {
 		n.ioctls.Add(1)
 		n.s.eng.do(func() { n.ioctl(x) })
 	case unix.SYS_SOCKET:
-		n.asked.Store(true)
+		n.askedForDevices.Store(true)
 		_ = n.l.Fail(x.ID, unix.EPROTONOSUPPORT)
 	case unix.SYS_MMAP:
 		n.mmap(x)
@@ -68,11 +68,11 @@ func (n *notifier) ioctl(x *seccomp.Notif) {
 		_ = n.l.Fail(x.ID, errno(err))
 		return
 	case f == nil:
-		// Another file: the kernel refuses as it likes.
+		// Another file: the kernel answers.
 		_ = n.l.Continue(x.ID)
 		return
 	}
-	proc, err := n.s.procs.of(tid)
+	proc, err := n.s.procs.ofThread(tid)
 	if err == nil {
 		err = n.s.procs.rights(proc, tid)
 	}
@@ -80,29 +80,29 @@ func (n *notifier) ioctl(x *seccomp.Notif) {
 		_ = n.l.Fail(x.ID, errno(err))
 		return
 	}
-	f.passed(tid)
+	f.mmapOver(tid)
 	c := &caller{l: n.l, id: x.ID, tid: tid, proc: proc}
 	e := f.ioctl(c, x.Args[2])
-	n.s.procs.streams.Flush() // what the device wrote before the answer, the program sees
+	n.s.procs.streams.Flush() // the program sees what the device wrote before the answer
 	_ = n.l.Fail(x.ID, e)
 }
 
-// How long the mmap of another thread on the same descriptor is waited for: one that
-// the kernel refused is never seen. That thread's own calls wait meanwhile.
+// How long to wait for the mmap of another thread on the same descriptor: one that the
+// kernel refused never shows. The other thread's calls wait meanwhile.
 const (
-	mmapLooks = 1000
-	mmapNap   = time.Millisecond
+	mmapTries = 1000
+	mmapPause = time.Millisecond
 )
 
 // mmap prepares the file for an mmap, and lets the kernel do it.
 func (n *notifier) mmap(x *seccomp.Notif) {
-	for look := range mmapLooks {
+	for look := range mmapTries {
 		done := false
-		n.s.eng.do(func() { done = n.tryMmap(x, look == mmapLooks-1) })
+		n.s.eng.do(func() { done = n.tryMmap(x, look == mmapTries-1) })
 		if done {
 			return
 		}
-		time.Sleep(mmapNap)
+		time.Sleep(mmapPause)
 	}
 }
 
@@ -112,7 +112,7 @@ func (n *notifier) tryMmap(x *seccomp.Notif, now bool) bool {
 	tid, fd, off := int(x.PID), int(int32(x.Args[4])), x.Args[5]
 	f, shows, err := n.s.files.find(n.l, x.ID, tid, fd)
 	if err != nil || f == nil {
-		_ = n.l.Continue(x.ID) // another file
+		_ = n.l.Continue(x.ID) // another file: the kernel maps it
 		return true
 	}
 	if f.busy(tid) && !now {
@@ -123,7 +123,7 @@ func (n *notifier) tryMmap(x *seccomp.Notif, now bool) bool {
 	} else if e := f.mapped(page); e != 0 {
 		err = e
 	} else {
-		err = f.itself(n.l, x.ID, tid, fd, shows, off)
+		err = f.showDeviceFile(n.l, x.ID, tid, fd, shows, off)
 	}
 	if err != nil {
 		_ = n.l.Fail(x.ID, errno(err))

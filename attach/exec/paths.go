@@ -30,9 +30,9 @@ func pathArg(nr int32) int {
 	return 1
 }
 
-// path answers a path call about the files of devices, and lets the kernel do all
+// path answers a path call about the files of devices, and lets the kernel carry out all
 // others. A relative path needs no answer: it starts at a folder that we gave out, or
-// elsewhere.
+// outside the tree.
 func (n *notifier) path(x *seccomp.Notif) {
 	t := n.s.started.tree
 	at := pathArg(x.Nr)

@@ -158,7 +158,7 @@ func (p *postProgram) newQP(id int) {
 	p.line("qp", id, td, p.n(4)/3, wrs, p.of(1, 4, 16, 60), p.max[id], 1+p.n(4), p.inline[id])
 }
 
-// free destroys a queue pair, and its thread domain if nobody else uses it.
+// free destroys a queue pair, and its thread domain if no other queue pair uses it.
 func (p *postProgram) free() {
 	id := p.n(postQueues)
 	if !p.qp[id] {

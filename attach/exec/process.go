@@ -17,7 +17,7 @@ import (
 	"github.com/rdmasim/rdmasim/sim/mem"
 )
 
-// process is a program's process: its memory, and what the kernel model knows of it.
+// process is a program's process: its memory, and its place in the kernel model.
 type process struct {
 	mem   *procmem.Process
 	kern  *kernel.Process
@@ -36,8 +36,8 @@ func newProcesses(m *machine) *processes {
 	return &processes{m: m, byID: map[int]*process{}, streams: &procmem.Streams{}, memlock: memlock()}
 }
 
-// of is the process of a thread.
-func (t *processes) of(tid int) (*process, error) {
+// ofThread is the process of a thread.
+func (t *processes) ofThread(tid int) (*process, error) {
 	pid, err := threadGroup(tid)
 	if err != nil {
 		return nil, err
@@ -45,7 +45,7 @@ func (t *processes) of(tid int) (*process, error) {
 	if p := t.byID[pid]; p != nil && p.mem.Alive() {
 		return p, nil
 	}
-	t.sweep()
+	t.removeEnded()
 	m, err := procmem.Open(pid)
 	if err != nil {
 		return nil, err
@@ -60,8 +60,8 @@ func (t *processes) of(tid int) (*process, error) {
 	return p, nil
 }
 
-// sweep forgets the processes that have ended.
-func (t *processes) sweep() {
+// removeEnded forgets the processes that have ended.
+func (t *processes) removeEnded() {
 	for pid, p := range t.byID {
 		if p.files == 0 && !p.mem.Alive() {
 			p.kern.Space.Release()
@@ -106,7 +106,7 @@ func (c *caller) Inject(f *os.File) (int, error) {
 }
 
 // Retract implements uverbs.Caller: a descriptor of another process cannot be closed,
-// but the file behind it can be let go.
+// but the file behind it can be released.
 func (c *caller) Retract(fd int) {
 	f, err := os.Open(os.DevNull)
 	if err != nil {

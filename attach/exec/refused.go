@@ -12,7 +12,7 @@ import (
 	"github.com/rdmasim/rdmasim/attach/exec/uverbs"
 )
 
-// PrintRefused lists what programs do not get, with the errno, and how they see it.
+// PrintRefused lists what is not available to programs, with the errno, and what they see.
 func PrintRefused(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, r := range uverbs.Refused() {

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// rights tells the kernel model what the thread that makes a call may do. CAP_NET_RAW is
+// rights gives the kernel model the capabilities of the thread that makes a call. CAP_NET_RAW is
 // the thread's. A limit on locked memory counts when the process has a lower one than the
 // session began with: a plain machine's own is often too low for a single queue.
 func (t *processes) rights(p *process, tid int) error {
@@ -36,7 +36,7 @@ func (t *processes) rights(p *process, tid int) error {
 	return nil
 }
 
-// memlock is the limit that this process hands down.
+// memlock is the limit that the programs inherit from this process.
 func memlock() uint64 {
 	var limit unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_MEMLOCK, &limit) != nil {

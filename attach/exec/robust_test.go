@@ -114,7 +114,7 @@ func TestOneSentenceSaysWhatIsMissing(t *testing.T) {
 	if err := os.WriteFile(foreign, append(header, 2, 0, 3, 0), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if text, status := users()[0].session(t, "--", foreign); status != 125 || !strings.Contains(text, "another architecture") {
+	if text, status := users()[0].session(t, "--", foreign); status != 125 || !strings.Contains(text, "not built for x86-64") {
 		t.Errorf("i386: status %d: %s", status, text)
 	}
 	static := fmt.Sprintf("/proc/%d/exe", os.Getpid())

@@ -12,8 +12,8 @@ import (
 const rdmaIoctl = 0xc0181b01
 
 // Offsets that mmap of a device file takes: the command, in units of 256 pages. Those
-// of a table's static pages look like the beginnings of ordinary files, and are told by
-// what else a library asks for: one page that it can only write to.
+// of a table's static pages look like the beginnings of ordinary files, and are recognised
+// by the other arguments of a library: one page that it can only write to.
 const (
 	firstOtherOffset = 0x100000
 	endOffset        = deviceFileSize
@@ -25,7 +25,7 @@ func rules(paths bool) []seccomp.Rule {
 	r := []seccomp.Rule{
 		{Nr: unix.SYS_IOCTL, Tests: []seccomp.Test{{Arg: 1, Value: rdmaIoctl}}, Ret: seccomp.Notify},
 		// Libraries ask for the devices by netlink first; without it they look into
-		// sysfs. That they ask tells that the program has such a library.
+		// sysfs. The question shows that the program has such a library.
 		{Nr: unix.SYS_SOCKET, Tests: []seccomp.Test{{Arg: 0, Value: unix.AF_NETLINK}, {Arg: 2, Value: unix.NETLINK_RDMA}}, Ret: seccomp.Notify},
 		{Nr: unix.SYS_MMAP, Tests: append(mapped(),
 			seccomp.Test{Arg: 5, Op: seccomp.AtLeast, Value: firstOtherOffset}, seccomp.Test{Arg: 5, Op: seccomp.Below, Value: endOffset}), Ret: seccomp.Notify},
@@ -48,7 +48,7 @@ func rules(paths bool) []seccomp.Rule {
 		seccomp.Rule{Nr: unix.SYS_STATX, Tests: []seccomp.Test{{Arg: 2, Mask: unix.AT_EMPTY_PATH, Value: 0}}, Ret: seccomp.Notify})
 }
 
-// mapped are the tests for an mmap of a file that others see.
+// mapped are the tests for a shared mmap of a file.
 func mapped() []seccomp.Test {
 	return []seccomp.Test{
 		{Arg: 3, Mask: unix.MAP_TYPE, Value: unix.MAP_SHARED}, {Arg: 3, Mask: unix.MAP_ANONYMOUS, Value: 0}, {Arg: 5, High: true, Value: 0},

@@ -45,10 +45,10 @@ type outputs struct {
 // program did not run, or that an output could not be written.
 func Run(ctx context.Context, cfg *Config) (status int, err error) {
 	if len(cfg.Args) == 0 {
-		return 0, &UsageError{errors.New("no program is given")}
+		return 0, &UsageError{errors.New("the program to run is missing: rdmasim exec [flags] -- PROGRAM [ARGUMENT...]")}
 	}
 	if cfg.Devices < 1 || cfg.Devices > MaxDevices {
-		return 0, &UsageError{fmt.Errorf("%d devices: 1 to %d", cfg.Devices, MaxDevices)}
+		return 0, &UsageError{fmt.Errorf("--devices %d: a number from 1 to %d is needed", cfg.Devices, MaxDevices)}
 	}
 	path, err := findProgram(cfg.Args[0])
 	if err != nil {
@@ -113,9 +113,9 @@ func (s *session) openOutputs() error {
 	return nil
 }
 
-// run lets the program go and serves it until it ends.
+// run lets the program start and serves it until it ends.
 func (s *session) run(ctx context.Context) (status int, err error) {
-	defer s.started.dismiss()
+	defer s.started.endJanitor()
 	s.procs = newProcesses(s.m)
 	s.m.flush = s.procs.streams.Flush
 	if s.eng, err = newEngine(s.m, s.procs.streams, s.cfg.Throttle); err != nil {
@@ -142,8 +142,8 @@ func (s *session) run(ctx context.Context) (status int, err error) {
 	defer s.forward(ctx)()
 	status = s.wait()
 	s.killRest()
-	if !s.notes.asked.Load() && s.notes.ioctls.Load() == 0 {
-		fmt.Fprintf(os.Stderr, "rdmasim exec: %s made no RDMA call: it does not use libibverbs, or found none\n", s.cfg.Args[0])
+	if !s.notes.askedForDevices.Load() && s.notes.ioctls.Load() == 0 {
+		fmt.Fprintf(os.Stderr, "rdmasim exec: %s made no RDMA call: it does not use libibverbs, or did not find it\n", s.cfg.Args[0])
 	}
 	if s.cfg.Logf != nil {
 		s.eng.do(func() {
@@ -175,7 +175,7 @@ func (s *session) forward(ctx context.Context) (stop func()) {
 	return func() { signal.Stop(ch); close(done) }
 }
 
-// wait reaps until the program has ended.
+// wait reaps children until the program has ended.
 func (s *session) wait() int {
 	for {
 		var ws unix.WaitStatus
@@ -183,7 +183,7 @@ func (s *session) wait() int {
 		switch {
 		case err == unix.EINTR || err == nil && pid != s.started.pid:
 			if pid == s.started.janitor {
-				s.started.leash = -1 // somebody killed it
+				s.started.janitorSocket = -1 // it was killed
 			}
 		case err != nil:
 			return 1
@@ -195,8 +195,8 @@ func (s *session) wait() int {
 	}
 }
 
-// killRest kills what is left of the program's processes; they are children of this
-// one by now, as it is their subreaper, or below such.
+// killRest kills what is left of the program's processes; they are descendants of this
+// one by now, as it is their subreaper.
 func (s *session) killRest() {
 	for range 200 {
 		left := descendants(os.Getpid(), s.started.janitor)

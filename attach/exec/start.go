@@ -22,15 +22,15 @@ import (
 	"github.com/rdmasim/rdmasim/sim/mem"
 )
 
-// started is the program's first process, which waits to be let go.
+// started is the program's first process, which waits for permission to execute the program.
 type started struct {
-	pid      int
-	sock     int
-	listener int
-	tree     *tree.Tree // answers path calls; nil when the files are mounted
-	work     string     // folder that the janitor removes
-	janitor  int        // its pid
-	leash    int        // its socket
+	pid           int
+	sock          int
+	listener      int
+	tree          *tree.Tree // answers path calls; nil when the files are mounted
+	work          string     // folder that the janitor removes
+	janitor       int        // its pid
+	janitorSocket int        // its socket
 }
 
 // findProgram is the program's path. A program of another architecture would slip
@@ -51,7 +51,7 @@ func findProgram(name string) (string, error) {
 	}
 	// e_ident[EI_CLASS] 2 is 64 bits; e_machine 62 is x86-64.
 	if h[4] != 2 || h[18] != 62 || h[19] != 0 {
-		return "", &UsageError{fmt.Errorf("program %s: it is built for another architecture than x86-64, whose system calls are not intercepted", path)}
+		return "", &UsageError{fmt.Errorf("program %s: it is not built for x86-64, and only the system calls of that architecture are intercepted", path)}
 	}
 	return path, nil
 }
@@ -59,7 +59,7 @@ func findProgram(name string) (string, error) {
 // start makes the child, its janitor and the files of the devices. The calling
 // goroutine stays on its thread, since the child dies with the thread that made it.
 func start(cfg *Config, path string, devices []tree.Device) (s *started, err error) {
-	s = &started{sock: -1, listener: -1, leash: -1}
+	s = &started{sock: -1, listener: -1, janitorSocket: -1}
 	defer func() {
 		if err != nil {
 			s.abandon()
@@ -71,7 +71,7 @@ func start(cfg *Config, path string, devices []tree.Device) (s *started, err err
 	}
 	s.work = filepath.Join(os.TempDir(), fmt.Sprintf("rdmasim-exec-%x", name))
 	mark := s.work
-	// The janitor comes first: whatever is made from here on it removes.
+	// The janitor comes first, so that it removes all that is made from here on.
 	if err := s.startJanitor(mark); err != nil {
 		return s, err
 	}
@@ -119,7 +119,7 @@ func spawn(files []uintptr, env []string, attr *syscall.SysProcAttr, args ...str
 // startJanitor starts it in a session of its own, so that what kills the supervisor's
 // process group spares it.
 func (s *started) startJanitor(mark string) (err error) {
-	s.janitor, s.leash, err = spawn(nil, []string{}, &syscall.SysProcAttr{Setsid: true}, janitorArg, mark, s.work)
+	s.janitor, s.janitorSocket, err = spawn(nil, []string{}, &syscall.SysProcAttr{Setsid: true}, janitorArg, mark, s.work)
 	return err
 }
 
@@ -196,7 +196,7 @@ func (s *started) checkMemory(r *report) error {
 		word |= uint64(x) << (8 * i)
 	}
 	if word != probeWord {
-		return errors.New("the memory of the child process reads wrong")
+		return errors.New("the memory of the child process does not hold the word that the child put there")
 	}
 	return nil
 }
@@ -239,25 +239,25 @@ func (s *started) abandon() {
 			_ = unix.Close(fd)
 		}
 	}
-	s.dismiss()
+	s.endJanitor()
 }
 
-// dismiss sends the janitor home and removes the work folder.
-func (s *started) dismiss() {
+// endJanitor asks the janitor to end, and removes the work folder.
+func (s *started) endJanitor() {
 	if s.work != "" {
 		_ = os.RemoveAll(s.work)
 	}
-	if s.leash < 0 {
+	if s.janitorSocket < 0 {
 		return
 	}
-	_ = unix.Send(s.leash, []byte{1}, unix.MSG_NOSIGNAL)
-	_ = unix.Close(s.leash)
-	s.leash = -1
+	_ = unix.Send(s.janitorSocket, []byte{1}, unix.MSG_NOSIGNAL)
+	_ = unix.Close(s.janitorSocket)
+	s.janitorSocket = -1
 	_, _ = unix.Wait4(s.janitor, nil, 0, nil)
 }
 
-// nested reports whether this process runs in a session already, and then becomes the
-// program: its system calls are seen as they are.
+// nested executes the program in place of this process when this process runs in a session
+// already, whose supervisor sees the system calls of the program as well.
 func nested(path string, args []string) error {
 	if os.Getenv(sessionEnv) == "" {
 		return nil

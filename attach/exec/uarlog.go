@@ -53,29 +53,29 @@ func (l *uarLog) write() {
 	}
 }
 
-// unsure is the last store to a register that looked like a doorbell, with the WQE
-// that it would be if it was a push. A library stores to the other half next, and by
+// undecided is the last store to a register that looked like a doorbell, with the WQE
+// that was pushed if it was a push. A library stores to the other half next, and by
 // then all of a push has come.
-type unsure struct {
+type undecided struct {
 	line *uarLine
 	h    uint32
 	half []byte // half h
 	wqe  []byte
 }
 
-// doubt keeps a store that may be a push.
-func (u *unsure) doubt(line *uarLine, h uint32, half, wqe []byte) {
+// keep remembers a store that may be a push.
+func (u *undecided) keep(line *uarLine, h uint32, half, wqe []byte) {
 	u.line, u.h, u.half, u.wqe = line, h, half, append(u.wqe[:0], wqe...)
 }
 
-// settle decides, when something was stored to half next, or when the page goes.
-func (u *unsure) settle(l *uarLog, next uint32) {
+// decide decides, when something was stored to half next, or when the page goes.
+func (u *undecided) decide(l *uarLog, next uint32) {
 	if u.line == nil {
 		return
 	}
-	// What lies in the same half is the later store's. A WQE of nothing but a control
+	// The bytes in the same half belong to the later store. A WQE of nothing but a control
 	// segment, whose rest may be zero, is never pushed (qp.c, post_send_db).
-	if rest := u.half[prm.DoorbellSize:len(u.wqe)]; u.h != next && !empty(rest) && bytes.Equal(rest, u.wqe[prm.DoorbellSize:]) {
+	if rest := u.half[prm.DoorbellSize:len(u.wqe)]; u.h != next && !allZero(rest) && bytes.Equal(rest, u.wqe[prm.DoorbellSize:]) {
 		u.line.push, u.line.b = true, bytes.Clone(u.wqe)
 		clear(u.half[prm.DoorbellSize:])
 	}

@@ -15,8 +15,8 @@ func newAccept() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "accept REPORT.json",
 		Short: "Make the record of a hardware run the baseline of its kind of device",
-		Long: "accept takes the record of a run on hardware that has no bad case as the baseline of that provider and part. What the\n" +
-			"run saw in cases of strength H is from then on expected: conform --target=hw --baseline DIR/NAME.json.",
+		Long: "accept makes the record of a run on hardware, if no case of it is bad, the baseline of its provider and part. With\n" +
+			"conform --target=hw --baseline DIR/NAME.json later runs expect what this run saw in cases of strength H.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r, err := report.ReadFile(args[0])
@@ -41,6 +41,6 @@ func newAccept() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&into, "into", into, "directory of baselines")
+	cmd.Flags().StringVar(&into, "into", into, "directory for baselines")
 	return cmd
 }

@@ -7,15 +7,15 @@ type agentOptions struct {
 	port, gidIndex      int
 }
 
-// newAgent is the command of the second node; serve does it, where it can be done.
+// newAgent makes the command of the second node. serve carries it out, or starts a program that can.
 func newAgent(serve func(*cobra.Command, *agentOptions) error) *cobra.Command {
 	o := &agentOptions{}
 	cmd := &cobra.Command{
 		Use:   "agent",
 		Short: "Serve as the second node of a hardware run",
-		Long: "agent offers a device of this machine to conform --target=hw --peer ADDRESS on another one: it starts processes that\n" +
-			"carry out a fixed set of commands. It listens on a Unix socket for its own user, or on TCP for who has the shared key:\n" +
-			"both ends prove that they have it. It runs until it is interrupted.",
+		Long: "agent offers a device of this machine to conform --target=hw --peer ADDRESS on another machine. It starts processes\n" +
+			"that carry out a fixed set of commands. On a Unix socket it serves its own user; on TCP it serves whoever holds the\n" +
+			"shared key, and both ends prove that they hold it. It runs until it is interrupted.",
 		Example: "  openssl rand -hex 32 >key; chmod 600 key        # the same file on both machines\n" +
 			"  conform agent --listen tcp:0.0.0.0:7471 --key key --device mlx5_0\n" +
 			"  conform --target=hw --peer tcp:other-machine:7471 --peer-key key",
@@ -28,10 +28,10 @@ func newAgent(serve func(*cobra.Command, *agentOptions) error) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.listen, "listen", "", "`ADDRESS`: unix:PATH or tcp:HOST:PORT")
-	f.StringVar(&o.key, "key", "", "`FILE` with the shared key, for TCP: at least 32 bytes, readable by nobody else")
+	f.StringVar(&o.listen, "listen", "", "`ADDRESS` to listen on: unix:PATH or tcp:HOST:PORT")
+	f.StringVar(&o.key, "key", "", "`FILE` with the shared key for TCP: at least 32 bytes, and only its owner may read it")
 	f.StringVar(&o.device, "device", "", "device to offer (default: the first with an active port)")
-	f.IntVar(&o.port, "port", 0, "its port (default: the first that is active)")
+	f.IntVar(&o.port, "port", 0, "port of the device (default: the first that is active)")
 	f.IntVar(&o.gidIndex, "gid-index", -1, "index of the GID that connections use (default: RoCE v2 with an IPv4 address)")
 	return cmd
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/rdmasim/rdmasim/roce/pcap"
 )
 
-// joinCaptures writes the captures of the cases into one section with the interfaces
-// of all, which are named after their cases: time begins again with each case.
+// joinCaptures writes the captures of the cases into one section. Its interfaces are those of all
+// cases and named after them, because time begins again with each case.
 func joinCaptures(w io.Writer, dir string, cases []report.Case) error {
 	var interfaces []pcap.Interface
 	first := map[string]int{} // interface of a case's first port
@@ -57,8 +57,8 @@ func joinCaptures(w io.Writer, dir string, cases []report.Case) error {
 	return out.Close()
 }
 
-// eachPacket reads the capture of a case; the reader is nil when the case left none. Of
-// a case that was killed, the packets before the break count.
+// eachPacket reads the capture of a case; the reader is nil if the case left none. If the case was
+// killed, it reads the packets that are complete.
 func eachPacket(dir, id string, f func(pcap.Packet) error) (*pcap.Reader, error) {
 	file, err := os.Open(filepath.Join(dir, id+".pcapng"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -90,8 +90,8 @@ func eachPacket(dir, id string, f func(pcap.Packet) error) (*pcap.Reader, error)
 	}
 }
 
-// joinTraces merges the timelines of the cases into one, each case a process of its
-// own named by its ID: process numbers count up over the cases.
+// joinTraces merges the timelines of the cases into one. The processes of each case are named after
+// it and have numbers of their own.
 func joinTraces(w io.Writer, dir string, cases []report.Case) error {
 	out := struct {
 		TraceEvents     []map[string]any `json:"traceEvents"`

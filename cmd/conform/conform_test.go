@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/rdmasim/rdmasim/conformance"
 )
 
 func command(t *testing.T, args ...string) (code int, stdout, stderr string) {
@@ -37,7 +39,7 @@ func TestBadInput(t *testing.T) {
 		"show what":        {[]string{"show"}, "needs the ID"},
 		"no hardware side": {[]string{"--target=hw"}, "apt-get install"},
 		"no side of two":   {[]string{"--target=sim,hw"}, "apt-get install"},
-		"capture of hw":    {[]string{"--target=hw", "--pcap", "x"}, "--pcap and --trace are of the simulator"},
+		"capture of hw":    {[]string{"--target=hw", "--pcap", "x"}, "--pcap and --trace record the simulator"},
 		"seed":             {[]string{"--seed", "x"}, "invalid argument"},
 		"parallel":         {[]string{"--parallel", "0"}, "above zero"},
 		"report path":      {[]string{"--report", missing}, "cannot be written"},
@@ -46,7 +48,7 @@ func TestBadInput(t *testing.T) {
 		"baseline":         {[]string{"--baseline", "none.json"}, "no such file"},
 		"accept":           {[]string{"accept", "none.json"}, "no such file"},
 		"wire":             {[]string{"wire", "x.pcap"}, "no such file"},
-		"mutants":          {[]string{"mutants"}, "not in this version yet"},
+		"mutants":          {[]string{"mutants", "--filter", "cq-destroy-in-us"}, `did you mean "cq-destroy-in-use"?`},
 		"agent":            {[]string{"agent", "--listen=tcp:127.0.0.1:0"}, "apt-get install"},
 		"agent where":      {[]string{"agent"}, "--listen unix:PATH"},
 		"peer":             {[]string{"--target=sim", "--peer", "unix:x"}, "add --target=hw"},
@@ -63,9 +65,13 @@ func TestBadInput(t *testing.T) {
 
 func TestList(t *testing.T) {
 	code, out, _ := command(t, "list", "--format", "json")
+	cat, err := conformance.LoadCatalogue()
+	if err != nil {
+		t.Fatal(err)
+	}
 	var rows []listed
-	if err := json.Unmarshal([]byte(out), &rows); code != 0 || err != nil || len(rows) != 624 {
-		t.Fatalf("exit %d, %d rows, %v", code, len(rows), err)
+	if err := json.Unmarshal([]byte(out), &rows); code != 0 || err != nil || len(rows) != len(cat.Cases) {
+		t.Fatalf("exit %d, %d rows for %d cases, %v", code, len(rows), len(cat.Cases), err)
 	}
 	done := 0
 	for _, r := range rows {
@@ -84,9 +90,27 @@ func TestList(t *testing.T) {
 	}
 }
 
+func TestListCapabilities(t *testing.T) {
+	code, out, _ := command(t, "list", "--capabilities", "--format", "json")
+	var rows []listedCapability
+	if err := json.Unmarshal([]byte(out), &rows); code != 0 || err != nil {
+		t.Fatalf("exit %d, %v", code, err)
+	}
+	needed := map[string]int{}
+	for _, r := range rows {
+		needed[r.Capability] = r.Cases
+	}
+	if needed["tap"] == 0 || needed["td"] == 0 {
+		t.Errorf("capabilities %v", needed)
+	}
+	if code, out, _ := command(t, "list", "--capabilities"); code != 0 || !strings.Contains(out, "frames on the link can be seen") {
+		t.Errorf("exit %d, table:\n%s", code, out)
+	}
+}
+
 func TestShow(t *testing.T) {
 	code, out, _ := command(t, "show", "mr-016")
-	for _, want := range []string{"Bad lkey in a send", "wc LOC_PROT_ERR", "E: exactly", "t:test_atomic.py", "mr/mr.go:"} {
+	for _, want := range []string{"Bad lkey in a send", "wc LOC_PROT_ERR", "E: exactly", "t:test_atomic.py", "M (simulator; Soft-RoCE", "; mlx5)", "mr/mr.go:"} {
 		if code != 0 || !strings.Contains(out, want) {
 			t.Errorf("exit %d; no %q in:\n%s", code, want, out)
 		}

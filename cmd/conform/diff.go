@@ -21,14 +21,15 @@ func newDiff() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diff A.json B.json",
 		Short: "Compare two run records",
-		Long: "diff compares what two runs saw, step by step. A is the reference: an older run, the simulator, another device.\n" +
-			"A difference is as the ledger of known deviations predicts, within the set that the catalogue allows, or a regression.\n" +
-			"Exit status: 0 nothing unexplained, 1 a regression, 2 records that cannot be compared.",
+		Long: "diff compares what two runs saw, step by step. A is the reference: an older run, the simulator, or another device.\n" +
+			"A difference is predicted by the ledger of known deviations, allowed by the catalogue, in a value that nothing fixes\n" +
+			"between two kinds of device, or a regression. The exit status is 0 if every difference is explained, 1 for a\n" +
+			"regression, and 2 if the records cannot be compared.",
 		Example: "  conform --target=sim --report sim.json && conform --target=hw --report card.json\n  conform diff sim.json card.json",
 		Args:    cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if format != "table" && format != "json" {
-				return usagef("--format %q: table or json", format)
+				return usagef("--format %q is neither table nor json", format)
 			}
 			a, err := report.ReadFile(args[0])
 			if err != nil {
@@ -42,9 +43,9 @@ func newDiff() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&format, "format", "table", "table or json")
+	f.StringVar(&format, "format", "table", "format of the output: table or json")
 	f.BoolVar(&common, "common", false, "leave out cases that only one record has")
-	f.BoolVarP(&verbose, "verbose", "v", false, "print the differences that are explained too")
+	f.BoolVarP(&verbose, "verbose", "v", false, "print explained differences as well")
 	return cmd
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/rdmasim/rdmasim/input"
 )
 
-// pick applies the label filter.
+// pick returns the cases that the label filter selects.
 func (o *runOptions) pick(all []conformance.Item) ([]conformance.Item, error) {
 	if err := checkLabels(o.filter); err != nil {
 		return nil, err
@@ -31,8 +31,8 @@ func (o *runOptions) pick(all []conformance.Item) ([]conformance.Item, error) {
 	return items, nil
 }
 
-// filterComplaint is what Ginkgo says of a filter, without colours: the last line of its
-// message.
+// filterComplaint returns what Ginkgo says about a wrong filter: the last line of its message, which
+// has no colours.
 func filterComplaint(err error) string {
 	var g types.GinkgoError
 	if !errors.As(err, &g) {
@@ -41,7 +41,7 @@ func filterComplaint(err error) string {
 	return g.Message[strings.LastIndexByte(g.Message, '\n')+1:]
 }
 
-// checkLabels finds labels in the filter that no case of the catalogue has.
+// checkLabels refuses a filter with labels that no case of the catalogue has.
 func checkLabels(filter string) error {
 	cat, err := conformance.LoadCatalogue()
 	if err != nil {

@@ -31,7 +31,7 @@ type wireOptions struct {
 	notes             bool
 }
 
-// Words of --sender.
+// senders are the values of --sender.
 var senders = map[string]oracle.Sender{"go-back-n": oracle.GoBackN, "selective-repeat": oracle.SelectiveRepeat}
 
 func newWire() *cobra.Command {
@@ -39,9 +39,10 @@ func newWire() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "wire FILE.pcap",
 		Short: "Judge a capture by the rules of the transport",
-		Long: "wire replays a capture (pcap or pcapng, Ethernet) and judges PSNs, acknowledgements, NAKs, retries, READ responses and\n" +
-			"atomics by numbered rules. What is not known is not judged: the flags tell what the capture does not show.\n" +
-			"Exit status: 0 no violation, 1 a violation or a capture that is not whole, 2 a file that cannot be read.",
+		Long: "wire reads a capture (pcap or pcapng, Ethernet or InfiniBand) and judges PSNs, acknowledgements, NAKs, retries, READ\n" +
+			"responses and atomics by numbered rules. A rule that needs a value which the capture does not show says nothing,\n" +
+			"unless a flag gives the value. The exit status is 0 without a violation, 1 for a violation or a capture that is not\n" +
+			"whole, and 2 for a file that cannot be read.",
 		Example: "  conform --target=sim --label-filter RC --pcap run.pcapng && conform wire run.pcapng\n" +
 			"  conform wire --mtu 1024 --timeout 14 --rnr-timer 14 trace.pcap",
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -61,13 +62,13 @@ func newWire() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.format, "format", "table", "table or json")
+	f.StringVar(&o.format, "format", "table", "format of the output: table or json")
 	f.StringVar(&o.sender, "sender", "go-back-n", "how requesters recover: go-back-n or selective-repeat")
 	f.IntVar(&o.oracle.MTU, "mtu", 0, "path MTU in bytes (default: learned)")
 	f.Uint8Var(&o.oracle.Timeout, "timeout", 0, "local ACK timeout of the QPs, 1..31 (default: unknown)")
-	f.DurationVar(&o.tolerance, "tolerance", 0, "allowed on either side of every time")
-	f.DurationVar(&o.cnpInterval, "cnp-interval", 0, "least time between two congestion notifications of a port (0: unknown)")
-	f.DurationVar(&o.flight, "flight", 20*time.Microsecond, "the longest time that a frame is under way")
+	f.DurationVar(&o.tolerance, "tolerance", 0, "tolerance of every measured time, to either side")
+	f.DurationVar(&o.cnpInterval, "cnp-interval", 0, "shortest time between two congestion notifications of a port (0: unknown)")
+	f.DurationVar(&o.flight, "flight", 20*time.Microsecond, "longest time that a frame takes to arrive")
 	f.Int64Var(&o.startPSN, "start-psn", -1, "first PSN of every requester (default: unknown)")
 	f.Uint16Var(&o.pkey, "pkey", 0, "P_Key of the QPs (default: unknown)")
 	f.IntVar(&o.oracle.Receive, "receive", 0, "size of every receive buffer in bytes (default: unknown)")
@@ -78,33 +79,33 @@ func newWire() *cobra.Command {
 	} {
 		o.retries[n.flag] = f.Int(n.flag, -1, n.what+" (default: unknown)")
 	}
-	f.BoolVar(&o.oracle.Complete, "complete", false, "every frame that was sent is in the capture (known of our own)")
+	f.BoolVar(&o.oracle.Complete, "complete", false, "every frame that was sent is in the capture (captures of the simulator say so themselves)")
 	f.BoolVar(&o.oracle.Delivered, "delivered", false, "every frame that is not marked as lost has arrived")
 	f.BoolVar(&o.oracle.Reconnects, "reconnects", false, "QPs may be reset and connected again")
-	f.BoolVar(&o.oracle.OnlyAtomics, "only-atomics", false, "nothing but the atomics in the capture changes their words")
-	f.BoolVar(&o.rules, "rules", false, "list the rules instead")
-	f.BoolVar(&o.notes, "notes", false, "print notes too")
+	f.BoolVar(&o.oracle.OnlyAtomics, "only-atomics", false, "only the atomics in the capture change the words on which they operate")
+	f.BoolVar(&o.rules, "rules", false, "list the rules, and judge nothing")
+	f.BoolVar(&o.notes, "notes", false, "print notes as well")
 	return cmd
 }
 
-// complete checks the flags and makes options of them.
+// complete checks the flags and sets the options from them.
 func (o *wireOptions) complete(cmd *cobra.Command) error {
 	if o.format != "table" && o.format != "json" {
-		return usagef("--format %q: table or json", o.format)
+		return usagef("--format %q is neither table nor json", o.format)
 	}
 	var ok bool
 	if o.oracle.Sender, ok = senders[o.sender]; !ok {
-		return usagef("--sender %q: go-back-n or selective-repeat%s", o.sender, input.Suggest(o.sender, []string{"go-back-n", "selective-repeat"}))
+		return usagef("--sender %q is neither go-back-n nor selective-repeat%s", o.sender, input.Suggest(o.sender, []string{"go-back-n", "selective-repeat"}))
 	}
 	if o.oracle.MTU != 0 && roce.MTUFromBytes(o.oracle.MTU) == 0 {
-		return usagef("--mtu %d: 256, 512, 1024, 2048 or 4096", o.oracle.MTU)
+		return usagef("--mtu %d is not 256, 512, 1024, 2048 or 4096", o.oracle.MTU)
 	}
 	if o.oracle.Timeout > 31 {
-		return usagef("--timeout %d: 0 to 31", o.oracle.Timeout)
+		return usagef("--timeout %d is not in 0 to 31", o.oracle.Timeout)
 	}
 	if cmd.Flags().Changed("start-psn") {
 		if o.startPSN < 0 || o.startPSN > roce.PSNMask {
-			return usagef("--start-psn %d: 0 to %d", o.startPSN, roce.PSNMask)
+			return usagef("--start-psn %d is not in 0 to %d", o.startPSN, roce.PSNMask)
 		}
 		psn := uint32(o.startPSN)
 		o.oracle.StartPSN = &psn
@@ -120,7 +121,7 @@ func (o *wireOptions) complete(cmd *cobra.Command) error {
 		}
 		v := o.retries[n.flag]
 		if *v < 0 || *v > n.most {
-			return usagef("--%s %d: 0 to %d", n.flag, *v, n.most)
+			return usagef("--%s %d is not in 0 to %d", n.flag, *v, n.most)
 		}
 		*n.to = v
 	}
@@ -132,19 +133,19 @@ func (o *wireOptions) complete(cmd *cobra.Command) error {
 	return nil
 }
 
-// judgement is what --format json prints.
+// judgement is the output of --format json.
 type judgement struct {
 	Schema   string           `json:"schema"`
 	File     string           `json:"file"`
 	Format   string           `json:"format"`
-	Error    string           `json:"error,omitempty"` // the file is broken behind the last packet that is judged
+	Error    string           `json:"error,omitempty"` // why the file cannot be read behind the last packet that was judged
 	Frames   int              `json:"frames"`
 	Summary  map[string]int   `json:"summary"`
 	Runs     []*oracle.Result `json:"runs"`
 	notWhole bool
 }
 
-// run judges a file. Of a broken one it judges what can be read, and says so.
+// run judges a file. If the file is broken, run judges what can be read, and says so.
 func (o *wireOptions) run(w io.Writer, name string) error {
 	f, err := os.Open(name)
 	if err != nil {
@@ -208,7 +209,7 @@ func (o *wireOptions) table(w io.Writer, j *judgement) {
 		j.Summary["violation"], j.Summary["warning"], j.Summary["note"], j.Summary["inconclusive"])
 }
 
-// printJudged prints one run; of a file of many, only those with something to say.
+// printJudged prints one run. Of a file with several runs it prints only those with verdicts.
 func printJudged(w io.Writer, res *oracle.Result, notes bool) {
 	if res.Name != "" && len(res.Verdicts) == res.Count(oracle.Note) && !notes {
 		return

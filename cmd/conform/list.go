@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -13,7 +14,7 @@ import (
 	"github.com/rdmasim/rdmasim/input"
 )
 
-// suiteItems is the catalogue and the code that exists for it, by ID.
+// suiteItems returns the catalogue and, by ID, the cases that have code.
 func suiteItems() (*conformance.Catalogue, map[string]conformance.Item, error) {
 	cat, err := conformance.LoadCatalogue()
 	if err != nil {
@@ -31,24 +32,33 @@ func suiteItems() (*conformance.Catalogue, map[string]conformance.Item, error) {
 }
 
 type listOptions struct {
-	missing, done bool
-	format        string
+	missing, done, capabilities bool
+	format                      string
 }
 
 func newList() *cobra.Command {
 	o := &listOptions{}
 	cmd := &cobra.Command{
 		Use:   "list [AREA...]",
-		Short: "Count the cases by area, done and missing; list those of the given areas",
-		RunE:  func(cmd *cobra.Command, areas []string) error { return list(cmd.OutOrStdout(), o, areas) },
+		Short: "Count the cases of each area, written and in the catalogue; or list the cases of the given areas",
+		RunE: func(cmd *cobra.Command, areas []string) error {
+			if formats := []string{"table", "json"}; !slices.Contains(formats, o.format) {
+				return usagef("unknown format %q%s", o.format, input.Suggest(o.format, formats))
+			}
+			if o.capabilities {
+				return listCapabilities(cmd.OutOrStdout(), o.format)
+			}
+			return list(cmd.OutOrStdout(), o, areas)
+		},
 	}
-	cmd.Flags().BoolVar(&o.missing, "missing", false, "list cases that have no code yet")
-	cmd.Flags().BoolVar(&o.done, "done", false, "list cases that have code")
-	cmd.Flags().StringVar(&o.format, "format", "table", "table or json")
+	cmd.Flags().BoolVar(&o.missing, "missing", false, "list the cases that are not written yet")
+	cmd.Flags().BoolVar(&o.done, "done", false, "list the cases that are written")
+	cmd.Flags().BoolVar(&o.capabilities, "capabilities", false, "list the capabilities of a target that cases need, with the number of cases")
+	cmd.Flags().StringVar(&o.format, "format", "table", "format of the output: table or json")
 	return cmd
 }
 
-// listed is a case in the output for programs.
+// listed is a case in the JSON output.
 type listed struct {
 	ID       string   `json:"id"`
 	Area     string   `json:"area"`
@@ -65,9 +75,6 @@ func list(w io.Writer, o *listOptions, areas []string) error {
 	cat, done, err := suiteItems()
 	if err != nil {
 		return err
-	}
-	if o.format != "table" && o.format != "json" {
-		return usagef("unknown format %q%s", o.format, input.Suggest(o.format, []string{"table", "json"}))
 	}
 	known := map[string]bool{}
 	var names []string
@@ -93,14 +100,51 @@ func list(w io.Writer, o *listOptions, areas []string) error {
 	}
 	switch {
 	case o.format == "json":
-		enc := json.NewEncoder(w)
-		enc.SetEscapeHTML(false)
-		enc.SetIndent("", " ")
-		return enc.Encode(rows)
+		return writeRows(w, rows)
 	case len(want) > 0 || o.missing || o.done:
 		return listCases(w, rows)
 	}
 	return listAreas(w, cat, rows)
+}
+
+// listedCapability is a capability in the JSON output.
+type listedCapability struct {
+	Capability string `json:"capability"`
+	About      string `json:"about"`
+	Cases      int    `json:"cases"`
+}
+
+func listCapabilities(w io.Writer, format string) error {
+	cat, err := conformance.LoadCatalogue()
+	if err != nil {
+		return err
+	}
+	var rows []listedCapability
+	for _, k := range cat.Capabilities {
+		row := listedCapability{Capability: k.Capability, About: k.About}
+		for _, e := range cat.Cases {
+			if slices.Contains(e.Needs, k.Capability) || slices.Contains(e.Needs, "no "+k.Capability) {
+				row.Cases++
+			}
+		}
+		rows = append(rows, row)
+	}
+	if format == "json" {
+		return writeRows(w, rows)
+	}
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tw, "capability\tcases\tabout")
+	for _, r := range rows {
+		fmt.Fprintf(tw, "%s\t%d\t%s\n", r.Capability, r.Cases, r.About)
+	}
+	return tw.Flush()
+}
+
+func writeRows(w io.Writer, rows any) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", " ")
+	return enc.Encode(rows)
 }
 
 func listCases(w io.Writer, rows []listed) error {
@@ -117,26 +161,25 @@ func listCases(w io.Writer, rows []listed) error {
 }
 
 func listAreas(w io.Writer, cat *conformance.Catalogue, rows []listed) error {
-	type count struct{ done, missing int }
+	type count struct{ written, all int }
 	counts := map[string]*count{"": {}}
 	for _, r := range rows {
 		if counts[r.Area] == nil {
 			counts[r.Area] = &count{}
 		}
 		for _, c := range []*count{counts[r.Area], counts[""]} {
+			c.all++
 			if r.Done {
-				c.done++
-			} else {
-				c.missing++
+				c.written++
 			}
 		}
 	}
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tw, "area\tdone\tmissing\tabout")
+	fmt.Fprintln(tw, "area\twritten\tcatalogue\tabout")
 	for _, a := range cat.Areas {
-		fmt.Fprintf(tw, "%s\t%d\t%d\t%s\n", a.Area, counts[a.Area].done, counts[a.Area].missing, a.Title)
+		fmt.Fprintf(tw, "%s\t%d\t%d\t%s\n", a.Area, counts[a.Area].written, counts[a.Area].all, a.Title)
 	}
-	fmt.Fprintf(tw, "all\t%d\t%d\t\n", counts[""].done, counts[""].missing)
+	fmt.Fprintf(tw, "all\t%d\t%d\tareas together\n", counts[""].written, counts[""].all)
 	return tw.Flush()
 }
 
@@ -178,7 +221,7 @@ func show(w io.Writer, ids []string) error {
 		fmt.Fprintf(w, "  expected  %s (%s: %s)\n", expected, e.Strength, strength)
 		fmt.Fprintf(w, "  needs     %s\n", orNone(e.Needs))
 		fmt.Fprintf(w, "  sources   %s\n", orNone(e.Sources))
-		fmt.Fprintf(w, "  runs      %s\n", e.Runs)
+		fmt.Fprintf(w, "  runs      %s (%s)\n", e.Runs, runsOn(e.Runs))
 		if i, ok := done[id]; ok {
 			fmt.Fprintf(w, "  code      %s\n", i.Case.Where)
 		} else {
@@ -186,6 +229,22 @@ func show(w io.Writer, ids []string) error {
 		}
 	}
 	return nil
+}
+
+// runsOn spells out where a case runs, the three words of Entry.Runs.
+func runsOn(runs string) string {
+	names := []map[string]string{
+		{"S": "simulator", "S(s)": "simulator, by an extension of it"},
+		{"R": "Soft-RoCE", "r": "Soft-RoCE with a known deviation", "u": "Soft-RoCE, which must prove that it lacks a need of the case"},
+		{"M": "mlx5"},
+	}
+	var where []string
+	for i, word := range strings.Fields(runs) {
+		if name := names[i][word]; name != "" {
+			where = append(where, name)
+		}
+	}
+	return strings.Join(where, "; ")
 }
 
 func orNone(s []string) string {

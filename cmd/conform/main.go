@@ -14,11 +14,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/rdmasim/rdmasim/conformance"
 	"github.com/rdmasim/rdmasim/input"
 )
-
-// version of the tool, stamped into reports.
-const version = "0.1.0"
 
 // Exit statuses.
 const (
@@ -78,7 +76,7 @@ func newRoot() *cobra.Command {
 		Short:         "Conformance suite for RDMA verbs",
 		Long:          "conform runs the conformance suite for RDMA verbs on a target and reports every case.",
 		Example:       "  conform --target=sim\n  conform --target=sim --label-filter 'RC && !tap' --report run.json\n  conform show RC-013",
-		Version:       version,
+		Version:       conformance.Version,
 		Args:          knownCommand,
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -93,14 +91,8 @@ func newRoot() *cobra.Command {
 	o.flags(root.Flags())
 	o.flags(run.Flags())
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(run, newList(), newShow(), newWire(), newDiff(), newAccept(), newWorker())
+	root.AddCommand(run, newList(), newShow(), newWire(), newDiff(), newAccept(), newMutants(), newWorker())
 	root.AddCommand(hwCommands()...)
-	for name, what := range map[string]string{
-		"mutants": "Check that the suite catches broken devices",
-	} {
-		root.AddCommand(&cobra.Command{Use: name, Short: what + " (not in this version yet)", DisableFlagParsing: true,
-			RunE: func(*cobra.Command, []string) error { return usagef("%s: not in this version yet", name) }})
-	}
 	return root
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/rdmasim/rdmasim/fault"
 	"github.com/rdmasim/rdmasim/input"
 	"github.com/rdmasim/rdmasim/report"
+	"github.com/rdmasim/rdmasim/target/simulator"
 )
 
 type runOptions struct {
@@ -34,33 +35,32 @@ type runOptions struct {
 }
 
 func (o *runOptions) flags(f *pflag.FlagSet) {
-	f.StringVar(&o.target, "target", "sim", "what to test: sim, hw, or sim,hw, which compares both (reports get -sim and -hw before their extension)")
-	f.StringVar(&o.profile, "profile", defaultProfile, "profile of the simulated device")
+	f.StringVar(&o.target, "target", "sim", "what to test: sim, hw, or sim,hw, which runs and compares both (names of reports get -sim and -hw before their extension)")
+	f.StringVar(&o.profile, "profile", simulator.DefaultProfile, "profile of the simulated device, as listed by rdmasim profile list")
 	f.StringVar(&o.filter, "label-filter", "", "run cases whose labels match (Ginkgo's syntax); labels are ID, area, strength and needs")
-	f.Uint64Var(&o.seed, "seed", 1, "root of everything random in the run")
+	f.Uint64Var(&o.seed, "seed", 1, "seed of all random choices of the run")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "print every case as it ends, with what it saw")
 	f.StringVar(&o.report, "report", "", "write the record of the run as JSON to `FILE`")
 	f.StringVar(&o.junit, "junit", "", "write the outcomes as JUnit XML to `FILE`")
 	f.StringVar(&o.pcap, "pcap", "", "write the frames of every case to `FILE` (pcapng; interfaces are named after the case)")
 	f.StringVar(&o.trace, "trace", "", "write the timeline of every case to `FILE` (Trace Event JSON)")
-	f.IntVar(&o.parallel, "parallel", processors(), "how many workers run at once; on hw, where they would share the device, one unless given")
-	f.IntVar(&o.repeat, "repeat", 1, "run each case this often; a case that differs is flaky")
-	f.IntVar(&o.minPass, "min-pass", 0, "fail a run in which fewer cases pass")
-	f.BoolVar(&o.full, "full", false, "do as much as the catalogue says where cases are short otherwise (TD-008: 8 million sends, half a minute on sim)")
-	f.BoolVar(&o.lockstep, "lockstep", false, "simulated programs yield at every step; the results are the same bytes")
-	f.StringVar(&o.fault, "fault", "", "what goes wrong in every case: a YAML `FILE` of faults as for rdmasim run (docs/wire.md)")
-	f.StringArrayVar(&o.baselines, "baseline", nil, "hold cases of strength H to an accepted record (conform accept) of the same kind of device")
-	f.StringVar(&o.device, "device", "", "device of --target=hw, as ibv_devices names it (default: the first with an active port)")
-	f.IntVar(&o.port, "port", 0, "its port (default: the first that is active)")
+	f.IntVar(&o.parallel, "parallel", processors(), "how many workers run at once (default on hw, where they would share the device: 1)")
+	f.IntVar(&o.repeat, "repeat", 1, "run each case this many times; a case whose runs differ is flaky")
+	f.IntVar(&o.minPass, "min-pass", 0, "fail a run in which fewer cases pass than this")
+	f.BoolVar(&o.full, "full", false, "run long cases at the length that the catalogue demands (TD-008: 8 million sends, half a minute on sim)")
+	f.BoolVar(&o.lockstep, "lockstep", false, "let simulated programs yield at every step, as a check of the simulator: the results stay the same")
+	f.StringVar(&o.fault, "fault", "", "inject the faults of this YAML `FILE` into every case, as rdmasim run does (docs/wire.md)")
+	f.StringArrayVar(&o.baselines, "baseline", nil, "compare cases of strength H with an accepted record (conform accept) of the same kind of device")
+	f.StringVar(&o.device, "device", "", "device of --target=hw, by its name in ibv_devices (default: the first with an active port)")
+	f.IntVar(&o.port, "port", 0, "port of the device (default: the first that is active)")
 	f.IntVar(&o.gidIndex, "gid-index", -1, "index of the GID that connections use (default: RoCE v2 with an IPv4 address)")
-	f.StringVar(&o.wire, "wire", os.Getenv("LAB_WIRE"), "`INTERFACES` behind the first and the second device, as w0,w1, for cases that watch and disturb frames (in the lab: as it is)")
+	f.StringVar(&o.wire, "wire", os.Getenv("LAB_WIRE"), "`INTERFACES` behind the first and the second device, as w0,w1, for cases that watch and disturb frames (default: $LAB_WIRE, which scripts/lab sets)")
 	f.StringVar(&o.peer, "peer", "", "`ADDRESS` of a conform agent whose device is the second node: unix:PATH or tcp:HOST:PORT (default: another device of this machine)")
-	f.StringVar(&o.peerKey, "peer-key", "", "`FILE` with the key that the agent has")
-	f.DurationVar(&o.wall, "wall-limit", 2*time.Minute, "real time that a case may take before its worker is killed")
+	f.StringVar(&o.peerKey, "peer-key", "", "`FILE` with the key of the agent")
+	f.DurationVar(&o.wall, "wall-limit", 0, "real time that a case may take before its worker is killed (default: 2m; on sim, where only the simulator itself can hang, 30m)")
 }
 
-// processors is how many CPUs are online, which a container may set below what the
-// machine has.
+// processors returns how many CPUs are online. A container may have fewer than the machine.
 func processors() int {
 	n, err := sysconf.Sysconf(sysconf.SC_NPROCESSORS_ONLN)
 	if err != nil || n < 1 {
@@ -69,15 +69,13 @@ func processors() int {
 	return int(min(n, int64(runtime.NumCPU())))
 }
 
-const defaultProfile = "connectx-5"
-
-// on says that a target is of the run.
+// on reports whether a target takes part in the run.
 func (o *runOptions) on(target string) bool {
 	return slices.Contains(strings.Split(o.target, ","), target)
 }
 
-// of is the part of one target. Workers would share a real device: there is one unless
-// their number was given.
+// of returns the options of one target of the run. On hardware workers would share the device, so
+// there is one worker unless their number was given.
 func (o *runOptions) of(target string, parallel bool) *runOptions {
 	p := *o
 	p.target = target
@@ -100,31 +98,31 @@ func (o *runOptions) of(target string, parallel bool) *runOptions {
 	return &p
 }
 
-// check refuses values that no run can have.
+// check refuses options that are impossible or contradict each other.
 func (o *runOptions) check() error {
 	if targets := []string{"sim", "hw", "sim,hw"}; !slices.Contains(targets, o.target) {
 		return usagef("unknown target %q%s; targets are sim, hw and sim,hw", o.target, input.Suggest(o.target, targets))
 	}
-	if o.on("sim") && !slices.Contains(profiles(), o.profile) {
-		return usagef("unknown profile %q%s; profiles are %s", o.profile, input.Suggest(o.profile, profiles()),
-			strings.Join(profiles(), ", "))
+	if o.on("sim") && !slices.Contains(simulator.Profiles(), o.profile) {
+		return usagef("unknown profile %q%s; profiles are %s", o.profile, input.Suggest(o.profile, simulator.Profiles()),
+			strings.Join(simulator.Profiles(), ", "))
 	}
 	if !o.on("hw") && (o.device != "" || o.port != 0 || o.gidIndex >= 0 || o.peer != "" || o.peerKey != "") {
 		return usagef("--device, --port, --gid-index and --peer choose hardware: add --target=hw")
 	}
 	if !o.on("sim") && (o.pcap != "" || o.trace != "") {
-		return usagef("--pcap and --trace are of the simulator's wire and time: add --target=sim (on hardware, tcpdump)")
+		return usagef("--pcap and --trace record the simulator's wire and time: use --target=sim (on hardware, tcpdump)")
 	}
 	if o.port < 0 || o.port > 255 {
-		return usagef("--port %d: ports count from 1", o.port)
+		return usagef("--port %d is not a port: ports count from 1 to 255", o.port)
 	}
-	if o.parallel < 1 || o.repeat < 1 || o.wall <= 0 || o.minPass < 0 {
-		return usagef("--parallel, --repeat and --wall-limit must be above zero, and --min-pass not below")
+	if o.parallel < 1 || o.repeat < 1 || o.wall < 0 || o.minPass < 0 {
+		return usagef("--parallel and --repeat must be above zero, and --wall-limit and --min-pass not below")
 	}
 	return nil
 }
 
-// readFaults reads the file of --fault. Complaints carry file, line and column.
+// readFaults reads the file of --fault. Its errors name file, line and column.
 func (o *runOptions) readFaults() error {
 	if o.fault == "" {
 		return nil
@@ -156,7 +154,7 @@ func (o *runOptions) readBaselines() ([]*report.Run, error) {
 			return nil, usagef("--baseline %s: %w", name, err)
 		}
 		if b.Seed != o.seed {
-			return nil, usagef("--baseline %s is of seed %d: what a case does is drawn from the seed, so add --seed %d", name, b.Seed, b.Seed)
+			return nil, usagef("--baseline %s was recorded with seed %d, and the seed decides what a case does: add --seed %d", name, b.Seed, b.Seed)
 		}
 		out = append(out, b)
 	}

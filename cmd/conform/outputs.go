@@ -8,7 +8,7 @@ import (
 	"github.com/rdmasim/rdmasim/report"
 )
 
-// outputs are the files that a run writes, each nil when not asked for.
+// outputs are the files that a run writes; nil are those that were not asked for.
 type outputs struct{ report, junit, pcap, trace *report.File }
 
 func (o *runOptions) open() (out outputs, err error) {

@@ -17,7 +17,7 @@ import (
 	"github.com/rdmasim/rdmasim/report"
 )
 
-// progress is a bar on a terminal, and nothing elsewhere.
+// progress is a progress bar on a terminal, and prints nothing elsewhere.
 type progress struct{ bar *progressbar.ProgressBar }
 
 func newProgress(w io.Writer, n int) progress {
@@ -48,7 +48,7 @@ func (p progress) done() {
 	}
 }
 
-// printCase is the verbose line of a case with what it saw.
+// printCase prints a case and what it saw, for --verbose.
 func printCase(w io.Writer, c report.Case) {
 	fmt.Fprintf(w, "%-14s %s\n", c.Outcome, c.ID)
 	for _, o := range c.Observations {
@@ -65,8 +65,8 @@ func printCase(w io.Writer, c report.Case) {
 	}
 }
 
-// printTarget says what a run of hardware is on: device, driver, firmware, kernel,
-// libraries, and the environment variables that count.
+// printTarget prints what a run on hardware tests: device, driver, firmware, kernel, libraries, and
+// the environment variables that matter.
 func printTarget(w io.Writer, h harness.Hello) {
 	fmt.Fprintf(w, "%s: %s\n", h.Target.Profile, h.Chosen)
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
@@ -99,11 +99,15 @@ func printRun(w io.Writer, o *runOptions, run *report.Run) {
 	if run.Target.Profile != "" {
 		name += " " + run.Target.Profile
 	}
-	fmt.Fprintf(w, "%s: %d cases on %s, seed %d: %s\n", end, len(run.Cases), name, run.Seed, strings.Join(parts, ", "))
+	cases := "cases"
+	if len(run.Cases) == 1 {
+		cases = "case"
+	}
+	fmt.Fprintf(w, "%s: %d %s on %s, seed %d: %s\n", end, len(run.Cases), cases, name, run.Seed, strings.Join(parts, ", "))
 }
 
-// printFailures says of each bad case what was asserted, what was seen, and how to see
-// it again.
+// printFailures prints for each bad case what was asserted, what was seen, and how to run it
+// again.
 func printFailures(w io.Writer, o *runOptions, run *report.Run) {
 	for _, c := range run.Cases {
 		if !c.Outcome.Bad() {

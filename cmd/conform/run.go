@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -16,7 +17,7 @@ import (
 	"github.com/rdmasim/rdmasim/report"
 )
 
-// job is the run of one target.
+// job is the run on one target.
 type job struct {
 	*runOptions
 	items     []conformance.Item
@@ -26,7 +27,7 @@ type job struct {
 	out       outputs
 }
 
-// runSuite runs the suite on the targets of the command line, and compares two.
+// runSuite runs the suite on the targets of the command line. If there are two, it compares them.
 func runSuite(cmd *cobra.Command, o *runOptions) error {
 	if err := o.check(); err != nil {
 		return err
@@ -62,8 +63,8 @@ func runSuite(cmd *cobra.Command, o *runOptions) error {
 	return err
 }
 
-// jobs are the runs of the targets, ready to go: hardware first, since what is wrong with it
-// shows at once. parallel says that the number of workers was given.
+// jobs prepares the runs of the targets. Hardware comes first, because its problems show at once.
+// parallel says that the number of workers was given.
 func (o *runOptions) jobs(parallel bool) ([]*job, error) {
 	all, err := conformance.Items(conformance.Suite())
 	if err != nil {
@@ -100,7 +101,7 @@ func (o *runOptions) jobs(parallel bool) ([]*job, error) {
 	return jobs, nil
 }
 
-// run runs the suite on one target and writes what was asked for. After an error the outputs are still to be given up.
+// run runs the suite on one target and writes its outputs. After an error the caller has to abort them.
 func (j *job) run(cmd *cobra.Command) (*report.Run, error) {
 	dir := ""
 	if j.pcap != "" || j.trace != "" {
@@ -133,7 +134,7 @@ func (j *job) run(cmd *cobra.Command) (*report.Run, error) {
 	return run, nil
 }
 
-// nothingRan says that the target lacks what every case needs.
+// nothingRan reports whether the target lacks what every case needs.
 func nothingRan(run *report.Run) bool {
 	for _, c := range run.Cases {
 		if !strings.HasPrefix(c.Reason, conformance.Lacking) {
@@ -141,6 +142,18 @@ func nothingRan(run *report.Run) bool {
 		}
 	}
 	return len(run.Cases) > 0
+}
+
+// wallLimit is the real time for a case. On the simulator a case has a bound on its events,
+// so the limit ends only what hangs, however busy the machine is.
+func (j *job) wallLimit() time.Duration {
+	switch {
+	case j.wall > 0:
+		return j.wall
+	case j.target == "sim":
+		return 30 * time.Minute
+	}
+	return 2 * time.Minute
 }
 
 func (j *job) supervise(ctx context.Context, cmd *cobra.Command, dir string) (harness.Result, error) {
@@ -157,10 +170,10 @@ func (j *job) supervise(ctx context.Context, cmd *cobra.Command, dir string) (ha
 			return c, nil
 		},
 		Job: harness.Job{Target: j.target, Profile: j.profile, Seed: j.seed, Repeat: j.repeat, Cases: ids,
-			Device: j.device, Port: j.port, GIDIndex: j.gidIndex, Wire: j.wire, Peer: j.peer, PeerKey: j.peerKey, Wall: j.wall,
+			Device: j.device, Port: j.port, GIDIndex: j.gidIndex, Wire: j.wire, Peer: j.peer, PeerKey: j.peerKey, Wall: j.wallLimit(),
 			Lockstep: j.lockstep, FaultFile: j.fault, Faults: j.faults, Full: j.full, Dir: dir, Pcap: j.pcap != "", Trace: j.trace != ""},
 		Shards: j.parallel,
-		Wall:   j.wall,
+		Wall:   j.wallLimit(),
 		Hello: func(h harness.Hello) {
 			if h.Chosen != "" {
 				p.clear()
@@ -181,37 +194,17 @@ func (j *job) supervise(ctx context.Context, cmd *cobra.Command, dir string) (ha
 	return s.Run(ctx)
 }
 
-// assemble makes the record of the run, with the cases in the catalogue's order.
+// assemble makes the record of the run and judges it as a whole.
 func (j *job) assemble(res harness.Result, policy *conformance.Policy) *report.Run {
-	t := res.Hello.Target
-	run := &report.Run{Schema: report.Schema, Seed: j.seed, Incomplete: res.Interrupted,
-		Target:      report.Target{Kind: j.target, Profile: t.Profile, Device: t.Device},
-		Environment: map[string]string{"conform": version}}
-	for k, v := range t.Details {
-		run.Environment[k] = v
-	}
+	run := conformance.NewRecord(j.target, j.seed, res.Hello.Description, j.items, res.Cases)
+	run.Incomplete = res.Interrupted
 	if j.fault != "" {
 		run.Environment["faults"] = filepath.Base(j.fault) + ", " + report.Digest([]byte(j.faults))
-	}
-	for _, i := range j.items {
-		c, ran := res.Cases[i.Entry.ID]
-		if !ran {
-			c = report.Case{ID: i.Entry.ID, Outcome: report.NotRun, Reason: "the run was interrupted"}
-		}
-		c.Area, c.Text, c.Strength = i.Entry.Area, i.Entry.Text, string(i.Entry.Strength)
-		if c.Observations == nil {
-			c.Observations = []report.Observation{}
-		}
-		run.Cases = append(run.Cases, c)
-	}
-	if len(res.Hello.Lacks) > 0 {
-		run.Findings = append(run.Findings, "the target lacks what it must have: "+strings.Join(res.Hello.Lacks, ", "))
 	}
 	if !run.Incomplete {
 		run.Findings = append(run.Findings, policy.Findings(run.Cases, j.whole)...)
 		run.Findings = append(run.Findings, tooFew(run.Cases, j.minPass)...)
 	}
-	run.Count()
 	return run
 }
 

@@ -12,10 +12,14 @@ import (
 
 	"github.com/rdmasim/rdmasim/report"
 	"github.com/rdmasim/rdmasim/roce/pcap"
+	"github.com/rdmasim/rdmasim/target/simulator"
 )
 
 // The test binary is the worker of the runs below.
 func TestMain(m *testing.M) {
+	if os.Getenv("CONFORM_TEST_MUTANTS") != "" {
+		os.Exit(workOnTestMutants())
+	}
 	if len(os.Args) > 1 && os.Args[1] == "worker" {
 		os.Exit(execute(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
 	}
@@ -49,7 +53,7 @@ func TestEqualRunsAreEqualFiles(t *testing.T) {
 			t.Fatalf("run %s: exit %d\n%s%s", name, code, out, stderr)
 		}
 		run, record := readRun(t, base+".json")
-		if run.Schema != report.Schema || run.Target.Kind != "sim" || run.Target.Profile != defaultProfile || len(run.Cases) < 5 {
+		if run.Schema != report.Schema || run.Target.Kind != "sim" || run.Target.Profile != simulator.DefaultProfile || len(run.Cases) < 5 {
 			t.Errorf("record of %s: %s", name, record[:min(400, len(record))])
 		}
 		var set [3][]byte

@@ -11,9 +11,13 @@ import (
 	"github.com/rdmasim/rdmasim/conformance"
 	"github.com/rdmasim/rdmasim/conformance/harness"
 	"github.com/rdmasim/rdmasim/conformance/spec"
+	"github.com/rdmasim/rdmasim/fault"
+	"github.com/rdmasim/rdmasim/sim/mutant"
+	"github.com/rdmasim/rdmasim/target/hardware"
+	"github.com/rdmasim/rdmasim/target/simulator"
 )
 
-// hwHint says what conform --target=hw needs.
+// hwHint says what to do when the worker of conform --target=hw is missing.
 const hwHint = `target hw needs conform-hw, which is not beside conform, in $CONFORM_HW or in PATH.
 Build it on the machine that has the device:
   apt-get install gcc libibverbs-dev ibverbs-providers
@@ -21,17 +25,33 @@ Build it on the machine that has the device:
 
 // makeTarget makes the target of a worker.
 func makeTarget(job harness.Job) (spec.Target, error) {
+	var faults *fault.Plan
+	if job.Faults != "" {
+		var err error
+		if faults, err = fault.Parse(job.FaultFile, []byte(job.Faults)); err != nil {
+			return nil, err
+		}
+	}
 	switch job.Target {
 	case "sim":
-		return newSim(job)
+		cfg := simulator.Config{Profile: job.Profile, Faults: faults}
+		if job.Mutant != "" {
+			m, err := mutant.Find(job.Mutant)
+			if err != nil {
+				return nil, err
+			}
+			cfg.Adjust = m.Break
+		}
+		return simulator.New(cfg)
 	case "hw":
-		return newHW(job)
+		return hardware.New(hardware.Config{Device: job.Device, Port: job.Port, GIDIndex: job.GIDIndex, Wire: job.Wire,
+			Peer: job.Peer, PeerKey: job.PeerKey, Wall: job.Wall, Faults: faults})
 	}
 	return nil, fmt.Errorf("this conform has no target %q", job.Target)
 }
 
-// workerCommand is the program that runs cases of a target: this one, or for hardware
-// the same main built with cgo.
+// workerCommand returns the program that runs the cases of a target: this one, or for hardware the
+// same program built with cgo.
 func workerCommand(target string) (string, error) {
 	if target != "hw" {
 		return os.Executable()
@@ -55,8 +75,8 @@ func workerCommand(target string) (string, error) {
 	return path, nil
 }
 
-// workerEnv keeps Go's own signals out of calls of the verbs library, which a program in
-// another language does not have either.
+// workerEnv returns the environment of a worker. On hardware it keeps the signals of Go's scheduler out
+// of calls of the verbs library, because they would interrupt its system calls.
 func workerEnv(target string) []string {
 	if target != "hw" {
 		return nil

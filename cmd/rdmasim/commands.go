@@ -17,10 +17,10 @@ import (
 
 func listCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "list", Short: "List experiments, their keys, and the scenarios that come with the program", Args: cobra.NoArgs,
+		Use: "list", Short: "List the experiments with their keys, and the scenarios that come with the program", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			w := c.OutOrStdout()
-			fmt.Fprintln(w, "Experiments (rdmasim run NAME [--set key=value] [--sweep key=v1,v2]):")
+			fmt.Fprintln(w, "Experiments, to run with: rdmasim run NAME [--set key=value] [--sweep key=v1,v2]")
 			for _, x := range experiment.All() {
 				fmt.Fprintf(w, "\n  %s: %s\n", x.Name, x.Title)
 				tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
@@ -29,8 +29,8 @@ func listCommand() *cobra.Command {
 				}
 				tw.Flush()
 			}
-			fmt.Fprintln(w, "\nValues of the profile are keys too, such as uar.bf_conflict: rdmasim profile show NAME.")
-			fmt.Fprintln(w, "\nScenarios (rdmasim run FILE.yaml; rdmasim run NAME.yaml for these):")
+			fmt.Fprintln(w, "\nEach value of the profile is a key as well, such as uar.bf_conflict; rdmasim profile show NAME lists them.")
+			fmt.Fprintln(w, "\nScenarios that come with the program, to run with: rdmasim run NAME.yaml (a file of your own: its path)")
 			tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 			all, err := experiment.Scenarios()
 			if err != nil {
@@ -50,7 +50,7 @@ func checkFormat(format string) error {
 			return nil
 		}
 	}
-	return &experiment.UsageError{Err: fmt.Errorf("--format %q: one of %s%s", format, strings.Join(experiment.Formats, ", "), input.Suggest(format, experiment.Formats))}
+	return &experiment.UsageError{Err: fmt.Errorf("--format %q is not one of %s%s", format, strings.Join(experiment.Formats, ", "), input.Suggest(format, experiment.Formats))}
 }
 
 func runCommand() *cobra.Command {
@@ -59,7 +59,9 @@ func runCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "run NAME|FILE.yaml",
 		Short: "Run an experiment or a scenario",
-		Args:  oneArg("the name of an experiment or a scenario file"),
+		Long: `Runs an experiment by its name, a scenario of your own by the path of its file, or a
+scenario that comes with the program by the name of its file. rdmasim list shows them.`,
+		Args: oneArg("the name of an experiment or a scenario file"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := checkFormat(format); err != nil {
 				return err
@@ -101,16 +103,16 @@ func runCommand() *cobra.Command {
 		},
 	}
 	f := c.Flags()
-	f.StringArrayVar(&req.Set, "set", nil, "set a key of the experiment, the scenario or the profile: key=value")
-	f.StringArrayVar(&req.Sweep, "sweep", nil, "run for each value: key=v1,v2,...")
-	f.StringVar(&req.Profile, "profile", "", "device and host profile (default: the experiment's own)")
-	f.Uint64Var(&req.Seed, "seed", 1, "seed of every draw")
-	f.StringVarP(&out, "output", "o", "", "folder for JSON, CSV, SVG and PNG files")
-	f.StringVar(&format, "format", "table", "table, json or csv")
-	f.StringVar(&req.Pcap, "pcap", "", "write the frames of the run to a pcapng file, virtual time in nanoseconds")
-	f.StringVar(&req.Trace, "trace", "", "write a timeline (Trace Event JSON, opens in Perfetto)")
-	f.StringVar(&req.Fault, "fault", "", "what goes wrong: a YAML file of faults (docs/wire.md)")
-	f.BoolVar(&req.Lockstep, "lockstep", false, "make the programs of a scenario yield at every step; results must be the same bytes")
+	f.StringArrayVar(&req.Set, "set", nil, "set a value of the experiment, the scenario or the profile, as `key=value`; may be repeated")
+	f.StringArrayVar(&req.Sweep, "sweep", nil, "run once for each value, as in `key=v1,v2,...`; several sweeps give every combination")
+	f.StringVar(&req.Profile, "profile", "", "device and host profile, as listed by rdmasim profile list (default: the experiment's own)")
+	f.Uint64Var(&req.Seed, "seed", 1, "seed of all random choices")
+	f.StringVarP(&out, "output", "o", "", "write the results to this `folder` as JSON, CSV, SVG and PNG files")
+	f.StringVar(&format, "format", "table", "format of the output: table, json or csv")
+	f.StringVar(&req.Pcap, "pcap", "", "write the frames of the run to this pcapng `file`, with virtual time in nanoseconds")
+	f.StringVar(&req.Trace, "trace", "", "write a timeline to this `file` (Trace Event JSON, for Perfetto)")
+	f.StringVar(&req.Fault, "fault", "", "inject the faults of this YAML `file`, on the wire and beside it (docs/wire.md)")
+	f.BoolVar(&req.Lockstep, "lockstep", false, "let the simulated programs yield at every step, as a check of the simulator: the results stay the same")
 	return c
 }
 
@@ -120,6 +122,9 @@ func validateCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "validate [FILE.yaml...]",
 		Short: "Compare the simulator with published figures",
+		Long: `Runs the checks that come with the program, or those of the given files, and prints each
+published figure beside the simulator's. The exit status is 1 if a figure is out of its
+tolerance and not marked as a known miss, or is marked as one and within its tolerance.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := checkFormat(format); err != nil {
 				return err
@@ -136,9 +141,9 @@ func validateCommand() *cobra.Command {
 			return err
 		},
 	}
-	c.Flags().StringVar(&prof, "profile", "", "run the checks of this profile only")
-	c.Flags().StringVar(&format, "format", "table", "table, json or csv")
-	c.Flags().Uint64Var(&seed, "seed", 1, "seed of every draw")
+	c.Flags().StringVar(&prof, "profile", "", "run only the checks of this profile")
+	c.Flags().StringVar(&format, "format", "table", "format of the output: table, json or csv")
+	c.Flags().Uint64Var(&seed, "seed", 1, "seed of all random choices")
 	return c
 }
 

@@ -24,10 +24,10 @@ func execCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "exec [flags] -- PROGRAM ARGS...",
 		Short: "Run unmodified RDMA programs on the simulated adapter",
-		Long: `Runs a program, and all that it starts, with simulated adapters mlx5_0, mlx5_1, ... in
-place of real ones. The program's own libibverbs and libmlx5 drive them, unmodified; no
-kernel support for RDMA and no privilege is needed. The exit status is the program's,
-or 2 when it cannot be started.`,
+		Long: `Runs a program and every process that it starts, with simulated adapters mlx5_0, mlx5_1,
+... in place of real ones. The program's own libibverbs and libmlx5 drive them, unmodified.
+No support for RDMA in the kernel and no privilege is needed. The exit status is that of
+the program, or 2 if it cannot be started.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			if refused {
 				return exec.PrintRefused(c.OutOrStdout())
@@ -40,13 +40,13 @@ or 2 when it cannot be started.`,
 			case "static", "dynamic":
 				cfg.DynamicUARs = uar == "dynamic"
 			default:
-				return &experiment.UsageError{Err: fmt.Errorf("--uar %q: static or dynamic%s", uar, input.Suggest(uar, []string{"static", "dynamic"}))}
+				return &experiment.UsageError{Err: fmt.Errorf("--uar %q is neither static nor dynamic%s", uar, input.Suggest(uar, []string{"static", "dynamic"}))}
 			}
 			switch queues {
 			case "shared", "copied":
 				cfg.CopyQueues = queues == "copied"
 			default:
-				return &experiment.UsageError{Err: fmt.Errorf("--queues %q: shared or copied%s", queues, input.Suggest(queues, []string{"shared", "copied"}))}
+				return &experiment.UsageError{Err: fmt.Errorf("--queues %q is neither shared nor copied%s", queues, input.Suggest(queues, []string{"shared", "copied"}))}
 			}
 			if verbose {
 				cfg.Logf = func(format string, a ...any) { fmt.Fprintf(c.ErrOrStderr(), "rdmasim exec: "+format+"\n", a...) }
@@ -68,16 +68,16 @@ or 2 when it cannot be started.`,
 	f := c.Flags()
 	f.SetInterspersed(false)
 	f.StringVar(&name, "profile", profile.Default, "device and host profile")
-	f.IntVar(&cfg.Devices, "devices", 1, "adapters: two are joined by a cable, more by a switch")
-	f.Uint64Var(&cfg.Seed, "seed", 1, "seed of the device's draws")
-	f.StringVar(&cfg.Pcap, "pcap", "", "write the frames to a pcapng file, virtual time in nanoseconds")
-	f.StringVar(&cfg.Trace, "trace", "", "write a timeline (Trace Event JSON, opens in Perfetto)")
-	f.StringVar(&cfg.UARLog, "uar-log", "", "write a line for each store to a doorbell register: page, register, half, and what was written")
-	f.BoolVar(&cfg.Throttle, "throttle", false, "keep virtual time at real time, so that bandwidth is the profile's")
-	f.StringVar(&uar, "uar", "static", "registers that the library gets: static, or dynamic (a page for each thread domain)")
-	f.StringVar(&queues, "queues", "shared", "memory of queues: shared with the device where the library allows it, or copied")
-	f.BoolVarP(&verbose, "verbose", "v", false, "say why calls of the program are refused")
-	f.BoolVar(&refused, "refused", false, "list what programs do not get, and how they see it")
-	f.BoolVar(&cfg.PathCalls, "path-calls", false, "show the device files by answering path calls, as without root, and not by mounts")
+	f.IntVar(&cfg.Devices, "devices", 1, "number of adapters; a cable joins two, a switch joins more")
+	f.Uint64Var(&cfg.Seed, "seed", 1, "seed of the device's random choices")
+	f.StringVar(&cfg.Pcap, "pcap", "", "write the frames to this pcapng `file`, with virtual time in nanoseconds")
+	f.StringVar(&cfg.Trace, "trace", "", "write a timeline to this `file` (Trace Event JSON, for Perfetto)")
+	f.StringVar(&cfg.UARLog, "uar-log", "", "write to this `file` a line for each store to a doorbell register: page, register, half, and what was written")
+	f.BoolVar(&cfg.Throttle, "throttle", false, "do not let virtual time run ahead of real time, so that bandwidth does not exceed the profile's")
+	f.StringVar(&uar, "uar", "static", "doorbell registers that the library gets: static (a table), or dynamic (a UAR page for each thread domain)")
+	f.StringVar(&queues, "queues", "shared", "memory of the queues: shared with the device where the library allows it, or copied")
+	f.BoolVarP(&verbose, "verbose", "v", false, "print why calls of the program are refused")
+	f.BoolVar(&refused, "refused", false, "list what is not available to programs, and what they see instead")
+	f.BoolVar(&cfg.PathCalls, "path-calls", false, "as root, show the device files to the program as for an ordinary user: by answering its path calls, without mounts")
 	return c
 }

@@ -30,7 +30,8 @@ const (
 	exitInterrupted = 130
 )
 
-// errFigures says that a figure is out of tolerance: the output has told which.
+// errFigures ends validate with exit status 1 when a figure is out of tolerance; the output
+// has named it.
 var errFigures = errors.New("a figure is out of tolerance")
 
 func main() {
@@ -53,7 +54,7 @@ func status(err error, stderr io.Writer) int {
 	case errors.Is(err, errFigures):
 		return exitFailure
 	case errors.Is(err, experiment.ErrInterrupted):
-		fmt.Fprintln(stderr, "rdmasim: interrupted: what was done is written, marked incomplete")
+		fmt.Fprintln(stderr, "rdmasim: interrupted; the results so far are written and marked as incomplete")
 		return exitInterrupted
 	case errors.As(err, &bad):
 		fmt.Fprintln(stderr, "rdmasim:", err)
@@ -65,8 +66,15 @@ func status(err error, stderr io.Writer) int {
 
 func newRoot(stdout, stderr io.Writer) *cobra.Command {
 	root := &cobra.Command{
-		Use:           "rdmasim",
-		Short:         "What-if experiments on a simulated mlx5 RDMA adapter",
+		Use:   "rdmasim",
+		Short: "Experiments on a simulated mlx5 RDMA adapter",
+		Long: `rdmasim simulates an mlx5 RDMA adapter and the host around it. It runs experiments and
+scenarios, compares the simulator with published figures, and runs unmodified RDMA
+programs on the simulated adapter.`,
+		Example: `  rdmasim list
+  rdmasim run uar-sharing -o out
+  rdmasim run stream.yaml --sweep traffic.0.payload=64B,1KiB,4KiB
+  rdmasim exec -- ibv_devinfo -v`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Version:       experiment.Version(),
@@ -77,17 +85,6 @@ func newRoot(stdout, stderr io.Writer) *cobra.Command {
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(listCommand(), runCommand(), validateCommand(), profileCommand(), execCommand())
-	for _, later := range []struct{ name, what string }{
-		{"perf", "perftest's programs on the simulator"},
-		{"wire", "frames to a real NIC"},
-	} {
-		root.AddCommand(&cobra.Command{
-			Use: later.name, Short: later.what + " (not in this version)", DisableFlagParsing: true,
-			RunE: func(*cobra.Command, []string) error {
-				return &experiment.UsageError{Err: fmt.Errorf("%s: %s: not in this version", later.name, later.what)}
-			},
-		})
-	}
 	// cobra's own errors (an unknown command, a wrong number of arguments) are usage.
 	wrapArgs(root)
 	return root
@@ -105,11 +102,14 @@ func knownCommand(c *cobra.Command, args []string) error {
 	return fmt.Errorf("unknown command %q%s", args[0], input.Suggest(args[0], names))
 }
 
-// oneArg asks for exactly one argument, named what.
+// oneArg demands exactly one argument, which what describes.
 func oneArg(what string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
-		if len(args) != 1 {
-			return fmt.Errorf("%s is needed, not %d arguments", what, len(args))
+		if len(args) == 0 {
+			return fmt.Errorf("%s is needed", what)
+		}
+		if len(args) > 1 {
+			return fmt.Errorf("one argument is allowed, %s; %d are given", what, len(args))
 		}
 		return nil
 	}

@@ -28,6 +28,7 @@ func TestWrongUsage(t *testing.T) {
 	}{
 		{[]string{"rn"}, `unknown command "rn" (did you mean "run"?)`},
 		{[]string{"profile", "shw"}, `unknown command "shw" (did you mean "show"?)`},
+		{[]string{"perf"}, `unknown command "perf"; see rdmasim --help`},
 		{[]string{"run"}, "a scenario file is needed"},
 		{[]string{"run", "uar-sharing", "--sed", "2"}, `did you mean "--seed"?`},
 		{[]string{"run", "strem.yaml"}, `did you mean "stream.yaml"?`},
@@ -39,8 +40,8 @@ func TestWrongUsage(t *testing.T) {
 	}
 }
 
-// What rdmasim run --pcap writes decodes, for a scenario, for a sweep of one, and for
-// an experiment of many runs, whose runs say which is which.
+// The file of rdmasim run --pcap can be decoded, for a scenario, for a sweep of one, and for
+// an experiment of several runs, each of which has its own interfaces.
 func TestCapture(t *testing.T) {
 	tshark.Find(t)
 	const scenario = "../../fixtures/scenarios/request-response.yaml"
@@ -76,8 +77,8 @@ func TestCapture(t *testing.T) {
 	}
 }
 
-// A run without frames leaves a capture that opens; a path that cannot be written is
-// reported before the run; a failed run leaves nothing behind.
+// A run without frames writes a capture that can be opened; a path that cannot be written is
+// reported before the run; a run that fails leaves no file.
 func TestCaptureFiles(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "map.pcapng")

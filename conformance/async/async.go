@@ -20,25 +20,25 @@ func Register(s *spec.Suite) {
 	s.Case("ASYNC-005", twoReaders)
 	s.Case("ASYNC-006", portEvents)
 	s.Case("ASYNC-007", modifyToError)
-	s.Case("ASYNC-008", unread, spec.Deadline(5*time.Minute))
-	s.Case("ASYNC-009", names)
+	s.Case("ASYNC-008", unreadEvents, spec.Deadline(5*time.Minute))
+	s.Case("ASYNC-009", eventTexts)
 }
 
-// next takes the next event of a context and acknowledges it.
-func next(c *spec.C, ctx verbs.Context, step string) verbs.AsyncEvent {
-	ev, err := ctx.AsyncEvent(c.T, kit.Patience)
+// nextEvent takes the next event of a context and acknowledges it.
+func nextEvent(c *spec.C, ctx verbs.Context, step string) verbs.AsyncEvent {
+	ev, err := ctx.AsyncEvent(c.T, kit.CompletionTimeout)
 	c.Errno(step, err, 0)
 	ctx.AckAsyncEvent(c.T, ev)
 	return ev
 }
 
-// drain takes every event that comes until there is silence.
-func drain(c *spec.C, ctx verbs.Context) []verbs.AsyncEvent {
-	return drainFor(c, ctx, kit.Silence+10*kit.Early(c))
+// drainEvents takes every event until none comes any more.
+func drainEvents(c *spec.C, ctx verbs.Context) []verbs.AsyncEvent {
+	return drainEventsFor(c, ctx, kit.QuietPeriod+10*kit.TimerSlack(c))
 }
 
-// drainFor is drain with another time without events.
-func drainFor(c *spec.C, ctx verbs.Context, quiet time.Duration) (evs []verbs.AsyncEvent) {
+// drainEventsFor is drainEvents with another time to wait for a further event.
+func drainEventsFor(c *spec.C, ctx verbs.Context, quiet time.Duration) (evs []verbs.AsyncEvent) {
 	for {
 		ev, err := ctx.AsyncEvent(c.T, quiet)
 		if err != nil {
@@ -52,8 +52,8 @@ func drainFor(c *spec.C, ctx verbs.Context, quiet time.Duration) (evs []verbs.As
 	}
 }
 
-// texts are the types of events, for the record.
-func texts(evs []verbs.AsyncEvent) []string {
+// typeNames are the names of the types of events, for the record.
+func typeNames(evs []verbs.AsyncEvent) []string {
 	out := []string{}
 	for _, ev := range evs {
 		out = append(out, ev.Type.String())
@@ -61,9 +61,9 @@ func texts(evs []verbs.AsyncEvent) []string {
 	return out
 }
 
-// oneOrNone holds when the events are none, or one of a type about a QP.
-func oneOrNone(c *spec.C, step string, evs []verbs.AsyncEvent, typ verbs.EventType, qp verbs.QP) {
-	c.Observe(step, texts(evs))
+// expectAtMostOne checks that there is no event, or one of the given type about the QP.
+func expectAtMostOne(c *spec.C, step string, evs []verbs.AsyncEvent, typ verbs.EventType, qp verbs.QP) {
+	c.Observe(step, typeNames(evs))
 	c.True(step, len(evs) <= 1, "%d events", len(evs))
 	for _, ev := range evs {
 		c.Equal(step, ev.Type, typ)
@@ -83,8 +83,8 @@ func accessError(c *spec.C) {
 	mem := e.Buffer(c, 64, kit.AllAccess)
 	p := e.Pair(c, kit.Default())
 	badWrite(c, p, mem)
-	c.Status("write with a bad rkey, RC", kit.PollOne(c, p.A.SCQ), verbs.WCRemAccessErr)
-	oneOrNone(c, "events of RC", drain(c, e.Ctx), verbs.EventQPAccessErr, p.B.QP)
+	c.Status("write with a bad rkey, RC", kit.PollOne(c, p.A.SendCQ), verbs.WCRemAccessErr)
+	expectAtMostOne(c, "events of RC", drainEvents(c, e.Ctx), verbs.EventQPAccessErr, p.B.QP)
 	if !c.Has("uc") {
 		return
 	}
@@ -92,8 +92,8 @@ func accessError(c *spec.C) {
 	o.Type = verbs.QPTUC
 	p = e.Pair(c, o)
 	badWrite(c, p, mem)
-	c.Status("write with a bad rkey, UC", kit.PollOne(c, p.A.SCQ), verbs.WCSuccess)
-	oneOrNone(c, "events of UC", drain(c, e.Ctx), verbs.EventQPAccessErr, p.B.QP)
+	c.Status("write with a bad rkey, UC", kit.PollOne(c, p.A.SendCQ), verbs.WCSuccess)
+	expectAtMostOne(c, "events of UC", drainEvents(c, e.Ctx), verbs.EventQPAccessErr, p.B.QP)
 }
 
 func invalidRequest(c *spec.C) {
@@ -107,15 +107,15 @@ func invalidRequest(c *spec.C) {
 	if c.ErrnoIn("post of an atomic on an address that is not aligned", err, 0, syscall.EINVAL) != 0 {
 		return // a library that knows better: nothing was asked of the responder
 	}
-	c.Status("atomic on an address that is not aligned", kit.PollOne(c, p.A.SCQ), verbs.WCRemInvReqErr)
-	oneOrNone(c, "events", drain(c, p.Ctx), verbs.EventQPReqErr, p.B.QP)
+	c.Status("atomic on an address that is not aligned", kit.PollOne(c, p.A.SendCQ), verbs.WCRemInvReqErr)
+	expectAtMostOne(c, "events", drainEvents(c, p.Ctx), verbs.EventQPReqErr, p.B.QP)
 }
 
-// overrun fills a small CQ beyond its end with completions that nobody takes.
+// overrun fills a small CQ beyond its end with completions that are not polled.
 func overrun(c *spec.C, e *kit.Env, context any) verbs.CQ {
 	cq, err := e.Ctx.CreateCQ(c.T, verbs.CQAttr{CQE: 7, Context: context})
 	kit.Must(c, "create_cq", err)
-	kit.Once(c, "destroy_cq", cq.Destroy)
+	kit.DestroyOnce(c, "destroy_cq", cq.Destroy)
 	o := kit.Default()
 	o.SendCQ = cq
 	p := e.Pair(c, o)
@@ -134,89 +134,89 @@ func elementOfEvent(c *spec.C) {
 	if c.Has("overrun") {
 		mine := &own{"CQ"}
 		cq := overrun(c, e, mine)
-		ev := next(c, e.Ctx, "get_async_event after an overrun")
+		ev := nextEvent(c, e.Ctx, "get_async_event after an overrun")
 		c.Equal("type", ev.Type, verbs.EventCQErr)
 		c.True("element", ev.CQ == cq && ev.QP == nil && ev.SRQ == nil, "the event names another object")
 		c.True("context", ev.CQ.Context() == any(mine), "the CQ's context is %v", ev.CQ.Context())
-		drain(c, e.Ctx)
+		drainEvents(c, e.Ctx)
 	}
 	mine := &own{"QP"}
 	mem := e.Buffer(c, 64, kit.AllAccess)
 	o := kit.Default()
 	a, b := e.CreateQP(c, o), ownQP(c, e, o, mine)
-	b.Climb(c, a.Peer(), verbs.QPSRTR)
-	a.Climb(c, b.Peer(), verbs.QPSRTS)
+	b.BringUp(c, a.Peer(), verbs.QPSRTR)
+	a.BringUp(c, b.Peer(), verbs.QPSRTS)
 	about := func(step string, evs []verbs.AsyncEvent) {
-		c.Observe(step, texts(evs))
+		c.Observe(step, typeNames(evs))
 		for _, ev := range evs {
 			c.True("element", ev.QP == b.QP && ev.CQ == nil && ev.SRQ == nil, "%v names another object", ev.Type)
 			c.True("context", ev.QP.Context() == any(mine), "the QP's context is %v", ev.QP.Context())
 		}
 	}
-	c.Status("write to a QP in RTR", a.Do(c, kit.Write(1, mem, 32, mem.SGE(0, 8))), verbs.WCSuccess)
-	about("events of a packet in RTR", drain(c, e.Ctx))
+	c.Status("write to a QP in RTR", a.PostAndPoll(c, kit.Write(1, mem, 32, mem.SGE(0, 8))), verbs.WCSuccess)
+	about("events of a packet in RTR", drainEvents(c, e.Ctx))
 	badWrite(c, &kit.Pair{Env: e, A: a, B: b}, mem)
-	c.Status("write with a bad rkey", kit.PollOne(c, a.SCQ), verbs.WCRemAccessErr)
-	about("events of an access error", drain(c, e.Ctx))
+	c.Status("write with a bad rkey", kit.PollOne(c, a.SendCQ), verbs.WCRemAccessErr)
+	about("events of an access error", drainEvents(c, e.Ctx))
 }
 
 // ownQP creates a QP with a qp_context.
 func ownQP(c *spec.C, e *kit.Env, o kit.Options, context any) *kit.QP {
-	q := &kit.QP{Env: e, Opt: o, SCQ: e.CreateCQ(c, o.CQE), RCQ: e.CreateCQ(c, o.CQE)}
+	q := &kit.QP{Env: e, Opt: o, SendCQ: e.CreateCQ(c, o.CQE), RecvCQ: e.CreateCQ(c, o.CQE)}
 	a := q.InitAttr()
 	a.Context = context
 	qp, err := e.PD.CreateQP(c.T, a)
 	kit.Must(c, "create_qp", err)
 	q.QP = qp
-	q.Kill = kit.Once(c, "destroy_qp", qp.Destroy)
+	q.DestroyNow = kit.DestroyOnce(c, "destroy_qp", qp.Destroy)
 	return q
 }
 
 func otherContext(c *spec.C) {
 	mine, other := kit.Open(c), kit.Open(c)
-	provoke, typ := provoker(c, mine)
+	provoke, typ := eventSource(c, mine)
 	provoke(c)
-	c.Equal("the event", next(c, mine.Ctx, "get_async_event of the context").Type, typ)
-	_, err := other.Ctx.AsyncEvent(c.T, kit.Silence)
+	c.Equal("the event", nextEvent(c, mine.Ctx, "get_async_event of the context").Type, typ)
+	_, err := other.Ctx.AsyncEvent(c.T, kit.QuietPeriod)
 	c.Errno("get_async_event of the other context", err, syscall.EAGAIN)
 }
 
-// provoker finds a way to cause exactly one event about an object of the context,
-// again and again, and tells its type: an access error if that raises one, else the
+// eventSource finds a way to cause exactly one event about an object of the context,
+// again and again, and returns its type: an access error if that raises one, else the
 // overrun of a CQ, else the limit of an SRQ.
-func provoker(c *spec.C, e *kit.Env) (func(c *spec.C), verbs.EventType) {
+func eventSource(c *spec.C, e *kit.Env) (func(c *spec.C), verbs.EventType) {
 	mem := e.Buffer(c, 64, kit.AllAccess)
 	p := e.Pair(c, kit.Default())
 	access := func(c *spec.C) {
 		for _, q := range []*kit.QP{p.A, p.B} {
 			if q.State() != verbs.QPSReset {
-				q.To(c, verbs.QPSReset)
+				q.ModifyState(c, verbs.QPSReset)
 			}
 		}
 		p.Connect(c)
 		badWrite(c, p, mem)
-		if wc := kit.PollOne(c, p.A.SCQ); wc.Status != verbs.WCRemAccessErr {
+		if wc := kit.PollOne(c, p.A.SendCQ); wc.Status != verbs.WCRemAccessErr {
 			c.Status("write with a bad rkey", wc, verbs.WCRemAccessErr)
 		}
 	}
 	access(c)
-	if evs := drain(c, e.Ctx); len(evs) == 1 {
+	if evs := drainEvents(c, e.Ctx); len(evs) == 1 {
 		return access, evs[0].Type
 	}
 	full := func(c *spec.C) { overrun(c, e, nil) }
 	full(c)
-	evs := drain(c, e.Ctx)
+	evs := drainEvents(c, e.Ctx)
 	if len(evs) == 1 {
 		return full, evs[0].Type
 	}
 	if !c.Has("srq") {
-		c.Errorf("no way is known to provoke one event at a time: an access error raises none, an overrun %v", texts(evs))
+		c.Errorf("no way is known to provoke one event at a time: an access error raises none, an overrun %v", typeNames(evs))
 	}
-	return limiter(c, e, mem), verbs.EventSRQLimitReached
+	return limitEventSource(c, e, mem), verbs.EventSRQLimitReached
 }
 
-// limiter arms the limit of an SRQ and lets it be reached.
-func limiter(c *spec.C, e *kit.Env, mem *kit.Buffer) func(c *spec.C) {
+// limitEventSource arms the limit of an SRQ and lets it be reached.
+func limitEventSource(c *spec.C, e *kit.Env, mem *kit.Buffer) func(c *spec.C) {
 	s := e.CreateSRQ(c, 16, 1)
 	o := kit.Default()
 	o.SRQ = s.SRQ
@@ -226,24 +226,24 @@ func limiter(c *spec.C, e *kit.Env, mem *kit.Buffer) func(c *spec.C) {
 		s.RecvInto(c, 1, mem.SGE(32, 8))
 		kit.Must(c, "modify_srq", s.Modify(c.T, verbs.SRQAttr{Limit: 2}, verbs.SRQMaskLimit))
 		p.A.Post(c, kit.Send(1, mem.SGE(0, 8)))
-		kit.Good(c, p.A.SCQ, 1)
-		kit.Good(c, p.B.RCQ, 1)
+		kit.ExpectSuccess(c, p.A.SendCQ, 1)
+		kit.ExpectSuccess(c, p.B.RecvCQ, 1)
 	}
 }
 
 func twoReaders(c *spec.C) {
 	e := kit.Open(c)
-	provoke, typ := provoker(c, e)
+	provoke, typ := eventSource(c, e)
 	const total = 20
 	var got [2][]verbs.AsyncEvent
 	var readers [2]verbs.Thread
 	for i := range readers {
-		readers[i] = c.Go("reader", -1, func(c *spec.C) { got[i] = drainFor(c, e.Ctx, 100*kit.Silence) })
+		readers[i] = c.Go("reader", -1, func(c *spec.C) { got[i] = drainEventsFor(c, e.Ctx, 100*kit.QuietPeriod) })
 	}
 	for range total {
 		provoke(c)
 	}
-	kit.Wait(c, readers[:]...)
+	kit.JoinThreads(c, readers[:]...)
 	all := slices.Concat(got[0], got[1])
 	c.Equal("events", len(all), total)
 	for _, ev := range all {
@@ -275,7 +275,7 @@ func portEvents(c *spec.C) {
 		}
 		setLink(c, up)
 		for _, e := range envs {
-			ev := kit.PortEvent(c, e, want)
+			ev := kit.AwaitPortEvent(c, e, want)
 			c.Equal("type", ev.Type, want)
 			c.Equal("port", ev.Port, int(e.Port))
 		}
@@ -286,25 +286,25 @@ func modifyToError(c *spec.C) {
 	p := kit.NewPair(c, kit.Default())
 	mem := p.Buffer(c, 64, kit.AllAccess)
 	p.A.RecvInto(c, 1, mem.SGE(0, 8))
-	p.A.To(c, verbs.QPSErr)
-	p.B.To(c, verbs.QPSErr)
-	c.Equal("events", texts(drain(c, p.Ctx)), []string{})
-	kit.Flushed(c, p.A.RCQ, 1)
+	p.A.ModifyState(c, verbs.QPSErr)
+	p.B.ModifyState(c, verbs.QPSErr)
+	c.Equal("events", typeNames(drainEvents(c, p.Ctx)), []string{})
+	kit.ExpectFlushed(c, p.A.RecvCQ, 1)
 }
 
-func unread(c *spec.C) {
+func unreadEvents(c *spec.C) {
 	const events = 1000
 	e := kit.Open(c)
-	provoke, typ := provoker(c, e)
+	provoke, typ := eventSource(c, e)
 	mem := e.Buffer(c, 64, kit.AllAccess)
 	traffic := e.Pair(c, kit.Default())
 	for i := range events {
 		provoke(c)
-		if wc := traffic.A.Do(c, kit.Write(uint64(i), mem, 32, mem.SGE(0, 8))); wc.Status != verbs.WCSuccess {
+		if wc := traffic.A.PostAndPoll(c, kit.Write(uint64(i), mem, 32, mem.SGE(0, 8))); wc.Status != verbs.WCSuccess {
 			c.Status("traffic with unread events", wc, verbs.WCSuccess)
 		}
 	}
-	got := drain(c, e.Ctx)
+	got := drainEvents(c, e.Ctx)
 	c.Equal("events", len(got), events)
 	for _, ev := range got {
 		if ev.Type != typ {
@@ -313,7 +313,7 @@ func unread(c *spec.C) {
 	}
 }
 
-func names(c *spec.C) {
+func eventTexts(c *spec.C) {
 	ctx := c.Open()
 	neutral := ctx.EventTypeStr(1 << 20)
 	c.True("text of an unknown type", neutral != "", "there is none")

@@ -37,8 +37,8 @@ func swapOnEquality(c *spec.C) {
 	far, near := p.Buffer(c, 64, kit.AllAccess), p.Buffer(c, 64, kit.AllAccess)
 	for _, old := range words {
 		far.SetWord(c, 8, old)
-		near.Clear(c, 0x33)
-		wc := p.A.Do(c, kit.CmpSwap(1, far, 8, old, ^old, near.SGE(16, 8)))
+		near.FillByte(c, 0x33)
+		wc := p.A.PostAndPoll(c, kit.CmpSwap(1, far, 8, old, ^old, near.SGE(16, 8)))
 		c.Status("compare and swap", wc, verbs.WCSuccess)
 		c.Equal("opcode", wc.Opcode, verbs.WCOpCompSwap)
 		c.Equal("old value", near.Word(c, 16), old)
@@ -51,12 +51,12 @@ func noSwapWithoutEquality(c *spec.C) {
 	far, near := p.Buffer(c, 64, kit.AllAccess), p.Buffer(c, 64, kit.AllAccess)
 	for _, old := range words {
 		for _, compare := range []uint64{old + 1, old ^ 1<<63, ^old} {
-			want := far.Fill(c)
+			want := far.FillRandom(c)
 			far.SetWord(c, 8, old)
 			copy(want[8:16], far.Get(c, 8, 8))
-			c.Status("compare and swap", p.A.Do(c, kit.CmpSwap(1, far, 8, compare, 0x77, near.SGE(0, 8))), verbs.WCSuccess)
+			c.Status("compare and swap", p.A.PostAndPoll(c, kit.CmpSwap(1, far, 8, compare, 0x77, near.SGE(0, 8))), verbs.WCSuccess)
 			c.Equal("old value", near.Word(c, 0), old)
-			far.Holds(c, "memory", want)
+			far.ExpectContents(c, "memory", want)
 		}
 	}
 }
@@ -67,7 +67,7 @@ func addWraps(c *spec.C) {
 	for _, old := range words {
 		for _, add := range words {
 			far.SetWord(c, 24, old)
-			wc := p.A.Do(c, kit.FetchAdd(1, far, 24, add, near.SGE(0, 8)))
+			wc := p.A.PostAndPoll(c, kit.FetchAdd(1, far, 24, add, near.SGE(0, 8)))
 			c.Status("fetch and add", wc, verbs.WCSuccess)
 			c.Equal("opcode", wc.Opcode, verbs.WCOpFetchAdd)
 			c.Equal("old value", near.Word(c, 0), old)
@@ -76,37 +76,37 @@ func addWraps(c *spec.C) {
 	}
 }
 
-// both makes one request of each kind.
-func both(far *kit.Buffer, off int, sge verbs.SGE) []verbs.SendWR {
+// oneOfEachAtomic makes one request of each kind.
+func oneOfEachAtomic(far *kit.Buffer, off int, sge verbs.SGE) []verbs.SendWR {
 	return []verbs.SendWR{kit.FetchAdd(1, far, off, 1, sge), kit.CmpSwap(2, far, off, 0, 1, sge)}
 }
 
-// refused has a request fail, at posting with EINVAL or with a status of the set, and
+// expectRefusal has a request fail, at posting with EINVAL or with a status of the set, and
 // far memory stay as it was.
-func refused(c *spec.C, e *kit.Env, o kit.Options, step string, wr verbs.SendWR, far *kit.Buffer, set ...verbs.WCStatus) {
+func expectRefusal(c *spec.C, e *kit.Env, o kit.Options, step string, wr verbs.SendWR, far *kit.Buffer, set ...verbs.WCStatus) {
 	want := far.Get(c, 0, far.Len)
 	p := e.Pair(c, o)
 	_, err := p.A.PostSend(c.T, []verbs.SendWR{wr})
 	if c.ErrnoIn(step+": post", err, 0, syscall.EINVAL) == 0 {
-		c.StatusIn(step, kit.PollOne(c, p.A.SCQ), set...)
+		c.StatusIn(step, kit.PollOne(c, p.A.SendCQ), set...)
 	}
-	far.Holds(c, step+": memory", want)
+	far.ExpectContents(c, step+": memory", want)
 }
 
-// failed is refused, for what must be posted and fail with one status.
-func failed(c *spec.C, e *kit.Env, o kit.Options, step string, wr verbs.SendWR, far *kit.Buffer, want verbs.WCStatus) {
+// expectFailure is expectRefusal for a request that must be accepted and complete with one status.
+func expectFailure(c *spec.C, e *kit.Env, o kit.Options, step string, wr verbs.SendWR, far *kit.Buffer, want verbs.WCStatus) {
 	before := far.Get(c, 0, far.Len)
-	c.Status(step, e.Pair(c, o).A.Do(c, wr), want)
-	far.Holds(c, step+": memory", before)
+	c.Status(step, e.Pair(c, o).A.PostAndPoll(c, wr), want)
+	far.ExpectContents(c, step+": memory", before)
 }
 
 func misaligned(c *spec.C) {
 	e := kit.Open(c)
 	far, near := e.Buffer(c, 64, kit.AllAccess), e.Buffer(c, 64, kit.AllAccess)
-	far.Fill(c)
+	far.FillRandom(c)
 	for _, off := range []int{1, 2, 4, 7} {
-		for _, wr := range both(far, off, near.SGE(0, 8)) {
-			refused(c, e, kit.Default(), fmt.Sprintf("opcode %d at %d", wr.Opcode, off), wr, far,
+		for _, wr := range oneOfEachAtomic(far, off, near.SGE(0, 8)) {
+			expectRefusal(c, e, kit.Default(), fmt.Sprintf("opcode %d at %d", wr.Opcode, off), wr, far,
 				verbs.WCRemInvReqErr, verbs.WCRemAccessErr)
 		}
 	}
@@ -117,9 +117,9 @@ func regionNotAllowed(c *spec.C) {
 	near := e.Buffer(c, 64, kit.AllAccess)
 	for _, access := range []verbs.AccessFlags{verbs.AccessLocalWrite, kit.AllAccess &^ verbs.AccessRemoteAtomic} {
 		far := e.Buffer(c, 64, access)
-		far.Fill(c)
-		for _, wr := range both(far, 0, near.SGE(0, 8)) {
-			failed(c, e, kit.Default(), fmt.Sprintf("opcode %d, access %#x", wr.Opcode, uint32(access)), wr, far,
+		far.FillRandom(c)
+		for _, wr := range oneOfEachAtomic(far, 0, near.SGE(0, 8)) {
+			expectFailure(c, e, kit.Default(), fmt.Sprintf("opcode %d, access %#x", wr.Opcode, uint32(access)), wr, far,
 				verbs.WCRemAccessErr)
 		}
 	}
@@ -128,14 +128,14 @@ func regionNotAllowed(c *spec.C) {
 func qpNotAllowed(c *spec.C) {
 	e := kit.Open(c)
 	far, near := e.Buffer(c, 64, kit.AllAccess), e.Buffer(c, 64, kit.AllAccess)
-	far.Fill(c)
+	far.FillRandom(c)
 	o := kit.Default()
 	o.Access &^= verbs.AccessRemoteAtomic
-	for _, wr := range both(far, 0, near.SGE(0, 8)) {
+	for _, wr := range oneOfEachAtomic(far, 0, near.SGE(0, 8)) {
 		want := far.Get(c, 0, far.Len)
 		step := fmt.Sprintf("opcode %d", wr.Opcode)
-		c.StatusIn(step, e.Pair(c, o).A.Do(c, wr), verbs.WCRemInvReqErr, verbs.WCRemAccessErr)
-		far.Holds(c, step+": memory", want)
+		c.StatusIn(step, e.Pair(c, o).A.PostAndPoll(c, wr), verbs.WCRemInvReqErr, verbs.WCRemAccessErr)
+		far.ExpectContents(c, step+": memory", want)
 	}
 }
 
@@ -144,14 +144,14 @@ func qpNotAllowed(c *spec.C) {
 func shortBuffer(c *spec.C) {
 	e := kit.Open(c)
 	far, near := e.Buffer(c, 64, kit.AllAccess), e.Buffer(c, 64, kit.AllAccess)
-	want := near.Fill(c)
+	want := near.FillRandom(c)
 	for _, n := range []int{4, 7} {
-		for _, wr := range both(far, 0, near.SGE(8, n)) {
+		for _, wr := range oneOfEachAtomic(far, 0, near.SGE(8, n)) {
 			p := e.Pair(c, kit.Default())
 			step := fmt.Sprintf("opcode %d, %d bytes", wr.Opcode, n)
 			_, err := p.A.PostSend(c.T, []verbs.SendWR{wr})
 			if c.ErrnoIn(step+": post", err, 0, syscall.EINVAL) == 0 {
-				c.StatusIn(step, kit.PollOne(c, p.A.SCQ), verbs.WCLocLenErr, verbs.WCLocProtErr)
+				c.StatusIn(step, kit.PollOne(c, p.A.SendCQ), verbs.WCLocLenErr, verbs.WCLocProtErr)
 			}
 			c.True(step+": nothing beyond the buffer", bytes.Equal(near.Get(c, 8+n, 48-n), want[8+n:56]), "bytes behind the buffer were written")
 		}
@@ -164,10 +164,10 @@ func badLocalKey(c *spec.C) {
 	gone := e.Buffer(c, 64, kit.AllAccess)
 	key := gone.MR.LKey()
 	gone.Dereg(c)
-	want := near.Fill(c)
-	for _, wr := range both(far, 0, verbs.SGE{Addr: near.Addr(0), Length: 8, LKey: key}) {
-		c.StatusIn(fmt.Sprintf("opcode %d", wr.Opcode), e.Pair(c, kit.Default()).A.Do(c, wr), verbs.WCLocProtErr)
-		near.Holds(c, "local memory", want)
+	want := near.FillRandom(c)
+	for _, wr := range oneOfEachAtomic(far, 0, verbs.SGE{Addr: near.Addr(0), Length: 8, LKey: key}) {
+		c.StatusIn(fmt.Sprintf("opcode %d", wr.Opcode), e.Pair(c, kit.Default()).A.PostAndPoll(c, wr), verbs.WCLocProtErr)
+		near.ExpectContents(c, "local memory", want)
 	}
 	c.Observe("far word changed", far.Word(c, 0) != 0)
 }
@@ -175,13 +175,13 @@ func badLocalKey(c *spec.C) {
 func badRemoteKey(c *spec.C) {
 	e := kit.Open(c)
 	far, near := e.Buffer(c, 64, kit.AllAccess), e.Buffer(c, 64, kit.AllAccess)
-	far.Fill(c)
+	far.FillRandom(c)
 	gone := e.Buffer(c, 64, kit.AllAccess)
 	key := gone.MR.RKey()
 	gone.Dereg(c)
-	for _, wr := range both(far, 0, near.SGE(0, 8)) {
+	for _, wr := range oneOfEachAtomic(far, 0, near.SGE(0, 8)) {
 		wr.RKey = key
-		failed(c, e, kit.Default(), fmt.Sprintf("opcode %d", wr.Opcode), wr, far, verbs.WCRemAccessErr)
+		expectFailure(c, e, kit.Default(), fmt.Sprintf("opcode %d", wr.Opcode), wr, far, verbs.WCRemAccessErr)
 	}
 }
 
@@ -203,7 +203,7 @@ func manyAdders(c *spec.C) {
 	for i := range pairs {
 		pairs[i], results[i] = e.Pair(c, kit.Default()), e.Buffer(c, 8*inHand, kit.AllAccess)
 	}
-	kit.Spawn(c, adders, func(c *spec.C, i int) {
+	kit.RunThreads(c, adders, func(c *spec.C, i int) {
 		p, mem := pairs[i], results[i]
 		posted := 0
 		post := func() {
@@ -214,7 +214,7 @@ func manyAdders(c *spec.C) {
 			post()
 		}
 		for len(seen[i]) < addEach {
-			w := kit.Good(c, p.A.SCQ, 1)[0]
+			w := kit.ExpectSuccess(c, p.A.SendCQ, 1)[0]
 			seen[i] = append(seen[i], mem.Word(c, 8*(int(w.ID)%inHand)))
 			if posted < addEach {
 				post()
@@ -239,20 +239,20 @@ func wide(c *spec.C) {
 	far, near := e.Buffer(c, 64, kit.AllAccess), e.Buffer(c, 64, kit.AllAccess)
 	for _, n := range []int{16, 32} {
 		step := fmt.Sprintf("%d bytes", n)
-		far.Clear(c, 0)
-		before := near.Fill(c)
+		far.FillByte(c, 0)
+		before := near.FillRandom(c)
 		p := e.Pair(c, kit.Default())
 		_, err := p.A.PostSend(c.T, []verbs.SendWR{kit.CmpSwap(1, far, 0, 0, ^uint64(0), near.SGE(0, n))})
 		if kit.RecordErrno(c, step, err) == 0 {
-			c.Completion(step+": completion", kit.PollOne(c, p.A.SCQ))
+			c.Completion(step+": completion", kit.PollOne(c, p.A.SendCQ))
 		}
-		c.Observe(step+": far bytes changed", changed(far.Get(c, 0, 64), make([]byte, 64)))
-		c.Observe(step+": near bytes changed", changed(near.Get(c, 0, 64), before))
+		c.Observe(step+": far bytes changed", lastChangedByte(far.Get(c, 0, 64), make([]byte, 64)))
+		c.Observe(step+": near bytes changed", lastChangedByte(near.Get(c, 0, 64), before))
 	}
 }
 
-// changed is the number of the last byte that differs, from 1.
-func changed(now, before []byte) int {
+// lastChangedByte is the number of the last byte that differs, from 1.
+func lastChangedByte(now, before []byte) int {
 	for i := len(now); i > 0; i-- {
 		if now[i-1] != before[i-1] {
 			return i
@@ -265,18 +265,18 @@ func changed(now, before []byte) int {
 func notSupported(c *spec.C) {
 	e := kit.Open(c)
 	far, near := e.Buffer(c, 64, kit.AllAccess), e.Buffer(c, 64, kit.AllAccess)
-	want := far.Fill(c)
+	want := far.FillRandom(c)
 	attr, err := e.Ctx.QueryDevice(c.T)
 	c.NoErr("query_device", err)
 	c.Equal("atomic_cap", attr.Atomic, verbs.AtomicNone)
 	o := kit.Default()
 	o.Access &^= verbs.AccessRemoteAtomic
 	p := e.Pair(c, o)
-	for _, wr := range both(far, 0, near.SGE(0, 8)) {
-		p.A.Refused(c, fmt.Sprintf("opcode %d", wr.Opcode), 0, []verbs.SendWR{wr}, syscall.EOPNOTSUPP, syscall.EINVAL)
+	for _, wr := range oneOfEachAtomic(far, 0, near.SGE(0, 8)) {
+		p.A.ExpectSendRefused(c, fmt.Sprintf("opcode %d", wr.Opcode), 0, []verbs.SendWR{wr}, syscall.EOPNOTSUPP, syscall.EINVAL)
 	}
-	far.Holds(c, "far memory", want)
-	c.Status("write afterwards", p.A.Do(c, kit.Write(1, far, 0, near.SGE(0, 8))), verbs.WCSuccess)
+	far.ExpectContents(c, "far memory", want)
+	c.Status("write afterwards", p.A.PostAndPoll(c, kit.Write(1, far, 0, near.SGE(0, 8))), verbs.WCSuccess)
 	if !c.Has("wr_ex") {
 		return
 	}

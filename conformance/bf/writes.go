@@ -13,22 +13,22 @@ import (
 // block is the unit of a BlueFlame push.
 const block = 64
 
-// stand is a pair whose requester may send up to most bytes inline.
-type stand struct {
+// inlinePair is a pair whose requester may send up to most bytes inline.
+type inlinePair struct {
 	*kit.Pair
 	mem *kit.Buffer
 	reg verbs.BFReg
 }
 
-func newStand(c *spec.C, e *kit.Env, inline uint32) stand {
+func newInlinePair(c *spec.C, e *kit.Env, inline uint32) inlinePair {
 	o := kit.Default()
 	o.Cap.MaxInline = inline
 	p := e.Pair(c, o)
-	return stand{p, e.Buffer(c, 4096, kit.AllAccess), kit.BFReg(c, p.A)}
+	return inlinePair{p, e.Buffer(c, 4096, kit.AllAccess), kit.BFReg(c, p.A)}
 }
 
 // inline is an inline write of n bytes to offset 2048.
-func (s stand) inline(id uint64, n int) verbs.SendWR {
+func (s inlinePair) inline(id uint64, n int) verbs.SendWR {
 	wr := kit.Write(id, s.mem, 2048, s.mem.SGE(0, n))
 	wr.Flags |= verbs.SendInline
 	return wr
@@ -39,12 +39,12 @@ func (s stand) inline(id uint64, n int) verbs.SendWR {
 func blocks(n int) int { return (16 + 16 + (4+n+15)/16*16 + block - 1) / block }
 
 func wholeBlocks(c *spec.C) {
-	s := newStand(c, kit.Open(c), 188)
+	s := newInlinePair(c, kit.Open(c), 188)
 	c.True("a BlueFlame register", s.reg.Size >= 2*block, "its size is %d", s.reg.Size)
 	for i, n := range []int{1, 2, 28, 29, 92, 93, 188} {
-		ws := kit.AtRegister(kit.MMIO(c, func() {
+		ws := kit.WritesToBFReg(kit.RecordMMIO(c, func() {
 			s.A.Post(c, s.inline(uint64(i), n))
-			kit.Good(c, s.A.SCQ, 1)
+			kit.ExpectSuccess(c, s.A.SendCQ, 1)
 		}), s.reg)
 		total := 0
 		for _, w := range ws {
@@ -57,10 +57,10 @@ func wholeBlocks(c *spec.C) {
 }
 
 func oneDoorbellForTwo(c *spec.C) {
-	s := newStand(c, kit.Open(c), 64)
-	ws := kit.AtRegister(kit.MMIO(c, func() {
+	s := newInlinePair(c, kit.Open(c), 64)
+	ws := kit.WritesToBFReg(kit.RecordMMIO(c, func() {
 		s.A.Post(c, s.inline(1, 8), s.inline(2, 16))
-		kit.Good(c, s.A.SCQ, 2)
+		kit.ExpectSuccess(c, s.A.SendCQ, 2)
 	}), s.reg)
 	c.Equal("writes to the register", len(ws), 1)
 	c.Equal("kind", ws[0].Kind, verbs.MMIODoorbell)
@@ -72,21 +72,21 @@ func oneDoorbellForTwo(c *spec.C) {
 	c.True("the last of the two", ws[0].Index > 0, "index %d", ws[0].Index)
 }
 
-// selfPair makes a process with the given environment whose one QP is connected to
+// connectedToItself makes a process with the given environment whose one QP is connected to
 // another of its own, and memory.
-func selfPair(c *spec.C, env map[string]string) (*kit.OtherQP, *kit.OtherBuffer) {
-	o := kit.OpenOther(c, 0, env)
+func connectedToItself(c *spec.C, env map[string]string) (*kit.OtherQP, *kit.OtherBuffer) {
+	o := kit.OpenOtherProcess(c, 0, env)
 	a := o.CreateQP(c, player.CreateQP, kit.Args{"inline": 64})
-	kit.Join(c, a, o.CreateQP(c, player.CreateQP, nil), kit.Default())
+	kit.ConnectOtherQPs(c, a, o.CreateQP(c, player.CreateQP, nil), kit.Default())
 	return a, o.Buffer(c, 4096, kit.AllAccess, 0)
 }
 
-// post has a QP of another process write n bytes of its buffer to a remote one.
-func post(c *spec.C, q *kit.OtherQP, mem, to *kit.OtherBuffer, id uint64, n int, flags verbs.SendFlags) {
-	q.O.Do(c, player.PostSend, kit.Args{"qp": q.ID, "id": id, "opcode": uint64(verbs.WRRDMAWrite),
+// postWriteIn has a QP of another process write n bytes of its buffer to a remote one.
+func postWriteIn(c *spec.C, q *kit.OtherQP, mem, to *kit.OtherBuffer, id uint64, n int, flags verbs.SendFlags) {
+	q.Process.Do(c, player.PostSend, kit.Args{"qp": q.ID, "id": id, "opcode": uint64(verbs.WRRDMAWrite),
 		"flags": uint64(flags | verbs.SendSignaled), "buf": mem.ID, "len": uint64(n), "remote": to.Addr + 2048,
 		"rkey": uint64(to.RKey)}, nil)
-	st := q.O.Wait(c, 1, kit.Patience)
+	st := q.Process.AwaitStatuses(c, 1, kit.CompletionTimeout)
 	if len(st) != 1 || st[0] != verbs.WCSuccess {
 		c.Failf("write in the other process: completions %v", st)
 	}
@@ -102,14 +102,14 @@ func preferBF(c *spec.C) {
 		{map[string]string{"MLX5_POST_SEND_PREFER_BF": "1"}, verbs.MMIOBlueFlame, verbs.MMIOBlueFlame},
 		{map[string]string{"MLX5_POST_SEND_PREFER_BF": "0"}, verbs.MMIODoorbell, verbs.MMIOBlueFlame},
 	} {
-		a, mem := selfPair(c, tc.env)
+		a, mem := connectedToItself(c, tc.env)
 		reg := verbs.BFReg{UARPage: uint32(a.Values["bf_page"]), Offset: uint32(a.Values["bf_offset"]), Size: uint32(a.Values["bf_size"])}
 		for _, k := range []struct {
 			name  string
 			flags verbs.SendFlags
 			want  verbs.MMIOKind
 		}{{"not inline", 0, tc.plain}, {"inline", verbs.SendInline, tc.inline}} {
-			ws := kit.AtRegister(kit.MMIO(c, func() { post(c, a, mem, mem, 1, 8, k.flags) }), reg)
+			ws := kit.WritesToBFReg(kit.RecordMMIO(c, func() { postWriteIn(c, a, mem, mem, 1, 8, k.flags) }), reg)
 			step := fmt.Sprintf("%s with %v", k.name, tc.env)
 			c.Equal(step+": writes", len(ws), 1)
 			c.Equal(step+": kind", ws[0].Kind, k.want)
@@ -117,14 +117,14 @@ func preferBF(c *spec.C) {
 	}
 }
 
-func shutUp(c *spec.C) {
+func shutUpBlueFlame(c *spec.C) {
 	var transcripts [][]string
 	var memory [][]byte
-	far := kit.OpenOther(c, kit.Far(c), nil)
+	far := kit.OpenOtherProcess(c, kit.RemoteHost(c), nil)
 	for _, env := range []map[string]string{nil, {"MLX5_SHUT_UP_BF": "1"}} {
-		o := kit.OpenOther(c, 0, env)
+		o := kit.OpenOtherProcess(c, 0, env)
 		a, b := o.CreateQP(c, player.CreateQP, kit.Args{"inline": 64}), far.CreateQP(c, player.CreateQP, nil)
-		kit.Join(c, a, b, kit.Unhurried(c, kit.Default()))
+		kit.ConnectOtherQPs(c, a, b, kit.WithLongTimeout(c, kit.Default()))
 		mem, to := o.Buffer(c, 4096, kit.AllAccess, 0), far.Buffer(c, 4096, kit.AllAccess, 0)
 		mem.Set(c, 0, []byte("the same bytes with BlueFlame and without"))
 		packets := kit.Tap(c, func() {
@@ -133,14 +133,14 @@ func shutUp(c *spec.C) {
 				if n <= 64 {
 					flags = verbs.SendInline
 				}
-				post(c, a, mem, to, uint64(i), n, flags)
+				postWriteIn(c, a, mem, to, uint64(i), n, flags)
 			}
 		})
 		psn := kit.Default().PSN
 		transcripts = append(transcripts, kit.Transcript(packets, []uint32{b.QPN, a.QPN}, []uint32{psn, psn}))
 		memory = append(memory, to.Get(c, 0, 4096))
 		if env != nil && c.TB.Log() != nil {
-			ws := kit.MMIO(c, func() { post(c, a, mem, to, 9, 8, verbs.SendInline) })
+			ws := kit.RecordMMIO(c, func() { postWriteIn(c, a, mem, to, 9, 8, verbs.SendInline) })
 			for _, w := range ws {
 				c.True("no BlueFlame", w.Kind != verbs.MMIOBlueFlame, "a push of %d bytes", w.Len)
 			}
@@ -151,17 +151,17 @@ func shutUp(c *spec.C) {
 	c.Equal("memory", memory[1], memory[0])
 }
 
-func alternate(c *spec.C) {
-	s := newStand(c, kit.Open(c), 64)
-	ws := kit.AtRegister(kit.MMIO(c, func() {
+func alternateHalves(c *spec.C) {
+	s := newInlinePair(c, kit.Open(c), 64)
+	ws := kit.WritesToBFReg(kit.RecordMMIO(c, func() {
 		for i := range uint64(6) {
 			wr := s.inline(i, 8)
 			if i%2 == 1 { // doorbells take their turn too
 				s.A.Post(c, wr, wr)
-				kit.Good(c, s.A.SCQ, 2)
+				kit.ExpectSuccess(c, s.A.SendCQ, 2)
 			} else {
 				s.A.Post(c, wr)
-				kit.Good(c, s.A.SCQ, 1)
+				kit.ExpectSuccess(c, s.A.SendCQ, 1)
 			}
 		}
 	}), s.reg)
@@ -175,27 +175,27 @@ func alternate(c *spec.C) {
 }
 
 func recordFirst(c *spec.C) {
-	s := newStand(c, kit.Open(c), 64)
+	s := newInlinePair(c, kit.Open(c), 64)
 	const n = 8
-	log := kit.MMIO(c, func() {
+	log := kit.RecordMMIO(c, func() {
 		for i := range uint64(n) {
 			if i%2 == 0 {
 				s.A.Post(c, s.inline(i, 8))
 			} else {
 				s.A.Post(c, kit.Write(i, s.mem, 2048, s.mem.SGE(0, 100)))
 			}
-			kit.Good(c, s.A.SCQ, 1)
+			kit.ExpectSuccess(c, s.A.SendCQ, 1)
 		}
 	})
 	_, send := kit.Mlx5(c, s.A).DoorbellRecord(c.T)
-	last := kit.AtRegister(log, s.reg)
+	last := kit.WritesToBFReg(log, s.reg)
 	ring := last[len(last)-1] // two segments of 16 bytes and one data pointer: one block
 	c.Equal("the record counts the blocks posted", uint16(send), ring.Index+1)
 	var order []verbs.MMIOKind
 	for _, w := range log {
 		if w.Kind == verbs.MMIODoorbellRecord && w.QPN == s.A.QPN() {
 			order = append(order, w.Kind)
-		} else if len(kit.AtRegister([]verbs.MMIOWrite{w}, s.reg)) == 1 {
+		} else if len(kit.WritesToBFReg([]verbs.MMIOWrite{w}, s.reg)) == 1 {
 			order = append(order, verbs.MMIODoorbell)
 		}
 	}
@@ -205,25 +205,23 @@ func recordFirst(c *spec.C) {
 		if i%2 == 1 {
 			want = verbs.MMIODoorbell
 		}
-		if k != want {
-			c.Failf("write %d: want kind %d, got %d (the record comes first)", i, want, k)
-		}
+		c.True("the record comes first", k == want, "write %d: want kind %d, got %d", i, want, k)
 	}
 }
 
 // recordAlone counts a request in the doorbell record, rings for none, and then for the next.
 func recordAlone(c *spec.C) {
-	s := newStand(c, kit.Open(c), 0)
+	s := newInlinePair(c, kit.Open(c), 0)
 	m := kit.Mlx5(c, s.A)
-	want := s.mem.Fill(c)
-	kit.RawWrite(c, s.A, 0, s.mem.SGE(0, 8), s.mem, 2048)
+	want := s.mem.FillRandom(c)
+	kit.WriteRawWQE(c, s.A, 0, s.mem.SGE(0, 8), s.mem, 2048)
 	c.NoErr("count one in the record", m.WriteDoorbellRecord(c.T, 1))
-	c.Observe("sent before a ring", kit.Arrives(c, s.mem, 2048, want[:8], kit.Silence))
-	bell := kit.RawWrite(c, s.A, 1, s.mem.SGE(8, 8), s.mem, 2056)
+	c.Observe("sent before a ring", kit.AwaitData(c, s.mem, 2048, want[:8], kit.QuietPeriod))
+	bell := kit.WriteRawWQE(c, s.A, 1, s.mem.SGE(8, 8), s.mem, 2056)
 	c.NoErr("count another in the record", m.WriteDoorbellRecord(c.T, 2))
 	c.NoErr("ring for it", m.RingDoorbell(c.T, bell))
-	c.Observe("sent behind the ring: its request", kit.Arrives(c, s.mem, 2056, want[8:16], kit.Patience/10))
-	c.Observe("sent behind the ring: the one before", kit.Arrives(c, s.mem, 2048, want[:8], kit.Silence))
-	c.Observe("state", s.A.Queried(c).String())
-	kit.Nothing(c, s.A.SCQ, 0)
+	c.Observe("sent behind the ring: its request", kit.AwaitData(c, s.mem, 2056, want[8:16], kit.CompletionTimeout/10))
+	c.Observe("sent behind the ring: the one before", kit.AwaitData(c, s.mem, 2048, want[:8], kit.QuietPeriod))
+	c.Observe("state", s.A.QueryState(c).String())
+	kit.ExpectNoCompletion(c, s.A.SendCQ, 0)
 }

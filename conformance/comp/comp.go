@@ -17,8 +17,8 @@ func Register(s *spec.Suite) {
 	s.Case("COMP-002", oneForMany)
 	s.Case("COMP-003", solicitedOnly)
 	s.Case("COMP-004", solicitedAndError)
-	s.Case("COMP-005", widened)
-	s.Case("COMP-006", whoseEvent)
+	s.Case("COMP-005", armedForSolicitedAndAny)
+	s.Case("COMP-006", eventNamesItsCQ)
 	s.Case("COMP-007", channelInUse)
 	s.Case("COMP-008", unacknowledged)
 	s.Case("COMP-009", nonBlocking)
@@ -44,7 +44,7 @@ func newBench(c *spec.C) *bench {
 	b.send, b.recv = b.cq(c, e, "send"), b.cq(c, e, "receive")
 	o := kit.Default()
 	o.SendCQ, o.RecvCQ = b.send, b.recv
-	b.Pair = e.Unconnected(c, o)
+	b.Pair = e.UnconnectedPair(c, o)
 	b.Connect(c)
 	b.mem = e.Buffer(c, 256, kit.AllAccess)
 	return b
@@ -53,19 +53,19 @@ func newBench(c *spec.C) *bench {
 func newChannel(c *spec.C, e *kit.Env) verbs.CompChannel {
 	ch, err := e.Ctx.CreateCompChannel(c.T)
 	kit.Must(c, "create_comp_channel", err)
-	kit.Once(c, "destroy_comp_channel", ch.Destroy)
+	kit.DestroyOnce(c, "destroy_comp_channel", ch.Destroy)
 	return ch
 }
 
 // cq creates a CQ that reports to the channel.
 func (b *bench) cq(c *spec.C, e *kit.Env, context any) verbs.CQ {
-	return cqOn(c, e, b.ch, context)
+	return cqOnChannel(c, e, b.ch, context)
 }
 
-func cqOn(c *spec.C, e *kit.Env, ch verbs.CompChannel, context any) verbs.CQ {
+func cqOnChannel(c *spec.C, e *kit.Env, ch verbs.CompChannel, context any) verbs.CQ {
 	cq, err := e.Ctx.CreateCQ(c.T, verbs.CQAttr{CQE: 255, Channel: ch, Context: context})
 	kit.Must(c, "create_cq", err)
-	kit.Once(c, "destroy_cq", cq.Destroy)
+	kit.DestroyOnce(c, "destroy_cq", cq.Destroy)
 	return cq
 }
 
@@ -90,9 +90,9 @@ func (b *bench) message(c *spec.C, solicited bool) {
 	b.A.Post(c, wr)
 }
 
-// heard takes the next event of a channel, which must name the CQ, and acknowledges it.
-func heard(c *spec.C, ch verbs.CompChannel, step string, want verbs.CQ) {
-	got, err := ch.Event(c.T, kit.Patience)
+// expectEvent takes the next event of a channel, which must name the CQ, and acknowledges it.
+func expectEvent(c *spec.C, ch verbs.CompChannel, step string, want verbs.CQ) {
+	got, err := ch.Event(c.T, kit.CompletionTimeout)
 	if c.Errno(step, err, 0); err != nil {
 		return // as the ledger knows
 	}
@@ -100,9 +100,9 @@ func heard(c *spec.C, ch verbs.CompChannel, step string, want verbs.CQ) {
 	c.True(step+": CQ", got == want, "%s: the event names another CQ", step)
 }
 
-// silent holds when no event comes.
-func silent(c *spec.C, ch verbs.CompChannel, step string) {
-	got, err := ch.Event(c.T, kit.Silence)
+// expectNoEvent checks that no event comes.
+func expectNoEvent(c *spec.C, ch verbs.CompChannel, step string) {
+	got, err := ch.Event(c.T, kit.QuietPeriod)
 	if err == nil {
 		ch.Ack(c.T, got, 1)
 	}
@@ -115,10 +115,10 @@ func neverArmed(c *spec.C) {
 	for range 10 {
 		b.message(c, true)
 	}
-	silent(c, b.ch, "get_cq_event without req_notify_cq")
-	kit.Good(c, b.send, 60)
-	kit.Good(c, b.recv, 10)
-	silent(c, b.ch, "get_cq_event after polling")
+	expectNoEvent(c, b.ch, "get_cq_event without req_notify_cq")
+	kit.ExpectSuccess(c, b.send, 60)
+	kit.ExpectSuccess(c, b.recv, 10)
+	expectNoEvent(c, b.ch, "get_cq_event after polling")
 }
 
 func oneForMany(c *spec.C) {
@@ -126,11 +126,11 @@ func oneForMany(c *spec.C) {
 	for range 3 {
 		arm(c, b.send, false)
 		b.write(c, 50)
-		heard(c, b.ch, "get_cq_event after req_notify_cq", b.send)
-		kit.Good(c, b.send, 50)
+		expectEvent(c, b.ch, "get_cq_event after req_notify_cq", b.send)
+		kit.ExpectSuccess(c, b.send, 50)
 		b.write(c, 1)
-		silent(c, b.ch, "a second get_cq_event for one req_notify_cq")
-		kit.Good(c, b.send, 1)
+		expectNoEvent(c, b.ch, "a second get_cq_event for one req_notify_cq")
+		kit.ExpectSuccess(c, b.send, 1)
 	}
 }
 
@@ -138,63 +138,63 @@ func solicitedOnly(c *spec.C) {
 	b := newBench(c)
 	arm(c, b.recv, true)
 	b.message(c, false)
-	silent(c, b.ch, "get_cq_event after an unsolicited receive")
-	kit.Good(c, b.recv, 1)
+	expectNoEvent(c, b.ch, "get_cq_event after an unsolicited receive")
+	kit.ExpectSuccess(c, b.recv, 1)
 	b.message(c, true)
-	heard(c, b.ch, "get_cq_event after a solicited receive", b.recv)
-	kit.Good(c, b.recv, 1)
+	expectEvent(c, b.ch, "get_cq_event after a solicited receive", b.recv)
+	kit.ExpectSuccess(c, b.recv, 1)
 	arm(c, b.recv, true)
 	b.message(c, false)
 	b.message(c, true)
-	heard(c, b.ch, "get_cq_event when the solicited receive comes second", b.recv)
-	kit.Good(c, b.recv, 2)
-	silent(c, b.ch, "a second get_cq_event")
-	kit.Good(c, b.send, 4)
+	expectEvent(c, b.ch, "get_cq_event when the solicited receive comes second", b.recv)
+	kit.ExpectSuccess(c, b.recv, 2)
+	expectNoEvent(c, b.ch, "a second get_cq_event")
+	kit.ExpectSuccess(c, b.send, 4)
 }
 
 func solicitedAndError(c *spec.C) {
 	b := newBench(c)
 	arm(c, b.send, true)
 	b.write(c, 1)
-	silent(c, b.ch, "get_cq_event after a send-side success")
-	kit.Good(c, b.send, 1)
+	expectNoEvent(c, b.ch, "get_cq_event after a send-side success")
+	kit.ExpectSuccess(c, b.send, 1)
 	bad := kit.Write(9, b.mem, 128, b.mem.SGE(0, 8))
 	bad.RKey ^= 0x100
 	b.A.Post(c, bad)
-	heard(c, b.ch, "get_cq_event after an error", b.send)
+	expectEvent(c, b.ch, "get_cq_event after an error", b.send)
 	c.Status("write with a bad rkey", kit.PollOne(c, b.send), verbs.WCRemAccessErr)
 }
 
-func widened(c *spec.C) {
+func armedForSolicitedAndAny(c *spec.C) {
 	for _, arms := range [][]bool{{true, false}, {false, true}, {true, false, true}} {
 		b := newBench(c)
 		for _, s := range arms {
 			arm(c, b.recv, s)
-			c.T.Sleep(unseen(c))
+			c.T.Sleep(registerPollTime(c))
 		}
 		b.message(c, false)
-		heard(c, b.ch, "get_cq_event after arming for any and for solicited, unsolicited receive", b.recv)
-		kit.Good(c, b.recv, 1)
-		silent(c, b.ch, "a second get_cq_event")
-		kit.Good(c, b.send, 1)
+		expectEvent(c, b.ch, "get_cq_event after arming for any and for solicited, unsolicited receive", b.recv)
+		kit.ExpectSuccess(c, b.recv, 1)
+		expectNoEvent(c, b.ch, "a second get_cq_event")
+		kit.ExpectSuccess(c, b.send, 1)
 	}
 }
 
-// unseen is how long a device may take to see a store to a register: one that looks at its
+// registerPollTime is how long a device may take to see a store to a register: one that looks at its
 // registers by a program that waits for a processor misses the first of two stores until then.
-func unseen(c *spec.C) time.Duration {
+func registerPollTime(c *spec.C) time.Duration {
 	if c.Has(kit.ExactTime) {
-		return kit.Silence / 20
+		return kit.QuietPeriod / 20
 	}
-	return 5 * kit.Silence
+	return 5 * kit.QuietPeriod
 }
 
-func whoseEvent(c *spec.C) {
+func eventNamesItsCQ(c *spec.C) {
 	b := newBench(c)
 	other := newChannel(c, b.Env)
 	type own struct{ name string }
 	mine := &own{"mine"}
-	elsewhere := cqOn(c, b.Env, other, mine)
+	elsewhere := cqOnChannel(c, b.Env, other, mine)
 	o := kit.Default()
 	o.SendCQ = elsewhere
 	p := b.Env.Pair(c, o)
@@ -205,23 +205,23 @@ func whoseEvent(c *spec.C) {
 	p.A.Post(c, kit.Write(1, b.mem, 128, b.mem.SGE(0, 8)))
 	seen := map[any]int{}
 	for range 2 {
-		got, err := b.ch.Event(c.T, kit.Patience)
+		got, err := b.ch.Event(c.T, kit.CompletionTimeout)
 		c.NoErr("get_cq_event", err)
 		b.ch.Ack(c.T, got, 1)
 		c.True("CQ", got == b.send || got == b.recv, "the event names a CQ of another channel")
 		seen[got.Context()]++
 	}
 	c.Equal("contexts", []int{seen["send"], seen["receive"]}, []int{1, 1})
-	got, err := other.Event(c.T, kit.Patience)
+	got, err := other.Event(c.T, kit.CompletionTimeout)
 	c.NoErr("get_cq_event of the other channel", err)
 	other.Ack(c.T, got, 1)
 	c.True("CQ", got == elsewhere, "the event names another CQ")
 	c.True("context", got.Context() == any(mine), "the context is %v", got.Context())
-	silent(c, b.ch, "nothing more")
-	silent(c, other, "nothing more on the other channel")
-	kit.Good(c, b.send, 1)
-	kit.Good(c, b.recv, 1)
-	kit.Good(c, elsewhere, 1)
+	expectNoEvent(c, b.ch, "nothing more")
+	expectNoEvent(c, other, "nothing more on the other channel")
+	kit.ExpectSuccess(c, b.send, 1)
+	kit.ExpectSuccess(c, b.recv, 1)
+	kit.ExpectSuccess(c, elsewhere, 1)
 }
 
 func channelInUse(c *spec.C) {
@@ -235,8 +235,8 @@ func channelInUse(c *spec.C) {
 	c.NoErr("destroy_comp_channel without", ch.Destroy(c.T))
 }
 
-// lone is a CQ on a channel with a pair on it; the pair can be destroyed.
-func lone(c *spec.C, e *kit.Env, ch verbs.CompChannel) (verbs.CQ, *kit.Pair) {
+// pairWithOwnCQ is a CQ on a channel with a pair on it; the pair can be destroyed.
+func pairWithOwnCQ(c *spec.C, e *kit.Env, ch verbs.CompChannel) (verbs.CQ, *kit.Pair) {
 	cq, err := e.Ctx.CreateCQ(c.T, verbs.CQAttr{CQE: 63, Channel: ch})
 	kit.Must(c, "create_cq", err)
 	o := kit.Default()
@@ -248,28 +248,28 @@ func unacknowledged(c *spec.C) {
 	e := kit.Open(c)
 	ch := newChannel(c, e)
 	mem := e.Buffer(c, 64, kit.AllAccess)
-	cq, p := lone(c, e, ch)
+	cq, p := pairWithOwnCQ(c, e, ch)
 	for range 2 {
 		arm(c, cq, false)
 		p.A.Post(c, kit.Write(1, mem, 32, mem.SGE(0, 8)))
-		got, err := ch.Event(c.T, kit.Patience)
+		got, err := ch.Event(c.T, kit.CompletionTimeout)
 		c.NoErr("get_cq_event", err)
 		c.True("event", got == cq, "the event names another CQ")
-		kit.Good(c, cq, 1)
+		kit.ExpectSuccess(c, cq, 1)
 	}
-	p.A.Kill(c)
-	p.B.Kill(c)
+	p.A.DestroyNow(c)
+	p.B.DestroyNow(c)
 	var done atomic.Bool
 	destroyer := c.Go("destroyer", -1, func(c *spec.C) {
 		c.NoErr("destroy_cq", cq.Destroy(c.T))
 		done.Store(true)
 	})
 	for left := 2; left > 0; left-- {
-		c.T.Sleep(kit.Silence)
+		c.T.Sleep(kit.QuietPeriod)
 		c.True("destroy_cq waits", !done.Load(), "destroy_cq returned with %d events not acknowledged", left)
 		ch.Ack(c.T, cq, 1)
 	}
-	kit.Wait(c, destroyer)
+	kit.JoinThreads(c, destroyer)
 	c.True("destroy_cq returns", done.Load(), "destroy_cq did not return after the last acknowledgement")
 }
 
@@ -279,14 +279,14 @@ func nonBlocking(c *spec.C) {
 		start := c.T.Now()
 		_, err := b.ch.Event(c.T, 0)
 		c.Errno("get_cq_event of an empty channel", err, syscall.EAGAIN)
-		c.True("time", c.T.Now()-start < kit.Silence, "it took %v", c.T.Now()-start)
+		c.True("time", c.T.Now()-start < kit.QuietPeriod, "it took %v", c.T.Now()-start)
 		arm(c, b.send, false)
 		b.write(c, 1)
-		c.T.Sleep(kit.Silence)
+		c.T.Sleep(kit.QuietPeriod)
 		got, err := b.ch.Event(c.T, 0)
 		c.Errno("get_cq_event with an event there", err, 0)
 		b.ch.Ack(c.T, got, 1)
-		kit.Good(c, b.send, 1)
+		kit.ExpectSuccess(c, b.send, 1)
 	}
 }
 
@@ -294,57 +294,57 @@ func interrupted(c *spec.C) {
 	b := newBench(c)
 	var woke atomic.Bool
 	sleeper := c.Go("sleeper", -1, func(c *spec.C) {
-		_, err := b.ch.Event(c.T, kit.Patience)
+		_, err := b.ch.Event(c.T, kit.CompletionTimeout)
 		c.ErrnoIn("get_cq_event when a signal comes", err, syscall.EINTR)
 		woke.Store(true)
 	})
-	c.T.Sleep(kit.Silence)
+	c.T.Sleep(kit.QuietPeriod)
 	c.True("it sleeps", !woke.Load(), "get_cq_event returned before the signal")
 	kit.Must(c, "send a signal", c.T.Interrupt(sleeper))
-	kit.Wait(c, sleeper)
+	kit.JoinThreads(c, sleeper)
 	arm(c, b.send, false)
 	b.write(c, 1)
-	heard(c, b.ch, "get_cq_event afterwards", b.send)
-	kit.Good(c, b.send, 1)
+	expectEvent(c, b.ch, "get_cq_event afterwards", b.send)
+	kit.ExpectSuccess(c, b.send, 1)
 }
 
 func bothSides(c *spec.C) {
 	b := newBench(c)
 	arm(c, b.send, false)
 	b.write(c, 1)
-	heard(c, b.ch, "get_cq_event of the send side", b.send)
-	kit.Good(c, b.send, 1)
+	expectEvent(c, b.ch, "get_cq_event of the send side", b.send)
+	kit.ExpectSuccess(c, b.send, 1)
 	arm(c, b.recv, false)
 	b.message(c, false)
-	heard(c, b.ch, "get_cq_event of the receive side", b.recv)
-	kit.Good(c, b.recv, 1)
-	kit.Good(c, b.send, 1)
+	expectEvent(c, b.ch, "get_cq_event of the receive side", b.recv)
+	kit.ExpectSuccess(c, b.recv, 1)
+	kit.ExpectSuccess(c, b.send, 1)
 	arm(c, b.send, false)
 	b.B.RecvInto(c, 1, b.mem.SGE(128, 64))
 	b.A.Post(c, kit.Read(2, b.mem, 128, b.mem.SGE(0, 8)), kit.Send(3, b.mem.SGE(0, 8)))
-	heard(c, b.ch, "get_cq_event of a read", b.send)
-	kit.Good(c, b.send, 2)
-	silent(c, b.ch, "nothing more")
-	kit.Good(c, b.recv, 1)
+	expectEvent(c, b.ch, "get_cq_event of a read", b.send)
+	kit.ExpectSuccess(c, b.send, 2)
+	expectNoEvent(c, b.ch, "nothing more")
+	kit.ExpectSuccess(c, b.recv, 1)
 }
 
 func destroyedWithEvents(c *spec.C) {
 	e := kit.Open(c)
 	ch := newChannel(c, e)
 	mem := e.Buffer(c, 64, kit.AllAccess)
-	cq, p := lone(c, e, ch)
-	stays, q := lone(c, e, ch)
-	kit.Once(c, "destroy_cq", stays.Destroy)
-	c.Defer(func() { q.A.Kill(c); q.B.Kill(c) })
+	cq, p := pairWithOwnCQ(c, e, ch)
+	stays, q := pairWithOwnCQ(c, e, ch)
+	kit.DestroyOnce(c, "destroy_cq", stays.Destroy)
+	c.Defer(func() { q.A.DestroyNow(c); q.B.DestroyNow(c) })
 	arm(c, cq, false)
 	p.A.Post(c, kit.Write(1, mem, 32, mem.SGE(0, 8)))
-	c.T.Sleep(kit.Silence)
-	p.A.Kill(c)
-	p.B.Kill(c)
+	c.T.Sleep(kit.QuietPeriod)
+	p.A.DestroyNow(c)
+	p.B.DestroyNow(c)
 	c.NoErr("destroy_cq with an event that nobody took", cq.Destroy(c.T))
-	silent(c, ch, "get_cq_event after the CQ is gone")
+	expectNoEvent(c, ch, "get_cq_event after the CQ is gone")
 	arm(c, stays, false)
 	q.A.Post(c, kit.Write(1, mem, 32, mem.SGE(0, 8)))
-	heard(c, ch, "get_cq_event of another CQ", stays)
-	kit.Good(c, stays, 1)
+	expectEvent(c, ch, "get_cq_event of another CQ", stays)
+	kit.ExpectSuccess(c, stays, 1)
 }

@@ -21,7 +21,7 @@ func manyCQs(c *spec.C) {
 	var all [cqs]verbs.CQ
 	var qps [cqs]*kit.QP
 	for i := range all {
-		all[i] = cqOn(c, e, ch, i)
+		all[i] = cqOnChannel(c, e, ch, i)
 		index[all[i]] = i
 		o := kit.Default()
 		o.SendCQ, o.CQE = all[i], 7
@@ -42,26 +42,26 @@ func manyCQs(c *spec.C) {
 				qps[i].Post(c, kit.Write(uint64(k), mem, 32, mem.SGE(0, 8)))
 			}
 		}
-		var told [cqs]int
+		var reported [cqs]int
 		for range loaded {
-			got, err := ch.Event(c.T, kit.Patience)
+			got, err := ch.Event(c.T, kit.CompletionTimeout)
 			kit.Must(c, "get_cq_event", err)
 			i, known := index[got]
 			if !known || sent[i] == 0 {
-				c.Failf("an event of CQ %d, which had nothing to tell", i)
+				c.Failf("an event of CQ %d, which has no completion", i)
 			}
-			told[i]++
+			reported[i]++
 			events[i]++
 		}
-		if _, err := ch.Event(c.T, kit.Silence); verbs.ErrnoOf(err) != syscall.EAGAIN {
+		if _, err := ch.Event(c.T, kit.QuietPeriod); verbs.ErrnoOf(err) != syscall.EAGAIN {
 			c.Failf("an event too many, or %v", err)
 		}
-		for i, n := range told {
+		for i, n := range reported {
 			if want := min(sent[i], 1); n != want {
 				c.Failf("CQ %d: %d events for one arm and %d completions", i, n, sent[i])
 			}
 			if sent[i] > 0 {
-				kit.Good(c, all[i], sent[i])
+				kit.ExpectSuccess(c, all[i], sent[i])
 				arm(c, all[i], false)
 			}
 		}
@@ -91,13 +91,13 @@ func noLostWakeUp(c *spec.C) {
 		b.A.Post(c, kit.Write(uint64(i), b.mem, 128, b.mem.SGE(0, 8)))
 		c.T.Work(time.Duration(c.Rand().Intn(12_000)))
 	}
-	kit.Wait(c, receiver)
+	kit.JoinThreads(c, receiver)
 }
 
 func (b *bench) sleepAndDrain(c *spec.C, taken *atomic.Int64) int64 {
 	wc := make([]verbs.WC, 16)
 	for unacked := 0; taken.Load() < wakeUps; {
-		cq, err := b.ch.Event(c.T, kit.Patience)
+		cq, err := b.ch.Event(c.T, kit.CompletionTimeout)
 		if err != nil {
 			c.Failf("no event, with %d of %d completions taken: %v", taken.Load(), wakeUps, err)
 		}

@@ -27,7 +27,7 @@ func Register(s *spec.Suite) {
 	s.Case("CQ-013", pollSome)
 	s.Case("CQ-014", pollNone)
 	s.Case("CQ-015", errorFields)
-	s.Case("CQ-016", oneOrTwo)
+	s.Case("CQ-016", sameCQForBothDirections)
 	s.Case("CQ-017", onlySignalled)
 	s.Case("CQ-018", busyByQP)
 	s.Case("CQ-020", resize)
@@ -114,13 +114,13 @@ func everyVector(c *spec.C) {
 		p := e.Pair(c, o)
 		c.NoErr("req_notify_cq", cq.ReqNotify(c.T, false))
 		p.A.Post(c, kit.Write(1, mem, 32, mem.SGE(0, 8)))
-		got, err := ch.Event(c.T, kit.Patience)
+		got, err := ch.Event(c.T, kit.CompletionTimeout)
 		c.NoErr("get_cq_event", err)
 		c.True("event", got == cq, "the event names another CQ")
 		ch.Ack(c.T, got, 1)
-		kit.Good(c, cq, 1)
-		p.A.Kill(c)
-		p.B.Kill(c)
+		kit.ExpectSuccess(c, cq, 1)
+		p.A.DestroyNow(c)
+		p.B.DestroyNow(c)
 		c.NoErr("destroy_cq", cq.Destroy(c.T))
 		c.NoErr("destroy_comp_channel", ch.Destroy(c.T))
 	}
@@ -175,7 +175,7 @@ func cqePadding(c *spec.C) {
 	if c.ErrnoIn("mlx5dv_create_cq with padding and CQEs of 128 bytes", err, 0, syscall.EINVAL) != 0 {
 		return
 	}
-	kit.Once(c, "destroy_cq", cq.Destroy)
+	kit.DestroyOnce(c, "destroy_cq", cq.Destroy)
 	oneByOne(c, e, cq)
 }
 
@@ -186,7 +186,7 @@ func oneByOne(c *spec.C, e *kit.Env, cq verbs.CQ) {
 	p := e.Pair(c, o)
 	mem := e.Buffer(c, 64, kit.AllAccess)
 	for i := range uint64(20) {
-		c.Status("write", p.A.Do(c, kit.Write(i, mem, 32, mem.SGE(0, 8))), verbs.WCSuccess)
+		c.Status("write", p.A.PostAndPoll(c, kit.Write(i, mem, 32, mem.SGE(0, 8))), verbs.WCSuccess)
 	}
 }
 
@@ -204,7 +204,7 @@ func cqeCompression(c *spec.C) {
 		}
 		cq, err := e.Ctx.CreateCQ(c.T, of(f))
 		c.NoErr(fmt.Sprintf("mlx5dv_create_cq with compression, format %d", f), err)
-		kit.Once(c, "destroy_cq", cq.Destroy)
+		kit.DestroyOnce(c, "destroy_cq", cq.Destroy)
 		oneByOne(c, e, cq)
 	}
 	for _, f := range []uint8{
@@ -218,11 +218,11 @@ func cqeCompression(c *spec.C) {
 func busyByQP(c *spec.C) {
 	p := kit.NewPair(c, kit.Default())
 	src, dst := p.Buffer(c, 64, kit.AllAccess), p.Buffer(c, 64, kit.AllAccess)
-	c.Errno("destroy the send CQ", p.A.SCQ.Destroy(c.T), syscall.EBUSY)
-	c.Errno("destroy the receive CQ", p.B.RCQ.Destroy(c.T), syscall.EBUSY)
-	want := src.Fill(c)
+	c.Errno("destroy the send CQ", p.A.SendCQ.Destroy(c.T), syscall.EBUSY)
+	c.Errno("destroy the receive CQ", p.B.RecvCQ.Destroy(c.T), syscall.EBUSY)
+	want := src.FillRandom(c)
 	p.B.RecvInto(c, 9, dst.All())
-	c.Status("send", p.A.Do(c, kit.Send(1, src.All())), verbs.WCSuccess)
-	c.Status("receive", kit.PollOne(c, p.B.RCQ), verbs.WCSuccess)
-	dst.Holds(c, "bytes", want)
+	c.Status("send", p.A.PostAndPoll(c, kit.Send(1, src.All())), verbs.WCSuccess)
+	c.Status("receive", kit.PollOne(c, p.B.RecvCQ), verbs.WCSuccess)
+	dst.ExpectContents(c, "bytes", want)
 }

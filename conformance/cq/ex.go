@@ -13,7 +13,7 @@ import (
 func createEx(c *spec.C, e *kit.Env, wcFlags uint64) verbs.CQEx {
 	cq, err := e.Ctx.CreateCQ(c.T, verbs.CQAttr{CQE: 255, Ex: true, WCFlags: wcFlags})
 	kit.Must(c, "create_cq_ex", err)
-	kit.Once(c, "destroy_cq", cq.Destroy)
+	kit.DestroyOnce(c, "destroy_cq", cq.Destroy)
 	ex, isEx := cq.(verbs.CQEx)
 	if !isEx {
 		c.Failf("the extended call made a CQ that cannot be polled the extended way")
@@ -21,8 +21,8 @@ func createEx(c *spec.C, e *kit.Env, wcFlags uint64) verbs.CQEx {
 	return ex
 }
 
-// pairOn is a pair whose send CQ is given.
-func pairOn(c *spec.C, e *kit.Env, cq verbs.CQ) *kit.Pair {
+// pairWithSendCQ is a pair whose send CQ is given.
+func pairWithSendCQ(c *spec.C, e *kit.Env, cq verbs.CQ) *kit.Pair {
 	o := kit.Default()
 	o.SendCQ = cq
 	return e.Pair(c, o)
@@ -41,11 +41,11 @@ func pollEmpty(c *spec.C) {
 		c.Errno("start_poll of an empty CQ", cq.StartPoll(c.T, 0), syscall.ENOENT)
 	}
 	// Nothing is held: another thread may poll, and this one may again.
-	p := pairOn(c, e, cq)
+	p := pairWithSendCQ(c, e, cq)
 	mem := e.Buffer(c, 64, kit.AllAccess)
 	p.A.Post(c, kit.Write(7, mem, 32, mem.SGE(0, 8)))
-	settle(c)
-	kit.Wait(c, c.Go("poller", -1, func(c *spec.C) {
+	awaitQuiet(c)
+	kit.JoinThreads(c, c.Go("poller", -1, func(c *spec.C) {
 		c.Errno("start_poll in another thread", cq.StartPoll(c.T, 0), 0)
 		c.Equal("wr_id", cq.WRID(), uint64(7))
 		cq.EndPoll(c.T)
@@ -56,13 +56,13 @@ func pollEmpty(c *spec.C) {
 func pollPastLast(c *spec.C) {
 	e := kit.Open(c)
 	cq := createEx(c, e, 0)
-	p := pairOn(c, e, cq)
+	p := pairWithSendCQ(c, e, cq)
 	mem := e.Buffer(c, 64, kit.AllAccess)
 	for _, n := range []uint64{1, 2, 10} {
 		for i := range n {
 			p.A.Post(c, kit.Write(i, mem, 32, mem.SGE(0, 8)))
 		}
-		settle(c)
+		awaitQuiet(c)
 		c.Errno("start_poll", cq.StartPoll(c.T, 0), 0)
 		for i := range n {
 			c.Equal("wr_id", cq.WRID(), i)
@@ -84,7 +84,7 @@ func pollPastLast(c *spec.C) {
 	for i := range uint64(3) {
 		p.A.Post(c, kit.Write(i, mem, 32, mem.SGE(0, 8)))
 	}
-	settle(c)
+	awaitQuiet(c)
 	for i := range uint64(3) {
 		c.Errno("start_poll for one", cq.StartPoll(c.T, 0), 0)
 		c.Equal("wr_id", cq.WRID(), i)
@@ -99,7 +99,7 @@ func timestamps(c *spec.C) {
 	mask := a.CompletionTimestampMask
 	c.True("timestamp mask", mask != 0, "it is 0")
 	cq := createEx(c, e, verbs.WCExCompletionTimestamp)
-	p := pairOn(c, e, cq)
+	p := pairWithSendCQ(c, e, cq)
 	mem := e.Buffer(c, 8192, kit.AllAccess)
 	var last uint64
 	rose := 0
@@ -107,7 +107,7 @@ func timestamps(c *spec.C) {
 		for i := range uint64(20) {
 			p.A.Post(c, kit.Write(i, mem, 4096, mem.SGE(0, 1+c.Rand().Intn(4096))))
 		}
-		settle(c)
+		awaitQuiet(c)
 		for i := range 20 {
 			next := cq.NextPoll
 			if i == 0 {
@@ -152,8 +152,8 @@ func (f *fields) meaningful() {
 	}
 }
 
-// exchange has A send to and read from B and returns what both CQs of the pair tell.
-func exchange(c *spec.C, e *kit.Env, mem *kit.Buffer, cq verbs.CQ, read func(role func(uint32) string) fields) []fields {
+// sendAndRead has A send to B and read from B, and returns the completions of both CQs.
+func sendAndRead(c *spec.C, e *kit.Env, mem *kit.Buffer, cq verbs.CQ, read func(role func(uint32) string) fields) []fields {
 	o := kit.Default()
 	o.SendCQ, o.RecvCQ = cq, cq
 	p := e.Pair(c, o)
@@ -186,12 +186,12 @@ func exchange(c *spec.C, e *kit.Env, mem *kit.Buffer, cq verbs.CQ, read func(rol
 			n = 2
 		}
 		p.A.Post(c, wr)
-		settle(c)
+		awaitQuiet(c)
 		got := make([]fields, 2)
 		for range n {
 			f := read(role)
 			f.meaningful()
-			got[min(f.ID/100, 1)] = f // which side is told first is not an observation
+			got[min(f.ID/100, 1)] = f // which side completes first is not an observation
 		}
 		all = append(all, got...)
 	}
@@ -203,13 +203,13 @@ func accessors(c *spec.C) {
 	mem := e.Buffer(c, 1024, kit.AllAccess)
 	const asked = verbs.WCExByteLen | verbs.WCExImm | verbs.WCExQPNum | verbs.WCExSrcQP | verbs.WCExSL | verbs.WCExDLIDPathBits
 	legacy := e.CreateCQ(c, 255)
-	want := exchange(c, e, mem, legacy, func(role func(uint32) string) fields {
+	want := sendAndRead(c, e, mem, legacy, func(role func(uint32) string) fields {
 		w := kit.PollOne(c, legacy)
 		return fields{ID: w.ID, Status: w.Status.String(), Opcode: w.Opcode, Len: w.ByteLen, Imm: w.Imm, QP: role(w.QPN),
 			Src: role(w.SrcQP), Flags: w.Flags, SL: w.SL, PathBits: w.DLIDPathBits}
 	})
 	ex := createEx(c, e, asked)
-	got := exchange(c, e, mem, ex, func(role func(uint32) string) fields {
+	got := sendAndRead(c, e, mem, ex, func(role func(uint32) string) fields {
 		kit.Must(c, "start_poll", ex.StartPoll(c.T, 0))
 		defer ex.EndPoll(c.T)
 		return fields{ID: ex.WRID(), Status: ex.Status().String(), Opcode: ex.ReadOpcode(), Len: ex.ReadByteLen(), Imm: ex.ReadImmData(),
@@ -228,10 +228,10 @@ func moderation(c *spec.C) {
 	c.True("caps", a.MaxCQCount > 0 || a.MaxCQPeriod > 0, "there is no moderation")
 	ch, err := e.Ctx.CreateCompChannel(c.T)
 	kit.Must(c, "create_comp_channel", err)
-	kit.Once(c, "destroy_comp_channel", ch.Destroy)
+	kit.DestroyOnce(c, "destroy_comp_channel", ch.Destroy)
 	cq, err := e.Ctx.CreateCQ(c.T, verbs.CQAttr{CQE: 255, Channel: ch})
 	kit.Must(c, "create_cq", err)
-	kit.Once(c, "destroy_cq", cq.Destroy)
+	kit.DestroyOnce(c, "destroy_cq", cq.Destroy)
 	set := []syscall.Errno{syscall.EINVAL, syscall.EOPNOTSUPP}
 	if a.MaxCQPeriod < 1<<16-1 {
 		c.ErrnoIn("modify_cq with a period beyond the cap", cq.Modify(c.T, verbs.CQModeration{Count: 1, Period: a.MaxCQPeriod + 1}), set...)
@@ -242,7 +242,7 @@ func moderation(c *spec.C) {
 	c.Errno("modify_cq to the caps", cq.Modify(c.T, verbs.CQModeration{Count: a.MaxCQCount, Period: a.MaxCQPeriod}), 0)
 
 	// The event comes all the same: by the period, then without moderation.
-	p := pairOn(c, e, cq)
+	p := pairWithSendCQ(c, e, cq)
 	mem := e.Buffer(c, 64, kit.AllAccess)
 	for _, m := range []verbs.CQModeration{{Count: 8, Period: min(1000, a.MaxCQPeriod)}, {}} {
 		c.Errno("modify_cq", cq.Modify(c.T, m), 0)
@@ -251,10 +251,10 @@ func moderation(c *spec.C) {
 			for i := range n {
 				p.A.Post(c, kit.Write(uint64(i), mem, 32, mem.SGE(0, 8)))
 			}
-			got, err := ch.Event(c.T, kit.Patience+time.Duration(m.Period)*time.Microsecond)
+			got, err := ch.Event(c.T, kit.CompletionTimeout+time.Duration(m.Period)*time.Microsecond)
 			c.Errno("get_cq_event", err, 0)
 			ch.Ack(c.T, got, 1)
-			kit.Good(c, cq, n)
+			kit.ExpectSuccess(c, cq, n)
 		}
 	}
 }

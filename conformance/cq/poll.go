@@ -9,8 +9,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// ids are the work request IDs of completions.
-func ids(wcs []verbs.WC) []uint64 {
+// wrIDs are the work request IDs of completions.
+func wrIDs(wcs []verbs.WC) []uint64 {
 	var out []uint64
 	for _, w := range wcs {
 		out = append(out, w.ID)
@@ -18,8 +18,8 @@ func ids(wcs []verbs.WC) []uint64 {
 	return out
 }
 
-// settle waits until what was posted has completed.
-func settle(c *spec.C) { c.T.Sleep(kit.Silence) }
+// awaitQuiet waits until what was posted has completed.
+func awaitQuiet(c *spec.C) { c.T.Sleep(kit.QuietPeriod) }
 
 func sendOrder(c *spec.C) {
 	p := kit.NewPair(c, kit.Default())
@@ -44,7 +44,7 @@ func sendOrder(c *spec.C) {
 			want = append(want, id)
 		}
 		p.A.Post(c, wrs...)
-		c.Equal("order", ids(kit.Good(c, p.A.SCQ, 32)), want[round*32:])
+		c.Equal("order", wrIDs(kit.ExpectSuccess(c, p.A.SendCQ, 32)), want[round*32:])
 	}
 }
 
@@ -63,8 +63,8 @@ func recvOrder(c *spec.C) {
 		}
 		p.A.Post(c, wr)
 	}
-	c.True("order", slices.Equal(ids(kit.Good(c, p.B.RCQ, 64)), want), "receives complete in another order than posted")
-	kit.Good(c, p.A.SCQ, 64)
+	c.True("order", slices.Equal(wrIDs(kit.ExpectSuccess(c, p.B.RecvCQ, 64)), want), "receives complete in another order than posted")
+	kit.ExpectSuccess(c, p.A.SendCQ, 64)
 }
 
 func pollSome(c *spec.C) {
@@ -74,12 +74,12 @@ func pollSome(c *spec.C) {
 	for i := range uint64(n) {
 		p.A.Post(c, kit.Write(i, mem, 32, mem.SGE(0, 8)))
 	}
-	settle(c)
+	awaitQuiet(c)
 	next := uint64(0)
 	for left := n; ; {
 		for _, k := range []int{1, 3, 4, 5, 2} {
 			wc := make([]verbs.WC, k)
-			got, err := p.A.SCQ.Poll(c.T, wc)
+			got, err := p.A.SendCQ.Poll(c.T, wc)
 			c.NoErr("poll_cq", err)
 			c.Equal("completions", got, min(k, left))
 			for _, w := range wc[:got] {
@@ -101,13 +101,13 @@ func pollNone(c *spec.C) {
 	for i := range uint64(3) {
 		p.A.Post(c, kit.Write(i, mem, 32, mem.SGE(0, 8)))
 	}
-	settle(c)
+	awaitQuiet(c)
 	for _, wc := range [][]verbs.WC{nil, {}} {
-		n, err := p.A.SCQ.Poll(c.T, wc)
+		n, err := p.A.SendCQ.Poll(c.T, wc)
 		c.Observe("poll for none", n)
 		c.True("answer", n == 0 && err == nil || n == -1, "poll returned %d, %v", n, err)
 	}
-	c.Equal("still there", ids(kit.Good(c, p.A.SCQ, 3)), []uint64{0, 1, 2})
+	c.Equal("still there", wrIDs(kit.ExpectSuccess(c, p.A.SendCQ, 3)), []uint64{0, 1, 2})
 }
 
 func errorFields(c *spec.C) {
@@ -115,20 +115,20 @@ func errorFields(c *spec.C) {
 	mem := p.Buffer(c, 64, kit.AllAccess)
 	bad := kit.Write(0xfeedfacecafe, mem, 32, mem.SGE(0, 8))
 	bad.RKey ^= 0x100
-	wc := p.A.Do(c, bad)
+	wc := p.A.PostAndPoll(c, bad)
 	c.Status("write with a bad rkey", wc, verbs.WCRemAccessErr)
 	c.Equal("wr_id", wc.ID, bad.ID)
 	c.True("qp_num", wc.QPN == p.A.QPN(), "QPN %#x, want %#x", wc.QPN, p.A.QPN())
 	c.True("vendor_err", wc.VendorErr != 0, "vendor_err is 0 on an error that the device found")
 	flushed := kit.Send(0xabcdef0123456789, mem.SGE(0, 8))
-	wc = p.A.Do(c, flushed)
+	wc = p.A.PostAndPoll(c, flushed)
 	c.Status("send on the QP in error", wc, verbs.WCWRFlushErr)
 	c.Equal("wr_id of the flushed", wc.ID, flushed.ID)
 	c.True("qp_num of the flushed", wc.QPN == p.A.QPN(), "QPN %#x, want %#x", wc.QPN, p.A.QPN())
 }
 
-// oneOrTwo runs one exchange with the same CQ in both directions and with two.
-func oneOrTwo(c *spec.C) {
+// sameCQForBothDirections runs one exchange with one CQ for both directions, and with two.
+func sameCQForBothDirections(c *spec.C) {
 	e := kit.Open(c)
 	type result struct{ sends, receives []uint64 }
 	exchange := func(shared bool) (r result) {
@@ -147,10 +147,10 @@ func oneOrTwo(c *spec.C) {
 		}
 		var wcs []verbs.WC
 		if shared {
-			wcs = kit.Good(c, p.A.SCQ, 32)
+			wcs = kit.ExpectSuccess(c, p.A.SendCQ, 32)
 		} else {
 			for _, q := range []*kit.QP{p.A, p.B} {
-				wcs = append(append(wcs, kit.Good(c, q.SCQ, 8)...), kit.Good(c, q.RCQ, 8)...)
+				wcs = append(append(wcs, kit.ExpectSuccess(c, q.SendCQ, 8)...), kit.ExpectSuccess(c, q.RecvCQ, 8)...)
 			}
 		}
 		for _, q := range []*kit.QP{p.A, p.B} {
@@ -185,8 +185,8 @@ func onlySignalled(c *spec.C) {
 		}
 		p.A.Post(c, wr)
 	}
-	c.Equal("signalled", ids(kit.Good(c, p.A.SCQ, len(want))), want)
-	kit.Nothing(c, p.A.SCQ, kit.Silence)
+	c.Equal("signalled", wrIDs(kit.ExpectSuccess(c, p.A.SendCQ, len(want))), want)
+	kit.ExpectNoCompletion(c, p.A.SendCQ, kit.QuietPeriod)
 }
 
 func twoPollers(c *spec.C) {
@@ -200,9 +200,9 @@ func twoPollers(c *spec.C) {
 	pollers := [2]verbs.Thread{}
 	for i := range pollers {
 		pollers[i] = c.Go("poller", -1, func(c *spec.C) {
-			for end := c.T.Now() + kit.Patience; taken.Load() < total && c.T.Now() < end; {
+			for end := c.T.Now() + kit.CompletionTimeout; taken.Load() < total && c.T.Now() < end; {
 				wc := make([]verbs.WC, 3)
-				n, err := p.A.SCQ.PollWait(c.T, wc, kit.Silence)
+				n, err := p.A.SendCQ.PollWait(c.T, wc, kit.QuietPeriod)
 				kit.Must(c, "poll_cq", err)
 				for _, w := range wc[:n] {
 					if w.Status != verbs.WCSuccess {
@@ -218,11 +218,11 @@ func twoPollers(c *spec.C) {
 		for i := range uint64(each) {
 			p.A.Post(c, kit.Write(uint64(r)*each+i, mem, 32, mem.SGE(0, 8)))
 		}
-		for end := c.T.Now() + kit.Patience; taken.Load() < int64(r+1)*each && c.T.Now() < end; {
-			c.T.Sleep(kit.Silence / 1000)
+		for end := c.T.Now() + kit.CompletionTimeout; taken.Load() < int64(r+1)*each && c.T.Now() < end; {
+			c.T.Sleep(kit.QuietPeriod / 1000)
 		}
 	}
-	kit.Wait(c, pollers[:]...)
+	kit.JoinThreads(c, pollers[:]...)
 	all := slices.Sorted(slices.Values(append(slices.Clone(got[0]), got[1]...)))
 	c.Equal("completions", len(all), total)
 	for i, id := range all {
@@ -243,13 +243,13 @@ func destroyedQP(c *spec.C) {
 	mem := e.Buffer(c, 64, kit.AllAccess)
 	for i := range uint64(20) {
 		gone.A.Post(c, kit.Write(i, mem, 32, mem.SGE(0, 8)))
-		settle(c) // completions of the two take turns in the ring
+		awaitQuiet(c) // completions of the two take turns in the ring
 		stays.A.Post(c, kit.Write(100+i, mem, 40, mem.SGE(0, 8)))
-		settle(c)
+		awaitQuiet(c)
 	}
-	gone.A.Kill(c)
+	gone.A.DestroyNow(c)
 	stale, next := 0, uint64(100)
-	for i, w := range kit.PollWithin(c, o.SendCQ, 40, kit.Silence) {
+	for i, w := range kit.PollWithin(c, o.SendCQ, 40, kit.QuietPeriod) {
 		if w.ID < 100 {
 			stale++
 			continue
@@ -260,5 +260,5 @@ func destroyedQP(c *spec.C) {
 	}
 	c.Equal("completions of the other QP", next-100, uint64(20))
 	c.True("none of the QP that is gone", stale == 0, "%d of its completions are still there", stale)
-	c.Status("the other QP goes on", stays.A.Do(c, kit.Write(7, mem, 40, mem.SGE(0, 8))), verbs.WCSuccess)
+	c.Status("the other QP goes on", stays.A.PostAndPoll(c, kit.Write(7, mem, 40, mem.SGE(0, 8))), verbs.WCSuccess)
 }

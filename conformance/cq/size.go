@@ -21,7 +21,7 @@ func resize(c *spec.C) {
 		c.Observe("size", []int{n, cq.Cap()})
 		c.True("size returned", cq.Cap() >= n, "asked for %d entries, got %d", n, cq.Cap())
 		for i := range uint64(20) { // more than the smallest ring, to pass its end
-			c.Status("write", p.A.Do(c, kit.Write(i, mem, 32, mem.SGE(0, 8))), verbs.WCSuccess)
+			c.Status("write", p.A.PostAndPoll(c, kit.Write(i, mem, 32, mem.SGE(0, 8))), verbs.WCSuccess)
 		}
 	}
 }
@@ -36,18 +36,18 @@ func outstanding(c *spec.C, e *kit.Env, size, n int) (verbs.CQ, *kit.Pair) {
 	for i := range uint64(n) {
 		p.A.Post(c, kit.Write(i, mem, 32, mem.SGE(0, 8)))
 	}
-	settle(c)
+	awaitQuiet(c)
 	return cq, p
 }
 
-// allThere takes completions 0 to n-1.
-func allThere(c *spec.C, cq verbs.CQ, n int) {
-	for i, w := range kit.Good(c, cq, n) {
+// expectInOrder takes n completions, whose wr_ids count up from 0.
+func expectInOrder(c *spec.C, cq verbs.CQ, n int) {
+	for i, w := range kit.ExpectSuccess(c, cq, n) {
 		if w.ID != uint64(i) {
 			c.Failf("completion %d has wr_id %d", i, w.ID)
 		}
 	}
-	kit.Nothing(c, cq, kit.Silence)
+	kit.ExpectNoCompletion(c, cq, kit.QuietPeriod)
 }
 
 func resizeBelowOutstanding(c *spec.C) {
@@ -55,7 +55,7 @@ func resizeBelowOutstanding(c *spec.C) {
 	cq, _ := outstanding(c, e, 63, 40)
 	c.Errno("resize_cq below the outstanding completions", cq.Resize(c.T, 7), syscall.EINVAL)
 	c.Equal("size", cq.Cap(), 63)
-	allThere(c, cq, 40)
+	expectInOrder(c, cq, 40)
 }
 
 func resizeOutside(c *spec.C) {
@@ -72,13 +72,13 @@ func resizeToSame(c *spec.C) {
 	was := cq.Cap()
 	c.NoErr("resize_cq to a size that rounds to the present one", cq.Resize(c.T, was-10))
 	c.Equal("size", cq.Cap(), was)
-	allThere(c, cq, 40)
+	expectInOrder(c, cq, 40)
 	mem := e.Buffer(c, 64, kit.AllAccess)
-	c.Status("write afterwards", p.A.Do(c, kit.Write(1, mem, 32, mem.SGE(0, 8))), verbs.WCSuccess)
+	c.Status("write afterwards", p.A.PostAndPoll(c, kit.Write(1, mem, 32, mem.SGE(0, 8))), verbs.WCSuccess)
 }
 
-// flood completes n signalled writes on a CQ that nobody polls.
-func flood(c *spec.C, e *kit.Env, cq verbs.CQ, n int) *kit.Pair {
+// overrunWithWrites completes n signalled writes on a CQ that the case does not poll.
+func overrunWithWrites(c *spec.C, e *kit.Env, cq verbs.CQ, n int) *kit.Pair {
 	o := kit.Default()
 	o.SendCQ = cq
 	p := e.Pair(c, o)
@@ -86,7 +86,7 @@ func flood(c *spec.C, e *kit.Env, cq verbs.CQ, n int) *kit.Pair {
 	for i := range uint64(n) {
 		p.A.Post(c, kit.Write(i, mem, 32, mem.SGE(0, 8)))
 	}
-	settle(c)
+	awaitQuiet(c)
 	return p
 }
 
@@ -94,15 +94,15 @@ func overrun(c *spec.C) {
 	e := kit.Open(c)
 	cq := e.CreateCQ(c, 7)
 	size := cq.Cap()
-	p := flood(c, e, cq, 4*(size+1))
-	ev, err := e.Ctx.AsyncEvent(c.T, kit.Patience)
+	p := overrunWithWrites(c, e, cq, 4*(size+1))
+	ev, err := e.Ctx.AsyncEvent(c.T, kit.CompletionTimeout)
 	c.NoErr("get_async_event", err)
 	c.Equal("event", ev.Type, verbs.EventCQErr)
 	c.True("CQ of the event", ev.CQ == cq, "the event names another CQ")
 	e.Ctx.AckAsyncEvent(c.T, ev)
 	var others []uint32
 	for {
-		ev, err := e.Ctx.AsyncEvent(c.T, kit.Silence)
+		ev, err := e.Ctx.AsyncEvent(c.T, kit.QuietPeriod)
 		if err != nil {
 			break
 		}
@@ -110,8 +110,8 @@ func overrun(c *spec.C) {
 		e.Ctx.AckAsyncEvent(c.T, ev)
 	}
 	c.Observe("further events", others)
-	c.Observe("state of the QP", p.A.Queried(c).String())
-	fitted := kit.PollWithin(c, cq, 4*(size+1), kit.Silence)
+	c.Observe("state of the QP", p.A.QueryState(c).String())
+	fitted := kit.PollWithin(c, cq, 4*(size+1), kit.QuietPeriod)
 	c.True("what fitted", len(fitted) >= size && len(fitted) <= size+1, "%d completions of a CQ of %d", len(fitted), size)
 	for i, w := range fitted {
 		c.Equal("wr_id", w.ID, uint64(i))
@@ -123,31 +123,31 @@ func overrunIgnored(c *spec.C) {
 	e := kit.Open(c)
 	cq, err := e.Ctx.CreateCQ(c.T, verbs.CQAttr{CQE: 7, Ex: true, CompMask: maskFlags, Flags: verbs.CQIgnoreOverrun})
 	c.NoErr("create_cq_ex with IGNORE_OVERRUN", err)
-	kit.Once(c, "destroy_cq", cq.Destroy)
-	p := flood(c, e, cq, 4*(cq.Cap()+1))
-	ev, err := e.Ctx.AsyncEvent(c.T, kit.Silence)
+	kit.DestroyOnce(c, "destroy_cq", cq.Destroy)
+	p := overrunWithWrites(c, e, cq, 4*(cq.Cap()+1))
+	ev, err := e.Ctx.AsyncEvent(c.T, kit.QuietPeriod)
 	c.True("no event", err != nil, "event %d", ev.Type)
-	c.Equal("state of the QP", p.A.Queried(c), verbs.QPSRTS)
+	c.Equal("state of the QP", p.A.QueryState(c), verbs.QPSRTS)
 }
 
 func cqeSizeVariable(c *spec.C) {
 	e := kit.Open(c)
 	for _, bad := range []string{"0", "32", "100", "256", "-64"} {
-		o := kit.StartOther(c, 0, map[string]string{"MLX5_CQE_SIZE": bad})
-		_, err := o.Answer(c, player.Open, nil, nil)
+		o := kit.StartOtherProcess(c, 0, map[string]string{"MLX5_CQE_SIZE": bad})
+		_, err := o.DoErr(c, player.Open, nil, nil)
 		c.Errno("create_cq with MLX5_CQE_SIZE="+bad, err, syscall.EINVAL)
 	}
 	for _, good := range []string{"64", "128"} {
-		other := kit.OpenOther(c, 0, map[string]string{"MLX5_CQE_SIZE": good})
+		other := kit.OpenOtherProcess(c, 0, map[string]string{"MLX5_CQE_SIZE": good})
 		_, b := e.PairWith(c, other, kit.Default())
 		from, to := other.Buffer(c, 64, kit.AllAccess, 0), e.Buffer(c, 64, kit.AllAccess)
 		want := c.Rand().Bytes(64)
 		from.Set(c, 0, want)
 		other.Do(c, player.PostSend, kit.Args{"qp": b.ID, "id": 1, "opcode": uint64(verbs.WRRDMAWrite),
 			"flags": uint64(verbs.SendSignaled), "buf": from.ID, "len": 64, "remote": to.Addr(0), "rkey": uint64(to.MR.RKey())}, nil)
-		got := other.Wait(c, 1, kit.Patience)
+		got := other.AwaitStatuses(c, 1, kit.CompletionTimeout)
 		c.True("completion with MLX5_CQE_SIZE="+good, len(got) == 1 && got[0] == verbs.WCSuccess, "statuses %v", got)
-		to.Holds(c, "bytes with MLX5_CQE_SIZE="+good, want)
+		to.ExpectContents(c, "bytes with MLX5_CQE_SIZE="+good, want)
 	}
 }
 
@@ -156,7 +156,7 @@ func cqeSizeVariable(c *spec.C) {
 func scatterToCQE(c *spec.C) {
 	e := kit.Open(c)
 	src := e.Buffer(c, 256, kit.AllAccess)
-	want := src.Fill(c)
+	want := src.FillRandom(c)
 	for _, all := range []bool{true, false} {
 		o := kit.Default()
 		o.SigAll = all
@@ -164,11 +164,11 @@ func scatterToCQE(c *spec.C) {
 		dst := e.Buffer(c, 256, kit.AllAccess)
 		step := map[bool]string{true: "sq_sig_all", false: "signalled one by one"}[all]
 		for _, n := range []int{1, 4, 16, 31, 32, 33, 63, 64, 65, 128} {
-			dst.Clear(c, 0)
+			dst.FillByte(c, 0)
 			off := c.Rand().Intn(64)
 			half := n / 2
 			wr := kit.Read(uint64(n), src, off, dst.SGE(0, half), dst.SGE(128, n-half))
-			c.Status("read, "+step, p.A.Do(c, wr), verbs.WCSuccess)
+			c.Status("read, "+step, p.A.PostAndPoll(c, wr), verbs.WCSuccess)
 			c.Equal("first part", dst.Get(c, 0, half), want[off:off+half])
 			c.Equal("second part", dst.Get(c, 128, n-half), want[off+half:off+n])
 			c.Equal("bytes after it", dst.Get(c, 128+n-half, 8), make([]byte, 8))

@@ -11,7 +11,7 @@ import (
 
 // killedOwner kills a process that has an object of every kind that the device has.
 func killedOwner(c *spec.C) {
-	counter := kit.Tester[verbs.ResourceCounter](c)
+	counter := kit.TestbedAs[verbs.ResourceCounter](c)
 	counts := func() map[string]int {
 		n, err := counter.ResourceCounts(c.T, 0)
 		if err != nil {
@@ -22,7 +22,7 @@ func killedOwner(c *spec.C) {
 	before := counts()
 	c.True("resources are counted", len(before) > 0, "the machine counts none")
 	for _, twice := range []string{"killed", "killed again"} {
-		o := kit.OpenOther(c, 0, nil)
+		o := kit.OpenOtherProcess(c, 0, nil)
 		made := o.Do(c, player.OneOfEach, nil, nil).Values
 		during := counts()
 		grown := 0
@@ -39,16 +39,16 @@ func killedOwner(c *spec.C) {
 
 // removed takes the first device away under its users.
 func removed(c *spec.C) {
-	remover := kit.Tester[verbs.DeviceRemover](c)
+	remover := kit.TestbedAs[verbs.DeviceRemover](c)
 	e := kit.Open(c)
 	cq, err := e.Ctx.CreateCQ(c.T, verbs.CQAttr{CQE: 16})
 	kit.Must(c, "create_cq", err)
 	mem := e.Buffer(c, 64, kit.AllAccess)
 	o := kit.Default()
 	o.Timeout, o.RetryCnt = 10, 3
-	a, b := e.FarPair(c, o)
-	far := b.O.Buffer(c, 64, kit.AllAccess, 0)
-	c.Status("write while it is there", a.Do(c, far.WriteTo(1, 0, mem.SGE(0, 8))), verbs.WCSuccess)
+	a, b := e.RemotePair(c, o)
+	far := b.Process.Buffer(c, 64, kit.AllAccess, 0)
+	c.Status("write while it is there", a.PostAndPoll(c, far.WriteTo(1, 0, mem.SGE(0, 8))), verbs.WCSuccess)
 	idle, err := e.Ctx.Device().Open(c.T)
 	kit.Must(c, "open again", err)
 	if err := remover.RemoveDevice(c.T, 0, e.Ctx.Device().Name()); err != nil {
@@ -70,12 +70,12 @@ func removed(c *spec.C) {
 		c.ErrnoIn(call.name, call.do(), syscall.EIO, syscall.ENODEV)
 	}
 	a.Post(c, far.WriteTo(2, 0, mem.SGE(0, 8)))
-	kit.Nothing(c, a.SCQ, kit.Silence)
-	b.O.Do(c, player.PostSend, kit.Args{"qp": b.ID, "opcode": uint64(verbs.WRRDMAWrite), "flags": uint64(verbs.SendSignaled),
+	kit.ExpectNoCompletion(c, a.SendCQ, kit.QuietPeriod)
+	b.Process.Do(c, player.PostSend, kit.Args{"qp": b.ID, "opcode": uint64(verbs.WRRDMAWrite), "flags": uint64(verbs.SendSignaled),
 		"buf": far.ID, "len": 8, "remote": mem.Addr(0), "rkey": uint64(mem.MR.RKey())}, nil)
-	status := b.O.Wait(c, 1, kit.Patience)
+	status := b.Process.AwaitStatuses(c, 1, kit.CompletionTimeout)
 	c.Equal("write from the other end", len(status) == 1 && status[0] == verbs.WCRetryExcErr, true)
-	c.Observe("destroy_cq", spec.ErrnoName(verbs.ErrnoOf(cq.Destroy(c.T))))
+	c.Observe("destroy_cq", verbs.ErrnoName(verbs.ErrnoOf(cq.Destroy(c.T))))
 	left, err := c.Process().Devices(c.T)
 	c.NoErr("list devices", err)
 	for _, d := range left {
@@ -87,7 +87,7 @@ func removed(c *spec.C) {
 // fatal waits for the event that the device is gone. Others, of its port, may come before.
 func fatal(c *spec.C, ctx verbs.Context) {
 	for {
-		ev, err := ctx.AsyncEvent(c.T, kit.Patience)
+		ev, err := ctx.AsyncEvent(c.T, kit.CompletionTimeout)
 		c.NoErr("get_async_event", err)
 		ctx.AckAsyncEvent(c.T, ev)
 		c.Observe("event", ev.Type.String())

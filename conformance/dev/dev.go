@@ -39,14 +39,14 @@ func Register(s *spec.Suite) {
 	s.Case("DEV-023", rawClock)
 }
 
-// refused holds when a call that has no documented errno fails, and not because it is
+// expectRefused holds when a call that has no documented errno fails, and not because it is
 // missing; the errno is recorded.
-func refused(c *spec.C, step string, err error) {
+func expectRefused(c *spec.C, step string, err error) {
 	got := verbs.ErrnoOf(err)
-	c.Observe(step, spec.ErrnoName(got))
+	c.Observe(step, verbs.ErrnoName(got))
 	missing := []syscall.Errno{syscall.EOPNOTSUPP, syscall.ENOSYS}
 	if err == nil || slices.Contains(missing, got) {
-		c.Failf("%s: want a refusal, got %s (%v)", step, spec.ErrnoName(got), err)
+		c.Failf("%s: want a refusal, got %s (%v)", step, verbs.ErrnoName(got), err)
 	}
 }
 
@@ -92,22 +92,22 @@ func otherContextCloses(c *spec.C) {
 	c.NoErr("alloc_pd in the second context", err)
 	cq, err := other.CreateCQ(c.T, verbs.CQAttr{CQE: 16})
 	c.NoErr("create_cq in the second context", err)
-	transfer(c, p, src, dst, "both open")
+	writeAndCompare(c, p, src, dst, "both open")
 	c.NoErr("destroy_cq", cq.Destroy(c.T))
 	c.NoErr("dealloc_pd", pd.Dealloc(c.T))
 	c.NoErr("close the second context", other.Close(c.T))
-	transfer(c, p, src, dst, "one closed")
+	writeAndCompare(c, p, src, dst, "one closed")
 }
 
-// transfer writes drawn bytes from src to dst.
-func transfer(c *spec.C, p *kit.Pair, src, dst *kit.Buffer, step string) {
-	want := src.Fill(c)
-	c.Status("write with "+step, p.A.Do(c, kit.Write(1, dst, 0, src.All())), verbs.WCSuccess)
-	dst.Holds(c, "bytes with "+step, want)
+// writeAndCompare writes random bytes from src to dst.
+func writeAndCompare(c *spec.C, p *kit.Pair, src, dst *kit.Buffer, step string) {
+	want := src.FillRandom(c)
+	c.Status("write with "+step, p.A.PostAndPoll(c, kit.Write(1, dst, 0, src.All())), verbs.WCSuccess)
+	dst.ExpectContents(c, "bytes with "+step, want)
 }
 
-// capped is what each cap lets a program ask for alone, with excess above it.
-func capped(c *spec.C, excess int, judge func(step string, err error)) {
+// createAtCaps asks for what each cap of query_device allows, alone, plus excess.
+func createAtCaps(c *spec.C, excess int, judge func(step string, err error)) {
 	e := kit.Open(c)
 	a, err := e.Ctx.QueryDevice(c.T)
 	c.NoErr("query_device", err)
@@ -142,9 +142,9 @@ func capped(c *spec.C, excess int, judge func(step string, err error)) {
 }
 
 func capsCanBeAskedFor(c *spec.C) {
-	capped(c, 0, func(step string, err error) { c.Errno(step, err, 0) })
+	createAtCaps(c, 0, func(step string, err error) { c.Errno(step, err, 0) })
 }
 
 func aboveCapsRefused(c *spec.C) {
-	capped(c, 1, func(step string, err error) { c.ErrnoIn(step+" + 1", err, syscall.EINVAL, syscall.ENOMEM) })
+	createAtCaps(c, 1, func(step string, err error) { c.ErrnoIn(step+" + 1", err, syscall.EINVAL, syscall.ENOMEM) })
 }

@@ -20,8 +20,8 @@ func forkInitTooLate(c *spec.C) {
 	}
 }
 
-// forkUnneeded: what the library says of the kernel stays so, whatever comes of asking for fork
-// support late.
+// forkUnneeded: whether the kernel needs fork support, as the library reports it, does not change
+// when a program asks for fork support late, with or without success.
 func forkUnneeded(c *spec.C) {
 	f := kit.ProcessAs[verbs.Forker](c)
 	e := kit.Open(c)

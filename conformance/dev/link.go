@@ -24,23 +24,23 @@ func linkDownAndUp(c *spec.C) {
 	c.Equal("state at first", before.State, verbs.PortActive)
 	for range 3 {
 		kit.Must(c, "take the link down", w.SetLink(c.T, 0, 1, false))
-		hear(c, e, verbs.EventPortErr)
+		expectPortEvent(c, e, verbs.EventPortErr)
 		down := port()
 		c.Equal("state when down", down.State, verbs.PortDown)
 		c.True("physical state when down", down.PhysState != before.PhysState, "still %d", down.PhysState)
 		kit.Must(c, "take the link up", w.SetLink(c.T, 0, 1, true))
-		hear(c, e, verbs.EventPortActive)
+		expectPortEvent(c, e, verbs.EventPortActive)
 		up := port()
 		c.Equal("state when up again", up.State, verbs.PortActive)
 		c.Equal("physical state when up again", up.PhysState, before.PhysState)
 	}
-	_, err := e.Ctx.AsyncEvent(c.T, kit.Silence)
+	_, err := e.Ctx.AsyncEvent(c.T, kit.QuietPeriod)
 	c.Errno("no further event", err, syscall.EAGAIN)
 }
 
-// hear takes the next event, which must be of the port.
-func hear(c *spec.C, e *kit.Env, want verbs.EventType) {
-	ev := kit.PortEvent(c, e, want)
+// expectPortEvent takes the next event, which must be of the port.
+func expectPortEvent(c *spec.C, e *kit.Env, want verbs.EventType) {
+	ev := kit.AwaitPortEvent(c, e, want)
 	c.Equal("event", ev.Type.String(), want.String())
 	c.Equal("port", ev.Port, int(e.Port))
 }

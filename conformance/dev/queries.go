@@ -45,11 +45,11 @@ func gidOutside(c *spec.C) {
 	_, err = ctx.QueryGID(c.T, 1, 0)
 	c.NoErr("query_gid 0", err)
 	_, err = ctx.QueryGID(c.T, 1, p.GIDTblLen)
-	refused(c, "query_gid at the table's length", err)
+	expectRefused(c, "query_gid at the table's length", err)
 	_, err = ctx.QueryGID(c.T, 1, -1)
-	refused(c, "query_gid -1", err)
+	expectRefused(c, "query_gid -1", err)
 	_, err = ctx.QueryGID(c.T, 0, 0)
-	refused(c, "query_gid on port 0", err)
+	expectRefused(c, "query_gid on port 0", err)
 }
 
 func gidEmptySlot(c *spec.C) {
@@ -79,7 +79,7 @@ func gidFlags(c *spec.C) {
 	}
 }
 
-// entries are the non-empty entries that query_gid_ex tells, port by port.
+// entries are the non-empty entries that query_gid_ex returns, port by port.
 func entries(c *spec.C, ctx verbs.Context) []verbs.GIDEntry {
 	var out []verbs.GIDEntry
 	for port := 1; port <= ports(c, ctx); port++ {
@@ -141,9 +141,9 @@ func pkeys(c *spec.C) {
 		c.Equal("default P_Key", k, uint16(0xffff))
 	}
 	_, err = ctx.QueryPKey(c.T, 1, int(p.PKeyTblLen))
-	refused(c, "query_pkey at the table's length", err)
+	expectRefused(c, "query_pkey at the table's length", err)
 	_, err = ctx.QueryPKey(c.T, 1, -1)
-	refused(c, "query_pkey -1", err)
+	expectRefused(c, "query_pkey -1", err)
 }
 
 func pkeyAbsent(c *spec.C) {
@@ -164,7 +164,7 @@ func pkeyAbsent(c *spec.C) {
 		absent++
 	}
 	_, err = ctx.PKeyIndex(c.T, 1, absent)
-	refused(c, "get_pkey_index of an absent key", err)
+	expectRefused(c, "get_pkey_index of an absent key", err)
 }
 
 func queryExCompMask(c *spec.C) {

@@ -8,8 +8,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// wild is a write to where no region is.
-func wild(id uint64, mem *kit.Buffer) verbs.SendWR {
+// writeToNoRegion is a write to an address that no region covers.
+func writeToNoRegion(id uint64, mem *kit.Buffer) verbs.SendWR {
 	wr := kit.Write(id, mem, 0, mem.SGE(0, 8))
 	wr.RemoteAddr = mem.Addr(mem.Len)
 	return wr
@@ -18,14 +18,14 @@ func wild(id uint64, mem *kit.Buffer) verbs.SendWR {
 func requesterError(c *spec.C) {
 	p := kit.NewPair(c, kit.Default())
 	mem := p.Buffer(c, 64, kit.AllAccess)
-	p.A.Post(c, kit.Write(1, mem, 32, mem.SGE(0, 8)), wild(2, mem), kit.Write(3, mem, 32, mem.SGE(0, 8)))
-	wc := kit.Poll(c, p.A.SCQ, 3)
+	p.A.Post(c, kit.Write(1, mem, 32, mem.SGE(0, 8)), writeToNoRegion(2, mem), kit.Write(3, mem, 32, mem.SGE(0, 8)))
+	wc := kit.Poll(c, p.A.SendCQ, 3)
 	c.Status("before", wc[0], verbs.WCSuccess)
 	c.Status("failing", wc[1], verbs.WCRemAccessErr)
 	c.Status("after", wc[2], verbs.WCWRFlushErr)
-	c.Equal("state", p.A.Queried(c), verbs.QPSErr)
+	c.Equal("state", p.A.QueryState(c), verbs.QPSErr)
 	for i := range uint64(3) {
-		wc := p.A.Do(c, kit.Write(10+i, mem, 32, mem.SGE(0, 8)))
+		wc := p.A.PostAndPoll(c, kit.Write(10+i, mem, 32, mem.SGE(0, 8)))
 		c.Status("later", wc, verbs.WCWRFlushErr)
 		c.Equal("wr_id", wc.ID, 10+i)
 	}
@@ -37,8 +37,8 @@ func responderError(c *spec.C) {
 	for i := range uint64(5) {
 		p.B.RecvInto(c, i, mem.SGE(32, 8))
 	}
-	c.Status("send too long", p.A.Do(c, kit.Send(1, mem.SGE(0, 16))), verbs.WCRemInvReqErr)
-	wc := kit.Poll(c, p.B.RCQ, 5)
+	c.Status("send too long", p.A.PostAndPoll(c, kit.Send(1, mem.SGE(0, 16))), verbs.WCRemInvReqErr)
+	wc := kit.Poll(c, p.B.RecvCQ, 5)
 	c.Status("receive in use", wc[0], verbs.WCLocLenErr)
 	for i, w := range wc {
 		c.Equal("wr_id", w.ID, uint64(i))
@@ -46,7 +46,7 @@ func responderError(c *spec.C) {
 			c.Status("flushed", w, verbs.WCWRFlushErr)
 		}
 	}
-	c.Equal("state", p.B.Queried(c), verbs.QPSErr)
+	c.Equal("state", p.B.QueryState(c), verbs.QPSErr)
 }
 
 func countOfCompletions(c *spec.C) {
@@ -59,7 +59,7 @@ func countOfCompletions(c *spec.C) {
 		for i := range n {
 			wr := kit.Write(uint64(i), mem, 32, mem.SGE(0, 8))
 			if i == failing {
-				wr = wild(uint64(i), mem)
+				wr = writeToNoRegion(uint64(i), mem)
 			}
 			if i%3 != 0 {
 				wr.Flags &^= verbs.SendSignaled
@@ -69,7 +69,7 @@ func countOfCompletions(c *spec.C) {
 			}
 			p.A.Post(c, wr)
 		}
-		wc := kit.Poll(c, p.A.SCQ, len(want))
+		wc := kit.Poll(c, p.A.SendCQ, len(want))
 		var got []uint64
 		for _, w := range wc {
 			got = append(got, w.ID)
@@ -82,7 +82,7 @@ func countOfCompletions(c *spec.C) {
 			c.Status(fmt.Sprintf("request %d, failing %d", w.ID, failing), w, status)
 		}
 		c.Equal("wr_ids", got, want)
-		kit.Nothing(c, p.A.SCQ, kit.Silence)
+		kit.ExpectNoCompletion(c, p.A.SendCQ, kit.QuietPeriod)
 	}
 }
 
@@ -91,17 +91,17 @@ func recovery(c *spec.C) {
 	mem := p.Buffer(c, 4096, kit.AllAccess)
 	for range 3 {
 		p.B.RecvInto(c, 1, mem.SGE(0, 8))
-		c.Status("failing", p.A.Do(c, wild(1, mem)), verbs.WCRemAccessErr)
-		kit.Flushed(c, p.B.RCQ, 1)
-		p.A.To(c, verbs.QPSReset)
-		p.B.To(c, verbs.QPSReset)
+		c.Status("failing", p.A.PostAndPoll(c, writeToNoRegion(1, mem)), verbs.WCRemAccessErr)
+		kit.ExpectFlushed(c, p.B.RecvCQ, 1)
+		p.A.ModifyState(c, verbs.QPSReset)
+		p.B.ModifyState(c, verbs.QPSReset)
 		p.Connect(c)
-		want := mem.Fill(c)[:1500]
+		want := mem.FillRandom(c)[:1500]
 		p.B.RecvInto(c, 2, mem.SGE(2048, 1500))
-		c.Status("send after recovery", p.A.Do(c, kit.Send(2, mem.SGE(0, 1500))), verbs.WCSuccess)
-		c.Status("receive after recovery", kit.PollOne(c, p.B.RCQ), verbs.WCSuccess)
+		c.Status("send after recovery", p.A.PostAndPoll(c, kit.Send(2, mem.SGE(0, 1500))), verbs.WCSuccess)
+		c.Status("receive after recovery", kit.PollOne(c, p.B.RecvCQ), verbs.WCSuccess)
 		c.Equal("bytes", mem.Get(c, 2048, 1500), want)
-		c.Status("the other way", p.B.Do(c, kit.Read(3, mem, 0, mem.SGE(2048, 100))), verbs.WCSuccess)
+		c.Status("the other way", p.B.PostAndPoll(c, kit.Read(3, mem, 0, mem.SGE(2048, 100))), verbs.WCSuccess)
 	}
 }
 
@@ -118,7 +118,7 @@ func otherQPs(c *spec.C) {
 	}
 	for i, p := range pairs {
 		if i == n/2 {
-			p.A.Post(c, wild(1000, mem))
+			p.A.Post(c, writeToNoRegion(1000, mem))
 		}
 		for k := range uint64(4) {
 			if i != n/2 {
@@ -142,7 +142,7 @@ func otherQPs(c *spec.C) {
 		if i == n/2 {
 			want = verbs.QPSErr
 		}
-		if s := p.A.Queried(c); s != want {
+		if s := p.A.QueryState(c); s != want {
 			c.Equal(fmt.Sprintf("state of QP %d", i), s, want)
 		}
 	}
@@ -159,16 +159,16 @@ func unsignalledChain(c *spec.C) {
 		for i := range 64 {
 			wr := kit.Write(uint64(500+i), mem, 32, mem.SGE(0, 8))
 			if i == failing {
-				wr = wild(uint64(500+i), mem)
+				wr = writeToNoRegion(uint64(500+i), mem)
 			}
 			wr.Flags = 0
 			chain = append(chain, wr)
 		}
 		p.A.Post(c, chain...)
-		wc := kit.PollOne(c, p.A.SCQ)
+		wc := kit.PollOne(c, p.A.SendCQ)
 		c.Status("first completion", wc, verbs.WCRemAccessErr)
 		c.Equal("wr_id", wc.ID, uint64(500+failing))
-		for i, w := range kit.Flushed(c, p.A.SCQ, 63-failing) {
+		for i, w := range kit.ExpectFlushed(c, p.A.SendCQ, 63-failing) {
 			c.Equal("wr_id", w.ID, uint64(500+failing+1+i))
 		}
 	}
@@ -177,8 +177,8 @@ func unsignalledChain(c *spec.C) {
 func statusText(c *spec.C) {
 	p := kit.NewPair(c, kit.Default())
 	mem := p.Buffer(c, 64, kit.AllAccess)
-	c.Equal("text of a success", p.A.Do(c, kit.Write(1, mem, 32, mem.SGE(0, 8))).Status.String(), "SUCCESS")
-	c.Equal("text of a failure", p.A.Do(c, wild(2, mem)).Status.String(), "REM_ACCESS_ERR")
+	c.Equal("text of a success", p.A.PostAndPoll(c, kit.Write(1, mem, 32, mem.SGE(0, 8))).Status.String(), "SUCCESS")
+	c.Equal("text of a failure", p.A.PostAndPoll(c, writeToNoRegion(2, mem)).Status.String(), "REM_ACCESS_ERR")
 	seen := map[string]verbs.WCStatus{}
 	for s := verbs.WCSuccess; s <= verbs.WCTMRndvIncomplete; s++ {
 		text := s.String()
@@ -202,10 +202,10 @@ func destroyCQAfterErrors(c *spec.C) {
 	for i := range uint64(8) {
 		p.B.RecvInto(c, i, mem.SGE(32, 8))
 	}
-	p.A.Post(c, wild(1, mem), kit.Send(2, mem.SGE(0, 8)))
-	c.T.Sleep(kit.Silence)
-	p.A.Kill(c)
-	p.B.Kill(c)
+	p.A.Post(c, writeToNoRegion(1, mem), kit.Send(2, mem.SGE(0, 8)))
+	c.T.Sleep(kit.QuietPeriod)
+	p.A.DestroyNow(c)
+	p.B.DestroyNow(c)
 	c.NoErr("destroy_cq with unpolled completions", cq.Destroy(c.T))
 }
 
@@ -214,15 +214,15 @@ func destroyCQAfterErrors(c *spec.C) {
 func neverBlocks(c *spec.C) {
 	p := kit.NewPair(c, kit.Default())
 	mem := p.Buffer(c, 64, kit.AllAccess)
-	p.A.Post(c, wild(1, mem), kit.Send(2, mem.SGE(0, 8)))
-	c.T.Sleep(kit.Silence)
+	p.A.Post(c, writeToNoRegion(1, mem), kit.Send(2, mem.SGE(0, 8)))
+	c.T.Sleep(kit.QuietPeriod)
 	var wc [4]verbs.WC
 	begin := c.T.Now()
-	n, err := p.A.SCQ.Poll(c.T, wc[:])
+	n, err := p.A.SendCQ.Poll(c.T, wc[:])
 	took := c.T.Now() - begin
 	c.NoErr("poll_cq", err)
 	c.Equal("completions", n, 2)
 	c.Status("failing", wc[0], verbs.WCRemAccessErr)
 	c.Status("flushed", wc[1], verbs.WCWRFlushErr)
-	c.True("at once", took < kit.Silence, "the poll took %v", took)
+	c.True("at once", took < kit.QuietPeriod, "the poll took %v", took)
 }

@@ -12,7 +12,7 @@ import (
 // nakCodes turns the acknowledgement of a write into a NAK.
 func nakCodes(c *spec.C) {
 	e := kit.Open(c)
-	other := kit.OpenOther(c, kit.Far(c), nil)
+	other := kit.OpenOtherProcess(c, kit.RemoteHost(c), nil)
 	mem, far := e.Buffer(c, 64, kit.AllAccess), other.Buffer(c, 64, kit.AllAccess, 0)
 	for _, tc := range []struct {
 		syndrome roce.Syndrome
@@ -21,20 +21,20 @@ func nakCodes(c *spec.C) {
 		{roce.NAKInvalidRequest, verbs.WCRemInvReqErr}, {roce.NAKRemoteAccess, verbs.WCRemAccessErr},
 		{roce.NAKRemoteOp, verbs.WCRemOpErr},
 	} {
-		a, _ := e.PairWith(c, other, kit.Unhurried(c, kit.Default()))
+		a, _ := e.PairWith(c, other, kit.WithLongTimeout(c, kit.Default()))
 		kit.Inject(c, verbs.WireRule{Match: verbs.WireMatchDestQPN | verbs.WireMatchOpcode, DestQPN: a.QPN(),
 			Opcode: uint8(roce.RCAcknowledge), Count: 1, Action: verbs.WireEdit,
 			Edits: []verbs.ByteEdit{{Offset: roce.BTHSize, Value: byte(tc.syndrome)}}})
-		wc := a.Do(c, far.WriteTo(1, 32, mem.SGE(0, 8)))
+		wc := a.PostAndPoll(c, far.WriteTo(1, 32, mem.SGE(0, 8)))
 		c.Equal("acknowledgements edited", kit.ClearRules(c), []int{1})
 		c.Status(fmt.Sprintf("NAK %#02x", uint8(tc.syndrome)), wc, tc.want)
-		c.Equal("state", a.Queried(c), verbs.QPSErr)
+		c.Equal("state", a.QueryState(c), verbs.QPSErr)
 	}
 }
 
-// status is what a syndrome of a requester's error CQE means (providers/mlx5/cq.c,
+// statusOfSyndrome is what a syndrome of a requester's error CQE means (providers/mlx5/cq.c,
 // mlx5_handle_error_cqe).
-func status(syndrome uint8) verbs.WCStatus {
+func statusOfSyndrome(syndrome uint8) verbs.WCStatus {
 	switch syndrome {
 	case 0x01:
 		return verbs.WCLocLenErr
@@ -77,15 +77,15 @@ func syndromes(c *spec.C) {
 		if err := faults.FailNext(c.T, p.A.QPN(), uint8(s), 0x33); err != nil {
 			c.Errorf("arm the fault: %v", err)
 		}
-		wc := p.A.Do(c, kit.Write(uint64(s), mem, 32, mem.SGE(0, 8)))
-		if want := status(uint8(s)); wc.Status != want {
+		wc := p.A.PostAndPoll(c, kit.Write(uint64(s), mem, 32, mem.SGE(0, 8)))
+		if want := statusOfSyndrome(uint8(s)); wc.Status != want {
 			c.Status(fmt.Sprintf("syndrome %#02x", s), wc, want)
 		}
 		if wc.VendorErr != 0x33 || wc.ID != uint64(s) {
 			c.Failf("syndrome %#02x: vendor_err %#x, wr_id %d", s, wc.VendorErr, wc.ID)
 		}
-		p.A.To(c, verbs.QPSReset)
-		p.B.To(c, verbs.QPSReset)
+		p.A.ModifyState(c, verbs.QPSReset)
+		p.B.ModifyState(c, verbs.QPSReset)
 		p.Connect(c)
 	}
 	c.Observe("syndromes", 256)
@@ -94,16 +94,16 @@ func syndromes(c *spec.C) {
 // badResponse makes the answer to a read an acknowledgement of an atomic.
 func badResponse(c *spec.C) {
 	e := kit.Open(c)
-	a, b := e.FarPair(c, kit.Unhurried(c, kit.Default()))
-	src, dst := b.O.Buffer(c, 64, kit.AllAccess, 0), e.Buffer(c, 64, kit.AllAccess)
+	a, b := e.RemotePair(c, kit.WithLongTimeout(c, kit.Default()))
+	src, dst := b.Process.Buffer(c, 64, kit.AllAccess, 0), e.Buffer(c, 64, kit.AllAccess)
 	want := c.Rand().Bytes(32)
 	src.Set(c, 0, want)
 	kit.Inject(c, verbs.WireRule{Match: verbs.WireMatchDestQPN | verbs.WireMatchOpcode, DestQPN: a.QPN(),
 		Opcode: uint8(roce.RCReadResponseOnly), Count: 1, Action: verbs.WireEdit,
 		Edits: []verbs.ByteEdit{{Offset: 0, Value: uint8(roce.RCAtomicAcknowledge)}}})
-	wc := a.Do(c, src.ReadFrom(1, 0, dst.SGE(0, 32)))
+	wc := a.PostAndPoll(c, src.ReadFrom(1, 0, dst.SGE(0, 32)))
 	c.Equal("responses edited", kit.ClearRules(c), []int{1})
 	if c.StatusIn("read", wc, verbs.WCBadRespErr, verbs.WCSuccess) == verbs.WCSuccess {
-		dst.Holds(c, "bytes after the retry", want)
+		dst.ExpectContents(c, "bytes after the retry", want)
 	}
 }

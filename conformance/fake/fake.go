@@ -16,13 +16,13 @@ type Target struct {
 	// Profile that the testbeds report; empty: none.
 	Profile string
 
-	// Capabilities by token; what is not named is present.
+	// Capabilities by name; those that are not named are present.
 	Capabilities map[string]verbs.Capability
 	// TD is what AllocTD returns.
 	TD error
-	// Null makes a device list, but every call on a device is refused.
+	// Null refuses every call on an open device.
 	Null bool
-	// Now is the clock of its threads; nil: it stands still.
+	// Now is the clock of the threads; nil: the clock stands still.
 	Now func() time.Duration
 }
 

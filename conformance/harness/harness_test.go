@@ -34,6 +34,12 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// Cases that never end.
+const (
+	hangsForEver = "DEV-005"
+	hangs        = "DEV-006"
+)
+
 // suite misbehaves in every way.
 func suite() *spec.Suite {
 	s := &spec.Suite{}
@@ -41,8 +47,8 @@ func suite() *spec.Suite {
 	s.Case("DEV-002", func(c *spec.C) { c.Failf("no") })
 	s.Case("DEV-003", func(*spec.C) { panic("in the body") })
 	s.Case("DEV-004", func(*spec.C) { fake.Hang() })
-	s.Case("DEV-005", func(*spec.C) { select {} })
-	s.Case("DEV-006", func(*spec.C) { time.Sleep(time.Hour) })
+	s.Case(hangsForEver, func(*spec.C) { select {} })
+	s.Case(hangs, func(*spec.C) { time.Sleep(time.Hour) })
 	s.Case("DEV-007", func(*spec.C) { go func() { panic("in another goroutine") }(); time.Sleep(time.Hour) })
 	s.Case("DEV-008", func(*spec.C) { os.Exit(7) })
 	s.Case("DEV-009", func(c *spec.C) { c.Observe("after", true) })
@@ -58,7 +64,7 @@ func supervisor(ids ...string) *harness.Supervisor {
 		},
 		Job:    harness.Job{Target: "fake", Seed: 1, Cases: ids},
 		Shards: 2,
-		Wall:   6 * time.Second,
+		Wall:   20 * time.Minute, // no case reaches it only because the machine is busy
 	}
 }
 
@@ -71,27 +77,27 @@ func TestEveryCaseIsAccountedFor(t *testing.T) {
 		"DEV-002": {report.Fail, "no"},
 		"DEV-003": {report.Error, "panic: in the body"},
 		"DEV-004": {report.Error, "did not end"},
-		"DEV-005": {report.Error, ""}, // killed, or crashed by the runtime's deadlock report
-		"DEV-006": {report.Error, "hung in real time"},
 		"DEV-007": {report.Error, "in another goroutine"},
 		"DEV-008": {report.Error, "exit status 7"},
 		"DEV-009": {report.Pass, ""},
 	}
 	var ids []string
 	for _, c := range suite().Cases() {
-		ids = append(ids, c.ID)
+		if c.ID != hangs && c.ID != hangsForEver {
+			ids = append(ids, c.ID)
+		}
 	}
 	s := supervisor(ids...)
-	told := map[string]int{}
-	s.Finished = func(c report.Case) { told[c.ID]++ }
+	reports := map[string]int{}
+	s.Finished = func(c report.Case) { reports[c.ID]++ }
 	res, err := s.Run(context.Background())
 	if err != nil || res.Interrupted {
 		t.Fatalf("Run: %v, interrupted %v", err, res.Interrupted)
 	}
 	for id, w := range want {
 		got := res.Cases[id]
-		if got.Outcome != w.outcome || !strings.Contains(got.Reason, w.reason) || told[id] != 1 {
-			t.Errorf("%s: %s (%s), told %d times; want %s (%s)", id, got.Outcome, got.Reason, told[id], w.outcome, w.reason)
+		if got.Outcome != w.outcome || !strings.Contains(got.Reason, w.reason) || reports[id] != 1 {
+			t.Errorf("%s: %s (%s), reported %d times; want %s (%s)", id, got.Outcome, got.Reason, reports[id], w.outcome, w.reason)
 		}
 	}
 	if got := fmt.Sprint(res.Cases["DEV-001"].Observations[0].Got); got != "9223372036854775809" {
@@ -102,12 +108,37 @@ func TestEveryCaseIsAccountedFor(t *testing.T) {
 	}
 }
 
+// TestHangCostsOneCase: a case that hangs is killed after Wall, and the next worker runs the
+// rest. On a busy machine the worker itself may need longer than a short Wall, so it is raised
+// until the worker has begun.
+func TestHangCostsOneCase(t *testing.T) {
+	for _, hanging := range []string{hangs, hangsForEver} {
+		for wall := time.Second; ; wall *= 4 {
+			s := supervisor(hanging, "DEV-009")
+			s.Shards, s.Wall = 1, wall
+			res, err := s.Run(context.Background())
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, after := res.Cases[hanging], res.Cases["DEV-009"]
+			// The runtime reports select {} as a deadlock where it notices.
+			killed := strings.Contains(got.Reason, "hung in real time") || strings.Contains(got.Reason, "deadlock")
+			if got.Outcome == report.Error && killed && after.Outcome == report.Pass {
+				break
+			}
+			if wall > 5*time.Minute {
+				t.Fatalf("%s: %s (%s), and then %s (%s)", hanging, got.Outcome, got.Reason, after.Outcome, after.Reason)
+			}
+		}
+	}
+}
+
 func TestInterruptLeavesWhatWasDone(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
-	s := supervisor("DEV-001", "DEV-006", "DEV-009")
-	s.Shards, s.Wall = 1, time.Minute
+	s := supervisor("DEV-001", hangs, "DEV-009")
+	s.Shards = 1
 	s.Started = func(id string) {
-		if id == "DEV-006" {
+		if id == hangs {
 			cancel()
 		}
 	}

@@ -16,7 +16,7 @@ import (
 type process struct {
 	cmd      *exec.Cmd
 	stdin    io.Closer
-	stderr   *tail
+	stderr   *head
 	messages chan Message
 	quit     chan struct{}
 	waited   sync.Once
@@ -34,7 +34,7 @@ func (s *Supervisor) start(job Job) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &process{cmd: cmd, stderr: &tail{}, messages: make(chan Message), quit: make(chan struct{})}
+	p := &process{cmd: cmd, stderr: &head{}, messages: make(chan Message), quit: make(chan struct{})}
 	cmd.ExtraFiles = []*os.File{w}
 	cmd.Stdout, cmd.Stderr = io.Discard, p.stderr
 	if s.Stderr != nil {
@@ -53,7 +53,7 @@ func (s *Supervisor) start(job Job) (*process, error) {
 		return nil, fmt.Errorf("start a worker: %w", err)
 	}
 	go p.read(r)
-	// A worker that dies before it has read its job shows in its messages.
+	// If the worker dies before it has read its job, its messages end.
 	_ = json.NewEncoder(stdin).Encode(job)
 	return p, nil
 }
@@ -75,7 +75,7 @@ func (p *process) read(r *os.File) {
 	}
 }
 
-// stop kills the worker with all that it started and reaps it.
+// stop kills the worker and the processes that it started, and waits for it.
 func (p *process) stop() {
 	close(p.quit)
 	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
@@ -85,39 +85,39 @@ func (p *process) stop() {
 
 func (p *process) wait() { p.waited.Do(func() { p.err = p.cmd.Wait() }) }
 
-// post says how a worker that closed its pipe ended. It names the first line of what
-// it said, which for a Go program is its fatal error.
-func (p *process) post() string {
+// crash says how a worker ended that closed its pipe too early. It quotes the first line of the
+// worker's standard error, which for a Go program is the fatal error.
+func (p *process) crash() string {
 	_ = p.stdin.Close()
 	p.wait()
 	how := "exit status 0"
 	if p.err != nil {
 		how = p.err.Error()
 	}
-	if line := p.stderr.first(); line != "" {
+	if line := p.stderr.firstLine(); line != "" {
 		return fmt.Sprintf("the worker crashed (%s): %s", how, line)
 	}
 	return fmt.Sprintf("the worker crashed (%s)", how)
 }
 
-// tail keeps the beginning of what a process writes to standard error.
-type tail struct {
+// head keeps the beginning of what a process writes to standard error.
+type head struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
 }
 
-const tailSize = 64 << 10
+const headSize = 64 << 10
 
-func (t *tail) Write(p []byte) (int, error) {
+func (t *head) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if room := tailSize - t.buf.Len(); room > 0 {
+	if room := headSize - t.buf.Len(); room > 0 {
 		t.buf.Write(p[:min(room, len(p))])
 	}
 	return len(p), nil
 }
 
-func (t *tail) first() string {
+func (t *head) firstLine() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	line, _, _ := strings.Cut(strings.TrimSpace(t.buf.String()), "\n")

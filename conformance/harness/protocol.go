@@ -11,20 +11,20 @@ import (
 	"io"
 	"time"
 
+	"github.com/rdmasim/rdmasim/conformance"
 	"github.com/rdmasim/rdmasim/report"
-	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// Job is what a worker is asked to do; it comes as one JSON value on its standard
-// input, which then stays open until the supervisor has gone.
+// Job is what a worker is asked to do. It comes as one JSON value on the worker's standard input,
+// which stays open as long as the supervisor lives.
 type Job struct {
 	Target  string   `json:"target"`
 	Profile string   `json:"profile,omitempty"`
 	Seed    uint64   `json:"seed"`
 	Repeat  int      `json:"repeat,omitempty"`
 	Cases   []string `json:"cases"`
-	// Device, Port and GIDIndex choose the hardware: empty, 0 and -1 leave the
-	// choice. Wire names the interfaces behind the two nodes, where frames can be seen.
+	// Device, Port and GIDIndex choose the hardware; empty, 0 and -1 leave the choice to the target.
+	// Wire names the interfaces behind the two nodes, where frames can be seen.
 	Device   string `json:"device,omitempty"`
 	Port     int    `json:"port,omitempty"`
 	GIDIndex int    `json:"gid_index,omitempty"`
@@ -34,8 +34,12 @@ type Job struct {
 	PeerKey string `json:"peer_key,omitempty"`
 	// Wall is how long the supervisor waits for a case in real time.
 	Wall time.Duration `json:"wall,omitempty"`
-	// Full has cases do as much as the catalogue says, however long that takes.
+	// Full runs long cases at the length that the catalogue demands.
 	Full bool `json:"full,omitempty"`
+	// Mutant names the rule that the simulator breaks (sim/mutant); empty: none.
+	Mutant string `json:"mutant,omitempty"`
+	// MaxEvents bounds the simulated events of a case; 0: the target's default.
+	MaxEvents uint64 `json:"max_events,omitempty"`
 	// Lockstep makes simulated programs yield at every step.
 	Lockstep bool `json:"lockstep,omitempty"`
 	// FaultFile and Faults are the name and the text of a file of faults, which every
@@ -47,7 +51,7 @@ type Job struct {
 	Pcap, Trace bool
 }
 
-// Message is what a worker says; one field is set.
+// Message is one message of a worker; one of its fields is set.
 type Message struct {
 	Hello    *Hello       `json:"hello,omitempty"`
 	Started  string       `json:"started,omitempty"`
@@ -57,11 +61,7 @@ type Message struct {
 
 // Hello describes the target before the first case.
 type Hello struct {
-	Target verbs.Target
-	// Chosen says in one line what a target of hardware picked.
-	Chosen string
-	// Lacks are required capabilities that the target does not claim.
-	Lacks []string
+	conformance.Description
 	// Error says that there is no such target or testbed.
 	Error string
 }

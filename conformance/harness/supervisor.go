@@ -23,12 +23,12 @@ type Supervisor struct {
 	// Wall is how long, in real time, a worker may take to start and for each case.
 	// It is generous: a case has its own deadline in the testbed's time.
 	Wall time.Duration
-	// Stderr, when set, gets what workers write to standard error.
+	// Stderr gets what the workers write to standard error; it may be nil.
 	Stderr io.Writer
-	// Started and Finished, when set, are told of every case, one call at a time.
+	// Started and Finished are called for every case, one call at a time; they may be nil.
 	Started  func(id string)
 	Finished func(report.Case)
-	// Hello, when set, is told of the first worker's.
+	// Hello is called with the description that the first worker sends; it may be nil.
 	Hello func(Hello)
 
 	mu    sync.Mutex
@@ -36,10 +36,10 @@ type Supervisor struct {
 	cases map[string]report.Case
 }
 
-// Result is what a run came to.
+// Result is the outcome of a run.
 type Result struct {
 	Hello Hello
-	// Cases by ID; what was not reached is missing.
+	// Cases by ID; those that were not reached are missing.
 	Cases map[string]report.Case
 	// Interrupted says that the context ended the run.
 	Interrupted bool
@@ -48,7 +48,7 @@ type Result struct {
 // ErrTarget is wrapped by the error of a run whose target cannot be made.
 var ErrTarget = errors.New("no testbed")
 
-// Run runs every case of the job once and returns when all have ended, or ctx has.
+// Run runs every case of the job once. It returns when all have ended, or when ctx ends.
 func (s *Supervisor) Run(ctx context.Context) (Result, error) {
 	s.cases = map[string]report.Case{}
 	shards := max(1, min(s.Shards, len(s.Job.Cases)))
@@ -80,10 +80,10 @@ func (s *Supervisor) Run(ctx context.Context) (Result, error) {
 	return res, nil
 }
 
-// shard runs cases in one worker after another: a worker that hangs or crashes costs
-// the case that it was running, and the next takes the rest.
+// shard runs cases in one worker after another. When a worker hangs or crashes, the case that it was
+// running is an error, and the next worker runs the rest.
 func (s *Supervisor) shard(ctx context.Context, ids []string) error {
-	idle := 0 // workers in a row that ended without any case
+	idle := 0 // how many workers in a row ended without having run a case
 	for len(ids) > 0 && ctx.Err() == nil {
 		end, err := s.worker(ctx, ids)
 		if err != nil {
@@ -162,7 +162,7 @@ func (s *Supervisor) worker(ctx context.Context, ids []string) (ending, error) {
 			return ending{running, "killed: it hung in real time"}, nil
 		case m, open := <-w.messages:
 			if !open {
-				return ending{running, w.post()}, nil
+				return ending{running, w.crash()}, nil
 			}
 			timer.Reset(s.Wall)
 			switch {

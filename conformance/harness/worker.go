@@ -17,8 +17,8 @@ import (
 // Targets makes the target of a job.
 type Targets func(job Job) (spec.Target, error)
 
-// Work is a worker's main: it reads a job from in, runs it and writes messages to the
-// pipe that the supervisor gave it. suite is what can be run.
+// Work is the main function of a worker: it reads a job from in, runs it with the cases of suite,
+// and writes messages to the pipe that the supervisor gave it.
 func Work(in io.Reader, targets Targets, suite *spec.Suite) error {
 	dec := json.NewDecoder(in)
 	var job Job
@@ -36,7 +36,7 @@ func Work(in io.Reader, targets Targets, suite *spec.Suite) error {
 	enc := json.NewEncoder(pipe)
 	send := func(m Message) {
 		if err := enc.Encode(m); err != nil {
-			os.Exit(3) // nobody listens
+			os.Exit(3) // the supervisor has ended
 		}
 	}
 	runner, hello := prepare(job, targets)
@@ -52,7 +52,7 @@ func Work(in io.Reader, targets Targets, suite *spec.Suite) error {
 		Started: func(id string) { send(Message{Started: id}) },
 		Finished: func(c report.Case) {
 			send(Message{Finished: &c})
-			if f, ok := runner.Target.(spec.Mortal); ok && f.Spent() {
+			if f, ok := runner.Target.(spec.Restarter); ok && f.NeedsRestart() {
 				os.Exit(0) // the supervisor starts another for the rest
 			}
 		},
@@ -66,34 +66,17 @@ func Work(in io.Reader, targets Targets, suite *spec.Suite) error {
 }
 
 func prepare(job Job, targets Targets) (*conformance.Runner, *Hello) {
-	fail := func(err error) (*conformance.Runner, *Hello) { return nil, &Hello{Error: err.Error()} }
 	target, err := targets(job)
 	if err != nil {
-		return fail(err)
+		return nil, &Hello{Error: err.Error()}
 	}
-	ledger, err := conformance.LoadLedger()
+	r, about, err := conformance.Prepare(target, job.Seed, nil)
 	if err != nil {
-		return fail(err)
+		return nil, &Hello{Error: err.Error()}
 	}
-	bed, err := target.NewTestbed(job.Seed, spec.BedOptions{})
-	if err != nil {
-		return fail(err)
-	}
-	hello := &Hello{Target: bed.Target()}
-	policy, err := conformance.LoadPolicy(hello.Target.Profile)
-	if err != nil {
-		return fail(err)
-	}
-	hello.Lacks = policy.Lacks(bed)
-	if c, ok := target.(spec.Chooser); ok {
-		hello.Chosen = c.Chosen()
-	}
-	if err := bed.Close(); err != nil {
-		return fail(err)
-	}
-	r := &conformance.Runner{Target: target, Seed: job.Seed, Policy: policy, Ledger: ledger, Repeat: job.Repeat}
+	r.Repeat = job.Repeat
 	r.Options = func(id string) spec.BedOptions {
-		o := spec.BedOptions{Lockstep: job.Lockstep, Full: job.Full}
+		o := spec.BedOptions{Lockstep: job.Lockstep, Full: job.Full, MaxEvents: job.MaxEvents}
 		if job.Pcap {
 			o.Pcap = filepath.Join(job.Dir, id+".pcapng")
 		}
@@ -102,7 +85,7 @@ func prepare(job Job, targets Targets) (*conformance.Runner, *Hello) {
 		}
 		return o
 	}
-	return r, hello
+	return r, &Hello{Description: about}
 }
 
 // pick returns the items of the IDs, in the suite's order.
@@ -127,8 +110,8 @@ func pick(suite *spec.Suite, ids []string) ([]conformance.Item, error) {
 	return out, nil
 }
 
-// verdict stands in for testing.T: outcomes travel as records, so a failed suite is
-// nothing to act on.
+// verdict stands in for testing.T. A failed suite needs no action here, because the supervisor
+// gets the outcome of each case in its record.
 type verdict struct{}
 
 func (verdict) Fail() {}

@@ -34,8 +34,8 @@ func Register(s *spec.Suite) {
 	s.Case("IB-018", untilActive)
 }
 
-// attr is what query_port tells.
-func attr(c *spec.C, e *kit.Env) verbs.PortAttr {
+// portAttr is what query_port reports.
+func portAttr(c *spec.C, e *kit.Env) verbs.PortAttr {
 	a, err := e.Ctx.QueryPort(c.T, int(e.Port))
 	kit.Must(c, "query_port", err)
 	return a
@@ -43,12 +43,11 @@ func attr(c *spec.C, e *kit.Env) verbs.PortAttr {
 
 func port(c *spec.C) {
 	e := kit.Open(c)
-	a := attr(c, e)
+	a := portAttr(c, e)
 	c.Equal("link_layer", a.LinkLayer, verbs.LinkInfiniBand)
 	c.Equal("state", a.State, verbs.PortActive)
-	for name, lid := range map[string]uint16{"LID": a.LID, "LID of the subnet manager": a.SMLID} {
-		c.True(name, lid > 0 && lid < roce.FirstMulticastLID, "%#x", lid)
-	}
+	c.True("LID", a.LID > 0 && a.LID < roce.FirstMulticastLID, "%#x", a.LID)
+	c.True("LID of the subnet manager", a.SMLID > 0 && a.SMLID < roce.FirstMulticastLID, "%#x", a.SMLID)
 	c.Equal("low bits of the LID", a.LID&(1<<a.LMC-1), uint16(0))
 	c.Equal("GRH required", a.Flags&verbs.PortGRHRequired, uint8(0))
 	c.True("MTU", a.ActiveMTU.Bytes() > 0 && a.ActiveMTU <= a.MaxMTU, "active %d, max %d", a.ActiveMTU, a.MaxMTU)
@@ -76,23 +75,23 @@ func firstPKey(c *spec.C) {
 	i, err := e.Ctx.PKeyIndex(c.T, int(e.Port), k)
 	c.NoErr("get_pkey_index", err)
 	c.Equal("index", i, 0)
-	_, err = e.Ctx.QueryPKey(c.T, int(e.Port), int(attr(c, e).PKeyTblLen))
+	_, err = e.Ctx.QueryPKey(c.T, int(e.Port), int(portAttr(c, e).PKeyTblLen))
 	c.ErrnoIn("query_pkey behind the table", err, syscall.EINVAL, syscall.ENOENT)
 }
 
-// moves sends, writes and reads between a QP and one of the far host.
-func moves(c *spec.C, e *kit.Env, a *kit.QP, b *kit.OtherQP) {
-	near, far := e.Buffer(c, 8192, kit.AllAccess), b.O.Buffer(c, 8192, kit.AllAccess, 0)
-	all := near.Fill(c)
+// exchangeWithRemote sends, writes and reads between a QP and one of the far host.
+func exchangeWithRemote(c *spec.C, e *kit.Env, a *kit.QP, b *kit.OtherQP) {
+	near, far := e.Buffer(c, 8192, kit.AllAccess), b.Process.Buffer(c, 8192, kit.AllAccess, 0)
+	all := near.FillRandom(c)
 	b.Recv(c, far, 1)
 	a.Post(c, far.WriteTo(1, 4096, near.SGE(0, 3000)), kit.Send(2, near.SGE(0, 100)), far.ReadFrom(3, 4096, near.SGE(4096, 3000)))
-	kit.Good(c, a.SCQ, 3)
+	kit.ExpectSuccess(c, a.SendCQ, 3)
 	c.Equal("what came back", bytes.Equal(near.Get(c, 4096, 3000), all[:3000]), true)
-	c.Equal("completions there", len(b.O.Wait(c, 1, kit.Patience)), 1)
+	c.Equal("completions there", len(b.Process.AwaitStatuses(c, 1, kit.CompletionTimeout)), 1)
 }
 
-// global gives a QP's path a global route to the same port.
-func global(e *kit.Env, to kit.Addr) func(a *verbs.QPAttr) {
+// globalRouteTo gives a QP's path a global route to the same port.
+func globalRouteTo(e *kit.Env, to kit.Addr) func(a *verbs.QPAttr) {
 	return func(a *verbs.QPAttr) {
 		a.AH = e.AHTo(to)
 		a.AH.GRH.FlowLabel, a.AH.GRH.TrafficClass, a.AH.GRH.HopLimit = 0x1234, 0x20, 9
@@ -101,41 +100,41 @@ func global(e *kit.Env, to kit.Addr) func(a *verbs.QPAttr) {
 
 func localRoute(c *spec.C) {
 	e := kit.Open(c)
-	a, b := e.FarPair(c, kit.Default())
-	moves(c, e, a, b)
+	a, b := e.RemotePair(c, kit.Default())
+	exchangeWithRemote(c, e, a, b)
 	got, _, err := a.Query(c.T, verbs.QPMaskAV)
 	c.NoErr("query_qp", err)
-	c.Equal("DLID as set", got.AH.DLID == b.O.LID, true)
+	c.Equal("DLID as set", got.AH.DLID == b.Process.LID, true)
 	c.Equal("global", got.AH.IsGlobal, false)
 }
 
-// climb takes a QP to RTS with attributes that change may alter before each step.
-func climb(c *spec.C, q *kit.QP, p kit.Peer, change func(a *verbs.QPAttr)) {
+// bringUpWith takes a QP to RTS with attributes that change may alter before each step.
+func bringUpWith(c *spec.C, q *kit.QP, p kit.Peer, change func(a *verbs.QPAttr)) {
 	for to := verbs.QPSInit; to <= verbs.QPSRTS; to++ {
-		a := q.Attr(p)
+		a := q.AttrFor(p)
 		a.State = to
 		change(&a)
 		kit.Must(c, "modify_qp to "+to.String(), q.Modify(c.T, &a, kit.MaskFor(q.Opt.Type, to)))
 	}
 }
 
-// joined connects two QPs of one device. Both ends get what change says: a packet with a
+// connectedPair connects two QPs of one device. Both ends get what change says: a packet with a
 // global route is not of a path without one, nor of another partition.
-func joined(c *spec.C, e *kit.Env, change func(a *verbs.QPAttr)) *kit.Pair {
-	p := e.Unconnected(c, kit.Default())
-	climb(c, p.B, p.A.Peer(), change)
-	climb(c, p.A, p.B.Peer(), change)
+func connectedPair(c *spec.C, e *kit.Env, change func(a *verbs.QPAttr)) *kit.Pair {
+	p := e.UnconnectedPair(c, kit.Default())
+	bringUpWith(c, p.B, p.A.Peer(), change)
+	bringUpWith(c, p.A, p.B.Peer(), change)
 	return p
 }
 
 // exchange writes, sends and reads between the two.
 func exchange(c *spec.C, p *kit.Pair) {
 	mem := p.Buffer(c, 16384, kit.AllAccess)
-	all := mem.Fill(c)
+	all := mem.FillRandom(c)
 	p.B.RecvInto(c, 1, mem.SGE(12288, 100))
 	p.A.Post(c, kit.Write(1, mem, 4096, mem.SGE(0, 3000)), kit.Send(2, mem.SGE(0, 100)), kit.Read(3, mem, 0, mem.SGE(8192, 3000)))
-	kit.Good(c, p.A.SCQ, 3)
-	kit.Good(c, p.B.RCQ, 1)
+	kit.ExpectSuccess(c, p.A.SendCQ, 3)
+	kit.ExpectSuccess(c, p.B.RecvCQ, 1)
 	for _, at := range []int{4096, 8192} {
 		c.Equal("3000 bytes", bytes.Equal(mem.Get(c, at, 3000), all[:3000]), true)
 	}
@@ -143,12 +142,12 @@ func exchange(c *spec.C, p *kit.Pair) {
 
 func globalRoute(c *spec.C) {
 	e := kit.Open(c)
-	p := joined(c, e, global(e, e.Own))
+	p := connectedPair(c, e, globalRouteTo(e, e.LocalAddr))
 	exchange(c, p)
 	got, _, err := p.A.Query(c.T, verbs.QPMaskAV)
 	c.NoErr("query_qp", err)
-	c.Equal("DLID as set", got.AH.DLID == e.Own.LID, true)
+	c.Equal("DLID as set", got.AH.DLID == e.LocalAddr.LID, true)
 	c.Equal("global", got.AH.IsGlobal, true)
-	c.Equal("destination as set", got.AH.GRH.DGID == e.Own.GID, true)
+	c.Equal("destination as set", got.AH.GRH.DGID == e.LocalAddr.GID, true)
 	c.Equal("hop limit, class, label", []uint32{uint32(got.AH.GRH.HopLimit), uint32(got.AH.GRH.TrafficClass), got.AH.GRH.FlowLabel}, []uint32{9, 0x20, 0x1234})
 }

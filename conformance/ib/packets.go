@@ -15,18 +15,18 @@ const header = verbs.GRHSize
 
 func localHeaders(c *spec.C) {
 	e := kit.Open(c)
-	a, b := e.FarPair(c, kit.Default())
-	near, far := e.Buffer(c, 8192, kit.AllAccess), b.O.Buffer(c, 8192, kit.AllAccess, 0)
+	a, b := e.RemotePair(c, kit.Default())
+	near, far := e.Buffer(c, 8192, kit.AllAccess), b.Process.Buffer(c, 8192, kit.AllAccess, 0)
 	packets := kit.Tap(c, func() {
 		a.Post(c, far.WriteTo(1, 0, near.SGE(0, 3001)), far.ReadFrom(2, 0, near.SGE(4096, 3001)))
-		kit.Good(c, a.SCQ, 2)
+		kit.ExpectSuccess(c, a.SendCQ, 2)
 	})
 	c.True("packets", len(packets) >= 8, "only %d packets", len(packets))
 	for i := range packets {
 		p := &packets[i]
 		h := p.LRH()
-		from, to := e.Own.LID, b.O.LID
-		if !p.From(e.Own) {
+		from, to := e.LocalAddr.LID, b.Process.LID
+		if !p.IsFrom(e.LocalAddr) {
 			from, to = to, from
 		}
 		if p.Framing != roce.InfiniBand || h.Version() != 0 || h.LNH() != roce.LNHIBALocal || p.HasGRH() || h.SLID() != from || h.DLID() != to ||
@@ -39,7 +39,7 @@ func localHeaders(c *spec.C) {
 
 func globalHeaders(c *spec.C) {
 	e := kit.Open(c)
-	p := joined(c, e, global(e, e.Own))
+	p := connectedPair(c, e, globalRouteTo(e, e.LocalAddr))
 	packets := kit.Tap(c, func() { exchange(c, p) })
 	c.True("packets", len(packets) >= 8, "only %d packets", len(packets))
 	for i := range packets {
@@ -49,7 +49,7 @@ func globalHeaders(c *spec.C) {
 		}
 		g := p.IPv6()
 		if g.Version() != 6 || g.NextHeader() != roce.ProtoIBA || g.HopLimit() != 9 || g.TrafficClass() != 0x20 || g.FlowLabel() != 0x1234 ||
-			verbs.GID(p.SrcGID()) != e.Own.GID || verbs.GID(p.DstGID()) != e.Own.GID || int(g.PayloadLen()) != p.Len()-roce.LRHSize-roce.GRHSize {
+			verbs.GID(p.SrcGID()) != e.LocalAddr.GID || verbs.GID(p.DstGID()) != e.LocalAddr.GID || int(g.PayloadLen()) != p.Len()-roce.LRHSize-roce.GRHSize {
 			c.Failf("packet %d: GRH % x", i, []byte(g))
 		}
 	}
@@ -61,9 +61,9 @@ func serviceLevel(c *spec.C) {
 	e := kit.Open(c)
 	lanes := map[uint8]bool{}
 	for _, sl := range []uint8{0, 1, 3, 8, 15} {
-		p := joined(c, e, func(a *verbs.QPAttr) { a.AH.SL = sl })
+		p := connectedPair(c, e, func(a *verbs.QPAttr) { a.AH.SL = sl })
 		mem := p.Buffer(c, 64, kit.AllAccess)
-		packets := kit.Tap(c, func() { c.Status("write", p.A.Do(c, kit.Write(1, mem, 0, mem.SGE(0, 8))), verbs.WCSuccess) })
+		packets := kit.Tap(c, func() { c.Status("write", p.A.PostAndPoll(c, kit.Write(1, mem, 0, mem.SGE(0, 8))), verbs.WCSuccess) })
 		c.True("packets", len(packets) >= 2, "only %d packets", len(packets))
 		vl := packets[0].LRH().VL()
 		lanes[vl] = true
@@ -76,19 +76,21 @@ func serviceLevel(c *spec.C) {
 	c.Observe("lanes", len(lanes))
 }
 
-// local is the way to the own port without a global route.
-func local(e *kit.Env) verbs.AHAttr { return verbs.AHAttr{Port: e.Port, DLID: e.Own.LID, SL: 2} }
+// localRouteToSelf is the address vector to the process's own port, without a global route.
+func localRouteToSelf(e *kit.Env) verbs.AHAttr {
+	return verbs.AHAttr{Port: e.Port, DLID: e.LocalAddr.LID, SL: 2}
+}
 
 func datagram(c *spec.C) {
 	e := kit.Open(c)
 	a, b, mem := e.NewUD(c), e.NewUD(c), e.Buffer(c, 4096, kit.AllAccess)
-	want := mem.Fill(c)
+	want := mem.FillRandom(c)
 	b.RecvInto(c, 1, mem.SGE(1024, 30), mem.SGE(2048, 200))
-	c.Status("send", a.Do(c, kit.Datagram(2, e.AH(c, local(e)), b.QPN(), mem.SGE(0, 100))), verbs.WCSuccess)
-	wc := kit.Good(c, b.RCQ, 1)[0]
+	c.Status("send", a.PostAndPoll(c, kit.Datagram(2, e.CreateAH(c, localRouteToSelf(e)), b.QPN(), mem.SGE(0, 100))), verbs.WCSuccess)
+	wc := kit.ExpectSuccess(c, b.RecvCQ, 1)[0]
 	c.Equal("byte_len", wc.ByteLen, uint32(header+100))
 	c.Equal("GRH flag", wc.Flags&verbs.WCGRH, verbs.WCFlags(0))
-	c.Equal("SLID is the port's", wc.SLID == e.Own.LID, true)
+	c.Equal("SLID is the port's", wc.SLID == e.LocalAddr.LID, true)
 	c.Equal("service level", wc.SL, uint8(2))
 	c.Equal("path bits", wc.DLIDPathBits, uint8(0))
 	c.Equal("P_Key index", wc.PKeyIndex, uint16(0))
@@ -100,18 +102,18 @@ func datagram(c *spec.C) {
 func reply(c *spec.C) {
 	e := kit.Open(c)
 	a, b, mem := e.NewUD(c), e.NewUD(c), e.Buffer(c, 4096, kit.AllAccess)
-	want := mem.Fill(c)
+	want := mem.FillRandom(c)
 	b.RecvInto(c, 1, mem.SGE(1024, 200))
-	c.Status("send", a.Do(c, kit.Datagram(2, e.AH(c, local(e)), b.QPN(), mem.SGE(0, 100))), verbs.WCSuccess)
-	wc := kit.Good(c, b.RCQ, 1)[0]
+	c.Status("send", a.PostAndPoll(c, kit.Datagram(2, e.CreateAH(c, localRouteToSelf(e)), b.QPN(), mem.SGE(0, 100))), verbs.WCSuccess)
+	wc := kit.ExpectSuccess(c, b.RecvCQ, 1)[0]
 	back, err := e.Ctx.InitAHFromWC(c.T, int(e.Port), &wc, mem.Get(c, 1024, header))
 	c.NoErr("init_ah_from_wc", err)
 	c.Equal("global", back.IsGlobal, false)
-	c.Equal("DLID is the sender's", back.DLID == e.Own.LID, true)
+	c.Equal("DLID is the sender's", back.DLID == e.LocalAddr.LID, true)
 	c.Equal("service level", back.SL, uint8(2))
 	a.RecvInto(c, 3, mem.SGE(2048, 200))
-	c.Status("reply", b.Do(c, kit.Datagram(4, e.AH(c, back), wc.SrcQP, mem.SGE(200, 50))), verbs.WCSuccess)
-	kit.Good(c, a.RCQ, 1)
+	c.Status("reply", b.PostAndPoll(c, kit.Datagram(4, e.CreateAH(c, back), wc.SrcQP, mem.SGE(200, 50))), verbs.WCSuccess)
+	kit.ExpectSuccess(c, a.RecvCQ, 1)
 	c.Equal("bytes of the reply", bytes.Equal(mem.Get(c, 2048+header, 50), want[200:250]), true)
 }
 
@@ -122,28 +124,28 @@ func otherPartition(c *spec.C) {
 	e := kit.Open(c)
 	a, b, mem := e.NewUD(c), e.NewUD(c), e.Buffer(c, 4096, kit.AllAccess)
 	b.RecvInto(c, 1, mem.SGE(1024, 200))
-	ah := e.AH(c, local(e))
-	before := attr(c, e).BadPKeyCntr
+	ah := e.CreateAH(c, localRouteToSelf(e))
+	before := portAttr(c, e).BadPKeyCntr
 	kit.Inject(c, verbs.WireRule{Match: verbs.WireMatchDestQPN, DestQPN: b.QPN(), Count: 3, Action: verbs.WireEdit,
 		Edits: []verbs.ByteEdit{{Offset: pkeyAt, Value: 0x80}, {Offset: pkeyAt + 1, Value: 7}}})
 	for range 3 {
-		c.Status("send", a.Do(c, kit.Datagram(2, ah, b.QPN(), mem.SGE(0, 100))), verbs.WCSuccess)
+		c.Status("send", a.PostAndPoll(c, kit.Datagram(2, ah, b.QPN(), mem.SGE(0, 100))), verbs.WCSuccess)
 	}
-	kit.Nothing(c, b.RCQ, kit.Silence)
-	c.Equal("violations", attr(c, e).BadPKeyCntr-before, uint32(3))
+	kit.ExpectNoCompletion(c, b.RecvCQ, kit.QuietPeriod)
+	c.Equal("violations", portAttr(c, e).BadPKeyCntr-before, uint32(3))
 	kit.ClearRules(c)
-	c.Status("send", a.Do(c, kit.Datagram(2, ah, b.QPN(), mem.SGE(0, 100))), verbs.WCSuccess)
-	kit.Good(c, b.RCQ, 1)
+	c.Status("send", a.PostAndPoll(c, kit.Datagram(2, ah, b.QPN(), mem.SGE(0, 100))), verbs.WCSuccess)
+	kit.ExpectSuccess(c, b.RecvCQ, 1)
 }
 
 func wrongQKey(c *spec.C) {
 	e := kit.Open(c)
 	a, b, mem := e.NewUD(c), e.NewUD(c), e.Buffer(c, 4096, kit.AllAccess)
 	b.RecvInto(c, 1, mem.SGE(1024, 200))
-	before := attr(c, e).QKeyViolCntr
-	wr := kit.Datagram(2, e.AH(c, local(e)), b.QPN(), mem.SGE(0, 100))
+	before := portAttr(c, e).QKeyViolCntr
+	wr := kit.Datagram(2, e.CreateAH(c, localRouteToSelf(e)), b.QPN(), mem.SGE(0, 100))
 	wr.RemoteQKey = 5
-	c.Status("send", a.Do(c, wr), verbs.WCSuccess)
-	kit.Nothing(c, b.RCQ, kit.Silence)
-	c.Equal("violations", attr(c, e).QKeyViolCntr-before, uint32(1))
+	c.Status("send", a.PostAndPoll(c, wr), verbs.WCSuccess)
+	kit.ExpectNoCompletion(c, b.RecvCQ, kit.QuietPeriod)
+	c.Equal("violations", portAttr(c, e).QKeyViolCntr-before, uint32(1))
 }

@@ -4,6 +4,9 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/onsi/gomega"
+	"github.com/onsi/gomega/types"
+
 	"github.com/rdmasim/rdmasim/conformance/spec"
 	"github.com/rdmasim/rdmasim/verbs"
 )
@@ -22,32 +25,20 @@ func AddAddress(c *spec.C, ctl verbs.AddressControl, ip netip.Addr) {
 // AwaitGID is the RoCEv2 entry of an address that the port was given, which the kernel makes
 // in its own time.
 func AwaitGID(c *spec.C, e *Env, ip netip.Addr) verbs.GIDEntry {
-	var found verbs.GIDEntry
-	awaitGID(c, e, ip, func(all []verbs.GIDEntry) bool {
-		for _, g := range all {
-			if g.Type == verbs.GIDTypeRoCEv2 {
-				found = g
-			}
-		}
-		return found.GID != verbs.GID{}
-	})
-	return found
+	var found []verbs.GIDEntry
+	awaitGIDs(c, e, ip, gomega.ContainElement(gomega.HaveField("Type", verbs.GIDTypeRoCEv2), &found))
+	return found[len(found)-1]
 }
 
 // AwaitNoGID waits until the entries of an address are gone.
-func AwaitNoGID(c *spec.C, e *Env, ip netip.Addr) {
-	awaitGID(c, e, ip, func(all []verbs.GIDEntry) bool { return len(all) == 0 })
-}
+func AwaitNoGID(c *spec.C, e *Env, ip netip.Addr) { awaitGIDs(c, e, ip, gomega.BeEmpty()) }
 
-func awaitGID(c *spec.C, e *Env, ip netip.Addr, done func([]verbs.GIDEntry) bool) {
-	for end := c.T.Now() + Patience; c.T.Now() < end; c.T.Sleep(Silence) {
+// awaitGIDs waits until the entries of an address are as they should be.
+func awaitGIDs(c *spec.C, e *Env, ip netip.Addr, m types.GomegaMatcher) {
+	c.Eventually("GIDs of "+ip.String(), func() []verbs.GIDEntry {
 		var tab [256]verbs.GIDEntry
 		n, err := e.Ctx.QueryGIDTable(c.T, tab[:], 0)
 		ok(c, "query_gid_table", err)
-		own := slices.DeleteFunc(tab[:n], func(g verbs.GIDEntry) bool { return g.GID != verbs.GID(ip.As16()) || g.Port != uint32(e.Port) })
-		if done(own) {
-			return
-		}
-	}
-	c.Failf("the GID table does not follow the address %v in %v", ip, Patience)
+		return slices.DeleteFunc(tab[:n], func(g verbs.GIDEntry) bool { return g.GID != verbs.GID(ip.As16()) || g.Port != uint32(e.Port) })
+	}).Within(CompletionTimeout).ProbeEvery(QuietPeriod).Should(m)
 }

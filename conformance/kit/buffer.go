@@ -7,14 +7,14 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// RedZone is how many bytes before and after a buffer nobody may write.
+// RedZone is the number of bytes before and after a buffer that nothing may write to.
 const RedZone = 16
 
 // redByte fills the red zones.
 const redByte = 0xa7
 
 // Buffer is registered memory between two red zones. The region covers the buffer
-// and not the zones. The zones are looked at when the case ends, and by Intact.
+// and not the zones. The zones are checked when the case ends, and by CheckRedZones.
 type Buffer struct {
 	Mem   verbs.Buffer
 	MR    verbs.MR
@@ -30,17 +30,17 @@ func (e *Env) Buffer(c *spec.C, n int, access verbs.AccessFlags) *Buffer {
 // BufferOn is Buffer on a PD.
 func (e *Env) BufferOn(c *spec.C, pd verbs.PD, n int, access verbs.AccessFlags) *Buffer {
 	b := &Buffer{Mem: Map(c, n+2*RedZone), Len: n}
-	b.Redden(c)
-	c.Defer(func() { b.Intact(c) })
+	b.FillRedZones(c)
+	c.Defer(func() { b.CheckRedZones(c) })
 	mr, err := pd.RegMR(c.T, b.Addr(0), uint64(n), access)
 	ok(c, "reg_mr", err)
 	b.MR = mr
-	b.Dereg = Once(c, "dereg_mr", mr.Dereg)
+	b.Dereg = DestroyOnce(c, "dereg_mr", mr.Dereg)
 	return b
 }
 
-// Redden fills the red zones, of memory that is new.
-func (b *Buffer) Redden(c *spec.C) {
+// FillRedZones writes the pattern that CheckRedZones expects into both red zones.
+func (b *Buffer) FillRedZones(c *spec.C) {
 	zone := bytes.Repeat([]byte{redByte}, RedZone)
 	b.Set(c, -RedZone, zone)
 	b.Set(c, b.Len, zone)
@@ -56,7 +56,7 @@ func Map(c *spec.C, n int) verbs.Buffer {
 func MapOnce(c *spec.C, n int) (m verbs.Buffer, unmap func(c *spec.C)) {
 	m, err := c.Process().Map(c.T, uint64(n), verbs.MapOptions{})
 	ok(c, "map memory", err)
-	return m, Once(c, "unmap memory", m.Unmap)
+	return m, DestroyOnce(c, "unmap memory", m.Unmap)
 }
 
 // Addr is the address of a byte of the buffer.
@@ -84,23 +84,23 @@ func (b *Buffer) Get(c *spec.C, off, n int) []byte {
 	return p
 }
 
-// Fill writes drawn bytes over the whole buffer and returns them.
-func (b *Buffer) Fill(c *spec.C) []byte {
+// FillRandom writes bytes of the case's random source over the whole buffer and returns them.
+func (b *Buffer) FillRandom(c *spec.C) []byte {
 	p := c.Rand().Bytes(b.Len)
 	b.Set(c, 0, p)
 	return p
 }
 
-// Clear writes v over the whole buffer.
-func (b *Buffer) Clear(c *spec.C, v byte) { b.Set(c, 0, bytes.Repeat([]byte{v}, b.Len)) }
+// FillByte writes v to every byte of the buffer.
+func (b *Buffer) FillByte(c *spec.C, v byte) { b.Set(c, 0, bytes.Repeat([]byte{v}, b.Len)) }
 
-// Holds records the digest of the whole buffer and fails the case when it is not want.
-func (b *Buffer) Holds(c *spec.C, step string, want []byte) {
+// ExpectContents records the digest of the whole buffer and fails the case when it is not want.
+func (b *Buffer) ExpectContents(c *spec.C, step string, want []byte) {
 	c.Equal(step, b.Get(c, 0, len(want)), want)
 }
 
-// Intact fails the case when a red zone was written.
-func (b *Buffer) Intact(c *spec.C) {
+// CheckRedZones fails the case when a byte of a red zone has changed.
+func (b *Buffer) CheckRedZones(c *spec.C) {
 	for _, off := range [2]int{-RedZone, b.Len} {
 		for i, v := range b.Get(c, off, RedZone) {
 			if v != redByte {
@@ -111,7 +111,7 @@ func (b *Buffer) Intact(c *spec.C) {
 }
 
 // Word reads 8 bytes in the host's order.
-func (b *Buffer) Word(c *spec.C, off int) uint64 { return word(b.Get(c, off, 8)) }
+func (b *Buffer) Word(c *spec.C, off int) uint64 { return hostWord(b.Get(c, off, 8)) }
 
 // SetWord writes 8 bytes in the host's order.
-func (b *Buffer) SetWord(c *spec.C, off int, v uint64) { b.Set(c, off, unword(v)) }
+func (b *Buffer) SetWord(c *spec.C, off int, v uint64) { b.Set(c, off, hostWordBytes(v)) }

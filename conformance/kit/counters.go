@@ -18,7 +18,7 @@ func Counters(c *spec.C, host int) map[string]uint64 {
 	return m
 }
 
-// Growth is by how much a counter has risen since it was read into before.
-func Growth(before, after map[string]uint64, name string) int {
+// CounterDelta is the increase of a counter between two readings of Counters.
+func CounterDelta(before, after map[string]uint64, name string) int {
 	return int(after[name] - before[name])
 }

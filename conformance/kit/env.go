@@ -17,11 +17,11 @@ import (
 	"github.com/rdmasim/rdmasim/verbs/player"
 )
 
-// Patience is how long the kit waits for a completion that must come.
-const Patience = 10 * time.Second
+// CompletionTimeout is how long the kit waits for a completion that must come.
+const CompletionTimeout = 10 * time.Second
 
-// Silence is how long the kit watches for a completion that must not come.
-const Silence = 20 * time.Millisecond
+// QuietPeriod is how long the kit watches for a completion that must not come.
+const QuietPeriod = 20 * time.Millisecond
 
 // ExactTime is the token of a testbed with exact times. Elsewhere timers are on a grid, and
 // what is on its way takes its time.
@@ -30,9 +30,9 @@ const ExactTime = spec.ExactTime
 // tick is the longest period of the clock by which a kernel counts (CONFIG_HZ=100).
 const tick = 10 * time.Millisecond
 
-// Early is how much too soon a timer of the target may run out: where a kernel counts it, its
-// time is cut to whole ticks, and it begins between two of them.
-func Early(c *spec.C) time.Duration {
+// TimerSlack is how much too early a timer of the target may expire. A timer that a kernel counts
+// is cut to whole ticks, and it starts between two of them.
+func TimerSlack(c *spec.C) time.Duration {
 	if c.Has(ExactTime) {
 		return 0
 	}
@@ -47,12 +47,12 @@ const (
 
 // Env is an open context of the case's process with a PD.
 type Env struct {
-	Ctx  verbs.Context
-	PD   verbs.PD
-	GID  verbs.GIDEntry // what connections use
-	Own  Addr           // of the port
-	IB   bool           // the port's link layer is InfiniBand
-	Port uint8
+	Ctx       verbs.Context
+	PD        verbs.PD
+	GID       verbs.GIDEntry // what connections use
+	LocalAddr Addr           // of the port
+	IB        bool           // the port's link layer is InfiniBand
+	Port      uint8
 }
 
 // Addr is where a port can be reached: by its GID, and on InfiniBand by its LID.
@@ -74,15 +74,15 @@ func Open(c *spec.C) *Env {
 	ok(c, "choose a GID", err)
 	lid, err := player.LID(c.T, e.Ctx, gid)
 	ok(c, "query_port", err)
-	e.GID, e.IB, e.Own = gid, lid != 0, Addr{gid.GID, lid}
+	e.GID, e.IB, e.LocalAddr = gid, lid != 0, Addr{gid.GID, lid}
 	return e
 }
 
-// PortEvent takes the next event of a context and acknowledges it. On InfiniBand it passes
-// over the PORT_ERR of a port that waits for the subnet manager, on the way to ACTIVE.
-func PortEvent(c *spec.C, e *Env, want verbs.EventType) verbs.AsyncEvent {
+// AwaitPortEvent takes the next event of a context and acknowledges it. On InfiniBand a port on its
+// way to ACTIVE reports PORT_ERR while it waits for the subnet manager: that event is skipped.
+func AwaitPortEvent(c *spec.C, e *Env, want verbs.EventType) verbs.AsyncEvent {
 	for {
-		ev, err := e.Ctx.AsyncEvent(c.T, Patience)
+		ev, err := e.Ctx.AsyncEvent(c.T, CompletionTimeout)
 		c.NoErr("get_async_event", err)
 		e.Ctx.AckAsyncEvent(c.T, ev)
 		if !e.IB || want != verbs.EventPortActive || ev.Type != verbs.EventPortErr {
@@ -94,7 +94,7 @@ func PortEvent(c *spec.C, e *Env, want verbs.EventType) verbs.AsyncEvent {
 // ok fails the case when err is not nil, without an observation.
 func ok(c *spec.C, step string, err error) {
 	if err != nil {
-		c.Failf("%s: want success, got %s (%v)", step, spec.ErrnoName(verbs.ErrnoOf(err)), err)
+		c.Failf("%s: want success, got %s (%v)", step, verbs.ErrnoName(verbs.ErrnoOf(err)), err)
 	}
 }
 
@@ -102,9 +102,9 @@ func ok(c *spec.C, step string, err error) {
 // the case needs and is not about.
 func Must(c *spec.C, step string, err error) { ok(c, step, err) }
 
-// Once makes a destructor that the case may call before its end: it is deferred, and
-// does nothing the second time.
-func Once(c *spec.C, what string, destroy func(t verbs.Thread) error) func(c *spec.C) {
+// DestroyOnce returns a destructor that the case may call early. It is also deferred to the end
+// of the case, and does nothing the second time.
+func DestroyOnce(c *spec.C, what string, destroy func(t verbs.Thread) error) func(c *spec.C) {
 	done := false
 	f := func(c *spec.C) {
 		if done {
@@ -121,7 +121,7 @@ func Once(c *spec.C, what string, destroy func(t verbs.Thread) error) func(c *sp
 func (e *Env) AllocPD(c *spec.C) verbs.PD {
 	pd, err := e.Ctx.AllocPD(c.T)
 	ok(c, "alloc_pd", err)
-	Once(c, "dealloc_pd", pd.Dealloc)
+	DestroyOnce(c, "dealloc_pd", pd.Dealloc)
 	return pd
 }
 
@@ -136,21 +136,21 @@ type TD struct {
 func (e *Env) AllocTD(c *spec.C) *TD {
 	td, err := e.Ctx.AllocTD(c.T, verbs.TDInitAttr{})
 	ok(c, "alloc_td", err)
-	return e.domainOn(c, td)
+	return e.parentDomainOn(c, td)
 }
 
 // AllocIndependentTD is AllocTD with the independent attribute.
 func (e *Env) AllocIndependentTD(c *spec.C) *TD {
 	td, err := e.Ctx.AllocTD(c.T, verbs.TDInitAttr{CompMask: verbs.TDInitAttrIndependent, Independent: 1})
 	ok(c, "alloc_td (independent)", err)
-	return e.domainOn(c, td)
+	return e.parentDomainOn(c, td)
 }
 
-func (e *Env) domainOn(c *spec.C, td verbs.TD) *TD {
-	freeTD := Once(c, "dealloc_td", td.Dealloc)
+func (e *Env) parentDomainOn(c *spec.C, td verbs.TD) *TD {
+	freeTD := DestroyOnce(c, "dealloc_td", td.Dealloc)
 	pd, err := e.Ctx.AllocParentDomain(c.T, verbs.ParentDomainAttr{PD: e.PD, TD: td})
 	ok(c, "alloc_parent_domain", err)
-	freePD := Once(c, "dealloc parent domain", pd.Dealloc)
+	freePD := DestroyOnce(c, "dealloc parent domain", pd.Dealloc)
 	return &TD{TD: td, PD: pd, Free: func(c *spec.C) { freePD(c); freeTD(c) }}
 }
 
@@ -158,7 +158,7 @@ func (e *Env) domainOn(c *spec.C, td verbs.TD) *TD {
 func (e *Env) ParentDomain(c *spec.C) verbs.PD {
 	pd, err := e.Ctx.AllocParentDomain(c.T, verbs.ParentDomainAttr{PD: e.PD})
 	ok(c, "alloc_parent_domain", err)
-	Once(c, "dealloc parent domain", pd.Dealloc)
+	DestroyOnce(c, "dealloc parent domain", pd.Dealloc)
 	return pd
 }
 
@@ -166,25 +166,25 @@ func (e *Env) ParentDomain(c *spec.C) verbs.PD {
 func (e *Env) CreateCQ(c *spec.C, n int) verbs.CQ {
 	cq, err := e.Ctx.CreateCQ(c.T, verbs.CQAttr{CQE: n})
 	ok(c, "create_cq", err)
-	Once(c, "destroy_cq", cq.Destroy)
+	DestroyOnce(c, "destroy_cq", cq.Destroy)
 	return cq
 }
 
 // Poll takes exactly n completions; it fails the case when they do not come.
 func Poll(c *spec.C, cq verbs.CQ, n int) []verbs.WC {
 	wc := make([]verbs.WC, n)
-	if got := pollFor(c, cq, wc, Patience); got < n {
-		c.Failf("poll: want %d completions, got %d in %v", n, got, Patience)
+	if got := pollFor(c, cq, wc, CompletionTimeout); got < n {
+		c.Failf("poll: want %d completions, got %d in %v", n, got, CompletionTimeout)
 	}
 	return wc
 }
 
-// Come is Poll where a target may be known to keep completions back: whether all came is
-// a step of the case when they did not.
-func Come(c *spec.C, step string, cq verbs.CQ, n int) ([]verbs.WC, bool) {
-	wc := PollWithin(c, cq, n, Patience)
+// AwaitCompletions is Poll for a target with a known deviation that withholds completions: when
+// some are missing, that is recorded as a failed step, and the case may go on.
+func AwaitCompletions(c *spec.C, step string, cq verbs.CQ, n int) ([]verbs.WC, bool) {
+	wc := PollWithin(c, cq, n, CompletionTimeout)
 	if len(wc) < n {
-		c.True(step, false, "want %d completions, got %d in %v", n, len(wc), Patience)
+		c.True(step, false, "want %d completions, got %d in %v", n, len(wc), CompletionTimeout)
 	}
 	return wc, len(wc) == n
 }
@@ -212,10 +212,10 @@ func pollFor(c *spec.C, cq verbs.CQ, wc []verbs.WC, d time.Duration) int {
 	return got
 }
 
-// Record observes the completions, n at most, that come within Silence: for what hardware
+// RecordCompletions observes the completions, n at most, that come within QuietPeriod: for what hardware
 // decides.
-func Record(c *spec.C, step string, cq verbs.CQ, n int) []verbs.WC {
-	got := PollWithin(c, cq, n, Silence)
+func RecordCompletions(c *spec.C, step string, cq verbs.CQ, n int) []verbs.WC {
+	got := PollWithin(c, cq, n, QuietPeriod)
 	if len(got) == 0 {
 		c.Observe(step, "no completion")
 	}
@@ -228,12 +228,12 @@ func Record(c *spec.C, step string, cq verbs.CQ, n int) []verbs.WC {
 // RecordErrno observes the errno of a call, for what hardware decides.
 func RecordErrno(c *spec.C, step string, err error) Errno {
 	e := verbs.ErrnoOf(err)
-	c.Observe(step, spec.ErrnoName(e))
+	c.Observe(step, verbs.ErrnoName(e))
 	return e
 }
 
-// Good takes n completions that are all successes.
-func Good(c *spec.C, cq verbs.CQ, n int) []verbs.WC {
+// ExpectSuccess takes n completions that are all successes.
+func ExpectSuccess(c *spec.C, cq verbs.CQ, n int) []verbs.WC {
 	wc := Poll(c, cq, n)
 	for i, w := range wc {
 		if w.Status != verbs.WCSuccess {
@@ -244,26 +244,26 @@ func Good(c *spec.C, cq verbs.CQ, n int) []verbs.WC {
 	return wc
 }
 
-// Nothing watches cq for d and fails the case when a completion appears.
-func Nothing(c *spec.C, cq verbs.CQ, d time.Duration) {
+// ExpectNoCompletion watches cq for d and fails the case when a completion appears.
+func ExpectNoCompletion(c *spec.C, cq verbs.CQ, d time.Duration) {
 	if wc := PollWithin(c, cq, 1, d); len(wc) != 0 {
 		c.Completion("unexpected completion", wc[0])
 		c.Failf("want no completion, got %v (wr_id %d, opcode %d)", wc[0].Status, wc[0].ID, wc[0].Opcode)
 	}
 }
 
-// Wait joins threads that c.Go started.
-func Wait(c *spec.C, threads ...verbs.Thread) {
+// JoinThreads waits for threads that c.Go started.
+func JoinThreads(c *spec.C, threads ...verbs.Thread) {
 	for _, t := range threads {
 		c.T.Join(t)
 	}
 }
 
-// Spawn starts n threads and waits for all of them.
-func Spawn(c *spec.C, n int, body func(c *spec.C, i int)) {
+// RunThreads starts n threads and waits for all of them.
+func RunThreads(c *spec.C, n int, body func(c *spec.C, i int)) {
 	threads := make([]verbs.Thread, n)
 	for i := range n {
 		threads[i] = c.Go(fmt.Sprintf("worker%d", i), -1, func(c *spec.C) { body(c, i) })
 	}
-	Wait(c, threads...)
+	JoinThreads(c, threads...)
 }

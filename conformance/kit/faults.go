@@ -19,9 +19,9 @@ var wireActions = map[fault.Action]verbs.WireAction{
 	fault.Delay: verbs.WireDelay, fault.Duplicate: verbs.WireDuplicate, fault.Mark: verbs.WireMark, fault.Truncate: verbs.WireTruncate,
 }
 
-// Rules reads faults in their file form, for Inject. Ports and links are the
+// ParseRules reads faults in their file form, for Inject. Ports and links are the
 // testbed's and not a case's: a text that names them is a mistake of the case.
-func Rules(c *spec.C, text string) []verbs.WireRule {
+func ParseRules(c *spec.C, text string) []verbs.WireRule {
 	p, err := fault.Parse(c.ID(), []byte(text))
 	if err != nil {
 		c.Errorf("faults: %v", err)

@@ -15,13 +15,13 @@ func Importer(c *spec.C) verbs.Importer {
 }
 
 // Import opens the Env's device file once more; the case's end closes it, or the caller.
-func (e *Env) Import(c *spec.C) (ctx verbs.Context, closeIt func(c *spec.C)) {
+func (e *Env) Import(c *spec.C) (ctx verbs.Context, closeImport func(c *spec.C)) {
 	i := Importer(c)
 	fd, err := i.DupCommandFD(c.T, e.Ctx)
 	ok(c, "dup of the command descriptor", err)
 	ctx, err = i.ImportDevice(c.T, fd)
 	c.NoErr("import_device", err)
-	return ctx, Once(c, "close_device of an import", ctx.Close)
+	return ctx, DestroyOnce(c, "close_device of an import", ctx.Close)
 }
 
 // ImportPD imports the Env's PD into another context of its device file.

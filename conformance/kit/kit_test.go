@@ -31,8 +31,8 @@ func bfBlock(off uint32, qpn uint32, ds int) verbs.MMIOWrite {
 
 func TestPushes(t *testing.T) {
 	whole := []verbs.MMIOWrite{bfBlock(0x800, 5, 9), bfBlock(0x840, 0, 0), bfBlock(0x880, 0, 0), bfBlock(0x900, 6, 3)}
-	var got []Push
-	if why := judge(func(c *spec.C) { got = Pushes(c, whole, 64) }); why != "" {
+	var got []BlueFlamePush
+	if why := judge(func(c *spec.C) { got = BlueFlamePushes(c, whole, 64) }); why != "" {
 		t.Fatalf("whole pushes are refused: %s", why)
 	}
 	if len(got) != 2 || got[0].QPN != 5 || len(got[0].Data) != 192 || got[1].QPN != 6 || len(got[1].Data) != 64 {
@@ -46,7 +46,7 @@ func TestPushes(t *testing.T) {
 		"doorbell":    {[]verbs.MMIOWrite{whole[0], {Kind: verbs.MMIODoorbell, Offset: 0x900, Len: 8}}, "doorbell inside"},
 		"cut":         {whole[:2], "not whole"},
 	} {
-		if why := judge(func(c *spec.C) { Pushes(c, tc.ws, 64) }); !strings.Contains(why, tc.want) {
+		if why := judge(func(c *spec.C) { BlueFlamePushes(c, tc.ws, 64) }); !strings.Contains(why, tc.want) {
 			t.Errorf("%s: reason %q, want one with %q", name, why, tc.want)
 		}
 	}
@@ -83,7 +83,7 @@ func TestMaskFor(t *testing.T) {
 
 func TestWordsAreOfTheHost(t *testing.T) {
 	for _, v := range []uint64{0, 1, 0x0102030405060708, 1<<64 - 1} {
-		if got := word(unword(v)); got != v {
+		if got := hostWord(hostWordBytes(v)); got != v {
 			t.Errorf("word(unword(%#x)) = %#x", v, got)
 		}
 	}

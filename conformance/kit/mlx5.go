@@ -19,16 +19,16 @@ const (
 func Mlx5(c *spec.C, q *QP) verbs.Mlx5QP {
 	m, isMlx5 := q.QP.(verbs.Mlx5QP)
 	if !isMlx5 {
-		c.Errorf("the target's queue pairs do not tell of their registers (mlx5 direct verbs)")
+		c.Errorf("the target's queue pairs do not report their registers (mlx5 direct verbs)")
 	}
 	return m
 }
 
-// BFReg is the register that a QP rings.
+// BFReg is the register that a QP rings its doorbell at.
 func BFReg(c *spec.C, q *QP) verbs.BFReg { return Mlx5(c, q).BFReg() }
 
-// Locks are the lock counters of a QP or CQ.
-func Locks(c *spec.C, object any) verbs.LockStats {
+// LockStats are the lock counters of a QP or CQ.
+func LockStats(c *spec.C, object any) verbs.LockStats {
 	l, counts := object.(verbs.LockCounter)
 	if !counts {
 		c.Errorf("the target does not count locks")
@@ -36,17 +36,17 @@ func Locks(c *spec.C, object any) verbs.LockStats {
 	return l.LockStats()
 }
 
-// InOrder takes n successes whose wr_ids count up from 0.
-func InOrder(c *spec.C, cq verbs.CQ, n int) {
-	for i, w := range Good(c, cq, n) {
+// ExpectInOrder takes n successes whose wr_ids count up from 0.
+func ExpectInOrder(c *spec.C, cq verbs.CQ, n int) {
+	for i, w := range ExpectSuccess(c, cq, n) {
 		if w.ID != uint64(i) {
 			c.Failf("completion %d is of request %d", i, w.ID)
 		}
 	}
 }
 
-// MMIO records the writes to registers while body runs.
-func MMIO(c *spec.C, body func()) []verbs.MMIOWrite {
+// RecordMMIO records the writes to registers while body runs.
+func RecordMMIO(c *spec.C, body func()) []verbs.MMIOWrite {
 	log := c.TB.Log()
 	if log == nil {
 		c.Errorf("the testbed keeps no log of register writes")
@@ -56,8 +56,8 @@ func MMIO(c *spec.C, body func()) []verbs.MMIOWrite {
 	return log.Stop()
 }
 
-// AtRegister selects the doorbells and BlueFlame writes to a QP's register.
-func AtRegister(ws []verbs.MMIOWrite, r verbs.BFReg) []verbs.MMIOWrite {
+// WritesToBFReg selects the doorbells and BlueFlame writes to a QP's register.
+func WritesToBFReg(ws []verbs.MMIOWrite, r verbs.BFReg) []verbs.MMIOWrite {
 	var out []verbs.MMIOWrite
 	for _, w := range ws {
 		if (w.Kind == verbs.MMIODoorbell || w.Kind == verbs.MMIOBlueFlame || w.Kind == verbs.MMIOOther) && w.UARPage == r.UARPage &&
@@ -68,17 +68,17 @@ func AtRegister(ws []verbs.MMIOWrite, r verbs.BFReg) []verbs.MMIOWrite {
 	return out
 }
 
-// Push is one BlueFlame push, put together from the blocks in which it arrived.
-type Push struct {
+// BlueFlamePush is one BlueFlame push, put together from the blocks in which it arrived.
+type BlueFlamePush struct {
 	QPN  uint32
 	Data []byte
 }
 
-// Pushes puts the BlueFlame blocks of one register together: the first block of a push
-// begins with a control segment that tells how long the request is, the others lie
+// BlueFlamePushes puts the BlueFlame blocks of one register together: the first block of a push
+// begins with a control segment, which has the length of the request, and the others follow
 // right behind it. It fails the case when a block of another push comes in between.
-func Pushes(c *spec.C, ws []verbs.MMIOWrite, block int) []Push {
-	var out []Push
+func BlueFlamePushes(c *spec.C, ws []verbs.MMIOWrite, block int) []BlueFlamePush {
+	var out []BlueFlamePush
 	left, next := 0, uint32(0)
 	for _, w := range ws {
 		if w.Kind == verbs.MMIODoorbell {
@@ -98,7 +98,7 @@ func Pushes(c *spec.C, ws []verbs.MMIOWrite, block int) []Push {
 			} else {
 				ctrl := prm.CtrlSegment(b)
 				left = (ctrl.DS()*16 + block - 1) / block
-				out = append(out, Push{ctrl.QPN(), append([]byte(nil), b...)})
+				out = append(out, BlueFlamePush{ctrl.QPN(), append([]byte(nil), b...)})
 			}
 			left--
 			next = off + uint32(block)
@@ -110,30 +110,29 @@ func Pushes(c *spec.C, ws []verbs.MMIOWrite, block int) []Push {
 	return out
 }
 
-// RawWrite lays request i, counted from 0, into the send ring of a QP that nothing was posted to: an
-// unsignalled RDMA WRITE of 8 bytes, of which the library knows nothing. It returns the word
-// that rings for it.
-func RawWrite(c *spec.C, q *QP, i uint16, from verbs.SGE, to *Buffer, off int) (bell uint64) {
+// WriteRawWQE writes request i, counted from 0, into the send queue of a QP on which the library has
+// posted nothing: an unsignalled RDMA WRITE of 8 bytes. It returns the doorbell value for it.
+func WriteRawWQE(c *spec.C, q *QP, i uint16, from verbs.SGE, to *Buffer, off int) (doorbell uint64) {
 	wqe := make([]byte, prm.WQEBBSize)
 	ctrl := prm.CtrlSegment(wqe)
 	ctrl.Set(prm.WQEOpRDMAWrite, 0, i, q.QPN(), 3, 0, 0)
 	prm.RaddrSegment(wqe[prm.CtrlSegmentSize:]).Set(to.Addr(off), to.MR.RKey())
 	prm.DataSegment(wqe[prm.CtrlSegmentSize+prm.RaddrSegmentSize:]).Set(8, from.LKey, from.Addr)
 	ok(c, "write the send queue", Mlx5(c, q).WriteSendQueue(c.T, int(i)*prm.WQEBBSize, wqe))
-	return Bell(ctrl)
+	return DoorbellValue(ctrl)
 }
 
-// Bell is the word that rings for a request.
-func Bell(ctrl prm.CtrlSegment) (v uint64) {
+// DoorbellValue is the 64-bit word that is written to the register to ring for a request.
+func DoorbellValue(ctrl prm.CtrlSegment) (v uint64) {
 	for _, b := range ctrl[:prm.DoorbellSize] {
 		v = v<<8 | uint64(b)
 	}
 	return v
 }
 
-// Arrives waits until 8 bytes lie at off in a buffer, and reports whether they do within d.
-func Arrives(c *spec.C, b *Buffer, off int, want []byte, d time.Duration) bool {
-	for end := c.T.Now() + d; ; c.T.Sleep(Silence / 200) {
+// AwaitData waits until the 8 bytes at off in a buffer are want, and reports whether they are within d.
+func AwaitData(c *spec.C, b *Buffer, off int, want []byte, d time.Duration) bool {
+	for end := c.T.Now() + d; ; c.T.Sleep(QuietPeriod / 200) {
 		if bytes.Equal(b.Get(c, off, 8), want) {
 			return true
 		}

@@ -3,6 +3,7 @@ package kit
 import (
 	"fmt"
 	"net/netip"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -11,9 +12,9 @@ import (
 	"github.com/rdmasim/rdmasim/verbs/player"
 )
 
-// Other is another process, on this host or another, moved by commands of package
+// OtherProcess is another process, on this host or another, that carries out commands of package
 // player.
-type Other struct {
+type OtherProcess struct {
 	p verbs.Player
 	Addr
 }
@@ -21,22 +22,22 @@ type Other struct {
 // Args are the numbers of a player command.
 type Args = map[string]uint64
 
-// Far is the host of the other end where two nodes are asked for: the last one.
-func Far(c *spec.C) int { return len(c.TB.Hosts()) - 1 }
+// RemoteHost is the host of the other end in a case that needs two nodes: the last host.
+func RemoteHost(c *spec.C) int { return len(c.TB.Hosts()) - 1 }
 
-// StartOther starts a process on a host with the given environment. Nothing is open
+// StartOtherProcess starts a process on a host with the given environment. Nothing is open
 // in it yet.
-func StartOther(c *spec.C, host int, env map[string]string) *Other {
+func StartOtherProcess(c *spec.C, host int, env map[string]string) *OtherProcess {
 	p, err := c.TB.Player(c.T, host, env)
 	if err != nil {
 		c.Errorf("start another process: %v", err)
 	}
-	return &Other{p: p}
+	return &OtherProcess{p: p}
 }
 
-// OpenOther is StartOther with the device open.
-func OpenOther(c *spec.C, host int, env map[string]string) *Other {
-	return openOther(c, host, env, nil)
+// OpenOtherProcess is StartOtherProcess with the device open.
+func OpenOtherProcess(c *spec.C, host int, env map[string]string) *OtherProcess {
+	return openOtherProcess(c, host, env, nil)
 }
 
 // OpenIPv6 is Open with connections by IPv6.
@@ -44,35 +45,37 @@ func OpenIPv6(c *spec.C) *Env {
 	e := Open(c)
 	gid, err := player.PickIPv6(c.T, e.Ctx, uint32(e.Port))
 	ok(c, "choose a GID", err)
-	e.GID, e.Own = gid, Addr{GID: gid.GID}
+	e.GID, e.LocalAddr = gid, Addr{GID: gid.GID}
 	return e
 }
 
 // OpenIPv4 is Open with connections by the GID of an IPv4 address.
 func OpenIPv4(c *spec.C, ip netip.Addr) *Env {
 	e := Open(c)
-	gid, err := player.PickIPv4(number(ip))(c.T, e.Ctx, uint32(e.Port))
+	gid, err := player.PickIPv4(ipv4Number(ip))(c.T, e.Ctx, uint32(e.Port))
 	ok(c, "choose a GID", err)
-	e.GID, e.Own = gid, Addr{GID: gid.GID}
+	e.GID, e.LocalAddr = gid, Addr{GID: gid.GID}
 	return e
 }
 
-// OpenOtherIPv4 is OpenOther with connections by the GID of an IPv4 address.
-func OpenOtherIPv4(c *spec.C, host int, ip netip.Addr) *Other {
-	return openOther(c, host, nil, Args{"ipv4": uint64(number(ip))})
+// OpenOtherProcessIPv4 is OpenOtherProcess with connections by the GID of an IPv4 address.
+func OpenOtherProcessIPv4(c *spec.C, host int, ip netip.Addr) *OtherProcess {
+	return openOtherProcess(c, host, nil, Args{"ipv4": uint64(ipv4Number(ip))})
 }
 
-// number is an IPv4 address with its first byte on top.
-func number(ip netip.Addr) uint32 {
+// ipv4Number is an IPv4 address as a number, its first byte the most significant one.
+func ipv4Number(ip netip.Addr) uint32 {
 	b := ip.As4()
 	return uint32(b[0])<<24 | uint32(b[1])<<16 | uint32(b[2])<<8 | uint32(b[3])
 }
 
-// OpenOtherIPv6 is OpenOther with connections by IPv6.
-func OpenOtherIPv6(c *spec.C, host int) *Other { return openOther(c, host, nil, Args{"ipv6": 1}) }
+// OpenOtherProcessIPv6 is OpenOtherProcess with connections by IPv6.
+func OpenOtherProcessIPv6(c *spec.C, host int) *OtherProcess {
+	return openOtherProcess(c, host, nil, Args{"ipv6": 1})
+}
 
-func openOther(c *spec.C, host int, env map[string]string, args Args) *Other {
-	o := StartOther(c, host, env)
+func openOtherProcess(c *spec.C, host int, env map[string]string, args Args) *OtherProcess {
+	o := StartOtherProcess(c, host, env)
 	r := o.Do(c, player.Open, args, nil)
 	copy(o.GID[:], r.Data)
 	o.LID = uint16(r.Values["lid"])
@@ -80,7 +83,7 @@ func openOther(c *spec.C, host int, env map[string]string, args Args) *Other {
 }
 
 // Do has the process carry out a command that must succeed.
-func (o *Other) Do(c *spec.C, op string, args Args, data []byte) verbs.PlayerReply {
+func (o *OtherProcess) Do(c *spec.C, op string, args Args, data []byte) verbs.PlayerReply {
 	r, err := o.Try(c, op, args, data)
 	if err != nil || r.Errno != 0 {
 		c.Failf("%s in the other process: %s (errno %d, %v)", op, r.Text, r.Errno, err)
@@ -90,12 +93,12 @@ func (o *Other) Do(c *spec.C, op string, args Args, data []byte) verbs.PlayerRep
 
 // Try has the process carry out a command that may be refused: see Errno of the
 // reply. The error is ErrProcessDied when the process did not survive it.
-func (o *Other) Try(c *spec.C, op string, args Args, data []byte) (verbs.PlayerReply, error) {
+func (o *OtherProcess) Try(c *spec.C, op string, args Args, data []byte) (verbs.PlayerReply, error) {
 	return o.p.Do(c.T, verbs.PlayerCommand{Op: op, Args: args, Data: data})
 }
 
-// Answer is Try of a process that survives, with the errno of its reply as the error.
-func (o *Other) Answer(c *spec.C, op string, args Args, data []byte) (verbs.PlayerReply, error) {
+// DoErr is Try for a command that must not end the process; the errno of the reply becomes the error.
+func (o *OtherProcess) DoErr(c *spec.C, op string, args Args, data []byte) (verbs.PlayerReply, error) {
 	r, err := o.Try(c, op, args, data)
 	ok(c, op+" in the other process", err)
 	if r.Errno != 0 {
@@ -104,65 +107,65 @@ func (o *Other) Answer(c *spec.C, op string, args Args, data []byte) (verbs.Play
 	return r, nil
 }
 
-// OpenWithout is OpenOther in a process that then gives up CAP_NET_RAW, CAP_IPC_LOCK and all
+// OpenUnprivileged is OpenOtherProcess in a process that then gives up CAP_NET_RAW, CAP_IPC_LOCK and all
 // but memlock bytes of memory that it may lock.
-func OpenWithout(c *spec.C, memlock uint64) *Other {
-	o := openOther(c, 0, nil, Args{"cqe": 16})
+func OpenUnprivileged(c *spec.C, memlock uint64) *OtherProcess {
+	o := openOtherProcess(c, 0, nil, Args{"cqe": 16})
 	o.Do(c, player.Drop, Args{"memlock": memlock}, nil)
 	return o
 }
 
 // Kill ends the process at once.
-func (o *Other) Kill(c *spec.C) { o.p.Kill(c.T) }
+func (o *OtherProcess) Kill(c *spec.C) { o.p.Kill(c.T) }
 
-// QP is a queue pair of the other process.
+// OtherQP is a queue pair of the other process.
 type OtherQP struct {
-	O      *Other
-	ID     uint64 // in the other process
-	QPN    uint32
-	Values Args
+	Process *OtherProcess
+	ID      uint64 // in the other process
+	QPN     uint32
+	Values  Args
 }
 
 // CreateQP creates a queue pair there; the op is player.CreateQP or AllocTDQP.
-func (o *Other) CreateQP(c *spec.C, op string, args Args) *OtherQP {
+func (o *OtherProcess) CreateQP(c *spec.C, op string, args Args) *OtherQP {
 	v := o.Do(c, op, args, nil).Values
 	return &OtherQP{o, v["qp"], uint32(v["qpn"]), v}
 }
 
-// Connect takes it to RTS (or the state in args) with the peer and the attributes of opt.
+// Connect takes the QP to a state, usually RTS, with the peer and the attributes of opt.
 func (q *OtherQP) Connect(c *spec.C, peer Peer, opt Options, to verbs.QPState) {
-	q.O.Do(c, player.Connect, Args{"qp": q.ID, "to": uint64(to), "dest_qpn": uint64(peer.QPN), "dlid": uint64(peer.LID), "rq_psn": uint64(peer.PSN),
+	q.Process.Do(c, player.Connect, Args{"qp": q.ID, "to": uint64(to), "dest_qpn": uint64(peer.QPN), "dlid": uint64(peer.LID), "rq_psn": uint64(peer.PSN),
 		"sq_psn": uint64(opt.PSN), "mtu": uint64(opt.MTU), "access": uint64(opt.Access), "timeout": uint64(opt.Timeout),
 		"retry": uint64(opt.RetryCnt), "rnr": uint64(opt.RNRRetry), "rnr_timer": uint64(opt.MinRNRTimer),
 		"rd": uint64(opt.RdAtomic), "dest_rd": uint64(opt.RdAtomic), "type": uint64(opt.Type), "qkey": QKey}, peer.GID[:])
 }
 
-// Peer describes it to the other end; its requests begin at psn.
-func (q *OtherQP) Peer(psn uint32) Peer { return Peer{q.QPN, q.O.Addr, psn} }
+// Peer describes the QP to the other end; its requests begin at psn.
+func (q *OtherQP) Peer(psn uint32) Peer { return Peer{q.QPN, q.Process.Addr, psn} }
 
 // OtherBuffer is registered memory of the other process.
 type OtherBuffer struct {
-	O    *Other
-	ID   uint64
-	Addr uint64
-	RKey uint32
-	Len  int
+	Process *OtherProcess
+	ID      uint64
+	Addr    uint64
+	RKey    uint32
+	Len     int
 }
 
 // Buffer maps and registers n bytes there; pd 0 is its first PD.
-func (o *Other) Buffer(c *spec.C, n int, access verbs.AccessFlags, pd uint64) *OtherBuffer {
+func (o *OtherProcess) Buffer(c *spec.C, n int, access verbs.AccessFlags, pd uint64) *OtherBuffer {
 	v := o.Do(c, player.RegBuffer, Args{"len": uint64(n), "access": uint64(access), "pd": pd}, nil).Values
 	return &OtherBuffer{o, v["buf"], v["addr"], uint32(v["rkey"]), n}
 }
 
 // Get reads n bytes at off.
 func (b *OtherBuffer) Get(c *spec.C, off, n int) []byte {
-	return b.O.Do(c, player.ReadBuffer, Args{"buf": b.ID, "off": uint64(off), "len": uint64(n)}, nil).Data
+	return b.Process.Do(c, player.ReadBuffer, Args{"buf": b.ID, "off": uint64(off), "len": uint64(n)}, nil).Data
 }
 
 // Set writes p at off.
 func (b *OtherBuffer) Set(c *spec.C, off int, p []byte) {
-	b.O.Do(c, player.WriteBuffer, Args{"buf": b.ID, "off": uint64(off)}, p)
+	b.Process.Do(c, player.WriteBuffer, Args{"buf": b.ID, "off": uint64(off)}, p)
 }
 
 // WriteTo is a signalled RDMA write to the other process.
@@ -171,19 +174,19 @@ func (b *OtherBuffer) WriteTo(id uint64, off int, sges ...verbs.SGE) verbs.SendW
 		RemoteAddr: b.Addr + uint64(off), RKey: b.RKey}
 }
 
-// Wait has the other process poll until n completions and returns their statuses.
-func (o *Other) Wait(c *spec.C, n int, timeout time.Duration) []verbs.WCStatus {
+// AwaitStatuses has the other process poll until n completions and returns their statuses.
+func (o *OtherProcess) AwaitStatuses(c *spec.C, n int, timeout time.Duration) []verbs.WCStatus {
 	v := o.Do(c, player.Wait, Args{"n": uint64(n), "timeout": uint64(timeout)}, nil).Values
 	st := make([]verbs.WCStatus, v["n"])
 	for i := range st {
-		st[i] = verbs.WCStatus(v["status"+itoa(i)])
+		st[i] = verbs.WCStatus(v["status"+strconv.Itoa(i)])
 	}
 	return st
 }
 
 // Recv posts n receives of a buffer there.
 func (q *OtherQP) Recv(c *spec.C, b *OtherBuffer, n int) {
-	q.O.Do(c, player.PostRecv, Args{"qp": q.ID, "buf": b.ID, "len": uint64(b.Len), "count": uint64(n)}, nil)
+	q.Process.Do(c, player.PostRecv, Args{"qp": q.ID, "buf": b.ID, "len": uint64(b.Len), "count": uint64(n)}, nil)
 }
 
 // ReadFrom is a signalled RDMA read from the other process.
@@ -207,25 +210,25 @@ func (b *OtherBuffer) CmpSwap(id uint64, off int, compare, swap uint64, sges ...
 	return w
 }
 
-// SetWord writes 8 bytes as a number of this host.
-func (b *OtherBuffer) SetWord(c *spec.C, off int, v uint64) { b.Set(c, off, unword(v)) }
+// SetWord writes 8 bytes in the host's order.
+func (b *OtherBuffer) SetWord(c *spec.C, off int, v uint64) { b.Set(c, off, hostWordBytes(v)) }
 
-// Join connects two queue pairs of other processes.
-func Join(c *spec.C, a, b *OtherQP, o Options) {
+// ConnectOtherQPs connects two queue pairs of other processes.
+func ConnectOtherQPs(c *spec.C, a, b *OtherQP, o Options) {
 	back := o
 	back.PSN = (o.PSN + 0x1000) & 0xffffff
 	b.Connect(c, a.Peer(o.PSN), back, verbs.QPSRTS)
 	a.Connect(c, b.Peer(back.PSN), o, verbs.QPSRTS)
 }
 
-// FarPair connects a QP of this process to one of a process on the far host.
-func (e *Env) FarPair(c *spec.C, o Options) (*QP, *OtherQP) {
-	return e.PairWith(c, OpenOther(c, Far(c), nil), o)
+// RemotePair connects a QP of this process to one of a process on the far host.
+func (e *Env) RemotePair(c *spec.C, o Options) (*QP, *OtherQP) {
+	return e.PairWith(c, OpenOtherProcess(c, RemoteHost(c), nil), o)
 }
 
-// Unhurried are options for a connection whose packets are counted: where time is not exact and
-// an answer may take longer than the usual timer of 67 ms, it is a second.
-func Unhurried(c *spec.C, o Options) Options {
+// WithLongTimeout returns options for a connection whose packets are counted. Where time is not exact,
+// a response may take longer than the usual timeout of 67 ms, so the timeout becomes a second.
+func WithLongTimeout(c *spec.C, o Options) Options {
 	if !c.Has(ExactTime) {
 		o.Timeout = 18
 	}
@@ -233,19 +236,19 @@ func Unhurried(c *spec.C, o Options) Options {
 }
 
 // PairWith connects a QP of this process to one of another.
-func (e *Env) PairWith(c *spec.C, other *Other, o Options) (*QP, *OtherQP) {
-	return e.Mixed(c, other, o, func(*verbs.QPAttr) {})
+func (e *Env) PairWith(c *spec.C, other *OtherProcess, o Options) (*QP, *OtherQP) {
+	return e.PairWithModified(c, other, o, func(*verbs.QPAttr) {})
 }
 
-// Mixed is PairWith with attributes of this process's QP changed before each step.
-func (e *Env) Mixed(c *spec.C, other *Other, o Options, change func(a *verbs.QPAttr)) (*QP, *OtherQP) {
+// PairWithModified is PairWith with attributes of this process's QP changed before each step.
+func (e *Env) PairWithModified(c *spec.C, other *OtherProcess, o Options, change func(a *verbs.QPAttr)) (*QP, *OtherQP) {
 	a := e.CreateQP(c, o)
 	b := other.CreateQP(c, player.CreateQP, Args{"type": uint64(o.Type)})
 	back := o
 	back.PSN = (o.PSN + 0x1000) & 0xffffff
 	b.Connect(c, a.Peer(), back, verbs.QPSRTS)
 	for s := verbs.QPSInit; s <= verbs.QPSRTS; s++ {
-		attr := a.Attr(b.Peer(back.PSN))
+		attr := a.AttrFor(b.Peer(back.PSN))
 		attr.State = s
 		change(&attr)
 		ok(c, "modify_qp to "+s.String(), a.Modify(c.T, &attr, MaskFor(o.Type, s)))

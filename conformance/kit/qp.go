@@ -42,25 +42,25 @@ func Default() Options {
 // QP is a queue pair with its CQs and how it is to be connected.
 type QP struct {
 	verbs.QP
-	Env      *Env
-	SCQ, RCQ verbs.CQ
-	Opt      Options
-	Kill     func(c *spec.C) // destroys it; the case's end does it too
+	Env            *Env
+	SendCQ, RecvCQ verbs.CQ
+	Opt            Options
+	DestroyNow     func(c *spec.C) // destroys it; the case's end does it too
 }
 
 // CreateQP creates a queue pair in RESET.
 func (e *Env) CreateQP(c *spec.C, o Options) *QP {
-	q := &QP{Env: e, SCQ: o.SendCQ, RCQ: o.RecvCQ, Opt: o}
-	if q.SCQ == nil {
-		q.SCQ = e.CreateCQ(c, o.CQE)
+	q := &QP{Env: e, SendCQ: o.SendCQ, RecvCQ: o.RecvCQ, Opt: o}
+	if q.SendCQ == nil {
+		q.SendCQ = e.CreateCQ(c, o.CQE)
 	}
-	if q.RCQ == nil {
-		q.RCQ = e.CreateCQ(c, o.CQE)
+	if q.RecvCQ == nil {
+		q.RecvCQ = e.CreateCQ(c, o.CQE)
 	}
-	qp, err := e.domain(o).CreateQP(c.T, q.InitAttr())
+	qp, err := e.pdFor(o).CreateQP(c.T, q.InitAttr())
 	ok(c, "create_qp", err)
 	q.QP = qp
-	q.Kill = Once(c, "destroy_qp", qp.Destroy)
+	q.DestroyNow = DestroyOnce(c, "destroy_qp", qp.Destroy)
 	return q
 }
 
@@ -68,7 +68,7 @@ func (e *Env) CreateQP(c *spec.C, o Options) *QP {
 // reports it.
 func (e *Env) RecordCreate(c *spec.C, step string, o Options) bool {
 	cq := e.CreateCQ(c, 16)
-	q, err := e.domain(o).CreateQP(c.T, (&QP{SCQ: cq, RCQ: cq, Opt: o}).InitAttr())
+	q, err := e.pdFor(o).CreateQP(c.T, (&QP{SendCQ: cq, RecvCQ: cq, Opt: o}).InitAttr())
 	if RecordErrno(c, step, err) != 0 {
 		return false
 	}
@@ -76,7 +76,7 @@ func (e *Env) RecordCreate(c *spec.C, step string, o Options) bool {
 	return true
 }
 
-func (e *Env) domain(o Options) verbs.PD {
+func (e *Env) pdFor(o Options) verbs.PD {
 	if o.PD != nil {
 		return o.PD
 	}
@@ -85,7 +85,7 @@ func (e *Env) domain(o Options) verbs.PD {
 
 // InitAttr is what the QP was created with.
 func (q *QP) InitAttr() verbs.QPInitAttr {
-	a := verbs.QPInitAttr{Type: q.Opt.Type, SendCQ: q.SCQ, RecvCQ: q.RCQ, Cap: q.Opt.Cap, SigAll: q.Opt.SigAll,
+	a := verbs.QPInitAttr{Type: q.Opt.Type, SendCQ: q.SendCQ, RecvCQ: q.RecvCQ, Cap: q.Opt.Cap, SigAll: q.Opt.SigAll,
 		SRQ: q.Opt.SRQ}
 	if q.Opt.SendOps != 0 {
 		a.CompMask, a.SendOpsFlags = verbs.QPInitSendOpsFlags, q.Opt.SendOps
@@ -101,9 +101,9 @@ type Peer struct {
 }
 
 // Peer describes the QP to the other end.
-func (q *QP) Peer() Peer { return Peer{q.QPN(), q.Env.Own, q.Opt.PSN} }
+func (q *QP) Peer() Peer { return Peer{q.QPN(), q.Env.LocalAddr, q.Opt.PSN} }
 
-// Attributes that each step to RTS must have.
+// Attributes that each transition to RTS must have.
 const (
 	MaskInitRC = verbs.QPMaskState | verbs.QPMaskPKeyIndex | verbs.QPMaskPort | verbs.QPMaskAccessFlags
 	MaskInitUD = verbs.QPMaskState | verbs.QPMaskPKeyIndex | verbs.QPMaskPort | verbs.QPMaskQKey
@@ -116,22 +116,23 @@ const (
 // QKey is the Q_Key of UD queue pairs.
 const QKey = 0x11111111
 
-// Attr has every attribute of the way to RTS with the given peer; State is not set.
-func (q *QP) Attr(p Peer) verbs.QPAttr {
+// AttrFor returns every attribute that bringing the QP up to RTS with the given peer takes; State is
+// not set.
+func (q *QP) AttrFor(p Peer) verbs.QPAttr {
 	o := q.Opt
 	return verbs.QPAttr{Port: q.Env.Port, Access: o.Access, QKey: QKey, PathMTU: o.MTU, DestQPN: p.QPN, RQPSN: p.PSN,
 		SQPSN: o.PSN, Timeout: o.Timeout, RetryCnt: o.RetryCnt, RNRRetry: o.RNRRetry, MinRNRTimer: o.MinRNRTimer,
 		MaxRdAtomic: o.RdAtomic, MaxDestRdAtomic: o.RdAtomic, AH: q.Env.PathTo(p.Addr)}
 }
 
-// AHTo is the way to a port or a group, with a global route.
+// AHTo is the address vector to a port or a group, with a global route.
 func (e *Env) AHTo(to Addr) verbs.AHAttr {
 	return verbs.AHAttr{IsGlobal: true, Port: e.Port, DLID: to.LID,
 		GRH: verbs.GRH{DGID: to.GID, SGIDIndex: uint8(e.GID.Index), HopLimit: 64}}
 }
 
-// PathTo is the way to the peer of a connection: on InfiniBand without a global route, as
-// inside a subnet.
+// PathTo is the address vector to the peer of a connection: on InfiniBand without a global route,
+// as inside a subnet.
 func (e *Env) PathTo(to Addr) verbs.AHAttr {
 	if e.IB {
 		return verbs.AHAttr{Port: e.Port, DLID: to.LID}
@@ -148,7 +149,7 @@ func (e *Env) Group(gid verbs.GID) Addr {
 	return Addr{GID: gid}
 }
 
-// MaskFor is the attributes that a QP of this type must be given on its way into a state.
+// MaskFor is the mask of attributes that a QP of this type must be given to enter a state.
 func MaskFor(t verbs.QPType, to verbs.QPState) verbs.QPAttrMask {
 	switch to {
 	case verbs.QPSInit:
@@ -172,56 +173,42 @@ func MaskFor(t verbs.QPType, to verbs.QPState) verbs.QPAttrMask {
 	return verbs.QPMaskState
 }
 
-// Step moves the QP into a state with the attributes that the step needs. Where a target is
-// known to let an error that it has told overtake the reset after it, the QP is reset again;
-// that it was refused is a step of the case then.
-func (q *QP) Step(c *spec.C, p Peer, to verbs.QPState) {
+// StepTo moves the QP into a state with the attributes that the transition needs. A target may be
+// known to let an earlier error overtake the reset that followed it: then the refusal is recorded
+// as a step of the case, and the QP is reset again.
+func (q *QP) StepTo(c *spec.C, p Peer, to verbs.QPState) {
 	step := "modify_qp to " + to.String()
-	a := q.Attr(p)
+	a := q.AttrFor(p)
 	a.State = to
 	err := q.Modify(c.T, &a, MaskFor(q.Opt.Type, to))
-	if to == verbs.QPSInit && err != nil && q.Queried(c) == verbs.QPSErr {
+	if to == verbs.QPSInit && err != nil && q.QueryState(c) == verbs.QPSErr {
 		c.Errno(step, err, 0)
-		q.To(c, verbs.QPSReset)
+		q.ModifyState(c, verbs.QPSReset)
 		err = q.Modify(c.T, &a, MaskFor(q.Opt.Type, to))
 	}
 	ok(c, step, err)
 }
 
-// Climb takes a QP in RESET to the given state, which is INIT, RTR or RTS.
-func (q *QP) Climb(c *spec.C, p Peer, to verbs.QPState) {
+// BringUp takes a QP from RESET to the given state: INIT, RTR or RTS.
+func (q *QP) BringUp(c *spec.C, p Peer, to verbs.QPState) {
 	for s := verbs.QPSInit; s <= to; s++ {
-		q.Step(c, p, s)
+		q.StepTo(c, p, s)
 	}
 }
 
-// To modifies the state alone (RESET, ERR).
-func (q *QP) To(c *spec.C, s verbs.QPState) {
+// ModifyState modifies nothing but the state (to RESET, ERR).
+func (q *QP) ModifyState(c *spec.C, s verbs.QPState) {
 	ok(c, "modify_qp to "+s.String(), q.Modify(c.T, &verbs.QPAttr{State: s}, verbs.QPMaskState))
 }
 
-// Queried is the state that query_qp tells.
-func (q *QP) Queried(c *spec.C) verbs.QPState {
+// QueryState is the state that query_qp reports.
+func (q *QP) QueryState(c *spec.C) verbs.QPState {
 	a, _, err := q.Query(c.T, verbs.QPMaskState)
 	ok(c, "query_qp", err)
 	return a.State
 }
 
-// AwaitState waits until query_qp tells the state.
-func (q *QP) AwaitState(c *spec.C, want verbs.QPState) {
-	for end := c.T.Now() + Patience; ; {
-		s := q.Queried(c)
-		if s == want {
-			return
-		}
-		if c.T.Now() >= end {
-			c.Failf("query_qp: want state %v, still %v after %v", want, s, Patience)
-		}
-		c.T.Sleep(Silence / 20)
-	}
-}
-
-// Pair is two connected queue pairs of one device: A asks, B answers.
+// Pair is two connected queue pairs of one device: A is the requester, B the responder.
 type Pair struct {
 	*Env
 	A, B *QP
@@ -230,8 +217,8 @@ type Pair struct {
 // NewPair opens the device and connects a pair over it.
 func NewPair(c *spec.C, o Options) *Pair { return Open(c).Pair(c, o) }
 
-// Unconnected creates a pair in RESET.
-func (e *Env) Unconnected(c *spec.C, o Options) *Pair {
+// UnconnectedPair creates a pair in RESET.
+func (e *Env) UnconnectedPair(c *spec.C, o Options) *Pair {
 	a := e.CreateQP(c, o)
 	o.PSN = (o.PSN + 0x1000) & 0xffffff
 	return &Pair{e, a, e.CreateQP(c, o)}
@@ -239,22 +226,22 @@ func (e *Env) Unconnected(c *spec.C, o Options) *Pair {
 
 // Pair creates and connects a pair.
 func (e *Env) Pair(c *spec.C, o Options) *Pair {
-	p := e.Unconnected(c, o)
+	p := e.UnconnectedPair(c, o)
 	p.Connect(c)
 	return p
 }
 
-// Connect takes both ends from RESET to RTS, the answering end first.
+// Connect takes both ends from RESET to RTS, the responder first.
 func (p *Pair) Connect(c *spec.C) {
-	p.B.Climb(c, p.A.Peer(), verbs.QPSRTS)
-	p.A.Climb(c, p.B.Peer(), verbs.QPSRTS)
+	p.B.BringUp(c, p.A.Peer(), verbs.QPSRTS)
+	p.A.BringUp(c, p.B.Peer(), verbs.QPSRTS)
 }
 
 // Post posts send requests, all of which must be accepted.
 func (q *QP) Post(c *spec.C, wrs ...verbs.SendWR) {
 	if bad, err := q.PostSend(c.T, wrs); err != nil {
 		c.Failf("post_send: want success, got %s at request %d of %d (%v)",
-			spec.ErrnoName(verbs.ErrnoOf(err)), bad, len(wrs), err)
+			verbs.ErrnoName(verbs.ErrnoOf(err)), bad, len(wrs), err)
 	}
 }
 
@@ -262,7 +249,7 @@ func (q *QP) Post(c *spec.C, wrs ...verbs.SendWR) {
 func (q *QP) Recv(c *spec.C, wrs ...verbs.RecvWR) {
 	if bad, err := q.PostRecv(c.T, wrs); err != nil {
 		c.Failf("post_recv: want success, got %s at request %d of %d (%v)",
-			spec.ErrnoName(verbs.ErrnoOf(err)), bad, len(wrs), err)
+			verbs.ErrnoName(verbs.ErrnoOf(err)), bad, len(wrs), err)
 	}
 }
 
@@ -303,21 +290,21 @@ func FetchAdd(id uint64, on *Buffer, off int, add uint64, sges ...verbs.SGE) ver
 	return w
 }
 
-// Do posts one request and takes its completion from the send CQ.
-func (q *QP) Do(c *spec.C, wr verbs.SendWR) verbs.WC {
+// PostAndPoll posts one request and takes its completion from the send CQ.
+func (q *QP) PostAndPoll(c *spec.C, wr verbs.SendWR) verbs.WC {
 	q.Post(c, wr)
-	return PollOne(c, q.SCQ)
+	return PollOne(c, q.SendCQ)
 }
 
-// Refused holds when posting fails with an errno of the set at the request numbered at. It
-// is false where a target is known to take them all: they are under way then.
-func (q *QP) Refused(c *spec.C, step string, at int, wrs []verbs.SendWR, set ...Errno) bool {
+// ExpectSendRefused checks that posting fails with an errno of the set at the request numbered at. It
+// returns false where a target is known to accept them all: the requests are posted then.
+func (q *QP) ExpectSendRefused(c *spec.C, step string, at int, wrs []verbs.SendWR, set ...Errno) bool {
 	bad, err := q.PostSend(c.T, wrs)
 	return refused(c, step, bad, at, err, set...)
 }
 
-// RecvRefused is Refused for receives.
-func (q *QP) RecvRefused(c *spec.C, step string, at int, wrs []verbs.RecvWR, want Errno) bool {
+// ExpectRecvRefused is ExpectSendRefused for receives.
+func (q *QP) ExpectRecvRefused(c *spec.C, step string, at int, wrs []verbs.RecvWR, want Errno) bool {
 	bad, err := q.PostRecv(c.T, wrs)
 	return refused(c, step, bad, at, err, want)
 }
@@ -335,8 +322,8 @@ func refused(c *spec.C, step string, bad, at int, err error, set ...Errno) bool 
 	return true
 }
 
-// Flushed takes n completions and fails the case unless all are WR_FLUSH_ERR.
-func Flushed(c *spec.C, cq verbs.CQ, n int) []verbs.WC {
+// ExpectFlushed takes n completions and fails the case unless all are WR_FLUSH_ERR.
+func ExpectFlushed(c *spec.C, cq verbs.CQ, n int) []verbs.WC {
 	wc := Poll(c, cq, n)
 	for _, w := range wc {
 		c.Status("flushed", w, verbs.WCWRFlushErr)

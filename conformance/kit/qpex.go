@@ -5,15 +5,15 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// Operations that each type of QP may post the extended way.
+// Operations that each type of QP may post through the extended interface.
 const (
 	OpsUD = verbs.QPExSend | verbs.QPExSendImm
 	OpsUC = OpsUD | verbs.QPExSendInv | verbs.QPExRDMAWrite | verbs.QPExRDMAWriteImm | verbs.QPExLocalInv | verbs.QPExBindMW
 	OpsRC = OpsUC | verbs.QPExRDMARead | verbs.QPExAtomicCmpSwp | verbs.QPExAtomicFetchAdd
 )
 
-// Extended is the QP's extended way to post.
-func (q *QP) Extended(c *spec.C) verbs.QPEx {
+// QPEx is the QP's extended interface for posting (ibv_qp_ex).
+func (q *QP) QPEx(c *spec.C) verbs.QPEx {
 	x := q.QP.Ex()
 	if x == nil {
 		c.Failf("the QP was created with send_ops_flags %#x and is no ibv_qp_ex", q.Opt.SendOps)
@@ -21,18 +21,18 @@ func (q *QP) Extended(c *spec.C) verbs.QPEx {
 	return x
 }
 
-// PostEx posts requests the extended way, in one batch that must be accepted.
+// PostEx posts requests through the extended interface, in one batch that must be accepted.
 func (q *QP) PostEx(c *spec.C, wrs ...verbs.SendWR) {
-	x := q.Extended(c)
+	x := q.QPEx(c)
 	x.WRStart(c.T)
 	for i := range wrs {
-		Build(c, x, &wrs[i])
+		BuildWR(c, x, &wrs[i])
 	}
 	ok(c, "wr_complete", x.WRComplete(c.T))
 }
 
-// Build calls the builder and the setters of a request.
-func Build(c *spec.C, x verbs.QPEx, w *verbs.SendWR) {
+// BuildWR calls the builder and the setters of a request.
+func BuildWR(c *spec.C, x verbs.QPEx, w *verbs.SendWR) {
 	x.SetWR(w.ID, w.Flags&^verbs.SendInline)
 	t := c.T
 	switch w.Opcode {
@@ -67,7 +67,7 @@ func Build(c *spec.C, x verbs.QPEx, w *verbs.SendWR) {
 	}
 }
 
-// setData uses the setter for one piece or the one for several.
+// setData calls the setter for one SGE or the one for a list.
 func setData(t verbs.Thread, x verbs.QPEx, w *verbs.SendWR) {
 	inline := w.Flags&verbs.SendInline != 0
 	switch {

@@ -10,7 +10,7 @@ import (
 // SRQ is a shared receive queue.
 type SRQ struct {
 	verbs.SRQ
-	Kill func(c *spec.C) // destroys it; the case's end does it too
+	DestroyNow func(c *spec.C) // destroys it; the case's end does it too
 }
 
 // CreateSRQ creates an SRQ for at least wr receives of sge entries.
@@ -20,14 +20,14 @@ func (e *Env) CreateSRQ(c *spec.C, wr, sge int) *SRQ { return e.CreateSRQOn(c, e
 func (e *Env) CreateSRQOn(c *spec.C, pd verbs.PD, wr, sge int) *SRQ {
 	s, err := pd.CreateSRQ(c.T, verbs.SRQInitAttr{MaxWR: uint32(wr), MaxSGE: uint32(sge)})
 	ok(c, "create_srq", err)
-	return &SRQ{s, Once(c, "destroy_srq", s.Destroy)}
+	return &SRQ{s, DestroyOnce(c, "destroy_srq", s.Destroy)}
 }
 
 // Recv posts receives, all of which must be accepted.
 func (s *SRQ) Recv(c *spec.C, wrs ...verbs.RecvWR) {
 	if bad, err := s.PostRecv(c.T, wrs); err != nil {
 		c.Failf("post_srq_recv: want success, got %s at request %d of %d (%v)",
-			spec.ErrnoName(verbs.ErrnoOf(err)), bad, len(wrs), err)
+			verbs.ErrnoName(verbs.ErrnoOf(err)), bad, len(wrs), err)
 	}
 }
 

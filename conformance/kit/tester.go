@@ -2,11 +2,11 @@ package kit
 
 import "github.com/rdmasim/rdmasim/conformance/spec"
 
-// Tester is the testbed as one of the interfaces of what a tester does from outside, such as
-// verbs.DeviceRemover.
-func Tester[T any](c *spec.C) T { return as[T](c, c.TB, "testbed") }
+// TestbedAs is the testbed as an interface for what a tester does to the device from outside, such
+// as verbs.DeviceRemover.
+func TestbedAs[T any](c *spec.C) T { return as[T](c, c.TB, "testbed") }
 
-// ProcessAs is the case's process as an interface that not every target's implements.
+// ProcessAs is the case's process as an interface that not every target implements.
 func ProcessAs[T any](c *spec.C) T { return as[T](c, c.Process(), "process") }
 
 func as[T any](c *spec.C, x any, what string) T {

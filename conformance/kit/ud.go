@@ -5,8 +5,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// Of is Default for another transport.
-func Of(t verbs.QPType) Options {
+// DefaultFor is Default for another transport.
+func DefaultFor(t verbs.QPType) Options {
 	o := Default()
 	o.Type = t
 	return o
@@ -14,16 +14,16 @@ func Of(t verbs.QPType) Options {
 
 // NewUD creates a datagram QP and takes it to RTS.
 func (e *Env) NewUD(c *spec.C) *QP {
-	q := e.CreateQP(c, Of(verbs.QPTUD))
-	q.Climb(c, Peer{}, verbs.QPSRTS)
+	q := e.CreateQP(c, DefaultFor(verbs.QPTUD))
+	q.BringUp(c, Peer{}, verbs.QPSRTS)
 	return q
 }
 
-// AH creates an address handle.
-func (e *Env) AH(c *spec.C, a verbs.AHAttr) verbs.AH {
+// CreateAH creates an address handle.
+func (e *Env) CreateAH(c *spec.C, a verbs.AHAttr) verbs.AH {
 	ah, err := e.PD.CreateAH(c.T, a)
 	ok(c, "create_ah", err)
-	Once(c, "destroy_ah", ah.Destroy)
+	DestroyOnce(c, "destroy_ah", ah.Destroy)
 	return ah
 }
 
@@ -34,8 +34,8 @@ func Datagram(id uint64, ah verbs.AH, qpn uint32, sges ...verbs.SGE) verbs.SendW
 	return w
 }
 
-// Join puts a QP into a multicast group until the case ends.
-func (q *QP) Join(c *spec.C, group verbs.GID) {
+// JoinMulticast puts a QP into a multicast group until the case ends.
+func (q *QP) JoinMulticast(c *spec.C, group verbs.GID) {
 	lid := q.Env.Group(group).LID
 	ok(c, "attach_mcast", q.AttachMcast(c.T, group, lid))
 	c.Defer(func() { _ = q.DetachMcast(c.T, group, lid) })

@@ -20,16 +20,20 @@ type Packet struct {
 // PSN is the packet's.
 func (p *Packet) PSN() uint32 { return p.BTH().PSN() }
 
-// From says whether the packet came from a port.
-func (p *Packet) From(a Addr) bool {
+// IsFrom reports whether the packet came from a port.
+func (p *Packet) IsFrom(a Addr) bool {
 	if p.Framing == roce.InfiniBand {
 		return p.LRH().SLID() == a.LID
 	}
 	return verbs.GID(p.SrcGID()) == a.GID
 }
 
-// To is the QPN that it is for.
-func (p *Packet) To() uint32 { return p.BTH().DestQP() }
+// DestQPN is the QPN in the packet's BTH.
+func (p *Packet) DestQPN() uint32 { return p.BTH().DestQP() }
+
+// OracleStep begins the names of the steps at which the judge of a capture, and no
+// assertion of the case, found a rule of the transport broken.
+const OracleStep = "rule "
 
 // Tap records the frames that are sent while body runs. A frame that does not decode
 // or has a wrong ICRC leaves no verdict on the case.
@@ -70,7 +74,7 @@ func Tap(c *spec.C, body func()) []Packet {
 func wire(c *spec.C) verbs.Wire {
 	w := c.TB.Wire()
 	if w == nil {
-		c.Errorf("the testbed gives no wire")
+		c.Errorf("the testbed gives no access to its wire")
 	}
 	return w
 }
@@ -86,7 +90,7 @@ func Inject(c *spec.C, rules ...verbs.WireRule) {
 	}
 }
 
-// ClearRules removes all rules and tells how many frames each has met.
+// ClearRules removes all rules and returns how many frames each has matched.
 func ClearRules(c *spec.C) []int {
 	n, err := wire(c).ClearRules(c.T)
 	if err != nil {
@@ -100,15 +104,15 @@ func DropTo(qpn uint32) verbs.WireRule {
 	return verbs.WireRule{Match: verbs.WireMatchDestQPN, DestQPN: qpn, Action: verbs.WireDrop}
 }
 
-// Select are the packets to a QP with one of the opcodes; no opcode: all.
-func Select(ps []Packet, to uint32, ops ...roce.Opcode) []Packet {
+// PacketsTo selects the packets to a QP that have one of the opcodes; without an opcode, all.
+func PacketsTo(ps []Packet, to uint32, ops ...roce.Opcode) []Packet {
 	var out []Packet
 	for _, p := range ps {
 		match := len(ops) == 0
 		for _, op := range ops {
 			match = match || p.Op == op
 		}
-		if match && p.To() == to {
+		if match && p.DestQPN() == to {
 			out = append(out, p)
 		}
 	}
@@ -123,7 +127,7 @@ func Transcript(ps []Packet, to []uint32, base []uint32) []string {
 	var out []string
 	for _, p := range ps {
 		for i, q := range to {
-			if p.To() != q || p.Op == roce.RCAcknowledge {
+			if p.DestQPN() != q || p.Op == roce.RCAcknowledge {
 				continue
 			}
 			h := p.BTH()

@@ -11,23 +11,23 @@ import (
 // zeroBased are the rights of most regions of device memory, whose addresses begin at 0.
 const zeroBased = kit.AllAccess | verbs.AccessZeroBased
 
-// chip is memory on the device.
-type chip struct {
+// deviceMemory is memory on the device (ibv_alloc_dm).
+type deviceMemory struct {
 	verbs.DM
 	free func(c *spec.C)
 }
 
-func allocDM(c *spec.C, e *kit.Env, n uint64) *chip {
+func allocDM(c *spec.C, e *kit.Env, n uint64) *deviceMemory {
 	m, err := e.Ctx.AllocDM(c.T, verbs.DMAttr{Length: n})
 	c.NoErr("alloc_dm", err)
-	return &chip{m, kit.Once(c, "free_dm", m.Free)}
+	return &deviceMemory{m, kit.DestroyOnce(c, "free_dm", m.Free)}
 }
 
 // register registers a range of it until the case ends.
-func (m *chip) register(c *spec.C, e *kit.Env, off, n uint64) (mr verbs.MR, dereg func(c *spec.C)) {
+func (m *deviceMemory) register(c *spec.C, e *kit.Env, off, n uint64) (mr verbs.MR, dereg func(c *spec.C)) {
 	mr, err := e.PD.RegDMMR(c.T, m.DM, off, n, zeroBased)
 	c.NoErr("reg_dm_mr", err)
-	return mr, kit.Once(c, "dereg_mr", mr.Dereg)
+	return mr, kit.DestroyOnce(c, "dereg_mr", mr.Dereg)
 }
 
 func dmAboveMaximum(c *spec.C) {
@@ -114,7 +114,7 @@ func dmAccess(c *spec.C) {
 	zero := make([]byte, size)
 	host.Set(c, 0, zero)
 	kit.Must(c, "memcpy_to_dm", m.CopyTo(c.T, base, zero))
-	src.Fill(c)
+	src.FillRandom(c)
 	same := func(step string) {
 		got := make([]byte, size)
 		kit.Must(c, "memcpy_from_dm", m.CopyFrom(c.T, got, base))
@@ -123,20 +123,20 @@ func dmAccess(c *spec.C) {
 	// both does a request of A to B's memory, once to each.
 	both := func(step string, wr verbs.SendWR, off uint64) {
 		wr.RemoteAddr, wr.RKey = host.Addr(0)+off, host.MR.RKey()
-		c.Status(step+" on host memory", p.A.Do(c, wr), verbs.WCSuccess)
+		c.Status(step+" on host memory", p.A.PostAndPoll(c, wr), verbs.WCSuccess)
 		result := back.Get(c, 0, 8)
 		wr.RemoteAddr, wr.RKey = off, mr.RKey()
-		c.Status(step+" on device memory", p.A.Do(c, wr), verbs.WCSuccess)
-		back.Holds(c, step+": result", result)
+		c.Status(step+" on device memory", p.A.PostAndPoll(c, wr), verbs.WCSuccess)
+		back.ExpectContents(c, step+": result", result)
 		same(step)
 	}
 	both("WRITE", kit.Write(1, host, 0, src.SGE(0, 3000)), 500)
 	both("WRITE of one byte", kit.Write(2, host, 0, src.SGE(7, 1)), size-1)
-	back.Clear(c, 0)
+	back.FillByte(c, 0)
 	wr := kit.Read(3, host, 0, back.SGE(0, 2000))
 	wr.RemoteAddr, wr.RKey = 300, mr.RKey()
-	c.Status("READ of device memory", p.A.Do(c, wr), verbs.WCSuccess)
-	back.Holds(c, "bytes read", host.Get(c, 300, 2000))
+	c.Status("READ of device memory", p.A.PostAndPoll(c, wr), verbs.WCSuccess)
+	back.ExpectContents(c, "bytes read", host.Get(c, 300, 2000))
 	if c.Has("atomic") {
 		both("FETCH_ADD", kit.FetchAdd(4, host, 0, 0x1122334455667788, back.SGE(0, 8)), 512)
 		both("CMP_SWAP that differs", kit.CmpSwap(5, host, 0, 1, 2, back.SGE(0, 8)), 520)
@@ -145,16 +145,16 @@ func dmAccess(c *spec.C) {
 	}
 
 	local := verbs.SGE{Addr: 100, Length: 1000, LKey: mr.LKey()}
-	c.Status("WRITE from device memory", p.A.Do(c, kit.Write(8, back, 0, local)), verbs.WCSuccess)
-	back.Holds(c, "bytes from device memory", host.Get(c, 100, 1000))
+	c.Status("WRITE from device memory", p.A.PostAndPoll(c, kit.Write(8, back, 0, local)), verbs.WCSuccess)
+	back.ExpectContents(c, "bytes from device memory", host.Get(c, 100, 1000))
 	p.B.RecvInto(c, 9, verbs.SGE{Addr: 2048, Length: 512, LKey: mr.LKey()})
 	p.A.Post(c, kit.Send(10, src.SGE(1024, 512)))
-	c.Status("SEND", kit.PollOne(c, p.A.SCQ), verbs.WCSuccess)
-	c.Status("receive into device memory", kit.PollOne(c, p.B.RCQ), verbs.WCSuccess)
+	c.Status("SEND", kit.PollOne(c, p.A.SendCQ), verbs.WCSuccess)
+	c.Status("receive into device memory", kit.PollOne(c, p.B.RecvCQ), verbs.WCSuccess)
 	host.Set(c, 2048, src.Get(c, 1024, 512))
 	same("memory after the receive")
 
 	wr = kit.Write(11, host, 0, src.SGE(0, 8))
 	wr.RemoteAddr, wr.RKey = size-7, mr.RKey()
-	c.Status("WRITE over the end of the region", p.A.Do(c, wr), verbs.WCRemAccessErr)
+	c.Status("WRITE over the end of the region", p.A.PostAndPoll(c, wr), verbs.WCRemAccessErr)
 }

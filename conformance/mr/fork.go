@@ -12,16 +12,16 @@ func forkedChild(c *spec.C) {
 	f := kit.ProcessAs[verbs.Forker](c)
 	p := kit.NewPair(c, kit.Default())
 	src, dst := p.Buffer(c, 3*4096, kit.AllAccess), p.Buffer(c, 3*4096, kit.AllAccess)
-	want := src.Fill(c)
+	want := src.FillRandom(c)
 	for i, b := range []*kit.Buffer{src, dst, src, dst} {
 		end, err := f.Fork(c.T, b.Mem, byte(0x11*(i+1)))
 		kit.Must(c, "fork", err)
-		src.Holds(c, "the parent's bytes beside a child", want)
-		c.Status("write beside a child", p.A.Do(c, kit.Write(1, dst, 0, src.All())), verbs.WCSuccess)
-		dst.Holds(c, "bytes that were written", want)
-		want = src.Fill(c) // after the fork: the parent's writes must reach the device's pages
-		c.Status("write of new bytes beside a child", p.A.Do(c, kit.Write(2, dst, 0, src.All())), verbs.WCSuccess)
+		src.ExpectContents(c, "the parent's bytes beside a child", want)
+		c.Status("write beside a child", p.A.PostAndPoll(c, kit.Write(1, dst, 0, src.All())), verbs.WCSuccess)
+		dst.ExpectContents(c, "bytes that were written", want)
+		want = src.FillRandom(c) // after the fork: the parent's writes must reach the device's pages
+		c.Status("write of new bytes beside a child", p.A.PostAndPoll(c, kit.Write(2, dst, 0, src.All())), verbs.WCSuccess)
 		kit.Must(c, "end of the child", end(c.T))
-		dst.Holds(c, "bytes when the child has ended", want)
+		dst.ExpectContents(c, "bytes when the child has ended", want)
 	}
 }

@@ -14,14 +14,14 @@ func badKey(key uint32) uint32 { return key ^ 0xfff00100 }
 func badLKeySend(c *spec.C) {
 	p := kit.NewPair(c, kit.Default())
 	mem, dst := p.Buffer(c, 64, kit.AllAccess), p.Buffer(c, 64, kit.AllAccess)
-	before := dst.Fill(c)
+	before := dst.FillRandom(c)
 	for _, flip := range []uint32{1, 0xff, 0xfff00100} { // key part, and index part
 		sge := mem.SGE(0, 16)
 		sge.LKey ^= flip
-		wc := p.A.Do(c, kit.Write(5, dst, 0, sge))
+		wc := p.A.PostAndPoll(c, kit.Write(5, dst, 0, sge))
 		c.Status(fmt.Sprintf("lkey with bits %#x flipped", flip), wc, verbs.WCLocProtErr)
 		c.Equal("wr_id", wc.ID, uint64(5))
-		dst.Holds(c, "target", before)
+		dst.ExpectContents(c, "target", before)
 		reconnect(c, p)
 	}
 }
@@ -29,14 +29,14 @@ func badLKeySend(c *spec.C) {
 func beyondEndSend(c *spec.C) {
 	p := kit.NewPair(c, kit.Default())
 	mem, dst := p.Buffer(c, 64, kit.AllAccess), p.Buffer(c, 128, kit.AllAccess)
-	before := dst.Fill(c)
+	before := dst.FillRandom(c)
 	for _, s := range []struct{ off, n int }{{0, 65}, {63, 2}, {64, 1}, {-1, 1}} {
-		wc := p.A.Do(c, kit.Write(5, dst, 0, mem.SGE(s.off, s.n)))
+		wc := p.A.PostAndPoll(c, kit.Write(5, dst, 0, mem.SGE(s.off, s.n)))
 		c.Status(fmt.Sprintf("%d bytes from %d of 64", s.n, s.off), wc, verbs.WCLocProtErr)
-		dst.Holds(c, "target", before)
+		dst.ExpectContents(c, "target", before)
 		reconnect(c, p)
 	}
-	c.Status("64 bytes of 64", p.A.Do(c, kit.Write(6, dst, 0, mem.SGE(0, 64))), verbs.WCSuccess)
+	c.Status("64 bytes of 64", p.A.PostAndPoll(c, kit.Write(6, dst, 0, mem.SGE(0, 64))), verbs.WCSuccess)
 }
 
 // large is more than fits into a completion entry: what the device leaves there, it
@@ -47,49 +47,49 @@ func noLocalWrite(c *spec.C) {
 	p := kit.NewPair(c, kit.Default())
 	fixed := p.Buffer(c, large, verbs.AccessRemoteRead)
 	mem := p.Buffer(c, large, kit.AllAccess)
-	mem.Fill(c)
-	before := fixed.Fill(c)
-	wc := p.A.Do(c, kit.Read(1, mem, 0, fixed.All()))
+	mem.FillRandom(c)
+	before := fixed.FillRandom(c)
+	wc := p.A.PostAndPoll(c, kit.Read(1, mem, 0, fixed.All()))
 	c.StatusIn("read into an MR without LOCAL_WRITE", wc, verbs.WCLocProtErr, verbs.WCLocAccessErr)
-	fixed.Holds(c, "bytes after the read", before)
+	fixed.ExpectContents(c, "bytes after the read", before)
 	reconnect(c, p)
 	p.B.RecvInto(c, 2, fixed.All())
-	sent := p.A.Do(c, kit.Send(3, mem.All()))
-	c.StatusIn("receive into an MR without LOCAL_WRITE", kit.PollOne(c, p.B.RCQ), verbs.WCLocProtErr, verbs.WCLocAccessErr)
+	sent := p.A.PostAndPoll(c, kit.Send(3, mem.All()))
+	c.StatusIn("receive into an MR without LOCAL_WRITE", kit.PollOne(c, p.B.RecvCQ), verbs.WCLocProtErr, verbs.WCLocAccessErr)
 	c.Status("its sender", sent, verbs.WCRemOpErr)
-	fixed.Holds(c, "bytes after the receive", before)
+	fixed.ExpectContents(c, "bytes after the receive", before)
 }
 
 func badLKeyReceive(c *spec.C) {
 	p := kit.NewPair(c, kit.Default())
 	mem := p.Buffer(c, 2*large, kit.AllAccess)
-	before := mem.Fill(c)
+	before := mem.FillRandom(c)
 	sge := mem.SGE(large, large)
 	sge.LKey = badKey(sge.LKey)
 	p.B.RecvInto(c, 11, sge)
-	sent := p.A.Do(c, kit.Send(12, mem.SGE(0, large)))
-	wc := kit.PollOne(c, p.B.RCQ)
+	sent := p.A.PostAndPoll(c, kit.Send(12, mem.SGE(0, large)))
+	wc := kit.PollOne(c, p.B.RecvCQ)
 	c.StatusIn("responder", wc, verbs.WCLocProtErr)
 	c.Equal("wr_id of the receive", wc.ID, uint64(11))
 	c.StatusIn("requester", sent, verbs.WCRemOpErr)
-	mem.Holds(c, "memory", before)
+	mem.ExpectContents(c, "memory", before)
 }
 
 func deregisteredRKey(c *spec.C) {
 	p := kit.NewPair(c, kit.Default())
 	src, dst := p.Buffer(c, 64, kit.AllAccess), p.Buffer(c, 64, kit.AllAccess)
-	want := src.Fill(c)
+	want := src.FillRandom(c)
 	wr := kit.Write(1, dst, 0, src.All())
-	c.Status("write while registered", p.A.Do(c, wr), verbs.WCSuccess)
-	dst.Holds(c, "bytes", want)
+	c.Status("write while registered", p.A.PostAndPoll(c, wr), verbs.WCSuccess)
+	dst.ExpectContents(c, "bytes", want)
 	dst.Dereg(c)
-	src.Fill(c)
-	c.Status("write after dereg_mr", p.A.Do(c, wr), verbs.WCRemAccessErr)
-	dst.Holds(c, "bytes after dereg_mr", want)
+	src.FillRandom(c)
+	c.Status("write after dereg_mr", p.A.PostAndPoll(c, wr), verbs.WCRemAccessErr)
+	dst.ExpectContents(c, "bytes after dereg_mr", want)
 	reconnect(c, p)
 	read := wr
 	read.Opcode = verbs.WRRDMARead
-	c.Status("read after dereg_mr", p.A.Do(c, read), verbs.WCRemAccessErr)
+	c.Status("read after dereg_mr", p.A.PostAndPoll(c, read), verbs.WCRemAccessErr)
 }
 
 // eightKeys registers one memory eight times and tries every operation by each key.
@@ -107,9 +107,9 @@ func eightKeys(c *spec.C) {
 			needs  verbs.AccessFlags
 		}{{"write", verbs.WRRDMAWrite, w}, {"read", verbs.WRRDMARead, r}, {"fetch and add", verbs.WRAtomicFetchAdd, a}} {
 			data := c.Rand().Bytes(8)
-			put(c, mem, data)
-			local.Clear(c, 0x11)
-			wc := p.A.Do(c, verbs.SendWR{ID: 1, Opcode: op.opcode, Flags: verbs.SendSignaled, SGEs: []verbs.SGE{local.All()},
+			writeMemory(c, mem, data)
+			local.FillByte(c, 0x11)
+			wc := p.A.PostAndPoll(c, verbs.SendWR{ID: 1, Opcode: op.opcode, Flags: verbs.SendSignaled, SGEs: []verbs.SGE{local.All()},
 				RemoteAddr: mem.Addr(), RKey: mr.RKey(), CompareAdd: 1})
 			step := fmt.Sprintf("%s with access %#x", op.name, uint32(remote))
 			if remote&op.needs != 0 {
@@ -117,19 +117,19 @@ func eightKeys(c *spec.C) {
 				continue
 			}
 			c.Status(step, wc, verbs.WCRemAccessErr)
-			c.Equal("memory", take(c, mem, 8), data)
+			c.Equal("memory", readMemory(c, mem, 8), data)
 			reconnect(c, p)
 		}
 		c.Defer(func() { kit.Must(c, "dereg_mr", mr.Dereg(c.T)) })
 	}
 }
 
-func put(c *spec.C, m verbs.Buffer, p []byte) {
+func writeMemory(c *spec.C, m verbs.Buffer, p []byte) {
 	_, err := m.WriteAt(c.T, p, 0)
 	kit.Must(c, "write memory", err)
 }
 
-func take(c *spec.C, m verbs.Buffer, n int) []byte {
+func readMemory(c *spec.C, m verbs.Buffer, n int) []byte {
 	p := make([]byte, n)
 	_, err := m.ReadAt(c.T, p, 0)
 	kit.Must(c, "read memory", err)
@@ -145,15 +145,15 @@ func relaxedOrdering(c *spec.C) {
 	dst := p.Buffer(c, size, kit.AllAccess|verbs.AccessRelaxedOrdering)
 	for i := range uint64(8) {
 		n := 1 + c.Rand().Intn(size)
-		want := src.Fill(c)[:n]
+		want := src.FillRandom(c)[:n]
 		p.B.RecvInto(c, i, dst.All())
 		p.A.Post(c, kit.Send(i, src.SGE(0, n)))
-		c.Status("receive", kit.PollOne(c, p.B.RCQ), verbs.WCSuccess)
-		dst.Holds(c, "bytes when the receive is polled", want)
-		kit.Good(c, p.A.SCQ, 1)
-		dst.Clear(c, 0)
-		c.Status("read", p.A.Do(c, kit.Read(i, src, 0, dst.SGE(0, n))), verbs.WCSuccess)
-		dst.Holds(c, "bytes when the read is polled", want)
+		c.Status("receive", kit.PollOne(c, p.B.RecvCQ), verbs.WCSuccess)
+		dst.ExpectContents(c, "bytes when the receive is polled", want)
+		kit.ExpectSuccess(c, p.A.SendCQ, 1)
+		dst.FillByte(c, 0)
+		c.Status("read", p.A.PostAndPoll(c, kit.Read(i, src, 0, dst.SGE(0, n))), verbs.WCSuccess)
+		dst.ExpectContents(c, "bytes when the read is polled", want)
 	}
 }
 
@@ -183,20 +183,20 @@ func thousands(c *spec.C) {
 	}
 	var want []byte
 	for i := 0; i < n; i += 64 {
-		want = append(want, src.Fill(c)...)
+		want = append(want, src.FillRandom(c)...)
 		for j := i; j < i+64; j++ {
 			p.A.Post(c, write(j, j))
 		}
-		kit.Good(c, p.A.SCQ, 64)
+		kit.ExpectSuccess(c, p.A.SendCQ, 64)
 	}
-	c.Equal("each key reaches its own memory", take(c, mem, n*size), want)
+	c.Equal("each key reaches its own memory", readMemory(c, mem, n*size), want)
 	for range 32 {
 		key := c.Rand().Intn(n)
 		to := (key + 1 + c.Rand().Intn(n-1)) % n
-		if wc := p.A.Do(c, write(key, to)); wc.Status != verbs.WCRemAccessErr {
+		if wc := p.A.PostAndPoll(c, write(key, to)); wc.Status != verbs.WCRemAccessErr {
 			c.Status("the key of another region", wc, verbs.WCRemAccessErr)
 		}
 		reconnect(c, p)
 	}
-	c.Equal("memory after the refusals", take(c, mem, n*size), want)
+	c.Equal("memory after the refusals", readMemory(c, mem, n*size), want)
 }

@@ -16,7 +16,7 @@ func Register(s *spec.Suite) {
 	s.Case("MR-002", remoteWriteAlone)
 	s.Case("MR-003", remoteAtomicAlone)
 	s.Case("MR-004", overflow)
-	s.Case("MR-005", empty)
+	s.Case("MR-005", emptyRegion)
 	s.Case("MR-006", unmapped)
 	s.Case("MR-007", readOnlyForWrite)
 	s.Case("MR-008", readOnlyForRead)
@@ -58,10 +58,10 @@ func Register(s *spec.Suite) {
 // long as the call.
 func register(c *spec.C, e *kit.Env, access verbs.AccessFlags) error {
 	m := kit.Map(c, 8192)
-	return reg(c, e, m.Addr(), 4096, access)
+	return tryRegister(c, e, m.Addr(), 4096, access)
 }
 
-func reg(c *spec.C, e *kit.Env, addr, length uint64, access verbs.AccessFlags) error {
+func tryRegister(c *spec.C, e *kit.Env, addr, length uint64, access verbs.AccessFlags) error {
 	mr, err := e.PD.RegMR(c.T, addr, length, access)
 	if err == nil {
 		kit.Must(c, "dereg_mr", mr.Dereg(c.T))
@@ -71,8 +71,8 @@ func reg(c *spec.C, e *kit.Env, addr, length uint64, access verbs.AccessFlags) e
 
 // reconnect takes both ends back to RTS after an error.
 func reconnect(c *spec.C, p *kit.Pair) {
-	p.A.To(c, verbs.QPSReset)
-	p.B.To(c, verbs.QPSReset)
+	p.A.ModifyState(c, verbs.QPSReset)
+	p.B.ModifyState(c, verbs.QPSReset)
 	p.Connect(c)
 }
 
@@ -94,15 +94,15 @@ func overflow(c *spec.C) {
 	e := kit.Open(c)
 	m := kit.Map(c, 4096)
 	top := ^uint64(0)
-	c.Errno("last page and one more", reg(c, e, top-4095, 8192, verbs.AccessLocalWrite), syscall.EINVAL)
-	c.Errno("length that wraps", reg(c, e, m.Addr(), top-m.Addr()+2, verbs.AccessLocalWrite), syscall.EINVAL)
-	c.Errno("rounding to pages wraps", reg(c, e, top-100, 100, verbs.AccessLocalWrite), syscall.EINVAL)
+	c.Errno("last page and one more", tryRegister(c, e, top-4095, 8192, verbs.AccessLocalWrite), syscall.EINVAL)
+	c.Errno("length that wraps", tryRegister(c, e, m.Addr(), top-m.Addr()+2, verbs.AccessLocalWrite), syscall.EINVAL)
+	c.Errno("rounding to pages wraps", tryRegister(c, e, top-100, 100, verbs.AccessLocalWrite), syscall.EINVAL)
 }
 
-func empty(c *spec.C) {
+func emptyRegion(c *spec.C) {
 	e := kit.Open(c)
 	m := kit.Map(c, 4096)
-	c.ErrnoIn("length 0", reg(c, e, m.Addr(), 0, verbs.AccessLocalWrite), syscall.EINVAL)
+	c.ErrnoIn("length 0", tryRegister(c, e, m.Addr(), 0, verbs.AccessLocalWrite), syscall.EINVAL)
 }
 
 func unmapped(c *spec.C) {
@@ -111,9 +111,9 @@ func unmapped(c *spec.C) {
 	c.NoErr("map", err)
 	addr := m.Addr()
 	c.NoErr("unmap", m.Unmap(c.T))
-	c.Errno("no page mapped", reg(c, e, addr, 4096, verbs.AccessLocalWrite), syscall.EFAULT)
-	c.Errno("many pages, none mapped", reg(c, e, addr, 1<<20, verbs.AccessLocalWrite), syscall.EFAULT)
-	c.Errno("no page mapped, read only", reg(c, e, addr, 4096, verbs.AccessRemoteRead), syscall.EFAULT)
+	c.Errno("no page mapped", tryRegister(c, e, addr, 4096, verbs.AccessLocalWrite), syscall.EFAULT)
+	c.Errno("many pages, none mapped", tryRegister(c, e, addr, 1<<20, verbs.AccessLocalWrite), syscall.EFAULT)
+	c.Errno("no page mapped, read only", tryRegister(c, e, addr, 4096, verbs.AccessRemoteRead), syscall.EFAULT)
 }
 
 // readOnly maps memory that the process may not write.
@@ -127,7 +127,7 @@ func readOnly(c *spec.C) verbs.Buffer {
 func readOnlyForWrite(c *spec.C) {
 	e := kit.Open(c)
 	m := readOnly(c)
-	c.Errno("LOCAL_WRITE on a read-only mapping", reg(c, e, m.Addr(), 4096, verbs.AccessLocalWrite), syscall.EFAULT)
+	c.Errno("LOCAL_WRITE on a read-only mapping", tryRegister(c, e, m.Addr(), 4096, verbs.AccessLocalWrite), syscall.EFAULT)
 }
 
 func readOnlyForRead(c *spec.C) {
@@ -140,11 +140,11 @@ func readOnlyForRead(c *spec.C) {
 	_, err = m.ReadAt(c.T, want, 100)
 	c.NoErr("read by the process", err)
 	dst := p.Buffer(c, 512, kit.AllAccess)
-	dst.Fill(c)
+	dst.FillRandom(c)
 	wr := verbs.SendWR{ID: 1, Opcode: verbs.WRRDMARead, Flags: verbs.SendSignaled, SGEs: []verbs.SGE{dst.All()},
 		RemoteAddr: m.Addr() + 100, RKey: mr.RKey()}
-	c.Status("RDMA read", p.A.Do(c, wr), verbs.WCSuccess)
-	dst.Holds(c, "bytes", want)
+	c.Status("RDMA read", p.A.PostAndPoll(c, wr), verbs.WCSuccess)
+	dst.ExpectContents(c, "bytes", want)
 }
 
 func undefinedBits(c *spec.C) {

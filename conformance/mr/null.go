@@ -13,7 +13,7 @@ import (
 func allocNull(c *spec.C, e *kit.Env) verbs.MR {
 	m, err := e.PD.AllocNullMR(c.T)
 	c.NoErr("alloc_null_mr", err)
-	kit.Once(c, "dereg_mr of a null region", m.Dereg)
+	kit.DestroyOnce(c, "dereg_mr of a null region", m.Dereg)
 	return m
 }
 
@@ -22,35 +22,35 @@ func nullRegion(c *spec.C) {
 	null := allocNull(c, p.Env)
 	mem := p.Buffer(c, 4096, kit.AllAccess)
 	hole := func(n int) verbs.SGE { return verbs.SGE{Addr: 0x1234567, Length: uint32(n), LKey: null.LKey()} }
-	want := mem.Fill(c)
+	want := mem.FillRandom(c)
 
-	c.Status("READ to nowhere", p.A.Do(c, kit.Read(1, mem, 0, hole(4096))), verbs.WCSuccess)
-	mem.Holds(c, "memory after the READ", want)
+	c.Status("READ to nowhere", p.A.PostAndPoll(c, kit.Read(1, mem, 0, hole(4096))), verbs.WCSuccess)
+	mem.ExpectContents(c, "memory after the READ", want)
 	c.Status("READ of 300 bytes, the middle 100 to nowhere",
-		p.A.Do(c, kit.Read(2, mem, 0, mem.SGE(1000, 100), hole(100), mem.SGE(1100, 100))), verbs.WCSuccess)
+		p.A.PostAndPoll(c, kit.Read(2, mem, 0, mem.SGE(1000, 100), hole(100), mem.SGE(1100, 100))), verbs.WCSuccess)
 	copy(want[1000:], want[:100])
 	copy(want[1100:], want[200:300])
-	mem.Holds(c, "memory after the READ in parts", want)
+	mem.ExpectContents(c, "memory after the READ in parts", want)
 
-	c.Status("WRITE of zeros", p.A.Do(c, kit.Write(3, mem, 2000, hole(1500))), verbs.WCSuccess)
+	c.Status("WRITE of zeros", p.A.PostAndPoll(c, kit.Write(3, mem, 2000, hole(1500))), verbs.WCSuccess)
 	copy(want[2000:3500], bytes.Repeat([]byte{0}, 1500))
-	mem.Holds(c, "memory after the WRITE", want)
-	c.Status("WRITE of bytes, zeros, bytes", p.A.Do(c, kit.Write(4, mem, 0, mem.SGE(100, 10), hole(20), mem.SGE(110, 10))), verbs.WCSuccess)
+	mem.ExpectContents(c, "memory after the WRITE", want)
+	c.Status("WRITE of bytes, zeros, bytes", p.A.PostAndPoll(c, kit.Write(4, mem, 0, mem.SGE(100, 10), hole(20), mem.SGE(110, 10))), verbs.WCSuccess)
 	copy(want, append(append(bytes.Clone(want[100:110]), make([]byte, 20)...), want[110:120]...))
-	mem.Holds(c, "memory after the WRITE in parts", want)
+	mem.ExpectContents(c, "memory after the WRITE in parts", want)
 
 	p.B.RecvInto(c, 5, hole(64), mem.SGE(3600, 64))
 	p.A.Post(c, kit.Send(6, mem.SGE(0, 128)))
-	c.Status("SEND", kit.PollOne(c, p.A.SCQ), verbs.WCSuccess)
-	wc := kit.PollOne(c, p.B.RCQ)
+	c.Status("SEND", kit.PollOne(c, p.A.SendCQ), verbs.WCSuccess)
+	wc := kit.PollOne(c, p.B.RecvCQ)
 	c.Status("receive, the first half to nowhere", wc, verbs.WCSuccess)
 	c.Equal("length", wc.ByteLen, uint32(128))
 	copy(want[3600:], want[64:128])
-	mem.Holds(c, "memory after the receive", want)
+	mem.ExpectContents(c, "memory after the receive", want)
 
 	wr := kit.Write(7, mem, 0, mem.SGE(0, 8))
 	wr.RKey = null.RKey()
-	c.Status("WRITE by its remote key", p.A.Do(c, wr), verbs.WCRemAccessErr)
+	c.Status("WRITE by its remote key", p.A.PostAndPoll(c, wr), verbs.WCRemAccessErr)
 }
 
 func noNullRegion(c *spec.C) {
@@ -69,7 +69,7 @@ func reregOther(c *spec.C) {
 		flags  verbs.ReregFlags
 		access verbs.AccessFlags
 	}{{"access", verbs.ReregAccess, kit.AllAccess}, {"PD", verbs.ReregPD, 0}, {"translation", verbs.ReregTranslation, 0}} {
-		fails(c, "null region: "+r.what, null.Rereg(c.T, r.flags, pd, mem.Addr(0), 64, r.access), verbs.ReregErrInput, syscall.EINVAL)
+		expectReregError(c, "null region: "+r.what, null.Rereg(c.T, r.flags, pd, mem.Addr(0), 64, r.access), verbs.ReregErrInput, syscall.EINVAL)
 	}
 	if c.Has("dm") {
 		m := allocDM(c, p.Env, 64)
@@ -77,7 +77,7 @@ func reregOther(c *spec.C) {
 		err := mr.Rereg(c.T, verbs.ReregAccess, nil, 0, 0, zeroBased)
 		c.Errno("device memory: access", err, syscall.EINVAL)
 	}
-	want := mem.Fill(c)
-	c.Status("READ to nowhere", p.A.Do(c, kit.Read(1, mem, 0, verbs.SGE{Length: 64, LKey: null.LKey()})), verbs.WCSuccess)
-	mem.Holds(c, "memory", want)
+	want := mem.FillRandom(c)
+	c.Status("READ to nowhere", p.A.PostAndPoll(c, kit.Read(1, mem, 0, verbs.SGE{Length: 64, LKey: null.LKey()})), verbs.WCSuccess)
+	mem.ExpectContents(c, "memory", want)
 }

@@ -36,7 +36,7 @@ func regionAt(c *spec.C, e *kit.Env, offset, length, iova uint64, access verbs.A
 		return nil
 	}
 	r.mr = mr
-	r.release, r.unmap = kit.Once(c, "dereg_mr", mr.Dereg), unmap
+	r.release, r.unmap = kit.DestroyOnce(c, "dereg_mr", mr.Dereg), unmap
 	return r
 }
 
@@ -71,7 +71,7 @@ func bounds(c *spec.C) {
 			for _, off := range []int64{0, end - 1} {
 				want := []byte{^r.get(c, off, 1)[0]}
 				src.Set(c, 0, want)
-				c.Status("inside "+step, p.A.Do(c, r.write(1, off, src.SGE(0, 1))), verbs.WCSuccess)
+				c.Status("inside "+step, p.A.PostAndPoll(c, r.write(1, off, src.SGE(0, 1))), verbs.WCSuccess)
 				c.Equal("byte inside", r.get(c, off, 1), want)
 			}
 			for _, out := range []struct {
@@ -80,7 +80,7 @@ func bounds(c *spec.C) {
 			}{{-1, 1}, {end, 1}, {end - 1, 2}} {
 				before := r.get(c, out.off, out.n)
 				src.Set(c, 0, []byte{^before[0], 0x5a})
-				c.Status("outside "+step, p.A.Do(c, r.write(2, out.off, src.SGE(0, out.n))), verbs.WCRemAccessErr)
+				c.Status("outside "+step, p.A.PostAndPoll(c, r.write(2, out.off, src.SGE(0, out.n))), verbs.WCRemAccessErr)
 				c.Equal("bytes outside", r.get(c, out.off, out.n), before)
 				reconnect(c, p)
 			}
@@ -93,19 +93,19 @@ func bounds(c *spec.C) {
 func otherIova(c *spec.C) {
 	p := kit.NewPair(c, kit.Default())
 	src := p.Buffer(c, 256, kit.AllAccess)
-	want := src.Fill(c)
+	want := src.FillRandom(c)
 	const distance = 0x7654_3210_0000
 	r := regionAt(c, p.Env, 48, 4096, distance, kit.AllAccess)
-	c.Status("write by the iova", p.A.Do(c, r.write(1, 100, src.All())), verbs.WCSuccess)
+	c.Status("write by the iova", p.A.PostAndPoll(c, r.write(1, 100, src.All())), verbs.WCSuccess)
 	c.Equal("bytes", r.get(c, 100, 256), want)
 	dst := p.Buffer(c, 256, kit.AllAccess)
 	local := verbs.SGE{Addr: r.base + 100, Length: 256, LKey: r.mr.LKey()}
-	c.Status("write from the iova", p.A.Do(c, kit.Write(2, dst, 0, local)), verbs.WCSuccess)
-	dst.Holds(c, "bytes back", want)
+	c.Status("write from the iova", p.A.PostAndPoll(c, kit.Write(2, dst, 0, local)), verbs.WCSuccess)
+	dst.ExpectContents(c, "bytes back", want)
 	byAddr := r.write(3, 0, src.All())
 	byAddr.RemoteAddr = r.at
 	before := r.get(c, 0, 256)
-	c.Status("write by the process's address", p.A.Do(c, byAddr), verbs.WCRemAccessErr)
+	c.Status("write by the process's address", p.A.PostAndPoll(c, byAddr), verbs.WCRemAccessErr)
 	c.Equal("bytes after the refusal", r.get(c, 0, 256), before)
 }
 
@@ -124,34 +124,34 @@ func iovaOffset(c *spec.C) {
 func iovaZero(c *spec.C) {
 	p := kit.NewPair(c, kit.Default())
 	src := p.Buffer(c, 256, kit.AllAccess)
-	want := src.Fill(c)
+	want := src.FillRandom(c)
 	m := kit.Map(c, 8192)
 	mr, err := p.PD.RegMRIova(c.T, m.Addr(), 8192, 0, kit.AllAccess)
 	c.NoErr("reg_mr_iova with iova 0", err)
 	c.Defer(func() { kit.Must(c, "dereg_mr", mr.Dereg(c.T)) })
 	r := &region{mem: m, mr: mr, at: m.Addr(), base: 0}
 	for _, off := range []int64{0, 4000, 8192 - 256} {
-		c.Status("write by offset", p.A.Do(c, r.write(1, off, src.All())), verbs.WCSuccess)
+		c.Status("write by offset", p.A.PostAndPoll(c, r.write(1, off, src.All())), verbs.WCSuccess)
 		c.Equal("bytes", r.get(c, off, 256), want)
 	}
-	c.Status("write beyond the end", p.A.Do(c, r.write(2, 8192-255, src.All())), verbs.WCRemAccessErr)
+	c.Status("write beyond the end", p.A.PostAndPoll(c, r.write(2, 8192-255, src.All())), verbs.WCRemAccessErr)
 }
 
 // deregInFlight has another host write while the region is deregistered.
 func deregInFlight(c *spec.C) {
 	const size, writes = 1 << 20, 16
 	e := kit.Open(c)
-	a, b := e.FarPair(c, kit.Default())
+	a, b := e.RemotePair(c, kit.Default())
 	r := regionAt(c, e, 0, size, 0, kit.AllAccess)
-	from := b.O.Buffer(c, size+64*writes, kit.AllAccess, 0)
+	from := b.Process.Buffer(c, size+64*writes, kit.AllAccess, 0)
 	from.Set(c, 0, c.Rand().Bytes(size+64*writes))
-	b.O.Do(c, player.PostSend, kit.Args{"qp": b.ID, "opcode": uint64(verbs.WRRDMAWrite), "flags": uint64(verbs.SendSignaled),
+	b.Process.Do(c, player.PostSend, kit.Args{"qp": b.ID, "opcode": uint64(verbs.WRRDMAWrite), "flags": uint64(verbs.SendSignaled),
 		"buf": from.ID, "len": size, "remote": r.base, "rkey": uint64(r.mr.RKey()),
 		"count": writes, "step": 64}, nil) // each with bytes of its own
 	c.T.Sleep(time.Duration(50+c.Rand().Intn(200)) * time.Microsecond)
 	r.release(c)
 	frozen := r.get(c, 0, size)
-	st := b.O.Wait(c, writes, kit.Patience)
+	st := b.Process.AwaitStatuses(c, writes, kit.CompletionTimeout)
 	c.Equal("bytes after the writer has ended", r.get(c, 0, size), frozen)
 	c.True("caught in flight", len(st) == writes && st[writes-1] != verbs.WCSuccess, "statuses of the writes: %v", st)
 	bad := 0
@@ -159,5 +159,5 @@ func deregInFlight(c *spec.C) {
 		bad++
 	}
 	c.Equal("first write that failed", st[bad], verbs.WCRemAccessErr)
-	c.Observe("state of the QP", a.Queried(c).String())
+	c.Observe("state of the QP", a.QueryState(c).String())
 }

@@ -15,8 +15,8 @@ func writeTo(src *kit.Buffer, addr uint64, mr verbs.MR) verbs.SendWR {
 		RemoteAddr: addr, RKey: mr.RKey()}
 }
 
-// fails holds when a rereg returns a code with an errno.
-func fails(c *spec.C, step string, err error, code int, want syscall.Errno) {
+// expectReregError checks that rereg_mr returns the given code and errno.
+func expectReregError(c *spec.C, step string, err error, code int, want syscall.Errno) {
 	var r *verbs.ReregError
 	c.Errno(step, err, want)
 	c.Equal(step+": result", errors.As(err, &r) && r.Code == code, true)
@@ -26,24 +26,24 @@ func reregTranslation(c *spec.C) {
 	p := kit.NewPair(c, kit.Default())
 	src, mem := p.Buffer(c, 64, kit.AllAccess), p.Buffer(c, 4096, kit.AllAccess)
 	other := kit.Map(c, 3*4096)
-	want := src.Fill(c)[:8]
+	want := src.FillRandom(c)[:8]
 	lkey, rkey := mem.MR.LKey(), mem.MR.RKey()
 	c.Errno("rereg_mr", mem.MR.Rereg(c.T, verbs.ReregTranslation, nil, other.Addr()+100, 8192, 0), 0)
 	c.Observe("keys stay", lkey == mem.MR.LKey() && rkey == mem.MR.RKey())
 	c.Equal("length", mem.MR.Length(), uint64(8192))
-	c.Status("write to the new range", p.A.Do(c, writeTo(src, other.Addr()+100+8184, mem.MR)), verbs.WCSuccess)
+	c.Status("write to the new range", p.A.PostAndPoll(c, writeTo(src, other.Addr()+100+8184, mem.MR)), verbs.WCSuccess)
 	got := make([]byte, 8)
 	_, err := other.ReadAt(c.T, got, 100+8184)
 	c.NoErr("read memory", err)
 	c.Equal("bytes", got, want)
 	own := verbs.SGE{Addr: other.Addr() + 100, Length: 8, LKey: mem.MR.LKey()}
-	c.Status("local access by the key", p.A.Do(c, kit.Write(2, src, 0, own)), verbs.WCSuccess)
-	c.Status("write to the old range", p.A.Do(c, writeTo(src, mem.Addr(0), mem.MR)), verbs.WCRemAccessErr)
+	c.Status("local access by the key", p.A.PostAndPoll(c, kit.Write(2, src, 0, own)), verbs.WCSuccess)
+	c.Status("write to the old range", p.A.PostAndPoll(c, writeTo(src, mem.Addr(0), mem.MR)), verbs.WCRemAccessErr)
 	if mem.MR.RKey() != rkey {
 		reconnect(c, p)
 		wr := writeTo(src, mem.Addr(0), mem.MR)
 		wr.RKey = rkey
-		c.Status("write to the old range by the old key", p.A.Do(c, wr), verbs.WCRemAccessErr)
+		c.Status("write to the old range by the old key", p.A.PostAndPoll(c, wr), verbs.WCRemAccessErr)
 	}
 }
 
@@ -55,51 +55,51 @@ func reregPD(c *spec.C) {
 	old, fresh := e.Pair(c, kit.Default()), e.Pair(c, o)
 	mem := e.Buffer(c, 64, kit.AllAccess)
 	src, far := e.Buffer(c, 64, kit.AllAccess), e.BufferOn(c, pd, 64, kit.AllAccess)
-	c.Status("write through the first PD", old.A.Do(c, writeTo(src, mem.Addr(0), mem.MR)), verbs.WCSuccess)
+	c.Status("write through the first PD", old.A.PostAndPoll(c, writeTo(src, mem.Addr(0), mem.MR)), verbs.WCSuccess)
 	key := mem.MR.RKey()
 	c.Errno("rereg_mr", mem.MR.Rereg(c.T, verbs.ReregPD, pd, 0, 0, 0), 0)
 	c.Observe("keys stay", mem.MR.RKey() == key)
-	c.Status("write through the new PD", fresh.A.Do(c, writeTo(far, mem.Addr(0), mem.MR)), verbs.WCSuccess)
-	c.Status("write through the first PD", old.A.Do(c, writeTo(src, mem.Addr(0), mem.MR)), verbs.WCRemAccessErr)
+	c.Status("write through the new PD", fresh.A.PostAndPoll(c, writeTo(far, mem.Addr(0), mem.MR)), verbs.WCSuccess)
+	c.Status("write through the first PD", old.A.PostAndPoll(c, writeTo(src, mem.Addr(0), mem.MR)), verbs.WCRemAccessErr)
 	c.Errno("dealloc_pd of the new PD", pd.Dealloc(c.T), syscall.EBUSY)
 }
 
 func reregAccess(c *spec.C) {
 	p := kit.NewPair(c, kit.Default())
 	src, mem := p.Buffer(c, 64, kit.AllAccess), p.Buffer(c, 64, kit.AllAccess)
-	c.Status("write", p.A.Do(c, writeTo(src, mem.Addr(0), mem.MR)), verbs.WCSuccess)
+	c.Status("write", p.A.PostAndPoll(c, writeTo(src, mem.Addr(0), mem.MR)), verbs.WCSuccess)
 	key := mem.MR.RKey()
 	c.Errno("rereg_mr", mem.MR.Rereg(c.T, verbs.ReregAccess, nil, 0, 0, verbs.AccessLocalWrite|verbs.AccessRemoteRead), 0)
 	c.Observe("keys stay", mem.MR.RKey() == key)
-	c.Status("read", p.A.Do(c, kit.Read(1, mem, 0, src.SGE(0, 8))), verbs.WCSuccess)
-	c.Status("write", p.A.Do(c, writeTo(src, mem.Addr(0), mem.MR)), verbs.WCRemAccessErr)
+	c.Status("read", p.A.PostAndPoll(c, kit.Read(1, mem, 0, src.SGE(0, 8))), verbs.WCSuccess)
+	c.Status("write", p.A.PostAndPoll(c, writeTo(src, mem.Addr(0), mem.MR)), verbs.WCRemAccessErr)
 	reconnect(c, p)
 	c.Errno("rereg_mr to all again", mem.MR.Rereg(c.T, verbs.ReregAccess, nil, 0, 0, kit.AllAccess), 0)
-	c.Status("write", p.A.Do(c, writeTo(src, mem.Addr(0), mem.MR)), verbs.WCSuccess)
+	c.Status("write", p.A.PostAndPoll(c, writeTo(src, mem.Addr(0), mem.MR)), verbs.WCSuccess)
 }
 
 func reregInput(c *spec.C) {
 	p := kit.NewPair(c, kit.Default())
 	src, mem := p.Buffer(c, 64, kit.AllAccess), p.Buffer(c, 64, kit.AllAccess)
 	for _, bit := range []uint{3, 4, 31} {
-		fails(c, "undefined flag", mem.MR.Rereg(c.T, 1<<bit, nil, 0, 0, 0), verbs.ReregErrInput, syscall.EINVAL)
+		expectReregError(c, "undefined flag", mem.MR.Rereg(c.T, 1<<bit, nil, 0, 0, 0), verbs.ReregErrInput, syscall.EINVAL)
 	}
-	fails(c, "access bits without the flag", mem.MR.Rereg(c.T, verbs.ReregTranslation, nil, mem.Addr(0), 64, kit.AllAccess),
+	expectReregError(c, "access bits without the flag", mem.MR.Rereg(c.T, verbs.ReregTranslation, nil, mem.Addr(0), 64, kit.AllAccess),
 		verbs.ReregErrInput, syscall.EINVAL)
-	c.Status("write", p.A.Do(c, writeTo(src, mem.Addr(0), mem.MR)), verbs.WCSuccess)
+	c.Status("write", p.A.PostAndPoll(c, writeTo(src, mem.Addr(0), mem.MR)), verbs.WCSuccess)
 }
 
 func reregNothing(c *spec.C) {
 	p := kit.NewPair(c, kit.Default())
 	src, mem := p.Buffer(c, 64, kit.AllAccess), p.Buffer(c, 64, kit.AllAccess)
-	fails(c, "address 0", mem.MR.Rereg(c.T, verbs.ReregTranslation, nil, 0, 64, 0), verbs.ReregErrInput, syscall.EINVAL)
-	fails(c, "length 0", mem.MR.Rereg(c.T, verbs.ReregTranslation, nil, mem.Addr(0), 0, 0), verbs.ReregErrInput, syscall.EINVAL)
-	c.Status("write", p.A.Do(c, writeTo(src, mem.Addr(0), mem.MR)), verbs.WCSuccess)
+	expectReregError(c, "address 0", mem.MR.Rereg(c.T, verbs.ReregTranslation, nil, 0, 64, 0), verbs.ReregErrInput, syscall.EINVAL)
+	expectReregError(c, "length 0", mem.MR.Rereg(c.T, verbs.ReregTranslation, nil, mem.Addr(0), 0, 0), verbs.ReregErrInput, syscall.EINVAL)
+	c.Status("write", p.A.PostAndPoll(c, writeTo(src, mem.Addr(0), mem.MR)), verbs.WCSuccess)
 }
 
 func reregWriteAlone(c *spec.C) {
 	p := kit.NewPair(c, kit.Default())
 	src, mem := p.Buffer(c, 64, kit.AllAccess), p.Buffer(c, 64, kit.AllAccess)
-	fails(c, "REMOTE_WRITE", mem.MR.Rereg(c.T, verbs.ReregAccess, nil, 0, 0, verbs.AccessRemoteWrite), verbs.ReregErrCmd, syscall.EINVAL)
-	c.Observe("write afterwards", p.A.Do(c, writeTo(src, mem.Addr(0), mem.MR)).Status.String())
+	expectReregError(c, "REMOTE_WRITE", mem.MR.Rereg(c.T, verbs.ReregAccess, nil, 0, 0, verbs.AccessRemoteWrite), verbs.ReregErrCmd, syscall.EINVAL)
+	c.Observe("write afterwards", p.A.PostAndPoll(c, writeTo(src, mem.Addr(0), mem.MR)).Status.String())
 }

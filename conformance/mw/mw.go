@@ -12,7 +12,7 @@ func Register(s *spec.Suite) {
 	s.Case("MW-001", boundRange)
 	s.Case("MW-002", unbound)
 	s.Case("MW-003", rebindToNothing)
-	s.Case("MW-004", outside)
+	s.Case("MW-004", bindOutsideRegion)
 	s.Case("MW-005", regionNotForWindows)
 	s.Case("MW-006", otherPD)
 	s.Case("MW-007", bindMWOfType2)
@@ -23,13 +23,17 @@ func Register(s *spec.Suite) {
 	s.Case("MW-012", incRKey)
 	s.Case("MW-013", localInvalidate)
 	s.Case("MW-014", remoteInvalidate)
-	s.Case("MW-015", freed)
+	s.Case("MW-015", deallocatedWindow)
 	s.Case("MW-016", deregUnder)
 	s.Case("MW-017", lessThanRegion)
 	s.Case("MW-018", bindThenSend)
 	s.Case("MW-019", datagram)
 	s.Case("MW-020", failedBind)
 	s.Case("MW-021", noRegion)
+	s.Case("MW-022", foreignInvalidate)
+	s.Case("MW-023", wrongInvalidate)
+	s.Case("MW-024", boundTwice)
+	s.Case("MW-025", wrongRegion)
 }
 
 const (
@@ -37,16 +41,16 @@ const (
 	access = kit.AllAccess | verbs.AccessMWBind
 )
 
-// bed is a pair of which A accesses B's memory by windows that B binds.
-type bed struct {
+// windowBed is a pair in which A accesses B's memory through windows that B binds.
+type windowBed struct {
 	*kit.Pair
 	mem *kit.Buffer // of B: what windows are bound to
 	src *kit.Buffer
 }
 
-func open(c *spec.C) *bed {
+func open(c *spec.C) *windowBed {
 	p := kit.NewPair(c, kit.Default())
-	return &bed{p, p.Buffer(c, size, access), p.Buffer(c, size, kit.AllAccess)}
+	return &windowBed{p, p.Buffer(c, size, access), p.Buffer(c, size, kit.AllAccess)}
 }
 
 // window is a memory window.
@@ -55,26 +59,26 @@ type window struct {
 	free func(c *spec.C)
 }
 
-func (b *bed) alloc(c *spec.C, typ verbs.MWType) *window {
+func (b *windowBed) alloc(c *spec.C, typ verbs.MWType) *window {
 	w, err := b.PD.AllocMW(c.T, typ)
 	c.NoErr("alloc_mw", err)
-	return &window{w, kit.Once(c, "dealloc_mw", w.Dealloc)}
+	return &window{w, kit.DestroyOnce(c, "dealloc_mw", w.Dealloc)}
 }
 
-// part is n bytes of the memory from off.
-func (b *bed) part(off, n int, a verbs.AccessFlags) verbs.MWBindInfo {
+// bindInfo describes n bytes of the memory from off.
+func (b *windowBed) bindInfo(off, n int, a verbs.AccessFlags) verbs.MWBindInfo {
 	return verbs.MWBindInfo{MR: b.mem.MR, Addr: b.mem.Addr(off), Length: uint64(n), Access: a}
 }
 
 // bind binds a window of either type on B, which must succeed, and returns its key.
-func (b *bed) bind(c *spec.C, w *window, i verbs.MWBindInfo) uint32 {
+func (b *windowBed) bind(c *spec.C, w *window, i verbs.MWBindInfo) uint32 {
 	wc := b.tryBind(c, w, i)
 	c.Status("bind", wc, verbs.WCSuccess)
 	c.Equal("opcode", wc.Opcode, verbs.WCOpBindMW)
 	return w.RKey()
 }
 
-func (b *bed) tryBind(c *spec.C, w *window, i verbs.MWBindInfo) verbs.WC {
+func (b *windowBed) tryBind(c *spec.C, w *window, i verbs.MWBindInfo) verbs.WC {
 	if w.Type() == verbs.MWType1 {
 		c.NoErr("bind_mw", b.B.BindMW(c.T, w.MW, verbs.MWBind{ID: 7, Flags: verbs.SendSignaled, Info: i}))
 	} else {
@@ -82,7 +86,7 @@ func (b *bed) tryBind(c *spec.C, w *window, i verbs.MWBindInfo) verbs.WC {
 		b.B.Post(c, wr)
 		w.SetRKey(wr.Bind.RKey)
 	}
-	wc := kit.PollOne(c, b.B.SCQ)
+	wc := kit.PollOne(c, b.B.SendCQ)
 	c.Equal("wr_id", wc.ID, uint64(7))
 	return wc
 }
@@ -93,13 +97,13 @@ func bindWR(w *window, i verbs.MWBindInfo) verbs.SendWR {
 		Bind: &verbs.MWBindWR{MW: w.MW, RKey: verbs.IncRKey(w.RKey()), Info: i}}
 }
 
-func (b *bed) write(key uint32, off, n int) verbs.SendWR {
+func (b *windowBed) write(key uint32, off, n int) verbs.SendWR {
 	wr := kit.Write(1, b.mem, off, b.src.SGE(0, n))
 	wr.RKey = key
 	return wr
 }
 
-func (b *bed) read(key uint32, off, n int) verbs.SendWR {
+func (b *windowBed) read(key uint32, off, n int) verbs.SendWR {
 	wr := kit.Read(1, b.mem, off, b.src.SGE(0, n))
 	wr.RKey = key
 	return wr
@@ -107,17 +111,17 @@ func (b *bed) read(key uint32, off, n int) verbs.SendWR {
 
 // allowed makes an access that must succeed, refused one that must not; the pair is
 // connected anew after it.
-func (b *bed) allowed(c *spec.C, step string, wr verbs.SendWR) {
-	c.Status(step, b.A.Do(c, wr), verbs.WCSuccess)
+func (b *windowBed) allowed(c *spec.C, step string, wr verbs.SendWR) {
+	c.Status(step, b.A.PostAndPoll(c, wr), verbs.WCSuccess)
 }
 
-func (b *bed) refused(c *spec.C, step string, wr verbs.SendWR) {
-	c.Status(step, b.A.Do(c, wr), verbs.WCRemAccessErr)
+func (b *windowBed) refused(c *spec.C, step string, wr verbs.SendWR) {
+	c.Status(step, b.A.PostAndPoll(c, wr), verbs.WCRemAccessErr)
 	b.reconnect(c)
 }
 
-func (b *bed) reconnect(c *spec.C) {
-	b.A.To(c, verbs.QPSReset)
-	b.B.To(c, verbs.QPSReset)
+func (b *windowBed) reconnect(c *spec.C) {
+	b.A.ModifyState(c, verbs.QPSReset)
+	b.B.ModifyState(c, verbs.QPSReset)
 	b.Connect(c)
 }

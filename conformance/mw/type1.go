@@ -15,9 +15,9 @@ func boundRange(c *spec.C) {
 	b := open(c)
 	w := b.alloc(c, verbs.MWType1)
 	old := w.RKey()
-	key := b.bind(c, w, b.part(64, 64, both))
+	key := b.bind(c, w, b.bindInfo(64, 64, both))
 	c.True("key", key != old && key != b.mem.MR.RKey(), "the bind gave no new key")
-	want := b.src.Fill(c)[:64]
+	want := b.src.FillRandom(c)[:64]
 	b.allowed(c, "write of the whole range", b.write(key, 64, 64))
 	c.Equal("bytes", b.mem.Get(c, 64, 64), want)
 	b.allowed(c, "read of the last byte", b.read(key, 127, 1))
@@ -25,7 +25,7 @@ func boundRange(c *spec.C) {
 	b.refused(c, "write over the end", b.write(key, 64, 65))
 	b.refused(c, "read of the byte behind", b.read(key, 128, 1))
 	b.refused(c, "write by the old key", b.write(old, 64, 1))
-	next := b.bind(c, w, b.part(0, 16, both))
+	next := b.bind(c, w, b.bindInfo(0, 16, both))
 	b.refused(c, "write by the key before the rebind", b.write(key, 64, 1))
 	b.allowed(c, "write by the key of the rebind", b.write(next, 0, 16))
 }
@@ -42,36 +42,36 @@ func unbound(c *spec.C) {
 func rebindToNothing(c *spec.C) {
 	b := open(c)
 	w := b.alloc(c, verbs.MWType1)
-	key := b.bind(c, w, b.part(0, 64, both))
+	key := b.bind(c, w, b.bindInfo(0, 64, both))
 	b.allowed(c, "write while bound", b.write(key, 0, 8))
-	none := b.bind(c, w, b.part(0, 0, 0))
+	none := b.bind(c, w, b.bindInfo(0, 0, 0))
 	b.refused(c, "write by the old key", b.write(key, 0, 8))
 	b.refused(c, "write by the window's key", b.write(none, 0, 8))
-	again := b.bind(c, w, b.part(0, 64, both))
+	again := b.bind(c, w, b.bindInfo(0, 64, both))
 	b.allowed(c, "write after another bind", b.write(again, 0, 8))
 }
 
-// judge holds when a bind is refused by the call with an errno of the set, or fails
+// expectBindRefused checks that a bind is refused by the call with an errno of the set, or fails
 // with the status.
-func (b *bed) judge(c *spec.C, step string, err error, wc func() verbs.WC, set ...syscall.Errno) {
+func (b *windowBed) expectBindRefused(c *spec.C, step string, err error, wc func() verbs.WC, set ...syscall.Errno) {
 	if c.ErrnoIn(step, err, append(set, 0)...) == 0 {
 		c.Status(step+": completion", wc(), verbs.WCMWBindErr)
 	}
 	b.reconnect(c)
 }
 
-func outside(c *spec.C) {
+func bindOutsideRegion(c *spec.C) {
 	b := open(c)
-	for _, i := range []verbs.MWBindInfo{b.part(-1, 8, both), b.part(size-7, 8, both), b.part(0, size+1, both), b.part(4096, 1, both)} {
+	for _, i := range []verbs.MWBindInfo{b.bindInfo(-1, 8, both), b.bindInfo(size-7, 8, both), b.bindInfo(0, size+1, both), b.bindInfo(4096, 1, both)} {
 		w := b.alloc(c, verbs.MWType1)
 		old := w.RKey()
 		err := b.B.BindMW(c.T, w.MW, verbs.MWBind{ID: 7, Flags: verbs.SendSignaled, Info: i})
-		b.judge(c, "bind_mw", err, func() verbs.WC { return kit.PollOne(c, b.B.SCQ) }, syscall.EINVAL)
+		b.expectBindRefused(c, "bind_mw", err, func() verbs.WC { return kit.PollOne(c, b.B.SendCQ) }, syscall.EINVAL)
 		b.refused(c, "write by the window's key", b.write(w.RKey(), 0, 1))
 		b.refused(c, "write by its key before", b.write(old, 0, 1))
 		w2 := b.alloc(c, verbs.MWType2)
 		_, err = b.B.PostSend(c.T, []verbs.SendWR{bindWR(w2, i)})
-		b.judge(c, "posted bind", err, func() verbs.WC { return kit.PollOne(c, b.B.SCQ) }, syscall.EINVAL)
+		b.expectBindRefused(c, "posted bind", err, func() verbs.WC { return kit.PollOne(c, b.B.SendCQ) }, syscall.EINVAL)
 	}
 }
 
@@ -85,8 +85,8 @@ func otherPD(c *spec.C) {
 	o := kit.Default()
 	o.PD = pd
 	p := b.Env.Pair(c, o)
-	c.NoErr("bind_mw on a QP of another PD", p.B.BindMW(c.T, w.MW, verbs.MWBind{ID: 7, Flags: verbs.SendSignaled, Info: b.part(0, 64, both)}))
-	c.StatusIn("bind on a QP of another PD", kit.PollOne(c, p.B.SCQ), verbs.WCMWBindErr, verbs.WCLocProtErr)
+	c.NoErr("bind_mw on a QP of another PD", p.B.BindMW(c.T, w.MW, verbs.MWBind{ID: 7, Flags: verbs.SendSignaled, Info: b.bindInfo(0, 64, both)}))
+	c.StatusIn("bind on a QP of another PD", kit.PollOne(c, p.B.SendCQ), verbs.WCMWBindErr, verbs.WCLocProtErr)
 }
 
 func otherTypes(c *spec.C) {
@@ -100,17 +100,17 @@ func otherTypes(c *spec.C) {
 func zeroBased(c *spec.C) {
 	b := open(c)
 	w := b.alloc(c, verbs.MWType1)
-	c.Errno("zero-based window", b.B.BindMW(c.T, w.MW, verbs.MWBind{Info: b.part(0, 64, both|verbs.AccessZeroBased)}), syscall.EINVAL)
+	c.Errno("zero-based window", b.B.BindMW(c.T, w.MW, verbs.MWBind{Info: b.bindInfo(0, 64, both|verbs.AccessZeroBased)}), syscall.EINVAL)
 	// Regions of zero-based addresses are an option of devices.
 	mem := kit.Map(c, 64)
 	zero, err := b.PD.RegMR(c.T, mem.Addr(), 64, access|verbs.AccessZeroBased)
 	if c.ErrnoIn("reg_mr of a zero-based region", err, 0, syscall.EOPNOTSUPP, syscall.EINVAL) != 0 {
 		return
 	}
-	kit.Once(c, "dereg_mr", zero.Dereg)
+	kit.DestroyOnce(c, "dereg_mr", zero.Dereg)
 	i := verbs.MWBindInfo{MR: zero, Length: 64, Access: both}
 	err = b.B.BindMW(c.T, w.MW, verbs.MWBind{ID: 7, Flags: verbs.SendSignaled, Info: i})
-	b.judge(c, "zero-based region", err, func() verbs.WC { return kit.PollOne(c, b.B.SCQ) }, syscall.EINVAL)
+	b.expectBindRefused(c, "zero-based region", err, func() verbs.WC { return kit.PollOne(c, b.B.SendCQ) }, syscall.EINVAL)
 }
 
 // otherRegions: null regions know no windows.
@@ -119,20 +119,20 @@ func otherRegions(c *spec.C) {
 	w := b.alloc(c, verbs.MWType1)
 	null, err := b.PD.AllocNullMR(c.T)
 	c.NoErr("alloc_null_mr", err)
-	kit.Once(c, "dereg_mr of a null region", null.Dereg)
+	kit.DestroyOnce(c, "dereg_mr of a null region", null.Dereg)
 	i := verbs.MWBindInfo{MR: null, Addr: b.mem.Addr(0), Length: 64, Access: both}
 	c.Errno("null region", b.B.BindMW(c.T, w.MW, verbs.MWBind{Info: i}), syscall.ENOTSUP)
 	if c.Has("dm") {
 		m, err := b.Ctx.AllocDM(c.T, verbs.DMAttr{Length: 64})
 		c.NoErr("alloc_dm", err)
-		kit.Once(c, "free_dm", m.Free)
+		kit.DestroyOnce(c, "free_dm", m.Free)
 		mr, err := b.PD.RegDMMR(c.T, m, 0, 64, kit.AllAccess|verbs.AccessZeroBased)
 		c.NoErr("reg_dm_mr", err)
-		kit.Once(c, "dereg_mr of device memory", mr.Dereg)
+		kit.DestroyOnce(c, "dereg_mr of device memory", mr.Dereg)
 		err = b.B.BindMW(c.T, w.MW, verbs.MWBind{Info: verbs.MWBindInfo{MR: mr, Length: 64, Access: both}})
 		c.ErrnoIn("device memory, which is zero-based", err, syscall.ENOTSUP, syscall.EINVAL)
 	}
-	b.allowed(c, "write by a window on memory", b.write(b.bind(c, w, b.part(0, 64, both)), 0, 8))
+	b.allowed(c, "write by a window on memory", b.write(b.bind(c, w, b.bindInfo(0, 64, both)), 0, 8))
 }
 
 func noRegion(c *spec.C) {
@@ -142,7 +142,7 @@ func noRegion(c *spec.C) {
 	c.Errno("a length", b.B.BindMW(c.T, w.MW, verbs.MWBind{Info: verbs.MWBindInfo{Length: 64}}), syscall.EINVAL)
 	err := b.B.BindMW(c.T, w.MW, verbs.MWBind{ID: 7, Flags: verbs.SendSignaled})
 	if c.Errno("neither", err, 0); err == nil {
-		c.Status("unbind", kit.PollOne(c, b.B.SCQ), verbs.WCSuccess)
+		c.Status("unbind", kit.PollOne(c, b.B.SendCQ), verbs.WCSuccess)
 	}
 }
 
@@ -150,14 +150,14 @@ func regionNotForWindows(c *spec.C) {
 	b := open(c)
 	plain := b.Buffer(c, 64, kit.AllAccess)
 	i := verbs.MWBindInfo{MR: plain.MR, Addr: plain.Addr(0), Length: 64, Access: both}
-	poll := func() verbs.WC { return kit.PollOne(c, b.B.SCQ) }
+	poll := func() verbs.WC { return kit.PollOne(c, b.B.SendCQ) }
 	if c.Has("mw.t1") {
 		err := b.B.BindMW(c.T, b.alloc(c, verbs.MWType1).MW, verbs.MWBind{ID: 7, Flags: verbs.SendSignaled, Info: i})
-		b.judge(c, "bind_mw", err, poll, syscall.EINVAL, syscall.EPERM)
+		b.expectBindRefused(c, "bind_mw", err, poll, syscall.EINVAL, syscall.EPERM)
 	}
 	if c.Has("mw.t2") {
 		_, err := b.B.PostSend(c.T, []verbs.SendWR{bindWR(b.alloc(c, verbs.MWType2), i)})
-		b.judge(c, "posted bind", err, poll, syscall.EINVAL, syscall.EPERM)
+		b.expectBindRefused(c, "posted bind", err, poll, syscall.EINVAL, syscall.EPERM)
 	}
 }
 
@@ -171,9 +171,9 @@ func failedBind(c *spec.C) {
 		}
 		step := fmt.Sprintf("type %d: ", typ)
 		w := b.alloc(c, typ)
-		key := b.bind(c, w, b.part(0, 64, both))
+		key := b.bind(c, w, b.bindInfo(0, 64, both))
 		q := b.Env.Pair(c, kit.Default()).B
-		beyond := b.part(size-7, 8, both)
+		beyond := b.bindInfo(size-7, 8, both)
 		var err error
 		if typ == verbs.MWType1 {
 			err = q.BindMW(c.T, w.MW, verbs.MWBind{ID: 7, Flags: verbs.SendSignaled, Info: beyond})
@@ -181,10 +181,10 @@ func failedBind(c *spec.C) {
 			_, err = q.PostSend(c.T, []verbs.SendWR{bindWR(w, beyond)})
 		}
 		if kit.RecordErrno(c, step+"bind", err) == 0 {
-			kit.Record(c, step+"bind: completion", q.SCQ, 1)
+			kit.RecordCompletions(c, step+"bind: completion", q.SendCQ, 1)
 		}
-		c.Observe(step+"state of the QP", q.Queried(c).String())
-		c.Completion(step+"write by the key of the bind before", b.A.Do(c, b.write(key, 0, 8)))
+		c.Observe(step+"state of the QP", q.QueryState(c).String())
+		c.Completion(step+"write by the key of the bind before", b.A.PostAndPoll(c, b.write(key, 0, 8)))
 		b.reconnect(c)
 		w.free(c)
 	}

@@ -28,16 +28,16 @@ func pinnedPagesStay(c *spec.C) {
 	holds := func(step string, b *kit.Buffer, want []byte) {
 		c.True(step, bytes.Equal(b.Get(c, 0, n), want), "other bytes")
 	}
-	old := mem.Fill(c)
+	old := mem.FillRandom(c)
 	kit.Must(c, "map other memory in its place", remap.Remap(c.T))
-	mem.Redden(c)
+	mem.FillRedZones(c)
 	holds("the program sees fresh memory", mem, make([]byte, n))
-	fresh := mem.Fill(c)
-	c.Status("read by the device", p.A.Do(c, kit.Read(1, mem, 0, other.All())), verbs.WCSuccess)
+	fresh := mem.FillRandom(c)
+	c.Status("read by the device", p.A.PostAndPoll(c, kit.Read(1, mem, 0, other.All())), verbs.WCSuccess)
 	holds("the device reads the old memory", other, old)
-	c.Status("write by the device", p.A.Do(c, kit.Write(2, mem, 0, other.SGE(n/2, n/2))), verbs.WCSuccess)
+	c.Status("write by the device", p.A.PostAndPoll(c, kit.Write(2, mem, 0, other.SGE(n/2, n/2))), verbs.WCSuccess)
 	holds("its write does not reach the new memory", mem, fresh)
-	other.Clear(c, 0)
-	c.Status("read again", p.A.Do(c, kit.Read(3, mem, 0, other.All())), verbs.WCSuccess)
+	other.FillByte(c, 0)
+	c.Status("read again", p.A.PostAndPoll(c, kit.Read(3, mem, 0, other.All())), verbs.WCSuccess)
 	holds("it is in the old memory", other, append(bytes.Clone(old[n/2:]), old[n/2:]...))
 }

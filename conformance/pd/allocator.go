@@ -61,16 +61,16 @@ func (a *allocator) free(t verbs.Thread, b verbs.Buffer, resource uint64) {
 func objects(c *spec.C, e *kit.Env, pd verbs.PD) {
 	cq, err := e.Ctx.CreateCQ(c.T, verbs.CQAttr{CQE: 32, Ex: true, CompMask: cqMaskPD, ParentDomain: pd})
 	c.NoErr("create_cq_ex", err)
-	destroyCQ := kit.Once(c, "destroy_cq", cq.Destroy)
+	destroyCQ := kit.DestroyOnce(c, "destroy_cq", cq.Destroy)
 	o := kit.Default()
 	o.PD, o.SendCQ, o.RecvCQ = pd, cq, cq
 	p := e.Pair(c, o)
 	src, dst := e.Buffer(c, 256, kit.AllAccess), e.Buffer(c, 256, kit.AllAccess)
-	want := src.Fill(c)
-	c.Status("write", p.A.Do(c, kit.Write(1, dst, 0, src.All())), verbs.WCSuccess)
-	dst.Holds(c, "bytes", want)
-	p.A.Kill(c)
-	p.B.Kill(c)
+	want := src.FillRandom(c)
+	c.Status("write", p.A.PostAndPoll(c, kit.Write(1, dst, 0, src.All())), verbs.WCSuccess)
+	dst.ExpectContents(c, "bytes", want)
+	p.A.DestroyNow(c)
+	p.B.DestroyNow(c)
 	destroyCQ(c)
 	if c.Has("srq") {
 		srq, err := pd.CreateSRQ(c.T, verbs.SRQInitAttr{MaxWR: 16, MaxSGE: 1})

@@ -63,9 +63,9 @@ func busyByMR(c *spec.C) {
 	c.Errno("dealloc_pd with an MR", pd.Dealloc(c.T), syscall.EBUSY)
 	p := e.Pair(c, o)
 	dst := e.BufferOn(c, pd, 4096, kit.AllAccess)
-	want := mem.Fill(c)
-	c.Status("write from the MR", p.A.Do(c, kit.Write(1, dst, 0, mem.All())), verbs.WCSuccess)
-	dst.Holds(c, "bytes", want)
+	want := mem.FillRandom(c)
+	c.Status("write from the MR", p.A.PostAndPoll(c, kit.Write(1, dst, 0, mem.All())), verbs.WCSuccess)
+	dst.ExpectContents(c, "bytes", want)
 }
 
 func busyByQP(c *spec.C) {
@@ -75,7 +75,7 @@ func busyByQP(c *spec.C) {
 	o.PD = pd
 	q := e.CreateQP(c, o)
 	c.Errno("dealloc_pd with a QP", pd.Dealloc(c.T), syscall.EBUSY)
-	q.Kill(c)
+	q.DestroyNow(c)
 }
 
 func busyBySRQ(c *spec.C) {
@@ -83,7 +83,7 @@ func busyBySRQ(c *spec.C) {
 	pd := e.AllocPD(c)
 	s := e.CreateSRQOn(c, pd, 16, 1)
 	c.Errno("dealloc_pd with an SRQ", pd.Dealloc(c.T), syscall.EBUSY)
-	s.Kill(c)
+	s.DestroyNow(c)
 }
 
 func busyByMW(c *spec.C) {
@@ -99,31 +99,33 @@ func busyByMW(c *spec.C) {
 
 func foreignLKey(c *spec.C) {
 	e := kit.Open(c)
-	a, b := e.FarPair(c, kit.Unhurried(c, kit.Default()))
+	a, b := e.RemotePair(c, kit.WithLongTimeout(c, kit.Default()))
 	own := e.Buffer(c, 64, kit.AllAccess)
 	other := e.BufferOn(c, e.AllocPD(c), 64, kit.AllAccess)
-	b.Recv(c, b.O.Buffer(c, 64, kit.AllAccess, 0), 2)
-	good := kit.Tap(c, func() { c.Status("send from an MR of the PD", a.Do(c, kit.Send(6, own.SGE(0, 16))), verbs.WCSuccess) })
-	c.Equal("packets of the send that may", len(kit.Select(good, b.QPN, roce.RCSendOnly)), 1)
-	c.Equal("its receive", b.O.Wait(c, 1, kit.Patience), []verbs.WCStatus{verbs.WCSuccess})
+	b.Recv(c, b.Process.Buffer(c, 64, kit.AllAccess, 0), 2)
+	good := kit.Tap(c, func() {
+		c.Status("send from an MR of the PD", a.PostAndPoll(c, kit.Send(6, own.SGE(0, 16))), verbs.WCSuccess)
+	})
+	c.Equal("packets of the send that may", len(kit.PacketsTo(good, b.QPN, roce.RCSendOnly)), 1)
+	c.Equal("its receive", b.Process.AwaitStatuses(c, 1, kit.CompletionTimeout), []verbs.WCStatus{verbs.WCSuccess})
 	var wc verbs.WC
-	packets := kit.Tap(c, func() { wc = a.Do(c, kit.Send(7, other.SGE(0, 16))) })
+	packets := kit.Tap(c, func() { wc = a.PostAndPoll(c, kit.Send(7, other.SGE(0, 16))) })
 	c.Status("send from an MR of another PD", wc, verbs.WCLocProtErr)
 	c.Equal("wr_id", wc.ID, uint64(7))
-	c.Equal("packets to the peer", len(kit.Select(packets, b.QPN, roce.RCSendOnly)), 0)
-	c.Equal("other receives", len(b.O.Wait(c, 1, kit.Silence)), 0)
+	c.Equal("packets to the peer", len(kit.PacketsTo(packets, b.QPN, roce.RCSendOnly)), 0)
+	c.Equal("other receives", len(b.Process.AwaitStatuses(c, 1, kit.QuietPeriod)), 0)
 }
 
 func foreignRKey(c *spec.C) {
 	e := kit.Open(c)
-	other := kit.OpenOther(c, kit.Far(c), nil)
+	other := kit.OpenOtherProcess(c, kit.RemoteHost(c), nil)
 	p, _ := e.PairWith(c, other, kit.Default())
 	src := e.Buffer(c, 64, kit.AllAccess)
-	src.Fill(c)
+	src.FillRandom(c)
 	pd := other.Do(c, "pd", nil, nil).Values["pd"]
 	dst := other.Buffer(c, 64, kit.AllAccess, pd)
 	before := dst.Get(c, 0, 64)
-	c.Status("write by an rkey of another PD", p.Do(c, dst.WriteTo(3, 0, src.All())), verbs.WCRemAccessErr)
+	c.Status("write by an rkey of another PD", p.PostAndPoll(c, dst.WriteTo(3, 0, src.All())), verbs.WCRemAccessErr)
 	c.Equal("memory", dst.Get(c, 0, 64), before)
 }
 
@@ -147,25 +149,25 @@ func foreignSRQ(c *spec.C) {
 	}{{"the SRQ's PD", e.BufferOn(c, pd, n, kit.AllAccess)}, {"the QP's PD", e.Buffer(c, n, kit.AllAccess)}} {
 		p := e.Pair(c, o)
 		s.RecvInto(c, uint64(i), t.mem.All())
-		c.Completion("send to memory of "+t.name, p.A.Do(c, kit.Send(1, src.All())))
-		kit.Record(c, "receive into memory of "+t.name, o.RecvCQ, 1)
-		p.A.Kill(c)
-		p.B.Kill(c)
+		c.Completion("send to memory of "+t.name, p.A.PostAndPoll(c, kit.Send(1, src.All())))
+		kit.RecordCompletions(c, "receive into memory of "+t.name, o.RecvCQ, 1)
+		p.A.DestroyNow(c)
+		p.B.DestroyNow(c)
 	}
 }
 
 func foreignAH(c *spec.C) {
 	e := kit.Open(c)
 	a, b, mem := e.NewUD(c), e.NewUD(c), e.Buffer(c, 256, kit.AllAccess)
-	ah, err := e.AllocPD(c).CreateAH(c.T, e.AHTo(e.Own))
+	ah, err := e.AllocPD(c).CreateAH(c.T, e.AHTo(e.LocalAddr))
 	c.NoErr("create_ah on another PD", err)
-	kit.Once(c, "destroy_ah", ah.Destroy)
+	kit.DestroyOnce(c, "destroy_ah", ah.Destroy)
 	b.RecvInto(c, 1, mem.SGE(64, 128))
 	_, err = a.PostSend(c.T, []verbs.SendWR{kit.Datagram(2, ah, b.QPN(), mem.SGE(0, 8))})
 	if kit.RecordErrno(c, "send by a handle of another PD", err) == 0 {
-		kit.Record(c, "completion", a.SCQ, 1)
+		kit.RecordCompletions(c, "completion", a.SendCQ, 1)
 	}
-	kit.Record(c, "receive", b.RCQ, 1)
+	kit.RecordCompletions(c, "receive", b.RecvCQ, 1)
 }
 
 func parentWithoutPD(c *spec.C) {
@@ -199,7 +201,7 @@ func parentBusy(c *spec.C) {
 	o.PD = parent
 	q := e.CreateQP(c, o)
 	c.Errno("dealloc with a QP", parent.Dealloc(c.T), syscall.EBUSY)
-	q.Kill(c)
+	q.DestroyNow(c)
 	cq, err := e.Ctx.CreateCQ(c.T, verbs.CQAttr{CQE: 16, Ex: true, CompMask: cqMaskPD, ParentDomain: parent})
 	c.NoErr("create_cq_ex on the parent domain", err)
 	c.Errno("dealloc with a CQ", parent.Dealloc(c.T), syscall.EBUSY)
@@ -214,15 +216,15 @@ func parentAsPD(c *spec.C) {
 	parent := e.ParentDomain(c)
 	p := e.Pair(c, kit.Default())
 	src, dst := e.BufferOn(c, parent, 4096, kit.AllAccess), e.BufferOn(c, parent, 4096, kit.AllAccess)
-	want := src.Fill(c)
-	c.Status("write between MRs of the parent domain", p.A.Do(c, kit.Write(1, dst, 0, src.All())), verbs.WCSuccess)
-	dst.Holds(c, "bytes", want)
+	want := src.FillRandom(c)
+	c.Status("write between MRs of the parent domain", p.A.PostAndPoll(c, kit.Write(1, dst, 0, src.All())), verbs.WCSuccess)
+	dst.ExpectContents(c, "bytes", want)
 	o := kit.Default()
 	o.PD = parent
 	q := e.Pair(c, o)
 	plain := e.Buffer(c, 4096, kit.AllAccess)
-	c.Status("write by a QP of the parent domain to an MR of the PD", q.A.Do(c, kit.Write(2, plain, 0, src.All())), verbs.WCSuccess)
-	plain.Holds(c, "bytes in the PD's MR", want)
+	c.Status("write by a QP of the parent domain to an MR of the PD", q.A.PostAndPoll(c, kit.Write(2, plain, 0, src.All())), verbs.WCSuccess)
+	plain.ExpectContents(c, "bytes in the PD's MR", want)
 	if c.Has("srq") {
 		srq, err := parent.CreateSRQ(c.T, verbs.SRQInitAttr{MaxWR: 16, MaxSGE: 1})
 		c.NoErr("create_srq", err)
@@ -234,7 +236,7 @@ func parentAsPD(c *spec.C) {
 		c.NoErr("dealloc_mw", mw.Dealloc(c.T))
 	}
 	if c.Has("ud") {
-		ah, err := parent.CreateAH(c.T, e.AHTo(e.Own))
+		ah, err := parent.CreateAH(c.T, e.AHTo(e.LocalAddr))
 		c.NoErr("create_ah", err)
 		c.NoErr("destroy_ah", ah.Destroy(c.T))
 	}

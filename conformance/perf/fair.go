@@ -8,14 +8,14 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// fair is the share that one of two flows is to keep of what it has alone.
-const fair = 0.5
+// fairShare is the share that one of two flows is to keep of what it has alone.
+const fairShare = 0.5
 
 // attack is another flow of the device, to the same other end.
 type attack struct {
 	name string
-	// prepare makes what it needs, and returns what it does again and again: so many requests.
-	prepare func(c *spec.C, e *kit.Env, o *kit.Other) (round func(c *spec.C) int)
+	// prepare makes what it needs, and returns its round, which posts the requests that it counts.
+	prepare func(c *spec.C, e *kit.Env, o *kit.OtherProcess) (round func(c *spec.C) int)
 }
 
 // attacks are those that the catalogue names.
@@ -35,12 +35,12 @@ func victims(c *spec.C) {
 	f.window, f.signal = 16, 4
 	f.run(c, 64)
 	alone := perSecond(count*size, f.run(c, count))
-	c.Observe("alone, Gb/s", rounded(8*alone/1e9))
+	c.Observe("alone, Gb/s", threeDigits(8*alone/1e9))
 	for _, a := range attacks {
 		round := a.prepare(c, b.Env, b.other)
 		share, sent := 0.0, 0
 		var over atomic.Bool
-		took := gang(c, 2, func(c *spec.C, i int) {
+		took := runTogether(c, 2, func(c *spec.C, i int) {
 			if i == 1 {
 				for !over.Load() {
 					sent += round(c)
@@ -52,15 +52,15 @@ func victims(c *spec.C) {
 			over.Store(true)
 		})
 		if sent > 0 {
-			c.Observe(a.name+", M/s", rounded(perSecond(sent, took)/1e6))
+			c.Observe(a.name+", M/s", threeDigits(perSecond(sent, took)/1e6))
 		}
-		c.Observe("share beside "+a.name, rounded(share))
-		c.True("fair share beside "+a.name, share >= fair*(1-2*slack), "%.2g of the rate alone, the fair share is %.2g", share, fair)
+		c.Observe("share beside "+a.name, threeDigits(share))
+		c.True("fair share beside "+a.name, share >= fairShare*(1-2*slack), "%.2g of the rate alone, the fair share is %.2g", share, fairShare)
 	}
 }
 
 // rounds makes a flow of requests on a connection of its own, 256 a round.
-func rounds(c *spec.C, e *kit.Env, o *kit.Other, wr func(mem *kit.Buffer, far *kit.OtherBuffer) verbs.SendWR) func(c *spec.C) int {
+func rounds(c *spec.C, e *kit.Env, o *kit.OtherProcess, wr func(mem *kit.Buffer, far *kit.OtherBuffer) verbs.SendWR) func(c *spec.C) int {
 	q, _ := e.PairWith(c, o, options())
 	f := flow{q: q, wr: wr(e.Buffer(c, 4096, kit.AllAccess), o.Buffer(c, 4096, kit.AllAccess, 0)), list: 1, window: 64, signal: 8}
 	return func(c *spec.C) int {
@@ -69,16 +69,16 @@ func rounds(c *spec.C, e *kit.Env, o *kit.Other, wr func(mem *kit.Buffer, far *k
 	}
 }
 
-func tinyWrites(c *spec.C, e *kit.Env, o *kit.Other) func(c *spec.C) int {
+func tinyWrites(c *spec.C, e *kit.Env, o *kit.OtherProcess) func(c *spec.C) int {
 	return rounds(c, e, o, func(mem *kit.Buffer, far *kit.OtherBuffer) verbs.SendWR { return far.WriteTo(0, 0, mem.SGE(0, 8)) })
 }
 
-func oneAddress(c *spec.C, e *kit.Env, o *kit.Other) func(c *spec.C) int {
+func oneAddress(c *spec.C, e *kit.Env, o *kit.OtherProcess) func(c *spec.C) int {
 	return rounds(c, e, o, func(mem *kit.Buffer, far *kit.OtherBuffer) verbs.SendWR { return far.FetchAdd(0, 0, 1, mem.SGE(0, 8)) })
 }
 
 // manyRegions writes from a region that was not used for long, again and again.
-func manyRegions(c *spec.C, e *kit.Env, o *kit.Other) func(c *spec.C) int {
+func manyRegions(c *spec.C, e *kit.Env, o *kit.OtherProcess) func(c *spec.C) int {
 	const regions, window = 8192, 64
 	q, _ := e.PairWith(c, o, options())
 	mem, far := e.Buffer(c, 4096, kit.AllAccess), o.Buffer(c, 4096, kit.AllAccess, 0)
@@ -86,7 +86,7 @@ func manyRegions(c *spec.C, e *kit.Env, o *kit.Other) func(c *spec.C) int {
 	for i := range keys {
 		m, err := e.PD.RegMR(c.T, mem.Addr(0), 64, verbs.AccessLocalWrite)
 		kit.Must(c, "reg_mr", err)
-		kit.Once(c, "dereg_mr", m.Dereg)
+		kit.DestroyOnce(c, "dereg_mr", m.Dereg)
 		keys[i] = m.LKey()
 	}
 	next := 0
@@ -97,7 +97,7 @@ func manyRegions(c *spec.C, e *kit.Env, o *kit.Other) func(c *spec.C) int {
 			next++
 		}
 		for left := window; left > 0; {
-			left -= reap(c, q.SCQ, wc)
+			left -= pollSuccesses(c, q.SendCQ, wc)
 		}
 		return window
 	}
@@ -105,7 +105,7 @@ func manyRegions(c *spec.C, e *kit.Env, o *kit.Other) func(c *spec.C) int {
 
 // notReady has queue pairs send for ever to others without receives: each waits the
 // shortest time, 10 us, and sends again; these are not counted.
-func notReady(c *spec.C, e *kit.Env, o *kit.Other) func(c *spec.C) int {
+func notReady(c *spec.C, e *kit.Env, o *kit.OtherProcess) func(c *spec.C) int {
 	opt := options()
 	opt.MinRNRTimer = 1
 	mem := e.Buffer(c, 64, kit.AllAccess)
@@ -114,7 +114,7 @@ func notReady(c *spec.C, e *kit.Env, o *kit.Other) func(c *spec.C) int {
 		q.Post(c, kit.Send(1, mem.SGE(0, 64)))
 	}
 	return func(c *spec.C) int {
-		c.T.Sleep(kit.Silence / 1000)
+		c.T.Sleep(kit.QuietPeriod / 1000)
 		return 0
 	}
 }

@@ -10,22 +10,22 @@ import (
 // noPauses has two flows of one message at a time, which fill a fraction of the link.
 func noPauses(c *spec.C) {
 	e := kit.Open(c)
-	other := kit.OpenOther(c, kit.Far(c), nil)
+	other := kit.OpenOtherProcess(c, kit.RemoteHost(c), nil)
 	mem, far := e.Buffer(c, 4096, kit.AllAccess), other.Buffer(c, 4096, kit.AllAccess, 0)
 	var flows [2]*kit.QP
 	for i := range flows {
 		flows[i], _ = e.PairWith(c, other, kit.Default())
 	}
-	hosts := [2]int{0, kit.Far(c)}
+	hosts := [2]int{0, kit.RemoteHost(c)}
 	var before [2]map[string]uint64
 	for i, h := range hosts {
 		before[i] = kit.Counters(c, h)
 	}
 	const messages = 64
-	kit.Spawn(c, len(flows), func(c *spec.C, i int) {
+	kit.RunThreads(c, len(flows), func(c *spec.C, i int) {
 		for n := range uint64(messages) {
 			flows[i].Post(c, far.WriteTo(n, 0, mem.All()))
-			kit.Good(c, flows[i].SCQ, 1)
+			kit.ExpectSuccess(c, flows[i].SendCQ, 1)
 		}
 	})
 	pauses, known := 0, 0
@@ -34,7 +34,7 @@ func noPauses(c *spec.C) {
 		for name := range after {
 			if strings.Contains(name, "_prio") && strings.HasSuffix(name, "_pause") {
 				known++
-				pauses += kit.Growth(before[i], after, name)
+				pauses += kit.CounterDelta(before[i], after, name)
 			}
 		}
 	}

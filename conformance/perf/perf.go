@@ -49,7 +49,7 @@ type flow struct {
 	wr     verbs.SendWR // all but ID and the signal
 	list   int          // requests of one post
 	window int          // outstanding at most, a multiple of signal
-	signal int          // one in so many is signalled
+	signal int          // every signal-th request is signalled
 }
 
 // run sends n requests, a multiple of signal and of list, and returns how long it took
@@ -72,17 +72,17 @@ func (f *flow) run(c *spec.C, n int) time.Duration {
 			}
 			f.q.Post(c, wrs...)
 		}
-		done += f.signal * reap(c, f.q.SCQ, wc)
+		done += f.signal * pollSuccesses(c, f.q.SendCQ, wc)
 	}
 	return c.T.Now() - start
 }
 
-// reap polls until something has completed, with success.
-func reap(c *spec.C, cq verbs.CQ, wc []verbs.WC) int {
-	n, err := cq.PollWait(c.T, wc, kit.Patience)
+// pollSuccesses polls until something has completed, with success.
+func pollSuccesses(c *spec.C, cq verbs.CQ, wc []verbs.WC) int {
+	n, err := cq.PollWait(c.T, wc, kit.CompletionTimeout)
 	kit.Must(c, "poll_cq", err)
 	if n == 0 {
-		c.Failf("no completion in %v", kit.Patience)
+		c.Failf("no completion in %v", kit.CompletionTimeout)
 	}
 	for _, w := range wc[:n] {
 		if w.Status != verbs.WCSuccess {
@@ -95,8 +95,8 @@ func reap(c *spec.C, cq verbs.CQ, wc []verbs.WC) int {
 // perSecond is a rate.
 func perSecond(n int, d time.Duration) float64 { return float64(n) / max(d.Seconds(), 1e-9) }
 
-// rounded keeps three digits of a rate: records are for people.
-func rounded(v float64) float64 {
+// threeDigits rounds a rate to three digits: people read the records.
+func threeDigits(v float64) float64 {
 	r, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 3, 64), 64)
 	if err != nil {
 		return v
@@ -104,14 +104,14 @@ func rounded(v float64) float64 {
 	return r
 }
 
-// gang has n threads begin at one time, and returns the time from then to the last end.
-func gang(c *spec.C, n int, body func(c *spec.C, i int)) time.Duration {
-	// By then all threads are there. They begin a moment apart: which of two that do one
-	// thing at one instant is first is nobody's business.
+// runTogether starts n threads at one time, and returns the time until the last one has ended.
+func runTogether(c *spec.C, n int, body func(c *spec.C, i int)) time.Duration {
+	// By then all threads have started. They begin a moment apart, because the order of two that
+	// do the same at one instant is unspecified.
 	const together, apart = time.Millisecond, 37 * time.Nanosecond
 	begin := c.T.Now() + together
 	ends := make([]time.Duration, n)
-	kit.Spawn(c, n, func(c *spec.C, i int) {
+	kit.RunThreads(c, n, func(c *spec.C, i int) {
 		c.T.Sleep(begin + time.Duration(i)*apart - c.T.Now())
 		body(c, i)
 		ends[i] = c.T.Now()

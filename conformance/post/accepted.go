@@ -11,18 +11,18 @@ import (
 
 func recvInResetAndInit(c *spec.C) {
 	e := kit.Open(c)
-	p := e.Unconnected(c, kit.Default())
+	p := e.UnconnectedPair(c, kit.Default())
 	mem := e.Buffer(c, 64, kit.AllAccess)
 	wr := verbs.RecvWR{ID: 7, SGEs: []verbs.SGE{mem.SGE(32, 16)}}
-	p.B.RecvRefused(c, "post_recv in RESET", 0, []verbs.RecvWR{wr}, syscall.EINVAL)
-	p.B.Step(c, p.A.Peer(), verbs.QPSInit)
+	p.B.ExpectRecvRefused(c, "post_recv in RESET", 0, []verbs.RecvWR{wr}, syscall.EINVAL)
+	p.B.StepTo(c, p.A.Peer(), verbs.QPSInit)
 	_, err := p.B.PostRecv(c.T, []verbs.RecvWR{wr})
 	c.Errno("post_recv in INIT", err, 0)
-	p.B.Step(c, p.A.Peer(), verbs.QPSRTR)
-	p.A.Climb(c, p.B.Peer(), verbs.QPSRTS)
-	want := mem.Fill(c)[:16]
-	c.Status("send", p.A.Do(c, kit.Send(1, mem.SGE(0, 16))), verbs.WCSuccess)
-	wc := kit.PollOne(c, p.B.RCQ)
+	p.B.StepTo(c, p.A.Peer(), verbs.QPSRTR)
+	p.A.BringUp(c, p.B.Peer(), verbs.QPSRTS)
+	want := mem.FillRandom(c)[:16]
+	c.Status("send", p.A.PostAndPoll(c, kit.Send(1, mem.SGE(0, 16))), verbs.WCSuccess)
+	wc := kit.PollOne(c, p.B.RecvCQ)
 	c.Status("receive", wc, verbs.WCSuccess)
 	c.Equal("wr_id", wc.ID, uint64(7))
 	c.Equal("bytes", mem.Get(c, 32, 16), want)
@@ -31,11 +31,11 @@ func recvInResetAndInit(c *spec.C) {
 func sendInErr(c *spec.C) {
 	p := kit.NewPair(c, kit.Default())
 	mem := p.Buffer(c, 64, kit.AllAccess)
-	p.A.To(c, verbs.QPSErr)
+	p.A.ModifyState(c, verbs.QPSErr)
 	for i := range uint64(3) {
 		_, err := p.A.PostSend(c.T, []verbs.SendWR{kit.Send(i, mem.SGE(0, 8))})
 		c.Errno("post_send in ERR", err, 0)
-		wc := kit.PollOne(c, p.A.SCQ)
+		wc := kit.PollOne(c, p.A.SendCQ)
 		c.Status("flushed", wc, verbs.WCWRFlushErr)
 		c.Equal("wr_id", wc.ID, i)
 	}
@@ -44,11 +44,11 @@ func sendInErr(c *spec.C) {
 func recvInErr(c *spec.C) {
 	p := kit.NewPair(c, kit.Default())
 	mem := p.Buffer(c, 64, kit.AllAccess)
-	p.B.To(c, verbs.QPSErr)
+	p.B.ModifyState(c, verbs.QPSErr)
 	for i := range uint64(3) {
 		_, err := p.B.PostRecv(c.T, []verbs.RecvWR{{ID: i, SGEs: []verbs.SGE{mem.SGE(32, 8)}}})
 		c.Errno("post_recv in ERR", err, 0)
-		wcs, all := kit.Come(c, "completion of a receive posted in ERR", p.B.RCQ, 1)
+		wcs, all := kit.AwaitCompletions(c, "completion of a receive posted in ERR", p.B.RecvCQ, 1)
 		if !all {
 			return
 		}
@@ -65,10 +65,10 @@ func wrIDBits(c *spec.C) {
 		p.B.RecvInto(c, ^id, mem.SGE(32, 8))
 		p.A.Post(c, kit.Send(id, mem.SGE(0, 8)))
 	}
-	for i, w := range kit.Good(c, p.A.SCQ, len(ids)) {
+	for i, w := range kit.ExpectSuccess(c, p.A.SendCQ, len(ids)) {
 		c.Equal("wr_id of a send", w.ID, ids[i])
 	}
-	for i, w := range kit.Good(c, p.B.RCQ, len(ids)) {
+	for i, w := range kit.ExpectSuccess(c, p.B.RecvCQ, len(ids)) {
 		c.Equal("wr_id of a receive", w.ID, ^ids[i])
 	}
 }
@@ -79,7 +79,7 @@ func gatherList(c *spec.C) {
 	p := kit.NewPair(c, o)
 	src := p.Buffer(c, 16<<10, kit.AllAccess)
 	dst := p.Buffer(c, 16<<10, kit.AllAccess)
-	all := src.Fill(c)
+	all := src.FillRandom(c)
 	lengths := []int{1, 0, 7, 64, 3, 1000, 0, 5, 129, 2, 511, 1, 0, 333, 4, 77}
 	c.True("granted", int(p.A.Caps().MaxSendSGE) >= len(lengths), "max_send_sge %d", p.A.Caps().MaxSendSGE)
 	for n := 1; n <= len(lengths); n++ {
@@ -93,42 +93,42 @@ func gatherList(c *spec.C) {
 			sges = append(sges, src.SGE(at, l))
 			want = append(want, all[at:at+l]...)
 		}
-		dst.Clear(c, 0)
+		dst.FillByte(c, 0)
 		p.B.RecvInto(c, uint64(n), dst.All())
-		c.Status("send", p.A.Do(c, kit.Send(uint64(n), sges...)), verbs.WCSuccess)
-		wc := kit.PollOne(c, p.B.RCQ)
+		c.Status("send", p.A.PostAndPoll(c, kit.Send(uint64(n), sges...)), verbs.WCSuccess)
+		wc := kit.PollOne(c, p.B.RecvCQ)
 		c.Status("receive", wc, verbs.WCSuccess)
 		c.Equal("byte_len", wc.ByteLen, uint32(len(want)))
-		dst.Holds(c, fmt.Sprintf("%d pieces", n), want)
+		dst.ExpectContents(c, fmt.Sprintf("%d pieces", n), want)
 	}
 }
 
 func noSGE(c *spec.C) {
 	p := kit.NewPair(c, kit.Default())
 	mem := p.Buffer(c, 64, kit.AllAccess)
-	want := mem.Fill(c)
+	want := mem.FillRandom(c)
 	p.B.RecvInto(c, 1, mem.SGE(0, 32))
 	p.B.RecvInto(c, 2)
 	for id := range uint64(2) {
-		c.Status("send", p.A.Do(c, kit.Send(id)), verbs.WCSuccess)
-		wc := kit.PollOne(c, p.B.RCQ)
+		c.Status("send", p.A.PostAndPoll(c, kit.Send(id)), verbs.WCSuccess)
+		wc := kit.PollOne(c, p.B.RecvCQ)
 		c.Status("receive", wc, verbs.WCSuccess)
 		c.Equal("wr_id", wc.ID, id+1)
 		c.Equal("byte_len", wc.ByteLen, uint32(0))
 	}
-	mem.Holds(c, "memory", want)
+	mem.ExpectContents(c, "memory", want)
 }
 
 // chainEqualsSingles compares what two pairs do with one program: in one call and in
 // many.
 func chainEqualsSingles(c *spec.C) {
 	e := kit.Open(c)
-	other := kit.OpenOther(c, kit.Far(c), nil)
+	other := kit.OpenOtherProcess(c, kit.RemoteHost(c), nil)
 	src := e.Buffer(c, 16<<10, kit.AllAccess)
-	all := src.Fill(c)
+	all := src.FillRandom(c)
 	var packets [][]string
 	for _, chained := range []bool{true, false} {
-		a, b := e.PairWith(c, other, kit.Unhurried(c, kit.Default()))
+		a, b := e.PairWith(c, other, kit.WithLongTimeout(c, kit.Default()))
 		dst := other.Buffer(c, 16<<10, kit.AllAccess, 0)
 		n := min(int(a.Caps().MaxSendWR), (16<<10)/200-2) // what the buffers hold
 		want := make([]byte, 16<<10)
@@ -145,7 +145,7 @@ func chainEqualsSingles(c *spec.C) {
 					a.Post(c, wr)
 				}
 			}
-			kit.InOrder(c, a.SCQ, n)
+			kit.ExpectInOrder(c, a.SendCQ, n)
 		})
 		packets = append(packets, kit.Transcript(tap, []uint32{b.QPN}, []uint32{a.Opt.PSN}))
 		c.Equal(fmt.Sprintf("memory, chained %t", chained), dst.Get(c, 0, 16<<10), want)
@@ -161,7 +161,7 @@ func emptySGE(c *spec.C) {
 	gone := e.Buffer(c, 64, kit.AllAccess)
 	key := gone.MR.LKey()
 	gone.Dereg(c)
-	want := mem.Fill(c)
+	want := mem.FillRandom(c)
 	for _, k := range []struct {
 		name string
 		lkey uint32
@@ -179,14 +179,14 @@ func emptySGE(c *spec.C) {
 			if kit.RecordErrno(c, step, err) != 0 {
 				continue
 			}
-			if wc := kit.PollOne(c, p.A.SCQ); wc.Status != verbs.WCSuccess {
+			if wc := kit.PollOne(c, p.A.SendCQ); wc.Status != verbs.WCSuccess {
 				c.Completion(step, wc)
 				continue
 			}
-			wc := kit.Good(c, p.B.RCQ, 1)[0]
+			wc := kit.ExpectSuccess(c, p.B.RecvCQ, 1)[0]
 			c.Equal(step+": byte_len", wc.ByteLen, uint32(l.n))
 			copy(want[32:], want[:l.n])
-			mem.Holds(c, step+": memory", want)
+			mem.ExpectContents(c, step+": memory", want)
 		}
 	}
 }

@@ -21,18 +21,18 @@ func extended() kit.Options {
 func abort(c *spec.C) {
 	p := kit.NewPair(c, extended())
 	mem := p.Buffer(c, 4096, kit.AllAccess)
-	x := p.A.Extended(c)
+	x := p.A.QPEx(c)
 	next := uint64(0)
 	for _, k := range []int{0, 1, 5, int(p.A.Caps().MaxSendWR)} {
-		want := mem.Fill(c)
+		want := mem.FillRandom(c)
 		x.WRStart(c.T)
 		for range k {
 			w := kit.Write(1000, mem, 2048, mem.SGE(0, 64))
-			kit.Build(c, x, &w)
+			kit.BuildWR(c, x, &w)
 		}
 		x.WRAbort(c.T)
-		kit.Nothing(c, p.A.SCQ, kit.Silence)
-		mem.Holds(c, fmt.Sprintf("memory after %d requests taken back", k), want)
+		kit.ExpectNoCompletion(c, p.A.SendCQ, kit.QuietPeriod)
+		mem.ExpectContents(c, fmt.Sprintf("memory after %d requests taken back", k), want)
 		// The queue is as before: it takes as many as it always did, by either way.
 		n := int(p.A.Caps().MaxSendWR)
 		var wrs []verbs.SendWR
@@ -45,10 +45,10 @@ func abort(c *spec.C) {
 			p.A.Post(c, wrs...)
 		}
 		copy(want[2048:2048+8*n], want[:8*n])
-		for i, w := range kit.Good(c, p.A.SCQ, n) {
+		for i, w := range kit.ExpectSuccess(c, p.A.SendCQ, n) {
 			c.Equal("wr_id", w.ID, next+uint64(i))
 		}
-		mem.Holds(c, "memory", want)
+		mem.ExpectContents(c, "memory", want)
 		next += uint64(n)
 	}
 }
@@ -91,27 +91,27 @@ func mistakes() []mistake {
 func buildError(c *spec.C) {
 	p := kit.NewPair(c, extended())
 	mem := p.Buffer(c, 4096, kit.AllAccess)
-	x := p.A.Extended(c)
+	x := p.A.QPEx(c)
 	good := kit.Write(1, mem, 2048, mem.SGE(0, 8))
 	for i, m := range mistakes() {
-		want := mem.Fill(c)
+		want := mem.FillRandom(c)
 		// One good request before the mistake and one behind it.
 		x.WRStart(c.T)
-		kit.Build(c, x, &good)
+		kit.BuildWR(c, x, &good)
 		m.make(c, x, mem, p.A.Caps())
-		kit.Build(c, x, &good)
+		kit.BuildWR(c, x, &good)
 		if c.ErrnoIn("wr_complete: "+m.name, x.WRComplete(c.T), m.set...) == 0 {
-			for len(kit.PollWithin(c, p.A.SCQ, 1, 5*kit.Silence)) > 0 { // known to: all were sent
+			for len(kit.PollWithin(c, p.A.SendCQ, 1, 5*kit.QuietPeriod)) > 0 { // known to: all were sent
 			}
 			continue
 		}
-		kit.Nothing(c, p.A.SCQ, kit.Silence)
-		mem.Holds(c, "memory after "+m.name, want)
-		// It was told once: the next batch is sent.
+		kit.ExpectNoCompletion(c, p.A.SendCQ, kit.QuietPeriod)
+		mem.ExpectContents(c, "memory after "+m.name, want)
+		// The mistake was reported once: the next batch is sent.
 		after := good
 		after.ID = uint64(100 + i)
 		p.A.PostEx(c, after)
-		c.Equal("wr_id of the next batch", kit.Good(c, p.A.SCQ, 1)[0].ID, after.ID)
+		c.Equal("wr_id of the next batch", kit.ExpectSuccess(c, p.A.SendCQ, 1)[0].ID, after.ID)
 	}
 }
 
@@ -189,14 +189,14 @@ func program(c *spec.C, src *kit.Buffer, far *kit.OtherBuffer, atomics bool) []v
 // other.
 func samePackets(c *spec.C) {
 	e := kit.Open(c)
-	other := kit.OpenOther(c, kit.Far(c), nil)
+	other := kit.OpenOtherProcess(c, kit.RemoteHost(c), nil)
 	src := e.Buffer(c, 8192, kit.AllAccess)
-	all := src.Fill(c)
+	all := src.FillRandom(c)
 	var packets [][]string
 	var ends [][]byte
 	for _, ex := range []bool{false, true} {
 		src.Set(c, 0, all)
-		a, b := e.PairWith(c, other, kit.Unhurried(c, extended()))
+		a, b := e.PairWith(c, other, kit.WithLongTimeout(c, extended()))
 		dst := other.Buffer(c, 8192, kit.AllAccess, 0)
 		wrs := program(c, src, dst, c.Has("atomic"))
 		b.Recv(c, dst, 8)
@@ -216,7 +216,7 @@ func samePackets(c *spec.C) {
 			} else {
 				a.Post(c, wrs...)
 			}
-			for _, w := range kit.PollWithin(c, a.SCQ, signalled, kit.Patience) {
+			for _, w := range kit.PollWithin(c, a.SendCQ, signalled, kit.CompletionTimeout) {
 				if w.Status == verbs.WCSuccess {
 					done = append(done, w.ID)
 				}
@@ -238,20 +238,20 @@ func samePackets(c *spec.C) {
 func completeInReset(c *spec.C) {
 	p := kit.NewPair(c, extended())
 	mem := p.Buffer(c, 256, kit.AllAccess)
-	want := mem.Fill(c)
-	p.A.To(c, verbs.QPSReset)
-	x := p.A.Extended(c)
+	want := mem.FillRandom(c)
+	p.A.ModifyState(c, verbs.QPSReset)
+	x := p.A.QPEx(c)
 	w := kit.Write(1, mem, 128, mem.SGE(0, 8))
 	for range 2 {
 		x.WRStart(c.T)
-		kit.Build(c, x, &w)
+		kit.BuildWR(c, x, &w)
 		c.Errno("wr_complete in RESET", x.WRComplete(c.T), syscall.EINVAL)
 	}
-	kit.Nothing(c, p.A.SCQ, kit.Silence)
-	mem.Holds(c, "memory", want)
+	kit.ExpectNoCompletion(c, p.A.SendCQ, kit.QuietPeriod)
+	mem.ExpectContents(c, "memory", want)
 	// Back in RTS the queue works.
-	p.B.To(c, verbs.QPSReset)
+	p.B.ModifyState(c, verbs.QPSReset)
 	p.Connect(c)
 	p.A.PostEx(c, w)
-	kit.Good(c, p.A.SCQ, 1)
+	kit.ExpectSuccess(c, p.A.SendCQ, 1)
 }

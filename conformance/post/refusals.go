@@ -31,7 +31,7 @@ func badInList(c *spec.C) {
 		}
 		for _, n := range []int{0, 1, 3, 7} {
 			p := e.Pair(c, kit.Default())
-			want := mem.Fill(c)
+			want := mem.FillRandom(c)
 			var wrs []verbs.SendWR
 			for i := range n {
 				wrs = append(wrs, kit.Write(uint64(i), mem, 512+8*i, mem.SGE(0, 8)))
@@ -39,14 +39,14 @@ func badInList(c *spec.C) {
 			}
 			bad, after := kit.Write(99, mem, 512, mem.SGE(0, 8)), kit.Write(100, mem, 800, mem.SGE(0, 8))
 			spoilers(p, mem)[what](&bad)
-			if !p.A.Refused(c, fmt.Sprintf("%d good and one with a bad %s", n, what), n, append(wrs, bad, after), set...) {
+			if !p.A.ExpectSendRefused(c, fmt.Sprintf("%d good and one with a bad %s", n, what), n, append(wrs, bad, after), set...) {
 				continue
 			}
-			for i, w := range kit.Good(c, p.A.SCQ, n) {
+			for i, w := range kit.ExpectSuccess(c, p.A.SendCQ, n) {
 				c.Equal("wr_id", w.ID, uint64(i))
 			}
-			kit.Nothing(c, p.A.SCQ, kit.Silence)
-			mem.Holds(c, "memory", want)
+			kit.ExpectNoCompletion(c, p.A.SendCQ, kit.QuietPeriod)
+			mem.ExpectContents(c, "memory", want)
 		}
 	}
 }
@@ -68,20 +68,20 @@ func sendQueueFull(c *spec.C) {
 		}
 		return n
 	}
-	silent := e.Unconnected(c, o)
-	silent.A.Climb(c, silent.B.Peer(), verbs.QPSRTS)
+	silent := e.UnconnectedPair(c, o)
+	silent.A.BringUp(c, silent.B.Peer(), verbs.QPSRTS)
 	fill(silent.A)
-	silent.A.Refused(c, "one more while none has completed", 0, []verbs.SendWR{wr}, syscall.ENOMEM)
+	silent.A.ExpectSendRefused(c, "one more while none has completed", 0, []verbs.SendWR{wr}, syscall.ENOMEM)
 
 	p := e.Pair(c, o)
 	n := fill(p.A)
-	c.T.Sleep(kit.Silence)
-	if !p.A.Refused(c, "one more while none has been polled", 0, []verbs.SendWR{wr}, syscall.ENOMEM) {
+	c.T.Sleep(kit.QuietPeriod)
+	if !p.A.ExpectSendRefused(c, "one more while none has been polled", 0, []verbs.SendWR{wr}, syscall.ENOMEM) {
 		return
 	}
-	kit.Good(c, p.A.SCQ, 1)
-	p.A.Refused(c, "two where one has been polled", 1, []verbs.SendWR{wr, wr}, syscall.ENOMEM)
-	kit.Good(c, p.A.SCQ, n)
+	kit.ExpectSuccess(c, p.A.SendCQ, 1)
+	p.A.ExpectSendRefused(c, "two where one has been polled", 1, []verbs.SendWR{wr, wr}, syscall.ENOMEM)
+	kit.ExpectSuccess(c, p.A.SendCQ, n)
 }
 
 func recvQueueFull(c *spec.C) {
@@ -96,13 +96,13 @@ func recvQueueFull(c *spec.C) {
 		wr.ID = uint64(i)
 		p.B.Recv(c, wr)
 	}
-	if !p.B.RecvRefused(c, "one more than max_recv_wr", 0, []verbs.RecvWR{wr}, syscall.ENOMEM) {
+	if !p.B.ExpectRecvRefused(c, "one more than max_recv_wr", 0, []verbs.RecvWR{wr}, syscall.ENOMEM) {
 		return
 	}
 	p.A.Post(c, kit.Send(1, mem.SGE(0, 8)))
-	kit.Good(c, p.B.RCQ, 1)
-	p.B.RecvRefused(c, "two where one has completed", 1, []verbs.RecvWR{wr, wr}, syscall.ENOMEM)
-	kit.Good(c, p.A.SCQ, 1)
+	kit.ExpectSuccess(c, p.B.RecvCQ, 1)
+	p.B.ExpectRecvRefused(c, "two where one has completed", 1, []verbs.RecvWR{wr, wr}, syscall.ENOMEM)
+	kit.ExpectSuccess(c, p.A.SendCQ, 1)
 }
 
 func tooManySendSGEs(c *spec.C) {
@@ -110,9 +110,9 @@ func tooManySendSGEs(c *spec.C) {
 	mem := p.Buffer(c, 4096, kit.AllAccess)
 	bad := kit.Write(2, mem, 2048, eights(mem, int(p.A.Caps().MaxSendSGE)+1)...)
 	good := kit.Write(1, mem, 2048, eights(mem, int(p.A.Caps().MaxSendSGE))...)
-	p.A.Refused(c, "one more than max_send_sge", 1, []verbs.SendWR{good, bad}, syscall.ENOMEM, syscall.EINVAL)
-	c.Equal("the good one", kit.Good(c, p.A.SCQ, 1)[0].ID, uint64(1))
-	kit.Nothing(c, p.A.SCQ, kit.Silence)
+	p.A.ExpectSendRefused(c, "one more than max_send_sge", 1, []verbs.SendWR{good, bad}, syscall.ENOMEM, syscall.EINVAL)
+	c.Equal("the good one", kit.ExpectSuccess(c, p.A.SendCQ, 1)[0].ID, uint64(1))
+	kit.ExpectNoCompletion(c, p.A.SendCQ, kit.QuietPeriod)
 }
 
 // eights names n pieces of 8 bytes.
@@ -129,10 +129,10 @@ func tooManyRecvSGEs(c *spec.C) {
 	mem := p.Buffer(c, 4096, kit.AllAccess)
 	good := verbs.RecvWR{ID: 1, SGEs: eights(mem, int(p.B.Caps().MaxRecvSGE))}
 	bad := verbs.RecvWR{ID: 2, SGEs: eights(mem, int(p.B.Caps().MaxRecvSGE)+1)}
-	p.B.RecvRefused(c, "one more than max_recv_sge", 1, []verbs.RecvWR{good, bad}, syscall.EINVAL)
+	p.B.ExpectRecvRefused(c, "one more than max_recv_sge", 1, []verbs.RecvWR{good, bad}, syscall.EINVAL)
 	p.A.Post(c, kit.Send(3, mem.SGE(2048, 8)))
-	c.Equal("the good one", kit.Good(c, p.B.RCQ, 1)[0].ID, uint64(1))
-	kit.Good(c, p.A.SCQ, 1)
+	c.Equal("the good one", kit.ExpectSuccess(c, p.B.RecvCQ, 1)[0].ID, uint64(1))
+	kit.ExpectSuccess(c, p.A.SendCQ, 1)
 }
 
 func inlineTooBig(c *spec.C) {
@@ -144,11 +144,11 @@ func inlineTooBig(c *spec.C) {
 	c.True("granted", most >= 64, "max_inline_data %d", most)
 	bad := kit.Write(1, mem, 4096, mem.SGE(0, most+1))
 	bad.Flags |= verbs.SendInline
-	p.A.Refused(c, "one byte more than max_inline_data", 0, []verbs.SendWR{bad}, syscall.ENOMEM, syscall.EINVAL)
+	p.A.ExpectSendRefused(c, "one byte more than max_inline_data", 0, []verbs.SendWR{bad}, syscall.ENOMEM, syscall.EINVAL)
 	split := kit.Write(2, mem, 4096, mem.SGE(0, most), mem.SGE(most, 1))
 	split.Flags |= verbs.SendInline
-	p.A.Refused(c, "one byte more in two pieces", 0, []verbs.SendWR{split}, syscall.ENOMEM, syscall.EINVAL)
-	kit.Nothing(c, p.A.SCQ, kit.Silence)
+	p.A.ExpectSendRefused(c, "one byte more in two pieces", 0, []verbs.SendWR{split}, syscall.ENOMEM, syscall.EINVAL)
+	kit.ExpectNoCompletion(c, p.A.SendCQ, kit.QuietPeriod)
 }
 
 func inlineUpToMax(c *spec.C) {
@@ -162,14 +162,14 @@ func inlineUpToMax(c *spec.C) {
 		want := c.Rand().Bytes(n)
 		_, err := src.WriteAt(c.T, want, 0)
 		kit.Must(c, "write memory", err)
-		dst.Clear(c, 0)
+		dst.FillByte(c, 0)
 		wr := kit.Write(uint64(n), dst, 0, verbs.SGE{Addr: src.Addr(), Length: uint32(n), LKey: 0xdeadbe00})
 		wr.Flags |= verbs.SendInline
 		p.A.Post(c, wr)
 		_, err = src.WriteAt(c.T, bytes.Repeat([]byte{0xee}, n+1), 0)
 		kit.Must(c, "reuse the buffer", err)
-		kit.Good(c, p.A.SCQ, 1)
-		dst.Holds(c, fmt.Sprintf("%d bytes as at posting", n), append(want, 0))
+		kit.ExpectSuccess(c, p.A.SendCQ, 1)
+		dst.ExpectContents(c, fmt.Sprintf("%d bytes as at posting", n), append(want, 0))
 	}
 }
 
@@ -179,14 +179,14 @@ func sendTooEarly(c *spec.C) {
 	mem := e.Buffer(c, 64, kit.AllAccess)
 	for _, s := range []verbs.QPState{verbs.QPSReset, verbs.QPSInit, verbs.QPSRTR} {
 		if s != verbs.QPSReset {
-			q.Step(c, q.Peer(), s)
+			q.StepTo(c, q.Peer(), s)
 		}
 		for _, wr := range []verbs.SendWR{kit.Send(1, mem.SGE(0, 8)), kit.Send(2)} {
-			q.Refused(c, fmt.Sprintf("post_send in %v with %d SGEs", s, len(wr.SGEs)), 0, []verbs.SendWR{wr},
+			q.ExpectSendRefused(c, fmt.Sprintf("post_send in %v with %d SGEs", s, len(wr.SGEs)), 0, []verbs.SendWR{wr},
 				syscall.EINVAL, syscall.ENOMEM)
 		}
 	}
-	kit.Nothing(c, q.SCQ, kit.Silence)
+	kit.ExpectNoCompletion(c, q.SendCQ, kit.QuietPeriod)
 }
 
 func undefinedOpcode(c *spec.C) {
@@ -195,11 +195,11 @@ func undefinedOpcode(c *spec.C) {
 	for _, op := range []verbs.WROpcode{noOpcode, 0xff, 1 << 31} {
 		wr := kit.Write(1, mem, 32, mem.SGE(0, 8))
 		wr.Opcode = op
-		if !p.A.Refused(c, fmt.Sprintf("opcode %#x", uint32(op)), 0, []verbs.SendWR{wr}, syscall.EINVAL) {
+		if !p.A.ExpectSendRefused(c, fmt.Sprintf("opcode %#x", uint32(op)), 0, []verbs.SendWR{wr}, syscall.EINVAL) {
 			return // what a device makes of it is without limits
 		}
 	}
-	kit.Nothing(c, p.A.SCQ, kit.Silence)
+	kit.ExpectNoCompletion(c, p.A.SendCQ, kit.QuietPeriod)
 }
 
 func opcodeOfOtherType(c *spec.C) {
@@ -207,7 +207,7 @@ func opcodeOfOtherType(c *spec.C) {
 	o := kit.Default()
 	o.Type = verbs.QPTUC
 	mem := e.Buffer(c, 64, kit.AllAccess)
-	want := mem.Fill(c)
+	want := mem.FillRandom(c)
 	for _, wr := range []verbs.SendWR{
 		kit.Read(1, mem, 32, mem.SGE(0, 8)),
 		kit.FetchAdd(2, mem, 32, 1, mem.SGE(0, 8)),
@@ -217,10 +217,10 @@ func opcodeOfOtherType(c *spec.C) {
 		step := fmt.Sprintf("opcode %d on UC", wr.Opcode)
 		_, err := p.A.PostSend(c.T, []verbs.SendWR{wr})
 		if c.ErrnoIn(step, err, 0, syscall.EINVAL, syscall.EOPNOTSUPP) == 0 {
-			c.StatusIn(step+": completion", kit.PollOne(c, p.A.SCQ), verbs.WCLocQPOpErr)
+			c.StatusIn(step+": completion", kit.PollOne(c, p.A.SendCQ), verbs.WCLocQPOpErr)
 		}
 	}
-	ah := e.AH(c, e.AHTo(e.Own))
+	ah := e.CreateAH(c, e.AHTo(e.LocalAddr))
 	for _, wr := range []verbs.SendWR{
 		kit.Write(1, mem, 32, mem.SGE(0, 8)),
 		kit.Read(2, mem, 32, mem.SGE(0, 8)),
@@ -231,8 +231,8 @@ func opcodeOfOtherType(c *spec.C) {
 		step := fmt.Sprintf("opcode %d on UD", wr.Opcode)
 		_, err := q.PostSend(c.T, []verbs.SendWR{wr})
 		if c.ErrnoIn(step, err, 0, syscall.EINVAL, syscall.EOPNOTSUPP) == 0 {
-			c.StatusIn(step+": completion", kit.PollOne(c, q.SCQ), verbs.WCLocQPOpErr)
+			c.StatusIn(step+": completion", kit.PollOne(c, q.SendCQ), verbs.WCLocQPOpErr)
 		}
 	}
-	mem.Holds(c, "memory", want)
+	mem.ExpectContents(c, "memory", want)
 }

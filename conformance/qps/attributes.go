@@ -31,12 +31,12 @@ func queryReturnsAll(c *spec.C) {
 	o.Access = verbs.AccessRemoteWrite | verbs.AccessRemoteRead
 	o.MTU, o.PSN, o.Timeout, o.RetryCnt, o.RNRRetry, o.MinRNRTimer = verbs.MTU512, 0xabcdef, 17, 5, 3, 21
 	q := e.CreateQP(c, o)
-	a := q.Attr(kit.Peer{QPN: q.QPN(), Addr: e.Own, PSN: 0x13579b})
+	a := q.AttrFor(kit.Peer{QPN: q.QPN(), Addr: e.LocalAddr, PSN: 0x13579b})
 	a.MaxRdAtomic, a.MaxDestRdAtomic = 4, 8
 	// The hop limit stays what kit.AHTo says: on RoCE the core replaces it by the
 	// route's (ib_resolve_unicast_gid_dmac). The SL becomes an Ethernet priority, and
 	// whether query gives it back is the device's affair: it is recorded only.
-	a.AH = e.AHTo(e.Own)
+	a.AH = e.AHTo(e.LocalAddr)
 	a.AH.GRH.TrafficClass, a.AH.SL = 0x60, 3
 	for s := verbs.QPSInit; s <= verbs.QPSRTS; s++ {
 		a.State = s
@@ -70,7 +70,7 @@ func queryReturnsAll(c *spec.C) {
 func psnCut(c *spec.C) {
 	e := kit.Open(c)
 	q := e.CreateQP(c, kit.Default())
-	a := q.Attr(q.Peer())
+	a := q.AttrFor(q.Peer())
 	a.RQPSN, a.SQPSN = 0xff123456, 0x01abcdef
 	for s := verbs.QPSInit; s <= verbs.QPSRTS; s++ {
 		a.State = s
@@ -85,8 +85,8 @@ func psnCut(c *spec.C) {
 // atInit is a QP of type RC in INIT and the attributes that would take it to RTR.
 func atInit(c *spec.C) (*kit.QP, verbs.QPAttr) {
 	q := kit.Open(c).CreateQP(c, kit.Default())
-	q.Climb(c, q.Peer(), verbs.QPSInit)
-	a := q.Attr(q.Peer())
+	q.BringUp(c, q.Peer(), verbs.QPSInit)
+	a := q.AttrFor(q.Peer())
 	a.State = verbs.QPSRTR
 	return q, a
 }
@@ -107,14 +107,14 @@ func invalidGIDIndex(c *spec.C) {
 	a.AH.GRH.SGIDIndex = empty
 	c.ErrnoIn("RTR with an empty GID index", q.Modify(c.T, &a, kit.MaskRTRRC), syscall.EINVAL, syscall.ENOENT,
 		syscall.ENODATA)
-	c.Equal("state", q.Queried(c), verbs.QPSInit)
+	c.Equal("state", q.QueryState(c), verbs.QPSInit)
 }
 
 func notGlobal(c *spec.C) {
 	q, a := atInit(c)
 	a.AH.IsGlobal = false
 	c.Errno("RTR without a global route", q.Modify(c.T, &a, kit.MaskRTRRC), syscall.EINVAL)
-	c.Equal("state", q.Queried(c), verbs.QPSInit)
+	c.Equal("state", q.QueryState(c), verbs.QPSInit)
 }
 
 func portOutOfRange(c *spec.C) {
@@ -123,10 +123,10 @@ func portOutOfRange(c *spec.C) {
 	c.NoErr("query_device", err)
 	q := e.CreateQP(c, kit.Default())
 	for _, port := range []uint8{0, dev.PhysPortCnt + 1, 255} {
-		a := q.Attr(q.Peer())
+		a := q.AttrFor(q.Peer())
 		a.State, a.Port = verbs.QPSInit, port
 		c.Errno(fmt.Sprintf("INIT with port %d", port), q.Modify(c.T, &a, kit.MaskInitRC), syscall.EINVAL)
-		c.Equal("state", q.Queried(c), verbs.QPSReset)
+		c.Equal("state", q.QueryState(c), verbs.QPSReset)
 	}
 }
 
@@ -136,10 +136,10 @@ func keyIndexOutOfRange(c *spec.C) {
 	c.NoErr("query_port", err)
 	q := e.CreateQP(c, kit.Default())
 	for _, index := range []uint16{port.PKeyTblLen, 0xffff} {
-		a := q.Attr(q.Peer())
+		a := q.AttrFor(q.Peer())
 		a.State, a.PKeyIndex = verbs.QPSInit, index
 		c.ErrnoIn("INIT with a key index outside the table", q.Modify(c.T, &a, kit.MaskInitRC), syscall.EINVAL)
-		c.Equal("state", q.Queried(c), verbs.QPSReset)
+		c.Equal("state", q.QueryState(c), verbs.QPSReset)
 	}
 }
 
@@ -150,7 +150,7 @@ func mtuTooLarge(c *spec.C) {
 	c.Observe("active MTU", port.ActiveMTU.Bytes())
 	a.PathMTU = port.ActiveMTU + 1
 	c.ErrnoIn("RTR with a path MTU above the active one", q.Modify(c.T, &a, kit.MaskRTRRC), syscall.EINVAL)
-	c.Equal("state", q.Queried(c), verbs.QPSInit)
+	c.Equal("state", q.QueryState(c), verbs.QPSInit)
 	a.PathMTU = port.ActiveMTU
 	c.NoErr("RTR with the active MTU", q.Modify(c.T, &a, kit.MaskRTRRC))
 }
@@ -160,11 +160,11 @@ func initiatorDepth(c *spec.C) {
 	dev, err := e.Ctx.QueryDevice(c.T)
 	c.NoErr("query_device", err)
 	q := e.CreateQP(c, kit.Default())
-	q.Climb(c, q.Peer(), verbs.QPSRTR)
-	a := q.Attr(q.Peer())
+	q.BringUp(c, q.Peer(), verbs.QPSRTR)
+	a := q.AttrFor(q.Peer())
 	a.State, a.MaxRdAtomic = verbs.QPSRTS, uint8(dev.MaxQPInitRdAtom+1)
 	c.ErrnoIn("max_rd_atomic above the limit", q.Modify(c.T, &a, kit.MaskRTSRC), syscall.EINVAL)
-	c.Equal("state", q.Queried(c), verbs.QPSRTR)
+	c.Equal("state", q.QueryState(c), verbs.QPSRTR)
 	a.MaxRdAtomic = uint8(dev.MaxQPInitRdAtom)
 	c.NoErr("max_rd_atomic at the limit", q.Modify(c.T, &a, kit.MaskRTSRC))
 }
@@ -175,7 +175,7 @@ func responderDepth(c *spec.C) {
 	c.NoErr("query_device", err)
 	a.MaxDestRdAtomic = uint8(dev.MaxQPRdAtom + 1)
 	if c.ErrnoIn("max_dest_rd_atomic above the limit", q.Modify(c.T, &a, kit.MaskRTRRC), syscall.EINVAL, 0) != 0 {
-		c.Equal("state", q.Queried(c), verbs.QPSInit)
+		c.Equal("state", q.QueryState(c), verbs.QPSInit)
 		a.MaxDestRdAtomic = uint8(dev.MaxQPRdAtom)
 		c.NoErr("max_dest_rd_atomic at the limit", q.Modify(c.T, &a, kit.MaskRTRRC))
 	}
@@ -183,12 +183,12 @@ func responderDepth(c *spec.C) {
 
 func alternatePath(c *spec.C) {
 	q := kit.Open(c).CreateQP(c, kit.Default())
-	q.Climb(c, q.Peer(), verbs.QPSRTS)
-	a := q.Attr(q.Peer())
+	q.BringUp(c, q.Peer(), verbs.QPSRTS)
+	a := q.AttrFor(q.Peer())
 	a.State, a.AltAH, a.AltPort, a.PathMigState = verbs.QPSRTS, a.AH, a.Port, 1
 	err := q.Modify(c.T, &a, verbs.QPMaskState|verbs.QPMaskAltPath|verbs.QPMaskPathMigState)
 	c.ErrnoIn("alternate path on RoCE", err, syscall.EINVAL, syscall.EOPNOTSUPP)
-	c.Equal("state", q.Queried(c), verbs.QPSRTS)
+	c.Equal("state", q.QueryState(c), verbs.QPSRTS)
 }
 
 // dataInOrder: bit 0 says that whole messages are in order, bit 1 that aligned blocks

@@ -56,15 +56,15 @@ func fillQueues(c *spec.C, p *kit.Pair, mem *kit.Buffer) {
 		}
 		p.A.Post(c, wr)
 	}
-	kit.Good(c, p.A.SCQ, int(caps.MaxSendWR))
+	kit.ExpectSuccess(c, p.A.SendCQ, int(caps.MaxSendWR))
 	for i := range bcaps.MaxRecvWR {
 		p.B.RecvInto(c, uint64(i), sges(bcaps.MaxRecvSGE)...)
 	}
 	for i := range bcaps.MaxRecvWR {
 		p.A.Post(c, kit.Send(uint64(i), mem.SGE(0, 8)))
-		kit.Good(c, p.A.SCQ, 1)
+		kit.ExpectSuccess(c, p.A.SendCQ, 1)
 	}
-	kit.Good(c, p.B.RCQ, int(bcaps.MaxRecvWR))
+	kit.ExpectSuccess(c, p.B.RecvCQ, int(bcaps.MaxRecvWR))
 	c.NoErr("filled both queues", nil)
 }
 
@@ -72,7 +72,7 @@ func fillQueues(c *spec.C, p *kit.Pair, mem *kit.Buffer) {
 func create(c *spec.C, e *kit.Env, a verbs.QPInitAttr) error {
 	qp, err := e.PD.CreateQP(c.T, a)
 	if err == nil {
-		kit.Once(c, "destroy_qp", qp.Destroy)
+		kit.DestroyOnce(c, "destroy_qp", qp.Destroy)
 	}
 	return err
 }

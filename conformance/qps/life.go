@@ -29,10 +29,10 @@ func resetDiscards(c *spec.C) {
 		p.A.Post(c, kit.Write(100+i, mem, 32, mem.SGE(0, 8)))
 		other.A.Post(c, kit.Write(200+i, mem, 40, mem.SGE(8, 8)))
 	}
-	c.T.Sleep(kit.Silence)
-	p.A.To(c, verbs.QPSReset)
+	c.T.Sleep(kit.QuietPeriod)
+	p.A.ModifyState(c, verbs.QPSReset)
 	stale, next := 0, uint64(200)
-	for _, w := range kit.PollWithin(c, o.SendCQ, 2*each, kit.Silence) {
+	for _, w := range kit.PollWithin(c, o.SendCQ, 2*each, kit.QuietPeriod) {
 		if w.ID < 200 {
 			stale++
 			continue
@@ -55,10 +55,10 @@ func destroyOutstanding(c *spec.C) {
 		p.A.Post(c, kit.Send(i, mem.SGE(0, 8)))
 	}
 	c.T.Sleep(time.Millisecond)
-	p.A.Kill(c)
+	p.A.DestroyNow(c)
 	c.NoErr("destroy_qp with outstanding sends", nil)
 	p.B.RecvInto(c, 1, mem.SGE(32, 8))
-	kit.Nothing(c, o.SendCQ, kit.Silence)
+	kit.ExpectNoCompletion(c, o.SendCQ, kit.QuietPeriod)
 }
 
 // cycles of creation.
@@ -84,7 +84,7 @@ func manyCycles(c *spec.C) {
 	c.NoErr("dealloc_pd", pd.Dealloc(c.T))
 	p := e.Pair(c, kit.Default())
 	mem := e.Buffer(c, 64, kit.AllAccess)
-	c.Status("write afterwards", p.A.Do(c, kit.Write(1, mem, 32, mem.SGE(0, 8))), verbs.WCSuccess)
+	c.Status("write afterwards", p.A.PostAndPoll(c, kit.Write(1, mem, 32, mem.SGE(0, 8))), verbs.WCSuccess)
 }
 
 // localFailure has no expectation for the state: the specification says SQE, many devices
@@ -93,24 +93,24 @@ func localFailure(c *spec.C) {
 	e := kit.Open(c)
 	a, b := e.NewUD(c), e.NewUD(c)
 	mem := e.Buffer(c, 512, kit.AllAccess)
-	want := mem.Fill(c)[:8]
-	ah := e.AH(c, e.PathTo(e.Own))
+	want := mem.FillRandom(c)[:8]
+	ah := e.CreateAH(c, e.PathTo(e.LocalAddr))
 	bad := kit.Datagram(1, ah, b.QPN(), mem.SGE(0, 8))
 	bad.SGEs[0].LKey ^= 0xffffff00
 	a.RecvInto(c, 10, mem.SGE(256, 64))
-	c.Status("send with a wrong key", a.Do(c, bad), verbs.WCLocProtErr)
-	state := a.Queried(c)
+	c.Status("send with a wrong key", a.PostAndPoll(c, bad), verbs.WCLocProtErr)
+	state := a.QueryState(c)
 	c.Observe("state", state.String())
 	c.True("state", state == verbs.QPSSQE || state == verbs.QPSErr, "want SQE or ERR, got %v", state)
 	if state != verbs.QPSSQE {
 		return
 	}
-	c.Status("send of the other", b.Do(c, kit.Datagram(2, ah, a.QPN(), mem.SGE(0, 8))), verbs.WCSuccess)
-	c.Status("receive in SQE", kit.PollOne(c, a.RCQ), verbs.WCSuccess)
+	c.Status("send of the other", b.PostAndPoll(c, kit.Datagram(2, ah, a.QPN(), mem.SGE(0, 8))), verbs.WCSuccess)
+	c.Status("receive in SQE", kit.PollOne(c, a.RecvCQ), verbs.WCSuccess)
 	c.Equal("bytes", mem.Get(c, 256+verbs.GRHSize, 8), want)
 	attr := verbs.QPAttr{State: verbs.QPSRTS, QKey: kit.QKey}
 	c.NoErr("SQE to RTS", a.Modify(c.T, &attr, verbs.QPMaskState|verbs.QPMaskQKey))
-	c.Status("send again", a.Do(c, kit.Datagram(3, ah, b.QPN(), mem.SGE(0, 8))), verbs.WCSuccess)
+	c.Status("send again", a.PostAndPoll(c, kit.Datagram(3, ah, b.QPN(), mem.SGE(0, 8))), verbs.WCSuccess)
 }
 
 // numberReuse counts how many creations pass until a destroyed QP's number comes again.
@@ -118,10 +118,10 @@ func numberReuse(c *spec.C) {
 	e := kit.Open(c)
 	q := e.CreateQP(c, kit.Default())
 	number := q.QPN()
-	q.Kill(c)
+	q.DestroyNow(c)
 	_, _, err := q.Query(c.T, verbs.QPMaskState)
 	c.True("query by the old handle", err != nil, "it succeeds")
-	c.Observe("errno of the query", spec.ErrnoName(verbs.ErrnoOf(err)))
+	c.Observe("errno of the query", verbs.ErrnoName(verbs.ErrnoOf(err)))
 	const creations = 16
 	again := 0
 	for i := 1; i <= creations && again == 0; i++ {

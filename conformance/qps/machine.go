@@ -24,31 +24,31 @@ func registerMachine(s *spec.Suite) {
 // allMask asks query_qp for everything.
 const allMask = verbs.QPAttrMask(1<<21 - 1)
 
-// subject is a QP of one type that the generated cases move about.
-type subject struct {
+// transitionQP is a QP of one type that the generated cases take from state to state.
+type transitionQP struct {
 	*kit.QP
 	peer kit.Peer
 }
 
-func newSubject(c *spec.C, e *kit.Env, t verbs.QPType) subject {
+func newTransitionQP(c *spec.C, e *kit.Env, t verbs.QPType) transitionQP {
 	q := e.CreateQP(c, optionsOf(t))
-	return subject{q, q.Peer()}
+	return transitionQP{q, q.Peer()}
 }
 
-// bring takes the QP to a state, by way of RESET.
-func (q subject) bring(c *spec.C, to verbs.QPState) {
-	q.To(c, verbs.QPSReset)
+// bringTo takes the QP to a state, by way of RESET.
+func (q transitionQP) bringTo(c *spec.C, to verbs.QPState) {
+	q.ModifyState(c, verbs.QPSReset)
 	if to == verbs.QPSErr {
-		q.Climb(c, q.peer, verbs.QPSInit)
-		q.To(c, verbs.QPSErr)
+		q.BringUp(c, q.peer, verbs.QPSInit)
+		q.ModifyState(c, verbs.QPSErr)
 		return
 	}
-	q.Climb(c, q.peer, to)
+	q.BringUp(c, q.peer, to)
 }
 
-// try modifies with every attribute set to what a connection needs, and the mask.
-func (q subject) try(c *spec.C, to verbs.QPState, mask verbs.QPAttrMask) error {
-	a := q.Attr(q.peer)
+// tryModify modifies with every attribute set to what a connection needs, and the mask.
+func (q transitionQP) tryModify(c *spec.C, to verbs.QPState, mask verbs.QPAttrMask) error {
+	a := q.AttrFor(q.peer)
 	a.State = to
 	a.CurState = q.State()
 	a.AltAH, a.AltPort = a.AH, a.Port
@@ -56,11 +56,12 @@ func (q subject) try(c *spec.C, to verbs.QPState, mask verbs.QPAttrMask) error {
 	return q.Modify(c.T, &a, mask|verbs.QPMaskState)
 }
 
-// refused holds when the call fails with EINVAL, or as an attribute that is unknown, and changes nothing that query_qp tells.
-func (q subject) refused(c *spec.C, step string, to verbs.QPState, mask verbs.QPAttrMask) {
+// refused expects that the call fails with EINVAL, or as one with an unknown attribute, and changes nothing that query_qp
+// returns.
+func (q transitionQP) refused(c *spec.C, step string, to verbs.QPState, mask verbs.QPAttrMask) {
 	before, _, err := q.Query(c.T, allMask)
 	kit.Must(c, "query_qp", err)
-	err = q.try(c, to, mask)
+	err = q.tryModify(c, to, mask)
 	// The write ABI has no rate limit: the kernel refuses the bit before the driver sees it.
 	unknown := mask&verbs.QPMaskRateLimit != 0 && verbs.ErrnoOf(err) == syscall.EOPNOTSUPP
 	if verbs.ErrnoOf(err) != syscall.EINVAL && !unknown {
@@ -76,14 +77,14 @@ func (q subject) refused(c *spec.C, step string, to verbs.QPState, mask verbs.QP
 func illegalTransitions(c *spec.C) {
 	e := kit.Open(c)
 	for _, t := range offered(c, e) {
-		q := newSubject(c, e, t.typ)
+		q := newTransitionQP(c, e, t.typ)
 		n := 0
 		for _, from := range starts {
 			for _, to := range targets {
 				if isLegal(from, to) {
 					continue
 				}
-				q.bring(c, from)
+				q.bringTo(c, from)
 				q.refused(c, fmt.Sprintf("%s %v to %v", t.name, from, to), to, kit.MaskFor(t.typ, to))
 				n++
 			}
@@ -95,14 +96,14 @@ func illegalTransitions(c *spec.C) {
 func missingAttribute(c *spec.C) {
 	e := kit.Open(c)
 	for _, t := range offered(c, e) {
-		q := newSubject(c, e, t.typ)
+		q := newTransitionQP(c, e, t.typ)
 		n := 0
 		for _, tr := range transitions(t.typ) {
 			for _, a := range attributes {
 				if tr.required&a.bit == 0 {
 					continue
 				}
-				q.bring(c, tr.from)
+				q.bringTo(c, tr.from)
 				q.refused(c, fmt.Sprintf("%s %v to %v without %s", t.name, tr.from, tr.to, a.name), tr.to, tr.required&^a.bit)
 				n++
 			}
@@ -114,21 +115,21 @@ func missingAttribute(c *spec.C) {
 func strangeAttribute(c *spec.C) {
 	e := kit.Open(c)
 	for _, t := range offered(c, e) {
-		q := newSubject(c, e, t.typ)
+		q := newTransitionQP(c, e, t.typ)
 		n := 0
 		for _, tr := range transitions(t.typ) {
 			for _, a := range attributes {
 				if (tr.required|tr.optional)&a.bit != 0 {
 					continue
 				}
-				q.bring(c, tr.from)
+				q.bringTo(c, tr.from)
 				q.refused(c, fmt.Sprintf("%s %v to %v with %s", t.name, tr.from, tr.to, a.name), tr.to, tr.required|a.bit)
 				n++
 			}
-			q.bring(c, tr.from)
+			q.bringTo(c, tr.from)
 			step := fmt.Sprintf("%s %v to %v with what it needs", t.name, tr.from, tr.to)
-			kit.Must(c, step, q.try(c, tr.to, tr.required))
-			if got := q.Queried(c); got != tr.to {
+			kit.Must(c, step, q.tryModify(c, tr.to, tr.required))
+			if got := q.QueryState(c); got != tr.to {
 				c.Equal(step, got, tr.to)
 			}
 		}
@@ -139,20 +140,20 @@ func strangeAttribute(c *spec.C) {
 func resetToErr(c *spec.C) {
 	e := kit.Open(c)
 	for _, t := range offered(c, e) {
-		q := newSubject(c, e, t.typ)
-		c.Errno(t.name+" RESET to ERR", q.try(c, verbs.QPSErr, 0), syscall.EINVAL)
-		c.Equal(t.name+" state", q.Queried(c), verbs.QPSReset)
+		q := newTransitionQP(c, e, t.typ)
+		c.Errno(t.name+" RESET to ERR", q.tryModify(c, verbs.QPSErr, 0), syscall.EINVAL)
+		c.Equal(t.name+" state", q.QueryState(c), verbs.QPSReset)
 	}
 }
 
 func anyToErr(c *spec.C) {
 	e := kit.Open(c)
 	for _, t := range offered(c, e) {
-		q := newSubject(c, e, t.typ)
+		q := newTransitionQP(c, e, t.typ)
 		for _, from := range starts[1:] {
-			q.bring(c, from)
-			c.Errno(fmt.Sprintf("%s %v to ERR", t.name, from), q.try(c, verbs.QPSErr, 0), 0)
-			c.Equal("state", q.Queried(c), verbs.QPSErr)
+			q.bringTo(c, from)
+			c.Errno(fmt.Sprintf("%s %v to ERR", t.name, from), q.tryModify(c, verbs.QPSErr, 0), 0)
+			c.Equal("state", q.QueryState(c), verbs.QPSErr)
 		}
 	}
 }
@@ -160,20 +161,20 @@ func anyToErr(c *spec.C) {
 func anyToReset(c *spec.C) {
 	e := kit.Open(c)
 	for _, t := range offered(c, e) {
-		q := newSubject(c, e, t.typ)
+		q := newTransitionQP(c, e, t.typ)
 		for _, from := range starts {
-			q.bring(c, from)
-			c.Errno(fmt.Sprintf("%s %v to RESET", t.name, from), q.try(c, verbs.QPSReset, 0), 0)
-			c.Equal("state", q.Queried(c), verbs.QPSReset)
+			q.bringTo(c, from)
+			c.Errno(fmt.Sprintf("%s %v to RESET", t.name, from), q.tryModify(c, verbs.QPSReset, 0), 0)
+			c.Equal("state", q.QueryState(c), verbs.QPSReset)
 		}
 	}
 }
 
 func initToInit(c *spec.C) {
-	q := newSubject(c, kit.Open(c), verbs.QPTRC)
-	q.bring(c, verbs.QPSInit)
+	q := newTransitionQP(c, kit.Open(c), verbs.QPTRC)
+	q.bringTo(c, verbs.QPSInit)
 	for _, access := range []verbs.AccessFlags{verbs.AccessRemoteWrite, 0, verbs.AccessRemoteRead, kit.RemoteAll} {
-		a := q.Attr(q.peer)
+		a := q.AttrFor(q.peer)
 		a.State, a.Access = verbs.QPSInit, access
 		c.NoErr("INIT to INIT", q.Modify(c.T, &a, kit.MaskInitRC))
 		got, _, err := q.Query(c.T, allMask)
@@ -185,7 +186,7 @@ func initToInit(c *spec.C) {
 		c.Equal("port", got.Port, a.Port)
 		c.Equal("key index", got.PKeyIndex, a.PKeyIndex)
 	}
-	q.Step(c, q.peer, verbs.QPSRTR)
+	q.StepTo(c, q.peer, verbs.QPSRTR)
 	got, _, err := q.Query(c.T, allMask)
 	c.NoErr("query_qp", err)
 	c.Equal("access flags in RTR", got.Access&kit.RemoteAll, kit.RemoteAll)
@@ -194,9 +195,9 @@ func initToInit(c *spec.C) {
 // rtsToRTS leaves the alternate path and the migration state alone: RoCE refuses the
 // first (QPS-023), and without it the second has nothing to say.
 func rtsToRTS(c *spec.C) {
-	q := newSubject(c, kit.Open(c), verbs.QPTRC)
-	q.bring(c, verbs.QPSRTS)
-	a := q.Attr(q.peer)
+	q := newTransitionQP(c, kit.Open(c), verbs.QPTRC)
+	q.bringTo(c, verbs.QPSRTS)
+	a := q.AttrFor(q.peer)
 	a.State, a.Access, a.MinRNRTimer = verbs.QPSRTS, verbs.AccessRemoteRead, 20
 	c.NoErr("RTS to RTS", q.Modify(c.T, &a, verbs.QPMaskState|verbs.QPMaskAccessFlags|verbs.QPMaskMinRNRTimer))
 	got, _, err := q.Query(c.T, allMask)
@@ -212,7 +213,7 @@ func rtsToRTS(c *spec.C) {
 }
 
 func wrongCurState(c *spec.C) {
-	q := newSubject(c, kit.Open(c), verbs.QPTRC)
+	q := newTransitionQP(c, kit.Open(c), verbs.QPTRC)
 	for _, tc := range []struct {
 		at, cur, to verbs.QPState
 		mask        verbs.QPAttrMask
@@ -223,11 +224,11 @@ func wrongCurState(c *spec.C) {
 		{verbs.QPSRTS, verbs.QPSReset, verbs.QPSRTS, verbs.QPMaskAccessFlags},
 		{verbs.QPSRTS, verbs.QPSErr, verbs.QPSRTS, verbs.QPMaskAccessFlags},
 	} {
-		q.bring(c, tc.at)
-		a := q.Attr(q.peer)
+		q.bringTo(c, tc.at)
+		a := q.AttrFor(q.peer)
 		a.State, a.CurState = tc.to, tc.cur
 		step := fmt.Sprintf("%v to %v with current state %v", tc.at, tc.to, tc.cur)
 		c.Errno(step, q.Modify(c.T, &a, tc.mask|verbs.QPMaskState|verbs.QPMaskCurState), syscall.EINVAL)
-		c.Equal("state", q.Queried(c), tc.at)
+		c.Equal("state", q.QueryState(c), tc.at)
 	}
 }

@@ -13,17 +13,17 @@ import (
 const room = 1 << 20
 
 func rawPacketWithoutRight(c *spec.C) {
-	o := kit.OpenWithout(c, room)
-	_, err := o.Answer(c, player.CreateQP, kit.Args{"type": uint64(verbs.QPTRawPacket)}, nil)
+	o := kit.OpenUnprivileged(c, room)
+	_, err := o.DoErr(c, player.CreateQP, kit.Args{"type": uint64(verbs.QPTRawPacket)}, nil)
 	c.Errno("create_qp of RAW_PACKET without CAP_NET_RAW", err, syscall.EPERM)
 	o.CreateQP(c, player.CreateQP, nil)
 }
 
 func privilegedQKey(c *spec.C) {
-	o := kit.OpenWithout(c, room)
+	o := kit.OpenUnprivileged(c, room)
 	q := o.CreateQP(c, player.CreateQP, kit.Args{"type": uint64(verbs.QPTUD)})
 	args := kit.Args{"qp": q.ID, "to": uint64(verbs.QPSInit), "type": uint64(verbs.QPTUD), "qkey": 0x80000001}
-	_, err := o.Answer(c, player.Connect, args, o.GID[:])
+	_, err := o.DoErr(c, player.Connect, args, o.GID[:])
 	c.ErrnoIn("INIT with a privileged Q_Key", err, syscall.EPERM)
 	c.Equal("state", verbs.QPState(o.Do(c, player.QueryQP, kit.Args{"qp": q.ID}, nil).Values["state"]), verbs.QPSReset)
 }

@@ -11,17 +11,17 @@ import (
 // denied has a request fail on a fresh pair (the failure ends the pair) with the
 // status, and memory unchanged.
 func denied(c *spec.C, e *kit.Env, o kit.Options, step string, wr verbs.SendWR, mem *kit.Buffer, set ...verbs.WCStatus) {
-	want := mem.Fill(c)
+	want := mem.FillRandom(c)
 	p := e.Pair(c, o)
-	wc := p.A.Do(c, wr)
+	wc := p.A.PostAndPoll(c, wr)
 	if len(set) == 1 {
 		c.Status(step, wc, set[0])
 	} else {
 		c.StatusIn(step, wc, set...)
 	}
 	c.Equal(step+": wr_id", wc.ID, wr.ID)
-	mem.Holds(c, step+": memory", want)
-	mem.Intact(c)
+	mem.ExpectContents(c, step+": memory", want)
+	mem.CheckRedZones(c)
 }
 
 func bounds(c *spec.C) {
@@ -30,10 +30,10 @@ func bounds(c *spec.C) {
 	dst := e.Buffer(c, 4096, kit.AllAccess)
 	p := e.Pair(c, kit.Default())
 	for _, off := range []int{0, 4096 - 16} {
-		want := dst.Fill(c)
-		copy(want[off:], src.Fill(c)[:16])
-		c.Status(fmt.Sprintf("inside at %d", off), p.A.Do(c, kit.Write(1, dst, off, src.SGE(0, 16))), verbs.WCSuccess)
-		dst.Holds(c, "memory", want)
+		want := dst.FillRandom(c)
+		copy(want[off:], src.FillRandom(c)[:16])
+		c.Status(fmt.Sprintf("inside at %d", off), p.A.PostAndPoll(c, kit.Write(1, dst, off, src.SGE(0, 16))), verbs.WCSuccess)
+		dst.ExpectContents(c, "memory", want)
 	}
 	for _, off := range []int{-1, 4096 - 15, -16, 4096} {
 		denied(c, e, kit.Default(), fmt.Sprintf("outside at %d", off), kit.Write(2, dst, off, src.SGE(0, 16)), dst,
@@ -91,9 +91,9 @@ func qpAccess(c *spec.C) {
 	} {
 		o := kit.Default()
 		o.Access &^= tc.lack
-		local := near.Fill(c)
+		local := near.FillRandom(c)
 		denied(c, e, o, tc.name+" without the right of the QP", tc.wr, far, verbs.WCRemInvReqErr, verbs.WCRemAccessErr)
-		near.Holds(c, "local memory", local)
+		near.ExpectContents(c, "local memory", local)
 	}
 }
 
@@ -103,11 +103,11 @@ func tooLong(c *spec.C) {
 	dst := e.Buffer(c, 8192, kit.AllAccess)
 	for _, tc := range []struct{ room, n int }{{8, 9}, {0, 1}, {1024, 1025}, {1500, 5000}} {
 		p := e.Pair(c, kit.Default())
-		want := dst.Fill(c)
+		want := dst.FillRandom(c)
 		p.B.RecvInto(c, 5, dst.SGE(0, tc.room))
 		step := fmt.Sprintf("%d bytes into %d", tc.n, tc.room)
-		c.Status(step+", requester", p.A.Do(c, kit.Send(1, src.SGE(0, tc.n))), verbs.WCRemInvReqErr)
-		wc := kit.PollOne(c, p.B.RCQ)
+		c.Status(step+", requester", p.A.PostAndPoll(c, kit.Send(1, src.SGE(0, tc.n))), verbs.WCRemInvReqErr)
+		wc := kit.PollOne(c, p.B.RecvCQ)
 		c.Status(step+", responder", wc, verbs.WCLocLenErr)
 		c.Equal("wr_id", wc.ID, uint64(5))
 		c.Equal("beyond the receive", dst.Get(c, tc.room, dst.Len-tc.room), want[tc.room:])

@@ -19,7 +19,7 @@ func atomicWrite(c *spec.C) {
 	p := kit.NewPair(c, o)
 	dst := p.Buffer(c, 32, kit.AllAccess)
 	at := 8 - int(dst.Addr(0)%8)
-	dst.Clear(c, 0)
+	dst.FillByte(c, 0)
 	var done atomic.Bool
 	watcher := c.Go("watcher", -1, func(c *spec.C) {
 		for !done.Load() {
@@ -38,18 +38,18 @@ func atomicWrite(c *spec.C) {
 		}
 	}
 	done.Store(true)
-	kit.Wait(c, watcher)
+	kit.JoinThreads(c, watcher)
 	before := dst.Get(c, 0, dst.Len)
 	c.StatusIn("a target that is not aligned", writeWord(c, p.A, dst, at+4, 0xee), verbs.WCRemInvReqErr, verbs.WCRemAccessErr)
-	dst.Holds(c, "memory after it", before)
+	dst.ExpectContents(c, "memory after it", before)
 }
 
 // writeWord writes 8 bytes of v by the extended way to post and takes the completion.
 func writeWord(c *spec.C, q *kit.QP, dst *kit.Buffer, off int, v byte) verbs.WC {
-	x := q.Extended(c)
+	x := q.QPEx(c)
 	x.WRStart(c.T)
 	x.SetWR(1, verbs.SendSignaled)
 	x.WRAtomicWrite(c.T, dst.MR.RKey(), dst.Addr(off), [8]byte(bytes.Repeat([]byte{v}, 8)))
 	kit.Must(c, "wr_complete", x.WRComplete(c.T))
-	return kit.PollOne(c, q.SCQ)
+	return kit.PollOne(c, q.SendCQ)
 }

@@ -15,18 +15,18 @@ func sizes(c *spec.C) {
 	lengths := []int{0, 1, 2, 3, m/2 - 1, m / 2, m - 1, m, m + 1, 2*m - 1, 2 * m, 3*m + 17, 10 * m, 65536, 1 << 20}
 	src := p.Buffer(c, 1<<20, kit.AllAccess)
 	dst := p.Buffer(c, 1<<20, kit.AllAccess)
-	all := src.Fill(c)
+	all := src.FillRandom(c)
 	for i, n := range lengths {
 		dst.Set(c, 0, bytes.Repeat([]byte{0x5a}, min(n+64, dst.Len)))
 		p.B.RecvInto(c, uint64(i), dst.SGE(0, n))
-		c.Status("send", p.A.Do(c, kit.Send(uint64(i), src.SGE(0, n))), verbs.WCSuccess)
-		wc := kit.PollOne(c, p.B.RCQ)
+		c.Status("send", p.A.PostAndPoll(c, kit.Send(uint64(i), src.SGE(0, n))), verbs.WCSuccess)
+		wc := kit.PollOne(c, p.B.RecvCQ)
 		c.Status("receive", wc, verbs.WCSuccess)
 		c.Equal("opcode", wc.Opcode, verbs.WCOpRecv)
 		c.Equal("byte_len", wc.ByteLen, uint32(n))
 		tail := min(64, dst.Len-n)
-		dst.Holds(c, fmt.Sprintf("%d bytes", n), append(bytes.Clone(all[:n]), bytes.Repeat([]byte{0x5a}, tail)...))
-		dst.Intact(c)
+		dst.ExpectContents(c, fmt.Sprintf("%d bytes", n), append(bytes.Clone(all[:n]), bytes.Repeat([]byte{0x5a}, tail)...))
+		dst.CheckRedZones(c)
 	}
 }
 
@@ -38,8 +38,8 @@ func immediate(c *spec.C) {
 			p.B.RecvInto(c, uint64(i), mem.SGE(4096, 3000))
 			wr := kit.Send(uint64(i), mem.SGE(0, n))
 			wr.Opcode, wr.Imm = verbs.WRSendImm, imm
-			c.Status("send", p.A.Do(c, wr), verbs.WCSuccess)
-			wc := kit.PollOne(c, p.B.RCQ)
+			c.Status("send", p.A.PostAndPoll(c, wr), verbs.WCSuccess)
+			wc := kit.PollOne(c, p.B.RecvCQ)
 			c.Status("receive", wc, verbs.WCSuccess)
 			c.Equal("flag", wc.Flags&verbs.WCWithImm, verbs.WCWithImm)
 			c.Equal("immediate", wc.Imm, imm)
@@ -47,25 +47,25 @@ func immediate(c *spec.C) {
 		}
 	}
 	p.B.RecvInto(c, 9, mem.SGE(4096, 8))
-	c.Status("send without", p.A.Do(c, kit.Send(9, mem.SGE(0, 8))), verbs.WCSuccess)
-	c.Equal("no flag without", kit.PollOne(c, p.B.RCQ).Flags&verbs.WCWithImm, verbs.WCFlags(0))
+	c.Status("send without", p.A.PostAndPoll(c, kit.Send(9, mem.SGE(0, 8))), verbs.WCSuccess)
+	c.Equal("no flag without", kit.PollOne(c, p.B.RecvCQ).Flags&verbs.WCWithImm, verbs.WCFlags(0))
 }
 
 func write(c *spec.C) {
 	p := kit.NewPair(c, kit.Default())
 	src := p.Buffer(c, 8192, kit.AllAccess)
 	dst := p.Buffer(c, 16384, kit.AllAccess)
-	all := src.Fill(c)
+	all := src.FillRandom(c)
 	p.B.RecvInto(c, 1, dst.SGE(0, 8)) // must stay unused
 	for i, tc := range []struct{ off, n int }{{0, 1}, {16383, 1}, {4095, 2}, {100, 1024}, {1000, 1025}, {4097, 8191}, {0, 8192}} {
-		want := dst.Fill(c)
+		want := dst.FillRandom(c)
 		copy(want[tc.off:], all[:tc.n])
-		wc := p.A.Do(c, kit.Write(uint64(i), dst, tc.off, src.SGE(0, tc.n)))
+		wc := p.A.PostAndPoll(c, kit.Write(uint64(i), dst, tc.off, src.SGE(0, tc.n)))
 		c.Status("write", wc, verbs.WCSuccess)
 		c.Equal("opcode", wc.Opcode, verbs.WCOpRDMAWrite)
-		dst.Holds(c, fmt.Sprintf("%d bytes at %d", tc.n, tc.off), want)
+		dst.ExpectContents(c, fmt.Sprintf("%d bytes at %d", tc.n, tc.off), want)
 	}
-	kit.Nothing(c, p.B.RCQ, kit.Silence)
+	kit.ExpectNoCompletion(c, p.B.RecvCQ, kit.QuietPeriod)
 }
 
 func writeImmediate(c *spec.C) {
@@ -73,23 +73,23 @@ func writeImmediate(c *spec.C) {
 	src := p.Buffer(c, 8192, kit.AllAccess)
 	dst := p.Buffer(c, 8192, kit.AllAccess)
 	recv := p.Buffer(c, 64, kit.AllAccess)
-	all, untouched := src.Fill(c), recv.Fill(c)
+	all, untouched := src.FillRandom(c), recv.FillRandom(c)
 	for i, n := range []int{0, 1, 1024, 5000} {
-		want := dst.Fill(c)
+		want := dst.FillRandom(c)
 		copy(want[64:], all[:n])
 		p.B.RecvInto(c, 100+uint64(i), recv.All())
 		wr := kit.Write(uint64(i), dst, 64, src.SGE(0, n))
 		wr.Opcode, wr.Imm = verbs.WRRDMAWriteImm, 0xcafe0000+uint32(i)
-		c.Status("write with immediate", p.A.Do(c, wr), verbs.WCSuccess)
-		wc := kit.PollOne(c, p.B.RCQ)
+		c.Status("write with immediate", p.A.PostAndPoll(c, wr), verbs.WCSuccess)
+		wc := kit.PollOne(c, p.B.RecvCQ)
 		c.Status("receive", wc, verbs.WCSuccess)
 		c.Equal("wr_id", wc.ID, 100+uint64(i))
 		c.Equal("opcode", wc.Opcode, verbs.WCOpRecvRDMAImm)
 		c.Equal("byte_len", wc.ByteLen, uint32(n))
 		c.Equal("flag", wc.Flags&verbs.WCWithImm, verbs.WCWithImm)
 		c.Equal("immediate", wc.Imm, wr.Imm)
-		dst.Holds(c, "target", want)
-		recv.Holds(c, "buffer of the receive", untouched)
+		dst.ExpectContents(c, "target", want)
+		recv.ExpectContents(c, "buffer of the receive", untouched)
 	}
 }
 
@@ -97,7 +97,7 @@ func read(c *spec.C) {
 	p := kit.NewPair(c, kit.Default())
 	src := p.Buffer(c, 16384, kit.AllAccess)
 	dst := p.Buffer(c, 16384, kit.AllAccess)
-	all := src.Fill(c)
+	all := src.FillRandom(c)
 	for i, tc := range []struct {
 		off    int
 		pieces []int
@@ -105,7 +105,7 @@ func read(c *spec.C) {
 		{0, []int{1}}, {16383, []int{1}}, {100, []int{64}}, {7, []int{1024}}, {7, []int{1000, 25}},
 		{4095, []int{3, 1024, 5, 1100}}, {0, []int{8192}}, {33, []int{1, 2, 3, 4}},
 	} {
-		want := dst.Fill(c)
+		want := dst.FillRandom(c)
 		var sges []verbs.SGE
 		at, from := 11, tc.off
 		for _, n := range tc.pieces {
@@ -113,29 +113,29 @@ func read(c *spec.C) {
 			copy(want[at:at+n], all[from:])
 			at, from = at+n+13, from+n
 		}
-		wc := p.A.Do(c, kit.Read(uint64(i), src, tc.off, sges...))
+		wc := p.A.PostAndPoll(c, kit.Read(uint64(i), src, tc.off, sges...))
 		c.Status("read", wc, verbs.WCSuccess)
 		c.Equal("opcode", wc.Opcode, verbs.WCOpRDMARead)
 		c.Equal("byte_len", wc.ByteLen, uint32(from-tc.off))
-		dst.Holds(c, fmt.Sprintf("from %d in pieces %v", tc.off, tc.pieces), want)
+		dst.ExpectContents(c, fmt.Sprintf("from %d in pieces %v", tc.off, tc.pieces), want)
 	}
-	src.Holds(c, "source", all)
-	kit.Nothing(c, p.B.RCQ, kit.Silence)
+	src.ExpectContents(c, "source", all)
+	kit.ExpectNoCompletion(c, p.B.RecvCQ, kit.QuietPeriod)
 }
 
 func zeroLength(c *spec.C) {
 	p := kit.NewPair(c, kit.Default())
 	mem := p.Buffer(c, 64, kit.AllAccess)
-	want := mem.Fill(c)
+	want := mem.FillRandom(c)
 	for _, key := range []uint32{mem.MR.RKey(), 0, 0xffffffff, mem.MR.RKey() ^ 0x5a00} {
 		for _, wr := range []verbs.SendWR{kit.Write(1, mem, 0), kit.Read(2, mem, 0)} {
 			wr.RKey = key
-			c.Status(fmt.Sprintf("zero bytes, opcode %d", wr.Opcode), p.A.Do(c, wr), verbs.WCSuccess)
+			c.Status(fmt.Sprintf("zero bytes, opcode %d", wr.Opcode), p.A.PostAndPoll(c, wr), verbs.WCSuccess)
 			wr.RemoteAddr = 1<<64 - 1
-			c.Status("at the last address", p.A.Do(c, wr), verbs.WCSuccess)
+			c.Status("at the last address", p.A.PostAndPoll(c, wr), verbs.WCSuccess)
 		}
 	}
-	mem.Holds(c, "memory", want)
+	mem.ExpectContents(c, "memory", want)
 }
 
 func postedOrder(c *spec.C) {
@@ -150,7 +150,7 @@ func postedOrder(c *spec.C) {
 			p.A.Post(c, kit.Write(i, mem, 16384, mem.SGE(32768, size)))
 		}
 	}
-	for i, w := range kit.Good(c, p.A.SCQ, n) {
+	for i, w := range kit.ExpectSuccess(c, p.A.SendCQ, n) {
 		if w.ID != uint64(i) {
 			c.Equal(fmt.Sprintf("completion %d", i), w.ID, uint64(i))
 		}
@@ -164,11 +164,11 @@ func readAfterWrite(c *spec.C) {
 	far := p.Buffer(c, 8192, kit.AllAccess)
 	back := p.Buffer(c, 8192, kit.AllAccess)
 	for i, n := range []int{1, 64, 1024, 5000, 8192} {
-		want := src.Fill(c)[:n]
-		far.Clear(c, 0)
+		want := src.FillRandom(c)[:n]
+		far.FillByte(c, 0)
 		p.A.Post(c, kit.Write(uint64(2*i), far, 0, src.SGE(0, n)), kit.Read(uint64(2*i+1), far, 0, back.SGE(0, n)))
-		kit.Good(c, p.A.SCQ, 2)
-		back.Holds(c, fmt.Sprintf("%d bytes", n), want)
+		kit.ExpectSuccess(c, p.A.SendCQ, 2)
+		back.ExpectContents(c, fmt.Sprintf("%d bytes", n), want)
 	}
 }
 
@@ -176,17 +176,17 @@ func selfLoop(c *spec.C) {
 	e := kit.Open(c)
 	o := kit.Default()
 	q := e.CreateQP(c, o)
-	q.Climb(c, q.Peer(), verbs.QPSRTS)
+	q.BringUp(c, q.Peer(), verbs.QPSRTS)
 	mem := e.Buffer(c, 16384, kit.AllAccess)
-	want := mem.Fill(c)[:5000]
+	want := mem.FillRandom(c)[:5000]
 	q.RecvInto(c, 10, mem.SGE(8192, 5000))
-	c.Status("send", q.Do(c, kit.Send(1, mem.SGE(0, 5000))), verbs.WCSuccess)
-	wc := kit.PollOne(c, q.RCQ)
+	c.Status("send", q.PostAndPoll(c, kit.Send(1, mem.SGE(0, 5000))), verbs.WCSuccess)
+	wc := kit.PollOne(c, q.RecvCQ)
 	c.Status("receive", wc, verbs.WCSuccess)
 	c.Equal("byte_len", wc.ByteLen, uint32(5000))
 	c.Equal("bytes", mem.Get(c, 8192, 5000), want)
-	c.Status("read", q.Do(c, kit.Read(2, mem, 0, mem.SGE(0, 0))), verbs.WCSuccess)
-	c.Status("write", q.Do(c, kit.Write(3, mem, 8192, mem.SGE(0, 100))), verbs.WCSuccess)
+	c.Status("read", q.PostAndPoll(c, kit.Read(2, mem, 0, mem.SGE(0, 0))), verbs.WCSuccess)
+	c.Status("write", q.PostAndPoll(c, kit.Write(3, mem, 8192, mem.SGE(0, 100))), verbs.WCSuccess)
 }
 
 // redZones runs each operation to the very ends of its buffers.
@@ -195,19 +195,19 @@ func redZones(c *spec.C) {
 	for _, n := range []int{8, 1023, 1024, 4096, 5001} {
 		src := p.Buffer(c, n, kit.AllAccess)
 		dst := p.Buffer(c, n, kit.AllAccess)
-		want := src.Fill(c)
+		want := src.FillRandom(c)
 		p.B.RecvInto(c, 1, dst.All())
 		ops := []verbs.SendWR{kit.Send(1, src.All()), kit.Write(2, dst, 0, src.All()), kit.Read(3, src, 0, dst.All()),
 			kit.Write(4, dst, n-1, src.SGE(n-1, 1)), kit.Read(5, src, n-1, dst.SGE(n-1, 1))}
 		for _, wr := range ops {
-			c.Status(fmt.Sprintf("opcode %d, %d bytes", wr.Opcode, n), p.A.Do(c, wr), verbs.WCSuccess)
+			c.Status(fmt.Sprintf("opcode %d, %d bytes", wr.Opcode, n), p.A.PostAndPoll(c, wr), verbs.WCSuccess)
 			if wr.Opcode == verbs.WRSend { // what was received may be used when its completion has been polled
-				kit.Good(c, p.B.RCQ, 1)
+				kit.ExpectSuccess(c, p.B.RecvCQ, 1)
 			}
-			dst.Holds(c, "target", want)
-			src.Holds(c, "source", want)
-			src.Intact(c)
-			dst.Intact(c)
+			dst.ExpectContents(c, "target", want)
+			src.ExpectContents(c, "source", want)
+			src.CheckRedZones(c)
+			dst.CheckRedZones(c)
 		}
 	}
 }
@@ -225,14 +225,14 @@ func sendInvalidate(c *spec.C) {
 		key := verbs.IncRKey(w.RKey())
 		bind := verbs.SendWR{ID: 1, Opcode: verbs.WRBindMW, Flags: verbs.SendSignaled, Bind: &verbs.MWBindWR{MW: w, RKey: key,
 			Info: verbs.MWBindInfo{MR: mem.MR, Addr: mem.Addr(0), Length: 64, Access: verbs.AccessRemoteWrite}}}
-		c.Status("bind", p.B.Do(c, bind), verbs.WCSuccess)
+		c.Status("bind", p.B.PostAndPoll(c, bind), verbs.WCSuccess)
 		w.SetRKey(key)
-		want := src.Fill(c)[:length]
+		want := src.FillRandom(c)[:length]
 		p.B.RecvInto(c, uint64(i), mem.All())
 		wr := kit.Send(2, src.SGE(0, length))
 		wr.Opcode, wr.Imm = verbs.WRSendInv, key
-		c.Status("send with invalidate", p.A.Do(c, wr), verbs.WCSuccess)
-		wc := kit.Good(c, p.B.RCQ, 1)[0]
+		c.Status("send with invalidate", p.A.PostAndPoll(c, wr), verbs.WCSuccess)
+		wc := kit.ExpectSuccess(c, p.B.RecvCQ, 1)[0]
 		c.True("flags", wc.Flags&(verbs.WCWithInv|verbs.WCWithImm) == verbs.WCWithInv, "wc_flags %#x", wc.Flags)
 		c.True("invalidated key", wc.Imm == key, "%#x, want %#x", wc.Imm, key)
 		c.Equal("length", wc.ByteLen, uint32(length))

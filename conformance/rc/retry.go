@@ -16,7 +16,7 @@ func rnrZero(c *spec.C) {
 	o.RNRRetry = 0
 	p := kit.NewPair(c, o)
 	mem := p.Buffer(c, 64, kit.AllAccess)
-	c.Status("send with no receive", p.A.Do(c, kit.Send(1, mem.SGE(0, 8))), verbs.WCRNRRetryExcErr)
+	c.Status("send with no receive", p.A.PostAndPoll(c, kit.Send(1, mem.SGE(0, 8))), verbs.WCRNRRetryExcErr)
 }
 
 // rnrTimer is code 14 of the RNR timers.
@@ -27,19 +27,19 @@ const (
 
 func rnrCount(c *spec.C) {
 	e := kit.Open(c)
-	other := kit.OpenOther(c, kit.Far(c), nil)
+	other := kit.OpenOtherProcess(c, kit.RemoteHost(c), nil)
 	mem := e.Buffer(c, 64, kit.AllAccess)
 	for n := uint8(1); n <= 6; n++ {
-		o := kit.Unhurried(c, kit.Default())
+		o := kit.WithLongTimeout(c, kit.Default())
 		o.RNRRetry, o.MinRNRTimer = n, rnrCode
 		a, b := e.PairWith(c, other, o)
 		packets := kit.Tap(c, func() {
-			c.Status("send with no receive", a.Do(c, kit.Send(1, mem.SGE(0, 8))), verbs.WCRNRRetryExcErr)
+			c.Status("send with no receive", a.PostAndPoll(c, kit.Send(1, mem.SGE(0, 8))), verbs.WCRNRRetryExcErr)
 		})
-		sent := kit.Select(packets, b.QPN, roce.RCSendOnly)
+		sent := kit.PacketsTo(packets, b.QPN, roce.RCSendOnly)
 		c.Equal(fmt.Sprintf("transmissions with rnr_retry %d", n), len(sent), int(n)+1)
 		naks := 0
-		for _, ack := range kit.Select(packets, a.QPN(), roce.RCAcknowledge) {
+		for _, ack := range kit.PacketsTo(packets, a.QPN(), roce.RCAcknowledge) {
 			if s := ack.AETH().Syndrome(); s.Type() == roce.RNRSyndrome(0).Type() {
 				naks++
 				c.Equal("timer code of the NAK", s.Value(), uint8(rnrCode))
@@ -58,12 +58,12 @@ func rnrForEver(c *spec.C) {
 	o.RNRRetry, o.MinRNRTimer = 7, 10
 	p := kit.NewPair(c, o)
 	mem := p.Buffer(c, 64, kit.AllAccess)
-	want := mem.Fill(c)[:8]
+	want := mem.FillRandom(c)[:8]
 	p.A.Post(c, kit.Send(1, mem.SGE(0, 8)))
-	kit.Nothing(c, p.A.SCQ, 50*time.Millisecond) // over 100 periods of the timer
+	kit.ExpectNoCompletion(c, p.A.SendCQ, 50*time.Millisecond) // over 100 periods of the timer
 	p.B.RecvInto(c, 2, mem.SGE(32, 8))
-	c.Status("send", kit.PollOne(c, p.A.SCQ), verbs.WCSuccess)
-	c.Status("receive", kit.PollOne(c, p.B.RCQ), verbs.WCSuccess)
+	c.Status("send", kit.PollOne(c, p.A.SendCQ), verbs.WCSuccess)
+	c.Status("receive", kit.PollOne(c, p.B.RecvCQ), verbs.WCSuccess)
 	c.Equal("bytes", mem.Get(c, 32, 8), want)
 }
 
@@ -71,17 +71,17 @@ func peerGone(c *spec.C) {
 	e := kit.Open(c)
 	o := kit.Default()
 	o.Timeout, o.RetryCnt = 10, 3
-	a, b := e.FarPair(c, o)
+	a, b := e.RemotePair(c, o)
 	mem := e.Buffer(c, 64, kit.AllAccess)
-	far := b.O.Buffer(c, 64, kit.AllAccess, 0)
-	c.Status("write while it is there", a.Do(c, far.WriteTo(1, 0, mem.SGE(0, 8))), verbs.WCSuccess)
-	b.O.Do(c, player.DestroyQP, kit.Args{"qp": b.ID}, nil)
-	c.Status("write after it has gone", a.Do(c, far.WriteTo(2, 0, mem.SGE(0, 8))), verbs.WCRetryExcErr)
+	far := b.Process.Buffer(c, 64, kit.AllAccess, 0)
+	c.Status("write while it is there", a.PostAndPoll(c, far.WriteTo(1, 0, mem.SGE(0, 8))), verbs.WCSuccess)
+	b.Process.Do(c, player.DestroyQP, kit.Args{"qp": b.ID}, nil)
+	c.Status("write after it has gone", a.PostAndPoll(c, far.WriteTo(2, 0, mem.SGE(0, 8))), verbs.WCRetryExcErr)
 }
 
 func retryCount(c *spec.C) {
 	e := kit.Open(c)
-	other := kit.OpenOther(c, kit.Far(c), nil)
+	other := kit.OpenOtherProcess(c, kit.RemoteHost(c), nil)
 	mem, far := e.Buffer(c, 64, kit.AllAccess), other.Buffer(c, 64, kit.AllAccess, 0)
 	for n := uint8(0); n <= 7; n++ {
 		o := kit.Default()
@@ -95,7 +95,7 @@ func retryCount(c *spec.C) {
 		packets := kit.Tap(c, func() {
 			a.Post(c, far.WriteTo(1, 32, mem.SGE(0, 8)))
 			var wcs []verbs.WC
-			if wcs, all = kit.Come(c, fmt.Sprintf("an end with retry_cnt %d", n), a.SCQ, 1); all {
+			if wcs, all = kit.AwaitCompletions(c, fmt.Sprintf("an end with retry_cnt %d", n), a.SendCQ, 1); all {
 				c.Status("write into the void", wcs[0], verbs.WCRetryExcErr)
 			}
 		})
@@ -103,7 +103,7 @@ func retryCount(c *spec.C) {
 		if !all {
 			continue
 		}
-		sent := kit.Select(packets, b.QPN)
+		sent := kit.PacketsTo(packets, b.QPN)
 		c.Equal(fmt.Sprintf("transmissions with retry_cnt %d", n), len(sent), int(n)+1)
 		for _, s := range sent {
 			c.Equal("PSN", s.PSN(), o.PSN)
@@ -113,7 +113,7 @@ func retryCount(c *spec.C) {
 
 func retryTime(c *spec.C) {
 	e := kit.Open(c)
-	other := kit.OpenOther(c, kit.Far(c), nil)
+	other := kit.OpenOtherProcess(c, kit.RemoteHost(c), nil)
 	mem, far := e.Buffer(c, 64, kit.AllAccess), other.Buffer(c, 64, kit.AllAccess, 0)
 	for _, tc := range []struct{ timeout, retries uint8 }{{14, 0}, {14, 2}, {12, 7}, {16, 1}} {
 		o := kit.Default()
@@ -123,7 +123,7 @@ func retryTime(c *spec.C) {
 		step := fmt.Sprintf("timeout %d, retry_cnt %d", tc.timeout, tc.retries)
 		begin := c.T.Now()
 		a.Post(c, far.WriteTo(1, 32, mem.SGE(0, 8)))
-		wcs, all := kit.Come(c, "an end with "+step, a.SCQ, 1)
+		wcs, all := kit.AwaitCompletions(c, "an end with "+step, a.SendCQ, 1)
 		took := c.T.Now() - begin
 		kit.ClearRules(c)
 		if !all {
@@ -131,7 +131,7 @@ func retryTime(c *spec.C) {
 		}
 		c.Status("write into the void", wcs[0], verbs.WCRetryExcErr)
 		timer, times := time.Duration(roce.AckTimeout(tc.timeout)), time.Duration(tc.retries+1)
-		least := times * max(timer-kit.Early(c), timer/2)
+		least := times * max(timer-kit.TimerSlack(c), timer/2)
 		c.True(step, took >= least && took <= 4*times*timer, "failed after %v, want %v to %v", took, least, 4*times*timer)
 	}
 }
@@ -140,32 +140,32 @@ func timeoutZero(c *spec.C) {
 	o := kit.Default()
 	o.Timeout = 0
 	e := kit.Open(c)
-	a, b := e.FarPair(c, o)
-	mem, far := e.Buffer(c, 64, kit.AllAccess), b.O.Buffer(c, 64, kit.AllAccess, 0)
+	a, b := e.RemotePair(c, o)
+	mem, far := e.Buffer(c, 64, kit.AllAccess), b.Process.Buffer(c, 64, kit.AllAccess, 0)
 	kit.Inject(c, kit.DropTo(b.QPN))
 	a.Post(c, far.WriteTo(1, 32, mem.SGE(0, 8)))
-	kit.Nothing(c, a.SCQ, 2*time.Second)
+	kit.ExpectNoCompletion(c, a.SendCQ, 2*time.Second)
 	met := kit.ClearRules(c)
 	c.Equal("transmissions", met, []int{1})
 }
 
 func fence(c *spec.C) {
 	e := kit.Open(c)
-	a, b := e.FarPair(c, kit.Unhurried(c, kit.Default()))
-	dst, far := e.Buffer(c, 1<<16, kit.AllAccess), b.O.Buffer(c, 1<<16, kit.AllAccess, 0)
+	a, b := e.RemotePair(c, kit.WithLongTimeout(c, kit.Default()))
+	dst, far := e.Buffer(c, 1<<16, kit.AllAccess), b.Process.Buffer(c, 1<<16, kit.AllAccess, 0)
 	b.Recv(c, far, 1)
 	packets := kit.Tap(c, func() {
 		send := kit.Send(3, dst.SGE(0, 8))
 		send.Flags |= verbs.SendFence
 		a.Post(c, far.ReadFrom(1, 0, dst.All()), far.ReadFrom(2, 0, dst.All()), send)
-		kit.Good(c, a.SCQ, 3)
+		kit.ExpectSuccess(c, a.SendCQ, 3)
 	})
 	lastResponse, sendAt := -1, -1
 	for i := range packets {
 		switch q := &packets[i]; {
-		case q.Op == roce.RCReadResponseLast && q.To() == a.QPN():
+		case q.Op == roce.RCReadResponseLast && q.DestQPN() == a.QPN():
 			lastResponse = i
-		case q.Op == roce.RCSendOnly && q.To() == b.QPN && sendAt < 0:
+		case q.Op == roce.RCSendOnly && q.DestQPN() == b.QPN && sendAt < 0:
 			sendAt = i
 		}
 	}
@@ -176,17 +176,17 @@ func fence(c *spec.C) {
 
 func responderInRTR(c *spec.C) {
 	e := kit.Open(c)
-	p := e.Unconnected(c, kit.Default())
-	p.B.Climb(c, p.A.Peer(), verbs.QPSRTR)
-	p.A.Climb(c, p.B.Peer(), verbs.QPSRTS)
+	p := e.UnconnectedPair(c, kit.Default())
+	p.B.BringUp(c, p.A.Peer(), verbs.QPSRTR)
+	p.A.BringUp(c, p.B.Peer(), verbs.QPSRTS)
 	mem := e.Buffer(c, 64, kit.AllAccess)
-	want := mem.Fill(c)[:8]
+	want := mem.FillRandom(c)[:8]
 	p.B.RecvInto(c, 1, mem.SGE(32, 8))
-	c.Status("send", p.A.Do(c, kit.Send(1, mem.SGE(0, 8))), verbs.WCSuccess)
-	c.Status("receive", kit.PollOne(c, p.B.RCQ), verbs.WCSuccess)
+	c.Status("send", p.A.PostAndPoll(c, kit.Send(1, mem.SGE(0, 8))), verbs.WCSuccess)
+	c.Status("receive", kit.PollOne(c, p.B.RecvCQ), verbs.WCSuccess)
 	c.Equal("bytes", mem.Get(c, 32, 8), want)
 	event := "none"
-	ev, err := e.Ctx.AsyncEvent(c.T, kit.Silence)
+	ev, err := e.Ctx.AsyncEvent(c.T, kit.QuietPeriod)
 	if err == nil {
 		event = fmt.Sprint(ev.Type)
 		if ev.Type == verbs.EventCommEst {
@@ -197,25 +197,25 @@ func responderInRTR(c *spec.C) {
 	}
 	c.True("event", event == "none" || event == "COMM_EST", "want COMM_EST or none, got event %s", event)
 	c.Observe("event", event)
-	p.B.Step(c, p.A.Peer(), verbs.QPSRTS)
-	c.Status("the other way", p.B.Do(c, kit.Write(2, mem, 0, mem.SGE(32, 8))), verbs.WCSuccess)
+	p.B.StepTo(c, p.A.Peer(), verbs.QPSRTS)
+	c.Status("the other way", p.B.PostAndPoll(c, kit.Write(2, mem, 0, mem.SGE(32, 8))), verbs.WCSuccess)
 }
 
 func responderNotReady(c *spec.C) {
 	e := kit.Open(c)
 	mem := e.Buffer(c, 64, kit.AllAccess)
-	want := mem.Fill(c)
+	want := mem.FillRandom(c)
 	for _, s := range []verbs.QPState{verbs.QPSReset, verbs.QPSInit} {
 		o := kit.Default()
 		o.Timeout, o.RetryCnt = 10, 2
-		p := e.Unconnected(c, o)
-		p.B.Climb(c, p.A.Peer(), s)
+		p := e.UnconnectedPair(c, o)
+		p.B.BringUp(c, p.A.Peer(), s)
 		if s == verbs.QPSInit {
 			p.B.RecvInto(c, 1, mem.SGE(0, 8))
 		}
-		p.A.Climb(c, p.B.Peer(), verbs.QPSRTS)
-		c.Status(fmt.Sprintf("write to a responder in %v", s), p.A.Do(c, kit.Write(1, mem, 32, mem.SGE(0, 8))), verbs.WCRetryExcErr)
-		mem.Holds(c, "memory", want)
-		c.Equal("responder's state", p.B.Queried(c), s)
+		p.A.BringUp(c, p.B.Peer(), verbs.QPSRTS)
+		c.Status(fmt.Sprintf("write to a responder in %v", s), p.A.PostAndPoll(c, kit.Write(1, mem, 32, mem.SGE(0, 8))), verbs.WCRetryExcErr)
+		mem.ExpectContents(c, "memory", want)
+		c.Equal("responder's state", p.B.QueryState(c), s)
 	}
 }

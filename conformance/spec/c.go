@@ -34,44 +34,51 @@ type run struct {
 	mu      sync.Mutex // on hardware, threads are goroutines
 	obs     []report.Observation
 	verdict *Verdict
+	failed  func(v Verdict, skip int) // may be nil
 	defers  []func()
 	ledger  []Deviation
-	met     []string // IDs of the deviations that were seen
+	seen    []string // IDs of the deviations that were seen
 }
 
-// Verdict is why a case ended early.
+// Verdict says why a case ended early.
 type Verdict struct {
 	Outcome report.Outcome
-	Reason  string
+	Step    string // of the check; empty where the case ended between two checks
+	Reason  string // what was expected and what was seen
 	Where   string // file:line of the check
 }
 
-// stop unwinds a body whose verdict is set.
+// stop is the panic that ends a thread of a case whose verdict is set.
 type stop struct{}
 
-// Result is what Execute leaves.
+// Result is what is known of a case after Execute.
 type Result struct {
 	Verdict      *Verdict // nil: the body returned and every check held
 	Observations []report.Observation
-	// Deviations are the IDs of the ledger entries that came true, Stale those of
-	// which no step showed anything.
+	// Deviations are the IDs of the ledger entries whose prediction came true, Stale those of the
+	// entries that no step confirmed.
 	Deviations, Stale []string
 }
 
-// Running is a case being executed; its result can be read even when the body never
-// returned.
+// Running is a case that is being executed. Its result can be read even if the body never
+// returns.
 type Running struct{ run *run }
 
-// NewRunning prepares the execution of a case of which the ledger predicts deviations.
+// NewRunning prepares the execution of a case. ledger holds the deviations that are predicted for it.
 func NewRunning(id string, seed uint64, ledger ...Deviation) *Running {
 	return &Running{&run{id: id, rand: NewRand(seed), ledger: ledger}}
 }
 
-// SetFull has the case do as much as the catalogue says.
+// SetFull sets whether the case runs at the length that the catalogue demands.
 func (r *Running) SetFull(v bool) { r.run.full = v }
 
-// Scale is how often to do something: as often as the catalogue says in a full run, else
-// so often that the suite stays short. The case observes which.
+// OnFailure sets a function that is called when the case ends early. It is called in the thread of
+// the check, before that thread ends; skip is how many calls the line of the case is above f. It is
+// called at most once, never after Result has returned, and must not use the case.
+func (r *Running) OnFailure(f func(v Verdict, skip int)) { r.run.failed = f }
+
+// Scale returns how many times to do something: in a full run as many times as the catalogue says,
+// otherwise fewer, so that the suite stays short. The case should record the number.
 func (c *C) Scale(short, catalogue int) int {
 	if c.run.full {
 		return catalogue
@@ -79,8 +86,8 @@ func (c *C) Scale(short, catalogue int) int {
 	return short
 }
 
-// Execute runs body in thread t and then what it deferred. A failed check is in the
-// result; any other panic of body surfaces.
+// Execute runs body in thread t and then the functions that it deferred. A failed check is in the
+// result; Execute passes on any other panic.
 func (r *Running) Execute(t verbs.Thread, tb verbs.Testbed, body func(*C)) {
 	c := newC(r.run, t, tb)
 	c.guard(func() { body(c) })
@@ -93,11 +100,12 @@ func (r *Running) Execute(t verbs.Thread, tb verbs.Testbed, body func(*C)) {
 	}
 }
 
-// Result is what is known now.
+// Result returns what is known now.
 func (r *Running) Result() Result {
 	r.run.mu.Lock()
 	defer r.run.mu.Unlock()
-	res := Result{Verdict: r.run.verdict, Observations: slices.Clone(r.run.obs), Deviations: slices.Clone(r.run.met)}
+	r.run.failed = nil
+	res := Result{Verdict: r.run.verdict, Observations: slices.Clone(r.run.obs), Deviations: slices.Clone(r.run.seen)}
 	for _, d := range r.run.ledger {
 		if !d.Sometimes && !slices.Contains(res.Deviations, d.ID) {
 			res.Stale = append(res.Stale, d.ID)
@@ -108,7 +116,7 @@ func (r *Running) Result() Result {
 
 func newC(r *run, t verbs.Thread, tb verbs.Testbed) *C {
 	c := &C{T: t, TB: tb, run: r}
-	c.gomega = gomega.NewGomega(func(msg string, _ ...int) { c.end(report.Fail, msg) })
+	c.gomega = gomega.NewGomega(func(msg string, _ ...int) { c.end(report.Fail, "", msg) })
 	return c
 }
 
@@ -124,7 +132,7 @@ func (r *run) popDefer() func() {
 	return f
 }
 
-// guard runs f and swallows the unwinding of a failed check.
+// guard runs f and catches the panic of a failed check.
 func (c *C) guard(f func()) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -136,10 +144,10 @@ func (c *C) guard(f func()) {
 	f()
 }
 
-// ID is the catalogue ID of the case.
+// ID returns the catalogue ID of the case.
 func (c *C) ID() string { return c.run.id }
 
-// On is the case as seen by another of its threads.
+// On returns the view of the case that another of its threads has.
 func (c *C) On(t verbs.Thread) *C { return newC(c.run, t, c.TB) }
 
 // Go starts a thread of the case's process on the given core (-1: any). A check
@@ -151,10 +159,10 @@ func (c *C) Go(name string, core int, body func(c *C)) verbs.Thread {
 	})
 }
 
-// Process is the process of the case's thread.
+// Process returns the process of the case's thread.
 func (c *C) Process() verbs.Process { return c.T.Process() }
 
-// Device is the first device of the process.
+// Device returns the first device of the process.
 func (c *C) Device() verbs.Device {
 	devs, err := c.Process().Devices(c.T)
 	c.must("list devices", err)
@@ -172,40 +180,46 @@ func (c *C) Open() verbs.Context {
 	return ctx
 }
 
-// Defer has f called when the body has ended, whether it passed or failed; the last
-// deferred is the first called.
+// Defer calls f when the body has ended, whether it passed or failed. Functions are called in the
+// reverse order of their Defer.
 func (c *C) Defer(f func()) {
 	c.run.mu.Lock()
 	defer c.run.mu.Unlock()
 	c.run.defers = append(c.run.defers, f)
 }
 
-// Rand is the case's source of draws, seeded by (run seed, ID).
+// Rand returns the case's source of random numbers, seeded with SeedOf(run seed, ID).
 func (c *C) Rand() *Rand { return c.run.rand }
 
 // Has reports whether the testbed claims a capability.
 func (c *C) Has(token string) bool { return c.TB.Capability(token) == verbs.Present }
 
-// Expect is Gomega's, failing this case.
+// Expect is Gomega's Expect; a failure fails this case.
 func (c *C) Expect(actual any, extra ...any) types.Assertion {
 	return c.gomega.Expect(actual, extra...)
 }
 
-// Observe records a value that takes part in comparisons of runs.
+// Observe records a value without judging it. Comparisons of runs compare it.
 func (c *C) Observe(step string, value any) {
 	c.record(report.Observation{Step: step, Kind: "value", Got: value})
 }
 
 // Failf fails the case.
-func (c *C) Failf(format string, a ...any) { c.end(report.Fail, fmt.Sprintf(format, a...)) }
+func (c *C) Failf(format string, a ...any) { c.end(report.Fail, "", fmt.Sprintf(format, a...)) }
 
-// Integrityf ends the case without a verdict on the target: what was captured is not
-// whole.
-func (c *C) Integrityf(format string, a ...any) { c.end(report.Integrity, fmt.Sprintf(format, a...)) }
+// fail fails the case in a step.
+func (c *C) fail(step, format string, a ...any) {
+	c.end(report.Fail, step, step+": "+fmt.Sprintf(format, a...))
+}
 
-// Errorf ends the case without a verdict on the target: the harness or the testbed
-// could not do its part.
-func (c *C) Errorf(format string, a ...any) { c.end(report.Error, fmt.Sprintf(format, a...)) }
+// Integrityf ends the case without a verdict on the target, because its capture is not complete.
+func (c *C) Integrityf(format string, a ...any) {
+	c.end(report.Integrity, "", fmt.Sprintf(format, a...))
+}
+
+// Errorf ends the case without a verdict on the target, because the suite or the testbed could not do
+// its part.
+func (c *C) Errorf(format string, a ...any) { c.end(report.Error, "", fmt.Sprintf(format, a...)) }
 
 func (c *C) record(o report.Observation) {
 	c.run.mu.Lock()
@@ -213,34 +227,46 @@ func (c *C) record(o report.Observation) {
 	c.run.obs = append(c.run.obs, o)
 }
 
-// end sets the verdict, unless there is one, and unwinds the calling thread.
-func (c *C) end(o report.Outcome, reason string) {
-	c.run.mu.Lock()
-	if c.run.verdict == nil {
-		c.run.verdict = &Verdict{o, strings.TrimSpace(reason), caller()}
-	}
-	c.run.mu.Unlock()
+// end sets the verdict, if it is the first, and ends the calling thread.
+func (c *C) end(o report.Outcome, step, reason string) {
+	where, skip := caller()
+	c.run.conclude(Verdict{o, step, strings.TrimSpace(reason), where}, skip)
 	panic(stop{})
 }
 
-// caller is the innermost frame that belongs to a case and not to the framework.
-func caller() string {
-	pcs := make([]uintptr, 32)
+// conclude calls the function of OnFailure under the lock, so that Result waits until it has
+// returned.
+func (r *run) conclude(v Verdict, skip int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.verdict != nil {
+		return
+	}
+	r.verdict = &v
+	if r.failed != nil {
+		r.failed(v, skip+1)
+	}
+}
+
+// caller returns the line of the innermost caller that belongs to a case and not to the framework,
+// and how many calls it is above a function that the caller of caller calls.
+func caller() (where string, skip int) {
+	pcs := make([]uintptr, 64)
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])
-	for {
+	for skip = 1; ; skip++ {
 		f, more := frames.Next()
 		fn := f.Function
 		if !strings.Contains(fn, "/conformance/spec.") && !strings.Contains(fn, "/conformance/kit.") &&
 			!strings.Contains(fn, "/onsi/gomega") && !strings.HasPrefix(fn, "runtime.") {
-			return place(f.File, f.Line)
+			return place(f.File, f.Line), skip
 		}
 		if !more {
-			return ""
+			return "", 0
 		}
 	}
 }
 
-// place is file:line without the directory that the module was built in.
+// place returns file:line without the directory in which the module was built.
 func place(file string, line int) string {
 	dir, base := filepath.Split(file)
 	return fmt.Sprintf("%s/%s:%d", filepath.Base(dir), base, line)

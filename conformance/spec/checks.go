@@ -3,39 +3,21 @@ package spec
 import (
 	"fmt"
 	"reflect"
-	"slices"
 	"strconv"
-	"strings"
 	"syscall"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/onsi/gomega"
+	"github.com/onsi/gomega/types"
 
+	"github.com/rdmasim/rdmasim/conformance/match"
 	"github.com/rdmasim/rdmasim/report"
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// ErrnoName is the symbol of an errno as observations spell it: "0" for success.
-func ErrnoName(e syscall.Errno) string {
-	switch {
-	case e == 0:
-		return "0"
-	case e == ^syscall.Errno(0):
-		return "no errno"
-	case e == syscall.EOPNOTSUPP: // has two names on Linux
-		return "EOPNOTSUPP"
-	}
-	if s := unix.ErrnoName(e); s != "" {
-		return s
-	}
-	return fmt.Sprintf("errno %d", uint(e))
-}
-
 // NoErr holds when err is nil.
 func (c *C) NoErr(step string, err error) {
-	o := report.Observation{Step: step, Kind: "errno", Got: ErrnoName(verbs.ErrnoOf(err)), Want: "0"}
-	if !c.judge(o, ErrnoName(verbs.ErrnoOf(err)), err == nil) {
+	o := report.Observation{Step: step, Kind: "errno", Got: verbs.ErrnoName(verbs.ErrnoOf(err)), Want: "0"}
+	if !c.judge(o, verbs.ErrnoName(verbs.ErrnoOf(err)), err == nil) {
 		c.must(step, err)
 	}
 }
@@ -43,32 +25,38 @@ func (c *C) NoErr(step string, err error) {
 // must is NoErr without an observation, for what every case does.
 func (c *C) must(step string, err error) {
 	if err != nil {
-		c.Failf("%s: want success, got %s (%v)", step, ErrnoName(verbs.ErrnoOf(err)), err)
+		c.fail(step, "want success, got %s (%v)", verbs.ErrnoName(verbs.ErrnoOf(err)), err)
 	}
 }
 
 // Errno holds when err carries exactly the errno want; 0 is success.
 func (c *C) Errno(step string, err error, want syscall.Errno) {
-	got := verbs.ErrnoOf(err)
-	o := report.Observation{Step: step, Kind: "errno", Got: ErrnoName(got), Want: ErrnoName(want)}
-	if !c.judge(o, ErrnoName(got), got == want) {
-		c.Failf("%s: want %s, got %s (%v)", step, ErrnoName(want), ErrnoName(got), err)
-	}
+	got := verbs.ErrnoName(verbs.ErrnoOf(err))
+	c.check(report.Observation{Step: step, Kind: "errno", Got: got, Want: verbs.ErrnoName(want)}, got, err, match.HaveErrno(want))
 }
 
 // ErrnoIn holds when the errno of err is one of set, where 0 is success. It returns
 // the member seen.
 func (c *C) ErrnoIn(step string, err error, set ...syscall.Errno) syscall.Errno {
-	got := verbs.ErrnoOf(err)
 	names := make([]string, len(set))
 	for i, e := range set {
-		names[i] = ErrnoName(e)
+		names[i] = verbs.ErrnoName(e)
 	}
-	o := report.Observation{Step: step, Kind: "errno", Got: ErrnoName(got), Want: names}
-	if !c.judge(o, ErrnoName(got), slices.Contains(set, got)) {
-		c.Failf("%s: want one of {%s}, got %s (%v)", step, strings.Join(names, ", "), ErrnoName(got), err)
-	}
+	got := verbs.ErrnoOf(err)
+	c.check(report.Observation{Step: step, Kind: "errno", Got: verbs.ErrnoName(got), Want: names}, verbs.ErrnoName(got), err, match.HaveErrno(set...))
 	return got
+}
+
+// check records the observation and fails the case when actual does not match, unless the
+// ledger predicts what was got.
+func (c *C) check(o report.Observation, got string, actual any, m types.GomegaMatcher) {
+	ok, err := m.Match(actual)
+	if err != nil {
+		c.end(report.Error, o.Step, o.Step+": "+err.Error())
+	}
+	if !c.judge(o, got, ok) {
+		c.fail(o.Step, "%s", m.FailureMessage(actual))
+	}
 }
 
 // completion is what an observation keeps of a work completion: on an error only
@@ -106,9 +94,7 @@ func (c *C) Completion(step string, wc verbs.WC) {
 // Status holds when the completion has the status want.
 func (c *C) Status(step string, wc verbs.WC, want verbs.WCStatus) {
 	o := report.Observation{Step: step, Kind: "wc", Got: completionOf(wc), Want: want.String()}
-	if !c.judge(o, wc.Status.String(), wc.Status == want) {
-		c.Failf("%s: want %v, got %v (wr_id %d, vendor error %#x)", step, want, wc.Status, wc.ID, wc.VendorErr)
-	}
+	c.check(o, wc.Status.String(), wc, match.HaveStatus(want))
 }
 
 // StatusIn holds when the completion's status is one of set; it returns the member
@@ -119,10 +105,7 @@ func (c *C) StatusIn(step string, wc verbs.WC, set ...verbs.WCStatus) verbs.WCSt
 		names[i] = s.String()
 	}
 	o := report.Observation{Step: step, Kind: "wc", Got: completionOf(wc), Want: names}
-	if !c.judge(o, wc.Status.String(), slices.Contains(set, wc.Status)) {
-		c.Failf("%s: want one of {%s}, got %v (wr_id %d, vendor error %#x)", step, strings.Join(names, ", "),
-			wc.Status, wc.ID, wc.VendorErr)
-	}
+	c.check(o, wc.Status.String(), wc, match.HaveStatus(set...))
 	return wc.Status
 }
 
@@ -135,17 +118,17 @@ func (c *C) Equal(step string, got, want any) {
 	}
 	if g, ok := got.([]byte); ok {
 		if w, ok := want.([]byte); ok {
-			c.Failf("%s: %s", step, diffBytes(g, w))
+			c.fail(step, "%s", diffBytes(g, w))
 		}
 	}
-	c.gomega.Expect(got).To(gomega.Equal(want), step)
+	c.end(report.Fail, step, step+"\n"+gomega.Equal(want).FailureMessage(got))
 }
 
 // True holds when ok does; the message says what was expected and what was seen.
 func (c *C) True(step string, ok bool, format string, a ...any) {
 	o := report.Observation{Step: step, Kind: "check", Got: ok, Want: true}
 	if !c.judge(o, strconv.FormatBool(ok), ok) {
-		c.Failf("%s: %s", step, fmt.Sprintf(format, a...))
+		c.fail(step, format, a...)
 	}
 }
 

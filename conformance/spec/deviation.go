@@ -4,16 +4,16 @@ import "github.com/rdmasim/rdmasim/report"
 
 // Deviation is what a ledger predicts of one step of a case: the errno, completion status or
 // value that the target gives instead of the expected one, or "false" of a condition.
-// It replaces the expectation and never removes the check. Sometimes is of what depends on
-// chance: the expectation holds besides.
+// It replaces the expectation and never removes the check. Sometimes marks what depends on chance:
+// the target may also do what is expected.
 type Deviation struct {
 	ID, Step, Got string
 	Sometimes     bool
 }
 
-// judge records an observation of an errno, a status, a value or a condition and says whether the check
-// holds: as expected, or exactly as the ledger predicts. A target that now meets the
-// expectation fails the case, so that the ledger does not rot.
+// judge records an observation and reports whether the check holds: as expected, or exactly as
+// the ledger predicts. A target that does what is expected although the ledger predicts otherwise
+// fails the case, so that an outdated entry is noticed.
 func (c *C) judge(o report.Observation, got string, expected bool) bool {
 	d := c.run.predicted(o.Step)
 	if d == nil {
@@ -23,12 +23,12 @@ func (c *C) judge(o report.Observation, got string, expected bool) bool {
 	if got == d.Got && !expected {
 		o.Deviation = d.ID
 		c.record(o)
-		c.run.meet(d.ID)
+		c.run.saw(d.ID)
 		return true
 	}
 	c.record(o)
 	if expected && !d.Sometimes {
-		c.Failf("%s: got %s as expected; deviation %s, which predicts %s, is stale", o.Step, got, d.ID, d.Got)
+		c.fail(o.Step, "got %s as expected; deviation %s, which predicts %s, is stale", got, d.ID, d.Got)
 	}
 	return expected
 }
@@ -42,13 +42,13 @@ func (r *run) predicted(step string) *Deviation {
 	return nil
 }
 
-func (r *run) meet(id string) {
+func (r *run) saw(id string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, m := range r.met {
+	for _, m := range r.seen {
 		if m == id {
 			return
 		}
 	}
-	r.met = append(r.met, id)
+	r.seen = append(r.seen, id)
 }

@@ -8,31 +8,31 @@ import (
 	"strconv"
 )
 
-// Rand is a seeded source of draws.
+// Rand is a seeded source of random numbers.
 type Rand struct{ *rand.Rand }
 
-// NewRand makes the source of a seed.
+// NewRand returns a source with this seed.
 func NewRand(seed uint64) *Rand { return &Rand{rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15))} }
 
-// Intn is a draw from 0..n-1.
+// Intn returns a number from 0 to n-1.
 func (r *Rand) Intn(n int) int { return r.IntN(n) }
 
-// Fill fills p with draws.
+// Fill fills p with random bytes.
 func (r *Rand) Fill(p []byte) {
 	for i := range p {
 		p[i] = byte(r.Uint32())
 	}
 }
 
-// Bytes is n drawn bytes.
+// Bytes returns n random bytes.
 func (r *Rand) Bytes(n int) []byte {
 	p := make([]byte, n)
 	r.Fill(p)
 	return p
 }
 
-// SeedOf is the seed of a case: a hash of the run's seed and the case's ID, so that
-// order and company never change a record.
+// SeedOf returns the seed of a case: a hash of the run's seed and the case's ID, so that a record
+// does not depend on which other cases run, nor on their order.
 func SeedOf(run uint64, id string) uint64 {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d/%s", run, id))
 	seed, err := strconv.ParseUint(hex.EncodeToString(sum[:8]), 16, 64)

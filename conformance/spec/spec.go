@@ -23,20 +23,20 @@ type Target interface {
 	NewTestbed(seed uint64, o BedOptions) (Bed, error)
 }
 
-// BedOptions say what a testbed is to record besides running.
+// BedOptions are what a case asks of its testbed.
 type BedOptions struct {
 	// MaxEvents bounds a simulated run; 0: the target's default.
 	MaxEvents uint64
-	// Needs are those of the case: a target that can make testbeds of several kinds
-	// picks one that meets them.
+	// Needs are the capabilities that the case needs: a target that can make testbeds of several
+	// kinds makes one that has them.
 	Needs []string
-	// Full has cases do as much as the catalogue says, however long that takes.
+	// Full runs long cases at the length that the catalogue demands.
 	Full bool
-	// Lockstep makes a simulated testbed take the slow way to the same bytes.
+	// Lockstep lets simulated programs yield at every step, which is slower and gives the same bytes.
 	Lockstep bool
 	// Pcap and Trace are files to write the frames and the timeline to; empty: none.
 	Pcap, Trace string
-	// ID is the case's: a capture of many cases names it at every frame.
+	// ID of the case; a capture of many cases names its interfaces by it.
 	ID string
 }
 
@@ -45,25 +45,25 @@ type Bed interface {
 	verbs.Testbed
 	// Run runs body in a thread of a process of the first host until it returns.
 	// It returns an error when body has not returned after deadline (of the
-	// testbed's own clock), or cannot return any more. A panic of body surfaces.
+	// testbed's own clock), or can no longer return. It passes on a panic of body.
 	Run(deadline time.Duration, body func(verbs.Thread)) error
-	// Close frees the testbed. The error says what could not be written.
+	// Close frees the testbed. The error says which of its files could not be written.
 	Close() error
 }
 
-// ExactTime is the token of a testbed whose clock is virtual: it stands still while nothing
-// happens, so that what a case takes is part of what it saw.
+// ExactTime is the capability of a testbed whose clock is virtual. It stands still while nothing
+// happens, so that the time which a case takes is the same in every run, and part of its record.
 const ExactTime = "exact time"
 
-// Mortal is implemented by targets whose process can wear out: when Spent says so after
-// a case, the rest is run by a fresh one.
-type Mortal interface{ Spent() bool }
+// Restarter is implemented by targets that a case can leave unusable until the process ends:
+// when NeedsRestart says so after a case, a new process runs the rest.
+type Restarter interface{ NeedsRestart() bool }
 
-// Chooser is implemented by targets that picked a device: Chosen says which.
+// Chooser is implemented by targets that choose a device: Chosen says which.
 type Chooser interface{ Chosen() string }
 
-// Variant is implemented by beds that were made otherwise than usual to meet a case's
-// needs: Changed says how.
+// Variant is implemented by testbeds that can be changed to meet the needs of a case: Changed says
+// which parameters were.
 type Variant interface{ Changed() []string }
 
 // Suite is a list of cases in the order of registration.
@@ -77,11 +77,13 @@ type Suite struct {
 type Case struct {
 	ID       string
 	Body     func(*C)
-	Where    string        // file:line of the registration
-	Deadline time.Duration // on the testbed's clock
+	Where    string // file:line of the registration, without the directory of the module
+	File     string // the same place, as the compiler names it
+	Line     int
+	Deadline time.Duration // on the testbed's clock; 0: DefaultDeadline
 }
 
-// DefaultDeadline bounds a case that names no other, on the testbed's clock.
+// DefaultDeadline is the deadline of a case that sets no other, on the testbed's clock.
 const DefaultDeadline = 60 * time.Second
 
 // Option changes how a case runs.
@@ -91,10 +93,10 @@ type Option func(*Case)
 func Deadline(d time.Duration) Option { return func(c *Case) { c.Deadline = d } }
 
 // Case registers the code of a catalogue entry. A second registration of an ID is
-// an error of the suite, see Err.
+// an error of the suite, see Errs.
 func (s *Suite) Case(id string, body func(c *C), opts ...Option) {
 	_, file, line, _ := runtime.Caller(1)
-	c := Case{ID: id, Body: body, Where: place(file, line), Deadline: DefaultDeadline}
+	c := Case{ID: id, Body: body, Where: place(file, line), File: file, Line: line, Deadline: DefaultDeadline}
 	for _, o := range opts {
 		o(&c)
 	}
@@ -109,10 +111,10 @@ func (s *Suite) Case(id string, body func(c *C), opts ...Option) {
 	s.cases = append(s.cases, c)
 }
 
-// Cases are the registered cases in order of registration.
+// Cases returns the registered cases in the order of registration.
 func (s *Suite) Cases() []Case { return s.cases }
 
-// Find returns the case of an ID.
+// Find returns the case with an ID.
 func (s *Suite) Find(id string) (Case, bool) {
 	i, ok := s.index[id]
 	if !ok {
@@ -121,5 +123,5 @@ func (s *Suite) Find(id string) (Case, bool) {
 	return s.cases[i], true
 }
 
-// Errs are the mistakes made while registering.
+// Errs returns the mistakes that were made in registering.
 func (s *Suite) Errs() []error { return s.errs }

@@ -34,18 +34,18 @@ func Register(s *spec.Suite) {
 	s.Case("SRQ-023", number)
 }
 
-// group is pairs whose answering ends share an SRQ and a receive CQ.
-type group struct {
+// srqGroup is pairs whose responders share an SRQ and a receive CQ.
+type srqGroup struct {
 	*kit.Env
 	srq   *kit.SRQ
 	rcq   verbs.CQ
 	pairs []*kit.Pair
 }
 
-// newGroup makes n pairs on an SRQ for wr receives.
-func newGroup(c *spec.C, n, wr int, edit func(o *kit.Options)) *group {
+// newSRQGroup makes n pairs on an SRQ for wr receives.
+func newSRQGroup(c *spec.C, n, wr int, edit func(o *kit.Options)) *srqGroup {
 	e := kit.Open(c)
-	g := &group{Env: e, srq: e.CreateSRQ(c, wr, 2), rcq: e.CreateCQ(c, 511)}
+	g := &srqGroup{Env: e, srq: e.CreateSRQ(c, wr, 2), rcq: e.CreateCQ(c, 511)}
 	for range n {
 		g.join(c, edit)
 	}
@@ -53,7 +53,7 @@ func newGroup(c *spec.C, n, wr int, edit func(o *kit.Options)) *group {
 }
 
 // join adds a pair.
-func (g *group) join(c *spec.C, edit func(o *kit.Options)) *kit.Pair {
+func (g *srqGroup) join(c *spec.C, edit func(o *kit.Options)) *kit.Pair {
 	o := kit.Default()
 	if edit != nil {
 		edit(&o)
@@ -68,11 +68,11 @@ func (g *group) join(c *spec.C, edit func(o *kit.Options)) *kit.Pair {
 }
 
 // slot is where the receive numbered i puts its 8 bytes; sends come from in front.
-const first = 64
+const firstSlot = 64
 
-func slot(mem *kit.Buffer, i int) verbs.SGE { return mem.SGE(first+8*i, 8) }
+func slot(mem *kit.Buffer, i int) verbs.SGE { return mem.SGE(firstSlot+8*i, 8) }
 
-func (g *group) recvSlots(c *spec.C, mem *kit.Buffer, from, to int) {
+func (g *srqGroup) recvSlots(c *spec.C, mem *kit.Buffer, from, to int) {
 	for i := from; i < to; i++ {
 		g.srq.RecvInto(c, uint64(i), slot(mem, i))
 	}
@@ -80,8 +80,8 @@ func (g *group) recvSlots(c *spec.C, mem *kit.Buffer, from, to int) {
 
 func shared(c *spec.C) {
 	const qps, each = 8, 8
-	g := newGroup(c, qps, qps*each, nil)
-	mem := g.Buffer(c, first+8*qps*each, kit.AllAccess)
+	g := newSRQGroup(c, qps, qps*each, nil)
+	mem := g.Buffer(c, firstSlot+8*qps*each, kit.AllAccess)
 	g.recvSlots(c, mem, 0, qps*each)
 	sent := map[uint64]uint32{} // message to the QP that receives it
 	for i := range each {
@@ -90,25 +90,25 @@ func shared(c *spec.C) {
 			sent[word] = p.B.QPN()
 			mem.SetWord(c, 8*n, word)
 			p.A.Post(c, kit.Send(uint64(i), mem.SGE(8*n, 8)))
-			kit.Good(c, p.A.SCQ, 1)
+			kit.ExpectSuccess(c, p.A.SendCQ, 1)
 		}
 	}
 	took := map[uint64]bool{}
-	for _, wc := range kit.Good(c, g.rcq, qps*each) {
+	for _, wc := range kit.ExpectSuccess(c, g.rcq, qps*each) {
 		c.True("request", !took[wc.ID] && wc.ID < qps*each, "request %d completes twice, or was never posted", wc.ID)
 		took[wc.ID] = true
-		word := mem.Word(c, first+8*int(wc.ID))
+		word := mem.Word(c, firstSlot+8*int(wc.ID))
 		c.Equal("receiver of the message", wc.QPN == sent[word], true)
 		delete(sent, word)
 	}
 	c.Equal("messages that are missing", len(sent), 0)
-	kit.Nothing(c, g.rcq, kit.Silence)
+	kit.ExpectNoCompletion(c, g.rcq, kit.QuietPeriod)
 }
 
 func whoTook(c *spec.C) {
 	const n = 4
-	g := newGroup(c, n, 16, nil)
-	mem := g.Buffer(c, first+8*16, kit.AllAccess)
+	g := newSRQGroup(c, n, 16, nil)
+	mem := g.Buffer(c, firstSlot+8*16, kit.AllAccess)
 	for i := range 16 {
 		g.recvSlots(c, mem, i, i+1)
 		p := g.pairs[c.Rand().Intn(n)]
@@ -117,8 +117,8 @@ func whoTook(c *spec.C) {
 			wr = kit.Write(1, mem, 0, mem.SGE(8, 8))
 			wr.Opcode = verbs.WRRDMAWriteImm
 		}
-		c.Status("send", p.A.Do(c, wr), verbs.WCSuccess)
-		wc := kit.Good(c, g.rcq, 1)[0]
+		c.Status("send", p.A.PostAndPoll(c, wr), verbs.WCSuccess)
+		wc := kit.ExpectSuccess(c, g.rcq, 1)[0]
 		c.Equal("QP of the completion", wc.QPN == p.B.QPN(), true)
 		c.Equal("wr_id", wc.ID, uint64(i))
 	}
@@ -152,7 +152,7 @@ func tooManySGEs(c *spec.C) {
 }
 
 func fill(c *spec.C) {
-	g := newGroup(c, 1, 20, nil)
+	g := newSRQGroup(c, 1, 20, nil)
 	mem := g.Buffer(c, 64, kit.AllAccess)
 	n := int(g.srq.Caps().MaxWR)
 	c.Observe("granted max_wr", n)
@@ -172,9 +172,9 @@ func fill(c *spec.C) {
 		}
 		c.Equal("bad_wr", bad, 0)
 		for i := range n {
-			c.Status("send", g.pairs[0].A.Do(c, kit.Send(uint64(i), mem.SGE(0, 8))), verbs.WCSuccess)
+			c.Status("send", g.pairs[0].A.PostAndPoll(c, kit.Send(uint64(i), mem.SGE(0, 8))), verbs.WCSuccess)
 		}
-		kit.Good(c, g.rcq, n)
+		kit.ExpectSuccess(c, g.rcq, n)
 	}
 }
 
@@ -193,7 +193,7 @@ func postTooManySGEs(c *spec.C) {
 }
 
 func postOnQP(c *spec.C) {
-	g := newGroup(c, 1, 16, nil)
+	g := newSRQGroup(c, 1, 16, nil)
 	mem := g.Buffer(c, 64, kit.AllAccess)
 	bad, err := g.pairs[0].B.PostRecv(c.T, []verbs.RecvWR{{ID: 1, SGEs: []verbs.SGE{mem.SGE(0, 8)}}})
 	c.ErrnoIn("post_recv on the QP", err, syscall.EINVAL, syscall.ENOMEM)
@@ -201,14 +201,14 @@ func postOnQP(c *spec.C) {
 }
 
 func busy(c *spec.C) {
-	g := newGroup(c, 1, 16, nil)
+	g := newSRQGroup(c, 1, 16, nil)
 	c.Errno("destroy_srq with a QP", g.srq.Destroy(c.T), syscall.EBUSY)
-	mem := g.Buffer(c, first+8, kit.AllAccess)
+	mem := g.Buffer(c, firstSlot+8, kit.AllAccess)
 	g.recvSlots(c, mem, 0, 1)
-	c.Status("send", g.pairs[0].A.Do(c, kit.Send(1, mem.SGE(0, 8))), verbs.WCSuccess)
-	kit.Good(c, g.rcq, 1)
-	g.pairs[0].B.Kill(c)
-	g.srq.Kill(c)
+	c.Status("send", g.pairs[0].A.PostAndPoll(c, kit.Send(1, mem.SGE(0, 8))), verbs.WCSuccess)
+	kit.ExpectSuccess(c, g.rcq, 1)
+	g.pairs[0].B.DestroyNow(c)
+	g.srq.DestroyNow(c)
 }
 
 func number(c *spec.C) {

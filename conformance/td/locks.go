@@ -8,20 +8,20 @@ import (
 
 const posts = 20
 
-// drive posts sends and receives, one call each, and completes them.
-func (u user) drive(c *spec.C) {
+// postAndCompleteEach posts sends and receives, one in each call, and takes their completions.
+func (u tdUser) postAndCompleteEach(c *spec.C) {
 	for i := range uint64(posts) {
 		u.B.RecvInto(c, i, u.mem.SGE(64, 16))
 		u.A.Post(c, kit.Send(i, u.mem.SGE(0, 16)))
-		kit.Good(c, u.A.SCQ, 1)
-		kit.Good(c, u.B.RCQ, 1)
+		kit.ExpectSuccess(c, u.A.SendCQ, 1)
+		kit.ExpectSuccess(c, u.B.RecvCQ, 1)
 	}
 }
 
 func noLock(c *spec.C) {
-	u := onTD(c, kit.Open(c))
-	u.drive(c)
-	a, b := kit.Locks(c, u.A.QP), kit.Locks(c, u.B.QP)
+	u := newTDUser(c, kit.Open(c))
+	u.postAndCompleteEach(c)
+	a, b := kit.LockStats(c, u.A.QP), kit.LockStats(c, u.B.QP)
 	c.Equal("SQ lock of the sender", a.SQ, uint64(0))
 	c.Equal("register lock of the sender", a.BF, uint64(0))
 	c.Equal("RQ lock of the receiver", b.RQ, uint64(0))
@@ -30,13 +30,13 @@ func noLock(c *spec.C) {
 func lockPerPost(c *spec.C) {
 	e := kit.Open(c)
 	u := pairOn(c, e, &kit.TD{PD: e.ParentDomain(c)})
-	before := kit.Locks(c, u.A.QP).SQ
-	u.drive(c)
-	c.Equal("SQ lock for each post_send", kit.Locks(c, u.A.QP).SQ-before, uint64(posts))
+	before := kit.LockStats(c, u.A.QP).SQ
+	u.postAndCompleteEach(c)
+	c.Equal("SQ lock for each post_send", kit.LockStats(c, u.A.QP).SQ-before, uint64(posts))
 	u.A.Post(c, kit.Write(1, u.mem, 0, u.mem.SGE(64, 8)), kit.Write(2, u.mem, 0, u.mem.SGE(64, 8)))
-	kit.Good(c, u.A.SCQ, 2)
-	c.Equal("once for a chain", kit.Locks(c, u.A.QP).SQ-before, uint64(posts+1))
-	c.Equal("RQ lock for each post_recv", kit.Locks(c, u.B.QP).RQ >= posts, true)
+	kit.ExpectSuccess(c, u.A.SendCQ, 2)
+	c.Equal("once for a chain", kit.LockStats(c, u.A.QP).SQ-before, uint64(posts+1))
+	c.Equal("RQ lock for each post_recv", kit.LockStats(c, u.B.QP).RQ >= posts, true)
 }
 
 func cqLock(c *spec.C) {
@@ -53,15 +53,15 @@ func cqLock(c *spec.C) {
 	} {
 		cq, err := e.Ctx.CreateCQ(c.T, tc.attr)
 		c.NoErr(tc.name+": create", err)
-		kit.Once(c, "destroy_cq", cq.Destroy)
+		kit.DestroyOnce(c, "destroy_cq", cq.Destroy)
 		o := kit.Default()
 		o.PD, o.SendCQ, o.RecvCQ = td.PD, cq, cq
 		p := e.Pair(c, o)
 		mem := e.Buffer(c, 64, kit.AllAccess)
 		for i := range uint64(posts) {
-			c.Status(tc.name+": write", p.A.Do(c, kit.Write(i, mem, 32, mem.SGE(0, 8))), verbs.WCSuccess)
+			c.Status(tc.name+": write", p.A.PostAndPoll(c, kit.Write(i, mem, 32, mem.SGE(0, 8))), verbs.WCSuccess)
 		}
-		taken := kit.Locks(c, cq).CQ
+		taken := kit.LockStats(c, cq).CQ
 		if tc.locked {
 			c.True(tc.name, taken >= posts, "its lock was taken %d times in %d polls", taken, posts)
 		} else {
@@ -84,10 +84,10 @@ func srqLock(c *spec.C) {
 		mem := e.Buffer(c, 64, kit.AllAccess)
 		for i := range uint64(posts) {
 			s.RecvInto(c, i, mem.SGE(32, 8))
-			c.Status(tc.name+": send", p.A.Do(c, kit.Send(i, mem.SGE(0, 8))), verbs.WCSuccess)
-			kit.Good(c, p.B.RCQ, 1)
+			c.Status(tc.name+": send", p.A.PostAndPoll(c, kit.Send(i, mem.SGE(0, 8))), verbs.WCSuccess)
+			kit.ExpectSuccess(c, p.B.RecvCQ, 1)
 		}
-		taken := kit.Locks(c, s.SRQ).RQ
+		taken := kit.LockStats(c, s.SRQ).RQ
 		c.Equal(tc.name+": lock taken", taken >= posts, tc.locked)
 		c.Equal(tc.name+": lock never taken", taken == 0, !tc.locked)
 	}

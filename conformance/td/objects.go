@@ -29,14 +29,14 @@ func compMask(c *spec.C) {
 	for _, mask := range []uint32{1 << 1, 1 << 7, 1 << 31, 1<<32 - 1} {
 		td, err := e.Ctx.AllocTD(c.T, verbs.TDInitAttr{CompMask: mask})
 		if err == nil {
-			kit.Once(c, "dealloc_td", td.Dealloc)
+			kit.DestroyOnce(c, "dealloc_td", td.Dealloc)
 		}
 		c.Errno("alloc_td with a comp_mask", err, syscall.EINVAL)
 	}
 	if !c.Has("td.independent") {
 		td, err := e.Ctx.AllocTD(c.T, verbs.TDInitAttr{CompMask: verbs.TDInitAttrIndependent, Independent: 1})
 		if err == nil {
-			kit.Once(c, "dealloc_td", td.Dealloc)
+			kit.DestroyOnce(c, "dealloc_td", td.Dealloc)
 		}
 		c.Errno("alloc_td with the independent bit", err, syscall.EINVAL)
 	}
@@ -70,7 +70,7 @@ func exhaustion(c *spec.C) {
 			kit.Must(c, "dealloc_td", td.Dealloc(c.T))
 		}
 	})
-	first := onTD(c, e)
+	first := newTDUser(c, e)
 	var refusal error
 	for len(tds) < exhaustionLimit {
 		td, err := e.Ctx.AllocTD(c.T, verbs.TDInitAttr{})
@@ -82,7 +82,7 @@ func exhaustion(c *spec.C) {
 	}
 	c.ErrnoIn("alloc_td past the last", refusal, syscall.ENOMEM, syscall.ENOSPC, syscall.EINVAL, syscall.ENOENT)
 	c.Observe("domains", len(tds)+1)
-	first.works(c, "the first domain")
+	first.sendAndCheck(c, "the first domain")
 	c.True("some were allocated", len(tds) > 0, "none")
 	last := len(tds) - 1
 	c.NoErr("dealloc_td", tds[last].Dealloc(c.T))
@@ -92,28 +92,28 @@ func exhaustion(c *spec.C) {
 	tds = append(tds, td)
 }
 
-// user is a thread domain with a connected pair on it and memory.
-type user struct {
+// tdUser is a thread domain with a connected pair on it and memory.
+type tdUser struct {
 	*kit.Pair
 	td  *kit.TD
 	mem *kit.Buffer
 }
 
-// onTD makes a domain and a pair on it; its CQs are ordinary.
-func onTD(c *spec.C, e *kit.Env) user { return pairOn(c, e, e.AllocTD(c)) }
+// newTDUser makes a domain and a pair on it; its CQs are ordinary.
+func newTDUser(c *spec.C, e *kit.Env) tdUser { return pairOn(c, e, e.AllocTD(c)) }
 
-func pairOn(c *spec.C, e *kit.Env, td *kit.TD) user {
+func pairOn(c *spec.C, e *kit.Env, td *kit.TD) tdUser {
 	o := kit.Default()
 	o.PD = td.PD
 	o.Cap.MaxInline = 32
-	return user{e.Pair(c, o), td, e.Buffer(c, 256, kit.AllAccess)}
+	return tdUser{e.Pair(c, o), td, e.Buffer(c, 256, kit.AllAccess)}
 }
 
-// works sends one message and looks at it.
-func (u user) works(c *spec.C, step string) {
-	want := u.mem.Fill(c)[:16]
+// sendAndCheck sends one message and compares the bytes.
+func (u tdUser) sendAndCheck(c *spec.C, step string) {
+	want := u.mem.FillRandom(c)[:16]
 	u.B.RecvInto(c, 1, u.mem.SGE(64, 16))
-	c.Status(step+": send", u.A.Do(c, kit.Send(1, u.mem.SGE(0, 16))), verbs.WCSuccess)
-	c.Status(step+": receive", kit.PollOne(c, u.B.RCQ), verbs.WCSuccess)
+	c.Status(step+": send", u.A.PostAndPoll(c, kit.Send(1, u.mem.SGE(0, 16))), verbs.WCSuccess)
+	c.Status(step+": receive", kit.PollOne(c, u.B.RecvCQ), verbs.WCSuccess)
 	c.Equal(step+": bytes", u.mem.Get(c, 64, 16), want)
 }

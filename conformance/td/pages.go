@@ -13,7 +13,7 @@ const halves = 2
 
 func firstPair(c *spec.C) {
 	e := kit.Open(c)
-	a, b := kit.BFReg(c, onTD(c, e).A), kit.BFReg(c, onTD(c, e).A)
+	a, b := kit.BFReg(c, newTDUser(c, e).A), kit.BFReg(c, newTDUser(c, e).A)
 	c.Equal("same page", a.UARPage == b.UARPage, true)
 	c.Equal("distance of the registers", int64(b.Offset)-int64(a.Offset), int64(halves*a.Size))
 	c.Equal("locks", [2]bool{a.NeedLock, b.NeedLock}, [2]bool{})
@@ -21,7 +21,7 @@ func firstPair(c *spec.C) {
 
 func thirdOnNewPage(c *spec.C) {
 	e := kit.Open(c)
-	a, b, third := kit.BFReg(c, onTD(c, e).A), kit.BFReg(c, onTD(c, e).A), kit.BFReg(c, onTD(c, e).A)
+	a, b, third := kit.BFReg(c, newTDUser(c, e).A), kit.BFReg(c, newTDUser(c, e).A), kit.BFReg(c, newTDUser(c, e).A)
 	c.Equal("first two share", a.UARPage == b.UARPage, true)
 	c.Equal("third is elsewhere", third.UARPage != a.UARPage, true)
 	c.Equal("third is where the first is in its page", third.Offset, a.Offset)
@@ -32,7 +32,7 @@ func pairsOnly(c *spec.C) {
 	const n = 32
 	var pages [n]uint32
 	for i := range n {
-		pages[i] = kit.BFReg(c, onTD(c, e).A).UARPage
+		pages[i] = kit.BFReg(c, newTDUser(c, e).A).UARPage
 	}
 	for i := range n {
 		for j := range i {
@@ -56,26 +56,26 @@ func distinct(pages []uint32) int {
 func slotReuse(c *spec.C) {
 	e := kit.Open(c)
 	const n = 6
-	var users [n]user
+	var users [n]tdUser
 	var pages []uint32
 	for i := range users {
-		users[i] = onTD(c, e)
+		users[i] = newTDUser(c, e)
 		pages = append(pages, kit.BFReg(c, users[i].A).UARPage)
 	}
 	before := distinct(pages)
 	c.Equal("pages", before, n/2)
 	for _, i := range []int{3, 0, 5} {
-		users[i].A.Kill(c)
-		users[i].B.Kill(c)
+		users[i].A.DestroyNow(c)
+		users[i].B.DestroyNow(c)
 		users[i].td.Free(c)
 	}
 	for range 3 {
-		u := onTD(c, e)
+		u := newTDUser(c, e)
 		pages = append(pages, kit.BFReg(c, u.A).UARPage)
-		u.works(c, "on a used slot")
+		u.sendAndCheck(c, "on a used slot")
 	}
 	c.Equal("pages after freeing and allocating three", distinct(pages), before)
-	pages = append(pages, kit.BFReg(c, onTD(c, e).A).UARPage)
+	pages = append(pages, kit.BFReg(c, newTDUser(c, e).A).UARPage)
 	c.Equal("pages with one more", distinct(pages), before+1)
 }
 
@@ -114,15 +114,15 @@ func twoQPs(c *spec.C) {
 	c.Equal("same register", a.Offset == b.Offset, true)
 	const n = 50
 	for i := range uint64(n) {
-		for _, w := range []user{u, v} {
+		for _, w := range []tdUser{u, v} {
 			wr := kit.Send(i, w.mem.SGE(0, 16))
 			w.B.RecvInto(c, i, w.mem.SGE(64, 16))
 			w.A.Post(c, wr)
 		}
 	}
-	for _, w := range []user{u, v} {
-		kit.InOrder(c, w.A.SCQ, n)
-		kit.InOrder(c, w.B.RCQ, n)
+	for _, w := range []tdUser{u, v} {
+		kit.ExpectInOrder(c, w.A.SendCQ, n)
+		kit.ExpectInOrder(c, w.B.RecvCQ, n)
 	}
 	c.Observe("posts by turns", 2*n)
 }

@@ -15,7 +15,7 @@ import (
 // sameTranscript runs one program on a plain PD and on a thread domain.
 func sameTranscript(c *spec.C) {
 	e := kit.Open(c)
-	other := kit.OpenOther(c, kit.Far(c), nil)
+	other := kit.OpenOtherProcess(c, kit.RemoteHost(c), nil)
 	var packets [][]string
 	var memory, results []string
 	for _, name := range []string{"plain", "domain"} {
@@ -26,12 +26,12 @@ func sameTranscript(c *spec.C) {
 		}
 		a, b := e.PairWith(c, other, o)
 		mem, far := e.Buffer(c, 256, kit.AllAccess), other.Buffer(c, 256, kit.AllAccess, 0)
-		mem.Clear(c, 0)
+		mem.FillByte(c, 0)
 		mem.Set(c, 0, []byte("the same bytes in both runs"))
 		b.Recv(c, far, posts)
 		var wcs []string
 		do := func(wr verbs.SendWR) {
-			wc := a.Do(c, wr)
+			wc := a.PostAndPoll(c, wr)
 			wcs = append(wcs, fmt.Sprintf("%d %v %d %d", wc.ID, wc.Status, wc.Opcode, wc.Flags))
 		}
 		tap := kit.Tap(c, func() {
@@ -55,15 +55,15 @@ func sameTranscript(c *spec.C) {
 
 const (
 	threads  = 8
-	eachOwn  = 20_000    // sends of each thread; the suite stays short
+	eachOwn  = 10_000    // sends of each thread, so that the suite stays short
 	ownFull  = 1_000_000 // what the catalogue says
 	eachBoth = 1_000     // all of all threads fit into one queue
 	inHand   = 16
 )
 
-// pump has the thread send n messages, with a few in hand, and take the completions of
+// sendInOrder has the thread send n messages, with a few in hand, and take the completions of
 // both ends.
-func (u user) pump(c *spec.C, n int) {
+func (u tdUser) sendInOrder(c *spec.C, n int) {
 	posted, done := 0, 0
 	for done < n {
 		for posted < n && posted-done < inHand {
@@ -71,7 +71,7 @@ func (u user) pump(c *spec.C, n int) {
 			u.A.Post(c, kit.Send(uint64(posted), u.mem.SGE(0, 16)))
 			posted++
 		}
-		s, r := kit.Good(c, u.A.SCQ, 1)[0], kit.Good(c, u.B.RCQ, 1)[0]
+		s, r := kit.ExpectSuccess(c, u.A.SendCQ, 1)[0], kit.ExpectSuccess(c, u.B.RecvCQ, 1)[0]
 		if s.ID != uint64(done) || r.ID != uint64(done) {
 			c.Failf("completions %d: send of request %d, receive of request %d", done, s.ID, r.ID)
 		}
@@ -83,14 +83,14 @@ func threadsWithOwn(c *spec.C) {
 	n := c.Scale(eachOwn, ownFull)
 	c.Observe("sends of each thread", n)
 	e := kit.Open(c)
-	users := make([]user, threads)
+	users := make([]tdUser, threads)
 	for i := range users {
-		users[i] = onTD(c, e)
+		users[i] = newTDUser(c, e)
 	}
-	kit.Spawn(c, threads, func(c *spec.C, i int) { users[i].pump(c, n) })
+	kit.RunThreads(c, threads, func(c *spec.C, i int) { users[i].sendInOrder(c, n) })
 	for _, u := range users {
-		kit.Nothing(c, u.A.SCQ, kit.Silence/20)
-		kit.Nothing(c, u.B.RCQ, kit.Silence/20)
+		kit.ExpectNoCompletion(c, u.A.SendCQ, kit.QuietPeriod/20)
+		kit.ExpectNoCompletion(c, u.B.RecvCQ, kit.QuietPeriod/20)
 	}
 }
 
@@ -105,14 +105,14 @@ func threadsSharing(c *spec.C) {
 	for i := range uint64(total) {
 		p.B.RecvInto(c, i, mem.SGE(64, 8))
 	}
-	kit.Spawn(c, threads, func(c *spec.C, i int) {
+	kit.RunThreads(c, threads, func(c *spec.C, i int) {
 		for k := range eachBoth {
 			p.A.Post(c, kit.Send(uint64(i*eachBoth+k), mem.SGE(8*i, 8)))
 		}
 	})
 	seen := make([]bool, total)
 	last := make([]int, threads)
-	for _, w := range kit.Good(c, p.A.SCQ, total) {
+	for _, w := range kit.ExpectSuccess(c, p.A.SendCQ, total) {
 		if w.ID >= total || seen[w.ID] {
 			c.Failf("request %d completed twice, or was never posted", w.ID)
 		}
@@ -123,14 +123,14 @@ func threadsSharing(c *spec.C) {
 			last[i]++
 		}
 	}
-	kit.InOrder(c, p.B.RCQ, total)
-	kit.Nothing(c, p.A.SCQ, kit.Silence)
+	kit.ExpectInOrder(c, p.B.RecvCQ, total)
+	kit.ExpectNoCompletion(c, p.A.SendCQ, kit.QuietPeriod)
 	c.Observe("completed", total)
 }
 
 // raceDetected runs in another process, which the library ends.
 func raceDetected(c *spec.C) {
-	o := kit.OpenOther(c, 0, nil)
+	o := kit.OpenOtherProcess(c, 0, nil)
 	q := o.CreateQP(c, player.AllocTDQP, kit.Args{"send_wr": 256})
 	back := o.CreateQP(c, player.CreateQP, nil)
 	opt := kit.Default()
@@ -144,14 +144,14 @@ func raceDetected(c *spec.C) {
 
 func neighbourAtFullRate(c *spec.C) {
 	e := kit.Open(c)
-	even, odd := onTD(c, e), onTD(c, e)
+	even, odd := newTDUser(c, e), newTDUser(c, e)
 	c.Equal("one page", kit.BFReg(c, even.A).UARPage == kit.BFReg(c, odd.A).UARPage, true)
 	const n = 500
 	c.Observe("messages", n)
 	var stop atomic.Bool
-	kit.Spawn(c, 2, func(c *spec.C, i int) {
+	kit.RunThreads(c, 2, func(c *spec.C, i int) {
 		if i == 0 {
-			even.pump(c, n)
+			even.sendInOrder(c, n)
 			stop.Store(true)
 			return
 		}
@@ -164,7 +164,7 @@ func neighbourAtFullRate(c *spec.C) {
 				odd.A.Post(c, wr)
 				posted++
 			}
-			for _, w := range kit.Good(c, odd.A.SCQ, 1) {
+			for _, w := range kit.ExpectSuccess(c, odd.A.SendCQ, 1) {
 				if w.ID != done {
 					c.Failf("the neighbour's request %d completed where %d was due", w.ID, done)
 				}
@@ -172,6 +172,6 @@ func neighbourAtFullRate(c *spec.C) {
 			}
 		}
 	})
-	even.works(c, "afterwards")
-	odd.works(c, "the neighbour afterwards")
+	even.sendAndCheck(c, "afterwards")
+	odd.sendAndCheck(c, "the neighbour afterwards")
 }

@@ -13,7 +13,7 @@ import (
 func alloc(c *spec.C, e *kit.Env, flags uint32) verbs.UARInfo {
 	u, err := e.Ctx.AllocUAR(c.T, flags)
 	kit.Must(c, fmt.Sprintf("devx_alloc_uar with flags %#x", flags), err)
-	kit.Once(c, "devx_free_uar", u.Free)
+	kit.DestroyOnce(c, "devx_free_uar", u.Free)
 	return u.Info()
 }
 
@@ -68,7 +68,7 @@ func undefinedFlag(c *spec.C) {
 	for _, flags := range []uint32{2, 4, 1 << 30, verbs.UARNonCachedOwn | verbs.UARNonCached, 1<<32 - 1} {
 		u, err := e.Ctx.AllocUAR(c.T, flags)
 		if err == nil {
-			kit.Once(c, "devx_free_uar", u.Free)
+			kit.DestroyOnce(c, "devx_free_uar", u.Free)
 		}
 		c.Errno(fmt.Sprintf("flags %#x", flags), err, syscall.EOPNOTSUPP)
 	}
@@ -123,8 +123,8 @@ func freeSingleton(c *spec.C) {
 	mem := e.Buffer(c, 64, kit.AllAccess)
 	for _, u := range handles {
 		c.NoErr("devx_free_uar", u.Free(c.T))
-		c.NoErr("arm a CQ, which rings on that page", p.A.SCQ.ReqNotify(c.T, false))
-		c.Status("write", p.A.Do(c, kit.Write(1, mem, 32, mem.SGE(0, 8))), verbs.WCSuccess)
+		c.NoErr("arm a CQ, which rings on that page", p.A.SendCQ.ReqNotify(c.T, false))
+		c.Status("write", p.A.PostAndPoll(c, kit.Write(1, mem, 32, mem.SGE(0, 8))), verbs.WCSuccess)
 	}
 	again := alloc(c, e, verbs.UARNonCached)
 	c.Equal("still the singleton", again.PageID == handles[0].Info().PageID, true)
@@ -136,8 +136,8 @@ func foreignPage(c *spec.C) {
 	e := kit.Open(c)
 	p := e.Pair(c, kit.Default())
 	mem := e.Buffer(c, 64, kit.AllAccess)
-	want := mem.Fill(c)[:8]
-	bell := kit.RawWrite(c, p.A, 0, mem.SGE(0, 8), mem, 32)
+	want := mem.FillRandom(c)[:8]
+	bell := kit.WriteRawWQE(c, p.A, 0, mem.SGE(0, 8), mem, 32)
 	c.NoErr("count it in the record", kit.Mlx5(c, p.A).WriteDoorbellRecord(c.T, 1))
 	for _, x := range []struct {
 		name string
@@ -145,12 +145,12 @@ func foreignPage(c *spec.C) {
 	}{{"another page of the context", e}, {"a page of another context", kit.Open(c)}} {
 		u, err := x.env.Ctx.AllocUAR(c.T, verbs.UARNonCached)
 		c.NoErr("devx_alloc_uar", err)
-		kit.Once(c, "devx_free_uar", u.Free)
+		kit.DestroyOnce(c, "devx_free_uar", u.Free)
 		i := u.Info()
 		c.NoErr("ring on "+x.name, u.Store(c.T, uint32(i.RegAddr-i.BaseAddr), bell))
-		c.Observe("sent after a ring on "+x.name, kit.Arrives(c, mem, 32, want, kit.Silence))
+		c.Observe("sent after a ring on "+x.name, kit.AwaitData(c, mem, 32, want, kit.QuietPeriod))
 	}
 	c.NoErr("ring on its own page", kit.Mlx5(c, p.A).RingDoorbell(c.T, bell))
-	c.Observe("sent after a ring on its own page", kit.Arrives(c, mem, 32, want, kit.Patience/10))
-	c.Observe("state", p.A.Queried(c).String())
+	c.Observe("sent after a ring on its own page", kit.AwaitData(c, mem, 32, want, kit.CompletionTimeout/10))
+	c.Observe("state", p.A.QueryState(c).String())
 }

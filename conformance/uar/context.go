@@ -16,13 +16,13 @@ const (
 	lowLatency = 4
 )
 
-type place struct {
+type registerPlace struct {
 	page, offset uint32
 }
 
-func placeOf(c *spec.C, q *kit.QP) place {
+func placeOf(c *spec.C, q *kit.QP) registerPlace {
 	r := kit.BFReg(c, q)
-	return place{r.UARPage, r.Offset}
+	return registerPlace{r.UARPage, r.Offset}
 }
 
 func withoutTD(c *spec.C) {
@@ -30,7 +30,7 @@ func withoutTD(c *spec.C) {
 	o := kit.Default()
 	o.SendCQ = e.CreateCQ(c, 255)
 	o.RecvCQ = o.SendCQ
-	first := map[place]bool{}
+	first := map[registerPlace]bool{}
 	for i := range lowLatency {
 		q := e.CreateQP(c, o)
 		p := placeOf(c, q)
@@ -39,7 +39,7 @@ func withoutTD(c *spec.C) {
 		first[p] = true
 		c.Observe("dedicated registers", i+1)
 	}
-	uses := map[place]int{}
+	uses := map[registerPlace]int{}
 	const more = 3*(totalRegs-lowLatency) + 5
 	for range more {
 		q := e.CreateQP(c, o)
@@ -108,11 +108,11 @@ func closeUnmaps(c *spec.C) {
 
 func totalUUARs(c *spec.C) {
 	for _, v := range []string{"0", "-1", "513", "100000"} {
-		o := kit.StartOther(c, 0, map[string]string{"MLX5_TOTAL_UUARS": v})
-		_, err := o.Answer(c, player.Open, nil, nil)
+		o := kit.StartOtherProcess(c, 0, map[string]string{"MLX5_TOTAL_UUARS": v})
+		_, err := o.DoErr(c, player.Open, nil, nil)
 		c.ErrnoIn("open with MLX5_TOTAL_UUARS="+v, err, syscall.EINVAL, syscall.ENOMEM)
 	}
-	o := kit.OpenOther(c, 0, map[string]string{"MLX5_TOTAL_UUARS": "512"})
+	o := kit.OpenOtherProcess(c, 0, map[string]string{"MLX5_TOTAL_UUARS": "512"})
 	q := o.CreateQP(c, player.CreateQP, nil)
 	c.True("the maximum works", q.QPN != 0, "no QP")
 }
@@ -140,9 +140,9 @@ func legacyPath(c *spec.C) {
 	p := kit.NewPair(c, kit.Default())
 	c.Equal("register of the static table", kit.BFReg(c, p.A).Dynamic, false)
 	mem := p.Buffer(c, 8192, kit.AllAccess)
-	want := mem.Fill(c)[:3000]
+	want := mem.FillRandom(c)[:3000]
 	p.B.RecvInto(c, 1, mem.SGE(4096, 3000))
-	c.Status("send", p.A.Do(c, kit.Send(1, mem.SGE(0, 3000))), verbs.WCSuccess)
-	c.Status("receive", kit.PollOne(c, p.B.RCQ), verbs.WCSuccess)
+	c.Status("send", p.A.PostAndPoll(c, kit.Send(1, mem.SGE(0, 3000))), verbs.WCSuccess)
+	c.Status("receive", kit.PollOne(c, p.B.RecvCQ), verbs.WCSuccess)
 	c.Equal("bytes", mem.Get(c, 4096, 3000), want)
 }

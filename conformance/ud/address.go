@@ -14,7 +14,7 @@ func badPort(c *spec.C) {
 	attr, err := e.Ctx.QueryDevice(c.T)
 	c.NoErr("query_device", err)
 	for _, port := range []uint8{0, attr.PhysPortCnt + 1, 255} {
-		a := e.AHTo(e.Own)
+		a := e.AHTo(e.LocalAddr)
 		a.Port = port
 		_, err := e.PD.CreateAH(c.T, a)
 		c.ErrnoIn("create_ah", err, syscall.EINVAL)
@@ -23,20 +23,20 @@ func badPort(c *spec.C) {
 
 func noRoute(c *spec.C) {
 	e := kit.Open(c)
-	a := e.AHTo(e.Own)
+	a := e.AHTo(e.LocalAddr)
 	a.IsGlobal = false
 	_, err := e.PD.CreateAH(c.T, a)
 	c.Errno("create_ah", err, syscall.EINVAL)
 }
 
-func nobodyThere(c *spec.C) {
+func unreachableGID(c *spec.C) {
 	e := kit.Open(c)
 	gid := roce.GID(e.GID.GID)
 	if !gid.IsIPv4() {
 		c.Errorf("the chosen GID %v is not of IPv4", e.GID.GID)
 	}
 	ip := gid.IPv4()
-	ip[3] = 222 // on the port's own network, where nobody is
+	ip[3] = 222 // an address of the port's own network that no host has
 	_, err := e.PD.CreateAH(c.T, e.AHTo(kit.Addr{GID: verbs.GID(roce.GIDFromIPv4(ip))}))
 	c.ErrnoIn("create_ah", err, syscall.ETIMEDOUT, syscall.ENETUNREACH, syscall.EHOSTUNREACH)
 }
@@ -45,7 +45,7 @@ func emptyGID(c *spec.C) {
 	e := kit.Open(c)
 	attr, err := e.Ctx.QueryPort(c.T, int(e.Port))
 	c.NoErr("query_port", err)
-	a := e.AHTo(e.Own)
+	a := e.AHTo(e.LocalAddr)
 	for i := attr.GIDTblLen - 1; ; i-- {
 		if i < 0 {
 			c.Errorf("every entry of the GID table is in use")
@@ -65,25 +65,25 @@ func emptyGID(c *spec.C) {
 // sends by it are on their way.
 func handleDestroyed(c *spec.C) {
 	const n = 8
-	d := newDuo(c)
+	d := newUDPair(c)
 	mem := d.Buffer(c, 256, kit.AllAccess)
 	for i := range uint64(n + 1) {
 		d.b.RecvInto(c, i, mem.SGE(128, 128))
 	}
 	create := func() verbs.AH {
-		ah, err := d.PD.CreateAH(c.T, d.AHTo(d.Own))
+		ah, err := d.PD.CreateAH(c.T, d.AHTo(d.LocalAddr))
 		c.NoErr("create_ah", err)
 		return ah
 	}
 	ah := create()
-	c.Status("send", d.a.Do(c, kit.Datagram(1, ah, d.b.QPN(), mem.SGE(0, 8))), verbs.WCSuccess)
+	c.Status("send", d.a.PostAndPoll(c, kit.Datagram(1, ah, d.b.QPN(), mem.SGE(0, 8))), verbs.WCSuccess)
 	c.NoErr("destroy_ah behind the completion", ah.Destroy(c.T))
-	kit.Good(c, d.b.RCQ, 1)
+	kit.ExpectSuccess(c, d.b.RecvCQ, 1)
 	ah = create()
 	for i := range uint64(n) {
 		d.a.Post(c, kit.Datagram(i, ah, d.b.QPN(), mem.SGE(0, 8)))
 	}
 	kit.RecordErrno(c, "destroy_ah before the completions", ah.Destroy(c.T))
-	kit.Record(c, "send whose handle is gone", d.a.SCQ, n)
-	c.Observe("receives of these", len(kit.PollWithin(c, d.b.RCQ, n, kit.Silence)))
+	kit.RecordCompletions(c, "send whose handle is gone", d.a.SendCQ, n)
+	c.Observe("receives of these", len(kit.PollWithin(c, d.b.RecvCQ, n, kit.QuietPeriod)))
 }

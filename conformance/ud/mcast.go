@@ -16,47 +16,47 @@ var (
 	other = verbs.GID(roce.GIDFromIPv4([4]byte{239, 7, 7, 2}))
 )
 
-// cast is a sender to the group and QPs that may join it.
-type cast struct {
+// multicastSender is a sender to the group and QPs that may join it.
+type multicastSender struct {
 	*kit.Env
 	from *kit.QP
 	ah   verbs.AH
 	mem  *kit.Buffer
 }
 
-func newCast(c *spec.C) *cast {
+func newMulticastSender(c *spec.C) *multicastSender {
 	e := kit.Open(c)
-	return &cast{e, e.NewUD(c), e.AH(c, e.AHTo(e.Group(group))), e.Buffer(c, 4096, kit.AllAccess)}
+	return &multicastSender{e, e.NewUD(c), e.CreateAH(c, e.AHTo(e.Group(group))), e.Buffer(c, 4096, kit.AllAccess)}
 }
 
-// listener is a QP with two receives.
-func (x *cast) listener(c *spec.C, n int) *kit.QP {
+// newListener is a QP with two receives.
+func (x *multicastSender) newListener(c *spec.C, n int) *kit.QP {
 	q := x.NewUD(c)
 	q.RecvInto(c, 1, x.mem.SGE(256*n, 128))
 	q.RecvInto(c, 2, x.mem.SGE(256*n+128, 128))
 	return q
 }
 
-func (x *cast) send(c *spec.C) []byte {
+func (x *multicastSender) send(c *spec.C) []byte {
 	want := c.Rand().Bytes(20)
 	x.mem.Set(c, 4000, want)
-	c.Status("send to the group", x.from.Do(c, kit.Datagram(1, x.ah, verbs.MulticastQPN, x.mem.SGE(4000, 20))), verbs.WCSuccess)
+	c.Status("send to the group", x.from.PostAndPoll(c, kit.Datagram(1, x.ah, verbs.MulticastQPN, x.mem.SGE(4000, 20))), verbs.WCSuccess)
 	return want
 }
 
-// hears takes the one copy that a QP must get.
-func (x *cast) hears(c *spec.C, q *kit.QP, n int, want []byte) {
-	wc := kit.Good(c, q.RCQ, 1)[0]
+// expectCopy takes the one copy that a QP must get.
+func (x *multicastSender) expectCopy(c *spec.C, q *kit.QP, n int, want []byte) {
+	wc := kit.ExpectSuccess(c, q.RecvCQ, 1)[0]
 	c.Equal("byte_len", wc.ByteLen, uint32(header+20))
 	c.True("src_qp", wc.SrcQP == x.from.QPN(), "%#x, want %#x", wc.SrcQP, x.from.QPN())
 	c.Equal(fmt.Sprintf("bytes of listener %d", n), x.mem.Get(c, 256*n+128*int(wc.ID-1)+header, 20), want)
-	kit.Nothing(c, q.RCQ, kit.Silence)
+	kit.ExpectNoCompletion(c, q.RecvCQ, kit.QuietPeriod)
 }
 
 func attachOtherType(c *spec.C) {
 	e := kit.Open(c)
 	for _, t := range []verbs.QPType{verbs.QPTRC, verbs.QPTUC} {
-		q := e.CreateQP(c, kit.Of(t))
+		q := e.CreateQP(c, kit.DefaultFor(t))
 		c.Errno(fmt.Sprintf("attach_mcast of QP type %d", t), q.AttachMcast(c.T, group, 0), syscall.EINVAL)
 	}
 }
@@ -70,53 +70,53 @@ func attachUnicast(c *spec.C) {
 }
 
 func groupOfTwo(c *spec.C) {
-	x := newCast(c)
-	a, b, stranger := x.listener(c, 0), x.listener(c, 1), x.listener(c, 2)
-	a.Join(c, group)
-	b.Join(c, group)
-	stranger.Join(c, other)
+	x := newMulticastSender(c)
+	a, b, stranger := x.newListener(c, 0), x.newListener(c, 1), x.newListener(c, 2)
+	a.JoinMulticast(c, group)
+	b.JoinMulticast(c, group)
+	stranger.JoinMulticast(c, other)
 	want := x.send(c)
-	x.hears(c, a, 0, want)
-	x.hears(c, b, 1, want)
-	kit.Nothing(c, stranger.RCQ, kit.Silence)
+	x.expectCopy(c, a, 0, want)
+	x.expectCopy(c, b, 1, want)
+	kit.ExpectNoCompletion(c, stranger.RecvCQ, kit.QuietPeriod)
 }
 
 func attachedTwice(c *spec.C) {
-	x := newCast(c)
-	a := x.listener(c, 0)
-	a.Join(c, group)
+	x := newMulticastSender(c)
+	a := x.newListener(c, 0)
+	a.JoinMulticast(c, group)
 	err := a.AttachMcast(c.T, group, x.Group(group).LID)
-	c.Observe("second attach_mcast", spec.ErrnoName(verbs.ErrnoOf(err)))
-	x.hears(c, a, 0, x.send(c))
+	c.Observe("second attach_mcast", verbs.ErrnoName(verbs.ErrnoOf(err)))
+	x.expectCopy(c, a, 0, x.send(c))
 }
 
 func detach(c *spec.C) {
-	x := newCast(c)
-	a, b := x.listener(c, 0), x.listener(c, 1)
+	x := newMulticastSender(c)
+	a, b := x.newListener(c, 0), x.newListener(c, 1)
 	c.ErrnoIn("detach_mcast of a stranger", a.DetachMcast(c.T, group, x.Group(group).LID), syscall.EINVAL)
-	a.Join(c, group)
-	b.Join(c, group)
+	a.JoinMulticast(c, group)
+	b.JoinMulticast(c, group)
 	want := x.send(c)
-	x.hears(c, a, 0, want)
-	x.hears(c, b, 1, want)
+	x.expectCopy(c, a, 0, want)
+	x.expectCopy(c, b, 1, want)
 	c.NoErr("detach_mcast", a.DetachMcast(c.T, group, x.Group(group).LID))
 	want = x.send(c)
-	kit.Nothing(c, a.RCQ, kit.Silence)
-	x.hears(c, b, 1, want)
+	kit.ExpectNoCompletion(c, a.RecvCQ, kit.QuietPeriod)
+	x.expectCopy(c, b, 1, want)
 	c.ErrnoIn("detach_mcast again", a.DetachMcast(c.T, group, x.Group(group).LID), syscall.EINVAL)
 }
 
 // ownGroup has the sender be a member of the group that it sends to.
 func ownGroup(c *spec.C) {
-	x := newCast(c)
-	a := x.listener(c, 0)
+	x := newMulticastSender(c)
+	a := x.newListener(c, 0)
 	x.from.RecvInto(c, 1, x.mem.SGE(512, 128))
 	x.from.RecvInto(c, 2, x.mem.SGE(640, 128))
-	a.Join(c, group)
-	x.from.Join(c, group)
+	a.JoinMulticast(c, group)
+	x.from.JoinMulticast(c, group)
 	want := x.send(c)
-	c.Observe("copies at another member", len(kit.Record(c, "at another member", a.RCQ, 2)))
-	got := kit.Record(c, "at the sender", x.from.RCQ, 2)
+	c.Observe("copies at another member", len(kit.RecordCompletions(c, "at another member", a.RecvCQ, 2)))
+	got := kit.RecordCompletions(c, "at the sender", x.from.RecvCQ, 2)
 	c.Observe("copies at the sender", len(got))
 	for _, w := range got {
 		c.Equal("bytes at the sender", x.mem.Get(c, 512+128*int(w.ID-1)+header, 20), want)

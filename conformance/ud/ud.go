@@ -15,7 +15,7 @@ func Register(s *spec.Suite) {
 	s.Case("UD-008", manyPeers)
 	s.Case("UD-009", badPort)
 	s.Case("UD-010", noRoute)
-	s.Case("UD-011", nobodyThere)
+	s.Case("UD-011", unreachableGID)
 	s.Case("UD-012", emptyGID)
 	s.Case("UD-013", handleDestroyed)
 	s.Case("UD-014", classAndHops)

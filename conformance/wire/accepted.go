@@ -27,9 +27,9 @@ func accepted(c *spec.C) {
 				n := []int{0, 1, mtu, mtu + 1, 3 * mtu, 9*mtu + 5}[round%6]
 				imm := l.write(4, n)
 				imm.Opcode, imm.Imm = verbs.WRRDMAWriteImm, uint32(round)
-				l.good(c, l.write(1, n), l.read(2, n), kit.Send(3, l.mem.SGE(0, n)), imm,
+				l.postSuccessfully(c, l.write(1, n), l.read(2, n), kit.Send(3, l.mem.SGE(0, n)), imm,
 					l.far.FetchAdd(5, 0, 1, l.mem.SGE(0, 8)), l.read(6, 8))
-				l.b.O.Wait(c, 2, kit.Patience)
+				l.b.Process.AwaitStatuses(c, 2, kit.CompletionTimeout)
 			}
 		})
 		kit.ClearRules(c)

@@ -17,11 +17,11 @@ const (
 // edited sends a write whose first transmission is edited on its way, and returns the
 // recording. What arrives is not in it, so the oracle is not asked.
 func (l *link) edited(c *spec.C, edits ...verbs.ByteEdit) []kit.Packet {
-	want := l.mem.Fill(c)[:64]
-	r := l.toFar(0, verbs.WireEdit)
+	want := l.mem.FillRandom(c)[:64]
+	r := l.ruleForRequest(0, verbs.WireEdit)
 	r.Edits = edits
 	kit.Inject(c, r)
-	packets := kit.Tap(c, func() { l.good(c, l.write(1, 64)) })
+	packets := kit.Tap(c, func() { l.postSuccessfully(c, l.write(1, 64)) })
 	c.Equal("packets edited", kit.ClearRules(c), []int{2}) // met twice, acted once
 	c.Equal("bytes", l.far.Get(c, 0, 64), want)
 	return packets
@@ -31,10 +31,10 @@ func (l *link) edited(c *spec.C, edits ...verbs.ByteEdit) []kit.Packet {
 func (l *link) ignored(c *spec.C, packets []kit.Packet) {
 	sent := l.requests(packets)
 	c.Equal("transmissions", len(sent), 2)
-	c.True("timer", sent[1].At-sent[0].At >= l.timer()-kit.Early(c), "sent again after %v, the timer is %v", sent[1].At-sent[0].At, l.timer())
+	c.True("timer", sent[1].At-sent[0].At >= l.ackTimer()-kit.TimerSlack(c), "sent again after %v, the timer is %v", sent[1].At-sent[0].At, l.ackTimer())
 	for _, p := range packets {
-		if p.To() != l.b.QPN && p.At < sent[1].At {
-			c.Failf("%s to QPN %#x answers the bad packet", p.Info().Name, p.To())
+		if p.DestQPN() != l.b.QPN && p.At < sent[1].At {
+			c.Failf("%s to QPN %#x answers the bad packet", p.Info().Name, p.DestQPN())
 		}
 	}
 }
@@ -58,14 +58,15 @@ func otherTransport(c *spec.C) {
 func middleFirst(c *spec.C) {
 	l := connect(c, options(c))
 	l.b.Recv(c, l.far, 1)
-	r := l.toFar(0, verbs.WireEdit)
+	r := l.ruleForRequest(0, verbs.WireEdit)
 	r.Edits = []verbs.ByteEdit{{Offset: atOpcode, Value: uint8(roce.RCSendMiddle)}}
 	l.refused(c, r, kit.Send(1, l.mem.SGE(0, 3*mtu)), 0)
+	c.Equal("the receive", l.b.Process.AwaitStatuses(c, 1, kit.CompletionTimeout), []verbs.WCStatus{verbs.WCWRFlushErr})
 }
 
 func shortMiddle(c *spec.C) {
 	l := connect(c, options(c))
-	r := l.toFar(1, verbs.WireEdit)
+	r := l.ruleForRequest(1, verbs.WireEdit)
 	r.Edits = []verbs.ByteEdit{{Offset: atOpcode, Value: uint8(roce.RCWriteMiddle)}}
 	l.refused(c, r, l.write(1, mtu+100), 1)
 }
@@ -73,12 +74,12 @@ func shortMiddle(c *spec.C) {
 // refused sends a request whose nth packet is edited; it draws an invalid request NAK.
 func (l *link) refused(c *spec.C, r verbs.WireRule, wr verbs.SendWR, n uint32) {
 	kit.Inject(c, r)
-	packets := kit.Tap(c, func() { c.Status("request", l.a.Do(c, wr), verbs.WCRemInvReqErr) })
+	packets := kit.Tap(c, func() { c.Status("request", l.a.PostAndPoll(c, wr), verbs.WCRemInvReqErr) })
 	naks := l.naks(packets, roce.SyndromeTypeNAK)
 	c.Equal("NAKs", len(naks), 1)
 	for _, nak := range naks {
 		c.Equal("syndrome", nak.AETH().Syndrome(), roce.NAKInvalidRequest)
 		c.Equal("PSN of the NAK", nak.PSN(), l.psn(n))
 	}
-	c.Equal("state", l.a.Queried(c), verbs.QPSErr)
+	c.Equal("state", l.a.QueryState(c), verbs.QPSErr)
 }

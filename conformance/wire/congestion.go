@@ -25,7 +25,7 @@ func notification(c *spec.C) {
 	for i := range 16 {
 		writes = append(writes, l.write(uint64(i), 16*mtu))
 	}
-	packets := l.tap(c, func() { l.good(c, writes...) })
+	packets := l.tap(c, func() { l.postSuccessfully(c, writes...) })
 	kit.ClearRules(c)
 	cnps := l.responses(packets, roce.CNPacket)
 	c.True("notified", len(cnps) >= 2, "%d notifications for %d marked packets", len(cnps), len(l.requests(packets)))
@@ -44,26 +44,26 @@ func notification(c *spec.C) {
 	c.True("interval", least >= cnpInterval, "two notifications within %v, at least %v are due", least, cnpInterval)
 	c.Observe("least interval", least)
 
-	packets = kit.Tap(c, func() { l.good(c, l.write(99, 16*mtu)) })
+	packets = kit.Tap(c, func() { l.postSuccessfully(c, l.write(99, 16*mtu)) })
 	c.Equal("notifications without marks", len(l.responses(packets, roce.CNPacket)), 0)
 }
 
-// span is the time from the first to the last request of a long write.
-func (l *link) span(c *spec.C) time.Duration {
-	packets := l.requests(kit.Tap(c, func() { l.good(c, l.write(1, size)) }))
+// requestSpan is the time between the first and the last request packet of a long write.
+func (l *link) requestSpan(c *spec.C) time.Duration {
+	packets := l.requests(kit.Tap(c, func() { l.postSuccessfully(c, l.write(1, size)) }))
 	return packets[len(packets)-1].At - packets[0].At
 }
 
 func reaction(c *spec.C) {
 	l := connect(c, options(c))
-	before := l.span(c)
+	before := l.requestSpan(c)
 	kit.Inject(c, l.markRequests(16))
-	l.good(c, l.write(1, size))
+	l.postSuccessfully(c, l.write(1, size))
 	kit.ClearRules(c)
-	slow := l.span(c)
+	slow := l.requestSpan(c)
 	c.True("slower after notifications", slow > before+before/4, "%d bytes took %v before, %v after notifications", size, before, slow)
 	c.T.Sleep(20 * time.Millisecond)
-	later := l.span(c)
+	later := l.requestSpan(c)
 	c.True("faster again later", later < slow, "%d bytes took %v after notifications, %v 20 ms later", size, slow, later)
 	c.Observe("times", []time.Duration{before, slow, later})
 }

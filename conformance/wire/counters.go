@@ -14,17 +14,17 @@ const fcsSize = 4
 
 func portCounters(c *spec.C) {
 	l := connect(c, options(c))
-	far := kit.Far(c)
+	far := kit.RemoteHost(c)
 	near0, far0 := kit.Counters(c, 0), kit.Counters(c, far)
 	packets := l.tap(c, func() {
-		l.good(c, l.write(1, 10*mtu), l.read(2, 5*mtu), l.write(3, 7))
+		l.postSuccessfully(c, l.write(1, 10*mtu), l.read(2, 5*mtu), l.write(3, 7))
 		c.T.Sleep(20 * time.Microsecond) // the last acknowledgement is polled before the port counts it
 	})
 	near1, far1 := kit.Counters(c, 0), kit.Counters(c, far)
 	var count, octets [2]int // from and to the near port
 	for _, p := range packets {
 		way := 0
-		if p.To() == l.a.QPN() {
+		if p.DestQPN() == l.a.QPN() {
 			way = 1
 		}
 		count[way]++
@@ -45,7 +45,7 @@ func portCounters(c *spec.C) {
 		{rxPackets, far0, far1, count[0]}, {rxBytes, far0, far1, octets[0]},
 		{txPackets, far0, far1, count[1]}, {txBytes, far0, far1, octets[1]},
 	} {
-		c.Equal(x.name, kit.Growth(x.before, x.after, x.name), x.want)
+		c.Equal(x.name, kit.CounterDelta(x.before, x.after, x.name), x.want)
 	}
 }
 
@@ -53,23 +53,23 @@ func hardwareCounters(c *spec.C) {
 	o := options(c)
 	o.MinRNRTimer = 12
 	l := connect(c, o)
-	far := kit.Far(c)
+	far := kit.RemoteHost(c)
 	// Each step does something n times, and says what must rise by how much.
 	step := func(what, name string, host int, body func() int) {
 		before := kit.Counters(c, host)
 		want := body()
 		c.T.Sleep(50 * time.Microsecond)
 		kit.ClearRules(c)
-		c.Equal(what+": "+name, kit.Growth(before, kit.Counters(c, host), name), want)
+		c.Equal(what+": "+name, kit.CounterDelta(before, kit.Counters(c, host), name), want)
 	}
 	psn := uint32(0) // of the next write
 	write := func(n int) {
-		l.good(c, l.write(1, n*mtu))
+		l.postSuccessfully(c, l.write(1, n*mtu))
 		psn += uint32(n)
 	}
 	drops := func(n int) {
 		for range n {
-			kit.Inject(c, l.toFar(psn+1, verbs.WireDrop))
+			kit.Inject(c, l.ruleForRequest(psn+1, verbs.WireDrop))
 			write(3)
 		}
 	}
@@ -77,13 +77,13 @@ func hardwareCounters(c *spec.C) {
 	step("the second of three packets lost, 4 times", "out_of_sequence", far, func() int { drops(4); return 4 })
 	step("the last packet lost, twice", "local_ack_timeout_err", 0, func() int {
 		for range 2 {
-			kit.Inject(c, l.toFar(psn+1, verbs.WireDrop))
+			kit.Inject(c, l.ruleForRequest(psn+1, verbs.WireDrop))
 			write(2)
 		}
 		return 2
 	})
 	step("5 packets repeated", "duplicate_request", far, func() int {
-		r := l.toFar(psn, verbs.WireDuplicate)
+		r := l.ruleForRequest(psn, verbs.WireDuplicate)
 		r.Match, r.Count = verbs.WireMatchDestQPN, 5
 		kit.Inject(c, r)
 		write(5)
@@ -94,7 +94,7 @@ func hardwareCounters(c *spec.C) {
 			l.a.Post(c, kit.Send(2, l.mem.SGE(0, 8)))
 			c.T.Sleep(2 * time.Millisecond)
 			l.b.Recv(c, l.far, 1)
-			kit.Good(c, l.a.SCQ, 1)
+			kit.ExpectSuccess(c, l.a.SendCQ, 1)
 		})
 		naks := len(l.naks(packets, roce.RNRSyndrome(0).Type()))
 		c.True("RNR NAKs", naks > 0, "there are none")

@@ -11,7 +11,9 @@ import (
 
 func headers(c *spec.C) {
 	l := connect(c, options(c))
-	packets := l.tap(c, func() { l.good(c, l.write(1, 3000), l.read(2, 3000), l.far.FetchAdd(3, 0, 1, l.mem.SGE(0, 8))) })
+	packets := l.tap(c, func() {
+		l.postSuccessfully(c, l.write(1, 3000), l.read(2, 3000), l.far.FetchAdd(3, 0, 1, l.mem.SGE(0, 8)))
+	})
 	c.True("packets", len(packets) >= 8, "only %d packets", len(packets))
 	for i := range packets {
 		p := &packets[i]
@@ -29,7 +31,7 @@ func segmentation(c *spec.C) {
 	e, other := open(c)
 	for _, n := range []int{0, 1, mtu, mtu + 1, 2 * mtu, 5*mtu + 7} {
 		l := join(c, e, other, options(c), func(*verbs.QPAttr) {})
-		ps := l.requests(l.tap(c, func() { l.good(c, l.write(1, n)) }))
+		ps := l.requests(l.tap(c, func() { l.postSuccessfully(c, l.write(1, n)) }))
 		want := max(1, (n+mtu-1)/mtu)
 		c.Equal(fmt.Sprintf("packets of %d bytes", n), len(ps), want)
 		for i, p := range ps {
@@ -57,21 +59,21 @@ func requestPSNs(c *spec.C) {
 	o := options(c)
 	o.PSN = 0xfffffc // over the wrap
 	l := connect(c, o)
-	ps := l.requests(l.tap(c, func() { l.good(c, l.write(1, 3*mtu), l.write(2, 1), l.write(3, 0), l.write(4, 4*mtu)) }))
-	c.Equal("PSNs from the first", l.psns(ps), upTo(0, 8))
+	ps := l.requests(l.tap(c, func() { l.postSuccessfully(c, l.write(1, 3*mtu), l.write(2, 1), l.write(3, 0), l.write(4, 4*mtu)) }))
+	c.Equal("PSNs from the first", l.psns(ps), countUpTo(0, 8))
 	c.Equal("last PSN", ps[len(ps)-1].PSN(), uint32(4))
 }
 
 func readPSNs(c *spec.C) {
 	l := connect(c, options(c))
-	packets := l.tap(c, func() { l.good(c, l.read(1, 3*mtu+1), l.read(2, 0), l.read(3, mtu), l.write(4, 8)) })
+	packets := l.tap(c, func() { l.postSuccessfully(c, l.read(1, 3*mtu+1), l.read(2, 0), l.read(3, mtu), l.write(4, 8)) })
 	c.Equal("PSNs of the requests", l.psns(l.requests(packets)), []int{0, 4, 5, 6})
-	c.Equal("PSNs of the responses", l.psns(l.responses(packets))[:6], upTo(0, 5))
+	c.Equal("PSNs of the responses", l.psns(l.responses(packets))[:6], countUpTo(0, 5))
 }
 
 func readResponses(c *spec.C) {
 	l := connect(c, options(c))
-	packets := l.tap(c, func() { l.good(c, l.read(1, 3*mtu), l.read(2, 2*mtu), l.read(3, 100), l.read(4, 0)) })
+	packets := l.tap(c, func() { l.postSuccessfully(c, l.read(1, 3*mtu), l.read(2, 2*mtu), l.read(3, 100), l.read(4, 0)) })
 	want := []roce.Opcode{roce.RCReadResponseFirst, roce.RCReadResponseMiddle, roce.RCReadResponseLast, roce.RCReadResponseFirst,
 		roce.RCReadResponseLast, roce.RCReadResponseOnly, roce.RCReadResponseOnly}
 	rs := l.responses(packets)
@@ -83,13 +85,13 @@ func readResponses(c *spec.C) {
 		}
 	}
 	c.Equal("opcodes", fmt.Sprint(got), fmt.Sprint(want))
-	c.Equal("PSNs", l.psns(rs), upTo(0, 6))
+	c.Equal("PSNs", l.psns(rs), countUpTo(0, 6))
 }
 
 func reth(c *spec.C) {
 	l := connect(c, options(c))
 	packets := l.tap(c, func() {
-		l.good(c, l.far.WriteTo(1, 64, l.mem.SGE(0, 2500)), l.far.WriteTo(2, 7, l.mem.SGE(0, 5)), l.far.ReadFrom(3, 128, l.mem.SGE(0, 3000)))
+		l.postSuccessfully(c, l.far.WriteTo(1, 64, l.mem.SGE(0, 2500)), l.far.WriteTo(2, 7, l.mem.SGE(0, 5)), l.far.ReadFrom(3, 128, l.mem.SGE(0, 3000)))
 	})
 	want := []struct {
 		op  roce.Opcode
@@ -122,7 +124,7 @@ func immediates(c *spec.C) {
 	s1, s2 := kit.Send(3, l.mem.SGE(0, 10)), kit.Send(4, l.mem.SGE(0, 2*mtu))
 	s1.Opcode, s1.Imm, s2.Opcode, s2.Imm = verbs.WRSendImm, imm, verbs.WRSendImm, imm
 	var got []roce.Opcode
-	for _, p := range l.requests(l.tap(c, func() { l.good(c, one, many, s1, s2) })) {
+	for _, p := range l.requests(l.tap(c, func() { l.postSuccessfully(c, one, many, s1, s2) })) {
 		if p.Has(roce.HasImmDt) {
 			got = append(got, p.Op)
 			c.Equal("immediate", p.ImmDt().Value(), uint32(imm))
@@ -136,8 +138,8 @@ func atomics(c *spec.C) {
 	const before, add, swap = 0x1122334455667788, 5, 0xA1A2A3A4A5A6A7A8
 	l.far.SetWord(c, 8, before)
 	packets := l.tap(c, func() {
-		l.good(c, l.far.FetchAdd(1, 8, add, l.mem.SGE(0, 8)))
-		l.good(c, l.far.CmpSwap(2, 8, before+add, swap, l.mem.SGE(8, 8)))
+		l.postSuccessfully(c, l.far.FetchAdd(1, 8, add, l.mem.SGE(0, 8)))
+		l.postSuccessfully(c, l.far.CmpSwap(2, 8, before+add, swap, l.mem.SGE(8, 8)))
 	})
 	requests, answers := l.requests(packets), l.responses(packets, roce.RCAtomicAcknowledge)
 	c.Equal("requests and answers", []int{len(requests), len(answers)}, []int{2, 2})
@@ -153,17 +155,17 @@ func padding(c *spec.C) {
 	l := connect(c, options(c))
 	sent := l.requests(l.tap(c, func() {
 		for n := 1; n <= 9; n++ {
-			want := l.mem.Fill(c)[:n]
-			l.good(c, l.write(uint64(n), n))
+			want := l.mem.FillRandom(c)[:n]
+			l.postSuccessfully(c, l.write(uint64(n), n))
 			c.Equal("bytes", l.far.Get(c, 0, n), want)
 		}
 	}))
 	for i, p := range sent {
 		c.Equal(fmt.Sprintf("pad of %d bytes", i+1), p.PadCount(), -(i+1)&3)
 	}
-	l.mem.Fill(c)
+	l.mem.FillRandom(c)
 	l.far.Set(c, 0, make([]byte, 16))
-	l.good(c, l.write(10, 5))
+	l.postSuccessfully(c, l.write(10, 5))
 	c.Equal("bytes behind the payload", l.far.Get(c, 5, 3), make([]byte, 3))
 }
 
@@ -171,7 +173,7 @@ func icrc(c *spec.C) {
 	l := connect(c, options(c))
 	l.b.Recv(c, l.far, 1)
 	packets := l.tap(c, func() {
-		l.good(c, l.write(1, 3001), l.read(2, 3001), kit.Send(3, l.mem.SGE(0, 99)), l.far.FetchAdd(4, 0, 1, l.mem.SGE(0, 8)))
+		l.postSuccessfully(c, l.write(1, 3001), l.read(2, 3001), kit.Send(3, l.mem.SGE(0, 99)), l.far.FetchAdd(4, 0, 1, l.mem.SGE(0, 8)))
 	})
 	for i := range packets {
 		if !packets[i].ICRCOK() {
@@ -188,7 +190,7 @@ func solicited(c *spec.C) {
 	yes, no := kit.Send(1, l.mem.SGE(0, 3*mtu)), kit.Send(2, l.mem.SGE(0, 3*mtu))
 	yes.Flags |= verbs.SendSolicited
 	var got []bool
-	for _, p := range l.requests(l.tap(c, func() { l.good(c, yes, no) })) {
+	for _, p := range l.requests(l.tap(c, func() { l.postSuccessfully(c, yes, no) })) {
 		got = append(got, p.BTH().Solicited())
 	}
 	c.Equal("SE bits", got, []bool{false, false, true, false, false, false})
@@ -198,7 +200,7 @@ func ackReq(c *spec.C) {
 	l := connect(c, options(c))
 	ps := l.requests(l.tap(c, func() {
 		for i := range 8 {
-			l.good(c, l.write(uint64(i), 2*mtu))
+			l.postSuccessfully(c, l.write(uint64(i), 2*mtu))
 		}
 	}))
 	asked, last := 0, 0
@@ -217,7 +219,7 @@ func ackReq(c *spec.C) {
 func ackFields(c *spec.C) {
 	l := connect(c, options(c))
 	for i, n := range []int{8, 3 * mtu, 0, 2 * mtu} {
-		packets := kit.Tap(c, func() { l.good(c, l.write(uint64(i), n)) })
+		packets := kit.Tap(c, func() { l.postSuccessfully(c, l.write(uint64(i), n)) })
 		sent, acks := l.requests(packets), l.responses(packets, roce.RCAcknowledge)
 		c.True("acknowledged", len(acks) > 0, "message %d drew no ACK", i)
 		ack := acks[len(acks)-1]
@@ -229,7 +231,7 @@ func ackFields(c *spec.C) {
 
 func sourcePort(c *spec.C) {
 	l := connect(c, options(c))
-	packets := l.tap(c, func() { l.good(c, l.write(1, 3000), l.read(2, 3000), l.write(3, 0)) })
+	packets := l.tap(c, func() { l.postSuccessfully(c, l.write(1, 3000), l.read(2, 3000), l.write(3, 0)) })
 	for name, ps := range map[string][]kit.Packet{"requests": l.requests(packets), "responses": l.responses(packets)} {
 		first := ps[0].UDP().SrcPort()
 		for _, p := range ps {
@@ -245,7 +247,7 @@ func trafficClass(c *spec.C) {
 	e, other := open(c)
 	for _, class := range []uint8{0, 0x68, 0x6A, 0xFD} {
 		l := join(c, e, other, options(c), func(a *verbs.QPAttr) { a.AH.GRH.TrafficClass = class })
-		for _, p := range l.requests(l.tap(c, func() { l.good(c, l.write(1, 3000)) })) {
+		for _, p := range l.requests(l.tap(c, func() { l.postSuccessfully(c, l.write(1, 3000)) })) {
 			c.Equal(fmt.Sprintf("DSCP and ECN with traffic class %#02x", class), p.TrafficClass(), class)
 		}
 	}

@@ -10,12 +10,12 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// disturbed writes n bytes under rules, which must all act as often as they say, and
+// writeUnderRules writes n bytes under rules, which must all act as often as they say, and
 // compares the bytes.
-func (l *link) disturbed(c *spec.C, n int, rules ...verbs.WireRule) []kit.Packet {
-	want := l.mem.Fill(c)[:n]
+func (l *link) writeUnderRules(c *spec.C, n int, rules ...verbs.WireRule) []kit.Packet {
+	want := l.mem.FillRandom(c)[:n]
 	kit.Inject(c, rules...)
-	packets := l.tap(c, func() { l.good(c, l.write(1, n)) })
+	packets := l.tap(c, func() { l.postSuccessfully(c, l.write(1, n)) })
 	kit.ClearRules(c)
 	c.Equal("bytes", l.far.Get(c, 0, n), want)
 	acted := 0
@@ -34,7 +34,7 @@ func (l *link) disturbed(c *spec.C, n int, rules ...verbs.WireRule) []kit.Packet
 
 func corruption(c *spec.C) {
 	l := connect(c, options(c))
-	packets := l.disturbed(c, 4*mtu, l.toFar(2, verbs.WireCorrupt))
+	packets := l.writeUnderRules(c, 4*mtu, l.ruleForRequest(2, verbs.WireCorrupt))
 	sent := 0
 	for _, p := range l.requests(packets) {
 		if p.PSN() == l.psn(2) {
@@ -46,7 +46,7 @@ func corruption(c *spec.C) {
 
 func dropMiddle(c *spec.C) {
 	l := connect(c, options(c))
-	packets := l.disturbed(c, 10*mtu, l.toFar(4, verbs.WireDrop)) // the fifth
+	packets := l.writeUnderRules(c, 10*mtu, l.ruleForRequest(4, verbs.WireDrop)) // the fifth
 	naks := l.naks(packets, roce.SyndromeTypeNAK)
 	c.Equal("NAKs", len(naks), 1)
 	c.Equal("syndrome", naks[0].AETH().Syndrome(), roce.NAKSequence)
@@ -54,13 +54,13 @@ func dropMiddle(c *spec.C) {
 	sent := l.psns(l.requests(packets))
 	again := len(sent) - 6
 	c.True("go back", again > 0, "requests %v", sent)
-	c.Equal("PSNs after going back", sent[again:], upTo(4, 9))
-	c.Equal("PSNs before", sent[:again], upTo(0, again-1))
+	c.Equal("PSNs after going back", sent[again:], countUpTo(4, 9))
+	c.Equal("PSNs before", sent[:again], countUpTo(0, again-1))
 }
 
 func dropLast(c *spec.C) {
 	l := connect(c, options(c))
-	packets := l.disturbed(c, 4*mtu, l.toFar(3, verbs.WireDrop))
+	packets := l.writeUnderRules(c, 4*mtu, l.ruleForRequest(3, verbs.WireDrop))
 	c.Equal("NAKs", len(l.naks(packets, roce.SyndromeTypeNAK)), 0)
 	var at []time.Duration
 	for _, p := range l.requests(packets) {
@@ -69,12 +69,12 @@ func dropLast(c *spec.C) {
 		}
 	}
 	c.Equal("transmissions of the last packet", len(at), 2)
-	c.True("timer", at[1]-at[0] >= l.timer()-kit.Early(c), "sent again after %v, the timer is %v", at[1]-at[0], l.timer())
+	c.True("timer", at[1]-at[0] >= l.ackTimer()-kit.TimerSlack(c), "sent again after %v, the timer is %v", at[1]-at[0], l.ackTimer())
 }
 
 func dropTwice(c *spec.C) {
 	l := connect(c, options(c))
-	packets := l.disturbed(c, 6*mtu, kit.Rules(c, `
+	packets := l.writeUnderRules(c, 6*mtu, kit.ParseRules(c, `
 faults:
   - {do: drop, direction: requests, flow: 1, packet: 3, iteration: 1, count: 1}
   - {do: drop, direction: requests, flow: 1, packet: 3, iteration: 2, count: 1}
@@ -86,18 +86,18 @@ faults:
 		}
 	}
 	c.True("transmissions", sent >= 3, "sent %d times, dropped twice", sent)
-	kit.Nothing(c, l.a.SCQ, kit.Silence)
+	kit.ExpectNoCompletion(c, l.a.SendCQ, kit.QuietPeriod)
 }
 
 func oneNAK(c *spec.C) {
 	l := connect(c, options(c))
-	packets := l.disturbed(c, 60*mtu, l.toFar(1, verbs.WireDrop))
+	packets := l.writeUnderRules(c, 60*mtu, l.ruleForRequest(1, verbs.WireDrop))
 	open, naks := false, 0
 	for _, p := range packets {
 		switch {
-		case p.To() == l.b.QPN && p.PSN() == l.psn(1):
+		case p.DestQPN() == l.b.QPN && p.PSN() == l.psn(1):
 			open = false
-		case p.To() == l.a.QPN() && p.Op == roce.RCAcknowledge && p.AETH().Syndrome() == roce.NAKSequence:
+		case p.DestQPN() == l.a.QPN() && p.Op == roce.RCAcknowledge && p.AETH().Syndrome() == roce.NAKSequence:
 			c.True("NAK", !open, "a second NAK before PSN %#x came again", p.PSN())
 			open = true
 			naks++
@@ -110,10 +110,10 @@ func dropReadResponse(c *spec.C) {
 	l := connect(c, options(c))
 	want := c.Rand().Bytes(5 * mtu)
 	l.far.Set(c, 0, want)
-	r := l.toNear(roce.RCReadResponseMiddle, verbs.WireDrop)
+	r := l.ruleForResponse(roce.RCReadResponseMiddle, verbs.WireDrop)
 	r.Skip = 1 // the third response
 	kit.Inject(c, r)
-	packets := l.tap(c, func() { l.good(c, l.read(1, 5*mtu)) })
+	packets := l.tap(c, func() { l.postSuccessfully(c, l.read(1, 5*mtu)) })
 	c.Equal("bytes", l.mem.Get(c, 0, 5*mtu), want)
 	requests := l.requests(packets, roce.RCReadRequest)
 	c.Equal("requests", len(requests), 2)
@@ -125,22 +125,22 @@ func dropReadResponse(c *spec.C) {
 
 func dropACK(c *spec.C) {
 	l := connect(c, options(c))
-	kit.Inject(c, l.toNear(roce.RCAcknowledge, verbs.WireDrop))
+	kit.Inject(c, l.ruleForResponse(roce.RCAcknowledge, verbs.WireDrop))
 	packets := l.tap(c, func() {
 		l.a.Post(c, l.write(1, 8))
-		kit.Nothing(c, l.a.SCQ, l.timer()/4)
+		kit.ExpectNoCompletion(c, l.a.SendCQ, l.ackTimer()/4)
 		l.a.Post(c, l.write(2, 8))
-		kit.Good(c, l.a.SCQ, 2)
-		kit.Nothing(c, l.a.SCQ, 2*l.timer())
+		kit.ExpectSuccess(c, l.a.SendCQ, 2)
+		kit.ExpectNoCompletion(c, l.a.SendCQ, 2*l.ackTimer())
 	})
 	c.Equal("PSNs sent", l.psns(l.requests(packets)), []int{0, 1})
 }
 
 func reorder(c *spec.C) {
 	l := connect(c, options(c))
-	r := l.toFar(2, verbs.WireDelay)
+	r := l.ruleForRequest(2, verbs.WireDelay)
 	r.Delay = 5 * time.Microsecond
-	packets := l.disturbed(c, 8*mtu, r)
+	packets := l.writeUnderRules(c, 8*mtu, r)
 	naks := len(l.naks(packets, roce.SyndromeTypeNAK))
 	c.True("NAKs", naks <= 1, "%d NAKs", naks)
 	c.Observe("overtaken packet", map[bool]string{true: "NAK", false: "tolerated"}[naks > 0])
@@ -148,14 +148,14 @@ func reorder(c *spec.C) {
 
 func duplicateWrite(c *spec.C) {
 	l := connect(c, options(c))
-	l.mem.Fill(c)
-	kit.Inject(c, l.toNear(roce.RCAcknowledge, verbs.WireDrop))
+	l.mem.FillRandom(c)
+	kit.Inject(c, l.ruleForResponse(roce.RCAcknowledge, verbs.WireDrop))
 	later := c.Rand().Bytes(64)
 	packets := l.tap(c, func() {
 		l.a.Post(c, l.write(1, 64))
-		kit.Nothing(c, l.a.SCQ, l.timer()/2)
+		kit.ExpectNoCompletion(c, l.a.SendCQ, l.ackTimer()/2)
 		l.far.Set(c, 0, later) // the request is executed, and its acknowledgement lost
-		kit.Good(c, l.a.SCQ, 1)
+		kit.ExpectSuccess(c, l.a.SendCQ, 1)
 	})
 	sent, acks := l.requests(packets), l.responses(packets, roce.RCAcknowledge)
 	c.Equal("transmissions", len(sent), 2)
@@ -169,8 +169,8 @@ func duplicateRead(c *spec.C) {
 	l := connect(c, options(c))
 	want := c.Rand().Bytes(64)
 	l.far.Set(c, 0, want)
-	kit.Inject(c, l.toNear(roce.RCReadResponseOnly, verbs.WireDrop))
-	packets := l.tap(c, func() { l.good(c, l.read(1, 64)) })
+	kit.Inject(c, l.ruleForResponse(roce.RCReadResponseOnly, verbs.WireDrop))
+	packets := l.tap(c, func() { l.postSuccessfully(c, l.read(1, 64)) })
 	c.Equal("requests", l.psns(l.requests(packets, roce.RCReadRequest)), []int{0, 0})
 	c.Equal("responses", l.psns(l.responses(packets, roce.RCReadResponseOnly)), []int{0, 0})
 	c.Equal("bytes", l.mem.Get(c, 0, 64), want)
@@ -183,7 +183,7 @@ func rnrTimer(c *spec.C) {
 		o.MinRNRTimer, o.RNRRetry = code, 2
 		l := join(c, e, other, o, func(*verbs.QPAttr) {})
 		packets := l.tap(c, func() {
-			c.Status("send with no receive", l.a.Do(c, kit.Send(1, l.mem.SGE(0, 8))), verbs.WCRNRRetryExcErr)
+			c.Status("send with no receive", l.a.PostAndPoll(c, kit.Send(1, l.mem.SGE(0, 8))), verbs.WCRNRRetryExcErr)
 		})
 		naks, sent := l.naks(packets, roce.SyndromeTypeRNR), l.requests(packets)
 		c.Equal("RNR NAKs", len(naks), 3)

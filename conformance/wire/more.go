@@ -21,7 +21,7 @@ func ieth(c *spec.C) {
 		w := kit.Send(1, l.mem.SGE(0, n))
 		w.Opcode, w.Imm = verbs.WRSendInv, key
 		packets := l.requests(kit.Tap(c, func() {
-			c.StatusIn(fmt.Sprintf("send of %d bytes that invalidates a key of nothing", n), l.a.Do(c, w), verbs.WCRemInvReqErr, verbs.WCRemAccessErr, verbs.WCRemOpErr)
+			c.StatusIn(fmt.Sprintf("send of %d bytes that invalidates a key of nothing", n), l.a.PostAndPoll(c, w), verbs.WCRemInvReqErr, verbs.WCRemAccessErr, verbs.WCRemOpErr)
 		}))
 		want := max(1, (n+mtu-1)/mtu)
 		c.True("packets", len(packets) >= want, "%d, want %d", len(packets), want)
@@ -50,9 +50,9 @@ func deth(c *spec.C) {
 	e, other := open(c)
 	a := e.NewUD(c)
 	b := other.CreateQP(c, player.CreateQP, kit.Args{"type": uint64(verbs.QPTUD)})
-	b.Connect(c, a.Peer(), kit.Of(verbs.QPTUD), verbs.QPSRTS)
+	b.Connect(c, a.Peer(), kit.DefaultFor(verbs.QPTUD), verbs.QPSRTS)
 	mem := e.Buffer(c, size, kit.AllAccess)
-	ah := e.AH(c, e.AHTo(other.Addr))
+	ah := e.CreateAH(c, e.AHTo(other.Addr))
 	imm := kit.Datagram(3, ah, b.QPN, mem.SGE(0, 100))
 	imm.Opcode, imm.Imm = verbs.WRSendImm, 0x01020304
 	own := kit.Datagram(4, ah, b.QPN, mem.SGE(0, 1))
@@ -60,10 +60,10 @@ func deth(c *spec.C) {
 	other1 := kit.Datagram(5, ah, b.QPN, mem.SGE(0, 1))
 	other1.RemoteQKey = 0x1234567
 	wrs := []verbs.SendWR{kit.Datagram(1, ah, b.QPN), kit.Datagram(2, ah, b.QPN, mem.SGE(0, mtu)), imm, own, other1}
-	packets := kit.Select(kit.Tap(c, func() {
+	packets := kit.PacketsTo(kit.Tap(c, func() {
 		a.Post(c, wrs...)
-		kit.Good(c, a.SCQ, len(wrs))
-		settle(c)
+		kit.ExpectSuccess(c, a.SendCQ, len(wrs))
+		awaitUnanswered(c)
 	}), b.QPN)
 	c.Equal("packets", len(packets), len(wrs))
 	keys := []uint32{kit.QKey, kit.QKey, kit.QKey, kit.QKey, 0x1234567}
@@ -84,7 +84,7 @@ func truncated(c *spec.C) {
 	total := 0
 	// Unreliable ones are lost without a word: nothing is sent again.
 	if c.Has("uc") {
-		o := kit.Of(verbs.QPTUC)
+		o := kit.DefaultFor(verbs.QPTUC)
 		o.Cap.MaxSendWR = 256
 		a, b := e.PairWith(c, other, o)
 		mem, far := e.Buffer(c, size, kit.AllAccess), other.Buffer(c, size, kit.AllAccess, 0)
@@ -106,8 +106,8 @@ func truncated(c *spec.C) {
 				}
 			}
 			a.Post(c, wrs...)
-			kit.Good(c, a.SCQ, 1)
-			settle(c)
+			kit.ExpectSuccess(c, a.SendCQ, 1)
+			awaitUnanswered(c)
 			for _, n := range kit.ClearRules(c) {
 				total += n
 			}
@@ -116,21 +116,21 @@ func truncated(c *spec.C) {
 	// Reliable ones come again by the timer, and arrive whole.
 	for range 50 {
 		l := join(c, e, other, options(c), func(*verbs.QPAttr) {})
-		want := l.mem.Fill(c)[:3000]
+		want := l.mem.FillRandom(c)[:3000]
 		l.far.Set(c, 0, want)
-		r := l.toFar(uint32(c.Rand().Intn(3)), verbs.WireTruncate)
+		r := l.ruleForRequest(uint32(c.Rand().Intn(3)), verbs.WireTruncate)
 		if c.Rand().Intn(2) == 0 {
-			r = l.toNear(roce.RCAcknowledge, verbs.WireTruncate)
+			r = l.ruleForResponse(roce.RCAcknowledge, verbs.WireTruncate)
 		}
 		r.Keep = 1 + c.Rand().Intn(57) // always short of the ICRC
 		kit.Inject(c, r)
-		l.good(c, l.write(1, 3000), l.read(2, 3000))
+		l.postSuccessfully(c, l.write(1, 3000), l.read(2, 3000))
 		total += kit.ClearRules(c)[0]
 		c.Equal("bytes", l.mem.Get(c, 0, 3000), want)
 	}
 	c.Observe("packets truncated", total)
 	l := join(c, e, other, options(c), func(*verbs.QPAttr) {})
-	l.good(c, l.write(1, 5000))
+	l.postSuccessfully(c, l.write(1, 5000))
 }
 
 // windowOfPSNs asks for more than 2^23 packets of data by READs that are lost on
@@ -144,11 +144,11 @@ func windowOfPSNs(c *spec.C) {
 	mem := e.Buffer(c, each, kit.AllAccess)
 	far := other.Buffer(c, each, kit.AllAccess, 0)
 	kit.Inject(c, kit.DropTo(b.QPN))
-	packets := kit.Select(kit.Tap(c, func() {
+	packets := kit.PacketsTo(kit.Tap(c, func() {
 		for i := range uint64(16) {
 			a.Post(c, far.ReadFrom(i, 0, mem.SGE(0, each)))
 		}
-		settle(c)
+		awaitUnanswered(c)
 	}), b.QPN, roce.RCReadRequest)
 	c.True("requests", len(packets) > 0, "none was sent")
 	first, behind := packets[0].PSN(), uint32(0)
@@ -164,8 +164,8 @@ func windowOfPSNs(c *spec.C) {
 	kit.ClearRules(c)
 }
 
-// settle gives packets that nobody answers time to arrive.
-func settle(c *spec.C) { c.T.Sleep(kit.Silence/100 + kit.Early(c)) }
+// awaitUnanswered gives packets that get no response time to arrive.
+func awaitUnanswered(c *spec.C) { c.T.Sleep(kit.QuietPeriod/100 + kit.TimerSlack(c)) }
 
 func ipv6(c *spec.C) {
 	var transcripts [][]string
@@ -173,14 +173,14 @@ func ipv6(c *spec.C) {
 		e, other := open(c)
 		framing := roce.RoCEv2IPv4
 		if v6 {
-			e, other, framing = kit.OpenIPv6(c), kit.OpenOtherIPv6(c, kit.Far(c)), roce.RoCEv2IPv6
+			e, other, framing = kit.OpenIPv6(c), kit.OpenOtherProcessIPv6(c, kit.RemoteHost(c)), roce.RoCEv2IPv6
 			e.CreateQP(c, options(c))
 		}
 		l := join(c, e, other, options(c), func(*verbs.QPAttr) {})
 		l.mem.Set(c, 0, make([]byte, size))
 		l.b.Recv(c, l.far, 2)
 		packets := l.tap(c, func() {
-			l.good(c, l.write(1, 3000), kit.Send(2, l.mem.SGE(0, 700)), l.read(3, 2500), kit.Send(4))
+			l.postSuccessfully(c, l.write(1, 3000), kit.Send(2, l.mem.SGE(0, 700)), l.read(3, 2500), kit.Send(4))
 		})
 		for i, p := range packets {
 			if p.Framing != framing {

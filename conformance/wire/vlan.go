@@ -23,26 +23,26 @@ func vlan(c *spec.C) {
 		c.Defer(func() { kit.Must(c, "remove the VLAN interface", control.RemoveVLAN(c.T, host, id)) })
 	}
 	add(0, near)
-	add(kit.Far(c), far)
+	add(kit.RemoteHost(c), far)
 	plain, beside := open(c)
 	untagged := join(c, plain, beside, options(c), func(*verbs.QPAttr) {})
-	for i, p := range untagged.tap(c, func() { untagged.good(c, untagged.write(1, 100)) }) {
+	for i, p := range untagged.tap(c, func() { untagged.postSuccessfully(c, untagged.write(1, 100)) }) {
 		if p.VLAN() != nil {
 			c.Failf("packet %d has a tag, and its GID is not of a VLAN", i+1)
 		}
 	}
-	e, other := kit.OpenIPv4(c, near), kit.OpenOtherIPv4(c, kit.Far(c), far)
+	e, other := kit.OpenIPv4(c, near), kit.OpenOtherProcessIPv4(c, kit.RemoteHost(c), far)
 	e.CreateQP(c, options(c))
 	c.True("interface of the GID", e.GID.NetDevice != plain.GID.NetDevice, "interface %d has both GIDs", e.GID.NetDevice)
 	for _, sl := range []uint8{0, 5, 7} {
 		l := join(c, e, other, options(c), func(a *verbs.QPAttr) { a.AH.SL = sl })
-		packets := l.tap(c, func() { l.good(c, l.write(1, 3*mtu), l.read(2, mtu+1)) })
-		l.tags(c, packets, id, uint16(sl))
+		packets := l.tap(c, func() { l.postSuccessfully(c, l.write(1, 3*mtu), l.read(2, mtu+1)) })
+		l.expectTags(c, packets, id, uint16(sl))
 	}
 }
 
-// tags holds when every packet is on the VLAN, and the requests have the priority.
-func (l *link) tags(c *spec.C, packets []kit.Packet, id, priority uint16) {
+// expectTags checks that every packet is on the VLAN, and that the requests have the priority.
+func (l *link) expectTags(c *spec.C, packets []kit.Packet, id, priority uint16) {
 	seen := map[string]int{}
 	for i := range packets {
 		p, to := &packets[i], "responses"
@@ -50,7 +50,7 @@ func (l *link) tags(c *spec.C, packets []kit.Packet, id, priority uint16) {
 			c.Failf("packet %d is on VLAN %d", i+1, p.VLANID())
 		}
 		got := p.VLAN().TCI() >> 13
-		if p.To() == l.b.QPN {
+		if p.DestQPN() == l.b.QPN {
 			to = "requests"
 			c.Equal(fmt.Sprintf("priority of request packet %d", i+1), got, priority)
 		}

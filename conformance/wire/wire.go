@@ -60,6 +60,18 @@ func Register(s *spec.Suite) {
 	s.Case("WIRE-040", accepted, spec.Deadline(4*time.Minute))
 	s.Case("WIRE-041", ipv6)
 	s.Case("WIRE-042", vlan)
+	s.Case("WIRE-043", writeLength)
+	s.Case("WIRE-044", wholeRange)
+	s.Case("WIRE-045", beyondResources)
+	s.Case("WIRE-046", ackBehindRead)
+	s.Case("WIRE-047", gapAfterDuplicate)
+	s.Case("WIRE-048", repeatedAtomic)
+	s.Case("WIRE-049", anotherReplay)
+	s.Case("WIRE-050", answerBehindRead)
+	s.Case("WIRE-051", timerRestarts)
+	s.Case("WIRE-052", badReadData)
+	s.Case("WIRE-053", ghost)
+	s.Case("WIRE-054", outstandingReads)
 }
 
 // mtu is the path MTU of the cases in bytes.
@@ -99,17 +111,17 @@ func connect(c *spec.C, o kit.Options) *link {
 
 // open opens the devices. A QP of no use on this side keeps the numbers of the two
 // ends of later connections apart: rules and recordings tell directions by them.
-func open(c *spec.C) (*kit.Env, *kit.Other) {
+func open(c *spec.C) (*kit.Env, *kit.OtherProcess) {
 	e := kit.Open(c)
 	e.CreateQP(c, options(c))
-	return e, kit.OpenOther(c, kit.Far(c), nil)
+	return e, kit.OpenOtherProcess(c, kit.RemoteHost(c), nil)
 }
 
 // join connects two QPs and makes their buffers.
-func join(c *spec.C, e *kit.Env, other *kit.Other, o kit.Options, change func(a *verbs.QPAttr)) *link {
-	a, b := e.Mixed(c, other, o, change)
+func join(c *spec.C, e *kit.Env, other *kit.OtherProcess, o kit.Options, change func(a *verbs.QPAttr)) *link {
+	a, b := e.PairWithModified(c, other, o, change)
 	if a.QPN() == b.QPN {
-		c.Errorf("both QPs have number %#x: the two directions cannot be told apart", b.QPN)
+		c.Errorf("both QPs have number %#x: the two directions cannot be distinguished", b.QPN)
 	}
 	return &link{Env: e, a: a, b: b, opt: o, mem: e.Buffer(c, size, kit.AllAccess), far: other.Buffer(c, size, kit.AllAccess, 0)}
 }
@@ -117,13 +129,14 @@ func join(c *spec.C, e *kit.Env, other *kit.Other, o kit.Options, change func(a 
 // tap records what body sends and has the oracle judge it.
 func (l *link) tap(c *spec.C, body func()) []kit.Packet {
 	packets := kit.Tap(c, body)
-	l.judge(c, packets)
+	l.judgeCapture(c, packets)
 	return packets
 }
 
-// judge fails the case when a rule of the transport is broken: a rule is a step of the case
-// when it is. Every frame of the recording is there, and what no rule dropped arrived.
-func (l *link) judge(c *spec.C, packets []kit.Packet) {
+// judgeCapture fails the case when a rule of the transport is broken: a rule is a step of the case
+// when it is. That waits until the body has ended: what the case itself asserts comes
+// first. Every frame of the recording is there, and what no rule dropped arrived.
+func (l *link) judgeCapture(c *spec.C, packets []kit.Packet) {
 	capture := oracle.Capture{}
 	for i, p := range packets {
 		capture.Frames = append(capture.Frames, oracle.Frame{Number: i + 1, Time: int64(p.At), Data: p.Frame, Length: len(p.Frame), Fate: fates[p.Acted],
@@ -135,16 +148,18 @@ func (l *link) judge(c *spec.C, packets []kit.Packet) {
 	if c.Has(kit.ExactTime) {
 		flight = 0
 	}
-	res := oracle.Judge(capture, oracle.Options{Tolerance: int64(kit.Early(c)), Flight: flight, MTU: mtu, Complete: true, Delivered: true, Timeout: l.opt.Timeout,
+	res := oracle.Judge(capture, oracle.Options{Tolerance: int64(kit.TimerSlack(c)), Flight: flight, MTU: mtu, Complete: true, Delivered: true, Timeout: l.opt.Timeout,
 		RNRTimer: &timer, RetryCount: &retries, RNRRetry: &rnrs, MaxRdAtomic: &reads, StartPSN: &start})
 	if !res.Whole {
 		c.Integrityf("the recording is not whole: %v", res.Broken)
 	}
-	for _, v := range res.Verdicts {
-		if v.Kind == oracle.Violation {
-			c.True("rule "+v.Rule, false, "the oracle: %v", v)
+	c.Defer(func() {
+		for _, v := range res.Verdicts {
+			if v.Kind == oracle.Violation {
+				c.True(kit.OracleStep+v.Rule, false, "the oracle: %v", v)
+			}
 		}
-	}
+	})
 }
 
 var fates = map[verbs.WireAction]oracle.Fate{
@@ -158,19 +173,19 @@ func (l *link) write(id uint64, n int) verbs.SendWR { return l.far.WriteTo(id, 0
 // read is a READ of n bytes of the far buffer.
 func (l *link) read(id uint64, n int) verbs.SendWR { return l.far.ReadFrom(id, 0, l.mem.SGE(0, n)) }
 
-// good posts requests and waits for all to succeed.
-func (l *link) good(c *spec.C, wrs ...verbs.SendWR) {
+// postSuccessfully posts requests and waits for all to succeed.
+func (l *link) postSuccessfully(c *spec.C, wrs ...verbs.SendWR) {
 	l.a.Post(c, wrs...)
-	kit.Good(c, l.a.SCQ, len(wrs))
+	kit.ExpectSuccess(c, l.a.SendCQ, len(wrs))
 }
 
 // requests are the packets to the far QP, responses those that come back.
 func (l *link) requests(ps []kit.Packet, ops ...roce.Opcode) []kit.Packet {
-	return kit.Select(ps, l.b.QPN, ops...)
+	return kit.PacketsTo(ps, l.b.QPN, ops...)
 }
 
 func (l *link) responses(ps []kit.Packet, ops ...roce.Opcode) []kit.Packet {
-	return kit.Select(ps, l.a.QPN(), ops...)
+	return kit.PacketsTo(ps, l.a.QPN(), ops...)
 }
 
 // naks are the acknowledgements of a type.
@@ -196,8 +211,8 @@ func (l *link) psns(ps []kit.Packet) []int {
 	return out
 }
 
-// upTo counts from a up to b.
-func upTo(a, b int) []int {
+// countUpTo counts from a up to b.
+func countUpTo(a, b int) []int {
 	var out []int
 	for i := a; i <= b; i++ {
 		out = append(out, i)
@@ -205,15 +220,15 @@ func upTo(a, b int) []int {
 	return out
 }
 
-// toFar is a rule for packets to the far QP with the nth PSN.
-func (l *link) toFar(n uint32, action verbs.WireAction) verbs.WireRule {
+// ruleForRequest is a rule for packets to the far QP with the nth PSN.
+func (l *link) ruleForRequest(n uint32, action verbs.WireAction) verbs.WireRule {
 	return verbs.WireRule{Match: verbs.WireMatchDestQPN | verbs.WireMatchPSN, DestQPN: l.b.QPN, PSN: l.psn(n), Count: 1, Action: action}
 }
 
-// toNear is a rule for responses with an opcode.
-func (l *link) toNear(op roce.Opcode, action verbs.WireAction) verbs.WireRule {
+// ruleForResponse is a rule for responses with an opcode.
+func (l *link) ruleForResponse(op roce.Opcode, action verbs.WireAction) verbs.WireRule {
 	return verbs.WireRule{Match: verbs.WireMatchDestQPN | verbs.WireMatchOpcode, DestQPN: l.a.QPN(), Opcode: uint8(op), Count: 1, Action: action}
 }
 
-// timer is the QP's acknowledgement timer.
-func (l *link) timer() time.Duration { return time.Duration(roce.AckTimeout(l.opt.Timeout)) }
+// ackTimer is the QP's acknowledgement timer.
+func (l *link) ackTimer() time.Duration { return time.Duration(roce.AckTimeout(l.opt.Timeout)) }

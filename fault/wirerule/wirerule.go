@@ -1,4 +1,4 @@
-// Package wirerule puts the rules of a case (verbs.WireRule) into the form of the fault script,
+// Package wirerule converts the rules of a case (verbs.WireRule) to rules of the fault script,
 // for the links of the simulator and for those before real ports.
 package wirerule
 
@@ -10,7 +10,7 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// Of is a case's rule as the fault script has it; EINVAL for an unknown action.
+// Of converts a case's rule; an unknown action is EINVAL.
 func Of(r verbs.WireRule) (fault.Rule, error) {
 	rule := fault.Rule{DestQP: r.DestQPN, Opcode: r.Opcode, PSN: r.PSN, Skip: r.Skip, Count: r.Count, Chance: r.PerMillion,
 		Response: r.Response, Flow: r.Flow, Packet: r.Packet, Message: r.Message, Iteration: r.Iteration}
@@ -45,7 +45,7 @@ func Of(r verbs.WireRule) (fault.Rule, error) {
 	return rule, nil
 }
 
-// Acted is what a case is told of an action of the script.
+// Acted converts an action of the script to the one that a case sees.
 func Acted(a fault.Action) verbs.WireAction {
 	switch a {
 	case fault.Drop:

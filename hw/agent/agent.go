@@ -30,9 +30,9 @@ type Server struct {
 
 // Limits of a server.
 const (
-	atOnce    = 64               // connections
-	handshake = 10 * time.Second // until a connection has proved itself and said what it wants
-	maxStart  = 64 << 10         // bytes of a request
+	maxConnections   = 64               // connections
+	handshakeTimeout = 10 * time.Second // until a connection is authenticated and has sent its request
+	maxRequest       = 64 << 10         // bytes of a request
 )
 
 // request is the first line of a client: the environment of the player.
@@ -58,7 +58,7 @@ func Listen(address string, key *Key) (net.Listener, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &own{l}, nil
+		return &sameUserListener{l}, nil
 	case ok && network == "tcp":
 		if key == nil {
 			return nil, errors.New("an agent on TCP needs a key: whoever connects starts processes on this machine")
@@ -69,13 +69,13 @@ func Listen(address string, key *Key) (net.Listener, error) {
 		}
 		return tls.Listen("tcp", where, config)
 	}
-	return nil, fmt.Errorf("address %q: unix:PATH or tcp:HOST:PORT is meant", address)
+	return nil, fmt.Errorf("address %q: want unix:PATH or tcp:HOST:PORT", address)
 }
 
-// own accepts connections of processes of this user and of root.
-type own struct{ net.Listener }
+// sameUserListener accepts connections of processes of this user and of root.
+type sameUserListener struct{ net.Listener }
 
-func (o *own) Accept() (net.Conn, error) {
+func (o *sameUserListener) Accept() (net.Conn, error) {
 	for {
 		c, err := o.Listener.Accept()
 		if err != nil {
@@ -111,7 +111,7 @@ func credentials(c net.Conn) (*unix.Ucred, error) {
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	stop := context.AfterFunc(ctx, func() { _ = l.Close() })
 	defer stop()
-	room := make(chan struct{}, atOnce)
+	room := make(chan struct{}, maxConnections)
 	var all sync.WaitGroup
 	defer all.Wait()
 	for {
@@ -125,7 +125,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		select {
 		case room <- struct{}{}:
 		default:
-			s.Log("%s refused: %d connections are open", c.RemoteAddr(), atOnce)
+			s.Log("%s refused: %d connections are open", c.RemoteAddr(), maxConnections)
 			_ = c.Close()
 			continue
 		}
@@ -142,7 +142,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 // serve carries one connection. Its error says why nothing was started.
 func (s *Server) serve(ctx context.Context, c net.Conn) error {
 	defer func() { _ = c.Close() }()
-	if err := c.SetDeadline(time.Now().Add(handshake)); err != nil {
+	if err := c.SetDeadline(time.Now().Add(handshakeTimeout)); err != nil {
 		return err
 	}
 	if t, ok := c.(*tls.Conn); ok {
@@ -153,7 +153,7 @@ func (s *Server) serve(ctx context.Context, c net.Conn) error {
 	if err := json.NewEncoder(c).Encode(hello{s.Node}); err != nil {
 		return err
 	}
-	in := bufio.NewReaderSize(c, maxStart)
+	in := bufio.NewReaderSize(c, maxRequest)
 	line, err := in.ReadSlice('\n')
 	if err != nil {
 		return fmt.Errorf("no request: %w", err)
@@ -193,7 +193,7 @@ func (s *Server) serve(ctx context.Context, c net.Conn) error {
 }
 
 // Conn is a player on the agent's machine: what is written is its standard input, what is
-// read its standard output. Close ends it, some time.
+// read its standard output. Close ends it without waiting for that.
 type Conn struct {
 	net.Conn
 	in *bufio.Reader
@@ -214,7 +214,7 @@ func (c *Conn) End() error {
 	if err := half.CloseWrite(); err != nil {
 		return nil // it has ended
 	}
-	if err := c.SetReadDeadline(time.Now().Add(handshake)); err != nil {
+	if err := c.SetReadDeadline(time.Now().Add(handshakeTimeout)); err != nil {
 		return err
 	}
 	if _, err := io.Copy(io.Discard, c.in); errors.Is(err, os.ErrDeadlineExceeded) {
@@ -225,7 +225,7 @@ func (c *Conn) End() error {
 
 // Dial starts a player with an environment on the machine of an agent.
 func Dial(address string, key *Key, env map[string]string) (*Conn, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), handshake)
+	ctx, cancel := context.WithTimeout(context.Background(), handshakeTimeout)
 	defer cancel()
 	network, where, _ := strings.Cut(address, ":")
 	var c net.Conn
@@ -242,12 +242,12 @@ func Dial(address string, key *Key, env map[string]string) (*Conn, error) {
 		}
 		c, err = (&tls.Dialer{Config: config}).DialContext(ctx, "tcp", where)
 	default:
-		return nil, fmt.Errorf("address %q: unix:PATH or tcp:HOST:PORT is meant", address)
+		return nil, fmt.Errorf("address %q: want unix:PATH or tcp:HOST:PORT", address)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("agent %s: %w", address, err)
 	}
-	out := &Conn{Conn: c, in: bufio.NewReaderSize(c, maxStart)}
+	out := &Conn{Conn: c, in: bufio.NewReaderSize(c, maxRequest)}
 	if err := out.begin(env); err != nil {
 		_ = c.Close()
 		return nil, fmt.Errorf("agent %s: %w", address, err)
@@ -256,17 +256,17 @@ func Dial(address string, key *Key, env map[string]string) (*Conn, error) {
 }
 
 func (c *Conn) begin(env map[string]string) error {
-	if err := c.SetDeadline(time.Now().Add(handshake)); err != nil {
+	if err := c.SetDeadline(time.Now().Add(handshakeTimeout)); err != nil {
 		return err
 	}
 	line, err := c.in.ReadSlice('\n')
 	if err != nil {
-		// In TLS 1.3 a client learns with its first read that it was not believed.
-		return fmt.Errorf("it refuses us (is it the same key?): %w", err)
+		// In TLS 1.3 a client learns with its first read that the server refused its certificate.
+		return fmt.Errorf("it refuses this client (do both ends have the same key?): %w", err)
 	}
 	var h hello
 	if err := json.Unmarshal(line, &h); err != nil {
-		return fmt.Errorf("this is no agent: %w", err)
+		return fmt.Errorf("it does not answer as an agent does: %w", err)
 	}
 	c.Node = h.Node
 	if err := json.NewEncoder(c.Conn).Encode(request{env}); err != nil {

@@ -30,7 +30,7 @@ func (l *lines) log(format string, a ...any) {
 
 func (l *lines) wait(t *testing.T, word string) {
 	t.Helper()
-	for range 1000 {
+	for range 30000 { // five minutes: only when it hangs
 		l.mu.Lock()
 		for _, s := range l.text {
 			if strings.Contains(s, word) {

@@ -1,8 +1,9 @@
 // Package agent lets the second node of a hardware run be another machine: an agent there
 // starts player processes and joins their standard input and output to a connection. It
-// listens on a Unix socket, for its own user, or on TCP for who has the shared key: both ends
-// prove it (TLS 1.3 with certificates whose key is derived from the shared one), so that
-// nobody without the key can make it do anything, and what was overheard is of no use.
+// listens on a Unix socket, for its own user, or on TCP, for whoever holds the shared key:
+// both ends prove that they do (TLS 1.3 with certificates whose key is derived from the
+// shared one), so that without the key no one can make the agent do anything, and a
+// recording of the connection is of no use.
 package agent
 
 import (
@@ -13,7 +14,6 @@ import (
 	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"math/big"
@@ -26,15 +26,6 @@ type Key struct{ private ed25519.PrivateKey }
 
 // minKey is how many bytes a key file holds at least.
 const minKey = 32
-
-// NewKey is the text of a new key file.
-func NewKey() (string, error) {
-	b := make([]byte, minKey)
-	if _, err := rand.Read(b); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(b) + "\n", nil
-}
 
 // ReadKey reads a key file, which only its owner may read.
 func ReadKey(name string) (*Key, error) {

@@ -29,7 +29,7 @@ func unopened(device, file string, err error) error {
 }
 
 // hidden says that the kernel has a device (of any name, if none is given) which the library
-// leaves out because its device file is missing; nil: it has not.
+// leaves out because its device file is missing, else nil.
 func hidden(device string) error {
 	entries, _ := filepath.Glob(verbsClass + "/*/ibdev")
 	for _, e := range entries {

@@ -34,7 +34,7 @@ func (c *context) CreateCQ(t verbs.Thread, a verbs.CQAttr) (verbs.CQ, error) {
 		ch = h.c
 	}
 	if !a.Ex && a.CQESize == 0 && !a.CQEPad && a.CQECompression == 0 {
-		defer in(t, "ibv_create_cq").out()
+		defer enterCall(t, "ibv_create_cq").leaveCall()
 		q, err := C.ibv_create_cq(c.c, C.int(a.CQE), nil, ch, C.int(a.CompVector))
 		if q == nil {
 			return nil, null("ibv_create_cq", err)
@@ -60,14 +60,14 @@ func (c *context) CreateCQ(t verbs.Thread, a verbs.CQAttr) (verbs.CQ, error) {
 
 func (c *context) createCQEx(t verbs.Thread, x *C.struct_ibv_cq_init_attr_ex, a *verbs.CQAttr) (*C.struct_ibv_cq_ex, error) {
 	if a.CQESize != 0 || a.CQEPad || a.CQECompression != 0 {
-		defer in(t, "mlx5dv_create_cq").out()
+		defer enterCall(t, "mlx5dv_create_cq").leaveCall()
 		q, err := C.hw_dv_create_cq(c.c, x, C.int(a.CQESize), truth(a.CQEPad), C.int(a.CQECompression))
 		if q == nil {
 			return nil, null("mlx5dv_create_cq", err)
 		}
 		return q, nil
 	}
-	defer in(t, "ibv_create_cq_ex").out()
+	defer enterCall(t, "ibv_create_cq_ex").leaveCall()
 	q, err := C.ibv_create_cq_ex(c.c, x)
 	if q == nil {
 		return nil, null("ibv_create_cq_ex", err)
@@ -99,16 +99,16 @@ func (q *cq) Context() any { return q.user }
 
 // Poll is ibv_poll_cq.
 func (q *cq) Poll(t verbs.Thread, wc []verbs.WC) (int, error) {
-	h := in(t, "ibv_poll_cq")
-	defer h.out()
+	h := enterCall(t, "ibv_poll_cq")
+	defer h.leaveCall()
 	r := h.scratch(0, 0, 0, len(wc))
 	return completions(r, C.hw_poll(q.c, r, C.int(len(wc))), wc)
 }
 
 // PollWait is ibv_poll_cq again and again.
 func (q *cq) PollWait(t verbs.Thread, wc []verbs.WC, timeout time.Duration) (int, error) {
-	h := in(t, "ibv_poll_cq")
-	defer h.out()
+	h := enterCall(t, "ibv_poll_cq")
+	defer h.leaveCall()
 	r := h.scratch(0, 0, 0, len(wc))
 	return completions(r, C.hw_poll_wait(q.c, r, C.int(len(wc)), C.int64_t(timeout)), wc)
 }
@@ -128,21 +128,21 @@ func completions(r *C.struct_hw_scratch, n C.int, wc []verbs.WC) (int, error) {
 
 // ReqNotify is ibv_req_notify_cq.
 func (q *cq) ReqNotify(t verbs.Thread, solicitedOnly bool) error {
-	defer in(t, "ibv_req_notify_cq").out()
+	defer enterCall(t, "ibv_req_notify_cq").leaveCall()
 	ret, err := C.ibv_req_notify_cq(q.c, truth(solicitedOnly))
 	return failed("ibv_req_notify_cq", ret, err)
 }
 
 // Resize is ibv_resize_cq.
 func (q *cq) Resize(t verbs.Thread, cqe int) error {
-	defer in(t, "ibv_resize_cq").out()
+	defer enterCall(t, "ibv_resize_cq").leaveCall()
 	ret, err := C.ibv_resize_cq(q.c, C.int(cqe))
 	return failed("ibv_resize_cq", ret, err)
 }
 
 // Modify is ibv_modify_cq.
 func (q *cq) Modify(t verbs.Thread, m verbs.CQModeration) error {
-	defer in(t, "ibv_modify_cq").out()
+	defer enterCall(t, "ibv_modify_cq").leaveCall()
 	a := C.struct_ibv_modify_cq_attr{attr_mask: C.IBV_CQ_ATTR_MODERATE}
 	a.moderate.cq_count, a.moderate.cq_period = C.uint16_t(m.Count), C.uint16_t(m.Period)
 	ret, err := C.ibv_modify_cq(q.c, &a)
@@ -151,7 +151,7 @@ func (q *cq) Modify(t verbs.Thread, m verbs.CQModeration) error {
 
 // Destroy is ibv_destroy_cq, which waits for the acknowledgement of events.
 func (q *cq) Destroy(t verbs.Thread) error {
-	defer in(t, "ibv_destroy_cq").out()
+	defer enterCall(t, "ibv_destroy_cq").leaveCall()
 	ret, err := C.ibv_destroy_cq(q.c)
 	if ret == 0 {
 		q.ctx.leave(unsafe.Pointer(q.c))
@@ -168,19 +168,19 @@ type cqEx struct {
 var _ verbs.CQEx = (*cqEx)(nil)
 
 func (q *cqEx) StartPoll(t verbs.Thread, compMask uint32) error {
-	defer in(t, "ibv_start_poll").out()
+	defer enterCall(t, "ibv_start_poll").leaveCall()
 	ret, err := C.hw_cqex_start(q.x, C.uint32_t(compMask))
 	return failed("ibv_start_poll", ret, err)
 }
 
 func (q *cqEx) NextPoll(t verbs.Thread) error {
-	defer in(t, "ibv_next_poll").out()
+	defer enterCall(t, "ibv_next_poll").leaveCall()
 	ret, err := C.ibv_next_poll(q.x)
 	return failed("ibv_next_poll", ret, err)
 }
 
 func (q *cqEx) EndPoll(t verbs.Thread) {
-	defer in(t, "ibv_end_poll").out()
+	defer enterCall(t, "ibv_end_poll").leaveCall()
 	C.ibv_end_poll(q.x)
 }
 
@@ -209,7 +209,7 @@ type channel struct {
 
 // CreateCompChannel is ibv_create_comp_channel.
 func (c *context) CreateCompChannel(t verbs.Thread) (verbs.CompChannel, error) {
-	defer in(t, "ibv_create_comp_channel").out()
+	defer enterCall(t, "ibv_create_comp_channel").leaveCall()
 	ch, err := C.ibv_create_comp_channel(c.c)
 	if ch == nil {
 		return nil, null("ibv_create_comp_channel", err)
@@ -242,7 +242,7 @@ func await(fd C.int, timeout time.Duration, get func() error) error {
 
 // Event is ibv_get_cq_event.
 func (h *channel) Event(t verbs.Thread, timeout time.Duration) (verbs.CQ, error) {
-	defer in(t, "ibv_get_cq_event").out()
+	defer enterCall(t, "ibv_get_cq_event").leaveCall()
 	var q *C.struct_ibv_cq
 	var user unsafe.Pointer
 	err := await(h.c.fd, timeout, func() error {
@@ -261,7 +261,7 @@ func (h *channel) Event(t verbs.Thread, timeout time.Duration) (verbs.CQ, error)
 
 // Ack is ibv_ack_cq_events.
 func (h *channel) Ack(t verbs.Thread, q verbs.CQ, n int) {
-	defer in(t, "ibv_ack_cq_events").out()
+	defer enterCall(t, "ibv_ack_cq_events").leaveCall()
 	if o := plain(q); o != nil {
 		C.ibv_ack_cq_events(o.c, C.uint(n))
 	}
@@ -269,14 +269,14 @@ func (h *channel) Ack(t verbs.Thread, q verbs.CQ, n int) {
 
 // Destroy is ibv_destroy_comp_channel.
 func (h *channel) Destroy(t verbs.Thread) error {
-	defer in(t, "ibv_destroy_comp_channel").out()
+	defer enterCall(t, "ibv_destroy_comp_channel").leaveCall()
 	ret, err := C.ibv_destroy_comp_channel(h.c)
 	return failed("ibv_destroy_comp_channel", ret, err)
 }
 
 // AsyncEvent is ibv_get_async_event.
 func (c *context) AsyncEvent(t verbs.Thread, timeout time.Duration) (verbs.AsyncEvent, error) {
-	defer in(t, "ibv_get_async_event").out()
+	defer enterCall(t, "ibv_get_async_event").leaveCall()
 	var e C.struct_ibv_async_event
 	err := await(c.c.async_fd, timeout, func() error {
 		ret, err := C.ibv_get_async_event(c.c, &e)
@@ -301,7 +301,7 @@ func (c *context) AsyncEvent(t verbs.Thread, timeout time.Duration) (verbs.Async
 
 // AckAsyncEvent is ibv_ack_async_event.
 func (c *context) AckAsyncEvent(t verbs.Thread, ev verbs.AsyncEvent) {
-	defer in(t, "ibv_ack_async_event").out()
+	defer enterCall(t, "ibv_ack_async_event").leaveCall()
 	var o unsafe.Pointer
 	if q := queue(ev.QP); q != nil {
 		o = unsafe.Pointer(q.q)

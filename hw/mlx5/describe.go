@@ -14,7 +14,7 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// describe fills in what the device and the stack below it are.
+// describe fills in the names and versions of the device and the stack below it.
 func (p *probe) describe() {
 	s := p.s
 	n := s.nodes[0]
@@ -39,13 +39,14 @@ func (p *probe) describe() {
 		"device": n.Device, "port": fmt.Sprint(n.Port), "gid": fmt.Sprintf("%d %v", n.GIDIndex, n.GID), "driver": driver,
 		"vendor": fmt.Sprintf("%#x, hardware version %#x", p.attr.VendorID, p.attr.HWVer),
 	}
+	p.set("invalidate.checked", has(driver != "rxe")) // to try it ends the kernel
 	if exec {
 		d["below"] = "rdmasim exec"
 		p.set("speed", verbs.Absent)
-		p.set("in flight", verbs.Absent) // it works off all that it sees before anybody else gets in
+		p.set("in flight", verbs.Absent) // it finishes all work that it sees before another thread runs
 		p.set("addr", verbs.Absent)      // its interface is the machine's own
 		p.set("restrack", verbs.Absent)
-		p.set("fork.copy", verbs.Absent) // it pins nothing, and the kernel tells libibverbs nothing of forks
+		p.set("fork.copy", verbs.Absent) // it pins nothing, and the kernel does not report forks to libibverbs
 	}
 	if len(s.nodes) > 1 {
 		o := s.nodes[1]

@@ -39,7 +39,7 @@ func list() ([]*C.struct_ibv_device, error) {
 // Devices lists the machine's devices, the node's own first, without those that are
 // other nodes.
 func (p *process) Devices(t verbs.Thread) ([]verbs.Device, error) {
-	defer in(t, "ibv_get_device_list").out()
+	defer enterCall(t, "ibv_get_device_list").leaveCall()
 	all, err := list()
 	if err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func (p *process) Devices(t verbs.Thread) ([]verbs.Device, error) {
 		switch name := v.Name(); {
 		case name == p.host.first:
 			out = append([]verbs.Device{v}, out...)
-		case !p.bed.setup.isNode(name): // the other nodes' are theirs
+		case !p.bed.setup.isNode(name): // the devices of other nodes
 			out = append(out, v)
 		}
 	}
@@ -64,7 +64,7 @@ func (d *device) GUID() uint64 {
 
 // Open is ibv_open_device.
 func (d *device) Open(t verbs.Thread) (verbs.Context, error) {
-	defer in(t, "ibv_open_device").out()
+	defer enterCall(t, "ibv_open_device").leaveCall()
 	c, err := C.ibv_open_device(d.d)
 	if c == nil {
 		return nil, null("ibv_open_device", err)
@@ -72,7 +72,7 @@ func (d *device) Open(t verbs.Thread) (verbs.Context, error) {
 	return d.p.adopt(d, c)
 }
 
-// adopt is a context that the library has made.
+// adopt wraps a context that the library has made.
 func (p *process) adopt(d *device, c *C.struct_ibv_context) (verbs.Context, error) {
 	// Waits have deadlines, and two threads may wait for one event.
 	if err := unix.SetNonblock(int(c.async_fd), true); err != nil {
@@ -102,7 +102,7 @@ type context struct {
 	mlx5 bool
 
 	mu   sync.Mutex
-	objs map[unsafe.Pointer]any // library's object to ours
+	objs map[unsafe.Pointer]any // the library's object to its wrapper
 }
 
 func (c *context) enter(p unsafe.Pointer, o any) {
@@ -141,7 +141,7 @@ var _ verbs.Preferrer = (*context)(nil)
 
 // Close is ibv_close_device.
 func (c *context) Close(t verbs.Thread) error {
-	defer in(t, "ibv_close_device").out()
+	defer enterCall(t, "ibv_close_device").leaveCall()
 	ret, err := C.ibv_close_device(c.c)
 	if ret != 0 {
 		return failed("ibv_close_device", ret, err)
@@ -152,7 +152,7 @@ func (c *context) Close(t verbs.Thread) error {
 
 // QueryDevice is ibv_query_device.
 func (c *context) QueryDevice(t verbs.Thread) (verbs.DeviceAttr, error) {
-	defer in(t, "ibv_query_device").out()
+	defer enterCall(t, "ibv_query_device").leaveCall()
 	return queryDevice(c.c)
 }
 
@@ -182,7 +182,7 @@ func deviceAttr(a *C.struct_ibv_device_attr) verbs.DeviceAttr {
 
 // QueryDeviceEx is ibv_query_device_ex, and mlx5dv_query_device for what is mlx5's.
 func (c *context) QueryDeviceEx(t verbs.Thread, compMask uint32) (verbs.DeviceAttrEx, error) {
-	defer in(t, "ibv_query_device_ex").out()
+	defer enterCall(t, "ibv_query_device_ex").leaveCall()
 	return queryDeviceEx(c.c, compMask, c.mlx5)
 }
 
@@ -210,7 +210,7 @@ func queryDeviceEx(c *C.struct_ibv_context, compMask uint32, mlx5 bool) (verbs.D
 
 // QueryPort is ibv_query_port.
 func (c *context) QueryPort(t verbs.Thread, port int) (verbs.PortAttr, error) {
-	defer in(t, "ibv_query_port").out()
+	defer enterCall(t, "ibv_query_port").leaveCall()
 	return queryPort(c.c, port)
 }
 
@@ -233,7 +233,7 @@ func queryPort(c *C.struct_ibv_context, port int) (verbs.PortAttr, error) {
 
 // QueryGID is ibv_query_gid.
 func (c *context) QueryGID(t verbs.Thread, port, index int) (g verbs.GID, err error) {
-	defer in(t, "ibv_query_gid").out()
+	defer enterCall(t, "ibv_query_gid").leaveCall()
 	if port < 0 || port > 255 {
 		return g, fmt.Errorf("ibv_query_gid: port %d: %w", port, syscall.EINVAL)
 	}
@@ -252,7 +252,7 @@ func gidEntry(e *C.struct_ibv_gid_entry) verbs.GIDEntry {
 
 // QueryGIDEx is ibv_query_gid_ex.
 func (c *context) QueryGIDEx(t verbs.Thread, port, index int, flags uint32) (verbs.GIDEntry, error) {
-	defer in(t, "ibv_query_gid_ex").out()
+	defer enterCall(t, "ibv_query_gid_ex").leaveCall()
 	var e C.struct_ibv_gid_entry
 	ret, err := C.hw_query_gid_ex(c.c, C.uint32_t(port), C.uint32_t(index), &e, C.uint32_t(flags))
 	if ret != 0 {
@@ -263,7 +263,7 @@ func (c *context) QueryGIDEx(t verbs.Thread, port, index int, flags uint32) (ver
 
 // QueryGIDTable is ibv_query_gid_table.
 func (c *context) QueryGIDTable(t verbs.Thread, entries []verbs.GIDEntry, flags uint32) (int, error) {
-	defer in(t, "ibv_query_gid_table").out()
+	defer enterCall(t, "ibv_query_gid_table").leaveCall()
 	return queryGIDTable(c.c, entries, flags)
 }
 
@@ -281,7 +281,7 @@ func queryGIDTable(c *C.struct_ibv_context, entries []verbs.GIDEntry, flags uint
 
 // QueryPKey is ibv_query_pkey.
 func (c *context) QueryPKey(t verbs.Thread, port, index int) (uint16, error) {
-	defer in(t, "ibv_query_pkey").out()
+	defer enterCall(t, "ibv_query_pkey").leaveCall()
 	if port < 0 || port > 255 {
 		return 0, fmt.Errorf("ibv_query_pkey: port %d: %w", port, syscall.EINVAL)
 	}
@@ -295,7 +295,7 @@ func (c *context) QueryPKey(t verbs.Thread, port, index int) (uint16, error) {
 
 // PKeyIndex is ibv_get_pkey_index.
 func (c *context) PKeyIndex(t verbs.Thread, port int, pkey uint16) (int, error) {
-	defer in(t, "ibv_get_pkey_index").out()
+	defer enterCall(t, "ibv_get_pkey_index").leaveCall()
 	if port < 0 || port > 255 {
 		return -1, fmt.Errorf("ibv_get_pkey_index: port %d: %w", port, syscall.EINVAL)
 	}
@@ -311,7 +311,7 @@ func swap16(v uint16) uint16 { return uint16(C.hw_be64(C.uint64_t(v)) >> 48) }
 
 // RawClock is ibv_query_rt_values_ex for the raw clock.
 func (c *context) RawClock(t verbs.Thread) (uint64, error) {
-	defer in(t, "ibv_query_rt_values_ex").out()
+	defer enterCall(t, "ibv_query_rt_values_ex").leaveCall()
 	v := C.struct_ibv_values_ex{comp_mask: C.IBV_VALUES_MASK_RAW_CLOCK}
 	ret, err := C.ibv_query_rt_values_ex(c.c, &v)
 	if ret != 0 {
@@ -322,7 +322,7 @@ func (c *context) RawClock(t verbs.Thread) (uint64, error) {
 
 // InitAHFromWC is ibv_init_ah_from_wc.
 func (c *context) InitAHFromWC(t verbs.Thread, port int, wc *verbs.WC, grh []byte) (verbs.AHAttr, error) {
-	defer in(t, "ibv_init_ah_from_wc").out()
+	defer enterCall(t, "ibv_init_ah_from_wc").leaveCall()
 	if port < 0 || port > 255 || len(grh) < verbs.GRHSize {
 		return verbs.AHAttr{}, fmt.Errorf("ibv_init_ah_from_wc: port %d, %d bytes: %w", port, len(grh), syscall.EINVAL)
 	}

@@ -23,7 +23,7 @@ type dm struct {
 
 // AllocDM is ibv_alloc_dm.
 func (c *context) AllocDM(t verbs.Thread, a verbs.DMAttr) (verbs.DM, error) {
-	defer in(t, "ibv_alloc_dm").out()
+	defer enterCall(t, "ibv_alloc_dm").leaveCall()
 	attr := C.struct_ibv_alloc_dm_attr{length: C.size_t(a.Length), log_align_req: C.uint32_t(a.LogAlign), comp_mask: C.uint32_t(a.CompMask)}
 	d, err := C.ibv_alloc_dm(c.c, &attr)
 	if d == nil {
@@ -37,28 +37,28 @@ func first(p []byte) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(p))
 
 // CopyTo is ibv_memcpy_to_dm.
 func (m *dm) CopyTo(t verbs.Thread, off uint64, p []byte) error {
-	defer in(t, "ibv_memcpy_to_dm").out()
+	defer enterCall(t, "ibv_memcpy_to_dm").leaveCall()
 	ret, err := C.ibv_memcpy_to_dm(m.d, C.uint64_t(off), first(p), C.size_t(len(p)))
 	return failed("ibv_memcpy_to_dm", ret, err)
 }
 
 // CopyFrom is ibv_memcpy_from_dm.
 func (m *dm) CopyFrom(t verbs.Thread, p []byte, off uint64) error {
-	defer in(t, "ibv_memcpy_from_dm").out()
+	defer enterCall(t, "ibv_memcpy_from_dm").leaveCall()
 	ret, err := C.ibv_memcpy_from_dm(first(p), m.d, C.uint64_t(off), C.size_t(len(p)))
 	return failed("ibv_memcpy_from_dm", ret, err)
 }
 
 // Free is ibv_free_dm.
 func (m *dm) Free(t verbs.Thread) error {
-	defer in(t, "ibv_free_dm").out()
+	defer enterCall(t, "ibv_free_dm").leaveCall()
 	ret, err := C.ibv_free_dm(m.d)
 	return failed("ibv_free_dm", ret, err)
 }
 
 // RegDMMR is ibv_reg_dm_mr.
 func (p *pd) RegDMMR(t verbs.Thread, m verbs.DM, off, length uint64, access verbs.AccessFlags) (verbs.MR, error) {
-	defer in(t, "ibv_reg_dm_mr").out()
+	defer enterCall(t, "ibv_reg_dm_mr").leaveCall()
 	d, ok := m.(*dm)
 	if !ok || d == nil {
 		return nil, fmt.Errorf("ibv_reg_dm_mr without device memory, which libraries read: %w", syscall.EFAULT)

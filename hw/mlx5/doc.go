@@ -5,7 +5,7 @@
 //
 // A thread is a goroutine locked to an operating system thread, its clock is
 // CLOCK_MONOTONIC. Memory is mapped memory. Another process is this program started
-// again, moved through a pipe by the commands of package player. A call that does not
+// again, which receives the commands of package player through a pipe. A call that does not
 // return cannot be undone: the testbed then says which one it was, and that its process
-// is spent.
+// needs a restart.
 package mlx5

@@ -29,7 +29,7 @@ type pd struct {
 
 // AllocPD is ibv_alloc_pd.
 func (c *context) AllocPD(t verbs.Thread) (verbs.PD, error) {
-	defer in(t, "ibv_alloc_pd").out()
+	defer enterCall(t, "ibv_alloc_pd").leaveCall()
 	p, err := C.ibv_alloc_pd(c.c)
 	if p == nil {
 		return nil, null("ibv_alloc_pd", err)
@@ -41,7 +41,7 @@ func (p *pd) Context() verbs.Context { return p.ctx }
 
 // Dealloc is ibv_dealloc_pd.
 func (p *pd) Dealloc(t verbs.Thread) error {
-	defer in(t, "ibv_dealloc_pd").out()
+	defer enterCall(t, "ibv_dealloc_pd").leaveCall()
 	ret, err := C.ibv_dealloc_pd(p.p)
 	if ret == 0 {
 		domains.Delete(unsafe.Pointer(p.p))
@@ -55,10 +55,10 @@ type td struct {
 	t *C.struct_ibv_td
 }
 
-// AllocTD is ibv_alloc_td. The independent attribute is in no released header: its bit
-// goes down, its value cannot.
+// AllocTD is ibv_alloc_td. The independent attribute is in no released header: its comp_mask
+// bit is passed on, its value cannot be.
 func (c *context) AllocTD(t verbs.Thread, a verbs.TDInitAttr) (verbs.TD, error) {
-	defer in(t, "ibv_alloc_td").out()
+	defer enterCall(t, "ibv_alloc_td").leaveCall()
 	init := C.struct_ibv_td_init_attr{comp_mask: C.uint32_t(a.CompMask)}
 	d, err := C.ibv_alloc_td(c.c, &init)
 	if d == nil {
@@ -69,7 +69,7 @@ func (c *context) AllocTD(t verbs.Thread, a verbs.TDInitAttr) (verbs.TD, error) 
 
 // Dealloc is ibv_dealloc_td.
 func (d *td) Dealloc(t verbs.Thread) error {
-	defer in(t, "ibv_dealloc_td").out()
+	defer enterCall(t, "ibv_dealloc_td").leaveCall()
 	ret, err := C.ibv_dealloc_td(d.t)
 	return failed("ibv_dealloc_td", ret, err)
 }
@@ -79,7 +79,7 @@ var domains sync.Map
 
 // AllocParentDomain is ibv_alloc_parent_domain.
 func (c *context) AllocParentDomain(t verbs.Thread, a verbs.ParentDomainAttr) (verbs.PD, error) {
-	defer in(t, "ibv_alloc_parent_domain").out()
+	defer enterCall(t, "ibv_alloc_parent_domain").leaveCall()
 	var base *C.struct_ibv_pd
 	if b, ok := a.PD.(*pd); ok && b != nil {
 		base = b.p
@@ -135,7 +135,7 @@ func hwAlloc(domain unsafe.Pointer, size, alignment C.size_t, resource C.uint64_
 	if t == nil {
 		return nil
 	}
-	defer t.keep()
+	defer t.holdPanic()
 	b, answer := d.attr.Alloc(t, uint64(size), uint64(alignment), uint64(resource))
 	switch {
 	case answer == verbs.AllocUseDefault:
@@ -162,13 +162,13 @@ func hwFree(domain, ptr unsafe.Pointer, resource C.uint64_t) {
 	delete(d.mem, ptr)
 	d.mu.Unlock()
 	if t := d.caller(); t != nil {
-		defer t.keep()
+		defer t.holdPanic()
 		d.attr.Free(t, b, uint64(resource))
 	}
 }
 
-// keep holds a panic back while C is above.
-func (t *thread) keep() {
+// holdPanic keeps a panic until the C library, which called, has returned.
+func (t *thread) holdPanic() {
 	if v := recover(); v != nil && t.pending == nil {
 		t.pending = v
 	}
@@ -182,29 +182,29 @@ type mr struct {
 
 // RegMR is ibv_reg_mr.
 func (p *pd) RegMR(t verbs.Thread, addr, length uint64, access verbs.AccessFlags) (verbs.MR, error) {
-	defer in(t, "ibv_reg_mr").out()
+	defer enterCall(t, "ibv_reg_mr").leaveCall()
 	m, err := C.hw_reg_mr(p.p, C.uint64_t(addr), C.uint64_t(length), C.uint(access))
 	if m == nil {
 		return nil, null("ibv_reg_mr", err)
 	}
-	of(t).p.bed.regions.registered(addr, length)
+	callingThread(t).p.bed.regions.registered(addr, length)
 	return &mr{m: m}, nil
 }
 
 // RegMRIova is ibv_reg_mr_iova.
 func (p *pd) RegMRIova(t verbs.Thread, addr, length, iova uint64, access verbs.AccessFlags) (verbs.MR, error) {
-	defer in(t, "ibv_reg_mr_iova").out()
+	defer enterCall(t, "ibv_reg_mr_iova").leaveCall()
 	m, err := C.hw_reg_mr_iova(p.p, C.uint64_t(addr), C.uint64_t(length), C.uint64_t(iova), C.uint(access))
 	if m == nil {
 		return nil, null("ibv_reg_mr_iova", err)
 	}
-	of(t).p.bed.regions.registered(addr, length)
+	callingThread(t).p.bed.regions.registered(addr, length)
 	return &mr{m: m}, nil
 }
 
 // AllocNullMR is ibv_alloc_null_mr.
 func (p *pd) AllocNullMR(t verbs.Thread) (verbs.MR, error) {
-	defer in(t, "ibv_alloc_null_mr").out()
+	defer enterCall(t, "ibv_alloc_null_mr").leaveCall()
 	m, err := C.ibv_alloc_null_mr(p.p)
 	if m == nil {
 		return nil, null("ibv_alloc_null_mr", err)
@@ -219,7 +219,7 @@ func (m *mr) Length() uint64 { return uint64(m.m.length) }
 
 // Rereg is ibv_rereg_mr.
 func (m *mr) Rereg(t verbs.Thread, flags verbs.ReregFlags, domain verbs.PD, addr, length uint64, access verbs.AccessFlags) error {
-	defer in(t, "ibv_rereg_mr").out()
+	defer enterCall(t, "ibv_rereg_mr").leaveCall()
 	var to *C.struct_ibv_pd
 	if d, ok := domain.(*pd); ok && d != nil {
 		to = d.p
@@ -233,7 +233,7 @@ func (m *mr) Rereg(t verbs.Thread, flags verbs.ReregFlags, domain verbs.PD, addr
 
 // Dereg is ibv_dereg_mr.
 func (m *mr) Dereg(t verbs.Thread) error {
-	defer in(t, "ibv_dereg_mr").out()
+	defer enterCall(t, "ibv_dereg_mr").leaveCall()
 	ret, err := C.ibv_dereg_mr(m.m)
 	return failed("ibv_dereg_mr", ret, err)
 }
@@ -246,7 +246,7 @@ type mw struct {
 
 // AllocMW is ibv_alloc_mw.
 func (p *pd) AllocMW(t verbs.Thread, typ verbs.MWType) (verbs.MW, error) {
-	defer in(t, "ibv_alloc_mw").out()
+	defer enterCall(t, "ibv_alloc_mw").leaveCall()
 	w, err := C.ibv_alloc_mw(p.p, C.enum_ibv_mw_type(typ))
 	if w == nil {
 		return nil, null("ibv_alloc_mw", err)
@@ -260,7 +260,7 @@ func (w *mw) SetRKey(rkey uint32) { w.w.rkey = C.uint32_t(rkey) }
 
 // Dealloc is ibv_dealloc_mw.
 func (w *mw) Dealloc(t verbs.Thread) error {
-	defer in(t, "ibv_dealloc_mw").out()
+	defer enterCall(t, "ibv_dealloc_mw").leaveCall()
 	ret, err := C.ibv_dealloc_mw(w.w)
 	return failed("ibv_dealloc_mw", ret, err)
 }
@@ -270,7 +270,7 @@ type ah struct{ a *C.struct_ibv_ah }
 
 // CreateAH is ibv_create_ah.
 func (p *pd) CreateAH(t verbs.Thread, a verbs.AHAttr) (verbs.AH, error) {
-	defer in(t, "ibv_create_ah").out()
+	defer enterCall(t, "ibv_create_ah").leaveCall()
 	attr := cAH(&a)
 	h, err := C.ibv_create_ah(p.p, &attr)
 	if h == nil {
@@ -281,7 +281,7 @@ func (p *pd) CreateAH(t verbs.Thread, a verbs.AHAttr) (verbs.AH, error) {
 
 // Destroy is ibv_destroy_ah.
 func (h *ah) Destroy(t verbs.Thread) error {
-	defer in(t, "ibv_destroy_ah").out()
+	defer enterCall(t, "ibv_destroy_ah").leaveCall()
 	ret, err := C.ibv_destroy_ah(h.a)
 	return failed("ibv_destroy_ah", ret, err)
 }

@@ -34,9 +34,9 @@ func (q *dvQP) dv() (C.struct_mlx5dv_qp, error) {
 // adapterPage is how much of a UAR a register's page number counts.
 const adapterPage = 4096
 
-// BFReg is the register as direct verbs tell: where it is and how large. The library
-// keeps to itself which hardware page it is, so that the page's address stands for it,
-// and whether it takes a lock.
+// BFReg is the address and the size of the register, from direct verbs. Direct verbs do not
+// tell which hardware page it is on, so that the page's address stands for it, nor whether the
+// library takes a lock.
 func (q *dvQP) BFReg() verbs.BFReg {
 	d, err := q.dv()
 	if err != nil {
@@ -56,7 +56,7 @@ const (
 	firstObjectOfFile = 9
 )
 
-// dynamicUAR says whether the register is on such an object.
+// dynamicUAR reports whether the register is on such an object.
 func (q *dvQP) dynamicUAR() bool {
 	d, err := q.dv()
 	page := uint64(q.ctx.dev.p.host.PageSize())
@@ -66,7 +66,7 @@ func (q *dvQP) dynamicUAR() bool {
 
 // DoorbellRecord reads both words.
 func (q *dvQP) DoorbellRecord(t verbs.Thread) (recv, send uint32) {
-	of(t)
+	callingThread(t)
 	d, err := q.dv()
 	if err != nil {
 		return 0, 0
@@ -91,7 +91,7 @@ func (q *dvQP) WriteSendQueue(t verbs.Thread, off int, p []byte) error {
 
 // ring is n bytes of the send ring from off.
 func (q *dvQP) ring(t verbs.Thread, off, n int) ([]byte, error) {
-	of(t)
+	callingThread(t)
 	d, err := q.dv()
 	if err != nil {
 		return nil, err
@@ -105,7 +105,7 @@ func (q *dvQP) ring(t verbs.Thread, off, n int) ([]byte, error) {
 
 // WriteDoorbellRecord stores the send counter alone.
 func (q *dvQP) WriteDoorbellRecord(t verbs.Thread, sendCounter uint16) error {
-	of(t)
+	callingThread(t)
 	d, err := q.dv()
 	if err != nil {
 		return err
@@ -115,9 +115,9 @@ func (q *dvQP) WriteDoorbellRecord(t verbs.Thread, sendCounter uint16) error {
 }
 
 // RingDoorbell stores 8 bytes at the register. The halves alternate here; which of them
-// the library writes next is its secret.
+// the library writes next is not known.
 func (q *dvQP) RingDoorbell(t verbs.Thread, ctrl uint64) error {
-	of(t)
+	callingThread(t)
 	d, err := q.dv()
 	if err != nil {
 		return err
@@ -137,7 +137,7 @@ type uar struct {
 
 // AllocUAR is mlx5dv_devx_alloc_uar.
 func (c *context) AllocUAR(t verbs.Thread, flags uint32) (verbs.UAR, error) {
-	defer in(t, "mlx5dv_devx_alloc_uar").out()
+	defer enterCall(t, "mlx5dv_devx_alloc_uar").leaveCall()
 	if !c.mlx5 {
 		return nil, fmt.Errorf("mlx5dv_devx_alloc_uar on a device that is not mlx5: %w", syscall.EOPNOTSUPP)
 	}
@@ -156,7 +156,7 @@ func (u *uar) Info() verbs.UARInfo {
 
 // Store writes 8 bytes at off inside the UAR.
 func (u *uar) Store(t verbs.Thread, off uint32, v uint64) error {
-	of(t)
+	callingThread(t)
 	if off%8 != 0 || off >= adapterPage {
 		return fmt.Errorf("store at offset %#x of a UAR: %w", off, syscall.EFAULT)
 	}
@@ -166,7 +166,7 @@ func (u *uar) Store(t verbs.Thread, off uint32, v uint64) error {
 
 // Free is mlx5dv_devx_free_uar.
 func (u *uar) Free(t verbs.Thread) error {
-	defer in(t, "mlx5dv_devx_free_uar").out()
+	defer enterCall(t, "mlx5dv_devx_free_uar").leaveCall()
 	C.mlx5dv_devx_free_uar(u.u)
 	return nil
 }

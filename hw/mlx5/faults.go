@@ -34,7 +34,7 @@ func (s *Setup) FaultTarget() fault.Target {
 	return t
 }
 
-// CheckFaults says what of a plan this target cannot carry out, with the place in its file.
+// CheckFaults is an error when this target cannot carry out a part of the plan, with its place in the file.
 func (s *Setup) CheckFaults(p *fault.Plan) error {
 	if onWire(p) && !s.wired() {
 		return errors.New("faults of frames and links need the link between two devices in hand: --wire")
@@ -46,9 +46,9 @@ func onWire(p *fault.Plan) bool { return len(p.Rules)+len(p.Links) > 0 }
 
 func hostName(i int) string { return fmt.Sprintf("host%d", i) }
 
-// Befall carries out a plan that passed CheckFaults, in the testbed's time. What is on the
-// wire was taken over before.
-func (tb *Testbed) Befall(p *fault.Plan) error {
+// ApplyFaults carries out a plan that passed CheckFaults, in the testbed's time. The wire
+// was taken over before.
+func (tb *Testbed) ApplyFaults(p *fault.Plan) error {
 	if onWire(p) {
 		t := tb.setup.FaultTarget()
 		if err := tb.wire.Plan(p, [2]string(t.Ports)); err != nil {
@@ -70,14 +70,14 @@ func (tb *Testbed) Befall(p *fault.Plan) error {
 // processName is the name of process k of those of a testbed, from 1; it is on a host.
 func processName(host, k int) string { return fmt.Sprintf("%s/p%d", hostName(host), k) }
 
-// own carries out an event of this very process.
+// own carries out an event about this process.
 func (tb *Testbed) own(e fault.Event) {
 	if e.Kind == fault.Kill {
 		tb.after(e.At, func() { _ = syscall.Kill(syscall.Getpid(), syscall.SIGKILL) })
 		return
 	}
 	tb.regions.wanted = true
-	tb.after(e.At, func() { tb.regions.befall(&e) })
+	tb.after(e.At, func() { tb.regions.applyMemoryFault(&e) })
 }
 
 // kill ends the player that an event names, if there is one by now.
@@ -92,7 +92,7 @@ func (tb *Testbed) kill(e *fault.Event) {
 	}
 }
 
-// after has f called at a time of the testbed, in picoseconds, unless that is closed before.
+// after calls f at a time of the testbed, in picoseconds, unless that is closed before.
 func (tb *Testbed) after(at int64, f func()) {
 	tb.timers = append(tb.timers, time.AfterFunc(time.Duration(at/1000)-time.Since(tb.began), f))
 }
@@ -110,8 +110,8 @@ func (tb *Testbed) memoryOf(name string) []fault.Event {
 	return out
 }
 
-// regions are the memory regions that this process has registered, in order, where somebody
-// asks for them.
+// regions are the memory regions that this process has registered, in order, where an event
+// names one.
 type regions struct {
 	wanted bool
 	mu     sync.Mutex
@@ -127,9 +127,9 @@ func (r *regions) registered(addr, length uint64) {
 	r.all = append(r.all, [2]uint64{addr, length})
 }
 
-// befall takes the pages of a region away, or puts others there. A region that does not exist
-// yet has none.
-func (r *regions) befall(e *fault.Event) {
+// applyMemoryFault unmaps the pages of a region, or maps others there. Nothing happens for a region
+// that does not exist yet.
+func (r *regions) applyMemoryFault(e *fault.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if e.Region > len(r.all) {

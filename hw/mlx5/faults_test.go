@@ -32,10 +32,10 @@ func TestCheckFaults(t *testing.T) {
 	}{
 		{loose, "events: [{at: 1s, do: kill, process: host1/p2}, {at: 1s, do: unmap, process: host0/p1, region: 1}]", ""},
 		{loose, "events: [{at: 1s, do: remove, device: host0/rxe0}]", "f.yaml:1:23: remove cannot be injected here: "},
-		{loose, "events: [{at: 1s, do: kill, process: host2/p2}]", `f.yaml:1:38: no host "host2"`},
+		{loose, "events: [{at: 1s, do: kill, process: host2/p2}]", `f.yaml:1:38: there is no host "host2"`},
 		{loose, "faults: [{do: drop}]", "--wire"},
 		{wired, "faults: [{do: drop, from: host1/rxe1}]\nlinks: [{port: host0/rxe0, at: 1s, to: down}]", ""},
-		{wired, "faults: [{do: drop, from: host1/mlx5_0}]", `f.yaml:1:27: no port "host1/mlx5_0"`},
+		{wired, "faults: [{do: drop, from: host1/mlx5_0}]", `f.yaml:1:27: there is no port "host1/mlx5_0"`},
 	} {
 		err := c.s.CheckFaults(plan(t, c.text))
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
@@ -54,7 +54,7 @@ func TestMemoryEvents(t *testing.T) {
   - {at: 400ms, do: remap, process: host0/p1, region: 1}
   - {at: 3600s, do: kill, process: host0/p1}
 `)
-	if err := tb.Befall(p); err != nil {
+	if err := tb.ApplyFaults(p); err != nil {
 		t.Fatal(err)
 	}
 	err := tb.Run(time.Minute, func(vt verbs.Thread) {
@@ -110,9 +110,9 @@ func TestPlayerKilled(t *testing.T) {
 	tb := bed()
 	killed := make(chan string, 2)
 	for _, name := range []string{"host1/p2", "host1/p3"} {
-		tb.players = append(tb.players, &hand{name: name, kill: func() { killed <- name }, clean: func() {}})
+		tb.players = append(tb.players, &playerProcess{name: name, kill: func() { killed <- name }, clean: func() {}})
 	}
-	if err := tb.Befall(plan(t, "events: [{at: 10ms, do: kill, process: host1/p3}, {at: 10ms, do: kill, process: host1/p9}]")); err != nil {
+	if err := tb.ApplyFaults(plan(t, "events: [{at: 10ms, do: kill, process: host1/p3}, {at: 10ms, do: kill, process: host1/p9}]")); err != nil {
 		t.Fatal(err)
 	}
 	if name := <-killed; name != "host1/p3" {

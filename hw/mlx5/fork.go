@@ -20,19 +20,19 @@ var _ verbs.Forker = (*process)(nil)
 
 // ForkInit is ibv_fork_init.
 func (p *process) ForkInit(t verbs.Thread) error {
-	defer in(t, "ibv_fork_init").out()
+	defer enterCall(t, "ibv_fork_init").leaveCall()
 	return failed("ibv_fork_init", C.ibv_fork_init(), nil)
 }
 
 // IsForkInitialized is ibv_is_fork_initialized.
 func (p *process) IsForkInitialized(t verbs.Thread) (verbs.ForkStatus, error) {
-	defer in(t, "ibv_is_fork_initialized").out()
+	defer enterCall(t, "ibv_is_fork_initialized").leaveCall()
 	return verbs.ForkStatus(C.ibv_is_fork_initialized()), nil
 }
 
 // Fork forks this process. The child is C's alone: it writes to the buffer, and waits.
 func (p *process) Fork(t verbs.Thread, b verbs.Buffer, value byte) (end func(verbs.Thread) error, err error) {
-	defer in(t, "fork").out()
+	defer enterCall(t, "fork").leaveCall()
 	var up, down [2]int // from the child, and to it
 	if err := unix.Pipe2(up[:], unix.O_CLOEXEC); err != nil {
 		return nil, fmt.Errorf("fork: pipe: %w", err)
@@ -55,7 +55,7 @@ func (p *process) Fork(t verbs.Thread, b verbs.Buffer, value byte) (end func(ver
 		return nil, err
 	}
 	return func(t verbs.Thread) error {
-		defer in(t, "the end of a forked child").out()
+		defer enterCall(t, "the end of a forked child").leaveCall()
 		_, _ = unix.Close(down[1]), unix.Close(up[0])
 		var ws unix.WaitStatus
 		if _, err := unix.Wait4(int(pid), &ws, 0, nil); err != nil || !ws.Exited() || ws.ExitStatus() != 0 {
@@ -74,7 +74,7 @@ func orIO(err error) error {
 
 // Remap puts fresh memory under the buffer.
 func (b *buffer) Remap(t verbs.Thread) error {
-	of(t)
+	callingThread(t)
 	if err := b.Unmap(t); err != nil {
 		return err
 	}

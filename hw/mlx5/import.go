@@ -20,7 +20,7 @@ var _ verbs.Importer = (*process)(nil)
 
 // DupCommandFD duplicates the descriptor of a context's device file.
 func (p *process) DupCommandFD(t verbs.Thread, c verbs.Context) (int, error) {
-	of(t)
+	callingThread(t)
 	x, ok := c.(*context)
 	if !ok || x == nil {
 		return -1, fmt.Errorf("dup: no open device: %w", syscall.EBADF)
@@ -30,19 +30,19 @@ func (p *process) DupCommandFD(t verbs.Thread, c verbs.Context) (int, error) {
 
 // OpenNull opens the null device.
 func (p *process) OpenNull(t verbs.Thread) (int, error) {
-	of(t)
+	callingThread(t)
 	return unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
 }
 
 // CloseFD closes a descriptor.
 func (p *process) CloseFD(t verbs.Thread, fd int) error {
-	of(t)
+	callingThread(t)
 	return unix.Close(fd)
 }
 
 // ImportDevice is ibv_import_device.
 func (p *process) ImportDevice(t verbs.Thread, fd int) (verbs.Context, error) {
-	defer in(t, "ibv_import_device").out()
+	defer enterCall(t, "ibv_import_device").leaveCall()
 	c, err := C.ibv_import_device(C.int(fd))
 	if c == nil {
 		return nil, null("ibv_import_device", err)
@@ -52,7 +52,7 @@ func (p *process) ImportDevice(t verbs.Thread, fd int) (verbs.Context, error) {
 
 // ImportPD is ibv_import_pd.
 func (c *context) ImportPD(t verbs.Thread, handle uint32) (verbs.PD, error) {
-	defer in(t, "ibv_import_pd").out()
+	defer enterCall(t, "ibv_import_pd").leaveCall()
 	p, err := C.ibv_import_pd(c.c, C.uint32_t(handle))
 	if p == nil {
 		return nil, null("ibv_import_pd", err)
@@ -66,7 +66,7 @@ func (p *pd) Handle() uint32 { return uint32(p.p.handle) }
 // Unimport is ibv_unimport_pd, which has no result. libmlx5 asserts that it is given no parent
 // domain: that call is not made.
 func (p *pd) Unimport(t verbs.Thread) error {
-	defer in(t, "ibv_unimport_pd").out()
+	defer enterCall(t, "ibv_unimport_pd").leaveCall()
 	if p.mem != nil {
 		return fmt.Errorf("ibv_unimport_pd of a parent domain: %w", syscall.EINVAL)
 	}
@@ -76,7 +76,7 @@ func (p *pd) Unimport(t verbs.Thread) error {
 
 // ImportMR is ibv_import_mr.
 func (p *pd) ImportMR(t verbs.Thread, handle uint32) (verbs.MR, error) {
-	defer in(t, "ibv_import_mr").out()
+	defer enterCall(t, "ibv_import_mr").leaveCall()
 	m, err := C.ibv_import_mr(p.p, C.uint32_t(handle))
 	if m == nil {
 		return nil, null("ibv_import_mr", err)
@@ -89,7 +89,7 @@ func (m *mr) Handle() uint32 { return uint32(m.m.handle) }
 
 // Unimport is ibv_unimport_mr, which has no result.
 func (m *mr) Unimport(t verbs.Thread) error {
-	defer in(t, "ibv_unimport_mr").out()
+	defer enterCall(t, "ibv_unimport_mr").leaveCall()
 	C.ibv_unimport_mr(m.m)
 	return nil
 }

@@ -20,7 +20,7 @@ import (
 // Ethernet that of IGMP or MLD, which the kernel sends for the GID's network device. Without it
 // neither switches nor the machine's own IP layer pass the group's packets on.
 func (q *qp) AttachMcast(t verbs.Thread, group verbs.GID, lid uint16) error {
-	defer in(t, "ibv_attach_mcast").out()
+	defer enterCall(t, "ibv_attach_mcast").leaveCall()
 	g := C.union_ibv_gid(group)
 	if ret, err := C.ibv_attach_mcast(q.q, &g, C.uint16_t(lid)); ret != 0 {
 		return failed("ibv_attach_mcast", ret, err)
@@ -42,17 +42,17 @@ func (q *qp) AttachMcast(t verbs.Thread, group verbs.GID, lid uint16) error {
 
 // DetachMcast is ibv_detach_mcast, and the end of the membership.
 func (q *qp) DetachMcast(t verbs.Thread, group verbs.GID, lid uint16) error {
-	defer in(t, "ibv_detach_mcast").out()
+	defer enterCall(t, "ibv_detach_mcast").leaveCall()
 	g := C.union_ibv_gid(group)
 	if ret, err := C.ibv_detach_mcast(q.q, &g, C.uint16_t(lid)); ret != 0 {
 		return failed("ibv_detach_mcast", ret, err)
 	}
-	q.part(group)
+	q.leaveGroup(group)
 	return nil
 }
 
-// part ends the membership in a group.
-func (q *qp) part(group verbs.GID) {
+// leaveGroup ends the membership in a group.
+func (q *qp) leaveGroup(group verbs.GID) {
 	if fd, member := q.groups[group]; member && fd >= 0 {
 		_ = unix.Close(fd)
 	}

@@ -16,7 +16,7 @@ import (
 
 // Map maps anonymous memory (mmap), with a page more when it begins inside one.
 func (p *process) Map(t verbs.Thread, length uint64, o verbs.MapOptions) (verbs.Buffer, error) {
-	of(t)
+	callingThread(t)
 	page := uint64(p.host.PageSize())
 	flags := unix.MAP_PRIVATE | unix.MAP_ANONYMOUS
 	if o.HugePage {
@@ -60,7 +60,7 @@ func (b *buffer) start() unsafe.Pointer { return unsafe.Add(b.at, b.off) }
 
 // bytes is the memory itself.
 func (b *buffer) bytes(t verbs.Thread, n int, off int64) ([]byte, error) {
-	of(t)
+	callingThread(t)
 	if off < 0 || uint64(off) > b.n || uint64(n) > b.n-uint64(off) {
 		return nil, fmt.Errorf("%d bytes at %d of a buffer of %d: %w", n, off, b.n, syscall.EFAULT)
 	}
@@ -102,7 +102,7 @@ func efault(n *int, err *error) {
 
 // Unmap is munmap of the whole mapping.
 func (b *buffer) Unmap(t verbs.Thread) error {
-	of(t)
+	callingThread(t)
 	if err := unix.MunmapPtr(b.at, uintptr(b.mapped)); err != nil {
 		return fmt.Errorf("unmap: %w", err)
 	}
@@ -111,7 +111,7 @@ func (b *buffer) Unmap(t verbs.Thread) error {
 
 // DeviceMappings counts the mappings of the device's files.
 func (p *process) DeviceMappings(t verbs.Thread) (int, error) {
-	of(t)
+	callingThread(t)
 	maps, err := os.ReadFile("/proc/self/maps")
 	if err != nil {
 		return 0, err

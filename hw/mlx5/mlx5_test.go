@@ -26,8 +26,8 @@ func run(t *testing.T, body func(verbs.Thread)) {
 	if err := tb.Run(10*time.Second, body); err != nil {
 		t.Fatal(err)
 	}
-	if err := tb.Close(); err != nil || tb.Spent() {
-		t.Fatalf("close: %v, spent %t", err, tb.Spent())
+	if err := tb.Close(); err != nil || tb.NeedsRestart() {
+		t.Fatalf("close: %v, needs restart %t", err, tb.NeedsRestart())
 	}
 }
 
@@ -106,27 +106,27 @@ func TestThreads(t *testing.T) {
 }
 
 // TestHang: a body that does not come back ends at the deadline, the error names the
-// call, and the process is spent.
+// call, and the process needs a restart.
 func TestHang(t *testing.T) {
 	tb, free := bed(), make(chan struct{})
 	defer close(free)
 	err := tb.Run(50*time.Millisecond, func(th verbs.Thread) {
-		defer in(th, "ibv_destroy_cq").out()
+		defer enterCall(th, "ibv_destroy_cq").leaveCall()
 		<-free
 	})
 	if !errors.Is(err, ErrDeadline) || !strings.Contains(err.Error(), "thread main is in ibv_destroy_cq") {
 		t.Errorf("error %v", err)
 	}
-	if !tb.Spent() {
-		t.Error("the process is not spent")
+	if !tb.NeedsRestart() {
+		t.Error("the process needs no restart")
 	}
 }
 
 func TestPanicSurfaces(t *testing.T) {
 	tb := bed()
 	defer func() {
-		if v, ok := recover().(string); !ok || !strings.Contains(v, "thread worker: oops") || !tb.Spent() {
-			t.Errorf("panic %v, spent %t", v, tb.Spent())
+		if v, ok := recover().(string); !ok || !strings.Contains(v, "thread worker: oops") || !tb.NeedsRestart() {
+			t.Errorf("panic %v, needs restart %t", v, tb.NeedsRestart())
 		}
 	}()
 	_ = tb.Run(time.Second, func(th verbs.Thread) {

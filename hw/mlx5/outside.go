@@ -14,8 +14,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// What a tester does from outside the programs is done by iproute2's commands, as an
-// administrator would.
+// What a tester changes from outside the programs is changed with iproute2's commands, as an
+// administrator does it.
 
 var (
 	_ verbs.AddressControl  = (*Testbed)(nil)
@@ -46,7 +46,7 @@ func interfaceOf(n Node) (string, error) {
 
 // address runs `ip addr` on a host's interface.
 func (tb *Testbed) address(t verbs.Thread, host int, verb string, ip netip.Addr) error {
-	defer in(t, "ip addr "+verb).out()
+	defer enterCall(t, "ip addr "+verb).leaveCall()
 	n, err := tb.node(host)
 	if err != nil {
 		return err
@@ -64,14 +64,14 @@ func (tb *Testbed) AddAddress(t verbs.Thread, host int, ip netip.Addr) error {
 	return tb.address(t, host, "add", ip)
 }
 
-// RemoveAddress takes an address away.
+// RemoveAddress removes an address.
 func (tb *Testbed) RemoveAddress(t verbs.Thread, host int, ip netip.Addr) error {
 	return tb.address(t, host, "del", ip)
 }
 
 // ResourceCounts is `rdma resource show` of a host's device.
 func (tb *Testbed) ResourceCounts(t verbs.Thread, host int) (map[string]int, error) {
-	defer in(t, "rdma resource show").out()
+	defer enterCall(t, "rdma resource show").leaveCall()
 	n, err := tb.node(host)
 	if err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ func resourceCounts(device string) (map[string]int, error) {
 	return nil, fmt.Errorf("rdma resource show: no %s: %w", device, syscall.ENODEV)
 }
 
-// iproute runs a command of iproute2. The error holds what it said.
+// iproute runs a command of iproute2. The error holds its standard error.
 func iproute(name string, args ...string) ([]byte, error) {
 	cmd := exec.Command(name, args...)
 	var said strings.Builder
@@ -115,8 +115,8 @@ func iproute(name string, args ...string) ([]byte, error) {
 	return out, nil
 }
 
-// cannotRemove says why no device of this target is taken away.
-const cannotRemove = "a card that is unbound is gone for the rest of the run, and Soft-RoCE is not taken from under a program: its driver lacks disassociate_ucontext, so that the kernel waits until the last one has closed it"
+// cannotRemove says why no device of this target can be removed.
+const cannotRemove = "a card that is unbound would be missing for the rest of the run, and Soft-RoCE cannot be removed while a program has it open: its driver lacks disassociate_ucontext, so the kernel waits until the last program has closed it"
 
 // RemoveDevice is refused.
 func (tb *Testbed) RemoveDevice(verbs.Thread, int, string) error {

@@ -22,7 +22,7 @@ import (
 // PlayerArg is the argument with which this program is started as a player.
 const PlayerArg = "player"
 
-// start is the first thing that a player is told.
+// start is the first message to a player.
 type start struct {
 	Nodes []Node
 	Node  int
@@ -30,13 +30,13 @@ type start struct {
 	Memory []fault.Event `json:",omitempty"`
 }
 
-// hand moves another process: of this machine, or through an agent of another one.
-type hand struct {
+// playerProcess is another process, on this machine or, through an agent, on another one.
+type playerProcess struct {
 	name   string // as in files of faults
 	in     io.Writer
 	out    *json.Decoder
 	mu     sync.Mutex // one command at a time
-	words  *last
+	stderr *tail
 	kill   func() // ends the process
 	clean  func() // waits until it has ended
 	waited sync.Once
@@ -45,17 +45,17 @@ type hand struct {
 // Player starts this program again, with the node of the host as its first device; on the
 // machine of an agent, the agent's.
 func (tb *Testbed) Player(t verbs.Thread, hostIndex int, env map[string]string) (verbs.Player, error) {
-	defer in(t, "start of a player").out()
+	defer enterCall(t, "start of a player").leaveCall()
 	if hostIndex < 0 || hostIndex >= len(tb.hosts) {
 		return nil, fmt.Errorf("player on host %d of %d: %w", hostIndex, len(tb.hosts), syscall.EINVAL)
 	}
-	what, begin := start{Nodes: tb.setup.nodes, Node: hostIndex}, (*hand).here
+	what, begin := start{Nodes: tb.setup.nodes, Node: hostIndex}, (*playerProcess).startHere
 	if n := tb.setup.nodes[hostIndex]; n.agent != "" {
 		what = start{Nodes: []Node{n}}
-		begin = func(h *hand, env map[string]string) error { return h.there(n.agent, tb.setup.key, env) }
+		begin = func(h *playerProcess, env map[string]string) error { return h.startThere(n.agent, tb.setup.key, env) }
 	}
 	tb.mu.Lock()
-	h := &hand{words: &last{}, name: processName(hostIndex, len(tb.players)+2)} // the case's own process is the first
+	h := &playerProcess{stderr: &tail{}, name: processName(hostIndex, len(tb.players)+2)} // the case's own process is the first
 	tb.mu.Unlock()
 	what.Memory = tb.memoryOf(h.name)
 	if err := begin(h, env); err != nil {
@@ -71,8 +71,8 @@ func (tb *Testbed) Player(t verbs.Thread, hostIndex int, env map[string]string) 
 	return h, nil
 }
 
-// here starts the process on this machine.
-func (h *hand) here(env map[string]string) error {
+// startHere starts the process on this machine.
+func (h *playerProcess) startHere(env map[string]string) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
@@ -82,7 +82,7 @@ func (h *hand) here(env map[string]string) error {
 	for k, v := range env {
 		cmd.Env = append(cmd.Env, k+"="+v)
 	}
-	cmd.Stderr = h.words
+	cmd.Stderr = h.stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return err
@@ -103,8 +103,8 @@ func (h *hand) here(env map[string]string) error {
 	return nil
 }
 
-// there has an agent start it.
-func (h *hand) there(address string, key *agent.Key, env map[string]string) error {
+// startThere makes an agent start it.
+func (h *playerProcess) startThere(address string, key *agent.Key, env map[string]string) error {
 	c, err := agent.Dial(address, key, env)
 	if err != nil {
 		return err
@@ -116,8 +116,8 @@ func (h *hand) there(address string, key *agent.Key, env map[string]string) erro
 }
 
 // Do runs one command in the other process.
-func (h *hand) Do(t verbs.Thread, cmd verbs.PlayerCommand) (verbs.PlayerReply, error) {
-	defer in(t, "the answer of a player to "+cmd.Op).out()
+func (h *playerProcess) Do(t verbs.Thread, cmd verbs.PlayerCommand) (verbs.PlayerReply, error) {
+	defer enterCall(t, "the answer of a player to "+cmd.Op).leaveCall()
 	if !h.mu.TryLock() {
 		return verbs.PlayerReply{}, fmt.Errorf("player: two commands at once: %w", syscall.EBUSY)
 	}
@@ -132,32 +132,32 @@ func (h *hand) Do(t verbs.Thread, cmd verbs.PlayerCommand) (verbs.PlayerReply, e
 	return r, nil
 }
 
-func (h *hand) died() (verbs.PlayerReply, error) {
+func (h *playerProcess) died() (verbs.PlayerReply, error) {
 	h.wait()
-	return verbs.PlayerReply{Text: h.words.String()}, verbs.ErrProcessDied
+	return verbs.PlayerReply{Text: h.stderr.String()}, verbs.ErrProcessDied
 }
 
 // Kill ends the other process with SIGKILL and returns when the kernel has cleaned up
 // behind it.
-func (h *hand) Kill(t verbs.Thread) {
-	defer in(t, "the end of a killed player").out()
+func (h *playerProcess) Kill(t verbs.Thread) {
+	defer enterCall(t, "the end of a killed player").leaveCall()
 	h.end()
 }
 
-func (h *hand) end() {
+func (h *playerProcess) end() {
 	h.kill()
 	h.wait()
 }
 
-func (h *hand) wait() { h.waited.Do(h.clean) }
+func (h *playerProcess) wait() { h.waited.Do(h.clean) }
 
-// last keeps the end of what a process writes.
-type last struct {
+// tail keeps the end of what a process writes.
+type tail struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
 }
 
-func (l *last) Write(p []byte) (int, error) {
+func (l *tail) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	const most = 4096
@@ -168,7 +168,7 @@ func (l *last) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (l *last) String() string {
+func (l *tail) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.buf.String()

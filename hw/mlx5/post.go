@@ -17,8 +17,8 @@ import (
 
 // PostSend is ibv_post_send: one crossing into C for the whole list.
 func (q *qp) PostSend(t verbs.Thread, wrs []verbs.SendWR) (int, error) {
-	h := in(t, "ibv_post_send")
-	defer h.out()
+	h := enterCall(t, "ibv_post_send")
+	defer h.leaveCall()
 	sges := 0
 	for i := range wrs {
 		sges += len(wrs[i].SGEs)
@@ -40,7 +40,7 @@ func (q *qp) PostSend(t verbs.Thread, wrs []verbs.SendWR) (int, error) {
 	return int(bad), failed("ibv_post_send", ret, err)
 }
 
-// reads says whether a provider would read through an address handle that is not there. Bindings
+// reads reports whether a provider would read through a missing address handle. Bindings
 // on datagram queues are refused before that by librxe (validate_send_wr).
 func (q *qp) reads(w *verbs.SendWR) bool {
 	return q.init.Type == verbs.QPTUD && w.AH == nil && (q.ctx.mlx5 || w.Opcode != verbs.WRBindMW)
@@ -50,7 +50,7 @@ func (q *qp) reads(w *verbs.SendWR) bool {
 // would read: the call would end the process.
 var errNoAH = fmt.Errorf("a datagram without address handle is a segmentation fault: %w", syscall.EFAULT)
 
-// withoutAH posts what goes before such a datagram.
+// withoutAH posts the requests before such a datagram.
 func (q *qp) withoutAH(t *thread, before []verbs.SendWR) (int, error) {
 	if bad, err := q.PostSend(t, before); err != nil {
 		return bad, err
@@ -105,8 +105,8 @@ func (h *thread) recvRequests(wrs []verbs.RecvWR) *C.struct_hw_scratch {
 
 // PostRecv is ibv_post_recv.
 func (q *qp) PostRecv(t verbs.Thread, wrs []verbs.RecvWR) (int, error) {
-	h := in(t, "ibv_post_recv")
-	defer h.out()
+	h := enterCall(t, "ibv_post_recv")
+	defer h.leaveCall()
 	if len(wrs) == 0 {
 		return 0, nil
 	}
@@ -117,8 +117,8 @@ func (q *qp) PostRecv(t verbs.Thread, wrs []verbs.RecvWR) (int, error) {
 
 // PostRecv is ibv_post_srq_recv.
 func (s *srq) PostRecv(t verbs.Thread, wrs []verbs.RecvWR) (int, error) {
-	h := in(t, "ibv_post_srq_recv")
-	defer h.out()
+	h := enterCall(t, "ibv_post_srq_recv")
+	defer h.leaveCall()
 	if len(wrs) == 0 {
 		return 0, nil
 	}
@@ -129,8 +129,8 @@ func (s *srq) PostRecv(t verbs.Thread, wrs []verbs.RecvWR) (int, error) {
 
 // BindMW is ibv_bind_mw.
 func (q *qp) BindMW(t verbs.Thread, window verbs.MW, b verbs.MWBind) error {
-	h := in(t, "ibv_bind_mw")
-	defer h.out()
+	h := enterCall(t, "ibv_bind_mw")
+	defer h.leaveCall()
 	if q.init.Type == verbs.QPTUD && q.ctx.mlx5 {
 		return errNoAH
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 // absent are tokens for which verbs has no call yet, or that only a simulator has: no
-// device of this target has them. Any other token that nothing here names is unknown.
+// device of this target has them. A token that is named nowhere here is unknown.
 var absent = map[string]bool{
 	"mmio log": true, "fault": true, "schedule": true, "locks": true, "exact time": true, "sm": true, "overrun.drop": true, "shared bf": true,
 	"xrc": true, "advise": true, "dmabuf": true, "stat": true, "counters": true,
@@ -42,10 +42,10 @@ func has(ok bool) verbs.Capability {
 	return verbs.Absent
 }
 
-// refusals say that a call is not there; any other error tells nothing.
+// refusals mean that a call is missing; from any other error nothing follows.
 var refusals = []error{syscall.EOPNOTSUPP, syscall.ENOSYS, syscall.EPROTONOSUPPORT, syscall.EINVAL, syscall.EPERM}
 
-// answer is what the outcome of a probe says.
+// answer is the capability that the outcome of a probe shows.
 func answer(err error) verbs.Capability {
 	if err == nil {
 		return verbs.Present
@@ -58,8 +58,8 @@ func answer(err error) verbs.Capability {
 	return verbs.Unknown
 }
 
-// examine opens the first device and fills in what it is and what it can do.
-func (s *Setup) examine() error {
+// probeDevice opens the first device and fills in its description and capabilities.
+func (s *Setup) probeDevice() error {
 	s.caps = map[string]verbs.Capability{}
 	tb := New(s)
 	var err error
@@ -78,7 +78,7 @@ func (s *Setup) examine() error {
 	return errors.Join(run, err, tb.Close())
 }
 
-// probe is a device being looked at.
+// probe is a device that is being probed.
 type probe struct {
 	s    *Setup
 	t    verbs.Thread
@@ -122,15 +122,15 @@ func (p *probe) all() error {
 	return errors.Join(p.cq.Destroy(p.t), p.mem.Unmap(p.t), p.pd.Dealloc(p.t))
 }
 
-// machine has the tokens of the host.
+// machine sets the tokens of the host.
 func (p *probe) machine() {
 	page := conf(sysconf.SC_PAGE_SIZE, 4096)
 	p.set("4k page", has(page == 4096))
 	p.set("64k page", has(page == 65536))
 	root := os.Geteuid() == 0
 	p.set("root", has(root))
-	p.set("non-root", verbs.Present) // players give up what rights they have
-	const big = 10 << 30             // two regions of 2 GiB and what else the machine does
+	p.set("non-root", verbs.Present) // players give up the privileges that they have
+	const big = 10 << 30             // two regions of 2 GiB, and memory for all else
 	p.set("bigmem", has(page*conf(sysconf.SC_PHYS_PAGES, 0) >= big))
 	p.set("2p", has(len(p.s.nodes) > 1))
 	p.set("fork", verbs.Present)
@@ -152,7 +152,7 @@ func tool(name string, err error) verbs.Capability {
 	return verbs.Present
 }
 
-// copiesOnFork says whether a kernel gives a forked child copies of pinned pages: Linux 5.12
+// copiesOnFork reports whether a kernel gives a forked child copies of pinned pages: Linux 5.12
 // and later do (RDMA_NLDEV_SYS_ATTR_COPY_ON_FORK).
 func copiesOnFork(release string) verbs.Capability {
 	var major, minor int
@@ -165,14 +165,14 @@ func copiesOnFork(release string) verbs.Capability {
 // srqResize is IBV_DEVICE_SRQ_RESIZE.
 const srqResize = 1 << 13
 
-// queried has the tokens that queries answer.
+// queried sets the tokens that queries answer.
 func (p *probe) queried() {
 	n, a := p.s.nodes[0], p.attr
 	eth := n.link == verbs.LinkEthernet
 	p.set("roce", has(eth))
 	p.set("roce v2", has(eth && n.GIDType == verbs.GIDTypeRoCEv2))
 	p.set("ib", has(n.link == verbs.LinkInfiniBand))
-	p.set("speed", has(p.ctx.mlx5)) // a card's; software and emulation have none to speak of
+	p.set("speed", has(p.ctx.mlx5)) // of a card; Soft-RoCE and emulation are slow
 	if p.ctx.mlx5 {
 		p.set("sqd", verbs.Absent) // mlx5_ib has no transition into SQD
 	}
@@ -305,7 +305,7 @@ func (p *probe) regions() {
 	}
 }
 
-// direct has the tokens of mlx5 direct verbs.
+// direct sets the tokens of mlx5 direct verbs.
 func (p *probe) direct() {
 	u, err := p.ctx.AllocUAR(p.t, verbs.UARNonCached)
 	if p.set("devx", answer(err)); err == nil {

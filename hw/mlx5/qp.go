@@ -66,14 +66,14 @@ func (p *pd) CreateQP(t verbs.Thread, a verbs.QPInitAttr) (verbs.QP, error) {
 	}
 	var err error
 	if a.CompMask == 0 {
-		defer in(t, "ibv_create_qp").out()
+		defer enterCall(t, "ibv_create_qp").leaveCall()
 		x := C.struct_ibv_qp_init_attr{send_cq: scq, recv_cq: rcq, srq: s, cap: cap, qp_type: C.enum_ibv_qp_type(a.Type), sq_sig_all: truth(a.SigAll)}
 		if o.q, err = C.ibv_create_qp(p.p, &x); o.q == nil {
 			return nil, null("ibv_create_qp", err)
 		}
 		o.caps = goCaps(&x.cap)
 	} else {
-		defer in(t, "ibv_create_qp_ex").out()
+		defer enterCall(t, "ibv_create_qp_ex").leaveCall()
 		x := C.struct_ibv_qp_init_attr_ex{send_cq: scq, recv_cq: rcq, srq: s, cap: cap, qp_type: C.enum_ibv_qp_type(a.Type), sq_sig_all: truth(a.SigAll),
 			pd: p.p, comp_mask: C.uint32_t(a.CompMask) | C.IBV_QP_INIT_ATTR_PD, create_flags: C.uint32_t(a.CreateFlags),
 			source_qpn: C.uint32_t(a.SourceQPN), send_ops_flags: C.uint64_t(a.SendOpsFlags)}
@@ -102,7 +102,7 @@ func (q *qp) Context() any         { return q.init.Context }
 
 // Modify is ibv_modify_qp.
 func (q *qp) Modify(t verbs.Thread, a *verbs.QPAttr, mask verbs.QPAttrMask) error {
-	defer in(t, "ibv_modify_qp").out()
+	defer enterCall(t, "ibv_modify_qp").leaveCall()
 	if q.gone {
 		return errGone
 	}
@@ -123,7 +123,7 @@ func (q *qp) Modify(t verbs.Thread, a *verbs.QPAttr, mask verbs.QPAttrMask) erro
 
 // Query is ibv_query_qp.
 func (q *qp) Query(t verbs.Thread, mask verbs.QPAttrMask) (verbs.QPAttr, verbs.QPInitAttr, error) {
-	defer in(t, "ibv_query_qp").out()
+	defer enterCall(t, "ibv_query_qp").leaveCall()
 	if q.gone {
 		return verbs.QPAttr{}, verbs.QPInitAttr{}, errGone
 	}
@@ -149,7 +149,7 @@ func (q *qp) Query(t verbs.Thread, mask verbs.QPAttrMask) (verbs.QPAttr, verbs.Q
 
 // Destroy is ibv_destroy_qp, which waits for the acknowledgement of events.
 func (q *qp) Destroy(t verbs.Thread) error {
-	defer in(t, "ibv_destroy_qp").out()
+	defer enterCall(t, "ibv_destroy_qp").leaveCall()
 	if q.gone {
 		return errGone
 	}
@@ -157,7 +157,7 @@ func (q *qp) Destroy(t verbs.Thread) error {
 	if ret == 0 {
 		q.gone = true
 		for g := range q.groups {
-			q.part(g)
+			q.leaveGroup(g)
 		}
 		q.ctx.leave(unsafe.Pointer(q.q))
 	}
@@ -166,7 +166,7 @@ func (q *qp) Destroy(t verbs.Thread) error {
 
 // DataInOrder is ibv_query_qp_data_in_order.
 func (q *qp) DataInOrder(t verbs.Thread, op verbs.WROpcode, flags uint32) (int, error) {
-	defer in(t, "ibv_query_qp_data_in_order").out()
+	defer enterCall(t, "ibv_query_qp_data_in_order").leaveCall()
 	ret, err := C.ibv_query_qp_data_in_order(q.q, C.enum_ibv_wr_opcode(op), C.uint32_t(flags))
 	if ret < 0 {
 		return 0, failed("ibv_query_qp_data_in_order", ret, err)
@@ -184,7 +184,7 @@ type srq struct {
 
 // CreateSRQ is ibv_create_srq.
 func (p *pd) CreateSRQ(t verbs.Thread, a verbs.SRQInitAttr) (verbs.SRQ, error) {
-	defer in(t, "ibv_create_srq").out()
+	defer enterCall(t, "ibv_create_srq").leaveCall()
 	var x C.struct_ibv_srq_init_attr
 	x.attr = C.struct_ibv_srq_attr{max_wr: C.uint32_t(a.MaxWR), max_sge: C.uint32_t(a.MaxSGE), srq_limit: C.uint32_t(a.Limit)}
 	s, err := C.ibv_create_srq(p.p, &x)
@@ -202,7 +202,7 @@ func goSRQ(a *C.struct_ibv_srq_attr) verbs.SRQAttr {
 
 // Num is ibv_get_srq_num.
 func (s *srq) Num(t verbs.Thread) (uint32, error) {
-	defer in(t, "ibv_get_srq_num").out()
+	defer enterCall(t, "ibv_get_srq_num").leaveCall()
 	var n C.uint32_t
 	ret, err := C.ibv_get_srq_num(s.s, &n)
 	return uint32(n), failed("ibv_get_srq_num", ret, err)
@@ -212,7 +212,7 @@ func (s *srq) Caps() verbs.SRQAttr { return s.caps }
 
 // Modify is ibv_modify_srq.
 func (s *srq) Modify(t verbs.Thread, a verbs.SRQAttr, mask verbs.SRQAttrMask) error {
-	defer in(t, "ibv_modify_srq").out()
+	defer enterCall(t, "ibv_modify_srq").leaveCall()
 	x := C.struct_ibv_srq_attr{max_wr: C.uint32_t(a.MaxWR), max_sge: C.uint32_t(a.MaxSGE), srq_limit: C.uint32_t(a.Limit)}
 	ret, err := C.ibv_modify_srq(s.s, &x, C.int(mask))
 	return failed("ibv_modify_srq", ret, err)
@@ -220,7 +220,7 @@ func (s *srq) Modify(t verbs.Thread, a verbs.SRQAttr, mask verbs.SRQAttrMask) er
 
 // Query is ibv_query_srq.
 func (s *srq) Query(t verbs.Thread) (verbs.SRQAttr, error) {
-	defer in(t, "ibv_query_srq").out()
+	defer enterCall(t, "ibv_query_srq").leaveCall()
 	var x C.struct_ibv_srq_attr
 	ret, err := C.ibv_query_srq(s.s, &x)
 	if ret != 0 {
@@ -231,7 +231,7 @@ func (s *srq) Query(t verbs.Thread) (verbs.SRQAttr, error) {
 
 // Destroy is ibv_destroy_srq.
 func (s *srq) Destroy(t verbs.Thread) error {
-	defer in(t, "ibv_destroy_srq").out()
+	defer enterCall(t, "ibv_destroy_srq").leaveCall()
 	ret, err := C.ibv_destroy_srq(s.s)
 	if ret == 0 {
 		s.ctx.leave(unsafe.Pointer(s.s))

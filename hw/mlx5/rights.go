@@ -14,7 +14,7 @@ import (
 // DropRights implements verbs.Dropper. Capabilities are a thread's own, and a thread here
 // is one of the operating system; the limit is the process's.
 func (p *process) DropRights(t verbs.Thread, memlock uint64) error {
-	of(t)
+	callingThread(t)
 	limit := unix.Rlimit{}
 	if err := unix.Getrlimit(unix.RLIMIT_MEMLOCK, &limit); err != nil {
 		return fmt.Errorf("memlock limit: %w", err)

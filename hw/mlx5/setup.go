@@ -25,7 +25,7 @@ type Config struct {
 	Port     int
 	GIDIndex int
 	// Wire names the interfaces behind the first and the second node ("w0,w1"), through
-	// which the link between them can be watched and disturbed; empty: it cannot.
+	// which the link between them can be watched and disturbed; empty: without that.
 	Wire string
 	// Peer is the address of an agent, whose device is the second node; empty: another
 	// device of this machine, if there is one. Key is the file of the key for it.
@@ -43,7 +43,7 @@ type Node struct {
 	agent    string // address of the agent on whose machine it is; empty: here
 }
 
-// Setup is the devices that testbeds use, and what is known of them.
+// Setup is the devices that testbeds use, and what was found out about them.
 type Setup struct {
 	// Profile names what lies below for policies: hw-rxe.
 	Profile string
@@ -72,19 +72,19 @@ func Choose(cfg Config) (*Setup, error) {
 	if cfg.Peer != "" {
 		err = s.remote(cfg.Peer, cfg.Key)
 	} else {
-		s.second(nodes)
+		s.chooseSecond(nodes)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if err := s.examine(); err != nil {
+	if err := s.probeDevice(); err != nil {
 		return nil, err
 	}
 	return s, nil
 }
 
-// second takes another device of this machine, of the same link layer, as the other node.
-func (s *Setup) second(nodes candidateList) {
+// chooseSecond takes another device of this machine, of the same link layer, as the other node.
+func (s *Setup) chooseSecond(nodes candidateList) {
 	for _, c := range nodes {
 		if c.name == s.nodes[0].Device || c.err != nil {
 			continue
@@ -96,7 +96,7 @@ func (s *Setup) second(nodes candidateList) {
 	}
 }
 
-// isNode says whether a device is a node of the testbed.
+// isNode reports whether a device is a node of the testbed.
 func (s *Setup) isNode(name string) bool {
 	return slices.ContainsFunc(s.nodes, func(n Node) bool { return n.Device == name })
 }
@@ -110,7 +110,7 @@ func (s *Setup) Chosen() string {
 	return strings.Join(parts, ", second node ")
 }
 
-// candidate is a device of the list, opened to be looked at.
+// candidate is a device of the list, with its ports and GIDs.
 type candidate struct {
 	name  string
 	err   error // why it cannot be opened
@@ -134,14 +134,14 @@ func candidates() (candidateList, error) {
 	}
 	var out candidateList
 	for _, d := range all {
-		out = append(out, look(d))
+		out = append(out, inspect(d))
 	}
 	slices.SortFunc(out, func(a, b candidate) int { return strings.Compare(a.name, b.name) }) // the list is in no order
 	return out, nil
 }
 
-// look opens a device and reads its ports and GIDs.
-func look(d *C.struct_ibv_device) candidate {
+// inspect opens a device and reads its ports and GIDs.
+func inspect(d *C.struct_ibv_device) candidate {
 	c := candidate{name: C.GoString(C.ibv_get_device_name(d))}
 	ctx, errno := C.ibv_open_device(d)
 	if ctx == nil {

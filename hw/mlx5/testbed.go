@@ -41,12 +41,12 @@ type Testbed struct {
 	timers  []*time.Timer // of events
 	regions regions
 
-	mu      sync.Mutex
-	threads []*thread
-	open    map[*context]bool
-	players []*hand
-	panics  chan string
-	spent   bool // its process cannot run another testbed
+	mu           sync.Mutex
+	threads      []*thread
+	open         map[*context]bool
+	players      []*playerProcess
+	panics       chan string
+	needsRestart bool // the process cannot run another testbed
 }
 
 var _ verbs.Testbed = (*Testbed)(nil)
@@ -78,7 +78,7 @@ func (tb *Testbed) Target() verbs.Target {
 	return verbs.Target{Kind: "hw", Profile: tb.setup.Profile, Device: tb.setup.nodes[0].Device, Details: maps.Clone(tb.setup.Details)}
 }
 
-// Capability answers what the catalogue asks, by what was probed.
+// Capability answers for a token of the catalogue from what was probed.
 func (tb *Testbed) Capability(token string) verbs.Capability { return tb.setup.capability(token) }
 
 // host is this machine, seen from one of its devices.
@@ -103,9 +103,9 @@ func conf(name int, otherwise int64) int64 {
 	return otherwise
 }
 
-// NewProcess cannot be: what runs in another process is a player's fixed commands.
+// NewProcess is refused: another process can only run the fixed commands of a player.
 func (h *host) NewProcess(verbs.Thread, map[string]string) (verbs.Process, error) {
-	return nil, fmt.Errorf("a process for closures: real processes share none; use a player: %w", syscall.EOPNOTSUPP)
+	return nil, fmt.Errorf("new process: a closure cannot run in another real process; use a player: %w", syscall.EOPNOTSUPP)
 }
 
 // process is this one.
@@ -119,7 +119,7 @@ func (p *process) Name() string     { return fmt.Sprintf("%s/p%d", p.host.Name()
 
 // Start runs body in a new thread.
 func (p *process) Start(t verbs.Thread, name string, core int, body func(verbs.Thread)) verbs.Thread {
-	of(t)
+	callingThread(t)
 	return p.start(name, core, body)
 }
 
@@ -146,7 +146,7 @@ func (tb *Testbed) panicked(text string) {
 }
 
 // Run runs body in the main thread. When it has not returned after deadline, the error
-// says which calls have not, and the process is spent. A panic of any thread surfaces.
+// says which calls have not, and the process needs a restart. A panic of any thread is raised here.
 func (tb *Testbed) Run(deadline time.Duration, body func(verbs.Thread)) error {
 	t := tb.main.start("main", -1, body)
 	var over <-chan time.Time
@@ -158,29 +158,29 @@ func (tb *Testbed) Run(deadline time.Duration, body func(verbs.Thread)) error {
 	select {
 	case <-t.done:
 	case text := <-tb.panics:
-		tb.spend()
+		tb.markForRestart()
 		panic(text)
 	case <-over:
-		tb.spend()
+		tb.markForRestart()
 		return fmt.Errorf("%w (%v): %s", ErrDeadline, deadline, tb.stuck())
 	}
 	select {
 	case text := <-tb.panics:
-		tb.spend()
+		tb.markForRestart()
 		panic(text)
 	default:
 		return nil
 	}
 }
 
-// stuck says what each thread is doing.
+// stuck says in which call each thread is.
 func (tb *Testbed) stuck() string {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
 	var all []string
 	for _, t := range tb.threads {
 		what := "thread " + t.name
-		if call, d := t.within(); call != "" {
+		if call, d := t.currentCall(); call != "" {
 			what += fmt.Sprintf(" is in %s for %v", call, d.Round(time.Millisecond))
 		} else {
 			what += " is in no call"
@@ -190,25 +190,25 @@ func (tb *Testbed) stuck() string {
 	return strings.Join(all, "; ")
 }
 
-func (tb *Testbed) spend() {
+func (tb *Testbed) markForRestart() {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
-	tb.spent = true
+	tb.needsRestart = true
 }
 
-// Spent says that threads or open devices are left which cannot be got rid of but with
-// the process.
-func (tb *Testbed) Spent() bool {
+// NeedsRestart reports whether threads or open devices are left, which only the end of the
+// process removes.
+func (tb *Testbed) NeedsRestart() bool {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
-	return tb.spent
+	return tb.needsRestart
 }
 
-// patience is how long Close waits for threads that the body left behind.
-const patience = 2 * time.Second
+// closeTimeout is how long Close waits for threads that the body left behind.
+const closeTimeout = 2 * time.Second
 
-// Close ends the players and what was changed on the wire. Threads and open devices
-// that are left spend the process.
+// Close ends the players and undoes what was changed on the wire. Threads and open devices
+// that are left make the process need a restart.
 func (tb *Testbed) Close() error {
 	for _, t := range tb.timers {
 		t.Stop()
@@ -220,16 +220,16 @@ func (tb *Testbed) Close() error {
 	if tb.wire != nil {
 		err = tb.wire.Close()
 	}
-	end := time.Now().Add(patience)
+	end := time.Now().Add(closeTimeout)
 	for {
 		tb.mu.Lock()
 		left := len(tb.threads)
 		if left > 0 && time.Now().After(end) || len(tb.open) > 0 {
-			tb.spent = true
+			tb.needsRestart = true
 		}
-		spent := tb.spent
+		stuck := tb.needsRestart
 		tb.mu.Unlock()
-		if left == 0 || spent {
+		if left == 0 || stuck {
 			return err
 		}
 		time.Sleep(time.Millisecond)

@@ -48,7 +48,7 @@ func (p *process) start(name string, core int, body func(verbs.Thread)) *thread 
 	began := make(chan struct{})
 	go func() {
 		runtime.LockOSThread()
-		debug.SetPanicOnFault(true) // a buffer that is gone is EFAULT, not the end
+		debug.SetPanicOnFault(true) // a buffer that is no longer mapped is EFAULT, not the end of the process
 		t.tid = unix.Gettid()
 		p.bed.enter(t)
 		if core >= 0 {
@@ -62,7 +62,7 @@ func (p *process) start(name string, core int, body func(verbs.Thread)) *thread 
 	return t
 }
 
-// end tells the testbed how the thread ended, before anybody can join it.
+// end reports to the testbed how the thread ended, before another thread can join it.
 func (t *thread) end() {
 	if v := recover(); v != nil {
 		fmt.Fprintf(os.Stderr, "thread %s: %v\n%s", t.name, v, debug.Stack())
@@ -94,11 +94,11 @@ func pin(core int) {
 	}
 }
 
-// of is the thread behind t, which must be the calling one.
-func of(t verbs.Thread) *thread {
+// callingThread is the thread behind t, which must be the calling one.
+func callingThread(t verbs.Thread) *thread {
 	h, ok := t.(*thread)
 	if !ok || h == nil {
-		panic(fmt.Errorf("a %T that is no thread of this testbed: %w", t, ErrWrongThread))
+		panic(fmt.Errorf("a %T is not a thread of this testbed: %w", t, ErrWrongThread))
 	}
 	if h.tid != unix.Gettid() {
 		panic(fmt.Errorf("thread %q: %w", h.name, ErrWrongThread))
@@ -106,17 +106,17 @@ func of(t verbs.Thread) *thread {
 	return h
 }
 
-// in begins a call that may not return: what a report says of a thread that hangs.
-func in(t verbs.Thread, call string) *thread {
-	h := of(t)
+// enterCall notes a call that may not return, for the report on a thread that hangs.
+func enterCall(t verbs.Thread, call string) *thread {
+	h := callingThread(t)
 	h.mu.Lock()
 	h.call, h.since = call, time.Now()
 	h.mu.Unlock()
 	return h
 }
 
-// out ends it.
-func (t *thread) out() {
+// leaveCall notes that the call has returned, and raises the panic of a callback.
+func (t *thread) leaveCall() {
 	t.mu.Lock()
 	t.call = ""
 	t.mu.Unlock()
@@ -126,8 +126,8 @@ func (t *thread) out() {
 	}
 }
 
-// within is the call that the thread is in and for how long.
-func (t *thread) within() (string, time.Duration) {
+// currentCall is the call that the thread is in and for how long.
+func (t *thread) currentCall() (string, time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.call == "" {
@@ -136,7 +136,8 @@ func (t *thread) within() (string, time.Duration) {
 	return t.call, time.Since(t.since)
 }
 
-// scratch is the thread's room, for at least so many requests, entries, completions.
+// scratch is the thread's C memory, with room for at least the given numbers of send
+// requests, receive requests, SGEs and completions.
 func (t *thread) scratch(sends, recvs, sges, wcs int) *C.struct_hw_scratch {
 	if t.room == nil {
 		t.room = (*C.struct_hw_scratch)(C.calloc(1, C.sizeof_struct_hw_scratch))
@@ -157,15 +158,15 @@ func (t *thread) Name() string           { return t.name }
 // Now is the time since the testbed began.
 func (t *thread) Now() time.Duration { return time.Since(t.p.bed.began) }
 
-// Sleep gives the CPU away for d.
+// Sleep yields the CPU for d.
 func (t *thread) Sleep(d time.Duration) {
-	of(t)
+	callingThread(t)
 	time.Sleep(d)
 }
 
-// Work keeps the CPU for d.
+// Work keeps the CPU busy for d.
 func (t *thread) Work(d time.Duration) {
-	of(t)
+	callingThread(t)
 	for end := time.Now().Add(d); time.Now().Before(end); {
 		runtime.KeepAlive(t)
 	}
@@ -177,13 +178,13 @@ func (t *thread) Join(other verbs.Thread) {
 	if !ok {
 		panic(fmt.Errorf("join a %T: %w", other, ErrWrongThread))
 	}
-	defer in(t, "join "+o.name).out()
+	defer enterCall(t, "join "+o.name).leaveCall()
 	<-o.done
 }
 
 // Interrupt signals other, as pthread_kill does.
 func (t *thread) Interrupt(other verbs.Thread) error {
-	of(t)
+	callingThread(t)
 	o, ok := other.(*thread)
 	if !ok {
 		panic(fmt.Errorf("interrupt a %T: %w", other, ErrWrongThread))

@@ -12,11 +12,11 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// wireNeeds are the tokens of cases that get the link between the nodes in hand. Others
-// leave it to the kernel, which is faster.
+// wireNeeds are the tokens of cases for which this program forwards the frames between the nodes.
+// For others the kernel forwards them, which is faster.
 var wireNeeds = []string{"tap", "inj", "linkctl"}
 
-// wired says whether the link can be taken over.
+// wired reports whether the link can be taken over.
 func (s *Setup) wired() bool { return s.link[0] != "" && len(s.nodes) > 1 }
 
 // TakeWire takes the link over for a case with such needs, or for a plan that asks for it.

@@ -13,16 +13,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Open takes over the link between two interfaces. Where the kernel moved the frames by a
+// Open takes over the link between two interfaces. Where the kernel forwarded the frames by a
 // redirection of tc, as the lab sets it up, that is removed and put back by Close. Times of frames
 // count from began.
 func Open(a, b string, began time.Time, seed uint64) (*Wire, error) {
 	for _, name := range []string{a, b} {
-		if err := loose(name); err != nil {
+		if err := removeRedirect(name); err != nil {
 			return nil, err
 		}
 	}
-	restore := func() error { return errors.Join(tie(a, b), tie(b, a)) }
+	restore := func() error { return errors.Join(addRedirect(a, b), addRedirect(b, a)) }
 	x, err := openSocket(a)
 	if err != nil {
 		return nil, errors.Join(err, restore())
@@ -37,18 +37,18 @@ func Open(a, b string, began time.Time, seed uint64) (*Wire, error) {
 // preference of the lab's redirection among the filters of an interface.
 const preference = "4791"
 
-// loose removes the kernel's redirection of what an interface receives, if there is one.
-func loose(name string) error {
+// removeRedirect removes the kernel's redirection of what an interface receives, if there is one.
+func removeRedirect(name string) error {
 	if _, err := net.InterfaceByName(name); err != nil {
 		return fmt.Errorf("wire: interface %s: %w", name, err)
 	}
-	// An interface without the filter is as we want it.
+	// It is no error that the interface has no such filter.
 	_ = exec.Command("tc", "filter", "del", "dev", name, "ingress", "pref", preference).Run()
 	return nil
 }
 
-// tie lets the kernel move what one interface receives to the other.
-func tie(from, to string) error {
+// addRedirect lets the kernel move what one interface receives to the other.
+func addRedirect(from, to string) error {
 	out, err := exec.Command("tc", "filter", "add", "dev", from, "ingress", "pref", preference, "matchall",
 		"action", "mirred", "egress", "redirect", "dev", to).CombinedOutput()
 	if err != nil {
@@ -66,8 +66,8 @@ type socket struct {
 	last   time.Duration // when the last frame came; of the reader
 }
 
-// room in the socket for frames that we have not read yet, in bytes.
-const room = 64 << 20
+// receiveBuffer is the space in the socket for frames that have not been read yet, in bytes.
+const receiveBuffer = 64 << 20
 
 func openSocket(name string) (*socket, error) {
 	i, err := net.InterfaceByName(name)
@@ -81,9 +81,9 @@ func openSocket(name string) (*socket, error) {
 		return nil, fmt.Errorf("wire: packet socket (CAP_NET_RAW is needed): %w", err)
 	}
 	s := &socket{name: name, fd: fd, index: i.Index}
-	wait := unix.NsecToTimeval(int64(50 * time.Millisecond)) // so that Close is seen
+	wait := unix.NsecToTimeval(int64(50 * time.Millisecond)) // so that the reader notices Close
 	err = errors.Join(
-		unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, room),
+		unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, receiveBuffer),
 		unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_IGNORE_OUTGOING, 1),
 		unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1),
 		unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &wait),
@@ -108,15 +108,15 @@ func (s *socket) Receive(buf []byte, began time.Time) (int, time.Duration, error
 		case err == nil:
 			return n, s.arrival(control[:c], began), nil
 		case errors.Is(err, unix.EAGAIN), errors.Is(err, unix.EINTR), errors.Is(err, unix.ENETDOWN):
-			// A link that goes down is told once, and is no end.
+			// That the link went down is reported once, and does not end the reception.
 		default:
 			return 0, 0, err
 		}
 	}
 }
 
-// longest is more than a frame ever waits in a socket.
-const longest = time.Minute
+// maxQueued is more than a frame ever waits in a socket.
+const maxQueued = time.Minute
 
 // arrival is when the kernel took a frame, by the time stamp in its control message: of the
 // wall clock, or on some kernels, where a veth passes it on, of the sender's monotonic one.
@@ -129,9 +129,9 @@ func (s *socket) arrival(control []byte, began time.Time) time.Duration {
 		_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &mono) // the clock is always there
 		wall, own := now.UnixNano()-stamp, mono.Nano()-stamp
 		switch {
-		case wall >= 0 && wall < int64(longest):
+		case wall >= 0 && wall < int64(maxQueued):
 			at = time.Duration(stamp - began.UnixNano())
-		case own >= 0 && own < int64(longest):
+		case own >= 0 && own < int64(maxQueued):
 			at -= time.Duration(own)
 		}
 	}

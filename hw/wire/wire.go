@@ -1,11 +1,10 @@
-// Package wire stands between two network interfaces of this machine and moves frames from
-// one to the other, so that a case can watch and disturb what two devices send: the
+// Package wire forwards frames between two network interfaces of this machine, so that a case can watch and disturb what two devices send: the
 // testbed's link where the devices are Soft-RoCE on virtual Ethernet pairs. It acts by the
 // same fault script as the simulator's links.
 //
-// The interfaces are the far ends of the devices' own (of v0 and w0, w0), without addresses and
-// with ARP off: what comes there is for the other side, and the machine must not answer it.
-// While a Wire is open, nothing else may move frames between them.
+// The interfaces are the peers of the devices' own (w0 of the pair v0 and w0), without addresses
+// and with ARP off: the frames that they receive are for the other side, and the machine must not
+// answer them. While a Wire is open, nothing else may forward frames between them.
 package wire
 
 import (
@@ -48,7 +47,7 @@ type Wire struct {
 	began   time.Time // that the times of frames count from
 	restore func() error
 	readers sync.WaitGroup
-	late    sync.WaitGroup // frames that a rule delays
+	delayed sync.WaitGroup // frames that a rule delays
 	closing chan struct{}
 
 	mu     sync.Mutex
@@ -67,13 +66,13 @@ func newWire(began time.Time, seed uint64, restore func() error, a, b end) *Wire
 	w := &Wire{ends: [2]end{a, b}, began: began, restore: restore, closing: make(chan struct{}), draws: rand.New(rand.NewPCG(seed, 1))}
 	for side := range w.ends {
 		w.readers.Add(1)
-		go w.move(side)
+		go w.forward(side)
 	}
 	return w
 }
 
-// move takes frames from one side to the other until that side is closed.
-func (w *Wire) move(side int) {
+// forward takes frames from one side to the other until that side is closed.
+func (w *Wire) forward(side int) {
 	defer w.readers.Done()
 	buf := make([]byte, maxFrame)
 	for {
@@ -95,7 +94,7 @@ func (w *Wire) fail(err error) {
 	w.failed = errors.Join(w.failed, err)
 }
 
-// frame records a frame that came at an instant and does with it what the script says.
+// frame records a frame that was received at an instant and applies the script to it.
 func (w *Wire) frame(side int, data []byte, at time.Duration) {
 	w.mu.Lock()
 	rule := w.decide(side, data)
@@ -104,7 +103,7 @@ func (w *Wire) frame(side int, data []byte, at time.Duration) {
 		action = rule.Action
 	}
 	if w.tapped {
-		if _, err := roce.Parse(data); err == nil { // address resolution and the like are not ours
+		if _, err := roce.Parse(data); err == nil { // address resolution and the like are not recorded
 			w.frames = append(w.frames, verbs.WireFrame{At: at, Data: append([]byte(nil), data...), Acted: wirerule.Acted(action)})
 		}
 	}
@@ -115,7 +114,7 @@ func (w *Wire) frame(side int, data []byte, at time.Duration) {
 		behind, w.held[side] = w.held[side], nil
 	}
 	w.mu.Unlock()
-	w.act(side, data, action, rule)
+	w.applyAction(side, data, action, rule)
 	if behind != nil {
 		w.send(side, behind)
 	}
@@ -133,13 +132,13 @@ func (w *Wire) decide(side int, data []byte) *fault.Rule {
 		Response: p.Info().Kind == roce.KindResponse, First: p.Info().First}, w.draws.Uint64)
 }
 
-// act sends a frame on as a rule wants it.
-func (w *Wire) act(side int, data []byte, action fault.Action, rule *fault.Rule) {
+// applyAction sends a frame on as a rule wants it.
+func (w *Wire) applyAction(side int, data []byte, action fault.Action, rule *fault.Rule) {
 	switch action {
 	case fault.Drop, fault.CorruptFCS, fault.Reorder:
 		return
 	case fault.Corrupt, fault.Edit, fault.Mark:
-		change(data, rule)
+		applyRule(data, rule)
 	case fault.Truncate:
 		data = data[:min(rule.Keep, len(data))]
 		if len(data) < roce.EthernetSize {
@@ -154,8 +153,8 @@ func (w *Wire) act(side int, data []byte, action fault.Action, rule *fault.Rule)
 	w.send(side, data)
 }
 
-// change changes a frame as its rule says.
-func change(data []byte, rule *fault.Rule) {
+// applyRule changes a frame as its rule says.
+func applyRule(data []byte, rule *fault.Rule) {
 	p, err := roce.Parse(data)
 	if err != nil {
 		return
@@ -174,9 +173,9 @@ func change(data []byte, rule *fault.Rule) {
 }
 
 func (w *Wire) delay(side int, data []byte, d time.Duration) {
-	w.late.Add(1)
+	w.delayed.Add(1)
 	go func() {
-		defer w.late.Done()
+		defer w.delayed.Done()
 		timer := time.NewTimer(d)
 		defer timer.Stop()
 		select {
@@ -195,12 +194,12 @@ func (w *Wire) send(side int, data []byte) {
 	}
 }
 
-// Close stops moving frames and gives the interfaces back.
+// Close stops forwarding frames and gives the interfaces back.
 func (w *Wire) Close() error {
 	close(w.closing)
 	err := errors.Join(w.ends[0].Close(), w.ends[1].Close())
 	w.readers.Wait()
-	w.late.Wait()
+	w.delayed.Wait()
 	if w.restore != nil {
 		err = errors.Join(err, w.restore())
 	}
@@ -223,7 +222,7 @@ func (w *Wire) StartTap(verbs.Thread) error {
 // StopTap ends the recording. What devices have sent is waited for: a frame may still be in
 // the kernel when the completion that it caused is there.
 func (w *Wire) StopTap(verbs.Thread) ([]verbs.WireFrame, error) {
-	w.settle()
+	w.waitQuiet()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.tapped {
@@ -247,7 +246,7 @@ func (w *Wire) StopTap(verbs.Thread) ([]verbs.WireFrame, error) {
 // quiet is how long no frame comes before a recording is taken for whole.
 const quiet = 20 * time.Millisecond
 
-func (w *Wire) settle() {
+func (w *Wire) waitQuiet() {
 	last := -1
 	for {
 		w.mu.Lock()
@@ -305,9 +304,9 @@ func (w *Wire) Plan(p *fault.Plan, ports [2]string) error {
 	}
 	for _, l := range p.Links {
 		side := max(0, slices.Index(ports[:], l.Port))
-		w.late.Add(1)
+		w.delayed.Add(1)
 		go func() {
-			defer w.late.Done()
+			defer w.delayed.Done()
 			timer := time.NewTimer(time.Duration(l.At / 1000))
 			defer timer.Stop()
 			select {

@@ -44,7 +44,7 @@ func (l *loop) next(t *testing.T) []byte {
 	select {
 	case f := <-l.to:
 		return f
-	case <-time.After(10 * time.Second):
+	case <-time.After(5 * time.Minute): // only when it hangs
 		t.Fatal("no frame arrives")
 		return nil
 	}
@@ -208,7 +208,7 @@ func TestReorderAndMark(t *testing.T) {
 		t.Error("the held frame is not behind the next one")
 	}
 	marked := bytes.Clone(data)
-	change(marked, &fault.Rule{Action: fault.Mark})
+	applyRule(marked, &fault.Rule{Action: fault.Mark})
 	p, err := roce.Parse(marked)
 	if err != nil || p.IPv4().TOS()&3 != 3 || p.IPv4().Checksum() != p.IPv4().ComputeChecksum() {
 		t.Errorf("a marked frame: %v", err)

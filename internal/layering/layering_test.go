@@ -21,42 +21,50 @@ const module = "github.com/rdmasim/rdmasim/"
 // import itself. "any" is for commands.
 var allowed = map[string][]string{
 	"verbs":             {},
-	"prm":               {},
-	"roce":              {},
+	"prm":               {"internal/layout"}, // its tests
+	"roce":              {"internal/tshark"}, // its tests
 	"roce/layers":       {"roce"},
-	"uapi":              {},
+	"uapi":              {"internal/layout"}, // its tests
 	"fault":             {"input"},
 	"fault/wirerule":    {"fault", "verbs"},
 	"input":             {},
 	"fixtures":          {},
-	"sim":               {},
+	"sim":               {"sim/rule"},
+	"sim/rule":          {},
 	"sim/mem":           {"sim"},
 	"sim/pcie":          {"sim", "sim/mem"},
 	"sim/cpu":           {"sim", "sim/mem", "sim/pcie"},
 	"sim/os":            {"sim", "sim/cpu"},
 	"sim/link":          {"sim", "roce", "fault"},
 	"sim/uar":           {"sim", "prm"},
-	"sim/odp":           {"sim", "sim/mem", "prm"},
-	"sim/hca":           {"sim", "sim/mem", "sim/pcie", "sim/uar", "sim/odp", "prm", "roce"},
-	"sim/kernel":        {"sim", "sim/os", "sim/cpu", "sim/mem", "sim/pcie", "prm", "verbs"},
-	"sim/provider":      {"verbs", "prm", "roce", "sim", "sim/cpu", "sim/mem", "sim/kernel"},
+	"sim/mkey":          {"sim", "sim/mem", "sim/rule", "prm"},
+	"sim/odp":           {"sim", "sim/mem", "sim/mkey", "prm"},
+	"sim/hca":           {"sim", "sim/mem", "sim/pcie", "sim/uar", "sim/mkey", "sim/odp", "sim/rule", "prm", "roce"},
+	"sim/kernel":        {"sim", "sim/os", "sim/cpu", "sim/mem", "sim/pcie", "sim/rule", "prm", "verbs"},
+	"sim/provider":      {"verbs", "prm", "roce", "sim", "sim/cpu", "sim/mem", "sim/kernel", "sim/rule"},
 	"sim/profile":       {"input", "fixtures", "sim"},
 	"sim/testbed":       {"verbs", "sim", "prm", "roce", "fault", "fault/wirerule"},
-	"sim/mutant":        {"sim"},
+	"sim/mutant":        {"prm", "roce", "sim"},
 	"hw":                {"verbs", "prm", "fault", "fault/wirerule", "roce"},
 	"attach":            {"verbs", "sim", "prm", "roce", "uapi"},
-	"conformance":       {"verbs", "prm", "roce", "report", "fault", "fixtures"},
+	"conformance":       {"verbs", "prm", "roce", "report", "fault", "fixtures", "input"},
 	"workload":          {"verbs"},
 	"experiment":        {"verbs", "roce", "fault", "workload", "sim/testbed", "sim/profile", "report", "input", "fixtures", "sim"},
 	"report":            {"input"},
+	"target/simulator":  {"verbs", "conformance", "fault", "sim"},
+	"target/hardware":   {"verbs", "conformance", "fault", "hw"},
+	"examples":          {"any"},
 	"cmd":               {"any"},
 	"internal/layering": {},
+	"internal/layout":   {},
+	"internal/deadcode": {},
+	"internal/modes":    {"verbs", "fault", "sim", "experiment"},
 	"internal/readme":   {},
 	"internal/tshark":   {"roce"},
 }
 
 // deep lists rooms whose permission covers all rooms below the named one.
-var deep = map[string]string{"sim/profile": "sim", "sim/testbed": "sim", "sim/mutant": "sim", "attach": "sim", "experiment": "sim"}
+var deep = map[string]string{"sim/profile": "sim", "sim/testbed": "sim", "sim/mutant": "sim", "attach": "sim", "experiment": "sim", "target/simulator": "sim", "internal/modes": "sim"}
 
 // formats are the only rooms that may shift bytes.
 var formats = []string{"prm", "roce", "uapi"}
@@ -128,6 +136,9 @@ func TestImportsRunDown(t *testing.T) {
 				continue
 			}
 			to := room(i)
+			if (to == "internal/layout" || to == "internal/tshark") && from != to && slices.Contains(p.Imports, i) {
+				t.Errorf("%s imports %s: only generators and tests may", p.ImportPath, i)
+			}
 			if !permitted(from, to) {
 				t.Errorf("%s imports %s: %q may not import %q", p.ImportPath, i, from, to)
 			}

@@ -1,4 +1,4 @@
-// Package readme keeps the outputs in README.md and docs equal to what the programs print.
+// Package readme keeps README.md and docs equal to what the programs print and draw.
 package readme
 
 import (
@@ -13,14 +13,21 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "rewrite the outputs in the documents")
+var update = flag.Bool("update", false, "rewrite the outputs and pictures in the documents")
 
-// documents are those that show outputs.
-var documents = []string{"README.md", "docs/wire.md"}
+const root = "../.."
 
-// block is a command with its output: <!-- run: rdmasim list; lines 1-9 -->, then a
-// fenced text. "last 9" are the last lines.
-var block = regexp.MustCompile("(?s)<!-- run: ([^;>]+?)(?:; (lines|last) ([0-9-]+))? -->\n```\n(.*?)```\n")
+// documents are those that show outputs or pictures.
+var documents = []string{"README.md", "docs/results.md", "docs/validate.md", "docs/wire.md"}
+
+// output is a command with what it prints: <!-- run: rdmasim list; lines 1-9 -->, then a
+// fenced text. "last 9" are the last nine lines, "last 9-8" the first two of these. The
+// lines are chosen from each of several commands with && between them.
+var output = regexp.MustCompile("(?s)<!-- run: ([^;>]+?)(?:; (lines|last) ([0-9-]+))? -->\n```\n(.*?)```\n")
+
+// picture is a command with a file that it draws into its folder DIR:
+// <!-- draws: rdmasim run uar-sharing -o DIR -->, then the picture, whose name the file has.
+var picture = regexp.MustCompile(`<!-- draws: ([^>]+?) -->\n!\[[^\]]*\]\(([^)]+)\)`)
 
 // file is a file that commands of the same document read: <!-- file: a.yaml -->, then a
 // fenced text.
@@ -35,40 +42,52 @@ func TestGoldenReadme(t *testing.T) {
 	}
 	bin := t.TempDir()
 	build := exec.Command("go", "build", "-o", bin+string(filepath.Separator), "./cmd/...")
-	build.Dir = "../.."
+	build.Dir = root
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
+	seen := map[string]string{}
 	for _, name := range documents {
-		t.Run(name, func(t *testing.T) { document(t, bin, name) })
+		t.Run(name, func(t *testing.T) { document(t, bin, name, seen) })
 	}
 }
 
-// document compares, or rewrites, what one document shows.
-func document(t *testing.T, bin, name string) {
-	path, dir := filepath.Join("../..", name), t.TempDir()
+// document compares, or rewrites, what one document shows. seen has what commands printed
+// that read no files of a document.
+func document(t *testing.T, bin, name string, seen map[string]string) {
+	path, dir := filepath.Join(root, name), t.TempDir()
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range file.FindAllSubmatch(text, -1) {
+	files := file.FindAllSubmatch(text, -1)
+	for _, m := range files {
 		if err := os.WriteFile(filepath.Join(dir, string(m[1])), m[2], 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	runs := 0
-	got := block.ReplaceAllFunc(text, func(b []byte) []byte {
-		runs++
-		m := block.FindSubmatch(b)
-		out := run(t, bin, dir, string(m[1]), string(m[2]), string(m[3]))
+	if !output.Match(text) {
+		t.Fatalf("%s shows no output", name)
+	}
+	got := output.ReplaceAllFunc(text, func(b []byte) []byte {
+		m := output.FindSubmatch(b)
+		var out []byte
+		for line := range strings.SplitSeq(string(m[1]), " && ") {
+			printed, ok := seen[line]
+			if !ok || len(files) > 0 {
+				printed = run(t, bin, dir, line)
+				seen[line] = printed
+			}
+			out = append(out, choose(t, line, printed, string(m[2]), string(m[3]))...)
+		}
 		if !bytes.Equal(out, m[4]) && !*update {
 			t.Errorf("%s shows for %s:\n%s\nit prints:\n%s\nmake golden rewrites it", name, m[1], m[4], out)
 		}
 		head := b[:bytes.Index(b, []byte("```\n"))+4]
 		return append(append(bytes.Clone(head), out...), "```\n"...)
 	})
-	if runs == 0 {
-		t.Fatalf("%s shows no output", name)
+	for _, m := range picture.FindAllSubmatch(text, -1) {
+		draw(t, bin, dir, string(m[1]), filepath.Join(filepath.Dir(path), string(m[2])))
 	}
 	if *update {
 		if err := os.WriteFile(path, got, 0o644); err != nil {
@@ -77,17 +96,41 @@ func document(t *testing.T, bin, name string) {
 	}
 }
 
-// run is what a command prints: all, or the lines that are asked for.
-func run(t *testing.T, bin, dir, line, which, lines string) []byte {
+// draw compares, or rewrites, one picture.
+func draw(t *testing.T, bin, dir, line, path string) {
+	t.Helper()
+	run(t, bin, dir, strings.ReplaceAll(line, "DIR", dir))
+	got, err := os.ReadFile(filepath.Join(dir, filepath.Base(path)))
+	if err != nil {
+		t.Fatalf("%s did not draw %s: %v", line, filepath.Base(path), err)
+	}
+	if *update {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if old, err := os.ReadFile(path); err != nil || !bytes.Equal(old, got) {
+		t.Errorf("%s is not what %s draws (%v): make golden rewrites it", path, line, err)
+	}
+}
+
+// run is what a command prints. It must end with status 0.
+func run(t *testing.T, bin, dir, line string) string {
 	t.Helper()
 	args := strings.Fields(line)
 	var stdout, stderr bytes.Buffer
 	cmd := exec.Command(filepath.Join(bin, args[0]), args[1:]...)
 	cmd.Stdout, cmd.Stderr, cmd.Dir = &stdout, &stderr, dir
 	if err := cmd.Run(); err != nil {
-		t.Fatalf("%s: %v\n%s", line, err, stderr.Bytes())
+		t.Fatalf("%s: %v\n%s%s", line, err, stdout.Bytes(), stderr.Bytes())
 	}
-	out := stamp.ReplaceAllString(stdout.String(), "$1")
+	return stamp.ReplaceAllString(stdout.String(), "$1")
+}
+
+// choose is an output, or those of its lines that are asked for.
+func choose(t *testing.T, line, out, which, lines string) []byte {
+	t.Helper()
 	if which == "" {
 		return []byte(out)
 	}
@@ -97,10 +140,49 @@ func run(t *testing.T, bin, dir, line, which, lines string) []byte {
 	a, _ := strconv.Atoi(from)
 	b, _ := strconv.Atoi(to)
 	if which == "last" {
-		a, b = len(all)-a+1, len(all)
+		a, b = len(all)-a+1, len(all)-max(b, 1)+1
 	}
 	if a < 1 || b > len(all) || a > b {
 		t.Fatalf("%s printed %d lines, not %s %s", line, len(all), which, lines)
 	}
 	return []byte(strings.Join(all[a-1:b], ""))
+}
+
+// link is a link or picture in a document.
+var link = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+
+// Each link of README, CONTRIBUTING and docs leads to a file of the tree, each page and picture
+// in docs is linked from another page, and README is short enough to be read to its end.
+func TestDocuments(t *testing.T) {
+	names, err := filepath.Glob(root + "/docs/*.md")
+	if err != nil || len(names) == 0 {
+		t.Fatalf("docs: %v, %v", names, err)
+	}
+	linked := map[string]bool{}
+	for _, path := range append(names, root+"/README.md", root+"/CONTRIBUTING.md") {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := bytes.Count(text, []byte("\n")); filepath.Base(path) == "README.md" && n >= 150 {
+			t.Errorf("README.md has %d lines; long outputs belong to docs/results.md", n)
+		}
+		for _, m := range link.FindAllSubmatch(text, -1) {
+			to, _, _ := strings.Cut(string(m[1]), "#")
+			if to == "" || strings.Contains(to, "://") {
+				continue
+			}
+			at := filepath.Join(filepath.Dir(path), to)
+			if _, err := os.Stat(at); err != nil {
+				t.Errorf("%s links to %s, which is not there", path, to)
+			}
+			linked[filepath.Clean(at)] = true
+		}
+	}
+	pictures, _ := filepath.Glob(root + "/docs/*.svg")
+	for _, p := range append(pictures, names...) {
+		if !linked[filepath.Clean(p)] {
+			t.Errorf("no page links to %s", p)
+		}
+	}
 }

@@ -1,4 +1,4 @@
-// Package tshark has Wireshark's dissector judge the captures that our programs write.
+// Package tshark decodes the captures that our programs write with Wireshark's dissectors.
 // It is for tests.
 package tshark
 
@@ -36,8 +36,8 @@ func Find(t testing.TB) string {
 	return path
 }
 
-// fields prints one line for each frame of a file.
-func fields(t testing.TB, tshark, file string, names ...string) [][]string {
+// Fields are the named fields of each frame of a file, as tshark decodes it.
+func Fields(t testing.TB, tshark, file string, names ...string) [][]string {
 	t.Helper()
 	args := []string{"-r", file, "-n", "-o", "ip.check_checksum:TRUE", "-T", "fields", "-E", "separator=|", "-E", "occurrence=f"}
 	for _, g := range Guessers {
@@ -135,21 +135,20 @@ func vcrc(p *pcap.Packet) int {
 // agree compares our reading of the frames with tshark's.
 func agree(t testing.TB, tshark, file string, r *pcap.Reader, packets []pcap.Packet) {
 	t.Helper()
-	rows := fields(t, tshark, file, "frame.time_epoch", "frame.interface_name", "infiniband.bth.opcode", "ip.checksum.status", "_ws.malformed", "frame.len")
+	rows := Fields(t, tshark, file, "frame.time_epoch", "frame.interface_name", "infiniband.bth.opcode", "ip.checksum.status", "_ws.malformed", "frame.len")
 	if len(rows) != len(packets) {
 		t.Fatalf("tshark reads %d frames of %d", len(rows), len(packets))
 	}
 	for i, row := range rows {
 		p := &packets[i]
-		op := "?"
+		op, checksum := "?", "" // of the IPv4 header, which only some framings have
 		if d, err := decode(p); err == nil {
 			op = fmt.Sprint(uint8(d.Op))
+			if d.Framing == roce.RoCEv2IPv4 {
+				checksum = "1"
+			}
 		}
-		ip := "1"
-		if p.LinkType == pcap.LinkTypeInfiniBand {
-			ip = ""
-		}
-		want := []string{fmt.Sprintf("%d.%09d", p.Time/1e9, p.Time%1e9), r.Interfaces[p.Interface].Name, op, ip, "", fmt.Sprint(len(p.Data))}
+		want := []string{fmt.Sprintf("%d.%09d", p.Time/1e9, p.Time%1e9), r.Interfaces[p.Interface].Name, op, checksum, "", fmt.Sprint(len(p.Data))}
 		for k := range want {
 			if row[k] != want[k] {
 				t.Fatalf("frame %d: tshark says %q, we %q", i+1, row, want)

@@ -1,4 +1,4 @@
-// Package bfreg holds the rules of who gets which BlueFlame register, as pure
+// Package bfreg holds the rules by which queues get BlueFlame registers, as pure
 // functions and small tables without time, memory or a device.
 //
 // Two generations are here. In the static one (rdma-core 1eee3c83 of 2018 with
@@ -35,7 +35,7 @@ const (
 	adapterPage = 4096
 )
 
-// Class says by which rule a queue got its register.
+// Class is the rule by which a queue got its register.
 type Class uint8
 
 // Classes. The first three are the kernel's in the static generation, the next three

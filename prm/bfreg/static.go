@@ -95,7 +95,7 @@ func (l Layout) GrossStatic() uint32 { return Gross(l.Total) }
 // Table is the kernel's bfreg_info of one context: use counts and UAR pages.
 type Table struct {
 	Layout
-	// Version of the ABI that the library speaks; below 2 all its QPs share bfreg 0.
+	// Version of the ABI that the library uses; below 2 all its QPs share bfreg 0.
 	Version int
 
 	count []uint32

@@ -112,10 +112,10 @@ type Usage struct {
 	UARs    uint32 // 4 KiB UARs allocated
 	Regs    uint32 // user registers in them
 	InUse   uint32 // registers that a QP or thread domain has
-	Blocked uint32 // registers that nobody may have: siblings of independent domains
+	Blocked uint32 // registers that cannot be allocated: siblings of those of independent domains
 }
 
-// Wasted is how many registers are allocated and serve nobody.
+// Wasted is how many registers are allocated and not in use.
 func (u Usage) Wasted() uint32 { return u.Regs - u.InUse }
 
 // Usage counts the dynamic part.

@@ -64,7 +64,7 @@ func (j *judge) notice(r *rec, e endpoint) {
 	n.sent, n.last, n.due = true, r.Time, nil
 }
 
-// congestion looks at a frame for marks that need a CNP, and for CNPs that are late. With
+// congestion checks a frame for marks that need a CNP, and for CNPs that are late. With
 // one domain for each QP it is not known which QP a mark is for.
 func (j *judge) congestion(r *rec, e endpoint) {
 	if isMarked(r) {

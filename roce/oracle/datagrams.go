@@ -4,23 +4,23 @@ import (
 	"github.com/rdmasim/rdmasim/roce"
 )
 
-// unreliable judges what is sent on an unreliable connection. Nobody answers, so the
-// machine is the requester's alone.
+// unreliable judges what is sent on an unreliable connection. There are no responses,
+// and so only a requester.
 func (j *judge) unreliable(s *stream) {
 	h := newHalf(j, s)
 	s.half = h
 	for _, r := range s.recs {
 		if !h.begun {
-			h.begin(r)
+			h.beginConnection(r)
 		}
 		pos := h.position(r.psn)
 		if pos < h.next {
 			if r.info.First && r.Time-h.seen >= j.o.flight()/2 && (j.o.Reconnects && pos == h.pk[0].pos || pos < h.pk[0].pos) {
 				h.restart(r)
-				h.begin(r)
+				h.beginConnection(r)
 				pos = h.position(r.psn)
 			} else {
-				h.say(Violation, "OR-088", r, "PSN %#06x is sent again", r.psn)
+				h.report(Violation, "OR-088", r, "PSN %#06x is sent again", r.psn)
 				continue
 			}
 		}
@@ -30,10 +30,10 @@ func (j *judge) unreliable(s *stream) {
 			if !j.o.Complete {
 				k, rule = Inconclusive, "OR-002"
 			}
-			h.say(k, rule, r, "PSN %#06x, the next is %#06x", r.psn, psn(h.next))
+			h.report(k, rule, r, "PSN %#06x, the next is %#06x", r.psn, psn(h.next))
 			h.lenient, h.open = true, 0
 		}
-		h.sequence(r)
+		h.checkSequence(r)
 		h.pk = append(h.pk, &packet{pos: pos, end: pos + 1, r: r, last: r.Time, sent: 1})
 		h.next = pos + 1
 		h.seen = r.Time

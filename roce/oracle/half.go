@@ -27,7 +27,7 @@ type packet struct {
 
 func (p *packet) class() roce.Class { return p.r.info.Class }
 
-// responds says whether the request has a response of its own kind.
+// responds reports whether the request has a response of its own kind.
 func (p *packet) responds() bool {
 	switch p.class() {
 	case roce.ClassReadRequest, roce.ClassAtomic, roce.ClassFlush, roce.ClassAtomicWrite:
@@ -45,7 +45,7 @@ type run struct {
 	again     bool   // of a repeated request
 }
 
-// half is the machine of one direction: a requester and the responder that it asks.
+// half is the state machine of one direction: a requester and its responder.
 type half struct {
 	j   *judge
 	s   *stream
@@ -72,12 +72,12 @@ type half struct {
 
 func newHalf(j *judge, s *stream) *half { return &half{j: j, s: s, mtu: j.o.MTU} }
 
-func (h *half) say(k Kind, rule string, r *rec, format string, a ...any) {
+func (h *half) report(k Kind, rule string, r *rec, format string, a ...any) {
 	h.j.verdict(k, rule, r.Number, h.s.name, format, a...)
 }
 
-// dagger is a violation unless a loss that nobody marked could explain it.
-func (h *half) dagger() Kind {
+// violationUnlessLost is Violation, or Inconclusive where a loss that is not marked could explain it.
+func (h *half) violationUnlessLost() Kind {
 	if h.j.o.Delivered && !h.uncertain {
 		return Violation
 	}
@@ -117,48 +117,48 @@ func (h *half) request(r *rec) {
 	if h.blind {
 		return
 	}
-	if h.begun && h.again(r) {
+	if h.begun && h.isNewConnection(r) {
 		h.restart(r)
 	}
 	if !h.begun {
-		h.begin(r)
+		h.beginConnection(r)
 	}
 	pos := h.position(r.psn)
 	switch {
 	case pos >= h.next:
 		if pos > h.next {
-			h.skipped(r, pos)
+			h.checkSkipped(r, pos)
 		}
 		if !h.blind {
-			h.fresh(r, pos)
+			h.newRequest(r, pos)
 		}
 	default:
-		h.repeat(r, pos)
+		h.repeatedRequest(r, pos)
 	}
 	h.seen = r.Time
 }
 
-func (h *half) begin(r *rec) {
+func (h *half) beginConnection(r *rec) {
 	h.begun, h.middle = true, !r.info.First
 	h.next = int64(r.psn) + 1<<24
-	h.una, h.proved, h.upper = h.next, h.next-1, h.next-1
-	h.reached, h.top = h.upper, h.upper
-	h.cursor, h.nakPos, h.rnrPos, h.nakOut, h.rnrOut = -1, -1, -1, -1, -1
+	h.unacked, h.proved, h.inOrder = h.next, h.next-1, h.next-1
+	h.highestInOrder, h.resendLast = h.inOrder, h.inOrder
+	h.resendNext, h.nakPos, h.rnrPos, h.nakOut, h.rnrOut = -1, -1, -1, -1, -1
 	h.seen = r.Time
 	if h.middle && h.j.o.Complete {
-		h.say(Violation, "OR-029", r, "the connection begins with %s", r.info.Name)
+		h.report(Violation, "OR-029", r, "the connection begins with %s", r.info.Name)
 	}
 	if want := h.j.o.StartPSN; want != nil && *want != r.psn {
-		h.say(Violation, "OR-027", r, "the first PSN is %#06x, configured is %#06x", r.psn, *want)
+		h.report(Violation, "OR-027", r, "the first PSN is %#06x, configured is %#06x", r.psn, *want)
 	}
 }
 
-// again says whether a request begins a new connection of the same two QPs: it is
+// isNewConnection reports whether a request begins a new connection of the same two QPs: it is
 // the first packet of a message, nothing is outstanding or the old connection is
 // dead, some time has passed, and it does not go on where the old one ended.
-func (h *half) again(r *rec) bool {
+func (h *half) isNewConnection(r *rec) bool {
 	pos := h.position(r.psn)
-	quiet := h.una == h.next || h.dead
+	quiet := h.unacked == h.next || h.dead
 	if !r.info.First || pos == h.next && !h.dead || r.Time-h.seen < h.j.o.flight()/2 {
 		return false
 	}
@@ -171,36 +171,36 @@ func (h *half) again(r *rec) bool {
 	return quiet && (pos == h.pk[0].pos || pos > h.next || pos < h.pk[0].pos || h.dead)
 }
 
-// restart forgets the old connection. What its next MSN would have been tells later
-// whether it was one at all.
+// restart forgets the old connection. The MSN that its next response would have had shows
+// later whether it really is a new connection.
 func (h *half) restart(r *rec) {
-	h.say(Note, "OR-027", r, "the connection seems to begin again, at PSN %#06x after %#06x", r.psn, psn(h.next-1))
+	h.report(Note, "OR-027", r, "the connection seems to begin again, at PSN %#06x after %#06x", r.psn, psn(h.next-1))
 	*h = half{j: h.j, s: h.s, mtu: h.mtu, resent: h.resent,
-		responder: responder{doubt: r, oldMSN: h.base + h.count, oldNext: h.next}}
+		responder: responder{restartRec: r, oldMSN: h.base + h.count, oldNext: h.next}}
 }
 
-// skipped is for a new request that is not the next one.
-func (h *half) skipped(r *rec, pos int64) {
+// checkSkipped judges a new request that is not the next one.
+func (h *half) checkSkipped(r *rec, pos int64) {
 	if h.j.o.Complete {
-		h.say(Violation, "OR-028", r, "PSN %#06x, the next is %#06x", r.psn, psn(h.next))
+		h.report(Violation, "OR-028", r, "PSN %#06x, the next is %#06x", r.psn, psn(h.next))
 	} else if !h.hole {
 		h.hole, h.holeAt, h.holeRec = true, h.next, r
 	}
 	h.next = pos
 	h.open = 0
 	h.lenient = true
-	if h.upper == h.reached { // the responder cannot have what was not sent
+	if h.inOrder == h.highestInOrder { // the responder cannot have what was not sent
 		h.gapped = true
 	}
 }
 
-// fresh takes a request packet that was not sent before.
-func (h *half) fresh(r *rec, pos int64) {
-	h.mayGoOn(r, pos)
-	h.sequence(r)
+// newRequest takes a request packet that was not sent before.
+func (h *half) newRequest(r *rec, pos int64) {
+	h.checkNewRequest(r, pos)
+	h.checkSequence(r)
 	p := &packet{pos: pos, end: pos + 1, r: r, last: r.Time, sent: 1, ackReq: r.p.BTH().AckReq(), got: pos}
 	if r.info.Class == roce.ClassReadRequest {
-		p.end = pos + int64(roce.PacketsOf(r.p.RETH().Length(), h.m()))
+		p.end = pos + int64(roce.PacketsOf(r.p.RETH().Length(), h.pathMTU()))
 	}
 	if r.info.Last {
 		h.count++
@@ -208,23 +208,23 @@ func (h *half) fresh(r *rec, pos int64) {
 	p.msn = h.count
 	h.pk = append(h.pk, p)
 	h.next = p.end
-	h.outstanding(r, p)
-	h.arrive(p, r, p.pos)
+	h.checkLimits(r, p)
+	h.arriveAtResponder(p, r, p.pos)
 }
 
-// m is the path MTU; until a First packet tells, none is longer than the largest.
-func (h *half) m() int {
+// pathMTU is the path MTU; before a First packet shows it, the largest that there is.
+func (h *half) pathMTU() int {
 	if h.mtu > 0 {
 		return h.mtu
 	}
 	if p := h.s.peer; p != nil && p.half != nil && p.half.mtu > 0 {
 		return p.half.mtu
 	}
-	return h.learn()
+	return h.learnMTU()
 }
 
-// learn looks ahead for a packet that must be full.
-func (h *half) learn() int {
+// learnMTU looks ahead for a packet that must be full.
+func (h *half) learnMTU() int {
 	for _, s := range []*stream{h.s, h.s.peer} {
 		if s == nil {
 			continue
@@ -241,16 +241,16 @@ func (h *half) learn() int {
 	return h.mtu
 }
 
-// sequence judges opcode order and payload of a new request packet.
-func (h *half) sequence(r *rec) {
+// checkSequence judges opcode order and payload of a new request packet.
+func (h *half) checkSequence(r *rec) {
 	info, n := r.info, r.p.PayloadLen()
 	switch {
 	case h.lenient, h.middle && len(h.pk) == 0:
 		h.lenient = false
 	case info.First && h.open != 0:
-		h.say(Violation, "OR-029", r, "%s inside an unfinished message", info.Name)
+		h.report(Violation, "OR-029", r, "%s inside an unfinished message", info.Name)
 	case !info.First && h.open != info.Class:
-		h.say(Violation, "OR-029", r, "%s without the first packet of its message", info.Name)
+		h.report(Violation, "OR-029", r, "%s without the first packet of its message", info.Name)
 	}
 	if info.First {
 		h.sum, h.reth = 0, 0
@@ -261,17 +261,17 @@ func (h *half) sequence(r *rec) {
 		h.reth = 0
 		h.sum = 1 << 40 // unknown
 	}
-	m := h.m()
+	m := h.pathMTU()
 	if !info.Payload.Allows(n, m) && info.Payload != roce.PayloadNone {
 		if n == 0 && info.Headers&(roce.HasImmDt|roce.HasIETH) != 0 {
-			h.say(Violation, "OR-032", r, "%s without payload", info.Name)
+			h.report(Violation, "OR-032", r, "%s without payload", info.Name)
 		} else {
-			h.say(Violation, "OR-030", r, "%s with %d bytes at MTU %d", info.Name, n, m)
+			h.report(Violation, "OR-030", r, "%s with %d bytes at MTU %d", info.Name, n, m)
 		}
 	}
 	h.sum += uint64(n)
 	if info.Class == roce.ClassWrite && info.Last && h.sum < 1<<40 && h.sum != uint64(h.reth) {
-		h.say(Violation, "OR-031", r, "a WRITE of %d bytes whose RETH says %d", h.sum, h.reth)
+		h.report(Violation, "OR-031", r, "a WRITE of %d bytes whose RETH says %d", h.sum, h.reth)
 	}
 	h.open = info.Class
 	if info.Last {
@@ -280,48 +280,48 @@ func (h *half) sequence(r *rec) {
 	if info.Headers.Has(roce.HasXRCETH) {
 		n := r.p.XRCETH().SRQN()
 		if !info.First && n != h.srqn {
-			h.say(Violation, "OR-095", r, "SRQ %#x inside a message to SRQ %#x", n, h.srqn)
+			h.report(Violation, "OR-095", r, "SRQ %#x inside a message to SRQ %#x", n, h.srqn)
 		}
 		h.srqn = n
 	}
 }
 
-// same says whether two transmissions carry the same request. AckReq and what the
+// same reports whether two transmissions carry the same request. AckReq and what the
 // path changes may differ.
 func same(a, b *rec) bool {
 	return a.p.Op == b.p.Op && bytes.Equal(a.p.Ext(), b.p.Ext()) && bytes.Equal(a.p.Payload(), b.p.Payload()) &&
 		a.p.BTH().Solicited() == b.p.BTH().Solicited()
 }
 
-// repeat takes a request packet whose PSN was sent before.
-func (h *half) repeat(r *rec, pos int64) {
+// repeatedRequest takes a request packet whose PSN was sent before.
+func (h *half) repeatedRequest(r *rec, pos int64) {
 	p := h.at(pos)
 	if p == nil {
 		if pos < h.pk[0].pos && h.middle {
 			return
 		}
-		h.say(Violation, "OR-028", r, "PSN %#06x was never due: the next is %#06x", r.psn, psn(h.next))
+		h.report(Violation, "OR-028", r, "PSN %#06x was never due: the next is %#06x", r.psn, psn(h.next))
 		return
 	}
 	h.resent++
 	if p.pos == pos {
-		h.compare(p, r)
+		h.checkSameRequest(p, r)
 	} else {
-		h.inside(p, r, pos)
+		h.insideRead(p, r, pos)
 	}
-	h.cause(p, r, pos)
+	h.checkRetransmission(p, r, pos)
 	p.sent++
 	p.last, p.ackReq = r.Time, r.p.BTH().AckReq()
-	h.arrive(p, r, pos)
+	h.arriveAtResponder(p, r, pos)
 }
 
-// compare judges a repeated packet against its first transmission.
-func (h *half) compare(p *packet, r *rec) {
+// checkSameRequest judges a repeated packet against its first transmission.
+func (h *half) checkSameRequest(p *packet, r *rec) {
 	if same(p.r, r) {
 		return
 	}
 	if r.info.First && !p.r.info.First {
-		h.say(Violation, "OR-053", r, "%s in place of %s", r.info.Name, p.r.info.Name)
+		h.report(Violation, "OR-053", r, "%s in place of %s", r.info.Name, p.r.info.Name)
 		return
 	}
 	what := "payload"
@@ -333,19 +333,19 @@ func (h *half) compare(p *packet, r *rec) {
 	case p.r.p.PayloadLen() != r.p.PayloadLen():
 		what = "length"
 	}
-	h.say(Violation, "OR-036", r, "sent again with another %s than in frame %d", what, p.r.Number)
+	h.report(Violation, "OR-036", r, "sent again with another %s than in frame %d", what, p.r.Number)
 }
 
-// inside judges a request whose PSN lies within those that a READ reserves.
-func (h *half) inside(p *packet, r *rec, pos int64) {
+// insideRead judges a request whose PSN lies within those that a READ reserves.
+func (h *half) insideRead(p *packet, r *rec, pos int64) {
 	if r.info.Class != roce.ClassReadRequest {
-		h.say(Violation, "OR-028", r, "%s at PSN %#06x, which the READ of frame %d reserves", r.info.Name, r.psn, p.r.Number)
+		h.report(Violation, "OR-028", r, "%s at PSN %#06x, which the READ of frame %d reserves", r.info.Name, r.psn, p.r.Number)
 		return
 	}
 	was, is := p.r.p.RETH(), r.p.RETH()
-	skip := uint64(pos-p.pos) * uint64(h.m())
+	skip := uint64(pos-p.pos) * uint64(h.pathMTU())
 	if is.VA() != was.VA()+skip || uint64(is.Length()) != uint64(was.Length())-skip || is.RKey() != was.RKey() {
-		h.say(Violation, "OR-037", r, "READ of %d bytes at %#x goes on with %d bytes at %#x, %d packets later",
+		h.report(Violation, "OR-037", r, "READ of %d bytes at %#x goes on with %d bytes at %#x, %d packets later",
 			was.Length(), was.VA(), is.Length(), is.VA(), pos-p.pos)
 	}
 }

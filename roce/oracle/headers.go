@@ -24,7 +24,7 @@ type rec struct {
 }
 
 // decode reads a frame and judges what it shows by itself. It is nil when the frame
-// is no RDMA or no receiver can take it.
+// is not RDMA or no receiver can accept it.
 func (j *judge) decode(f *Frame) *rec {
 	parse := roce.Parse
 	if f.InfiniBand {
@@ -138,7 +138,7 @@ func flowName(p *roce.Packet) string {
 	return fmt.Sprintf("%s > %s QP %#x", address(src), address(dst), p.BTH().DestQP())
 }
 
-// ends are the addresses by which a packet's ports are told apart: GIDs, and on
+// ends are the addresses that distinguish a packet's ports: GIDs, and on
 // InfiniBand, where there may be none, LIDs in their place.
 func ends(p *roce.Packet) (src, dst roce.GID) {
 	if p.Framing != roce.InfiniBand {

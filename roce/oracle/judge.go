@@ -31,7 +31,7 @@ func Judge(c Capture, o Options) *Result {
 	j.integrity(&c)
 	for i := range c.Frames {
 		if r := j.decode(&c.Frames[i]); r != nil {
-			j.place(r)
+			j.assignStream(r)
 		}
 	}
 	if j.res.Whole {

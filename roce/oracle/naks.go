@@ -12,25 +12,25 @@ func (h *half) rnr(r *rec, p *packet, pos int64) {
 		if h.j.o.ODP {
 			k = Note
 		}
-		h.say(k, "OR-068", r, "RNR NAK for the %s of frame %d", p.r.info.Name, p.r.Number)
+		h.report(k, "OR-068", r, "RNR NAK for the %s of frame %d", p.r.info.Name, p.r.Number)
 	}
 	if want := h.j.o.RNRTimer; want != nil && *want != code {
-		h.say(Violation, "OR-069", r, "timer code %d, min_rnr_timer is %d", code, *want)
+		h.report(Violation, "OR-069", r, "timer code %d, min_rnr_timer is %d", code, *want)
 	} else if want == nil && h.timerCode != 0 && h.timerCode != code+1 {
-		h.say(Note, "OR-069", r, "timer code %d, before %d", code, h.timerCode-1)
+		h.report(Note, "OR-069", r, "timer code %d, before %d", code, h.timerCode-1)
 	}
 	h.timerCode = code + 1
 	switch {
 	case pos <= h.proved:
-		h.say(Violation, "OR-075", r, "RNR NAK for PSN %#06x, which was executed", r.psn)
-	case pos > h.upper && !h.uncertain:
-		h.say(Violation, "OR-070", r, "RNR NAK for PSN %#06x, expected is %#06x", r.psn, psn(h.upper+1))
+		h.report(Violation, "OR-075", r, "RNR NAK for PSN %#06x, which was executed", r.psn)
+	case pos > h.inOrder && !h.uncertain:
+		h.report(Violation, "OR-070", r, "RNR NAK for PSN %#06x, expected is %#06x", r.psn, psn(h.inOrder+1))
 	}
 	h.nakMSN(r, pos, "OR-070")
-	h.refuse(pos)
+	h.rewindResponder(pos)
 	h.rnrOut = pos
 	if r.Fate.arrives() {
-		h.learnsOf(pos, r.Time)
+		h.advance(pos, r.Time)
 		h.rnrPos, h.rnrAt = pos, r.Time
 		h.rnrUntil = r.Time + roce.RNRTimer(uint8(code))
 		h.nakPos = -1
@@ -40,23 +40,23 @@ func (h *half) rnr(r *rec, p *packet, pos int64) {
 // nakMSN judges the MSN of a NAK: exactly what is complete before its PSN.
 func (h *half) nakMSN(r *rec, pos int64, rule string) {
 	if !h.based {
-		h.msn(r, h.before(pos), h.before(pos))
+		h.checkMSN(r, h.before(pos), h.before(pos))
 		return
 	}
 	want := h.base + h.before(pos)
 	got := int64(r.p.AETH().MSN())
 	if roce.CmpPSN(uint32(got), uint32(want)) != 0 {
-		h.say(Violation, rule, r, "a NAK with MSN %d, before PSN %#06x %d requests are complete", got, r.psn, want&roce.PSNMask)
+		h.report(Violation, rule, r, "a NAK with MSN %d, before PSN %#06x %d requests are complete", got, r.psn, want&roce.PSNMask)
 	}
 	h.lastMSN = got
 }
 
-// refuse puts the responder back: it expects pos, and whatever came behind is dropped.
-func (h *half) refuse(pos int64) {
+// rewindResponder makes the responder expect pos again: what arrived behind it was dropped.
+func (h *half) rewindResponder(pos int64) {
 	h.proved = max(h.proved, pos-1)
 	h.lastPos = max(h.lastPos, pos-1)
 	if !h.uncertain {
-		h.upper = pos - 1
+		h.inOrder = pos - 1
 	}
 	keep := h.runs[:0]
 	for _, x := range h.runs {
@@ -73,24 +73,24 @@ func (h *half) sequenceNAK(r *rec, p *packet, pos int64) {
 	switch {
 	case h.uncertain:
 	case h.rnrOut == pos:
-		h.say(Violation, "OR-067", r, "sequence NAK for PSN %#06x, which drew an RNR NAK and was not sent since", r.psn)
+		h.report(Violation, "OR-067", r, "sequence NAK for PSN %#06x, which drew an RNR NAK and was not sent since", r.psn)
 	case h.nakOut == pos:
-		h.say(Violation, "OR-065", r, "a second NAK for PSN %#06x, which was not sent since", r.psn)
+		h.report(Violation, "OR-065", r, "a second NAK for PSN %#06x, which was not sent since", r.psn)
 	case pos <= h.proved:
-		h.say(Violation, "OR-064", r, "NAK for PSN %#06x, which was executed", r.psn)
-	case pos > h.upper+1:
-		h.say(Violation, "OR-064", r, "NAK for PSN %#06x, expected is %#06x", r.psn, psn(h.upper+1))
+		h.report(Violation, "OR-064", r, "NAK for PSN %#06x, which was executed", r.psn)
+	case pos > h.inOrder+1:
+		h.report(Violation, "OR-064", r, "NAK for PSN %#06x, expected is %#06x", r.psn, psn(h.inOrder+1))
 	case h.arrived <= p.end-1:
-		h.say(h.dagger(), "OR-064", r, "NAK for PSN %#06x, and nothing behind it has arrived", r.psn)
-	case pos <= h.upper && h.j.o.Delivered:
-		h.say(Violation, "OR-064", r, "NAK for PSN %#06x, which has arrived", r.psn)
+		h.report(h.violationUnlessLost(), "OR-064", r, "NAK for PSN %#06x, and nothing behind it has arrived", r.psn)
+	case pos <= h.inOrder && h.j.o.Delivered:
+		h.report(Violation, "OR-064", r, "NAK for PSN %#06x, which has arrived", r.psn)
 	}
 	h.nakMSN(r, pos, "OR-061")
-	h.refuse(pos)
+	h.rewindResponder(pos)
 	h.nakOut = pos
 	if r.Fate.arrives() {
-		h.learnsOf(pos, r.Time)
-		if pos >= h.una {
+		h.advance(pos, r.Time)
+		if pos >= h.unacked {
 			h.nakPos, h.nakAt = pos, r.Time
 		}
 	}
@@ -101,28 +101,28 @@ func (h *half) fatal(r *rec, p *packet, pos int64) {
 	syn := r.p.AETH().Syndrome()
 	switch {
 	case pos <= h.proved:
-		h.say(Violation, "OR-075", r, "%v for PSN %#06x, which was executed", syn, r.psn)
-	case pos > h.upper && !h.uncertain:
-		h.say(Violation, "OR-071", r, "%v for PSN %#06x, expected is %#06x", syn, r.psn, psn(h.upper+1))
+		h.report(Violation, "OR-075", r, "%v for PSN %#06x, which was executed", syn, r.psn)
+	case pos > h.inOrder && !h.uncertain:
+		h.report(Violation, "OR-071", r, "%v for PSN %#06x, expected is %#06x", syn, r.psn, psn(h.inOrder+1))
 	}
 	class := p.class()
 	switch {
 	case class == roce.ClassSend && syn == roce.NAKRemoteAccess:
-		h.say(Violation, "OR-071", r, "%v for a SEND", syn)
+		h.report(Violation, "OR-071", r, "%v for a SEND", syn)
 	case syn == roce.NAKRemoteAccess && zeroLength(p.r):
-		h.say(Violation, "OR-074", r, "%v for a request of length 0", syn)
+		h.report(Violation, "OR-074", r, "%v for a request of length 0", syn)
 	case class == roce.ClassSend && h.j.o.Receive > 0 && h.sendLength(p) > h.j.o.Receive && syn != roce.NAKInvalidRequest:
-		h.say(Violation, "OR-071", r, "%v for a SEND of %d bytes into a receive of %d: an invalid request", syn, h.sendLength(p), h.j.o.Receive)
+		h.report(Violation, "OR-071", r, "%v for a SEND of %d bytes into a receive of %d: an invalid request", syn, h.sendLength(p), h.j.o.Receive)
 	case class == roce.ClassAtomic && syn == roce.NAKInvalidRequest && p.r.p.AtomicETH().VA()&7 != 0:
-		h.say(Warning, "OR-035", p.r, "an atomic at %#x", p.r.p.AtomicETH().VA())
+		h.report(Warning, "OR-035", p.r, "an atomic at %#x", p.r.p.AtomicETH().VA())
 	case syn == roce.NAKInvalidRD:
-		h.say(Violation, "OR-071", r, "%v on a connection", syn)
+		h.report(Violation, "OR-071", r, "%v on a connection", syn)
 	}
 	h.nakMSN(r, pos, "OR-061")
-	h.refuse(pos)
+	h.rewindResponder(pos)
 	h.dead, h.deadRec, h.deadAt = true, r, r.Time
 	if r.Fate.arrives() {
-		h.learnsOf(pos, r.Time)
+		h.advance(pos, r.Time)
 	}
 }
 

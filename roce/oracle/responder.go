@@ -4,27 +4,27 @@ import (
 	"github.com/rdmasim/rdmasim/roce"
 )
 
-// responder is what is known of the answering side of a half.
+// responder is the answering side of a half, as far as the capture shows it.
 type responder struct {
-	proved    int64 // everything up to here was executed: a response says so
-	upper     int64 // nothing behind here can be: it did not arrive in order
-	reached   int64 // the highest upper so far
-	arrived   int64 // the highest position that arrived at all
-	based     bool  // base is known
-	base      int64 // MSN when our count began
-	lastMSN   int64
-	lastPos   int64 // highest position of a response
-	answers   int
-	lastSent  int64 // time of the last response
-	dups      int   // duplicates that may be answered out of order
-	duplicate bool  // some request was a duplicate
-	uncertain bool  // frames were delayed: the order of arrival is not known
-	gapped    bool  // PSNs were never sent
-	dead      bool
-	deadRec   *rec
-	creditAt  int64
-	holeDone  bool
-	timerCode int // RNR timer code seen, plus 1
+	proved         int64 // everything up to here was executed: a response says so
+	inOrder        int64 // nothing behind here can be: it did not arrive in order
+	highestInOrder int64 // the highest upper so far
+	arrived        int64 // the highest position that arrived at all
+	based          bool  // base is known
+	base           int64 // MSN when our count began
+	lastMSN        int64
+	lastPos        int64 // highest position of a response
+	answers        int
+	lastSent       int64 // time of the last response
+	dups           int   // duplicates that may be answered out of order
+	duplicate      bool  // some request was a duplicate
+	uncertain      bool  // frames were delayed: the order of arrival is not known
+	gapped         bool  // PSNs were never sent
+	dead           bool
+	deadRec        *rec
+	creditAt       int64
+	holeDone       bool
+	timerCode      int // RNR timer code seen, plus 1
 
 	nakOut, rnrOut int64 // position of an outstanding NAK; -1
 	gapAt          int64 // when something arrived behind a gap, 0
@@ -35,13 +35,13 @@ type responder struct {
 	cur            *run
 
 	// After a restart: the frame, and what the old connection would have answered.
-	doubt   *rec
-	oldMSN  int64
-	oldNext int64
+	restartRec *rec
+	oldMSN     int64
+	oldNext    int64
 }
 
-// arrive feeds the responder a packet, unless the frame was lost.
-func (h *half) arrive(p *packet, r *rec, pos int64) {
+// arriveAtResponder passes a packet to the responder, unless the frame was lost.
+func (h *half) arriveAtResponder(p *packet, r *rec, pos int64) {
 	switch r.Fate {
 	case Lost:
 		return
@@ -49,7 +49,7 @@ func (h *half) arrive(p *packet, r *rec, pos int64) {
 		p.corrupted = true
 		return
 	case Edited:
-		h.say(Inconclusive, "OR-002", r, "the frame was edited on its way: what follows is not judged")
+		h.report(Inconclusive, "OR-002", r, "the frame was edited on its way: what follows is not judged")
 		h.blind = true
 		return
 	case Late:
@@ -64,20 +64,20 @@ func (h *half) arrive(p *packet, r *rec, pos int64) {
 	p.askedSince = r.Time
 	h.arrived = max(h.arrived, p.end-1)
 	for range n {
-		h.take(p, r, pos)
+		h.execute(p, r, pos)
 	}
 }
 
-func (h *half) take(p *packet, r *rec, pos int64) {
+func (h *half) execute(p *packet, r *rec, pos int64) {
 	again := false
 	switch {
-	case pos > h.upper+1:
+	case pos > h.inOrder+1:
 		if h.uncertain { // it may come in order yet
-			h.upper = max(h.upper, p.end-1)
+			h.inOrder = max(h.inOrder, p.end-1)
 			break
 		}
 		if h.hole || h.gapped {
-			h.upper = p.end - 1
+			h.inOrder = p.end - 1
 			break
 		}
 		if h.nakOut < 0 && h.rnrOut < 0 && h.gapAt == 0 {
@@ -87,8 +87,8 @@ func (h *half) take(p *packet, r *rec, pos int64) {
 			p.kept = r
 		}
 		return
-	case pos == h.upper+1:
-		h.upper = p.end - 1
+	case pos == h.inOrder+1:
+		h.inOrder = p.end - 1
 		h.gapAt = 0
 		h.nakOut, h.rnrOut = -1, -1
 	default:
@@ -97,22 +97,22 @@ func (h *half) take(p *packet, r *rec, pos int64) {
 		h.dups++
 		h.nakOut = -1
 	}
-	h.asks(p, r, pos, again)
-	for q := h.at(h.upper + 1); q != nil && q.kept != nil && q.pos == h.upper+1; q = h.at(h.upper + 1) {
-		h.upper = q.end - 1
-		h.asks(q, q.kept, q.pos, false)
+	h.startReadResponses(p, r, pos, again)
+	for q := h.at(h.inOrder + 1); q != nil && q.kept != nil && q.pos == h.inOrder+1; q = h.at(h.inOrder + 1) {
+		h.inOrder = q.end - 1
+		h.startReadResponses(q, q.kept, q.pos, false)
 	}
-	h.reached = max(h.reached, h.upper)
+	h.highestInOrder = max(h.highestInOrder, h.inOrder)
 }
 
-// asks notes a READ that is now to be answered.
-func (h *half) asks(p *packet, r *rec, pos int64, again bool) {
+// startReadResponses notes a READ that is now to be answered.
+func (h *half) startReadResponses(p *packet, r *rec, pos int64, again bool) {
 	if p.class() == roce.ClassReadRequest && r.info.Class == roce.ClassReadRequest {
 		h.runs = append(h.runs, &run{pk: p, first: pos, next: pos, end: p.end, length: r.p.RETH().Length(), again: again})
 	}
 }
 
-// response takes what the peer sends back.
+// response takes a response of the peer.
 func (h *half) response(r *rec) {
 	if h.blind {
 		return
@@ -123,15 +123,15 @@ func (h *half) response(r *rec) {
 		return
 	}
 	pos := h.position(r.psn)
-	if !h.due(r, pos) {
+	if !h.wasRequested(r, pos) {
 		return
 	}
 	if h.dead {
-		h.say(h.afterFatal(r), "OR-072", r, "%s after the fatal NAK of frame %d", r.info.Name, h.deadRec.Number)
+		h.report(h.afterFatal(r), "OR-072", r, "%s after the fatal NAK of frame %d", r.info.Name, h.deadRec.Number)
 		return
 	}
 	if h.blame != "" {
-		h.say(h.dagger(), h.blame, h.blameRec, "it arrived and was not answered before the timer ran out")
+		h.report(h.violationUnlessLost(), h.blame, h.blameRec, "it arrived and was not answered before the timer ran out")
 		h.blame = ""
 	}
 	p := h.at(pos)
@@ -149,11 +149,11 @@ func (h *half) response(r *rec) {
 		h.atomicResponse(r, p, pos)
 	}
 	if r.info.Headers.Has(roce.HasAETH) && r.p.AETH().Syndrome().Type() == roce.SyndromeTypeAck {
-		h.credit(r)
+		h.takeCredits(r)
 	}
 	h.lastSent = r.Time
 	if r.Fate == Edited {
-		h.say(Inconclusive, "OR-002", r, "the frame was edited on its way: what follows is not judged")
+		h.report(Inconclusive, "OR-002", r, "the frame was edited on its way: what follows is not judged")
 		h.blind = true
 	}
 	if r.Fate == Late || r.Fate == Twice {
@@ -165,17 +165,17 @@ func (h *half) afterFatal(r *rec) Kind {
 	if r.Time-h.deadRec.Time <= h.j.o.flight() && r.info.Class == roce.ClassReadResponse {
 		return Inconclusive
 	}
-	return h.dagger()
+	return h.violationUnlessLost()
 }
 
-// due judges whether a response is for something that was sent.
-func (h *half) due(r *rec, pos int64) bool {
+// wasRequested judges whether a response is for something that was sent.
+func (h *half) wasRequested(r *rec, pos int64) bool {
 	if h.hole && pos >= h.holeAt && !h.holeDone {
 		h.holeDone = true
 		if r.info.Class == roce.ClassAck && r.p.AETH().Syndrome() == roce.NAKSequence {
-			h.say(Violation, "OR-028", h.holeRec, "PSN %#06x, the next is %#06x", h.holeRec.psn, psn(h.holeAt))
+			h.report(Violation, "OR-028", h.holeRec, "PSN %#06x, the next is %#06x", h.holeRec.psn, psn(h.holeAt))
 		} else {
-			h.say(Inconclusive, "OR-002", r, "PSN %#06x is acknowledged, %#06x is not in the capture: nothing more is judged", r.psn, psn(h.holeAt))
+			h.report(Inconclusive, "OR-002", r, "PSN %#06x is acknowledged, %#06x is not in the capture: nothing more is judged", r.psn, psn(h.holeAt))
 			h.blind = true
 			return false
 		}
@@ -186,11 +186,11 @@ func (h *half) due(r *rec, pos int64) bool {
 	if pos < h.pk[0].pos && h.middle {
 		return false
 	}
-	if h.doubt != nil && pos < h.next && pos >= h.next-(h.next-h.oldNext) {
+	if h.restartRec != nil && pos < h.next && pos >= h.next-(h.next-h.oldNext) {
 		return false
 	}
 	if h.proved < h.pk[0].pos && r.info.Class == roce.ClassAck && r.p.AETH().MSN() == 0 && h.j.o.StartPSN == nil {
-		h.say(Inconclusive, "OR-027", r, "the responder, which has executed nothing, expects another PSN than %#06x: the two QPs may disagree", psn(h.pk[0].pos))
+		h.report(Inconclusive, "OR-027", r, "the responder, which has executed nothing, expects another PSN than %#06x: the two QPs may disagree", psn(h.pk[0].pos))
 		return false
 	}
 	rule, k := "OR-002", Inconclusive
@@ -200,7 +200,7 @@ func (h *half) due(r *rec, pos int64) bool {
 			rule = "OR-083"
 		}
 	}
-	h.say(k, rule, r, "%s for PSN %#06x, which was never requested", r.info.Name, r.psn)
+	h.report(k, rule, r, "%s for PSN %#06x, which was never requested", r.info.Name, r.psn)
 	if k == Inconclusive {
 		h.blind = true
 	}
@@ -212,7 +212,7 @@ func (h *half) acknowledge(r *rec, p *packet, pos int64) {
 	aeth := r.p.AETH()
 	syn := aeth.Syndrome()
 	if syn&0x80 != 0 {
-		h.say(Warning, "OR-014", r, "bit 7 of the syndrome %#02x", uint8(syn))
+		h.report(Warning, "OR-014", r, "bit 7 of the syndrome %#02x", uint8(syn))
 	}
 	switch syn.Type() {
 	case roce.SyndromeTypeAck:
@@ -226,86 +226,86 @@ func (h *half) acknowledge(r *rec, p *packet, pos int64) {
 			h.fatal(r, p, pos)
 		}
 	default:
-		h.say(Violation, "OR-079", r, "reserved syndrome %#02x", uint8(syn))
+		h.report(Violation, "OR-079", r, "reserved syndrome %#02x", uint8(syn))
 	}
 }
 
 func (h *half) ack(r *rec, p *packet, pos int64) {
-	h.executed(r, p, pos)
+	h.checkExecuted(r, p, pos)
 	if p.responds() && !h.duplicate {
-		h.say(Violation, "OR-063", r, "an ACK for the %s of frame %d", p.r.info.Name, p.r.Number)
+		h.report(Violation, "OR-063", r, "an ACK for the %s of frame %d", p.r.info.Name, p.r.Number)
 	}
 	if pos < h.lastPos {
-		h.backward(r, "OR-059", Warning)
+		h.checkOrder(r, "OR-059", Warning)
 	}
-	h.msn(r, p.msn, h.before(h.reached+1))
+	h.checkMSN(r, p.msn, h.before(h.highestInOrder+1))
 	h.proved, h.lastPos = max(h.proved, pos), max(h.lastPos, pos)
 	if r.Fate.arrives() {
 		if p.responds() && h.duplicate {
-			h.learnsOf(p.pos, r.Time)
+			h.advance(p.pos, r.Time)
 			return
 		}
-		h.learnsOf(pos+1, r.Time)
+		h.advance(pos+1, r.Time)
 	}
 }
 
-// backward judges a response before one that was sent already: only a duplicate
+// checkOrder judges a response before one that was sent already: only a duplicate
 // request explains it.
-func (h *half) backward(r *rec, rule string, k Kind) {
+func (h *half) checkOrder(r *rec, rule string, k Kind) {
 	if h.dups > 0 {
 		h.dups--
 		return
 	}
-	h.say(k, rule, r, "PSN %#06x after a response for %#06x, and no request was sent again", r.psn, psn(h.lastPos))
+	h.report(k, rule, r, "PSN %#06x after a response for %#06x, and no request was sent again", r.psn, psn(h.lastPos))
 }
 
-// executed judges whether a response may claim that a position was executed.
-func (h *half) executed(r *rec, p *packet, pos int64) {
-	if pos <= h.upper {
+// checkExecuted judges whether a response may claim that a position was executed.
+func (h *half) checkExecuted(r *rec, p *packet, pos int64) {
+	if pos <= h.inOrder {
 		if p.r.info.Class == roce.ClassAtomic && p.r.p.AtomicETH().VA()&7 != 0 {
-			h.say(Violation, "OR-035", r, "the atomic of frame %d at %#x was executed", p.r.Number, p.r.p.AtomicETH().VA())
+			h.report(Violation, "OR-035", r, "the atomic of frame %d at %#x was executed", p.r.Number, p.r.p.AtomicETH().VA())
 		}
 		return
 	}
 	if h.uncertain {
 		return
 	}
-	missing := h.at(h.upper + 1)
+	missing := h.at(h.inOrder + 1)
 	rule := "OR-058"
 	if missing != nil && missing.corrupted && !missing.delivered {
 		rule = "OR-012"
 	}
-	h.say(Violation, rule, r, "PSN %#06x is acknowledged, %#06x has not arrived in order", r.psn, psn(h.upper+1))
-	h.upper = pos
-	h.reached = max(h.reached, pos)
+	h.report(Violation, rule, r, "PSN %#06x is acknowledged, %#06x has not arrived in order", r.psn, psn(h.inOrder+1))
+	h.inOrder = pos
+	h.highestInOrder = max(h.highestInOrder, pos)
 }
 
-// msn judges the MSN of a response: at least what its PSN proves, at most what
+// checkMSN judges the MSN of a response: at least what its PSN proves, at most what
 // arrived.
-func (h *half) msn(r *rec, least, most int64) {
+func (h *half) checkMSN(r *rec, least, most int64) {
 	got := int64(r.p.AETH().MSN())
 	if !h.based {
 		h.based = true
 		fits := within(got, least, most)
-		if h.doubt != nil && !fits && within(got, h.oldMSN+1, h.oldMSN+most) {
-			h.say(Violation, "OR-028", h.doubt, "the responder goes on counting (MSN %d): PSN %#06x is no new connection's, %#06x was due",
-				got, h.doubt.psn, psn(h.oldNext))
+		if h.restartRec != nil && !fits && within(got, h.oldMSN+1, h.oldMSN+most) {
+			h.report(Violation, "OR-028", h.restartRec, "the responder goes on counting (MSN %d): PSN %#06x is no new connection's, %#06x was due",
+				got, h.restartRec.psn, psn(h.oldNext))
 		}
 		if !fits && !h.j.o.Complete {
 			h.base = got - least
-			h.say(Note, "OR-061", r, "the MSN is %d: the connection began before the capture", got)
+			h.report(Note, "OR-061", r, "the MSN is %d: the connection began before the capture", got)
 		}
 	}
 	least, most = least+h.base, most+h.base
 	switch {
 	case within(got, least, most):
 	case h.duplicate && within(got, least, most+16) && h.dups > 0 && !h.uncertain:
-		h.say(Violation, "OR-076", r, "MSN %d after a duplicate, %d requests are complete", got, most)
+		h.report(Violation, "OR-076", r, "MSN %d after a duplicate, %d requests are complete", got, most)
 	case !h.uncertain:
-		h.say(Violation, "OR-061", r, "MSN %d, at PSN %#06x %d to %d requests are complete", got, r.psn, least&roce.PSNMask, most&roce.PSNMask)
+		h.report(Violation, "OR-061", r, "MSN %d, at PSN %#06x %d to %d requests are complete", got, r.psn, least&roce.PSNMask, most&roce.PSNMask)
 	}
 	if h.answers > 1 && roce.CmpPSN(uint32(got), uint32(h.lastMSN)) < 0 {
-		h.say(h.dagger(), "OR-062", r, "MSN %d after %d", got, h.lastMSN)
+		h.report(h.violationUnlessLost(), "OR-062", r, "MSN %d after %d", got, h.lastMSN)
 	}
 	h.lastMSN = got
 }
@@ -315,15 +315,15 @@ func within(got, least, most int64) bool {
 	return roce.CmpPSN(uint32(got), uint32(least)) >= 0 && roce.CmpPSN(uint32(got), uint32(most)) <= 0
 }
 
-// credit takes what a response announces: receives beyond those that its MSN counts.
-func (h *half) credit(r *rec) {
+// takeCredits takes the credits of a response: receives beyond the requests that its MSN counts.
+func (h *half) takeCredits(r *rec) {
 	code := r.p.AETH().Syndrome().Value()
 	if code == roce.CreditUnlimited {
-		h.free = h.free || r.Fate.arrives()
+		h.unlimited = h.unlimited || r.Fate.arrives()
 		return
 	}
 	if h.j.o.SRQ {
-		h.say(Violation, "OR-079", r, "credit code %d from a QP with an SRQ", code)
+		h.report(Violation, "OR-079", r, "credit code %d from a QP with an SRQ", code)
 	}
 	if !r.Fate.arrives() {
 		return

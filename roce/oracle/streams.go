@@ -40,8 +40,8 @@ func (s *stream) flow() Flow {
 	return f
 }
 
-// place puts a frame into its stream.
-func (j *judge) place(r *rec) {
+// assignStream puts a frame into its stream.
+func (j *judge) assignStream(r *rec) {
 	p := &r.p
 	src, dst := ends(p)
 	e := endpoint{src, dst, p.BTH().DestQP(), p.Op.Transport()}
@@ -161,7 +161,7 @@ func (s *stream) answers(spans []span) int {
 }
 
 // nearest is, for each response of s, the stream whose request it answers by its PSN, the
-// last one before it in the capture: where no source port tells connections apart.
+// last one before it in the capture: where no source port distinguishes connections.
 func (j *judge) nearest(s *stream) map[*stream]int {
 	count := map[*stream]int{}
 	for _, r := range s.recs {
@@ -202,9 +202,9 @@ func (s *stream) lastRequest(r *rec, mtu int) int {
 	return 0
 }
 
-// pair finds for every stream the one of the other direction: by the source port,
+// pairStreams finds for every stream the one of the other direction: by the source port,
 // which both sides compute from the two QPNs, and by responses that fit requests.
-func (j *judge) pair() {
+func (j *judge) pairStreams() {
 	type match struct {
 		a, b  *stream
 		score int
@@ -249,9 +249,9 @@ func (j *judge) pair() {
 	}
 }
 
-// replay runs the machines.
+// replay runs the state machines.
 func (j *judge) replay() {
-	j.pair()
+	j.pairStreams()
 	for _, s := range j.streams {
 		switch s.transport {
 		case roce.RC, roce.XRC:

@@ -6,7 +6,7 @@ import (
 	"github.com/rdmasim/rdmasim/roce"
 )
 
-// Kind is how grave a verdict is.
+// Kind is the severity of a verdict.
 type Kind uint8
 
 // Kinds of verdicts.
@@ -117,8 +117,8 @@ type Options struct {
 	CNPInterval int64
 	CNPScope    CNPScope
 	// ODP: a responder may answer RNR where no receive is needed. SRQ: responders take
-	// their receives from an SRQ. OnlyAtomics: nobody but the atomics in the capture
-	// writes to the words that they act on.
+	// their receives from an SRQ. OnlyAtomics: only the atomics in the capture
+	// write to the words that they act on.
 	ODP, SRQ, OnlyAtomics bool
 }
 

@@ -74,7 +74,7 @@ type Reader struct {
 	err     error
 }
 
-// NewReader looks at the beginning of a capture.
+// NewReader reads the beginning of a capture.
 func NewReader(r io.Reader) (*Reader, error) {
 	c := &Reader{r: bufio.NewReaderSize(r, 1<<16)}
 	magic, err := c.r.Peek(4)

@@ -1,21 +1,17 @@
 package pcap_test
 
 import (
-	"bytes"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/rdmasim/rdmasim/internal/tshark"
 	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/roce/pcap"
 )
-
-// needTshark makes a missing tshark a failure; make test sets it.
-const needTshark = "RDMASIM_NEED_TSHARK"
 
 // field is a tshark field and our value for it; have says whether the packet has it.
 type field struct {
@@ -73,21 +69,10 @@ var fields = []field{
 	{"udp.length", always, func(p *roce.Packet) uint64 { return uint64(p.UDP().Len()) }},
 }
 
-// guessers are tshark's dissectors that guess what an InfiniBand payload is. Some
-// of them read past a payload of a few bytes, or of none, and call the packet
-// malformed; that says nothing about the frame.
-var guessers = []string{"rpcordma", "infiniband.eoib"}
-
 // TestTshark writes the captured frames and a frame of every RC, UC and UD opcode
 // that tshark knows, and compares its decoding with ours.
 func TestTshark(t *testing.T) {
-	tshark, err := exec.LookPath("tshark")
-	if err != nil {
-		if os.Getenv(needTshark) == "1" {
-			t.Fatalf("tshark is missing and %s is set", needTshark)
-		}
-		t.Skipf("tshark is missing: the check of our captures by another decoder is left out (%s=1 makes this a failure)", needTshark)
-	}
+	path := tshark.Find(t)
 	frames := captured(t)
 	if len(frames) != 307 {
 		t.Fatalf("%d captured frames, want 307", len(frames))
@@ -100,28 +85,13 @@ func TestTshark(t *testing.T) {
 	for _, f := range fields {
 		names = append(names, f.name)
 	}
-	args := []string{"-r", file, "-n", "-o", "ip.check_checksum:TRUE", "-T", "fields", "-E", "separator=|", "-E", "occurrence=f"}
-	for _, h := range guessers {
-		args = append(args, "--disable-protocol", h)
+	rows := tshark.Fields(t, path, file, names...)
+	if len(rows) != len(frames) {
+		t.Fatalf("tshark shows %d packets of %d", len(rows), len(frames))
 	}
-	for _, n := range names {
-		args = append(args, "-e", n)
-	}
-	var stderr bytes.Buffer
-	cmd := exec.Command(tshark, args...)
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("tshark: %v\n%s", err, stderr.String())
-	}
-	lines := strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
-	if len(lines) != len(frames) {
-		t.Fatalf("tshark shows %d packets of %d\n%s", len(lines), len(frames), stderr.String())
-	}
-	for i, line := range lines {
-		col := strings.Split(line, "|")
+	for i, col := range rows {
 		if len(col) != len(names) {
-			t.Fatalf("packet %d: %d columns: %q", i, len(col), line)
+			t.Fatalf("packet %d: %d columns: %q", i, len(col), col)
 		}
 		compare(t, i, frames[i], col)
 	}

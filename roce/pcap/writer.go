@@ -75,7 +75,7 @@ func (w *Writer) AddInterfaceOf(name string, linkType uint16) (int, error) {
 }
 
 // Write adds a frame, as its interface's link type has it, of interface i, ns nanoseconds after
-// the start of the run. comment may be empty; it is kept with the packet and tells
+// the start of the run. comment may be empty; it is kept with the packet and says
 // what a reader cannot see, such as "dropped". The first error is returned again
 // by all later calls.
 func (w *Writer) Write(i int, ns int64, frame []byte, comment string) error {

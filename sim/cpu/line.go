@@ -4,8 +4,8 @@ import "github.com/rdmasim/rdmasim/sim"
 
 // Line is a cache line that more than one agent touches: a lock word, a queue
 // head, a doorbell record, a completion entry. Its owner is a core, a device, or
-// nobody yet. Transfers of one line follow one another. The zero value is owned by
-// nobody.
+// no core yet. Transfers of one line follow one another. The zero value is owned by
+// no core.
 type Line struct {
 	owner   int32 // core number + 1; 0 nobody, -1 a device
 	private bool

@@ -5,11 +5,17 @@ import (
 	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/mem"
-	"github.com/rdmasim/rdmasim/sim/odp"
+	"github.com/rdmasim/rdmasim/sim/rule"
 )
 
 // Atomics are a DMA read and a DMA write, under a lock that addresses with the same
 // low bits share: one at a time on each of Params.AtomicSlots.
+
+// atomicUnit carries out atomics.
+type atomicUnit struct {
+	atomics []atomicSlot
+	aops    sim.Slab[atomicOp]
+}
 
 // atomicSlot is one lock.
 type atomicSlot struct {
@@ -29,47 +35,31 @@ type atomicOp struct {
 	buf           [8]byte
 }
 
-// execAtomic starts an atomic; the QP's later packets wait until it is done. It
-// reports whether it was started.
-func (q *qp) execAtomic(p *roce.Packet) bool {
-	d := q.d
-	h := p.AtomicETH()
-	if h.VA()&7 != 0 || !d.p.Atomics {
-		q.fatal(roce.NAKInvalidRequest)
-		return false
-	}
-	runs, r := d.keys.Translate(q.user, h.RKey(), h.VA(), 8, odp.RemoteAtomic, d.runs[:0])
-	if r != odp.OK || runs[0].Len != 8 {
-		q.fatal(roce.NAKRemoteAccess)
-		return false
-	}
-	d.runs = runs
-	var i uint32
-	if n := len(d.aopFre); n > 0 {
-		i = d.aopFre[n-1]
-		d.aopFre = d.aopFre[:n-1]
-	} else {
-		i = uint32(len(d.aops))
-		d.aops = append(d.aops, &atomicOp{})
-	}
-	o := d.aops[i]
+// atomicSize is the size of all atomics.
+const atomicSize = 8
+
+// execAtomic starts an atomic where the check has found that it goes; the QP's later packets
+// wait until it is done.
+func (q *responder) execAtomic(p *roce.Packet) {
+	d, h, pa := q.d, p.AtomicETH(), q.d.runs[0].PA
+	i := d.aops.Get()
+	o := d.aops.At(i)
 	*o = atomicOp{
-		qp: q.arg, epoch: q.epoch, pa: runs[0].PA, op: p.Op, swap: h.SwapAdd(), compare: h.Compare(),
-		slot: uint32(runs[0].PA>>3) & uint32(len(d.atomics)-1),
+		qp: q.arg, epoch: q.epoch, pa: pa, op: p.Op, swap: h.SwapAdd(), compare: h.Compare(),
+		slot: uint32(pa>>3) & uint32(len(d.atomics)-1),
 	}
 	q.atomicBusy = true
 	s := &d.atomics[o.slot]
-	if s.busy {
+	if s.busy && !q.breaks(rule.AtomicsExcludeEachOther) {
 		d.c.AtomicWaits++
 		s.waiting.push(uint64(i))
-		return true
+		return
 	}
 	d.startAtomic(uint64(i))
-	return true
 }
 
 func (d *Device) startAtomic(i uint64) {
-	o := d.aops[i]
+	o := d.aops.At(uint32(i))
 	d.atomics[o.slot].busy = true
 	o.started = d.e.Now()
 	if o.pa >= onChip {
@@ -83,13 +73,13 @@ func (d *Device) startAtomic(i uint64) {
 // onAtomic has the old value: it writes the new one, answers, and frees the lock
 // when its service time is over.
 func (d *Device) onAtomic(i uint64) {
-	o := d.aops[i]
-	q := d.qpArg(o.qp)
+	o := d.aops.At(uint32(i))
+	q := d.responderArg(o.qp)
 	if q != nil && q.epoch == o.epoch && q.takesRequests() {
 		old := host64(o.buf[:])
 		v, write := old+o.swap, true
 		if o.op == roce.RCCmpSwap {
-			v, write = o.swap, old == o.compare
+			v, write = o.swap, old == o.compare || q.breaks(rule.SwapNeedsTheCompared)
 		}
 		if write {
 			putHost64(o.buf[:], v)
@@ -109,8 +99,8 @@ func (d *Device) onAtomic(i uint64) {
 }
 
 func (d *Device) onAtomicFree(i uint64) {
-	s := &d.atomics[d.aops[i].slot]
-	d.aopFre = append(d.aopFre, uint32(i))
+	s := &d.atomics[d.aops.At(uint32(i)).slot]
+	d.aops.Put(uint32(i))
 	s.busy = false
 	if s.waiting.len() > 0 {
 		d.startAtomic(s.waiting.pop())
@@ -118,7 +108,7 @@ func (d *Device) onAtomicFree(i uint64) {
 }
 
 // finishAtomic accepts the packet at the head of the waiting ones and answers it.
-func (q *qp) finishAtomic(op roce.Opcode, old uint64) {
+func (q *responder) finishAtomic(op roce.Opcode, old uint64) {
 	d := q.d
 	q.atomicBusy = false
 	if q.hold.head < 0 {
@@ -126,7 +116,8 @@ func (q *qp) finishAtomic(op roce.Opcode, old uint64) {
 	}
 	q.qs.add(prm.QCRxAtomicRequests)
 	psn := q.epsn
-	q.accept(&d.slots[q.hold.head].pkt, 1, 1)
+	p := d.packet(q.hold.head)
+	q.accept(&p, 1, 1)
 	i := q.save(savedOp{op: op, unsent: true, psn: psn, n: 1, value: old})
 	q.due(response{kind: answerAtomic, psn: psn, msn: q.msn, value: old, saved: i})
 	q.unhold(false)

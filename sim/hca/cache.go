@@ -10,6 +10,21 @@ import (
 // here are direct-mapped by a hash, which loses hits little by little as the published
 // curves do.
 
+// caches are those of the device.
+type caches struct {
+	qpc, mpt, mtt cache
+	lastMTT       uint64 // tag of the entry looked up last, which is in place with its key
+	sendWQEs      lru    // by QP and index
+	recvWQEs      lru    // by QP
+}
+
+func newCaches(p *Params) caches {
+	return caches{
+		qpc: newCache(p.QPCCache), mpt: newCache(p.MPTCache), mtt: newCache(p.MTTCache),
+		sendWQEs: newLRU(p.WQECache), recvWQEs: newLRU(p.RecvCache),
+	}
+}
+
 // cache holds keys, each in the only place that its hash allows.
 type cache struct {
 	tags  []uint64
@@ -53,7 +68,8 @@ func (d *Device) missed(m *miss, t sim.Time) {
 }
 
 // touchQP looks up the QP's context.
-func (d *Device) touchQP(q *qp, m *miss) {
+func (d *Device) touchQP(q *connection, m *miss) {
+	d.settle()
 	d.c.QPCLookups++
 	if !d.qpc.touch(q.place, uint64(q.num)) {
 		d.c.QPCMisses++
@@ -63,6 +79,7 @@ func (d *Device) touchQP(q *qp, m *miss) {
 
 // touchKey looks up a memory key, and the translation of an address of it.
 func (d *Device) touchKey(key uint32, va uint64, m *miss) {
+	d.settle()
 	index := key >> 8
 	k := d.keys.At(index)
 	if k == nil {
@@ -94,7 +111,7 @@ func (d *Device) touchKey(key uint32, va uint64, m *miss) {
 
 // fillQP and fillKey are firmware commands that write what the caches hold: they leave
 // it there. That they do is an assumption; it matters to the first message only.
-func (d *Device) fillQP(q *qp) { d.qpc.touch(q.place, uint64(q.num)) }
+func (d *Device) fillQP(q *connection) { d.qpc.touch(q.place, uint64(q.num)) }
 
 func (d *Device) fillKey(index uint32, va, n uint64) {
 	d.lastMTT = 0
@@ -127,7 +144,7 @@ func (d *Device) lookUp(p *roce.Packet) (m miss) {
 	if q == nil || info.Class == roce.ClassReadRequest {
 		return m
 	}
-	d.touchQP(q, &m)
+	d.touchQP(&q.connection, &m)
 	if info.Headers.Has(roce.HasRETH) {
 		if h := p.RETH(); h.Length() > 0 {
 			d.touchKey(h.RKey(), h.VA(), &m)

@@ -101,6 +101,7 @@ var commands = map[prm.Opcode]command{
 // Command executes a command mailbox and returns the time that the firmware takes.
 // Its effect is immediate; the caller waits for the time before it looks at out.
 func (d *Device) Command(in, out []byte) sim.Time {
+	d.settle() // what has arrived looked at contexts and keys as they were
 	d.c.Commands++
 	op, st := prm.CheckCommand(in, out)
 	if st == prm.StatusOK {
@@ -178,7 +179,12 @@ func cmdTeardown(d *Device, in, _ []byte) prm.Status {
 	}
 	for _, q := range d.qps {
 		if q != nil {
-			q.stopEngines()
+			q.stop()
+		}
+	}
+	for n, g := range d.uars {
+		if g != nil {
+			d.returnAhead(uint32(n))
 		}
 	}
 	d.srqs = nil

@@ -2,7 +2,8 @@ package hca
 
 import (
 	"github.com/rdmasim/rdmasim/prm"
-	"github.com/rdmasim/rdmasim/sim/odp"
+	"github.com/rdmasim/rdmasim/sim/mkey"
+	"github.com/rdmasim/rdmasim/sim/rule"
 	"github.com/rdmasim/rdmasim/sim/uar"
 )
 
@@ -22,13 +23,15 @@ func cmdDeallocUAR(d *Device, in, _ []byte) prm.Status {
 	if !d.hasUAR(n) || d.uarUsers[n] > 0 {
 		return prm.StatusBadResState
 	}
+	d.uars[n].Settle(d.e)
 	d.c.UARPast.Add(&d.uars[n].Counters)
+	d.returnAhead(n)
 	d.uars[n] = nil
 	d.uarNums.release(n)
 	return prm.StatusOK
 }
 
-func (d *Device) hasUAR(n uint32) bool { return uint64(n) < uint64(len(d.uars)) && d.uars[n] != nil }
+func (d *tables) hasUAR(n uint32) bool { return uint64(n) < uint64(len(d.uars)) && d.uars[n] != nil }
 
 func cmdAllocPD(d *Device, _, out []byte) prm.Status {
 	n, ok := d.pdNums.alloc()
@@ -53,7 +56,7 @@ func cmdDeallocPD(d *Device, in, _ []byte) prm.Status {
 	return prm.StatusOK
 }
 
-func (d *Device) hasPD(n uint32) bool { return uint64(n) < uint64(len(d.pds)) && d.pds[n] >= 0 }
+func (d *tables) hasPD(n uint32) bool { return uint64(n) < uint64(len(d.pds)) && d.pds[n] >= 0 }
 
 // alloc and dealloc serve objects that are no more than a number.
 func allocFlag(nums *numbers, t *[]bool) (uint32, prm.Status) {
@@ -149,10 +152,13 @@ func cmdQueryMKey(d *Device, in, out []byte) prm.Status {
 func cmdDestroyMKey(d *Device, in, _ []byte) prm.Status {
 	n := prm.DestroyMKeyIn(in).MKeyIndex()
 	k := d.keys.At(n)
-	if k == nil || k.Windows() > 0 {
+	if k == nil || k.BoundWindows() > 0 {
 		return prm.StatusBadResState
 	}
 	d.pds[k.PD]--
+	if d.breaks(rule.DestroyedKeyIsGone) {
+		return prm.StatusOK
+	}
 	d.keys.Remove(n)
 	d.keyNums.release(n)
 	if d.p.FlushOnDestroy {
@@ -172,7 +178,7 @@ func cmdChangeMKey(d *Device, in, _ []byte) prm.Status {
 	if k != nil {
 		before = k.PD
 	}
-	if d.keys.Change(m.MKey(), m.UMR(), m.MKC()) != odp.OK {
+	if d.keys.Change(m.MKey(), m.UMR(), m.MKC()) != mkey.OK {
 		return prm.StatusBadResState
 	}
 	d.pds[before]--

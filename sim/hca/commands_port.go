@@ -29,8 +29,16 @@ func (g *gidEntry) framing() roce.Framing {
 	return roce.RoCEv2IPv6
 }
 
+// addresses are those of the port: its GIDs and, on InfiniBand, what the subnet manager has set.
+type addresses struct {
+	ib     *ibPort // nil: an Ethernet port
+	gids   []gidEntry
+	gidGen uint32             // counts changes of gids
+	groups map[roce.GID][]*qp // looked up, never walked
+}
+
 // gidIndex finds an address of this port, or -1.
-func (d *Device) gidIndex(g roce.GID) int {
+func (d *addresses) gidIndex(g roce.GID) int {
 	for i := range d.gids {
 		if d.gids[i].valid && d.gids[i].gid == g {
 			return i
@@ -85,7 +93,7 @@ func cmdVportState(d *Device, in, out []byte) prm.Status {
 	return prm.StatusOK
 }
 
-// LinkChanged is told by the wire that the cable was pulled or put back.
+// LinkChanged is called by the wire when the cable is pulled or put back.
 func (d *Device) LinkChanged(up bool) {
 	d.linkDown = !up
 	switch {

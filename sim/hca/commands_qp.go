@@ -3,6 +3,7 @@ package hca
 import (
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/roce"
+	"github.com/rdmasim/rdmasim/sim/rule"
 )
 
 // cmdCreateQP makes RC, UC and UD QPs. Other service types are not modelled; their
@@ -64,7 +65,7 @@ func cmdDestroyQP(d *Device, in, _ []byte) prm.Status {
 	if q == nil || q.joined > 0 {
 		return prm.StatusBadResState
 	}
-	q.stopEngines()
+	q.stop()
 	d.pds[q.pd]--
 	d.uarUsers[q.uar]--
 	q.scq.refs--
@@ -93,21 +94,8 @@ func cmdQueryQP(d *Device, in, out []byte) prm.Status {
 	}
 	c := prm.QueryQPOut(out).QPC()
 	copy(c, q.ctx[:])
-	if q.state >= prm.QPStateRTS {
-		c.SetNextSendPSN(q.psn)
-		c.SetLastAckedPSN(roce.AddPSN(q.una, -1))
-		c.SetSSN(q.ssn)
-		c.SetCurRetryCount(min(q.retry, 7))
-		c.SetCurRNRRetry(q.rnr)
-	}
-	if q.state >= prm.QPStateRTR {
-		c.SetNextRcvPSN(q.epsn)
-		c.SetRMSN(q.msn)
-	}
-	c.SetHWSQWQEBBCounter(uint32(q.ci))
-	c.SetSWSQWQEBBCounter(uint32(q.pi))
-	c.SetHWRQCounter(uint32(q.rqCI))
-	c.SetSWRQCounter(uint32(q.rqPI))
+	q.requester.report(c)
+	q.responder.report(c)
 	return prm.StatusOK
 }
 
@@ -121,7 +109,7 @@ func (d *Device) transition(in []byte, from uint32) (*qp, prm.ModifyQPIn, prm.St
 	case q.state != from:
 		return nil, m, prm.StatusBadQPState
 	}
-	d.fillQP(q)
+	d.fillQP(&q.connection)
 	return q, m, prm.StatusOK
 }
 
@@ -188,17 +176,11 @@ func (q *qp) takeOptional(m prm.ModifyQPIn) {
 	if mask&prm.OptParCounterSetID != 0 {
 		q.setCounters(from.CounterSetID())
 	}
-	q.takeRights()
-}
-
-// takeRights reads the access flags of the context.
-func (q *qp) takeRights() {
-	c := q.context()
-	q.rre, q.rwe, q.rae = c.RRE(), c.RWE(), c.RAE()
+	q.responder.takeRights()
 }
 
 // setCounters moves the QP to a counter set.
-func (q *qp) setCounters(n uint32) {
+func (q *connection) setCounters(n uint32) {
 	if q.qs != nil {
 		q.qs.refs--
 	}
@@ -232,7 +214,7 @@ func cmdRst2Init(d *Device, in, _ []byte) prm.Status {
 		to.SetQKey(from.QKey())
 	}
 	q.setCounters(from.CounterSetID())
-	q.takeRights()
+	q.responder.takeRights()
 	q.setState(prm.QPStateINIT)
 	return prm.StatusOK
 }
@@ -270,7 +252,7 @@ func cmdInit2RTR(d *Device, in, _ []byte) prm.Status {
 		q.takeOptional(m)
 		q.mtu, q.pkey = d.udPayload(roce.MTU(from.MTU())), d.pkeyAt(to.PrimaryPath())
 		q.setState(prm.QPStateRTR)
-		q.refill(false)
+		q.responder.refill(false)
 		return prm.StatusOK
 	}
 	if !d.carries(roce.MTU(from.MTU())) {
@@ -297,25 +279,10 @@ func cmdInit2RTR(d *Device, in, _ []byte) prm.Status {
 	}
 	q.takeOptional(m)
 	q.mtu = roce.MTU(to.MTU()).Bytes()
-	q.epsn, q.savedMax = to.NextRcvPSN(), 1<<to.LogRRAMax()
-	q.csRes = 0
-	if d.p.ScatterToCQE {
-		q.csRes = inlineLimit(to.CSRes(), prm.CSResUpTo32B, prm.CSResUpTo64B, q.rcq)
-	}
+	q.responder.connect()
 	q.setState(prm.QPStateRTR)
-	q.refill(false)
+	q.responder.refill(false)
 	return prm.StatusOK
-}
-
-// inlineLimit is how many bytes a CQE of c may take for a scatter-to-CQE setting.
-func inlineLimit(v, up32, up64 uint32, c *cq) int {
-	switch {
-	case v == up64 && c.cqe == 2*prm.CQE64Size:
-		return 64
-	case v == up32 || v == up64:
-		return 32
-	}
-	return 0
 }
 
 func cmdRTR2RTS(d *Device, in, _ []byte) prm.Status {
@@ -327,7 +294,7 @@ func cmdRTR2RTS(d *Device, in, _ []byte) prm.Status {
 		return st
 	}
 	from, to := m.QPC(), q.context()
-	if from.LogSRAMax() > uint32(d.p.LogMaxRAReq) {
+	if from.LogSRAMax() > uint32(d.p.LogMaxRAReq) && !d.breaks(rule.ReadsAreLimitedByTheDevice) {
 		return prm.StatusBadParam
 	}
 	to.SetNextSendPSN(from.NextSendPSN())
@@ -337,14 +304,7 @@ func cmdRTR2RTS(d *Device, in, _ []byte) prm.Status {
 	to.SetLogSRAMax(from.LogSRAMax())
 	to.SetLogAckReqFreq(from.LogAckReqFreq())
 	q.takeOptional(m)
-	q.psn = to.NextSendPSN()
-	q.una, q.sent = q.psn, q.psn
-	q.growLanding()
-	q.takeRetries()
-	q.csReq = 0
-	if d.p.ScatterToCQE {
-		q.csReq = inlineLimit(to.CSReq(), prm.CSReqUpTo32B, prm.CSReqUpTo64B, q.scq)
-	}
+	q.requester.connect()
 	q.setState(prm.QPStateRTS)
 	return prm.StatusOK
 }
@@ -367,10 +327,8 @@ func (d *Device) sameState(in []byte, from, allowed uint32) prm.Status {
 	}
 	if st == prm.StatusOK {
 		q.takeOptional(m)
-		q.draining = false
 		q.setState(prm.QPStateRTS)
-		q.readAhead()
-		q.kick()
+		q.requester.goOn()
 	}
 	return st
 }
@@ -383,8 +341,7 @@ func cmd2Err(d *Device, in, _ []byte) prm.Status {
 	case q.state == prm.QPStateRST:
 		return prm.StatusBadQPState
 	}
-	q.silence()
-	q.toError()
+	q.abort()
 	return prm.StatusOK
 }
 
@@ -393,6 +350,6 @@ func cmd2Rst(d *Device, in, _ []byte) prm.Status {
 	if q == nil {
 		return prm.StatusBadResState
 	}
-	q.rst()
+	q.reset()
 	return prm.StatusOK
 }

@@ -89,9 +89,9 @@ func cmdCreateCQ(d *Device, in, out []byte) prm.Status {
 	if !ok {
 		return prm.StatusLimErr
 	}
-	d.cqGen++
+	d.gen.cqs++
 	q := &cq{
-		d: d, num: n, arg: d.cqGen<<24 | uint64(n), ring: r, size: 1 << log, cqe: size,
+		d: d, num: n, arg: d.gen.cqs<<24 | uint64(n), ring: r, size: 1 << log, cqe: size,
 		dbr: mem.PA(c.DBRAddr()), uar: c.UARPage(), eq: eq, firedSN: -1, comp: comp,
 	}
 	copy(q.ctx[:], c)

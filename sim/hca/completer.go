@@ -5,6 +5,7 @@ import (
 
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/sim"
+	"github.com/rdmasim/rdmasim/sim/rule"
 )
 
 // vendorSyndromes are the vendor error bytes beside a syndrome. Only that they are
@@ -25,7 +26,7 @@ func (d *Device) timestamp(t sim.Time) uint64 {
 }
 
 // entry is the scratch for an entry of c, cleared, and its CQE64.
-func (d *Device) entry(c *cq, q *qp, recv bool) (all []byte, e prm.CQE64) {
+func (d *Device) entry(c *cq, q *connection, recv bool) (all []byte, e prm.CQE64) {
 	all = d.cqe[:c.cqe]
 	clear(all)
 	e = prm.CQE64(all[c.cqe-prm.CQE64Size:])
@@ -35,7 +36,18 @@ func (d *Device) entry(c *cq, q *qp, recv bool) (all []byte, e prm.CQE64) {
 
 // inCQE says whether n bytes of data may go into a CQE, the limit of the queue's
 // context being max.
-func (q *qp) inCQE(max, n int) bool { return n > 0 && n <= max }
+func inCQE(max, n int) bool { return n > 0 && n <= max }
+
+// inlineLimit is how many bytes a CQE of c may take for a scatter-to-CQE setting.
+func inlineLimit(v, up32, up64 uint32, c *cq) int {
+	switch {
+	case v == up64 && c.cqe == 2*prm.CQE64Size:
+		return 64
+	case v == up32 || v == up64:
+		return 32
+	}
+	return 0
+}
 
 // putInline puts data into an entry and returns its format.
 func putInline(all []byte, e prm.CQE64, data []byte) uint8 {
@@ -52,11 +64,11 @@ func putInline(all []byte, e prm.CQE64, data []byte) uint8 {
 
 // sendCQE reports a send WQE that is done; data is what its response scatters to
 // the CQE.
-func (q *qp) sendCQE(m *msg, data []byte) {
+func (q *requester) sendCQE(m *msg, data []byte) {
 	d := q.d
-	all, e := d.entry(q.scq, q, false)
+	all, e := d.entry(q.scq, q.connection, false)
 	format := putInline(all, e, data)
-	if m.kind == msgRead || m.kind == msgAtomic {
+	if (m.kind == msgRead || m.kind == msgAtomic) && !d.breaks(rule.ReadsCountTheirBytes) {
 		e.SetByteCnt(m.length)
 	}
 	e.SetTimestamp(d.timestamp(d.e.Now()))
@@ -68,12 +80,15 @@ func (q *qp) sendCQE(m *msg, data []byte) {
 }
 
 // recvCQE reports a receive WQE that is done.
-func (q *qp) recvCQE(op prm.CQEOpcode, idx uint16, imm, n uint32, solicited bool, data []byte) {
+func (q *responder) recvCQE(op prm.CQEOpcode, idx uint16, imm, n uint32, solicited bool, data []byte) {
 	d := q.d
-	all, e := d.entry(q.rcq, q, true)
+	all, e := d.entry(q.rcq, q.connection, true)
 	e.SetRQPN(q.remote) // 32 bytes of inline data take its place
 	format := putInline(all, e, data)
 	e.SetImmInvalPKey(imm)
+	if d.breaks(rule.BytesAreCounted) {
+		n = (n + 3) &^ 3
+	}
 	e.SetByteCnt(n)
 	e.SetTimestamp(d.timestamp(d.e.Now()))
 	e.SetQPN(q.num)
@@ -83,7 +98,7 @@ func (q *qp) recvCQE(op prm.CQEOpcode, idx uint16, imm, n uint32, solicited bool
 }
 
 // errorCQE reports a WQE that failed or was flushed.
-func (q *qp) errorCQE(op prm.CQEOpcode, idx uint16, sop prm.WQEOpcode, s prm.Syndrome) {
+func (q *connection) errorCQE(op prm.CQEOpcode, idx uint16, sop prm.WQEOpcode, s prm.Syndrome) {
 	c, all, flush := q.scq, prm.QCReqCQEError, prm.QCReqCQEFlushError
 	if op == prm.CQERespErr {
 		c, all, flush = q.rcq, prm.QCRespCQEError, prm.QCRespCQEFlushError

@@ -11,7 +11,7 @@ import (
 // CNPScope is what a notification point counts the time between two CNPs by.
 type CNPScope uint8
 
-// Scopes that Lumina (SIGCOMM 2023, section 6.3) tells apart.
+// Scopes that Lumina (SIGCOMM 2023, section 6.3) distinguishes.
 const (
 	CNPPerPort CNPScope = iota
 	CNPPerDestination
@@ -71,7 +71,7 @@ func (p *Congestion) Check() error {
 	return errors.Join(errs...)
 }
 
-// reaction is the reaction point of a QP that was told to slow down. It ends when the
+// reaction is the reaction point of a QP that a CNP has slowed down. It ends when the
 // rate is the port's again.
 type reaction struct {
 	rate, target uint64 // bit/s
@@ -104,7 +104,7 @@ func (d *Device) topRate() uint64 {
 }
 
 // notified is a CNP for the QP.
-func (q *qp) notified() {
+func (q *connection) notified() {
 	d, p, now := q.d, &q.d.p.Congestion, q.d.e.Now()
 	r := q.reaction
 	if r == nil {
@@ -153,9 +153,9 @@ func (r *reaction) decay(p *Congestion, now sim.Time) {
 }
 
 // onRaise is the timer that raises the rate of a QP; a cut moves it on.
-func (d *Device) onRaise(arg uint64) {
-	q := d.qpArg(arg)
-	if q == nil || q.resting == nil {
+func (q *connection) onRaise() {
+	d := q.d
+	if q.resting == nil {
 		return
 	}
 	r := q.resting
@@ -172,12 +172,12 @@ func (d *Device) onRaise(arg uint64) {
 		r.raiseAt = d.e.Now() + d.p.Congestion.RPGTimeReset
 	}
 	r.ticking = true
-	d.e.At(r.raiseAt, d.h.raise, arg)
+	d.e.At(r.raiseAt, d.h.raise, q.arg)
 }
 
 // raise makes one step of recovery: halfway to the target, which rises itself once one of
 // the counters has left fast recovery, and faster once both have.
-func (q *qp) raise() {
+func (q *connection) raise() {
 	r, p, top := q.reaction, &q.d.p.Congestion, q.d.topRate()
 	least, most := min(r.byteRaises, r.timeRaises), max(r.byteRaises, r.timeRaises)
 	switch {
@@ -191,12 +191,12 @@ func (q *qp) raise() {
 	r.rate = (r.rate + r.target + 1) / 2
 	if r.rate+r.rate>>10 >= top { // within a 1024th: halving would never get there
 		q.reaction = nil
-		q.wake()
+		q.owner.rateReturned()
 	}
 }
 
 // spend counts a packet of n bytes, frame as given to the wire, against the rate.
-func (q *qp) spend(n int) {
+func (q *connection) spend(n int) {
 	r, d := q.reaction, q.d
 	bits := uint64(n+d.p.WireOverhead) * 8
 	r.next = max(r.next+sim.Time(bits*uint64(sim.Second/1000)/(r.rate/1000)), d.e.Now())
@@ -208,7 +208,7 @@ func (q *qp) spend(n int) {
 }
 
 // paced says whether the QP has to wait for its rate; it is woken then.
-func (q *qp) paced() bool {
+func (q *connection) paced() bool {
 	r := q.reaction
 	if q.d.e.Now() >= r.next {
 		return false
@@ -220,27 +220,25 @@ func (q *qp) paced() bool {
 	return true
 }
 
-func (d *Device) onPace(arg uint64) {
-	q := d.qpArg(arg)
-	if q == nil || q.resting == nil {
+func (q *connection) onPace() {
+	if q.resting == nil {
 		return
 	}
 	q.resting.waking = false
-	q.wake()
+	q.owner.rateReturned()
 }
 
-// wake lets both engines go on that waited for the rate.
-func (q *qp) wake() {
-	if q.resting.held {
-		q.resting.held = false
-		q.respond()
-	}
-	q.kick()
+// notices is the notification point: when the last CNP was sent, at all and by destination.
+type notices struct {
+	cnpAt sim.Time
+	cnpTo map[roce.GID]*sim.Time // looked up, never walked
 }
+
+func newNotices() notices { return notices{cnpAt: -sim.Second, cnpTo: map[roce.GID]*sim.Time{}} }
 
 // marked is a data packet of the QP that arrived with "congestion experienced": it draws a
 // CNP unless one was sent within the time, whether the packet is in order or not.
-func (q *qp) marked() {
+func (q *connection) marked() {
 	d, p, now := q.d, &q.d.p.Congestion, q.d.e.Now()
 	d.c.NpECNMarkedRocePackets++
 	if q.cnp == nil {

@@ -4,7 +4,7 @@ import (
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/sim"
-	"github.com/rdmasim/rdmasim/sim/odp"
+	"github.com/rdmasim/rdmasim/sim/mkey"
 	"github.com/rdmasim/rdmasim/sim/uar"
 )
 
@@ -80,15 +80,21 @@ type Counters struct {
 }
 
 // Counters reads the device's counters.
-func (d *Device) Counters() *Counters { return &d.c }
+func (d *Device) Counters() *Counters {
+	d.settle()
+	return &d.c
+}
 
 // Keys is the table of memory keys, for its counters.
-func (d *Device) Keys() *odp.Table { return d.keys }
+func (d *tables) Keys() *mkey.Table { return d.keys }
 
 // UAR is page index as the device sees it, or nil.
 func (d *Device) UAR(index uint32) *uar.Page {
 	if uint64(index) >= uint64(len(d.uars)) {
 		return nil
+	}
+	if g := d.uars[index]; g != nil {
+		g.Settle(d.e)
 	}
 	return d.uars[index]
 }
@@ -98,6 +104,7 @@ func (d *Device) UARTotals() uar.Counters {
 	t := d.c.UARPast
 	for _, g := range d.uars {
 		if g != nil {
+			g.Settle(d.e)
 			t.Add(&g.Counters)
 		}
 	}
@@ -117,7 +124,7 @@ func (s *qset) add(c prm.QCounter) {
 	}
 }
 
-func (d *Device) qset(n uint32) *qset {
+func (d *tables) qset(n uint32) *qset {
 	if n == 0 || uint64(n) >= uint64(len(d.qsets)) {
 		return nil
 	}
@@ -125,7 +132,7 @@ func (d *Device) qset(n uint32) *qset {
 }
 
 // QCounter is the sum of a counter over all sets.
-func (d *Device) QCounter(c prm.QCounter) uint64 {
+func (d *tables) QCounter(c prm.QCounter) uint64 {
 	sum := uint64(0)
 	for _, s := range d.qsets {
 		if s != nil {

@@ -4,6 +4,7 @@ import (
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/mem"
+	"github.com/rdmasim/rdmasim/sim/rule"
 )
 
 // armState is what a CQ waits for before it reports an event.
@@ -46,7 +47,7 @@ type cq struct {
 
 const cqIndexMask = 0xffffff
 
-func (d *Device) cqn(n uint32) *cq {
+func (d *tables) cqn(n uint32) *cq {
 	if uint64(n) >= uint64(len(d.cqs)) {
 		return nil
 	}
@@ -81,7 +82,11 @@ func (c *cq) push(b []byte) {
 func (c *cq) write(b []byte) {
 	e := prm.CQE64(b[len(b)-prm.CQE64Size:])
 	op := e.Opcode()
-	e.SetOpOwn(op, e.Format(), e.SE(), prm.CQEOwner(c.pi, c.size))
+	owner := prm.CQEOwner(c.pi, c.size)
+	if c.d.breaks(rule.EntriesHaveTheirOwner) {
+		owner = 0
+	}
+	e.SetOpOwn(op, e.Format(), e.SE(), owner)
 	c.place(c.pi, b)
 	c.produced(1, e.SE() || op == prm.CQEReqErr || op == prm.CQERespErr)
 }
@@ -99,7 +104,7 @@ func (c *cq) produced(n uint32, solicited bool) {
 	if (c.pi-c.notified)&cqIndexMask > c.size {
 		c.notified = (c.pi - c.size) & cqIndexMask // older entries are gone
 	}
-	if solicited {
+	if solicited && !c.d.breaks(rule.SolicitedEntriesAreTold) {
 		c.solicited = c.pi
 	}
 	c.fire()
@@ -156,15 +161,16 @@ func (c *cq) overrun() {
 	d.c.CQEsLost += uint64(len(c.pending) / c.cqe)
 	c.pending = c.pending[:0]
 	prm.CQC(c.ctx[:]).SetStatus(prm.CQStatusOverflow)
-	e := d.newEQE(prm.EventCQError)
-	e.SetCQErrCQN(c.num)
-	e.SetCQErrSyndrome(prm.CQErrOverrun)
-	d.asyncEvent(e)
+	if !d.breaks(rule.OverrunIsReported) {
+		e := d.newEQE(prm.EventCQError)
+		e.SetCQErrCQN(c.num)
+		e.SetCQErrSyndrome(prm.CQErrOverrun)
+		d.asyncEvent(e)
+	}
 	for _, q := range d.qps {
 		if q != nil && (q.scq == c || q.rcq == c) && q.state != prm.QPStateRST {
 			q.qs.add(prm.QCCQOverflow)
-			q.silence()
-			q.toError()
+			q.abort()
 		}
 	}
 }
@@ -182,7 +188,7 @@ func (c *cq) arm(w prm.ArmWord) {
 	// (IBTA, request completion notification).
 	if !w.Solicited() {
 		c.arms = armedAny
-	} else if c.arms == disarmed {
+	} else if c.arms == disarmed || c.d.breaks(rule.ArmWidens) {
 		c.arms = armedSolicited
 	}
 	c.armSN, c.armCI = sn, w.CI()
@@ -210,7 +216,10 @@ func (c *cq) fire() {
 	if c.moderated() && c.holdBack((last-c.armCI)&cqIndexMask) {
 		return
 	}
-	c.arms, c.firedSN, c.notified, c.due = disarmed, c.armSN, c.pi, 0
+	c.firedSN, c.notified, c.due = c.armSN, c.pi, 0
+	if !c.d.breaks(rule.OneEventForOneArm) {
+		c.arms = disarmed
+	}
 	e := c.d.newEQE(prm.EventComp)
 	e.SetCompCQN(c.num)
 	c.eq.push(e)

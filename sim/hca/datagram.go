@@ -3,13 +3,11 @@ package hca
 import (
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/roce"
+	"github.com/rdmasim/rdmasim/sim/rule"
 )
 
-// datagrams is what a UD QP has instead of a peer.
-type datagrams struct {
-	paths [1 << avPathBits]avPath
-	grh   [roce.GRHSize]byte
-}
+// avPaths are the headers that a UD QP has made of address vectors, by a hash of them.
+type avPaths [1 << avPathBits]avPath
 
 // avPathBits is the logarithm of how many ways a UD QP keeps headers for.
 const avPathBits = 5
@@ -28,14 +26,14 @@ type avPath struct {
 // path finds the header for an address vector, which must be whole. ok is false in
 // what it returns when the source address is not in the table or does not suit the
 // destination.
-func (q *qp) path(av prm.AVSegment) *avPath {
+func (q *requester) path(av prm.AVSegment) *avPath {
 	d := q.d
 	key := av.Path()
 	h := uint8(0)
 	for _, b := range key {
 		h = h*31 + b
 	}
-	e := &q.ud.paths[h>>(8-avPathBits)]
+	e := &q.paths[h>>(8-avPathBits)]
 	if e.gidGen != d.gidGen || [36]byte(key) != e.key {
 		*e = avPath{key: [36]byte(key), gidGen: d.gidGen}
 		q.makePath(e, av)
@@ -44,9 +42,9 @@ func (q *qp) path(av prm.AVSegment) *avPath {
 }
 
 // forget drops the headers that were made of the port as it was.
-func (u *datagrams) forget() { clear(u.paths[:]) }
+func (p *avPaths) forget() { clear(p[:]) }
 
-func (q *qp) makePath(e *avPath, av prm.AVSegment) {
+func (q *requester) makePath(e *avPath, av prm.AVSegment) {
 	d := q.d
 	if d.ib != nil {
 		q.makeIBPath(e, av)
@@ -74,24 +72,11 @@ func (q *qp) makePath(e *avPath, av prm.AVSegment) {
 	e.ok, e.tmpl = true, t
 	e.group = p.DstGID.IsMulticast()
 	e.loop = !e.group && d.gidIndex(p.DstGID) >= 0
-	d.loops = d.loops || e.loop || e.group
-}
-
-// checkDatagram is what a UD WQE must have beside what every SEND must: a whole
-// address vector that leads somewhere, and no more than a packet's payload.
-func (q *qp) checkDatagram(w *prm.SendWQE) prm.Syndrome {
-	switch {
-	case !w.AV.Extended(), !q.path(w.AV).ok:
-		return prm.SyndromeLocalQPOp
-	case w.Bytes > uint64(q.mtu):
-		return prm.SyndromeLocalLength
-	}
-	return 0
 }
 
 // datagram makes the headers of a datagram in the frame's slot i. A Q_Key with the top
 // bit set in the WQE stands for the QP's own.
-func (q *qp) datagram(op roce.Opcode, psn uint32, n int, flags roce.Flags, av prm.AVSegment) (f *roce.Frame, i int32) {
+func (q *requester) datagram(op roce.Opcode, psn uint32, n int, flags roce.Flags, av prm.AVSegment) (f *roce.Frame, i int32) {
 	d := q.d
 	e := q.path(av)
 	e.tmpl.SetDestQP(av.DestQPN())
@@ -104,24 +89,24 @@ func (q *qp) datagram(op roce.Opcode, psn uint32, n int, flags roce.Flags, av pr
 	h.SetQKey(key)
 	h.SetSrcQP(q.num)
 	i = d.getSlot(f)
-	d.slots[i].loop, d.slots[i].group = e.loop, e.group
+	d.slot(i).loop, d.slot(i).group = e.loop, e.group
 	return f, i
 }
 
 // admitsDatagram checks a received packet that names this UD QP, or a group that it is
 // in.
-func (q *qp) admitsDatagram(p *roce.Packet) bool {
+func (q *connection) admitsDatagram(p *roce.Packet) bool {
 	d := q.d
 	switch {
 	case q.st != prm.STUD || p.Op.Transport() != roce.UD || !q.takesRequests():
 		return false
-	case p.BTH().DestQP() != multicastQPN && !d.isOwnAddress(p):
+	case p.BTH().DestQP() != multicastQPN && !d.isOwnAddress(p) && !q.breaks(rule.DatagramsAreForThePort):
 		d.c.RxAddress++
 		return false
 	case !roce.PKeyMatch(p.BTH().PKey(), q.pkey):
 		d.badPKey()
 		return false
-	case p.DETH().QKey() != q.context().QKey():
+	case p.DETH().QKey() != q.context().QKey() && !q.breaks(rule.QKeysMatch):
 		d.badQKey()
 		return false
 	}
@@ -129,7 +114,7 @@ func (q *qp) admitsDatagram(p *roce.Packet) bool {
 }
 
 // isOwnAddress says whether a packet is for an address of this port.
-func (d *Device) isOwnAddress(p *roce.Packet) bool {
+func (d *addresses) isOwnAddress(p *roce.Packet) bool {
 	if p.Framing == roce.InfiniBand { // its LID is, or it would not be here
 		return !p.HasGRH() || d.gidIndex(p.DstGID()) >= 0
 	}
@@ -142,43 +127,27 @@ func (d *Device) isOwnAddress(p *roce.Packet) bool {
 	return false
 }
 
-// execDatagram receives a datagram: into a receive WQE, behind the routing header. It
-// reports true when the packet must wait for a receive WQE. Without one it is dropped.
+// execDatagram receives a datagram: into a receive WQE, behind the routing header.
 //
 // Inferred: what is longer than the buffers ends the receive with a length error, as
 // the completions that IPoIB and perftest report show, and the QP with it.
-func (q *qp) execDatagram(p *roce.Packet) (wait bool) {
-	if !q.hasRecv() {
-		if q.wantRecv() {
-			return true
-		}
-		q.qs.add(prm.QCOutOfBuffer)
-		return false
-	}
-	data := p.Payload()
-	if len(data) > q.mtu || p.PadCount() != roce.PadCount(len(data)) {
-		return false
-	}
+func (q *responder) execDatagram(p *roce.Packet) {
 	q.takeRecv()
-	n := uint32(roce.GRHSize + len(data))
-	if uint64(n) > q.recvCap {
-		q.qs.add(prm.QCRespLocalLengthError)
-		q.failRecv(prm.SyndromeLocalLength, 0)
-		return false
-	}
-	head := q.ud.grh[:]
-	if !p.PutGRH(head) { // without a GRH its room is left as it is
-		q.skipRecv(len(head))
-		head = nil
-	}
-	if !q.scatter(head) || !q.scatter(data) {
-		q.qs.add(prm.QCRespLocalProtection)
-		q.failRecv(prm.SyndromeLocalProt, 0)
-		return false
+	if v := q.fillDatagram(p); v != passed {
+		q.refuse(v, p)
+		return
 	}
 	q.recvOpen = false
-	q.datagramCQE(p, n)
-	return false
+	q.datagramCQE(p, uint32(roce.GRHSize+p.PayloadLen()))
+}
+
+// scatterGRH writes the routing header of a datagram. Without one its room is left as it is.
+func (q *responder) scatterGRH(p *roce.Packet) bool {
+	if !p.PutGRH(q.grh[:]) || q.breaks(rule.DatagramsBringTheirRoute) {
+		q.skipRecv(len(q.grh))
+		return true
+	}
+	return q.scatter(q.grh[:])
 }
 
 // l3Types are the codes by which a CQE on RoCE names the routing header (cq.c of
@@ -186,9 +155,9 @@ func (q *qp) execDatagram(p *roce.Packet) (wait bool) {
 var l3Types = [...]uint32{roce.RoCEv1: 0, roce.RoCEv2IPv6: 1, roce.RoCEv2IPv4: 2}
 
 // datagramCQE reports a datagram.
-func (q *qp) datagramCQE(p *roce.Packet, n uint32) {
+func (q *responder) datagramCQE(p *roce.Packet, n uint32) {
 	d := q.d
-	all, e := d.entry(q.rcq, q, true)
+	all, e := d.entry(q.rcq, q.connection, true)
 	op := prm.CQERespSend
 	if p.Has(roce.HasImmDt) {
 		op = prm.CQERespSendImm

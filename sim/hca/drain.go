@@ -4,10 +4,11 @@ import (
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/sim"
+	"github.com/rdmasim/rdmasim/sim/rule"
 )
 
 // The SQD state (IBTA Vol. 1, 10.3.1): the send queue takes no new WQE, what it has begun
-// is finished, and an event tells when all is acknowledged. Drivers of mlx5 have no command
+// is finished, and an event reports when all is acknowledged. Drivers of mlx5 have no command
 // for it; devices have ours only with Params.SQD.
 
 // notifyDrained in the modifier of RTS2SQD asks for the event.
@@ -23,18 +24,23 @@ func cmdRTS2SQD(d *Device, in, _ []byte) prm.Status {
 	}
 	q.state = prm.QPStateSQD
 	q.context().SetState(prm.QPStateSQDraining)
-	q.draining, q.drainEvent = true, prm.CmdIn(in).OpMod() == notifyDrained
-	q.complete()
+	q.requester.drain(prm.CmdIn(in).OpMod() == notifyDrained)
 	return prm.StatusOK
 }
 
+// drain begins to finish what the send queue has begun.
+func (q *requester) drain(notify bool) {
+	q.draining, q.drainEvent = true, notify
+	q.complete()
+}
+
 // drained ends the draining of a send queue that has nothing left under way.
-func (q *qp) drained() {
+func (q *requester) drained() {
 	q.draining = false
 	q.setState(prm.QPStateSQD)
 	if q.drainEvent {
 		q.drainEvent = false
-		q.d.qpEvent(prm.EventSQDrained, q)
+		q.d.qpEvent(prm.EventSQDrained, q.num)
 	}
 }
 
@@ -50,7 +56,7 @@ func cmdSQD2SQD(d *Device, in, _ []byte) prm.Status {
 	switch {
 	case st != prm.StatusOK:
 		return st
-	case q.draining:
+	case q.requester.draining:
 		return prm.StatusBadQPState
 	}
 	if st := d.checkOptional(q, m, optSQD2SQD); st != prm.StatusOK {
@@ -75,11 +81,11 @@ func cmdSQD2SQD(d *Device, in, _ []byte) prm.Status {
 	}
 	if mask&prm.OptParSRAMax != 0 {
 		to.SetLogSRAMax(from.LogSRAMax())
-		q.growLanding()
+		q.requester.growLanding()
 	}
 	if mask&prm.OptParRRAMax != 0 {
 		to.SetLogRRAMax(from.LogRRAMax())
-		q.savedMax, q.saved, q.savedNext = 1<<to.LogRRAMax(), q.saved[:0], 0
+		q.responder.limitSaved()
 	}
 	if mask&prm.OptParRetryCount != 0 {
 		to.SetRetryCount(from.RetryCount())
@@ -91,20 +97,23 @@ func cmdSQD2SQD(d *Device, in, _ []byte) prm.Status {
 		to.SetRNRRetry(from.RNRRetry())
 	}
 	q.takeOptional(m)
-	q.takeRetries()
+	q.requester.takeRetries()
 	return prm.StatusOK
 }
 
 // growLanding makes room for the READs and atomics that may be outstanding.
-func (q *qp) growLanding() {
+func (q *requester) growLanding() {
 	q.readMax = 1 << q.context().LogSRAMax()
+	if q.breaks(rule.ReadsAreLimited) {
+		q.readMax *= 2
+	}
 	for len(q.landing) < q.readMax {
 		q.landing = append(q.landing, landing{})
 	}
 }
 
 // takeRetries reads timeout and retry counts of the context.
-func (q *qp) takeRetries() {
+func (q *requester) takeRetries() {
 	c := q.context()
 	q.rnrMax = c.RNRRetry()
 	q.rnr = q.rnrMax

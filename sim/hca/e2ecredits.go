@@ -11,8 +11,8 @@ import (
 
 // ackSyndrome is the syndrome of an ACK that is sent now. A QP with an SRQ announces nothing, for
 // what the SRQ has may be taken by others.
-func (q *qp) ackSyndrome() roce.Syndrome {
-	if !q.d.p.Credits || q.srq != nil || q.rqType != prm.RQTypeRegular {
+func (q *responder) ackSyndrome() roce.Syndrome {
+	if !q.d.p.Credits || q.rqSize == 0 {
 		return roce.SyndromeAck
 	}
 	return roce.AckSyndrome(roce.CreditCode(int(q.rqPI - q.rqCI)))
@@ -20,7 +20,7 @@ func (q *qp) ackSyndrome() roce.Syndrome {
 
 // credit learns from a response, also from an old one, and reports whether more may be sent. A
 // responder that has once announced no count does not limit any more.
-func (q *qp) credit(p *roce.Packet) bool {
+func (q *requester) credit(p *roce.Packet) bool {
 	if !p.Info().Headers.Has(roce.HasAETH) || p.AETH().Syndrome().Type() != roce.SyndromeTypeAck || q.unlimited {
 		return false
 	}
@@ -38,7 +38,7 @@ func (q *qp) credit(p *roce.Packet) bool {
 }
 
 // limited says whether credits hold back the next new message, of this opcode.
-func (q *qp) limited(op prm.WQEOpcode) bool {
+func (q *requester) limited(op prm.WQEOpcode) bool {
 	switch op {
 	case prm.WQEOpSend, prm.WQEOpSendImm, prm.WQEOpSendInv, prm.WQEOpRDMAWriteImm:
 	default:
@@ -52,7 +52,7 @@ func (q *qp) limited(op prm.WQEOpcode) bool {
 }
 
 // spendCredit is what a new message does to the limit: one that takes no receive raises it.
-func (q *qp) spendCredit(op prm.WQEOpcode) {
+func (q *requester) spendCredit(op prm.WQEOpcode) {
 	switch op {
 	case prm.WQEOpRDMAWrite, prm.WQEOpRDMARead, prm.WQEOpAtomicCS, prm.WQEOpAtomicFA, prm.WQEOpAtomicWrite:
 		q.lsn = (q.lsn + 1) & roce.PSNMask
@@ -60,6 +60,6 @@ func (q *qp) spendCredit(op prm.WQEOpcode) {
 }
 
 // probes says whether the message that is being sent is the one beyond the limit, whose ACK must come.
-func (q *qp) probes() bool {
+func (q *requester) probes() bool {
 	return q.d.p.Credits && !q.unlimited && roce.CmpPSN(q.ssn, q.lsn) > 0
 }

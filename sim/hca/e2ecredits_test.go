@@ -10,9 +10,9 @@ import (
 
 // startCount has a connection count its requests from n, as one that has carried so many.
 func startCount(from, to *tQP, n uint32) {
-	q := from.h.d.qpn(from.n)
+	q := &from.h.d.qpn(from.n).requester
 	q.ssn, q.lsn = n, n
-	to.h.d.qpn(to.n).msn = n
+	to.h.d.qpn(to.n).responder.msn = n
 }
 
 // acks keeps the syndromes and MSNs of ACKs on their way.

@@ -17,7 +17,7 @@ type eq struct {
 	armed  bool
 }
 
-func (d *Device) eqn(n uint32) *eq {
+func (d *tables) eqn(n uint32) *eq {
 	if uint64(n) >= uint64(len(d.eqs)) {
 		return nil
 	}
@@ -84,9 +84,9 @@ func (d *Device) asyncEvent(e prm.EQE) {
 }
 
 // qpEvent reports an event of a QP.
-func (d *Device) qpEvent(t prm.EventType, q *qp) {
+func (d *Device) qpEvent(t prm.EventType, qpn uint32) {
 	e := d.newEQE(t)
 	e.SetQueueType(prm.EventQueueQP)
-	e.SetQPSRQN(q.num)
+	e.SetQPSRQN(qpn)
 	d.asyncEvent(e)
 }

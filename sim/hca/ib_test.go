@@ -251,7 +251,7 @@ func TestIBChangesOfThePort(t *testing.T) {
 	if p := write(); p.LRH().SLID() != 0x31 {
 		t.Errorf("SLID %#x", p.LRH().SLID())
 	}
-	if q := hb.d.qpn(b.n); q.epsn != roce.AddPSN(a.psn, 1) {
+	if q := hb.d.qpn(b.n); q.responder.epsn != roce.AddPSN(a.psn, 1) {
 		t.Error("a packet of another port than the peer's was executed")
 	}
 	w.free()

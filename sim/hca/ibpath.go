@@ -14,19 +14,8 @@ func (d *Device) rebuildPaths() {
 	}
 }
 
-// repath makes the headers of a QP again, after a change of the port or of its P_Key
-// index.
-func (q *qp) repath() {
-	if q.st == prm.STUD {
-		q.pkey = q.d.pkeyAt(q.context().PrimaryPath())
-		q.ud.forget()
-		return
-	}
-	q.setIBPath()
-}
-
 // ibPKey is the key of a path's index; 0, which matches none, outside the table.
-func (d *Device) pkeyAt(a prm.ADS) uint16 {
+func (d *addresses) pkeyAt(a prm.ADS) uint16 {
 	if i := a.PKeyIndex(); d.ib != nil && i < ibPKeys {
 		return d.ib.pkeys[i]
 	}
@@ -34,7 +23,7 @@ func (d *Device) pkeyAt(a prm.ADS) uint16 {
 }
 
 // pkeyIndexes is how many P_Key indexes there are.
-func (d *Device) pkeyIndexes() uint32 {
+func (d *addresses) pkeyIndexes() uint32 {
 	if d.ib != nil {
 		return ibPKeys
 	}
@@ -47,7 +36,7 @@ func (b *ibPort) vl(sl uint8) uint8 { return sl % max(b.info.VLs, 1) }
 
 // accepts says whether a packet that came from the link is for this port (IBTA Vol. 1,
 // 7.7.4 and 9.6.1.1): its LID, or that of a group, in a state that takes packets.
-func (d *Device) accepts(p *roce.Packet) bool {
+func (d *addresses) accepts(p *roce.Packet) bool {
 	if d.ib == nil || p.Framing != roce.InfiniBand || d.ib.info.State < roce.PortArmed {
 		return false
 	}
@@ -60,7 +49,7 @@ func (d *Device) accepts(p *roce.Packet) bool {
 
 // ibPath is the way from this port that an address path or an address vector describes.
 // ok is false when it cannot be put into a packet: no LID yet, no entry in the table.
-func (d *Device) ibPath(rlid uint16, srcBits, sl uint8, global bool, sgid int) (p roce.Path, ok bool) {
+func (d *addresses) ibPath(rlid uint16, srcBits, sl uint8, global bool, sgid int) (p roce.Path, ok bool) {
 	b := d.ib
 	p = roce.Path{
 		Framing: roce.InfiniBand, SLID: b.info.LID | uint16(srcBits)&(1<<b.info.LMC-1), DLID: rlid,
@@ -77,7 +66,7 @@ func (d *Device) ibPath(rlid uint16, srcBits, sl uint8, global bool, sgid int) (
 }
 
 // setIBPath is setPath on InfiniBand.
-func (q *qp) setIBPath() bool {
+func (q *connection) setIBPath() bool {
 	d, c := q.d, q.context()
 	a := c.PrimaryPath()
 	p, ok := d.ibPath(uint16(a.RLID()), uint8(a.MLID()), uint8(a.SL()), a.GRH(), int(a.SrcAddrIndex()))
@@ -98,17 +87,16 @@ func (q *qp) setIBPath() bool {
 	}
 	q.tmpl, q.dlid = t, p.DLID
 	q.loop = d.isOwnLID(p.DLID)
-	d.loops = d.loops || q.loop
 	return true
 }
 
-func (d *Device) isOwnLID(lid uint16) bool {
+func (d *addresses) isOwnLID(lid uint16) bool {
 	i := &d.ib.info
 	return lid>>i.LMC == i.LID>>i.LMC
 }
 
 // makeIBPath is makePath on InfiniBand.
-func (q *qp) makeIBPath(e *avPath, av prm.AVSegment) {
+func (q *requester) makeIBPath(e *avPath, av prm.AVSegment) {
 	d := q.d
 	p, ok := d.ibPath(av.RLID(), av.FLMLID()&0x7f, av.StatRateSL()&15, av.GRHPresent(), int(av.SGIDIndex()))
 	if !ok {
@@ -129,12 +117,11 @@ func (q *qp) makeIBPath(e *avPath, av prm.AVSegment) {
 	}
 	e.ok, e.tmpl = true, t
 	e.loop = !e.group && d.isOwnLID(p.DLID)
-	d.loops = d.loops || e.loop || e.group
 }
 
 // fromIBPeer checks the addresses of a packet to a connected QP (IBTA Vol. 1, 9.6.1.5):
 // the peer's LID, and global or not as the QP's own path is.
-func (q *qp) fromIBPeer(p *roce.Packet) bool {
+func (q *connection) fromIBPeer(p *roce.Packet) bool {
 	lmc := q.d.ib.info.LMC
 	if p.LRH().SLID()>>lmc != q.dlid>>lmc || p.HasGRH() != (q.dstGID != roce.GID{}) {
 		return false
@@ -167,7 +154,7 @@ func (d *Device) carries(m roce.MTU) bool {
 }
 
 // ibDatagramCQE is what a completion of a datagram says on InfiniBand.
-func (q *qp) ibDatagramCQE(e prm.CQE64, p *roce.Packet) {
+func (q *responder) ibDatagramCQE(e prm.CQE64, p *roce.Packet) {
 	h := p.LRH()
 	e.SetSLID(h.SLID())
 	e.SetSL(uint32(h.SL()))

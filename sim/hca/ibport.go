@@ -36,8 +36,8 @@ func (b *ibPort) reset() {
 // PortInfo is what the subnet manager reads of the port.
 func (d *Device) PortInfo() roce.PortInfo { return d.ib.info }
 
-// SetPortInfo is the subnet manager's word. What it changes is told to the driver: a
-// state, a LID, a GID prefix, the wish that clients register again.
+// SetPortInfo takes the settings of the subnet manager. An event reports each change to the
+// driver: of the state, the LID or the GID prefix, and the wish that clients register again.
 func (d *Device) SetPortInfo(v roce.PortInfo) {
 	b := d.ib
 	old := b.info

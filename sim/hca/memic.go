@@ -15,7 +15,7 @@ type memory struct {
 	used  int      // bytes
 }
 
-// onChip tells addresses of memory on the device from those on the bus.
+// onChip marks addresses of memory on the device, which are not on the bus.
 const onChip mem.PA = 1 << 63
 
 // memicUnit is what allocations are multiples of (MLX5_MEMIC_BASE_SIZE).

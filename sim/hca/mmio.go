@@ -1,16 +1,38 @@
 package hca
 
 import (
+	"bytes"
+
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/sim"
+	"github.com/rdmasim/rdmasim/sim/uar"
 )
+
+// doorbells is what UAR pages have under way.
+type doorbells struct {
+	bfTimer bool
+	partial []*uar.Page // with pushes that still arrive
+	late    sim.Slab[latePush]
+	ahead   aheadWrite // the write that is being taken ahead of its place
+	delayed sim.Lane   // pushes that a conflict delays
+}
 
 // latePush is a doorbell or a BlueFlame push that takes effect later.
 type latePush struct {
 	page uint32
 	n    int32
 	push bool
+	wait bool // it takes effect later than it arrives
+	void bool // its page was freed before it arrived
 	buf  [256]byte
+	aheadWrite
+}
+
+// aheadWrite is a register write that was taken before it arrived.
+type aheadWrite struct {
+	on  bool
+	at  sim.Place // it arrives
+	off uint64
 }
 
 // MMIOWrite is a posted write to BAR 0. Writes to what is not an allocated UAR page
@@ -34,17 +56,37 @@ func (d *Device) MMIOWrite(off uint64, p []byte) {
 	}
 }
 
-// MMIOWriteAt is MMIOWrite at a later instant, of a whole doorbell or push. The page
+// MMIOWriteAt is MMIOWrite in a later place, of a whole doorbell or push. The page
 // reckons with it now; the queue hears of it then.
-func (d *Device) MMIOWriteAt(at sim.Time, off uint64, p []byte) bool {
+func (d *Device) MMIOWriteAt(at sim.Place, off uint64, p []byte) bool {
 	page := off / pageBytes
 	if page >= uint64(len(d.uars)) || d.uars[page] == nil {
 		return false
 	}
-	d.ahead = at - d.e.Now()
-	ok := d.uars[page].WriteAhead(at, off%pageBytes, p, (*sink)(d))
-	d.ahead = 0
+	d.ahead = aheadWrite{true, at, off}
+	ok := d.uars[page].WriteAhead(d.e, at, off%pageBytes, p, (*sink)(d))
+	d.ahead.on = false
 	return ok
+}
+
+// returnAhead takes back what was taken ahead of its place when its page is freed: it
+// arrives by MMIOWrite.
+func (d *Device) returnAhead(page uint32) {
+	for i := range uint32(d.late.Len()) {
+		l := d.late.At(i)
+		if l.on && l.page == page && !d.e.Passed(l.at) {
+			l.on, l.void = false, true
+			if l.wait {
+				d.e.AtPlace(l.at, d.h.bfReturn, uint64(i))
+			}
+		}
+	}
+}
+
+// onBFReturn is the arrival of such a write.
+func (d *Device) onBFReturn(i uint64) {
+	l := d.late.At(uint32(i))
+	d.MMIOWrite(l.off, bytes.Clone(l.buf[:l.n]))
 }
 
 func (d *Device) watchPartial() {
@@ -101,8 +143,8 @@ type sink Device
 
 func (s *sink) Doorbell(page uint32, db []byte) {
 	d := (*Device)(s)
-	if d.ahead > 0 {
-		d.later(page, db, d.ahead, false)
+	if d.ahead.on {
+		d.later(page, db, 0, false)
 		return
 	}
 	d.doorbell(page, db, nil)
@@ -110,37 +152,45 @@ func (s *sink) Doorbell(page uint32, db []byte) {
 
 func (s *sink) BlueFlame(page uint32, wqe []byte, delay sim.Time) {
 	d := (*Device)(s)
-	if delay += d.ahead; delay > 0 {
+	if d.ahead.on || delay > 0 {
 		d.later(page, wqe, delay, true)
 		return
 	}
 	d.doorbell(page, wqe, wqe)
 }
 
-// later is a doorbell or a push that takes effect after a time.
+// later is a doorbell or a push that takes effect a time after it has arrived. A push that
+// a conflict delays is in a lane: its event is set earlier when it was taken ahead.
 func (d *Device) later(page uint32, b []byte, delay sim.Time, push bool) {
-	var i uint32
-	if n := len(d.lateFre); n > 0 {
-		i = d.lateFre[n-1]
-		d.lateFre = d.lateFre[:n-1]
-	} else {
-		i = uint32(len(d.late))
-		d.late = append(d.late, latePush{})
-	}
-	l := &d.late[i]
+	i := d.late.Get()
+	l := d.late.At(i)
 	l.page, l.push, l.n = page, push, int32(copy(l.buf[:], b))
-	d.e.After(delay, d.h.bfLate, uint64(i))
+	l.wait, l.void, l.aheadWrite = delay > 0, false, d.ahead
+	at := d.e.Now()
+	if l.on {
+		at = l.at.Time()
+	}
+	if l.wait {
+		d.delayed.At(at+delay, d.h.bfLate, uint64(i))
+	} else {
+		d.e.AtPlace(l.at, d.h.bfLate, uint64(i))
+	}
 }
 
 func (d *Device) onBFLate(i uint64) {
-	l := &d.late[i]
+	l := d.late.At(uint32(i))
 	b := l.buf[:l.n]
-	if l.push {
+	l.on = false
+	switch {
+	case l.void && !l.wait:
+		d.onBFReturn(i)
+	case l.void:
+	case l.push:
 		d.doorbell(l.page, b, b)
-	} else {
+	default:
 		d.doorbell(l.page, b, nil)
 	}
-	d.lateFre = append(d.lateFre, uint32(i))
+	d.late.Put(uint32(i))
 }
 
 // doorbell is a doorbell, or with wqe a push, that names a queue and a WQE. A
@@ -152,7 +202,7 @@ func (d *Device) doorbell(page uint32, db, wqe []byte) {
 		d.c.DoorbellsForeign++
 		return
 	}
-	q.posted(c.WQEIndex(), c.DS(), wqe)
+	q.requester.posted(c.WQEIndex(), c.DS(), wqe)
 }
 
 // Begun is a push of which the device takes the first lines only: the rest of the
@@ -161,30 +211,10 @@ func (s *sink) Begun(page uint32, lines []byte) {
 	d := (*Device)(s)
 	c := prm.CtrlSegment(lines)
 	q := d.qpn(c.QPN())
-	if q != nil && q.uar == page && q.got == c.WQEIndex() && q.got == q.pi && !q.fetch {
-		q.split = inlineParts(lines)
+	if q != nil && q.uar == page {
+		q.requester.begun(c.WQEIndex(), lines)
 	}
 	d.doorbell(page, lines, nil)
-}
-
-// inlineParts is the length of a SEND's or WRITE's header with the inline length
-// word, and of the inline data behind it; zeros for any other WQE.
-func inlineParts(lines []byte) (parts [2]int) {
-	c := prm.CtrlSegment(lines)
-	at := prm.CtrlSegmentSize
-	switch c.Opcode() {
-	case prm.WQEOpRDMAWrite, prm.WQEOpRDMAWriteImm:
-		at += prm.RaddrSegmentSize
-	case prm.WQEOpSend, prm.WQEOpSendImm, prm.WQEOpSendInv:
-	default:
-		return parts
-	}
-	seg := prm.InlineSegment(lines[at:])
-	n := seg.Len()
-	if !seg.Inline() || at+prm.InlineHeaderSize+n > c.DS()*prm.DSSize {
-		return parts
-	}
-	return [2]int{at + prm.InlineHeaderSize, n}
 }
 
 func (s *sink) ArmCQ(page uint32, b []byte) {

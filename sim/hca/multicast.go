@@ -5,6 +5,7 @@ import (
 
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/roce"
+	"github.com/rdmasim/rdmasim/sim/rule"
 )
 
 // multicastQPN is the destination of packets to a group.
@@ -37,6 +38,9 @@ func cmdDetachMCG(d *Device, in, _ []byte) prm.Status {
 		return prm.StatusBadResState
 	}
 	d.groups[gid][i].joined--
+	if d.breaks(rule.DetachedQPGetsNothing) {
+		return prm.StatusOK
+	}
 	if d.groups[gid] = slices.Delete(d.groups[gid], i, i+1); len(d.groups[gid]) == 0 {
 		delete(d.groups, gid)
 	}
@@ -46,16 +50,14 @@ func cmdDetachMCG(d *Device, in, _ []byte) prm.Status {
 // toGroup gives each QP of a group a received packet, in the order in which they
 // joined; the slot is consumed.
 func (d *Device) toGroup(i int32) {
-	f, pkt := d.slots[i].f, d.slots[i].pkt
+	f, p := d.slot(i).f, d.packet(i)
 	found := false
-	for _, q := range d.groups[pkt.DstGID()] {
-		if !q.admitsDatagram(&pkt) {
+	for _, q := range d.groups[p.DstGID()] {
+		if !q.admitsDatagram(&p) {
 			continue
 		}
 		found = true
-		k := d.getSlot(f.Retain())
-		d.slots[k].pkt = pkt
-		q.request(k)
+		q.responder.request(d.getSlot(f.Retain()), &p)
 	}
 	if !found {
 		d.c.RxNoQP++

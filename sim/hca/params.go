@@ -135,7 +135,7 @@ type CommandTimes struct {
 	ChangeMkey          sim.Time // in place, which a driver has done by a work request of its own
 }
 
-// Identity is what tells one device from another.
+// Identity has the values in which one device differs from another.
 type Identity struct {
 	GUID    uint64 // node GUID; the port's and the system image's are the same
 	MAC     [6]byte

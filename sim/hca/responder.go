@@ -3,38 +3,59 @@ package hca
 import (
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/roce"
-	"github.com/rdmasim/rdmasim/sim/odp"
 )
 
-// responder is the receive side of a QP.
+// responder is the receive side of a QP. What each message needs comes first, as in
+// connection.
 type responder struct {
-	epsn    uint32 // expected
-	msn     uint32
-	nakSent bool // a sequence or RNR NAK is out and epsn has not come since
-	est     bool // COMM_EST was reported
-	in      inMessage
-	ahead   list // packets that came before epsn, in their order; selective repeat
-	hold    list // packets that wait; the first is the one that must wait
-	busy    bool // the first waits for a receive WQE or an atomic
-	rre     bool // remote reads, writes, atomics are allowed
-	rwe     bool
-	rae     bool
+	*connection
+	epsn       uint32 // expected
+	msn        uint32
+	nakSent    bool // a sequence or RNR NAK is out and epsn has not come since
+	est        bool // COMM_EST was reported
+	in         inMessage
+	busy       bool // the first of the packets that wait does so for a receive WQE or an atomic
+	atomicBusy bool
+	rre        bool // remote reads, writes, atomics are allowed
+	rwe        bool
+	rae        bool
+	recvOpen   bool // a SEND has a receive WQE
+	ackDue     bool
+	ackSet     bool // an ACK event is set
+	nakSet     bool
+	readSet    bool // a respond event is set
+	readGrant  bool // the READ at the head may start
+	stalled    bool // waits for TxBuffer
+	hold       list // packets that wait; the first is the one that must wait
+	ahead      list // packets that came before epsn, in their order; selective repeat
+	rtx        list // frames in order, some waiting for data
 
-	// The message that is arriving.
-	recvOpen bool // a SEND, with a receive WQE
-	recvIdx  uint16
-	recvWQE  []byte
-	recvCap  uint64
-	recvGot  uint32
-	recvAt   cursor
-	wva      uint64 // of a WRITE: where the next packet goes
-	wkey     uint32
-	wlen     uint32
-	wleft    uint32
+	// The WRITE that is arriving.
+	wva   uint64 // where the next packet goes
+	wkey  uint32
+	wlen  uint32
+	wleft uint32
 
+	itemHead int
+	items    []response // what is due, from itemHead on
+	*recvRare
 	recvQueue
-	respQueue
-	csReq, csRes int // bytes that may be scattered to a CQE
+}
+
+// recvRare is what WRITEs do not need of a responder.
+type recvRare struct {
+	// The SEND that is arriving.
+	recvIdx uint16
+	recvGot uint32
+	recvWQE []byte
+	recvCap uint64
+	recvAt  cursor
+
+	csRes     int                 // bytes that may be scattered to a CQE
+	grh       *[roce.GRHSize]byte // of a UD QP: the routing header that a datagram begins with
+	saved     []savedOp           // max_dest_rd_atomic of them, oldest overwritten first
+	savedNext int
+	savedMax  int
 }
 
 // inMessage is the kind of the message that is not complete.
@@ -46,27 +67,95 @@ const (
 	inWrite
 )
 
+// clear is the state after reset; what is under way stays marked.
 func (r *responder) clear() {
+	rare := r.recvRare
+	*rare = recvRare{recvWQE: rare.recvWQE[:0], grh: rare.grh, saved: rare.saved[:0]}
 	*r = responder{
-		hold: emptyList, ahead: emptyList, recvWQE: r.recvWQE[:0],
+		connection: r.connection, recvRare: rare,
+		hold: emptyList, ahead: emptyList, rtx: emptyList, items: r.items[:0],
+		ackSet: r.ackSet, nakSet: r.nakSet, readSet: r.readSet, stalled: r.stalled,
 		recvQueue: recvQueue{
-			rqType: r.rqType, rqStride: r.rqStride, rqSize: r.rqSize, rqBuf: r.rqBuf,
-			rqReading: r.rqReading, rqStale: r.rqReading,
+			rqStride: r.rqStride, rqSize: r.rqSize, rqBuf: r.rqBuf, rqReading: r.rqReading, rqStale: r.rqReading,
 		},
-		respQueue: respQueue{rtx: emptyList, saved: r.saved[:0], items: r.items[:0], ackSet: r.ackSet, nakSet: r.nakSet, readSet: r.readSet, stalled: r.stalled},
 	}
 }
 
-// request is a request packet of slot i. Packets behind one that waits, wait too.
-func (q *qp) request(i int32) {
+// setQueue takes the form of the receive queue from the context, and returns its bytes.
+func (r *responder) setQueue(c prm.QPC) uint64 {
+	if c.RQType() != prm.RQTypeRegular {
+		return 0
+	}
+	r.rqStride, r.rqSize = 16<<c.LogRQStride(), 1<<c.LogRQSize()
+	return uint64(r.rqSize) * uint64(r.rqStride)
+}
+
+// connect takes from the context what the state RTR needs.
+func (r *responder) connect() {
+	c := r.context()
+	r.epsn = c.NextRcvPSN()
+	r.limitSaved()
+	r.csRes = 0
+	if r.d.p.ScatterToCQE {
+		r.csRes = inlineLimit(c.CSRes(), prm.CSResUpTo32B, prm.CSResUpTo64B, r.rcq)
+	}
+}
+
+// takeRights reads the access flags of the context.
+func (r *responder) takeRights() {
+	c := r.context()
+	r.rre, r.rwe, r.rae = c.RRE(), c.RWE(), c.RAE()
+}
+
+// report writes what a query of the context says of the receive queue.
+func (r *responder) report(c prm.QPC) {
+	if r.state >= prm.QPStateRTR {
+		c.SetNextRcvPSN(r.epsn)
+		c.SetRMSN(r.msn)
+	}
+	c.SetHWRQCounter(uint32(r.rqCI))
+	c.SetSWRQCounter(uint32(r.rqPI))
+}
+
+// stop drops what is under way.
+func (r *responder) stop() {
+	r.abandon(&r.rtx)
+	r.dropHeld()
+	r.dropResponses()
+}
+
+// dropRequests is the state ERR: what has come is not executed any more.
+func (r *responder) dropRequests() {
+	r.busy, r.atomicBusy = false, false
+	r.dropHeld()
+}
+
+// dropHeld forgets the packets that wait, and those that came early.
+func (r *responder) dropHeld() {
+	for r.hold.head >= 0 {
+		r.d.dropSlot(r.d.popSlot(&r.hold))
+	}
+	r.dropAhead()
+}
+
+// flushOpen completes with a flush error the receive WQE that a message was filling.
+func (r *responder) flushOpen() {
+	if r.recvOpen {
+		r.recvOpen = false
+		r.errorCQE(prm.CQERespErr, r.recvIdx, 0, prm.SyndromeWRFlush)
+	}
+}
+
+// request is request packet p of slot i. Packets behind one that waits, wait too.
+func (q *responder) request(i int32, p *roce.Packet) {
 	if q.busy {
 		q.d.pushSlot(&q.hold, i)
 		return
 	}
-	if q.d.p.SelectiveRepeat && q.keep(i) {
+	if q.d.p.SelectiveRepeat && q.keep(i, p) {
 		return
 	}
-	if q.execute(&q.d.slots[i].pkt) {
+	if q.execute(p) {
 		q.busy = true
 		q.d.pushSlot(&q.hold, i)
 		return
@@ -79,18 +168,21 @@ func (q *qp) request(i int32) {
 
 // unhold goes on with the packets that waited. redo says that the first is looked
 // at again; otherwise it is done.
-func (q *qp) unhold(redo bool) {
+func (q *responder) unhold(redo bool) {
 	q.busy = false
 	d := q.d
 	for ; q.hold.head >= 0; redo = true {
 		i := d.popSlot(&q.hold)
-		if redo && q.takesRequests() && q.keep(i) {
-			continue
-		}
-		if redo && q.takesRequests() && q.execute(&d.slots[i].pkt) {
-			q.busy = true
-			d.pushFront(&q.hold, i)
-			return
+		if redo && q.takesRequests() {
+			p := d.packet(i)
+			if q.keep(i, &p) {
+				continue
+			}
+			if q.execute(&p) {
+				q.busy = true
+				d.pushFront(&q.hold, i)
+				return
+			}
 		}
 		d.dropSlot(i)
 	}
@@ -101,334 +193,15 @@ func (q *qp) unhold(redo bool) {
 
 // execute does what a request packet asks for. It reports true when the packet
 // must wait, with nothing changed; it is then given again.
-func (q *qp) execute(p *roce.Packet) (wait bool) {
-	switch q.st {
-	case prm.STUC:
-		return q.execUC(p)
-	case prm.STUD:
-		return q.execDatagram(p)
-	}
-	psn := p.BTH().PSN()
-	switch diff := roce.CmpPSN(psn, q.epsn); {
-	case diff > 0:
-		q.qs.add(prm.QCOutOfSequence)
-		q.sequenceNAK()
-		return false
-	case diff < 0:
-		q.qs.add(prm.QCDuplicateRequest)
-		q.duplicate(p, psn)
-		return false
-	}
+func (q *responder) execute(p *roce.Packet) (wait bool) {
 	info := p.Info()
-	if s := q.checkRequest(p, info); s != 0 {
-		q.fatal(s)
+	switch v := q.check(p, info); v {
+	case passed:
+		return q.carryOut(p, info)
+	case mustWait:
+		return true
+	default:
+		q.refuse(v, p)
 		return false
-	}
-	if info.TakesReceive && !q.hasRecv() {
-		if q.wantRecv() {
-			return true
-		}
-		q.qs.add(prm.QCOutOfBuffer)
-		q.rnrNAK()
-		return false
-	}
-	if !p.PayloadOK(q.mtu) || p.PadCount() != roce.PadCount(p.PayloadLen()) {
-		q.fatal(roce.NAKInvalidRequest)
-		return false
-	}
-	switch info.Class {
-	case roce.ClassSend:
-		q.execSend(p, info)
-	case roce.ClassWrite:
-		q.execWrite(p, info)
-	case roce.ClassReadRequest:
-		q.execRead(p)
-	case roce.ClassAtomic:
-		return q.execAtomic(p)
-	case roce.ClassAtomicWrite:
-		q.execAtomicWrite(p)
-	}
-	return false
-}
-
-// checkRequest checks, in this order, opcode sequence, operation enabled and
-// responder resources (IBTA Vol. 1, 9.7.4). It returns the syndrome of the NAK, or 0.
-func (q *qp) checkRequest(p *roce.Packet, info *roce.OpInfo) roce.Syndrome {
-	want := inNone
-	switch {
-	case info.Class == roce.ClassSend && !info.First:
-		want = inSend
-	case info.Class == roce.ClassWrite && !info.First:
-		want = inWrite
-	}
-	if q.in != want {
-		return roce.NAKInvalidRequest
-	}
-	ok := true
-	switch info.Class {
-	case roce.ClassSend:
-	case roce.ClassWrite:
-		ok = q.rwe
-	case roce.ClassReadRequest:
-		ok = q.rre && q.freeSaved()
-	case roce.ClassAtomic:
-		ok = q.rae && q.freeSaved()
-	case roce.ClassAtomicWrite:
-		ok = q.d.p.AtomicWrite && q.rwe && q.freeSaved()
-	default: // FLUSH is not modelled
-		ok = false
-	}
-	if !ok {
-		return roce.NAKInvalidRequest
-	}
-	return 0
-}
-
-// accept is what every packet that is executed does.
-func (q *qp) accept(p *roce.Packet, psns, msns uint32) {
-	q.epsn = roce.AddPSN(q.epsn, int32(psns))
-	q.msn = (q.msn + msns) & roce.PSNMask
-	q.nakSent = false
-	if !q.est && q.state == prm.QPStateRTR {
-		q.est = true
-		q.d.qpEvent(prm.EventCommEst, q)
-	}
-	if (p.Info().Class == roce.ClassSend || p.Info().Class == roce.ClassWrite) && p.BTH().AckReq() && q.st == prm.STRC {
-		q.oweAck()
-	}
-}
-
-func (q *qp) execSend(p *roce.Packet, info *roce.OpInfo) {
-	if info.First {
-		if q.recvOpen { // of a message that was given up
-			q.rewindRecv()
-		} else {
-			q.takeRecv()
-		}
-		q.in = inSend
-	}
-	data := p.Payload()
-	if uint64(q.recvGot)+uint64(len(data)) > q.recvCap {
-		q.qs.add(prm.QCRespLocalLengthError)
-		q.failRecv(prm.SyndromeLocalLength, roce.NAKInvalidRequest)
-		return
-	}
-	var inline []byte
-	if info.First && info.Last && len(data) > 0 && q.inCQE(q.csRes, len(data)) {
-		inline = data
-	} else if !q.scatter(data) {
-		q.qs.add(prm.QCRespLocalProtection)
-		q.failRecv(prm.SyndromeLocalProt, roce.NAKRemoteOp)
-		return
-	}
-	q.recvGot += uint32(len(data))
-	if !info.Last {
-		q.accept(p, 1, 0)
-		return
-	}
-	op, imm := prm.CQERespSend, uint32(0)
-	switch {
-	case info.Headers.Has(roce.HasImmDt):
-		op, imm = prm.CQERespSendImm, p.ImmDt().Value()
-	case info.Headers.Has(roce.HasIETH):
-		op, imm = prm.CQERespSendInv, p.IETH().RKey()
-		if q.d.keys.Invalidate(q.user, imm) != odp.OK {
-			q.failRecv(prm.SyndromeRemoteInvalReq, roce.NAKRemoteAccess)
-			return
-		}
-	}
-	q.in, q.recvOpen = inNone, false
-	q.recvCQE(op, q.recvIdx, imm, q.recvGot, p.BTH().Solicited(), inline)
-	q.accept(p, 1, 1)
-}
-
-// skipRecv leaves n bytes of the receive WQE's scatter list out; the list has them.
-func (q *qp) skipRecv(n int) {
-	for n > 0 {
-		s, next, ok := prm.RecvSGE(q.recvWQE, q.recvAt.at)
-		if !ok {
-			q.d.bug("QP %#x: a receive WQE ended early", q.num)
-		}
-		k := min(n, int(s.Len-q.recvAt.pos))
-		n -= k
-		if q.recvAt.pos += uint32(k); q.recvAt.pos == s.Len {
-			q.recvAt = cursor{at: next}
-		}
-	}
-}
-
-// scatter writes payload to the receive WQE's scatter list.
-func (q *qp) scatter(data []byte) bool {
-	for len(data) > 0 {
-		s, next, ok := prm.RecvSGE(q.recvWQE, q.recvAt.at)
-		if !ok {
-			q.d.bug("QP %#x: a receive WQE ended early", q.num)
-		}
-		n := int(min(uint32(len(data)), s.Len-q.recvAt.pos))
-		if !q.d.writeTo(q.recvUser(), s.LKey, s.Addr+uint64(q.recvAt.pos), data[:n], odp.LocalWrite) {
-			return false
-		}
-		data = data[n:]
-		if q.recvAt.pos += uint32(n); q.recvAt.pos == s.Len {
-			q.recvAt = cursor{at: next}
-		}
-	}
-	return true
-}
-
-func (q *qp) execWrite(p *roce.Packet, info *roce.OpInfo) {
-	data := p.Payload()
-	if info.First {
-		h := p.RETH()
-		if h.Length() > roce.MaxMessage || uint64(h.Length()) < uint64(len(data)) {
-			q.fatal(roce.NAKInvalidRequest)
-			return
-		}
-		// A message that is all here is checked when it is written.
-		if h.Length() > 0 && (!info.Last || int(h.Length()) != len(data)) {
-			if _, r := q.d.keys.Check(q.user, h.RKey(), h.VA(), uint64(h.Length()), odp.RemoteWrite); r != odp.OK {
-				q.fatal(roce.NAKRemoteAccess)
-				return
-			}
-		}
-		q.wva, q.wkey, q.wlen, q.wleft = h.VA(), h.RKey(), h.Length(), h.Length()
-	}
-	n := uint32(len(data))
-	if info.Last != (q.wleft == n) || q.wleft < n {
-		q.fatal(roce.NAKInvalidRequest)
-		return
-	}
-	if n > 0 && !q.d.writeTo(q.user, q.wkey, q.wva, data, odp.RemoteWrite) {
-		q.fatal(roce.NAKRemoteAccess)
-		return
-	}
-	if info.First {
-		q.qs.add(prm.QCRxWriteRequests)
-	}
-	q.wva += uint64(n)
-	q.wleft -= n
-	if !info.Last {
-		q.in = inWrite
-		q.accept(p, 1, 0)
-		return
-	}
-	q.in = inNone
-	if info.TakesReceive {
-		idx := q.recvIdx
-		if q.recvOpen {
-			q.recvOpen = false
-		} else {
-			idx = q.passRecv()
-		}
-		q.recvCQE(prm.CQERespWrImm, idx, p.ImmDt().Value(), q.wlen, p.BTH().Solicited(), nil)
-	}
-	q.accept(p, 1, 1)
-}
-
-// fatal answers the packet at epsn with a NAK that ends the connection: the QP goes
-// to ERR and reports an asynchronous event. On UC the message is dropped.
-func (q *qp) fatal(s roce.Syndrome) {
-	if q.st == prm.STUC {
-		q.dropMessage()
-		return
-	}
-	ev := prm.EventWQCatasError
-	switch s {
-	case roce.NAKInvalidRequest:
-		ev = prm.EventWQInvalReqError
-		q.qs.add(prm.QCRespRemoteInvalidRequest)
-	case roce.NAKRemoteAccess:
-		ev = prm.EventWQAccessError
-		q.qs.add(prm.QCRespRemoteAccessErrors)
-	}
-	q.answer(answerNAK, q.epsn, s)
-	q.d.qpEvent(ev, q)
-	q.toError()
-}
-
-// failRecv ends the receive that is open with an error and answers, on RC, with a NAK. The
-// CQE tells the owner; there is no event.
-func (q *qp) failRecv(s prm.Syndrome, nak roce.Syndrome) {
-	q.recvOpen = false
-	if q.st == prm.STRC {
-		q.answer(answerNAK, q.epsn, nak)
-	}
-	q.errorCQE(prm.CQERespErr, q.recvIdx, 0, s)
-	q.toError()
-}
-
-// sequenceNAK asks for the packet at epsn, once.
-func (q *qp) sequenceNAK() {
-	if q.nakSent {
-		return
-	}
-	q.nakSent = true
-	if t := q.d.p.NackGenerate[0]; t > 0 {
-		if !q.nakSet {
-			q.nakSet = true
-			q.d.e.After(t, q.d.h.nak, q.arg)
-		}
-		return
-	}
-	q.answer(answerNAK, q.epsn, roce.NAKSequence)
-}
-
-// onNak sends a sequence NAK that took its time, unless the packet came meanwhile.
-func (d *Device) onNak(arg uint64) {
-	q := d.qpArg(arg)
-	if q == nil {
-		return
-	}
-	q.nakSet = false
-	if q.nakSent && q.takesRequests() {
-		q.answer(answerNAK, q.epsn, roce.NAKSequence)
-	}
-}
-
-// rnrNAK says that there is no receive WQE; nothing else changes. The later packets
-// of the burst draw no sequence NAK.
-func (q *qp) rnrNAK() {
-	q.nakSent = true
-	q.answer(answerNAK, q.epsn, roce.RNRSyndrome(uint8(q.context().MinRNRNAK())))
-	q.d.standStill()
-}
-
-// oweAck sends an ACK, or waits a moment for others to join it.
-func (q *qp) oweAck() {
-	if q.d.p.AckDelay == 0 {
-		q.answer(answerAck, roce.AddPSN(q.epsn, -1), q.ackSyndrome())
-		return
-	}
-	q.ackDue = true
-	if !q.ackSet {
-		q.ackSet = true
-		q.d.e.After(q.d.p.AckDelay, q.d.h.ack, q.arg)
-	}
-}
-
-func (d *Device) onAck(arg uint64) {
-	q := d.qpArg(arg)
-	if q == nil {
-		return
-	}
-	q.ackSet = false
-	if q.ackDue && q.takesRequests() {
-		q.answer(answerAck, roce.AddPSN(q.epsn, -1), q.ackSyndrome())
-	}
-}
-
-// duplicate is a packet before epsn (IBTA Vol. 1, 9.7.5): never executed, answered
-// again. What cannot be answered is dropped.
-func (q *qp) duplicate(p *roce.Packet, psn uint32) {
-	q.nakSent = false
-	switch p.Info().Class {
-	case roce.ClassSend, roce.ClassWrite:
-		if p.BTH().AckReq() {
-			q.oweAck()
-		}
-	case roce.ClassReadRequest:
-		q.replayRead(p, psn)
-	case roce.ClassAtomic, roce.ClassAtomicWrite:
-		q.replayAtomic(p, psn)
 	}
 }

@@ -3,7 +3,8 @@ package hca
 import (
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/sim/mem"
-	"github.com/rdmasim/rdmasim/sim/odp"
+	"github.com/rdmasim/rdmasim/sim/mkey"
+	"github.com/rdmasim/rdmasim/sim/rule"
 )
 
 // srq is a basic shared receive queue: an RMP whose WQEs form a linked list. The
@@ -42,20 +43,11 @@ type srq struct {
 }
 
 // srqn is the SRQ with a number, or nil.
-func (d *Device) srqn(n uint32) *srq {
+func (d *tables) srqn(n uint32) *srq {
 	if uint64(n) >= uint64(len(d.srqs)) {
 		return nil
 	}
 	return d.srqs[n]
-}
-
-// srqArg is the SRQ of an event word, or nil when it is gone.
-func (d *Device) srqArg(arg uint64) *srq {
-	s := d.srqn(uint32(arg & 0xffffff))
-	if s == nil || s.arg != arg {
-		return nil
-	}
-	return s
 }
 
 // has says whether a WQE is at hand.
@@ -80,7 +72,7 @@ func (s *srq) take() (idx uint16, wqe []byte) {
 
 // want has q wait for a WQE. It reports false when a look at the record has just
 // shown that there is none.
-func (s *srq) want(q *qp) bool {
+func (s *srq) want(q *responder) bool {
 	if q.rqLooked || s.failed {
 		q.rqLooked = false
 		return false
@@ -119,11 +111,8 @@ func (s *srq) refill() {
 	d.bus.ReadDMA(pa, s.land[:n*stride], d.h.srqFetch, s.arg|uint64(n)<<fetchShift)
 }
 
-func (d *Device) onSRQRecord(arg uint64) {
-	s := d.srqArg(arg)
-	if s == nil {
-		return
-	}
+func (s *srq) onRecord() {
+	d := s.d
 	s.reading = false
 	pi := prm.SRQDBRec(s.rec[:]).Count()
 	if n := uint32(pi - s.taken); n <= s.size && n >= uint32(s.got-s.taken) {
@@ -142,7 +131,7 @@ func (d *Device) onSRQRecord(arg uint64) {
 		return
 	}
 	for _, w := range s.waiters[:s.asked] {
-		if q := d.qpArg(w); q != nil {
+		if q := d.responderArg(w); q != nil {
 			q.rqLooked = true
 		}
 	}
@@ -152,14 +141,10 @@ func (d *Device) onSRQRecord(arg uint64) {
 	}
 }
 
-func (d *Device) onSRQFetch(x uint64) {
-	s := d.srqArg(x & (1<<fetchShift - 1))
-	if s == nil {
-		return
-	}
+func (s *srq) onFetch(n int) {
 	s.reading = false
 	stride := int(s.stride)
-	for i := range int(x >> fetchShift) {
+	for i := range n {
 		wqe := s.land[i*stride : (i+1)*stride]
 		next := prm.SRQNextSegment(wqe).NextWQEIndex()
 		at := s.slot(s.got)
@@ -187,7 +172,7 @@ func (s *srq) wake(n int) {
 	list := append(s.spare[:0], s.waiters[:n]...)
 	s.waiters = s.waiters[:copy(s.waiters, s.waiters[n:])]
 	for _, w := range list {
-		if q := s.d.qpArg(w); q != nil {
+		if q := s.d.responderArg(w); q != nil {
 			q.resumeRecv()
 		}
 	}
@@ -207,7 +192,9 @@ func (s *srq) checkLimit() {
 	if s.limit == 0 || s.posted-s.taken >= s.limit {
 		return
 	}
-	s.limit = 0
+	if !s.d.breaks(rule.LimitIsReportedOnce) {
+		s.limit = 0
+	}
 	s.event(prm.EventSRQRQLimit)
 }
 
@@ -227,11 +214,11 @@ func (s *srq) arm(limit uint16) {
 }
 
 // recvUser is who scatters into a receive WQE: keys of an SRQ's WQEs are of its PD.
-func (q *qp) recvUser() odp.User {
+func (q *responder) recvUser() mkey.User {
 	if q.srq != nil {
-		return odp.User{PD: q.srq.pd, QPN: q.num}
+		return mkey.User{PD: q.srq.pd, QPN: q.num}
 	}
-	return q.user
+	return q.user()
 }
 
 func cmdCreateRMP(d *Device, in, out []byte) prm.Status {
@@ -252,8 +239,8 @@ func cmdCreateRMP(d *Device, in, out []byte) prm.Status {
 	if !ok {
 		return prm.StatusLimErr
 	}
-	d.qpGen++
-	s := &srq{d: d, num: n, arg: d.qpGen<<24 | uint64(n), pd: w.PD(), ring: r, stride: 1 << stride, size: 1 << log,
+	d.gen.qps++
+	s := &srq{d: d, num: n, arg: d.gen.qps<<24 | uint64(n), pd: w.PD(), ring: r, stride: 1 << stride, size: 1 << log,
 		dbr: mem.PA(w.DBRAddr())}
 	copy(s.ctx[:], c)
 	hold := 1

@@ -1,7 +1,5 @@
 package hca
 
-import "github.com/rdmasim/rdmasim/prm"
-
 // The device keeps WQEs between their two uses: of a send WQE, the first is when it is
 // sent; a READ or an atomic needs it again when its answer comes, to know where the data
 // goes. Receive WQEs are read ahead. What is kept is bounded over all queues, and the
@@ -58,65 +56,4 @@ func (l *lru) front(i int32) {
 	n.older = l.newest
 	l.nodes[l.newest].newer = i
 	l.newest = i
-}
-
-// keepWQE notes a send WQE that has come, and reports whether it was kept.
-func (q *qp) keepWQE(idx uint16) bool {
-	if q.kept == nil {
-		q.kept = make([]int32, q.sqSize)
-	}
-	hit, _ := q.d.sendWQEs.touch(&q.kept[uint32(idx)&(q.sqSize-1)], uint64(q.num)<<16|uint64(idx))
-	return hit
-}
-
-// answered is the work of a processing unit on a READ or an atomic that was answered,
-// whose WQE must be at hand. It is done by the unit that takes the QP next, or, when
-// none works on it or is about to, by one that is free.
-func (q *qp) answered(m *msg) {
-	d := q.d
-	t := d.p.PURead
-	if len(d.sendWQEs.nodes) > 0 {
-		d.c.WQELookups++
-		if !q.keepWQE(m.idx) {
-			d.c.WQEMisses++
-			t += d.p.WQEMiss
-			q.readAgain(m)
-		}
-	}
-	d.c.PUBusy += t
-	if q.running || q.queued {
-		q.puOwed += t
-	} else {
-		q.puFree = max(q.puFree, d.e.Now()) + t
-	}
-}
-
-// readAgain reads the WQE of a message for its bytes on the bus. What they say is known.
-func (q *qp) readAgain(m *msg) {
-	d := q.d
-	slot := uint32(m.idx) & (q.sqSize - 1)
-	pa, n := q.ring.at(q.sqOff+uint64(slot)*prm.WQEBBSize, min(int(m.nbb), int(q.sqSize-slot))*prm.WQEBBSize)
-	d.c.WQEBlocksFetched += uint64(n / prm.WQEBBSize)
-	d.bus.ReadDMA(pa, d.again[:n], d.h.none, 0)
-}
-
-// keepRecv notes that a QP reads receive WQEs ahead. Those of the queue that has done so
-// least lately go, unless it reads right now: it is then about to use them.
-func (q *qp) keepRecv() {
-	d := q.d
-	if len(d.recvWQEs.nodes) == 0 {
-		return
-	}
-	d.c.RecvWQELookups++
-	hit, gone := d.recvWQEs.touch(&q.rqKept, uint64(q.num))
-	if hit {
-		return
-	}
-	if q.rqHeld {
-		d.c.RecvWQEMisses++
-	}
-	q.rqHeld = true
-	if old := d.qpn(uint32(gone)); old != nil && old != q && !old.rqReading && old.srq == nil {
-		old.rqGot = old.rqCI
-	}
 }

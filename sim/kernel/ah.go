@@ -13,14 +13,14 @@ type ah struct{ pd *pd }
 
 // CreateAH is CREATE_AH. It returns the Ethernet address of the destination, as
 // mlx5_ib_create_ah_resp does. EINVAL: a port that does not exist, no global route, a
-// GID index outside the table. ENODATA: an empty slot of it. ETIMEDOUT: nobody answers
+// GID index outside the table. ENODATA: an empty slot of it. ETIMEDOUT: no host answers
 // for the address.
 func (u *Ucontext) CreateAH(c Caller, pdh Handle, a verbs.AHAttr) (h Handle, dmac MAC, err error) {
 	err = u.do(c, func(k *call) error {
 		if a.Port < 1 || int(a.Port) > k.d.caps.ports {
 			return fmt.Errorf("create AH: port %d: %w", a.Port, syscall.EINVAL)
 		}
-		p, err := lookup[*pd](u, pdh, "PD")
+		p, err := lookup[*pd](&u.objs, pdh, "PD")
 		if err != nil {
 			return err
 		}
@@ -47,7 +47,7 @@ func (u *Ucontext) CreateAH(c Caller, pdh Handle, a verbs.AHAttr) (h Handle, dma
 // DestroyAH is DESTROY_AH.
 func (u *Ucontext) DestroyAH(c Caller, h Handle) error {
 	return u.doDestroy(c, func(k *call) error {
-		_, err := destroyObject[*ah](u, k, h, "AH")
+		_, err := destroyObject[*ah](&u.objs, k, h, "AH")
 		return err
 	})
 }

@@ -1,11 +1,11 @@
 package kernel
 
 import (
-	"errors"
 	"fmt"
 	"syscall"
 
 	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/verbs"
 )
 
 // caps is what the device said of itself, in the kernel's units.
@@ -15,261 +15,134 @@ type caps struct {
 	vendorID                uint32
 	fwMajor, fwMinor, fwSub int
 
-	ports                                     int
-	logMaxQP, logMaxQPSz, logMaxCQ, logCQSz   uint32
-	logMaxMKey, logMaxPD, logMaxSRQ, logSRQSz uint32
-	logMaxMsg, logMaxMCG, logPGSz             uint32
-	logRAReq, logRARes                        uint32
-	maxWQESQ, maxWQERQ                        int
-	counterSets, gids                         int
-	ackDelay                                  uint8
-	pkeys                                     int
-	ib                                        bool // the link layer of the port is InfiniBand
-	statRates                                 uint32
-	cqeVersion                                uint8
-	bfRegSize                                 uint32 // 0: no BlueFlame
-	clockKHz                                  uint64
-	transportDomains, pageAccess, xrc, mw     bool
-	scatterToCQE, cqResize, endPad            bool
-	cqModeration                              bool
-	cq128                                     bool
-	cqeComp, cqeComp128, miniStrideIndex      bool
-	cqeCompMax                                uint32
-	roWrite, roRead                           bool
-	hasAtomics                                bool
-	umrAtomic, umrROWrite, umrRORead          bool // a UMR changes these rights
-	pkv, qkv, apm, fastReg                    bool
-	memic                                     memicCaps
-	dumpFill                                  bool
-	dumpFillKey                               uint32
-	atomicMode                                uint32 // 0: no atomics
-	hostAtomics                               bool
-	tsFormat                                  uint32
-	maxEQs                                    int
+	ports                                            int
+	logMaxQP, logMaxQPSz, logMaxCQ, logCQSz          uint32
+	logMaxMKey, logMaxPD, logMaxSRQ, logSRQSz        uint32
+	logMaxMsg, logMaxMCG, logPGSz                    uint32
+	logRAReq, logRARes                               uint32
+	maxWQESQ, maxWQERQ                               int
+	counterSets, gids                                int
+	ackDelay                                         uint8
+	pkeys                                            int
+	ib                                               bool // the link layer of the port is InfiniBand
+	statRates                                        uint32
+	cqeVersion                                       uint8
+	bfRegSize                                        uint32 // 0: no BlueFlame
+	clockKHz                                         uint64
+	transportDomains, pageAccess, xrc, memoryWindows bool
+	scatterToCQE, cqResize, endPad                   bool
+	cqModeration                                     bool
+	cq128                                            bool
+	cqeComp, cqeComp128, miniStrideIndex             bool
+	cqeCompMax                                       uint32
+	roWrite, roRead                                  bool
+	hasAtomics                                       bool
+	umrAtomic, umrROWrite, umrRORead                 bool // a UMR changes these rights
+	pkv, qkv, apm, fastReg                           bool
+	memic                                            memicCaps
+	dumpFill                                         bool
+	dumpFillKey                                      uint32
+	atomicMode                                       uint32 // 0: no atomics
+	hostAtomics                                      bool
+	tsFormat                                         uint32
+	maxEQs                                           int
 }
 
-// queryCap reads a capability page.
-func (k *call) queryCap(page, mode uint16) ([]byte, error) {
-	out, err := k.simple(prm.OpQueryHCACap, page<<1|mode)
-	if err != nil {
-		return nil, fmt.Errorf("capability page %#x: %w", page, err)
-	}
-	return prm.QueryHCACapOut(out).Capability(), nil
+// memicCaps are what the device has of memory for programs (device_mem_cap); max 0: none.
+type memicCaps struct {
+	max, start uint64
+	pages      int
+	align      uint32 // log2 of the largest, counted from 64 bytes
 }
 
-// changeCap copies the current page, lets f change it with the maxima in sight, and
-// sets it when f says so.
-func (k *call) changeCap(page uint16, f func(cur, most []byte) bool) error {
-	cur, err := k.queryCap(page, prm.CapModeCurrent)
-	if err != nil {
-		return err
-	}
-	most, err := k.queryCap(page, prm.CapModeMax)
-	if err != nil {
-		return err
-	}
-	in := prm.NewIn(prm.OpSetHCACap, 0)
-	prm.CmdIn(in).SetOpMod(page << 1)
-	body := prm.SetHCACapIn(in).Capability()
-	copy(body, cur)
-	if !f(body, most) {
-		return nil
-	}
-	return k.exec(in, prm.NewOut(prm.OpSetHCACap, 0))
+// compresses reports whether CQEs of a size can be compressed.
+func (c *caps) compresses(size uint32) bool {
+	return size == 64 && c.cqeComp || size == 128 && c.cqeComp128
 }
 
-// maxLogQP is what the driver's default profile asks for at most (2^18 QPs).
-const maxLogQP = 18
-
-// setCaps is set_hca_cap: general, atomic and RoCE pages.
-func (d *Device) setCaps(k *call) error {
-	var atomic, roce bool
-	err := k.changeCap(prm.CapGeneral, func(cur, most []byte) bool {
-		c, m := prm.HCACap(cur), prm.HCACap(most)
-		atomic, roce = m.Atomic(), m.RoCE()
-		c.SetLogMaxQP(min(maxLogQP, m.LogMaxQP()))
-		c.SetPKeyTableSize(0)
-		c.SetCmdifChecksum(0)
-		c.SetLogUARPageSz(0)
-		if m.CacheLine128byte() {
-			c.SetCacheLine128byte(d.p.CacheLine >= 128)
-		}
-		if m.RoCERWSupported() {
-			c.SetRoCE(true)
-		}
-		return true
-	})
-	if err != nil {
-		return err
-	}
-	if atomic {
-		err := k.changeCap(prm.CapAtomic, func(cur, most []byte) bool {
-			if !prm.AtomicCap(most).SupportedAtomicReq8BEndiannessMode1() || prm.AtomicCap(cur).AtomicReq8BEndiannessMode() != 0 {
-				return false
-			}
-			prm.AtomicCap(cur).SetAtomicReq8BEndiannessMode(1)
-			return true
-		})
-		if err != nil {
-			return err
-		}
-	}
-	if !roce {
-		return nil
-	}
-	return k.changeCap(prm.CapRoCE, func(cur, most []byte) bool {
-		if prm.RoCECap(cur).SWRRoCESrcUDPPort() || !prm.RoCECap(most).SWRRoCESrcUDPPort() {
-			return false
-		}
-		prm.RoCECap(cur).SetSWRRoCESrcUDPPort(true)
-		return true
-	})
-}
-
-// readCaps reads the pages that count from now on.
-func (d *Device) readCaps(k *call) error {
-	page, err := k.queryCap(prm.CapGeneral, prm.CapModeCurrent)
-	if err != nil {
-		return err
-	}
-	g := prm.HCACap(page)
-	c := &d.caps
+// miniCQEFormat is mini_cqe_res_format_to_hw: EINVAL for none or for several.
+func (c *caps) miniCQEFormat(format uint8) (uint32, error) {
 	switch {
-	case g.PortType() == prm.PortTypeIB:
-		if err := c.readIB(g); err != nil {
-			return err
-		}
-	case g.PortType() != prm.PortTypeEth || !g.RoCE():
-		return fmt.Errorf("port type %d, RoCE %v: neither RoCE nor InfiniBand: %w", g.PortType(), g.RoCE(), syscall.EOPNOTSUPP)
+	case format == verbs.CQECompHash:
+		return prm.MiniCQEHash, nil
+	case format == verbs.CQECompCsum:
+		return prm.MiniCQECsum, nil
+	case format != verbs.CQECompCsumStrideIndex:
+		return 0, fmt.Errorf("format %#x of compressed CQEs: %w", format, syscall.EINVAL)
+	case !c.miniStrideIndex:
+		return 0, fmt.Errorf("compressed CQEs with stride indexes: %w", syscall.EOPNOTSUPP)
 	}
-	c.general(g)
-	if err := errors.Join(c.specialKeys(k, g), c.deviceMemory(k, g)); err != nil {
-		return err
-	}
-	if g.Atomic() {
-		page, err := k.queryCap(prm.CapAtomic, prm.CapModeCurrent)
-		if err != nil {
-			return err
-		}
-		c.atomic(prm.AtomicCap(page))
-	}
-	if c.ib {
-		return nil
-	}
-	page, err = k.queryCap(prm.CapRoCE, prm.CapModeCurrent)
-	if err != nil {
-		return err
-	}
-	c.gids = int(prm.RoCECap(page).RoCEAddressTableSize())
-	if prm.RoCECap(page).QPTSFormat() == 1 { // real time only
-		c.tsFormat = 1
-	}
-	return nil
+	return prm.MiniCQECsumStrideIndex, nil
 }
 
-// specialKeys is mlx5r_cmd_query_special_mkeys.
-func (c *caps) specialKeys(k *call, g prm.HCACap) error {
-	if c.dumpFill = g.DumpFillMKey(); !c.dumpFill {
-		return nil
-	}
-	out, err := k.simple(prm.OpQuerySpecialContexts, 0)
-	if err != nil {
-		return err
-	}
-	c.dumpFillKey = prm.QuerySpecialContextsOut(out).DumpFillMKey()
-	return nil
-}
-
-func (c *caps) general(g prm.HCACap) {
-	c.ports = int(g.NumPorts())
-	c.logMaxQP, c.logMaxQPSz = g.LogMaxQP(), g.LogMaxQPSz()
-	c.logMaxCQ, c.logCQSz = g.LogMaxCQ(), g.LogMaxCQSz()
-	c.logMaxMKey, c.logMaxPD = g.LogMaxMKey(), g.LogMaxPD()
-	c.logMaxSRQ, c.logSRQSz = g.LogMaxSRQ(), g.LogMaxSRQSz()
-	c.logMaxMsg, c.logMaxMCG, c.logPGSz = g.LogMaxMsg(), g.LogMaxMCG(), g.LogPGSz()
-	c.logRAReq, c.logRARes = g.LogMaxRAReqQP(), g.LogMaxRAResQP()
-	c.maxWQESQ, c.maxWQERQ = int(g.MaxWQESzSQ()), int(g.MaxWQESzRQ())
-	c.counterSets = int(g.MaxQPCnt())
-	c.ackDelay = uint8(g.LocalCAAckDelay())
-	c.pkeys = 128 << g.PKeyTableSize()
-	c.statRates = g.StatRateSupport()
-	c.cqeVersion = uint8(g.CQEVersion())
-	if g.BF() {
-		c.bfRegSize = 1 << g.LogBFRegSize()
-	}
-	c.clockKHz = uint64(g.DeviceFrequencyKHz())
-	c.transportDomains = g.LogMaxTransportDomain() > 0
-	c.pageAccess, c.xrc, c.mw = g.PG(), g.XRC(), g.IMAICL()
-	c.scatterToCQE, c.cqResize, c.endPad = g.SctrDataCQE(), g.CQResize(), g.EndPad()
-	c.cqModeration = g.CQModeration()
-	c.cq128 = g.CQE128Always()
-	c.cqeComp, c.cqeComp128 = g.CQECompression(), g.CQECompression128()
-	c.miniStrideIndex, c.cqeCompMax = g.MiniCQERespStrideIndex(), g.CQECompressionMaxNum()
-	c.roWrite = g.RelaxedOrderingWrite()
-	c.roRead = g.RelaxedOrderingRead() || g.RelaxedOrderingReadPCIEnabled()
-	c.hasAtomics = g.Atomic()
-	c.umrAtomic = !g.Atomic() || !g.UMRModifyAtomicDisabled()
-	c.umrROWrite, c.umrRORead = g.RelaxedOrderingWriteUMR(), g.RelaxedOrderingReadUMR()
-	c.pkv, c.qkv, c.apm = g.PKV(), g.QKV(), g.APM()
-	c.fastReg = !g.UMRModifyEntitySizeDisabled()
-	c.maxEQs = int(g.MaxNumEQs())
-	if c.maxEQs == 0 {
-		c.maxEQs = 1 << g.LogMaxEQ()
-	}
-}
-
-// atomic chooses the mode of QPs (get_atomic_mode, atomic_size_to_mode) and what is
-// told to programs (get_atomic_caps).
-func (c *caps) atomic(a prm.AtomicCap) {
-	const plain = prm.AtomicOpCmpSwap | prm.AtomicOpFetchAdd
-	ops, sizes := a.AtomicOperations(), a.AtomicSizeQP()&0x1ff
+// canReconfigure is can_use_umr_rereg_access: no other right differs than those which the
+// device changes by UMR.
+func (c *caps) canReconfigure(from, to verbs.AccessFlags) bool {
+	const rights = verbs.AccessLocalWrite | verbs.AccessRemoteWrite | verbs.AccessRemoteRead | verbs.AccessRemoteAtomic | verbs.AccessRelaxedOrdering
+	diff := from ^ to
 	switch {
-	case ops&(prm.AtomicOpMaskedCmpSwap|prm.AtomicOpMaskedFetchAdd) != 0 && sizes != 0:
-		c.atomicMode = prm.AtomicModeUpTo8B
-		for n := uint32(4); n < 9; n++ {
-			if sizes>>n != 0 {
-				c.atomicMode = n
-			}
+	case diff&^rights != 0, diff&verbs.AccessRemoteAtomic != 0 && !c.umrAtomic:
+		return false
+	case diff&verbs.AccessRelaxedOrdering != 0:
+		return (!c.roWrite || c.umrROWrite) && (!c.roRead || c.umrRORead)
+	}
+	return true
+}
+
+// compression is the answer's cqe_comp_caps.
+func (c *caps) compression() (a verbs.CQECompCaps) {
+	if c.cqeComp {
+		a = verbs.CQECompCaps{MaxNum: c.cqeCompMax, Formats: verbs.CQECompHash | verbs.CQECompCsum}
+		if c.miniStrideIndex {
+			a.Formats |= verbs.CQECompCsumStrideIndex
 		}
-	case ops&plain == plain:
-		c.atomicMode = prm.AtomicModeIBComp
 	}
-	c.hostAtomics = ops&plain == plain && sizes&(1<<3) != 0 && a.AtomicReq8BEndiannessMode() != 0
+	return a
 }
 
-// readNICVport reads the names of a RoCE device.
-func (d *Device) readNICVport(k *call) error {
-	out, err := k.simple(prm.OpQueryNICVportContext, 0)
-	if err != nil {
-		return err
+// maxSGERd is MLX5_MAX_SGE_RD: what fits into a READ of 512 bytes.
+const maxSGERd = (512 - 16 - 16) / 16
+
+// maxSendSGE leaves room for a control and a remote address segment.
+func (c *caps) maxSendSGE() int { return (min(c.maxWQESQ, 512) - 32) / 16 }
+
+// maxQPWR is mlx5_ib_calc_max_qp_wr of 6.12: WQEs of the largest overhead and one
+// data segment, 256 bytes, of which a ring holds a quarter of its basic blocks. The
+// kernels of the static generation promised a work request for each basic block.
+func (c *caps) maxQPWR(g Generation) int {
+	if g == Static {
+		return 1 << c.logMaxQPSz
 	}
-	v := prm.QueryNICVportContextOut(out).Context()
-	copy(d.caps.mac[:], v.PermanentAddress())
-	d.caps.nodeGUID, d.caps.sysImageGUID = v.NodeGUID(), v.SystemImageGUID()
-	return nil
+	return 1 << c.logMaxQPSz * 64 / 256
 }
 
-// readVport reads what the port is called, and the board and firmware.
-func (d *Device) readVport(k *call) error {
-	c := &d.caps
-	read := d.readNICVport
-	if c.ib {
-		read = d.readHCAVport
+func (c *caps) flags() uint32 {
+	f := uint32(devChangePhyPort | devPortActiveEvent | devSysImageGUID | devRCRNRNakGen)
+	for _, x := range [...]struct {
+		on  bool
+		bit uint32
+	}{
+		{c.pkv, devBadPKeyCntr}, {c.qkv, devBadQKeyCntr}, {c.apm, devAutoPathMig}, {c.xrc, devXRC},
+		{c.memoryWindows, devMemWindow | devMemWindow2B}, {c.fastReg, devMemMgtExt},
+	} {
+		if x.on {
+			f |= x.bit
+		}
 	}
-	if err := read(k); err != nil {
-		return err
-	}
-	if c.nodeGUID == 0 {
-		return fmt.Errorf("the port has no node GUID: %w", syscall.EIO)
-	}
-	out, err := k.simple(prm.OpQueryAdapter, 0)
-	if err != nil {
-		return err
-	}
-	c.vendorID = prm.AdapterInfo(prm.QueryAdapterOut(out).Adapter()).IEEEVendorID()
-	var head [prm.InitSegHeadSize]byte
-	d.link.Function().MMIORead(0, head[:])
-	seg := prm.InitSeg(head[:])
-	c.fwMajor, c.fwMinor, c.fwSub = int(seg.FWMajor()), int(seg.FWMinor()), int(seg.FWSub())
-	return nil
+	return f
 }
+
+// Bits of ibv_device_attr.device_cap_flags.
+const (
+	devBadPKeyCntr     = 1 << 1
+	devBadQKeyCntr     = 1 << 2
+	devAutoPathMig     = 1 << 4
+	devChangePhyPort   = 1 << 5
+	devPortActiveEvent = 1 << 10
+	devSysImageGUID    = 1 << 11
+	devRCRNRNakGen     = 1 << 12
+	devMemWindow       = 1 << 17
+	devXRC             = 1 << 20
+	devMemMgtExt       = 1 << 21
+	devMemWindow2B     = 1 << 24
+)

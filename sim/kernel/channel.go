@@ -5,6 +5,7 @@ import (
 	"syscall"
 
 	"github.com/rdmasim/rdmasim/sim"
+	"github.com/rdmasim/rdmasim/sim/rule"
 )
 
 // Channel is a completion event channel.
@@ -23,7 +24,7 @@ func (u *Ucontext) CreateChannel(c Caller) (*Channel, error) {
 	}
 	ch := &Channel{u: u, file: eventFile{d: u.dev}}
 	ch.h = u.objs.add(ch)
-	u.dev.res.Channel++
+	u.dev.res.CompChannel++
 	return ch, nil
 }
 
@@ -37,17 +38,17 @@ func (u *Ucontext) DestroyChannel(c Caller, ch *Channel) error {
 	if ch.file.closed && !u.removed {
 		return fmt.Errorf("channel: %w", syscall.EBADF)
 	}
-	_, err := destroyObject[*Channel](u, &k, ch.h, "channel")
+	_, err := destroyObject[*Channel](&u.objs, &k, ch.h, "channel")
 	return err
 }
 
-func (ch *Channel) destroy(*call) error {
-	if ch.refs > 0 {
+func (ch *Channel) destroy(k *call) error {
+	if ch.refs > 0 && !k.d.breaks(rule.ChannelInUseIsBusy) {
 		return fmt.Errorf("%d CQs report to it: %w", ch.refs, syscall.EBUSY)
 	}
 	ch.file.lost = ch.u.removed
 	ch.file.close()
-	ch.u.dev.res.Channel--
+	ch.u.dev.res.CompChannel--
 	return nil
 }
 
@@ -59,6 +60,6 @@ func (ch *Channel) Wait(c Caller, deadline sim.Time) (cookie uint64, err error) 
 	return e.cookie, err
 }
 
-// OnEvent has f called, in the engine's thread, whenever an event is there for Wait to
-// take: it is for readers that are no simulated programs.
-func (ch *Channel) OnEvent(f func()) { ch.file.told = f }
+// OnEvent sets the function that is called, in the engine's thread, whenever Wait has an
+// event to return. It is for readers outside the simulation.
+func (ch *Channel) OnEvent(f func()) { ch.file.onEvent = f }

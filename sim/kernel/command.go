@@ -1,6 +1,9 @@
 package kernel
 
 import (
+	"fmt"
+	"syscall"
+
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/cpu"
@@ -57,33 +60,6 @@ func (k *call) leave() {
 	}
 }
 
-// do runs f as a system call that sends commands: EBADF when the context is closed, EIO
-// when the device was removed.
-func (u *Ucontext) do(c Caller, f func(k *call) error) error {
-	k := u.dev.enter(c, true)
-	if err := u.usable(); err != nil {
-		return err
-	}
-	return u.run(k, f)
-}
-
-// doDestroy is do for what destroys an object: uverbs lets that pass when the device is
-// gone (rdma_lookup_get_uobject).
-func (u *Ucontext) doDestroy(c Caller, f func(k *call) error) error {
-	k := u.dev.enter(c, true)
-	if u.closed {
-		return errClosed
-	}
-	return u.run(k, f)
-}
-
-func (u *Ucontext) run(k call, f func(k *call) error) error {
-	k.outside = u.proc.Space.Foreign()
-	err := f(&k)
-	k.leave()
-	return err
-}
-
 // exec sends a command whose opcode is set and returns its answer's status as an
 // errno with context.
 func (k *call) exec(in, out []byte) error {
@@ -114,3 +90,15 @@ func (k *call) destroy(in []byte) error {
 	op := prm.CmdIn(in).Opcode()
 	return k.exec(in, prm.NewOut(op, 0))
 }
+
+// mustDestroy is destroy for what nothing can refer to any more.
+func (k *call) mustDestroy(in []byte) {
+	if err := k.destroy(in); err != nil {
+		panic(fmt.Sprintf("kernel: %v: %s: %v", k.d.eng.Now(), k.d.name, err))
+	}
+}
+
+var (
+	errClosed  = fmt.Errorf("context is closed: %w", syscall.EBADF)
+	errRemoved = fmt.Errorf("the device was removed: %w", syscall.EIO)
+)

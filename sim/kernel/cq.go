@@ -6,6 +6,7 @@ import (
 	"syscall"
 
 	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/sim/rule"
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
@@ -102,26 +103,6 @@ func (d *Device) cqEntries(cqe uint32) (uint32, error) {
 	return 1 << bits.Len32(cqe), nil
 }
 
-// compresses reports whether CQEs of a size can be compressed.
-func (c *caps) compresses(size uint32) bool {
-	return size == 64 && c.cqeComp || size == 128 && c.cqeComp128
-}
-
-// miniCQEFormat is mini_cqe_res_format_to_hw: EINVAL for none or for several.
-func (c *caps) miniCQEFormat(format uint8) (uint32, error) {
-	switch {
-	case format == verbs.CQECompHash:
-		return prm.MiniCQEHash, nil
-	case format == verbs.CQECompCsum:
-		return prm.MiniCQECsum, nil
-	case format != verbs.CQECompCsumStrideIndex:
-		return 0, fmt.Errorf("format %#x of compressed CQEs: %w", format, syscall.EINVAL)
-	case !c.miniStrideIndex:
-		return 0, fmt.Errorf("compressed CQEs with stride indexes: %w", syscall.EOPNOTSUPP)
-	}
-	return prm.MiniCQECsumStrideIndex, nil
-}
-
 func (q *cq) create(k *call, r *CQReq) error {
 	u, d := q.u, q.u.dev
 	format := uint32(0)
@@ -131,7 +112,7 @@ func (q *cq) create(k *call, r *CQReq) error {
 			return err
 		}
 	}
-	lay, err := q.mem.layRing(0)
+	layout, err := q.mem.ringLayout(0)
 	if err != nil {
 		return err
 	}
@@ -142,13 +123,13 @@ func (q *cq) create(k *call, r *CQReq) error {
 		}
 		uar = u.bfregs.Page(0)
 	}
-	db, err := u.mapDB(k, q.dbAddr)
+	db, err := u.dbPages.pin(k, u.proc, q.dbAddr)
 	if err != nil {
 		return err
 	}
-	in, out := prm.NewIn(prm.OpCreateCQ, 8*lay.blocks), prm.NewOut(prm.OpCreateCQ, 0)
+	in, out := prm.NewIn(prm.OpCreateCQ, 8*layout.blocks), prm.NewOut(prm.OpCreateCQ, 0)
 	m := prm.CreateCQIn(in)
-	q.mem.fillPAS(m.PAS(), lay.pageSize)
+	q.mem.fillPAS(m.PAS(), layout.pageSize)
 	c := m.CQC()
 	switch {
 	case r.Pad:
@@ -159,14 +140,14 @@ func (q *cq) create(k *call, r *CQReq) error {
 	c.SetOI(r.IgnoreOverrun)
 	c.SetCQECompEn(r.Compress)
 	c.SetMiniCQEResFormat(format)
-	c.SetPageOffset(lay.pageOffset)
-	c.SetLogPageSize(lay.logPageSize())
+	c.SetPageOffset(layout.pageOffset)
+	c.SetLogPageSize(layout.logPageSize())
 	c.SetLogCQSize(uint32(bits.TrailingZeros32(q.entries)))
 	c.SetUARPage(uar)
 	c.SetEQN(uint32(d.eqs[1+r.CompVector].eqn))
 	c.SetDBRAddr(db)
 	if err := k.exec(in, out); err != nil {
-		u.unmapDB(k, q.dbAddr)
+		u.dbPages.unpin(k, q.dbAddr)
 		return err
 	}
 	q.cqn = prm.CreateCQOut(out).CQN()
@@ -180,7 +161,7 @@ func (q *cq) create(k *call, r *CQReq) error {
 // rounds to the present one succeeds and changes nothing.
 func (u *Ucontext) ResizeCQ(c Caller, h Handle, cqe uint32, bufAddr uint64, cqeSize uint32) (got uint32, err error) {
 	err = u.do(c, func(k *call) error {
-		q, err := lookup[*cq](u, h, "CQ")
+		q, err := lookup[*cq](&u.objs, h, "CQ")
 		if err != nil {
 			return err
 		}
@@ -217,20 +198,20 @@ func (q *cq) resize(k *call, n uint32, bufAddr uint64, cqeSize uint32) error {
 
 // moveTo is the command.
 func (q *cq) moveTo(k *call, m *umem, n, cqeSize uint32) error {
-	lay, err := m.layRing(0)
+	layout, err := m.ringLayout(0)
 	if err != nil {
 		return err
 	}
-	in := prm.NewIn(prm.OpModifyCQ, 8*lay.blocks)
+	in := prm.NewIn(prm.OpModifyCQ, 8*layout.blocks)
 	prm.CmdIn(in).SetOpMod(prm.ModifyCQResize)
 	mod := prm.ModifyCQIn(in)
 	mod.SetCQN(q.cqn)
 	mod.SetFieldSelect(prm.CQResizeLogSize | prm.CQResizePageOff | prm.CQResizePageSize)
-	m.fillPAS(mod.PAS(), lay.pageSize)
+	m.fillPAS(mod.PAS(), layout.pageSize)
 	c := mod.CQC()
 	c.SetLogCQSize(uint32(bits.TrailingZeros32(n)))
-	c.SetPageOffset(lay.pageOffset)
-	c.SetLogPageSize(lay.logPageSize())
+	c.SetPageOffset(layout.pageOffset)
+	c.SetLogPageSize(layout.logPageSize())
 	if cqeSize == 128 {
 		c.SetCQESz(prm.CQESz128)
 	}
@@ -245,7 +226,7 @@ const maxCQPeriod = 1<<12 - 1
 // the context cannot hold.
 func (u *Ucontext) ModerateCQ(c Caller, h Handle, count, period uint16) error {
 	return u.do(c, func(k *call) error {
-		q, err := lookup[*cq](u, h, "CQ")
+		q, err := lookup[*cq](&u.objs, h, "CQ")
 		if err != nil {
 			return err
 		}
@@ -269,7 +250,7 @@ func (u *Ucontext) ModerateCQ(c Caller, h Handle, count, period uint16) error {
 // kind programs have read, which the library waits to see acknowledged.
 func (u *Ucontext) DestroyCQ(c Caller, h Handle) (compEvents, asyncEvents uint32, err error) {
 	err = u.doDestroy(c, func(k *call) error {
-		q, err := destroyObject[*cq](u, k, h, "CQ")
+		q, err := destroyObject[*cq](&u.objs, k, h, "CQ")
 		if err == nil {
 			compEvents, asyncEvents = q.compSeen, q.asyncSeen
 		}
@@ -279,7 +260,7 @@ func (u *Ucontext) DestroyCQ(c Caller, h Handle) (compEvents, asyncEvents uint32
 }
 
 func (q *cq) destroy(k *call) error {
-	if q.refs > 0 {
+	if q.refs > 0 && !k.d.breaks(rule.CQInUseIsBusy) {
 		return fmt.Errorf("%d queues use it: %w", q.refs, syscall.EBUSY)
 	}
 	in := prm.NewIn(prm.OpDestroyCQ, 0)
@@ -289,11 +270,13 @@ func (q *cq) destroy(k *call) error {
 	}
 	d := q.u.dev
 	delete(d.cqs, q.cqn)
-	q.u.unmapDB(k, q.dbAddr)
+	q.u.dbPages.unpin(k, q.dbAddr)
 	k.unpin(q.mem)
 	q.u.async.forget(&q.asyncSeen)
 	if q.channel != nil {
-		q.channel.file.forget(&q.compSeen)
+		if !k.d.breaks(rule.EventsGoWithTheirObject) {
+			q.channel.file.forget(&q.compSeen)
+		}
 		q.channel.refs--
 	}
 	d.res.CQ--
@@ -307,4 +290,14 @@ func (q *cq) completion() {
 	}
 	q.channel.file.push(0, q.cookie, &q.compSeen)
 	q.u.dev.count.CompEvents++
+}
+
+// event gives an event of the CQ to programs: a completion, or an error.
+func (q *cq) event(e prm.EQE) bool {
+	if e.Type() == prm.EventComp {
+		q.completion()
+	} else {
+		q.u.objectEvent(verbs.EventCQErr, q.cookie, &q.asyncSeen)
+	}
+	return true
 }

@@ -9,27 +9,6 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// memicCaps are what the device has of memory for programs (device_mem_cap); max 0: none.
-type memicCaps struct {
-	max, start uint64
-	pages      int
-	align      uint32 // log2 of the largest, counted from 64 bytes
-}
-
-func (c *caps) deviceMemory(k *call, g prm.HCACap) error {
-	if !g.DeviceMemory() {
-		return nil
-	}
-	page, err := k.queryCap(prm.CapDeviceMem, prm.CapModeCurrent)
-	if err != nil {
-		return err
-	}
-	if m := prm.DeviceMemCap(page); m.Memic() {
-		c.memic = memicCaps{uint64(m.MaxMemicSize()), m.MemicBARStartAddr(), int(m.MemicBARSize() / prm.PageSize), m.LogMaxMemicAddrAlignment()}
-	}
-	return nil
-}
-
 // DMReq is what DM_ALLOC takes.
 type DMReq struct {
 	Length   uint64
@@ -149,7 +128,7 @@ func (d *Device) markMemic(first, n int, used bool) {
 // FreeDM is DM_FREE: EBUSY while a region is on it.
 func (u *Ucontext) FreeDM(c Caller, h Handle) error {
 	return u.doDestroy(c, func(k *call) error {
-		_, err := destroyObject[*DM](u, k, h, "device memory")
+		_, err := destroyObject[*DM](&u.objs, k, h, "device memory")
 		return err
 	})
 }
@@ -166,69 +145,4 @@ func (m *DM) destroy(k *call) error {
 	}
 	m.u.dev.markMemic(int(m.PageIndex), m.Pages(), false)
 	return nil
-}
-
-// DMMRReq is what DM_MR_REG takes.
-type DMMRReq struct {
-	PD, DM         Handle
-	Offset, Length uint64
-	Access         verbs.AccessFlags
-}
-
-// dmAccess are the rights that a region of device memory may have
-// (MLX5_IB_DM_MEMIC_ALLOWED_ACCESS).
-const dmAccess = verbs.AccessLocalWrite | verbs.AccessRemoteWrite | verbs.AccessRemoteRead | verbs.AccessRemoteAtomic |
-	verbs.AccessZeroBased | verbs.AccessOptionalRange
-
-// RegDMMR is DM_MR_REG: a region whose addresses begin at 0. EINVAL: not zero-based, rights
-// that device memory cannot have, a range beyond its end.
-func (u *Ucontext) RegDMMR(c Caller, r DMMRReq) (mh Handle, lkey, rkey uint32, err error) {
-	err = u.do(c, func(k *call) error {
-		m, err := u.regDMMR(k, &r)
-		if err != nil {
-			return fmt.Errorf("register device memory: %w", err)
-		}
-		mh, lkey, rkey = u.objs.add(m), m.mkey, m.mkey
-		return nil
-	})
-	return mh, lkey, rkey, err
-}
-
-func (u *Ucontext) regDMMR(k *call, r *DMMRReq) (*mr, error) {
-	dm, err := lookup[*DM](u, r.DM, "device memory")
-	if err != nil {
-		return nil, err
-	}
-	p, err := lookup[*pd](u, r.PD, "PD")
-	if err != nil {
-		return nil, err
-	}
-	if r.Access&verbs.AccessZeroBased == 0 {
-		return nil, fmt.Errorf("access %#x: addresses must begin at 0: %w", uint32(r.Access), syscall.EINVAL)
-	}
-	if err := checkMRAccess(r.Access); err != nil {
-		return nil, err
-	}
-	if r.Offset > dm.length || r.Length > dm.length-r.Offset || r.Access&^dmAccess != 0 {
-		return nil, fmt.Errorf("%d bytes at %d of %d, access %#x: %w", r.Length, r.Offset, dm.length, uint32(r.Access), syscall.EINVAL)
-	}
-	k.work += u.dev.p.RegMRBase
-	m := &mr{u: u, pd: p, dm: dm, dmLength: r.Length, access: r.Access}
-	in, out := prm.NewIn(prm.OpCreateMKey, 0), prm.NewOut(prm.OpCreateMKey, 0)
-	d := u.dev
-	d.mkeys++
-	ctx := prm.CreateMKeyIn(in).MKC()
-	m.fillRights(ctx, d, r.Access)
-	ctx.SetAccessMode(prm.MKeyModeMemic)
-	ctx.SetMKey70(uint32(d.mkeys))
-	ctx.SetStartAddr(dm.addr + r.Offset)
-	ctx.SetLen(r.Length)
-	if err := k.exec(in, out); err != nil {
-		return nil, err
-	}
-	m.mkey = prm.MKeyOf(prm.CreateMKeyOut(out).MKeyIndex(), uint32(d.mkeys))
-	p.refs++
-	dm.refs++
-	d.res.MR++
-	return m, nil
 }

@@ -17,16 +17,6 @@ const (
 	spareEQEntries = 128
 )
 
-// eq is an event queue in kernel memory.
-type eq struct {
-	eqn     uint8
-	pa      mem.PA
-	n       uint32 // entries, a power of two
-	ci      uint32 // not reduced
-	pending bool   // the handler is on its way
-	entry   [prm.EQESize]byte
-}
-
 // asyncEvents is the mask of the async EQ: what a driver of RDMA objects handles.
 const asyncEvents = 1<<prm.EventPathMig | 1<<prm.EventCommEst | 1<<prm.EventSQDrained | 1<<prm.EventSRQLastWQE |
 	1<<prm.EventCQError | 1<<prm.EventWQCatasError | 1<<prm.EventPathMigFailed | 1<<prm.EventPortChange |
@@ -66,9 +56,7 @@ func (d *Device) makeEQ(k *call, entries uint32, events uint64) error {
 		return fmt.Errorf("event queue of %d bytes: %w", size, err)
 	}
 	prm.EQE(q.entry[:]).SetOwner(prm.EQEOwnerInit)
-	for i := range uint64(q.n) {
-		d.mem.Write(q.pa+mem.PA(i*prm.EQESize), q.entry[:])
-	}
+	d.mem.Fill(q.pa, int(size), q.entry[:])
 	pages := int(size / prm.PageSize)
 	in, out := prm.NewIn(prm.OpCreateEQ, 8*pages), prm.NewOut(prm.OpCreateEQ, 0)
 	m := prm.CreateEQIn(in)
@@ -121,41 +109,4 @@ func (d *Device) pollEQ(vector uint64) {
 	var b [prm.EQDoorbellSize]byte
 	prm.EQDoorbell(b[:]).Set(q.eqn, q.ci)
 	d.link.PostNow(uint64(d.uar)*prm.UARPageSize+prm.UAREQArm, b[:])
-}
-
-// event gives an entry to the object that it is about.
-func (d *Device) event(e prm.EQE) {
-	switch t := e.Type(); t {
-	case prm.EventComp:
-		if q := d.cqs[e.CompCQN()]; q != nil {
-			q.completion()
-			return
-		}
-	case prm.EventCQError:
-		if q := d.cqs[e.CQErrCQN()]; q != nil {
-			q.u.async.push(eventCQErr, q.cookie, &q.asyncSeen)
-			d.count.AsyncEvents++
-			return
-		}
-	case prm.EventSRQRQLimit, prm.EventSRQCatasError:
-		if d.srqEvent(e) {
-			return
-		}
-	case prm.EventPortChange:
-		if ev, ok := d.portEvent(e.SubType()); ok {
-			if d.caps.ib {
-				d.portChanged()
-			}
-			d.broadcast(ev)
-			return
-		}
-	default:
-		ev, ok := qpEvent(t)
-		if q := d.qps[e.QPSRQN()]; ok && q != nil && e.QueueType() == prm.EventQueueQP {
-			q.u.async.push(ev, q.cookie, &q.asyncSeen)
-			d.count.AsyncEvents++
-			return
-		}
-	}
-	d.count.StrayEvents++
 }

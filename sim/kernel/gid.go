@@ -7,16 +7,9 @@ import (
 	"syscall"
 
 	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/sim/rule"
 	"github.com/rdmasim/rdmasim/verbs"
 )
-
-// gidEntry is a slot of the port's GID table.
-type gidEntry struct {
-	valid bool
-	gid   verbs.GID
-	typ   verbs.GIDType
-	vlan  uint16 // of its interface; 0: none
-}
 
 // netdevIndex is the interface index that GID entries name: 1 is the loopback
 // interface of any Linux, so the first Ethernet interface is 2.
@@ -30,20 +23,6 @@ func (d *Device) ifindex(vlan uint16) uint32 {
 	}
 	return netdevIndex + 1 + uint32(slices.Index(d.vlans, vlan))
 }
-
-// linkLocal is the default GID of a port: fe80::/64 and the EUI-64 of its address
-// (addrconf_ifid_eui48).
-func linkLocal(m MAC) verbs.GID {
-	return verbs.GID{0: 0xfe, 1: 0x80, 8: m[0] ^ 2, 9: m[1], 10: m[2], 11: 0xff, 12: 0xfe, 13: m[3], 14: m[4], 15: m[5]}
-}
-
-// isLinkLocal is rdma_link_local_addr: fe80:: and 48 zero bits.
-func isLinkLocal(g verbs.GID) bool {
-	return [8]byte(g[:8]) == [8]byte{0xfe, 0x80}
-}
-
-// linkLocalMAC takes the address out of a link-local GID (rdma_get_ll_mac).
-func linkLocalMAC(g verbs.GID) MAC { return MAC{g[8] ^ 2, g[9], g[10], g[13], g[14], g[15]} }
 
 // AddIP gives the port's interface an address. As ib_core does, the GID table gets a
 // RoCE v1 and a RoCE v2 entry for it in the first free slots, and every open context
@@ -166,7 +145,7 @@ func (d *Device) gidAt(i int) (*gidEntry, error) {
 	if i < 0 || i >= len(d.gids) {
 		return nil, fmt.Errorf("GID index %d: the table has %d entries: %w", i, len(d.gids), syscall.EINVAL)
 	}
-	if !d.gids[i].valid {
+	if !d.gids[i].valid && !d.breaks(rule.EmptyGIDIsRefused) {
 		return nil, fmt.Errorf("GID index %d is empty: %w", i, syscall.ENODATA)
 	}
 	return &d.gids[i], nil
@@ -208,4 +187,19 @@ func (k *call) resolve(src *gidEntry, dst verbs.GID) (mac MAC, hops uint8, err e
 	}
 	k.work += d.p.ARPTimeout
 	return MAC{}, 0, fmt.Errorf("no neighbour answers for %v: %w", ip.Unmap(), syscall.ETIMEDOUT)
+}
+
+// checkAH is rdma_fill_sgid_attr: a global route is a must on RoCE. Without one there is
+// no entry.
+func (d *Device) checkAH(a *verbs.AHAttr) (*gidEntry, error) {
+	if a.Port < 1 || int(a.Port) > d.caps.ports {
+		return nil, fmt.Errorf("address of port %d: %w", a.Port, syscall.EINVAL)
+	}
+	if !a.IsGlobal && d.caps.ib {
+		return nil, nil
+	}
+	if !a.IsGlobal {
+		return nil, fmt.Errorf("address without global route on RoCE: %w", syscall.EINVAL)
+	}
+	return d.gidAt(int(a.GRH.SGIDIndex))
 }

@@ -1,30 +1,11 @@
 package kernel
 
 import (
-	"fmt"
-	"syscall"
-
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// readIB takes over what an InfiniBand port needs: mlx5_ib_port_link_layer and the table
-// sizes of mlx5_query_hca_port. Devices that are asked by management datagrams
-// (MLX5_VPORT_ACCESS_METHOD_MAD) are not modelled.
-func (c *caps) readIB(g prm.HCACap) error {
-	if !g.IBVirt() {
-		return fmt.Errorf("an InfiniBand device without ib_virt: %w", syscall.EOPNOTSUPP)
-	}
-	c.ib = true
-	if code := g.GIDTableSize(); code <= 4 { // mlx5_get_gid_table_len
-		c.gids = 8 << code
-	}
-	return nil
-}
-
-// Phases of the bring-up that differ between link layers.
-
-// readHCAVport reads the names of an InfiniBand device.
+// readHCAVport reads the GUIDs of an InfiniBand device.
 func (d *Device) readHCAVport(k *call) error {
 	v, err := k.hcaVport()
 	if err != nil {
@@ -90,26 +71,6 @@ func (k *call) queryIBPKey(index int) (uint16, error) {
 		return 0, err
 	}
 	return prm.QueryHCAVportPKeyOut(out).PKey(0), nil
-}
-
-// portChanged reads the tables of an InfiniBand port again after an event, as ib_core's
-// cache does before it tells programs (ib_cache_event_task).
-func (d *Device) portChanged() {
-	if err := d.readGIDs(&call{d: d}); err != nil {
-		d.count.StrayEvents++
-	}
-}
-
-// fillIBPath is mlx5_set_path of an InfiniBand port.
-func (m *modify) fillIBPath(p prm.ADS) {
-	ah := &m.a.AH
-	p.SetRLID(uint32(ah.DLID))
-	p.SetMLID(uint32(ah.SrcPathBits & 0x7f))
-	p.SetGRH(ah.IsGlobal)
-	p.SetSL(uint32(ah.SL & 15))
-	if ah.IsGlobal {
-		fillRoute(p, &ah.GRH)
-	}
 }
 
 // LinkLayer is the link layer of the port.

@@ -9,7 +9,7 @@ func (u *Ucontext) Dup() { u.dups++ }
 // QueryPD is PD_QUERY of mlx5, by which a library imports a PD. ENOENT, EINVAL: as lookup.
 func (u *Ucontext) QueryPD(c Caller, h Handle) error {
 	return u.do(c, func(*call) error {
-		_, err := lookup[*pd](u, h, "PD")
+		_, err := lookup[*pd](&u.objs, h, "PD")
 		return err
 	})
 }
@@ -17,7 +17,7 @@ func (u *Ucontext) QueryPD(c Caller, h Handle) error {
 // QueryMR is QUERY_MR, by which a library imports a region.
 func (u *Ucontext) QueryMR(c Caller, h Handle) (lkey, rkey uint32, length uint64, err error) {
 	err = u.do(c, func(*call) error {
-		m, err := lookup[*mr](u, h, "MR")
+		m, err := lookup[*mr](&u.objs, h, "MR")
 		if err != nil {
 			return fmt.Errorf("query: %w", err)
 		}

@@ -6,6 +6,7 @@ import (
 	"syscall"
 
 	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/sim/rule"
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
@@ -14,19 +15,19 @@ type mr struct {
 	pd  *pd
 	mem *umem // nil of device memory
 	dm  *DM   // or nil
-	// dmLength is how much of dm.
+	// dmLength is how many bytes of dm the region covers.
 	dmLength uint64
 	mkey     uint32
 	iova     uint64
 	access   verbs.AccessFlags
 }
 
-// RegMR is ibv_reg_mr_iova: it pins, and makes an mkey of MTTs with the largest
-// pages that the memory allows. The keys are equal on mlx5.
+// RegMR is ibv_reg_mr_iova: it pins the memory and creates an mkey whose MTTs have the
+// largest page size that the memory allows. The keys are equal on mlx5.
 //
 // EINVAL: address and iova differ within a page, remote write or atomic without
-// local write, an access bit that nobody knows, length 0, a range that wraps.
-// EOPNOTSUPP: on demand, or flush access, that the device does not offer. ENOMEM:
+// local write, an undefined access bit, length 0, a range that wraps.
+// EOPNOTSUPP: on-demand paging or flush access that the device does not offer. ENOMEM:
 // over the memlock limit; EPERM: a limit of 0. EFAULT: memory that is not mapped, or
 // not writable where the access needs it.
 func (u *Ucontext) RegMR(c Caller, h Handle, addr, length, iova uint64, access verbs.AccessFlags) (mh Handle, lkey, rkey uint32, err error) {
@@ -45,10 +46,10 @@ func (u *Ucontext) regMR(k *call, h Handle, addr, length, iova uint64, access ve
 	if addr&pageMask != iova&pageMask {
 		return nil, fmt.Errorf("address %#x and iova %#x differ within a page: %w", addr, iova, syscall.EINVAL)
 	}
-	if err := checkMRAccess(access); err != nil {
+	if err := checkMRAccess(access); err != nil && !k.d.breaks(rule.RemoteWriteNeedsLocalWrite) {
 		return nil, err
 	}
-	p, err := lookup[*pd](u, h, "PD")
+	p, err := lookup[*pd](&u.objs, h, "PD")
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +125,7 @@ func (m *mr) makeMKey(k *call, iova uint64, access verbs.AccessFlags) error {
 func (m *mr) fillRights(c prm.MKC, d *Device, a verbs.AccessFlags) {
 	c.SetA(a&verbs.AccessRemoteAtomic != 0)
 	c.SetRW(a&verbs.AccessRemoteWrite != 0)
-	c.SetRR(a&verbs.AccessRemoteRead != 0)
+	c.SetRR(a&verbs.AccessRemoteRead != 0 || d.breaks(rule.RemoteReadIsAskedFor))
 	c.SetLW(a&verbs.AccessLocalWrite != 0)
 	c.SetLR(true)
 	c.SetRelaxedOrderingWrite(a&verbs.AccessRelaxedOrdering != 0 && d.caps.roWrite)
@@ -145,7 +146,7 @@ func (m *mr) fillMKC(c prm.MKC, d *Device, iova uint64, a verbs.AccessFlags) {
 // DeregMR is DEREG_MR. When it returns no access by the key reaches the memory.
 func (u *Ucontext) DeregMR(c Caller, h Handle) error {
 	return u.doDestroy(c, func(k *call) error {
-		_, err := destroyObject[*mr](u, k, h, "MR")
+		_, err := destroyObject[*mr](&u.objs, k, h, "MR")
 		return err
 	})
 }

@@ -34,10 +34,10 @@ const windowUnits = 4
 
 func (u *Ucontext) allocMW(k *call, h Handle, typ verbs.MWType) (*mw, error) {
 	d := u.dev
-	if !d.caps.mw {
+	if !d.caps.memoryWindows {
 		return nil, fmt.Errorf("the device has none: %w", syscall.EOPNOTSUPP)
 	}
-	p, err := lookup[*pd](u, h, "PD")
+	p, err := lookup[*pd](&u.objs, h, "PD")
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func (u *Ucontext) allocMW(k *call, h Handle, typ verbs.MWType) (*mw, error) {
 // DeallocMW is DEALLOC_MW; a window that is bound loses its access.
 func (u *Ucontext) DeallocMW(c Caller, h Handle) error {
 	return u.doDestroy(c, func(k *call) error {
-		_, err := destroyObject[*mw](u, k, h, "MW")
+		_, err := destroyObject[*mw](&u.objs, k, h, "MW")
 		return err
 	})
 }

@@ -20,9 +20,9 @@ type object interface {
 type objects struct {
 	tab  []object // index handle-1; nil when destroyed
 	live int
-	// husks: the device is gone, and with it what the objects stood for. Their handles stay
+	// deviceGone: the device was removed, and with it what the objects stood for. Their handles stay
 	// until the program destroys them.
-	husks bool
+	deviceGone bool
 }
 
 func (o *objects) add(x object) Handle {
@@ -39,15 +39,15 @@ func (o *objects) remove(h Handle) {
 // lookup finds an object of kind T: ENOENT when there is none of that handle,
 // EINVAL for no handle or an object of another kind (rdma_core.c,
 // rdma_lookup_get_uobject).
-func lookup[T object](u *Ucontext, h Handle, what string) (T, error) {
+func lookup[T object](o *objects, h Handle, what string) (T, error) {
 	var none T
 	if h == 0 {
 		return none, fmt.Errorf("no %s given: %w", what, syscall.EINVAL)
 	}
-	if int(h) > len(u.objs.tab) || u.objs.tab[h-1] == nil {
+	if int(h) > len(o.tab) || o.tab[h-1] == nil {
 		return none, fmt.Errorf("%s: no handle %d: %w", what, h, syscall.ENOENT)
 	}
-	x, ok := u.objs.tab[h-1].(T)
+	x, ok := o.tab[h-1].(T)
 	if !ok {
 		return none, fmt.Errorf("handle %d is no %s: %w", h, what, syscall.EINVAL)
 	}
@@ -55,17 +55,17 @@ func lookup[T object](u *Ucontext, h Handle, what string) (T, error) {
 }
 
 // destroyObject is the destroy method of an object.
-func destroyObject[T object](u *Ucontext, k *call, h Handle, what string) (T, error) {
-	x, err := lookup[T](u, h, what)
+func destroyObject[T object](o *objects, k *call, h Handle, what string) (T, error) {
+	x, err := lookup[T](o, h, what)
 	if err != nil {
 		return x, err
 	}
-	if !u.objs.husks {
+	if !o.deviceGone {
 		if err := x.destroy(k); err != nil {
 			return x, fmt.Errorf("%s %d: %w", what, h, err)
 		}
 	}
-	u.objs.remove(h)
+	o.remove(h)
 	return x, nil
 }
 
@@ -97,6 +97,6 @@ func (o *objects) cleanup(k *call) error {
 // empty is cleanup that leaves the handles behind.
 func (o *objects) empty(k *call) error {
 	all := objects{tab: slices.Clone(o.tab), live: o.live}
-	o.husks = true
+	o.deviceGone = true
 	return all.cleanup(k)
 }

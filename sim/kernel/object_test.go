@@ -32,7 +32,7 @@ func TestReferences(t *testing.T) {
 		t.Fatalf("keys %#x %#x, %v", lkey, rkey, err)
 	}
 	// Pinned: the CQ's ring and record, the QP's ring of two pages and its record, the MR.
-	want := Resources{Ctx: 1, PD: 2, CQ: 1, QP: 1, MR: 1, Channel: 1, PinnedPages: 2 + 3 + 1}
+	want := Resources{Ctx: 1, PD: 2, CQ: 1, QP: 1, MR: 1, CompChannel: 1, PinnedPages: 2 + 3 + 1}
 	if got := s.d.Resources(); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}

@@ -24,11 +24,11 @@ const (
 // Params are costs and limits of the kernel, and what the machine's administrator
 // and its PCI bus decide. The zero value is not usable; Validate says what is missing.
 type Params struct {
-	// Generation: its zero is a value, Dynamic. So is PCIRevision 0.
+	// Generation of the UAR rules. Zero is a valid value here (Dynamic) and in PCIRevision.
 	Generation Generation
 	// PageSize of the host in bytes. sim/mem has pages of 4096.
 	PageSize int
-	// CacheLine of the host in bytes, told to the library at open.
+	// CacheLine of the host in bytes, as the kernel reports it to the library at open.
 	CacheLine int
 	// CompVectors is how many completion EQs are made, one MSI-X vector each: on a
 	// real host the number of online CPUs. The device may allow fewer.
@@ -41,7 +41,7 @@ type Params struct {
 	// mlx5_core_pci_table of Linux mlx5/core/main.c).
 	PCIDevice   uint16
 	PCIRevision uint8
-	// SQD: the driver has commands for RTS to SQD and SQD to SQD. Its zero, no, is what
+	// SQD: the driver has commands for RTS to SQD and SQD to SQD. False is what
 	// mlx5_ib does.
 	SQD bool
 	// LinkWidth and LinkSpeed are the active_width and active_speed codes of

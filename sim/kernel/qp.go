@@ -1,42 +1,12 @@
 package kernel
 
 import (
-	"fmt"
-	"math/bits"
-	"syscall"
-
 	"github.com/rdmasim/rdmasim/prm"
-	"github.com/rdmasim/rdmasim/prm/bfreg"
 	"github.com/rdmasim/rdmasim/verbs"
-)
-
-// Values of QPReq.BFRegMode.
-const (
-	BFRegKernel    = 0 // the kernel chooses from its table
-	BFRegDynamic   = 1 // MLX5_QP_FLAG_BFREG_INDEX: an index in the table's dynamic part
-	BFRegUARPage   = 2 // MLX5_QP_FLAG_UAR_PAGE_INDEX: a hardware UAR
-	bfregModeCount = 3
 )
 
 // InvalidBFReg in QPResp.BFRegIndex: the kernel assigned none.
 const InvalidBFReg = 1 << 31
-
-// noUIDX is the user index of a QP whose completions carry none.
-const noUIDX = 0xffffff
-
-// Creation flags that uverbs lets through (IB_QP_CREATE_*).
-const (
-	qpBlockMulticastLoopback = 1 << 1
-	qpCrossChannel           = 1 << 2
-	qpManagedSend            = 1 << 3
-	qpManagedRecv            = 1 << 4
-	qpScatterFCS             = 1 << 8
-	qpCVLANStripping         = 1 << 9
-	qpSourceQPN              = 1 << 10
-	qpPCIWriteEndPadding     = 1 << 11
-	qpKnownFlags             = qpBlockMulticastLoopback | qpCrossChannel | qpManagedSend | qpManagedRecv | qpScatterFCS |
-		qpCVLANStripping | qpSourceQPN | qpPCIWriteEndPadding
-)
 
 // QPReq is mlx5_ib_create_qp with the core's fields.
 type QPReq struct {
@@ -81,219 +51,12 @@ type qp struct {
 	sigAll    bool
 	inline    uint32
 	asyncSeen uint32
-	groups    []group
+	groups    groups
 
 	state     verbs.QPState // as the driver remembers it
 	port      uint8
 	access    verbs.AccessFlags // last ones set (atomic_rd_en)
 	respDepth uint8             // last max_dest_rd_atomic
-}
-
-// CreateQP is CREATE_QP. EPERM: raw packet without CAP_NET_RAW. EOPNOTSUPP: a type or
-// a flag that the device or this model does not have. EINVAL: sizes above what the
-// device takes, a ring that is no power of two, a user index that does not match the
-// CQE version, a bfreg that does not exist, objects of the wrong kind. ENOENT: objects
-// that are gone. EFAULT, ENOMEM: the ring's memory, as for RegMR.
-func (u *Ucontext) CreateQP(c Caller, r QPReq) (h Handle, resp QPResp, err error) {
-	err = u.do(c, func(k *call) error {
-		q, err := u.createQP(k, &r)
-		if err != nil {
-			return fmt.Errorf("create QP: %w", err)
-		}
-		h = u.objs.add(q)
-		resp = QPResp{QPN: q.qpn, BFRegIndex: InvalidBFReg, Cap: r.Cap}
-		if q.bfreg != InvalidBFReg {
-			resp.BFRegIndex = bfreg.Gross(q.bfreg)
-		}
-		return nil
-	})
-	return h, resp, err
-}
-
-// checkQPType is the switch of uverbs' create_qp, then what the device has.
-func (u *Ucontext) checkQPType(t verbs.QPType) error {
-	switch t {
-	case verbs.QPTRC, verbs.QPTUC, verbs.QPTUD:
-		return nil
-	case verbs.QPTRawPacket:
-		if !u.proc.NetRaw {
-			return fmt.Errorf("raw packet needs CAP_NET_RAW: %w", syscall.EPERM)
-		}
-		return fmt.Errorf("raw packet is not modelled: %w", syscall.EOPNOTSUPP)
-	case verbs.QPTXRCSend, verbs.QPTXRCRecv:
-		return fmt.Errorf("XRC is not modelled yet: %w", syscall.EOPNOTSUPP)
-	case verbs.QPTDriver:
-		return fmt.Errorf("dynamically connected transport is not modelled: %w", syscall.EOPNOTSUPP)
-	}
-	return fmt.Errorf("QP type %d: %w", t, syscall.EINVAL)
-}
-
-func (u *Ucontext) checkQPFlags(flags uint32) error {
-	switch {
-	case flags&^qpKnownFlags != 0:
-		return fmt.Errorf("create flags %#x: %w", flags, syscall.EINVAL)
-	case flags&qpSourceQPN != 0 && !u.proc.NetRaw:
-		return fmt.Errorf("a source QPN needs CAP_NET_RAW: %w", syscall.EPERM)
-	case flags&^qpPCIWriteEndPadding != 0 || flags != 0 && !u.dev.caps.endPad:
-		return fmt.Errorf("create flags %#x: the device has no such thing: %w", flags, syscall.EOPNOTSUPP)
-	}
-	return nil
-}
-
-// find looks the objects of a request up.
-func (q *qp) find(r *QPReq) (err error) {
-	if r.HasSRQ {
-		if q.srq, err = lookup[*srq](q.u, r.SRQ, "SRQ"); err != nil {
-			return err
-		}
-	}
-	if q.recvCQ, err = lookup[*cq](q.u, r.RecvCQ, "receive CQ"); err != nil {
-		return err
-	}
-	if q.sendCQ, err = lookup[*cq](q.u, r.SendCQ, "send CQ"); err != nil {
-		return err
-	}
-	q.pd, err = lookup[*pd](q.u, r.PD, "PD")
-	return err
-}
-
-// checkSizes is set_rq_size and set_user_buf_size.
-func (q *qp) checkSizes(r *QPReq) error {
-	most := uint32(1) << q.u.dev.caps.logMaxQPSz
-	hasRQ := r.Cap.MaxRecvWR > 0 && q.srq == nil
-	switch {
-	case r.Cap.MaxRecvWR > most:
-		return fmt.Errorf("%d receives, at most %d: %w", r.Cap.MaxRecvWR, most, syscall.EINVAL)
-	case !hasRQ && (r.RQWQECount != 0 || r.RQWQEShift != 0):
-		return fmt.Errorf("a receive ring for a QP without receives: %w", syscall.EINVAL)
-	case hasRQ && r.RQWQEShift >= 31:
-		return fmt.Errorf("receive WQEs of 2^%d bytes: %w", r.RQWQEShift, syscall.EINVAL)
-	case r.SQWQECount > most:
-		return fmt.Errorf("send ring of %d blocks, at most %d: %w", r.SQWQECount, most, syscall.EINVAL)
-	case r.SQWQECount&(r.SQWQECount-1) != 0:
-		return fmt.Errorf("send ring of %d blocks is no power of two: %w", r.SQWQECount, syscall.EINVAL)
-	case uint64(r.RQWQECount)<<r.RQWQEShift+uint64(r.SQWQECount)<<6 >= 1<<31:
-		return fmt.Errorf("ring of 2 GiB or more: %w", syscall.EINVAL)
-	}
-	if !hasRQ {
-		r.Cap.MaxRecvWR, r.Cap.MaxRecvSGE = 0, 0
-	}
-	return nil
-}
-
-// userIndex is verify_assign_uidx.
-func (u *Ucontext) userIndex(uidx uint32) (uint32, error) {
-	if u.cqeVersion == 0 {
-		if uidx != noUIDX && uidx != 0 {
-			return 0, fmt.Errorf("user index %#x with CQE version 0: %w", uidx, syscall.EINVAL)
-		}
-		return noUIDX, nil
-	}
-	if uidx >= noUIDX {
-		return 0, fmt.Errorf("user index %#x: %w", uidx, syscall.EINVAL)
-	}
-	return uidx, nil
-}
-
-func (u *Ucontext) createQP(k *call, r *QPReq) (*qp, error) {
-	if err := u.checkQPType(r.Type); err != nil {
-		return nil, err
-	}
-	q := &qp{
-		u: u, typ: r.Type, cookie: r.Cookie, dbAddr: r.DBAddr, bfreg: InvalidBFReg,
-		rqCount: r.RQWQECount, rqShift: r.RQWQEShift, sqCount: r.SQWQECount, sigAll: r.SigAll,
-		inline: r.Cap.MaxInline,
-	}
-	q.svc, _ = serviceOf(r.Type)
-	if err := q.find(r); err != nil {
-		return nil, err
-	}
-	if err := u.checkQPFlags(r.Flags); err != nil {
-		return nil, err
-	}
-	uidx, err := u.userIndex(r.UIDX)
-	if err != nil {
-		return nil, err
-	}
-	if err := q.checkSizes(r); err != nil {
-		return nil, err
-	}
-	k.work += u.dev.p.CreateQP
-	if err := q.create(k, r, uidx); err != nil {
-		if q.bfreg != InvalidBFReg {
-			u.bfregs.Free(q.bfreg)
-		}
-		k.unpin(q.mem)
-		return nil, err
-	}
-	u.dev.qps[q.qpn] = q
-	q.pd.refs++
-	q.sendCQ.refs++
-	q.recvCQ.refs++
-	if q.srq != nil {
-		q.srq.refs++
-	}
-	u.dev.res.QP++
-	return q, nil
-}
-
-// chooseUAR finds the UAR that the QP rings (the switch of _create_user_qp).
-func (q *qp) chooseUAR(r *QPReq) (uar uint32, err error) {
-	if r.BFRegMode >= bfregModeCount {
-		return 0, fmt.Errorf("bfreg mode %d: %w", r.BFRegMode, syscall.EINVAL)
-	}
-	if r.BFRegMode == BFRegUARPage {
-		return r.BFRegIndex, nil
-	}
-	t := q.u.bfregs
-	if t == nil {
-		return 0, fmt.Errorf("the context has no bfreg table, a UAR must be named: %w", syscall.EINVAL)
-	}
-	if r.BFRegMode == BFRegDynamic {
-		return t.UARIndex(r.BFRegIndex, true)
-	}
-	q.bfreg = t.Alloc()
-	return t.UARIndex(q.bfreg, false)
-}
-
-// create pins the rings and sends the command. What it leaves behind on an error is
-// the bfreg and the rings, for the caller to release.
-func (q *qp) create(k *call, r *QPReq, uidx uint32) error {
-	uar, err := q.chooseUAR(r)
-	if err != nil {
-		return err
-	}
-	var lay ring
-	size := uint64(r.RQWQECount)<<r.RQWQEShift + uint64(r.SQWQECount)<<6
-	if size > 0 && r.BufAddr != 0 {
-		if q.mem, err = k.pin(q.u.proc, r.BufAddr, size, 0); err != nil {
-			return fmt.Errorf("ring: %w", err)
-		}
-		if lay, err = q.mem.layRing(1<<32 - 64); err != nil {
-			return err
-		}
-	}
-	db, err := q.u.mapDB(k, q.dbAddr)
-	if err != nil {
-		return err
-	}
-	in, out := prm.NewIn(prm.OpCreateQP, 8*lay.blocks), prm.NewOut(prm.OpCreateQP, 0)
-	m := prm.CreateQPIn(in)
-	c := m.QPC()
-	if q.mem != nil {
-		q.mem.fillPAS(m.PAS(), lay.pageSize)
-		c.SetLogPageSize(lay.logPageSize())
-		c.SetPageOffset(lay.pageOffset)
-	}
-	c.SetUARPage(uar)
-	c.SetDBRAddr(db)
-	q.fillQPC(c, r, uidx)
-	if err := k.exec(in, out); err != nil {
-		q.u.unmapDB(k, q.dbAddr)
-		return err
-	}
-	q.qpn = prm.CreateQPOut(out).QPN()
-	return nil
 }
 
 // serviceType is the QPC's code.
@@ -307,67 +70,11 @@ func (q *qp) serviceType() uint32 {
 	return prm.STRC
 }
 
-// fillQPC is the rest of create_user_qp.
-func (q *qp) fillQPC(c prm.QPC, r *QPReq, uidx uint32) {
-	d := q.u.dev
-	c.SetST(q.serviceType())
-	c.SetPMState(prm.PMStateMigrated)
-	c.SetPD(q.pd.pdn)
-	if r.ScatterToCQE && d.caps.scatterToCQE {
-		q.scatterToCQE(c, r)
-	}
-	if q.srq != nil {
-		c.SetRQType(prm.RQTypeSRQ)
-		c.SetSRQN(q.srq.srqn)
-	} else if q.rqCount > 0 {
-		c.SetLogRQStride(q.rqShift - 4)
-		c.SetLogRQSize(uint32(bits.TrailingZeros32(q.rqCount)))
-		c.SetRQType(prm.RQTypeRegular)
-	} else {
-		c.SetRQType(prm.RQTypeNone)
-	}
-	if q.sqCount > 0 {
-		c.SetLogSQSize(uint32(bits.TrailingZeros32(q.sqCount)))
-	} else {
-		c.SetNoSQ(true)
-	}
-	c.SetTSFormat(d.caps.tsFormat)
-	c.SetXRCD(d.xrcd[1])
-	if q.srq != nil {
-		c.SetXRCD(d.xrcd[0])
-	}
-	c.SetCQNSnd(q.sendCQ.cqn)
-	c.SetCQNRcv(q.recvCQ.cqn)
-	if d.caps.cqeVersion == 1 {
-		c.SetUserIndex(uidx)
-	}
-	if r.Flags&qpPCIWriteEndPadding != 0 {
-		c.SetEndPaddingMode(1)
-	}
-}
-
-// scatterToCQE lets the device put small payloads into completions: responses of a
-// requester only when every request is signalled (configure_requester_scat_cqe).
-func (q *qp) scatterToCQE(c prm.QPC, r *QPReq) {
-	if q.svc == svcRC || q.svc == svcUC {
-		c.SetCSRes(prm.CSResUpTo32B)
-		if q.recvCQ.cqeSize == 128 {
-			c.SetCSRes(prm.CSResUpTo64B)
-		}
-	}
-	if q.svc == svcRC && r.SigAll {
-		c.SetCSReq(prm.CSReqUpTo32B)
-		if q.sendCQ.cqeSize == 128 {
-			c.SetCSReq(prm.CSReqUpTo64B)
-		}
-	}
-}
-
 // DestroyQP is DESTROY_QP; it returns how many asynchronous events of the QP programs
 // have read.
 func (u *Ucontext) DestroyQP(c Caller, h Handle) (asyncEvents uint32, err error) {
 	err = u.doDestroy(c, func(k *call) error {
-		q, err := destroyObject[*qp](u, k, h, "QP")
+		q, err := destroyObject[*qp](&u.objs, k, h, "QP")
 		if err == nil {
 			asyncEvents = q.asyncSeen
 		}
@@ -376,9 +83,9 @@ func (u *Ucontext) DestroyQP(c Caller, h Handle) (asyncEvents uint32, err error)
 	return asyncEvents, err
 }
 
-// destroy is destroy_qp_common: to RESET first, so that the device lets go of the rings.
+// destroy is destroy_qp_common: to RESET first, so that the device no longer uses the rings.
 func (q *qp) destroy(k *call) error {
-	if err := q.leaveAll(k); err != nil {
+	if err := q.groups.leaveAll(k, q.qpn, !q.u.closed && !q.u.removed); err != nil {
 		return err
 	}
 	if q.state != verbs.QPSReset {
@@ -399,7 +106,7 @@ func (q *qp) destroy(k *call) error {
 	if q.bfreg != InvalidBFReg {
 		q.u.bfregs.Free(q.bfreg)
 	}
-	q.u.unmapDB(k, q.dbAddr)
+	q.u.dbPages.unpin(k, q.dbAddr)
 	k.unpin(q.mem)
 	q.pd.refs--
 	q.sendCQ.refs--
@@ -409,4 +116,38 @@ func (q *qp) destroy(k *call) error {
 	}
 	d.res.QP--
 	return nil
+}
+
+// qpEvent is the event that programs see (mlx5_ib_qp_event).
+func qpEvent(t prm.EventType) (verbs.EventType, bool) {
+	switch t {
+	case prm.EventPathMig:
+		return verbs.EventPathMig, true
+	case prm.EventCommEst:
+		return verbs.EventCommEst, true
+	case prm.EventSQDrained:
+		return verbs.EventSQDrained, true
+	case prm.EventSRQLastWQE:
+		return verbs.EventQPLastWQEReached, true
+	case prm.EventWQCatasError:
+		return verbs.EventQPFatal, true
+	case prm.EventPathMigFailed:
+		return verbs.EventPathMigErr, true
+	case prm.EventWQInvalReqError:
+		return verbs.EventQPReqErr, true
+	case prm.EventWQAccessError:
+		return verbs.EventQPAccessErr, true
+	}
+	return 0, false
+}
+
+// event gives an event of the QP to programs. The entry must be of a QP: numbers of
+// other queues are counted apart.
+func (q *qp) event(e prm.EQE) bool {
+	t, ok := qpEvent(e.Type())
+	if !ok || e.QueueType() != prm.EventQueueQP {
+		return false
+	}
+	q.u.objectEvent(t, q.cookie, &q.asyncSeen)
+	return true
 }

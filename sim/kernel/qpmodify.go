@@ -2,31 +2,27 @@ package kernel
 
 import (
 	"fmt"
-	"math/bits"
 	"syscall"
 
 	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/sim/rule"
 	"github.com/rdmasim/rdmasim/verbs"
 )
-
-// ackReqFreq is what the driver asks in every transition: an acknowledgement at the
-// latest after 2^8 packets (MLX5_IB_ACK_REQ_FREQ).
-const ackReqFreq = 8
 
 // setQKeyPrivileged marks a Q_Key that only privileged processes may set.
 const setQKeyPrivileged = 1 << 31
 
-// ModifyQP checks what uverbs, ib_core and mlx5_ib check, in their order, then sends
-// the transition's command. EOPNOTSUPP: an attribute bit that nobody knows. EPERM: a
-// privileged Q_Key. ENODATA: a source GID index whose slot is empty. ETIMEDOUT: a
-// destination whose Ethernet address nobody answers for. EINVAL: everything else, the
-// device's refusal included; RTS to SQD has no command on mlx5 (Params.SQD).
+// ModifyQP checks what uverbs, ib_core and mlx5_ib check, in their order, then sends the
+// command of the transition. It returns EOPNOTSUPP for an undefined attribute bit, EPERM
+// for a privileged Q_Key, ENODATA for an empty source GID, ETIMEDOUT for a destination
+// whose Ethernet address cannot be resolved, and EINVAL for everything else. That includes
+// what the device refuses, and RTS to SQD where the driver has no command for it (Params.SQD).
 func (u *Ucontext) ModifyQP(c Caller, h Handle, a *verbs.QPAttr, mask verbs.QPAttrMask) error {
 	return u.do(c, func(k *call) error {
 		if mask&^knownMask != 0 {
 			return fmt.Errorf("modify QP: attribute mask %#x: %w", uint32(mask), syscall.EOPNOTSUPP)
 		}
-		q, err := lookup[*qp](u, h, "QP")
+		q, err := lookup[*qp](&u.objs, h, "QP")
 		if err != nil {
 			return err
 		}
@@ -36,17 +32,6 @@ func (u *Ucontext) ModifyQP(c Caller, h Handle, a *verbs.QPAttr, mask verbs.QPAt
 		}
 		return nil
 	})
-}
-
-// modify is one transition on its way to the device. The attributes are a copy: the
-// kernel cuts and resolves some.
-type modify struct {
-	q        *qp
-	a        verbs.QPAttr
-	mask     verbs.QPAttrMask
-	from, to verbs.QPState
-	sgid     *gidEntry
-	dmac     MAC
 }
 
 func (m *modify) run(k *call) error {
@@ -64,8 +49,6 @@ func (m *modify) run(k *call) error {
 	}
 	return m.send(k)
 }
-
-func (m *modify) has(bit verbs.QPAttrMask) bool { return m.mask&bit != 0 }
 
 func (m *modify) badPort(p uint8) error {
 	return fmt.Errorf("port %d: %w", p, syscall.EINVAL)
@@ -103,7 +86,7 @@ func (m *modify) uverbs() error {
 	if m.has(mCur) && a.CurState > verbs.QPSErr || m.has(mState) && a.State > verbs.QPSErr {
 		return fmt.Errorf("state %d or %d: %w", a.CurState, a.State, syscall.EINVAL)
 	}
-	if m.has(mQKey) && a.QKey&setQKeyPrivileged != 0 && !q.u.proc.NetRaw {
+	if m.has(mQKey) && a.QKey&setQKeyPrivileged != 0 && !q.u.proc.NetRaw && !q.u.dev.breaks(rule.HighQKeysArePrivileged) {
 		return fmt.Errorf("privileged Q_Key %#x: %w", a.QKey, syscall.EPERM)
 	}
 	switch q.svc { // modify_qp_mask
@@ -148,21 +131,6 @@ func (m *modify) core(k *call) error {
 	return nil
 }
 
-// checkAH is rdma_fill_sgid_attr: a global route is a must on RoCE. Without one there is
-// no entry.
-func (d *Device) checkAH(ah *verbs.AHAttr) (*gidEntry, error) {
-	if ah.Port < 1 || int(ah.Port) > d.caps.ports {
-		return nil, fmt.Errorf("address of port %d: %w", ah.Port, syscall.EINVAL)
-	}
-	if !ah.IsGlobal && d.caps.ib {
-		return nil, nil
-	}
-	if !ah.IsGlobal {
-		return nil, fmt.Errorf("address without global route on RoCE: %w", syscall.EINVAL)
-	}
-	return d.gidAt(int(ah.GRH.SGIDIndex))
-}
-
 // driver is mlx5_ib_modify_qp up to the command.
 func (m *modify) driver(d *Device) error {
 	q, a := m.q, &m.a
@@ -174,7 +142,7 @@ func (m *modify) driver(d *Device) error {
 	if m.has(mState) {
 		m.to = a.State
 	}
-	if !modifyIsOK(m.from, m.to, q.svc, m.mask) {
+	if !modifyIsOK(m.from, m.to, q.svc, m.brokenMask(d)) && !d.breaks(rule.TransitionsAreATable) {
 		return fmt.Errorf("%v to %v with attributes %#x: %w", m.from, m.to, uint32(m.mask), syscall.EINVAL)
 	}
 	if m.has(mAlt) {
@@ -183,7 +151,7 @@ func (m *modify) driver(d *Device) error {
 	if m.has(mPKey) && int(a.PKeyIndex) >= d.caps.pkeys {
 		return fmt.Errorf("P_Key index %d of %d: %w", a.PKeyIndex, d.caps.pkeys, syscall.EINVAL)
 	}
-	if m.has(mRdAtom) && int(a.MaxRdAtomic) > 1<<d.caps.logRARes {
+	if m.has(mRdAtom) && int(a.MaxRdAtomic) > 1<<d.caps.logRARes && !d.breaks(rule.ReadsAreLimitedByTheDevice) {
 		return fmt.Errorf("max_rd_atomic %d: %w", a.MaxRdAtomic, syscall.EINVAL)
 	}
 	if m.has(mDestRd) && int(a.MaxDestRdAtomic) > 1<<d.caps.logRAReq {
@@ -192,34 +160,17 @@ func (m *modify) driver(d *Device) error {
 	return nil
 }
 
-// transitionOp is optab of __mlx5_ib_modify_qp; 0: there is no command. sqd adds those
-// that drain a send queue, which mlx5_ib does not have.
-func transitionOp(from, to verbs.QPState, sqd bool) prm.Opcode {
-	switch {
-	case to == verbs.QPSReset:
-		return prm.Op2RstQP
-	case to == verbs.QPSErr:
-		return prm.Op2ErrQP
-	case from == verbs.QPSReset && to == verbs.QPSInit:
-		return prm.OpRst2InitQP
-	case from == verbs.QPSInit && to == verbs.QPSInit:
-		return prm.OpInit2InitQP
-	case from == verbs.QPSInit && to == verbs.QPSRTR:
-		return prm.OpInit2RTRQP
-	case from == verbs.QPSRTR && to == verbs.QPSRTS:
-		return prm.OpRTR2RTSQP
-	case from == verbs.QPSRTS && to == verbs.QPSRTS:
-		return prm.OpRTS2RTSQP
-	case from == verbs.QPSSQD && to == verbs.QPSRTS:
-		return prm.OpSQDRTSQP
-	case from == verbs.QPSSQE && to == verbs.QPSRTS:
-		return prm.OpSQErr2RTSQP
-	case sqd && from == verbs.QPSRTS && to == verbs.QPSSQD:
-		return prm.OpRTS2SQDQP
-	case sqd && from == verbs.QPSSQD && to == verbs.QPSSQD:
-		return prm.OpSQD2SQDQP
+// brokenMask is the mask, with what a broken rule adds and takes away.
+func (m *modify) brokenMask(d *Device) verbs.QPAttrMask {
+	t := &transitions[m.from][m.to]
+	mask, must, may := m.mask, t.must[m.q.svc], t.may[m.q.svc]
+	if d.breaks(rule.TransitionsNeedTheirAttributes) {
+		mask |= must
 	}
-	return 0
+	if d.breaks(rule.TransitionsTakeNoOtherAttributes) {
+		mask &= must | may | mState
+	}
+	return mask
 }
 
 // send makes and sends the command, and remembers what the driver remembers.
@@ -260,107 +211,6 @@ func (m *modify) send(k *call) error {
 	}
 	if m.has(mPort) {
 		q.port = a.Port
-	}
-	return nil
-}
-
-// fill translates the attributes that are given into the context; the rest is zero.
-func (m *modify) fill(c prm.QPC, d *Device) error {
-	q, a := m.q, &m.a
-	c.SetST(q.serviceType())
-	c.SetPMState(prm.PMStateMigrated)
-	if m.has(mPathMig) {
-		c.SetPMState(pmState(a.PathMigState))
-	}
-	switch {
-	case q.svc == svcUD:
-		c.SetMTU(uint32(verbs.MTU4096))
-		c.SetLogMsgMax(12)
-	case m.has(mMTU):
-		if a.PathMTU < verbs.MTU256 || a.PathMTU > verbs.MTU4096 {
-			return fmt.Errorf("path MTU %d: %w", a.PathMTU, syscall.EINVAL)
-		}
-		c.SetMTU(uint32(a.PathMTU))
-		c.SetLogMsgMax(d.caps.logMaxMsg)
-	}
-	c.SetRemoteQPN(given(m, mDestQPN, a.DestQPN))
-	if err := m.fillPath(c.PrimaryPath(), d); err != nil {
-		return err
-	}
-	c.SetPD(q.pd.pdn)
-	c.SetCQNSnd(q.sendCQ.cqn)
-	c.SetCQNRcv(q.recvCQ.cqn)
-	c.SetLogAckReqFreq(ackReqFreq)
-	c.SetRNRRetry(given(m, mRNRRetry, uint32(a.RNRRetry)))
-	c.SetRetryCount(given(m, mRetry, uint32(a.RetryCnt)))
-	c.SetLogSRAMax(given(m, mRdAtom, logDepth(a.MaxRdAtomic)))
-	c.SetLogRRAMax(given(m, mDestRd, logDepth(a.MaxDestRdAtomic)))
-	c.SetNextSendPSN(given(m, mSQPSN, a.SQPSN))
-	c.SetNextRcvPSN(given(m, mRQPSN, a.RQPSN))
-	c.SetMinRNRNAK(given(m, mRNRTimer, uint32(a.MinRNRTimer)))
-	c.SetQKey(given(m, mQKey, a.QKey))
-	if m.has(mAccess | mDestRd) {
-		if err := m.fillAccess(c, d); err != nil {
-			return err
-		}
-	}
-	if m.from == verbs.QPSReset && m.to == verbs.QPSInit {
-		c.SetCounterSetID(d.qcnt)
-		if q.rqCount > 0 {
-			page := q.u.dbPages[q.dbAddr&^pageMask]
-			c.SetDBRAddr(uint64(page.mem.pages[0]) + q.dbAddr&pageMask)
-		}
-	}
-	return nil
-}
-
-// given is v when the attribute is in the mask.
-func given(m *modify, bit verbs.QPAttrMask, v uint32) uint32 {
-	if m.has(bit) {
-		return v
-	}
-	return 0
-}
-
-// logDepth is the logarithm of a number of outstanding READs, rounded up.
-func logDepth(n uint8) uint32 {
-	if n == 0 {
-		return 0
-	}
-	return uint32(bits.Len8(n - 1))
-}
-
-func pmState(s uint8) uint32 {
-	switch s {
-	case 1:
-		return prm.PMStateRearm
-	case 2:
-		return prm.PMStateArmed
-	}
-	return prm.PMStateMigrated
-}
-
-// fillAccess is set_qpc_atomic_flags: without a depth for READs and atomics only
-// remote writes are let in, until the depth comes with RTR.
-func (m *modify) fillAccess(c prm.QPC, d *Device) error {
-	depth, access := m.q.respDepth, m.q.access
-	if m.has(mDestRd) {
-		depth = m.a.MaxDestRdAtomic
-	}
-	if m.has(mAccess) {
-		access = m.a.Access
-	}
-	if depth == 0 {
-		access &= verbs.AccessRemoteWrite
-	}
-	c.SetRRE(access&verbs.AccessRemoteRead != 0)
-	c.SetRWE(access&verbs.AccessRemoteWrite != 0)
-	if access&verbs.AccessRemoteAtomic != 0 {
-		if d.caps.atomicMode == 0 {
-			return fmt.Errorf("the device has no atomics: %w", syscall.EOPNOTSUPP)
-		}
-		c.SetRAE(true)
-		c.SetAtomicMode(d.caps.atomicMode)
 	}
 	return nil
 }

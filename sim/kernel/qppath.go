@@ -44,7 +44,7 @@ const (
 )
 
 // optAllowed is opt_mask of mlx5_ib: the optional parameters that a transition may
-// carry; others are dropped without a word.
+// carry; others are dropped silently.
 func optAllowed(op prm.Opcode, s service) uint32 {
 	var rc, uc, ud, xrc uint32
 	switch op {
@@ -95,8 +95,8 @@ func fillRoute(p prm.ADS, g *verbs.GRH) {
 // fillPath is mlx5_set_path, and the path fields that other attributes own.
 func (m *modify) fillPath(p prm.ADS, d *Device) error {
 	a := &m.a
-	p.SetPKeyIndex(given(m, mPKey, uint32(a.PKeyIndex)))
-	p.SetVHCAPortNum(given(m, mPort, uint32(a.Port)))
+	p.SetPKeyIndex(whenSet(m, mPKey, uint32(a.PKeyIndex)))
+	p.SetVHCAPortNum(whenSet(m, mPort, uint32(a.Port)))
 	if m.has(mAV) {
 		port := m.q.port
 		if m.has(mPort) {
@@ -114,7 +114,7 @@ func (m *modify) fillPath(p prm.ADS, d *Device) error {
 		}
 		p.SetStatRate(rate)
 	}
-	p.SetAckTimeout(given(m, mTimeout, uint32(a.Timeout)))
+	p.SetAckTimeout(whenSet(m, mTimeout, uint32(a.Timeout)))
 	return nil
 }
 
@@ -184,4 +184,16 @@ func (d *Device) statRate(rate uint8) (uint32, error) {
 		rate--
 	}
 	return rateToCode(rate), nil
+}
+
+// fillIBPath is mlx5_set_path of an InfiniBand port.
+func (m *modify) fillIBPath(p prm.ADS) {
+	ah := &m.a.AH
+	p.SetRLID(uint32(ah.DLID))
+	p.SetMLID(uint32(ah.SrcPathBits & 0x7f))
+	p.SetGRH(ah.IsGlobal)
+	p.SetSL(uint32(ah.SL & 15))
+	if ah.IsGlobal {
+		fillRoute(p, &ah.GRH)
+	}
 }

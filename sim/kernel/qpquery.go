@@ -13,7 +13,7 @@ import (
 // there only after a query.
 func (u *Ucontext) QueryQP(c Caller, h Handle, mask verbs.QPAttrMask) (a verbs.QPAttr, err error) {
 	err = u.do(c, func(k *call) error {
-		q, err := lookup[*qp](u, h, "QP")
+		q, err := lookup[*qp](&u.objs, h, "QP")
 		if err != nil {
 			return err
 		}

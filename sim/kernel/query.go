@@ -9,21 +9,6 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// Bits of ibv_device_attr.device_cap_flags.
-const (
-	devBadPKeyCntr     = 1 << 1
-	devBadQKeyCntr     = 1 << 2
-	devAutoPathMig     = 1 << 4
-	devChangePhyPort   = 1 << 5
-	devPortActiveEvent = 1 << 10
-	devSysImageGUID    = 1 << 11
-	devRCRNRNakGen     = 1 << 12
-	devMemWindow       = 1 << 17
-	devXRC             = 1 << 20
-	devMemMgtExt       = 1 << 21
-	devMemWindow2B     = 1 << 24
-)
-
 // QueryDevice is QUERY_DEVICE (mlx5_ib_query_device): formulas over the device's caps.
 func (u *Ucontext) QueryDevice(c Caller) (a verbs.DeviceAttrEx, err error) {
 	u.dev.enter(c, false)
@@ -52,7 +37,7 @@ func (u *Ucontext) QueryDevice(c Caller) (a verbs.DeviceAttrEx, err error) {
 	if k.hostAtomics {
 		a.Atomic = verbs.AtomicHCA
 	}
-	if k.mw {
+	if k.memoryWindows {
 		a.MaxMW = 1 << k.logMaxMKey
 	}
 	a.CompletionTimestampMask = math.MaxInt64
@@ -67,49 +52,6 @@ func (u *Ucontext) QueryDevice(c Caller) (a verbs.DeviceAttrEx, err error) {
 		a.MaxDynBFRegs = u.bfregs.Dyn
 	}
 	return a, nil
-}
-
-// compression is the answer's cqe_comp_caps.
-func (c *caps) compression() (a verbs.CQECompCaps) {
-	if c.cqeComp {
-		a = verbs.CQECompCaps{MaxNum: c.cqeCompMax, Formats: verbs.CQECompHash | verbs.CQECompCsum}
-		if c.miniStrideIndex {
-			a.Formats |= verbs.CQECompCsumStrideIndex
-		}
-	}
-	return a
-}
-
-// maxSGERd is MLX5_MAX_SGE_RD: what fits into a READ of 512 bytes.
-const maxSGERd = (512 - 16 - 16) / 16
-
-// maxSendSGE leaves room for a control and a remote address segment.
-func (c *caps) maxSendSGE() int { return (min(c.maxWQESQ, 512) - 32) / 16 }
-
-// maxQPWR is mlx5_ib_calc_max_qp_wr of 6.12: WQEs of the largest overhead and one
-// data segment, 256 bytes, of which a ring holds a quarter of its basic blocks. The
-// kernels of the static generation promised a work request for each basic block.
-func (c *caps) maxQPWR(g Generation) int {
-	if g == Static {
-		return 1 << c.logMaxQPSz
-	}
-	return 1 << c.logMaxQPSz * 64 / 256
-}
-
-func (c *caps) flags() uint32 {
-	f := uint32(devChangePhyPort | devPortActiveEvent | devSysImageGUID | devRCRNRNakGen)
-	for _, x := range [...]struct {
-		on  bool
-		bit uint32
-	}{
-		{c.pkv, devBadPKeyCntr}, {c.qkv, devBadQKeyCntr}, {c.apm, devAutoPathMig}, {c.xrc, devXRC},
-		{c.mw, devMemWindow | devMemWindow2B}, {c.fastReg, devMemMgtExt},
-	} {
-		if x.on {
-			f |= x.bit
-		}
-	}
-	return f
 }
 
 // Bits and codes of ibv_port_attr.

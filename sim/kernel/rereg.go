@@ -26,7 +26,7 @@ func (u *Ucontext) ReregMR(c Caller, h Handle, r ReregReq) (lkey, rkey uint32, e
 		if err := r.check(); err != nil {
 			return fmt.Errorf("register memory again: %w", err)
 		}
-		m, err := lookup[*mr](u, h, "MR")
+		m, err := lookup[*mr](&u.objs, h, "MR")
 		if err != nil {
 			return err
 		}
@@ -68,7 +68,7 @@ func (m *mr) rereg(k *call, r *ReregReq) error {
 		n.access = r.Access
 	}
 	if r.Flags&verbs.ReregPD != 0 {
-		p, err := lookup[*pd](m.u, r.PD, "PD")
+		p, err := lookup[*pd](&m.u.objs, r.PD, "PD")
 		if err != nil {
 			return err
 		}
@@ -88,20 +88,6 @@ func (m *mr) rereg(k *call, r *ReregReq) error {
 		return m.reconfigure(k, &n)
 	}
 	return m.replace(k, &n)
-}
-
-// canReconfigure is can_use_umr_rereg_access: no other right differs than those which the
-// device changes by UMR.
-func (c *caps) canReconfigure(from, to verbs.AccessFlags) bool {
-	const rights = verbs.AccessLocalWrite | verbs.AccessRemoteWrite | verbs.AccessRemoteRead | verbs.AccessRemoteAtomic | verbs.AccessRelaxedOrdering
-	diff := from ^ to
-	switch {
-	case diff&^rights != 0, diff&verbs.AccessRemoteAtomic != 0 && !c.umrAtomic:
-		return false
-	case diff&verbs.AccessRelaxedOrdering != 0:
-		return (!c.roWrite || c.umrROWrite) && (!c.roRead || c.umrRORead)
-	}
-	return true
 }
 
 // reconfigure is mlx5r_umr_rereg_pd_access.

@@ -6,6 +6,7 @@ import (
 	"syscall"
 
 	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/sim/rule"
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
@@ -55,7 +56,7 @@ func (u *Ucontext) CreateSRQ(c Caller, r SRQReq) (h Handle, resp SRQResp, err er
 // createSRQ is mlx5_ib_create_srq.
 func (u *Ucontext) createSRQ(k *call, r *SRQReq) (*srq, error) {
 	d := u.dev
-	p, err := lookup[*pd](u, r.PD, "PD")
+	p, err := lookup[*pd](&u.objs, r.PD, "PD")
 	if err != nil {
 		return nil, err
 	}
@@ -83,15 +84,15 @@ func (u *Ucontext) createSRQ(k *call, r *SRQReq) (*srq, error) {
 // create is create_rmp_cmd: with command interface step 1 a basic SRQ is an RMP.
 func (s *srq) create(k *call) error {
 	const pageOffsetBits = 5
-	lay, err := s.mem.layQueue(1<<32-64, pageOffsetBits)
+	layout, err := s.mem.queueLayout(1<<32-64, pageOffsetBits)
 	if err != nil {
 		return err
 	}
-	db, err := s.u.mapDB(k, s.dbAddr)
+	db, err := s.u.dbPages.pin(k, s.u.proc, s.dbAddr)
 	if err != nil {
 		return err
 	}
-	in, out := prm.NewIn(prm.OpCreateRMP, 8*lay.blocks), prm.NewOut(prm.OpCreateRMP, 0)
+	in, out := prm.NewIn(prm.OpCreateRMP, 8*layout.blocks), prm.NewOut(prm.OpCreateRMP, 0)
 	m := prm.CreateRMPIn(in)
 	m.RMPC().SetState(prm.RMPStateReady)
 	w := m.RMPC().WQ()
@@ -99,11 +100,11 @@ func (s *srq) create(k *call) error {
 	w.SetDBRAddr(db)
 	w.SetLogWQSz(uint32(bits.TrailingZeros32(s.max)))
 	w.SetLogWQStride(uint32(bits.TrailingZeros32(s.stride)))
-	w.SetLogWQPgSz(lay.logPageSize())
-	w.SetPageOffset(lay.pageOffset)
-	s.mem.fillPAS(m.PAS(), lay.pageSize)
+	w.SetLogWQPgSz(layout.logPageSize())
+	w.SetPageOffset(layout.pageOffset)
+	s.mem.fillPAS(m.PAS(), layout.pageSize)
 	if err := k.exec(in, out); err != nil {
-		s.u.unmapDB(k, s.dbAddr)
+		s.u.dbPages.unpin(k, s.dbAddr)
 		return err
 	}
 	s.srqn = prm.CreateRMPOut(out).RMPN()
@@ -114,7 +115,7 @@ func (s *srq) create(k *call) error {
 // the ring cannot hold.
 func (u *Ucontext) ModifySRQ(c Caller, h Handle, a verbs.SRQAttr, mask verbs.SRQAttrMask) error {
 	return u.do(c, func(k *call) error {
-		s, err := lookup[*srq](u, h, "SRQ")
+		s, err := lookup[*srq](&u.objs, h, "SRQ")
 		if err != nil {
 			return err
 		}
@@ -140,7 +141,7 @@ func (u *Ucontext) ModifySRQ(c Caller, h Handle, a verbs.SRQAttr, mask verbs.SRQ
 // QuerySRQ is QUERY_SRQ.
 func (u *Ucontext) QuerySRQ(c Caller, h Handle) (a verbs.SRQAttr, err error) {
 	err = u.do(c, func(k *call) error {
-		s, err := lookup[*srq](u, h, "SRQ")
+		s, err := lookup[*srq](&u.objs, h, "SRQ")
 		if err != nil {
 			return err
 		}
@@ -159,7 +160,7 @@ func (u *Ucontext) QuerySRQ(c Caller, h Handle) (a verbs.SRQAttr, err error) {
 // asynchronous events of the SRQ programs have read.
 func (u *Ucontext) DestroySRQ(c Caller, h Handle) (asyncEvents uint32, err error) {
 	err = u.doDestroy(c, func(k *call) error {
-		s, err := destroyObject[*srq](u, k, h, "SRQ")
+		s, err := destroyObject[*srq](&u.objs, k, h, "SRQ")
 		if err == nil {
 			asyncEvents = s.asyncSeen
 		}
@@ -169,7 +170,7 @@ func (u *Ucontext) DestroySRQ(c Caller, h Handle) (asyncEvents uint32, err error
 }
 
 func (s *srq) destroy(k *call) error {
-	if s.refs > 0 {
+	if s.refs > 0 && !k.d.breaks(rule.SRQInUseIsBusy) {
 		return fmt.Errorf("%d QPs are on it: %w", s.refs, syscall.EBUSY)
 	}
 	in := prm.NewIn(prm.OpDestroyRMP, 0)
@@ -179,25 +180,19 @@ func (s *srq) destroy(k *call) error {
 	}
 	delete(s.u.dev.srqs, s.srqn)
 	s.u.async.forget(&s.asyncSeen)
-	s.u.unmapDB(k, s.dbAddr)
+	s.u.dbPages.unpin(k, s.dbAddr)
 	k.unpin(s.mem)
 	s.pd.refs--
 	s.u.dev.res.SRQ--
 	return nil
 }
 
-// srqEvent gives an event of an SRQ to programs (mlx5_ib_srq_event). It reports false
-// when there is no such SRQ.
-func (d *Device) srqEvent(e prm.EQE) bool {
-	ev := verbs.EventSRQLimitReached
+// event gives an event of the SRQ to programs (mlx5_ib_srq_event).
+func (s *srq) event(e prm.EQE) bool {
+	t := verbs.EventSRQLimitReached
 	if e.Type() == prm.EventSRQCatasError {
-		ev = verbs.EventSRQErr
+		t = verbs.EventSRQErr
 	}
-	s := d.srqs[e.QPSRQN()]
-	if s == nil {
-		return false
-	}
-	s.u.async.push(ev, s.cookie, &s.asyncSeen)
-	d.count.AsyncEvents++
+	s.u.objectEvent(t, s.cookie, &s.asyncSeen)
 	return true
 }

@@ -2,11 +2,14 @@ package kernel
 
 import (
 	"fmt"
+	"slices"
 	"syscall"
 
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/prm/bfreg"
+	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/cpu"
+	"github.com/rdmasim/rdmasim/verbs"
 )
 
 // Bits of UcontextReq.LibCaps.
@@ -25,7 +28,7 @@ type UcontextReq struct {
 	Flags, CompMask           uint32
 	LibCaps                   uint64 // LibCap4KUAR, LibCapDynUAR
 	MaxCQEVersion             uint8
-	// V1 says that the library sent the short request of 8 bytes: it speaks version 0
+	// V1 says that the library sent the short request of 8 bytes: it uses version 0
 	// of the ABI, and all its QPs ring bfreg 0.
 	V1 bool
 }
@@ -59,7 +62,7 @@ type Ucontext struct {
 	bfregs     *bfreg.Table // nil when dynUAR
 	tdn        uint32
 	cqeVersion uint8
-	dbPages    map[uint64]*dbPage
+	dbPages    dbPages
 	mmapNext   uint64 // page offset of the next UAR object
 	orphans    []uint32
 }
@@ -91,7 +94,7 @@ func (d *Device) allocUcontext(k *call, p *Process, req UcontextReq) (*Ucontext,
 		return nil, UcontextResp{}, fmt.Errorf("%d low-latency of %d bfregs: %w", req.LowLatBFRegs, total, syscall.EINVAL)
 	}
 	u := &Ucontext{
-		dev: d, proc: p, async: eventFile{d: d}, dbPages: map[uint64]*dbPage{}, mmapNext: mmapFirstEntry,
+		dev: d, proc: p, async: eventFile{d: d}, dbPages: dbPages{}, mmapNext: mmapFirstEntry,
 		dynUAR:     d.p.Generation == Dynamic && req.LibCaps&LibCapDynUAR != 0,
 		cqeVersion: min(d.caps.cqeVersion, req.MaxCQEVersion),
 	}
@@ -108,7 +111,7 @@ func (d *Device) allocUcontext(k *call, p *Process, req UcontextReq) (*Ucontext,
 		}
 		u.tdn = prm.AllocTransportDomainOut(out).TransportDomain()
 	}
-	d.ctxs = append(d.ctxs, u)
+	d.files = append(d.files, u)
 	d.res.Ctx++
 	return u, u.response(), nil
 }
@@ -184,12 +187,7 @@ func (u *Ucontext) release(k *call, destroy func(*call) error) {
 		k.mustDestroy(in)
 	}
 	u.freeUARs(k)
-	for i, x := range u.dev.ctxs {
-		if x == u {
-			u.dev.ctxs = append(u.dev.ctxs[:i], u.dev.ctxs[i+1:]...)
-			break
-		}
-	}
+	u.dev.files = slices.DeleteFunc(u.dev.files, func(f openFile) bool { return f == u })
 	u.dev.res.Ctx--
 }
 
@@ -206,3 +204,100 @@ func (u *Ucontext) PadsCQEs() bool { return u.dev.caps.cq128 }
 // CompressesCQEs128 reports whether entries of 128 bytes can be compressed
 // (MLX5_IB_QUERY_DEV_RESP_FLAGS_CQE_128B_COMP).
 func (u *Ucontext) CompressesCQEs128() bool { return u.dev.caps.cqeComp128 }
+
+// usable says whether a context still has a device below it.
+func (u *Ucontext) usable() error {
+	switch {
+	case u.closed:
+		return errClosed
+	case u.removed:
+		return errRemoved
+	}
+	return nil
+}
+
+// do runs f as a system call that sends commands: EBADF when the context is closed, EIO
+// when the device was removed.
+func (u *Ucontext) do(c Caller, f func(k *call) error) error {
+	k := u.dev.enter(c, true)
+	if err := u.usable(); err != nil {
+		return err
+	}
+	return u.run(k, f)
+}
+
+// doDestroy is do for what destroys an object: uverbs lets that pass when the device is
+// gone (rdma_lookup_get_uobject).
+func (u *Ucontext) doDestroy(c Caller, f func(k *call) error) error {
+	k := u.dev.enter(c, true)
+	if u.closed {
+		return errClosed
+	}
+	return u.run(k, f)
+}
+
+func (u *Ucontext) run(k call, f func(k *call) error) error {
+	k.outside = u.proc.Space.Foreign()
+	err := f(&k)
+	k.leave()
+	return err
+}
+
+// freeUARs gives back every UAR of the context's table and those that could not be
+// freed while something used them.
+func (u *Ucontext) freeUARs(k *call) {
+	free := func(uar uint32) {
+		u.dev.res.UAR--
+		if err := k.freeUAR(uar); err != nil {
+			// A queue of another context rings there: programs may name any UAR. The
+			// driver warns and leaves it allocated.
+			u.dev.count.LeakedUARs++
+		}
+	}
+	if u.bfregs != nil {
+		for i := range u.bfregs.SysPages {
+			if uar := u.bfregs.Page(i); uar != bfreg.InvalidUAR {
+				free(uar)
+			}
+		}
+		u.bfregs = nil
+	}
+	for _, uar := range u.orphans {
+		free(uar)
+	}
+	u.orphans = nil
+}
+
+// AsyncEvent is what the async fd delivers.
+type AsyncEvent struct {
+	Type   verbs.EventType
+	Cookie uint64 // of the QP or CQ
+	Port   int
+}
+
+// WaitAsync is the read of the async fd: EAGAIN when the deadline (sim.Never: none)
+// passes, EBADF when the context is closed meanwhile.
+func (u *Ucontext) WaitAsync(c Caller, deadline sim.Time) (AsyncEvent, error) {
+	e, err := u.async.read(c, deadline, "asynchronous event")
+	if err != nil {
+		return AsyncEvent{}, err
+	}
+	return AsyncEvent{Type: e.typ, Cookie: e.cookie, Port: e.port}, nil
+}
+
+// OnAsync sets the function that is called, in the engine's thread, whenever WaitAsync
+// has an event to return. It is for readers outside the simulation.
+func (u *Ucontext) OnAsync(f func()) { u.async.onEvent = f }
+
+// portEvent queues an event of the port.
+func (u *Ucontext) portEvent(t verbs.EventType) {
+	u.async.put(fileEvent{typ: t, port: 1})
+	u.dev.count.AsyncEvents++
+}
+
+// objectEvent queues an event of an object, which has the program's cookie and counts in
+// seen what the program has read.
+func (u *Ucontext) objectEvent(t verbs.EventType, cookie uint64, seen *uint32) {
+	u.async.push(t, cookie, seen)
+	u.dev.count.AsyncEvents++
+}

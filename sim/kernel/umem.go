@@ -8,6 +8,7 @@ import (
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/mem"
+	"github.com/rdmasim/rdmasim/sim/rule"
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
@@ -53,11 +54,11 @@ func (k *call) pin(p *Process, addr, length uint64, access verbs.AccessFlags) (*
 	if n == 0 || length == 0 {
 		return nil, fmt.Errorf("length 0: %w", syscall.EINVAL)
 	}
-	if p.Space.Pinned+n > p.MemlockLimit/mem.PageSize && !p.IPCLock {
+	if p.Space.Pinned+n > p.MemlockLimit/mem.PageSize && !p.IPCLock && !k.d.breaks(rule.MemlockLimits) {
 		return nil, fmt.Errorf("%d pages beside %d pinned, limit %d bytes: %w", n, p.Space.Pinned, p.MemlockLimit, syscall.ENOMEM)
 	}
 	prot := mem.Read
-	if access&writable != 0 {
+	if access&writable != 0 && !k.d.breaks(rule.WritableAccessNeedsWritableMemory) {
 		prot |= mem.Write
 	}
 	pages, err := p.Space.Pin(mem.VA(first), n*mem.PageSize, prot)
@@ -71,6 +72,9 @@ func (k *call) pin(p *Process, addr, length uint64, access verbs.AccessFlags) (*
 
 func (k *call) unpin(m *umem) {
 	if m == nil {
+		return
+	}
+	if k.d.breaks(rule.DeregistrationUnpins) {
 		return
 	}
 	m.proc.Space.Unpin(m.pages)
@@ -140,13 +144,13 @@ type ring struct {
 	blocks     int
 }
 
-// layRing finds the page size for a ring (__mlx5_umem_find_best_quantized_pgoff).
+// ringLayout finds the page size for a ring (__mlx5_umem_find_best_quantized_pgoff).
 // pgoff are the address bits that a page offset may express: none for a CQ, whose
 // ring begins a page.
-func (m *umem) layRing(pgoff uint64) (ring, error) { return m.layQueue(pgoff, 6) }
+func (m *umem) ringLayout(pgoff uint64) (ring, error) { return m.queueLayout(pgoff, 6) }
 
-// layQueue is layRing for a context whose page offset has offBits bits.
-func (m *umem) layQueue(pgoff uint64, offBits uint) (ring, error) {
+// queueLayout is ringLayout for a context whose page offset has offBits bits.
+func (m *umem) queueLayout(pgoff uint64, offBits uint) (ring, error) {
 	const scale = 64
 	size := m.bestPageSize(ringPageSizes, m.dma()&pgoff)
 	if size == 0 {
@@ -169,37 +173,5 @@ func (r ring) logPageSize() uint32 { return uint32(bits.TrailingZeros64(r.pageSi
 func (m *umem) fillPAS(l prm.PAS, size uint64) {
 	for i := range m.numBlocks(size) {
 		l.Set(i, m.block(i, size))
-	}
-}
-
-// dbPage is a page of doorbell records, pinned once for all records on it.
-type dbPage struct {
-	mem  *umem
-	refs int
-}
-
-// mapDB pins the page of a doorbell record and returns the record's bus address
-// (mlx5_ib_db_map_user).
-func (u *Ucontext) mapDB(k *call, addr uint64) (uint64, error) {
-	page := addr &^ pageMask
-	p := u.dbPages[page]
-	if p == nil {
-		m, err := k.pin(u.proc, page, mem.PageSize, 0)
-		if err != nil {
-			return 0, fmt.Errorf("doorbell record: %w", err)
-		}
-		p = &dbPage{mem: m}
-		u.dbPages[page] = p
-	}
-	p.refs++
-	return uint64(p.mem.pages[0]) + addr&pageMask, nil
-}
-
-func (u *Ucontext) unmapDB(k *call, addr uint64) {
-	page := addr &^ pageMask
-	p := u.dbPages[page]
-	if p.refs--; p.refs == 0 {
-		k.unpin(p.mem)
-		delete(u.dbPages, page)
 	}
 }

@@ -166,7 +166,7 @@ func (p *Port) drained(f *roce.Frame, at sim.Time) {
 	s.refund(s.lane(f), blocks(len(f.B)), at)
 }
 
-// refund is told of credits for packets that left the other end's buffer at a time.
+// refund takes credits for packets that left the other end's buffer at a time.
 func (l *lanes) refund(n uint8, blocks int, at sim.Time) {
 	v := &l.vl[n]
 	at += l.p.p.Propagation

@@ -9,49 +9,51 @@ import (
 	"github.com/rdmasim/rdmasim/sim"
 )
 
-// planner lets frames take effect some time after they arrive, in order.
+// planner lets frames take effect some time after they arrive, in order, and looks for them
+// only then.
 type planner struct {
 	sinkhole
+	port    *Port
 	after   sim.Time
-	way     []*roce.Frame // that have not taken effect, with their tails
-	tails   []sim.Time
+	way     []*roce.Frame // by word
+	here    []bool
+	order   []uint64 // in which they arrived
 	planned int
 	lost    []uint32
 	refuse  bool
 }
 
-func (p *planner) Plan(f *roce.Frame, tail sim.Time) bool {
+func (p *planner) Plan(f *roce.Frame, tail sim.Time) (uint64, bool) {
 	if p.refuse {
-		return false
+		return 0, false
 	}
 	p.planned++
-	p.way, p.tails = append(p.way, f), append(p.tails, tail)
-	p.e.At(tail+p.after, func(uint64) {
-		f := p.way[0]
-		if p.way = p.way[1:]; p.tails[0] < 0 {
-			p.lost = append(p.lost, f.BTH().PSN())
-			f.Release()
-		} else {
+	p.way, p.here = append(p.way, f), append(p.here, false)
+	p.e.At(tail+p.after, func(word uint64) {
+		p.port.Settle()
+		if f := p.way[word]; p.here[word] {
 			p.Receive(f)
 		}
-		p.tails = p.tails[1:]
-	}, 0)
-	return true
+	}, uint64(len(p.way)-1))
+	return uint64(len(p.way) - 1), true
 }
 
-func (p *planner) Pulled(lost func(f *roce.Frame)) {
-	for i, tail := range p.tails {
-		if tail > p.e.Now() {
-			p.tails[i] = -1
-			lost(p.way[i])
-		}
-	}
+// Arrive looks for arrivals itself, as a unit does that uses what arrivals change.
+func (p *planner) Arrive(word uint64, tail sim.Time) {
+	p.port.Settle()
+	p.here[word], p.order = true, append(p.order, word)
+}
+
+func (p *planner) Lost(word uint64) *roce.Frame {
+	p.lost = append(p.lost, p.way[word].BTH().PSN())
+	return p.way[word]
 }
 
 func newPlanned(t testing.TB) (*bench, *planner) {
 	b := newBench(t, test100G())
 	p := &planner{sinkhole: sinkhole{e: b.e}, after: sim.Microsecond}
 	b.c.End(1).Attach(p)
+	p.port = b.c.End(1)
 	return b, p
 }
 
@@ -70,18 +72,51 @@ func TestPlannedFramesCostOneEvent(t *testing.T) {
 	}
 }
 
-// A frame that comes by Receive is not overtaken by a plan made while it is under way.
-func TestNoPlanBehindAFrameWithout(t *testing.T) {
+// A planned frame has arrived for whoever looks behind the place of its last bit, and for
+// nobody before it, at the same instant too.
+func TestPlannedFramesArriveInTheirPlace(t *testing.T) {
+	b, p := newPlanned(t)
+	tail := 140*sim.Nanosecond + 72*byteTime
+	var here []bool
+	look := func(uint64) {
+		b.c.End(1).Settle()
+		here = append(here, p.here[0])
+	}
+	b.e.At(tail-1, look, 0)
+	b.e.At(tail, look, 0)
+	b.c.End(0).Send(b.frame(1, 1, ""))
+	b.e.At(tail, look, 0)
+	b.e.At(tail+1, look, 0)
+	b.run()
+	if want := []bool{false, false, true, true}; !slices.Equal(here, want) {
+		t.Errorf("arrived %v, want %v", here, want)
+	}
+}
+
+// Arrivals that are settled together come in their order.
+func TestPlannedFramesArriveInOrder(t *testing.T) {
+	b, p := newPlanned(t)
+	for psn := range uint32(4) {
+		b.c.End(0).Send(b.frame(1, psn, ""))
+	}
+	b.e.At(500*sim.Nanosecond, func(uint64) { b.c.End(1).Settle() }, 0)
+	b.run()
+	if want := []uint64{0, 1, 2, 3}; !slices.Equal(p.order, want) {
+		t.Errorf("arrived in the order %v", p.order)
+	}
+}
+
+// A frame that comes by Receive and planned ones arrive in their order.
+func TestPlansBesideAFrameWithout(t *testing.T) {
 	b, p := newPlanned(t)
 	a := b.c.End(0)
 	p.refuse = true
 	a.Send(b.frame(1, 1, ""))
 	p.refuse = false
 	a.Send(b.frame(1, 2, ""))
-	b.e.After(10*sim.Microsecond, func(uint64) { a.Send(b.frame(1, 3, "")) }, 0)
 	b.run()
-	if got := p.psns(); !slices.Equal(got, []uint32{1, 2, 3}) || p.planned != 1 {
-		t.Errorf("arrived %v, %d of them planned; want 1, 2, 3 with the last planned", got, p.planned)
+	if got := p.psns(); !slices.Equal(got, []uint32{1, 2}) || p.planned != 1 {
+		t.Errorf("arrived %v, %d of them planned; want 1, 2 with the last planned", got, p.planned)
 	}
 }
 
@@ -113,6 +148,7 @@ func TestPlannedFramesOnAPulledCable(t *testing.T) {
 	if got := p.psns(); !slices.Equal(got, []uint32{1, 3}) || !slices.Equal(p.lost, []uint32{2}) {
 		t.Errorf("arrived %v, lost %v", got, p.lost)
 	}
+	b.c.End(1).Settle()
 	if c := b.c.End(1).C; c.RxPackets != 2 || c.LostInFlight != 1 {
 		t.Errorf("receiver's counters %+v", c)
 	}

@@ -18,20 +18,6 @@ type Receiver interface {
 	Receive(f *roce.Frame)
 }
 
-// Planner is a Receiver that can say, when a frame is put on the line, at which later
-// instant the frame takes effect; so arrival and effect cost one event. The port tells
-// it of frames in the order of their arrival, and of none while one that Receive will
-// get is under way. The reference of the frame passes with the plan.
-type Planner interface {
-	Receiver
-	// Plan is told of a frame of which the last bit comes at tail. The receiver sets an
-	// event for its effect; or it reports false, and the frame shall come by Receive.
-	Plan(f *roce.Frame, tail sim.Time) bool
-	// Pulled is told that the cable was pulled: lost is to be called with every planned
-	// frame that has not arrived by now. Their events find that nothing came.
-	Pulled(lost func(f *roce.Frame))
-}
-
 // Sender is a Receiver that heeds what a port with priority flow control holds back, and
 // hears when that gets less.
 type Sender interface {
@@ -43,8 +29,8 @@ type LinkWatcher interface {
 	LinkChanged(up bool)
 }
 
-// headReceiver is told of a frame when its header is in, tail being the time at
-// which its last bit will be. Only switches are.
+// headReceiver is called with a frame when its header has arrived, and with tail, the time
+// at which its last bit will have. Only switches are.
 type headReceiver interface {
 	receiveHead(f *roce.Frame, tail sim.Time, badFCS bool)
 }
@@ -60,7 +46,7 @@ type Port struct {
 	peer   *Port
 	rx     Receiver
 	head   headReceiver // instead of rx
-	headIn sim.Time     // from the first bit to when head is told
+	headIn sim.Time     // from the first bit to the call of the headReceiver
 	free   sim.Time     // when the line can take the next frame
 	limit  sim.Time     // backlog beyond which Send drops; 0: none
 	lastN  int          // serialisation times of the last frame length
@@ -75,8 +61,7 @@ type Port struct {
 	arrived sim.Handler
 	flight  []flight // frames on the way to this port, by slot
 	vacant  []uint32
-	plan    Planner     // rx, if it is one
-	loose   int         // frames under way that have no plan
+	planned planned     // frames on the way here for which rx has set an event
 	held    *roce.Frame // kept back by a rule until another one leaves
 	pfc     *lossless   // nil without priority flow control
 	sender  Sender      // rx, if it is one and the port has flow control
@@ -117,7 +102,7 @@ func (p *Port) Attach(r Receiver) {
 		p.sender, _ = r.(Sender)
 	}
 	if !p.e.Lockstep() {
-		p.plan, _ = r.(Planner)
+		p.planned.rx, _ = r.(Planner)
 	}
 }
 
@@ -175,12 +160,9 @@ func (p *Port) emit(f *roce.Frame, start, bits, line sim.Time, badFCS bool) {
 	p.count(f, &p.C.TxPackets, &p.C.TxBytes, &p.C.TxMulticast, &p.C.TxBroadcast)
 	p.C.TxWireBytes += uint64(p.p.Preamble + max(len(f.B), p.p.MinFrame) + p.p.FCS + p.p.Gap)
 	if len(p.taps) == 0 && p.script.Empty() {
-		to := p.peer
-		if to.plan != nil && to.loose == 0 && !badFCS && to.plan.Plan(f, start+bits+p.p.Propagation) {
-			to.count(f, &to.C.RxPackets, &to.C.RxBytes, &to.C.RxMulticast, &to.C.RxBroadcast)
-			return
+		if tail := start + bits + p.p.Propagation; badFCS || !p.peer.foresee(f, tail) {
+			p.peer.expect(f, start+p.p.Propagation, tail, badFCS)
 		}
-		p.peer.expect(f, start+p.p.Propagation, start+bits+p.p.Propagation, badFCS)
 		return
 	}
 	p.inspect(f, start, bits, badFCS)
@@ -267,24 +249,11 @@ func (p *Port) expect(f *roce.Frame, head, tail sim.Time, badFCS bool) {
 	p.place(flight{f: f, tail: tail, epoch: p.cable.epoch, bad: badFCS, free: true}, at)
 }
 
-// pulled takes back what was counted of planned frames that will not arrive.
-func (p *Port) pulled() {
-	if p.plan == nil {
-		return
-	}
-	p.plan.Pulled(func(f *roce.Frame) {
-		var c Counters
-		p.count(f, &c.RxPackets, &c.RxBytes, &c.RxMulticast, &c.RxBroadcast)
-		p.C.RxPackets -= c.RxPackets
-		p.C.RxBytes -= c.RxBytes
-		p.C.RxMulticast -= c.RxMulticast
-		p.C.RxBroadcast -= c.RxBroadcast
-		p.C.LostInFlight++
-	})
-}
+// place sets the event of a frame that is on its way.
+func (p *Port) place(fl flight, at sim.Time) { p.e.At(at, p.arrived, p.slot(fl)) }
 
-func (p *Port) place(fl flight, at sim.Time) {
-	p.loose++
+// slot keeps a frame until its event.
+func (p *Port) slot(fl flight) uint64 {
 	var slot uint32
 	if n := len(p.vacant); n > 0 {
 		slot = p.vacant[n-1]
@@ -294,13 +263,12 @@ func (p *Port) place(fl flight, at sim.Time) {
 		slot = uint32(len(p.flight))
 		p.flight = append(p.flight, fl)
 	}
-	p.e.At(at, p.arrived, uint64(slot))
+	return uint64(slot)
 }
 
 // arrive is the event of a frame that has come.
 func (p *Port) arrive(slot uint64) {
 	fl := p.flight[slot]
-	p.loose--
 	p.vacant = append(p.vacant, uint32(slot))
 	if !fl.loop {
 		if fl.epoch != p.cable.epoch {
@@ -403,13 +371,15 @@ func (c *Cable) SetLink(up bool) {
 	if up == c.up {
 		return
 	}
-	c.up = up
 	if !up {
+		for _, p := range c.ends {
+			p.unplan()
+		}
 		c.epoch++
 	}
+	c.up = up
 	for _, p := range c.ends {
 		if !up {
-			p.pulled()
 			p.C.LinkDownEvents++
 			p.free = min(p.free, p.e.Now())
 			if p.lanes != nil {

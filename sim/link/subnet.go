@@ -70,8 +70,8 @@ func (s *SubnetManager) Add(p *Port, m Managed, sw *Switch, at int) {
 // Fabric is what ports are given.
 func (s *SubnetManager) Fabric() Fabric { return s.f }
 
-// Configure changes what ports are given, and gives it to them. With Reregister ports
-// are told that clients must register again.
+// Configure changes what ports are given, and gives it to them. With reregister it asks
+// the clients of each port to register again.
 func (s *SubnetManager) Configure(f Fabric, reregister bool) {
 	s.f = f
 	s.set(reregister)

@@ -74,11 +74,11 @@ func (m *Memory) windowable(start, n uint64) bool {
 	if first == last {
 		return true
 	}
-	if first < uint64(len(m.chunks)) && m.chunks[first].b != nil {
+	if first < uint64(len(m.chunks)) && m.chunks[first].written() {
 		return uint64(len(m.chunks[first].b)) >= pa&chunkMask+bytes
 	}
 	for i := first; i <= last && i < uint64(len(m.chunks)); i++ {
-		if m.chunks[i].b != nil {
+		if m.chunks[i].written() {
 			return false
 		}
 	}
@@ -98,6 +98,7 @@ func (m *Memory) claim(start, n uint64) {
 			m.chunks[i].b = b[(i-first)<<chunkShift:]
 		}
 	}
+	m.unfill(start, n)
 	for pg := start; pg < start+n; pg++ {
 		c := &m.chunks[pg<<m.shift>>chunkShift]
 		if c.refs == nil {

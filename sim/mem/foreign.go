@@ -2,7 +2,7 @@ package mem
 
 import "syscall"
 
-// Foreign is the memory of a process that nobody simulates. ReadAt and WriteAt move
+// Foreign is the memory of a process that is not simulated. ReadAt and WriteAt move
 // all of p or return an error, after which p, or the memory, may hold a part. They
 // are called by the thread that runs the engine.
 type Foreign interface {

@@ -4,8 +4,8 @@ import "syscall"
 
 // Fork is the address space of a forked child on a kernel that gives it copies of pinned
 // pages. Of a page that nothing has pinned it makes no difference when the copy is made, so
-// all are copied at once: contents and rights are the parent's, and nobody has pinned
-// anything. ENOMEM when memory is used up.
+// all are copied at once: contents and rights are the parent's, and nothing
+// is pinned. ENOMEM when memory is used up.
 func (s *Space) Fork() (*Space, error) {
 	if s.x != nil {
 		return nil, errorf(syscall.EINVAL, "fork of a process outside")

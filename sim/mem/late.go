@@ -1,11 +1,11 @@
 package mem
 
-// Late is a link that holds back DMA writes for which nobody waits: they become visible
-// without an event each, when somebody looks. What anybody can see is the same, since
-// every look at the bytes settles first, and a page that is seen otherwise (Watch,
-// Window) or that changes hands has its writes hurried.
+// Late is a link that holds back DMA writes for which no event waits: they become visible
+// without an event each, when the bytes are next read. Every reader sees what it would
+// have seen otherwise: each read calls Settle first, and Hurry is called before a page is
+// observed in another way (Watch, Window) or changes its owner.
 type Late interface {
-	// Settle makes the writes that are due visible.
+	// Settle makes visible the writes whose place in the order of the run has passed.
 	Settle()
 	// Hurry gives every write that is still under way an event of its own.
 	Hurry()
@@ -19,7 +19,7 @@ func (m *Memory) HeldBack(n int) { m.heldBack += n }
 
 // Unobserved is the bytes at pa when they lie in one allocated page and are seen only
 // through calls of Memory and Space, so that a write to them may be held back; else nil.
-// They are good until Hurry.
+// They are valid until Hurry.
 func (m *Memory) Unobserved(pa PA, n int) []byte {
 	pg := uint64(pa) >> m.shift
 	if n == 0 || (uint64(pa)+uint64(n)-1)>>m.shift != pg {
@@ -30,21 +30,21 @@ func (m *Memory) Unobserved(pa PA, n int) []byte {
 		return nil
 	}
 	i := m.index(pg)
-	if c.refs[i] == 0 || c.watch != nil && c.watch[i] != 0 || c.window != nil && c.window[i] {
+	if c.refs[i] == 0 || c.watch != nil && c.watch[i] != nil || c.window != nil && c.window[i] {
 		return nil
 	}
 	at := int(pa & chunkMask)
 	return m.back(c)[at : at+n]
 }
 
-// settle is called before any look at bytes, and before bytes change by another hand.
+// settle is called before any look at bytes, and before anything but the link changes bytes.
 func (m *Memory) settle() {
 	if m.heldBack > 0 {
 		m.late.Settle()
 	}
 }
 
-// hurry is called before somebody sees pages in another way, or they change hands.
+// hurry is called before pages are observed in another way, or change their owner.
 func (m *Memory) hurry() {
 	if m.heldBack > 0 {
 		m.late.Settle()

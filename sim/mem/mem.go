@@ -53,7 +53,7 @@ type Memory struct {
 	free   []extent // by address, never adjacent
 	used   uint64   // pages
 	w      watches
-	late   Late // who holds back writes; nil: nobody
+	late   Late // the link that holds back writes; may be nil
 	// heldBack is how many writes it holds back.
 	heldBack int
 	// foreign are the address spaces of processes outside, by slot; nil when free.
@@ -63,11 +63,13 @@ type Memory struct {
 // chunk is 2 MiB of physical memory.
 type chunk struct {
 	// b is the backing from the chunk's start to the end of the contiguous piece of
-	// Go memory that it is part of; nil until somebody writes.
-	b     []byte
-	refs  []int32 // for each page; nil while all are free
-	watch []int32 // head of the page's list of watch nodes, plus 1; nil while there is none
-	// window says which pages somebody sees through a Window; nil while none is.
+	// Go memory that it is part of; nil until the first write.
+	b []byte
+	// fill is what its bytes are as long as it has no backing, over and over; nil: zeroes.
+	fill  []byte
+	refs  []int32      // for each page; nil while all are free
+	watch []*watchNode // first of each page's list; nil while there is none
+	// window says which pages are seen through a Window; nil while none is.
 	window []bool
 }
 
@@ -116,6 +118,10 @@ func (m *Memory) chunkAt(pa PA) *chunk {
 func (m *Memory) back(c *chunk) []byte {
 	if c.b == nil {
 		c.b = make([]byte, chunkSize)
+		if c.fill != nil {
+			repeat(c.b, c.fill)
+			c.fill = nil
+		}
 	}
 	return c.b
 }
@@ -172,6 +178,9 @@ func (m *Memory) Read(pa PA, p []byte) bool {
 		c := m.chunkAt(pa)
 		off := int(pa & chunkMask)
 		n := min(len(p), chunkSize-off)
+		if c.b == nil && c.fill != nil {
+			m.back(c)
+		}
 		if c.b == nil {
 			clear(p[:n])
 		} else {

@@ -46,8 +46,8 @@ type Space struct {
 	next VA
 	obs  []*observer
 	x    *foreign // of a process outside; nil for a simulated one
-	// Changes counts unmappings and changes of rights: what somebody found out about a
-	// mapped page holds until it moves.
+	// Changes counts unmappings and changes of rights: what was looked up
+	// about a mapped page is valid until the count changes.
 	Changes uint64
 	// Pinned counts pins of pages, as the kernel counts pinned_vm.
 	Pinned uint64
@@ -59,7 +59,7 @@ type observer struct {
 	f          Notifier
 }
 
-// Notifier is told before the pages of a range change (mmu_interval_notifier).
+// Notifier is called before the pages of a range change (mmu_interval_notifier).
 // The range is clipped to the interval that was registered.
 type Notifier func(start VA, n uint64)
 
@@ -160,7 +160,7 @@ func (s *Space) pageRange(what string, va VA, n uint64) (pages uint64, err error
 }
 
 // Unmap removes whole pages; EINVAL, and nothing is done, for an unaligned address
-// or when a page is not mapped. Interval notifiers are told first. Pinned pages
+// or when a page is not mapped. Interval notifiers are called first. Pinned pages
 // live on until they are unpinned, as on Linux.
 func (s *Space) Unmap(va VA, n uint64) error {
 	pages, err := s.pageRange("unmap", va, n)
@@ -274,7 +274,7 @@ func (s *Space) Notify(va VA, n uint64, f Notifier) (remove func()) {
 	}
 }
 
-// invalidate tells the notifiers in the order of their registration.
+// invalidate calls the notifiers in the order of their registration.
 func (s *Space) invalidate(va VA, n uint64) {
 	s.Changes++
 	if len(s.obs) == 0 {

@@ -1,33 +1,38 @@
 package mem
 
-import "fmt"
+import (
+	"fmt"
 
-// watches holds who is told of DMA writes. A watch is a chain of nodes, one for
+	"github.com/rdmasim/rdmasim/sim"
+)
+
+// watches holds the watches of DMA writes. A watch is a chain of nodes, one for
 // each page it touches; each page has a list of nodes in order of registration.
 // Pages without a watch cost one nil check, so that thousands of parked pollers
 // cost the device nothing.
 type watches struct {
-	list  []watch
-	nodes []watchNode
-	freeW []int32
-	freeN []int32
-	hit   []int32 // watches that the store in progress touches
+	list  sim.Slab[watch]
+	nodes sim.Slab[watchNode]
+	hit   []uint32 // pairs of a watch that the store in progress touches and its generation
 }
 
 type watch struct {
-	start, end PA
-	h          func(arg uint64)
-	arg        uint64
-	first      int32 // its chain of nodes
-	gen        uint32
-	live       bool
+	h     func(arg uint64)
+	arg   uint64
+	first *watchNode // its chain of nodes
+	gen   uint32
+	live  bool
 }
 
+// watchNode stands for a watch on one of its pages. The bytes that it watches are here too: a store
+// looks at the nodes of its page and at nothing else of those that it does not touch.
 type watchNode struct {
-	watch      int32
+	start, end PA
 	page       uint64
-	prev, next int32 // in the page's list; -1 ends
-	chain      int32 // next node of the same watch; -1 ends
+	watch      uint32
+	index      uint32     // of the node
+	prev, next *watchNode // in the page's list
+	chain      *watchNode // next node of the same watch
 }
 
 // Watch calls h(arg) each time a DMA write (DMAStore) touches [pa, pa+n), until
@@ -39,81 +44,71 @@ func (m *Memory) Watch(pa PA, n int, h func(arg uint64), arg uint64) (id int) {
 	}
 	m.hurry()
 	w := &m.w
-	i := pop(&w.freeW)
-	if i < 0 {
-		i = int32(len(w.list))
-		w.list = append(w.list, watch{})
-	}
-	gen := w.list[i].gen
-	w.list[i] = watch{start: pa, end: pa + PA(n), h: h, arg: arg, first: -1, gen: gen, live: true}
+	i := w.list.Get()
+	x := w.list.At(i)
+	*x = watch{h: h, arg: arg, gen: x.gen, live: true}
 	for pg := (uint64(pa) + uint64(n) - 1) >> m.shift; ; pg-- {
-		w.list[i].first = m.addNode(i, pg, w.list[i].first)
+		x.first = m.addNode(watchNode{start: pa, end: pa + PA(n), page: pg, watch: i, chain: x.first})
 		if pg == uint64(pa)>>m.shift {
 			return int(i)
 		}
 	}
 }
 
-// addNode appends a node to the list of page pg.
-func (m *Memory) addNode(watch int32, pg uint64, chain int32) int32 {
-	w := &m.w
-	k := pop(&w.freeN)
-	if k < 0 {
-		k = int32(len(w.nodes))
-		w.nodes = append(w.nodes, watchNode{})
-	}
-	c := &m.chunks[pg<<m.shift>>chunkShift]
+// addNode appends a node to the list of its page.
+func (m *Memory) addNode(nd watchNode) *watchNode {
+	nd.index = m.w.nodes.Get()
+	k := m.w.nodes.At(nd.index)
+	*k = nd
+	c := &m.chunks[nd.page<<m.shift>>chunkShift]
 	if c.watch == nil {
-		c.watch = make([]int32, chunkSize>>m.shift)
+		c.watch = make([]*watchNode, chunkSize>>m.shift)
 	}
-	w.nodes[k] = watchNode{watch: watch, page: pg, prev: -1, next: -1, chain: chain}
-	head := &c.watch[m.index(pg)]
-	if *head == 0 {
-		*head = k + 1
+	head := &c.watch[m.index(nd.page)]
+	if *head == nil {
+		*head = k
 		return k
 	}
-	last := *head - 1
-	for w.nodes[last].next >= 0 {
-		last = w.nodes[last].next
+	last := *head
+	for last.next != nil {
+		last = last.next
 	}
-	w.nodes[last].next, w.nodes[k].prev = k, last
+	last.next, k.prev = k, last
 	return k
 }
 
 // Unwatch ends a Watch. Ending one that is over does nothing.
 func (m *Memory) Unwatch(id int) {
 	w := &m.w
-	if id < 0 || id >= len(w.list) || !w.list[id].live {
+	if id < 0 || id >= w.list.Len() || !w.list.At(uint32(id)).live {
 		return
 	}
-	x := &w.list[id]
-	for k := x.first; k >= 0; {
-		nd := w.nodes[k]
-		if nd.prev >= 0 {
-			w.nodes[nd.prev].next = nd.next
+	x := w.list.At(uint32(id))
+	for nd := x.first; nd != nil; nd = nd.chain {
+		if nd.prev != nil {
+			nd.prev.next = nd.next
 		} else {
-			m.chunks[nd.page<<m.shift>>chunkShift].watch[m.index(nd.page)] = nd.next + 1
+			m.chunks[nd.page<<m.shift>>chunkShift].watch[m.index(nd.page)] = nd.next
 		}
-		if nd.next >= 0 {
-			w.nodes[nd.next].prev = nd.prev
+		if nd.next != nil {
+			nd.next.prev = nd.prev
 		}
-		w.freeN = append(w.freeN, k)
-		k = nd.chain
+		w.nodes.Put(nd.index)
 	}
-	x.live, x.h, x.first = false, nil, -1
+	x.live, x.h, x.first = false, nil, nil
 	x.gen++
-	w.freeW = append(w.freeW, int32(id))
+	w.list.Put(uint32(id))
 }
 
 // DMAStore is Write by a device: it also wakes watchers, after the bytes are in. A link
 // that holds back writes keeps their order itself.
-// Nobody watches foreign memory, which lies behind all chunks.
+// Foreign memory, which lies behind all chunks, has no watchers.
 func (m *Memory) DMAStore(pa PA, p []byte) bool {
 	if pg := uint64(pa) >> m.shift; len(p) > 0 && (uint64(pa)+uint64(len(p))-1)>>m.shift == pg {
 		if c, i := m.chunkAt(pa), m.index(pg); c != nil && c.refs != nil && c.refs[i] != 0 {
 			// Bytes within a page, as nearly all are.
 			copy(m.back(c)[pa&chunkMask:], p)
-			if c.watch != nil && c.watch[i] != 0 {
+			if c.watch != nil && c.watch[i] != nil {
 				m.notify(pa, pa+PA(len(p)))
 			}
 			return true
@@ -137,15 +132,14 @@ func (m *Memory) notify(pa, end PA) {
 		if c.watch == nil {
 			continue
 		}
-		for k := c.watch[m.index(pg)] - 1; k >= 0; k = w.nodes[k].next {
-			i := w.nodes[k].watch
-			if x := &w.list[i]; x.start < end && pa < x.end && !contains(w.hit[base:], i) {
-				w.hit = append(w.hit, i, int32(x.gen))
+		for nd := c.watch[m.index(pg)]; nd != nil; nd = nd.next {
+			if nd.start < end && pa < nd.end && !contains(w.hit[base:], nd.watch) {
+				w.hit = append(w.hit, nd.watch, w.list.At(nd.watch).gen)
 			}
 		}
 	}
 	for k := base; k < len(w.hit); k += 2 {
-		if x := &w.list[w.hit[k]]; x.live && x.gen == uint32(w.hit[k+1]) {
+		if x := w.list.At(w.hit[k]); x.live && x.gen == w.hit[k+1] {
 			x.h(x.arg)
 		}
 	}
@@ -153,21 +147,11 @@ func (m *Memory) notify(pa, end PA) {
 }
 
 // contains looks for watch i among pairs of (watch, generation).
-func contains(hit []int32, i int32) bool {
+func contains(hit []uint32, i uint32) bool {
 	for k := 0; k < len(hit); k += 2 {
 		if hit[k] == i {
 			return true
 		}
 	}
 	return false
-}
-
-// pop takes the last free number, or -1.
-func pop(free *[]int32) int32 {
-	f := *free
-	if len(f) == 0 {
-		return -1
-	}
-	*free = f[:len(f)-1]
-	return f[len(f)-1]
 }

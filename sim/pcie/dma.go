@@ -18,8 +18,9 @@ type writeSide struct {
 // posted is a DMA write, or an interrupt (vector >= 0).
 type posted struct {
 	at     sim.Time
-	dst    []byte // where a write that is held back goes; nil: it becomes visible by an event of its own, and all before it
-	b      []byte // staging, kept for reuse
+	place  sim.Place // of the event that a write that is held back does without
+	dst    []byte    // where a write that is held back goes; nil: it becomes visible by an event of its own, and all before it
+	b      []byte    // staging, kept for reuse
 	pa     mem.PA
 	vector int
 	done   sim.Handler
@@ -93,6 +94,7 @@ func (l *Link) send(pa mem.PA, p []byte, beyond sim.Time, vector int, done sim.H
 	if x.dst == nil {
 		l.e.At(x.at, l.wr.land, 0)
 	} else {
+		x.place = l.e.Reserve(x.at)
 		l.m.HeldBack(1)
 	}
 }
@@ -113,7 +115,7 @@ func (l *Link) Settle() {
 	w := &l.wr
 	for w.n > 0 {
 		x := &w.ring[w.head]
-		if x.dst == nil || x.at > l.e.Now() {
+		if x.dst == nil || !l.e.Passed(x.place) {
 			return
 		}
 		w.pop()
@@ -131,7 +133,7 @@ func (l *Link) Hurry() {
 		if x := &w.ring[(w.head+i)&uint32(len(w.ring)-1)]; x.dst != nil {
 			x.dst = nil
 			l.m.HeldBack(-1)
-			l.e.At(max(x.at, l.e.Now()), w.land, 0)
+			l.e.AtPlace(x.place, w.land, 0)
 		}
 	}
 }
@@ -178,8 +180,8 @@ func (l *Link) Drain() {
 			}
 		}
 	}
-	for i := range l.rd.slots {
-		if s := &l.rd.slots[i]; s.tags > 0 {
+	for i := range uint32(l.rd.slots.Len()) {
+		if s := l.rd.slots.At(i); s.tags > 0 {
 			l.read(s)
 		}
 	}
@@ -199,8 +201,7 @@ func (w *writeSide) conflict(pa mem.PA, n int) sim.Time {
 // readSide holds the device's reads: those with tags, and those that wait for tags
 // in order of arrival.
 type readSide struct {
-	slots   []readSlot
-	free    []uint32
+	slots   sim.Slab[readSlot]
 	tags    int // in use
 	waiting []uint32
 	head    int // of waiting
@@ -223,17 +224,10 @@ func (r *readSide) bind(l *Link) { r.sample, r.finish = l.sample, l.finishRead }
 // ReadDMA implements Bus.
 func (l *Link) ReadDMA(pa mem.PA, p []byte, done sim.Handler, arg uint64) {
 	r := &l.rd
-	var i uint32
-	if n := len(r.free); n > 0 {
-		i = r.free[n-1]
-		r.free = r.free[:n-1]
-	} else {
-		i = uint32(len(r.slots))
-		r.slots = append(r.slots, readSlot{})
-	}
+	i := r.slots.Get()
 	l.c.DMAReads++
 	l.c.DMAReadBytes += uint64(len(p))
-	r.slots[i] = readSlot{pa: pa, p: p, done: done, arg: arg, tags: requests(uint64(pa), len(p), l.p.MRRS)}
+	*r.slots.At(i) = readSlot{pa: pa, p: p, done: done, arg: arg, tags: requests(uint64(pa), len(p), l.p.MRRS)}
 	if r.head < len(r.waiting) || !l.issue(i) {
 		l.c.TagWaits++
 		r.waiting = append(r.waiting, i)
@@ -253,7 +247,7 @@ func (l *Link) PeekDMA(pa mem.PA, p []byte) {
 // more requests than there are tags takes them all.
 func (l *Link) issue(i uint32) bool {
 	r := &l.rd
-	s := &r.slots[i]
+	s := r.slots.At(i)
 	need := min(s.tags, l.p.ReadsInFlight)
 	if r.tags+need > l.p.ReadsInFlight {
 		return false
@@ -272,7 +266,7 @@ func (l *Link) issue(i uint32) bool {
 // sample runs when the request reaches memory. What is left of ReadLatency is the
 // way back; the part of the completions beyond a small one comes on top.
 func (l *Link) sample(i uint64) {
-	s := &l.rd.slots[i]
+	s := l.rd.slots.At(uint32(i))
 	l.read(s)
 	cpls := l.p.completions(uint64(s.pa), len(s.p))
 	bytes := len(s.p) + cpls*l.p.CplHeader
@@ -298,14 +292,14 @@ func (l *Link) read(s *readSlot) {
 	}
 }
 
-// finishRead frees the tags, starts those that wait, and tells the device.
+// finishRead frees the tags, starts the reads that wait, and calls the device.
 func (l *Link) finishRead(i uint64) {
 	r := &l.rd
-	s := &r.slots[i]
+	s := r.slots.At(uint32(i))
 	done, arg := s.done, s.arg
 	r.tags -= min(s.tags, l.p.ReadsInFlight)
 	*s = readSlot{}
-	r.free = append(r.free, uint32(i))
+	r.slots.Put(uint32(i))
 	for r.head < len(r.waiting) && l.issue(r.waiting[r.head]) {
 		r.head++
 	}

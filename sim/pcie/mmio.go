@@ -7,8 +7,7 @@ const mmioLine = 64
 
 // mmioSide holds the MMIO requests that are under way.
 type mmioSide struct {
-	slots   []mmioSlot
-	free    []uint32
+	slots   sim.Slab[mmioSlot]
 	arrive  sim.Handler
 	deliver sim.Handler
 	reply   sim.Handler
@@ -28,19 +27,10 @@ func (s *mmioSide) bind(l *Link) {
 	s.arrive, s.deliver, s.reply = l.mmioArrive, l.mmioHeld, l.mmioReply
 }
 
-func (s *mmioSide) get() uint32 {
-	if n := len(s.free); n > 0 {
-		i := s.free[n-1]
-		s.free = s.free[:n-1]
-		return i
-	}
-	s.slots = append(s.slots, mmioSlot{})
-	return uint32(len(s.slots) - 1)
-}
-
 func (s *mmioSide) put(i uint32) {
-	s.slots[i].rd, s.slots[i].b = nil, nil
-	s.free = append(s.free, i)
+	x := s.slots.At(i)
+	x.rd, x.b = nil, nil
+	s.slots.Put(i)
 }
 
 // PostMMIO makes a posted write leave the core's side at p's local time. More than
@@ -52,8 +42,8 @@ func (s *mmioSide) put(i uint32) {
 func (l *Link) PostMMIO(p *sim.Proc, off uint64, b []byte) {
 	for len(b) > 0 {
 		n := min(len(b), mmioLine-int(off%mmioLine))
-		i := l.mmio.get()
-		s := &l.mmio.slots[i]
+		i := l.mmio.slots.Get()
+		s := l.mmio.slots.At(i)
 		s.off, s.n = off, n
 		if n == mmioLine {
 			s.data = [mmioLine]byte(b)
@@ -70,8 +60,8 @@ func (l *Link) PostMMIO(p *sim.Proc, off uint64, b []byte) {
 // Reads of more than 64 bytes or of an address outside BAR 0 give ones.
 func (l *Link) ReadMMIO(p *sim.Proc, off uint64, b []byte) {
 	p.Sync()
-	i := l.mmio.get()
-	s := &l.mmio.slots[i]
+	i := l.mmio.slots.Get()
+	s := l.mmio.slots.At(i)
 	s.off, s.n, s.rd, s.b = off, len(b), p, b
 	p.Post(l.p.PostedLatency, l.mmio.arrive, uint64(i))
 	p.Park("MMIO read")
@@ -79,7 +69,7 @@ func (l *Link) ReadMMIO(p *sim.Proc, off uint64, b []byte) {
 
 // mmioArrive runs when a TLP would arrive on an idle link.
 func (l *Link) mmioArrive(i uint64) {
-	s := &l.mmio.slots[i]
+	s := l.mmio.slots.At(uint32(i))
 	now := l.e.Now()
 	var start sim.Time
 	if s.rd != nil {
@@ -102,12 +92,13 @@ func (l *Link) mmioArrive(i uint64) {
 		l.mmioDeliver(i)
 		return
 	}
-	if l.mmio.held == 0 && s.rd == nil && l.ahead != nil && l.inBAR(s) && l.ahead.MMIOWriteAt(start, s.off, s.data[:s.n]) {
+	place := l.e.Reserve(start)
+	if l.mmio.held == 0 && s.rd == nil && l.ahead != nil && l.inBAR(s) && l.ahead.MMIOWriteAt(place, s.off, s.data[:s.n]) {
 		l.mmio.put(uint32(i))
 		return
 	}
 	l.mmio.held++
-	l.e.At(start, l.mmio.deliver, i)
+	l.e.AtPlace(place, l.mmio.deliver, i)
 }
 
 // mmioHeld delivers a TLP that waited for the link.
@@ -123,7 +114,7 @@ func (l *Link) inBAR(s *mmioSlot) bool {
 
 // mmioDeliver gives the TLP to the function.
 func (l *Link) mmioDeliver(i uint64) {
-	s := &l.mmio.slots[i]
+	s := l.mmio.slots.At(uint32(i))
 	ok := l.f != nil && l.inBAR(s)
 	if !ok {
 		l.c.Unsupported++
@@ -151,7 +142,7 @@ func (l *Link) mmioDeliver(i uint64) {
 
 // mmioReply wakes the reader.
 func (l *Link) mmioReply(i uint64) {
-	p := l.mmio.slots[i].rd
+	p := l.mmio.slots.At(uint32(i)).rd
 	l.mmio.put(uint32(i))
 	p.Wake(l.e.Now())
 }

@@ -33,9 +33,10 @@ type Function interface {
 // which instant a busy link delivers it, so that the wait costs no event of its own.
 type AheadFunction interface {
 	Function
-	// MMIOWriteAt is MMIOWrite at a later instant, behind all earlier writes. It reports
-	// false, with nothing done, when the write shall come by MMIOWrite then.
-	MMIOWriteAt(at sim.Time, off uint64, p []byte) bool
+	// MMIOWriteAt is MMIOWrite in a later place, behind all earlier writes. It reports
+	// false, with nothing done, when the write shall come by MMIOWrite then. Nobody may see
+	// before that place that the write was taken.
+	MMIOWriteAt(at sim.Place, off uint64, p []byte) bool
 }
 
 // Bus is what a device may do to its host. One Link implements it.

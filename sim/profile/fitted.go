@@ -11,8 +11,8 @@ type FittedValue struct {
 	File, Key, Check string
 }
 
-// FittedValues are all of them, each once, in the file that gives it, sorted by file and
-// key. Profiles that extend the file have it too.
+// FittedValues are all fitted values, each once, in the file that gives it, sorted by file and
+// key. Profiles that extend the file have them too.
 func FittedValues() []FittedValue {
 	var all []FittedValue
 	for _, n := range stored() {

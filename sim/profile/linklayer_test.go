@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A device refuses a link layer that it lacks, in words and at the place where it was
-// asked for.
+// A device refuses a link layer that it does not have, with an error at the position of the
+// value.
 func TestLinkLayerThatTheDeviceLacks(t *testing.T) {
 	for _, c := range []struct{ profile, layer, want string }{
 		{"connect-ib", "ethernet", "hca.link_layer: hca: LinkLayer is ethernet, which the device does not have: its port is infiniband only"},
@@ -47,13 +47,13 @@ func TestResolved(t *testing.T) {
 	}
 }
 
-// What Ethernet alone has is refused where it would count for nothing.
+// A value that has an effect on Ethernet only cannot be set on InfiniBand.
 func TestOverridesOfTheOtherLinkLayer(t *testing.T) {
 	p := load(t, "connect-ib")
 	if err := p.Set("link.bandwidth", "200Gbps"); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Validate(); err == nil || !strings.Contains(err.Error(), "link.bandwidth is of Ethernet") {
+	if err := p.Validate(); err == nil || !strings.Contains(err.Error(), "link.bandwidth has an effect on Ethernet only") {
 		t.Errorf("link.bandwidth on InfiniBand: %v", err)
 	}
 	p = load(t, "connect-ib")

@@ -27,7 +27,7 @@ const (
 	Count             // 16
 	Hex               // 0x1019
 	Bool              // true
-	Word              // one of a few
+	Word              // one of a list of words
 )
 
 var kindNames = [...]string{"time", "size", "rate", "frequency", "count", "number", "switch", "word"}
@@ -50,7 +50,8 @@ var kinds = map[string]Kind{
 	"kernel.pci_device": Hex, "kernel.pci_revision": Hex, "hca.vendor_part_id": Hex,
 }
 
-// words are the parameters that take one of a few words, each its value's index.
+// words are the parameters whose value is a word; the index in the list is the number that
+// the unit has.
 var words = map[string][]string{
 	"uar.bf_conflict":   {"none", "serialize", "refetch"},
 	"kernel.generation": {"dynamic", "static"},

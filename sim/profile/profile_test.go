@@ -71,7 +71,7 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// The words of the table are those of the units, in their order.
+// The words of the table are those of the units, in the same order.
 func TestWords(t *testing.T) {
 	for i, w := range words["uar.bf_conflict"] {
 		if c, err := uar.ParseConflict(w); err != nil || int(c) != i {
@@ -83,7 +83,7 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// Two fields never have one key, and every kind that is given is of a key that there is.
+// No two fields have the same key, and every key for which a kind is given exists.
 func TestKeys(t *testing.T) {
 	keys := new(Profile).Keys()
 	seen := map[string]bool{}
@@ -160,13 +160,13 @@ func TestParseErrors(t *testing.T) {
 		{head + "hcaa:\n  pus: {value: 1, source: x}\n", `p.yaml:4:1: unknown field "hcaa" (did you mean "hca"?)`},
 		{head + "hca:\n  pus: {value: 1}\n", `field "source" is missing`},
 		{head + "hca:\n  pus: {value: 1, source: \"\"}\n", `hca.pus has no source`},
-		{head + "hca:\n  pus: {value: 1, source: assumed}\n", `p.yaml:5:27: hca.pus: a value that is assumed needs a reason`},
+		{head + "hca:\n  pus: {value: 1, source: assumed}\n", `p.yaml:5:27: hca.pus: a value whose source is assumed needs a reason`},
 		{head + "hca:\n  pu_service: {value: 100, source: x}\n", `p.yaml:5:23: hca.pu_service: time "100" has no unit: one of ps, ns, us, ms, s`},
 		{head + "hca:\n  pus: {value: 5000, source: x}\n", `p.yaml:5:16: hca.pus: hca: PUs is 5000, not in 1..1024`},
 		{head + "cpu:\n  cache_line: {value: 96B, source: x}\n", `p.yaml:5:23: cpu.cache_line: cpu: cache line of 96 bytes`},
 		{"name: mine\ntitle: t\nextends: connectx-55\n", `p.yaml:3:10: unknown profile "connectx-55" (did you mean "connectx-5"?)`},
-		{"name: mine\ntitle: t\nhca:\n  pus: {value: 5, source: x}\n", `p.yaml:4:6: section hca lacks log_max_qp (a count), `},
-		{"name: mine\ntitle: t\nhca:\n  pus: {value: 5, source: x}\n", `section cpu lacks line_transfer (a time), `},
+		{"name: mine\ntitle: t\nhca:\n  pus: {value: 5, source: x}\n", `p.yaml:4:6: section hca has no value for log_max_qp (a count), `},
+		{"name: mine\ntitle: t\nhca:\n  pus: {value: 5, source: x}\n", `section cpu has no value for line_transfer (a time), `},
 	} {
 		_, err := Parse("p.yaml", []byte(c.src))
 		if err == nil || !strings.Contains(err.Error(), c.want) {

@@ -109,8 +109,8 @@ func (a *AH) Destroy(vt verbs.Thread) error {
 	return nil
 }
 
-// InitAHFromWC is ibv_init_ah_from_wc: on Ethernet the header tells by its versions and
-// checksum whether it is IPv6 (or a GRH) or IPv4.
+// InitAHFromWC is ibv_init_ah_from_wc: on Ethernet the version and the
+// checksum of the header show whether it is IPv6 (or a GRH) or IPv4.
 func (c *Context) InitAHFromWC(vt verbs.Thread, port int, wc *verbs.WC, grh []byte) (verbs.AHAttr, error) {
 	t := c.enter(vt)
 	a := verbs.AHAttr{DLID: wc.SLID, SL: wc.SL, SrcPathBits: wc.DLIDPathBits, Port: uint8(port)}
@@ -180,22 +180,4 @@ func (q *QP) datagramSeg(t *Thread, s *posting, w *verbs.SendWR) {
 	av.SetQKey(w.RemoteQKey)
 	av.SetDestQPN(w.RemoteQPN)
 	s.ds += prm.AVSegmentSize / segSize
-}
-
-// AttachMcast is ibv_attach_mcast.
-func (q *QP) AttachMcast(vt verbs.Thread, group verbs.GID, lid uint16) error {
-	t := q.ctx.enter(vt)
-	if err := q.ctx.u.AttachMcast(t.caller, q.h, group, lid); err != nil {
-		return fmt.Errorf("attach_mcast: %w", err)
-	}
-	return nil
-}
-
-// DetachMcast is ibv_detach_mcast.
-func (q *QP) DetachMcast(vt verbs.Thread, group verbs.GID, lid uint16) error {
-	t := q.ctx.enter(vt)
-	if err := q.ctx.u.DetachMcast(t.caller, q.h, group, lid); err != nil {
-		return fmt.Errorf("detach_mcast: %w", err)
-	}
-	return nil
 }

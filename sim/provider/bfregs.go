@@ -5,55 +5,9 @@ import (
 
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/prm/bfreg"
-	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/cpu"
 	"github.com/rdmasim/rdmasim/sim/kernel"
-	"github.com/rdmasim/rdmasim/verbs"
 )
-
-// bfReg is a register that queues ring, with what the library keeps beside it. Who
-// gets which is decided in prm/bfreg.
-type bfReg struct {
-	m      *cpu.Mapping
-	off    uint64 // of the register in the mapping
-	half   uint64 // which half the next post writes: 0 or buf
-	buf    uint64 // bytes of a half; 0: no BlueFlame
-	uuarn  int    // 0: never BlueFlame
-	index  int    // bfreg number (static), dynamic index, or place on its page
-	uar    uint32 // hardware UAR index
-	class  bfreg.Class
-	dyn    bool
-	locked bool // need_lock
-	lock   cpu.Spinlock
-	line   cpu.Line // lock, offset and buffer size lie in one line
-
-	taken, waits uint64 // of the lock
-	waited       sim.Time
-	users        int // QPs
-
-	pool *bfreg.Reg    // dynamic generation: what the pools gave
-	td   *bfreg.DynReg // static generation: what the table of thread domains gave
-}
-
-// bfState is the library's side of who gets which register.
-type bfState struct {
-	// Dynamic generation (verbs.c, mlx5_get_qp_uar).
-	pools  *bfreg.Pools
-	nc     *bfReg // the singleton non-cached UAR
-	ncPage uint32
-	pages  []*kernel.UARObject // by the number that the pools know
-	regs   []*bfReg            // by bfreg.Reg.ID
-	ncFree []*bfReg            // free registers of dedicated non-cached UARs
-
-	// Static generation (1.3 to 1.6).
-	static   []*bfReg // by gross number
-	tds      *bfreg.TDTable
-	dynPages map[uint32]*cpu.Mapping // by page of the dynamic part
-	dynRegs  map[uint32]*bfReg       // by dynamic index: offset and lock outlive a thread domain
-}
-
-// ncRegSpacing is the distance of the registers of a dedicated non-cached UAR.
-const ncRegSpacing = 0x100
 
 // mapping counts a mapped device page.
 func (c *Context) mapping(m *cpu.Mapping, err error) (*cpu.Mapping, error) {
@@ -80,7 +34,7 @@ func (c *Context) reg(m *cpu.Mapping, i, k uint32) *bfReg {
 	base := uint64(i) * c.uarSize()
 	r := &bfReg{m: m, off: base + prm.UARBFOffset + uint64(k)*uint64(c.resp.BFRegSize), buf: uint64(c.resp.BFRegSize) / 2,
 		uar: uint32((m.Off + base) / prm.UARPageSize), index: int(k)}
-	r.line.SetPrivate() // whoever rings holds the register's or the queue's lock
+	r.line.SetPrivate() // the ringing thread holds the register's or the queue's lock
 	return r
 }
 
@@ -240,17 +194,6 @@ func (c *Context) dynReg(t *Thread, alloc func() (bfreg.DynReg, error)) (*bfReg,
 	return r, nil
 }
 
-// use counts the QPs of a register. With one there is no other to contend with for its
-// lock: the queue's own lock comes first, so that taking it needs no synchronisation.
-func (r *bfReg) use(n int) {
-	r.users += n
-	if r.users > 1 {
-		r.lock.Share()
-	} else {
-		r.lock.SetPrivate()
-	}
-}
-
 // putTDReg takes a register back from a thread domain.
 func (c *Context) putTDReg(r *bfReg, independent bool) {
 	if c.isStatic() {
@@ -267,26 +210,4 @@ func (c *Context) Usage() bfreg.Usage {
 		return c.bf.tds.Usage()
 	}
 	return c.bf.pools.Usage()
-}
-
-// describe is the register as mlx5dv_init_obj shows it.
-func (r *bfReg) describe() verbs.BFReg {
-	index := r.index
-	if r.td != nil { // the dynamic part follows the static one, of which uuarn counts two in four
-		index += (r.uuarn - r.index) / 2
-	}
-	return verbs.BFReg{Addr: mmioAddr(r.m) + r.off, UARPage: r.uar, Offset: uint32(r.off % prm.UARPageSize),
-		Size: uint32(r.buf), Index: index, Dynamic: r.dyn, Class: r.class.String(), NeedLock: r.locked}
-}
-
-// mmioBase is where a process sees device mappings: below all its memory. They are
-// not translated anywhere, so that a base and the place in BAR 0 tell pages apart.
-const mmioBase = 0x7000_0000_0000
-
-func mmioAddr(m *cpu.Mapping) uint64 { return mmioBase + m.Off }
-
-// register is a place in a mapped page.
-type register struct {
-	m   *cpu.Mapping
-	off uint64
 }

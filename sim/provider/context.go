@@ -3,7 +3,6 @@ package provider
 import (
 	"fmt"
 	"syscall"
-	"time"
 
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/sim"
@@ -29,11 +28,11 @@ type Context struct {
 	// imported: of the device file of another context, which lives until all are closed.
 	imported bool
 
-	uidx     []*QP // user index to QP, CQE version 1
+	uidx     []completer // by user index, CQE version 1
 	freeUIDX []uint32
-	cookies  []*CQ // by the cookie given to the kernel
+	cookies  []verbs.CQ // by the cookie given to the kernel
 	freeCQ   []uint64
-	srqs     []*SRQ // by the cookie given to the kernel
+	srqs     []verbs.SRQ // by the cookie given to the kernel
 	dbPages  []*dbPage
 	ports    *sim.Rand // of datagrams; nil before the first
 }
@@ -186,62 +185,6 @@ func (c *Context) RawClock(vt verbs.Thread) (uint64, error) {
 	}
 }
 
-// CreateCompChannel is ibv_create_comp_channel.
-func (c *Context) CreateCompChannel(vt verbs.Thread) (verbs.CompChannel, error) {
-	t := c.enter(vt)
-	if err := c.noQueues(); err != nil {
-		return nil, err
-	}
-	k, err := c.u.CreateChannel(t.caller)
-	if err != nil {
-		return nil, fmt.Errorf("create_comp_channel: %w", err)
-	}
-	return &CompChannel{ctx: c, k: k}, nil
-}
-
-// AsyncEvent is ibv_get_async_event with a deadline; EAGAIN when it passes.
-func (c *Context) AsyncEvent(vt verbs.Thread, timeout time.Duration) (verbs.AsyncEvent, error) {
-	t := Of(vt)
-	if err := c.noQueues(); err != nil {
-		return verbs.AsyncEvent{}, err
-	}
-	e, err := c.u.WaitAsync(t.caller, t.until(timeout))
-	if err != nil {
-		return verbs.AsyncEvent{}, err
-	}
-	ev := verbs.AsyncEvent{Type: e.Type, Port: e.Port}
-	switch e.Type {
-	case verbs.EventCQErr:
-		if cq := c.cqOf(e.Cookie); cq != nil {
-			ev.CQ = cq
-		}
-	case verbs.EventSRQLimitReached, verbs.EventSRQErr:
-		if s := c.srqOf(e.Cookie); s != nil {
-			ev.SRQ = s
-		}
-	case verbs.EventQPFatal, verbs.EventQPReqErr, verbs.EventQPAccessErr, verbs.EventCommEst, verbs.EventSQDrained,
-		verbs.EventPathMig, verbs.EventPathMigErr, verbs.EventQPLastWQEReached:
-		if qp := c.qpOf(uint32(e.Cookie)); qp != nil {
-			ev.QP = qp
-		}
-	}
-	return ev, nil
-}
-
-// AckAsyncEvent is ibv_ack_async_event: it lets a destroy that waits for it go on.
-func (c *Context) AckAsyncEvent(vt verbs.Thread, ev verbs.AsyncEvent) {
-	t := c.enter(vt)
-	if q, ok := ev.QP.(*QP); ok && q != nil {
-		q.acks.ack(t, 1)
-	}
-	if q, ok := ev.CQ.(*CQ); ok && q != nil {
-		q.asyncAcks.ack(t, 1)
-	}
-	if s, ok := ev.SRQ.(*SRQ); ok && s != nil {
-		s.asyncs.ack(t, 1)
-	}
-}
-
 // unknownText is what the library says of a value that is not in its enumeration.
 const unknownText = "unknown"
 
@@ -261,30 +204,8 @@ func (c *Context) WCStatusStr(status verbs.WCStatus) string {
 	return status.String()
 }
 
-// acks counts acknowledged events, and lets a destroy wait until all are.
-type acks struct {
-	n      uint32
-	waiter *Thread
-}
-
-func (a *acks) ack(t *Thread, n int) {
-	a.n += uint32(n)
-	if a.waiter != nil {
-		a.waiter.Wake(t.P.Now())
-	}
-}
-
-// wait blocks until reported events are acknowledged.
-func (a *acks) wait(t *Thread, reported uint32, what string) {
-	for t.P.Sync(); a.n < reported; t.P.Sync() {
-		a.waiter = t
-		t.ParkUntil("the acknowledgement of events of "+what, neverDeadline)
-	}
-	a.waiter = nil
-}
-
-// newUIDX takes a user index for a QP.
-func (c *Context) newUIDX(q *QP) uint32 {
+// newUIDX takes a user index for a queue.
+func (c *Context) newUIDX(q completer) uint32 {
 	if n := len(c.freeUIDX); n > 0 {
 		u := c.freeUIDX[n-1]
 		c.freeUIDX = c.freeUIDX[:n-1]
@@ -300,14 +221,15 @@ func (c *Context) putUIDX(u uint32) {
 	c.freeUIDX = append(c.freeUIDX, u)
 }
 
-func (c *Context) qpOf(uidx uint32) *QP {
+// completerOf is the queue of a user index, or nil.
+func (c *Context) completerOf(uidx uint32) completer {
 	if uidx < uint32(len(c.uidx)) {
 		return c.uidx[uidx]
 	}
 	return nil
 }
 
-func (c *Context) newCookie(q *CQ) uint64 {
+func (c *Context) newCookie(q verbs.CQ) uint64 {
 	if n := len(c.freeCQ); n > 0 {
 		k := c.freeCQ[n-1]
 		c.freeCQ = c.freeCQ[:n-1]
@@ -323,9 +245,30 @@ func (c *Context) putCookie(k uint64) {
 	c.freeCQ = append(c.freeCQ, k)
 }
 
-func (c *Context) cqOf(cookie uint64) *CQ {
-	if cookie >= uint64(len(c.cookies)) {
-		return nil
+// exit is the end of the process: the kernel closes the file.
+func (c *Context) exit(k kernel.Caller) {
+	if !c.closed {
+		c.closed = true
+		c.closeFile(k)
 	}
-	return c.cookies[cookie]
+}
+
+// closeFile closes a descriptor of the device file.
+func (c *Context) closeFile(k kernel.Caller) { c.u.Close(k) }
+
+// mappings counts the device pages that the context maps.
+func (c *Context) mappings() int {
+	if c.closed {
+		return 0
+	}
+	return c.mapped
+}
+
+// noQueues refuses queues, registers for them and events on an imported context: its events
+// would need a file of their own.
+func (c *Context) noQueues() error {
+	if c.imported {
+		return fmt.Errorf("queues, registers and events of an imported context are not modelled: %w", syscall.EOPNOTSUPP)
+	}
+	return nil
 }

@@ -8,13 +8,6 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// exPoll is the state of the extended way to poll (struct ibv_cq_ex).
-type exPoll struct {
-	flags uint64   // wc_flags of creation
-	cur   verbs.WC // the completion that was found last
-	ts    uint64
-}
-
 // StartPoll is ibv_start_poll: it takes the CQ's lock, which EndPoll gives back, unless
 // there is nothing (ENOENT). EINVAL: an unknown comp_mask. EOPNOTSUPP: the CQ was not
 // made by the extended call.
@@ -28,8 +21,8 @@ func (q *CQ) StartPoll(vt verbs.Thread, compMask uint32) error {
 		return fmt.Errorf("start_poll: comp_mask %#x: %w", compMask, syscall.EINVAL)
 	}
 	t.Core.Run(t.P, p.PollCall)
-	t.owed += q.lock.acquire(t, p, 0)
-	t.owed += t.Core.Claim(t.P, &q.line)
+	t.unspent += q.lock.acquire(t, p, 0)
+	t.unspent += t.Core.Claim(t.P, &q.line)
 	q.ctx.proc.C.Polls++
 	err := q.take(t)
 	if err != nil {
@@ -49,23 +42,23 @@ func (q *CQ) EndPoll(vt verbs.Thread) {
 	q.lock.release(t)
 }
 
-// take finds the next completion. What it costs, with what t owes, is spent.
+// take finds the next completion. What it costs is spent, with what t has unspent.
 func (q *CQ) take(t *Thread) error {
 	for {
 		e, ready := q.look(t, q.ci)
 		if !ready {
-			t.Core.Run(t.P, t.owed)
+			t.Core.Run(t.P, t.unspent)
 			t.P.Sync()
-			t.owed = 0
+			t.unspent = 0
 			return fmt.Errorf("no completion: %w", syscall.ENOENT)
 		}
 		q.ci++
 		q.entry.DeviceWrote()
-		t.owed += t.Core.Claim(t.P, &q.entry) + q.ctx.proc.Params.ConsumeCQE
+		t.unspent += t.Core.Claim(t.P, &q.entry) + q.ctx.proc.Params.ConsumeCQE
 		q.ex.ts = e.Timestamp()
 		found := q.parse(t, e, &q.ex.cur)
-		t.Core.Run(t.P, t.owed)
-		t.owed = 0
+		t.Core.Run(t.P, t.unspent)
+		t.unspent = 0
 		t.Core.LoadFence(t.P)
 		t.P.Sync()
 		switch found {

@@ -17,10 +17,10 @@ func miniFormat(f uint8) uint32 {
 	return prm.MiniCQECsumStrideIndex
 }
 
-// look finds entry i (not reduced) and whether it is there. A session of compressed entries that
-// begins with it is written out in place first, for which t owes the time: so does libmlx5 of the
-// vendor's distribution. That of rdma-core only switches compression on, and leaves such
-// entries to programs that read the ring themselves.
+// look finds entry i (not reduced) and whether it is there. A session of compressed
+// entries that begins with it is written out in place first, which adds to the thread's
+// unspent time. The vendor's libmlx5 does so; that of rdma-core only switches compression
+// on, and leaves such entries to programs that read the ring themselves.
 func (q *CQ) look(t *Thread, i uint32) (e prm.CQE64, ready bool) {
 	e = q.at(i)
 	if !e.Ready(i, q.n) {
@@ -28,7 +28,7 @@ func (q *CQ) look(t *Thread, i uint32) (e prm.CQE64, ready bool) {
 	}
 	if q.comp != 0 && e.Format() == prm.CQEFormatCompressed {
 		n, _ := prm.ExpandCQEs(q.at, i, q.n, miniFormat(q.comp)) // what is no session is no completion: parse says so
-		t.owed += q.ctx.proc.Params.ExpandCQE * sim.Time(n)
+		t.unspent += q.ctx.proc.Params.ExpandCQE * sim.Time(n)
 	}
 	return e, true
 }

@@ -40,7 +40,7 @@ func (q *CQ) moveTo(t *Thread, n uint32) error {
 		return err
 	}
 	// The device may write to the new ring before the kernel's answer is here.
-	watch := r.watch(c.proc, q.wakeup)
+	watch := r.watch(q.wakeup)
 	if _, err = c.u.ResizeCQ(t.caller, q.h, n-1, uint64(r.va), uint32(q.esize)); err == nil {
 		err = q.copyTo(t, r, n)
 	}
@@ -72,7 +72,7 @@ func (q *CQ) copyTo(t *Thread, r *ring, n uint32) error {
 		e := prm.CQE64(d[q.esize-prm.CQE64Size:])
 		e.SetOpOwn(e.Opcode(), e.Format(), e.SE(), prm.CQEOwner(i+1, n))
 	}
-	t.Core.Run(t.P, q.ctx.proc.Params.CleanCQE*sim.Time(moved)+t.owed)
-	t.owed = 0
+	t.Core.Run(t.P, q.ctx.proc.Params.CleanCQE*sim.Time(moved)+t.unspent)
+	t.unspent = 0
 	return nil
 }

@@ -6,13 +6,9 @@ import (
 
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/prm/bfreg"
-	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/kernel"
 	"github.com/rdmasim/rdmasim/verbs"
 )
-
-// neverDeadline waits as long as it takes.
-const neverDeadline = sim.Never
 
 // PD is a protection domain, or a parent domain over one.
 type PD struct {

@@ -8,12 +8,6 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// forkSupport is what libibverbs remembers of fork (memory.c).
-type forkSupport struct {
-	enabled bool // mm_root: memory that the device uses is kept from children
-	late    bool // too_late: there is such memory already, and it is not kept from them
-}
-
 // copiesOnFork says whether the kernel gives a forked child copies of pinned pages, which
 // libibverbs asks it: Linux does from 5.12 on, the static generation is 4.16.
 func (p *Process) copiesOnFork() bool { return p.Generation != kernel.Static }

@@ -8,11 +8,6 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// descriptor is an open file of a process: a device's, or of the null device.
-type descriptor struct {
-	ctx *Context // that it was duplicated of; nil: the null device
-}
-
 // firstFD is the first descriptor that a process hands out.
 const firstFD = 3
 
@@ -56,8 +51,8 @@ func (p *Process) CloseFD(vt verbs.Thread, fd int) error {
 	if d == nil {
 		return fmt.Errorf("close descriptor %d: %w", fd, syscall.EBADF)
 	}
-	if d.ctx != nil {
-		d.ctx.u.Close(t.caller)
+	if d.of != nil {
+		d.of.closeFile(t.caller)
 	}
 	return nil
 }
@@ -71,8 +66,8 @@ func (p *Process) ImportDevice(vt verbs.Thread, fd int) (verbs.Context, error) {
 	if i < 0 || i >= len(p.fds) || p.fds[i] == nil {
 		return nil, fmt.Errorf("import_device: descriptor %d: %w", fd, syscall.EINVAL)
 	}
-	of := p.fds[i].ctx
-	if of == nil {
+	of, ok := p.fds[i].of.(*Context)
+	if !ok {
 		return nil, fmt.Errorf("import_device: descriptor %d is of no RDMA device: %w", fd, syscall.ENODEV)
 	}
 	c := &Context{dev: of.dev, proc: p, u: of.u, env: of.env, resp: of.resp, imported: true}
@@ -88,15 +83,6 @@ func (p *Process) ImportDevice(vt verbs.Thread, fd int) (verbs.Context, error) {
 	return c, nil
 }
 
-// noQueues refuses queues, registers for them and events on an imported context: its events
-// would need a file of their own.
-func (c *Context) noQueues() error {
-	if c.imported {
-		return fmt.Errorf("queues, registers and events of an imported context are not modelled: %w", syscall.EOPNOTSUPP)
-	}
-	return nil
-}
-
 // ImportPD is ibv_import_pd.
 func (c *Context) ImportPD(vt verbs.Thread, handle uint32) (verbs.PD, error) {
 	t := c.enter(vt)
@@ -109,7 +95,7 @@ func (c *Context) ImportPD(vt verbs.Thread, handle uint32) (verbs.PD, error) {
 // Handle is the PD's number in the kernel.
 func (p *PD) Handle() uint32 { return uint32(p.h) }
 
-// Unimport is ibv_unimport_pd: the library forgets the PD, the kernel does not hear of it.
+// Unimport is ibv_unimport_pd: the library forgets the PD, without a call of the kernel.
 func (p *PD) Unimport(vt verbs.Thread) error {
 	p.ctx.enter(vt)
 	if p.parent != nil {

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"syscall"
 
-	"github.com/rdmasim/rdmasim/prm"
-	"github.com/rdmasim/rdmasim/sim/cpu"
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
@@ -20,7 +18,7 @@ func (q *QP) Pushes() (doorbells, blueFlame uint64) { return q.doorbell, q.blue 
 // DoorbellRecord reads both words.
 func (q *QP) DoorbellRecord(vt verbs.Thread) (recv, send uint32) {
 	Of(vt).P.Sync()
-	d := prm.QPDBRec(q.db.b)
+	d := q.dbRecord
 	return uint32(d.Recv()), uint32(d.Send())
 }
 
@@ -50,7 +48,7 @@ func (q *QP) inSendQueue(vt verbs.Thread, off int, p []byte, move func(p, ring [
 func (q *QP) WriteDoorbellRecord(vt verbs.Thread, sendCounter uint16) error {
 	t := Of(vt)
 	t.P.Sync()
-	prm.QPDBRec(q.db.b).SetSend(sendCounter)
+	q.dbRecord.SetSend(sendCounter)
 	t.Core.DMABarrier(t.P)
 	return nil
 }
@@ -63,13 +61,4 @@ func (q *QP) RingDoorbell(vt verbs.Thread, ctrl uint64) error {
 	t.Core.Fence(t.P)
 	q.bf.half ^= q.bf.buf
 	return nil
-}
-
-// store64 stores v at a register in network order.
-func (t *Thread) store64(m *cpu.Mapping, off, v uint64) {
-	var b [prm.DoorbellSize]byte
-	for i := range b {
-		b[i] = byte(v >> (56 - 8*i))
-	}
-	t.Core.Store(t.P, m, off, b[:])
 }

@@ -3,6 +3,10 @@
 // completions, and pays the CPU time of each. It speaks to the device only through
 // bytes in memory and MMIO, and to the kernel through sim/kernel.
 //
+// Its files stand in layers, each on those before it: threads and processes; contexts;
+// registers, domains, rings and doorbell records; CQs and SRQs; QPs; posting and polling;
+// creation. A queue behind a user index is known to CQs as a completer only.
+//
 // The model is rdma-core, providers/mlx5: today's at 691953d8d, the static generation
 // at 1eee3c83. File and function names in comments are of that tree.
 package provider

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/rdmasim/rdmasim/prm"
-	"github.com/rdmasim/rdmasim/sim"
+	"github.com/rdmasim/rdmasim/sim/rule"
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
@@ -14,20 +14,21 @@ import (
 type outcome uint8
 
 const (
-	polled    outcome = iota
-	swallowed         // the entry was for the library only
-	broken            // it names no QP: CQ_POLL_ERR
+	polled   outcome = iota
+	internal         // the entry was for the library only
+	broken           // it names no QP: CQ_POLL_ERR
 )
 
 // Poll is ibv_poll_cq. An entry that names no QP ends it with EIO, as CQ_POLL_ERR
 // does.
 func (q *CQ) Poll(vt verbs.Thread, wc []verbs.WC) (int, error) {
-	return q.poll(Of(vt), wc, nil)
+	return q.poll(Of(vt), wc, false)
 }
 
 // poll takes the lock, reads entries until one is not there, and writes the consumer
-// index. When it finds nothing, w is left to wait from the time of the last look on.
-func (q *CQ) poll(t *Thread, wc []verbs.WC, w *poller) (n int, err error) {
+// index. When it finds nothing and spins is set, the thread joins those that wait for the
+// device's next write, from the time of the last look on.
+func (q *CQ) poll(t *Thread, wc []verbs.WC, spins bool) (n int, err error) {
 	p := q.ctx.proc.Params
 	start := t.P.Now()
 	t.Core.Run(t.P, p.PollCall)
@@ -47,21 +48,23 @@ func (q *CQ) poll(t *Thread, wc []verbs.WC, w *poller) (n int, err error) {
 		case broken:
 			err = fmt.Errorf("poll_cq: an entry of QP %#x, which is gone: %w", e.QPN(), syscall.EIO)
 		}
-		t.Core.Run(t.P, left+t.owed)
+		t.Core.Run(t.P, left+t.unspent)
 		t.Core.LoadFence(t.P)
 		t.P.Sync()
-		left, t.owed = 0, 0
+		left, t.unspent = 0, 0
 	}
-	prm.CQDBRec(q.db.b).SetCI(q.ci)
+	if !t.breaks(rule.ConsumerIndexIsWritten) {
+		prm.CQDBRec(q.db.b).SetCI(q.ci)
+	}
 	c := &q.ctx.proc.C
 	c.Polls++
 	c.CQEs += uint64(n)
 	if n == 0 {
 		c.PollsEmpty++
 	}
-	if n == 0 && err == nil && w != nil {
-		*w = poller{t: t, phase: t.P.Now(), turn: p.PollEmpty}
-		q.pollers = append(q.pollers, w)
+	if n == 0 && err == nil && spins {
+		t.spin = spin{phase: t.P.Now(), turn: p.PollEmpty}
+		q.pollers = append(q.pollers, t)
 	}
 	t.Core.Run(t.P, left)
 	q.lock.release(t)
@@ -75,39 +78,58 @@ func (q *CQ) poll(t *Thread, wc []verbs.WC, w *poller) (n int, err error) {
 func (q *CQ) parse(t *Thread, e prm.CQE64, wc *verbs.WC) outcome {
 	op := e.Opcode()
 	if op == prm.CQEResizeCQ {
-		return swallowed
+		return internal
 	}
 	if e.Format() == prm.CQEFormatCompressed {
 		return broken
 	}
-	qp := q.ctx.qpOf(e.SRQNUIdx())
-	if qp == nil {
+	r := q.ctx.completerOf(e.SRQNUIdx())
+	if r == nil {
 		return broken
 	}
 	*wc = verbs.WC{QPN: e.QPN()}
 	switch op {
 	case prm.CQEReq:
-		qp.completeSend(t, e, wc)
+		r.completeSend(t, e, wc)
 		goodRequest(e, wc)
-		q.scatter(t, qp, e, wc, true)
+		if data := q.inlineOf(e, wc.ByteLen); data != nil {
+			r.scatterSend(t, e, wc, data)
+		}
 	case prm.CQERespWrImm, prm.CQERespSend, prm.CQERespSendImm, prm.CQERespSendInv:
-		wqe := qp.completeRecv(t, e, wc)
+		wqe := r.completeRecv(t, e, wc)
 		goodResponse(e, wc)
+		if t.breaks(rule.ImmediateIsFlagged) {
+			wc.Flags &^= verbs.WCWithImm
+		}
 		if e.Format() != prm.CQEFormatPlain {
-			q.scatterRecv(t, qp, e, wc, wqe)
+			r.scatterRecv(t, wqe, wc, q.inlineOf(e, wc.ByteLen))
 		}
 	case prm.CQEReqErr, prm.CQERespErr:
 		wc.Status, wc.VendorErr = verbs.WCStatus(e.Syndrome().WCStatus()), uint32(e.VendorErrSynd())
 		q.freeze(t, e)
 		if op == prm.CQEReqErr {
-			qp.completeSend(t, e, wc)
+			r.completeSend(t, e, wc)
 		} else {
-			qp.completeRecv(t, e, wc)
+			r.completeRecv(t, e, wc)
 		}
 	default:
 		return broken
 	}
 	return polled
+}
+
+// inlineOf is the payload that a CQE carries itself (cq.c, MLX5_INLINE_SCATTER_32
+// and _64).
+func (q *CQ) inlineOf(e prm.CQE64, n uint32) []byte {
+	switch e.Format() {
+	case prm.CQEFormatInline32:
+		return e.InlineData()[:min(n, 32)]
+	case prm.CQEFormatInline64:
+		if q.esize == 128 {
+			return q.ring.at(int((q.ci-1)&(q.n-1)) * q.esize)[:min(n, 64)]
+		}
+	}
+	return nil
 }
 
 // freeze is MLX5_FREEZE_ON_ERROR_CQE: sleep for ever on the first error that is not
@@ -167,15 +189,6 @@ func goodResponse(e prm.CQE64, wc *verbs.WC) {
 	}
 }
 
-// poller is a thread that spins in PollWait. Its next look at the CQ is at phase plus
-// a whole number of turns.
-type poller struct {
-	t     *Thread
-	phase sim.Time
-	turn  sim.Time
-	next  sim.Time // the look that will find something; 0: nothing has come
-}
-
 // PollWait polls in a loop until there is a completion or the time is up.
 //
 // The thread does not run the empty turns: it parks, and a write of the device to
@@ -188,41 +201,41 @@ func (q *CQ) PollWait(vt verbs.Thread, wc []verbs.WC, timeout time.Duration) (in
 		return 0, nil
 	}
 	deadline := t.until(timeout)
-	w := &t.spin
 	for {
-		n, err := q.poll(t, wc, w)
+		n, err := q.poll(t, wc, true)
 		if n > 0 || err != nil {
 			return n, err
 		}
 		if t.P.Now() >= deadline {
-			q.leave(w)
+			q.leave(t)
 			return 0, nil
 		}
-		if w.next == 0 {
+		if t.spin.next == 0 {
 			t.ParkUntil("a completion", deadline)
 		}
-		q.leave(w)
+		q.leave(t)
 		// Spinning does not count as work of the core, parked or not.
-		t.P.Advance(max(0, w.next-t.P.Now()))
+		t.P.Advance(max(0, t.spin.next-t.P.Now()))
 	}
 }
 
-// deviceWrote tells the threads that spin on the CQ when they will see it.
+// deviceWrote wakes each thread that spins on the CQ at its first poll after the write.
 func (q *CQ) deviceWrote(uint64) {
-	for _, w := range q.pollers {
-		if w.next != 0 {
+	for _, t := range q.pollers {
+		s := &t.spin
+		if s.next != 0 {
 			continue
 		}
-		now := w.t.P.Engine().Now()
-		turns := (now - w.phase + w.turn - 1) / w.turn
-		w.next = w.phase + max(1, turns)*w.turn
-		w.t.Wake(w.next)
+		now := t.P.Engine().Now()
+		turns := (now - s.phase + s.turn - 1) / s.turn
+		s.next = s.phase + max(1, turns)*s.turn
+		t.Wake(s.next)
 	}
 }
 
-func (q *CQ) leave(w *poller) {
+func (q *CQ) leave(t *Thread) {
 	for i, x := range q.pollers {
-		if x == w {
+		if x == t {
 			q.pollers = append(q.pollers[:i], q.pollers[i+1:]...)
 			return
 		}

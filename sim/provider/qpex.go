@@ -9,30 +9,6 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// qpEx is the extended way to post on a QP (qp.c, mlx5_send_wr_*). The lock of the send
-// queue is held from WRStart to WRComplete or WRAbort. The doorbell record is stored
-// when the batch is complete, so what is built in the ring is nothing to the device
-// before that.
-//
-// After an overflow the library goes on writing to the control segment that was
-// built last, be it one that the device has already: the model leaves that one alone.
-type qpEx struct {
-	q *QP
-	posting
-	id    uint64
-	flags verbs.SendFlags
-	start sim.Time
-
-	err     error // the first since WRStart
-	full    bool  // the queue had no place for the request being built
-	setters int   // of the request being built
-	data    int   // running offset of its data segments
-
-	postedBefore uint32 // for the way back
-	fenceBefore  uint8
-	refused      bool // the QP was reset (mlx5_qp_fill_wr_complete_error)
-}
-
 // Setters that a request on a UD QP must have before it is whole.
 const settersUD = 2
 
@@ -124,7 +100,7 @@ func (e *qpEx) begin(t *Thread, op verbs.WROpcode, imm uint32) (ok bool) {
 	}
 	idx := sq.posted & uint32(sq.cnt-1)
 	e.ctrl, e.ds = int(idx)<<sq.shift, 1
-	sq.wrid[idx], sq.heads[idx] = e.id, sq.head+uint32(e.nreq)
+	sq.note(idx, e.id, e.nreq)
 	fm := q.fence(&verbs.SendWR{Flags: e.flags}) | q.signal
 	q.fmCache = 0
 	prm.CtrlSegment(q.seg(e.ctrl)).Set(wqeOpcode(op), 0, uint16(sq.posted), q.qpn, 0, fm, imm)

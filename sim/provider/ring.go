@@ -10,16 +10,24 @@ import (
 
 // ring is a queue's buffer: memory of the process that the device reads and writes,
 // seen through windows into the host's memory. It is one window where the pages are
-// contiguous, else one for each page. Elements never straddle pages.
+// contiguous, else one for each page, which is opened when it is first used: a queue of
+// hundreds of megabytes costs what is used of it. Elements never straddle pages.
 type ring struct {
 	va     mem.VA
 	size   int
 	shift  uint
 	flat   []byte // the one window, if there is one
 	chunks [][]byte
-	first  mem.PA
+	runs   []physicalRun
+	mem    *mem.Memory
 
 	custom verbs.Buffer // of a parent domain's allocator
+}
+
+// physicalRun is a part of a ring that is contiguous in physical memory.
+type physicalRun struct {
+	pa mem.PA
+	n  int
 }
 
 // one window: an offset never reaches the second chunk.
@@ -30,7 +38,44 @@ func (r *ring) at(off int) []byte {
 	if r.flat != nil {
 		return r.flat[off:]
 	}
-	return r.chunks[off>>r.shift][off&(1<<r.shift-1):]
+	return r.inPage(off)
+}
+
+// inPage is at where each page has a window of its own.
+func (r *ring) inPage(off int) []byte {
+	w := r.chunks[off>>r.shift]
+	if w == nil {
+		w = r.open(off >> r.shift)
+	}
+	return w[off&(1<<r.shift-1):]
+}
+
+// open opens the window of a page. The page is allocated for as long as the ring is used:
+// the kernel pins it.
+func (r *ring) open(page int) []byte {
+	off := page << r.shift
+	n, rest := min(1<<r.shift, r.size-off), off
+	for _, run := range r.runs {
+		if rest < run.n {
+			r.chunks[page] = r.mem.Window(run.pa+mem.PA(rest), n)
+			break
+		}
+		rest -= run.n
+	}
+	if r.chunks[page] == nil {
+		panic(fmt.Sprintf("provider: queue memory at %#x is gone", r.va+mem.VA(off)))
+	}
+	return r.chunks[page]
+}
+
+// fill writes a pattern, which fits into a page a whole number of times, over the ring.
+func (r *ring) fill(pattern []byte) {
+	rest := r.size
+	for _, run := range r.runs {
+		n := min(rest, run.n) / len(pattern) * len(pattern)
+		r.mem.Fill(run.pa, n, pattern)
+		rest -= n
+	}
 }
 
 // allocator makes and frees the memory of queues and doorbell records on behalf of a
@@ -93,46 +138,32 @@ func (a allocator) newRing(t *Thread, size int, resource uint64) (*ring, error) 
 
 // window finds the physical pages behind the ring.
 func (r *ring) window(proc *Process, page int) error {
-	space, m := proc.K.Space, proc.Mem
-	pa, contiguous, _, ok := space.Translate(r.va)
-	if !ok {
-		return fmt.Errorf("queue memory at %#x is not mapped: %w", r.va, syscall.EFAULT)
+	r.mem = proc.Mem
+	for off := 0; off < r.size; {
+		pa, contiguous, _, ok := proc.K.Space.Translate(r.va + mem.VA(off))
+		if !ok {
+			return fmt.Errorf("queue memory at %#x is not mapped: %w", r.va+mem.VA(off), syscall.EFAULT)
+		}
+		n := int(min(contiguous, uint64(r.size-off)))
+		r.runs = append(r.runs, physicalRun{pa, n})
+		off += n
 	}
-	r.first = pa
-	if contiguous >= uint64(r.size) {
-		if w := m.Window(pa, r.size); w != nil {
+	if len(r.runs) == 1 && r.size <= mem.MaxWindow {
+		if w := r.mem.Window(r.runs[0].pa, r.size); w != nil {
 			r.flat, r.chunks, r.shift = w, [][]byte{w}, oneChunk
 			return nil
 		}
 	}
 	for r.shift = 0; 1<<r.shift < page; r.shift++ {
 	}
-	run := contiguous // bytes from pa that need no new translation
-	for off := 0; off < r.size; off += page {
-		if run == 0 {
-			if pa, run, _, ok = space.Translate(r.va + mem.VA(off)); !ok {
-				return fmt.Errorf("queue memory at %#x is not mapped: %w", r.va+mem.VA(off), syscall.EFAULT)
-			}
-		}
-		w := m.Window(pa, min(page, r.size-off))
-		if w == nil {
-			return fmt.Errorf("queue memory at %#x is not mapped: %w", r.va+mem.VA(off), syscall.EFAULT)
-		}
-		r.chunks = append(r.chunks, w)
-		step := min(uint64(page), run)
-		pa, run = pa+mem.PA(step), run-step
-	}
+	r.chunks = make([][]byte, (r.size+page-1)/page)
 	return nil
 }
 
 // watch has h called for each write of the device to the ring.
-func (r *ring) watch(proc *Process, h func(uint64)) (ids []int) {
-	if len(r.chunks) == 1 {
-		return []int{proc.Mem.Watch(r.first, r.size, h, 0)}
-	}
-	for i := range r.chunks {
-		pa, _, _, _ := proc.K.Space.Translate(r.va + mem.VA(i<<r.shift))
-		ids = append(ids, proc.Mem.Watch(pa, len(r.chunks[i]), h, 0))
+func (r *ring) watch(h func(uint64)) (ids []int) {
+	for _, run := range r.runs {
+		ids = append(ids, r.mem.Watch(run.pa, run.n, h, 0))
 	}
 	return ids
 }

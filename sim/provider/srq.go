@@ -238,7 +238,7 @@ func (s *SRQ) firstFree(from, end int) int {
 // retire marks a WQE free (mlx5_free_srq_wqe) and returns its request's ID.
 func (s *SRQ) retire(t *Thread, idx uint16) uint64 {
 	left := s.lock.acquire(t, s.ctx.proc.Params, 0)
-	t.owed += left + t.Core.Claim(t.P, &s.line)
+	t.unspent += left + t.Core.Claim(t.P, &s.line)
 	i := int(idx) & (s.max - 1)
 	s.free[i/64] |= 1 << (i % 64)
 	id := s.wrid[i]
@@ -294,7 +294,8 @@ func (c *Context) srqOf(cookie uint64) *SRQ {
 	if cookie >= uint64(len(c.srqs)) {
 		return nil
 	}
-	return c.srqs[cookie]
+	s, _ := c.srqs[cookie].(*SRQ)
+	return s
 }
 
 // LockStats counts the lock of the queue.

@@ -6,9 +6,11 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/cpu"
 	"github.com/rdmasim/rdmasim/sim/kernel"
+	"github.com/rdmasim/rdmasim/sim/rule"
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
@@ -24,14 +26,14 @@ type Thread struct {
 
 	proc   verbs.Process
 	name   string
-	joiner *Thread // who waits in Join
+	joiner *Thread // that waits in Join
 	ended  bool
 	caller kernel.Caller
 	signal kernel.Signal
 
 	waiting bool       // in ParkUntil
-	owed    sim.Time   // cost of what a poll did, to be spent at its end
-	spin    poller     // of the CQ that the thread spins on
+	unspent sim.Time   // cost of what a poll did, to be spent at its end
+	spin    spin       // in PollWait
 	spans   *sim.Spans // nil: no timeline
 	track   int32
 }
@@ -177,3 +179,27 @@ func (t *Thread) Wake(at sim.Time) {
 type Abort struct{ Text string }
 
 func (a Abort) Error() string { return a.Text }
+
+// breaks says whether the run breaks a rule of the library, to see whether that is
+// noticed (sim/mutant).
+func (t *Thread) breaks(r rule.Rule) bool { return rule.Mutants && t.P.Engine().Broken().Has(r) }
+
+// store64 stores v at a register in network order.
+func (t *Thread) store64(m *cpu.Mapping, off, v uint64) {
+	var b [prm.DoorbellSize]byte
+	for i := range b {
+		b[i] = byte(v >> (56 - 8*i))
+	}
+	t.Core.Store(t.P, m, off, b[:])
+}
+
+// neverDeadline waits as long as it takes.
+const neverDeadline = sim.Never
+
+// spin is a thread's loop in PollWait. Its next look at the CQ is at phase plus a whole
+// number of turns.
+type spin struct {
+	phase sim.Time
+	turn  sim.Time
+	next  sim.Time // the look that will find something; 0: nothing has come
+}

@@ -17,42 +17,63 @@ func cpuTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// stream is one thread's share of a benchmark: n writes, signalled each `every`, with
-// at most two such groups outstanding.
-func (x *rig) stream(t verbs.Thread, q verbs.QP, cq verbs.CQ, w []verbs.SendWR, n, every int) {
-	flags := w[0].Flags
+// flow is what one QP of a benchmark has to send, in few cache lines, so that the load itself
+// costs little with many QPs.
+type flow struct {
+	qp     verbs.QP
+	cq     verbs.CQ
+	sge    [1]verbs.SGE
+	remote uint64
+	rkey   uint32
+	out    int // signalled groups outstanding
+}
+
+// writes is the flow of RDMA writes of size bytes from a node to its peer.
+func (n *node) writes(peer *node, size int) flow {
+	return flow{qp: n.qp, cq: n.cq, sge: [1]verbs.SGE(n.sge(0, size)), remote: peer.buf.Addr(), rkey: peer.mr.RKey()}
+}
+
+// stream is one thread's share of a benchmark: n writes on each of its QPs in turn,
+// signalled each `every`, with at most two such groups outstanding on a QP.
+func (x *rig) stream(t verbs.Thread, flows []flow, flags verbs.SendFlags, n, every int) {
 	var wc [4]verbs.WC
-	out := 0
+	w := []verbs.SendWR{{Opcode: verbs.WRRDMAWrite}}
 	for i := 1; i <= n; i++ {
 		w[0].Flags = flags
 		if i%every == 0 {
 			w[0].Flags |= verbs.SendSignaled
-			out++
 		}
-		if _, err := q.PostSend(t, w); err != nil {
-			x.Fatal(err)
-		}
-		for out == 2 || i == n && out > 0 {
-			k, err := cq.PollWait(t, wc[:], time.Second)
-			if err != nil || k == 0 || wc[0].Status != verbs.WCSuccess {
-				x.Fatalf("poll: %d completions, %v, %v", k, err, wc[0].Status)
+		for k := range flows {
+			f := &flows[k]
+			w[0].SGEs, w[0].RemoteAddr, w[0].RKey = f.sge[:], f.remote, f.rkey
+			if _, err := f.qp.PostSend(t, w); err != nil {
+				x.Fatal(err)
 			}
-			out -= k
+			if i%every == 0 {
+				f.out++
+			}
+			for f.out == 2 || i == n && f.out > 0 {
+				k, err := f.cq.PollWait(t, wc[:], time.Second)
+				if err != nil || k == 0 || wc[0].Status != verbs.WCSuccess {
+					x.Fatalf("poll: %d completions, %v, %v", k, err, wc[0].Status)
+				}
+				f.out -= k
+			}
 		}
 	}
 }
 
-// load runs writes of size bytes, of perMsg packets each, on one QP for each of some
-// threads over the cable, and reports messages and packets for each second of CPU time.
-func load(b *testing.B, size, threads int, mtu verbs.MTU, perMsg int, change ...func(*Config)) {
+// load runs writes of size bytes, of perMsg packets each, by some threads with some QPs each
+// over the cable, and reports messages and packets for each second of CPU time.
+func load(b *testing.B, size, threads, each int, mtu verbs.MTU, perMsg int, change ...func(*Config)) {
 	c := config(b, append(change, func(c *Config) { c.NoTap = true })...)
 	b.ReportAllocs()
 	run(b, c, func(x *rig) {
 		ctx := x.open(x.t)
 		p, err := x.bed.Hosts()[1].NewProcess(x.t, nil)
 		x.ok("process", err)
-		nodes := make([]*node, threads)
-		peers := make([]*node, threads)
+		nodes := make([]*node, threads*each)
+		peers := make([]*node, len(nodes))
 		for i := range nodes {
 			nodes[i] = &node{ctx: ctx}
 			x.fill(x.t, nodes[i], uint64(max(size, 4096)))
@@ -70,21 +91,25 @@ func load(b *testing.B, size, threads int, mtu verbs.MTU, perMsg int, change ...
 		}
 		round := func(total int) {
 			var ths []verbs.Thread
-			for i, n := range nodes {
+			for first := 0; first < len(nodes); first += each {
 				ths = append(ths, x.t.Process().Start(x.t, "poster", -1, func(t verbs.Thread) {
-					w := []verbs.SendWR{{Opcode: verbs.WRRDMAWrite, SGEs: n.sge(0, size), RemoteAddr: peers[i].buf.Addr(), RKey: peers[i].mr.RKey()}}
-					if size <= 28 {
-						w[0].Flags = verbs.SendInline
+					flows := make([]flow, each)
+					for k := range flows {
+						flows[k] = nodes[first+k].writes(peers[first+k], size)
 					}
-					x.stream(t, n.qp, n.cq, w, total/threads, 64)
+					flags := verbs.SendFlags(0)
+					if size <= 28 {
+						flags = verbs.SendInline
+					}
+					x.stream(t, flows, flags, total/len(nodes), 64)
 				}))
 			}
 			for _, th := range ths {
 				x.t.Join(th)
 			}
 		}
-		round(64 * threads * 4)
-		n := (b.N/threads/64 + 1) * 64 * threads
+		round(64 * len(nodes) * 4)
+		n := (b.N/len(nodes)/64 + 1) * 64 * len(nodes)
 		events, virtual, cpu := x.bed.eng.Events(), x.t.Now(), cpuTime()
 		b.ResetTimer()
 		round(n)
@@ -101,6 +126,7 @@ func load(b *testing.B, size, threads int, mtu verbs.MTU, perMsg int, change ...
 	})
 }
 
-func BenchmarkWrite2B16QP(b *testing.B) { load(b, 2, 16, verbs.MTU1024, 1) }
-func BenchmarkIBWrite2B(b *testing.B)   { load(b, 2, 16, verbs.MTU1024, 1, infiniBand) }
-func BenchmarkWrite4K100G(b *testing.B) { load(b, 4096, 4, verbs.MTU1024, 4) }
+func BenchmarkWrite2B16QP(b *testing.B)   { load(b, 2, 16, 1, verbs.MTU1024, 1) }
+func BenchmarkWrite2B1024QP(b *testing.B) { load(b, 2, 16, 64, verbs.MTU1024, 1) }
+func BenchmarkIBWrite2B(b *testing.B)     { load(b, 2, 16, 1, verbs.MTU1024, 1, infiniBand) }
+func BenchmarkWrite4K100G(b *testing.B)   { load(b, 4096, 4, 1, verbs.MTU1024, 4) }

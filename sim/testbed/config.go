@@ -14,6 +14,7 @@ import (
 	"github.com/rdmasim/rdmasim/roce/pcap"
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/profile"
+	"github.com/rdmasim/rdmasim/sim/rule"
 )
 
 // Config describes a testbed. Default gives the usual one: two hosts with one
@@ -37,8 +38,8 @@ type Config struct {
 	Lockstep bool
 	// MaxEvents bounds the run (0: no bound).
 	MaxEvents uint64
-	// Interrupt, when not nil, is asked now and then whether the run shall end early
-	// with sim.ErrInterrupted.
+	// Interrupt, when not nil, is called from time to time; when it returns true, the run
+	// ends early with sim.ErrInterrupted.
 	Interrupt func() bool
 	// Trace records a timeline in the engine's Spans.
 	Trace bool
@@ -46,14 +47,18 @@ type Config struct {
 	Pcap io.Writer
 	// Capture is, instead of Pcap, the file of several runs, which its owner closes.
 	Capture *pcap.Writer
-	// PcapName goes before the interfaces' names in the capture: it tells the runs of a
-	// file apart.
+	// PcapName is a prefix of the interfaces' names in the capture, by which the runs of a
+	// file can be distinguished.
 	PcapName string
 	// Faults is what goes wrong on the wire, counted and timed from the start of the run
 	// (nil: nothing).
 	Faults *fault.Plan
 	// NoTap leaves out what watches and disturbs registers ("mmio log", "fault").
 	NoTap bool
+	// Broken and Wrap make a mutant of the testbed (sim/mutant): rules that its units
+	// break, and what stands between them.
+	Broken rule.Broken
+	Wrap   Wrap
 }
 
 // HostConfig is one machine.

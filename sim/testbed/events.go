@@ -15,7 +15,7 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// fate is an event of the plan and what became of it.
+// fate is an event of the plan and its outcome.
 type fate struct {
 	event fault.Event
 	due   bool // it has happened, or could not
@@ -35,13 +35,13 @@ func (tb *Testbed) plan(p *fault.Plan) error {
 		return err
 	}
 	for i := range tb.fates {
-		tb.eng.At(max(sim.Time(tb.fates[i].event.At), tb.eng.Now()), tb.befall, uint64(i))
+		tb.eng.AtBarrier(max(sim.Time(tb.fates[i].event.At), tb.eng.Now()), tb.carryOut, uint64(i))
 	}
 	return tb.wire.plan(p)
 }
 
-// befall carries out event i.
-func (tb *Testbed) befall(i uint64) {
+// carryOut applies event i.
+func (tb *Testbed) carryOut(i uint64) {
 	f := &tb.fates[i]
 	f.due = true
 	switch e := &f.event; e.Kind {
@@ -120,7 +120,7 @@ func (tb *Testbed) unmap(e *fault.Event) error {
 // loads then fail is what was asked for.
 func (tb *Testbed) Breaks() bool { return len(tb.fates) > 0 }
 
-// EventsDone tells of each event of Config.Faults what became of it.
+// EventsDone returns the outcome of each event of Config.Faults.
 func (tb *Testbed) EventsDone() []string {
 	var out []string
 	for i := range tb.fates {
@@ -236,7 +236,7 @@ func (tb *Testbed) ResourceCounts(t verbs.Thread, host int) (map[string]int, err
 	}
 	r := h.devices[0].kern.Resources()
 	return map[string]int{"ctx": r.Ctx, "pd": r.PD, "cq": r.CQ, "qp": r.QP, "srq": r.SRQ, "mr": r.MR,
-		"channel": r.Channel, "uar": r.UAR, "pinned pages": r.PinnedPages}, nil
+		"channel": r.CompChannel, "uar": r.UAR, "pinned pages": r.PinnedPages}, nil
 }
 
 var (

@@ -97,17 +97,17 @@ func (p *process) Start(t verbs.Thread, name string, core int, body func(verbs.T
 
 func (p *process) start(name string, core int, body func(verbs.Thread)) *provider.Thread {
 	if p.dead {
-		body = func(verbs.Thread) {} // nobody is left to run it
+		body = func(verbs.Thread) {} // a process that has ended runs nothing
 	}
 	c := p.host.cpu.Core(core)
 	th := provider.NewThread(p, name)
 	p.host.load[core]++
 	proc := p.host.tb.eng.Go(p.name+"/"+name, func(sp *sim.Proc) {
-		c.Attach(sp)
 		defer p.aborted(th)
 		body(th)
-		sp.Sync() // who joins sees the end in the order of the clocks
+		sp.Sync() // a thread that joins sees the end in the order of the clocks
 	})
+	c.Attach(proc) // now, before another thread on the core runs ahead of it
 	proc.OnExit(func() { p.host.load[core]-- })
 	th.Bind(proc, c)
 	p.threads = append(p.threads, th)

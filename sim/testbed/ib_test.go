@@ -33,9 +33,8 @@ func incast(t *testing.T, c Config, n int) (done []time.Duration, tb *Testbed) {
 			}))
 			p.Start(x.t, "writer", -1, func(t verbs.Thread) {
 				x.connect(t, a.qp, a.gid, b.gid, b.qp.QPN(), verbs.MTU4096)
-				w := []verbs.SendWR{{Opcode: verbs.WRRDMAWrite, SGEs: a.sge(0, size), RemoteAddr: b.buf.Addr(), RKey: b.mr.RKey()}}
 				t.Sleep(start - t.Now()) // all at once
-				x.stream(t, a.qp, a.cq, w, count, 50)
+				x.stream(t, []flow{a.writes(b, size)}, 0, count, 50)
 				done = append(done, t.Now())
 			})
 		}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/sim"
-	"github.com/rdmasim/rdmasim/sim/hca"
 	"github.com/rdmasim/rdmasim/sim/pcie"
 	"github.com/rdmasim/rdmasim/sim/provider"
 	"github.com/rdmasim/rdmasim/verbs"
@@ -16,9 +15,9 @@ import (
 // script.
 type tap struct {
 	pcie.Function
-	hca  *hca.Device // the same
-	tb   *Testbed
-	uars prm.UARMap
+	ahead pcie.AheadFunction // the same, if it is one
+	tb    *Testbed
+	uars  prm.UARMap
 
 	tearN, tearKeep int
 	tearing         bool // the push under way is being torn
@@ -32,8 +31,9 @@ type heldWrite struct {
 	p   []byte
 }
 
-func newTap(tb *Testbed, d *hca.Device, bfRegSize int) *tap {
-	t := &tap{Function: d, hca: d, tb: tb}
+func newTap(tb *Testbed, f pcie.Function, bfRegSize int) *tap {
+	t := &tap{Function: f, tb: tb}
+	t.ahead, _ = f.(pcie.AheadFunction)
 	for s := bfRegSize; s > 1; s >>= 1 {
 		t.uars.LogBFRegSize++
 	}
@@ -59,12 +59,12 @@ func (t *tap) MMIOWrite(off uint64, p []byte) {
 	}
 }
 
-// MMIOWriteAt passes a write on ahead of its time when nobody logs or breaks writes.
-func (t *tap) MMIOWriteAt(at sim.Time, off uint64, p []byte) bool {
-	if t.tb.log.on || t.tearN != 0 || t.tearing || t.swapPairs != 0 || len(t.held) > 0 {
+// MMIOWriteAt passes a write on ahead of its time, unless writes are logged, torn or swapped.
+func (t *tap) MMIOWriteAt(at sim.Place, off uint64, p []byte) bool {
+	if t.ahead == nil || t.tb.log.on || t.tearN != 0 || t.tearing || t.swapPairs != 0 || len(t.held) > 0 {
 		return false
 	}
-	return t.hca.MMIOWriteAt(at, off, p)
+	return t.ahead.MMIOWriteAt(at, off, p)
 }
 
 // pass logs a write and gives it to the device.
@@ -111,19 +111,33 @@ func (t *tap) swap(a prm.UARAccess, off uint64, p []byte) {
 	}
 }
 
-// mmioLog records register writes as they arrive.
+// mmioLog records register writes as they arrive, and the stores of doorbell records
+// among them in the order in which the cores made them.
 type mmioLog struct {
-	on  bool
-	log []verbs.MMIOWrite
+	on      bool
+	log     []verbs.MMIOWrite
+	latency sim.Time // of a register write, at least
+	begun   uint32   // recordings
+	stores  []verbs.MMIOWrite
+	seen    sim.Handler // of a store
+}
+
+func newMMIOLog(latency sim.Time) *mmioLog {
+	l := &mmioLog{latency: latency}
+	l.seen = l.onStore
+	return l
 }
 
 // Start begins a recording.
-func (l *mmioLog) Start() { l.on, l.log = true, nil }
+func (l *mmioLog) Start() {
+	l.on, l.log, l.stores = true, nil, nil
+	l.begun++
+}
 
 // Stop ends it.
 func (l *mmioLog) Stop() []verbs.MMIOWrite {
 	w := l.log
-	l.on, l.log = false, nil
+	l.on, l.log, l.stores = false, nil, nil
 	return w
 }
 
@@ -146,10 +160,20 @@ func (l *mmioLog) write(at sim.Time, m prm.UARMap, off uint64, p []byte) {
 	l.log = append(l.log, w)
 }
 
-// doorbellRecord logs what the library stores in memory.
+// doorbellRecord logs what the library stores in memory. A register write that the
+// thread makes before this store must come before it in the log, although it arrives
+// later: so the store takes its place when a register write made now would arrive.
 func (l *mmioLog) doorbellRecord(t *provider.Thread, qpn uint32, counter uint16) {
-	if l.on {
-		l.log = append(l.log, verbs.MMIOWrite{At: t.Now(), Kind: verbs.MMIODoorbellRecord, Len: 4, QPN: qpn, Index: counter})
+	if !l.on {
+		return
+	}
+	l.stores = append(l.stores, verbs.MMIOWrite{At: t.Now(), Kind: verbs.MMIODoorbellRecord, Len: 4, QPN: qpn, Index: counter})
+	t.P.Post(l.latency, l.seen, uint64(l.begun)<<32|uint64(len(l.stores)-1))
+}
+
+func (l *mmioLog) onStore(x uint64) {
+	if l.on && uint32(x>>32) == l.begun {
+		l.log = append(l.log, l.stores[uint32(x)])
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 // capture writes what every port sends as pcapng with nanoseconds of virtual time,
-// counted from 1970. Nothing in it tells of the machine that ran the simulation.
+// counted from 1970. Nothing in it depends on the machine that ran the simulation.
 type capture struct {
 	out   *bufio.Writer // nil when the file is another's
 	w     *pcap.Writer
@@ -77,7 +77,7 @@ func (c *capture) whole(f *roce.Frame) []byte {
 	return c.buf
 }
 
-// comment says of a frame what its bytes do not: that it never left its device, and
+// comment describes what the bytes of a frame do not show: that it never left its device, and
 // what a rule does to it after it was sent.
 func comment(s link.Sent) string {
 	switch {

@@ -52,7 +52,7 @@ func minus(base func(from, to *end) uint64) func(v uint64, from, to *end) uint64
 }
 
 // port takes the rule of the source port away, when the address vector has no flow
-// label: of connections by the QP numbers of both ends. For datagrams Soft-RoCE goes by
+// label: of connections by the QP numbers of both ends. For datagrams Soft-RoCE uses
 // the sender's, and libmlx5 draws any port of the range.
 func port(v uint64, from, to *end) uint64 {
 	rule := uint64(roce.UDPSourcePort(roce.FlowLabel(from.qpn, to.qpn)))

@@ -57,8 +57,9 @@ func New(cfg Config) (*Testbed, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	tb := &Testbed{cfg: cfg, prof: cfg.Profile.Resolved(), macs: map[neighbour]kernel.MAC{}, log: &mmioLog{}}
-	tb.eng = sim.New(sim.Options{Seed: cfg.Seed, MaxEvents: cfg.MaxEvents, Lockstep: cfg.Lockstep, Interrupt: cfg.Interrupt})
+	tb := &Testbed{cfg: cfg, prof: cfg.Profile.Resolved(), macs: map[neighbour]kernel.MAC{}, log: newMMIOLog(cfg.Profile.Resolved().PCIe.PostedLatency)}
+	tb.eng = sim.New(sim.Options{Seed: cfg.Seed, MaxEvents: cfg.MaxEvents, Lockstep: cfg.Lockstep, Interrupt: cfg.Interrupt,
+		Broken: cfg.Broken})
 	if cfg.Trace {
 		tb.eng.Spans = &sim.Spans{}
 	}
@@ -94,7 +95,7 @@ func New(cfg Config) (*Testbed, error) {
 	return tb, nil
 }
 
-// FaultsActed tells for each rule of Config.Faults how many frames it has met, and on
+// FaultsActed returns for each rule of Config.Faults how many frames it has matched, and on
 // how many it has acted.
 func (tb *Testbed) FaultsActed() (met, acted []int) {
 	for i := range tb.wire.script.Len() {
@@ -112,10 +113,10 @@ func (tb *Testbed) newHost(i int) (*host, error) {
 	for k := range hc.Devices {
 		d := &device{host: h, name: fmt.Sprintf("mlx5_%d", k)}
 		d.link = pcie.NewLink(tb.eng, h.mem, p.PCIe)
-		d.hca = hca.New(tb.eng, d.path(), d.link, p.HCA, identity(i, k))
-		var f pcie.Function = d.hca
+		d.hca = hca.New(tb.eng, d.path(), tb.cfg.Wrap.bus(d.link), p.HCA, identity(i, k))
+		f := tb.cfg.Wrap.function(d.hca)
 		if !tb.cfg.NoTap {
-			d.tap = newTap(tb, d.hca, p.HCA.BFRegSize)
+			d.tap = newTap(tb, f, p.HCA.BFRegSize)
 			f = d.tap
 		}
 		d.link.Attach(f, func(v int) { d.kern.Interrupt(v) })
@@ -130,8 +131,7 @@ func (tb *Testbed) newHost(i int) (*host, error) {
 // path names a device in counters, captures and rules.
 func (d *device) path() string { return d.host.name + "/" + d.name }
 
-// identity gives device k of host i its GUID, MAC and address, all told apart by two
-// bytes.
+// identity gives device k of host i its GUID, MAC and address, which differ in two bytes.
 func identity(i, k int) hca.Identity {
 	n, dev := byte(i+1), byte(k+1)
 	return hca.Identity{
@@ -171,7 +171,7 @@ func (tb *Testbed) plug() {
 				tb.join(peer, c.End(1), nil)
 				continue
 			}
-			// Nobody is at the other end, which swallows what it gets.
+			// The other end has no device and discards what it gets.
 			c := link.NewCable(tb.eng, p.Link, d.path(), d.path()+"/open")
 			c.End(1).Attach(open{})
 			tb.join(d, c.End(0), nil)
@@ -183,7 +183,7 @@ func (tb *Testbed) plug() {
 func (tb *Testbed) join(d *device, p *link.Port, sw *link.Switch) {
 	d.port = p
 	p.Attach(d.hca)
-	d.hca.SetWire(p)
+	d.hca.SetWire(tb.cfg.Wrap.wire(p))
 	p.SetMAC(d.hca.Identity().MAC)
 	if tb.sm != nil {
 		at := 0

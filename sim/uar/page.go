@@ -67,15 +67,76 @@ type Page struct {
 	Index   uint32
 	Watched bool // the owner has a timer on it
 	Counters
-	p       *Params
-	m       prm.UARMap
-	half    int
-	bf      bool // the device takes BlueFlame
-	open    int  // pushes still arriving
-	busyTil sim.Time
-	busyReg int
-	regTil  [regs]sim.Time // an earlier delayed push of the register takes effect then
-	halves  [regs][2]*push
+	tally        *tally  // of the write that is being taken ahead; nil: it counts at once
+	ahead        []ahead // writes that were taken ahead, oldest first
+	settled      int     // of them have been counted
+	p            *Params
+	m            prm.UARMap
+	half         int
+	bf           bool // the device takes BlueFlame
+	open         int  // pushes still arriving
+	busyUntil    sim.Time
+	busyReg      int
+	delayedUntil [regs]sim.Time // an earlier delayed push of the register takes effect then
+	halves       [regs][2]*push
+}
+
+// ahead is a write that counts once its place has passed.
+type ahead struct {
+	at sim.Place
+	tally
+}
+
+// tally is what one write counts.
+type tally struct {
+	delay    sim.Time // of a push by a conflict
+	what     outcome
+	conflict bool
+}
+
+// outcome is what becomes of a write.
+type outcome uint8
+
+const (
+	doorbell outcome = iota
+	blueFlame
+	cut
+	torn
+	dropped
+)
+
+// count counts what became of a write.
+func (g *Page) count(what outcome) {
+	if g.tally != nil {
+		g.tally.what = what
+		return
+	}
+	g.Counters.count(what)
+}
+
+// conflict counts a push that found the page busy, and was delayed.
+func (g *Page) conflict(delay sim.Time) {
+	if g.tally != nil {
+		g.tally.conflict, g.tally.delay = true, delay
+		return
+	}
+	g.Conflicts++
+	g.ConflictDelay += delay
+}
+
+func (c *Counters) count(what outcome) {
+	switch what {
+	case doorbell:
+		c.Doorbells++
+	case blueFlame:
+		c.BlueFlame++
+	case cut:
+		c.BFCut++
+	case torn:
+		c.Torn++
+	case dropped:
+		c.Dropped++
+	}
 }
 
 // NewPage makes page index of a device whose bfregs have regSize bytes (0: the
@@ -104,28 +165,52 @@ func (g *Page) Write(now sim.Time, off uint64, b []byte, s Sink) {
 		g.EQDoorbells++
 		s.EQ(g.Index, b, a.Kind == prm.UARKindEQArm)
 	default:
-		g.Dropped++
+		g.count(dropped)
 	}
 }
 
-// WriteAhead is Write of what will arrive at a later instant behind all earlier writes:
-// what it causes, it says to s with that instant in mind. It reports false, and does
-// nothing, unless the write is all of a doorbell or of a push, so that nothing which can
-// happen before then changes what it means.
-func (g *Page) WriteAhead(at sim.Time, off uint64, b []byte, s Sink) bool {
+// WriteAhead is Write of what will arrive in a later place, behind all earlier writes: what
+// it causes, it says to sink with that instant in mind. It reports false, and does nothing,
+// unless the write is all of a doorbell or of a push. Nothing but earlier writes decides
+// what becomes of such a write, and so the page may reckon with it now; what everybody can
+// see, the counters, Settle changes when the place has passed.
+func (g *Page) WriteAhead(e *sim.Engine, at sim.Place, off uint64, b []byte, s Sink) bool {
 	a := g.m.Decode(off)
 	if g.open > 0 || a.Kind != prm.UARKindBF || a.Off != 0 ||
 		len(b) != prm.DoorbellSize && (len(b) < block || prm.CtrlSegment(b).DS()*prm.DSSize > len(b)) {
 		return false
 	}
-	g.writeReg(at, int(a.Reg), int(a.Half), 0, b, s)
+	g.Settle(e)
+	g.ahead = append(g.ahead, ahead{at: at})
+	g.tally = &g.ahead[len(g.ahead)-1].tally
+	g.writeReg(at.Time(), int(a.Reg), int(a.Half), 0, b, s)
+	g.tally = nil
 	return true
+}
+
+// Settle counts the writes that were taken ahead of places that have passed.
+func (g *Page) Settle(e *sim.Engine) {
+	n := g.settled
+	for ; n < len(g.ahead) && e.Passed(g.ahead[n].at); n++ {
+		w := &g.ahead[n]
+		g.Counters.count(w.what)
+		if w.conflict {
+			g.conflict(w.delay)
+		}
+	}
+	switch {
+	case n == len(g.ahead):
+		g.ahead, n = g.ahead[:0], 0
+	case n >= 32 && 2*n >= len(g.ahead):
+		g.ahead, n = g.ahead[:copy(g.ahead, g.ahead[n:])], 0
+	}
+	g.settled = n
 }
 
 // writeReg is a write to half h of register k.
 func (g *Page) writeReg(now sim.Time, k, h, at int, b []byte, s Sink) {
 	if at%8 != 0 || len(b) < prm.DoorbellSize || at+len(b) > g.half {
-		g.Dropped++
+		g.count(dropped)
 		return
 	}
 	if p := g.halves[k][h]; p != nil && p.have > 0 {
@@ -142,9 +227,9 @@ func (g *Page) writeReg(now sim.Time, k, h, at int, b []byte, s Sink) {
 	}
 	switch {
 	case at != 0:
-		g.Dropped++
+		g.count(dropped)
 	case len(b) == prm.DoorbellSize:
-		g.Doorbells++
+		g.count(doorbell)
 		s.Doorbell(g.Index, b)
 	default:
 		g.begin(now, k, h, b, s)
@@ -155,12 +240,12 @@ func (g *Page) writeReg(now sim.Time, k, h, at int, b []byte, s Sink) {
 func (g *Page) begin(now sim.Time, k, h int, b []byte, s Sink) {
 	want := max(1, (prm.CtrlSegment(b).DS()*prm.DSSize+block-1)/block) * block
 	if !g.bf || len(b)%block != 0 || want > g.half {
-		g.Torn++
+		g.count(torn)
 		s.Doorbell(g.Index, b[:8])
 		return
 	}
 	if most := g.p.BFLines * block; want > most && len(b) == most {
-		g.BFCut++
+		g.count(cut)
 		s.Begun(g.Index, b)
 		return
 	}
@@ -180,36 +265,36 @@ func (g *Page) begin(now sim.Time, k, h int, b []byte, s Sink) {
 func (g *Page) tear(p *push, s Sink) {
 	p.have = 0
 	g.open--
-	g.Torn++
+	g.count(torn)
 	s.Doorbell(g.Index, p.buf[:8])
 }
 
 // whole is a push that has all its lines.
 func (g *Page) whole(now sim.Time, k int, wqe []byte, s Sink) {
-	g.BlueFlame++
-	conflict := now < g.busyTil && g.busyReg != k
-	delay := max(0, g.regTil[k]-now)
+	g.count(blueFlame)
+	conflict := now < g.busyUntil && g.busyReg != k
+	delay := max(0, g.delayedUntil[k]-now)
 	if !conflict || g.p.BFConflict == ConflictNone {
 		if conflict {
-			g.Conflicts++
+			g.conflict(0)
 		}
 		g.occupy(now+delay+g.p.BFBusy, k)
 		s.BlueFlame(g.Index, wqe, delay)
 		return
 	}
-	g.Conflicts++
 	if g.p.BFConflict == ConflictRefetch {
+		g.conflict(0)
 		s.Doorbell(g.Index, wqe[:8])
 		return
 	}
-	start := max(g.busyTil, now+delay) + g.p.BFConflictCost
-	g.ConflictDelay += start - now
-	g.regTil[k] = start
+	start := max(g.busyUntil, now+delay) + g.p.BFConflictCost
+	g.conflict(start - now)
+	g.delayedUntil[k] = start
 	g.occupy(start+g.p.BFBusy, k)
 	s.BlueFlame(g.Index, wqe, start-now)
 }
 
-func (g *Page) occupy(til sim.Time, k int) { g.busyTil, g.busyReg = til, k }
+func (g *Page) occupy(until sim.Time, k int) { g.busyUntil, g.busyReg = until, k }
 
 // Assembling says whether a push waits for more lines.
 func (g *Page) Assembling() bool { return g.open > 0 }

@@ -166,24 +166,39 @@ func TestWriteAhead(t *testing.T) {
 	reg := func(k, h uint64) uint64 { return 0x800 + k*512 + h*256 }
 	long := wqe(4, 10) // three lines
 	var now, then log
+	e := sim.New(sim.Options{})
+	at := func(t sim.Time) sim.Place { return e.Reserve(t) }
 	a, b := NewPage(3, 512, params(ConflictSerialize)), NewPage(3, 512, params(ConflictSerialize))
 	for i, w := range []write{{5, reg(0, 0), wqe(1, 4)}, {8, reg(1, 0), wqe(2, 4)}, {9, reg(2, 1), wqe(3, 2)[:8]}} {
 		a.Write(w.at, w.off, w.b, &now)
-		if !b.WriteAhead(w.at, w.off, w.b, &then) {
+		if !b.WriteAhead(e, at(w.at), w.off, w.b, &then) {
 			t.Errorf("write %d was not taken", i)
 		}
 	}
+	if b.Counters != (Counters{}) {
+		t.Errorf("counted before it arrived: %+v", b.Counters)
+	}
+	if err := e.Run(8); err != nil {
+		t.Fatal(err)
+	}
+	if b.Settle(e); b.BlueFlame != 2 || b.Doorbells != 0 {
+		t.Errorf("two of three have arrived, and counted %+v", b.Counters)
+	}
+	if err := e.Run(10); err != nil {
+		t.Fatal(err)
+	}
+	b.Settle(e)
 	if d := cmp.Diff(now, then); d != "" || a.Counters != b.Counters {
 		t.Errorf("ahead differs (-then +ahead):\n%s%+v\n%+v", d, a.Counters, b.Counters)
 	}
 	n := len(then)
 	for _, w := range []write{{20, reg(0, 0), long[:64]}, {20, reg(0, 0) + 64, wqe(1, 1)}, {20, 0x20, make([]byte, 8)}, {20, 0x40, make([]byte, 4)}} {
-		if b.WriteAhead(w.at, w.off, w.b, &then) {
+		if b.WriteAhead(e, at(w.at), w.off, w.b, &then) {
 			t.Errorf("a write of %d bytes at %#x was taken", len(w.b), w.off)
 		}
 	}
 	b.Write(20, reg(0, 0), long[:64], &then)
-	if b.WriteAhead(21, reg(1, 0), wqe(9, 1), &then) || len(then) != n {
+	if b.WriteAhead(e, at(21), reg(1, 0), wqe(9, 1), &then) || len(then) != n {
 		t.Errorf("a write beside a push that still arrives was taken, or did something: %v", then[n:])
 	}
 }

@@ -1,5 +1,5 @@
-// Package player is the fixed set of commands by which a case moves another
-// process, and the agent that carries them out there. The same agent runs in a
+// Package player is the fixed set of commands that a case gives to another process,
+// and the agent that carries them out there. The same agent runs in a
 // simulated process, in this one, and in a real agent process: commands and replies
 // hold plain values only (numbers, bytes, names), never closures or pointers.
 //
@@ -27,7 +27,7 @@ const (
 	Close = "close"
 	// AllocPD: values: pd.
 	AllocPD = "pd"
-	// Drop gives up the rights of verbs.Dropper, before open or after. Args: memlock (bytes).
+	// Drop gives up the privileges of verbs.Dropper, before open or after. Args: memlock (bytes).
 	Drop = "drop"
 	// RegBuffer maps and registers memory. Args: len, access, pd (0: PD 1).
 	// Values: buf, addr, lkey, rkey.
@@ -69,7 +69,7 @@ const (
 	AllocTDQP = "tdqp"
 )
 
-// Agent carries out commands. All are made by one thread of its process.
+// Agent carries out commands, all in one thread of its process.
 type Agent struct {
 	ctx      verbs.Context
 	cq       verbs.CQ
@@ -174,91 +174,6 @@ func (a *Agent) open(t verbs.Thread, c verbs.PlayerCommand, r *verbs.PlayerReply
 	return nil
 }
 
-// PickGID finds the entry that connections of the suite use: RoCEv2 with an IPv4
-// address if there is one, else any RoCEv2, else index 0 (InfiniBand). What the user
-// prefers goes first.
-func PickGID(t verbs.Thread, ctx verbs.Context, port uint32) (verbs.GIDEntry, error) {
-	var tab [256]verbs.GIDEntry
-	n, err := ctx.QueryGIDTable(t, tab[:], 0)
-	if err != nil {
-		return verbs.GIDEntry{}, fmt.Errorf("player: GID table: %w", err)
-	}
-	want := -1
-	if p, ok := ctx.(verbs.Preferrer); ok {
-		_, want = p.Preferred()
-	}
-	var v2 *verbs.GIDEntry
-	for i := range tab[:n] {
-		e := &tab[i]
-		if want >= 0 && e.Port == port && int(e.Index) == want {
-			return *e, nil
-		}
-		if want >= 0 || e.Port != port || e.Type != verbs.GIDTypeRoCEv2 {
-			continue
-		}
-		if isIPv4(e.GID) {
-			return *e, nil
-		}
-		if v2 == nil {
-			v2 = e
-		}
-	}
-	if v2 != nil {
-		return *v2, nil
-	}
-	g, err := ctx.QueryGID(t, int(port), 0)
-	return verbs.GIDEntry{GID: g, Port: port}, err
-}
-
-// LID is the LID of the port of an entry that PickGID found; 0 on Ethernet.
-func LID(t verbs.Thread, ctx verbs.Context, g verbs.GIDEntry) (uint16, error) {
-	if g.Type != verbs.GIDTypeIB {
-		return 0, nil
-	}
-	a, err := ctx.QueryPort(t, int(g.Port))
-	if err != nil || a.LinkLayer != verbs.LinkInfiniBand {
-		return 0, err
-	}
-	return a.LID, nil
-}
-
-// PickIPv6 finds an entry of RoCEv2 with an IPv6 address, ENODATA if there is none.
-func PickIPv6(t verbs.Thread, ctx verbs.Context, port uint32) (verbs.GIDEntry, error) {
-	return pickGID(t, ctx, port, "IPv6 address", func(g verbs.GID) bool { return !isIPv4(g) })
-}
-
-// PickIPv4 finds the RoCEv2 entry of an IPv4 address, which is a number with its first byte on top.
-func PickIPv4(ip uint32) func(t verbs.Thread, ctx verbs.Context, port uint32) (verbs.GIDEntry, error) {
-	return func(t verbs.Thread, ctx verbs.Context, port uint32) (verbs.GIDEntry, error) {
-		want := verbs.GID{10: 0xff, 11: 0xff, 12: byte(ip >> 24), 13: byte(ip >> 16), 14: byte(ip >> 8), 15: byte(ip)}
-		return pickGID(t, ctx, port, fmt.Sprintf("address %#08x", ip), func(g verbs.GID) bool { return g == want })
-	}
-}
-
-// pickGID finds a RoCEv2 entry of a port. ENODATA when there is none.
-func pickGID(t verbs.Thread, ctx verbs.Context, port uint32, what string, is func(g verbs.GID) bool) (verbs.GIDEntry, error) {
-	var tab [256]verbs.GIDEntry
-	n, err := ctx.QueryGIDTable(t, tab[:], 0)
-	if err != nil {
-		return verbs.GIDEntry{}, fmt.Errorf("player: GID table: %w", err)
-	}
-	for _, e := range tab[:n] {
-		if e.Port == port && e.Type == verbs.GIDTypeRoCEv2 && is(e.GID) {
-			return e, nil
-		}
-	}
-	return verbs.GIDEntry{}, fmt.Errorf("player: port %d has no %s: %w", port, what, syscall.ENODATA)
-}
-
-func isIPv4(g verbs.GID) bool {
-	for _, b := range g[:10] {
-		if b != 0 {
-			return false
-		}
-	}
-	return g[10] == 0xff && g[11] == 0xff
-}
-
 func (a *Agent) close(t verbs.Thread, _ verbs.PlayerCommand, _ *verbs.PlayerReply) error {
 	for _, q := range a.qps {
 		if q != nil {
@@ -294,7 +209,7 @@ func (a *Agent) close(t verbs.Thread, _ verbs.PlayerCommand, _ *verbs.PlayerRepl
 func drop(t verbs.Thread, c verbs.PlayerCommand, _ *verbs.PlayerReply) error {
 	p, ok := t.Process().(verbs.Dropper)
 	if !ok {
-		return fmt.Errorf("player: rights of this target's processes: %w", syscall.EOPNOTSUPP)
+		return fmt.Errorf("player: the processes of this target cannot give up privileges: %w", syscall.EOPNOTSUPP)
 	}
 	return p.DropRights(t, c.Args["memlock"])
 }

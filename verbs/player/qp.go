@@ -177,11 +177,7 @@ func (a *Agent) sges(c verbs.PlayerCommand) ([]verbs.SGE, error) {
 }
 
 func (a *Agent) postSend(t verbs.Thread, c verbs.PlayerCommand, _ *verbs.PlayerReply) error {
-	qp, err := pick(a.qps, c.Args["qp"], "qp")
-	if err != nil {
-		return err
-	}
-	sges, err := a.sges(c)
+	qp, sges, err := a.target(c)
 	if err != nil {
 		return err
 	}
@@ -200,12 +196,18 @@ func (a *Agent) postSend(t verbs.Thread, c verbs.PlayerCommand, _ *verbs.PlayerR
 	return nil
 }
 
-func (a *Agent) postRecv(t verbs.Thread, c verbs.PlayerCommand, _ *verbs.PlayerReply) error {
+// target is the QP and the memory that a command names.
+func (a *Agent) target(c verbs.PlayerCommand) (verbs.QP, []verbs.SGE, error) {
 	qp, err := pick(a.qps, c.Args["qp"], "qp")
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	sges, err := a.sges(c)
+	return qp, sges, err
+}
+
+func (a *Agent) postRecv(t verbs.Thread, c verbs.PlayerCommand, _ *verbs.PlayerReply) error {
+	qp, sges, err := a.target(c)
 	if err != nil {
 		return err
 	}
@@ -220,11 +222,7 @@ func (a *Agent) postRecv(t verbs.Thread, c verbs.PlayerCommand, _ *verbs.PlayerR
 }
 
 func (a *Agent) race(t verbs.Thread, c verbs.PlayerCommand, _ *verbs.PlayerReply) error {
-	qp, err := pick(a.qps, c.Args["qp"], "qp")
-	if err != nil {
-		return err
-	}
-	sges, err := a.sges(c)
+	qp, sges, err := a.target(c)
 	if err != nil {
 		return err
 	}

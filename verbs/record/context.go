@@ -16,7 +16,7 @@ type context struct {
 func (c *context) Device() verbs.Device { return c.dev }
 
 func (c *context) Close(t verbs.Thread) error {
-	err := c.Context.Close(bare(t))
+	err := c.Context.Close(innerThread(t))
 	c.r.add(t, "close_device", nil, err)
 	return err
 }
@@ -25,67 +25,67 @@ func (c *context) Close(t verbs.Thread) error {
 // belong to the device are left out.
 
 func (c *context) QueryDevice(t verbs.Thread) (verbs.DeviceAttr, error) {
-	a, err := c.Context.QueryDevice(bare(t))
+	a, err := c.Context.QueryDevice(innerThread(t))
 	c.r.add(t, "query_device", nil, err)
 	return a, err
 }
 
 func (c *context) QueryDeviceEx(t verbs.Thread, m uint32) (verbs.DeviceAttrEx, error) {
-	a, err := c.Context.QueryDeviceEx(bare(t), m)
+	a, err := c.Context.QueryDeviceEx(innerThread(t), m)
 	c.r.add(t, "query_device_ex", list(mask(m)), err)
 	return a, err
 }
 
 func (c *context) QueryPort(t verbs.Thread, port int) (verbs.PortAttr, error) {
-	a, err := c.Context.QueryPort(bare(t), port)
+	a, err := c.Context.QueryPort(innerThread(t), port)
 	c.r.add(t, "query_port", list(port), err, list(uint32(a.State), a.LinkLayer)...)
 	return a, err
 }
 
 func (c *context) QueryGID(t verbs.Thread, port, index int) (verbs.GID, error) {
-	g, err := c.Context.QueryGID(bare(t), port, index)
+	g, err := c.Context.QueryGID(innerThread(t), port, index)
 	c.r.add(t, "query_gid", list(port, index), err, c.r.gid(g))
 	return g, err
 }
 
 func (c *context) QueryGIDEx(t verbs.Thread, port, index int, flags uint32) (verbs.GIDEntry, error) {
-	g, err := c.Context.QueryGIDEx(bare(t), port, index, flags)
+	g, err := c.Context.QueryGIDEx(innerThread(t), port, index, flags)
 	c.r.add(t, "query_gid_ex", list(port, index, mask(flags)), err, list(c.r.gid(g.GID), uint32(g.Type))...)
 	return g, err
 }
 
 func (c *context) QueryGIDTable(t verbs.Thread, e []verbs.GIDEntry, flags uint32) (int, error) {
-	n, err := c.Context.QueryGIDTable(bare(t), e, flags)
+	n, err := c.Context.QueryGIDTable(innerThread(t), e, flags)
 	c.r.add(t, "query_gid_table", list(len(e), mask(flags)), err, list(n)...)
 	return n, err
 }
 
 func (c *context) QueryPKey(t verbs.Thread, port, index int) (uint16, error) {
-	k, err := c.Context.QueryPKey(bare(t), port, index)
+	k, err := c.Context.QueryPKey(innerThread(t), port, index)
 	c.r.add(t, "query_pkey", list(port, index), err, mask(uint32(k)))
 	return k, err
 }
 
 func (c *context) PKeyIndex(t verbs.Thread, port int, pkey uint16) (int, error) {
-	i, err := c.Context.PKeyIndex(bare(t), port, pkey)
+	i, err := c.Context.PKeyIndex(innerThread(t), port, pkey)
 	c.r.add(t, "get_pkey_index", list(port, mask(uint32(pkey))), err, list(i)...)
 	return i, err
 }
 
 func (c *context) InitAHFromWC(t verbs.Thread, port int, wc *verbs.WC, grh []byte) (verbs.AHAttr, error) {
-	a, err := c.Context.InitAHFromWC(bare(t), port, wc, grh)
+	a, err := c.Context.InitAHFromWC(innerThread(t), port, wc, grh)
 	c.r.add(t, "init_ah_from_wc", list(port), err, c.r.gid(a.GRH.DGID))
 	return a, err
 }
 
 func (c *context) RawClock(t verbs.Thread) (uint64, error) {
-	v, err := c.Context.RawClock(bare(t))
+	v, err := c.Context.RawClock(innerThread(t))
 	c.r.add(t, "query_rt_values_ex", nil, err)
 	return v, err
 }
 
 func (c *context) AllocPD(t verbs.Thread) (verbs.PD, error) {
-	p, err := c.Context.AllocPD(bare(t))
+	p, err := c.Context.AllocPD(innerThread(t))
 	c.r.add(t, "alloc_pd", nil, err)
 	if err != nil {
 		return nil, err
@@ -94,7 +94,7 @@ func (c *context) AllocPD(t verbs.Thread) (verbs.PD, error) {
 }
 
 func (c *context) AllocTD(t verbs.Thread, a verbs.TDInitAttr) (verbs.TD, error) {
-	d, err := c.Context.AllocTD(bare(t), a)
+	d, err := c.Context.AllocTD(innerThread(t), a)
 	c.r.add(t, "alloc_td", list(mask(a.CompMask)), err)
 	if err != nil {
 		return nil, err
@@ -114,7 +114,7 @@ func (c *context) AllocParentDomain(t verbs.Thread, a verbs.ParentDomainAttr) (v
 	if free := a.Free; free != nil {
 		in.Free = func(t verbs.Thread, b verbs.Buffer, resource uint64) { free(c.r.thread(t), b, resource) }
 	}
-	p, err := c.Context.AllocParentDomain(bare(t), in)
+	p, err := c.Context.AllocParentDomain(innerThread(t), in)
 	c.r.add(t, "alloc_parent_domain", list(a.TD != nil, mask(a.CompMask)), err)
 	if err != nil {
 		return nil, err
@@ -128,7 +128,7 @@ func (r *Recorder) thread(t verbs.Thread) verbs.Thread {
 }
 
 func (c *context) CreateCompChannel(t verbs.Thread) (verbs.CompChannel, error) {
-	ch, err := c.Context.CreateCompChannel(bare(t))
+	ch, err := c.Context.CreateCompChannel(innerThread(t))
 	c.r.add(t, "create_comp_channel", nil, err)
 	if err != nil {
 		return nil, err
@@ -144,7 +144,7 @@ func (c *context) CreateCQ(t verbs.Thread, a verbs.CQAttr) (verbs.CQ, error) {
 	if a.ParentDomain != nil {
 		in.ParentDomain = barePD(a.ParentDomain)
 	}
-	q, err := c.Context.CreateCQ(bare(t), in)
+	q, err := c.Context.CreateCQ(innerThread(t), in)
 	args := list(a.CQE, a.CompVector, a.Channel != nil)
 	if a.Ex {
 		args = append(args, list(mask(a.WCFlags), mask(a.CompMask), mask(a.Flags), a.ParentDomain != nil, a.CQESize, a.CQECompression)...)
@@ -158,7 +158,7 @@ func (c *context) CreateCQ(t verbs.Thread, a verbs.CQAttr) (verbs.CQ, error) {
 }
 
 func (c *context) AllocUAR(t verbs.Thread, flags uint32) (verbs.UAR, error) {
-	u, err := c.Context.AllocUAR(bare(t), flags)
+	u, err := c.Context.AllocUAR(innerThread(t), flags)
 	if err != nil {
 		c.r.add(t, "devx_alloc_uar", list(mask(flags)), err)
 		return nil, err
@@ -168,7 +168,7 @@ func (c *context) AllocUAR(t verbs.Thread, flags uint32) (verbs.UAR, error) {
 }
 
 func (c *context) AsyncEvent(t verbs.Thread, timeout time.Duration) (verbs.AsyncEvent, error) {
-	e, err := c.Context.AsyncEvent(bare(t), timeout)
+	e, err := c.Context.AsyncEvent(innerThread(t), timeout)
 	var res []string
 	if err == nil {
 		res = []string{fmt.Sprintf("event %d", e.Type)}
@@ -199,7 +199,7 @@ func (r *Recorder) known(in any) any {
 
 func (c *context) AckAsyncEvent(t verbs.Thread, e verbs.AsyncEvent) {
 	e.QP, e.CQ, e.SRQ = bareQP(e.QP), bareCQ(e.CQ), bareSRQ(e.SRQ)
-	c.Context.AckAsyncEvent(bare(t), e)
+	c.Context.AckAsyncEvent(innerThread(t), e)
 	c.r.add(t, "ack_async_event", list(fmt.Sprintf("event %d", e.Type)), nil)
 }
 
@@ -209,7 +209,7 @@ type td struct {
 }
 
 func (d *td) Dealloc(t verbs.Thread) error {
-	err := d.TD.Dealloc(bare(t))
+	err := d.TD.Dealloc(innerThread(t))
 	d.r.add(t, "dealloc_td", nil, err)
 	return err
 }
@@ -220,13 +220,13 @@ type uar struct {
 }
 
 func (u *uar) Store(t verbs.Thread, off uint32, v uint64) error {
-	err := u.UAR.Store(bare(t), off, v)
+	err := u.UAR.Store(innerThread(t), off, v)
 	u.r.add(t, "uar_store", list(mask(off)), err)
 	return err
 }
 
 func (u *uar) Free(t verbs.Thread) error {
-	err := u.UAR.Free(bare(t))
+	err := u.UAR.Free(innerThread(t))
 	u.r.add(t, "devx_free_uar", nil, err)
 	return err
 }

@@ -20,11 +20,11 @@ func (q *cq) StartPoll(t verbs.Thread, compMask uint32) error {
 	if x == nil {
 		return fmt.Errorf("extended polling on this target: %w", syscall.EOPNOTSUPP)
 	}
-	return q.polled(t, "start_poll", x.StartPoll(bare(t), compMask))
+	return q.polled(t, "start_poll", x.StartPoll(innerThread(t), compMask))
 }
 
 func (q *cq) NextPoll(t verbs.Thread) error {
-	return q.polled(t, "next_poll", q.ex().NextPoll(bare(t)))
+	return q.polled(t, "next_poll", q.ex().NextPoll(innerThread(t)))
 }
 
 // polled records what was found. How often a program looks in vain is its own affair.
@@ -39,7 +39,7 @@ func (q *cq) polled(t verbs.Thread, name string, err error) error {
 	return err
 }
 
-func (q *cq) EndPoll(t verbs.Thread)     { q.ex().EndPoll(bare(t)) }
+func (q *cq) EndPoll(t verbs.Thread)     { q.ex().EndPoll(innerThread(t)) }
 func (q *cq) WRID() uint64               { return q.ex().WRID() }
 func (q *cq) Status() verbs.WCStatus     { return q.ex().Status() }
 func (q *cq) ReadOpcode() verbs.WCOpcode { return q.ex().ReadOpcode() }

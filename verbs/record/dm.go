@@ -8,7 +8,7 @@ type dm struct {
 }
 
 func (c *context) AllocDM(t verbs.Thread, a verbs.DMAttr) (verbs.DM, error) {
-	m, err := c.Context.AllocDM(bare(t), a)
+	m, err := c.Context.AllocDM(innerThread(t), a)
 	c.r.add(t, "alloc_dm", list(a.Length, a.LogAlign, mask(a.CompMask)), err)
 	if err != nil {
 		return nil, err
@@ -17,19 +17,19 @@ func (c *context) AllocDM(t verbs.Thread, a verbs.DMAttr) (verbs.DM, error) {
 }
 
 func (m *dm) CopyTo(t verbs.Thread, off uint64, p []byte) error {
-	err := m.DM.CopyTo(bare(t), off, p)
+	err := m.DM.CopyTo(innerThread(t), off, p)
 	m.r.add(t, "memcpy_to_dm", list(off, len(p)), err)
 	return err
 }
 
 func (m *dm) CopyFrom(t verbs.Thread, p []byte, off uint64) error {
-	err := m.DM.CopyFrom(bare(t), p, off)
+	err := m.DM.CopyFrom(innerThread(t), p, off)
 	m.r.add(t, "memcpy_from_dm", list(off, len(p)), err)
 	return err
 }
 
 func (m *dm) Free(t verbs.Thread) error {
-	err := m.DM.Free(bare(t))
+	err := m.DM.Free(innerThread(t))
 	m.r.add(t, "free_dm", nil, err)
 	return err
 }
@@ -38,6 +38,6 @@ func (p *pd) RegDMMR(t verbs.Thread, d verbs.DM, off, length uint64, access verb
 	if x, ok := d.(*dm); ok {
 		d = x.DM
 	}
-	m, err := p.PD.RegDMMR(bare(t), d, off, length, access)
+	m, err := p.PD.RegDMMR(innerThread(t), d, off, length, access)
 	return p.c.r.mr(t, "reg_dm_mr", m, err, list(off, length, mask(access)))
 }

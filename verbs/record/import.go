@@ -24,7 +24,7 @@ func (p *process) DupCommandFD(t verbs.Thread, c verbs.Context) (int, error) {
 	if x, ok := c.(*context); ok {
 		c = x.Context
 	}
-	fd, err := i.DupCommandFD(bare(t), c)
+	fd, err := i.DupCommandFD(innerThread(t), c)
 	p.r.add(t, "dup", nil, err)
 	return fd, err
 }
@@ -35,7 +35,7 @@ func (p *process) OpenNull(t verbs.Thread) (int, error) {
 	if err != nil {
 		return -1, err
 	}
-	return i.OpenNull(bare(t))
+	return i.OpenNull(innerThread(t))
 }
 
 // CloseFD passes through likewise.
@@ -44,7 +44,7 @@ func (p *process) CloseFD(t verbs.Thread, fd int) error {
 	if err != nil {
 		return err
 	}
-	return i.CloseFD(bare(t), fd)
+	return i.CloseFD(innerThread(t), fd)
 }
 
 // ImportDevice passes through likewise.
@@ -53,7 +53,7 @@ func (p *process) ImportDevice(t verbs.Thread, fd int) (verbs.Context, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := i.ImportDevice(bare(t), fd)
+	c, err := i.ImportDevice(innerThread(t), fd)
 	p.r.add(t, "import_device", nil, err)
 	if err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func (p *process) ImportDevice(t verbs.Thread, fd int) (verbs.Context, error) {
 }
 
 func (c *context) ImportPD(t verbs.Thread, handle uint32) (verbs.PD, error) {
-	p, err := c.Context.ImportPD(bare(t), handle)
+	p, err := c.Context.ImportPD(innerThread(t), handle)
 	c.r.add(t, "import_pd", nil, err)
 	if err != nil {
 		return nil, err
@@ -72,18 +72,18 @@ func (c *context) ImportPD(t verbs.Thread, handle uint32) (verbs.PD, error) {
 }
 
 func (p *pd) Unimport(t verbs.Thread) error {
-	err := p.PD.Unimport(bare(t))
+	err := p.PD.Unimport(innerThread(t))
 	p.c.r.add(t, "unimport_pd", nil, err)
 	return err
 }
 
 func (p *pd) ImportMR(t verbs.Thread, handle uint32) (verbs.MR, error) {
-	m, err := p.PD.ImportMR(bare(t), handle)
+	m, err := p.PD.ImportMR(innerThread(t), handle)
 	return p.c.r.mr(t, "import_mr", m, err, nil)
 }
 
 func (m *mr) Unimport(t verbs.Thread) error {
-	err := m.MR.Unimport(bare(t))
+	err := m.MR.Unimport(innerThread(t))
 	m.r.add(t, "unimport_mr", nil, err)
 	return err
 }

@@ -12,7 +12,7 @@ type mw struct {
 }
 
 func (p *pd) AllocMW(t verbs.Thread, typ verbs.MWType) (verbs.MW, error) {
-	w, err := p.PD.AllocMW(bare(t), typ)
+	w, err := p.PD.AllocMW(innerThread(t), typ)
 	p.c.r.add(t, "alloc_mw", list(uint32(typ)), err)
 	if err != nil {
 		return nil, err
@@ -28,7 +28,7 @@ func bareMW(w verbs.MW) verbs.MW {
 }
 
 func (w *mw) Dealloc(t verbs.Thread) error {
-	err := w.MW.Dealloc(bare(t))
+	err := w.MW.Dealloc(innerThread(t))
 	w.r.add(t, "dealloc_mw", nil, err)
 	return err
 }
@@ -42,7 +42,7 @@ func bareMR(m verbs.MR) verbs.MR {
 
 func (m *mr) Rereg(t verbs.Thread, flags verbs.ReregFlags, pd verbs.PD, addr, length uint64, access verbs.AccessFlags) error {
 	old := m.r.key(m.LKey())
-	err := m.MR.Rereg(bare(t), flags, barePD(pd), addr, length, access)
+	err := m.MR.Rereg(innerThread(t), flags, barePD(pd), addr, length, access)
 	args := list(old, uint32(flags), m.r.addr(addr), length, mask(access))
 	m.r.add(t, "rereg_mr", args, err, m.r.key(m.LKey()), m.r.key(m.RKey()))
 	return err
@@ -59,7 +59,7 @@ func (r *Recorder) window(b verbs.MWBindInfo) string {
 func (q *qp) BindMW(t verbs.Thread, w verbs.MW, b verbs.MWBind) error {
 	in := b
 	in.Info.MR = bareMR(b.Info.MR)
-	err := q.QP.BindMW(bare(t), bareMW(w), in)
+	err := q.QP.BindMW(innerThread(t), bareMW(w), in)
 	q.r.add(t, "bind_mw", list(q.name(), b.ID, q.r.window(b.Info)), err)
 	return err
 }

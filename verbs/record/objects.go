@@ -15,23 +15,23 @@ type pd struct {
 func (p *pd) Context() verbs.Context { return p.c }
 
 func (p *pd) Dealloc(t verbs.Thread) error {
-	err := p.PD.Dealloc(bare(t))
+	err := p.PD.Dealloc(innerThread(t))
 	p.c.r.add(t, "dealloc_pd", nil, err)
 	return err
 }
 
 func (p *pd) RegMR(t verbs.Thread, addr, length uint64, access verbs.AccessFlags) (verbs.MR, error) {
-	m, err := p.PD.RegMR(bare(t), addr, length, access)
+	m, err := p.PD.RegMR(innerThread(t), addr, length, access)
 	return p.c.r.mr(t, "reg_mr", m, err, list(p.c.r.addr(addr), length, mask(access)))
 }
 
 func (p *pd) RegMRIova(t verbs.Thread, addr, length, iova uint64, access verbs.AccessFlags) (verbs.MR, error) {
-	m, err := p.PD.RegMRIova(bare(t), addr, length, iova, access)
+	m, err := p.PD.RegMRIova(innerThread(t), addr, length, iova, access)
 	return p.c.r.mr(t, "reg_mr_iova", m, err, list(p.c.r.addr(addr), length, p.c.r.addr(iova), mask(access)))
 }
 
 func (p *pd) AllocNullMR(t verbs.Thread) (verbs.MR, error) {
-	m, err := p.PD.AllocNullMR(bare(t))
+	m, err := p.PD.AllocNullMR(innerThread(t))
 	return p.c.r.mr(t, "alloc_null_mr", m, err, nil)
 }
 
@@ -51,7 +51,7 @@ type mr struct {
 
 func (m *mr) Dereg(t verbs.Thread) error {
 	k := m.r.key(m.LKey())
-	err := m.MR.Dereg(bare(t))
+	err := m.MR.Dereg(innerThread(t))
 	m.r.add(t, "dereg_mr", list(k), err)
 	return err
 }
@@ -60,7 +60,7 @@ func (p *pd) CreateQP(t verbs.Thread, a verbs.QPInitAttr) (verbs.QP, error) {
 	in := a
 	in.SendCQ, in.RecvCQ = bareCQ(a.SendCQ), bareCQ(a.RecvCQ)
 	in.SRQ = bareSRQ(a.SRQ)
-	q, err := p.PD.CreateQP(bare(t), in)
+	q, err := p.PD.CreateQP(innerThread(t), in)
 	args := list(a.Type, fmt.Sprintf("%+v", a.Cap), a.SigAll, mask(a.CompMask), mask(a.CreateFlags), mask(a.SendOpsFlags))
 	if err != nil {
 		p.c.r.add(t, "create_qp", args, err)
@@ -71,7 +71,7 @@ func (p *pd) CreateQP(t verbs.Thread, a verbs.QPInitAttr) (verbs.QP, error) {
 }
 
 func (p *pd) CreateAH(t verbs.Thread, a verbs.AHAttr) (verbs.AH, error) {
-	h, err := p.PD.CreateAH(bare(t), a)
+	h, err := p.PD.CreateAH(innerThread(t), a)
 	p.c.r.add(t, "create_ah", list("to "+p.c.r.gid(a.GRH.DGID)), err)
 	if err != nil {
 		return nil, err
@@ -85,7 +85,7 @@ type ah struct {
 }
 
 func (h *ah) Destroy(t verbs.Thread) error {
-	err := h.AH.Destroy(bare(t))
+	err := h.AH.Destroy(innerThread(t))
 	h.r.add(t, "destroy_ah", nil, err)
 	return err
 }
@@ -147,7 +147,7 @@ func (r *Recorder) wcs(wc []verbs.WC) []string {
 // Poll records polls that found something: how often a program looks in vain is its
 // own affair.
 func (q *cq) Poll(t verbs.Thread, wc []verbs.WC) (int, error) {
-	n, err := q.CQ.Poll(bare(t), wc)
+	n, err := q.CQ.Poll(innerThread(t), wc)
 	if n > 0 || err != nil {
 		q.r.add(t, "poll_cq", nil, err, q.r.wcs(wc[:max(n, 0)])...)
 	}
@@ -155,31 +155,31 @@ func (q *cq) Poll(t verbs.Thread, wc []verbs.WC) (int, error) {
 }
 
 func (q *cq) PollWait(t verbs.Thread, wc []verbs.WC, timeout time.Duration) (int, error) {
-	n, err := q.CQ.PollWait(bare(t), wc, timeout)
+	n, err := q.CQ.PollWait(innerThread(t), wc, timeout)
 	q.r.add(t, "poll_cq", nil, err, q.r.wcs(wc[:max(n, 0)])...)
 	return n, err
 }
 
 func (q *cq) ReqNotify(t verbs.Thread, solicitedOnly bool) error {
-	err := q.CQ.ReqNotify(bare(t), solicitedOnly)
+	err := q.CQ.ReqNotify(innerThread(t), solicitedOnly)
 	q.r.add(t, "req_notify_cq", list(solicitedOnly), err)
 	return err
 }
 
 func (q *cq) Resize(t verbs.Thread, cqe int) error {
-	err := q.CQ.Resize(bare(t), cqe)
+	err := q.CQ.Resize(innerThread(t), cqe)
 	q.r.add(t, "resize_cq", list(cqe), err, list(q.Cap())...)
 	return err
 }
 
 func (q *cq) Modify(t verbs.Thread, m verbs.CQModeration) error {
-	err := q.CQ.Modify(bare(t), m)
+	err := q.CQ.Modify(innerThread(t), m)
 	q.r.add(t, "modify_cq", list(m.Count, m.Period), err)
 	return err
 }
 
 func (q *cq) Destroy(t verbs.Thread) error {
-	err := q.CQ.Destroy(bare(t))
+	err := q.CQ.Destroy(innerThread(t))
 	q.r.add(t, "destroy_cq", nil, err)
 	return err
 }
@@ -190,7 +190,7 @@ type channel struct {
 }
 
 func (ch *channel) Event(t verbs.Thread, timeout time.Duration) (verbs.CQ, error) {
-	q, err := ch.CompChannel.Event(bare(t), timeout)
+	q, err := ch.CompChannel.Event(innerThread(t), timeout)
 	ch.r.add(t, "get_cq_event", list(seconds(timeout)), err)
 	if err != nil {
 		return nil, err
@@ -199,12 +199,12 @@ func (ch *channel) Event(t verbs.Thread, timeout time.Duration) (verbs.CQ, error
 }
 
 func (ch *channel) Ack(t verbs.Thread, q verbs.CQ, n int) {
-	ch.CompChannel.Ack(bare(t), bareCQ(q), n)
+	ch.CompChannel.Ack(innerThread(t), bareCQ(q), n)
 	ch.r.add(t, "ack_cq_events", list(n), nil)
 }
 
 func (ch *channel) Destroy(t verbs.Thread) error {
-	err := ch.CompChannel.Destroy(bare(t))
+	err := ch.CompChannel.Destroy(innerThread(t))
 	ch.r.add(t, "destroy_comp_channel", nil, err)
 	return err
 }

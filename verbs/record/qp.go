@@ -20,20 +20,20 @@ type mlx5QP struct {
 
 func (q *mlx5QP) BFReg() verbs.BFReg { return q.m.BFReg() }
 func (q *mlx5QP) DoorbellRecord(t verbs.Thread) (recv, send uint32) {
-	return q.m.DoorbellRecord(bare(t))
+	return q.m.DoorbellRecord(innerThread(t))
 }
 func (q *mlx5QP) SendQueue(t verbs.Thread, off int, p []byte) error {
-	return q.m.SendQueue(bare(t), off, p)
+	return q.m.SendQueue(innerThread(t), off, p)
 }
 
 func (q *mlx5QP) WriteSendQueue(t verbs.Thread, off int, p []byte) error {
-	return q.m.WriteSendQueue(bare(t), off, p)
+	return q.m.WriteSendQueue(innerThread(t), off, p)
 }
 func (q *mlx5QP) WriteDoorbellRecord(t verbs.Thread, n uint16) error {
-	return q.m.WriteDoorbellRecord(bare(t), n)
+	return q.m.WriteDoorbellRecord(innerThread(t), n)
 }
 func (q *mlx5QP) RingDoorbell(t verbs.Thread, ctrl uint64) error {
-	return q.m.RingDoorbell(bare(t), ctrl)
+	return q.m.RingDoorbell(innerThread(t), ctrl)
 }
 
 // lockedQP is an mlx5 QP of a testbed that counts locks.
@@ -70,7 +70,7 @@ func bareQP(q verbs.QP) verbs.QP {
 func (q *qp) name() string { return q.r.qpn(q.QPN()) }
 
 func (q *qp) Modify(t verbs.Thread, a *verbs.QPAttr, m verbs.QPAttrMask) error {
-	err := q.QP.Modify(bare(t), a, m)
+	err := q.QP.Modify(innerThread(t), a, m)
 	args := list(q.name(), mask(m))
 	if m&verbs.QPMaskState != 0 {
 		args = append(args, a.State.String())
@@ -86,7 +86,7 @@ func (q *qp) Modify(t verbs.Thread, a *verbs.QPAttr, m verbs.QPAttrMask) error {
 }
 
 func (q *qp) Query(t verbs.Thread, m verbs.QPAttrMask) (verbs.QPAttr, verbs.QPInitAttr, error) {
-	a, init, err := q.QP.Query(bare(t), m)
+	a, init, err := q.QP.Query(innerThread(t), m)
 	q.r.add(t, "query_qp", list(q.name(), mask(m)), err, a.State.String())
 	if err == nil {
 		if init.SendCQ != nil {
@@ -111,7 +111,7 @@ func (r *Recorder) sges(l []verbs.SGE) string {
 }
 
 func (q *qp) PostSend(t verbs.Thread, wrs []verbs.SendWR) (int, error) {
-	bad, err := q.QP.PostSend(bare(t), bareWRs(wrs))
+	bad, err := q.QP.PostSend(innerThread(t), bareWRs(wrs))
 	args := []string{q.name()}
 	for i := range wrs {
 		w := &wrs[i]
@@ -154,19 +154,19 @@ func bareWRs(wrs []verbs.SendWR) []verbs.SendWR {
 }
 
 func (q *qp) AttachMcast(t verbs.Thread, group verbs.GID, lid uint16) error {
-	err := q.QP.AttachMcast(bare(t), group, lid)
+	err := q.QP.AttachMcast(innerThread(t), group, lid)
 	q.r.add(t, "attach_mcast", list(q.name(), group.String()), err)
 	return err
 }
 
 func (q *qp) DetachMcast(t verbs.Thread, group verbs.GID, lid uint16) error {
-	err := q.QP.DetachMcast(bare(t), group, lid)
+	err := q.QP.DetachMcast(innerThread(t), group, lid)
 	q.r.add(t, "detach_mcast", list(q.name(), group.String()), err)
 	return err
 }
 
 func (q *qp) PostRecv(t verbs.Thread, wrs []verbs.RecvWR) (int, error) {
-	bad, err := q.QP.PostRecv(bare(t), wrs)
+	bad, err := q.QP.PostRecv(innerThread(t), wrs)
 	args := []string{q.name()}
 	for i := range wrs {
 		args = append(args, fmt.Sprintf("{wr_id %d %s}", wrs[i].ID, q.r.sges(wrs[i].SGEs)))
@@ -185,13 +185,13 @@ func (q *qp) post(t verbs.Thread, name string, args []string, bad int, err error
 
 func (q *qp) Destroy(t verbs.Thread) error {
 	name := q.name()
-	err := q.QP.Destroy(bare(t))
+	err := q.QP.Destroy(innerThread(t))
 	q.r.add(t, "destroy_qp", list(name), err)
 	return err
 }
 
 func (q *qp) DataInOrder(t verbs.Thread, op verbs.WROpcode, flags uint32) (int, error) {
-	n, err := q.QP.DataInOrder(bare(t), op, flags)
+	n, err := q.QP.DataInOrder(innerThread(t), op, flags)
 	q.r.add(t, "query_qp_data_in_order", list(uint32(op), mask(flags)), err, list(n)...)
 	return n, err
 }

@@ -195,3 +195,76 @@ func TestSymbolsHideNumbers(t *testing.T) {
 		t.Error("a QP number is in the recording")
 	}
 }
+
+// tester is the wire, the faults and another process of the testbed below: whoever calls it must bring the inner thread.
+type tester struct{ calls []string }
+
+func (x *tester) note(t verbs.Thread, call string) error {
+	bareOnly(t)
+	x.calls = append(x.calls, call)
+	return nil
+}
+
+func (x *tester) StartTap(t verbs.Thread) error                     { return x.note(t, "tap") }
+func (x *tester) Inject(t verbs.Thread, _ verbs.WireRule) error     { return x.note(t, "inject") }
+func (x *tester) SetLink(t verbs.Thread, _, _ int, _ bool) error    { return x.note(t, "link") }
+func (x *tester) TearBlueFlame(t verbs.Thread, _, _ int) error      { return x.note(t, "tear") }
+func (x *tester) SwapDoorbells(t verbs.Thread, _ int) error         { return x.note(t, "swap") }
+func (x *tester) Kill(t verbs.Thread)                               { _ = x.note(t, "kill") }
+func (x *tester) ClearRules(t verbs.Thread) ([]int, error)          { return []int{3}, x.note(t, "clear") }
+func (x *tester) StopTap(t verbs.Thread) ([]verbs.WireFrame, error) { return nil, x.note(t, "untap") }
+func (x *tester) FailNext(t verbs.Thread, _ uint32, _, _ uint8) error {
+	return x.note(t, "fail")
+}
+func (x *tester) Do(t verbs.Thread, c verbs.PlayerCommand) (verbs.PlayerReply, error) {
+	return verbs.PlayerReply{Errno: 22}, x.note(t, c.Op)
+}
+
+// disturbed is a testbed with a tester's hands.
+type disturbed struct {
+	bed
+	x *tester
+}
+
+func (b *disturbed) Wire() verbs.Wire     { return b.x }
+func (b *disturbed) Faults() verbs.Faults { return b.x }
+func (b *disturbed) Player(t verbs.Thread, _ int, _ map[string]string) (verbs.Player, error) {
+	return b.x, b.x.note(t, "player")
+}
+
+// What a tester does reaches the testbed below with its own thread; only what the other process is told is recorded.
+func TestTester(t *testing.T) {
+	b := &disturbed{x: &tester{}}
+	r := record.New(b)
+	tb := r
+	th := r.Thread(&thread{p: &process{b: &b.bed}})
+	p, err := tb.Player(th, 1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if reply, err := p.Do(th, verbs.PlayerCommand{Op: "connect"}); err != nil || reply.Errno != 22 {
+		t.Errorf("reply %+v, %v", reply, err)
+	}
+	p.Kill(th)
+	w, f := tb.Wire(), tb.Faults()
+	_ = w.StartTap(th)
+	_ = w.Inject(th, verbs.WireRule{})
+	_ = w.SetLink(th, 0, 1, false)
+	if met, err := w.ClearRules(th); err != nil || len(met) != 1 || met[0] != 3 {
+		t.Errorf("rules met %v, %v", met, err)
+	}
+	_, _ = w.StopTap(th)
+	_ = f.TearBlueFlame(th, 1, 8)
+	_ = f.SwapDoorbells(th, 1)
+	_ = f.FailNext(th, 1, 2, 3)
+	if got, want := strings.Join(b.x.calls, " "), "player connect kill tap inject link clear untap tear swap fail"; got != want {
+		t.Errorf("calls below: %s, want %s", got, want)
+	}
+	if got, want := r.Text(), "main: player(1)\nmain: player.connect() = 22\nmain: player.kill()\n"; got != want {
+		t.Errorf("recorded\n%s\nwant\n%s", got, want)
+	}
+	plain := record.New(&bed{})
+	if plain.Wire() != nil || plain.Faults() != nil {
+		t.Error("a testbed without a wire or faults has some in its recording")
+	}
+}

@@ -12,7 +12,7 @@ type srq struct {
 }
 
 func (p *pd) CreateSRQ(t verbs.Thread, a verbs.SRQInitAttr) (verbs.SRQ, error) {
-	s, err := p.PD.CreateSRQ(bare(t), a)
+	s, err := p.PD.CreateSRQ(innerThread(t), a)
 	args := list(a.MaxWR, a.MaxSGE, a.Limit)
 	if err != nil {
 		p.c.r.add(t, "create_srq", args, err)
@@ -30,13 +30,13 @@ func bareSRQ(s verbs.SRQ) verbs.SRQ {
 }
 
 func (s *srq) Num(t verbs.Thread) (uint32, error) {
-	n, err := s.SRQ.Num(bare(t))
+	n, err := s.SRQ.Num(innerThread(t))
 	s.r.add(t, "get_srq_num", nil, err)
 	return n, err
 }
 
 func (s *srq) PostRecv(t verbs.Thread, wrs []verbs.RecvWR) (int, error) {
-	bad, err := s.SRQ.PostRecv(bare(t), wrs)
+	bad, err := s.SRQ.PostRecv(innerThread(t), wrs)
 	var args []string
 	for i := range wrs {
 		args = append(args, fmt.Sprintf("{wr_id %d %s}", wrs[i].ID, s.r.sges(wrs[i].SGEs)))
@@ -49,19 +49,19 @@ func (s *srq) PostRecv(t verbs.Thread, wrs []verbs.RecvWR) (int, error) {
 }
 
 func (s *srq) Modify(t verbs.Thread, a verbs.SRQAttr, mask verbs.SRQAttrMask) error {
-	err := s.SRQ.Modify(bare(t), a, mask)
+	err := s.SRQ.Modify(innerThread(t), a, mask)
 	s.r.add(t, "modify_srq", list(fmt.Sprintf("%+v", a), uint32(mask)), err)
 	return err
 }
 
 func (s *srq) Query(t verbs.Thread) (verbs.SRQAttr, error) {
-	a, err := s.SRQ.Query(bare(t))
+	a, err := s.SRQ.Query(innerThread(t))
 	s.r.add(t, "query_srq", nil, err, fmt.Sprintf("%+v", a))
 	return a, err
 }
 
 func (s *srq) Destroy(t verbs.Thread) error {
-	err := s.SRQ.Destroy(bare(t))
+	err := s.SRQ.Destroy(innerThread(t))
 	s.r.add(t, "destroy_srq", nil, err)
 	return err
 }

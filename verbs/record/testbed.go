@@ -55,12 +55,12 @@ func (tb *Testbed) Faults() verbs.Faults {
 
 // Player starts another process. Its commands are recorded, what it does is not.
 func (tb *Testbed) Player(t verbs.Thread, host int, env map[string]string) (verbs.Player, error) {
-	p, err := tb.Testbed.Player(bare(t), host, env)
+	p, err := tb.Testbed.Player(innerThread(t), host, env)
 	tb.add(t, "player", list(host), err)
 	if err != nil {
 		return nil, err
 	}
-	return &hand{p, tb.Recorder}, nil
+	return &player{p, tb.Recorder}, nil
 }
 
 // wrap is the one wrapper of an inner object, so that wrappers compare as the objects
@@ -78,8 +78,8 @@ func wrap[T any](r *Recorder, inner any, make func() T) T {
 	return w
 }
 
-// bare is the inner thread.
-func bare(t verbs.Thread) verbs.Thread {
+// innerThread is the inner thread.
+func innerThread(t verbs.Thread) verbs.Thread {
 	if w, ok := t.(*thread); ok {
 		return w.Thread
 	}
@@ -92,9 +92,9 @@ type thread struct {
 }
 
 func (t *thread) Process() verbs.Process  { return t.r.process(t.Thread.Process()) }
-func (t *thread) Join(other verbs.Thread) { t.Thread.Join(bare(other)) }
+func (t *thread) Join(other verbs.Thread) { t.Thread.Join(innerThread(other)) }
 
-func (t *thread) Interrupt(other verbs.Thread) error { return t.Thread.Interrupt(bare(other)) }
+func (t *thread) Interrupt(other verbs.Thread) error { return t.Thread.Interrupt(innerThread(other)) }
 
 type host struct {
 	verbs.Host
@@ -106,7 +106,7 @@ func (r *Recorder) host(h verbs.Host) verbs.Host {
 }
 
 func (h *host) NewProcess(t verbs.Thread, env map[string]string) (verbs.Process, error) {
-	p, err := h.Host.NewProcess(bare(t), env)
+	p, err := h.Host.NewProcess(innerThread(t), env)
 	if err != nil {
 		return nil, err
 	}
@@ -125,14 +125,14 @@ func (r *Recorder) process(p verbs.Process) verbs.Process {
 func (p *process) Host() verbs.Host { return p.r.host(p.Process.Host()) }
 
 func (p *process) Start(t verbs.Thread, name string, core int, body func(verbs.Thread)) verbs.Thread {
-	in := p.Process.Start(bare(t), name, core, func(in verbs.Thread) {
+	in := p.Process.Start(innerThread(t), name, core, func(in verbs.Thread) {
 		body(wrap(p.r, in, func() *thread { return &thread{in, p.r} }))
 	})
 	return wrap(p.r, in, func() *thread { return &thread{in, p.r} })
 }
 
 func (p *process) Devices(t verbs.Thread) ([]verbs.Device, error) {
-	in, err := p.Process.Devices(bare(t))
+	in, err := p.Process.Devices(innerThread(t))
 	out := make([]verbs.Device, len(in))
 	for i, d := range in {
 		out[i] = wrap(p.r, d, func() *device { return &device{d, p.r} })
@@ -142,7 +142,7 @@ func (p *process) Devices(t verbs.Thread) ([]verbs.Device, error) {
 }
 
 func (p *process) Map(t verbs.Thread, length uint64, o verbs.MapOptions) (verbs.Buffer, error) {
-	b, err := p.Process.Map(bare(t), length, o)
+	b, err := p.Process.Map(innerThread(t), length, o)
 	if err != nil {
 		p.r.add(t, "map", list(length), err)
 		return nil, err
@@ -154,13 +154,13 @@ func (p *process) Map(t verbs.Thread, length uint64, o verbs.MapOptions) (verbs.
 
 func (p *process) Kill(t verbs.Thread) {
 	p.r.add(t, "kill", nil, nil)
-	p.Process.Kill(bare(t))
+	p.Process.Kill(innerThread(t))
 }
 
 // DeviceMappings passes through where the inner process can tell.
 func (p *process) DeviceMappings(t verbs.Thread) (int, error) {
 	if m, ok := p.Process.(verbs.MappingLister); ok {
-		return m.DeviceMappings(bare(t))
+		return m.DeviceMappings(innerThread(t))
 	}
 	return 0, fmt.Errorf("device mappings of this target: %w", syscall.EOPNOTSUPP)
 }
@@ -171,7 +171,7 @@ func (p *process) DropRights(t verbs.Thread, memlock uint64) error {
 	if !ok {
 		return fmt.Errorf("rights of this target's processes: %w", syscall.EOPNOTSUPP)
 	}
-	err := d.DropRights(bare(t), memlock)
+	err := d.DropRights(innerThread(t), memlock)
 	p.r.add(t, "drop_rights", list(memlock), err)
 	return err
 }
@@ -183,53 +183,55 @@ type buffer struct {
 }
 
 func (b *buffer) ReadAt(t verbs.Thread, p []byte, off int64) (int, error) {
-	return b.Buffer.ReadAt(bare(t), p, off)
+	return b.Buffer.ReadAt(innerThread(t), p, off)
 }
 
 func (b *buffer) WriteAt(t verbs.Thread, p []byte, off int64) (int, error) {
-	return b.Buffer.WriteAt(bare(t), p, off)
+	return b.Buffer.WriteAt(innerThread(t), p, off)
 }
 
 func (b *buffer) Unmap(t verbs.Thread) error {
-	err := b.Buffer.Unmap(bare(t))
+	err := b.Buffer.Unmap(innerThread(t))
 	b.r.add(t, "unmap", list(b.r.addr(b.Addr())), err)
 	return err
 }
 
-type hand struct {
+type player struct {
 	verbs.Player
 	r *Recorder
 }
 
-func (h *hand) Do(t verbs.Thread, cmd verbs.PlayerCommand) (verbs.PlayerReply, error) {
-	rep, err := h.Player.Do(bare(t), cmd)
+func (h *player) Do(t verbs.Thread, cmd verbs.PlayerCommand) (verbs.PlayerReply, error) {
+	rep, err := h.Player.Do(innerThread(t), cmd)
 	h.r.add(t, "player."+cmd.Op, nil, err, list(rep.Errno)...)
 	return rep, err
 }
 
-func (h *hand) Kill(t verbs.Thread) {
+func (h *player) Kill(t verbs.Thread) {
 	h.r.add(t, "player.kill", nil, nil)
-	h.Player.Kill(bare(t))
+	h.Player.Kill(innerThread(t))
 }
 
 type wire struct{ w verbs.Wire }
 
-func (w wire) StartTap(t verbs.Thread) error                     { return w.w.StartTap(bare(t)) }
-func (w wire) StopTap(t verbs.Thread) ([]verbs.WireFrame, error) { return w.w.StopTap(bare(t)) }
-func (w wire) Inject(t verbs.Thread, r verbs.WireRule) error     { return w.w.Inject(bare(t), r) }
-func (w wire) ClearRules(t verbs.Thread) ([]int, error)          { return w.w.ClearRules(bare(t)) }
+func (w wire) StartTap(t verbs.Thread) error                     { return w.w.StartTap(innerThread(t)) }
+func (w wire) StopTap(t verbs.Thread) ([]verbs.WireFrame, error) { return w.w.StopTap(innerThread(t)) }
+func (w wire) Inject(t verbs.Thread, r verbs.WireRule) error     { return w.w.Inject(innerThread(t), r) }
+func (w wire) ClearRules(t verbs.Thread) ([]int, error)          { return w.w.ClearRules(innerThread(t)) }
 func (w wire) SetLink(t verbs.Thread, host, port int, up bool) error {
-	return w.w.SetLink(bare(t), host, port, up)
+	return w.w.SetLink(innerThread(t), host, port, up)
 }
 
 type faults struct{ f verbs.Faults }
 
 func (f faults) TearBlueFlame(t verbs.Thread, n, keep int) error {
-	return f.f.TearBlueFlame(bare(t), n, keep)
+	return f.f.TearBlueFlame(innerThread(t), n, keep)
 }
-func (f faults) SwapDoorbells(t verbs.Thread, n int) error { return f.f.SwapDoorbells(bare(t), n) }
+func (f faults) SwapDoorbells(t verbs.Thread, n int) error {
+	return f.f.SwapDoorbells(innerThread(t), n)
+}
 func (f faults) FailNext(t verbs.Thread, qpn uint32, syndrome, vendor uint8) error {
-	return f.f.FailNext(bare(t), qpn, syndrome, vendor)
+	return f.f.FailNext(innerThread(t), qpn, syndrome, vendor)
 }
 
 type device struct {
@@ -238,7 +240,7 @@ type device struct {
 }
 
 func (d *device) Open(t verbs.Thread) (verbs.Context, error) {
-	c, err := d.Device.Open(bare(t))
+	c, err := d.Device.Open(innerThread(t))
 	d.r.add(t, "open_device", list(d.Name()), err)
 	if err != nil {
 		return nil, err

@@ -15,31 +15,31 @@ const (
 
 // ahead is memory that was read ahead for a sequence of reads.
 type ahead struct {
-	p     *Process
-	start mem.VA
-	next  mem.VA // where the sequence goes on
-	end   mem.VA // where it is likely to end
-	addr  mem.VA // of b
-	b     []byte
-	fresh uint64 // Streams.fresh when b was read
-	buf   []byte
-	size  int    // of the next read-ahead
-	used  uint64 // when
+	p          *Process
+	start      mem.VA
+	next       mem.VA // where the sequence goes on
+	end        mem.VA // where it is likely to end
+	addr       mem.VA // of b
+	b          []byte
+	generation uint64 // Streams.generation when b was read
+	buf        []byte
+	size       int    // of the next read-ahead
+	used       uint64 // Streams.clock at the last use
 }
 
 // cachedPage is a page of which a small message was read.
 type cachedPage struct {
-	p     *Process
-	addr  mem.VA
-	fresh uint64 // Streams.fresh when it was read
-	b     []byte
+	p          *Process
+	addr       mem.VA
+	generation uint64 // Streams.generation when it was read
+	b          []byte
 }
 
-// Fresh forgets what was read ahead.
-func (s *Streams) Fresh() { s.fresh++ }
+// DropReadAhead forgets everything that was read ahead.
+func (s *Streams) DropReadAhead() { s.generation++ }
 
-// spoil forgets what a write touches.
-func (s *Streams) spoil(p *Process, addr mem.VA, n int) {
+// invalidate forgets what was read ahead of the bytes that a write changes.
+func (s *Streams) invalidate(p *Process, addr mem.VA, n int) {
 	for i := range s.reads {
 		r := &s.reads[i]
 		if r.p == p && len(r.b) > 0 && addr < r.addr+mem.VA(len(r.b)) && r.addr < addr+mem.VA(n) {
@@ -65,16 +65,16 @@ func (s *Streams) readPage(p *Process, addr mem.VA, b []byte) error {
 		return p.ReadAt(addr, b)
 	}
 	c := s.page(at)
-	if c.p != p || c.addr != at || c.fresh != s.fresh {
+	if c.p != p || c.addr != at || c.generation != s.generation {
 		if c.b == nil {
 			c.b = make([]byte, mem.PageSize)
 		}
-		s.settle(p, at, mem.PageSize)
+		s.flushOverlap(p, at, mem.PageSize)
 		if err := p.ReadAt(at, c.b); err != nil {
 			c.p = nil
 			return err
 		}
-		c.p, c.addr, c.fresh = p, at, s.fresh
+		c.p, c.addr, c.generation = p, at, s.generation
 	}
 	copy(b, c.b[addr-at:])
 	return nil
@@ -88,7 +88,7 @@ func (s *Streams) readAhead(p *Process, addr mem.VA, b []byte) error {
 		r = s.begin(p, addr, len(b))
 	}
 	r.next, r.used = addr+mem.VA(len(b)), s.clock
-	if r.fresh == s.fresh && r.take(addr, b) {
+	if r.generation == s.generation && r.take(addr, b) {
 		return nil
 	}
 	n := r.size
@@ -103,13 +103,13 @@ func (s *Streams) readAhead(p *Process, addr mem.VA, b []byte) error {
 			r.buf = make([]byte, maxAhead)
 		}
 		r.size = firstGrow * n
-		s.settle(p, addr, n)
+		s.flushOverlap(p, addr, n)
 		if p.ReadAt(addr, r.buf[:n]) == nil {
-			r.addr, r.b, r.fresh = addr, r.buf[:n], s.fresh
+			r.addr, r.b, r.generation = addr, r.buf[:n], s.generation
 			r.take(addr, b)
 			return nil
 		}
-		// It ends before that.
+		// The mapping ends before that.
 		r.b, r.size, r.end = nil, 0, 0
 	}
 	return p.ReadAt(addr, b)
@@ -135,7 +135,7 @@ func (s *Streams) begin(p *Process, addr mem.VA, n int) *ahead {
 	return r
 }
 
-// learn remembers how long a sequence was that ends.
+// learn remembers the length of a sequence that gives way to another.
 func (s *Streams) learn(r *ahead) {
 	if r.p == nil {
 		return

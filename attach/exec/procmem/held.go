@@ -38,7 +38,7 @@ type part struct {
 
 func (x *part) end() mem.VA { return x.addr + mem.VA(x.n) }
 
-// hold keeps a write for the next Flush, with alone apart from that before it. It
+// hold keeps a write for the next Flush; with alone it is not joined to the one before it. It
 // reports false when there is no room.
 func (s *Streams) hold(p *Process, addr mem.VA, b []byte, alone bool) bool {
 	h := &p.held
@@ -78,8 +78,8 @@ func (h *held) cover(addr, end mem.VA) {
 	}
 }
 
-// Flush writes what is held back. A failure is that of a DMA write to memory that is
-// gone: the device does not learn of it.
+// Flush writes what is held back. A write to memory that is no longer mapped fails
+// as a posted DMA write does: the device does not learn of it.
 func (s *Streams) Flush() {
 	for _, p := range s.dirty {
 		p.writeHeld()
@@ -92,7 +92,7 @@ func (s *Streams) Flush() {
 func (s *Streams) flush(p *Process) {
 	if len(p.held.parts) > 0 {
 		p.writeHeld()
-		s.clean(p)
+		s.markClean(p)
 	}
 }
 
@@ -112,18 +112,18 @@ func (s *Streams) flushOthers(p *Process) {
 	}
 }
 
-func (s *Streams) clean(p *Process) {
+func (s *Streams) markClean(p *Process) {
 	s.dirty = slices.DeleteFunc(s.dirty, func(x *Process) bool { return x == p })
 }
 
 // drop forgets the writes to a process.
 func (s *Streams) drop(p *Process) {
 	p.held.reset()
-	s.clean(p)
+	s.markClean(p)
 }
 
-// settle writes what is held back for a process when it overlaps [addr, addr+n).
-func (s *Streams) settle(p *Process, addr mem.VA, n int) {
+// flushOverlap writes what is held back for a process when it overlaps [addr, addr+n).
+func (s *Streams) flushOverlap(p *Process, addr mem.VA, n int) {
 	h := &p.held
 	if len(h.parts) == 0 || addr >= h.hi || h.lo >= addr+mem.VA(n) {
 		return
@@ -172,7 +172,7 @@ func (h *held) add(x *part) {
 }
 
 // writeVector writes the segments up to the first that fails, and returns how many of
-// them are done with, that one among them.
+// them are finished, including that one.
 func (p *Process) writeVector() int {
 	h := &p.held
 	got, _, e := unix.RawSyscall6(unix.SYS_PROCESS_VM_WRITEV, uintptr(p.pid), uintptr(unsafe.Pointer(&h.local[0])), uintptr(len(h.local)),

@@ -27,7 +27,7 @@ func (p *Process) Probe(va mem.VA, n uint64, prot mem.Prot) error {
 			return false
 		}
 		if m.Shared {
-			p.others(m.Start, m.End)
+			p.noteAlias(m.Start, m.End)
 		}
 		at = m.End
 		ok = at >= end
@@ -42,22 +42,22 @@ func (p *Process) Probe(va mem.VA, n uint64, prot mem.Prot) error {
 // span is a range of addresses.
 type span struct{ start, end mem.VA }
 
-// others takes note that memory may be seen elsewhere too, in this process or another:
+// noteAlias notes that other mappings, of this process or another, may show the memory too:
 // accesses to it are not joined.
-func (p *Process) others(start, end mem.VA) {
-	for i := range p.seen {
-		if x := &p.seen[i]; x.start < end && start < x.end {
+func (p *Process) noteAlias(start, end mem.VA) {
+	for i := range p.aliases {
+		if x := &p.aliases[i]; x.start < end && start < x.end {
 			x.start, x.end = min(x.start, start), max(x.end, end)
 			return
 		}
 	}
-	p.seen = append(p.seen, span{start, end})
+	p.aliases = append(p.aliases, span{start, end})
 }
 
-// aliased reports whether [addr, addr+n) may be seen elsewhere.
+// aliased reports whether other mappings may show [addr, addr+n) too.
 func (p *Process) aliased(addr mem.VA, n int) bool {
-	for i := range p.seen {
-		if x := &p.seen[i]; addr < x.end && x.start < addr+mem.VA(n) {
+	for i := range p.aliases {
+		if x := &p.aliases[i]; addr < x.end && x.start < addr+mem.VA(n) {
 			return true
 		}
 	}

@@ -15,10 +15,10 @@ import (
 )
 
 // ErrRights says that the kernel denies access to the memory of the programs.
-var ErrRights = errors.New("no right to read the memory of the program (process_vm_readv): a container's profile or the Yama setting kernel.yama.ptrace_scope forbids it")
+var ErrRights = errors.New("no permission to read the memory of the program (process_vm_readv): a container's seccomp profile or the Yama setting kernel.yama.ptrace_scope forbids it")
 
 // Process is the memory of one process (mem.Foreign and mem.Prober), held by a pidfd, so
-// that a number that is given again is never mistaken for it.
+// that a process that gets the same number later is never mistaken for it.
 type Process struct {
 	pid   int
 	pidfd int
@@ -30,7 +30,7 @@ type Process struct {
 
 	regions []region // by address
 	last    int      // where the last access was
-	seen    []span   // of it others may see, of what was probed
+	aliases []span   // what other mappings show too, as far as it was probed
 	held    held
 }
 
@@ -115,8 +115,7 @@ func (p *Process) WriteAt(addr mem.VA, b []byte) error {
 	return p.do(unix.SYS_PROCESS_VM_WRITEV, n, len(b), addr)
 }
 
-// do makes the call, and again for what a short copy left: the kernel stops at a
-// segment's end or a missing page.
+// do makes the call. A short copy is EFAULT: the kernel stops at a missing page.
 func (p *Process) do(nr uintptr, segments, want int, addr mem.VA) error {
 	if p.gone {
 		return fmt.Errorf("memory of process %d at %#x: %w", p.pid, uint64(addr), unix.ESRCH)

@@ -24,8 +24,8 @@ func (p *Process) Share(start mem.VA, b []byte) {
 	r := region{start, b}
 	// What lay there before is gone, or the program could not have mapped this.
 	p.regions = slices.DeleteFunc(p.regions, func(x region) bool { return x.start < r.end() && r.start < x.end() })
-	// What others see of it now is the device.
-	p.seen = slices.DeleteFunc(p.seen, func(x span) bool { return r.start <= x.start && x.end <= r.end() })
+	// The device is the other side now.
+	p.aliases = slices.DeleteFunc(p.aliases, func(x span) bool { return r.start <= x.start && x.end <= r.end() })
 	i := p.search(start)
 	p.regions = slices.Insert(p.regions, i, r)
 	p.last = 0

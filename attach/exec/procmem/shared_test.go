@@ -144,7 +144,7 @@ func TestNewsComesLast(t *testing.T) {
 	s := &Streams{}
 	a, b := &Memory{p, s}, &Memory{q, s}
 	const cq, shared = 2 * mem.PageSize, 0x10000
-	s.Completions(p, base+cq, mem.PageSize, true)
+	s.CompletionQueue(p, base+cq, mem.PageSize, true)
 	p.Share(shared, raw[3*mem.PageSize:])
 	for i, c := range []struct {
 		m  *Memory

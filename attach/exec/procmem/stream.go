@@ -9,9 +9,9 @@ import "github.com/rdmasim/rdmasim/sim/mem"
 // would cost most of the time: more is read than is asked for, and what is written is
 // held back and written with others in one call.
 //
-// Nothing may be read ahead of what told the device to read it. So all that was read
-// ahead is forgotten when programs ring or call (Fresh), and when the device itself reads
-// a record or a ring, and may learn of work that nobody has rung for yet. Until then what
+// Nothing may be read before the doorbell, record or queue entry that makes the device
+// read it. So all that was read ahead is discarded when programs ring a doorbell or make a call (DropReadAhead), and when the device itself reads
+// a doorbell record or a queue, and may learn of work for which no doorbell has been rung yet. Until then what
 // was read is what the owners of the work had put there when they posted it.
 //
 // What is held back is written before everything else that programs can see (Flush):
@@ -19,13 +19,13 @@ import "github.com/rdmasim/rdmasim/sim/mem"
 // nothing else to do. Writes to one process keep their order; one that a later one covers
 // is as if it had been overwritten at once.
 type Streams struct {
-	dirty []*Process // whose writes are held back
-	reads [sequences]ahead
-	pages [cachedPages]cachedPage
-	clock uint64
-	fresh uint64 // counts Fresh
-	rings map[ringPage]ringKind
-	// known is how long the sequences were that began at an address: those of the next
+	dirty      []*Process // whose writes are held back
+	reads      [sequences]ahead
+	pages      [cachedPages]cachedPage
+	clock      uint64
+	generation uint64 // counts DropReadAhead
+	queues     map[queuePage]queueKind
+	// known is the length of the sequences that began at an address: those of the next
 	// message are likely to be as long.
 	known map[place]int
 }
@@ -36,30 +36,30 @@ type place struct {
 	addr mem.VA
 }
 
-// ringPage is a page of queues.
-type ringPage struct {
+// queuePage is a page of queues.
+type queuePage struct {
 	p    *Process
 	page mem.VA
 }
 
-// ringKind counts the queues on a page.
-type ringKind struct{ work, completions int }
+// queueKind counts the queues on a page.
+type queueKind struct{ work, completions int }
 
-// recordSize is the size of doorbell records: what is as short or shorter may be one.
+// recordSize is the size of a doorbell record: a read that is no longer may be of one.
 const recordSize = 8
 
-// joined is the length from which accesses belong to a message of several packets.
-const joined = 1024
+// packetLength is the length from which accesses belong to a message of several packets.
+const packetLength = 1024
 
-// Ring says that [addr, addr+n) of a process is a queue of work requests, or with on
-// false that it is one no more.
-func (s *Streams) Ring(p *Process, addr mem.VA, n uint64, on bool) {
-	s.ring(p, addr, n, func(k *ringKind) { k.work += delta(on) })
+// WorkQueue says that [addr, addr+n) of a process is a queue of work requests, or with on
+// false that it no longer is.
+func (s *Streams) WorkQueue(p *Process, addr mem.VA, n uint64, on bool) {
+	s.queue(p, addr, n, func(k *queueKind) { k.work += delta(on) })
 }
 
-// Completions is Ring for a queue of completions.
-func (s *Streams) Completions(p *Process, addr mem.VA, n uint64, on bool) {
-	s.ring(p, addr, n, func(k *ringKind) { k.completions += delta(on) })
+// CompletionQueue is WorkQueue for a queue of completions.
+func (s *Streams) CompletionQueue(p *Process, addr mem.VA, n uint64, on bool) {
+	s.queue(p, addr, n, func(k *queueKind) { k.completions += delta(on) })
 }
 
 func delta(on bool) int {
@@ -69,26 +69,26 @@ func delta(on bool) int {
 	return -1
 }
 
-func (s *Streams) ring(p *Process, addr mem.VA, n uint64, change func(*ringKind)) {
+func (s *Streams) queue(p *Process, addr mem.VA, n uint64, change func(*queueKind)) {
 	if n == 0 {
 		return
 	}
-	if s.rings == nil {
-		s.rings = map[ringPage]ringKind{}
+	if s.queues == nil {
+		s.queues = map[queuePage]queueKind{}
 	}
 	for a := addr &^ (mem.PageSize - 1); a < addr+mem.VA(n); a += mem.PageSize {
-		at := ringPage{p, a}
-		k := s.rings[at]
+		at := queuePage{p, a}
+		k := s.queues[at]
 		if change(&k); k.work <= 0 && k.completions <= 0 {
-			delete(s.rings, at)
+			delete(s.queues, at)
 		} else {
-			s.rings[at] = k
+			s.queues[at] = k
 		}
 	}
 }
 
-func (s *Streams) kind(p *Process, addr mem.VA) ringKind {
-	return s.rings[ringPage{p, addr &^ (mem.PageSize - 1)}]
+func (s *Streams) kind(p *Process, addr mem.VA) queueKind {
+	return s.queues[queuePage{p, addr &^ (mem.PageSize - 1)}]
 }
 
 // Memory is a process whose accesses are joined (mem.Foreign and mem.Prober).
@@ -100,14 +100,14 @@ type Memory struct {
 // WriteAt is Process.WriteAt, now or at the next Flush.
 func (m *Memory) WriteAt(addr mem.VA, b []byte) error {
 	s := m.S
-	s.spoil(m.Process, addr, len(b))
+	s.invalidate(m.Process, addr, len(b))
 	if m.window(addr, len(b)) != nil {
 		s.Flush()
 		return m.Process.WriteAt(addr, b)
 	}
 	if m.aliased(addr, len(b)) {
 		s.Flush()
-		s.Fresh()
+		s.DropReadAhead()
 		return m.Process.WriteAt(addr, b)
 	}
 	completion := len(b) <= lastByteLast && s.kind(m.Process, addr).completions > 0
@@ -130,27 +130,27 @@ func (m *Memory) WriteAt(addr mem.VA, b []byte) error {
 func (m *Memory) ReadAt(addr mem.VA, b []byte) error {
 	s := m.S
 	if w := m.window(addr, len(b)); w != nil {
-		s.Fresh()
+		s.DropReadAhead()
 		copy(b, w)
 		return nil
 	}
 	if m.aliased(addr, len(b)) {
 		s.Flush()
-		s.Fresh()
+		s.DropReadAhead()
 		return m.Process.ReadAt(addr, b)
 	}
-	s.settle(m.Process, addr, len(b))
+	s.flushOverlap(m.Process, addr, len(b))
 	switch {
 	case len(b) <= recordSize || s.kind(m.Process, addr).work > 0:
-		s.Fresh()
+		s.DropReadAhead()
 		return m.Process.ReadAt(addr, b)
-	case len(b) < joined:
+	case len(b) < packetLength:
 		return s.readPage(m.Process, addr, b)
 	}
 	return s.readAhead(m.Process, addr, b)
 }
 
-// Forget drops what belongs to a process that is gone.
+// Forget drops everything about a process that has ended.
 func (s *Streams) Forget(p *Process) {
 	s.drop(p)
 	for i := range s.reads {
@@ -163,9 +163,9 @@ func (s *Streams) Forget(p *Process) {
 			s.pages[i].p = nil
 		}
 	}
-	for k := range s.rings {
+	for k := range s.queues {
 		if k.p == p {
-			delete(s.rings, k)
+			delete(s.queues, k)
 		}
 	}
 	for k := range s.known {

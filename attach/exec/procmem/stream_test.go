@@ -68,7 +68,7 @@ func TestStreamsReadWhatWasWritten(t *testing.T) {
 			k := r.IntN(size)
 			s.Flush()
 			raw[k], model[k] = 0x5a, 0x5a
-			s.Fresh()
+			s.DropReadAhead()
 		case 1:
 			s.Flush()
 			if !bytes.Equal(raw, model) {
@@ -85,7 +85,7 @@ func TestNothingIsReadAheadOfNews(t *testing.T) {
 	s := &Streams{}
 	m := &Memory{p, s}
 	const ring = 32 * 4096
-	s.Ring(p, base+ring, 4096, true)
+	s.WorkQueue(p, base+ring, 4096, true)
 	b := make([]byte, 4096)
 	read := func(off int) byte {
 		if err := m.ReadAt(base+mem.VA(off), b); err != nil {
@@ -96,7 +96,7 @@ func TestNothingIsReadAheadOfNews(t *testing.T) {
 	for i, news := range []func(){
 		func() { _ = m.ReadAt(base+63*4096, b[:8]) },
 		func() { read(ring) },
-		s.Fresh,
+		s.DropReadAhead,
 	} {
 		read(0)
 		read(4096) // reads ahead

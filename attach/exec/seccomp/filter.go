@@ -58,8 +58,8 @@ const (
 	ret   = unix.BPF_RET | unix.BPF_K
 )
 
-// Compile makes the program: the first rule that fits decides; what none fits, and
-// every call of another architecture, is allowed.
+// Compile makes the program: the first rule that matches decides; a call that no rule matches,
+// and every call of another architecture, is allowed.
 func Compile(rules []Rule) []unix.SockFilter {
 	p := []unix.SockFilter{
 		stmt(load, dataArch),

@@ -15,7 +15,7 @@ import (
 // the kernel allows one listener.
 var ErrOuterListener = errors.New("another supervisor of system calls (a container, a sandbox or another rdmasim exec) is above this process, and Linux allows only one")
 
-// ErrNoNotification says that the kernel cannot do it.
+// ErrNoNotification says that the kernel has no user notification.
 var ErrNoNotification = errors.New("this kernel has no seccomp user notification (Linux 5.14 or later with CONFIG_SECCOMP_FILTER is needed)")
 
 // Install puts the filter on the calling thread and returns the listener. The thread
@@ -124,7 +124,7 @@ func (l *Listener) Fail(id uint64, e unix.Errno) error {
 	return l.send(response{id: id, err: -int32(e)})
 }
 
-// Continue lets the kernel do the call.
+// Continue lets the kernel carry out the call.
 func (l *Listener) Continue(id uint64) error {
 	return l.send(response{id: id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE})
 }

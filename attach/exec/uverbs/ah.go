@@ -22,7 +22,7 @@ func (f *File) createAH(k *uapi.Call, w *uapi.Write) error {
 		return fmt.Errorf("%s: %d bytes for driver data: %w", w.Name, n, syscall.EINVAL)
 	}
 	r := uapi.CreateAH(b)
-	h, mac, err := f.u.CreateAH(nobody, known(r.PDHandle()), uverbsAH(r.Attr()))
+	h, mac, err := f.u.CreateAH(noCaller, kernelHandle(r.PDHandle()), uverbsAH(r.Attr()))
 	if err != nil {
 		return err
 	}
@@ -31,7 +31,7 @@ func (f *File) createAH(k *uapi.Call, w *uapi.Write) error {
 	copy(d.DMAC(), mac[:])
 	a := uapi.CreateAHResp(make([]byte, uapi.CreateAHRespSize))
 	a.SetAHHandle(uint32(h))
-	return undo(errors.Join(k.Out(uapi.AttrUHWOut, d[:uapi.CreateAHRespLeast]), w.Respond(a)), func() error { return f.u.DestroyAH(nobody, h) })
+	return undo(errors.Join(k.Out(uapi.AttrUHWOut, d[:uapi.CreateAHRespLeast]), w.Respond(a)), func() error { return f.u.DestroyAH(noCaller, h) })
 }
 
 func uverbsAH(r uapi.AHAttr) verbs.AHAttr {
@@ -51,7 +51,7 @@ func (f *File) attachMcast(w *uapi.Write) error {
 	if err != nil {
 		return err
 	}
-	return f.u.AttachMcast(nobody, known(h), gid, lid)
+	return f.u.AttachMcast(noCaller, kernelHandle(h), gid, lid)
 }
 
 // detachMcast is DETACH_MCAST.
@@ -60,7 +60,7 @@ func (f *File) detachMcast(w *uapi.Write) error {
 	if err != nil {
 		return err
 	}
-	return f.u.DetachMcast(nobody, known(h), gid, lid)
+	return f.u.DetachMcast(noCaller, kernelHandle(h), gid, lid)
 }
 
 func mcast(w *uapi.Write) (h uint32, gid verbs.GID, lid uint16, err error) {

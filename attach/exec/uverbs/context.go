@@ -16,8 +16,7 @@ import (
 // pageSize is that of the host and of its UAR pages.
 const pageSize = 4096
 
-// inlineNone is MLX5_USER_INLINE_MODE_NONE, what old kernels' libraries take as no need
-// to inline headers.
+// inlineNone is MLX5_USER_INLINE_MODE_NONE: libraries need not put headers inline.
 const inlineNone = 1
 
 // getContext is GET_CONTEXT with mlx5's driver data.
@@ -29,7 +28,7 @@ func (f *File) getContext(k *uapi.Call) error {
 	if err != nil {
 		return err
 	}
-	u, resp, err := f.dev.AllocUcontext(nobody, f.proc, req)
+	u, resp, err := f.dev.AllocUcontext(noCaller, f.proc, req)
 	if err != nil {
 		return err
 	}
@@ -42,7 +41,7 @@ func (f *File) getContext(k *uapi.Call) error {
 			k.Out(uapi.AttrUHWOut, uctxResp(&resp, k.Len(uapi.AttrUHWOut))))
 	}
 	if err != nil {
-		u.Close(nobody)
+		u.Close(noCaller)
 		f.u = nil
 		f.unmapAll()
 	}
@@ -106,13 +105,13 @@ func uctxResp(r *kernel.UcontextResp, room int) []byte {
 // three commands that map one.
 func (f *File) mapStatic(bfregs uint32) error {
 	for i := uint32(0); bfregs > 0; i++ {
-		m, err := f.u.MmapUAR(nobody, kernel.MmapRegular, i)
+		m, err := f.u.MmapUAR(noCaller, kernel.MmapRegular, i)
 		if err != nil {
 			return nil // past the end
 		}
 		f.static = append(f.static, m)
 		for _, cmd := range [...]uint32{uapi.MmapRegular, uapi.MmapWC, uapi.MmapNC} {
-			m, err := f.u.MmapUAR(nobody, cmd, i)
+			m, err := f.u.MmapUAR(noCaller, cmd, i)
 			if err != nil {
 				continue // write-combining that is not available
 			}
@@ -211,7 +210,7 @@ func (f *File) dynamic(i uint32) (*cpu.Mapping, error) {
 	if m := f.dyn[i]; m != nil {
 		return m, nil
 	}
-	m, err := f.u.MmapUAR(nobody, kernel.MmapAllocWC, i)
+	m, err := f.u.MmapUAR(noCaller, kernel.MmapAllocWC, i)
 	if err != nil {
 		return nil, err
 	}
@@ -237,14 +236,14 @@ func (f *File) allocUAR(k *uapi.Call) error {
 	if typ > kernel.UARTypeNC {
 		return fmt.Errorf("UAR of type %d: %w", typ, syscall.EOPNOTSUPP)
 	}
-	o, err := f.u.AllocUAR(nobody, uint32(typ))
+	o, err := f.u.AllocUAR(noCaller, uint32(typ))
 	if err != nil {
 		return err
 	}
 	x := &uarObject{o, o.MmapOff / pageSize}
 	h := uint32(o.Handle())
 	if err := f.pages.MapUAR(x.page, o.Map); err != nil {
-		return undo(fmt.Errorf("UAR object: %w", errors.Join(err, syscall.ENOMEM)), func() error { return f.u.FreeUAR(nobody, o) })
+		return undo(fmt.Errorf("UAR object: %w", errors.Join(err, syscall.ENOMEM)), func() error { return f.u.FreeUAR(noCaller, o) })
 	}
 	f.objects[h] = x
 	err = errors.Join(k.Out64(uapi.UARAllocOffset, o.MmapOff), k.Out32(uapi.UARAllocPageID, o.PageID),
@@ -263,7 +262,7 @@ func (f *File) freeUAR(h uint32) error {
 	if o == nil {
 		return fmt.Errorf("UAR object %d: %w", h, syscall.ENOENT)
 	}
-	if err := f.u.FreeUAR(nobody, o.UARObject); err != nil {
+	if err := f.u.FreeUAR(noCaller, o.UARObject); err != nil {
 		return err
 	}
 	f.pages.UnmapUAR(o.page)

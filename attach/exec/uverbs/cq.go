@@ -47,7 +47,7 @@ func (f *File) createCQ(c Caller, k *uapi.Call) error {
 	q.Entries = 1 << bits.Len32(r.CQE)
 	q.cookie = f.own(&owner{handle: q.UserHandle})
 	r.Cookie = q.cookie
-	if q.h, q.CQN, err = f.u.CreateCQ(nobody, r); err != nil {
+	if q.h, q.CQN, err = f.u.CreateCQ(noCaller, r); err != nil {
 		delete(f.owners, q.cookie)
 		return err
 	}
@@ -56,7 +56,7 @@ func (f *File) createCQ(c Caller, k *uapi.Call) error {
 	}
 	if err != nil {
 		delete(f.owners, q.cookie)
-		return undo(err, func() error { _, _, err := f.u.DestroyCQ(nobody, q.h); return err })
+		return undo(err, func() error { _, _, err := f.u.DestroyCQ(noCaller, q.h); return err })
 	}
 	f.cqs[uint32(q.h)] = q
 	f.pages.AddCQ(&q.CQ)
@@ -101,11 +101,11 @@ func (f *File) destroyCQ(k *uapi.Call) error {
 	h, _ := k.Handle(uapi.CQDestroyHandle)
 	q := f.cqs[h]
 	if q == nil {
-		_, _, err := f.u.DestroyCQ(nobody, known(h))
+		_, _, err := f.u.DestroyCQ(noCaller, kernelHandle(h))
 		return err
 	}
 	// A queue pair may still use it: then nothing happens.
-	comp, async, err := f.u.DestroyCQ(nobody, q.h)
+	comp, async, err := f.u.DestroyCQ(noCaller, q.h)
 	if err != nil {
 		return err
 	}
@@ -136,7 +136,7 @@ func (f *File) resizeCQ(k *uapi.Call, w *uapi.Write) error {
 	if d.Reserved0() != 0 || d.Reserved1() != 0 {
 		return fmt.Errorf("%s: reserved fields of driver data: %w", w.Name, syscall.EINVAL)
 	}
-	cqe, err := f.u.ResizeCQ(nobody, known(r.CQHandle()), r.CQE(), d.BufAddr(), uint32(d.CQESize()))
+	cqe, err := f.u.ResizeCQ(noCaller, kernelHandle(r.CQHandle()), r.CQE(), d.BufAddr(), uint32(d.CQESize()))
 	if err != nil {
 		return err
 	}
@@ -166,5 +166,5 @@ func (f *File) modifyCQ(w *uapi.Write) error {
 	case r.AttrMask() > cqModerate:
 		return fmt.Errorf("%s: attribute mask %#x: %w", w.Name, r.AttrMask(), syscall.EOPNOTSUPP)
 	}
-	return f.u.ModerateCQ(nobody, known(r.CQHandle()), r.CQCount(), r.CQPeriod())
+	return f.u.ModerateCQ(noCaller, kernelHandle(r.CQHandle()), r.CQCount(), r.CQPeriod())
 }

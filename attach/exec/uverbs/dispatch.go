@@ -16,7 +16,7 @@ type handler func(f *File, c Caller, k *uapi.Call) error
 // commandHandler carries out a command of INVOKE_WRITE.
 type commandHandler func(f *File, c Caller, k *uapi.Call, w *uapi.Write) error
 
-// Some handlers need less than others.
+// plain, request and both adapt functions that need only a part of the arguments.
 func plain(do func(*File, *uapi.Call) error) handler {
 	return func(f *File, _ Caller, k *uapi.Call) error { return do(f, k) }
 }
@@ -33,22 +33,22 @@ func both(do func(*File, *uapi.Call, *uapi.Write) error) commandHandler {
 func destroyer(id uint16, do func(*kernel.Ucontext, kernel.Caller, kernel.Handle) error) handler {
 	return func(f *File, _ Caller, k *uapi.Call) error {
 		h, _ := k.Handle(id)
-		return do(f.u, nobody, known(h))
+		return do(f.u, noCaller, kernelHandle(h))
 	}
 }
 
-// oldDestroyer is destroyer by a command.
-func oldDestroyer(do func(*kernel.Ucontext, kernel.Caller, kernel.Handle) error) commandHandler {
+// commandDestroyer is destroyer by a command.
+func commandDestroyer(do func(*kernel.Ucontext, kernel.Caller, kernel.Handle) error) commandHandler {
 	return func(f *File, _ Caller, _ *uapi.Call, w *uapi.Write) error {
 		h, err := w.Handle()
 		if err != nil {
 			return err
 		}
-		return do(f.u, nobody, known(h))
+		return do(f.u, noCaller, kernelHandle(h))
 	}
 }
 
-// method calls what the call is for. But for two methods there must be a context
+// method carries a call out. All methods but two need a context
 // (ib_uverbs_get_ucontext).
 func (f *File) method(c Caller, k *uapi.Call) error {
 	key := [2]uint16{k.Method.Object, k.Method.ID}
@@ -62,7 +62,7 @@ func (f *File) method(c Caller, k *uapi.Call) error {
 		}
 		return f.write(c, k, w)
 	}
-	if err := f.ready(k.Method.Name); err != nil {
+	if err := f.needContext(k.Method.Name); err != nil {
 		return err
 	}
 	var do handler
@@ -110,7 +110,7 @@ func (f *File) method(c Caller, k *uapi.Call) error {
 		return fmt.Errorf("%s: %w", k.Method.Name, syscall.EPROTONOSUPPORT)
 	}
 	if owned {
-		if err := f.opener(c); err != nil {
+		if err := f.checkOpener(c); err != nil {
 			return fmt.Errorf("%s: %w", k.Method.Name, err)
 		}
 	}
@@ -119,7 +119,7 @@ func (f *File) method(c Caller, k *uapi.Call) error {
 
 // write carries out a command of INVOKE_WRITE.
 func (f *File) write(c Caller, k *uapi.Call, w *uapi.Write) error {
-	if err := f.ready(w.Name); err != nil {
+	if err := f.needContext(w.Name); err != nil {
 		return err
 	}
 	do, owned := command(w.Cmd)
@@ -127,14 +127,14 @@ func (f *File) write(c Caller, k *uapi.Call, w *uapi.Write) error {
 		return fmt.Errorf("%s: %w", w.Name, syscall.EOPNOTSUPP)
 	}
 	if owned {
-		if err := f.opener(c); err != nil {
+		if err := f.checkOpener(c); err != nil {
 			return fmt.Errorf("%s: %w", w.Name, err)
 		}
 	}
 	return do(f, c, k, w)
 }
 
-// command is what carries a command out; owned: with memory of the caller.
+// command is the handler of a command; owned says that it takes memory of the caller.
 func command(cmd uint32) (do commandHandler, owned bool) {
 	switch cmd {
 	case uapi.CmdQueryDevice:
@@ -146,21 +146,21 @@ func command(cmd uint32) (do commandHandler, owned bool) {
 	case uapi.CmdAllocPD:
 		return both((*File).allocPD), false
 	case uapi.CmdDeallocPD:
-		return oldDestroyer((*kernel.Ucontext).DeallocPD), false
+		return commandDestroyer((*kernel.Ucontext).DeallocPD), false
 	case uapi.CmdRegMR:
 		return request((*File).regMR), true
 	case uapi.CmdReregMR:
 		return request((*File).reregMR), true
 	case uapi.CmdDeregMR:
-		return oldDestroyer((*kernel.Ucontext).DeregMR), false
+		return commandDestroyer((*kernel.Ucontext).DeregMR), false
 	case uapi.CmdAllocMW:
 		return both((*File).allocMW), false
 	case uapi.CmdDeallocMW:
-		return oldDestroyer((*kernel.Ucontext).DeallocMW), false
+		return commandDestroyer((*kernel.Ucontext).DeallocMW), false
 	case uapi.CmdCreateAH:
 		return both((*File).createAH), false
 	case uapi.CmdDestroyAH:
-		return oldDestroyer((*kernel.Ucontext).DestroyAH), false
+		return commandDestroyer((*kernel.Ucontext).DestroyAH), false
 	case uapi.CmdCreateCompChannel:
 		return func(f *File, c Caller, _ *uapi.Call, w *uapi.Write) error { return f.createChannel(c, w) }, false
 	case uapi.CmdResizeCQ:

@@ -19,7 +19,7 @@ type deviceMemory struct {
 
 // allocDM is DM_ALLOC with mlx5's attributes.
 func (f *File) allocDM(k *uapi.Call) error {
-	o, err := f.u.AllocDM(nobody, kernel.DMReq{
+	o, err := f.u.AllocDM(noCaller, kernel.DMReq{
 		Length: k.Value(uapi.DMAllocLength), LogAlign: uint32(k.Value(uapi.DMAllocAlignment)), Type: k.Value(uapi.DMAllocType),
 	})
 	if err != nil {
@@ -28,7 +28,7 @@ func (f *File) allocDM(k *uapi.Call) error {
 	x := &deviceMemory{o, uapi.MmapPage(uapi.MmapDeviceMem, uint32(o.PageIndex))}
 	h := uint32(o.Handle())
 	if err := f.pages.MapMemory(x.page, x.Pages(), x.BAR()); err != nil {
-		return undo(fmt.Errorf("device memory: %w", errors.Join(err, syscall.ENOMEM)), func() error { return f.u.FreeDM(nobody, o.Handle()) })
+		return undo(fmt.Errorf("device memory: %w", errors.Join(err, syscall.ENOMEM)), func() error { return f.u.FreeDM(noCaller, o.Handle()) })
 	}
 	f.memory[h] = x
 	err = errors.Join(k.Out64(uapi.DMAllocStartOffset, o.StartOffset), k.Out16(uapi.DMAllocPageIndex, o.PageIndex),
@@ -43,7 +43,7 @@ func (f *File) freeDM(k *uapi.Call) error {
 }
 
 func (f *File) releaseDM(h uint32) error {
-	if err := f.u.FreeDM(nobody, known(h)); err != nil {
+	if err := f.u.FreeDM(noCaller, kernelHandle(h)); err != nil {
 		return err
 	}
 	f.pages.UnmapMemory(f.memory[h].page)
@@ -59,12 +59,12 @@ func (f *File) regDM(k *uapi.Call) error {
 	if err != nil {
 		return err
 	}
-	h, lkey, rkey, err := f.u.RegDMMR(nobody, kernel.DMMRReq{
-		PD: known(pd), DM: known(dm), Offset: k.Value(uapi.DMMROffset), Length: k.Value(uapi.DMMRLength), Access: access(flags),
+	h, lkey, rkey, err := f.u.RegDMMR(noCaller, kernel.DMMRReq{
+		PD: kernelHandle(pd), DM: kernelHandle(dm), Offset: k.Value(uapi.DMMROffset), Length: k.Value(uapi.DMMRLength), Access: access(flags),
 	})
 	if err != nil {
 		return err
 	}
 	err = errors.Join(k.Out32(uapi.DMMRLKey, lkey), k.Out32(uapi.DMMRRKey, rkey), k.SetNew(uapi.DMMRHandle, uint64(h)))
-	return undo(err, func() error { return f.u.DeregMR(nobody, h) })
+	return undo(err, func() error { return f.u.DeregMR(noCaller, h) })
 }

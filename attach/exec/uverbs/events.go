@@ -32,12 +32,12 @@ type channel struct {
 
 // createChannel is CREATE_COMP_CHANNEL.
 func (f *File) createChannel(c Caller, w *uapi.Write) error {
-	f.sweep()
-	k, err := f.u.CreateChannel(nobody)
+	f.closeAbandonedChannels()
+	k, err := f.u.CreateChannel(noCaller)
 	if err != nil {
 		return err
 	}
-	back := func() error { return f.u.DestroyChannel(nobody, k) }
+	back := func() error { return f.u.DestroyChannel(noCaller, k) }
 	p, fd, err := newEventPipe(c, uapi.CompEventSize)
 	if err != nil {
 		return undo(err, back)
@@ -55,11 +55,11 @@ func (f *File) createChannel(c Caller, w *uapi.Write) error {
 	return nil
 }
 
-// sweep closes the channels whose descriptors are all closed and that no CQ reports
+// closeAbandonedChannels closes the channels whose descriptors are all closed and that no CQ reports
 // to.
-func (f *File) sweep() {
+func (f *File) closeAbandonedChannels() {
 	for in, ch := range f.channels {
-		if ch.pipe.abandoned() && f.u.DestroyChannel(nobody, ch.k) == nil {
+		if ch.pipe.abandoned() && f.u.DestroyChannel(noCaller, ch.k) == nil {
 			ch.pipe.close()
 			delete(f.channels, in)
 		}
@@ -86,7 +86,7 @@ func (f *File) channelOf(c Caller, k *uapi.Call, id uint16) (*channel, error) {
 
 // completion moves an event of the kernel's channel into the pipe.
 func (f *File) completion(ch *channel) {
-	cookie, err := ch.k.Wait(nobody, 0)
+	cookie, err := ch.k.Wait(noCaller, 0)
 	if err != nil {
 		return
 	}
@@ -101,7 +101,7 @@ func (f *File) completion(ch *channel) {
 // a second one is refused.
 func (f *File) allocAsync(c Caller, k *uapi.Call) error {
 	if f.async != nil {
-		return fmt.Errorf("a second async file: %w: %w", errNotYet, syscall.EOPNOTSUPP)
+		return fmt.Errorf("a second async file: %w: %w", errNotModelled, syscall.EOPNOTSUPP)
 	}
 	p, fd, err := newEventPipe(c, uapi.AsyncEventSize)
 	if err != nil {
@@ -139,7 +139,7 @@ func (f *File) asyncEvent() { f.asyncOnce() }
 
 // asyncOnce moves an event of the kernel's async file into the pipe.
 func (f *File) asyncOnce() bool {
-	e, err := f.u.WaitAsync(nobody, 0)
+	e, err := f.u.WaitAsync(noCaller, 0)
 	if err != nil {
 		return false
 	}
@@ -161,7 +161,7 @@ func (f *File) forgetAsync(cookie uint64) uint32 {
 	return f.async.forget(cookie)
 }
 
-// flush writes what did not fit into pipes before.
+// flush writes the records that did not fit into the pipes before.
 func (f *File) flush() {
 	if f.async != nil {
 		f.async.flush()
@@ -178,15 +178,15 @@ type record struct {
 }
 
 // eventPipe is a pipe whose read end the program has and whose write end is ours. It
-// knows what lies in it, so that events of a queue that goes away can be taken back:
-// a library waits for ever for events to be acknowledged that nobody can read.
+// knows what lies in it, so that events of a queue that is destroyed can be taken back:
+// otherwise a library waits for ever until they are acknowledged.
 type eventPipe struct {
-	inode Inode
-	w     int // write end, never blocking
-	size  int // of a record
-	sent  []record
-	late  []record // what did not fit
-	dead  bool     // all read ends are closed
+	inode       Inode
+	w           int // write end, never blocking
+	size        int // of a record
+	sent        []record
+	pending     []record // records that did not fit yet
+	readersGone bool     // all read ends are closed
 }
 
 // newEventPipe makes a pipe and gives the caller its read end.
@@ -218,34 +218,34 @@ func (p *eventPipe) close() { _ = unix.Close(p.w) }
 func (p *eventPipe) abandoned() bool {
 	fds := []unix.PollFd{{Fd: int32(p.w), Events: unix.POLLOUT}}
 	_, err := unix.Poll(fds, 0)
-	p.dead = p.dead || err == nil && fds[0].Revents&unix.POLLERR != 0
-	return p.dead
+	p.readersGone = p.readersGone || err == nil && fds[0].Revents&unix.POLLERR != 0
+	return p.readersGone
 }
 
 // push writes a record, now or when there is room.
 func (p *eventPipe) push(r record) {
-	p.late = append(p.late, r)
+	p.pending = append(p.pending, r)
 	p.flush()
 }
 
 func (p *eventPipe) flush() {
-	if len(p.late) == 0 || p.dead {
+	if len(p.pending) == 0 || p.readersGone {
 		return
 	}
 	p.trim()
-	for len(p.late) > 0 {
-		r := p.late[0]
+	for len(p.pending) > 0 {
+		r := p.pending[0]
 		n, err := unix.Write(p.w, r.b)
 		switch {
 		case err == unix.EINTR:
 			continue
 		case err == unix.EPIPE:
-			p.dead = true
+			p.readersGone = true
 			return
 		case err != nil || n != len(r.b): // full: writes of this size are whole or not at all
 			return
 		}
-		p.sent, p.late = append(p.sent, r), p.late[1:]
+		p.sent, p.pending = append(p.sent, r), p.pending[1:]
 	}
 }
 
@@ -260,19 +260,19 @@ func (p *eventPipe) trim() {
 	}
 }
 
-// forget takes the records of a queue out of the pipe and says how many the program
+// forget takes the records of a queue out of the pipe and returns how many the program
 // had not read. It reads the pipe empty, through a description of its own that does
 // not block, and writes the others back.
 func (p *eventPipe) forget(cookie uint64) (n uint32) {
-	keep := p.late[:0]
-	for _, r := range p.late {
+	keep := p.pending[:0]
+	for _, r := range p.pending {
 		if r.cookie == cookie {
 			n++
 			continue
 		}
 		keep = append(keep, r)
 	}
-	p.late = keep
+	p.pending = keep
 	p.trim()
 	mine := false
 	for _, r := range p.sent {
@@ -309,7 +309,7 @@ func (p *eventPipe) forget(cookie uint64) (n uint32) {
 		}
 		again = append(again, r)
 	}
-	p.late = append(again, p.late...)
+	p.pending = append(again, p.pending...)
 	p.flush()
 	return n
 }

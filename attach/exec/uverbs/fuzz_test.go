@@ -27,8 +27,8 @@ func (s *source) n(limit int) int {
 // fill copies input into b.
 func (s *source) fill(b []byte) { s.b = s.b[copy(b, s.b):] }
 
-// FuzzIoctl makes calls whose attributes have hostile values, in any order, on a device
-// that lives on. Nothing panics, and closing the file leaves nothing behind.
+// FuzzIoctl makes calls whose attributes have hostile values, in any order, on one device
+// that is never replaced. Nothing panics, and closing the file leaves nothing behind.
 func FuzzIoctl(f *testing.F) {
 	f.Add([]byte{})
 	f.Add([]byte{3, 0, 1, 0, 40, 0, 2, 1, 3, 1, 1, 1, 5, 2, 2, 2, 7, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9})

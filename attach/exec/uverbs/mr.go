@@ -18,7 +18,7 @@ func (f *File) regMR(w *uapi.Write) error {
 		return err
 	}
 	r := uapi.RegMR(b)
-	h, lkey, rkey, err := f.u.RegMR(nobody, known(r.PDHandle()), r.Start(), r.Length(), r.HCAVA(), access(r.AccessFlags()))
+	h, lkey, rkey, err := f.u.RegMR(noCaller, kernelHandle(r.PDHandle()), r.Start(), r.Length(), r.HCAVA(), access(r.AccessFlags()))
 	if err != nil {
 		return err
 	}
@@ -26,7 +26,7 @@ func (f *File) regMR(w *uapi.Write) error {
 	a.SetMRHandle(uint32(h))
 	a.SetLKey(lkey)
 	a.SetRKey(rkey)
-	return undo(w.Respond(a), func() error { return f.u.DeregMR(nobody, h) })
+	return undo(w.Respond(a), func() error { return f.u.DeregMR(noCaller, h) })
 }
 
 // reregMR is REREG_MR. An answer that cannot be delivered leaves the region changed, as
@@ -37,8 +37,8 @@ func (f *File) reregMR(w *uapi.Write) error {
 		return err
 	}
 	r := uapi.ReregMR(b)
-	lkey, rkey, err := f.u.ReregMR(nobody, known(r.MRHandle()), kernel.ReregReq{
-		Flags: verbs.ReregFlags(r.Flags()), PD: known(r.PDHandle()), Addr: r.Start(), Length: r.Length(), Iova: r.HCAVA(),
+	lkey, rkey, err := f.u.ReregMR(noCaller, kernelHandle(r.MRHandle()), kernel.ReregReq{
+		Flags: verbs.ReregFlags(r.Flags()), PD: kernelHandle(r.PDHandle()), Addr: r.Start(), Length: r.Length(), Iova: r.HCAVA(),
 		Access: access(r.AccessFlags()),
 	})
 	if err != nil {
@@ -64,12 +64,12 @@ func (f *File) allocMW(k *uapi.Call, w *uapi.Write) error {
 	if d := uapi.MLX5AllocMW(b); d.CompMask() != 0 || d.Reserved1() != 0 || d.Reserved2() != 0 {
 		return fmt.Errorf("%s: driver data %x: %w", w.Name, b, syscall.EOPNOTSUPP)
 	}
-	h, rkey, err := f.u.AllocMW(nobody, known(r.PDHandle()), verbs.MWType(r.MWType()))
+	h, rkey, err := f.u.AllocMW(noCaller, kernelHandle(r.PDHandle()), verbs.MWType(r.MWType()))
 	if err != nil {
 		return err
 	}
 	a := uapi.AllocMWResp(make([]byte, uapi.AllocMWRespSize))
 	a.SetMWHandle(uint32(h))
 	a.SetRKey(rkey)
-	return undo(w.Respond(a), func() error { return f.u.DeallocMW(nobody, h) })
+	return undo(w.Respond(a), func() error { return f.u.DeallocMW(noCaller, h) })
 }

@@ -47,7 +47,7 @@ func (f *File) createQP(c Caller, k *uapi.Call) error {
 	}
 	q.cookie = f.own(&owner{handle: q.UserHandle})
 	r.Cookie = q.cookie
-	h, resp, err := f.u.CreateQP(nobody, r)
+	h, resp, err := f.u.CreateQP(noCaller, r)
 	if err != nil {
 		delete(f.owners, q.cookie)
 		return err
@@ -58,7 +58,7 @@ func (f *File) createQP(c Caller, k *uapi.Call) error {
 	}
 	if err != nil {
 		delete(f.owners, q.cookie)
-		return undo(err, func() error { _, err := f.u.DestroyQP(nobody, h); return err })
+		return undo(err, func() error { _, err := f.u.DestroyQP(noCaller, h); return err })
 	}
 	f.qps[uint32(h)] = q
 	f.pages.AddQP(&q.QP)
@@ -80,18 +80,18 @@ func (f *File) qpReq(k *uapi.Call, d uapi.MLX5CreateQP) (r kernel.QPReq, err err
 	r.SigAll, r.Flags = flags&uapi.QPCreateSQSigAll != 0, flags&^uapi.QPCreateSQSigAll
 	switch {
 	case r.Type == verbs.QPTDriver: // before the driver looks at its flags (check_qp_type)
-		return r, fmt.Errorf("dynamically connected transport: %w: %w", errNotYet, syscall.EOPNOTSUPP)
+		return r, fmt.Errorf("dynamically connected transport: %w: %w", errNotModelled, syscall.EOPNOTSUPP)
 	case k.Has(uapi.QPCreateXRCD) || k.Has(uapi.QPCreateIndTable):
 		return r, fmt.Errorf("QP_CREATE with an XRC domain or an indirection table: %w", syscall.EINVAL)
 	case k.Has(uapi.QPCreateSourceQPN):
-		return r, fmt.Errorf("source QPN: %w: %w", errNotYet, syscall.EOPNOTSUPP)
+		return r, fmt.Errorf("source QPN: %w: %w", errNotModelled, syscall.EOPNOTSUPP)
 	}
 	for _, o := range [...]struct {
 		id uint16
 		h  *kernel.Handle
 	}{{uapi.QPCreatePD, &r.PD}, {uapi.QPCreateSRQ, &r.SRQ}, {uapi.QPCreateSendCQ, &r.SendCQ}, {uapi.QPCreateRecvCQ, &r.RecvCQ}} {
 		if h, ok := k.Handle(o.id); ok {
-			*o.h = known(h)
+			*o.h = kernelHandle(h)
 		}
 	}
 	r.HasSRQ = k.Has(uapi.QPCreateSRQ)
@@ -107,12 +107,12 @@ func (f *File) qpReq(k *uapi.Call, d uapi.MLX5CreateQP) (r kernel.QPReq, err err
 }
 
 // driverFlags is process_vendor_flags. The permission to scatter small payloads into
-// CQEs where not every request is signalled is taken note of and not used.
+// CQEs where not every request is signalled is accepted and not used.
 func driverFlags(r *kernel.QPReq, flags uint32) error {
 	const known = uapi.QPFlagScatterCQE | uapi.QPFlagAllowScatterCQE | uapi.QPFlagBFRegIndex | uapi.QPFlagUARPageIndex
 	switch {
 	case flags&uapi.QPFlagSignature != 0:
-		return fmt.Errorf("QP_CREATE: WQE signatures: %w: %w", errNotYet, syscall.EOPNOTSUPP)
+		return fmt.Errorf("QP_CREATE: WQE signatures: %w: %w", errNotModelled, syscall.EOPNOTSUPP)
 	case flags&^known != 0:
 		return fmt.Errorf("QP_CREATE: driver flags %#x: %w", flags, syscall.EINVAL)
 	case flags&uapi.QPFlagUARPageIndex != 0:
@@ -161,7 +161,7 @@ func (f *File) answerQP(k *uapi.Call, q *qp, resp *kernel.QPResp) error {
 // destroyQP is QP_DESTROY.
 func (f *File) destroyQP(k *uapi.Call) error {
 	h, _ := k.Handle(uapi.QPDestroyHandle)
-	events, err := f.u.DestroyQP(nobody, known(h))
+	events, err := f.u.DestroyQP(noCaller, kernelHandle(h))
 	if err != nil {
 		return err
 	}
@@ -195,7 +195,7 @@ func (f *File) modifyQP(w *uapi.Write) error {
 	} else if m.AttrMask()&^standardMask != 0 {
 		return fmt.Errorf("%s: attribute mask %#x: %w", w.Name, m.AttrMask(), syscall.EOPNOTSUPP)
 	}
-	if err := f.u.ModifyQP(nobody, known(m.QPHandle()), &a, verbs.QPAttrMask(m.AttrMask())); err != nil {
+	if err := f.u.ModifyQP(noCaller, kernelHandle(m.QPHandle()), &a, verbs.QPAttrMask(m.AttrMask())); err != nil {
 		return err
 	}
 	if !ex {
@@ -254,7 +254,7 @@ func (f *File) queryQP(w *uapi.Write) error {
 		return err
 	}
 	req := uapi.QueryQP(b)
-	a, err := f.u.QueryQP(nobody, known(req.QPHandle()), verbs.QPAttrMask(req.AttrMask()))
+	a, err := f.u.QueryQP(noCaller, kernelHandle(req.QPHandle()), verbs.QPAttrMask(req.AttrMask()))
 	if err != nil {
 		return err
 	}

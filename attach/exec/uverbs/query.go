@@ -12,7 +12,7 @@ import (
 
 // queryDevice is the command QUERY_DEVICE.
 func (f *File) queryDevice(w *uapi.Write) error {
-	a, err := f.u.QueryDevice(nobody)
+	a, err := f.u.QueryDevice(noCaller)
 	if err != nil {
 		return err
 	}
@@ -35,7 +35,7 @@ func (f *File) queryDeviceEx(k *uapi.Call, w *uapi.Write) error {
 	if room != 0 && room < 8 { // comp_mask and response_length
 		return fmt.Errorf("%s: %d bytes for driver data: %w", w.Name, room, syscall.EINVAL)
 	}
-	a, err := f.u.QueryDevice(nobody)
+	a, err := f.u.QueryDevice(noCaller)
 	if err != nil {
 		return err
 	}
@@ -151,7 +151,7 @@ func (f *File) port(n uint64) (verbs.PortAttr, error) {
 	if n > 255 {
 		return verbs.PortAttr{}, fmt.Errorf("port %d: %w", n, syscall.EINVAL)
 	}
-	return f.u.QueryPort(nobody, int(n))
+	return f.u.QueryPort(noCaller, int(n))
 }
 
 // fillPort is copy_port_attr_to_resp.
@@ -188,7 +188,7 @@ func (f *File) queryGIDEntry(k *uapi.Call) error {
 	if port > 255 || index > 1<<16 {
 		return fmt.Errorf("GID %d of port %d: %w", index, port, syscall.EINVAL)
 	}
-	g, err := f.u.QueryGIDEntry(nobody, int(port), int(index))
+	g, err := f.u.QueryGIDEntry(noCaller, int(port), int(index))
 	if err != nil {
 		return err
 	}
@@ -215,19 +215,19 @@ func (f *File) queryGIDTable(k *uapi.Call) error {
 	if size == 0 || room == 0 || room%size != 0 {
 		return fmt.Errorf("QUERY_GID_TABLE: %d bytes for entries of %d: %w", room, size, syscall.EINVAL)
 	}
-	a, err := f.u.QueryDevice(nobody)
+	a, err := f.u.QueryDevice(noCaller)
 	if err != nil {
 		return err
 	}
 	var b []byte
 	n := uint64(0)
 	for port := 1; port <= int(a.PhysPortCnt); port++ {
-		p, err := f.u.QueryPort(nobody, port)
+		p, err := f.u.QueryPort(noCaller, port)
 		if err != nil {
 			return err
 		}
 		for i := 0; i < p.GIDTblLen; i++ {
-			g, err := f.u.QueryGIDEntry(nobody, port, i)
+			g, err := f.u.QueryGIDEntry(noCaller, port, i)
 			if err != nil {
 				continue // an empty slot
 			}

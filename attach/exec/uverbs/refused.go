@@ -7,10 +7,10 @@ import (
 	"syscall"
 )
 
-// errNotYet marks what a real kernel has and the model has not.
-var errNotYet = errors.New("not modelled yet")
+// errNotModelled marks a feature that a real kernel has and the model does not.
+var errNotModelled = errors.New("not modelled yet")
 
-// Refusal is something that a program may ask for and does not get.
+// Refusal is something that a program may ask for and that the model does not have.
 type Refusal struct {
 	What  string
 	Errno syscall.Errno // what the call answers
@@ -23,15 +23,15 @@ var refused = [...]Refusal{
 	{"tag matching", syscall.EINVAL, "ibv_create_srq_ex fails"},
 	{"dynamically connected transport, raw packets, WQs and RSS", syscall.EOPNOTSUPP, "ibv_create_qp_ex, ibv_create_wq fail"},
 	{"flow steering", syscall.EOPNOTSUPP, "ibv_create_flow fails"},
-	{"compressed CQEs, real-time stamps, WQE signatures", syscall.EOPNOTSUPP, "creation with these mlx5dv attributes fails"},
+	{"real-time stamps, WQE signatures", syscall.EOPNOTSUPP, "creation with these mlx5dv attributes fails"},
 	{"on-demand paging", syscall.EOPNOTSUPP, "ibv_reg_mr with IBV_ACCESS_ON_DEMAND fails"},
-	{"DEVX", syscall.EPROTONOSUPPORT, "mlx5dv_devx_* fail; the library goes on without"},
+	{"DEVX", syscall.EPROTONOSUPPORT, "mlx5dv_devx_* fail; the library works without it"},
 	{"counters, dma-buf, advice on memory", syscall.EPROTONOSUPPORT, "ibv_create_counters and others fail"},
 	{"device memory for steering, operations on device memory by stores", syscall.EOPNOTSUPP, "mlx5dv_alloc_dm, mlx5dv_dm_map_op_addr fail"},
-	{"registering memory and making queues by a child on a context that its parent opened", syscall.EOPNOTSUPP, "ibv_reg_mr and others fail in the child"},
-	{"importing of contexts and objects", syscall.EINVAL, "ibv_import_device fails: the library wants a character device"},
+	{"memory regions and queues of a child process on a context that its parent opened", syscall.EOPNOTSUPP, "ibv_reg_mr and others fail in the child"},
+	{"import of contexts and objects", syscall.EINVAL, "ibv_import_device fails: the library accepts only a character device"},
 	{"rdma_cm, umad", syscall.ENOENT, "there is no such device file"},
 }
 
-// Refused lists what programs do not get.
+// Refused lists what is not available to programs.
 func Refused() []Refusal { return append([]Refusal(nil), refused[:]...) }

@@ -46,17 +46,17 @@ type Pages interface {
 	MapUAR(page uint64, m *cpu.Mapping) error
 	// UnmapUAR ends a MapUAR.
 	UnmapUAR(page uint64)
-	// AddQP and AddCQ tell of a queue that rings one of the pages, before the program
-	// knows of it; RemoveQP and RemoveCQ come before its memory may go. A session that
-	// finds arms by their words in the records has to poison the word of a new CQ: the
-	// library put 0 there, which the first arm writes again.
+	// AddQP and AddCQ announce a queue that rings one of the pages, before the program
+	// knows of it; RemoveQP and RemoveCQ come before its memory may be unmapped. A session that
+	// finds arms by the arm words of doorbell records has to overwrite the word of a new CQ:
+	// the library put 0 there, and the first arm may write 0 again.
 	AddQP(q *QP)
 	RemoveQP(q *QP)
 	AddCQ(q *CQ)
 	RemoveCQ(q *CQ)
-	// MoveCQ tells that the ring of a CQ has moved from where it was.
+	// MoveCQ announces that the ring of a CQ has moved; was is the CQ before that.
 	MoveCQ(q *CQ, was CQ)
-	// AddSRQ and RemoveSRQ tell of a shared receive queue. It rings nothing: the device
+	// AddSRQ and RemoveSRQ announce and withdraw a shared receive queue. It rings nothing: the device
 	// reads its record.
 	AddSRQ(q *SRQ)
 	RemoveSRQ(q *SRQ)

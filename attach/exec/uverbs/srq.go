@@ -31,7 +31,7 @@ func (f *File) createSRQ(c Caller, k *uapi.Call) error {
 	}
 	pd, _ := k.Handle(uapi.SRQCreatePD)
 	s, resp, err := f.makeSRQ(k, k.Value(uapi.SRQCreateUserHandle), kernel.SRQReq{
-		PD: known(pd), MaxWR: uint32(k.Value(uapi.SRQCreateMaxWR)), MaxSGE: uint32(k.Value(uapi.SRQCreateMaxSGE)),
+		PD: kernelHandle(pd), MaxWR: uint32(k.Value(uapi.SRQCreateMaxWR)), MaxSGE: uint32(k.Value(uapi.SRQCreateMaxSGE)),
 	})
 	if err != nil {
 		return err
@@ -47,7 +47,7 @@ func (f *File) createSRQOld(k *uapi.Call, w *uapi.Write) error {
 		return err
 	}
 	r := uapi.CreateSRQ(b)
-	s, resp, err := f.makeSRQ(k, r.UserHandle(), kernel.SRQReq{PD: known(r.PDHandle()), MaxWR: r.MaxWR(), MaxSGE: r.MaxSGE()})
+	s, resp, err := f.makeSRQ(k, r.UserHandle(), kernel.SRQReq{PD: kernelHandle(r.PDHandle()), MaxWR: r.MaxWR(), MaxSGE: r.MaxSGE()})
 	if err != nil {
 		return err
 	}
@@ -58,14 +58,14 @@ func (f *File) createSRQOld(k *uapi.Call, w *uapi.Write) error {
 	return f.finishSRQ(s, errors.Join(driverSRQ(k, s), w.Respond(a)))
 }
 
-// checkSRQType refuses the types that the model has not: XRC, and tag matching, whose
+// checkSRQType refuses the types that the model does not have: XRC, and tag matching, whose
 // lists have no room on a device without it.
 func (f *File) checkSRQType(k *uapi.Call) error {
 	switch t := k.Value(uapi.SRQCreateType); t {
 	case uapi.SRQTypeBasic:
 		return nil
 	case uapi.SRQTypeXRC:
-		return fmt.Errorf("SRQ_CREATE: XRC: %w: %w", errNotYet, syscall.EOPNOTSUPP)
+		return fmt.Errorf("SRQ_CREATE: XRC: %w: %w", errNotModelled, syscall.EOPNOTSUPP)
 	default:
 		return fmt.Errorf("SRQ_CREATE: type %d: %w", t, syscall.EINVAL)
 	}
@@ -87,12 +87,12 @@ func (f *File) makeSRQ(k *uapi.Call, user uint64, r kernel.SRQReq) (*srq, kernel
 	case d.Reserved0() != 0 || d.Reserved1() != 0:
 		return nil, kernel.SRQResp{}, fmt.Errorf("create SRQ: reserved fields of driver data: %w", syscall.EINVAL)
 	case d.Flags()&uapi.SRQFlagSignature != 0:
-		return nil, kernel.SRQResp{}, fmt.Errorf("create SRQ: WQE signatures: %w: %w", errNotYet, syscall.EOPNOTSUPP)
+		return nil, kernel.SRQResp{}, fmt.Errorf("create SRQ: WQE signatures: %w: %w", errNotModelled, syscall.EOPNOTSUPP)
 	}
 	s := &srq{SRQ: SRQ{DBAddr: d.DBAddr(), Addr: d.BufAddr(), UserHandle: user}}
 	s.cookie = f.own(&owner{handle: user})
 	r.BufAddr, r.DBAddr, r.Cookie = s.Addr, s.DBAddr, s.cookie
-	h, resp, err := f.u.CreateSRQ(nobody, r)
+	h, resp, err := f.u.CreateSRQ(noCaller, r)
 	if err != nil {
 		delete(f.owners, s.cookie)
 		return nil, resp, err
@@ -114,7 +114,7 @@ func driverSRQ(k *uapi.Call, s *srq) error {
 func (f *File) finishSRQ(s *srq, err error) error {
 	if err != nil {
 		delete(f.owners, s.cookie)
-		return undo(err, func() error { _, err := f.u.DestroySRQ(nobody, s.h); return err })
+		return undo(err, func() error { _, err := f.u.DestroySRQ(noCaller, s.h); return err })
 	}
 	f.srqs[uint32(s.h)] = s
 	f.pages.AddSRQ(&s.SRQ)
@@ -128,7 +128,7 @@ func (f *File) modifySRQ(w *uapi.Write) error {
 		return err
 	}
 	r := uapi.ModifySRQ(b)
-	return f.u.ModifySRQ(nobody, known(r.SRQHandle()), verbs.SRQAttr{MaxWR: r.MaxWR(), Limit: r.SRQLimit()}, verbs.SRQAttrMask(r.AttrMask()))
+	return f.u.ModifySRQ(noCaller, kernelHandle(r.SRQHandle()), verbs.SRQAttr{MaxWR: r.MaxWR(), Limit: r.SRQLimit()}, verbs.SRQAttrMask(r.AttrMask()))
 }
 
 // querySRQ is QUERY_SRQ.
@@ -137,7 +137,7 @@ func (f *File) querySRQ(w *uapi.Write) error {
 	if err != nil {
 		return err
 	}
-	a, err := f.u.QuerySRQ(nobody, known(uapi.QuerySRQ(b).SRQHandle()))
+	a, err := f.u.QuerySRQ(noCaller, kernelHandle(uapi.QuerySRQ(b).SRQHandle()))
 	if err != nil {
 		return err
 	}
@@ -173,7 +173,7 @@ func (f *File) destroySRQOld(w *uapi.Write) error {
 
 // freeSRQ destroys an SRQ and answers how many of its events the program has read.
 func (f *File) freeSRQ(h uint32) (uapi.DestroySRQResp, error) {
-	events, err := f.u.DestroySRQ(nobody, known(h))
+	events, err := f.u.DestroySRQ(noCaller, kernelHandle(h))
 	if err != nil {
 		return nil, err
 	}

@@ -5,9 +5,9 @@
 // (sim/kernel), keeps the files through which events are read, and tells the session
 // which pages of the device file are registers and which queues ring them.
 //
-// What it has not is refused as an old kernel would refuse it; Refused lists it.
+// What the model does not have is refused as an old kernel would refuse it; Refused lists it.
 // Libraries before rdma-core 17, which write commands to the file instead of making
-// ioctls, are not served: nothing sees what they write.
+// ioctls, are not served: writes to the file are not intercepted.
 //
 // Everything here runs on the thread of the engine. Calls are made by the kernel's
 // zero Caller: a program outside waits in real time, not in the engine's.
@@ -29,7 +29,7 @@ type File struct {
 	// kernel model of the static generation, it gets a table of static bfregs, as from a
 	// kernel before 5.8.
 	DynamicUARs bool
-	// Logf, when not nil, is told of every call that fails, and why.
+	// Logf, when not nil, receives the reason for every call that fails.
 	Logf func(format string, args ...any)
 
 	dev   *kernel.Device
@@ -44,7 +44,7 @@ type File struct {
 	qps      map[uint32]*qp // by handle
 	cqs      map[uint32]*cq
 	srqs     map[uint32]*srq
-	owners   map[uint64]*owner // who events are about, by the kernel's cookie
+	owners   map[uint64]*owner // the queues that events are about, by the kernel's cookie
 	cookies  uint64
 	channels map[Inode]*channel
 	async    *eventPipe
@@ -60,8 +60,8 @@ func Open(dev *kernel.Device, p *kernel.Process, pages Pages) *File {
 	}
 }
 
-// nobody is the caller of the kernel model's functions.
-var nobody = kernel.Caller{}
+// noCaller is the zero Caller, with which the kernel model's functions are called.
+var noCaller = kernel.Caller{}
 
 // Ioctl carries out the RDMA_VERBS_IOCTL whose argument is at arg, and returns 0 or
 // the errno that the program gets.
@@ -83,7 +83,7 @@ func (f *File) Ioctl(c Caller, arg uint64) syscall.Errno {
 	return errnoOf(err)
 }
 
-// errnoOf is the errno inside an error, 0 of none; a fault of ours is EIO.
+// errnoOf is the errno inside an error, 0 for nil, and EIO for an error without one.
 func errnoOf(err error) syscall.Errno {
 	if err == nil {
 		return 0
@@ -95,24 +95,24 @@ func errnoOf(err error) syscall.Errno {
 	return syscall.EIO
 }
 
-func (f *File) ready(what string) error {
+func (f *File) needContext(what string) error {
 	if f.u == nil {
 		return fmt.Errorf("%s before GET_CONTEXT: %w", what, syscall.EINVAL)
 	}
 	return nil
 }
 
-// opener refuses the memory of another process than the one that opened the file.
-func (f *File) opener(c Caller) error {
+// checkOpener refuses the memory of another process than the one that opened the file.
+func (f *File) checkOpener(c Caller) error {
 	if i, ok := c.(Identified); ok && i.Process() != f.proc {
-		return fmt.Errorf("memory of a process that inherited the file: %w: %w", errNotYet, syscall.EOPNOTSUPP)
+		return fmt.Errorf("memory of a process that inherited the file: %w: %w", errNotModelled, syscall.EOPNOTSUPP)
 	}
 	return nil
 }
 
-// known turns a handle of the program into the kernel's, where 0 means that none is
-// given: of the program's it is one that does not exist.
-func known(h uint32) kernel.Handle {
+// kernelHandle turns a handle of the program into the kernel model's, where 0 means that none
+// is given: the program's 0 becomes one that does not exist.
+func kernelHandle(h uint32) kernel.Handle {
 	if h == 0 {
 		return kernel.Handle(^uint32(0) >> 1)
 	}
@@ -120,7 +120,7 @@ func known(h uint32) kernel.Handle {
 }
 
 func (f *File) allocPD(k *uapi.Call, w *uapi.Write) error {
-	h, pdn, err := f.u.AllocPD(nobody)
+	h, pdn, err := f.u.AllocPD(noCaller)
 	if err != nil {
 		return err
 	}
@@ -128,10 +128,10 @@ func (f *File) allocPD(k *uapi.Call, w *uapi.Write) error {
 	core.SetPDHandle(uint32(h))
 	drv := uapi.MLX5AllocPDResp(make([]byte, uapi.MLX5AllocPDRespSize))
 	drv.SetPDN(pdn)
-	return undo(errors.Join(k.Out(uapi.AttrUHWOut, drv), w.Respond(core)), func() error { return f.u.DeallocPD(nobody, h) })
+	return undo(errors.Join(k.Out(uapi.AttrUHWOut, drv), w.Respond(core)), func() error { return f.u.DeallocPD(noCaller, h) })
 }
 
-// undo takes back what was made when its answer could not be delivered.
+// undo calls back, which destroys a new object, when its answer could not be delivered.
 func undo(err error, back func() error) error {
 	if err == nil {
 		return nil
@@ -155,7 +155,7 @@ func (f *File) Close() {
 		f.pages.RemoveSRQ(&s.SRQ)
 	}
 	if f.u != nil {
-		f.u.Close(nobody)
+		f.u.Close(noCaller)
 		f.unmapAll()
 	}
 	if f.async != nil {

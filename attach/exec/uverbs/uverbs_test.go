@@ -13,7 +13,6 @@ import (
 	"github.com/rdmasim/rdmasim/sim/kernel"
 	"github.com/rdmasim/rdmasim/uapi"
 	"github.com/rdmasim/rdmasim/uapi/client"
-	"github.com/rdmasim/rdmasim/verbs"
 )
 
 func generations(t *testing.T, body func(x *rig)) {
@@ -234,17 +233,17 @@ func TestChannelFiles(t *testing.T) {
 	x.refuse("second async file", client.New(x.proc, uapi.ObjectAsyncEvent, uapi.AsyncEventAlloc).New(uapi.AsyncEventAllocFD), syscall.EOPNOTSUPP)
 	// A channel whose descriptors are all closed is given back when the next is made.
 	x.proc.Retract(x.channel())
-	if n := x.kern.Resources().Channel; n != 2 {
+	if n := x.kern.Resources().CompChannel; n != 2 {
 		t.Fatalf("%d channels", n)
 	}
 	x.channel()
-	if n := x.kern.Resources().Channel; n != 2 {
+	if n := x.kern.Resources().CompChannel; n != 2 {
 		t.Errorf("%d channels, one was closed", n)
 	}
 	x.proc.noRoom = true
 	w, _ := x.write(uapi.CmdCreateCompChannel, make([]byte, 8), 4)
 	x.refuse("no descriptors left", w, syscall.EMFILE)
-	if n := x.kern.Resources().Channel; n != 2 {
+	if n := x.kern.Resources().CompChannel; n != 2 {
 		t.Errorf("%d channels after one that failed", n)
 	}
 }
@@ -307,74 +306,6 @@ func TestMemoryThatGoes(t *testing.T) {
 	x.refuse("a handle of 64 bits", client.New(x.proc, uapi.ObjectMR, uapi.MRDestroy).Object(uapi.MRDestroyHandle, 1<<40|uint64(h)), syscall.ENOENT)
 }
 
-// A thread domain of the static generation: the library maps a page and names its
-// register; whether the mmap is seen or not.
-func TestDynamicBFRegs(t *testing.T) {
-	x := newRig(t, newMachine(t))
-	if resp := x.open(); resp.NumDynBFRegs() != 1024 {
-		t.Fatalf("%d dynamic bfregs", resp.NumDynBFRegs())
-	}
-	pd, cq := x.pd(), x.cq(-1, 1)
-	make1 := func(index uint32) *QP {
-		c, _, rsp := x.qpCall(pd, cq, func(d uapi.MLX5CreateQP) {
-			d.SetFlags(uapi.QPFlagBFRegIndex)
-			d.SetBFRegIndex(index)
-		})
-		x.do("QP_CREATE", c)
-		qpn, _ := rsp()
-		return x.pages.qps[qpn]
-	}
-	if e := x.file.Mmap(uapi.MmapPage(uapi.MmapAllocWC, 2)); e != 0 {
-		t.Fatal(e)
-	}
-	a, b, c := make1(4), make1(5), make1(600)
-	if a.UAROff != b.UAROff || a.BFReg != 0 || b.BFReg != 1 || c.UAROff == a.UAROff {
-		t.Errorf("%+v, %+v, %+v", a, b, c)
-	}
-	if m := x.pages.uars[uapi.MmapPage(uapi.MmapAllocWC, 300)]; m == nil || m.Off != c.UAROff {
-		t.Errorf("page of bfreg 600: %+v", m)
-	}
-	bad, _, _ := x.qpCall(pd, cq, func(d uapi.MLX5CreateQP) { d.SetFlags(uapi.QPFlagBFRegIndex); d.SetBFRegIndex(5000) })
-	x.refuse("bfreg 5000", bad, syscall.EINVAL)
-	for page, want := range map[uint64]syscall.Errno{0: 0, 7: 0, 8: syscall.EINVAL, 0x203: 0, 0x10c: syscall.EINVAL, 0x500: 0, 0x501: syscall.EINVAL, 0x700: 0, 0x701: syscall.EOPNOTSUPP, 0x602: 0, 1 << 50: syscall.EINVAL} {
-		if e := x.file.Mmap(page); e != want {
-			t.Errorf("mmap of page %#x: %v, want %v", page, e, want)
-		}
-	}
-	x.file.Close()
-	if x.pages.left() != "" {
-		t.Errorf("%s are left", x.pages.left())
-	}
-}
-
-func TestUARObjects(t *testing.T) {
-	x := newRig(t, newMachine(t))
-	x.file.DynamicUARs = true
-	x.open()
-	c, page := x.uarCall()
-	x.do("UAR_OBJ_ALLOC", c)
-	if len(x.pages.uars) != 1 || page() == 0 {
-		t.Fatalf("%d pages, UAR %d", len(x.pages.uars), page())
-	}
-	for p := range x.pages.uars {
-		if e := x.file.Mmap(p); e != 0 {
-			t.Error(e)
-		}
-	}
-	x.do("UAR_OBJ_DESTROY", client.New(x.proc, uapi.ObjectUAR, uapi.UARDestroy).Object(uapi.UARDestroyHandle, c.Result(uapi.UARAllocHandle)))
-	if len(x.pages.uars) != 0 {
-		t.Error("the page is still there")
-	}
-	x.pages.fail = errors.New("no room")
-	c, _ = x.uarCall()
-	x.refuse("a page that the session cannot map", c, syscall.ENOMEM)
-	y := newRig(t, x.machine)
-	y.open()
-	c, _ = y.uarCall()
-	y.refuse("UAR object for a library of the old generation", c, syscall.EOPNOTSUPP)
-}
-
-// What cannot be answered is undone.
 func TestAnswersThatCannotBeDelivered(t *testing.T) {
 	x := newRig(t, newMachine(t))
 	c, _ := x.getContext()
@@ -409,128 +340,4 @@ func TestAnswersThatCannotBeDelivered(t *testing.T) {
 	if after := x.kern.Resources(); after != before {
 		t.Errorf("%+v before, %+v after", before, after)
 	}
-}
-
-// A child has the file, but its memory is another.
-func TestChildOfTheOpener(t *testing.T) {
-	x := newRig(t, newMachine(t))
-	x.open()
-	pd, cq := x.pd(), x.cq(-1, 1)
-	parent := x.proc.kern
-	x.proc.kern = &kernel.Process{Name: "child"}
-	c, _, _ := x.cqCall(-1, 1, nil)
-	x.refuse("CQ_CREATE", c, syscall.EOPNOTSUPP)
-	c, _, _ = x.qpCall(pd, cq, nil)
-	x.refuse("QP_CREATE", c, syscall.EOPNOTSUPP)
-	c, _ = x.write(uapi.CmdRegMR, make([]byte, uapi.RegMRSize), uapi.RegMRRespSize)
-	x.refuse("REG_MR", c, syscall.EOPNOTSUPP)
-	x.destroyCQ(cq)
-	x.do("PD_DESTROY", client.New(x.proc, uapi.ObjectPD, uapi.PDDestroy).Object(uapi.PDDestroyHandle, uint64(pd)))
-	x.proc.kern = parent
-	x.pd()
-}
-
-// Each line of the table is what a program gets.
-func TestRefused(t *testing.T) {
-	x := newRig(t, newMachine(t))
-	x.open()
-	pd, cq := x.pd(), x.cq(-1, 1)
-	qpOf := func(typ uint64) *client.Call {
-		c, _, _ := x.qpCall(pd, cq, nil)
-		c.Attr(uapi.QPCreateType).SetData(typ)
-		return c
-	}
-	cmd := func(cmd uint32) *client.Call { c, _ := x.write(cmd, make([]byte, 64), 64); return c }
-	x.refuse("XRC", qpOf(9), syscall.EOPNOTSUPP)
-	dc, _, _ := x.qpCall(pd, cq, func(d uapi.MLX5CreateQP) { d.SetFlags(uapi.QPFlagTypeDCI) })
-	dc.Attr(uapi.QPCreateType).SetData(0xff)
-	x.refuse("DC", dc, syscall.EOPNOTSUPP)
-	x.refuse("raw packet without capability", qpOf(8), syscall.EPERM)
-	x.refuse("no type", qpOf(77), syscall.EINVAL)
-	for _, c := range []uint32{
-		uapi.CmdOpenXRCD, uapi.CmdCreateXSRQ, uapi.CmdOpenQP, uapi.CmdCreateFlow | uapi.CmdExtended, uapi.CmdCreateWQ | uapi.CmdExtended} {
-		x.refuse(fmt.Sprintf("command %#x", c), cmd(c), syscall.EOPNOTSUPP)
-	}
-	for _, o := range [][2]uint16{{uapi.ObjectDEVX, 0x1000}, {uapi.ObjectCounters, 0}, {uapi.ObjectMR, 2}, {uapi.ObjectMR, 4},
-		{uapi.ObjectDevice, uapi.DeviceQueryContext}} {
-		x.refuse(fmt.Sprintf("method %x", o), client.New(x.proc, o[0], o[1]), syscall.EPROTONOSUPPORT)
-	}
-	for flags, want := range map[uint32]syscall.Errno{uapi.QPFlagSignature: syscall.EOPNOTSUPP, uapi.QPFlagTypeDCI: syscall.EINVAL, 1 << 30: syscall.EINVAL} {
-		c, _, _ := x.qpCall(pd, cq, func(d uapi.MLX5CreateQP) { d.SetFlags(flags) })
-		x.refuse(fmt.Sprintf("driver flags %#x", flags), c, want)
-	}
-	c, _, _ := x.cqCall(-1, 1, func(d uapi.MLX5CreateCQ) { d.SetCQECompEn(1) })
-	x.refuse("compressed CQEs of no format", c, syscall.EINVAL)
-	c, _, _ = x.cqCall(-1, 1, func(d uapi.MLX5CreateCQ) {
-		d.SetCQECompEn(1)
-		d.SetCQECompResFormat(verbs.CQECompHash | verbs.CQECompCsum)
-	})
-	x.refuse("compressed CQEs of two formats", c, syscall.EINVAL)
-	c, _, _ = x.cqCall(-1, 1, func(d uapi.MLX5CreateCQ) { d.SetFlags(uapi.CQFlag128BPad) })
-	x.refuse("padded CQEs of 64 bytes", c, syscall.EOPNOTSUPP)
-	c, _, _ = x.cqCall(-1, 1, func(d uapi.MLX5CreateCQ) { d.SetFlags(uapi.CQFlagRealTimeTS) })
-	x.refuse("real time stamps", c, syscall.EOPNOTSUPP)
-	c, _, _ = x.cqCall(-1, 1, func(d uapi.MLX5CreateCQ) { d.SetCQESize(32) })
-	x.refuse("CQEs of 32 bytes", c, syscall.EINVAL)
-	for _, r := range Refused() {
-		if r.What == "" || r.Errno == 0 || r.How == "" {
-			t.Errorf("%+v", r)
-		}
-	}
-}
-
-// Events that do not fit into a pipe wait, in order.
-func TestFullPipe(t *testing.T) {
-	x := newRig(t, newMachine(t))
-	p, fd, err := newEventPipe(x.proc, 8)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer p.close()
-	const n = 10000 // a pipe holds 8192
-	rec := func(i int) record {
-		e := uapi.CompEvent(make([]byte, 8))
-		e.SetCQHandle(uint64(i))
-		return record{uint64(i % 3), e}
-	}
-	for i := range n {
-		p.push(rec(i))
-	}
-	if len(p.late) == 0 {
-		t.Fatal("everything fits")
-	}
-	for i := range 300 {
-		if e, ok := x.event(fd, 8); !ok || uapi.CompEvent(e).CQHandle() != uint64(i) {
-			t.Fatalf("record %d: %x", i, e)
-		}
-	}
-	taken := p.forget(1)
-	if want := uint32(n/3 - 100); taken != want {
-		t.Errorf("%d taken back, want %d", taken, want)
-	}
-	for i := 300; i < n; {
-		if i%3 == 1 {
-			i++
-			continue
-		}
-		e, ok := x.event(fd, 8)
-		if !ok {
-			p.flush()
-			if e, ok = x.event(fd, 8); !ok {
-				t.Fatalf("record %d is missing", i)
-			}
-		}
-		if got := uapi.CompEvent(e).CQHandle(); got != uint64(i) {
-			t.Fatalf("record %d where %d is due", got, i)
-		}
-		i++
-	}
-	if p.abandoned() {
-		t.Error("abandoned while a descriptor is open")
-	}
-	x.proc.Retract(fd)
-	if !p.abandoned() {
-		t.Error("not abandoned")
-	}
-	p.push(rec(1))
 }

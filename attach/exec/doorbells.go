@@ -1,0 +1,188 @@
+//go:build linux && amd64
+
+package exec
+
+import (
+	"bytes"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/rdmasim/rdmasim/attach/exec/uverbs"
+	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/sim/mem"
+)
+
+// poll takes what lies in the registers of the page.
+func (p *page) poll(e *engine) (rung bool) {
+	for k := range p.words {
+		for h, w := range p.words[k] {
+			if atomic.LoadUint64(w) != 0 {
+				rung = true
+				e.catchUp()
+				p.takeDoorbell(e, uint32(k), uint32(h))
+				e.streams.DropReadAhead()
+			}
+		}
+	}
+	if atomic.LoadUint64(p.arm) != 0 {
+		rung = true
+		e.catchUp()
+		p.takeArm()
+		e.streams.DropReadAhead()
+	}
+	return rung
+}
+
+// takeDoorbell passes a store to half h of register k on to the device.
+func (p *page) takeDoorbell(e *engine, k, h uint32) {
+	r := &p.uar.regs[k]
+	off := p.m.BFReg(k, h)
+	half := p.mem[off : off+p.m.HalfSize()]
+	b := p.found[:len(half)]
+	*(*uint64)(unsafe.Pointer(&b[0])) = atomic.SwapUint64(p.words[k][h], 0)
+	c := prm.CtrlSegment(b)
+	n := max(1, (c.DS()*prm.DSSize+prm.WQEBBSize-1)/prm.WQEBBSize)
+	var rang *doorbellQP
+	for _, q := range r.qps {
+		if q.QPN == c.QPN() {
+			rang = q
+		}
+	}
+	if e.log != nil {
+		p.undecided[k].decide(e.log, h)
+	}
+	b = b[:min(len(b), n*prm.WQEBBSize)]
+	pushed := rang != nil && n*prm.WQEBBSize <= len(half) && p.forwardPush(rang, b, half, off)
+	if !pushed {
+		b = b[:prm.DoorbellSize]
+		p.f.dev.link.PostNow(p.uar.bar+uint64(off), b)
+	}
+	if e.log != nil {
+		p.logStore(e.log, k, h, b, half, rang, pushed, n*prm.WQEBBSize)
+	}
+	if rang != nil {
+		rang.sent = c.WQEIndex() + uint16(n)
+		if rang.BFReg == uverbs.AnyBFReg && !rang.placed {
+			rang.placed = true
+			p.uar.remove(rang.QP, int(k))
+		}
+	}
+	if len(r.qps) > 1 {
+		p.ringOverwritten(r, off)
+	}
+}
+
+// pushSpins is how often a half is looked at for the rest of a push, whose bytes follow
+// the first ones within nanoseconds unless the program is interrupted just there.
+const pushSpins = 200
+
+// forwardPush sends a WQE on to the device if the program pushed it (BlueFlame), and did not
+// only ring: then more than the doorbell lies in the half. The device gets the
+// bytes of the send queue, which are the same and complete. The half is cleared, so
+// that the next store to it shows again what it is.
+func (p *page) forwardPush(q *doorbellQP, b, half []byte, off uint32) bool {
+	rest := half[prm.DoorbellSize:len(b)]
+	for spin := 0; allZero(rest); spin++ {
+		if spin == pushSpins {
+			return false
+		}
+	}
+	wqe, ok := p.readWQE(q, prm.CtrlSegment(b).WQEIndex(), len(b))
+	if !ok {
+		return false
+	}
+	same := false
+	for spin := 0; !same && spin < pushSpins; spin++ {
+		same = bytes.Equal(rest, wqe[prm.DoorbellSize:])
+	}
+	clear(half[prm.DoorbellSize:])
+	if !same {
+		return false // bytes of an earlier push that came late
+	}
+	copy(b, wqe)
+	p.f.dev.link.PostNow(p.uar.bar+uint64(off), b)
+	return true
+}
+
+// readWQE reads a WQE of n bytes from the send queue of a QP.
+func (p *page) readWQE(q *doorbellQP, index uint16, n int) (wqe []byte, ok bool) {
+	wqe = p.wqe[:n]
+	at := uint64(index) % uint64(max(1, q.SQCount)) * prm.WQEBBSize
+	first := min(uint64(n), uint64(q.SQCount)*prm.WQEBBSize-at)
+	err := p.f.proc.mem.ReadAt(mem.VA(q.SQAddr+at), wqe[:first])
+	if err == nil && first < uint64(n) {
+		err = p.f.proc.mem.ReadAt(mem.VA(q.SQAddr), wqe[first:])
+	}
+	return wqe, err == nil
+}
+
+// logStore logs a store of b to half h of register k. One that seems to be a doorbell stays
+// open if the WQE of size bytes that it names could have been pushed.
+func (p *page) logStore(l *uarLog, k, h uint32, b, half []byte, rang *doorbellQP, pushed bool, size int) {
+	if !pushed && rang != nil && size <= len(half) {
+		if wqe, ok := p.readWQE(rang, prm.CtrlSegment(b).WQEIndex(), size); ok {
+			p.undecided[k].keep(l.add(p, k, h, b, pushed, true), h, half, wqe)
+			return
+		}
+	}
+	l.add(p, k, h, b, pushed, false)
+}
+
+// allZero reports whether nothing has been stored to the words of b.
+func allZero(b []byte) bool {
+	for ; len(b) >= 8; b = b[8:] {
+		if atomic.LoadUint64((*uint64)(unsafe.Pointer(&b[0]))) != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// ringOverwritten rings for the queues of a shared register whose doorbell was overwritten by
+// that of another queue: their send counters have changed.
+func (p *page) ringOverwritten(r *register, off uint32) {
+	for _, q := range r.qps {
+		if err := p.f.proc.mem.ReadAt(mem.VA(q.DBAddr), p.rec[:]); err != nil {
+			continue
+		}
+		sent := prm.QPDBRec(p.rec[:]).Send()
+		if sent == q.sent {
+			continue
+		}
+		q.sent = sent
+		var db [prm.CtrlSegmentSize]byte
+		c := prm.CtrlSegment(db[:])
+		c.SetWQEIndex(sent - 1) // one block, whose end is the counter
+		c.SetQPN(q.QPN)
+		c.SetDS(prm.WQEBBSize / prm.DSSize)
+		p.f.dev.link.PostNow(p.uar.bar+uint64(off), db[:prm.DoorbellSize])
+	}
+}
+
+// takeArm passes a store to the page's CQ doorbell, which all CQs of a context share, on to the device.
+func (p *page) takeArm() {
+	var b [prm.CQArmDoorbellSize]byte
+	*(*uint64)(unsafe.Pointer(&b[0])) = atomic.SwapUint64(p.arm, 0)
+	d := prm.CQArmDoorbell(b[:])
+	p.f.dev.link.PostNow(p.uar.bar+prm.UARCQArm, b[:])
+	for _, c := range p.uar.cqs {
+		if c.CQN == d.CQN() {
+			c.arm = d.Arm()
+		}
+	}
+	if len(p.uar.cqs) < 2 {
+		return
+	}
+	for _, c := range p.uar.cqs {
+		if err := p.f.proc.mem.ReadAt(mem.VA(c.DBAddr), p.rec[:]); err != nil {
+			continue
+		}
+		w := prm.CQDBRec(p.rec[:]).Arm()
+		if w == c.arm || w == neverArmed {
+			continue
+		}
+		c.arm = w
+		prm.CQArmDoorbell(b[:]).Set(w, c.CQN)
+		p.f.dev.link.PostNow(p.uar.bar+prm.UARCQArm, b[:])
+	}
+}

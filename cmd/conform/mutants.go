@@ -1,0 +1,200 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rdmasim/rdmasim/conformance"
+	"github.com/rdmasim/rdmasim/conformance/harness"
+	"github.com/rdmasim/rdmasim/input"
+	"github.com/rdmasim/rdmasim/report"
+	"github.com/rdmasim/rdmasim/sim/mutant"
+	"github.com/rdmasim/rdmasim/target/simulator"
+)
+
+// mutantEvents bounds the simulated events of a case on a mutant, which may never come to
+// an end. A case that needs more without a mutant kills none.
+const mutantEvents = 10_000_000
+
+// mutantWall bounds it in real time, for a mutant that hangs in one event: generously, since
+// nothing may depend on the speed of the machine.
+const mutantWall = 10 * time.Minute
+
+type mutantOptions struct {
+	filter   []string
+	report   string
+	profile  string
+	seed     uint64
+	parallel int
+	list     bool
+	matrix   bool
+	near     bool
+	verbose  bool
+	wall     time.Duration
+}
+
+func newMutants() *cobra.Command {
+	o := &mutantOptions{wall: mutantWall}
+	cmd := &cobra.Command{
+		Use:   "mutants",
+		Short: "Check that the suite notices every simulator that breaks a rule",
+		Long: "mutants runs the suite on simulators each of which breaks one rule of the device, the driver or the library. A case\n" +
+			"kills a mutant when one of its assertions fails, and none does without the mutant; a crash, a hang or a verdict of\n" +
+			"the wire's judge alone does not count. Cases that are likely to kill it come first, then those of its area, then all others.\n" +
+			"Exit status: 0 every mutant is killed or explained in fixtures/mutants/survivors.yaml, 1 a mutant is neither, or an\n" +
+			"explained one is killed, 2 wrong usage, 130 interrupted.",
+		Example: "  conform mutants\n  conform mutants --filter RC,'mr-*' --report mutants.json\n  conform mutants --list",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return runMutants(cmd, o) },
+	}
+	f := cmd.Flags()
+	f.StringSliceVar(&o.filter, "filter", nil, "run mutants with these `NAMES` or of these areas; * stands for any characters")
+	f.StringVar(&o.report, "report", "", "write the outcome of each mutant as JSON to `FILE`")
+	f.StringVar(&o.profile, "profile", simulator.DefaultProfile, "profile of the simulated device, for mutants that do not choose one")
+	f.Uint64Var(&o.seed, "seed", 1, "root of everything random in the runs")
+	f.IntVar(&o.parallel, "parallel", processors(), "how many mutants run at once")
+	f.BoolVar(&o.list, "list", false, "list the mutants, and run nothing")
+	f.BoolVar(&o.matrix, "matrix", false, "run every case on each mutant and count those that kill it")
+	f.BoolVar(&o.near, "near", false, "try the likely killers and the cases of a mutant's area only")
+	f.BoolVarP(&o.verbose, "verbose", "v", false, "print what each mutant's worker writes to standard error")
+	return cmd
+}
+
+// runMutants is the command.
+func runMutants(cmd *cobra.Command, o *mutantOptions) error {
+	mutants, err := o.check()
+	if err != nil {
+		return err
+	}
+	if o.list {
+		return listMutants(cmd.OutOrStdout(), mutants)
+	}
+	explained, err := readSurvivors()
+	if err != nil {
+		return err
+	}
+	items, err := conformance.Items(conformance.Suite())
+	if err != nil {
+		return err
+	}
+	program, err := mutantsProgram(cmd.Context(), cmd.ErrOrStderr())
+	if err != nil {
+		return err
+	}
+	var file *report.File
+	if o.report != "" {
+		if file, err = report.Create(o.report); err != nil {
+			return &status{exitUsage, err}
+		}
+	}
+	h := &hunt{items: items, seed: o.seed, matrix: o.matrix, near: o.near, attack: o.attack(program, cmd.ErrOrStderr()),
+		explained: func(name string) bool { return explained.reason(name) != "" }}
+	p := newProgress(cmd.ErrOrStderr(), len(mutants))
+	fates, err := h.run(cmd.Context(), mutants, o.parallel, func(fate) { p.add() })
+	p.done()
+	if err != nil {
+		if file != nil {
+			file.Abort()
+		}
+		if errors.Is(err, harness.ErrTarget) {
+			return &status{exitUsage, err}
+		}
+		return &status{exitFailed, err}
+	}
+	r := newMutantReport(o, mutants, fates, cmd.Context().Err() != nil)
+	findings := explained.judge(r, len(o.filter) == 0)
+	if file != nil {
+		if err := file.Commit(r.writeJSON); err != nil {
+			return &status{exitFailed, err}
+		}
+	}
+	printMutants(cmd.OutOrStdout(), r, explained, findings)
+	switch {
+	case r.Incomplete:
+		return &status{code: exitInterrupted}
+	case len(findings) > 0:
+		return &status{code: exitFailed}
+	}
+	return nil
+}
+
+// check refuses values that no run can have, and picks the mutants.
+func (o *mutantOptions) check() ([]mutant.Mutant, error) {
+	if !slices.Contains(simulator.Profiles(), o.profile) {
+		return nil, usagef("unknown profile %q%s; profiles are %s", o.profile, input.Suggest(o.profile, simulator.Profiles()), strings.Join(simulator.Profiles(), ", "))
+	}
+	if o.parallel < 1 {
+		return nil, usagef("--parallel must be above zero")
+	}
+	return pickMutants(mutant.All(), o.filter)
+}
+
+// pickMutants are those that a word of the filter names, or all without one.
+func pickMutants(all []mutant.Mutant, filter []string) ([]mutant.Mutant, error) {
+	if len(filter) == 0 {
+		return all, nil
+	}
+	var words []string
+	for _, m := range all {
+		words = append(words, m.Name)
+		if !slices.Contains(words, m.Area) {
+			words = append(words, m.Area)
+		}
+	}
+	chosen := make([]bool, len(all))
+	for _, w := range filter {
+		met := false
+		for i, m := range all {
+			name, err := path.Match(w, m.Name)
+			if err != nil {
+				return nil, usagef("--filter %q: %w", w, err)
+			}
+			if name || strings.EqualFold(w, m.Area) {
+				chosen[i], met = true, true
+			}
+		}
+		if !met {
+			return nil, usagef("--filter: no mutant %q%s; conform mutants --list shows them", w, input.Suggest(w, words))
+		}
+	}
+	var picked []mutant.Mutant
+	for i, m := range all {
+		if chosen[i] {
+			picked = append(picked, m)
+		}
+	}
+	return picked, nil
+}
+
+// attack runs cases on a mutant in one worker process, and reports each case that ends to finished.
+func (o *mutantOptions) attack(program string, stderr io.Writer) attack {
+	return func(ctx context.Context, m mutant.Mutant, ids []string, finished func(report.Case)) error {
+		profile := m.Profile
+		if profile == "" {
+			profile = o.profile
+		}
+		s := &harness.Supervisor{
+			Command: func() (*exec.Cmd, error) { return exec.Command(program, "worker"), nil },
+			Job: harness.Job{Target: "sim", Profile: profile, Seed: o.seed, Cases: ids, Mutant: m.Name, MaxEvents: mutantEvents,
+				Wall: o.wall},
+			Shards: 1, Wall: o.wall, Finished: finished,
+		}
+		if o.verbose {
+			s.Stderr = stderr
+		}
+		_, err := s.Run(ctx)
+		if err != nil {
+			return fmt.Errorf("mutant %q: %w", m.Name, err)
+		}
+		return nil
+	}
+}

@@ -1,0 +1,46 @@
+package conformance
+
+import (
+	"strings"
+	"testing"
+)
+
+// A catalogue of one area, with %s for what a test changes.
+const small = `
+areas: [{area: RC, title: reliable connection}]
+capabilities: [{capability: tap, about: frames can be seen}]
+cases:
+  - {id: RC-001, area: RC, text: first, needs: [tap, no tap], strength: E, sources: [], runs: "S R M"}
+`
+
+func TestCatalogueRefuses(t *testing.T) {
+	row := func(id, area, needs, strength, runs string) string {
+		return "  - {id: " + id + ", area: " + area + ", text: second, needs: [" + needs + "], strength: " + strength +
+			", sources: [], runs: \"" + runs + "\"}\n"
+	}
+	tests := map[string]struct{ row, want string }{
+		"nothing":       {row("RC-002", "RC", "tap", "H", "S(s) u -"), ""},
+		"gap":           {row("RC-003", "RC", "", "E", "S R M"), "RC-003: the next case of area RC must be RC-002"},
+		"used again":    {row("RC-001", "RC", "", "E", "S R M"), "RC-001: the next case of area RC must be RC-002"},
+		"area":          {row("UC-001", "UC", "", "E", "S R M"), `no area "UC"; a new one gets a line under areas`},
+		"other's ID":    {row("UC-002", "RC", "", "E", "S R M"), "must be RC-002"},
+		"strength":      {row("RC-002", "RC", "", "X", "S R M"), `strength is "X": want E, S or H`},
+		"runs":          {row("RC-002", "RC", "", "E", "S M"), `want three words`},
+		"capability":    {row("RC-002", "RC", "tpa", "E", "S R M"), `"tpa", which is not a capability (did you mean "tap"?); a new one gets a line`},
+		"no capability": {row("RC-002", "RC", "no tpa", "E", "S R M"), `"tpa", which is not a capability`},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := parseCatalogue([]byte(small + tt.row))
+			if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
+				t.Errorf("parseCatalogue returned %v, want %q", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestBuiltInCatalogue(t *testing.T) {
+	if _, err := LoadCatalogue(); err != nil {
+		t.Error(err)
+	}
+}

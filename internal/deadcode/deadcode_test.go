@@ -1,0 +1,65 @@
+// Package deadcode checks that no function of the module is unreachable from its programs and tests.
+package deadcode
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// reached lists what is called from where the analysis does not see, and from where.
+var reached = map[string]string{
+	"hw/mlx5: pd.caller":        "called by hwAlloc and hwFree",
+	"hw/mlx5: hwAlloc":          "called by libibverbs, through C",
+	"hw/mlx5: hwFree":           "called by libibverbs, through C",
+	"hw/mlx5: thread.holdPanic": "called by hwAlloc and hwFree",
+	"target/hardware: Player":   "for a test binary of another project (docs/embed.md)",
+}
+
+// All code is looked at, that of the tag hw too; generated code is not reported.
+func TestNoDeadCode(t *testing.T) {
+	if testing.Short() {
+		t.Skip("half a minute of CPU time")
+	}
+	if _, err := os.Stat("/usr/include/infiniband/mlx5dv.h"); err != nil && os.Getenv("RDMASIM_NEED_HEADERS") != "1" {
+		t.Skip("no infiniband/mlx5dv.h: code with the tag hw needs it (package libibverbs-dev)")
+	}
+	cmd := exec.Command("go", "tool", "deadcode", "-json", "-test", "-tags", "hw", "./...")
+	cmd.Dir = "../.."
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=1")
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var packages []struct {
+		Path  string
+		Funcs []struct {
+			Name     string
+			Position struct{ Line int }
+		}
+	}
+	if err := json.Unmarshal(out, &packages); err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, p := range packages {
+		folder := strings.TrimPrefix(strings.TrimSuffix(p.Path, ".test"), "github.com/rdmasim/rdmasim/")
+		for _, f := range p.Funcs {
+			if strings.HasPrefix(f.Name, "_cgoexp_") {
+				continue // what cgo makes of an exported function
+			}
+			name := folder + ": " + f.Name
+			if seen[name] = true; reached[name] == "" {
+				t.Errorf("%s (line %d): remove it, or say in this test from where it is called", name, f.Position.Line)
+			}
+		}
+	}
+	for name := range reached {
+		if !seen[name] {
+			t.Errorf("%s is listed here as called from outside, but the analysis reaches it or it is gone", name)
+		}
+	}
+}

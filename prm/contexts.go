@@ -1,0 +1,22 @@
+package prm
+
+// AccessMode is the kind of translation, MKeyModePA and so on; its bits lie apart.
+func (m MKC) AccessMode() uint32 { return bits(m, 0x00, 28, 26)<<2 | bits(m, 0x00, 9, 8) }
+
+// SetAccessMode sets it.
+func (m MKC) SetAccessMode(v uint32) {
+	put(m, 0x00, 28, 26, v>>2)
+	put(m, 0x00, 9, 8, v&3)
+}
+
+// Values of WQ.WQType.
+const (
+	WQTypeLinkedList = 0
+	WQTypeCyclic     = 1
+)
+
+// States of an RMP.
+const (
+	RMPStateReady = 1
+	RMPStateErr   = 3
+)

@@ -1,0 +1,53 @@
+package prm
+
+// PAS is a list of DMA addresses of pages.
+type PAS []byte
+
+// Count is how many whole addresses the list has room for.
+func (l PAS) Count() int           { return len(l) / 8 }
+func (l PAS) At(i int) uint64      { return be64(l, 8*i) }
+func (l PAS) Set(i int, pa uint64) { putBE64(l, 8*i, pa) }
+
+// MTT is a list of translation entries: page addresses with rights in their low bits.
+type MTT []byte
+
+// Rights in an MTT entry (device.h, MLX5_EN_RD, MLX5_EN_WR).
+const (
+	MTTRead  = 1
+	MTTWrite = 2
+)
+
+// Count is how many whole entries there are.
+func (l MTT) Count() int { return len(l) / 8 }
+
+// Addr is the page address of entry i; 0 with no rights means not present.
+func (l MTT) Addr(i int) uint64 { return be64(l, 8*i) &^ 0xff }
+
+// Rights are MTTRead and MTTWrite of entry i.
+func (l MTT) Rights(i int) uint64 { return be64(l, 8*i) & (MTTRead | MTTWrite) }
+
+// Set writes entry i.
+func (l MTT) Set(i int, addr, rights uint64) { putBE64(l, 8*i, addr|rights) }
+
+// EventBitmask is word i of the events that the EQ takes, from bit 0 up.
+func (c CreateEQIn) EventBitmask(i int) uint64       { return be64(c, 0x58+8*i) }
+func (c CreateEQIn) SetEventBitmask(i int, v uint64) { putBE64(c, 0x58+8*i, v) }
+
+// EventBitmask is word i of the events that the EQ takes, from bit 0 up.
+func (q QueryEQOut) EventBitmask(i int) uint64       { return be64(q, 0x58+8*i) }
+func (q QueryEQOut) SetEventBitmask(i int, v uint64) { putBE64(q, 0x58+8*i, v) }
+
+// AllVportEntries as an index asks for a whole table.
+const AllVportEntries = 0xffff
+
+// Room is how many entries the mailbox holds.
+func (q QueryHCAVportGIDOut) Room() int { return (len(q) - QueryHCAVportGIDOutSize) / 16 }
+
+// GID is entry i of the answer, 16 bytes of the view.
+func (q QueryHCAVportGIDOut) GID(i int) []byte { return q[0x10+16*i : 0x20+16*i : 0x20+16*i] }
+
+// Room is how many entries the mailbox holds.
+func (q QueryHCAVportPKeyOut) Room() int { return (len(q) - QueryHCAVportPKeyOutSize) / 4 }
+
+func (q QueryHCAVportPKeyOut) PKey(i int) uint16       { return uint16(bits(q, 0x10+4*i, 15, 0)) }
+func (q QueryHCAVportPKeyOut) SetPKey(i int, v uint16) { put(q, 0x10+4*i, 15, 0, uint32(v)) }

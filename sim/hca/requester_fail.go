@@ -1,0 +1,140 @@
+package hca
+
+import (
+	"fmt"
+	"syscall"
+
+	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/sim"
+	"github.com/rdmasim/rdmasim/sim/rule"
+)
+
+// failAt has message i end in error s, when those before it are done; nothing is
+// sent behind it.
+func (q *requester) failAt(i uint32, s prm.Syndrome) {
+	q.msg(i).fail = s
+	q.halt, q.open = true, false
+	q.complete()
+}
+
+// failHead ends the oldest message with an error CQE, whether it was signalled or
+// not, and moves the QP to ERR, an unreliable one to SQER.
+func (q *requester) failHead(s prm.Syndrome) {
+	if q.head == q.tail {
+		q.d.bug("QP %#x: %v with nothing outstanding", q.num, s)
+	}
+	m := q.msg(q.head)
+	switch s {
+	case prm.SyndromeLocalQPOp:
+		q.qs.add(prm.QCLocalOperationError)
+	case prm.SyndromeLocalLength:
+		q.qs.add(prm.QCReqLocalLengthError)
+	case prm.SyndromeMWBind:
+		q.qs.add(prm.QCReqMWBinding)
+	case prm.SyndromeLocalProt:
+		q.qs.add(prm.QCReqLocalProtection)
+	}
+	if m.signal || !q.breaks(rule.ErrorsCompleteUnsignalled) {
+		q.errorCQE(prm.CQEReqErr, m.idx, m.op, s)
+	}
+	end := m.idx + uint16(m.nbb)
+	q.head++
+	if q.head == q.tail {
+		q.cur = q.tail
+		q.open = false
+		q.moveCursor(end)
+	}
+	if q.st != prm.STRC {
+		q.toSQError()
+		return
+	}
+	q.owner.abort()
+}
+
+// flushSQ completes with a flush error what is posted and was never started. The
+// WQEs are fetched, since only they say how long they are.
+func (q *requester) flushSQ() {
+	for q.ci != q.pi {
+		n := q.blocks()
+		if n == 0 {
+			q.fetchWQEs()
+			return
+		}
+		at := int(q.ci) * prm.WQEBBSize & (len(q.buf) - 1)
+		if q.breaks(rule.PostedRequestsAreFlushed) {
+			q.ci += uint16(n)
+			continue
+		}
+		q.errorCQE(prm.CQEReqErr, q.ci, prm.CtrlSegment(q.buf[at:]).Opcode(), prm.SyndromeWRFlush)
+		q.ci += uint16(n)
+	}
+}
+
+// toSQError moves an unreliable QP to SQER: what was posted to its send queue is
+// flushed; it goes on receiving.
+func (q *requester) toSQError() {
+	q.setState(prm.QPStateSQER)
+	q.epoch++
+	q.abandon(&q.txq)
+	q.waiting, q.deadline, q.open, q.halt = false, sim.Never, false, false
+	q.flushTaken()
+	q.una, q.sent = q.psn, q.psn
+	q.owner.readRecord()
+}
+
+// flushTaken completes with a flush error what the requester has taken.
+func (q *requester) flushTaken() {
+	for q.head != q.tail {
+		m := q.msg(q.head)
+		q.errorCQE(prm.CQEReqErr, m.idx, m.op, prm.SyndromeWRFlush)
+		q.head++
+		if q.head == q.tail {
+			q.moveCursor(m.idx + uint16(m.nbb))
+		}
+	}
+	q.cur, q.reads = q.tail, 0
+	for i := range q.landing {
+		q.landing[i].busy = false
+	}
+}
+
+// scriptedError is how a tester wants a request to end.
+type scriptedError struct {
+	syndrome prm.Syndrome
+	vendor   uint8
+}
+
+// FailNext has the next request that the QP would finish with success end as a
+// requester error instead, with everything that follows from it. It is a tester's
+// hand in the device, not something that a host could do. ENOENT for an unknown QP.
+func (d *Device) FailNext(qpn uint32, syndrome, vendor uint8) error {
+	q := d.qpn(qpn)
+	if q == nil {
+		return fmt.Errorf("hca: no QP %#x: %w", qpn, syscall.ENOENT)
+	}
+	q.script = append(q.script, scriptedError{prm.Syndrome(syndrome), vendor})
+	q.requester.scripted = true
+	return nil
+}
+
+// failByScript ends the oldest message as FailNext asked.
+func (q *requester) failByScript() {
+	s := q.script[0]
+	q.script = q.script[1:]
+	q.scripted = len(q.script) > 0
+	q.vendor = uint16(s.vendor) + 1
+	q.failHead(s.syndrome)
+}
+
+// vendorSynd is the vendor byte of an error CQE: the script's for the error that it
+// caused, once.
+func (q *connection) vendorSynd(s prm.Syndrome) uint8 {
+	if v := q.vendor; v != 0 {
+		q.vendor = 0
+		return uint8(v - 1)
+	}
+	if int(s) < len(vendorSyndromes) {
+		return vendorSyndromes[s]
+	}
+	return 0
+}

@@ -1,0 +1,117 @@
+package hca
+
+import (
+	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/roce"
+	"github.com/rdmasim/rdmasim/sim/rule"
+)
+
+// syncCursor moves the cursor on when what it stood on was acknowledged before it
+// was sent again.
+func (q *requester) syncCursor() {
+	if int32(q.head-q.cur) <= 0 {
+		return
+	}
+	if q.repairing && q.head != q.tail {
+		q.resume()
+		return
+	}
+	q.repairing, q.skipAcked = false, false
+	last := q.msg(q.head - 1)
+	q.cur, q.open = q.head, false
+	q.moveCursor(last.idx + uint16(last.nbb))
+}
+
+// moveCursor sets the cursor to WQE index idx.
+func (q *requester) moveCursor(idx uint16) {
+	if step := idx - q.ci; step <= q.got-q.ci {
+		q.ci = idx
+		return
+	}
+	q.ci, q.got = idx, idx
+	q.stale = q.fetch
+}
+
+// goBack has everything from the oldest unacknowledged packet sent again.
+func (q *requester) goBack() {
+	q.abandon(&q.txq)
+	q.rewind()
+}
+
+// rewind moves the cursor to the oldest unacknowledged packet.
+func (q *requester) rewind() {
+	q.open, q.repairing, q.skipAcked = false, false, false
+	for i := q.head; i != q.tail; i++ {
+		m := q.msg(i)
+		if m.n > 0 && roce.CmpPSN(q.una, roce.AddPSN(m.first, int32(m.n))) < 0 {
+			q.exact = m.kind != msgPush
+			if int32(i-q.cur) <= 0 {
+				q.cur = i
+				q.ci, q.got = m.idx, m.idx
+				q.stale = q.fetch
+			}
+			return
+		}
+	}
+}
+
+// useRetry takes one of the retries; without one left the QP fails.
+func (q *requester) useRetry() bool {
+	if q.retry == 0 || q.retry == 1 && q.breaks(rule.RetriesAreAllUsed) {
+		q.qs.add(prm.QCReqTransportRetriesExceeded)
+		q.failHead(prm.SyndromeTransportRetryExc)
+		return false
+	}
+	if !q.breaks(rule.RetriesAreCounted) {
+		q.retry--
+	}
+	return true
+}
+
+// repair has the oldest unacknowledged packet sent again, of a READ or an atomic the
+// request. With go-back-N everything behind it follows; with selective repeat the cursor
+// then returns to where it was.
+func (q *requester) repair() {
+	if !q.d.p.SelectiveRepeat {
+		q.goBack()
+		return
+	}
+	back := q.after
+	if !q.repairing {
+		back = q.nextPSN()
+	}
+	q.rewind()
+	q.repairing, q.after = true, back
+}
+
+// nextPSN is the PSN of the packet at the cursor.
+func (q *requester) nextPSN() uint32 {
+	switch {
+	case q.cur == q.tail:
+		return q.psn
+	case q.open && q.msg(q.cur).kind == msgPush:
+		return roce.AddPSN(q.msg(q.cur).first, int32(q.pkt))
+	}
+	return q.msg(q.cur).first
+}
+
+// resume returns the cursor to where it was before a repair.
+func (q *requester) resume() {
+	q.repairing, q.open = false, false
+	to := q.after
+	if roce.CmpPSN(to, q.una) < 0 {
+		to = q.una
+	}
+	for i := q.head; i != q.tail; i++ {
+		m := q.msg(i)
+		if m.n > 0 && roce.CmpPSN(to, roce.AddPSN(m.first, int32(m.n))) < 0 {
+			q.cur = i
+			q.moveCursor(m.idx)
+			q.skipAcked, q.skipTo = true, to
+			return
+		}
+	}
+	last := q.msg(q.tail - 1)
+	q.cur = q.tail
+	q.moveCursor(last.idx + uint16(last.nbb))
+}

@@ -1,0 +1,239 @@
+package hca
+
+import (
+	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/roce"
+	"github.com/rdmasim/rdmasim/sim/mkey"
+)
+
+// payload is the number of bytes of the next packet that come by DMA, at most.
+func (q *requester) payload(m *msg) int {
+	return int(min(uint32(q.mtu), m.length-q.pkt*uint32(q.mtu)))
+}
+
+// sendNext makes the next packet of the message at the cursor; parsed says that the
+// device's parsed WQE is that one.
+func (q *requester) sendNext(m *msg, parsed bool) {
+	w := &q.d.parsed
+	if !parsed && prm.ParseSendWQE(q.whole(int(m.nbb)), uint32(q.st), w) != nil {
+		q.d.bug("QP %#x: WQE %d changed in the buffer", q.num, m.idx)
+	}
+	switch m.kind {
+	case msgPush:
+		if !q.sendPush(m, w) {
+			return
+		}
+	case msgRead:
+		q.sendRead(m, w)
+	case msgAtomic:
+		q.sendAtomic(m, w)
+	}
+	if q.repairing {
+		q.resume()
+	}
+	q.startTimer()
+}
+
+// noteSent remembers how far the PSNs went out.
+func (q *requester) noteSent(behind uint32) {
+	if roce.CmpPSN(behind, q.sent) > 0 {
+		q.sent = behind
+	}
+}
+
+// pushOp is the opcode of packet k of n of a SEND or WRITE.
+func pushOp(op prm.WQEOpcode, k, n uint32) roce.Opcode {
+	write := op == prm.WQEOpRDMAWrite || op == prm.WQEOpRDMAWriteImm
+	switch {
+	case k+1 < n && k == 0 && write:
+		return roce.RCWriteFirst
+	case k+1 < n && k == 0:
+		return roce.RCSendFirst
+	case k+1 < n && write:
+		return roce.RCWriteMiddle
+	case k+1 < n:
+		return roce.RCSendMiddle
+	}
+	only := n == 1
+	pick := func(o, l roce.Opcode) roce.Opcode {
+		if only {
+			return o
+		}
+		return l
+	}
+	switch op {
+	case prm.WQEOpRDMAWrite:
+		return pick(roce.RCWriteOnly, roce.RCWriteLast)
+	case prm.WQEOpRDMAWriteImm:
+		return pick(roce.RCWriteOnlyImm, roce.RCWriteLastImm)
+	case prm.WQEOpSendImm:
+		return pick(roce.RCSendOnlyImm, roce.RCSendLastImm)
+	case prm.WQEOpSendInv:
+		return pick(roce.RCSendOnlyInv, roce.RCSendLastInv)
+	}
+	return pick(roce.RCSendOnly, roce.RCSendLast)
+}
+
+// sendPush makes a packet of a SEND or WRITE. It reports false when the data could
+// not be gathered, which fails the message.
+func (q *requester) sendPush(m *msg, w *prm.SendWQE) bool {
+	d := q.d
+	n := q.payload(m)
+	op := pushOp(m.op, q.pkt, m.n) | roce.Opcode(q.transport)
+	info := op.Info()
+	var flags roce.Flags
+	if q.st == prm.STRC {
+		q.sinceAR++
+		if q.wantsAck(m, info.Last) {
+			flags |= roce.AckReq
+			q.sinceAR = 0
+		}
+	}
+	if info.Last && w.Ctrl.FMCESE()&prm.CtrlSolicited != 0 && (info.Completes || info.TakesReceive) {
+		flags |= roce.Solicited
+	}
+	psn := roce.AddPSN(m.first, int32(q.pkt))
+	var f *roce.Frame
+	i := int32(-1)
+	if q.st == prm.STUD {
+		f, i = q.datagram(op, psn, n, flags, w.AV)
+	} else {
+		f = q.tmpl.New(&d.frames, op, psn, n, flags)
+	}
+	if info.Headers.Has(roce.HasRETH) {
+		h := f.RETH()
+		h.SetVA(w.Raddr.Addr())
+		h.SetRKey(w.Raddr.RKey())
+		h.SetLength(m.length)
+	}
+	if info.Headers.Has(roce.HasImmDt) {
+		f.ImmDt().SetValue(w.Ctrl.Imm())
+	}
+	if info.Headers.Has(roce.HasIETH) {
+		f.IETH().SetRKey(w.Ctrl.Imm())
+	}
+	if i < 0 && (n == 0 || !w.Memory) && q.free(&q.txq) {
+		q.gather(-1, f.Payload(), w)
+		q.pushed(m, psn, len(f.B))
+		d.leave(f)
+		return true
+	}
+	if i < 0 {
+		i = d.getSlot(f)
+	}
+	if !q.gather(i, f.Payload(), w) {
+		if s := d.slot(i); s.pending > 0 {
+			s.q = nil
+		} else {
+			d.dropSlot(i)
+		}
+		q.failAt(q.cur, prm.SyndromeLocalProt)
+		return false
+	}
+	q.pushed(m, psn, len(f.B))
+	q.enqueue(&q.txq, i)
+	return true
+}
+
+// pushed notes that the packet of m at the cursor is made, with that many bytes.
+func (q *requester) pushed(m *msg, psn uint32, bytes int) {
+	q.noteSent(roce.AddPSN(psn, 1))
+	if q.reaction != nil {
+		q.spend(bytes)
+	}
+	q.pkt++
+	if q.pkt == m.n {
+		q.passWQE(m)
+	}
+}
+
+// wantsAck is the AckReq policy: the requester must never wait for an ACK that
+// the responder does not owe. An unsignalled message with more behind it leaves the request to a
+// later packet.
+func (q *requester) wantsAck(m *msg, last bool) bool {
+	if q.sinceAR >= q.d.p.AckReqPackets {
+		return true
+	}
+	return last && (m.signal || q.ci+uint16(m.nbb) == q.pi || q.sent != roce.AddPSN(m.first, int32(q.pkt)) || q.probes())
+}
+
+// gather fills p with the next bytes of the message: inline bytes at once, others
+// by DMA into the frame of slot i.
+func (q *requester) gather(i int32, p []byte, w *prm.SendWQE) bool {
+	d := q.d
+	for len(p) > 0 {
+		s, next, ok := w.Data(q.segAt)
+		if !ok {
+			d.bug("QP %#x: a WQE's data ended early", q.num)
+		}
+		n := int(min(uint32(len(p)), s.Len-q.segPos))
+		if s.Inline != nil {
+			copy(p[:n], s.Inline[q.segPos:])
+		} else if !d.readInto(i, q.user(), s.LKey, s.Addr+uint64(q.segPos), p[:n], mkey.LocalRead) {
+			return false
+		}
+		p = p[n:]
+		if q.segPos += uint32(n); q.segPos == s.Len {
+			q.segAt, q.segPos = next, 0
+		}
+	}
+	return true
+}
+
+// sendRead asks for what is missing of a READ.
+func (q *requester) sendRead(m *msg, w *prm.SendWQE) {
+	skip := m.next * uint32(q.mtu)
+	psn := roce.AddPSN(m.first, int32(m.next))
+	f := q.tmpl.New(&q.d.frames, roce.RCReadRequest, psn, 0, roce.AckReq)
+	h := f.RETH()
+	h.SetVA(w.Raddr.Addr() + uint64(skip))
+	h.SetRKey(w.Raddr.RKey())
+	h.SetLength(m.length - skip)
+	q.sendRequest(m, f, roce.AddPSN(m.first, int32(m.n)))
+}
+
+func (q *requester) sendAtomic(m *msg, w *prm.SendWQE) {
+	if m.op == prm.WQEOpAtomicWrite {
+		q.sendAtomicWrite(m, w)
+		return
+	}
+	op := roce.RCFetchAdd
+	if m.op == prm.WQEOpAtomicCS {
+		op = roce.RCCmpSwap
+	}
+	f := q.tmpl.New(&q.d.frames, op, m.first, 0, roce.AckReq)
+	h := f.AtomicETH()
+	h.SetVA(w.Raddr.Addr())
+	h.SetRKey(w.Raddr.RKey())
+	h.SetSwapAdd(w.Atomic.SwapAdd())
+	if op == roce.RCCmpSwap {
+		h.SetCompare(w.Atomic.Compare())
+	}
+	q.sendRequest(m, f, roce.AddPSN(m.first, 1))
+}
+
+// sendAtomicWrite is ATOMIC WRITE (IBTA Vol. 1, annex A19): 8 bytes that a responder writes as
+// one, and answers with an empty READ response. It counts as one of the operations that are kept
+// for replay.
+func (q *requester) sendAtomicWrite(m *msg, w *prm.SendWQE) {
+	f := q.tmpl.New(&q.d.frames, roce.RCAtomicWrite, m.first, atomicSize, roce.AckReq)
+	h := f.RETH()
+	h.SetVA(w.Raddr.Addr())
+	h.SetRKey(w.Raddr.RKey())
+	h.SetLength(atomicSize)
+	to := f.Payload()
+	for s, at, ok := w.Data(0); ok; s, at, ok = w.Data(at) {
+		to = to[copy(to, s.Inline):]
+	}
+	q.sendRequest(m, f, roce.AddPSN(m.first, 1))
+}
+
+func (q *requester) sendRequest(m *msg, f *roce.Frame, behind uint32) {
+	q.sinceAR = 0
+	q.noteSent(behind)
+	if q.reaction != nil {
+		q.spend(len(f.B))
+	}
+	q.passWQE(m)
+	q.enqueue(&q.txq, q.d.getSlot(f))
+}

@@ -1,0 +1,146 @@
+package hca
+
+import (
+	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/roce"
+	"github.com/rdmasim/rdmasim/sim/rule"
+)
+
+// answer queues an ACK or a NAK for a PSN behind what is due; ACKs join.
+func (q *responder) answer(kind answerKind, psn uint32, s roce.Syndrome) {
+	q.ackDue = false
+	if n := len(q.items); n > q.itemHead {
+		last := &q.items[n-1]
+		if last.kind == answerAck && kind == answerAck {
+			if !q.breaks(rule.JoinedAckMovesOn) {
+				last.psn, last.msn, last.syndrome = psn, q.msn, s
+			}
+			return
+		}
+		q.items = append(q.items, response{kind: kind, psn: psn, msn: q.msn, syndrome: s, saved: -1})
+		return
+	}
+	q.sendAck(psn, q.msn, s)
+}
+
+// sendAck sends an Acknowledge behind the frames that are on their way.
+func (q *responder) sendAck(psn, msn uint32, s roce.Syndrome) {
+	f := q.tmpl.New(&q.d.frames, roce.RCAcknowledge, psn, 0, 0)
+	h := f.AETH()
+	h.SetSyndrome(s)
+	h.SetMSN(msn)
+	if s.Type() == roce.SyndromeTypeAck {
+		q.d.c.AcksSent++
+	} else {
+		q.d.c.NaksSent++
+	}
+	if q.free(&q.rtx) {
+		q.d.leave(f)
+		return
+	}
+	q.enqueue(&q.rtx, q.d.getSlot(f))
+}
+
+// oweAck sends an ACK, or waits a moment for others to join it.
+func (q *responder) oweAck() {
+	if q.d.p.AckDelay == 0 {
+		q.answer(answerAck, roce.AddPSN(q.epsn, -1), q.ackSyndrome())
+		return
+	}
+	q.ackDue = true
+	if !q.ackSet {
+		q.ackSet = true
+		q.d.e.After(q.d.p.AckDelay, q.d.h.ack, q.arg)
+	}
+}
+
+func (q *responder) onAck() {
+	q.ackSet = false
+	if q.ackDue && q.takesRequests() {
+		q.answer(answerAck, roce.AddPSN(q.epsn, -1), q.ackSyndrome())
+	}
+}
+
+// fatal answers the packet at epsn with a NAK that ends the connection: the QP goes
+// to ERR and reports an asynchronous event. On UC the message is dropped.
+func (q *responder) fatal(s roce.Syndrome) {
+	if q.st == prm.STUC {
+		q.dropMessage()
+		return
+	}
+	ev := prm.EventWQCatasError
+	switch s {
+	case roce.NAKInvalidRequest:
+		ev = prm.EventWQInvalReqError
+		q.qs.add(prm.QCRespRemoteInvalidRequest)
+	case roce.NAKRemoteAccess:
+		ev = prm.EventWQAccessError
+		q.qs.add(prm.QCRespRemoteAccessErrors)
+	}
+	q.answer(answerNAK, q.epsn, s)
+	if q.breaks(rule.EventsHaveTheirType) {
+		ev = prm.EventWQCatasError
+	}
+	q.d.qpEvent(ev, q.num)
+	if q.breaks(rule.FatalRequestEndsTheQP) {
+		return
+	}
+	q.owner.toError()
+}
+
+// failRecv ends the receive that is open with an error and answers, on RC, with a NAK. The
+// CQE informs the owner; there is no event.
+func (q *responder) failRecv(s prm.Syndrome, nak roce.Syndrome) {
+	q.recvOpen = false
+	if q.st == prm.STRC {
+		q.answer(answerNAK, q.epsn, nak)
+	}
+	q.errorCQE(prm.CQERespErr, q.recvIdx, 0, s)
+	q.owner.toError()
+}
+
+// sequenceNAK asks for the packet at epsn, once.
+func (q *responder) sequenceNAK() {
+	if q.nakSent && !q.breaks(rule.SequenceNAKIsSentOnce) {
+		return
+	}
+	q.nakSent = true
+	if t := q.d.p.NackGenerate[0]; t > 0 {
+		if !q.nakSet {
+			q.nakSet = true
+			q.d.e.After(t, q.d.h.nak, q.arg)
+		}
+		return
+	}
+	q.answer(answerNAK, q.epsn, roce.NAKSequence)
+}
+
+// onNak sends a sequence NAK that took its time, unless the packet came meanwhile.
+func (q *responder) onNak() {
+	q.nakSet = false
+	if q.nakSent && q.takesRequests() {
+		q.answer(answerNAK, q.epsn, roce.NAKSequence)
+	}
+}
+
+// notReady is a packet that found no receive WQE.
+func (q *responder) notReady() {
+	switch q.st {
+	case prm.STUC:
+		q.dropMessage()
+	case prm.STUD:
+	default:
+		q.rnrNAK()
+	}
+}
+
+// rnrNAK says that there is no receive WQE; nothing else changes. The later packets
+// of the burst draw no sequence NAK.
+func (q *responder) rnrNAK() {
+	q.nakSent = true
+	if q.breaks(rule.MissingReceiveIsAnswered) {
+		return
+	}
+	q.answer(answerNAK, q.epsn, roce.RNRSyndrome(uint8(q.context().MinRNRNAK())))
+	q.d.standStill()
+}

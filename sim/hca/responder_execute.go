@@ -1,0 +1,177 @@
+package hca
+
+import (
+	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/roce"
+	"github.com/rdmasim/rdmasim/sim/mkey"
+	"github.com/rdmasim/rdmasim/sim/rule"
+)
+
+// carryOut does what a request packet that passed the checks asks for. It reports true
+// when that takes time, and later packets must wait.
+func (q *responder) carryOut(p *roce.Packet, info *roce.OpInfo) (wait bool) {
+	switch info.Class {
+	case roce.ClassSend:
+		if q.st == prm.STUD {
+			q.execDatagram(p)
+		} else {
+			q.execSend(p, info)
+		}
+	case roce.ClassWrite:
+		q.execWrite(p, info)
+	case roce.ClassReadRequest:
+		q.execRead(p)
+	case roce.ClassAtomic:
+		q.execAtomic(p)
+		return true
+	case roce.ClassAtomicWrite:
+		q.execAtomicWrite(p)
+	}
+	return false
+}
+
+// accept is what every packet that is executed does.
+func (q *responder) accept(p *roce.Packet, psns, msns uint32) {
+	q.epsn = roce.AddPSN(q.epsn, int32(psns))
+	q.msn = (q.msn + msns) & roce.PSNMask
+	q.nakSent = false
+	if !q.est && !q.breaks(rule.CommunicationIsReported) && q.state == prm.QPStateRTR {
+		q.est = true
+		q.d.qpEvent(prm.EventCommEst, q.num)
+	}
+	if (p.Info().Class == roce.ClassSend || p.Info().Class == roce.ClassWrite) && p.BTH().AckReq() && q.st == prm.STRC {
+		q.oweAck()
+	}
+}
+
+func (q *responder) execSend(p *roce.Packet, info *roce.OpInfo) {
+	if info.First {
+		q.openSend()
+	}
+	data := p.Payload()
+	var inline []byte
+	if info.First && info.Last && inCQE(q.csRes, len(data)) {
+		inline = data
+	}
+	if v := q.fillReceive(p, info, inline != nil); v != passed {
+		q.refuse(v, p)
+		return
+	}
+	q.recvGot += uint32(len(data))
+	if !info.Last {
+		q.accept(p, 1, 0)
+		return
+	}
+	op, imm := prm.CQERespSend, uint32(0)
+	switch {
+	case info.Headers.Has(roce.HasImmDt):
+		op, imm = prm.CQERespSendImm, p.ImmDt().Value()
+	case info.Headers.Has(roce.HasIETH):
+		op, imm = prm.CQERespSendInv, p.IETH().RKey()
+	}
+	q.in, q.recvOpen = inNone, false
+	q.recvCQE(op, q.recvIdx, imm, q.recvGot, p.BTH().Solicited(), inline)
+	q.accept(p, 1, 1)
+}
+
+// openSend is the beginning of a SEND: it takes a receive WQE, or that of a message that
+// was given up.
+func (q *responder) openSend() {
+	if q.recvOpen {
+		q.rewindRecv()
+	} else {
+		q.takeRecv()
+	}
+	q.in = inSend
+}
+
+// openWrite is the beginning of a WRITE.
+func (q *responder) openWrite(h roce.RETH) {
+	q.wva, q.wkey, q.wlen, q.wleft = h.VA(), h.RKey(), h.Length(), h.Length()
+}
+
+// execWrite writes where the check has found that it goes.
+func (q *responder) execWrite(p *roce.Packet, info *roce.OpInfo) {
+	data := p.Payload()
+	if len(data) > 0 {
+		q.d.writeRuns(data)
+	}
+	if info.First {
+		q.qs.add(prm.QCRxWriteRequests)
+	}
+	q.wva += uint64(len(data))
+	q.wleft -= uint32(len(data))
+	if !info.Last {
+		q.in = inWrite
+		q.accept(p, 1, 0)
+		return
+	}
+	q.in = inNone
+	if info.TakesReceive {
+		idx := q.recvIdx
+		if q.recvOpen {
+			q.recvOpen = false
+		} else {
+			idx = q.passRecv()
+		}
+		q.recvCQE(prm.CQERespWrImm, idx, p.ImmDt().Value(), q.wlen, p.BTH().Solicited(), nil)
+	}
+	q.accept(p, 1, 1)
+}
+
+// execRead takes a READ request: its PSNs are used at once, the data is fetched
+// when its turn comes.
+func (q *responder) execRead(p *roce.Packet) {
+	h := p.RETH()
+	q.qs.add(prm.QCRxReadRequests)
+	psn, n := q.epsn, roce.PacketsOf(h.Length(), q.mtu)
+	q.accept(p, n, 1)
+	i := q.save(savedOp{op: p.Op, unsent: true, psn: psn, n: n, rkey: h.RKey(), len: h.Length(), va: h.VA()})
+	q.due(response{kind: answerRead, psn: psn, msn: q.msn, rkey: h.RKey(), left: h.Length(), va: h.VA(), saved: i, first: true})
+}
+
+// skipRecv leaves n bytes of the receive WQE's scatter list out; the list has them.
+func (q *responder) skipRecv(n int) {
+	for n > 0 {
+		s, next, ok := prm.RecvSGE(q.recvWQE, q.recvAt.at)
+		if !ok {
+			q.d.bug("QP %#x: a receive WQE ended early", q.num)
+		}
+		k := min(n, int(s.Len-q.recvAt.pos))
+		n -= k
+		if q.recvAt.pos += uint32(k); q.recvAt.pos == s.Len {
+			q.recvAt = cursor{at: next}
+		}
+	}
+}
+
+// scatter writes payload to the receive WQE's scatter list.
+func (q *responder) scatter(data []byte) bool {
+	for len(data) > 0 {
+		s, next, ok := prm.RecvSGE(q.recvWQE, q.recvAt.at)
+		if !ok && q.breaks(rule.SendFitsTheReceive) {
+			return true
+		}
+		if !ok {
+			q.d.bug("QP %#x: a receive WQE ended early", q.num)
+		}
+		n := int(min(uint32(len(data)), s.Len-q.recvAt.pos))
+		if !q.d.writeTo(q.recvUser(), s.LKey, s.Addr+uint64(q.recvAt.pos), data[:n], mkey.LocalWrite) {
+			return false
+		}
+		data = data[n:]
+		if q.recvAt.pos += uint32(n); q.recvAt.pos == s.Len {
+			q.recvAt = cursor{at: next}
+		}
+	}
+	return true
+}
+
+func (q *responder) execAtomicWrite(p *roce.Packet) {
+	q.d.writeRuns(p.Payload())
+	q.qs.add(prm.QCRxAtomicRequests)
+	psn := q.epsn
+	q.accept(p, 1, 1)
+	i := q.save(savedOp{op: p.Op, unsent: true, psn: psn, n: 1})
+	q.due(response{kind: answerAtomicWrite, psn: psn, msn: q.msn, saved: i})
+}

@@ -1,0 +1,201 @@
+package hca
+
+import (
+	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/roce"
+	"github.com/rdmasim/rdmasim/sim/mkey"
+)
+
+// answerKind is what a responder sends.
+type answerKind uint8
+
+const (
+	answerAck answerKind = iota
+	answerNAK
+	answerRead
+	answerAtomic
+	answerAtomicWrite
+)
+
+// response is one entry of the responder's queue: answers leave in its order.
+type response struct {
+	kind     answerKind
+	syndrome roce.Syndrome
+	saved    int16 // of a READ or an atomic executed now; -1: none, or a replay
+	first    bool  // READ: the next packet is the first
+	psn, msn uint32
+	rkey     uint32
+	left     uint32 // READ: bytes to send
+	va       uint64 // READ
+	value    uint64 // atomic
+}
+
+// silence drops the responses that are due.
+func (q *responder) silence() {
+	q.dropResponses()
+	q.abandon(&q.rtx)
+}
+
+// dropResponses forgets what is due.
+func (q *responder) dropResponses() {
+	q.items, q.itemHead = q.items[:0], 0
+	q.ackDue, q.readGrant = false, false
+}
+
+// rateReturned goes on with a READ that waited for the reaction point.
+func (q *responder) rateReturned() {
+	if q.resting.held {
+		q.resting.held = false
+		q.respond()
+	}
+}
+
+// due queues an answer and works on the queue.
+func (q *responder) due(r response) {
+	q.items = append(q.items, r)
+	if len(q.items)-q.itemHead == 1 {
+		q.respond()
+	}
+}
+
+// onRespond works on a responder's queue when a READ gets its turn or room.
+func (q *responder) onRespond() {
+	if q.readSet {
+		q.readSet, q.readGrant = false, true
+	}
+	q.stalled = false
+	q.respond()
+}
+
+// respond sends what is due, in order, until something must wait.
+func (q *responder) respond() {
+	for len(q.items) > q.itemHead {
+		if q.readSet || q.stalled {
+			return
+		}
+		r := &q.items[q.itemHead]
+		switch r.kind {
+		case answerAck, answerNAK:
+			q.sendAck(r.psn, r.msn, r.syndrome)
+		case answerAtomic:
+			f := q.tmpl.New(&q.d.frames, roce.RCAtomicAcknowledge, r.psn, 0, 0)
+			f.AETH().SetSyndrome(q.ackSyndrome())
+			f.AETH().SetMSN(r.msn)
+			f.AtomicAckETH().SetOriginal(r.value)
+			q.enqueue(&q.rtx, q.d.getSlot(f))
+		case answerAtomicWrite:
+			q.answerAtomicWrite(r)
+		case answerRead:
+			if !q.respondRead(r) {
+				return
+			}
+		}
+		if r.saved >= 0 && int(r.saved) < len(q.saved) {
+			q.saved[r.saved].unsent = false
+		}
+		q.popItem()
+	}
+}
+
+func (q *responder) popItem() {
+	q.itemHead++
+	q.readGrant = false
+	if q.itemHead == len(q.items) {
+		q.items, q.itemHead = q.items[:0], 0
+	} else if q.itemHead >= 64 && 2*q.itemHead >= len(q.items) {
+		q.items = q.items[:copy(q.items, q.items[q.itemHead:])]
+		q.itemHead = 0
+	}
+}
+
+// respondRead makes the response packets of a READ. It reports false when it must
+// wait: for its turn, or for room.
+func (q *responder) respondRead(r *response) bool {
+	d := q.d
+	if !q.readGrant {
+		var m miss
+		d.touchQP(q.connection, &m)
+		if r.left > 0 {
+			d.touchKey(r.rkey, r.va, &m)
+		}
+		now := d.e.Now()
+		start, _ := d.readEng.Take(now, d.p.ReadInterval+m.stall)
+		start += m.late
+		if r.saved < 0 { // asked for again
+			start += d.p.NackReact[1]
+		}
+		if start > now {
+			q.readSet = true
+			d.e.At(start, d.h.respond, q.arg)
+			return false
+		}
+	}
+	q.readGrant = true
+	for {
+		n := int(min(uint32(q.mtu), r.left))
+		if q.reaction != nil && q.paced() {
+			q.resting.held = true
+			return false
+		}
+		if !d.room(n) {
+			q.stalled = true
+			d.c.TxStalls++
+			d.stalled.push(q.arg | responderBit)
+			return false
+		}
+		last := uint32(n) == r.left
+		f := q.tmpl.New(&d.frames, readOp(r.first, last), r.psn, n, 0)
+		if r.first || last {
+			f.AETH().SetSyndrome(q.ackSyndrome())
+			f.AETH().SetMSN(r.msn)
+		}
+		i := d.getSlot(f)
+		if n > 0 && !d.readInto(i, q.user(), r.rkey, r.va, f.Payload(), mkey.RemoteRead) {
+			d.dropSlot(i)
+			q.failRead(r.psn, r.msn)
+			return true
+		}
+		if q.reaction != nil {
+			q.spend(len(f.B))
+		}
+		q.enqueue(&q.rtx, i)
+		r.first = false
+		r.psn = roce.AddPSN(r.psn, 1)
+		r.va += uint64(n)
+		r.left -= uint32(n)
+		if last {
+			return true
+		}
+	}
+}
+
+// failRead ends a READ whose memory went away: a NAK at the PSN of the response
+// that cannot be made, and the QP goes to ERR.
+func (q *responder) failRead(psn, msn uint32) {
+	q.sendAck(psn, msn, roce.NAKRemoteAccess)
+	q.qs.add(prm.QCRespRemoteAccessErrors)
+	if q.state != prm.QPStateERR {
+		q.d.qpEvent(prm.EventWQAccessError, q.num)
+		q.owner.toError()
+	}
+	q.items = q.items[:q.itemHead+1]
+}
+
+func readOp(first, last bool) roce.Opcode {
+	switch {
+	case first && last:
+		return roce.RCReadResponseOnly
+	case first:
+		return roce.RCReadResponseFirst
+	case last:
+		return roce.RCReadResponseLast
+	}
+	return roce.RCReadResponseMiddle
+}
+
+func (q *responder) answerAtomicWrite(r *response) {
+	f := q.tmpl.New(&q.d.frames, roce.RCReadResponseOnly, r.psn, 0, 0)
+	f.AETH().SetSyndrome(q.ackSyndrome())
+	f.AETH().SetMSN(r.msn)
+	q.enqueue(&q.rtx, q.d.getSlot(f))
+}

@@ -1,0 +1,87 @@
+package hca
+
+import (
+	"github.com/rdmasim/rdmasim/roce"
+	"github.com/rdmasim/rdmasim/sim"
+)
+
+// frameStore holds the frames that are on their way through the device.
+type frameStore struct {
+	frames roce.Pool
+	slots  sim.Slab[slot]
+}
+
+// slot is a frame on its way through the device: in preparation by an engine, on
+// the way out, or received and waiting for its turn.
+type slot struct {
+	f       *roce.Frame
+	q       *connection // whose it is; nil once sent, or abandoned
+	order   *list       // of q, that it keeps
+	next    int32       // in a list of its QP, -1 at the end
+	pending int32       // DMA reads that fill it
+	bytes   int32       // counted in txBytes
+	epoch   uint32      // of the QP in left
+	left    uint64      // event word of an unreliable QP that waits for it to leave; 0: none
+	loop    bool
+	group   bool    // to a multicast group
+	waits   int8    // class of a received frame that is counted in the port's buffer, plus 1
+	_       [8]byte // to a whole cache line: many may be on their way at once
+}
+
+func (d *frameStore) slot(i int32) *slot { return d.slots.At(uint32(i)) }
+
+// packet decodes the received frame of slot i.
+func (d *Device) packet(i int32) (p roce.Packet) {
+	if err := d.slot(i).f.Decode(&p); err != nil {
+		d.bug("a frame that was received does not parse any more: %v", err)
+	}
+	return p
+}
+
+// list is a list of slots through slot.next.
+type list struct{ head, tail int32 }
+
+var emptyList = list{-1, -1}
+
+func (d *frameStore) pushSlot(l *list, i int32) {
+	d.slot(i).next = -1
+	if l.head < 0 {
+		l.head = i
+	} else {
+		d.slot(l.tail).next = i
+	}
+	l.tail = i
+}
+
+func (d *frameStore) pushFront(l *list, i int32) {
+	d.slot(i).next = l.head
+	if l.head < 0 {
+		l.tail = i
+	}
+	l.head = i
+}
+
+func (d *frameStore) popSlot(l *list) int32 {
+	i := l.head
+	l.head = d.slot(i).next
+	return i
+}
+
+func (d *frameStore) getSlot(f *roce.Frame) int32 {
+	i := d.slots.Get()
+	d.slots.At(i).f = f
+	return int32(i)
+}
+
+func (d *frameStore) putSlot(i int32) {
+	s := d.slot(i)
+	s.f, s.q, s.pending, s.bytes, s.loop, s.group, s.left = nil, nil, 0, 0, false, false, 0
+	d.slots.Put(uint32(i))
+}
+
+// dropSlot releases a slot and its frame.
+func (d *Device) dropSlot(i int32) {
+	d.txDone(d.slot(i))
+	d.slot(i).f.Release()
+	d.putSlot(i)
+}

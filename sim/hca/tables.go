@@ -1,0 +1,63 @@
+package hca
+
+import (
+	"github.com/rdmasim/rdmasim/sim/mkey"
+	"github.com/rdmasim/rdmasim/sim/uar"
+)
+
+// tables are the device's objects by their numbers, and who hands out the numbers.
+type tables struct {
+	uars     []*uar.Page // nil: not allocated
+	uarUsers []int32
+	uarNums  numbers
+	pds      []int32 // users, -1: not allocated
+	pdNums   numbers
+	xrcds    []bool
+	xrcdNums numbers
+	tds      []bool
+	tdNums   numbers
+	keys     *mkey.Table
+	keyNums  numbers
+	qps      []*qp
+	qpNums   numbers
+	srqs     []*srq
+	srqNums  numbers
+	cqs      []*cq
+	cqNums   numbers
+	eqs      []*eq
+	eqNums   numbers
+	qsets    []*qset
+	qsetNums numbers
+}
+
+// generations tell objects of the same number apart, in the words of their events.
+type generations struct{ qps, cqs uint64 }
+
+// First numbers: the pages of the init segment, and numbers with a meaning of
+// their own, are never handed out.
+const (
+	pageBytes = 4096
+	firstUAR  = 4
+	firstMkey = 8
+	firstQPN  = 0x40
+	firstCQN  = 1
+)
+
+// newTables makes empty tables. UAR pages end where memory on the device begins.
+func newTables(p *Params, memory uint64) tables {
+	pages := uint32(p.BARSize / pageBytes)
+	return tables{
+		uars: make([]*uar.Page, pages), uarUsers: make([]int32, pages),
+		keys:     mkey.NewTable(1 << min(p.LogMaxMkey, 12)),
+		uarNums:  numbers{next: firstUAR, limit: uint32(memory / pageBytes)},
+		pdNums:   numbers{next: 1, limit: 1 << p.LogMaxPD},
+		xrcdNums: numbers{next: 1, limit: 1 << p.LogMaxXRCD},
+		tdNums:   numbers{next: 1, limit: 1 << p.LogMaxPD},
+		keyNums:  numbers{next: firstMkey, limit: 1 << p.LogMaxMkey},
+		qpNums:   numbers{next: firstQPN, limit: 1 << p.LogMaxQP, late: true},
+		srqNums:  numbers{next: 1, limit: 1 << p.LogMaxSRQ},
+		cqNums:   numbers{next: firstCQN, limit: 1 << p.LogMaxCQ},
+		eqNums:   numbers{next: 1, limit: 1 << p.LogMaxEQ},
+		qsetNums: numbers{next: 1, limit: uint32(p.MaxQCounters) + 1},
+	}
+}

@@ -1,0 +1,74 @@
+package kernel
+
+import (
+	"fmt"
+	"syscall"
+
+	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+// DMMRReq is what DM_MR_REG takes.
+type DMMRReq struct {
+	PD, DM         Handle
+	Offset, Length uint64
+	Access         verbs.AccessFlags
+}
+
+// dmAccess are the rights that a region of device memory may have
+// (MLX5_IB_DM_MEMIC_ALLOWED_ACCESS).
+const dmAccess = verbs.AccessLocalWrite | verbs.AccessRemoteWrite | verbs.AccessRemoteRead | verbs.AccessRemoteAtomic |
+	verbs.AccessZeroBased | verbs.AccessOptionalRange
+
+// RegDMMR is DM_MR_REG: a region whose addresses begin at 0. EINVAL: not zero-based, rights
+// that device memory cannot have, a range beyond its end.
+func (u *Ucontext) RegDMMR(c Caller, r DMMRReq) (mh Handle, lkey, rkey uint32, err error) {
+	err = u.do(c, func(k *call) error {
+		m, err := u.regDMMR(k, &r)
+		if err != nil {
+			return fmt.Errorf("register device memory: %w", err)
+		}
+		mh, lkey, rkey = u.objs.add(m), m.mkey, m.mkey
+		return nil
+	})
+	return mh, lkey, rkey, err
+}
+
+func (u *Ucontext) regDMMR(k *call, r *DMMRReq) (*mr, error) {
+	dm, err := lookup[*DM](&u.objs, r.DM, "device memory")
+	if err != nil {
+		return nil, err
+	}
+	p, err := lookup[*pd](&u.objs, r.PD, "PD")
+	if err != nil {
+		return nil, err
+	}
+	if r.Access&verbs.AccessZeroBased == 0 {
+		return nil, fmt.Errorf("access %#x: addresses must begin at 0: %w", uint32(r.Access), syscall.EINVAL)
+	}
+	if err := checkMRAccess(r.Access); err != nil {
+		return nil, err
+	}
+	if r.Offset > dm.length || r.Length > dm.length-r.Offset || r.Access&^dmAccess != 0 {
+		return nil, fmt.Errorf("%d bytes at %d of %d, access %#x: %w", r.Length, r.Offset, dm.length, uint32(r.Access), syscall.EINVAL)
+	}
+	k.work += u.dev.p.RegMRBase
+	m := &mr{u: u, pd: p, dm: dm, dmLength: r.Length, access: r.Access}
+	in, out := prm.NewIn(prm.OpCreateMKey, 0), prm.NewOut(prm.OpCreateMKey, 0)
+	d := u.dev
+	d.mkeys++
+	ctx := prm.CreateMKeyIn(in).MKC()
+	m.fillRights(ctx, d, r.Access)
+	ctx.SetAccessMode(prm.MKeyModeMemic)
+	ctx.SetMKey70(uint32(d.mkeys))
+	ctx.SetStartAddr(dm.addr + r.Offset)
+	ctx.SetLen(r.Length)
+	if err := k.exec(in, out); err != nil {
+		return nil, err
+	}
+	m.mkey = prm.MKeyOf(prm.CreateMKeyOut(out).MKeyIndex(), uint32(d.mkeys))
+	p.refs++
+	dm.refs++
+	d.res.MR++
+	return m, nil
+}

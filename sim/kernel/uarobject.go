@@ -1,0 +1,81 @@
+package kernel
+
+import (
+	"fmt"
+	"slices"
+	"syscall"
+
+	"github.com/rdmasim/rdmasim/sim/cpu"
+)
+
+// UARObject is a UAR of the dynamic generation.
+type UARObject struct {
+	PageID  uint32
+	Map     *cpu.Mapping
+	MmapOff uint64 // file offset that mmap takes
+	MmapLen uint64
+
+	u *Ucontext
+	h Handle
+}
+
+// Handle names the object among those of its context.
+func (o *UARObject) Handle() Handle { return o.h }
+
+// Types of AllocUAR (MLX5_IB_UAPI_UAR_ALLOC_TYPE_*).
+const (
+	UARTypeBF = 0
+	UARTypeNC = 1
+)
+
+// AllocUAR is MLX5_IB_METHOD_UAR_OBJ_ALLOC. EOPNOTSUPP: an unknown type, BlueFlame on a
+// device without it, a kernel of the static generation.
+func (u *Ucontext) AllocUAR(c Caller, typ uint32) (o *UARObject, err error) {
+	err = u.do(c, func(k *call) error {
+		if u.dev.p.Generation == Static {
+			return fmt.Errorf("UAR objects are not known to this kernel: %w", syscall.EOPNOTSUPP)
+		}
+		if typ > UARTypeNC || typ == UARTypeBF && u.dev.caps.bfRegSize == 0 {
+			return fmt.Errorf("UAR of type %d: %w", typ, syscall.EOPNOTSUPP)
+		}
+		uar, err := k.allocUAR()
+		if err != nil {
+			return err
+		}
+		kind := cpu.WriteCombining
+		if typ == UARTypeNC {
+			kind = cpu.Uncached
+		}
+		size := uint64(u.dev.p.PageSize)
+		o = &UARObject{PageID: uar, Map: u.dev.mapUAR(uar, kind), MmapOff: u.mmapNext * size, MmapLen: size, u: u}
+		u.mmapNext++
+		o.h = u.objs.add(o)
+		u.maps = append(u.maps, o.Map)
+		u.dev.res.UAR++
+		return nil
+	})
+	return o, err
+}
+
+// FreeUAR is the destroy method of a UAR object. As in the driver, a UAR that a queue
+// still uses is not an error: it goes when the context does. EIO when the device was
+// removed: this destroy is a method of the driver, which has gone with it.
+func (u *Ucontext) FreeUAR(c Caller, o *UARObject) error {
+	return u.do(c, func(k *call) error {
+		if o == nil || o.u != u {
+			return fmt.Errorf("UAR object of another context: %w", syscall.EINVAL)
+		}
+		_, err := destroyObject[*UARObject](&u.objs, k, o.h, "UAR object")
+		return err
+	})
+}
+
+func (o *UARObject) destroy(k *call) error {
+	o.u.maps = slices.DeleteFunc(o.u.maps, func(m *cpu.Mapping) bool { return m == o.Map })
+	if err := k.freeUAR(o.PageID); err != nil {
+		o.u.orphans = append(o.u.orphans, o.PageID)
+		return nil
+	}
+	o.u.dev.res.UAR--
+	return nil
+}

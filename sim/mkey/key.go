@@ -1,0 +1,143 @@
+// Package mkey is the device's translation: memory keys, the checks that an access passes,
+// and the way from a key and an address to physical memory. An entry of a key is present or
+// absent. The device answers an access that meets an absent one like a bad access today;
+// package odp will make page faults of it.
+package mkey
+
+import (
+	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/sim/mem"
+	"github.com/rdmasim/rdmasim/sim/rule"
+)
+
+// Key is a memory key. What every access reads comes first.
+type Key struct {
+	PD          uint32
+	qpn         uint32
+	mode        uint32
+	variant     uint8
+	rights      Access
+	free        bool
+	length64    bool // all addresses are in its range
+	entryRights bool // the entries carry rights
+	logPage     uint8
+	start       uint64
+	len         uint64
+	entries     []uint64 // page address, rights in the low bits; 0 absent
+	pageOff     uint64   // of start in its page
+	pageMask    uint64
+
+	window           window // mode KLM
+	boundWindows     int    // of mode KLM that lead here
+	deviceMemory     mem.PA // of the first byte, mode MEMIC, whose addresses begin at 0
+	remoteInvalidate bool
+	Index            uint32
+	Context          [prm.MKCSize]byte // as created
+}
+
+// Table holds the keys of a device by index.
+type Table struct {
+	keys         []*Key
+	deviceMemory mem.PA // where addresses of memory on the device begin
+	dumpFill     *Key   // by which writes go nowhere and reads give zeros; nil: none
+	dumpFillMKey uint32
+	broken       rule.Broken
+	Failed       [results]uint64 // checks that failed, by result
+}
+
+// NewTable makes a table for n keys.
+func NewTable(n int) *Table { return &Table{keys: make([]*Key, 0, min(n, 1024))} }
+
+// SetDeviceMemory says where the physical addresses of memory on the device begin, in the
+// runs that keys of mode MEMIC give: they hold places in BAR 0.
+func (t *Table) SetDeviceMemory(pa mem.PA) { t.deviceMemory = pa }
+
+// modeDumpFill is the mode of the key of SetDumpFill; contexts have none like it.
+const modeDumpFill = ^uint32(0)
+
+// SetDumpFill makes a key that everybody may use, locally only, for every address: what it
+// names takes what is written and reads as zeros. It is at no index.
+func (t *Table) SetDumpFill(mkey uint32) {
+	t.dumpFill, t.dumpFillMKey = &Key{mode: modeDumpFill}, mkey
+}
+
+// Break has the table break rules, to see whether that is noticed (sim/mutant).
+func (t *Table) Break(b rule.Broken) { t.broken = b }
+
+func (t *Table) breaks(r rule.Rule) bool { return rule.Mutants && t.broken.Has(r) }
+
+// At is the key at an index, or nil.
+func (t *Table) At(index uint32) *Key {
+	if int64(index) >= int64(len(t.keys)) {
+		return nil
+	}
+	return t.keys[index]
+}
+
+// Remove takes a key out.
+func (t *Table) Remove(index uint32) {
+	t.keys[index].bind(window{})
+	t.keys[index] = nil
+}
+
+// Insert makes a key of a context and its translation entries (mode MTT). It copies both.
+// entryRights says that the entries carry rights.
+func (t *Table) Insert(index uint32, c prm.MKC, entries prm.MTT, entryRights bool) *Key {
+	k := &Key{
+		Index: index, PD: c.PD(), variant: uint8(c.MKey70()), mode: c.AccessMode(), free: c.Free(),
+		length64: c.Length64(), remoteInvalidate: c.EnRInval(), entryRights: entryRights, qpn: c.QPN(),
+		start: c.StartAddr(), len: c.Len(), logPage: uint8(c.LogPageSize()),
+	}
+	copy(k.Context[:], c)
+	k.rights = rightsOf(c)
+	if k.mode == prm.MKeyModeMemic {
+		k.deviceMemory, k.start = t.deviceMemory+mem.PA(k.start), 0
+	}
+	k.pageMask = 1<<k.logPage - 1
+	k.pageOff = k.start & k.pageMask
+	if n := entries.Count(); n > 0 {
+		k.entries = make([]uint64, n)
+		for i := range k.entries {
+			k.entries[i] = entries.Addr(i) | entries.Rights(i)
+		}
+	}
+	for int(index) >= len(t.keys) {
+		t.keys = append(t.keys, nil)
+	}
+	t.keys[index] = k
+	return k
+}
+
+// EntryIndex is the number of the translation entry of an address in the key's range,
+// and whether there is one.
+func (k *Key) EntryIndex(va uint64) (uint64, bool) {
+	i := (va - k.start + k.pageOff) >> k.logPage
+	return i, i < uint64(len(k.entries))
+}
+
+// Entry is translation entry i and whether there is one.
+func (k *Key) Entry(i int) (uint64, bool) {
+	if i >= len(k.entries) {
+		return 0, false
+	}
+	return k.entries[i], true
+}
+
+// window is what a key of mode KLM leads to: a memory window has one entry.
+type window struct {
+	region *Key // nil: it is not bound
+	va     uint64
+}
+
+// bind makes the window lead to a region, or to none.
+func (k *Key) bind(to window) {
+	if k.window.region != nil {
+		k.window.region.boundWindows--
+	}
+	if k.window = to; to.region != nil {
+		to.region.boundWindows++
+	}
+}
+
+// BoundWindows is how many memory windows are bound to the key.
+func (k *Key) BoundWindows() int { return k.boundWindows }

@@ -1,0 +1,80 @@
+package mkey
+
+import (
+	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/sim/mem"
+)
+
+// Run is a piece of contiguous physical memory.
+type Run struct {
+	PA  mem.PA
+	Len int
+}
+
+// Translate is Check, and appends the pieces of physical memory to runs: none of the key
+// of SetDumpFill.
+func (t *Table) Translate(u User, mkey uint32, va uint64, n int, a Access, runs []Run) ([]Run, Result) {
+	k, r := t.check(u, mkey, va, uint64(n), a)
+	if r != OK {
+		t.Failed[r]++
+		return runs, r
+	}
+	if k.mode == prm.MKeyModeMTT && !k.entryRights { // bytes within a page, as nearly all are
+		off := va - k.start + k.pageOff
+		if i, in := off>>k.logPage, off&k.pageMask; i < uint64(len(k.entries)) && k.entries[i] != 0 && uint64(n-1) <= k.pageMask-in {
+			return append(runs, Run{mem.PA(k.entries[i]&^(prm.MTTRead|prm.MTTWrite) + in), n}), OK
+		}
+	}
+	switch k.mode {
+	case modeDumpFill:
+		return runs, OK
+	case prm.MKeyModeMemic:
+		return append(runs, Run{k.deviceMemory + mem.PA(va), n}), OK
+	}
+	if k.mode == prm.MKeyModeKLM {
+		k, va = k.window.region, k.window.va+(va-k.start)
+	}
+	if k.mode == prm.MKeyModePA {
+		return append(runs, Run{mem.PA(va), n}), OK
+	}
+	out, ok := k.walk(va, n, a, runs)
+	if !ok {
+		t.Failed[Absent]++
+		return runs, Absent
+	}
+	return out, OK
+}
+
+// walk translates page by page and joins what is contiguous. False: an entry is absent, or
+// lacks a right.
+func (k *Key) walk(va uint64, n int, a Access, runs []Run) ([]Run, bool) {
+	need := uint64(prm.MTTRead)
+	if a&(LocalWrite|RemoteWrite|RemoteAtomic) != 0 {
+		need |= prm.MTTWrite
+	}
+	off := va - k.start + k.pageOff
+	for first := true; n > 0; first = false {
+		i := off >> k.logPage
+		if i >= uint64(len(k.entries)) {
+			return nil, false
+		}
+		e := k.entries[i]
+		if e == 0 || k.entryRights && e&need != need {
+			return nil, false
+		}
+		in := off & k.pageMask
+		pa := mem.PA(e&^(prm.MTTRead|prm.MTTWrite) + in)
+		l := n
+		if room := k.pageMask - in; uint64(n-1) > room {
+			l = int(room) + 1
+		}
+		if last := len(runs) - 1; !first && runs[last].PA+mem.PA(runs[last].Len) == pa {
+			runs[last].Len += l
+		} else {
+			runs = append(runs, Run{pa, l})
+		}
+		off += uint64(l)
+		n -= l
+	}
+	return runs, true
+}

@@ -1,0 +1,79 @@
+package profile
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rdmasim/rdmasim/fixtures"
+	"github.com/rdmasim/rdmasim/input"
+)
+
+// file is a profile as it is written.
+type file struct {
+	Name     string           `yaml:"name" required:"true"`
+	Title    string           `yaml:"title" required:"true"`
+	Extends  string           `yaml:"extends"`
+	Partial  bool             `yaml:"partial"`
+	CPU      map[string]entry `yaml:"cpu"`
+	PCIe     map[string]entry `yaml:"pcie"`
+	HCA      map[string]entry `yaml:"hca"`
+	UAR      map[string]entry `yaml:"uar"`
+	Commands map[string]entry `yaml:"commands"`
+	Congest  map[string]entry `yaml:"congestion"`
+	Link     map[string]entry `yaml:"link"`
+	IB       map[string]entry `yaml:"ib"`
+	Switch   map[string]entry `yaml:"switch"`
+	Kernel   map[string]entry `yaml:"kernel"`
+	Provider map[string]entry `yaml:"provider"`
+}
+
+type entry struct {
+	Value  string `yaml:"value" required:"true"`
+	Source string `yaml:"source" required:"true"`
+	Reason string `yaml:"reason"`
+	Check  string `yaml:"check"`
+}
+
+func (f *file) sections() map[string]map[string]entry {
+	return map[string]map[string]entry{
+		"cpu": f.CPU, "pcie": f.PCIe, "hca": f.HCA, "uar": f.UAR, "commands": f.Commands, "congestion": f.Congest,
+		"link": f.Link, "ib": f.IB, "switch": f.Switch, "kernel": f.Kernel, "provider": f.Provider,
+	}
+}
+
+func stored() []string {
+	entries, err := fixtures.Profiles.ReadDir("profiles")
+	if err != nil {
+		panic("profile: " + err.Error()) // embedded: it is there
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, strings.TrimSuffix(e.Name(), ".yaml"))
+	}
+	slices.Sort(names)
+	return names
+}
+
+// read decodes a stored file.
+func read(name string) (*input.Doc, *file, error) {
+	path := "profiles/" + name + ".yaml"
+	src, err := fixtures.Profiles.ReadFile(path)
+	if err != nil {
+		return nil, nil, fmt.Errorf("unknown profile %q%s; profiles are %s", name, input.Suggest(name, List()), strings.Join(List(), ", "))
+	}
+	f := new(file)
+	doc, err := input.Decode(path, src, f)
+	return doc, f, err
+}
+
+// List is the names of the profiles that come with the program, sorted.
+func List() []string {
+	var names []string
+	for _, n := range stored() {
+		if _, f, err := read(n); err == nil && !f.Partial {
+			names = append(names, n)
+		}
+	}
+	return names
+}

@@ -1,0 +1,63 @@
+package profile
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Validate makes the checks of all units. An error is placed at the value that it
+// names, if that is from a file.
+func (p *Profile) Validate() error {
+	var errs []error
+	for _, c := range []struct {
+		section string
+		err     error
+	}{
+		{"cpu", p.CPU.Validate()}, {"pcie", p.PCIe.Validate()}, {"hca", p.HCA.Check()},
+		{"link", p.Link.Check()}, {"ib", p.Link.IB.Check()}, {"switch", p.Switch.Check()}, {"kernel", p.Kernel.Validate()}, {"provider", p.Provider.Validate()},
+	} {
+		for _, err := range unjoin(c.err) {
+			errs = append(errs, p.place(c.section, err))
+		}
+	}
+	errs = append(errs, p.checkLinkLayer())
+	return errors.Join(errs...)
+}
+
+func unjoin(err error) []error {
+	if j, ok := err.(interface{ Unwrap() []error }); ok {
+		var all []error
+		for _, e := range j.Unwrap() {
+			all = append(all, unjoin(e)...)
+		}
+		return all
+	}
+	if err == nil {
+		return nil
+	}
+	return []error{err}
+}
+
+// place finds the value that a unit's error is about, by the longest field name in its
+// text.
+func (p *Profile) place(section string, err error) error {
+	text := strings.ToLower(strings.ReplaceAll(err.Error(), " ", ""))
+	var best param
+	for _, q := range p.params() {
+		s, _, _ := strings.Cut(q.key, ".")
+		if s != section && !(section == "hca" && (s == "uar" || s == "commands" || s == "congestion")) {
+			continue
+		}
+		if strings.Contains(text, strings.ToLower(q.field)) && len(q.field) > len(best.field) {
+			best = q
+		}
+	}
+	if o := p.origins[best.key]; o.doc != nil {
+		return o.doc.Errorf(best.key+".value", "%s: %v", best.key, err)
+	}
+	if best.key != "" {
+		return fmt.Errorf("%s: %w", best.key, err)
+	}
+	return err
+}

@@ -1,0 +1,94 @@
+package profile
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"text/tabwriter"
+)
+
+// Value is one parameter with its source.
+type Value struct {
+	Key, Text      string
+	Kind           Kind
+	Source, Reason string
+	Check          string // figure of rdmasim validate that it was fitted to, "" for none
+	Hypothesis     bool   // it belongs to a mechanism without a published explanation
+}
+
+// Values are all parameters, section by section.
+func (p *Profile) Values() []Value {
+	var vs []Value
+	for _, q := range p.params() {
+		o := p.origins[q.key]
+		vs = append(vs, Value{q.key, q.text(), q.kind, o.source, o.reason, o.check, o.hypothesis})
+	}
+	return vs
+}
+
+// Get is the text of the value of key, "" when there is none.
+func (p *Profile) Get(key string) string {
+	v, _ := p.Lookup(key)
+	return v.Text
+}
+
+// Lookup is the value of key.
+func (p *Profile) Lookup(key string) (Value, bool) {
+	for _, v := range p.Values() {
+		if v.Key == key {
+			return v, true
+		}
+	}
+	return Value{}, false
+}
+
+// Hypotheses are the values that belong to unexplained mechanisms, as key=value:
+// every result carries them. A time of 0 is a mechanism that is off.
+func (p *Profile) Hypotheses() []string {
+	var hs []string
+	for _, v := range p.Values() {
+		if v.Hypothesis && (v.Kind != Time || v.Text != "0ps") {
+			hs = append(hs, v.Key+"="+v.Text)
+		}
+	}
+	return hs
+}
+
+// Hash identifies the values: 16 hexadecimal digits that change with any of them,
+// and not with names, titles or sources.
+func (p *Profile) Hash() string {
+	h := sha256.New()
+	for _, v := range p.Values() {
+		fmt.Fprintf(h, "%s=%s\n", v.Key, v.Text)
+	}
+	return fmt.Sprintf("%x", h.Sum(nil)[:8])
+}
+
+// Show prints all values with their kinds and sources.
+func (p *Profile) Show(w io.Writer) error {
+	if _, err := fmt.Fprintf(w, "%s: %s\nhash %s\n\n", p.Name, p.Title, p.Hash()); err != nil {
+		return err
+	}
+	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(t, "PARAMETER\tVALUE\tKIND\tSOURCE")
+	for _, v := range p.Values() {
+		source := v.Source
+		if v.Check != "" {
+			source += " to check " + v.Check
+		}
+		if v.Reason != "" {
+			source += ": " + v.Reason
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", v.Key, v.Text, v.Kind, source)
+	}
+	return t.Flush()
+}
+
+// Keys are all parameters, in the order of Values.
+func (p *Profile) Keys() []string {
+	var keys []string
+	for _, q := range p.params() {
+		keys = append(keys, q.key)
+	}
+	return keys
+}

@@ -1,0 +1,177 @@
+package provider
+
+import (
+	"fmt"
+	"syscall"
+
+	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/sim/kernel"
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+// CreateQP is ibv_create_qp, and ibv_create_qp_ex for what CompMask asks.
+func (p *PD) CreateQP(vt verbs.Thread, a verbs.QPInitAttr) (verbs.QP, error) {
+	t := p.ctx.enter(vt)
+	if err := p.ctx.noQueues(); err != nil {
+		return nil, err
+	}
+	q, err := p.newQP(&a)
+	if err != nil {
+		return nil, fmt.Errorf("create_qp: %w", err)
+	}
+	if err := q.build(t, &a); err != nil {
+		q.release(t)
+		return nil, fmt.Errorf("create_qp: %w", err)
+	}
+	return q, nil
+}
+
+// newQP checks the attributes as libmlx5 does and sizes the queues.
+func (p *PD) newQP(a *verbs.QPInitAttr) (*QP, error) {
+	c := p.ctx
+	q := &QP{ctx: c, pd: p, init: *a, typ: a.Type}
+	if a.CompMask&^maskKnown != 0 {
+		return nil, fmt.Errorf("comp_mask %#x: %w", a.CompMask, syscall.EINVAL)
+	}
+	if a.CreateFlags&createSourceQPN != 0 && a.Type != verbs.QPTUD {
+		return nil, fmt.Errorf("a source QPN on a QP that is not UD: %w", syscall.EINVAL)
+	}
+	if a.CreateFlags != 0 {
+		return nil, fmt.Errorf("create_flags %#x: %w", a.CreateFlags, syscall.EOPNOTSUPP)
+	}
+	if c.env.signature {
+		return nil, fmt.Errorf("MLX5_QP_SIGNATURE is set, and signatures are not modelled: %w", syscall.EOPNOTSUPP)
+	}
+	ops := opsAny
+	q.atomics = c.attr.Atomic != verbs.AtomicNone
+	if a.CompMask&verbs.QPInitSendOpsFlags != 0 {
+		if ops = a.SendOpsFlags; ops&^q.allowedOps() != 0 || ops&opsAtomic != 0 && !q.atomics {
+			return nil, fmt.Errorf("send_ops_flags %#x: %w", ops, syscall.EOPNOTSUPP)
+		}
+		q.ex = &qpEx{q: q}
+	}
+	var ok bool
+	if q.sendCQ, ok = a.SendCQ.(*CQ); !ok || q.sendCQ == nil {
+		return nil, fmt.Errorf("no send CQ: %w", syscall.EINVAL)
+	}
+	if q.recvCQ, ok = a.RecvCQ.(*CQ); !ok || q.recvCQ == nil {
+		return nil, fmt.Errorf("no receive CQ: %w", syscall.EINVAL)
+	}
+	var err error
+	if q.sq.wqSize, err = c.sizeSQ(a.Type, ops, a.Cap); err != nil {
+		return nil, err
+	}
+	if a.SRQ != nil { // no queue of its own
+		if q.srq, ok = a.SRQ.(*SRQ); !ok || q.srq == nil || q.srq.ctx != c {
+			return nil, fmt.Errorf("an SRQ of another context: %w", syscall.EINVAL)
+		}
+	} else if q.rq.wqSize, err = c.sizeRQ(a.Cap); err != nil {
+		return nil, err
+	}
+	q.layOut()
+	single := c.env.SingleThreaded || p.td != nil && !c.proc.Params.TDKeepsQPLock
+	q.sq.lock = lock{single: single, what: "a send queue"}
+	q.rq.lock = lock{single: single, what: "a receive queue"}
+	if a.SigAll {
+		q.signal = prm.CtrlCQUpdate
+	}
+	return q, nil
+}
+
+func (q *QP) allowedOps() uint64 {
+	switch q.typ {
+	case verbs.QPTRC:
+		if q.ctx.proc.Params.AtomicWrite {
+			return opsRC | verbs.QPExAtomicWrite
+		}
+		return opsRC
+	case verbs.QPTUC:
+		return opsUC
+	case verbs.QPTUD:
+		return opsUD
+	}
+	return 0
+}
+
+// layOut puts the receive queue at the start of the buffer and the send queue behind it.
+func (q *QP) layOut() {
+	rq, sq := &q.rq, &q.sq
+	rq.mask, sq.mask = rq.cnt<<rq.shift-1, sq.cnt<<sq.shift-1
+	sq.off = rq.cnt << rq.shift
+	rq.limit, sq.limit = -1, -1
+	rq.requests, sq.requests = make([]request, rq.cnt), make([]request, sq.cnt)
+	q.maxInl = sq.inline
+}
+
+// build allocates memory and register and makes the QP in the kernel.
+func (q *QP) build(t *Thread, a *verbs.QPInitAttr) error {
+	c := q.ctx
+	var err error
+	size := max(q.rq.cnt<<q.rq.shift+q.sq.cnt<<q.sq.shift, c.proc.PageSize)
+	if q.ring, err = (allocator{c.proc, q.pd.custom()}).newRing(t, size, resQP); err != nil {
+		return err
+	}
+	if q.ring.custom != nil { // the library's own memory is fresh
+		q.ring.fill(make([]byte, wqebb))
+	}
+	if q.db, err = c.newDBRec(t, q.pd.custom()); err != nil {
+		return err
+	}
+	q.dbRecord = prm.QPDBRec(q.db.b)
+	r := kernel.QPReq{Type: a.Type, PD: q.pd.h, SendCQ: q.sendCQ.h, RecvCQ: q.recvCQ.h, Cap: a.Cap, SigAll: a.SigAll,
+		BufAddr: uint64(q.ring.va), DBAddr: uint64(q.db.va), SQWQECount: uint32(q.sq.cnt), RQWQECount: uint32(q.rq.cnt),
+		RQWQEShift: uint32(q.rq.shift), ScatterToCQE: c.env.scatterToCQE}
+	if q.srq != nil {
+		r.SRQ, r.HasSRQ = q.srq.h, true
+	}
+	if err := q.register(t, &r); err != nil {
+		return err
+	}
+	q.uidx = c.newUIDX(q)
+	r.UIDX, r.Cookie = q.uidx, uint64(q.uidx)
+	h, resp, err := c.u.CreateQP(t.caller, r)
+	if err != nil {
+		c.putUIDX(q.uidx)
+		return err
+	}
+	q.h, q.qpn = h, resp.QPN
+	if q.bf == nil {
+		if int(resp.BFRegIndex) >= len(c.bf.static) {
+			return fmt.Errorf("the kernel chose bfreg %#x of %d: %w", resp.BFRegIndex, len(c.bf.static), syscall.EIO)
+		}
+		q.bf = c.bf.static[resp.BFRegIndex]
+	}
+	q.bf.use(1)
+	q.pd.hold()
+	return nil
+}
+
+// register chooses the QP's register, or leaves it to the kernel
+// (verbs.c: mlx5_attach_dedicated_bf, mlx5_get_qp_uar).
+func (q *QP) register(t *Thread, r *kernel.QPReq) error {
+	c := q.ctx
+	switch {
+	case q.pd.td != nil:
+		q.bf = q.pd.td.reg
+	case c.isStatic():
+		return nil
+	default:
+		bf, err := c.pooled(c.bf.pools.Get(c.newUAR(t)))
+		if err != nil {
+			return err
+		}
+		q.bf, q.own = bf, true
+	}
+	if c.isStatic() {
+		r.BFRegMode, r.BFRegIndex = bfIndex, uint32(q.bf.index)
+	} else {
+		r.BFRegMode, r.BFRegIndex = bfUARPage, q.bf.uar
+	}
+	return nil
+}
+
+// QPReq.BFRegMode.
+const (
+	bfIndex   = 1
+	bfUARPage = 2
+)

@@ -1,0 +1,34 @@
+// Package rule names the rules that a mutant can break inside the device, the driver
+// model or the library: those that no wrapper at an interface of theirs can break from
+// outside. A mutant is a run that breaks one; the suite must notice (sim/mutant).
+//
+// Only a build with the tag mutants can break any. In every other build Broken is a type
+// of size zero whose Has is the constant false, so that the compiler removes whatever
+// hangs on it.
+package rule
+
+import "fmt"
+
+// Rule is one rule.
+type Rule uint8
+
+// count is the room in a Broken; a test holds it to the number of rules.
+const count = 256
+
+func (r Rule) String() string {
+	if int(r) < len(sentences) && sentences[r] != "" {
+		return sentences[r]
+	}
+	return fmt.Sprintf("Rule(%d)", uint8(r))
+}
+
+// All lists the rules.
+func All() []Rule {
+	var all []Rule
+	for r := range sentences {
+		if sentences[r] != "" {
+			all = append(all, Rule(r))
+		}
+	}
+	return all
+}

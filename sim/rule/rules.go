@@ -1,0 +1,292 @@
+package rule
+
+// Rules of the library.
+const (
+	RecordBeforeDoorbell Rule = iota + 1
+	SendRecordIsItsOwn
+	HalvesAlternate
+	SharedRegisterIsLocked
+	SingleThreadedIsChecked
+	SendQueueHasALimit
+	InlineHasALimit
+	FenceIsPassedOn
+	SolicitedArmIsPassedOn
+	ConsumerIndexIsWritten
+	CQIsCleanedOfAQP
+	RetiresUnsignalled
+	EventsAreAwaited
+	ReceiveListEnds
+	ImmediateIsFlagged
+)
+
+// Rules of the kernel.
+const (
+	PDInUseIsBusy Rule = iota + 32
+	CQInUseIsBusy
+	SRQInUseIsBusy
+	ChannelInUseIsBusy
+	QPInAGroupIsBusy
+	EventsGoWithTheirObject
+	RemoteWriteNeedsLocalWrite
+	RemoteReadIsAskedFor
+	MemlockLimits
+	WritableAccessNeedsWritableMemory
+	DeregistrationUnpins
+	EmptyGIDIsRefused
+	TransitionsAreATable
+	TransitionsNeedTheirAttributes
+	TransitionsTakeNoOtherAttributes
+	HighQKeysArePrivileged
+	ReadsAreLimitedByTheDevice
+	PortEventsReachEveryContext
+)
+
+// Rules of memory keys, a step of a check each.
+const (
+	KeyHasItsVariant Rule = iota + 64
+	KeyIsInUse
+	KeyIsOfThePD
+	KeyIsOfTheQP
+	AccessDoesNotWrap
+	KeyCoversTheAccess
+	KeyPermitsTheAccess
+	WindowNeedsItsRegion
+	ChangedKeyIsOfThePD
+	BoundWindowIsNotBound
+	UnboundWindowIsOfTheQP
+	WindowIsOfItsRegionsPD
+	WindowLiesInItsRegion
+	WritableWindowNeedsAWritableRegion
+	InvalidatedKeyIsInUse
+	InvalidatedKeyIsOfThePD
+	InvalidatedKeyIsOfTheQP
+	InvalidatedKeyAllowsIt
+	InvalidatedKeyIsFree
+)
+
+// Rules of the device's queues of completions, events and receives.
+const (
+	EntriesHaveTheirOwner Rule = iota + 88
+	ReadsCountTheirBytes
+	OverrunIsReported
+	SolicitedEntriesAreTold
+	OneEventForOneArm
+	ArmWidens
+	ErrorsCompleteUnsignalled
+	PostedReceivesAreFlushed
+	LimitIsReportedOnce
+	BytesAreCounted
+	LastWQEIsReported
+)
+
+// Rules of the responder.
+const (
+	RequestsAreInOrder Rule = iota + 104
+	DuplicatesAreNotExecuted
+	OpcodesFollow
+	OperationIsSupported
+	WriteIsEnabled
+	ReadIsEnabled
+	AtomicIsEnabled
+	ResourcesAreLimited
+	PayloadFitsTheMTU
+	PadBelongsToThePayload
+	WriteLengthIsPossible
+	FirstPacketChecksTheRange
+	PacketsStayInTheWrite
+	LastPacketCompletesTheWrite
+	NoEarlierPacketCompletesTheWrite
+	ReadLengthIsPossible
+	ReadIsCheckedWhole
+	AtomicsAreAligned
+	SendFitsTheReceive
+	FailedInvalidationIsAnswered
+	JoinedAckMovesOn
+	EventsHaveTheirType
+	FatalRequestEndsTheQP
+	SequenceNAKIsSentOnce
+	MissingReceiveIsAnswered
+	DuplicateRearmsTheNAK
+	DuplicateIsAcknowledged
+	ReplayedReadIsATail
+	ReplayedAtomicReturnsItsValue
+	CommunicationIsReported
+	PacketsComeFromThePeer
+	PKeysMatch
+	DatagramsAreForThePort
+	QKeysMatch
+	DatagramsBringTheirRoute
+	AtomicsExcludeEachOther
+	SwapNeedsTheCompared
+	DestroyedKeyIsGone
+	DetachedQPGetsNothing
+	GapsEndTheMessage
+)
+
+// Rules of the requester.
+const (
+	FenceWaits Rule = iota + 160
+	ReadsAreLimited
+	WQENamesItsQP
+	RequestIsSupported
+	DatagramFitsAPacket
+	MessageHasALimit
+	LocalKeysAreCheckedFirst
+	GhostsAreDropped
+	StaleResponsesAreDropped
+	ReadEndsWithItsLastPacket
+	ReadPacketsHaveTheirLength
+	ProgressRestoresRetries
+	ProgressRestartsTheTimer
+	SignalledRequestsComplete
+	UnsignalledRequestsAreSilent
+	RetriesAreCounted
+	RetriesAreAllUsed
+	RNRRetriesAreCounted
+	SevenRNRRetriesNeverEnd
+	RNRTimerIsWaited
+	ImpliedNAKAsksAgain
+	NAKsHaveTheirStatus
+	PostedRequestsAreFlushed
+	TimeoutIsTheQPs
+	WindowOfPSNsIsKept
+	ReadDataIsAnACK
+)
+
+// sentences say what each rule is.
+var sentences = [...]string{
+	RecordBeforeDoorbell:    "The doorbell record is written before the doorbell is rung",
+	SendRecordIsItsOwn:      "A send counts in the send counter of the doorbell record",
+	HalvesAlternate:         "Successive posts use the two halves of a register in turn",
+	SharedRegisterIsLocked:  "A register that several queues ring has a lock",
+	SingleThreadedIsChecked: "Two threads inside a queue that was promised to one end the process",
+	SendQueueHasALimit:      "A full send queue refuses a request with ENOMEM",
+	InlineHasALimit:         "Inline data above max_inline_data is refused",
+	FenceIsPassedOn:         "A request with IBV_SEND_FENCE carries the fence in its WQE",
+	SolicitedArmIsPassedOn:  "A CQ armed for solicited events only is armed for no others",
+	ConsumerIndexIsWritten:  "Polling writes the consumer index to the doorbell record",
+	CQIsCleanedOfAQP:        "Completions of a queue that is reset or destroyed leave its CQs",
+	RetiresUnsignalled:      "A completion retires the unsignalled requests before it",
+	EventsAreAwaited:        "Destroying a CQ waits until its events are acknowledged",
+	ReceiveListEnds:         "A receive with fewer SGEs than its WQE has room for ends its list",
+	ImmediateIsFlagged:      "A completion with immediate data says so",
+
+	PDInUseIsBusy:                     "A PD with objects on it cannot be deallocated: EBUSY",
+	CQInUseIsBusy:                     "A CQ that queues use cannot be destroyed: EBUSY",
+	SRQInUseIsBusy:                    "An SRQ with QPs on it cannot be destroyed: EBUSY",
+	ChannelInUseIsBusy:                "A completion channel that CQs report to cannot be destroyed: EBUSY",
+	QPInAGroupIsBusy:                  "A QP in a multicast group cannot be destroyed: EBUSY",
+	EventsGoWithTheirObject:           "A completion channel drops the events of a CQ that is destroyed",
+	RemoteWriteNeedsLocalWrite:        "Remote write or atomic access without local write is refused",
+	RemoteReadIsAskedFor:              "A region without remote read cannot be read remotely",
+	MemlockLimits:                     "A process without privilege pins no more than its memlock limit",
+	WritableAccessNeedsWritableMemory: "Write access to memory that is mapped read-only is refused",
+	DeregistrationUnpins:              "Deregistered memory is unpinned",
+	EmptyGIDIsRefused:                 "An address with an empty GID index is refused",
+	TransitionsAreATable:              "A QP takes the transitions of the table and no others",
+	TransitionsNeedTheirAttributes:    "A transition without an attribute that it needs is refused",
+	TransitionsTakeNoOtherAttributes:  "A transition with an attribute that it does not take is refused",
+	HighQKeysArePrivileged:            "A Q_Key with the top bit set is for privileged processes",
+	ReadsAreLimitedByTheDevice:        "A max_rd_atomic above what the device can is refused",
+	PortEventsReachEveryContext:       "Events of the port reach every open context",
+
+	KeyHasItsVariant:                   "A key is valid with its own variant byte only",
+	KeyIsInUse:                         "A free key gives no access",
+	KeyIsOfThePD:                       "A key gives access to queues of its PD only",
+	KeyIsOfTheQP:                       "A window of type 2 gives access to the QP that it is bound to only",
+	AccessDoesNotWrap:                  "An access beyond the last address is refused",
+	KeyCoversTheAccess:                 "An access outside the key's range is refused",
+	KeyPermitsTheAccess:                "An access for which the key lacks the right is refused",
+	WindowNeedsItsRegion:               "A window gives no access when the key of its region is free",
+	ChangedKeyIsOfThePD:                "A work request changes keys of its queue's PD only",
+	BoundWindowIsNotBound:              "A window of type 2 that is bound is not bound again",
+	UnboundWindowIsOfTheQP:             "A window of type 2 is invalidated by the QP that it is bound to only",
+	WindowIsOfItsRegionsPD:             "A window is bound to a region of its PD only",
+	WindowLiesInItsRegion:              "A window does not reach beyond its region",
+	WritableWindowNeedsAWritableRegion: "A window with remote write needs a region with local write",
+	InvalidatedKeyIsInUse:              "A SEND does not invalidate a key that is free",
+	InvalidatedKeyIsOfThePD:            "A SEND does not invalidate a key of another PD",
+	InvalidatedKeyIsOfTheQP:            "A SEND does not invalidate a window that is bound to another QP",
+	InvalidatedKeyAllowsIt:             "A SEND does not invalidate a key that does not allow it",
+	InvalidatedKeyIsFree:               "A key that a SEND has invalidated gives no access",
+
+	EntriesHaveTheirOwner:     "An entry of a CQ has the owner bit of its pass through the ring",
+	ReadsCountTheirBytes:      "The byte count of a READ is in its completion",
+	OverrunIsReported:         "A completion without room in the CQ is reported",
+	SolicitedEntriesAreTold:   "A CQ armed for solicited events reports a solicited one",
+	OneEventForOneArm:         "A CQ reports one event for each arm",
+	ArmWidens:                 "An arm for solicited events does not narrow an earlier one for any",
+	ErrorsCompleteUnsignalled: "A request that fails completes, signalled or not",
+	PostedReceivesAreFlushed:  "A QP in ERR completes the receives that are posted with a flush error",
+	LimitIsReportedOnce:       "An SRQ reports that it is below its limit once for each arming",
+	BytesAreCounted:           "A receive completes with the number of bytes that arrived",
+	LastWQEIsReported:         "A QP with an SRQ that goes to ERR reports that it takes no more receives",
+
+	RequestsAreInOrder:               "A request behind a gap is not executed",
+	DuplicatesAreNotExecuted:         "A repeated request is not executed again",
+	OpcodesFollow:                    "A packet that continues no message is refused",
+	OperationIsSupported:             "A device without atomics refuses them",
+	WriteIsEnabled:                   "A WRITE to a QP without remote write is refused",
+	ReadIsEnabled:                    "A READ from a QP without remote read is refused",
+	AtomicIsEnabled:                  "An atomic to a QP without remote atomic is refused",
+	ResourcesAreLimited:              "A READ beyond max_dest_rd_atomic is refused",
+	PayloadFitsTheMTU:                "A first or middle packet has as many bytes as the path MTU",
+	PadBelongsToThePayload:           "The pad count is the one that belongs to the payload",
+	WriteLengthIsPossible:            "A WRITE brings no more bytes than its RETH announces",
+	FirstPacketChecksTheRange:        "The first packet of a WRITE is refused when its range goes beyond the key's",
+	PacketsStayInTheWrite:            "Packets of a WRITE stay within the length that its RETH announces",
+	LastPacketCompletesTheWrite:      "The last packet of a WRITE completes the length that its RETH announces",
+	NoEarlierPacketCompletesTheWrite: "No packet before the last completes a WRITE",
+	ReadLengthIsPossible:             "A READ of more than 2 GiB is refused",
+	ReadIsCheckedWhole:               "A READ whose range is not all allowed is refused before any of it is sent",
+	AtomicsAreAligned:                "An atomic to an address that is no multiple of 8 is refused",
+	SendFitsTheReceive:               "A SEND longer than its receive fails both sides",
+	FailedInvalidationIsAnswered:     "A SEND whose key cannot be invalidated fails",
+	JoinedAckMovesOn:                 "An ACK that joins one which is due acknowledges what came last",
+	EventsHaveTheirType:              "A request that is refused is reported by the event of its kind",
+	FatalRequestEndsTheQP:            "A request that is refused moves the responder to ERR",
+	SequenceNAKIsSentOnce:            "There is one sequence NAK until the missing packet comes",
+	MissingReceiveIsAnswered:         "A SEND that finds no receive is answered with an RNR NAK",
+	DuplicateRearmsTheNAK:            "After a duplicate a gap is reported anew",
+	DuplicateIsAcknowledged:          "A duplicate that asks for it is acknowledged",
+	ReplayedReadIsATail:              "A repeated READ is served only as the rest of the one that was served",
+	ReplayedAtomicReturnsItsValue:    "A repeated atomic returns what it returned first",
+	CommunicationIsReported:          "A responder in RTR reports the first packet",
+	PacketsComeFromThePeer:           "Packets from elsewhere than the peer's address are dropped",
+	PKeysMatch:                       "A packet with a P_Key that does not match is dropped",
+	DatagramsAreForThePort:           "A datagram for an address that the port does not have is dropped",
+	QKeysMatch:                       "A datagram with another Q_Key is dropped",
+	DatagramsBringTheirRoute:         "A datagram arrives behind its routing header",
+	AtomicsExcludeEachOther:          "Atomics to one address are carried out one after the other",
+	SwapNeedsTheCompared:             "Compare and swap without equality changes nothing",
+	DestroyedKeyIsGone:               "No access by the key of a deregistered region reaches memory",
+	DetachedQPGetsNothing:            "A QP that has left a multicast group gets none of its datagrams",
+	GapsEndTheMessage:                "On UC a message of which a packet is missing is dropped",
+
+	FenceWaits:                   "A fenced request waits for the READs before it",
+	ReadsAreLimited:              "A requester has no more than max_rd_atomic READs outstanding",
+	WQENamesItsQP:                "A WQE that names another QP is not carried out",
+	RequestIsSupported:           "A device without atomics sends none",
+	DatagramFitsAPacket:          "A datagram longer than a packet is not sent",
+	MessageHasALimit:             "A message longer than max_msg_sz fails by itself",
+	LocalKeysAreCheckedFirst:     "A request with a wrong local key fails before any of it is sent",
+	GhostsAreDropped:             "A response for a PSN that is not outstanding is dropped",
+	StaleResponsesAreDropped:     "Of a READ that was asked for again only the next response counts",
+	ReadEndsWithItsLastPacket:    "A READ response that ends too early or too late fails the request",
+	ReadPacketsHaveTheirLength:   "A READ response with fewer bytes than its place asks for fails the request",
+	ProgressRestoresRetries:      "An acknowledgement restores the retries",
+	ProgressRestartsTheTimer:     "An acknowledgement restarts the timer",
+	SignalledRequestsComplete:    "Each signalled request has a completion",
+	UnsignalledRequestsAreSilent: "An unsignalled request has no completion",
+	RetriesAreCounted:            "A requester gives up after retry_cnt retries",
+	RetriesAreAllUsed:            "A requester uses all its retries",
+	RNRRetriesAreCounted:         "A requester gives up after rnr_retry retries",
+	SevenRNRRetriesNeverEnd:      "A requester with rnr_retry 7 never gives up",
+	RNRTimerIsWaited:             "A requester waits as long as an RNR NAK says",
+	ImpliedNAKAsksAgain:          "An ACK behind a READ without response has it asked for again",
+	NAKsHaveTheirStatus:          "Each NAK code maps to its status",
+	PostedRequestsAreFlushed:     "A QP in ERR completes what is posted with a flush error",
+	TimeoutIsTheQPs:              "The local ACK timeout is between the QP's and four times it",
+	WindowOfPSNsIsKept:           "No more than 2^23 PSNs are outstanding",
+	ReadDataIsAnACK:              "A READ response whose AETH is that of a NAK fails the request",
+}

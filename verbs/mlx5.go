@@ -1,0 +1,98 @@
+package verbs
+
+import "time"
+
+// UAR is a user access region of mlx5 direct verbs. Offsets are those inside the
+// adapter page.
+type UAR interface {
+	Info() UARInfo
+	// Store writes 8 bytes at the UAR's register, as a program does that rings the doorbell itself.
+	Store(t Thread, off uint32, v uint64) error
+	Free(t Thread) error
+}
+
+// UARInfo is what mlx5dv_devx_alloc_uar returns, with addresses as offsets.
+type UARInfo struct {
+	RegAddr  uint64 // address of the register in the process
+	BaseAddr uint64 // address of the UAR's first byte in the process
+	PageID   uint32
+	MmapOff  uint64
+	MmapLen  uint64
+}
+
+// UAR allocation flags of mlx5 direct verbs.
+const (
+	UARBlueFlame    uint32 = 0
+	UARNonCached    uint32 = 1
+	UARNonCachedOwn uint32 = 1 << 31
+)
+
+// Mlx5QP is what mlx5dv_init_obj gives for a QP. The QPs of mlx5 devices, real or
+// simulated, implement it.
+type Mlx5QP interface {
+	BFReg() BFReg
+	// DoorbellRecord reads the two words (receive, send) as the device would.
+	DoorbellRecord(t Thread) (recv, send uint32)
+	// SendQueue reads n bytes of the send ring from a byte offset.
+	SendQueue(t Thread, off int, p []byte) error
+	// WriteSendQueue writes p there, behind the library's back: requests that the library posts
+	// later go where its own counters say.
+	WriteSendQueue(t Thread, off int, p []byte) error
+	// WriteDoorbellRecord and RingDoorbell are the last two steps of a post, for cases that
+	// need them one by one.
+	WriteDoorbellRecord(t Thread, sendCounter uint16) error
+	RingDoorbell(t Thread, ctrl uint64) error
+}
+
+// BFReg is the register that a QP rings.
+type BFReg struct {
+	Addr     uint64 // address in the process, 0 when unknown
+	UARPage  uint32 // hardware UAR index
+	Offset   uint32 // of the register in its page
+	Size     uint32 // bytes of one half; 0: no BlueFlame
+	Index    int    // static generation: number in the context's table, whose dynamic part follows the static; dynamic: 0 or 1 on its page
+	Dynamic  bool   // on a dynamically allocated page
+	Class    string // "high", "medium", "low", "td", "dedicated", "shared", "nc"
+	NeedLock bool
+}
+
+// LockStats counts how often the locks of an object were taken and waited for
+// ("lock counters").
+type LockStats struct {
+	SQ, RQ, BF, CQ uint64        // acquisitions
+	Waits          uint64        // acquisitions that had to wait
+	WaitTime       time.Duration // total
+}
+
+// LockCounter is implemented by simulated QPs and CQs.
+type LockCounter interface{ LockStats() LockStats }
+
+// MMIOLog records writes to registers ("mmio log").
+type MMIOLog interface {
+	Start()
+	Stop() []MMIOWrite
+}
+
+// MMIOKind classifies a write by how it looked when it arrived.
+type MMIOKind uint8
+
+// Kinds of register writes.
+const (
+	MMIODoorbell MMIOKind = iota + 1 // 8 bytes at the start of a bfreg half
+	MMIOBlueFlame
+	MMIOCQArm
+	MMIOOther
+	MMIODoorbellRecord // store to a doorbell record in memory, logged by the driver side
+)
+
+// MMIOWrite is one entry of the log, in order of arrival.
+type MMIOWrite struct {
+	At      time.Duration
+	Kind    MMIOKind
+	UARPage uint32
+	Offset  uint32 // in the page
+	Len     int
+	QPN     uint32 // from the bytes; 0 when they name none
+	Index   uint16 // WQE index from the bytes
+	Data    []byte
+}
