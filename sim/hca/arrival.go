@@ -6,13 +6,6 @@ import (
 	"github.com/rdmasim/rdmasim/sim"
 )
 
-// LateWire is a Wire that lets frames arrive when the device looks (link.Planner).
-type LateWire interface {
-	// Settle calls Arrive for every planned frame that should have arrived by now, and
-	// returns the time before which it need not be called again.
-	Settle() (next sim.Time)
-}
-
 // receiveEngine takes packets in two pipelines, of requests and of responses.
 type receiveEngine struct {
 	rxReq, rxRsp sim.Server
@@ -32,8 +25,6 @@ type receiveEngine struct {
 // later, its event is set again.
 type arrivals struct {
 	all  sim.Slab[arrival]
-	wire LateWire    // nil: none
-	next sim.Time    // no planned frame arrives before
 	n    uint64      // packets that have arrived
 	wait [2][]uint32 // of each pipeline, by the time at which they take effect: from done on
 	done [2]int
@@ -64,27 +55,10 @@ func pipeline(p *roce.Packet) int {
 	return responses
 }
 
-// settle lets planned frames arrive that should have by now. Whoever uses the receive
-// engine or the caches, changes contexts or keys, or reads counters calls it first.
-func (d *Device) settle() {
-	if d.e.Now() >= d.arrivals.next {
-		d.settleArrivals()
-	}
-}
-
-// settleArrivals is kept out of settle, which so has no call where there is nothing to do.
-//
-//go:noinline
-func (d *Device) settleArrivals() {
-	a := &d.arrivals
-	a.next = sim.Never
-	a.next = a.wire.Settle()
-}
-
 // Plan sets the event of a frame that is on its way. A device whose engines may stand
 // still, or that pauses the other end by what has arrived, plans nothing.
 func (d *Device) Plan(f *roce.Frame, tail sim.Time) (word uint64, ok bool) {
-	if d.arrivals.wire == nil || d.pauser != nil || d.p.RNRStall > 0 {
+	if d.lateWire == nil || d.pauser != nil || d.p.RNRStall > 0 {
 		return 0, false
 	}
 	var p roce.Packet
@@ -95,7 +69,7 @@ func (d *Device) Plan(f *roce.Frame, tail sim.Time) (word uint64, ok bool) {
 	if at <= tail {
 		return 0, false
 	}
-	d.arrivals.next = min(d.arrivals.next, tail)
+	d.nextArrival = min(d.nextArrival, tail)
 	word = d.newArrival(d.getSlot(f))
 	d.effects.At(at, d.h.rx, word)
 	return word, true

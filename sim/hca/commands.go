@@ -187,8 +187,7 @@ func cmdTeardown(d *Device, in, _ []byte) prm.Status {
 			d.returnAhead(uint32(n))
 		}
 	}
-	d.srqs = nil
-	d.qps, d.cqs, d.eqs, d.pds, d.xrcds, d.tds, d.qsets = nil, nil, nil, nil, nil, nil, nil
+	d.qps, d.pds, d.xrcds, d.tds, d.qsets = nil, nil, nil, nil, nil
 	d.reset()
 	d.fw.phase = phaseEnabled
 	return prm.StatusOK
@@ -208,14 +207,4 @@ func cmdSetISSI(d *Device, in, _ []byte) prm.Status {
 	}
 	d.fw.issi = uint8(v)
 	return prm.StatusOK
-}
-
-// put stores x at index n of a table that grows.
-func put[T any](t []T, n uint32, x T) []T {
-	for uint64(len(t)) <= uint64(n) {
-		var zero T
-		t = append(t, zero)
-	}
-	t[n] = x
-	return t
 }

@@ -100,9 +100,9 @@ func (d *Device) LinkChanged(up bool) {
 	case d.ib != nil:
 		d.ibLink(up)
 	case up:
-		d.portEvent(prm.PortChangeActive)
+		d.events.ofPort(prm.PortChangeActive)
 	default:
-		d.portEvent(prm.PortChangeDown)
+		d.events.ofPort(prm.PortChangeDown)
 	}
 }
 

@@ -16,16 +16,16 @@ func cmdCreateEQ(d *Device, in, out []byte) prm.Status {
 	if !ok {
 		return prm.StatusBadParam
 	}
-	n, ok := d.eqNums.alloc()
+	n, ok := d.events.numbers.alloc()
 	if !ok {
 		return prm.StatusLimErr
 	}
-	q := &eq{d: d, num: n, ring: r, size: 1 << log, uar: c.UARPage(), vector: int(c.Intr())}
+	q := &eq{core: &d.core, num: n, ring: r, size: 1 << log, uar: c.UARPage(), vector: int(c.Intr())}
 	copy(q.ctx[:], c)
 	for i := range q.mask {
 		q.mask[i] = m.EventBitmask(i)
 	}
-	d.eqs = put(d.eqs, n, q)
+	d.events.eqs = put(d.events.eqs, n, q)
 	d.uarUsers[q.uar]++
 	prm.CreateEQOut(out).SetEQNumber(n)
 	return prm.StatusOK
@@ -33,18 +33,18 @@ func cmdCreateEQ(d *Device, in, out []byte) prm.Status {
 
 func cmdDestroyEQ(d *Device, in, _ []byte) prm.Status {
 	n := prm.DestroyEQIn(in).EQNumber()
-	q := d.eqn(n)
+	q := d.events.at(n)
 	if q == nil || q.refs > 0 {
 		return prm.StatusBadResState
 	}
 	d.uarUsers[q.uar]--
-	d.eqs[n] = nil
-	d.eqNums.release(n)
+	d.events.eqs[n] = nil
+	d.events.numbers.release(n)
 	return prm.StatusOK
 }
 
 func cmdQueryEQ(d *Device, in, out []byte) prm.Status {
-	q := d.eqn(prm.QueryEQIn(in).EQNumber())
+	q := d.events.at(prm.QueryEQIn(in).EQNumber())
 	if q == nil {
 		return prm.StatusBadResState
 	}
@@ -64,7 +64,7 @@ func cmdCreateCQ(d *Device, in, out []byte) prm.Status {
 	m := prm.CreateCQIn(in)
 	c := m.CQC()
 	log := c.LogCQSize()
-	eq := d.eqn(c.EQN() & 0xff)
+	eq := d.events.at(c.EQN() & 0xff)
 	size := prm.CQE64Size
 	switch c.CQESz() {
 	case prm.CQESz64:
@@ -77,7 +77,7 @@ func cmdCreateCQ(d *Device, in, out []byte) prm.Status {
 		c.CC() || c.DBRAddr()%prm.DBRecSize != 0 {
 		return prm.StatusBadParam
 	}
-	comp, ok := d.newSession(c, 1<<log)
+	comp, ok := d.cqs.newSession(c, 1<<log)
 	if !ok {
 		return prm.StatusBadParam
 	}
@@ -85,17 +85,17 @@ func cmdCreateCQ(d *Device, in, out []byte) prm.Status {
 	if !ok {
 		return prm.StatusBadParam
 	}
-	n, ok := d.cqNums.alloc()
+	n, ok := d.cqs.numbers.alloc()
 	if !ok {
 		return prm.StatusLimErr
 	}
-	d.gen.cqs++
+	d.cqs.made++
 	q := &cq{
-		d: d, num: n, arg: d.gen.cqs<<24 | uint64(n), ring: r, size: 1 << log, cqe: size,
+		core: &d.core, all: &d.cqs, num: n, arg: d.cqs.made<<24 | uint64(n), ring: r, size: 1 << log, cqe: size,
 		dbr: mem.PA(c.DBRAddr()), uar: c.UARPage(), eq: eq, firedSN: -1, comp: comp,
 	}
 	copy(q.ctx[:], c)
-	d.cqs = put(d.cqs, n, q)
+	d.cqs.cqs = put(d.cqs.cqs, n, q)
 	eq.refs++
 	d.uarUsers[q.uar]++
 	prm.CreateCQOut(out).SetCQN(n)
@@ -104,19 +104,19 @@ func cmdCreateCQ(d *Device, in, out []byte) prm.Status {
 
 func cmdDestroyCQ(d *Device, in, _ []byte) prm.Status {
 	n := prm.DestroyCQIn(in).CQN()
-	c := d.cqn(n)
+	c := d.cqs.at(n)
 	if c == nil || c.refs > 0 {
 		return prm.StatusBadResState
 	}
 	c.eq.refs--
 	d.uarUsers[c.uar]--
-	d.cqs[n] = nil
-	d.cqNums.release(n)
+	d.cqs.cqs[n] = nil
+	d.cqs.numbers.release(n)
 	return prm.StatusOK
 }
 
 func cmdQueryCQ(d *Device, in, out []byte) prm.Status {
-	q := d.cqn(prm.QueryCQIn(in).CQN())
+	q := d.cqs.at(prm.QueryCQIn(in).CQN())
 	if q == nil {
 		return prm.StatusBadResState
 	}
@@ -139,7 +139,7 @@ func cmdQueryCQ(d *Device, in, out []byte) prm.Status {
 // cmdModifyCQ changes the parameters that op_mod 0 selects, or with op_mod 1 the ring.
 func cmdModifyCQ(d *Device, in, _ []byte) prm.Status {
 	m := prm.ModifyCQIn(in)
-	q := d.cqn(m.CQN())
+	q := d.cqs.at(m.CQN())
 	if q == nil {
 		return prm.StatusBadResState
 	}

@@ -1,10 +1,7 @@
 package hca
 
 import (
-	"math/bits"
-
 	"github.com/rdmasim/rdmasim/prm"
-	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/rule"
 )
 
@@ -18,16 +15,9 @@ var vendorSyndromes = [...]uint8{
 	prm.SyndromeRemoteAborted: 0x93,
 }
 
-// timestamp is the free-running timer: cycles of the core clock.
-func (d *Device) timestamp(t sim.Time) uint64 {
-	hi, lo := bits.Mul64(uint64(t), d.p.CoreClockKHz)
-	q, _ := bits.Div64(hi, lo, uint64(sim.Millisecond))
-	return q
-}
-
 // entry is the scratch for an entry of c, cleared, and its CQE64.
 func (d *Device) entry(c *cq, q *connection, recv bool) (all []byte, e prm.CQE64) {
-	all = d.cqe[:c.cqe]
+	all = c.all.entry[:c.cqe]
 	clear(all)
 	e = prm.CQE64(all[c.cqe-prm.CQE64Size:])
 	e.SetSRQNUIdx(q.cqeIndex(recv))

@@ -4,7 +4,6 @@ import (
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/sim"
-	"github.com/rdmasim/rdmasim/sim/mkey"
 	"github.com/rdmasim/rdmasim/sim/uar"
 )
 
@@ -79,38 +78,6 @@ type Counters struct {
 	UARPast uar.Counters // of UAR pages that were freed
 }
 
-// Counters reads the device's counters.
-func (d *Device) Counters() *Counters {
-	d.settle()
-	return &d.c
-}
-
-// Keys is the table of memory keys, for its counters.
-func (d *tables) Keys() *mkey.Table { return d.keys }
-
-// UAR is page index as the device sees it, or nil.
-func (d *Device) UAR(index uint32) *uar.Page {
-	if uint64(index) >= uint64(len(d.uars)) {
-		return nil
-	}
-	if g := d.uars[index]; g != nil {
-		g.Settle(d.e)
-	}
-	return d.uars[index]
-}
-
-// UARTotals adds up the counters of all pages.
-func (d *Device) UARTotals() uar.Counters {
-	t := d.c.UARPast
-	for _, g := range d.uars {
-		if g != nil {
-			g.Settle(d.e)
-			t.Add(&g.Counters)
-		}
-	}
-	return t
-}
-
 // qset is a Q counter set: 32-bit counters that wrap, by their offset in the answer.
 type qset struct {
 	c    [prm.QueryQCounterOutSize / 4]uint32
@@ -122,22 +89,4 @@ func (s *qset) add(c prm.QCounter) {
 	if s != nil {
 		s.c[c>>2]++
 	}
-}
-
-func (d *tables) qset(n uint32) *qset {
-	if n == 0 || uint64(n) >= uint64(len(d.qsets)) {
-		return nil
-	}
-	return d.qsets[n]
-}
-
-// QCounter is the sum of a counter over all sets.
-func (d *tables) QCounter(c prm.QCounter) uint64 {
-	sum := uint64(0)
-	for _, s := range d.qsets {
-		if s != nil {
-			sum += uint64(s.c[c>>2])
-		}
-	}
-	return sum
 }

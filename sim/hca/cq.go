@@ -16,9 +16,55 @@ const (
 	armedAny
 )
 
+// completionQueues are the CQs of a device.
+type completionQueues struct {
+	*core
+	events  *eventQueues
+	users   cqUsers
+	cqs     []*cq
+	numbers numbers
+	made    uint64                  // CQs: it tells those of the same number apart, in the words of their events
+	entry   [2 * prm.CQE64Size]byte // the completion that is being written
+}
+
+// cqUsers are the queues that report to CQs, as a CQ sees them.
+type cqUsers interface {
+	// cqFailed has the queues of a CQ go to ERR.
+	cqFailed(c *cq)
+}
+
+// firstCQN is not 0, which is no CQ.
+const firstCQN = 1
+
+// newCompletionQueues makes an empty table. made is how many CQs there were before.
+func newCompletionQueues(k *core, events *eventQueues, users cqUsers, made uint64) completionQueues {
+	return completionQueues{
+		core: k, events: events, users: users, made: made,
+		numbers: numbers{next: firstCQN, limit: 1 << k.p.LogMaxCQ},
+	}
+}
+
+// at is the CQ with a number, or nil.
+func (v *completionQueues) at(n uint32) *cq {
+	if uint64(n) >= uint64(len(v.cqs)) {
+		return nil
+	}
+	return v.cqs[n]
+}
+
+// named is the CQ of an event word, or nil when it is gone.
+func (v *completionQueues) named(arg uint64) *cq {
+	c := v.at(uint32(arg & queueIndexMask))
+	if c == nil || c.arg != arg {
+		return nil
+	}
+	return c
+}
+
 // cq is a completion queue. Indexes count entries modulo 2^24.
 type cq struct {
-	d    *Device
+	*core
+	all  *completionQueues
 	num  uint32
 	arg  uint64
 	ctx  [prm.CQCSize]byte
@@ -45,16 +91,7 @@ type cq struct {
 	rec       [prm.DBRecSize]byte
 }
 
-const cqIndexMask = 0xffffff
-
-func (d *tables) cqn(n uint32) *cq {
-	if uint64(n) >= uint64(len(d.cqs)) {
-		return nil
-	}
-	return d.cqs[n]
-}
-
-func (c *cq) used() uint32 { return (c.pi - c.ci) & cqIndexMask }
+func (c *cq) used() uint32 { return (c.pi - c.ci) & queueIndexMask }
 
 func (c *cq) ignoresOverrun() bool { return prm.CQC(c.ctx[:]).OI() }
 
@@ -63,7 +100,7 @@ func (c *cq) ignoresOverrun() bool { return prm.CQC(c.ctx[:]).OI() }
 // waits until the consumer index has been read.
 func (c *cq) push(b []byte) {
 	if c.failed {
-		c.d.c.CQEsLost++
+		c.c.CQEsLost++
 		return
 	}
 	if c.comp != nil && c.gather(b) {
@@ -83,7 +120,7 @@ func (c *cq) write(b []byte) {
 	e := prm.CQE64(b[len(b)-prm.CQE64Size:])
 	op := e.Opcode()
 	owner := prm.CQEOwner(c.pi, c.size)
-	if c.d.breaks(rule.EntriesHaveTheirOwner) {
+	if c.breaks(rule.EntriesHaveTheirOwner) {
 		owner = 0
 	}
 	e.SetOpOwn(op, e.Format(), e.SE(), owner)
@@ -94,17 +131,17 @@ func (c *cq) write(b []byte) {
 // place writes to the end of the ring's entry i (not reduced): all of it, or a CQE64.
 func (c *cq) place(i uint32, b []byte) {
 	pa, _ := c.ring.at(uint64(i&(c.size-1))*uint64(c.cqe)+uint64(c.cqe-len(b)), len(b))
-	c.d.bus.WriteDMA(pa, b)
+	c.bus.WriteDMA(pa, b)
 }
 
 // produced moves the producer index over n completions that were written.
 func (c *cq) produced(n uint32, solicited bool) {
-	c.d.c.CQEs += uint64(n)
-	c.pi = (c.pi + n) & cqIndexMask
-	if (c.pi-c.notified)&cqIndexMask > c.size {
-		c.notified = (c.pi - c.size) & cqIndexMask // older entries are gone
+	c.c.CQEs += uint64(n)
+	c.pi = (c.pi + n) & queueIndexMask
+	if (c.pi-c.notified)&queueIndexMask > c.size {
+		c.notified = (c.pi - c.size) & queueIndexMask // older entries are gone
 	}
-	if solicited && !c.d.breaks(rule.SolicitedEntriesAreTold) {
+	if solicited && !c.breaks(rule.SolicitedEntriesAreTold) {
 		c.solicited = c.pi
 	}
 	c.fire()
@@ -119,13 +156,13 @@ func (c *cq) look() {
 		return
 	}
 	c.reading = true
-	c.d.c.CQRecordReads++
-	c.d.bus.ReadDMA(c.dbr, c.rec[:], c.d.h.cqRecord, c.arg)
+	c.c.CQRecordReads++
+	c.bus.ReadDMA(c.dbr, c.rec[:], c.h.cqRecord, c.arg)
 }
 
-func (d *Device) onCQRecord(arg uint64) {
-	c := d.cqn(uint32(arg & cqIndexMask))
-	if c == nil || c.arg != arg {
+func (v *completionQueues) onRecord(arg uint64) {
+	c := v.named(arg)
+	if c == nil {
 		return
 	}
 	c.reading = false
@@ -148,31 +185,25 @@ func (d *Device) onCQRecord(arg uint64) {
 // consumed takes over a consumer index that is not ahead of what was produced, and not
 // back.
 func (c *cq) consumed(ci uint32) {
-	if (c.pi-ci)&cqIndexMask <= c.used() {
+	if (c.pi-ci)&queueIndexMask <= c.used() {
 		c.ci = ci
 	}
 }
 
 // overrun is a completion that finds no room: the CQ fails, its queues go to ERR.
 func (c *cq) overrun() {
-	d := c.d
 	c.failed = true
-	d.c.CQOverruns++
-	d.c.CQEsLost += uint64(len(c.pending) / c.cqe)
+	c.c.CQOverruns++
+	c.c.CQEsLost += uint64(len(c.pending) / c.cqe)
 	c.pending = c.pending[:0]
 	prm.CQC(c.ctx[:]).SetStatus(prm.CQStatusOverflow)
-	if !d.breaks(rule.OverrunIsReported) {
-		e := d.newEQE(prm.EventCQError)
+	if !c.breaks(rule.OverrunIsReported) {
+		e := c.all.events.event(prm.EventCQError)
 		e.SetCQErrCQN(c.num)
 		e.SetCQErrSyndrome(prm.CQErrOverrun)
-		d.asyncEvent(e)
+		c.all.events.report(e)
 	}
-	for _, q := range d.qps {
-		if q != nil && (q.scq == c || q.rcq == c) && q.state != prm.QPStateRST {
-			q.qs.add(prm.QCCQOverflow)
-			q.abort()
-		}
-	}
+	c.all.users.cqFailed(c)
 }
 
 // arm is the doorbell that asks for an event. One with the sequence number of the
@@ -180,7 +211,7 @@ func (c *cq) overrun() {
 func (c *cq) arm(w prm.ArmWord) {
 	sn := int32(w.SN())
 	if sn == c.firedSN {
-		c.d.c.ArmsStale++
+		c.c.ArmsStale++
 		return
 	}
 	c.settle()
@@ -188,7 +219,7 @@ func (c *cq) arm(w prm.ArmWord) {
 	// (IBTA, request completion notification).
 	if !w.Solicited() {
 		c.arms = armedAny
-	} else if c.arms == disarmed || c.d.breaks(rule.ArmWidens) {
+	} else if c.arms == disarmed || c.breaks(rule.ArmWidens) {
 		c.arms = armedSolicited
 	}
 	c.armSN, c.armCI = sn, w.CI()
@@ -209,18 +240,18 @@ func (c *cq) fire() {
 	}
 	// Serial arithmetic: last is behind both.
 	for _, from := range [...]uint32{c.armCI, c.notified} {
-		if d := (last - from) & cqIndexMask; d == 0 || d >= 1<<23 {
+		if d := (last - from) & queueIndexMask; d == 0 || d >= 1<<23 {
 			return
 		}
 	}
-	if c.moderated() && c.holdBack((last-c.armCI)&cqIndexMask) {
+	if c.moderated() && c.holdBack((last-c.armCI)&queueIndexMask) {
 		return
 	}
 	c.firedSN, c.notified, c.due = c.armSN, c.pi, 0
-	if !c.d.breaks(rule.OneEventForOneArm) {
+	if !c.breaks(rule.OneEventForOneArm) {
 		c.arms = disarmed
 	}
-	e := c.d.newEQE(prm.EventComp)
+	e := c.all.events.event(prm.EventComp)
 	e.SetCompCQN(c.num)
 	c.eq.push(e)
 }

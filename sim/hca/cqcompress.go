@@ -24,16 +24,16 @@ type session struct {
 
 // newSession is what a CQ of the context has for compression: nil when it is off. ok is false for a
 // form that the device does not have.
-func (d *Device) newSession(c prm.CQC, size uint32) (s *session, ok bool) {
+func (v *completionQueues) newSession(c prm.CQC, size uint32) (s *session, ok bool) {
 	if !c.CQECompEn() {
 		return nil, true
 	}
 	f := c.MiniCQEResFormat()
-	if d.p.CQECompMax == 0 || c.CQECompressionLayout() != prm.LayoutBasic ||
+	if v.p.CQECompMax == 0 || c.CQECompressionLayout() != prm.LayoutBasic ||
 		f != prm.MiniCQEHash && f != prm.MiniCQECsum && f != prm.MiniCQECsumStrideIndex {
 		return nil, false
 	}
-	limit := min(uint32(d.p.CQECompMax), size)
+	limit := min(uint32(v.p.CQECompMax), size)
 	entries := (limit + prm.MiniCQEArray - 1) / prm.MiniCQEArray
 	return &session{format: f, limit: limit, minis: make([]byte, entries*prm.CQE64Size)}, true
 }
@@ -62,36 +62,36 @@ func (c *cq) gather(b []byte) bool {
 
 // begin opens a session with its first entry, if there is a reason to hold it back.
 func (c *cq) begin(b []byte) bool {
-	d, s := c.d, c.comp
-	hold := d.p.CQECompTimeout
-	if !d.p.CQECompAggressive {
-		hold = min(hold, d.bus.WriteBacklog())
+	s := c.comp
+	hold := c.p.CQECompTimeout
+	if !c.p.CQECompAggressive {
+		hold = min(hold, c.bus.WriteBacklog())
 	}
 	if hold == 0 || s.limit < 2 {
 		return false
 	}
 	copy(s.first[:], b)
-	s.ends = d.e.Now() + hold
+	s.ends = c.e.Now() + hold
 	if s.timer == 0 {
 		s.timer = s.ends
-		d.e.At(s.timer, d.h.cqSession, c.arg)
+		c.e.At(s.timer, c.h.cqSession, c.arg)
 	}
 	return true
 }
 
 // onCQSession is the end of a session, or of one that was written meanwhile.
-func (d *Device) onCQSession(arg uint64) {
-	c := d.cqn(uint32(arg & cqIndexMask))
-	if c == nil || c.arg != arg {
+func (v *completionQueues) onSession(arg uint64) {
+	c := v.named(arg)
+	if c == nil {
 		return
 	}
 	s := c.comp
 	if s.timer = 0; s.n == 0 {
 		return
 	}
-	if d.e.Now() < s.ends {
+	if v.e.Now() < s.ends {
 		s.timer = s.ends
-		d.e.At(s.timer, d.h.cqSession, arg)
+		v.e.At(s.timer, v.h.cqSession, arg)
 		return
 	}
 	c.settle()
@@ -120,7 +120,7 @@ func (c *cq) settle() {
 	t.SetByteCnt(n)
 	t.SetOpOwn(op, prm.CQEFormatCompressed, se, prm.CQEOwner(c.pi, c.size))
 	c.place(c.pi, t)
-	k := &c.d.c
+	k := &c.c
 	k.CQESessions++
 	k.MiniCQEs += uint64(n)
 	k.CQEBytesSaved += uint64(n)*uint64(c.cqe) - uint64(arrays+1)*prm.CQE64Size

@@ -20,14 +20,14 @@ func (c *cq) holdBack(n uint32) bool {
 	if m := x.CQMaxCount(); m > 0 && n >= m {
 		return false
 	}
-	now, period := c.d.e.Now(), sim.Time(x.CQPeriod())*sim.Microsecond
+	now, period := c.e.Now(), sim.Time(x.CQPeriod())*sim.Microsecond
 	if period == 0 {
 		return true
 	}
 	switch {
 	case c.due == 0:
 		c.due = now + period
-		c.d.e.At(c.due, c.d.h.cqModerate, c.arg)
+		c.e.At(c.due, c.h.cqModerate, c.arg)
 	case now >= c.due:
 		return false
 	case x.CQPeriodMode() == prm.CQPeriodFromCQE:
@@ -37,13 +37,13 @@ func (c *cq) holdBack(n uint32) bool {
 }
 
 // onCQModerate is the end of a timer, or of one that was set anew meanwhile.
-func (d *Device) onCQModerate(arg uint64) {
-	c := d.cqn(uint32(arg & cqIndexMask))
-	if c == nil || c.arg != arg || c.due == 0 {
+func (v *completionQueues) onModerate(arg uint64) {
+	c := v.named(arg)
+	if c == nil || c.due == 0 {
 		return
 	}
-	if d.e.Now() < c.due {
-		d.e.At(c.due, d.h.cqModerate, arg)
+	if v.e.Now() < c.due {
+		v.e.At(c.due, v.h.cqModerate, arg)
 		return
 	}
 	c.fire()

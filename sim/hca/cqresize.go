@@ -13,7 +13,7 @@ func (c *cq) resize(m prm.ModifyCQIn) prm.Status {
 	const fields = prm.CQResizeLogSize | prm.CQResizePageOff | prm.CQResizePageSize
 	from := m.CQC()
 	log := from.LogCQSize()
-	if m.FieldSelect() != fields || log > uint32(c.d.p.LogMaxCQSize) || m.CQUmemValid() ||
+	if m.FieldSelect() != fields || log > uint32(c.p.LogMaxCQSize) || m.CQUmemValid() ||
 		(from.CQESz() == prm.CQESz64) != (c.cqe == prm.CQE64Size) {
 		return prm.StatusBadParam
 	}
@@ -26,7 +26,7 @@ func (c *cq) resize(m prm.ModifyCQIn) prm.Status {
 	}
 	c.settle()
 	var rec [prm.DBRecSize]byte
-	c.d.bus.PeekDMA(c.dbr, rec[:])
+	c.bus.PeekDMA(c.dbr, rec[:])
 	c.consumed(prm.CQDBRec(rec[:]).CI())
 	outstanding := c.used() + uint32(len(c.pending)/c.cqe)
 	if outstanding >= 1<<log || c.used() >= c.size {
@@ -38,20 +38,20 @@ func (c *cq) resize(m prm.ModifyCQIn) prm.Status {
 	to.SetLogCQSize(log)
 	to.SetLogPageSize(from.LogPageSize())
 	to.SetPageOffset(from.PageOffset())
-	c.d.c.CQResizes++
+	c.c.CQResizes++
 	return prm.StatusOK
 }
 
 // mark writes the RESIZE entry. It is no completion: it fires nothing, and what the CQ
 // remembers of entries before it moves up with them.
 func (c *cq) mark() {
-	b := c.d.cqe[:c.cqe]
+	b := c.all.entry[:c.cqe]
 	clear(b)
 	e := prm.CQE64(b[c.cqe-prm.CQE64Size:])
 	e.SetOpOwn(prm.CQEResizeCQ, prm.CQEFormatPlain, false, prm.CQEOwner(c.pi, c.size))
 	pa, _ := c.ring.at(uint64(c.pi&(c.size-1))*uint64(c.cqe), c.cqe)
-	c.d.bus.WriteDMA(pa, b)
+	c.bus.WriteDMA(pa, b)
 	for _, i := range []*uint32{&c.pi, &c.ci, &c.solicited, &c.armCI, &c.notified} {
-		*i = (*i + 1) & cqIndexMask
+		*i = (*i + 1) & queueIndexMask
 	}
 }

@@ -21,52 +21,25 @@
 package hca
 
 import (
-	"fmt"
-
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/mkey"
 	"github.com/rdmasim/rdmasim/sim/pcie"
-	"github.com/rdmasim/rdmasim/sim/rule"
 )
-
-// Wire is where the port's frames go. Send takes over the frame's reference.
-type Wire interface {
-	Send(f *roce.Frame)
-}
-
-// Looper is a Wire that also carries what the device sends to itself, so that whoever
-// watches or disturbs the wire does so there too: the frame comes back by Receive
-// after the given time.
-type Looper interface {
-	Loopback(f *roce.Frame, after sim.Time)
-}
-
-// Pauser is a Wire with priority flow control: it learns how many bytes of each class
-// came by it and wait for the receive engine, and pauses the other end.
-type Pauser interface {
-	Lossless() bool
-	Buffered(class uint8, bytes int)
-	// Queued is the bytes that wait for the line; Relieved is called when they get fewer.
-	Queued() int
-}
 
 // Device is one mlx5 function. It implements pcie.Function.
 type Device struct {
-	e    *sim.Engine
-	name string
-	bus  pcie.Bus
-	p    Params
-	id   Identity
-	h    handlers
-	c    Counters
+	core
 
 	fw     firmware
 	gen    generations
 	memory memory // on the device
 
 	tables
+	events eventQueues
+	cqs    completionQueues
+	srqs   sharedQueues
 	addresses
 	doorbells
 	sendEngine
@@ -84,9 +57,7 @@ type scratch struct {
 	wqe    [1024]byte // a WQE that wraps in a QP's buffer
 	parsed prm.SendWQE
 	runs   []mkey.Run
-	cqe    [128]byte
 	again  [1024]byte // a WQE that is read again
-	eqe    [64]byte
 }
 
 // New makes a device in the state after reset. Params must pass Check.
@@ -94,16 +65,16 @@ func New(e *sim.Engine, name string, bus pcie.Bus, p Params, id Identity) *Devic
 	if err := p.Check(); err != nil {
 		panic("hca: " + name + ": " + err.Error())
 	}
-	d := &Device{e: e, name: name, bus: bus, p: p, id: id}
+	d := &Device{core: core{e: e, name: name, bus: bus, p: p, id: id, nextArrival: sim.Never}}
 	d.idlePUs, d.runs = p.PUs, make([]mkey.Run, 0, 64)
-	d.delayed, d.effects, d.arrivals.next = e.NewLane(), e.NewLane(), sim.Never
+	d.delayed, d.effects = e.NewLane(), e.NewLane()
 	d.h = handlers{
 		pu: d.onPU, fetch: d.onFetch, wait: d.onWait, timer: d.onTimer, record: d.onRecord, poll: d.onPoll,
 		rqRecord: d.onRQRecord, rqFetch: d.onRQFetch, ack: d.onAck, nak: d.onNak, respond: d.onRespond,
-		srqRecord: d.onSRQRecord, srqFetch: d.onSRQFetch,
+		srqRecord: d.srqs.onRecord, srqFetch: d.srqs.onFetch,
 		gather: d.onGather, send: d.onSend, rx: d.onRx,
 		atomic: d.onAtomic, atomicFree: d.onAtomicFree,
-		cqRecord: d.onCQRecord, cqModerate: d.onCQModerate, cqSession: d.onCQSession, bfExpire: d.onBFExpire, bfLate: d.onBFLate, bfReturn: d.onBFReturn, none: func(uint64) {},
+		cqRecord: d.cqs.onRecord, cqModerate: d.cqs.onModerate, cqSession: d.cqs.onSession, bfExpire: d.onBFExpire, bfLate: d.onBFLate, bfReturn: d.onBFReturn, none: func(uint64) {},
 		resume: d.onResume, raise: d.onRaise, pace: d.onPace,
 	}
 	if p.LinkLayer == InfiniBand {
@@ -119,6 +90,9 @@ func (d *Device) reset() {
 	p := &d.p
 	d.memory = newMemory(p)
 	d.tables = newTables(p, d.memory.start)
+	d.events = newEventQueues(&d.core)
+	d.cqs = newCompletionQueues(&d.core, &d.events, d, d.cqs.made)
+	d.srqs = newSharedQueues(&d.core, &d.events, d, d.srqs.made)
 	d.keys.SetDeviceMemory(onChip)
 	d.keys.Break(d.e.Broken())
 	if p.DumpFillMkey {
@@ -152,7 +126,7 @@ func (d *Device) Params() *Params { return &d.p }
 func (d *Device) SetWire(w Wire) {
 	d.wire = w
 	d.looper, _ = w.(Looper)
-	d.arrivals.wire, _ = w.(LateWire)
+	d.lateWire, _ = w.(LateWire)
 	if d.pauser, _ = w.(Pauser); d.pauser != nil && !d.pauser.Lossless() {
 		d.pauser = nil
 	}
@@ -167,12 +141,3 @@ func (d *Device) Frames() *roce.Pool { return &d.frames }
 
 // BAR0Size is the size of the register window.
 func (d *Device) BAR0Size() uint64 { return uint64(d.p.BARSize) }
-
-// breaks says whether the run breaks a rule of the device, to see whether that is noticed
-// (sim/mutant).
-func (d *Device) breaks(r rule.Rule) bool { return rule.Mutants && d.e.Broken().Has(r) }
-
-// bug ends the run on a broken invariant of the model, with time and place.
-func (d *Device) bug(format string, a ...any) {
-	panic(fmt.Sprintf("hca: %v: %s: ", d.e.Now(), d.name) + fmt.Sprintf(format, a...))
-}

@@ -40,7 +40,7 @@ func (q *requester) drained() {
 	q.setState(prm.QPStateSQD)
 	if q.drainEvent {
 		q.drainEvent = false
-		q.d.qpEvent(prm.EventSQDrained, q.num)
+		q.d.events.ofQP(prm.EventSQDrained, q.num)
 	}
 }
 

@@ -2,9 +2,21 @@ package hca
 
 import "github.com/rdmasim/rdmasim/prm"
 
+// eventQueues are the EQs of a device.
+type eventQueues struct {
+	*core
+	eqs     []*eq
+	numbers numbers
+	entry   [prm.EQESize]byte // the event that is being reported
+}
+
+func newEventQueues(k *core) eventQueues {
+	return eventQueues{core: k, numbers: numbers{next: 1, limit: 1 << k.p.LogMaxEQ}}
+}
+
 // eq is an event queue.
 type eq struct {
-	d      *Device
+	*core
 	num    uint32
 	ctx    [prm.EQCSize]byte
 	mask   [4]uint64
@@ -17,17 +29,18 @@ type eq struct {
 	armed  bool
 }
 
-func (d *tables) eqn(n uint32) *eq {
-	if uint64(n) >= uint64(len(d.eqs)) {
+// at is the EQ with a number, or nil.
+func (v *eventQueues) at(n uint32) *eq {
+	if uint64(n) >= uint64(len(v.eqs)) {
 		return nil
 	}
-	return d.eqs[n]
+	return v.eqs[n]
 }
 
-// newEQE clears the scratch entry for an event.
-func (d *Device) newEQE(t prm.EventType) prm.EQE {
-	clear(d.eqe[:])
-	e := prm.EQE(d.eqe[:])
+// event is the entry for an event, to be filled in and given to report.
+func (v *eventQueues) event(t prm.EventType) prm.EQE {
+	clear(v.entry[:])
+	e := prm.EQE(v.entry[:])
 	e.SetType(t)
 	return e
 }
@@ -35,27 +48,27 @@ func (d *Device) newEQE(t prm.EventType) prm.EQE {
 // push writes an entry and, when the queue is armed, interrupts. Without room the
 // event is lost.
 func (q *eq) push(e prm.EQE) {
-	if (q.pi-q.ci)&cqIndexMask >= q.size {
-		q.d.c.EQEsLost++
+	if (q.pi-q.ci)&queueIndexMask >= q.size {
+		q.c.EQEsLost++
 		prm.EQC(q.ctx[:]).SetStatus(prm.EQStatusWriteFail)
 		return
 	}
 	e.SetOwner(prm.EQEOwner(q.pi, q.size))
 	pa, _ := q.ring.at(uint64(q.pi&(q.size-1))*prm.EQESize, prm.EQESize)
-	q.d.bus.WriteDMA(pa, e)
-	q.d.c.EQEs++
-	q.pi = (q.pi + 1) & cqIndexMask
+	q.bus.WriteDMA(pa, e)
+	q.c.EQEs++
+	q.pi = (q.pi + 1) & queueIndexMask
 	if q.armed {
 		q.armed = false
-		q.d.bus.Interrupt(q.vector)
+		q.bus.Interrupt(q.vector)
 	}
 }
 
 // consumed is a doorbell: software has taken the entries before ci. With arm the
 // next entry interrupts, or one that is already there does at once.
 func (q *eq) consumed(ci uint32, arm bool) {
-	if (q.pi-ci)&cqIndexMask > q.size {
-		q.d.c.DoorbellsOdd++
+	if (q.pi-ci)&queueIndexMask > q.size {
+		q.c.DoorbellsOdd++
 		return
 	}
 	q.ci = ci
@@ -64,29 +77,36 @@ func (q *eq) consumed(ci uint32, arm bool) {
 	}
 	if q.ci != q.pi {
 		q.armed = false
-		q.d.bus.Interrupt(q.vector)
+		q.bus.Interrupt(q.vector)
 		return
 	}
 	q.armed = true
 }
 
-// asyncEvent gives an event to the EQ that asked for its type; without one it is
-// dropped.
-func (d *Device) asyncEvent(e prm.EQE) {
+// report gives an event to the EQ that asked for its type; without one it is dropped.
+func (v *eventQueues) report(e prm.EQE) {
 	t := e.Type()
-	for _, q := range d.eqs {
+	for _, q := range v.eqs {
 		if q != nil && q.mask[t>>6]>>(t&63)&1 != 0 {
 			q.push(e)
 			return
 		}
 	}
-	d.c.EventsUnwanted++
+	v.c.EventsUnwanted++
 }
 
-// qpEvent reports an event of a QP.
-func (d *Device) qpEvent(t prm.EventType, qpn uint32) {
-	e := d.newEQE(t)
+// ofQP reports an event of a QP.
+func (v *eventQueues) ofQP(t prm.EventType, qpn uint32) {
+	e := v.event(t)
 	e.SetQueueType(prm.EventQueueQP)
 	e.SetQPSRQN(qpn)
-	d.asyncEvent(e)
+	v.report(e)
+}
+
+// ofPort reports a change of the port.
+func (v *eventQueues) ofPort(sub uint8) {
+	e := v.event(prm.EventPortChange)
+	e.SetSubType(sub)
+	e.SetPort(1)
+	v.report(e)
 }

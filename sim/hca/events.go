@@ -1,20 +1,5 @@
 package hca
 
-import "github.com/rdmasim/rdmasim/sim"
-
-// handlers are the device's event handlers, bound once.
-type handlers struct {
-	pu, fetch, wait, timer, record, poll sim.Handler // of a QP's requester
-	rqRecord, rqFetch, ack, nak, respond sim.Handler // of its responder
-	srqRecord, srqFetch                  sim.Handler
-	gather, send, rx                     sim.Handler // of a slot
-	atomic, atomicFree                   sim.Handler
-	cqRecord, cqModerate, cqSession      sim.Handler
-	bfExpire, bfLate, bfReturn, none     sim.Handler
-	resume                               sim.Handler
-	raise, pace                          sim.Handler // of a QP's reaction point
-}
-
 // An event names a queue by its word, number and generation: it finds nothing when the queue
 // is gone. What it finds does the work.
 
@@ -41,15 +26,6 @@ func (d *tables) responderArg(arg uint64) *responder {
 		return &q.responder
 	}
 	return nil
-}
-
-// srqArg is the SRQ of an event word, or nil when it is gone.
-func (d *tables) srqArg(arg uint64) *srq {
-	s := d.srqn(uint32(arg & 0xffffff))
-	if s == nil || s.arg != arg {
-		return nil
-	}
-	return s
 }
 
 func (d *Device) onTimer(arg uint64) {
@@ -79,18 +55,6 @@ func (d *Device) onRecord(arg uint64) {
 func (d *Device) onPoll(arg uint64) {
 	if q := d.qpArg(arg); q != nil {
 		q.onPoll()
-	}
-}
-
-func (d *Device) onSRQRecord(arg uint64) {
-	if s := d.srqArg(arg); s != nil {
-		s.onRecord()
-	}
-}
-
-func (d *Device) onSRQFetch(x uint64) {
-	if s := d.srqArg(x & (1<<fetchShift - 1)); s != nil {
-		s.onFetch(int(x >> fetchShift))
 	}
 }
 
@@ -133,5 +97,19 @@ func (d *Device) onRQFetch(x uint64) {
 func (d *Device) onRespond(arg uint64) {
 	if q := d.responderArg(arg); q != nil {
 		q.onRespond()
+	}
+}
+
+// An SRQ asks for its QPs by their event words.
+
+func (d *Device) resumeRecv(arg uint64) {
+	if q := d.responderArg(arg); q != nil {
+		q.resumeRecv()
+	}
+}
+
+func (d *Device) lookedInVain(arg uint64) {
+	if q := d.responderArg(arg); q != nil {
+		q.rqLooked = true
 	}
 }

@@ -50,16 +50,16 @@ func (d *Device) SetPortInfo(v roce.PortInfo) {
 		d.rebuildPaths()
 	}
 	if v.LID != old.LID && old.LID != 0 {
-		d.portEvent(prm.PortChangeLID)
+		d.events.ofPort(prm.PortChangeLID)
 	}
 	if v.GIDPrefix != old.GIDPrefix && old.GIDPrefix != 0 {
-		d.portEvent(prm.PortChangeGUID)
+		d.events.ofPort(prm.PortChangeGUID)
 	}
 	if v.State != old.State && v.State == roce.PortActive {
-		d.portEvent(prm.PortChangeActive)
+		d.events.ofPort(prm.PortChangeActive)
 	}
 	if v.Reregister {
-		d.portEvent(prm.PortChangeClientRereg)
+		d.events.ofPort(prm.PortChangeClientRereg)
 	}
 }
 
@@ -72,7 +72,7 @@ func (d *Device) SetPKeys(keys []uint16) {
 	}
 	d.ib.pkeys = t
 	d.rebuildPaths()
-	d.portEvent(prm.PortChangePKey)
+	d.events.ofPort(prm.PortChangePKey)
 }
 
 // ibLink is LinkChanged on InfiniBand: a port whose cable is back waits in INIT for the
@@ -83,14 +83,7 @@ func (d *Device) ibLink(up bool) {
 	if up {
 		d.ib.info.State, sub = roce.PortInit, prm.PortChangeInitialized
 	}
-	d.portEvent(sub)
-}
-
-func (d *Device) portEvent(sub uint8) {
-	e := d.newEQE(prm.EventPortChange)
-	e.SetSubType(sub)
-	e.SetPort(1)
-	d.asyncEvent(e)
+	d.events.ofPort(sub)
 }
 
 // fillGIDs makes the one entry of the port's table.

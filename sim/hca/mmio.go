@@ -220,7 +220,7 @@ func (s *sink) Begun(page uint32, lines []byte) {
 func (s *sink) ArmCQ(page uint32, b []byte) {
 	d := (*Device)(s)
 	db := prm.CQArmDoorbell(b)
-	c := d.cqn(db.CQN())
+	c := d.cqs.at(db.CQN())
 	if c == nil || c.uar != page {
 		d.c.DoorbellsForeign++
 		return
@@ -231,7 +231,7 @@ func (s *sink) ArmCQ(page uint32, b []byte) {
 func (s *sink) EQ(page uint32, b []byte, arm bool) {
 	d := (*Device)(s)
 	db := prm.EQDoorbell(b)
-	q := d.eqn(uint32(db.EQN()))
+	q := d.events.at(uint32(db.EQN()))
 	if q == nil || q.uar != page {
 		d.c.DoorbellsForeign++
 		return

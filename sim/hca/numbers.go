@@ -70,3 +70,13 @@ func (n *numbers) release(x uint32) {
 		i = p
 	}
 }
+
+// put stores x at index n of a table that grows.
+func put[T any](t []T, n uint32, x T) []T {
+	for uint64(len(t)) <= uint64(n) {
+		var zero T
+		t = append(t, zero)
+	}
+	t[n] = x
+	return t
+}

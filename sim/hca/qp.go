@@ -58,10 +58,10 @@ func (d *Device) newQP(num uint32, c prm.QPC, r ring) *qp {
 		q.requester.paths, q.responder.grh = new(avPaths), new([roce.GRHSize]byte)
 	}
 	q.dbr = mem.PA(c.DBRAddr())
-	q.scq, q.rcq = d.cqn(c.CQNSnd()), d.cqn(c.CQNRcv())
+	q.scq, q.rcq = d.cqs.at(c.CQNSnd()), d.cqs.at(c.CQNRcv())
 	q.qs = d.qset(c.CounterSetID())
 	if c.RQType() == prm.RQTypeSRQ {
-		q.srq = d.srqn(c.SRQN())
+		q.srq = d.srqs.at(c.SRQN())
 	}
 	q.requester.txq = emptyList
 	q.responder.rtx, q.responder.hold, q.responder.ahead = emptyList, emptyList, emptyList
@@ -106,7 +106,7 @@ func (q *qp) toError() {
 	q.requester.fail()
 	q.responder.flushOpen()
 	if q.srq != nil && !q.d.breaks(rule.LastWQEIsReported) { // its WQEs stay for others; this QP takes no more
-		q.d.qpEvent(prm.EventSRQLastWQE, q.num)
+		q.d.events.ofQP(prm.EventSRQLastWQE, q.num)
 	}
 	q.flush.interval = q.d.p.FlushPoll
 	q.readRecord()
@@ -198,5 +198,15 @@ func (q *qp) onPoll() {
 	q.flush.waiting = false
 	if q.state == prm.QPStateERR {
 		q.readRecord()
+	}
+}
+
+// cqFailed moves the QPs of a CQ that has failed to ERR.
+func (d *Device) cqFailed(c *cq) {
+	for _, q := range d.qps {
+		if q != nil && (q.scq == c || q.rcq == c) && q.state != prm.QPStateRST {
+			q.qs.add(prm.QCCQOverflow)
+			q.abort()
+		}
 	}
 }

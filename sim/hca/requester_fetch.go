@@ -110,10 +110,6 @@ func (q *requester) fetchWQEs() {
 	d.bus.ReadDMA(pa, q.buf[at:at+bytes], d.h.fetch, x)
 }
 
-// fetchShift is where the event word of a fetch holds its number of blocks: above
-// a generation of 30 bits.
-const fetchShift = 54
-
 func (q *requester) onFetch(n int) {
 	q.fetch = false
 	if q.stale {

@@ -81,7 +81,7 @@ func (q *responder) fatal(s roce.Syndrome) {
 	if q.breaks(rule.EventsHaveTheirType) {
 		ev = prm.EventWQCatasError
 	}
-	q.d.qpEvent(ev, q.num)
+	q.d.events.ofQP(ev, q.num)
 	if q.breaks(rule.FatalRequestEndsTheQP) {
 		return
 	}

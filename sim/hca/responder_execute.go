@@ -37,7 +37,7 @@ func (q *responder) accept(p *roce.Packet, psns, msns uint32) {
 	q.nakSent = false
 	if !q.est && !q.breaks(rule.CommunicationIsReported) && q.state == prm.QPStateRTR {
 		q.est = true
-		q.d.qpEvent(prm.EventCommEst, q.num)
+		q.d.events.ofQP(prm.EventCommEst, q.num)
 	}
 	if (p.Info().Class == roce.ClassSend || p.Info().Class == roce.ClassWrite) && p.BTH().AckReq() && q.st == prm.STRC {
 		q.oweAck()

@@ -175,7 +175,7 @@ func (q *responder) failRead(psn, msn uint32) {
 	q.sendAck(psn, msn, roce.NAKRemoteAccess)
 	q.qs.add(prm.QCRespRemoteAccessErrors)
 	if q.state != prm.QPStateERR {
-		q.d.qpEvent(prm.EventWQAccessError, q.num)
+		q.d.events.ofQP(prm.EventWQAccessError, q.num)
 		q.owner.toError()
 	}
 	q.items = q.items[:q.itemHead+1]

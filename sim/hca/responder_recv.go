@@ -2,6 +2,7 @@ package hca
 
 import (
 	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/sim/mkey"
 	"github.com/rdmasim/rdmasim/sim/rule"
 )
 
@@ -30,12 +31,12 @@ func (q *responder) hasRecv() bool { return q.rqCI != q.rqGot || q.srq != nil &&
 // wantRecv starts reading for a packet that needs a receive WQE. It reports false
 // when a look at the record has just shown that there is none.
 func (q *responder) wantRecv() bool {
-	if q.srq != nil {
-		return q.srq.want(q)
-	}
-	if q.rqLooked || q.rqSize == 0 {
+	if q.rqLooked || q.srq == nil && q.rqSize == 0 {
 		q.rqLooked = false
 		return false
+	}
+	if q.srq != nil {
+		return q.srq.want(q.arg)
 	}
 	q.refill(true)
 	return true
@@ -211,4 +212,12 @@ func (q *responder) loseRecv() {
 	if !q.rqReading && q.srq == nil {
 		q.rqGot = q.rqCI
 	}
+}
+
+// recvUser is who scatters into a receive WQE: keys of an SRQ's WQEs are of its PD.
+func (q *responder) recvUser() mkey.User {
+	if q.srq != nil {
+		return mkey.User{PD: q.srq.pd, QPN: q.num}
+	}
+	return q.user()
 }

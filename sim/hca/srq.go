@@ -3,16 +3,68 @@ package hca
 import (
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/sim/mem"
-	"github.com/rdmasim/rdmasim/sim/mkey"
 	"github.com/rdmasim/rdmasim/sim/rule"
 )
+
+// sharedQueues are the SRQs of a device.
+type sharedQueues struct {
+	*core
+	events    *eventQueues
+	receivers receivers
+	srqs      []*srq
+	numbers   numbers
+	made      uint64 // as that of completionQueues
+}
+
+// receivers are the QPs that take from SRQs, by their event words, as an SRQ sees them.
+type receivers interface {
+	// resumeRecv has a QP that waits for a receive WQE look again.
+	resumeRecv(qp uint64)
+	// lookedInVain says that nothing was posted when the QP had begun to wait.
+	lookedInVain(qp uint64)
+}
+
+// newSharedQueues makes an empty table. made is how many SRQs there were before.
+func newSharedQueues(k *core, events *eventQueues, r receivers, made uint64) sharedQueues {
+	return sharedQueues{core: k, events: events, receivers: r, made: made, numbers: numbers{next: 1, limit: 1 << k.p.LogMaxSRQ}}
+}
+
+// at is the SRQ with a number, or nil.
+func (v *sharedQueues) at(n uint32) *srq {
+	if uint64(n) >= uint64(len(v.srqs)) {
+		return nil
+	}
+	return v.srqs[n]
+}
+
+// named is the SRQ of an event word, or nil when it is gone.
+func (v *sharedQueues) named(arg uint64) *srq {
+	s := v.at(uint32(arg & queueIndexMask))
+	if s == nil || s.arg != arg {
+		return nil
+	}
+	return s
+}
+
+func (v *sharedQueues) onRecord(arg uint64) {
+	if s := v.named(arg); s != nil {
+		s.onRecord()
+	}
+}
+
+func (v *sharedQueues) onFetch(x uint64) {
+	if s := v.named(x & (1<<fetchShift - 1)); s != nil {
+		s.onFetch(int(x >> fetchShift))
+	}
+}
 
 // srq is a basic shared receive queue: an RMP whose WQEs form a linked list. The
 // device follows next_wqe_index from WQE 0 on; the doorbell record counts how many
 // were posted. Counters are modulo 2^16. Like an RQ it has no doorbell: the record is
 // read when a packet finds no WQE at hand, or to see whether the limit is reached.
 type srq struct {
-	d      *Device
+	*core
+	all    *sharedQueues
 	num    uint32
 	arg    uint64 // generation << 24 | number: the event word
 	ctx    [prm.RMPCSize]byte
@@ -42,14 +94,6 @@ type srq struct {
 	rec      [prm.DBRecSize]byte
 }
 
-// srqn is the SRQ with a number, or nil.
-func (d *tables) srqn(n uint32) *srq {
-	if uint64(n) >= uint64(len(d.srqs)) {
-		return nil
-	}
-	return d.srqs[n]
-}
-
 // has says whether a WQE is at hand.
 func (s *srq) has() bool { return s.taken != s.got }
 
@@ -70,14 +114,12 @@ func (s *srq) take() (idx uint16, wqe []byte) {
 	return idx, wqe[prm.SRQNextSegmentSize:]
 }
 
-// want has q wait for a WQE. It reports false when a look at the record has just
-// shown that there is none.
-func (s *srq) want(q *responder) bool {
-	if q.rqLooked || s.failed {
-		q.rqLooked = false
+// want has a QP wait for a WQE. It reports false when none will come.
+func (s *srq) want(qp uint64) bool {
+	if s.failed {
 		return false
 	}
-	s.waiters = append(s.waiters, q.arg)
+	s.waiters = append(s.waiters, qp)
 	s.refill()
 	return true
 }
@@ -88,12 +130,11 @@ func (s *srq) refill() {
 	if s.reading || s.failed {
 		return
 	}
-	d := s.d
 	if s.posted == s.got || s.check {
 		s.reading, s.asked = true, len(s.waiters)
 		s.checking, s.check = s.check, false
-		d.c.RecvRecordReads++
-		d.bus.ReadDMA(s.dbr, s.rec[:], d.h.srqRecord, s.arg)
+		s.c.RecvRecordReads++
+		s.bus.ReadDMA(s.dbr, s.rec[:], s.h.srqRecord, s.arg)
 		return
 	}
 	room := len(s.index) - int(s.got-s.taken)
@@ -107,12 +148,11 @@ func (s *srq) refill() {
 	pa, bytes := s.ring.at(uint64(s.next)*uint64(stride), n*stride)
 	n = bytes / stride
 	s.reading = true
-	d.c.RecvWQEFetches++
-	d.bus.ReadDMA(pa, s.land[:n*stride], d.h.srqFetch, s.arg|uint64(n)<<fetchShift)
+	s.c.RecvWQEFetches++
+	s.bus.ReadDMA(pa, s.land[:n*stride], s.h.srqFetch, s.arg|uint64(n)<<fetchShift)
 }
 
 func (s *srq) onRecord() {
-	d := s.d
 	s.reading = false
 	pi := prm.SRQDBRec(s.rec[:]).Count()
 	if n := uint32(pi - s.taken); n <= s.size && n >= uint32(s.got-s.taken) {
@@ -131,9 +171,7 @@ func (s *srq) onRecord() {
 		return
 	}
 	for _, w := range s.waiters[:s.asked] {
-		if q := d.responderArg(w); q != nil {
-			q.rqLooked = true
-		}
+		s.all.receivers.lookedInVain(w)
 	}
 	s.wake(s.asked)
 	if len(s.waiters) > 0 || s.check {
@@ -172,9 +210,7 @@ func (s *srq) wake(n int) {
 	list := append(s.spare[:0], s.waiters[:n]...)
 	s.waiters = s.waiters[:copy(s.waiters, s.waiters[n:])]
 	for _, w := range list {
-		if q := s.d.responderArg(w); q != nil {
-			q.resumeRecv()
-		}
+		s.all.receivers.resumeRecv(w)
 	}
 	s.spare = list[:0]
 }
@@ -192,16 +228,16 @@ func (s *srq) checkLimit() {
 	if s.limit == 0 || s.posted-s.taken >= s.limit {
 		return
 	}
-	if !s.d.breaks(rule.LimitIsReportedOnce) {
+	if !s.breaks(rule.LimitIsReportedOnce) {
 		s.limit = 0
 	}
 	s.event(prm.EventSRQRQLimit)
 }
 
 func (s *srq) event(t prm.EventType) {
-	e := s.d.newEQE(t)
+	e := s.all.events.event(t)
 	e.SetQPSRQN(s.num)
-	s.d.asyncEvent(e)
+	s.all.events.report(e)
 }
 
 // arm sets the limit. Inferred: a limit above what is posted is reported at once.
@@ -211,88 +247,4 @@ func (s *srq) arm(limit uint16) {
 		s.check = true
 		s.refill()
 	}
-}
-
-// recvUser is who scatters into a receive WQE: keys of an SRQ's WQEs are of its PD.
-func (q *responder) recvUser() mkey.User {
-	if q.srq != nil {
-		return mkey.User{PD: q.srq.pd, QPN: q.num}
-	}
-	return q.user()
-}
-
-func cmdCreateRMP(d *Device, in, out []byte) prm.Status {
-	m := prm.CreateRMPIn(in)
-	c := m.RMPC()
-	w := c.WQ()
-	log, stride := w.LogWQSz(), w.LogWQStride()
-	if c.State() != prm.RMPStateReady || c.BasicCyclicRcvWQE() || w.WQType() != prm.WQTypeLinkedList || w.WQSignature() ||
-		!d.hasPD(w.PD()) || w.DBRUmemValid() || w.WQUmemValid() || w.DBRAddr()%prm.DBRecSize != 0 ||
-		log > uint32(d.p.LogMaxSRQSz) || stride < 5 || 1<<stride > d.p.MaxWQESizeRQ || w.LWM() >= 1<<log && w.LWM() != 0 {
-		return prm.StatusBadParam
-	}
-	r, ok := newRing(m.PAS(), w.LogWQPgSz(), w.PageOffset(), 1<<stride<<log)
-	if !ok {
-		return prm.StatusBadParam
-	}
-	n, ok := d.srqNums.alloc()
-	if !ok {
-		return prm.StatusLimErr
-	}
-	d.gen.qps++
-	s := &srq{d: d, num: n, arg: d.gen.qps<<24 | uint64(n), pd: w.PD(), ring: r, stride: 1 << stride, size: 1 << log,
-		dbr: mem.PA(w.DBRAddr())}
-	copy(s.ctx[:], c)
-	hold := 1
-	for 2*hold <= min(d.p.RQPrefetch, int(s.size)) {
-		hold *= 2
-	}
-	s.index, s.ahead, s.land = make([]uint16, hold), make([]byte, hold<<stride), make([]byte, hold<<stride)
-	d.srqs = put(d.srqs, n, s)
-	d.pds[s.pd]++
-	s.arm(uint16(w.LWM()))
-	prm.CreateRMPOut(out).SetRMPN(n)
-	return prm.StatusOK
-}
-
-func cmdModifyRMP(d *Device, in, _ []byte) prm.Status {
-	m := prm.ModifyRMPIn(in)
-	s := d.srqn(m.RMPN())
-	switch {
-	case s == nil, s.failed:
-		return prm.StatusBadResState
-	case m.RMPState() != prm.RMPStateReady || m.RMPC().State() != prm.RMPStateReady:
-		return prm.StatusBadParam
-	case m.SelectLWM() && m.RMPC().WQ().LWM() >= s.size && m.RMPC().WQ().LWM() != 0:
-		return prm.StatusBadParam
-	}
-	if m.SelectLWM() {
-		s.arm(uint16(m.RMPC().WQ().LWM()))
-	}
-	return prm.StatusOK
-}
-
-func cmdDestroyRMP(d *Device, in, _ []byte) prm.Status {
-	n := prm.DestroyRMPIn(in).RMPN()
-	s := d.srqn(n)
-	if s == nil || s.refs > 0 {
-		return prm.StatusBadResState
-	}
-	d.pds[s.pd]--
-	d.srqs[n] = nil
-	d.srqNums.release(n)
-	return prm.StatusOK
-}
-
-func cmdQueryRMP(d *Device, in, out []byte) prm.Status {
-	s := d.srqn(prm.QueryRMPIn(in).RMPN())
-	if s == nil {
-		return prm.StatusBadResState
-	}
-	c := prm.QueryRMPOut(out).RMPC()
-	copy(c, s.ctx[:])
-	c.WQ().SetLWM(uint32(s.limit))
-	c.WQ().SetHWCounter(uint32(s.taken))
-	c.WQ().SetSWCounter(uint32(s.posted))
-	return prm.StatusOK
 }

@@ -20,18 +20,12 @@ type tables struct {
 	keyNums  numbers
 	qps      []*qp
 	qpNums   numbers
-	srqs     []*srq
-	srqNums  numbers
-	cqs      []*cq
-	cqNums   numbers
-	eqs      []*eq
-	eqNums   numbers
 	qsets    []*qset
 	qsetNums numbers
 }
 
-// generations tell objects of the same number apart, in the words of their events.
-type generations struct{ qps, cqs uint64 }
+// generations tell QPs of the same number apart, in the words of their events.
+type generations struct{ qps uint64 }
 
 // First numbers: the pages of the init segment, and numbers with a meaning of
 // their own, are never handed out.
@@ -40,7 +34,6 @@ const (
 	firstUAR  = 4
 	firstMkey = 8
 	firstQPN  = 0x40
-	firstCQN  = 1
 )
 
 // newTables makes empty tables. UAR pages end where memory on the device begins.
@@ -55,9 +48,6 @@ func newTables(p *Params, memory uint64) tables {
 		tdNums:   numbers{next: 1, limit: 1 << p.LogMaxPD},
 		keyNums:  numbers{next: firstMkey, limit: 1 << p.LogMaxMkey},
 		qpNums:   numbers{next: firstQPN, limit: 1 << p.LogMaxQP, late: true},
-		srqNums:  numbers{next: 1, limit: 1 << p.LogMaxSRQ},
-		cqNums:   numbers{next: firstCQN, limit: 1 << p.LogMaxCQ},
-		eqNums:   numbers{next: 1, limit: 1 << p.LogMaxEQ},
 		qsetNums: numbers{next: 1, limit: uint32(p.MaxQCounters) + 1},
 	}
 }

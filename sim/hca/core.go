@@ -1,0 +1,80 @@
+package hca
+
+import (
+	"fmt"
+	"math/bits"
+
+	"github.com/rdmasim/rdmasim/sim"
+	"github.com/rdmasim/rdmasim/sim/pcie"
+	"github.com/rdmasim/rdmasim/sim/rule"
+)
+
+// core is what every unit of a device knows, and all that a unit knows of the device beside the
+// units below it: time, the bus, the parameters, the counters.
+type core struct {
+	e    *sim.Engine
+	name string
+	bus  pcie.Bus
+	p    Params
+	id   Identity
+	h    handlers
+	c    Counters
+
+	lateWire    LateWire // nil: no frame arrives by settle
+	nextArrival sim.Time // no planned frame arrives before
+}
+
+// handlers are the device's event handlers, bound once.
+type handlers struct {
+	pu, fetch, wait, timer, record, poll sim.Handler // of a QP's requester
+	rqRecord, rqFetch, ack, nak, respond sim.Handler // of its responder
+	srqRecord, srqFetch                  sim.Handler
+	gather, send, rx                     sim.Handler // of a slot
+	atomic, atomicFree                   sim.Handler
+	cqRecord, cqModerate, cqSession      sim.Handler
+	bfExpire, bfLate, bfReturn, none     sim.Handler
+	resume                               sim.Handler
+	raise, pace                          sim.Handler // of a QP's reaction point
+}
+
+// Event words name a queue by number and generation: one that fires after its queue was
+// destroyed finds nothing.
+const (
+	// queueIndexMask is how far the numbers of queues go, and the indexes of CQs and EQs count.
+	queueIndexMask = 0xffffff
+	// fetchShift is where the event word of a fetch holds how much it fetched: above a
+	// generation of 30 bits.
+	fetchShift = 54
+)
+
+// settle lets planned frames arrive that should have by now. Whoever uses the receive
+// engine or the caches, changes contexts or keys, or reads counters calls it first.
+func (k *core) settle() {
+	if k.e.Now() >= k.nextArrival {
+		k.settleArrivals()
+	}
+}
+
+// settleArrivals is kept out of settle, which so has no call where there is nothing to do.
+//
+//go:noinline
+func (k *core) settleArrivals() {
+	k.nextArrival = sim.Never
+	k.nextArrival = k.lateWire.Settle()
+}
+
+// timestamp is the free-running timer: cycles of the core clock.
+func (k *core) timestamp(t sim.Time) uint64 {
+	hi, lo := bits.Mul64(uint64(t), k.p.CoreClockKHz)
+	q, _ := bits.Div64(hi, lo, uint64(sim.Millisecond))
+	return q
+}
+
+// breaks says whether the run breaks a rule of the device, to see whether that is noticed
+// (sim/mutant).
+func (k *core) breaks(r rule.Rule) bool { return rule.Mutants && k.e.Broken().Has(r) }
+
+// bug ends the run on a broken invariant of the model, with time and place.
+func (k *core) bug(format string, a ...any) {
+	panic(fmt.Sprintf("hca: %v: %s: ", k.e.Now(), k.name) + fmt.Sprintf(format, a...))
+}

@@ -1,0 +1,34 @@
+package hca
+
+import (
+	"github.com/rdmasim/rdmasim/roce"
+	"github.com/rdmasim/rdmasim/sim"
+)
+
+// Wire is where the port's frames go. Send takes over the frame's reference.
+type Wire interface {
+	Send(f *roce.Frame)
+}
+
+// Looper is a Wire that also carries what the device sends to itself, so that whoever
+// watches or disturbs the wire does so there too: the frame comes back by Receive
+// after the given time.
+type Looper interface {
+	Loopback(f *roce.Frame, after sim.Time)
+}
+
+// Pauser is a Wire with priority flow control: it learns how many bytes of each class
+// came by it and wait for the receive engine, and pauses the other end.
+type Pauser interface {
+	Lossless() bool
+	Buffered(class uint8, bytes int)
+	// Queued is the bytes that wait for the line; Relieved is called when they get fewer.
+	Queued() int
+}
+
+// LateWire is a Wire that lets frames arrive when the device looks (link.Planner).
+type LateWire interface {
+	// Settle calls Arrive for every planned frame that should have arrived by now, and
+	// returns the time before which it need not be called again.
+	Settle() (next sim.Time)
+}
