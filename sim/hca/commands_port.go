@@ -87,7 +87,7 @@ func cmdVportState(d *Device, in, out []byte) prm.Status {
 	}
 	o := prm.QueryVportStateOut(out)
 	o.SetAdminState(prm.VportStateUp)
-	if !d.linkDown {
+	if !d.port.linkDown {
 		o.SetState(prm.VportStateUp)
 	}
 	return prm.StatusOK
@@ -95,7 +95,7 @@ func cmdVportState(d *Device, in, out []byte) prm.Status {
 
 // LinkChanged is called by the wire when the cable is pulled or put back.
 func (d *Device) LinkChanged(up bool) {
-	d.linkDown = !up
+	d.port.linkDown = !up
 	switch {
 	case d.ib != nil:
 		d.ibLink(up)

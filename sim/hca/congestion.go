@@ -261,7 +261,7 @@ func (q *connection) marked() {
 	}
 	*last = now
 	d.c.NpCNPSent++
-	d.transmit(d.getSlot(q.cnp.New(&d.frames, roce.CNPacket, 0, 0, roce.BECN)), q)
+	d.port.transmit(d.getSlot(q.cnp.New(&d.frames, roce.CNPacket, 0, 0, roce.BECN)), &q.sender)
 }
 
 // congested is a received CNP for QP q.

@@ -13,20 +13,17 @@ import (
 // context says, and the way to the peer. What each message needs comes first and close
 // together: of many QPs it is in no cache of the machine that simulates.
 type connection struct {
-	d         *Device
-	arg       uint64 // generation << 24 | number: the event word
+	d *Device
+	sender
 	num       uint32
 	place     uint32 // in the cache of contexts
 	uar       uint32
 	state     uint32
 	pd        uint32
-	epoch     uint32 // counts resets and errors
 	qs        *qset
 	from4     uint64 // addresses of a packet from the peer, for RoCEv2IPv4
-	st        uint8  // service type
 	transport roce.Transport
 	framing   roce.Framing
-	loop      bool   // the peer is on this port
 	vlan      uint16 // that packets come on; 0: none
 	pkey      uint16
 

@@ -44,7 +44,7 @@ type Device struct {
 	doorbells
 	sendEngine
 	frameStore
-	port
+	port port
 	receiveEngine
 	atomicUnit
 	caches
@@ -68,17 +68,19 @@ func New(e *sim.Engine, name string, bus pcie.Bus, p Params, id Identity) *Devic
 	d := &Device{core: core{e: e, name: name, bus: bus, p: p, id: id, nextArrival: sim.Never}}
 	d.idlePUs, d.runs = p.PUs, make([]mkey.Run, 0, 64)
 	d.delayed, d.effects = e.NewLane(), e.NewLane()
+	d.txRoom.core, d.engines = &d.core, d
+	d.port.core, d.port.store, d.port.users = &d.core, &d.frameStore, d
 	d.h = handlers{
 		pu: d.onPU, fetch: d.onFetch, wait: d.onWait, timer: d.onTimer, record: d.onRecord, poll: d.onPoll,
 		rqRecord: d.onRQRecord, rqFetch: d.onRQFetch, ack: d.onAck, nak: d.onNak, respond: d.onRespond,
 		srqRecord: d.srqs.onRecord, srqFetch: d.srqs.onFetch,
-		gather: d.onGather, send: d.onSend, rx: d.onRx,
+		gather: d.port.onGather, send: d.port.onSend, rx: d.onRx,
 		atomic: d.onAtomic, atomicFree: d.onAtomicFree,
 		cqRecord: d.cqs.onRecord, cqModerate: d.cqs.onModerate, cqSession: d.cqs.onSession, bfExpire: d.onBFExpire, bfLate: d.onBFLate, bfReturn: d.onBFReturn, none: func(uint64) {},
 		resume: d.onResume, raise: d.onRaise, pace: d.onPace,
 	}
 	if p.LinkLayer == InfiniBand {
-		d.ib, d.mute = new(ibPort), true
+		d.ib, d.port.mute = new(ibPort), true
 		d.ib.reset()
 	}
 	d.reset()
@@ -124,8 +126,8 @@ func (d *Device) Params() *Params { return &d.p }
 // SetWire joins the port to a wire. Without one, frames to others are dropped and
 // counted.
 func (d *Device) SetWire(w Wire) {
-	d.wire = w
-	d.looper, _ = w.(Looper)
+	d.port.wire = w
+	d.port.looper, _ = w.(Looper)
 	d.lateWire, _ = w.(LateWire)
 	if d.pauser, _ = w.(Pauser); d.pauser != nil && !d.pauser.Lossless() {
 		d.pauser = nil
@@ -134,7 +136,10 @@ func (d *Device) SetWire(w Wire) {
 
 // SetTap has f see every frame that the port sends, loopback included, when it
 // leaves the engine; the frame is complete and f may not keep it without Retain.
-func (d *Device) SetTap(f func(t sim.Time, fr *roce.Frame)) { d.tap = f }
+func (d *Device) SetTap(f func(t sim.Time, fr *roce.Frame)) { d.port.tap = f }
+
+// Relieved is called by a wire with flow control when a frame that waited there has left.
+func (d *Device) Relieved() { d.resumeOne() }
 
 // Frames is the pool that the device's frames come from.
 func (d *Device) Frames() *roce.Pool { return &d.frames }

@@ -1,5 +1,7 @@
 package hca
 
+import "github.com/rdmasim/rdmasim/roce"
+
 // An event names a queue by its word, number and generation: it finds nothing when the queue
 // is gone. What it finds does the work.
 
@@ -111,5 +113,31 @@ func (d *Device) resumeRecv(arg uint64) {
 func (d *Device) lookedInVain(arg uint64) {
 	if q := d.responderArg(arg); q != nil {
 		q.rqLooked = true
+	}
+}
+
+// departed is a packet of an unreliable QP that leaves the port. Nobody acknowledges
+// it: the message is done when its last packet is gone.
+func (d *Device) departed(s *slot) {
+	arg, epoch := s.left, s.epoch
+	s.left = 0
+	if s.group {
+		d.echo(s.f)
+	}
+	q := d.requesterArg(arg)
+	if q == nil || q.epoch != epoch {
+		return
+	}
+	q.una = roce.AddPSN(s.f.BTH().PSN(), 1)
+	q.complete()
+	q.kick()
+}
+
+// goOn is an engine that has waited for room.
+func (d *Device) goOn(word uint64) {
+	if word&responderBit != 0 {
+		d.onRespond(word &^ responderBit)
+	} else {
+		d.onPU(word)
 	}
 }

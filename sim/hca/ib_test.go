@@ -135,7 +135,7 @@ func TestIBDrops(t *testing.T) {
 	}
 	hb.d.LinkChanged(false)
 	hb.d.LinkChanged(true)
-	if hb.d.PortInfo().State != roce.PortInit || !hb.d.mute {
+	if hb.d.PortInfo().State != roce.PortInit || !hb.d.port.mute {
 		t.Errorf("state %d after the link came back", hb.d.PortInfo().State)
 	}
 	before := c.RxAddress

@@ -43,7 +43,7 @@ func (d *Device) SetPortInfo(v roce.PortInfo) {
 	old := b.info
 	b.info = v
 	b.info.Reregister = false
-	d.mute = v.State < roce.PortArmed
+	d.port.mute = v.State < roce.PortArmed
 	d.fillGIDs()
 	if v.LID != old.LID || v.VLs != old.VLs || v.GIDPrefix != old.GIDPrefix {
 		d.gidGen++
@@ -78,7 +78,7 @@ func (d *Device) SetPKeys(keys []uint16) {
 // ibLink is LinkChanged on InfiniBand: a port whose cable is back waits in INIT for the
 // subnet manager.
 func (d *Device) ibLink(up bool) {
-	d.ib.info.State, d.mute = roce.PortDown, true
+	d.ib.info.State, d.port.mute = roce.PortDown, true
 	sub := uint8(prm.PortChangeDown)
 	if up {
 		d.ib.info.State, sub = roce.PortInit, prm.PortChangeInitialized

@@ -8,80 +8,78 @@ import (
 
 // port is the way to the wire.
 type port struct {
+	*core
+	store    *frameStore
+	users    portUsers
 	portFree sim.Time // it is busy until then
 	paced    int      // frames that wait for it
 	serN     int      // serialisation time of the last frame length
 	serT     sim.Time
 	wire     Wire
 	looper   Looper // wire, if it is one
-	pauser   Pauser // wire, if it has priority flow control
 	linkDown bool
 	mute     bool // an InfiniBand port that the subnet manager has not armed
 	tap      func(t sim.Time, f *roce.Frame)
 }
 
+// portUsers is what lies above the port.
+type portUsers interface {
+	// receive takes a frame that loops back into the receive engine, which it reaches delay from now.
+	receive(i int32, delay sim.Time)
+	// departed is a packet of an unreliable QP that leaves the port.
+	departed(s *slot)
+}
+
 // ser is how long the port is busy with a frame of n bytes. Streams have few lengths,
 // so the last one is kept.
-func (d *Device) ser(n int) sim.Time {
-	if n != d.serN {
-		d.serN, d.serT = n, sim.Time(uint64(n+d.p.WireOverhead)*8*uint64(sim.Second)/d.p.WireRate)
+func (o *port) ser(n int) sim.Time {
+	if n != o.serN {
+		o.serN, o.serT = n, sim.Time(uint64(n+o.p.WireOverhead)*8*uint64(sim.Second)/o.p.WireRate)
 	}
-	return d.serT
+	return o.serT
 }
 
 // onGather is the end of one DMA read into a slot's frame.
-func (d *Device) onGather(i uint64) {
-	s := d.slot(int32(i))
+func (o *port) onGather(i uint64) {
+	s := o.store.slot(int32(i))
 	s.pending--
 	if s.pending > 0 {
 		return
 	}
 	if s.q == nil {
-		d.dropSlot(int32(i))
+		o.store.dropSlot(int32(i))
 		return
 	}
-	s.q.flushOrder(s.order)
+	o.flushOrder(s.q, s.order)
 }
 
 // enqueue sends a frame in the order of list l: at once when nothing is ahead of
 // it and it is complete.
-func (q *connection) enqueue(l *list, i int32) {
-	s := q.d.slot(i)
+func (o *port) enqueue(q *sender, l *list, i int32) {
+	s := o.store.slot(i)
 	if l.head < 0 && s.pending == 0 {
-		q.d.transmit(i, q)
+		o.transmit(i, q)
 		return
 	}
 	s.q, s.order = q, l
-	q.d.pushSlot(l, i)
+	o.store.pushSlot(l, i)
 	if s.pending == 0 {
-		q.flushOrder(l)
+		o.flushOrder(q, l)
 	}
 }
 
 // flushOrder sends the frames at the head of l that are complete.
-func (q *connection) flushOrder(l *list) {
-	for l.head >= 0 && q.d.slot(l.head).pending == 0 {
-		q.d.transmit(q.d.popSlot(l), q)
-	}
-}
-
-// abandon drops the frames of l that have not left.
-func (q *connection) abandon(l *list) {
-	for l.head >= 0 {
-		i := q.d.popSlot(l)
-		if s := q.d.slot(i); s.pending > 0 {
-			s.q = nil
-		} else {
-			q.d.dropSlot(i)
-		}
+func (o *port) flushOrder(q *sender, l *list) {
+	for l.head >= 0 && o.store.slot(l.head).pending == 0 {
+		o.transmit(o.store.popSlot(l), q)
 	}
 }
 
 // transmit puts a complete frame on the port.
-func (d *Device) transmit(i int32, q *connection) {
-	s := d.slot(i)
+func (o *port) transmit(i int32, q *sender) {
+	s := o.store.slot(i)
 	s.q = nil
-	delay := d.occupy(s.f)
+	delay := o.occupy(s.f)
 	if q.st != prm.STUD {
 		s.loop = q.loop
 	}
@@ -89,108 +87,91 @@ func (d *Device) transmit(i int32, q *connection) {
 		s.left, s.epoch = q.arg, q.epoch
 	}
 	switch {
-	case s.loop && d.looper == nil:
-		d.c.Loopback++
-		d.see(s.f)
+	case s.loop && o.looper == nil:
+		o.c.Loopback++
+		o.see(s.f)
 		if s.left != 0 {
-			d.departed(s)
+			o.users.departed(s)
 		}
-		d.receive(i, delay+d.p.LoopbackLatency)
-	case (d.wire == nil || d.mute) && !s.loop:
-		d.c.TxNoWire++
+		o.users.receive(i, delay+o.p.LoopbackLatency)
+	case (o.wire == nil || o.mute) && !s.loop:
+		o.c.TxNoWire++
 		if s.left != 0 {
-			d.departed(s)
+			o.users.departed(s)
 		}
-		d.dropSlot(i)
-	case d.paced == 0 && (delay == 0 || s.bytes == 0 && s.left == 0):
+		o.store.dropSlot(i)
+	case o.paced == 0 && (delay == 0 || s.bytes == 0 && s.left == 0):
 		// The wire has its own queue: a frame without gathered payload need not wait
 		// here, unless it would overtake one that does, or its leaving completes a request.
-		d.send(i)
+		o.send(i)
 	default:
-		d.paced++
-		d.e.After(delay, d.h.send, uint64(i))
+		o.paced++
+		o.e.After(delay, o.h.send, uint64(i))
 	}
 }
 
 // occupy takes the port for a frame, counts it, and returns how long the frame waits.
-func (d *Device) occupy(f *roce.Frame) (delay sim.Time) {
-	now := d.e.Now()
+func (o *port) occupy(f *roce.Frame) (delay sim.Time) {
+	now := o.e.Now()
 	n := len(f.B)
-	start := max(now, d.portFree)
-	d.portFree = start + d.ser(n)
-	d.c.TxPackets++
-	d.c.TxOctets += uint64(n)
-	d.c.TxPadBytes += uint64(f.PadCount())
+	start := max(now, o.portFree)
+	o.portFree = start + o.ser(n)
+	o.c.TxPackets++
+	o.c.TxOctets += uint64(n)
+	o.c.TxPadBytes += uint64(f.PadCount())
 	if f.Op().Info().Kind == roce.KindRequest {
-		d.c.TxRequests++
+		o.c.TxRequests++
 	}
 	return start - now
 }
 
 // free says whether a complete frame of an RC queue, in the order of list l, can go to
 // the wire without a slot: nothing is ahead of it, and the wire has its own queue.
-func (q *connection) free(l *list) bool {
-	return l.head < 0 && q.st == prm.STRC && !q.loop && q.d.paced == 0 && q.d.wire != nil
+func (o *port) free(q *sender, l *list) bool {
+	return l.head < 0 && q.st == prm.STRC && !q.loop && o.paced == 0 && o.wire != nil
 }
 
 // leave gives such a frame to the wire.
-func (d *Device) leave(f *roce.Frame) {
-	d.occupy(f)
-	d.see(f)
-	d.wire.Send(f)
+func (o *port) leave(f *roce.Frame) {
+	o.occupy(f)
+	o.see(f)
+	o.wire.Send(f)
 }
 
 // onSend is the turn of a frame that waited for the port.
-func (d *Device) onSend(i uint64) {
-	d.paced--
+func (o *port) onSend(i uint64) {
+	o.paced--
 	// What waits for the room of this frame goes on here, without an event of its own.
-	resume := !d.resuming && d.slot(int32(i)).bytes > 0 && d.stalled.len() > 0
-	d.resuming = d.resuming || resume
-	d.send(int32(i))
+	resume := !o.store.resuming && o.store.slot(int32(i)).bytes > 0 && o.store.stalled.len() > 0
+	o.store.resuming = o.store.resuming || resume
+	o.send(int32(i))
 	if resume {
-		d.onResume(0)
+		o.store.onResume(0)
 	}
 }
 
 // send gives a frame to the wire.
-func (d *Device) send(i int32) {
-	s := d.slot(i)
+func (o *port) send(i int32) {
+	s := o.store.slot(i)
 	f, loop := s.f, s.loop
 	if s.left != 0 {
-		d.departed(s)
+		o.users.departed(s)
 	}
-	d.txDone(s)
-	d.putSlot(i)
-	d.see(f)
+	o.store.txDone(s)
+	o.store.putSlot(i)
+	o.see(f)
 	if loop {
-		d.c.Loopback++
-		d.looper.Loopback(f, d.p.LoopbackLatency)
+		o.c.Loopback++
+		o.looper.Loopback(f, o.p.LoopbackLatency)
 		return
 	}
-	d.wire.Send(f)
+	o.wire.Send(f)
 }
 
 // see shows a frame to the tap.
-func (d *Device) see(f *roce.Frame) {
-	if d.tap != nil {
+func (o *port) see(f *roce.Frame) {
+	if o.tap != nil {
 		f.FinishICRC()
-		d.tap(d.e.Now(), f)
+		o.tap(o.e.Now(), f)
 	}
-}
-
-// departed is a packet of an unreliable QP that leaves the port. Nobody acknowledges
-// it: the message is done when its last packet is gone.
-func (d *Device) departed(s *slot) {
-	arg, epoch := s.left, s.epoch
-	s.left = 0
-	if s.group {
-		d.echo(s.f)
-	}
-	q := d.requesterArg(arg)
-	if q == nil || q.epoch != epoch {
-		return
-	}
-	q.una = roce.AddPSN(s.f.BTH().PSN(), 1)
-	q.complete()
-	q.kick()
 }

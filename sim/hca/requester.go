@@ -167,7 +167,7 @@ func (r *requester) report(c prm.QPC) {
 
 // stop drops what is under way.
 func (r *requester) stop() {
-	r.abandon(&r.txq)
+	r.d.abandon(&r.txq)
 	r.waiting, r.deadline = false, sim.Never
 }
 

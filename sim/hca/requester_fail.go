@@ -75,7 +75,7 @@ func (q *requester) flushSQ() {
 func (q *requester) toSQError() {
 	q.setState(prm.QPStateSQER)
 	q.epoch++
-	q.abandon(&q.txq)
+	q.d.abandon(&q.txq)
 	q.waiting, q.deadline, q.open, q.halt = false, sim.Never, false, false
 	q.flushTaken()
 	q.una, q.sent = q.psn, q.psn

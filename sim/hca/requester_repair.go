@@ -34,7 +34,7 @@ func (q *requester) moveCursor(idx uint16) {
 
 // goBack has everything from the oldest unacknowledged packet sent again.
 func (q *requester) goBack() {
-	q.abandon(&q.txq)
+	q.d.abandon(&q.txq)
 	q.rewind()
 }
 

@@ -112,26 +112,22 @@ func (q *requester) sendPush(m *msg, w *prm.SendWQE) bool {
 	if info.Headers.Has(roce.HasIETH) {
 		f.IETH().SetRKey(w.Ctrl.Imm())
 	}
-	if i < 0 && (n == 0 || !w.Memory) && q.free(&q.txq) {
+	if i < 0 && (n == 0 || !w.Memory) && q.d.port.free(&q.sender, &q.txq) {
 		q.gather(-1, f.Payload(), w)
 		q.pushed(m, psn, len(f.B))
-		d.leave(f)
+		d.port.leave(f)
 		return true
 	}
 	if i < 0 {
 		i = d.getSlot(f)
 	}
 	if !q.gather(i, f.Payload(), w) {
-		if s := d.slot(i); s.pending > 0 {
-			s.q = nil
-		} else {
-			d.dropSlot(i)
-		}
+		d.dropUnsent(i)
 		q.failAt(q.cur, prm.SyndromeLocalProt)
 		return false
 	}
 	q.pushed(m, psn, len(f.B))
-	q.enqueue(&q.txq, i)
+	q.d.port.enqueue(&q.sender, &q.txq, i)
 	return true
 }
 
@@ -235,5 +231,5 @@ func (q *requester) sendRequest(m *msg, f *roce.Frame, behind uint32) {
 		q.spend(len(f.B))
 	}
 	q.passWQE(m)
-	q.enqueue(&q.txq, q.d.getSlot(f))
+	q.d.port.enqueue(&q.sender, &q.txq, q.d.getSlot(f))
 }

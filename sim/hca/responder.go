@@ -119,7 +119,7 @@ func (r *responder) report(c prm.QPC) {
 
 // stop drops what is under way.
 func (r *responder) stop() {
-	r.abandon(&r.rtx)
+	r.d.abandon(&r.rtx)
 	r.dropHeld()
 	r.dropResponses()
 }

@@ -34,11 +34,11 @@ func (q *responder) sendAck(psn, msn uint32, s roce.Syndrome) {
 	} else {
 		q.d.c.NaksSent++
 	}
-	if q.free(&q.rtx) {
-		q.d.leave(f)
+	if q.d.port.free(&q.sender, &q.rtx) {
+		q.d.port.leave(f)
 		return
 	}
-	q.enqueue(&q.rtx, q.d.getSlot(f))
+	q.d.port.enqueue(&q.sender, &q.rtx, q.d.getSlot(f))
 }
 
 // oweAck sends an ACK, or waits a moment for others to join it.

@@ -33,7 +33,7 @@ type response struct {
 // silence drops the responses that are due.
 func (q *responder) silence() {
 	q.dropResponses()
-	q.abandon(&q.rtx)
+	q.d.abandon(&q.rtx)
 }
 
 // dropResponses forgets what is due.
@@ -82,7 +82,7 @@ func (q *responder) respond() {
 			f.AETH().SetSyndrome(q.ackSyndrome())
 			f.AETH().SetMSN(r.msn)
 			f.AtomicAckETH().SetOriginal(r.value)
-			q.enqueue(&q.rtx, q.d.getSlot(f))
+			q.d.port.enqueue(&q.sender, &q.rtx, q.d.getSlot(f))
 		case answerAtomicWrite:
 			q.answerAtomicWrite(r)
 		case answerRead:
@@ -139,8 +139,7 @@ func (q *responder) respondRead(r *response) bool {
 		}
 		if !d.room(n) {
 			q.stalled = true
-			d.c.TxStalls++
-			d.stalled.push(q.arg | responderBit)
+			d.stall(q.arg | responderBit)
 			return false
 		}
 		last := uint32(n) == r.left
@@ -158,7 +157,7 @@ func (q *responder) respondRead(r *response) bool {
 		if q.reaction != nil {
 			q.spend(len(f.B))
 		}
-		q.enqueue(&q.rtx, i)
+		q.d.port.enqueue(&q.sender, &q.rtx, i)
 		r.first = false
 		r.psn = roce.AddPSN(r.psn, 1)
 		r.va += uint64(n)
@@ -197,5 +196,5 @@ func (q *responder) answerAtomicWrite(r *response) {
 	f := q.tmpl.New(&q.d.frames, roce.RCReadResponseOnly, r.psn, 0, 0)
 	f.AETH().SetSyndrome(q.ackSyndrome())
 	f.AETH().SetMSN(r.msn)
-	q.enqueue(&q.rtx, q.d.getSlot(f))
+	q.d.port.enqueue(&q.sender, &q.rtx, q.d.getSlot(f))
 }

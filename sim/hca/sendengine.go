@@ -7,41 +7,14 @@ import (
 )
 
 // sendEngine is what all requesters share: the processing units, which work on one QP each at
-// a time, and the room for packets in preparation.
+// a time.
 type sendEngine struct {
-	idlePUs  int
-	ready    argQueue // QPs that wait for a PU
-	stalled  argQueue // QPs that wait for TxBuffer, with the engine in bit 63
-	txBytes  int      // payload in preparation
-	resuming bool     // a resume event is set
-	issue    sim.Server
-	xlate    sim.Time // what misses of the last WQE's keys hold up the send engine
-	answers  bool     // READs and atomics that are answered cost something: time of a PU, or a look-up
+	idlePUs int
+	ready   argQueue // QPs that wait for a PU
+	issue   sim.Server
+	xlate   sim.Time // what misses of the last WQE's keys hold up the send engine
+	answers bool     // READs and atomics that are answered cost something: time of a PU, or a look-up
 }
-
-// argQueue is a first-in-first-out queue of event words that reuses its memory.
-type argQueue struct {
-	q    []uint64
-	head int
-}
-
-func (a *argQueue) len() int      { return len(a.q) - a.head }
-func (a *argQueue) push(x uint64) { a.q = append(a.q, x) }
-func (a *argQueue) pop() uint64 {
-	x := a.q[a.head]
-	a.head++
-	switch {
-	case a.head == len(a.q):
-		a.q, a.head = a.q[:0], 0
-	case a.head >= 64 && 2*a.head >= len(a.q):
-		a.q = a.q[:copy(a.q, a.q[a.head:])]
-		a.head = 0
-	}
-	return x
-}
-
-// responderBit marks a responder in the queue of stalled engines.
-const responderBit = 1 << 63
 
 // runnable says whether the next packet of the QP can be made now; it starts the
 // fetch of a WQE that is missing, and leaves the WQE's length in nbb.
@@ -165,8 +138,7 @@ func (q *requester) step() bool {
 	if q.open {
 		m := q.msg(q.cur)
 		if m.kind == msgPush && !d.room(q.payload(m)) {
-			d.c.TxStalls++
-			d.stalled.push(q.arg)
+			d.stall(q.arg)
 			return true
 		}
 		q.sendNext(m, fresh)
@@ -185,53 +157,3 @@ func (q *requester) step() bool {
 	q.service(0)
 	return true
 }
-
-// txDone takes a frame out of the count of what is in preparation, and lets an
-// engine go on that waited for room.
-func (d *Device) txDone(s *slot) {
-	if s.bytes == 0 {
-		return
-	}
-	d.txBytes -= int(s.bytes)
-	s.bytes = 0
-	d.resumeOne()
-}
-
-// resumeOne lets the engine go on that has waited longest for room.
-func (d *Device) resumeOne() {
-	if d.stalled.len() > 0 && !d.resuming {
-		d.resuming = true
-		d.e.After(0, d.h.resume, 0)
-	}
-}
-
-// onResume runs stalled engines, in turn, until one stalls again.
-func (d *Device) onResume(uint64) {
-	for more := true; more; {
-		d.resuming = false
-		before := d.stalled.len()
-		if before == 0 {
-			return
-		}
-		arg := d.stalled.pop()
-		if arg&responderBit != 0 {
-			d.onRespond(arg &^ responderBit)
-		} else {
-			d.onPU(arg)
-		}
-		more = d.stalled.len() < before && !d.resuming
-	}
-}
-
-// room says whether a packet of n bytes may go into preparation; one always may. What a
-// paused port holds back takes room too.
-func (d *Device) room(n int) bool {
-	used := d.txBytes
-	if d.pauser != nil {
-		used += d.pauser.Queued()
-	}
-	return n == 0 || used == 0 || used+n <= d.p.TxBuffer
-}
-
-// Relieved is called by a wire with flow control when a frame that waited there has left.
-func (d *Device) Relieved() { d.resumeOne() }

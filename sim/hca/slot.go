@@ -7,6 +7,7 @@ import (
 
 // frameStore holds the frames that are on their way through the device.
 type frameStore struct {
+	txRoom
 	frames roce.Pool
 	slots  sim.Slab[slot]
 }
@@ -15,23 +16,31 @@ type frameStore struct {
 // the way out, or received and waiting for its turn.
 type slot struct {
 	f       *roce.Frame
-	q       *connection // whose it is; nil once sent, or abandoned
-	order   *list       // of q, that it keeps
-	next    int32       // in a list of its QP, -1 at the end
-	pending int32       // DMA reads that fill it
-	bytes   int32       // counted in txBytes
-	epoch   uint32      // of the QP in left
-	left    uint64      // event word of an unreliable QP that waits for it to leave; 0: none
+	q       *sender // whose it is; nil once sent, or abandoned
+	order   *list   // of q, that it keeps
+	next    int32   // in a list of its QP, -1 at the end
+	pending int32   // DMA reads that fill it
+	bytes   int32   // counted in txBytes
+	epoch   uint32  // of the QP in left
+	left    uint64  // event word of an unreliable QP that waits for it to leave; 0: none
 	loop    bool
 	group   bool    // to a multicast group
 	waits   int8    // class of a received frame that is counted in the port's buffer, plus 1
 	_       [8]byte // to a whole cache line: many may be on their way at once
 }
 
+// sender is a QP as the port sees it.
+type sender struct {
+	arg   uint64 // generation << 24 | number: the event word
+	epoch uint32 // counts resets and errors
+	st    uint8  // service type
+	loop  bool   // the peer is on this port
+}
+
 func (d *frameStore) slot(i int32) *slot { return d.slots.At(uint32(i)) }
 
 // packet decodes the received frame of slot i.
-func (d *Device) packet(i int32) (p roce.Packet) {
+func (d *frameStore) packet(i int32) (p roce.Packet) {
 	if err := d.slot(i).f.Decode(&p); err != nil {
 		d.bug("a frame that was received does not parse any more: %v", err)
 	}
@@ -80,8 +89,35 @@ func (d *frameStore) putSlot(i int32) {
 }
 
 // dropSlot releases a slot and its frame.
-func (d *Device) dropSlot(i int32) {
+func (d *frameStore) dropSlot(i int32) {
 	d.txDone(d.slot(i))
 	d.slot(i).f.Release()
 	d.putSlot(i)
+}
+
+// txDone takes a frame out of the count of what is in preparation, and lets an
+// engine go on that waited for room.
+func (d *frameStore) txDone(s *slot) {
+	if s.bytes == 0 {
+		return
+	}
+	d.txBytes -= int(s.bytes)
+	s.bytes = 0
+	d.resumeOne()
+}
+
+// abandon drops the frames of l that have not left.
+func (d *frameStore) abandon(l *list) {
+	for l.head >= 0 {
+		d.dropUnsent(d.popSlot(l))
+	}
+}
+
+// dropUnsent drops a frame that is not to leave, once no DMA fills it any more.
+func (d *frameStore) dropUnsent(i int32) {
+	if s := d.slot(i); s.pending > 0 {
+		s.q = nil
+	} else {
+		d.dropSlot(i)
+	}
 }
