@@ -1,7 +1,6 @@
 package hca
 
 import (
-	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/mem"
@@ -13,9 +12,23 @@ import (
 
 // atomicUnit carries out atomics.
 type atomicUnit struct {
-	atomics []atomicSlot
-	aops    sim.Slab[atomicOp]
+	*core
+	dma   *dma
+	users atomicUsers
+	locks []atomicSlot
+	aops  sim.Slab[atomicOp]
 }
+
+// atomicUsers are the responders that atomics are for, by the event words of their QPs.
+type atomicUsers interface {
+	// awaitsAtomic says whether a QP still waits: it was not reset since that epoch.
+	awaitsAtomic(qp uint64, epoch uint32) bool
+	// finishAtomic gives it the old value.
+	finishAtomic(qp uint64, op roce.Opcode, old uint64)
+}
+
+// unlock makes all locks free; what is under way ends by itself.
+func (u *atomicUnit) unlock() { u.locks = make([]atomicSlot, u.p.AtomicSlots) }
 
 // atomicSlot is one lock.
 type atomicSlot struct {
@@ -38,87 +51,65 @@ type atomicOp struct {
 // atomicSize is the size of all atomics.
 const atomicSize = 8
 
-// execAtomic starts an atomic where the check has found that it goes; the QP's later packets
-// wait until it is done.
-func (q *responder) execAtomic(p *roce.Packet) {
-	d, h, pa := q.d, p.AtomicETH(), q.d.runs[0].PA
-	i := d.aops.Get()
-	o := d.aops.At(i)
-	*o = atomicOp{
-		qp: q.arg, epoch: q.epoch, pa: pa, op: p.Op, swap: h.SwapAdd(), compare: h.Compare(),
-		slot: uint32(pa>>3) & uint32(len(d.atomics)-1),
-	}
-	q.atomicBusy = true
-	s := &d.atomics[o.slot]
-	if s.busy && !q.breaks(rule.AtomicsExcludeEachOther) {
-		d.c.AtomicWaits++
+// start begins an atomic, or has it wait for another on the same lock.
+func (u *atomicUnit) start(op atomicOp) {
+	op.slot = uint32(op.pa>>3) & uint32(len(u.locks)-1)
+	i := u.aops.Get()
+	*u.aops.At(i) = op
+	s := &u.locks[op.slot]
+	if s.busy && !u.breaks(rule.AtomicsExcludeEachOther) {
+		u.c.AtomicWaits++
 		s.waiting.push(uint64(i))
 		return
 	}
-	d.startAtomic(uint64(i))
+	u.read(uint64(i))
 }
 
-func (d *Device) startAtomic(i uint64) {
-	o := d.aops.At(uint32(i))
-	d.atomics[o.slot].busy = true
-	o.started = d.e.Now()
+// read takes the lock and fetches the old value.
+func (u *atomicUnit) read(i uint64) {
+	o := u.aops.At(uint32(i))
+	u.locks[o.slot].busy = true
+	o.started = u.e.Now()
 	if o.pa >= onChip {
-		d.memory.read(uint64(o.pa-onChip), o.buf[:])
-		d.e.After(d.p.AtomicOnChip, d.h.atomic, i)
+		u.dma.memory.read(uint64(o.pa-onChip), o.buf[:])
+		u.e.After(u.p.AtomicOnChip, u.h.atomic, i)
 		return
 	}
-	d.bus.ReadDMA(o.pa, o.buf[:], d.h.atomic, i)
+	u.bus.ReadDMA(o.pa, o.buf[:], u.h.atomic, i)
 }
 
-// onAtomic has the old value: it writes the new one, answers, and frees the lock
+// onRead has the old value: it writes the new one, answers, and frees the lock
 // when its service time is over.
-func (d *Device) onAtomic(i uint64) {
-	o := d.aops.At(uint32(i))
-	q := d.responderArg(o.qp)
-	if q != nil && q.epoch == o.epoch && q.takesRequests() {
+func (u *atomicUnit) onRead(i uint64) {
+	o := u.aops.At(uint32(i))
+	if u.users.awaitsAtomic(o.qp, o.epoch) {
 		old := host64(o.buf[:])
 		v, write := old+o.swap, true
 		if o.op == roce.RCCmpSwap {
-			v, write = o.swap, old == o.compare || q.breaks(rule.SwapNeedsTheCompared)
+			v, write = o.swap, old == o.compare || u.breaks(rule.SwapNeedsTheCompared)
 		}
 		if write {
 			putHost64(o.buf[:], v)
-			d.writeAt(o.pa, o.buf[:])
+			u.dma.writeAt(o.pa, o.buf[:])
 		}
-		q.finishAtomic(o.op, old)
+		u.users.finishAtomic(o.qp, o.op, old)
 	}
 	if o.pa >= onChip {
-		d.onAtomicFree(i)
+		u.onFree(i)
 		return
 	}
-	if t := o.started + d.p.AtomicService; t > d.e.Now() {
-		d.e.At(t, d.h.atomicFree, i)
+	if t := o.started + u.p.AtomicService; t > u.e.Now() {
+		u.e.At(t, u.h.atomicFree, i)
 		return
 	}
-	d.onAtomicFree(i)
+	u.onFree(i)
 }
 
-func (d *Device) onAtomicFree(i uint64) {
-	s := &d.atomics[d.aops.At(uint32(i)).slot]
-	d.aops.Put(uint32(i))
+func (u *atomicUnit) onFree(i uint64) {
+	s := &u.locks[u.aops.At(uint32(i)).slot]
+	u.aops.Put(uint32(i))
 	s.busy = false
 	if s.waiting.len() > 0 {
-		d.startAtomic(s.waiting.pop())
+		u.read(s.waiting.pop())
 	}
-}
-
-// finishAtomic accepts the packet at the head of the waiting ones and answers it.
-func (q *responder) finishAtomic(op roce.Opcode, old uint64) {
-	d := q.d
-	q.atomicBusy = false
-	if q.hold.head < 0 {
-		d.bug("QP %#x: an atomic without its packet", q.num)
-	}
-	q.qs.add(prm.QCRxAtomicRequests)
-	psn := q.epsn
-	p := d.packet(q.hold.head)
-	q.accept(&p, 1, 1)
-	i := q.save(savedOp{op: op, unsent: true, psn: psn, n: 1, value: old})
-	q.due(response{kind: answerAtomic, psn: psn, msn: q.msn, value: old, saved: i})
-	q.unhold(false)
 }

@@ -1,8 +1,8 @@
 package hca
 
 import (
-	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/sim"
+	"github.com/rdmasim/rdmasim/sim/mkey"
 )
 
 // Contexts, memory keys and translation entries live in host memory; the device keeps
@@ -12,14 +12,18 @@ import (
 
 // caches are those of the device.
 type caches struct {
+	*core
+	keys          *mkey.Table
 	qpc, mpt, mtt cache
 	lastMTT       uint64 // tag of the entry looked up last, which is in place with its key
 	sendWQEs      lru    // by QP and index
 	recvWQEs      lru    // by QP
 }
 
-func newCaches(p *Params) caches {
+func newCaches(k *core, keys *mkey.Table) caches {
+	p := &k.p
 	return caches{
+		core: k, keys: keys,
 		qpc: newCache(p.QPCCache), mpt: newCache(p.MPTCache), mtt: newCache(p.MTTCache),
 		sendWQEs: newLRU(p.WQECache), recvWQEs: newLRU(p.RecvCache),
 	}
@@ -62,61 +66,64 @@ func (c *cache) touch(at uint32, key uint64) bool {
 // the engine that needs it is held up, as ICMOverlap reads go on at once.
 type miss struct{ late, stall sim.Time }
 
-func (d *Device) missed(m *miss, t sim.Time) {
+func (h *caches) missed(m *miss, t sim.Time) {
 	m.late += t
-	m.stall += t / sim.Time(d.p.ICMOverlap)
+	m.stall += t / sim.Time(h.p.ICMOverlap)
 }
 
+// cachedQP is a QP as the cache of contexts knows it.
+type cachedQP struct{ num, place uint32 }
+
 // touchQP looks up the QP's context.
-func (d *Device) touchQP(q *connection, m *miss) {
-	d.settle()
-	d.c.QPCLookups++
-	if !d.qpc.touch(q.place, uint64(q.num)) {
-		d.c.QPCMisses++
-		d.missed(m, d.p.QPCMiss)
+func (h *caches) touchQP(q cachedQP, m *miss) {
+	h.settle()
+	h.c.QPCLookups++
+	if !h.qpc.touch(q.place, uint64(q.num)) {
+		h.c.QPCMisses++
+		h.missed(m, h.p.QPCMiss)
 	}
 }
 
 // touchKey looks up a memory key, and the translation of an address of it.
-func (d *Device) touchKey(key uint32, va uint64, m *miss) {
-	d.settle()
+func (h *caches) touchKey(key uint32, va uint64, m *miss) {
+	h.settle()
 	index := key >> 8
-	k := d.keys.At(index)
+	k := h.keys.At(index)
 	if k == nil {
 		return
 	}
 	entry, mapped := k.EntryIndex(va)
 	tag := uint64(index)<<32 | entry + 1
-	d.c.MPTLookups++
+	h.c.MPTLookups++
 	if mapped {
-		d.c.MTTLookups++
-		if tag == d.lastMTT { // nothing has been looked up since
+		h.c.MTTLookups++
+		if tag == h.lastMTT { // nothing has been looked up since
 			return
 		}
 	}
-	if !d.mpt.touch(d.mpt.place(uint64(index)), uint64(index)) {
-		d.c.MPTMisses++
-		d.missed(m, d.p.MPTMiss)
+	if !h.mpt.touch(h.mpt.place(uint64(index)), uint64(index)) {
+		h.c.MPTMisses++
+		h.missed(m, h.p.MPTMiss)
 	}
 	if !mapped {
-		d.lastMTT = 0
+		h.lastMTT = 0
 		return
 	}
-	d.lastMTT = tag
-	if !d.mtt.touch(d.mtt.place(tag), tag) {
-		d.c.MTTMisses++
-		d.missed(m, d.p.MTTMiss)
+	h.lastMTT = tag
+	if !h.mtt.touch(h.mtt.place(tag), tag) {
+		h.c.MTTMisses++
+		h.missed(m, h.p.MTTMiss)
 	}
 }
 
 // fillQP and fillKey are firmware commands that write what the caches hold: they leave
 // it there. That they do is an assumption; it matters to the first message only.
-func (d *Device) fillQP(q *connection) { d.qpc.touch(q.place, uint64(q.num)) }
+func (h *caches) fillQP(q cachedQP) { h.qpc.touch(q.place, uint64(q.num)) }
 
-func (d *Device) fillKey(index uint32, va, n uint64) {
-	d.lastMTT = 0
-	d.mpt.touch(d.mpt.place(uint64(index)), uint64(index))
-	k := d.keys.At(index)
+func (h *caches) fillKey(index uint32, va, n uint64) {
+	h.lastMTT = 0
+	h.mpt.touch(h.mpt.place(uint64(index)), uint64(index))
+	k := h.keys.At(index)
 	first, ok := k.EntryIndex(va)
 	if !ok || n == 0 {
 		return
@@ -124,31 +131,14 @@ func (d *Device) fillKey(index uint32, va, n uint64) {
 	last, ok := k.EntryIndex(va + n - 1)
 	for i := first; ok && i <= last; i++ {
 		tag := uint64(index)<<32 | i + 1
-		d.mtt.touch(d.mtt.place(tag), tag)
+		h.mtt.touch(h.mtt.place(tag), tag)
 	}
 }
 
 // flushKeys forgets all keys and translations.
-func (d *Device) flushKeys() {
-	clear(d.mpt.tags)
-	clear(d.mtt.tags)
-	d.lastMTT = 0
-	d.c.KeyFlushes++
-}
-
-// lookUp is what a packet that arrives costs in look-ups: the context of its QP, and
-// what a WRITE names. A READ's are made when its data is fetched.
-func (d *Device) lookUp(p *roce.Packet) (m miss) {
-	q := d.qpn(p.BTH().DestQP())
-	info := p.Info()
-	if q == nil || info.Class == roce.ClassReadRequest {
-		return m
-	}
-	d.touchQP(&q.connection, &m)
-	if info.Headers.Has(roce.HasRETH) {
-		if h := p.RETH(); h.Length() > 0 {
-			d.touchKey(h.RKey(), h.VA(), &m)
-		}
-	}
-	return m
+func (h *caches) flushKeys() {
+	clear(h.mpt.tags)
+	clear(h.mtt.tags)
+	h.lastMTT = 0
+	h.c.KeyFlushes++
 }

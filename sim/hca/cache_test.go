@@ -53,7 +53,7 @@ func TestFlushOnDestroy(t *testing.T) {
 		prm.DestroyMKeyIn(d).SetMKeyIndex(other.lkey >> 8)
 		h.cmd(d)
 		var m miss
-		h.d.touchKey(r.lkey, r.va, &m)
+		h.d.caches.touchKey(r.lkey, r.va, &m)
 		c := h.d.Counters()
 		if got := c.MPTMisses == 1 && c.MTTMisses == 1 && c.KeyFlushes == 1; got != flush {
 			t.Errorf("flush %v: %d and %d misses, %d flushes", flush, c.MPTMisses, c.MTTMisses, c.KeyFlushes)

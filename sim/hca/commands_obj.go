@@ -124,7 +124,7 @@ func cmdCreateMKey(d *Device, in, out []byte) prm.Status {
 		return prm.StatusLimErr
 	}
 	d.keys.Insert(n, c, prm.MTT(m.Entries()[:units*16]), m.PGAccess())
-	d.fillKey(n, c.StartAddr(), c.Len())
+	d.caches.fillKey(n, c.StartAddr(), c.Len())
 	d.pds[c.PD()]++
 	prm.CreateMKeyOut(out).SetMKeyIndex(n)
 	return prm.StatusOK
@@ -162,7 +162,7 @@ func cmdDestroyMKey(d *Device, in, _ []byte) prm.Status {
 	d.keys.Remove(n)
 	d.keyNums.release(n)
 	if d.p.FlushOnDestroy {
-		d.flushKeys()
+		d.caches.flushKeys()
 	}
 	return prm.StatusOK
 }

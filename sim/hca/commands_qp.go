@@ -109,7 +109,7 @@ func (d *Device) transition(in []byte, from uint32) (*qp, prm.ModifyQPIn, prm.St
 	case q.state != from:
 		return nil, m, prm.StatusBadQPState
 	}
-	d.fillQP(&q.connection)
+	d.caches.fillQP(q.cachedQP)
 	return q, m, prm.StatusOK
 }
 

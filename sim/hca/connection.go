@@ -15,8 +15,7 @@ import (
 type connection struct {
 	d *Device
 	sender
-	num       uint32
-	place     uint32 // in the cache of contexts
+	cachedQP
 	uar       uint32
 	state     uint32
 	pd        uint32

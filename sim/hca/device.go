@@ -46,8 +46,9 @@ type Device struct {
 	frameStore
 	port port
 	receiveEngine
-	atomicUnit
-	caches
+	atomics atomicUnit
+	caches  caches
+	dma     dma
 	notices
 	scratch
 }
@@ -56,7 +57,6 @@ type Device struct {
 type scratch struct {
 	wqe    [1024]byte // a WQE that wraps in a QP's buffer
 	parsed prm.SendWQE
-	runs   []mkey.Run
 	again  [1024]byte // a WQE that is read again
 }
 
@@ -66,16 +66,18 @@ func New(e *sim.Engine, name string, bus pcie.Bus, p Params, id Identity) *Devic
 		panic("hca: " + name + ": " + err.Error())
 	}
 	d := &Device{core: core{e: e, name: name, bus: bus, p: p, id: id, nextArrival: sim.Never}}
-	d.idlePUs, d.runs = p.PUs, make([]mkey.Run, 0, 64)
+	d.idlePUs = p.PUs
+	d.dma = dma{core: &d.core, store: &d.frameStore, memory: &d.memory, runs: make([]mkey.Run, 0, 64)}
 	d.delayed, d.effects = e.NewLane(), e.NewLane()
 	d.txRoom.core, d.engines = &d.core, d
 	d.port.core, d.port.store, d.port.users = &d.core, &d.frameStore, d
+	d.atomics = atomicUnit{core: &d.core, dma: &d.dma, users: d}
 	d.h = handlers{
 		pu: d.onPU, fetch: d.onFetch, wait: d.onWait, timer: d.onTimer, record: d.onRecord, poll: d.onPoll,
 		rqRecord: d.onRQRecord, rqFetch: d.onRQFetch, ack: d.onAck, nak: d.onNak, respond: d.onRespond,
 		srqRecord: d.srqs.onRecord, srqFetch: d.srqs.onFetch,
 		gather: d.port.onGather, send: d.port.onSend, rx: d.onRx,
-		atomic: d.onAtomic, atomicFree: d.onAtomicFree,
+		atomic: d.atomics.onRead, atomicFree: d.atomics.onFree,
 		cqRecord: d.cqs.onRecord, cqModerate: d.cqs.onModerate, cqSession: d.cqs.onSession, bfExpire: d.onBFExpire, bfLate: d.onBFLate, bfReturn: d.onBFReturn, none: func(uint64) {},
 		resume: d.onResume, raise: d.onRaise, pace: d.onPace,
 	}
@@ -108,8 +110,9 @@ func (d *Device) reset() {
 	d.gidGen++
 	d.groups = map[roce.GID][]*qp{}
 	d.notices = newNotices()
-	d.atomics = make([]atomicSlot, p.AtomicSlots)
-	d.caches = newCaches(p)
+	d.dma.keys = d.keys
+	d.atomics.unlock()
+	d.caches = newCaches(&d.core, d.keys)
 	d.answers = p.PURead != 0 || p.WQECache > 0
 	d.fw = newFirmware(p, &d.id)
 }

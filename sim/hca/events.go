@@ -141,3 +141,29 @@ func (d *Device) goOn(word uint64) {
 		d.onPU(word)
 	}
 }
+
+// lookUp is what a packet that arrives costs in look-ups: the context of its QP, and
+// what a WRITE names. A READ's are made when its data is fetched.
+func (d *Device) lookUp(p *roce.Packet) (m miss) {
+	q := d.qpn(p.BTH().DestQP())
+	info := p.Info()
+	if q == nil || info.Class == roce.ClassReadRequest {
+		return m
+	}
+	d.caches.touchQP(q.cachedQP, &m)
+	if info.Headers.Has(roce.HasRETH) {
+		if h := p.RETH(); h.Length() > 0 {
+			d.caches.touchKey(h.RKey(), h.VA(), &m)
+		}
+	}
+	return m
+}
+
+func (d *Device) awaitsAtomic(arg uint64, epoch uint32) bool {
+	q := d.responderArg(arg)
+	return q != nil && q.epoch == epoch && q.takesRequests()
+}
+
+func (d *Device) finishAtomic(arg uint64, op roce.Opcode, old uint64) {
+	d.responderArg(arg).finishAtomic(op, old)
+}

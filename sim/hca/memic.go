@@ -1,7 +1,6 @@
 package hca
 
 import (
-	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/sim/mem"
 )
 
@@ -18,6 +17,9 @@ type memory struct {
 // onChip marks addresses of memory on the device, which are not on the bus.
 const onChip mem.PA = 1 << 63
 
+// pageBytes is the size of a page of BAR 0.
+const pageBytes = 4096
+
 // memicUnit is what allocations are multiples of (MLX5_MEMIC_BASE_SIZE).
 const memicUnit = 64
 
@@ -26,61 +28,10 @@ func newMemory(p *Params) memory {
 	return memory{start: uint64(p.BARSize - n*pageBytes), pages: make([][]byte, n), sizes: make([]uint32, n)}
 }
 
-// fillMemic writes the capability page.
-func fillMemic(c prm.DeviceMemCap, p *Params) {
-	m := newMemory(p)
-	c.SetMemic(true)
-	c.SetLogMinMemicAllocSize(6)
-	c.SetLogMaxMemicAddrAlignment(prm.PageShift - 6)
-	c.SetMemicBARStartAddr(m.start)
-	c.SetMemicBARSize(uint32(len(m.pages) * pageBytes))
-	c.SetMaxMemicSize(uint32(p.MemicSize))
-}
-
 // page is the number of the page at a place in BAR 0, and whether memory can be seen there.
 func (m *memory) page(off uint64) (int, bool) {
 	i := (off - m.start) / pageBytes
 	return int(i), off >= m.start && i < uint64(len(m.pages))
-}
-
-func cmdAllocMemic(d *Device, in, out []byte) prm.Status {
-	r, m := prm.AllocMemicIn(in), &d.memory
-	size := r.MemicSize()
-	first, ok := m.page(r.RangeStartAddr())
-	n := int((uint64(size) + pageBytes - 1) / pageBytes)
-	switch {
-	case !ok || r.RangeStartAddr()%pageBytes != 0 || size == 0 || size%memicUnit != 0 || n > len(m.pages)-first,
-		r.RangeSize() < size, r.LogMemicAddrAlignment() > prm.PageShift-6:
-		return prm.StatusBadParam
-	case m.used+int(size) > d.p.MemicSize:
-		return prm.StatusNoRes
-	}
-	for _, b := range m.pages[first : first+n] {
-		if b != nil {
-			return prm.StatusResBusy
-		}
-	}
-	for i := range n {
-		m.pages[first+i] = make([]byte, pageBytes)
-	}
-	m.sizes[first] = size
-	m.used += int(size)
-	prm.AllocMemicOut(out).SetMemicStartAddr(r.RangeStartAddr())
-	return prm.StatusOK
-}
-
-func cmdDeallocMemic(d *Device, in, _ []byte) prm.Status {
-	r, m := prm.DeallocMemicIn(in), &d.memory
-	first, ok := m.page(r.MemicStartAddr())
-	if !ok || r.MemicStartAddr()%pageBytes != 0 || m.sizes[first] == 0 || m.sizes[first] != r.MemicSize() {
-		return prm.StatusBadParam
-	}
-	m.used -= int(m.sizes[first])
-	for i := range (int(m.sizes[first]) + pageBytes - 1) / pageBytes {
-		m.pages[first+i] = nil
-	}
-	m.sizes[first] = 0
-	return prm.StatusOK
 }
 
 // holds reports whether [off, off+n) of BAR 0 lies in one allocation.
@@ -95,19 +46,6 @@ func (m *memory) holds(off, n uint64) bool {
 	at := off - m.start - uint64(first)*pageBytes
 	size := uint64(m.sizes[first])
 	return at <= size && n <= size-at
-}
-
-// BackMemory puts other bytes behind a page of memory on the device, with what it holds:
-// those that a program outside the simulation stores to. b is a page; it reports whether the
-// page at off in BAR 0 is allocated.
-func (d *Device) BackMemory(off uint64, b []byte) bool {
-	i, ok := d.memory.page(off)
-	if !ok || d.memory.pages[i] == nil || len(b) != pageBytes {
-		return false
-	}
-	copy(b, d.memory.pages[i])
-	d.memory.pages[i] = b
-	return true
 }
 
 // each calls f with the pieces of [off, off+n) of BAR 0 that are allocated.

@@ -43,11 +43,10 @@ func (d *tables) qpn(n uint32) *qp {
 // newQP makes a QP in state RST of a context that was checked.
 func (d *Device) newQP(num uint32, c prm.QPC, r ring) *qp {
 	d.gen.qps++
-	q := &qp{connection: connection{d: d, sender: sender{arg: d.gen.qps<<24 | uint64(num)}, num: num, setup: &setup{ring: r}}}
+	q := &qp{connection: connection{d: d, sender: sender{arg: d.gen.qps<<24 | uint64(num)}, cachedQP: cachedQP{num, d.caches.qpc.place(uint64(num))}, setup: &setup{ring: r}}}
 	q.requester.sendRare, q.responder.recvRare = new(sendRare), new(recvRare)
 	q.owner = q
 	q.requester.connection, q.responder.connection = &q.connection, &q.connection
-	q.place = d.qpc.place(uint64(num))
 	copy(q.ctx[:], c)
 	q.st, q.pd, q.uar, q.uidx = uint8(c.ST()), c.PD(), c.UARPage(), c.UserIndex()
 	switch q.st {

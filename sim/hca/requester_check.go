@@ -209,7 +209,7 @@ func (q *requester) segmentsPermitted(m *msg, w *prm.SendWQE) bool {
 			return false
 		}
 		var cost miss
-		d.touchKey(s.LKey, s.Addr, &cost)
+		d.caches.touchKey(s.LKey, s.Addr, &cost)
 		d.xlate += cost.stall
 	}
 	return true

@@ -66,7 +66,7 @@ func (q *requester) land(m *msg, off uint32, data []byte) bool {
 			q.d.bug("QP %#x: a READ's landing area is too small", q.num)
 		}
 		n := int(min(uint32(len(data)), s.Len-c.pos))
-		if !q.d.writeTo(q.user(), s.LKey, s.Addr+uint64(c.pos), data[:n], mkey.LocalWrite) {
+		if !q.d.dma.writeTo(q.user(), s.LKey, s.Addr+uint64(c.pos), data[:n], mkey.LocalWrite) {
 			q.qs.add(prm.QCReqLocalProtection)
 			q.failHead(prm.SyndromeLocalProt)
 			return false

@@ -45,7 +45,7 @@ func (q *requester) take(idx uint16, wqe []byte) bool {
 	k := copy(q.buf[at:], wqe)
 	copy(q.buf, wqe[k:])
 	q.got = idx + n
-	if len(q.d.sendWQEs.nodes) > 0 {
+	if len(q.d.caches.sendWQEs.nodes) > 0 {
 		q.keepWQE(idx)
 	}
 	return true

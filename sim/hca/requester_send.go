@@ -165,7 +165,7 @@ func (q *requester) gather(i int32, p []byte, w *prm.SendWQE) bool {
 		n := int(min(uint32(len(p)), s.Len-q.segPos))
 		if s.Inline != nil {
 			copy(p[:n], s.Inline[q.segPos:])
-		} else if !d.readInto(i, q.user(), s.LKey, s.Addr+uint64(q.segPos), p[:n], mkey.LocalRead) {
+		} else if !d.dma.readInto(i, q.user(), s.LKey, s.Addr+uint64(q.segPos), p[:n], mkey.LocalRead) {
 			return false
 		}
 		p = p[n:]

@@ -182,7 +182,7 @@ func (q *requester) passWQE(m *msg) {
 func (q *requester) answered(m *msg) {
 	d := q.d
 	t := d.p.PURead
-	if len(d.sendWQEs.nodes) > 0 {
+	if len(d.caches.sendWQEs.nodes) > 0 {
 		d.c.WQELookups++
 		if !q.keepWQE(m.idx) {
 			d.c.WQEMisses++
@@ -212,6 +212,6 @@ func (q *requester) keepWQE(idx uint16) bool {
 	if q.kept == nil {
 		q.kept = make([]int32, q.sqSize)
 	}
-	hit, _ := q.d.sendWQEs.touch(&q.kept[uint32(idx)&(q.sqSize-1)], uint64(q.num)<<16|uint64(idx))
+	hit, _ := q.d.caches.sendWQEs.touch(&q.kept[uint32(idx)&(q.sqSize-1)], uint64(q.num)<<16|uint64(idx))
 	return hit
 }

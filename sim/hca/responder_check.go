@@ -150,7 +150,7 @@ func (q *responder) checkAtomic(p *roce.Packet) verdict {
 		return invalid
 	case !q.translates(h.RKey(), h.VA(), atomicSize, mkey.RemoteAtomic):
 		return noAccess
-	case q.d.runs[0].Len != atomicSize:
+	case q.d.dma.runs[0].Len != atomicSize:
 		return noAccess
 	}
 	return passed
@@ -291,8 +291,8 @@ func (q *responder) completesWrite(n uint32) bool { return n == q.wleft }
 
 // translates checks the key for an access and leaves in runs where it goes.
 func (q *responder) translates(key uint32, va uint64, n uint32, a mkey.Access) bool {
-	runs, r := q.d.keys.Translate(q.user(), key, va, int(n), a, q.d.runs[:0])
-	q.d.runs = runs
+	runs, r := q.d.keys.Translate(q.user(), key, va, int(n), a, q.d.dma.runs[:0])
+	q.d.dma.runs = runs
 	return r == mkey.OK
 }
 

@@ -94,7 +94,7 @@ func (q *responder) openWrite(h roce.RETH) {
 func (q *responder) execWrite(p *roce.Packet, info *roce.OpInfo) {
 	data := p.Payload()
 	if len(data) > 0 {
-		q.d.writeRuns(data)
+		q.d.dma.writeRuns(data)
 	}
 	if info.First {
 		q.qs.add(prm.QCRxWriteRequests)
@@ -156,7 +156,7 @@ func (q *responder) scatter(data []byte) bool {
 			q.d.bug("QP %#x: a receive WQE ended early", q.num)
 		}
 		n := int(min(uint32(len(data)), s.Len-q.recvAt.pos))
-		if !q.d.writeTo(q.recvUser(), s.LKey, s.Addr+uint64(q.recvAt.pos), data[:n], mkey.LocalWrite) {
+		if !q.d.dma.writeTo(q.recvUser(), s.LKey, s.Addr+uint64(q.recvAt.pos), data[:n], mkey.LocalWrite) {
 			return false
 		}
 		data = data[n:]
@@ -168,10 +168,36 @@ func (q *responder) scatter(data []byte) bool {
 }
 
 func (q *responder) execAtomicWrite(p *roce.Packet) {
-	q.d.writeRuns(p.Payload())
+	q.d.dma.writeRuns(p.Payload())
 	q.qs.add(prm.QCRxAtomicRequests)
 	psn := q.epsn
 	q.accept(p, 1, 1)
 	i := q.save(savedOp{op: p.Op, unsent: true, psn: psn, n: 1})
 	q.due(response{kind: answerAtomicWrite, psn: psn, msn: q.msn, saved: i})
+}
+
+// execAtomic starts an atomic where the check has found that it goes; the QP's later packets
+// wait until it is done.
+func (q *responder) execAtomic(p *roce.Packet) {
+	h := p.AtomicETH()
+	q.atomicBusy = true
+	q.d.atomics.start(atomicOp{
+		qp: q.arg, epoch: q.epoch, pa: q.d.dma.runs[0].PA, op: p.Op, swap: h.SwapAdd(), compare: h.Compare(),
+	})
+}
+
+// finishAtomic accepts the packet at the head of the waiting ones and answers it.
+func (q *responder) finishAtomic(op roce.Opcode, old uint64) {
+	d := q.d
+	q.atomicBusy = false
+	if q.hold.head < 0 {
+		d.bug("QP %#x: an atomic without its packet", q.num)
+	}
+	q.qs.add(prm.QCRxAtomicRequests)
+	psn := q.epsn
+	p := d.packet(q.hold.head)
+	q.accept(&p, 1, 1)
+	i := q.save(savedOp{op: op, unsent: true, psn: psn, n: 1, value: old})
+	q.due(response{kind: answerAtomic, psn: psn, msn: q.msn, value: old, saved: i})
+	q.unhold(false)
 }

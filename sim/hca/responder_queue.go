@@ -114,9 +114,9 @@ func (q *responder) respondRead(r *response) bool {
 	d := q.d
 	if !q.readGrant {
 		var m miss
-		d.touchQP(q.connection, &m)
+		d.caches.touchQP(q.cachedQP, &m)
 		if r.left > 0 {
-			d.touchKey(r.rkey, r.va, &m)
+			d.caches.touchKey(r.rkey, r.va, &m)
 		}
 		now := d.e.Now()
 		start, _ := d.readEng.Take(now, d.p.ReadInterval+m.stall)
@@ -149,7 +149,7 @@ func (q *responder) respondRead(r *response) bool {
 			f.AETH().SetMSN(r.msn)
 		}
 		i := d.getSlot(f)
-		if n > 0 && !d.readInto(i, q.user(), r.rkey, r.va, f.Payload(), mkey.RemoteRead) {
+		if n > 0 && !d.dma.readInto(i, q.user(), r.rkey, r.va, f.Payload(), mkey.RemoteRead) {
 			d.dropSlot(i)
 			q.failRead(r.psn, r.msn)
 			return true

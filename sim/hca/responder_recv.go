@@ -190,11 +190,11 @@ func (q *responder) flushRQ(posted uint16) bool {
 // least lately go, unless it reads right now: it is then about to use them.
 func (q *responder) keepRecv() {
 	d := q.d
-	if len(d.recvWQEs.nodes) == 0 {
+	if len(d.caches.recvWQEs.nodes) == 0 {
 		return
 	}
 	d.c.RecvWQELookups++
-	hit, gone := d.recvWQEs.touch(&q.rqKept, uint64(q.num))
+	hit, gone := d.caches.recvWQEs.touch(&q.rqKept, uint64(q.num))
 	if hit {
 		return
 	}

@@ -97,7 +97,7 @@ func (q *requester) service(notBefore sim.Time) {
 		return
 	}
 	var m miss
-	d.touchQP(q.connection, &m)
+	d.caches.touchQP(q.cachedQP, &m)
 	start, _ := d.issue.Take(d.e.Now(), d.p.IssueInterval+m.stall+d.xlate)
 	d.xlate = 0
 	work := d.p.PUService

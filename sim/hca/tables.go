@@ -30,7 +30,6 @@ type generations struct{ qps uint64 }
 // First numbers: the pages of the init segment, and numbers with a meaning of
 // their own, are never handed out.
 const (
-	pageBytes = 4096
 	firstUAR  = 4
 	firstMkey = 8
 	firstQPN  = 0x40

@@ -1,0 +1,67 @@
+package hca
+
+import "github.com/rdmasim/rdmasim/prm"
+
+// fillMemic writes the capability page.
+func fillMemic(c prm.DeviceMemCap, p *Params) {
+	m := newMemory(p)
+	c.SetMemic(true)
+	c.SetLogMinMemicAllocSize(6)
+	c.SetLogMaxMemicAddrAlignment(prm.PageShift - 6)
+	c.SetMemicBARStartAddr(m.start)
+	c.SetMemicBARSize(uint32(len(m.pages) * pageBytes))
+	c.SetMaxMemicSize(uint32(p.MemicSize))
+}
+
+func cmdAllocMemic(d *Device, in, out []byte) prm.Status {
+	r, m := prm.AllocMemicIn(in), &d.memory
+	size := r.MemicSize()
+	first, ok := m.page(r.RangeStartAddr())
+	n := int((uint64(size) + pageBytes - 1) / pageBytes)
+	switch {
+	case !ok || r.RangeStartAddr()%pageBytes != 0 || size == 0 || size%memicUnit != 0 || n > len(m.pages)-first,
+		r.RangeSize() < size, r.LogMemicAddrAlignment() > prm.PageShift-6:
+		return prm.StatusBadParam
+	case m.used+int(size) > d.p.MemicSize:
+		return prm.StatusNoRes
+	}
+	for _, b := range m.pages[first : first+n] {
+		if b != nil {
+			return prm.StatusResBusy
+		}
+	}
+	for i := range n {
+		m.pages[first+i] = make([]byte, pageBytes)
+	}
+	m.sizes[first] = size
+	m.used += int(size)
+	prm.AllocMemicOut(out).SetMemicStartAddr(r.RangeStartAddr())
+	return prm.StatusOK
+}
+
+func cmdDeallocMemic(d *Device, in, _ []byte) prm.Status {
+	r, m := prm.DeallocMemicIn(in), &d.memory
+	first, ok := m.page(r.MemicStartAddr())
+	if !ok || r.MemicStartAddr()%pageBytes != 0 || m.sizes[first] == 0 || m.sizes[first] != r.MemicSize() {
+		return prm.StatusBadParam
+	}
+	m.used -= int(m.sizes[first])
+	for i := range (int(m.sizes[first]) + pageBytes - 1) / pageBytes {
+		m.pages[first+i] = nil
+	}
+	m.sizes[first] = 0
+	return prm.StatusOK
+}
+
+// BackMemory puts other bytes behind a page of memory on the device, with what it holds:
+// those that a program outside the simulation stores to. b is a page; it reports whether the
+// page at off in BAR 0 is allocated.
+func (d *Device) BackMemory(off uint64, b []byte) bool {
+	i, ok := d.memory.page(off)
+	if !ok || d.memory.pages[i] == nil || len(b) != pageBytes {
+		return false
+	}
+	copy(b, d.memory.pages[i])
+	d.memory.pages[i] = b
+	return true
+}
