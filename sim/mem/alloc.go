@@ -53,63 +53,39 @@ func (m *Memory) take(n, align uint64) (start uint64, ok bool) {
 	return 0, false
 }
 
-// fit finds the first place in an extent where n pages are aligned and, up to
-// MaxWindow, can be contiguous in Go memory.
+// fit finds the first place in an extent where n pages are aligned. What would reach into
+// another chunk begins with a chunk, so that large buffers have pages of 2 MiB.
 func (m *Memory) fit(x extent, n, align uint64) (uint64, bool) {
 	perChunk := uint64(chunkSize) >> m.shift
-	end := x.start + x.n
-	for start := alignUp(x.start, align); start < end && end-start >= n; {
-		if n<<m.shift > MaxWindow || m.windowable(start, n) {
-			return start, true
-		}
-		start = alignUp(start/perChunk*perChunk+perChunk, align)
+	start := alignUp(x.start, align)
+	if start%perChunk+n > perChunk && n<<m.shift <= MaxWindow {
+		start = alignUp(start, max(perChunk, align))
 	}
-	return 0, false
+	return start, start < x.start+x.n && x.start+x.n-start >= n
 }
 
-// windowable reports whether n pages at start are, or can be made, contiguous.
-func (m *Memory) windowable(start, n uint64) bool {
-	pa, bytes := start<<m.shift, n<<m.shift
-	first, last := pa>>chunkShift, (pa+bytes-1)>>chunkShift
-	if first == last {
-		return true
-	}
-	if first < uint64(len(m.chunks)) && m.chunks[first].written() {
-		return uint64(len(m.chunks[first].b)) >= pa&chunkMask+bytes
-	}
-	for i := first; i <= last && i < uint64(len(m.chunks)); i++ {
-		if m.chunks[i].written() {
-			return false
-		}
-	}
-	return true
-}
-
-// claim makes the chunks of a run, references its pages and zeroes them.
+// claim makes the chunks of a run, references its pages and gives them new backings.
 func (m *Memory) claim(start, n uint64) {
-	pa, bytes := start<<m.shift, n<<m.shift
-	first, last := pa>>chunkShift, (pa+bytes-1)>>chunkShift
-	for uint64(len(m.chunks)) <= last {
+	pa, end := start<<m.shift, (start+n)<<m.shift
+	for uint64(len(m.chunks))<<chunkShift < end {
 		m.chunks = append(m.chunks, chunk{})
 	}
-	if first != last && bytes <= MaxWindow && m.chunks[first].b == nil {
-		b := make([]byte, (last-first+1)<<chunkShift)
-		for i := first; i <= last; i++ {
-			m.chunks[i].b = b[(i-first)<<chunkShift:]
-		}
-	}
-	m.unfill(start, n)
 	for pg := start; pg < start+n; pg++ {
 		c := &m.chunks[pg<<m.shift>>chunkShift]
 		if c.refs == nil {
 			c.refs = make([]int32, chunkSize>>m.shift)
-		} else if c.b != nil {
-			off := pg << m.shift & chunkMask
-			clear(c.b[off : off+1<<m.shift])
 		}
 		c.refs[m.index(pg)] = 1
 	}
 	m.used += n
+	for pa < end {
+		next := end
+		if n<<m.shift > MaxWindow {
+			next = min(end, pa&^chunkMask+chunkSize)
+		}
+		m.support(&backing{start: PA(pa), n: int(next - pa)})
+		pa = next
+	}
 }
 
 // carve removes n pages at start from extent i.

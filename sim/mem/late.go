@@ -33,8 +33,9 @@ func (m *Memory) Unobserved(pa PA, n int) []byte {
 	if c.refs[i] == 0 || c.watch != nil && c.watch[i] != nil || c.window != nil && c.window[i] {
 		return nil
 	}
-	at := int(pa & chunkMask)
-	return m.back(c)[at : at+n]
+	x := c.backing(i)
+	at := int(pa - x.start)
+	return x.bytes()[at : at+n]
 }
 
 // settle is called before any look at bytes, and before anything but the link changes bytes.

@@ -1,10 +1,9 @@
 // Package mem is the memory of a simulated host: physical memory in chunks, and
 // the page tables of processes. It has no opinion on time or on RDMA.
 //
-// Physical memory is a table of chunks that are made when they are first written,
-// so that a host of 64 GiB costs what its programs touch. An allocation of up to
-// MaxWindow bytes is contiguous in Go memory too: a ring or a buffer can be held
-// as one slice (Window). Each physical page has a reference count: one for its
+// Physical memory is a table of chunks. An allocation has Go memory behind it from its first
+// write on, so that a host of 64 GiB costs what its programs touch; one of up to MaxWindow
+// bytes has one piece of it: a ring or a buffer can be held as one slice (Window). Each physical page has a reference count: one for its
 // allocation or mapping, one for each pin; it is free when the last is gone.
 package mem
 
@@ -32,7 +31,7 @@ const (
 	chunkSize  = 1 << chunkShift
 	chunkMask  = chunkSize - 1
 
-	// MaxWindow is the largest allocation that is sure to be one Window.
+	// MaxWindow is the largest allocation that is one Window.
 	MaxWindow = 16 << 20
 
 	// firstPA keeps the first megabyte unused, so that no object has address 0.
@@ -62,13 +61,10 @@ type Memory struct {
 
 // chunk is 2 MiB of physical memory.
 type chunk struct {
-	// b is the backing from the chunk's start to the end of the contiguous piece of
-	// Go memory that it is part of; nil until the first write.
-	b []byte
-	// fill is what its bytes are as long as it has no backing, over and over; nil: zeroes.
-	fill  []byte
-	refs  []int32      // for each page; nil while all are free
-	watch []*watchNode // first of each page's list; nil while there is none
+	refs []int32 // for each page; nil while all are free
+	// backings are what holds the bytes of each page, or the one that holds those of all.
+	backings []*backing
+	watch    []*watchNode // first of each page's list; nil while there is none
 	// window says which pages are seen through a Window; nil while none is.
 	window []bool
 }
@@ -114,18 +110,6 @@ func (m *Memory) chunkAt(pa PA) *chunk {
 	return &m.chunks[i]
 }
 
-// back makes the backing of the chunk that holds pa.
-func (m *Memory) back(c *chunk) []byte {
-	if c.b == nil {
-		c.b = make([]byte, chunkSize)
-		if c.fill != nil {
-			repeat(c.b, c.fill)
-			c.fill = nil
-		}
-	}
-	return c.b
-}
-
 // present reports whether every page of [pa, pa+n) is allocated.
 func (m *Memory) present(pa PA, n uint64) bool {
 	if n == 0 {
@@ -146,24 +130,26 @@ func (m *Memory) present(pa PA, n uint64) bool {
 // index is the place of page pg in its chunk.
 func (m *Memory) index(pg uint64) uint64 { return pg & (chunkMask >> m.shift) }
 
-// Window is the bytes at pa, n long, as a slice into the memory itself, or nil
-// when the range is not allocated or not contiguous in Go memory; an allocation of
-// up to MaxWindow bytes always is. A window stays valid while its pages are
-// allocated.
+// page is the place of the page around pa in its chunk.
+func (m *Memory) page(pa PA) uint64 { return m.index(uint64(pa) >> m.shift) }
+
+// left is how many bytes there are from pa to the end of its page.
+func (m *Memory) left(pa PA) int { return 1<<m.shift - int(pa)&(1<<m.shift-1) }
+
+// Window is the bytes at pa, n long, as a slice into the memory itself, or nil when the
+// range is not part of one allocation of at most MaxWindow bytes. (A larger one has windows
+// too, in which no 2 MiB boundary lies.) A window stays valid while its pages are allocated.
 func (m *Memory) Window(pa PA, n int) []byte {
-	if n < 0 || !m.present(pa, uint64(n)) {
+	if n < 0 || !m.present(pa, max(uint64(n), 1)) {
 		return nil
 	}
-	c := m.chunkAt(pa)
-	if c == nil {
-		return nil
-	}
-	b, off := m.back(c), int(pa&chunkMask)
-	if off+n > len(b) {
+	x := m.chunkAt(pa).backing(m.page(pa))
+	if !m.holds(x, pa, n) {
 		return nil
 	}
 	m.expose(pa, n)
-	return b[off : off+n : off+n]
+	off := int(pa - x.start)
+	return x.bytes()[off : off+n : off+n]
 }
 
 // Read copies bytes out. It reports false, and p is then untouched, when part of
@@ -175,17 +161,8 @@ func (m *Memory) Read(pa PA, p []byte) bool {
 		return m.readForeign(pa, p)
 	}
 	for len(p) > 0 {
-		c := m.chunkAt(pa)
-		off := int(pa & chunkMask)
-		n := min(len(p), chunkSize-off)
-		if c.b == nil && c.fill != nil {
-			m.back(c)
-		}
-		if c.b == nil {
-			clear(p[:n])
-		} else {
-			copy(p[:n], c.b[off:])
-		}
+		n := min(len(p), m.left(pa))
+		m.chunkAt(pa).backing(m.page(pa)).read(pa, p[:n])
 		p, pa = p[n:], pa+PA(n)
 	}
 	return true
@@ -204,9 +181,8 @@ func (m *Memory) write(pa PA, p []byte) bool {
 		return m.writeForeign(pa, p)
 	}
 	for len(p) > 0 {
-		off := int(pa & chunkMask)
-		n := min(len(p), chunkSize-off)
-		copy(m.back(m.chunkAt(pa))[off:], p[:n])
+		n, x := min(len(p), m.left(pa)), m.chunkAt(pa).backing(m.page(pa))
+		copy(x.bytes()[pa-x.start:], p[:n])
 		p, pa = p[n:], pa+PA(n)
 	}
 	return true

@@ -107,7 +107,8 @@ func (m *Memory) DMAStore(pa PA, p []byte) bool {
 	if pg := uint64(pa) >> m.shift; len(p) > 0 && (uint64(pa)+uint64(len(p))-1)>>m.shift == pg {
 		if c, i := m.chunkAt(pa), m.index(pg); c != nil && c.refs != nil && c.refs[i] != 0 {
 			// Bytes within a page, as nearly all are.
-			copy(m.back(c)[pa&chunkMask:], p)
+			x := c.backing(i)
+			copy(x.bytes()[pa-x.start:], p)
 			if c.watch != nil && c.watch[i] != nil {
 				m.notify(pa, pa+PA(len(p)))
 			}
