@@ -6,6 +6,7 @@ import (
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/sim"
+	"github.com/rdmasim/rdmasim/sim/hca/dcqcn"
 	"github.com/rdmasim/rdmasim/sim/mem"
 	"github.com/rdmasim/rdmasim/sim/pcie"
 	"github.com/rdmasim/rdmasim/sim/uar"
@@ -28,7 +29,7 @@ func testParams() Params {
 		AckReqPackets: 16, AdaptiveExtra: 3, RepeatWindow: 64, FlushPoll: 10 * sim.Microsecond,
 		QPCCache: 1024, MPTCache: 1024, MTTCache: 1024, QPCMiss: 600 * ns, MPTMiss: 900 * ns, MTTMiss: 450 * ns, ICMOverlap: 6,
 		WireRate: 100e9, WireOverhead: 24, LoopbackLatency: 100 * ns,
-		Congestion: Congestion{
+		Congestion: dcqcn.Params{
 			MinTimeBetweenCNPs: 4 * sim.Microsecond, CNPDSCP: 48, ClampAfterTimeInc: true, RPGTimeReset: 300 * sim.Microsecond, RPGByteReset: 2 << 20,
 			RPGThreshold: 1, RPGMinRate: 1e6, RPGAIRate: 5e6, RPGHAIRate: 50e6, RPGGd: 11, RPGMinDecFac: 50, DCETCPG: 1019, DCETCPRTT: sim.Microsecond,
 			RateReducePeriod: 4 * sim.Microsecond, InitialAlpha: 1023,

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/rdmasim/rdmasim/sim"
+	"github.com/rdmasim/rdmasim/sim/hca/dcqcn"
 	"github.com/rdmasim/rdmasim/sim/uar"
 )
 
@@ -115,7 +116,7 @@ type Params struct {
 	RoCEAdder       sim.Time // extra of RoCE over InfiniBand, per direction; may be 0
 
 	// Congestion control.
-	Congestion Congestion
+	Congestion dcqcn.Params
 
 	// UAR pages.
 	UAR uar.Params
