@@ -8,10 +8,8 @@ import (
 
 // receiveEngine takes packets in two pipelines, of requests and of responses.
 type receiveEngine struct {
-	rxReq, rxRsp sim.Server
 	reqAt, rspAt sim.Time // the last request, the last response takes effect then
 	drained      sim.Time // the engine took the last packet out of the port's buffer then
-	readEng      sim.Server
 	arrivals     arrivals
 	effects      sim.Lane // received packets that take effect
 }

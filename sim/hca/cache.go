@@ -13,6 +13,7 @@ import (
 // caches are those of the device.
 type caches struct {
 	*core
+	holders       recvHolders
 	keys          *mkey.Table
 	qpc, mpt, mtt cache
 	lastMTT       uint64 // tag of the entry looked up last, which is in place with its key
@@ -20,10 +21,16 @@ type caches struct {
 	recvWQEs      lru    // by QP
 }
 
-func newCaches(k *core, keys *mkey.Table) caches {
+// recvHolders are the QPs that read receive WQEs ahead, as the cache sees them.
+type recvHolders interface {
+	// loseRecv has a QP drop them, for others.
+	loseRecv(qpn uint32)
+}
+
+func newCaches(k *core, keys *mkey.Table, holders recvHolders) caches {
 	p := &k.p
 	return caches{
-		core: k, keys: keys,
+		core: k, keys: keys, holders: holders,
 		qpc: newCache(p.QPCCache), mpt: newCache(p.MPTCache), mtt: newCache(p.MTTCache),
 		sendWQEs: newLRU(p.WQECache), recvWQEs: newLRU(p.RecvCache),
 	}

@@ -5,15 +5,6 @@ import (
 	"github.com/rdmasim/rdmasim/sim"
 )
 
-// phase is how far the function has been brought up.
-type phase uint8
-
-const (
-	phaseReset phase = iota
-	phaseEnabled
-	phaseRunning
-)
-
 // command is a row of the command table. The mailboxes have at least their fixed
 // lengths, out is cleared. On any status but OK nothing has changed.
 type command struct {
@@ -187,7 +178,7 @@ func cmdTeardown(d *Device, in, _ []byte) prm.Status {
 			d.returnAhead(uint32(n))
 		}
 	}
-	d.qps, d.pds, d.xrcds, d.tds, d.qsets = nil, nil, nil, nil, nil
+	d.pds, d.xrcds, d.tds, d.qsets = nil, nil, nil, nil
 	d.reset()
 	d.fw.phase = phaseEnabled
 	return prm.StatusOK

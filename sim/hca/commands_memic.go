@@ -1,17 +1,8 @@
 package hca
 
-import "github.com/rdmasim/rdmasim/prm"
-
-// fillMemic writes the capability page.
-func fillMemic(c prm.DeviceMemCap, p *Params) {
-	m := newMemory(p)
-	c.SetMemic(true)
-	c.SetLogMinMemicAllocSize(6)
-	c.SetLogMaxMemicAddrAlignment(prm.PageShift - 6)
-	c.SetMemicBARStartAddr(m.start)
-	c.SetMemicBARSize(uint32(len(m.pages) * pageBytes))
-	c.SetMaxMemicSize(uint32(p.MemicSize))
-}
+import (
+	"github.com/rdmasim/rdmasim/prm"
+)
 
 func cmdAllocMemic(d *Device, in, out []byte) prm.Status {
 	r, m := prm.AllocMemicIn(in), &d.memory

@@ -5,48 +5,6 @@ import (
 	"github.com/rdmasim/rdmasim/roce"
 )
 
-// gidEntry is an entry of the RoCE address table.
-type gidEntry struct {
-	valid     bool
-	raw       [prm.RoCEAddrSize]byte
-	gid       roce.GID
-	mac       roce.MAC
-	v1        bool
-	ib        bool // of an InfiniBand port
-	vlanValid bool
-	vlan      uint16
-}
-
-func (g *gidEntry) framing() roce.Framing {
-	switch {
-	case g.ib:
-		return roce.InfiniBand
-	case g.v1:
-		return roce.RoCEv1
-	case g.gid.IsIPv4():
-		return roce.RoCEv2IPv4
-	}
-	return roce.RoCEv2IPv6
-}
-
-// addresses are those of the port: its GIDs and, on InfiniBand, what the subnet manager has set.
-type addresses struct {
-	ib     *ibPort // nil: an Ethernet port
-	gids   []gidEntry
-	gidGen uint32             // counts changes of gids
-	groups map[roce.GID][]*qp // looked up, never walked
-}
-
-// gidIndex finds an address of this port, or -1.
-func (d *addresses) gidIndex(g roce.GID) int {
-	for i := range d.gids {
-		if d.gids[i].valid && d.gids[i].gid == g {
-			return i
-		}
-	}
-	return -1
-}
-
 func cmdSetAddress(d *Device, in, _ []byte) prm.Status {
 	m := prm.SetRoCEAddressIn(in)
 	i, a := int(m.RoCEAddressIndex()), m.Addr()
@@ -113,7 +71,7 @@ func cmdQueryVport(d *Device, in, out []byte) prm.Status {
 	case prm.QueryNICVportContextIn(in).OtherVport():
 		return prm.StatusBadParam
 	}
-	copy(prm.QueryNICVportContextOut(out).Context(), d.fw.vport[:])
+	copy(prm.QueryNICVportContextOut(out).Context(), d.vport[:])
 	return prm.StatusOK
 }
 
@@ -130,7 +88,7 @@ const (
 
 func cmdModifyVport(d *Device, in, _ []byte) prm.Status {
 	m := prm.ModifyNICVportContextIn(in)
-	sel, from, to := m.FieldSelect(), m.Context(), prm.NICVportContext(d.fw.vport[:])
+	sel, from, to := m.FieldSelect(), m.Context(), prm.NICVportContext(d.vport[:])
 	if d.ib != nil {
 		return prm.StatusBadOp
 	}

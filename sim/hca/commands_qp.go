@@ -43,7 +43,7 @@ func cmdCreateQP(d *Device, in, out []byte) prm.Status {
 	if !ok {
 		return prm.StatusLimErr
 	}
-	q := d.newQP(n, c, r)
+	q := d.newQP(n, c, r, partnersOf(d, c))
 	d.qps = put(d.qps, n, q)
 	d.pds[q.pd]++
 	d.uarUsers[q.uar]++
@@ -80,6 +80,15 @@ func cmdDestroyQP(d *Device, in, _ []byte) prm.Status {
 	d.qps[n] = nil
 	d.qpNums.release(n)
 	return prm.StatusOK
+}
+
+// partnersOf finds what a QP is made with, which was checked.
+func partnersOf(d *Device, c prm.QPC) partners {
+	with := partners{scq: d.cqs.at(c.CQNSnd()), rcq: d.cqs.at(c.CQNRcv()), qs: d.qset(c.CounterSetID())}
+	if c.RQType() == prm.RQTypeSRQ {
+		with.srq = d.srqs.at(c.SRQN())
+	}
+	return with
 }
 
 // cmdQueryQP answers with the live context.
@@ -140,7 +149,7 @@ func (d *Device) checkOptional(q *qp, m prm.ModifyQPIn, allowed uint32) prm.Stat
 }
 
 // takeOptional copies the optional fields whose bits are set.
-func (q *qp) takeOptional(m prm.ModifyQPIn) {
+func (d *Device) takeOptional(q *qp, m prm.ModifyQPIn) {
 	mask, from, to := m.OptParamMask(), m.QPC(), q.context()
 	if mask&prm.OptParRRE != 0 {
 		to.SetRRE(from.RRE())
@@ -154,7 +163,7 @@ func (q *qp) takeOptional(m prm.ModifyQPIn) {
 	}
 	if mask&prm.OptParPKeyIndex != 0 {
 		to.PrimaryPath().SetPKeyIndex(from.PrimaryPath().PKeyIndex())
-		if q.d.ib != nil {
+		if d.ib != nil {
 			q.repath()
 		}
 	}
@@ -174,20 +183,9 @@ func (q *qp) takeOptional(m prm.ModifyQPIn) {
 		to.SetQKey(from.QKey())
 	}
 	if mask&prm.OptParCounterSetID != 0 {
-		q.setCounters(from.CounterSetID())
+		q.setCounters(from.CounterSetID(), d.qset(from.CounterSetID()))
 	}
 	q.responder.takeRights()
-}
-
-// setCounters moves the QP to a counter set.
-func (q *connection) setCounters(n uint32) {
-	if q.qs != nil {
-		q.qs.refs--
-	}
-	q.context().SetCounterSetID(n)
-	if q.qs = q.d.qset(n); q.qs != nil {
-		q.qs.refs++
-	}
 }
 
 func cmdRst2Init(d *Device, in, _ []byte) prm.Status {
@@ -213,7 +211,7 @@ func cmdRst2Init(d *Device, in, _ []byte) prm.Status {
 	if q.st == prm.STUD {
 		to.SetQKey(from.QKey())
 	}
-	q.setCounters(from.CounterSetID())
+	q.setCounters(from.CounterSetID(), d.qset(from.CounterSetID()))
 	q.responder.takeRights()
 	q.setState(prm.QPStateINIT)
 	return prm.StatusOK
@@ -225,14 +223,10 @@ func cmdInit2Init(d *Device, in, _ []byte) prm.Status {
 		st = d.checkOptional(q, m, optInit2Init)
 	}
 	if st == prm.StatusOK {
-		q.takeOptional(m)
+		d.takeOptional(q, m)
 	}
 	return st
 }
-
-// frameOverhead is what a packet has besides its payload, at most: Ethernet header, VLAN
-// tag, FCS, GRH or IP and UDP headers, BTH, XRCETH, AtomicETH and ICRC.
-const frameOverhead = 14 + 4 + 4 + 40 + 8 + 12 + 4 + 28 + 4
 
 func cmdInit2RTR(d *Device, in, _ []byte) prm.Status {
 	q, m, st := d.transition(in, prm.QPStateINIT)
@@ -249,7 +243,7 @@ func cmdInit2RTR(d *Device, in, _ []byte) prm.Status {
 	if q.st == prm.STUD { // addresses come with each request
 		to.SetMTU(from.MTU())
 		to.SetLogMsgMax(from.LogMsgMax())
-		q.takeOptional(m)
+		d.takeOptional(q, m)
 		q.mtu, q.pkey = d.udPayload(roce.MTU(from.MTU())), d.pkeyAt(to.PrimaryPath())
 		q.setState(prm.QPStateRTR)
 		q.responder.refill(false)
@@ -277,7 +271,7 @@ func cmdInit2RTR(d *Device, in, _ []byte) prm.Status {
 		q.ctx = old
 		return prm.StatusBadParam
 	}
-	q.takeOptional(m)
+	d.takeOptional(q, m)
 	q.mtu = roce.MTU(to.MTU()).Bytes()
 	q.responder.connect()
 	q.setState(prm.QPStateRTR)
@@ -303,7 +297,7 @@ func cmdRTR2RTS(d *Device, in, _ []byte) prm.Status {
 	to.SetRNRRetry(from.RNRRetry())
 	to.SetLogSRAMax(from.LogSRAMax())
 	to.SetLogAckReqFreq(from.LogAckReqFreq())
-	q.takeOptional(m)
+	d.takeOptional(q, m)
 	q.requester.connect()
 	q.setState(prm.QPStateRTS)
 	return prm.StatusOK
@@ -326,7 +320,7 @@ func (d *Device) sameState(in []byte, from, allowed uint32) prm.Status {
 		st = d.checkOptional(q, m, allowed)
 	}
 	if st == prm.StatusOK {
-		q.takeOptional(m)
+		d.takeOptional(q, m)
 		q.setState(prm.QPStateRTS)
 		q.requester.goOn()
 	}

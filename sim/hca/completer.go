@@ -2,7 +2,6 @@ package hca
 
 import (
 	"github.com/rdmasim/rdmasim/prm"
-	"github.com/rdmasim/rdmasim/sim/rule"
 )
 
 // vendorSyndromes are the vendor error bytes beside a syndrome. Only that they are
@@ -16,7 +15,7 @@ var vendorSyndromes = [...]uint8{
 }
 
 // entry is the scratch for an entry of c, cleared, and its CQE64.
-func (d *Device) entry(c *cq, q *connection, recv bool) (all []byte, e prm.CQE64) {
+func (q *connection) entry(c *cq, recv bool) (all []byte, e prm.CQE64) {
 	all = c.all.entry[:c.cqe]
 	clear(all)
 	e = prm.CQE64(all[c.cqe-prm.CQE64Size:])
@@ -52,41 +51,6 @@ func putInline(all []byte, e prm.CQE64, data []byte) uint8 {
 	return prm.CQEFormatInline64
 }
 
-// sendCQE reports a send WQE that is done; data is what its response scatters to
-// the CQE.
-func (q *requester) sendCQE(m *msg, data []byte) {
-	d := q.d
-	all, e := d.entry(q.scq, q.connection, false)
-	format := putInline(all, e, data)
-	if (m.kind == msgRead || m.kind == msgAtomic) && !d.breaks(rule.ReadsCountTheirBytes) {
-		e.SetByteCnt(m.length)
-	}
-	e.SetTimestamp(d.timestamp(d.e.Now()))
-	e.SetQPN(q.num)
-	e.SetSOp(m.op)
-	e.SetWQECounter(m.idx)
-	e.SetOpOwn(prm.CQEReq, format, false, 0)
-	q.scq.push(all)
-}
-
-// recvCQE reports a receive WQE that is done.
-func (q *responder) recvCQE(op prm.CQEOpcode, idx uint16, imm, n uint32, solicited bool, data []byte) {
-	d := q.d
-	all, e := d.entry(q.rcq, q.connection, true)
-	e.SetRQPN(q.remote) // 32 bytes of inline data take its place
-	format := putInline(all, e, data)
-	e.SetImmInvalPKey(imm)
-	if d.breaks(rule.BytesAreCounted) {
-		n = (n + 3) &^ 3
-	}
-	e.SetByteCnt(n)
-	e.SetTimestamp(d.timestamp(d.e.Now()))
-	e.SetQPN(q.num)
-	e.SetWQECounter(idx)
-	e.SetOpOwn(op, format, solicited, 0)
-	q.rcq.push(all)
-}
-
 // errorCQE reports a WQE that failed or was flushed.
 func (q *connection) errorCQE(op prm.CQEOpcode, idx uint16, sop prm.WQEOpcode, s prm.Syndrome) {
 	c, all, flush := q.scq, prm.QCReqCQEError, prm.QCReqCQEFlushError
@@ -97,7 +61,7 @@ func (q *connection) errorCQE(op prm.CQEOpcode, idx uint16, sop prm.WQEOpcode, s
 		q.qs.add(flush)
 	}
 	q.qs.add(all)
-	b, e := q.d.entry(c, q, op == prm.CQERespErr)
+	b, e := q.entry(c, op == prm.CQERespErr)
 	e.SetQPN(q.num)
 	e.SetSOp(sop)
 	e.SetVendorErrSynd(q.vendorSynd(s))
@@ -105,4 +69,17 @@ func (q *connection) errorCQE(op prm.CQEOpcode, idx uint16, sop prm.WQEOpcode, s
 	e.SetWQECounter(idx)
 	e.SetOpOwn(op, prm.CQEFormatPlain, false, 0)
 	c.push(b)
+}
+
+// vendorSynd is the vendor byte of an error CQE: the script's for the error that it
+// caused, once.
+func (q *connection) vendorSynd(s prm.Syndrome) uint8 {
+	if v := q.vendor; v != 0 {
+		q.vendor = 0
+		return uint8(v - 1)
+	}
+	if int(s) < len(vendorSyndromes) {
+		return vendorSyndromes[s]
+	}
+	return 0
 }

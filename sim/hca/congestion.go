@@ -15,11 +15,11 @@ type reaction struct {
 }
 
 // topRate is where a QP is not limited any more.
-func (q *connection) topRate() uint64 { return q.d.p.Congestion.Top(q.d.p.WireRate) }
+func (q *connection) topRate() uint64 { return q.u.p.Congestion.Top(q.u.p.WireRate) }
 
 // notified is a CNP for the QP.
 func (q *connection) notified() {
-	d, p, now := q.d, &q.d.p.Congestion, q.d.e.Now()
+	u, p, now := q.u, &q.u.p.Congestion, q.u.e.Now()
 	r := q.reaction
 	if r == nil {
 		if q.resting == nil {
@@ -29,16 +29,16 @@ func (q *connection) notified() {
 		r.Reaction = dcqcn.Begin(p, q.topRate(), now)
 		q.reaction = r
 	}
-	d.c.RpCNPHandled++
+	u.c.RpCNPHandled++
 	if r.Cut(p, now) && !r.ticking {
 		r.ticking = true
-		d.e.At(r.RaiseAt(), d.h.raise, q.arg)
+		u.e.At(r.RaiseAt(), u.h.raise, q.arg)
 	}
 }
 
 // onRaise is the timer that raises the rate of a QP; a cut moves it on.
 func (q *connection) onRaise() {
-	d := q.d
+	u := q.u
 	if q.resting == nil {
 		return
 	}
@@ -47,12 +47,12 @@ func (q *connection) onRaise() {
 	if q.reaction == nil {
 		return
 	}
-	if d.e.Now() >= r.RaiseAt() && r.RaiseByTime(&d.p.Congestion, q.topRate(), d.e.Now()) {
+	if u.e.Now() >= r.RaiseAt() && r.RaiseByTime(&u.p.Congestion, q.topRate(), u.e.Now()) {
 		q.endReaction()
 		return
 	}
 	r.ticking = true
-	d.e.At(r.RaiseAt(), d.h.raise, q.arg)
+	u.e.At(r.RaiseAt(), u.h.raise, q.arg)
 }
 
 // endReaction is the end of the reaction point.
@@ -63,8 +63,8 @@ func (q *connection) endReaction() {
 
 // spend counts a packet of n bytes, frame as given to the wire, against the rate.
 func (q *connection) spend(n int) {
-	d := q.d
-	if q.reaction.Spend(&d.p.Congestion, q.topRate(), d.e.Now(), n+d.p.WireOverhead, n) {
+	u := q.u
+	if q.reaction.Spend(&u.p.Congestion, q.topRate(), u.e.Now(), n+u.p.WireOverhead, n) {
 		q.endReaction()
 	}
 }
@@ -72,12 +72,12 @@ func (q *connection) spend(n int) {
 // paced says whether the QP has to wait for its rate; it is woken then.
 func (q *connection) paced() bool {
 	r := q.reaction
-	if q.d.e.Now() >= r.Next() {
+	if q.u.e.Now() >= r.Next() {
 		return false
 	}
 	if !r.waking {
 		r.waking = true
-		q.d.e.At(r.Next(), q.d.h.pace, q.arg)
+		q.u.e.At(r.Next(), q.u.h.pace, q.arg)
 	}
 	return true
 }
@@ -101,38 +101,29 @@ func newNotices() notices { return notices{cnpAt: -sim.Second, cnpTo: map[roce.G
 // marked is a data packet of the QP that arrived with "congestion experienced": it draws a
 // CNP unless one was sent within the time, whether the packet is in order or not.
 func (q *connection) marked() {
-	d, p, now := q.d, &q.d.p.Congestion, q.d.e.Now()
-	d.c.NpECNMarkedRocePackets++
+	u, p, now := q.u, &q.u.p.Congestion, q.u.e.Now()
+	u.c.NpECNMarkedRocePackets++
 	if q.cnp == nil {
 		return
 	}
-	last := &d.cnpAt
+	last := &u.notices.cnpAt
 	switch p.CNPScope {
 	case dcqcn.PerQP:
 		last = &q.cnpAt
 	case dcqcn.PerDestination:
-		last = d.cnpTo[q.dstGID]
+		last = u.notices.cnpTo[q.dstGID]
 		if last == nil {
 			last = new(sim.Time)
 			*last = -sim.Second
-			d.cnpTo[q.dstGID] = last
+			u.notices.cnpTo[q.dstGID] = last
 		}
 	}
 	if now-*last < p.MinTimeBetweenCNPs {
 		return
 	}
 	*last = now
-	d.c.NpCNPSent++
-	d.port.transmit(d.getSlot(q.cnp.New(&d.frames, roce.CNPacket, 0, 0, roce.BECN)), &q.sender)
-}
-
-// congested is a received CNP for QP q.
-func (d *Device) congested(q *qp, p *roce.Packet) {
-	if !d.p.Congestion.DCQCN || !q.takesResponses() || !q.fromPeer(p) {
-		d.c.RpCNPIgnored++
-		return
-	}
-	q.notified()
+	u.c.NpCNPSent++
+	u.port.transmit(u.getSlot(q.cnp.New(&u.frames, roce.CNPacket, 0, 0, roce.BECN)), &q.sender)
 }
 
 // isMarked says whether a packet is one whose marks count: a request, or data of a READ.

@@ -13,13 +13,12 @@ import (
 // context says, and the way to the peer. What each message needs comes first and close
 // together: of many QPs it is in no cache of the machine that simulates.
 type connection struct {
-	d *Device
+	u *units
 	sender
 	cachedQP
 	uar       uint32
 	state     uint32
 	pd        uint32
-	qs        *qset
 	from4     uint64 // addresses of a packet from the peer, for RoCEv2IPv4
 	transport roce.Transport
 	framing   roce.Framing
@@ -29,13 +28,18 @@ type connection struct {
 	tmpl     roce.Template
 	reaction *reaction // of congestion control; nil while the QP is not limited
 	mtu      int
-	scq      *cq
+	partners
 
-	rcq   *cq
-	srq   *srq
 	owner owner // the QP as a whole
 	*setup
 	_ [24]byte // to whole cache lines
+}
+
+// partners are what a QP was made with.
+type partners struct {
+	scq, rcq *cq
+	srq      *srq // nil: a receive queue of its own, or none
+	qs       *qset
 }
 
 // setup is the rest of a connection: what is read when the QP is set up, queried or in
@@ -61,8 +65,14 @@ type setup struct {
 	ctx [prm.QPCSize]byte
 }
 
+// scriptedError is how a tester wants a request to end.
+type scriptedError struct {
+	syndrome prm.Syndrome
+	vendor   uint8
+}
+
 // breaks says whether the run breaks a rule of the device (sim/mutant).
-func (q *connection) breaks(r rule.Rule) bool { return rule.Mutants && q.d.breaks(r) }
+func (q *connection) breaks(r rule.Rule) bool { return rule.Mutants && q.u.breaks(r) }
 
 // user is who accesses memory on behalf of the QP.
 func (q *connection) user() mkey.User { return mkey.User{PD: q.pd, QPN: q.num} }
@@ -111,11 +121,11 @@ func (q *connection) admits(p *roce.Packet) bool {
 		return false
 	}
 	if !q.fromPeer(p) && !q.breaks(rule.PacketsComeFromThePeer) {
-		q.d.c.RxAddress++
+		q.u.c.RxAddress++
 		return false
 	}
 	if !roce.PKeyMatch(p.BTH().PKey(), q.pkey) && !q.breaks(rule.PKeysMatch) {
-		q.d.badPKey()
+		q.u.badPKey()
 		return false
 	}
 	return true
@@ -135,79 +145,45 @@ func (q *connection) fromPeer(p *roce.Packet) bool {
 	return p.SrcGID() == q.dstGID && p.DstGID() == q.srcGID
 }
 
-// defaultHopLimit stands in for an address without one.
-const defaultHopLimit = 64
-
-// setPath makes the packet template of the primary path. It reports false when the
-// source address is not in the table or does not suit the destination.
-func (q *connection) setPath() bool {
-	if q.d.ib != nil {
-		return q.setIBPath()
-	}
-	c := q.context()
-	a := c.PrimaryPath()
-	d := q.d
-	i := int(a.SrcAddrIndex())
-	if i >= len(d.gids) || !d.gids[i].valid {
-		return false
-	}
-	g := &d.gids[i]
-	copy(q.dstGID[:], a.RGID())
-	q.srcGID, q.remote, q.pkey = g.gid, c.RemoteQPN(), roce.DefaultPKey
-	q.vlan = 0
-	if g.vlanValid {
-		q.vlan = g.vlan & roce.VLANMask
-	}
-	q.framing, q.from4 = g.framing(), roce.IPv4SrcDst(q.dstGID.IPv4(), q.srcGID.IPv4())
-	flow := a.FlowLabel()
-	if flow == 0 {
-		flow = roce.FlowLabel(q.num, q.remote)
-	}
-	port := uint16(a.UDPSport())
-	if port == 0 {
-		port = roce.UDPSourcePort(flow)
-	}
-	path := roce.Path{
-		Framing: g.framing(), SrcMAC: g.mac, SrcGID: q.srcGID, DstGID: q.dstGID,
-		TrafficClass: uint8(a.TClass()), HopLimit: uint8(a.HopLimit()), FlowLabel: a.FlowLabel(),
-		SrcPort: port, PKey: q.pkey, DestQP: q.remote, MigReq: true,
-		Tagged: g.vlanValid, VLANTCI: uint16(a.EthPrio())<<13 | g.vlan,
-	}
-	copy(path.DstMAC[:], a.RMAC())
-	if path.TrafficClass == 0 {
-		path.TrafficClass = uint8(a.DSCP()<<2 | a.ECN())
-	}
-	if path.HopLimit == 0 {
-		path.HopLimit = defaultHopLimit
-	}
-	q.cnp = nil
-	if d.p.Congestion.DCQCN && (g.framing() == roce.RoCEv2IPv4 || g.framing() == roce.RoCEv2IPv6) {
-		path.TrafficClass = ectTrafficClass(path.TrafficClass)
-		notice := path
-		notice.MigReq, notice.PKey, notice.TrafficClass = false, roce.DefaultPKey, d.p.Congestion.CNPDSCP<<2
-		t, err := roce.NewTemplate(notice)
-		if err != nil {
-			return false
-		}
-		q.cnp, q.cnpAt = &t, -sim.Second
-	}
-	t, err := roce.NewTemplate(path)
-	if err != nil {
-		return false
-	}
-	q.tmpl = t
-	q.loop = d.gidIndex(q.dstGID) >= 0
-	return true
-}
-
 // cqeIndex is what CQEs carry to find the queue by: version 1 the user index, version
 // 0 the SRQ of a receive, and 0 without one.
 func (q *connection) cqeIndex(recv bool) uint32 {
 	switch {
-	case q.d.p.CQEVersion != 0:
+	case q.u.p.CQEVersion != 0:
 		return q.uidx
 	case recv && q.srq != nil:
 		return q.srq.num
 	}
 	return 0
+}
+
+// admitsDatagram checks a received packet that names this UD QP, or a group that it is
+// in.
+func (q *connection) admitsDatagram(p *roce.Packet) bool {
+	u := q.u
+	switch {
+	case q.st != prm.STUD || p.Op.Transport() != roce.UD || !q.takesRequests():
+		return false
+	case p.BTH().DestQP() != multicastQPN && !u.isOwnAddress(p) && !q.breaks(rule.DatagramsAreForThePort):
+		u.c.RxAddress++
+		return false
+	case !roce.PKeyMatch(p.BTH().PKey(), q.pkey):
+		u.badPKey()
+		return false
+	case p.DETH().QKey() != q.context().QKey() && !q.breaks(rule.QKeysMatch):
+		u.badQKey()
+		return false
+	}
+	return true
+}
+
+// setCounters moves the QP to a counter set.
+func (q *connection) setCounters(n uint32, set *qset) {
+	if q.qs != nil {
+		q.qs.refs--
+	}
+	q.context().SetCounterSetID(n)
+	if q.qs = set; set != nil {
+		q.qs.refs++
+	}
 }

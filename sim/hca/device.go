@@ -21,7 +21,6 @@
 package hca
 
 import (
-	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/mkey"
@@ -30,34 +29,14 @@ import (
 
 // Device is one mlx5 function. It implements pcie.Function.
 type Device struct {
-	core
-
-	fw     firmware
-	gen    generations
-	memory memory // on the device
-
+	units
 	tables
-	events eventQueues
-	cqs    completionQueues
-	srqs   sharedQueues
-	addresses
-	doorbells
-	sendEngine
-	frameStore
-	port port
+	cqs  completionQueues
+	srqs sharedQueues
+	queuePairs
 	receiveEngine
-	atomics atomicUnit
-	caches  caches
-	dma     dma
-	notices
-	scratch
-}
-
-// scratch is what one event needs and the next may use again.
-type scratch struct {
-	wqe    [1024]byte // a WQE that wraps in a QP's buffer
-	parsed prm.SendWQE
-	again  [1024]byte // a WQE that is read again
+	doorbells
+	fw firmware
 }
 
 // New makes a device in the state after reset. Params must pass Check.
@@ -65,13 +44,15 @@ func New(e *sim.Engine, name string, bus pcie.Bus, p Params, id Identity) *Devic
 	if err := p.Check(); err != nil {
 		panic("hca: " + name + ": " + err.Error())
 	}
-	d := &Device{core: core{e: e, name: name, bus: bus, p: p, id: id, nextArrival: sim.Never}}
-	d.idlePUs = p.PUs
+	d := &Device{units: units{core: core{e: e, name: name, bus: bus, p: p, id: id, nextArrival: sim.Never}}}
+	d.queuePairs.units = &d.units
+	d.addresses.core = &d.core
+	d.idlePUs, d.queues = p.PUs, &d.queuePairs
 	d.dma = dma{core: &d.core, store: &d.frameStore, memory: &d.memory, runs: make([]mkey.Run, 0, 64)}
 	d.delayed, d.effects = e.NewLane(), e.NewLane()
-	d.txRoom.core, d.engines = &d.core, d
+	d.txRoom.core, d.engines = &d.core, &d.queuePairs
 	d.port.core, d.port.store, d.port.users = &d.core, &d.frameStore, d
-	d.atomics = atomicUnit{core: &d.core, dma: &d.dma, users: d}
+	d.atomics = atomicUnit{core: &d.core, dma: &d.dma, users: &d.queuePairs}
 	d.h = handlers{
 		pu: d.onPU, fetch: d.onFetch, wait: d.onWait, timer: d.onTimer, record: d.onRecord, poll: d.onPoll,
 		rqRecord: d.onRQRecord, rqFetch: d.onRQFetch, ack: d.onAck, nak: d.onNak, respond: d.onRespond,
@@ -95,8 +76,9 @@ func (d *Device) reset() {
 	d.memory = newMemory(p)
 	d.tables = newTables(p, d.memory.start)
 	d.events = newEventQueues(&d.core)
-	d.cqs = newCompletionQueues(&d.core, &d.events, d, d.cqs.made)
-	d.srqs = newSharedQueues(&d.core, &d.events, d, d.srqs.made)
+	d.cqs = newCompletionQueues(&d.core, &d.events, &d.queuePairs, d.cqs.made)
+	d.srqs = newSharedQueues(&d.core, &d.events, &d.queuePairs, d.srqs.made)
+	d.queuePairs.reset()
 	d.keys.SetDeviceMemory(onChip)
 	d.keys.Break(d.e.Broken())
 	if p.DumpFillMkey {
@@ -108,13 +90,13 @@ func (d *Device) reset() {
 		d.fillGIDs()
 	}
 	d.gidGen++
-	d.groups = map[roce.GID][]*qp{}
 	d.notices = newNotices()
 	d.dma.keys = d.keys
 	d.atomics.unlock()
-	d.caches = newCaches(&d.core, d.keys)
+	d.caches = newCaches(&d.core, d.keys, &d.queuePairs)
 	d.answers = p.PURead != 0 || p.WQECache > 0
 	d.fw = newFirmware(p, &d.id)
+	d.resetPort()
 }
 
 // Name is the device's name in the run ("mlx5_0").

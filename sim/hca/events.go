@@ -1,12 +1,14 @@
 package hca
 
-import "github.com/rdmasim/rdmasim/roce"
+import (
+	"github.com/rdmasim/rdmasim/roce"
+)
 
 // An event names a queue by its word, number and generation: it finds nothing when the queue
 // is gone. What it finds does the work.
 
 // qpArg is the QP of an event word, or nil when it is gone.
-func (d *tables) qpArg(arg uint64) *qp {
+func (d *queuePairs) qpArg(arg uint64) *qp {
 	q := d.qpn(uint32(arg & 0xffffff))
 	if q == nil || q.arg != arg {
 		return nil
@@ -15,7 +17,7 @@ func (d *tables) qpArg(arg uint64) *qp {
 }
 
 // requesterArg is the requester of the QP of an event word, or nil when it is gone.
-func (d *tables) requesterArg(arg uint64) *requester {
+func (d *queuePairs) requesterArg(arg uint64) *requester {
 	if q := d.qpArg(arg); q != nil {
 		return &q.requester
 	}
@@ -23,80 +25,80 @@ func (d *tables) requesterArg(arg uint64) *requester {
 }
 
 // responderArg is the responder likewise.
-func (d *tables) responderArg(arg uint64) *responder {
+func (d *queuePairs) responderArg(arg uint64) *responder {
 	if q := d.qpArg(arg); q != nil {
 		return &q.responder
 	}
 	return nil
 }
 
-func (d *Device) onTimer(arg uint64) {
+func (d *queuePairs) onTimer(arg uint64) {
 	if q := d.requesterArg(arg); q != nil {
 		q.onTimer()
 	}
 }
 
-func (d *Device) onWait(arg uint64) {
+func (d *queuePairs) onWait(arg uint64) {
 	if q := d.requesterArg(arg); q != nil {
 		q.onWait()
 	}
 }
 
-func (d *Device) onFetch(x uint64) {
+func (d *queuePairs) onFetch(x uint64) {
 	if q := d.requesterArg(x & (1<<fetchShift - 1)); q != nil {
 		q.onFetch(int(x >> fetchShift))
 	}
 }
 
-func (d *Device) onRecord(arg uint64) {
+func (d *queuePairs) onRecord(arg uint64) {
 	if q := d.qpArg(arg); q != nil {
 		q.onRecord()
 	}
 }
 
-func (d *Device) onPoll(arg uint64) {
+func (d *queuePairs) onPoll(arg uint64) {
 	if q := d.qpArg(arg); q != nil {
 		q.onPoll()
 	}
 }
 
-func (d *Device) onAck(arg uint64) {
+func (d *queuePairs) onAck(arg uint64) {
 	if q := d.responderArg(arg); q != nil {
 		q.onAck()
 	}
 }
 
-func (d *Device) onNak(arg uint64) {
+func (d *queuePairs) onNak(arg uint64) {
 	if q := d.responderArg(arg); q != nil {
 		q.onNak()
 	}
 }
 
-func (d *Device) onRaise(arg uint64) {
+func (d *queuePairs) onRaise(arg uint64) {
 	if q := d.qpArg(arg); q != nil {
 		q.onRaise()
 	}
 }
 
-func (d *Device) onPace(arg uint64) {
+func (d *queuePairs) onPace(arg uint64) {
 	if q := d.qpArg(arg); q != nil {
 		q.onPace()
 	}
 }
 
-func (d *Device) onRQRecord(arg uint64) {
+func (d *queuePairs) onRQRecord(arg uint64) {
 	if q := d.responderArg(arg); q != nil {
 		q.onRQRecord()
 	}
 }
 
-func (d *Device) onRQFetch(x uint64) {
+func (d *queuePairs) onRQFetch(x uint64) {
 	if q := d.responderArg(x & (1<<fetchShift - 1)); q != nil {
 		q.onRQFetch(int(x >> fetchShift))
 	}
 }
 
-func (d *Device) onRespond(arg uint64) {
+func (d *queuePairs) onRespond(arg uint64) {
 	if q := d.responderArg(arg); q != nil {
 		q.onRespond()
 	}
@@ -104,13 +106,13 @@ func (d *Device) onRespond(arg uint64) {
 
 // An SRQ asks for its QPs by their event words.
 
-func (d *Device) resumeRecv(arg uint64) {
+func (d *queuePairs) resumeRecv(arg uint64) {
 	if q := d.responderArg(arg); q != nil {
 		q.resumeRecv()
 	}
 }
 
-func (d *Device) lookedInVain(arg uint64) {
+func (d *queuePairs) lookedInVain(arg uint64) {
 	if q := d.responderArg(arg); q != nil {
 		q.rqLooked = true
 	}
@@ -118,7 +120,7 @@ func (d *Device) lookedInVain(arg uint64) {
 
 // departed is a packet of an unreliable QP that leaves the port. Nobody acknowledges
 // it: the message is done when its last packet is gone.
-func (d *Device) departed(s *slot) {
+func (d *queuePairs) departed(s *slot) {
 	arg, epoch := s.left, s.epoch
 	s.left = 0
 	if s.group {
@@ -134,7 +136,7 @@ func (d *Device) departed(s *slot) {
 }
 
 // goOn is an engine that has waited for room.
-func (d *Device) goOn(word uint64) {
+func (d *queuePairs) goOn(word uint64) {
 	if word&responderBit != 0 {
 		d.onRespond(word &^ responderBit)
 	} else {
@@ -144,7 +146,7 @@ func (d *Device) goOn(word uint64) {
 
 // lookUp is what a packet that arrives costs in look-ups: the context of its QP, and
 // what a WRITE names. A READ's are made when its data is fetched.
-func (d *Device) lookUp(p *roce.Packet) (m miss) {
+func (d *queuePairs) lookUp(p *roce.Packet) (m miss) {
 	q := d.qpn(p.BTH().DestQP())
 	info := p.Info()
 	if q == nil || info.Class == roce.ClassReadRequest {
@@ -159,11 +161,44 @@ func (d *Device) lookUp(p *roce.Packet) (m miss) {
 	return m
 }
 
-func (d *Device) awaitsAtomic(arg uint64, epoch uint32) bool {
+func (d *queuePairs) awaitsAtomic(arg uint64, epoch uint32) bool {
 	q := d.responderArg(arg)
 	return q != nil && q.epoch == epoch && q.takesRequests()
 }
 
-func (d *Device) finishAtomic(arg uint64, op roce.Opcode, old uint64) {
+func (d *queuePairs) finishAtomic(arg uint64, op roce.Opcode, old uint64) {
 	d.responderArg(arg).finishAtomic(op, old)
+}
+
+// grant is an idle processing unit for a QP that waits for one.
+func (d *queuePairs) grant(arg uint64) {
+	if q := d.requesterArg(arg); q != nil {
+		q.granted()
+	}
+}
+
+// onPU is a processing unit that has done a piece of work for a QP.
+func (d *queuePairs) onPU(arg uint64) {
+	if q := d.requesterArg(arg); q != nil {
+		q.work()
+		return
+	}
+	d.idlePUs++
+	d.dispatch()
+}
+
+// loseRecv is a QP whose receive WQEs have left the device for those of others.
+func (d *queuePairs) loseRecv(n uint32) {
+	if q := d.qpn(n); q != nil {
+		q.responder.loseRecv()
+	}
+}
+
+// congested is a received CNP for QP q.
+func (d *queuePairs) congested(q *qp, p *roce.Packet) {
+	if !d.p.Congestion.DCQCN || !q.takesResponses() || !q.fromPeer(p) {
+		d.c.RpCNPIgnored++
+		return
+	}
+	q.notified()
 }

@@ -91,15 +91,3 @@ func cmdQueryHCAVportPKey(d *Device, in, out []byte) prm.Status {
 	}
 	return prm.StatusOK
 }
-
-// fillIB is what the general page says of a device with an InfiniBand port.
-func fillIB(c prm.HCACap) {
-	c.SetPortType(prm.PortTypeIB)
-	c.SetIBVirt(true)
-	c.SetGIDTableSize(ibGIDCode)
-	c.SetPKeyTableSize(ibPKeyCode)
-	c.SetRoCE(false)
-	c.SetRoCERWSupported(false)
-	c.SetPKV(true)
-	c.SetQKV(true)
-}

@@ -5,16 +5,7 @@ import (
 	"github.com/rdmasim/rdmasim/roce"
 )
 
-// rebuildPaths makes the headers of connected QPs again, after a change of the port.
-func (d *Device) rebuildPaths() {
-	for _, q := range d.qps {
-		if q != nil && q.state != prm.QPStateRST && q.state != prm.QPStateINIT {
-			q.repath()
-		}
-	}
-}
-
-// ibPKey is the key of a path's index; 0, which matches none, outside the table.
+// pkeyAt is the key of a path's index; 0, which matches none, outside the table.
 func (d *addresses) pkeyAt(a prm.ADS) uint16 {
 	if i := a.PKeyIndex(); d.ib != nil && i < ibPKeys {
 		return d.ib.pkeys[i]
@@ -65,72 +56,13 @@ func (d *addresses) ibPath(rlid uint16, srcBits, sl uint8, global bool, sgid int
 	return p, true
 }
 
-// setIBPath is setPath on InfiniBand.
-func (q *connection) setIBPath() bool {
-	d, c := q.d, q.context()
-	a := c.PrimaryPath()
-	p, ok := d.ibPath(uint16(a.RLID()), uint8(a.MLID()), uint8(a.SL()), a.GRH(), int(a.SrcAddrIndex()))
-	if !ok {
-		return false
-	}
-	q.remote, q.pkey, q.framing = c.RemoteQPN(), d.pkeyAt(a), roce.InfiniBand
-	p.PKey, p.DestQP = q.pkey, q.remote
-	q.srcGID, q.dstGID = roce.GID{}, roce.GID{}
-	if p.Global {
-		copy(p.DstGID[:], a.RGID())
-		p.TrafficClass, p.HopLimit, p.FlowLabel = uint8(a.TClass()), uint8(a.HopLimit()), a.FlowLabel()
-		q.srcGID, q.dstGID = p.SrcGID, p.DstGID
-	}
-	t, err := roce.NewTemplate(p)
-	if err != nil || roce.IsMulticastLID(p.DLID) {
-		return false
-	}
-	q.tmpl, q.dlid = t, p.DLID
-	q.loop = d.isOwnLID(p.DLID)
-	return true
-}
-
 func (d *addresses) isOwnLID(lid uint16) bool {
 	i := &d.ib.info
 	return lid>>i.LMC == i.LID>>i.LMC
 }
 
-// makeIBPath is makePath on InfiniBand.
-func (q *requester) makeIBPath(e *avPath, av prm.AVSegment) {
-	d := q.d
-	p, ok := d.ibPath(av.RLID(), av.FLMLID()&0x7f, av.StatRateSL()&15, av.GRHPresent(), int(av.SGIDIndex()))
-	if !ok {
-		return
-	}
-	p.PKey = q.pkey
-	if p.Global {
-		copy(p.DstGID[:], av.RGID())
-		p.TrafficClass, p.HopLimit, p.FlowLabel = av.TClass(), av.HopLimit(), av.FlowLabel()
-	}
-	e.group = roce.IsMulticastLID(p.DLID)
-	if e.group && !p.DstGID.IsMulticast() {
-		return
-	}
-	t, err := roce.NewTemplate(p)
-	if err != nil {
-		return
-	}
-	e.ok, e.tmpl = true, t
-	e.loop = !e.group && d.isOwnLID(p.DLID)
-}
-
-// fromIBPeer checks the addresses of a packet to a connected QP (IBTA Vol. 1, 9.6.1.5):
-// the peer's LID, and global or not as the QP's own path is.
-func (q *connection) fromIBPeer(p *roce.Packet) bool {
-	lmc := q.d.ib.info.LMC
-	if p.LRH().SLID()>>lmc != q.dlid>>lmc || p.HasGRH() != (q.dstGID != roce.GID{}) {
-		return false
-	}
-	return p.SrcGID() == q.dstGID && p.DstGID() == q.srcGID
-}
-
 // badPKey counts a packet of a partition that the QP is not in.
-func (d *Device) badPKey() {
+func (d *addresses) badPKey() {
 	d.c.RxPKey++
 	if d.ib != nil && d.ib.badPKeys != 1<<16-1 {
 		d.ib.badPKeys++
@@ -138,7 +70,7 @@ func (d *Device) badPKey() {
 }
 
 // badQKey likewise for a datagram's Q_Key.
-func (d *Device) badQKey() {
+func (d *addresses) badQKey() {
 	d.c.RxQKey++
 	if d.ib != nil && d.ib.badQKeys != 1<<16-1 {
 		d.ib.badQKeys++
@@ -146,23 +78,16 @@ func (d *Device) badQKey() {
 }
 
 // carries says whether packets with an MTU of a code pass the port.
-func (d *Device) carries(m roce.MTU) bool {
+func (d *addresses) carries(m roce.MTU) bool {
 	if d.ib != nil {
 		return m <= d.ib.info.MTU
 	}
-	return m.Bytes()+frameOverhead <= int(prm.NICVportContext(d.fw.vport[:]).MTU())
+	return m.Bytes()+frameOverhead <= int(prm.NICVportContext(d.vport[:]).MTU())
 }
 
-// ibDatagramCQE is what a completion of a datagram says on InfiniBand.
-func (q *responder) ibDatagramCQE(e prm.CQE64, p *roce.Packet) {
-	h := p.LRH()
-	e.SetSLID(h.SLID())
-	e.SetSL(uint32(h.SL()))
-	e.SetMLPath(uint8(h.DLID()) & (1<<q.d.ib.info.LMC - 1))
-	if p.HasGRH() {
-		e.SetGRH(1)
-	}
-	if !p.Has(roce.HasImmDt) {
-		e.SetImmInvalPKey(q.context().PrimaryPath().PKeyIndex())
-	}
-}
+// frameOverhead is what a packet has besides its payload, at most: Ethernet header, VLAN
+// tag, FCS, GRH or IP and UDP headers, BTH, XRCETH, AtomicETH and ICRC.
+const frameOverhead = 14 + 4 + 4 + 40 + 8 + 12 + 4 + 28 + 4
+
+// multicastQPN is the destination of packets to a group.
+const multicastQPN = 0xffffff

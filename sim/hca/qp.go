@@ -2,9 +2,7 @@ package hca
 
 import (
 	"github.com/rdmasim/rdmasim/prm"
-	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/sim"
-	"github.com/rdmasim/rdmasim/sim/mem"
 	"github.com/rdmasim/rdmasim/sim/rule"
 )
 
@@ -30,46 +28,6 @@ type owner interface {
 	readRecord()
 	// rateReturned lets both engines go on that waited for the reaction point.
 	rateReturned()
-}
-
-// qpn is the QP with a number, or nil.
-func (d *tables) qpn(n uint32) *qp {
-	if uint64(n) >= uint64(len(d.qps)) {
-		return nil
-	}
-	return d.qps[n]
-}
-
-// newQP makes a QP in state RST of a context that was checked.
-func (d *Device) newQP(num uint32, c prm.QPC, r ring) *qp {
-	d.gen.qps++
-	q := &qp{connection: connection{d: d, sender: sender{arg: d.gen.qps<<24 | uint64(num)}, cachedQP: cachedQP{num, d.caches.qpc.place(uint64(num))}, setup: &setup{ring: r}}}
-	q.requester.sendRare, q.responder.recvRare = new(sendRare), new(recvRare)
-	q.owner = q
-	q.requester.connection, q.responder.connection = &q.connection, &q.connection
-	copy(q.ctx[:], c)
-	q.st, q.pd, q.uar, q.uidx = uint8(c.ST()), c.PD(), c.UARPage(), c.UserIndex()
-	switch q.st {
-	case prm.STUC:
-		q.transport = roce.UC
-	case prm.STUD:
-		q.transport = roce.UD
-		q.requester.paths, q.responder.grh = new(avPaths), new([roce.GRHSize]byte)
-	}
-	q.dbr = mem.PA(c.DBRAddr())
-	q.scq, q.rcq = d.cqs.at(c.CQNSnd()), d.cqs.at(c.CQNRcv())
-	q.qs = d.qset(c.CounterSetID())
-	if c.RQType() == prm.RQTypeSRQ {
-		q.srq = d.srqs.at(c.SRQN())
-	}
-	q.requester.txq = emptyList
-	q.responder.rtx, q.responder.hold, q.responder.ahead = emptyList, emptyList, emptyList
-	rq := q.responder.setQueue(c)
-	if !c.NoSQ() {
-		q.requester.sqOff, q.requester.sqSize = rq, 1<<c.LogSQSize()
-	}
-	q.reset()
-	return q
 }
 
 // reset is what 2RST does: every WQE is dropped without a CQE, counters are 0.
@@ -104,10 +62,10 @@ func (q *qp) toError() {
 	q.responder.dropRequests()
 	q.requester.fail()
 	q.responder.flushOpen()
-	if q.srq != nil && !q.d.breaks(rule.LastWQEIsReported) { // its WQEs stay for others; this QP takes no more
-		q.d.events.ofQP(prm.EventSRQLastWQE, q.num)
+	if q.srq != nil && !q.u.breaks(rule.LastWQEIsReported) { // its WQEs stay for others; this QP takes no more
+		q.u.events.ofQP(prm.EventSRQLastWQE, q.num)
 	}
-	q.flush.interval = q.d.p.FlushPoll
+	q.flush.interval = q.u.p.FlushPoll
 	q.readRecord()
 }
 
@@ -125,7 +83,7 @@ func (q *qp) rateReturned() {
 // index.
 func (q *qp) repath() {
 	if q.st == prm.STUD {
-		q.pkey = q.d.pkeyAt(q.context().PrimaryPath())
+		q.pkey = q.u.pkeyAt(q.context().PrimaryPath())
 		q.requester.paths.forget()
 		return
 	}
@@ -147,7 +105,7 @@ func (q *qp) readRecord() {
 		return
 	}
 	q.flush.reading = true
-	q.d.bus.ReadDMA(q.dbr, q.flush.record[:], q.d.h.record, q.arg)
+	q.u.bus.ReadDMA(q.dbr, q.flush.record[:], q.u.h.record, q.arg)
 }
 
 func (q *qp) onRecord() {
@@ -181,7 +139,7 @@ const maxFlushPoll = 1 << 20
 // drain a QP that way). The interval doubles, so that a QP left in ERR costs a
 // bounded number of events.
 func (q *qp) pollAgain(found bool) {
-	f, first := &q.flush, q.d.p.FlushPoll
+	f, first := &q.flush, q.u.p.FlushPoll
 	if found {
 		f.interval = first
 	}
@@ -189,7 +147,7 @@ func (q *qp) pollAgain(found bool) {
 		return
 	}
 	f.waiting = true
-	q.d.e.After(f.interval, q.d.h.poll, q.arg)
+	q.u.e.After(f.interval, q.u.h.poll, q.arg)
 	f.interval *= 2
 }
 
@@ -197,15 +155,5 @@ func (q *qp) onPoll() {
 	q.flush.waiting = false
 	if q.state == prm.QPStateERR {
 		q.readRecord()
-	}
-}
-
-// cqFailed moves the QPs of a CQ that has failed to ERR.
-func (d *Device) cqFailed(c *cq) {
-	for _, q := range d.qps {
-		if q != nil && (q.scq == c || q.rcq == c) && q.state != prm.QPStateRST {
-			q.qs.add(prm.QCCQOverflow)
-			q.abort()
-		}
 	}
 }

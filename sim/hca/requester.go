@@ -140,7 +140,7 @@ func (r *requester) connect() {
 	r.growLanding()
 	r.takeRetries()
 	r.csReq = 0
-	if r.d.p.ScatterToCQE {
+	if r.u.p.ScatterToCQE {
 		r.csReq = inlineLimit(c.CSReq(), prm.CSReqUpTo32B, prm.CSReqUpTo64B, r.scq)
 	}
 }
@@ -167,7 +167,7 @@ func (r *requester) report(c prm.QPC) {
 
 // stop drops what is under way.
 func (r *requester) stop() {
-	r.d.abandon(&r.txq)
+	r.u.abandon(&r.txq)
 	r.waiting, r.deadline = false, sim.Never
 }
 

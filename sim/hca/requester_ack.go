@@ -10,11 +10,11 @@ import (
 // response is a response packet.
 func (q *requester) response(p *roce.Packet) {
 	psn := p.BTH().PSN()
-	if q.d.p.Credits && roce.CmpPSN(psn, q.sent) < 0 && q.credit(p) {
+	if q.u.p.Credits && roce.CmpPSN(psn, q.sent) < 0 && q.credit(p) {
 		q.kick()
 	}
 	if !q.checkResponse(psn) {
-		q.d.c.RxGhosts++
+		q.u.c.RxGhosts++
 		return
 	}
 	switch p.Info().Class {
@@ -79,7 +79,7 @@ walk:
 		q.qs.add(prm.QCImpliedNAKSeqErr)
 		if q.useRetry() {
 			q.repair()
-			q.pause(q.d.p.NackGenerate[1])
+			q.pause(q.u.p.NackGenerate[1])
 		}
 	}
 	return !lost && q.state != prm.QPStateERR
@@ -131,7 +131,7 @@ func (q *requester) complete() {
 			q.failByScript()
 			return
 		}
-		if q.d.answers && (m.kind == msgRead || m.kind == msgAtomic) {
+		if q.u.answers && (m.kind == msgRead || m.kind == msgAtomic) {
 			q.answered(m)
 		}
 		if m.signal && !(q.breaks(rule.SignalledRequestsComplete) && m.idx%8 == 3) || q.breaks(rule.UnsignalledRequestsAreSilent) {
@@ -154,7 +154,7 @@ func (q *requester) onNAKPacket(s roce.Syndrome) {
 			return
 		}
 		q.repair()
-		q.pause(q.d.p.NackReact[0])
+		q.pause(q.u.p.NackReact[0])
 		return
 	}
 	switch s {
@@ -212,4 +212,21 @@ func (q *requester) onAtomicWritten(m *msg, p *roce.Packet) {
 	q.una = roce.AddPSN(m.first, 1)
 	q.endRead(m)
 	q.progress()
+}
+
+// sendCQE reports a send WQE that is done; data is what its response scatters to
+// the CQE.
+func (q *requester) sendCQE(m *msg, data []byte) {
+	u := q.u
+	all, e := q.entry(q.scq, false)
+	format := putInline(all, e, data)
+	if (m.kind == msgRead || m.kind == msgAtomic) && !u.breaks(rule.ReadsCountTheirBytes) {
+		e.SetByteCnt(m.length)
+	}
+	e.SetTimestamp(u.timestamp(u.e.Now()))
+	e.SetQPN(q.num)
+	e.SetSOp(m.op)
+	e.SetWQECounter(m.idx)
+	e.SetOpOwn(prm.CQEReq, format, false, 0)
+	q.scq.push(all)
 }

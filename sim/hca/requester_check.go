@@ -134,7 +134,7 @@ func (q *requester) fenced(c prm.CtrlSegment) bool {
 }
 
 // outOfCredits says whether a message waits for receives of the responder.
-func (q *requester) outOfCredits(op prm.WQEOpcode) bool { return q.d.p.Credits && q.limited(op) }
+func (q *requester) outOfCredits(op prm.WQEOpcode) bool { return q.u.p.Credits && q.limited(op) }
 
 // outOfReads says whether as many READs and atomics are outstanding as the peer takes.
 func (q *requester) outOfReads(op prm.WQEOpcode) bool {
@@ -161,9 +161,9 @@ func (q *requester) supported(op prm.WQEOpcode, w *prm.SendWQE) bool {
 	case prm.WQEOpNOP, prm.WQEOpSend, prm.WQEOpSendImm, prm.WQEOpSendInv, prm.WQEOpRDMAWrite, prm.WQEOpRDMAWriteImm, prm.WQEOpRDMARead:
 		return true
 	case prm.WQEOpAtomicCS, prm.WQEOpAtomicFA:
-		return q.d.p.Atomics || q.breaks(rule.RequestIsSupported)
+		return q.u.p.Atomics || q.breaks(rule.RequestIsSupported)
 	case prm.WQEOpAtomicWrite:
-		return q.d.p.AtomicWrite && !w.Memory
+		return q.u.p.AtomicWrite && !w.Memory
 	case prm.WQEOpUMR:
 		return q.st != prm.STUD
 	}
@@ -182,7 +182,7 @@ func (q *requester) fitsDatagram(w *prm.SendWQE) bool {
 
 // fitsMessage says whether the message is not longer than the device sends.
 func (q *requester) fitsMessage(w *prm.SendWQE) bool {
-	return w.Bytes <= 1<<q.d.p.LogMaxMsg || q.breaks(rule.MessageHasALimit)
+	return w.Bytes <= 1<<q.u.p.LogMaxMsg || q.breaks(rule.MessageHasALimit)
 }
 
 // atomicLengthOK says whether an atomic has the size of one.
@@ -197,7 +197,7 @@ func (q *requester) readLengthOK(m *msg, w *prm.SendWQE) bool {
 
 // segmentsPermitted checks the keys of the WQE's data segments, and looks them up.
 func (q *requester) segmentsPermitted(m *msg, w *prm.SendWQE) bool {
-	d, access := q.d, mkey.LocalRead
+	u, access := q.u, mkey.LocalRead
 	if m.kind != msgPush {
 		access = mkey.LocalWrite
 	}
@@ -205,12 +205,12 @@ func (q *requester) segmentsPermitted(m *msg, w *prm.SendWQE) bool {
 		if s.Inline != nil {
 			continue
 		}
-		if _, r := d.keys.Check(q.user(), s.LKey, s.Addr, uint64(s.Len), access); r != mkey.OK && !q.breaks(rule.LocalKeysAreCheckedFirst) {
+		if _, r := u.dma.keys.Check(q.user(), s.LKey, s.Addr, uint64(s.Len), access); r != mkey.OK && !q.breaks(rule.LocalKeysAreCheckedFirst) {
 			return false
 		}
 		var cost miss
-		d.caches.touchKey(s.LKey, s.Addr, &cost)
-		d.xlate += cost.stall
+		u.caches.touchKey(s.LKey, s.Addr, &cost)
+		u.xlate += cost.stall
 	}
 	return true
 }

@@ -46,9 +46,9 @@ func (q *requester) land(m *msg, off uint32, data []byte) bool {
 		m.signal = false
 		return true
 	}
-	w := &q.d.parsed
+	w := &q.u.parsed
 	if prm.ParseSendWQE(q.landing[m.land].wqe, uint32(q.st), w) != nil {
-		q.d.bug("QP %#x: the landing area of WQE %d changed", q.num, m.idx)
+		q.u.bug("QP %#x: the landing area of WQE %d changed", q.num, m.idx)
 	}
 	c := cursor{}
 	for skip := off; skip > 0; {
@@ -63,10 +63,10 @@ func (q *requester) land(m *msg, off uint32, data []byte) bool {
 	for len(data) > 0 {
 		s, next, ok := w.Data(c.at)
 		if !ok {
-			q.d.bug("QP %#x: a READ's landing area is too small", q.num)
+			q.u.bug("QP %#x: a READ's landing area is too small", q.num)
 		}
 		n := int(min(uint32(len(data)), s.Len-c.pos))
-		if !q.d.dma.writeTo(q.user(), s.LKey, s.Addr+uint64(c.pos), data[:n], mkey.LocalWrite) {
+		if !q.u.dma.writeTo(q.user(), s.LKey, s.Addr+uint64(c.pos), data[:n], mkey.LocalWrite) {
 			q.qs.add(prm.QCReqLocalProtection)
 			q.failHead(prm.SyndromeLocalProt)
 			return false

@@ -1,9 +1,6 @@
 package hca
 
 import (
-	"fmt"
-	"syscall"
-
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/rule"
@@ -21,7 +18,7 @@ func (q *requester) failAt(i uint32, s prm.Syndrome) {
 // not, and moves the QP to ERR, an unreliable one to SQER.
 func (q *requester) failHead(s prm.Syndrome) {
 	if q.head == q.tail {
-		q.d.bug("QP %#x: %v with nothing outstanding", q.num, s)
+		q.u.bug("QP %#x: %v with nothing outstanding", q.num, s)
 	}
 	m := q.msg(q.head)
 	switch s {
@@ -75,7 +72,7 @@ func (q *requester) flushSQ() {
 func (q *requester) toSQError() {
 	q.setState(prm.QPStateSQER)
 	q.epoch++
-	q.d.abandon(&q.txq)
+	q.u.abandon(&q.txq)
 	q.waiting, q.deadline, q.open, q.halt = false, sim.Never, false, false
 	q.flushTaken()
 	q.una, q.sent = q.psn, q.psn
@@ -98,25 +95,6 @@ func (q *requester) flushTaken() {
 	}
 }
 
-// scriptedError is how a tester wants a request to end.
-type scriptedError struct {
-	syndrome prm.Syndrome
-	vendor   uint8
-}
-
-// FailNext has the next request that the QP would finish with success end as a
-// requester error instead, with everything that follows from it. It is a tester's
-// hand in the device, not something that a host could do. ENOENT for an unknown QP.
-func (d *Device) FailNext(qpn uint32, syndrome, vendor uint8) error {
-	q := d.qpn(qpn)
-	if q == nil {
-		return fmt.Errorf("hca: no QP %#x: %w", qpn, syscall.ENOENT)
-	}
-	q.script = append(q.script, scriptedError{prm.Syndrome(syndrome), vendor})
-	q.requester.scripted = true
-	return nil
-}
-
 // failByScript ends the oldest message as FailNext asked.
 func (q *requester) failByScript() {
 	s := q.script[0]
@@ -124,17 +102,4 @@ func (q *requester) failByScript() {
 	q.scripted = len(q.script) > 0
 	q.vendor = uint16(s.vendor) + 1
 	q.failHead(s.syndrome)
-}
-
-// vendorSynd is the vendor byte of an error CQE: the script's for the error that it
-// caused, once.
-func (q *connection) vendorSynd(s prm.Syndrome) uint8 {
-	if v := q.vendor; v != 0 {
-		q.vendor = 0
-		return uint8(v - 1)
-	}
-	if int(s) < len(vendorSyndromes) {
-		return vendorSyndromes[s]
-	}
-	return 0
 }

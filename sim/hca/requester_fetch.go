@@ -8,26 +8,26 @@ import (
 // posted is a doorbell or a push for the WQE at index idx with ds units.
 func (q *requester) posted(idx uint16, ds int, wqe []byte) {
 	if q.state != prm.QPStateRTS && q.state != prm.QPStateSQD && !q.flushes() || q.sqSize == 0 {
-		q.d.c.DoorbellsState++
+		q.u.c.DoorbellsState++
 		return
 	}
 	n := uint16(max(1, (ds*prm.DSSize+prm.WQEBBSize-1)/prm.WQEBBSize))
 	pi := idx + n
 	if int16(pi-q.pi) <= 0 || uint32(pi-q.oldest()) > q.sqSize {
 		// Late, repeated, or made of stale bytes: the record knows.
-		q.d.c.DoorbellsOdd++
+		q.u.c.DoorbellsOdd++
 		q.owner.readRecord()
 		return
 	}
 	if wqe != nil && q.state == prm.QPStateRTS && idx == q.pi && q.got == idx && !q.fetch && q.take(idx, wqe) {
-		q.d.c.WQEsPushed++
+		q.u.c.WQEsPushed++
 	}
 	q.pi = pi
 	if q.flushes() {
 		q.flushSQ()
 		return
 	}
-	if wqe == nil && q.got != pi && q.d.p.FetchPerDoorbell {
+	if wqe == nil && q.got != pi && q.u.p.FetchPerDoorbell {
 		q.rung = append(q.rung, pi)
 	}
 	q.readAhead()
@@ -37,7 +37,7 @@ func (q *requester) posted(idx uint16, ds int, wqe []byte) {
 // take puts a pushed WQE into the buffer if there is room.
 func (q *requester) take(idx uint16, wqe []byte) bool {
 	n := uint16(len(wqe) / prm.WQEBBSize)
-	if int(idx+n-q.ci) > q.d.p.WQEBuffer {
+	if int(idx+n-q.ci) > q.u.p.WQEBuffer {
 		return false
 	}
 	q.needBuf()
@@ -45,7 +45,7 @@ func (q *requester) take(idx uint16, wqe []byte) bool {
 	k := copy(q.buf[at:], wqe)
 	copy(q.buf, wqe[k:])
 	q.got = idx + n
-	if len(q.d.caches.sendWQEs.nodes) > 0 {
+	if len(q.u.caches.sendWQEs.nodes) > 0 {
 		q.keepWQE(idx)
 	}
 	return true
@@ -53,14 +53,14 @@ func (q *requester) take(idx uint16, wqe []byte) bool {
 
 func (q *requester) needBuf() {
 	if q.buf == nil {
-		q.buf = make([]byte, q.d.p.WQEBuffer*prm.WQEBBSize)
+		q.buf = make([]byte, q.u.p.WQEBuffer*prm.WQEBBSize)
 	}
 }
 
 // readAhead fetches WQEs before the cursor needs them: when less than half of the
 // buffer is filled.
 func (q *requester) readAhead() {
-	if q.state == prm.QPStateRTS && int(q.got-q.ci) < q.d.p.WQEBuffer/2 {
+	if q.state == prm.QPStateRTS && int(q.got-q.ci) < q.u.p.WQEBuffer/2 {
 		q.fetchWQEs()
 	}
 }
@@ -72,9 +72,9 @@ func (q *requester) fetchWQEs() {
 	if q.fetch || q.got == q.pi {
 		return
 	}
-	d := q.d
-	room := d.p.WQEBuffer - int(q.got-q.ci)
-	n := min(int(q.pi-q.got), room, d.p.FetchLimit)
+	u := q.u
+	room := u.p.WQEBuffer - int(q.got-q.ci)
+	n := min(int(q.pi-q.got), room, u.p.FetchLimit)
 	if n <= 0 {
 		return
 	}
@@ -84,14 +84,14 @@ func (q *requester) fetchWQEs() {
 	n = min(n, (len(q.buf)-at)/prm.WQEBBSize, int(q.sqSize-slot))
 	pa, bytes := q.ring.at(q.sqOff+uint64(slot)*prm.WQEBBSize, n*prm.WQEBBSize)
 	q.fetch, q.stale = true, false
-	d.c.WQEFetches++
-	d.c.WQEBlocksFetched += uint64(bytes / prm.WQEBBSize)
+	u.c.WQEFetches++
+	u.c.WQEBlocksFetched += uint64(bytes / prm.WQEBBSize)
 	x := q.arg | uint64(bytes/prm.WQEBBSize)<<fetchShift
 	head, data := q.split[0], q.split[1]
 	q.split = [2]int{}
 	if head > 0 && head+data <= bytes {
-		d.bus.ReadDMA(pa, q.buf[at:at+head], d.h.none, 0)
-		d.bus.ReadDMA(pa+mem.PA(head), q.buf[at+head:at+head+data], d.h.fetch, x)
+		u.bus.ReadDMA(pa, q.buf[at:at+head], u.h.none, 0)
+		u.bus.ReadDMA(pa+mem.PA(head), q.buf[at+head:at+head+data], u.h.fetch, x)
 		return
 	}
 	from, done := q.got, 0
@@ -102,12 +102,12 @@ func (q *requester) fetchWQEs() {
 		}
 		done++
 		if 0 < k && k < bytes {
-			d.bus.ReadDMA(pa, q.buf[at:at+k], d.h.none, 0)
+			u.bus.ReadDMA(pa, q.buf[at:at+k], u.h.none, 0)
 			pa, at, bytes, from = pa+mem.PA(k), at+k, bytes-k, pi
 		}
 	}
 	q.rung = q.rung[:copy(q.rung, q.rung[done:])]
-	d.bus.ReadDMA(pa, q.buf[at:at+bytes], d.h.fetch, x)
+	u.bus.ReadDMA(pa, q.buf[at:at+bytes], u.h.fetch, x)
 }
 
 func (q *requester) onFetch(n int) {
@@ -132,7 +132,7 @@ func (q *requester) whole(n int) []byte {
 	if at+n*prm.WQEBBSize <= len(q.buf) {
 		return q.buf[at : at+n*prm.WQEBBSize]
 	}
-	w := q.d.wqe[:n*prm.WQEBBSize]
+	w := q.u.wqe[:n*prm.WQEBBSize]
 	k := copy(w, q.buf[at:])
 	copy(w[k:], q.buf)
 	return w

@@ -34,7 +34,7 @@ func (q *requester) moveCursor(idx uint16) {
 
 // goBack has everything from the oldest unacknowledged packet sent again.
 func (q *requester) goBack() {
-	q.d.abandon(&q.txq)
+	q.u.abandon(&q.txq)
 	q.rewind()
 }
 
@@ -72,7 +72,7 @@ func (q *requester) useRetry() bool {
 // request. With go-back-N everything behind it follows; with selective repeat the cursor
 // then returns to where it was.
 func (q *requester) repair() {
-	if !q.d.p.SelectiveRepeat {
+	if !q.u.p.SelectiveRepeat {
 		q.goBack()
 		return
 	}

@@ -14,9 +14,9 @@ func (q *requester) payload(m *msg) int {
 // sendNext makes the next packet of the message at the cursor; parsed says that the
 // device's parsed WQE is that one.
 func (q *requester) sendNext(m *msg, parsed bool) {
-	w := &q.d.parsed
+	w := &q.u.parsed
 	if !parsed && prm.ParseSendWQE(q.whole(int(m.nbb)), uint32(q.st), w) != nil {
-		q.d.bug("QP %#x: WQE %d changed in the buffer", q.num, m.idx)
+		q.u.bug("QP %#x: WQE %d changed in the buffer", q.num, m.idx)
 	}
 	switch m.kind {
 	case msgPush:
@@ -77,7 +77,7 @@ func pushOp(op prm.WQEOpcode, k, n uint32) roce.Opcode {
 // sendPush makes a packet of a SEND or WRITE. It reports false when the data could
 // not be gathered, which fails the message.
 func (q *requester) sendPush(m *msg, w *prm.SendWQE) bool {
-	d := q.d
+	u := q.u
 	n := q.payload(m)
 	op := pushOp(m.op, q.pkt, m.n) | roce.Opcode(q.transport)
 	info := op.Info()
@@ -98,7 +98,7 @@ func (q *requester) sendPush(m *msg, w *prm.SendWQE) bool {
 	if q.st == prm.STUD {
 		f, i = q.datagram(op, psn, n, flags, w.AV)
 	} else {
-		f = q.tmpl.New(&d.frames, op, psn, n, flags)
+		f = q.tmpl.New(&u.frames, op, psn, n, flags)
 	}
 	if info.Headers.Has(roce.HasRETH) {
 		h := f.RETH()
@@ -112,22 +112,22 @@ func (q *requester) sendPush(m *msg, w *prm.SendWQE) bool {
 	if info.Headers.Has(roce.HasIETH) {
 		f.IETH().SetRKey(w.Ctrl.Imm())
 	}
-	if i < 0 && (n == 0 || !w.Memory) && q.d.port.free(&q.sender, &q.txq) {
+	if i < 0 && (n == 0 || !w.Memory) && q.u.port.free(&q.sender, &q.txq) {
 		q.gather(-1, f.Payload(), w)
 		q.pushed(m, psn, len(f.B))
-		d.port.leave(f)
+		u.port.leave(f)
 		return true
 	}
 	if i < 0 {
-		i = d.getSlot(f)
+		i = u.getSlot(f)
 	}
 	if !q.gather(i, f.Payload(), w) {
-		d.dropUnsent(i)
+		u.dropUnsent(i)
 		q.failAt(q.cur, prm.SyndromeLocalProt)
 		return false
 	}
 	q.pushed(m, psn, len(f.B))
-	q.d.port.enqueue(&q.sender, &q.txq, i)
+	q.u.port.enqueue(&q.sender, &q.txq, i)
 	return true
 }
 
@@ -147,7 +147,7 @@ func (q *requester) pushed(m *msg, psn uint32, bytes int) {
 // the responder does not owe. An unsignalled message with more behind it leaves the request to a
 // later packet.
 func (q *requester) wantsAck(m *msg, last bool) bool {
-	if q.sinceAR >= q.d.p.AckReqPackets {
+	if q.sinceAR >= q.u.p.AckReqPackets {
 		return true
 	}
 	return last && (m.signal || q.ci+uint16(m.nbb) == q.pi || q.sent != roce.AddPSN(m.first, int32(q.pkt)) || q.probes())
@@ -156,16 +156,16 @@ func (q *requester) wantsAck(m *msg, last bool) bool {
 // gather fills p with the next bytes of the message: inline bytes at once, others
 // by DMA into the frame of slot i.
 func (q *requester) gather(i int32, p []byte, w *prm.SendWQE) bool {
-	d := q.d
+	u := q.u
 	for len(p) > 0 {
 		s, next, ok := w.Data(q.segAt)
 		if !ok {
-			d.bug("QP %#x: a WQE's data ended early", q.num)
+			u.bug("QP %#x: a WQE's data ended early", q.num)
 		}
 		n := int(min(uint32(len(p)), s.Len-q.segPos))
 		if s.Inline != nil {
 			copy(p[:n], s.Inline[q.segPos:])
-		} else if !d.dma.readInto(i, q.user(), s.LKey, s.Addr+uint64(q.segPos), p[:n], mkey.LocalRead) {
+		} else if !u.dma.readInto(i, q.user(), s.LKey, s.Addr+uint64(q.segPos), p[:n], mkey.LocalRead) {
 			return false
 		}
 		p = p[n:]
@@ -180,7 +180,7 @@ func (q *requester) gather(i int32, p []byte, w *prm.SendWQE) bool {
 func (q *requester) sendRead(m *msg, w *prm.SendWQE) {
 	skip := m.next * uint32(q.mtu)
 	psn := roce.AddPSN(m.first, int32(m.next))
-	f := q.tmpl.New(&q.d.frames, roce.RCReadRequest, psn, 0, roce.AckReq)
+	f := q.tmpl.New(&q.u.frames, roce.RCReadRequest, psn, 0, roce.AckReq)
 	h := f.RETH()
 	h.SetVA(w.Raddr.Addr() + uint64(skip))
 	h.SetRKey(w.Raddr.RKey())
@@ -197,7 +197,7 @@ func (q *requester) sendAtomic(m *msg, w *prm.SendWQE) {
 	if m.op == prm.WQEOpAtomicCS {
 		op = roce.RCCmpSwap
 	}
-	f := q.tmpl.New(&q.d.frames, op, m.first, 0, roce.AckReq)
+	f := q.tmpl.New(&q.u.frames, op, m.first, 0, roce.AckReq)
 	h := f.AtomicETH()
 	h.SetVA(w.Raddr.Addr())
 	h.SetRKey(w.Raddr.RKey())
@@ -212,7 +212,7 @@ func (q *requester) sendAtomic(m *msg, w *prm.SendWQE) {
 // one, and answers with an empty READ response. It counts as one of the operations that are kept
 // for replay.
 func (q *requester) sendAtomicWrite(m *msg, w *prm.SendWQE) {
-	f := q.tmpl.New(&q.d.frames, roce.RCAtomicWrite, m.first, atomicSize, roce.AckReq)
+	f := q.tmpl.New(&q.u.frames, roce.RCAtomicWrite, m.first, atomicSize, roce.AckReq)
 	h := f.RETH()
 	h.SetVA(w.Raddr.Addr())
 	h.SetRKey(w.Raddr.RKey())
@@ -231,5 +231,5 @@ func (q *requester) sendRequest(m *msg, f *roce.Frame, behind uint32) {
 		q.spend(len(f.B))
 	}
 	q.passWQE(m)
-	q.d.port.enqueue(&q.sender, &q.txq, q.d.getSlot(f))
+	q.u.port.enqueue(&q.sender, &q.txq, q.u.getSlot(f))
 }

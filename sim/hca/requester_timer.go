@@ -18,28 +18,28 @@ func (q *requester) setDeadline() {
 	if q.timeout == 0 {
 		return
 	}
-	q.deadline = q.d.e.Now() + q.timeout
+	q.deadline = q.u.e.Now() + q.timeout
 	if q.breaks(rule.TimeoutIsTheQPs) {
 		q.deadline += 4 * q.timeout
 	}
 	if !q.timerSet {
 		q.timerSet = true
-		q.d.e.At(q.deadline, q.d.h.timer, q.arg)
+		q.u.e.At(q.deadline, q.u.h.timer, q.arg)
 	}
 }
 
 // onTimer looks whether the ACK timer has run out; it may have been moved since
 // the event was set.
 func (q *requester) onTimer() {
-	d := q.d
+	u := q.u
 	q.timerSet = false
-	now := d.e.Now()
+	now := u.e.Now()
 	switch {
 	case q.deadline == sim.Never:
 		return
 	case now < q.deadline:
 		q.timerSet = true
-		d.e.At(q.deadline, d.h.timer, q.arg)
+		u.e.At(q.deadline, u.h.timer, q.arg)
 		return
 	}
 	q.deadline = sim.Never
@@ -50,7 +50,7 @@ func (q *requester) onTimer() {
 	if !q.useRetry() {
 		return
 	}
-	if q.d.p.AdaptiveRetrans {
+	if q.u.p.AdaptiveRetrans {
 		q.qs.add(prm.QCRoCEADPRetrans)
 	}
 	q.goBack()
@@ -71,13 +71,13 @@ func (q *requester) pause(t sim.Time) {
 
 // wait keeps the requester quiet for t; the ACK timer stops meanwhile.
 func (q *requester) wait(t sim.Time) {
-	q.waiting, q.waitEnd, q.deadline = true, q.d.e.Now()+t, sim.Never
-	q.d.e.After(t, q.d.h.wait, q.arg)
+	q.waiting, q.waitEnd, q.deadline = true, q.u.e.Now()+t, sim.Never
+	q.u.e.After(t, q.u.h.wait, q.arg)
 }
 
 func (q *requester) onWait() {
-	d := q.d
-	if !q.waiting || d.e.Now() < q.waitEnd {
+	u := q.u
+	if !q.waiting || u.e.Now() < q.waitEnd {
 		return
 	}
 	q.waiting = false
@@ -99,7 +99,7 @@ const adaptiveParts = 48
 
 // setTimer takes the ACK timeout and the retry count of a connection.
 func (q *requester) setTimer(timeout sim.Time, retries uint32) {
-	p := &q.d.p
+	p := &q.u.p
 	q.timeout, q.retryMax, q.retry = 0, retries, retries
 	if timeout > 0 {
 		q.timeout = max(timeout, p.AckTimeoutFloor)
@@ -124,7 +124,7 @@ func (q *requester) rewait(n uint8) {
 // timedOut counts an ACK timeout and chooses the next wait.
 func (q *requester) timedOut() {
 	q.qs.add(prm.QCLocalAckTimeoutErr)
-	if q.d.p.AdaptiveRetrans {
+	if q.u.p.AdaptiveRetrans {
 		q.qs.add(prm.QCRoCEADPRetransTo)
 		q.rewait(q.backoff + 1)
 	}

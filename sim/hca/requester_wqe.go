@@ -10,16 +10,16 @@ import (
 // begin takes the WQE at the cursor of a runnable QP: it checks it and gives it PSNs, or, when it is
 // sent again, finds what it had. It reports whether there is anything to go on with.
 func (q *requester) begin() bool {
-	d := q.d
+	u := q.u
 	n := q.nbb
-	w := &d.parsed
+	w := &u.parsed
 	err := q.parse(w)
 	if q.cur != q.tail {
 		return q.beginAgain(w, err)
 	}
 	m := q.newMsg()
 	m.idx, m.nbb = q.ci, uint8(n)
-	q.d.c.WQEs++
+	q.u.c.WQEs++
 	if err != nil {
 		m.signal = true
 		q.failLocally(m, prm.SyndromeLocalQPOp)
@@ -37,7 +37,7 @@ func (q *requester) begin() bool {
 		return true
 	}
 	q.ssn = (q.ssn + 1) & roce.PSNMask
-	if d.p.Credits {
+	if u.p.Credits {
 		q.spendCredit(m.op)
 	}
 	q.open, q.pkt, q.segAt, q.segPos = true, 0, 0, 0
@@ -82,8 +82,8 @@ func (q *requester) prepare(m *msg, w *prm.SendWQE) prm.Syndrome {
 // doLocally does what needs no packet, at once and in order: binds of memory windows and local
 // invalidates.
 func (q *requester) doLocally(m *msg, w *prm.SendWQE) prm.Syndrome {
-	q.d.settle() // what has arrived looked at keys as they were
-	if m.op == prm.WQEOpUMR && q.d.keys.Update(q.user(), w.Ctrl.Imm(), w.UMR, w.MKC, w.Inline) != mkey.OK {
+	q.u.settle() // what has arrived looked at keys as they were
+	if m.op == prm.WQEOpUMR && q.u.dma.keys.Update(q.user(), w.Ctrl.Imm(), w.UMR, w.MKC, w.Inline) != mkey.OK {
 		return prm.SyndromeMWBind
 	}
 	return 0
@@ -100,7 +100,7 @@ func (q *requester) takeLanding(m *msg, w *prm.SendWQE) {
 			return
 		}
 	}
-	q.d.bug("QP %#x has %d READs outstanding and no landing area", q.num, q.reads)
+	q.u.bug("QP %#x has %d READs outstanding and no landing area", q.num, q.reads)
 }
 
 // beginAgain opens a message that was sent before at its oldest unacknowledged
@@ -180,31 +180,31 @@ func (q *requester) passWQE(m *msg) {
 // whose WQE must be at hand. It is done by the unit that takes the QP next, or, when
 // none works on it or is about to, by one that is free.
 func (q *requester) answered(m *msg) {
-	d := q.d
-	t := d.p.PURead
-	if len(d.caches.sendWQEs.nodes) > 0 {
-		d.c.WQELookups++
+	u := q.u
+	t := u.p.PURead
+	if len(u.caches.sendWQEs.nodes) > 0 {
+		u.c.WQELookups++
 		if !q.keepWQE(m.idx) {
-			d.c.WQEMisses++
-			t += d.p.WQEMiss
+			u.c.WQEMisses++
+			t += u.p.WQEMiss
 			q.readAgain(m)
 		}
 	}
-	d.c.PUBusy += t
+	u.c.PUBusy += t
 	if q.running || q.queued {
 		q.puOwed += t
 	} else {
-		q.puFree = max(q.puFree, d.e.Now()) + t
+		q.puFree = max(q.puFree, u.e.Now()) + t
 	}
 }
 
 // readAgain reads the WQE of a message for its bytes on the bus. What they say is known.
 func (q *requester) readAgain(m *msg) {
-	d := q.d
+	u := q.u
 	slot := uint32(m.idx) & (q.sqSize - 1)
 	pa, n := q.ring.at(q.sqOff+uint64(slot)*prm.WQEBBSize, min(int(m.nbb), int(q.sqSize-slot))*prm.WQEBBSize)
-	d.c.WQEBlocksFetched += uint64(n / prm.WQEBBSize)
-	d.bus.ReadDMA(pa, d.again[:n], d.h.none, 0)
+	u.c.WQEBlocksFetched += uint64(n / prm.WQEBBSize)
+	u.bus.ReadDMA(pa, u.again[:n], u.h.none, 0)
 }
 
 // keepWQE notes a send WQE that has come, and reports whether it was kept.
@@ -212,6 +212,6 @@ func (q *requester) keepWQE(idx uint16) bool {
 	if q.kept == nil {
 		q.kept = make([]int32, q.sqSize)
 	}
-	hit, _ := q.d.caches.sendWQEs.touch(&q.kept[uint32(idx)&(q.sqSize-1)], uint64(q.num)<<16|uint64(idx))
+	hit, _ := q.u.caches.sendWQEs.touch(&q.kept[uint32(idx)&(q.sqSize-1)], uint64(q.num)<<16|uint64(idx))
 	return hit
 }

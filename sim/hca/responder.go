@@ -96,7 +96,7 @@ func (r *responder) connect() {
 	r.epsn = c.NextRcvPSN()
 	r.limitSaved()
 	r.csRes = 0
-	if r.d.p.ScatterToCQE {
+	if r.u.p.ScatterToCQE {
 		r.csRes = inlineLimit(c.CSRes(), prm.CSResUpTo32B, prm.CSResUpTo64B, r.rcq)
 	}
 }
@@ -119,7 +119,7 @@ func (r *responder) report(c prm.QPC) {
 
 // stop drops what is under way.
 func (r *responder) stop() {
-	r.d.abandon(&r.rtx)
+	r.u.abandon(&r.rtx)
 	r.dropHeld()
 	r.dropResponses()
 }
@@ -133,7 +133,7 @@ func (r *responder) dropRequests() {
 // dropHeld forgets the packets that wait, and those that came early.
 func (r *responder) dropHeld() {
 	for r.hold.head >= 0 {
-		r.d.dropSlot(r.d.popSlot(&r.hold))
+		r.u.dropSlot(r.u.popSlot(&r.hold))
 	}
 	r.dropAhead()
 }
@@ -149,18 +149,18 @@ func (r *responder) flushOpen() {
 // request is request packet p of slot i. Packets behind one that waits, wait too.
 func (q *responder) request(i int32, p *roce.Packet) {
 	if q.busy {
-		q.d.pushSlot(&q.hold, i)
+		q.u.pushSlot(&q.hold, i)
 		return
 	}
-	if q.d.p.SelectiveRepeat && q.keep(i, p) {
+	if q.u.p.SelectiveRepeat && q.keep(i, p) {
 		return
 	}
 	if q.execute(p) {
 		q.busy = true
-		q.d.pushSlot(&q.hold, i)
+		q.u.pushSlot(&q.hold, i)
 		return
 	}
-	q.d.dropSlot(i)
+	q.u.dropSlot(i)
 	if q.ahead.head >= 0 {
 		q.catchUp()
 	}
@@ -170,21 +170,21 @@ func (q *responder) request(i int32, p *roce.Packet) {
 // at again; otherwise it is done.
 func (q *responder) unhold(redo bool) {
 	q.busy = false
-	d := q.d
+	u := q.u
 	for ; q.hold.head >= 0; redo = true {
-		i := d.popSlot(&q.hold)
+		i := u.popSlot(&q.hold)
 		if redo && q.takesRequests() {
-			p := d.packet(i)
+			p := u.packet(i)
 			if q.keep(i, &p) {
 				continue
 			}
 			if q.execute(&p) {
 				q.busy = true
-				d.pushFront(&q.hold, i)
+				u.pushFront(&q.hold, i)
 				return
 			}
 		}
-		d.dropSlot(i)
+		u.dropSlot(i)
 	}
 	if q.ahead.head >= 0 {
 		q.catchUp()

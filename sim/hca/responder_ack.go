@@ -25,32 +25,32 @@ func (q *responder) answer(kind answerKind, psn uint32, s roce.Syndrome) {
 
 // sendAck sends an Acknowledge behind the frames that are on their way.
 func (q *responder) sendAck(psn, msn uint32, s roce.Syndrome) {
-	f := q.tmpl.New(&q.d.frames, roce.RCAcknowledge, psn, 0, 0)
+	f := q.tmpl.New(&q.u.frames, roce.RCAcknowledge, psn, 0, 0)
 	h := f.AETH()
 	h.SetSyndrome(s)
 	h.SetMSN(msn)
 	if s.Type() == roce.SyndromeTypeAck {
-		q.d.c.AcksSent++
+		q.u.c.AcksSent++
 	} else {
-		q.d.c.NaksSent++
+		q.u.c.NaksSent++
 	}
-	if q.d.port.free(&q.sender, &q.rtx) {
-		q.d.port.leave(f)
+	if q.u.port.free(&q.sender, &q.rtx) {
+		q.u.port.leave(f)
 		return
 	}
-	q.d.port.enqueue(&q.sender, &q.rtx, q.d.getSlot(f))
+	q.u.port.enqueue(&q.sender, &q.rtx, q.u.getSlot(f))
 }
 
 // oweAck sends an ACK, or waits a moment for others to join it.
 func (q *responder) oweAck() {
-	if q.d.p.AckDelay == 0 {
+	if q.u.p.AckDelay == 0 {
 		q.answer(answerAck, roce.AddPSN(q.epsn, -1), q.ackSyndrome())
 		return
 	}
 	q.ackDue = true
 	if !q.ackSet {
 		q.ackSet = true
-		q.d.e.After(q.d.p.AckDelay, q.d.h.ack, q.arg)
+		q.u.e.After(q.u.p.AckDelay, q.u.h.ack, q.arg)
 	}
 }
 
@@ -81,7 +81,7 @@ func (q *responder) fatal(s roce.Syndrome) {
 	if q.breaks(rule.EventsHaveTheirType) {
 		ev = prm.EventWQCatasError
 	}
-	q.d.events.ofQP(ev, q.num)
+	q.u.events.ofQP(ev, q.num)
 	if q.breaks(rule.FatalRequestEndsTheQP) {
 		return
 	}
@@ -105,10 +105,10 @@ func (q *responder) sequenceNAK() {
 		return
 	}
 	q.nakSent = true
-	if t := q.d.p.NackGenerate[0]; t > 0 {
+	if t := q.u.p.NackGenerate[0]; t > 0 {
 		if !q.nakSet {
 			q.nakSet = true
-			q.d.e.After(t, q.d.h.nak, q.arg)
+			q.u.e.After(t, q.u.h.nak, q.arg)
 		}
 		return
 	}
@@ -142,5 +142,14 @@ func (q *responder) rnrNAK() {
 		return
 	}
 	q.answer(answerNAK, q.epsn, roce.RNRSyndrome(uint8(q.context().MinRNRNAK())))
-	q.d.standStill()
+	q.u.standStill()
+}
+
+// ackSyndrome is the syndrome of an ACK that is sent now. A QP with an SRQ announces nothing, for
+// what the SRQ has may be taken by others.
+func (q *responder) ackSyndrome() roce.Syndrome {
+	if !q.u.p.Credits || q.rqSize == 0 {
+		return roce.SyndromeAck
+	}
+	return roce.AckSyndrome(roce.CreditCode(int(q.rqPI - q.rqCI)))
 }

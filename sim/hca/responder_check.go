@@ -150,7 +150,7 @@ func (q *responder) checkAtomic(p *roce.Packet) verdict {
 		return invalid
 	case !q.translates(h.RKey(), h.VA(), atomicSize, mkey.RemoteAtomic):
 		return noAccess
-	case q.d.dma.runs[0].Len != atomicSize:
+	case q.u.dma.runs[0].Len != atomicSize:
 		return noAccess
 	}
 	return passed
@@ -213,9 +213,9 @@ func (q *responder) supports(info *roce.OpInfo) bool {
 	case roce.ClassSend, roce.ClassWrite, roce.ClassReadRequest:
 		return true
 	case roce.ClassAtomic:
-		return q.d.p.Atomics || q.breaks(rule.OperationIsSupported)
+		return q.u.p.Atomics || q.breaks(rule.OperationIsSupported)
 	case roce.ClassAtomicWrite:
-		return q.d.p.AtomicWrite
+		return q.u.p.AtomicWrite
 	}
 	return false
 }
@@ -276,7 +276,7 @@ func (q *responder) writeRangeOK(info *roce.OpInfo, n uint32) bool {
 	if q.wlen == 0 || info.Last && q.wlen == n || q.breaks(rule.FirstPacketChecksTheRange) {
 		return true
 	}
-	_, r := q.d.keys.Check(q.user(), q.wkey, q.wva, uint64(q.wlen), mkey.RemoteWrite)
+	_, r := q.u.dma.keys.Check(q.user(), q.wkey, q.wva, uint64(q.wlen), mkey.RemoteWrite)
 	return r == mkey.OK
 }
 
@@ -291,14 +291,14 @@ func (q *responder) completesWrite(n uint32) bool { return n == q.wleft }
 
 // translates checks the key for an access and leaves in runs where it goes.
 func (q *responder) translates(key uint32, va uint64, n uint32, a mkey.Access) bool {
-	runs, r := q.d.keys.Translate(q.user(), key, va, int(n), a, q.d.dma.runs[:0])
-	q.d.dma.runs = runs
+	runs, r := q.u.dma.keys.Translate(q.user(), key, va, int(n), a, q.u.dma.runs[:0])
+	q.u.dma.runs = runs
 	return r == mkey.OK
 }
 
 // readable checks the key of a READ.
 func (q *responder) readable(h roce.RETH) bool {
-	_, r := q.d.keys.Check(q.user(), h.RKey(), h.VA(), uint64(h.Length()), mkey.RemoteRead)
+	_, r := q.u.dma.keys.Check(q.user(), h.RKey(), h.VA(), uint64(h.Length()), mkey.RemoteRead)
 	return r == mkey.OK || q.breaks(rule.ReadIsCheckedWhole)
 }
 
@@ -309,8 +309,8 @@ func (q *responder) fitsReceive(n int) bool {
 
 // invalidates does what a SEND with invalidate asks for.
 func (q *responder) invalidates(key uint32) bool {
-	q.d.settle() // what has arrived looked at keys as they were
-	return q.d.keys.Invalidate(q.user(), key) == mkey.OK || q.breaks(rule.FailedInvalidationIsAnswered)
+	q.u.settle() // what has arrived looked at keys as they were
+	return q.u.dma.keys.Invalidate(q.user(), key) == mkey.OK || q.breaks(rule.FailedInvalidationIsAnswered)
 }
 
 // refuse does what a verdict other than passed and mustWait asks for.

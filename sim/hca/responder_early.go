@@ -13,60 +13,60 @@ import (
 // keep takes a request packet that came early, if the device does so. The list is in the
 // order of PSNs.
 func (q *responder) keep(i int32, p *roce.Packet) bool {
-	d := q.d
-	if !d.p.SelectiveRepeat || q.st != prm.STRC {
+	u := q.u
+	if !u.p.SelectiveRepeat || q.st != prm.STRC {
 		return false
 	}
 	psn := p.BTH().PSN()
-	if ahead := roce.CmpPSN(psn, q.epsn); ahead <= 0 || ahead > int32(d.p.RepeatWindow) {
+	if ahead := roce.CmpPSN(psn, q.epsn); ahead <= 0 || ahead > int32(u.p.RepeatWindow) {
 		return false
 	}
 	q.qs.add(prm.QCOutOfSequence)
 	q.sequenceNAK()
 	before, at := int32(-1), q.ahead.head
 	for at >= 0 {
-		other := d.packet(at)
+		other := u.packet(at)
 		diff := roce.CmpPSN(other.BTH().PSN(), psn)
 		if diff == 0 { // it is here already
-			d.dropSlot(i)
+			u.dropSlot(i)
 			return true
 		}
 		if diff > 0 {
 			break
 		}
-		before, at = at, d.slot(at).next
+		before, at = at, u.slot(at).next
 	}
 	switch {
 	case at < 0:
-		d.pushSlot(&q.ahead, i)
+		u.pushSlot(&q.ahead, i)
 	case before < 0:
-		d.pushFront(&q.ahead, i)
+		u.pushFront(&q.ahead, i)
 	default:
-		d.slot(i).next, d.slot(before).next = at, i
+		u.slot(i).next, u.slot(before).next = at, i
 	}
 	return true
 }
 
 // catchUp executes packets that were kept, up to the next gap, for which it asks.
 func (q *responder) catchUp() {
-	d := q.d
+	u := q.u
 	for q.ahead.head >= 0 && !q.busy {
 		i := q.ahead.head
-		p := d.packet(i)
+		p := u.packet(i)
 		diff := roce.CmpPSN(p.BTH().PSN(), q.epsn)
 		if diff > 0 {
 			q.sequenceNAK()
 			return
 		}
-		d.popSlot(&q.ahead)
+		u.popSlot(&q.ahead)
 		switch {
 		case diff < 0 || !q.takesRequests():
-			d.dropSlot(i)
+			u.dropSlot(i)
 		case q.execute(&p):
 			q.busy = true
-			d.pushFront(&q.hold, i)
+			u.pushFront(&q.hold, i)
 		default:
-			d.dropSlot(i)
+			u.dropSlot(i)
 			if q.nakSent { // no receive WQE: this one and those behind it come again
 				q.dropAhead()
 			}
@@ -77,6 +77,6 @@ func (q *responder) catchUp() {
 // dropAhead forgets the packets that were kept.
 func (q *responder) dropAhead() {
 	for q.ahead.head >= 0 {
-		q.d.dropSlot(q.d.popSlot(&q.ahead))
+		q.u.dropSlot(q.u.popSlot(&q.ahead))
 	}
 }

@@ -37,7 +37,7 @@ func (q *responder) accept(p *roce.Packet, psns, msns uint32) {
 	q.nakSent = false
 	if !q.est && !q.breaks(rule.CommunicationIsReported) && q.state == prm.QPStateRTR {
 		q.est = true
-		q.d.events.ofQP(prm.EventCommEst, q.num)
+		q.u.events.ofQP(prm.EventCommEst, q.num)
 	}
 	if (p.Info().Class == roce.ClassSend || p.Info().Class == roce.ClassWrite) && p.BTH().AckReq() && q.st == prm.STRC {
 		q.oweAck()
@@ -94,7 +94,7 @@ func (q *responder) openWrite(h roce.RETH) {
 func (q *responder) execWrite(p *roce.Packet, info *roce.OpInfo) {
 	data := p.Payload()
 	if len(data) > 0 {
-		q.d.dma.writeRuns(data)
+		q.u.dma.writeRuns(data)
 	}
 	if info.First {
 		q.qs.add(prm.QCRxWriteRequests)
@@ -135,7 +135,7 @@ func (q *responder) skipRecv(n int) {
 	for n > 0 {
 		s, next, ok := prm.RecvSGE(q.recvWQE, q.recvAt.at)
 		if !ok {
-			q.d.bug("QP %#x: a receive WQE ended early", q.num)
+			q.u.bug("QP %#x: a receive WQE ended early", q.num)
 		}
 		k := min(n, int(s.Len-q.recvAt.pos))
 		n -= k
@@ -153,10 +153,10 @@ func (q *responder) scatter(data []byte) bool {
 			return true
 		}
 		if !ok {
-			q.d.bug("QP %#x: a receive WQE ended early", q.num)
+			q.u.bug("QP %#x: a receive WQE ended early", q.num)
 		}
 		n := int(min(uint32(len(data)), s.Len-q.recvAt.pos))
-		if !q.d.dma.writeTo(q.recvUser(), s.LKey, s.Addr+uint64(q.recvAt.pos), data[:n], mkey.LocalWrite) {
+		if !q.u.dma.writeTo(q.recvUser(), s.LKey, s.Addr+uint64(q.recvAt.pos), data[:n], mkey.LocalWrite) {
 			return false
 		}
 		data = data[n:]
@@ -168,7 +168,7 @@ func (q *responder) scatter(data []byte) bool {
 }
 
 func (q *responder) execAtomicWrite(p *roce.Packet) {
-	q.d.dma.writeRuns(p.Payload())
+	q.u.dma.writeRuns(p.Payload())
 	q.qs.add(prm.QCRxAtomicRequests)
 	psn := q.epsn
 	q.accept(p, 1, 1)
@@ -181,23 +181,41 @@ func (q *responder) execAtomicWrite(p *roce.Packet) {
 func (q *responder) execAtomic(p *roce.Packet) {
 	h := p.AtomicETH()
 	q.atomicBusy = true
-	q.d.atomics.start(atomicOp{
-		qp: q.arg, epoch: q.epoch, pa: q.d.dma.runs[0].PA, op: p.Op, swap: h.SwapAdd(), compare: h.Compare(),
+	q.u.atomics.start(atomicOp{
+		qp: q.arg, epoch: q.epoch, pa: q.u.dma.runs[0].PA, op: p.Op, swap: h.SwapAdd(), compare: h.Compare(),
 	})
 }
 
 // finishAtomic accepts the packet at the head of the waiting ones and answers it.
 func (q *responder) finishAtomic(op roce.Opcode, old uint64) {
-	d := q.d
+	u := q.u
 	q.atomicBusy = false
 	if q.hold.head < 0 {
-		d.bug("QP %#x: an atomic without its packet", q.num)
+		u.bug("QP %#x: an atomic without its packet", q.num)
 	}
 	q.qs.add(prm.QCRxAtomicRequests)
 	psn := q.epsn
-	p := d.packet(q.hold.head)
+	p := u.packet(q.hold.head)
 	q.accept(&p, 1, 1)
 	i := q.save(savedOp{op: op, unsent: true, psn: psn, n: 1, value: old})
 	q.due(response{kind: answerAtomic, psn: psn, msn: q.msn, value: old, saved: i})
 	q.unhold(false)
+}
+
+// recvCQE reports a receive WQE that is done.
+func (q *responder) recvCQE(op prm.CQEOpcode, idx uint16, imm, n uint32, solicited bool, data []byte) {
+	u := q.u
+	all, e := q.entry(q.rcq, true)
+	e.SetRQPN(q.remote) // 32 bytes of inline data take its place
+	format := putInline(all, e, data)
+	e.SetImmInvalPKey(imm)
+	if u.breaks(rule.BytesAreCounted) {
+		n = (n + 3) &^ 3
+	}
+	e.SetByteCnt(n)
+	e.SetTimestamp(u.timestamp(u.e.Now()))
+	e.SetQPN(q.num)
+	e.SetWQECounter(idx)
+	e.SetOpOwn(op, format, solicited, 0)
+	q.rcq.push(all)
 }

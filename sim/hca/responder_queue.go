@@ -33,7 +33,7 @@ type response struct {
 // silence drops the responses that are due.
 func (q *responder) silence() {
 	q.dropResponses()
-	q.d.abandon(&q.rtx)
+	q.u.abandon(&q.rtx)
 }
 
 // dropResponses forgets what is due.
@@ -78,11 +78,11 @@ func (q *responder) respond() {
 		case answerAck, answerNAK:
 			q.sendAck(r.psn, r.msn, r.syndrome)
 		case answerAtomic:
-			f := q.tmpl.New(&q.d.frames, roce.RCAtomicAcknowledge, r.psn, 0, 0)
+			f := q.tmpl.New(&q.u.frames, roce.RCAtomicAcknowledge, r.psn, 0, 0)
 			f.AETH().SetSyndrome(q.ackSyndrome())
 			f.AETH().SetMSN(r.msn)
 			f.AtomicAckETH().SetOriginal(r.value)
-			q.d.port.enqueue(&q.sender, &q.rtx, q.d.getSlot(f))
+			q.u.port.enqueue(&q.sender, &q.rtx, q.u.getSlot(f))
 		case answerAtomicWrite:
 			q.answerAtomicWrite(r)
 		case answerRead:
@@ -111,22 +111,22 @@ func (q *responder) popItem() {
 // respondRead makes the response packets of a READ. It reports false when it must
 // wait: for its turn, or for room.
 func (q *responder) respondRead(r *response) bool {
-	d := q.d
+	u := q.u
 	if !q.readGrant {
 		var m miss
-		d.caches.touchQP(q.cachedQP, &m)
+		u.caches.touchQP(q.cachedQP, &m)
 		if r.left > 0 {
-			d.caches.touchKey(r.rkey, r.va, &m)
+			u.caches.touchKey(r.rkey, r.va, &m)
 		}
-		now := d.e.Now()
-		start, _ := d.readEng.Take(now, d.p.ReadInterval+m.stall)
+		now := u.e.Now()
+		start, _ := u.readEng.Take(now, u.p.ReadInterval+m.stall)
 		start += m.late
 		if r.saved < 0 { // asked for again
-			start += d.p.NackReact[1]
+			start += u.p.NackReact[1]
 		}
 		if start > now {
 			q.readSet = true
-			d.e.At(start, d.h.respond, q.arg)
+			u.e.At(start, u.h.respond, q.arg)
 			return false
 		}
 	}
@@ -137,27 +137,27 @@ func (q *responder) respondRead(r *response) bool {
 			q.resting.held = true
 			return false
 		}
-		if !d.room(n) {
+		if !u.room(n) {
 			q.stalled = true
-			d.stall(q.arg | responderBit)
+			u.stall(q.arg | responderBit)
 			return false
 		}
 		last := uint32(n) == r.left
-		f := q.tmpl.New(&d.frames, readOp(r.first, last), r.psn, n, 0)
+		f := q.tmpl.New(&u.frames, readOp(r.first, last), r.psn, n, 0)
 		if r.first || last {
 			f.AETH().SetSyndrome(q.ackSyndrome())
 			f.AETH().SetMSN(r.msn)
 		}
-		i := d.getSlot(f)
-		if n > 0 && !d.dma.readInto(i, q.user(), r.rkey, r.va, f.Payload(), mkey.RemoteRead) {
-			d.dropSlot(i)
+		i := u.getSlot(f)
+		if n > 0 && !u.dma.readInto(i, q.user(), r.rkey, r.va, f.Payload(), mkey.RemoteRead) {
+			u.dropSlot(i)
 			q.failRead(r.psn, r.msn)
 			return true
 		}
 		if q.reaction != nil {
 			q.spend(len(f.B))
 		}
-		q.d.port.enqueue(&q.sender, &q.rtx, i)
+		q.u.port.enqueue(&q.sender, &q.rtx, i)
 		r.first = false
 		r.psn = roce.AddPSN(r.psn, 1)
 		r.va += uint64(n)
@@ -174,7 +174,7 @@ func (q *responder) failRead(psn, msn uint32) {
 	q.sendAck(psn, msn, roce.NAKRemoteAccess)
 	q.qs.add(prm.QCRespRemoteAccessErrors)
 	if q.state != prm.QPStateERR {
-		q.d.events.ofQP(prm.EventWQAccessError, q.num)
+		q.u.events.ofQP(prm.EventWQAccessError, q.num)
 		q.owner.toError()
 	}
 	q.items = q.items[:q.itemHead+1]
@@ -193,8 +193,8 @@ func readOp(first, last bool) roce.Opcode {
 }
 
 func (q *responder) answerAtomicWrite(r *response) {
-	f := q.tmpl.New(&q.d.frames, roce.RCReadResponseOnly, r.psn, 0, 0)
+	f := q.tmpl.New(&q.u.frames, roce.RCReadResponseOnly, r.psn, 0, 0)
 	f.AETH().SetSyndrome(q.ackSyndrome())
 	f.AETH().SetMSN(r.msn)
-	q.d.port.enqueue(&q.sender, &q.rtx, q.d.getSlot(f))
+	q.u.port.enqueue(&q.sender, &q.rtx, q.u.getSlot(f))
 }

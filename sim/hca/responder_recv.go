@@ -48,11 +48,11 @@ func (q *responder) refill(waited bool) {
 		return
 	}
 	q.rqReading = true
-	d := q.d
+	u := q.u
 	if q.rqPI == q.rqGot {
 		q.rqFresh = waited
-		d.c.RecvRecordReads++
-		d.bus.ReadDMA(q.dbr, q.record[:], d.h.rqRecord, q.arg)
+		u.c.RecvRecordReads++
+		u.bus.ReadDMA(q.dbr, q.record[:], u.h.rqRecord, q.arg)
 		return
 	}
 	if q.rqBuf == nil {
@@ -69,15 +69,15 @@ func (q *responder) refill(waited bool) {
 	pa, bytes := q.ring.at(uint64(slot)*uint64(stride), n*stride)
 	n = bytes / stride
 	q.keepRecv()
-	d.c.RecvWQEFetches++
-	d.bus.ReadDMA(pa, q.rqBuf[at*stride:(at+n)*stride], d.h.rqFetch, q.arg|uint64(n)<<fetchShift)
+	u.c.RecvWQEFetches++
+	u.bus.ReadDMA(pa, q.rqBuf[at*stride:(at+n)*stride], u.h.rqFetch, q.arg|uint64(n)<<fetchShift)
 }
 
 // prefetch is how many receive WQEs are held, a power of two, so that the place of
 // an index modulo 2^16 does not jump.
 func (q *responder) prefetch() int {
 	n := 1
-	for 2*n <= min(q.d.p.RQPrefetch, int(q.rqSize)) {
+	for 2*n <= min(q.u.p.RQPrefetch, int(q.rqSize)) {
 		n *= 2
 	}
 	return n
@@ -175,7 +175,7 @@ func (q *responder) rewindRecv() {
 
 // flushRQ completes with a flush error the receive WQEs up to the record's counter.
 func (q *responder) flushRQ(posted uint16) bool {
-	if q.d.breaks(rule.PostedReceivesAreFlushed) {
+	if q.u.breaks(rule.PostedReceivesAreFlushed) {
 		return false
 	}
 	n := min(uint32(posted-q.rqCI), q.rqSize)
@@ -189,21 +189,21 @@ func (q *responder) flushRQ(posted uint16) bool {
 // keepRecv notes that a QP reads receive WQEs ahead. Those of the queue that has done so
 // least lately go, unless it reads right now: it is then about to use them.
 func (q *responder) keepRecv() {
-	d := q.d
-	if len(d.caches.recvWQEs.nodes) == 0 {
+	u := q.u
+	if len(u.caches.recvWQEs.nodes) == 0 {
 		return
 	}
-	d.c.RecvWQELookups++
-	hit, gone := d.caches.recvWQEs.touch(&q.rqKept, uint64(q.num))
+	u.c.RecvWQELookups++
+	hit, gone := u.caches.recvWQEs.touch(&q.rqKept, uint64(q.num))
 	if hit {
 		return
 	}
 	if q.rqHeld {
-		d.c.RecvWQEMisses++
+		u.c.RecvWQEMisses++
 	}
 	q.rqHeld = true
-	if old := d.qpn(uint32(gone)); old != nil && &old.responder != q {
-		old.responder.loseRecv()
+	if uint32(gone) != q.num {
+		u.caches.holders.loseRecv(uint32(gone))
 	}
 }
 

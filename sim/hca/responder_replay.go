@@ -72,7 +72,7 @@ func (q *responder) replayRead(p *roce.Packet, psn uint32) {
 			return
 		}
 		if h.Length() > 0 {
-			if _, r := q.d.keys.Check(q.user(), o.rkey, h.VA(), uint64(h.Length()), mkey.RemoteRead); r != mkey.OK {
+			if _, r := q.u.dma.keys.Check(q.user(), o.rkey, h.VA(), uint64(h.Length()), mkey.RemoteRead); r != mkey.OK {
 				return
 			}
 		}

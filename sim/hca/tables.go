@@ -18,14 +18,9 @@ type tables struct {
 	tdNums   numbers
 	keys     *mkey.Table
 	keyNums  numbers
-	qps      []*qp
-	qpNums   numbers
 	qsets    []*qset
 	qsetNums numbers
 }
-
-// generations tell QPs of the same number apart, in the words of their events.
-type generations struct{ qps uint64 }
 
 // First numbers: the pages of the init segment, and numbers with a meaning of
 // their own, are never handed out.
@@ -46,7 +41,6 @@ func newTables(p *Params, memory uint64) tables {
 		xrcdNums: numbers{next: 1, limit: 1 << p.LogMaxXRCD},
 		tdNums:   numbers{next: 1, limit: 1 << p.LogMaxPD},
 		keyNums:  numbers{next: firstMkey, limit: 1 << p.LogMaxMkey},
-		qpNums:   numbers{next: firstQPN, limit: 1 << p.LogMaxQP, late: true},
 		qsetNums: numbers{next: 1, limit: uint32(p.MaxQCounters) + 1},
 	}
 }

@@ -9,15 +9,6 @@ import (
 // responder says in every ACK how many receives it has, and a requester sends no message that takes one
 // beyond its limit sequence number, but for one that asks for an ACK and so for news.
 
-// ackSyndrome is the syndrome of an ACK that is sent now. A QP with an SRQ announces nothing, for
-// what the SRQ has may be taken by others.
-func (q *responder) ackSyndrome() roce.Syndrome {
-	if !q.d.p.Credits || q.rqSize == 0 {
-		return roce.SyndromeAck
-	}
-	return roce.AckSyndrome(roce.CreditCode(int(q.rqPI - q.rqCI)))
-}
-
 // credit learns from a response, also from an old one, and reports whether more may be sent. A
 // responder that has once announced no count does not limit any more.
 func (q *requester) credit(p *roce.Packet) bool {
@@ -47,7 +38,7 @@ func (q *requester) limited(op prm.WQEOpcode) bool {
 	if q.unlimited || q.st != prm.STRC || roce.CmpPSN(q.ssn, q.lsn) <= 0 {
 		return false
 	}
-	q.d.c.CreditWaits++
+	q.u.c.CreditWaits++
 	return true
 }
 
@@ -61,5 +52,5 @@ func (q *requester) spendCredit(op prm.WQEOpcode) {
 
 // probes says whether the message that is being sent is the one beyond the limit, whose ACK must come.
 func (q *requester) probes() bool {
-	return q.d.p.Credits && !q.unlimited && roce.CmpPSN(q.ssn, q.lsn) > 0
+	return q.u.p.Credits && !q.unlimited && roce.CmpPSN(q.ssn, q.lsn) > 0
 }

@@ -2,14 +2,7 @@ package hca
 
 import (
 	"github.com/rdmasim/rdmasim/prm"
-	"github.com/rdmasim/rdmasim/roce"
-	"github.com/rdmasim/rdmasim/sim"
-	"github.com/rdmasim/rdmasim/sim/rule"
 )
-
-// The SQD state (IBTA Vol. 1, 10.3.1): the send queue takes no new WQE, what it has begun
-// is finished, and an event reports when all is acknowledged. Drivers of mlx5 have no command
-// for it; devices have ours only with Params.SQD.
 
 // notifyDrained in the modifier of RTS2SQD asks for the event.
 const notifyDrained = 1
@@ -26,22 +19,6 @@ func cmdRTS2SQD(d *Device, in, _ []byte) prm.Status {
 	q.context().SetState(prm.QPStateSQDraining)
 	q.requester.drain(prm.CmdIn(in).OpMod() == notifyDrained)
 	return prm.StatusOK
-}
-
-// drain begins to finish what the send queue has begun.
-func (q *requester) drain(notify bool) {
-	q.draining, q.drainEvent = true, notify
-	q.complete()
-}
-
-// drained ends the draining of a send queue that has nothing left under way.
-func (q *requester) drained() {
-	q.draining = false
-	q.setState(prm.QPStateSQD)
-	if q.drainEvent {
-		q.drainEvent = false
-		q.d.events.ofQP(prm.EventSQDrained, q.num)
-	}
 }
 
 // optSQD2SQD are the attributes of an RC QP that may change while its send queue stands still.
@@ -96,30 +73,7 @@ func cmdSQD2SQD(d *Device, in, _ []byte) prm.Status {
 	if mask&prm.OptParRNRRetry != 0 {
 		to.SetRNRRetry(from.RNRRetry())
 	}
-	q.takeOptional(m)
+	d.takeOptional(q, m)
 	q.requester.takeRetries()
 	return prm.StatusOK
-}
-
-// growLanding makes room for the READs and atomics that may be outstanding.
-func (q *requester) growLanding() {
-	q.readMax = 1 << q.context().LogSRAMax()
-	if q.breaks(rule.ReadsAreLimited) {
-		q.readMax *= 2
-	}
-	for len(q.landing) < q.readMax {
-		q.landing = append(q.landing, landing{})
-	}
-}
-
-// takeRetries reads timeout and retry counts of the context.
-func (q *requester) takeRetries() {
-	c := q.context()
-	q.rnrMax = c.RNRRetry()
-	q.rnr = q.rnrMax
-	timeout := sim.Time(0) // nothing is acknowledged on UC and UD
-	if q.st == prm.STRC {
-		timeout = sim.Time(roce.AckTimeout(uint8(c.PrimaryPath().AckTimeout()))) * sim.Nanosecond
-	}
-	q.setTimer(timeout, c.RetryCount())
 }

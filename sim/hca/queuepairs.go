@@ -1,0 +1,76 @@
+package hca
+
+import (
+	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/roce"
+	"github.com/rdmasim/rdmasim/sim/mem"
+)
+
+// queuePairs are the QPs of a device by their numbers.
+type queuePairs struct {
+	*units
+	qps    []*qp
+	qpNums numbers
+	made   uint64             // QPs: it tells those of the same number apart, in the words of their events
+	groups map[roce.GID][]*qp // multicast groups; looked up, never walked
+}
+
+// reset forgets all QPs.
+func (d *queuePairs) reset() {
+	d.qps, d.groups = nil, map[roce.GID][]*qp{}
+	d.qpNums = numbers{next: firstQPN, limit: 1 << d.p.LogMaxQP, late: true}
+}
+
+// qpn is the QP with a number, or nil.
+func (d *queuePairs) qpn(n uint32) *qp {
+	if uint64(n) >= uint64(len(d.qps)) {
+		return nil
+	}
+	return d.qps[n]
+}
+
+// newQP makes a QP in state RST of a context that was checked.
+func (d *queuePairs) newQP(num uint32, c prm.QPC, r ring, with partners) *qp {
+	d.made++
+	q := &qp{connection: connection{u: d.units, partners: with, sender: sender{arg: d.made<<24 | uint64(num)}, cachedQP: cachedQP{num, d.caches.qpc.place(uint64(num))}, setup: &setup{ring: r}}}
+	q.requester.sendRare, q.responder.recvRare = new(sendRare), new(recvRare)
+	q.owner = q
+	q.requester.connection, q.responder.connection = &q.connection, &q.connection
+	copy(q.ctx[:], c)
+	q.st, q.pd, q.uar, q.uidx = uint8(c.ST()), c.PD(), c.UARPage(), c.UserIndex()
+	switch q.st {
+	case prm.STUC:
+		q.transport = roce.UC
+	case prm.STUD:
+		q.transport = roce.UD
+		q.requester.paths, q.responder.grh = new(avPaths), new([roce.GRHSize]byte)
+	}
+	q.dbr = mem.PA(c.DBRAddr())
+	q.requester.txq = emptyList
+	q.responder.rtx, q.responder.hold, q.responder.ahead = emptyList, emptyList, emptyList
+	rq := q.responder.setQueue(c)
+	if !c.NoSQ() {
+		q.requester.sqOff, q.requester.sqSize = rq, 1<<c.LogSQSize()
+	}
+	q.reset()
+	return q
+}
+
+// cqFailed moves the QPs of a CQ that has failed to ERR.
+func (d *queuePairs) cqFailed(c *cq) {
+	for _, q := range d.qps {
+		if q != nil && (q.scq == c || q.rcq == c) && q.state != prm.QPStateRST {
+			q.qs.add(prm.QCCQOverflow)
+			q.abort()
+		}
+	}
+}
+
+// rebuildPaths makes the headers of connected QPs again, after a change of the port.
+func (d *queuePairs) rebuildPaths() {
+	for _, q := range d.qps {
+		if q != nil && q.state != prm.QPStateRST && q.state != prm.QPStateINIT {
+			q.repath()
+		}
+	}
+}

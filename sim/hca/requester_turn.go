@@ -1,0 +1,138 @@
+package hca
+
+import (
+	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/roce"
+	"github.com/rdmasim/rdmasim/sim"
+)
+
+// runnable says whether the next packet of the QP can be made now; it starts the
+// fetch of a WQE that is missing, and leaves the WQE's length in nbb.
+func (q *requester) runnable() bool {
+	if !q.sendsRequests() || q.waiting || q.halt && (q.cur == q.tail || q.msg(q.cur).fail != 0) {
+		return false
+	}
+	if q.ci == q.pi {
+		return false
+	}
+	if q.nbb = q.blocks(); q.nbb == 0 {
+		q.fetchWQEs()
+		return false
+	}
+	if q.reaction != nil && q.paced() {
+		return false
+	}
+	if q.open {
+		return q.inWindow(q.msg(q.cur))
+	}
+	at := int(q.ci) * prm.WQEBBSize & (len(q.buf) - 1)
+	c := prm.CtrlSegment(q.buf[at:])
+	if q.cur != q.tail {
+		return true // again: it passed these checks the first time
+	}
+	return q.mayBegin(c)
+}
+
+// inWindow says whether the next packet of an open message has a PSN that may be
+// outstanding.
+func (q *requester) inWindow(m *msg) bool {
+	return m.kind != msgPush || roce.CmpPSN(roce.AddPSN(m.first, int32(q.pkt)), q.una) < roce.MaxOutstandingPSN
+}
+
+// kick has the QP compete for a processing unit if it can go on.
+func (q *requester) kick() {
+	if q.running || q.queued || !q.runnable() {
+		return
+	}
+	u := q.u
+	q.readyAt = u.e.Now()
+	if u.idlePUs > 0 && u.ready.len() == 0 {
+		q.start()
+		return
+	}
+	q.queued = true
+	u.ready.push(q.arg)
+	u.dispatch()
+}
+
+// granted is an idle processing unit for a QP that has waited for one.
+func (q *requester) granted() {
+	q.queued = false
+	if !q.running && q.runnable() {
+		q.start()
+	}
+}
+
+// start gives the QP an idle processing unit. What the requester's pipeline takes
+// beside the PU comes first, unless the QP has waited that long.
+func (q *requester) start() {
+	q.u.idlePUs--
+	q.running, q.burst = true, 0
+	q.service(q.readyAt + q.u.p.RequesterLatency)
+}
+
+// service starts the PU's next piece of work on the QP: a WQE, which is not done
+// before a time, or a further packet.
+func (q *requester) service(notBefore sim.Time) {
+	u := q.u
+	if q.open {
+		u.e.After(u.p.PUPacket, u.h.pu, q.arg)
+		return
+	}
+	var m miss
+	u.caches.touchQP(q.cachedQP, &m)
+	start, _ := u.issue.Take(u.e.Now(), u.p.IssueInterval+m.stall+u.xlate)
+	u.xlate = 0
+	work := u.p.PUService
+	if q.st == prm.STRC {
+		work += u.p.PUReliable
+	}
+	u.c.PUBusy += work
+	start = max(start, q.puFree) + q.puOwed
+	q.puOwed = 0
+	u.e.At(max(start+work, notBefore)+m.late, u.h.pu, q.arg)
+}
+
+// work is a processing unit that has done a piece of work for the QP.
+func (q *requester) work() {
+	if q.step() {
+		return
+	}
+	q.running = false
+	q.u.idlePUs++
+	q.kick()
+	q.u.dispatch()
+}
+
+// step makes one packet. It reports whether the PU stays with the QP.
+func (q *requester) step() bool {
+	u := q.u
+	if !q.runnable() {
+		return false
+	}
+	fresh := !q.open
+	if fresh && !q.begin() {
+		return false
+	}
+	if q.open {
+		m := q.msg(q.cur)
+		if m.kind == msgPush && !u.room(q.payload(m)) {
+			u.stall(q.arg)
+			return true
+		}
+		q.sendNext(m, fresh)
+	}
+	if q.open {
+		q.burst++
+		if q.burst >= u.p.Quantum && u.ready.len() > 0 {
+			return false
+		}
+	} else if u.ready.len() > 0 {
+		return false
+	}
+	if !q.runnable() {
+		return false
+	}
+	q.service(0)
+	return true
+}
