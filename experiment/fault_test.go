@@ -105,7 +105,7 @@ func TestCredits(t *testing.T) {
 			continue
 		}
 		p.AETH().SetSyndrome(roce.AckSyndrome(roce.CreditCode(1)))
-		roce.PutICRC(p.Frame[p.Len()-roce.ICRCSize:], p.ComputeICRC())
+		roce.PutICRC(p.B[p.Len()-roce.ICRCSize:], p.ComputeICRC())
 	}
 	broken := func(v oracle.Verdict) bool { return v.Rule == "OR-056" && v.Kind == oracle.Violation }
 	if v := oracle.Judge(c, known); !slices.ContainsFunc(v.Verdicts, broken) {

@@ -2,18 +2,18 @@ package roce
 
 // Corrupt flips the lowest bit of the last byte that the ICRC covers: payload or pad, or
 // header where there is neither.
-func (p *Packet) Corrupt() { p.Frame[p.Len()-ICRCSize-1] ^= 1 }
+func (p *Packet) Corrupt() { p.B[p.Len()-ICRCSize-1] ^= 1 }
 
 // SetByte sets the byte at an offset from the first byte of the BTH. One beyond the last
 // byte before the ICRC changes nothing. The ICRC is left as it is; see FixICRC.
 func (p *Packet) SetByte(offset int, v byte) {
 	if at := p.BTHOffset() + offset; at < p.Len()-ICRCSize {
-		p.Frame[at] = v
+		p.B[at] = v
 	}
 }
 
 // FixICRC makes the ICRC right for the bytes before it.
-func (p *Packet) FixICRC() { PutICRC(p.Frame[p.Len()-ICRCSize:], p.ComputeICRC()) }
+func (p *Packet) FixICRC() { PutICRC(p.B[p.Len()-ICRCSize:], p.ComputeICRC()) }
 
 // MarkCongestion sets both ECN bits of the IP header, or on InfiniBand the FECN bit of the
 // BTH. The ICRC covers neither.

@@ -23,18 +23,13 @@ const (
 // The holder of a reference may read it; only its maker, while no other holds
 // one, may write it. A Frame belongs to one run and is not for concurrent use.
 type Frame struct {
-	B    []byte
-	pool *Pool
-	refs int32
+	// Packet is the frame decoded. Template.New fills it in; for bytes from elsewhere only
+	// B is set until Decode.
+	Packet
 
-	// Set by Template.New. made says that the bytes were not changed since.
-	ext     uint16 // behind the BTH
-	payload uint16
-	made    bool
-	framing Framing
-	op      Opcode
-	net     uint8
-	pad     uint8
+	pool    *Pool
+	refs    int32
+	decoded bool // Packet is that of the bytes as they are
 	class   int8
 
 	ICRC ICRCState
@@ -45,35 +40,7 @@ type Frame struct {
 // cache, of which the shortest packets use two.
 type smallFrame struct {
 	Frame
-	bytes [144]byte
-}
-
-// Ext is the room for extended headers in a frame made by Template.New, zeroed.
-func (f *Frame) Ext() []byte { return f.B[f.ext:f.payload] }
-
-// Payload is the room for the payload in a frame made by Template.New. It holds
-// whatever was there before, and the sender fills all of it.
-func (f *Frame) Payload() []byte {
-	return f.B[f.payload : len(f.B)-ICRCSize-int(f.pad)]
-}
-
-// BTH is the BTH of a frame made by Template.New.
-func (f *Frame) BTH() BTH { return BTH(f.B[f.ext-BTHSize : f.ext]) }
-
-// RETH is the RETH of a frame made by Template.New with an opcode that has one;
-// so for the others.
-func (f *Frame) RETH() RETH                 { return f.header(HasRETH, RETHSize) }
-func (f *Frame) AETH() AETH                 { return f.header(HasAETH, AETHSize) }
-func (f *Frame) AtomicETH() AtomicETH       { return f.header(HasAtomicETH, AtomicETHSize) }
-func (f *Frame) AtomicAckETH() AtomicAckETH { return f.header(HasAtomicAckETH, AtomicAckETHSize) }
-func (f *Frame) ImmDt() ImmDt               { return f.header(HasImmDt, ImmDtSize) }
-func (f *Frame) IETH() IETH                 { return f.header(HasIETH, IETHSize) }
-func (f *Frame) DETH() DETH                 { return f.header(HasDETH, DETHSize) }
-func (f *Frame) XRCETH() XRCETH             { return f.header(HasXRCETH, XRCETHSize) }
-
-func (f *Frame) header(h Headers, size int) []byte {
-	at := int(f.ext) + f.op.Info().Offset(h)
-	return f.B[at : at+size]
+	bytes [classSmall]byte
 }
 
 // FinishICRC fills in a pending ICRC. A tap, a real wire and a corruption call
@@ -107,7 +74,7 @@ func (f *Frame) ICRCOK() bool {
 // what is known of the frame.
 func (f *Frame) Touch() {
 	f.FinishICRC()
-	f.ICRC, f.made = ICRCUnchecked, false
+	f.ICRC, f.decoded = ICRCUnchecked, false
 }
 
 // AppendWhole appends the frame as captures have it: bytes of Ethernet without FCS, of
@@ -129,28 +96,23 @@ func (f *Frame) Parse() (Packet, error) {
 	return Parse(f.B)
 }
 
-// Packet is the frame decoded as by Parse. A frame of a template that is as it was
-// made is known without reading its bytes.
-func (f *Frame) Packet() (p Packet, err error) {
-	err = f.Decode(&p)
-	return p, err
-}
-
-// Decode is Packet into p.
-func (f *Frame) Decode(p *Packet) (err error) {
-	if !f.made || f.BTH().Opcode() != f.op {
-		*p, err = f.Parse()
-		return err
+// Decode is the frame's packet, which lives as long as the reference. Bytes that are as they
+// were made, or were decoded before, are not read again.
+func (f *Frame) Decode() (*Packet, error) {
+	if f.decoded && Opcode(f.B[f.bth]) == f.Op {
+		return &f.Packet, nil
 	}
-	p.Frame, p.Framing, p.Op, p.pad, p.net, p.bth = f.B, f.framing, f.op, f.pad, uint16(f.net), f.ext-BTHSize
-	p.payload, p.end = f.payload, uint16(len(f.B)-ICRCSize)
-	return nil
+	return f.decode()
 }
 
-// Op and PadCount are the opcode and the number of pad bytes of a frame made by
-// Template.New.
-func (f *Frame) Op() Opcode    { return f.op }
-func (f *Frame) PadCount() int { return int(f.pad) }
+func (f *Frame) decode() (*Packet, error) {
+	p, err := f.Parse()
+	if err != nil {
+		return nil, err
+	}
+	f.Packet, f.decoded = p, true
+	return &f.Packet, nil
+}
 
 // Retain adds a reference and returns f.
 func (f *Frame) Retain() *Frame {
@@ -173,9 +135,12 @@ func (f *Frame) Release() {
 	f.pool.put(f)
 }
 
+// classSmall makes a smallFrame three lines of a cache.
+const classSmall = 136
+
 // classSizes fit a frame of each path MTU with the longest headers (78 to the
 // BTH with VLAN and IPv6, 44 extended, 4 ICRC), and a jumbo frame.
-var classSizes = [...]int{144, 256 + 128, 512 + 128, 1024 + 128, 2048 + 128, 4096 + 128, 9216 + 128}
+var classSizes = [...]int{classSmall, 256 + 128, 512 + 128, 1024 + 128, 2048 + 128, 4096 + 128, 9216 + 128}
 
 // Pool keeps released frames by size class. The zero Pool is ready. After warm-up
 // Get allocates nothing for frames up to 9344 bytes; larger ones are not kept.
@@ -194,13 +159,12 @@ func (p *Pool) Get(n int) *Frame {
 	}
 	if c == len(classSizes) {
 		p.Made++
-		return &Frame{B: make([]byte, n), class: -1, refs: 1, pool: p}
+		return &Frame{Packet: Packet{B: make([]byte, n)}, class: -1, refs: 1, pool: p}
 	}
 	if l := len(p.free[c]); l > 0 {
 		f := p.free[c][l-1]
 		p.free[c] = p.free[c][:l-1]
-		f.B, f.refs, f.ICRC = f.B[:n], 1, ICRCUnchecked
-		f.made, f.LRH, f.ext, f.payload, f.pad = false, false, 0, 0, 0
+		f.B, f.refs, f.ICRC, f.decoded, f.LRH = f.B[:n], 1, ICRCUnchecked, false, false
 		return f
 	}
 	p.Made++
@@ -210,7 +174,7 @@ func (p *Pool) Get(n int) *Frame {
 		f = &small.Frame
 		f.B = small.bytes[:n]
 	} else {
-		f = &Frame{B: make([]byte, classSizes[c])[:n]}
+		f = &Frame{Packet: Packet{B: make([]byte, classSizes[c])[:n]}}
 	}
 	f.class, f.refs, f.pool = int8(c), 1, p
 	return f
@@ -219,9 +183,10 @@ func (p *Pool) Get(n int) *Frame {
 // Copy is a frame of its own with f's bytes and state.
 func (p *Pool) Copy(f *Frame) *Frame {
 	g := p.Get(len(f.B))
-	copy(g.B, f.B)
-	g.ICRC, g.ext, g.payload, g.pad = f.ICRC, f.ext, f.payload, f.pad
-	g.made, g.framing, g.op, g.net, g.LRH = f.made, f.framing, f.op, f.net, f.LRH
+	b := g.B
+	copy(b, f.B)
+	g.Packet, g.ICRC, g.decoded, g.LRH = f.Packet, f.ICRC, f.decoded, f.LRH
+	g.B = b
 	return g
 }
 

@@ -89,7 +89,7 @@ func TestTemplateRoundTrip(t *testing.T) {
 			if err != nil || !p.ICRCOK() || p.Framing != path.Framing || p.Len() != len(f.B) || f.LRH != (path.Framing == roce.InfiniBand) {
 				t.Fatalf("%v: %v, ICRC ok %v", p.Framing, err, p.ICRCOK())
 			}
-			if q, err := f.Packet(); err != nil || !reflect.DeepEqual(q, p) {
+			if q, err := f.Decode(); err != nil || !reflect.DeepEqual(*q, p) {
 				t.Fatalf("the template knows %+v (%v), the bytes say %+v", q, err, p)
 			}
 			b := p.BTH()
@@ -124,7 +124,7 @@ func TestTemplateRoundTrip(t *testing.T) {
 			}
 			f.Touch()
 			f.B[len(f.B)-roce.ICRCSize-len(payload)-roce.PadCount(len(payload))-len(ext)-roce.BTHSize+1] |= 1 // TVer
-			if _, err := f.Packet(); err != roce.DropBTHVersion {
+			if _, err := f.Decode(); err != roce.DropBTHVersion {
 				t.Fatalf("a changed frame: %v", err)
 			}
 			f.Release()

@@ -59,7 +59,7 @@ func read(t *testing.T, p *roce.Packet) {
 	_, _, _ = p.SrcGID(), p.DstGID(), p.TrafficClass()
 	p.VLAN()
 	p.VCRC()
-	if p.Len() > len(p.Frame) || len(p.Ext()) != int(p.Info().HeaderLen) {
+	if p.Len() > len(p.B) || len(p.Ext()) != int(p.Info().HeaderLen) {
 		t.Fatal("lengths")
 	}
 }

@@ -3,7 +3,7 @@ package roce
 // Packet is a decoded frame: where its parts are. It points into the frame and
 // lives as long as it.
 type Packet struct {
-	Frame   []byte // the frame that was parsed
+	B       []byte // the frame that was parsed
 	Framing Framing
 	Op      Opcode
 	pad     uint8
@@ -14,14 +14,14 @@ type Packet struct {
 }
 
 // Ethernet is the frame's Ethernet header; not for InfiniBand framing.
-func (p *Packet) Ethernet() Ethernet { return Ethernet(p.Frame[:EthernetSize]) }
+func (p *Packet) Ethernet() Ethernet { return Ethernet(p.B[:EthernetSize]) }
 
 // VLAN is the 802.1Q tag, nil if there is none.
 func (p *Packet) VLAN() VLAN {
 	if p.Framing == InfiniBand || p.net == EthernetSize {
 		return nil
 	}
-	return VLAN(p.Frame[EthernetSize : EthernetSize+VLANSize])
+	return VLAN(p.B[EthernetSize : EthernetSize+VLANSize])
 }
 
 // VLANID is the VLAN that the frame is on; 0: none.
@@ -33,16 +33,16 @@ func (p *Packet) VLANID() uint16 {
 }
 
 // IPv4 is the IPv4 header; only for RoCEv2IPv4.
-func (p *Packet) IPv4() IPv4 { return IPv4(p.Frame[p.net : p.net+IPv4Size]) }
+func (p *Packet) IPv4() IPv4 { return IPv4(p.B[p.net : p.net+IPv4Size]) }
 
 // IPv6 is the IPv6 header or GRH; only for the framings that have one.
-func (p *Packet) IPv6() IPv6 { return IPv6(p.Frame[p.net : p.net+IPv6Size]) }
+func (p *Packet) IPv6() IPv6 { return IPv6(p.B[p.net : p.net+IPv6Size]) }
 
 // UDP is the UDP header; only for RoCEv2.
-func (p *Packet) UDP() UDP { return UDP(p.Frame[p.bth-UDPSize : p.bth]) }
+func (p *Packet) UDP() UDP { return UDP(p.B[p.bth-UDPSize : p.bth]) }
 
 // LRH is the local route header; only for InfiniBand.
-func (p *Packet) LRH() LRH { return LRH(p.Frame[:LRHSize]) }
+func (p *Packet) LRH() LRH { return LRH(p.B[:LRHSize]) }
 
 // HasGRH says whether the packet has a GRH or an IP header that stands in for it.
 func (p *Packet) HasGRH() bool { return p.Framing != InfiniBand || p.net != 0 }
@@ -81,7 +81,7 @@ func (p *Packet) TrafficClass() uint8 {
 }
 
 // BTH is the base transport header.
-func (p *Packet) BTH() BTH { return BTH(p.Frame[p.bth : p.bth+BTHSize]) }
+func (p *Packet) BTH() BTH { return BTH(p.B[p.bth : p.bth+BTHSize]) }
 
 // Info is the row of the opcode table.
 func (p *Packet) Info() *OpInfo { return p.Op.Info() }
@@ -92,7 +92,7 @@ func (p *Packet) Has(h Headers) bool { return p.Op.Info().Headers.Has(h) }
 // ext is extended header h; asking for one that the opcode lacks panics.
 func (p *Packet) ext(h Headers, size int) []byte {
 	at := int(p.bth) + BTHSize + p.Op.Info().Offset(h)
-	return p.Frame[at : at+size]
+	return p.B[at : at+size]
 }
 
 // The extended headers. Only those that the opcode has may be asked for (Has).
@@ -111,10 +111,10 @@ func (p *Packet) ImmDt() ImmDt { return p.ext(HasImmDt, ImmDtSize) }
 func (p *Packet) IETH() IETH   { return p.ext(HasIETH, IETHSize) }
 
 // Ext is all extended headers.
-func (p *Packet) Ext() []byte { return p.Frame[p.bth+BTHSize : p.payload] }
+func (p *Packet) Ext() []byte { return p.B[p.bth+BTHSize : p.payload] }
 
 // Payload is the payload without its pad.
-func (p *Packet) Payload() []byte { return p.Frame[p.payload : p.end-uint16(p.pad)] }
+func (p *Packet) Payload() []byte { return p.B[p.payload : p.end-uint16(p.pad)] }
 
 // PayloadLen is len(Payload()).
 func (p *Packet) PayloadLen() int { return int(p.end) - int(p.pad) - int(p.payload) }
@@ -129,24 +129,24 @@ func (p *Packet) PayloadOK(m int) bool { return p.Op.Info().Payload.Allows(p.Pay
 func (p *Packet) Len() int { return int(p.end) + ICRCSize }
 
 // StoredICRC is the ICRC that the frame carries.
-func (p *Packet) StoredICRC() uint32 { return GetICRC(p.Frame[p.end:]) }
+func (p *Packet) StoredICRC() uint32 { return GetICRC(p.B[p.end:]) }
 
 // ComputeICRC is the ICRC that belongs to the frame's bytes.
 func (p *Packet) ComputeICRC() uint32 {
 	if p.Framing == InfiniBand {
-		return ICRCInfiniBand(p.Frame[:p.end])
+		return ICRCInfiniBand(p.B[:p.end])
 	}
-	return ICRC(p.Frame[p.net:p.end])
+	return ICRC(p.B[p.net:p.end])
 }
 
 // VCRC is the variant CRC behind an InfiniBand packet, and the one that belongs there;
 // ok is false when the frame ends before it.
 func (p *Packet) VCRC() (stored, want uint16, ok bool) {
 	n := p.Len()
-	if p.Framing != InfiniBand || len(p.Frame) < n+VCRCSize {
+	if p.Framing != InfiniBand || len(p.B) < n+VCRCSize {
 		return 0, 0, false
 	}
-	return GetVCRC(p.Frame[n:]), VCRC(p.Frame[:n]), true
+	return GetVCRC(p.B[n:]), VCRC(p.B[:n]), true
 }
 
 // ICRCOK says whether the frame carries the right ICRC.

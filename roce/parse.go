@@ -82,7 +82,7 @@ func (d DropReason) String() string {
 // What depends on a QP (transport, P_Key, path MTU against payload) is the
 // receiver's to check; see Packet.PayloadOK.
 func Parse(frame []byte) (Packet, error) {
-	p := Packet{Frame: frame}
+	p := Packet{B: frame}
 	if len(frame) < EthernetSize {
 		return p, DropShort
 	}
@@ -113,7 +113,7 @@ func Parse(frame []byte) (Packet, error) {
 // ParseInfiniBand decodes a native InfiniBand packet, LRH through ICRC and, if
 // present, VCRC (two bytes behind the stated length).
 func ParseInfiniBand(packet []byte) (Packet, error) {
-	p := Packet{Frame: packet, Framing: InfiniBand}
+	p := Packet{B: packet, Framing: InfiniBand}
 	if len(packet) < LRHSize {
 		return p, DropShort
 	}
@@ -194,14 +194,14 @@ func (p *Packet) parseIPv6(b []byte) error {
 
 // parseUDP decodes the datagram at at..end of the frame; addrs is both addresses.
 func (p *Packet) parseUDP(at, end int, addrs []byte) error {
-	h := UDP(p.Frame[at : at+UDPSize])
+	h := UDP(p.B[at : at+UDPSize])
 	if h.DstPort() != UDPPort {
 		return DropNotRDMA
 	}
 	if n := int(h.Len()); n != end-at || n%4 != 0 || n < UDPSize+BTHSize+ICRCSize {
 		return DropUDPLength
 	}
-	if h.Checksum() != 0 && udpSum(addrs, nil, p.Frame[at:end]) != 0xFFFF {
+	if h.Checksum() != 0 && udpSum(addrs, nil, p.B[at:end]) != 0xFFFF {
 		return DropUDPChecksum
 	}
 	return p.parseTransport(at+UDPSize, end)
@@ -225,7 +225,7 @@ func (p *Packet) parseGRH(b []byte) error {
 // parseTransport decodes BTH through ICRC at at..end of the frame; the caller has
 // checked that these two fit.
 func (p *Packet) parseTransport(at, end int) error {
-	bth := BTH(p.Frame[at : at+BTHSize])
+	bth := BTH(p.B[at : at+BTHSize])
 	p.bth, p.Op, p.pad = uint16(at), bth.Opcode(), uint8(bth.PadCount())
 	p.payload, p.end = uint16(at+BTHSize), uint16(end-ICRCSize)
 	if bth.Version() != 0 {

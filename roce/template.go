@@ -203,8 +203,9 @@ func (t *Template) New(pool *Pool, op Opcode, psn uint32, n int, flags Flags) *F
 	total := payload + n + pad + ICRCSize
 	f := pool.Get(total)
 	f.ICRC = ICRCPending
-	f.made, f.framing, f.op, f.net, f.LRH = true, t.frame, op, t.net, t.lrh
-	f.ext, f.payload, f.pad = uint16(ext), uint16(payload), uint8(pad)
+	f.Framing, f.Op, f.pad, f.net, f.bth = t.frame, op, uint8(pad), uint16(t.net), uint16(t.bth)
+	f.payload, f.end = uint16(payload), uint16(total-ICRCSize)
+	f.decoded, f.LRH = true, t.lrh
 	if total != t.total || t.count { // streams have few lengths
 		t.patchLengths(total)
 	}

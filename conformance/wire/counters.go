@@ -108,5 +108,5 @@ func octetsOf(l *link, p *kit.Packet) int {
 	if l.IB {
 		return p.Len() / 4
 	}
-	return len(p.Frame) + fcsSize
+	return len(p.B) + fcsSize
 }

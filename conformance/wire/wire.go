@@ -139,7 +139,7 @@ func (l *link) tap(c *spec.C, body func()) []kit.Packet {
 func (l *link) judgeCapture(c *spec.C, packets []kit.Packet) {
 	capture := oracle.Capture{}
 	for i, p := range packets {
-		capture.Frames = append(capture.Frames, oracle.Frame{Number: i + 1, Time: int64(p.At), Data: p.Frame, Length: len(p.Frame), Fate: fates[p.Acted],
+		capture.Frames = append(capture.Frames, oracle.Frame{Number: i + 1, Time: int64(p.At), Data: p.B, Length: len(p.B), Fate: fates[p.Acted],
 			InfiniBand: p.Framing == roce.InfiniBand})
 	}
 	start := (l.opt.PSN) & roce.PSNMask

@@ -83,7 +83,7 @@ func (j *judge) transport(r *rec, flow string) {
 	if p.PadCount() != 0 && (p.PayloadLen() <= 0 || info.Payload == roce.PayloadFull || info.Payload == roce.PayloadAtomic8) {
 		j.verdict(Violation, "OR-017", r.Number, flow, "%s with %d bytes of pad behind %d bytes", info.Name, p.PadCount(), p.PayloadLen())
 	}
-	body := p.Frame[:p.Len()-roce.ICRCSize]
+	body := p.B[:p.Len()-roce.ICRCSize]
 	for _, b := range body[len(body)-p.PadCount():] {
 		if b != 0 {
 			j.constant(Note, "OR-018", r, flow, "pad bytes are not zero")

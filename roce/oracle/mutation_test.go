@@ -44,7 +44,7 @@ func setSyndrome(s roce.Syndrome) func(p *roce.Packet) {
 func chop(c *oracle.Capture, frame, n int) {
 	f := &c.Frames[frame-1]
 	p, _ := roce.Parse(slices.Clone(f.Data))
-	data := slices.Delete(slices.Clone(p.Frame), p.Len()-roce.ICRCSize-n, p.Len()-roce.ICRCSize)
+	data := slices.Delete(slices.Clone(p.B), p.Len()-roce.ICRCSize-n, p.Len()-roce.ICRCSize)
 	ip := roce.IPv4(data[roce.EthernetSize : roce.EthernetSize+roce.IPv4Size])
 	ip.SetTotalLen(ip.TotalLen() - uint16(n))
 	ip.SetChecksum(ip.ComputeChecksum())

@@ -16,28 +16,37 @@ type receiveEngine struct {
 
 // arrivals are the packets between port and receive engine.
 //
-// A planned frame has one event, at the earliest instant at which it can take effect. Its
-// arrival, which takes time of the receive engine and looks at the caches, is carried out
-// when somebody looks at what it changes (settle), never before its instant: others may use
-// the engine and the caches until then. When it then turns out that the packet takes effect
-// later, its event is set again.
+// A planned frame is on its way. Its arrival, which takes time of the receive engine and
+// looks at the caches, is carried out when somebody looks at what it changes (settle), never
+// before its instant: others may use the engine and the caches until then. Only the earliest
+// instant at which it can take effect is foreseen.
+//
+// One event is set for all packets, at the earliest instant at which the first of them can
+// take effect (alarm). Where it turns out that the packet takes effect later, it is set again.
 type arrivals struct {
-	all  sim.Slab[arrival]
-	n    uint64      // packets that have arrived
-	wait [2][]uint32 // of each pipeline, by the time at which they take effect: from done on
-	done [2]int
-
-	// What a further frame will find at the least: when each pipeline is free, and when its
-	// last packet takes effect.
-	free, last [2]sim.Time
+	n     uint64 // packets that have arrived
+	pipes [2]pipeline
+	alarm sim.Time // of the event for the first packet; Never: there is none
 }
 
-// arrival is a packet until its event.
+// pipeline is the packets of one kind, in the order in which they take effect: first those
+// that have arrived.
+type pipeline struct {
+	arrived sim.FIFO[arrival]
+	planned sim.FIFO[sim.Time] // no earlier takes effect what is on its way
+
+	// What a further frame will find at the least: when the engine is free, and when the last
+	// packet takes effect.
+	free, last sim.Time
+}
+
+// arrival is a packet that waits for its effect.
 type arrival struct {
-	slot int32
-	at   sim.Time // it takes effect; 0 before it has arrived
+	f    *roce.Frame
+	at   sim.Time // it takes effect
 	turn uint64   // its number
-	past bool     // it has taken effect, or never will
+	slot int32    // of a frame that the device sends to itself; -1: none
+	pfc  int8     // class that is counted in the port's buffer, plus 1; 0: none
 }
 
 // The pipelines of the receive engine.
@@ -46,113 +55,119 @@ const (
 	responses
 )
 
-func pipeline(p *roce.Packet) int {
+func pipelineOf(p *roce.Packet) int {
 	if p.Info().Kind == roce.KindRequest {
 		return requests
 	}
 	return responses
 }
 
-// Plan sets the event of a frame that is on its way. A device whose engines may stand
-// still, or that pauses the other end by what has arrived, plans nothing.
-func (d *Device) Plan(f *roce.Frame, tail sim.Time) (word uint64, ok bool) {
+// Plan foresees a frame that is on its way. A device whose engines may stand still, or that
+// pauses the other end by what has arrived, plans nothing.
+func (d *Device) Plan(f *roce.Frame, tail sim.Time) bool {
 	if d.lateWire == nil || d.pauser != nil || d.p.RNRStall > 0 {
-		return 0, false
+		return false
 	}
-	var p roce.Packet
-	if f.Decode(&p) != nil || p.Info().Kind == roce.KindNotification {
-		return 0, false
+	p, err := f.Decode()
+	if err != nil || p.Info().Kind == roce.KindNotification {
+		return false
 	}
-	at := d.foresee(&p, tail)
+	k := pipelineOf(p)
+	at := d.foresee(k, p, tail)
 	if at <= tail {
-		return 0, false
+		return false
 	}
 	d.nextArrival = min(d.nextArrival, tail)
-	word = d.newArrival(d.getSlot(f))
-	d.effects.At(at, d.h.rx, word)
-	return word, true
+	d.arrivals.pipes[k].planned.Push(at)
+	d.wake(at)
+	return true
 }
 
-func (d *Device) newArrival(slot int32) (word uint64) {
-	k := d.arrivals.all.Get()
-	*d.arrivals.all.At(k) = arrival{slot: slot}
-	return uint64(k)
+// Arrive takes a planned frame, which reaches the receive engine at t, through it.
+func (d *Device) Arrive(f *roce.Frame, t sim.Time) {
+	k := pipelineOf(&f.Packet)
+	d.arrivals.pipes[k].planned.Pop()
+	d.arrive(k, arrival{f: f, slot: -1}, t)
 }
 
-// Arrive takes a frame, which reaches the receive engine at t, through it.
-func (d *Device) Arrive(word uint64, t sim.Time) {
-	p := d.packet(d.arrivals.all.At(uint32(word)).slot)
-	d.arrive(word, &p, t)
+// Lost says that no planned frame arrives any more.
+func (d *Device) Lost() {
+	for k := range d.arrivals.pipes {
+		l := &d.arrivals.pipes[k]
+		l.free, l.last = 0, 0
+		for l.planned.Len() > 0 {
+			l.planned.Pop()
+		}
+	}
 }
 
-// arrive is Arrive of a frame that was decoded.
-func (d *Device) arrive(word uint64, p *roce.Packet, t sim.Time) {
-	a := &d.arrivals
-	x := a.all.At(uint32(word))
-	x.at = d.pass(p, t)
-	a.n++
-	x.turn = a.n
-	k := pipeline(p)
-	a.wait[k] = append(a.wait[k], uint32(word))
+// arrive takes a packet that reaches the receive engine at t through it, and returns when
+// it takes effect.
+func (d *Device) arrive(k int, x arrival, t sim.Time) sim.Time {
+	x.at = d.pass(k, &x.f.Packet, t)
+	d.arrivals.n++
+	x.turn = d.arrivals.n
+	d.arrivals.pipes[k].arrived.Push(x)
+	return x.at
 }
 
-// Lost is a planned frame that does not arrive.
-func (d *Device) Lost(word uint64) *roce.Frame {
-	a := &d.arrivals
-	a.free, a.last = [2]sim.Time{}, [2]sim.Time{}
-	x := a.all.At(uint32(word))
-	x.past = true
-	f := d.slot(x.slot).f
-	d.putSlot(x.slot)
-	return f
+// wake sets the event of the first packet, if it may take effect before the one that is set.
+func (d *Device) wake(at sim.Time) {
+	if at < d.arrivals.alarm {
+		d.arrivals.alarm = at
+		d.effects.At(at, d.h.rx, 0)
+	}
 }
 
-// onRx is the event of a packet. Those of one instant take effect in the order in which
-// they arrived, whichever has its event first.
-func (d *Device) onRx(word uint64) {
+// onRx is the event of the first packet. Those of one instant take effect in the order in
+// which they arrived.
+func (d *Device) onRx(uint64) {
+	a, now := &d.arrivals, d.e.Now()
+	if a.alarm != now {
+		return // an earlier one was set since
+	}
+	a.alarm = sim.Never
 	d.settle()
-	a := &d.arrivals
-	x := a.all.At(uint32(word))
-	if !x.past && x.at > d.e.Now() {
-		d.effects.At(x.at, d.h.rx, word)
-		return
+	if k := a.first(); k >= 0 && a.pipes[k].arrived.Front().at <= now {
+		d.effect(a.pipes[k].arrived.Pop())
 	}
-	for !x.past {
-		y := a.first()
-		y.past = true
-		d.effect(y.slot)
-	}
-	a.all.Put(uint32(word))
+	d.wake(min(a.pipes[requests].soonest(), a.pipes[responses].soonest()))
 }
 
-// first takes out the packet that takes effect first.
-func (a *arrivals) first() *arrival {
-	k, x := requests, a.head(requests)
-	if y := a.head(responses); x == nil || y != nil && (y.at < x.at || y.at == x.at && y.turn < x.turn) {
-		k, x = responses, y
+// first is the pipeline of the packet that has arrived and takes effect first; -1: none.
+func (a *arrivals) first() int {
+	req, rsp := &a.pipes[requests].arrived, &a.pipes[responses].arrived
+	switch {
+	case req.Len() == 0 && rsp.Len() == 0:
+		return -1
+	case rsp.Len() == 0:
+		return requests
+	case req.Len() == 0:
+		return responses
 	}
-	if a.done[k]++; a.done[k] == len(a.wait[k]) {
-		a.wait[k], a.done[k] = a.wait[k][:0], 0
-	} else if a.done[k] >= 64 && 2*a.done[k] >= len(a.wait[k]) {
-		a.wait[k], a.done[k] = a.wait[k][:copy(a.wait[k], a.wait[k][a.done[k]:])], 0
+	if x, y := req.Front(), rsp.Front(); y.at < x.at || y.at == x.at && y.turn < x.turn {
+		return responses
 	}
-	return x
+	return requests
 }
 
-// head is the first packet of a pipeline, or nil.
-func (a *arrivals) head(k int) *arrival {
-	if a.done[k] == len(a.wait[k]) {
-		return nil
+// soonest is the earliest instant at which a packet of the pipeline can take effect.
+func (l *pipeline) soonest() sim.Time {
+	switch {
+	case l.arrived.Len() > 0:
+		return l.arrived.Front().at
+	case l.planned.Len() > 0:
+		return *l.planned.Front()
 	}
-	return a.all.At(a.wait[k][a.done[k]])
+	return sim.Never
 }
 
-// pass takes a packet through the receive engine, which it reaches at t, and returns
-// when it takes effect.
-func (d *Device) pass(p *roce.Packet, t sim.Time) sim.Time {
+// pass takes a packet through pipeline k of the receive engine, which it reaches at t, and
+// returns when it takes effect.
+func (d *Device) pass(k int, p *roce.Packet, t sim.Time) sim.Time {
 	t += d.p.RoCEAdder
 	m := d.lookUp(p)
-	if pipeline(p) == requests {
+	if k == requests {
 		t, _ = d.rxReq.Take(t, d.rxRequest(p)+m.stall)
 		d.drained = t
 		// What waits for no context does not overtake what does.
@@ -168,17 +183,17 @@ func (d *Device) pass(p *roce.Packet, t sim.Time) sim.Time {
 
 // foresee is pass when nothing but planned frames uses the engine from now on, and nothing
 // is missing in the caches: the packet does not take effect before that.
-func (d *Device) foresee(p *roce.Packet, t sim.Time) sim.Time {
-	a, k := &d.arrivals, pipeline(p)
+func (d *Device) foresee(k int, p *roce.Packet, t sim.Time) sim.Time {
+	l := &d.arrivals.pipes[k]
 	busy, latency, free, last := d.p.RxAckInterval, sim.Time(0), d.rxRsp.FreeAt(), d.rspAt
 	if k == requests {
 		busy, latency, free, last = d.rxRequest(p), d.p.ResponderLatency, d.rxReq.FreeAt(), d.reqAt
 	} else {
 		latency = d.rxHandling(p)
 	}
-	start := max(t+d.p.RoCEAdder, free, a.free[k])
-	a.free[k], a.last[k] = start+busy, max(start+latency, last, a.last[k])
-	return a.last[k]
+	start := max(t+d.p.RoCEAdder, free, l.free)
+	l.free, l.last = start+busy, max(start+latency, last, l.last)
+	return l.last
 }
 
 // rxRequest is how long a request keeps the engine.
@@ -202,74 +217,82 @@ func (d *Device) Drained() sim.Time { return d.drained }
 
 // Receive is a frame that arrives at the port now. The device takes over the
 // reference.
-func (d *Device) Receive(f *roce.Frame) { d.receive(d.getSlot(f), 0) }
+func (d *Device) Receive(f *roce.Frame) { d.receive(f, -1, 0) }
 
-// receive takes a frame that reaches the receive engine delay from now.
-func (d *Device) receive(i int32, delay sim.Time) {
+// receive takes a frame that reaches the receive engine delay from now. It has a slot if the
+// device sends it to itself.
+func (d *Device) receive(f *roce.Frame, slot int32, delay sim.Time) {
 	d.settle()
-	s := d.slot(i)
-	var p roce.Packet
-	if err := s.f.Decode(&p); err != nil {
+	p, err := f.Decode()
+	if err != nil {
 		if r, ok := err.(roce.DropReason); ok {
 			d.c.RxDropped[r]++
 		}
-		d.dropSlot(i)
+		d.returned(slot)
+		f.Release()
 		return
 	}
-	if (d.ib != nil || p.Framing == roce.InfiniBand) && !d.accepts(&p) {
+	if (d.ib != nil || p.Framing == roce.InfiniBand) && !d.accepts(p) {
 		d.c.RxAddress++
-		d.dropSlot(i)
+		d.returned(slot)
+		f.Release()
 		return
 	}
+	x := arrival{f: f, slot: slot}
 	if d.pauser != nil {
-		class := roce.ClassOf(s.f.B)
-		s.waits = int8(class) + 1
-		d.pauser.Buffered(class, len(s.f.B))
+		class := roce.ClassOf(f.B)
+		x.pfc = int8(class) + 1
+		d.pauser.Buffered(class, len(f.B))
 	}
-	k := d.newArrival(i)
-	d.arrive(k, &p, d.e.Now()+delay)
-	d.effects.At(d.arrivals.all.At(uint32(k)).at, d.h.rx, k)
+	d.wake(d.arrive(pipelineOf(p), x, d.e.Now()+delay))
+}
+
+// returned gives back the slot of a frame that the device sent to itself.
+func (d *Device) returned(slot int32) {
+	if slot >= 0 {
+		d.txDone(d.slot(slot))
+		d.putSlot(slot)
+	}
 }
 
 // effect is a received packet at the point where it takes effect.
-func (d *Device) effect(i int32) {
-	s := d.slot(i)
-	d.txDone(s)
-	if s.waits > 0 {
-		d.pauser.Buffered(uint8(s.waits-1), -len(s.f.B))
-		s.waits = 0
+func (d *Device) effect(x arrival) {
+	f := x.f
+	d.returned(x.slot)
+	if x.pfc > 0 {
+		d.pauser.Buffered(uint8(x.pfc-1), -len(f.B))
 	}
 	d.c.RxPackets++
-	d.c.RxOctets += uint64(len(s.f.B))
-	if !s.f.ICRCOK() {
+	d.c.RxOctets += uint64(len(f.B))
+	if !f.ICRCOK() {
 		d.c.RxDropped[roce.DropICRC]++
-		d.dropSlot(i)
+		f.Release()
 		return
 	}
-	p := d.packet(i)
+	p := &f.Packet
 	dest := p.BTH().DestQP()
 	q := d.qpn(dest)
 	if p.Op == roce.CNPacket && q != nil && q.st != prm.STUD {
-		d.congested(q, &p)
-		d.dropSlot(i)
+		d.congested(q, p)
+		f.Release()
 		return
 	}
-	if q == nil || !q.admits(&p) {
+	if q == nil || !q.admits(p) {
 		if dest == multicastQPN {
-			d.toGroup(i)
+			d.toGroup(f)
 			return
 		}
 		d.c.RxNoQP++
-		d.dropSlot(i)
+		f.Release()
 		return
 	}
-	if d.p.Congestion.DCQCN && isMarked(&p) {
+	if d.p.Congestion.DCQCN && isMarked(p) {
 		q.marked()
 	}
 	if p.Info().Kind == roce.KindResponse {
-		q.requester.response(&p)
-		d.dropSlot(i)
+		q.requester.response(p)
+		f.Release()
 		return
 	}
-	q.responder.request(i, &p)
+	q.responder.request(f)
 }

@@ -104,7 +104,7 @@ func TestDatagram(t *testing.T) {
 	}
 	if p.UDP().SrcPort() != 0xc123 || p.IPv4().TOS() != 0x88 || p.IPv4().TTL() != 33 || p.DETH().QKey() != tQKey || p.DETH().SrcQP() != a.n ||
 		p.BTH().PSN() != 0xfffffe || p.BTH().AckReq() {
-		t.Errorf("headers % x", p.Frame)
+		t.Errorf("headers % x", p.B)
 	}
 	w.free()
 	if n := ha.d.frames.Live; n != 0 {

@@ -49,7 +49,7 @@ func New(e *sim.Engine, name string, bus pcie.Bus, p Params, id Identity) *Devic
 	d.addresses.core = &d.core
 	d.idlePUs, d.queues = p.PUs, &d.queuePairs
 	d.dma = dma{core: &d.core, store: &d.frameStore, memory: &d.memory, runs: make([]mkey.Run, 0, 64)}
-	d.delayed, d.effects = e.NewLane(), e.NewLane()
+	d.delayed, d.effects, d.arrivals.alarm = e.NewLane(), e.NewLane(), sim.Never
 	d.txRoom.core, d.engines = &d.core, &d.queuePairs
 	d.port.core, d.port.store, d.port.users = &d.core, &d.frameStore, d
 	d.atomics = atomicUnit{core: &d.core, dma: &d.dma, users: &d.queuePairs}

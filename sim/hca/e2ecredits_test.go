@@ -22,7 +22,7 @@ type acks struct {
 }
 
 func (w *acks) Send(f *roce.Frame) {
-	if f.Op() == roce.RCAcknowledge {
+	if f.Op == roce.RCAcknowledge {
 		w.seen = append(w.seen, append(roce.AETH(nil), f.AETH()...))
 	}
 	w.Wire.Send(f)

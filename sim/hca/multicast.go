@@ -6,31 +6,31 @@ import (
 )
 
 // toGroup gives each QP of a group a received packet, in the order in which they
-// joined; the slot is consumed.
-func (d *queuePairs) toGroup(i int32) {
-	f, p := d.slot(i).f, d.packet(i)
+// joined; the reference is consumed.
+func (d *queuePairs) toGroup(f *roce.Frame) {
+	p := &f.Packet
 	found := false
 	for _, q := range d.groups[p.DstGID()] {
-		if !q.admitsDatagram(&p) {
+		if !q.admitsDatagram(p) {
 			continue
 		}
 		found = true
-		q.responder.request(d.getSlot(f.Retain()), &p)
+		q.responder.request(f.Retain())
 	}
 	if !found {
 		d.c.RxNoQP++
 	}
-	d.dropSlot(i)
+	f.Release()
 }
 
 // echo gives a datagram to a group that leaves to the members on this port too. The
 // sender is no exception: IPoIB throws away what comes back to it (ipoib_ib.c,
 // ipoib_ib_handle_rx_wc).
 func (d *queuePairs) echo(f *roce.Frame) {
-	p, err := f.Packet()
+	p, err := f.Decode()
 	if err != nil || d.groups[p.DstGID()] == nil || prm.NICVportContext(d.vport[:]).DisableMCLocalLB() {
 		return
 	}
 	d.c.Loopback++
-	d.port.users.receive(d.getSlot(f.Retain()), d.p.LoopbackLatency)
+	d.port.users.receive(f.Retain(), -1, d.p.LoopbackLatency)
 }

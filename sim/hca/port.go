@@ -24,8 +24,9 @@ type port struct {
 
 // portUsers is what lies above the port.
 type portUsers interface {
-	// receive takes a frame that loops back into the receive engine, which it reaches delay from now.
-	receive(i int32, delay sim.Time)
+	// receive takes a frame that loops back into the receive engine, which it reaches delay from
+	// now; its slot is given back when it takes effect.
+	receive(f *roce.Frame, slot int32, delay sim.Time)
 	// departed is a packet of an unreliable QP that leaves the port.
 	departed(s *slot)
 }
@@ -93,7 +94,7 @@ func (o *port) transmit(i int32, q *sender) {
 		if s.left != 0 {
 			o.users.departed(s)
 		}
-		o.users.receive(i, delay+o.p.LoopbackLatency)
+		o.users.receive(s.f, i, delay+o.p.LoopbackLatency)
 	case (o.wire == nil || o.mute) && !s.loop:
 		o.c.TxNoWire++
 		if s.left != 0 {
@@ -119,7 +120,7 @@ func (o *port) occupy(f *roce.Frame) (delay sim.Time) {
 	o.c.TxPackets++
 	o.c.TxOctets += uint64(n)
 	o.c.TxPadBytes += uint64(f.PadCount())
-	if f.Op().Info().Kind == roce.KindRequest {
+	if f.Op.Info().Kind == roce.KindRequest {
 		o.c.TxRequests++
 	}
 	return start - now

@@ -146,21 +146,21 @@ func (r *responder) flushOpen() {
 	}
 }
 
-// request is request packet p of slot i. Packets behind one that waits, wait too.
-func (q *responder) request(i int32, p *roce.Packet) {
+// request takes a request packet and its reference. Packets behind one that waits, wait too.
+func (q *responder) request(f *roce.Frame) {
 	if q.busy {
-		q.u.pushSlot(&q.hold, i)
+		q.u.pushSlot(&q.hold, q.u.getSlot(f))
 		return
 	}
-	if q.u.p.SelectiveRepeat && q.keep(i, p) {
+	if q.u.p.SelectiveRepeat && q.keep(f) {
 		return
 	}
-	if q.execute(p) {
+	if q.execute(&f.Packet) {
 		q.busy = true
-		q.u.pushSlot(&q.hold, i)
+		q.u.pushSlot(&q.hold, q.u.getSlot(f))
 		return
 	}
-	q.u.dropSlot(i)
+	f.Release()
 	if q.ahead.head >= 0 {
 		q.catchUp()
 	}
@@ -174,11 +174,11 @@ func (q *responder) unhold(redo bool) {
 	for ; q.hold.head >= 0; redo = true {
 		i := u.popSlot(&q.hold)
 		if redo && q.takesRequests() {
-			p := u.packet(i)
-			if q.keep(i, &p) {
+			if f := u.slot(i).f; q.keep(f) {
+				u.putSlot(i)
 				continue
 			}
-			if q.execute(&p) {
+			if q.execute(u.packet(i)) {
 				q.busy = true
 				u.pushFront(&q.hold, i)
 				return

@@ -12,12 +12,12 @@ import (
 
 // keep takes a request packet that came early, if the device does so. The list is in the
 // order of PSNs.
-func (q *responder) keep(i int32, p *roce.Packet) bool {
+func (q *responder) keep(f *roce.Frame) bool {
 	u := q.u
 	if !u.p.SelectiveRepeat || q.st != prm.STRC {
 		return false
 	}
-	psn := p.BTH().PSN()
+	psn := f.BTH().PSN()
 	if ahead := roce.CmpPSN(psn, q.epsn); ahead <= 0 || ahead > int32(u.p.RepeatWindow) {
 		return false
 	}
@@ -28,7 +28,7 @@ func (q *responder) keep(i int32, p *roce.Packet) bool {
 		other := u.packet(at)
 		diff := roce.CmpPSN(other.BTH().PSN(), psn)
 		if diff == 0 { // it is here already
-			u.dropSlot(i)
+			f.Release()
 			return true
 		}
 		if diff > 0 {
@@ -36,6 +36,7 @@ func (q *responder) keep(i int32, p *roce.Packet) bool {
 		}
 		before, at = at, u.slot(at).next
 	}
+	i := u.getSlot(f)
 	switch {
 	case at < 0:
 		u.pushSlot(&q.ahead, i)
@@ -62,7 +63,7 @@ func (q *responder) catchUp() {
 		switch {
 		case diff < 0 || !q.takesRequests():
 			u.dropSlot(i)
-		case q.execute(&p):
+		case q.execute(p):
 			q.busy = true
 			u.pushFront(&q.hold, i)
 		default:

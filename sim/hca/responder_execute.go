@@ -196,7 +196,7 @@ func (q *responder) finishAtomic(op roce.Opcode, old uint64) {
 	q.qs.add(prm.QCRxAtomicRequests)
 	psn := q.epsn
 	p := u.packet(q.hold.head)
-	q.accept(&p, 1, 1)
+	q.accept(p, 1, 1)
 	i := q.save(savedOp{op: op, unsent: true, psn: psn, n: 1, value: old})
 	q.due(response{kind: answerAtomic, psn: psn, msn: q.msn, value: old, saved: i})
 	q.unhold(false)

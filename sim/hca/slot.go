@@ -12,8 +12,8 @@ type frameStore struct {
 	slots  sim.Slab[slot]
 }
 
-// slot is a frame on its way through the device: in preparation by an engine, on
-// the way out, or received and waiting for its turn.
+// slot is a frame that the device keeps: in preparation by an engine, on the way out, or
+// received and waiting for its turn in a QP.
 type slot struct {
 	f       *roce.Frame
 	q       *sender // whose it is; nil once sent, or abandoned
@@ -25,7 +25,6 @@ type slot struct {
 	left    uint64  // event word of an unreliable QP that waits for it to leave; 0: none
 	loop    bool
 	group   bool    // to a multicast group
-	waits   int8    // class of a received frame that is counted in the port's buffer, plus 1
 	_       [8]byte // to a whole cache line: many may be on their way at once
 }
 
@@ -39,13 +38,8 @@ type sender struct {
 
 func (d *frameStore) slot(i int32) *slot { return d.slots.At(uint32(i)) }
 
-// packet decodes the received frame of slot i.
-func (d *frameStore) packet(i int32) (p roce.Packet) {
-	if err := d.slot(i).f.Decode(&p); err != nil {
-		d.bug("a frame that was received does not parse any more: %v", err)
-	}
-	return p
-}
+// packet is the received frame of slot i, decoded.
+func (d *frameStore) packet(i int32) *roce.Packet { return &d.slot(i).f.Packet }
 
 // list is a list of slots through slot.next.
 type list struct{ head, tail int32 }

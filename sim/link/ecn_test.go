@@ -34,7 +34,7 @@ func TestSwitchMarks(t *testing.T) {
 					tmpl := templateTo(t, from, 2)
 					f := tmpl.New(&s.pool, roce.RCSendOnly, psn, len(payload), 0)
 					copy(f.Payload(), payload)
-					p, err := f.Packet()
+					p, err := f.Decode()
 					if err != nil {
 						t.Fatal(err)
 					}

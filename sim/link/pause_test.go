@@ -30,7 +30,7 @@ func TestPauseHoldsTheClass(t *testing.T) {
 		p.Send(b.frame(1, psn, string(make([]byte, 1000))))
 	}
 	other := b.frame(1, 99, "x")
-	pk, err := other.Packet()
+	pk, err := other.Decode()
 	if err != nil {
 		t.Fatal(err)
 	}

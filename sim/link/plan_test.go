@@ -15,7 +15,7 @@ type planner struct {
 	sinkhole
 	port    *Port
 	after   sim.Time
-	way     []*roce.Frame // by word
+	way     []*roce.Frame // in the order in which they were planned
 	here    []bool
 	order   []uint64 // in which they arrived
 	planned int
@@ -23,30 +23,34 @@ type planner struct {
 	refuse  bool
 }
 
-func (p *planner) Plan(f *roce.Frame, tail sim.Time) (uint64, bool) {
+func (p *planner) Plan(f *roce.Frame, tail sim.Time) bool {
 	if p.refuse {
-		return 0, false
+		return false
 	}
 	p.planned++
 	p.way, p.here = append(p.way, f), append(p.here, false)
-	p.e.At(tail+p.after, func(word uint64) {
+	p.e.At(tail+p.after, func(k uint64) {
 		p.port.Settle()
-		if f := p.way[word]; p.here[word] {
+		if f := p.way[k]; p.here[k] {
 			p.Receive(f)
 		}
 	}, uint64(len(p.way)-1))
-	return uint64(len(p.way) - 1), true
+	return true
 }
 
 // Arrive looks for arrivals itself, as a unit does that uses what arrivals change.
-func (p *planner) Arrive(word uint64, tail sim.Time) {
+func (p *planner) Arrive(f *roce.Frame, tail sim.Time) {
 	p.port.Settle()
-	p.here[word], p.order = true, append(p.order, word)
+	k := slices.Index(p.way, f)
+	p.here[k], p.order = true, append(p.order, uint64(k))
 }
 
-func (p *planner) Lost(word uint64) *roce.Frame {
-	p.lost = append(p.lost, p.way[word].BTH().PSN())
-	return p.way[word]
+func (p *planner) Lost() {
+	for k, f := range p.way {
+		if !p.here[k] {
+			p.lost = append(p.lost, f.BTH().PSN())
+		}
+	}
 }
 
 func newPlanned(t testing.TB) (*bench, *planner) {

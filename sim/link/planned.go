@@ -12,42 +12,37 @@ import (
 // depends on them, comes behind a call of Settle.
 type Planner interface {
 	Receiver
-	// Plan is called with a frame whose last bit comes at tail. The receiver sets an event,
-	// later than tail and not later than the frame's effect, and names the frame by a word;
-	// the reference passes to it. Or it reports false, and the frame shall come by Receive.
-	Plan(f *roce.Frame, tail sim.Time) (word uint64, ok bool)
+	// Plan is called with a frame whose last bit comes at tail. The receiver sees to an event
+	// that is later than tail and not later than the frame's effect. Or it reports false, and
+	// the frame shall come by Receive.
+	Plan(f *roce.Frame, tail sim.Time) bool
 	// Arrive is the arrival of a planned frame at a time that is not later than now, behind
-	// all arrivals before it.
-	Arrive(word uint64, tail sim.Time)
-	// Lost says that a planned frame will not arrive; the reference is the port's again.
-	Lost(word uint64) *roce.Frame
+	// all arrivals before it. The reference passes to the receiver.
+	Arrive(f *roce.Frame, tail sim.Time)
+	// Lost says that what is planned will not arrive.
+	Lost()
 }
 
-// planned are the frames on their way to a port for which the receiver has set an event,
-// oldest first.
+// planned are the frames on their way to a port that the receiver has foreseen, oldest first.
 type planned struct {
 	rx    Planner // nil: nothing is planned
-	queue []arriving
-	head  int
+	queue sim.FIFO[arriving]
 	busy  bool // in Settle: an arrival looks for those before it, which have come
 }
 
 type arriving struct {
-	f    *roce.Frame
-	at   sim.Place // of the event that Receive would have come by
-	word uint64
+	f  *roce.Frame
+	at sim.Place // of the event that Receive would have come by
 }
 
 // foresee plans the arrival of a frame if the receiver does so.
 func (p *Port) foresee(f *roce.Frame, tail sim.Time) bool {
-	if p.planned.rx == nil {
+	l := &p.planned
+	if l.rx == nil || !l.rx.Plan(f, tail) {
 		return false
 	}
-	word, ok := p.planned.rx.Plan(f, tail)
-	if ok {
-		p.planned.queue = append(p.planned.queue, arriving{f, p.e.Reserve(tail), word})
-	}
-	return ok
+	l.queue.Push(arriving{f, p.e.Reserve(tail)})
+	return true
 }
 
 // Settle lets planned frames arrive that should have by now, and returns the time before
@@ -58,22 +53,17 @@ func (p *Port) Settle() (next sim.Time) {
 		return 0
 	}
 	l.busy = true
-	for l.head < len(l.queue) {
-		a := &l.queue[l.head]
-		if !p.e.Passed(a.at) {
+	for l.queue.Len() > 0 {
+		at := l.queue.Front().at
+		if !p.e.Passed(at) {
 			l.busy = false
-			return a.at.Time()
+			return at.Time()
 		}
-		f, tail, word := a.f, a.at.Time(), a.word
-		a.f = nil
-		l.head++
-		if l.head >= 64 && 2*l.head >= len(l.queue) {
-			l.queue, l.head = l.queue[:copy(l.queue, l.queue[l.head:])], 0
-		}
+		f := l.queue.Pop().f
 		p.count(f, &p.C.RxPackets, &p.C.RxBytes, &p.C.RxMulticast, &p.C.RxBroadcast)
-		l.rx.Arrive(word, tail)
+		l.rx.Arrive(f, at.Time())
 	}
-	l.queue, l.head, l.busy = l.queue[:0], 0, false
+	l.busy = false
 	return sim.Never
 }
 
@@ -81,9 +71,13 @@ func (p *Port) Settle() (next sim.Time) {
 func (p *Port) unplan() {
 	p.Settle()
 	l := &p.planned
-	for _, a := range l.queue[l.head:] {
-		fl := flight{f: l.rx.Lost(a.word), tail: a.at.Time(), epoch: p.cable.epoch, free: true}
+	if l.queue.Len() == 0 {
+		return
+	}
+	l.rx.Lost()
+	for l.queue.Len() > 0 {
+		a := l.queue.Pop()
+		fl := flight{f: a.f, tail: a.at.Time(), epoch: p.cable.epoch, free: true}
 		p.e.AtPlace(a.at, p.arrived, p.slot(fl))
 	}
-	l.queue, l.head = l.queue[:0], 0
 }

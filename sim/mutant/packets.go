@@ -90,8 +90,8 @@ func (w *wire) change(f *roce.Frame) {
 	if f.ICRC != roce.ICRCPending {
 		return
 	}
-	if p, err := f.Packet(); err == nil {
-		w.edit(&p)
+	if p, err := f.Decode(); err == nil {
+		w.edit(p)
 	}
 }
 

@@ -147,7 +147,7 @@ func (c *comparison) allowed(field string, rxe, sim uint64) bool {
 // differ, and compares every byte before the ICRC, which decode has checked.
 func (c *comparison) frame(n int, rxe, sim *wireFrame) {
 	what := fmt.Sprintf("frame %d of %c (%v; ours %v)", n+1, 'A'+rxe.dir, rxe, sim)
-	ours, err := roce.Parse(bytes.Clone(sim.Frame))
+	ours, err := roce.Parse(bytes.Clone(sim.B))
 	if err != nil {
 		c.Fatalf("%s: %v", what, err)
 	}
@@ -176,7 +176,7 @@ func (c *comparison) frame(n int, rxe, sim *wireFrame) {
 		}
 	}
 	ours.IPv4().SetChecksum(ours.IPv4().ComputeChecksum())
-	a, b := rxe.Frame[:rxe.Len()-roce.ICRCSize], ours.Frame[:ours.Len()-roce.ICRCSize]
+	a, b := rxe.B[:rxe.Len()-roce.ICRCSize], ours.B[:ours.Len()-roce.ICRCSize]
 	if !bad && !bytes.Equal(a, b) {
 		at := 0
 		for at < min(len(a), len(b)) && a[at] == b[at] {

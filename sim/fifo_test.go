@@ -1,0 +1,43 @@
+package sim
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func TestFIFO(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var q FIFO[int]
+		var want []int
+		for i, push := range rapid.SliceOf(rapid.Bool()).Draw(t, "pushes") {
+			switch {
+			case push:
+				q.Push(i)
+				want = append(want, i)
+			case len(want) > 0:
+				if front, x := *q.Front(), q.Pop(); front != want[0] || x != want[0] {
+					t.Fatalf("front %d, popped %d, want %d", front, x, want[0])
+				}
+				want = want[1:]
+			}
+			if q.Len() != len(want) {
+				t.Fatalf("length %d, want %d", q.Len(), len(want))
+			}
+		}
+	})
+}
+
+func TestFIFOUsesItsMemoryAgain(t *testing.T) {
+	var q FIFO[int]
+	if n := testing.AllocsPerRun(100, func() {
+		for i := range 7 {
+			q.Push(i)
+		}
+		for q.Len() > 0 {
+			q.Pop()
+		}
+	}); n > 1 {
+		t.Errorf("%v allocations a run", n)
+	}
+}
