@@ -75,16 +75,31 @@ func (s *Spans) WriteJSON(w io.Writer) error {
 		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.track, b.track), cmp.Compare(a.end, b.end),
 			strings.Compare(a.name, b.name), cmp.Compare(a.arg, b.arg))
 	})
+	quoted := make(map[string]string) // there are few names
 	for _, i := range order {
 		x := &s.spans[i]
+		name, ok := quoted[x.name]
+		if !ok {
+			name = quote(x.name)
+			quoted[x.name] = name
+		}
 		b.WriteString(sep)
 		sep = ",\n"
-		b.WriteString(`{"ph":"X","pid":` + strconv.Itoa(pids[x.track]) + `,"tid":` + strconv.Itoa(int(x.track)+1))
-		b.WriteString(`,"ts":` + fixed(int64(x.start), int64(Microsecond)) + `,"dur":` + fixed(int64(x.end-x.start), int64(Microsecond)))
-		b.WriteString(`,"name":` + quote(x.name) + `,"args":{"arg":` + strconv.FormatUint(x.arg, 10) + `}}`)
+		b.Write(x.append(b.AvailableBuffer(), pids[x.track], name))
 	}
 	b.WriteString("\n]}\n")
 	return b.Flush()
+}
+
+// append appends the event of a span.
+func (x *span) append(b []byte, pid int, name string) []byte {
+	b = strconv.AppendInt(append(b, `{"ph":"X","pid":`...), int64(pid), 10)
+	b = strconv.AppendInt(append(b, `,"tid":`...), int64(x.track)+1, 10)
+	b = appendFixed(append(b, `,"ts":`...), int64(x.start), int64(Microsecond))
+	b = appendFixed(append(b, `,"dur":`...), int64(x.end-x.start), int64(Microsecond))
+	b = append(append(b, `,"name":`...), name...)
+	b = strconv.AppendUint(append(b, `,"args":{"arg":`...), x.arg, 10)
+	return append(b, "}}"...)
 }
 
 // writeMeta names a process or a thread of the timeline.

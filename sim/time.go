@@ -59,17 +59,22 @@ func (t Time) String() string {
 }
 
 // fixed prints v/unit as a decimal without rounding and without trailing zeros.
-func fixed(v, unit int64) string {
-	s := strconv.FormatInt(v/unit, 10)
+func fixed(v, unit int64) string { return string(appendFixed(nil, v, unit)) }
+
+// appendFixed appends what fixed prints.
+func appendFixed(b []byte, v, unit int64) []byte {
+	b = strconv.AppendInt(b, v/unit, 10)
 	rest := v % unit
 	if rest == 0 {
-		return s
+		return b
 	}
-	frac := strconv.FormatInt(rest+unit, 10)[1:]
-	for frac[len(frac)-1] == '0' {
-		frac = frac[:len(frac)-1]
+	point := len(b)
+	b = strconv.AppendInt(b, rest+unit, 10) // its first digit is 1, in whose place the point goes
+	b[point] = '.'
+	for b[len(b)-1] == '0' {
+		b = b[:len(b)-1]
 	}
-	return s + "." + frac
+	return b
 }
 
 // Nanoseconds is t as a floating-point number of nanoseconds, for reports only:

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 
 	"github.com/onsi/ginkgo/v2"
 
@@ -20,6 +21,9 @@ type Targets func(job Job) (spec.Target, error)
 // Work is the main function of a worker: it reads a job from in, runs it with the cases of suite,
 // and writes messages to the pipe that the supervisor gave it.
 func Work(in io.Reader, targets Targets, suite *spec.Suite) error {
+	// A case leaves much garbage, and little else: collect it less often, unless there is much.
+	debug.SetGCPercent(400)
+	debug.SetMemoryLimit(256 << 20)
 	dec := json.NewDecoder(in)
 	var job Job
 	if err := dec.Decode(&job); err != nil {

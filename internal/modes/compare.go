@@ -40,9 +40,13 @@ func line(l []string, k int) string {
 // another error when the program cannot be run.
 func (p *Program) Check() error {
 	modes := []Mode{{Lockstep: true}, {}, {Lockstep: true, Watched: true}, {Watched: true}}
+	c, err := p.config()
+	if err != nil {
+		return err
+	}
 	var records []*Record
 	for _, m := range modes {
-		r, err := p.Run(m)
+		r, err := p.run(c, m)
 		if err != nil {
 			return fmt.Errorf("%v: %w", m, err)
 		}

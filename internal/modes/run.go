@@ -2,7 +2,9 @@ package modes
 
 import (
 	"bytes"
+	"encoding/hex"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -93,6 +95,11 @@ func (p *Program) Run(m Mode) (*Record, error) {
 	if err != nil {
 		return nil, err
 	}
+	return p.run(c, m)
+}
+
+// run is Run with the testbed that config made, which runs do not change.
+func (p *Program) run(c testbed.Config, m Mode) (*Record, error) {
 	var capture bytes.Buffer
 	if c.Lockstep = m.Lockstep; m.Watched {
 		c.Trace, c.Pcap = true, &capture
@@ -153,7 +160,8 @@ func (r *Record) add(name string, lines []string) {
 // hexLines makes bytes comparable line by line.
 func hexLines(b []byte) (lines []string) {
 	for at := 0; at < len(b); at += 64 {
-		lines = append(lines, fmt.Sprintf("%#x: %x", at, b[at:min(at+64, len(b))]))
+		l := append(strconv.AppendInt([]byte("0x"), int64(at), 16), ": "...)
+		lines = append(lines, string(hex.AppendEncode(l, b[at:min(at+64, len(b))])))
 	}
 	return lines
 }

@@ -146,10 +146,20 @@ func (d *Device) gidAt(i int) (*gidEntry, error) {
 		return nil, fmt.Errorf("GID index %d: the table has %d entries: %w", i, len(d.gids), syscall.EINVAL)
 	}
 	if !d.gids[i].valid && !d.breaks(rule.EmptyGIDIsRefused) {
-		return nil, fmt.Errorf("GID index %d is empty: %w", i, syscall.ENODATA)
+		return nil, emptyGID(i)
 	}
 	return &d.gids[i], nil
 }
+
+// emptyGID is the error of an empty slot, by its index: programs that list the table get
+// hundreds of them, so that its text is made only when somebody reads it.
+type emptyGID int
+
+func (e emptyGID) Error() string {
+	return fmt.Sprintf("GID index %d is empty: %v", int(e), syscall.ENODATA)
+}
+
+func (e emptyGID) Unwrap() error { return syscall.ENODATA }
 
 // defaultHopLimit is the TTL of a route (net.ipv4.ip_default_ttl); the core writes it
 // over the hop limit of an address that it had to resolve.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode"
 
 	"github.com/rdmasim/rdmasim/input"
@@ -96,42 +97,83 @@ func (p *Profile) sections() []section {
 
 // params are all values, in the order of the sections and of their fields.
 func (p *Profile) params() []param {
-	var ps []param
-	for _, s := range p.sections() {
-		v := reflect.ValueOf(s.v).Elem()
-		for i := range v.NumField() {
-			f := v.Type().Field(i)
+	sections := p.sections()
+	ps := make([]param, 0, len(layout()))
+	for _, l := range layout() {
+		ps = append(ps, l.in(sections))
+	}
+	return ps
+}
+
+// param is the value of key.
+func (p *Profile) param(key string) (param, bool) {
+	for _, l := range layout() {
+		if l.key == key {
+			return l.in(p.sections()), true
+		}
+	}
+	return param{}, false
+}
+
+// place says which value of any profile a key means.
+type place struct {
+	key, name string // name is the field's
+	kind      Kind
+	section   int
+	field     int
+	element   int // of a field that is an array, else -1
+}
+
+// in is the value of the place in a profile of these sections.
+func (l *place) in(sections []section) param {
+	v := reflect.ValueOf(sections[l.section].v).Elem().Field(l.field)
+	if l.element >= 0 {
+		v = v.Index(l.element)
+	}
+	return param{key: l.key, field: l.name, kind: l.kind, v: v}
+}
+
+// layout lists the places of all values: it follows from the types of the units' parameters.
+var layout = sync.OnceValue(func() []*place {
+	var all []*place
+	for s, sec := range new(Profile).sections() {
+		t := reflect.TypeOf(sec.v).Elem()
+		for i := range t.NumField() {
+			f := t.Field(i)
+			add := func(name string, element int, t reflect.Type) {
+				key := sec.name + "." + name
+				all = append(all, &place{key, f.Name, kindOf(key, t), s, i, element})
+			}
 			switch {
 			case f.Type.Kind() == reflect.Struct: // a section of its own
 			case f.Tag.Get("profile") == "-": // another value decides
 			case f.Type.Kind() == reflect.Array:
 				for k := range f.Type.Len() {
-					ps = append(ps, newParam(s.name, names[f.Name][k], f.Name, v.Field(i).Index(k)))
+					add(names[f.Name][k], k, f.Type.Elem())
 				}
 			case names[f.Name] != nil:
-				ps = append(ps, newParam(s.name, names[f.Name][0], f.Name, v.Field(i)))
+				add(names[f.Name][0], -1, f.Type)
 			default:
-				ps = append(ps, newParam(s.name, snake(f.Name), f.Name, v.Field(i)))
+				add(snake(f.Name), -1, f.Type)
 			}
 		}
 	}
-	return ps
-}
+	return all
+})
 
-func newParam(section, name, field string, v reflect.Value) param {
-	q := param{key: section + "." + name, field: field, v: v, kind: Count}
-	k, given := kinds[q.key]
+func kindOf(key string, t reflect.Type) Kind {
+	k, given := kinds[key]
 	switch {
 	case given:
-		q.kind = k
-	case words[q.key] != nil:
-		q.kind = Word
-	case v.Type() == reflect.TypeFor[sim.Time]():
-		q.kind = Time
-	case v.Kind() == reflect.Bool:
-		q.kind = Bool
+		return k
+	case words[key] != nil:
+		return Word
+	case t == reflect.TypeFor[sim.Time]():
+		return Time
+	case t.Kind() == reflect.Bool:
+		return Bool
 	}
-	return q
+	return Count
 }
 
 // snake is the key of a field: LogMaxQPSize is log_max_qp_size.

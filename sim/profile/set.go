@@ -19,16 +19,13 @@ func (p *Profile) Assign(assignment string) error {
 // Set overrides the value of key by its text. An unknown key is answered with the
 // nearest. The units' own checks are made by Validate, after all overrides.
 func (p *Profile) Set(key, text string) error {
-	var keys []string
-	for _, q := range p.params() {
-		if q.key == key {
-			if err := q.set(text); err != nil {
-				return fmt.Errorf("%s: %w", key, err)
-			}
-			p.origins[key] = origin{source: Override, hypothesis: p.origins[key].hypothesis}
-			return nil
-		}
-		keys = append(keys, q.key)
+	q, ok := p.param(key)
+	if !ok {
+		return fmt.Errorf("unknown parameter %q%s", key, input.Suggest(key, p.Keys()))
 	}
-	return fmt.Errorf("unknown parameter %q%s", key, input.Suggest(key, keys))
+	if err := q.set(text); err != nil {
+		return fmt.Errorf("%s: %w", key, err)
+	}
+	p.origins[key] = origin{source: Override, hypothesis: p.origins[key].hypothesis}
+	return nil
 }

@@ -20,8 +20,7 @@ type Value struct {
 func (p *Profile) Values() []Value {
 	var vs []Value
 	for _, q := range p.params() {
-		o := p.origins[q.key]
-		vs = append(vs, Value{q.key, q.text(), q.kind, o.source, o.reason, o.check, o.hypothesis})
+		vs = append(vs, p.value(q))
 	}
 	return vs
 }
@@ -34,12 +33,16 @@ func (p *Profile) Get(key string) string {
 
 // Lookup is the value of key.
 func (p *Profile) Lookup(key string) (Value, bool) {
-	for _, v := range p.Values() {
-		if v.Key == key {
-			return v, true
-		}
+	q, ok := p.param(key)
+	if !ok {
+		return Value{}, false
 	}
-	return Value{}, false
+	return p.value(q), true
+}
+
+func (p *Profile) value(q param) Value {
+	o := p.origins[q.key]
+	return Value{q.key, q.text(), q.kind, o.source, o.reason, o.check, o.hypothesis}
 }
 
 // Hypotheses are the values that belong to unexplained mechanisms, as key=value:

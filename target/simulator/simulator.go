@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -48,6 +49,7 @@ func Profiles() []string { return profile.List() }
 type Target struct {
 	cfg     Config
 	profile *profile.Profile
+	details map[string]string // of profile
 }
 
 // New is the target of a configuration.
@@ -59,7 +61,7 @@ func New(cfg Config) (*Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Target{cfg, p}, nil
+	return &Target{cfg, p, details(p)}, nil
 }
 
 // variants are the needs of cases that ask for another kind of machine than the profile's:
@@ -96,7 +98,7 @@ func (t *Target) NewTestbed(seed uint64, o spec.BedOptions) (spec.Bed, error) {
 			cfg.MaxEvents = maxEventsFull
 		}
 	}
-	b := &bed{trace: o.Trace, changed: changed}
+	b := &bed{target: t, trace: o.Trace, changed: changed}
 	if o.Pcap != "" {
 		var err error
 		if b.pcap, err = os.Create(o.Pcap); err != nil {
@@ -117,6 +119,7 @@ func (t *Target) NewTestbed(seed uint64, o spec.BedOptions) (spec.Bed, error) {
 // bed is a simulated testbed and the files that it writes.
 type bed struct {
 	*testbed.Testbed
+	target  *Target
 	pcap    *os.File
 	trace   string
 	changed []string
@@ -127,8 +130,17 @@ func (b *bed) Target() verbs.Target {
 	t := b.Testbed.Target()
 	p := b.Config().Profile
 	t.Profile = p.Name
-	t.Details = map[string]string{"profile_hash": p.Hash(), "hypotheses": strings.Join(p.Hypotheses(), " ")}
+	if p == b.target.profile { // as in most cases
+		t.Details = maps.Clone(b.target.details)
+	} else {
+		t.Details = details(p)
+	}
 	return t
+}
+
+// details identify the parameters.
+func details(p *profile.Profile) map[string]string {
+	return map[string]string{"profile_hash": p.Hash(), "hypotheses": strings.Join(p.Hypotheses(), " ")}
 }
 
 // Changed lists the parameters that the case's needs changed.
