@@ -246,7 +246,7 @@ func cmdInit2RTR(d *Device, in, _ []byte) prm.Status {
 		d.takeOptional(q, m)
 		q.mtu, q.pkey = d.udPayload(roce.MTU(from.MTU())), d.pkeyAt(to.PrimaryPath())
 		q.setState(prm.QPStateRTR)
-		q.responder.refill(false)
+		q.responder.rq.refill(false)
 		return prm.StatusOK
 	}
 	if !d.carries(roce.MTU(from.MTU())) {
@@ -275,7 +275,7 @@ func cmdInit2RTR(d *Device, in, _ []byte) prm.Status {
 	q.mtu = roce.MTU(to.MTU()).Bytes()
 	q.responder.connect()
 	q.setState(prm.QPStateRTR)
-	q.responder.refill(false)
+	q.responder.rq.refill(false)
 	return prm.StatusOK
 }
 

@@ -114,7 +114,7 @@ func (d *queuePairs) resumeRecv(arg uint64) {
 
 func (d *queuePairs) lookedInVain(arg uint64) {
 	if q := d.responderArg(arg); q != nil {
-		q.rqLooked = true
+		q.rq.looked = true
 	}
 }
 
@@ -190,7 +190,7 @@ func (d *queuePairs) onPU(arg uint64) {
 // loseRecv is a QP whose receive WQEs have left the device for those of others.
 func (d *queuePairs) loseRecv(n uint32) {
 	if q := d.qpn(n); q != nil {
-		q.responder.loseRecv()
+		q.responder.rq.lose()
 	}
 }
 

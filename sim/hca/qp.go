@@ -110,7 +110,7 @@ func (q *qp) onRecord() {
 		q.requester.flushSQ()
 	case prm.QPStateERR:
 		found := q.requester.ci != q.requester.pi
-		if q.responder.flushRQ(rec.Recv()) {
+		if q.responder.rq.flush(rec.Recv()) {
 			found = true
 		}
 		q.requester.flushSQ()

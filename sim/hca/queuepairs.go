@@ -35,7 +35,7 @@ func (d *queuePairs) newQP(num uint32, c prm.QPC, r ring, with partners) *qp {
 	q := &qp{connection: connection{u: d.units, partners: with, sender: sender{arg: d.made<<24 | uint64(num)}, cachedQP: cachedQP{num, d.caches.qpc.place(uint64(num))}, setup: &setup{ring: r}}}
 	q.requester.sendRare, q.responder.recvRare = new(sendRare), new(recvRare)
 	q.owner = q
-	q.requester.connection, q.responder.connection = &q.connection, &q.connection
+	q.requester.connection, q.responder.connection, q.responder.rq.connection = &q.connection, &q.connection, &q.connection
 	copy(q.ctx[:], c)
 	q.st, q.pd, q.uar, q.uidx = uint8(c.ST()), c.PD(), c.UARPage(), c.UserIndex()
 	switch q.st {

@@ -39,7 +39,7 @@ type responder struct {
 	itemHead int
 	items    []response // what is due, from itemHead on
 	*recvRare
-	recvQueue
+	rq recvQueue
 }
 
 // recvRare is what WRITEs do not need of a responder.
@@ -75,8 +75,9 @@ func (r *responder) clear() {
 		connection: r.connection, recvRare: rare,
 		hold: emptyList, ahead: emptyList, rtx: emptyList, items: r.items[:0],
 		ackSet: r.ackSet, nakSet: r.nakSet, readSet: r.readSet, stalled: r.stalled,
-		recvQueue: recvQueue{
-			rqStride: r.rqStride, rqSize: r.rqSize, rqBuf: r.rqBuf, rqReading: r.rqReading, rqStale: r.rqReading,
+		rq: recvQueue{
+			connection: r.connection, stride: r.rq.stride, size: r.rq.size, buf: r.rq.buf,
+			reading: r.rq.reading, stale: r.rq.reading,
 		},
 	}
 }
@@ -86,8 +87,8 @@ func (r *responder) setQueue(c prm.QPC) uint64 {
 	if c.RQType() != prm.RQTypeRegular {
 		return 0
 	}
-	r.rqStride, r.rqSize = 16<<c.LogRQStride(), 1<<c.LogRQSize()
-	return uint64(r.rqSize) * uint64(r.rqStride)
+	r.rq.stride, r.rq.size = 16<<c.LogRQStride(), 1<<c.LogRQSize()
+	return uint64(r.rq.size) * uint64(r.rq.stride)
 }
 
 // connect takes from the context what the state RTR needs.
@@ -113,8 +114,8 @@ func (r *responder) report(c prm.QPC) {
 		c.SetNextRcvPSN(r.epsn)
 		c.SetRMSN(r.msn)
 	}
-	c.SetHWRQCounter(uint32(r.rqCI))
-	c.SetSWRQCounter(uint32(r.rqPI))
+	c.SetHWRQCounter(uint32(r.rq.ci))
+	c.SetSWRQCounter(uint32(r.rq.pi))
 }
 
 // stop drops what is under way.

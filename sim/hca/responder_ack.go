@@ -148,8 +148,8 @@ func (q *responder) rnrNAK() {
 // ackSyndrome is the syndrome of an ACK that is sent now. A QP with an SRQ announces nothing, for
 // what the SRQ has may be taken by others.
 func (q *responder) ackSyndrome() roce.Syndrome {
-	if !q.u.p.Credits || q.rqSize == 0 {
+	if !q.u.p.Credits || q.rq.size == 0 {
 		return roce.SyndromeAck
 	}
-	return roce.AckSyndrome(roce.CreditCode(int(q.rqPI - q.rqCI)))
+	return roce.AckSyndrome(roce.CreditCode(int(q.rq.pi - q.rq.ci)))
 }

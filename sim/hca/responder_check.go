@@ -244,12 +244,12 @@ func (q *responder) hasResources(info *roce.OpInfo) bool {
 
 // hasReceive says whether a packet that takes a receive WQE finds one.
 func (q *responder) hasReceive(info *roce.OpInfo) bool {
-	return !info.TakesReceive || q.recvOpen || q.hasRecv()
+	return !info.TakesReceive || q.recvOpen || q.rq.has()
 }
 
 // awaitReceive looks for receive WQEs in memory, unless that has just been done in vain.
 func (q *responder) awaitReceive() verdict {
-	if q.wantRecv() {
+	if q.rq.want() {
 		return mustWait
 	}
 	return noReceive

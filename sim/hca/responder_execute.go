@@ -3,7 +3,6 @@ package hca
 import (
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/roce"
-	"github.com/rdmasim/rdmasim/sim/mkey"
 	"github.com/rdmasim/rdmasim/sim/rule"
 )
 
@@ -112,7 +111,7 @@ func (q *responder) execWrite(p *roce.Packet, info *roce.OpInfo) {
 		if q.recvOpen {
 			q.recvOpen = false
 		} else {
-			idx = q.passRecv()
+			idx = q.rq.pass()
 		}
 		q.recvCQE(prm.CQERespWrImm, idx, p.ImmDt().Value(), q.wlen, p.BTH().Solicited(), nil)
 	}
@@ -128,43 +127,6 @@ func (q *responder) execRead(p *roce.Packet) {
 	q.accept(p, n, 1)
 	i := q.save(savedOp{op: p.Op, unsent: true, psn: psn, n: n, rkey: h.RKey(), len: h.Length(), va: h.VA()})
 	q.due(response{kind: answerRead, psn: psn, msn: q.msn, rkey: h.RKey(), left: h.Length(), va: h.VA(), saved: i, first: true})
-}
-
-// skipRecv leaves n bytes of the receive WQE's scatter list out; the list has them.
-func (q *responder) skipRecv(n int) {
-	for n > 0 {
-		s, next, ok := prm.RecvSGE(q.recvWQE, q.recvAt.at)
-		if !ok {
-			q.u.bug("QP %#x: a receive WQE ended early", q.num)
-		}
-		k := min(n, int(s.Len-q.recvAt.pos))
-		n -= k
-		if q.recvAt.pos += uint32(k); q.recvAt.pos == s.Len {
-			q.recvAt = cursor{at: next}
-		}
-	}
-}
-
-// scatter writes payload to the receive WQE's scatter list.
-func (q *responder) scatter(data []byte) bool {
-	for len(data) > 0 {
-		s, next, ok := prm.RecvSGE(q.recvWQE, q.recvAt.at)
-		if !ok && q.breaks(rule.SendFitsTheReceive) {
-			return true
-		}
-		if !ok {
-			q.u.bug("QP %#x: a receive WQE ended early", q.num)
-		}
-		n := int(min(uint32(len(data)), s.Len-q.recvAt.pos))
-		if !q.u.dma.writeTo(q.recvUser(), s.LKey, s.Addr+uint64(q.recvAt.pos), data[:n], mkey.LocalWrite) {
-			return false
-		}
-		data = data[n:]
-		if q.recvAt.pos += uint32(n); q.recvAt.pos == s.Len {
-			q.recvAt = cursor{at: next}
-		}
-	}
-	return true
 }
 
 func (q *responder) execAtomicWrite(p *roce.Packet) {
