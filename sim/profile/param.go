@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"unicode"
 
 	"github.com/rdmasim/rdmasim/input"
@@ -98,8 +97,8 @@ func (p *Profile) sections() []section {
 // params are all values, in the order of the sections and of their fields.
 func (p *Profile) params() []param {
 	sections := p.sections()
-	ps := make([]param, 0, len(layout()))
-	for _, l := range layout() {
+	ps := make([]param, 0, len(layout))
+	for _, l := range layout {
 		ps = append(ps, l.in(sections))
 	}
 	return ps
@@ -107,7 +106,7 @@ func (p *Profile) params() []param {
 
 // param is the value of key.
 func (p *Profile) param(key string) (param, bool) {
-	for _, l := range layout() {
+	for _, l := range layout {
 		if l.key == key {
 			return l.in(p.sections()), true
 		}
@@ -134,8 +133,9 @@ func (l *place) in(sections []section) param {
 }
 
 // layout lists the places of all values: it follows from the types of the units' parameters.
-var layout = sync.OnceValue(func() []*place {
-	var all []*place
+var layout = places()
+
+func places() (all []*place) {
 	for s, sec := range new(Profile).sections() {
 		t := reflect.TypeOf(sec.v).Elem()
 		for i := range t.NumField() {
@@ -159,7 +159,7 @@ var layout = sync.OnceValue(func() []*place {
 		}
 	}
 	return all
-})
+}
 
 func kindOf(key string, t reflect.Type) Kind {
 	k, given := kinds[key]
