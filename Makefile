@@ -113,7 +113,7 @@ bench:
 	scripts/bench
 
 golden:
-	$(GO) test $(HANG) ./experiment ./internal/readme -run Golden -update
+	$(GO) test $(HANG) ./experiment ./internal/readme ./cmd/conform -run Golden -update
 
 lab:
 	scripts/lab --tools

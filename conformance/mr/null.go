@@ -51,6 +51,9 @@ func nullRegion(c *spec.C) {
 	wr := kit.Write(7, mem, 0, mem.SGE(0, 8))
 	wr.RKey = null.RKey()
 	c.Status("WRITE by its remote key", p.A.PostAndPoll(c, wr), verbs.WCRemAccessErr)
+	p = p.Env.Pair(c, kit.Default())
+	wr.RKey = null.LKey()
+	c.Status("WRITE with its local key as the remote one", p.A.PostAndPoll(c, wr), verbs.WCRemAccessErr)
 }
 
 func noNullRegion(c *spec.C) {

@@ -34,6 +34,8 @@ func Register(s *spec.Suite) {
 	s.Case("MW-023", wrongInvalidate)
 	s.Case("MW-024", boundTwice)
 	s.Case("MW-025", wrongRegion)
+	s.Case("MW-026", wrongLocalInvalidate)
+	s.Case("MW-027", invalidatedRegion)
 }
 
 const (

@@ -90,3 +90,44 @@ func wrongRegion(c *spec.C) {
 		kit.Must(c, "dereg_mr", mr.Dereg(c.T))
 	}
 }
+
+// wrongLocalInvalidate posts local invalidations of keys that they may not change: one that names
+// nothing, and that of memory on the device.
+func wrongLocalInvalidate(c *spec.C) {
+	b := open(c)
+	c.Status("local invalidate of a key of nothing", b.invalidate(c, 0x00caf501), verbs.WCMWBindErr)
+	if !c.Has("dm") {
+		return
+	}
+	b.reconnect(c)
+	dm, err := b.Ctx.AllocDM(c.T, verbs.DMAttr{Length: 64})
+	kit.Must(c, "alloc_dm", err)
+	kit.DestroyOnce(c, "free_dm", dm.Free)
+	mr, err := b.PD.RegDMMR(c.T, dm, 0, 64, kit.AllAccess|verbs.AccessZeroBased)
+	kit.Must(c, "reg_dm_mr", err)
+	kit.DestroyOnce(c, "dereg_mr", mr.Dereg)
+	c.Status("local invalidate of device memory", b.invalidate(c, mr.RKey()), verbs.WCMWBindErr)
+	b.reconnect(c)
+	wr := b.write(mr.RKey(), 0, 8)
+	wr.RemoteAddr = 0
+	b.allowed(c, "write to it", wr)
+}
+
+// invalidatedRegion posts a local invalidation of the key of a region with a window on it. A device may
+// refuse that, or carry it out: then neither leads to the memory any more.
+func invalidatedRegion(c *spec.C) {
+	b := open(c)
+	w := b.alloc(c, verbs.MWType2)
+	key := b.bind(c, w, b.bindInfo(0, 64, both))
+	gone := c.StatusIn("local invalidate of a region", b.invalidate(c, b.mem.MR.RKey()), verbs.WCSuccess, verbs.WCMWBindErr, verbs.WCLocQPOpErr) == verbs.WCSuccess
+	if !gone {
+		b.reconnect(c)
+		b.allowed(c, "write by the window", b.write(key, 0, 8))
+		return
+	}
+	for _, old := range []uint32{b.mem.MR.RKey(), b.mem.MR.RKey() &^ 0xff} { // libmlx5 has the variant byte become 0
+		b.refused(c, "write by the region's key", b.write(old, 0, 8))
+	}
+	b.refused(c, "write by the window", b.write(key, 0, 8))
+	failed(c, "bind to the region", b.tryBind(c, b.alloc(c, verbs.MWType2), b.bindInfo(0, 64, both)))
+}

@@ -29,4 +29,6 @@ func Register(s *spec.Suite) {
 	s.Case("POST-021", emptySGE)
 	s.Case("POST-022", noSGE)
 	s.Case("POST-023", chainEqualsSingles)
+	s.Case("POST-024", malformedWQEs)
+	s.Case("POST-025", foreignOpcodes)
 }

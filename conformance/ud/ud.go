@@ -27,4 +27,7 @@ func Register(s *spec.Suite) {
 	s.Case("UD-020", ownGroup)
 	s.Case("UD-021", zeroBytes)
 	s.Case("UD-022", immediate)
+	s.Case("UD-023", longerThanMTU)
+	s.Case("UD-024", badReceiveKey)
+	s.Case("UD-025", sourceGone)
 }

@@ -72,6 +72,13 @@ func Register(s *spec.Suite) {
 	s.Case("WIRE-052", badReadData)
 	s.Case("WIRE-053", ghost)
 	s.Case("WIRE-054", outstandingReads)
+	s.Case("WIRE-055", unsupportedOperations)
+	s.Case("WIRE-056", badAtomicWrite)
+	s.Case("WIRE-057", wrongAtomicAnswer)
+	s.Case("WIRE-058", wrongAtomicWriteAnswer)
+	s.Case("WIRE-059", aboveTwoGiB)
+	s.Case("WIRE-060", staleData)
+	s.Case("WIRE-061", credits)
 }
 
 // mtu is the path MTU of the cases in bytes.

@@ -141,7 +141,7 @@ func (c *cq) produced(n uint32, solicited bool) {
 	if (c.pi-c.notified)&queueIndexMask > c.size {
 		c.notified = (c.pi - c.size) & queueIndexMask // older entries are gone
 	}
-	if solicited && !c.breaks(rule.SolicitedEntriesAreTold) {
+	if solicited && !c.breaks(rule.SolicitedEventsAreReported) {
 		c.solicited = c.pi
 	}
 	c.fire()

@@ -8,12 +8,8 @@ import (
 	"github.com/rdmasim/rdmasim/sim/uar"
 )
 
-// doorbells are the registers of the device, and what UAR pages have under way.
+// doorbells is what UAR pages have under way.
 type doorbells struct {
-	*units
-	objects *tables
-	qps     *queuePairs
-	cqs     *completionQueues
 	bfTimer bool
 	partial []*uar.Page // with pushes that still arrive
 	late    sim.Slab[latePush]
@@ -41,9 +37,9 @@ type aheadWrite struct {
 
 // MMIOWrite is a posted write to BAR 0. Writes to what is not an allocated UAR page
 // are dropped and counted.
-func (d *doorbells) MMIOWrite(off uint64, p []byte) {
+func (d *Device) MMIOWrite(off uint64, p []byte) {
 	page := off / pageBytes
-	if page >= uint64(len(d.objects.uars)) || d.objects.uars[page] == nil {
+	if page >= uint64(len(d.uars)) || d.uars[page] == nil {
 		if _, ok := d.memory.page(off); ok {
 			d.memory.write(off, p)
 			return
@@ -51,7 +47,7 @@ func (d *doorbells) MMIOWrite(off uint64, p []byte) {
 		d.c.MMIODropped++
 		return
 	}
-	g := d.objects.uars[page]
+	g := d.uars[page]
 	g.Write(d.e.Now(), off%pageBytes, p, (*sink)(d))
 	if g.Assembling() && !g.Watched {
 		g.Watched = true
@@ -62,20 +58,20 @@ func (d *doorbells) MMIOWrite(off uint64, p []byte) {
 
 // MMIOWriteAt is MMIOWrite in a later place, of a whole doorbell or push. The page
 // reckons with it now; the queue hears of it then.
-func (d *doorbells) MMIOWriteAt(at sim.Place, off uint64, p []byte) bool {
+func (d *Device) MMIOWriteAt(at sim.Place, off uint64, p []byte) bool {
 	page := off / pageBytes
-	if page >= uint64(len(d.objects.uars)) || d.objects.uars[page] == nil {
+	if page >= uint64(len(d.uars)) || d.uars[page] == nil {
 		return false
 	}
 	d.ahead = aheadWrite{true, at, off}
-	ok := d.objects.uars[page].WriteAhead(d.e, at, off%pageBytes, p, (*sink)(d))
+	ok := d.uars[page].WriteAhead(d.e, at, off%pageBytes, p, (*sink)(d))
 	d.ahead.on = false
 	return ok
 }
 
 // returnAhead takes back what was taken ahead of its place when its page is freed: it
 // arrives by MMIOWrite.
-func (d *doorbells) returnAhead(page uint32) {
+func (d *Device) returnAhead(page uint32) {
 	for i := range uint32(d.late.Len()) {
 		l := d.late.At(i)
 		if l.on && l.page == page && !d.e.Passed(l.at) {
@@ -88,12 +84,12 @@ func (d *doorbells) returnAhead(page uint32) {
 }
 
 // onBFReturn is the arrival of such a write.
-func (d *doorbells) onBFReturn(i uint64) {
+func (d *Device) onBFReturn(i uint64) {
 	l := d.late.At(uint32(i))
 	d.MMIOWrite(l.off, bytes.Clone(l.buf[:l.n]))
 }
 
-func (d *doorbells) watchPartial() {
+func (d *Device) watchPartial() {
 	if !d.bfTimer && len(d.partial) > 0 {
 		d.bfTimer = true
 		d.e.After(d.p.UAR.BFTimeout, d.h.bfExpire, 0)
@@ -101,7 +97,7 @@ func (d *doorbells) watchPartial() {
 }
 
 // onBFExpire gives up pushes whose rest does not come.
-func (d *doorbells) onBFExpire(uint64) {
+func (d *Device) onBFExpire(uint64) {
 	d.bfTimer = false
 	keep := d.partial[:0]
 	for _, g := range d.partial {
@@ -119,7 +115,7 @@ func (d *doorbells) onBFExpire(uint64) {
 // MMIORead fills p from BAR 0. Registers read as 0 but for the revisions at the head
 // of the init segment and the clock; the rest of it belongs to the seam below commands,
 // which is not modelled yet.
-func (d *doorbells) MMIORead(off uint64, p []byte) {
+func (d *Device) MMIORead(off uint64, p []byte) {
 	clear(p)
 	if off >= prm.InitSegTimer && off < prm.InitSegTimer+prm.TimerSize {
 		var b [prm.TimerSize]byte
@@ -142,11 +138,11 @@ func (d *doorbells) MMIORead(off uint64, p []byte) {
 	copy(p, head[off:])
 }
 
-// sink is the doorbells as UAR pages see them (uar.Sink).
-type sink doorbells
+// sink is the device as its UAR pages see it (uar.Sink).
+type sink Device
 
 func (s *sink) Doorbell(page uint32, db []byte) {
-	d := (*doorbells)(s)
+	d := (*Device)(s)
 	if d.ahead.on {
 		d.later(page, db, 0, false)
 		return
@@ -155,7 +151,7 @@ func (s *sink) Doorbell(page uint32, db []byte) {
 }
 
 func (s *sink) BlueFlame(page uint32, wqe []byte, delay sim.Time) {
-	d := (*doorbells)(s)
+	d := (*Device)(s)
 	if d.ahead.on || delay > 0 {
 		d.later(page, wqe, delay, true)
 		return
@@ -165,7 +161,7 @@ func (s *sink) BlueFlame(page uint32, wqe []byte, delay sim.Time) {
 
 // later is a doorbell or a push that takes effect a time after it has arrived. A push that
 // a conflict delays is in a lane: its event is set earlier when it was taken ahead.
-func (d *doorbells) later(page uint32, b []byte, delay sim.Time, push bool) {
+func (d *Device) later(page uint32, b []byte, delay sim.Time, push bool) {
 	i := d.late.Get()
 	l := d.late.At(i)
 	l.page, l.push, l.n = page, push, int32(copy(l.buf[:], b))
@@ -181,7 +177,7 @@ func (d *doorbells) later(page uint32, b []byte, delay sim.Time, push bool) {
 	}
 }
 
-func (d *doorbells) onBFLate(i uint64) {
+func (d *Device) onBFLate(i uint64) {
 	l := d.late.At(uint32(i))
 	b := l.buf[:l.n]
 	l.on = false
@@ -199,9 +195,9 @@ func (d *doorbells) onBFLate(i uint64) {
 
 // doorbell is a doorbell, or with wqe a push, that names a queue and a WQE. A
 // queue of another page is left alone.
-func (d *doorbells) doorbell(page uint32, db, wqe []byte) {
+func (d *Device) doorbell(page uint32, db, wqe []byte) {
 	c := prm.CtrlSegment(db)
-	q := d.qps.qpn(c.QPN())
+	q := d.qpn(c.QPN())
 	if q == nil || q.uar != page {
 		d.c.DoorbellsForeign++
 		return
@@ -212,9 +208,9 @@ func (d *doorbells) doorbell(page uint32, db, wqe []byte) {
 // Begun is a push of which the device takes the first lines only: the rest of the
 // WQE is fetched.
 func (s *sink) Begun(page uint32, lines []byte) {
-	d := (*doorbells)(s)
+	d := (*Device)(s)
 	c := prm.CtrlSegment(lines)
-	q := d.qps.qpn(c.QPN())
+	q := d.qpn(c.QPN())
 	if q != nil && q.uar == page {
 		q.requester.begun(c.WQEIndex(), lines)
 	}
@@ -222,7 +218,7 @@ func (s *sink) Begun(page uint32, lines []byte) {
 }
 
 func (s *sink) ArmCQ(page uint32, b []byte) {
-	d := (*doorbells)(s)
+	d := (*Device)(s)
 	db := prm.CQArmDoorbell(b)
 	c := d.cqs.at(db.CQN())
 	if c == nil || c.uar != page {
@@ -233,7 +229,7 @@ func (s *sink) ArmCQ(page uint32, b []byte) {
 }
 
 func (s *sink) EQ(page uint32, b []byte, arm bool) {
-	d := (*doorbells)(s)
+	d := (*Device)(s)
 	db := prm.EQDoorbell(b)
 	q := d.events.at(uint32(db.EQN()))
 	if q == nil || q.uar != page {

@@ -203,7 +203,7 @@ const rnrForever = 7
 
 // onAtomicWritten is the answer to an ATOMIC WRITE.
 func (q *requester) onAtomicWritten(m *msg, p *roce.Packet) {
-	if !checkAtomicWritten(p) {
+	if !q.checkAtomicWritten(p) {
 		q.badResponse()
 		return
 	}

@@ -29,10 +29,10 @@ func (q *requester) mayBegin(c prm.CtrlSegment) bool {
 
 // parse reads the WQE at the cursor into w, whose form and owner are checked before all else.
 func (q *requester) parse(w *prm.SendWQE) error {
-	if err := prm.ParseSendWQE(q.whole(q.nbb), uint32(q.st), w); err != nil {
+	switch err := prm.ParseSendWQE(q.whole(q.nbb), uint32(q.st), w); {
+	case err != nil && !(err == prm.ErrWQEInline && q.breaks(rule.InlineDataEndsWithItsWQE)):
 		return err
-	}
-	if !q.named(w) {
+	case !q.named(w):
 		return prm.ErrWQEOpcode
 	}
 	return nil
@@ -52,7 +52,7 @@ func (q *requester) checkWQE(m *msg, w *prm.SendWQE) prm.Syndrome {
 		return prm.SyndromeLocalLength
 	case !q.fitsMessage(w):
 		return prm.SyndromeLocalLength
-	case !atomicLengthOK(m, w):
+	case !q.atomicLengthOK(m, w):
 		return prm.SyndromeLocalLength
 	case !q.readLengthOK(m, w):
 		return prm.SyndromeLocalLength
@@ -81,9 +81,7 @@ func (q *requester) answeredBy(psn uint32) *msg {
 	switch {
 	case !q.acked(roce.AddPSN(psn, -1)): // one before it has no response: an implied NAK
 		return nil
-	case q.head == q.tail:
-		return nil
-	case q.una != psn:
+	case (q.head == q.tail || q.una != psn) && !q.breaks(rule.DataAnswersTheOldest):
 		return nil
 	}
 	return q.msg(q.head)
@@ -92,7 +90,7 @@ func (q *requester) answeredBy(psn uint32) *msg {
 // checkReadData is what a packet of a READ's data must be like.
 func (q *requester) checkReadData(m *msg, p *roce.Packet) bool {
 	switch {
-	case !isRead(m):
+	case !q.isRead(m):
 		return false
 	case !endsRead(m, p) && !q.breaks(rule.ReadEndsWithItsLastPacket):
 		return false
@@ -105,24 +103,24 @@ func (q *requester) checkReadData(m *msg, p *roce.Packet) bool {
 }
 
 // checkAtomicAck is what the answer to an atomic must be like.
-func checkAtomicAck(m *msg, p *roce.Packet) bool {
+func (q *requester) checkAtomicAck(m *msg, p *roce.Packet) bool {
 	switch {
-	case !isAtomic(m):
+	case !q.isAtomic(m):
 		return false
-	case !acknowledges(p):
+	case !acknowledges(p) && !q.breaks(rule.AtomicAnswerIsAnACK):
 		return false
 	}
 	return true
 }
 
 // checkAtomicWritten is what the answer to an ATOMIC WRITE must be like.
-func checkAtomicWritten(p *roce.Packet) bool {
+func (q *requester) checkAtomicWritten(p *roce.Packet) bool {
 	switch {
-	case p.Op != roce.RCReadResponseOnly:
+	case p.Op != roce.RCReadResponseOnly && !q.breaks(rule.AtomicWriteAnswerIsOnePacket):
 		return false
-	case p.PayloadLen() != 0:
+	case p.PayloadLen() != 0 && !q.breaks(rule.AtomicWriteAnswerHasNoData):
 		return false
-	case !acknowledges(p):
+	case !acknowledges(p) && !q.breaks(rule.AtomicWriteAnswerIsAnACK):
 		return false
 	}
 	return true
@@ -134,7 +132,9 @@ func (q *requester) fenced(c prm.CtrlSegment) bool {
 }
 
 // outOfCredits says whether a message waits for receives of the responder.
-func (q *requester) outOfCredits(op prm.WQEOpcode) bool { return q.u.p.Credits && q.limited(op) }
+func (q *requester) outOfCredits(op prm.WQEOpcode) bool {
+	return q.u.p.Credits && q.limited(op) && !q.breaks(rule.CreditsAreKept)
+}
 
 // outOfReads says whether as many READs and atomics are outstanding as the peer takes.
 func (q *requester) outOfReads(op prm.WQEOpcode) bool {
@@ -163,16 +163,16 @@ func (q *requester) supported(op prm.WQEOpcode, w *prm.SendWQE) bool {
 	case prm.WQEOpAtomicCS, prm.WQEOpAtomicFA:
 		return q.u.p.Atomics || q.breaks(rule.RequestIsSupported)
 	case prm.WQEOpAtomicWrite:
-		return q.u.p.AtomicWrite && !w.Memory
+		return (q.u.p.AtomicWrite || q.breaks(rule.AtomicWriteRequestIsSupported)) && !w.Memory
 	case prm.WQEOpUMR:
-		return q.st != prm.STUD
+		return q.st != prm.STUD || q.breaks(rule.UMRsAreOfConnections)
 	}
 	return false
 }
 
 // reachable says whether the address vector of a datagram is whole and leads somewhere.
 func (q *requester) reachable(w *prm.SendWQE) bool {
-	return q.st != prm.STUD || w.AV.Extended() && q.path(w.AV).ok
+	return q.st != prm.STUD || w.AV.Extended() && q.path(w.AV).ok || q.breaks(rule.DatagramsNeedAnAddress)
 }
 
 // fitsDatagram says whether a datagram is no more than a packet's payload.
@@ -186,13 +186,13 @@ func (q *requester) fitsMessage(w *prm.SendWQE) bool {
 }
 
 // atomicLengthOK says whether an atomic has the size of one.
-func atomicLengthOK(m *msg, w *prm.SendWQE) bool {
-	return m.kind != msgAtomic || w.Bytes == atomicSize
+func (q *requester) atomicLengthOK(m *msg, w *prm.SendWQE) bool {
+	return m.kind != msgAtomic || w.Bytes == atomicSize || w.Bytes > atomicSize && q.breaks(rule.AtomicsHaveTheirLength)
 }
 
 // readLengthOK says whether the PSNs of a READ's responses fit into the window.
 func (q *requester) readLengthOK(m *msg, w *prm.SendWQE) bool {
-	return m.kind != msgRead || roce.PacketsOf(uint32(w.Bytes), q.mtu) <= roce.MaxOutstandingPSN/2
+	return m.kind != msgRead || roce.PacketsOf(uint32(w.Bytes), q.mtu) <= roce.MaxOutstandingPSN/2+1 || q.breaks(rule.ReadFitsTheWindowOfPSNs)
 }
 
 // segmentsPermitted checks the keys of the WQE's data segments, and looks them up.
@@ -226,8 +226,15 @@ func (q *requester) awaitedAgain(psn uint32) bool {
 	return !q.exact || psn == q.una || q.breaks(rule.StaleResponsesAreDropped)
 }
 
-func isRead(m *msg) bool   { return m.kind == msgRead }
-func isAtomic(m *msg) bool { return m.kind == msgAtomic && m.op != prm.WQEOpAtomicWrite }
+// isRead says whether READ data may answer a message.
+func (q *requester) isRead(m *msg) bool {
+	return m.kind == msgRead || m.kind == msgAtomic && q.breaks(rule.ReadDataAnswersARead)
+}
+
+// isAtomic says whether the answer to an atomic may answer a message.
+func (q *requester) isAtomic(m *msg) bool {
+	return m.kind == msgAtomic && m.op != prm.WQEOpAtomicWrite || m.kind == msgRead && q.breaks(rule.AtomicAnswerIsOfAnAtomic)
+}
 
 // endsRead says whether a packet of data is the last one exactly when the READ ends.
 func endsRead(m *msg, p *roce.Packet) bool { return p.Info().Last == (m.next+1 == m.n) }

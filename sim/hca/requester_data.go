@@ -95,7 +95,7 @@ func (q *requester) onAtomicAck(p *roce.Packet, psn uint32) {
 	if m == nil {
 		return
 	}
-	if !checkAtomicAck(m, p) {
+	if !q.checkAtomicAck(m, p) {
 		q.badResponse()
 		return
 	}

@@ -83,7 +83,7 @@ func (q *requester) prepare(m *msg, w *prm.SendWQE) prm.Syndrome {
 // invalidates.
 func (q *requester) doLocally(m *msg, w *prm.SendWQE) prm.Syndrome {
 	q.u.settle() // what has arrived looked at keys as they were
-	if m.op == prm.WQEOpUMR && q.u.dma.keys.Update(q.user(), w.Ctrl.Imm(), w.UMR, w.MKC, w.Inline) != mkey.OK {
+	if m.op == prm.WQEOpUMR && q.u.dma.keys.Update(q.user(), w.Ctrl.Imm(), w.UMR, w.MKC, w.Inline) != mkey.OK && !q.breaks(rule.FailedBindIsReported) {
 		return prm.SyndromeMWBind
 	}
 	return 0

@@ -138,9 +138,6 @@ func (q *responder) notReady() {
 // of the burst draw no sequence NAK.
 func (q *responder) rnrNAK() {
 	q.nakSent = true
-	if q.breaks(rule.MissingReceiveIsAnswered) {
-		return
-	}
 	q.answer(answerNAK, q.epsn, roce.RNRSyndrome(uint8(q.context().MinRNRNAK())))
 	q.u.standStill()
 }

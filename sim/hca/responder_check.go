@@ -100,7 +100,7 @@ func (q *responder) checkUD(p *roce.Packet, info *roce.OpInfo) verdict {
 	switch {
 	case !q.hasReceive(info):
 		return q.awaitReceive()
-	case p.PayloadLen() > q.mtu:
+	case p.PayloadLen() > q.mtu && !q.breaks(rule.DatagramsFitTheMTU):
 		return discarded
 	case !q.padOK(p):
 		return discarded
@@ -126,7 +126,7 @@ func (q *responder) checkWrite(p *roce.Packet, info *roce.OpInfo) verdict {
 		return invalid
 	case !info.Last && q.completesWrite(n) && !q.breaks(rule.NoEarlierPacketCompletesTheWrite):
 		return invalid
-	case n > 0 && !q.translates(q.wkey, q.wva, n, mkey.RemoteWrite):
+	case n > 0 && !q.translates(q.wkey, q.wva, n, q.needs(mkey.RemoteWrite, rule.WritesNeedTheirRight)):
 		return noAccess
 	}
 	return passed
@@ -148,9 +148,7 @@ func (q *responder) checkAtomic(p *roce.Packet) verdict {
 	switch {
 	case h.VA()%atomicSize != 0 && !q.breaks(rule.AtomicsAreAligned):
 		return invalid
-	case !q.translates(h.RKey(), h.VA(), atomicSize, mkey.RemoteAtomic):
-		return noAccess
-	case q.u.dma.runs[0].Len != atomicSize:
+	case !q.translates(h.RKey(), h.VA(), atomicSize, q.needs(mkey.RemoteAtomic, rule.AtomicsNeedTheirRight)) || q.u.dma.runs[0].Len != atomicSize:
 		return noAccess
 	}
 	return passed
@@ -159,11 +157,11 @@ func (q *responder) checkAtomic(p *roce.Packet) verdict {
 func (q *responder) checkAtomicWrite(p *roce.Packet) verdict {
 	h := p.RETH()
 	switch {
-	case h.Length() != atomicSize:
+	case h.Length() != atomicSize && !q.breaks(rule.AtomicWriteHasItsLength):
 		return invalid
-	case h.VA()%atomicSize != 0:
+	case h.VA()%atomicSize != 0 && !q.breaks(rule.AtomicWritesAreAligned):
 		return invalid
-	case !q.translates(h.RKey(), h.VA(), uint32(p.PayloadLen()), mkey.RemoteWrite):
+	case !q.translates(h.RKey(), h.VA(), uint32(p.PayloadLen()), q.needs(mkey.RemoteWrite, rule.AtomicWritesNeedTheirRight)):
 		return noAccess
 	}
 	return passed
@@ -175,7 +173,7 @@ func (q *responder) fillReceive(p *roce.Packet, info *roce.OpInfo, inCQE bool) v
 	switch {
 	case !q.fitsReceive(p.PayloadLen()):
 		return tooLong
-	case !inCQE && !q.scatter(p.Payload()):
+	case !inCQE && !q.scatter(p.Payload()) && !q.breaks(rule.ReceivesNeedTheirKey):
 		return noScatter
 	case info.Headers.Has(roce.HasIETH) && !q.invalidates(p.IETH().RKey()):
 		return noInvalidate
@@ -188,7 +186,7 @@ func (q *responder) fillDatagram(p *roce.Packet) verdict {
 	switch {
 	case !q.fitsReceive(roce.GRHSize + p.PayloadLen()):
 		return tooLong
-	case !q.scatterGRH(p) || !q.scatter(p.Payload()):
+	case (!q.scatterGRH(p) || !q.scatter(p.Payload())) && !q.breaks(rule.DatagramReceivesNeedTheirKey):
 		return noScatter
 	}
 	return passed
@@ -215,9 +213,9 @@ func (q *responder) supports(info *roce.OpInfo) bool {
 	case roce.ClassAtomic:
 		return q.u.p.Atomics || q.breaks(rule.OperationIsSupported)
 	case roce.ClassAtomicWrite:
-		return q.u.p.AtomicWrite
+		return q.u.p.AtomicWrite || q.breaks(rule.AtomicWriteIsSupported)
 	}
-	return false
+	return q.breaks(rule.FlushIsSupported)
 }
 
 // enabled says whether the QP's access flags allow the operation.
@@ -251,6 +249,9 @@ func (q *responder) hasReceive(info *roce.OpInfo) bool {
 func (q *responder) awaitReceive() verdict {
 	if q.rq.want() {
 		return mustWait
+	}
+	if q.breaks(rule.MissingReceiveIsAnswered) {
+		return discarded
 	}
 	return noReceive
 }
@@ -294,6 +295,14 @@ func (q *responder) translates(key uint32, va uint64, n uint32, a mkey.Access) b
 	runs, r := q.u.dma.keys.Translate(q.user(), key, va, int(n), a, q.u.dma.runs[:0])
 	q.u.dma.runs = runs
 	return r == mkey.OK
+}
+
+// needs is the right that an access needs.
+func (q *responder) needs(a mkey.Access, r rule.Rule) mkey.Access {
+	if q.breaks(r) {
+		return 0
+	}
+	return a
 }
 
 // readable checks the key of a READ.

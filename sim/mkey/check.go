@@ -35,7 +35,7 @@ func (t *Table) check(u User, mkey uint32, va, n uint64, a Access) (*Key, Result
 		return nil, NoRight
 	case !k.boundToUsable() && !t.breaks(rule.WindowNeedsItsRegion):
 		return nil, Free
-	case !k.modelled():
+	case !k.modelled() && !t.breaks(rule.KeyIsOfAKnownKind):
 		return nil, NotModelled
 	}
 	return k, OK
@@ -44,9 +44,9 @@ func (t *Table) check(u User, mkey uint32, va, n uint64, a Access) (*Key, Result
 // checkDumpFill is the check of a key that names no entry of the table.
 func (t *Table) checkDumpFill(mkey uint32, a Access) (*Key, Result) {
 	switch {
-	case t.dumpFill == nil || mkey != t.dumpFillMKey:
+	case t.dumpFill == nil || mkey != t.dumpFillMKey && !t.breaks(rule.KeyExists):
 		return nil, NoKey
-	case a&^(LocalRead|LocalWrite) != 0:
+	case a&^(LocalRead|LocalWrite) != 0 && !t.breaks(rule.NullKeyIsLocal):
 		return nil, NoRight
 	}
 	return t.dumpFill, OK

@@ -14,6 +14,9 @@ const maskKnown = prm.MKeyMaskFree | prm.MKeyMaskKey | prm.MKeyMaskQPN | prm.MKe
 // memory windows, and local invalidation. All is checked before anything is changed.
 func (t *Table) Update(u User, mkey uint32, umr prm.UMRCtrlSegment, c prm.MKC, entries []byte) Result {
 	r := t.update(u, mkey, umr, c, entries)
+	if r == NoKey && t.breaks(rule.ChangedKeyExists) {
+		return OK
+	}
 	if r != OK {
 		t.Failed[r]++
 	}
@@ -48,17 +51,17 @@ func (t *Table) checkUpdate(k *Key, u User, mkey uint32, umr prm.UMRCtrlSegment)
 	switch {
 	case k == nil:
 		return NoKey
-	case mask&^maskKnown != 0 || flags&prm.UMRTranslationOffset != 0 && umr.XLTOffset() != 0:
+	case (mask&^maskKnown != 0 || flags&prm.UMRTranslationOffset != 0 && umr.XLTOffset() != 0) && !t.breaks(rule.ChangeIsOfAKnownKind):
 		return NotModelled
-	case mask&prm.MKeyMaskKey == 0 && !k.named(mkey):
+	case mask&prm.MKeyMaskKey == 0 && !k.named(mkey) && !t.breaks(rule.ChangedKeyHasItsVariant):
 		return NoKey
-	case !k.umrEnabled():
+	case !k.umrEnabled() && !t.breaks(rule.ChangedKeyAllowsIt):
 		return NoRight
 	case !k.ofPD(u.PD) && !t.breaks(rule.ChangedKeyIsOfThePD):
 		return OtherPD
 	case flags&prm.UMRCheckFree != 0 && k.inUse() && !t.breaks(rule.BoundWindowIsNotBound):
 		return NotFree
-	case flags&prm.UMRCheckNotFree != 0 && !k.inUse():
+	case flags&prm.UMRCheckNotFree != 0 && !k.inUse() && !t.breaks(rule.ChangedKeyIsInUse):
 		return Free
 	case (flags&prm.UMRCheckQPN != 0 || mask&prm.MKeyMaskFree != 0) && !k.ofQP(u.QPN) && !t.breaks(rule.UnboundWindowIsOfTheQP):
 		return OtherQP
@@ -118,17 +121,17 @@ func (t *Table) target(k *Key, c prm.MKC, entries []byte) (window, Result) {
 // w, with its new context c, shall be bound, a step each.
 func (t *Table) checkBind(k, w *Key, c prm.MKC, mkey uint32, va, n uint64) Result {
 	switch {
-	case !k.named(mkey):
+	case !k.named(mkey) && (k == nil || !t.breaks(rule.BoundRegionHasItsVariant)):
 		return NoKey
-	case !k.inUse():
+	case !k.inUse() && !t.breaks(rule.BoundRegionIsInUse):
 		return Free
 	case !k.ofPD(w.PD) && !t.breaks(rule.WindowIsOfItsRegionsPD):
 		return OtherPD
-	case k.mode != prm.MKeyModeMTT && k.mode != prm.MKeyModePA:
+	case k.mode != prm.MKeyModeMTT && k.mode != prm.MKeyModePA && !t.breaks(rule.BoundRegionIsOfAKnownKind):
 		return NotModelled
 	case !k.covers(va, n) && !t.breaks(rule.WindowLiesInItsRegion):
 		return OutOfRange
-	case c.Len() > n:
+	case c.Len() > n && !t.breaks(rule.WindowIsNotLongerThanItsEntry):
 		return OutOfRange
 	case (c.RW() || c.A()) && !k.permits(LocalWrite) && !t.breaks(rule.WritableWindowNeedsAWritableRegion):
 		return NoRight
@@ -142,6 +145,9 @@ func (t *Table) Invalidate(u User, mkey uint32) Result {
 	k := t.At(mkey >> 8)
 	switch {
 	case !k.named(mkey):
+		if t.breaks(rule.InvalidatedKeyExists) {
+			return OK
+		}
 		return NoKey
 	case !k.inUse() && !t.breaks(rule.InvalidatedKeyIsInUse):
 		return Free

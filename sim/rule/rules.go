@@ -43,7 +43,7 @@ const (
 
 // Rules of memory keys, a step of a check each.
 const (
-	KeyHasItsVariant Rule = iota + 64
+	KeyHasItsVariant Rule = iota + 216
 	KeyIsInUse
 	KeyIsOfThePD
 	KeyIsOfTheQP
@@ -62,6 +62,19 @@ const (
 	InvalidatedKeyIsOfTheQP
 	InvalidatedKeyAllowsIt
 	InvalidatedKeyIsFree
+	KeyExists
+	NullKeyIsLocal
+	KeyIsOfAKnownKind
+	ChangedKeyExists
+	ChangeIsOfAKnownKind
+	ChangedKeyHasItsVariant
+	ChangedKeyAllowsIt
+	ChangedKeyIsInUse
+	BoundRegionHasItsVariant
+	BoundRegionIsInUse
+	BoundRegionIsOfAKnownKind
+	WindowIsNotLongerThanItsEntry
+	InvalidatedKeyExists
 )
 
 // Rules of the device's queues of completions, events and receives.
@@ -69,7 +82,7 @@ const (
 	EntriesHaveTheirOwner Rule = iota + 88
 	ReadsCountTheirBytes
 	OverrunIsReported
-	SolicitedEntriesAreTold
+	SolicitedEventsAreReported
 	OneEventForOneArm
 	ArmWidens
 	ErrorsCompleteUnsignalled
@@ -121,6 +134,16 @@ const (
 	DestroyedKeyIsGone
 	DetachedQPGetsNothing
 	GapsEndTheMessage
+	AtomicWriteIsSupported
+	FlushIsSupported
+	DatagramsFitTheMTU
+	WritesNeedTheirRight
+	AtomicsNeedTheirRight
+	AtomicWriteHasItsLength
+	AtomicWritesAreAligned
+	AtomicWritesNeedTheirRight
+	ReceivesNeedTheirKey
+	DatagramReceivesNeedTheirKey
 )
 
 // Rules of the requester.
@@ -151,6 +174,21 @@ const (
 	TimeoutIsTheQPs
 	WindowOfPSNsIsKept
 	ReadDataIsAnACK
+	CreditsAreKept
+	InlineDataEndsWithItsWQE
+	AtomicWriteRequestIsSupported
+	UMRsAreOfConnections
+	DatagramsNeedAnAddress
+	AtomicsHaveTheirLength
+	ReadFitsTheWindowOfPSNs
+	FailedBindIsReported
+	DataAnswersTheOldest
+	ReadDataAnswersARead
+	AtomicAnswerIsOfAnAtomic
+	AtomicAnswerIsAnACK
+	AtomicWriteAnswerIsOnePacket
+	AtomicWriteAnswerHasNoData
+	AtomicWriteAnswerIsAnACK
 )
 
 // sentences say what each rule is.
@@ -209,18 +247,31 @@ var sentences = [...]string{
 	InvalidatedKeyIsOfTheQP:            "A SEND does not invalidate a window that is bound to another QP",
 	InvalidatedKeyAllowsIt:             "A SEND does not invalidate a key that does not allow it",
 	InvalidatedKeyIsFree:               "A key that a SEND has invalidated gives no access",
+	KeyExists:                          "A key that does not exist gives no access",
+	NullKeyIsLocal:                     "The key of a null region gives no remote access",
+	KeyIsOfAKnownKind:                  "A key that leads nowhere gives no access",
+	ChangedKeyExists:                   "A work request that changes a key that does not exist fails",
+	ChangeIsOfAKnownKind:               "A work request changes only fields of a key that the device can change",
+	ChangedKeyHasItsVariant:            "A work request that keeps the variant byte of a key names it by that byte",
+	ChangedKeyAllowsIt:                 "A work request changes only keys that allow it",
+	ChangedKeyIsInUse:                  "A work request that asks for a key in use does not change a free one",
+	BoundRegionHasItsVariant:           "A window is bound to a region by the region's own variant byte only",
+	BoundRegionIsInUse:                 "A window is not bound to a region whose key is free",
+	BoundRegionIsOfAKnownKind:          "A window is bound to a region of host memory only",
+	WindowIsNotLongerThanItsEntry:      "A window is no longer than the entry that it is bound by",
+	InvalidatedKeyExists:               "A SEND that invalidates a key that does not exist fails",
 
-	EntriesHaveTheirOwner:     "An entry of a CQ has the owner bit of its pass through the ring",
-	ReadsCountTheirBytes:      "The byte count of a READ is in its completion",
-	OverrunIsReported:         "A completion without room in the CQ is reported",
-	SolicitedEntriesAreTold:   "A CQ armed for solicited events reports a solicited one",
-	OneEventForOneArm:         "A CQ reports one event for each arm",
-	ArmWidens:                 "An arm for solicited events does not narrow an earlier one for any",
-	ErrorsCompleteUnsignalled: "A request that fails completes, signalled or not",
-	PostedReceivesAreFlushed:  "A QP in ERR completes the receives that are posted with a flush error",
-	LimitIsReportedOnce:       "An SRQ reports that it is below its limit once for each arming",
-	BytesAreCounted:           "A receive completes with the number of bytes that arrived",
-	LastWQEIsReported:         "A QP with an SRQ that goes to ERR reports that it takes no more receives",
+	EntriesHaveTheirOwner:      "An entry of a CQ has the owner bit of its pass through the ring",
+	ReadsCountTheirBytes:       "The byte count of a READ is in its completion",
+	OverrunIsReported:          "A completion without room in the CQ is reported",
+	SolicitedEventsAreReported: "A CQ armed for solicited events reports a solicited one",
+	OneEventForOneArm:          "A CQ reports one event for each arm",
+	ArmWidens:                  "An arm for solicited events does not narrow an earlier one for any",
+	ErrorsCompleteUnsignalled:  "A request that fails completes, signalled or not",
+	PostedReceivesAreFlushed:   "A QP in ERR completes the receives that are posted with a flush error",
+	LimitIsReportedOnce:        "An SRQ reports that it is below its limit once for each arming",
+	BytesAreCounted:            "A receive completes with the number of bytes that arrived",
+	LastWQEIsReported:          "A QP with an SRQ that goes to ERR reports that it takes no more receives",
 
 	RequestsAreInOrder:               "A request behind a gap is not executed",
 	DuplicatesAreNotExecuted:         "A repeated request is not executed again",
@@ -232,7 +283,7 @@ var sentences = [...]string{
 	ResourcesAreLimited:              "A READ beyond max_dest_rd_atomic is refused",
 	PayloadFitsTheMTU:                "A first or middle packet has as many bytes as the path MTU",
 	PadBelongsToThePayload:           "The pad count is the one that belongs to the payload",
-	WriteLengthIsPossible:            "A WRITE brings no more bytes than its RETH announces",
+	WriteLengthIsPossible:            "A WRITE announces no more than 2 GiB and no less than its first packet brings",
 	FirstPacketChecksTheRange:        "The first packet of a WRITE is refused when its range goes beyond the key's",
 	PacketsStayInTheWrite:            "Packets of a WRITE stay within the length that its RETH announces",
 	LastPacketCompletesTheWrite:      "The last packet of a WRITE completes the length that its RETH announces",
@@ -262,31 +313,56 @@ var sentences = [...]string{
 	DestroyedKeyIsGone:               "No access by the key of a deregistered region reaches memory",
 	DetachedQPGetsNothing:            "A QP that has left a multicast group gets none of its datagrams",
 	GapsEndTheMessage:                "On UC a message of which a packet is missing is dropped",
+	AtomicWriteIsSupported:           "A device without ATOMIC WRITE refuses it",
+	FlushIsSupported:                 "A device without FLUSH refuses it",
+	DatagramsFitTheMTU:               "A datagram with more payload than the MTU is dropped",
+	WritesNeedTheirRight:             "A WRITE by a key without remote write is refused",
+	AtomicsNeedTheirRight:            "An atomic by a key without remote atomic is refused",
+	AtomicWriteHasItsLength:          "An ATOMIC WRITE that announces another length than 8 bytes is refused",
+	AtomicWritesAreAligned:           "An ATOMIC WRITE to an address that is no multiple of 8 is refused",
+	AtomicWritesNeedTheirRight:       "An ATOMIC WRITE by a key without remote write is refused",
+	ReceivesNeedTheirKey:             "A SEND for a receive with a wrong local key fails both sides",
+	DatagramReceivesNeedTheirKey:     "A datagram for a receive with a wrong local key fails the receive",
 
-	FenceWaits:                   "A fenced request waits for the READs before it",
-	ReadsAreLimited:              "A requester has no more than max_rd_atomic READs outstanding",
-	WQENamesItsQP:                "A WQE that names another QP is not carried out",
-	RequestIsSupported:           "A device without atomics sends none",
-	DatagramFitsAPacket:          "A datagram longer than a packet is not sent",
-	MessageHasALimit:             "A message longer than max_msg_sz fails by itself",
-	LocalKeysAreCheckedFirst:     "A request with a wrong local key fails before any of it is sent",
-	GhostsAreDropped:             "A response for a PSN that is not outstanding is dropped",
-	StaleResponsesAreDropped:     "Of a READ that was asked for again only the next response counts",
-	ReadEndsWithItsLastPacket:    "A READ response that ends too early or too late fails the request",
-	ReadPacketsHaveTheirLength:   "A READ response with fewer bytes than its place asks for fails the request",
-	ProgressRestoresRetries:      "An acknowledgement restores the retries",
-	ProgressRestartsTheTimer:     "An acknowledgement restarts the timer",
-	SignalledRequestsComplete:    "Each signalled request has a completion",
-	UnsignalledRequestsAreSilent: "An unsignalled request has no completion",
-	RetriesAreCounted:            "A requester gives up after retry_cnt retries",
-	RetriesAreAllUsed:            "A requester uses all its retries",
-	RNRRetriesAreCounted:         "A requester gives up after rnr_retry retries",
-	SevenRNRRetriesNeverEnd:      "A requester with rnr_retry 7 never gives up",
-	RNRTimerIsWaited:             "A requester waits as long as an RNR NAK says",
-	ImpliedNAKAsksAgain:          "An ACK behind a READ without response has it asked for again",
-	NAKsHaveTheirStatus:          "Each NAK code maps to its status",
-	PostedRequestsAreFlushed:     "A QP in ERR completes what is posted with a flush error",
-	TimeoutIsTheQPs:              "The local ACK timeout is between the QP's and four times it",
-	WindowOfPSNsIsKept:           "No more than 2^23 PSNs are outstanding",
-	ReadDataIsAnACK:              "A READ response whose AETH is that of a NAK fails the request",
+	FenceWaits:                    "A fenced request waits for the READs before it",
+	ReadsAreLimited:               "A requester has no more than max_rd_atomic READs outstanding",
+	WQENamesItsQP:                 "A WQE that names another QP is not carried out",
+	RequestIsSupported:            "A device without atomics sends none",
+	DatagramFitsAPacket:           "A datagram longer than a packet is not sent",
+	MessageHasALimit:              "A message longer than max_msg_sz fails by itself",
+	LocalKeysAreCheckedFirst:      "A request with a wrong local key fails before any of it is sent",
+	GhostsAreDropped:              "A response for a PSN that is not outstanding is dropped",
+	StaleResponsesAreDropped:      "Of a READ that was asked for again only the next response counts",
+	ReadEndsWithItsLastPacket:     "A READ response that ends too early or too late fails the request",
+	ReadPacketsHaveTheirLength:    "A READ response with fewer bytes than its place asks for fails the request",
+	ProgressRestoresRetries:       "An acknowledgement restores the retries",
+	ProgressRestartsTheTimer:      "An acknowledgement restarts the timer",
+	SignalledRequestsComplete:     "Each signalled request has a completion",
+	UnsignalledRequestsAreSilent:  "An unsignalled request has no completion",
+	RetriesAreCounted:             "A requester gives up after retry_cnt retries",
+	RetriesAreAllUsed:             "A requester uses all its retries",
+	RNRRetriesAreCounted:          "A requester gives up after rnr_retry retries",
+	SevenRNRRetriesNeverEnd:       "A requester with rnr_retry 7 never gives up",
+	RNRTimerIsWaited:              "A requester waits as long as an RNR NAK says",
+	ImpliedNAKAsksAgain:           "An ACK behind a READ without response has it asked for again",
+	NAKsHaveTheirStatus:           "Each NAK code maps to its status",
+	PostedRequestsAreFlushed:      "A QP in ERR completes what is posted with a flush error",
+	TimeoutIsTheQPs:               "The local ACK timeout is between the QP's and four times it",
+	WindowOfPSNsIsKept:            "No more than 2^23 PSNs are outstanding",
+	ReadDataIsAnACK:               "A READ response whose AETH is that of a NAK fails the request",
+	CreditsAreKept:                "A requester sends no message that takes a receive beyond its end-to-end credits",
+	InlineDataEndsWithItsWQE:      "A WQE whose inline data does not end with it fails",
+	AtomicWriteRequestIsSupported: "A device without ATOMIC WRITE sends none",
+	UMRsAreOfConnections:          "A UD QP changes no memory keys",
+	DatagramsNeedAnAddress:        "A datagram without a source address is not sent",
+	AtomicsHaveTheirLength:        "An atomic with a local buffer of other than 8 bytes fails by itself",
+	ReadFitsTheWindowOfPSNs:       "A READ has no more than 2^22 response packets",
+	FailedBindIsReported:          "A bind or a local invalidation that is refused completes in error",
+	DataAnswersTheOldest:          "Data answers the oldest request that is outstanding",
+	ReadDataAnswersARead:          "The data of a READ does not answer an atomic",
+	AtomicAnswerIsOfAnAtomic:      "The answer to an atomic does not answer a READ",
+	AtomicAnswerIsAnACK:           "An answer to an atomic whose AETH is that of a NAK fails the request",
+	AtomicWriteAnswerIsOnePacket:  "An ATOMIC WRITE is answered by one READ response packet",
+	AtomicWriteAnswerHasNoData:    "The answer to an ATOMIC WRITE has no data",
+	AtomicWriteAnswerIsAnACK:      "An answer to an ATOMIC WRITE whose AETH is that of a NAK fails the request",
 }
