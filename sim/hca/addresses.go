@@ -81,3 +81,34 @@ func (d *addresses) resetPort() {
 	v.SetNodeGUID(d.id.GUID)
 	copy(v.PermanentAddress(), d.id.MAC[:])
 }
+
+// pkeyAt is the key of a path's index; 0, which matches none, outside the table.
+func (d *addresses) pkeyAt(a prm.ADS) uint16 {
+	if i := a.PKeyIndex(); d.ib != nil && i < ibPKeys {
+		return d.ib.pkeys[i]
+	}
+	return roce.DefaultPKey
+}
+
+// pkeyIndexes is how many P_Key indexes there are.
+func (d *addresses) pkeyIndexes() uint32 {
+	if d.ib != nil {
+		return ibPKeys
+	}
+	return 1
+}
+
+// carries says whether packets with an MTU of a code pass the port.
+func (d *addresses) carries(m roce.MTU) bool {
+	if d.ib != nil {
+		return m <= d.ib.info.MTU
+	}
+	return m.Bytes()+frameOverhead <= int(prm.NICVportContext(d.vport[:]).MTU())
+}
+
+// frameOverhead is what a packet has besides its payload, at most: Ethernet header, VLAN
+// tag, FCS, GRH or IP and UDP headers, BTH, XRCETH, AtomicETH and ICRC.
+const frameOverhead = 14 + 4 + 4 + 40 + 8 + 12 + 4 + 28 + 4
+
+// multicastQPN is the destination of packets to a group.
+const multicastQPN = 0xffffff

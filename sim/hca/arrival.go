@@ -8,6 +8,8 @@ import (
 
 // receiveEngine takes packets in two pipelines, of requests and of responses.
 type receiveEngine struct {
+	*units
+	qps          *queuePairs
 	reqAt, rspAt sim.Time // the last request, the last response takes effect then
 	drained      sim.Time // the engine took the last packet out of the port's buffer then
 	arrivals     arrivals
@@ -64,7 +66,7 @@ func pipelineOf(p *roce.Packet) int {
 
 // Plan foresees a frame that is on its way. A device whose engines may stand still, or that
 // pauses the other end by what has arrived, plans nothing.
-func (d *Device) Plan(f *roce.Frame, tail sim.Time) bool {
+func (d *receiveEngine) Plan(f *roce.Frame, tail sim.Time) bool {
 	if d.lateWire == nil || d.pauser != nil || d.p.RNRStall > 0 {
 		return false
 	}
@@ -84,14 +86,14 @@ func (d *Device) Plan(f *roce.Frame, tail sim.Time) bool {
 }
 
 // Arrive takes a planned frame, which reaches the receive engine at t, through it.
-func (d *Device) Arrive(f *roce.Frame, t sim.Time) {
+func (d *receiveEngine) Arrive(f *roce.Frame, t sim.Time) {
 	k := pipelineOf(&f.Packet)
 	d.arrivals.pipes[k].planned.Pop()
 	d.arrive(k, arrival{f: f, slot: -1}, t)
 }
 
 // Lost says that no planned frame arrives any more.
-func (d *Device) Lost() {
+func (d *receiveEngine) Lost() {
 	for k := range d.arrivals.pipes {
 		l := &d.arrivals.pipes[k]
 		l.free, l.last = 0, 0
@@ -103,7 +105,7 @@ func (d *Device) Lost() {
 
 // arrive takes a packet that reaches the receive engine at t through it, and returns when
 // it takes effect.
-func (d *Device) arrive(k int, x arrival, t sim.Time) sim.Time {
+func (d *receiveEngine) arrive(k int, x arrival, t sim.Time) sim.Time {
 	x.at = d.pass(k, &x.f.Packet, t)
 	d.arrivals.n++
 	x.turn = d.arrivals.n
@@ -112,7 +114,7 @@ func (d *Device) arrive(k int, x arrival, t sim.Time) sim.Time {
 }
 
 // wake sets the event of the first packet, if it may take effect before the one that is set.
-func (d *Device) wake(at sim.Time) {
+func (d *receiveEngine) wake(at sim.Time) {
 	if at < d.arrivals.alarm {
 		d.arrivals.alarm = at
 		d.effects.At(at, d.h.rx, 0)
@@ -121,7 +123,7 @@ func (d *Device) wake(at sim.Time) {
 
 // onRx is the event of the first packet. Those of one instant take effect in the order in
 // which they arrived.
-func (d *Device) onRx(uint64) {
+func (d *receiveEngine) onRx(uint64) {
 	a, now := &d.arrivals, d.e.Now()
 	if a.alarm != now {
 		return // an earlier one was set since
@@ -164,9 +166,9 @@ func (l *pipeline) soonest() sim.Time {
 
 // pass takes a packet through pipeline k of the receive engine, which it reaches at t, and
 // returns when it takes effect.
-func (d *Device) pass(k int, p *roce.Packet, t sim.Time) sim.Time {
+func (d *receiveEngine) pass(k int, p *roce.Packet, t sim.Time) sim.Time {
 	t += d.p.RoCEAdder
-	m := d.lookUp(p)
+	m := d.qps.lookUp(p)
 	if k == requests {
 		t, _ = d.rxReq.Take(t, d.rxRequest(p)+m.stall)
 		d.drained = t
@@ -183,7 +185,7 @@ func (d *Device) pass(k int, p *roce.Packet, t sim.Time) sim.Time {
 
 // foresee is pass when nothing but planned frames uses the engine from now on, and nothing
 // is missing in the caches: the packet does not take effect before that.
-func (d *Device) foresee(k int, p *roce.Packet, t sim.Time) sim.Time {
+func (d *receiveEngine) foresee(k int, p *roce.Packet, t sim.Time) sim.Time {
 	l := &d.arrivals.pipes[k]
 	busy, latency, free, last := d.p.RxAckInterval, sim.Time(0), d.rxRsp.FreeAt(), d.rspAt
 	if k == requests {
@@ -197,7 +199,7 @@ func (d *Device) foresee(k int, p *roce.Packet, t sim.Time) sim.Time {
 }
 
 // rxRequest is how long a request keeps the engine.
-func (d *Device) rxRequest(p *roce.Packet) sim.Time {
+func (d *receiveEngine) rxRequest(p *roce.Packet) sim.Time {
 	if d.p.RxScatter > 0 && p.Info().Class == roce.ClassSend && p.PayloadLen() > 0 {
 		return d.p.RxInterval + d.p.RxScatter
 	}
@@ -205,7 +207,7 @@ func (d *Device) rxRequest(p *roce.Packet) sim.Time {
 }
 
 // rxHandling is how long a response takes behind the engine.
-func (d *Device) rxHandling(p *roce.Packet) sim.Time {
+func (d *receiveEngine) rxHandling(p *roce.Packet) sim.Time {
 	if p.Op == roce.RCAcknowledge || p.Op == roce.CNPacket {
 		return d.p.AckHandling
 	}
@@ -213,15 +215,15 @@ func (d *Device) rxHandling(p *roce.Packet) sim.Time {
 }
 
 // Drained is when the packet that Receive got last is out of the port's buffer.
-func (d *Device) Drained() sim.Time { return d.drained }
+func (d *receiveEngine) Drained() sim.Time { return d.drained }
 
 // Receive is a frame that arrives at the port now. The device takes over the
 // reference.
-func (d *Device) Receive(f *roce.Frame) { d.receive(f, -1, 0) }
+func (d *receiveEngine) Receive(f *roce.Frame) { d.receive(f, -1, 0) }
 
 // receive takes a frame that reaches the receive engine delay from now. It has a slot if the
 // device sends it to itself.
-func (d *Device) receive(f *roce.Frame, slot int32, delay sim.Time) {
+func (d *receiveEngine) receive(f *roce.Frame, slot int32, delay sim.Time) {
 	d.settle()
 	p, err := f.Decode()
 	if err != nil {
@@ -248,7 +250,7 @@ func (d *Device) receive(f *roce.Frame, slot int32, delay sim.Time) {
 }
 
 // returned gives back the slot of a frame that the device sent to itself.
-func (d *Device) returned(slot int32) {
+func (d *receiveEngine) returned(slot int32) {
 	if slot >= 0 {
 		d.txDone(d.slot(slot))
 		d.putSlot(slot)
@@ -256,7 +258,7 @@ func (d *Device) returned(slot int32) {
 }
 
 // effect is a received packet at the point where it takes effect.
-func (d *Device) effect(x arrival) {
+func (d *receiveEngine) effect(x arrival) {
 	f := x.f
 	d.returned(x.slot)
 	if x.pfc > 0 {
@@ -271,15 +273,15 @@ func (d *Device) effect(x arrival) {
 	}
 	p := &f.Packet
 	dest := p.BTH().DestQP()
-	q := d.qpn(dest)
+	q := d.qps.qpn(dest)
 	if p.Op == roce.CNPacket && q != nil && q.st != prm.STUD {
-		d.congested(q, p)
+		d.qps.congested(q, p)
 		f.Release()
 		return
 	}
 	if q == nil || !q.admits(p) {
 		if dest == multicastQPN {
-			d.toGroup(f)
+			d.qps.toGroup(f)
 			return
 		}
 		d.c.RxNoQP++

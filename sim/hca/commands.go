@@ -168,7 +168,7 @@ func cmdTeardown(d *Device, in, _ []byte) prm.Status {
 	if prm.TeardownHCAIn(in).Profile() != 0 {
 		return prm.StatusBadParam
 	}
-	for _, q := range d.qps {
+	for _, q := range d.byNumber {
 		if q != nil {
 			q.stop()
 		}

@@ -186,14 +186,6 @@ func cmdChangeMKey(d *Device, in, _ []byte) prm.Status {
 	return prm.StatusOK
 }
 
-// Fixed keys of QUERY_SPECIAL_CONTEXTS, below the first that is handed out. An
-// access with one of the others than the first finds no key.
-const (
-	dumpFillKey = 2 << 8
-	reservedKey = 3 << 8
-	nullKey     = 4 << 8
-)
-
 func cmdSpecialContexts(_ *Device, _, out []byte) prm.Status {
 	o := prm.QuerySpecialContextsOut(out)
 	o.SetDumpFillMKey(dumpFillKey)

@@ -44,7 +44,7 @@ func cmdCreateQP(d *Device, in, out []byte) prm.Status {
 		return prm.StatusLimErr
 	}
 	q := d.newQP(n, c, r, partnersOf(d, c))
-	d.qps = put(d.qps, n, q)
+	d.byNumber = put(d.byNumber, n, q)
 	d.pds[q.pd]++
 	d.uarUsers[q.uar]++
 	q.scq.refs++
@@ -77,7 +77,7 @@ func cmdDestroyQP(d *Device, in, _ []byte) prm.Status {
 		q.qs.refs--
 	}
 	q.state = prm.QPStateRST
-	d.qps[n] = nil
+	d.byNumber[n] = nil
 	d.qpNums.release(n)
 	return prm.StatusOK
 }

@@ -35,6 +35,18 @@ type connection struct {
 	_ [24]byte // to whole cache lines
 }
 
+// owner is a QP as each of its engines sees it: what it may ask of the whole.
+type owner interface {
+	// toError moves the QP to ERR. Responses that are due still leave.
+	toError()
+	// abort moves the QP to ERR and drops the responses that are due.
+	abort()
+	// readRecord looks at the doorbell record, which says what was posted.
+	readRecord()
+	// rateReturned lets both engines go on that waited for the reaction point.
+	rateReturned()
+}
+
 // partners are what a QP was made with.
 type partners struct {
 	scq, rcq *cq
@@ -107,44 +119,6 @@ func (q *connection) takesResponses() bool {
 	return false
 }
 
-// admits checks transport, state, addresses and partition of a received packet
-// (IBTA Vol. 1, 9.6, packet header validation); a packet that is not admitted is
-// dropped silently.
-func (q *connection) admits(p *roce.Packet) bool {
-	if q.st == prm.STUD {
-		return q.admitsDatagram(p)
-	}
-	if p.Op.Transport() != q.transport {
-		return false
-	}
-	if p.Info().Kind == roce.KindRequest && !q.takesRequests() || p.Info().Kind == roce.KindResponse && !q.takesResponses() {
-		return false
-	}
-	if !q.fromPeer(p) && !q.breaks(rule.PacketsComeFromThePeer) {
-		q.u.c.RxAddress++
-		return false
-	}
-	if !roce.PKeyMatch(p.BTH().PKey(), q.pkey) && !q.breaks(rule.PKeysMatch) {
-		q.u.badPKey()
-		return false
-	}
-	return true
-}
-
-// fromPeer checks the addresses of a packet.
-func (q *connection) fromPeer(p *roce.Packet) bool {
-	if p.Framing != q.framing || p.VLANID() != q.vlan {
-		return false
-	}
-	if p.Framing == roce.RoCEv2IPv4 {
-		return p.IPv4().SrcDst() == q.from4
-	}
-	if p.Framing == roce.InfiniBand {
-		return q.fromIBPeer(p)
-	}
-	return p.SrcGID() == q.dstGID && p.DstGID() == q.srcGID
-}
-
 // cqeIndex is what CQEs carry to find the queue by: version 1 the user index, version
 // 0 the SRQ of a receive, and 0 without one.
 func (q *connection) cqeIndex(recv bool) uint32 {
@@ -155,26 +129,6 @@ func (q *connection) cqeIndex(recv bool) uint32 {
 		return q.srq.num
 	}
 	return 0
-}
-
-// admitsDatagram checks a received packet that names this UD QP, or a group that it is
-// in.
-func (q *connection) admitsDatagram(p *roce.Packet) bool {
-	u := q.u
-	switch {
-	case q.st != prm.STUD || p.Op.Transport() != roce.UD || !q.takesRequests():
-		return false
-	case p.BTH().DestQP() != multicastQPN && !u.isOwnAddress(p) && !q.breaks(rule.DatagramsAreForThePort):
-		u.c.RxAddress++
-		return false
-	case !roce.PKeyMatch(p.BTH().PKey(), q.pkey):
-		u.badPKey()
-		return false
-	case p.DETH().QKey() != q.context().QKey() && !q.breaks(rule.QKeysMatch):
-		u.badQKey()
-		return false
-	}
-	return true
 }
 
 // setCounters moves the QP to a counter set.

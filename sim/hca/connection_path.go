@@ -94,13 +94,3 @@ func (q *connection) setIBPath() bool {
 	q.loop = u.isOwnLID(p.DLID)
 	return true
 }
-
-// fromIBPeer checks the addresses of a packet to a connected QP (IBTA Vol. 1, 9.6.1.5):
-// the peer's LID, and global or not as the QP's own path is.
-func (q *connection) fromIBPeer(p *roce.Packet) bool {
-	lmc := q.u.ib.info.LMC
-	if p.LRH().SLID()>>lmc != q.dlid>>lmc || p.HasGRH() != (q.dstGID != roce.GID{}) {
-		return false
-	}
-	return p.SrcGID() == q.dstGID && p.DstGID() == q.srcGID
-}

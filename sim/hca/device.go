@@ -46,6 +46,8 @@ func New(e *sim.Engine, name string, bus pcie.Bus, p Params, id Identity) *Devic
 	}
 	d := &Device{units: units{core: core{e: e, name: name, bus: bus, p: p, id: id, nextArrival: sim.Never}}}
 	d.queuePairs.units = &d.units
+	d.receiveEngine.units, d.receiveEngine.qps = &d.units, &d.queuePairs
+	d.doorbells.units, d.objects, d.doorbells.qps, d.doorbells.cqs = &d.units, &d.tables, &d.queuePairs, &d.cqs
 	d.addresses.core = &d.core
 	d.idlePUs, d.queues = p.PUs, &d.queuePairs
 	d.dma = dma{core: &d.core, store: &d.frameStore, memory: &d.memory, runs: make([]mkey.Run, 0, 64)}

@@ -8,8 +8,12 @@ import (
 	"github.com/rdmasim/rdmasim/sim/uar"
 )
 
-// doorbells is what UAR pages have under way.
+// doorbells are the registers of the device, and what UAR pages have under way.
 type doorbells struct {
+	*units
+	objects *tables
+	qps     *queuePairs
+	cqs     *completionQueues
 	bfTimer bool
 	partial []*uar.Page // with pushes that still arrive
 	late    sim.Slab[latePush]
@@ -37,9 +41,9 @@ type aheadWrite struct {
 
 // MMIOWrite is a posted write to BAR 0. Writes to what is not an allocated UAR page
 // are dropped and counted.
-func (d *Device) MMIOWrite(off uint64, p []byte) {
+func (d *doorbells) MMIOWrite(off uint64, p []byte) {
 	page := off / pageBytes
-	if page >= uint64(len(d.uars)) || d.uars[page] == nil {
+	if page >= uint64(len(d.objects.uars)) || d.objects.uars[page] == nil {
 		if _, ok := d.memory.page(off); ok {
 			d.memory.write(off, p)
 			return
@@ -47,7 +51,7 @@ func (d *Device) MMIOWrite(off uint64, p []byte) {
 		d.c.MMIODropped++
 		return
 	}
-	g := d.uars[page]
+	g := d.objects.uars[page]
 	g.Write(d.e.Now(), off%pageBytes, p, (*sink)(d))
 	if g.Assembling() && !g.Watched {
 		g.Watched = true
@@ -58,20 +62,20 @@ func (d *Device) MMIOWrite(off uint64, p []byte) {
 
 // MMIOWriteAt is MMIOWrite in a later place, of a whole doorbell or push. The page
 // reckons with it now; the queue hears of it then.
-func (d *Device) MMIOWriteAt(at sim.Place, off uint64, p []byte) bool {
+func (d *doorbells) MMIOWriteAt(at sim.Place, off uint64, p []byte) bool {
 	page := off / pageBytes
-	if page >= uint64(len(d.uars)) || d.uars[page] == nil {
+	if page >= uint64(len(d.objects.uars)) || d.objects.uars[page] == nil {
 		return false
 	}
 	d.ahead = aheadWrite{true, at, off}
-	ok := d.uars[page].WriteAhead(d.e, at, off%pageBytes, p, (*sink)(d))
+	ok := d.objects.uars[page].WriteAhead(d.e, at, off%pageBytes, p, (*sink)(d))
 	d.ahead.on = false
 	return ok
 }
 
 // returnAhead takes back what was taken ahead of its place when its page is freed: it
 // arrives by MMIOWrite.
-func (d *Device) returnAhead(page uint32) {
+func (d *doorbells) returnAhead(page uint32) {
 	for i := range uint32(d.late.Len()) {
 		l := d.late.At(i)
 		if l.on && l.page == page && !d.e.Passed(l.at) {
@@ -84,12 +88,12 @@ func (d *Device) returnAhead(page uint32) {
 }
 
 // onBFReturn is the arrival of such a write.
-func (d *Device) onBFReturn(i uint64) {
+func (d *doorbells) onBFReturn(i uint64) {
 	l := d.late.At(uint32(i))
 	d.MMIOWrite(l.off, bytes.Clone(l.buf[:l.n]))
 }
 
-func (d *Device) watchPartial() {
+func (d *doorbells) watchPartial() {
 	if !d.bfTimer && len(d.partial) > 0 {
 		d.bfTimer = true
 		d.e.After(d.p.UAR.BFTimeout, d.h.bfExpire, 0)
@@ -97,7 +101,7 @@ func (d *Device) watchPartial() {
 }
 
 // onBFExpire gives up pushes whose rest does not come.
-func (d *Device) onBFExpire(uint64) {
+func (d *doorbells) onBFExpire(uint64) {
 	d.bfTimer = false
 	keep := d.partial[:0]
 	for _, g := range d.partial {
@@ -115,7 +119,7 @@ func (d *Device) onBFExpire(uint64) {
 // MMIORead fills p from BAR 0. Registers read as 0 but for the revisions at the head
 // of the init segment and the clock; the rest of it belongs to the seam below commands,
 // which is not modelled yet.
-func (d *Device) MMIORead(off uint64, p []byte) {
+func (d *doorbells) MMIORead(off uint64, p []byte) {
 	clear(p)
 	if off >= prm.InitSegTimer && off < prm.InitSegTimer+prm.TimerSize {
 		var b [prm.TimerSize]byte
@@ -138,11 +142,11 @@ func (d *Device) MMIORead(off uint64, p []byte) {
 	copy(p, head[off:])
 }
 
-// sink is the device as its UAR pages see it (uar.Sink).
-type sink Device
+// sink is the doorbells as UAR pages see them (uar.Sink).
+type sink doorbells
 
 func (s *sink) Doorbell(page uint32, db []byte) {
-	d := (*Device)(s)
+	d := (*doorbells)(s)
 	if d.ahead.on {
 		d.later(page, db, 0, false)
 		return
@@ -151,7 +155,7 @@ func (s *sink) Doorbell(page uint32, db []byte) {
 }
 
 func (s *sink) BlueFlame(page uint32, wqe []byte, delay sim.Time) {
-	d := (*Device)(s)
+	d := (*doorbells)(s)
 	if d.ahead.on || delay > 0 {
 		d.later(page, wqe, delay, true)
 		return
@@ -161,7 +165,7 @@ func (s *sink) BlueFlame(page uint32, wqe []byte, delay sim.Time) {
 
 // later is a doorbell or a push that takes effect a time after it has arrived. A push that
 // a conflict delays is in a lane: its event is set earlier when it was taken ahead.
-func (d *Device) later(page uint32, b []byte, delay sim.Time, push bool) {
+func (d *doorbells) later(page uint32, b []byte, delay sim.Time, push bool) {
 	i := d.late.Get()
 	l := d.late.At(i)
 	l.page, l.push, l.n = page, push, int32(copy(l.buf[:], b))
@@ -177,7 +181,7 @@ func (d *Device) later(page uint32, b []byte, delay sim.Time, push bool) {
 	}
 }
 
-func (d *Device) onBFLate(i uint64) {
+func (d *doorbells) onBFLate(i uint64) {
 	l := d.late.At(uint32(i))
 	b := l.buf[:l.n]
 	l.on = false
@@ -195,9 +199,9 @@ func (d *Device) onBFLate(i uint64) {
 
 // doorbell is a doorbell, or with wqe a push, that names a queue and a WQE. A
 // queue of another page is left alone.
-func (d *Device) doorbell(page uint32, db, wqe []byte) {
+func (d *doorbells) doorbell(page uint32, db, wqe []byte) {
 	c := prm.CtrlSegment(db)
-	q := d.qpn(c.QPN())
+	q := d.qps.qpn(c.QPN())
 	if q == nil || q.uar != page {
 		d.c.DoorbellsForeign++
 		return
@@ -208,9 +212,9 @@ func (d *Device) doorbell(page uint32, db, wqe []byte) {
 // Begun is a push of which the device takes the first lines only: the rest of the
 // WQE is fetched.
 func (s *sink) Begun(page uint32, lines []byte) {
-	d := (*Device)(s)
+	d := (*doorbells)(s)
 	c := prm.CtrlSegment(lines)
-	q := d.qpn(c.QPN())
+	q := d.qps.qpn(c.QPN())
 	if q != nil && q.uar == page {
 		q.requester.begun(c.WQEIndex(), lines)
 	}
@@ -218,7 +222,7 @@ func (s *sink) Begun(page uint32, lines []byte) {
 }
 
 func (s *sink) ArmCQ(page uint32, b []byte) {
-	d := (*Device)(s)
+	d := (*doorbells)(s)
 	db := prm.CQArmDoorbell(b)
 	c := d.cqs.at(db.CQN())
 	if c == nil || c.uar != page {
@@ -229,7 +233,7 @@ func (s *sink) ArmCQ(page uint32, b []byte) {
 }
 
 func (s *sink) EQ(page uint32, b []byte, arm bool) {
-	d := (*Device)(s)
+	d := (*doorbells)(s)
 	db := prm.EQDoorbell(b)
 	q := d.events.at(uint32(db.EQN()))
 	if q == nil || q.uar != page {

@@ -18,18 +18,6 @@ type qp struct {
 	flush  flush
 }
 
-// owner is a QP as each of its engines sees it: what it may ask of the whole.
-type owner interface {
-	// toError moves the QP to ERR. Responses that are due still leave.
-	toError()
-	// abort moves the QP to ERR and drops the responses that are due.
-	abort()
-	// readRecord looks at the doorbell record, which says what was posted.
-	readRecord()
-	// rateReturned lets both engines go on that waited for the reaction point.
-	rateReturned()
-}
-
 // reset is what 2RST does: every WQE is dropped without a CQE, counters are 0.
 func (q *qp) reset() {
 	q.stop()

@@ -9,24 +9,24 @@ import (
 // queuePairs are the QPs of a device by their numbers.
 type queuePairs struct {
 	*units
-	qps    []*qp
-	qpNums numbers
-	made   uint64             // QPs: it tells those of the same number apart, in the words of their events
-	groups map[roce.GID][]*qp // multicast groups; looked up, never walked
+	byNumber []*qp
+	qpNums   numbers
+	made     uint64             // QPs: it tells those of the same number apart, in the words of their events
+	groups   map[roce.GID][]*qp // multicast groups; looked up, never walked
 }
 
 // reset forgets all QPs.
 func (d *queuePairs) reset() {
-	d.qps, d.groups = nil, map[roce.GID][]*qp{}
+	d.byNumber, d.groups = nil, map[roce.GID][]*qp{}
 	d.qpNums = numbers{next: firstQPN, limit: 1 << d.p.LogMaxQP, late: true}
 }
 
 // qpn is the QP with a number, or nil.
 func (d *queuePairs) qpn(n uint32) *qp {
-	if uint64(n) >= uint64(len(d.qps)) {
+	if uint64(n) >= uint64(len(d.byNumber)) {
 		return nil
 	}
-	return d.qps[n]
+	return d.byNumber[n]
 }
 
 // newQP makes a QP in state RST of a context that was checked.
@@ -58,7 +58,7 @@ func (d *queuePairs) newQP(num uint32, c prm.QPC, r ring, with partners) *qp {
 
 // cqFailed moves the QPs of a CQ that has failed to ERR.
 func (d *queuePairs) cqFailed(c *cq) {
-	for _, q := range d.qps {
+	for _, q := range d.byNumber {
 		if q != nil && (q.scq == c || q.rcq == c) && q.state != prm.QPStateRST {
 			q.qs.add(prm.QCCQOverflow)
 			q.abort()
@@ -68,7 +68,7 @@ func (d *queuePairs) cqFailed(c *cq) {
 
 // rebuildPaths makes the headers of connected QPs again, after a change of the port.
 func (d *queuePairs) rebuildPaths() {
-	for _, q := range d.qps {
+	for _, q := range d.byNumber {
 		if q != nil && q.state != prm.QPStateRST && q.state != prm.QPStateINIT {
 			q.repath()
 		}

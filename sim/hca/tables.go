@@ -44,3 +44,11 @@ func newTables(p *Params, memory uint64) tables {
 		qsetNums: numbers{next: 1, limit: uint32(p.MaxQCounters) + 1},
 	}
 }
+
+// Fixed keys of QUERY_SPECIAL_CONTEXTS, below the first that is handed out. An
+// access with one of the others than the first finds no key.
+const (
+	dumpFillKey = 2 << 8
+	reservedKey = 3 << 8
+	nullKey     = 4 << 8
+)

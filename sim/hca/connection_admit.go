@@ -1,0 +1,75 @@
+package hca
+
+import (
+	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/roce"
+	"github.com/rdmasim/rdmasim/sim/rule"
+)
+
+// admits checks transport, state, addresses and partition of a received packet
+// (IBTA Vol. 1, 9.6, packet header validation); a packet that is not admitted is
+// dropped silently.
+func (q *connection) admits(p *roce.Packet) bool {
+	if q.st == prm.STUD {
+		return q.admitsDatagram(p)
+	}
+	if p.Op.Transport() != q.transport {
+		return false
+	}
+	if p.Info().Kind == roce.KindRequest && !q.takesRequests() || p.Info().Kind == roce.KindResponse && !q.takesResponses() {
+		return false
+	}
+	if !q.fromPeer(p) && !q.breaks(rule.PacketsComeFromThePeer) {
+		q.u.c.RxAddress++
+		return false
+	}
+	if !roce.PKeyMatch(p.BTH().PKey(), q.pkey) && !q.breaks(rule.PKeysMatch) {
+		q.u.badPKey()
+		return false
+	}
+	return true
+}
+
+// admitsDatagram checks a received packet that names this UD QP, or a group that it is
+// in.
+func (q *connection) admitsDatagram(p *roce.Packet) bool {
+	u := q.u
+	switch {
+	case q.st != prm.STUD || p.Op.Transport() != roce.UD || !q.takesRequests():
+		return false
+	case p.BTH().DestQP() != multicastQPN && !u.isOwnAddress(p) && !q.breaks(rule.DatagramsAreForThePort):
+		u.c.RxAddress++
+		return false
+	case !roce.PKeyMatch(p.BTH().PKey(), q.pkey):
+		u.badPKey()
+		return false
+	case p.DETH().QKey() != q.context().QKey() && !q.breaks(rule.QKeysMatch):
+		u.badQKey()
+		return false
+	}
+	return true
+}
+
+// fromPeer checks the addresses of a packet.
+func (q *connection) fromPeer(p *roce.Packet) bool {
+	if p.Framing != q.framing || p.VLANID() != q.vlan {
+		return false
+	}
+	if p.Framing == roce.RoCEv2IPv4 {
+		return p.IPv4().SrcDst() == q.from4
+	}
+	if p.Framing == roce.InfiniBand {
+		return q.fromIBPeer(p)
+	}
+	return p.SrcGID() == q.dstGID && p.DstGID() == q.srcGID
+}
+
+// fromIBPeer checks the addresses of a packet to a connected QP (IBTA Vol. 1, 9.6.1.5):
+// the peer's LID, and global or not as the QP's own path is.
+func (q *connection) fromIBPeer(p *roce.Packet) bool {
+	lmc := q.u.ib.info.LMC
+	if p.LRH().SLID()>>lmc != q.dlid>>lmc || p.HasGRH() != (q.dstGID != roce.GID{}) {
+		return false
+	}
+	return p.SrcGID() == q.dstGID && p.DstGID() == q.srcGID
+}
