@@ -32,7 +32,7 @@ type connection struct {
 
 	owner owner // the QP as a whole
 	*setup
-	_ [24]byte // to whole cache lines
+	_ [16]byte // to whole cache lines
 }
 
 // owner is a QP as each of its engines sees it: what it may ask of the whole.

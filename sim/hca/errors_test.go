@@ -178,7 +178,7 @@ func TestRecordOfTheLifeBefore(t *testing.T) {
 	run(t, h.e, 10*sim.Microsecond)
 	a.connect(b, defaults())
 	run(t, h.e, 100*sim.Microsecond)
-	if q := &h.d.qpn(a.n).requester; q.pi != 0 || q.state != prm.QPStateRTS {
-		t.Errorf("state %d, %d WQEs posted", q.state, q.pi)
+	if q := &h.d.qpn(a.n).requester; q.sq.pi != 0 || q.state != prm.QPStateRTS {
+		t.Errorf("state %d, %d WQEs posted", q.state, q.sq.pi)
 	}
 }

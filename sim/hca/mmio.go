@@ -216,7 +216,7 @@ func (s *sink) Begun(page uint32, lines []byte) {
 	c := prm.CtrlSegment(lines)
 	q := d.qps.qpn(c.QPN())
 	if q != nil && q.uar == page {
-		q.requester.begun(c.WQEIndex(), lines)
+		q.requester.sq.begun(c.WQEIndex(), lines)
 	}
 	d.doorbell(page, lines, nil)
 }

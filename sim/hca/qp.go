@@ -102,14 +102,14 @@ func (q *qp) onRecord() {
 		return // reset since: the record is of the life before
 	}
 	rec := prm.QPDBRec(q.flush.record[:])
-	q.requester.learn(rec.Send())
+	q.requester.sq.learn(rec.Send(), q.requester.oldest())
 	switch q.state {
 	case prm.QPStateRTS:
 		q.requester.kick()
 	case prm.QPStateSQER:
 		q.requester.flushSQ()
 	case prm.QPStateERR:
-		found := q.requester.ci != q.requester.pi
+		found := q.requester.sq.ci != q.requester.sq.pi
 		if q.responder.rq.flush(rec.Recv()) {
 			found = true
 		}

@@ -33,9 +33,10 @@ func (d *queuePairs) qpn(n uint32) *qp {
 func (d *queuePairs) newQP(num uint32, c prm.QPC, r ring, with partners) *qp {
 	d.made++
 	q := &qp{connection: connection{u: d.units, partners: with, sender: sender{arg: d.made<<24 | uint64(num)}, cachedQP: cachedQP{num, d.caches.qpc.place(uint64(num))}, setup: &setup{ring: r}}}
-	q.requester.sendRare, q.responder.recvRare = new(sendRare), new(recvRare)
+	q.requester.sendRare, q.requester.sq.ringRare, q.responder.recvRare = new(sendRare), new(ringRare), new(recvRare)
 	q.owner = q
-	q.requester.connection, q.responder.connection, q.responder.rq.connection = &q.connection, &q.connection, &q.connection
+	q.requester.connection, q.requester.sq.connection = &q.connection, &q.connection
+	q.responder.connection, q.responder.rq.connection = &q.connection, &q.connection
 	copy(q.ctx[:], c)
 	q.st, q.pd, q.uar, q.uidx = uint8(c.ST()), c.PD(), c.UARPage(), c.UserIndex()
 	switch q.st {
@@ -50,7 +51,7 @@ func (d *queuePairs) newQP(num uint32, c prm.QPC, r ring, with partners) *qp {
 	q.responder.rtx, q.responder.hold, q.responder.ahead = emptyList, emptyList, emptyList
 	rq := q.responder.setQueue(c)
 	if !c.NoSQ() {
-		q.requester.sqOff, q.requester.sqSize = rq, 1<<c.LogSQSize()
+		q.requester.sq.off, q.requester.sq.size = rq, 1<<c.LogSQSize()
 	}
 	q.reset()
 	return q

@@ -42,20 +42,14 @@ type landing struct {
 // message needs comes first, as in connection.
 type requester struct {
 	*connection
-	msgs  []msg  // power of two
-	buf   []byte // blocks ci..got-1
-	pi    uint16 // behind the last WQE known to be posted
-	ci    uint16 // of the WQE at the cursor
-	got   uint16
-	fetch bool // a WQE fetch is under way
-	stale bool // its result must not be used
+	msgs []msg // power of two
+	sq   sendRing
 
 	head, cur, tail uint32
 	psn             uint32 // next to assign
 	una             uint32 // oldest unacknowledged
 	sent            uint32 // behind the highest that was sent
 	ssn             uint32
-	sqSize          uint32 // basic blocks
 	pkt             uint32 // next packet of the WQE that is being sent
 	segPos          uint32 // its next payload byte: place in segment segAt
 	segAt           int
@@ -85,20 +79,15 @@ type requester struct {
 	puOwed          sim.Time // work on answers that its PU does next
 	puFree          sim.Time // when such work is done that began while the QP had no PU
 	*sendRare
-	_ [24]byte // to whole cache lines
 }
 
 // sendRare is what few messages need of a requester.
 type sendRare struct {
-	sqOff        uint64   // of the SQ in the ring
-	split        [2]int   // lengths of the two reads that the next fetch is made of, or zeros
-	rung         []uint16 // producer indexes of doorbells whose WQEs are to be fetched
-	drainEvent   bool     // the end of draining is to be reported
-	lsn          uint32   // limit of ssn by credits
-	unlimited    bool     // the responder announces none
+	drainEvent   bool   // the end of draining is to be reported
+	lsn          uint32 // limit of ssn by credits
+	unlimited    bool   // the responder announces none
 	readMax      int
 	landing      []landing
-	kept         []int32 // places of WQEs in the cache, by block; nil: none yet
 	waitEnd      sim.Time
 	exactTimeout sim.Time // of the connection; timeout is an adaptive part of it
 	after        uint32   // selective repeat: PSN at the cursor before a packet was sent again
@@ -110,10 +99,11 @@ type sendRare struct {
 // clear is the state after reset; what is under way stays marked.
 func (r *requester) clear() {
 	rare := r.sendRare
-	*rare = sendRare{sqOff: rare.sqOff, rung: rare.rung[:0], landing: rare.landing, paths: rare.paths}
+	*rare = sendRare{landing: rare.landing, paths: rare.paths}
+	r.sq.clear()
 	*r = requester{
 		connection: r.connection, sendRare: rare,
-		sqSize: r.sqSize, buf: r.buf, fetch: r.fetch, stale: r.fetch, msgs: r.msgs,
+		sq: r.sq, msgs: r.msgs,
 		running: r.running, queued: r.queued, deadline: sim.Never, timerSet: r.timerSet, txq: emptyList,
 		scripted: r.scripted,
 	}
@@ -129,7 +119,7 @@ func (r *requester) oldest() uint16 {
 	if r.head != r.tail {
 		return r.msg(r.head).idx
 	}
-	return r.ci
+	return r.sq.ci
 }
 
 // connect takes from the context what the state RTS needs.
@@ -148,7 +138,7 @@ func (r *requester) connect() {
 // goOn is the return to RTS from a state that sends nothing new.
 func (r *requester) goOn() {
 	r.draining = false
-	r.readAhead()
+	r.sq.readAhead()
 	r.kick()
 }
 
@@ -161,8 +151,8 @@ func (r *requester) report(c prm.QPC) {
 		c.SetCurRetryCount(min(r.retry, 7))
 		c.SetCurRNRRetry(r.rnr)
 	}
-	c.SetHWSQWQEBBCounter(uint32(r.ci))
-	c.SetSWSQWQEBBCounter(uint32(r.pi))
+	c.SetHWSQWQEBBCounter(uint32(r.sq.ci))
+	c.SetSWSQWQEBBCounter(uint32(r.sq.pi))
 }
 
 // stop drops what is under way.
@@ -176,13 +166,6 @@ func (r *requester) fail() {
 	r.stop()
 	r.draining, r.open = false, false
 	r.flushTaken()
-}
-
-// learn takes over a producer index of the doorbell record, if it can be one.
-func (r *requester) learn(pi uint16) {
-	if r.sqSize > 0 && uint32(pi-r.oldest()) <= r.sqSize && uint32(pi-r.oldest()) > uint32(r.pi-r.oldest()) {
-		r.pi = pi
-	}
 }
 
 // outstanding says whether something sent waits for an answer.

@@ -39,7 +39,7 @@ func (q *requester) failHead(s prm.Syndrome) {
 	if q.head == q.tail {
 		q.cur = q.tail
 		q.open = false
-		q.moveCursor(end)
+		q.sq.moveTo(end)
 	}
 	if q.st != prm.STRC {
 		q.toSQError()
@@ -51,19 +51,19 @@ func (q *requester) failHead(s prm.Syndrome) {
 // flushSQ completes with a flush error what is posted and was never started. The
 // WQEs are fetched, since only they say how long they are.
 func (q *requester) flushSQ() {
-	for q.ci != q.pi {
-		n := q.blocks()
+	for q.sq.ci != q.sq.pi {
+		n := q.sq.blocks()
 		if n == 0 {
-			q.fetchWQEs()
+			q.sq.fetchMore()
 			return
 		}
-		at := int(q.ci) * prm.WQEBBSize & (len(q.buf) - 1)
+		at := int(q.sq.ci) * prm.WQEBBSize & (len(q.sq.buf) - 1)
 		if q.breaks(rule.PostedRequestsAreFlushed) {
-			q.ci += uint16(n)
+			q.sq.ci += uint16(n)
 			continue
 		}
-		q.errorCQE(prm.CQEReqErr, q.ci, prm.CtrlSegment(q.buf[at:]).Opcode(), prm.SyndromeWRFlush)
-		q.ci += uint16(n)
+		q.errorCQE(prm.CQEReqErr, q.sq.ci, prm.CtrlSegment(q.sq.buf[at:]).Opcode(), prm.SyndromeWRFlush)
+		q.sq.ci += uint16(n)
 	}
 }
 
@@ -86,7 +86,7 @@ func (q *requester) flushTaken() {
 		q.errorCQE(prm.CQEReqErr, m.idx, m.op, prm.SyndromeWRFlush)
 		q.head++
 		if q.head == q.tail {
-			q.moveCursor(m.idx + uint16(m.nbb))
+			q.sq.moveTo(m.idx + uint16(m.nbb))
 		}
 	}
 	q.cur, q.reads = q.tail, 0

@@ -19,17 +19,7 @@ func (q *requester) syncCursor() {
 	q.repairing, q.skipAcked = false, false
 	last := q.msg(q.head - 1)
 	q.cur, q.open = q.head, false
-	q.moveCursor(last.idx + uint16(last.nbb))
-}
-
-// moveCursor sets the cursor to WQE index idx.
-func (q *requester) moveCursor(idx uint16) {
-	if step := idx - q.ci; step <= q.got-q.ci {
-		q.ci = idx
-		return
-	}
-	q.ci, q.got = idx, idx
-	q.stale = q.fetch
+	q.sq.moveTo(last.idx + uint16(last.nbb))
 }
 
 // goBack has everything from the oldest unacknowledged packet sent again.
@@ -47,8 +37,8 @@ func (q *requester) rewind() {
 			q.exact = m.kind != msgPush
 			if int32(i-q.cur) <= 0 {
 				q.cur = i
-				q.ci, q.got = m.idx, m.idx
-				q.stale = q.fetch
+				q.sq.ci, q.sq.got = m.idx, m.idx
+				q.sq.stale = q.sq.fetching
 			}
 			return
 		}
@@ -106,12 +96,12 @@ func (q *requester) resume() {
 		m := q.msg(i)
 		if m.n > 0 && roce.CmpPSN(to, roce.AddPSN(m.first, int32(m.n))) < 0 {
 			q.cur = i
-			q.moveCursor(m.idx)
+			q.sq.moveTo(m.idx)
 			q.skipAcked, q.skipTo = true, to
 			return
 		}
 	}
 	last := q.msg(q.tail - 1)
 	q.cur = q.tail
-	q.moveCursor(last.idx + uint16(last.nbb))
+	q.sq.moveTo(last.idx + uint16(last.nbb))
 }

@@ -15,7 +15,7 @@ func (q *requester) payload(m *msg) int {
 // device's parsed WQE is that one.
 func (q *requester) sendNext(m *msg, parsed bool) {
 	w := &q.u.parsed
-	if !parsed && prm.ParseSendWQE(q.whole(int(m.nbb)), uint32(q.st), w) != nil {
+	if !parsed && prm.ParseSendWQE(q.sq.whole(int(m.nbb)), uint32(q.st), w) != nil {
 		q.u.bug("QP %#x: WQE %d changed in the buffer", q.num, m.idx)
 	}
 	switch m.kind {
@@ -150,7 +150,7 @@ func (q *requester) wantsAck(m *msg, last bool) bool {
 	if q.sinceAR >= q.u.p.AckReqPackets {
 		return true
 	}
-	return last && (m.signal || q.ci+uint16(m.nbb) == q.pi || q.sent != roce.AddPSN(m.first, int32(q.pkt)) || q.probes())
+	return last && (m.signal || q.sq.ci+uint16(m.nbb) == q.sq.pi || q.sent != roce.AddPSN(m.first, int32(q.pkt)) || q.probes())
 }
 
 // gather fills p with the next bytes of the message: inline bytes at once, others

@@ -12,11 +12,11 @@ func (q *requester) runnable() bool {
 	if !q.sendsRequests() || q.waiting || q.halt && (q.cur == q.tail || q.msg(q.cur).fail != 0) {
 		return false
 	}
-	if q.ci == q.pi {
+	if q.sq.ci == q.sq.pi {
 		return false
 	}
-	if q.nbb = q.blocks(); q.nbb == 0 {
-		q.fetchWQEs()
+	if q.nbb = q.sq.blocks(); q.nbb == 0 {
+		q.sq.fetchMore()
 		return false
 	}
 	if q.reaction != nil && q.paced() {
@@ -25,8 +25,8 @@ func (q *requester) runnable() bool {
 	if q.open {
 		return q.inWindow(q.msg(q.cur))
 	}
-	at := int(q.ci) * prm.WQEBBSize & (len(q.buf) - 1)
-	c := prm.CtrlSegment(q.buf[at:])
+	at := int(q.sq.ci) * prm.WQEBBSize & (len(q.sq.buf) - 1)
+	c := prm.CtrlSegment(q.sq.buf[at:])
 	if q.cur != q.tail {
 		return true // again: it passed these checks the first time
 	}

@@ -18,7 +18,7 @@ func (q *requester) begin() bool {
 		return q.beginAgain(w, err)
 	}
 	m := q.newMsg()
-	m.idx, m.nbb = q.ci, uint8(n)
+	m.idx, m.nbb = q.sq.ci, uint8(n)
 	q.u.c.WQEs++
 	if err != nil {
 		m.signal = true
@@ -94,7 +94,7 @@ func (q *requester) takeLanding(m *msg, w *prm.SendWQE) {
 	for i := range q.landing {
 		if l := &q.landing[i]; !l.busy {
 			l.busy = true
-			l.wqe = append(l.wqe[:0], q.whole(int(m.nbb))...)
+			l.wqe = append(l.wqe[:0], q.sq.whole(int(m.nbb))...)
 			m.land = int16(i)
 			q.reads++
 			return
@@ -170,8 +170,8 @@ func (q *requester) failLocally(m *msg, s prm.Syndrome) {
 
 // passWQE moves the cursor behind the WQE of m.
 func (q *requester) passWQE(m *msg) {
-	q.ci += uint16(m.nbb)
-	q.readAhead()
+	q.sq.ci += uint16(m.nbb)
+	q.sq.readAhead()
 	q.cur++
 	q.open = false
 }
@@ -184,10 +184,10 @@ func (q *requester) answered(m *msg) {
 	t := u.p.PURead
 	if len(u.caches.sendWQEs.nodes) > 0 {
 		u.c.WQELookups++
-		if !q.keepWQE(m.idx) {
+		if !q.sq.keep(m.idx) {
 			u.c.WQEMisses++
 			t += u.p.WQEMiss
-			q.readAgain(m)
+			q.sq.readAgain(m.idx, m.nbb)
 		}
 	}
 	u.c.PUBusy += t
@@ -196,22 +196,4 @@ func (q *requester) answered(m *msg) {
 	} else {
 		q.puFree = max(q.puFree, u.e.Now()) + t
 	}
-}
-
-// readAgain reads the WQE of a message for its bytes on the bus. What they say is known.
-func (q *requester) readAgain(m *msg) {
-	u := q.u
-	slot := uint32(m.idx) & (q.sqSize - 1)
-	pa, n := q.ring.at(q.sqOff+uint64(slot)*prm.WQEBBSize, min(int(m.nbb), int(q.sqSize-slot))*prm.WQEBBSize)
-	u.c.WQEBlocksFetched += uint64(n / prm.WQEBBSize)
-	u.bus.ReadDMA(pa, u.again[:n], u.h.none, 0)
-}
-
-// keepWQE notes a send WQE that has come, and reports whether it was kept.
-func (q *requester) keepWQE(idx uint16) bool {
-	if q.kept == nil {
-		q.kept = make([]int32, q.sqSize)
-	}
-	hit, _ := q.u.caches.sendWQEs.touch(&q.kept[uint32(idx)&(q.sqSize-1)], uint64(q.num)<<16|uint64(idx))
-	return hit
 }

@@ -1,0 +1,215 @@
+package hca
+
+import (
+	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/sim/mem"
+)
+
+// sendRing is a send queue as it lies in memory: what is posted, what of it the device has at
+// hand, and what it fetches. Indexes count basic blocks modulo 2^16.
+type sendRing struct {
+	*connection
+	buf      []byte // blocks ci..got-1
+	pi       uint16 // behind the last WQE known to be posted
+	ci       uint16 // of the WQE at the cursor
+	got      uint16
+	fetching bool   // a WQE fetch is under way
+	stale    bool   // its result must not be used
+	size     uint32 // basic blocks
+	*ringRare
+}
+
+// ringRare is what few messages need of a sendRing.
+type ringRare struct {
+	off   uint64   // of the SQ in the ring
+	split [2]int   // lengths of the two reads that the next fetch is made of, or zeros
+	rung  []uint16 // producer indexes of doorbells whose WQEs are to be fetched
+	kept  []int32  // places of WQEs in the cache, by block; nil: none yet
+}
+
+// clear is the state after reset; what is under way stays marked.
+func (r *sendRing) clear() {
+	rare := r.ringRare
+	*rare = ringRare{off: rare.off, rung: rare.rung[:0]}
+	*r = sendRing{connection: r.connection, ringRare: rare, size: r.size, buf: r.buf, fetching: r.fetching, stale: r.fetching}
+}
+
+// take puts a pushed WQE into the buffer if there is room.
+func (r *sendRing) take(idx uint16, wqe []byte) bool {
+	n := uint16(len(wqe) / prm.WQEBBSize)
+	if int(idx+n-r.ci) > r.u.p.WQEBuffer {
+		return false
+	}
+	r.needBuf()
+	at := int(idx) * prm.WQEBBSize & (len(r.buf) - 1)
+	k := copy(r.buf[at:], wqe)
+	copy(r.buf, wqe[k:])
+	r.got = idx + n
+	if len(r.u.caches.sendWQEs.nodes) > 0 {
+		r.keep(idx)
+	}
+	return true
+}
+
+func (r *sendRing) needBuf() {
+	if r.buf == nil {
+		r.buf = make([]byte, r.u.p.WQEBuffer*prm.WQEBBSize)
+	}
+}
+
+// readAhead fetches WQEs before the cursor needs them: when less than half of the
+// buffer is filled.
+func (r *sendRing) readAhead() {
+	if r.state == prm.QPStateRTS && int(r.got-r.ci) < r.u.p.WQEBuffer/2 {
+		r.fetchMore()
+	}
+}
+
+// fetchMore starts a DMA read of what is posted and not in the buffer: as much as
+// there is room for, contiguous, up to FetchLimit; with FetchPerDoorbell by a read for
+// each doorbell that is waiting.
+func (r *sendRing) fetchMore() {
+	if r.fetching || r.got == r.pi {
+		return
+	}
+	u := r.u
+	room := u.p.WQEBuffer - int(r.got-r.ci)
+	n := min(int(r.pi-r.got), room, u.p.FetchLimit)
+	if n <= 0 {
+		return
+	}
+	r.needBuf()
+	at := int(r.got) * prm.WQEBBSize & (len(r.buf) - 1)
+	slot := uint32(r.got) & (r.size - 1)
+	n = min(n, (len(r.buf)-at)/prm.WQEBBSize, int(r.size-slot))
+	pa, bytes := r.ring.at(r.off+uint64(slot)*prm.WQEBBSize, n*prm.WQEBBSize)
+	r.fetching, r.stale = true, false
+	u.c.WQEFetches++
+	u.c.WQEBlocksFetched += uint64(bytes / prm.WQEBBSize)
+	x := r.arg | uint64(bytes/prm.WQEBBSize)<<fetchShift
+	head, data := r.split[0], r.split[1]
+	r.split = [2]int{}
+	if head > 0 && head+data <= bytes {
+		u.bus.ReadDMA(pa, r.buf[at:at+head], u.h.none, 0)
+		u.bus.ReadDMA(pa+mem.PA(head), r.buf[at+head:at+head+data], u.h.fetch, x)
+		return
+	}
+	from, done := r.got, 0
+	for _, pi := range r.rung {
+		k := int(int16(pi-from)) * prm.WQEBBSize
+		if k > bytes {
+			break
+		}
+		done++
+		if 0 < k && k < bytes {
+			u.bus.ReadDMA(pa, r.buf[at:at+k], u.h.none, 0)
+			pa, at, bytes, from = pa+mem.PA(k), at+k, bytes-k, pi
+		}
+	}
+	r.rung = r.rung[:copy(r.rung, r.rung[done:])]
+	u.bus.ReadDMA(pa, r.buf[at:at+bytes], u.h.fetch, x)
+}
+
+// fetched is n basic blocks that have come.
+func (r *sendRing) fetched(n int) {
+	r.fetching = false
+	if r.stale {
+		r.stale = false
+	} else {
+		r.got += uint16(n)
+	}
+}
+
+// whole is the WQE of n blocks at the cursor in one piece, which must be in the
+// buffer.
+func (r *sendRing) whole(n int) []byte {
+	at := int(r.ci) * prm.WQEBBSize & (len(r.buf) - 1)
+	if at+n*prm.WQEBBSize <= len(r.buf) {
+		return r.buf[at : at+n*prm.WQEBBSize]
+	}
+	w := r.u.wqe[:n*prm.WQEBBSize]
+	k := copy(w, r.buf[at:])
+	copy(w[k:], r.buf)
+	return w
+}
+
+// blocks is the length of the WQE at the cursor, 0 while it is not all there.
+func (r *sendRing) blocks() int {
+	have := int(r.got - r.ci)
+	if have == 0 {
+		return 0
+	}
+	at := int(r.ci) * prm.WQEBBSize & (len(r.buf) - 1)
+	n := max(1, (prm.CtrlSegment(r.buf[at:]).DS()*prm.DSSize+prm.WQEBBSize-1)/prm.WQEBBSize)
+	if int(r.pi-r.ci) < n {
+		n = int(r.pi - r.ci) // it names more than was posted: malformed
+	}
+	if have < n {
+		return 0
+	}
+	return n
+}
+
+// begun notes the parts of a WQE of which the first lines were pushed, if it is the one to
+// be fetched next.
+func (r *sendRing) begun(idx uint16, lines []byte) {
+	if r.got == idx && r.got == r.pi && !r.fetching {
+		r.split = inlineParts(lines)
+	}
+}
+
+// inlineParts is the length of a SEND's or WRITE's header with the inline length
+// word, and of the inline data behind it; zeros for any other WQE.
+func inlineParts(lines []byte) (parts [2]int) {
+	c := prm.CtrlSegment(lines)
+	at := prm.CtrlSegmentSize
+	switch c.Opcode() {
+	case prm.WQEOpRDMAWrite, prm.WQEOpRDMAWriteImm:
+		at += prm.RaddrSegmentSize
+	case prm.WQEOpSend, prm.WQEOpSendImm, prm.WQEOpSendInv:
+	default:
+		return parts
+	}
+	seg := prm.InlineSegment(lines[at:])
+	n := seg.Len()
+	if !seg.Inline() || at+prm.InlineHeaderSize+n > c.DS()*prm.DSSize {
+		return parts
+	}
+	return [2]int{at + prm.InlineHeaderSize, n}
+}
+
+// moveTo sets the cursor to WQE index idx.
+func (r *sendRing) moveTo(idx uint16) {
+	if step := idx - r.ci; step <= r.got-r.ci {
+		r.ci = idx
+		return
+	}
+	r.ci, r.got = idx, idx
+	r.stale = r.fetching
+}
+
+// learn takes over a producer index of the doorbell record, if it can be one; oldest is the index
+// of the oldest WQE that is not completed.
+func (r *sendRing) learn(pi, oldest uint16) {
+	if r.size > 0 && uint32(pi-oldest) <= r.size && uint32(pi-oldest) > uint32(r.pi-oldest) {
+		r.pi = pi
+	}
+}
+
+// readAgain reads a WQE for its bytes on the bus. What they say is known.
+func (r *sendRing) readAgain(idx uint16, blocks uint8) {
+	u := r.u
+	slot := uint32(idx) & (r.size - 1)
+	pa, n := r.ring.at(r.off+uint64(slot)*prm.WQEBBSize, min(int(blocks), int(r.size-slot))*prm.WQEBBSize)
+	u.c.WQEBlocksFetched += uint64(n / prm.WQEBBSize)
+	u.bus.ReadDMA(pa, u.again[:n], u.h.none, 0)
+}
+
+// keep notes a send WQE that has come, and reports whether it was kept.
+func (r *sendRing) keep(idx uint16) bool {
+	if r.kept == nil {
+		r.kept = make([]int32, r.size)
+	}
+	hit, _ := r.u.caches.sendWQEs.touch(&r.kept[uint32(idx)&(r.size-1)], uint64(r.num)<<16|uint64(idx))
+	return hit
+}
