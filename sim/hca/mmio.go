@@ -61,7 +61,7 @@ func (d *doorbells) MMIOWrite(off uint64, p []byte) {
 }
 
 // MMIOWriteAt is MMIOWrite in a later place, of a whole doorbell or push. The page
-// reckons with it now; the queue hears of it then.
+// takes it into account now; the queue is rung at that place.
 func (d *doorbells) MMIOWriteAt(at sim.Place, off uint64, p []byte) bool {
 	page := off / pageBytes
 	if page >= uint64(len(d.objects.uars)) || d.objects.uars[page] == nil {

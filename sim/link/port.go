@@ -18,13 +18,13 @@ type Receiver interface {
 	Receive(f *roce.Frame)
 }
 
-// Sender is a Receiver that heeds what a port with priority flow control holds back, and
-// hears when that gets less.
+// Sender is a Receiver that is notified when a port with priority flow control holds back
+// fewer bytes than before.
 type Sender interface {
 	Relieved()
 }
 
-// LinkWatcher is a Receiver that wants to hear when its link goes down or up.
+// LinkWatcher is a Receiver that is notified when its link goes down or up.
 type LinkWatcher interface {
 	LinkChanged(up bool)
 }
@@ -366,7 +366,7 @@ func (c *Cable) End(i int) *Port { return c.ends[i] }
 func (c *Cable) Up() bool { return c.up }
 
 // SetLink pulls the cable or puts it back. What is on the way is lost; receivers
-// that are LinkWatchers hear of a change.
+// that are LinkWatchers are notified of a change.
 func (c *Cable) SetLink(up bool) {
 	if up == c.up {
 		return

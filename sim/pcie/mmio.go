@@ -38,7 +38,7 @@ func (s *mmioSide) put(i uint32) {
 //
 // The event is put at the time of arrival on an idle link, in the order of the
 // programs' local times however far they run ahead; the time on the wire is
-// reckoned there, and an idle link needs no second event.
+// computed there, and an idle link needs no second event.
 func (l *Link) PostMMIO(p *sim.Proc, off uint64, b []byte) {
 	for len(b) > 0 {
 		n := min(len(b), mmioLine-int(off%mmioLine))
