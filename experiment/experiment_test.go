@@ -188,7 +188,7 @@ func TestScenarioDefaultsAndRoughRates(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := strings.Contains(strings.Join(res.Notes, " "), "rate of polling"); got != rough {
+		if got := strings.Contains(strings.Join(res.Notes, " "), "its rate says little"); got != rough {
 			t.Errorf("%s messages: rough %v, want %v; notes %q", messages, got, rough, res.Notes)
 		}
 	}

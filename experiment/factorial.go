@@ -61,6 +61,7 @@ func runFactorial(env *Env) error {
 		if err != nil {
 			return err
 		}
+		out.noteUnsteady(env, fmt.Sprintf("page %v, lock %v, context %v", row.Get("page"), row.Get("lock"), row.Get("context")))
 		rate := out.results[0].Rate() / 1e6
 		rates[[3]int{page, lock, context}] = rate
 		row.Set("rate_mps", rate)

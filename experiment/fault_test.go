@@ -174,8 +174,8 @@ func TestEvents(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, notes)
 		}
 	}
-	if rate, _ := res.Rows[0].Float("rate_mps"); !(rate > 1) {
-		t.Errorf("the load did %v M messages/s until its end", rate)
+	if rate, _ := res.Rows[0].Float("rate_mps"); !(rate > 0.2 && rate < 0.4) {
+		t.Errorf("%v M messages/s in a time of which nearly all came after the load's end", rate)
 	}
 	if _, err := faulty(t, "events: [{at: 1us, do: kill, process: host0/p2}]", ""); err == nil || !strings.Contains(err.Error(), "the process has ended") {
 		t.Errorf("a process that dies before its load begins: %v", err)

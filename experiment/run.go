@@ -7,6 +7,7 @@ import (
 	"math"
 	"sort"
 	"strconv"
+	"strings"
 	"time"
 
 	"gonum.org/v1/gonum/stat"
@@ -14,6 +15,7 @@ import (
 	"github.com/rdmasim/rdmasim/fault"
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/profile"
+	"github.com/rdmasim/rdmasim/sim/provider"
 	"github.com/rdmasim/rdmasim/sim/testbed"
 	"github.com/rdmasim/rdmasim/verbs"
 	"github.com/rdmasim/rdmasim/workload"
@@ -63,7 +65,7 @@ func (s *Scenario) run(ctx context.Context, seed uint64, prof *profile.Profile, 
 	case errors.Is(err, sim.ErrInterrupted):
 		// What the threads have measured so far stays; counters belong to a whole run.
 		for _, st := range out.started {
-			out.results = append(out.results, st.SoFar())
+			out.results = append(out.results, st.SoFar(provider.Duration(tb.Engine().Now())))
 		}
 		err = ErrInterrupted
 	case failed != nil:
@@ -96,6 +98,9 @@ func (s *Scenario) body(t verbs.Thread, tb *testbed.Testbed, out *outcome) error
 		}
 	}
 	began := t.Now()
+	for _, st := range out.started {
+		st.Prepare(t)
+	}
 	var threads [][]verbs.Thread
 	for _, st := range out.started {
 		threads = append(threads, st.Begin(t))
@@ -147,7 +152,7 @@ func trafficRow(l *workload.Load, r *workload.Result) Row {
 		if mean := stat.Mean(per, nil); mean > 0 {
 			spread = 100 * (per[len(per)-1] - per[0]) / mean
 		}
-		row.Set("spread_percent", spread)
+		row.Set("spread_percent", spread).Set("measured_us", float64((r.End-r.Begin).Nanoseconds())/1000).Set("rate_ci95_percent", 100*r.Confidence)
 		return row
 	}
 	var all []float64
@@ -158,6 +163,30 @@ func trafficRow(l *workload.Load, r *workload.Result) Row {
 	}
 	percentiles(&row, all)
 	return row
+}
+
+// steady is the widest confidence interval of a rate, as a share of the rate to either side, that
+// needs no remark. Most published figures are compared with a tolerance of 5 to 10 %.
+const steady = 0.05
+
+// unsteady says why the rate of a load means little, and what to do; "" if it means what it says.
+func unsteady(l *workload.Load, r *workload.Result) string {
+	if l.Latency || r.Failed != nil || r.Confidence <= steady {
+		return ""
+	}
+	more := "give it a longer duration, or a longer warmup"
+	if l.Duration == 0 {
+		more = "give it more messages, or a longer warmup"
+	}
+	measured := r.End - r.Begin
+	switch {
+	case r.Rate() == 0:
+		return fmt.Sprintf("nothing was delivered in the measured time of %v; %s.", measured, more)
+	case math.IsInf(r.Confidence, 1):
+		return fmt.Sprintf("nothing was delivered in some quarter of the measured time of %v, so its rate says little; %s.", measured, more)
+	}
+	return fmt.Sprintf("its rate is not steady: the quarters of the measured time of %v differ so much that the 95 %% confidence interval of the rate is ±%.0f %%; %s.",
+		measured, 100*r.Confidence, more)
 }
 
 func percentiles(row *Row, ns []float64) {
@@ -202,16 +231,39 @@ func (s *Scenario) emit(env *Env) error {
 	return env.Step(1, 1, s.Name)
 }
 
+// noteOverlap names loads that ended so early that another one ran without them.
+func (out *outcome) noteOverlap(env *Env) {
+	for i, r := range out.results {
+		var early []string
+		for j, other := range out.results {
+			if other.End < r.End-(r.End-r.Begin)/20 {
+				early = append(early, out.loads[j].Name)
+			}
+		}
+		if len(early) > 0 && r.Failed == nil {
+			env.Out.Note("Load %s was measured also when these had ended: %s. Loads of one duration and warmup run together to the end.", out.loads[i].Name, strings.Join(early, ", "))
+		}
+	}
+}
+
+// noteUnsteady names the loads whose rate means little; run is what to call the run.
+func (out *outcome) noteUnsteady(env *Env, run string) {
+	for i, r := range out.results {
+		if why := unsteady(out.loads[i], r); why != "" {
+			env.Out.Note("%s: %s", run, why)
+		}
+	}
+}
+
 // emit adds the rows of an outcome: loads, threads, and counters that changed.
 func (out *outcome) emit(env *Env) {
 	for i, r := range out.results {
 		env.Emit(trafficRow(out.loads[i], r))
-		if l := out.loads[i]; !l.Latency && l.Messages > 0 && l.Messages <= l.Window*l.QPs {
-			env.Out.Note("Load %s: all messages of a thread fit into the windows of its QPs, so its rate is only the rate of polling; give it more messages.", l.Name)
-		} else if !l.Latency && out.started[i].FewPolls() {
-			env.Out.Note("Load %s: a thread had fewer than 8 polls with completions in the counted time, so its rate is only approximate; give it a longer duration.", l.Name)
+		if why := unsteady(out.loads[i], r); why != "" {
+			env.Out.Note("Load %s: %s", out.loads[i].Name, why)
 		}
 	}
+	out.noteOverlap(env)
 	for _, why := range out.ended {
 		env.Out.Note("%s: the load ended there.", why)
 	}

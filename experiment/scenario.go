@@ -70,6 +70,7 @@ type Traffic struct {
 	Postlist    int               `yaml:"postlist" min:"1" max:"1024" help:"requests in each post call (default 1)"`
 	SignalEvery int               `yaml:"signal_every" min:"1" max:"32768" help:"signal every N-th request (default 1)"`
 	RecvDepth   int               `yaml:"recv_depth" min:"1" max:"32768" help:"receives that a queue pair keeps posted (default 128)"`
+	RecvPost    int               `yaml:"recv_postlist" min:"1" max:"1024" help:"receives of a queue pair in each post call (default 1)"`
 	MTU         string            `yaml:"mtu" oneof:"256,512,1024,2048,4096" help:"path MTU in bytes (default 1024)"`
 	RdAtomic    int               `yaml:"rd_atomic" min:"1" max:"128" help:"outstanding READs and atomics of a queue pair (default 16)"`
 	Env         map[string]string `yaml:"env" help:"environment variables of the posting process (MLX5_...)"`
@@ -220,7 +221,7 @@ func (s *Scenario) defaults() {
 			v *int
 			d int
 		}{{&t.Threads, 1}, {&t.Contexts, 1}, {&t.PDs, 1}, {&t.QPs, 1}, {&t.QPSharing, 1}, {&t.MRs, 1}, {&t.Window, 128},
-			{&t.Postlist, 1}, {&t.SignalEvery, 1}, {&t.RecvDepth, 128}, {&t.RdAtomic, 16}} {
+			{&t.Postlist, 1}, {&t.SignalEvery, 1}, {&t.RecvDepth, 128}, {&t.RecvPost, 1}, {&t.RdAtomic, 16}} {
 			def(d.v, d.d)
 		}
 		if t.TD == "" {
@@ -267,7 +268,7 @@ func (t *Traffic) load() *workload.Load {
 		Name: t.Name, From: t.From, To: *t.To, Threads: t.Threads, Cores: t.Cores, Contexts: t.Contexts, PDs: t.PDs,
 		TD: workload.TDKind(t.TD), QPs: t.QPs, QPShare: t.QPSharing, CQShare: t.CQSharing, MRs: t.MRs, MRSize: t.MRSize,
 		Random: t.Access == "random", Transport: workload.Transport(t.Transport), Payload: t.Payload, Inline: t.Inline, InlineMax: t.InlineMax, Window: t.Window,
-		Postlist: t.Postlist, SignalEvery: t.SignalEvery, RecvDepth: t.RecvDepth, MTU: mtus[t.MTU], RdAtomic: uint8(t.RdAtomic),
+		Postlist: t.Postlist, SignalEvery: t.SignalEvery, RecvDepth: t.RecvDepth, RecvPostlist: t.RecvPost, MTU: mtus[t.MTU], RdAtomic: uint8(t.RdAtomic),
 		NoReceive: t.Receive == "none", MinRNRTimer: code(t.RNRTimer), AckTimeout: code(t.AckTimeout), Spread: t.Spread, Env: t.Env, Latency: t.Measure == "latency", Messages: t.Messages,
 		Work: time.Duration(t.Work / 1000), Churn: workload.Churn(t.Churn), Warmup: time.Duration(t.Warmup / 1000), Duration: time.Duration(t.Duration / 1000),
 	}

@@ -173,6 +173,7 @@ func (s *series) point(env *Env, threads, way int, base float64) (Row, error) {
 	if err != nil {
 		return row, err
 	}
+	out.noteUnsteady(env, fmt.Sprintf("%s, %d-way", s.name, way))
 	r := out.results[0]
 	rate := r.Rate() / 1e6
 	t := trafficRow(out.loads[0], r)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -238,7 +239,13 @@ func (v *Validation) judge(ctx context.Context, seed uint64, rep *ValidationRepo
 		rep.Profiles[s.Profile] = ""
 	}
 	for i, f := range v.Figures {
-		got, err := Eval(f.Value, func(run, metric string) (float64, error) { return outs[run].metric(metric) })
+		got, err := Eval(f.Value, func(run, metric string) (float64, error) {
+			v, note, err := outs[run].metric(metric)
+			if note != "" {
+				rep.Notes = append(rep.Notes, fmt.Sprintf("%s, %s of run %s: %s", f.ID, metric, run, note))
+			}
+			return v, err
+		})
 		if err != nil {
 			return v.doc.Errorf("figures."+strconv.Itoa(i)+".value", "%v", err)
 		}
@@ -276,27 +283,33 @@ func contains(a []string, s string) bool {
 }
 
 // metric is a value of the first load's row, or with its name before it of another one's, or
-// the sum of a counter.
-func (o *outcome) metric(name string) (float64, error) {
-	for i, l := range o.loads[1:] {
-		if own, ok := strings.CutPrefix(name, l.Name+"."); ok {
-			row := trafficRow(l, o.results[i+1])
-			if v, ok := row.Float(own); ok {
-				return v, nil
+// the sum of a counter. note, unless empty, is why the value means little.
+func (o *outcome) metric(name string) (v float64, note string, err error) {
+	for i, l := range o.loads {
+		own := name
+		if i > 0 {
+			var its bool
+			if own, its = strings.CutPrefix(name, l.Name+"."); !its {
+				continue
 			}
 		}
-	}
-	row := trafficRow(o.loads[0], o.results[0])
-	if v, ok := row.Float(name); ok {
-		return v, nil
+		row := trafficRow(l, o.results[i])
+		v, ok := row.Float(own)
+		if !ok {
+			continue
+		}
+		if strings.HasSuffix(own, "_mps") || own == "gbps" {
+			note = unsteady(l, o.results[i])
+		}
+		return v, note, nil
 	}
 	if v, ok := o.counter(name); ok {
-		return v, nil
+		return v, "", nil
 	}
-	var names []string
-	names = append(names, row.Keys()...)
+	row := trafficRow(o.loads[0], o.results[0])
+	names := slices.Clone(row.Keys())
 	for i := range o.counters {
 		names = append(names, o.counters[i].short(false))
 	}
-	return 0, fmt.Errorf("there is no metric %q%s", name, input.Suggest(name, names))
+	return 0, "", fmt.Errorf("there is no metric %q%s", name, input.Suggest(name, names))
 }

@@ -76,7 +76,7 @@ func TestValidateProfile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(rep.Checks) != 2 || rep.Checks[0].ID != "18d" || len(rep.NotModelled) != 0 || rep.Summary.FittedChecks != 0 {
+	if len(rep.Checks) != 2 || rep.Checks[0].ID != "18d" || len(rep.NotModelled) != 0 || len(rep.Notes) != 0 || rep.Summary.FittedChecks != 0 {
 		t.Errorf("%+v", rep)
 	}
 	all, err := loadValidations(nil)

@@ -44,6 +44,9 @@ func (r *ValidationReport) writeTable(w io.Writer) error {
 	for _, n := range r.remarks() {
 		fmt.Fprintln(w, wrap(n, 100))
 	}
+	for _, n := range r.Notes {
+		fmt.Fprintln(w, wrap(n, 100))
+	}
 	for _, n := range r.NotModelled {
 		fmt.Fprintln(w, wrap(fmt.Sprintf("%d: not modelled yet: %s", n.Number, n.Reason), 100))
 	}

@@ -79,7 +79,7 @@ func (c *churner) register(t verbs.Thread, size uint64) error {
 // churn registers or deregisters until the load ends. Work lies between two calls.
 func (s *Started) churn(t verbs.Thread, i int) {
 	l, c, r := s.l, &s.churners[i], &s.res.Threads[i]
-	for n := 0; n < l.MRs && s.res.Failed == nil && !s.finished(t, r.Completed); n++ {
+	for n := 0; n < l.MRs && s.res.Failed == nil && !s.finished(t, i, r.Completed); n++ {
 		if l.Work > 0 {
 			t.Sleep(l.Work)
 		}
@@ -93,8 +93,7 @@ func (s *Started) churn(t verbs.Thread, i int) {
 			s.fail("thread %d: %s: %v", i, l.Churn, err)
 			return
 		}
-		r.Completed++
-		s.count(t.Now(), r, &s.intervals[i], 1)
+		s.count(t.Now(), r, &s.flows[i][0], 1)
 	}
 }
 

@@ -16,7 +16,7 @@ func (s *Started) latency(t verbs.Thread, i int) {
 	}
 	p := s.newPoster(i)
 	wc := make([]verbs.WC, 1)
-	for s.res.Failed == nil && !s.finished(t, r.Completed) {
+	for s.res.Failed == nil && !s.finished(t, i, r.Completed) {
 		for q, k := range set {
 			f := &s.flows[i][q]
 			wrs := p.prepare(k, i, 1, f.posted)
@@ -40,7 +40,7 @@ func (s *Started) latency(t verbs.Thread, i int) {
 }
 
 func (s *Started) sample(r *ThreadResult, start, d time.Duration) {
-	if start >= s.begin {
+	if start >= s.begin() {
 		r.Latency = append(r.Latency, d)
 	}
 }
@@ -48,12 +48,12 @@ func (s *Started) sample(r *ThreadResult, start, d time.Duration) {
 // ping is the client of ib_write_lat's loop: write a byte that changes each round,
 // wait until the peer's write shows up in the own buffer, take half of the time.
 func (s *Started) ping(t verbs.Thread, i int, k *conn, r *ThreadResult) {
-	for s.res.Failed == nil && !s.finished(t, r.Completed) {
+	for s.res.Failed == nil && !s.finished(t, i, r.Completed) {
 		start := t.Now()
 		if !s.volley(t, i, k, byte(r.Completed+1)) || !s.await(t, k, byte(r.Completed+1)) {
 			return
 		}
-		r.Completed++
+		s.count(t.Now(), r, &s.flows[i][0], 1)
 		s.sample(r, start, (t.Now()-start)/2)
 	}
 }

@@ -112,9 +112,11 @@ type Load struct {
 	Postlist    int    // requests of one post call
 	SignalEvery int
 	RecvDepth   int
-	MTU         verbs.MTU
-	RdAtomic    uint8
-	Env         map[string]string
+	// RecvPostlist is how many receives of a QP are posted in one call; 0 is 1.
+	RecvPostlist int
+	MTU          verbs.MTU
+	RdAtomic     uint8
+	Env          map[string]string
 	// Work is the time that a thread computes before each post call.
 	Work time.Duration
 	// Churn, unless empty, makes the load register or deregister memory regions of MRSize,
@@ -153,6 +155,8 @@ func (l *Load) Validate() error {
 		return fmt.Errorf("postlist is %d, which is more than the window of %d", l.Postlist, l.Window)
 	case l.SignalEvery > l.Window:
 		return fmt.Errorf("signal_every is %d, which is more than the window of %d: the queue would fill without a completion to poll", l.SignalEvery, l.Window)
+	case l.RecvPostlist > max(l.RecvDepth, 1):
+		return fmt.Errorf("recv_postlist is %d, which is more than the recv_depth of %d", l.RecvPostlist, l.RecvDepth)
 	case l.Messages == 0 && l.Duration == 0:
 		return fmt.Errorf("messages or duration is needed")
 	case l.Threads%l.QPShare != 0:
@@ -208,40 +212,46 @@ func (l *Load) sharesQueues() bool { return l.QPShare > 1 || l.CQShare > 0 }
 // ThreadResult is what one thread measured.
 type ThreadResult struct {
 	Thread    int
-	Completed uint64
-	// First and Last are the times of the first and last poll inside the measured
-	// time that found completions (of any thread that shares its QPs); Counted the
-	// thread's messages completed after First up to Last.
-	First, Last time.Duration
-	Counted     uint64
-	Bytes       uint64
+	Completed uint64 // messages, also before and after the measured time
+	// Delivered are the thread's messages of the measured time, which is that of the load; without
+	// a duration it ends for the thread with its last message.
+	Delivered   float64
+	Begin, End  time.Duration
 	Latency     []time.Duration
 	Register    verbs.BFReg // of its first QP
 	HasRegister bool
 	Locks       verbs.LockStats
 }
 
-// Rate is messages per second of the thread, 0 when it saw fewer than two
-// completions.
-func (r *ThreadResult) Rate() float64 {
-	if r.Last <= r.First {
-		return 0
-	}
-	return float64(r.Counted) / (r.Last - r.First).Seconds()
-}
+// Rate is messages per second: what was delivered in the measured time over that time.
+func (r *ThreadResult) Rate() float64 { return rate(r.Delivered, r.End-r.Begin) }
 
 // Result is what a load measured.
 type Result struct {
 	Threads []ThreadResult
+	// Begin and End are the measured time: after the warm-up until the duration is over, all messages are
+	// delivered, or the load has failed.
+	Begin, End time.Duration
+	// Confidence is half the width of the 95 % confidence interval of the rate, as a share of
+	// the rate: it is large when the rate is not steady in the measured time, and infinite
+	// when a quarter of that time saw no delivery.
+	Confidence float64
 	// Failed is the first completion in error, or nil.
 	Failed error
 }
 
-// Rate is the sum of the threads' rates, messages per second.
+// Rate is messages per second of all threads: what was delivered in the measured time over that time.
 func (r *Result) Rate() float64 {
 	sum := 0.0
 	for i := range r.Threads {
-		sum += r.Threads[i].Rate()
+		sum += r.Threads[i].Delivered
 	}
-	return sum
+	return rate(sum, r.End-r.Begin)
+}
+
+func rate(delivered float64, in time.Duration) float64 {
+	if in <= 0 {
+		return 0
+	}
+	return delivered / in.Seconds()
 }

@@ -92,6 +92,8 @@ func (p *poster) prepare(k *conn, thread, n int, count uint64) []verbs.SendWR {
 type flow struct {
 	posted    uint64
 	completed atomic.Uint64
+	// polled is when the latest of them were polled, and before when those before them were.
+	polled, before time.Duration
 }
 
 func (f *flow) outstanding() int { return int(f.posted - f.completed.Load()) }
@@ -111,7 +113,7 @@ func (s *Started) rate(t verbs.Thread, i int) {
 	window := max(l.Window/l.QPShare, l.Postlist, l.SignalEvery)
 	wc := make([]verbs.WC, 16)
 	var total uint64
-	for s.res.Failed == nil && !s.finished(t, total) {
+	for s.res.Failed == nil && !s.finished(t, i, total) {
 		if s.sharedCQs {
 			t.Sleep(0) // others may have polled what this thread waits for
 		}
@@ -144,11 +146,25 @@ func (s *Started) rate(t verbs.Thread, i int) {
 	}
 }
 
-func (s *Started) finished(t verbs.Thread, total uint64) bool {
+// finished reports whether thread i, which has done total messages, is to end. A thread goes on
+// beyond the measured time until it has polled each of its flows there: what that poll finds is
+// partly of the measured time, and a thread that stopped posting would poll sooner than before.
+func (s *Started) finished(t verbs.Thread, i int, total uint64) bool {
 	if s.l.Messages > 0 {
 		return total >= uint64(s.l.Messages)
 	}
-	return t.Now() >= s.stop
+	if t.Now() < s.stop() {
+		return false
+	}
+	if s.sharedCQs {
+		t.Sleep(0) // other threads poll this one's completions
+	}
+	for q := range s.flows[i] {
+		if f := &s.flows[i][q]; f.outstanding() > 0 && f.polled < s.stop() && !s.l.unanswered() {
+			return false
+		}
+	}
+	return true
 }
 
 // reap polls the CQs of the thread until one gives something, or for a short
@@ -159,7 +175,7 @@ func (s *Started) reap(t verbs.Thread, i int, set []*conn, wc []verbs.WC) {
 		patience = time.Microsecond
 	}
 	if s.l.unanswered() {
-		patience = max(s.stop-t.Now(), time.Microsecond)
+		patience = max(s.stop()-t.Now(), time.Microsecond)
 	}
 	var last verbs.CQ
 	for _, k := range set {
@@ -201,36 +217,18 @@ func (s *Started) account(now time.Duration, wc []verbs.WC) {
 			done := w.ID&idCount - f.completed.Load()
 			f.completed.Store(w.ID & idCount)
 			r := &s.res.Threads[owner]
-			r.Completed += done
-			s.count(now, r, &s.intervals[owner/s.l.QPShare], done)
+			s.count(now, r, f, done)
 			break
 		}
 	}
 }
 
-// count adds n messages of a thread that were polled now. Threads that share QPs
-// have one interval: which of them polls is chance, and any one's polls come in
-// bursts.
-func (s *Started) count(now time.Duration, r *ThreadResult, g *interval, n uint64) {
-	if now < s.begin || s.l.Duration > 0 && now > s.stop {
-		return
+// count adds n messages that a thread had on a flow and that were polled now.
+func (s *Started) count(now time.Duration, r *ThreadResult, f *flow, n uint64) {
+	if now = max(now, s.start); now > f.polled { // one poll may find several completions
+		f.before, f.polled = max(f.polled, s.start), now
 	}
-	// What one poll takes at once came in the time before it: the first poll only
-	// starts the interval.
-	if now > g.last {
-		g.polls++
-	}
-	if g.first == 0 || now <= g.first {
-		g.first, g.last = now, now
-		return
-	}
-	r.Counted += n
-	r.Bytes += n * uint64(s.l.Payload)
-	g.last = max(g.last, now)
-}
-
-// interval is from the first to the last poll that counts.
-type interval struct {
-	first, last time.Duration
-	polls       int
+	r.Completed += n
+	r.Delivered += s.meters[r.Thread].add(f.before, f.polled, n)
+	r.End = max(r.End, now)
 }

@@ -6,11 +6,41 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
+// receiver posts receives in calls of RecvPostlist, so that a call allocates nothing.
+type receiver struct {
+	s    *Started
+	wrs  []verbs.RecvWR
+	sges []verbs.SGE
+}
+
+func (s *Started) newReceiver() *receiver {
+	n := max(s.l.RecvPostlist, 1)
+	r := &receiver{s: s, wrs: make([]verbs.RecvWR, n), sges: make([]verbs.SGE, n)}
+	for i := range r.wrs {
+		r.wrs[i].SGEs = r.sges[i : i+1 : i+1]
+	}
+	return r
+}
+
+// post posts n receives, at most RecvPostlist, to a queue pair.
+func (r *receiver) post(t verbs.Thread, k *conn, n int) bool {
+	in := k.ctx.mrs[k.pd]
+	for i := range r.sges[:n] {
+		r.sges[i] = verbs.SGE{Addr: in.buf.Addr(), Length: uint32(min(in.buf.Len(), 1<<30)), LKey: in.mr.LKey()}
+	}
+	if _, err := k.qp.PostRecv(t, r.wrs[:n]); err != nil {
+		r.s.fail("post receive: %v", err)
+		return false
+	}
+	return true
+}
+
 // fill posts the receives of a set of QPs before the load begins.
 func (s *Started) fill(t verbs.Thread, set []*conn) bool {
+	r := s.newReceiver()
 	for _, k := range set {
-		for range s.l.RecvDepth {
-			if !s.repost(t, k) {
+		for left := s.l.RecvDepth; left > 0; left -= len(r.wrs) {
+			if !r.post(t, k, min(left, len(r.wrs))) {
 				return false
 			}
 		}
@@ -18,18 +48,9 @@ func (s *Started) fill(t verbs.Thread, set []*conn) bool {
 	return true
 }
 
-func (s *Started) repost(t verbs.Thread, k *conn) bool {
-	in := k.ctx.mrs[k.pd]
-	wr := [1]verbs.RecvWR{{SGEs: []verbs.SGE{{Addr: in.buf.Addr(), Length: uint32(min(in.buf.Len(), 1<<30)), LKey: in.mr.LKey()}}}}
-	if _, err := k.qp.PostRecv(t, wr[:]); err != nil {
-		s.fail("post receive: %v", err)
-		return false
-	}
-	return true
-}
-
 // receive reposts what completes until the load ends.
 func (s *Started) receive(t verbs.Thread, set []*conn) {
+	r := s.newReceiver()
 	byQPN := map[uint32]*conn{}
 	for _, k := range set {
 		byQPN[k.qp.QPN()] = k
@@ -46,7 +67,11 @@ func (s *Started) receive(t verbs.Thread, set []*conn) {
 				s.fail("receive completed with %v", w.Status)
 				return
 			}
-			if !s.repost(t, byQPN[w.QPN]) {
+			k := byQPN[w.QPN]
+			if k.received++; k.received < len(r.wrs) {
+				continue
+			}
+			if k.received = 0; !r.post(t, k, len(r.wrs)) {
 				return
 			}
 		}

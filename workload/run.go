@@ -10,17 +10,17 @@ import (
 
 // Started is a load that has been built and connected, and not yet begun.
 type Started struct {
-	l     *Load
-	tb    verbs.Testbed
-	a, b  *side
-	res   *Result
-	begin time.Duration
-	stop  time.Duration
+	l      *Load
+	tb     verbs.Testbed
+	a, b   *side
+	res    *Result
+	start  time.Duration // of the load, warm-up included
+	meters []*meter      // of each thread; none before the load begins
 	// flows by thread and QP of its set.
 	flows     [][]flow
 	sharedCQs bool
-	intervals []interval // by group of threads that share QPs
 	ended     atomic.Bool
+	done      atomic.Int32 // threads that have come to their end
 	churners  []churner
 }
 
@@ -37,10 +37,10 @@ func Build(t verbs.Thread, tb verbs.Testbed, l *Load) (*Started, error) {
 		}
 	}
 	s := &Started{l: l, tb: tb, res: &Result{Threads: make([]ThreadResult, l.Threads)}}
-	for range l.Threads {
+	for i := range l.Threads {
+		s.res.Threads[i].Thread = i
 		s.flows = append(s.flows, make([]flow, l.QPs))
 	}
-	s.intervals = make([]interval, l.Threads/l.QPShare)
 	s.sharedCQs = l.QPShare > 1 || l.CQShare > l.QPs
 	if l.Churn != "" {
 		if err := s.buildChurn(t, hosts[l.From]); err != nil {
@@ -62,25 +62,33 @@ func Build(t verbs.Thread, tb verbs.Testbed, l *Load) (*Started, error) {
 }
 
 // Go runs the load to its end on its own threads and returns what they measured.
-// Several loads can be built first and then run at once with Begin and Finish.
+// Several loads can be built first and then run at once with Prepare, Begin and Finish.
 func (s *Started) Go(t verbs.Thread) *Result {
+	s.Prepare(t)
 	w := s.Begin(t)
 	return s.Finish(t, w)
 }
 
-// Begin starts the load's threads and returns them.
+// Prepare posts the receives with which the load begins. Of loads that run at the same time all
+// are prepared before the first begins.
+func (s *Started) Prepare(t verbs.Thread) {
+	if s.l.Churn != "" || !s.l.needsReceiver() {
+		return
+	}
+	t.Join(s.b.proc.Start(t, s.l.Name+"-fill", -1, func(t verbs.Thread) {
+		for _, set := range s.b.qps {
+			if !s.fill(t, set) {
+				return
+			}
+		}
+	}))
+}
+
+// Begin starts the load's threads, now, and returns them.
 func (s *Started) Begin(t verbs.Thread) []verbs.Thread {
 	l := s.l
 	var ths []verbs.Thread
 	if l.Churn == "" && l.needsReceiver() {
-		th := s.b.proc.Start(t, l.Name+"-fill", -1, func(t verbs.Thread) {
-			for _, set := range s.b.qps {
-				if !s.fill(t, set) {
-					return
-				}
-			}
-		})
-		t.Join(th)
 		for g := range s.b.qps {
 			s.b.proc.Start(t, fmt.Sprintf("%s-recv%d", l.Name, g), l.core(g), func(t verbs.Thread) { s.receive(t, s.b.qps[g]) })
 		}
@@ -90,8 +98,8 @@ func (s *Started) Begin(t verbs.Thread) []verbs.Thread {
 			s.b.proc.Start(t, fmt.Sprintf("%s-pong%d", l.Name, g), l.core(g), func(t verbs.Thread) { s.pong(t, g) })
 		}
 	}
-	s.begin = t.Now() + l.Warmup
-	s.stop = s.begin + l.Duration
+	s.start = t.Now()
+	s.measure(s.start+l.Warmup, l.Duration)
 	for i := 0; i < l.Threads; i++ {
 		ths = append(ths, s.a.proc.Start(t, fmt.Sprintf("%s-%d", l.Name, i), l.core(i), func(t verbs.Thread) {
 			switch {
@@ -104,6 +112,7 @@ func (s *Started) Begin(t verbs.Thread) []verbs.Thread {
 			default:
 				s.rate(t, i)
 			}
+			s.done.Add(1)
 		}))
 	}
 	return ths
@@ -116,26 +125,59 @@ func (s *Started) Finish(t verbs.Thread, ths []verbs.Thread) *Result {
 	}
 	t.Sleep(0)
 	s.ended.Store(true)
-	return s.SoFar()
-}
-
-// FewPolls reports whether some thread saw so few polls with completions in the
-// measured time that its rate says little.
-func (s *Started) FewPolls() bool {
-	for _, iv := range s.intervals {
-		if iv.polls < 8 {
-			return true
-		}
+	if s.complete() {
+		return s.until(s.last())
 	}
-	return false
+	return s.until(t.Now())
 }
 
-// SoFar is what the threads have measured until now.
-func (s *Started) SoFar() *Result {
+// SoFar is what the threads have measured until now, in a run that does not go on.
+func (s *Started) SoFar(now time.Duration) *Result {
+	if s.meters == nil { // it has not begun
+		s.measure(now, 0)
+	}
+	return s.until(now)
+}
+
+// measure starts the meters of a time that lasts for long, or with 0 until the load is complete.
+func (s *Started) measure(begin, long time.Duration) {
+	for range s.l.Threads {
+		s.meters = append(s.meters, newMeter(begin, long))
+	}
+}
+
+// begin and stop are the measured time; stop is 0 if that ends when the load is complete.
+func (s *Started) begin() time.Duration { return s.meters[0].begin }
+func (s *Started) stop() time.Duration  { return s.meters[0].stop }
+
+// complete reports whether the load has ended because nothing was left to do for it.
+func (s *Started) complete() bool {
+	return (s.l.Messages > 0 || s.l.Churn != "") && s.res.Failed == nil && int(s.done.Load()) == s.l.Threads
+}
+
+// last is the time of the latest delivery.
+func (s *Started) last() time.Duration {
+	last := time.Duration(0)
+	for i := range s.res.Threads {
+		last = max(last, s.res.Threads[i].End)
+	}
+	return last
+}
+
+// until completes the result of a load that ended at a time.
+func (s *Started) until(end time.Duration) *Result {
+	if stop := s.stop(); stop > 0 {
+		end = min(end, stop)
+	}
+	end = max(end, s.begin())
+	s.res.Begin, s.res.End, s.res.Confidence = s.begin(), end, confidence(s.meters, end)
+	complete := s.complete()
 	for i := range s.res.Threads {
 		r := &s.res.Threads[i]
-		r.Thread = i
-		r.First, r.Last = s.intervals[i/s.l.QPShare].first, s.intervals[i/s.l.QPShare].last
+		if !complete {
+			r.End = end
+		}
+		r.Begin, r.End = s.begin(), min(max(r.End, s.begin()), end)
 		if s.l.Churn != "" {
 			continue
 		}

@@ -42,6 +42,8 @@ type conn struct {
 	ctx  *ctx
 	peer *conn
 	ah   verbs.AH // to the peer, of datagrams
+	// received are receives that have completed and were not posted again yet.
+	received int
 }
 
 func (l *Load) openSide(t verbs.Thread, host verbs.Host, target bool) (*side, error) {

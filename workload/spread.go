@@ -12,10 +12,10 @@ func (s *Started) spread(t verbs.Thread, i int) {
 	l := s.l
 	p := s.newPoster(i)
 	set := s.a.qps[i]
-	r := &s.res.Threads[i]
+	r, f := &s.res.Threads[i], &s.flows[i][0] // of all its queue pairs
 	wc := make([]verbs.WC, 16)
 	for out := 0; s.res.Failed == nil; {
-		finished := s.finished(t, r.Completed+uint64(out))
+		finished := s.finished(t, i, r.Completed+uint64(out))
 		if finished && out == 0 {
 			return
 		}
@@ -28,6 +28,7 @@ func (s *Started) spread(t verbs.Thread, i int) {
 				s.fail("thread %d: post: %v", i, err)
 				return
 			}
+			f.posted++
 		}
 		n, err := set[0].cq.PollWait(t, wc, 500*time.Millisecond)
 		if err != nil || n == 0 {
@@ -41,7 +42,7 @@ func (s *Started) spread(t verbs.Thread, i int) {
 			}
 		}
 		out -= n
-		r.Completed += uint64(n)
-		s.count(t.Now(), r, &s.intervals[i], uint64(n))
+		f.completed.Add(uint64(n))
+		s.count(t.Now(), r, f, uint64(n))
 	}
 }

@@ -1,0 +1,126 @@
+package experiment
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// runText runs a scenario, with changes, and returns what its loads measured.
+func runText(t *testing.T, text string, changes ...sweepValue) *outcome {
+	t.Helper()
+	s, err := ParseScenario("s.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, err = s.with(changes...); err != nil {
+		t.Fatal(err)
+	}
+	p, err := s.profile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := s.run(t.Context(), 1, p, nil, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// A rate is what was delivered in the measured time over that time, also for a load that stalls:
+// two senders overflow the switch, and one of them waits for its ACK timeout for most of the time.
+func TestRateOfALoadThatStalls(t *testing.T) {
+	out := runText(t, incast, sweepValue{"traffic.0.duration", "20ms"}, sweepValue{"traffic.1.duration", "20ms"})
+	stalled := false
+	for i, l := range out.loads {
+		// What completes after the measured time is at most a window.
+		most := float64(out.results[i].Threads[0].Completed) / l.Duration.Seconds()
+		least := most - float64(l.Window)/l.Duration.Seconds()
+		if got := out.results[i].Rate(); got > most || got < least {
+			t.Errorf("load %s: %.0f messages/s, and %.0f to %.0f were delivered", l.Name, got, least, most)
+		}
+		stalled = stalled || most < 5000 // 2.6 Gb/s
+	}
+	if !stalled {
+		t.Error("no load stalls: the test shows nothing")
+	}
+}
+
+// Loads that share a port do not get more of it together than it has.
+func TestRatesOfLoadsAddUp(t *testing.T) {
+	for _, c := range []struct{ payload, duration, pfc string }{{"4KiB", "100us", "false"}, {"4KiB", "100us", "true"}, {"64KiB", "1ms", "false"}, {"64KiB", "5ms", "false"}} {
+		var b strings.Builder
+		b.WriteString("name: incast16\nhosts: 17\nlink: switch\ntraffic:\n")
+		for i := range 16 {
+			fmt.Fprintf(&b, "  - {name: s%d, from: %d, to: 16, verb: write, payload: %s, mr_size: 256KiB, window: 16, duration: %s}\n", i, i, c.payload, c.duration)
+		}
+		out := runText(t, b.String(), sweepValue{"link.pfc", c.pfc}, sweepValue{"link.pfc_xoff", "16KiB"}, sweepValue{"link.pfc_xon", "8KiB"})
+		sum := 0.0
+		for i, r := range out.results {
+			sum += r.Rate() * float64(out.loads[i].Payload) * 8 / 1e9
+		}
+		if sum > 100 {
+			t.Errorf("%v: %.1f Gb/s together on a port of 100 Gb/s", c, sum)
+		}
+	}
+}
+
+// All loads begin at one time, also if receives are posted for one of them first.
+func TestLoadsBeginTogether(t *testing.T) {
+	out := runText(t, "name: x\ntraffic:\n  - {name: victim, messages: 200}\n  - {name: attacker, cores: [3], verb: send, recv_depth: 4096, messages: 200}\n"+
+		"  - {name: third, cores: [5], verb: send, recv_depth: 256, warmup: 1us, messages: 200}\n")
+	for i, r := range out.results {
+		if begin := r.Begin - out.loads[i].Warmup; begin != out.results[0].Begin {
+			t.Errorf("load %s begins %v after load %s", out.loads[i].Name, begin-out.results[0].Begin, out.loads[0].Name)
+		}
+	}
+}
+
+// A load that was measured also without another one, which had ended, is named.
+func TestLoadsThatEndEarly(t *testing.T) {
+	for messages, named := range map[string]bool{"200": true, "100000": false} {
+		s, err := ParseScenario("s.yaml", []byte("name: x\ntraffic:\n  - {name: short, messages: "+messages+"}\n  - {name: long, cores: [3], duration: 100us}\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := s.experiment().Execute(t.Context(), Request{Seed: 1}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(strings.Join(res.Notes, "\n"), "Load long was measured also when these had ended: short"); got != named {
+			t.Errorf("%s messages: named %v, notes %q", messages, got, res.Notes)
+		}
+	}
+}
+
+// A rate that has not become steady in the measured time has a note, and one that has needs none,
+// however few polls it was counted in.
+func TestSteadiness(t *testing.T) {
+	const counter = "name: x\ntraffic: [{verb: faa, mr_size: 8B, threads: 8, qps_per_thread: %d, window: 128, duration: %s}]\n"
+	const bulk = "name: x\ntraffic: [{verb: write, payload: 1MiB, window: %d, duration: %s}]\n"
+	for _, c := range []struct {
+		text   string
+		steady bool
+	}{
+		{fmt.Sprintf(counter, 8, "200us"), false}, // 8192 requests wait for a counter that takes 2 in a microsecond
+		{fmt.Sprintf(counter, 8, "20ms"), true},
+		{fmt.Sprintf(bulk, 2, "600us"), true}, // 7 messages
+		{fmt.Sprintf(bulk, 8, "100us"), false},
+		{"name: x\ntraffic: [{messages: 10}]\n", false},
+		{"name: x\ntraffic: [{messages: 100000}]\n", true},
+		{"name: x\ntraffic: [{messages: 10, warmup: 10ms}]\n", false}, // over before the measured time
+	} {
+		s, err := ParseScenario("s.yaml", []byte(c.text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := s.experiment().Execute(t.Context(), Request{Seed: 1}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		notes := strings.Join(res.Notes, "\n")
+		if steady := !strings.Contains(notes, "longer"); steady != c.steady {
+			t.Errorf("%s: steady %v, want %v: ±%v %%, notes\n%s", c.text, steady, c.steady, res.Rows[0].Get("rate_ci95_percent"), notes)
+		}
+	}
+}
