@@ -37,6 +37,10 @@ type Options struct {
 	// Interrupt, when not nil, is called once every interruptEvery events; when it returns
 	// true, the run ends early with ErrInterrupted. Nothing simulated depends on it.
 	Interrupt func() bool
+	// Horizon is how far a program may run ahead of the queue, less than that: whoever ends
+	// others, or takes from them what they have for themselves, announces it by so much
+	// (Engine.Barrier). 0: as far as it likes.
+	Horizon Time
 }
 
 // ErrInterrupted is reported by a run that Options.Interrupt ended.
@@ -74,6 +78,7 @@ type Engine struct {
 	Counters Counters
 	cur      *Proc
 
+	horizon  Time   // programs are less ahead of now
 	barrier  Time   // no program runs ahead to it or over it
 	barriers []Time // it and those behind it, in order
 }
@@ -83,6 +88,9 @@ func New(opt Options) *Engine {
 	e := &Engine{opt: opt, seq: eventClass, barrier: Never}
 	if e.opt.MaxEvents == 0 {
 		e.opt.MaxEvents = math.MaxUint64
+	}
+	if e.horizon = opt.Horizon; e.horizon <= 0 {
+		e.horizon = Never
 	}
 	return e
 }
@@ -158,16 +166,21 @@ func (e *Engine) At(t Time, h Handler, arg uint64) {
 // need not synchronise for: until it has run, no program runs ahead to t or over it.
 func (e *Engine) AtBarrier(t Time, h Handler, arg uint64) {
 	e.At(t, h, arg)
+	e.Barrier(t)
+}
+
+// Barrier has no program run ahead to t or over it. A program that means to do there what
+// others need not synchronise for sets it, at least Options.Horizon before.
+func (e *Engine) Barrier(t Time) {
 	e.barriers = append(e.barriers, t)
 	slices.Sort(e.barriers)
-	e.barrier = min(e.barrier, t)
 	e.lift()
 }
 
 // lift takes away the barriers that the run has passed.
 func (e *Engine) lift() {
 	n := 0
-	for n < len(e.barriers) && e.barriers[n] <= e.now {
+	for n < len(e.barriers) && e.barriers[n] < e.now {
 		n++
 	}
 	if e.barriers = e.barriers[n:]; len(e.barriers) == 0 {

@@ -157,14 +157,14 @@ func (p *Proc) Advance(d Time) {
 // AdvanceTo is Advance by what is missing to t. A t before the local time is beyond
 // the range of the clock.
 func (p *Proc) AdvanceTo(t Time) {
-	if t < p.local || t >= p.eng.barrier || p.lockstep {
+	if t < p.local || t >= p.eng.barrier || t-p.eng.now >= p.eng.horizon || p.lockstep {
 		p.advance(t)
 		return
 	}
 	p.local = t
 }
 
-// advance is AdvanceTo in lockstep, over a barrier, or beyond the clock.
+// advance is AdvanceTo in lockstep, over a barrier or the horizon, or beyond the clock.
 func (p *Proc) advance(t Time) {
 	if t < p.local || t == Never {
 		p.eng.Fail(ErrTimeRange)
@@ -172,7 +172,7 @@ func (p *Proc) advance(t Time) {
 	}
 	p.local = t
 	p.eng.lift()
-	if p.lockstep || t >= p.eng.barrier {
+	if p.lockstep || t >= p.eng.barrier || t-p.eng.now >= p.eng.horizon {
 		p.Sync()
 	}
 }
@@ -228,6 +228,12 @@ func (p *Proc) ParkUntil(why string, deadline Time) (timedOut bool) {
 
 // Parked reports whether the program waits in Park with no wake-up under way.
 func (p *Proc) Parked() bool { return p.parked && !p.queued }
+
+// Idle reports, to a program that has synchronised, whether this one is itself, has ended, or
+// waits in Park since now or before: it is not ahead of the queue.
+func (p *Proc) Idle() bool {
+	return p.done || p == p.eng.cur || p.Parked() && p.local <= p.eng.now
+}
 
 // Wake ends a Park at t, which is not before the engine's now. A program that is
 // not parked, or has a wake-up coming, is left alone.

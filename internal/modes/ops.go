@@ -17,6 +17,8 @@ type runner struct {
 	no  int
 	wc  [16]verbs.WC
 	mrs []verbs.MR
+
+	beside []*log // of the threads that it has started
 }
 
 // do carries out a step, and notes what came of it and when.
@@ -59,6 +61,12 @@ func (r *runner) do(k int, o *Op) {
 		err = e.cq.Resize(t, o.N)
 	case "moderate":
 		err = e.cq.Modify(t, verbs.CQModeration{Count: uint16(o.N), Period: uint16(o.Ns / 1000)})
+	case "kill":
+		if p := r.procs[o.N]; o.N > 0 { // the first looks after the others
+			p.Kill(t)
+		}
+	case "beside":
+		r.startBeside(e, o)
 	default:
 		err = r.upset(e, o.Do)
 	}
@@ -66,6 +74,19 @@ func (r *runner) do(k int, o *Op) {
 		what += " " + err.Error()
 	}
 	r.log.add(t, "%d %s %s", k, o.Do, what)
+}
+
+// startBeside starts a thread that works on core N, whatever runs there.
+func (r *runner) startBeside(e *endpoint, o *Op) {
+	l := new(log)
+	r.beside = append(r.beside, l)
+	e.proc.Start(r.t, "beside", o.N, func(t verbs.Thread) {
+		for k := range 1 + o.Len%16 {
+			l.add(t, "work %d", k)
+			t.Work(time.Duration(o.Ns))
+		}
+		l.add(t, "ends")
+	})
 }
 
 // upset does what interrupts others.

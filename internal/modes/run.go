@@ -108,12 +108,17 @@ func (p *Program) run(c testbed.Config, m Mode) (*Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &bed{p: p, tb: tb, threads: make([]log, len(p.Threads))}
+	b := &bed{p: p, tb: tb, threads: make([]log, len(p.Threads)), runners: make([]*runner, len(p.Threads))}
 	end := runBody(tb, b)
 	r := &Record{Events: tb.Events()}
 	r.add("setup", b.main.lines)
 	for i := range b.threads {
 		r.add(fmt.Sprintf("thread %d", i), b.threads[i].lines)
+		if x := b.runners[i]; x != nil {
+			for k, l := range x.beside {
+				r.add(fmt.Sprintf("thread %d, beside it %d", i, k), l.lines)
+			}
+		}
 	}
 	r.add("end", []string{end, tb.Engine().Now().String()})
 	r.add("memory", b.memory)

@@ -18,6 +18,7 @@ type bed struct {
 	eps     []*endpoint
 	main    log
 	threads []log
+	runners []*runner
 	memory  []string
 }
 
@@ -83,6 +84,7 @@ func (b *bed) body(t verbs.Thread) {
 		th := &b.p.Threads[i]
 		started = append(started, b.procs[th.Proc].Start(t, fmt.Sprint("t", i), th.Core, func(t verbs.Thread) {
 			r := &runner{bed: b, log: &b.threads[i], t: t, no: i}
+			b.runners[i] = r
 			for k := range th.Ops {
 				r.do(k, &th.Ops[k])
 			}

@@ -10,6 +10,7 @@ package cpu
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/rdmasim/rdmasim/sim"
 )
@@ -57,6 +58,7 @@ type Core struct {
 	p       *Params
 	id      int32
 	threads int
+	procs   []*sim.Proc // the threads
 	srv     sim.Server
 	wc      []wcBuffer // dirty, oldest first
 	c       Counters
@@ -93,7 +95,17 @@ func (c *Core) Busy() sim.Time { return c.srv.Busy }
 // in order with it (a program that synchronised, or the set-up of a run).
 func (c *Core) Attach(p *sim.Proc) {
 	c.threads++
-	p.OnExit(func() { c.threads-- })
+	c.procs = append(c.procs, p)
+	p.OnExit(func() {
+		c.threads--
+		c.procs = slices.DeleteFunc(c.procs, func(q *sim.Proc) bool { return q == p })
+	})
+}
+
+// Idle reports, to a program that has synchronised, whether no thread of the core is ahead of
+// the queue.
+func (c *Core) Idle() bool {
+	return !slices.ContainsFunc(c.procs, func(p *sim.Proc) bool { return !p.Idle() })
 }
 
 // Run spends d of CPU time on the core, after what other threads of the core do.

@@ -95,19 +95,34 @@ func (p *process) Start(t verbs.Thread, name string, core int, body func(verbs.T
 	return p.start(name, core, body)
 }
 
+// notice is how long what a program does to others that run is announced before: the time in
+// which a thread wakes up.
+func (tb *Testbed) notice() sim.Time { return max(tb.prof.Kernel.Wakeup, sim.Picosecond) }
+
+// start runs body in a new thread. On a core on which another thread runs, that may be ahead of
+// the queue as long as it has the core for itself, it takes a wake-up until the new one does.
 func (p *process) start(name string, core int, body func(verbs.Thread)) *provider.Thread {
 	if p.dead {
 		body = func(verbs.Thread) {} // a process that has ended runs nothing
 	}
-	c := p.host.cpu.Core(core)
+	c, tb := p.host.cpu.Core(core), p.host.tb
 	th := provider.NewThread(p, name)
 	p.host.load[core]++
-	proc := p.host.tb.eng.Go(p.name+"/"+name, func(sp *sim.Proc) {
+	free := c.Idle()
+	proc := tb.eng.Go(p.name+"/"+name, func(sp *sim.Proc) {
 		defer p.aborted(th)
+		if !free {
+			sp.Sleep(tb.notice())
+			c.Attach(sp)
+		}
 		body(th)
 		sp.Sync() // a thread that joins sees the end in the order of the clocks
 	})
-	c.Attach(proc) // now, before another thread on the core runs ahead of it
+	if free {
+		c.Attach(proc) // now, before another thread on the core runs ahead of it
+	} else {
+		tb.eng.Barrier(proc.Now() + tb.notice())
+	}
 	proc.OnExit(func() { p.host.load[core]-- })
 	th.Bind(proc, c)
 	p.threads = append(p.threads, th)
@@ -141,6 +156,9 @@ func (p *process) Kill(t verbs.Thread) {
 // end stops all threads but th, has the kernel close what is open, in th's time, and
 // frees the memory. Without th the kernel does it at once.
 func (p *process) end(th *provider.Thread) {
+	if th != nil {
+		p.stopAhead(th)
+	}
 	if p.dead {
 		return
 	}
@@ -161,6 +179,19 @@ func (p *process) end(th *provider.Thread) {
 	}
 	if p == p.host.tb.main {
 		p.host.tb.eng.Stop()
+	}
+}
+
+// stopAhead waits, when other threads of the process run, until none of them is ahead of th: the
+// time in which a signal wakes them up.
+func (p *process) stopAhead(th *provider.Thread) {
+	for _, x := range p.threads {
+		if x != th && !x.P.Idle() {
+			d := p.host.tb.notice()
+			p.host.tb.eng.Barrier(th.P.Now() + d)
+			th.P.Sleep(d)
+			return
+		}
 	}
 }
 

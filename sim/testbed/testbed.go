@@ -59,7 +59,7 @@ func New(cfg Config) (*Testbed, error) {
 	}
 	tb := &Testbed{cfg: cfg, prof: cfg.Profile.Resolved(), macs: map[neighbour]kernel.MAC{}, log: newMMIOLog(cfg.Profile.Resolved().PCIe.PostedLatency)}
 	tb.eng = sim.New(sim.Options{Seed: cfg.Seed, MaxEvents: cfg.MaxEvents, Lockstep: cfg.Lockstep, Interrupt: cfg.Interrupt,
-		Broken: cfg.Broken})
+		Broken: cfg.Broken, Horizon: tb.notice()})
 	if cfg.Trace {
 		tb.eng.Spans = &sim.Spans{}
 	}
