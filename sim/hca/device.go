@@ -2,15 +2,25 @@
 // responder, completions and events. It sees only bytes: register writes, mailboxes,
 // DMA and frames.
 //
-// A Device is tables of objects (tables.go) and units that all QPs share: the send engine
-// with its processing units, the port, the receive engine (arrival.go), the atomic unit, the
-// caches. A QP (qp.go) is a connection and two engines of its own, which know nothing of each
-// other and ask the QP for what concerns both by the calls of owner. The requester
-// (requester*.go) takes WQEs from BlueFlame pushes or by DMA from the ring and turns them into
-// packets; it goes back to the oldest unacknowledged packet by moving its cursor back and
-// fetching the WQEs again, as go-back-N needs no copy. The responder (responder*.go) executes
-// request packets in PSN order; what it must wait for (a receive WQE, an atomic) holds the
-// queue's later packets back.
+// The files stand on floors. A file uses those below it only, and a test
+// (internal/layering) checks it with the type checker; what lies below and must call what lies above declares an interface of one to
+// three methods for it. From the bottom:
+//
+//   - core: engine, bus, parameters, counters, event handlers. Every unit holds it, none the Device.
+//   - units.go, what all QPs share: the frames under way and the room that they take, the port and
+//     its addresses, the pipelines, the send engine with its processing units, DMA, caches,
+//     atomics, memory on the device, event queues. Beside them CQs and SRQs. Each knows core and
+//     the units that it uses.
+//   - connection: what the two engines of a QP share. It holds the units, never the device.
+//   - requester and responder, the engines of a QP. They know nothing of each other and ask the QP
+//     for what concerns both by the calls of owner. The requester takes WQEs from BlueFlame pushes
+//     or by DMA from the ring (sendring.go) and turns them into packets; it goes back to the oldest
+//     unacknowledged packet by moving its cursor back and fetching the WQEs again, as go-back-N
+//     needs no copy. The responder executes request packets in PSN order; what it must wait for (a
+//     receive WQE of recvqueue.go, an atomic) holds the queue's later packets back.
+//   - qp, and queuePairs, the table of QPs: it is what units find a QP by.
+//   - the receive engine (arrival.go) and the registers (mmio.go), which find a QP and call it.
+//   - Device composes all that; commands, and what testers may ask, work on it.
 //
 // What a request must satisfy, and in which order, is a list of named steps for each transport
 // in responder_check.go; what a WQE and a response must satisfy is in requester_check.go. A new

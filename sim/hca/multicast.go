@@ -7,10 +7,10 @@ import (
 
 // toGroup gives each QP of a group a received packet, in the order in which they
 // joined; the reference is consumed.
-func (d *queuePairs) toGroup(f *roce.Frame) {
+func (v *queuePairs) toGroup(f *roce.Frame) {
 	p := &f.Packet
 	found := false
-	for _, q := range d.groups[p.DstGID()] {
+	for _, q := range v.groups[p.DstGID()] {
 		if !q.admitsDatagram(p) {
 			continue
 		}
@@ -18,7 +18,7 @@ func (d *queuePairs) toGroup(f *roce.Frame) {
 		q.responder.request(f.Retain())
 	}
 	if !found {
-		d.c.RxNoQP++
+		v.c.RxNoQP++
 	}
 	f.Release()
 }
@@ -26,11 +26,11 @@ func (d *queuePairs) toGroup(f *roce.Frame) {
 // echo gives a datagram to a group that leaves to the members on this port too. The
 // sender is no exception: IPoIB throws away what comes back to it (ipoib_ib.c,
 // ipoib_ib_handle_rx_wc).
-func (d *queuePairs) echo(f *roce.Frame) {
+func (v *queuePairs) echo(f *roce.Frame) {
 	p, err := f.Decode()
-	if err != nil || d.groups[p.DstGID()] == nil || prm.NICVportContext(d.vport[:]).DisableMCLocalLB() {
+	if err != nil || v.groups[p.DstGID()] == nil || prm.NICVportContext(v.vport[:]).DisableMCLocalLB() {
 		return
 	}
-	d.c.Loopback++
-	d.port.users.receive(f.Retain(), -1, d.p.LoopbackLatency)
+	v.c.Loopback++
+	v.port.users.receive(f.Retain(), -1, v.p.LoopbackLatency)
 }

@@ -16,23 +16,23 @@ type queuePairs struct {
 }
 
 // reset forgets all QPs.
-func (d *queuePairs) reset() {
-	d.byNumber, d.groups = nil, map[roce.GID][]*qp{}
-	d.qpNums = numbers{next: firstQPN, limit: 1 << d.p.LogMaxQP, late: true}
+func (v *queuePairs) reset() {
+	v.byNumber, v.groups = nil, map[roce.GID][]*qp{}
+	v.qpNums = numbers{next: firstQPN, limit: 1 << v.p.LogMaxQP, late: true}
 }
 
 // qpn is the QP with a number, or nil.
-func (d *queuePairs) qpn(n uint32) *qp {
-	if uint64(n) >= uint64(len(d.byNumber)) {
+func (v *queuePairs) qpn(n uint32) *qp {
+	if uint64(n) >= uint64(len(v.byNumber)) {
 		return nil
 	}
-	return d.byNumber[n]
+	return v.byNumber[n]
 }
 
 // newQP makes a QP in state RST of a context that was checked.
-func (d *queuePairs) newQP(num uint32, c prm.QPC, r ring, with partners) *qp {
-	d.made++
-	q := &qp{connection: connection{u: d.units, partners: with, sender: sender{arg: d.made<<24 | uint64(num)}, cachedQP: cachedQP{num, d.caches.qpc.place(uint64(num))}, setup: &setup{ring: r}}}
+func (v *queuePairs) newQP(num uint32, c prm.QPC, r ring, with partners) *qp {
+	v.made++
+	q := &qp{connection: connection{u: v.units, partners: with, sender: sender{arg: v.made<<24 | uint64(num)}, cachedQP: cachedQP{num, v.caches.qpc.place(uint64(num))}, setup: &setup{ring: r}}}
 	q.requester.sendRare, q.requester.sq.ringRare, q.responder.recvRare = new(sendRare), new(ringRare), new(recvRare)
 	q.owner = q
 	q.requester.connection, q.requester.sq.connection = &q.connection, &q.connection
@@ -58,8 +58,8 @@ func (d *queuePairs) newQP(num uint32, c prm.QPC, r ring, with partners) *qp {
 }
 
 // cqFailed moves the QPs of a CQ that has failed to ERR.
-func (d *queuePairs) cqFailed(c *cq) {
-	for _, q := range d.byNumber {
+func (v *queuePairs) cqFailed(c *cq) {
+	for _, q := range v.byNumber {
 		if q != nil && (q.scq == c || q.rcq == c) && q.state != prm.QPStateRST {
 			q.qs.add(prm.QCCQOverflow)
 			q.abort()
@@ -68,8 +68,8 @@ func (d *queuePairs) cqFailed(c *cq) {
 }
 
 // rebuildPaths makes the headers of connected QPs again, after a change of the port.
-func (d *queuePairs) rebuildPaths() {
-	for _, q := range d.byNumber {
+func (v *queuePairs) rebuildPaths() {
+	for _, q := range v.byNumber {
 		if q != nil && q.state != prm.QPStateRST && q.state != prm.QPStateINIT {
 			q.repath()
 		}

@@ -97,79 +97,79 @@ type sendRare struct {
 }
 
 // clear is the state after reset; what is under way stays marked.
-func (r *requester) clear() {
-	rare := r.sendRare
+func (q *requester) clear() {
+	rare := q.sendRare
 	*rare = sendRare{landing: rare.landing, paths: rare.paths}
-	r.sq.clear()
-	*r = requester{
-		connection: r.connection, sendRare: rare,
-		sq: r.sq, msgs: r.msgs,
-		running: r.running, queued: r.queued, deadline: sim.Never, timerSet: r.timerSet, txq: emptyList,
-		scripted: r.scripted,
+	q.sq.clear()
+	*q = requester{
+		connection: q.connection, sendRare: rare,
+		sq: q.sq, msgs: q.msgs,
+		running: q.running, queued: q.queued, deadline: sim.Never, timerSet: q.timerSet, txq: emptyList,
+		scripted: q.scripted,
 	}
-	for i := range r.landing {
-		r.landing[i].busy = false
+	for i := range q.landing {
+		q.landing[i].busy = false
 	}
 }
 
-func (r *requester) msg(i uint32) *msg { return &r.msgs[i&uint32(len(r.msgs)-1)] }
+func (q *requester) msg(i uint32) *msg { return &q.msgs[i&uint32(len(q.msgs)-1)] }
 
 // oldest is the index of the oldest WQE that is not completed.
-func (r *requester) oldest() uint16 {
-	if r.head != r.tail {
-		return r.msg(r.head).idx
+func (q *requester) oldest() uint16 {
+	if q.head != q.tail {
+		return q.msg(q.head).idx
 	}
-	return r.sq.ci
+	return q.sq.ci
 }
 
 // connect takes from the context what the state RTS needs.
-func (r *requester) connect() {
-	c := r.context()
-	r.psn = c.NextSendPSN()
-	r.una, r.sent = r.psn, r.psn
-	r.growLanding()
-	r.takeRetries()
-	r.csReq = 0
-	if r.u.p.ScatterToCQE {
-		r.csReq = inlineLimit(c.CSReq(), prm.CSReqUpTo32B, prm.CSReqUpTo64B, r.scq)
+func (q *requester) connect() {
+	c := q.context()
+	q.psn = c.NextSendPSN()
+	q.una, q.sent = q.psn, q.psn
+	q.growLanding()
+	q.takeRetries()
+	q.csReq = 0
+	if q.u.p.ScatterToCQE {
+		q.csReq = inlineLimit(c.CSReq(), prm.CSReqUpTo32B, prm.CSReqUpTo64B, q.scq)
 	}
 }
 
 // goOn is the return to RTS from a state that sends nothing new.
-func (r *requester) goOn() {
-	r.draining = false
-	r.sq.readAhead()
-	r.kick()
+func (q *requester) goOn() {
+	q.draining = false
+	q.sq.readAhead()
+	q.kick()
 }
 
 // report writes what a query of the context says of the send queue.
-func (r *requester) report(c prm.QPC) {
-	if r.state >= prm.QPStateRTS {
-		c.SetNextSendPSN(r.psn)
-		c.SetLastAckedPSN(roce.AddPSN(r.una, -1))
-		c.SetSSN(r.ssn)
-		c.SetCurRetryCount(min(r.retry, 7))
-		c.SetCurRNRRetry(r.rnr)
+func (q *requester) report(c prm.QPC) {
+	if q.state >= prm.QPStateRTS {
+		c.SetNextSendPSN(q.psn)
+		c.SetLastAckedPSN(roce.AddPSN(q.una, -1))
+		c.SetSSN(q.ssn)
+		c.SetCurRetryCount(min(q.retry, 7))
+		c.SetCurRNRRetry(q.rnr)
 	}
-	c.SetHWSQWQEBBCounter(uint32(r.sq.ci))
-	c.SetSWSQWQEBBCounter(uint32(r.sq.pi))
+	c.SetHWSQWQEBBCounter(uint32(q.sq.ci))
+	c.SetSWSQWQEBBCounter(uint32(q.sq.pi))
 }
 
 // stop drops what is under way.
-func (r *requester) stop() {
-	r.u.abandon(&r.txq)
-	r.waiting, r.deadline = false, sim.Never
+func (q *requester) stop() {
+	q.u.abandon(&q.txq)
+	q.waiting, q.deadline = false, sim.Never
 }
 
 // fail is the state ERR: nothing is sent, and what was taken is flushed.
-func (r *requester) fail() {
-	r.stop()
-	r.draining, r.open = false, false
-	r.flushTaken()
+func (q *requester) fail() {
+	q.stop()
+	q.draining, q.open = false, false
+	q.flushTaken()
 }
 
 // outstanding says whether something sent waits for an answer.
-func (r *requester) outstanding() bool { return r.una != r.sent }
+func (q *requester) outstanding() bool { return q.una != q.sent }
 
 // sendsRequests says whether the state lets it send.
 func (q *requester) sendsRequests() bool {

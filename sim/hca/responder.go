@@ -68,82 +68,82 @@ const (
 )
 
 // clear is the state after reset; what is under way stays marked.
-func (r *responder) clear() {
-	rare := r.recvRare
+func (q *responder) clear() {
+	rare := q.recvRare
 	*rare = recvRare{recvWQE: rare.recvWQE[:0], grh: rare.grh, saved: rare.saved[:0]}
-	*r = responder{
-		connection: r.connection, recvRare: rare,
-		hold: emptyList, ahead: emptyList, rtx: emptyList, items: r.items[:0],
-		ackSet: r.ackSet, nakSet: r.nakSet, readSet: r.readSet, stalled: r.stalled,
+	*q = responder{
+		connection: q.connection, recvRare: rare,
+		hold: emptyList, ahead: emptyList, rtx: emptyList, items: q.items[:0],
+		ackSet: q.ackSet, nakSet: q.nakSet, readSet: q.readSet, stalled: q.stalled,
 		rq: recvQueue{
-			connection: r.connection, stride: r.rq.stride, size: r.rq.size, buf: r.rq.buf,
-			reading: r.rq.reading, stale: r.rq.reading,
+			connection: q.connection, stride: q.rq.stride, size: q.rq.size, buf: q.rq.buf,
+			reading: q.rq.reading, stale: q.rq.reading,
 		},
 	}
 }
 
 // setQueue takes the form of the receive queue from the context, and returns its bytes.
-func (r *responder) setQueue(c prm.QPC) uint64 {
+func (q *responder) setQueue(c prm.QPC) uint64 {
 	if c.RQType() != prm.RQTypeRegular {
 		return 0
 	}
-	r.rq.stride, r.rq.size = 16<<c.LogRQStride(), 1<<c.LogRQSize()
-	return uint64(r.rq.size) * uint64(r.rq.stride)
+	q.rq.stride, q.rq.size = 16<<c.LogRQStride(), 1<<c.LogRQSize()
+	return uint64(q.rq.size) * uint64(q.rq.stride)
 }
 
 // connect takes from the context what the state RTR needs.
-func (r *responder) connect() {
-	c := r.context()
-	r.epsn = c.NextRcvPSN()
-	r.limitSaved()
-	r.csRes = 0
-	if r.u.p.ScatterToCQE {
-		r.csRes = inlineLimit(c.CSRes(), prm.CSResUpTo32B, prm.CSResUpTo64B, r.rcq)
+func (q *responder) connect() {
+	c := q.context()
+	q.epsn = c.NextRcvPSN()
+	q.limitSaved()
+	q.csRes = 0
+	if q.u.p.ScatterToCQE {
+		q.csRes = inlineLimit(c.CSRes(), prm.CSResUpTo32B, prm.CSResUpTo64B, q.rcq)
 	}
 }
 
 // takeRights reads the access flags of the context.
-func (r *responder) takeRights() {
-	c := r.context()
-	r.rre, r.rwe, r.rae = c.RRE(), c.RWE(), c.RAE()
+func (q *responder) takeRights() {
+	c := q.context()
+	q.rre, q.rwe, q.rae = c.RRE(), c.RWE(), c.RAE()
 }
 
 // report writes what a query of the context says of the receive queue.
-func (r *responder) report(c prm.QPC) {
-	if r.state >= prm.QPStateRTR {
-		c.SetNextRcvPSN(r.epsn)
-		c.SetRMSN(r.msn)
+func (q *responder) report(c prm.QPC) {
+	if q.state >= prm.QPStateRTR {
+		c.SetNextRcvPSN(q.epsn)
+		c.SetRMSN(q.msn)
 	}
-	c.SetHWRQCounter(uint32(r.rq.ci))
-	c.SetSWRQCounter(uint32(r.rq.pi))
+	c.SetHWRQCounter(uint32(q.rq.ci))
+	c.SetSWRQCounter(uint32(q.rq.pi))
 }
 
 // stop drops what is under way.
-func (r *responder) stop() {
-	r.u.abandon(&r.rtx)
-	r.dropHeld()
-	r.dropResponses()
+func (q *responder) stop() {
+	q.u.abandon(&q.rtx)
+	q.dropHeld()
+	q.dropResponses()
 }
 
 // dropRequests is the state ERR: what has come is not executed any more.
-func (r *responder) dropRequests() {
-	r.busy, r.atomicBusy = false, false
-	r.dropHeld()
+func (q *responder) dropRequests() {
+	q.busy, q.atomicBusy = false, false
+	q.dropHeld()
 }
 
 // dropHeld forgets the packets that wait, and those that came early.
-func (r *responder) dropHeld() {
-	for r.hold.head >= 0 {
-		r.u.dropSlot(r.u.popSlot(&r.hold))
+func (q *responder) dropHeld() {
+	for q.hold.head >= 0 {
+		q.u.dropSlot(q.u.popSlot(&q.hold))
 	}
-	r.dropAhead()
+	q.dropAhead()
 }
 
 // flushOpen completes with a flush error the receive WQE that a message was filling.
-func (r *responder) flushOpen() {
-	if r.recvOpen {
-		r.recvOpen = false
-		r.errorCQE(prm.CQERespErr, r.recvIdx, 0, prm.SyndromeWRFlush)
+func (q *responder) flushOpen() {
+	if q.recvOpen {
+		q.recvOpen = false
+		q.errorCQE(prm.CQERespErr, q.recvIdx, 0, prm.SyndromeWRFlush)
 	}
 }
 
