@@ -62,7 +62,7 @@ func cmdSQD2SQD(d *Device, in, _ []byte) prm.Status {
 	}
 	if mask&prm.OptParRRAMax != 0 {
 		to.SetLogRRAMax(from.LogRRAMax())
-		q.responder.limitSaved()
+		q.responder.saved.limit(1 << to.LogRRAMax())
 	}
 	if mask&prm.OptParRetryCount != 0 {
 		to.SetRetryCount(from.RetryCount())

@@ -172,7 +172,7 @@ func (q *requester) supported(op prm.WQEOpcode, w *prm.SendWQE) bool {
 
 // reachable says whether the address vector of a datagram is whole and leads somewhere.
 func (q *requester) reachable(w *prm.SendWQE) bool {
-	return q.st != prm.STUD || w.AV.Extended() && q.path(w.AV).ok || q.breaks(rule.DatagramsNeedAnAddress)
+	return q.st != prm.STUD || w.AV.Extended() && q.paths.path(&q.u.addresses, w.AV, q.pkey).ok || q.breaks(rule.DatagramsNeedAnAddress)
 }
 
 // fitsDatagram says whether a datagram is no more than a packet's payload.

@@ -51,11 +51,9 @@ type recvRare struct {
 	recvCap uint64
 	recvAt  cursor
 
-	csRes     int                 // bytes that may be scattered to a CQE
-	grh       *[roce.GRHSize]byte // of a UD QP: the routing header that a datagram begins with
-	saved     []savedOp           // max_dest_rd_atomic of them, oldest overwritten first
-	savedNext int
-	savedMax  int
+	csRes int                 // bytes that may be scattered to a CQE
+	grh   *[roce.GRHSize]byte // of a UD QP: the routing header that a datagram begins with
+	saved replays             // max_dest_rd_atomic of them
 }
 
 // inMessage is the kind of the message that is not complete.
@@ -70,7 +68,7 @@ const (
 // clear is the state after reset; what is under way stays marked.
 func (q *responder) clear() {
 	rare := q.recvRare
-	*rare = recvRare{recvWQE: rare.recvWQE[:0], grh: rare.grh, saved: rare.saved[:0]}
+	*rare = recvRare{recvWQE: rare.recvWQE[:0], grh: rare.grh, saved: replays{ops: rare.saved.ops[:0]}}
 	*q = responder{
 		connection: q.connection, recvRare: rare,
 		hold: emptyList, ahead: emptyList, rtx: emptyList, items: q.items[:0],
@@ -95,7 +93,7 @@ func (q *responder) setQueue(c prm.QPC) uint64 {
 func (q *responder) connect() {
 	c := q.context()
 	q.epsn = c.NextRcvPSN()
-	q.limitSaved()
+	q.saved.limit(1 << c.LogRRAMax())
 	q.csRes = 0
 	if q.u.p.ScatterToCQE {
 		q.csRes = inlineLimit(c.CSRes(), prm.CSResUpTo32B, prm.CSResUpTo64B, q.rcq)

@@ -235,7 +235,7 @@ func (q *responder) enabled(info *roce.OpInfo) bool {
 func (q *responder) hasResources(info *roce.OpInfo) bool {
 	switch info.Class {
 	case roce.ClassReadRequest, roce.ClassAtomic, roce.ClassAtomicWrite:
-		return q.freeSaved() || q.breaks(rule.ResourcesAreLimited)
+		return q.saved.free() || q.breaks(rule.ResourcesAreLimited)
 	}
 	return true
 }

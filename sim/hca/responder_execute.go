@@ -125,7 +125,7 @@ func (q *responder) execRead(p *roce.Packet) {
 	q.qs.add(prm.QCRxReadRequests)
 	psn, n := q.epsn, roce.PacketsOf(h.Length(), q.mtu)
 	q.accept(p, n, 1)
-	i := q.save(savedOp{op: p.Op, unsent: true, psn: psn, n: n, rkey: h.RKey(), len: h.Length(), va: h.VA()})
+	i := q.saved.save(savedOp{op: p.Op, unsent: true, psn: psn, n: n, rkey: h.RKey(), len: h.Length(), va: h.VA()})
 	q.due(response{kind: answerRead, psn: psn, msn: q.msn, rkey: h.RKey(), left: h.Length(), va: h.VA(), saved: i, first: true})
 }
 
@@ -134,7 +134,7 @@ func (q *responder) execAtomicWrite(p *roce.Packet) {
 	q.qs.add(prm.QCRxAtomicRequests)
 	psn := q.epsn
 	q.accept(p, 1, 1)
-	i := q.save(savedOp{op: p.Op, unsent: true, psn: psn, n: 1})
+	i := q.saved.save(savedOp{op: p.Op, unsent: true, psn: psn, n: 1})
 	q.due(response{kind: answerAtomicWrite, psn: psn, msn: q.msn, saved: i})
 }
 
@@ -159,7 +159,7 @@ func (q *responder) finishAtomic(op roce.Opcode, old uint64) {
 	psn := q.epsn
 	p := u.packet(q.hold.head)
 	q.accept(p, 1, 1)
-	i := q.save(savedOp{op: op, unsent: true, psn: psn, n: 1, value: old})
+	i := q.saved.save(savedOp{op: op, unsent: true, psn: psn, n: 1, value: old})
 	q.due(response{kind: answerAtomic, psn: psn, msn: q.msn, value: old, saved: i})
 	q.unhold(false)
 }

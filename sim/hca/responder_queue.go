@@ -90,9 +90,7 @@ func (q *responder) respond() {
 				return
 			}
 		}
-		if r.saved >= 0 && int(r.saved) < len(q.saved) {
-			q.saved[r.saved].unsent = false
-		}
+		q.saved.answered(r.saved)
 		q.popItem()
 	}
 }

@@ -6,39 +6,6 @@ import (
 	"github.com/rdmasim/rdmasim/sim/rule"
 )
 
-// savedOp is a READ or an atomic that may be asked for again.
-type savedOp struct {
-	op        roce.Opcode
-	unsent    bool
-	psn, n    uint32
-	rkey, len uint32
-	va, value uint64
-}
-
-// freeSaved says whether a READ or an atomic can be taken: the oldest saved one
-// must have been answered.
-func (q *responder) freeSaved() bool {
-	return q.savedMax > 0 && (len(q.saved) < q.savedMax || !q.saved[q.savedNext].unsent)
-}
-
-// limitSaved forgets what is remembered, and takes the limit of it from the context.
-func (q *responder) limitSaved() {
-	q.savedMax, q.saved, q.savedNext = 1<<q.context().LogRRAMax(), q.saved[:0], 0
-}
-
-// save remembers an operation for replay.
-func (q *responder) save(o savedOp) int16 {
-	i := q.savedNext
-	if len(q.saved) < q.savedMax {
-		q.saved = append(q.saved, o)
-		i = len(q.saved) - 1
-	} else {
-		q.saved[i] = o
-	}
-	q.savedNext = (i + 1) % q.savedMax
-	return int16(i)
-}
-
 // answerAgain is a packet before epsn (IBTA Vol. 1, 9.7.5): never executed, answered
 // again. What cannot be answered is dropped.
 func (q *responder) answerAgain(p *roce.Packet) {
@@ -61,8 +28,8 @@ func (q *responder) answerAgain(p *roce.Packet) {
 // is now. Its range must be a tail of the READ that is remembered.
 func (q *responder) replayRead(p *roce.Packet, psn uint32) {
 	h := p.RETH()
-	for i := range q.saved {
-		o := &q.saved[i]
+	for i := range q.saved.ops {
+		o := &q.saved.ops[i]
 		k := roce.CmpPSN(psn, o.psn)
 		if o.op != roce.RCReadRequest || k < 0 || k >= int32(o.n) {
 			continue
@@ -82,8 +49,8 @@ func (q *responder) replayRead(p *roce.Packet, psn uint32) {
 }
 
 func (q *responder) replayAtomic(p *roce.Packet, psn uint32) {
-	for i := range q.saved {
-		if o := &q.saved[i]; o.op == p.Op && o.psn == psn {
+	for i := range q.saved.ops {
+		if o := &q.saved.ops[i]; o.op == p.Op && o.psn == psn {
 			kind := answerAtomic
 			if o.op == roce.RCAtomicWrite {
 				kind = answerAtomicWrite
