@@ -30,7 +30,7 @@ func runIncast(t *testing.T, capture string, set ...string) map[string]float64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	res, err := x.Execute(t.Context(), Request{Seed: 1, Pcap: capture, Set: set}, nil)
+	res, err := x.Execute(t.Context(), Request{Seed: 1, Counters: true, Pcap: capture, Set: set}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

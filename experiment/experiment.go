@@ -43,8 +43,10 @@ type Env struct {
 	Seed    uint64
 	Out     *Result
 	rec     *recorder
-	vals    map[string]string
-	prefix  []sweepValue
+	// counters asks for a row for each counter that changed.
+	counters bool
+	vals     map[string]string
+	prefix   []sweepValue
 	// Progress is called before each run; it may be nil.
 	Progress func(done, total int, what string)
 }
@@ -130,6 +132,8 @@ type Request struct {
 	Trace   string
 	Fault   string // file of faults, on the wire and beside it
 	Version string
+	// Counters adds a row for each counter that changed, to the result of a scenario.
+	Counters bool
 	// Lockstep makes programs yield at every step: the results must not change by a byte.
 	Lockstep bool
 }

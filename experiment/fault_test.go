@@ -24,7 +24,7 @@ func faulty(t *testing.T, text, capture string, set ...string) (*Result, error) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	return x.Execute(t.Context(), Request{Seed: 1, Fault: name, Pcap: capture, Set: set}, nil)
+	return x.Execute(t.Context(), Request{Seed: 1, Counters: true, Fault: name, Pcap: capture, Set: set}, nil)
 }
 
 // TestFaults: the faults of the file happen, the transport recovers, and the frames on the wire

@@ -42,7 +42,7 @@ func (r *Request) recorder() (*recorder, error) {
 		if rec.faults, err = fault.Parse(r.Fault, src); err != nil {
 			return nil, &UsageError{err}
 		}
-		rec.met, rec.acted = make([]int, len(rec.faults.Rules)), make([]int, len(rec.faults.Rules))
+		rec.expect(rec.faults)
 	}
 	for _, f := range []struct {
 		path, flag string
@@ -66,6 +66,14 @@ func (r *Request) recorder() (*recorder, error) {
 		}
 	}
 	return rec, nil
+}
+
+// expect makes the recorder inject a plan in the next runs, and count what its rules do. The
+// plans of a sweep's points have equally many rules.
+func (r *recorder) expect(p *fault.Plan) {
+	if r.faults = p; len(r.met) != len(p.Rules) {
+		r.met, r.acted = make([]int, len(p.Rules)), make([]int, len(p.Rules))
+	}
 }
 
 // attach makes a testbed record. name distinguishes the run from others in the
@@ -97,7 +105,7 @@ func (r *recorder) finish(tb *testbed.Testbed) error {
 	return err
 }
 
-// notes adds to a result what the rules and events of --fault did.
+// notes adds to a result what the rules and events did, those of --fault or the scenario's own.
 func (r *recorder) notes(res *Result) {
 	if r == nil || r.faults == nil || res == nil {
 		return

@@ -272,7 +272,7 @@ func (out *outcome) emit(env *Env) {
 			env.Emit(threadRow(out.loads[i], &r.Threads[j]))
 		}
 	}
-	for i := range out.counters {
+	for i := 0; env.counters && i < len(out.counters); i++ {
 		if c := &out.counters[i]; c.Value != 0 {
 			var row Row
 			env.Emit(*row.Set("row", "counter").Set("counter", c.full()).Set("value", c.Value))

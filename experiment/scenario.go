@@ -410,6 +410,7 @@ func (s *Scenario) execute(ctx context.Context, x *Experiment, req Request, prog
 	if len(points) > 1 {
 		res.Columns = append(sweepKeys(points[0]), res.Columns...)
 	}
+	base.noteSharedCores(res)
 	if s.Source != "" {
 		res.Note("Source of the scenario: %s", s.Source)
 	}
@@ -426,7 +427,14 @@ func (s *Scenario) execute(ctx context.Context, x *Experiment, req Request, prog
 		if progress != nil {
 			progress(i, len(points), s.Name)
 		}
-		env := &Env{Ctx: ctx, Seed: req.Seed, Out: res, prefix: pt, rec: rec}
+		if req.Fault == "" && len(sc.Faults) > 0 {
+			plan, err := fault.NewPlan(sc.doc, sc.Faults)
+			if err != nil {
+				return res, &UsageError{err}
+			}
+			rec.expect(plan)
+		}
+		env := &Env{Ctx: ctx, Seed: req.Seed, Out: res, prefix: pt, rec: rec, counters: req.Counters}
 		if err := sc.emit(env); err != nil {
 			return res, err
 		}
@@ -436,4 +444,31 @@ func (s *Scenario) execute(ctx context.Context, x *Experiment, req Request, prog
 	}
 	res.Complete = true
 	return res, nil
+}
+
+// noteSharedCores names loads whose threads share cores although nobody asked for it: threads are
+// put on cores 0, 1, ... of their host unless cores names others.
+func (s *Scenario) noteSharedCores(res *Result) {
+	type place struct{ host, core int }
+	users := map[place]int{}
+	for i := range s.Traffic {
+		t := &s.Traffic[i]
+		if len(t.Cores) > 0 {
+			continue
+		}
+		l := t.load()
+		for _, side := range []struct{ host, threads int }{{t.From, t.Threads}, {*t.To, l.TargetThreads()}} {
+			host, shared := side.host, i
+			for core := range side.threads {
+				if first, ok := users[place{host, core}]; ok {
+					shared = first
+				} else {
+					users[place{host, core}] = i
+				}
+			}
+			if shared != i {
+				res.Note("Loads %s and %s share cores of host%d, because neither names its own: cores: [...] puts the threads of a load elsewhere.", s.Traffic[shared].Name, t.Name, host)
+			}
+		}
+	}
 }

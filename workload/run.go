@@ -212,6 +212,14 @@ func (l *Load) core(i int) int {
 	return l.Cores[i%len(l.Cores)]
 }
 
+// TargetThreads is how many threads run at the target, on the same cores as those that post.
+func (l *Load) TargetThreads() int {
+	if l.Churn == "" && (l.needsReceiver() || l.Latency && l.Mix[0].Verb == Write) {
+		return l.Threads / l.QPShare
+	}
+	return 0
+}
+
 func (l *Load) needsReceiver() bool {
 	if l.NoReceive {
 		return false

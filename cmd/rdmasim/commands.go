@@ -112,6 +112,7 @@ scenario that comes with the program by the name of its file. rdmasim list shows
 	f.StringVar(&req.Pcap, "pcap", "", "write the frames of the run to this pcapng `file`, with virtual time in nanoseconds")
 	f.StringVar(&req.Trace, "trace", "", "write a timeline to this `file` (Trace Event JSON, for Perfetto)")
 	f.StringVar(&req.Fault, "fault", "", "inject the faults of this YAML `file`, on the wire and beside it (docs/wire.md)")
+	f.BoolVar(&req.Counters, "counters", false, "add the counters of a scenario that changed, of hosts, devices and links")
 	f.BoolVar(&req.Lockstep, "lockstep", false, "let the simulated programs yield at every step, as a check of the simulator: the results stay the same")
 	return c
 }
