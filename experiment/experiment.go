@@ -185,6 +185,7 @@ func (x *Experiment) Execute(ctx context.Context, req Request, progress func(don
 		Hypotheses: []string{}, Rows: []Row{}, Notes: []string{}, Columns: x.Columns, Plots: x.Plots}
 	if len(points) > 1 {
 		res.Columns = append(sweepKeys(points[0]), res.Columns...)
+		res.Plots = split(x.Plots, sweepKeys(points[0]))
 	}
 	for _, pt := range points {
 		env := &Env{Ctx: ctx, Profile: prof, Seed: req.Seed, Out: res, vals: map[string]string{}, prefix: pt,

@@ -346,11 +346,11 @@ func TestPlot(t *testing.T) {
 		rows = append(rows, *r.Set("x", i).Set("y", float64(i)*1.5).Set("s", "a").Set("g", 1))
 	}
 	p := Plot{File: "f", X: "x", Y: "y", Series: "s", LogX: true, Only: map[string]any{"g": 1}}
-	png, svg, err := p.Draw(rows)
+	png, svg, err := p.Draw(rows, "")
 	if err != nil || !bytes.HasPrefix(png, []byte("\x89PNG")) || !bytes.Contains(svg, []byte("<svg")) {
 		t.Errorf("plot: %v, %d bytes of PNG, %d of SVG", err, len(png), len(svg))
 	}
-	if _, _, err := p.Draw(nil); err == nil {
+	if _, _, err := p.Draw(nil, ""); err == nil {
 		t.Error("a plot of nothing gave no error")
 	}
 }

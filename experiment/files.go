@@ -55,7 +55,7 @@ func (r *Result) WriteFolder(dir string) ([]string, error) {
 		}
 	}
 	for i := range r.Plots {
-		png, svg, err := r.Plots[i].Draw(r.Rows)
+		png, svg, err := r.Plots[i].Draw(r.Rows, r.caption())
 		if err != nil {
 			continue // no row belongs to this plot; the JSON and CSV files have all rows
 		}

@@ -409,6 +409,7 @@ func (s *Scenario) execute(ctx context.Context, x *Experiment, req Request, prog
 		Hypotheses: []string{}, Rows: []Row{}, Notes: []string{}, Columns: x.Columns}
 	if len(points) > 1 {
 		res.Columns = append(sweepKeys(points[0]), res.Columns...)
+		res.Plots = sweepPlots(s.Name, points)
 	}
 	base.noteSharedCores(res)
 	if s.Source != "" {
