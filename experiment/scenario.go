@@ -155,6 +155,9 @@ func ParseScenario(file string, src []byte) (*Scenario, error) {
 
 // check reports what decoding alone cannot see.
 func (s *Scenario) check() error {
+	if err := s.checkNames(); err != nil {
+		return err
+	}
 	s.defaults()
 	if _, err := s.profile(); err != nil {
 		at := "set"

@@ -21,6 +21,7 @@ type wireOptions struct {
 	oracle   oracle.Options
 	format   string
 	sender   string
+	chosen   bool // --sender was given
 	startPSN int64
 	retries  map[string]*int
 	pkey     uint16
@@ -94,6 +95,7 @@ func (o *wireOptions) complete(cmd *cobra.Command) error {
 		return usagef("--format %q is neither table nor json", o.format)
 	}
 	var ok bool
+	o.chosen = cmd.Flags().Changed("sender")
 	if o.oracle.Sender, ok = senders[o.sender]; !ok {
 		return usagef("--sender %q is neither go-back-n nor selective-repeat%s", o.sender, input.Suggest(o.sender, []string{"go-back-n", "selective-repeat"}))
 	}
@@ -135,13 +137,15 @@ func (o *wireOptions) complete(cmd *cobra.Command) error {
 
 // judgement is the output of --format json.
 type judgement struct {
-	Schema   string           `json:"schema"`
-	File     string           `json:"file"`
-	Format   string           `json:"format"`
-	Error    string           `json:"error,omitempty"` // why the file cannot be read behind the last packet that was judged
-	Frames   int              `json:"frames"`
-	Summary  map[string]int   `json:"summary"`
-	Runs     []*oracle.Result `json:"runs"`
+	Schema  string           `json:"schema"`
+	File    string           `json:"file"`
+	Format  string           `json:"format"`
+	Error   string           `json:"error,omitempty"` // why the file cannot be read behind the last packet that was judged
+	Frames  int              `json:"frames"`
+	Summary map[string]int   `json:"summary"`
+	Runs    []*oracle.Result `json:"runs"`
+	// Hint says which flag the capture seems to need.
+	Hint     string `json:"hint,omitempty"`
 	notWhole bool
 }
 
@@ -171,6 +175,9 @@ func (o *wireOptions) run(w io.Writer, name string) error {
 			continue
 		}
 		res := oracle.Judge(c, opts)
+		if r.Application == oracle.Application && !o.chosen && selective(c, opts, res) {
+			j.Hint = fmt.Sprintf("this capture needs --sender selective-repeat: by the rules of go-back-n, the default, it has %d violations, and by those of selective repeat none", res.Count(oracle.Violation))
+		}
 		j.Runs = append(j.Runs, res)
 		j.notWhole = j.notWhole || !res.Whole
 		for _, k := range []oracle.Kind{oracle.Violation, oracle.Warning, oracle.Note, oracle.Inconclusive} {
@@ -198,8 +205,21 @@ func (o *wireOptions) run(w io.Writer, name string) error {
 	return nil
 }
 
+// selective reports whether what looks wrong in a run is selective repeat.
+func selective(c oracle.Capture, opts oracle.Options, res *oracle.Result) bool {
+	if res.Count(oracle.Violation) == 0 {
+		return false
+	}
+	opts.Sender = oracle.SelectiveRepeat
+	return oracle.Judge(c, opts).Count(oracle.Violation) == 0
+}
+
 // table prints flows, verdicts and the summary.
 func (o *wireOptions) table(w io.Writer, j *judgement) {
+	if j.Hint != "" {
+		fmt.Fprintln(w, j.Hint)
+		return
+	}
 	rdma := 0
 	for _, res := range j.Runs {
 		rdma += res.RDMA

@@ -75,6 +75,11 @@ scenario that comes with the program by the name of its file. rdmasim list shows
 				if err := experiment.CheckWritable(out, true); err != nil {
 					return err
 				}
+				for _, ending := range []string{".json", ".csv"} {
+					if err := experiment.CheckWritable(filepath.Join(out, x.Name+ending), false); err != nil {
+						return err
+					}
+				}
 			}
 			for _, f := range []string{req.Pcap, req.Trace} {
 				if f != "" {

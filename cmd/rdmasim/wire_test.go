@@ -32,6 +32,9 @@ func TestWrongUsage(t *testing.T) {
 		{[]string{"run"}, "a scenario file is needed"},
 		{[]string{"run", "uar-sharing", "--sed", "2"}, `did you mean "--seed"?`},
 		{[]string{"run", "strem.yaml"}, `did you mean "stream.yaml"?`},
+		{[]string{"run", "stream.yaml", "--seed", "-1"}, "--seed takes a whole number from 0"},
+		{[]string{"validate", "--seed", "x"}, "--seed takes a whole number from 0"},
+		{[]string{"run", "stream.yaml", "--profile", "connectx-7"}, "connectx-6dx"},
 		{[]string{"validate", "--format", "jsn"}, `did you mean "json"?`},
 	} {
 		if code, out := rdmasim(t, c.args...); code != exitUsage || !strings.Contains(out, c.want) {

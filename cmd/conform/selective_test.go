@@ -1,0 +1,46 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rdmasim/rdmasim/experiment"
+)
+
+// A capture of the simulator with selective repeat gets one line that says which flag it needs; with
+// the flag it is judged, and go-back-n on request is judged as such.
+func TestWireNamesTheSenderThatACaptureNeeds(t *testing.T) {
+	dir := t.TempDir()
+	capture, faults := filepath.Join(dir, "out.pcapng"), filepath.Join(dir, "faults.yaml")
+	if err := os.WriteFile(faults, []byte("faults: [{do: drop, direction: requests, flow: 1, packet: 50, iteration: 1}]"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	x, err := experiment.Open("stream.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := x.Execute(t.Context(), experiment.Request{Seed: 1, Fault: faults, Pcap: capture, Set: []string{"hca.selective_repeat=true"}}, nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		sender string
+		code   int
+		want   string
+		lines  int // at most
+	}{
+		{"", exitFailed, "this capture needs --sender selective-repeat", 1},
+		{"selective-repeat", exitOK, "0 violations", 20},
+		{"go-back-n", exitFailed, "violation ", 10000},
+	} {
+		args := []string{capture}
+		if c.sender != "" {
+			args = append(args, "--sender", c.sender)
+		}
+		code, out, errs := judgeFile(t, args...)
+		if code != c.code || !strings.Contains(out, c.want) || strings.Count(out, "\n") > c.lines {
+			t.Errorf("%v: exit %d\n%s%s", args, code, out, errs)
+		}
+	}
+}

@@ -1,0 +1,26 @@
+package experiment
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// No name leaves the output folder, and none brings control characters or formulas along.
+func TestNames(t *testing.T) {
+	for _, name := range []string{"../x", "/etc/x", "a/b", "..", ".x", "=1+1", "+1", "-1", "@a", "a\x1b[2J", "a\nb", "a\\b", "a\u202eb", strings.Repeat("a", 101)} {
+		for _, src := range []string{"name: " + strconv.Quote(name) + "\ntraffic: [{messages: 1}]\n", "name: x\ntraffic: [{name: " + strconv.Quote(name) + ", messages: 1}]\n"} {
+			if _, err := ParseScenario("s.yaml", []byte(src)); err == nil || !strings.HasPrefix(err.Error(), "s.yaml:") || strings.ContainsAny(err.Error(), "\x1b") {
+				t.Errorf("%q: %v", src, err)
+			}
+		}
+	}
+	for _, name := range []string{"x", "two-loads", "Größe 2", "run_1.b (2)"} {
+		if _, err := ParseScenario("s.yaml", []byte("name: "+strconv.Quote(name)+"\ntraffic: [{messages: 1}]\n")); err != nil {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+	if _, err := ParseScenario("s.yaml", []byte("name: x\nsource: \"a\\eb\"\ntraffic: [{messages: 1}]\n")); err == nil {
+		t.Error("a source with an escape character is accepted")
+	}
+}
