@@ -184,7 +184,7 @@ func (c *chart) axes(pl *plot.Plot) {
 	if c.log {
 		pl.X.Scale, pl.X.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
 	}
-	if len(c.ticks) <= 12 {
+	if len(c.ticks) <= 32 {
 		pl.X.Tick.Marker = plot.ConstantTicks(c.apart(first, last))
 	}
 	if first == last && c.log {
