@@ -28,6 +28,7 @@ type Proc struct {
 
 	parked  bool
 	queued  bool // its resumption is in the queue
+	spins   bool // in Spin
 	started bool
 	dying   bool // being unwound by Kill
 	done    bool
@@ -217,6 +218,14 @@ func (p *Proc) Park(why string) {
 	p.why = ""
 }
 
+// Spin is Park by a program that keeps its core busy while it waits, for what another program
+// does. That one may be ahead of the queue and wake it before: so it is never Idle meanwhile.
+func (p *Proc) Spin(why string) {
+	p.spins = true
+	p.Park(why)
+	p.spins = false
+}
+
 // ParkUntil is Park with a deadline, not before the local time; it reports whether
 // the deadline passed first. What happens at the instant of the deadline by the
 // hand of a device is still in time. Never: no deadline.
@@ -230,9 +239,12 @@ func (p *Proc) ParkUntil(why string, deadline Time) (timedOut bool) {
 func (p *Proc) Parked() bool { return p.parked && !p.queued }
 
 // Idle reports, to a program that has synchronised, whether this one is itself, has ended, or
-// waits in Park since now or before: it is not ahead of the queue.
+// waits in Park since before: it is not ahead of the queue. That depends on what is in order
+// alone, and not on how far ahead of the queue any program is.
 func (p *Proc) Idle() bool {
-	return p.done || p == p.eng.cur || p.Parked() && p.local <= p.eng.now
+	e := p.eng
+	before := p.local < e.now || p.local == e.now && (e.cur == nil || p.id < e.cur.id)
+	return p.done || p == e.cur || p.Parked() && !p.spins && before
 }
 
 // Wake ends a Park at t, which is not before the engine's now. A program that is

@@ -2,6 +2,8 @@ package sim
 
 import (
 	"errors"
+	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -241,4 +243,33 @@ func TestRunAheadEqualsLockstep(t *testing.T) {
 			t.Fatalf("run-ahead differs from lockstep (-lockstep +ahead):\n%s", d)
 		}
 	})
+}
+
+// Whether a program is idle does not depend on how far ahead it or another one ran.
+func TestIdle(t *testing.T) {
+	for _, lockstep := range []bool{false, true} {
+		e := New(Options{Lockstep: lockstep})
+		parks := func(p *Proc) { p.Advance(10); p.Park("nothing") }
+		spins := func(p *Proc) { p.Spin("a lock") }
+		var all []*Proc
+		var got [3][]bool
+		looks := func(p *Proc) {
+			for i, at := range []Time{5, 10, 11} {
+				p.Sleep(at - p.Now())
+				for _, x := range all {
+					got[i] = append(got[i], x.Idle())
+				}
+			}
+			all[3].Wake(p.Now()) // as the holder of a lock does, which may be ahead
+			got[2] = append(got[2], all[3].Idle())
+		}
+		for i, body := range []func(p *Proc){parks, looks, parks, spins} {
+			all = append(all, e.Go(fmt.Sprint(i), body))
+		}
+		_ = e.Run(20)
+		want := [3][]bool{{false, true, false, false}, {true, true, false, false}, {true, true, true, false, false}}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("lockstep %v: %v, want %v", lockstep, got, want)
+		}
+	}
 }

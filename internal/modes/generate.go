@@ -9,7 +9,7 @@ import (
 )
 
 // Generator is the version of Generate: a seed means another program when it changes.
-const Generator = 2
+const Generator = 3
 
 // start is the virtual time at which the threads begin; all is set up by then.
 const start = 20 * sim.Millisecond
@@ -247,7 +247,12 @@ func (d draw) op(p *Program, ep int, f flavour) Op {
 	case !f.rough:
 		o.Do, o.N = "poll", 4
 	default:
-		o.Do = pick(d, "error", "reset", "destroy", "reconnect", "close")
+		switch o.Do = pick(d, "error", "reset", "destroy", "reconnect", "close", "beside", "beside", "kill"); o.Do {
+		case "beside":
+			o.N, o.Len, o.Ns = d.Intn(p.Cores), d.Intn(16), int64(pick(d, 50, 700, 1000, 4000))
+		case "kill":
+			o.N = d.Intn(len(p.Procs))
+		}
 	}
 	return o
 }

@@ -50,3 +50,35 @@ func TestUpset(t *testing.T) {
 		}
 	}
 }
+
+// TestUpsetSpinning: of two threads that stream through one QP, one mostly waits for the lock
+// that the other holds. Whether such a thread runs does not depend on how far ahead the
+// holder is.
+func TestUpsetSpinning(t *testing.T) {
+	stream := Thread{Proc: 1, Ops: []Op{{Do: "stream", To: 1, Opcode: verbs.WRRDMAWrite, Flags: verbs.SendInline, Len: 60, N: 24}}}
+	one, other := stream, stream
+	one.Core, other.Core = 1, 3
+	for name, then := range map[string]Op{
+		"kill":         {Do: "kill", EP: 2, N: 1},
+		"start beside": {Do: "beside", EP: 2, N: 1, Len: 7, Ns: 900},
+	} {
+		for after := int64(2000); after < 4000; after += 130 {
+			p := upsetting(1, after, then)
+			p.Threads = append(p.Threads[1:], one, other)
+			if err := p.Check(); err != nil {
+				t.Errorf("%s after %d ns: %v", name, after, err)
+			}
+		}
+	}
+}
+
+// TestEndWhileOthersRun: the main thread ends the run while threads that nobody joins run.
+func TestEndWhileOthersRun(t *testing.T) {
+	for _, tail := range []int64{0, 699, 2_000, 9_001} {
+		p := upsetting(1, 0, Op{Do: "beside", EP: 2, N: 1, Len: 15, Ns: 700}, Op{Do: "beside", EP: 0, N: 3, Len: 15, Ns: 1100})
+		p.Threads, p.Tail = p.Threads[1:], tail
+		if err := p.Check(); err != nil {
+			t.Errorf("%d ns after the last was joined: %v", tail, err)
+		}
+	}
+}

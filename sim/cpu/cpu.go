@@ -103,7 +103,7 @@ func (c *Core) Attach(p *sim.Proc) {
 }
 
 // Idle reports, to a program that has synchronised, whether no thread of the core is ahead of
-// the queue.
+// the queue or spins on a lock (sim.Proc.Idle).
 func (c *Core) Idle() bool {
 	return !slices.ContainsFunc(c.procs, func(p *sim.Proc) bool { return !p.Idle() })
 }

@@ -62,7 +62,7 @@ func (l *Spinlock) Take(p *sim.Proc, c *Core) (wait, cost sim.Time) {
 		p.Sleep(at - now)
 	} else {
 		l.waiters = append(l.waiters, waiter{p, c})
-		p.Park("spinlock held by " + l.holder.Name())
+		p.Spin("spinlock held by " + l.holder.Name())
 	}
 	wait = p.Now() - now
 	c.span("lock wait", now, p.Now(), 0)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"syscall"
 
 	"github.com/rdmasim/rdmasim/sim"
@@ -99,7 +100,7 @@ func (p *process) Start(t verbs.Thread, name string, core int, body func(verbs.T
 // which a thread wakes up.
 func (tb *Testbed) notice() sim.Time { return max(tb.prof.Kernel.Wakeup, sim.Picosecond) }
 
-// start runs body in a new thread. On a core on which another thread runs, that may be ahead of
+// start runs body in a new thread. On a core on which another thread runs, which may be ahead of
 // the queue as long as it has the core for itself, it takes a wake-up until the new one does.
 func (p *process) start(name string, core int, body func(verbs.Thread)) *provider.Thread {
 	if p.dead {
@@ -139,6 +140,7 @@ func (p *process) aborted(th *provider.Thread) {
 	if !ok {
 		panic(r)
 	}
+	th.P.Sync()
 	p.obituary = a.Text
 	p.end(th)
 }
@@ -156,8 +158,10 @@ func (p *process) Kill(t verbs.Thread) {
 // end stops all threads but th, has the kernel close what is open, in th's time, and
 // frees the memory. Without th the kernel does it at once.
 func (p *process) end(th *provider.Thread) {
-	if th != nil {
-		p.stopAhead(th)
+	if th != nil && p == p.host.tb.main {
+		p.host.tb.stopAhead(th, p.host.tb.procs...) // its end is that of the run
+	} else if th != nil {
+		p.host.tb.stopAhead(th, p)
 	}
 	if p.dead {
 		return
@@ -182,13 +186,14 @@ func (p *process) end(th *provider.Thread) {
 	}
 }
 
-// stopAhead waits, when other threads of the process run, until none of them is ahead of th: the
-// time in which a signal wakes them up.
-func (p *process) stopAhead(th *provider.Thread) {
-	for _, x := range p.threads {
-		if x != th && !x.P.Idle() {
-			d := p.host.tb.notice()
-			p.host.tb.eng.Barrier(th.P.Now() + d)
+// stopAhead waits, when other threads of the processes run, until none of them is ahead of th:
+// the time in which a signal wakes them up. th is in order.
+func (tb *Testbed) stopAhead(th *provider.Thread, procs ...*process) {
+	runs := func(x *provider.Thread) bool { return x != th && !x.P.Idle() }
+	for _, p := range procs {
+		if slices.ContainsFunc(p.threads, runs) {
+			d := tb.notice()
+			tb.eng.Barrier(th.P.Now() + d)
 			th.P.Sleep(d)
 			return
 		}

@@ -281,13 +281,16 @@ func (tb *Testbed) Run(deadline time.Duration, body func(verbs.Thread)) error {
 	done := false
 	p.start("main", 0, func(t verbs.Thread) {
 		body(t)
-		t.(*provider.Thread).P.Sync()
+		th := t.(*provider.Thread)
+		th.P.Sync()
+		tb.stopAhead(th, tb.procs...) // the others end with it
 		done = true
 		tb.eng.Stop()
 	})
 	until := sim.Never - 1
 	if deadline > 0 {
 		until = tb.eng.Now() + provider.FromDuration(deadline)
+		tb.eng.Barrier(until) // it ends programs
 	}
 	err := tb.eng.Run(until)
 	switch {
