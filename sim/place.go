@@ -12,15 +12,11 @@ type Place struct {
 // Time is the instant of the place.
 func (p Place) Time() Time { return p.t }
 
-// Reserve is the place of an event that is scheduled now for t.
+// Reserve is the place of an event that is scheduled now for t, which is neither before now
+// nor Never.
 func (e *Engine) Reserve(t Time) Place {
-	if t < e.now {
-		e.past(t)
-	}
 	e.seq++
-	if t != Never {
-		e.last = max(e.last, t)
-	}
+	e.last = max(e.last, t)
 	return Place{t, e.seq}
 }
 

@@ -30,9 +30,11 @@ type posted struct {
 
 func (w *writeSide) bind(l *Link) { w.land, w.ring = l.land, make([]posted, 64) }
 
+func (w *writeSide) full() bool { return int(w.n) == len(w.ring) }
+
 // push returns the next free entry.
 func (w *writeSide) push() *posted {
-	if int(w.n) == len(w.ring) {
+	if w.full() {
 		ring := make([]posted, 2*len(w.ring))
 		for i := range w.n {
 			ring[i] = w.ring[(w.head+i)&uint32(len(w.ring)-1)]
@@ -83,7 +85,9 @@ func (l *Link) send(pa mem.PA, p []byte, beyond sim.Time, vector int, done sim.H
 		l.c.CreditWaits++
 	}
 	l.span(toHost, "write", start, dur, bytes)
-	l.Settle()
+	if l.wr.full() {
+		l.Settle()
+	}
 	x := l.wr.push()
 	x.pa, x.b, x.landed, x.vector, x.done, x.arg = pa, append(x.b[:0], p...), false, vector, done, arg
 	x.at = max(start+l.p.PostedLatency+beyond+max(0, dur-l.smallWrite), l.wr.visible)
@@ -259,6 +263,7 @@ func (l *Link) issue(i uint32) bool {
 	start := l.tx.take(l.e.Now(), dur)
 	l.span(toHost, "read request", start, dur, bytes)
 	s.visible = l.wr.visible
+	l.Settle() // fewer to compare with
 	l.e.At(max(start+l.p.PostedLatency, l.wr.conflict(s.pa, len(s.p))), r.sample, uint64(i))
 	return true
 }

@@ -40,7 +40,8 @@ func (x *rig) stream(t verbs.Thread, flows []flow, flags verbs.SendFlags, n, eve
 	w := []verbs.SendWR{{Opcode: verbs.WRRDMAWrite}}
 	for i := 1; i <= n; i++ {
 		w[0].Flags = flags
-		if i%every == 0 {
+		signaled := i%every == 0
+		if signaled {
 			w[0].Flags |= verbs.SendSignaled
 		}
 		for k := range flows {
@@ -49,7 +50,7 @@ func (x *rig) stream(t verbs.Thread, flows []flow, flags verbs.SendFlags, n, eve
 			if _, err := f.qp.PostSend(t, w); err != nil {
 				x.Fatal(err)
 			}
-			if i%every == 0 {
+			if signaled {
 				f.out++
 			}
 			for f.out == 2 || i == n && f.out > 0 {

@@ -180,7 +180,9 @@ func (g *Page) WriteAhead(e *sim.Engine, at sim.Place, off uint64, b []byte, s S
 		len(b) != prm.DoorbellSize && (len(b) < block || prm.CtrlSegment(b).DS()*prm.DSSize > len(b)) {
 		return false
 	}
-	g.Settle(e)
+	if len(g.ahead) == cap(g.ahead) {
+		g.Settle(e)
+	}
 	g.ahead = append(g.ahead, ahead{at: at})
 	g.tally = &g.ahead[len(g.ahead)-1].tally
 	g.writeReg(at.Time(), int(a.Reg), int(a.Half), 0, b, s)
