@@ -229,24 +229,18 @@ type OpInfo struct {
 	TakesReceive bool
 	Completes    bool
 
-	offset [headerKinds]uint8
+	offset [headerKinds]uint16 // noHeader: it has none
 }
 
 // Valid says whether the opcode is defined for its transport.
 func (i *OpInfo) Valid() bool { return i.Kind != KindReserved }
 
 // Offset is where header h (one bit, in Headers) starts, counted from the end of
-// the BTH. It panics if the opcode has no such header.
-func (i *OpInfo) Offset(h Headers) int {
-	if i.Headers&h == 0 {
-		i.lacks(h)
-	}
-	return int(i.offset[bits.TrailingZeros16(uint16(h))])
-}
+// the BTH; beyond every frame if the opcode has no such header.
+func (i *OpInfo) Offset(h Headers) int { return int(i.offset[bits.TrailingZeros16(uint16(h))]) }
 
-func (i *OpInfo) lacks(h Headers) {
-	panic(fmt.Sprintf("roce: %s has no header 0x%x", i.Name, uint16(h)))
-}
+// noHeader is the offset of a header that an opcode lacks.
+const noHeader = 1<<16 - 1
 
 // opBase is a row of the table for RC; the other transports derive from it.
 type opBase struct {
@@ -350,8 +344,9 @@ func (b *opBase) info(transport string, extra Headers) OpInfo {
 func (i *OpInfo) place() {
 	n := uint8(0)
 	for k, s := range headerSizes {
+		i.offset[k] = noHeader
 		if i.Headers&(1<<k) != 0 {
-			i.offset[k] = n
+			i.offset[k] = uint16(n)
 			n += s
 		}
 	}

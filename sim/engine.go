@@ -78,7 +78,12 @@ type Engine struct {
 	Counters Counters
 	cur      *Proc
 
+	// limit is min(barrier, now+reach), and never positive in lockstep: a program advances to a
+	// time before it without asking more.
+	limit    Time
 	horizon  Time   // programs are less ahead of now
+	reach    Time   // horizon, if the sum with a time is not beyond the clock
+	allow    Time   // barrier; 0 in lockstep
 	barrier  Time   // no program runs ahead to it or over it
 	barriers []Time // it and those behind it, in order
 }
@@ -92,6 +97,8 @@ func New(opt Options) *Engine {
 	if e.horizon = opt.Horizon; e.horizon <= 0 {
 		e.horizon = Never
 	}
+	e.reach = min(e.horizon, Never/2)
+	e.lift()
 	return e
 }
 
@@ -183,12 +190,18 @@ func (e *Engine) lift() {
 	for n < len(e.barriers) && e.barriers[n] < e.now {
 		n++
 	}
-	if e.barriers = e.barriers[n:]; len(e.barriers) == 0 {
-		e.barrier = Never
-		return
+	e.barrier = Never
+	if e.barriers = e.barriers[n:]; len(e.barriers) > 0 {
+		e.barrier = e.barriers[0]
 	}
-	e.barrier = e.barriers[0]
+	if !e.opt.Lockstep {
+		e.allow = e.barrier
+	}
+	e.setNow(e.now)
 }
+
+// setNow sets the clock, and so how far programs may run ahead.
+func (e *Engine) setNow(t Time) { e.now, e.limit = t, min(e.allow, t+e.reach) }
 
 func (e *Engine) past(t Time) { panic(fmt.Sprintf("sim: at %v: event at %v is in the past", e.now, t)) }
 
@@ -226,7 +239,7 @@ func (e *Engine) Run(until Time) error {
 		if t != e.now || seq >= eventClass { // behind an event that scheduled it for this instant, one of a lane passes nothing
 			e.place = seq
 		}
-		e.now = t
+		e.setNow(t)
 		e.count++
 		e.steps++
 		h(arg)
@@ -239,10 +252,10 @@ func (e *Engine) Run(until Time) error {
 func (e *Engine) idle(until Time) {
 	e.place = math.MaxUint64
 	if e.queue.n() > 0 || e.last > until {
-		e.now = max(e.now, until)
+		e.setNow(max(e.now, until))
 		return
 	}
-	e.now = max(e.now, e.last)
+	e.setNow(max(e.now, e.last))
 	if d := e.deadlock(); d != nil {
 		e.Fail(d)
 	}

@@ -158,14 +158,15 @@ func (p *Proc) Advance(d Time) {
 // AdvanceTo is Advance by what is missing to t. A t before the local time is beyond
 // the range of the clock.
 func (p *Proc) AdvanceTo(t Time) {
-	if t < p.local || t >= p.eng.barrier || t-p.eng.now >= p.eng.horizon || p.lockstep {
+	if t < p.local || t >= p.eng.limit {
 		p.advance(t)
 		return
 	}
 	p.local = t
 }
 
-// advance is AdvanceTo in lockstep, over a barrier or the horizon, or beyond the clock.
+// advance is AdvanceTo beyond the limit: in lockstep, over a barrier or the horizon, or beyond
+// the clock.
 func (p *Proc) advance(t Time) {
 	if t < p.local || t == Never {
 		p.eng.Fail(ErrTimeRange)
@@ -189,7 +190,8 @@ func (p *Proc) Sync() {
 				return
 			}
 			e.steps++
-			e.now, e.place = p.local, procClass|p.id<<40|p.seq
+			e.setNow(p.local)
+			e.place = procClass | p.id<<40 | p.seq
 			return
 		}
 	}

@@ -33,7 +33,7 @@ type node struct {
 }
 
 const (
-	tickShift = 11 // a tick is 2 ns, the wheel 8.4 us
+	tickShift = 12 // a tick is 4 ns, the wheel 17 us
 	wheelSize = 4096
 	wheelMask = wheelSize - 1
 	maxSteps  = 24 // at most this many events are compared with a new one

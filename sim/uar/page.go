@@ -180,7 +180,10 @@ func (g *Page) WriteAhead(e *sim.Engine, at sim.Place, off uint64, b []byte, s S
 		len(b) != prm.DoorbellSize && (len(b) < block || prm.CtrlSegment(b).DS()*prm.DSSize > len(b)) {
 		return false
 	}
-	if len(g.ahead) == cap(g.ahead) {
+	switch {
+	case g.ahead == nil:
+		g.ahead = make([]ahead, 0, 64)
+	case len(g.ahead) == cap(g.ahead):
 		g.Settle(e)
 	}
 	g.ahead = append(g.ahead, ahead{at: at})
