@@ -65,8 +65,10 @@ func (p *process) Fork(t verbs.Thread, b verbs.Buffer, value byte) (end func(ver
 		parent.ParkUntil("a forked child", sim.Never)
 	}
 	return func(t verbs.Thread) error {
+		p := provider.Of(t).P
+		p.Sync()
 		over = true
-		th.Wake(provider.Of(t).P.Now())
+		th.Wake(p.Now())
 		t.Join(th)
 		return err
 	}, err
