@@ -134,8 +134,13 @@ type memfd struct {
 	inode uverbs.Inode
 }
 
+// seals fix the size of a memory file. Programs may do to it what they like, and an access to a
+// page that a shrunk file no longer has would end the supervisor (SIGBUS).
+const seals = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_SEAL
+
+// newMemfd makes a memory file whose size nobody can change.
 func newMemfd(size int64) (*memfd, error) {
-	fd, err := unix.MemfdCreate("uverbs", unix.MFD_CLOEXEC)
+	fd, err := unix.MemfdCreate("uverbs", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
 		return nil, fmt.Errorf("memory file: %w", err)
 	}
@@ -144,6 +149,10 @@ func newMemfd(size int64) (*memfd, error) {
 	if err := errors.Join(unix.Ftruncate(fd, size), unix.Fstat(fd, &st)); err != nil {
 		m.close()
 		return nil, fmt.Errorf("memory file of %d bytes: %w", size, err)
+	}
+	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, seals); err != nil {
+		m.close()
+		return nil, fmt.Errorf("memory file of %d bytes: seal its size: %w", size, err)
 	}
 	m.inode = uverbs.Inode{Dev: st.Dev, Ino: st.Ino}
 	return m, nil
