@@ -15,6 +15,12 @@ func (r *Run) Acceptable() error {
 	switch {
 	case r.Target.Kind != "hw":
 		return fmt.Errorf("the record is of target %q; only what hardware showed is a reference", r.Target.Kind)
+	case r.Environment[KeyBelow] != "":
+		return fmt.Errorf("the run was made below %s, where the device is simulated; only what hardware showed is a reference: run conform --target=hw on the card", r.Environment[KeyBelow])
+	case r.Target.Profile == ExecProfile:
+		return fmt.Errorf("the record is of profile %s, a simulated device; only what hardware showed is a reference: run conform --target=hw on the card", ExecProfile)
+	case r.Environment[KeyMachine] == VirtualMachine:
+		return errors.New("the run was made in a virtual machine, whose devices or times may be emulated; run conform --target=hw on the machine that has the card")
 	case r.Incomplete:
 		return errors.New("the run was interrupted")
 	case p[KeyProvider] == "" || p[KeyPart] == "":

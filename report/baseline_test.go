@@ -34,7 +34,12 @@ func TestWhatIsNoBaseline(t *testing.T) {
 		"only what hardware showed": {Target: Target{Kind: "sim", Profile: "connectx-5"}},
 		"was interrupted":           {Target: Target{Kind: "hw"}, Incomplete: true, Environment: card},
 		"which device":              {Target: Target{Kind: "hw"}},
-		"RC-001 is fail":            {Target: Target{Kind: "hw"}, Environment: card, Cases: []Case{{ID: "RC-001", Outcome: Fail}}},
+		"below rdmasim exec, where the device is simulated": {Target: Target{Kind: "hw"},
+			Environment: map[string]string{KeyProvider: "mlx5", KeyPart: "0x1017", KeyBelow: "rdmasim exec"}},
+		"of profile hw-mlx5-exec": {Target: Target{Kind: "hw", Profile: "hw-mlx5-exec"}, Environment: card},
+		"in a virtual machine": {Target: Target{Kind: "hw"},
+			Environment: map[string]string{KeyProvider: "mlx5", KeyPart: "0x1017", KeyMachine: VirtualMachine}},
+		"RC-001 is fail": {Target: Target{Kind: "hw"}, Environment: card, Cases: []Case{{ID: "RC-001", Outcome: Fail}}},
 	} {
 		if err := r.Acceptable(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)

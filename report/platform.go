@@ -21,6 +21,17 @@ const (
 	KeyEnv       = "env."       // prefix of environment variables that the driver reads
 )
 
+// Keys of a run's environment that say what stands between the suite and real hardware. A record that
+// has one of them is no reference for a card.
+const (
+	KeyBelow   = "below"   // the program that simulates the device: rdmasim exec
+	KeyMachine = "machine" // VirtualMachine, or missing
+
+	VirtualMachine = "virtual" // value of KeyMachine: the processor has the flag hypervisor
+
+	ExecProfile = "hw-mlx5-exec" // profile of the target below rdmasim exec
+)
+
 // Platform is what a run was made on, by the keys above.
 type Platform map[string]string
 
