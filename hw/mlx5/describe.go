@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/tklauser/go-sysconf"
@@ -32,10 +33,11 @@ func (p *probe) describe() {
 	if p.ctx.mlx5 {
 		provider = "mlx5"
 	}
+	loaded := libraries(provider)
 	// The keys of report.Platform, which the ledger of deviations asks for.
 	d := map[string]string{
 		"provider": provider, "part": fmt.Sprintf("%#x", p.attr.VendorPartID), "firmware": p.attr.FWVer, "kernel": kernel,
-		"rdma_core": library("libibverbs.so"), "link_layer": linkName(n.link), "page_size": fmt.Sprint(conf(sysconf.SC_PAGE_SIZE, 4096)),
+		"rdma_core": loaded.core, "libraries": strings.Join(loaded.libraries, ", "), "link_layer": linkName(n.link), "page_size": fmt.Sprint(conf(sysconf.SC_PAGE_SIZE, 4096)),
 		"device": n.Device, "port": fmt.Sprint(n.Port), "gid": fmt.Sprintf("%d %v", n.GIDIndex, n.GID), "driver": driver,
 		"vendor": fmt.Sprintf("%#x, hardware version %#x", p.attr.VendorID, p.attr.HWVer),
 	}
@@ -47,6 +49,9 @@ func (p *probe) describe() {
 		p.set("addr", verbs.Absent)      // its interface is the machine's own
 		p.set("restrack", verbs.Absent)
 		p.set("fork.copy", verbs.Absent) // it pins nothing, and the kernel does not report forks to libibverbs
+	}
+	if guest() {
+		d["machine"] = "virtual"
 	}
 	if len(s.nodes) > 1 {
 		o := s.nodes[1]
@@ -87,6 +92,22 @@ func driverOf(device string) (driver string, exec bool) {
 	return "unknown", exec
 }
 
+// guest reports whether this is a virtual machine: the processor then has the flag
+// hypervisor (bit 31 of ECX of CPUID leaf 1), which emulators and hypervisors set.
+func guest() bool {
+	text, err := os.ReadFile("/proc/cpuinfo")
+	return err == nil && hypervisor(string(text))
+}
+
+func hypervisor(cpuinfo string) bool {
+	for line := range strings.Lines(cpuinfo) {
+		if key, flags, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == "flags" {
+			return slices.Contains(strings.Fields(flags), "hypervisor")
+		}
+	}
+	return false
+}
+
 func linkName(l verbs.LinkLayer) string {
 	if l == verbs.LinkEthernet {
 		return "Ethernet"
@@ -107,21 +128,61 @@ func release() string {
 	return unix.ByteSliceToString(u.Release[:])
 }
 
-// library is the version of a library that this process has loaded: the last two
-// numbers of its file's name are rdma-core's.
-func library(name string) string {
+// mapped is what this process has mapped of rdma-core.
+type mapped struct {
+	// core is the version of rdma-core: the provider's where its file has one (libmlx5), for it is the
+	// provider that drives the device; otherwise libibverbs'. It begins with "unknown" where two versions
+	// of the provider are mapped.
+	core      string
+	libraries []string // paths of libibverbs and of the providers, sorted
+}
+
+// libraries reads /proc/self/maps.
+func libraries(provider string) mapped {
 	maps, err := os.ReadFile("/proc/self/maps")
 	if err != nil {
-		return "unknown"
+		return mapped{core: "unknown"}
 	}
-	for line := range strings.Lines(string(maps)) {
-		if i := strings.LastIndex(line, "/"); i >= 0 {
-			if v, ok := rdmaCore(strings.TrimSpace(line[i+1:]), name); ok {
-				return v
-			}
+	return mappedIn(string(maps), provider)
+}
+
+// mappedIn finds the libraries in the text of /proc/self/maps, which names files and not links to them.
+func mappedIn(maps, provider string) mapped {
+	var m mapped
+	var verbs, providers []string // versions
+	for line := range strings.Lines(maps) {
+		i := strings.Index(line, "/")
+		if i < 0 {
+			continue
+		}
+		path := strings.TrimSpace(line[i:])
+		base := filepath.Base(path)
+		isVerbs := strings.HasPrefix(base, "libibverbs.so")
+		isProvider := strings.HasPrefix(base, "lib"+provider+".so") || strings.HasPrefix(base, "lib"+provider+"-rdmav")
+		if !isVerbs && !isProvider || slices.Contains(m.libraries, path) {
+			continue
+		}
+		m.libraries = append(m.libraries, path)
+		if v, ok := rdmaCore(base, "libibverbs.so"); ok {
+			verbs = append(verbs, v)
+		} else if v, ok := rdmaCore(base, "lib"+provider+".so"); ok {
+			providers = append(providers, v)
 		}
 	}
-	return "unknown"
+	slices.Sort(m.libraries)
+	slices.Sort(providers)
+	providers = slices.Compact(providers)
+	switch {
+	case len(providers) > 1:
+		m.core = fmt.Sprintf("unknown (lib%s %s are mapped)", provider, strings.Join(providers, " and "))
+	case len(providers) == 1:
+		m.core = providers[0]
+	case len(verbs) > 0:
+		m.core = verbs[0]
+	default:
+		m.core = "unknown"
+	}
+	return m
 }
 
 // rdmaCore reads the version out of libibverbs.so.1.14.44.0.

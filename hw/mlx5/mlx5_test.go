@@ -199,6 +199,32 @@ func TestLibraryVersion(t *testing.T) {
 	}
 }
 
+// The version is that of the provider which is mapped, also where libibverbs is of another build.
+func TestMappedLibraries(t *testing.T) {
+	const verbs = "7f0000000000-7f0000001000 r--p 00000000 fe:00 1   /opt/rdma/lib/libibverbs.so.1.14.56.1\n"
+	const old = "7f0000002000-7f0000003000 r-xp 00000000 fe:00 2   /usr/lib/libmlx5.so.1.24.44.0\n"
+	const own = "7f0000004000-7f0000005000 r-xp 00000000 fe:00 3   /opt/rdma/lib/libmlx5.so.1.25.56.1\n"
+	const rxe = "7f0000006000-7f0000007000 r-xp 00000000 fe:00 4   /opt/my libs/librxe-rdmav34.so\n"
+	for _, tt := range []struct{ maps, provider, core, libraries string }{
+		{verbs + old + old, "mlx5", "44.0", "/opt/rdma/lib/libibverbs.so.1.14.56.1 /usr/lib/libmlx5.so.1.24.44.0"},
+		{verbs + own, "mlx5", "56.1", "/opt/rdma/lib/libibverbs.so.1.14.56.1 /opt/rdma/lib/libmlx5.so.1.25.56.1"},
+		{verbs + own + old, "mlx5", "unknown (libmlx5 44.0 and 56.1 are mapped)",
+			"/opt/rdma/lib/libibverbs.so.1.14.56.1 /opt/rdma/lib/libmlx5.so.1.25.56.1 /usr/lib/libmlx5.so.1.24.44.0"},
+		{verbs + old + rxe, "rxe", "56.1", "/opt/my libs/librxe-rdmav34.so /opt/rdma/lib/libibverbs.so.1.14.56.1"},
+		{"", "mlx5", "unknown", ""},
+	} {
+		if m := mappedIn(tt.maps, tt.provider); m.core != tt.core || strings.Join(m.libraries, " ") != tt.libraries {
+			t.Errorf("mapped %+v, want %s of %s", m, tt.core, tt.libraries)
+		}
+	}
+}
+
+func TestGuestIsKnownByTheProcessor(t *testing.T) {
+	if !hypervisor("processor\t: 0\nflags\t\t: fpu hypervisor lahf_lm\n") || hypervisor("flags\t\t: fpu vmx\nbugs\t\t: hypervisor\n") {
+		t.Error("a flag of the processor says whether the machine is virtual")
+	}
+}
+
 // TestPlay: a player answers commands, and says what it cannot do without a device.
 func TestPlay(t *testing.T) {
 	in, feed := io.Pipe()
