@@ -56,16 +56,6 @@ type mapping struct {
 	off   uint64
 }
 
-// busy reports whether another thread's mmap may not have reached the kernel yet.
-func (f *file) busy(tid int) bool {
-	p := f.mapping
-	if p == nil || p.tid == tid || p.done(f.proc.mem) {
-		f.mapping = nil
-		return false
-	}
-	return true
-}
-
 // mmapOver notes that a thread makes another call, and so that its mmap has returned.
 func (f *file) mmapOver(tid int) {
 	if f.mapping != nil && f.mapping.tid == tid {

@@ -4,8 +4,10 @@ package exec
 
 import (
 	"errors"
+	"fmt"
 	osexec "os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -54,6 +56,21 @@ func TestProgramCannotTakeMemoryFromTheSupervisor(t *testing.T) {
 			if status != 0 || !strings.Contains(out, "all kept") {
 				t.Errorf("%v: status %d:\n%s", flags, status, out)
 			}
+		}
+	})
+}
+
+// TestNobodyWaitsForAnothersMmap counts the rounds in which the calls on one file were answered while an mmap of another
+// waited. They are all but those in which the machine took a second for ten calls.
+func TestNobodyWaitsForAnothersMmap(t *testing.T) {
+	needs(t, "ibv_devices")
+	bin := compile(t, "stall")
+	each(t, func(t *testing.T, u user) {
+		const rounds = 4
+		out, status := u.session(t, "--", bin, strconv.Itoa(rounds))
+		var answered int
+		if _, err := fmt.Sscanf(out, "answered in %d of", &answered); err != nil || status != 0 || 2*answered <= rounds {
+			t.Errorf("status %d, in most of %d rounds the calls come after the mmap:\n%s", status, rounds, out)
 		}
 	})
 }

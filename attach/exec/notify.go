@@ -6,7 +6,6 @@ import (
 	"errors"
 	"sync/atomic"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -20,14 +19,17 @@ type notifier struct {
 	askedForDevices atomic.Bool  // a library asked for RDMA devices
 	ioctls          atomic.Int64 // RDMA calls
 	quit            atomic.Bool
+	waits           map[*file][]*waiting // mmaps that wait, in order
 }
 
 // run serves until no process is left under the filter, or stop.
 func (n *notifier) run() {
 	p := []unix.PollFd{{Fd: int32(n.l.FD()), Events: unix.POLLIN}}
 	for !n.quit.Load() {
-		// The time-out bounds how late a stop is noticed.
-		k, err := unix.Poll(p, 100)
+		if len(n.waits) > 0 {
+			n.s.eng.do(n.lookAgain)
+		}
+		k, err := unix.Poll(p, n.patience())
 		if k <= 0 || err != nil {
 			continue
 		}
@@ -53,7 +55,7 @@ func (n *notifier) answer(x *seccomp.Notif) {
 		n.askedForDevices.Store(true)
 		_ = n.l.Fail(x.ID, unix.EPROTONOSUPPORT)
 	case unix.SYS_MMAP:
-		n.mmap(x)
+		n.s.eng.do(func() { n.mmap(x) })
 	default:
 		n.path(x)
 	}
@@ -81,56 +83,11 @@ func (n *notifier) ioctl(x *seccomp.Notif) {
 		return
 	}
 	f.mmapOver(tid)
+	defer n.serve(f)
 	c := &caller{l: n.l, id: x.ID, tid: tid, proc: proc}
 	e := f.ioctl(c, x.Args[2])
 	n.s.procs.streams.Flush() // the program sees what the device wrote before the answer
 	_ = n.l.Fail(x.ID, e)
-}
-
-// How long to wait for the mmap of another thread on the same descriptor: one that the
-// kernel refused never shows. The other thread's calls wait meanwhile.
-const (
-	mmapTries = 1000
-	mmapPause = time.Millisecond
-)
-
-// mmap prepares the file for an mmap, and lets the kernel do it.
-func (n *notifier) mmap(x *seccomp.Notif) {
-	for look := range mmapTries {
-		done := false
-		n.s.eng.do(func() { done = n.tryMmap(x, look == mmapTries-1) })
-		if done {
-			return
-		}
-		time.Sleep(mmapPause)
-	}
-}
-
-// tryMmap runs on the engine's thread. It reports false, and has not answered, when the
-// mmap of another thread comes first.
-func (n *notifier) tryMmap(x *seccomp.Notif, now bool) bool {
-	tid, fd, off := int(x.PID), int(int32(x.Args[4])), x.Args[5]
-	f, shows, err := n.s.files.find(n.l, x.ID, tid, fd)
-	if err != nil || f == nil {
-		_ = n.l.Continue(x.ID) // another file: the kernel maps it
-		return true
-	}
-	if f.busy(tid) && !now {
-		return false
-	}
-	if page := off / pageSize; contiguousPage(page) {
-		err = f.contiguous(n.l, x.ID, tid, fd, off, x.Args[1])
-	} else if e := f.mapped(page); e != 0 {
-		err = e
-	} else {
-		err = f.showDeviceFile(n.l, x.ID, tid, fd, shows, off)
-	}
-	if err != nil {
-		_ = n.l.Fail(x.ID, errno(err))
-		return true
-	}
-	_ = n.l.Continue(x.ID)
-	return true
 }
 
 // errno is the errno inside an error, EIO when there is none.
