@@ -37,6 +37,13 @@ func ReadFile(name string) (*Run, error) {
 	if r.Schema != Schema {
 		return nil, fmt.Errorf("%s has the schema %q, and this program reads %q", name, r.Schema, Schema)
 	}
+	first := map[string]int{}
+	for i, c := range r.Cases {
+		if at, twice := first[c.ID]; twice {
+			return nil, fmt.Errorf("%s: %s is there twice, as case %d and as case %d; remove one, or run it again", name, c.ID, at+1, i+1)
+		}
+		first[c.ID] = i
+	}
 	return r, nil
 }
 

@@ -44,3 +44,14 @@ func TestReadFile(t *testing.T) {
 		})
 	}
 }
+
+func TestRecordWithAnIDTwiceIsRefused(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "twice.json")
+	text := `{"schema":"` + report.Schema + `","cases":[{"id":"RC-001"},{"id":"RC-002"},{"id":"RC-001"}]}`
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := report.ReadFile(name); err == nil || !strings.Contains(err.Error(), name+": RC-001 is there twice, as case 1 and as case 3") {
+		t.Errorf("error %v", err)
+	}
+}
