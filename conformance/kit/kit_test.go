@@ -8,6 +8,7 @@ import (
 
 	"github.com/rdmasim/rdmasim/conformance/spec"
 	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/report"
 	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/verbs"
 )
@@ -48,6 +49,40 @@ func TestPushes(t *testing.T) {
 	} {
 		if why := judge(func(c *spec.C) { BlueFlamePushes(c, tc.ws, 64) }); !strings.Contains(why, tc.want) {
 			t.Errorf("%s: reason %q, want one with %q", name, why, tc.want)
+		}
+	}
+}
+
+// unstarted is the testbed of a helper process that ends before it answers.
+type unstarted struct {
+	verbs.UnimplementedTestbed
+	answers int // commands that it answers before
+}
+
+func (u *unstarted) Player(verbs.Thread, int, map[string]string) (verbs.Player, error) { return u, nil }
+
+func (u *unstarted) Do(verbs.Thread, verbs.PlayerCommand) (verbs.PlayerReply, error) {
+	if u.answers--; u.answers >= 0 {
+		return verbs.PlayerReply{}, nil
+	}
+	return verbs.PlayerReply{Text: "error while loading shared libraries"}, verbs.ErrProcessDied
+}
+
+func (u *unstarted) Kill(verbs.Thread) {}
+
+// A helper process that does not get as far as an answer says nothing about the device.
+func TestHelperThatCannotStartIsAnError(t *testing.T) {
+	for answers, want := range map[int]report.Outcome{0: report.Error, 1: report.Fail} {
+		for name, body := range map[string]func(c *spec.C){
+			"do":  func(c *spec.C) { OpenOtherProcess(c, 0, nil).Do(c, "td", nil, nil) },
+			"err": func(c *spec.C) { _, _ = OpenOtherProcess(c, 0, nil).DoErr(c, "td", nil, nil) },
+		} {
+			r := spec.NewRunning("KIT-TEST", 1)
+			r.Execute(nil, &unstarted{answers: answers}, body)
+			v := r.Result().Verdict
+			if v == nil || v.Outcome != want || want == report.Error && !strings.Contains(v.Reason, "loading shared libraries") {
+				t.Errorf("%s, %d answers: %+v, want %s", name, answers, v, want)
+			}
 		}
 	}
 }

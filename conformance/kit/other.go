@@ -1,6 +1,7 @@
 package kit
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"strconv"
@@ -15,7 +16,8 @@ import (
 // OtherProcess is another process, on this host or another, that carries out commands of package
 // player.
 type OtherProcess struct {
-	p verbs.Player
+	p        verbs.Player
+	answered bool // a command
 	Addr
 }
 
@@ -92,9 +94,15 @@ func (o *OtherProcess) Do(c *spec.C, op string, args Args, data []byte) verbs.Pl
 }
 
 // Try has the process carry out a command that may be refused: see Errno of the
-// reply. The error is ErrProcessDied when the process did not survive it.
+// reply. The error is ErrProcessDied when the process did not survive it. A process that ends
+// before its first answer could not start, which says nothing about the device: the case is an error.
 func (o *OtherProcess) Try(c *spec.C, op string, args Args, data []byte) (verbs.PlayerReply, error) {
-	return o.p.Do(c.T, verbs.PlayerCommand{Op: op, Args: args, Data: data})
+	r, err := o.p.Do(c.T, verbs.PlayerCommand{Op: op, Args: args, Data: data})
+	if errors.Is(err, verbs.ErrProcessDied) && !o.answered {
+		c.Errorf("the other process ended before it answered its first command (%s): %s", op, r.Text)
+	}
+	o.answered = o.answered || err == nil
+	return r, err
 }
 
 // DoErr is Try for a command that must not end the process; the errno of the reply becomes the error.
