@@ -63,7 +63,7 @@ func run(t *testing.T, r *conformance.Runner, id string, body func(*spec.C)) rep
 
 func TestOutcomes(t *testing.T) {
 	r := &conformance.Runner{Target: fake.Target{}, Seed: 1}
-	flips := 0
+	flips, ends := 0, 0
 	tests := map[string]struct {
 		id     string
 		repeat int
@@ -82,7 +82,12 @@ func TestOutcomes(t *testing.T) {
 		"flaky": {"DEV-001", 2, func(c *spec.C) {
 			flips++
 			c.Observe("flips", flips)
-		}, report.Flaky, "repeat 2 differs"},
+		}, report.Flaky, "repeat 2 differs from the first run with the same seed, at step flips: 1, then 2"},
+		"flaky outcome": {"DEV-001", 2, func(c *spec.C) {
+			if ends++; ends == 2 {
+				c.Failf("no answer")
+			}
+		}, report.Flaky, "pass, then fail (no answer)"},
 		"fail in a deferred": {"DEV-001", 1, func(c *spec.C) { c.Defer(func() { c.Failf("leak") }) }, report.Fail, "leak"},
 		"unsupported inside": {"DEV-001", 1, func(c *spec.C) { c.NoErr("call", syscall.EOPNOTSUPP) }, report.Fail, "got EOPNOTSUPP"},
 	}
@@ -92,6 +97,9 @@ func TestOutcomes(t *testing.T) {
 			got := run(t, r, tt.id, tt.body)
 			if got.Outcome != tt.want || !strings.Contains(got.Reason, tt.reason) {
 				t.Errorf("outcome %s (%s), want %s (%s)", got.Outcome, got.Reason, tt.want, tt.reason)
+			}
+			if differs := got.Differs != nil && len(got.Differs.Observations)+len(got.Differs.Reason) > 0; differs != (tt.want == report.Flaky) {
+				t.Errorf("the record of the repeat that differs: %+v", got.Differs)
 			}
 			if tt.want == report.Fail && !strings.HasPrefix(got.Where, "conformance/conformance_test.go:") {
 				t.Errorf("the check is said to be at %q", got.Where)

@@ -37,7 +37,13 @@ func (r *Runner) Run(e Entry, c spec.Case) report.Case {
 	first := r.once(e, c)
 	for i := 1; i < r.Repeat; i++ {
 		if again := r.once(e, c); !sameRecord(first, again) {
-			first.Outcome, first.Reason = report.Flaky, fmt.Sprintf("repeat %d differs from the first run with the same seed", i+1)
+			step, what := report.FirstDifference(&first, &again)
+			first.Outcome, first.Step, first.Differs = report.Flaky, step, &again
+			first.Reason = fmt.Sprintf("repeat %d differs from the first run with the same seed", i+1)
+			if step != "" {
+				first.Reason += ", at step " + step
+			}
+			first.Reason += ": " + what
 			return first
 		}
 	}

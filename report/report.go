@@ -4,6 +4,7 @@
 package report
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -77,6 +78,41 @@ type Case struct {
 	Testbed      []string      `json:"testbed,omitempty"`    // what the case's needs changed of it
 	VirtualNs    int64         `json:"virtual_ns,omitempty"` // on a simulator
 	Observations []Observation `json:"observations"`
+	// Differs is the record of the repeat that differs, of a flaky case. The other fields, but for Outcome,
+	// Step and Reason, are those of the first run.
+	Differs *Case `json:"differs,omitempty"`
+}
+
+// FirstDifference is the step at which two runs of a case differ first (empty: none has a name), and what
+// they saw there.
+func FirstDifference(a, b *Case) (step, what string) {
+	n := min(len(a.Observations), len(b.Observations))
+	for i := range n {
+		if x, y := &a.Observations[i], &b.Observations[i]; x.Step != y.Step {
+			return x.Step, fmt.Sprintf("%q came here, then %q", x.Step, y.Step)
+		} else if text(x.Got) != text(y.Got) {
+			return x.Step, fmt.Sprintf("%s, then %s", text(x.Got), text(y.Got))
+		} else if text(x) != text(y) { // what was wanted, or the deviation that explains it
+			return x.Step, fmt.Sprintf("%s, then %s", text(x), text(y))
+		}
+	}
+	switch {
+	case a.Outcome != b.Outcome || a.Reason != b.Reason || a.Step != b.Step:
+		return cmp.Or(b.Step, a.Step), ended(a) + ", then " + ended(b)
+	case len(a.Observations) > n:
+		return a.Observations[n].Step, text(a.Observations[n].Got) + ", then nothing"
+	case len(b.Observations) > n:
+		return b.Observations[n].Step, "nothing, then " + text(b.Observations[n].Got)
+	}
+	return "", fmt.Sprintf("the case took %d ns, then %d ns", a.VirtualNs, b.VirtualNs)
+}
+
+// ended is how a case ended, in words.
+func ended(c *Case) string {
+	if c.Reason == "" {
+		return string(c.Outcome)
+	}
+	return fmt.Sprintf("%s (%s)", c.Outcome, c.Reason)
 }
 
 // Observation is one thing that a case saw.

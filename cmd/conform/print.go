@@ -51,6 +51,20 @@ func (p progress) done() {
 // printCase prints a case and what it saw, for --verbose.
 func printCase(w io.Writer, c report.Case) {
 	fmt.Fprintf(w, "%-14s %s\n", c.Outcome, c.ID)
+	printObservations(w, c)
+	if c.Reason != "" {
+		fmt.Fprintf(w, "    %s\n", c.Reason)
+	}
+	if c.Differs != nil {
+		fmt.Fprintf(w, "  the repeat that differs: %s\n", c.Differs.Outcome)
+		printObservations(w, *c.Differs)
+		if c.Differs.Reason != "" {
+			fmt.Fprintf(w, "    %s\n", c.Differs.Reason)
+		}
+	}
+}
+
+func printObservations(w io.Writer, c report.Case) {
 	for _, o := range c.Observations {
 		got, _ := json.Marshal(o.Got) // observations came as JSON
 		fmt.Fprintf(w, "    %s: %s", o.Step, got)
@@ -59,9 +73,6 @@ func printCase(w io.Writer, c report.Case) {
 			fmt.Fprintf(w, "  (want %s)", want)
 		}
 		fmt.Fprintln(w)
-	}
-	if c.Reason != "" {
-		fmt.Fprintf(w, "    %s\n", c.Reason)
 	}
 }
 
