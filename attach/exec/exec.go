@@ -12,6 +12,7 @@ package exec
 
 import (
 	"errors"
+	"time"
 
 	"github.com/rdmasim/rdmasim/sim/profile"
 )
@@ -38,6 +39,9 @@ type Config struct {
 	// copies work requests and completions. Otherwise the device shares that memory with
 	// programs that do not choose its place themselves.
 	CopyQueues bool
+	// Grace is how long the program may take to end after SIGTERM or SIGHUP, before it is killed
+	// with its children (0: 5 s).
+	Grace time.Duration
 	// Logf, when not nil, receives the reason for each call of a program that is refused.
 	Logf func(format string, args ...any)
 }

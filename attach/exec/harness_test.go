@@ -48,6 +48,7 @@ func command(args []string) int {
 	f.BoolVar(&cfg.DynamicUARs, "dynamic", false, "")
 	f.BoolVar(&cfg.PathCalls, "path-calls", false, "")
 	f.BoolVar(&cfg.CopyQueues, "copy-queues", false, "")
+	f.DurationVar(&cfg.Grace, "grace", 0, "")
 	verbose := f.Bool("v", false, "")
 	bandwidth := f.Uint64("bandwidth", 0, "of the link in bit/s")
 	name := f.String("profile", profile.Default, "")

@@ -5,11 +5,13 @@ package exec
 import (
 	"errors"
 	"fmt"
+	"os"
 	osexec "os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -71,6 +73,54 @@ func TestNobodyWaitsForAnothersMmap(t *testing.T) {
 		var answered int
 		if _, err := fmt.Sscanf(out, "answered in %d of", &answered); err != nil || status != 0 || 2*answered <= rounds {
 			t.Errorf("status %d, in most of %d rounds the calls come after the mmap:\n%s", status, rounds, out)
+		}
+	})
+}
+
+// TestAskedToEnd sends SIGTERM, once or again and again, to the supervisor of a program that ends by it, and of one that
+// like its child does not.
+func TestAskedToEnd(t *testing.T) {
+	canListen(t)
+	each(t, func(t *testing.T, u user) {
+		const pause = `: > "$READY"; while :; do sleep 0.01; done`
+		const stubborn = `trap "" TERM; sh -c '` + pause + `' & while :; do sleep 0.01; done`
+		for name, c := range map[string]struct {
+			grace, script string
+			again         bool
+			status        int
+			says          string
+		}{
+			"ends":     {"1h", `trap "exit 9" TERM; ` + pause, false, 9, ""},
+			"stubborn": {"50ms", stubborn, false, 128 + 9, "is killed with its children: it has not ended 50ms after it was asked to"},
+			"often":    {"50ms", stubborn, true, 128 + 9, "is killed with its children"},
+		} {
+			ready := filepath.Join(shared(t), "ready")
+			run, out := u.start(t, "-grace", c.grace, "--", "sh", "-c", "READY="+ready+"; export READY; "+c.script)
+			ended := make(chan error, 1)
+			go func() { ended <- run.Wait() }()
+			late := time.After(limit)
+			tick := time.NewTicker(5 * time.Millisecond)
+			defer tick.Stop()
+			for sent, over := false, false; !over; {
+				select {
+				case <-ended:
+					over = true
+				case <-late:
+					_ = run.Process.Kill()
+					t.Fatalf("%s: the session goes on", name)
+				case <-tick.C:
+					if _, err := os.Stat(ready); err == nil && (!sent || c.again) {
+						sent = true
+						_ = run.Process.Signal(unix.SIGTERM)
+					}
+				}
+			}
+			if s := run.ProcessState.ExitCode(); s != c.status || !strings.Contains(out.String(), c.says) {
+				t.Errorf("%s: status %d, want %d, and %q:\n%s", name, s, c.status, c.says, out)
+			}
+			if left := withEnv("READY=" + ready); len(left) > 0 {
+				t.Errorf("%s: processes %v are left", name, left)
+			}
 		}
 	})
 }

@@ -32,6 +32,7 @@ type session struct {
 	files   *files
 	procs   *processes
 	outputs outputs
+	signals chan os.Signal // to this process, since before the program was started
 }
 
 // outputs are the files that a session writes.
@@ -43,7 +44,9 @@ type outputs struct {
 // that ended it. The session ends with the program: what is left of its processes is
 // killed. A *UsageError is a mistake of the caller; another error means that the
 // program did not run, or that an output could not be written.
-func Run(ctx context.Context, cfg *Config) (status int, err error) {
+//
+// Signals that ask for an end are passed on to the program, and so the context is not looked at.
+func Run(_ context.Context, cfg *Config) (status int, err error) {
 	if len(cfg.Args) == 0 {
 		return 0, &UsageError{errors.New("the program to run is missing: rdmasim exec [flags] -- PROGRAM [ARGUMENT...]")}
 	}
@@ -60,11 +63,13 @@ func Run(ctx context.Context, cfg *Config) (status int, err error) {
 	// The child dies with the thread that starts it, and this one waits for its end.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	s := &session{cfg: cfg}
+	s := &session{cfg: cfg, signals: make(chan os.Signal, 4)}
+	signal.Notify(s.signals, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT)
+	defer signal.Stop(s.signals)
 	if err := s.prepare(path); err != nil {
 		return 0, err
 	}
-	status, err = s.run(ctx)
+	status, err = s.run()
 	return status, errors.Join(err, s.close())
 }
 
@@ -114,7 +119,7 @@ func (s *session) openOutputs() error {
 }
 
 // run lets the program start and serves it until it ends.
-func (s *session) run(ctx context.Context) (status int, err error) {
+func (s *session) run() (status int, err error) {
 	defer s.started.endJanitor()
 	s.procs = newProcesses(s.m)
 	s.m.flush = s.procs.streams.Flush
@@ -139,7 +144,7 @@ func (s *session) run(ctx context.Context) (status int, err error) {
 		_, _ = unix.Wait4(s.started.pid, nil, 0, nil)
 		return 0, &UsageError{err}
 	}
-	defer s.forward(ctx)()
+	defer s.forward()()
 	status = s.wait()
 	s.killRest()
 	if !s.notes.askedForDevices.Load() && s.notes.ioctls.Load() == 0 {
@@ -153,26 +158,48 @@ func (s *session) run(ctx context.Context) (status int, err error) {
 	return status, s.eng.err()
 }
 
-// forward passes on what asks the program to end. Signals of the terminal reach it by
-// themselves.
-func (s *session) forward(ctx context.Context) (stop func()) {
-	ch := make(chan os.Signal, 4)
-	signal.Notify(ch, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT)
-	done := make(chan struct{})
+// defaultGrace is how long a program may take to end after SIGTERM, by default: less than the 10 s
+// after which container engines and batch systems kill the supervisor itself.
+const defaultGrace = 5 * time.Second
+
+// forward passes on what asks the program to end, and kills it with its children when it has not
+// ended after the grace period. Signals of the terminal reach it by themselves.
+func (s *session) forward() (stop func()) {
+	grace := s.cfg.Grace
+	if grace == 0 {
+		grace = defaultGrace
+	}
+	quit, done := make(chan struct{}), make(chan struct{})
 	go func() {
+		defer close(done)
+		var late <-chan time.Time
 		for {
 			select {
-			case sig := <-ch:
+			case sig := <-s.signals:
 				if sig == syscall.SIGTERM || sig == syscall.SIGHUP {
 					_ = unix.Kill(s.started.pid, sig.(syscall.Signal))
+					if late == nil { // timeout sends the same signal twice
+						late = time.After(grace)
+					}
 				}
-			case <-done:
+			case <-late:
+				fmt.Fprintf(os.Stderr, "rdmasim exec: %s is killed with its children: it has not ended %v after it was asked to (--grace)\n", s.cfg.Args[0], grace)
+				_ = s.killAll()
+			case <-quit:
 				return
 			}
 		}
 	}()
-	_ = ctx // the signals that cancel it are handled above
-	return func() { signal.Stop(ch); close(done) }
+	return func() { close(quit); <-done }
+}
+
+// killAll kills the program and its children once, and says whom. wait reaps the program.
+func (s *session) killAll() (killed []int) {
+	killed = descendants(os.Getpid(), s.started.janitor)
+	for _, pid := range killed {
+		_ = unix.Kill(pid, unix.SIGKILL)
+	}
+	return killed
 }
 
 // wait reaps children until the program has ended.
@@ -199,10 +226,7 @@ func (s *session) wait() int {
 // one by now, as it is their subreaper.
 func (s *session) killRest() {
 	for range 200 {
-		left := descendants(os.Getpid(), s.started.janitor)
-		for _, pid := range left {
-			_ = unix.Kill(pid, unix.SIGKILL)
-		}
+		left := s.killAll()
 		for {
 			pid, err := unix.Wait4(-1, nil, unix.WNOHANG, nil)
 			if err != nil || pid <= 0 {

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -51,6 +52,9 @@ the program, or 2 if it cannot be started.`,
 			if verbose {
 				cfg.Logf = func(format string, a ...any) { fmt.Fprintf(c.ErrOrStderr(), "rdmasim exec: "+format+"\n", a...) }
 			}
+			if cfg.Grace <= 0 {
+				return &experiment.UsageError{Err: fmt.Errorf("--grace %v: a time above 0 is needed, such as 5s", cfg.Grace)}
+			}
 			cfg.Args, cfg.Profile = args, p
 			status, err := exec.Run(c.Context(), &cfg)
 			var bad *exec.UsageError
@@ -74,6 +78,7 @@ the program, or 2 if it cannot be started.`,
 	f.StringVar(&cfg.Trace, "trace", "", "write a timeline to this `file` (Trace Event JSON, for Perfetto)")
 	f.StringVar(&cfg.UARLog, "uar-log", "", "write to this `file` a line for each store to a doorbell register: page, register, half, and what was written")
 	f.BoolVar(&cfg.Throttle, "throttle", false, "do not let virtual time run ahead of real time, so that bandwidth does not exceed the profile's")
+	f.DurationVar(&cfg.Grace, "grace", 5*time.Second, "how long the program may take to end after SIGTERM, before it is killed with its children")
 	f.StringVar(&uar, "uar", "static", "doorbell registers that the library gets: static (a table), or dynamic (a UAR page for each thread domain)")
 	f.StringVar(&queues, "queues", "shared", "memory of the queues: shared with the device where the library allows it, or copied")
 	f.BoolVarP(&verbose, "verbose", "v", false, "print why calls of the program are refused")
