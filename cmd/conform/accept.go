@@ -17,7 +17,7 @@ func newAccept() *cobra.Command {
 		Short: "Make the record of a hardware run the baseline of its kind of device",
 		Long: "accept makes the record of a run on hardware, if no case of it is bad, the baseline of its provider and part. With\n" +
 			"conform --target=hw --baseline DIR/NAME.json later runs expect what this run saw in cases of strength H.",
-		Args: cobra.ExactArgs(1),
+		Args: needs(1, "a record, which conform --target=hw --report writes"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r, err := report.ReadFile(args[0])
 			if err != nil {

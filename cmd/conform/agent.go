@@ -1,6 +1,10 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+)
 
 type agentOptions struct {
 	listen, key, device string
@@ -24,6 +28,9 @@ func newAgent(serve func(*cobra.Command, *agentOptions) error) *cobra.Command {
 			if o.listen == "" {
 				return usagef("agent needs --listen unix:PATH or --listen tcp:HOST:PORT")
 			}
+			if kind, _, _ := strings.Cut(o.listen, ":"); kind != "unix" && kind != "tcp" {
+				return usagef("--listen %s: an address is unix:PATH or tcp:HOST:PORT; did you mean --listen %s?", o.listen, meantAddress(o.listen))
+			}
 			return serve(cmd, o)
 		},
 	}
@@ -34,4 +41,12 @@ func newAgent(serve func(*cobra.Command, *agentOptions) error) *cobra.Command {
 	f.IntVar(&o.port, "port", 0, "port of the device (default: the first that is active)")
 	f.IntVar(&o.gidIndex, "gid-index", -1, "index of the GID that connections use (default: RoCE v2 with an IPv4 address)")
 	return cmd
+}
+
+// meantAddress puts the kind before an address that has none.
+func meantAddress(s string) string {
+	if strings.Contains(s, "/") || !strings.Contains(s, ":") {
+		return "unix:" + s
+	}
+	return "tcp:" + s
 }

@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/rdmasim/rdmasim/conformance"
@@ -51,6 +53,16 @@ func TestBadInput(t *testing.T) {
 		"mutants":          {[]string{"mutants", "--filter", "cq-destroy-in-us"}, `did you mean "cq-destroy-in-use"?`},
 		"agent":            {[]string{"agent", "--listen=tcp:127.0.0.1:0"}, "apt-get install"},
 		"agent where":      {[]string{"agent"}, "--listen unix:PATH"},
+		"case as command":  {[]string{"rc-012"}, "conform --label-filter RC-012 runs it, conform show RC-012"},
+		"area as command":  {[]string{"RC"}, "conform --label-filter RC runs its cases"},
+		"areas there are":  {[]string{"list", "FOO"}, "areas are DEV, "},
+		"case in list":     {[]string{"list", "RC-012"}, "conform show RC-012"},
+		"diff of what":     {[]string{"diff"}, "diff needs two records, which conform --report writes: conform diff A.json B.json"},
+		"accept of what":   {[]string{"accept"}, "conform accept REPORT.json"},
+		"wire of what":     {[]string{"wire"}, "conform wire FILE.pcap"},
+		"agent's address":  {[]string{"agent", "--listen", "0.0.0.0:1"}, "did you mean --listen tcp:0.0.0.0:1?"},
+		"agent's socket":   {[]string{"agent", "--listen", "/run/x"}, "did you mean --listen unix:/run/x?"},
+		"endless faults":   {[]string{"--fault", "/dev/zero"}, "/dev/zero is longer than 1048576 bytes"},
 		"peer":             {[]string{"--target=sim", "--peer", "unix:x"}, "add --target=hw"},
 	}
 	for name, tt := range tests {
@@ -113,6 +125,42 @@ func TestShow(t *testing.T) {
 	for _, want := range []string{"Bad lkey in a send", "wc LOC_PROT_ERR", "E: exactly", "t:test_atomic.py", "M (simulator; Soft-RoCE", "; mlx5)", "mr/mr.go:"} {
 		if code != 0 || !strings.Contains(out, want) {
 			t.Errorf("exit %d; no %q in:\n%s", code, want, out)
+		}
+	}
+}
+
+func TestVersionHasTheCommit(t *testing.T) {
+	got := versionOf([]debug.BuildSetting{{Key: "vcs", Value: "git"}, {Key: "vcs.revision", Value: "0123456789abcdef"}})
+	if want := conformance.Version + "+0123456789ab"; got != want || versionOf(nil) != conformance.Version {
+		t.Errorf("version %s, want %s", got, want)
+	}
+}
+
+// full is a disk without room behind its first bytes.
+type full struct{ room int }
+
+func (f *full) Write(p []byte) (int, error) {
+	n := min(len(p), f.room)
+	if f.room -= n; n < len(p) {
+		return n, syscall.ENOSPC
+	}
+	return n, nil
+}
+
+// Whatever write of a command fails, its exit status and standard error say so.
+func TestOutputThatCannotBeWritten(t *testing.T) {
+	for _, args := range [][]string{{"list"}, {"list", "--capabilities"}, {"list", "RC", "--format", "json"}, {"show", "RC-012"}, {"wire", "--rules"},
+		{"mutants", "--list"}, {"--version"}, {"--help"}, {"--label-filter", "CQ-001"}, {"-v", "--label-filter", "CQ-001"}} {
+		code, out, _ := command(t, args...)
+		if code != exitOK {
+			t.Fatalf("%v: exit %d", args, code)
+		}
+		for _, room := range []int{0, 1, len(out) / 2, len(out) - 1} {
+			var stderr bytes.Buffer
+			code := execute(context.Background(), args, &full{room}, &stderr)
+			if code != exitFailed || !strings.Contains(stderr.String(), "the output is not complete: no space left") {
+				t.Errorf("%v, room for %d of %d bytes: exit %d, %q", args, room, len(out), code, stderr.String())
+			}
 		}
 	}
 }

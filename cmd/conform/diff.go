@@ -26,7 +26,7 @@ func newDiff() *cobra.Command {
 			"between two kinds of device, or a regression. The exit status is 0 if every difference is explained, 1 for a\n" +
 			"regression, and 2 if the records cannot be compared.",
 		Example: "  conform --target=sim --report sim.json && conform --target=hw --report card.json\n  conform diff sim.json card.json",
-		Args:    cobra.ExactArgs(2),
+		Args:    needs(2, "two records, which conform --report writes"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if format != "table" && format != "json" {
 				return usagef("--format %q is neither table nor json", format)

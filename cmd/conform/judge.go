@@ -50,7 +50,7 @@ func newWire() *cobra.Command {
 			if o.rules && len(args) == 0 {
 				return nil
 			}
-			return cobra.ExactArgs(1)(cmd, args)
+			return needs(1, "a capture")(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.complete(cmd); err != nil {

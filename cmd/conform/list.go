@@ -86,7 +86,10 @@ func list(w io.Writer, o *listOptions, areas []string) error {
 	for _, a := range areas {
 		a = strings.ToUpper(a)
 		if !known[a] {
-			return usagef("unknown area %q%s", a, input.Suggest(a, names))
+			if err := meantCase(a); err != nil {
+				return err
+			}
+			return usagef("unknown area %q%s; areas are %s", a, input.Suggest(a, names), strings.Join(names, ", "))
 		}
 		want[a] = true
 	}

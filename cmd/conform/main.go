@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"strings"
 	"syscall"
 
@@ -44,18 +45,48 @@ func (s *status) Unwrap() error { return s.err }
 func usagef(format string, a ...any) error { return &status{exitUsage, fmt.Errorf(format, a...)} }
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // nohup
+		ends = append(ends, syscall.SIGHUP)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), ends...)
 	defer stop()
+	// A reader of standard output that has gone does not end a run, which may have reports to write.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	os.Exit(execute(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// execute runs the command line and returns the exit status.
+// output remembers the first error of writing to standard output.
+type output struct {
+	to  io.Writer
+	err error
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	n, err := o.to.Write(p)
+	if o.err == nil {
+		o.err = err
+	}
+	return n, err
+}
+
+// execute runs the command line and returns the exit status. What cannot be written to standard output
+// fails a command that went well otherwise.
 func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	out := &output{to: stdout}
 	root := newRoot()
 	root.SetArgs(args)
-	root.SetOut(stdout)
+	root.SetOut(out)
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
+	if out.err != nil {
+		if !errors.Is(out.err, syscall.EPIPE) { // a reader that wants no more, such as head
+			fmt.Fprintln(stderr, "conform: the output is not complete:", out.err)
+		}
+		if err == nil || errors.Is(err, out.err) {
+			err = &status{code: exitFailed}
+		}
+	}
 	if err == nil {
 		return exitOK
 	}
@@ -76,7 +107,7 @@ func newRoot() *cobra.Command {
 		Short:         "Conformance suite for RDMA verbs",
 		Long:          "conform runs the conformance suite for RDMA verbs on a target and reports every case.",
 		Example:       "  conform --target=sim\n  conform --target=sim --label-filter 'RC && !tap' --report run.json\n  conform show RC-013",
-		Version:       conformance.Version,
+		Version:       version(),
 		Args:          knownCommand,
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -106,7 +137,56 @@ func knownCommand(cmd *cobra.Command, args []string) error {
 			names = append(names, c.Name())
 		}
 	}
+	if err := meantCase(args[0]); err != nil {
+		return err
+	}
 	return usagef("unknown command %q%s", args[0], input.Suggest(args[0], names))
+}
+
+// meantCase returns what to type in place of the name of a case or an area alone.
+func meantCase(word string) error {
+	cat, err := conformance.LoadCatalogue()
+	if err != nil {
+		return err
+	}
+	word = strings.ToUpper(word)
+	if _, ok := cat.Find(word); ok {
+		return usagef("%s is a case: conform --label-filter %s runs it, conform show %s explains it", word, word, word)
+	}
+	for _, a := range cat.Areas {
+		if a.Area == word {
+			return usagef("%s is an area: conform --label-filter %s runs its cases, conform list %s lists them", word, word, word)
+		}
+	}
+	return nil
+}
+
+// needs checks the number of a command's arguments; otherwise it says what to type.
+func needs(n int, what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) != n {
+			return usagef("%s needs %s: %s (%d given)", cmd.Name(), what, cmd.UseLine(), len(args))
+		}
+		return nil
+	}
+}
+
+// version is that of the suite, with the commit that the program was built from when the build recorded one.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return conformance.Version
+	}
+	return versionOf(info.Settings)
+}
+
+func versionOf(settings []debug.BuildSetting) string {
+	for _, s := range settings {
+		if s.Key == "vcs.revision" && len(s.Value) >= 12 {
+			return conformance.Version + "+" + s.Value[:12]
+		}
+	}
+	return conformance.Version
 }
 
 func flagError(cmd *cobra.Command, err error) error {
