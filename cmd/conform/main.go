@@ -83,7 +83,8 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		if !errors.Is(out.err, syscall.EPIPE) { // a reader that wants no more, such as head
 			fmt.Fprintln(stderr, "conform: the output is not complete:", out.err)
 		}
-		if err == nil || errors.Is(err, out.err) {
+		var cause syscall.Errno // of each failed write
+		if err == nil || errors.Is(err, out.err) || errors.As(out.err, &cause) && errors.Is(err, cause) {
 			err = &status{code: exitFailed}
 		}
 	}

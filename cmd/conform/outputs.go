@@ -1,9 +1,13 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
+	"slices"
 
 	"github.com/rdmasim/rdmasim/report"
 )
@@ -11,7 +15,8 @@ import (
 // outputs are the files that a run writes; nil are those that were not asked for.
 type outputs struct{ report, junit, pcap, trace *report.File }
 
-func (o *runOptions) open() (out outputs, err error) {
+// open creates the files. While it waits for the reader of a FIFO, the end of ctx ends it.
+func (o *runOptions) open(ctx context.Context) (out outputs, err error) {
 	for _, f := range []struct {
 		path string
 		file **report.File
@@ -19,12 +24,71 @@ func (o *runOptions) open() (out outputs, err error) {
 		if f.path == "" {
 			continue
 		}
-		if *f.file, err = report.Create(f.path); err != nil {
+		if *f.file, err = create(ctx, f.path); err != nil {
 			out.abort()
-			return outputs{}, &status{exitUsage, err}
+			return outputs{}, err
 		}
 	}
 	return out, nil
+}
+
+// create is report.Create until ctx ends: to open a FIFO waits for its reader.
+func create(ctx context.Context, path string) (*report.File, error) {
+	type made struct {
+		file *report.File
+		err  error
+	}
+	done := make(chan made, 1)
+	go func() {
+		f, err := report.Create(path)
+		done <- made{f, err}
+	}()
+	select {
+	case m := <-done:
+		if m.err != nil {
+			return nil, &status{exitUsage, m.err}
+		}
+		return m.file, nil
+	case <-ctx.Done():
+		return nil, &status{exitInterrupted, fmt.Errorf("interrupted while %s was opened: it is a pipe, and nobody reads it", path)}
+	}
+}
+
+// named is a file of the command line, by the flag that names it.
+type named struct{ flag, path string }
+
+// distinct refuses outputs that are the same file as another output or an input, whatever their names are.
+func distinct(outputs, inputs []named) error {
+	for i, out := range outputs {
+		for _, other := range append(slices.Clone(inputs), outputs[:i]...) {
+			if out.path != "" && other.path != "" && out.path != os.DevNull && sameFile(out.path, other.path) {
+				return usagef("%s and %s are one file, %s: give each its own", other.flag, out.flag, out.path)
+			}
+		}
+	}
+	return nil
+}
+
+// sameFile reports whether two paths lead to one file, which need not exist yet.
+func sameFile(a, b string) bool {
+	x, errX := os.Stat(a)
+	y, errY := os.Stat(b)
+	if errX == nil && errY == nil {
+		return os.SameFile(x, y)
+	}
+	return resolved(a) == resolved(b)
+}
+
+// resolved is the path without links, as far as it exists.
+func resolved(path string) string {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return path
+	}
+	if dir, err := filepath.EvalSymlinks(filepath.Dir(abs)); err == nil {
+		return filepath.Join(dir, filepath.Base(abs))
+	}
+	return abs
 }
 
 func (out outputs) abort() {

@@ -32,7 +32,7 @@ func runSuite(cmd *cobra.Command, o *runOptions) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	jobs, err := o.jobs(cmd.Flags().Changed("parallel"))
+	jobs, err := o.jobs(cmd.Context(), cmd.Flags().Changed("parallel"))
 	if err != nil {
 		return err
 	}
@@ -65,13 +65,16 @@ func runSuite(cmd *cobra.Command, o *runOptions) error {
 
 // jobs prepares the runs of the targets. Hardware comes first, because its problems show at once.
 // parallel says that the number of workers was given.
-func (o *runOptions) jobs(parallel bool) ([]*job, error) {
+func (o *runOptions) jobs(ctx context.Context, parallel bool) ([]*job, error) {
 	all, err := conformance.Items(conformance.Suite())
 	if err != nil {
 		return nil, err
 	}
 	items, err := o.pick(all)
 	if err != nil {
+		return nil, err
+	}
+	if err := o.distinct(parallel); err != nil {
 		return nil, err
 	}
 	if err := o.readFaults(); err != nil {
@@ -88,7 +91,7 @@ func (o *runOptions) jobs(parallel bool) ([]*job, error) {
 			j.program, err = workerCommand(target)
 		}
 		if err == nil {
-			j.out, err = j.open()
+			j.out, err = j.open(ctx)
 		}
 		if err != nil {
 			for _, made := range jobs {
@@ -99,6 +102,22 @@ func (o *runOptions) jobs(parallel bool) ([]*job, error) {
 		jobs = append(jobs, j)
 	}
 	return jobs, nil
+}
+
+// distinct refuses outputs of the run that would overwrite each other or an input.
+func (o *runOptions) distinct(parallel bool) error {
+	inputs := []named{{"--fault", o.fault}, {"--peer-key", o.peerKey}}
+	for _, b := range o.baselines {
+		inputs = append(inputs, named{"--baseline", b})
+	}
+	var outputs []named
+	for _, target := range []string{"hw", "sim"} {
+		if o.on(target) {
+			t := o.of(target, parallel)
+			outputs = append(outputs, named{"--report", t.report}, named{"--junit", t.junit}, named{"--pcap", t.pcap}, named{"--trace", t.trace})
+		}
+	}
+	return distinct(outputs, inputs)
 }
 
 // run runs the suite on one target and writes its outputs. After an error the caller has to abort them.
