@@ -33,7 +33,7 @@ func (u *atomicUnit) unlock() { u.locks = make([]atomicSlot, u.p.AtomicSlots) }
 // atomicSlot is one lock.
 type atomicSlot struct {
 	busy    bool
-	waiting argQueue // of atomic operations
+	waiting sim.FIFO[uint64] // of atomic operations
 }
 
 // atomicOp is an atomic under way.
@@ -59,7 +59,7 @@ func (u *atomicUnit) start(op atomicOp) {
 	s := &u.locks[op.slot]
 	if s.busy && !u.breaks(rule.AtomicsExcludeEachOther) {
 		u.c.AtomicWaits++
-		s.waiting.push(uint64(i))
+		s.waiting.Push(uint64(i))
 		return
 	}
 	u.read(uint64(i))
@@ -109,7 +109,7 @@ func (u *atomicUnit) onFree(i uint64) {
 	s := &u.locks[u.aops.At(uint32(i)).slot]
 	u.aops.Put(uint32(i))
 	s.busy = false
-	if s.waiting.len() > 0 {
-		u.read(s.waiting.pop())
+	if s.waiting.Len() > 0 {
+		u.read(s.waiting.Pop())
 	}
 }

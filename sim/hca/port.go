@@ -143,7 +143,7 @@ func (o *port) leave(f *roce.Frame) {
 func (o *port) onSend(i uint64) {
 	o.paced--
 	// What waits for the room of this frame goes on here, without an event of its own.
-	resume := !o.store.resuming && o.store.slot(int32(i)).bytes > 0 && o.store.stalled.len() > 0
+	resume := !o.store.resuming && o.store.slot(int32(i)).bytes > 0 && o.store.stalled.Len() > 0
 	o.store.resuming = o.store.resuming || resume
 	o.send(int32(i))
 	if resume {

@@ -46,12 +46,12 @@ func (q *requester) kick() {
 	}
 	u := q.u
 	q.readyAt = u.e.Now()
-	if u.idlePUs > 0 && u.ready.len() == 0 {
+	if u.idlePUs > 0 && u.ready.Len() == 0 {
 		q.start()
 		return
 	}
 	q.queued = true
-	u.ready.push(q.arg)
+	u.ready.Push(q.arg)
 	u.dispatch()
 }
 
@@ -124,10 +124,10 @@ func (q *requester) step() bool {
 	}
 	if q.open {
 		q.burst++
-		if q.burst >= u.p.Quantum && u.ready.len() > 0 {
+		if q.burst >= u.p.Quantum && u.ready.Len() > 0 {
 			return false
 		}
-	} else if u.ready.len() > 0 {
+	} else if u.ready.Len() > 0 {
 		return false
 	}
 	if !q.runnable() {

@@ -9,9 +9,9 @@ import (
 type sendEngine struct {
 	queues  sendQueues
 	idlePUs int
-	ready   argQueue // QPs that wait for a PU
-	xlate   sim.Time // what misses of the last WQE's keys hold up the send engine
-	answers bool     // READs and atomics that are answered cost something: time of a PU, or a look-up
+	ready   sim.FIFO[uint64] // QPs that wait for a PU
+	xlate   sim.Time         // what misses of the last WQE's keys hold up the send engine
+	answers bool             // READs and atomics that are answered cost something: time of a PU, or a look-up
 }
 
 // sendQueues are the requesters, by the event words of their QPs, as the send engine sees them.
@@ -22,7 +22,7 @@ type sendQueues interface {
 
 // dispatch gives idle processing units to waiting QPs.
 func (s *sendEngine) dispatch() {
-	for s.idlePUs > 0 && s.ready.len() > 0 {
-		s.queues.grant(s.ready.pop())
+	for s.idlePUs > 0 && s.ready.Len() > 0 {
+		s.queues.grant(s.ready.Pop())
 	}
 }

@@ -1,13 +1,18 @@
 package hca
 
+import "github.com/rdmasim/rdmasim/sim"
+
 // txRoom is the room that the payload of packets in preparation takes, all QPs together, and
 // the engines that wait for it.
 type txRoom struct {
 	*core
 	txBytes  int
-	stalled  argQueue // event words of QPs that wait, with the engine in bit 63
-	resuming bool     // a resume event is set
-	pauser   Pauser   // the port's wire, if it has priority flow control
+	stalled  sim.FIFO[uint64] // event words of QPs that wait, with the engine in bit 63
+	trying   uint64           // event word of the first of them, while it looks whether there is room; 0: none does
+	before   int              // txBytes when it began
+	refused  bool             // and there is not
+	resuming bool             // a resume event is set
+	pauser   Pauser           // the port's wire, if it has priority flow control
 	engines  stalledEngines
 }
 
@@ -22,28 +27,39 @@ const responderBit = 1 << 63
 
 // resumeOne lets the engine go on that has waited longest for room.
 func (r *txRoom) resumeOne() {
-	if r.stalled.len() > 0 && !r.resuming {
+	if r.stalled.Len() > 0 && !r.resuming {
 		r.resuming = true
 		r.e.After(0, r.h.resume, 0)
 	}
 }
 
-// stall has an engine wait for room.
+// stall has an engine wait for room. One whose turn has come, and that has found none, keeps its
+// place; one that stalls at a further packet has had its turn.
 func (r *txRoom) stall(word uint64) {
+	if word == r.trying && r.txBytes == r.before {
+		r.refused = true
+		return
+	}
 	r.c.TxStalls++
-	r.stalled.push(word)
+	r.stalled.Push(word)
 }
 
-// onResume runs stalled engines, in turn, until one stalls again.
+// onResume runs stalled engines, in turn, until there is no room for one.
 func (r *txRoom) onResume(uint64) {
 	for more := true; more; {
 		r.resuming = false
-		before := r.stalled.len()
-		if before == 0 {
+		waiting := r.stalled.Len()
+		if waiting == 0 {
 			return
 		}
-		r.engines.goOn(r.stalled.pop())
-		more = r.stalled.len() < before && !r.resuming
+		r.trying, r.refused, r.before = *r.stalled.Front(), false, r.txBytes
+		r.engines.goOn(r.trying)
+		r.trying = 0
+		if r.refused {
+			return
+		}
+		r.stalled.Pop()
+		more = r.stalled.Len() < waiting && !r.resuming
 	}
 }
 
