@@ -79,6 +79,7 @@ func (q *QP) scatterRecv(t *Thread, wqe uint32, wc *verbs.WC, data []byte) {
 func (q *QP) store(t *Thread, s prm.DataSegment, data []byte) []byte {
 	n := min(len(data), int(s.ByteCount()&^prm.InlineFlag))
 	if n > 0 {
+		t.P.Sync() // the device and other threads see the bytes
 		if err := q.ctx.proc.K.Space.WriteAt(data[:n], mem.VA(s.Addr())); err != nil {
 			panic(Abort{"segmentation fault: " + t.name + " scatters a completion: " + err.Error()})
 		}
