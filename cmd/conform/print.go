@@ -131,16 +131,7 @@ func printFailures(w io.Writer, o *runOptions, run *report.Run) {
 		if c.Where != "" {
 			fmt.Fprintf(w, "    at %s\n", c.Where)
 		}
-		again := fmt.Sprintf("conform --target=%s", o.target)
-		if o.target == "sim" {
-			again += " --profile " + o.profile
-		} else if o.device != "" {
-			again += " --device " + o.device
-		}
-		if o.fault != "" {
-			again += " --fault " + o.fault
-		}
-		fmt.Fprintf(w, "    again: %s --seed %d --label-filter %s -v\n\n", again, run.Seed, c.ID)
+		fmt.Fprintf(w, "    again: %s\n\n", o.again(run, c.ID))
 	}
 }
 

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/rdmasim/rdmasim/report"
+)
+
+// again is the command that runs a case of a run again, with all that stood before conform: variables that
+// the driver reads, rdmasim exec with its flags, the lab.
+func (o *runOptions) again(run *report.Run, id string) string {
+	var words []string
+	for _, k := range slices.Sorted(maps.Keys(run.Environment)) {
+		if name, ok := strings.CutPrefix(k, report.KeyEnv); ok {
+			words = append(words, name+"="+quoted(run.Environment[k]))
+		}
+	}
+	if len(words) > 0 {
+		words = append([]string{"env"}, words...)
+	}
+	switch {
+	case run.Environment[report.KeyBelow] != "":
+		words = append(execPrefix(ancestors()), words...)
+	case o.target == "hw" && o.wire != "" && o.wire == os.Getenv("LAB_WIRE"):
+		words = append([]string{"scripts/lab", "--kernel", labKernel(run.Environment[report.KeyKernel]), "--"}, words...)
+	}
+	words = append(words, "conform", "--target="+o.target)
+	add := func(given bool, flag string, value any) {
+		if given {
+			words = append(words, flag, quoted(fmt.Sprint(value)))
+		}
+	}
+	add(o.target == "sim", "--profile", o.profile)
+	if o.target == "hw" {
+		add(o.device != "", "--device", o.device)
+		add(o.port > 0, "--port", o.port)
+		add(o.gidIndex >= 0, "--gid-index", o.gidIndex)
+		add(o.wire != "" && o.wire != os.Getenv("LAB_WIRE"), "--wire", o.wire)
+		add(o.peer != "", "--peer", o.peer)
+		add(o.peerKey != "", "--peer-key", o.peerKey)
+		for _, b := range o.baselines {
+			add(true, "--baseline", b)
+		}
+	}
+	add(o.fault != "", "--fault", o.fault)
+	add(o.repeat > 1, "--repeat", o.repeat)
+	add(o.wall > 0, "--wall-limit", o.wall)
+	if o.full {
+		words = append(words, "--full")
+	}
+	if o.lockstep {
+		words = append(words, "--lockstep")
+	}
+	return fmt.Sprintf("%s --seed %d --label-filter %s -v", strings.Join(words, " "), run.Seed, id)
+}
+
+// labKernel is the value of scripts/lab --kernel for a release.
+func labKernel(release string) string {
+	for _, k := range []string{"6.1", "6.12"} {
+		if strings.HasPrefix(release, k+".") {
+			return k
+		}
+	}
+	return "newest"
+}
+
+// execPrefix is the part of the nearest supervisor's command line that ends with --.
+func execPrefix(commands [][]string) []string {
+	for _, c := range commands {
+		if end := slices.Index(c, "--"); end > 0 && slices.Contains(c[:end], "exec") {
+			var out []string
+			for _, w := range c[:end+1] {
+				out = append(out, quoted(w))
+			}
+			return out
+		}
+	}
+	return []string{"rdmasim", "exec", "--"}
+}
+
+// ancestors are the command lines of the processes above this one, the nearest first.
+func ancestors() (out [][]string) {
+	for pid := os.Getppid(); pid > 1; {
+		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		if err != nil {
+			return out
+		}
+		out = append(out, strings.Split(strings.TrimRight(string(line), "\x00"), "\x00"))
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if err != nil {
+			return out
+		}
+		fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
+		if len(fields) < 2 {
+			return out
+		}
+		pid = 0
+		if _, err := fmt.Sscan(fields[1], &pid); err != nil {
+			return out
+		}
+	}
+	return out
+}
+
+// quoted is a word as a shell reads it.
+func quoted(word string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_=./:,@%+", r)
+	}
+	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !plain(r) }) < 0 {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}

@@ -1,0 +1,35 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/rdmasim/rdmasim/report"
+)
+
+func TestAgainIsTheWholeCommand(t *testing.T) {
+	t.Setenv("LAB_WIRE", "w0,w1")
+	for want, tt := range map[string]struct {
+		o   runOptions
+		env map[string]string
+	}{
+		"conform --target=hw --device rxe0 --port 2 --gid-index 3 --peer tcp:there:7471 --peer-key 'my key' --full --seed 9 --label-filter RC-001 -v": {
+			runOptions{target: "hw", device: "rxe0", port: 2, gidIndex: 3, peer: "tcp:there:7471", peerKey: "my key", full: true}, nil},
+		"scripts/lab --kernel 6.1 -- env MLX5_SINGLE_THREADED=1 conform --target=hw --seed 9 --label-filter RC-001 -v": {
+			runOptions{target: "hw", gidIndex: -1, wire: "w0,w1"}, map[string]string{report.KeyKernel: "6.1.0-56-amd64", "env.MLX5_SINGLE_THREADED": "1"}},
+		"rdmasim exec -- conform --target=hw --repeat 3 --seed 9 --label-filter RC-001 -v": {
+			runOptions{target: "hw", gidIndex: -1, repeat: 3}, map[string]string{report.KeyBelow: "rdmasim exec"}},
+	} {
+		run := &report.Run{Target: report.Target{Kind: "hw"}, Environment: tt.env, Seed: 9, Cases: []report.Case{{ID: "RC-001", Outcome: report.Fail}}}
+		var b bytes.Buffer
+		printRun(&b, &tt.o, run)
+		if !strings.Contains(b.String(), "again: "+want+"\n") {
+			t.Errorf("no %q in\n%s", want, b.String())
+		}
+	}
+	above := [][]string{{"sh", "-c", "conform"}, {"bin/rdmasim", "exec", "--uar", "dynamic", "--set", "a b", "--", "sh", "-c", "conform"}}
+	if got := strings.Join(execPrefix(above), " "); got != "bin/rdmasim exec --uar dynamic --set 'a b' --" {
+		t.Errorf("prefix %s", got)
+	}
+}
