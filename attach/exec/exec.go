@@ -24,8 +24,11 @@ type Config struct {
 	Devices int    // mlx5_0, mlx5_1, ...: two are joined by a cable, more by a switch
 	Seed    uint64 // of the device's draws
 	Pcap    string // capture of every port, pcapng in virtual time ("": none)
-	Trace   string // timeline, Trace Event JSON
-	UARLog  string // what was written to registers, a line for each post
+	// PcapLimit is after how many bytes of frames the capture ends (0: never). What was left out is counted in
+	// the file, and a line on stderr tells of it.
+	PcapLimit uint64
+	Trace     string // timeline, Trace Event JSON
+	UARLog    string // what was written to registers, a line for each post
 	// Throttle keeps virtual time from running ahead of real time, so that bandwidth is
 	// that of the profile. Without it the device is as fast as the machine can simulate.
 	Throttle bool

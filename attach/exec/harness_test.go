@@ -43,6 +43,7 @@ func command(args []string) int {
 	f := flag.NewFlagSet("exec", flag.ExitOnError)
 	f.IntVar(&cfg.Devices, "devices", 1, "")
 	f.StringVar(&cfg.Pcap, "pcap", "", "")
+	f.Uint64Var(&cfg.PcapLimit, "pcap-limit", 0, "")
 	f.StringVar(&cfg.UARLog, "uar-log", "", "")
 	f.BoolVar(&cfg.Throttle, "throttle", false, "")
 	f.BoolVar(&cfg.DynamicUARs, "dynamic", false, "")

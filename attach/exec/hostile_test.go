@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/rdmasim/rdmasim/roce/pcap"
 )
 
 // compile builds a program of testdata where every user can run it.
@@ -123,4 +125,29 @@ func TestAskedToEnd(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestCaptureLimit captures more than it may.
+func TestCaptureLimit(t *testing.T) {
+	needs(t, "ibv_rc_pingpong")
+	file := filepath.Join(shared(t), "w.pcapng")
+	cmd := "ibv_rc_pingpong -g 0 -n 200"
+	out := users()[0].pair(t, []string{"-pcap", file, "-pcap-limit", "20000"}, cmd, cmd)
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	r, packets, err := pcap.Read(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	size := 0
+	for _, p := range packets {
+		size += len(p.Data)
+	}
+	says := fmt.Sprintf("ends after %d frames, %d bytes; %d later frames are left out", len(packets), size, r.Interfaces[0].Dropped)
+	if len(packets) == 0 || size > 20000 || r.Interfaces[0].Dropped == 0 || !strings.Contains(out, says) {
+		t.Errorf("want %q:\n%s", says, out)
+	}
 }

@@ -240,11 +240,37 @@ type capture struct {
 	w     *pcap.Writer
 	order *link.Ordered
 	index map[string]int
+	// After limit bytes of frames (0: no limit) the rest is left out.
+	limit, size  uint64
+	frames, left uint64 // in the file, and left out
+	whole        []byte // the present frame
 }
 
-// tap captures every port to out.
-func (m *machine) tap(out io.Writer) error {
-	c := &capture{out: bufio.NewWriterSize(out, 1<<16), index: map[string]int{}}
+// write adds a frame, or leaves it out when there is no room for it or was none for an earlier one.
+func (c *capture) write(s link.Sent) {
+	i := c.index[s.Port]
+	if c.left == 0 {
+		c.whole = s.Frame.AppendWhole(c.whole[:0])
+	}
+	n := uint64(len(c.whole))
+	if c.limit != 0 && (c.left > 0 || c.size+n > c.limit) {
+		c.left++
+		c.w.LeaveOut(i)
+		return
+	}
+	c.size += n
+	c.frames++
+	comment := ""
+	if s.Loopback {
+		comment = "loopback"
+	}
+	// The writer keeps the first error for Close.
+	_ = c.w.Write(i, int64(s.At/sim.Nanosecond), c.whole, comment)
+}
+
+// tap captures every port to out, up to limit bytes of frames (0: all).
+func (m *machine) tap(out io.Writer, limit uint64) error {
+	c := &capture{out: bufio.NewWriterSize(out, 1<<16), index: map[string]int{}, limit: limit}
 	var err error
 	if c.w, err = pcap.NewWriter(c.out, "rdmasim"); err != nil {
 		return fmt.Errorf("capture: %w", err)
@@ -258,14 +284,7 @@ func (m *machine) tap(out io.Writer) error {
 			return fmt.Errorf("capture: %w", err)
 		}
 	}
-	c.order = link.NewOrdered(m.eng, func(s link.Sent) {
-		comment := ""
-		if s.Loopback {
-			comment = "loopback"
-		}
-		// The writer keeps the first error for Close.
-		_ = c.w.Write(c.index[s.Port], int64(s.At/sim.Nanosecond), s.Frame.AppendWhole(nil), comment)
-	})
+	c.order = link.NewOrdered(m.eng, c.write)
 	for _, d := range m.devs {
 		d.port.Tap(c.order.Tap)
 	}

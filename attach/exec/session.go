@@ -113,7 +113,7 @@ func (s *session) openOutputs() error {
 		*o.f = f
 	}
 	if s.outputs.pcap != nil {
-		return s.m.tap(s.outputs.pcap)
+		return s.m.tap(s.outputs.pcap, s.cfg.PcapLimit)
 	}
 	return nil
 }
@@ -281,6 +281,10 @@ func (s *session) stop() {
 // close writes what is still to be written.
 func (s *session) close() error {
 	err := s.m.close()
+	if c := s.m.cap; c != nil && c.left > 0 {
+		fmt.Fprintf(os.Stderr, "rdmasim exec: %s ends after %d frames, %d bytes; %d later frames are left out: --pcap-limit raises the limit, and 0 removes it\n",
+			s.cfg.Pcap, c.frames, c.size, c.left)
+	}
 	if f := s.outputs.trace; f != nil {
 		if werr := s.m.eng.Spans.WriteJSON(f); werr != nil {
 			err = errors.Join(err, fmt.Errorf("timeline: %w", werr))

@@ -75,6 +75,7 @@ the program, or 2 if it cannot be started.`,
 	f.IntVar(&cfg.Devices, "devices", 1, "number of adapters; a cable joins two, a switch joins more")
 	f.Uint64Var(&cfg.Seed, "seed", 1, "seed of the device's random choices")
 	f.StringVar(&cfg.Pcap, "pcap", "", "write the frames to this pcapng `file`, with virtual time in nanoseconds")
+	f.Uint64Var(&cfg.PcapLimit, "pcap-limit", 64<<20, "leave out of the capture what comes after so many `bytes` of frames; 0: nothing")
 	f.StringVar(&cfg.Trace, "trace", "", "write a timeline to this `file` (Trace Event JSON, for Perfetto)")
 	f.StringVar(&cfg.UARLog, "uar-log", "", "write to this `file` a line for each store to a doorbell register: page, register, half, and what was written")
 	f.BoolVar(&cfg.Throttle, "throttle", false, "do not let virtual time run ahead of real time, so that bandwidth does not exceed the profile's")

@@ -24,6 +24,7 @@ type Writer struct {
 	app      string
 	ng       *pcapgo.NgWriter // nil before the first interface
 	packets  []uint64         // by interface
+	dropped  []uint64         // likewise: left out
 	erf      []bool           // likewise
 	record   []byte
 	lastTime int64
@@ -70,7 +71,7 @@ func (w *Writer) AddInterfaceOf(name string, linkType uint16) (int, error) {
 		w.err = fmt.Errorf("pcap: %w", w.err)
 		return 0, w.err
 	}
-	w.packets, w.erf = append(w.packets, 0), append(w.erf, erf)
+	w.packets, w.dropped, w.erf = append(w.packets, 0), append(w.dropped, 0), append(w.erf, erf)
 	return len(w.packets) - 1, nil
 }
 
@@ -103,6 +104,9 @@ func (w *Writer) Write(i int, ns int64, frame []byte, comment string) error {
 	}
 	return w.err
 }
+
+// LeaveOut counts a frame of interface i that the file does not get. Readers see that the file is not the whole run.
+func (w *Writer) LeaveOut(i int) { w.dropped[i]++ }
 
 // writeCommented writes an enhanced packet block with a comment, which pcapgo
 // cannot (pcapng, sections 4.3 and 3.5).
@@ -139,13 +143,13 @@ var zeros [4]byte
 
 func pad(n int) int { return -n & 3 }
 
-// Close ends the file with each interface's number of packets, and none dropped.
+// Close ends the file with each interface's number of packets, and of those that were left out.
 // It does not close the underlying writer.
 func (w *Writer) Close() error {
 	for i, n := range w.packets {
 		if w.err == nil {
 			w.err = w.ng.WriteInterfaceStats(i, pcapgo.NgInterfaceStatistics{
-				LastUpdate: time.Unix(0, w.lastTime), PacketsReceived: n, PacketsDropped: 0,
+				LastUpdate: time.Unix(0, w.lastTime), PacketsReceived: n + w.dropped[i], PacketsDropped: w.dropped[i],
 			})
 		}
 	}
