@@ -207,8 +207,7 @@ func (w *writeSide) conflict(pa mem.PA, n int) sim.Time {
 type readSide struct {
 	slots   sim.Slab[readSlot]
 	tags    int // in use
-	waiting []uint32
-	head    int // of waiting
+	waiting sim.FIFO[uint32]
 	sample  sim.Handler
 	finish  sim.Handler
 }
@@ -232,9 +231,9 @@ func (l *Link) ReadDMA(pa mem.PA, p []byte, done sim.Handler, arg uint64) {
 	l.c.DMAReads++
 	l.c.DMAReadBytes += uint64(len(p))
 	*r.slots.At(i) = readSlot{pa: pa, p: p, done: done, arg: arg, tags: requests(uint64(pa), len(p), l.p.MRRS)}
-	if r.head < len(r.waiting) || !l.issue(i) {
+	if r.waiting.Len() > 0 || !l.issue(i) {
 		l.c.TagWaits++
-		r.waiting = append(r.waiting, i)
+		r.waiting.Push(i)
 	}
 }
 
@@ -305,15 +304,8 @@ func (l *Link) finishRead(i uint64) {
 	r.tags -= min(s.tags, l.p.ReadsInFlight)
 	*s = readSlot{}
 	r.slots.Put(uint32(i))
-	for r.head < len(r.waiting) && l.issue(r.waiting[r.head]) {
-		r.head++
-	}
-	switch {
-	case r.head == len(r.waiting):
-		r.waiting, r.head = r.waiting[:0], 0
-	case r.head >= 1024 && 2*r.head >= len(r.waiting):
-		n := copy(r.waiting, r.waiting[r.head:])
-		r.waiting, r.head = r.waiting[:n], 0
+	for r.waiting.Len() > 0 && l.issue(*r.waiting.Front()) {
+		r.waiting.Pop()
 	}
 	if done != nil {
 		done(arg)
