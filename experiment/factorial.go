@@ -27,7 +27,7 @@ func runFactorial(env *Env) error {
 	if threads%2 != 0 {
 		return usage("--set threads=%d: an even number is needed, because threads share pages in pairs", threads)
 	}
-	rates := map[[3]int]float64{}
+	var rates [8]float64
 	for cell := range 8 {
 		page, lock, context := cell&1, cell>>1&1, cell>>2&1
 		s := series{td: "independent", postlist: 1, set: map[string]string{independentKey: "true", "provider.td_keeps_qp_lock": "false"}}
@@ -63,7 +63,7 @@ func runFactorial(env *Env) error {
 		}
 		out.noteUnsteady(env, fmt.Sprintf("page %v, lock %v, context %v", row.Get("page"), row.Get("lock"), row.Get("context")))
 		rate := out.results[0].Rate() / 1e6
-		rates[[3]int{page, lock, context}] = rate
+		rates[cell] = rate
 		row.Set("rate_mps", rate)
 		out.costs(&row, out.results[0])
 		out.resources(&row, out.results[0], sc)
@@ -71,8 +71,8 @@ func runFactorial(env *Env) error {
 	}
 	for f, name := range []string{"sharing the page", "the QP lock", "one context for all"} {
 		with, without := 0.0, 0.0
-		for c, r := range rates {
-			if c[f] == 1 {
+		for cell, r := range rates {
+			if cell>>f&1 == 1 {
 				with += r
 			} else {
 				without += r

@@ -68,7 +68,7 @@ func ParseValidation(file string, src []byte) (*Validation, error) {
 	if err := v.Scenario.check(); err != nil {
 		return nil, err
 	}
-	for name := range v.Runs {
+	for _, name := range keysOf(v.Runs) {
 		if _, err := v.run(name); err != nil {
 			return nil, doc.Errorf("runs."+name, "%v", err)
 		}
@@ -90,8 +90,8 @@ func ParseValidation(file string, src []byte) (*Validation, error) {
 			return nil, doc.Errorf(at+".value", "%v", err)
 		}
 	}
-	for key, id := range v.Fitted {
-		if seen[id] != key {
+	for _, key := range keysOf(v.Fitted) {
+		if id := v.Fitted[key]; seen[id] != key {
 			return nil, doc.Errorf("fitted."+key, "no figure %q says that %s was fitted to it", id, key)
 		}
 	}

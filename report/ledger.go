@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -108,12 +109,12 @@ func (d *Deviation) check(doc *input.Doc, at, provider string, exists func(strin
 		return doc.Errorf(at+".where", "an entry holds for a range of versions, a part or a profile, never for all platforms")
 	}
 	d.conditions = append(d.conditions, constraint{KeyProvider, func(s string) bool { return s == provider }})
-	for key, text := range d.Where {
+	for _, key := range slices.Sorted(maps.Keys(d.Where)) {
 		known := []string{KeyPart, KeyFirmware, KeyKernel, KeyRDMACore, KeyLinkLayer, KeyPageSize, KeyProfile}
 		if !slices.Contains(known, key) && !strings.HasPrefix(key, KeyEnv) {
 			return doc.Errorf(at+".where."+key, "unknown key %q%s; keys are %s and env.NAME", key, input.Suggest(key, known), strings.Join(known, ", "))
 		}
-		c, err := parseConstraint(key, text)
+		c, err := parseConstraint(key, d.Where[key])
 		if err != nil {
 			return doc.Errorf(at+".where."+key, "%v", err)
 		}

@@ -134,10 +134,8 @@ func createAtCaps(c *spec.C, excess int, judge func(step string, err error)) {
 		}
 		judge("max_srq_wr", err)
 	}
-	for name, n := range map[string]int{"max_cqe": a.MaxCQE, "max_qp_wr": a.MaxQPWR, "max_sge": a.MaxSGE} {
-		if n <= 0 {
-			c.Failf("%s is %d", name, n)
-		}
+	if a.MaxCQE <= 0 || a.MaxQPWR <= 0 || a.MaxSGE <= 0 {
+		c.Failf("max_cqe is %d, max_qp_wr %d, max_sge %d", a.MaxCQE, a.MaxQPWR, a.MaxSGE)
 	}
 }
 
