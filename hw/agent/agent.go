@@ -28,26 +28,27 @@ type Server struct {
 	Log func(format string, a ...any)
 }
 
-// Limits of a server.
-const (
-	maxConnections   = 64               // connections
-	handshakeTimeout = 10 * time.Second // until a connection is authenticated and has sent its request
-	maxRequest       = 64 << 10         // bytes of a request
-)
-
 // request is the first line of a client: the environment of the player.
 type request struct {
 	Env map[string]string `json:"env"`
 }
 
-// hello is the first line of a server.
+// hello is the first line of a server, to whom has shown the key.
 type hello struct {
-	Node json.RawMessage `json:"node"`
+	Node json.RawMessage `json:"node,omitempty"`
+	// Refused is why no player is started.
+	Refused string `json:"refused,omitempty"`
+}
+
+// Listener is where an agent listens.
+type Listener struct {
+	net.Listener
+	config *tls.Config // what a connection has to show; nil if the listener itself lets in only who may
 }
 
 // Listen opens "unix:PATH", which only this user may connect to, or "tcp:HOST:PORT", for
 // which a key is needed.
-func Listen(address string, key *Key) (net.Listener, error) {
+func Listen(address string, key *Key) (*Listener, error) {
 	network, where, ok := strings.Cut(address, ":")
 	switch {
 	case ok && network == "unix":
@@ -58,7 +59,7 @@ func Listen(address string, key *Key) (net.Listener, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &sameUserListener{l}, nil
+		return &Listener{Listener: &sameUserListener{l}}, nil
 	case ok && network == "tcp":
 		if key == nil {
 			return nil, errors.New("an agent on TCP needs a key: whoever connects starts processes on this machine")
@@ -67,7 +68,11 @@ func Listen(address string, key *Key) (net.Listener, error) {
 		if err != nil {
 			return nil, err
 		}
-		return tls.Listen("tcp", where, config)
+		l, err := net.Listen("tcp", where)
+		if err != nil {
+			return nil, err
+		}
+		return &Listener{l, config}, nil
 	}
 	return nil, fmt.Errorf("address %q: want unix:PATH or tcp:HOST:PORT", address)
 }
@@ -107,50 +112,107 @@ func credentials(c net.Conn) (*unix.Ucred, error) {
 	return cred, credErr
 }
 
-// Serve accepts connections until ctx ends; each has one player process, which ends with it.
-func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+// Serve accepts connections until ctx ends; each has one player process, which ends with it. If
+// descriptors run out, connections that have not shown the key are closed, and it goes on.
+func (s *Server) Serve(ctx context.Context, l *Listener) error {
 	stop := context.AfterFunc(ctx, func() { _ = l.Close() })
 	defer stop()
-	room := make(chan struct{}, maxConnections)
+	strangers, players := shares(descriptorLimit())
+	v := &serving{Server: s, config: l.config, gate: &gate{most: strangers}, room: make(chan struct{}, players), quiet: &quiet{log: s.Log}}
+	defer v.quiet.rest()
 	var all sync.WaitGroup
 	defer all.Wait()
+	failures := 0 // in a row
 	for {
 		c, err := l.Accept()
-		if ctx.Err() != nil {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		select {
-		case room <- struct{}{}:
-		default:
-			s.Log("%s refused: %d connections are open", c.RemoteAddr(), maxConnections)
-			_ = c.Close()
-			continue
-		}
-		all.Add(1)
-		go func() {
-			defer func() { <-room; all.Done() }()
-			if err := s.serve(ctx, c); err != nil {
-				s.Log("%s refused: %v", c.RemoteAddr(), err)
+		switch {
+		case ctx.Err() != nil:
+			if err == nil {
+				_ = c.Close()
 			}
-		}()
+			return nil
+		case err == nil:
+			failures = 0
+			all.Go(func() { v.serve(ctx, c) })
+		case exhausted(err):
+			if v.gate.shed(1) == 0 {
+				v.quiet.tell(time.Now(), "no connection can be accepted for now: %v", err)
+				sleep(ctx, 100*time.Millisecond)
+			}
+		default: // mostly of one connection, such as one that has gone again
+			if failures++; failures > maxFailures {
+				return err
+			}
+			sleep(ctx, 10*time.Millisecond)
+		}
 	}
 }
 
-// serve carries one connection. Its error says why nothing was started.
-func (s *Server) serve(ctx context.Context, c net.Conn) error {
+func sleep(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+// serving is a server at work.
+type serving struct {
+	*Server
+	config *tls.Config
+	gate   *gate
+	room   chan struct{} // has an element for each connection that has shown the key
+	quiet  *quiet
+}
+
+// serve carries one connection.
+func (s *serving) serve(ctx context.Context, c net.Conn) {
 	defer func() { _ = c.Close() }()
-	if err := c.SetDeadline(time.Now().Add(handshakeTimeout)); err != nil {
-		return err
+	stop := context.AfterFunc(ctx, func() { _ = c.Close() })
+	defer stop()
+	known, err := s.admit(ctx, c)
+	if err != nil {
+		s.quiet.tell(time.Now(), "%s refused: %v", c.RemoteAddr(), err)
+		return
 	}
-	if t, ok := c.(*tls.Conn); ok {
-		if err := t.HandshakeContext(ctx); err != nil {
-			return err
-		}
+	select {
+	case s.room <- struct{}{}:
+		defer func() { <-s.room }()
+		err = s.begin(ctx, known)
+	default:
+		err = fmt.Errorf("%d players run here already: end some, or try again later", cap(s.room))
+		_ = json.NewEncoder(known).Encode(hello{Refused: err.Error()})
 	}
-	if err := json.NewEncoder(c).Encode(hello{s.Node}); err != nil {
+	if err != nil {
+		s.Log("%s refused: %v", c.RemoteAddr(), err)
+	}
+}
+
+// admit lets a connection show the key. On a listener that demands none it has nothing to show.
+func (s *serving) admit(ctx context.Context, c net.Conn) (net.Conn, error) {
+	deadline := time.Now().Add(handshakeTimeout)
+	if s.config == nil {
+		return c, c.SetDeadline(deadline)
+	}
+	raw := s.gate.enter(c)
+	known := tls.Server(raw, s.config)
+	err := c.SetDeadline(deadline)
+	if err == nil {
+		err = known.HandshakeContext(ctx)
+	}
+	if s.gate.leave(raw) {
+		return nil, errCrowd
+	}
+	if err != nil {
+		return nil, err
+	}
+	raw.left = -1
+	return known, c.SetDeadline(time.Now().Add(handshakeTimeout))
+}
+
+// begin starts a player for a connection that has shown the key, and returns when both have ended. Its
+// error says why nothing was started.
+func (s *serving) begin(ctx context.Context, c net.Conn) error {
+	if err := json.NewEncoder(c).Encode(hello{Node: s.Node}); err != nil {
 		return err
 	}
 	in := bufio.NewReaderSize(c, maxRequest)
@@ -162,22 +224,16 @@ func (s *Server) serve(ctx context.Context, c net.Conn) error {
 	if err := json.Unmarshal(line, &r); err != nil {
 		return fmt.Errorf("no request: %w", err)
 	}
-	cmd := s.Player()
-	for k, v := range r.Env {
+	for k := range r.Env {
 		if !strings.HasPrefix(k, "MLX5_") {
-			return fmt.Errorf("variable %s: only those of the driver (MLX5_*) are set for a player", k)
+			return fmt.Errorf("variable %q: only those of the driver (MLX5_*) are set for a player", k)
 		}
-		cmd.Env = append(cmd.Env, k+"="+v)
 	}
 	if err := c.SetDeadline(time.Time{}); err != nil {
 		return err
 	}
-	cmd.Stdin, cmd.Stdout = nil, c
-	stdin, err := cmd.StdinPipe()
+	cmd, stdin, err := s.start(c, r.Env)
 	if err != nil {
-		return err
-	}
-	if err := cmd.Start(); err != nil {
 		return err
 	}
 	s.Log("%s: player %d starts", c.RemoteAddr(), cmd.Process.Pid)
@@ -190,6 +246,28 @@ func (s *Server) serve(ctx context.Context, c net.Conn) error {
 	_ = cmd.Wait() // how it ended is in its state
 	s.Log("%s: player %d ends: %v", c.RemoteAddr(), cmd.Process.Pid, cmd.ProcessState)
 	return nil
+}
+
+// start starts a player. Strangers make room if descriptors are used up.
+func (s *serving) start(c net.Conn, env map[string]string) (*exec.Cmd, io.WriteCloser, error) {
+	for room := playerDescriptors; ; room *= 2 {
+		cmd := s.Player()
+		for k, v := range env {
+			cmd.Env = append(cmd.Env, k+"="+v)
+		}
+		cmd.Stdout = c
+		cmd.WaitDelay = handshakeTimeout // a child of the player that holds its output
+		stdin, err := cmd.StdinPipe()
+		if err == nil {
+			err = cmd.Start()
+		}
+		if err == nil {
+			return cmd, stdin, nil
+		}
+		if !exhausted(err) || s.gate.shed(room) == 0 {
+			return nil, nil, err
+		}
+	}
 }
 
 // Conn is a player on the agent's machine: what is written is its standard input, what is
@@ -267,6 +345,9 @@ func (c *Conn) begin(env map[string]string) error {
 	var h hello
 	if err := json.Unmarshal(line, &h); err != nil {
 		return fmt.Errorf("it does not answer as an agent does: %w", err)
+	}
+	if h.Refused != "" {
+		return fmt.Errorf("it starts no player: %s", h.Refused)
 	}
 	c.Node = h.Node
 	if err := json.NewEncoder(c.Conn).Encode(request{env}); err != nil {

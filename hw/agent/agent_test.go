@@ -271,5 +271,5 @@ func TestBadStarts(t *testing.T) {
 		}
 		_ = c.Close()
 	}
-	log.wait(t, "variable LD_PRELOAD")
+	log.wait(t, `variable "LD_PRELOAD"`)
 }
