@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/onsi/ginkgo/v2/types"
 
 	"github.com/rdmasim/rdmasim/conformance/spec"
+	"github.com/rdmasim/rdmasim/outfile"
 	"github.com/rdmasim/rdmasim/report"
 )
 
@@ -153,7 +155,7 @@ func (d *described) records(r ginkgo.Report) (map[string]report.Case, error) {
 }
 
 func writeRecord(path string, run *report.Run) error {
-	f, err := report.Create(path)
+	f, err := outfile.Create(context.Background(), path)
 	if err != nil {
 		return err
 	}

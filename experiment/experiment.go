@@ -176,7 +176,7 @@ func (x *Experiment) Execute(ctx context.Context, req Request, progress func(don
 	if (len(points) > 1 || x.Many) && req.Trace != "" {
 		return nil, usage("--trace records a single run, and this experiment makes several: use a scenario file without --sweep")
 	}
-	rec, err := req.recorder()
+	rec, err := req.recorder(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -1,33 +1,32 @@
 package experiment
 
 import (
+	"context"
 	"io"
 	"os"
 	"path/filepath"
 
-	"github.com/rdmasim/rdmasim/report"
+	"github.com/rdmasim/rdmasim/outfile"
 )
 
 // CheckWritable reports, before a run starts, whether path can be written at its end. A
 // folder is created.
-func CheckWritable(path string, folder bool) error {
+func CheckWritable(ctx context.Context, path string, folder bool) error {
 	if folder {
 		if err := os.MkdirAll(path, 0o755); err != nil {
 			return usage("cannot make the output folder: %w", err)
 		}
 		path = filepath.Join(path, ".probe")
 	}
-	f, err := report.Create(path)
-	if err != nil {
+	if err := outfile.Check(ctx, path); err != nil {
 		return &UsageError{err}
 	}
-	f.Abort()
 	return nil
 }
 
 // writeFile puts what fill writes at path, whole or not at all.
-func writeFile(path string, fill func(io.Writer) error) error {
-	f, err := report.Create(path)
+func writeFile(ctx context.Context, path string, fill func(io.Writer) error) error {
+	f, err := outfile.Create(ctx, path)
 	if err != nil {
 		return err
 	}
@@ -43,11 +42,11 @@ func bytesTo(data []byte) func(io.Writer) error {
 
 // WriteFolder writes the result as JSON and CSV, and its plots as SVG and PNG, to a
 // folder, and returns the names of the files.
-func (r *Result) WriteFolder(dir string) ([]string, error) {
+func (r *Result) WriteFolder(ctx context.Context, dir string) ([]string, error) {
 	var names []string
 	put := func(name string, fill func(io.Writer) error) error {
 		names = append(names, name)
-		return writeFile(filepath.Join(dir, name), fill)
+		return writeFile(ctx, filepath.Join(dir, name), fill)
 	}
 	for _, f := range []string{"json", "csv"} {
 		if err := put(r.Name+"."+f, func(w io.Writer) error { return r.Write(w, f) }); err != nil {

@@ -19,7 +19,7 @@ func drawn(t *testing.T, x *Experiment, req Request) map[string]string {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	names, err := res.WriteFolder(dir)
+	names, err := res.WriteFolder(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,7 +12,7 @@ import (
 
 	"github.com/rdmasim/rdmasim/fault"
 	"github.com/rdmasim/rdmasim/input"
-	"github.com/rdmasim/rdmasim/report"
+	"github.com/rdmasim/rdmasim/outfile"
 	"github.com/rdmasim/rdmasim/roce/pcap"
 	"github.com/rdmasim/rdmasim/sim/testbed"
 )
@@ -21,7 +22,7 @@ import (
 // records nothing.
 type recorder struct {
 	lockstep          bool // of all runs
-	capture, timeline *report.File
+	capture, timeline *outfile.File
 	buf               *bufio.Writer // of capture
 	frames            *pcap.Writer
 	traced            bool
@@ -32,7 +33,7 @@ type recorder struct {
 }
 
 // recorder makes the files that a request asks for.
-func (r *Request) recorder() (*recorder, error) {
+func (r *Request) recorder(ctx context.Context) (*recorder, error) {
 	rec := &recorder{lockstep: r.Lockstep}
 	if r.Fault != "" {
 		src, err := os.ReadFile(r.Fault)
@@ -46,14 +47,17 @@ func (r *Request) recorder() (*recorder, error) {
 	}
 	for _, f := range []struct {
 		path, flag string
-		file       **report.File
+		file       **outfile.File
 	}{{r.Pcap, "--pcap", &rec.capture}, {r.Trace, "--trace", &rec.timeline}} {
 		if f.path == "" {
 			continue
 		}
 		var err error
-		if *f.file, err = report.Create(f.path); err != nil {
+		if *f.file, err = outfile.Create(ctx, f.path); err != nil {
 			rec.abort()
+			if errors.Is(err, outfile.ErrInterrupted) {
+				return nil, fmt.Errorf("%s: %w", f.flag, err)
+			}
 			return nil, usage("%s: %w", f.flag, err)
 		}
 	}
@@ -144,7 +148,7 @@ func (r *recorder) end(err error) error {
 }
 
 func (r *recorder) abort() {
-	for _, f := range []*report.File{r.capture, r.timeline} {
+	for _, f := range []*outfile.File{r.capture, r.timeline} {
 		if f != nil {
 			f.Abort()
 		}

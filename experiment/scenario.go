@@ -403,7 +403,7 @@ func (s *Scenario) execute(ctx context.Context, x *Experiment, req Request, prog
 	if err != nil {
 		return nil, &UsageError{err}
 	}
-	rec, err := req.recorder()
+	rec, err := req.recorder(ctx)
 	if err != nil {
 		return nil, err
 	}

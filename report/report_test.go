@@ -5,10 +5,6 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"errors"
-	"io"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/rdmasim/rdmasim/report"
@@ -81,40 +77,5 @@ func TestBadOutcomesFailTheRun(t *testing.T) {
 	}
 	if (&report.Run{Incomplete: true}).OK() || (&report.Run{Findings: []string{"x"}}).OK() {
 		t.Error("an incomplete run, or one with a finding, is ok")
-	}
-}
-
-func TestFileIsWholeOrAbsent(t *testing.T) {
-	dir := t.TempDir()
-	path := filepath.Join(dir, "run.json")
-	fill := func(text string) func(io.Writer) error {
-		return func(w io.Writer) error { _, err := io.WriteString(w, text); return err }
-	}
-	f, err := report.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(path); err == nil {
-		t.Error("the report is there before the run has ended")
-	}
-	if err := f.Commit(fill("one")); err != nil {
-		t.Fatal(err)
-	}
-	if f, err = report.Create(path); err != nil {
-		t.Fatal(err)
-	}
-	broken := errors.New("broken")
-	if err := f.Commit(func(w io.Writer) error { return errors.Join(fill("tw")(w), broken) }); !errors.Is(err, broken) {
-		t.Errorf("Commit: %v", err)
-	}
-	if text, err := os.ReadFile(path); err != nil || string(text) != "one" {
-		t.Errorf("after a failed commit: %q, %v", text, err)
-	}
-	left, err := os.ReadDir(dir)
-	if err != nil || len(left) != 1 {
-		t.Errorf("files left: %v, %v", left, err)
-	}
-	if _, err := report.Create(filepath.Join(dir, "none", "x")); err == nil || !strings.Contains(err.Error(), "cannot be written") {
-		t.Errorf("Create in a directory that does not exist: %v", err)
 	}
 }

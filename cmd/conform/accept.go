@@ -30,12 +30,12 @@ func newAccept() *cobra.Command {
 				return usagef("%w", err)
 			}
 			name := filepath.Join(into, r.BaselineName())
-			f, err := report.Create(name)
+			f, err := create(cmd.Context(), name)
 			if err != nil {
-				return usagef("%w", err)
+				return err
 			}
 			if err := f.Commit(r.WriteJSON); err != nil {
-				return err
+				return &status{exitFailed, err}
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "%s: %d cases, of which %d of strength H are now fixed\n", name, len(r.Cases), len(r.Freeze()))
 			return nil

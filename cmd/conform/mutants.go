@@ -16,6 +16,7 @@ import (
 	"github.com/rdmasim/rdmasim/conformance"
 	"github.com/rdmasim/rdmasim/conformance/harness"
 	"github.com/rdmasim/rdmasim/input"
+	"github.com/rdmasim/rdmasim/outfile"
 	"github.com/rdmasim/rdmasim/report"
 	"github.com/rdmasim/rdmasim/sim/mutant"
 	"github.com/rdmasim/rdmasim/target/simulator"
@@ -90,10 +91,10 @@ func runMutants(cmd *cobra.Command, o *mutantOptions) error {
 	if err != nil {
 		return err
 	}
-	var file *report.File
+	var file *outfile.File
 	if o.report != "" {
-		if file, err = report.Create(o.report); err != nil {
-			return &status{exitUsage, err}
+		if file, err = create(cmd.Context(), o.report); err != nil {
+			return err
 		}
 	}
 	h := &hunt{items: items, seed: o.seed, matrix: o.matrix, near: o.near, attack: o.attack(program, cmd.ErrOrStderr()),

@@ -9,17 +9,18 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/rdmasim/rdmasim/outfile"
 	"github.com/rdmasim/rdmasim/report"
 )
 
 // outputs are the files that a run writes; nil are those that were not asked for.
-type outputs struct{ report, junit, pcap, trace *report.File }
+type outputs struct{ report, junit, pcap, trace *outfile.File }
 
 // open creates the files. While it waits for the reader of a FIFO, the end of ctx ends it.
 func (o *runOptions) open(ctx context.Context) (out outputs, err error) {
 	for _, f := range []struct {
 		path string
-		file **report.File
+		file **outfile.File
 	}{{o.report, &out.report}, {o.junit, &out.junit}, {o.pcap, &out.pcap}, {o.trace, &out.trace}} {
 		if f.path == "" {
 			continue
@@ -32,26 +33,16 @@ func (o *runOptions) open(ctx context.Context) (out outputs, err error) {
 	return out, nil
 }
 
-// create is report.Create until ctx ends: to open a FIFO waits for its reader.
-func create(ctx context.Context, path string) (*report.File, error) {
-	type made struct {
-		file *report.File
-		err  error
+// create is outfile.Create with the exit status of its errors.
+func create(ctx context.Context, path string) (*outfile.File, error) {
+	f, err := outfile.Create(ctx, path)
+	switch {
+	case errors.Is(err, outfile.ErrInterrupted):
+		return nil, &status{exitInterrupted, err}
+	case err != nil:
+		return nil, &status{exitUsage, err}
 	}
-	done := make(chan made, 1)
-	go func() {
-		f, err := report.Create(path)
-		done <- made{f, err}
-	}()
-	select {
-	case m := <-done:
-		if m.err != nil {
-			return nil, &status{exitUsage, m.err}
-		}
-		return m.file, nil
-	case <-ctx.Done():
-		return nil, &status{exitInterrupted, fmt.Errorf("interrupted while %s was opened: it is a pipe, and nobody reads it", path)}
-	}
+	return f, nil
 }
 
 // named is a file of the command line, by the flag that names it.
@@ -92,7 +83,7 @@ func resolved(path string) string {
 }
 
 func (out outputs) abort() {
-	for _, f := range []*report.File{out.report, out.junit, out.pcap, out.trace} {
+	for _, f := range []*outfile.File{out.report, out.junit, out.pcap, out.trace} {
 		if f != nil {
 			f.Abort()
 		}
@@ -101,7 +92,7 @@ func (out outputs) abort() {
 
 func (out outputs) write(run *report.Run, dir string) error {
 	var errs []error
-	commit := func(f *report.File, fill func(io.Writer) error) {
+	commit := func(f *outfile.File, fill func(io.Writer) error) {
 		if f != nil {
 			errs = append(errs, f.Commit(fill))
 		}

@@ -72,18 +72,18 @@ scenario that comes with the program by the name of its file. rdmasim list shows
 				return err
 			}
 			if out != "" {
-				if err := experiment.CheckWritable(out, true); err != nil {
+				if err := experiment.CheckWritable(c.Context(), out, true); err != nil {
 					return err
 				}
 				for _, ending := range []string{".json", ".csv"} {
-					if err := experiment.CheckWritable(filepath.Join(out, x.Name+ending), false); err != nil {
+					if err := experiment.CheckWritable(c.Context(), filepath.Join(out, x.Name+ending), false); err != nil {
 						return err
 					}
 				}
 			}
 			for _, f := range []string{req.Pcap, req.Trace} {
 				if f != "" {
-					if err := experiment.CheckWritable(f, false); err != nil {
+					if err := experiment.CheckWritable(c.Context(), f, false); err != nil {
 						return err
 					}
 				}
@@ -96,7 +96,7 @@ scenario that comes with the program by the name of its file. rdmasim list shows
 				return errors.Join(err, werr)
 			}
 			if out != "" {
-				names, werr := res.WriteFolder(out)
+				names, werr := res.WriteFolder(c.Context(), out)
 				if werr != nil {
 					return errors.Join(err, werr)
 				}

@@ -21,6 +21,7 @@ import (
 	"github.com/rdmasim/rdmasim/attach/exec"
 	"github.com/rdmasim/rdmasim/experiment"
 	"github.com/rdmasim/rdmasim/input"
+	"github.com/rdmasim/rdmasim/outfile"
 )
 
 // Exit statuses of the program.
@@ -55,6 +56,9 @@ func status(err error, stderr io.Writer) int {
 		return exitFailure
 	case errors.Is(err, experiment.ErrInterrupted):
 		fmt.Fprintln(stderr, "rdmasim: interrupted; the results so far are written and marked as incomplete")
+		return exitInterrupted
+	case errors.Is(err, outfile.ErrInterrupted):
+		fmt.Fprintln(stderr, "rdmasim:", err)
 		return exitInterrupted
 	case errors.As(err, &bad):
 		fmt.Fprintln(stderr, "rdmasim:", err)
