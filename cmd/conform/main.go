@@ -123,7 +123,7 @@ func newRoot() *cobra.Command {
 	o.flags(root.Flags())
 	o.flags(run.Flags())
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(run, newList(), newShow(), newWire(), newDiff(), newAccept(), newMutants(), newWorker())
+	root.AddCommand(run, newList(), newShow(), newWire(), newDiff(), newAccept(), newRecover(), newMutants(), newWorker())
 	root.AddCommand(hwCommands()...)
 	return root
 }

@@ -14,7 +14,10 @@ import (
 )
 
 // outputs are the files that a run writes; nil are those that were not asked for.
-type outputs struct{ report, junit, pcap, trace *outfile.File }
+type outputs struct {
+	report, junit, pcap, trace *outfile.File
+	journal                    *journal // beside the report, if that is a regular file
+}
 
 // open creates the files. While it waits for the reader of a FIFO, the end of ctx ends it.
 func (o *runOptions) open(ctx context.Context) (out outputs, err error) {
@@ -26,6 +29,12 @@ func (o *runOptions) open(ctx context.Context) (out outputs, err error) {
 			continue
 		}
 		if *f.file, err = create(ctx, f.path); err != nil {
+			out.abort()
+			return outputs{}, err
+		}
+	}
+	if out.report != nil && out.report.Regular() {
+		if out.journal, err = openJournal(ctx, out.report.Path(), o.target); err != nil {
 			out.abort()
 			return outputs{}, err
 		}
@@ -82,7 +91,9 @@ func resolved(path string) string {
 	return abs
 }
 
+// abort discards the files. A journal with cases stays.
 func (out outputs) abort() {
+	out.journal.leave()
 	for _, f := range []*outfile.File{out.report, out.junit, out.pcap, out.trace} {
 		if f != nil {
 			f.Abort()
@@ -98,6 +109,9 @@ func (out outputs) write(run *report.Run, dir string) error {
 		}
 	}
 	commit(out.report, run.WriteJSON)
+	if errors.Join(errs...) == nil {
+		errs = append(errs, out.journal.remove())
+	}
 	commit(out.junit, run.WriteJUnit)
 	commit(out.pcap, func(w io.Writer) error { return joinCaptures(w, dir, run.Cases) })
 	commit(out.trace, func(w io.Writer) error { return joinTraces(w, dir, run.Cases) })

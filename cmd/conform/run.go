@@ -44,13 +44,13 @@ func runSuite(cmd *cobra.Command, o *runOptions) error {
 			for _, rest := range jobs[i:] {
 				rest.out.abort()
 			}
-			return err
+			return j.out.journal.mention(err)
 		}
 		printRun(cmd.OutOrStdout(), j.runOptions, run)
 		if run.Incomplete {
 			return &status{code: exitInterrupted}
 		}
-		bad = bad || !run.OK()
+		bad = bad || !run.OK() || j.out.journal.failed()
 		runs = append(runs, run)
 	}
 	if len(runs) == 2 {
@@ -115,6 +115,9 @@ func (o *runOptions) distinct(parallel bool) error {
 		if o.on(target) {
 			t := o.of(target, parallel)
 			outputs = append(outputs, named{"--report", t.report}, named{"--junit", t.junit}, named{"--pcap", t.pcap}, named{"--trace", t.trace})
+			if t.report != "" {
+				outputs = append(outputs, named{"the journal of --report", t.report + report.JournalSuffix})
+			}
 		}
 	}
 	return distinct(outputs, inputs)
@@ -143,6 +146,7 @@ func (j *job) run(cmd *cobra.Command) (*report.Run, error) {
 	}
 	run := j.assemble(res, policy)
 	if j.target == "hw" && nothingRan(run) {
+		j.out.journal.drop()
 		return nil, usagef("%s supports none of the %d cases that --label-filter %q selects (%s: %s); choose others, or another --device",
 			run.Target.Device, len(run.Cases), j.filter, run.Cases[0].ID, run.Cases[0].Reason)
 	}
@@ -194,6 +198,7 @@ func (j *job) supervise(ctx context.Context, cmd *cobra.Command, dir string) (ha
 		Shards: j.parallel,
 		Wall:   j.wallLimit(),
 		Hello: func(h harness.Hello) {
+			j.out.journal.begin(j.record(harness.Result{Hello: h}), cmd.ErrOrStderr())
 			if h.Chosen != "" {
 				p.clear()
 				printTarget(cmd.OutOrStdout(), h)
@@ -201,6 +206,7 @@ func (j *job) supervise(ctx context.Context, cmd *cobra.Command, dir string) (ha
 		},
 		Finished: func(c report.Case) {
 			p.add()
+			j.out.journal.add(c, cmd.ErrOrStderr())
 			if j.verbose {
 				p.clear()
 				printCase(cmd.OutOrStdout(), c)
@@ -213,13 +219,19 @@ func (j *job) supervise(ctx context.Context, cmd *cobra.Command, dir string) (ha
 	return s.Run(ctx)
 }
 
-// assemble makes the record of the run and judges it as a whole.
-func (j *job) assemble(res harness.Result, policy *conformance.Policy) *report.Run {
+// record is the record of the run before it is judged.
+func (j *job) record(res harness.Result) *report.Run {
 	run := conformance.NewRecord(j.target, j.seed, res.Hello.Description, j.items, res.Cases)
-	run.Incomplete = res.Interrupted
 	if j.fault != "" {
 		run.Environment["faults"] = filepath.Base(j.fault) + ", " + report.Digest([]byte(j.faults))
 	}
+	return run
+}
+
+// assemble makes the record of the run and judges it as a whole.
+func (j *job) assemble(res harness.Result, policy *conformance.Policy) *report.Run {
+	run := j.record(res)
+	run.Incomplete = res.Interrupted
 	if !run.Incomplete {
 		run.Findings = append(run.Findings, policy.Findings(run.Cases, j.whole)...)
 		run.Findings = append(run.Findings, tooFew(run.Cases, j.minPass)...)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -51,6 +52,7 @@ func suite() *spec.Suite {
 	s.Case(hangs, func(*spec.C) { time.Sleep(time.Hour) })
 	s.Case("DEV-007", func(*spec.C) { go func() { panic("in another goroutine") }(); time.Sleep(time.Hour) })
 	s.Case("DEV-008", func(*spec.C) { os.Exit(7) })
+	s.Case("DEV-010", func(*spec.C) { _ = syscall.Kill(os.Getpid(), syscall.SIGKILL); select {} })
 	s.Case("DEV-009", func(c *spec.C) { c.Observe("after", true) })
 	return s
 }
@@ -80,6 +82,7 @@ func TestEveryCaseIsAccountedFor(t *testing.T) {
 		"DEV-007": {report.Error, "in another goroutine"},
 		"DEV-008": {report.Error, "exit status 7"},
 		"DEV-009": {report.Pass, ""},
+		"DEV-010": {report.Error, "signal: killed"},
 	}
 	var ids []string
 	for _, c := range suite().Cases() {

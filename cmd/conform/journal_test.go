@@ -1,0 +1,236 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/rdmasim/rdmasim/outfile"
+	"github.com/rdmasim/rdmasim/report"
+)
+
+// killedRun runs conform and kills it when it has printed so many cases. It cannot end before, because what
+// it prints does not fit into the pipe that this test no longer reads.
+func killedRun(t *testing.T, cases int, args ...string) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], append(args, "-v")...)
+	cmd.Env = append(os.Environ(), "CONFORM_TEST_PROGRAM=1")
+	out, in, err := os.Pipe()
+	if err == nil {
+		_, err = unix.FcntlInt(in.Fd(), unix.F_SETPIPE_SZ, 4096)
+	}
+	if cmd.Stdout = in; err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = out.Close() }()
+	_ = in.Close()
+	for lines := bufio.NewScanner(out); cases > 0; {
+		if !lines.Scan() {
+			t.Fatal("the run ended before it was killed")
+		}
+		if !strings.HasPrefix(lines.Text(), " ") {
+			cases--
+		}
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // signal: killed
+}
+
+// A run that was killed is recovered: its record has the cases that had finished, as the whole run has them.
+func TestKilledRunIsRecovered(t *testing.T) {
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	args := []string{"--target=sim", "--label-filter", "CQ || PD", "--parallel", "2"}
+	killedRun(t, 5, append(args, "--report", at("run.json"))...)
+	if _, err := os.Stat(at("run.json")); err == nil {
+		t.Fatal("the run has ended")
+	}
+	text, err := os.ReadFile(at("run.json.journal"))
+	if err != nil || bytes.Count(text, []byte("\n")) < 6 {
+		t.Fatalf("journal: %v\n%s", err, text)
+	}
+	if code, _, stderr := command(t, append(args, "--report", at("run.json"))...); code != exitUsage || !strings.Contains(stderr, "conform recover "+at("run.json.journal")) {
+		t.Errorf("the next run: exit %d, %s", code, stderr)
+	}
+	if code, _, stderr := command(t, append(args, "--report", at("whole.json"))...); code != exitOK {
+		t.Fatalf("the whole run: exit %d, %s", code, stderr)
+	}
+	if left, err := filepath.Glob(at("whole.json?*")); err != nil || left != nil {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+	text = append(text, `{"schema":"rdmasim/conf`...)
+	if err := os.WriteFile(at("run.json.journal"), text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, out, stderr := command(t, "recover", at("run.json.journal"))
+	if code != exitOK || !strings.Contains(out, "marked as incomplete") || !strings.Contains(stderr, "the last line is not whole") {
+		t.Fatalf("recover: exit %d\n%s%s", code, out, stderr)
+	}
+	if _, err := os.Stat(at("run.json.journal")); err == nil {
+		t.Error("the journal is still there")
+	}
+	got, _ := readRun(t, at("run.json"))
+	whole, _ := readRun(t, at("whole.json"))
+	same := 0
+	for i, c := range got.Cases {
+		if a, b := text1(t, c), text1(t, whole.Cases[i]); a == b {
+			same++
+		} else if c.Outcome != report.NotRun {
+			t.Errorf("recovered %s\nwhole run %s", a, b)
+		}
+	}
+	if !got.Incomplete || same < 5 || same == len(got.Cases) {
+		t.Errorf("incomplete %v, %d of %d cases", got.Incomplete, same, len(got.Cases))
+	}
+	if code, out, stderr := command(t, "diff", at("whole.json"), at("run.json")); code != exitOK || !strings.Contains(out, "NOT-COMPARED") {
+		t.Errorf("diff: exit %d\n%s%s", code, out, stderr)
+	}
+	if code, _, stderr := command(t, append(args, "--report", at("run.json"))...); code != exitOK {
+		t.Errorf("a run after that: exit %d, %s", code, stderr)
+	}
+}
+
+func text1(t *testing.T, c report.Case) string {
+	t.Helper()
+	b, err := json.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// A recovered record replaces only that of another interrupted run, and is no baseline.
+func TestRecoverReplacesNoFinishedRecord(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "card.json")
+	card := &report.Run{Schema: report.Schema, Target: report.Target{Kind: "hw"}, Environment: map[string]string{report.KeyProvider: "mlx5", report.KeyPart: "0x1017"},
+		Cases: []report.Case{{ID: "CQ-001", Outcome: report.NotRun}, {ID: "CQ-002", Outcome: report.NotRun}}}
+	leave := func() {
+		j, err := openJournal(t.Context(), path, "hw")
+		if err != nil {
+			t.Fatal(err)
+		}
+		j.begin(card, os.Stderr)
+		j.add(report.Case{ID: "CQ-002", Outcome: report.Pass}, os.Stderr)
+		if code, _, stderr := command(t, "recover", j.path); code != exitUsage || !strings.Contains(stderr, "has not ended") {
+			t.Errorf("of a run that goes on: exit %d, %s", code, stderr)
+		}
+		if code, _, stderr := command(t, "--label-filter", "CQ-001", "--report", path); code != exitUsage || !strings.Contains(stderr, "another run writes") {
+			t.Errorf("a second run: exit %d, %s", code, stderr)
+		}
+		j.Close() // as a kill does
+	}
+	write := func(r *report.Run) {
+		f, err := outfile.Create(t.Context(), path)
+		if err == nil {
+			err = f.Commit(r.WriteJSON)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	leave()
+	write(card)
+	if code, _, stderr := command(t, "recover", path+".journal"); code != exitUsage || !strings.Contains(stderr, "--report FILE.json") {
+		t.Errorf("over a finished record: exit %d, %s", code, stderr)
+	}
+	if code, _, stderr := command(t, "recover", path+".journal", "--report", path+".2"); code != exitOK {
+		t.Errorf("beside a finished record: exit %d, %s", code, stderr)
+	}
+	leave()
+	write(&report.Run{Schema: report.Schema, Incomplete: true})
+	if code, _, stderr := command(t, "recover", path+".journal"); code != exitOK {
+		t.Errorf("over an incomplete record: exit %d, %s", code, stderr)
+	}
+	if code, _, stderr := command(t, "accept", "--into", t.TempDir(), path); code != exitUsage || !strings.Contains(stderr, "interrupted") {
+		t.Errorf("accept: exit %d, %s", code, stderr)
+	}
+	for want, args := range map[string][]string{"no such file": {path + ".journal"}, "name the record with --report": {path}, "has no finished case": {os.DevNull + ".journal", "--report", path}} {
+		if strings.HasPrefix(args[0], os.DevNull) {
+			args[0] = filepath.Join(t.TempDir(), "x.journal")
+			if err := os.WriteFile(args[0], nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if code, _, stderr := command(t, append([]string{"recover"}, args...)...); code != exitUsage || !strings.Contains(stderr, want) {
+			t.Errorf("recover %v: exit %d, %s", args, code, stderr)
+		}
+	}
+}
+
+// When the n-th operation on a file fails, the exit status says so, the error names the file, each output is
+// whole or not there, nothing else is left, and cases whose report was not written are in the journal.
+func TestEachOperationOnOutputsMayFail(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", t.TempDir())
+	whole := map[string][]byte{}
+	for n := 0; ; n++ {
+		calls, failed := 0, ""
+		ctx := outfile.WithFail(context.Background(), func(op outfile.Operation, path string) error {
+			if calls++; calls != n {
+				return nil
+			}
+			failed = path
+			return syscall.EIO
+		})
+		args := []string{"--label-filter", "PD-007", "--parallel", "1"}
+		names := map[string]string{"--report": "r.json", "--junit": "j.xml", "--pcap": "p.pcapng", "--trace": "t.json"}
+		for flag, name := range names {
+			args = append(args, flag, filepath.Join(dir, name))
+		}
+		var out, stderr bytes.Buffer
+		code := execute(ctx, args, &out, &stderr)
+		there := map[string]bool{}
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			there[e.Name()] = true
+			text, err := os.ReadFile(filepath.Join(dir, e.Name()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n == 0 {
+				whole[e.Name()] = text
+			} else if e.Name() != "r.json.journal" && !bytes.Equal(text, whole[e.Name()]) {
+				t.Errorf("operation %d, on %s: %s has %d bytes of %d", n, failed, e.Name(), len(text), len(whole[e.Name()]))
+			}
+			_ = os.Remove(filepath.Join(dir, e.Name()))
+		}
+		if tmp, err := os.ReadDir(os.TempDir()); err != nil || len(tmp) > 0 {
+			t.Errorf("operation %d, on %s: in the temporary folder: %v, %v", n, failed, tmp, err)
+		}
+		switch {
+		case failed == "":
+			if code != exitOK || len(there) != len(names) {
+				t.Fatalf("exit %d, %v\n%s", code, there, stderr.String())
+			}
+			if n > 0 {
+				if n < 25 {
+					t.Errorf("only %d operations", n-1)
+				}
+				return
+			}
+		case code != exitFailed && code != exitUsage || !strings.Contains(stderr.String(), failed):
+			t.Errorf("operation %d, on %s: exit %d, %s", n, failed, code, stderr.String())
+		case there["r.json.journal"] && (there["r.json"] && !strings.HasPrefix(failed, filepath.Join(dir, "r.json")) || !strings.Contains(stderr.String(), "r.json.journal")):
+			t.Errorf("operation %d, on %s: %v, %s", n, failed, there, stderr.String())
+		case code == exitFailed && !there["r.json"] && !there["r.json.journal"]:
+			t.Errorf("operation %d, on %s: the run is lost: %s", n, failed, stderr.String())
+		}
+	}
+}
