@@ -138,8 +138,10 @@ func (e *Env) onInfiniBand() bool {
 // profileWith is env's profile in the chosen generation, with changes.
 func (e *Env) profileWith(changes ...map[string]string) (*profile.Profile, error) {
 	p := e.Profile.Clone()
-	if err := p.Set("kernel.generation", e.String("mode")); err != nil {
-		return nil, err
+	for _, key := range []string{"kernel.generation", "provider.generation"} {
+		if err := p.Set(key, e.String("mode")); err != nil {
+			return nil, err
+		}
 	}
 	if e.onInfiniBand() {
 		if err := p.Set("hca.link_layer", "infiniband"); err != nil {

@@ -16,4 +16,6 @@ func Register(s *spec.Suite) {
 	s.Case("BF-009", wrongOrder)
 	s.Case("BF-010", unchangedIndex)
 	s.Case("BF-011", recordAlone)
+	s.Case("BF-012", firstOfItsClassLocked)
+	s.Case("BF-013", firstOfItsClassUnlocked)
 }

@@ -25,4 +25,7 @@ func Register(s *spec.Suite) {
 	s.Case("TD-019", independentCost)
 	s.Case("TD-021", exhaustion)
 	s.Case("TD-022", neighbourAtFullRate)
+	s.Case("TD-023", inOrderOfFreeing)
+	s.Case("TD-024", inOrderOfFreeing)
+	s.Case("TD-025", lowestFirst)
 }

@@ -19,4 +19,6 @@ func Register(s *spec.Suite) {
 	s.Case("UAR-015", totalUUARs)
 	s.Case("UAR-016", pagesOfBigSystemPage)
 	s.Case("UAR-018", legacyPath)
+	s.Case("UAR-019", fallback)
+	s.Case("UAR-020", oldLibrary)
 }

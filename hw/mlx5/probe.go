@@ -192,7 +192,7 @@ func (p *probe) queried() {
 	for _, token := range []string{"dv", "env", "raw db"} {
 		p.set(token, mlx5)
 	}
-	for _, token := range []string{"bf", "devx", "devx.dedicated", "dyn uar", "legacy abi"} {
+	for _, token := range []string{"bf", "devx", "devx.dedicated", "dyn uar", "legacy abi", "uar objects", "lib.dyn"} {
 		p.set(token, verbs.Absent) // unless direct finds it
 	}
 	for _, token := range wireNeeds {
@@ -305,6 +305,28 @@ func (p *probe) regions() {
 	}
 }
 
+// generations sets the tokens of the kernel's and of the library's rules for UARs apart. dynamic
+// says that a QP has one on demand, which takes both.
+func (p *probe) generations(dynamic bool) {
+	if dynamic {
+		p.set("lib.dyn", verbs.Present)
+		p.set("uar objects", verbs.Present)
+		return
+	}
+	lib, kernel := verbs.Unknown, verbs.Unknown
+	var major, minor int
+	if n, _ := fmt.Sscanf(libraries("mlx5").core, "%d.", &major); n == 1 {
+		lib = has(major >= 29) // 7fdcd258b of March 2020
+	}
+	if lib == verbs.Present { // it would have had them
+		kernel = verbs.Absent
+	} else if n, _ := fmt.Sscanf(release(), "%d.%d", &major, &minor); n == 2 {
+		kernel = has(major > 5 || major == 5 && minor >= 7)
+	}
+	p.set("lib.dyn", lib)
+	p.set("uar objects", kernel)
+}
+
 // direct sets the tokens of mlx5 direct verbs.
 func (p *probe) direct() {
 	u, err := p.ctx.AllocUAR(p.t, verbs.UARNonCached)
@@ -322,6 +344,7 @@ func (p *probe) direct() {
 		p.set("bf", has(m.BFReg().Size > 0))
 		p.set("dyn uar", has(m.dynamicUAR()))
 		p.set("legacy abi", has(!m.dynamicUAR()))
+		p.generations(m.dynamicUAR())
 		_ = q.Destroy(p.t)
 	}
 }

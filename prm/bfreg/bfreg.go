@@ -1,12 +1,15 @@
 // Package bfreg holds the rules by which queues get BlueFlame registers, as pure
 // functions and small tables without time, memory or a device.
 //
-// Two generations are here. In the static one (rdma-core 1eee3c83 of 2018 with
-// Linux 4.16; the rules still exist in today's mlx5_ib for old libraries) a
-// context has a fixed number of bfregs, the kernel chooses one for each QP (Table),
-// and thread domains take dynamic ones that the library numbers (TDTable). In
-// today's, the library makes UAR objects as it needs them and hands out their
-// registers itself (Pools).
+// Two generations are here, of the kernel and of the library apart. In the static one
+// (rdma-core 1eee3c83 of 2018, Linux 4.16) a context has a fixed number of bfregs, the kernel
+// chooses one for each QP (Table), and thread domains take dynamic ones that the library
+// numbers (TDTable). In today's, the library makes UAR objects as it needs them and hands out
+// their registers itself (Pools).
+//
+// A static library on today's kernel gets what it always got: mlx5_ib keeps the tables for it.
+// Today's library on a static kernel leaves QPs to the kernel, and its thread domains take the
+// kernel's dynamic pages by the rules of its own list (NewLegacyPools).
 //
 // A bfreg number b counts the two bfregs of each 4 KiB UAR that user QPs may have.
 // The gross number, which the kernel returns and the old library calls uuarn,

@@ -2,6 +2,7 @@ package bfreg
 
 import (
 	"fmt"
+	"slices"
 	"syscall"
 )
 
@@ -24,7 +25,7 @@ type Reg struct {
 // Users is how many QPs or thread domains have it.
 func (r *Reg) Users() int { return r.users }
 
-// Pools hands out the registers of one context in today's generation
+// Pools hands out the registers of one context as today's library does
 // (mlx5_get_qp_uar, mlx5_attach_dedicated_uar and their inverses). UARs are given
 // back only when the context closes.
 type Pools struct {
@@ -57,6 +58,24 @@ func NewPools(env Env, uarsPerPage uint32, bf bool, maxIndependent int, nc uint3
 	return p
 }
 
+// NewLegacyPools makes the pools of today's library in a context whose kernel has no UAR
+// objects: the registers of its thread domains lie on dynamic pages of the kernel's table,
+// the n-th page that alloc maps being page n, and are taken again in the order in which they
+// were given back. QPs without a thread domain get theirs from the kernel (Table). There is no
+// uncached UAR (mlx5_alloc_dyn_uar with MLX5_CTX_FLAGS_NO_KERN_DYN_UAR).
+func NewLegacyPools(env Env, uarsPerPage uint32, bf bool, maxIndependent int) *Pools {
+	return &Pools{env: env, uarsPerPage: max(uarsPerPage, 1), bf: bf, maxIndependent: maxIndependent}
+}
+
+// uncached hands out the singleton uncached UAR. The error wraps EOPNOTSUPP where there is none.
+func (p *Pools) uncached() (*Reg, error) {
+	if p.nc == nil {
+		return nil, fmt.Errorf("no BlueFlame, and the kernel has no uncached UARs: %w", syscall.EOPNOTSUPP)
+	}
+	p.nc.users++
+	return p.nc, nil
+}
+
 // NC is the register of the singleton uncached UAR, on which CQs are armed.
 func (p *Pools) NC() *Reg { return p.nc }
 
@@ -84,8 +103,7 @@ func (p *Pools) grow(list []*Reg, c Class, alloc UARAlloc) ([]*Reg, error) {
 // only as alloc does.
 func (p *Pools) Get(alloc UARAlloc) (*Reg, error) {
 	if p.env.ShutUpBF || !p.bf {
-		p.nc.users++
-		return p.nc, nil
+		return p.uncached()
 	}
 	maxDedicated, maxShared := p.env.LowLat, p.env.Total-p.env.LowLat
 	if len(p.dedicated) == 0 && p.nDed < maxDedicated {
@@ -129,8 +147,7 @@ func pop(list *[]*Reg) *Reg {
 // fails only as alloc does.
 func (p *Pools) GetTD(alloc UARAlloc) (*Reg, error) {
 	if !p.bf {
-		p.nc.users++
-		return p.nc, nil
+		return p.uncached()
 	}
 	if len(p.td) == 0 {
 		var err error
@@ -148,9 +165,11 @@ func (p *Pools) GetIndependentTD(alloc UARAlloc) (*Reg, error) {
 		return nil, fmt.Errorf("%d independent thread domains at most: %w", p.maxIndependent, syscall.EINVAL)
 	}
 	if !p.bf {
-		p.nc.users++
-		p.nInd++
-		return p.nc, nil
+		r, err := p.uncached()
+		if err == nil {
+			p.nInd++
+		}
+		return r, err
 	}
 	if len(p.ind) == 0 {
 		page, err := alloc(false)
@@ -175,6 +194,14 @@ func (p *Pools) PutTD(r *Reg, independent bool) {
 		p.nInd--
 	}
 	p.put(r)
+}
+
+// Hurry puts a free register of a thread domain before all others, as no library does: a list
+// whose order is wrong (sim/mutant).
+func (p *Pools) Hurry(r *Reg) {
+	if i := slices.Index(p.td, r); i >= 0 {
+		p.td = append([]*Reg{r}, slices.Delete(p.td, i, i+1)...)
+	}
 }
 
 func (p *Pools) put(r *Reg) {

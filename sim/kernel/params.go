@@ -9,15 +9,14 @@ import (
 	"github.com/rdmasim/rdmasim/sim/mem"
 )
 
-// Generation says which UAR rules the kernel offers.
+// Generation says which UAR rules the kernel offers. Libraries have one too.
 type Generation uint8
 
 // Generations.
 const (
 	// Dynamic is today's: no static bfregs, UAR objects on demand.
 	Dynamic Generation = iota
-	// Static is kernel 4.16 as rdma-core 1eee3c83 saw it: static uUARs, 1024 dynamic
-	// bfregs for thread domains.
+	// Static is kernel 4.16: static uUARs, 1024 dynamic bfregs for thread domains.
 	Static
 )
 

@@ -19,4 +19,7 @@ var library = []Mutant{
 	{Name: "destroy-without-acks", Area: "COMP", Killers: []string{"COMP-008"}, broken: rule.EventsAreAwaited},
 	{Name: "receive-list-without-end", Area: "POST", Killers: []string{"RC-012"}, broken: rule.ReceiveListEnds},
 	{Name: "immediate-without-flag", Area: "RC", Killers: []string{"RC-002"}, broken: rule.ImmediateIsFlagged},
+	{Name: "last-freed-register-first", Area: "TD", Killers: []string{"TD-023"}, broken: rule.FreedRegistersQueue},
+	{Name: "old-library-with-a-list", Area: "TD", Killers: []string{"TD-025"}, broken: rule.OldLibraryNumbersRegisters},
+	{Name: "lock-rule-of-another-time", Area: "BF", Killers: []string{"BF-012"}, broken: rule.LockRuleIsTheLibrarys},
 }

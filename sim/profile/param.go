@@ -50,14 +50,17 @@ var kinds = map[string]Kind{
 	"kernel.pci_device": Hex, "kernel.pci_revision": Hex, "hca.vendor_part_id": Hex,
 }
 
+// generations are the values of kernel.Generation.
+var generations = []string{"dynamic", "static"}
+
 // words are the parameters whose value is a word; the index in the list is the number that
 // the unit has.
 var words = map[string][]string{
 	"uar.bf_conflict":   {"none", "serialize", "refetch"},
-	"kernel.generation": {"dynamic", "static"},
-	"hca.link_layer":    hca.LinkLayerWords,
-	"hca.link_layers":   hca.LinkLayersWords,
-	"ib.speed":          link.SpeedWords,
+	"kernel.generation": generations, "provider.generation": generations,
+	"hca.link_layer":  hca.LinkLayerWords,
+	"hca.link_layers": hca.LinkLayersWords,
+	"ib.speed":        link.SpeedWords,
 
 	"congestion.cnp_scope": {"port", "destination", "qp"},
 }

@@ -5,7 +5,6 @@ import (
 	"github.com/rdmasim/rdmasim/prm/bfreg"
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/cpu"
-	"github.com/rdmasim/rdmasim/sim/kernel"
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
@@ -29,22 +28,28 @@ type bfReg struct {
 	waited       sim.Time
 	users        int // QPs
 
-	pool *bfreg.Reg    // dynamic generation: what the pools gave
-	td   *bfreg.DynReg // static generation: what the table of thread domains gave
+	pool *bfreg.Reg    // today's library: what the pools gave
+	td   *bfreg.DynReg // a static library: what the table of thread domains gave
+	// static is how many bfregs the static part of the kernel's table has, which the dynamic
+	// one follows. 0 on a UAR object.
+	static int
 }
 
 // bfState is what the library keeps of the assignment of registers.
 type bfState struct {
-	// Dynamic generation (verbs.c, mlx5_get_qp_uar).
+	// Today's library (verbs.c, mlx5_get_qp_uar). On a kernel without UAR objects it has no
+	// non-cached UARs, and the static registers below.
 	pools  *bfreg.Pools
 	nc     *bfReg // the singleton non-cached UAR
 	ncPage uint32
-	pages  []*kernel.UARObject // by the number that the pools know
-	regs   []*bfReg            // by bfreg.Reg.ID
-	ncFree []*bfReg            // free registers of dedicated non-cached UARs
+	pages  []uarPage // by the number that the pools know
+	regs   []*bfReg  // by bfreg.Reg.ID
+	ncFree []*bfReg  // free registers of dedicated non-cached UARs
 
-	// Static generation (1.3 to 1.6).
-	static   []*bfReg // by gross number
+	// A context with static bfregs (1.3 to 1.5): an old library or an old kernel.
+	static []*bfReg // by gross number
+
+	// A static library (1.6); nil: today's.
 	tds      *bfreg.TDTable
 	dynPages map[uint32]*cpu.Mapping // by page of the dynamic part
 	dynRegs  map[uint32]*bfReg       // by dynamic index: offset and lock outlive a thread domain
@@ -52,6 +57,13 @@ type bfState struct {
 
 // ncRegSpacing is the distance of the registers of a dedicated non-cached UAR.
 const ncRegSpacing = 0x100
+
+// uarPage is a mapped page of BlueFlame registers: a UAR object, or a dynamic page of the
+// kernel's table.
+type uarPage struct {
+	m  *cpu.Mapping
+	id uint32 // hardware UAR of its first
+}
 
 // register is a place in a mapped page.
 type register struct {
@@ -72,12 +84,8 @@ func (r *bfReg) use(n int) {
 
 // describe is the register as mlx5dv_init_obj shows it.
 func (r *bfReg) describe() verbs.BFReg {
-	index := r.index
-	if r.td != nil { // the dynamic part follows the static one, of which uuarn counts two in four
-		index += (r.uuarn - r.index) / 2
-	}
 	return verbs.BFReg{Addr: mmioAddr(r.m) + r.off, UARPage: r.uar, Offset: uint32(r.off % prm.UARPageSize),
-		Size: uint32(r.buf), Index: index, Dynamic: r.dyn, Class: r.class.String(), NeedLock: r.locked}
+		Size: uint32(r.buf), Index: r.static + r.index, Dynamic: r.dyn, Class: r.class.String(), NeedLock: r.locked}
 }
 
 // mmioBase is where a process sees device mappings: below all its memory. They are

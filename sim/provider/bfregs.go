@@ -7,6 +7,7 @@ import (
 	"github.com/rdmasim/rdmasim/prm/bfreg"
 	"github.com/rdmasim/rdmasim/sim/cpu"
 	"github.com/rdmasim/rdmasim/sim/kernel"
+	"github.com/rdmasim/rdmasim/sim/rule"
 )
 
 // mapping counts a mapped device page.
@@ -17,7 +18,12 @@ func (c *Context) mapping(m *cpu.Mapping, err error) (*cpu.Mapping, error) {
 	return m, err
 }
 
+// isStatic says whether the kernel gave the context static bfregs: the library or the kernel is
+// of the static generation.
 func (c *Context) isStatic() bool { return c.resp.TotBFRegs != 0 }
+
+// isOldLibrary says whether the library is of the static generation.
+func (c *Context) isOldLibrary() bool { return c.proc.Params.Generation == kernel.Static }
 
 func (c *Context) uarsPerPage() uint32 { return max(1, c.resp.NumUARsPerPage) }
 
@@ -52,11 +58,15 @@ func (c *Context) mapStatic(t *Thread) error {
 		}
 		for i := range layout.UARsPerSysPage {
 			for k := range uint32(bfreg.GrossPerUAR) {
-				c.bf.static = append(c.bf.static, c.staticReg(layout, m, i, k))
+				c.bf.static = append(c.bf.static, c.staticReg(t, layout, m, i, k))
 			}
 		}
 	}
 	c.cqReg = register{c.bf.static[0].m, 0}
+	if !c.isOldLibrary() || t.breaks(rule.OldLibraryNumbersRegisters) {
+		c.bf.pools = bfreg.NewLegacyPools(c.env.Env, c.uarsPerPage(), c.resp.BFRegSize != 0, c.proc.Params.IndependentTDMax)
+		return nil
+	}
 	c.bf.tds = bfreg.NewTDTable(layout, c.proc.Params.IndependentTD)
 	c.bf.dynPages, c.bf.dynRegs = map[uint32]*cpu.Mapping{}, map[uint32]*bfReg{}
 	return nil
@@ -64,7 +74,7 @@ func (c *Context) mapStatic(t *Thread) error {
 
 // staticReg makes the next entry of the table. The first has no BlueFlame
 // (mlx5.c, mlx5_set_context).
-func (c *Context) staticReg(l bfreg.Layout, m *cpu.Mapping, i, k uint32) *bfReg {
+func (c *Context) staticReg(t *Thread, l bfreg.Layout, m *cpu.Mapping, i, k uint32) *bfReg {
 	r := c.reg(m, i, k)
 	r.uuarn = len(c.bf.static)
 	b, ok := bfreg.FromGross(uint32(r.uuarn))
@@ -73,7 +83,11 @@ func (c *Context) staticReg(l bfreg.Layout, m *cpu.Mapping, i, k uint32) *bfReg 
 		return r
 	}
 	r.index, r.class = int(b), l.Class(b)
-	r.locked = bfreg.NeedLock2018(uint32(r.uuarn), l.Total, l.LowLat, c.env.SingleThreaded)
+	needLock := bfreg.NeedLock
+	if c.isOldLibrary() != t.breaks(rule.LockRuleIsTheLibrarys) {
+		needLock = bfreg.NeedLock2018
+	}
+	r.locked = needLock(uint32(r.uuarn), l.Total, l.LowLat, c.env.SingleThreaded)
 	if r.uuarn == 0 {
 		r.buf = 0
 	}
@@ -108,7 +122,7 @@ func (c *Context) allocNC(t *Thread) error {
 	}
 	c.mapped++
 	s := &c.bf
-	s.pages = []*kernel.UARObject{o}
+	s.pages = []uarPage{{o.Map, o.PageID}}
 	s.ncPage = o.PageID
 	s.pools = bfreg.NewPools(c.env.Env, c.uarsPerPage(), c.resp.BFRegSize != 0, c.proc.Params.IndependentTDMax, 0)
 	s.nc = &bfReg{m: o.Map, off: prm.UARBFOffset, uar: o.PageID, class: bfreg.NC, dyn: true, pool: s.pools.NC()}
@@ -117,8 +131,24 @@ func (c *Context) allocNC(t *Thread) error {
 	return nil
 }
 
-// newUAR is what the pools call when they need a UAR object.
+// addPage makes a page known to the pools and returns its number.
+func (c *Context) addPage(m *cpu.Mapping, id uint32) uint32 {
+	c.bf.pages = append(c.bf.pages, uarPage{m, id})
+	return uint32(len(c.bf.pages) - 1)
+}
+
+// newUAR is what the pools call when they need a page of registers (mlx5_alloc_dyn_uar): a UAR
+// object, or the next dynamic page of a kernel that has none. EINVAL: it has no further page.
 func (c *Context) newUAR(t *Thread) bfreg.UARAlloc {
+	if c.isStatic() {
+		return func(bool) (uint32, error) {
+			m, err := c.mapping(c.u.MmapUAR(t.caller, mmapAllocWC, uint32(len(c.bf.pages))))
+			if err != nil {
+				return 0, err
+			}
+			return c.addPage(m, uint32(m.Off/prm.UARPageSize)), nil
+		}
+	}
 	return func(nc bool) (uint32, error) {
 		typ := uint32(uarTypeBF)
 		if nc {
@@ -129,8 +159,7 @@ func (c *Context) newUAR(t *Thread) bfreg.UARAlloc {
 			return 0, err
 		}
 		c.mapped++
-		c.bf.pages = append(c.bf.pages, o)
-		return uint32(len(c.bf.pages) - 1), nil
+		return c.addPage(o.Map, o.PageID), nil
 	}
 }
 
@@ -145,22 +174,26 @@ func (c *Context) pooled(p *bfreg.Reg, err error) (*bfReg, error) {
 	}
 	r := s.regs[p.ID]
 	if r == nil {
-		o := s.pages[p.Page]
-		r = c.reg(o.Map, p.UAR, p.Half)
-		r.uar, r.uuarn, r.dyn, r.pool = o.PageID+p.UAR, 1, true, p
+		page := s.pages[p.Page]
+		r = c.reg(page.m, p.UAR, p.Half)
+		r.uar, r.uuarn, r.dyn, r.pool = page.id+p.UAR, 1, true, p
 		r.class, r.locked = p.Class, p.Lock
+		if c.isStatic() { // bfreg_dyn_index
+			r.index = int((p.Page*c.uarsPerPage()+p.UAR)*bfreg.PerUAR + p.Half)
+			r.static = int(c.resp.TotBFRegs)
+		}
 		s.regs[p.ID] = r
 	}
 	return r, nil
 }
 
-// tdReg gives a register to a thread domain (verbs.c: mlx5_attach_dedicated_bf in the
-// static generation, mlx5_attach_dedicated_uar today).
+// tdReg gives a register to a thread domain (verbs.c: mlx5_attach_dedicated_bf in a static
+// library, mlx5_attach_dedicated_uar today).
 func (c *Context) tdReg(t *Thread, independent bool) (*bfReg, error) {
 	switch {
-	case c.isStatic() && independent:
+	case c.bf.tds != nil && independent:
 		return c.dynReg(t, c.bf.tds.AllocIndependent)
-	case c.isStatic():
+	case c.bf.tds != nil:
 		return c.dynReg(t, c.bf.tds.Alloc)
 	case independent:
 		return c.pooled(c.bf.pools.GetIndependentTD(c.newUAR(t)))
@@ -168,7 +201,7 @@ func (c *Context) tdReg(t *Thread, independent bool) (*bfReg, error) {
 	return c.pooled(c.bf.pools.GetTD(c.newUAR(t)))
 }
 
-// dynReg takes a dynamic register of the static generation and maps its page when it
+// dynReg takes a dynamic register from the table of a static library and maps its page when it
 // is the first there.
 func (c *Context) dynReg(t *Thread, alloc func() (bfreg.DynReg, error)) (*bfReg, error) {
 	d, err := alloc()
@@ -187,7 +220,7 @@ func (c *Context) dynReg(t *Thread, alloc func() (bfreg.DynReg, error)) (*bfReg,
 	if r == nil {
 		r = c.reg(c.bf.dynPages[d.Page], d.UAR()%c.uarsPerPage(), d.Half())
 		r.index, r.dyn = int(d.Index), true
-		r.uuarn = len(c.bf.static) + int(d.Index)
+		r.uuarn, r.static = len(c.bf.static)+int(d.Index), int(c.resp.TotBFRegs)
 		c.bf.dynRegs[d.Index] = r
 	}
 	r.class, r.td = d.Class, &d
@@ -195,18 +228,21 @@ func (c *Context) dynReg(t *Thread, alloc func() (bfreg.DynReg, error)) (*bfReg,
 }
 
 // putTDReg takes a register back from a thread domain.
-func (c *Context) putTDReg(r *bfReg, independent bool) {
-	if c.isStatic() {
+func (c *Context) putTDReg(t *Thread, r *bfReg, independent bool) {
+	if r.td != nil {
 		c.bf.tds.Free(*r.td)
 		return
 	}
 	c.bf.pools.PutTD(r.pool, independent)
+	if t.breaks(rule.FreedRegistersQueue) {
+		c.bf.pools.Hurry(r.pool)
+	}
 }
 
-// Usage counts the UARs and registers that the context holds: all of them in the
-// dynamic generation, those of thread domains in the static one.
+// Usage counts the UARs and registers that the context holds: all of them, or those of thread
+// domains where it has static ones.
 func (c *Context) Usage() bfreg.Usage {
-	if c.isStatic() {
+	if c.bf.tds != nil {
 		return c.bf.tds.Usage()
 	}
 	return c.bf.pools.Usage()

@@ -138,11 +138,11 @@ func (c *Context) AllocTD(vt verbs.Thread, a verbs.TDInitAttr) (verbs.TD, error)
 
 // Dealloc is ibv_dealloc_td: EBUSY while a parent domain uses it.
 func (d *TD) Dealloc(vt verbs.Thread) error {
-	d.ctx.enter(vt)
+	t := d.ctx.enter(vt)
 	if d.refs > 0 {
 		return fmt.Errorf("dealloc_td: %d parent domains: %w", d.refs, syscall.EBUSY)
 	}
-	d.ctx.putTDReg(d.reg, d.independent)
+	d.ctx.putTDReg(t, d.reg, d.independent)
 	return nil
 }
 
@@ -164,6 +164,7 @@ func (c *Context) AllocUAR(vt verbs.Thread, flags uint32) (verbs.UAR, error) {
 		return nil, err
 	}
 	switch {
+	case c.isOldLibrary(): // the call came in November 2018
 	case flags == verbs.UARBlueFlame:
 		if c.resp.BFRegSize == 0 {
 			return nil, fmt.Errorf("devx_alloc_uar: no BlueFlame: %w", syscall.EOPNOTSUPP)
@@ -228,12 +229,12 @@ func (u *UAR) Store(vt verbs.Thread, off uint32, v uint64) error {
 
 // Free is mlx5dv_devx_free_uar; the singleton stays.
 func (u *UAR) Free(vt verbs.Thread) error {
-	u.ctx.enter(vt)
+	t := u.ctx.enter(vt)
 	switch {
 	case u.nc:
 		u.ctx.bf.ncFree = append(u.ctx.bf.ncFree, u.reg)
 	case u.reg != u.ctx.bf.nc:
-		u.ctx.putTDReg(u.reg, false)
+		u.ctx.putTDReg(t, u.reg, false)
 	}
 	return nil
 }

@@ -59,8 +59,8 @@ func atoi(s string) int {
 	return int(n)
 }
 
-// request is GET_CONTEXT's input for the generation that the library belongs to: the
-// static one knew nothing of dynamic UARs.
+// request is GET_CONTEXT's input for the generation that the library belongs to: a static one
+// knows nothing of dynamic UARs.
 func (e *environ) request(g kernel.Generation) kernel.UcontextReq {
 	caps := uint64(libCap4KUAR)
 	if g == kernel.Dynamic {

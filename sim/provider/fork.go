@@ -4,13 +4,8 @@ import (
 	"fmt"
 	"syscall"
 
-	"github.com/rdmasim/rdmasim/sim/kernel"
 	"github.com/rdmasim/rdmasim/verbs"
 )
-
-// copiesOnFork says whether the kernel gives a forked child copies of pinned pages, which
-// libibverbs asks it: Linux does from 5.12 on, the static generation is 4.16.
-func (p *Process) copiesOnFork() bool { return p.Generation != kernel.Static }
 
 // dontFork is ibv_dontfork_range for memory that the device is about to use.
 func (p *Process) dontFork() { p.fork.late = p.fork.late || !p.fork.enabled }
@@ -27,12 +22,12 @@ func (p *Process) ForkInit() error {
 
 // CopiesAll says whether a child gets a copy of all memory of the process: it does from a
 // kernel that copies, unless the library keeps memory from it.
-func (p *Process) CopiesAll() bool { return p.copiesOnFork() && !p.fork.enabled }
+func (p *Process) CopiesAll() bool { return p.CopiesOnFork && !p.fork.enabled }
 
 // ForkStatus is ibv_is_fork_initialized.
 func (p *Process) ForkStatus() verbs.ForkStatus {
 	switch {
-	case p.copiesOnFork():
+	case p.CopiesOnFork:
 		return verbs.ForkUnneeded
 	case p.fork.enabled:
 		return verbs.ForkEnabled

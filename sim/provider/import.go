@@ -70,6 +70,9 @@ func (p *Process) ImportDevice(vt verbs.Thread, fd int) (verbs.Context, error) {
 	if !ok {
 		return nil, fmt.Errorf("import_device: descriptor %d is of no RDMA device: %w", fd, syscall.ENODEV)
 	}
+	if of.isStatic() {
+		return nil, fmt.Errorf("import_device: the kernel gave the context static registers: %w", syscall.EINVAL)
+	}
 	c := &Context{dev: of.dev, proc: p, u: of.u, env: of.env, resp: of.resp, imported: true}
 	var err error
 	if c.attr, err = c.u.QueryDevice(t.caller); err != nil {

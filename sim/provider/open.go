@@ -18,7 +18,7 @@ func (d *Device) Open(vt verbs.Thread) (verbs.Context, error) {
 	if err != nil {
 		return nil, err
 	}
-	u, resp, err := d.kernel.AllocUcontext(t.caller, d.proc.K, env.request(d.proc.Generation))
+	u, resp, err := d.kernel.AllocUcontext(t.caller, d.proc.K, env.request(d.proc.Params.Generation))
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", d.name, err)
 	}
@@ -40,7 +40,7 @@ func (c *Context) setUp(t *Thread) error {
 	if c.attr, err = c.u.QueryDevice(t.caller); err != nil {
 		return err
 	}
-	if c.isStatic() {
+	if c.isStatic() { // an old kernel's answer, or the one to an old library
 		err = c.mapStatic(t)
 	} else {
 		err = c.allocNC(t)

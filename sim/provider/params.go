@@ -7,8 +7,8 @@
 // registers, domains, rings and doorbell records; CQs and SRQs; QPs; posting and polling;
 // creation. A queue behind a user index is known to CQs as a completer only.
 //
-// The model is rdma-core, providers/mlx5: today's at 691953d8d, the static generation
-// at 1eee3c83. File and function names in comments are of that tree.
+// The model is rdma-core, providers/mlx5: today's at 691953d8d, a library of the static
+// generation at 1eee3c83. File and function names in comments are of that tree.
 package provider
 
 import (
@@ -17,6 +17,7 @@ import (
 	"syscall"
 
 	"github.com/rdmasim/rdmasim/sim"
+	"github.com/rdmasim/rdmasim/sim/kernel"
 )
 
 // Params are what the library costs on a core, apart from what sim/cpu charges for
@@ -84,10 +85,13 @@ type Params struct {
 	IndependentTD bool
 	// AtomicWrite offers atomic writes by the extended way to post, which libmlx5 does not.
 	AtomicWrite bool
-	// IndependentTDMax bounds independent thread domains in the dynamic generation,
-	// where the proposal defines no table: a hypothesis. In the static one the limit
-	// is num_dyn_bfregs/4, as proposed.
+	// IndependentTDMax bounds independent thread domains of today's library, for which the
+	// proposal defines no table: a hypothesis. In a static one the limit is num_dyn_bfregs/4,
+	// as proposed.
 	IndependentTDMax int
+	// Generation of the library's UAR rules, whatever the kernel's are: Dynamic asks for UAR
+	// objects and falls back to the static table, Static knows the table only.
+	Generation kernel.Generation
 }
 
 // Validate reports the first cost that is not positive.
@@ -101,6 +105,9 @@ func (p *Params) Validate() error {
 	}
 	if p.BFLines < 1 || p.BFLines > 4 {
 		return fmt.Errorf("provider: BFLines is %d, not 1 to 4: %w", p.BFLines, syscall.EINVAL)
+	}
+	if p.Generation > kernel.Static {
+		return fmt.Errorf("provider: generation %d: want dynamic or static: %w", p.Generation, syscall.EINVAL)
 	}
 	if p.IndependentTDMax < 0 {
 		return fmt.Errorf("provider: IndependentTDMax is negative: %w", syscall.EINVAL)

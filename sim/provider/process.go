@@ -12,8 +12,9 @@ type Process struct {
 	Env      map[string]string
 	PageSize int
 	Params   *Params
-	// Generation selects the UAR rules that the library and the kernel follow.
-	Generation kernel.Generation
+	// CopiesOnFork says that the kernel gives a forked child copies of pinned pages, which
+	// libibverbs asks it: Linux does from 5.12 on.
+	CopiesOnFork bool
 	// DoorbellRecord, when set, is called for each store to a send doorbell record,
 	// which the register log shows.
 	DoorbellRecord func(t *Thread, qpn uint32, counter uint16)

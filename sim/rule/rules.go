@@ -17,6 +17,9 @@ const (
 	EventsAreAwaited
 	ReceiveListEnds
 	ImmediateIsFlagged
+	FreedRegistersQueue
+	OldLibraryNumbersRegisters
+	LockRuleIsTheLibrarys
 )
 
 // Rules of the kernel.
@@ -208,6 +211,10 @@ var sentences = [...]string{
 	EventsAreAwaited:        "Destroying a CQ waits until its events are acknowledged",
 	ReceiveListEnds:         "A receive with fewer SGEs than its WQE has room for ends its list",
 	ImmediateIsFlagged:      "A completion with immediate data says so",
+
+	FreedRegistersQueue:        "Freed registers of thread domains are taken again in the order in which they were freed",
+	OldLibraryNumbersRegisters: "A library of the static generation gives a thread domain the free register with the lowest number",
+	LockRuleIsTheLibrarys:      "Which static registers are locked follows the rule of the library, not of another version",
 
 	PDInUseIsBusy:                     "A PD with objects on it cannot be deallocated: EBUSY",
 	CQInUseIsBusy:                     "A CQ that queues use cannot be destroyed: EBUSY",

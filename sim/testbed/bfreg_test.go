@@ -2,6 +2,7 @@ package testbed
 
 import (
 	"fmt"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -80,10 +81,10 @@ func TestDynamicRegisters(t *testing.T) {
 	})
 }
 
-// In both generations thread domains take the registers of new pages in pairs, and
+// With kernels and libraries of both generations thread domains take the registers of new pages in pairs, and
 // with the extension independent ones take a page each.
 func TestThreadDomainRegisters(t *testing.T) {
-	for _, gen := range []func(*Config){static, func(*Config) {}} {
+	for _, gen := range []func(*Config){static, oldKernel, oldLibrary, func(*Config) {}} {
 		for _, independent := range []bool{false, true} {
 			c := config(t, gen)
 			c.Profile.Provider.IndependentTD = independent
@@ -113,6 +114,59 @@ func TestThreadDomainRegisters(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// Thread domains end where the kernel's table of dynamic registers does: ENOENT from the table
+// of an old library, EINVAL from the mmap of today's on an old kernel. One freed permits one more.
+func TestThreadDomainsEnd(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		gen  func(*Config)
+		want syscall.Errno
+	}{{"old library, old kernel", static, syscall.ENOENT}, {"old library", oldLibrary, syscall.ENOENT}, {"old kernel", oldKernel, syscall.EINVAL}} {
+		run(t, config(t, tc.gen), func(x *rig) {
+			ctx := x.open(x.t)
+			const most = 1024
+			var last verbs.TD
+			for range most {
+				td, err := ctx.AllocTD(x.t, verbs.TDInitAttr{})
+				x.ok("td", err)
+				last = td
+			}
+			_, err := ctx.AllocTD(x.t, verbs.TDInitAttr{})
+			if verbs.ErrnoOf(err) != tc.want {
+				x.Errorf("%s: thread domain %d: %v, want %v", tc.name, most+1, err, tc.want)
+			}
+			x.ok("dealloc", last.Dealloc(x.t))
+			_, err = ctx.AllocTD(x.t, verbs.TDInitAttr{})
+			x.ok(tc.name+": one more", err)
+		})
+	}
+}
+
+// An imported context asks a kernel that gave static registers in vain; UARs of mlx5 direct
+// verbs came after the old library, and non-cached ones need a kernel with UAR objects.
+func TestStaticContextsLack(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		gen    func(*Config)
+		bf, nc syscall.Errno
+	}{{"old library", oldLibrary, syscall.EOPNOTSUPP, syscall.EOPNOTSUPP}, {"old kernel", oldKernel, 0, syscall.EOPNOTSUPP}} {
+		run(t, config(t, tc.gen), func(x *rig) {
+			ctx := x.open(x.t)
+			for flags, want := range map[uint32]syscall.Errno{verbs.UARBlueFlame: tc.bf, verbs.UARNonCached: tc.nc, verbs.UARNonCachedOwn: tc.nc} {
+				if _, err := ctx.AllocUAR(x.t, flags); verbs.ErrnoOf(err) != want {
+					x.Errorf("%s: UAR with flags %#x: %v, want %v", tc.name, flags, err, want)
+				}
+			}
+			p := x.t.Process().(verbs.Importer)
+			fd, err := p.DupCommandFD(x.t, ctx)
+			x.ok("dup", err)
+			if _, err := p.ImportDevice(x.t, fd); verbs.ErrnoOf(err) != syscall.EINVAL {
+				x.Errorf("%s: import: %v, want EINVAL", tc.name, err)
+			}
+		})
 	}
 }
 

@@ -7,8 +7,8 @@ import (
 
 // always are the tokens that every simulated testbed with a device has.
 var always = map[string]bool{
-	"td": true, "pdom": true, "4k page": true, "devx": true, "devx.dedicated": true, "raw db": true, "env": true,
-	"tap": true, "inj": true, "linkctl": true, "shared bf": true, "schedule": true, "root": true, "non-root": true, "import": true, "events": true,
+	"td": true, "pdom": true, "4k page": true, "raw db": true, "env": true,
+	"tap": true, "inj": true, "linkctl": true, "shared bf": true, "schedule": true, "root": true, "non-root": true, "events": true,
 	"cq_ex": true, "cq.moderation": true, "ts": true, "clock": true, "resize": true, "cq.ignore_overrun": true, "overrun": true,
 	"bigmem": true, "counters": true, "dv": true, "exact time": true, "in flight": true, "locks": true, "mcast": true, "mw": true,
 	"mw.t1": true, "mw.t2": true, "rereg": true, "ro": true, "speed": true, "srq": true, "uc": true, "ud": true, "wr_ex": true,
@@ -44,11 +44,21 @@ func (tb *Testbed) Capability(token string) verbs.Capability {
 		case "pfc":
 			has = p.Link.PFC && tb.sm == nil
 		case "dyn uar":
+			has = p.Kernel.Generation == kernel.Dynamic && p.Provider.Generation == kernel.Dynamic
+		case "uar objects":
 			has = p.Kernel.Generation == kernel.Dynamic
+		case "lib.dyn":
+			has = p.Provider.Generation == kernel.Dynamic
 		case "fork.copy":
 			has = p.Kernel.Generation != kernel.Static
 		case "legacy abi":
-			has = p.Kernel.Generation == kernel.Static
+			has = p.Kernel.Generation == kernel.Static || p.Provider.Generation == kernel.Static
+		case "import":
+			has = p.Kernel.Generation == kernel.Dynamic && p.Provider.Generation == kernel.Dynamic
+		case "devx":
+			has = p.Provider.Generation == kernel.Dynamic
+		case "devx.dedicated":
+			has = p.Kernel.Generation == kernel.Dynamic && p.Provider.Generation == kernel.Dynamic
 		case "td.independent":
 			has = p.Provider.IndependentTD
 		case "roce", "roce v2", "addr", "vlan":

@@ -41,7 +41,7 @@ func (h *host) newProcess(env map[string]string) *process {
 	p.lib = provider.Process{
 		K:   &kernel.Process{Name: p.name, Space: mem.NewSpace(h.mem), IPCLock: true, NetRaw: true},
 		Mem: h.mem, Env: maps.Clone(env), PageSize: h.PageSize(), Params: &h.tb.cfg.Profile.Provider,
-		Generation: h.tb.cfg.Profile.Kernel.Generation,
+		CopiesOnFork: h.tb.cfg.Profile.Kernel.Generation != kernel.Static, // which is 4.16
 	}
 	p.lib.C.Fields(func(name string, c *uint64) { h.tb.eng.Counters.Add(p.name, name, c) })
 	if !h.tb.cfg.NoTap {

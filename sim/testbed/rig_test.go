@@ -24,7 +24,12 @@ func config(tb testing.TB, change ...func(*Config)) Config {
 	return c
 }
 
-func static(c *Config)   { c.Profile.Kernel.Generation = kernel.Static }
+// static is the kernel and the library of the static generation.
+func static(c *Config) { oldKernel(c); oldLibrary(c) }
+
+func oldKernel(c *Config)  { c.Profile.Kernel.Generation = kernel.Static }
+func oldLibrary(c *Config) { c.Profile.Provider.Generation = kernel.Static }
+
 func lockstep(c *Config) { c.Lockstep = true }
 
 func infiniBand(c *Config) { c.Profile.HCA.LinkLayer = hca.InfiniBand }

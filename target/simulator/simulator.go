@@ -65,11 +65,13 @@ func New(cfg Config) (*Target, error) {
 }
 
 // variants are the needs of cases that ask for another kind of machine than the profile's:
-// the kernel of the static generation, a library with the independent thread domains of the
+// kernel and library of the static generation, together or one of them, a library with the independent thread domains of the
 // proposal, which stock ones refuse, a device without atomics, and what an administrator
 // turns on.
 var variants = []struct{ need, key, value string }{
 	{"legacy abi", "kernel.generation", "static"},
+	{"no uar objects", "kernel.generation", "static"},
+	{"no lib.dyn", "provider.generation", "static"},
 	{"td.independent", "provider.independent_td", "true"},
 	{"no atomic", "hca.atomics", "false"},
 	{"ecn", "congestion.dcqcn", "true"},

@@ -51,6 +51,9 @@ func (a *Agent) createQPOn(t verbs.Thread, pd verbs.PD, c verbs.PlayerCommand, r
 	if m, ok := qp.(verbs.Mlx5QP); ok {
 		bf := m.BFReg()
 		r.Values["bf_page"], r.Values["bf_offset"], r.Values["bf_size"] = uint64(bf.UARPage), uint64(bf.Offset), uint64(bf.Size)
+		if bf.NeedLock {
+			r.Values["bf_lock"] = 1
+		}
 	}
 	return nil
 }
