@@ -176,6 +176,9 @@ func (j *job) wallLimit() time.Duration {
 	case j.target == "sim":
 		return 30 * time.Minute
 	}
+	if d, err := time.ParseDuration(os.Getenv("LAB_WALL_LIMIT")); err == nil && d > 0 {
+		return d // of an emulated machine, set by scripts/lab
+	}
 	return 2 * time.Minute
 }
 
