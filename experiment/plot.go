@@ -18,6 +18,7 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 
 	"github.com/rdmasim/rdmasim/input"
+	"github.com/rdmasim/rdmasim/plain"
 )
 
 // Plot is a line chart over rows: one line for each value of Series.
@@ -77,7 +78,7 @@ func (p *Plot) collect(rows []Row) *chart {
 			seen[x] = true
 			label := short(x)
 			if text, ok := rows[i].Get(p.X).(string); ok {
-				label = text
+				label = plain.Line(text)
 			}
 			c.ticks = append(c.ticks, plot.Tick{Value: x, Label: label})
 		}
@@ -105,7 +106,7 @@ func (p *Plot) line(r *Row) string {
 	for _, k := range p.By {
 		name += ", " + k + "=" + text(r.Get(k))
 	}
-	return strings.TrimPrefix(name, ", ")
+	return plain.Line(strings.TrimPrefix(name, ", "))
 }
 
 // number reads a value of a sweep: a number, a size or a time.

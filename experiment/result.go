@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/rdmasim/rdmasim/plain"
 )
 
 // Row is a flat object with its keys in the order in which they were set. Units
@@ -136,7 +138,7 @@ func (r *Result) Write(w io.Writer, format string) error {
 
 // writeJSON writes what programs read, indented.
 func writeJSON(w io.Writer, v any) error {
-	enc := json.NewEncoder(w)
+	enc := json.NewEncoder(plain.NewWriter(w))
 	enc.SetIndent("", " ")
 	enc.SetEscapeHTML(false)
 	return enc.Encode(v)
@@ -159,13 +161,16 @@ func (r *Result) allKeys() []string {
 func (r *Result) writeCSV(w io.Writer) error {
 	keys := r.allKeys()
 	c := csv.NewWriter(w)
-	if err := c.Write(keys); err != nil {
+	rec := make([]string, len(keys))
+	for i, k := range keys {
+		rec[i] = plain.Cell(k)
+	}
+	if err := c.Write(rec); err != nil {
 		return err
 	}
-	rec := make([]string, len(keys))
 	for i := range r.Rows {
 		for j, k := range keys {
-			rec[j] = text(r.Rows[i].vals[k])
+			rec[j] = plain.Cell(text(r.Rows[i].vals[k]))
 		}
 		if err := c.Write(rec); err != nil {
 			return err
@@ -192,7 +197,7 @@ func text(v any) string {
 func short(v any) string {
 	f, ok := v.(float64)
 	if !ok {
-		return text(v)
+		return plain.Line(text(v))
 	}
 	if math.IsNaN(f) {
 		return "-"

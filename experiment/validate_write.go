@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/rdmasim/rdmasim/plain"
 )
 
 // Write prints the report in one of Formats.
@@ -19,7 +21,11 @@ func (r *ValidationReport) Write(w io.Writer, format string) error {
 		c := csv.NewWriter(w)
 		err := c.Write([]string{"id", "name", "profile", "expected", "got", "unit", "tolerance", "pass", "kind", "source", "known_miss"})
 		for _, k := range r.Checks {
-			err = errors.Join(err, c.Write([]string{k.ID, k.Name, k.Profile, text(k.Expected), text(k.Got), k.Unit, k.Tolerance, strconv.FormatBool(k.Pass), k.Kind, k.Source, k.KnownMiss}))
+			cells := []string{k.ID, k.Name, k.Profile, text(k.Expected), text(k.Got), k.Unit, k.Tolerance, strconv.FormatBool(k.Pass), k.Kind, k.Source, k.KnownMiss}
+			for i := range cells {
+				cells[i] = plain.Cell(cells[i])
+			}
+			err = errors.Join(err, c.Write(cells))
 		}
 		c.Flush()
 		return errors.Join(err, c.Error())
@@ -32,7 +38,11 @@ func (r *ValidationReport) writeTable(w io.Writer) error {
 	fmt.Fprintln(tw, "check\tfigure\tprofile\tpublished\tours\tunit\ttolerance\tverdict\tkind")
 	for i := range r.Checks {
 		c := &r.Checks[i]
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", c.ID, c.Name, c.Profile, short(c.Expected), short(c.Got), c.Unit, c.Tolerance, c.Verdict(), c.Kind)
+		cells := []string{c.ID, c.Name, c.Profile, short(c.Expected), short(c.Got), c.Unit, c.Tolerance, c.Verdict(), c.Kind}
+		for i := range cells {
+			cells[i] = plain.Line(cells[i])
+		}
+		fmt.Fprintln(tw, strings.Join(cells, "\t"))
 	}
 	for _, n := range r.NotModelled {
 		fmt.Fprintf(tw, "%d\t%s\t\t\t\t\t\tnot modelled yet\t\n", n.Number, n.Name)

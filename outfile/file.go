@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -173,13 +174,18 @@ func (f *File) temporary() string {
 // sweep removes the temporary files of this output that killed programs left.
 func (f *File) sweep() {
 	dir := filepath.Dir(f.place)
-	ours := regexp.MustCompile(`^\.` + regexp.QuoteMeta(filepath.Base(f.place)) + `\.[0-9a-f]{16}` + regexp.QuoteMeta(suffix) + `$`)
+	random := regexp.MustCompile(`^[0-9a-f]{16}$`)
+	ours := func(name string) bool { // the name need not be UTF-8
+		rest, mine := strings.CutPrefix(name, "."+filepath.Base(f.place)+".")
+		rest, part := strings.CutSuffix(rest, suffix)
+		return mine && part && random.MatchString(rest)
+	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return // what cannot be read has nothing that we could remove
 	}
 	for _, e := range entries {
-		if name := filepath.Join(dir, e.Name()); ours.MatchString(e.Name()) && e.Type().IsRegular() && abandoned(name) {
+		if name := filepath.Join(dir, e.Name()); ours(e.Name()) && e.Type().IsRegular() && abandoned(name) {
 			_ = os.Remove(name)
 		}
 	}

@@ -382,3 +382,15 @@ func TestLogThatCannotBeWritten(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// The name of a file is any bytes.
+func TestNameThatIsNotUTF8(t *testing.T) {
+	for _, name := range []string{"a\x9bb.json", "a(b*.json", "a\nb.json"} {
+		path := filepath.Join(t.TempDir(), name)
+		f, err := Create(t.Context(), path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Abort()
+	}
+}

@@ -7,11 +7,13 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"github.com/rdmasim/rdmasim/plain"
 )
 
-// WriteJSON writes the run as one indented JSON object.
+// WriteJSON writes the run as one indented JSON object, without control characters.
 func (r *Run) WriteJSON(w io.Writer) error {
-	enc := json.NewEncoder(w)
+	enc := json.NewEncoder(plain.NewWriter(w))
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", " ")
 	return enc.Encode(r)
@@ -55,10 +57,11 @@ type junitMessage struct {
 
 // WriteJUnit writes the run for tools that read JUnit: a suite for each area.
 func (r *Run) WriteJUnit(w io.Writer) error {
-	out := junitSuites{Name: "conform " + r.Target.Kind}
+	out := junitSuites{Name: plain.Line("conform " + r.Target.Kind)}
 	for i := 0; i < len(r.Cases); {
-		s := junitSuite{Name: r.Cases[i].Area, Properties: r.properties()}
-		for ; i < len(r.Cases) && r.Cases[i].Area == s.Name; i++ {
+		area := r.Cases[i].Area
+		s := junitSuite{Name: plain.Line(area), Properties: r.properties()}
+		for ; i < len(r.Cases) && r.Cases[i].Area == area; i++ {
 			s.add(r.Cases[i])
 		}
 		out.Suites = append(out.Suites, s)
@@ -86,16 +89,19 @@ func (r *Run) properties() []junitProperty {
 	for _, k := range keys {
 		p = append(p, junitProperty{k, r.Environment[k]})
 	}
+	for i := range p {
+		p[i] = junitProperty{plain.Line(p[i].Name), plain.Line(p[i].Value)}
+	}
 	return p
 }
 
 func (s *junitSuite) add(c Case) {
-	j := junitCase{Name: c.ID + " " + c.Text, Class: c.Area}
-	m := &junitMessage{Type: string(c.Outcome), Message: clean(c.Reason), Text: clean(strings.TrimSpace(c.Where))}
+	j := junitCase{Name: plain.Line(c.ID + " " + c.Text), Class: plain.Line(c.Area)}
+	m := &junitMessage{Type: plain.Line(string(c.Outcome)), Message: plain.Text(c.Reason), Text: plain.Text(strings.TrimSpace(c.Where))}
 	s.Tests++
 	switch c.Outcome {
 	case Pass, PassDeviation:
-		j.SystemOut = clean(c.Reason)
+		j.SystemOut = plain.Text(c.Reason)
 	case Fail, Flaky:
 		s.Failures++
 		j.Failure = m
@@ -107,14 +113,4 @@ func (s *junitSuite) add(c Case) {
 		j.Skipped = m
 	}
 	s.Cases = append(s.Cases, j)
-}
-
-// clean removes characters that XML cannot hold.
-func clean(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' && r != '\n' && r != '\t' {
-			return -1
-		}
-		return r
-	}, s)
 }

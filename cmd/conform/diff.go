@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rdmasim/rdmasim/conformance"
+	"github.com/rdmasim/rdmasim/plain"
 	"github.com/rdmasim/rdmasim/report"
 )
 
@@ -88,15 +89,13 @@ func printDiff(w io.Writer, c *report.Comparison, verbose bool) {
 		if x.Class == report.Same || !verbose && !x.Class.Bad() {
 			continue
 		}
-		fmt.Fprintf(w, "%s %s  %s -> %s\n", x.Class, x.ID, outcome(x.A), outcome(x.B))
-		if x.Reason != "" {
-			fmt.Fprintf(w, "    %s\n", strings.ReplaceAll(x.Reason, "\n", "\n    "))
-		}
+		fmt.Fprintf(w, "%s %s  %s -> %s\n", x.Class, plain.Line(x.ID), outcome(x.A), outcome(x.B))
+		printReason(w, x.Reason)
 		for _, d := range x.Differences {
 			if verbose || d.Class.Bad() {
-				fmt.Fprintf(w, "    %s %s: %s -> %s", d.Class, d.Step, shown(d.A), shown(d.B))
+				fmt.Fprintf(w, "    %s %s: %s -> %s", d.Class, plain.Line(d.Step), shown(d.A), shown(d.B))
 				if d.Deviation != "" {
-					fmt.Fprintf(w, "  (%s)", d.Deviation)
+					fmt.Fprintf(w, "  (%s)", plain.Line(d.Deviation))
 				}
 				fmt.Fprintln(w)
 			}
@@ -120,7 +119,7 @@ func outcome(o report.Outcome) string {
 	if o == "" {
 		return "none"
 	}
-	return string(o)
+	return plain.Line(string(o))
 }
 
 func shown(v any) string {
@@ -138,7 +137,7 @@ func platformName(p report.Platform) string {
 	var parts []string
 	for _, k := range slices.Sorted(maps.Keys(p)) {
 		if !strings.HasPrefix(k, report.KeyEnv) {
-			parts = append(parts, k+" "+p[k])
+			parts = append(parts, plain.Line(k+" "+p[k]))
 		}
 	}
 	if len(parts) == 0 {

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rdmasim/rdmasim/input"
+	"github.com/rdmasim/rdmasim/plain"
 	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/roce/oracle"
 	"github.com/rdmasim/rdmasim/roce/pcap"
@@ -235,7 +236,7 @@ func printJudged(w io.Writer, res *oracle.Result, notes bool) {
 		return
 	}
 	if res.Name != "" {
-		fmt.Fprintf(w, "%s\n", res.Name)
+		fmt.Fprintln(w, plain.Line(res.Name))
 	}
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tw, "FLOW\tTRANSPORT\tREQUESTS\tRESENT\tRESPONSES\tMTU")
@@ -244,7 +245,7 @@ func printJudged(w io.Writer, res *oracle.Result, notes bool) {
 		if f.MTU != 0 {
 			mtu = fmt.Sprint(f.MTU)
 		}
-		fmt.Fprintf(tw, "%s\t%s\t%d\t%d\t%d\t%s\n", f.Name, f.Transport, f.Requests, f.Resent, f.Responses, mtu)
+		fmt.Fprintf(tw, "%s\t%s\t%d\t%d\t%d\t%s\n", plain.Line(f.Name), f.Transport, f.Requests, f.Resent, f.Responses, mtu)
 	}
 	_ = tw.Flush()
 	for _, v := range res.Verdicts {
@@ -255,7 +256,7 @@ func printJudged(w io.Writer, res *oracle.Result, notes bool) {
 		if v.Count > 1 {
 			count = fmt.Sprintf(" (and %d more)", v.Count-1)
 		}
-		fmt.Fprintf(w, "%s %-12v frame %-5d %s: %s%s\n", v.Rule, v.Kind, v.Frame, v.Flow, v.Text, count)
+		fmt.Fprintf(w, "%s %-12v frame %-5d %s: %s%s\n", v.Rule, v.Kind, v.Frame, plain.Line(v.Flow), plain.Line(v.Text), count)
 	}
 	fmt.Fprintln(w)
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/rdmasim/rdmasim/conformance"
 	"github.com/rdmasim/rdmasim/input"
+	"github.com/rdmasim/rdmasim/plain"
 )
 
 // Exit statuses.
@@ -73,7 +74,8 @@ func (o *output) Write(p []byte) (int, error) {
 // execute runs the command line and returns the exit status. What cannot be written to standard output
 // fails a command that went well otherwise.
 func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	out := &output{to: stdout}
+	out := &output{to: plain.NewWriter(stdout)}
+	stderr = plain.NewWriter(stderr)
 	root := newRoot()
 	root.SetArgs(args)
 	root.SetOut(out)
@@ -96,7 +98,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		s = &status{exitUsage, err} // cobra's own: unknown command, wrong arguments
 	}
 	if text := s.Error(); text != "" {
-		fmt.Fprintln(stderr, "conform:", text)
+		fmt.Fprintln(stderr, "conform:", plain.Message(text))
 	}
 	return s.code
 }

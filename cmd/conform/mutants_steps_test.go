@@ -156,7 +156,7 @@ func steps(t *testing.T) []step {
 						}
 					}
 				}
-				s.text = plain(s.text)
+				s.text = unbroken(s.text)
 				if r, elsewhere := askedElsewhere[s.list+": "+s.text]; elsewhere {
 					s.rules = append(s.rules, r)
 					delete(unused, s.list+": "+s.text)
@@ -267,8 +267,8 @@ func source(n ast.Node) string {
 	return b.String()
 }
 
-// plain is a condition without its switches.
-func plain(s string) string {
+// unbroken is a condition without its switches.
+func unbroken(s string) string {
 	for _, q := range []string{"q", "t"} {
 		for {
 			i := strings.Index(s, " && !"+q+".breaks(rule.")

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/rdmasim/rdmasim/conformance/harness"
+	"github.com/rdmasim/rdmasim/plain"
 	"github.com/rdmasim/rdmasim/report"
 )
 
@@ -21,6 +22,9 @@ import (
 type progress struct{ bar *progressbar.ProgressBar }
 
 func newProgress(w io.Writer, n int) progress {
+	if text, ok := w.(*plain.Writer); ok {
+		w = text.To()
+	}
 	f, ok := w.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
 		return progress{}
@@ -50,24 +54,30 @@ func (p progress) done() {
 
 // printCase prints a case and what it saw, for --verbose.
 func printCase(w io.Writer, c report.Case) {
-	fmt.Fprintf(w, "%-14s %s\n", c.Outcome, c.ID)
+	fmt.Fprintf(w, "%-14s %s\n", c.Outcome, plain.Line(c.ID))
 	printObservations(w, c)
-	if c.Reason != "" {
-		fmt.Fprintf(w, "    %s\n", c.Reason)
-	}
+	printReason(w, c.Reason)
 	if c.Differs != nil {
 		fmt.Fprintf(w, "  the repeat that differs: %s\n", c.Differs.Outcome)
 		printObservations(w, *c.Differs)
-		if c.Differs.Reason != "" {
-			fmt.Fprintf(w, "    %s\n", c.Differs.Reason)
-		}
+		printReason(w, c.Differs.Reason)
+	}
+}
+
+// printReason prints a text of one line or more, indented.
+func printReason(w io.Writer, text string) {
+	if text == "" {
+		return
+	}
+	for line := range strings.SplitSeq(text, "\n") {
+		fmt.Fprintf(w, "    %s\n", line)
 	}
 }
 
 func printObservations(w io.Writer, c report.Case) {
 	for _, o := range c.Observations {
 		got, _ := json.Marshal(o.Got) // observations came as JSON
-		fmt.Fprintf(w, "    %s: %s", o.Step, got)
+		fmt.Fprintf(w, "    %s: %s", plain.Line(o.Step), got)
 		if o.Want != nil {
 			want, _ := json.Marshal(o.Want)
 			fmt.Fprintf(w, "  (want %s)", want)
@@ -79,10 +89,10 @@ func printObservations(w io.Writer, c report.Case) {
 // printTarget prints what a run on hardware tests: device, driver, firmware, kernel, libraries, and
 // the environment variables that matter.
 func printTarget(w io.Writer, h harness.Hello) {
-	fmt.Fprintf(w, "%s: %s\n", h.Target.Profile, h.Chosen)
+	fmt.Fprintf(w, "%s: %s\n", plain.Line(h.Target.Profile), plain.Line(h.Chosen))
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, k := range slices.Sorted(maps.Keys(h.Target.Details)) {
-		fmt.Fprintf(tw, "  %s\t%s\n", k, h.Target.Details[k])
+		fmt.Fprintf(tw, "  %s\t%s\n", plain.Line(k), plain.Line(h.Target.Details[k]))
 	}
 	_ = tw.Flush() // to the same writer as what follows, which would fail too
 }
@@ -91,7 +101,7 @@ func printRun(w io.Writer, o *runOptions, run *report.Run) {
 	printFailures(w, o, run)
 	printTable(w, run)
 	for _, f := range run.Findings {
-		fmt.Fprintln(w, "finding:", f)
+		fmt.Fprintln(w, "finding:", plain.Line(f))
 	}
 	var parts []string
 	for _, out := range report.Outcomes() {
@@ -125,11 +135,9 @@ func printFailures(w io.Writer, o *runOptions, run *report.Run) {
 			continue
 		}
 		fmt.Fprintf(w, "%s %s  %s\n", strings.ToUpper(string(c.Outcome)), c.ID, c.Text)
-		for line := range strings.SplitSeq(c.Reason, "\n") {
-			fmt.Fprintf(w, "    %s\n", line)
-		}
+		printReason(w, c.Reason)
 		if c.Where != "" {
-			fmt.Fprintf(w, "    at %s\n", c.Where)
+			fmt.Fprintf(w, "    at %s\n", plain.Line(c.Where))
 		}
 		fmt.Fprintf(w, "    again: %s\n\n", o.again(run, c.ID))
 	}

@@ -92,9 +92,8 @@ scenario that comes with the program by the name of its file. rdmasim list shows
 			if res == nil || err != nil && !errors.Is(err, experiment.ErrInterrupted) {
 				return err
 			}
-			if werr := res.Write(c.OutOrStdout(), format); werr != nil {
-				return errors.Join(err, werr)
-			}
+			// What standard output does not take is in the folder all the same.
+			err = errors.Join(err, res.Write(c.OutOrStdout(), format))
 			if out != "" {
 				names, werr := res.WriteFolder(c.Context(), out)
 				if werr != nil {

@@ -22,6 +22,7 @@ import (
 	"github.com/rdmasim/rdmasim/experiment"
 	"github.com/rdmasim/rdmasim/input"
 	"github.com/rdmasim/rdmasim/outfile"
+	"github.com/rdmasim/rdmasim/plain"
 )
 
 // Exit statuses of the program.
@@ -37,11 +38,49 @@ var errFigures = errors.New("a figure is out of tolerance")
 
 func main() {
 	exec.Child() // this may be a re-execution of itself by exec
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	root := newRoot(os.Stdout, os.Stderr)
+	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // nohup
+		ends = append(ends, syscall.SIGHUP)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), ends...)
+	defer stop()
+	// A reader of standard output that has gone does not end a run, which may have files to write.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	os.Exit(execute(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// output remembers the first error of writing to standard output.
+type output struct {
+	to  io.Writer
+	err error
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	n, err := o.to.Write(p)
+	if o.err == nil {
+		o.err = err
+	}
+	return n, err
+}
+
+// execute runs the command line and returns the exit status. What cannot be written to standard output
+// fails a command that went well otherwise.
+func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	out := &output{to: plain.NewWriter(stdout)}
+	stderr = plain.NewWriter(stderr)
+	root := newRoot(out, stderr)
+	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
-	stop()
-	os.Exit(status(err, os.Stderr))
+	if out.err != nil {
+		if !errors.Is(out.err, syscall.EPIPE) { // a reader that wants no more, such as head
+			fmt.Fprintln(stderr, "rdmasim: the output is not complete:", out.err)
+		}
+		var cause syscall.Errno // of each failed write
+		if err == nil || errors.As(out.err, &cause) && errors.Is(err, cause) {
+			return exitFailure
+		}
+	}
+	return status(err, stderr)
 }
 
 func status(err error, stderr io.Writer) int {
@@ -58,13 +97,13 @@ func status(err error, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "rdmasim: interrupted; the results so far are written and marked as incomplete")
 		return exitInterrupted
 	case errors.Is(err, outfile.ErrInterrupted):
-		fmt.Fprintln(stderr, "rdmasim:", err)
+		fmt.Fprintln(stderr, "rdmasim:", plain.Message(err.Error()))
 		return exitInterrupted
 	case errors.As(err, &bad):
-		fmt.Fprintln(stderr, "rdmasim:", err)
+		fmt.Fprintln(stderr, "rdmasim:", plain.Message(err.Error()))
 		return exitUsage
 	}
-	fmt.Fprintln(stderr, "rdmasim:", err)
+	fmt.Fprintln(stderr, "rdmasim:", plain.Message(err.Error()))
 	return exitFailure
 }
 
@@ -158,7 +197,7 @@ func progress() func(done, total int, what string) {
 		if bar == nil {
 			bar = progressbar.NewOptions(total, progressbar.OptionSetWriter(os.Stderr), progressbar.OptionClearOnFinish(), progressbar.OptionSetWidth(30))
 		}
-		bar.Describe(what)
+		bar.Describe(plain.Line(what))
 		_ = bar.Set(done)
 		if done == total {
 			_ = bar.Finish()

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,9 +14,7 @@ import (
 func rdmasim(t *testing.T, args ...string) (int, string) {
 	t.Helper()
 	var out, stderr strings.Builder
-	root := newRoot(&out, io.Discard)
-	root.SetArgs(args)
-	code := status(root.ExecuteContext(context.Background()), &stderr)
+	code := execute(context.Background(), args, &out, &stderr)
 	return code, out.String() + stderr.String()
 }
 
