@@ -13,6 +13,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/rdmasim/rdmasim/fault"
+	"github.com/rdmasim/rdmasim/input"
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/profile"
 	"github.com/rdmasim/rdmasim/sim/provider"
@@ -138,6 +139,9 @@ func trafficRow(l *workload.Load, r *workload.Result) Row {
 	var row Row
 	rate := r.Rate()
 	row.Set("row", "traffic").Set("name", l.Name).Set("threads", l.Threads)
+	if r.MREntries > 0 {
+		row.Set("mr_page", input.FormatSize(r.MRPage)).Set("mr_entries", r.MREntries)
+	}
 	if !l.Latency {
 		var per []float64
 		var msgs uint64
@@ -208,7 +212,7 @@ func percentiles(row *Row, ns []float64) {
 // experiment wraps the scenario so that it runs as a named experiment does.
 func (s *Scenario) experiment() *Experiment {
 	x := &Experiment{Name: s.Name, Title: s.Title, Profile: s.Profile, scenario: s}
-	x.Columns = []string{"row", "name", "thread", "rate_mps", "gbps", "spread_percent", "latency_ns_p50", "latency_ns_p99", "counter", "value"}
+	x.Columns = []string{"row", "name", "thread", "mr_page", "mr_entries", "rate_mps", "gbps", "spread_percent", "latency_ns_p50", "latency_ns_p99", "counter", "value"}
 	return x
 }
 

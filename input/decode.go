@@ -210,6 +210,16 @@ func pairs(n ast.Node) ([]*ast.MappingValueNode, bool) {
 	return nil, false
 }
 
+// listWith is the field of a structure that is a list whose items have the field name; "": none is.
+func listWith(t reflect.Type, name string) string {
+	for _, f := range fields(t) {
+		if l := t.Field(f.index).Type; l.Kind() == reflect.Slice && l.Elem().Kind() == reflect.Struct && indexOf(fields(l.Elem()), name) >= 0 {
+			return f.name
+		}
+	}
+	return ""
+}
+
 func (d *decoder) structure(n ast.Node, v reflect.Value, path string) {
 	ps, ok := pairs(n)
 	if !ok {
@@ -222,7 +232,11 @@ func (d *decoder) structure(n ast.Node, v reflect.Value, path string) {
 		key := p.Key.GetToken().Value
 		i := indexOf(fs, key)
 		if i < 0 {
-			d.fail(p.Key, "unknown field %q%s; allowed: %s", key, Suggest(key, fieldNames(fs)), strings.Join(fieldNames(fs), ", "))
+			hint := Suggest(key, fieldNames(fs))
+			if list := listWith(v.Type(), key); list != "" {
+				hint = fmt.Sprintf(" (it is a field of the items of %q)", list)
+			}
+			d.fail(p.Key, "unknown field %q%s; allowed: %s", key, hint, strings.Join(fieldNames(fs), ", "))
 			continue
 		}
 		if seen[key] {

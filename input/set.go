@@ -45,7 +45,11 @@ func set(v reflect.Value, path []string, done, text string, f field) error {
 		fs := fields(v.Type())
 		i := indexOf(fs, key)
 		if i < 0 {
-			return fmt.Errorf("unknown key %q%s; allowed: %s", join(done, key), Suggest(key, fieldNames(fs)), strings.Join(fieldNames(fs), ", "))
+			hint := Suggest(key, fieldNames(fs))
+			if list := listWith(v.Type(), key); list != "" {
+				hint = fmt.Sprintf(" (did you mean %q?)", join(done, list)+".0."+key)
+			}
+			return fmt.Errorf("unknown key %q%s; allowed: %s", join(done, key), hint, strings.Join(fieldNames(fs), ", "))
 		}
 		return set(v.Field(fs[i].index), path[1:], join(done, key), text, fs[i])
 	case reflect.Slice:

@@ -27,6 +27,13 @@ const (
 	UARNonCachedOwn uint32 = 1 << 31
 )
 
+// TranslatedMR is a region of which one can see how the device translates it: how large its pages
+// are, which the driver chooses, and how many entries they take. No verb tells; simulated regions
+// implement it.
+type TranslatedMR interface {
+	Translation() (pageSize uint64, entries int)
+}
+
 // Mlx5QP is what mlx5dv_init_obj gives for a QP. The QPs of mlx5 devices, real or
 // simulated, implement it.
 type Mlx5QP interface {

@@ -80,7 +80,9 @@ type Process interface {
 // MapOptions say how memory is mapped.
 type MapOptions struct {
 	ReadOnly bool
-	HugePage bool
+	// PageSize of the physical memory in bytes. 0: whatever the host gives. The host's own:
+	// pages that are not contiguous. Another: huge pages, of which whole ones are mapped.
+	PageSize uint64
 	Offset   uint64 // first byte lies this far into its page
 }
 

@@ -53,13 +53,13 @@ func (s *Started) openChurn(t verbs.Thread) error {
 		return fmt.Errorf("alloc PD: %w", err)
 	}
 	for i := range l.Threads {
-		buf, err := s.a.proc.Map(t, l.MRSize, verbs.MapOptions{})
+		buf, err := s.a.proc.Map(t, l.MRSize, verbs.MapOptions{PageSize: l.PageSize})
 		if err != nil {
 			return fmt.Errorf("map %d bytes: %w", l.MRSize, err)
 		}
 		s.churners = append(s.churners, churner{pd: pd, buf: buf})
 		for l.Churn == Deregister && len(s.churners[i].mrs) < l.MRs {
-			if err := s.churners[i].register(t, l.MRSize); err != nil {
+			if err := s.register(t, i); err != nil {
 				return err
 			}
 		}
@@ -67,12 +67,15 @@ func (s *Started) openChurn(t verbs.Thread) error {
 	return nil
 }
 
-func (c *churner) register(t verbs.Thread, size uint64) error {
-	mr, err := c.pd.RegMR(t, c.buf.Addr(), size, churnAccess)
+// register registers the buffer of thread i once more.
+func (s *Started) register(t verbs.Thread, i int) error {
+	c := &s.churners[i]
+	mr, err := c.pd.RegMR(t, c.buf.Addr(), s.l.MRSize, churnAccess)
 	if err != nil {
 		return fmt.Errorf("register MR: %w", err)
 	}
 	c.mrs = append(c.mrs, mr)
+	s.res.countTranslation(mr)
 	return nil
 }
 
@@ -85,7 +88,7 @@ func (s *Started) churn(t verbs.Thread, i int) {
 		}
 		var err error
 		if l.Churn == Register {
-			err = c.register(t, l.MRSize)
+			err = s.register(t, i)
 		} else {
 			err = c.mrs[n].Dereg(t)
 		}

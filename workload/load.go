@@ -90,7 +90,10 @@ type Load struct {
 	// MRs of each context, of MRSize bytes, used in turn (or at random) by messages.
 	MRs    int
 	MRSize uint64
-	Random bool
+	// PageSize of the physical memory of regions in bytes (verbs.MapOptions); 0: as the host
+	// gives it.
+	PageSize uint64
+	Random   bool
 
 	Transport Transport
 	// NoReceive has the target post no receives: what arrives at a UC or UD queue is
@@ -236,8 +239,21 @@ type Result struct {
 	// the rate: it is large when the rate is not steady in the measured time, and infinite
 	// when a quarter of that time saw no delivery.
 	Confidence float64
+	// MRPage is the size of the pages in which the device translates the load's regions, in
+	// bytes, and MREntries how many entries these take on one side. 0: the device does not tell.
+	MRPage    uint64
+	MREntries int
 	// Failed is the first completion in error, or nil.
 	Failed error
+}
+
+// countTranslation adds a region to the result.
+func (r *Result) countTranslation(mr verbs.MR) {
+	if m, ok := mr.(verbs.TranslatedMR); ok {
+		var entries int
+		r.MRPage, entries = m.Translation()
+		r.MREntries += entries
+	}
 }
 
 // Rate is messages per second of all threads: what was delivered in the measured time over that time.

@@ -52,6 +52,11 @@ func Build(t verbs.Thread, tb verbs.Testbed, l *Load) (*Started, error) {
 	if s.a, err = l.openSide(t, hosts[l.From], false); err != nil {
 		return nil, fmt.Errorf("load %s, host %d: %w", l.Name, l.From, err)
 	}
+	for _, c := range s.a.ctxs {
+		for _, r := range c.mrs {
+			s.res.countTranslation(r.mr)
+		}
+	}
 	if s.b, err = l.openSide(t, hosts[l.To], true); err != nil {
 		return nil, fmt.Errorf("load %s, host %d: %w", l.Name, l.To, err)
 	}

@@ -156,7 +156,7 @@ func (l *Load) openContext(t verbs.Thread, p verbs.Process) (*ctx, error) {
 	}
 	all := verbs.AccessLocalWrite | verbs.AccessRemoteWrite | verbs.AccessRemoteRead | verbs.AccessRemoteAtomic
 	for i := 0; i < l.MRs*l.PDs; i++ {
-		b, err := p.Map(t, l.MRSize, verbs.MapOptions{})
+		b, err := p.Map(t, l.MRSize, verbs.MapOptions{PageSize: l.PageSize})
 		if err != nil {
 			return nil, fmt.Errorf("map %d bytes: %w", l.MRSize, err)
 		}

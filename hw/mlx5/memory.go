@@ -4,6 +4,7 @@ package mlx5
 
 import (
 	"fmt"
+	"math/bits"
 	"os"
 	"strings"
 	"syscall"
@@ -19,9 +20,12 @@ func (p *process) Map(t verbs.Thread, length uint64, o verbs.MapOptions) (verbs.
 	callingThread(t)
 	page := uint64(p.host.PageSize())
 	flags := unix.MAP_PRIVATE | unix.MAP_ANONYMOUS
-	if o.HugePage {
-		flags |= unix.MAP_HUGETLB
-		page = hugePage
+	if o.PageSize != 0 && o.PageSize != page {
+		if bits.OnesCount64(o.PageSize) != 1 || o.PageSize < page {
+			return nil, fmt.Errorf("map: pages of %d bytes: %w", o.PageSize, syscall.EINVAL)
+		}
+		page = o.PageSize
+		flags |= unix.MAP_HUGETLB | bits.TrailingZeros64(page)<<unix.MAP_HUGE_SHIFT
 	}
 	if o.Offset >= page {
 		return nil, fmt.Errorf("map: offset %d in a page of %d: %w", o.Offset, page, syscall.EINVAL)
@@ -40,9 +44,6 @@ func (p *process) Map(t verbs.Thread, length uint64, o verbs.MapOptions) (verbs.
 	}
 	return &buffer{p: p, at: at, mapped: n, off: o.Offset, n: length}, nil
 }
-
-// hugePage is the usual size of huge pages.
-const hugePage = 2 << 20
 
 // buffer is mapped memory.
 type buffer struct {

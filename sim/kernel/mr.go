@@ -18,6 +18,7 @@ type mr struct {
 	// dmLength is how many bytes of dm the region covers.
 	dmLength uint64
 	mkey     uint32
+	pageSize uint64 // of the translation
 	iova     uint64
 	access   verbs.AccessFlags
 }
@@ -117,8 +118,18 @@ func (m *mr) makeMKey(k *call, iova uint64, access verbs.AccessFlags) error {
 	if err := k.exec(in, out); err != nil {
 		return err
 	}
-	m.mkey = prm.MKeyOf(prm.CreateMKeyOut(out).MKeyIndex(), uint32(d.mkeys))
+	m.mkey, m.pageSize = prm.MKeyOf(prm.CreateMKeyOut(out).MKeyIndex(), uint32(d.mkeys)), size
 	return nil
+}
+
+// MRTranslation is the size of the pages in which the device translates a region, and how many
+// there are. 0 for one of device memory, and for no region.
+func (u *Ucontext) MRTranslation(h Handle) (pageSize uint64, entries int) {
+	m, err := lookup[*mr](&u.objs, h, "MR")
+	if err != nil || m.mem == nil {
+		return 0, 0
+	}
+	return m.pageSize, m.mem.numBlocks(m.pageSize)
 }
 
 // fillRights is mlx5r_umr_set_access_flags with the PD.

@@ -81,7 +81,8 @@ func (p *Params) Validate() error {
 		return fmt.Errorf("kernel: generation %d: want dynamic or static: %w", p.Generation, syscall.EINVAL)
 	}
 	if p.PageSize != mem.PageSize {
-		return fmt.Errorf("kernel: page size %d: the memory model has pages of %d bytes: %w", p.PageSize, mem.PageSize, syscall.EINVAL)
+		return fmt.Errorf("kernel: page size %d: hosts have pages of %d bytes, and huge pages under the memory regions of a load that has page_size: 2MiB or 1GiB: %w",
+			p.PageSize, mem.PageSize, syscall.EINVAL)
 	}
 	if p.CompVectors < 1 || p.NetMTU < 1 || p.NetMTU > maxNetMTU {
 		return fmt.Errorf("kernel: %d completion vectors, MTU %d: want positive numbers, MTU at most %d: %w",

@@ -2,6 +2,7 @@ package mem
 
 import (
 	"cmp"
+	"math/bits"
 	"slices"
 	"syscall"
 )
@@ -106,6 +107,46 @@ func (s *Space) Map(n uint64, prot Prot) (VA, error) {
 	}
 	s.maps = append(s.maps, v)
 	s.next = v.start + VA((pages+1)<<s.m.shift)
+	return v.start, nil
+}
+
+// MapPages is Map of physical pages of size bytes: the memory's own, or a larger power of two (huge
+// pages, of which whole ones are mapped). Their addresses, virtual and physical, are multiples of
+// the size, and no page is contiguous with the one before it: so the memory of a host looks that
+// has run for a while.
+func (s *Space) MapPages(n, size uint64, prot Prot) (VA, error) {
+	if n == 0 || s.x != nil || bits.OnesCount64(size) != 1 || size < s.m.PageSize() {
+		return 0, errorf(syscall.EINVAL, "map %d bytes in pages of %d (foreign: %v)", n, size, s.x != nil)
+	}
+	start := (s.next + VA(size-1)) &^ VA(size-1)
+	count, per := (n-1)/size+1, size>>s.m.shift
+	if start > lastVA || count > uint64(lastVA-start)/size || count > s.m.size/size {
+		return 0, errorf(syscall.ENOMEM, "map %d bytes in pages of %d", n, size)
+	}
+	v := &mapping{start: start, pt: make([]pte, 0, count*per), left: int(count * per)}
+	for count > 0 {
+		k := count
+		first, ok := s.m.take(k*per, per)
+		for !ok && k > 1 {
+			k = (k + 1) / 2
+			first, ok = s.m.take(k*per, per)
+		}
+		if !ok {
+			for _, e := range v.pt {
+				s.m.put(e.page())
+			}
+			return 0, errorf(syscall.ENOMEM, "map %d bytes in pages of %d", n, size)
+		}
+		for page := first + k*per; page > first; { // the last one first
+			page -= per
+			for i := range per {
+				v.pt = append(v.pt, makePTE(page+i, prot))
+			}
+		}
+		count -= k
+	}
+	s.maps = append(s.maps, v)
+	s.next = v.start + VA((uint64(len(v.pt))+1)<<s.m.shift)
 	return v.start, nil
 }
 

@@ -44,6 +44,40 @@ func TestMapErrnos(t *testing.T) {
 	wantErrno(t, s.Unmap(va, 3*PageSize), syscall.EINVAL)
 }
 
+// Pages of a size lie at multiples of it, and none is contiguous with the one before.
+func TestMapPages(t *testing.T) {
+	s := newSpace(t, 1<<30)
+	for _, size := range []uint64{PageSize, 2 << 20} {
+		mustMap(t, s, 3*PageSize, Read)
+		va, err := s.MapPages(5*size-1, size, Read|Write)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := PA(0)
+		for i := range uint64(5) {
+			pa, n, prot, ok := s.Translate(va + VA(i*size))
+			if !ok || prot != Read|Write || n != size || uint64(pa)%size != 0 || uint64(va)%size != 0 || i > 0 && pa == before+PA(size) {
+				t.Errorf("page %d of %d bytes: %#x, %d contiguous, rights %d, after one at %#x", i, size, uint64(pa), n, prot, uint64(before))
+			}
+			before = pa
+		}
+		used := s.Memory().Used()
+		if err := s.Unmap(va, 5*size); err != nil || s.Memory().Used() != used-5*size {
+			t.Errorf("unmap: %v, %d bytes in use of %d", err, s.Memory().Used(), used)
+		}
+	}
+	for _, size := range []uint64{0, 1024, 3 * PageSize} {
+		_, err := s.MapPages(1, size, Read)
+		wantErrno(t, err, syscall.EINVAL)
+	}
+	for _, n := range []uint64{1 << 30, ^uint64(0)} {
+		_, err := s.MapPages(n, 2<<20, Read)
+		wantErrno(t, err, syscall.ENOMEM)
+	}
+	_, err := s.MapPages(0, PageSize, Read)
+	wantErrno(t, err, syscall.EINVAL)
+}
+
 func TestMappingsAreApart(t *testing.T) {
 	s := newSpace(t, 16<<20)
 	a := mustMap(t, s, 2*PageSize, Read|Write)

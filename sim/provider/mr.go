@@ -72,6 +72,9 @@ func (m *MR) Addr() uint64 { return m.addr }
 // Length is the length that was registered.
 func (m *MR) Length() uint64 { return m.length }
 
+// Translation is how the device translates the region.
+func (m *MR) Translation() (pageSize uint64, entries int) { return m.ctx.u.MRTranslation(m.h) }
+
 // Rereg is ibv_rereg_mr: libibverbs' checks of the input, then the kernel.
 func (m *MR) Rereg(vt verbs.Thread, flags verbs.ReregFlags, pd verbs.PD, addr, length uint64, access verbs.AccessFlags) error {
 	t := m.ctx.enter(vt)

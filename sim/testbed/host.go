@@ -242,10 +242,11 @@ var (
 // Map maps anonymous memory, with a page more when it begins inside one.
 func (p *process) Map(t verbs.Thread, length uint64, o verbs.MapOptions) (verbs.Buffer, error) {
 	provider.Of(t).P.Sync()
-	if o.HugePage {
-		return nil, fmt.Errorf("map: huge pages are not modelled: %w", syscall.EOPNOTSUPP)
-	}
 	page := uint64(p.host.PageSize())
+	if o.PageSize != 0 && o.PageSize != page && o.PageSize != 2<<20 && o.PageSize != 1<<30 {
+		return nil, fmt.Errorf("map: no pages of %d bytes: %w", o.PageSize, syscall.EINVAL)
+	}
+	page = max(page, o.PageSize)
 	if o.Offset >= page {
 		return nil, fmt.Errorf("map: offset %d in a page of %d: %w", o.Offset, page, syscall.EINVAL)
 	}
@@ -257,11 +258,18 @@ func (p *process) Map(t verbs.Thread, length uint64, o verbs.MapOptions) (verbs.
 		return nil, fmt.Errorf("map %d bytes: %w", length, syscall.ENOMEM)
 	}
 	n := (length + o.Offset + page - 1) &^ (page - 1)
-	va, err := p.lib.K.Space.Map(n, prot)
+	va, err := p.mapPages(n, o.PageSize, prot)
 	if err != nil {
 		return nil, err
 	}
 	return &buffer{p: p, va: va, mapped: n, addr: va + mem.VA(o.Offset), n: length}, nil
+}
+
+func (p *process) mapPages(n, size uint64, prot mem.Prot) (mem.VA, error) {
+	if size == 0 {
+		return p.lib.K.Space.Map(n, prot)
+	}
+	return p.lib.K.Space.MapPages(n, size, prot)
 }
 
 // buffer is mapped memory. Threads of other processes cannot touch it.
