@@ -1,9 +1,13 @@
 package outfile
 
 import (
+	"crypto/rand"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
+	"time"
 )
 
 // Dir is a temporary folder. It is locked as long as the process that made it lives.
@@ -12,29 +16,43 @@ type Dir struct {
 	lock *os.File
 }
 
-// TempDir makes a folder in the system's temporary folder; its name is prefix, "-" and a number. Folders with
+// TempDir makes a folder in the system's temporary folder; its name is prefix, "-" and random letters. Folders with
 // this prefix that killed processes of this user left are removed first.
 func TempDir(prefix string) (*Dir, error) {
+	d := PlanDir(prefix)
+	return d, d.Make()
+}
+
+// PlanDir names a folder that Make makes.
+func PlanDir(prefix string) *Dir {
 	sweepDirs(prefix)
+	return &Dir{Path: filepath.Join(os.TempDir(), prefix+"-"+rand.Text())}
+}
+
+// Make makes the folder, which must not be there yet.
+func (d *Dir) Make() error {
 	for {
-		path, err := os.MkdirTemp("", prefix+"-*")
-		if err != nil {
-			return nil, err
+		if err := os.Mkdir(d.Path, 0o700); err != nil {
+			return err
 		}
-		f, err := os.Open(path)
-		if err != nil {
-			_ = os.Remove(path)
-			return nil, err
+		f, err := os.Open(d.Path)
+		if err == nil && lock(f) {
+			d.lock = f
+			return nil
 		}
-		if lock(f) {
-			return &Dir{path, f}, nil
+		if err == nil {
+			err = f.Close()
 		}
-		_ = f.Close()
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			_ = os.Remove(d.Path)
+			return err
+		}
+		// Another process took it for one that was left, before the lock.
 	}
 }
 
 func sweepDirs(prefix string) {
-	ours := regexp.MustCompile("^" + regexp.QuoteMeta(prefix) + "-[0-9]+$")
+	ours := regexp.MustCompile("^" + regexp.QuoteMeta(prefix) + "-[A-Z2-7]{26}$")
 	entries, err := os.ReadDir(os.TempDir())
 	if err != nil {
 		return // what cannot be read has nothing that we could remove
@@ -49,19 +67,23 @@ func sweepDirs(prefix string) {
 // Remove removes the folder with what is in it.
 func (d *Dir) Remove() error {
 	err := os.RemoveAll(d.Path)
-	_ = d.lock.Close()
+	if d.lock != nil {
+		_ = d.lock.Close()
+	}
 	return err
 }
 
-// RemoveOrphan removes a folder of TempDir if the process that made it has ended. Other processes that do
-// so too, or still write to the folder, may slow it down.
+// RemoveOrphan removes a folder of TempDir when the process that made it has ended. It is for a process that
+// noticed that end by the loss of another file, which may come before that of the lock: it waits a little. Other
+// processes may remove the folder too, or still write to it.
 func RemoveOrphan(path string) {
-	for range 100 {
-		if !abandoned(path) { // or it is gone
+	for range 250 {
+		if abandoned(path) {
+			_ = os.RemoveAll(path) // an error: it is tried again
+		}
+		if _, err := os.Lstat(path); err != nil {
 			return
 		}
-		if os.RemoveAll(path) == nil {
-			return
-		}
+		time.Sleep(20 * time.Millisecond)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -37,7 +38,8 @@ func leave(path string) {
 		err = os.WriteFile(filepath.Join(d.Path, "x"), nil, 0o600)
 	}
 	fmt.Println(err)
-	select {}
+	time.Sleep(time.Hour)
+	runtime.KeepAlive([]any{f, d})
 }
 
 func fill(text string) func(io.Writer) error {

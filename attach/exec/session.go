@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/rdmasim/rdmasim/attach/exec/seccomp"
 	"github.com/rdmasim/rdmasim/attach/exec/tree"
+	"github.com/rdmasim/rdmasim/outfile"
 )
 
 // session is one run: a machine, and the tree of processes that uses it.
@@ -37,7 +39,7 @@ type session struct {
 
 // outputs are the files that a session writes.
 type outputs struct {
-	pcap, trace, uarlog *os.File
+	pcap, trace, uarlog *outfile.File
 }
 
 // Run runs the program and returns its exit status, 128 and the number of a signal
@@ -45,8 +47,9 @@ type outputs struct {
 // killed. A *UsageError is a mistake of the caller; another error means that the
 // program did not run, or that an output could not be written.
 //
-// Signals that ask for an end are passed on to the program, and so the context is not looked at.
-func Run(_ context.Context, cfg *Config) (status int, err error) {
+// Signals that ask for an end are passed on to the program. The end of the context ends only the wait for the
+// reader of an output that is a pipe.
+func Run(ctx context.Context, cfg *Config) (status int, err error) {
 	if len(cfg.Args) == 0 {
 		return 0, &UsageError{errors.New("the program to run is missing: rdmasim exec [flags] -- PROGRAM [ARGUMENT...]")}
 	}
@@ -66,7 +69,8 @@ func Run(_ context.Context, cfg *Config) (status int, err error) {
 	s := &session{cfg: cfg, signals: make(chan os.Signal, 4)}
 	signal.Notify(s.signals, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT)
 	defer signal.Stop(s.signals)
-	if err := s.prepare(path); err != nil {
+	if err := s.prepare(ctx, path); err != nil {
+		s.outputs.abort()
 		return 0, err
 	}
 	status, err = s.run()
@@ -74,11 +78,11 @@ func Run(_ context.Context, cfg *Config) (status int, err error) {
 }
 
 // prepare makes the machine, opens the outputs and starts the child, which waits.
-func (s *session) prepare(path string) (err error) {
+func (s *session) prepare(ctx context.Context, path string) (err error) {
 	if s.m, err = newMachine(s.cfg.Profile, s.cfg.Devices, s.cfg.Seed, s.cfg.Trace != ""); err != nil {
 		return err
 	}
-	if err := s.openOutputs(); err != nil {
+	if err := s.openOutputs(ctx); err != nil {
 		return err
 	}
 	var devices []tree.Device
@@ -98,15 +102,18 @@ func (s *session) prepare(path string) (err error) {
 	return nil
 }
 
-func (s *session) openOutputs() error {
+func (s *session) openOutputs(ctx context.Context) error {
 	for _, o := range []struct {
 		name string
-		f    **os.File
+		f    **outfile.File
 	}{{s.cfg.Pcap, &s.outputs.pcap}, {s.cfg.Trace, &s.outputs.trace}, {s.cfg.UARLog, &s.outputs.uarlog}} {
 		if o.name == "" {
 			continue
 		}
-		f, err := os.Create(o.name)
+		f, err := outfile.Create(ctx, o.name)
+		if errors.Is(err, outfile.ErrInterrupted) {
+			return err
+		}
 		if err != nil {
 			return &UsageError{err}
 		}
@@ -280,23 +287,38 @@ func (s *session) stop() {
 
 // close writes what is still to be written.
 func (s *session) close() error {
-	err := s.m.close()
+	err := s.closeCapture()
 	if c := s.m.cap; c != nil && c.left > 0 {
 		fmt.Fprintf(os.Stderr, "rdmasim exec: %s ends after %d frames, %d bytes; %d later frames are left out: --pcap-limit raises the limit, and 0 removes it\n",
 			s.cfg.Pcap, c.frames, c.size, c.left)
 	}
 	if f := s.outputs.trace; f != nil {
-		if werr := s.m.eng.Spans.WriteJSON(f); werr != nil {
-			err = errors.Join(err, fmt.Errorf("timeline: %w", werr))
-		}
+		err = errors.Join(err, f.Commit(s.m.eng.Spans.WriteJSON))
 	}
-	if s.eng != nil && s.eng.log != nil {
-		err = errors.Join(err, s.eng.log.w.Flush())
-	}
-	for _, f := range []*os.File{s.outputs.pcap, s.outputs.trace, s.outputs.uarlog} {
-		if f != nil {
-			err = errors.Join(err, f.Close())
-		}
+	if f := s.outputs.uarlog; f != nil {
+		err = errors.Join(err, f.Commit(func(io.Writer) error {
+			if s.eng == nil || s.eng.log == nil {
+				return nil
+			}
+			return s.eng.log.w.Flush()
+		}))
 	}
 	return err
+}
+
+// closeCapture ends the machine, which completes the capture.
+func (s *session) closeCapture() error {
+	if s.outputs.pcap == nil {
+		return s.m.close()
+	}
+	return s.outputs.pcap.Commit(func(io.Writer) error { return s.m.close() })
+}
+
+// abort discards the outputs of a session that did not begin.
+func (o *outputs) abort() {
+	for _, f := range []*outfile.File{o.pcap, o.trace, o.uarlog} {
+		if f != nil {
+			f.Abort()
+		}
+	}
 }

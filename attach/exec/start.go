@@ -3,13 +3,11 @@
 package exec
 
 import (
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	osexec "os/exec"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"syscall"
@@ -19,6 +17,7 @@ import (
 	"github.com/rdmasim/rdmasim/attach/exec/procmem"
 	"github.com/rdmasim/rdmasim/attach/exec/seccomp"
 	"github.com/rdmasim/rdmasim/attach/exec/tree"
+	"github.com/rdmasim/rdmasim/outfile"
 	"github.com/rdmasim/rdmasim/sim/mem"
 )
 
@@ -27,10 +26,10 @@ type started struct {
 	pid           int
 	sock          int
 	listener      int
-	tree          *tree.Tree // answers path calls; nil when the files are mounted
-	work          string     // folder that the janitor removes
-	janitor       int        // its pid
-	janitorSocket int        // its socket
+	tree          *tree.Tree   // answers path calls; nil when the files are mounted
+	work          *outfile.Dir // folder that the janitor removes
+	janitor       int          // its pid
+	janitorSocket int          // its socket
 }
 
 // findProgram is the program's path. A program of another architecture would slip
@@ -65,20 +64,16 @@ func start(cfg *Config, path string, devices []tree.Device) (s *started, err err
 			s.abandon()
 		}
 	}()
-	var name [8]byte
-	if _, err := rand.Read(name[:]); err != nil {
-		return s, err
-	}
-	s.work = filepath.Join(os.TempDir(), fmt.Sprintf("rdmasim-exec-%x", name))
-	mark := s.work
+	s.work = outfile.PlanDir("rdmasim-exec")
+	mark := s.work.Path
 	// The janitor comes first, so that it removes all that is made from here on.
 	if err := s.startJanitor(mark); err != nil {
 		return s, err
 	}
-	if err := os.Mkdir(s.work, 0o700); err != nil {
+	if err := s.work.Make(); err != nil {
 		return s, fmt.Errorf("work folder: %w", err)
 	}
-	o := order{Path: path, Args: cfg.Args, Mount: os.Geteuid() == 0 && !cfg.PathCalls, WorkDir: s.work, Devices: devices}
+	o := order{Path: path, Args: cfg.Args, Mount: os.Geteuid() == 0 && !cfg.PathCalls, WorkDir: s.work.Path, Devices: devices}
 	if !cfg.CopyQueues {
 		o.Env = shareEnv()
 	}
@@ -91,12 +86,12 @@ func start(cfg *Config, path string, devices []tree.Device) (s *started, err err
 	}
 	if r.Mounted {
 		// Nothing of it is needed any more.
-		return s, os.RemoveAll(s.work)
+		return s, s.work.Remove()
 	}
-	if err := os.Chmod(s.work, 0o755); err != nil { //nolint:gosec // programs of other users look into it
+	if err := os.Chmod(s.work.Path, 0o755); err != nil { //nolint:gosec // programs of other users look into it
 		return s, err
 	}
-	s.tree, err = tree.Build(s.work, devices)
+	s.tree, err = tree.Build(s.work.Path, devices)
 	return s, err
 }
 
@@ -119,7 +114,7 @@ func spawn(files []uintptr, env []string, attr *syscall.SysProcAttr, args ...str
 // startJanitor starts it in a session of its own, so that what kills the supervisor's
 // process group spares it.
 func (s *started) startJanitor(mark string) (err error) {
-	s.janitor, s.janitorSocket, err = spawn(nil, []string{}, &syscall.SysProcAttr{Setsid: true}, janitorArg, mark, s.work)
+	s.janitor, s.janitorSocket, err = spawn(nil, []string{}, &syscall.SysProcAttr{Setsid: true}, janitorArg, mark, s.work.Path)
 	return err
 }
 
@@ -244,8 +239,8 @@ func (s *started) abandon() {
 
 // endJanitor asks the janitor to end, and removes the work folder.
 func (s *started) endJanitor() {
-	if s.work != "" {
-		_ = os.RemoveAll(s.work)
+	if s.work != nil {
+		_ = s.work.Remove()
 	}
 	if s.janitorSocket < 0 {
 		return

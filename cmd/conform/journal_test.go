@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -55,13 +56,20 @@ func TestKilledRunIsRecovered(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
 	args := []string{"--target=sim", "--label-filter", "CQ || PD", "--parallel", "2"}
-	killedRun(t, 5, append(args, "--report", at("run.json"))...)
+	t.Setenv("TMPDIR", t.TempDir())
+	killedRun(t, 5, append(args, "--report", at("run.json"), "--pcap", at("run.pcapng"), "--trace", at("run.trace"), "--junit", at("run.xml"))...)
 	if _, err := os.Stat(at("run.json")); err == nil {
 		t.Fatal("the run has ended")
 	}
 	text, err := os.ReadFile(at("run.json.journal"))
 	if err != nil || bytes.Count(text, []byte("\n")) < 6 {
 		t.Fatalf("journal: %v\n%s", err, text)
+	}
+	for len(entries(t, os.TempDir())) > 0 { // until the workers have noticed
+		time.Sleep(10 * time.Millisecond)
+	}
+	if left := entries(t, dir); len(left) != 1 {
+		t.Errorf("beside the journal: %v", left)
 	}
 	if code, _, stderr := command(t, append(args, "--report", at("run.json"))...); code != exitUsage || !strings.Contains(stderr, "conform recover "+at("run.json.journal")) {
 		t.Errorf("the next run: exit %d, %s", code, stderr)
@@ -102,6 +110,19 @@ func TestKilledRunIsRecovered(t *testing.T) {
 	if code, _, stderr := command(t, append(args, "--report", at("run.json"))...); code != exitOK {
 		t.Errorf("a run after that: exit %d, %s", code, stderr)
 	}
+}
+
+func entries(t *testing.T, dir string) []string {
+	t.Helper()
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range list {
+		names = append(names, e.Name())
+	}
+	return names
 }
 
 func text1(t *testing.T, c report.Case) string {
@@ -194,25 +215,21 @@ func TestEachOperationOnOutputsMayFail(t *testing.T) {
 		var out, stderr bytes.Buffer
 		code := execute(ctx, args, &out, &stderr)
 		there := map[string]bool{}
-		entries, err := os.ReadDir(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, e := range entries {
-			there[e.Name()] = true
-			text, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		for _, name := range entries(t, dir) {
+			there[name] = true
+			text, err := os.ReadFile(filepath.Join(dir, name))
 			if err != nil {
 				t.Fatal(err)
 			}
 			if n == 0 {
-				whole[e.Name()] = text
-			} else if e.Name() != "r.json.journal" && !bytes.Equal(text, whole[e.Name()]) {
-				t.Errorf("operation %d, on %s: %s has %d bytes of %d", n, failed, e.Name(), len(text), len(whole[e.Name()]))
+				whole[name] = text
+			} else if name != "r.json.journal" && !bytes.Equal(text, whole[name]) {
+				t.Errorf("operation %d, on %s: %s has %d bytes of %d", n, failed, name, len(text), len(whole[name]))
 			}
-			_ = os.Remove(filepath.Join(dir, e.Name()))
+			_ = os.Remove(filepath.Join(dir, name))
 		}
-		if tmp, err := os.ReadDir(os.TempDir()); err != nil || len(tmp) > 0 {
-			t.Errorf("operation %d, on %s: in the temporary folder: %v, %v", n, failed, tmp, err)
+		if tmp := entries(t, os.TempDir()); len(tmp) > 0 {
+			t.Errorf("operation %d, on %s: in the temporary folder: %v", n, failed, tmp)
 		}
 		switch {
 		case failed == "":

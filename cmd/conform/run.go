@@ -14,6 +14,7 @@ import (
 
 	"github.com/rdmasim/rdmasim/conformance"
 	"github.com/rdmasim/rdmasim/conformance/harness"
+	"github.com/rdmasim/rdmasim/outfile"
 	"github.com/rdmasim/rdmasim/report"
 )
 
@@ -127,11 +128,12 @@ func (o *runOptions) distinct(parallel bool) error {
 func (j *job) run(cmd *cobra.Command) (*report.Run, error) {
 	dir := ""
 	if j.pcap != "" || j.trace != "" {
-		var err error
-		if dir, err = os.MkdirTemp("", "conform-"); err != nil {
-			return nil, err
+		d, err := outfile.TempDir("conform-run")
+		if err != nil {
+			return nil, &status{exitFailed, err}
 		}
-		defer func() { _ = os.RemoveAll(dir) }()
+		defer func() { _ = d.Remove() }()
+		dir = d.Path
 	}
 	res, err := j.supervise(cmd.Context(), cmd, dir)
 	if errors.Is(err, harness.ErrTarget) {

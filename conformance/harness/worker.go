@@ -12,6 +12,7 @@ import (
 
 	"github.com/rdmasim/rdmasim/conformance"
 	"github.com/rdmasim/rdmasim/conformance/spec"
+	"github.com/rdmasim/rdmasim/outfile"
 	"github.com/rdmasim/rdmasim/report"
 )
 
@@ -29,9 +30,15 @@ func Work(in io.Reader, targets Targets, suite *spec.Suite) error {
 	if err := dec.Decode(&job); err != nil {
 		return fmt.Errorf("worker: job: %w", err)
 	}
-	go func() { // a worker does not outlive its supervisor
-		_, _ = io.Copy(io.Discard, in)
+	leave := func() { // a worker does not outlive its supervisor, nor do its captures
+		if job.Dir != "" {
+			outfile.RemoveOrphan(job.Dir)
+		}
 		os.Exit(3)
+	}
+	go func() {
+		_, _ = io.Copy(io.Discard, in)
+		leave()
 	}()
 	pipe := os.NewFile(pipeFD, "messages")
 	if pipe == nil {
@@ -40,7 +47,7 @@ func Work(in io.Reader, targets Targets, suite *spec.Suite) error {
 	enc := json.NewEncoder(pipe)
 	send := func(m Message) {
 		if err := enc.Encode(m); err != nil {
-			os.Exit(3) // the supervisor has ended
+			leave() // the supervisor has ended
 		}
 	}
 	runner, hello := prepare(job, targets)
