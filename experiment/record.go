@@ -104,7 +104,9 @@ func (r *recorder) finish(tb *testbed.Testbed) error {
 	}
 	if r != nil && tb.Config().Trace {
 		r.traced = true
-		err = errors.Join(err, tb.WriteTrace(r.timeline))
+		if werr := tb.WriteTrace(r.timeline); werr != nil {
+			err = errors.Join(err, fmt.Errorf("%s cannot be written: %w", r.timeline.Path(), werr))
+		}
 	}
 	return err
 }
@@ -137,12 +139,15 @@ func (r *recorder) end(err error) error {
 		}
 		return err
 	}
+	var lost error
 	if r.capture != nil {
-		cerr := r.capture.Commit(func(io.Writer) error { return errors.Join(r.frames.Close(), r.buf.Flush()) })
-		err = errors.Join(err, cerr)
+		lost = r.capture.Commit(func(io.Writer) error { return errors.Join(r.frames.Close(), r.buf.Flush()) })
 	}
 	if r.timeline != nil {
-		err = errors.Join(err, r.timeline.Commit(func(io.Writer) error { return nil }))
+		lost = errors.Join(lost, r.timeline.Commit(func(io.Writer) error { return nil }))
+	}
+	if lost != nil { // more than an interrupted run, whose results so far are written
+		return lost
 	}
 	return err
 }

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrInterrupted is wrapped by the error of an output that waited for the reader of a pipe when the context ended.
+// ErrInterrupted is wrapped by the error of Create when the context ended while it waited for the reader of a pipe.
 var ErrInterrupted = errors.New("interrupted")
 
 // Operation is a kind of call to the file system that may fail.

@@ -236,7 +236,7 @@ func (f *File) Write(p []byte) (int, error) {
 		n, err := f.f.Write(p[done:end])
 		done += n
 		if errors.Is(err, os.ErrDeadlineExceeded) {
-			return done, fmt.Errorf("%w: its reader has stopped reading", ErrInterrupted)
+			return done, errors.New("its reader has stopped reading, and the run was interrupted")
 		}
 		if err != nil {
 			return done, cause(err)

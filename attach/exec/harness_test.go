@@ -11,6 +11,7 @@ import (
 	"net"
 	"os"
 	osexec "os/exec"
+	"os/signal"
 	"strings"
 	"syscall"
 	"testing"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/rdmasim/rdmasim/attach/exec/procmem"
 	"github.com/rdmasim/rdmasim/attach/exec/seccomp"
+	"github.com/rdmasim/rdmasim/outfile"
 	"github.com/rdmasim/rdmasim/sim/profile"
 )
 
@@ -44,12 +46,14 @@ func command(args []string) int {
 	f.IntVar(&cfg.Devices, "devices", 1, "")
 	f.StringVar(&cfg.Pcap, "pcap", "", "")
 	f.Uint64Var(&cfg.PcapLimit, "pcap-limit", 0, "")
+	f.StringVar(&cfg.Trace, "trace", "", "")
 	f.StringVar(&cfg.UARLog, "uar-log", "", "")
 	f.BoolVar(&cfg.Throttle, "throttle", false, "")
 	f.BoolVar(&cfg.DynamicUARs, "dynamic", false, "")
 	f.BoolVar(&cfg.PathCalls, "path-calls", false, "")
 	f.BoolVar(&cfg.CopyQueues, "copy-queues", false, "")
 	f.DurationVar(&cfg.Grace, "grace", 0, "")
+	fail := f.Int("fail", 0, "which operation on an output fails")
 	verbose := f.Bool("v", false, "")
 	bandwidth := f.Uint64("bandwidth", 0, "of the link in bit/s")
 	name := f.String("profile", profile.Default, "")
@@ -66,7 +70,17 @@ func command(args []string) int {
 	if *verbose {
 		cfg.Logf = func(format string, a ...any) { fmt.Fprintf(os.Stderr, format+"\n", a...) }
 	}
-	status, err := Run(context.Background(), cfg)
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	calls := 0
+	ctx = outfile.WithFail(ctx, func(_ outfile.Operation, path string) error {
+		if calls++; calls != *fail {
+			return nil
+		}
+		fmt.Println("failed:", path)
+		return syscall.EIO
+	})
+	status, err := Run(ctx, cfg)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 125

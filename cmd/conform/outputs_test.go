@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -52,3 +53,38 @@ func TestReportToAFIFOEndsWithTheRun(t *testing.T) {
 		t.Errorf("exit %d, %s", code, stderr.String())
 	}
 }
+
+// Whatever output is a pipe whose reader has stopped reading, an interrupted run ends, and says what it lost.
+func TestReaderThatStopsDoesNotHoldAnInterruptedRun(t *testing.T) {
+	for _, flag := range []string{"--report", "--junit", "--pcap", "--trace"} {
+		path := filepath.Join(t.TempDir(), "fifo")
+		if err := syscall.Mkfifo(path, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		pipe, err := syscall.Open(path, syscall.O_RDWR|syscall.O_NONBLOCK, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for err == nil { // until it is full
+			_, err = syscall.Write(pipe, make([]byte, 1))
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		var out, stderr bytes.Buffer
+		var w io.Writer = &out
+		if flag != "--report" { // interrupted when the case has run, so that there is something to write
+			w = writerFunc(func(p []byte) (int, error) { cancel(); return len(p), nil })
+		} else {
+			time.AfterFunc(300*time.Millisecond, cancel)
+		}
+		code := execute(ctx, []string{"-v", "--label-filter", "PD-007", flag, path}, w, &stderr)
+		if code != exitFailed || !strings.Contains(stderr.String(), path+" cannot be written: its reader has stopped reading") {
+			t.Errorf("%s: exit %d, %s", flag, code, stderr.String())
+		}
+		cancel()
+		_ = syscall.Close(pipe)
+	}
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }

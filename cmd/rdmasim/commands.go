@@ -96,8 +96,8 @@ scenario that comes with the program by the name of its file. rdmasim list shows
 			err = errors.Join(err, res.Write(c.OutOrStdout(), format))
 			if out != "" {
 				names, werr := res.WriteFolder(c.Context(), out)
-				if werr != nil {
-					return errors.Join(err, werr)
+				if werr != nil { // more than an interrupted run, whose results so far are written
+					return werr
 				}
 				for _, n := range names {
 					fmt.Fprintln(c.ErrOrStderr(), "wrote", filepath.Join(out, n))

@@ -1,0 +1,87 @@
+//go:build linux && amd64
+
+package exec
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+var outputFlags = []string{"-pcap", "-trace", "-uar-log"}
+
+// A pipe whose reader has stopped reading does not hold a session that was asked to end.
+func TestOutputThatNobodyReads(t *testing.T) {
+	canListen(t)
+	for _, flag := range outputFlags[:2] { // nothing is written to the log
+		dir := shared(t)
+		path, began := filepath.Join(dir, "fifo"), filepath.Join(dir, "began")
+		if err := unix.Mkfifo(path, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		pipe, err := os.OpenFile(path, os.O_RDWR|unix.O_NONBLOCK, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = pipe.Close() }()
+		for err == nil { // until it is full
+			_, err = unix.Write(int(pipe.Fd()), make([]byte, 1))
+			_ = unix.SetNonblock(int(pipe.Fd()), true)
+		}
+		c, out := users()[0].start(t, flag, path, "--", "touch", began)
+		timer := time.AfterFunc(limit, func() { _ = c.Process.Kill() })
+		for {
+			if _, err := os.Stat(began); err == nil {
+				break
+			}
+			time.Sleep(time.Millisecond)
+		}
+		_ = c.Process.Signal(unix.SIGTERM)
+		_ = c.Wait()
+		if !timer.Stop() || c.ProcessState.ExitCode() != 125 || !strings.Contains(out.String(), path+" cannot be written: ") || !strings.Contains(out.String(), "its reader has stopped reading") {
+			t.Errorf("%s: %v\n%s", flag, c.ProcessState, out)
+		}
+	}
+}
+
+// When the n-th operation on an output fails, the session says so, and the output is whole or not there.
+func TestEachOperationOnOutputsMayFail(t *testing.T) {
+	canListen(t)
+	for n := 1; ; n++ {
+		dir := shared(t)
+		args := []string{"-fail", strconv.Itoa(n)}
+		for _, flag := range outputFlags {
+			args = append(args, flag, filepath.Join(dir, flag[1:]))
+		}
+		out, status := users()[0].session(t, append(args, "--", "true")...)
+		_, path, failed := strings.Cut(out, "failed: ")
+		path, _, _ = strings.Cut(path, "\n")
+		switch {
+		case !failed && status == 0 && n > 12:
+			return
+		case !failed:
+			t.Fatalf("operation %d: status %d\n%s", n, status, out)
+		case status != 125 || strings.Count(out, path) < 2:
+			t.Errorf("operation %d, on %s: status %d\n%s", n, path, status, out)
+		}
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			text, err := os.ReadFile(filepath.Join(dir, e.Name()))
+			if len(e.Name()) > len("uar-log") || e.Name() != "uar-log" && len(text) < 50 {
+				err = errors.Join(err, errors.New("half a file"))
+			}
+			if err != nil {
+				t.Errorf("operation %d, on %s: %s: %v", n, path, e.Name(), err)
+			}
+		}
+	}
+}

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/rdmasim/rdmasim/outfile"
+)
+
+// short is a run that ends soon.
+var short = []string{"run", "../../fixtures/scenarios/request-response.yaml", "--set", "traffic.0.duration=10us", "--set", "traffic.1.duration=10us",
+	"--set", "traffic.0.warmup=5us", "--set", "traffic.1.warmup=5us"}
+
+// When the n-th operation on an output fails, the exit status says so, the error names the file, and each file
+// is whole or not there.
+func TestEachOperationOnOutputsMayFail(t *testing.T) {
+	whole := map[string][]byte{}
+	for n := 0; ; n++ {
+		dir := t.TempDir()
+		args := append(append([]string{}, short...), "-o", dir, "--pcap", filepath.Join(dir, "p.pcapng"), "--trace", filepath.Join(dir, "t.trace"))
+		calls, failed := 0, ""
+		writes := map[string]int{}
+		ctx := outfile.WithFail(context.Background(), func(op outfile.Operation, path string) error {
+			if op == outfile.OpWrite {
+				if writes[path]++; writes[path] > 2 { // as the first two
+					return nil
+				}
+			}
+			if calls++; calls != n {
+				return nil
+			}
+			failed = path
+			return syscall.EIO
+		})
+		var out, stderr bytes.Buffer
+		code := execute(ctx, args, &out, &stderr)
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			text, err := os.ReadFile(filepath.Join(dir, e.Name()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n == 0 {
+				whole[e.Name()] = text
+			} else if !bytes.Equal(text, whole[e.Name()]) {
+				t.Errorf("operation %d, on %s: %s has %d bytes of %d", n, failed, e.Name(), len(text), len(whole[e.Name()]))
+			}
+		}
+		switch {
+		case failed == "" && n == 0:
+			if code != 0 || len(whole) < 4 {
+				t.Fatalf("exit %d, %d files\n%s", code, len(whole), stderr.String())
+			}
+		case failed == "":
+			if code != 0 || n < 25 {
+				t.Errorf("exit %d, %d operations", code, n-1)
+			}
+			return
+		case code != exitFailure && code != exitUsage || !strings.Contains(stderr.String(), failed):
+			t.Errorf("operation %d, on %s: exit %d, %s", n, failed, code, stderr.String())
+		}
+	}
+}
+
+// A pipe without a reader does not hold a run that was asked to end, and one whose reader comes late gets all.
+func TestOutputToAPipe(t *testing.T) {
+	for _, flag := range []string{"--pcap", "--trace"} {
+		path := filepath.Join(t.TempDir(), "fifo")
+		if err := syscall.Mkfifo(path, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		args := append(append([]string{}, short...), flag, path)
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		var out, stderr bytes.Buffer
+		if code := execute(ctx, args, &out, &stderr); code != exitInterrupted || !strings.Contains(stderr.String(), "nobody reads it") {
+			t.Errorf("%s: exit %d, %s", flag, code, stderr.String())
+		}
+		read := make(chan []byte)
+		go func() {
+			text, _ := os.ReadFile(path)
+			read <- text
+		}()
+		code, text := rdmasim(t, args...)
+		if got := <-read; code != 0 || len(got) < 1000 {
+			t.Errorf("%s: exit %d, %d bytes\n%s", flag, code, len(got), text)
+		}
+	}
+}
