@@ -14,14 +14,7 @@ var (
 // SendWQE is a parsed send WQE. Its views lie in the bytes it was parsed from; those
 // that the opcode does not have are nil.
 type SendWQE struct {
-	Ctrl   CtrlSegment
-	XRC    XRCSegment
-	AV     AVSegment
-	Raddr  RaddrSegment
-	Atomic AtomicSegment
-	UMR    UMRCtrlSegment
-	MKC    MKC    // context segment of a UMR
-	Inline []byte // entries of a UMR, nil when they come by a data segment
+	SendSegments
 
 	// Bytes is the sum of the data segments' lengths.
 	Bytes uint64
@@ -34,6 +27,18 @@ type SendWQE struct {
 	first SGE // where there is one
 	next  int // behind it
 	other SGE // what Data gave out last
+}
+
+// SendSegments are the segments of a send WQE but its data.
+type SendSegments struct {
+	Ctrl   CtrlSegment
+	XRC    XRCSegment
+	AV     AVSegment
+	Raddr  RaddrSegment
+	Atomic AtomicSegment
+	UMR    UMRCtrlSegment
+	MKC    MKC    // context segment of a UMR
+	Inline []byte // entries of a UMR, nil when they come by a data segment
 }
 
 // SGE is one data segment: bytes in the WQE, or a range of memory.
@@ -69,7 +74,8 @@ var wqeKinds = [256]segKind{
 // and walks the data segments once, so that iteration cannot fail afterwards.
 // Addresses, keys and indexes are not checked.
 func ParseSendWQE(b []byte, st uint32, w *SendWQE) error {
-	*w = SendWQE{}
+	w.SendSegments, w.data = SendSegments{}, nil
+	w.Bytes, w.Memory, w.Segments = 0, false, 0
 	if len(b) < CtrlSegmentSize {
 		return ErrWQETruncated
 	}

@@ -38,10 +38,10 @@ func (h BTH) PKey() uint16     { return be.Uint16(h[2:4]) }
 func (h BTH) FECN() bool       { return h[4]&0x80 != 0 }
 func (h BTH) BECN() bool       { return h[4]&0x40 != 0 }
 func (h BTH) Reserved6() uint8 { return h[4] & 0x3F }
-func (h BTH) DestQP() uint32   { return get24(h[5:8]) }
+func (h BTH) DestQP() uint32   { return be.Uint32(h[4:8]) & 0xFFFFFF }
 func (h BTH) AckReq() bool     { return h[8]&0x80 != 0 }
 func (h BTH) Reserved7() uint8 { return h[8] & 0x7F }
-func (h BTH) PSN() uint32      { return get24(h[9:12]) }
+func (h BTH) PSN() uint32      { return be.Uint32(h[8:12]) & PSNMask }
 
 func (h BTH) SetOpcode(v Opcode)   { h[0] = byte(v) }
 func (h BTH) SetSolicited(v bool)  { setBit(&h[1], 0x80, v) }

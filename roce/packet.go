@@ -81,7 +81,7 @@ func (p *Packet) TrafficClass() uint8 {
 }
 
 // BTH is the base transport header.
-func (p *Packet) BTH() BTH { return BTH(p.B[p.bth : p.bth+BTHSize]) }
+func (p *Packet) BTH() BTH { return (*[BTHSize]byte)(p.B[p.bth:])[:] }
 
 // Info is the row of the opcode table.
 func (p *Packet) Info() *OpInfo { return p.Op.Info() }
@@ -89,26 +89,24 @@ func (p *Packet) Info() *OpInfo { return p.Op.Info() }
 // Has says whether the packet has all these extended headers.
 func (p *Packet) Has(h Headers) bool { return p.Op.Info().Headers.Has(h) }
 
-// ext is extended header h; asking for one that the opcode lacks panics.
-func (p *Packet) ext(h Headers, size int) []byte {
-	at := int(p.bth) + BTHSize + p.Op.Info().Offset(h)
-	return p.B[at : at+size]
+// ext is what begins with extended header h; asking for one that the opcode lacks panics.
+// Conversions of it to an array have one check of bounds for all fields of the header.
+func (p *Packet) ext(h Headers) []byte {
+	return p.B[int(p.bth)+BTHSize+p.Op.Info().Offset(h):]
 }
 
 // The extended headers. Only those that the opcode has may be asked for (Has).
 
-func (p *Packet) RDETH() RDETH         { return p.ext(HasRDETH, RDETHSize) }
-func (p *Packet) DETH() DETH           { return p.ext(HasDETH, DETHSize) }
-func (p *Packet) XRCETH() XRCETH       { return p.ext(HasXRCETH, XRCETHSize) }
-func (p *Packet) FETH() FETH           { return p.ext(HasFETH, FETHSize) }
-func (p *Packet) RETH() RETH           { return p.ext(HasRETH, RETHSize) }
-func (p *Packet) AtomicETH() AtomicETH { return p.ext(HasAtomicETH, AtomicETHSize) }
-func (p *Packet) AETH() AETH           { return p.ext(HasAETH, AETHSize) }
-func (p *Packet) AtomicAckETH() AtomicAckETH {
-	return p.ext(HasAtomicAckETH, AtomicAckETHSize)
-}
-func (p *Packet) ImmDt() ImmDt { return p.ext(HasImmDt, ImmDtSize) }
-func (p *Packet) IETH() IETH   { return p.ext(HasIETH, IETHSize) }
+func (p *Packet) RDETH() RDETH { return (*[RDETHSize]byte)(p.ext(HasRDETH))[:] }
+func (p *Packet) DETH() DETH { return (*[DETHSize]byte)(p.ext(HasDETH))[:] }
+func (p *Packet) XRCETH() XRCETH { return (*[XRCETHSize]byte)(p.ext(HasXRCETH))[:] }
+func (p *Packet) FETH() FETH { return (*[FETHSize]byte)(p.ext(HasFETH))[:] }
+func (p *Packet) RETH() RETH { return (*[RETHSize]byte)(p.ext(HasRETH))[:] }
+func (p *Packet) AtomicETH() AtomicETH { return (*[AtomicETHSize]byte)(p.ext(HasAtomicETH))[:] }
+func (p *Packet) AETH() AETH { return (*[AETHSize]byte)(p.ext(HasAETH))[:] }
+func (p *Packet) AtomicAckETH() AtomicAckETH { return (*[AtomicAckETHSize]byte)(p.ext(HasAtomicAckETH))[:] }
+func (p *Packet) ImmDt() ImmDt { return (*[ImmDtSize]byte)(p.ext(HasImmDt))[:] }
+func (p *Packet) IETH() IETH { return (*[IETHSize]byte)(p.ext(HasIETH))[:] }
 
 // Ext is all extended headers.
 func (p *Packet) Ext() []byte { return p.B[p.bth+BTHSize : p.payload] }

@@ -58,14 +58,13 @@ const interruptEvery = 1 << 14
 // count. So the order depends neither on how far a program ran ahead nor on how early
 // a unit knew of an event.
 type Engine struct {
-	now     Time
 	seq     uint64 // of the event that was scheduled last
 	place   uint64 // sequence of what is running
 	lanes   uint64
 	last    Time // the latest Place that was reserved
 	queue   queue
-	count   uint64
 	steps   uint64 // events, and synchronisations that needed none
+	syncs   uint64 // of them the synchronisations
 	pause   uint64 // steps at which Run looks at the budget and asks Interrupt
 	opt     Options
 	procs   []*Proc
@@ -103,13 +102,13 @@ func New(opt Options) *Engine {
 }
 
 // Now is the time of the event that is running.
-func (e *Engine) Now() Time { return e.now }
+func (e *Engine) Now() Time { return e.queue.now }
 
 // Current is the program that runs now, or nil in the handler of an event.
 func (e *Engine) Current() *Proc { return e.cur }
 
 // Events is how many events have run.
-func (e *Engine) Events() uint64 { return e.count }
+func (e *Engine) Events() uint64 { return e.steps - e.syncs }
 
 // Pending is how many events are scheduled.
 func (e *Engine) Pending() int { return e.queue.n() }
@@ -144,10 +143,10 @@ func (e *Engine) Err() error { return e.err }
 // Never nothing happens.
 func (e *Engine) After(d Time, h Handler, arg uint64) {
 	if d < 0 {
-		panic(fmt.Sprintf("sim: at %v: event %v in the past", e.now, d))
+		panic(fmt.Sprintf("sim: at %v: event %v in the past", e.queue.now, d))
 	}
-	t := e.now + d
-	if t < e.now {
+	t := e.queue.now + d
+	if t < e.queue.now {
 		if d != Never {
 			e.Fail(ErrTimeRange)
 		}
@@ -159,12 +158,6 @@ func (e *Engine) After(d Time, h Handler, arg uint64) {
 // At schedules h(arg) at t, which is not before now. An event at Never does not
 // happen, and is not kept.
 func (e *Engine) At(t Time, h Handler, arg uint64) {
-	if t < e.now {
-		e.past(t)
-	}
-	if t == Never {
-		return
-	}
 	e.seq++
 	e.queue.push(t, e.seq, h, arg)
 }
@@ -187,7 +180,7 @@ func (e *Engine) Barrier(t Time) {
 // lift takes away the barriers that the run has passed.
 func (e *Engine) lift() {
 	n := 0
-	for n < len(e.barriers) && e.barriers[n] < e.now {
+	for n < len(e.barriers) && e.barriers[n] < e.queue.now {
 		n++
 	}
 	e.barrier = Never
@@ -197,13 +190,11 @@ func (e *Engine) lift() {
 	if !e.opt.Lockstep {
 		e.allow = e.barrier
 	}
-	e.setNow(e.now)
+	e.setNow(e.queue.now)
 }
 
 // setNow sets the clock, and so how far programs may run ahead.
-func (e *Engine) setNow(t Time) { e.now, e.limit = t, min(e.allow, t+e.reach) }
-
-func (e *Engine) past(t Time) { panic(fmt.Sprintf("sim: at %v: event at %v is in the past", e.now, t)) }
+func (e *Engine) setNow(t Time) { e.queue.now, e.limit = t, min(e.allow, t+e.reach) }
 
 // Fail ends the run with err after the event that is running.
 func (e *Engine) Fail(err error) {
@@ -222,7 +213,7 @@ func (e *Engine) Stop() { e.stop = true }
 // of a program surfaces as a *ProgramPanic. Events and programs may not call Run.
 func (e *Engine) Run(until Time) error {
 	if e.running {
-		panic(fmt.Sprintf("sim: at %v: Run inside Run", e.now))
+		panic(fmt.Sprintf("sim: at %v: Run inside Run", e.queue.now))
 	}
 	e.running = true
 	defer func() { e.running, e.cur = false, nil }()
@@ -236,11 +227,10 @@ func (e *Engine) Run(until Time) error {
 			e.idle(until)
 			break
 		}
-		if t != e.now || seq >= eventClass { // behind an event that scheduled it for this instant, one of a lane passes nothing
+		if t != e.queue.now || seq >= eventClass { // behind an event that scheduled it for this instant, one of a lane passes nothing
 			e.place = seq
 		}
 		e.setNow(t)
-		e.count++
 		e.steps++
 		h(arg)
 	}
@@ -252,10 +242,10 @@ func (e *Engine) Run(until Time) error {
 func (e *Engine) idle(until Time) {
 	e.place = math.MaxUint64
 	if e.queue.n() > 0 || e.last > until {
-		e.setNow(max(e.now, until))
+		e.setNow(max(e.queue.now, until))
 		return
 	}
-	e.setNow(max(e.now, e.last))
+	e.setNow(max(e.queue.now, e.last))
 	if d := e.deadlock(); d != nil {
 		e.Fail(d)
 	}

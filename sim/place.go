@@ -22,13 +22,13 @@ func (e *Engine) Reserve(t Time) Place {
 
 // Passed says whether an event in that place would have run, or be the one that runs.
 func (e *Engine) Passed(p Place) bool {
-	return p.t < e.now || p.t == e.now && p.seq <= e.place
+	return p.t < e.queue.now || p.t == e.queue.now && p.seq <= e.place
 }
 
 // AtPlace schedules h(arg) in a place that was reserved and that has not passed.
 func (e *Engine) AtPlace(p Place, h Handler, arg uint64) {
 	if e.Passed(p) && p.seq != e.place {
-		e.past(p.t)
+		e.queue.past(p.t)
 	}
 	if p.t != Never {
 		e.queue.push(p.t, p.seq, h, arg)
@@ -53,12 +53,6 @@ func (e *Engine) NewLane() Lane {
 
 // At schedules h(arg) at t, which is not before now.
 func (l *Lane) At(t Time, h Handler, arg uint64) {
-	if t < l.e.now {
-		l.e.past(t)
-	}
-	if t == Never {
-		return
-	}
 	l.next++
 	l.e.queue.push(t, l.next, h, arg)
 }

@@ -70,7 +70,7 @@ func (p *ProgramPanic) Unwrap() error {
 // body runs in its own coroutine. The program is over when the body has returned
 // and its local time has come.
 func (e *Engine) Go(name string, body func(p *Proc)) *Proc {
-	p := &Proc{eng: e, name: name, id: uint64(len(e.procs)), local: e.now, lockstep: e.opt.Lockstep}
+	p := &Proc{eng: e, name: name, id: uint64(len(e.procs)), local: e.queue.now, lockstep: e.opt.Lockstep}
 	p.timer.init(p)
 	if e.cur != nil {
 		p.local = max(p.local, e.cur.local)
@@ -174,7 +174,7 @@ func (p *Proc) advance(t Time) {
 	}
 	p.local = t
 	p.eng.lift()
-	if p.lockstep || t >= p.eng.barrier || t-p.eng.now >= p.eng.horizon {
+	if p.lockstep || t >= p.eng.barrier || t-p.eng.queue.now >= p.eng.horizon {
 		p.Sync()
 	}
 }
@@ -184,12 +184,13 @@ func (p *Proc) advance(t Time) {
 func (p *Proc) Sync() {
 	e := p.eng
 	if p.local <= e.until && !e.stop && e.steps < e.opt.MaxEvents &&
-		(!e.opt.Lockstep || p.local == e.now) {
+		(!e.opt.Lockstep || p.local == e.queue.now) {
 		if e.queue.n() == 0 || p.first(e.queue.min()) {
 			if p.dying {
 				return
 			}
 			e.steps++
+			e.syncs++
 			e.setNow(p.local)
 			e.place = procClass | p.id<<40 | p.seq
 			return
@@ -245,7 +246,7 @@ func (p *Proc) Parked() bool { return p.parked && !p.queued }
 // alone, and not on how far ahead of the queue any program is.
 func (p *Proc) Idle() bool {
 	e := p.eng
-	before := p.local < e.now || p.local == e.now && (e.cur == nil || p.id < e.cur.id)
+	before := p.local < e.queue.now || p.local == e.queue.now && (e.cur == nil || p.id < e.cur.id)
 	return p.done || p == e.cur || p.Parked() && !p.spins && before
 }
 
@@ -255,8 +256,8 @@ func (p *Proc) Wake(t Time) {
 	if p.done || !p.parked || p.queued {
 		return
 	}
-	if t < p.eng.now {
-		panic(fmt.Sprintf("sim: at %v: %s woken at %v, in the past", p.eng.now, p.name, t))
+	if t < p.eng.queue.now {
+		panic(fmt.Sprintf("sim: at %v: %s woken at %v, in the past", p.eng.queue.now, p.name, t))
 	}
 	p.local = max(p.local, t)
 	p.schedule()
@@ -330,5 +331,5 @@ func (e *Engine) deadlock() error {
 			w = append(w, p.name+" for "+p.why)
 		}
 	}
-	return &Deadlock{At: e.now, Waiting: w}
+	return &Deadlock{At: e.queue.now, Waiting: w}
 }

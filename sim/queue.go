@@ -1,6 +1,9 @@
 package sim
 
-import "math/bits"
+import (
+	"fmt"
+	"math/bits"
+)
 
 // queue holds the pending events and returns them in the order of (t, seq):
 //
@@ -12,24 +15,25 @@ import "math/bits"
 //
 // The next event is the first of cur or of rest.
 type queue struct {
+	now   Time // nothing is pushed that is due before it
 	size  int
 	tick  uint64 // of the bucket that was opened last
-	cur   int32  // index of the first node + 1; 0: none
-	free  int32  // as cur, the unused nodes
-	nodes []node
+	cur   uint32 // index of the first node; 0: none
+	free  uint32 // as cur, the unused nodes
+	nodes []node // the first is not used
 	rest  heap
 
 	// nonEmpty has a bit for each bucket of the wheel, nonEmptyWords one for each of its words.
 	nonEmptyWords uint64
 	nonEmpty      [wheelSize / 64]uint64
-	// head is the first event of each bucket: node + 1.
-	head [wheelSize]int32
+	// head is the first event of each bucket.
+	head [wheelSize]uint32
 }
 
 // node is an event in a list.
 type node struct {
 	event
-	next int32 // node + 1
+	next uint32 // index; 0: none
 }
 
 const (
@@ -43,13 +47,18 @@ func tickOf(t Time) uint64 { return uint64(t) >> tickShift }
 
 func (q *queue) n() int { return q.size }
 
+// push adds an event. One at Never does not happen, and is not kept.
 func (q *queue) push(t Time, seq uint64, h Handler, arg uint64) {
+	if t < q.now || t == Never {
+		q.refuse(t)
+		return
+	}
 	q.size++
 	tick := tickOf(t)
 	list := &q.cur
 	if tick > q.tick {
 		if tick-q.tick >= wheelSize {
-			q.rest.push(event{t, seq, h, arg})
+			q.pushRest(t, seq, h, arg)
 			return
 		}
 		b := tick & wheelMask
@@ -63,34 +72,64 @@ func (q *queue) push(t Time, seq uint64, h Handler, arg uint64) {
 	if k == 0 {
 		k = q.grow()
 	}
-	prev, next := int32(0), *list
+	prev, next := uint32(0), *list
 	for steps := 0; next != 0; steps++ {
-		nd := &q.nodes[next-1]
+		nd := &q.nodes[next]
 		if t < nd.t || t == nd.t && seq < nd.seq {
 			break
 		}
 		if steps == maxSteps {
-			q.rest.push(event{t, seq, h, arg})
+			q.pushRest(t, seq, h, arg)
 			return
 		}
 		prev, next = next, nd.next
 	}
-	nd := &q.nodes[k-1]
+	nd := &q.nodes[k]
 	q.free = nd.next
 	nd.t, nd.seq, nd.h, nd.arg, nd.next = t, seq, h, arg, next
 	if prev == 0 {
 		*list = k
 	} else {
-		q.nodes[prev-1].next = k
+		q.nodes[prev].next = k
 	}
 }
 
+//go:noinline
+func (q *queue) refuse(t Time) {
+	if t < q.now {
+		q.past(t)
+	}
+}
+
+func (q *queue) past(t Time) { panic(fmt.Sprintf("sim: at %v: event at %v is in the past", q.now, t)) }
+
+// pushRest is not inlined, so that push keeps its values in registers.
+//
+//go:noinline
+func (q *queue) pushRest(t Time, seq uint64, h Handler, arg uint64) {
+	q.rest.push(event{t, seq, h, arg})
+}
+
+// popRest takes out the first of rest.
+//
+//go:noinline
+func (q *queue) popRest() (t Time, seq uint64, h Handler, arg uint64, ok bool) {
+	q.size--
+	x := q.rest.pop()
+	if q.cur == 0 { // no bucket is left before it
+		q.tick = max(q.tick, tickOf(x.t))
+	}
+	return x.t, x.seq, x.h, x.arg, true
+}
+
 // grow makes free nodes.
-func (q *queue) grow() int32 {
-	n := len(q.nodes)
+//
+//go:noinline
+func (q *queue) grow() uint32 {
+	n := max(1, len(q.nodes))
 	q.nodes = append(q.nodes, make([]node, max(64, n))...)
 	for i := len(q.nodes) - 1; i >= n; i-- {
-		q.nodes[i].next, q.free = q.free, int32(i+1)
+		q.nodes[i].next, q.free = q.free, uint32(i)
 	}
 	return q.free
 }
@@ -138,7 +177,7 @@ func (q *queue) min() (t Time, seq uint64) {
 	if q.cur == 0 {
 		return q.rest.ev[0].t, q.rest.ev[0].seq
 	}
-	nd := &q.nodes[q.cur-1]
+	nd := &q.nodes[q.cur]
 	if len(q.rest.ev) > 0 && q.rest.ev[0].before(&nd.event) {
 		return q.rest.ev[0].t, q.rest.ev[0].seq
 	}
@@ -154,7 +193,7 @@ func (q *queue) pop(until Time) (t Time, seq uint64, h Handler, arg uint64, ok b
 		q.open()
 	}
 	if i := q.cur; i != 0 {
-		nd := &q.nodes[i-1]
+		nd := &q.nodes[i]
 		if len(q.rest.ev) == 0 || nd.before(&q.rest.ev[0]) {
 			if nd.t > until {
 				return 0, 0, nil, 0, false
@@ -167,10 +206,5 @@ func (q *queue) pop(until Time) (t Time, seq uint64, h Handler, arg uint64, ok b
 	if q.rest.ev[0].t > until {
 		return 0, 0, nil, 0, false
 	}
-	q.size--
-	x := q.rest.pop()
-	if q.cur == 0 { // no bucket is left before it
-		q.tick = max(q.tick, tickOf(x.t))
-	}
-	return x.t, x.seq, x.h, x.arg, true
+	return q.popRest()
 }

@@ -43,9 +43,9 @@ func (t *timer) run(at uint64) {
 	if !t.p.Parked() || t.p.done {
 		return
 	}
-	if t.deadline <= t.p.eng.now {
+	if t.deadline <= t.p.eng.queue.now {
 		t.expired = true
-		t.p.Wake(t.p.eng.now)
+		t.p.Wake(t.p.eng.queue.now)
 		return
 	}
 	t.arm()

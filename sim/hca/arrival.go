@@ -123,17 +123,21 @@ func (d *receiveEngine) wake(at sim.Time) {
 
 // onRx is the event of the first packet. Those of one instant take effect in the order in
 // which they arrived.
-func (d *receiveEngine) onRx(uint64) {
-	a, now := &d.arrivals, d.e.Now()
-	if a.alarm != now {
-		return // an earlier one was set since
+//
+//go:noinline
+func (d *receiveEngine) onRx() sim.Handler {
+	return func(uint64) {
+		a, now := &d.arrivals, d.e.Now()
+		if a.alarm != now {
+			return // an earlier one was set since
+		}
+		a.alarm = sim.Never
+		d.settle()
+		if k := a.first(); k >= 0 && a.pipes[k].arrived.Front().at <= now {
+			d.effect(a.pipes[k].arrived.Pop())
+		}
+		d.wake(min(a.pipes[requests].soonest(), a.pipes[responses].soonest()))
 	}
-	a.alarm = sim.Never
-	d.settle()
-	if k := a.first(); k >= 0 && a.pipes[k].arrived.Front().at <= now {
-		d.effect(a.pipes[k].arrived.Pop())
-	}
-	d.wake(min(a.pipes[requests].soonest(), a.pipes[responses].soonest()))
 }
 
 // first is the pipeline of the packet that has arrived and takes effect first; -1: none.

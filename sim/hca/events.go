@@ -2,6 +2,7 @@ package hca
 
 import (
 	"github.com/rdmasim/rdmasim/roce"
+	"github.com/rdmasim/rdmasim/sim"
 )
 
 // An event names a queue by its word, number and generation: it finds nothing when the queue
@@ -140,7 +141,7 @@ func (v *queuePairs) goOn(word uint64) {
 	if word&responderBit != 0 {
 		v.onRespond(word &^ responderBit)
 	} else {
-		v.onPU(word)
+		v.h.pu(word)
 	}
 }
 
@@ -178,13 +179,17 @@ func (v *queuePairs) grant(arg uint64) {
 }
 
 // onPU is a processing unit that has done a piece of work for a QP.
-func (v *queuePairs) onPU(arg uint64) {
-	if q := v.requesterArg(arg); q != nil {
-		q.work()
-		return
+//
+//go:noinline
+func (v *queuePairs) onPU() sim.Handler {
+	return func(arg uint64) {
+		if q := v.requesterArg(arg); q != nil {
+			q.work()
+			return
+		}
+		v.idlePUs++
+		v.dispatch()
 	}
-	v.idlePUs++
-	v.dispatch()
 }
 
 // loseRecv is a QP whose receive WQEs have left the device for those of others.

@@ -181,20 +181,25 @@ func (d *doorbells) later(page uint32, b []byte, delay sim.Time, push bool) {
 	}
 }
 
-func (d *doorbells) onBFLate(i uint64) {
-	l := d.late.At(uint32(i))
-	b := l.buf[:l.n]
-	l.on = false
-	switch {
-	case l.void && !l.wait:
-		d.onBFReturn(i)
-	case l.void:
-	case l.push:
-		d.doorbell(l.page, b, b)
-	default:
-		d.doorbell(l.page, b, nil)
+// onBFLate is what later put off.
+//
+//go:noinline
+func (d *doorbells) onBFLate() sim.Handler {
+	return func(i uint64) {
+		l := d.late.At(uint32(i))
+		b := l.buf[:l.n]
+		l.on = false
+		switch {
+		case l.void && !l.wait:
+			d.onBFReturn(i)
+		case l.void:
+		case l.push:
+			d.doorbell(l.page, b, b)
+		default:
+			d.doorbell(l.page, b, nil)
+		}
+		d.late.Put(uint32(i))
 	}
-	d.late.Put(uint32(i))
 }
 
 // doorbell is a doorbell, or with wqe a push, that names a queue and a WQE. A

@@ -25,12 +25,11 @@ func (q *requester) runnable() bool {
 	if q.open {
 		return q.inWindow(q.msg(q.cur))
 	}
-	at := int(q.sq.ci) * prm.WQEBBSize & (len(q.sq.buf) - 1)
-	c := prm.CtrlSegment(q.sq.buf[at:])
 	if q.cur != q.tail {
 		return true // again: it passed these checks the first time
 	}
-	return q.mayBegin(c)
+	at := int(q.sq.ci) * prm.WQEBBSize & (len(q.sq.buf) - 1)
+	return q.mayBegin(prm.CtrlSegment(q.sq.buf[at:]))
 }
 
 // inWindow says whether the next packet of an open message has a PSN that may be

@@ -60,7 +60,7 @@ func (r *sendRing) needBuf() {
 // readAhead fetches WQEs before the cursor needs them: when less than half of the
 // buffer is filled.
 func (r *sendRing) readAhead() {
-	if r.state == prm.QPStateRTS && int(r.got-r.ci) < r.u.p.WQEBuffer/2 {
+	if r.got != r.pi && r.state == prm.QPStateRTS && int(r.got-r.ci) < r.u.p.WQEBuffer>>1 {
 		r.fetchMore()
 	}
 }
@@ -133,6 +133,9 @@ func (r *sendRing) whole(n int) []byte {
 	return w
 }
 
+// segmentsPerBlock is how many units of a DS count are in a WQEBB.
+const segmentsPerBlock = prm.WQEBBSize / prm.DSSize
+
 // blocks is the length of the WQE at the cursor, 0 while it is not all there.
 func (r *sendRing) blocks() int {
 	have := int(r.got - r.ci)
@@ -140,7 +143,7 @@ func (r *sendRing) blocks() int {
 		return 0
 	}
 	at := int(r.ci) * prm.WQEBBSize & (len(r.buf) - 1)
-	n := max(1, (prm.CtrlSegment(r.buf[at:]).DS()*prm.DSSize+prm.WQEBBSize-1)/prm.WQEBBSize)
+	n := max(1, (prm.CtrlSegment(r.buf[at:]).DS()+segmentsPerBlock-1)/segmentsPerBlock)
 	if int(r.pi-r.ci) < n {
 		n = int(r.pi - r.ci) // it names more than was posted: malformed
 	}

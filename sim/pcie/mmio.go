@@ -24,7 +24,7 @@ type mmioSlot struct {
 }
 
 func (s *mmioSide) bind(l *Link) {
-	s.arrive, s.deliver, s.reply = l.mmioArrive, l.mmioHeld, l.mmioReply
+	s.arrive, s.deliver, s.reply = l.mmioArrive(), l.mmioHeld, l.mmioReply
 }
 
 func (s *mmioSide) put(i uint32) {
@@ -68,37 +68,41 @@ func (l *Link) ReadMMIO(p *sim.Proc, off uint64, b []byte) {
 }
 
 // mmioArrive runs when a TLP would arrive on an idle link.
-func (l *Link) mmioArrive(i uint64) {
-	s := l.mmio.slots.At(uint32(i))
-	now := l.e.Now()
-	var start sim.Time
-	if s.rd != nil {
-		l.c.rx(1, l.p.ReadHeader)
-		start = l.rx.take(now, l.ser(l.p.ReadHeader))
-	} else {
-		bytes := s.n + l.p.WriteHeader
-		dur := l.ser(bytes)
-		l.c.rx(1, bytes)
-		l.c.MMIOWrites++
-		l.c.MMIOBytes += uint64(s.n)
-		var waited bool
-		start, waited = l.rx.post(now, dur, 2*l.p.PostedLatency, 1)
-		l.span(toDevice, "MMIO write", start, dur, bytes)
-		if waited {
-			l.c.CreditWaits++
+//
+//go:noinline
+func (l *Link) mmioArrive() sim.Handler {
+	return func(i uint64) {
+		s := l.mmio.slots.At(uint32(i))
+		now := l.e.Now()
+		var start sim.Time
+		if s.rd != nil {
+			l.c.rx(1, l.p.ReadHeader)
+			start = l.rx.take(now, l.ser(l.p.ReadHeader))
+		} else {
+			bytes := s.n + l.p.WriteHeader
+			dur := l.ser(bytes)
+			l.c.rx(1, bytes)
+			l.c.MMIOWrites++
+			l.c.MMIOBytes += uint64(s.n)
+			var waited bool
+			start, waited = l.rx.post(now, dur, 2*l.p.PostedLatency, 1)
+			l.span(toDevice, "MMIO write", start, dur, bytes)
+			if waited {
+				l.c.CreditWaits++
+			}
 		}
+		if start == now {
+			l.mmioDeliver(i)
+			return
+		}
+		place := l.e.Reserve(start)
+		if l.mmio.held == 0 && s.rd == nil && l.ahead != nil && l.inBAR(s) && l.ahead.MMIOWriteAt(place, s.off, s.data[:s.n]) {
+			l.mmio.put(uint32(i))
+			return
+		}
+		l.mmio.held++
+		l.e.AtPlace(place, l.mmio.deliver, i)
 	}
-	if start == now {
-		l.mmioDeliver(i)
-		return
-	}
-	place := l.e.Reserve(start)
-	if l.mmio.held == 0 && s.rd == nil && l.ahead != nil && l.inBAR(s) && l.ahead.MMIOWriteAt(place, s.off, s.data[:s.n]) {
-		l.mmio.put(uint32(i))
-		return
-	}
-	l.mmio.held++
-	l.e.AtPlace(place, l.mmio.deliver, i)
 }
 
 // mmioHeld delivers a TLP that waited for the link.

@@ -33,7 +33,8 @@ func (q *QP) buildSend(t *Thread, s *posting, w *verbs.SendWR) error {
 	}
 	idx := sq.posted & uint32(sq.cnt-1)
 	s.ctrl, s.ds = int(idx)<<sq.shift, 1
-	ctrl := prm.CtrlSegment(q.seg(s.ctrl))
+	s.block = q.block(s.ctrl)
+	ctrl := prm.CtrlSegment(s.block[:segSize:segSize])
 	fm := q.fence(w) | q.signal
 	if t.breaks(rule.FenceIsPassedOn) {
 		fm &^= prm.CtrlFenceMask
@@ -116,10 +117,10 @@ func (q *QP) transport(s *posting, w *verbs.SendWR) error {
 	if atomic && !q.atomics {
 		return fmt.Errorf("the device has no atomics: %w", syscall.EOPNOTSUPP)
 	}
-	prm.RaddrSegment(q.seg(s.ctrl+s.ds*segSize)).Set(w.RemoteAddr, w.RKey)
+	prm.RaddrSegment(s.next(q)).Set(w.RemoteAddr, w.RKey)
 	s.ds++
 	if atomic {
-		a := prm.AtomicSegment(q.seg(s.ctrl + s.ds*segSize))
+		a := prm.AtomicSegment(s.next(q))
 		if w.Opcode == verbs.WRAtomicCmpSwp {
 			a.SetSwapAdd(w.Swap)
 			a.SetCompare(w.CompareAdd)
@@ -141,7 +142,7 @@ func (q *QP) dataSegs(s *posting, sges []verbs.SGE, atomic bool) {
 			if atomic {
 				n = atomicSize
 			}
-			prm.DataSegment(q.seg(s.ctrl+s.ds*segSize)).Set(n, g.LKey, g.Addr)
+			prm.DataSegment(s.next(q)).Set(n, g.LKey, g.Addr)
 			s.ds++
 		}
 	}
@@ -160,9 +161,13 @@ func (q *QP) inlineData(t *Thread, s *posting, w *verbs.SendWR) error {
 	if total == 0 {
 		return nil
 	}
-	off := s.ctrl + s.ds*segSize
-	prm.InlineSegment(q.seg(off)).SetLen(total)
-	at := off + prm.InlineHeaderSize
+	prm.InlineSegment(s.next(q)).SetLen(total)
+	if at := s.ds*segSize + prm.InlineHeaderSize; len(w.SGEs) == 1 && at+total <= len(s.block) {
+		q.load(t, s.block[at:at+total], w.SGEs[0].Addr)
+		s.ds += prm.InlineSize(total) / segSize
+		return nil
+	}
+	at := s.ctrl + s.ds*segSize + prm.InlineHeaderSize
 	for i := range w.SGEs {
 		va, left := w.SGEs[i].Addr, int(w.SGEs[i].Length)
 		for left > 0 {

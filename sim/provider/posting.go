@@ -12,6 +12,8 @@ type posting struct {
 	// _mlx5_post_send).
 	ctrl int
 	ds   int
+	// block is the basic block of the last control segment; nil where the request is built otherwise.
+	block []byte
 }
 
 // inlinePageCache is the page of the process that inline data last came from.

@@ -143,6 +143,14 @@ func (q *QP) seg(off int) []byte {
 	return q.ring.at(q.sq.off + off&q.sq.mask)[:segSize:segSize]
 }
 
+// next is the 16 bytes behind what the request has. The first segments are in one block.
+func (s *posting) next(q *QP) []byte {
+	if at := s.ds * segSize; at+segSize <= len(s.block) {
+		return s.block[at : at+segSize]
+	}
+	return q.seg(s.ctrl + s.ds*segSize)
+}
+
 // block is the basic block of the send queue at a running offset.
 func (q *QP) block(off int) []byte {
 	return q.ring.at(q.sq.off + off&q.sq.mask)[:wqebb:wqebb]
