@@ -165,7 +165,7 @@ func (h *hunt) round(ctx context.Context, m mutant.Mutant, ids []string) ([]repo
 }
 
 // rounds are the cases to try: those that are likely to kill, the rest of the mutant's area, the
-// rest. Of a mutant whose survival is explained only the likely ones are tried: --matrix tries
+// rest. The likely ones come alone in each case, before the hunt may end by too many errors. Of a mutant whose survival is explained only the likely ones are tried: --matrix tries
 // all.
 func (h *hunt) rounds(m mutant.Mutant) [][]string {
 	var likely, area, rest []string
@@ -181,7 +181,7 @@ func (h *hunt) rounds(m mutant.Mutant) [][]string {
 	}
 	switch {
 	case h.matrix:
-		return [][]string{slices.Concat(likely, area, rest)}
+		return [][]string{likely, slices.Concat(area, rest)}
 	case h.explained(m.Name):
 		return [][]string{likely}
 	case h.near:

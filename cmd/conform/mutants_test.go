@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -160,6 +161,18 @@ func TestMatrixCountsKills(t *testing.T) {
 	fates, err := h.run(context.Background(), []mutant.Mutant{{Name: "dies elsewhere", Area: "DEV"}}, 1, func(fate) {})
 	if err != nil || fates[0].outcome != killed || fates[0].kills != 1 {
 		t.Errorf("%+v, %v", fates, err)
+	}
+}
+
+// The cases that are likely to kill come before all that may crash, with --matrix too.
+func TestLikelyCasesComeFirst(t *testing.T) {
+	for _, matrix := range []bool{false, true} {
+		h := testHunt(t, mutantWall)
+		h.matrix = matrix
+		rounds := h.rounds(mutant.Mutant{Area: "DEV", Killers: []string{"CQ-002"}})
+		if !slices.Equal(rounds[0], []string{"CQ-002"}) {
+			t.Errorf("matrix %v: the first round is %q", matrix, rounds[0])
+		}
 	}
 }
 
