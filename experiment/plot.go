@@ -123,60 +123,126 @@ func number(s string) (float64, bool) {
 	return 0, false
 }
 
-// Lines and axes take plotWidth of a picture; the legend beside them takes what it needs, in any
-// font: letterWidth is that of a wide sans serif, as a share of the font's size.
+// Lines and axes take plotWidth of a picture; the legend beside them takes what it needs, up to a limit.
 const (
 	plotWidth   = 16 * vg.Centimeter
 	plotHeight  = 11 * vg.Centimeter
 	margin      = 10 // points
 	thumbnail   = 36 // points
 	legendFont  = 10 // points
-	letterWidth = 0.62
+	legendWidth = 8 * vg.Centimeter
+	legendLines = 3  // of one name
+	mostNames   = 40 // in a legend
+	titleLines  = 2
+	captLines   = 3
+	axisWidth   = 12 * vg.Centimeter // at least, without the numbers beside it and half a label at each end
+	labelWidth  = 8 * vg.Centimeter  // of the name of the axis below: a wider one makes the lines narrower
+	tickWidth   = 2 * vg.Centimeter  // of a tick
 )
 
-// Draw renders the plot as PNG and SVG, with a caption below it.
-func (p *Plot) Draw(rows []Row, caption string) (png, svg []byte, err error) {
+// picture makes the picture of the rows that belong to the plot.
+func (p *Plot) picture(rows []Row, caption string) (*picture, error) {
 	ch := p.collect(rows)
 	if len(ch.names) == 0 {
-		return nil, nil, fmt.Errorf("plot %s: no rows", p.File)
+		return nil, fmt.Errorf("plot %s: no rows", p.File)
 	}
-	pl, legend := plot.New(), plot.NewLegend()
+	pic := newPicture()
+	pl := pic.plot
 	pl.Title.Text, pl.X.Label.Text, pl.Y.Label.Text = p.Title, p.XLabel, p.YLabel
 	pl.Title.Padding, pl.X.Padding, pl.Y.Padding = vg.Points(margin), vg.Points(4), vg.Points(4)
 	pl.Add(plotter.NewGrid())
 	for i, name := range ch.names {
 		line, points, err := plotter.NewLinePoints(ch.lines[name])
 		if err != nil {
-			return nil, nil, fmt.Errorf("plot %s: %w", p.File, err)
+			return nil, fmt.Errorf("plot %s: %w", p.File, err)
 		}
 		s := strokes[i%len(strokes)]
 		line.Color, line.Dashes, line.Width = s.c, s.d, vg.Points(1.6)
 		points.Color, points.Shape = s.c, glyphs[i/len(strokes)%len(glyphs)]
 		pl.Add(line, points)
-		legend.Add(name, line, points)
+		if i < mostNames {
+			pic.name(name, line, points)
+		}
+	}
+	if more := len(ch.names) - mostNames; more > 0 {
+		pic.name(fmt.Sprintf("and %d more", more))
 	}
 	ch.axes(pl)
-	legend.Top, legend.Left = true, true
-	legend.Padding, legend.ThumbnailWidth, legend.TextStyle.Font.Size = vg.Points(3), vg.Points(thumbnail), vg.Points(legendFont)
-	longest := 0
-	for _, name := range ch.names {
-		longest = max(longest, len(name))
-	}
-	beside := vg.Points(thumbnail + 2*margin + letterWidth*legendFont*float64(longest))
-	width, height := plotWidth+beside, max(plotHeight, vg.Points(18)*vg.Length(len(ch.names))+2*vg.Centimeter)
-	render := func(c draw.Canvas) { compose(c, pl, &legend, beside, caption) }
-	img := vgimg.New(width, height)
-	render(draw.New(img))
-	var pb, sb bytes.Buffer
-	if _, err := (vgimg.PngCanvas{Canvas: img}).WriteTo(&pb); err != nil {
+	return pic.layOut(caption), nil
+}
+
+// picture is a plot with its legend and its caption.
+type picture struct {
+	plot          *plot.Plot
+	legend        plot.Legend
+	names         int
+	tallest       vg.Length // name of the legend
+	beside        vg.Length // width of the legend with its margins
+	width, height vg.Length
+	caption       string
+	below         vg.Length // height of the caption with its margin
+}
+
+func newPicture() *picture {
+	pic := &picture{plot: plot.New(), legend: plot.NewLegend()}
+	pic.legend.Top, pic.legend.Left = true, true
+	pic.legend.Padding, pic.legend.ThumbnailWidth, pic.legend.TextStyle.Font.Size = vg.Points(3), vg.Points(thumbnail), vg.Points(legendFont)
+	return pic
+}
+
+// name adds a name to the legend.
+func (p *picture) name(name string, thumbs ...plot.Thumbnailer) {
+	name = fit(p.legend.TextStyle, name, legendWidth, legendLines)
+	p.legend.Add(name, thumbs...)
+	p.names++
+	p.tallest = max(p.tallest, p.legend.TextStyle.Rectangle(name).Max.Y)
+	p.beside = max(p.beside, p.legend.TextStyle.Width(name)+vg.Points(thumbnail+3*margin))
+}
+
+// layOut gives everything its room.
+func (p *picture) layOut(caption string) *picture {
+	pl := p.plot
+	pl.Title.Text = fit(pl.Title.TextStyle, pl.Title.Text, plotWidth-vg.Points(4*margin), titleLines)
+	pl.X.Label.Text = fit(pl.X.Label.TextStyle, pl.X.Label.Text, labelWidth, 1)
+	p.width = plotWidth + p.beside
+	p.caption = fit(pl.X.Tick.Label, caption, p.width-vg.Points(2*margin), captLines)
+	p.below = pl.X.Tick.Label.Rectangle(p.caption).Size().Y + vg.Points(margin)
+	list := vg.Length(p.names)*(p.tallest+p.legend.Padding) + vg.Points(6*margin)
+	p.height = max(plotHeight, list) + p.below
+	return p
+}
+
+// render draws the picture.
+func (p *picture) render(c draw.Canvas) {
+	c.SetColor(color.White)
+	c.Fill(c.Rectangle.Path())
+	c = draw.Crop(c, vg.Points(margin), -vg.Points(margin), vg.Points(margin), -vg.Points(margin))
+	style := p.plot.X.Tick.Label
+	style.XAlign, style.YAlign = draw.XLeft, draw.YBottom
+	c.FillText(style, c.Min, p.caption)
+	p.plot.Draw(draw.Crop(c, 0, -p.beside, p.below, 0))
+	beside := c
+	beside.Min.X = c.Max.X - p.beside + vg.Points(margin)
+	beside.Max.Y -= vg.Points(3 * margin)
+	p.legend.Draw(beside)
+}
+
+// Draw renders the plot as PNG and SVG, with a caption below it.
+func (p *Plot) Draw(rows []Row, caption string) (png, svg []byte, err error) {
+	pic, err := p.picture(rows, caption)
+	if err != nil {
 		return nil, nil, err
 	}
-	sc := vgsvg.New(width, height)
-	render(draw.New(sc))
-	if _, err := sc.WriteTo(&sb); err != nil {
+	img := vgimg.New(pic.width, pic.height)
+	pic.render(draw.New(img))
+	var b bytes.Buffer
+	if _, err := (vgimg.PngCanvas{Canvas: img}).WriteTo(&b); err != nil {
 		return nil, nil, err
 	}
-	return pb.Bytes(), sb.Bytes(), nil
+	sc := &svgCanvas{Canvas: vgsvg.New(pic.width, pic.height)}
+	pic.render(draw.NewCanvas(sc, pic.width, pic.height))
+	svg, err = sc.bytes()
+	return b.Bytes(), svg, err
 }
 
 // axes sets ranges and ticks: every value that occurs, unless they are many, and rates from 0.
@@ -186,7 +252,7 @@ func (c *chart) axes(pl *plot.Plot) {
 		pl.X.Scale, pl.X.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
 	}
 	if len(c.ticks) <= 32 {
-		pl.X.Tick.Marker = plot.ConstantTicks(c.apart(first, last))
+		pl.X.Tick.Marker = plot.ConstantTicks(c.apart(pl.X.Tick.Label, first, last))
 	}
 	if first == last && c.log {
 		pl.X.Min, pl.X.Max = first/2, first*2
@@ -199,40 +265,26 @@ func (c *chart) axes(pl *plot.Plot) {
 	pl.Y.Max *= 1.05
 }
 
-// apart leaves out the labels of ticks that lie closer together than a label is wide.
-func (c *chart) apart(first, last float64) []plot.Tick {
+// apart shortens long labels of ticks, and leaves out those that would touch the one before.
+func (c *chart) apart(sty draw.TextStyle, first, last float64) []plot.Tick {
 	scale := func(v float64) float64 { return v }
 	if c.log {
 		scale = math.Log
 	}
-	span := scale(last) - scale(first)
+	span := max(scale(last)-scale(first), math.SmallestNonzeroFloat64)
 	var kept []plot.Tick
-	at := math.Inf(-1)
+	end := vg.Length(math.Inf(-1)) // of the label before
 	for _, t := range c.ticks {
-		if pos := scale(t.Value); pos-at < span*0.015*float64(len(t.Label)+1) {
+		t.Label = fit(sty, t.Label, tickWidth, 1)
+		at, half := axisWidth*vg.Length((scale(t.Value)-scale(first))/span), sty.Width(t.Label)/2
+		if at-half < end+vg.Points(margin/2) {
 			t.Label = ""
 		} else {
-			at = pos
+			end = at + half
 		}
 		kept = append(kept, t)
 	}
 	return kept
-}
-
-// compose puts the plot to the left, the legend to its right and the caption below.
-func compose(c draw.Canvas, pl *plot.Plot, legend *plot.Legend, wide vg.Length, caption string) {
-	c.SetColor(color.White)
-	c.Fill(c.Rectangle.Path())
-	c = draw.Crop(c, vg.Points(margin), -vg.Points(margin), vg.Points(margin), -vg.Points(margin))
-	style := pl.X.Tick.Label
-	style.XAlign, style.YAlign = draw.XLeft, draw.YBottom
-	c.FillText(style, c.Min, caption)
-	body := draw.Crop(c, 0, -wide, vg.Points(2*margin), 0)
-	pl.Draw(body)
-	beside := c
-	beside.Min.X = c.Max.X - wide + vg.Points(margin)
-	beside.Max.Y -= vg.Points(3 * margin)
-	legend.Draw(beside)
 }
 
 func (p *Plot) matches(r *Row) bool {

@@ -1,11 +1,8 @@
 package experiment
 
 import (
-	"bytes"
-	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 )
@@ -71,39 +68,5 @@ func TestSweepIsDrawn(t *testing.T) {
 	}
 	if !strings.Contains(p["mine-latency.svg"], "pings, uar.bf_conflict=serialize") {
 		t.Error("mine-latency.svg does not name its line")
-	}
-}
-
-// Text has room to be a third wider than it is in the font of the program, and the legend lies beside the lines.
-func TestPlotTextFits(t *testing.T) {
-	var rows []Row
-	for _, s := range []string{"short", "a series with a rather long name, and one more thing"} {
-		for i := 1; i <= 16; i *= 2 {
-			var r Row
-			rows = append(rows, *r.Set("x", i).Set("y", float64(i)*1.5).Set("s", s))
-		}
-	}
-	p := Plot{File: "f", Title: "title", X: "x", Y: "y", XLabel: "x", YLabel: "y", Series: "s", LogX: true}
-	_, svg, err := p.Draw(rows, "caption")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var width, height float64
-	if _, err := fmt.Sscanf(string(regexp.MustCompile(`viewBox="[^"]*"`).Find(svg)), `viewBox="0 0 %f %f"`, &width, &height); err != nil {
-		t.Fatal(err)
-	}
-	text := regexp.MustCompile(`(?s)<text x="([-0-9.]+)" y="[-0-9.]+"[^>]*font-size:([0-9.]+)px">([^<]*)</text>`)
-	found := text.FindAllSubmatch(svg, -1)
-	if len(found) < 8 {
-		t.Fatalf("%d texts in\n%s", len(found), svg[:min(len(svg), 3000)])
-	}
-	for _, m := range found {
-		var x, size float64
-		fmt.Sscan(string(m[1]), &x)
-		fmt.Sscan(string(m[2]), &size)
-		// A wide sans serif takes 0.6 of its size for a letter.
-		if right := x + 0.6*size*float64(len(bytes.TrimSpace(m[3]))); right > width {
-			t.Errorf("%q ends at %.0f of %.0f", m[3], right, width)
-		}
 	}
 }
