@@ -3,13 +3,10 @@
 package exec
 
 import (
-	"fmt"
 	"math/bits"
 	"slices"
 	"sync/atomic"
 	"unsafe"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/sim"
@@ -29,9 +26,9 @@ type clockPage struct {
 
 // MapClock implements uverbs.Pages.
 func (f *file) MapClock(n uint64, info bool) error {
-	b, err := unix.Mmap(int(f.own.Fd()), int64(n*pageSize), pageSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	b, err := f.mapPages(n, 1)
 	if err != nil {
-		return fmt.Errorf("map page %d of the device file: %w", n, err)
+		return err
 	}
 	c := &clockPage{f: f, n: n, mem: b, info: info}
 	f.s.eng.clocks = append(f.s.eng.clocks, c)
@@ -44,7 +41,7 @@ func (f *file) UnmapClock(n uint64) {
 	e := f.s.eng
 	e.clocks = slices.DeleteFunc(e.clocks, func(c *clockPage) bool {
 		if c.f == f && c.n == n {
-			_ = unix.Munmap(c.mem)
+			f.unmapPages(c.mem)
 			return true
 		}
 		return false

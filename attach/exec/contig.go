@@ -29,8 +29,12 @@ var queueEnv = []string{"MLX_QP_ALLOC_TYPE", "MLX_CQ_ALLOC_TYPE", "MLX_SRQ_ALLOC
 
 const preferContig = "PREFER_CONTIG"
 
-// maxBuffer is the longest buffer that is shared.
-const maxBuffer = 1 << 30
+// maxBuffer is the longest buffer that is shared, and maxBuffers how many are shared of one file: to find one
+// costs a look at each. Libraries put others on the heap.
+const (
+	maxBuffer  = 1 << 30
+	maxBuffers = 1 << 11
+)
 
 // contiguousPage reports whether a page offset asks for contiguous pages of an order.
 func contiguousPage(page uint64) bool {
@@ -78,7 +82,7 @@ func (f *file) contiguous(l *seccomp.Listener, id uint64, tid, fd int, off, n ui
 	switch {
 	case err != nil:
 		return err
-	case f.s.cfg.CopyQueues || proc != f.proc || n == 0 || n > maxBuffer:
+	case f.s.cfg.CopyQueues || proc != f.proc || n == 0 || n > maxBuffer || len(f.buffers) >= maxBuffers:
 		return fmt.Errorf("contiguous pages: %w", syscall.ENOSYS) // as every present kernel answers
 	}
 	if f.held == nil {
@@ -87,8 +91,13 @@ func (f *file) contiguous(l *seccomp.Listener, id uint64, tid, fd int, off, n ui
 			return err
 		}
 	}
+	if err := proc.maps.Take(1); err != nil {
+		f.releaseHeld()
+		return err
+	}
 	b, theirs, err := f.s.files.newBuffer(f, off, (n+pageSize-1)&^(pageSize-1))
 	if err != nil {
+		proc.maps.Give(1)
 		f.releaseHeld()
 		return err
 	}
@@ -140,6 +149,7 @@ func (f *file) dropBuffer(b *buffer) {
 	delete(t.byWatch, b.watch)
 	f.unshareBuffer(b)
 	_ = unix.Munmap(b.mem)
+	f.proc.maps.Give(1)
 	for i, x := range f.buffers {
 		if x == b {
 			f.buffers = append(f.buffers[:i], f.buffers[i+1:]...)

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"syscall"
-
-	"golang.org/x/sys/unix"
 )
 
 var errUnallocated = errors.New("the device has no memory there")
@@ -18,13 +16,14 @@ func (f *file) MapMemory(n uint64, count int, bar uint64) error {
 	if f.memory[n] != nil || n+uint64(count) > deviceFileSize/pageSize {
 		return fmt.Errorf("page %d of the device file: %w", n, syscall.EINVAL)
 	}
-	b, err := unix.Mmap(int(f.own.Fd()), int64(n*pageSize), count*pageSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	b, err := f.mapPages(n, count)
 	if err != nil {
-		return fmt.Errorf("map page %d of the device file: %w", n, err)
+		return err
 	}
 	for i := range count {
 		if !f.dev.hca.BackMemory(bar+uint64(i)*pageSize, b[i*pageSize:(i+1)*pageSize]) {
-			return errors.Join(errUnallocated, unix.Munmap(b))
+			f.unmapPages(b)
+			return errUnallocated
 		}
 	}
 	f.memory[n] = b
@@ -35,6 +34,6 @@ func (f *file) MapMemory(n uint64, count int, bar uint64) error {
 func (f *file) UnmapMemory(n uint64) {
 	if b := f.memory[n]; b != nil {
 		delete(f.memory, n)
-		_ = unix.Munmap(b)
+		f.unmapPages(b)
 	}
 }

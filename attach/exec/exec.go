@@ -45,6 +45,13 @@ type Config struct {
 	// Grace is how long the program may take to end after SIGTERM or SIGHUP, before it is killed
 	// with its children (0: 5 s).
 	Grace time.Duration
+	// LimitObjects is how many objects one process may have (0: 32,768); all of them may have four times as many.
+	LimitObjects int
+	// LimitFiles is how many descriptors may be open here for one process: two for a device file, one for
+	// each file of events (0: 2,048).
+	LimitFiles int
+	// LimitMemory is how many bytes may be registered at a time (0: the memory of this machine).
+	LimitMemory uint64
 	// Logf, when not nil, receives the reason for each call of a program that is refused.
 	Logf func(format string, args ...any)
 }

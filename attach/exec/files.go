@@ -111,7 +111,6 @@ func (t *files) device(tid, fd int) (int, bool) {
 			return 0, false
 		}
 		k, ok := t.opened[openedFD{pid, fd}]
-		delete(t.opened, openedFD{pid, fd})
 		return k, ok
 	}
 	name, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", tid, fd))
@@ -168,6 +167,18 @@ func (t *files) open(l *seccomp.Listener, id uint64, tid, fd int, d *device) (*f
 	if err != nil {
 		return nil, err
 	}
+	if err := proc.files.Take(filesOfContext); err != nil {
+		return nil, fmt.Errorf("open %s: %w", d.name, err)
+	}
+	f, err := t.create(l, id, proc, fd, d)
+	if err != nil {
+		proc.files.Give(filesOfContext)
+	}
+	return f, err
+}
+
+// create makes the memory file of open.
+func (t *files) create(l *seccomp.Listener, id uint64, proc *process, fd int, d *device) (*file, error) {
 	m, err := newMemfd(deviceFileSize)
 	if err != nil {
 		return nil, err
@@ -186,6 +197,7 @@ func (t *files) open(l *seccomp.Listener, id uint64, tid, fd int, d *device) (*f
 	f := &file{s: t.s, dev: d, inode: m.inode, own: own, proc: proc, pages: map[uint64]*page{}, memory: map[uint64][]byte{}}
 	f.verbs = uverbs.Open(d.kern, proc.kern, f)
 	f.verbs.DynamicUARs, f.verbs.Logf = t.s.cfg.DynamicUARs, t.s.cfg.Logf
+	f.verbs.Objects, f.verbs.Descriptors = proc.objects, proc.files
 	if f.watch, err = unix.InotifyAddWatch(t.inotify, m.path, unix.IN_CLOSE_WRITE); err != nil {
 		own.Close()
 		return nil, err
@@ -195,7 +207,8 @@ func (t *files) open(l *seccomp.Listener, id uint64, tid, fd int, d *device) (*f
 		own.Close()
 		return nil, err
 	}
-	proc.files++
+	proc.open++
+	delete(t.opened, openedFD{proc.mem.PID(), fd}) // an open that failed can be tried again
 	t.byInode[f.inode], t.byWatch[f.watch] = f, watched{f, nil}
 	return f, nil
 }
@@ -216,7 +229,8 @@ func (t *files) release(f *file) {
 		f.dropBuffer(f.buffers[0])
 	}
 	f.own.Close()
-	f.proc.files--
+	f.proc.open--
+	f.proc.files.Give(filesOfContext)
 	t.s.procs.removeEnded()
 }
 

@@ -22,7 +22,7 @@ import (
 func compile(t *testing.T, name string) string {
 	t.Helper()
 	bin := filepath.Join(shared(t), name)
-	if out, err := osexec.Command("gcc", "-O1", "-Wall", "-Werror", "-o", bin, "testdata/"+name+".c", "-libverbs", "-lpthread").CombinedOutput(); err != nil {
+	if out, err := osexec.Command("gcc", "-O1", "-Wall", "-Wno-unused-result", "-Werror", "-o", bin, "testdata/"+name+".c", "-libverbs", "-lmlx5", "-lpthread").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return bin
@@ -150,4 +150,29 @@ func TestCaptureLimit(t *testing.T) {
 	if len(packets) == 0 || size > 20000 || r.Interfaces[0].Dropped == 0 || !strings.Contains(out, says) {
 		t.Errorf("want %q:\n%s", says, out)
 	}
+}
+
+// TestLimits makes of each kind as many objects as one process may have, and a child makes its own.
+func TestLimits(t *testing.T) {
+	needs(t, "ibv_devices")
+	bin := compile(t, "limits")
+	each(t, func(t *testing.T, u user) {
+		out, status := u.session(t, "-limit-objects", "200", "-limit-files", "60", "-limit-memory", strconv.Itoa(4<<30), "--", bin,
+			"pd", "mr", "mw", "ah", "cq", "srq", "qp", "file", "channel", "memory")
+		if status != 0 {
+			t.Errorf("status %d:\n%s", status, out)
+		}
+		for _, kind := range []string{"pd", "mr", "mw", "ah", "cq", "srq", "qp"} {
+			if !strings.Contains(out, "\n"+kind+" 198 ENOMEM\n") && !strings.HasPrefix(out, kind+" 198 ENOMEM\n") { // and a PD and a CQ
+				t.Errorf("%s: not 198 and ENOMEM:\n%s", kind, out)
+			}
+		}
+		for _, want := range []string{"channel 57 EMFILE\n", "file 19 EMFILE\n", "memory 3 ENOMEM\n",
+			"has 200 objects, the most that one may have: --limit-objects", "60 descriptors are open", "--limit-files",
+			"cannot register more than 4GiB together: --limit-memory"} {
+			if strings.Count(out, want) != 1 {
+				t.Errorf("%q is said %d times, and not once:\n%s", want, strings.Count(out, want), out)
+			}
+		}
+	})
 }

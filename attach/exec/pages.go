@@ -102,9 +102,9 @@ func (f *file) mapHere(n uint64) error {
 	if p.mem != nil {
 		return nil
 	}
-	b, err := unix.Mmap(int(f.own.Fd()), int64(n*pageSize), pageSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	b, err := f.mapPages(n, 1)
 	if err != nil {
-		return fmt.Errorf("map page %d of the device file: %w", n, err)
+		return err
 	}
 	p.mem = b
 	size := f.dev.hca.Params().BFRegSize
@@ -149,7 +149,25 @@ func (f *file) UnmapUAR(n uint64) {
 			p.undecided[k].decide(l, noHalf)
 		}
 	}
-	_ = unix.Munmap(p.mem)
+	f.unmapPages(p.mem)
+}
+
+// mapPages maps pages of the device file here, from page n on.
+func (f *file) mapPages(n uint64, count int) ([]byte, error) {
+	if err := f.proc.maps.Take(1); err != nil {
+		return nil, err
+	}
+	b, err := unix.Mmap(int(f.own.Fd()), int64(n*pageSize), count*pageSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		f.proc.maps.Give(1)
+		return nil, fmt.Errorf("map page %d of the device file: %w", n, err)
+	}
+	return b, nil
+}
+
+func (f *file) unmapPages(b []byte) {
+	_ = unix.Munmap(b)
+	f.proc.maps.Give(1)
 }
 
 // uar is the page at a place in BAR 0, nil when the file has none there.

@@ -19,9 +19,11 @@ import (
 
 // process is a program's process: its memory, and its place in the kernel model.
 type process struct {
-	mem   *procmem.Process
-	kern  *kernel.Process
-	files int // open device files that it opened
+	mem  *procmem.Process
+	kern *kernel.Process
+	open int // device files that it opened
+	// What it holds.
+	objects, files, maps *uverbs.Quota
 }
 
 // processes are those that made an RDMA call, by number. The engine's thread owns it.
@@ -30,10 +32,11 @@ type processes struct {
 	byID    map[int]*process
 	streams *procmem.Streams
 	memlock uint64 // limit that the session began with
+	limits  *limits
 }
 
-func newProcesses(m *machine) *processes {
-	return &processes{m: m, byID: map[int]*process{}, streams: &procmem.Streams{}, memlock: memlock()}
+func newProcesses(m *machine, cfg *Config) *processes {
+	return &processes{m: m, byID: map[int]*process{}, streams: &procmem.Streams{}, memlock: memlock(), limits: newLimits(cfg)}
 }
 
 // ofThread is the process of a thread.
@@ -46,6 +49,17 @@ func (t *processes) ofThread(tid int) (*process, error) {
 		return p, nil
 	}
 	t.removeEnded()
+	if err := t.limits.files.Take(filesOfProcess); err != nil {
+		return nil, err
+	}
+	p, err := t.add(pid)
+	if err != nil {
+		t.limits.files.Give(filesOfProcess)
+	}
+	return p, err
+}
+
+func (t *processes) add(pid int) (*process, error) {
 	m, err := procmem.Open(pid)
 	if err != nil {
 		return nil, err
@@ -55,7 +69,8 @@ func (t *processes) ofThread(tid int) (*process, error) {
 		m.Close()
 		return nil, err
 	}
-	p := &process{mem: m, kern: &kernel.Process{Name: fmt.Sprintf("pid %d", pid), Space: space}}
+	p := &process{mem: m, kern: &kernel.Process{Name: fmt.Sprintf("pid %d", pid), Space: space, RAM: t.limits.ram}}
+	t.limits.of(p, pid)
 	t.byID[pid] = p
 	return p, nil
 }
@@ -63,7 +78,8 @@ func (t *processes) ofThread(tid int) (*process, error) {
 // removeEnded forgets the processes that have ended.
 func (t *processes) removeEnded() {
 	for pid, p := range t.byID {
-		if p.files == 0 && !p.mem.Alive() {
+		if p.open == 0 && !p.mem.Alive() {
+			t.limits.files.Give(filesOfProcess)
 			p.kern.Space.Release()
 			t.streams.Forget(p.mem)
 			p.mem.Close()

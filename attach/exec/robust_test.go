@@ -126,6 +126,17 @@ func TestOneSentenceSaysWhatIsMissing(t *testing.T) {
 	}
 }
 
+// TestSignalsToTheSupervisor opens folders while signals interrupt the system calls of the supervisor.
+func TestSignalsToTheSupervisor(t *testing.T) {
+	needs(t, "ibv_devices")
+	bin := compile(t, "signals")
+	each(t, func(t *testing.T, u user) {
+		if out, status := u.session(t, "-path-calls", "--", bin, "20000"); status != 0 || !strings.Contains(out, "all opened") {
+			t.Errorf("status %d:\n%s", status, out)
+		}
+	})
+}
+
 // TestQueuesOfThreads runs a program whose threads make queues at the same time on one
 // context, with more thread domains than a page offset has numbers, and checks all that
 // it moves, in memory that is shared and that is not.

@@ -128,7 +128,7 @@ func (s *session) openOutputs(ctx context.Context) error {
 // run lets the program start and serves it until it ends.
 func (s *session) run() (status int, err error) {
 	defer s.started.endJanitor()
-	s.procs = newProcesses(s.m)
+	s.procs = newProcesses(s.m, s.cfg)
 	s.m.flush = s.procs.streams.Flush
 	if s.eng, err = newEngine(s.m, s.procs.streams, s.cfg.Throttle); err != nil {
 		return 0, err
@@ -161,6 +161,9 @@ func (s *session) run() (status int, err error) {
 		s.eng.do(func() {
 			s.cfg.Logf("%v of virtual time, %d queues in shared memory, %d copied", s.m.eng.Now(), s.files.shared, s.files.copied)
 		})
+		if l := s.leftover(); l != "" {
+			s.cfg.Logf("not given back: %s", l)
+		}
 	}
 	return status, s.eng.err()
 }

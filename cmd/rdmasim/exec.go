@@ -20,7 +20,7 @@ func (s programStatus) Error() string { return fmt.Sprintf("the program ended wi
 
 func execCommand() *cobra.Command {
 	var cfg exec.Config
-	var name, uar, queues string
+	var name, uar, queues, memory string
 	var verbose, refused bool
 	c := &cobra.Command{
 		Use:   "exec [flags] -- PROGRAM ARGS...",
@@ -55,6 +55,14 @@ the program, or 2 if it cannot be started.`,
 			if cfg.Grace <= 0 {
 				return &experiment.UsageError{Err: fmt.Errorf("--grace %v: a time above 0 is needed, such as 5s", cfg.Grace)}
 			}
+			if cfg.LimitObjects <= 0 || cfg.LimitFiles <= 0 {
+				return &experiment.UsageError{Err: errors.New("--limit-objects and --limit-files: a number above 0 is needed")}
+			}
+			if memory != "" {
+				if cfg.LimitMemory, err = input.ParseSize(memory); err != nil || cfg.LimitMemory == 0 {
+					return &experiment.UsageError{Err: fmt.Errorf("--limit-memory %q: a size above 0 is needed, such as 8GiB", memory)}
+				}
+			}
 			cfg.Args, cfg.Profile = args, p
 			status, err := exec.Run(c.Context(), &cfg)
 			var bad *exec.UsageError
@@ -80,6 +88,9 @@ the program, or 2 if it cannot be started.`,
 	f.StringVar(&cfg.UARLog, "uar-log", "", "write to this `file` a line for each store to a doorbell register: page, register, half, and what was written")
 	f.BoolVar(&cfg.Throttle, "throttle", false, "do not let virtual time run ahead of real time, so that bandwidth does not exceed the profile's")
 	f.DurationVar(&cfg.Grace, "grace", 5*time.Second, "how long the program may take to end after SIGTERM, before it is killed with its children")
+	f.IntVar(&cfg.LimitObjects, "limit-objects", 1<<15, "how many objects (queue pairs, regions, ...) one process may have; all of them may have four times as many")
+	f.IntVar(&cfg.LimitFiles, "limit-files", 1<<11, "how many descriptors may be open here for one process: two for a device file, one for each channel")
+	f.StringVar(&memory, "limit-memory", "", "how much memory may be registered at a time, as a `size` such as 8GiB (default: what this machine has)")
 	f.StringVar(&uar, "uar", "static", "doorbell registers that the library gets: static (a table), or dynamic (a UAR page for each thread domain)")
 	f.StringVar(&queues, "queues", "shared", "memory of the queues: shared with the device where the library allows it, or copied")
 	f.BoolVarP(&verbose, "verbose", "v", false, "print why calls of the program are refused")

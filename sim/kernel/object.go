@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"syscall"
 )
@@ -16,25 +17,25 @@ type object interface {
 }
 
 // objects is the table of a context, by handle. Handles rise and are not reused, so
-// that the order of the table is that of creation.
+// that their order is that of creation.
 type objects struct {
-	tab  []object // index handle-1; nil when destroyed
-	live int
+	tab  map[Handle]object
+	last Handle // of the newest
 	// deviceGone: the device was removed, and with it what the objects stood for. Their handles stay
 	// until the program destroys them.
 	deviceGone bool
 }
 
 func (o *objects) add(x object) Handle {
-	o.tab = append(o.tab, x)
-	o.live++
-	return Handle(len(o.tab))
+	if o.tab == nil {
+		o.tab = map[Handle]object{}
+	}
+	o.last++
+	o.tab[o.last] = x
+	return o.last
 }
 
-func (o *objects) remove(h Handle) {
-	o.tab[h-1] = nil
-	o.live--
-}
+func (o *objects) remove(h Handle) { delete(o.tab, h) }
 
 // lookup finds an object of kind T: ENOENT when there is none of that handle,
 // EINVAL for no handle or an object of another kind (rdma_core.c,
@@ -44,10 +45,11 @@ func lookup[T object](o *objects, h Handle, what string) (T, error) {
 	if h == 0 {
 		return none, fmt.Errorf("no %s given: %w", what, syscall.EINVAL)
 	}
-	if int(h) > len(o.tab) || o.tab[h-1] == nil {
+	found := o.tab[h]
+	if found == nil {
 		return none, fmt.Errorf("%s: no handle %d: %w", what, h, syscall.ENOENT)
 	}
-	x, ok := o.tab[h-1].(T)
+	x, ok := found.(T)
 	if !ok {
 		return none, fmt.Errorf("handle %d is no %s: %w", h, what, syscall.EINVAL)
 	}
@@ -73,30 +75,28 @@ func destroyObject[T object](o *objects, k *call, h Handle, what string) (T, err
 // since an object that others refer to is busy until they are gone
 // (__uverbs_cleanup_ufile).
 func (o *objects) cleanup(k *call) error {
-	for o.live > 0 {
-		before := o.live
+	for len(o.tab) > 0 {
+		before := len(o.tab)
 		var last error
-		for h := len(o.tab); h > 0; h-- {
-			if o.tab[h-1] == nil {
-				continue
-			}
-			if err := o.tab[h-1].destroy(k); err != nil {
+		newest := slices.Sorted(maps.Keys(o.tab))
+		slices.Reverse(newest)
+		for _, h := range newest {
+			if err := o.tab[h].destroy(k); err != nil {
 				last = err
 				continue
 			}
-			o.remove(Handle(h))
+			o.remove(h)
 		}
-		if o.live == before {
+		if len(o.tab) == before {
 			return last
 		}
 	}
-	o.tab = nil
 	return nil
 }
 
 // empty is cleanup that leaves the handles behind.
 func (o *objects) empty(k *call) error {
-	all := objects{tab: slices.Clone(o.tab), live: o.live}
+	all := objects{tab: maps.Clone(o.tab)}
 	o.deviceGone = true
 	return all.cleanup(k)
 }

@@ -191,6 +191,9 @@ func (u *Ucontext) release(k *call, destroy func(*call) error) {
 	u.dev.res.Ctx--
 }
 
+// Objects is the number of objects that the context has.
+func (u *Ucontext) Objects() int { return len(u.objs.tab) }
+
 // NumCompVectors is the number of completion vectors of the device.
 func (u *Ucontext) NumCompVectors() int { return u.dev.NumCompVectors() }
 

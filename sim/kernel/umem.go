@@ -22,6 +22,35 @@ type Process struct {
 	MemlockLimit uint64
 	IPCLock      bool
 	NetRaw       bool // CAP_NET_RAW
+	// RAM bounds what processes pin together; nil: what they have is enough of a limit.
+	RAM *RAM
+}
+
+// RAM is the memory of a host whose processes are not simulated: they do not hold what they pin.
+type RAM struct {
+	Pages, Pinned uint64
+	OnFull        func() // called when there is no room, may be nil
+}
+
+// take counts n pages as pinned.
+func (r *RAM) take(n uint64) error {
+	if r == nil {
+		return nil
+	}
+	if n > r.Pages-r.Pinned {
+		if r.OnFull != nil {
+			r.OnFull()
+		}
+		return fmt.Errorf("%d pages beside %d pinned, of %d: %w", n, r.Pinned, r.Pages, syscall.ENOMEM)
+	}
+	r.Pinned += n
+	return nil
+}
+
+func (r *RAM) give(n uint64) {
+	if r != nil {
+		r.Pinned -= n
+	}
 }
 
 // writable are the access bits that need writable memory (ib_access_writable).
@@ -61,8 +90,12 @@ func (k *call) pin(p *Process, addr, length uint64, access verbs.AccessFlags) (*
 	if access&writable != 0 && !k.d.breaks(rule.WritableAccessNeedsWritableMemory) {
 		prot |= mem.Write
 	}
+	if err := p.RAM.take(n); err != nil {
+		return nil, err
+	}
 	pages, err := p.Space.Pin(mem.VA(first), n*mem.PageSize, prot)
 	if err != nil {
+		p.RAM.give(n)
 		return nil, fmt.Errorf("[%#x, +%#x): %w", addr, length, err)
 	}
 	k.d.res.PinnedPages += int(n)
@@ -78,6 +111,7 @@ func (k *call) unpin(m *umem) {
 		return
 	}
 	m.proc.Space.Unpin(m.pages)
+	m.proc.RAM.give(uint64(len(m.pages)))
 	k.d.res.PinnedPages -= len(m.pages)
 }
 

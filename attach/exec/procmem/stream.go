@@ -87,6 +87,9 @@ func (s *Streams) queue(p *Process, addr mem.VA, n uint64, change func(*queueKin
 	}
 }
 
+// Queues is the number of pages with queues.
+func (s *Streams) Queues() int { return len(s.queues) }
+
 func (s *Streams) kind(p *Process, addr mem.VA) queueKind {
 	return s.queues[queuePage{p, addr &^ (mem.PageSize - 1)}]
 }

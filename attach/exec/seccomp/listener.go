@@ -88,15 +88,21 @@ func (l *Listener) FD() int { return l.fd }
 // Close closes the listener: calls that wait get ENOSYS.
 func (l *Listener) Close() error { return unix.Close(l.fd) }
 
+// ioctl makes a call again that a signal has interrupted: it has done nothing then.
 func (l *Listener) ioctl(req uint, p unsafe.Pointer) (uintptr, error) {
-	r, _, e := unix.Syscall(unix.SYS_IOCTL, uintptr(l.fd), uintptr(req), uintptr(p))
-	if e != 0 {
-		return 0, e
+	for {
+		r, _, e := unix.Syscall(unix.SYS_IOCTL, uintptr(l.fd), uintptr(req), uintptr(p))
+		switch e {
+		case 0:
+			return r, nil
+		case unix.EINTR:
+		default:
+			return 0, e
+		}
 	}
-	return r, nil
 }
 
-// Recv takes the next notification: ENOENT when the caller vanished meanwhile, or EINTR.
+// Recv takes the next notification: ENOENT when the caller vanished meanwhile.
 func (l *Listener) Recv() (Notif, error) {
 	*l.buf = Notif{}
 	_, err := l.ioctl(unix.SECCOMP_IOCTL_NOTIF_RECV, unsafe.Pointer(l.buf))
@@ -141,9 +147,14 @@ func (l *Listener) ReplaceFD(id uint64, fd, at int, cloexec bool) error {
 	return err
 }
 
-// ReturnFD is AddFD and answers the call with the number.
+// ReturnFD is AddFD and answers the call with the number. The kernel can do both at once
+// (SECCOMP_ADDFD_FLAG_SEND), and then answers 0 without a descriptor when a signal interrupts us.
 func (l *Listener) ReturnFD(id uint64, fd int, cloexec bool) (int, error) {
-	return l.addFD(&addFD{id: id, flags: unix.SECCOMP_ADDFD_FLAG_SEND, srcFD: uint32(fd), newFDFlags: execFlag(cloexec)})
+	n, err := l.AddFD(id, fd, cloexec)
+	if err == nil {
+		err = l.Return(id, int64(n))
+	}
+	return n, err
 }
 
 func (l *Listener) addFD(a *addFD) (int, error) {

@@ -66,7 +66,7 @@ func (f *File) method(c Caller, k *uapi.Call) error {
 		return err
 	}
 	var do handler
-	owned := false
+	owned, makes := false, false
 	switch key {
 	case [2]uint16{uapi.ObjectDevice, uapi.DeviceQueryPort}:
 		do = plain((*File).queryPort)
@@ -79,9 +79,9 @@ func (f *File) method(c Caller, k *uapi.Call) error {
 	case [2]uint16{uapi.ObjectMR, uapi.MRDestroy}:
 		do = destroyer(uapi.MRDestroyHandle, (*kernel.Ucontext).DeregMR)
 	case [2]uint16{uapi.ObjectMR, uapi.DMMRReg}:
-		do = plain((*File).regDM)
+		do, makes = plain((*File).regDM), true
 	case [2]uint16{uapi.ObjectDM, uapi.DMAlloc}:
-		do = plain((*File).allocDM)
+		do, makes = plain((*File).allocDM), true
 	case [2]uint16{uapi.ObjectDM, uapi.DMFree}:
 		do = plain((*File).freeDM)
 	case [2]uint16{uapi.ObjectMW, uapi.MWDestroy}:
@@ -89,21 +89,21 @@ func (f *File) method(c Caller, k *uapi.Call) error {
 	case [2]uint16{uapi.ObjectAH, uapi.AHDestroy}:
 		do = destroyer(uapi.AHDestroyHandle, (*kernel.Ucontext).DestroyAH)
 	case [2]uint16{uapi.ObjectCQ, uapi.CQCreate}:
-		do, owned = (*File).createCQ, true
+		do, owned, makes = (*File).createCQ, true, true
 	case [2]uint16{uapi.ObjectCQ, uapi.CQDestroy}:
 		do = plain((*File).destroyCQ)
 	case [2]uint16{uapi.ObjectQP, uapi.QPCreate}:
-		do, owned = (*File).createQP, true
+		do, owned, makes = (*File).createQP, true, true
 	case [2]uint16{uapi.ObjectQP, uapi.QPDestroy}:
 		do = plain((*File).destroyQP)
 	case [2]uint16{uapi.ObjectSRQ, uapi.SRQCreate}:
-		do, owned = (*File).createSRQ, true
+		do, owned, makes = (*File).createSRQ, true, true
 	case [2]uint16{uapi.ObjectSRQ, uapi.SRQDestroy}:
 		do = plain((*File).destroySRQ)
 	case [2]uint16{uapi.ObjectAsyncEvent, uapi.AsyncEventAlloc}:
-		do = (*File).allocAsync
+		do, makes = (*File).allocAsync, true
 	case [2]uint16{uapi.ObjectUAR, uapi.UARAlloc}:
-		do = plain((*File).allocUAR)
+		do, makes = plain((*File).allocUAR), true
 	case [2]uint16{uapi.ObjectUAR, uapi.UARDestroy}:
 		do = plain((*File).destroyUAR)
 	default:
@@ -111,6 +111,11 @@ func (f *File) method(c Caller, k *uapi.Call) error {
 	}
 	if owned {
 		if err := f.checkOpener(c); err != nil {
+			return fmt.Errorf("%s: %w", k.Method.Name, err)
+		}
+	}
+	if makes {
+		if err := f.room(); err != nil {
 			return fmt.Errorf("%s: %w", k.Method.Name, err)
 		}
 	}
@@ -131,7 +136,21 @@ func (f *File) write(c Caller, k *uapi.Call, w *uapi.Write) error {
 			return fmt.Errorf("%s: %w", w.Name, err)
 		}
 	}
+	if makesObject(w.Cmd) {
+		if err := f.room(); err != nil {
+			return fmt.Errorf("%s: %w", w.Name, err)
+		}
+	}
 	return do(f, c, k, w)
+}
+
+// makesObject reports whether a command makes an object.
+func makesObject(cmd uint32) bool {
+	switch cmd {
+	case uapi.CmdAllocPD, uapi.CmdRegMR, uapi.CmdAllocMW, uapi.CmdCreateAH, uapi.CmdCreateCompChannel, uapi.CmdCreateSRQ:
+		return true
+	}
+	return false
 }
 
 // command is the handler of a command; owned says that it takes memory of the caller.

@@ -38,7 +38,7 @@ func (f *File) createChannel(c Caller, w *uapi.Write) error {
 		return err
 	}
 	back := func() error { return f.u.DestroyChannel(noCaller, k) }
-	p, fd, err := newEventPipe(c, uapi.CompEventSize)
+	p, fd, err := newEventPipe(c, uapi.CompEventSize, f.Descriptors)
 	if err != nil {
 		return undo(err, back)
 	}
@@ -103,7 +103,7 @@ func (f *File) allocAsync(c Caller, k *uapi.Call) error {
 	if f.async != nil {
 		return fmt.Errorf("a second async file: %w: %w", errNotModelled, syscall.EOPNOTSUPP)
 	}
-	p, fd, err := newEventPipe(c, uapi.AsyncEventSize)
+	p, fd, err := newEventPipe(c, uapi.AsyncEventSize, f.Descriptors)
 	if err != nil {
 		return err
 	}
@@ -187,17 +187,28 @@ type eventPipe struct {
 	sent        []record
 	pending     []record // records that did not fit yet
 	readersGone bool     // all read ends are closed
+	// lost counts, by queue, the events that came when maxPending others waited.
+	lost  map[uint64]uint32
+	quota *Quota
 }
 
+// maxPending is how many events wait at most for a program that does not read them, beyond
+// those in the pipe.
+const maxPending = 1 << 16
+
 // newEventPipe makes a pipe and gives the caller its read end.
-func newEventPipe(c Caller, size int) (*eventPipe, int, error) {
+func newEventPipe(c Caller, size int, q *Quota) (*eventPipe, int, error) {
+	if err := q.Take(1); err != nil {
+		return nil, 0, fmt.Errorf("pipe for events: %w", err)
+	}
 	var fds [2]int
 	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
+		q.Give(1)
 		return nil, 0, fmt.Errorf("pipe for events: %w", err)
 	}
 	r := os.NewFile(uintptr(fds[0]), "events")
 	defer r.Close()
-	p := &eventPipe{w: fds[1], size: size}
+	p := &eventPipe{w: fds[1], size: size, quota: q}
 	var st unix.Stat_t
 	err := errors.Join(unix.SetNonblock(p.w, true), unix.Fstat(p.w, &st))
 	fd := -1
@@ -212,7 +223,10 @@ func newEventPipe(c Caller, size int) (*eventPipe, int, error) {
 	return p, fd, nil
 }
 
-func (p *eventPipe) close() { _ = unix.Close(p.w) }
+func (p *eventPipe) close() {
+	_ = unix.Close(p.w)
+	p.quota.Give(1)
+}
 
 // abandoned reports whether no descriptor for reading is left.
 func (p *eventPipe) abandoned() bool {
@@ -222,8 +236,19 @@ func (p *eventPipe) abandoned() bool {
 	return p.readersGone
 }
 
-// push writes a record, now or when there is room.
+// push writes a record, now or when there is room. Of a program that reads no events those that come
+// too late are lost: as far as it is told, it has not read them.
 func (p *eventPipe) push(r record) {
+	if len(p.pending) >= maxPending {
+		p.flush()
+	}
+	if len(p.pending) >= maxPending {
+		if p.lost == nil {
+			p.lost = map[uint64]uint32{}
+		}
+		p.lost[r.cookie]++
+		return
+	}
 	p.pending = append(p.pending, r)
 	p.flush()
 }
@@ -264,6 +289,8 @@ func (p *eventPipe) trim() {
 // had not read. It reads the pipe empty, through a description of its own that does
 // not block, and writes the others back.
 func (p *eventPipe) forget(cookie uint64) (n uint32) {
+	n = p.lost[cookie]
+	delete(p.lost, cookie)
 	keep := p.pending[:0]
 	for _, r := range p.pending {
 		if r.cookie == cookie {
@@ -287,8 +314,9 @@ func (p *eventPipe) forget(cookie uint64) (n uint32) {
 	}
 	defer unix.Close(in)
 	buf := make([]byte, p.size)
+	// The program may write there too, for as long as it is read.
 	left := 0
-	for {
+	for left <= len(p.sent) {
 		k, err := unix.Read(in, buf)
 		if err == unix.EINTR {
 			continue

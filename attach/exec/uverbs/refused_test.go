@@ -4,8 +4,12 @@ package uverbs
 
 import (
 	"fmt"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/rdmasim/rdmasim/sim/kernel"
 	"github.com/rdmasim/rdmasim/uapi"
@@ -84,7 +88,7 @@ func TestRefused(t *testing.T) {
 // Events that do not fit into a pipe wait, in order.
 func TestFullPipe(t *testing.T) {
 	x := newRig(t, newMachine(t))
-	p, fd, err := newEventPipe(x.proc, 8)
+	p, fd, err := newEventPipe(x.proc, 8, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,4 +139,83 @@ func TestFullPipe(t *testing.T) {
 		t.Error("not abandoned")
 	}
 	p.push(rec(1))
+}
+
+// TestEventsThatNobodyReads fills a pipe and what waits behind it. The rest is lost, and counts as not read.
+func TestEventsThatNobodyReads(t *testing.T) {
+	x := newRig(t, newMachine(t))
+	p, fd, err := newEventPipe(x.proc, 8, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.close()
+	const n = 3 * maxPending
+	for i := range n {
+		p.push(record{uint64(i % 2), make([]byte, 8)})
+	}
+	if len(p.pending) > maxPending {
+		t.Errorf("%d events wait", len(p.pending))
+	}
+	if got := p.forget(1); got != n/2 {
+		t.Errorf("%d of %d not read", got, n/2)
+	}
+	x.proc.Retract(fd)
+}
+
+// TestPipeThatIsWrittenTo takes events back while the program writes to its own pipe without a pause.
+func TestPipeThatIsWrittenTo(t *testing.T) {
+	x := newRig(t, newMachine(t))
+	p, fd, err := newEventPipe(x.proc, 8, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.close()
+	other, err := unix.Open(fmt.Sprintf("/proc/self/fd/%d", fd), unix.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var quit atomic.Bool
+	var writers sync.WaitGroup
+	for range 4 {
+		writers.Go(func() {
+			for b := make([]byte, 4096); !quit.Load(); {
+				_, _ = unix.Write(other, b)
+			}
+		})
+	}
+	p.push(record{1, make([]byte, 8)})
+	p.forget(1)
+	quit.Store(true)
+	x.proc.Retract(fd) // ends writers that wait for room
+	writers.Wait()
+	_ = unix.Close(other)
+}
+
+// TestObjectsHaveALimit makes as many objects as a process may have, and one more.
+func TestObjectsHaveALimit(t *testing.T) {
+	x := newRig(t, newMachine(t))
+	said := 0
+	all := &Quota{Name: "objects of all processes", Most: 12, Errno: syscall.ENOMEM}
+	x.file.Objects = &Quota{Name: "objects", Most: 10, Errno: syscall.ENOMEM, Up: all, OnFull: func() { said++ }}
+	x.open()
+	pd := x.pd()
+	for i := x.file.Objects.used; i < 10; i++ {
+		x.pd()
+	}
+	if said != 0 {
+		t.Error("full too early")
+	}
+	c, _ := x.write(uapi.CmdAllocPD, make([]byte, 8), uapi.AllocPDRespSize)
+	x.refuse("an object too many", c, syscall.ENOMEM)
+	if said != 1 {
+		t.Errorf("said %d times that there are too many", said)
+	}
+	d := client.New(x.proc, uapi.ObjectPD, uapi.PDDestroy)
+	d.Object(uapi.PDDestroyHandle, uint64(pd))
+	x.do("destroy PD", d)
+	x.pd()
+	x.file.Close()
+	if x.file.Objects.used != 0 || all.used != 0 {
+		t.Errorf("%d and %d objects are left", x.file.Objects.used, all.used)
+	}
 }

@@ -31,6 +31,9 @@ type File struct {
 	DynamicUARs bool
 	// Logf, when not nil, receives the reason for every call that fails.
 	Logf func(format string, args ...any)
+	// Objects bounds the objects of the file's process, Descriptors what we keep open for it: a
+	// pipe for each file of events.
+	Objects, Descriptors *Quota
 
 	dev   *kernel.Device
 	proc  *kernel.Process
@@ -50,6 +53,7 @@ type File struct {
 	async    *eventPipe
 	clocks   map[uint64]bool // pages about the clock that are mapped
 	closed   bool
+	counted  int // of Objects
 }
 
 // Open makes an open device file of dev for process p.
@@ -73,6 +77,7 @@ func (f *File) Ioctl(c Caller, arg uint64) syscall.Errno {
 	if err == nil {
 		f.flush()
 		err = f.method(c, k)
+		f.recount()
 	}
 	if err == nil {
 		return 0
@@ -164,6 +169,8 @@ func (f *File) Close() {
 	for _, ch := range f.channels {
 		ch.pipe.close()
 	}
-	f.u, f.async, f.channels, f.qps, f.cqs, f.srqs, f.owners = nil, nil, nil, nil, nil, nil, nil
+	f.u = nil
+	f.recount()
+	f.async, f.channels, f.qps, f.cqs, f.srqs, f.owners = nil, nil, nil, nil, nil, nil
 	f.closed = true
 }
