@@ -11,7 +11,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/rdmasim/rdmasim/attach/exec/uverbs"
-	"github.com/rdmasim/rdmasim/input"
 	"github.com/rdmasim/rdmasim/sim/kernel"
 	"github.com/rdmasim/rdmasim/sim/mem"
 )
@@ -56,7 +55,7 @@ func newLimits(cfg *Config) *limits {
 		bytes = machineRAM()
 	}
 	l.ram = &kernel.RAM{Pages: bytes / mem.PageSize,
-		OnFull: warning("the processes cannot register more than %s together: --limit-memory raises the limit", input.FormatSize(bytes))}
+		OnFull: warning("the processes cannot register more than %d MiB together: --limit-memory raises the limit", bytes>>20)}
 	return l
 }
 
