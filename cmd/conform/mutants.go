@@ -97,7 +97,11 @@ func runMutants(cmd *cobra.Command, o *mutantOptions) error {
 			return err
 		}
 	}
-	h := &hunt{items: items, seed: o.seed, matrix: o.matrix, near: o.near, attack: o.attack(program, cmd.ErrOrStderr()),
+	memory, err := harness.NewMemory()
+	if err != nil {
+		fmt.Fprintln(cmd.ErrOrStderr(), "conform: workers do not wait for memory:", err)
+	}
+	h := &hunt{items: items, seed: o.seed, matrix: o.matrix, near: o.near, attack: o.attack(program, memory, cmd.ErrOrStderr()),
 		explained: func(name string) bool { return explained.reason(name) != "" }}
 	p := newProgress(cmd.ErrOrStderr(), len(mutants))
 	fates, err := h.run(cmd.Context(), mutants, o.parallel, func(fate) { p.add() })
@@ -177,7 +181,7 @@ func pickMutants(all []mutant.Mutant, filter []string) ([]mutant.Mutant, error) 
 }
 
 // attack runs cases on a mutant in one worker process, and reports each case that ends to finished.
-func (o *mutantOptions) attack(program string, stderr io.Writer) attack {
+func (o *mutantOptions) attack(program string, memory *harness.Memory, stderr io.Writer) attack {
 	return func(ctx context.Context, m mutant.Mutant, ids []string, finished func(report.Case)) error {
 		profile := m.Profile
 		if profile == "" {
@@ -187,7 +191,7 @@ func (o *mutantOptions) attack(program string, stderr io.Writer) attack {
 			Command: func() (*exec.Cmd, error) { return exec.Command(program, "worker"), nil },
 			Job: harness.Job{Target: "sim", Profile: profile, Seed: o.seed, Cases: ids, Mutant: m.Name, MaxEvents: mutantEvents,
 				Wall: o.wall},
-			Shards: 1, Wall: o.wall, Finished: finished,
+			Shards: 1, Wall: o.wall, Finished: finished, Memory: memory,
 		}
 		if o.verbose {
 			s.Stderr = stderr

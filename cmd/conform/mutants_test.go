@@ -92,7 +92,7 @@ func testHunt(t *testing.T, wall time.Duration) *hunt {
 		t.Fatal(err)
 	}
 	o := &mutantOptions{profile: "none", seed: 1, wall: wall}
-	return &hunt{items: items, attack: o.attack(os.Args[0], os.Stderr), explained: func(string) bool { return false }}
+	return &hunt{items: items, attack: o.attack(os.Args[0], nil, os.Stderr), explained: func(string) bool { return false }}
 }
 
 // A mutant is killed by an assertion and by nothing else, in whatever way its cases end,

@@ -19,7 +19,10 @@ import (
 )
 
 // progress is a progress bar on a terminal, and prints nothing elsewhere.
-type progress struct{ bar *progressbar.ProgressBar }
+type progress struct {
+	bar *progressbar.ProgressBar
+	w   io.Writer
+}
 
 func newProgress(w io.Writer, n int) progress {
 	if text, ok := w.(*plain.Writer); ok {
@@ -29,7 +32,7 @@ func newProgress(w io.Writer, n int) progress {
 	if !ok || !term.IsTerminal(int(f.Fd())) {
 		return progress{}
 	}
-	return progress{progressbar.NewOptions(n, progressbar.OptionSetWriter(w), progressbar.OptionShowCount(),
+	return progress{w: w, bar: progressbar.NewOptions(n, progressbar.OptionSetWriter(w), progressbar.OptionShowCount(),
 		progressbar.OptionSetDescription("cases"), progressbar.OptionSetPredictTime(false),
 		progressbar.OptionClearOnFinish(), progressbar.OptionSetWidth(30))}
 }
@@ -37,6 +40,14 @@ func newProgress(w io.Writer, n int) progress {
 func (p progress) add() {
 	if p.bar != nil {
 		_ = p.bar.Add(1)
+	}
+}
+
+// say prints a line on a terminal.
+func (p progress) say(line string) {
+	if p.bar != nil {
+		p.clear()
+		fmt.Fprintln(p.w, "conform:", line)
 	}
 }
 

@@ -221,6 +221,14 @@ func (j *job) supervise(ctx context.Context, cmd *cobra.Command, dir string) (ha
 	if j.verbose {
 		s.Stderr = cmd.ErrOrStderr()
 	}
+	if j.target == "sim" { // the memory that hardware needs is in the hands of its driver
+		memory, err := harness.NewMemory()
+		if err != nil {
+			fmt.Fprintln(cmd.ErrOrStderr(), "conform: workers do not wait for memory:", err)
+		}
+		s.Memory = memory
+		s.Waiting = func(why string) { p.say(why) }
+	}
 	return s.Run(ctx)
 }
 

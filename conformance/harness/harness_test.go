@@ -154,6 +154,42 @@ func TestInterruptLeavesWhatWasDone(t *testing.T) {
 	}
 }
 
+// A run whose workers have no memory waits for a worker of another run, and says so.
+func TestRunWaitsForMemory(t *testing.T) {
+	memory, ended, err := harness.FullMachine(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := supervisor("DEV-001", "DEV-002", "DEV-009")
+	s.Memory = memory
+	said := 0
+	s.Waiting = func(string) { said++; ended() }
+	s.Started = func(id string) {
+		if said == 0 {
+			t.Errorf("%s begins without memory", id)
+		}
+	}
+	res, err := s.Run(context.Background())
+	if err != nil || len(res.Cases) != 3 || said != 1 {
+		t.Errorf("Run: %v, %d cases, said %d times", err, len(res.Cases), said)
+	}
+}
+
+// A run that waits for memory can be interrupted.
+func TestRunThatWaitsIsInterrupted(t *testing.T) {
+	memory, ended, err := harness.FullMachine(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ended()
+	ctx, cancel := context.WithCancel(context.Background())
+	s := supervisor("DEV-001", "DEV-002")
+	s.Memory, s.Waiting = memory, func(string) { cancel() }
+	if res, err := s.Run(ctx); err != nil || !res.Interrupted || len(res.Cases) != 0 {
+		t.Errorf("Run: %v, interrupted %v, %d cases", err, res.Interrupted, len(res.Cases))
+	}
+}
+
 func TestUnknownTarget(t *testing.T) {
 	s := supervisor("DEV-001")
 	s.Job.Target = "nowhere"

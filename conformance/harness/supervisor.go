@@ -28,12 +28,17 @@ type Supervisor struct {
 	// Started and Finished are called for every case, one call at a time; they may be nil.
 	Started  func(id string)
 	Finished func(report.Case)
+	// Memory makes workers wait until there is memory for them; nil: they do not. Waiting is then called once, and
+	// may be nil.
+	Memory  *Memory
+	Waiting func(why string)
 	// Hello is called with the description that the first worker sends; it may be nil.
 	Hello func(Hello)
 
-	mu    sync.Mutex
-	hello *Hello
-	cases map[string]report.Case
+	mu     sync.Mutex
+	hello  *Hello
+	cases  map[string]report.Case
+	waited bool
 }
 
 // Result is the outcome of a run.
@@ -146,11 +151,20 @@ type ending struct {
 func (s *Supervisor) worker(ctx context.Context, ids []string) (ending, error) {
 	job := s.Job
 	job.Cases = ids
+	memory, err := s.Memory.reserve(ctx, s.waits)
+	if ctx.Err() != nil {
+		return ending{}, nil
+	}
+	if err != nil {
+		return ending{}, fmt.Errorf("memory for a worker: %w", err)
+	}
+	defer memory.release()
 	w, err := s.start(job)
 	if err != nil {
 		return ending{}, err
 	}
 	defer w.stop()
+	memory.use(w.cmd.Process.Pid)
 	var running string
 	timer := time.NewTimer(s.Wall)
 	defer timer.Stop()
@@ -182,6 +196,15 @@ func (s *Supervisor) worker(ctx context.Context, ids []string) (ending, error) {
 			}
 		}
 	}
+}
+
+func (s *Supervisor) waits(why string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.Waiting != nil && !s.waited {
+		s.Waiting(why)
+	}
+	s.waited = true
 }
 
 func (s *Supervisor) greet(h *Hello) {

@@ -24,7 +24,7 @@ type Targets func(job Job) (spec.Target, error)
 func Work(in io.Reader, targets Targets, suite *spec.Suite) error {
 	// A case leaves much garbage, and little else: collect it less often, unless there is much.
 	debug.SetGCPercent(400)
-	debug.SetMemoryLimit(256 << 20)
+	debug.SetMemoryLimit(WorkerMemory)
 	dec := json.NewDecoder(in)
 	var job Job
 	if err := dec.Decode(&job); err != nil {

@@ -83,7 +83,7 @@ func (m *Memory) claim(start, n uint64) {
 		if n<<m.shift > MaxWindow {
 			next = min(end, pa&^chunkMask+chunkSize)
 		}
-		m.support(&backing{start: PA(pa), n: int(next - pa)})
+		m.support(&backing{m: m, start: PA(pa), n: int(next - pa)})
 		pa = next
 	}
 }

@@ -3,6 +3,7 @@ package mem
 // backing holds the bytes of an allocation, or of the part of it in one chunk when it is
 // larger than MaxWindow.
 type backing struct {
+	m     *Memory
 	start PA
 	n     int
 	b     []byte // nil until the first write or window
@@ -19,6 +20,7 @@ func (x *backing) bytes() []byte {
 
 func (x *backing) materialise() {
 	x.b = make([]byte, x.n)
+	x.m.everBacked += uint64(x.n)
 	if x.fill != nil {
 		repeat(x.b, x.fill)
 		x.fill = nil

@@ -46,13 +46,14 @@ type Config struct {
 
 // Memory is the physical memory of one host.
 type Memory struct {
-	size   uint64
-	shift  uint // of a page
-	chunks []chunk
-	free   []extent // by address, never adjacent
-	used   uint64   // pages
-	w      watches
-	late   Late // the link that holds back writes; may be nil
+	size       uint64
+	shift      uint // of a page
+	chunks     []chunk
+	free       []extent // by address, never adjacent
+	used       uint64   // pages
+	everBacked uint64   // bytes that have got Go memory since New
+	w          watches
+	late       Late // the link that holds back writes; may be nil
 	// heldBack is how many writes it holds back.
 	heldBack int
 	// foreign are the address spaces of processes outside, by slot; nil when free.
@@ -97,6 +98,10 @@ func (m *Memory) PageSize() uint64 { return 1 << m.shift }
 
 // Size is the size of the memory in bytes.
 func (m *Memory) Size() uint64 { return m.size }
+
+// Backed returns for how many bytes there has been Go memory since New, in bytes. Pages that were freed and
+// allocated again count twice: it is a bound of what the memory costs at any time.
+func (m *Memory) Backed() uint64 { return m.everBacked }
 
 // Used is how many bytes are allocated, in whole pages.
 func (m *Memory) Used() uint64 { return m.used << m.shift }

@@ -306,6 +306,14 @@ func (tb *Testbed) Run(deadline time.Duration, body func(verbs.Thread)) error {
 	return fmt.Errorf("%w: %v", ErrDeadline, deadline)
 }
 
+// Backed is a bound of the memory behind the hosts' memory, in bytes, at any time (mem.Memory.Backed).
+func (tb *Testbed) Backed() (n uint64) {
+	for _, h := range tb.hosts {
+		n += h.mem.Backed()
+	}
+	return n
+}
+
 // Close ends every program and finishes the capture. The error says what could not
 // be written.
 func (tb *Testbed) Close() error {

@@ -28,6 +28,10 @@ const DefaultProfile = "connectx-5"
 const (
 	maxEvents     = 200_000_000
 	maxEventsFull = 4_000_000_000 // where cases do as much as the catalogue says
+
+	// maxBacked is for how many bytes of its hosts a case may have memory. Measured: 39 MiB at most of all
+	// cases, also of a full run.
+	maxBacked = 64 << 20
 )
 
 // Config describes the simulated machines. The zero value is two hosts with a ConnectX-5.
@@ -166,11 +170,19 @@ func (b *bed) Run(deadline time.Duration, body func(verbs.Thread)) error {
 
 // Close ends the testbed and completes its files.
 func (b *bed) Close() error {
-	err := b.Testbed.Close()
+	err := errors.Join(withinMemory(b.Backed()), b.Testbed.Close())
 	if b.trace != "" {
 		err = errors.Join(err, writeFile(b.trace, b.Engine().Spans.WriteJSON))
 	}
 	return errors.Join(err, b.closeCapture())
+}
+
+// withinMemory refuses a case that wrote to more memory than a worker may take (harness.WorkerMemory).
+func withinMemory(backed uint64) error {
+	if backed > maxBacked {
+		return fmt.Errorf("the case wrote to %d MiB of simulated memory, and each of several workers may take %d MiB: leave memory that it needs only as space unwritten", backed>>20, maxBacked>>20)
+	}
+	return nil
 }
 
 func (b *bed) closeCapture() error {

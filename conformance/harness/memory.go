@@ -1,0 +1,254 @@
+package harness
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// WorkerMemory is what a worker on the simulator is expected to take at most, in bytes: Go collects its
+// garbage so that the heap stays below, and target/simulator bounds what a case may write. Measured: 50 to 81 MB for a worker that runs
+// one case, 163 MB for one that runs the whole suite.
+const WorkerMemory = 256 << 20
+
+// Memory makes workers wait for each other, those of other runs of this user too, so that all together
+// do not take more memory than the machine has. Each worker holds a reservation, which the kernel drops when
+// the supervisor is killed. One is always granted when nobody holds another.
+type Memory struct {
+	dir       string // of the reservations: a file for each, locked by its supervisor
+	available func() uint64
+	rss       func(pid int) uint64
+	wait      time.Duration // between two attempts
+}
+
+// NewMemory is the memory of this machine.
+func NewMemory() (*Memory, error) {
+	dir := "/dev/shm" // of this machine only, and without what runs leave
+	if st, err := os.Stat(dir); err != nil || !st.IsDir() || unix.Access(dir, unix.W_OK) != nil {
+		dir = os.TempDir()
+	}
+	dir = filepath.Join(dir, fmt.Sprintf("conform-%d", os.Geteuid()))
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	var st unix.Stat_t
+	if err := unix.Lstat(dir, &st); err != nil {
+		return nil, &fs.PathError{Op: "lstat", Path: dir, Err: err}
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFDIR || int(st.Uid) != os.Geteuid() {
+		return nil, fmt.Errorf("%s is not a folder of this user", dir)
+	}
+	root := os.DirFS("/")
+	return &Memory{dir: dir, wait: 100 * time.Millisecond,
+		available: func() uint64 { return available(root) }, rss: func(pid int) uint64 { return residentSize(root, pid) }}, nil
+}
+
+// reservation is the memory of one worker; nil if nobody counts it.
+type reservation struct{ file *os.File }
+
+// reserve waits until there is memory for a worker. It calls waiting, once, if that is not at once, and returns
+// an error when ctx ends before.
+func (m *Memory) reserve(ctx context.Context, waiting func(why string)) (*reservation, error) {
+	if m == nil {
+		return nil, nil
+	}
+	for {
+		r, why, err := m.try()
+		if r != nil || err != nil {
+			return r, err
+		}
+		if waiting != nil && why != "" {
+			waiting(why)
+			waiting = nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(m.wait):
+		}
+	}
+}
+
+// try returns a reservation, or why there is none. Nobody waits for the lock: who holds it may be stopped.
+func (m *Memory) try() (r *reservation, why string, err error) {
+	lock, err := os.OpenFile(filepath.Join(m.dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, "", err
+	}
+	defer func() { _ = lock.Close() }()
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); errors.Is(err, unix.EWOULDBLOCK) {
+		return nil, "", nil
+	} else if err != nil {
+		return nil, "", err
+	}
+	others, promised, err := m.held()
+	if err != nil {
+		return nil, "", err
+	}
+	if free := m.available(); others > 0 && free < promised+WorkerMemory {
+		return nil, fmt.Sprintf("waiting for memory: a worker may take %d MiB, %d MiB are free, and %d workers of this user that run may take %d MiB of them",
+			WorkerMemory>>20, free>>20, others, promised>>20), nil
+	}
+	f, err := os.OpenFile(filepath.Join(m.dir, "worker-"+rand.Text()), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, "", err
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		_ = f.Close()
+		_ = os.Remove(f.Name())
+		return nil, "", err
+	}
+	return &reservation{f}, "", nil
+}
+
+// held counts the reservations, and what their workers may still take. Those of ended supervisors are removed.
+func (m *Memory) held() (n int, promised uint64, err error) {
+	entries, err := os.ReadDir(m.dir)
+	if err != nil {
+		return 0, 0, err
+	}
+	for _, e := range entries {
+		name := filepath.Join(m.dir, e.Name())
+		if !strings.HasPrefix(e.Name(), "worker-") {
+			continue
+		}
+		f, err := os.Open(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // it was released
+		}
+		if err != nil {
+			return 0, 0, err
+		}
+		if unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB) == nil {
+			_ = os.Remove(name)
+			_ = f.Close()
+			continue
+		}
+		var text [32]byte
+		k, _ := f.Read(text[:]) // an empty file: the worker has not started yet
+		_ = f.Close()
+		n++
+		taken := uint64(0)
+		if pid, err := strconv.Atoi(string(text[:k])); err == nil {
+			taken = m.rss(pid)
+		}
+		promised += WorkerMemory - min(taken, WorkerMemory)
+	}
+	return n, promised, nil
+}
+
+// use says which process takes the memory.
+func (r *reservation) use(pid int) {
+	if r != nil {
+		_, _ = r.file.WriteString(strconv.Itoa(pid)) // without it all of the memory counts as promised
+	}
+}
+
+// release gives the memory back.
+func (r *reservation) release() {
+	if r != nil {
+		_ = os.Remove(r.file.Name())
+		_ = r.file.Close()
+	}
+}
+
+// available is how much memory processes of this control group can take before the kernel ends some, in bytes:
+// MemAvailable of /proc/meminfo, or less where a control group has a limit. Page cache that is not in use counts as free.
+func available(root fs.FS) uint64 {
+	free := uint64(math.MaxUint64)
+	if kib, ok := field(root, "proc/meminfo", "MemAvailable:"); ok {
+		free = kib << 10
+	}
+	groups, err := fs.ReadFile(root, "proc/self/cgroup")
+	if err != nil {
+		return free
+	}
+	for line := range strings.Lines(string(groups)) {
+		// "0::/path" of version 2, "4:memory:/path" of version 1 (cgroups(7)).
+		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(parts) != 3 {
+			continue
+		}
+		switch {
+		case parts[0] == "0":
+			free = min(free, room(root, "sys/fs/cgroup", parts[2], "memory.max", "memory.current", "inactive_file"))
+		case strings.Contains(","+parts[1]+",", ",memory,"):
+			free = min(free, room(root, "sys/fs/cgroup/memory", parts[2], "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"))
+		}
+	}
+	return free
+}
+
+// room is what the limits of a control group and those above it leave.
+func room(root fs.FS, mount, group, limit, usage, cache string) uint64 {
+	free := uint64(math.MaxUint64)
+	for {
+		dir := path.Join(mount, group)
+		most, ok1 := number(root, path.Join(dir, limit))
+		used, ok2 := number(root, path.Join(dir, usage))
+		if ok1 && ok2 { // "max" is no number
+			if idle, ok := field(root, path.Join(dir, "memory.stat"), cache); ok {
+				used -= min(used, idle)
+			}
+			free = min(free, most-min(most, used))
+		}
+		if group == "/" || group == "." || group == "" {
+			return free
+		}
+		group = path.Dir(group)
+	}
+}
+
+func number(root fs.FS, name string) (uint64, bool) {
+	text, err := fs.ReadFile(root, name)
+	if err != nil {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64)
+	return n, err == nil
+}
+
+// field is the number behind a name at the beginning of a line.
+func field(root fs.FS, name, key string) (uint64, bool) {
+	f, err := root.Open(name)
+	if err != nil {
+		return 0, false
+	}
+	defer func() { _ = f.Close() }()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		if words := strings.Fields(lines.Text()); len(words) >= 2 && words[0] == key {
+			n, err := strconv.ParseUint(words[1], 10, 64)
+			return n, err == nil
+		}
+	}
+	return 0, false
+}
+
+// residentSize is what a process has of memory, in bytes; 0 if it has ended.
+func residentSize(root fs.FS, pid int) uint64 {
+	text, err := fs.ReadFile(root, fmt.Sprintf("proc/%d/statm", pid))
+	if err != nil {
+		return 0
+	}
+	words := strings.Fields(string(text)) // size, resident, ... in pages (proc(5))
+	if len(words) < 2 {
+		return 0
+	}
+	pages, err := strconv.ParseUint(words[1], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return pages * uint64(os.Getpagesize())
+}
