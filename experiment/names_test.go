@@ -24,3 +24,11 @@ func TestNames(t *testing.T) {
 		t.Error("a source with an escape character is accepted")
 	}
 }
+
+// A scenario of more loads than hosts have threads is refused before each of them is checked.
+func TestTooManyLoads(t *testing.T) {
+	_, err := ParseScenario("s.yaml", []byte("name: x\ntraffic: ["+strings.Repeat("{messages: 1}, ", mostLoads+1)+"]\n"))
+	if err == nil || !strings.Contains(err.Error(), "1025 loads are more than the 1024") {
+		t.Errorf("%v", err)
+	}
+}

@@ -122,7 +122,7 @@ func Open(name string) (*Experiment, error) {
 	if !strings.HasSuffix(name, ".yaml") && !strings.HasSuffix(name, ".yml") {
 		return Find(name)
 	}
-	src, err := os.ReadFile(name)
+	src, err := input.ReadFile(name)
 	if errors.Is(err, os.ErrNotExist) && filepath.Base(name) == name {
 		own, oerr := fixtures.Read("scenarios/" + name)
 		if oerr == nil {
@@ -154,8 +154,14 @@ func ParseScenario(file string, src []byte) (*Scenario, error) {
 	return s, s.check()
 }
 
+// mostLoads bounds the loads of a scenario: of a host's threads there are no more.
+const mostLoads = 1024
+
 // check reports what decoding alone cannot see.
 func (s *Scenario) check() error {
+	if len(s.Traffic) > mostLoads {
+		return s.doc.Errorf("traffic", "%d loads are more than the %d that a scenario may have", len(s.Traffic), mostLoads)
+	}
 	if err := s.checkNames(); err != nil {
 		return err
 	}

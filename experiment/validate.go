@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"sort"
 	"strconv"
@@ -204,7 +203,7 @@ func loadValidations(files []string) ([]*Validation, error) {
 		return all, nil
 	}
 	for _, f := range files {
-		src, err := os.ReadFile(f)
+		src, err := input.ReadFile(f)
 		if err != nil {
 			return nil, usage("cannot read the validation file: %w", err)
 		}

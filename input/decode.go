@@ -60,6 +60,9 @@ func (d *Doc) Errorf(path, format string, args ...any) error {
 // takes any scalar as its text. All mistakes are reported at once, joined, each an
 // *Error.
 func Decode(file string, src []byte, v any) (*Doc, error) {
+	if line, col, what := excess(src); what != "" {
+		return nil, &Error{file, line, col, what}
+	}
 	f, err := parser.ParseBytes(src, 0)
 	if err != nil {
 		return nil, syntaxError(file, err)

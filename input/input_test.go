@@ -1,6 +1,8 @@
 package input
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -130,4 +132,37 @@ func FuzzDecode(f *testing.F) {
 			t.Error("a required field is missing and nobody said so")
 		}
 	})
+}
+
+// What is hostile by its size alone is refused before the parser sees it.
+func TestExcess(t *testing.T) {
+	dir := t.TempDir()
+	large := filepath.Join(dir, "large")
+	if err := os.WriteFile(large, make([]byte, MostBytes+1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{large: "longer than 1048576 bytes", "/dev/zero": "longer than 1048576 bytes", filepath.Join(dir, "none"): "no such file"} {
+		if _, err := ReadFile(name); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	const many = 100_000
+	for what, want := range map[string]string{
+		strings.Repeat("[", many): "x:1:101: more than 100 lists", strings.Repeat("{a: ", many): "x:1:401: ", "n: " + strings.Repeat("- ", many): "",
+		strings.Repeat("- ", many): "x:1:201: ", "\n" + strings.Repeat("? ", many): "x:2:201: ", strings.Repeat("a: [\n", many): "x:101:4: ",
+		strings.Repeat("- \n", many):                   "more than 20000 lines",
+		"name: \"" + strings.Repeat("[]", many) + "\"": "", "# " + strings.Repeat("-", many) + "\nname: x": "",
+	} {
+		var v struct {
+			Name string `yaml:"name"`
+			N    string `yaml:"n"`
+		}
+		_, err := Decode("x", []byte(what), &v)
+		if want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%.20q: %v, want %q", what, err, want)
+		}
+		if want == "" && err != nil && strings.Contains(err.Error(), "more than") {
+			t.Errorf("%.20q: %v", what, err)
+		}
+	}
 }

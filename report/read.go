@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 )
 
 // maxRecord bounds a record that is read: the whole catalogue needs about 1 MB.
@@ -39,6 +40,9 @@ func ReadFile(name string) (*Run, error) {
 	}
 	first := map[string]int{}
 	for i, c := range r.Cases {
+		if !slices.Contains(outcomes[:], c.Outcome) {
+			return nil, fmt.Errorf("%s: case %d, %q, has the outcome %q, which is none of %v", name, i+1, c.ID, c.Outcome, outcomes)
+		}
 		if at, twice := first[c.ID]; twice {
 			return nil, fmt.Errorf("%s: %s is there twice, as case %d and as case %d; remove one, or run it again", name, c.ID, at+1, i+1)
 		}

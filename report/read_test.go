@@ -47,11 +47,25 @@ func TestReadFile(t *testing.T) {
 
 func TestRecordWithAnIDTwiceIsRefused(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "twice.json")
-	text := `{"schema":"` + report.Schema + `","cases":[{"id":"RC-001"},{"id":"RC-002"},{"id":"RC-001"}]}`
+	text := `{"schema":"` + report.Schema + `","cases":[{"id":"RC-001","outcome":"pass"},{"id":"RC-002","outcome":"pass"},{"id":"RC-001","outcome":"pass"}]}`
 	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := report.ReadFile(name); err == nil || !strings.Contains(err.Error(), name+": RC-001 is there twice, as case 1 and as case 3") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// An outcome that nobody knows would pass for a good one.
+func TestRecordWithAnUnknownOutcomeIsRefused(t *testing.T) {
+	for _, outcome := range []string{"", "sparkling"} {
+		name := filepath.Join(t.TempDir(), "odd.json")
+		text := `{"schema":"` + report.Schema + `","cases":[{"id":"RC-001","outcome":"pass"},{"id":"RC-002","outcome":"` + outcome + `"}]}`
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := report.ReadFile(name); err == nil || !strings.Contains(err.Error(), `case 2, "RC-002", has the outcome "`+outcome+`", which is none of`) {
+			t.Errorf("error %v", err)
+		}
 	}
 }

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -124,29 +122,12 @@ func (o *runOptions) check() error {
 	return nil
 }
 
-// maxFaults bounds the file of --fault, in bytes.
-const maxFaults = 1 << 20
-
-// readBounded reads a file of at most so many bytes.
-func readBounded(name string, most int64) ([]byte, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }()
-	text, err := io.ReadAll(io.LimitReader(f, most+1))
-	if err == nil && int64(len(text)) > most {
-		err = fmt.Errorf("%s is longer than %d bytes, the most that is read", name, most)
-	}
-	return text, err
-}
-
 // readFaults reads the file of --fault. Its errors name file, line and column.
 func (o *runOptions) readFaults() error {
 	if o.fault == "" {
 		return nil
 	}
-	text, err := readBounded(o.fault, maxFaults)
+	text, err := input.ReadFile(o.fault)
 	if err != nil {
 		return &status{exitUsage, err}
 	}

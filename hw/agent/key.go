@@ -24,8 +24,11 @@ import (
 // Key is what both ends of a TCP connection share.
 type Key struct{ private ed25519.PrivateKey }
 
-// minKey is how many bytes a key file holds at least.
-const minKey = 32
+// How many bytes a key file holds.
+const (
+	minKey = 32
+	maxKey = 64 << 10
+)
 
 // ReadKey reads a key file, which only its owner may read.
 func ReadKey(name string) (*Key, error) {
@@ -35,6 +38,9 @@ func ReadKey(name string) (*Key, error) {
 	}
 	if st.Mode().Perm()&0o077 != 0 {
 		return nil, fmt.Errorf("key %s can be read by others: chmod 600 it", name)
+	}
+	if !st.Mode().IsRegular() || st.Size() > maxKey {
+		return nil, fmt.Errorf("key %s is not a file of at most %d bytes", name, maxKey)
 	}
 	text, err := os.ReadFile(name)
 	if err != nil {

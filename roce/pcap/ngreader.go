@@ -146,6 +146,9 @@ func (c *Reader) addInterface(start int64, b []byte) error {
 	if err == nil && bad != "" {
 		err = c.broken(start, "an interface with %s", bad)
 	}
+	if len(c.Interfaces) >= mostInterfaces {
+		return c.broken(start, "more than %d interfaces", mostInterfaces)
+	}
 	c.Interfaces = append(c.Interfaces, intf)
 	return err
 }

@@ -334,3 +334,44 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// A capture is read into memory up to a size; what is read is good.
+func TestCaptureThatIsTooLong(t *testing.T) {
+	var all []Packet
+	for i := range 100 {
+		all = append(all, Packet{Time: int64(i), Data: make([]byte, 100)})
+	}
+	file := write(t, all...)
+	for _, bound := range []struct {
+		bytes   int64
+		packets int
+		want    int
+	}{{1 << 30, 1000, 100}, {1 << 30, 100, 100}, {1 << 30, 10, 10}, {5000, 1000, -1}} {
+		_, got, err := read(bytes.NewReader(file), bound.bytes, bound.packets)
+		var broken *BrokenError
+		if whole := bound.want == 100; whole != (err == nil) || !whole && !errors.As(err, &broken) {
+			t.Errorf("%+v: %v", bound, err)
+		}
+		if len(got) != bound.want && bound.want >= 0 || len(got) == 0 {
+			t.Errorf("%+v: %d packets", bound, len(got))
+		}
+	}
+}
+
+func TestCaptureWithTooManyInterfaces(t *testing.T) {
+	var b bytes.Buffer
+	w, err := NewWriter(&b, "x")
+	for i := 0; err == nil && i <= mostInterfaces; i++ {
+		_, err = w.AddInterface("")
+	}
+	if err == nil {
+		err = w.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, _, err := Read(&b)
+	if err == nil || !strings.Contains(err.Error(), "more than 65536 interfaces") || len(r.Interfaces) != mostInterfaces {
+		t.Errorf("%v", err)
+	}
+}

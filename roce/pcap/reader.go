@@ -59,6 +59,13 @@ var ErrNotCapture = errors.New("not a pcap or pcapng file")
 // memory.
 const maxRecord = 16 << 20
 
+// Bounds of what Read keeps in memory: about 4 GiB for the worst file.
+const (
+	mostBytes      = 1 << 30
+	mostPackets    = 10_000_000
+	mostInterfaces = 1 << 16 // of every reader
+)
+
 // Reader reads a capture packet by packet.
 type Reader struct {
 	Format     string // "pcap" or "pcapng"
@@ -117,9 +124,11 @@ func (c *Reader) Next() (Packet, error) {
 	return p, c.err
 }
 
-// Read reads a whole capture. With an error, which is a *BrokenError unless the
+// Read reads a whole capture, up to a size. With an error, which is a *BrokenError unless the
 // reader r itself failed, the packets before the break are returned too.
-func Read(r io.Reader) (*Reader, []Packet, error) {
+func Read(r io.Reader) (*Reader, []Packet, error) { return read(r, mostBytes, mostPackets) }
+
+func read(r io.Reader, bytes int64, packets int) (*Reader, []Packet, error) {
 	c, err := NewReader(r)
 	if err != nil {
 		return nil, nil, err
@@ -133,7 +142,9 @@ func Read(r io.Reader) (*Reader, []Packet, error) {
 		if err != nil {
 			return c, all, err
 		}
-		all = append(all, p)
+		if all = append(all, p); len(all) > packets || c.at > bytes {
+			return c, all[:len(all)-1], c.broken(c.at, "it has more than %d packets or %d bytes, the most that is read at once: cut it with editcap -c", packets, bytes)
+		}
 	}
 }
 
