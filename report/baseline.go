@@ -19,8 +19,12 @@ func (r *Run) Acceptable() error {
 		return fmt.Errorf("the run was made below %s, where the device is simulated; only what hardware showed is a reference: run conform --target=hw on the card", r.Environment[KeyBelow])
 	case r.Target.Profile == ExecProfile:
 		return fmt.Errorf("the record is of profile %s, a simulated device; only what hardware showed is a reference: run conform --target=hw on the card", ExecProfile)
-	case r.Environment[KeyMachine] == VirtualMachine:
-		return errors.New("the run was made in a virtual machine, whose devices or times may be emulated; run conform --target=hw on the machine that has the card")
+	case r.Environment[KeyMachine] == VirtualMachine && r.Environment[KeyPassedThrough] == "":
+		if err := r.passable(); err != nil {
+			return err
+		}
+		return fmt.Errorf("the run was made in a virtual machine, which may emulate its devices: if the host has passed a real card through to it, as PCI function %s, say so with conform accept --passed-through",
+			r.Environment[KeyPCI])
 	case r.Incomplete:
 		return errors.New("the run was interrupted")
 	case p[KeyProvider] == "" || p[KeyPart] == "":
@@ -31,6 +35,37 @@ func (r *Run) Acceptable() error {
 			return fmt.Errorf("%s is %s: explain it in the ledger of deviations or mend it first", c.ID, c.Outcome)
 		}
 	}
+	return nil
+}
+
+// emulated are drivers of devices that only hypervisors have.
+var emulated = map[string]string{
+	"vmw_pvrdma": "VMware's paravirtual device (drivers/infiniband/hw/vmw_pvrdma/Kconfig of Linux 6.12)",
+}
+
+// passable returns the reason why the device of a run in a virtual machine cannot be a card that the host passed
+// through, or nil.
+func (r *Run) passable() error {
+	const instead = "run conform --target=hw on the machine that has the card"
+	if r.Environment[KeyPCI] == "" {
+		return errors.New("the run was made in a virtual machine, and its device is no PCI function, which a host could have passed through; " + instead)
+	}
+	if what := emulated[r.Environment[KeyDriver]]; what != "" {
+		return fmt.Errorf("the run was made in a virtual machine, on %s, and no host passes such a device through; %s", what, instead)
+	}
+	return nil
+}
+
+// PassThrough records that the card of a run in a virtual machine is a real one. Nothing in the record can show it: a hypervisor
+// may emulate the PCI function of any card.
+func (r *Run) PassThrough() error {
+	if r.Environment[KeyMachine] != VirtualMachine {
+		return errors.New("the run was not made in a virtual machine: leave out --passed-through")
+	}
+	if err := r.passable(); err != nil {
+		return err
+	}
+	r.Environment[KeyPassedThrough] = "as conform accept --passed-through says"
 	return nil
 }
 

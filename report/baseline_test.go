@@ -37,12 +37,43 @@ func TestWhatIsNoBaseline(t *testing.T) {
 		"below rdmasim exec, where the device is simulated": {Target: Target{Kind: "hw"},
 			Environment: map[string]string{KeyProvider: "mlx5", KeyPart: "0x1017", KeyBelow: "rdmasim exec"}},
 		"of profile hw-mlx5-exec": {Target: Target{Kind: "hw", Profile: "hw-mlx5-exec"}, Environment: card},
-		"in a virtual machine": {Target: Target{Kind: "hw"},
+		"in a virtual machine, and its device is no PCI function": {Target: Target{Kind: "hw"},
 			Environment: map[string]string{KeyProvider: "mlx5", KeyPart: "0x1017", KeyMachine: VirtualMachine}},
+		"as PCI function 0000:07:00.0, say so with conform accept --passed-through": {Target: Target{Kind: "hw"},
+			Environment: map[string]string{KeyProvider: "mlx5", KeyPart: "0x1017", KeyMachine: VirtualMachine, KeyPCI: "0000:07:00.0"}},
 		"RC-001 is fail": {Target: Target{Kind: "hw"}, Environment: card, Cases: []Case{{ID: "RC-001", Outcome: Fail}}},
 	} {
 		if err := r.Acceptable(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}
+	}
+}
+
+// A card in a virtual machine is a reference if the user says that it is real, and if it can be. The baseline
+// says so too.
+func TestPassedThroughCard(t *testing.T) {
+	in := func(more ...string) *Run {
+		env := map[string]string{KeyProvider: "mlx5", KeyPart: "0x1017", KeyMachine: VirtualMachine, KeyPCI: "0000:07:00.0"}
+		for i := 0; i < len(more); i += 2 {
+			env[more[i]] = more[i+1]
+		}
+		return &Run{Target: Target{Kind: "hw"}, Environment: env}
+	}
+	r := in()
+	if err := r.PassThrough(); err != nil || r.Acceptable() != nil || r.Environment[KeyPassedThrough] == "" {
+		t.Errorf("%v, %v, %v", err, r.Acceptable(), r.Environment)
+	}
+	for want, r := range map[string]*Run{
+		"leave out --passed-through":  in(KeyMachine, ""),
+		"is no PCI function":          in(KeyPCI, "", KeyProvider, "rxe"),
+		"VMware's paravirtual device": in(KeyDriver, "vmw_pvrdma"),
+	} {
+		if err := r.PassThrough(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+	below := in(KeyBelow, "rdmasim exec")
+	if err := below.PassThrough(); err != nil || below.Acceptable() == nil {
+		t.Errorf("below exec in a virtual machine: %v, %v", err, below.Acceptable())
 	}
 }

@@ -22,10 +22,16 @@ const (
 )
 
 // Keys of a run's environment that say what stands between the suite and real hardware. A record that
-// has one of them is no reference for a card.
+// has KeyBelow is no reference for a card, and one of a virtual machine only if a real card was passed through to it.
 const (
 	KeyBelow   = "below"   // the program that simulates the device: rdmasim exec
 	KeyMachine = "machine" // VirtualMachine, or missing
+
+	// KeyPCI is the address of the device's PCI function; a device of software has none.
+	KeyPCI    = "pci"
+	KeyDriver = "driver" // the kernel's driver of the device
+	// KeyPassedThrough says in a baseline from a virtual machine that its card is a real one, and who says so.
+	KeyPassedThrough = "passed_through"
 
 	VirtualMachine = "virtual" // value of KeyMachine: the processor has the flag hypervisor
 

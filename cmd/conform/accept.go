@@ -11,7 +11,7 @@ import (
 )
 
 func newAccept() *cobra.Command {
-	into := "baselines"
+	into, passed := "baselines", false
 	cmd := &cobra.Command{
 		Use:   "accept REPORT.json",
 		Short: "Make the record of a hardware run the baseline of its kind of device",
@@ -22,6 +22,11 @@ func newAccept() *cobra.Command {
 			r, err := report.ReadFile(args[0])
 			if err != nil {
 				return usagef("%w", err)
+			}
+			if passed {
+				if err := r.PassThrough(); err != nil {
+					return usagef("%s: %w", args[0], err)
+				}
 			}
 			if err := r.Acceptable(); err != nil {
 				return usagef("%s: %w", args[0], err)
@@ -41,6 +46,7 @@ func newAccept() *cobra.Command {
 			return nil
 		},
 	}
+	cmd.Flags().BoolVar(&passed, "passed-through", false, "the run was made in a virtual machine whose host has passed a real card through to it (vfio); the baseline says so")
 	cmd.Flags().StringVar(&into, "into", into, "directory for baselines")
 	return cmd
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -50,6 +51,9 @@ func (p *probe) describe() {
 		p.set("restrack", verbs.Absent)
 		p.set("fork.copy", verbs.Absent) // it pins nothing, and the kernel does not report forks to libibverbs
 	}
+	if f := pciFunction("/sys/class/infiniband/" + n.Device); f != "" {
+		d["pci"] = f
+	}
 	if guest() {
 		d["machine"] = "virtual"
 	}
@@ -90,6 +94,28 @@ func driverOf(device string) (driver string, exec bool) {
 		return "mlx5_core", exec
 	}
 	return "unknown", exec
+}
+
+// address is that of a PCI function, as the kernel names it.
+var address = regexp.MustCompile(`^[0-9a-f]{4,}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$`)
+
+// pciFunction is the address of the PCI function that a device of /sys/class/infiniband is, or is a part of (a
+// subfunction on the auxiliary bus); empty for devices of software, some of which take the function of their
+// network device as theirs.
+func pciFunction(dir string) string {
+	if software(dir) {
+		return ""
+	}
+	path, err := filepath.EvalSymlinks(dir + "/device")
+	if err != nil {
+		return ""
+	}
+	for ; path != "/" && path != "."; path = filepath.Dir(path) {
+		if address.MatchString(filepath.Base(path)) {
+			return filepath.Base(path)
+		}
+	}
+	return ""
 }
 
 // guest reports whether this is a virtual machine: the processor then has the flag

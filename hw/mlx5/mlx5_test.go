@@ -314,3 +314,32 @@ func TestFork(t *testing.T) {
 		}
 	})
 }
+
+func TestPCIFunction(t *testing.T) {
+	sys := t.TempDir()
+	for link, to := range map[string]string{
+		"mlx5_0/device": "devices/pci0000:00/0000:00:02.0/0000:07:00.1",
+		"mlx5_1/device": "devices/pci0000:00/0000:07:00.0/mlx5_core.sf.2",
+		"rxe0/device":   "devices/pci0000:00/0000:00:03.0",
+		"siw0/device":   "devices/virtual/net/lo",
+	} {
+		err := os.MkdirAll(filepath.Join(sys, to), 0o700)
+		if err == nil {
+			err = os.MkdirAll(filepath.Dir(filepath.Join(sys, link)), 0o700)
+		}
+		if err == nil {
+			err = os.Symlink(filepath.Join(sys, to), filepath.Join(sys, link))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(sys, "rxe0/parent"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for device, want := range map[string]string{"mlx5_0": "0000:07:00.1", "mlx5_1": "0000:07:00.0", "rxe0": "", "siw0": "", "none": ""} {
+		if got := pciFunction(filepath.Join(sys, device)); got != want {
+			t.Errorf("%s: %q, want %q", device, got, want)
+		}
+	}
+}
