@@ -106,6 +106,7 @@ func (e *engine) showClocks() {
 	if len(e.clocks) == 0 {
 		return
 	}
+	defer e.loseGone()
 	if e.deviceIdle {
 		if now := e.real(); now > e.m.eng.Now() {
 			e.passTo(now)

@@ -4,6 +4,7 @@ package exec
 
 import (
 	"fmt"
+	"os"
 	"runtime"
 	"slices"
 	"sync"
@@ -139,6 +140,7 @@ func (e *engine) err() error {
 // run is the engine's thread.
 func (e *engine) run() {
 	runtime.LockOSThread()
+	procmem.SurviveFaults()
 	defer close(e.done)
 	defer e.cpuLoad.close()
 	// This thread keeps one of Go's processors while it spins and sleeps; the other
@@ -305,8 +307,8 @@ func (e *engine) sleep(d time.Duration) bool {
 }
 
 // poll looks at every register page once.
-func (e *engine) poll() bool {
-	rung := false
+func (e *engine) poll() (rung bool) {
+	defer e.loseGone()
 	for _, p := range e.pages {
 		if p.poll(e) {
 			rung = true
@@ -315,7 +317,29 @@ func (e *engine) poll() bool {
 	return rung
 }
 
-func (e *engine) addPage(p *page) { e.pages = append(e.pages, p) }
+// loseGone stops looking at the page whose memory has turned out to be gone: what its program stores there
+// is not seen any more.
+func (e *engine) loseGone() {
+	r := recover()
+	if r == nil {
+		return
+	}
+	at := procmem.Fault(r)
+	lost := func(b []byte) bool { return procmem.Within(at, b) }
+	pages, clocks := len(e.pages), len(e.clocks)
+	e.pages = slices.DeleteFunc(e.pages, func(p *page) bool { p.gone = p.gone || lost(p.mem); return p.gone })
+	e.clocks = slices.DeleteFunc(e.clocks, func(c *clockPage) bool { return lost(c.mem) })
+	if pages+clocks == len(e.pages)+len(e.clocks) {
+		panic(r) // the memory is nobody's
+	}
+	fmt.Fprintln(os.Stderr, "rdmasim exec: the memory of a page of registers is gone; what programs store there is not seen any more")
+}
+
+func (e *engine) addPage(p *page) {
+	if !p.gone {
+		e.pages = append(e.pages, p)
+	}
+}
 
 func (e *engine) removePage(p *page) {
 	if i := slices.Index(e.pages, p); i >= 0 {

@@ -8,6 +8,7 @@ import (
 	"os"
 	osexec "os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -15,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/rdmasim/rdmasim/attach/exec/procmem"
 	"github.com/rdmasim/rdmasim/roce/pcap"
 )
 
@@ -175,4 +177,46 @@ func TestLimits(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestFaultsThatNobodyAnswers lets the device read memory whose faults wait for the program.
+func TestFaultsThatNobodyAnswers(t *testing.T) {
+	needs(t, "ibv_devices")
+	bin := compile(t, "faults")
+	each(t, func(t *testing.T, u user) {
+		if out, status := u.session(t, "--", bin); status != 0 || !strings.Contains(out, "went on") {
+			t.Errorf("status %d:\n%s", status, out)
+		}
+	})
+}
+
+// TestRegisterPageThatIsGone looks at pages of registers of which the kernel has taken one away.
+func TestRegisterPageThatIsGone(t *testing.T) {
+	procmem.SurviveFaults()
+	e := &engine{}
+	var files []int
+	for range 3 {
+		fd, err := unix.MemfdCreate("registers", unix.MFD_CLOEXEC)
+		if err == nil {
+			err = unix.Ftruncate(fd, pageSize)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer unix.Close(fd)
+		p := &page{uar: &uarPage{}}
+		if p.mem, err = unix.Mmap(fd, 0, pageSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED); err != nil {
+			t.Fatal(err)
+		}
+		p.findRegisters(2 * maxHalf)
+		e.addPage(p)
+		files = append(files, fd)
+	}
+	gone := e.pages[1]
+	if err := unix.Ftruncate(files[1], 0); err != nil {
+		t.Fatal(err)
+	}
+	if e.poll() || len(e.pages) != 2 || slices.Contains(e.pages, gone) || e.poll() {
+		t.Errorf("%d pages are left", len(e.pages))
+	}
 }

@@ -34,6 +34,7 @@ type page struct {
 	// Scratch of one store: a half as found, a WQE of the ring, a record.
 	found, wqe [maxHalf]byte
 	rec        [prm.DBRecSize]byte
+	gone       bool                            // the memory cannot be reached any more
 	undecided  [prm.UserBFRegsPerUAR]undecided // for the log
 }
 
@@ -111,6 +112,16 @@ func (f *file) mapHere(n uint64) error {
 	if size == 0 {
 		size = 2 * maxHalf // without BlueFlame the registers take doorbells all the same
 	}
+	p.findRegisters(size)
+	p.uar.mapped = append(p.uar.mapped, p)
+	if !p.uar.unused() {
+		f.s.eng.addPage(p)
+	}
+	return nil
+}
+
+// findRegisters finds the words of the page that are looked at, where registers are of a size.
+func (p *page) findRegisters(size int) {
 	p.m.LogBFRegSize = uint32(bits.Len(uint(size)) - 1)
 	for k := range p.words {
 		for h := range p.words[k] {
@@ -118,11 +129,6 @@ func (f *file) mapHere(n uint64) error {
 		}
 	}
 	p.arm = p.word(prm.UARCQArm)
-	p.uar.mapped = append(p.uar.mapped, p)
-	if !p.uar.unused() {
-		f.s.eng.addPage(p)
-	}
-	return nil
 }
 
 func (p *page) word(off uint32) *uint64 { return (*uint64)(unsafe.Pointer(&p.mem[off])) }
@@ -144,7 +150,7 @@ func (f *file) UnmapUAR(n uint64) {
 	if p.mem == nil {
 		return
 	}
-	if l := f.s.eng.log; l != nil {
+	if l := f.s.eng.log; l != nil && !p.gone {
 		for k := range p.undecided {
 			p.undecided[k].decide(l, noHalf)
 		}

@@ -141,11 +141,12 @@ func (c *caller) Inode(fd int) (uverbs.Inode, error) {
 	return uverbs.Inode{Dev: st.Dev, Ino: st.Ino}, nil
 }
 
-// statFD looks at the file behind a descriptor of a thread: EBADF when there is none.
+// statFD looks at the file behind a descriptor of a thread: EBADF when there is none. A file system
+// that is a program, or on another machine, is not asked: it may not answer.
 func statFD(tid, fd int) (*unix.Stat_t, error) {
-	var st unix.Stat_t
-	if err := unix.Stat(fmt.Sprintf("/proc/%d/fd/%d", tid, fd), &st); err != nil {
+	var x unix.Statx_t
+	if err := unix.Statx(unix.AT_FDCWD, fmt.Sprintf("/proc/%d/fd/%d", tid, fd), unix.AT_STATX_DONT_SYNC, unix.STATX_TYPE|unix.STATX_INO, &x); err != nil {
 		return nil, fmt.Errorf("descriptor %d: %w", fd, errors.Join(syscall.EBADF, err))
 	}
-	return &st, nil
+	return &unix.Stat_t{Dev: unix.Mkdev(x.Dev_major, x.Dev_minor), Ino: x.Ino, Mode: uint32(x.Mode), Rdev: unix.Mkdev(x.Rdev_major, x.Rdev_minor)}, nil
 }

@@ -11,6 +11,12 @@ import (
 // rdmaIoctl is RDMA_VERBS_IOCTL (rdma/rdma_user_ioctl_cmds.h).
 const rdmaIoctl = 0xc0181b01
 
+// Of linux/userfaultfd.h.
+const (
+	userfaultfdNew = 0xaa00 // USERFAULTFD_IOC_NEW
+	userModeOnly   = 1      // UFFD_USER_MODE_ONLY
+)
+
 // Offsets that mmap of a device file takes: the command, in units of 256 pages. Those
 // of a table's static pages look like the beginnings of ordinary files, and are recognised
 // by the other arguments of a library: one page that it can only write to.
@@ -19,7 +25,7 @@ const (
 	endOffset        = deviceFileSize
 )
 
-// rules is the filter: what the supervisor has to see. With paths it answers path
+// rules is the filter: what the supervisor has to see, and what would stop it. With paths it answers path
 // calls too.
 func rules(paths bool) []seccomp.Rule {
 	r := []seccomp.Rule{
@@ -27,6 +33,11 @@ func rules(paths bool) []seccomp.Rule {
 		// Libraries ask for the devices by netlink first; without it they look into
 		// sysfs. The question shows that the program has such a library.
 		{Nr: unix.SYS_SOCKET, Tests: []seccomp.Test{{Arg: 0, Value: unix.AF_NETLINK}, {Arg: 2, Value: unix.NETLINK_RDMA}}, Ret: seccomp.Notify},
+		// Faults of the kernel that a program answers would let the device wait for it. The kernel itself
+		// gives them to privileged programs only, and answers others so.
+		{Nr: unix.SYS_USERFAULTFD, Tests: []seccomp.Test{{Arg: 0, Mask: userModeOnly, Value: 0}}, Ret: seccomp.Errno(unix.EPERM)},
+		{Nr: unix.SYS_IOCTL, Tests: []seccomp.Test{{Arg: 1, Value: userfaultfdNew}, {Arg: 2, Mask: userModeOnly, Value: 0}},
+			Ret: seccomp.Errno(unix.EPERM)},
 		{Nr: unix.SYS_MMAP, Tests: append(mapped(),
 			seccomp.Test{Arg: 5, Op: seccomp.AtLeast, Value: firstOtherOffset}, seccomp.Test{Arg: 5, Op: seccomp.Below, Value: endOffset}), Ret: seccomp.Notify},
 		{Nr: unix.SYS_MMAP, Tests: append(mapped(),

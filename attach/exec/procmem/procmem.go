@@ -84,8 +84,7 @@ func (p *Process) ReadAt(addr mem.VA, b []byte) error {
 	if len(b) == 0 {
 		return nil
 	}
-	if w := p.window(addr, len(b)); w != nil {
-		copy(b, w)
+	if p.load(addr, b) {
 		return nil
 	}
 	p.local[0] = unix.Iovec{Base: &b[0], Len: uint64(len(b))}
@@ -99,8 +98,7 @@ func (p *Process) WriteAt(addr mem.VA, b []byte) error {
 	if len(b) == 0 {
 		return nil
 	}
-	if w := p.window(addr, len(b)); w != nil {
-		store(w, b)
+	if p.store(addr, b) {
 		return nil
 	}
 	p.local[0] = unix.Iovec{Base: &b[0], Len: uint64(len(b))}

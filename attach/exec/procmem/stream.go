@@ -132,10 +132,9 @@ func (m *Memory) WriteAt(addr mem.VA, b []byte) error {
 // ReadAt is Process.ReadAt, from what was read before where it can.
 func (m *Memory) ReadAt(addr mem.VA, b []byte) error {
 	s := m.S
-	if w := m.window(addr, len(b)); w != nil {
+	if m.window(addr, len(b)) != nil {
 		s.DropReadAhead()
-		copy(b, w)
-		return nil
+		return m.Process.ReadAt(addr, b)
 	}
 	if m.aliased(addr, len(b)) {
 		s.Flush()
