@@ -2,8 +2,10 @@ package report
 
 import (
 	"bufio"
+	"bytes"
 	"compress/gzip"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -32,7 +34,13 @@ func ReadFile(name string) (*Run, error) {
 		return nil, fmt.Errorf("%s: longer than %d bytes, which no record is", name, maxRecord)
 	}
 	r := &Run{}
-	if err := json.Unmarshal(text, r); err != nil {
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.UseNumber() // 64-bit values of observations stay exact, and equal to those that came from a worker
+	err = dec.Decode(r)
+	if err == nil && len(bytes.TrimSpace(text[dec.InputOffset():])) > 0 {
+		err = errors.New("something follows the record")
+	}
+	if err != nil {
 		return nil, fmt.Errorf("%s is not the record of a run: %w", name, err)
 	}
 	if r.Schema != Schema {
