@@ -88,16 +88,17 @@ func (q QuerySpecialContextsOut) RepeatedMKey() uint32                 { return 
 func (q QuerySpecialContextsOut) SetRepeatedMKey(v uint32)             { putBE32(q, 0x18, v) }
 
 // ChangeMKeyIn is the in mailbox of CHANGE_MKEY, a command of our own: the segments of a UMR
-// work request without entries.
+// work request, and the translation entries that it writes.
 type ChangeMKeyIn []byte
 
-// ChangeMKeyInSize is its length in bytes.
+// ChangeMKeyInSize is its length in bytes, the list at its end not included.
 const ChangeMKeyInSize = 0x80
 
 func (c ChangeMKeyIn) MKey() uint32        { return be32(c, 0x08) }
 func (c ChangeMKeyIn) SetMKey(v uint32)    { putBE32(c, 0x08, v) }
 func (c ChangeMKeyIn) UMR() UMRCtrlSegment { return UMRCtrlSegment(c[0x10:0x40:0x40]) }
 func (c ChangeMKeyIn) MKC() MKC            { return MKC(c[0x40:0x80:0x80]) }
+func (c ChangeMKeyIn) Entries() []byte     { return c[0x80:] }
 
 // ChangeMKeyOut is the out mailbox of CHANGE_MKEY.
 type ChangeMKeyOut []byte

@@ -52,6 +52,9 @@ func Register(s *spec.Suite) {
 	s.Case("MR-043", relaxedOrdering)
 	s.Case("MR-044", forkedChild)
 	s.Case("MR-045", thousands)
+	s.Case("MR-046", staleKey)
+	s.Case("MR-047", lastKeyFirst)
+	s.Case("MR-048", anotherKey)
 }
 
 // register registers a page-aligned range of fresh memory; the region lives only as

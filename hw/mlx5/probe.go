@@ -116,6 +116,7 @@ func (p *probe) all() error {
 	p.queues()
 	p.extended()
 	p.regions()
+	p.keys()
 	if p.ctx.mlx5 {
 		p.direct()
 	}
@@ -325,6 +326,21 @@ func (p *probe) generations(dynamic bool) {
 	}
 	p.set("lib.dyn", lib)
 	p.set("uar objects", kernel)
+}
+
+// keys registers the probe's memory twice: the second region has the key of the first where the
+// driver takes the key that was freed last.
+func (p *probe) keys() {
+	var keys [2]uint32
+	for i := range keys {
+		m, err := p.pd.RegMR(p.t, p.mem.Addr(), p.mem.Len(), verbs.AccessLocalWrite)
+		if err != nil {
+			return
+		}
+		keys[i] = m.RKey()
+		_ = m.Dereg(p.t)
+	}
+	p.set("mkeys.lifo", has(p.ctx.mlx5 && keys[0] == keys[1]))
 }
 
 // direct sets the tokens of mlx5 direct verbs.

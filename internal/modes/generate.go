@@ -91,6 +91,7 @@ func (d draw) parameters(p *Program) {
 	set(10, "hca.cqe_comp_aggressive", "true")
 	set(8, "kernel.generation", "static")
 	set(8, "provider.generation", "static")
+	set(8, "kernel.mkey_cache", "fifo", "none")
 	if !strings.Contains(p.Profile, "ib") {
 		set(6, "link.pfc", "true")
 		set(6, "congestion.dcqcn", "true")

@@ -141,7 +141,10 @@ func (d *Device) commandTime(op prm.Opcode, in []byte) sim.Time {
 	case prm.OpDestroyMKey:
 		return t.DestroyMkey
 	case prm.OpChangeMKey:
-		return t.ChangeMkey
+		if len(in) < prm.ChangeMKeyInSize {
+			return t.Base
+		}
+		return t.ChangeMkey + sim.Time(len(prm.ChangeMKeyIn(in).Entries())/8)*t.CreateMkeyEntry
 	}
 	return t.Base
 }

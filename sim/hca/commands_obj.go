@@ -167,22 +167,29 @@ func cmdDestroyMKey(d *Device, in, _ []byte) prm.Status {
 	return prm.StatusOK
 }
 
-// cmdChangeMKey changes rights and PD of a key.
+// cmdChangeMKey changes a key: its rights and PD, whether it is free, its translations.
 func cmdChangeMKey(d *Device, in, _ []byte) prm.Status {
 	m := prm.ChangeMKeyIn(in)
 	k, moves := d.keys.At(m.MKey()>>8), m.UMR().MKeyMask()&prm.MKeyMaskPD != 0
-	if moves && !d.hasPD(m.MKC().PD()) {
+	loads, frees := m.UMR().Flags()&prm.UMRTranslationOffset != 0, m.UMR().MKeyMask()&prm.MKeyMaskFree != 0 && m.MKC().Free()
+	if moves && !d.hasPD(m.MKC().PD()) || loads && (m.MKC().LogPageSize() > 52 || m.MKC().LogPageSize() < prm.PageShift) {
 		return prm.StatusBadParam
 	}
 	before := uint32(0)
 	if k != nil {
 		before = k.PD
 	}
-	if d.keys.Change(m.MKey(), m.UMR(), m.MKC()) != mkey.OK {
+	if d.keys.Change(m.MKey(), m.UMR(), m.MKC(), prm.MTT(m.Entries())) != mkey.OK {
 		return prm.StatusBadResState
 	}
 	d.pds[before]--
 	d.pds[k.PD]++
+	if loads {
+		d.caches.fillKey(k.Index, m.MKC().StartAddr(), m.MKC().Len())
+	}
+	if frees && d.p.FlushOnDestroy {
+		d.caches.flushKeys()
+	}
 	return prm.StatusOK
 }
 

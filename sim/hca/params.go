@@ -99,7 +99,7 @@ type Params struct {
 
 	ICMOverlap int // misses that are served at once
 	// FlushOnDestroy empties the caches of memory keys and translations when a key is
-	// destroyed.
+	// destroyed or made free.
 	FlushOnDestroy bool
 
 	// Caches of WQEs. Size 0 is one in which everything is found.

@@ -38,7 +38,8 @@ type Device struct {
 	qcnt       uint32 // counter set of user QPs; 0: none
 	xrcd       [2]uint32
 	xrcds      bool
-	mkeys      uint8  // variant byte of the last mkey made
+	mkeys      uint8 // variant byte of the last mkey made
+	keys       keyCache
 	memicPages []bool // pages of BAR 0 where device memory is seen
 
 	eqs  []*eq // async, then completion; eqs[i] has MSI-X vector i

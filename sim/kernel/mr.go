@@ -6,6 +6,7 @@ import (
 	"syscall"
 
 	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/sim/mem"
 	"github.com/rdmasim/rdmasim/sim/rule"
 	"github.com/rdmasim/rdmasim/verbs"
 )
@@ -18,7 +19,10 @@ type mr struct {
 	// dmLength is how many bytes of dm the region covers.
 	dmLength uint64
 	mkey     uint32
-	pageSize uint64 // of the translation
+	entry    *keyEntry // of the cache, from which the key is
+	cached   bool      // the key goes into the cache when the region is deregistered
+	shape    keyShape  // of a key that is to be cached and has no entry
+	pageSize uint64    // of the translation
 	iova     uint64
 	access   verbs.AccessFlags
 }
@@ -58,13 +62,13 @@ func (u *Ucontext) regMR(k *call, h Handle, addr, length, iova uint64, access ve
 		return nil, fmt.Errorf("on-demand paging is not modelled: %w", syscall.EOPNOTSUPP)
 	}
 	k.work += u.dev.p.RegMRBase
-	mem, err := k.pin(u.proc, addr, length, access)
+	pinned, err := k.pin(u.proc, addr, length, access)
 	if err != nil {
 		return nil, err
 	}
-	m := &mr{u: u, pd: p, mem: mem, iova: iova, access: access}
+	m := &mr{u: u, pd: p, mem: pinned, iova: iova, access: access}
 	if err := m.makeMKey(k, iova, access); err != nil {
-		k.unpin(mem)
+		k.unpin(pinned)
 		return nil, err
 	}
 	p.refs++
@@ -90,29 +94,66 @@ func checkMRAccess(a verbs.AccessFlags) error {
 	return nil
 }
 
-// makeMKey is reg_create with a list of translations.
+// makeMKey is create_real_mr: a key from the cache, or one of the driver's own making, is loaded by
+// UMR, and one for which the device's UMR cannot is created with its translations.
 func (m *mr) makeMKey(k *call, iova uint64, access verbs.AccessFlags) error {
 	d := k.d
 	size := m.mem.bestPageSize(mkeyPageSizes, iova)
 	if size == 0 {
 		return fmt.Errorf("no page size fits: %w", syscall.EINVAL)
 	}
+	m.entry, m.cached = nil, false
+	if d.p.MKeyCache == NoKeyAgain || m.mem.length >= maxUMRLength {
+		return m.createMKey(k, size, iova, access)
+	}
+	n := m.mem.numBlocks(size)
+	var err error
+	if m.mkey, m.entry, err = k.takeKey(n, access); err != nil {
+		return err
+	}
+	m.shape, _ = d.cachedShape(n, access)
+	if err := m.loadKey(k, size); err != nil {
+		m.giveBack(k)
+		return err
+	}
+	m.cached = true
+	return nil
+}
+
+// maxUMRLength is from how many bytes on a device whose UMR has no extended translation offset
+// cannot load a region (mlx5r_umr_can_load_pas: MLX5_MAX_UMR_PAGES pages).
+const maxUMRLength = 1 << 16 * mem.PageSize
+
+// giveBack destroys a key that got no region.
+func (m *mr) giveBack(k *call) {
+	in := prm.NewIn(prm.OpDestroyMKey, 0)
+	prm.DestroyMKeyIn(in).SetMKeyIndex(m.mkey >> 8)
+	k.mustDestroy(in)
+}
+
+// fillEntries are the translations of a region in pages of a size.
+func (m *mr) fillEntries(list prm.MTT, d *Device, size uint64) {
+	var rights uint64
+	if d.caps.pageAccess {
+		rights = prm.MTTRead | prm.MTTWrite
+	}
+	for i := range m.mem.numBlocks(size) {
+		list.Set(i, m.mem.block(i, size), rights)
+	}
+}
+
+// createMKey is reg_create with a list of translations.
+func (m *mr) createMKey(k *call, size, iova uint64, access verbs.AccessFlags) error {
+	d := k.d
 	n := m.mem.numBlocks(size)
 	octs := (n + 1) / 2 // two translations in 16 bytes
 	in, out := prm.NewIn(prm.OpCreateMKey, 16*octs), prm.NewOut(prm.OpCreateMKey, 0)
 	req := prm.CreateMKeyIn(in)
 	req.SetPGAccess(d.caps.pageAccess)
 	req.SetTranslationsOctwordActualSize(uint32(octs))
-	var rights uint64
-	if d.caps.pageAccess {
-		rights = prm.MTTRead | prm.MTTWrite
-	}
-	list := prm.MTT(req.Entries())
-	for i := range n {
-		list.Set(i, m.mem.block(i, size), rights)
-	}
+	m.fillEntries(prm.MTT(req.Entries()), d, size)
 	d.mkeys++
-	m.fillMKC(req.MKC(), d, iova, access)
+	m.fillMKC(req.MKC(), d, iova, access, d.mkeys)
 	req.MKC().SetTranslationsOctwordSize(uint32(octs))
 	req.MKC().SetLogPageSize(uint32(bits.TrailingZeros64(size)))
 	if err := k.exec(in, out); err != nil {
@@ -145,11 +186,11 @@ func (m *mr) fillRights(c prm.MKC, d *Device, a verbs.AccessFlags) {
 	c.SetQPN(prm.MKeyQPNAny)
 }
 
-func (m *mr) fillMKC(c prm.MKC, d *Device, iova uint64, a verbs.AccessFlags) {
+func (m *mr) fillMKC(c prm.MKC, d *Device, iova uint64, a verbs.AccessFlags, variant uint8) {
 	m.fillRights(c, d, a)
 	c.SetAccessMode(prm.MKeyModeMTT)
 	c.SetUMREn(true)
-	c.SetMKey70(uint32(d.mkeys))
+	c.SetMKey70(uint32(variant))
 	c.SetStartAddr(iova)
 	c.SetLen(m.mem.length)
 }
@@ -169,8 +210,14 @@ func (m *mr) length() uint64 {
 	return m.mem.length
 }
 
-// destroyMKey gives the key back. EINVAL while memory windows are bound to it.
+// destroyMKey gives the key back, to the cache or to the device (mlx5r_handle_mkey_cleanup).
+// EINVAL while memory windows are bound to it.
 func (m *mr) destroyMKey(k *call) error {
+	// Where destroyed keys are not gone, the driver destroys them, so that it shows.
+	if m.cached && !k.d.breaks(rule.DestroyedKeyIsGone) && m.revokeKey(k) == nil {
+		k.giveKey(m.mkey, m.entry, m.shape)
+		return nil
+	}
 	in := prm.NewIn(prm.OpDestroyMKey, 0)
 	prm.DestroyMKeyIn(in).SetMKeyIndex(m.mkey >> 8)
 	return k.destroy(in)

@@ -15,7 +15,9 @@ import (
 const page = mem.PageSize
 
 func TestRegMRChecks(t *testing.T) {
-	s := newSetup(t, testParams())
+	p := testParams()
+	p.MKeyCache = NoKeyAgain // so that each has a context of its own
+	s := newSetup(t, p)
 	u := s.open()
 	pd := s.pd(u)
 	rw, ro := s.buf(4*page, mem.Read|mem.Write), s.buf(4*page, mem.Read)

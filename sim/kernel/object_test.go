@@ -66,7 +66,7 @@ func TestReferences(t *testing.T) {
 func TestCloseGivesAllBack(t *testing.T) {
 	for _, gen := range []Generation{Dynamic, Static} {
 		p := testParams()
-		p.Generation = gen
+		p.Generation, p.MKeyCache = gen, NoKeyAgain
 		s := newSetup(t, p)
 		before := map[prm.Opcode]int{}
 		for op, n := range s.f.live {

@@ -25,6 +25,9 @@ const (
 type Params struct {
 	// Generation of the UAR rules. Zero is a valid value here (Dynamic) and in PCIRevision.
 	Generation Generation
+	// MKeyCache is the order in which memory keys of deregistered regions are taken again. Zero is
+	// valid here too (LastKeyFirst).
+	MKeyCache MKeyCache
 	// PageSize of the host in bytes. sim/mem has pages of 4096.
 	PageSize int
 	// CacheLine of the host in bytes, as the kernel reports it to the library at open.
@@ -73,9 +76,12 @@ const maxNetMTU = 9978
 func (p *Params) Validate() error {
 	v := reflect.ValueOf(*p)
 	for i := range v.NumField() {
-		if name := v.Type().Field(i).Name; name != "Generation" && name != "PCIRevision" && name != "SQD" && v.Field(i).IsZero() {
+		if name := v.Type().Field(i).Name; name != "Generation" && name != "MKeyCache" && name != "PCIRevision" && name != "SQD" && v.Field(i).IsZero() {
 			return fmt.Errorf("kernel: parameter %s is missing: %w", name, syscall.EINVAL)
 		}
+	}
+	if p.MKeyCache > NoKeyAgain {
+		return fmt.Errorf("kernel: cache of memory keys %d: want lifo, fifo or none: %w", p.MKeyCache, syscall.EINVAL)
 	}
 	if p.Generation > Static {
 		return fmt.Errorf("kernel: generation %d: want dynamic or static: %w", p.Generation, syscall.EINVAL)

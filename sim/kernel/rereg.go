@@ -87,7 +87,49 @@ func (m *mr) rereg(k *call, r *ReregReq) error {
 	if r.Flags&verbs.ReregTranslation == 0 && k.d.caps.canReconfigure(m.access, n.access) {
 		return m.reconfigure(k, &n)
 	}
+	if r.Flags&verbs.ReregTranslation != 0 {
+		if done, err := m.reload(k, &n); done {
+			if err != nil {
+				k.unpin(n.mem)
+			}
+			return err
+		}
+	}
 	return m.replace(k, &n)
+}
+
+// rightsMask are the rights and the PD of a key, as far as a UMR changes them.
+func (d *Device) rightsMask() uint64 {
+	mask := uint64(prm.MKeyMaskLR | prm.MKeyMaskLW | prm.MKeyMaskRR | prm.MKeyMaskRW | prm.MKeyMaskPD)
+	for _, f := range [...]struct {
+		on  bool
+		bit uint64
+	}{{d.caps.hasAtomics && d.caps.umrAtomic, prm.MKeyMaskA}, {d.caps.umrROWrite, prm.MKeyMaskRelaxedOrderingWrite}, {d.caps.umrRORead, prm.MKeyMaskRelaxedOrderingRead}} {
+		if f.on {
+			mask |= f.bit
+		}
+	}
+	return mask
+}
+
+// reload is umr_rereg_pas: the key stays, and gets other pages, where it has room for them.
+func (m *mr) reload(k *call, n *mr) (bool, error) {
+	size := n.mem.bestPageSize(mkeyPageSizes, n.iova)
+	if m.entry == nil || size == 0 || n.mem.length >= maxUMRLength || !k.d.caps.canReconfigure(m.access, n.access) ||
+		n.mem.numBlocks(size) > m.entry.shape.entries {
+		return false, nil
+	}
+	if err := m.revokeKey(k); err != nil {
+		return true, err
+	}
+	if err := n.loadKey(k, size); err != nil {
+		return true, err
+	}
+	k.unpin(m.mem)
+	m.pd.refs--
+	n.pd.refs++
+	*m = *n
+	return true, nil
 }
 
 // reconfigure is mlx5r_umr_rereg_pd_access.
@@ -95,16 +137,7 @@ func (m *mr) reconfigure(k *call, n *mr) error {
 	in := prm.NewIn(prm.OpChangeMKey, 0)
 	req := prm.ChangeMKeyIn(in)
 	req.SetMKey(m.mkey)
-	mask := uint64(prm.MKeyMaskLR | prm.MKeyMaskLW | prm.MKeyMaskRR | prm.MKeyMaskRW | prm.MKeyMaskPD)
-	for _, f := range [...]struct {
-		on  bool
-		bit uint64
-	}{{k.d.caps.hasAtomics, prm.MKeyMaskA}, {k.d.caps.umrROWrite, prm.MKeyMaskRelaxedOrderingWrite}, {k.d.caps.umrRORead, prm.MKeyMaskRelaxedOrderingRead}} {
-		if f.on {
-			mask |= f.bit
-		}
-	}
-	req.UMR().SetMKeyMask(mask)
+	req.UMR().SetMKeyMask(k.d.rightsMask())
 	req.UMR().SetFlags(prm.UMRCheckNotFree | prm.UMRInline)
 	n.fillRights(req.MKC(), k.d, n.access)
 	if err := k.exec(in, prm.NewOut(prm.OpChangeMKey, 0)); err != nil {

@@ -5,6 +5,8 @@
 package mkey
 
 import (
+	"slices"
+
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/sim/mem"
 	"github.com/rdmasim/rdmasim/sim/rule"
@@ -95,17 +97,23 @@ func (t *Table) Insert(index uint32, c prm.MKC, entries prm.MTT, entryRights boo
 	}
 	k.pageMask = 1<<k.logPage - 1
 	k.pageOff = k.start & k.pageMask
-	if n := entries.Count(); n > 0 {
-		k.entries = make([]uint64, n)
-		for i := range k.entries {
-			k.entries[i] = entries.Addr(i) | entries.Rights(i)
-		}
-	}
+	k.setEntries(entries)
 	for int(index) >= len(t.keys) {
 		t.keys = append(t.keys, nil)
 	}
 	t.keys[index] = k
 	return k
+}
+
+// setEntries copies the translation entries.
+func (k *Key) setEntries(entries prm.MTT) {
+	n := entries.Count()
+	if k.entries = slices.Grow(k.entries[:0], n); n == 0 {
+		return
+	}
+	for i := range n {
+		k.entries = append(k.entries, entries.Addr(i)|entries.Rights(i))
+	}
 }
 
 // EntryIndex is the number of the translation entry of an address in the key's range,

@@ -72,26 +72,47 @@ func (t *Table) checkUpdate(k *Key, u User, mkey uint32, umr prm.UMRCtrlSegment)
 // umrEnabled says whether work requests may change the key.
 func (k *Key) umrEnabled() bool { return prm.MKC(k.Context[:]).UMREn() }
 
+// loadable are further fields that Change takes with new translations, or that make a key free.
+const loadable = prm.MKeyMaskFree | prm.MKeyMaskLen | prm.MKeyMaskStartAddr | prm.MKeyMaskPageSize
+
 // changeable are the fields of a context that Change takes.
 const changeable = prm.MKeyMaskLR | prm.MKeyMaskLW | prm.MKeyMaskRR | prm.MKeyMaskRW | prm.MKeyMaskA | prm.MKeyMaskPD |
 	prm.MKeyMaskRelaxedOrderingWrite | prm.MKeyMaskRelaxedOrderingRead
 
-// Change changes the rights and the PD of a key in use as a driver asks, which may do so with
-// the keys of every PD.
-func (t *Table) Change(mkey uint32, umr prm.UMRCtrlSegment, c prm.MKC) Result {
+// Change changes a key as a driver asks, which may do so with the keys of every PD: rights and PD,
+// whether it is free, and, with the flag of translations, its range and its entries, for which the
+// key must have room.
+func (t *Table) Change(mkey uint32, umr prm.UMRCtrlSegment, c prm.MKC, entries prm.MTT) Result {
 	k := t.At(mkey >> 8)
 	switch {
 	case !k.named(mkey):
 		return NoKey
-	case umr.MKeyMask()&^changeable != 0:
+	case umr.MKeyMask()&^(changeable|loadable) != 0:
+		return NotModelled
+	case umr.Flags()&prm.UMRTranslationOffset == 0 && umr.MKeyMask()&loadable&^prm.MKeyMaskFree != 0, k.mode != prm.MKeyModeMTT && umr.MKeyMask()&loadable != 0:
 		return NotModelled
 	case !k.umrEnabled():
 		return NoRight
 	case umr.Flags()&prm.UMRCheckNotFree != 0 && !k.inUse():
 		return Free
+	case umr.MKeyMask()&prm.MKeyMaskFree != 0 && c.Free() && k.boundWindows > 0:
+		return NotFree
+	case uint32(entries.Count()+1)/2 > prm.MKC(k.Context[:]).TranslationsOctwordSize():
+		return OutOfRange
+	}
+	if umr.Flags()&prm.UMRTranslationOffset != 0 {
+		k.load(c, entries)
 	}
 	k.apply(umr.MKeyMask(), c)
 	return OK
+}
+
+// load gives a key other translations.
+func (k *Key) load(c prm.MKC, entries prm.MTT) {
+	prm.MKC(k.Context[:]).SetLogPageSize(c.LogPageSize())
+	k.logPage = uint8(c.LogPageSize())
+	k.pageMask = 1<<k.logPage - 1
+	k.setEntries(entries)
 }
 
 // target checks the one entry of a window that is to be bound, with the range and the

@@ -57,6 +57,7 @@ var generations = []string{"dynamic", "static"}
 // the unit has.
 var words = map[string][]string{
 	"uar.bf_conflict":   {"none", "serialize", "refetch"},
+	"kernel.mkey_cache": {"lifo", "fifo", "none"},
 	"kernel.generation": generations, "provider.generation": generations,
 	"hca.link_layer":  hca.LinkLayerWords,
 	"hca.link_layers": hca.LinkLayersWords,
@@ -68,7 +69,7 @@ var words = map[string][]string{
 // names are the fields whose key does not follow from their name. A field of two
 // has a key for each.
 var names = map[string][]string{
-	"PUs": {"pus"}, "RoCEAdder": {"roce_adder"}, "VLs": {"vls"}, "CoreClockKHz": {"core_clock"},
+	"PUs": {"pus"}, "MKeyCache": {"mkey_cache"}, "RoCEAdder": {"roce_adder"}, "VLs": {"vls"}, "CoreClockKHz": {"core_clock"},
 	"MinTimeBetweenCNPs": {"min_time_between_cnps"}, "CNPDSCP": {"cnp_dscp"}, "ClampAfterTimeInc": {"clamp_tgt_rate_after_time_inc"},
 	"RPGAIRate": {"rpg_ai_rate"}, "RPGHAIRate": {"rpg_hai_rate"}, "RateOnFirstCNP": {"rate_to_set_on_first_cnp"},
 	"DCETCPG": {"dce_tcp_g"}, "DCETCPRTT": {"dce_tcp_rtt"}, "RateReducePeriod": {"rate_reduce_monitor_period"}, "InitialAlpha": {"initial_alpha_value"},

@@ -49,6 +49,8 @@ func (tb *Testbed) Capability(token string) verbs.Capability {
 			has = p.Kernel.Generation == kernel.Dynamic
 		case "lib.dyn":
 			has = p.Provider.Generation == kernel.Dynamic
+		case "mkeys.lifo":
+			has = p.Kernel.MKeyCache == kernel.LastKeyFirst
 		case "fork.copy":
 			has = p.Kernel.Generation != kernel.Static
 		case "legacy abi":

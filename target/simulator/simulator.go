@@ -69,13 +69,16 @@ func New(cfg Config) (*Target, error) {
 }
 
 // variants are the needs of cases that ask for another kind of machine than the profile's:
-// kernel and library of the static generation, together or one of them, a library with the independent thread domains of the
+// kernel and library of the static generation, together or one of them, a driver that takes the oldest free key, a library with the independent thread domains of the
 // proposal, which stock ones refuse, a device without atomics, and what an administrator
 // turns on.
 var variants = []struct{ need, key, value string }{
 	{"legacy abi", "kernel.generation", "static"},
+	{"legacy abi", "kernel.mkey_cache", "fifo"},
 	{"no uar objects", "kernel.generation", "static"},
+	{"no uar objects", "kernel.mkey_cache", "fifo"},
 	{"no lib.dyn", "provider.generation", "static"},
+	{"no mkeys.lifo", "kernel.mkey_cache", "fifo"},
 	{"td.independent", "provider.independent_td", "true"},
 	{"no atomic", "hca.atomics", "false"},
 	{"ecn", "congestion.dcqcn", "true"},
