@@ -270,7 +270,7 @@ func TestStoredFilesParse(t *testing.T) {
 	if _, err := Scenarios(); err != nil {
 		t.Error(err)
 	}
-	if _, err := loadValidations(nil); err != nil {
+	if _, err := loadValidations(t.Context(), nil); err != nil {
 		t.Error(err)
 	}
 }

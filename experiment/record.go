@@ -35,7 +35,7 @@ type recorder struct {
 func (r *Request) recorder(ctx context.Context) (*recorder, error) {
 	rec := &recorder{lockstep: r.Lockstep}
 	if r.Fault != "" {
-		src, err := input.ReadFile(r.Fault)
+		src, err := input.ReadFile(ctx, r.Fault)
 		if err != nil {
 			return nil, usage("--fault: %w", err)
 		}

@@ -118,11 +118,11 @@ func Scenarios() ([]ScenarioInfo, error) {
 
 // Open finds an experiment by name, or makes one of a scenario file: a path, or the
 // file name of a scenario that comes with the program.
-func Open(name string) (*Experiment, error) {
+func Open(ctx context.Context, name string) (*Experiment, error) {
 	if !strings.HasSuffix(name, ".yaml") && !strings.HasSuffix(name, ".yml") {
 		return Find(name)
 	}
-	src, err := input.ReadFile(name)
+	src, err := input.ReadFile(ctx, name)
 	if errors.Is(err, os.ErrNotExist) && filepath.Base(name) == name {
 		own, oerr := fixtures.Read("scenarios/" + name)
 		if oerr == nil {

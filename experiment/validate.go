@@ -138,7 +138,7 @@ func (v *Validation) run(name string) (*Scenario, error) {
 // Validate runs the given validation files, or all that come with the program, and
 // compares. With prof, only files of that profile.
 func Validate(ctx context.Context, files []string, prof string, seed uint64, progress func(done, total int, what string)) (*ValidationReport, error) {
-	all, err := loadValidations(files)
+	all, err := loadValidations(ctx, files)
 	if err != nil {
 		return nil, err
 	}
@@ -182,7 +182,7 @@ func Validate(ctx context.Context, files []string, prof string, seed uint64, pro
 	return rep, nil
 }
 
-func loadValidations(files []string) ([]*Validation, error) {
+func loadValidations(ctx context.Context, files []string) ([]*Validation, error) {
 	var all []*Validation
 	if len(files) == 0 {
 		names, err := fixtures.List("validation")
@@ -203,7 +203,7 @@ func loadValidations(files []string) ([]*Validation, error) {
 		return all, nil
 	}
 	for _, f := range files {
-		src, err := input.ReadFile(f)
+		src, err := input.ReadFile(ctx, f)
 		if err != nil {
 			return nil, usage("cannot read the validation file: %w", err)
 		}

@@ -12,7 +12,7 @@ import (
 // figures are all figures, by ID, and the values of scenarios that were fitted.
 func figures(t *testing.T) (figs map[string]Figure, own []string) {
 	t.Helper()
-	all, err := loadValidations(nil)
+	all, err := loadValidations(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func TestValidateProfile(t *testing.T) {
 	if len(rep.Checks) != 2 || rep.Checks[0].ID != "18d" || len(rep.NotModelled) != 0 || len(rep.Notes) != 0 || rep.Summary.FittedChecks != 0 {
 		t.Errorf("%+v", rep)
 	}
-	all, err := loadValidations(nil)
+	all, err := loadValidations(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

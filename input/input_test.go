@@ -142,7 +142,7 @@ func TestExcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{large: "longer than 1048576 bytes", "/dev/zero": "longer than 1048576 bytes", filepath.Join(dir, "none"): "no such file"} {
-		if _, err := ReadFile(name); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := ReadFile(t.Context(), name); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -1,9 +1,9 @@
 package input
 
 import (
+	"context"
 	"fmt"
 	"io"
-	"os"
 )
 
 // Bounds of a file that a user writes: a device (/dev/zero) or a hostile file takes neither the memory nor the stack.
@@ -13,9 +13,9 @@ const (
 	mostLines = 20_000
 )
 
-// ReadFile reads a file of at most MostBytes.
-func ReadFile(name string) ([]byte, error) {
-	f, err := os.Open(name)
+// ReadFile reads a file of at most MostBytes. A wait for a FIFO ends with ctx.
+func ReadFile(ctx context.Context, name string) ([]byte, error) {
+	f, err := Open(ctx, name)
 	if err != nil {
 		return nil, err
 	}

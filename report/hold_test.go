@@ -25,7 +25,7 @@ func TestBaselineHoldsNumbers(t *testing.T) {
 		}
 		var r *Run
 		if err == nil {
-			r, err = ReadFile(path)
+			r, err = ReadFile(t.Context(), path)
 		}
 		if err != nil {
 			t.Fatal(err)

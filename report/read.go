@@ -4,20 +4,22 @@ import (
 	"bufio"
 	"bytes"
 	"compress/gzip"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
+
+	"github.com/rdmasim/rdmasim/input"
 )
 
 // maxRecord bounds a record that is read: the whole catalogue needs about 1 MB.
 const maxRecord = 64 << 20
 
-// ReadFile reads the record of a run that WriteJSON wrote, packed by gzip or not.
-func ReadFile(name string) (*Run, error) {
-	f, err := os.Open(name)
+// ReadFile reads the record of a run that WriteJSON wrote, packed by gzip or not. A wait for a FIFO ends with ctx.
+func ReadFile(ctx context.Context, name string) (*Run, error) {
+	f, err := input.Open(ctx, name)
 	if err != nil {
 		return nil, err
 	}

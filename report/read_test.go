@@ -34,7 +34,7 @@ func TestReadFile(t *testing.T) {
 			if err := os.WriteFile(path, tt.text, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			r, err := report.ReadFile(path)
+			r, err := report.ReadFile(t.Context(), path)
 			if tt.want == "" && (err != nil || len(r.Cases) != 4) {
 				t.Errorf("%v", err)
 			}
@@ -51,7 +51,7 @@ func TestRecordWithAnIDTwiceIsRefused(t *testing.T) {
 	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := report.ReadFile(name); err == nil || !strings.Contains(err.Error(), name+": RC-001 is there twice, as case 1 and as case 3") {
+	if _, err := report.ReadFile(t.Context(), name); err == nil || !strings.Contains(err.Error(), name+": RC-001 is there twice, as case 1 and as case 3") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -64,7 +64,7 @@ func TestRecordWithAnUnknownOutcomeIsRefused(t *testing.T) {
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := report.ReadFile(name); err == nil || !strings.Contains(err.Error(), `case 2, "RC-002", has the outcome "`+outcome+`", which is none of`) {
+		if _, err := report.ReadFile(t.Context(), name); err == nil || !strings.Contains(err.Error(), `case 2, "RC-002", has the outcome "`+outcome+`", which is none of`) {
 			t.Errorf("error %v", err)
 		}
 	}

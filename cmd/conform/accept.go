@@ -19,7 +19,7 @@ func newAccept() *cobra.Command {
 			"conform --target=hw --baseline DIR/NAME.json later runs expect what this run saw in cases of strength H.",
 		Args: needs(1, "a record, which conform --target=hw --report writes"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			r, err := report.ReadFile(args[0])
+			r, err := report.ReadFile(cmd.Context(), args[0])
 			if err != nil {
 				return usagef("%w", err)
 			}

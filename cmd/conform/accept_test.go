@@ -35,7 +35,7 @@ func TestAcceptPassedThrough(t *testing.T) {
 		t.Fatalf("exit %d, %s", code, stderr)
 	}
 	o := &runOptions{seed: 1, baselines: []string{filepath.Join(dir, "mlx5-0x1017.json")}}
-	if got, err := o.readBaselines(); err != nil || got[0].Environment[report.KeyPassedThrough] == "" {
+	if got, err := o.readBaselines(t.Context()); err != nil || got[0].Environment[report.KeyPassedThrough] == "" {
 		t.Errorf("as a baseline: %v", err)
 	}
 }

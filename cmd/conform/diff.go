@@ -32,11 +32,11 @@ func newDiff() *cobra.Command {
 			if format != "table" && format != "json" {
 				return usagef("--format %q is neither table nor json", format)
 			}
-			a, err := report.ReadFile(args[0])
+			a, err := report.ReadFile(cmd.Context(), args[0])
 			if err != nil {
 				return usagef("%w", err)
 			}
-			b, err := report.ReadFile(args[1])
+			b, err := report.ReadFile(cmd.Context(), args[1])
 			if err != nil {
 				return usagef("%w", err)
 			}

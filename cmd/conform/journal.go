@@ -150,7 +150,7 @@ func recoverRun(ctx context.Context, stdout, stderr io.Writer, path, into string
 	if back.Torn != "" {
 		fmt.Fprintln(stderr, "conform:", back.Torn)
 	}
-	if err := replaceable(into); err != nil {
+	if err := replaceable(ctx, into); err != nil {
 		return err
 	}
 	f, err := create(ctx, into)
@@ -169,11 +169,11 @@ func recoverRun(ctx context.Context, stdout, stderr io.Writer, path, into string
 }
 
 // replaceable refuses a file that is anything but an incomplete record.
-func replaceable(path string) error {
+func replaceable(ctx context.Context, path string) error {
 	if st, err := os.Stat(path); err != nil || !st.Mode().IsRegular() {
 		return nil // nothing is there that could be lost; create says what is wrong
 	}
-	if old, err := report.ReadFile(path); err != nil || !old.Incomplete {
+	if old, err := report.ReadFile(ctx, path); err != nil || !old.Incomplete {
 		return usagef("%s is there already, and is no record of an interrupted run: give the recovered record another name with --report FILE.json", path)
 	}
 	return nil

@@ -1,11 +1,11 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"text/tabwriter"
 	"time"
 
@@ -60,7 +60,7 @@ func newWire() *cobra.Command {
 			if o.rules {
 				return printRules(cmd.OutOrStdout(), o.format)
 			}
-			return o.run(cmd.OutOrStdout(), args[0])
+			return o.run(cmd.Context(), cmd.OutOrStdout(), args[0])
 		},
 	}
 	f := cmd.Flags()
@@ -151,8 +151,8 @@ type judgement struct {
 }
 
 // run judges a file. If the file is broken, run judges what can be read, and says so.
-func (o *wireOptions) run(w io.Writer, name string) error {
-	f, err := os.Open(name)
+func (o *wireOptions) run(ctx context.Context, w io.Writer, name string) error {
+	f, err := input.Open(ctx, name)
 	if err != nil {
 		return usagef("%w", err)
 	}

@@ -101,6 +101,9 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if text := s.Error(); text != "" {
 		fmt.Fprintln(stderr, "conform:", plain.Message(text))
 	}
+	if errors.Is(err, context.Canceled) {
+		return exitInterrupted
+	}
 	return s.code
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -123,11 +124,11 @@ func (o *runOptions) check() error {
 }
 
 // readFaults reads the file of --fault. Its errors name file, line and column.
-func (o *runOptions) readFaults() error {
+func (o *runOptions) readFaults(ctx context.Context) error {
 	if o.fault == "" {
 		return nil
 	}
-	text, err := input.ReadFile(o.fault)
+	text, err := input.ReadFile(ctx, o.fault)
 	if err != nil {
 		return &status{exitUsage, err}
 	}
@@ -143,10 +144,10 @@ func (o *runOptions) readFaults() error {
 	return nil
 }
 
-func (o *runOptions) readBaselines() ([]*report.Run, error) {
+func (o *runOptions) readBaselines(ctx context.Context) ([]*report.Run, error) {
 	var out []*report.Run
 	for _, name := range o.baselines {
-		b, err := report.ReadFile(name)
+		b, err := report.ReadFile(ctx, name)
 		if err == nil {
 			err = b.Acceptable()
 		}

@@ -110,7 +110,7 @@ func TestHostileTexts(t *testing.T) {
 
 // Nor does one reach JUnit, which stays XML, or a record that is written again, which says the same.
 func TestHostileRecordIsWritten(t *testing.T) {
-	r, err := report.ReadFile(hostileRecord(t, "a"))
+	r, err := report.ReadFile(t.Context(), hostileRecord(t, "a"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func TestHostileRecordIsWritten(t *testing.T) {
 			break
 		}
 	}
-	same, err := report.ReadFile(fileOf(t, "again.json", again.Bytes()))
+	same, err := report.ReadFile(t.Context(), fileOf(t, "again.json", again.Bytes()))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -38,7 +38,7 @@ func recordings(t *testing.T) map[string]*report.Run {
 	}
 	runs := map[string]*report.Run{}
 	for _, path := range paths {
-		if runs[path], err = report.ReadFile(path); err != nil {
+		if runs[path], err = report.ReadFile(t.Context(), path); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -119,7 +119,7 @@ func TestSimulatorAgainstRecordings(t *testing.T) {
 	if code, out, stderr := command(t, "--target=sim", "--report", path); code != exitOK {
 		t.Fatalf("exit %d\n%s%s", code, out, stderr)
 	}
-	sim, err := report.ReadFile(path)
+	sim, err := report.ReadFile(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -78,7 +78,7 @@ func (o *runOptions) jobs(ctx context.Context, parallel bool) ([]*job, error) {
 	if err := o.distinct(parallel); err != nil {
 		return nil, err
 	}
-	if err := o.readFaults(); err != nil {
+	if err := o.readFaults(ctx); err != nil {
 		return nil, err
 	}
 	var jobs []*job
@@ -87,7 +87,7 @@ func (o *runOptions) jobs(ctx context.Context, parallel bool) ([]*job, error) {
 			continue
 		}
 		j := &job{runOptions: o.of(target, parallel), items: items, whole: len(items) == len(all)}
-		j.baselines, err = j.readBaselines()
+		j.baselines, err = j.readBaselines(ctx)
 		if err == nil {
 			j.program, err = workerCommand(target)
 		}

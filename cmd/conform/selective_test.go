@@ -17,7 +17,7 @@ func TestWireNamesTheSenderThatACaptureNeeds(t *testing.T) {
 	if err := os.WriteFile(faults, []byte("faults: [{do: drop, direction: requests, flow: 1, packet: 50, iteration: 1}]"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	x, err := experiment.Open("stream.yaml")
+	x, err := experiment.Open(t.Context(), "stream.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

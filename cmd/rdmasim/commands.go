@@ -67,7 +67,7 @@ scenario that comes with the program by the name of its file. rdmasim list shows
 				return err
 			}
 			req.Version = experiment.Version()
-			x, err := experiment.Open(args[0])
+			x, err := experiment.Open(c.Context(), args[0])
 			if err != nil {
 				return err
 			}

@@ -97,7 +97,7 @@ func status(err error, stderr io.Writer) int {
 	case errors.Is(err, experiment.ErrInterrupted):
 		fmt.Fprintln(stderr, "rdmasim: interrupted; the results so far are written and marked as incomplete")
 		return exitInterrupted
-	case errors.Is(err, outfile.ErrInterrupted):
+	case errors.Is(err, outfile.ErrInterrupted), errors.Is(err, context.Canceled):
 		fmt.Fprintln(stderr, "rdmasim:", plain.Message(err.Error()))
 		return exitInterrupted
 	case errors.As(err, &bad):

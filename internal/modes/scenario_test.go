@@ -61,7 +61,7 @@ func artefacts(t *testing.T, x shipped, set []string, seed uint64, lockstep, wat
 			req.Trace = filepath.Join(dir, "timeline")
 		}
 	}
-	e, err := experiment.Open(x.name)
+	e, err := experiment.Open(t.Context(), x.name)
 	if err != nil {
 		t.Fatal(err)
 	}
