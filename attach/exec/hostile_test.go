@@ -66,6 +66,19 @@ func TestProgramCannotTakeMemoryFromTheSupervisor(t *testing.T) {
 	})
 }
 
+// TestProcessWithoutItsMainThread goes on with another thread.
+func TestProcessWithoutItsMainThread(t *testing.T) {
+	needs(t, "ibv_devices")
+	bin := compile(t, "leader")
+	each(t, func(t *testing.T, u user) {
+		for _, flags := range [][]string{{}, {"-copy-queues"}} {
+			if out, status := u.session(t, append(flags, "--", bin)...); status != 0 || !strings.Contains(out, "moved") {
+				t.Errorf("%v: status %d:\n%s", flags, status, out)
+			}
+		}
+	})
+}
+
 // TestNobodyWaitsForAnothersMmap counts the rounds in which the calls on one file were answered while an mmap of another
 // waited. They are all but those in which the machine took a second for ten calls.
 func TestNobodyWaitsForAnothersMmap(t *testing.T) {

@@ -3,10 +3,8 @@
 package procmem
 
 import (
-	"slices"
-	"unsafe"
-
 	"golang.org/x/sys/unix"
+	"slices"
 
 	"github.com/rdmasim/rdmasim/sim/mem"
 )
@@ -175,12 +173,14 @@ func (h *held) add(x *part) {
 // them are finished, including that one.
 func (p *Process) writeVector() int {
 	h := &p.held
-	got, _, e := unix.RawSyscall6(unix.SYS_PROCESS_VM_WRITEV, uintptr(p.pid), uintptr(unsafe.Pointer(&h.local[0])), uintptr(len(h.local)),
-		uintptr(unsafe.Pointer(&h.remote[0])), uintptr(len(h.remote)), 0)
+	got, e := p.call(unix.SYS_PROCESS_VM_WRITEV, h.local, h.remote)
+	if e == unix.ESRCH && p.nextThread() {
+		got, e = p.call(unix.SYS_PROCESS_VM_WRITEV, h.local, h.remote)
+	}
 	if e == unix.ESRCH || e == unix.EPERM {
 		return len(h.remote)
 	}
-	left := int(got)
+	left := got
 	if e != 0 {
 		left = 0
 	}

@@ -75,7 +75,10 @@ type Mapping struct {
 
 // Mappings calls f for every mapping in order of addresses, until it returns false.
 func (p *Process) Mappings(f func(*Mapping) bool) error {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", p.pid))
+	b, err := p.maps()
+	if len(b) == 0 && p.nextThread() {
+		b, err = p.maps()
+	}
 	if err != nil {
 		return fmt.Errorf("mappings of process %d: %w", p.pid, err)
 	}
@@ -87,6 +90,8 @@ func (p *Process) Mappings(f func(*Mapping) bool) error {
 	}
 	return nil
 }
+
+func (p *Process) maps() ([]byte, error) { return os.ReadFile(fmt.Sprintf("/proc/%d/maps", p.tid)) }
 
 // parse reads a line of maps: "start-end rwxp offset major:minor inode ...", all
 // numbers but the inode hexadecimal.

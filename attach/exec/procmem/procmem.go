@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -21,6 +22,7 @@ var ErrRights = errors.New("no permission to read the memory of the program (pro
 // that a process that gets the same number later is never mistaken for it.
 type Process struct {
 	pid   int
+	tid   int // a thread that has the memory: the main one, until it ends before others
 	pidfd int
 	gone  bool
 	// scratch of one call: the kernel reads it, so it may not lie on a stack that moves
@@ -40,7 +42,7 @@ func Open(pid int) (*Process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("process %d: %w", pid, err)
 	}
-	return &Process{pid: pid, pidfd: fd}, nil
+	return &Process{pid: pid, tid: pid, pidfd: fd}, nil
 }
 
 // PID is the number of the process.
@@ -56,7 +58,7 @@ func (p *Process) Close() {
 
 // File is the open file behind a descriptor of the process, shared with it.
 func (p *Process) File(fd int) (*os.File, error) {
-	n, err := unix.PidfdGetfd(p.pidfd, fd, 0)
+	n, err := p.getFD(fd)
 	if err != nil {
 		return nil, fmt.Errorf("descriptor %d of process %d: %w", fd, p.pid, err)
 	}
@@ -118,8 +120,10 @@ func (p *Process) do(nr uintptr, segments, want int, addr mem.VA) error {
 	if p.gone {
 		return fmt.Errorf("memory of process %d at %#x: %w", p.pid, uint64(addr), unix.ESRCH)
 	}
-	got, _, e := unix.RawSyscall6(nr, uintptr(p.pid), uintptr(unsafe.Pointer(&p.local[0])), 1,
-		uintptr(unsafe.Pointer(&p.remote[0])), uintptr(segments), 0)
+	got, e := p.call(nr, p.local[:1], p.remote[:segments])
+	if e == unix.ESRCH && p.nextThread() {
+		got, e = p.call(nr, p.local[:1], p.remote[:segments])
+	}
 	p.local[0].Base = nil
 	switch {
 	case e == unix.EPERM:
@@ -128,10 +132,17 @@ func (p *Process) do(nr uintptr, segments, want int, addr mem.VA) error {
 			break
 		}
 		return fmt.Errorf("%w: %w", ErrRights, e)
-	case e == 0 && int(got) == want:
+	case e == 0 && got == want:
 		return nil
 	case e == 0:
 		e = unix.EFAULT
 	}
 	return fmt.Errorf("memory of process %d, %d bytes at %#x: %w", p.pid, want, uint64(addr), e)
+}
+
+// call copies between local and remote segments.
+func (p *Process) call(nr uintptr, local []unix.Iovec, remote []unix.RemoteIovec) (int, syscall.Errno) {
+	n, _, e := unix.RawSyscall6(nr, uintptr(p.tid), uintptr(unsafe.Pointer(&local[0])), uintptr(len(local)),
+		uintptr(unsafe.Pointer(&remote[0])), uintptr(len(remote)), 0)
+	return int(n), e
 }
