@@ -183,7 +183,7 @@ func TestLimits(t *testing.T) {
 			}
 		}
 		for _, want := range []string{"channel 57 EMFILE\n", "file 19 EMFILE\n", "memory 3 ENOMEM\n",
-			"has 200 objects, the most that one may have: --limit-objects", "60 descriptors are open", "--limit-files",
+			"has 200 objects, the most that one may have: --limit-objects", "asks for more than 60 descriptors", "--limit-files",
 			"cannot register more than 4096 MiB together: --limit-memory"} {
 			if strings.Count(out, want) != 1 {
 				t.Errorf("%q is said %d times, and not once:\n%s", want, strings.Count(out, want), out)

@@ -4,6 +4,7 @@ package exec
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"strconv"
 	"strings"
@@ -43,8 +44,9 @@ type limits struct {
 func newLimits(cfg *Config) *limits {
 	l := &limits{cfg: cfg}
 	mappings := maxMappings()
-	l.objects = &uverbs.Quota{Name: "objects of all processes", Most: allProcesses * l.ofObjects(), Errno: unix.ENOMEM,
-		OnFull: warning("the processes have %d objects together, the most that they may have: --limit-objects raises the limit", allProcesses*l.ofObjects())}
+	together := allProcesses * min(l.ofObjects(), math.MaxInt/allProcesses)
+	l.objects = &uverbs.Quota{Name: "objects of all processes", Most: together, Errno: unix.ENOMEM,
+		OnFull: warning("the processes have %d objects together, the most that they may have: --limit-objects raises the limit", together)}
 	files := maxFiles()
 	l.files = &uverbs.Quota{Name: "descriptors for all processes", Most: files, Errno: unix.ENFILE,
 		OnFull: warning("%d descriptors are open for the processes, as many as this process may have: a higher limit (ulimit -n) allows more", files)}
@@ -55,7 +57,7 @@ func newLimits(cfg *Config) *limits {
 		bytes = machineRAM()
 	}
 	l.ram = &kernel.RAM{Pages: bytes / mem.PageSize,
-		OnFull: warning("the processes cannot register more than %d MiB together: --limit-memory raises the limit", bytes>>20)}
+		OnFull: warning("the processes cannot register more than %s together: --limit-memory raises the limit", size(bytes))}
 	return l
 }
 
@@ -68,13 +70,21 @@ func orDefault(n, usual int) int {
 	return n
 }
 
+// size is a number of bytes for a message.
+func size(bytes uint64) string {
+	if bytes%(1<<20) == 0 {
+		return fmt.Sprintf("%d MiB", bytes>>20)
+	}
+	return fmt.Sprintf("%d bytes", bytes)
+}
+
 // of are the limits of one process.
 func (l *limits) of(p *process, pid int) {
 	objects, files := l.ofObjects(), orDefault(l.cfg.LimitFiles, defaultFiles)
 	p.objects = &uverbs.Quota{Name: "objects", Most: objects, Errno: unix.ENOMEM, Up: l.objects,
 		OnFull: warning("process %d has %d objects, the most that one may have: --limit-objects raises the limit", pid, objects)}
 	p.files = &uverbs.Quota{Name: "descriptors", Most: files, Errno: unix.EMFILE, Up: l.files,
-		OnFull: warning("%d descriptors are open for process %d, the most that one may have: --limit-files raises the limit", files, pid)}
+		OnFull: warning("process %d asks for more than %d descriptors, the most that one may have: --limit-files raises the limit", pid, files)}
 	half := l.maps.Most / 2
 	p.maps = &uverbs.Quota{Name: "mapped pages and queues", Most: half, Errno: unix.ENOMEM, Up: l.maps,
 		OnFull: warning("%d pages and queues of process %d are mapped, half of what the kernel allows: a higher vm.max_map_count allows more", half, pid)}
