@@ -97,16 +97,18 @@ func (p *Packet) ext(h Headers) []byte {
 
 // The extended headers. Only those that the opcode has may be asked for (Has).
 
-func (p *Packet) RDETH() RDETH { return (*[RDETHSize]byte)(p.ext(HasRDETH))[:] }
-func (p *Packet) DETH() DETH { return (*[DETHSize]byte)(p.ext(HasDETH))[:] }
-func (p *Packet) XRCETH() XRCETH { return (*[XRCETHSize]byte)(p.ext(HasXRCETH))[:] }
-func (p *Packet) FETH() FETH { return (*[FETHSize]byte)(p.ext(HasFETH))[:] }
-func (p *Packet) RETH() RETH { return (*[RETHSize]byte)(p.ext(HasRETH))[:] }
+func (p *Packet) RDETH() RDETH         { return (*[RDETHSize]byte)(p.ext(HasRDETH))[:] }
+func (p *Packet) DETH() DETH           { return (*[DETHSize]byte)(p.ext(HasDETH))[:] }
+func (p *Packet) XRCETH() XRCETH       { return (*[XRCETHSize]byte)(p.ext(HasXRCETH))[:] }
+func (p *Packet) FETH() FETH           { return (*[FETHSize]byte)(p.ext(HasFETH))[:] }
+func (p *Packet) RETH() RETH           { return (*[RETHSize]byte)(p.ext(HasRETH))[:] }
 func (p *Packet) AtomicETH() AtomicETH { return (*[AtomicETHSize]byte)(p.ext(HasAtomicETH))[:] }
-func (p *Packet) AETH() AETH { return (*[AETHSize]byte)(p.ext(HasAETH))[:] }
-func (p *Packet) AtomicAckETH() AtomicAckETH { return (*[AtomicAckETHSize]byte)(p.ext(HasAtomicAckETH))[:] }
+func (p *Packet) AETH() AETH           { return (*[AETHSize]byte)(p.ext(HasAETH))[:] }
+func (p *Packet) AtomicAckETH() AtomicAckETH {
+	return (*[AtomicAckETHSize]byte)(p.ext(HasAtomicAckETH))[:]
+}
 func (p *Packet) ImmDt() ImmDt { return (*[ImmDtSize]byte)(p.ext(HasImmDt))[:] }
-func (p *Packet) IETH() IETH { return (*[IETHSize]byte)(p.ext(HasIETH))[:] }
+func (p *Packet) IETH() IETH   { return (*[IETHSize]byte)(p.ext(HasIETH))[:] }
 
 // Ext is all extended headers.
 func (p *Packet) Ext() []byte { return p.B[p.bth+BTHSize : p.payload] }
