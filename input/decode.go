@@ -11,6 +11,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
 )
 
 // Error is one mistake in a file.
@@ -72,10 +73,20 @@ func Decode(file string, src []byte, v any) (*Doc, error) {
 		return nil, &Error{file, 1, 1, "the file is empty"}
 	}
 	if len(f.Docs) > 1 {
-		d.fail(f.Docs[1], "a second document begins here, and only one is allowed")
+		d.fail(secondDocument{f.Docs[1]}, "a second document begins here, and only one is allowed")
 	}
 	d.value(f.Docs[0].Body, reflect.ValueOf(v).Elem(), "", field{})
 	return d.doc, errors.Join(d.errs...)
+}
+
+// secondDocument is a document at the place of its "---": it may be empty.
+type secondDocument struct{ *ast.DocumentNode }
+
+func (n secondDocument) GetToken() *token.Token {
+	if n.Start != nil || n.Body == nil {
+		return n.Start
+	}
+	return n.Body.GetToken()
 }
 
 func syntaxError(file string, err error) error {
