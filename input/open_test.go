@@ -30,3 +30,14 @@ func TestReadsOfAFIFOEndWithTheContext(t *testing.T) {
 		}
 	}
 }
+
+// A file that is no FIFO is read whatever the context says: who is interrupted decides what of a run is left.
+func TestFilesAreReadAfterTheContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 20 {
+		if text, err := ReadFile(ctx, "open_test.go"); err != nil || len(text) == 0 {
+			t.Fatalf("%d bytes, %v", len(text), err)
+		}
+	}
+}
