@@ -50,34 +50,20 @@ func main() {
 	os.Exit(execute(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// output remembers the first error of writing to standard output.
-type output struct {
-	to  io.Writer
-	err error
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	n, err := o.to.Write(p)
-	if o.err == nil {
-		o.err = err
-	}
-	return n, err
-}
-
 // execute runs the command line and returns the exit status. What cannot be written to standard output
 // fails a command that went well otherwise.
 func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	out := &output{to: plain.NewWriter(stdout)}
+	out := plain.NewOutput(stdout)
 	stderr = plain.NewWriter(stderr)
 	root := newRoot(out, stderr)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
-	if out.err != nil {
-		if !errors.Is(out.err, syscall.EPIPE) { // a reader that wants no more, such as head
-			fmt.Fprintln(stderr, "rdmasim: the output is not complete:", out.err)
+	if out.Err != nil {
+		if !errors.Is(out.Err, syscall.EPIPE) { // a reader that wants no more, such as head
+			fmt.Fprintln(stderr, "rdmasim: the output is not complete:", out.Err)
 		}
 		var cause syscall.Errno // of each failed write
-		if err == nil || errors.As(out.err, &cause) && errors.Is(err, cause) {
+		if err == nil || errors.As(out.Err, &cause) && errors.Is(err, cause) {
 			return exitFailure
 		}
 	}

@@ -1,0 +1,20 @@
+package plain
+
+import "io"
+
+// Output is the standard output of a program: it writes text only, and remembers the first error.
+type Output struct {
+	to  io.Writer
+	Err error
+}
+
+// NewOutput writes to w what NewWriter does.
+func NewOutput(w io.Writer) *Output { return &Output{to: NewWriter(w)} }
+
+func (o *Output) Write(p []byte) (int, error) {
+	n, err := o.to.Write(p)
+	if o.Err == nil {
+		o.Err = err
+	}
+	return n, err
+}
