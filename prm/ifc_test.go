@@ -25,6 +25,9 @@ func ifcMembers(t *testing.T) []layout.Member {
 	for _, c := range QCounterNames {
 		all = append(all, layout.Member{Struct: "mlx5_ifc_query_q_counter_out_bits", Name: c.Name, Offset: 8 * int(c.Counter), Width: 32})
 	}
+	for _, c := range PortCounterNames {
+		all = append(all, layout.Member{Struct: "mlx5_ifc_" + c.Struct + "_bits", Name: c.Name + "_high", Offset: 8 * int(c.Counter), Width: 32})
+	}
 	return all
 }
 

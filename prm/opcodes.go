@@ -64,6 +64,7 @@ const (
 	OpDeallocPD              Opcode = 0x801
 	OpAllocUAR               Opcode = 0x802
 	OpDeallocUAR             Opcode = 0x803
+	OpAccessReg              Opcode = 0x805
 	OpAttachToMCG            Opcode = 0x806
 	OpDetachFromMCG          Opcode = 0x807
 	OpNOP                    Opcode = 0x80d
@@ -141,6 +142,7 @@ var commands = [...]cmdInfo{
 	{OpDeallocPD, "DEALLOC_PD", DeallocPDInSize, DeallocPDOutSize},
 	{OpAllocUAR, "ALLOC_UAR", AllocUARInSize, AllocUAROutSize},
 	{OpDeallocUAR, "DEALLOC_UAR", DeallocUARInSize, DeallocUAROutSize},
+	{OpAccessReg, "ACCESS_REG", AccessRegInSize, AccessRegOutSize},
 	{OpAttachToMCG, "ATTACH_TO_MCG", AttachToMCGInSize, AttachToMCGOutSize},
 	{OpDetachFromMCG, "DETACH_FROM_MCG", DetachFromMCGInSize, DetachFromMCGOutSize},
 	{OpNOP, "NOP", NOPInSize, NOPOutSize},

@@ -27,6 +27,7 @@ var commands = map[prm.Opcode]command{
 	prm.OpInitHCA:      {cmdInitHCA, phaseEnabled, phaseEnabled},
 	prm.OpTeardownHCA:  {cmdTeardown, phaseRunning, phaseRunning},
 	prm.OpNOP:          {cmdNothing, phaseEnabled, phaseRunning},
+	prm.OpAccessReg:    {cmdAccessReg, phaseEnabled, phaseRunning},
 
 	prm.OpAllocUAR:               {cmdAllocUAR, phaseEnabled, phaseRunning},
 	prm.OpDeallocUAR:             {cmdDeallocUAR, phaseEnabled, phaseRunning},

@@ -45,7 +45,7 @@ func cmdVportState(d *Device, in, out []byte) prm.Status {
 	}
 	o := prm.QueryVportStateOut(out)
 	o.SetAdminState(prm.VportStateUp)
-	if !d.port.linkDown {
+	if d.portUp() {
 		o.SetState(prm.VportStateUp)
 	}
 	return prm.StatusOK
@@ -53,13 +53,25 @@ func cmdVportState(d *Device, in, out []byte) prm.Status {
 
 // LinkChanged is called by the wire when the cable is pulled or put back.
 func (d *Device) LinkChanged(up bool) {
+	was := d.portUp()
 	d.port.linkDown = !up
-	switch {
-	case d.ib != nil:
+	if d.ib != nil {
 		d.ibLink(up)
-	case up:
+		return
+	}
+	d.reportPort(was)
+}
+
+// portUp says whether the driver is told that the port is up. A port that it does not want carries
+// RoCE all the same, as with the setting KEEP_ETH_LINK_UP of the firmware, which is on by default.
+func (d *Device) portUp() bool { return !d.port.linkDown && !d.regs.adminDown }
+
+// reportPort tells the driver that an Ethernet port, which was up or not, has changed.
+func (d *Device) reportPort(was bool) {
+	switch up := d.portUp(); {
+	case up && !was:
 		d.events.ofPort(prm.PortChangeActive)
-	default:
+	case was && !up:
 		d.events.ofPort(prm.PortChangeDown)
 	}
 }

@@ -46,7 +46,8 @@ type Device struct {
 	queuePairs
 	receiveEngine
 	doorbells
-	fw firmware
+	fw   firmware
+	regs portRegisters
 }
 
 // New makes a device in the state after reset. Params must pass Check.
@@ -107,7 +108,7 @@ func (d *Device) reset() {
 	d.atomics.unlock()
 	d.caches = newCaches(&d.core, d.keys, &d.queuePairs)
 	d.answers = p.PURead != 0 || p.WQECache > 0
-	d.fw = newFirmware(p, &d.id)
+	d.fw, d.regs = newFirmware(p, &d.id), newPortRegisters(p)
 	d.resetPort()
 }
 

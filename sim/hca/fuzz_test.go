@@ -92,6 +92,12 @@ func FuzzCommand(f *testing.F) {
 	for op := range commands {
 		f.Add(prm.NewIn(op, 16), uint16(0x1200))
 	}
+	for id, reg := range registers {
+		in := prm.NewIn(prm.OpAccessReg, reg.size)
+		prm.AccessRegIn(in).SetRegisterID(id)
+		prm.PMTUReg(prm.AccessRegIn(in).Data()).SetLocalPort(1)
+		f.Add(in, uint16(0x1200))
+	}
 	f.Fuzz(func(t *testing.T, in []byte, outLen uint16) {
 		h, a, _ := fuzzPair(t)
 		a.post(wr{op: prm.WQEOpNOP})
