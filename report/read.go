@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/rdmasim/rdmasim/input"
 )
@@ -50,7 +49,7 @@ func ReadFile(ctx context.Context, name string) (*Run, error) {
 	}
 	first := map[string]int{}
 	for i, c := range r.Cases {
-		if !slices.Contains(outcomes[:], c.Outcome) {
+		if !c.Outcome.Known() {
 			return nil, fmt.Errorf("%s: case %d, %q, has the outcome %q, which is none of %v", name, i+1, c.ID, c.Outcome, outcomes)
 		}
 		if at, twice := first[c.ID]; twice {

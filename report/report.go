@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 )
 
 // Schema names the format of a run record.
@@ -34,6 +35,9 @@ var outcomes = [...]Outcome{Pass, PassDeviation, Fail, Unsupported, Unrecorded, 
 
 // Outcomes lists all outcomes in the order of tables.
 func Outcomes() []Outcome { return outcomes[:] }
+
+// Known reports whether there is such an outcome.
+func (o Outcome) Known() bool { return slices.Contains(outcomes[:], o) }
 
 // Bad reports whether the outcome fails the run.
 func (o Outcome) Bad() bool {

@@ -110,7 +110,7 @@ func runMutants(cmd *cobra.Command, o *mutantOptions) error {
 		if file != nil {
 			file.Abort()
 		}
-		if errors.Is(err, harness.ErrTarget) {
+		if errors.Is(err, harness.ErrTarget) || errors.Is(err, harness.ErrWorker) {
 			return &status{exitUsage, err}
 		}
 		return &status{exitFailed, err}

@@ -43,14 +43,6 @@ func (p progress) add() {
 	}
 }
 
-// say prints a line on a terminal.
-func (p progress) say(line string) {
-	if p.bar != nil {
-		p.clear()
-		fmt.Fprintln(p.w, "conform:", line)
-	}
-}
-
 func (p progress) clear() {
 	if p.bar != nil {
 		_ = p.bar.Clear()

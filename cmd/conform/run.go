@@ -136,7 +136,7 @@ func (j *job) run(cmd *cobra.Command) (*report.Run, error) {
 		dir = d.Path
 	}
 	res, err := j.supervise(cmd.Context(), cmd, dir)
-	if errors.Is(err, harness.ErrTarget) {
+	if errors.Is(err, harness.ErrTarget) || errors.Is(err, harness.ErrWorker) {
 		return nil, &status{exitUsage, err}
 	}
 	if err != nil {
@@ -227,7 +227,10 @@ func (j *job) supervise(ctx context.Context, cmd *cobra.Command, dir string) (ha
 			fmt.Fprintln(cmd.ErrOrStderr(), "conform: workers do not wait for memory:", err)
 		}
 		s.Memory = memory
-		s.Waiting = func(why string) { p.say(why) }
+		s.Waiting = func(why string) {
+			p.clear()
+			fmt.Fprintln(cmd.ErrOrStderr(), "conform:", why)
+		}
 	}
 	return s.Run(ctx)
 }

@@ -41,6 +41,84 @@ const (
 	hangs        = "DEV-006"
 )
 
+// rogue is a worker that sends what it likes on the pipe of its messages, or prints.
+func rogue(script string) *harness.Supervisor {
+	s := supervisor("DEV-001", "DEV-002", "DEV-003", "DEV-004", "DEV-006")
+	s.Shards = 1
+	s.Command = func() (*exec.Cmd, error) { return exec.Command("/bin/sh", "-c", script), nil }
+	return s
+}
+
+// A program that is no worker is named, with what it printed, and ended.
+func TestProgramThatIsNoWorker(t *testing.T) {
+	for script, want := range map[string]string{
+		"yes":                             `prints without end; it printed "y\ny\n`,
+		"yes >&2":                         `prints errors without end; it printed "y\ny\n`,
+		"yes '\x1b[2J' >&3":               `in place of a message`,
+		"tr '\\0' x </dev/zero >&3":       `a message that is longer than 16 MiB and begins with "xxxxxx`,
+		`yes '{"started":"DEV-001"}' >&3`: "a message before the description of its target",
+		`yes '{"hello":{"Error":"no\u001b"}}' >&3`: "no testbed: no",
+	} {
+		s := rogue(script)
+		s.Job.Faults = strings.Repeat("#", 1<<20) // more than the pipe of the job holds: nobody reads it
+		_, err := s.Run(context.Background())
+		if !errors.Is(err, harness.ErrWorker) && !errors.Is(err, harness.ErrTarget) {
+			t.Errorf("%s: %v", script, err)
+			continue
+		}
+		if text := err.Error(); !strings.Contains(text, want) || len(text) > 600 || strings.Contains(want, "prints") && !strings.Contains(text, "/bin/sh") {
+			t.Errorf("%s: %s, want %s", script, text, want)
+		}
+	}
+}
+
+// A worker that describes its target and then does what it was not asked for costs the cases that it has not run, and nothing
+// waits for its end. Its children may have its descriptors still.
+func TestWorkerThatBreaksTheProtocol(t *testing.T) {
+	const hello, start = `echo '{"hello":{}}' >&3; `, `echo '{"started":"DEV-001"}' >&3; `
+	for script, want := range map[string]string{
+		hello + `yes '{"hello":{}}' >&3`:                                                       "a second description",
+		hello + `yes '{"started":"XRC-999"}' >&3`:                                              `the start of "XRC-999"`,
+		hello + start + `yes '{}' >&3`:                                                         "an empty message",
+		hello + start + start + "sleep 1000":                                                   `the start of "DEV-001"`,
+		hello + `yes '{"finished":{"id":"A"}}' >&3`:                                            `the end of "A"`,
+		hello + start + `echo '{"finished":{"id":"DEV-001","outcome":"pas"}}' >&3; sleep 1000`: `the unknown outcome "pas" of DEV-001`,
+		hello + start + `yes >&3`:                                                              `"y\n" in place of a message`,
+		hello + start + `setsid sleep 1000 3>&- & exit 5`:                                      "exit status 5",
+	} {
+		s := rogue(script)
+		res, err := s.Run(context.Background())
+		c := res.Cases["DEV-001"]
+		if err != nil || len(res.Cases) != 5 || c.Outcome != report.Error || !strings.Contains(c.Reason, want) {
+			t.Errorf("%s: %v, %d cases, %s (%s), want %s", script, err, len(res.Cases), c.Outcome, c.Reason, want)
+		}
+	}
+}
+
+// A worker in which each case hangs is given up, and one that never describes its target.
+func TestWorkerThatSaysNothing(t *testing.T) {
+	s := rogue("exec sleep 1000")
+	s.Wall = time.Millisecond
+	if _, err := s.Run(context.Background()); !errors.Is(err, harness.ErrTarget) || !strings.Contains(err.Error(), "sh did not describe its target in 1ms") {
+		t.Errorf("silent: %v", err)
+	}
+	s = rogue(`while read -r job; do for id in 1 2 3 4 6; do case $job in *DEV-00$id*) break; esac; done
+		echo '{"hello":{}}' >&3; echo "{\"started\":\"DEV-00$id\"}" >&3; exec sleep 1000; done`)
+	begun := map[string]bool{}
+	s.Started = func(id string) { begun[id] = true }
+	for s.Wall = 100 * time.Millisecond; len(begun) == 0; s.Wall *= 4 { // time enough to begin a case
+		clear(begun)
+		res, err := s.Run(context.Background())
+		if len(begun) < 3 {
+			clear(begun)
+			continue
+		}
+		if c := res.Cases["DEV-006"]; err != nil || len(res.Cases) != 5 || len(begun) != 3 || !strings.Contains(c.Reason, "no worker runs it: killed: it hung") {
+			t.Errorf("hangs: %v, %d cases of which %d began, %+v", err, len(res.Cases), len(begun), c)
+		}
+	}
+}
+
 // suite misbehaves in every way.
 func suite() *spec.Suite {
 	s := &spec.Suite{}
@@ -120,7 +198,7 @@ func TestHangCostsOneCase(t *testing.T) {
 			s := supervisor(hanging, "DEV-009")
 			s.Shards, s.Wall = 1, wall
 			res, err := s.Run(context.Background())
-			if err != nil {
+			if err != nil && !errors.Is(err, harness.ErrWorker) {
 				t.Fatal(err)
 			}
 			got, after := res.Cases[hanging], res.Cases["DEV-009"]

@@ -3,21 +3,26 @@ package harness
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/fstest"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // machine is a machine with so much free memory, of which each of these processes has taken some.
 func machine(t *testing.T, free uint64, taken map[int]uint64) func() *Memory {
 	dir := t.TempDir()
 	return func() *Memory { // of another run
-		return &Memory{dir: dir, wait: time.Millisecond, available: func() uint64 { return free }, rss: func(pid int) uint64 { return taken[pid] }}
+		return &Memory{dir: dir, wait: time.Millisecond, available: func() uint64 { return free }, rss: func(pid int) uint64 { return taken[pid] },
+			lockWait: time.Hour}
 	}
 }
 
@@ -88,6 +93,93 @@ func TestMemoryDoesNotDeadlock(t *testing.T) {
 	wg.Wait()
 	if most.Load() != 1 {
 		t.Errorf("%d workers at once", most.Load())
+	}
+}
+
+// The lock of the folder is named when somebody keeps it, and not waited for without end.
+func TestLockOfAStranger(t *testing.T) {
+	m := machine(t, 0, nil)()
+	left, err := m.add() // of a run that was killed
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = left.file.Close()
+	stranger, err := os.Create(filepath.Join(m.dir, "lock"))
+	if err == nil {
+		err = unix.Flock(int(stranger.Fd()), unix.LOCK_EX)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stranger.Close()
+	said := ""
+	ctx, cancel := context.WithCancel(t.Context())
+	if r, err := m.reserve(ctx, func(why string) { said = why; cancel() }); r != nil || !errors.Is(err, context.Canceled) {
+		t.Errorf("while others may hold it: %v, %v", r, err)
+	}
+	if !strings.Contains(said, stranger.Name()) || !strings.Contains(said, fmt.Sprintf("process %d ", os.Getpid())) {
+		t.Errorf("said: %q", said)
+	}
+	m.lockWait = 0
+	r, err := m.reserve(t.Context(), func(why string) { t.Error(why) })
+	if r == nil || err != nil {
+		t.Fatalf("without the lock: %v, %v", r, err)
+	}
+	if n, _, err := m.held(); n != 1 || err != nil {
+		t.Errorf("%d reservations (%v), want that of this run: the one that was left is gone", n, err)
+	}
+	r.release()
+}
+
+// What others put into the folder is no reservation, and does not hold up or fail a run.
+func TestFolderWithStrangeFiles(t *testing.T) {
+	for name, spoil := range map[string]func(dir string) error{
+		"fifo":           func(dir string) error { return unix.Mkfifo(filepath.Join(dir, "worker-A"), 0o600) },
+		"fifo as lock":   func(dir string) error { return unix.Mkfifo(filepath.Join(dir, "lock"), 0o600) },
+		"folder":         func(dir string) error { return os.Mkdir(filepath.Join(dir, "worker-B"), 0o700) },
+		"folder as lock": func(dir string) error { return os.Mkdir(filepath.Join(dir, "lock"), 0o700) },
+		"link":           func(dir string) error { return os.Symlink("/dev/zero", filepath.Join(dir, "worker-C")) },
+		"link as lock":   func(dir string) error { return os.Symlink("/dev/null", filepath.Join(dir, "lock")) },
+		"unreadable":     func(dir string) error { return os.WriteFile(filepath.Join(dir, "worker-D"), nil, 0) },
+		"gone":           os.Remove,
+	} {
+		m := machine(t, 0, nil)()
+		if err := spoil(m.dir); err != nil {
+			t.Fatal(err)
+		}
+		said := 0
+		r, err := m.reserve(t.Context(), func(string) { said++ })
+		if err != nil || (r == nil) != (said == 1) {
+			t.Errorf("%s: %v, %v, said %d times", name, r, err, said)
+		}
+		r.release()
+	}
+}
+
+// A reservation whose worker has ended does not count, although somebody keeps its file locked.
+func TestReservationThatAStrangerKeeps(t *testing.T) {
+	m := machine(t, 0, map[int]uint64{7: WorkerMemory})()
+	for _, pid := range []int{7, 8} {
+		r, err := m.add()
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.use(pid)
+		defer r.release()
+	}
+	old, err := m.add() // names no process
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer old.release()
+	if n, _, _ := m.held(); n != 2 {
+		t.Errorf("%d reservations, want that of process 7 and a new one", n)
+	}
+	if err := os.Chtimes(old.file.Name(), time.Time{}, time.Unix(0, 0)); err != nil {
+		t.Fatal(err)
+	}
+	if n, _, _ := m.held(); n != 1 {
+		t.Errorf("%d reservations, want that of process 7", n)
 	}
 }
 

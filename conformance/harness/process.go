@@ -3,6 +3,7 @@ package harness
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -10,17 +11,30 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 )
+
+// Bounds of what a worker may print before it describes its target, beyond which it is no worker: its standard output
+// gets Ginkgo's report later, and driver libraries warn on its standard error.
+const (
+	maxEarlyOutput = 64 << 10
+	maxEarlyErrors = 8 << 20
+)
+
+// reapDelay is how long the descriptors of a worker that has ended are waited for, which its children may have.
+const reapDelay = 5 * time.Second
 
 // process is a running worker.
 type process struct {
-	cmd      *exec.Cmd
-	stdin    io.Closer
-	stderr   *head
-	messages chan Message
-	quit     chan struct{}
-	waited   sync.Once
-	err      error
+	cmd            *exec.Cmd
+	stdin          io.Closer
+	pipe           *os.File
+	stdout, stderr *head
+	messages       chan Message
+	broken         error // that ended the messages, once they are closed; nil at their proper end
+	quit           chan struct{}
+	waited         sync.Once
+	err            error
 }
 
 // start starts a worker in a process group of its own, so that the terminal's
@@ -34,27 +48,27 @@ func (s *Supervisor) start(job Job) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &process{cmd: cmd, stderr: &head{}, messages: make(chan Message), quit: make(chan struct{})}
+	p := &process{cmd: cmd, pipe: r, stdout: newHead(maxEarlyOutput), stderr: newHead(maxEarlyErrors), messages: make(chan Message), quit: make(chan struct{})}
 	cmd.ExtraFiles = []*os.File{w}
-	cmd.Stdout, cmd.Stderr = io.Discard, p.stderr
+	cmd.Stdout, cmd.Stderr = p.stdout, p.stderr
 	if s.Stderr != nil {
 		cmd.Stderr = io.MultiWriter(p.stderr, s.Stderr)
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.WaitDelay = reapDelay
 	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		return nil, err
+	if err == nil {
+		p.stdin = stdin
+		err = cmd.Start()
 	}
-	p.stdin = stdin
-	err = cmd.Start()
 	_ = w.Close()
 	if err != nil {
 		_ = r.Close()
 		return nil, fmt.Errorf("start a worker: %w", err)
 	}
 	go p.read(r)
-	// If the worker dies before it has read its job, its messages end.
-	_ = json.NewEncoder(stdin).Encode(job)
+	// If the worker dies before it has read its job, its messages end. One that never reads it holds up nobody.
+	go func() { _ = json.NewEncoder(stdin).Encode(job) }()
 	return p, nil
 }
 
@@ -65,6 +79,9 @@ func (p *process) read(r *os.File) {
 	for {
 		m, err := in.next()
 		if err != nil {
+			if !errors.Is(err, io.EOF) {
+				p.broken = err
+			}
 			return
 		}
 		select {
@@ -80,7 +97,20 @@ func (p *process) stop() {
 	close(p.quit)
 	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
 	_ = p.stdin.Close()
+	_ = p.pipe.Close()
 	p.wait()
+}
+
+// printed is the beginning of what a worker printed, for a message.
+func (p *process) printed() string {
+	text := p.stderr.text()
+	if text == "" {
+		text = p.stdout.text()
+	}
+	if text == "" {
+		return "; it printed nothing"
+	}
+	return fmt.Sprintf("; it printed %.*q", maxQuoted, text)
 }
 
 func (p *process) wait() { p.waited.Do(func() { p.err = p.cmd.Wait() }) }
@@ -89,6 +119,7 @@ func (p *process) wait() { p.waited.Do(func() { p.err = p.cmd.Wait() }) }
 // worker's standard error, which for a Go program is the fatal error.
 func (p *process) crash() string {
 	_ = p.stdin.Close()
+	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) // one that has only closed it
 	p.wait()
 	how := "exit status 0"
 	if p.err != nil {
@@ -100,13 +131,18 @@ func (p *process) crash() string {
 	return fmt.Sprintf("the worker crashed (%s)", how)
 }
 
-// head keeps the beginning of what a process writes to standard error.
+// head keeps the beginning of what a process writes to standard output or error.
 type head struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
+	mu    sync.Mutex
+	buf   bytes.Buffer
+	limit int // more than so many bytes are too much
+	size  int
+	much  chan struct{} // closed when they are
 }
 
 const headSize = 64 << 10
+
+func newHead(limit int) *head { return &head{limit: limit, much: make(chan struct{})} }
 
 func (t *head) Write(p []byte) (int, error) {
 	t.mu.Lock()
@@ -114,12 +150,21 @@ func (t *head) Write(p []byte) (int, error) {
 	if room := headSize - t.buf.Len(); room > 0 {
 		t.buf.Write(p[:min(room, len(p))])
 	}
+	if t.size <= t.limit {
+		if t.size += len(p); t.size > t.limit {
+			close(t.much)
+		}
+	}
 	return len(p), nil
 }
 
-func (t *head) firstLine() string {
+func (t *head) text() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	line, _, _ := strings.Cut(strings.TrimSpace(t.buf.String()), "\n")
+	return strings.TrimSpace(t.buf.String())
+}
+
+func (t *head) firstLine() string {
+	line, _, _ := strings.Cut(t.text(), "\n")
 	return line
 }

@@ -5,6 +5,8 @@
 package harness
 
 import (
+	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -69,24 +71,89 @@ type Hello struct {
 // pipeFD is where a worker writes its messages.
 const pipeFD = 3
 
-// reader decodes messages.
-type reader struct{ dec *json.Decoder }
+// maxMessage bounds a message, in bytes: the longest records of cases have some 100 KiB.
+const maxMessage = 16 << 20
 
-func newReader(r io.Reader) *reader {
-	dec := json.NewDecoder(r)
-	dec.UseNumber() // 64-bit values of observations stay exact
-	return &reader{dec}
-}
+// maxQuoted is how many characters of what is no message are quoted.
+const maxQuoted = 80
 
-// next is the next message; io.EOF when the worker has closed its end.
+// reader decodes messages, one on each line.
+type reader struct{ lines *bufio.Reader }
+
+func newReader(r io.Reader) *reader { return &reader{bufio.NewReader(r)} }
+
+// next is the next message; io.EOF when the worker has closed its end, in the middle of a message too.
 func (r *reader) next() (Message, error) {
 	var m Message
-	err := r.dec.Decode(&m)
-	if errors.Is(err, io.ErrUnexpectedEOF) {
-		err = io.EOF
+	text, err := r.line()
+	if err != nil {
+		return m, err
 	}
-	if err != nil && !errors.Is(err, io.EOF) {
-		err = fmt.Errorf("message of the worker: %w", err)
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.UseNumber() // 64-bit values of observations stay exact
+	if err := dec.Decode(&m); err != nil {
+		return m, fmt.Errorf("%.*q in place of a message: %w", maxQuoted, text, err)
 	}
-	return m, err
+	return m, nil
+}
+
+func (r *reader) line() ([]byte, error) {
+	var text []byte
+	for {
+		part, err := r.lines.ReadSlice('\n')
+		if text = append(text, part...); len(text) > maxMessage {
+			return nil, fmt.Errorf("a message that is longer than %d MiB and begins with %.*q", maxMessage>>20, maxQuoted, text)
+		}
+		switch {
+		case err == nil:
+			return text, nil
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return nil, io.EOF
+		}
+	}
+}
+
+// order checks that a worker sends what it was asked for: who it is, then each of its cases once.
+type order struct {
+	greeted bool
+	left    map[string]bool // cases that it has not begun
+	running string
+}
+
+func newOrder(ids []string) *order {
+	o := &order{left: map[string]bool{}}
+	for _, id := range ids {
+		o.left[id] = true
+	}
+	return o
+}
+
+// check returns an error for a message that cannot come now.
+func (o *order) check(m Message) error {
+	switch {
+	case m.Hello != nil:
+		if o.greeted {
+			return errors.New("a second description of its target")
+		}
+		o.greeted = true
+	case !o.greeted:
+		return errors.New("a message before the description of its target")
+	case m.Started != "":
+		if o.running != "" || !o.left[m.Started] {
+			return fmt.Errorf("the start of %.*q, which it was not asked for now", maxQuoted, m.Started)
+		}
+		delete(o.left, m.Started)
+		o.running = m.Started
+	case m.Finished != nil:
+		if o.running == "" || m.Finished.ID != o.running {
+			return fmt.Errorf("the end of %.*q, which it had not begun", maxQuoted, m.Finished.ID)
+		}
+		if !m.Finished.Outcome.Known() {
+			return fmt.Errorf("the unknown outcome %.*q of %s", maxQuoted, m.Finished.Outcome, o.running)
+		}
+		o.running = ""
+	case !m.Done:
+		return errors.New("an empty message")
+	}
+	return nil
 }

@@ -39,6 +39,8 @@ type Supervisor struct {
 	hello  *Hello
 	cases  map[string]report.Case
 	waited bool
+	hangs  int  // of cases
+	ended  bool // a case has ended
 }
 
 // Result is the outcome of a run.
@@ -52,6 +54,15 @@ type Result struct {
 
 // ErrTarget is wrapped by the error of a run whose target cannot be made.
 var ErrTarget = errors.New("no testbed")
+
+// ErrWorker is wrapped by the error of a run whose command is no worker.
+var ErrWorker = errors.New("not a worker of this conform")
+
+// lateStart is how long a worker may take to describe its target before the wait for it is told.
+const lateStart = 10 * time.Second
+
+// maxHangs is how many cases may hang before the first that ends: a worker that ends none is given up.
+const maxHangs = 3
 
 // Run runs every case of the job once. It returns when all have ended, or when ctx ends.
 func (s *Supervisor) Run(ctx context.Context) (Result, error) {
@@ -103,18 +114,29 @@ func (s *Supervisor) shard(ctx context.Context, ids []string) error {
 			rest = slices.DeleteFunc(rest, func(id string) bool { return id == end.running })
 		}
 		if len(rest) == len(ids) {
-			if idle++; idle == 2 {
-				for _, id := range rest {
-					s.finish(report.Case{ID: id, Outcome: report.Error, Reason: "no worker runs it: " + end.reason})
-				}
-				return nil
-			}
+			idle++
 		} else {
 			idle = 0
+		}
+		if idle == 2 || s.hopeless(end) {
+			for _, id := range rest {
+				s.finish(report.Case{ID: id, Outcome: report.Error, Reason: "no worker runs it: " + end.reason})
+			}
+			return nil
 		}
 		ids = rest
 	}
 	return nil
+}
+
+// hopeless counts the hangs of a run, and reports whether there are too many before any case has ended.
+func (s *Supervisor) hopeless(end ending) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if end.hung {
+		s.hangs++
+	}
+	return s.hangs >= maxHangs && !s.ended
 }
 
 func (s *Supervisor) unfinished(ids []string) []string {
@@ -145,6 +167,7 @@ func (s *Supervisor) finish(c report.Case) {
 type ending struct {
 	running string // the case that it was in
 	reason  string
+	hung    bool
 }
 
 // worker runs one worker to its end.
@@ -152,50 +175,95 @@ func (s *Supervisor) worker(ctx context.Context, ids []string) (ending, error) {
 	job := s.Job
 	job.Cases = ids
 	memory, err := s.Memory.reserve(ctx, s.waits)
-	if ctx.Err() != nil {
+	defer memory.release()
+	if err != nil || ctx.Err() != nil {
 		return ending{}, nil
 	}
-	if err != nil {
-		return ending{}, fmt.Errorf("memory for a worker: %w", err)
-	}
-	defer memory.release()
 	w, err := s.start(job)
 	if err != nil {
 		return ending{}, err
 	}
 	defer w.stop()
 	memory.use(w.cmd.Process.Pid)
-	var running string
+	o := newOrder(ids)
 	timer := time.NewTimer(s.Wall)
 	defer timer.Stop()
+	late := time.NewTimer(lateStart)
+	defer late.Stop()
 	for {
+		output, errs, slow := w.stdout.much, w.stderr.much, late.C
+		if o.greeted {
+			output, errs, slow = nil, nil, nil
+		}
 		select {
 		case <-ctx.Done():
-			return ending{running, "interrupted"}, nil
+			return ending{running: o.running, reason: "interrupted"}, nil
+		case <-slow:
+			s.waits(fmt.Sprintf("waiting for %s to describe its target; it is killed after %v", w.cmd.Path, s.Wall))
 		case <-timer.C:
-			return ending{running, "killed: it hung in real time"}, nil
+			return s.hung(w, o)
+		case <-output:
+			return s.broken(w, o, "prints without end")
+		case <-errs:
+			return s.broken(w, o, "prints errors without end")
 		case m, open := <-w.messages:
+			if !open && w.broken != nil {
+				return s.broken(w, o, "sent "+w.broken.Error())
+			}
 			if !open {
-				return ending{running, w.crash()}, nil
+				return ending{running: o.running, reason: w.crash()}, nil
+			}
+			if err := o.check(m); err != nil {
+				return s.broken(w, o, "sent "+err.Error())
 			}
 			timer.Reset(s.Wall)
-			switch {
-			case m.Hello != nil:
-				if m.Hello.Error != "" {
-					return ending{}, fmt.Errorf("%w: %s", ErrTarget, m.Hello.Error)
-				}
-				s.greet(m.Hello)
-			case m.Started != "":
-				running = m.Started
-				s.begin(running)
-			case m.Finished != nil:
-				running = ""
-				s.finish(*m.Finished)
-			case m.Done:
-				return ending{"", "the worker ended without running it"}, nil
+			if done, err := s.take(m); done || err != nil {
+				return ending{reason: "the worker ended without running it"}, err
 			}
 		}
 	}
+}
+
+// broken is the end of a worker that broke the protocol. In a run in which none has described its target yet the command is
+// no worker, and the next would do the same.
+func (s *Supervisor) broken(w *process, o *order, what string) (ending, error) {
+	if !s.greeted() {
+		return ending{}, fmt.Errorf("%s: %w: it %s%s", w.cmd.Path, ErrWorker, what, w.printed())
+	}
+	return ending{running: o.running, reason: fmt.Sprintf("killed: %s %s%s", w.cmd.Path, what, w.printed())}, nil
+}
+
+// hung is the end of a worker from which nothing came.
+func (s *Supervisor) hung(w *process, o *order) (ending, error) {
+	if !s.greeted() {
+		return ending{}, fmt.Errorf("%w: %s did not describe its target in %v, and was killed: its driver hangs, or it is %w%s", ErrTarget, w.cmd.Path, s.Wall, ErrWorker, w.printed())
+	}
+	return ending{running: o.running, reason: fmt.Sprintf("killed: it hung in real time: nothing in %v from %s%s", s.Wall, w.cmd.Path, w.printed()), hung: true}, nil
+}
+
+func (s *Supervisor) greeted() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.hello != nil
+}
+
+// take passes a message on. It reports whether the worker is done.
+func (s *Supervisor) take(m Message) (done bool, err error) {
+	switch {
+	case m.Hello != nil:
+		if m.Hello.Error != "" {
+			return false, fmt.Errorf("%w: %s", ErrTarget, m.Hello.Error)
+		}
+		s.greet(m.Hello)
+	case m.Started != "":
+		s.begin(m.Started)
+	case m.Finished != nil:
+		s.mu.Lock()
+		s.ended = true
+		s.mu.Unlock()
+		s.finish(*m.Finished)
+	}
+	return m.Done, nil
 }
 
 func (s *Supervisor) waits(why string) {
