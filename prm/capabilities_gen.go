@@ -253,6 +253,12 @@ func (h HCACap) DisableLocalLBUC() bool                    { return bit(h, 0x7c,
 func (h HCACap) SetDisableLocalLBUC(v bool)                { putBit(h, 0x7c, 30, v) }
 func (h HCACap) DisableLocalLBMC() bool                    { return bit(h, 0x7c, 29) }
 func (h HCACap) SetDisableLocalLBMC(v bool)                { putBit(h, 0x7c, 29, v) }
+func (h HCACap) LogMaxVLANList() uint32                    { return bits(h, 0x7c, 20, 16) }
+func (h HCACap) SetLogMaxVLANList(v uint32)                { put(h, 0x7c, 20, 16, v) }
+func (h HCACap) LogMaxCurrentMCList() uint32               { return bits(h, 0x7c, 12, 8) }
+func (h HCACap) SetLogMaxCurrentMCList(v uint32)           { put(h, 0x7c, 12, 8, v) }
+func (h HCACap) LogMaxCurrentUCList() uint32               { return bits(h, 0x7c, 4, 0) }
+func (h HCACap) SetLogMaxCurrentUCList(v uint32)           { put(h, 0x7c, 4, 0, v) }
 func (h HCACap) GeneralObjTypes() uint64                   { return be64(h, 0x80) }
 func (h HCACap) SetGeneralObjTypes(v uint64)               { putBE64(h, 0x80, v) }
 func (h HCACap) SQTSFormat() uint32                        { return bits(h, 0x88, 31, 30) }

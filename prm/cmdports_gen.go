@@ -108,17 +108,18 @@ func (q QueryNICVportContextIn) SetAllowedListType(v uint32) { put(q, 0x0c, 26, 
 // QueryNICVportContextOut is the out mailbox of QUERY_NIC_VPORT_CONTEXT.
 type QueryNICVportContextOut []byte
 
-// QueryNICVportContextOutSize is its length in bytes.
+// QueryNICVportContextOutSize is its length in bytes, the list at its end not included.
 const QueryNICVportContextOutSize = 0x110
 
 func (q QueryNICVportContextOut) Context() NICVportContext {
 	return NICVportContext(q[0x10:0x110:0x110])
 }
+func (q QueryNICVportContextOut) List() VportList { return VportList(q[0x110:]) }
 
 // ModifyNICVportContextIn is the in mailbox of MODIFY_NIC_VPORT_CONTEXT (0x755).
 type ModifyNICVportContextIn []byte
 
-// ModifyNICVportContextInSize is its length in bytes.
+// ModifyNICVportContextInSize is its length in bytes, the list at its end not included.
 const ModifyNICVportContextInSize = 0x200
 
 func (m ModifyNICVportContextIn) OtherVport() bool        { return bit(m, 0x08, 31) }
@@ -130,6 +131,7 @@ func (m ModifyNICVportContextIn) SetFieldSelect(v uint32) { putBE32(m, 0x0c, v) 
 func (m ModifyNICVportContextIn) Context() NICVportContext {
 	return NICVportContext(m[0x100:0x200:0x200])
 }
+func (m ModifyNICVportContextIn) List() VportList { return VportList(m[0x200:]) }
 
 // ModifyNICVportContextOut is the out mailbox of MODIFY_NIC_VPORT_CONTEXT.
 type ModifyNICVportContextOut []byte

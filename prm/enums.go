@@ -200,6 +200,14 @@ const (
 	VportStateUp   = 1
 )
 
+// Values of NICVportContext.AllowedListType (vport.h, MLX5_NVPRT_LIST_TYPE_*).
+const (
+	VportListUC    = 0
+	VportListMC    = 1
+	VportListVLAN  = 2
+	VportListTypes = 3
+)
+
 // PageShift is the unit of log_page_size in QPC, CQC and EQC, and the size of a UAR.
 const PageShift = 12
 

@@ -37,6 +37,9 @@ func (c CreateEQIn) SetEventBitmask(i int, v uint64) { putBE64(c, 0x58+8*i, v) }
 func (q QueryEQOut) EventBitmask(i int) uint64       { return be64(q, 0x58+8*i) }
 func (q QueryEQOut) SetEventBitmask(i int, v uint64) { putBE64(q, 0x58+8*i, v) }
 
+// PAS is the list of the ring's pages, as far as the mailbox has room for it.
+func (q QueryQPOut) PAS() PAS { return PAS(q[min(0x110, len(q)):]) }
+
 // AllVportEntries as an index asks for a whole table.
 const AllVportEntries = 0xffff
 
@@ -51,3 +54,13 @@ func (q QueryHCAVportPKeyOut) Room() int { return (len(q) - QueryHCAVportPKeyOut
 
 func (q QueryHCAVportPKeyOut) PKey(i int) uint16       { return uint16(bits(q, 0x10+4*i, 15, 0)) }
 func (q QueryHCAVportPKeyOut) SetPKey(i int, v uint16) { put(q, 0x10+4*i, 15, 0, uint32(v)) }
+
+// VportList is the list of addresses of a kind (VportListUC and so on) in NICVportContext, of 8 bytes
+// each: the last 6 of them are a MAC address, or the low 12 bits of the first word a VLAN.
+type VportList []byte
+
+// Count is how many whole entries there are.
+func (l VportList) Count() int { return len(l) / 8 }
+
+// MAC is the address of entry i, 6 bytes of the view.
+func (l VportList) MAC(i int) []byte { return l[8*i+2 : 8*i+8 : 8*i+8] }

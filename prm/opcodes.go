@@ -85,6 +85,10 @@ type cmdInfo struct {
 	in, out int
 }
 
+// QueryQPOutLeast is the shortest out mailbox of QUERY_QP: up to the end of the context. How much
+// follows differs: Linux 6.1 has 16 bytes, Linux 6.12 QueryQPOutSize.
+const QueryQPOutLeast = 0x18 + QPCSize
+
 // commands in the order of their opcodes.
 var commands = [...]cmdInfo{
 	{OpQueryHCACap, "QUERY_HCA_CAP", QueryHCACapInSize, QueryHCACapOutSize},
@@ -123,7 +127,7 @@ var commands = [...]cmdInfo{
 	{OpRTS2SQDQP, "RTS2SQD_QP", ModifyQPInSize, ModifyQPOutSize},
 	{OpSQD2SQDQP, "SQD2SQD_QP", ModifyQPInSize, ModifyQPOutSize},
 	{Op2RstQP, "2RST_QP", Cmd2RstQPInSize, Cmd2RstQPOutSize},
-	{OpQueryQP, "QUERY_QP", QueryQPInSize, QueryQPOutSize},
+	{OpQueryQP, "QUERY_QP", QueryQPInSize, QueryQPOutLeast},
 	{OpSQDRTSQP, "SQD_RTS_QP", ModifyQPInSize, ModifyQPOutSize},
 	{OpInit2InitQP, "INIT2INIT_QP", ModifyQPInSize, ModifyQPOutSize},
 	{OpQueryVportState, "QUERY_VPORT_STATE", QueryVportStateInSize, QueryVportStateOutSize},

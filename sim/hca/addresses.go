@@ -84,8 +84,12 @@ func (d *addresses) resetPort() {
 
 // pkeyAt is the key of a path's index; 0, which matches none, outside the table.
 func (d *addresses) pkeyAt(a prm.ADS) uint16 {
-	if i := a.PKeyIndex(); d.ib != nil && i < ibPKeys {
-		return d.ib.pkeys[i]
+	return d.pkey(int(a.PKeyIndex()))
+}
+
+func (d *addresses) pkey(index int) uint16 {
+	if d.ib != nil && index < ibPKeys {
+		return d.ib.pkeys[index]
 	}
 	return roce.DefaultPKey
 }

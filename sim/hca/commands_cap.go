@@ -21,7 +21,9 @@ func cmdQueryHCACap(d *Device, in, out []byte) prm.Status {
 	return prm.StatusOK
 }
 
-// cmdSetHCACap takes a page over. Limits may be lowered, never raised above max.
+// cmdSetHCACap takes a page over. Limits may be lowered, never raised above max. Of the atomic page
+// only the endianness of requests can be set: Linux leaves all else of the body 0
+// (handle_hca_cap_atomic), and other pages not at all.
 func cmdSetHCACap(d *Device, in, _ []byte) prm.Status {
 	t := prm.CmdIn(in).OpMod() >> 1
 	c := d.fw.caps[t]
@@ -29,7 +31,8 @@ func cmdSetHCACap(d *Device, in, _ []byte) prm.Status {
 		return prm.StatusBadParam
 	}
 	body := prm.SetHCACapIn(in).Capability()
-	if t == prm.CapGeneral {
+	switch t {
+	case prm.CapGeneral:
 		want, top := prm.HCACap(body), prm.HCACap(c.max[:])
 		for _, v := range [][2]uint32{
 			{want.LogMaxQP(), top.LogMaxQP()}, {want.LogMaxQPSz(), top.LogMaxQPSz()},
@@ -43,6 +46,16 @@ func cmdSetHCACap(d *Device, in, _ []byte) prm.Status {
 			}
 		}
 		d.qpNums.limit = 1 << want.LogMaxQP()
+	case prm.CapAtomic:
+		mode := prm.AtomicCap(body).AtomicReq8BEndiannessMode()
+		if mode > 1 || mode == 1 && !prm.AtomicCap(c.max[:]).SupportedAtomicReq8BEndiannessMode1() {
+			return prm.StatusBadParam
+		}
+		prm.AtomicCap(c.cur[:]).SetAtomicReq8BEndiannessMode(mode)
+		return prm.StatusOK
+	case prm.CapRoCE, prm.CapODP:
+	default:
+		return prm.StatusBadParam
 	}
 	copy(c.cur[:], body)
 	return prm.StatusOK

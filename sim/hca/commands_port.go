@@ -1,6 +1,8 @@
 package hca
 
 import (
+	"slices"
+
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/roce"
 )
@@ -76,26 +78,36 @@ func (d *Device) reportPort(was bool) {
 	}
 }
 
+// cmdQueryVport answers with the context of an Ethernet port and, as far as there is room, with the
+// list of addresses that is asked for.
 func cmdQueryVport(d *Device, in, out []byte) prm.Status {
+	m, o := prm.QueryNICVportContextIn(in), prm.QueryNICVportContextOut(out)
+	kind := m.AllowedListType()
 	switch {
 	case d.ib != nil:
 		return prm.StatusBadOp
-	case prm.QueryNICVportContextIn(in).OtherVport():
+	case m.OtherVport() || kind >= prm.VportListTypes:
 		return prm.StatusBadParam
 	}
-	copy(prm.QueryNICVportContextOut(out).Context(), d.vport[:])
+	c, list := o.Context(), prm.VportList(d.regs.lists[kind])
+	copy(c, d.vport[:])
+	c.SetAllowedListType(kind)
+	c.SetAllowedListSize(uint32(list.Count()))
+	copy(o.List(), list)
 	return prm.StatusOK
 }
 
 // Bits of MODIFY_NIC_VPORT_CONTEXT's field_select that the model follows.
 const (
 	vportRoCEEn    = 1 << 1
+	vportList      = 1 << 2
+	vportPromisc   = 1 << 4
 	vportMTU       = 1 << 6
 	vportPortGUID  = 1 << 8
 	vportNodeGUID  = 1 << 9
 	vportLBMC      = 1 << 10
 	vportLBUC      = 1 << 11
-	vportSupported = vportRoCEEn | vportMTU | vportPortGUID | vportNodeGUID | vportLBMC | vportLBUC
+	vportSupported = vportRoCEEn | vportList | vportPromisc | vportMTU | vportPortGUID | vportNodeGUID | vportLBMC | vportLBUC
 )
 
 func cmdModifyVport(d *Device, in, _ []byte) prm.Status {
@@ -106,6 +118,18 @@ func cmdModifyVport(d *Device, in, _ []byte) prm.Status {
 	}
 	if m.OtherVport() || sel&^vportSupported != 0 {
 		return prm.StatusBadParam
+	}
+	kind, n := from.AllowedListType(), int(from.AllowedListSize())
+	if sel&vportList != 0 && (kind >= prm.VportListTypes || n > 1<<logMaxVportList[kind] || n > m.List().Count()) {
+		return prm.StatusBadParam
+	}
+	if sel&vportList != 0 {
+		d.regs.lists[kind] = slices.Clone(m.List()[:8*n])
+	}
+	if sel&vportPromisc != 0 {
+		to.SetPromiscUC(from.PromiscUC())
+		to.SetPromiscMC(from.PromiscMC())
+		to.SetPromiscAll(from.PromiscAll())
 	}
 	if sel&vportRoCEEn != 0 {
 		to.SetRoCEEn(from.RoCEEn())

@@ -91,7 +91,7 @@ func partnersOf(d *Device, c prm.QPC) partners {
 	return with
 }
 
-// cmdQueryQP answers with the live context.
+// cmdQueryQP answers with the live context and, as far as there is room, the pages of the ring.
 func cmdQueryQP(d *Device, in, out []byte) prm.Status {
 	m := prm.QueryQPIn(in)
 	q := d.qpn(m.QPN())
@@ -101,8 +101,12 @@ func cmdQueryQP(d *Device, in, out []byte) prm.Status {
 	case m.QPCExt():
 		return prm.StatusBadParam
 	}
-	c := prm.QueryQPOut(out).QPC()
+	o := prm.QueryQPOut(out)
+	c, pas := o.QPC(), o.PAS()
 	copy(c, q.ctx[:])
+	for i, pa := range q.setup.ring.pages[:min(len(q.setup.ring.pages), pas.Count())] {
+		pas.Set(i, uint64(pa))
+	}
 	q.requester.report(c)
 	q.responder.report(c)
 	return prm.StatusOK

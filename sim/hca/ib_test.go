@@ -219,7 +219,7 @@ func TestIBCommands(t *testing.T) {
 		ha.status(prm.NewIn(op, 0), prm.StatusBadOp)
 	}
 	eth := newHost(t, sim.New(sim.Options{}), testParams(), 1)
-	for _, op := range []prm.Opcode{prm.OpQueryHCAVportContext, prm.OpQueryHCAVportGID, prm.OpQueryHCAVportPKey} {
+	for _, op := range []prm.Opcode{prm.OpQueryHCAVportContext, prm.OpQueryHCAVportGID} {
 		eth.status(prm.NewIn(op, 0), prm.StatusBadOp)
 	}
 }

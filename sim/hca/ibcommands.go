@@ -71,23 +71,24 @@ func cmdQueryHCAVportGID(d *Device, in, out []byte) prm.Status {
 	return prm.StatusOK
 }
 
+// cmdQueryHCAVportPKey answers on Ethernet too, where ib_core asks for the one P_Key of RoCE.
 func cmdQueryHCAVportPKey(d *Device, in, out []byte) prm.Status {
 	m, o := prm.QueryHCAVportPKeyIn(in), prm.QueryHCAVportPKeyOut(out)
-	if st := d.ibCommand(m.OtherVport(), m.PortNum()); st != prm.StatusOK {
-		return st
+	if m.OtherVport() || m.PortNum() > 1 {
+		return prm.StatusBadParam
 	}
-	first, n := int(m.PKeyIndex()), 1
+	first, n, table := int(m.PKeyIndex()), 1, int(d.pkeyIndexes())
 	if first == prm.AllVportEntries {
-		first, n = 0, ibPKeys
+		first, n = 0, table
 	}
 	switch {
-	case first >= ibPKeys:
+	case first >= table:
 		return prm.StatusIX
 	case o.Room() < n:
 		return prm.StatusBadOutpLen
 	}
 	for i := range n {
-		o.SetPKey(i, d.ib.pkeys[first+i])
+		o.SetPKey(i, d.pkey(first+i))
 	}
 	return prm.StatusOK
 }

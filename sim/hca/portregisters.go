@@ -15,6 +15,8 @@ type portRegisters struct {
 	events     uint32 // PAOS.E
 	protocols  linkProtocols
 	lanes      uint32 // PVLC: data lanes that the driver wants
+
+	lists [prm.VportListTypes][]byte // of addresses, from MODIFY_NIC_VPORT_CONTEXT
 }
 
 // Frame sizes of an Ethernet port in bytes, headers and FCS included: what Linux makes of an MTU of
@@ -30,6 +32,10 @@ func newPortRegisters(p *Params) portRegisters {
 	copy(r.nodeDesc[:], fmt.Sprintf("MT%d Mellanox Technologies", p.VendorPartID))
 	return r
 }
+
+// logMaxVportList are the longest lists of addresses, those of unicast, of multicast and of VLANs.
+// Assumed: they say no more than what a Linux driver may ask for.
+var logMaxVportList = [prm.VportListTypes]uint32{7, 11, 12}
 
 // vlHWCap is how many data lanes an InfiniBand port can have: what ports of this family report.
 const vlHWCap = 4

@@ -169,7 +169,12 @@ func (f *fakeFunction) others(op prm.Opcode, in, out []byte) {
 	case prm.OpQueryHCACap:
 		copy(prm.QueryHCACapOut(out).Capability(), f.caps[prm.CmdIn(in).OpMod()>>1])
 	case prm.OpSetHCACap:
-		copy(f.caps[prm.CmdIn(in).OpMod()>>1], prm.SetHCACapIn(in).Capability())
+		page, body := prm.CmdIn(in).OpMod()>>1, prm.SetHCACapIn(in).Capability()
+		if page == prm.CapAtomic { // the one field that can be set
+			prm.AtomicCap(f.caps[page]).SetAtomicReq8BEndiannessMode(prm.AtomicCap(body).AtomicReq8BEndiannessMode())
+			return
+		}
+		copy(f.caps[page], body)
 	case prm.OpQueryNICVportContext:
 		v := prm.QueryNICVportContextOut(out).Context()
 		v.SetNodeGUID(0x1122334455667788)

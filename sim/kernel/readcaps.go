@@ -67,6 +67,7 @@ func (d *Device) setCaps(k *call) error {
 			if !prm.AtomicCap(most).SupportedAtomicReq8BEndiannessMode1() || prm.AtomicCap(cur).AtomicReq8BEndiannessMode() != 0 {
 				return false
 			}
+			clear(cur) // the driver sends this one field
 			prm.AtomicCap(cur).SetAtomicReq8BEndiannessMode(1)
 			return true
 		})
