@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/rdmasim/rdmasim/attach/exec/procmem"
+	"github.com/rdmasim/rdmasim/attach/sharedmem"
 	"github.com/rdmasim/rdmasim/sim"
 )
 
@@ -140,7 +141,7 @@ func (e *engine) err() error {
 // run is the engine's thread.
 func (e *engine) run() {
 	runtime.LockOSThread()
-	procmem.SurviveFaults()
+	sharedmem.SurviveFaults()
 	defer close(e.done)
 	defer e.cpuLoad.close()
 	// This thread keeps one of Go's processors while it spins and sleeps; the other
@@ -324,8 +325,8 @@ func (e *engine) loseGone() {
 	if r == nil {
 		return
 	}
-	at := procmem.Fault(r)
-	lost := func(b []byte) bool { return procmem.Within(at, b) }
+	at := sharedmem.Fault(r)
+	lost := func(b []byte) bool { return sharedmem.Within(at, b) }
 	pages, clocks := len(e.pages), len(e.clocks)
 	e.pages = slices.DeleteFunc(e.pages, func(p *page) bool { p.gone = p.gone || lost(p.mem); return p.gone })
 	e.clocks = slices.DeleteFunc(e.clocks, func(c *clockPage) bool { return lost(c.mem) })

@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/rdmasim/rdmasim/attach/exec/procmem"
+	"github.com/rdmasim/rdmasim/attach/sharedmem"
 	"github.com/rdmasim/rdmasim/roce/pcap"
 )
 
@@ -205,7 +205,7 @@ func TestFaultsThatNobodyAnswers(t *testing.T) {
 
 // TestRegisterPageThatIsGone looks at pages of registers of which the kernel has taken one away.
 func TestRegisterPageThatIsGone(t *testing.T) {
-	procmem.SurviveFaults()
+	sharedmem.SurviveFaults()
 	e := &engine{}
 	var files []int
 	for range 3 {

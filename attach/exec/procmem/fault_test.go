@@ -10,13 +10,14 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/rdmasim/rdmasim/attach/sharedmem"
 	"github.com/rdmasim/rdmasim/sim/mem"
 )
 
 // TestSharedMemoryThatIsGone reads and writes shared memory whose pages the kernel has taken away. From then on the
 // memory of the process counts.
 func TestSharedMemoryThatIsGone(t *testing.T) {
-	SurviveFaults()
+	sharedmem.SurviveFaults()
 	for _, write := range []bool{false, true} {
 		fd, err := unix.MemfdCreate("gone", unix.MFD_CLOEXEC)
 		if err != nil {

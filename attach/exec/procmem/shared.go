@@ -4,8 +4,6 @@ package procmem
 
 import (
 	"slices"
-	"sync/atomic"
-	"unsafe"
 
 	"github.com/rdmasim/rdmasim/sim/mem"
 )
@@ -67,19 +65,4 @@ func (p *Process) window(addr mem.VA, n int) []byte {
 		return nil
 	}
 	return r.b[addr-r.start:][:n]
-}
-
-// wordSize is that of the last store of a completion: its owner bit is in the last byte.
-const wordSize = 8
-
-// store copies b to shared memory; of what may be a completion the last word, behind
-// the rest.
-func store(w, b []byte) {
-	k := len(b) - wordSize
-	if k < 0 || len(b) > lastByteLast || uintptr(unsafe.Pointer(&w[k]))%wordSize != 0 {
-		copy(w, b)
-		return
-	}
-	copy(w[:k], b)
-	atomic.StoreUint64((*uint64)(unsafe.Pointer(&w[k])), *(*uint64)(unsafe.Pointer(&b[k])))
 }
