@@ -101,13 +101,27 @@ var values = map[string]uint64{
 	"sizeof(struct ib_uverbs_create_comp_channel)":                     8,
 	"sizeof(struct ib_uverbs_dealloc_pd)":                              4,
 	"sizeof(struct ib_uverbs_dereg_mr)":                                4,
+	"VFIO_DEVICE_FLAGS_RESET":                                          VFIODeviceFlagReset, "VFIO_DEVICE_FLAGS_PCI": VFIODeviceFlagPCI,
+	"VFIO_REGION_INFO_FLAG_READ": VFIORegionFlagRead, "VFIO_REGION_INFO_FLAG_WRITE": VFIORegionFlagWrite,
+	"VFIO_PCI_BAR0_REGION_INDEX": VFIORegionBAR0, "VFIO_PCI_CONFIG_REGION_INDEX": VFIORegionConfig, "VFIO_PCI_NUM_REGIONS": VFIORegions,
+	"VFIO_IRQ_INFO_EVENTFD": VFIOIRQFlagEventFD, "VFIO_PCI_MSIX_IRQ_INDEX": VFIOIRQMSIX, "VFIO_PCI_NUM_IRQS": VFIOIRQs,
+	"VFIO_IRQ_SET_DATA_NONE": VFIOIRQDataNone, "VFIO_IRQ_SET_DATA_BOOL": VFIOIRQDataBool, "VFIO_IRQ_SET_DATA_EVENTFD": VFIOIRQDataEventFD,
+	"VFIO_IRQ_SET_ACTION_MASK": VFIOIRQActionMask, "VFIO_IRQ_SET_ACTION_UNMASK": VFIOIRQActionUnmask, "VFIO_IRQ_SET_ACTION_TRIGGER": VFIOIRQActionTrigger,
+	"VFIO_DMA_MAP_FLAG_READ": VFIODMARead, "VFIO_DMA_MAP_FLAG_WRITE": VFIODMAWrite, "VFIO_DMA_UNMAP_FLAG_ALL": VFIODMAUnmapAll,
+	"PCI_VENDOR_ID": 0x00, "PCI_CLASS_PROG": 0x09, "PCI_BASE_ADDRESS_0": 0x10, "PCI_SUBSYSTEM_ID": 0x2e, "PCI_CAPABILITY_LIST": 0x34, "PCI_INTERRUPT_PIN": 0x3d,
+	"PCI_COMMAND_MEMORY": PCICommandMemory, "PCI_COMMAND_MASTER": PCICommandMaster, "PCI_COMMAND_PARITY": PCICommandParity,
+	"PCI_COMMAND_SERR": PCICommandSERR, "PCI_COMMAND_INTX_DISABLE": PCICommandINTxDisable, "PCI_STATUS_CAP_LIST": PCIStatusCapabilities,
+	"PCI_BASE_ADDRESS_MEM_TYPE_64": PCIBARMemory64, "PCI_BASE_ADDRESS_MEM_PREFETCH": PCIBARPrefetch,
+	"PCI_CAP_ID_EXP": PCICapExpress, "PCI_CAP_ID_MSIX": PCICapMSIX, "PCI_EXP_DEVCAP_RBER": PCIExpressRoleBased, "PCI_EXP_DEVCAP_FLR": PCIExpressFLR,
+	"PCI_EXP_DEVCTL": 8, "PCI_EXP_DEVCTL_BCR_FLR": PCIExpressDoFLR, "PCI_EXP_LNKCAP2": 0x2c, "PCI_EXP_LNKCTL2": 0x30,
+	"PCI_MSIX_FLAGS": 2, "PCI_MSIX_FLAGS_ENABLE": PCIMSIXEnable, "PCI_MSIX_FLAGS_MASKALL": PCIMSIXMaskAll, "PCI_CAP_MSIX_SIZEOF": PCIMSIXCapSize,
 }
 
 // The distribution's kernel headers agree with the tables, as a C compiler lays the structures out, and with the
 // numbers.
 func TestAgainstKernelHeaders(t *testing.T) {
 	h := layout.Header{Files: []string{"rdma/rdma_user_ioctl_cmds.h", "rdma/ib_user_ioctl_cmds.h", "rdma/ib_user_ioctl_verbs.h",
-		"rdma/ib_user_verbs.h", "rdma/mlx5-abi.h", "rdma/mlx5_user_ioctl_cmds.h"}}
+		"rdma/ib_user_verbs.h", "rdma/mlx5-abi.h", "rdma/mlx5_user_ioctl_cmds.h", "linux/vfio.h", "linux/pci_regs.h"}}
 	// The two requests of multicast have one form.
 	members := append(tables(t).Members(""), layout.Member{Struct: "ib_uverbs_detach_mcast", Width: AttachMcastSize})
 	measured, err := h.Measure(members)
