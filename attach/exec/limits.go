@@ -101,6 +101,20 @@ func warning(format string, args ...any) func() {
 	}
 }
 
+// checkFileSize returns an error if files may not be as long as those that programs map (ulimit -f), which count although they
+// are memory.
+func checkFileSize() error {
+	var l unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, &l); err != nil || l.Cur >= deviceFileSize {
+		return nil
+	}
+	raised := unix.Rlimit{Cur: min(l.Max, deviceFileSize), Max: l.Max}
+	if raised.Cur >= deviceFileSize && unix.Setrlimit(unix.RLIMIT_FSIZE, &raised) == nil {
+		return nil
+	}
+	return fmt.Errorf("files are limited to %d KiB, and the memory files of devices need %d: raise the limit (ulimit -f)", l.Cur>>10, deviceFileSize>>10)
+}
+
 // maxFiles is how many descriptors may be open for programs.
 func maxFiles() int {
 	var limit unix.Rlimit

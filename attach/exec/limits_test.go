@@ -4,6 +4,9 @@ package exec
 
 import (
 	"math"
+	"os"
+	osexec "os/exec"
+	"strings"
 	"testing"
 )
 
@@ -21,5 +24,13 @@ func TestSizeOfALimit(t *testing.T) {
 		if got := size(n); got != want {
 			t.Errorf("%d: %s, want %s", n, got, want)
 		}
+	}
+}
+
+// TestLimitOfFiles: the memory files of devices count for the limit of the size of files.
+func TestLimitOfFiles(t *testing.T) {
+	out, _ := osexec.Command("/bin/sh", "-c", `ulimit -f 16; exec "$0" `+runArg+` -- true`, os.Args[0]).CombinedOutput()
+	if !strings.Contains(string(out), "files are limited to 8 KiB") && !strings.Contains(string(out), "files are limited to 16 KiB") || !strings.Contains(string(out), "need 1048576: raise the limit (ulimit -f)") {
+		t.Errorf("%s", out)
 	}
 }

@@ -56,6 +56,9 @@ func Run(ctx context.Context, cfg *Config) (status int, err error) {
 	if cfg.Devices < 1 || cfg.Devices > MaxDevices {
 		return 0, &UsageError{fmt.Errorf("--devices %d: a number from 1 to %d is needed", cfg.Devices, MaxDevices)}
 	}
+	if err := checkFileSize(); err != nil {
+		return 0, &UsageError{err}
+	}
 	path, err := findProgram(cfg.Args[0])
 	if err != nil {
 		return 0, err

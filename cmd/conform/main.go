@@ -18,6 +18,7 @@ import (
 	"github.com/rdmasim/rdmasim/conformance"
 	"github.com/rdmasim/rdmasim/input"
 	"github.com/rdmasim/rdmasim/plain"
+	"github.com/rdmasim/rdmasim/rlimit"
 )
 
 // Exit statuses.
@@ -46,6 +47,10 @@ func (s *status) Unwrap() error { return s.err }
 func usagef(format string, a ...any) error { return &status{exitUsage, fmt.Errorf(format, a...)} }
 
 func main() {
+	if err := rlimit.Check(); err != nil {
+		fmt.Fprintln(os.Stderr, "conform:", err)
+		os.Exit(exitUsage)
+	}
 	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) { // nohup
 		ends = append(ends, syscall.SIGHUP)

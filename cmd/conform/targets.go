@@ -12,6 +12,7 @@ import (
 	"github.com/rdmasim/rdmasim/conformance/harness"
 	"github.com/rdmasim/rdmasim/conformance/spec"
 	"github.com/rdmasim/rdmasim/fault"
+	"github.com/rdmasim/rdmasim/rlimit"
 	"github.com/rdmasim/rdmasim/sim/mutant"
 	"github.com/rdmasim/rdmasim/target/hardware"
 	"github.com/rdmasim/rdmasim/target/simulator"
@@ -55,6 +56,9 @@ func makeTarget(job harness.Job) (spec.Target, error) {
 func workerCommand(target string) (string, error) {
 	if target != "hw" {
 		return os.Executable()
+	}
+	if err := rlimit.CheckAddressSpace(rlimit.HardwareAddressSpace); err != nil {
+		return "", usagef("target hw: %w", err)
 	}
 	if path := os.Getenv("CONFORM_HW"); path != "" {
 		if _, err := exec.LookPath(path); err != nil {

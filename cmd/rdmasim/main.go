@@ -23,6 +23,7 @@ import (
 	"github.com/rdmasim/rdmasim/input"
 	"github.com/rdmasim/rdmasim/outfile"
 	"github.com/rdmasim/rdmasim/plain"
+	"github.com/rdmasim/rdmasim/rlimit"
 )
 
 // Exit statuses of the program.
@@ -38,6 +39,10 @@ var errFigures = errors.New("a figure is out of tolerance")
 
 func main() {
 	exec.Child() // this may be a re-execution of itself by exec
+	if err := rlimit.Check(); err != nil {
+		fmt.Fprintln(os.Stderr, "rdmasim:", err)
+		os.Exit(exitUsage)
+	}
 	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) { // nohup
 		ends = append(ends, syscall.SIGHUP)

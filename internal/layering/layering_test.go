@@ -29,6 +29,7 @@ var allowed = map[string][]string{
 	"fault/wirerule":    {"fault", "verbs"},
 	"input":             {},
 	"plain":             {},
+	"rlimit":            {},
 	"fixtures":          {},
 	"outfile":           {},
 	"sim":               {"sim/rule"},
