@@ -324,3 +324,73 @@ type QueryRMPOut []byte
 const QueryRMPOutSize = 0x110
 
 func (q QueryRMPOut) RMPC() RMPC { return RMPC(q[0x20:0x110:0x110]) }
+
+// CreateXRCSRQIn is the in mailbox of CREATE_XRC_SRQ (0x705).
+type CreateXRCSRQIn []byte
+
+// CreateXRCSRQInSize is its length in bytes, the list at its end not included.
+const CreateXRCSRQInSize = 0x110
+
+func (c CreateXRCSRQIn) Context() XRCSRQC    { return XRCSRQC(c[0x10:0x50:0x50]) }
+func (c CreateXRCSRQIn) UmemValid() bool     { return bit(c, 0x5c, 31) }
+func (c CreateXRCSRQIn) SetUmemValid(v bool) { putBit(c, 0x5c, 31, v) }
+func (c CreateXRCSRQIn) PAS() PAS            { return PAS(c[0x110:]) }
+
+// CreateXRCSRQOut is the out mailbox of CREATE_XRC_SRQ.
+type CreateXRCSRQOut []byte
+
+// CreateXRCSRQOutSize is its length in bytes.
+const CreateXRCSRQOutSize = 0x10
+
+func (c CreateXRCSRQOut) SRQN() uint32     { return bits(c, 0x08, 23, 0) }
+func (c CreateXRCSRQOut) SetSRQN(v uint32) { put(c, 0x08, 23, 0, v) }
+
+// DestroyXRCSRQIn is the in mailbox of DESTROY_XRC_SRQ (0x706).
+type DestroyXRCSRQIn []byte
+
+// DestroyXRCSRQInSize is its length in bytes.
+const DestroyXRCSRQInSize = 0x10
+
+func (d DestroyXRCSRQIn) SRQN() uint32     { return bits(d, 0x08, 23, 0) }
+func (d DestroyXRCSRQIn) SetSRQN(v uint32) { put(d, 0x08, 23, 0, v) }
+
+// DestroyXRCSRQOut is the out mailbox of DESTROY_XRC_SRQ.
+type DestroyXRCSRQOut []byte
+
+// DestroyXRCSRQOutSize is its length in bytes.
+const DestroyXRCSRQOutSize = 0x10
+
+// QueryXRCSRQIn is the in mailbox of QUERY_XRC_SRQ (0x707).
+type QueryXRCSRQIn []byte
+
+// QueryXRCSRQInSize is its length in bytes.
+const QueryXRCSRQInSize = 0x10
+
+func (q QueryXRCSRQIn) SRQN() uint32     { return bits(q, 0x08, 23, 0) }
+func (q QueryXRCSRQIn) SetSRQN(v uint32) { put(q, 0x08, 23, 0, v) }
+
+// QueryXRCSRQOut is the out mailbox of QUERY_XRC_SRQ.
+type QueryXRCSRQOut []byte
+
+// QueryXRCSRQOutSize is its length in bytes, the list at its end not included.
+const QueryXRCSRQOutSize = 0x110
+
+func (q QueryXRCSRQOut) Context() XRCSRQC { return XRCSRQC(q[0x10:0x50:0x50]) }
+func (q QueryXRCSRQOut) PAS() PAS         { return PAS(q[0x110:]) }
+
+// ArmXRCSRQIn is the in mailbox of ARM_XRC_SRQ (0x708).
+type ArmXRCSRQIn []byte
+
+// ArmXRCSRQInSize is its length in bytes.
+const ArmXRCSRQInSize = 0x10
+
+func (a ArmXRCSRQIn) SRQN() uint32     { return bits(a, 0x08, 23, 0) }
+func (a ArmXRCSRQIn) SetSRQN(v uint32) { put(a, 0x08, 23, 0, v) }
+func (a ArmXRCSRQIn) LWM() uint32      { return bits(a, 0x0c, 15, 0) }
+func (a ArmXRCSRQIn) SetLWM(v uint32)  { put(a, 0x0c, 15, 0, v) }
+
+// ArmXRCSRQOut is the out mailbox of ARM_XRC_SRQ.
+type ArmXRCSRQOut []byte
+
+// ArmXRCSRQOutSize is its length in bytes.
+const ArmXRCSRQOutSize = 0x10

@@ -15,6 +15,13 @@ const (
 	WQTypeCyclic     = 1
 )
 
+// States of an XRC SRQ (mlx5_ifc.h, MLX5_XRC_SRQC_STATE_*), and the op_mod of ARM_XRC_SRQ.
+const (
+	XRCSRQGood   = 0
+	XRCSRQError  = 1
+	ArmXRCSRQMod = 1
+)
+
 // States of an RMP.
 const (
 	RMPStateReady = 1

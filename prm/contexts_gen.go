@@ -405,3 +405,51 @@ func (r RMPC) SetState(v uint32)           { put(r, 0x00, 23, 20, v) }
 func (r RMPC) BasicCyclicRcvWQE() bool     { return bit(r, 0x04, 31) }
 func (r RMPC) SetBasicCyclicRcvWQE(v bool) { putBit(r, 0x04, 31, v) }
 func (r RMPC) WQ() WQ                      { return WQ(r[0x30:0xf0:0xf0]) }
+
+// XRCSRQC is the context of an XRC SRQ (mlx5_ifc xrc_srqc). Log sizes are those of the receive queue
+// in QPC; state is XRCSRQGood or XRCSRQError.
+type XRCSRQC []byte
+
+// XRCSRQCSize is its length in bytes.
+const XRCSRQCSize = 0x40
+
+func (x XRCSRQC) State() uint32                   { return bits(x, 0x00, 31, 28) }
+func (x XRCSRQC) SetState(v uint32)               { put(x, 0x00, 31, 28, v) }
+func (x XRCSRQC) LogSize() uint32                 { return bits(x, 0x00, 27, 24) }
+func (x XRCSRQC) SetLogSize(v uint32)             { put(x, 0x00, 27, 24, v) }
+func (x XRCSRQC) WQSignature() bool               { return bit(x, 0x04, 31) }
+func (x XRCSRQC) SetWQSignature(v bool)           { putBit(x, 0x04, 31, v) }
+func (x XRCSRQC) ContSRQ() bool                   { return bit(x, 0x04, 30) }
+func (x XRCSRQC) SetContSRQ(v bool)               { putBit(x, 0x04, 30, v) }
+func (x XRCSRQC) RLKY() bool                      { return bit(x, 0x04, 28) }
+func (x XRCSRQC) SetRLKY(v bool)                  { putBit(x, 0x04, 28, v) }
+func (x XRCSRQC) BasicCyclicRcvWQE() bool         { return bit(x, 0x04, 27) }
+func (x XRCSRQC) SetBasicCyclicRcvWQE(v bool)     { putBit(x, 0x04, 27, v) }
+func (x XRCSRQC) LogRQStride() uint32             { return bits(x, 0x04, 26, 24) }
+func (x XRCSRQC) SetLogRQStride(v uint32)         { put(x, 0x04, 26, 24, v) }
+func (x XRCSRQC) XRCD() uint32                    { return bits(x, 0x04, 23, 0) }
+func (x XRCSRQC) SetXRCD(v uint32)                { put(x, 0x04, 23, 0, v) }
+func (x XRCSRQC) PageOffset() uint32              { return bits(x, 0x08, 31, 26) }
+func (x XRCSRQC) SetPageOffset(v uint32)          { put(x, 0x08, 31, 26, v) }
+func (x XRCSRQC) DBRUmemValid() bool              { return bit(x, 0x08, 24) }
+func (x XRCSRQC) SetDBRUmemValid(v bool)          { putBit(x, 0x08, 24, v) }
+func (x XRCSRQC) CQN() uint32                     { return bits(x, 0x08, 23, 0) }
+func (x XRCSRQC) SetCQN(v uint32)                 { put(x, 0x08, 23, 0, v) }
+func (x XRCSRQC) UserIndexEqualXRCSRQN() bool     { return bit(x, 0x10, 31) }
+func (x XRCSRQC) SetUserIndexEqualXRCSRQN(v bool) { putBit(x, 0x10, 31, v) }
+func (x XRCSRQC) LogPageSize() uint32             { return bits(x, 0x10, 29, 24) }
+func (x XRCSRQC) SetLogPageSize(v uint32)         { put(x, 0x10, 29, 24, v) }
+func (x XRCSRQC) UserIndex() uint32               { return bits(x, 0x10, 23, 0) }
+func (x XRCSRQC) SetUserIndex(v uint32)           { put(x, 0x10, 23, 0, v) }
+func (x XRCSRQC) PD() uint32                      { return bits(x, 0x18, 23, 0) }
+func (x XRCSRQC) SetPD(v uint32)                  { put(x, 0x18, 23, 0, v) }
+
+// LWM is the limit below which the queue reports an event; 0: none.
+func (x XRCSRQC) LWM() uint32        { return bits(x, 0x1c, 31, 16) }
+func (x XRCSRQC) SetLWM(v uint32)    { put(x, 0x1c, 31, 16, v) }
+func (x XRCSRQC) WQECnt() uint32     { return bits(x, 0x1c, 15, 0) }
+func (x XRCSRQC) SetWQECnt(v uint32) { put(x, 0x1c, 15, 0, v) }
+
+// DBRAddr is db_record_addr_h and db_record_addr_l.
+func (x XRCSRQC) DBRAddr() uint64     { return be64(x, 0x28) }
+func (x XRCSRQC) SetDBRAddr(v uint64) { putBE64(x, 0x28, v) }

@@ -48,6 +48,10 @@ const (
 	OpQueryQP                Opcode = 0x50b
 	OpSQDRTSQP               Opcode = 0x50c
 	OpInit2InitQP            Opcode = 0x50e
+	OpCreateXRCSRQ           Opcode = 0x705
+	OpDestroyXRCSRQ          Opcode = 0x706
+	OpQueryXRCSRQ            Opcode = 0x707
+	OpArmXRCSRQ              Opcode = 0x708
 	OpQueryVportState        Opcode = 0x750
 	OpQueryNICVportContext   Opcode = 0x754
 	OpModifyNICVportContext  Opcode = 0x755
@@ -130,6 +134,10 @@ var commands = [...]cmdInfo{
 	{OpQueryQP, "QUERY_QP", QueryQPInSize, QueryQPOutLeast},
 	{OpSQDRTSQP, "SQD_RTS_QP", ModifyQPInSize, ModifyQPOutSize},
 	{OpInit2InitQP, "INIT2INIT_QP", ModifyQPInSize, ModifyQPOutSize},
+	{OpCreateXRCSRQ, "CREATE_XRC_SRQ", CreateXRCSRQInSize, CreateXRCSRQOutSize},
+	{OpDestroyXRCSRQ, "DESTROY_XRC_SRQ", DestroyXRCSRQInSize, DestroyXRCSRQOutSize},
+	{OpQueryXRCSRQ, "QUERY_XRC_SRQ", QueryXRCSRQInSize, QueryXRCSRQOutSize},
+	{OpArmXRCSRQ, "ARM_XRC_SRQ", ArmXRCSRQInSize, ArmXRCSRQOutSize},
 	{OpQueryVportState, "QUERY_VPORT_STATE", QueryVportStateInSize, QueryVportStateOutSize},
 	{OpQueryNICVportContext, "QUERY_NIC_VPORT_CONTEXT", QueryNICVportContextInSize, QueryNICVportContextOutSize},
 	{OpModifyNICVportContext, "MODIFY_NIC_VPORT_CONTEXT", ModifyNICVportContextInSize, ModifyNICVportContextOutSize},

@@ -73,6 +73,11 @@ var commands = map[prm.Opcode]command{
 	prm.OpDestroyRMP: {cmdDestroyRMP, phaseRunning, phaseRunning},
 	prm.OpQueryRMP:   {cmdQueryRMP, phaseRunning, phaseRunning},
 
+	prm.OpCreateXRCSRQ:  {cmdCreateXRCSRQ, phaseRunning, phaseRunning},
+	prm.OpDestroyXRCSRQ: {cmdDestroyXRCSRQ, phaseRunning, phaseRunning},
+	prm.OpQueryXRCSRQ:   {cmdQueryXRCSRQ, phaseRunning, phaseRunning},
+	prm.OpArmXRCSRQ:     {cmdArmXRCSRQ, phaseRunning, phaseRunning},
+
 	prm.OpAttachToMCG:   {cmdAttachMCG, phaseRunning, phaseRunning},
 	prm.OpDetachFromMCG: {cmdDetachMCG, phaseRunning, phaseRunning},
 
@@ -132,7 +137,7 @@ func (d *Device) commandTime(op prm.Opcode, in []byte) sim.Time {
 	case prm.OpRst2InitQP, prm.OpInit2InitQP, prm.OpInit2RTRQP, prm.OpRTR2RTSQP, prm.OpRTS2RTSQP,
 		prm.OpSQErr2RTSQP, prm.OpSQDRTSQP, prm.OpRTS2SQDQP, prm.OpSQD2SQDQP, prm.Op2ErrQP, prm.Op2RstQP:
 		return t.ModifyQP
-	case prm.OpCreateCQ, prm.OpCreateRMP: // no figure of its own: a context and a page list, too
+	case prm.OpCreateCQ, prm.OpCreateRMP, prm.OpCreateXRCSRQ: // no figure of its own: a context and a page list, too
 		return t.CreateCQ
 	case prm.OpCreateMKey:
 		if len(in) < prm.CreateMKeyInSize {

@@ -34,31 +34,43 @@ func cmdDeallocUAR(d *Device, in, _ []byte) prm.Status {
 func (d *tables) hasUAR(n uint32) bool { return uint64(n) < uint64(len(d.uars)) && d.uars[n] != nil }
 
 func cmdAllocPD(d *Device, _, out []byte) prm.Status {
-	n, ok := d.pdNums.alloc()
-	if !ok {
-		return prm.StatusLimErr
-	}
-	for uint64(len(d.pds)) <= uint64(n) {
-		d.pds = append(d.pds, -1)
-	}
-	d.pds[n] = 0
+	n, st := allocCounted(&d.pdNums, &d.pds)
 	prm.AllocPDOut(out).SetPD(n)
-	return prm.StatusOK
+	return st
 }
 
 func cmdDeallocPD(d *Device, in, _ []byte) prm.Status {
-	n := prm.DeallocPDIn(in).PD()
-	if !d.hasPD(n) || d.pds[n] > 0 {
+	return deallocCounted(&d.pdNums, d.pds, prm.DeallocPDIn(in).PD())
+}
+
+func (d *tables) hasPD(n uint32) bool { return counted(d.pds, n) }
+
+// counted, allocCounted and deallocCounted serve objects that are a number and the count of their
+// users, which is -1 for a number that is not allocated.
+func counted(t []int32, n uint32) bool { return uint64(n) < uint64(len(t)) && t[n] >= 0 }
+
+func allocCounted(nums *numbers, t *[]int32) (uint32, prm.Status) {
+	n, ok := nums.alloc()
+	if !ok {
+		return 0, prm.StatusLimErr
+	}
+	for uint64(len(*t)) <= uint64(n) {
+		*t = append(*t, -1)
+	}
+	(*t)[n] = 0
+	return n, prm.StatusOK
+}
+
+func deallocCounted(nums *numbers, t []int32, n uint32) prm.Status {
+	if !counted(t, n) || t[n] > 0 {
 		return prm.StatusBadResState
 	}
-	d.pds[n] = -1
-	d.pdNums.release(n)
+	t[n] = -1
+	nums.release(n)
 	return prm.StatusOK
 }
 
-func (d *tables) hasPD(n uint32) bool { return uint64(n) < uint64(len(d.pds)) && d.pds[n] >= 0 }
-
-// alloc and dealloc serve objects that are no more than a number.
+// allocFlag and deallocFlag serve objects that are no more than a number.
 func allocFlag(nums *numbers, t *[]bool) (uint32, prm.Status) {
 	n, ok := nums.alloc()
 	if !ok {
@@ -78,13 +90,13 @@ func deallocFlag(nums *numbers, t []bool, n uint32) prm.Status {
 }
 
 func cmdAllocXRCD(d *Device, _, out []byte) prm.Status {
-	n, st := allocFlag(&d.xrcdNums, &d.xrcds)
+	n, st := allocCounted(&d.xrcdNums, &d.xrcds)
 	prm.AllocXRCDOut(out).SetXRCD(n)
 	return st
 }
 
 func cmdDeallocXRCD(d *Device, in, _ []byte) prm.Status {
-	return deallocFlag(&d.xrcdNums, d.xrcds, prm.DeallocXRCDIn(in).XRCD())
+	return deallocCounted(&d.xrcdNums, d.xrcds, prm.DeallocXRCDIn(in).XRCD())
 }
 
 func cmdAllocTD(d *Device, _, out []byte) prm.Status {

@@ -14,7 +14,7 @@ func cmdCreateQP(d *Device, in, out []byte) prm.Status {
 	g := d.fw.general()
 	rqType := c.RQType()
 	bad := c.ST() > prm.STUD ||
-		rqType != prm.RQTypeRegular && rqType != prm.RQTypeNone && (rqType != prm.RQTypeSRQ || d.srqs.at(c.SRQN()) == nil) ||
+		rqType != prm.RQTypeRegular && rqType != prm.RQTypeNone && (rqType != prm.RQTypeSRQ || d.rmp(c.SRQN()) == nil) ||
 		m.WQUmemValid() || c.DBRUmemValid() || c.DBRAddr()%prm.DBRecSize != 0 ||
 		!d.hasPD(c.PD()) || !d.hasUAR(c.UARPage()) || d.cqs.at(c.CQNSnd()) == nil || d.cqs.at(c.CQNRcv()) == nil ||
 		c.NoSQ() && c.LogSQSize() != 0 || c.LogSQSize() > g.LogMaxQPSz() ||

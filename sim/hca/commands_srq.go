@@ -23,25 +23,26 @@ func cmdCreateRMP(d *Device, in, out []byte) prm.Status {
 	if !ok {
 		return prm.StatusLimErr
 	}
-	d.srqs.made++
-	s := &srq{core: &d.core, all: &d.srqs, num: n, arg: d.srqs.made<<24 | uint64(n), pd: w.PD(), ring: r, stride: 1 << stride, size: 1 << log,
-		dbr: mem.PA(w.DBRAddr())}
+	s := &srq{num: n, pd: w.PD(), ring: r, stride: 1 << stride, size: 1 << log, dbr: mem.PA(w.DBRAddr())}
 	copy(s.ctx[:], c)
-	hold := 1
-	for 2*hold <= min(d.p.RQPrefetch, int(s.size)) {
-		hold *= 2
-	}
-	s.index, s.ahead, s.land = make([]uint16, hold), make([]byte, hold<<stride), make([]byte, hold<<stride)
-	d.srqs.srqs = put(d.srqs.srqs, n, s)
+	d.srqs.add(s)
 	d.pds[s.pd]++
 	s.arm(uint16(w.LWM()))
 	prm.CreateRMPOut(out).SetRMPN(n)
 	return prm.StatusOK
 }
 
+// rmp is the RMP with a number, or nil.
+func (d *Device) rmp(n uint32) *srq {
+	if s := d.srqs.at(n); s != nil && s.xrc == nil {
+		return s
+	}
+	return nil
+}
+
 func cmdModifyRMP(d *Device, in, _ []byte) prm.Status {
 	m := prm.ModifyRMPIn(in)
-	s := d.srqs.at(m.RMPN())
+	s := d.rmp(m.RMPN())
 	switch {
 	case s == nil, s.failed:
 		return prm.StatusBadResState
@@ -58,18 +59,17 @@ func cmdModifyRMP(d *Device, in, _ []byte) prm.Status {
 
 func cmdDestroyRMP(d *Device, in, _ []byte) prm.Status {
 	n := prm.DestroyRMPIn(in).RMPN()
-	s := d.srqs.at(n)
+	s := d.rmp(n)
 	if s == nil || s.refs > 0 {
 		return prm.StatusBadResState
 	}
 	d.pds[s.pd]--
-	d.srqs.srqs[n] = nil
-	d.srqs.numbers.release(n)
+	d.srqs.remove(s)
 	return prm.StatusOK
 }
 
 func cmdQueryRMP(d *Device, in, out []byte) prm.Status {
-	s := d.srqs.at(prm.QueryRMPIn(in).RMPN())
+	s := d.rmp(prm.QueryRMPIn(in).RMPN())
 	if s == nil {
 		return prm.StatusBadResState
 	}

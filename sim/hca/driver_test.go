@@ -248,27 +248,32 @@ func (h *host) newQPOn(scq, rcq *tCQ, page uint32, edit func(c prm.QPC)) *tQP {
 	q := &tQP{h: h, uar: page, scq: scq, rcq: rcq, db: h.alloc(8), psn: 0xfffffe}
 	q.rq = h.alloc((tBlocks + tRecvs) * 64)
 	q.sq = q.rq + tRecvs*64
+	q.n = prm.CreateQPOut(h.cmd(q.create(edit))).QPN()
+	return q
+}
+
+// create is CREATE_QP of a queue whose memory is there.
+func (q *tQP) create(edit func(c prm.QPC)) []byte {
 	in := prm.NewIn(prm.OpCreateQP, 2*8)
 	m := prm.CreateQPIn(in)
 	c := m.QPC()
 	c.SetST(prm.STRC)
 	c.SetPMState(prm.PMStateMigrated)
-	c.SetPD(h.pd)
-	c.SetUARPage(page)
+	c.SetPD(q.h.pd)
+	c.SetUARPage(q.uar)
 	c.SetLogSQSize(6)
 	c.SetLogRQSize(6)
 	c.SetLogRQStride(2)
 	c.SetUserIndex(0xabc)
-	c.SetCQNSnd(scq.n)
-	c.SetCQNRcv(rcq.n)
+	c.SetCQNSnd(q.scq.n)
+	c.SetCQNRcv(q.rcq.n)
 	c.SetDBRAddr(uint64(q.db))
 	if edit != nil {
 		edit(c)
 	}
 	m.PAS().Set(0, uint64(q.rq))
 	m.PAS().Set(1, uint64(q.rq)+4096)
-	q.n = prm.CreateQPOut(h.cmd(in)).QPN()
-	return q
+	return in
 }
 
 // modify sends a transition with a fresh context.

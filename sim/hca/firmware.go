@@ -131,6 +131,7 @@ func fillGeneral(c prm.HCACap, p *Params) {
 	c.SetRC(true)
 	c.SetUC(true)
 	c.SetUD(true)
+	c.SetXRC(true) // the domains and SRQs; without it mlx5_ib does not load
 	c.SetUARSz(uint32(max(0, bits.Len(uint(p.BARSize>>20))-1)))
 	c.SetUmemUID0(true)
 	c.SetLogPGSz(prm.PageShift)

@@ -29,6 +29,24 @@ func newSharedQueues(k *core, events *eventQueues, r receivers, made uint64) sha
 	return sharedQueues{core: k, events: events, receivers: r, made: made, numbers: numbers{next: 1, limit: 1 << k.p.LogMaxSRQ}}
 }
 
+// add puts in an SRQ that has its number and its ring.
+func (v *sharedQueues) add(s *srq) {
+	v.made++
+	s.core, s.all, s.arg = v.core, v, v.made<<24|uint64(s.num)
+	hold := 1
+	for 2*hold <= min(v.p.RQPrefetch, int(s.size)) {
+		hold *= 2
+	}
+	n := hold * int(s.stride)
+	s.index, s.ahead, s.land = make([]uint16, hold), make([]byte, n), make([]byte, n)
+	v.srqs = put(v.srqs, s.num, s)
+}
+
+func (v *sharedQueues) remove(s *srq) {
+	v.srqs[s.num] = nil
+	v.numbers.release(s.num)
+}
+
 // at is the SRQ with a number, or nil.
 func (v *sharedQueues) at(n uint32) *srq {
 	if uint64(n) >= uint64(len(v.srqs)) {
@@ -58,7 +76,7 @@ func (v *sharedQueues) onFetch(x uint64) {
 	}
 }
 
-// srq is a basic shared receive queue: an RMP whose WQEs form a linked list. The
+// srq is a shared receive queue, an RMP or an XRC SRQ, whose WQEs form a linked list. The
 // device follows next_wqe_index from WQE 0 on; the doorbell record counts how many
 // were posted. Counters are modulo 2^16. Like an RQ it has no doorbell: the record is
 // read when a packet finds no WQE at hand, or to see whether the limit is reached.
@@ -66,8 +84,9 @@ type srq struct {
 	*core
 	all    *sharedQueues
 	num    uint32
-	arg    uint64 // generation << 24 | number: the event word
-	ctx    [prm.RMPCSize]byte
+	arg    uint64             // generation << 24 | number: the event word
+	ctx    [prm.RMPCSize]byte // of an RMP
+	xrc    *xrcSRQ            // nil: it is an RMP
 	pd     uint32
 	ring   ring
 	stride uint32
@@ -92,6 +111,14 @@ type srq struct {
 	waiters  []uint64 // QPs whose first packet needs a WQE, by event word
 	spare    []uint64
 	rec      [prm.DBRecSize]byte
+}
+
+// xrcSRQ is what an XRC SRQ has beside its list: the domain whose QPs may use it, and the CQ of
+// what they receive.
+type xrcSRQ struct {
+	ctx  [prm.XRCSRQCSize]byte
+	xrcd uint32
+	cq   *cq
 }
 
 // has says whether a WQE is at hand.
@@ -219,7 +246,11 @@ func (s *srq) wake(n int) {
 // of the event table). What was read can still be used.
 func (s *srq) fail() {
 	s.failed = true
-	prm.RMPC(s.ctx[:]).SetState(prm.RMPStateErr)
+	if s.xrc != nil {
+		prm.XRCSRQC(s.xrc.ctx[:]).SetState(prm.XRCSRQError)
+	} else {
+		prm.RMPC(s.ctx[:]).SetState(prm.RMPStateErr)
+	}
 	s.event(prm.EventSRQCatasError)
 }
 

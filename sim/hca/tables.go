@@ -12,7 +12,7 @@ type tables struct {
 	uarNums  numbers
 	pds      []int32 // users, -1: not allocated
 	pdNums   numbers
-	xrcds    []bool
+	xrcds    []int32 // SRQs that are in it, -1: not allocated
 	xrcdNums numbers
 	tds      []bool
 	tdNums   numbers

@@ -116,13 +116,14 @@ func (c *caps) maxQPWR(g Generation) int {
 	return 1 << c.logMaxQPSz * 64 / 256
 }
 
+// flags are without that of XRC, whatever the device has: its QPs are not modelled.
 func (c *caps) flags() uint32 {
 	f := uint32(devChangePhyPort | devPortActiveEvent | devSysImageGUID | devRCRNRNakGen)
 	for _, x := range [...]struct {
 		on  bool
 		bit uint32
 	}{
-		{c.pkv, devBadPKeyCntr}, {c.qkv, devBadQKeyCntr}, {c.apm, devAutoPathMig}, {c.xrc, devXRC},
+		{c.pkv, devBadPKeyCntr}, {c.qkv, devBadQKeyCntr}, {c.apm, devAutoPathMig},
 		{c.memoryWindows, devMemWindow | devMemWindow2B}, {c.fastReg, devMemMgtExt},
 	} {
 		if x.on {
@@ -142,7 +143,6 @@ const (
 	devSysImageGUID    = 1 << 11
 	devRCRNRNakGen     = 1 << 12
 	devMemWindow       = 1 << 17
-	devXRC             = 1 << 20
 	devMemMgtExt       = 1 << 21
 	devMemWindow2B     = 1 << 24
 )
