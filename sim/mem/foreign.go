@@ -2,7 +2,7 @@ package mem
 
 import "syscall"
 
-// Foreign is the memory of a process that is not simulated. ReadAt and WriteAt move
+// Foreign is memory that is not simulated, of a process or of a virtual machine. ReadAt and WriteAt move
 // all of p or return an error, after which p, or the memory, may hold a part. They
 // are called by the thread that runs the engine.
 type Foreign interface {
@@ -101,12 +101,18 @@ func (x *foreign) chunk(no uint64) *foreignChunk {
 
 // readForeign is Read where no memory of ours is.
 func (m *Memory) readForeign(pa PA, p []byte) bool {
+	if pa < foreignPA {
+		return m.ranges.move(pa, p, Read)
+	}
 	x, va := m.foreignAt(pa, len(p))
 	return x != nil && x.f.ReadAt(va, p) == nil
 }
 
 // writeForeign is Write where no memory of ours is.
 func (m *Memory) writeForeign(pa PA, p []byte) bool {
+	if pa < foreignPA {
+		return m.ranges.move(pa, p, Write)
+	}
 	x, va := m.foreignAt(pa, len(p))
 	return x != nil && x.f.WriteAt(va, p) == nil
 }

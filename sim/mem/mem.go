@@ -58,6 +58,8 @@ type Memory struct {
 	heldBack int
 	// foreign are the address spaces of processes outside, by slot; nil when free.
 	foreign []*foreign
+	// ranges are the memory of a virtual machine, beside or in place of the simulated one.
+	ranges ranges
 }
 
 // chunk is 2 MiB of physical memory.
@@ -159,7 +161,8 @@ func (m *Memory) Window(pa PA, n int) []byte {
 
 // Read copies bytes out. It reports false, and p is then untouched, when part of
 // the range is not allocated. Pinned foreign pages (NewForeignSpace) are read from
-// their process; after a failure there p may hold a part.
+// their process, and foreign ranges (MapForeign) from where they are; after a failure
+// there p may hold a part.
 func (m *Memory) Read(pa PA, p []byte) bool {
 	m.settle()
 	if !m.present(pa, uint64(len(p))) {
