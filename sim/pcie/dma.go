@@ -241,9 +241,7 @@ func (l *Link) ReadDMA(pa mem.PA, p []byte, done sim.Handler, arg uint64) {
 func (l *Link) PeekDMA(pa mem.PA, p []byte) {
 	l.c.DMAReads++
 	l.c.DMAReadBytes += uint64(len(p))
-	if !l.m.Read(pa, p) {
-		l.c.Unsupported++
-	}
+	l.load(pa, p)
 }
 
 // issue sends the read requests of slot i when there are tags for them. A read of
@@ -288,11 +286,17 @@ func (l *Link) read(s *readSlot) {
 		return
 	}
 	s.read = true
-	if !l.m.Read(s.pa, s.p) {
-		l.c.Unsupported++
-		for k := range s.p {
-			s.p[k] = 0xff
-		}
+	l.load(s.pa, s.p)
+}
+
+// load reads memory; what nobody claims reads as ones.
+func (l *Link) load(pa mem.PA, p []byte) {
+	if l.m.Read(pa, p) {
+		return
+	}
+	l.c.Unsupported++
+	for k := range p {
+		p[k] = 0xff
 	}
 }
 
