@@ -8,8 +8,14 @@ const CmdIfRevision = 5
 
 func (i InitSeg) SetFWRev(major, minor uint16) { putBE16(i, 0, minor); putBE16(i, 2, major) }
 
-// InitSegTimer is the place in BAR 0 of the free-running clock (struct mlx5_init_seg, include/linux/mlx5/device.h).
-const InitSegTimer = 0x1000
+// Places in the initialization segment, which begins BAR 0 (struct mlx5_init_seg, include/linux/mlx5/device.h).
+const (
+	InitSegCommandQueue  = 0x10 // CommandQueueRegs
+	InitSegInitializing  = 0x1fc
+	InitSegTimer         = 0x1000 // the free-running clock
+	InitSegHealthCounter = 0x1010 // 32 bits that change for as long as the firmware runs
+	InitSegSize          = 0x2000
+)
 
 // Set stores both words.
 func (t Timer) Set(v uint64) { putBE64(t, 0, v) }

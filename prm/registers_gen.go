@@ -74,3 +74,67 @@ type Timer []byte
 
 // TimerSize is its length in bytes.
 const TimerSize = 8
+
+// CommandQueueRegs are the registers of the command queue at InitSegCommandQueue (struct mlx5_init_seg).
+type CommandQueueRegs []byte
+
+// CommandQueueRegsSize is its length in bytes.
+const CommandQueueRegsSize = 12
+
+func (c CommandQueueRegs) AddressHigh() uint32      { return be32(c, 0) }
+func (c CommandQueueRegs) SetAddressHigh(v uint32)  { putBE32(c, 0, v) }
+func (c CommandQueueRegs) AddressLow() uint32       { return bits(c, 4, 31, 12) }
+func (c CommandQueueRegs) SetAddressLow(v uint32)   { put(c, 4, 31, 12, v) }
+func (c CommandQueueRegs) NICInterface() uint32     { return bits(c, 4, 10, 8) }
+func (c CommandQueueRegs) SetNICInterface(v uint32) { put(c, 4, 10, 8, v) }
+func (c CommandQueueRegs) LogEntries() uint32       { return bits(c, 4, 7, 4) }
+func (c CommandQueueRegs) SetLogEntries(v uint32)   { put(c, 4, 7, 4, v) }
+func (c CommandQueueRegs) LogStride() uint32        { return bits(c, 4, 3, 0) }
+func (c CommandQueueRegs) SetLogStride(v uint32)    { put(c, 4, 3, 0, v) }
+
+// Doorbell has a bit for each entry that the device shall take.
+func (c CommandQueueRegs) Doorbell() uint32     { return be32(c, 8) }
+func (c CommandQueueRegs) SetDoorbell(v uint32) { putBE32(c, 8, v) }
+
+// CommandEntry is an entry of the command queue (struct mlx5_cmd_layout).
+type CommandEntry []byte
+
+// CommandEntrySize is its length in bytes.
+const CommandEntrySize = 64
+
+func (c CommandEntry) Type() uint8                   { return c[0x00] }
+func (c CommandEntry) SetType(v uint8)               { c[0x00] = v }
+func (c CommandEntry) InLength() uint32              { return be32(c, 0x04) }
+func (c CommandEntry) SetInLength(v uint32)          { putBE32(c, 0x04, v) }
+func (c CommandEntry) InMailbox() uint64             { return be64(c, 0x08) }
+func (c CommandEntry) SetInMailbox(v uint64)         { putBE64(c, 0x08, v) }
+func (c CommandEntry) In() []byte                    { return c[0x10:0x20:0x20] }
+func (c CommandEntry) Out() []byte                   { return c[0x20:0x30:0x30] }
+func (c CommandEntry) OutMailbox() uint64            { return be64(c, 0x30) }
+func (c CommandEntry) SetOutMailbox(v uint64)        { putBE64(c, 0x30, v) }
+func (c CommandEntry) OutLength() uint32             { return be32(c, 0x38) }
+func (c CommandEntry) SetOutLength(v uint32)         { putBE32(c, 0x38, v) }
+func (c CommandEntry) Token() uint8                  { return c[0x3c] }
+func (c CommandEntry) SetToken(v uint8)              { c[0x3c] = v }
+func (c CommandEntry) Signature() uint8              { return c[0x3d] }
+func (c CommandEntry) SetSignature(v uint8)          { c[0x3d] = v }
+func (c CommandEntry) Delivery() CommandDelivery     { return CommandDelivery(bits(c, 0x3c, 7, 1)) }
+func (c CommandEntry) SetDelivery(v CommandDelivery) { put(c, 0x3c, 7, 1, uint32(v)) }
+
+// DeviceOwns is set while the entry is the device's.
+func (c CommandEntry) DeviceOwns() bool     { return bit(c, 0x3c, 0) }
+func (c CommandEntry) SetDeviceOwns(v bool) { putBit(c, 0x3c, 0, v) }
+
+// CommandBlock is a block of a mailbox (struct mlx5_cmd_prot_block).
+type CommandBlock []byte
+
+// CommandBlockSize is its length in bytes.
+const CommandBlockSize = 0x240
+
+func (c CommandBlock) Data() []byte       { return c[0x000:0x200:0x200] }
+func (c CommandBlock) Next() uint64       { return be64(c, 0x230) }
+func (c CommandBlock) SetNext(v uint64)   { putBE64(c, 0x230, v) }
+func (c CommandBlock) Number() uint32     { return be32(c, 0x238) }
+func (c CommandBlock) SetNumber(v uint32) { putBE32(c, 0x238, v) }
+func (c CommandBlock) Token() uint8       { return c[0x23d] }
+func (c CommandBlock) SetToken(v uint8)   { c[0x23d] = v }

@@ -177,6 +177,12 @@ func cmdTeardown(d *Device, in, _ []byte) prm.Status {
 	if prm.TeardownHCAIn(in).Profile() != 0 {
 		return prm.StatusBadParam
 	}
+	d.teardown()
+	d.fw.phase = phaseEnabled
+	return prm.StatusOK
+}
+
+func (d *Device) teardown() {
 	for _, q := range d.byNumber {
 		if q != nil {
 			q.stop()
@@ -189,8 +195,6 @@ func cmdTeardown(d *Device, in, _ []byte) prm.Status {
 	}
 	d.pds, d.xrcds, d.tds, d.qsets = nil, nil, nil, nil
 	d.reset()
-	d.fw.phase = phaseEnabled
-	return prm.StatusOK
 }
 
 func cmdQueryISSI(d *Device, _, out []byte) prm.Status {

@@ -83,14 +83,21 @@ func (q *eq) consumed(ci uint32, arm bool) {
 	q.armed = true
 }
 
-// report gives an event to the EQ that asked for its type; without one it is dropped.
-func (v *eventQueues) report(e prm.EQE) {
-	t := e.Type()
+// wanted is the EQ that asked for events of a type, or nil.
+func (v *eventQueues) wanted(t prm.EventType) *eq {
 	for _, q := range v.eqs {
 		if q != nil && q.mask[t>>6]>>(t&63)&1 != 0 {
-			q.push(e)
-			return
+			return q
 		}
+	}
+	return nil
+}
+
+// report gives an event to the EQ that asked for its type; without one it is dropped.
+func (v *eventQueues) report(e prm.EQE) {
+	if q := v.wanted(e.Type()); q != nil {
+		q.push(e)
+		return
 	}
 	v.c.EventsUnwanted++
 }
