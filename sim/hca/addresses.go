@@ -94,6 +94,17 @@ func (d *addresses) pkey(index int) uint16 {
 	return roce.DefaultPKey
 }
 
+// pkeyIndexOf finds the first P_Key of the port's table that matches one of a packet, or -1. Any of
+// them is good for QP1 (IBTA Vol. 1, 10.9.8).
+func (d *addresses) pkeyIndexOf(key uint16) int {
+	for i := range int(d.pkeyIndexes()) {
+		if roce.PKeyMatch(key, d.pkey(i)) {
+			return i
+		}
+	}
+	return -1
+}
+
 // pkeyIndexes is how many P_Key indexes there are.
 func (d *addresses) pkeyIndexes() uint32 {
 	if d.ib != nil {

@@ -288,6 +288,10 @@ func (d *receiveEngine) effect(x arrival) {
 			d.qps.toGroup(f)
 			return
 		}
+		if g := d.qps.special[gsiQPN]; dest == gsiQPN && g != nil && g.admits(p) {
+			g.responder.request(f)
+			return
+		}
 		d.c.RxNoQP++
 		f.Release()
 		return

@@ -15,7 +15,7 @@ func cmdAttachMCG(d *Device, in, _ []byte) prm.Status {
 	switch {
 	case q == nil:
 		return prm.StatusBadResState
-	case q.st != prm.STUD || !gid.IsMulticast():
+	case q.st != prm.STUD || q.special() || !gid.IsMulticast():
 		return prm.StatusBadParam
 	case slices.Contains(d.groups[gid], q):
 		return prm.StatusBadResState

@@ -6,21 +6,50 @@ import (
 	"github.com/rdmasim/rdmasim/sim/rule"
 )
 
-// cmdCreateQP makes RC, UC and UD QPs. Other service types are not modelled; their
-// capabilities are off.
+// creatable says whether the device has a service type, and the QP what it needs: QP0 and QP1 are
+// those of a port, QP0 of an InfiniBand port; the queue of a driver's UMRs has no receive queue, and
+// its PD comes later. Other types are not modelled.
+func (d *Device) creatable(c prm.QPC) bool {
+	switch c.ST() {
+	case prm.STRC, prm.STUC, prm.STUD, prm.STQP1:
+		return d.hasPD(c.PD())
+	case prm.STQP0:
+		return d.ib != nil && d.hasPD(c.PD())
+	case prm.STRegUMR:
+		return (c.PD() == 0 || d.hasPD(c.PD())) && c.RQType() == prm.RQTypeNone && !c.NoSQ()
+	}
+	return false
+}
+
+// specialAt is the place of QP0 or QP1 in the table of them, for these service types.
+func (d *Device) specialAt(c prm.QPC) (at **qp, ok bool) {
+	switch c.ST() {
+	case prm.STQP0:
+		return &d.special[0], true
+	case prm.STQP1:
+		return &d.special[gsiQPN], true
+	}
+	return nil, false
+}
+
+// cmdCreateQP makes a QP of a type that is modelled.
 func cmdCreateQP(d *Device, in, out []byte) prm.Status {
 	m := prm.CreateQPIn(in)
 	c := m.QPC()
 	g := d.fw.general()
 	rqType := c.RQType()
-	bad := c.ST() > prm.STUD ||
+	bad := !d.creatable(c) ||
 		rqType != prm.RQTypeRegular && rqType != prm.RQTypeNone && (rqType != prm.RQTypeSRQ || d.rmp(c.SRQN()) == nil) ||
 		m.WQUmemValid() || c.DBRUmemValid() || c.DBRAddr()%prm.DBRecSize != 0 ||
-		!d.hasPD(c.PD()) || !d.hasUAR(c.UARPage()) || d.cqs.at(c.CQNSnd()) == nil || d.cqs.at(c.CQNRcv()) == nil ||
+		!d.hasUAR(c.UARPage()) || d.cqs.at(c.CQNSnd()) == nil || d.cqs.at(c.CQNRcv()) == nil ||
 		c.NoSQ() && c.LogSQSize() != 0 || c.LogSQSize() > g.LogMaxQPSz() ||
 		c.CounterSetID() != 0 && d.qset(c.CounterSetID()) == nil
 	if bad {
 		return prm.StatusBadParam
+	}
+	special, ok := d.specialAt(c)
+	if ok && *special != nil {
+		return prm.StatusBadRes // inferred: the port has one of each
 	}
 	bytes := uint64(0)
 	if rqType == prm.RQTypeRegular {
@@ -34,7 +63,6 @@ func cmdCreateQP(d *Device, in, out []byte) prm.Status {
 	}
 	r := ring{}
 	if bytes > 0 {
-		var ok bool
 		if r, ok = newRing(m.PAS(), c.LogPageSize(), c.PageOffset(), bytes); !ok {
 			return prm.StatusBadParam
 		}
@@ -45,7 +73,12 @@ func cmdCreateQP(d *Device, in, out []byte) prm.Status {
 	}
 	q := d.newQP(n, c, r, partnersOf(d, c))
 	d.byNumber = put(d.byNumber, n, q)
-	d.pds[q.pd]++
+	if special != nil {
+		*special = q
+	}
+	if q.pd != 0 {
+		d.pds[q.pd]++
+	}
 	d.uarUsers[q.uar]++
 	q.scq.refs++
 	q.rcq.refs++
@@ -66,7 +99,12 @@ func cmdDestroyQP(d *Device, in, _ []byte) prm.Status {
 		return prm.StatusBadResState
 	}
 	q.stop()
-	d.pds[q.pd]--
+	if special, ok := d.specialAt(q.context()); ok {
+		*special = nil
+	}
+	if q.pd != 0 {
+		d.pds[q.pd]--
+	}
 	d.uarUsers[q.uar]--
 	q.scq.refs--
 	q.rcq.refs--
@@ -138,7 +176,10 @@ const (
 // checkOptional looks at the optional fields before anything is changed.
 func (d *Device) checkOptional(q *qp, m prm.ModifyQPIn, allowed uint32) prm.Status {
 	mask, c := m.OptParamMask(), m.QPC()
-	if q.st == prm.STUD {
+	switch {
+	case q.special() || q.st == prm.STRegUMR:
+		allowed = 0
+	case q.st == prm.STUD:
 		allowed = prm.OptParPKeyIndex | prm.OptParPriPort | prm.OptParQKey | prm.OptParCounterSetID
 	}
 	switch {
@@ -205,6 +246,12 @@ func cmdRst2Init(d *Device, in, _ []byte) prm.Status {
 	case a.VHCAPortNum() > 1, from.CounterSetID() != 0 && d.qset(from.CounterSetID()) == nil:
 		return prm.StatusBadParam
 	}
+	if q.st == prm.STRegUMR {
+		if !d.hasPD(from.PD()) {
+			return prm.StatusBadParam
+		}
+		d.moveQP(q, from.PD())
+	}
 	to.PrimaryPath().SetPKeyIndex(a.PKeyIndex())
 	to.PrimaryPath().SetVHCAPortNum(a.VHCAPortNum())
 	to.SetRRE(from.RRE())
@@ -219,6 +266,16 @@ func cmdRst2Init(d *Device, in, _ []byte) prm.Status {
 	q.responder.takeRights()
 	q.setState(prm.QPStateINIT)
 	return prm.StatusOK
+}
+
+// moveQP gives the queue of a driver's UMRs its PD: it is created without one.
+func (d *Device) moveQP(q *qp, pd uint32) {
+	if q.pd != 0 {
+		d.pds[q.pd]--
+	}
+	q.pd = pd
+	q.context().SetPD(pd)
+	d.pds[pd]++
 }
 
 func cmdInit2Init(d *Device, in, _ []byte) prm.Status {
@@ -244,7 +301,7 @@ func cmdInit2RTR(d *Device, in, _ []byte) prm.Status {
 	if roce.MTU(from.MTU()).Bytes() == 0 || from.LogMsgMax() > uint32(d.p.LogMaxMsg) || from.LogRRAMax() > uint32(d.p.LogMaxRARes) {
 		return prm.StatusBadParam
 	}
-	if q.st == prm.STUD { // addresses come with each request
+	if q.st == prm.STUD || q.st == prm.STRegUMR { // addresses come with each request, or there are none
 		to.SetMTU(from.MTU())
 		to.SetLogMsgMax(from.LogMsgMax())
 		d.takeOptional(q, m)

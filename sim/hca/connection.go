@@ -32,7 +32,8 @@ type connection struct {
 
 	owner owner // the QP as a whole
 	*setup
-	_ [16]byte // to whole cache lines
+	wireQPN uint32   // the number of a datagram QP in packets: its own, or 0 and 1
+	_       [12]byte // to whole cache lines
 }
 
 // owner is a QP as each of its engines sees it: what it may ask of the whole.
@@ -97,6 +98,10 @@ func (q *connection) setState(s uint32) {
 	q.state = s
 	q.context().SetState(s)
 }
+
+// special says whether the QP is QP0 or QP1 of its port: a datagram QP with another number in
+// packets than in commands.
+func (q *connection) special() bool { return q.wireQPN != q.num }
 
 // flushes says whether what is posted to the send queue ends with a flush error.
 func (q *connection) flushes() bool { return q.state == prm.QPStateERR || q.state == prm.QPStateSQER }

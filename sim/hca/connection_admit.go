@@ -37,10 +37,12 @@ func (q *connection) admitsDatagram(p *roce.Packet) bool {
 	switch {
 	case q.st != prm.STUD || p.Op.Transport() != roce.UD || !q.takesRequests():
 		return false
+	case p.BTH().DestQP() != q.wireQPN && p.BTH().DestQP() != multicastQPN:
+		return false // QP0 and QP1 are known by these numbers only
 	case p.BTH().DestQP() != multicastQPN && !u.isOwnAddress(p) && !q.breaks(rule.DatagramsAreForThePort):
 		u.c.RxAddress++
 		return false
-	case !roce.PKeyMatch(p.BTH().PKey(), q.pkey):
+	case !roce.PKeyMatch(p.BTH().PKey(), q.pkey) && (!q.special() || u.pkeyIndexOf(p.BTH().PKey()) < 0):
 		u.badPKey()
 		return false
 	case p.DETH().QKey() != q.context().QKey() && !q.breaks(rule.QKeysMatch):

@@ -156,6 +156,7 @@ func FuzzFrame(f *testing.F) {
 func FuzzUnreliable(f *testing.F) {
 	f.Add([]byte{0, 0x20, 0xfe, 255, 0, 0x22, 0xff, 9, 1, 0x64, 0, 30, 2, 0x65, 0, 9}, uint8(3))
 	f.Add([]byte{0, 0x26, 0xfe, 255, 0, 0x29, 0xff, 9, 0, 0x2a, 0, 0, 0, 0x2b, 1, 8}, uint8(1))
+	f.Add([]byte{3, 0x64, 0, 30, 3, 0x65, 1, 255, 3, 0x26, 0, 9}, uint8(2))
 	f.Fuzz(func(t *testing.T, steps []byte, recvs uint8) {
 		h := newHost(t, sim.New(sim.Options{MaxEvents: fuzzEvents}), testParams(), 1)
 		a, b := h.newQPOn(h.newCQ(5, 64), h.newCQ(5, 64), h.uar, uc), h.newQPOn(h.newCQ(5, 64), h.newCQ(5, 128), h.uar, uc)
@@ -165,17 +166,19 @@ func FuzzUnreliable(f *testing.F) {
 		b.connect(a, o)
 		u := h.newUD(tQKey)
 		u.group(prm.OpAttachToMCG)
+		g := h.newGSI()
 		r := h.newMR(8192, rightsAll)
 		for range recvs % 8 {
 			b.recv(r.sge(0, 600))
 			u.recv(r.sge(1000, 100))
+			g.recv(r.sge(1200, 100))
 		}
 		run(t, h.e, sim.Microsecond)
 		path := roce.Path{Framing: roce.RoCEv2IPv4, SrcMAC: h.id.MAC, DstMAC: h.id.MAC, SrcGID: h.gid, DstGID: h.gid, HopLimit: 1, PKey: roce.DefaultPKey}
 		for ; len(steps) >= 4; steps = steps[4:] {
 			op := roce.Opcode(steps[1])
 			p := path
-			p.DestQP = []uint32{b.n, u.n, multicastQPN}[steps[0]%3]
+			p.DestQP = []uint32{b.n, u.n, multicastQPN, gsiQPN}[steps[0]%4]
 			if p.DestQP == multicastQPN {
 				p.DstGID, p.DstMAC = tGroup, tGroup.MulticastMAC()
 			}
@@ -191,6 +194,9 @@ func FuzzUnreliable(f *testing.F) {
 			clear(fr.Payload())
 			if info := op.Info(); info.Headers.Has(roce.HasDETH) {
 				fr.DETH().SetQKey(tQKey)
+				if p.DestQP == gsiQPN {
+					fr.DETH().SetQKey(gsiQKey)
+				}
 			} else if info.Headers.Has(roce.HasRETH) {
 				fr.RETH().SetVA(r.va + uint64(steps[0]))
 				fr.RETH().SetRKey(r.rkey)

@@ -5,8 +5,8 @@ import (
 )
 
 // ibPort is the port of a device whose link layer is InfiniBand: what a subnet manager
-// has set, and what it may read. QP0 and QP1 are not modelled: management comes by
-// calls (PortInfo, SetPortInfo, SetPKeys).
+// has set, and what it may read. A subnet manager comes by calls (PortInfo, SetPortInfo,
+// SetPKeys), not by packets to QP0.
 type ibPort struct {
 	info  roce.PortInfo
 	pkeys [ibPKeys]uint16

@@ -70,12 +70,14 @@ func (q *qp) rateReturned() {
 // repath makes the headers of a QP again, after a change of the port or of its P_Key
 // index.
 func (q *qp) repath() {
-	if q.st == prm.STUD {
+	switch q.st {
+	case prm.STRegUMR: // it has no peer
+	case prm.STUD:
 		q.pkey = q.u.pkeyAt(q.context().PrimaryPath())
 		q.requester.paths.forget()
-		return
+	default:
+		q.setIBPath()
 	}
-	q.setIBPath()
 }
 
 // flush is how a QP in ERR finds out what is posted: it looks at its doorbell record.

@@ -13,11 +13,12 @@ type queuePairs struct {
 	qpNums   numbers
 	made     uint64             // QPs: it tells those of the same number apart, in the words of their events
 	groups   map[roce.GID][]*qp // multicast groups; looked up, never walked
+	special  [2]*qp             // QP0 and QP1 of the port; nil: none
 }
 
 // reset forgets all QPs.
 func (v *queuePairs) reset() {
-	v.byNumber, v.groups = nil, map[roce.GID][]*qp{}
+	v.byNumber, v.groups, v.special = nil, map[roce.GID][]*qp{}, [2]*qp{}
 	v.qpNums = numbers{next: firstQPN, limit: 1 << v.p.LogMaxQP, late: true}
 }
 
@@ -38,7 +39,15 @@ func (v *queuePairs) newQP(num uint32, c prm.QPC, r ring, with partners) *qp {
 	q.requester.connection, q.requester.sq.connection = &q.connection, &q.connection
 	q.responder.connection, q.responder.rq.connection = &q.connection, &q.connection
 	copy(q.ctx[:], c)
-	q.st, q.pd, q.uar, q.uidx = uint8(c.ST()), c.PD(), c.UARPage(), c.UserIndex()
+	q.st, q.pd, q.uar, q.uidx, q.wireQPN = uint8(c.ST()), c.PD(), c.UARPage(), c.UserIndex(), num
+	switch c.ST() {
+	case prm.STQP0:
+		q.st, q.wireQPN = prm.STUD, 0
+	case prm.STQP1:
+		q.st, q.wireQPN = prm.STUD, gsiQPN
+	case prm.STRegUMR:
+		q.transport = noTransport
+	}
 	switch q.st {
 	case prm.STUC:
 		q.transport = roce.UC
@@ -56,6 +65,12 @@ func (v *queuePairs) newQP(num uint32, c prm.QPC, r ring, with partners) *qp {
 	q.reset()
 	return q
 }
+
+// gsiQPN is the number of QP1 in packets, the QP of the general services interface.
+const gsiQPN = 1
+
+// noTransport is that of a QP that neither sends nor receives packets.
+const noTransport = ^roce.Transport(0)
 
 // cqFailed moves the QPs of a CQ that has failed to ERR.
 func (v *queuePairs) cqFailed(c *cq) {

@@ -18,7 +18,7 @@ func (q *requester) datagram(op roce.Opcode, psn uint32, n int, flags roce.Flags
 	}
 	h := f.DETH()
 	h.SetQKey(key)
-	h.SetSrcQP(q.num)
+	h.SetSrcQP(q.wireQPN)
 	i = u.getSlot(f)
 	u.slot(i).loop, u.slot(i).group = e.loop, e.group
 	return f, i

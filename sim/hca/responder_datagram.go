@@ -67,6 +67,10 @@ func (q *responder) ibDatagramCQE(e prm.CQE64, p *roce.Packet) {
 		e.SetGRH(1)
 	}
 	if !p.Has(roce.HasImmDt) {
-		e.SetImmInvalPKey(q.context().PrimaryPath().PKeyIndex())
+		i := q.context().PrimaryPath().PKeyIndex()
+		if q.special() {
+			i = uint32(q.u.pkeyIndexOf(p.BTH().PKey()))
+		}
+		e.SetImmInvalPKey(i)
 	}
 }
