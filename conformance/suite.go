@@ -66,7 +66,7 @@ func Items(s *spec.Suite) ([]Item, error) {
 	for _, c := range s.Cases() {
 		e, ok := cat.Find(c.ID)
 		if !ok {
-			errs = append(errs, fmt.Errorf("%s: case %s is not in the catalogue", c.Where, c.ID))
+			errs = append(errs, fmt.Errorf("%s: case %s is not in the catalogue; a new one gets a row at the end of its area in conformance/catalogue.yaml", c.Where, c.ID))
 			continue
 		}
 		out = append(out, Item{e, c})

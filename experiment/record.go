@@ -93,6 +93,9 @@ func (r *recorder) attach(cfg *testbed.Config, name string) {
 // finish closes a testbed that attach has prepared, and writes its timeline.
 func (r *recorder) finish(tb *testbed.Testbed) error {
 	err := tb.Close()
+	if r != nil && r.timeline != nil && r.traced {
+		err = errors.Join(err, errors.New("a timeline is of a single run, and this experiment makes several: its Experiment must say Many"))
+	}
 	if r != nil && r.faults != nil {
 		met, acted := tb.FaultsActed()
 		for i := range r.met {

@@ -127,7 +127,7 @@ func (p *Profile) complete(doc *input.Doc) error {
 			}
 		}
 		if lacks != nil {
-			errs = append(errs, doc.Errorf(s.name, "section %s has no value for %s", s.name, strings.Join(lacks, ", ")))
+			errs = append(errs, doc.Errorf(s.name, "section %s has no value for %s, neither here nor in a file that this one extends", s.name, strings.Join(lacks, ", ")))
 		}
 	}
 	return errors.Join(errs...)

@@ -152,6 +152,9 @@ func places() (all []*place) {
 			case f.Type.Kind() == reflect.Struct: // a section of its own
 			case f.Tag.Get("profile") == "-": // another value decides
 			case f.Type.Kind() == reflect.Array:
+				if len(names[f.Name]) != f.Type.Len() {
+					panic(fmt.Sprintf("profile: field %s of section %s needs %d keys in names, of sim/profile/param.go", f.Name, sec.name, f.Type.Len()))
+				}
 				for k := range f.Type.Len() {
 					add(names[f.Name][k], k, f.Type.Elem())
 				}
