@@ -41,7 +41,7 @@ func (f *file) UnmapClock(n uint64) {
 	e := f.s.eng
 	e.clocks = slices.DeleteFunc(e.clocks, func(c *clockPage) bool {
 		if c.f == f && c.n == n {
-			f.unmapPages(c.mem)
+			f.unmapPages(n, c.mem)
 			return true
 		}
 		return false

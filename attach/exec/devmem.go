@@ -22,7 +22,7 @@ func (f *file) MapMemory(n uint64, count int, bar uint64) error {
 	}
 	for i := range count {
 		if !f.dev.hca.BackMemory(bar+uint64(i)*pageSize, b[i*pageSize:(i+1)*pageSize]) {
-			f.unmapPages(b)
+			f.unmapPages(n, b)
 			return errUnallocated
 		}
 	}
@@ -34,6 +34,6 @@ func (f *file) MapMemory(n uint64, count int, bar uint64) error {
 func (f *file) UnmapMemory(n uint64) {
 	if b := f.memory[n]; b != nil {
 		delete(f.memory, n)
-		f.unmapPages(b)
+		f.unmapPages(n, b)
 	}
 }

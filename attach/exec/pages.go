@@ -155,7 +155,7 @@ func (f *file) UnmapUAR(n uint64) {
 			p.undecided[k].decide(l, noHalf)
 		}
 	}
-	f.unmapPages(p.mem)
+	f.unmapPages(n, p.mem)
 }
 
 // mapPages maps pages of the device file here, from page n on.
@@ -171,7 +171,9 @@ func (f *file) mapPages(n uint64, count int) ([]byte, error) {
 	return b, nil
 }
 
-func (f *file) unmapPages(b []byte) {
+// unmapPages ends mapPages. The pages are zero when something else takes their place in the file.
+func (f *file) unmapPages(n uint64, b []byte) {
+	_ = unix.Fallocate(int(f.own.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, int64(n*pageSize), int64(len(b)))
 	_ = unix.Munmap(b)
 	f.proc.maps.Give(1)
 }

@@ -52,7 +52,8 @@ func (d *Device) BackMemory(off uint64, b []byte) bool {
 	if !ok || d.memory.pages[i] == nil || len(b) != pageBytes {
 		return false
 	}
-	copy(b, d.memory.pages[i])
-	d.memory.pages[i] = b
-	return true
+	return d.memory.use(i, func() {
+		copy(b, d.memory.pages[i])
+		d.memory.pages[i] = b
+	})
 }

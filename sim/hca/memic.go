@@ -55,10 +55,27 @@ func (m *memory) each(off uint64, n int, f func(at int, b []byte)) {
 		in := int((off + uint64(at)) % pageBytes)
 		l := min(n-at, pageBytes-in)
 		if ok && m.pages[i] != nil {
-			f(at, m.pages[i][in:in+l])
+			m.use(i, func() { f(at, m.pages[i][in:in+l]) })
 		}
 		at += l
 	}
+}
+
+// use calls access, which reads or writes page i. Bytes that BackMemory put there may be gone (the kernel
+// takes a page away whose memory is broken): where that is a panic (debug.SetPanicOnFault), the device goes on with an empty page.
+func (m *memory) use(i int, access func()) (ok bool) {
+	defer func() {
+		r := recover()
+		if r == nil {
+			return
+		}
+		if _, fault := r.(interface{ Addr() uintptr }); !fault {
+			panic(r)
+		}
+		m.pages[i] = make([]byte, pageBytes)
+	}()
+	access()
+	return true
 }
 
 // read fills p; what is not allocated reads as zeros.

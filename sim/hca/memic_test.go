@@ -2,6 +2,9 @@ package hca
 
 import (
 	"bytes"
+	"os"
+	"runtime/debug"
+	"syscall"
 	"testing"
 
 	"github.com/rdmasim/rdmasim/prm"
@@ -89,5 +92,46 @@ func TestMemicBytes(t *testing.T) {
 	h.d.MMIORead(at+pageBytes, got[:1])
 	if got[0] != 'X' {
 		t.Errorf("read %q", got[:1])
+	}
+}
+
+// The memory behind a page may go away. Here the file that it maps ends.
+func TestMemoryBehindAPageIsGone(t *testing.T) {
+	h := memicHost(t)
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	f, err := os.CreateTemp(t.TempDir(), "")
+	if err == nil {
+		err = f.Truncate(pageBytes)
+	}
+	var page []byte
+	if err == nil {
+		page, err = syscall.Mmap(int(f.Fd()), 0, pageBytes, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	defer func() { _ = syscall.Munmap(page) }()
+	at := h.d.memory.start
+	h.cmd(h.memicIn(0, pageBytes))
+	if !h.d.BackMemory(at, page) {
+		t.Fatal("no memory is allocated")
+	}
+	h.d.MMIOWrite(at, []byte("kept"))
+	if string(page[:4]) != "kept" {
+		t.Errorf("the page holds %q", page[:4])
+	}
+	if err := f.Truncate(0); err != nil {
+		t.Fatal(err)
+	}
+	got := []byte("????")
+	h.d.MMIORead(at, got) // what was there is lost
+	h.d.MMIOWrite(at, []byte("more"))
+	h.d.MMIORead(at, got)
+	if string(got) != "more" {
+		t.Errorf("after the loss: %q", got)
+	}
+	if h.d.BackMemory(at, page) {
+		t.Error("memory that is gone is put behind a page")
 	}
 }

@@ -150,6 +150,36 @@ func TestStaticBFRegs(t *testing.T) {
 	wantErrno(t, "UAR object of a kernel that has none", err, syscall.EOPNOTSUPP)
 }
 
+// Offsets of UAR objects are used again, the lowest first, and so never run out in a program that frees what it allocates.
+func TestOffsetsOfUARObjects(t *testing.T) {
+	s := newSetup(t, testParams())
+	u := s.open()
+	alloc := func() *UARObject {
+		o, err := u.AllocUAR(Caller{}, UARTypeNC)
+		wantErrno(t, "UAR object", err, 0)
+		return o
+	}
+	a, b, c := alloc(), alloc(), alloc()
+	if a.MmapOff != 0x900*4096 || b.MmapOff != 0x901*4096 || c.MmapOff != 0x902*4096 {
+		t.Errorf("%#x, %#x, %#x", a.MmapOff, b.MmapOff, c.MmapOff)
+	}
+	wantErrno(t, "free", u.FreeUAR(Caller{}, b), 0)
+	wantErrno(t, "free", u.FreeUAR(Caller{}, a), 0)
+	if again := alloc(); again.MmapOff != a.MmapOff {
+		t.Errorf("%#x, want that of the first object", again.MmapOff)
+	}
+	s.f.fail[prm.OpAllocUAR] = prm.StatusNoRes
+	_, err := u.AllocUAR(Caller{}, UARTypeNC)
+	wantErrno(t, "no UAR", err, syscall.EAGAIN)
+	s.f.fail[prm.OpAllocUAR] = prm.StatusOK
+	if again := alloc(); again.MmapOff != b.MmapOff {
+		t.Errorf("%#x, want that of the second object", again.MmapOff)
+	}
+	m := mmapPages{used: mmapEndEntry - mmapFirstEntry}
+	_, err = m.take()
+	wantErrno(t, "no offset", err, syscall.ENOMEM)
+}
+
 func TestOpenChecks(t *testing.T) {
 	s := newSetup(t, testParams())
 	for _, x := range []struct {

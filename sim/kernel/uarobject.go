@@ -29,7 +29,7 @@ const (
 )
 
 // AllocUAR is MLX5_IB_METHOD_UAR_OBJ_ALLOC. EOPNOTSUPP: an unknown type, BlueFlame on a
-// device without it, a kernel of the static generation.
+// device without it, a kernel of the static generation; ENOMEM: no offset for mmap is free.
 func (u *Ucontext) AllocUAR(c Caller, typ uint32) (o *UARObject, err error) {
 	err = u.do(c, func(k *call) error {
 		if u.dev.p.Generation == Static {
@@ -38,8 +38,13 @@ func (u *Ucontext) AllocUAR(c Caller, typ uint32) (o *UARObject, err error) {
 		if typ > UARTypeNC || typ == UARTypeBF && u.dev.caps.bfRegSize == 0 {
 			return fmt.Errorf("UAR of type %d: %w", typ, syscall.EOPNOTSUPP)
 		}
+		page, err := u.mmapPages.take()
+		if err != nil {
+			return err
+		}
 		uar, err := k.allocUAR()
 		if err != nil {
+			u.mmapPages.give(page)
 			return err
 		}
 		kind := cpu.WriteCombining
@@ -47,8 +52,7 @@ func (u *Ucontext) AllocUAR(c Caller, typ uint32) (o *UARObject, err error) {
 			kind = cpu.Uncached
 		}
 		size := uint64(u.dev.p.PageSize)
-		o = &UARObject{PageID: uar, Map: u.dev.mapUAR(uar, kind), MmapOff: u.mmapNext * size, MmapLen: size, u: u}
-		u.mmapNext++
+		o = &UARObject{PageID: uar, Map: u.dev.mapUAR(uar, kind), MmapOff: page * size, MmapLen: size, u: u}
 		o.h = u.objs.add(o)
 		u.maps = append(u.maps, o.Map)
 		u.dev.res.UAR++
@@ -72,6 +76,7 @@ func (u *Ucontext) FreeUAR(c Caller, o *UARObject) error {
 
 func (o *UARObject) destroy(k *call) error {
 	o.u.maps = slices.DeleteFunc(o.u.maps, func(m *cpu.Mapping) bool { return m == o.Map })
+	o.u.mmapPages.give(o.MmapOff / uint64(o.u.dev.p.PageSize))
 	if err := k.freeUAR(o.PageID); err != nil {
 		o.u.orphans = append(o.u.orphans, o.PageID)
 		return nil

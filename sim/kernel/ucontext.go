@@ -63,7 +63,7 @@ type Ucontext struct {
 	tdn        uint32
 	cqeVersion uint8
 	dbPages    dbPages
-	mmapNext   uint64 // page offset of the next UAR object
+	mmapPages  mmapPages // of UAR objects
 	orphans    []uint32
 }
 
@@ -94,7 +94,7 @@ func (d *Device) allocUcontext(k *call, p *Process, req UcontextReq) (*Ucontext,
 		return nil, UcontextResp{}, fmt.Errorf("%d low-latency of %d bfregs: %w", req.LowLatBFRegs, total, syscall.EINVAL)
 	}
 	u := &Ucontext{
-		dev: d, proc: p, async: eventFile{d: d}, dbPages: dbPages{}, mmapNext: mmapFirstEntry,
+		dev: d, proc: p, async: eventFile{d: d}, dbPages: dbPages{},
 		dynUAR:     d.p.Generation == Dynamic && req.LibCaps&LibCapDynUAR != 0,
 		cqeVersion: min(d.caps.cqeVersion, req.MaxCQEVersion),
 	}
