@@ -91,13 +91,8 @@ func (f *file) contiguous(l *seccomp.Listener, id uint64, tid, fd int, off, n ui
 			return err
 		}
 	}
-	if err := proc.maps.Take(1); err != nil {
-		f.releaseHeld()
-		return err
-	}
-	b, theirs, err := f.s.files.newBuffer(f, off, (n+pageSize-1)&^(pageSize-1))
+	b, theirs, err := f.makeBuffer(off, (n+pageSize-1)&^(pageSize-1))
 	if err != nil {
-		proc.maps.Give(1)
 		f.releaseHeld()
 		return err
 	}
@@ -110,6 +105,22 @@ func (f *file) contiguous(l *seccomp.Listener, id uint64, tid, fd int, off, n ui
 	}
 	f.mapping = &mapping{tid, b.inode, off}
 	return nil
+}
+
+// makeBuffer is newBuffer within the limits. All bytes of the file count, since programs can write to them all.
+func (f *file) makeBuffer(off, n uint64) (b *buffer, theirs *os.File, err error) {
+	bytes := f.s.procs.limits.fileBytes
+	if err := f.proc.maps.Take(1); err != nil {
+		return nil, nil, err
+	}
+	if err = bytes.Take(int(off + n)); err == nil {
+		if b, theirs, err = f.s.files.newBuffer(f, off, n); err == nil {
+			return b, theirs, nil
+		}
+		bytes.Give(int(off + n))
+	}
+	f.proc.maps.Give(1)
+	return nil, nil, err
 }
 
 // newBuffer makes the memory file, mapped here, and the description that the program gets:
@@ -148,8 +159,9 @@ func (f *file) dropBuffer(b *buffer) {
 	delete(t.byInode, b.inode)
 	delete(t.byWatch, b.watch)
 	f.unshareBuffer(b)
-	_ = unix.Munmap(b.mem)
+	t.unmapLater(b.mem)
 	f.proc.maps.Give(1)
+	f.s.procs.limits.fileBytes.Give(int(b.off) + len(b.mem))
 	for i, x := range f.buffers {
 		if x == b {
 			f.buffers = append(f.buffers[:i], f.buffers[i+1:]...)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"syscall"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -51,6 +50,8 @@ type files struct {
 	// opened maps the null devices that answers to path calls gave out to their devices.
 	opened map[openedFD]int
 
+	unmaps chan []byte // memory of ended queues
+
 	shared, copied int // queues so far, by how they are reached
 }
 
@@ -72,9 +73,25 @@ func newFiles(s *session) (*files, error) {
 	if err != nil {
 		return nil, fmt.Errorf("eventfd: %w", err)
 	}
-	return &files{
+	t := &files{
 		s: s, inotify: fd, quit: q, byInode: map[uverbs.Inode]*file{}, byWatch: map[int]watched{}, opened: map[openedFD]int{},
-	}, nil
+		unmaps: make(chan []byte, 1<<12),
+	}
+	go func() {
+		for b := range t.unmaps {
+			_ = unix.Munmap(b)
+		}
+	}()
+	return t, nil
+}
+
+// unmapLater gives memory back beside the engine's thread: for a long queue it takes milliseconds.
+func (t *files) unmapLater(b []byte) {
+	select {
+	case t.unmaps <- b:
+	default:
+		_ = unix.Munmap(b)
+	}
 }
 
 // find is the device file behind a thread's descriptor, made now if this is the first
@@ -239,43 +256,6 @@ func (t *files) closeAll() {
 	for _, w := range t.byWatch {
 		if w.b == nil {
 			t.release(w.f)
-		}
-	}
-}
-
-// watch waits for the ends of files, until stop.
-func (t *files) watch() {
-	buf := make([]byte, 64*(unix.SizeofInotifyEvent+unix.NAME_MAX+1))
-	p := []unix.PollFd{{Fd: int32(t.inotify), Events: unix.POLLIN}, {Fd: int32(t.quit), Events: unix.POLLIN}}
-	for {
-		if _, err := unix.Poll(p, -1); err != nil && err != unix.EINTR {
-			return
-		}
-		if p[1].Revents != 0 {
-			return
-		}
-		if p[0].Revents == 0 {
-			continue
-		}
-		n, err := unix.Read(t.inotify, buf)
-		if err != nil {
-			continue
-		}
-		for at := 0; at+unix.SizeofInotifyEvent <= n; {
-			e := (*unix.InotifyEvent)(unsafe.Pointer(&buf[at]))
-			at += unix.SizeofInotifyEvent + int(e.Len)
-			if e.Mask&unix.IN_CLOSE_WRITE == 0 {
-				continue
-			}
-			wd := int(e.Wd)
-			t.s.eng.do(func() {
-				switch w := t.byWatch[wd]; {
-				case w.b != nil:
-					w.f.dropBuffer(w.b)
-				case w.f != nil:
-					t.release(w.f)
-				}
-			})
 		}
 	}
 }

@@ -233,3 +233,17 @@ func TestRegisterPageThatIsGone(t *testing.T) {
 		t.Errorf("%d pages are left", len(e.pages))
 	}
 }
+
+// TestMemoryFilesAreBounded fills the memory files that a program has.
+func TestMemoryFilesAreBounded(t *testing.T) {
+	needs(t, "ibv_devices")
+	bin := compile(t, "memfiles")
+	each(t, func(t *testing.T, u user) {
+		out, status := u.session(t, "-limit-memory", strconv.Itoa(8<<20), "--", bin)
+		for _, want := range []string{"4 queues, then Cannot allocate memory", "cannot take more than 8 MiB of shared memory together", "taken back"} {
+			if status != 0 || !strings.Contains(out, want) {
+				t.Errorf("status %d, want %q:\n%s", status, want, out)
+			}
+		}
+	})
+}

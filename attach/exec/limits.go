@@ -37,6 +37,7 @@ const (
 // limits are those of all programs together.
 type limits struct {
 	objects, files, maps *uverbs.Quota
+	fileBytes            *uverbs.Quota // of the memory files of queues
 	ram                  *kernel.RAM
 	cfg                  *Config
 }
@@ -58,6 +59,8 @@ func newLimits(cfg *Config) *limits {
 	}
 	l.ram = &kernel.RAM{Pages: bytes / mem.PageSize,
 		OnFull: warning("the processes cannot register more than %s together: --limit-memory raises the limit", size(bytes))}
+	l.fileBytes = &uverbs.Quota{Name: "bytes in memory files", Most: int(min(bytes, math.MaxInt)), Errno: unix.ENOMEM,
+		OnFull: warning("the queues of the processes cannot take more than %s of shared memory together, further ones are copied: --limit-memory raises the limit", size(bytes))}
 	return l
 }
 

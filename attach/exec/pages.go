@@ -173,7 +173,7 @@ func (f *file) mapPages(n uint64, count int) ([]byte, error) {
 
 // unmapPages ends mapPages. The pages are zero when something else takes their place in the file.
 func (f *file) unmapPages(n uint64, b []byte) {
-	_ = unix.Fallocate(int(f.own.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, int64(n*pageSize), int64(len(b)))
+	punch(f.own.Fd(), n, n+uint64(len(b)/pageSize))
 	_ = unix.Munmap(b)
 	f.proc.maps.Give(1)
 }
@@ -232,9 +232,19 @@ func (f *file) RemoveQP(q *uverbs.QP) {
 func (u *uarPage) remove(q *uverbs.QP, k int) {
 	for i := range u.regs {
 		if r := &u.regs[i]; i != k {
-			r.qps = slices.DeleteFunc(r.qps, func(x *doorbellQP) bool { return x.QP == q })
+			r.qps = removeLast(r.qps, func(x *doorbellQP) bool { return x.QP == q })
 		}
 	}
+}
+
+// removeLast removes the last element that is meant. A file that ends removes its queues from the newest on, which are the last.
+func removeLast[T any](l []T, meant func(T) bool) []T {
+	for i := len(l) - 1; i >= 0; i-- {
+		if meant(l[i]) {
+			return slices.Delete(l, i, i+1)
+		}
+	}
+	return l
 }
 
 // AddCQ implements uverbs.Pages. The arm word of its record is zero at first, and so
@@ -250,7 +260,7 @@ func (f *file) AddCQ(c *uverbs.CQ) {
 // RemoveCQ implements uverbs.Pages.
 func (f *file) RemoveCQ(c *uverbs.CQ) {
 	f.changeQueues(c.UAROff, func(u *uarPage) {
-		u.cqs = slices.DeleteFunc(u.cqs, func(x *armedCQ) bool { return x.CQ == c })
+		u.cqs = removeLast(u.cqs, func(x *armedCQ) bool { return x.CQ == c })
 	})
 	f.completionQueue(c, false)
 }

@@ -34,6 +34,7 @@ type Process struct {
 	last    int      // where the last access was
 	aliases []span   // what other mappings show too, as far as it was probed
 	held    held
+	queues  queueRanges
 }
 
 // Open finds the process of that number.

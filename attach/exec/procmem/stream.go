@@ -24,7 +24,7 @@ type Streams struct {
 	pages      [cachedPages]cachedPage
 	clock      uint64
 	generation uint64 // counts DropReadAhead
-	queues     map[queuePage]queueKind
+	queuePages int    // of all processes
 	// known is the length of the sequences that began at an address: those of the next
 	// message are likely to be as long.
 	known map[place]int
@@ -36,15 +36,6 @@ type place struct {
 	addr mem.VA
 }
 
-// queuePage is a page of queues.
-type queuePage struct {
-	p    *Process
-	page mem.VA
-}
-
-// queueKind counts the queues on a page.
-type queueKind struct{ work, completions int }
-
 // recordSize is the size of a doorbell record: a read that is no longer may be of one.
 const recordSize = 8
 
@@ -54,12 +45,12 @@ const packetLength = 1024
 // WorkQueue says that [addr, addr+n) of a process is a queue of work requests, or with on
 // false that it no longer is.
 func (s *Streams) WorkQueue(p *Process, addr mem.VA, n uint64, on bool) {
-	s.queue(p, addr, n, func(k *queueKind) { k.work += delta(on) })
+	s.queue(p, addr, n, delta(on), 0)
 }
 
 // CompletionQueue is WorkQueue for a queue of completions.
 func (s *Streams) CompletionQueue(p *Process, addr mem.VA, n uint64, on bool) {
-	s.queue(p, addr, n, func(k *queueKind) { k.completions += delta(on) })
+	s.queue(p, addr, n, 0, delta(on))
 }
 
 func delta(on bool) int {
@@ -69,30 +60,18 @@ func delta(on bool) int {
 	return -1
 }
 
-func (s *Streams) queue(p *Process, addr mem.VA, n uint64, change func(*queueKind)) {
-	if n == 0 {
+func (s *Streams) queue(p *Process, addr mem.VA, n uint64, work, completions int) {
+	from, to := addr&^(mem.PageSize-1), (addr+mem.VA(n)+mem.PageSize-1)&^(mem.PageSize-1)
+	if n == 0 || to <= from {
 		return
 	}
-	if s.queues == nil {
-		s.queues = map[queuePage]queueKind{}
-	}
-	for a := addr &^ (mem.PageSize - 1); a < addr+mem.VA(n); a += mem.PageSize {
-		at := queuePage{p, a}
-		k := s.queues[at]
-		if change(&k); k.work <= 0 && k.completions <= 0 {
-			delete(s.queues, at)
-		} else {
-			s.queues[at] = k
-		}
-	}
+	s.queuePages -= p.queues.pages
+	p.queues.change(from, to, work, completions)
+	s.queuePages += p.queues.pages
 }
 
 // Queues is the number of pages with queues.
-func (s *Streams) Queues() int { return len(s.queues) }
-
-func (s *Streams) kind(p *Process, addr mem.VA) queueKind {
-	return s.queues[queuePage{p, addr &^ (mem.PageSize - 1)}]
-}
+func (s *Streams) Queues() int { return s.queuePages }
 
 // Memory is a process whose accesses are joined (mem.Foreign and mem.Prober).
 type Memory struct {
@@ -113,7 +92,7 @@ func (m *Memory) WriteAt(addr mem.VA, b []byte) error {
 		s.DropReadAhead()
 		return m.Process.WriteAt(addr, b)
 	}
-	completion := len(b) <= lastByteLast && s.kind(m.Process, addr).completions > 0
+	completion := len(b) <= lastByteLast && m.queues.kind(addr).completions > 0
 	if completion {
 		s.flushOthers(m.Process)
 	}
@@ -143,7 +122,7 @@ func (m *Memory) ReadAt(addr mem.VA, b []byte) error {
 	}
 	s.flushOverlap(m.Process, addr, len(b))
 	switch {
-	case len(b) <= recordSize || s.kind(m.Process, addr).work > 0:
+	case len(b) <= recordSize || m.queues.kind(addr).work > 0:
 		s.DropReadAhead()
 		return m.Process.ReadAt(addr, b)
 	case len(b) < packetLength:
@@ -165,11 +144,8 @@ func (s *Streams) Forget(p *Process) {
 			s.pages[i].p = nil
 		}
 	}
-	for k := range s.queues {
-		if k.p == p {
-			delete(s.queues, k)
-		}
-	}
+	s.queuePages -= p.queues.pages
+	p.queues = queueRanges{}
 	for k := range s.known {
 		if k.p == p {
 			delete(s.known, k)

@@ -16,6 +16,8 @@ package uverbs
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"syscall"
 
 	"github.com/rdmasim/rdmasim/sim/cpu"
@@ -150,14 +152,14 @@ func (f *File) Close() {
 	if f.closed {
 		return
 	}
-	for _, q := range f.qps {
-		f.pages.RemoveQP(&q.QP)
+	for _, h := range newestFirst(f.qps) {
+		f.pages.RemoveQP(&f.qps[h].QP)
 	}
-	for _, q := range f.cqs {
-		f.pages.RemoveCQ(&q.CQ)
+	for _, h := range newestFirst(f.cqs) {
+		f.pages.RemoveCQ(&f.cqs[h].CQ)
 	}
-	for _, s := range f.srqs {
-		f.pages.RemoveSRQ(&s.SRQ)
+	for _, h := range newestFirst(f.srqs) {
+		f.pages.RemoveSRQ(&f.srqs[h].SRQ)
 	}
 	if f.u != nil {
 		f.u.Close(noCaller)
@@ -173,4 +175,11 @@ func (f *File) Close() {
 	f.recount()
 	f.async, f.channels, f.qps, f.cqs, f.srqs, f.owners = nil, nil, nil, nil, nil, nil
 	f.closed = true
+}
+
+// newestFirst are the handles of objects, from the newest on.
+func newestFirst[T any](objects map[uint32]T) []uint32 {
+	handles := slices.Sorted(maps.Keys(objects))
+	slices.Reverse(handles)
+	return handles
 }

@@ -1,0 +1,138 @@
+//go:build linux && amd64
+
+package exec
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/rdmasim/rdmasim/attach/exec/procmem"
+	"github.com/rdmasim/rdmasim/attach/exec/uverbs"
+)
+
+// watch waits for the ends of files, until stop.
+func (t *files) watch() {
+	buf := make([]byte, 64*(unix.SizeofInotifyEvent+unix.NAME_MAX+1))
+	p := []unix.PollFd{{Fd: int32(t.inotify), Events: unix.POLLIN}, {Fd: int32(t.quit), Events: unix.POLLIN}}
+	for next := time.Now().Add(trimPeriod); ; {
+		wait := max(0, time.Until(next))
+		if _, err := unix.Poll(p, int(wait/time.Millisecond)+1); err != nil && err != unix.EINTR {
+			return
+		}
+		if p[1].Revents != 0 {
+			return
+		}
+		if now := time.Now(); now.After(next) {
+			t.trim()
+			next = now.Add(trimPeriod)
+		}
+		if p[0].Revents == 0 {
+			continue
+		}
+		n, err := unix.Read(t.inotify, buf)
+		if err != nil {
+			continue
+		}
+		closed, lost := closings(buf[:n])
+		for _, wd := range closed {
+			t.s.eng.do(func() { t.end(wd) })
+		}
+		if lost {
+			t.endUnused()
+		}
+	}
+}
+
+// closings are the watches of files that were closed, and whether the kernel had no room for more events (IN_Q_OVERFLOW).
+func closings(events []byte) (watches []int, lost bool) {
+	for len(events) >= unix.SizeofInotifyEvent {
+		e := (*unix.InotifyEvent)(unsafe.Pointer(&events[0]))
+		switch {
+		case e.Mask&unix.IN_Q_OVERFLOW != 0:
+			lost = true
+		case e.Mask&unix.IN_CLOSE_WRITE != 0:
+			watches = append(watches, int(e.Wd))
+		}
+		events = events[unix.SizeofInotifyEvent+int(e.Len):]
+	}
+	return watches, lost
+}
+
+// end is the end of what has the watch: an open file or a buffer.
+func (t *files) end(wd int) {
+	switch w := t.byWatch[wd]; {
+	case w.b != nil:
+		w.f.dropBuffer(w.b)
+	case w.f != nil:
+		t.release(w.f)
+	}
+}
+
+// endUnused ends the files and buffers that no process of the session has any more, after events were lost.
+func (t *files) endUnused() {
+	watches := map[int]uverbs.Inode{}
+	t.s.eng.do(func() {
+		for wd, w := range t.byWatch {
+			watches[wd] = w.f.inode
+			if w.b != nil {
+				watches[wd] = w.b.inode
+			}
+		}
+	})
+	// Twice, since a process may have given one to another that was looked at before. One that is on its way in a message
+	// is not seen.
+	used := map[uverbs.Inode]bool{}
+	for range 2 {
+		if !inodesOf(descendants(os.Getpid(), t.s.started.janitor), used) {
+			return // a later close may tell
+		}
+	}
+	t.s.eng.do(func() {
+		for wd, in := range watches {
+			w := t.byWatch[wd]
+			if same := w.b != nil && w.b.inode == in || w.b == nil && w.f != nil && w.f.inode == in; same && !used[in] {
+				t.end(wd)
+			}
+		}
+	})
+}
+
+// inodesOf adds the files that processes have open or mapped. It reports false if it could not look at one.
+func inodesOf(pids []int, to map[uverbs.Inode]bool) bool {
+	for _, pid := range pids {
+		dir := fmt.Sprintf("/proc/%d/fd", pid)
+		entries, err := os.ReadDir(dir)
+		if err == nil {
+			for _, e := range entries {
+				fd, _ := strconv.Atoi(e.Name())
+				if st, err := statFD(pid, fd); err == nil {
+					to[uverbs.Inode{Dev: st.Dev, Ino: st.Ino}] = true
+				}
+			}
+			err = mappedInodes(pid, to)
+		}
+		if err != nil && !errors.Is(err, os.ErrNotExist) && !errors.Is(err, syscall.ESRCH) {
+			return false
+		}
+	}
+	return true
+}
+
+func mappedInodes(pid int, to map[uverbs.Inode]bool) error {
+	p, err := procmem.Open(pid)
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	return p.Mappings(func(m *procmem.Mapping) bool {
+		to[uverbs.Inode{Dev: m.Dev, Ino: m.Inode}] = true
+		return true
+	})
+}

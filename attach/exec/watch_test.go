@@ -1,0 +1,54 @@
+//go:build linux && amd64
+
+package exec
+
+import (
+	"os"
+	"slices"
+	"testing"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/rdmasim/rdmasim/attach/exec/uverbs"
+)
+
+// TestClosings: events that were lost are told by one of their own, which names no watch.
+func TestClosings(t *testing.T) {
+	event := func(wd int32, mask uint32, name string) []byte {
+		e := unix.InotifyEvent{Wd: wd, Mask: mask, Len: uint32(len(name))}
+		return append(slices.Clone((*[unix.SizeofInotifyEvent]byte)(unsafe.Pointer(&e))[:]), name...)
+	}
+	b := slices.Concat(event(3, unix.IN_CLOSE_WRITE, "x\x00\x00\x00"), event(4, unix.IN_IGNORED, ""), event(5, unix.IN_CLOSE_WRITE, ""))
+	if watches, lost := closings(b); !slices.Equal(watches, []int{3, 5}) || lost {
+		t.Errorf("%v, lost %v", watches, lost)
+	}
+	if watches, lost := closings(append(event(-1, unix.IN_Q_OVERFLOW, ""), b...)); !slices.Equal(watches, []int{3, 5}) || !lost {
+		t.Errorf("%v, lost %v", watches, lost)
+	}
+}
+
+// TestFilesInUse looks for memory files of this process: one that is open, one that is only mapped, one that is closed.
+func TestFilesInUse(t *testing.T) {
+	var files [3]*memfd
+	for i := range files {
+		m, err := newMemfd(pageSize)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[i] = m
+	}
+	b, err := unix.Mmap(files[1].fd, 0, pageSize, unix.PROT_READ, unix.MAP_SHARED)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = unix.Munmap(b) }()
+	files[1].close()
+	files[2].close()
+	defer files[0].close()
+	used := map[uverbs.Inode]bool{}
+	const noProcess = 1 << 30
+	if !inodesOf([]int{os.Getpid(), noProcess}, used) || !used[files[0].inode] || !used[files[1].inode] || used[files[2].inode] {
+		t.Errorf("open %v, mapped %v, closed %v", used[files[0].inode], used[files[1].inode], used[files[2].inode])
+	}
+}
