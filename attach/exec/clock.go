@@ -108,8 +108,8 @@ func (e *engine) showClocks() {
 	}
 	defer e.loseGone()
 	if e.deviceIdle {
-		if now := e.real(); now > e.m.eng.Now() {
-			e.passTo(now)
+		if now := e.pace.Real(); now > e.m.eng.Now() {
+			e.pace.Pass(now)
 		}
 	}
 	if now := e.m.eng.Now(); now != e.shownTime {
@@ -118,12 +118,4 @@ func (e *engine) showClocks() {
 			c.show(e)
 		}
 	}
-}
-
-// passTo lets virtual time pass to t, at which nothing need be due.
-func (e *engine) passTo(t sim.Time) {
-	if e.m.eng.Next() > t {
-		e.m.eng.At(t, func(uint64) {}, 0)
-	}
-	e.runUntil(t)
 }

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/rdmasim/rdmasim/attach/exec/procmem"
+	"github.com/rdmasim/rdmasim/attach/pace"
 	"github.com/rdmasim/rdmasim/attach/sharedmem"
 	"github.com/rdmasim/rdmasim/sim"
 )
@@ -36,11 +37,6 @@ const (
 // minProcs is how many of Go's processors a session has at least.
 const minProcs = 4
 
-// idleGap is the pause in the device's work that virtual time jumps over. A longer one is
-// a timer (of retransmission, of receiver-not-ready), and is waited out in real time,
-// in which the programs do what the timer waits for.
-const idleGap = 50 * sim.Microsecond
-
 // instantsPerLook is how many instants of virtual time are run between two passes over the
 // registers.
 const instantsPerLook = 16
@@ -49,14 +45,11 @@ const instantsPerLook = 16
 // completion announces.
 const maxRounds = 16
 
-// lagLimit bounds how far behind real time a throttled run may fall and catch up.
-const lagLimit = sim.Millisecond
-
 // engine owns the machine: its thread alone touches what is simulated.
 type engine struct {
 	m          *machine
 	streams    *procmem.Streams
-	throttle   bool
+	pace       *pace.Clock
 	log        *uarLog
 	pages      []*page // those polled
 	clocks     []*clockPage
@@ -71,7 +64,6 @@ type engine struct {
 	ending   bool
 	wake     int // eventfd
 	done     chan struct{}
-	failure  error
 
 	// Of sleep: the kernel reads them.
 	pfd unix.PollFd
@@ -81,10 +73,7 @@ type engine struct {
 	hasIdleCPU bool      // no thread waited for a CPU when this was last checked
 	idleSince  time.Time // when the present idle time began
 
-	// Virtual time anchorVirtual was at real time anchorReal: pauses count from there.
-	anchorVirtual sim.Time
-	anchorReal    time.Time
-	lastWork      time.Time // when there was work last
+	lastWork time.Time // when there was work last
 }
 
 func newEngine(m *machine, streams *procmem.Streams, throttle bool) (*engine, error) {
@@ -93,7 +82,7 @@ func newEngine(m *machine, streams *procmem.Streams, throttle bool) (*engine, er
 		return nil, fmt.Errorf("eventfd: %w", err)
 	}
 	return &engine{
-		m: m, streams: streams, throttle: throttle, wake: fd, done: make(chan struct{}), epoch: time.Now(), cpuLoad: newCPULoad(),
+		m: m, streams: streams, pace: pace.New(m.eng, throttle), wake: fd, done: make(chan struct{}), epoch: time.Now(), cpuLoad: newCPULoad(),
 	}, nil
 }
 
@@ -134,7 +123,7 @@ func (e *engine) stop() {
 // err is the failure that ended the simulation early, or nil.
 func (e *engine) err() error {
 	var err error
-	e.do(func() { err = e.failure })
+	e.do(func() { err = e.pace.Err() })
 	return err
 }
 
@@ -149,7 +138,8 @@ func (e *engine) run() {
 	runtime.GOMAXPROCS(max(minProcs, runtime.GOMAXPROCS(0)))
 	// Sleeps of 20 us need a finer timer than the usual slack of 50.
 	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
-	e.anchorReal, e.lastWork = time.Now(), time.Now()
+	e.pace.Rest()
+	e.lastWork = time.Now()
 	idle, rounds := 0, 0
 	for {
 		worked, ending := e.drain()
@@ -159,7 +149,7 @@ func (e *engine) run() {
 		if e.poll() {
 			worked = true
 		}
-		if e.advance() {
+		if e.pace.Advance(instantsPerLook, false) {
 			worked = true
 		}
 		if worked {
@@ -177,7 +167,7 @@ func (e *engine) run() {
 			e.streams.Flush()
 			e.streams.DropReadAhead()
 			e.idleSince = time.Now()
-			e.anchor()
+			e.pace.Rest()
 			e.deviceIdle = true
 		}
 		e.showClocks()
@@ -216,49 +206,13 @@ func (e *engine) drain() (worked, ending bool) {
 	return true, e.ending
 }
 
-// anchor notes that the device is idle from now on.
-func (e *engine) anchor() {
-	if e.throttle && e.real()-e.m.eng.Now() < lagLimit {
-		return
-	}
-	e.anchorVirtual, e.anchorReal = e.m.eng.Now(), time.Now()
-}
-
-// real is what virtual time is if it has run as real time since the anchor.
-func (e *engine) real() sim.Time {
-	return e.anchorVirtual + sim.Time(time.Since(e.anchorReal))*sim.Nanosecond
-}
-
 // catchUp lets the pause that ends now pass in virtual time.
 func (e *engine) catchUp() {
-	now := max(e.m.eng.Now(), e.real())
 	if e.m.eng.Next() != sim.Never {
-		e.runUntil(now)
+		e.pace.CatchUp()
 	} else if len(e.clocks) > 0 && e.deviceIdle {
-		e.passTo(now)
+		e.pace.Pass(max(e.m.eng.Now(), e.pace.Real()))
 	}
-}
-
-func (e *engine) runUntil(t sim.Time) {
-	if err := e.m.eng.Run(t); err != nil && e.failure == nil {
-		e.failure = fmt.Errorf("the simulator: %w", err)
-	}
-}
-
-// advance runs some of what is due, and reports whether there was anything.
-func (e *engine) advance() bool {
-	s := e.m.eng
-	for n := range instantsPerLook {
-		next := s.Next()
-		if next == sim.Never || e.failure != nil {
-			return n > 0
-		}
-		if (e.throttle || next-s.Now() > idleGap) && next > e.real() {
-			return n > 0
-		}
-		e.runUntil(next)
-	}
-	return true
 }
 
 // waitForWork sleeps until there is work from another goroutine, a timer is due, or it is time
@@ -272,8 +226,8 @@ func (e *engine) waitForWork() {
 	case quiet < quietLong:
 		d = sleepMiddle
 	}
-	if next := e.m.eng.Next(); next != sim.Never {
-		d = min(d, max(0, time.Duration((next-e.real())/sim.Nanosecond)))
+	if due, ok := e.pace.Wait(); ok {
+		d = min(d, due)
 	} else if len(e.pages) == 0 && len(e.clocks) == 0 {
 		d = time.Hour
 	}

@@ -3,19 +3,15 @@
 package exec
 
 import (
-	"bufio"
 	"fmt"
-	"io"
 	"net"
 	"net/netip"
 
 	"github.com/rdmasim/rdmasim/attach/exec/tree"
-	"github.com/rdmasim/rdmasim/roce"
-	"github.com/rdmasim/rdmasim/roce/pcap"
+	"github.com/rdmasim/rdmasim/attach/network"
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/hca"
 	"github.com/rdmasim/rdmasim/sim/kernel"
-	"github.com/rdmasim/rdmasim/sim/link"
 	"github.com/rdmasim/rdmasim/sim/mem"
 	"github.com/rdmasim/rdmasim/sim/pcie"
 	"github.com/rdmasim/rdmasim/sim/profile"
@@ -34,8 +30,7 @@ type machine struct {
 	prof *profile.Profile
 	devs []*device
 	macs map[netip.Addr]kernel.MAC
-	sm   *link.SubnetManager // of InfiniBand links
-	cap  *capture
+	net  *network.Network
 	// flush makes what the devices wrote visible, before an event announces it.
 	flush func()
 }
@@ -46,14 +41,7 @@ type device struct {
 	hca  *hca.Device
 	link *pcie.Link
 	kern *kernel.Device
-	port *link.Port
 }
-
-// unplugged is the open end of a cable: it drops every frame.
-type unplugged struct{}
-
-// Receive drops a frame.
-func (unplugged) Receive(f *roce.Frame) { f.Release() }
 
 func newMachine(p *profile.Profile, devices int, seed uint64, trace bool) (*machine, error) {
 	p = p.Resolved()
@@ -64,14 +52,18 @@ func newMachine(p *profile.Profile, devices int, seed uint64, trace bool) (*mach
 	for k := range devices {
 		d := &device{name: fmt.Sprintf("mlx5_%d", k)}
 		d.link = pcie.NewLink(m.eng, m.mem, p.PCIe)
-		d.hca = hca.New(m.eng, d.name, d.link, p.HCA, identity(k))
+		d.hca = hca.New(m.eng, d.name, d.link, p.HCA, network.Identity(k))
 		d.link.Attach(d.hca, func(v int) { m.flush(); d.kern.Interrupt(v) })
 		if trace {
 			d.link.Register(d.name)
 		}
 		m.devs = append(m.devs, d)
 	}
-	m.plug()
+	hcas := make([]*hca.Device, 0, devices)
+	for _, d := range m.devs {
+		hcas = append(hcas, d.hca)
+	}
+	m.net = network.New(m.eng, p, hcas)
 	for _, d := range m.devs {
 		if err := m.bringUp(d); err != nil {
 			return nil, err
@@ -80,63 +72,12 @@ func newMachine(p *profile.Profile, devices int, seed uint64, trace bool) (*mach
 	return m, nil
 }
 
-// identity gives device k its GUID and addresses, which differ from those of other devices
-// in one byte.
-func identity(k int) hca.Identity {
-	n := byte(k + 1)
-	return hca.Identity{
-		GUID: 0x0002_c903_0000_0100 | uint64(n), MAC: [6]byte{0x02, 0x02, 0xc9, 0, 1, n}, IPv4: [4]byte{10, 1, 0, n},
-		BoardID: "SIM0000000001",
-	}
-}
-
-func (m *machine) plug() {
-	if m.prof.Link.InfiniBand {
-		m.sm = link.NewSubnetManager(m.eng, link.DefaultFabric(), m.prof.Link.IB.Sweep)
-		defer m.sm.Sweep()
-	}
-	if len(m.devs) > 2 {
-		sw := link.NewSwitch(m.eng, "switch", m.prof.Switch)
-		for _, d := range m.devs {
-			c := link.NewCable(m.eng, m.prof.Link, d.name, "switch/"+d.name)
-			sw.Plug(c.End(1))
-			m.join(d, c.End(0), sw)
-		}
-		return
-	}
-	far := "open"
-	if len(m.devs) == 2 {
-		far = m.devs[1].name
-	}
-	c := link.NewCable(m.eng, m.prof.Link, m.devs[0].name, far)
-	m.join(m.devs[0], c.End(0), nil)
-	if len(m.devs) == 2 {
-		m.join(m.devs[1], c.End(1), nil)
-		return
-	}
-	c.End(1).Attach(unplugged{})
-}
-
-// join puts a device at a port; sw is the switch at the other end of the cable.
-func (m *machine) join(d *device, p *link.Port, sw *link.Switch) {
-	d.port = p
-	p.Attach(d.hca)
-	d.hca.SetWire(p)
-	if m.sm != nil {
-		at := 0
-		if sw != nil {
-			at = sw.Ports() - 1
-		}
-		m.sm.Add(p, d.hca, sw, at)
-	}
-}
-
 func (m *machine) bringUp(d *device) error {
 	var err error
 	if d.kern, err = kernel.NewDevice(m.eng, d.name, d.link, m.mem, m.prof.Kernel); err != nil {
 		return err
 	}
-	if m.sm != nil {
+	if m.net.InfiniBand() {
 		return nil // the subnet manager has given the port its addresses
 	}
 	id := d.hca.Identity()
@@ -234,77 +175,8 @@ func netDev() string {
 	return "lo"
 }
 
-// capture writes what the ports send as pcapng, in virtual time.
-type capture struct {
-	out   *bufio.Writer
-	w     *pcap.Writer
-	order *link.Ordered
-	index map[string]int
-	// After limit bytes of frames (0: no limit) the rest is left out.
-	limit, size  uint64
-	frames, left uint64 // in the file, and left out
-	whole        []byte // the present frame
-}
-
-// write adds a frame, or leaves it out when there is no room for it or was none for an earlier one.
-func (c *capture) write(s link.Sent) {
-	i := c.index[s.Port]
-	if c.left == 0 {
-		c.whole = s.Frame.AppendWhole(c.whole[:0])
-	}
-	n := uint64(len(c.whole))
-	if c.limit != 0 && (c.left > 0 || c.size+n > c.limit) {
-		c.left++
-		c.w.LeaveOut(i)
-		return
-	}
-	c.size += n
-	c.frames++
-	comment := ""
-	if s.Loopback {
-		comment = "loopback"
-	}
-	// The writer keeps the first error for Close.
-	_ = c.w.Write(i, int64(s.At/sim.Nanosecond), c.whole, comment)
-}
-
-// tap captures every port to out, up to limit bytes of frames (0: all).
-func (m *machine) tap(out io.Writer, limit uint64) error {
-	c := &capture{out: bufio.NewWriterSize(out, 1<<16), index: map[string]int{}, limit: limit}
-	var err error
-	if c.w, err = pcap.NewWriter(c.out, "rdmasim"); err != nil {
-		return fmt.Errorf("capture: %w", err)
-	}
-	typ := uint16(pcap.LinkTypeEthernet)
-	if m.sm != nil {
-		typ = pcap.LinkTypeInfiniBand
-	}
-	for _, d := range m.devs {
-		if c.index[d.name], err = c.w.AddInterfaceOf(d.name, typ); err != nil {
-			return fmt.Errorf("capture: %w", err)
-		}
-	}
-	c.order = link.NewOrdered(m.eng, c.write)
-	for _, d := range m.devs {
-		d.port.Tap(c.order.Tap)
-	}
-	m.cap = c
-	return nil
-}
-
 // close finishes the capture.
 func (m *machine) close() error {
 	m.eng.Close()
-	if m.cap == nil {
-		return nil
-	}
-	m.cap.order.Close()
-	err := m.cap.w.Close()
-	if err == nil {
-		err = m.cap.out.Flush()
-	}
-	if err != nil {
-		return fmt.Errorf("capture: %w", err)
-	}
-	return nil
+	return m.net.Close()
 }

@@ -123,7 +123,7 @@ func (s *session) openOutputs(ctx context.Context) error {
 		*o.f = f
 	}
 	if s.outputs.pcap != nil {
-		return s.m.tap(s.outputs.pcap, s.cfg.PcapLimit)
+		return s.m.net.Capture(s.outputs.pcap, s.cfg.PcapLimit)
 	}
 	return nil
 }
@@ -294,9 +294,9 @@ func (s *session) stop() {
 // close writes what is still to be written.
 func (s *session) close() error {
 	err := s.closeCapture()
-	if c := s.m.cap; c != nil && c.left > 0 {
+	if c := s.m.net.Captured(); c.LeftOut > 0 {
 		fmt.Fprintf(os.Stderr, "rdmasim exec: %s ends after %d frames, %d bytes; %d later frames are left out: --pcap-limit raises the limit, and 0 removes it\n",
-			s.cfg.Pcap, c.frames, c.size, c.left)
+			s.cfg.Pcap, c.Frames, c.Bytes, c.LeftOut)
 	}
 	if f := s.outputs.trace; f != nil {
 		err = errors.Join(err, f.Commit(s.m.eng.Spans.WriteJSON))

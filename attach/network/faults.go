@@ -1,0 +1,45 @@
+package network
+
+import (
+	"github.com/rdmasim/rdmasim/fault"
+	"github.com/rdmasim/rdmasim/sim"
+)
+
+// faults are the rules that act on frames.
+type faults struct{ script fault.Script }
+
+// Plan carries out what a file of faults says of frames and links. Events beside the wire have nothing here that
+// they could name, and are refused.
+func (n *Network) Plan(p *fault.Plan) error {
+	t := fault.Target{Cannot: func(fault.EventKind) string {
+		return "programs and devices are not the simulator's own; only frames and links are"
+	}}
+	for _, x := range n.ports {
+		t.Ports = append(t.Ports, x.link.Name())
+	}
+	if err := p.Check(t); err != nil {
+		return err
+	}
+	for _, r := range p.Rules {
+		if err := n.faults.script.Add(r); err != nil {
+			return err
+		}
+	}
+	for _, x := range n.ports {
+		if len(p.Rules) > 0 {
+			x.link.SetScript(&n.faults.script)
+		}
+		set := func(up uint64) { x.link.SetLink(up != 0) }
+		for _, l := range p.Links {
+			if l.Port != x.link.Name() {
+				continue
+			}
+			up := uint64(0)
+			if l.Up {
+				up = 1
+			}
+			n.eng.At(max(sim.Time(l.At), n.eng.Now()), set, up)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,90 @@
+// Package network joins simulated devices that real software uses: two by a cable, more by a switch, with a subnet
+// manager where the links are InfiniBand. It captures what their ports send, and carries out scripts of faults.
+package network
+
+import (
+	"github.com/rdmasim/rdmasim/roce"
+	"github.com/rdmasim/rdmasim/sim"
+	"github.com/rdmasim/rdmasim/sim/hca"
+	"github.com/rdmasim/rdmasim/sim/link"
+	"github.com/rdmasim/rdmasim/sim/profile"
+)
+
+// Network is the links of a group of devices.
+type Network struct {
+	eng     *sim.Engine
+	prof    *profile.Profile
+	ports   []port
+	manager *link.SubnetManager // of InfiniBand links
+	capture *capture
+	faults  faults
+}
+
+// port is that of a device.
+type port struct {
+	device *hca.Device
+	link   *link.Port
+}
+
+// open is the open end of a cable: it drops every frame.
+type open struct{}
+
+// Receive drops a frame.
+func (open) Receive(f *roce.Frame) { f.Release() }
+
+// Identity gives device k its GUID and addresses, which differ from those of other devices
+// in one byte.
+func Identity(k int) hca.Identity {
+	n := byte(k + 1)
+	return hca.Identity{
+		GUID: 0x0002_c903_0000_0100 | uint64(n), MAC: [6]byte{0x02, 0x02, 0xc9, 0, 1, n}, IPv4: [4]byte{10, 1, 0, n},
+		BoardID: "SIM0000000001",
+	}
+}
+
+// New joins devices. A single one is at a cable whose other end is open.
+func New(e *sim.Engine, p *profile.Profile, devices []*hca.Device) *Network {
+	n := &Network{eng: e, prof: p}
+	if p.Link.InfiniBand {
+		n.manager = link.NewSubnetManager(e, link.DefaultFabric(), p.Link.IB.Sweep)
+		defer n.manager.Sweep()
+	}
+	if len(devices) > 2 {
+		sw := link.NewSwitch(e, "switch", p.Switch)
+		for _, d := range devices {
+			c := link.NewCable(e, p.Link, d.Name(), "switch/"+d.Name())
+			sw.Plug(c.End(1))
+			n.join(d, c.End(0), sw)
+		}
+		return n
+	}
+	far := "open"
+	if len(devices) == 2 {
+		far = devices[1].Name()
+	}
+	c := link.NewCable(e, p.Link, devices[0].Name(), far)
+	n.join(devices[0], c.End(0), nil)
+	if len(devices) == 2 {
+		n.join(devices[1], c.End(1), nil)
+	} else {
+		c.End(1).Attach(open{})
+	}
+	return n
+}
+
+// join puts a device at a port; sw is the switch at the other end of the cable.
+func (n *Network) join(d *hca.Device, p *link.Port, sw *link.Switch) {
+	n.ports = append(n.ports, port{d, p})
+	p.Attach(d)
+	d.SetWire(p)
+	if n.manager != nil {
+		at := 0
+		if sw != nil {
+			at = sw.Ports() - 1
+		}
+		n.manager.Add(p, d, sw, at)
+	}
+}
+
+// InfiniBand reports whether the links are InfiniBand, whose subnet manager gives the ports their addresses.
+func (n *Network) InfiniBand() bool { return n.manager != nil }

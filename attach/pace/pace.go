@@ -1,0 +1,94 @@
+// Package pace lets the virtual time of a simulation that real software drives pass at the pace of the wall clock,
+// as far as it must: what a device does takes no real time beside the simulator's own computing, but the pauses
+// between are waited out, since in them the software does what the device waits for.
+package pace
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/rdmasim/rdmasim/sim"
+)
+
+// idleGap is the pause in the device's work that virtual time jumps over. A longer one is
+// a timer (of retransmission, of receiver-not-ready), and is waited out in real time,
+// in which the programs do what the timer waits for.
+const idleGap = 50 * sim.Microsecond
+
+// lagLimit bounds how far behind real time a throttled run may fall and catch up.
+const lagLimit = sim.Millisecond
+
+// Clock paces an engine. It is used by whoever may use the engine.
+type Clock struct {
+	eng *sim.Engine
+	// throttle keeps virtual time from running ahead of real time.
+	throttle bool
+	err      error
+	// Virtual time virtual was at real time wall: pauses count from there.
+	virtual sim.Time
+	wall    time.Time
+}
+
+// New is a clock whose virtual time begins to pass now.
+func New(e *sim.Engine, throttle bool) *Clock {
+	return &Clock{eng: e, throttle: throttle, virtual: e.Now(), wall: time.Now()}
+}
+
+// Err is the failure that ended the simulation early, or nil.
+func (c *Clock) Err() error { return c.err }
+
+// Rest notes that the device is idle from now on.
+func (c *Clock) Rest() {
+	if c.throttle && c.Real()-c.eng.Now() < lagLimit {
+		return
+	}
+	c.virtual, c.wall = c.eng.Now(), time.Now()
+}
+
+// Real is what virtual time is if it has run as real time since the device was idle.
+func (c *Clock) Real() sim.Time {
+	return c.virtual + sim.Time(time.Since(c.wall))*sim.Nanosecond
+}
+
+// CatchUp runs what fell due in the pause that ends now.
+func (c *Clock) CatchUp() { c.run(max(c.eng.Now(), c.Real())) }
+
+// Pass lets virtual time pass to t even when nothing happens until then.
+func (c *Clock) Pass(t sim.Time) {
+	if c.eng.Next() > t {
+		c.eng.At(t, func(uint64) {}, 0)
+	}
+	c.run(t)
+}
+
+func (c *Clock) run(t sim.Time) {
+	if err := c.eng.Run(t); err != nil && c.err == nil {
+		c.err = fmt.Errorf("the simulator: %w", err)
+	}
+}
+
+// Advance runs the work of the device, up to a number of instants of virtual time, and reports whether there was
+// any. With busy even a long pause is jumped over: somebody waits for the device, and not it for him.
+func (c *Clock) Advance(instants int, busy bool) bool {
+	for n := range instants {
+		next := c.eng.Next()
+		if next == sim.Never || c.err != nil {
+			return n > 0
+		}
+		if (c.throttle || next-c.eng.Now() > idleGap && !busy) && next > c.Real() {
+			return n > 0
+		}
+		c.run(next)
+	}
+	return true
+}
+
+// Wait is how much real time passes until the device has something to do by itself, 0 when it has now; false, when
+// it has nothing to do.
+func (c *Clock) Wait() (time.Duration, bool) {
+	next := c.eng.Next()
+	if next == sim.Never || c.err != nil {
+		return 0, false
+	}
+	return max(0, time.Duration((next-c.Real())/sim.Nanosecond)), true
+}

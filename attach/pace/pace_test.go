@@ -1,0 +1,71 @@
+package pace
+
+import (
+	"testing"
+	"time"
+
+	"github.com/rdmasim/rdmasim/sim"
+)
+
+// TestGaps: short pauses take no real time, long ones are waited out.
+func TestGaps(t *testing.T) {
+	e := sim.New(sim.Options{})
+	c := New(e, false)
+	n := 0
+	count := func(uint64) { n++ }
+	e.At(10*sim.Microsecond, count, 0)
+	e.At(50*sim.Microsecond, count, 0)
+	e.At(sim.Time(time.Hour)*sim.Nanosecond, count, 0)
+	for c.Advance(16, false) {
+	}
+	if n != 2 || e.Now() != 50*sim.Microsecond {
+		t.Errorf("%d events, at %v", n, e.Now())
+	}
+	c.Rest()
+	if d, ok := c.Wait(); !ok || d < 59*time.Minute || d > time.Hour {
+		t.Errorf("wait of %v, %v", d, ok)
+	}
+	if !c.Advance(16, true) || n != 3 || c.Advance(16, true) {
+		t.Errorf("%d events", n)
+	}
+	if _, ok := c.Wait(); ok {
+		t.Error("there is something left")
+	}
+}
+
+// TestCatchUp: a pause passes in virtual time, and what falls due in it happens.
+func TestCatchUp(t *testing.T) {
+	e := sim.New(sim.Options{})
+	c := New(e, false)
+	n := 0
+	e.At(sim.Millisecond, func(uint64) { n++ }, 0)
+	c.wall = c.wall.Add(-time.Second)
+	c.CatchUp()
+	if n != 1 || e.Now() < sim.Millisecond {
+		t.Errorf("%d events, at %v", n, e.Now())
+	}
+	c.Pass(2 * sim.Second)
+	if e.Now() != 2*sim.Second {
+		t.Errorf("at %v", e.Now())
+	}
+	c.Rest()
+	if r := c.Real(); r < 2*sim.Second {
+		t.Errorf("real time %v", r)
+	}
+}
+
+// TestThrottle: virtual time does not run ahead.
+func TestThrottle(t *testing.T) {
+	e := sim.New(sim.Options{})
+	c := New(e, true)
+	n := 0
+	e.At(sim.Time(time.Hour)*sim.Nanosecond, func(uint64) { n++ }, 0)
+	if c.Advance(16, true) || n != 0 {
+		t.Error("it ran ahead")
+	}
+	e.Fail(sim.ErrTimeRange)
+	c.CatchUp()
+	if c.Err() == nil || c.Advance(16, false) {
+		t.Error("the failure is not kept")
+	}
+}
