@@ -10,10 +10,10 @@ import (
 	"github.com/rdmasim/rdmasim/sim"
 )
 
-// idleGap is the pause in the device's work that virtual time jumps over. A longer one is
+// Gap is the pause in the device's work that virtual time jumps over. A longer one is
 // a timer (of retransmission, of receiver-not-ready), and is waited out in real time,
 // in which the programs do what the timer waits for.
-const idleGap = 50 * sim.Microsecond
+const Gap = 50 * sim.Microsecond
 
 // lagLimit bounds how far behind real time a throttled run may fall and catch up.
 const lagLimit = sim.Millisecond
@@ -75,7 +75,7 @@ func (c *Clock) Advance(instants int, busy bool) bool {
 		if next == sim.Never || c.err != nil {
 			return n > 0
 		}
-		if (c.throttle || next-c.eng.Now() > idleGap && !busy) && next > c.Real() {
+		if (c.throttle || next-c.eng.Now() > Gap && !busy) && next > c.Real() {
 			return n > 0
 		}
 		c.run(next)

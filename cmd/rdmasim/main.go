@@ -109,7 +109,8 @@ programs on the simulated adapter.`,
 		Example: `  rdmasim list
   rdmasim run uar-sharing -o out
   rdmasim run stream.yaml --sweep traffic.0.payload=64B,1KiB,4KiB
-  rdmasim exec -- ibv_devinfo -v`,
+  rdmasim exec -- ibv_devinfo -v
+  rdmasim pci --socket /tmp/mlx5.sock`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Version:       experiment.Version(),
@@ -119,7 +120,7 @@ programs on the simulated adapter.`,
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(listCommand(), runCommand(), validateCommand(), profileCommand(), execCommand())
+	root.AddCommand(listCommand(), runCommand(), validateCommand(), profileCommand(), execCommand(), pciCommand())
 	// cobra's own errors (an unknown command, a wrong number of arguments) are usage.
 	wrapArgs(root)
 	return root

@@ -10,6 +10,9 @@ import (
 	"github.com/rdmasim/rdmasim/uapi"
 )
 
+// maxMessageFiles is how many files a client may send with a message (max_msg_fds). QEMU refuses more than 16.
+const maxMessageFiles = 16
+
 // version agrees on version 0.0 and on what both sides can do. Migration and writes in bundles are not offered: a
 // client then uses neither.
 func (x *connection) version(m *message) ([]byte, error) {
@@ -25,7 +28,7 @@ func (x *connection) version(m *message) ([]byte, error) {
 		}
 	}
 	answer, err := json.Marshal(map[string]any{"capabilities": map[string]any{
-		"max_msg_fds": maxFiles, "max_data_xfer_size": maxTransfer, "pgsizes": pageSize, "max_dma_maps": maxWindows,
+		"max_msg_fds": maxMessageFiles, "max_data_xfer_size": maxTransfer, "pgsizes": pageSize, "max_dma_maps": maxWindows,
 	}})
 	if err != nil {
 		return nil, err

@@ -149,7 +149,7 @@ func TestVersionAndInfo(t *testing.T) {
 	var v struct {
 		Capabilities map[string]any `json:"capabilities"`
 	}
-	if err := json.Unmarshal([]byte(text), &v); err != nil || v.Capabilities["pgsizes"] != 4096.0 || v.Capabilities["migration"] != nil {
+	if err := json.Unmarshal([]byte(text), &v); err != nil || v.Capabilities["pgsizes"] != 4096.0 || v.Capabilities["max_msg_fds"] != 16.0 || v.Capabilities["migration"] != nil {
 		t.Errorf("%s: %v", text, err)
 	}
 	if _, err := c.Version(); !errors.Is(err, syscall.EINVAL) {

@@ -1,0 +1,66 @@
+//go:build linux && amd64
+
+package pci
+
+import (
+	"fmt"
+
+	"github.com/rdmasim/rdmasim/prm"
+)
+
+// commandDone counts a command, and tells of it what a user wants to know.
+func (f *function) commandDone(in, out []byte, d prm.CommandDelivery) {
+	f.life.commands++
+	if d != prm.DeliveryOK {
+		if f.life.brokenEntries++; f.life.brokenEntries > 1 {
+			return
+		}
+		f.logf("an entry of the command queue is broken; it is answered with delivery status %#x", uint32(d))
+		return
+	}
+	op, st := prm.CmdIn(in).Opcode(), prm.CmdOut(out).Status()
+	if st != prm.StatusOK {
+		f.life.failed++
+	}
+	switch {
+	case st == prm.StatusBadOp:
+		if f.life.unknown[op]++; f.life.unknown[op] == 1 {
+			f.logf("the device does not know command %v (%#x) with modifier %#x, and has refused it", op, uint16(op), prm.CmdIn(in).OpMod())
+		}
+	case f.m.verbose:
+		f.logf("command %v (%#x), modifier %#x, %d bytes: status %v, %d bytes", op, uint16(op), prm.CmdIn(in).OpMod(), len(in), st, len(out))
+	case st == prm.StatusOK && op == prm.OpInitHCA:
+		f.logf("a driver has initialised the device (%d commands so far)", f.life.commands)
+	case st == prm.StatusOK && op == prm.OpTeardownHCA:
+		f.logf("the driver has shut the device down")
+	}
+}
+
+// describe is the summary of a life.
+func (l *life) describe() string {
+	s := fmt.Sprintf("%d commands", l.commands)
+	if l.failed > 0 {
+		s += fmt.Sprintf(", of which %d were refused", l.failed)
+	}
+	if len(l.unknown) > 0 {
+		s += fmt.Sprintf(" (%d opcodes that the device does not know)", len(l.unknown))
+	}
+	if l.brokenEntries > 0 {
+		s += fmt.Sprintf(", %d broken entries of the command queue", l.brokenEntries)
+	}
+	if l.resets > 0 {
+		s += fmt.Sprintf(", %d resets", l.resets)
+	}
+	return s
+}
+
+// describe is the summary of a function.
+func (f *function) describe() string {
+	h, l := f.hca.Counters(), f.link.Counters()
+	s := fmt.Sprintf("%d lives, %d interrupts, %d packets sent and %d received, %d bytes read from guests' memory and %d written",
+		f.lives, l.Interrupts, h.TxPackets, h.RxPackets, l.DMAReadBytes, l.DMAWriteBytes)
+	if l.Unsupported > 0 {
+		s += fmt.Sprintf(", %d accesses outside their memory", l.Unsupported)
+	}
+	return s
+}

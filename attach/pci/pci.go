@@ -1,0 +1,48 @@
+// Package pci gives virtual machines the simulated adapter as a PCI device (seam 3): an unmodified kernel's mlx5_core
+// and mlx5_ib drive it. A virtual machine monitor that speaks vfio-user, such as QEMU, connects to a socket of each
+// function (package vfiouser) and passes on what its guest reads and writes of the function's registers, the guest's
+// memory and the vectors of its interrupts.
+//
+// What is here is what lies between the protocol and sim/hca: the configuration space, the initialisation segment
+// with the command queue, and the memory of the guest as memory behind a pcie.Link. The device sees the same as in
+// any other run. The guest runs in real time, so that a run is not repeatable: determinism ends at this seam.
+//
+// One lock guards all that is simulated. The goroutine of a connection holds it while it carries out a request; the
+// pacer's goroutine takes it when the device has something to do by itself.
+package pci
+
+import (
+	"errors"
+
+	"github.com/rdmasim/rdmasim/fault"
+	"github.com/rdmasim/rdmasim/sim/profile"
+)
+
+// Config says what to offer, and where.
+type Config struct {
+	// Socket is the path of the socket; with several functions each has its own, Socket.0, Socket.1 and so on.
+	Socket    string
+	Functions int // two are joined by a cable, more by a switch
+	Profile   *profile.Profile
+	Seed      uint64 // of the device's draws
+	Pcap      string // capture of every port, pcapng in virtual time ("": none)
+	// PcapLimit is after how many bytes of frames the capture ends (0: never).
+	PcapLimit uint64
+	Faults    *fault.Plan // nil: none
+	// Logf receives a line for what a user wants to know.
+	Logf func(format string, args ...any)
+	// Verbose has a line for each command of the driver too.
+	Verbose bool
+}
+
+// MaxFunctions is how many functions a session can have.
+const MaxFunctions = 16
+
+// UsageError is a mistake in the arguments.
+type UsageError struct{ Err error }
+
+func (e *UsageError) Error() string { return e.Err.Error() }
+func (e *UsageError) Unwrap() error { return e.Err }
+
+// ErrPlatform is the error of Run on other machines.
+var ErrPlatform = errors.New("pci needs Linux on x86-64")

@@ -1,0 +1,166 @@
+//go:build linux && amd64
+
+package pci
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/rdmasim/rdmasim/attach/pci/vfiouser"
+	"github.com/rdmasim/rdmasim/outfile"
+)
+
+// Server offers functions on their sockets.
+type Server struct {
+	m         *machine
+	cfg       Config
+	sockets   []string
+	listeners []*vfiouser.Listener
+	serving   sync.WaitGroup
+	pcap      *outfile.File
+}
+
+// Start makes the functions and their sockets. A *UsageError is a mistake of the caller. The end of the context ends
+// only the wait for the reader of a capture that is a pipe.
+func Start(ctx context.Context, cfg *Config) (s *Server, err error) {
+	if cfg.Functions < 1 || cfg.Functions > MaxFunctions {
+		return nil, &UsageError{fmt.Errorf("--functions %d: a number from 1 to %d is needed", cfg.Functions, MaxFunctions)}
+	}
+	if cfg.Socket == "" {
+		return nil, &UsageError{errors.New("--socket is needed: the path of the socket to which QEMU connects, such as --socket /tmp/mlx5.sock")}
+	}
+	s = &Server{m: newMachine(cfg), cfg: *cfg}
+	if s.sockets, err = socketPaths(cfg); err != nil {
+		return nil, err
+	}
+	if cfg.Faults != nil {
+		if err := s.m.net.Plan(cfg.Faults); err != nil {
+			return nil, &UsageError{err}
+		}
+	}
+	for _, path := range s.sockets {
+		l, err := vfiouser.Listen(path)
+		if err != nil {
+			s.closeListeners()
+			return nil, &UsageError{err}
+		}
+		s.listeners = append(s.listeners, l)
+	}
+	if err := s.capture(ctx); err != nil {
+		s.closeListeners()
+		return nil, err
+	}
+	go s.m.run()
+	for i, l := range s.listeners {
+		f := s.m.fns[i]
+		s.serving.Go(func() { l.Serve(f, f.layout()) })
+	}
+	return s, nil
+}
+
+func (s *Server) capture(ctx context.Context) error {
+	if s.cfg.Pcap == "" {
+		return nil
+	}
+	f, err := outfile.Create(ctx, s.cfg.Pcap)
+	if errors.Is(err, outfile.ErrInterrupted) {
+		return err
+	}
+	if err != nil {
+		return &UsageError{err}
+	}
+	if err := s.m.net.Capture(f, s.cfg.PcapLimit); err != nil {
+		f.Abort()
+		return err
+	}
+	s.pcap = f
+	return nil
+}
+
+// socketPaths are the sockets by function.
+func socketPaths(cfg *Config) ([]string, error) {
+	path, err := filepath.Abs(cfg.Socket)
+	if err != nil {
+		return nil, fmt.Errorf("socket %s: %w", cfg.Socket, err)
+	}
+	if cfg.Functions == 1 {
+		return []string{path}, nil
+	}
+	var all []string
+	for k := range cfg.Functions {
+		all = append(all, fmt.Sprintf("%s.%d", path, k))
+	}
+	return all, nil
+}
+
+// Sockets are the paths of the sockets, one for each function.
+func (s *Server) Sockets() []string { return s.sockets }
+
+// Failed is closed when the simulator cannot go on; Close returns the reason.
+func (s *Server) Failed() <-chan struct{} { return s.m.failed }
+
+// QEMUOptions are the options by which QEMU gets the functions, a line each.
+func (s *Server) QEMUOptions() []string {
+	lines := []string{"-machine q35,memory-backend=ram", "-object memory-backend-memfd,id=ram,size=2G,share=on"}
+	for k, path := range s.sockets {
+		device, err := json.Marshal(struct {
+			Driver string            `json:"driver"`
+			Bus    string            `json:"bus"`
+			Socket map[string]string `json:"socket"`
+		}{"vfio-user-pci", fmt.Sprintf("rp%d", k), map[string]string{"type": "unix", "path": path}})
+		if err != nil {
+			panic(err) // strings can be written
+		}
+		lines = append(lines,
+			fmt.Sprintf("-device pcie-root-port,id=rp%d,chassis=%d,slot=%d,bus=pcie.0", k, k+1, k+1),
+			"-device '"+strings.ReplaceAll(string(device), "'", `'\''`)+"'")
+	}
+	return lines
+}
+
+// Close disconnects the guests, removes the sockets, and completes the capture.
+func (s *Server) Close() error {
+	s.closeListeners()
+	s.serving.Wait()
+	for _, f := range s.m.fns {
+		s.m.logf("%s: %s", f.name, f.describe())
+	}
+	err := s.m.clock.Err()
+	if s.pcap == nil {
+		return errors.Join(err, s.m.close())
+	}
+	err = errors.Join(err, s.pcap.Commit(func(io.Writer) error { return s.m.close() }))
+	if c := s.m.net.Captured(); c.LeftOut > 0 {
+		s.m.logf("%s ends after %d frames, %d bytes; %d later frames are left out: --pcap-limit raises the limit, and 0 removes it", s.cfg.Pcap, c.Frames, c.Bytes, c.LeftOut)
+	}
+	return err
+}
+
+func (s *Server) closeListeners() {
+	for _, l := range s.listeners {
+		if err := l.Close(); err != nil {
+			s.m.logf("%v", err)
+		}
+	}
+}
+
+// Run serves until the context ends. That is how a session ends, and no error. When the sockets are there it calls
+// ready with the options for QEMU.
+func Run(ctx context.Context, cfg *Config, ready func(options []string)) error {
+	s, err := Start(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	ready(s.QEMUOptions())
+	select {
+	case <-ctx.Done():
+	case <-s.Failed():
+	}
+	return s.Close()
+}
