@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -160,7 +161,7 @@ func (x *Experiment) Execute(ctx context.Context, req Request, progress func(don
 			return nil, &UsageError{fmt.Errorf("--set %s=%s: %w", kv.key, kv.val, err)}
 		}
 	}
-	points, err := expand(req.Sweep, func(k, v string) error {
+	points, err := req.points(func(k, v string) error {
 		p := x.param(k)
 		switch {
 		case p != nil:
@@ -284,13 +285,21 @@ func (p *Param) check(v string) error {
 	return nil
 }
 
-// expand turns the sweeps into their combinations, the last key fastest.
-func expand(sweep []string, check func(k, v string) error) ([][]sweepValue, error) {
+// points turns the sweeps into their combinations, the last key fastest.
+func (r *Request) points(check func(k, v string) error) ([][]sweepValue, error) {
 	points := [][]sweepValue{nil}
-	for _, s := range sweep {
+	swept := map[string]bool{}
+	for _, s := range r.Sweep {
 		k, list, ok := strings.Cut(s, "=")
 		if !ok || list == "" {
 			return nil, usage("--sweep %q is not of the form key=v1,v2,...", s)
+		}
+		if swept[k] {
+			return nil, usage("--sweep: %s is swept twice: give all its values at once, as in %s=v1,v2,...", k, k)
+		}
+		swept[k] = true
+		if i := slices.IndexFunc(r.Set, func(kv string) bool { return strings.HasPrefix(kv, k+"=") }); i >= 0 {
+			return nil, usage("--sweep gives %s its values: leave out --set %s", k, r.Set[i])
 		}
 		var next [][]sweepValue
 		for _, pt := range points {

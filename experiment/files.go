@@ -40,6 +40,19 @@ func bytesTo(data []byte) func(io.Writer) error {
 	}
 }
 
+// Files are the names that WriteFolder may give to files of a result.
+func (x *Experiment) Files() []string {
+	names := []string{x.Name + ".json", x.Name + ".csv"}
+	plots := x.Plots
+	if x.scenario != nil { // those of a sweep
+		plots = []Plot{{File: x.Name + "-rate"}, {File: x.Name + "-latency"}}
+	}
+	for i := range plots {
+		names = append(names, plots[i].File+".png", plots[i].File+".svg")
+	}
+	return names
+}
+
 // WriteFolder writes the result as JSON and CSV, and its plots as SVG and PNG, to a
 // folder, and returns the names of the files.
 func (r *Result) WriteFolder(ctx context.Context, dir string) ([]string, error) {

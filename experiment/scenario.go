@@ -399,7 +399,7 @@ func (s *Scenario) execute(ctx context.Context, x *Experiment, req Request, prog
 	if err != nil {
 		return nil, usage("--set: %w", err)
 	}
-	points, err := expand(req.Sweep, func(string, string) error { return nil })
+	points, err := req.points(func(string, string) error { return nil })
 	if err != nil {
 		return nil, err
 	}

@@ -5,9 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
-	"slices"
 
 	"github.com/rdmasim/rdmasim/outfile"
 	"github.com/rdmasim/rdmasim/report"
@@ -52,43 +49,6 @@ func create(ctx context.Context, path string) (*outfile.File, error) {
 		return nil, &status{exitUsage, err}
 	}
 	return f, nil
-}
-
-// named is a file of the command line, by the flag that names it.
-type named struct{ flag, path string }
-
-// distinct refuses outputs that are the same file as another output or an input, whatever their names are.
-func distinct(outputs, inputs []named) error {
-	for i, out := range outputs {
-		for _, other := range append(slices.Clone(inputs), outputs[:i]...) {
-			if out.path != "" && other.path != "" && out.path != os.DevNull && sameFile(out.path, other.path) {
-				return usagef("%s and %s are one file, %s: give each its own", other.flag, out.flag, out.path)
-			}
-		}
-	}
-	return nil
-}
-
-// sameFile reports whether two paths lead to one file, which need not exist yet.
-func sameFile(a, b string) bool {
-	x, errX := os.Stat(a)
-	y, errY := os.Stat(b)
-	if errX == nil && errY == nil {
-		return os.SameFile(x, y)
-	}
-	return resolved(a) == resolved(b)
-}
-
-// resolved is the path without links, as far as it exists.
-func resolved(path string) string {
-	abs, err := filepath.Abs(path)
-	if err != nil {
-		return path
-	}
-	if dir, err := filepath.EvalSymlinks(filepath.Dir(abs)); err == nil {
-		return filepath.Join(dir, filepath.Base(abs))
-	}
-	return abs
 }
 
 // abort discards the files. A journal with cases stays.

@@ -23,7 +23,7 @@ func TestTwoOutputsWithOnePathAreRefused(t *testing.T) {
 		}
 	}
 	for name, pair := range map[string][2]string{"same": {at("x"), at("x")}, "spelling": {at("x"), dir + "/d/../x"}, "hard link": {at("old"), at("hard")},
-		"link": {at("old"), at("soft")}, "linked folder": {at("d/x"), at("e/x")}} {
+		"link": {at("old"), at("soft")}, "link to what is not there yet": {at("new"), at("dangling")}, "linked folder": {at("d/x"), at("e/x")}} {
 		code, _, stderr := command(t, "--label-filter", "CQ-001", "--report", pair[0], "--junit", pair[1])
 		if code != exitUsage || !strings.Contains(stderr, "--report and --junit are one file") {
 			t.Errorf("%s: exit %d, %s", name, code, stderr)

@@ -107,21 +107,24 @@ func (o *runOptions) jobs(ctx context.Context, parallel bool) ([]*job, error) {
 
 // distinct refuses outputs of the run that would overwrite each other or an input.
 func (o *runOptions) distinct(parallel bool) error {
-	inputs := []named{{"--fault", o.fault}, {"--peer-key", o.peerKey}}
+	inputs := []outfile.Named{{Flag: "--fault", Path: o.fault}, {Flag: "--peer-key", Path: o.peerKey}}
 	for _, b := range o.baselines {
-		inputs = append(inputs, named{"--baseline", b})
+		inputs = append(inputs, outfile.Named{Flag: "--baseline", Path: b})
 	}
-	var outputs []named
+	var outputs []outfile.Named
 	for _, target := range []string{"hw", "sim"} {
 		if o.on(target) {
 			t := o.of(target, parallel)
-			outputs = append(outputs, named{"--report", t.report}, named{"--junit", t.junit}, named{"--pcap", t.pcap}, named{"--trace", t.trace})
+			outputs = append(outputs, outfile.Named{Flag: "--report", Path: t.report}, outfile.Named{Flag: "--junit", Path: t.junit}, outfile.Named{Flag: "--pcap", Path: t.pcap}, outfile.Named{Flag: "--trace", Path: t.trace})
 			if t.report != "" {
-				outputs = append(outputs, named{"the journal of --report", t.report + report.JournalSuffix})
+				outputs = append(outputs, outfile.Named{Flag: "the journal of --report", Path: t.report + report.JournalSuffix})
 			}
 		}
 	}
-	return distinct(outputs, inputs)
+	if err := outfile.Distinct(outputs, inputs); err != nil {
+		return usagef("%w", err)
+	}
+	return nil
 }
 
 // run runs the suite on one target and writes its outputs. After an error the caller has to abort them.

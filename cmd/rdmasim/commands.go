@@ -12,6 +12,7 @@ import (
 
 	"github.com/rdmasim/rdmasim/experiment"
 	"github.com/rdmasim/rdmasim/input"
+	"github.com/rdmasim/rdmasim/outfile"
 	"github.com/rdmasim/rdmasim/sim/profile"
 )
 
@@ -71,6 +72,9 @@ scenario that comes with the program by the name of its file. rdmasim list shows
 			if err != nil {
 				return err
 			}
+			if err := distinctFiles(args[0], x, out, &req); err != nil {
+				return err
+			}
 			if out != "" {
 				if err := experiment.CheckWritable(c.Context(), out, true); err != nil {
 					return err
@@ -119,6 +123,21 @@ scenario that comes with the program by the name of its file. rdmasim list shows
 	f.BoolVar(&req.Counters, "counters", false, "add the counters of a scenario that changed, of hosts, devices and links")
 	f.BoolVar(&req.Lockstep, "lockstep", false, "let the simulated programs yield at every step, as a check of the simulator: the results stay the same")
 	return c
+}
+
+// distinctFiles refuses outputs of a run that are one file, or a file that the run reads.
+func distinctFiles(name string, x *experiment.Experiment, folder string, req *experiment.Request) error {
+	var outputs []outfile.Named
+	if folder != "" {
+		for _, n := range x.Files() {
+			outputs = append(outputs, outfile.Named{Flag: "a result of -o", Path: filepath.Join(folder, n)})
+		}
+	}
+	outputs = append(outputs, outfile.Named{Flag: "--pcap", Path: req.Pcap}, outfile.Named{Flag: "--trace", Path: req.Trace})
+	if err := outfile.Distinct(outputs, []outfile.Named{{Flag: "the scenario", Path: name}, {Flag: "--fault", Path: req.Fault}}); err != nil {
+		return &experiment.UsageError{Err: err}
+	}
+	return nil
 }
 
 func validateCommand() *cobra.Command {

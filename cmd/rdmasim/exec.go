@@ -10,6 +10,7 @@ import (
 	"github.com/rdmasim/rdmasim/attach/exec"
 	"github.com/rdmasim/rdmasim/experiment"
 	"github.com/rdmasim/rdmasim/input"
+	"github.com/rdmasim/rdmasim/outfile"
 	"github.com/rdmasim/rdmasim/sim/profile"
 )
 
@@ -62,6 +63,9 @@ the program, or 2 if it cannot be started.`,
 				if cfg.LimitMemory, err = input.ParseSize(memory); err != nil || cfg.LimitMemory == 0 {
 					return &experiment.UsageError{Err: fmt.Errorf("--limit-memory %q: a size above 0 is needed, such as 8GiB", memory)}
 				}
+			}
+			if err := outfile.Distinct([]outfile.Named{{Flag: "--pcap", Path: cfg.Pcap}, {Flag: "--trace", Path: cfg.Trace}, {Flag: "--uar-log", Path: cfg.UARLog}}, nil); err != nil {
+				return &experiment.UsageError{Err: fmt.Errorf("exec: %w", err)}
 			}
 			cfg.Args, cfg.Profile = args, p
 			status, err := exec.Run(c.Context(), &cfg)

@@ -16,6 +16,35 @@ import (
 var short = []string{"run", "../../fixtures/scenarios/request-response.yaml", "--set", "traffic.0.duration=10us", "--set", "traffic.1.duration=10us",
 	"--set", "traffic.0.warmup=5us", "--set", "traffic.1.warmup=5us"}
 
+// Files that would overwrite each other, or what the run reads, are refused before the run.
+func TestTwoOutputsWithOnePathAreRefused(t *testing.T) {
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	own := at("own.yaml")
+	if err := os.WriteFile(own, []byte("name: own\ntraffic:\n  - {messages: 10}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"run", own, "--pcap", at("x"), "--trace", at("x")}, "--pcap and --trace are one file"},
+		{[]string{"run", own, "--pcap", own}, "the scenario and --pcap are one file"},
+		{[]string{"run", own, "--fault", at("f"), "--trace", at("f")}, "--fault and --trace are one file"},
+		{[]string{"run", own, "-o", at("o"), "--pcap", at("o/own.json")}, "a result of -o and --pcap are one file"},
+		{[]string{"run", own, "-o", at("o"), "--sweep", "traffic.0.payload=8B,16B", "--pcap", at("o/own-rate.svg")}, "a result of -o and --pcap are one file"},
+		{[]string{"exec", "--pcap", at("x"), "--trace", at("x"), "--", "true"}, "--pcap and --trace are one file"},
+		{[]string{"exec", "--trace", at("x"), "--uar-log", at("x"), "--", "true"}, "--trace and --uar-log are one file"},
+	} {
+		if code, out := rdmasim(t, c.args...); code != exitUsage || !strings.Contains(out, c.want) {
+			t.Errorf("%v: exit %d\n%s\nwant exit 2 with %s", c.args, code, out, c.want)
+		}
+	}
+	if src, err := os.ReadFile(own); err != nil || !bytes.HasPrefix(src, []byte("name: own")) {
+		t.Errorf("the scenario is no longer there: %q, %v", src, err)
+	}
+}
+
 // When the n-th operation on an output fails, the exit status says so, the error names the file, and each file
 // is whole or not there.
 func TestEachOperationOnOutputsMayFail(t *testing.T) {

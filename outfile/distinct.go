@@ -1,0 +1,59 @@
+package outfile
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// Named is a file of a command line, by the flag that names it.
+type Named struct{ Flag, Path string }
+
+// Distinct returns an error if an output is the same file as another output or an input, whatever
+// their names are. Empty paths do not count, nor does the null device as an output.
+func Distinct(outputs, inputs []Named) error {
+	for i, out := range outputs {
+		for _, other := range append(slices.Clone(inputs), outputs[:i]...) {
+			if out.Path != "" && other.Path != "" && out.Path != os.DevNull && sameFile(out.Path, other.Path) {
+				return fmt.Errorf("%s and %s are one file, %s: give each its own", other.Flag, out.Flag, out.Path)
+			}
+		}
+	}
+	return nil
+}
+
+// sameFile reports whether two paths lead to one file, which need not exist yet.
+func sameFile(a, b string) bool {
+	x, errX := os.Stat(a)
+	y, errY := os.Stat(b)
+	if errX == nil && errY == nil {
+		return os.SameFile(x, y)
+	}
+	return resolved(a) == resolved(b)
+}
+
+// mostLinks is how many links in a row Linux follows.
+const mostLinks = 40
+
+// resolved is the path without links, as far as it exists. The last link may lead to a file that does not.
+func resolved(path string) string {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return path
+	}
+	for range mostLinks {
+		if dir, err := filepath.EvalSymlinks(filepath.Dir(abs)); err == nil {
+			abs = filepath.Join(dir, filepath.Base(abs))
+		}
+		to, err := os.Readlink(abs)
+		if err != nil {
+			break
+		}
+		if !filepath.IsAbs(to) {
+			to = filepath.Join(filepath.Dir(abs), to)
+		}
+		abs = to
+	}
+	return abs
+}
