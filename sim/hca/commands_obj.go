@@ -40,7 +40,11 @@ func cmdAllocPD(d *Device, _, out []byte) prm.Status {
 }
 
 func cmdDeallocPD(d *Device, in, _ []byte) prm.Status {
-	return deallocCounted(&d.pdNums, d.pds, prm.DeallocPDIn(in).PD())
+	n := prm.DeallocPDIn(in).PD()
+	if d.keys.UsersOf(n) > 0 && !d.breaks(rule.DestroyedKeyIsGone) {
+		return prm.StatusBadResState
+	}
+	return deallocCounted(&d.pdNums, d.pds, n)
 }
 
 func (d *tables) hasPD(n uint32) bool { return counted(d.pds, n) }
@@ -109,20 +113,25 @@ func cmdDeallocTD(d *Device, in, _ []byte) prm.Status {
 	return deallocFlag(&d.tdNums, d.tds, prm.DeallocTransportDomainIn(in).TransportDomain())
 }
 
-// cmdCreateMKey makes keys of modes PA and MTT, free ones of mode KLM, which a UMR
-// binds as memory windows, and keys of memory on the device. Others are not modelled and
-// refused.
+// maxTranslations is for how many units of 16 bytes a key has room at most: 64 GiB in pages of 4 KiB.
+const maxTranslations = 1 << 23
+
+// cmdCreateMKey makes keys of modes PA and MTT, free ones of mode KLM, which a UMR binds as memory
+// windows, and of mode KSM, which a UMR gives entries, and keys of memory on the device. Others are
+// not modelled and refused.
 func cmdCreateMKey(d *Device, in, out []byte) prm.Status {
 	m := prm.CreateMKeyIn(in)
 	c := m.MKC()
 	units := int(m.TranslationsOctwordActualSize())
 	mode := c.AccessMode()
 	switch {
-	case !d.hasPD(c.PD()), mode > prm.MKeyModeKLM && mode != prm.MKeyModeMemic, m.MKeyUmemValid():
+	case !d.hasPD(c.PD()), mode > prm.MKeyModeKSM && mode != prm.MKeyModeMemic, m.MKeyUmemValid(), c.TranslationsOctwordSize() > maxTranslations:
 		return prm.StatusBadParam
 	case mode == prm.MKeyModeMemic && (c.Length64() || !d.memory.holds(c.StartAddr(), c.Len())):
 		return prm.StatusBadParam
 	case mode == prm.MKeyModeKLM && (!c.Free() || !c.UMREn() || c.Length64() || units != 0):
+		return prm.StatusBadParam
+	case mode == prm.MKeyModeKSM && (!c.Free() || !c.UMREn() || units != 0 || c.LogPageSize() > 52):
 		return prm.StatusBadParam
 	case mode == prm.MKeyModeMTT && (c.LogPageSize() > 52 || c.LogPageSize() < 8):
 		return prm.StatusBadParam
@@ -137,7 +146,6 @@ func cmdCreateMKey(d *Device, in, out []byte) prm.Status {
 	}
 	d.keys.Insert(n, c, prm.MTT(m.Entries()[:units*16]), m.PGAccess())
 	d.caches.fillKey(n, c.StartAddr(), c.Len())
-	d.pds[c.PD()]++
 	prm.CreateMKeyOut(out).SetMKeyIndex(n)
 	return prm.StatusOK
 }
@@ -167,7 +175,6 @@ func cmdDestroyMKey(d *Device, in, _ []byte) prm.Status {
 	if k == nil || k.BoundWindows() > 0 {
 		return prm.StatusBadResState
 	}
-	d.pds[k.PD]--
 	if d.breaks(rule.DestroyedKeyIsGone) {
 		return prm.StatusOK
 	}
@@ -179,27 +186,19 @@ func cmdDestroyMKey(d *Device, in, _ []byte) prm.Status {
 	return prm.StatusOK
 }
 
-// cmdChangeMKey changes a key: its rights and PD, whether it is free, its translations.
+// cmdChangeMKey changes a key as a UMR of a driver does.
 func cmdChangeMKey(d *Device, in, _ []byte) prm.Status {
 	m := prm.ChangeMKeyIn(in)
-	k, moves := d.keys.At(m.MKey()>>8), m.UMR().MKeyMask()&prm.MKeyMaskPD != 0
-	loads, frees := m.UMR().Flags()&prm.UMRTranslationOffset != 0, m.UMR().MKeyMask()&prm.MKeyMaskFree != 0 && m.MKC().Free()
-	if moves && !d.hasPD(m.MKC().PD()) || loads && (m.MKC().LogPageSize() > 52 || m.MKC().LogPageSize() < prm.PageShift) {
-		return prm.StatusBadParam
-	}
-	before := uint32(0)
-	if k != nil {
-		before = k.PD
-	}
-	if d.keys.Change(m.MKey(), m.UMR(), m.MKC(), prm.MTT(m.Entries())) != mkey.OK {
+	c := m.MKC()
+	list := append(m.Entries()[:len(m.Entries()):len(m.Entries())], make([]byte, -len(m.Entries())&63)...)
+	if d.keys.Update(mkey.Queue{Driver: true, FastRegister: true}, m.MKey(), m.UMR(), c, list) != mkey.OK {
 		return prm.StatusBadResState
 	}
-	d.pds[before]--
-	d.pds[k.PD]++
-	if loads {
-		d.caches.fillKey(k.Index, m.MKC().StartAddr(), m.MKC().Len())
-	}
-	if frees && d.p.FlushOnDestroy {
+	switch {
+	case m.UMR().MKeyMask()&prm.MKeyMaskFree == 0:
+	case !c.Free():
+		d.caches.fillKey(m.MKey()>>8, c.StartAddr(), c.Len())
+	case d.p.FlushOnDestroy:
 		d.caches.flushKeys()
 	}
 	return prm.StatusOK

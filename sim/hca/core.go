@@ -29,6 +29,7 @@ type core struct {
 // Such a maker is not inlined, since the compiler then inlines nothing into what it makes.
 type handlers struct {
 	pu, fetch, wait, timer, record, poll sim.Handler // of a QP's requester
+	list                                 sim.Handler // and of its UMRs
 	rqRecord, rqFetch, ack, nak, respond sim.Handler // of its responder
 	srqRecord, srqFetch                  sim.Handler
 	gather, send, rx                     sim.Handler // of a slot

@@ -1,6 +1,7 @@
 package hca
 
 import (
+	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/mem"
 	"github.com/rdmasim/rdmasim/sim/mkey"
 )
@@ -12,6 +13,8 @@ type dma struct {
 	memory *memory
 	keys   *mkey.Table
 	runs   []mkey.Run // where the last translation led
+
+	dropped []byte // what is read for the time that it takes
 }
 
 // readInto starts the DMA reads of [va, va+len(p)) of a key into p, a part of the
@@ -67,4 +70,42 @@ func (m *dma) writeAt(pa mem.PA, p []byte) {
 		return
 	}
 	m.bus.WriteDMA(pa, p)
+}
+
+// peek reads [va, va+len(p)) of a key at once. It reports false when the access is refused.
+func (m *dma) peek(u mkey.User, key uint32, va uint64, p []byte) bool {
+	runs, r := m.keys.Translate(u, key, va, len(p), mkey.LocalRead, m.runs[:0])
+	if r != mkey.OK {
+		return false
+	}
+	m.runs = runs
+	for _, run := range runs {
+		if run.PA >= onChip {
+			m.memory.read(uint64(run.PA-onChip), p[:run.Len])
+		} else {
+			m.bus.PeekDMA(run.PA, p[:run.Len])
+		}
+		p = p[run.Len:]
+	}
+	return true
+}
+
+// readAndDrop starts the DMA reads of n bytes at va of a key, which were read already, for the time
+// that they take. It returns how many there are; each ends with done(arg).
+func (m *dma) readAndDrop(u mkey.User, key uint32, va uint64, n int, done sim.Handler, arg uint64) (reads int) {
+	runs, r := m.keys.Translate(u, key, va, n, mkey.LocalRead, m.runs[:0])
+	if r != mkey.OK {
+		return 0
+	}
+	m.runs = runs
+	if len(m.dropped) < n {
+		m.dropped = make([]byte, n)
+	}
+	for _, run := range runs {
+		if run.PA < onChip {
+			m.bus.ReadDMA(run.PA, m.dropped[:run.Len], done, arg)
+			reads++
+		}
+	}
+	return reads
 }

@@ -51,6 +51,12 @@ func (v *queuePairs) onFetch(x uint64) {
 	}
 }
 
+func (v *queuePairs) onList(arg uint64) {
+	if q := v.requesterArg(arg); q != nil {
+		q.onList()
+	}
+}
+
 func (v *queuePairs) onRecord(arg uint64) {
 	if q := v.qpArg(arg); q != nil {
 		q.onRecord()

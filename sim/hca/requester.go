@@ -92,14 +92,18 @@ type sendRare struct {
 	exactTimeout sim.Time // of the connection; timeout is an adaptive part of it
 	after        uint32   // selective repeat: PSN at the cursor before a packet was sent again
 	skipTo       uint32
-	csReq        int      // bytes of a response that may be scattered to a CQE
-	paths        *avPaths // of a UD QP, which has them instead of a peer
+	csReq        int       // bytes of a response that may be scattered to a CQE
+	paths        *avPaths  // of a UD QP, which has them instead of a peer
+	umr          *umrQueue // nil until the first UMR
 }
 
 // clear is the state after reset; what is under way stays marked.
 func (q *requester) clear() {
 	rare := q.sendRare
-	*rare = sendRare{landing: rare.landing, paths: rare.paths}
+	*rare = sendRare{landing: rare.landing, paths: rare.paths, umr: rare.umr}
+	if rare.umr != nil {
+		rare.umr.reset()
+	}
 	q.sq.clear()
 	*q = requester{
 		connection: q.connection, sendRare: rare,

@@ -118,6 +118,10 @@ func (q *requester) complete() {
 			return
 		}
 		switch m.kind {
+		case msgLocal:
+			if !q.listRead(m) {
+				return
+			}
 		case msgPush:
 			if roce.CmpPSN(roce.AddPSN(m.first, int32(m.n)), q.una) > 0 {
 				return

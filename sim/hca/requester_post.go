@@ -22,6 +22,9 @@ func (q *requester) posted(idx uint16, ds int, wqe []byte) {
 		q.u.c.WQEsPushed++
 	}
 	q.sq.pi = pi
+	if q.st == prm.STRegUMR {
+		q.noticeUMRs()
+	}
 	if q.flushes() {
 		q.flushSQ()
 		return

@@ -3,7 +3,6 @@ package hca
 import (
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/roce"
-	"github.com/rdmasim/rdmasim/sim/mkey"
 	"github.com/rdmasim/rdmasim/sim/rule"
 )
 
@@ -79,14 +78,16 @@ func (q *requester) prepare(m *msg, w *prm.SendWQE) prm.Syndrome {
 	return 0
 }
 
-// doLocally does what needs no packet, at once and in order: binds of memory windows and local
-// invalidates.
+// doLocally does what needs no packet, in order: UMRs.
 func (q *requester) doLocally(m *msg, w *prm.SendWQE) prm.Syndrome {
-	q.u.settle() // what has arrived looked at keys as they were
-	if m.op == prm.WQEOpUMR && q.u.dma.keys.Update(q.user(), w.Ctrl.Imm(), w.UMR, w.MKC, w.Inline) != mkey.OK && !q.breaks(rule.FailedBindIsReported) {
-		return prm.SyndromeMWBind
+	if m.op != prm.WQEOpUMR {
+		return 0
 	}
-	return 0
+	s := q.doUMR(m, w)
+	if s == prm.SyndromeMWBind && q.breaks(rule.FailedBindIsReported) {
+		return 0
+	}
+	return s
 }
 
 // takeLanding keeps the data segments of a READ or an atomic for its responses.

@@ -188,8 +188,8 @@ func TestSpecialQPs(t *testing.T) {
 	h.cmd(number(prm.OpDestroyCQ, cq.n))
 }
 
-// umrQueue is how mlx5_ib makes its queue for UMRs.
-func umrQueue(c prm.QPC) {
+// regUMR is how mlx5_ib makes its queue for UMRs.
+func regUMR(c prm.QPC) {
 	c.SetST(prm.STRegUMR)
 	c.SetPD(0)
 	c.SetRQType(prm.RQTypeNone)
@@ -210,7 +210,7 @@ func (q *tQP) startUMR() {
 
 // newUMRQueue makes such a queue in state RST.
 func (h *host) newUMRQueue(cq *tCQ) *tQP {
-	q := h.newQPOn(cq, cq, h.uar, umrQueue)
+	q := h.newQPOn(cq, cq, h.uar, regUMR)
 	q.sq = q.rq // the ring begins with it
 	return q
 }
@@ -221,9 +221,9 @@ func TestUMRQueue(t *testing.T) {
 	cq := h.newCQ(7, 64)
 	q := h.newUMRQueue(cq)
 	for what, f := range map[string]func(c prm.QPC){
-		"a receive queue": func(c prm.QPC) { umrQueue(c); c.SetRQType(prm.RQTypeRegular) },
-		"no send queue":   func(c prm.QPC) { umrQueue(c); c.SetNoSQ(true); c.SetLogSQSize(0) },
-		"a bad PD":        func(c prm.QPC) { umrQueue(c); c.SetPD(h.pd + 7) },
+		"a receive queue": func(c prm.QPC) { regUMR(c); c.SetRQType(prm.RQTypeRegular) },
+		"no send queue":   func(c prm.QPC) { regUMR(c); c.SetNoSQ(true); c.SetLogSQSize(0) },
+		"a bad PD":        func(c prm.QPC) { regUMR(c); c.SetPD(h.pd + 7) },
 	} {
 		if _, st := h.try(q.create(f)); st != prm.StatusBadParam {
 			t.Errorf("%s: %v", what, st)

@@ -38,7 +38,7 @@ type caps struct {
 	roWrite, roRead                                  bool
 	hasAtomics                                       bool
 	umrAtomic, umrROWrite, umrRORead                 bool // a UMR changes these rights
-	pkv, qkv, apm, fastReg                           bool
+	pkv, qkv, apm                                    bool
 	memic                                            memicCaps
 	dumpFill                                         bool
 	dumpFillKey                                      uint32
@@ -116,7 +116,8 @@ func (c *caps) maxQPWR(g Generation) int {
 	return 1 << c.logMaxQPSz * 64 / 256
 }
 
-// flags are without that of XRC, whatever the device has: its QPs are not modelled.
+// flags are without those of XRC, whose QPs are not modelled, and of fast registration, which
+// only users in the kernel ask for, and the model has none.
 func (c *caps) flags() uint32 {
 	f := uint32(devChangePhyPort | devPortActiveEvent | devSysImageGUID | devRCRNRNakGen)
 	for _, x := range [...]struct {
@@ -124,7 +125,7 @@ func (c *caps) flags() uint32 {
 		bit uint32
 	}{
 		{c.pkv, devBadPKeyCntr}, {c.qkv, devBadQKeyCntr}, {c.apm, devAutoPathMig},
-		{c.memoryWindows, devMemWindow | devMemWindow2B}, {c.fastReg, devMemMgtExt},
+		{c.memoryWindows, devMemWindow | devMemWindow2B},
 	} {
 		if x.on {
 			f |= x.bit
@@ -143,6 +144,5 @@ const (
 	devSysImageGUID    = 1 << 11
 	devRCRNRNakGen     = 1 << 12
 	devMemWindow       = 1 << 17
-	devMemMgtExt       = 1 << 21
 	devMemWindow2B     = 1 << 24
 )

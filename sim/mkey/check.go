@@ -84,7 +84,7 @@ func (k *Key) boundToUsable() bool {
 // modelled says whether the device can translate by a key of this mode.
 func (k *Key) modelled() bool {
 	switch k.mode {
-	case prm.MKeyModePA, prm.MKeyModeMTT, prm.MKeyModeMemic:
+	case prm.MKeyModePA, prm.MKeyModeMTT, prm.MKeyModeMemic, prm.MKeyModeKSM:
 		return true
 	}
 	return k.mode == prm.MKeyModeKLM && k.window.region != nil

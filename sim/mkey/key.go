@@ -29,12 +29,19 @@ type Key struct {
 	pageOff     uint64   // of start in its page
 	pageMask    uint64
 
-	window           window // mode KLM
-	boundWindows     int    // of mode KLM that lead here
-	deviceMemory     mem.PA // of the first byte, mode MEMIC, whose addresses begin at 0
+	window           window  // mode KLM
+	boundWindows     int     // of mode KLM that lead here
+	deviceMemory     mem.PA  // of the first byte, mode MEMIC, whose addresses begin at 0
+	children         []child // mode KSM: where each page lies
 	remoteInvalidate bool
 	Index            uint32
 	Context          [prm.MKCSize]byte // as created
+}
+
+// child is an entry of a key of mode KSM: a place under another key. The zero value is absent.
+type child struct {
+	mkey uint32
+	va   uint64
 }
 
 // Table holds the keys of a device by index.
@@ -43,12 +50,21 @@ type Table struct {
 	deviceMemory mem.PA // where addresses of memory on the device begin
 	dumpFill     *Key   // by which writes go nowhere and reads give zeros; nil: none
 	dumpFillMKey uint32
+	users        map[uint32]int // keys of a PD; looked up, never walked
 	broken       rule.Broken
 	Failed       [results]uint64 // checks that failed, by result
 }
 
 // NewTable makes a table for n keys.
-func NewTable(n int) *Table { return &Table{keys: make([]*Key, 0, min(n, 1024))} }
+func NewTable(n int) *Table {
+	return &Table{keys: make([]*Key, 0, min(n, 1024)), users: map[uint32]int{}}
+}
+
+// count counts a key of a PD.
+func (t *Table) count(pd uint32, n int) { t.users[pd] += n }
+
+// UsersOf is how many keys are of a PD.
+func (t *Table) UsersOf(pd uint32) int { return t.users[pd] }
 
 // SetDeviceMemory says where the physical addresses of memory on the device begin, in the
 // runs that keys of mode MEMIC give: they hold places in BAR 0.
@@ -78,6 +94,7 @@ func (t *Table) At(index uint32) *Key {
 
 // Remove takes a key out.
 func (t *Table) Remove(index uint32) {
+	t.count(t.keys[index].PD, -1)
 	t.keys[index].bind(window{})
 	t.keys[index] = nil
 }
@@ -102,6 +119,7 @@ func (t *Table) Insert(index uint32, c prm.MKC, entries prm.MTT, entryRights boo
 		t.keys = append(t.keys, nil)
 	}
 	t.keys[index] = k
+	t.count(k.PD, 1)
 	return k
 }
 

@@ -31,6 +31,13 @@ func (t *Table) Translate(u User, mkey uint32, va uint64, n int, a Access, runs 
 	case prm.MKeyModeMemic:
 		return append(runs, Run{k.deviceMemory + mem.PA(va), n}), OK
 	}
+	if k.mode == prm.MKeyModeKSM {
+		out, r := t.descend(u, k, va, n, a, runs, 0)
+		if r != OK {
+			t.Failed[r]++
+		}
+		return out, r
+	}
 	if k.mode == prm.MKeyModeKLM {
 		k, va = k.window.region, k.window.va+(va-k.start)
 	}
@@ -77,4 +84,49 @@ func (k *Key) walk(va uint64, n int, a Access, runs []Run) ([]Run, bool) {
 		n -= l
 	}
 	return runs, true
+}
+
+// maxIndirection is how many keys of mode KSM an access passes at most.
+const maxIndirection = 4
+
+// descend translates by a key of mode KSM, and by those that its entries name. Of them all is
+// checked again but the rights.
+func (t *Table) descend(u User, k *Key, va uint64, n int, a Access, runs []Run, depth int) ([]Run, Result) {
+	if depth == maxIndirection {
+		return runs, NotModelled
+	}
+	out := runs
+	for off := va - k.start + k.pageOff; n > 0; {
+		i, in := off>>k.logPage, off&k.pageMask
+		if i >= uint64(len(k.children)) || k.children[i] == (child{}) {
+			return runs, Absent
+		}
+		e, l := k.children[i], n
+		if room := k.pageMask - in; uint64(n-1) > room {
+			l = int(room) + 1
+		}
+		below, r := t.check(User{k.PD, u.QPN}, e.mkey, e.va+in, uint64(l), 0)
+		if r != OK {
+			return runs, r
+		}
+		switch below.mode {
+		case prm.MKeyModeKSM:
+			out, r = t.descend(u, below, e.va+in, l, a, out, depth+1)
+		case prm.MKeyModePA:
+			out = append(out, Run{mem.PA(e.va + in), l})
+		case prm.MKeyModeMTT:
+			var ok bool
+			if out, ok = below.walk(e.va+in, l, a, out); !ok {
+				r = Absent
+			}
+		default:
+			r = NotModelled
+		}
+		if r != OK {
+			return runs, r
+		}
+		off += uint64(l)
+		n -= l
+	}
+	return out, OK
 }

@@ -5,15 +5,23 @@ import (
 	"github.com/rdmasim/rdmasim/sim/rule"
 )
 
-// maskKnown are the fields of a context that Update takes. Sizes of pages, whole
-// regions and signatures are not among them: no driver here asks for them.
+// maskKnown are the fields of a context that a UMR of a program takes. Signatures are not among
+// them: no driver here asks for them.
 const maskKnown = prm.MKeyMaskFree | prm.MKeyMaskKey | prm.MKeyMaskQPN | prm.MKeyMaskLen | prm.MKeyMaskStartAddr |
 	prm.MKeyMaskLR | prm.MKeyMaskLW | prm.MKeyMaskRR | prm.MKeyMaskRW | prm.MKeyMaskA
 
-// Update changes a key as a UMR work request of user u asks: binding and unbinding of
-// memory windows, and local invalidation. All is checked before anything is changed.
-func (t *Table) Update(u User, mkey uint32, umr prm.UMRCtrlSegment, c prm.MKC, entries []byte) Result {
-	r := t.update(u, mkey, umr, c, entries)
+// Queue is the queue whose work request changes a key.
+type Queue struct {
+	User
+	FastRegister bool // it may name physical memory: a queue of the host's kernel
+	Driver       bool // and it changes keys of every PD and every QP: the one for UMRs
+}
+
+// Update changes a key as a UMR work request of queue u asks: binding and unbinding of memory
+// windows, local invalidation, registration. list is what the request says of entries; c its
+// context segment. All is checked before anything is changed.
+func (t *Table) Update(u Queue, mkey uint32, umr prm.UMRCtrlSegment, c prm.MKC, list []byte) Result {
+	r := t.update(u, mkey, umr, c, list)
 	if r == NoKey && t.breaks(rule.ChangedKeyExists) {
 		return OK
 	}
@@ -24,20 +32,25 @@ func (t *Table) Update(u User, mkey uint32, umr prm.UMRCtrlSegment, c prm.MKC, e
 }
 
 // update is Update, uncounted.
-func (t *Table) update(u User, mkey uint32, umr prm.UMRCtrlSegment, c prm.MKC, entries []byte) Result {
+func (t *Table) update(u Queue, mkey uint32, umr prm.UMRCtrlSegment, c prm.MKC, list []byte) Result {
 	k := t.At(mkey >> 8)
 	if r := t.checkUpdate(k, u, mkey, umr); r != OK {
 		return r
 	}
-	mask := umr.MKeyMask()
-	to := window{}
-	if len(entries) > 0 {
+	mask, to := umr.MKeyMask(), window{}
+	switch {
+	case k.mode != prm.MKeyModeKLM:
+		if r := k.checkLoad(u, umr, c, list); r != OK {
+			return r
+		}
+		k.load(umr, c, list)
+	case len(list) > 0:
 		var r Result
-		if to, r = t.target(k, c, entries); r != OK {
+		if to, r = t.target(k, c, list); r != OK {
 			return r
 		}
 	}
-	k.apply(mask, c)
+	t.apply(k, mask, c)
 	if k.mode == prm.MKeyModeKLM && (!k.inUse() || to.region != nil) {
 		k.bind(to)
 	}
@@ -46,74 +59,43 @@ func (t *Table) update(u User, mkey uint32, umr prm.UMRCtrlSegment, c prm.MKC, e
 
 // checkUpdate is the order in which the device checks a UMR and the key that it changes, a
 // step each. A UMR that gives the key a new variant byte may name it by any.
-func (t *Table) checkUpdate(k *Key, u User, mkey uint32, umr prm.UMRCtrlSegment) Result {
+func (t *Table) checkUpdate(k *Key, u Queue, mkey uint32, umr prm.UMRCtrlSegment) Result {
 	mask, flags := umr.MKeyMask(), umr.Flags()
 	switch {
 	case k == nil:
 		return NoKey
-	case (mask&^maskKnown != 0 || flags&prm.UMRTranslationOffset != 0 && umr.XLTOffset() != 0) && !t.breaks(rule.ChangeIsOfAKnownKind):
+	case !k.mayTake(u, umr) && !t.breaks(rule.ChangeIsOfAKnownKind):
 		return NotModelled
 	case mask&prm.MKeyMaskKey == 0 && !k.named(mkey) && !t.breaks(rule.ChangedKeyHasItsVariant):
 		return NoKey
 	case !k.umrEnabled() && !t.breaks(rule.ChangedKeyAllowsIt):
 		return NoRight
-	case !k.ofPD(u.PD) && !t.breaks(rule.ChangedKeyIsOfThePD):
+	case !u.Driver && !k.ofPD(u.PD) && !t.breaks(rule.ChangedKeyIsOfThePD):
 		return OtherPD
 	case flags&prm.UMRCheckFree != 0 && k.inUse() && !t.breaks(rule.BoundWindowIsNotBound):
 		return NotFree
 	case flags&prm.UMRCheckNotFree != 0 && !k.inUse() && !t.breaks(rule.ChangedKeyIsInUse):
 		return Free
-	case (flags&prm.UMRCheckQPN != 0 || mask&prm.MKeyMaskFree != 0) && !k.ofQP(u.QPN) && !t.breaks(rule.UnboundWindowIsOfTheQP):
+	case !u.Driver && (flags&prm.UMRCheckQPN != 0 || mask&prm.MKeyMaskFree != 0) && !k.ofQP(u.QPN) && !t.breaks(rule.UnboundWindowIsOfTheQP):
 		return OtherQP
 	}
 	return OK
 }
 
+// mayTake says whether a queue may change the fields that a UMR names. A window has one entry.
+func (k *Key) mayTake(u Queue, umr prm.UMRCtrlSegment) bool {
+	known := uint64(maskKnown)
+	if u.FastRegister {
+		known |= loadable
+	}
+	if u.Driver {
+		known |= prm.MKeyMaskPD
+	}
+	return umr.MKeyMask()&^known == 0 && (k.mode != prm.MKeyModeKLM || umr.Flags()&prm.UMRTranslationOffset == 0 || umr.XLTOffset() == 0)
+}
+
 // umrEnabled says whether work requests may change the key.
 func (k *Key) umrEnabled() bool { return prm.MKC(k.Context[:]).UMREn() }
-
-// loadable are further fields that Change takes with new translations, or that make a key free.
-const loadable = prm.MKeyMaskFree | prm.MKeyMaskLen | prm.MKeyMaskStartAddr | prm.MKeyMaskPageSize
-
-// changeable are the fields of a context that Change takes.
-const changeable = prm.MKeyMaskLR | prm.MKeyMaskLW | prm.MKeyMaskRR | prm.MKeyMaskRW | prm.MKeyMaskA | prm.MKeyMaskPD |
-	prm.MKeyMaskRelaxedOrderingWrite | prm.MKeyMaskRelaxedOrderingRead
-
-// Change changes a key as a driver asks, which may do so with the keys of every PD: rights and PD,
-// whether it is free, and, with the flag of translations, its range and its entries, for which the
-// key must have room.
-func (t *Table) Change(mkey uint32, umr prm.UMRCtrlSegment, c prm.MKC, entries prm.MTT) Result {
-	k := t.At(mkey >> 8)
-	switch {
-	case !k.named(mkey):
-		return NoKey
-	case umr.MKeyMask()&^(changeable|loadable) != 0:
-		return NotModelled
-	case umr.Flags()&prm.UMRTranslationOffset == 0 && umr.MKeyMask()&loadable&^prm.MKeyMaskFree != 0, k.mode != prm.MKeyModeMTT && umr.MKeyMask()&loadable != 0:
-		return NotModelled
-	case !k.umrEnabled():
-		return NoRight
-	case umr.Flags()&prm.UMRCheckNotFree != 0 && !k.inUse():
-		return Free
-	case umr.MKeyMask()&prm.MKeyMaskFree != 0 && c.Free() && k.boundWindows > 0:
-		return NotFree
-	case uint32(entries.Count()+1)/2 > prm.MKC(k.Context[:]).TranslationsOctwordSize():
-		return OutOfRange
-	}
-	if umr.Flags()&prm.UMRTranslationOffset != 0 {
-		k.load(c, entries)
-	}
-	k.apply(umr.MKeyMask(), c)
-	return OK
-}
-
-// load gives a key other translations.
-func (k *Key) load(c prm.MKC, entries prm.MTT) {
-	prm.MKC(k.Context[:]).SetLogPageSize(c.LogPageSize())
-	k.logPage = uint8(c.LogPageSize())
-	k.pageMask = 1<<k.logPage - 1
-	k.setEntries(entries)
-}
 
 // target checks the one entry of a window that is to be bound, with the range and the
 // rights of its new context.
@@ -152,7 +134,7 @@ func (t *Table) checkBind(k, w *Key, c prm.MKC, mkey uint32, va, n uint64) Resul
 		return NotModelled
 	case !k.covers(va, n) && !t.breaks(rule.WindowLiesInItsRegion):
 		return OutOfRange
-	case c.Len() > n && !t.breaks(rule.WindowIsNotLongerThanItsEntry):
+	case (c.Len() > n || c.Length64()) && !t.breaks(rule.WindowIsNotLongerThanItsEntry):
 		return OutOfRange
 	case (c.RW() || c.A()) && !k.permits(LocalWrite) && !t.breaks(rule.WritableWindowNeedsAWritableRegion):
 		return NoRight
@@ -186,34 +168,4 @@ func (t *Table) Invalidate(u User, mkey uint32) Result {
 	prm.MKC(k.Context[:]).SetFree(true)
 	k.bind(window{})
 	return OK
-}
-
-// apply takes the fields of c that mask names.
-func (k *Key) apply(mask uint64, c prm.MKC) {
-	own := prm.MKC(k.Context[:])
-	for _, f := range [...]struct {
-		bit  uint64
-		take func()
-	}{
-		{prm.MKeyMaskFree, func() { own.SetFree(c.Free()) }},
-		{prm.MKeyMaskKey, func() { own.SetMKey70(c.MKey70()) }},
-		{prm.MKeyMaskQPN, func() { own.SetQPN(c.QPN()) }},
-		{prm.MKeyMaskLen, func() { own.SetLen(c.Len()) }},
-		{prm.MKeyMaskStartAddr, func() { own.SetStartAddr(c.StartAddr()) }},
-		{prm.MKeyMaskLR, func() { own.SetLR(c.LR()) }},
-		{prm.MKeyMaskLW, func() { own.SetLW(c.LW()) }},
-		{prm.MKeyMaskRR, func() { own.SetRR(c.RR()) }},
-		{prm.MKeyMaskRW, func() { own.SetRW(c.RW()) }},
-		{prm.MKeyMaskA, func() { own.SetA(c.A()) }},
-		{prm.MKeyMaskPD, func() { own.SetPD(c.PD()) }},
-		{prm.MKeyMaskRelaxedOrderingWrite, func() { own.SetRelaxedOrderingWrite(c.RelaxedOrderingWrite()) }},
-		{prm.MKeyMaskRelaxedOrderingRead, func() { own.SetRelaxedOrderingRead(c.RelaxedOrderingRead()) }},
-	} {
-		if mask&f.bit != 0 {
-			f.take()
-		}
-	}
-	k.free, k.variant, k.qpn = own.Free(), uint8(own.MKey70()), own.QPN()
-	k.PD, k.start, k.len, k.rights = own.PD(), own.StartAddr(), own.Len(), rightsOf(own)
-	k.pageOff = k.start & k.pageMask
 }

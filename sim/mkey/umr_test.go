@@ -47,7 +47,7 @@ func umrBed() *Table {
 
 // request is a bind of the window to 0x1000 bytes at 0x10800, to be changed.
 type request struct {
-	user    User
+	user    Queue
 	key     uint32
 	umr     prm.UMRCtrlSegment
 	mkc     prm.MKC
@@ -55,7 +55,7 @@ type request struct {
 }
 
 func bindRequest() *request {
-	r := &request{user: User{PD: tPD, QPN: 5}, key: 2<<8 | 3, umr: make(prm.UMRCtrlSegment, prm.UMRCtrlSegmentSize),
+	r := &request{user: Queue{User: User{PD: tPD, QPN: 5}}, key: 2<<8 | 3, umr: make(prm.UMRCtrlSegment, prm.UMRCtrlSegmentSize),
 		mkc: make(prm.MKC, prm.MKCSize), entries: make([]byte, 64)}
 	r.umr.SetFlags(prm.UMRInline | prm.UMRTranslationOffset | prm.UMRCheckFree)
 	r.umr.SetXLTOctowords(4)
