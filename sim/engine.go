@@ -89,7 +89,7 @@ type Engine struct {
 
 // New makes an engine at time 0 with an empty queue.
 func New(opt Options) *Engine {
-	e := &Engine{opt: opt, seq: eventClass, barrier: Never}
+	e := &Engine{opt: opt, queue: newQueue(), seq: eventClass, barrier: Never}
 	if e.opt.MaxEvents == 0 {
 		e.opt.MaxEvents = math.MaxUint64
 	}
@@ -222,17 +222,17 @@ func (e *Engine) Run(until Time) error {
 		if e.steps >= e.pause && e.due(until) && !e.proceed() {
 			break
 		}
-		t, seq, h, arg, ok := e.queue.pop(until)
-		if !ok {
+		x := e.queue.take(until)
+		if x == nil {
 			e.idle(until)
 			break
 		}
-		if t != e.queue.now || seq >= eventClass { // behind an event that scheduled it for this instant, one of a lane passes nothing
-			e.place = seq
+		if x.t != e.queue.now || x.seq >= eventClass { // behind an event that scheduled it for this instant, one of a lane passes nothing
+			e.place = x.seq
 		}
-		e.setNow(t)
+		e.setNow(x.t)
 		e.steps++
-		h(arg)
+		x.h(x.arg)
 	}
 	return e.err
 }

@@ -20,8 +20,11 @@ type queue struct {
 	tick  uint64 // of the bucket that was opened last
 	cur   uint32 // index of the first node; 0: none
 	free  uint32 // as cur, the unused nodes
-	nodes []node // the first is not used
+	nodes []node // the first stands behind an empty list: it is at Never
 	rest  heap
+	// restAt is the time of the first of rest, Never if there is none.
+	restAt Time
+	taken  event // out of rest
 
 	// nonEmpty has a bit for each bucket of the wheel, nonEmptyWords one for each of its words.
 	nonEmptyWords uint64
@@ -43,17 +46,22 @@ const (
 	maxSteps  = 24 // at most this many events are compared with a new one
 )
 
+func newQueue() queue {
+	return queue{nodes: []node{{event: event{t: Never}}}, restAt: Never}
+}
+
 func tickOf(t Time) uint64 { return uint64(t) >> tickShift }
 
 func (q *queue) n() int { return q.size }
 
-// push adds an event. One at Never does not happen, and is not kept.
+// push adds an event. One at Never does not happen, and is not kept. Nothing of push is needed
+// after a call of another function, so that it keeps its values in registers.
 func (q *queue) push(t Time, seq uint64, h Handler, arg uint64) {
-	if t < q.now || t == Never {
-		q.refuse(t)
+	k := q.free
+	if t < q.now || k == 0 {
+		q.pushSlowly(t, seq, h, arg)
 		return
 	}
-	q.size++
 	tick := tickOf(t)
 	list := &q.cur
 	if tick > q.tick {
@@ -62,111 +70,112 @@ func (q *queue) push(t Time, seq uint64, h Handler, arg uint64) {
 			return
 		}
 		b := tick & wheelMask
-		list = &q.head[b]
-		if *list == 0 {
+		if list = &q.head[b]; *list == 0 {
 			q.nonEmpty[b/64] |= 1 << (b % 64)
 			q.nonEmptyWords |= 1 << (b / 64)
 		}
 	}
-	k := q.free
-	if k == 0 {
-		k = q.grow()
-	}
-	prev, next := uint32(0), *list
-	for steps := 0; next != 0; steps++ {
-		nd := &q.nodes[next]
-		if t < nd.t || t == nd.t && seq < nd.seq {
-			break
-		}
-		if steps == maxSteps {
-			q.pushRest(t, seq, h, arg)
+	next := *list
+	if next != 0 {
+		if x := &q.nodes[next]; x.t < t || x.t == t && x.seq < seq {
+			q.pushBehind(next, t, seq, h, arg)
 			return
 		}
-		prev, next = next, nd.next
 	}
 	nd := &q.nodes[k]
-	q.free = nd.next
+	*list, q.free = k, nd.next
 	nd.t, nd.seq, nd.h, nd.arg, nd.next = t, seq, h, arg, next
-	if prev == 0 {
-		*list = k
-	} else {
-		q.nodes[prev].next = k
-	}
+	q.size++
 }
 
+// pushBehind adds an event that comes after that of node i to the list of that node.
+func (q *queue) pushBehind(i uint32, t Time, seq uint64, h Handler, arg uint64) {
+	for range maxSteps {
+		before := &q.nodes[i]
+		if i = before.next; i != 0 {
+			if x := &q.nodes[i]; x.t < t || x.t == t && x.seq < seq {
+				continue
+			}
+		}
+		k := q.free
+		nd := &q.nodes[k]
+		before.next, q.free = k, nd.next
+		nd.t, nd.seq, nd.h, nd.arg, nd.next = t, seq, h, arg, i
+		q.size++
+		return
+	}
+	q.pushRest(t, seq, h, arg)
+}
+
+// pushSlowly is push when no node is free.
+//
 //go:noinline
-func (q *queue) refuse(t Time) {
+func (q *queue) pushSlowly(t Time, seq uint64, h Handler, arg uint64) {
 	if t < q.now {
 		q.past(t)
 	}
+	q.grow()
+	q.push(t, seq, h, arg)
 }
 
+//go:noinline
 func (q *queue) past(t Time) { panic(fmt.Sprintf("sim: at %v: event at %v is in the past", q.now, t)) }
 
-// pushRest is not inlined, so that push keeps its values in registers.
+// pushRest is push of an event that no list takes.
 //
 //go:noinline
 func (q *queue) pushRest(t Time, seq uint64, h Handler, arg uint64) {
-	q.rest.push(event{t, seq, h, arg})
-}
-
-// popRest takes out the first of rest.
-//
-//go:noinline
-func (q *queue) popRest() (t Time, seq uint64, h Handler, arg uint64, ok bool) {
-	q.size--
-	x := q.rest.pop()
-	if q.cur == 0 { // no bucket is left before it
-		q.tick = max(q.tick, tickOf(x.t))
+	if t == Never {
+		return
 	}
-	return x.t, x.seq, x.h, x.arg, true
+	q.size++
+	q.rest.push(event{t, seq, h, arg})
+	q.restAt = q.rest.ev[0].t
 }
 
 // grow makes free nodes.
-//
-//go:noinline
-func (q *queue) grow() uint32 {
-	n := max(1, len(q.nodes))
+func (q *queue) grow() {
+	n := len(q.nodes)
 	q.nodes = append(q.nodes, make([]node, max(64, n))...)
 	for i := len(q.nodes) - 1; i >= n; i-- {
 		q.nodes[i].next, q.free = q.free, uint32(i)
 	}
-	return q.free
 }
 
 // open makes the next bucket that is not empty the current one, unless an event of rest
 // comes before all of it. cur is empty; it stays so when the next event is one of rest,
 // and the tick stays where it is: what is pushed meanwhile may come first.
 func (q *queue) open() {
-	tick := ^uint64(0)
-	if q.nonEmptyWords != 0 {
-		tick = q.nextTick()
+	from := q.tick + 1
+	tick := from
+	if m := q.nonEmpty[from&wheelMask/64] >> (from % 64); m != 0 {
+		tick += uint64(bits.TrailingZeros64(m))
+	} else if tick = q.furtherTick(from); tick == 0 {
+		return
 	}
-	if len(q.rest.ev) > 0 && tickOf(q.rest.ev[0].t) < tick {
+	if tickOf(q.restAt) < tick {
 		return
 	}
 	q.tick = tick
 	b := tick & wheelMask
-	q.cur = q.head[b]
-	q.head[b] = 0
+	q.cur, q.head[b] = q.head[b], 0
 	if q.nonEmpty[b/64] &^= 1 << (b % 64); q.nonEmpty[b/64] == 0 {
 		q.nonEmptyWords &^= 1 << (b / 64)
 	}
 }
 
-// nextTick is the first tick after q.tick whose bucket is not empty. The wheel is
-// not empty.
-func (q *queue) nextTick() uint64 {
-	from := (q.tick + 1) & wheelMask
-	w := from / 64
-	if m := q.nonEmpty[w] >> (from % 64); m != 0 {
-		return q.tick + 1 + uint64(bits.TrailingZeros64(m))
+// furtherTick is the first tick from a tick on whose bucket is not empty, where those of the rest
+// of its word are: it looks at the words after it, then around to the word itself.
+// nonEmptyWords has a bit for each. 0: all are empty.
+func (q *queue) furtherTick(from uint64) uint64 {
+	if q.nonEmptyWords == 0 {
+		return 0
 	}
-	// The words after w, then around to w itself: nonEmptyWords has a bit for each.
+	w := from & wheelMask / 64
 	d := uint64(bits.TrailingZeros64(bits.RotateLeft64(q.nonEmptyWords, -int(w+1)))) + 1
 	w = (w + d) % 64
 	b := w*64 + uint64(bits.TrailingZeros64(q.nonEmpty[w]))
-	return q.tick + 1 + (b-from)&wheelMask
+	return from + (b-from)&wheelMask
 }
 
 // min is the key of the next event; the queue is not empty.
@@ -174,37 +183,46 @@ func (q *queue) min() (t Time, seq uint64) {
 	if q.cur == 0 {
 		q.open()
 	}
-	if q.cur == 0 {
-		return q.rest.ev[0].t, q.rest.ev[0].seq
-	}
 	nd := &q.nodes[q.cur]
-	if len(q.rest.ev) > 0 && q.rest.ev[0].before(&nd.event) {
-		return q.rest.ev[0].t, q.rest.ev[0].seq
+	if nd.t < q.restAt || nd.t == q.restAt && nd.before(&q.rest.ev[0]) {
+		return nd.t, nd.seq
 	}
-	return nd.t, nd.seq
+	return q.restAt, q.rest.ev[0].seq
 }
 
-// pop takes the next event out, if there is one and it is not later than until.
-func (q *queue) pop(until Time) (t Time, seq uint64, h Handler, arg uint64, ok bool) {
+// take takes the next event out, and returns nil if there is none that is not later than until.
+// What it returns is good until the next push or take.
+func (q *queue) take(until Time) *event {
 	if q.cur == 0 {
-		if q.size == 0 {
-			return 0, 0, nil, 0, false
-		}
 		q.open()
 	}
-	if i := q.cur; i != 0 {
-		nd := &q.nodes[i]
-		if len(q.rest.ev) == 0 || nd.before(&q.rest.ev[0]) {
-			if nd.t > until {
-				return 0, 0, nil, 0, false
-			}
-			q.size--
-			q.cur, nd.next, q.free = nd.next, q.free, i
-			return nd.t, nd.seq, nd.h, nd.arg, true
-		}
+	i := q.cur
+	nd := &q.nodes[i]
+	if nd.t >= q.restAt && (q.restAt == Never || !nd.before(&q.rest.ev[0])) {
+		return q.takeRest(until)
 	}
-	if q.rest.ev[0].t > until {
-		return 0, 0, nil, 0, false
+	if nd.t > until {
+		return nil
 	}
-	return q.popRest()
+	q.size--
+	q.cur, nd.next, q.free = nd.next, q.free, i
+	return &nd.event
+}
+
+// takeRest is take where the next event is the first of rest, or there is none.
+//
+//go:noinline
+func (q *queue) takeRest(until Time) *event {
+	if q.restAt > until || q.restAt == Never {
+		return nil
+	}
+	q.size--
+	q.taken = q.rest.pop()
+	if q.restAt = Never; len(q.rest.ev) > 0 {
+		q.restAt = q.rest.ev[0].t
+	}
+	if q.cur == 0 { // no bucket is left before it
+		q.tick = max(q.tick, tickOf(q.taken.t))
+	}
+	return &q.taken
 }

@@ -11,7 +11,7 @@ import (
 // that are never before the last pop.
 func TestQueueOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var q queue
+		q := newQueue()
 		var model []event
 		now, seq := Time(0), uint64(0)
 		for range rapid.IntRange(1, 400).Draw(t, "steps") {
@@ -45,14 +45,14 @@ func TestQueueOrder(t *testing.T) {
 						break
 					}
 					slices.SortFunc(model, compareEvents)
-					if _, _, _, _, ok := q.pop(model[0].t - 1); ok {
-						t.Fatalf("popped an event before %v", model[0].t)
+					if x := q.take(model[0].t - 1); x != nil {
+						t.Fatalf("took an event before %v", model[0].t)
 					}
-					at, _, _, arg, ok := q.pop(model[0].t)
-					if !ok || at != model[0].t || arg != model[0].arg {
-						t.Fatalf("popped %v/%d (%v), want %v/%d", at, arg, ok, model[0].t, model[0].arg)
+					x := q.take(model[0].t)
+					if x == nil || x.t != model[0].t || x.arg != model[0].arg {
+						t.Fatalf("took %v, want %v/%d", x, model[0].t, model[0].arg)
 					}
-					now = at
+					now = x.t
 					model = model[1:]
 				}
 			}
