@@ -15,6 +15,7 @@ var (
 // that the opcode does not have are nil.
 type SendWQE struct {
 	SendSegments
+	rare bool // more of them are not nil than Ctrl and Raddr
 
 	// Bytes is the sum of the data segments' lengths.
 	Bytes uint64
@@ -74,7 +75,10 @@ var wqeKinds = [256]segKind{
 // and walks the data segments once, so that iteration cannot fail afterwards.
 // Addresses, keys and indexes are not checked.
 func ParseSendWQE(b []byte, st uint32, w *SendWQE) error {
-	w.SendSegments, w.data = SendSegments{}, nil
+	if w.rare {
+		w.SendSegments, w.rare = SendSegments{}, false
+	}
+	w.Ctrl, w.Raddr, w.data = nil, nil, nil
 	w.Bytes, w.Memory, w.Segments = 0, false, 0
 	if len(b) < CtrlSegmentSize {
 		return ErrWQETruncated
@@ -108,6 +112,7 @@ func ParseSendWQE(b []byte, st uint32, w *SendWQE) error {
 		w.Raddr, rest = RaddrSegment(rest[:RaddrSegmentSize:RaddrSegmentSize]), rest[RaddrSegmentSize:]
 	}
 	if kind == opAtomic {
+		w.rare = true
 		if len(rest) < AtomicSegmentSize {
 			return ErrWQELength
 		}
@@ -127,11 +132,13 @@ func (w *SendWQE) parseTransport(rest []byte, kind segKind, st uint32) ([]byte, 
 			return nil, ErrWQEOpcode
 		}
 	case STXRC:
+		w.rare = true
 		if len(rest) < XRCSegmentSize {
 			return nil, ErrWQELength
 		}
 		w.XRC, rest = XRCSegment(rest[:XRCSegmentSize:XRCSegmentSize]), rest[XRCSegmentSize:]
 	case STUD, STQP1:
+		w.rare = true
 		if op := w.Ctrl.Opcode(); op != WQEOpSend && op != WQEOpSendImm {
 			return nil, ErrWQEOpcode
 		}
@@ -153,6 +160,7 @@ func (w *SendWQE) parseTransport(rest []byte, kind segKind, st uint32) ([]byte, 
 }
 
 func (w *SendWQE) parseUMR(rest []byte) error {
+	w.rare = true
 	if len(rest) < UMRCtrlSegmentSize+MKCSize {
 		return ErrWQELength
 	}
@@ -170,25 +178,26 @@ func (w *SendWQE) parseUMR(rest []byte) error {
 	return w.checkData(false)
 }
 
-// checkData walks the data segments, counts them and adds up their lengths.
+// checkData walks the data segments, counts them, adds up their lengths and reads the first.
 func (w *SendWQE) checkData(inline bool) error {
 	for p := w.data; len(p) > 0; w.Segments++ {
-		n := be32(p, 0)
+		n, size := be32(p, 0), DataSegmentSize
 		if n&InlineFlag == 0 {
 			w.Bytes += uint64(byteCount(n))
 			w.Memory = true
-			p = p[DataSegmentSize:]
-			continue
+		} else {
+			k := int(n &^ InlineFlag)
+			if !inline || k > len(p)-InlineHeaderSize {
+				return ErrWQEInline
+			}
+			w.Bytes += uint64(k)
+			size = InlineSize(k)
 		}
-		size := int(n &^ InlineFlag)
-		if !inline || size > len(p)-InlineHeaderSize {
-			return ErrWQEInline
+		if w.Segments == 0 {
+			w.first.read(p, n)
+			w.next = size
 		}
-		w.Bytes += uint64(size)
-		p = p[InlineSize(size):]
-	}
-	if w.Segments > 0 {
-		w.next, _ = nextSGE(w.data, 0, &w.first)
+		p = p[size:]
 	}
 	return nil
 }
@@ -208,24 +217,32 @@ func (w *SendWQE) Data(at int) (s *SGE, next int, ok bool) {
 	if at == 0 {
 		return &w.first, w.next, w.Segments > 0
 	}
-	next, ok = nextSGE(w.data, at, &w.other)
-	return &w.other, next, ok
+	return w.further(at)
 }
 
-// nextSGE fills in s, unless b ends at at.
-func nextSGE(b []byte, at int, s *SGE) (next int, ok bool) {
-	if len(b)-at < DataSegmentSize {
-		return at, false
+// further is Data behind the first segment.
+func (w *SendWQE) further(at int) (s *SGE, next int, ok bool) {
+	s = &w.other
+	if len(w.data)-at < DataSegmentSize {
+		return s, at, false
 	}
-	p := b[at:]
+	p := w.data[at:]
 	n := be32(p, 0)
+	s.read(p, n)
+	if s.Inline != nil {
+		return s, at + InlineSize(int(s.Len)), true
+	}
+	return s, at + DataSegmentSize, true
+}
+
+// read fills in s from the data segment that begins at p, where n stands.
+func (s *SGE) read(p []byte, n uint32) {
 	if n&InlineFlag == 0 {
 		*s = SGE{Addr: be64(p, 8), LKey: be32(p, 4), Len: byteCount(n)}
-		return at + DataSegmentSize, true
+		return
 	}
-	size := int(n &^ InlineFlag)
-	*s = SGE{Inline: p[InlineHeaderSize : InlineHeaderSize+size : InlineHeaderSize+size], Len: uint32(size)}
-	return at + InlineSize(size), true
+	k := int(n &^ InlineFlag)
+	*s = SGE{Inline: p[InlineHeaderSize : InlineHeaderSize+k : InlineHeaderSize+k], Len: uint32(k)}
 }
 
 // RecvSGE reads the scatter entry at byte at of a receive WQE of whose length b is,

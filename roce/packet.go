@@ -81,7 +81,10 @@ func (p *Packet) TrafficClass() uint8 {
 }
 
 // BTH is the base transport header.
-func (p *Packet) BTH() BTH { return (*[BTHSize]byte)(p.B[p.bth:])[:] }
+func (p *Packet) BTH() BTH {
+	at := int(p.bth)
+	return p.B[at : at+BTHSize : at+BTHSize]
+}
 
 // Info is the row of the opcode table.
 func (p *Packet) Info() *OpInfo { return p.Op.Info() }
@@ -89,26 +92,61 @@ func (p *Packet) Info() *OpInfo { return p.Op.Info() }
 // Has says whether the packet has all these extended headers.
 func (p *Packet) Has(h Headers) bool { return p.Op.Info().Headers.Has(h) }
 
-// ext is what begins with extended header h; asking for one that the opcode lacks panics.
-// Conversions of it to an array have one check of bounds for all fields of the header.
-func (p *Packet) ext(h Headers) []byte {
-	return p.B[int(p.bth)+BTHSize+p.Op.Info().Offset(h):]
+// at is where extended header h begins; that of one that the opcode lacks is behind every frame.
+// The views below are of constant length, so that their fields need no further check of bounds.
+func (p *Packet) at(h Headers) int { return int(p.bth) + BTHSize + p.Op.Info().Offset(h) }
+
+// The extended headers. Only those that the opcode has may be asked for (Has); others panic.
+
+func (p *Packet) RDETH() RDETH {
+	at := p.at(HasRDETH)
+	return p.B[at : at+RDETHSize : at+RDETHSize]
 }
 
-// The extended headers. Only those that the opcode has may be asked for (Has).
+func (p *Packet) DETH() DETH {
+	at := p.at(HasDETH)
+	return p.B[at : at+DETHSize : at+DETHSize]
+}
 
-func (p *Packet) RDETH() RDETH         { return (*[RDETHSize]byte)(p.ext(HasRDETH))[:] }
-func (p *Packet) DETH() DETH           { return (*[DETHSize]byte)(p.ext(HasDETH))[:] }
-func (p *Packet) XRCETH() XRCETH       { return (*[XRCETHSize]byte)(p.ext(HasXRCETH))[:] }
-func (p *Packet) FETH() FETH           { return (*[FETHSize]byte)(p.ext(HasFETH))[:] }
-func (p *Packet) RETH() RETH           { return (*[RETHSize]byte)(p.ext(HasRETH))[:] }
-func (p *Packet) AtomicETH() AtomicETH { return (*[AtomicETHSize]byte)(p.ext(HasAtomicETH))[:] }
-func (p *Packet) AETH() AETH           { return (*[AETHSize]byte)(p.ext(HasAETH))[:] }
+func (p *Packet) XRCETH() XRCETH {
+	at := p.at(HasXRCETH)
+	return p.B[at : at+XRCETHSize : at+XRCETHSize]
+}
+
+func (p *Packet) FETH() FETH {
+	at := p.at(HasFETH)
+	return p.B[at : at+FETHSize : at+FETHSize]
+}
+
+func (p *Packet) RETH() RETH {
+	at := p.at(HasRETH)
+	return p.B[at : at+RETHSize : at+RETHSize]
+}
+
+func (p *Packet) AtomicETH() AtomicETH {
+	at := p.at(HasAtomicETH)
+	return p.B[at : at+AtomicETHSize : at+AtomicETHSize]
+}
+
+func (p *Packet) AETH() AETH {
+	at := p.at(HasAETH)
+	return p.B[at : at+AETHSize : at+AETHSize]
+}
+
 func (p *Packet) AtomicAckETH() AtomicAckETH {
-	return (*[AtomicAckETHSize]byte)(p.ext(HasAtomicAckETH))[:]
+	at := p.at(HasAtomicAckETH)
+	return p.B[at : at+AtomicAckETHSize : at+AtomicAckETHSize]
 }
-func (p *Packet) ImmDt() ImmDt { return (*[ImmDtSize]byte)(p.ext(HasImmDt))[:] }
-func (p *Packet) IETH() IETH   { return (*[IETHSize]byte)(p.ext(HasIETH))[:] }
+
+func (p *Packet) ImmDt() ImmDt {
+	at := p.at(HasImmDt)
+	return p.B[at : at+ImmDtSize : at+ImmDtSize]
+}
+
+func (p *Packet) IETH() IETH {
+	at := p.at(HasIETH)
+	return p.B[at : at+IETHSize : at+IETHSize]
+}
 
 // Ext is all extended headers.
 func (p *Packet) Ext() []byte { return p.B[p.bth+BTHSize : p.payload] }

@@ -36,8 +36,8 @@ type Path struct {
 // Template is the header of a QP's packets, Ethernet header or LRH through BTH, made
 // once. A packet is a copy of it with a few fields patched.
 type Template struct {
-	hdr    [EthernetSize + VLANSize + IPv6Size + UDPSize + BTHSize]byte
-	bth    uint8 // offset of the BTH
+	hdr    [templateSize]byte // zeroes behind the BTH
+	bth    uint8              // offset of the BTH
 	net    uint8
 	frame  Framing
 	v4     bool
@@ -49,6 +49,10 @@ type Template struct {
 	ipSum  uint32 // IPv4 header sum without length and ID
 	total  int    // frame length for which hdr has its length fields; 0: none
 }
+
+// templateSize is not less than the longest header through the BTH, and not more than the
+// smallest size of a frame's memory.
+const templateSize = 80
 
 // ErrPath is wrapped by the errors of NewTemplate.
 var ErrPath = errors.New("roce: path cannot be put into a header")
@@ -210,13 +214,16 @@ func (t *Template) New(pool *Pool, op Opcode, psn uint32, n int, flags Flags) *F
 		t.patchLengths(total)
 	}
 	b := f.B
-	copy(b, t.hdr[:ext])
-	clear(b[ext:payload])
-	be.PutUint32(b[total-ICRCSize:], 0)
-	for i := range pad {
-		b[total-ICRCSize-1-i] = 0
+	*(*[templateSize]byte)(b[:templateSize]) = t.hdr // what the payload overwrites included
+	if payload > templateSize {
+		clear(b[templateSize:payload])
 	}
-	h := b[t.bth:ext:ext]
+	if n == 0 {
+		be.PutUint32(b[total-ICRCSize:], 0)
+	} else { // the pad and the ICRC are the end of 8 bytes behind the headers
+		be.PutUint64(b[total-2*ICRCSize:], 0)
+	}
+	h := b[ext-BTHSize : ext : ext]
 	h[0] = byte(op)
 	h[1] = t.migReq | byte(pad)<<4 | byte(flags&Solicited)<<6
 	h[4] = byte(flags&BECN) << 4

@@ -11,15 +11,15 @@ import (
 // before anything of it is sent, and a response before it counts. The lists are short, their
 // steps are the small functions below. A new rule is a step.
 
-// mayBegin says whether a new WQE of an opcode may be begun now, or must wait for what is
-// outstanding.
-func (q *requester) mayBegin(c prm.CtrlSegment) bool {
+// mayBegin says whether a new WQE of an opcode and with these flags may be begun now, or must
+// wait for what is outstanding.
+func (q *requester) mayBegin(op prm.WQEOpcode, fmCESE uint8) bool {
 	switch {
-	case q.fenced(c):
+	case q.fenced(fmCESE):
 		return false
-	case q.outOfCredits(c.Opcode()):
+	case q.outOfCredits(op):
 		return false
-	case q.outOfReads(c.Opcode()):
+	case q.outOfReads(op):
 		return false
 	case q.windowFull():
 		return false
@@ -127,8 +127,8 @@ func (q *requester) checkAtomicWritten(p *roce.Packet) bool {
 }
 
 // fenced says whether a WQE waits for the READs and atomics before it.
-func (q *requester) fenced(c prm.CtrlSegment) bool {
-	return c.FMCESE()&prm.CtrlFenceMask >= prm.CtrlFence && q.reads > 0 && !q.breaks(rule.FenceWaits)
+func (q *requester) fenced(fmCESE uint8) bool {
+	return fmCESE&prm.CtrlFenceMask >= prm.CtrlFence && q.reads > 0 && !q.breaks(rule.FenceWaits)
 }
 
 // outOfCredits says whether a message waits for receives of the responder.
@@ -197,6 +197,9 @@ func (q *requester) readLengthOK(m *msg, w *prm.SendWQE) bool {
 
 // segmentsPermitted checks the keys of the WQE's data segments, and looks them up.
 func (q *requester) segmentsPermitted(m *msg, w *prm.SendWQE) bool {
+	if !w.Memory {
+		return true
+	}
 	u, access := q.u, mkey.LocalRead
 	if m.kind != msgPush {
 		access = mkey.LocalWrite

@@ -52,17 +52,16 @@ func (q *requester) failHead(s prm.Syndrome) {
 // WQEs are fetched, since only they say how long they are.
 func (q *requester) flushSQ() {
 	for q.sq.ci != q.sq.pi {
-		n := q.sq.blocks()
+		c, n := q.sq.first()
 		if n == 0 {
 			q.sq.fetchMore()
 			return
 		}
-		at := int(q.sq.ci) * prm.WQEBBSize & (len(q.sq.buf) - 1)
 		if q.breaks(rule.PostedRequestsAreFlushed) {
 			q.sq.ci += uint16(n)
 			continue
 		}
-		q.errorCQE(prm.CQEReqErr, q.sq.ci, prm.CtrlSegment(q.sq.buf[at:]).Opcode(), prm.SyndromeWRFlush)
+		q.errorCQE(prm.CQEReqErr, q.sq.ci, c.Opcode(), prm.SyndromeWRFlush)
 		q.sq.ci += uint16(n)
 	}
 }

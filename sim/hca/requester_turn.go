@@ -12,24 +12,22 @@ func (q *requester) runnable() bool {
 	if !q.sendsRequests() || q.waiting || q.halt && (q.cur == q.tail || q.msg(q.cur).fail != 0) {
 		return false
 	}
+	if q.open { // its WQE is in the buffer
+		return (q.reaction == nil || !q.paced()) && q.inWindow(q.msg(q.cur))
+	}
 	if q.sq.ci == q.sq.pi {
 		return false
 	}
-	if q.nbb = q.sq.blocks(); q.nbb == 0 {
+	c, n := q.sq.first()
+	if q.nbb = n; n == 0 {
 		q.sq.fetchMore()
 		return false
 	}
 	if q.reaction != nil && q.paced() {
 		return false
 	}
-	if q.open {
-		return q.inWindow(q.msg(q.cur))
-	}
-	if q.cur != q.tail {
-		return true // again: it passed these checks the first time
-	}
-	at := int(q.sq.ci) * prm.WQEBBSize & (len(q.sq.buf) - 1)
-	return q.mayBegin(prm.CtrlSegment(q.sq.buf[at:]))
+	// Again: it passed these checks the first time.
+	return q.cur != q.tail || q.mayBegin(c.Opcode(), c.FMCESE())
 }
 
 // inWindow says whether the next packet of an open message has a PSN that may be

@@ -136,21 +136,21 @@ func (r *sendRing) whole(n int) []byte {
 // segmentsPerBlock is how many units of a DS count are in a WQEBB.
 const segmentsPerBlock = prm.WQEBBSize / prm.DSSize
 
-// blocks is the length of the WQE at the cursor, 0 while it is not all there.
-func (r *sendRing) blocks() int {
-	have := int(r.got - r.ci)
+// first is the control segment of the WQE at the cursor and how many blocks the WQE has: 0
+// while it is not all there.
+func (r *sendRing) first() (c prm.CtrlSegment, blocks int) {
+	have := uint(r.got - r.ci)
 	if have == 0 {
-		return 0
+		return nil, 0
 	}
 	at := int(r.ci) * prm.WQEBBSize & (len(r.buf) - 1)
-	n := max(1, (prm.CtrlSegment(r.buf[at:]).DS()+segmentsPerBlock-1)/segmentsPerBlock)
-	if int(r.pi-r.ci) < n {
-		n = int(r.pi - r.ci) // it names more than was posted: malformed
-	}
+	c = prm.CtrlSegment(r.buf[at : at+prm.CtrlSegmentSize : at+prm.CtrlSegmentSize])
+	n := max(1, (uint(c.DS())+segmentsPerBlock-1)/segmentsPerBlock)
+	n = min(n, uint(r.pi-r.ci)) // it names more than was posted: malformed
 	if have < n {
-		return 0
+		return nil, 0
 	}
-	return n
+	return c, int(n)
 }
 
 // begun notes the parts of a WQE of which the first lines were pushed, if it is the one to
