@@ -256,8 +256,9 @@ func (d *receiveEngine) receive(f *roce.Frame, slot int32, delay sim.Time) {
 // returned gives back the slot of a frame that the device sent to itself.
 func (d *receiveEngine) returned(slot int32) {
 	if slot >= 0 {
-		d.txDone(d.slot(slot))
-		d.putSlot(slot)
+		s := d.slot(slot)
+		d.txDone(s)
+		d.clearSlot(s, slot)
 	}
 }
 

@@ -41,17 +41,21 @@ func (o *port) ser(n int) sim.Time {
 }
 
 // onGather is the end of one DMA read into a slot's frame.
-func (o *port) onGather(i uint64) {
-	s := o.store.slot(int32(i))
-	s.pending--
-	if s.pending > 0 {
-		return
+//
+//go:noinline
+func (o *port) onGather() sim.Handler {
+	return func(i uint64) {
+		s := o.store.slot(int32(i))
+		s.pending--
+		if s.pending > 0 {
+			return
+		}
+		if s.q == nil {
+			o.store.dropSlot(int32(i))
+			return
+		}
+		o.flushOrder(s.q, s.order)
 	}
-	if s.q == nil {
-		o.store.dropSlot(int32(i))
-		return
-	}
-	o.flushOrder(s.q, s.order)
 }
 
 // enqueue sends a frame in the order of list l: at once when nothing is ahead of
@@ -140,14 +144,18 @@ func (o *port) leave(f *roce.Frame) {
 }
 
 // onSend is the turn of a frame that waited for the port.
-func (o *port) onSend(i uint64) {
-	o.paced--
-	// What waits for the room of this frame goes on here, without an event of its own.
-	resume := !o.store.resuming && o.store.slot(int32(i)).bytes > 0 && o.store.stalled.Len() > 0
-	o.store.resuming = o.store.resuming || resume
-	o.send(int32(i))
-	if resume {
-		o.store.onResume(0)
+//
+//go:noinline
+func (o *port) onSend() sim.Handler {
+	return func(i uint64) {
+		o.paced--
+		// What waits for the room of this frame goes on here, without an event of its own.
+		resume := !o.store.resuming && o.store.slot(int32(i)).bytes > 0 && o.store.stalled.Len() > 0
+		o.store.resuming = o.store.resuming || resume
+		o.send(int32(i))
+		if resume {
+			o.store.onResume(0)
+		}
 	}
 }
 
@@ -159,7 +167,7 @@ func (o *port) send(i int32) {
 		o.users.departed(s)
 	}
 	o.store.txDone(s)
-	o.store.putSlot(i)
+	o.store.clearSlot(s, i)
 	o.see(f)
 	if loop {
 		o.c.Loopback++

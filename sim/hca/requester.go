@@ -52,8 +52,10 @@ type requester struct {
 	ssn             uint32
 	pkt             uint32 // next packet of the WQE that is being sent
 	segPos          uint32 // its next payload byte: place in segment segAt
-	segAt           int
-	nbb             int // blocks of the WQE at the cursor, as runnable found them
+	segAt           int32
+	nbb             int32       // blocks of the WQE at the cursor, as runnable found them
+	burst           int32       // packets since the PU took the QP
+	rest            memoryRange // of segment segAt, where the packet before has ended in it
 
 	open            bool // the WQE at the cursor is being sent
 	halt            bool // nothing more is sent: a WQE failed by itself
@@ -70,8 +72,7 @@ type requester struct {
 	retryMax, retry uint32
 	rnrMax, rnr     uint32
 	txq             list
-	sinceAR         int // packets since one with AckReq
-	burst           int
+	sinceAR         int      // packets since one with AckReq
 	reads           int      // READs and atomics outstanding
 	timeout         sim.Time // 0: no timer
 	deadline        sim.Time

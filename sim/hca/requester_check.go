@@ -29,7 +29,7 @@ func (q *requester) mayBegin(op prm.WQEOpcode, fmCESE uint8) bool {
 
 // parse reads the WQE at the cursor into w, whose form and owner are checked before all else.
 func (q *requester) parse(w *prm.SendWQE) error {
-	switch err := prm.ParseSendWQE(q.sq.whole(q.nbb), uint32(q.st), w); {
+	switch err := prm.ParseSendWQE(q.sq.whole(int(q.nbb)), uint32(q.st), w); {
 	case err != nil && !(err == prm.ErrWQEInline && q.breaks(rule.InlineDataEndsWithItsWQE)):
 		return err
 	case !q.named(w):

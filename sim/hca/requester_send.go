@@ -15,8 +15,12 @@ func (q *requester) payload(m *msg) int {
 // device's parsed WQE is that one.
 func (q *requester) sendNext(m *msg, parsed bool) {
 	w := &q.u.parsed
-	if !parsed && prm.ParseSendWQE(q.sq.whole(int(m.nbb)), uint32(q.st), w) != nil {
-		q.u.bug("QP %#x: WQE %d changed in the buffer", q.num, m.idx)
+	if !parsed {
+		if q.goesOn(m) {
+			w = nil
+		} else if prm.ParseSendWQE(q.sq.whole(int(m.nbb)), uint32(q.st), w) != nil {
+			q.u.bug("QP %#x: WQE %d changed in the buffer", q.num, m.idx)
+		}
 	}
 	switch m.kind {
 	case msgPush:
@@ -32,6 +36,26 @@ func (q *requester) sendNext(m *msg, parsed bool) {
 		q.resume()
 	}
 	q.startTimer()
+}
+
+// memoryRange is a range of memory by its key.
+type memoryRange struct {
+	va  uint64
+	key uint32
+	len uint32
+}
+
+// goesOn says whether the next packet of an open message needs nothing of its WQE but more of
+// the data segment in which the packet before has ended.
+func (q *requester) goesOn(m *msg) bool {
+	if q.rest.len == 0 || m.kind != msgPush {
+		return false
+	}
+	n := uint32(q.payload(m))
+	if q.pkt+1 == m.n {
+		return n <= q.rest.len && m.op == prm.WQEOpRDMAWrite
+	}
+	return n < q.rest.len
 }
 
 // noteSent remembers how far the PSNs went out.
@@ -74,8 +98,8 @@ func pushOp(op prm.WQEOpcode, k, n uint32) roce.Opcode {
 	return pick(roce.RCSendOnly, roce.RCSendLast)
 }
 
-// sendPush makes a packet of a SEND or WRITE. It reports false when the data could
-// not be gathered, which fails the message.
+// sendPush makes a packet of a SEND or WRITE; w is nil when it goes on. It reports false when
+// the data could not be gathered, which fails the message.
 func (q *requester) sendPush(m *msg, w *prm.SendWQE) bool {
 	u := q.u
 	n := q.payload(m)
@@ -89,7 +113,7 @@ func (q *requester) sendPush(m *msg, w *prm.SendWQE) bool {
 			q.sinceAR = 0
 		}
 	}
-	if info.Last && w.Ctrl.FMCESE()&prm.CtrlSolicited != 0 && (info.Completes || info.TakesReceive) {
+	if info.Last && (info.Completes || info.TakesReceive) && w.Ctrl.FMCESE()&prm.CtrlSolicited != 0 {
 		flags |= roce.Solicited
 	}
 	psn := roce.AddPSN(m.first, int32(q.pkt))
@@ -112,7 +136,7 @@ func (q *requester) sendPush(m *msg, w *prm.SendWQE) bool {
 	if info.Headers.Has(roce.HasIETH) {
 		f.IETH().SetRKey(w.Ctrl.Imm())
 	}
-	if i < 0 && (n == 0 || !w.Memory) && q.u.port.free(&q.sender, &q.txq) {
+	if i < 0 && w != nil && (n == 0 || !w.Memory) && q.u.port.free(&q.sender, &q.txq) {
 		q.gather(-1, f.Payload(), w)
 		q.pushed(m, psn, len(f.B))
 		u.port.leave(f)
@@ -154,11 +178,19 @@ func (q *requester) wantsAck(m *msg, last bool) bool {
 }
 
 // gather fills p with the next bytes of the message: inline bytes at once, others
-// by DMA into the frame of slot i.
+// by DMA into the frame of slot i. It needs no WQE where the message goes on.
 func (q *requester) gather(i int32, p []byte, w *prm.SendWQE) bool {
 	u := q.u
+	if w == nil {
+		r := &q.rest
+		if !u.dma.readInto(i, q.user(), r.key, r.va, p, mkey.LocalRead) {
+			return false
+		}
+		q.segPos, r.va, r.len = q.segPos+uint32(len(p)), r.va+uint64(len(p)), r.len-uint32(len(p))
+		return true
+	}
 	for len(p) > 0 {
-		s, next, ok := w.Data(q.segAt)
+		s, next, ok := w.Data(int(q.segAt))
 		if !ok {
 			u.bug("QP %#x: a WQE's data ended early", q.num)
 		}
@@ -170,7 +202,9 @@ func (q *requester) gather(i int32, p []byte, w *prm.SendWQE) bool {
 		}
 		p = p[n:]
 		if q.segPos += uint32(n); q.segPos == s.Len {
-			q.segAt, q.segPos = next, 0
+			q.segAt, q.segPos, q.rest.len = int32(next), 0, 0
+		} else if s.Inline == nil {
+			q.rest = memoryRange{s.Addr + uint64(q.segPos), s.LKey, s.Len - q.segPos}
 		}
 	}
 	return true

@@ -19,7 +19,7 @@ func (q *requester) runnable() bool {
 		return false
 	}
 	c, n := q.sq.first()
-	if q.nbb = n; n == 0 {
+	if q.nbb = int32(n); n == 0 {
 		q.sq.fetchMore()
 		return false
 	}
@@ -121,7 +121,7 @@ func (q *requester) step() bool {
 	}
 	if q.open {
 		q.burst++
-		if q.burst >= u.p.Quantum && u.ready.Len() > 0 {
+		if int(q.burst) >= u.p.Quantum && u.ready.Len() > 0 {
 			return false
 		}
 	} else if u.ready.Len() > 0 {

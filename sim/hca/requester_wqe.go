@@ -39,7 +39,7 @@ func (q *requester) begin() bool {
 	if u.p.Credits {
 		q.spendCredit(m.op)
 	}
-	q.open, q.pkt, q.segAt, q.segPos = true, 0, 0, 0
+	q.open, q.pkt, q.segAt, q.segPos, q.rest.len = true, 0, 0, 0, 0
 	return true
 }
 
@@ -112,11 +112,11 @@ func (q *requester) beginAgain(w *prm.SendWQE, err error) bool {
 		q.passWQE(m)
 		return true
 	}
-	if err != nil || w.Ctrl.Opcode() != m.op || w.Bytes != uint64(m.length) || q.nbb != int(m.nbb) {
+	if err != nil || w.Ctrl.Opcode() != m.op || w.Bytes != uint64(m.length) || q.nbb != int32(m.nbb) {
 		q.failAt(q.cur, prm.SyndromeLocalQPOp)
 		return false
 	}
-	q.open, q.pkt, q.segAt, q.segPos = true, 0, 0, 0
+	q.open, q.pkt, q.segAt, q.segPos, q.rest.len = true, 0, 0, 0, 0
 	if m.kind != msgPush {
 		return true
 	}
@@ -135,13 +135,13 @@ func (q *requester) beginAgain(w *prm.SendWQE, err error) bool {
 // skip moves the data cursor n bytes on.
 func (q *requester) skip(w *prm.SendWQE, n uint64) {
 	for {
-		s, next, ok := w.Data(q.segAt)
+		s, next, ok := w.Data(int(q.segAt))
 		if !ok || n < uint64(s.Len)-uint64(q.segPos) {
 			q.segPos += uint32(n)
 			return
 		}
 		n -= uint64(s.Len) - uint64(q.segPos)
-		q.segAt, q.segPos = next, 0
+		q.segAt, q.segPos = int32(next), 0
 	}
 }
 

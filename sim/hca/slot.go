@@ -76,17 +76,20 @@ func (d *frameStore) getSlot(f *roce.Frame) int32 {
 	return int32(i)
 }
 
-func (d *frameStore) putSlot(i int32) {
-	s := d.slot(i)
+func (d *frameStore) putSlot(i int32) { d.clearSlot(d.slot(i), i) }
+
+// clearSlot is putSlot of slot i, which is s.
+func (d *frameStore) clearSlot(s *slot, i int32) {
 	s.f, s.q, s.pending, s.bytes, s.loop, s.group, s.left = nil, nil, 0, 0, false, false, 0
 	d.slots.Put(uint32(i))
 }
 
 // dropSlot releases a slot and its frame.
 func (d *frameStore) dropSlot(i int32) {
-	d.txDone(d.slot(i))
-	d.slot(i).f.Release()
-	d.putSlot(i)
+	s := d.slot(i)
+	d.txDone(s)
+	s.f.Release()
+	d.clearSlot(s, i)
 }
 
 // txDone takes a frame out of the count of what is in preparation, and lets an

@@ -21,16 +21,8 @@ func (m *Memory) HeldBack(n int) { m.heldBack += n }
 // through calls of Memory and Space, so that a write to them may be held back; else nil.
 // They are valid until Hurry.
 func (m *Memory) Unobserved(pa PA, n int) []byte {
-	pg := uint64(pa) >> m.shift
-	if n == 0 || (uint64(pa)+uint64(n)-1)>>m.shift != pg {
-		return nil
-	}
-	c := m.chunkAt(pa)
-	if c == nil || c.refs == nil {
-		return nil
-	}
-	i := m.index(pg)
-	if c.refs[i] == 0 || c.watch != nil && c.watch[i] != nil || c.window != nil && c.window[i] {
+	c, i := m.pageOf(pa, n)
+	if n == 0 || c == nil || c.watch != nil && c.watch[i] != nil || c.window != nil && c.window[i] {
 		return nil
 	}
 	x := c.backing(i)

@@ -117,6 +117,18 @@ func (m *Memory) chunkAt(pa PA) *chunk {
 	return &m.chunks[i]
 }
 
+// pageOf is the place of the one allocated page that holds the n bytes at pa; nil: there is none.
+func (m *Memory) pageOf(pa PA, n int) (*chunk, uint64) {
+	pg, k := uint64(pa)>>m.shift, uint64(pa)>>chunkShift
+	if (uint64(pa)+uint64(n)-1)>>m.shift == pg && k < uint64(len(m.chunks)) {
+		c, i := &m.chunks[k], m.index(pg)
+		if i < uint64(len(c.refs)) && c.refs[i] != 0 {
+			return c, i
+		}
+	}
+	return nil, 0
+}
+
 // present reports whether every page of [pa, pa+n) is allocated.
 func (m *Memory) present(pa PA, n uint64) bool {
 	if n == 0 {
@@ -165,6 +177,10 @@ func (m *Memory) Window(pa PA, n int) []byte {
 // there p may hold a part.
 func (m *Memory) Read(pa PA, p []byte) bool {
 	m.settle()
+	if c, i := m.pageOf(pa, len(p)); c != nil { // as nearly always
+		c.backing(i).read(pa, p)
+		return true
+	}
 	if !m.present(pa, uint64(len(p))) {
 		return m.readForeign(pa, p)
 	}

@@ -104,16 +104,13 @@ func (m *Memory) Unwatch(id int) {
 // that holds back writes keeps their order itself.
 // Foreign memory, which lies behind all chunks, has no watchers.
 func (m *Memory) DMAStore(pa PA, p []byte) bool {
-	if pg := uint64(pa) >> m.shift; len(p) > 0 && (uint64(pa)+uint64(len(p))-1)>>m.shift == pg {
-		if c, i := m.chunkAt(pa), m.index(pg); c != nil && c.refs != nil && c.refs[i] != 0 {
-			// Bytes within a page, as nearly all are.
-			x := c.backing(i)
-			copy(x.bytes()[pa-x.start:], p)
-			if c.watch != nil && c.watch[i] != nil {
-				m.notify(pa, pa+PA(len(p)))
-			}
-			return true
+	if c, i := m.pageOf(pa, len(p)); c != nil && len(p) > 0 { // as nearly always
+		x := c.backing(i)
+		copy(x.bytes()[pa-x.start:], p)
+		if c.watch != nil && c.watch[i] != nil {
+			m.notify(pa, pa+PA(len(p)))
 		}
+		return true
 	}
 	if !m.write(pa, p) {
 		return false

@@ -76,7 +76,7 @@ func (l *Link) Interrupt(vector int) {
 // of an earlier one. A write that nobody waits for needs no event: whoever looks at
 // the bytes later settles first.
 func (l *Link) send(pa mem.PA, p []byte, beyond sim.Time, vector int, done sim.Handler, arg uint64) {
-	tlps := requests(uint64(pa), len(p), l.p.MPS)
+	tlps := requests(uint64(pa), len(p), l.sizes.mps)
 	bytes := len(p) + tlps*l.p.WriteHeader
 	l.c.tx(tlps, bytes)
 	dur := l.ser(bytes)
@@ -222,7 +222,7 @@ type readSlot struct {
 	read    bool     // its bytes are there
 }
 
-func (r *readSide) bind(l *Link) { r.sample, r.finish = l.sample, l.finishRead }
+func (r *readSide) bind(l *Link) { r.sample, r.finish = l.sample(), l.finishRead() }
 
 // ReadDMA implements Bus.
 func (l *Link) ReadDMA(pa mem.PA, p []byte, done sim.Handler, arg uint64) {
@@ -230,8 +230,9 @@ func (l *Link) ReadDMA(pa mem.PA, p []byte, done sim.Handler, arg uint64) {
 	i := r.slots.Get()
 	l.c.DMAReads++
 	l.c.DMAReadBytes += uint64(len(p))
-	*r.slots.At(i) = readSlot{pa: pa, p: p, done: done, arg: arg, tags: requests(uint64(pa), len(p), l.p.MRRS)}
-	if r.waiting.Len() > 0 || !l.issue(i) {
+	s := r.slots.At(i)
+	s.pa, s.p, s.done, s.arg, s.tags = pa, p, done, arg, requests(uint64(pa), len(p), l.sizes.mrrs)
+	if r.waiting.Len() > 0 || !l.issue(s, i) {
 		l.c.TagWaits++
 		r.waiting.Push(i)
 	}
@@ -246,9 +247,8 @@ func (l *Link) PeekDMA(pa mem.PA, p []byte) {
 
 // issue sends the read requests of slot i when there are tags for them. A read of
 // more requests than there are tags takes them all.
-func (l *Link) issue(i uint32) bool {
+func (l *Link) issue(s *readSlot, i uint32) bool {
 	r := &l.rd
-	s := r.slots.At(i)
 	need := min(s.tags, l.p.ReadsInFlight)
 	if r.tags+need > l.p.ReadsInFlight {
 		return false
@@ -265,19 +265,31 @@ func (l *Link) issue(i uint32) bool {
 	return true
 }
 
+// issueWaiting sends what waits, in order, as far as there are tags.
+func (l *Link) issueWaiting() {
+	r := &l.rd
+	for r.waiting.Len() > 0 && l.issue(r.slots.At(*r.waiting.Front()), *r.waiting.Front()) {
+		r.waiting.Pop()
+	}
+}
+
 // sample runs when the request reaches memory. What is left of ReadLatency is the
 // way back; the part of the completions beyond a small one comes on top.
-func (l *Link) sample(i uint64) {
-	s := l.rd.slots.At(uint32(i))
-	l.read(s)
-	cpls := l.p.completions(uint64(s.pa), len(s.p))
-	bytes := len(s.p) + cpls*l.p.CplHeader
-	l.c.rx(cpls, bytes)
-	dur := l.ser(bytes)
-	start := l.rx.take(l.e.Now(), dur)
-	l.span(toDevice, "completion", start, dur, bytes)
-	at := start + l.p.ReadLatency - l.p.PostedLatency + max(0, dur-l.smallCpl)
-	l.e.At(max(at, s.visible), l.rd.finish, i)
+//
+//go:noinline
+func (l *Link) sample() sim.Handler {
+	return func(i uint64) {
+		s := l.rd.slots.At(uint32(i))
+		l.read(s)
+		cpls := l.sizes.completions(uint64(s.pa), len(s.p))
+		bytes := len(s.p) + cpls*l.p.CplHeader
+		l.c.rx(cpls, bytes)
+		dur := l.ser(bytes)
+		start := l.rx.take(l.e.Now(), dur)
+		l.span(toDevice, "completion", start, dur, bytes)
+		at := start + l.p.ReadLatency - l.p.PostedLatency + max(0, dur-l.smallCpl)
+		l.e.At(max(at, s.visible), l.rd.finish, i)
+	}
 }
 
 // read takes the bytes, once.
@@ -301,17 +313,21 @@ func (l *Link) load(pa mem.PA, p []byte) {
 }
 
 // finishRead frees the tags, starts the reads that wait, and calls the device.
-func (l *Link) finishRead(i uint64) {
-	r := &l.rd
-	s := r.slots.At(uint32(i))
-	done, arg := s.done, s.arg
-	r.tags -= min(s.tags, l.p.ReadsInFlight)
-	*s = readSlot{}
-	r.slots.Put(uint32(i))
-	for r.waiting.Len() > 0 && l.issue(*r.waiting.Front()) {
-		r.waiting.Pop()
-	}
-	if done != nil {
-		done(arg)
+//
+//go:noinline
+func (l *Link) finishRead() sim.Handler {
+	return func(i uint64) {
+		r := &l.rd
+		s := r.slots.At(uint32(i))
+		done, arg := s.done, s.arg
+		r.tags -= min(s.tags, l.p.ReadsInFlight)
+		s.p, s.done, s.tags, s.read = nil, nil, 0, false
+		r.slots.Put(uint32(i))
+		if r.waiting.Len() > 0 {
+			l.issueWaiting()
+		}
+		if done != nil {
+			done(arg)
+		}
 	}
 }

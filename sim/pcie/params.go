@@ -51,17 +51,26 @@ func (p *Params) Validate() error {
 // pageTLP is the boundary that no request crosses (PCI Express Base, 2.2.7).
 const pageTLP = 4096
 
-// requests is how many TLPs of at most unit bytes carry a request for n bytes at
-// a: they split at unit from the start, and never cross 4 KiB. A request for 0
+// sizes are the powers of two at which transactions split, as logarithms.
+type sizes struct{ mps, mrrs, rcb uint }
+
+func (p *Params) sizes() sizes {
+	return sizes{mps: log2(p.MPS), mrrs: log2(p.MRRS), rcb: log2(p.RCB)}
+}
+
+func log2(n int) uint { return uint(bits.Len(uint(n)) - 1) }
+
+// requests is how many TLPs of at most 1<<unit bytes carry a request for n bytes at
+// a: they split at that from the start, and never cross 4 KiB. A request for 0
 // bytes is one TLP.
-func requests(a uint64, n, unit int) int {
-	if n <= unit && a&(pageTLP-1)+uint64(n) <= pageTLP {
-		return 1
+func requests(a uint64, n int, unit uint) int {
+	if in := a & (pageTLP - 1); in+uint64(n) <= pageTLP {
+		return max(1, (n+1<<unit-1)>>unit)
 	}
 	k := 0
 	for n > 0 {
 		piece := min(n, pageTLP-int(a&(pageTLP-1)))
-		k += (piece + unit - 1) / unit
+		k += (piece + 1<<unit - 1) >> unit
 		a, n = a+uint64(piece), n-piece
 	}
 	return k
@@ -69,11 +78,11 @@ func requests(a uint64, n, unit int) int {
 
 // completions is how many completions answer the read requests for n bytes at a:
 // each ends at a multiple of RCB or at the end of its request.
-func (p *Params) completions(a uint64, n int) int {
+func (s *sizes) completions(a uint64, n int) int {
 	k := 0
 	for n > 0 {
-		req := min(n, p.MRRS, pageTLP-int(a&(pageTLP-1)))
-		first, last := a/uint64(p.RCB), (a+uint64(req)-1)/uint64(p.RCB)
+		req := min(n, 1<<s.mrrs, pageTLP-int(a&(pageTLP-1)))
+		first, last := a>>s.rcb, (a+uint64(req)-1)>>s.rcb
 		k += int(last-first) + 1
 		a, n = a+uint64(req), n-req
 	}

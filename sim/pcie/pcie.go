@@ -80,6 +80,7 @@ type Link struct {
 	m      *mem.Memory
 	p      Params
 	rate   uint64
+	sizes  sizes
 	f      Function
 	ahead  AheadFunction // f, if it is one
 	bar    uint64        // its BAR0Size
@@ -129,12 +130,14 @@ func (d *direction) post(t, dur, rtt sim.Time, tlps int) (start sim.Time, waited
 		}
 		return start, waited
 	}
+	credit, next, back := d.credit, uint(d.next), start+dur+rtt
 	for range n {
-		d.credit[d.next] = start + dur + rtt
-		if d.next++; d.next == len(d.credit) {
-			d.next = 0
+		credit[next] = back
+		if next++; next == uint(len(credit)) {
+			next = 0
 		}
 	}
+	d.next = int(next)
 	return start, waited
 }
 
@@ -145,7 +148,7 @@ func NewLink(e *sim.Engine, m *mem.Memory, p Params) *Link {
 	if err := p.Validate(); err != nil {
 		panic(err)
 	}
-	l := &Link{e: e, m: m, p: p, rate: p.rate()}
+	l := &Link{e: e, m: m, p: p, rate: p.rate(), sizes: p.sizes()}
 	l.smallWrite, l.smallCpl = l.ser(64+p.WriteHeader), l.ser(64+p.CplHeader)
 	l.rx.credit = make([]sim.Time, p.PostedCredits)
 	l.tx.credit = make([]sim.Time, p.PostedCredits)

@@ -164,6 +164,7 @@ func TestReadAndWriteMove(t *testing.T) {
 // A transaction of n bytes at any address splits as the rules say.
 func TestSplits(t *testing.T) {
 	p := kalia()
+	sizes := p.sizes()
 	for _, c := range []struct {
 		a         uint64
 		n, unit   int
@@ -174,10 +175,10 @@ func TestSplits(t *testing.T) {
 		{100, 64, 512, 1, 2}, {127, 2, 512, 1, 2}, {0, 512, 512, 1, 4}, {1, 512, 512, 1, 5},
 		{1, 1024, 512, 2, 10}, {4096 - 512, 1024, 512, 2, 8},
 	} {
-		if got := requests(c.a, c.n, c.unit); got != c.req {
+		if got := requests(c.a, c.n, log2(c.unit)); got != c.req {
 			t.Errorf("%d bytes at %d by %d: %d requests, want %d", c.n, c.a, c.unit, got, c.req)
 		}
-		if got := p.completions(c.a, c.n); got != c.cpls {
+		if got := sizes.completions(c.a, c.n); got != c.cpls {
 			t.Errorf("%d bytes at %d: %d completions, want %d", c.n, c.a, got, c.cpls)
 		}
 	}
