@@ -59,7 +59,7 @@ unit-full:
 
 hw:
 	@CGO_ENABLED=1 $(LEG) hw sh -c '$(GO) vet -tags hw ./hw/... ./target/... ./cmd/conform && \
-	  $(GO) tool staticcheck -tags hw ./hw/... ./target/... ./cmd/conform && $(GO) test $(HANG) -tags hw ./hw/...'
+	  $(GO) tool staticcheck -tags hw ./hw/... ./target/... ./cmd/conform && $(GO) test $(HANG) -tags hw ./hw/... && $(GO) test $(HANG) -tags hw ./cmd/conform -run Players'
 
 # The supervisor of conform and that of exec are what uses goroutines; the simulator itself does not.
 race:

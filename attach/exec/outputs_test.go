@@ -5,6 +5,7 @@ package exec
 import (
 	"errors"
 	"os"
+	osexec "os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -83,5 +84,22 @@ func TestEachOperationOnOutputsMayFail(t *testing.T) {
 				t.Errorf("operation %d, on %s: %s: %v", n, path, e.Name(), err)
 			}
 		}
+	}
+}
+
+// TestNamesAreText: messages have names of programs as text.
+func TestNamesAreText(t *testing.T) {
+	canListen(t)
+	truth, err := osexec.LookPath("true")
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(shared(t), "\x1b[2J\nx")
+	if err := os.Symlink(truth, name); err != nil {
+		t.Fatal(err)
+	}
+	out, _ := users()[0].session(t, "--", name)
+	if !strings.Contains(out, `\u001b[2J\u000ax made no RDMA call`) || strings.Contains(out, "\x1b") {
+		t.Errorf("%q", out)
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/rdmasim/rdmasim/attach/exec/seccomp"
 	"github.com/rdmasim/rdmasim/attach/exec/tree"
 	"github.com/rdmasim/rdmasim/outfile"
+	"github.com/rdmasim/rdmasim/plain"
 )
 
 // session is one run: a machine, and the tree of processes that uses it.
@@ -158,7 +159,7 @@ func (s *session) run() (status int, err error) {
 	status = s.wait()
 	s.killRest()
 	if !s.notes.askedForDevices.Load() && s.notes.ioctls.Load() == 0 {
-		fmt.Fprintf(os.Stderr, "rdmasim exec: %s made no RDMA call: it does not use libibverbs, or did not find it\n", s.cfg.Args[0])
+		fmt.Fprintf(os.Stderr, "rdmasim exec: %s made no RDMA call: it does not use libibverbs, or did not find it\n", plain.Line(s.cfg.Args[0]))
 	}
 	if s.cfg.Logf != nil {
 		s.eng.do(func() {
@@ -196,7 +197,7 @@ func (s *session) forward() (stop func()) {
 					}
 				}
 			case <-late:
-				fmt.Fprintf(os.Stderr, "rdmasim exec: %s is killed with its children: it has not ended %v after it was asked to (--grace)\n", s.cfg.Args[0], grace)
+				fmt.Fprintf(os.Stderr, "rdmasim exec: %s is killed with its children: it has not ended %v after it was asked to (--grace)\n", plain.Line(s.cfg.Args[0]), grace)
 				_ = s.killAll()
 			case <-quit:
 				return
@@ -296,7 +297,7 @@ func (s *session) close() error {
 	err := s.closeCapture()
 	if c := s.m.net.Captured(); c.LeftOut > 0 {
 		fmt.Fprintf(os.Stderr, "rdmasim exec: %s ends after %d frames, %d bytes; %d later frames are left out: --pcap-limit raises the limit, and 0 removes it\n",
-			s.cfg.Pcap, c.Frames, c.Bytes, c.LeftOut)
+			plain.Line(s.cfg.Pcap), c.Frames, c.Bytes, c.LeftOut)
 	}
 	if f := s.outputs.trace; f != nil {
 		err = errors.Join(err, f.Commit(s.m.eng.Spans.WriteJSON))

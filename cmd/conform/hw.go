@@ -4,7 +4,9 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
+	"os/exec"
 
 	"github.com/spf13/cobra"
 
@@ -31,6 +33,7 @@ func serveAgent(cmd *cobra.Command, o *agentOptions) error {
 	if err != nil {
 		return usagef("%w", err)
 	}
+	server.Player = withErrors(server.Player, cmd.ErrOrStderr())
 	l, err := agent.Listen(o.listen, key)
 	if err != nil {
 		return usagef("%w", err)
@@ -40,4 +43,13 @@ func serveAgent(cmd *cobra.Command, o *agentOptions) error {
 		return &status{exitFailed, err}
 	}
 	return nil
+}
+
+// withErrors has players write their standard error to w, which makes it text: what a driver prints can hold what a client sent.
+func withErrors(player func() *exec.Cmd, w io.Writer) func() *exec.Cmd {
+	return func() *exec.Cmd {
+		cmd := player()
+		cmd.Stderr = w
+		return cmd
+	}
 }

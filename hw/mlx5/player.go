@@ -34,7 +34,7 @@ type start struct {
 type playerProcess struct {
 	name   string // as in files of faults
 	in     io.Writer
-	out    *json.Decoder
+	out    *agent.Replies
 	mu     sync.Mutex // one command at a time
 	stderr *tail
 	kill   func() // ends the process
@@ -94,7 +94,7 @@ func (h *playerProcess) startHere(env map[string]string) error {
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	h.in, h.out = in, json.NewDecoder(out)
+	h.in, h.out = in, agent.NewReplies(out)
 	h.kill = func() { _ = cmd.Process.Kill() }
 	h.clean = func() {
 		_ = in.Close()
@@ -109,7 +109,7 @@ func (h *playerProcess) startThere(address string, key *agent.Key, env map[strin
 	if err != nil {
 		return err
 	}
-	h.in, h.out = c, json.NewDecoder(c)
+	h.in, h.out = c, agent.NewReplies(c)
 	h.kill = func() {}
 	h.clean = func() { _ = c.End() }
 	return nil
@@ -126,7 +126,8 @@ func (h *playerProcess) Do(t verbs.Thread, cmd verbs.PlayerCommand) (verbs.Playe
 		return h.died()
 	}
 	var r verbs.PlayerReply
-	if err := h.out.Decode(&r); err != nil {
+	if err := h.out.Next(&r); err != nil {
+		h.kill() // it may live, if its reply was none
 		return h.died()
 	}
 	return r, nil

@@ -50,7 +50,7 @@ var allowed = map[string][]string{
 	"sim/testbed":       {"verbs", "sim", "prm", "roce", "fault", "fault/wirerule"},
 	"sim/mutant":        {"prm", "roce", "sim"},
 	"hw":                {"verbs", "prm", "fault", "fault/wirerule", "roce"},
-	"attach":            {"verbs", "sim", "prm", "roce", "uapi", "outfile", "fault"},
+	"attach":            {"verbs", "sim", "prm", "roce", "uapi", "outfile", "plain", "fault"},
 	"conformance":       {"verbs", "prm", "roce", "report", "outfile", "fault", "fixtures", "input"},
 	"workload":          {"verbs"},
 	"experiment":        {"verbs", "roce", "fault", "workload", "sim/testbed", "sim/profile", "report", "outfile", "input", "plain", "fixtures", "sim"},
