@@ -144,6 +144,9 @@ func (x *Experiment) Execute(ctx context.Context, req Request, progress func(don
 	if x.scenario != nil {
 		return x.scenario.execute(ctx, x, req, progress)
 	}
+	if req.Counters {
+		return nil, usage("--counters are those of a scenario, and %s is an experiment: leave the flag out", x.Name)
+	}
 	name := req.Profile
 	if name == "" {
 		name = x.Profile

@@ -193,5 +193,5 @@ func flagError(cmd *cobra.Command, err error) error {
 	if flag, ok := strings.CutPrefix(err.Error(), "unknown flag: "); ok {
 		return usagef("unknown flag %s%s", flag, input.Suggest(flag, names))
 	}
-	return usagef("%w", err)
+	return usagef("%w", input.FlagError(err))
 }

@@ -111,14 +111,24 @@ func (o *runOptions) check() error {
 	if !o.on("hw") && (o.device != "" || o.port != 0 || o.gidIndex >= 0 || o.peer != "" || o.peerKey != "") {
 		return usagef("--device, --port, --gid-index and --peer choose hardware: add --target=hw")
 	}
+	if !o.on("hw") && o.wire != os.Getenv("LAB_WIRE") {
+		return usagef("--wire watches the wire of hardware: add --target=hw (on the simulator, the cases have its wire without a flag)")
+	}
 	if !o.on("sim") && (o.pcap != "" || o.trace != "") {
 		return usagef("--pcap and --trace record the simulator's wire and time: use --target=sim (on hardware, tcpdump)")
 	}
 	if o.port < 0 || o.port > 255 {
 		return usagef("--port %d is not a port: ports count from 1 to 255", o.port)
 	}
-	if o.parallel < 1 || o.repeat < 1 || o.wall < 0 || o.minPass < 0 {
-		return usagef("--parallel and --repeat must be above zero, and --wall-limit and --min-pass not below")
+	switch {
+	case o.parallel < 1:
+		return usagef("--parallel %d: at least 1 is needed, the number of workers", o.parallel)
+	case o.repeat < 1:
+		return usagef("--repeat %d: at least 1 is needed, the number of runs of each case", o.repeat)
+	case o.minPass < 0:
+		return usagef("--min-pass %d: a number of cases is needed, 0 for no limit", o.minPass)
+	case o.wall < 0:
+		return usagef("--wall-limit %v: a time is needed, such as 5m, or 0s for the default", o.wall)
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/rdmasim/rdmasim/conformance"
 	"github.com/rdmasim/rdmasim/conformance/harness"
+	"github.com/rdmasim/rdmasim/input"
 	"github.com/rdmasim/rdmasim/outfile"
 	"github.com/rdmasim/rdmasim/report"
 )
@@ -30,6 +31,9 @@ type job struct {
 
 // runSuite runs the suite on the targets of the command line. If there are two, it compares them.
 func runSuite(cmd *cobra.Command, o *runOptions) error {
+	if err := input.NamesGiven(cmd.Flags(), "report", "junit", "pcap", "trace", "fault", "peer-key"); err != nil {
+		return usagef("%w", err)
+	}
 	if err := o.check(); err != nil {
 		return err
 	}

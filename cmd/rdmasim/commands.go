@@ -67,6 +67,9 @@ scenario that comes with the program by the name of its file. rdmasim list shows
 			if err := checkFormat(format); err != nil {
 				return err
 			}
+			if err := input.NamesGiven(c.Flags(), "output", "pcap", "trace", "fault"); err != nil {
+				return &experiment.UsageError{Err: err}
+			}
 			req.Version = experiment.Version()
 			x, err := experiment.Open(c.Context(), args[0])
 			if err != nil {

@@ -64,6 +64,9 @@ the program, or 2 if it cannot be started.`,
 					return &experiment.UsageError{Err: fmt.Errorf("--limit-memory %q: a size above 0 is needed, such as 8GiB", memory)}
 				}
 			}
+			if err := input.NamesGiven(c.Flags(), "pcap", "trace", "uar-log"); err != nil {
+				return &experiment.UsageError{Err: fmt.Errorf("exec: %w", err)}
+			}
 			if err := outfile.Distinct([]outfile.Named{{Flag: "--pcap", Path: cfg.Pcap}, {Flag: "--trace", Path: cfg.Trace}, {Flag: "--uar-log", Path: cfg.UARLog}}, nil); err != nil {
 				return &experiment.UsageError{Err: fmt.Errorf("exec: %w", err)}
 			}

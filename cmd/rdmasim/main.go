@@ -153,15 +153,12 @@ func oneArg(what string) cobra.PositionalArgs {
 
 func flagError(c *cobra.Command, err error) error {
 	suggestion := ""
-	if strings.Contains(err.Error(), `for "--seed" flag`) {
-		return &experiment.UsageError{Err: errors.New("--seed takes a whole number from 0 to 18446744073709551615, such as --seed 1")}
-	}
 	if flag, ok := strings.CutPrefix(err.Error(), "unknown flag: "); ok {
 		var names []string
 		c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
 		suggestion = input.Suggest(flag, names)
 	}
-	return &experiment.UsageError{Err: fmt.Errorf("%w%s; see %s --help", err, suggestion, c.CommandPath())}
+	return &experiment.UsageError{Err: fmt.Errorf("%w%s; see %s --help", input.FlagError(err), suggestion, c.CommandPath())}
 }
 
 func wrapArgs(c *cobra.Command) {

@@ -1,0 +1,42 @@
+package input
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/pflag"
+)
+
+// FlagError says what the flag takes whose value cannot be read. Other errors stay as they are.
+func FlagError(err error) error {
+	var bad *pflag.InvalidValueError
+	if !errors.As(err, &bad) {
+		return err
+	}
+	flag := bad.GetFlag()
+	takes := ""
+	switch flag.Value.Type() {
+	case "uint64":
+		takes = "a whole number from 0 to 18446744073709551615, such as 1"
+	case "int":
+		takes = "a whole number, such as 1"
+	case "duration":
+		takes = "a number with a unit (ms, s, m, h), such as 5s"
+	case "bool":
+		takes = "true or false, or no value for true"
+	default:
+		return err
+	}
+	return fmt.Errorf("--%s %q: the flag takes %s", flag.Name, bad.GetValue(), takes)
+}
+
+// NamesGiven refuses flags that are given with an empty value, as a variable of a shell that is not set
+// leaves them: the file that they ask for would not be written, and nobody would hear of it.
+func NamesGiven(flags *pflag.FlagSet, names ...string) error {
+	for _, n := range names {
+		if f := flags.Lookup(n); f != nil && f.Changed && f.Value.String() == "" {
+			return fmt.Errorf("--%s is empty: name the file or folder, or leave the flag out", n)
+		}
+	}
+	return nil
+}
