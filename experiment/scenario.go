@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,6 +38,8 @@ type Scenario struct {
 	doc  *input.Doc
 	// base is the stored profile, read once for the scenario and what is derived from it.
 	base *stored
+	// given is the scenario without defaults, which follow from it again when a value changes.
+	given *Scenario
 }
 
 // Traffic is one load.
@@ -81,6 +84,8 @@ type Traffic struct {
 	Messages    int               `yaml:"messages" min:"1" max:"100000000" help:"messages of each thread; or give duration"`
 	Warmup      int64             `yaml:"warmup" unit:"time" help:"time before counting begins (default 0ns)"`
 	Duration    int64             `yaml:"duration" unit:"time" max:"100s" help:"time that is counted (default 200us if messages is not given)"`
+
+	bare bool // a payload of 0 is given
 }
 
 // MixItem is one verb of a mix.
@@ -165,6 +170,10 @@ func (s *Scenario) check() error {
 	if err := s.checkNames(); err != nil {
 		return err
 	}
+	if err := s.checkGiven(); err != nil {
+		return err
+	}
+	s.keepGiven()
 	s.defaults()
 	if _, err := s.profile(); err != nil {
 		at := "set"
@@ -199,6 +208,36 @@ func (s *Scenario) check() error {
 		}
 	}
 	return nil
+}
+
+// checkGiven reports values that contradict each other, before defaults fill in the others. A
+// payload of 0 is a message without payload.
+func (s *Scenario) checkGiven() error {
+	for i := range s.Traffic {
+		t := &s.Traffic[i]
+		at := "traffic." + strconv.Itoa(i)
+		if t.Payload == 0 && s.doc != nil && s.doc.Has(at+".payload") {
+			t.bare = true
+		}
+		switch {
+		case t.Empty && t.Payload > 0:
+			return s.doc.Errorf(at+".empty", "empty is true and payload is %s: leave one out, or let payload be 0", input.FormatSize(uint64(t.Payload)))
+		case t.Verb != "" && len(t.Mix) > 0:
+			return s.doc.Errorf(at+".mix", "the load has a mix, and verb is %s: leave one out", t.Verb)
+		case t.Messages == 0 && t.Duration == 0 && s.doc != nil && s.doc.Has(at+".duration"):
+			return s.doc.Errorf(at+".duration", "duration is 0: give the time that is counted, such as 200us, or messages")
+		case t.Duration > 0 && t.Duration < 1000:
+			return s.doc.Errorf(at+".duration", "duration is less than 1ns: give the time that is counted, such as 200us")
+		}
+	}
+	return nil
+}
+
+// keepGiven keeps the scenario as it is.
+func (s *Scenario) keepGiven() {
+	g := *s
+	g.Traffic = slices.Clone(s.Traffic)
+	s.given = &g
 }
 
 func (s *Scenario) defaults() {
@@ -243,7 +282,7 @@ func (s *Scenario) defaults() {
 				t.Verb = "send"
 			}
 		}
-		if t.Payload == 0 && !t.Empty {
+		if t.Payload == 0 && !t.Empty && !t.bare {
 			t.Payload = 2
 			if t.atomic() {
 				t.Payload = 8
@@ -322,12 +361,13 @@ type stored struct {
 
 // profile is the scenario's profile with its changes, in the order of their keys.
 func (s *Scenario) profile() (*profile.Profile, error) {
-	if s.base == nil || s.base.name != s.Profile {
-		p, err := profile.Load(s.Profile)
+	name := cmp.Or(s.Profile, profile.Default)
+	if s.base == nil || s.base.name != name {
+		p, err := profile.Load(name)
 		if err != nil {
 			return nil, &profileError{"profile", err}
 		}
-		s.base = &stored{s.Profile, p}
+		s.base = &stored{name, p}
 	}
 	p := s.base.p.Clone()
 	keys := make([]string, 0, len(s.Set))
@@ -350,8 +390,9 @@ func (s *Scenario) profile() (*profile.Profile, error) {
 // are in place; a key that is neither the scenario's nor its traffic's is one of the
 // profile.
 func (s *Scenario) with(changes ...sweepValue) (*Scenario, error) {
-	c := *s
-	c.Traffic = append([]Traffic(nil), s.Traffic...)
+	c := *cmp.Or(s.given, s)
+	c.base = s.base
+	c.Traffic = append([]Traffic(nil), c.Traffic...)
 	c.Faults = append([]fault.FileRule(nil), s.Faults...)
 	c.Set = map[string]string{}
 	for k, v := range s.Set {
@@ -364,11 +405,27 @@ func (s *Scenario) with(changes ...sweepValue) (*Scenario, error) {
 		} else if err := input.Set(&c, ch.key, ch.val); err != nil {
 			return nil, fmt.Errorf("%s=%s: %w", ch.key, ch.val, err)
 		}
+		c.zero(ch.key)
+	}
+	for _, ch := range changes {
+		var i int
+		if _, err := fmt.Sscanf(ch.key, "traffic.%d.duration", &i); err == nil && c.Traffic[i].Duration == 0 && c.Traffic[i].Messages == 0 {
+			return nil, fmt.Errorf("%s=%s: give the time that is counted, such as 200us, or messages", ch.key, ch.val)
+		}
 	}
 	if _, err := c.profile(); err != nil && !inFile(s, err) {
 		return nil, err
 	}
 	return &c, c.check()
+}
+
+// zero notes a payload of 0 that a change gives: nothing, or 0, is otherwise the default.
+func (s *Scenario) zero(key string) {
+	p := strings.Split(key, ".")
+	if len(p) == 3 && p[0] == "traffic" && p[2] == "payload" {
+		i, _ := strconv.Atoi(p[1]) // it was set
+		s.Traffic[i].bare = s.Traffic[i].Payload == 0
+	}
 }
 
 // inFile reports whether the scenario as its file has it already has the error: then

@@ -46,6 +46,12 @@ func (d *Doc) Errorf(path, format string, args ...any) error {
 	}
 }
 
+// Has reports whether the file gives the value at a dotted path.
+func (d *Doc) Has(path string) bool {
+	_, ok := d.pos[path]
+	return ok
+}
+
 // Decode reads a YAML file of one document into v, a pointer to a struct. Field
 // tags say what is allowed:
 //
