@@ -119,8 +119,48 @@ func TestSteadiness(t *testing.T) {
 			t.Fatal(err)
 		}
 		notes := strings.Join(res.Notes, "\n")
-		if steady := !strings.Contains(notes, "longer"); steady != c.steady {
+		if steady := !strings.Contains(notes, "give it"); steady != c.steady {
 			t.Errorf("%s: steady %v, want %v: ±%v %%, notes\n%s", c.text, steady, c.steady, res.Rows[0].Get("rate_ci95_percent"), notes)
 		}
+	}
+}
+
+// What a figure does not say is said beside it.
+func TestFiguresThatNeedANote(t *testing.T) {
+	for _, c := range []struct{ load, want string }{
+		{"verb: write, transport: uc, name: a", "of what was sent, lost on its way or not: a."},
+		{"transport: ud, receive: none, name: a", "of what was sent, lost on its way or not: a."},
+		{"measure: latency, messages: 10", "its percentiles are of 10 samples"},
+		{"measure: latency, messages: 10, warmup: 1ms", "no message began and ended in the measured time; give it more messages, or a shorter warmup"},
+		{"messages: 10, warmup: 10ms", "before the measured time began; give it more messages, or a shorter warmup"},
+		{"measure: latency, messages: 100", ""},
+		{"messages: 10000", ""},
+	} {
+		s, err := ParseScenario("s.yaml", []byte("name: x\ntraffic:\n  - {"+c.load+"}\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := s.experiment().Execute(t.Context(), Request{Seed: 1}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if notes := strings.Join(res.Notes, "\n"); !strings.Contains(notes, c.want) || c.want == "" && notes != "" {
+			t.Errorf("%s: notes %q, want %q", c.load, notes, c.want)
+		}
+	}
+}
+
+// A load that registers memory sends nothing, and has no rate of bytes.
+func TestChurnHasNoRateOfBytes(t *testing.T) {
+	s, err := ParseScenario("s.yaml", []byte("name: x\ntraffic:\n  - {churn: reg_mr, mrs: 8, duration: 100us}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := s.experiment().Execute(t.Context(), Request{Seed: 1}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := res.Rows[0].Get("gbps"); got != nil {
+		t.Errorf("gbps is %v", got)
 	}
 }

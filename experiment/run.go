@@ -150,7 +150,11 @@ func trafficRow(l *workload.Load, r *workload.Result) Row {
 			msgs += r.Threads[i].Completed
 		}
 		sort.Float64s(per)
-		row.Set("rate_mps", rate/1e6).Set("gbps", rate*float64(l.Payload)*8/1e9).Set("messages", msgs)
+		row.Set("rate_mps", rate/1e6)
+		if l.Churn == "" {
+			row.Set("gbps", rate*float64(l.Payload)*8/1e9)
+		}
+		row.Set("messages", msgs)
 		row.Set("thread_rate_mps_min", per[0]).Set("thread_rate_mps_max", per[len(per)-1])
 		spread := 0.0
 		if mean := stat.Mean(per, nil); mean > 0 {
@@ -184,6 +188,8 @@ func unsteady(l *workload.Load, r *workload.Result) string {
 	}
 	measured := r.End - r.Begin
 	switch {
+	case measured <= 0:
+		return "all was delivered before the measured time began; give it more messages, or a shorter warmup."
 	case r.Rate() == 0:
 		return fmt.Sprintf("nothing was delivered in the measured time of %v; %s.", measured, more)
 	case math.IsInf(r.Confidence, 1):
@@ -191,6 +197,26 @@ func unsteady(l *workload.Load, r *workload.Result) string {
 	}
 	return fmt.Sprintf("its rate is not steady: the quarters of the measured time of %v differ so much that the 95 %% confidence interval of the rate is ±%.0f %%; %s.",
 		measured, 100*r.Confidence, more)
+}
+
+// fewSamples says that a load's percentiles mean little, and what to do; "" if they do not: of
+// fewer than 100 samples the 99 % point is the maximum.
+func fewSamples(l *workload.Load, r *workload.Result) string {
+	n := 0
+	for i := range r.Threads {
+		n += len(r.Threads[i].Latency)
+	}
+	if !l.Latency || r.Failed != nil || n >= 100 {
+		return ""
+	}
+	more := "a longer duration"
+	if l.Duration == 0 {
+		more = "more messages"
+	}
+	if n == 0 {
+		return fmt.Sprintf("no message began and ended in the measured time; give it %s, or a shorter warmup.", more)
+	}
+	return fmt.Sprintf("its percentiles are of %d samples, and the 99 %% point needs 100; give it %s.", n, more)
 }
 
 func percentiles(row *Row, ns []float64) {
@@ -250,6 +276,19 @@ func (out *outcome) noteOverlap(env *Env) {
 	}
 }
 
+// noteUnreliable names loads whose requests complete when they have been sent, and may be lost after that.
+func (out *outcome) noteUnreliable(env *Env) {
+	var names []string
+	for _, l := range out.loads {
+		if l.Transport == workload.UC || l.Transport == workload.UD {
+			names = append(names, l.Name)
+		}
+	}
+	if len(names) > 0 {
+		env.Out.Note("Requests on uc and ud complete when they have been sent: the rates of these loads are of what was sent, lost on its way or not: %s.", strings.Join(names, ", "))
+	}
+}
+
 // noteUnsteady names the loads whose rate means little; run is what to call the run.
 func (out *outcome) noteUnsteady(env *Env, run string) {
 	for i, r := range out.results {
@@ -266,7 +305,11 @@ func (out *outcome) emit(env *Env) {
 		if why := unsteady(out.loads[i], r); why != "" {
 			env.Out.Note("Load %s: %s", out.loads[i].Name, why)
 		}
+		if why := fewSamples(out.loads[i], r); why != "" {
+			env.Out.Note("Load %s: %s", out.loads[i].Name, why)
+		}
 	}
+	out.noteUnreliable(env)
 	out.noteOverlap(env)
 	for _, why := range out.ended {
 		env.Out.Note("%s: the load ended there.", why)
