@@ -86,7 +86,9 @@ func (h *half) sequenceNAK(r *rec, p *packet, pos int64) {
 		h.report(Violation, "OR-064", r, "NAK for PSN %#06x, which has arrived", r.psn)
 	}
 	h.nakMSN(r, pos, "OR-061")
-	h.rewindResponder(pos)
+	if pos > h.inOrder || !h.j.o.Complete { // otherwise the NAK waited behind READ responses, and its PSN has come
+		h.rewindResponder(pos)
+	}
 	h.nakOut = pos
 	if r.Fate.arrives() {
 		h.advance(pos, r.Time)

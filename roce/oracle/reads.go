@@ -28,11 +28,22 @@ func (h *half) readResponse(r *rec, p *packet, pos int64) {
 	}
 	h.proved, h.lastPos = max(h.proved, pos), max(h.lastPos, pos)
 	if r.Fate.arrives() {
-		if p.got == pos {
+		if p.got == pos && h.answeredBefore(p) {
 			p.got = pos + 1
 		}
 		h.advance(pos, r.Time)
 	}
+}
+
+// answeredBefore reports whether each READ and ATOMIC before p has its response. A requester
+// drops responses that come behind a missing one.
+func (h *half) answeredBefore(p *packet) bool {
+	for i := h.unackedIndex; i < len(h.pk) && h.pk[i].pos < p.pos; i++ {
+		if q := h.pk[i]; q.responds() && q.got < q.end {
+			return false
+		}
+	}
+	return true
 }
 
 // checkReadPayload judges a response against the READ that it belongs to.
