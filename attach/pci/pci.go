@@ -13,6 +13,8 @@ package pci
 
 import (
 	"errors"
+	"fmt"
+	"path/filepath"
 
 	"github.com/rdmasim/rdmasim/fault"
 	"github.com/rdmasim/rdmasim/sim/profile"
@@ -33,6 +35,22 @@ type Config struct {
 	Logf func(format string, args ...any)
 	// Verbose has a line for each command of the driver too.
 	Verbose bool
+}
+
+// Sockets are the absolute paths of the sockets, by function.
+func (cfg *Config) Sockets() ([]string, error) {
+	path, err := filepath.Abs(cfg.Socket)
+	if err != nil {
+		return nil, fmt.Errorf("socket %s: %w", cfg.Socket, err)
+	}
+	if cfg.Functions == 1 {
+		return []string{path}, nil
+	}
+	var all []string
+	for k := range cfg.Functions {
+		all = append(all, fmt.Sprintf("%s.%d", path, k))
+	}
+	return all, nil
 }
 
 // MaxFunctions is how many functions a session can have.

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"strings"
 	"sync"
 
@@ -36,7 +35,7 @@ func Start(ctx context.Context, cfg *Config) (s *Server, err error) {
 		return nil, &UsageError{errors.New("--socket is needed: the path of the socket to which QEMU connects, such as --socket /tmp/mlx5.sock")}
 	}
 	s = &Server{m: newMachine(cfg), cfg: *cfg}
-	if s.sockets, err = socketPaths(cfg); err != nil {
+	if s.sockets, err = cfg.Sockets(); err != nil {
 		return nil, err
 	}
 	if cfg.Faults != nil {
@@ -81,22 +80,6 @@ func (s *Server) capture(ctx context.Context) error {
 	}
 	s.pcap = f
 	return nil
-}
-
-// socketPaths are the sockets by function.
-func socketPaths(cfg *Config) ([]string, error) {
-	path, err := filepath.Abs(cfg.Socket)
-	if err != nil {
-		return nil, fmt.Errorf("socket %s: %w", cfg.Socket, err)
-	}
-	if cfg.Functions == 1 {
-		return []string{path}, nil
-	}
-	var all []string
-	for k := range cfg.Functions {
-		all = append(all, fmt.Sprintf("%s.%d", path, k))
-	}
-	return all, nil
 }
 
 // Sockets are the paths of the sockets, one for each function.

@@ -110,6 +110,7 @@ programs on the simulated adapter.`,
   rdmasim run uar-sharing -o out
   rdmasim run stream.yaml --sweep traffic.0.payload=64B,1KiB,4KiB
   rdmasim exec -- ibv_devinfo -v
+  rdmasim vm -- ibv_devinfo
   rdmasim pci --socket /tmp/mlx5.sock`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -120,7 +121,7 @@ programs on the simulated adapter.`,
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(listCommand(), runCommand(), validateCommand(), profileCommand(), execCommand(), pciCommand())
+	root.AddCommand(listCommand(), runCommand(), validateCommand(), profileCommand(), execCommand(), vmCommand(), pciCommand())
 	// cobra's own errors (an unknown command, a wrong number of arguments) are usage.
 	wrapArgs(root)
 	return root

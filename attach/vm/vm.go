@@ -1,0 +1,132 @@
+// Package vm boots guests under QEMU, emulated or accelerated, with RDMA devices: a Debian kernel of a chosen series, the host's root read-only
+// below a layer in memory, or a user space of the guest's own. The work is that of the scripts in this package, which the lab of
+// Soft-RoCE uses too (scripts/lab); they need bash, busybox, cpio, kmod and xz, and download kernels and, where the system's QEMU
+// is older than 10.1, a QEMU from Debian.
+package vm
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+//go:embed scripts
+var scripts embed.FS
+
+// Config says what to boot, and what to run in it.
+type Config struct {
+	// Sockets are those of the servers of vfio-user, one for each function that the guest has.
+	Sockets []string
+	// Kernel is the series, as 6.12, or newest: the newest that Debian has.
+	Kernel string
+	// UserSpace is empty for the host's root, "newest" for the newest of Debian, or a folder.
+	UserSpace string
+	// Folder is mounted writable at its own path; empty: the current one.
+	Folder string
+	// Cache is where kernels and QEMU are kept; empty: rdmasim/vm in the user's cache folder.
+	Cache string
+	// Memory of the guest as QEMU has it, such as 3G.
+	Memory string
+	// Timeout ends the guest.
+	Timeout time.Duration
+	// Dmesg is a file for the log of the guest's kernel; empty: none.
+	Dmesg string
+	// Args are the command and its arguments. Without any, a shell on the console.
+	Args []string
+
+	Stdout, Stderr io.Writer
+}
+
+// UsageError is one of the caller: a value that cannot be, or packages that are missing here.
+type UsageError struct{ error }
+
+func (e *UsageError) Unwrap() error { return e.error }
+
+// Run boots the guest and returns the exit status of its command. When ctx ends the guest is ended.
+func Run(ctx context.Context, cfg *Config) (int, error) {
+	dir, err := unpack()
+	if err != nil {
+		return 0, err
+	}
+	defer os.RemoveAll(dir)
+	c := exec.CommandContext(ctx, filepath.Join(dir, "scripts", "boot"), cfg.flags()...)
+	c.Stdout, c.Stderr, c.Stdin = cfg.Stdout, cfg.Stderr, nil
+	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
+	if len(cfg.Args) == 0 {
+		c.Stdin = os.Stdin // and the terminal's own group
+	} else {
+		c.SysProcAttr.Setpgid = true
+	}
+	c.Cancel = func() error {
+		if c.SysProcAttr.Setpgid {
+			return syscall.Kill(-c.Process.Pid, syscall.SIGTERM)
+		}
+		return c.Process.Signal(syscall.SIGTERM)
+	}
+	c.WaitDelay = 10 * time.Second
+	err = c.Run()
+	var exit *exec.ExitError
+	switch {
+	case ctx.Err() != nil:
+		return 0, context.Cause(ctx)
+	case errors.As(err, &exit) && exit.Exited():
+		return exit.ExitCode(), nil
+	case err != nil:
+		return 0, fmt.Errorf("the guest: %w", err)
+	}
+	return 0, nil
+}
+
+func (cfg *Config) flags() []string {
+	a := []string{"--device", "mlx5"}
+	for _, s := range cfg.Sockets {
+		a = append(a, "--socket", s)
+	}
+	for _, f := range []struct{ name, value string }{
+		{"--kernel", cfg.Kernel}, {"--root", cfg.UserSpace}, {"--folder", cfg.Folder}, {"--cache", cfg.Cache},
+		{"--memory", cfg.Memory}, {"--dmesg", cfg.Dmesg},
+	} {
+		if f.value != "" {
+			a = append(a, f.name, f.value)
+		}
+	}
+	if cfg.Timeout > 0 {
+		a = append(a, "--timeout", strconv.Itoa(max(1, int(cfg.Timeout/time.Second))))
+	}
+	return append(append(a, "--"), cfg.Args...)
+}
+
+// unpack writes the scripts into a folder of their own.
+func unpack() (string, error) {
+	dir, err := os.MkdirTemp("", "rdmasim-vm-")
+	if err != nil {
+		return "", err
+	}
+	err = fs.WalkDir(scripts, "scripts", func(name string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case e.IsDir():
+			return os.MkdirAll(filepath.Join(dir, name), 0o755)
+		}
+		b, err := scripts.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(dir, name), b, 0o755)
+	})
+	if err != nil {
+		os.RemoveAll(dir)
+		return "", fmt.Errorf("the scripts that boot guests: %w", err)
+	}
+	return dir, nil
+}

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rdmasim/rdmasim/attach/pci"
+	"github.com/rdmasim/rdmasim/attach/vm"
+	"github.com/rdmasim/rdmasim/experiment"
+)
+
+func vmCommand() *cobra.Command {
+	var f adapterFlags
+	var guest vm.Config
+	c := &cobra.Command{
+		Use:   "vm [flags] -- COMMAND ARGS...",
+		Short: "Run a command below a real Linux kernel whose mlx5 driver has the simulated adapter",
+		Long: `Boots a Debian kernel under QEMU with simulated adapters as PCI devices, which its own
+mlx5_core and mlx5_ib drive, unmodified. The command runs in the guest, in the folder where
+you are, which is mounted there; the rest of this machine's files are the guest's, too, and
+what it writes to them is forgotten. Without a command, a shell. No root, no card and no
+support for virtual machines is needed: the guest is emulated. The first run downloads a
+kernel and, where QEMU is older than 10.1, a QEMU. The exit status is that of the command.`,
+		Example: `  rdmasim vm -- ibv_devinfo
+  rdmasim vm --profile connectx-5-ib --functions 2 -- sh -c 'ibv_rc_pingpong -d mlx5_0 -c & sleep 2; ibv_rc_pingpong -d mlx5_1 -c localhost'
+  rdmasim vm --kernel 6.1 --dmesg boot.log -- true`,
+		RunE: func(c *cobra.Command, args []string) error {
+			guest.Args, guest.Stdout, guest.Stderr = args, os.Stdout, os.Stderr
+			if len(guest.Sockets) > 0 {
+				return runGuest(c.Context(), &guest)
+			}
+			cfg, err := f.config(c.Context())
+			if err != nil {
+				return err
+			}
+			return runBoth(c, cfg, &guest)
+		},
+	}
+	f.add(c)
+	s := c.Flags()
+	s.SetInterspersed(false)
+	s.StringArrayVar(&guest.Sockets, "connect", nil, "have the function that another rdmasim pci offers on this `socket`, in place of own ones (can be repeated)")
+	s.StringVar(&guest.Kernel, "kernel", "6.12", "series of the kernel, such as 6.1; newest is the newest that Debian has")
+	s.StringVar(&guest.UserSpace, "root", "", "root of the guest: a `folder`, or newest, for rdma-core and tools of the newest Debian (default: that of this machine)")
+	s.StringVar(&guest.Folder, "folder", "", "`folder` that the guest may write to (default: the current one)")
+	s.StringVar(&guest.Memory, "memory", "2G", "memory of the guest")
+	s.DurationVar(&guest.Timeout, "timeout", 2*time.Hour, "end a guest that runs for longer")
+	s.StringVar(&guest.Dmesg, "dmesg", "", "write the log of the guest's kernel to this `file`")
+	s.StringVar(&guest.Cache, "cache", os.Getenv("RDMASIM_VM_CACHE"), "`folder` for kernels and QEMU (default: $RDMASIM_VM_CACHE, or rdmasim/vm in the cache folder of the user)")
+	return c
+}
+
+// runBoth boots a guest on adapters of this process.
+func runBoth(c *cobra.Command, cfg *pci.Config, guest *vm.Config) error {
+	dir, err := os.MkdirTemp("", "rdmasim-vm-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	cfg.Socket = filepath.Join(dir, "mlx5")
+	cfg.Logf = func(format string, a ...any) { fmt.Fprintf(c.ErrOrStderr(), "rdmasim vm: "+format+"\n", a...) }
+	if guest.Sockets, err = cfg.Sockets(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(c.Context())
+	defer cancel()
+	ready, served := make(chan struct{}), make(chan error, 1)
+	go func() {
+		served <- pci.Run(ctx, cfg, func([]string) { close(ready) })
+		cancel() // a guest without its adapters would only wait
+	}()
+	var program error
+	select {
+	case <-ready:
+		program = runGuest(ctx, guest)
+	case <-ctx.Done():
+	}
+	cancel()
+	if err := pciError(<-served); err != nil {
+		return err
+	}
+	if program == nil {
+		return c.Context().Err()
+	}
+	return program
+}
+
+func runGuest(ctx context.Context, guest *vm.Config) error {
+	status, err := vm.Run(ctx, guest)
+	var bad *vm.UsageError
+	switch {
+	case errors.As(err, &bad):
+		return &experiment.UsageError{Err: fmt.Errorf("vm: %w", err)}
+	case err != nil:
+		return fmt.Errorf("vm: %w", err)
+	case status != 0:
+		return programStatus(status)
+	}
+	return nil
+}
