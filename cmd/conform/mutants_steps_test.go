@@ -27,8 +27,8 @@ var stepFiles = []string{"sim/hca/responder_check.go", "sim/hca/requester_check.
 
 // askedElsewhere are the rules of steps whose switch stands outside the step.
 var askedElsewhere = map[string]string{
-	"mayBegin: q.outOfReads(c.Opcode())": "ReadsAreLimited",  // where the QP makes room for READs
-	"checkUpdate: k == nil":              "ChangedKeyExists", // Update answers for it: the steps behind need the key
+	"mayBegin: q.outOfReads(op)": "ReadsAreLimited",  // where the QP makes room for READs
+	"checkUpdate: k == nil":      "ChangedKeyExists", // Update answers for it: the steps behind need the key
 }
 
 // step is a clause of a list.
