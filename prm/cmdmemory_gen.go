@@ -87,25 +87,6 @@ func (q QuerySpecialContextsOut) SetTerminateScatterListMKey(v uint32) { putBE32
 func (q QuerySpecialContextsOut) RepeatedMKey() uint32                 { return be32(q, 0x18) }
 func (q QuerySpecialContextsOut) SetRepeatedMKey(v uint32)             { putBE32(q, 0x18, v) }
 
-// ChangeMKeyIn is the in mailbox of CHANGE_MKEY, a command of our own: the segments of a UMR
-// work request, and the translation entries that it writes.
-type ChangeMKeyIn []byte
-
-// ChangeMKeyInSize is its length in bytes, the list at its end not included.
-const ChangeMKeyInSize = 0x80
-
-func (c ChangeMKeyIn) MKey() uint32        { return be32(c, 0x08) }
-func (c ChangeMKeyIn) SetMKey(v uint32)    { putBE32(c, 0x08, v) }
-func (c ChangeMKeyIn) UMR() UMRCtrlSegment { return UMRCtrlSegment(c[0x10:0x40:0x40]) }
-func (c ChangeMKeyIn) MKC() MKC            { return MKC(c[0x40:0x80:0x80]) }
-func (c ChangeMKeyIn) Entries() []byte     { return c[0x80:] }
-
-// ChangeMKeyOut is the out mailbox of CHANGE_MKEY.
-type ChangeMKeyOut []byte
-
-// ChangeMKeyOutSize is its length in bytes.
-const ChangeMKeyOutSize = 0x10
-
 // AllocMemicIn is the in mailbox of ALLOC_MEMIC (0x205): memory to be seen somewhere in a
 // range of the BAR.
 type AllocMemicIn []byte

@@ -22,24 +22,21 @@ const (
 	OpQuerySpecialContexts Opcode = 0x203
 	OpAllocMemic           Opcode = 0x205
 	OpDeallocMemic         Opcode = 0x206
-	// OpChangeMKey is of our own: what a driver asks by a UMR work request on a queue of its
-	// own, which drivers here do not have.
-	OpChangeMKey  Opcode = 0x2ff
-	OpCreateEQ    Opcode = 0x301
-	OpDestroyEQ   Opcode = 0x302
-	OpQueryEQ     Opcode = 0x303
-	OpCreateCQ    Opcode = 0x400
-	OpDestroyCQ   Opcode = 0x401
-	OpQueryCQ     Opcode = 0x402
-	OpModifyCQ    Opcode = 0x403
-	OpCreateQP    Opcode = 0x500
-	OpDestroyQP   Opcode = 0x501
-	OpRst2InitQP  Opcode = 0x502
-	OpInit2RTRQP  Opcode = 0x503
-	OpRTR2RTSQP   Opcode = 0x504
-	OpRTS2RTSQP   Opcode = 0x505
-	OpSQErr2RTSQP Opcode = 0x506
-	Op2ErrQP      Opcode = 0x507
+	OpCreateEQ             Opcode = 0x301
+	OpDestroyEQ            Opcode = 0x302
+	OpQueryEQ              Opcode = 0x303
+	OpCreateCQ             Opcode = 0x400
+	OpDestroyCQ            Opcode = 0x401
+	OpQueryCQ              Opcode = 0x402
+	OpModifyCQ             Opcode = 0x403
+	OpCreateQP             Opcode = 0x500
+	OpDestroyQP            Opcode = 0x501
+	OpRst2InitQP           Opcode = 0x502
+	OpInit2RTRQP           Opcode = 0x503
+	OpRTR2RTSQP            Opcode = 0x504
+	OpRTS2RTSQP            Opcode = 0x505
+	OpSQErr2RTSQP          Opcode = 0x506
+	Op2ErrQP               Opcode = 0x507
 	// RTS to SQD and SQD to SQD: Linux has no names for these numbers, which no driver
 	// sends; a device here has them only when its profile says so.
 	OpRTS2SQDQP              Opcode = 0x508
@@ -112,7 +109,6 @@ var commands = [...]cmdInfo{
 	{OpQuerySpecialContexts, "QUERY_SPECIAL_CONTEXTS", QuerySpecialContextsInSize, QuerySpecialContextsOutSize},
 	{OpAllocMemic, "ALLOC_MEMIC", AllocMemicInSize, AllocMemicOutSize},
 	{OpDeallocMemic, "DEALLOC_MEMIC", DeallocMemicInSize, DeallocMemicOutSize},
-	{OpChangeMKey, "CHANGE_MKEY", ChangeMKeyInSize, ChangeMKeyOutSize},
 	{OpCreateEQ, "CREATE_EQ", CreateEQInSize, CreateEQOutSize},
 	{OpDestroyEQ, "DESTROY_EQ", DestroyEQInSize, DestroyEQOutSize},
 	{OpQueryEQ, "QUERY_EQ", QueryEQInSize, QueryEQOutSize},

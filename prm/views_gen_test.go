@@ -20,8 +20,6 @@ var views = []struct {
 	{DestroyMKeyOut(nil), 0x10, false},
 	{QuerySpecialContextsIn(nil), 0x10, false},
 	{QuerySpecialContextsOut(nil), 0x20, false},
-	{ChangeMKeyIn(nil), 0x80, false},
-	{ChangeMKeyOut(nil), 0x10, false},
 	{AllocMemicIn(nil), 0x20, false},
 	{AllocMemicOut(nil), 0x10, false},
 	{DeallocMemicIn(nil), 0x20, false},

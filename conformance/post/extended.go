@@ -197,6 +197,10 @@ func samePackets(c *spec.C) {
 	for _, ex := range []bool{false, true} {
 		src.Set(c, 0, all)
 		a, b := e.PairWith(c, other, kit.WithLongTimeout(c, extended()))
+		for a.QPN() == b.QPN { // by which the transcript tells the directions apart
+			e.CreateQP(c, extended())
+			a, b = e.PairWith(c, other, kit.WithLongTimeout(c, extended()))
+		}
 		dst := other.Buffer(c, 8192, kit.AllAccess, 0)
 		wrs := program(c, src, dst, c.Has("atomic"))
 		b.Recv(c, dst, 8)

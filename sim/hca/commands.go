@@ -42,7 +42,6 @@ var commands = map[prm.Opcode]command{
 	prm.OpDestroyMKey:            {cmdDestroyMKey, phaseRunning, phaseRunning},
 	prm.OpAllocMemic:             {cmdAllocMemic, phaseRunning, phaseRunning},
 	prm.OpDeallocMemic:           {cmdDeallocMemic, phaseRunning, phaseRunning},
-	prm.OpChangeMKey:             {cmdChangeMKey, phaseRunning, phaseRunning},
 	prm.OpQuerySpecialContexts:   {cmdSpecialContexts, phaseRunning, phaseRunning},
 
 	prm.OpCreateEQ:  {cmdCreateEQ, phaseRunning, phaseRunning},
@@ -146,11 +145,6 @@ func (d *Device) commandTime(op prm.Opcode, in []byte) sim.Time {
 		return t.CreateMkey + sim.Time(len(prm.CreateMKeyIn(in).Entries())/8)*t.CreateMkeyEntry
 	case prm.OpDestroyMKey:
 		return t.DestroyMkey
-	case prm.OpChangeMKey:
-		if len(in) < prm.ChangeMKeyInSize {
-			return t.Base
-		}
-		return t.ChangeMkey + sim.Time(len(prm.ChangeMKeyIn(in).Entries())/8)*t.CreateMkeyEntry
 	}
 	return t.Base
 }

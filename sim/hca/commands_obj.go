@@ -2,7 +2,6 @@ package hca
 
 import (
 	"github.com/rdmasim/rdmasim/prm"
-	"github.com/rdmasim/rdmasim/sim/mkey"
 	"github.com/rdmasim/rdmasim/sim/rule"
 	"github.com/rdmasim/rdmasim/sim/uar"
 )
@@ -181,24 +180,6 @@ func cmdDestroyMKey(d *Device, in, _ []byte) prm.Status {
 	d.keys.Remove(n)
 	d.keyNums.release(n)
 	if d.p.FlushOnDestroy {
-		d.caches.flushKeys()
-	}
-	return prm.StatusOK
-}
-
-// cmdChangeMKey changes a key as a UMR of a driver does.
-func cmdChangeMKey(d *Device, in, _ []byte) prm.Status {
-	m := prm.ChangeMKeyIn(in)
-	c := m.MKC()
-	list := append(m.Entries()[:len(m.Entries()):len(m.Entries())], make([]byte, -len(m.Entries())&63)...)
-	if d.keys.Update(mkey.Queue{Driver: true, FastRegister: true}, m.MKey(), m.UMR(), c, list) != mkey.OK {
-		return prm.StatusBadResState
-	}
-	switch {
-	case m.UMR().MKeyMask()&prm.MKeyMaskFree == 0:
-	case !c.Free():
-		d.caches.fillKey(m.MKey()>>8, c.StartAddr(), c.Len())
-	case d.p.FlushOnDestroy:
 		d.caches.flushKeys()
 	}
 	return prm.StatusOK

@@ -36,7 +36,7 @@ func testParams() Params {
 		},
 		UAR: uar.Params{BFBusy: 10 * ns, BFTimeout: sim.Microsecond, BFLines: 4},
 		Commands: CommandTimes{Base: sim.Microsecond, CreateQP: 30 * sim.Microsecond, ModifyQP: 10 * sim.Microsecond, DestroyQP: 10 * sim.Microsecond,
-			CreateCQ: 10 * sim.Microsecond, CreateMkey: 10 * sim.Microsecond, CreateMkeyEntry: 10 * ns, DestroyMkey: 5 * sim.Microsecond, ChangeMkey: 5 * sim.Microsecond},
+			CreateCQ: 10 * sim.Microsecond, CreateMkey: 10 * sim.Microsecond, CreateMkeyEntry: 10 * ns, DestroyMkey: 5 * sim.Microsecond},
 	}
 }
 

@@ -118,7 +118,6 @@ func fillGeneral(c prm.HCACap, p *Params) {
 	c.SetCQEVersion(uint32(p.CQEVersion))
 	c.SetIMAICL(true)
 	c.SetDumpFillMKey(p.DumpFillMkey)
-	c.SetUMRExtendedTranslationOffset(true)
 	c.SetRelaxedOrderingWriteUMR(true)
 	c.SetRelaxedOrderingReadUMR(true)
 	// The bus may reorder what a key with these rights moves; this one does not.

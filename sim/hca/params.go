@@ -133,7 +133,6 @@ type CommandTimes struct {
 	CreateMkey          sim.Time
 	CreateMkeyEntry     sim.Time // for each translation entry of the list
 	DestroyMkey         sim.Time
-	ChangeMkey          sim.Time // in place, which a driver has done by a work request of its own
 }
 
 // Identity has the values in which one device differs from another.

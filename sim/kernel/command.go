@@ -28,6 +28,8 @@ type call struct {
 	dev  sim.Time // of the device's firmware
 	// outside: the process is not simulated, and has its answer at this instant.
 	outside bool
+	umr     uint64 // the last change of a memory key that it has posted
+	numUMRs int
 }
 
 // enter pays for the entry of a call and, if it will send commands, waits for the
@@ -48,6 +50,9 @@ func (d *Device) enter(c Caller, commands bool) call {
 func (k *call) leave() {
 	if k.c.P == nil {
 		return
+	}
+	if k.numUMRs > 0 {
+		k.awaitUMRs()
 	}
 	cost := k.work
 	if k.dev > 0 {

@@ -40,7 +40,8 @@ type Device struct {
 	xrcds      bool
 	mkeys      uint8 // variant byte of the last mkey made
 	keys       keyCache
-	memicPages []bool // pages of BAR 0 where device memory is seen
+	umr        *umrQueue // nil until the first region
+	memicPages []bool    // pages of BAR 0 where device memory is seen
 
 	eqs  []*eq // async, then completion; eqs[i] has MSI-X vector i
 	poll sim.Handler

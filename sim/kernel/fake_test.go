@@ -27,6 +27,13 @@ type fakeFunction struct {
 	gids   map[uint32]prm.RoCEAddr
 	eqPAs  []uint64
 	eqLogs []uint32
+
+	m    *mem.Memory
+	ring mem.PA          // of the driver's queue for UMRs
+	free map[uint32]bool // memory keys, by index
+	pds  map[uint32]uint32
+	umr  prm.SendWQE // the last UMR
+	umrs int         // how many there were
 }
 
 var fakeMAC = MAC{0x02, 0x11, 0x22, 0x33, 0x44, 0x55}
@@ -34,7 +41,7 @@ var fakeMAC = MAC{0x02, 0x11, 0x22, 0x33, 0x44, 0x55}
 func newFake() *fakeFunction {
 	f := &fakeFunction{
 		last: map[prm.Opcode][]byte{}, fail: map[prm.Opcode]prm.Status{}, next: 16, live: map[prm.Opcode]int{},
-		caps: map[uint16][]byte{}, qpcs: map[uint32]prm.QPC{}, gids: map[uint32]prm.RoCEAddr{},
+		caps: map[uint16][]byte{}, qpcs: map[uint32]prm.QPC{}, gids: map[uint32]prm.RoCEAddr{}, free: map[uint32]bool{}, pds: map[uint32]uint32{},
 	}
 	for _, page := range []uint16{prm.CapGeneral, prm.CapAtomic, prm.CapRoCE} {
 		f.caps[page] = make([]byte, 0x1000)
@@ -81,6 +88,27 @@ func (f *fakeFunction) MMIOWrite(off uint64, p []byte) {
 	if off%prm.UARPageSize == prm.UAREQArm {
 		f.arms = append(f.arms, prm.EQDoorbell(p).CI())
 	}
+	if off%prm.UARPageSize == prm.UARBFOffset {
+		f.runUMR(prm.CtrlSegment(p).WQEIndex())
+	}
+}
+
+// runUMR notes a UMR, and whether it makes its key free.
+func (f *fakeFunction) runUMR(idx uint16) {
+	b := make([]byte, 3*prm.WQEBBSize)
+	for i := range 3 {
+		f.m.Read(f.ring+mem.PA((int(idx)+i)%(1<<logUMRBlocks)*prm.WQEBBSize), b[i*prm.WQEBBSize:(i+1)*prm.WQEBBSize])
+	}
+	if err := prm.ParseSendWQE(b, prm.STRegUMR, &f.umr); err != nil {
+		panic(err)
+	}
+	f.umrs++
+	if f.umr.UMR.MKeyMask()&prm.MKeyMaskFree != 0 {
+		f.free[f.umr.Ctrl.Imm()>>8] = f.umr.MKC.Free()
+	}
+	if f.umr.UMR.MKeyMask()&prm.MKeyMaskPD != 0 {
+		f.pds[f.umr.Ctrl.Imm()>>8] = f.umr.MKC.PD()
+	}
 }
 
 func (f *fakeFunction) number(made prm.Opcode) uint32 {
@@ -118,7 +146,9 @@ func (f *fakeFunction) makes(op prm.Opcode, in, out []byte) bool {
 	case prm.OpAllocQCounter:
 		prm.AllocQCounterOut(out).SetCounterSetID(f.number(op))
 	case prm.OpCreateMKey:
-		prm.CreateMKeyOut(out).SetMKeyIndex(f.number(op))
+		n := f.number(op)
+		f.free[n] = prm.CreateMKeyIn(in).MKC().Free()
+		prm.CreateMKeyOut(out).SetMKeyIndex(n)
 	case prm.OpCreateEQ:
 		prm.CreateEQOut(out).SetEQNumber(f.number(op))
 		f.eqPAs = append(f.eqPAs, prm.CreateEQIn(in).PAS().At(0))
@@ -129,6 +159,9 @@ func (f *fakeFunction) makes(op prm.Opcode, in, out []byte) bool {
 		n := f.number(op)
 		prm.CreateQPOut(out).SetQPN(n)
 		f.qpcs[n] = append(prm.QPC(nil), prm.CreateQPIn(in).QPC()...)
+		if m := prm.CreateQPIn(in); m.QPC().ST() == prm.STRegUMR {
+			f.ring = mem.PA(m.PAS().At(0))
+		}
 	default:
 		return false
 	}
@@ -185,6 +218,10 @@ func (f *fakeFunction) others(op prm.Opcode, in, out []byte) {
 		}
 	case prm.OpSetRoCEAddress:
 		f.gids[prm.SetRoCEAddressIn(in).RoCEAddressIndex()] = prm.SetRoCEAddressIn(in).Addr()
+	case prm.OpQueryMKey:
+		c, n := prm.QueryMKeyOut(out).MKC(), prm.QueryMKeyIn(in).MKeyIndex()
+		c.SetFree(f.free[n])
+		c.SetPD(f.pds[n])
 	case prm.OpQueryQP:
 		copy(prm.QueryQPOut(out).QPC(), f.qpcs[prm.QueryQPIn(in).QPN()])
 	}
@@ -220,6 +257,7 @@ func (*setup) pcieParams() pcie.Params {
 func newSetup(t *testing.T, p Params) *setup {
 	t.Helper()
 	s := &setup{t: t, e: sim.New(sim.Options{}), m: mem.New(1 << 32), f: newFake()}
+	s.f.m = s.m
 	link := pcie.NewLink(s.e, s.m, s.pcieParams())
 	link.Attach(s.f, func(v int) { s.d.Interrupt(v) })
 	var err error

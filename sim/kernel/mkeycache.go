@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/bits"
 	"slices"
+	"syscall"
 
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/sim"
@@ -218,16 +219,15 @@ func (k *call) freeKey(s keyShape, variant bool) (uint32, error) {
 // (mlx5r_umr_update_mr_pas with MLX5_IB_UPD_XLT_ENABLE).
 func (m *mr) loadKey(k *call, size uint64) error {
 	d := k.d
-	n := m.mem.numBlocks(size)
-	in := prm.NewIn(prm.OpChangeMKey, 16*((n+1)/2))
-	req := prm.ChangeMKeyIn(in)
-	req.SetMKey(m.mkey)
-	req.UMR().SetMKeyMask(d.rightsMask() | prm.MKeyMaskFree | prm.MKeyMaskLen | prm.MKeyMaskStartAddr | prm.MKeyMaskPageSize)
-	req.UMR().SetFlags(prm.UMRTranslationOffset)
-	m.fillEntries(prm.MTT(req.Entries()), d, size)
-	m.fillMKC(req.MKC(), d, m.iova, m.access, uint8(m.mkey))
-	req.MKC().SetLogPageSize(uint32(bits.TrailingZeros64(size)))
-	if err := k.exec(in, prm.NewOut(prm.OpChangeMKey, 0)); err != nil {
+	list := make(prm.MTT, (8*m.mem.numBlocks(size)+umrAlign-1)&^(umrAlign-1))
+	m.fillEntries(list, d, size)
+	err := k.post(&umrRequest{key: m.mkey, flags: prm.UMRCheckFree, list: list,
+		mask: d.rightsMask() | prm.MKeyMaskKey | prm.MKeyMaskFree | prm.MKeyMaskLen | prm.MKeyMaskStartAddr | prm.MKeyMaskPageSize,
+		mkc: func(c prm.MKC) {
+			m.fillMKC(c, d, m.iova, m.access, uint8(m.mkey))
+			c.SetLogPageSize(uint32(bits.TrailingZeros64(size)))
+		}})
+	if err != nil {
 		return fmt.Errorf("translations by UMR: %w", err)
 	}
 	m.pageSize = size
@@ -237,12 +237,14 @@ func (m *mr) loadKey(k *call, size uint64) error {
 // revokeKey makes a key free and gives it to the driver (mlx5r_umr_revoke_mr). It fails while
 // memory windows are bound to it.
 func (m *mr) revokeKey(k *call) error {
-	in := prm.NewIn(prm.OpChangeMKey, 0)
-	req := prm.ChangeMKeyIn(in)
-	req.SetMKey(m.mkey)
-	req.UMR().SetMKeyMask(prm.MKeyMaskFree | prm.MKeyMaskPD)
-	req.UMR().SetFlags(prm.UMRInline)
-	req.MKC().SetFree(true)
-	req.MKC().SetPD(k.d.pdn)
-	return k.exec(in, prm.NewOut(prm.OpChangeMKey, 0))
+	err := k.post(&umrRequest{key: m.mkey, flags: prm.UMRInline, mask: prm.MKeyMaskFree | prm.MKeyMaskPD, mkc: func(c prm.MKC) {
+		c.SetFree(true)
+		c.SetPD(k.d.pdn)
+		c.SetQPN(prm.MKeyQPNAny)
+		c.SetMKey70(m.mkey)
+	}})
+	if err == nil && k.umrFailed(m.mkey) {
+		err = fmt.Errorf("revocation by UMR: %w", syscall.EINVAL)
+	}
+	return err
 }

@@ -107,7 +107,10 @@ func (m *mr) makeMKey(k *call, iova uint64, access verbs.AccessFlags) error {
 		return m.createMKey(k, size, iova, access)
 	}
 	n := m.mem.numBlocks(size)
-	var err error
+	_, err := k.umrs()
+	if err != nil {
+		return err
+	}
 	if m.mkey, m.entry, err = k.takeKey(n, access); err != nil {
 		return err
 	}

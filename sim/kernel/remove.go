@@ -26,6 +26,9 @@ func (d *Device) Remove() {
 		k.mustDestroy(prm.NewIn(op, 0))
 	}
 	d.removed = true
+	if d.umr != nil {
+		d.umr.finish(d, d.umr.posted)
+	}
 	d.gids = nil
 }
 

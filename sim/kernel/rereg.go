@@ -5,6 +5,7 @@ import (
 	"syscall"
 
 	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/sim/rule"
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
@@ -134,14 +135,14 @@ func (m *mr) reload(k *call, n *mr) (bool, error) {
 
 // reconfigure is mlx5r_umr_rereg_pd_access.
 func (m *mr) reconfigure(k *call, n *mr) error {
-	in := prm.NewIn(prm.OpChangeMKey, 0)
-	req := prm.ChangeMKeyIn(in)
-	req.SetMKey(m.mkey)
-	req.UMR().SetMKeyMask(k.d.rightsMask())
-	req.UMR().SetFlags(prm.UMRCheckNotFree | prm.UMRInline)
-	n.fillRights(req.MKC(), k.d, n.access)
-	if err := k.exec(in, prm.NewOut(prm.OpChangeMKey, 0)); err != nil {
-		return err
+	if !k.d.breaks(rule.ReregistrationChangesRights) {
+		err := k.post(&umrRequest{key: m.mkey, flags: prm.UMRCheckNotFree | prm.UMRInline, mask: k.d.rightsMask(), mkc: func(c prm.MKC) {
+			n.fillRights(c, k.d, n.access)
+			c.SetMKey70(m.mkey)
+		}})
+		if err != nil {
+			return err
+		}
 	}
 	m.pd.refs--
 	n.pd.refs++

@@ -40,8 +40,8 @@ func TestReregInPlace(t *testing.T) {
 		if (lkey == key) != x.stays || lkey != rkey {
 			t.Errorf("%s: key %#x becomes %#x, %#x", x.what, key, lkey, rkey)
 		}
-		if c := prm.ChangeMKeyIn(s.f.last[prm.OpChangeMKey]); x.stays && (c.MKey() != key || c.UMR().Flags()&prm.UMRCheckNotFree == 0) {
-			t.Errorf("%s: command %x", x.what, []byte(c))
+		if u := &s.f.umr; x.stays && (u.Ctrl.Imm() != key || u.UMR.Flags()&prm.UMRCheckNotFree == 0) {
+			t.Errorf("%s: UMR of key %#x, flags %#x", x.what, u.Ctrl.Imm(), u.UMR.Flags())
 		}
 		key = lkey
 	}

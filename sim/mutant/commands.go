@@ -10,7 +10,6 @@ import (
 // commands are mutants of the device at its mailbox: it answers that it has done what it
 // has not.
 var commands = []Mutant{
-	{Name: "rights-stay", Area: "MR", Killers: []string{"MR-024"}, Rule: "Reregistration with other rights changes the rights", wrap: deaf(prm.OpChangeMKey)},
 	{Name: "limit-never-armed", Area: "SRQ", Killers: []string{"SRQ-008"}, Rule: "An SRQ with a limit reports when it has fewer receives", wrap: deaf(prm.OpModifyRMP)},
 	{Name: "error-state-ignored", Area: "QPS", Killers: []string{"POST-010"}, Rule: "A QP that is moved to ERR flushes its requests", wrap: deaf(prm.Op2ErrQP)},
 	{Name: "reset-ignored", Area: "QPS", Killers: []string{"POST-020"}, Rule: "A QP that is moved to RESET forgets its requests", wrap: deaf(prm.Op2RstQP)},

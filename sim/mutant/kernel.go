@@ -22,5 +22,6 @@ var kernel = []Mutant{
 	{Name: "high-qkey-for-all", Area: "UD", Killers: []string{"QPS-040"}, broken: rule.HighQKeysArePrivileged},
 	{Name: "reads-above-the-device", Area: "QPS", broken: rule.ReadsAreLimitedByTheDevice, Killers: []string{"QPS-021"}},
 	{Name: "port-events-to-one", Area: "ASYNC", Killers: []string{"ASYNC-006"}, broken: rule.PortEventsReachEveryContext},
+	{Name: "rights-stay", Area: "MR", Killers: []string{"MR-024"}, broken: rule.ReregistrationChangesRights},
 	{Name: "oldest-free-key-first", Area: "MR", Killers: []string{"MR-047"}, broken: rule.FreedKeysHaveTheirOrder},
 }

@@ -43,6 +43,7 @@ const (
 	ReadsAreLimitedByTheDevice
 	PortEventsReachEveryContext
 	FreedKeysHaveTheirOrder
+	ReregistrationChangesRights
 )
 
 // Rules of memory keys, a step of a check each.
@@ -235,6 +236,7 @@ var sentences = [...]string{
 	HighQKeysArePrivileged:            "A Q_Key with the top bit set is for privileged processes",
 	ReadsAreLimitedByTheDevice:        "A max_rd_atomic above what the device can is refused",
 	PortEventsReachEveryContext:       "Events of the port reach every open context",
+	ReregistrationChangesRights:       "Reregistration with other rights changes the rights",
 	FreedKeysHaveTheirOrder:           "Memory keys of deregistered regions are taken again in the order of the driver's time",
 
 	KeyHasItsVariant:                   "A key is valid with its own variant byte only",
