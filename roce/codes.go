@@ -171,7 +171,7 @@ const MaxMessage = 1 << 31
 
 // PacketsOf is how many packets carry n bytes at path MTU m: at least one.
 func PacketsOf(n uint32, m int) uint32 {
-	if n == 0 {
+	if uint64(n) <= uint64(m) {
 		return 1
 	}
 	return uint32((uint64(n) + uint64(m) - 1) / uint64(m))

@@ -152,7 +152,10 @@ func (p *Packet) IETH() IETH {
 func (p *Packet) Ext() []byte { return p.B[p.bth+BTHSize : p.payload] }
 
 // Payload is the payload without its pad.
-func (p *Packet) Payload() []byte { return p.B[p.payload : p.end-uint16(p.pad)] }
+func (p *Packet) Payload() []byte {
+	at, n := int(p.payload), p.PayloadLen()
+	return p.B[at : at+n]
+}
 
 // PayloadLen is len(Payload()).
 func (p *Packet) PayloadLen() int { return int(p.end) - int(p.pad) - int(p.payload) }

@@ -77,8 +77,8 @@ type Engine struct {
 	Counters Counters
 	cur      *Proc
 
-	// limit is min(barrier, now+reach), and never positive in lockstep: a program advances to a
-	// time before it without asking more.
+	// limit is min(barrier, now+reach) of some time up to now, and never positive in lockstep: a
+	// program advances to a time before it without asking more.
 	limit    Time
 	horizon  Time   // programs are less ahead of now
 	reach    Time   // horizon, if the sum with a time is not beyond the clock
@@ -230,7 +230,7 @@ func (e *Engine) Run(until Time) error {
 		if x.t != e.queue.now || x.seq >= eventClass { // behind an event that scheduled it for this instant, one of a lane passes nothing
 			e.place = x.seq
 		}
-		e.setNow(x.t)
+		e.queue.now = x.t // limit may be of a time before: advance sees to it
 		e.steps++
 		x.h(x.arg)
 	}

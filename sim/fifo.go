@@ -16,7 +16,8 @@ func (q *FIFO[T]) Len() int { return int(q.tail - q.head) }
 // Push adds a value behind the others.
 func (q *FIFO[T]) Push(x T) {
 	if int(q.tail-q.head) == len(q.ring) {
-		q.grow()
+		q.pushGrown(x)
+		return
 	}
 	q.ring[int(q.tail)&(len(q.ring)-1)] = x
 	q.tail++
@@ -33,7 +34,15 @@ func (q *FIFO[T]) Pop() T {
 	return x
 }
 
+// pushGrown is Push into a full ring. Nothing of Push is needed after it, so that Push keeps x
+// in registers.
+//
 //go:noinline
+func (q *FIFO[T]) pushGrown(x T) {
+	q.grow()
+	q.Push(x)
+}
+
 func (q *FIFO[T]) grow() {
 	n := len(q.ring)
 	ring := make([]T, max(8, 2*n))

@@ -116,9 +116,13 @@ func (d *receiveEngine) arrive(k int, x arrival, t sim.Time) sim.Time {
 // wake sets the event of the first packet, if it may take effect before the one that is set.
 func (d *receiveEngine) wake(at sim.Time) {
 	if at < d.arrivals.alarm {
-		d.arrivals.alarm = at
-		d.effects.At(at, d.h.rx, 0)
+		d.setAlarm(at)
 	}
+}
+
+func (d *receiveEngine) setAlarm(at sim.Time) {
+	d.arrivals.alarm = at
+	d.effects.At(at, d.h.rx, 0)
 }
 
 // onRx is the event of the first packet. Those of one instant take effect in the order in
@@ -133,8 +137,13 @@ func (d *receiveEngine) onRx() sim.Handler {
 		}
 		a.alarm = sim.Never
 		d.settle()
-		if k := a.first(); k >= 0 && a.pipes[k].arrived.Front().at <= now {
-			d.effect(a.pipes[k].arrived.Pop())
+		if k := a.first(); k >= 0 {
+			if l := &a.pipes[k].arrived; l.Front().at <= now {
+				x := l.Front()
+				f, slot, pfc := x.f, x.slot, x.pfc
+				l.Pop()
+				d.effect(f, slot, pfc)
+			}
 		}
 		d.wake(min(a.pipes[requests].soonest(), a.pipes[responses].soonest()))
 	}
@@ -263,11 +272,10 @@ func (d *receiveEngine) returned(slot int32) {
 }
 
 // effect is a received packet at the point where it takes effect.
-func (d *receiveEngine) effect(x arrival) {
-	f := x.f
-	d.returned(x.slot)
-	if x.pfc > 0 {
-		d.pauser.Buffered(uint8(x.pfc-1), -len(f.B))
+func (d *receiveEngine) effect(f *roce.Frame, slot int32, pfc int8) {
+	d.returned(slot)
+	if pfc > 0 {
+		d.pauser.Buffered(uint8(pfc-1), -len(f.B))
 	}
 	d.c.RxPackets++
 	d.c.RxOctets += uint64(len(f.B))

@@ -168,7 +168,12 @@ func (s *sink) BlueFlame(page uint32, wqe []byte, delay sim.Time) {
 func (d *doorbells) later(page uint32, b []byte, delay sim.Time, push bool) {
 	i := d.late.Get()
 	l := d.late.At(i)
-	l.page, l.push, l.n = page, push, int32(copy(l.buf[:], b))
+	l.page, l.push, l.n = page, push, int32(len(b))
+	if len(b) == prm.WQEBBSize { // the rule
+		*(*[prm.WQEBBSize]byte)(l.buf[:]) = [prm.WQEBBSize]byte(b)
+	} else {
+		copy(l.buf[:], b)
+	}
 	l.wait, l.void, l.aheadWrite = delay > 0, false, d.ahead
 	at := d.e.Now()
 	if l.on {

@@ -10,7 +10,7 @@ func (q *requester) posted(idx uint16, ds int, wqe []byte) {
 		q.u.c.DoorbellsState++
 		return
 	}
-	n := uint16(max(1, (ds*prm.DSSize+prm.WQEBBSize-1)/prm.WQEBBSize))
+	n := uint16(max(1, (uint(ds)+segmentsPerBlock-1)/segmentsPerBlock))
 	pi := idx + n
 	if int16(pi-q.sq.pi) <= 0 || uint32(pi-q.oldest()) > q.sq.size {
 		// Late, repeated, or made of stale bytes: the record knows.

@@ -42,8 +42,12 @@ func (r *sendRing) take(idx uint16, wqe []byte) bool {
 	}
 	r.needBuf()
 	at := int(idx) * prm.WQEBBSize & (len(r.buf) - 1)
-	k := copy(r.buf[at:], wqe)
-	copy(r.buf, wqe[k:])
+	if n == 1 { // the rule
+		*(*[prm.WQEBBSize]byte)(r.buf[at:]) = [prm.WQEBBSize]byte(wqe)
+	} else {
+		k := copy(r.buf[at:], wqe)
+		copy(r.buf, wqe[k:])
+	}
 	r.got = idx + n
 	if len(r.u.caches.sendWQEs.nodes) > 0 {
 		r.keep(idx)
@@ -60,7 +64,16 @@ func (r *sendRing) needBuf() {
 // readAhead fetches WQEs before the cursor needs them: when less than half of the
 // buffer is filled.
 func (r *sendRing) readAhead() {
-	if r.got != r.pi && r.state == prm.QPStateRTS && int(r.got-r.ci) < r.u.p.WQEBuffer>>1 {
+	if r.got != r.pi {
+		r.readOn()
+	}
+}
+
+// readOn is readAhead where something is posted that is not in the buffer.
+//
+//go:noinline
+func (r *sendRing) readOn() {
+	if r.state == prm.QPStateRTS && int(r.got-r.ci) < r.u.p.WQEBuffer>>1 {
 		r.fetchMore()
 	}
 }

@@ -22,7 +22,7 @@ func (m *Memory) HeldBack(n int) { m.heldBack += n }
 // They are valid until Hurry.
 func (m *Memory) Unobserved(pa PA, n int) []byte {
 	c, i := m.pageOf(pa, n)
-	if n == 0 || c == nil || c.watch != nil && c.watch[i] != nil || c.window != nil && c.window[i] {
+	if n == 0 || c == nil || i < uint64(len(c.watch)) && c.watch[i] != nil || i < uint64(len(c.window)) && c.window[i] {
 		return nil
 	}
 	x := c.backing(i)

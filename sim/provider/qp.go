@@ -145,11 +145,16 @@ func (q *QP) seg(off int) []byte {
 
 // next is the 16 bytes behind what the request has. The first segments are in one block.
 func (s *posting) next(q *QP) []byte {
-	if at := s.ds * segSize; at+segSize <= len(s.block) {
-		return s.block[at : at+segSize]
+	if at := s.ds * segSize; at < len(s.block) {
+		return s.block[at:]
 	}
-	return q.seg(s.ctrl + s.ds*segSize)
+	return q.segBehind(s)
 }
+
+// segBehind is posting.next where that is in another block than the control segment.
+//
+//go:noinline
+func (q *QP) segBehind(s *posting) []byte { return q.seg(s.ctrl + s.ds*segSize) }
 
 // block is the basic block of the send queue at a running offset.
 func (q *QP) block(off int) []byte {

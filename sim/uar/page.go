@@ -243,7 +243,7 @@ func (g *Page) writeReg(now sim.Time, k, h, at int, b []byte, s Sink) {
 
 // begin is a write of more than a doorbell to the start of a half.
 func (g *Page) begin(now sim.Time, k, h int, b []byte, s Sink) {
-	want := max(1, (prm.CtrlSegment(b).DS()*prm.DSSize+block-1)/block) * block
+	want := int(max(1, (uint(prm.CtrlSegment(b).DS())*prm.DSSize+block-1)/block)) * block
 	if !g.bf || len(b)%block != 0 || want > g.half {
 		g.count(torn)
 		s.Doorbell(g.Index, b[:8])
