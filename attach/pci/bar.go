@@ -23,7 +23,7 @@ type bar struct {
 func (b *bar) BAR0Size() uint64 { return b.hca.BAR0Size() }
 
 // Command implements pcie.Function.
-func (b *bar) Command(in, out []byte) sim.Time { return b.hca.Command(in, out) }
+func (b *bar) Command(in, out []byte) sim.Time { return b.queue.device.Command(in, out) }
 
 // MMIOWrite implements pcie.Function.
 func (b *bar) MMIOWrite(off uint64, p []byte) {

@@ -43,7 +43,7 @@ func newFunction(m *machine, name string, k int) *function {
 	f.bar.function = f
 	f.link = pcie.NewLink(m.eng, f.mem, p.PCIe)
 	f.hca = hca.New(m.eng, name, f.link, p.HCA, m.identity(k))
-	f.queue = newCommandQueue(m.eng, f.link, f.hca, f.commandDone)
+	f.queue = newCommandQueue(m.eng, f.link, firmware{f.hca}, f.commandDone)
 	f.link.Attach(&f.bar, f.interrupt)
 	f.space = *newConfigSpace(identity{
 		device: p.Kernel.PCIDevice, revision: p.Kernel.PCIRevision, ib: p.Link.InfiniBand,

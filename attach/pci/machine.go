@@ -42,8 +42,6 @@ type machine struct {
 // newMachine makes functions that are off, as no guest is connected.
 func newMachine(cfg *Config) *machine {
 	p := cfg.Profile.Resolved()
-	// The 64 bytes of a push arrive here in pieces of at most 8, which is no push.
-	p.HCA.BFRegSize = 0
 	m := &machine{
 		eng: sim.New(sim.Options{Seed: cfg.Seed}), prof: p, verbose: cfg.Verbose, tell: cfg.Logf, identity: network.Identity,
 		wake: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{}), failed: make(chan struct{}),
