@@ -62,10 +62,11 @@ func (c *cache) place(key uint64) uint32 {
 
 // touch reports whether the key was there; it is afterwards. Key 0 is none.
 func (c *cache) touch(at uint32, key uint64) bool {
-	if c.tags[at] == key {
+	tag := &c.tags[at]
+	if *tag == key {
 		return true
 	}
-	c.tags[at] = key
+	*tag = key
 	return false
 }
 

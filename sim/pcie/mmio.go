@@ -27,6 +27,7 @@ func (s *mmioSide) bind(l *Link) {
 	s.arrive, s.deliver, s.reply = l.mmioArrive(), l.mmioHeld, l.mmioReply
 }
 
+// put gives back the slot of a read; that of a write names no program.
 func (s *mmioSide) put(i uint32) {
 	x := s.slots.At(i)
 	x.rd, x.b = nil, nil
@@ -97,7 +98,7 @@ func (l *Link) mmioArrive() sim.Handler {
 		}
 		place := l.e.Reserve(start)
 		if l.mmio.held == 0 && s.rd == nil && l.ahead != nil && l.inBAR(s) && l.ahead.MMIOWriteAt(place, s.off, s.data[:s.n]) {
-			l.mmio.put(uint32(i))
+			l.mmio.slots.Put(uint32(i))
 			return
 		}
 		l.mmio.held++
@@ -128,7 +129,7 @@ func (l *Link) mmioDeliver(i uint64) {
 		if ok {
 			l.f.MMIOWrite(s.off, s.data[:s.n])
 		}
-		l.mmio.put(uint32(i))
+		l.mmio.slots.Put(uint32(i))
 		return
 	}
 	l.c.MMIOReads++

@@ -114,6 +114,18 @@ func (d *direction) post(t, dur, rtt sim.Time, tlps int) (start sim.Time, waited
 	if len(d.credit) == 0 {
 		return d.take(t, dur), false
 	}
+	if tlps == 1 { // the rule
+		c := &d.credit[d.next]
+		if *c > t && *c > d.FreeAt() {
+			t, waited = *c, true
+		}
+		start = d.take(t, dur)
+		*c = start + dur + rtt
+		if d.next++; d.next == len(d.credit) {
+			d.next = 0
+		}
+		return start, waited
+	}
 	n := min(tlps, len(d.credit))
 	last := d.next + n - 1
 	if last >= len(d.credit) {
@@ -123,13 +135,6 @@ func (d *direction) post(t, dur, rtt sim.Time, tlps int) (start sim.Time, waited
 		t, waited = c, true
 	}
 	start = d.take(t, dur)
-	if n == 1 { // the rule
-		d.credit[last] = start + dur + rtt
-		if d.next = last + 1; d.next == len(d.credit) {
-			d.next = 0
-		}
-		return start, waited
-	}
 	credit, next, back := d.credit, uint(d.next), start+dur+rtt
 	for range n {
 		credit[next] = back

@@ -71,8 +71,11 @@ func (q *QP) push(t *Thread, s *posting, unspent sim.Time) {
 	bytes := min(align(s.ds*segSize, wqebb), proc.Params.BFLines*wqebb)
 	proc.C.BlueFlame++
 	proc.C.BlueFlameBytes += uint64(bytes)
+	src := s.block // the first, where the request was built in it
 	for at := 0; at < bytes; at += wqebb {
-		src := q.ring.at(q.sq.off + (s.ctrl+at)&q.sq.mask)[:wqebb]
+		if at > 0 || src == nil {
+			src = q.block(s.ctrl + at)
+		}
 		t.Core.StoreAfter(t.P, q.bf.m, q.bf.off+q.bf.half+uint64(at), src, unspent+proc.Params.BFCopyLine)
 		unspent = 0
 	}
