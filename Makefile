@@ -14,7 +14,7 @@
 #   conform      the suite on the simulator
 #   unit-full    go test of everything, nothing left out, nothing from the cache
 #   hw           vet, static checks and tests of what is built with the tag hw (cgo, libibverbs)
-#   race         the race detector on what uses goroutines: the supervisor of conform, and exec
+#   race         the race detector on what uses goroutines: the supervisor of conform, exec and pci
 #   fuzz         every fuzz target, for a count of inputs
 #   determinism  same seed, same bytes
 #   full         the suite with each case doing as much as the catalogue says
@@ -63,7 +63,7 @@ hw:
 
 # The supervisor of conform and that of exec are what uses goroutines; the simulator itself does not.
 race:
-	@CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 $(LEG) race sh -c '$(GO) test $(HANG) -race -short ./attach/exec/... && \
+	@CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 $(LEG) race sh -c '$(GO) test $(HANG) -race -short ./attach/... && \
 	  $(GO) test $(HANG) -race -skip SimulatorAgainstRecordings ./report/... ./cmd/... ./experiment/... ./conformance/spec/...'
 
 fuzz:

@@ -42,6 +42,7 @@ type commandQueue struct {
 	regs    [prm.CommandQueueRegsSize]byte
 	waiting uint32 // entries whose doorbell was rung
 	running int    // the entry that is being carried out, -1: none
+	at      mem.PA // of that entry
 	life    uint64 // counts resets
 	answer  sim.Handler
 
@@ -86,7 +87,8 @@ func (q *commandQueue) write(off uint64, v uint32) {
 		r.SetAddressLow(w.AddressLow())
 		r.SetNICInterface(w.NICInterface())
 	case prm.InitSegCommandQueue + 8:
-		if r.NICInterface() == 0 { // otherwise the driver has taken the interface down
+		// Without an address there is no queue; with another interface the driver has taken this one down.
+		if q.base() != 0 && r.NICInterface() == 0 {
 			q.waiting |= v
 			q.next()
 		}
@@ -103,7 +105,8 @@ func (q *commandQueue) next() {
 	for q.running < 0 && q.waiting != 0 {
 		i := bits.TrailingZeros32(q.waiting)
 		q.waiting &^= 1 << i
-		q.bus.PeekDMA(q.at(i), q.entry[:])
+		q.at = q.base() + mem.PA(i)<<logStride
+		q.bus.PeekDMA(q.at, q.entry[:])
 		if !prm.CommandEntry(q.entry[:]).DeviceOwns() {
 			continue // there is none
 		}
@@ -112,8 +115,6 @@ func (q *commandQueue) next() {
 		q.eng.After(t, q.answer, q.life)
 	}
 }
-
-func (q *commandQueue) at(i int) mem.PA { return q.base() + mem.PA(i)<<logStride }
 
 // carryOut executes the entry, and returns the time that it takes.
 func (q *commandQueue) carryOut() sim.Time {
@@ -191,7 +192,7 @@ func (q *commandQueue) onAnswer(life uint64) {
 	}
 	e.SetDelivery(q.status)
 	e.SetDeviceOwns(false)
-	q.bus.WriteDMA(q.at(q.running)+prm.CommandAnswer, e[prm.CommandAnswer:])
+	q.bus.WriteDMA(q.at+prm.CommandAnswer, e[prm.CommandAnswer:])
 	if q.event {
 		q.device.CommandsDone(1 << q.running)
 	}

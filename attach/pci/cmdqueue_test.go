@@ -118,6 +118,35 @@ func TestManyEntries(t *testing.T) {
 	}
 }
 
+// TestQueueThatMoves: a doorbell before there is a queue does nothing, and a command is answered where it was read.
+func TestQueueThatMoves(t *testing.T) {
+	cfg := config(t, 1, "connectx-5")
+	s := start(t, cfg)
+	defer closed(t, s)
+	g := dial(t, s.Sockets()[0])
+	defer g.kill()
+	entry := prm.CommandEntry(g.at(0, prm.CommandEntrySize)) // physical address 0
+	_ = g.post(0, prm.NewIn(prm.OpEnableHCA, 0), 12)         // the queue of the kit is still there
+	g.ring(1)
+	if !entry.DeviceOwns() {
+		t.Error("address 0 was taken for a queue")
+	}
+	clear(entry)
+	g.makeQueue()
+	g.cmd(prm.NewIn(prm.OpEnableHCA, 0))
+	old := g.queue
+	answer := g.post(0, prm.NewIn(prm.OpNOP, 0), 16)
+	s.m.mu.Lock() // the answer waits for the engine
+	q := s.m.fns[0].queue
+	q.write(prm.InitSegCommandQueue+8, 1)
+	q.write(prm.InitSegCommandQueue+4, uint32(old)+0x1000)
+	s.m.mu.Unlock()
+	g.reg(0)
+	if _, d := answer(); d != prm.DeliveryOK {
+		t.Errorf("delivery %d", d)
+	}
+}
+
 // TestRefusals: what the device does not know is said once, and the interface can be taken down.
 func TestRefusals(t *testing.T) {
 	log := new(said)

@@ -23,8 +23,10 @@ import (
 	"github.com/rdmasim/rdmasim/uapi"
 )
 
-// toy is a device of one page of registers that records what it is told.
+// toy is a device of one page of registers that records what it is told. A test holds mu while it looks: that a
+// reply has come is no order of memory for the race detector.
 type toy struct {
+	mu      sync.Mutex
 	regs    [4096]byte
 	windows map[uint64]*vfiouser.Window
 	irqs    *vfiouser.Interrupts
@@ -35,13 +37,24 @@ type toy struct {
 
 func newToy() *toy { return &toy{windows: map[uint64]*vfiouser.Window{}} }
 
-func (d *toy) Connected(q *vfiouser.Interrupts)        { d.irqs, d.lives = q, d.lives+1 }
-func (d *toy) ReadRegion(_ int, off uint64, p []byte)  { copy(p, d.regs[off:]) }
-func (d *toy) WriteRegion(_ int, off uint64, p []byte) { copy(d.regs[off:], p) }
-func (d *toy) Map(w *vfiouser.Window)                  { d.windows[w.Address] = w }
-func (d *toy) Unmap(w *vfiouser.Window)                { delete(d.windows, w.Address) }
-func (d *toy) Reset()                                  { d.resets++ }
-func (d *toy) Disconnected()                           { d.ended++ }
+// see lets a test look.
+func (d *toy) see(f func()) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	f()
+}
+
+func (d *toy) Connected(q *vfiouser.Interrupts) { d.see(func() { d.irqs, d.lives = q, d.lives+1 }) }
+func (d *toy) ReadRegion(_ int, off uint64, p []byte) {
+	d.see(func() { copy(p, d.regs[off:]) })
+}
+func (d *toy) WriteRegion(_ int, off uint64, p []byte) {
+	d.see(func() { copy(d.regs[off:], p) })
+}
+func (d *toy) Map(w *vfiouser.Window)   { d.see(func() { d.windows[w.Address] = w }) }
+func (d *toy) Unmap(w *vfiouser.Window) { d.see(func() { delete(d.windows, w.Address) }) }
+func (d *toy) Reset()                   { d.see(func() { d.resets++ }) }
+func (d *toy) Disconnected()            { d.see(func() { d.ended++ }) }
 
 // rig is a toy that listens.
 type rig struct {
@@ -210,9 +223,12 @@ func TestRegions(t *testing.T) {
 	if _, err := c.Do(uapi.VFIOUserRegionWriteCmd, append(a, 1, 2)); !errors.Is(err, syscall.EINVAL) {
 		t.Error("a write with less data than it says:", err)
 	}
-	if _, err := c.Do(uapi.VFIOUserResetCmd, nil); err != nil || r.d.resets != 1 {
-		t.Errorf("RESET: %v, %d", err, r.d.resets)
-	}
+	_, err := c.Do(uapi.VFIOUserResetCmd, nil)
+	r.d.see(func() {
+		if err != nil || r.d.resets != 1 {
+			t.Errorf("RESET: %v, %d", err, r.d.resets)
+		}
+	})
 }
 
 func TestUnknownAndMalformedRequests(t *testing.T) {
@@ -301,15 +317,17 @@ func TestWindows(t *testing.T) {
 	want(t, "memory of a device of the guest", c.Map(1<<32, 4096, rw, -1, 0), 0)
 	want(t, "read only", c.Map(0x10000, 4096, uapi.VFIODMARead, fd, 0), 0)
 	want(t, "at the end", c.Map(1<<64-4096, 4096, rw, fd, 0), 0)
-	w := r.d.windows[0]
-	w.Mem[5] = 77
-	var b [1]byte
-	if _, err := unix.Pread(fd, b[:], 4096+5); err != nil || b[0] != 77 {
-		t.Errorf("%d, %v", b[0], err)
-	}
-	if !w.Writable || r.d.windows[0x10000].Writable || r.d.windows[1<<32].Mem != nil || len(r.d.windows) != 5 {
-		t.Errorf("%+v", r.d.windows)
-	}
+	r.d.see(func() {
+		w := r.d.windows[0]
+		w.Mem[5] = 77
+		var b [1]byte
+		if _, err := unix.Pread(fd, b[:], 4096+5); err != nil || b[0] != 77 {
+			t.Errorf("%d, %v", b[0], err)
+		}
+		if !w.Writable || r.d.windows[0x10000].Writable || r.d.windows[1<<32].Mem != nil || len(r.d.windows) != 5 {
+			t.Errorf("%+v", r.d.windows)
+		}
+	})
 	small := file(t, 4096)
 	for _, x := range []struct {
 		name       string
@@ -345,9 +363,11 @@ func TestWindows(t *testing.T) {
 	want(t, "map again", c.Map(0, 4*4096, rw, fd, 0), 0)
 	want(t, "unmap all of something", c.Unmap(0, 4*4096, uapi.VFIODMAUnmapAll), syscall.EINVAL)
 	want(t, "unmap all", c.Unmap(0, 0, uapi.VFIODMAUnmapAll), 0)
-	if len(r.d.windows) != 0 {
-		t.Errorf("%+v", r.d.windows)
-	}
+	r.d.see(func() {
+		if len(r.d.windows) != 0 {
+			t.Errorf("%+v", r.d.windows)
+		}
+	})
 }
 
 func TestInterrupts(t *testing.T) {
@@ -359,7 +379,8 @@ func TestInterrupts(t *testing.T) {
 	want(t, "none", c.SetIRQs(msix, set, 0, 1, nil), 0)
 	want(t, "one", c.SetIRQs(msix, set, 0, 1, nil, a), 0)
 	want(t, "two more", c.SetIRQs(msix, set, 2, 2, nil, b, b), 0)
-	q := r.d.irqs
+	var q *vfiouser.Interrupts
+	r.d.see(func() { q = r.d.irqs })
 	q.Raise(0)
 	q.Raise(0)
 	q.Raise(3)
@@ -434,9 +455,11 @@ func TestSecondClientIsRefused(t *testing.T) {
 	_ = c.Close()
 	c = r.connect() // a new life
 	want(t, "the next", c.Write(0, 0, []byte{9}), 0)
-	if r.d.lives != 2 || r.d.ended != 1 {
-		t.Errorf("%d lives, %d ends", r.d.lives, r.d.ended)
-	}
+	r.d.see(func() {
+		if r.d.lives != 2 || r.d.ended != 1 {
+			t.Errorf("%d lives, %d ends", r.d.lives, r.d.ended)
+		}
+	})
 }
 
 func TestListen(t *testing.T) {
