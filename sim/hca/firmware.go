@@ -1,6 +1,7 @@
 package hca
 
 import (
+	"cmp"
 	"math/bits"
 
 	"github.com/rdmasim/rdmasim/prm"
@@ -134,10 +135,10 @@ func fillGeneral(c prm.HCACap, p *Params) {
 	c.SetUARSz(uint32(max(0, bits.Len(uint(p.BARSize>>20))-1)))
 	c.SetUmemUID0(true)
 	c.SetLogPGSz(prm.PageShift)
-	if p.BFRegSize > 0 {
-		c.SetBF(true)
-		c.SetLogBFRegSize(uint32(bits.Len(uint(p.BFRegSize)) - 1))
-	}
+	c.SetBF(p.BFRegSize > 0)
+	// The registers of a device without BlueFlame are where those of others are: mlx5_ib rings the
+	// queue for UMRs at the third.
+	c.SetLogBFRegSize(uint32(bits.Len(uint(cmp.Or(p.BFRegSize, plainRegSize))) - 1))
 	c.SetMaxWQESzSQ(uint32(p.MaxWQESizeSQ))
 	c.SetMaxWQESzRQ(uint32(p.MaxWQESizeRQ))
 	c.SetLogMaxPD(uint32(p.LogMaxPD))
@@ -151,6 +152,9 @@ func fillGeneral(c prm.HCACap, p *Params) {
 	c.SetDeviceFrequencyKHz(uint32(p.CoreClockKHz))
 	c.SetNumOfUARsPerPage(1)
 }
+
+// plainRegSize is the size of a register of sim/uar without BlueFlame.
+const plainRegSize = 512
 
 // general is the current general page.
 func (f *firmware) general() prm.HCACap { return prm.HCACap(f.caps[prm.CapGeneral].cur[:]) }

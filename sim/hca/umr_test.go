@@ -435,3 +435,28 @@ func FuzzUMR(f *testing.F) {
 		settle(t, b.e)
 	})
 }
+
+// TestDoorbellsWithoutBlueFlame: the registers of a device without BlueFlame are where its capabilities
+// say. mlx5_ib rings the queue for UMRs at the third (fp_bfreg).
+func TestDoorbellsWithoutBlueFlame(t *testing.T) {
+	for _, size := range []int{0, 128, 256, 512} {
+		p := testParams()
+		p.BFRegSize = size
+		h := newHost(t, sim.New(sim.Options{}), p, 1)
+		in := prm.NewIn(prm.OpQueryHCACap, 0)
+		prm.CmdIn(in).SetOpMod(prm.CapGeneral<<1 | prm.CapModeCurrent)
+		c := prm.HCACap(prm.QueryHCACapOut(h.cmd(in)).Capability())
+		if c.BF() != (size > 0) {
+			t.Errorf("registers of %d bytes: BlueFlame %t", size, c.BF())
+		}
+		cq := h.newCQ(7, 64)
+		q := h.newUMRQueue(cq)
+		q.startUMR()
+		for reg := range uint64(prm.BFRegsPerUAR) {
+			b := q.put(wr{op: prm.WQEOpNOP})
+			h.d.MMIOWrite(uint64(q.uar)*prm.UARPageSize+prm.UARBFOffset+reg<<c.LogBFRegSize(), b[:prm.DoorbellSize])
+			run(t, h.e, 20*sim.Microsecond)
+			cq.expect(prm.CQEReq)
+		}
+	}
+}
