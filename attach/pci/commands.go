@@ -38,12 +38,9 @@ func (f *function) commandDone(in, out []byte, d prm.CommandDelivery) {
 	op, st := prm.CmdIn(in).Opcode(), prm.CmdOut(out).Status()
 	if st != prm.StatusOK {
 		f.life.failed++
+		f.refused(op, prm.CmdIn(in).OpMod(), prm.CmdOut(out))
 	}
 	switch {
-	case st == prm.StatusBadOp:
-		if f.life.unknown[op]++; f.life.unknown[op] == 1 {
-			f.logf("the device does not know command %v (%#x) with modifier %#x, and has refused it", op, uint16(op), prm.CmdIn(in).OpMod())
-		}
 	case f.m.verbose:
 		f.logf("command %v (%#x), modifier %#x, %d bytes: status %v, %d bytes", op, uint16(op), prm.CmdIn(in).OpMod(), len(in), st, len(out))
 	case st == prm.StatusOK && op == prm.OpInitHCA:
@@ -53,14 +50,40 @@ func (f *function) commandDone(in, out []byte, d prm.CommandDelivery) {
 	}
 }
 
+// refusal is a kind of refused command.
+type refusal struct {
+	op prm.Opcode
+	st prm.Status
+}
+
+// refused tells of each kind of refused command once in a life.
+func (f *function) refused(op prm.Opcode, mod uint16, out prm.CmdOut) {
+	r := refusal{op, out.Status()}
+	if f.life.refusals[r]++; f.life.refusals[r] > 1 {
+		return
+	}
+	if r.st == prm.StatusBadOp {
+		f.logf("the device does not know command %v (%#x) with modifier %#x, and has refused it", op, uint16(op), mod)
+		return
+	}
+	f.logf("command %v (%#x) with modifier %#x is refused: status %v, syndrome %#x", op, uint16(op), mod, r.st, out.Syndrome())
+}
+
+// unknown is how many opcodes the device does not know.
+func (l *life) unknown() (n int) {
+	for r := range l.refusals {
+		if r.st == prm.StatusBadOp {
+			n++
+		}
+	}
+	return n
+}
+
 // describe is the summary of a life.
 func (l *life) describe() string {
 	s := fmt.Sprintf("%d commands", l.commands)
 	if l.failed > 0 {
-		s += fmt.Sprintf(", of which %d were refused", l.failed)
-	}
-	if len(l.unknown) > 0 {
-		s += fmt.Sprintf(" (%d opcodes that the device does not know)", len(l.unknown))
+		s += fmt.Sprintf(" (%d refused, %d opcodes unknown)", l.failed, l.unknown())
 	}
 	if l.brokenEntries > 0 {
 		s += fmt.Sprintf(", %d broken entries of the command queue", l.brokenEntries)

@@ -5,7 +5,6 @@ package pci
 import (
 	"github.com/rdmasim/rdmasim/attach/pci/vfiouser"
 	"github.com/rdmasim/rdmasim/attach/sharedmem"
-	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/sim/hca"
 	"github.com/rdmasim/rdmasim/sim/mem"
 	"github.com/rdmasim/rdmasim/sim/pcie"
@@ -32,7 +31,7 @@ type function struct {
 // life is what one connection has done.
 type life struct {
 	commands, failed uint64
-	unknown          map[prm.Opcode]uint64
+	refusals         map[refusal]uint64
 	brokenEntries    uint64
 	resets           uint64
 }
@@ -49,7 +48,7 @@ func newFunction(m *machine, name string, k int) *function {
 		device: p.Kernel.PCIDevice, revision: p.Kernel.PCIRevision, ib: p.Link.InfiniBand,
 		bar: f.bar.BAR0Size(), vectors: f.vectors(), payload: p.PCIe.MPS,
 	})
-	f.life.unknown = map[prm.Opcode]uint64{}
+	f.life.refusals = map[refusal]uint64{}
 	return f
 }
 
@@ -77,7 +76,7 @@ func (f *function) Connected(irqs *vfiouser.Interrupts) {
 	sharedmem.SurviveFaults() // the goroutine of the connection runs the device
 	defer f.m.enter()()
 	f.lives++
-	f.irqs, f.life = irqs, life{unknown: map[prm.Opcode]uint64{}}
+	f.irqs, f.life = irqs, life{refusals: map[refusal]uint64{}}
 	f.logf("a guest has connected (life %d of the device)", f.lives)
 }
 
