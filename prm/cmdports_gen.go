@@ -25,6 +25,28 @@ func (q QueryHCAVportContextOut) Context() HCAVportContext {
 	return HCAVportContext(q[0x10:0x210:0x210])
 }
 
+// ModifyHCAVportContextIn is the in mailbox of MODIFY_HCA_VPORT_CONTEXT (0x763).
+type ModifyHCAVportContextIn []byte
+
+// ModifyHCAVportContextInSize is its length in bytes.
+const ModifyHCAVportContextInSize = 0x210
+
+func (m ModifyHCAVportContextIn) OtherVport() bool        { return bit(m, 0x08, 31) }
+func (m ModifyHCAVportContextIn) SetOtherVport(v bool)    { putBit(m, 0x08, 31, v) }
+func (m ModifyHCAVportContextIn) PortNum() uint32         { return bits(m, 0x08, 19, 16) }
+func (m ModifyHCAVportContextIn) SetPortNum(v uint32)     { put(m, 0x08, 19, 16, v) }
+func (m ModifyHCAVportContextIn) VportNumber() uint32     { return bits(m, 0x08, 15, 0) }
+func (m ModifyHCAVportContextIn) SetVportNumber(v uint32) { put(m, 0x08, 15, 0, v) }
+func (m ModifyHCAVportContextIn) Context() HCAVportContext {
+	return HCAVportContext(m[0x10:0x210:0x210])
+}
+
+// ModifyHCAVportContextOut is the out mailbox of MODIFY_HCA_VPORT_CONTEXT.
+type ModifyHCAVportContextOut []byte
+
+// ModifyHCAVportContextOutSize is its length in bytes.
+const ModifyHCAVportContextOutSize = 0x10
+
 // QueryHCAVportGIDIn is the in mailbox of QUERY_HCA_VPORT_GID (0x764).
 type QueryHCAVportGIDIn []byte
 

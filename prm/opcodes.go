@@ -55,6 +55,7 @@ const (
 	OpQueryRoCEAddress       Opcode = 0x760
 	OpSetRoCEAddress         Opcode = 0x761
 	OpQueryHCAVportContext   Opcode = 0x762
+	OpModifyHCAVportContext  Opcode = 0x763
 	OpQueryHCAVportGID       Opcode = 0x764
 	OpQueryHCAVportPKey      Opcode = 0x765
 	OpQueryVportCounter      Opcode = 0x770
@@ -140,6 +141,7 @@ var commands = [...]cmdInfo{
 	{OpQueryRoCEAddress, "QUERY_ROCE_ADDRESS", QueryRoCEAddressInSize, QueryRoCEAddressOutSize},
 	{OpSetRoCEAddress, "SET_ROCE_ADDRESS", SetRoCEAddressInSize, SetRoCEAddressOutSize},
 	{OpQueryHCAVportContext, "QUERY_HCA_VPORT_CONTEXT", QueryHCAVportContextInSize, QueryHCAVportContextOutSize},
+	{OpModifyHCAVportContext, "MODIFY_HCA_VPORT_CONTEXT", ModifyHCAVportContextInSize, ModifyHCAVportContextOutSize},
 	{OpQueryHCAVportGID, "QUERY_HCA_VPORT_GID", QueryHCAVportGIDInSize, QueryHCAVportGIDOutSize},
 	{OpQueryHCAVportPKey, "QUERY_HCA_VPORT_PKEY", QueryHCAVportPKeyInSize, QueryHCAVportPKeyOutSize},
 	{OpQueryVportCounter, "QUERY_VPORT_COUNTER", QueryVportCounterInSize, QueryVportCounterOutSize},

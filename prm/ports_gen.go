@@ -85,22 +85,28 @@ type HCAVportContext []byte
 // HCAVportContextSize is its length in bytes.
 const HCAVportContextSize = 0x200
 
-func (h HCAVportContext) GRHRequired() bool                { return bit(h, 0x20, 28) }
-func (h HCAVportContext) SetGRHRequired(v bool)            { putBit(h, 0x20, 28, v) }
-func (h HCAVportContext) PortPhysicalState() uint32        { return bits(h, 0x20, 15, 12) }
-func (h HCAVportContext) SetPortPhysicalState(v uint32)    { put(h, 0x20, 15, 12, v) }
-func (h HCAVportContext) PortState() uint32                { return bits(h, 0x20, 7, 4) }
-func (h HCAVportContext) SetPortState(v uint32)            { put(h, 0x20, 7, 4, v) }
-func (h HCAVportContext) VportState() uint32               { return bits(h, 0x20, 3, 0) }
-func (h HCAVportContext) SetVportState(v uint32)           { put(h, 0x20, 3, 0, v) }
-func (h HCAVportContext) SystemImageGUID() uint64          { return be64(h, 0x28) }
-func (h HCAVportContext) SetSystemImageGUID(v uint64)      { putBE64(h, 0x28, v) }
-func (h HCAVportContext) PortGUID() uint64                 { return be64(h, 0x30) }
-func (h HCAVportContext) SetPortGUID(v uint64)             { putBE64(h, 0x30, v) }
-func (h HCAVportContext) NodeGUID() uint64                 { return be64(h, 0x38) }
-func (h HCAVportContext) SetNodeGUID(v uint64)             { putBE64(h, 0x38, v) }
-func (h HCAVportContext) CapMask1() uint32                 { return be32(h, 0x40) }
-func (h HCAVportContext) SetCapMask1(v uint32)             { putBE32(h, 0x40, v) }
+func (h HCAVportContext) FieldSelect() uint32           { return be32(h, 0x00) }
+func (h HCAVportContext) SetFieldSelect(v uint32)       { putBE32(h, 0x00, v) }
+func (h HCAVportContext) GRHRequired() bool             { return bit(h, 0x20, 28) }
+func (h HCAVportContext) SetGRHRequired(v bool)         { putBit(h, 0x20, 28, v) }
+func (h HCAVportContext) PortPhysicalState() uint32     { return bits(h, 0x20, 15, 12) }
+func (h HCAVportContext) SetPortPhysicalState(v uint32) { put(h, 0x20, 15, 12, v) }
+func (h HCAVportContext) PortState() uint32             { return bits(h, 0x20, 7, 4) }
+func (h HCAVportContext) SetPortState(v uint32)         { put(h, 0x20, 7, 4, v) }
+func (h HCAVportContext) VportState() uint32            { return bits(h, 0x20, 3, 0) }
+func (h HCAVportContext) SetVportState(v uint32)        { put(h, 0x20, 3, 0, v) }
+func (h HCAVportContext) SystemImageGUID() uint64       { return be64(h, 0x28) }
+func (h HCAVportContext) SetSystemImageGUID(v uint64)   { putBE64(h, 0x28, v) }
+func (h HCAVportContext) PortGUID() uint64              { return be64(h, 0x30) }
+func (h HCAVportContext) SetPortGUID(v uint64)          { putBE64(h, 0x30, v) }
+func (h HCAVportContext) NodeGUID() uint64              { return be64(h, 0x38) }
+func (h HCAVportContext) SetNodeGUID(v uint64)          { putBE64(h, 0x38, v) }
+func (h HCAVportContext) CapMask1() uint32              { return be32(h, 0x40) }
+func (h HCAVportContext) SetCapMask1(v uint32)          { putBE32(h, 0x40, v) }
+
+// CapMask1FieldSelect are the bits of CapMask1 that can be changed, or that are to be.
+func (h HCAVportContext) CapMask1FieldSelect() uint32      { return be32(h, 0x44) }
+func (h HCAVportContext) SetCapMask1FieldSelect(v uint32)  { putBE32(h, 0x44, v) }
 func (h HCAVportContext) CapMask2() uint32                 { return be32(h, 0x48) }
 func (h HCAVportContext) SetCapMask2(v uint32)             { putBE32(h, 0x48, v) }
 func (h HCAVportContext) LID() uint32                      { return bits(h, 0x60, 31, 16) }

@@ -26,6 +26,8 @@ var views = []struct {
 	{DeallocMemicOut(nil), 0x10, false},
 	{QueryHCAVportContextIn(nil), 0x10, false},
 	{QueryHCAVportContextOut(nil), 0x210, false},
+	{ModifyHCAVportContextIn(nil), 0x210, false},
+	{ModifyHCAVportContextOut(nil), 0x10, false},
 	{QueryHCAVportGIDIn(nil), 0x10, false},
 	{QueryHCAVportGIDOut(nil), 0x10, false},
 	{QueryHCAVportPKeyIn(nil), 0x10, false},

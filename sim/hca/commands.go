@@ -86,6 +86,7 @@ var commands = map[prm.Opcode]command{
 	prm.OpQueryRoCEAddress:      {cmdQueryAddress, phaseRunning, phaseRunning},
 	prm.OpSetRoCEAddress:        {cmdSetAddress, phaseRunning, phaseRunning},
 	prm.OpQueryHCAVportContext:  {cmdQueryHCAVport, phaseRunning, phaseRunning},
+	prm.OpModifyHCAVportContext: {cmdModifyHCAVport, phaseRunning, phaseRunning},
 	prm.OpQueryHCAVportGID:      {cmdQueryHCAVportGID, phaseRunning, phaseRunning},
 	prm.OpQueryHCAVportPKey:     {cmdQueryHCAVportPKey, phaseRunning, phaseRunning},
 	prm.OpQueryVportCounter:     {cmdVportCounter, phaseRunning, phaseRunning},

@@ -27,7 +27,8 @@ func cmdQueryHCAVport(d *Device, in, out []byte) prm.Status {
 	c.SetSystemImageGUID(d.id.GUID)
 	c.SetPortGUID(d.id.GUID)
 	c.SetNodeGUID(d.id.GUID)
-	c.SetCapMask1(ibCapMask)
+	c.SetCapMask1(b.capMask)
+	c.SetCapMask1FieldSelect(ibCapChangeable)
 	c.SetLID(uint32(b.info.LID))
 	c.SetLMC(uint32(b.info.LMC))
 	c.SetSubnetTimeout(uint32(b.info.SubnetTimeout))
@@ -35,6 +36,22 @@ func cmdQueryHCAVport(d *Device, in, out []byte) prm.Status {
 	c.SetSMSL(uint32(b.info.SMSL))
 	c.SetPKeyViolationCounter(uint32(b.badPKeys))
 	c.SetQKeyViolationCounter(uint32(b.badQKeys))
+	return prm.StatusOK
+}
+
+// cmdModifyHCAVport changes bits of the capability mask: ib_cm says by one of them that it is there. The
+// GUIDs and the policy of the state are not the driver's here.
+func cmdModifyHCAVport(d *Device, in, _ []byte) prm.Status {
+	m := prm.ModifyHCAVportContextIn(in)
+	if st := d.ibCommand(m.OtherVport(), m.PortNum()); st != prm.StatusOK {
+		return st
+	}
+	c := m.Context()
+	mask := c.CapMask1FieldSelect()
+	if c.FieldSelect() != 0 || mask&^ibCapChangeable != 0 {
+		return prm.StatusBadParam
+	}
+	d.ib.capMask = d.ib.capMask&^mask | c.CapMask1()&mask
 	return prm.StatusOK
 }
 

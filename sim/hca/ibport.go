@@ -11,6 +11,7 @@ type ibPort struct {
 	info  roce.PortInfo
 	pkeys [ibPKeys]uint16
 
+	capMask            uint32
 	badPKeys, badQKeys uint16 // violations, as the port's attributes count them
 }
 
@@ -26,8 +27,13 @@ const (
 // ibCapMask is the capability mask that ibstat shows for ports of ConnectX-4 and -5.
 const ibCapMask = 0x2651e848
 
+// ibCapChangeable are the bits of it that a driver may change: they say which agents the host runs, of
+// communication management, SNMP tunnelling, device management and vendor classes (ib_verbs.h,
+// IB_PORT_*_SUP).
+const ibCapChangeable = 1<<16 | 1<<17 | 1<<19 | 1<<21
+
 // portInfo in the state after power-on, with the cable in.
 func (b *ibPort) reset() {
-	*b = ibPort{info: roce.PortInfo{State: roce.PortInit, MTU: roce.MTU4096, VLs: 1}}
+	*b = ibPort{capMask: ibCapMask, info: roce.PortInfo{State: roce.PortInit, MTU: roce.MTU4096, VLs: 1}}
 	b.pkeys[0] = roce.DefaultPKey
 }

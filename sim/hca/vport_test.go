@@ -174,3 +174,44 @@ func TestPromiscuous(t *testing.T) {
 	prm.ModifyNICVportContextIn(in).SetFieldSelect(vportPromisc | 1<<31)
 	h.status(in, prm.StatusBadParam)
 }
+
+// TestPortCapabilities: ib_cm sets and clears its bit, and no other changes.
+func TestPortCapabilities(t *testing.T) {
+	_, h, _ := ibHosts(t)
+	const cm = 1 << 16
+	mask := func() prm.HCAVportContext {
+		return prm.QueryHCAVportContextOut(h.cmd(prm.NewIn(prm.OpQueryHCAVportContext, 0))).Context()
+	}
+	modify := func(fields, bits, value uint32, want prm.Status) {
+		t.Helper()
+		in := prm.NewIn(prm.OpModifyHCAVportContext, 0)
+		c := prm.ModifyHCAVportContextIn(in).Context()
+		c.SetFieldSelect(fields)
+		c.SetCapMask1FieldSelect(bits)
+		c.SetCapMask1(value)
+		h.status(in, want)
+	}
+	first := mask().CapMask1()
+	if first&cm == 0 || mask().CapMask1FieldSelect()&cm == 0 {
+		t.Errorf("mask %#x, changeable %#x", first, mask().CapMask1FieldSelect())
+	}
+	modify(0, cm, 0, prm.StatusOK)
+	if got := mask().CapMask1(); got != first&^cm {
+		t.Errorf("mask %#x without CM", got)
+	}
+	modify(0, cm, ^uint32(0), prm.StatusOK)
+	if got := mask().CapMask1(); got != first {
+		t.Errorf("mask %#x with CM again", got)
+	}
+	modify(0, cm|1<<1, cm, prm.StatusBadParam)
+	modify(1, cm, cm, prm.StatusBadParam)
+	modify(0, 0, ^uint32(0), prm.StatusOK)
+	if got := mask().CapMask1(); got != first {
+		t.Errorf("mask %#x after a change of nothing", got)
+	}
+	in := prm.NewIn(prm.OpModifyHCAVportContext, 0)
+	prm.ModifyHCAVportContextIn(in).SetOtherVport(true)
+	h.status(in, prm.StatusBadParam)
+	eth := newHost(t, sim.New(sim.Options{}), testParams(), 1)
+	eth.status(prm.NewIn(prm.OpModifyHCAVportContext, 0), prm.StatusBadOp)
+}
