@@ -160,16 +160,16 @@ func TestFaultFileErrors(t *testing.T) {
 // happened.
 func TestEvents(t *testing.T) {
 	res, err := faulty(t, `events:
-  - {at: 700us, do: remap, process: host0/p2, region: 1}
-  - {at: 710us, do: kill, process: host1/p3}
+  - {at: 800us, do: remap, process: host0/p2, region: 1}
+  - {at: 810us, do: kill, process: host1/p3}
   - {at: 100s, do: remove, device: host1/mlx5_0}
 `, "", "traffic.0.duration=2ms")
 	if err != nil {
 		t.Fatal(err)
 	}
 	notes := strings.Join(res.Notes, "\n")
-	for _, want := range []string{"RETRY_EXC_ERR", "the load ended there", "event 1 (remap region 1 of host0/p2): done at 700us",
-		"event 2 (kill host1/p3): done at 710us", "event 3 (remove host1/mlx5_0): the run has ended before 100s"} {
+	for _, want := range []string{"RETRY_EXC_ERR", "the load ended there", "event 1 (remap region 1 of host0/p2): done at 800us",
+		"event 2 (kill host1/p3): done at 810us", "event 3 (remove host1/mlx5_0): the run has ended before 100s"} {
 		if !strings.Contains(notes, want) {
 			t.Errorf("no %q in\n%s", want, notes)
 		}
