@@ -43,3 +43,14 @@ func (n *Network) Plan(p *fault.Plan) error {
 	}
 	return nil
 }
+
+// Rules counts, for each rule of the plan, the frames that matched it and those that it acted upon.
+func (n *Network) Rules() (counts []RuleCount) {
+	for i := range n.faults.script.Len() {
+		counts = append(counts, RuleCount{n.faults.script.Matched(i), n.faults.script.Acted(i)})
+	}
+	return counts
+}
+
+// RuleCount is what a rule has done.
+type RuleCount struct{ Matched, Acted int }

@@ -229,6 +229,8 @@ func fill(b []byte, seed int) {
 // TestRCBetweenTwoFunctions sends, writes and reads between two virtual machines.
 func TestRCBetweenTwoFunctions(t *testing.T) {
 	cfg := config(t, 2, "connectx-5")
+	log := new(said)
+	cfg.Logf = log.logf
 	cfg.Pcap = filepath.Join(t.TempDir(), "p.pcapng")
 	var err error
 	// The last packet of the first long write is lost: a timer of the device, in real time, brings it again.
@@ -264,6 +266,9 @@ func TestRCBetweenTwoFunctions(t *testing.T) {
 	a.g.kill()
 	b.g.kill()
 	closed(t, s)
+	if !log.has("rule 1 of the faults has acted upon 1 frames of 2") {
+		t.Errorf("%q", log.lines)
+	}
 	if st, err := os.Stat(cfg.Pcap); err != nil || st.Size() < 180_000 {
 		t.Errorf("capture: %v, %v", st, err)
 	}

@@ -111,10 +111,15 @@ func (s *Server) QEMUOptions() []string {
 func (s *Server) Close() error {
 	s.closeListeners()
 	s.serving.Wait()
+	s.m.mu.Lock()
 	for _, f := range s.m.fns {
 		s.m.logf("%s: %s", f.name, f.describe())
 	}
+	for i, c := range s.m.net.Rules() {
+		s.m.logf("rule %d of the faults has acted upon %d frames of %d that it matches", i+1, c.Acted, c.Matched)
+	}
 	err := s.m.clock.Err()
+	s.m.mu.Unlock()
 	if s.pcap == nil {
 		return errors.Join(err, s.m.close())
 	}

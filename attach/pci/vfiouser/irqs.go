@@ -16,7 +16,6 @@ import (
 type Interrupts struct {
 	mu      sync.Mutex
 	vectors []vector
-	raised  uint64
 }
 
 type vector struct {
@@ -39,16 +38,8 @@ func (q *Interrupts) Raise(n int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if n >= 0 && n < len(q.vectors) {
-		q.raised++
 		q.vectors[n].raise()
 	}
-}
-
-// Raised is how many interrupts were raised.
-func (q *Interrupts) Raised() uint64 {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.raised
 }
 
 func (v *vector) raise() {
