@@ -36,6 +36,9 @@ type windows struct {
 	// shared is set once a writable window came with a file: the guest's memory is shared with us.
 	shared bool
 	warned bool
+	// refused is set when the machine's memory came without a file. A monitor may go on when a window is refused, and
+	// its guest would wait for a device that cannot reach its memory: so what else it asks is refused too.
+	refused bool
 }
 
 // search is the number of windows that end at or before an address.
@@ -95,7 +98,10 @@ func (x *connection) back(w *Window, m *message, offset uint64) error {
 	if len(m.files) == 0 {
 		switch {
 		case w.Writable && !x.dma.shared:
-			x.l.logf("the memory of the guest is not shared with this process: start QEMU with -object memory-backend-memfd,id=ram,size=...,share=on and -machine memory-backend=ram")
+			if !x.dma.refused {
+				x.l.logf("the memory of the guest is not shared with this process: start QEMU with -object memory-backend-memfd,id=ram,size=...,share=on and -machine memory-backend=ram")
+			}
+			x.dma.refused = true
 			return syscall.EINVAL
 		case w.Writable && !x.dma.warned:
 			x.dma.warned = true

@@ -144,6 +144,8 @@ func (x *connection) run(m *message) ([]byte, error) {
 	switch {
 	case !ok:
 		return nil, syscall.ENOTSUP
+	case x.dma.refused && !r.files && m.head.Command() != uapi.VFIOUserDMAUnmapCmd:
+		return nil, syscall.ENXIO
 	case len(m.body) < r.body, m.truncated, len(m.files) > 0 && !r.files:
 		return nil, syscall.EINVAL
 	}

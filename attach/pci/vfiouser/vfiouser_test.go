@@ -310,9 +310,13 @@ func TestWindows(t *testing.T) {
 	// ROM may come without a file, and memory of the machine may not.
 	want(t, "ROM", c.Map(0xfffc0000, 0x40000, uapi.VFIODMARead, -1, 0), 0)
 	want(t, "memory without a file", c.Map(0, 4*4096, rw, -1, 0), syscall.EINVAL)
+	want(t, "then there is no device", c.Read(0, 0, make([]byte, 4)), syscall.ENXIO)
+	_ = c.Close()
+	c = r.connect()
 	if !r.said("memory-backend-memfd") || !r.said("share=on") {
 		t.Errorf("the option is not named: %q", r.log)
 	}
+	want(t, "ROM", c.Map(0xfffc0000, 0x40000, uapi.VFIODMARead, -1, 0), 0)
 	want(t, "map", c.Map(0, 4*4096, rw, fd, 4096), 0)
 	want(t, "memory of a device of the guest", c.Map(1<<32, 4096, rw, -1, 0), 0)
 	want(t, "read only", c.Map(0x10000, 4096, uapi.VFIODMARead, fd, 0), 0)
