@@ -22,6 +22,7 @@
 #   loop         the suite through libibverbs and libmlx5 onto the simulated device, compared with the simulator
 #   validate     published figures beside ours
 #   lab-smoke    part of the suite and bad input on Soft-RoCE in a VM
+#   vm-smoke     programs of libibverbs below a real kernel, whose mlx5 driver has the simulated adapter
 
 GO      ?= go
 BIN     := bin
@@ -33,7 +34,7 @@ export GOFLAGS ?= -trimpath
 HANG    := -timeout 60m
 
 .PHONY: all build check test soak bench golden clean fmt vet static unit unit-full hw race fuzz determinism conform full mutants loop validate \
-	tools lab lab-conform lab-smoke conform-hw forget-times
+	tools lab lab-conform lab-smoke vm-smoke conform-hw forget-times
 
 all: build
 
@@ -102,7 +103,7 @@ check: forget-times build fmt vet static unit conform
 
 test: forget-times tools build fmt vet static unit-full hw
 	@RDMASIM_NEED_RDMA=1 $(MAKE) --no-print-directory race
-	@$(MAKE) --no-print-directory fuzz determinism full mutants loop validate lab-smoke
+	@$(MAKE) --no-print-directory fuzz determinism full mutants loop validate lab-smoke vm-smoke
 
 soak: build
 	@scripts/soak $(SOAK)
@@ -126,6 +127,9 @@ lab-conform:
 
 lab-smoke: build
 	@$(LEG) lab-smoke scripts/lab-conform --smoke
+
+vm-smoke: build
+	@$(LEG) vm-smoke scripts/vm-smoke
 
 # The worker of conform --target=hw: needs gcc and libibverbs-dev.
 conform-hw: build
