@@ -236,9 +236,28 @@ func (h *half) learnMTU() int {
 			}
 		}
 	}
-	h.mtu = 4096 // nothing is longer than one packet
-	h.guessed = true
+	if h.mtu = h.s.reservedMTU(); h.mtu == 0 {
+		h.mtu = 4096 // nothing is longer than one packet
+		h.guessed = true
+	}
 	return h.mtu
+}
+
+// reservedMTU is the path MTU by which a READ reserves as many PSNs as the next request leaves to it; 0: there is none, or no
+// READ of more than a packet.
+func (s *stream) reservedMTU() int {
+	for i, r := range s.recs {
+		if r.info.Class != roce.ClassReadRequest || i+1 == len(s.recs) || s.recs[i+1].info.Kind != roce.KindRequest {
+			continue
+		}
+		d := (s.recs[i+1].psn - r.psn) & (1<<24 - 1)
+		for mtu := 256; d > 1 && mtu <= 4096; mtu *= 2 {
+			if uint32(roce.PacketsOf(r.p.RETH().Length(), mtu)) == uint32(d) {
+				return mtu
+			}
+		}
+	}
+	return 0
 }
 
 // checkSequence judges opcode order and payload of a new request packet.

@@ -109,7 +109,7 @@ func (h *half) fatal(r *rec, p *packet, pos int64) {
 	}
 	class := p.class()
 	switch {
-	case class == roce.ClassSend && syn == roce.NAKRemoteAccess:
+	case class == roce.ClassSend && syn == roce.NAKRemoteAccess && !p.r.info.Headers.Has(roce.HasIETH): // a key that cannot be invalidated
 		h.report(Violation, "OR-071", r, "%v for a SEND", syn)
 	case syn == roce.NAKRemoteAccess && zeroLength(p.r):
 		h.report(Violation, "OR-074", r, "%v for a request of length 0", syn)
