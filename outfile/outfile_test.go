@@ -164,6 +164,9 @@ func second(_ int, err error) error { return err }
 
 // What a killed program leaves has no name, or the next one removes it; what a living one uses stays.
 func TestLeftoversOfTheDeadAreRemoved(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
 	dir, tmp := t.TempDir(), t.TempDir()
 	path := filepath.Join(dir, "run.json")
 	t.Setenv("TMPDIR", tmp)

@@ -56,6 +56,9 @@ func TestReportToAFIFOEndsWithTheRun(t *testing.T) {
 
 // Whatever output is a pipe whose reader has stopped reading, an interrupted run ends, and says what it lost.
 func TestReaderThatStopsDoesNotHoldAnInterruptedRun(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
 	for _, flag := range []string{"--report", "--junit", "--pcap", "--trace"} {
 		path := filepath.Join(t.TempDir(), "fifo")
 		if err := syscall.Mkfifo(path, 0o600); err != nil {

@@ -52,6 +52,9 @@ func testCapture(t *testing.T, profile string) {
 
 // Frames that a case forges, edits or holds back make no rule of the sender's or the receiver's seem broken.
 func TestCaptureOfForgedFrames(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
 	file := filepath.Join(t.TempDir(), "wire.pcapng")
 	if code, out, stderr := command(t, "--target=sim", "--label-filter", "WIRE", "--pcap", file); code != exitOK {
 		t.Fatalf("exit %d\n%s%s", code, out, stderr)

@@ -75,6 +75,9 @@ func TestProgramThatIsNoWorker(t *testing.T) {
 // A worker that describes its target and then does what it was not asked for costs the cases that it has not run, and nothing
 // waits for its end. Its children may have its descriptors still.
 func TestWorkerThatBreaksTheProtocol(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
 	const hello, start = `echo '{"hello":{}}' >&3; `, `echo '{"started":"DEV-001"}' >&3; `
 	for script, want := range map[string]string{
 		hello + `yes '{"hello":{}}' >&3`:                                                       "a second description",
