@@ -46,12 +46,8 @@ type Config struct {
 	Stdout, Stderr io.Writer
 }
 
-// UsageError is one of the caller: a value that cannot be, or packages that are missing here.
-type UsageError struct{ error }
-
-func (e *UsageError) Unwrap() error { return e.error }
-
-// Run boots the guest and returns the exit status of its command. When ctx ends the guest is ended.
+// Run boots the guest and returns the exit status of its command, or 2, with a sentence on Stderr, when a value cannot be or packages
+// are missing here. When ctx ends the guest is ended.
 func Run(ctx context.Context, cfg *Config) (int, error) {
 	dir, err := unpack()
 	if err != nil {

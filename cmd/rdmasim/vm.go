@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/rdmasim/rdmasim/attach/pci"
 	"github.com/rdmasim/rdmasim/attach/vm"
-	"github.com/rdmasim/rdmasim/experiment"
 )
 
 func vmCommand() *cobra.Command {
@@ -93,10 +91,7 @@ func runBoth(c *cobra.Command, cfg *pci.Config, guest *vm.Config) error {
 
 func runGuest(ctx context.Context, guest *vm.Config) error {
 	status, err := vm.Run(ctx, guest)
-	var bad *vm.UsageError
 	switch {
-	case errors.As(err, &bad):
-		return &experiment.UsageError{Err: fmt.Errorf("vm: %w", err)}
 	case err != nil:
 		return fmt.Errorf("vm: %w", err)
 	case status != 0:
