@@ -6,24 +6,7 @@ import (
 	"fmt"
 
 	"github.com/rdmasim/rdmasim/prm"
-	"github.com/rdmasim/rdmasim/sim"
-	"github.com/rdmasim/rdmasim/sim/hca"
 )
-
-// firmware is the device as drivers of this seam find it: without BlueFlame. The 64 bytes of a push arrive in pieces
-// of at most 8, which is no push. The registers lie where they do on every card: Linux finds its doorbells by the
-// size of a register even where there is no BlueFlame (map_offset in core/uar.c).
-type firmware struct{ *hca.Device }
-
-// Command implements commander.
-func (d firmware) Command(in, out []byte) sim.Time {
-	t := d.Device.Command(in, out)
-	c := prm.CmdIn(in)
-	if prm.CmdOut(out).Status() == prm.StatusOK && c.Opcode() == prm.OpQueryHCACap && c.OpMod()>>1 == prm.CapGeneral {
-		prm.HCACap(prm.QueryHCACapOut(out).Capability()).SetBF(false)
-	}
-	return t
-}
 
 // commandDone counts a command, and tells of it what a user wants to know.
 func (f *function) commandDone(in, out []byte, d prm.CommandDelivery) {
@@ -99,6 +82,9 @@ func (f *function) describe() string {
 	h, l := f.hca.Counters(), f.link.Counters()
 	s := fmt.Sprintf("%d lives, %d interrupts, %d packets sent and %d received, %d bytes read from guests' memory and %d written",
 		f.lives, l.Interrupts, h.TxPackets, h.RxPackets, l.DMAReadBytes, l.DMAWriteBytes)
+	if u := f.hca.UARTotals(); f.combine != nil {
+		s += fmt.Sprintf(", %d BlueFlame pushes, %d torn, %d doorbells", u.BlueFlame, u.Torn, u.Doorbells)
+	}
 	if l.Unsupported > 0 {
 		s += fmt.Sprintf(", %d accesses outside their memory", l.Unsupported)
 	}

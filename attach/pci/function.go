@@ -22,10 +22,12 @@ type function struct {
 	bar    bar
 	queue  *commandQueue
 	posted uint64 // writes that were given to the link
-	irqs   *vfiouser.Interrupts
-	mapped map[*vfiouser.Window]bool
-	life   life
-	lives  int
+	// combine puts BlueFlame pushes together; nil: the device offers no BlueFlame.
+	combine *combiner
+	irqs    *vfiouser.Interrupts
+	mapped  map[*vfiouser.Window]bool
+	life    life
+	lives   int
 }
 
 // life is what one connection has done.
@@ -41,8 +43,15 @@ func newFunction(m *machine, name string, k int) *function {
 	f := &function{m: m, name: name, mem: mem.New(0), mapped: map[*vfiouser.Window]bool{}}
 	f.bar.function = f
 	f.link = pcie.NewLink(m.eng, f.mem, p.PCIe)
-	f.hca = hca.New(m.eng, name, f.link, p.HCA, m.identity(k))
-	f.queue = newCommandQueue(m.eng, f.link, firmware{f.hca}, f.commandDone)
+	params := p.HCA
+	if m.blueFlame == 0 {
+		params.BFRegSize = 0 // a push arrives in pieces of at most 8 bytes, which is none
+	}
+	f.hca = hca.New(m.eng, name, f.link, params, m.identity(k))
+	if m.blueFlame > 0 {
+		f.combine = newCombiner(f)
+	}
+	f.queue = newCommandQueue(m.eng, f.link, f.hca, f.commandDone)
 	f.link.Attach(&f.bar, f.interrupt)
 	f.space = *newConfigSpace(identity{
 		device: p.Kernel.PCIDevice, revision: p.Kernel.PCIRevision, ib: p.Link.InfiniBand,
@@ -100,6 +109,9 @@ func (f *function) Reset() {
 func (f *function) powerOn() {
 	f.hca.Reset()
 	f.queue.reset()
+	if f.combine != nil {
+		f.combine.drop()
+	}
 	f.link.Drain()
 	f.space.b = f.space.reset
 }
@@ -129,6 +141,13 @@ func (f *function) WriteRegion(region int, off uint64, p []byte) {
 		}
 		return
 	}
+	if f.combine == nil || !f.combine.write(off, p) {
+		f.post(off, p)
+	}
+}
+
+// post gives the link a write to BAR 0.
+func (f *function) post(off uint64, p []byte) {
 	for len(p) > 0 {
 		n := piece(off, len(p))
 		f.posted++
@@ -145,6 +164,9 @@ func piece(off uint64, n int) int {
 
 // arrive has everything arrive that was written: a read does not overtake it.
 func (f *function) arrive() {
+	if f.combine != nil {
+		f.combine.flush()
+	}
 	for f.bar.arrived < f.posted && f.m.clock.Advance(1, true) {
 	}
 }

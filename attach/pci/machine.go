@@ -21,15 +21,16 @@ const instants = 256
 
 // machine is all that is simulated: functions and the network between them.
 type machine struct {
-	mu       sync.Mutex // guards all but what has its own
-	eng      *sim.Engine
-	clock    *pace.Clock
-	prof     *profile.Profile
-	net      *network.Network
-	fns      []*function
-	verbose  bool
-	tell     func(format string, args ...any)
-	identity func(k int) hca.Identity
+	mu        sync.Mutex // guards all but what has its own
+	eng       *sim.Engine
+	clock     *pace.Clock
+	prof      *profile.Profile
+	net       *network.Network
+	fns       []*function
+	verbose   bool
+	blueFlame time.Duration // Config.BlueFlame
+	tell      func(format string, args ...any)
+	identity  func(k int) hca.Identity
 
 	wake chan struct{} // has the pacer look again
 	due  time.Time     // when the pacer looks by itself; zero: not
@@ -43,7 +44,7 @@ type machine struct {
 func newMachine(cfg *Config) *machine {
 	p := cfg.Profile.Resolved()
 	m := &machine{
-		eng: sim.New(sim.Options{Seed: cfg.Seed}), prof: p, verbose: cfg.Verbose, tell: cfg.Logf, identity: network.Identity,
+		eng: sim.New(sim.Options{Seed: cfg.Seed}), prof: p, verbose: cfg.Verbose, blueFlame: cfg.BlueFlame, tell: cfg.Logf, identity: network.Identity,
 		wake: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{}), failed: make(chan struct{}),
 	}
 	var devices []*hca.Device

@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"time"
 
 	"github.com/rdmasim/rdmasim/fault"
 	"github.com/rdmasim/rdmasim/sim/profile"
@@ -27,6 +28,9 @@ type Config struct {
 	Functions int // two are joined by a cable, more by a switch
 	Profile   *profile.Profile
 	Seed      uint64 // of the device's draws
+	// BlueFlame, if not 0, offers the guest BlueFlame: the stores to a register are held for so long, in wall time from
+	// the last one, until they are a whole push. Doorbells are so much later.
+	BlueFlame time.Duration
 	Pcap      string // capture of every port, pcapng in virtual time ("": none)
 	// PcapLimit is after how many bytes of frames the capture ends (0: never).
 	PcapLimit uint64

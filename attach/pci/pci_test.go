@@ -20,6 +20,9 @@ func TestBringUp(t *testing.T) {
 			g := dial(t, s.Sockets()[0])
 			for range 2 { // drivers in one boot
 				g.bringUp()
+				if g.bf {
+					t.Error("the device offers BlueFlame unasked")
+				}
 				a, b := g.reg(prm.InitSegHealthCounter), uint32(0)
 				g.until("the health counter", func() bool { b = g.reg(prm.InitSegHealthCounter); return b != a })
 				var counted [8]byte

@@ -10,6 +10,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/rdmasim/rdmasim/attach/pci/vfiouser"
 	"github.com/rdmasim/rdmasim/outfile"
@@ -33,6 +34,12 @@ func Start(ctx context.Context, cfg *Config) (s *Server, err error) {
 	}
 	if cfg.Socket == "" {
 		return nil, &UsageError{errors.New("--socket is needed: the path of the socket to which QEMU connects, such as --socket /tmp/mlx5.sock")}
+	}
+	if cfg.BlueFlame < 0 || cfg.BlueFlame > time.Second {
+		return nil, &UsageError{fmt.Errorf("--blueflame %v: a time up to 1s is needed, such as 1ms", cfg.BlueFlame)}
+	}
+	if cfg.BlueFlame > 0 && cfg.Profile.Resolved().HCA.BFRegSize == 0 {
+		return nil, &UsageError{fmt.Errorf("--blueflame: profile %s is a device without BlueFlame", cfg.Profile.Name)}
 	}
 	s = &Server{m: newMachine(cfg), cfg: *cfg}
 	if s.sockets, err = cfg.Sockets(); err != nil {

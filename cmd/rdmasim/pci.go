@@ -59,6 +59,8 @@ func (f *adapterFlags) add(c *cobra.Command) {
 	s.StringVar(&f.cfg.Pcap, "pcap", "", "write the frames to this pcapng `file`, with virtual time in nanoseconds")
 	s.Uint64Var(&f.cfg.PcapLimit, "pcap-limit", 64<<20, "leave out of the capture what comes after so many `bytes` of frames; 0: nothing")
 	s.StringVar(&f.faults, "fault", "", "inject the faults on the wire of this YAML `file` (docs/wire.md)")
+	s.DurationVar(&f.cfg.BlueFlame, "blueflame", 0, "offer BlueFlame: hold the stores to a register for up to this `time` (default 1ms), until a push is whole; doorbells come so much later")
+	s.Lookup("blueflame").NoOptDefVal = "1ms"
 	s.BoolVarP(&f.cfg.Verbose, "verbose", "v", false, "print a line for each command of the driver")
 }
 
