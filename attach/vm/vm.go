@@ -26,7 +26,8 @@ var scripts embed.FS
 type Config struct {
 	// Sockets are those of the servers of vfio-user, one for each function that the guest has.
 	Sockets []string
-	// Kernel is the series, as 6.12, or newest: the newest that Debian has.
+	// Kernel is the series, as 6.12, or newest: the newest that Debian has. A path is that of a kernel of one's own: a package
+	// linux-image-*.deb, or a folder with boot/vmlinuz-* and lib/modules.
 	Kernel string
 	// UserSpace is empty for the host's root, "newest" for the newest of Debian, or a folder.
 	UserSpace string

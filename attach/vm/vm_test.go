@@ -1,6 +1,7 @@
 package vm
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -47,5 +48,59 @@ func TestGuestWithoutFunctions(t *testing.T) {
 	}
 	if left, err := os.ReadDir(tmp); err != nil || len(left) > 0 {
 		t.Errorf("%v is left, %v", left, err)
+	}
+}
+
+// What --kernel cannot be is said before anything is downloaded, and what is missing of a folder is named.
+func TestKernelOfOnesOwn(t *testing.T) {
+	if _, err := exec.LookPath("dpkg-deb"); err != nil {
+		t.Skip("no dpkg-deb")
+	}
+	dir, err := unpack()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	cache := filepath.Join(t.TempDir(), "cache")
+	kernel := func(what string) (string, error) {
+		out, err := exec.Command(filepath.Join(dir, "scripts", "kernel"), what, cache).CombinedOutput()
+		return strings.TrimSpace(string(out)), err
+	}
+	own := t.TempDir()
+	write := func(name, text string) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(own, name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(own, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, step := range []struct {
+		add, text, what, want string
+	}{
+		{what: "six", want: "want a version such as 6.1"},
+		{what: own + "/none.deb", want: "no such file"},
+		{add: "x.deb", text: "no package", what: own + "/x.deb", want: "neither a package"},
+		{what: own, want: "one boot/vmlinuz-*"},
+		{add: "boot/vmlinuz-mine", what: own, want: "one folder in lib/modules"},
+		{add: "lib/modules/mine/modules.order", what: own, want: "no modules.dep (depmod -b " + own + " mine)"},
+		{add: "lib/modules/mine/modules.dep", text: "kernel/mlx5_ib.ko.xz: kernel/mlx5_core.ko.xz\n", what: own, want: "no module 9p"},
+	} {
+		if step.add != "" {
+			write(step.add, step.text)
+		}
+		out, err := kernel(step.what)
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) || exit.ExitCode() != 2 || !strings.Contains(out, step.want) {
+			t.Errorf("%s: %q, %v, want %q", step.what, out, err, step.want)
+		}
+	}
+	write("lib/modules/mine/modules.builtin", "kernel/9p.ko\nkernel/9pnet_virtio.ko\nkernel/virtio_pci.ko\nkernel/virtio_console.ko\nkernel/overlay.ko\n")
+	if out, err := kernel(own); err != nil || out != own {
+		t.Errorf("%q, %v", out, err)
+	}
+	if _, err := os.Stat(cache); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a cache is made: %v", err)
 	}
 }

@@ -44,7 +44,7 @@ kernel and, where QEMU is older than 10.1, a QEMU. The exit status is that of th
 	s := c.Flags()
 	s.SetInterspersed(false)
 	s.StringArrayVar(&guest.Sockets, "connect", nil, "have the function that another rdmasim pci offers on this `socket`, in place of own ones (can be repeated)")
-	s.StringVar(&guest.Kernel, "kernel", "6.12", "series of the kernel, such as 6.1; newest is the newest that Debian has")
+	s.StringVar(&guest.Kernel, "kernel", "6.12", "`kernel` by its series, such as 6.1; newest is the newest that Debian has; or your own: a package ./linux-image-*.deb, or a folder with boot/vmlinuz-* and lib/modules")
 	s.StringVar(&guest.UserSpace, "root", "", "root of the guest: a `folder`, or newest, for rdma-core and tools of the newest Debian (default: that of this machine)")
 	s.StringVar(&guest.Folder, "folder", "", "`folder` that the guest may write to (default: the current one)")
 	s.StringVar(&guest.Memory, "memory", "2G", "memory of the guest")
