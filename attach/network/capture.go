@@ -59,7 +59,7 @@ func (n *Network) Capture(out io.Writer, limit uint64) error {
 		typ = pcap.LinkTypeInfiniBand
 	}
 	for _, p := range n.ports {
-		if c.index[p.device.Name()], err = c.w.AddInterfaceOf(p.device.Name(), typ); err != nil {
+		if c.index[p.name], err = c.w.AddInterfaceOf(p.name, typ); err != nil {
 			return fmt.Errorf("capture: %w", err)
 		}
 	}

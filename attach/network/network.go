@@ -8,6 +8,7 @@ import (
 	"github.com/rdmasim/rdmasim/sim/hca"
 	"github.com/rdmasim/rdmasim/sim/link"
 	"github.com/rdmasim/rdmasim/sim/profile"
+	"github.com/rdmasim/rdmasim/sim/sa"
 )
 
 // Network is the links of a group of devices.
@@ -16,14 +17,15 @@ type Network struct {
 	prof    *profile.Profile
 	ports   []port
 	manager *link.SubnetManager // of InfiniBand links
+	admin   *sa.Node            // nil: nobody answers to queries
 	capture *capture
 	faults  faults
 }
 
-// port is that of a device.
+// port is that of a device, or of the subnet manager.
 type port struct {
-	device *hca.Device
-	link   *link.Port
+	name string
+	link *link.Port
 }
 
 // open is the open end of a cable: it drops every frame.
@@ -72,9 +74,45 @@ func New(e *sim.Engine, p *profile.Profile, devices []*hca.Device) *Network {
 	return n
 }
 
+// NewManaged joins devices as New does, or InfiniBand devices, however many, by a switch at which a host with the subnet
+// manager and its administrator is too.
+func NewManaged(e *sim.Engine, p *profile.Profile, devices []*hca.Device) *Network {
+	if !p.Link.InfiniBand {
+		return New(e, p, devices)
+	}
+	n := &Network{eng: e, prof: p}
+	f := link.DefaultFabric()
+	f.SMLID = f.FirstLID + uint16(len(devices))
+	n.manager = link.NewSubnetManager(e, f, p.Link.IB.Sweep)
+	defer n.manager.Sweep()
+	sw := link.NewSwitch(e, "switch", p.Switch)
+	own := link.NewCable(e, p.Link, managerPort, "switch/"+managerPort)
+	n.admin = sa.New(own.End(0), &p.Link.IB, sw)
+	for _, d := range devices {
+		c := link.NewCable(e, p.Link, d.Name(), "switch/"+d.Name())
+		sw.Plug(c.End(1))
+		n.join(d, c.End(0), sw)
+		n.admin.Enter(sa.Member{Managed: d, GUID: d.Identity().GUID, Description: d.Name(), At: sw.Ports() - 1})
+	}
+	sw.Plug(own.End(1))
+	n.ports = append(n.ports, port{managerPort, own.End(0)})
+	n.manager.Add(own.End(0), n.admin, sw, sw.Ports()-1)
+	return n
+}
+
+// managerPort is the name of the subnet manager's port in captures and scripts of faults.
+const managerPort = "sm"
+
+// Forget says that the host of a device has gone without a word: its port is in no multicast group any more.
+func (n *Network) Forget(d *hca.Device) {
+	if n.admin != nil {
+		n.admin.Forget(d)
+	}
+}
+
 // join puts a device at a port; sw is the switch at the other end of the cable.
 func (n *Network) join(d *hca.Device, p *link.Port, sw *link.Switch) {
-	n.ports = append(n.ports, port{d, p})
+	n.ports = append(n.ports, port{d.Name(), p})
 	p.Attach(d)
 	d.SetWire(p)
 	if n.manager != nil {

@@ -108,6 +108,7 @@ func (f *function) Reset() {
 // does afterwards.
 func (f *function) powerOn() {
 	f.hca.Reset()
+	f.m.net.Forget(f.hca)
 	f.queue.reset()
 	if f.combine != nil {
 		f.combine.drop()

@@ -53,7 +53,7 @@ func newMachine(cfg *Config) *machine {
 		m.fns = append(m.fns, f)
 		devices = append(devices, f.hca)
 	}
-	m.net = network.New(m.eng, p, devices)
+	m.net = network.NewManaged(m.eng, p, devices)
 	m.clock = pace.New(m.eng, false)
 	return m
 }

@@ -25,7 +25,7 @@ import (
 type Config struct {
 	// Socket is the path of the socket; with several functions each has its own, Socket.0, Socket.1 and so on.
 	Socket    string
-	Functions int // two are joined by a cable, more by a switch
+	Functions int // joined by a switch, two on Ethernet by a cable
 	Profile   *profile.Profile
 	Seed      uint64 // of the device's draws
 	// BlueFlame, if not 0, offers the guest BlueFlame: the stores to a register are held for so long, in wall time from

@@ -53,7 +53,7 @@ type adapterFlags struct {
 
 func (f *adapterFlags) add(c *cobra.Command) {
 	s := c.Flags()
-	s.IntVar(&f.cfg.Functions, "functions", 1, "number of PCI functions; a cable joins two, a switch joins more")
+	s.IntVar(&f.cfg.Functions, "functions", 1, "number of PCI functions; a switch joins them (two on Ethernet: a cable)")
 	s.StringVar(&f.name, "profile", profile.Default, "profile of the device")
 	s.Uint64Var(&f.cfg.Seed, "seed", 1, "seed of the device's random choices")
 	s.StringVar(&f.cfg.Pcap, "pcap", "", "write the frames to this pcapng `file`, with virtual time in nanoseconds")

@@ -39,6 +39,7 @@ var allowed = map[string][]string{
 	"sim/cpu":           {"sim", "sim/mem", "sim/pcie"},
 	"sim/os":            {"sim", "sim/cpu"},
 	"sim/link":          {"sim", "roce", "fault"},
+	"sim/sa":            {"sim", "sim/link", "roce"},
 	"sim/uar":           {"sim", "prm"},
 	"sim/mkey":          {"sim", "sim/mem", "sim/rule", "prm"},
 	"sim/odp":           {"sim", "sim/mem", "sim/mkey", "prm"},

@@ -305,3 +305,34 @@ func TestIBSwitchIsLossless(t *testing.T) {
 		t.Errorf("the last one came at %v", last)
 	}
 }
+
+// TestSwitchGroups: a switch whose groups are set sends a packet to their ports, not back, and drops those to others.
+func TestSwitchGroups(t *testing.T) {
+	e, sm, ends, nodes := newSubnet(t, testEDR(), 4)
+	var pool roce.Pool
+	sw := sm.sw
+	sw.SetGroup(0xC001, []int{0, 2, 3})
+	sw.SetGroup(0xC002, []int{1})
+	sw.SetGroup(0xC003, []int{1})
+	sw.SetGroup(0xC003, nil)
+	for i, mlid := range []uint16{0xC001, 0xC002, 0xC003, 0xC004} {
+		ends[0].Send(ibFrame(t, &pool, 1, mlid, 0, uint32(i), 4000))
+	}
+	ends[1].Send(ibFrame(t, &pool, 2, 0xC002, 0, 9, 4000)) // its only port is where it came from
+	if err := e.Run(sim.Never - 1); err != nil {
+		t.Fatal(err)
+	}
+	want := [][]uint32{nil, {1}, {0}, {0}}
+	for i, n := range nodes {
+		if got := n.psns(); !slices.Equal(got, want[i]) {
+			t.Errorf("host %d received %v, want %v", i, got, want[i])
+		}
+	}
+	if sw.NoRoute != 3 || pool.Live != 0 {
+		t.Errorf("%d without a way, %d frames leaked", sw.NoRoute, pool.Live)
+	}
+	// What was dropped has given its credits back.
+	if l := ends[0].lanes; !l.take(&l.vl[0], &blocked{f: ibFrame(t, &pool, 1, 2, 0, 0, 4000), earliest: sim.Second}) || l.vl[0].avail != l.total-63 {
+		t.Errorf("%d blocks of %d are left", l.vl[0].avail, l.total)
+	}
+}

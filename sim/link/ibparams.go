@@ -26,14 +26,15 @@ const (
 var SpeedWords = []string{"sdr", "ddr", "qdr", "fdr10", "fdr", "edr", "hdr"}
 
 // speeds: data bits per second of a lane as a fraction (8b/10b coding up to QDR, 64b/66b
-// after it; HDR's lane of 53.125 Gb/s carries 50), and the code of PortInfo and of
-// ibv_port_attr.active_speed.
+// after it; HDR's lane of 53.125 Gb/s carries 50), the code of PortInfo and of
+// ibv_port_attr.active_speed, and the Mb/s of a lane by which records of paths count.
 var speeds = [...]struct {
 	num, den uint64
 	code     uint32
+	counted  uint64
 }{
-	SDR: {2_000_000_000, 1, 1}, DDR: {4_000_000_000, 1, 2}, QDR: {8_000_000_000, 1, 4}, FDR10: {10_000_000_000, 1, 8},
-	FDR: {14_062_500_000 * 64, 66, 16}, EDR: {25_000_000_000, 1, 32}, HDR: {50_000_000_000, 1, 64},
+	SDR: {2_000_000_000, 1, 1, 2500}, DDR: {4_000_000_000, 1, 2, 5000}, QDR: {8_000_000_000, 1, 4, 10_000}, FDR10: {10_000_000_000, 1, 8, 10_000},
+	FDR: {14_062_500_000 * 64, 66, 16, 14_062}, EDR: {25_000_000_000, 1, 32, 25_000}, HDR: {50_000_000_000, 1, 64, 50_000},
 }
 
 // widths are the codes of ibv_port_attr.active_width, by lanes.
@@ -66,6 +67,10 @@ func (p *IBParams) Rate() uint64 {
 // SpeedCode and WidthCode are those of ibv_port_attr.
 func (p *IBParams) SpeedCode() uint32 { return speeds[p.Speed].code }
 func (p *IBParams) WidthCode() uint8  { return widths[p.Width] }
+
+// CountedRate is the rate of the link in Mb/s as the rate codes of the subnet administrator count it, where the lanes of old
+// speeds have the rate of their signals.
+func (p *IBParams) CountedRate() uint64 { return uint64(p.Width) * speeds[p.Speed].counted }
 
 // Overhead is what a packet has on the link beside the frame: delimiters and VCRC.
 func (p *IBParams) Overhead() int { return p.Delimiters + roce.VCRCSize }

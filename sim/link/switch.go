@@ -9,7 +9,8 @@ import (
 // and queues at each egress up to a limit; addresses are never forgotten. On InfiniBand
 // it forwards by the table that the subnet manager wrote, drops what that does not hold,
 // and never drops for want of room: a packet keeps its place in the ingress buffer, and
-// its credits, until it has left. Every port is in every multicast group.
+// its credits, until it has left. Every port is in every multicast group, until SetGroup
+// says which are.
 type Switch struct {
 	name  string
 	p     SwitchParams
@@ -17,7 +18,9 @@ type Switch struct {
 	ports []*Port
 	where map[roce.MAC]int // looked up only
 
-	lids map[uint16]int // where each LID is; looked up only
+	lids   map[uint16]int   // where each LID is; looked up only
+	groups map[uint16][]int // the ports of each multicast LID; looked up only; nil: all of every one
+	all    []int            // every port
 	// Flooded counts frames sent to all ports, Runts those too short for an Ethernet
 	// header, Filtered those whose destination is where they came from.
 	Flooded, Runts, Filtered uint64
@@ -47,7 +50,29 @@ func (s *Switch) Plug(p *Port) {
 	}
 	p.head = in
 	p.limit = p.p.bytesTime(s.p.Buffer)
+	s.all = append(s.all, len(s.ports))
 	s.ports = append(s.ports, p)
+}
+
+// SetGroup has packets to a multicast LID leave by these ports; by none: they are dropped. After the first call the same
+// holds for every multicast LID that was not given ports.
+func (s *Switch) SetGroup(mlid uint16, ports []int) {
+	if s.groups == nil {
+		s.groups = map[uint16][]int{}
+	}
+	if len(ports) == 0 {
+		delete(s.groups, mlid)
+		return
+	}
+	s.groups[mlid] = ports
+}
+
+// outs are the ports by which a packet to a multicast LID leaves, if it did not come from there.
+func (s *Switch) outs(mlid uint16) []int {
+	if s.groups == nil {
+		return s.all
+	}
+	return s.groups[mlid]
 }
 
 // Ports is how many ports have been plugged.
@@ -162,22 +187,25 @@ func (in *ingress) route(f *roce.Frame, tail sim.Time, bad bool) {
 		}
 		return
 	}
-	s.Flooded++
-	last := len(s.ports) - 1
-	if in.no == last {
-		last--
+	outs, last := s.outs(dlid), -1
+	for _, i := range outs {
+		if i != in.no {
+			last = i
+		}
 	}
-	for i, p := range s.ports {
+	if last < 0 {
+		drop(&s.NoRoute)
+		return
+	}
+	s.Flooded++
+	for _, i := range outs {
 		if i != in.no {
 			c := w
 			if f.Retain(); i != last { // the buffer is free when the last copy has left
 				c.from = nil
 			}
-			p.lanes.send(c)
+			s.ports[i].lanes.send(c)
 		}
-	}
-	if last < 0 {
-		from.drained(f, s.e.Now())
 	}
 	f.Release()
 }

@@ -1,0 +1,151 @@
+// Package mad has management datagrams as byte views: the header that all have, those of subnet administration and of
+// its transfers in segments (RMPP), and the attributes that hosts ask a subnet administrator for. The layouts are those of
+// the Linux kernel (include/rdma/ib_mad.h, ib_sa.h and the tables of core/sa_query.c) and of rdma-core
+// (libibumad/umad_sa.h, umad_types.h).
+package mad
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+)
+
+var be = binary.BigEndian
+
+// Size is that of every general management packet.
+const Size = 256
+
+// QKey is that of QP1.
+const QKey = 0x8001_0000
+
+// Management classes and versions.
+const (
+	BaseVersion    = 1
+	ClassSubnAdm   = 0x03
+	SubnAdmVersion = 2
+)
+
+// Methods. Response is the bit that an answer has.
+const (
+	Get       = 0x01
+	Set       = 0x02
+	GetTable  = 0x12
+	Delete    = 0x15
+	GetResp   = 0x81
+	TableResp = 0x92
+	DelResp   = 0x95
+	Response  = 0x80
+)
+
+// Attributes of subnet administration.
+const (
+	AttrClassPortInfo  = 0x0001
+	AttrInformInfo     = 0x0003
+	AttrNodeRecord     = 0x0011
+	AttrPortInfoRecord = 0x0012
+	AttrPathRecord     = 0x0035
+	AttrMCMemberRecord = 0x0038
+)
+
+// Status of an answer: those of every class, and those of subnet administration.
+const (
+	StatusOK               = 0
+	StatusBadVersion       = 1 << 2
+	StatusNoMethod         = 2 << 2 // the method is not supported
+	StatusNoAttribute      = 3 << 2 // the method is not supported for this attribute
+	StatusNoResources      = 0x0100
+	StatusRequestInvalid   = 0x0200
+	StatusNoRecords        = 0x0300
+	StatusInvalidGID       = 0x0500
+	StatusTooFewComponents = 0x0600
+)
+
+// MAD is a general management packet, 256 bytes.
+type MAD []byte
+
+// ErrMalformed is wrapped by the errors of Parse.
+var ErrMalformed = errors.New("mad: malformed")
+
+// Parse checks the size and the version that all classes have.
+func Parse(b []byte) (MAD, error) {
+	switch {
+	case len(b) != Size:
+		return nil, fmt.Errorf("%w: %d bytes, not %d", ErrMalformed, len(b), Size)
+	case b[0] != BaseVersion:
+		return nil, fmt.Errorf("%w: base version %d, not %d", ErrMalformed, b[0], BaseVersion)
+	}
+	return MAD(b), nil
+}
+
+func (m MAD) Class() uint8        { return m[1] }
+func (m MAD) ClassVersion() uint8 { return m[2] }
+func (m MAD) Method() uint8       { return m[3] }
+func (m MAD) Status() uint16      { return be.Uint16(m[4:]) }
+func (m MAD) TID() uint64         { return be.Uint64(m[8:]) }
+func (m MAD) Attribute() uint16   { return be.Uint16(m[16:]) }
+func (m MAD) Modifier() uint32    { return be.Uint32(m[20:]) }
+
+func (m MAD) SetBaseVersion(v uint8)  { m[0] = v }
+func (m MAD) SetClass(v uint8)        { m[1] = v }
+func (m MAD) SetClassVersion(v uint8) { m[2] = v }
+func (m MAD) SetMethod(v uint8)       { m[3] = v }
+func (m MAD) SetStatus(v uint16)      { be.PutUint16(m[4:], v) }
+func (m MAD) SetTID(v uint64)         { be.PutUint64(m[8:], v) }
+func (m MAD) SetAttribute(v uint16)   { be.PutUint16(m[16:], v) }
+func (m MAD) SetModifier(v uint32)    { be.PutUint32(m[20:], v) }
+
+// RMPP is the header of a transfer in segments; it is of class SubnAdm, among others.
+func (m MAD) RMPP() RMPP { return RMPP(m[24:36]) }
+
+// RMPP is the header of a transfer in segments, 12 bytes.
+type RMPP []byte
+
+// RMPPVersion is the only one.
+const RMPPVersion = 1
+
+// Types of a segment.
+const (
+	RMPPData  = 1
+	RMPPAck   = 2
+	RMPPStop  = 3
+	RMPPAbort = 4
+)
+
+// Flags of a segment.
+const (
+	RMPPActive = 1 << iota
+	RMPPFirst
+	RMPPLast
+)
+
+func (h RMPP) Version() uint8     { return h[0] }
+func (h RMPP) Type() uint8        { return h[1] }
+func (h RMPP) Flags() uint8       { return h[2] & 7 }
+func (h RMPP) Segment() uint32    { return be.Uint32(h[4:]) }
+func (h RMPP) Window() uint32     { return be.Uint32(h[8:]) } // of an acknowledgement: the last segment that may be sent
+func (h RMPP) Payload() uint32    { return be.Uint32(h[8:]) } // of data
+func (h RMPP) SetVersion(v uint8) { h[0] = v }
+func (h RMPP) SetType(v uint8)    { h[1] = v }
+
+// SetFlags sets the flags, and that the sender says nothing of the time in which it answers.
+func (h RMPP) SetFlags(v uint8)    { h[2] = 31<<3 | v&7 }
+func (h RMPP) SetSegment(v uint32) { be.PutUint32(h[4:], v) }
+func (h RMPP) SetPayload(v uint32) { be.PutUint32(h[8:], v) }
+func (h RMPP) SetWindow(v uint32)  { be.PutUint32(h[8:], v) }
+
+// SAHeaderSize is the header of subnet administration, which each segment has; SADataSize is what is behind it.
+const (
+	SAHeaderSize = 20
+	SADataSize   = Size - 56
+)
+
+// AttributeOffset is the distance of records in a table, in units of 8 bytes.
+func (m MAD) AttributeOffset() uint16     { return be.Uint16(m[44:]) }
+func (m MAD) SetAttributeOffset(v uint16) { be.PutUint16(m[44:], v) }
+
+// Components says which components of the attribute a request gives, by bits in their order.
+func (m MAD) Components() uint64     { return be.Uint64(m[48:]) }
+func (m MAD) SetComponents(v uint64) { be.PutUint64(m[48:], v) }
+
+// Data is the attribute, or the segment's part of a table.
+func (m MAD) Data() []byte { return m[56:Size] }

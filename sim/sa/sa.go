@@ -1,0 +1,166 @@
+// Package sa is the host of an InfiniBand fabric on which its subnet manager and subnet administrator run, as OpenSM does on
+// a host of its own: an end node with a port, a LID and QP1. The sweeps of the subnet manager are those of sim/link; what is
+// here answers the queries that hosts send to QP1 at the subnet manager's LID: paths, multicast groups, which it also writes
+// into the forwarding table of the switch, and records of nodes and ports. It costs nothing while nobody asks.
+//
+// It answers at once. It does not send again what is lost on the wire: hosts ask again.
+package sa
+
+import (
+	"github.com/rdmasim/rdmasim/roce"
+	"github.com/rdmasim/rdmasim/roce/mad"
+	"github.com/rdmasim/rdmasim/sim/link"
+)
+
+// Member is a port that queries may name: an end node of the subnet.
+type Member struct {
+	link.Managed
+	GUID        uint64
+	Description string
+	At          int // port of the switch
+}
+
+// Groups is the multicast forwarding table of a switch.
+type Groups interface {
+	// SetGroup has packets to a multicast LID leave by these ports; by none: they are dropped.
+	SetGroup(mlid uint16, ports []int)
+}
+
+// Counters count what came.
+type Counters struct {
+	Requests uint64 // that were answered
+	Refused  uint64 // with a status that is not 0
+	Dropped  uint64 // what is no request to QP1 of this node
+}
+
+// Node is the host of the subnet administrator.
+type Node struct {
+	C Counters
+
+	wire    *link.Port
+	groups  Groups
+	rate    uint8 // code of the links' rate
+	info    roce.PortInfo
+	pkeys   []uint16
+	members []*Member
+	tables  []transfer
+	mcast   multicast
+	frames  roce.Pool
+	psn     uint32
+}
+
+// New makes a node at a port of links with these parameters.
+func New(wire *link.Port, ib *link.IBParams, groups Groups) *Node {
+	n := &Node{
+		wire: wire, groups: groups, rate: rateCode(ib.CountedRate()),
+		info: roce.PortInfo{State: roce.PortInit, MTU: roce.MTU4096, VLs: 1}, pkeys: []uint16{roce.DefaultPKey},
+	}
+	n.mcast.node = n
+	n.mcast.makeBroadcast()
+	wire.Attach(n)
+	return n
+}
+
+// Enter adds a port of the subnet.
+func (n *Node) Enter(m Member) { n.members = append(n.members, &m) }
+
+// Forget ends what a port has joined: its host has gone without a word.
+func (n *Node) Forget(m link.Managed) {
+	for _, x := range n.members {
+		if x.Managed == m {
+			n.mcast.forget(x)
+		}
+	}
+}
+
+// PortInfo is what the subnet manager reads of the node's own port.
+func (n *Node) PortInfo() roce.PortInfo { return n.info }
+
+// SetPortInfo takes its settings.
+func (n *Node) SetPortInfo(v roce.PortInfo) { n.info = v }
+
+// SetPKeys takes the table of P_Keys.
+func (n *Node) SetPKeys(keys []uint16) { n.pkeys = keys }
+
+// LinkChanged is called when the node's cable is pulled or put back.
+func (n *Node) LinkChanged(up bool) {
+	n.info.State = roce.PortDown
+	if up {
+		n.info.State = roce.PortInit
+	}
+}
+
+// Receive takes a frame from the wire: a request is answered, all else is dropped.
+func (n *Node) Receive(f *roce.Frame) {
+	defer f.Release()
+	p, err := f.Decode()
+	if err != nil || !f.ICRCOK() || !n.accepts(p) {
+		n.C.Dropped++
+		return
+	}
+	m, err := mad.Parse(p.Payload())
+	if err != nil || m.Class() != mad.ClassSubnAdm {
+		n.C.Dropped++
+		return
+	}
+	n.request(p, m)
+}
+
+// accepts says whether a packet is a datagram to QP1 of this node.
+func (n *Node) accepts(p *roce.Packet) bool {
+	return p.Framing == roce.InfiniBand && n.info.State >= roce.PortArmed && p.Op == roce.UDSendOnly &&
+		p.LRH().DLID() == n.info.LID && p.BTH().DestQP() == roce.GSIQPN && p.DETH().QKey() == mad.QKey &&
+		n.hasPKey(p.BTH().PKey())
+}
+
+// hasPKey says whether the node is in a partition of which the other end is a member.
+func (n *Node) hasPKey(k uint16) bool {
+	const full = 0x8000
+	for _, own := range n.pkeys {
+		if own&^full == k&^full && (own|k)&full != 0 && own&^full != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// peer is where an answer goes.
+type peer struct {
+	lid    uint16
+	sl     uint8
+	global bool
+	gids   [2]roce.GID // own, the other's
+	pkey   uint16
+	qpn    uint32
+}
+
+// sender is the peer that a request came from.
+func sender(p *roce.Packet) peer {
+	h := p.LRH()
+	to := peer{lid: h.SLID(), sl: h.SL(), global: p.HasGRH(), pkey: p.BTH().PKey(), qpn: p.DETH().SrcQP()}
+	if to.global {
+		to.gids = [2]roce.GID{p.DstGID(), p.SrcGID()}
+	}
+	return to
+}
+
+// send makes a datagram to a peer and puts it on the wire; fill writes it.
+func (n *Node) send(to *peer, fill func(mad.MAD)) {
+	path := roce.Path{
+		Framing: roce.InfiniBand, SLID: n.info.LID, DLID: to.lid, SL: to.sl, VL: to.sl % max(n.info.VLs, 1), MigReq: true,
+		PKey: to.pkey, DestQP: to.qpn, Global: to.global, SrcGID: to.gids[0], DstGID: to.gids[1],
+	}
+	t, err := roce.NewTemplate(path)
+	if err != nil { // a request from an address to which nothing can go
+		n.C.Dropped++
+		return
+	}
+	f := t.New(&n.frames, roce.UDSendOnly, n.psn, mad.Size, 0)
+	n.psn = (n.psn + 1) & roce.PSNMask
+	f.DETH().SetQKey(mad.QKey)
+	f.DETH().SetSrcQP(roce.GSIQPN)
+	b := f.Payload()
+	clear(b)
+	fill(mad.MAD(b))
+	n.wire.Send(f)
+}
