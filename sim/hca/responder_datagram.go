@@ -38,9 +38,14 @@ func (q *responder) datagramCQE(p *roce.Packet, n uint32) {
 	u := q.u
 	all, e := q.entry(q.rcq, true)
 	op := prm.CQERespSend
-	if p.Has(roce.HasImmDt) {
+	switch {
+	case p.Has(roce.HasImmDt):
 		op = prm.CQERespSendImm
 		e.SetImmInvalPKey(p.ImmDt().Value())
+	case q.special(): // the driver looks for its index itself (handle_responder of mlx5_ib, cq.c)
+		e.SetImmInvalPKey(uint32(p.BTH().PKey()))
+	case p.Framing == roce.InfiniBand:
+		e.SetImmInvalPKey(q.context().PrimaryPath().PKeyIndex())
 	}
 	e.SetRQPN(p.DETH().SrcQP())
 	if p.Framing == roce.InfiniBand {
@@ -65,12 +70,5 @@ func (q *responder) ibDatagramCQE(e prm.CQE64, p *roce.Packet) {
 	e.SetMLPath(uint8(h.DLID()) & (1<<q.u.ib.info.LMC - 1))
 	if p.HasGRH() {
 		e.SetGRH(1)
-	}
-	if !p.Has(roce.HasImmDt) {
-		i := q.context().PrimaryPath().PKeyIndex()
-		if q.special() {
-			i = uint32(q.u.pkeyIndexOf(p.BTH().PKey()))
-		}
-		e.SetImmInvalPKey(i)
 	}
 }
