@@ -18,6 +18,9 @@ const (
 	logStride  = 6
 )
 
+// nicDisabled is the interface without a driver (MLX5_NIC_IFC_DISABLED).
+const nicDisabled = 1
+
 // maxMailbox is the longest mailbox that is gathered. The page list of a region of 2^30 pages is longer; drivers
 // register such a region with larger pages.
 const maxMailbox = 16 << 20
@@ -69,6 +72,9 @@ func (q *commandQueue) reset() {
 	r := prm.CommandQueueRegs(q.regs[:])
 	r.SetLogEntries(logEntries)
 	r.SetLogStride(logStride)
+	// Until a driver gives the queue an address the interface is off (assumed). That is how a driver below which the
+	// function is reset learns of it: its health poll takes this for fatal, and begins anew.
+	r.SetNICInterface(nicDisabled)
 }
 
 // busy reports whether the guest waits for commands.

@@ -350,7 +350,7 @@ func (g *guest) bringUp() {
 	if v := g.reg(4); v&0xffff != prm.CmdIfRevision && v>>16 != prm.CmdIfRevision {
 		g.t.Fatalf("command interface %#x", v)
 	}
-	if v := g.reg(prm.InitSegCommandQueue + 4); v&0xfff != logEntries<<4|logStride {
+	if v := g.reg(prm.InitSegCommandQueue + 4); v&0xff != logEntries<<4|logStride {
 		g.t.Fatalf("command queue %#x", v)
 	}
 	g.makeQueue()
