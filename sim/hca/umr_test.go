@@ -7,6 +7,7 @@ import (
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/mem"
+	"github.com/rdmasim/rdmasim/sim/mkey"
 )
 
 // What mlx5_ib asks of a key: the mask of a registration, with the rights that this device's UMR changes,
@@ -409,6 +410,105 @@ func TestFastRegister(t *testing.T) {
 	}
 }
 
+// TestFastRegisterGaps: a queue of the host's kernel registers pieces of memory of any lengths, by a key whose entries (mode KLM)
+// have lengths of their own; what is behind the entries that the range needs is left of requests before.
+func TestFastRegisterGaps(t *testing.T) {
+	b := newUMRBed(t, 1<<22)
+	b.key = b.create(func(c prm.MKC) { freeKey(c, prm.MKeyModeKLM) })
+	cq, peers := b.newCQ(7, 64), b.newCQ(7, 64)
+	q := b.newQPOn(cq, cq, b.uar, func(c prm.QPC) { c.SetFRE(true) })
+	peer := b.newQP(peers, peers)
+	q.connect(peer, defaults())
+	peer.connect(q, defaults())
+	one, two := b.alloc(4096), b.alloc(4096)
+	register := func() tUMR {
+		entries := bytes.Repeat([]byte{0xA5}, 64)
+		for i, p := range []struct {
+			at mem.PA
+			n  uint32
+		}{{one + 100, 30}, {two + 7, 5}, {one + 3000, 65}} {
+			e := prm.KLM(entries[16*i:])
+			e.SetByteCount(p.n)
+			e.SetMKey(b.all)
+			e.SetVA(uint64(p.at))
+		}
+		return tUMR{
+			key: b.key, flags: prm.UMRCheckFree | prm.UMRInline, units: 4, entries: entries,
+			mask: prm.MKeyMaskKey | prm.MKeyMaskFree | prm.MKeyMaskLen | prm.MKeyMaskPageSize | prm.MKeyMaskStartAddr | prm.MKeyMaskEnRInval |
+				prm.MKeyMaskLR | prm.MKeyMaskLW | prm.MKeyMaskRR | prm.MKeyMaskRW | prm.MKeyMaskSmallFence,
+			mkc: func(c prm.MKC) {
+				c.SetLR(true)
+				c.SetLW(true)
+				c.SetRW(true)
+				c.SetRR(true)
+				c.SetEnRInval(true)
+				c.SetQPN(prm.MKeyQPNAny)
+				c.SetMKey70(0x33)
+				c.SetStartAddr(0x10064)
+				c.SetLen(100)
+			},
+		}
+	}
+	post := func(u tUMR, want prm.Syndrome) {
+		t.Helper()
+		b.post(q, u)
+		run(t, b.e, 20*sim.Microsecond)
+		if want == 0 {
+			cq.expect(prm.CQEReq)
+			return
+		}
+		cq.expectError(prm.CQEReqErr, want)
+	}
+	post(register(), 0)
+	text := []byte("0123456789abcdefghijklmnopqrstABCDEqrstuvwxyzQRSTUVWXYZ")
+	peer.post(wr{op: prm.WQEOpRDMAWrite, raddr: 0x10064 + 2, rkey: b.key, inline: text})
+	run(t, b.e, 50*sim.Microsecond)
+	peers.expect(prm.CQEReq)
+	for _, x := range []struct {
+		at   mem.PA
+		want string
+	}{{one + 102, string(text[:28])}, {two + 7, string(text[28:33])}, {one + 3000, string(text[33:])}} {
+		got := make([]byte, len(x.want))
+		if b.m.Read(x.at, got); string(got) != x.want {
+			t.Errorf("at %#x there is %q, want %q", x.at, got, x.want)
+		}
+	}
+	// The range ends before the entries do.
+	peer.post(wr{op: prm.WQEOpRDMAWrite, raddr: 0x10064 + 99, rkey: b.key, inline: []byte("xy")})
+	run(t, b.e, 50*sim.Microsecond)
+	peers.expectError(prm.CQEReqErr, prm.SyndromeRemoteAccess)
+
+	// Invalidated, it is of no use; registered again, with a range beyond its entries, up to their end.
+	b = newUMRBed(t, 1<<22)
+	b.key = b.create(func(c prm.MKC) { freeKey(c, prm.MKeyModeKLM) })
+	cq, peers = b.newCQ(7, 64), b.newCQ(7, 64)
+	q = b.newQPOn(cq, cq, b.uar, func(c prm.QPC) { c.SetFRE(true) })
+	one, two = b.alloc(4096), b.alloc(4096)
+	q.connect(b.newQP(peers, peers), defaults())
+	post(register(), 0)
+	post(tUMR{key: b.key, flags: prm.UMRInline, mask: prm.MKeyMaskFree, mkc: func(c prm.MKC) { c.SetFree(true) }}, 0)
+	long := register()
+	mkc := long.mkc
+	long.mkc = func(c prm.MKC) { mkc(c); c.SetLen(1 << 20) }
+	prm.KLM(long.entries[48:]).SetByteCount(16)
+	post(long, 0)
+	k := b.d.keys
+	u := mkey.User{PD: b.pd, QPN: q.n}
+	if _, r := k.Translate(u, b.key, 0x10064, 100, mkey.RemoteWrite, nil); r != mkey.OK {
+		t.Errorf("up to the third entry: %v", r)
+	}
+	if _, r := k.Translate(u, b.key, 0x10064, 101, mkey.RemoteWrite, nil); r != mkey.NoKey {
+		t.Errorf("the fourth entry names no key: %v", r)
+	}
+	if _, r := k.Translate(u, b.key, 0x10064+116, 1, mkey.RemoteWrite, nil); r != mkey.Absent {
+		t.Errorf("behind the entries: %v", r)
+	}
+	// More than there is room for.
+	more := register()
+	more.flags, more.units, more.entries = prm.UMRInline, 8, make([]byte, 128)
+	post(more, prm.SyndromeMWBind)
+}
+
 // FuzzUMR posts requests with arbitrary segments and lists on a driver's queue and on a program's.
 func FuzzUMR(f *testing.F) {
 	f.Add([]byte{0x20, 0, 0, 4}, []byte{0x40}, uint64(enableMask), uint64(0), uint32(64), true)
@@ -425,7 +525,7 @@ func FuzzUMR(f *testing.F) {
 		if len(ctrl) >= 4 {
 			u.flags, u.units = ctrl[0], uint16(ctrl[2])<<8|uint16(ctrl[3])
 		}
-		for _, key := range []uint32{b.key, b.create(func(c prm.MKC) { freeKey(c, prm.MKeyModeKSM) }), b.all, b.key} {
+		for _, key := range []uint32{b.key, b.create(func(c prm.MKC) { freeKey(c, prm.MKeyModeKSM) }), b.create(func(c prm.MKC) { freeKey(c, prm.MKeyModeKLM) }), b.all, b.key} {
 			u.key = key
 			u.mkc = func(c prm.MKC) { copy(c, mkc) }
 			b.post(q, u)

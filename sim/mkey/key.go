@@ -29,19 +29,21 @@ type Key struct {
 	pageOff     uint64   // of start in its page
 	pageMask    uint64
 
-	window           window  // mode KLM
+	window           window  // mode KLM, of a memory window
 	boundWindows     int     // of mode KLM that lead here
 	deviceMemory     mem.PA  // of the first byte, mode MEMIC, whose addresses begin at 0
-	children         []child // mode KSM: where each page lies
+	children         []child // mode KSM: where each page lies; mode KLM: where pieces lie, one behind the other
 	remoteInvalidate bool
 	Index            uint32
 	Context          [prm.MKCSize]byte // as created
 }
 
-// child is an entry of a key of mode KSM: a place under another key. The zero value is absent.
+// child is an entry of a key of mode KSM or KLM: a place under another key, of mode KLM with a length of its own. The zero value
+// is absent.
 type child struct {
-	mkey uint32
-	va   uint64
+	mkey   uint32
+	va     uint64
+	length uint32
 }
 
 // Table holds the keys of a device by index.

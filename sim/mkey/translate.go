@@ -31,7 +31,7 @@ func (t *Table) Translate(u User, mkey uint32, va uint64, n int, a Access, runs 
 	case prm.MKeyModeMemic:
 		return append(runs, Run{k.deviceMemory + mem.PA(va), n}), OK
 	}
-	if k.mode == prm.MKeyModeKSM {
+	if k.indirect() {
 		out, r := t.descend(u, k, va, n, a, runs, 0)
 		if r != OK {
 			t.Failed[r]++
@@ -86,31 +86,63 @@ func (k *Key) walk(va uint64, n int, a Access, runs []Run) ([]Run, bool) {
 	return runs, true
 }
 
-// maxIndirection is how many keys of mode KSM an access passes at most.
+// indirect says whether the entries of a key lead to other keys. A memory window leads to one without entries.
+func (k *Key) indirect() bool {
+	return k.mode == prm.MKeyModeKSM || k.mode == prm.MKeyModeKLM && k.window.region == nil
+}
+
+// place finds what lies at an offset behind the first byte of a key of mode KSM or KLM: the entry, the offset in it, and how many
+// bytes it has from there on.
+func (k *Key) place(off uint64) (e child, in, left uint64, ok bool) {
+	if k.mode == prm.MKeyModeKSM {
+		i, in := off>>k.logPage, off&k.pageMask
+		if i >= uint64(len(k.children)) || k.children[i] == (child{}) {
+			return e, 0, 0, false
+		}
+		return k.children[i], in, k.pageMask - in + 1, true
+	}
+	for _, e := range k.children {
+		n := uint64(e.length)
+		if n == 0 { // as of a window's entry
+			n = 1 << 31
+		}
+		if off < n {
+			return e, off, n - off, e != child{}
+		}
+		off -= n
+	}
+	return e, 0, 0, false
+}
+
+// maxIndirection is how many keys of mode KSM or KLM an access passes at most.
 const maxIndirection = 4
 
-// descend translates by a key of mode KSM, and by those that its entries name. Of them all is
+// descend translates by a key of mode KSM or KLM, and by those that its entries name. Of them all is
 // checked again but the rights.
 func (t *Table) descend(u User, k *Key, va uint64, n int, a Access, runs []Run, depth int) ([]Run, Result) {
 	if depth == maxIndirection {
 		return runs, NotModelled
 	}
 	out := runs
-	for off := va - k.start + k.pageOff; n > 0; {
-		i, in := off>>k.logPage, off&k.pageMask
-		if i >= uint64(len(k.children)) || k.children[i] == (child{}) {
+	off := va - k.start
+	if k.mode == prm.MKeyModeKSM {
+		off += k.pageOff
+	}
+	for n > 0 {
+		e, in, left, ok := k.place(off)
+		if !ok {
 			return runs, Absent
 		}
-		e, l := k.children[i], n
-		if room := k.pageMask - in; uint64(n-1) > room {
-			l = int(room) + 1
-		}
+		l := int(min(left, uint64(n)))
 		below, r := t.check(User{k.PD, u.QPN}, e.mkey, e.va+in, uint64(l), 0)
 		if r != OK {
 			return runs, r
 		}
 		switch below.mode {
-		case prm.MKeyModeKSM:
+		case prm.MKeyModeKSM, prm.MKeyModeKLM:
+			if !below.indirect() {
+				return runs, NotModelled // a window
+			}
 			out, r = t.descend(u, below, e.va+in, l, a, out, depth+1)
 		case prm.MKeyModePA:
 			out = append(out, Run{mem.PA(e.va + in), l})

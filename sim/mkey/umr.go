@@ -39,7 +39,7 @@ func (t *Table) update(u Queue, mkey uint32, umr prm.UMRCtrlSegment, c prm.MKC, 
 	}
 	mask, to := umr.MKeyMask(), window{}
 	switch {
-	case k.mode != prm.MKeyModeKLM:
+	case k.mode != prm.MKeyModeKLM || u.FastRegister && len(list) > 0:
 		if r := k.checkLoad(u, umr, c, list); r != OK {
 			return r
 		}
@@ -53,6 +53,7 @@ func (t *Table) update(u Queue, mkey uint32, umr prm.UMRCtrlSegment, c prm.MKC, 
 	t.apply(k, mask, c)
 	if k.mode == prm.MKeyModeKLM && (!k.inUse() || to.region != nil) {
 		k.bind(to)
+		k.children = k.children[:0]
 	}
 	return OK
 }

@@ -20,6 +20,9 @@ const (
 // translations.
 func (k *Key) checkLoad(u Queue, umr prm.UMRCtrlSegment, c prm.MKC, list []byte) Result {
 	mask := umr.MKeyMask()
+	if k.mode == prm.MKeyModeKLM { // its entries have sizes of their own
+		mask &^= prm.MKeyMaskPageSize | prm.MKeyMaskPageSize5
+	}
 	if size := k.newPageSize(mask, c); mask&(prm.MKeyMaskPageSize|prm.MKeyMaskPageSize5) != 0 && (size < prm.PageShift || size > 52) {
 		return NotModelled
 	}
@@ -32,12 +35,17 @@ func (k *Key) checkLoad(u Queue, umr prm.UMRCtrlSegment, c prm.MKC, list []byte)
 	units := uint64(len(list) / xltUnit)
 	room := (uint64(prm.MKC(k.Context[:]).TranslationsOctwordSize()) + xltAlign - 1) &^ (xltAlign - 1)
 	switch {
-	case !u.FastRegister || k.mode != prm.MKeyModeMTT && k.mode != prm.MKeyModeKSM || units%xltAlign != 0:
+	case !u.FastRegister || !k.hasEntries() || units%xltAlign != 0:
 		return NotModelled
 	case xltOffset(umr) > room || units > room-xltOffset(umr):
 		return OutOfRange
 	}
 	return OK
+}
+
+// hasEntries says whether the key is of a mode whose entries a UMR writes.
+func (k *Key) hasEntries() bool {
+	return k.mode == prm.MKeyModeMTT || k.mode == prm.MKeyModeKSM || k.mode == prm.MKeyModeKLM
 }
 
 // xltOffset is the first unit that a UMR writes.
@@ -64,15 +72,19 @@ func (k *Key) newPageSize(mask uint64, c prm.MKC) uint32 {
 
 // load writes entries and the size of pages.
 func (k *Key) load(umr prm.UMRCtrlSegment, c prm.MKC, list []byte) {
-	k.setPageSize(k.newPageSize(umr.MKeyMask(), c))
 	at := int(xltOffset(umr))
-	if k.mode == prm.MKeyModeKSM {
+	if k.mode == prm.MKeyModeKLM {
+		k.bind(window{})
+	} else {
+		k.setPageSize(k.newPageSize(umr.MKeyMask(), c))
+	}
+	if k.mode != prm.MKeyModeMTT {
 		for n := at + len(list)/xltUnit; len(k.children) < n; {
 			k.children = append(k.children, child{})
 		}
 		for i := range len(list) / xltUnit {
 			e := prm.KLM(list[i*xltUnit : (i+1)*xltUnit])
-			k.children[at+i] = child{e.MKey(), e.VA()}
+			k.children[at+i] = child{e.MKey(), e.VA(), e.ByteCount()}
 		}
 		return
 	}
