@@ -21,9 +21,13 @@ import (
 type Config struct {
 	Args    []string // the program and its arguments
 	Profile *profile.Profile
-	Devices int    // mlx5_0, mlx5_1, ...: two are joined by a cable, more by a switch
-	Seed    uint64 // of the device's draws
-	Pcap    string // capture of every port, pcapng in virtual time ("": none)
+	Devices int // mlx5_0, mlx5_1, ...: two are joined by a cable, more by a switch
+	// Guests is how many functions virtual machines have on the same network, each on a socket of vfio-user:
+	// Socket, or Socket.0, Socket.1 and so on.
+	Guests int
+	Socket string
+	Seed   uint64 // of the device's draws
+	Pcap   string // capture of every port, pcapng in virtual time ("": none)
 	// PcapLimit is after how many bytes of frames the capture ends (0: never). What was left out is counted in
 	// the file, and a line on stderr tells of it.
 	PcapLimit uint64

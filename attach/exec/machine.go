@@ -9,6 +9,7 @@ import (
 
 	"github.com/rdmasim/rdmasim/attach/exec/tree"
 	"github.com/rdmasim/rdmasim/attach/network"
+	"github.com/rdmasim/rdmasim/attach/pci"
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/hca"
 	"github.com/rdmasim/rdmasim/sim/kernel"
@@ -31,6 +32,8 @@ type machine struct {
 	devs []*device
 	macs map[netip.Addr]kernel.MAC
 	net  *network.Network
+	// guests are functions of virtual machines on the same network; nil: there are none.
+	guests *pci.Server
 	// flush makes what the devices wrote visible, before an event announces it.
 	flush func()
 }
@@ -43,13 +46,13 @@ type device struct {
 	kern *kernel.Device
 }
 
-func newMachine(p *profile.Profile, devices int, seed uint64, trace bool) (*machine, error) {
-	p = p.Resolved()
-	m := &machine{eng: sim.New(sim.Options{Seed: seed}), mem: mem.New(kernelMemory), prof: p, macs: map[netip.Addr]kernel.MAC{}, flush: func() {}}
+func newMachine(cfg *Config) (*machine, error) {
+	p, trace := cfg.Profile.Resolved(), cfg.Trace != ""
+	m := &machine{eng: sim.New(sim.Options{Seed: cfg.Seed}), mem: mem.New(kernelMemory), prof: p, macs: map[netip.Addr]kernel.MAC{}, flush: func() {}}
 	if trace {
 		m.eng.Spans = &sim.Spans{}
 	}
-	for k := range devices {
+	for k := range cfg.Devices {
 		d := &device{name: fmt.Sprintf("mlx5_%d", k)}
 		d.link = pcie.NewLink(m.eng, m.mem, p.PCIe)
 		d.hca = hca.New(m.eng, d.name, d.link, p.HCA, network.Identity(k))
@@ -59,9 +62,15 @@ func newMachine(p *profile.Profile, devices int, seed uint64, trace bool) (*mach
 		}
 		m.devs = append(m.devs, d)
 	}
-	hcas := make([]*hca.Device, 0, devices)
+	hcas := make([]*hca.Device, 0, cfg.Devices+cfg.Guests)
 	for _, d := range m.devs {
 		hcas = append(hcas, d.hca)
+	}
+	if cfg.Guests > 0 {
+		if err := m.addGuests(cfg); err != nil {
+			return nil, err
+		}
+		hcas = append(hcas, m.guests.Devices()...)
 	}
 	m.net = network.New(m.eng, p, hcas)
 	for _, d := range m.devs {
@@ -70,6 +79,21 @@ func newMachine(p *profile.Profile, devices int, seed uint64, trace bool) (*mach
 		}
 	}
 	return m, nil
+}
+
+// addGuests makes the functions of virtual machines. On Ethernet their addresses are those that a device of this number
+// has here, so that programs find them; a guest has to take them.
+func (m *machine) addGuests(cfg *Config) error {
+	c := cfg.guests()
+	var err error
+	if m.guests, err = pci.NewGuests(m.eng, &c, cfg.Devices); err != nil {
+		return guestsError(err)
+	}
+	for k := range cfg.Guests {
+		id := network.Identity(cfg.Devices + k)
+		m.macs[netip.AddrFrom4(id.IPv4)] = id.MAC
+	}
+	return nil
 }
 
 func (m *machine) bringUp(d *device) error {

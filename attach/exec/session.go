@@ -57,6 +57,9 @@ func Run(ctx context.Context, cfg *Config) (status int, err error) {
 	if cfg.Devices < 1 || cfg.Devices > MaxDevices {
 		return 0, &UsageError{fmt.Errorf("--devices %d: a number from 1 to %d is needed", cfg.Devices, MaxDevices)}
 	}
+	if cfg.Guests < 0 || cfg.Devices+cfg.Guests > MaxDevices {
+		return 0, &UsageError{fmt.Errorf("--guests %d: with %d devices of this machine a number up to %d is possible", cfg.Guests, cfg.Devices, MaxDevices-cfg.Devices)}
+	}
 	if err := checkFileSize(); err != nil {
 		return 0, &UsageError{err}
 	}
@@ -83,7 +86,7 @@ func Run(ctx context.Context, cfg *Config) (status int, err error) {
 
 // prepare makes the machine, opens the outputs and starts the child, which waits.
 func (s *session) prepare(ctx context.Context, path string) (err error) {
-	if s.m, err = newMachine(s.cfg.Profile, s.cfg.Devices, s.cfg.Seed, s.cfg.Trace != ""); err != nil {
+	if s.m, err = newMachine(s.cfg); err != nil {
 		return err
 	}
 	if err := s.openOutputs(ctx); err != nil {
@@ -148,6 +151,12 @@ func (s *session) run() (status int, err error) {
 	go s.files.watch()
 	go s.notes.run()
 	defer s.stop()
+	if s.m.guests != nil {
+		if err := s.serveGuests(); err != nil {
+			return 0, err
+		}
+		defer s.m.guests.Close()
+	}
 	if err := s.started.release(); err != nil {
 		return 0, err
 	}

@@ -32,6 +32,7 @@ type machine struct {
 	tell      func(format string, args ...any)
 	identity  func(k int) hca.Identity
 
+	host *Host         // whose simulation this is; nil: it is its own, with a pacer
 	wake chan struct{} // has the pacer look again
 	due  time.Time     // when the pacer looks by itself; zero: not
 	quit chan struct{}
@@ -66,6 +67,9 @@ func (m *machine) logf(format string, args ...any) {
 
 // enter takes the lock and lets the pause that ends now pass in virtual time. The result is to be called at the end.
 func (m *machine) enter() (leave func()) {
+	if m.host != nil {
+		return m.take()
+	}
 	m.mu.Lock()
 	m.clock.Pass(max(m.eng.Now(), m.clock.Real()))
 	return m.leave

@@ -29,17 +29,8 @@ type Server struct {
 // Start makes the functions and their sockets. A *UsageError is a mistake of the caller. The end of the context ends
 // only the wait for the reader of a capture that is a pipe.
 func Start(ctx context.Context, cfg *Config) (s *Server, err error) {
-	if cfg.Functions < 1 || cfg.Functions > MaxFunctions {
-		return nil, &UsageError{fmt.Errorf("--functions %d: a number from 1 to %d is needed", cfg.Functions, MaxFunctions)}
-	}
-	if cfg.Socket == "" {
-		return nil, &UsageError{errors.New("--socket is needed: the path of the socket to which QEMU connects, such as --socket /tmp/mlx5.sock")}
-	}
-	if cfg.BlueFlame < 0 || cfg.BlueFlame > time.Second {
-		return nil, &UsageError{fmt.Errorf("--blueflame %v: a time up to 1s is needed, such as 1ms", cfg.BlueFlame)}
-	}
-	if cfg.BlueFlame > 0 && cfg.Profile.Resolved().HCA.BFRegSize == 0 {
-		return nil, &UsageError{fmt.Errorf("--blueflame: profile %s is a device without BlueFlame", cfg.Profile.Name)}
+	if err := cfg.check(); err != nil {
+		return nil, err
 	}
 	s = &Server{m: newMachine(cfg), cfg: *cfg}
 	if s.sockets, err = cfg.Sockets(); err != nil {
@@ -50,24 +41,52 @@ func Start(ctx context.Context, cfg *Config) (s *Server, err error) {
 			return nil, &UsageError{err}
 		}
 	}
-	for _, path := range s.sockets {
-		l, err := vfiouser.Listen(path)
-		if err != nil {
-			s.closeListeners()
-			return nil, &UsageError{err}
-		}
-		s.listeners = append(s.listeners, l)
+	if err := s.listen(); err != nil {
+		return nil, err
 	}
 	if err := s.capture(ctx); err != nil {
 		s.closeListeners()
 		return nil, err
 	}
 	go s.m.run()
+	s.serve()
+	return s, nil
+}
+
+// check refuses what cannot be offered.
+func (cfg *Config) check() error {
+	if cfg.Functions < 1 || cfg.Functions > MaxFunctions {
+		return &UsageError{fmt.Errorf("--functions %d: a number from 1 to %d is needed", cfg.Functions, MaxFunctions)}
+	}
+	if cfg.Socket == "" {
+		return &UsageError{errors.New("--socket is needed: the path of the socket to which QEMU connects, such as --socket /tmp/mlx5.sock")}
+	}
+	if cfg.BlueFlame < 0 || cfg.BlueFlame > time.Second {
+		return &UsageError{fmt.Errorf("--blueflame %v: a time up to 1s is needed, such as 1ms", cfg.BlueFlame)}
+	}
+	if cfg.BlueFlame > 0 && cfg.Profile.Resolved().HCA.BFRegSize == 0 {
+		return &UsageError{fmt.Errorf("--blueflame: profile %s is a device without BlueFlame", cfg.Profile.Name)}
+	}
+	return nil
+}
+
+func (s *Server) listen() error {
+	for _, path := range s.sockets {
+		l, err := vfiouser.Listen(path)
+		if err != nil {
+			s.closeListeners()
+			return &UsageError{err}
+		}
+		s.listeners = append(s.listeners, l)
+	}
+	return nil
+}
+
+func (s *Server) serve() {
 	for i, l := range s.listeners {
 		f := s.m.fns[i]
 		s.serving.Go(func() { l.Serve(f, f.layout()) })
 	}
-	return s, nil
 }
 
 func (s *Server) capture(ctx context.Context) error {
@@ -118,10 +137,13 @@ func (s *Server) QEMUOptions() []string {
 func (s *Server) Close() error {
 	s.closeListeners()
 	s.serving.Wait()
-	s.m.mu.Lock()
-	for _, f := range s.m.fns {
-		s.m.logf("%s: %s", f.name, f.describe())
+	if s.m.host != nil {
+		defer s.m.enter()()
+		s.describe()
+		return nil
 	}
+	s.m.mu.Lock()
+	s.describe()
 	for i, c := range s.m.net.Rules() {
 		s.m.logf("rule %d of the faults has acted upon %d frames of %d that it matches", i+1, c.Acted, c.Matched)
 	}
@@ -135,6 +157,12 @@ func (s *Server) Close() error {
 		s.m.logf("%s ends after %d frames, %d bytes; %d later frames are left out: --pcap-limit raises the limit, and 0 removes it", s.cfg.Pcap, c.Frames, c.Bytes, c.LeftOut)
 	}
 	return err
+}
+
+func (s *Server) describe() {
+	for _, f := range s.m.fns {
+		s.m.logf("%s: %s", f.name, f.describe())
+	}
 }
 
 func (s *Server) closeListeners() {

@@ -39,6 +39,10 @@ type Config struct {
 	Memory string
 	// Timeout ends the guest.
 	Timeout time.Duration
+	// Net gives the guest an interface of QEMU's own network, on which this machine is 10.0.2.2.
+	Net bool
+	// Forward are TCP ports of this machine's loopback interface that lead to the same ports of the guest (with Net).
+	Forward []string
 	// Dmesg is a file for the log of the guest's kernel; empty: none.
 	Dmesg string
 	// Args are the command and its arguments. Without any, a shell on the console.
@@ -95,6 +99,12 @@ func (cfg *Config) flags() []string {
 		if f.value != "" {
 			a = append(a, f.name, f.value)
 		}
+	}
+	if cfg.Net {
+		a = append(a, "--net")
+	}
+	for _, p := range cfg.Forward {
+		a = append(a, "--forward", p)
 	}
 	if cfg.Timeout > 0 {
 		a = append(a, "--timeout", strconv.Itoa(max(1, int(cfg.Timeout/time.Second))))

@@ -88,6 +88,8 @@ the program, or 2 if it cannot be started.`,
 	f.SetInterspersed(false)
 	f.StringVar(&name, "profile", profile.Default, "device and host profile")
 	f.IntVar(&cfg.Devices, "devices", 1, "number of adapters; a cable joins two, a switch joins more")
+	f.IntVar(&cfg.Guests, "guests", 0, "number of functions for virtual machines on the same network (rdmasim vm --connect)")
+	f.StringVar(&cfg.Socket, "socket", "", "`path` of the socket of the guest's function; several have PATH.0, PATH.1 and so on")
 	f.Uint64Var(&cfg.Seed, "seed", 1, "seed of the device's random choices")
 	f.StringVar(&cfg.Pcap, "pcap", "", "write the frames to this pcapng `file`, with virtual time in nanoseconds")
 	f.Uint64Var(&cfg.PcapLimit, "pcap-limit", 64<<20, "leave out of the capture what comes after so many `bytes` of frames; 0: nothing")

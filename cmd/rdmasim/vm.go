@@ -47,6 +47,8 @@ kernel and, where QEMU is older than 10.1, a QEMU. The exit status is that of th
 	s.StringVar(&guest.Kernel, "kernel", "6.12", "`kernel` by its series, such as 6.1; newest is the newest that Debian has; or your own: a package ./linux-image-*.deb, or a folder with boot/vmlinuz-* and lib/modules")
 	s.StringVar(&guest.UserSpace, "root", "", "root of the guest: a `folder`, or newest, for rdma-core and tools of the newest Debian (default: that of this machine)")
 	s.StringVar(&guest.Folder, "folder", "", "`folder` that the guest may write to (default: the current one)")
+	s.BoolVar(&guest.Net, "net", false, "give the guest QEMU's own network, by which it reaches this machine as 10.0.2.2, and what lies behind")
+	s.StringSliceVar(&guest.Forward, "forward", nil, "have this TCP `port` of the local machine lead to the guest's (implies --net; can be repeated)")
 	s.StringVar(&guest.Memory, "memory", "2G", "memory of the guest")
 	s.DurationVar(&guest.Timeout, "timeout", 2*time.Hour, "end a guest that runs for longer")
 	s.StringVar(&guest.Dmesg, "dmesg", "", "write the log of the guest's kernel to this `file`")

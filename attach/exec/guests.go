@@ -1,0 +1,50 @@
+//go:build linux && amd64
+
+package exec
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/rdmasim/rdmasim/attach/pci"
+)
+
+// guests is what pci.NewGuests gets.
+func (cfg *Config) guests() pci.Config {
+	return pci.Config{
+		Socket: cfg.Socket, Functions: cfg.Guests, Profile: cfg.Profile, Seed: cfg.Seed,
+		Logf: func(format string, a ...any) { fmt.Fprintf(os.Stderr, "rdmasim exec: "+format+"\n", a...) },
+	}
+}
+
+// serveGuests lets virtual machines connect.
+func (s *session) serveGuests() error {
+	err := s.m.guests.Serve(pci.Host{Clock: s.eng.pace, Network: s.m.net, Enter: s.eng.enter})
+	if err != nil {
+		return guestsError(err)
+	}
+	for _, path := range s.m.guests.Sockets() {
+		fmt.Fprintf(os.Stderr, "rdmasim exec: a guest can join the network: rdmasim vm --connect %s\n", path)
+	}
+	return nil
+}
+
+func guestsError(err error) error {
+	var bad *pci.UsageError
+	if errors.As(err, &bad) {
+		return &UsageError{bad.Err}
+	}
+	return err
+}
+
+// enter has the engine's thread wait while the caller uses what is simulated.
+func (e *engine) enter() (leave func()) {
+	taken, left := make(chan struct{}), make(chan struct{})
+	go e.do(func() {
+		close(taken)
+		<-left
+	})
+	<-taken
+	return func() { close(left) }
+}
