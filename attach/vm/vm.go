@@ -43,6 +43,8 @@ type Config struct {
 	Net bool
 	// Forward are TCP ports of this machine's loopback interface that lead to the same ports of the guest (with Net).
 	Forward []string
+	// IP has InfiniBand functions have IP addresses.
+	IP bool
 	// Dmesg is a file for the log of the guest's kernel; empty: none.
 	Dmesg string
 	// Args are the command and its arguments. Without any, a shell on the console.
@@ -105,6 +107,9 @@ func (cfg *Config) flags() []string {
 	}
 	for _, p := range cfg.Forward {
 		a = append(a, "--forward", p)
+	}
+	if cfg.IP {
+		a = append(a, "--ip")
 	}
 	if cfg.Timeout > 0 {
 		a = append(a, "--timeout", strconv.Itoa(max(1, int(cfg.Timeout/time.Second))))

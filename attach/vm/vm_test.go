@@ -30,8 +30,8 @@ func TestUnpack(t *testing.T) {
 }
 
 func TestFlags(t *testing.T) {
-	got := (&Config{Sockets: []string{"a", "b"}, Kernel: "6.1", Timeout: 90 * time.Second, Args: []string{"--x", "y"}}).flags()
-	want := strings.Fields("--device mlx5 --socket a --socket b --kernel 6.1 --timeout 90 -- --x y")
+	got := (&Config{Sockets: []string{"a", "b"}, Kernel: "6.1", IP: true, Timeout: 90 * time.Second, Args: []string{"--x", "y"}}).flags()
+	want := strings.Fields("--device mlx5 --socket a --socket b --kernel 6.1 --ip --timeout 90 -- --x y")
 	if !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}

@@ -50,6 +50,7 @@ kernel and, where QEMU is older than 10.1, a QEMU. The exit status is that of th
 	s.BoolVar(&guest.Net, "net", false, "give the guest QEMU's own network, by which it reaches this machine as 10.0.2.2, and what lies behind")
 	s.StringSliceVar(&guest.Forward, "forward", nil, "have this TCP `port` of the local machine lead to the guest's (implies --net; can be repeated)")
 	s.StringVar(&guest.Memory, "memory", "2G", "memory of the guest")
+	s.BoolVar(&guest.IP, "ip", false, "load IPoIB, and give the interface of each function on InfiniBand an address: 10.9.0.1 to that of mlx5_0 and so on")
 	s.DurationVar(&guest.Timeout, "timeout", 2*time.Hour, "end a guest that runs for longer")
 	s.StringVar(&guest.Dmesg, "dmesg", "", "write the log of the guest's kernel to this `file`")
 	s.StringVar(&guest.Cache, "cache", os.Getenv("RDMASIM_VM_CACHE"), "`folder` for kernels and QEMU (default: $RDMASIM_VM_CACHE, or rdmasim/vm in the cache folder of the user)")
