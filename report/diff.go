@@ -246,10 +246,40 @@ func (d *differ) worst() Class {
 	return Regression
 }
 
+// KindPlatform is the kind of an observation of the machine or its kernel, which nothing about RDMA fixes.
+const KindPlatform = "platform"
+
+// platformDiffers reports whether two runs of a case saw other machines. How often the case then does a step may follow
+// from that.
+func (d *differ) platformDiffers(a, b *Case) bool {
+	if d.kind == samePlatform {
+		return false
+	}
+	of := func(c *Case) (got []any) {
+		for _, o := range c.Observations {
+			if o.Kind == KindPlatform {
+				got = append(got, o.Got)
+			}
+		}
+		return got
+	}
+	return !equal(of(a), of(b))
+}
+
+// unpaired is the class of a step that only one run of a case has. One that repeats what both have seen may follow from
+// the platform.
+func (d *differ) unpaired(c, other *Case, o *Observation, platform bool) Class {
+	if platform && slices.ContainsFunc(other.Observations, func(x Observation) bool { return x.Step == o.Step && equal(x.Got, o.Got) }) {
+		return OtherPlatform
+	}
+	return d.free(c)
+}
+
 // observations pairs what two runs of a case saw: the first of a step with the first, and so
 // on. A case that failed ends early, so that what follows is of one run only.
 func (d *differ) observations(a, b *Case) []Difference {
 	var out []Difference
+	platform := d.platformDiffers(a, b)
 	later := map[string][]*Observation{}
 	for i := range b.Observations {
 		o := &b.Observations[i]
@@ -258,7 +288,7 @@ func (d *differ) observations(a, b *Case) []Difference {
 	for i := range a.Observations {
 		x := &a.Observations[i]
 		if len(later[x.Step]) == 0 {
-			out = append(out, Difference{Step: x.Step, Class: d.free(a), A: x.Got, B: nil})
+			out = append(out, Difference{Step: x.Step, Class: d.unpaired(a, b, x, platform), A: x.Got, B: nil})
 			continue
 		}
 		y := later[x.Step][0]
@@ -269,7 +299,7 @@ func (d *differ) observations(a, b *Case) []Difference {
 		y := &b.Observations[i]
 		if rest := later[y.Step]; len(rest) > 0 && rest[0] == y {
 			later[y.Step] = rest[1:]
-			out = append(out, Difference{Step: y.Step, Class: d.free(b), A: nil, B: y.Got})
+			out = append(out, Difference{Step: y.Step, Class: d.unpaired(b, a, y, platform), A: nil, B: y.Got})
 		}
 	}
 	return out
@@ -295,18 +325,18 @@ func (d *differ) free(c *Case) Class {
 	return d.worst()
 }
 
-// step compares two observations of one step; a completion is compared field by field.
+// step compares two observations of one step; completions and other structures are compared field by field.
 func (d *differ) step(c *Case, x, y *Observation) []Difference {
 	if equal(x.Got, y.Got) {
 		return nil
 	}
 	fx, okX := x.Got.(map[string]any)
 	fy, okY := y.Got.(map[string]any)
-	if x.Kind != "wc" || !okX || !okY {
+	if !okX || !okY || x.Kind == KindPlatform {
 		return []Difference{d.value(c, x, y, x.Got, y.Got)}
 	}
 	var out []Difference
-	if !equal(fx["status"], fy["status"]) {
+	if x.Kind == "wc" && !equal(fx["status"], fy["status"]) {
 		return append(out, d.value(c, x, y, fx["status"], fy["status"]))
 	}
 	for _, name := range sorted(fx, fy) {
@@ -314,6 +344,10 @@ func (d *differ) step(c *Case, x, y *Observation) []Difference {
 			continue
 		}
 		diff := Difference{Step: x.Step + ": " + name, Class: d.worst(), A: fx[name], B: fy[name]}
+		if x.Kind != "wc" {
+			v := d.value(c, x, y, fx[name], fy[name])
+			diff.Class, diff.Deviation = v.Class, v.Deviation
+		}
 		if e := field(d.ledgerB, c.ID, x.Step, name, text(fy[name])); e != nil {
 			diff.Class, diff.Deviation = ExpectedDeviation, e.ID
 		} else if e := field(d.ledgerA, c.ID, x.Step, name, text(fx[name])); e != nil {
@@ -329,6 +363,8 @@ func (d *differ) value(c *Case, x, y *Observation, a, b any) Difference {
 	diff := Difference{Step: x.Step, A: a, B: b}
 	_, set := x.Want.([]any)
 	switch {
+	case x.Kind == KindPlatform && y.Kind == KindPlatform && d.kind != samePlatform:
+		diff.Class = OtherPlatform
 	case x.Deviation != "" || y.Deviation != "":
 		diff.Class, diff.Deviation = ExpectedDeviation, x.Deviation
 		if y.Deviation != "" {

@@ -34,11 +34,24 @@ func TestDiffClasses(t *testing.T) {
 	wc := func(flags int) Observation {
 		return Observation{Step: "receive", Kind: "wc", Want: "SUCCESS", Got: map[string]any{"status": "SUCCESS", "wc_flags": flags}}
 	}
+	attr := func(flags, max int) Observation {
+		got := map[string]any{"Flags": flags, "Max": max}
+		return Observation{Step: "attributes", Kind: "value", Got: got, Want: got}
+	}
+	vectors := func(n int) Case { // a step for each
+		obs := []Observation{{Step: "vectors", Kind: KindPlatform, Got: n}}
+		for range n {
+			obs = append(obs, errno("0", "0"))
+		}
+		return saw(Pass, "E", obs...)
+	}
+	odd := vectors(2)
+	odd.Observations[2].Step = "of one only"
 	deviated := errno("EINVAL", "ENOMEM")
 	deviated.Deviation = "RXE-02"
 	ledger := &Ledger{}
 	if err := ledger.Add("rxe.yaml", []byte(ledgerHead+entry("RXE-10",
-		`where: {kernel: ">=6.1"}, kind: status, opened: "2026-11-21", review_by: "2027-11-20", predicts: [{case: "RC-*", step: "*", field: wc_flags, got: "1"}]`)),
+		`where: {kernel: ">=6.1"}, kind: status, opened: "2026-11-21", review_by: "2027-11-20", predicts: [{case: "RC-*", step: "*", field: wc_flags, got: "1"}, {case: RC-001, step: attributes, field: Flags, got: "3"}]`)),
 		func(string) bool { return false }); err != nil {
 		t.Fatal(err)
 	}
@@ -47,25 +60,30 @@ func TestDiffClasses(t *testing.T) {
 		want   Class
 		failed bool
 	}{
-		"equal":           {recorded(t, sim, nil, saw(Pass, "E", errno("0", "0"))), recorded(t, hw, rxe, saw(Pass, "E", errno("0", "0"))), Same, false},
-		"regression":      {recorded(t, hw, card, saw(Pass, "E", errno("0", nil))), recorded(t, hw, card, saw(Pass, "E", errno("EIO", nil))), Regression, true},
-		"now fails":       {recorded(t, hw, card, saw(Pass, "E")), recorded(t, hw, card, saw(Fail, "E")), Regression, true},
-		"sim gap":         {recorded(t, sim, nil, saw(Pass, "E", errno("0", nil))), recorded(t, hw, card, saw(Pass, "E", errno("EIO", nil))), SimGap, true},
-		"sim alone fails": {recorded(t, sim, nil, saw(Fail, "E")), recorded(t, hw, card, saw(Pass, "E")), SimGap, true},
-		"in the set":      {recorded(t, sim, nil, saw(Pass, "S", errno("0", []string{"0", "EIO"}))), recorded(t, hw, card, saw(Pass, "S", errno("EIO", []string{"0", "EIO"}))), SameInSet, false},
-		"drift":           {recorded(t, hw, card, saw(Pass, "S", errno("0", []string{"0", "EIO"}))), recorded(t, hw, card, saw(Pass, "S", errno("EIO", []string{"0", "EIO"}))), DriftInSet, false},
-		"value of a kind": {recorded(t, sim, nil, saw(Pass, "E", errno("7", nil))), recorded(t, hw, rxe, saw(Pass, "E", errno("8", nil))), OtherPlatform, false},
-		"step by ledger":  {recorded(t, sim, nil, saw(Pass, "E", errno("ENOMEM", "ENOMEM"))), recorded(t, hw, rxe, saw(PassDeviation, "E", deviated)), ExpectedDeviation, false},
-		"field by ledger": {recorded(t, sim, nil, saw(Pass, "E", wc(0))), recorded(t, hw, rxe, saw(Pass, "E", wc(1))), ExpectedDeviation, false},
-		"other field":     {recorded(t, sim, nil, saw(Pass, "E", wc(0))), recorded(t, hw, rxe, saw(Pass, "E", wc(2))), Regression, true},
-		"lacks it":        {recorded(t, sim, nil, saw(Pass, "E")), recorded(t, hw, rxe, saw(Unsupported, "E")), UnsupportedThere, false},
-		"lacks it now":    {recorded(t, hw, card, saw(Pass, "E")), recorded(t, hw, card, saw(Unsupported, "E")), NewlyUnsupported, true},
-		"has it now":      {recorded(t, hw, card, saw(Unsupported, "E")), recorded(t, hw, card, saw(Pass, "E")), NewlySupported, false},
-		"no verdict":      {recorded(t, hw, card, saw(Pass, "E")), recorded(t, hw, card, saw(Error, "E")), Incomparable, true},
-		"a step is gone":  {recorded(t, hw, card, saw(Pass, "E", errno("0", "0"))), recorded(t, hw, card, saw(Pass, "E")), Regression, true},
-		"a step more":     {recorded(t, hw, card, saw(Pass, "E")), recorded(t, hw, card, saw(Pass, "E", errno("0", "0"))), Regression, true},
-		"not run":         {recorded(t, hw, card, saw(Pass, "E")), recorded(t, hw, card, saw(NotRun, "E")), NotCompared, false},
-		"flaky":           {recorded(t, hw, card, saw(Flaky, "E")), recorded(t, hw, card, saw(Pass, "E")), Unstable, false},
+		"equal":                 {recorded(t, sim, nil, saw(Pass, "E", errno("0", "0"))), recorded(t, hw, rxe, saw(Pass, "E", errno("0", "0"))), Same, false},
+		"regression":            {recorded(t, hw, card, saw(Pass, "E", errno("0", nil))), recorded(t, hw, card, saw(Pass, "E", errno("EIO", nil))), Regression, true},
+		"now fails":             {recorded(t, hw, card, saw(Pass, "E")), recorded(t, hw, card, saw(Fail, "E")), Regression, true},
+		"sim gap":               {recorded(t, sim, nil, saw(Pass, "E", errno("0", nil))), recorded(t, hw, card, saw(Pass, "E", errno("EIO", nil))), SimGap, true},
+		"sim alone fails":       {recorded(t, sim, nil, saw(Fail, "E")), recorded(t, hw, card, saw(Pass, "E")), SimGap, true},
+		"in the set":            {recorded(t, sim, nil, saw(Pass, "S", errno("0", []string{"0", "EIO"}))), recorded(t, hw, card, saw(Pass, "S", errno("EIO", []string{"0", "EIO"}))), SameInSet, false},
+		"drift":                 {recorded(t, hw, card, saw(Pass, "S", errno("0", []string{"0", "EIO"}))), recorded(t, hw, card, saw(Pass, "S", errno("EIO", []string{"0", "EIO"}))), DriftInSet, false},
+		"value of a kind":       {recorded(t, sim, nil, saw(Pass, "E", errno("7", nil))), recorded(t, hw, rxe, saw(Pass, "E", errno("8", nil))), OtherPlatform, false},
+		"step by ledger":        {recorded(t, sim, nil, saw(Pass, "E", errno("ENOMEM", "ENOMEM"))), recorded(t, hw, rxe, saw(PassDeviation, "E", deviated)), ExpectedDeviation, false},
+		"field by ledger":       {recorded(t, sim, nil, saw(Pass, "E", wc(0))), recorded(t, hw, rxe, saw(Pass, "E", wc(1))), ExpectedDeviation, false},
+		"other field":           {recorded(t, sim, nil, saw(Pass, "E", wc(0))), recorded(t, hw, rxe, saw(Pass, "E", wc(2))), Regression, true},
+		"lacks it":              {recorded(t, sim, nil, saw(Pass, "E")), recorded(t, hw, rxe, saw(Unsupported, "E")), UnsupportedThere, false},
+		"lacks it now":          {recorded(t, hw, card, saw(Pass, "E")), recorded(t, hw, card, saw(Unsupported, "E")), NewlyUnsupported, true},
+		"has it now":            {recorded(t, hw, card, saw(Unsupported, "E")), recorded(t, hw, card, saw(Pass, "E")), NewlySupported, false},
+		"no verdict":            {recorded(t, hw, card, saw(Pass, "E")), recorded(t, hw, card, saw(Error, "E")), Incomparable, true},
+		"a step is gone":        {recorded(t, hw, card, saw(Pass, "E", errno("0", "0"))), recorded(t, hw, card, saw(Pass, "E")), Regression, true},
+		"a step more":           {recorded(t, hw, card, saw(Pass, "E")), recorded(t, hw, card, saw(Pass, "E", errno("0", "0"))), Regression, true},
+		"not run":               {recorded(t, hw, card, saw(Pass, "E")), recorded(t, hw, card, saw(NotRun, "E")), NotCompared, false},
+		"attribute by ledger":   {recorded(t, sim, nil, saw(Pass, "E", attr(1, 5))), recorded(t, hw, rxe, saw(Pass, "E", attr(3, 5))), ExpectedDeviation, false},
+		"another attribute":     {recorded(t, sim, nil, saw(Pass, "E", attr(1, 5))), recorded(t, hw, card, saw(Pass, "E", attr(3, 6))), SimGap, true},
+		"a smaller machine":     {recorded(t, sim, nil, vectors(4)), recorded(t, hw, card, vectors(2)), OtherPlatform, false},
+		"another step there":    {recorded(t, sim, nil, vectors(4)), recorded(t, hw, card, odd), SimGap, true},
+		"the machine has grown": {recorded(t, hw, card, vectors(2)), recorded(t, hw, card, vectors(4)), Regression, true},
+		"flaky":                 {recorded(t, hw, card, saw(Flaky, "E")), recorded(t, hw, card, saw(Pass, "E")), Unstable, false},
 		"stale, as it says": {recorded(t, hw, card, saw(Pass, "E")), recorded(t, hw, card,
 			Case{ID: "RC-001", Strength: "E", Outcome: Fail, Reason: "stale: no step shows deviation X"}), StaleDeviation, true},
 	}

@@ -41,7 +41,7 @@ type Prediction struct {
 	Case string `yaml:"case" required:"true"`
 	// Step of the case; with Field it may be a pattern.
 	Step string `yaml:"step" required:"true"`
-	// Field of a completion (wc_flags, byte_len) that differs while the step's own
+	// Field of a completion (wc_flags, byte_len) or of attributes (DeviceCapFlags) that differs while the step's own
 	// expectation holds; it matters only where two runs are compared.
 	Field string `yaml:"field"`
 	Got   string `yaml:"got" required:"true"`

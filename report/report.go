@@ -122,7 +122,7 @@ func ended(c *Case) string {
 // Observation is one thing that a case saw.
 type Observation struct {
 	Step string `json:"step"`
-	Kind string `json:"kind"` // errno, wc, value, check
+	Kind string `json:"kind"` // errno, wc, value, check, platform
 	Got  any    `json:"got"`
 	Want any    `json:"want,omitempty"` // a list is a set of allowed values
 	// Deviation names the ledger entry that predicted Got where Want is not met.

@@ -137,12 +137,14 @@ func shutUpBlueFlame(c *spec.C) {
 			}
 		})
 		psn := kit.Default().PSN
-		transcripts = append(transcripts, kit.Transcript(packets, []uint32{b.QPN, a.QPN}, []uint32{psn, psn}))
+		transcripts = append(transcripts, kit.Transcript(packets, []uint32{b.QPN}, []uint32{psn}))
 		memory = append(memory, to.Get(c, 0, 4096))
 		if env != nil && c.TB.Log() != nil {
 			ws := kit.RecordMMIO(c, func() { postWriteIn(c, a, mem, to, 9, 8, verbs.SendInline) })
 			for _, w := range ws {
-				c.True("no BlueFlame", w.Kind != verbs.MMIOBlueFlame, "a push of %d bytes", w.Len)
+				if w.Kind == verbs.MMIOBlueFlame { // no step of its own: a log of registers is no need of the case
+					c.Failf("a BlueFlame push of %d bytes", w.Len)
+				}
 			}
 		}
 	}

@@ -204,6 +204,13 @@ func (c *C) Observe(step string, value any) {
 	c.record(report.Observation{Step: step, Kind: "value", Got: value})
 }
 
+// ObservePlatform records, without judging it, what the machine or its kernel has and nothing about RDMA fixes:
+// how many processors there are, what the kernel holds for itself. Two kinds of platform may differ in it, also
+// a simulator and hardware.
+func (c *C) ObservePlatform(step string, value any) {
+	c.record(report.Observation{Step: step, Kind: report.KindPlatform, Got: value})
+}
+
 // Failf fails the case.
 func (c *C) Failf(format string, a ...any) { c.end(report.Fail, "", fmt.Sprintf(format, a...)) }
 

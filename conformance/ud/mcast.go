@@ -65,7 +65,12 @@ func attachUnicast(c *spec.C) {
 	e := kit.Open(c)
 	q := e.NewUD(c)
 	for _, g := range []verbs.GID{e.GID.GID, {}, {0: 0xfe, 15: 1}, verbs.GID(roce.GIDFromIPv4([4]byte{223, 255, 255, 255}))} {
-		c.Errno("attach_mcast", q.AttachMcast(c.T, g, 0), syscall.EINVAL)
+		c.Errno("attach_mcast", q.AttachMcast(c.T, g, e.Group(group).LID), syscall.EINVAL)
+	}
+	if e.IB {
+		for _, lid := range []uint16{0, 1, roce.FirstMulticastLID - 1, roce.PermissiveLID} {
+			c.Errno("attach_mcast with a LID of no group", q.AttachMcast(c.T, group, lid), syscall.EINVAL)
+		}
 	}
 }
 

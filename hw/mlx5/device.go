@@ -226,7 +226,8 @@ func queryPort(c *C.struct_ibv_context, port int) (verbs.PortAttr, error) {
 	return verbs.PortAttr{State: verbs.PortState(a.state), MaxMTU: verbs.MTU(a.max_mtu), ActiveMTU: verbs.MTU(a.active_mtu),
 		GIDTblLen: int(a.gid_tbl_len), PortCapFlags: uint32(a.port_cap_flags), MaxMsgSize: uint32(a.max_msg_sz),
 		BadPKeyCntr: uint32(a.bad_pkey_cntr), QKeyViolCntr: uint32(a.qkey_viol_cntr), PKeyTblLen: uint16(a.pkey_tbl_len),
-		LID: uint16(a.lid), SMLID: uint16(a.sm_lid), LMC: uint8(a.lmc), ActiveWidth: uint8(a.active_width),
+		LID: uint16(a.lid), SMLID: uint16(a.sm_lid), LMC: uint8(a.lmc), MaxVLNum: uint8(a.max_vl_num), SMSL: uint8(a.sm_sl),
+		SubnetTimeout: uint8(a.subnet_timeout), InitTypeReply: uint8(a.init_type_reply), ActiveWidth: uint8(a.active_width),
 		ActiveSpeed: uint32(a.active_speed), PhysState: uint8(a.phys_state), LinkLayer: verbs.LinkLayer(a.link_layer),
 		Flags: uint8(a.flags), PortCapFlags2: uint16(a.port_cap_flags2)}, nil
 }

@@ -36,6 +36,9 @@ func (p *portTarget) event(e prm.EQE) bool {
 	}
 	if d.caps.ib {
 		d.portChanged()
+		if t == verbs.EventGIDChange {
+			return true // ib_cache_event_task takes programs to have been told for each entry, which is so on Ethernet only
+		}
 	}
 	d.broadcast(t)
 	return true

@@ -51,8 +51,9 @@ func (k *call) queryIBPort() (verbs.PortAttr, error) {
 		State: verbs.PortState(v.VportState()), PhysState: uint8(v.PortPhysicalState()),
 		MaxMTU: verbs.MTU4096, ActiveMTU: verbs.MTU4096,
 		GIDTblLen: len(d.gids), PKeyTblLen: uint16(d.caps.pkeys), MaxMsgSize: 1 << d.caps.logMaxMsg,
-		PortCapFlags: v.CapMask1(), PortCapFlags2: uint16(v.CapMask2()),
-		BadPKeyCntr: v.PKeyViolationCounter(), QKeyViolCntr: v.QKeyViolationCounter(),
+		PortCapFlags:  v.CapMask1() &^ portIPBasedGIDs, // make_port_cap_flags: programs know another meaning of the bit
+		PortCapFlags2: uint16(v.CapMask2()),
+		BadPKeyCntr:   v.PKeyViolationCounter(), QKeyViolCntr: v.QKeyViolationCounter(),
 		LID: uint16(v.LID()), LMC: uint8(v.LMC()), SMLID: uint16(v.SMLID()), SMSL: uint8(v.SMSL()), SubnetTimeout: uint8(v.SubnetTimeout()),
 		InitTypeReply: uint8(v.InitTypeReply()), MaxVLNum: maxVLCode,
 		ActiveWidth: d.p.LinkWidth, ActiveSpeed: d.p.LinkSpeed, LinkLayer: verbs.LinkInfiniBand,

@@ -10,7 +10,7 @@ import (
 )
 
 // AttachMcast is ATTACH_MCAST: nothing happens when the QP is in the group already.
-// EINVAL: the QP is not UD, or the address is no group's. The LID does not count on RoCE.
+// EINVAL: the QP is not UD, or GID or LID are no group's. The LID does not count on RoCE.
 func (u *Ucontext) AttachMcast(c Caller, h Handle, gid verbs.GID, lid uint16) error {
 	return u.do(c, func(k *call) error {
 		q, err := lookup[*qp](&u.objs, h, "QP")
@@ -21,7 +21,7 @@ func (u *Ucontext) AttachMcast(c Caller, h Handle, gid verbs.GID, lid uint16) er
 		if slices.Contains(q.groups, g) {
 			return nil
 		}
-		if err := q.checkMcast(gid); err != nil {
+		if err := q.checkMcast(k.d, g); err != nil {
 			return err
 		}
 		in := prm.NewIn(prm.OpAttachToMCG, 0)
@@ -36,12 +36,21 @@ func (u *Ucontext) AttachMcast(c Caller, h Handle, gid verbs.GID, lid uint16) er
 	})
 }
 
-func (q *qp) checkMcast(gid verbs.GID) error {
-	if !isMulticast(gid) {
-		return fmt.Errorf("%v is no multicast group: %w", gid, syscall.EINVAL)
-	}
-	if q.typ != verbs.QPTUD {
+// LIDs of groups are those from firstMulticastLID, without the permissive one.
+const (
+	firstMulticastLID = 0xc000
+	permissiveLID     = 0xffff
+)
+
+// checkMcast is ib_attach_mcast, with is_valid_mcast_lid.
+func (q *qp) checkMcast(d *Device, g group) error {
+	switch {
+	case !isMulticast(g.gid):
+		return fmt.Errorf("%v is no multicast group: %w", g.gid, syscall.EINVAL)
+	case q.typ != verbs.QPTUD:
 		return fmt.Errorf("multicast on a QP that is not UD: %w", syscall.EINVAL)
+	case d.caps.ib && (g.lid < firstMulticastLID || g.lid == permissiveLID):
+		return fmt.Errorf("LID %#x is of no multicast group: %w", g.lid, syscall.EINVAL)
 	}
 	return nil
 }

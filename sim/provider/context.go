@@ -96,11 +96,11 @@ func (c *Context) QueryGID(vt verbs.Thread, port, index int) (verbs.GID, error) 
 	return e.GID, err
 }
 
-// QueryGIDEx is ibv_query_gid_ex; no flag is defined.
+// QueryGIDEx is ibv_query_gid_ex; no flag is defined, and the kernel refuses all.
 func (c *Context) QueryGIDEx(vt verbs.Thread, port, index int, flags uint32) (verbs.GIDEntry, error) {
 	t := c.enter(vt)
 	if flags != 0 {
-		return verbs.GIDEntry{}, fmt.Errorf("query_gid_ex: flags %#x: %w", flags, syscall.EOPNOTSUPP)
+		return verbs.GIDEntry{}, fmt.Errorf("query_gid_ex: flags %#x: %w", flags, syscall.EINVAL)
 	}
 	return c.u.QueryGIDEntry(t.caller, port, index)
 }
@@ -110,7 +110,7 @@ func (c *Context) QueryGIDEx(vt verbs.Thread, port, index int, flags uint32) (ve
 func (c *Context) QueryGIDTable(vt verbs.Thread, entries []verbs.GIDEntry, flags uint32) (int, error) {
 	t := c.enter(vt)
 	if flags != 0 {
-		return 0, fmt.Errorf("query_gid_table: flags %#x: %w", flags, syscall.EOPNOTSUPP)
+		return 0, fmt.Errorf("query_gid_table: flags %#x: %w", flags, syscall.EINVAL)
 	}
 	var found []verbs.GIDEntry
 	for port := 1; port <= int(c.resp.NumPorts); port++ {
