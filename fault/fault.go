@@ -8,7 +8,10 @@
 // Rules are built in Go or read from a file (Parse).
 package fault
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Frame is what rules can look at.
 type Frame struct {
@@ -217,11 +220,17 @@ func (s *Script) Matched(i int) int { return s.rules[i].matched }
 func (s *Script) Acted(i int) int { return s.rules[i].acted }
 
 // Clear removes all rules and returns how many frames each has matched.
-func (s *Script) Clear() []int {
-	met := make([]int, len(s.rules))
-	for i := range s.rules {
-		met[i] = s.rules[i].matched
+func (s *Script) Clear() []int { return s.ClearAfter(0) }
+
+// ClearAfter removes the rules after the first n and returns how many frames each of them has matched.
+func (s *Script) ClearAfter(n int) []int {
+	var met []int
+	for i := range s.rules[n:] {
+		met = append(met, s.rules[n+i].matched)
 	}
-	s.rules, s.needsHistory, s.flows = nil, false, nil
+	s.rules = s.rules[:n:n]
+	if s.needsHistory = slices.ContainsFunc(s.rules, func(r rule) bool { return r.Match&history != 0 }); !s.needsHistory {
+		s.flows = nil
+	}
 	return met
 }

@@ -53,6 +53,32 @@ func TestDecide(t *testing.T) {
 	}
 }
 
+// TestClearAfter: the rules that stay keep their counts and the history that they need.
+func TestClearAfter(t *testing.T) {
+	var s Script
+	for _, r := range []Rule{{Match: MatchIteration, Iteration: 3, Action: Drop}, {Action: Mark}, {Match: MatchPSN, PSN: 9, Action: Corrupt}} {
+		if err := s.Add(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f := Frame{PSN: 9}
+	decide := func() Action {
+		if r := s.Decide(&f, nil); r != nil {
+			return r.Action
+		}
+		return Pass
+	}
+	if decide() != Mark || decide() != Mark {
+		t.Error("the second rule decides")
+	}
+	if met := s.ClearAfter(1); !slices.Equal(met, []int{2, 0}) || s.Len() != 1 {
+		t.Errorf("met %v, %d rules", met, s.Len())
+	}
+	if decide() != Drop || s.Acted(0) != 1 {
+		t.Error("the third transmission of a packet is dropped")
+	}
+}
+
 func TestRulesThatCannotBe(t *testing.T) {
 	for _, r := range []Rule{
 		{Action: actions}, {Action: Drop, Skip: -1}, {Action: Drop, Count: -1}, {Action: Drop, Chance: 1_000_001},

@@ -25,6 +25,7 @@ type Network struct {
 // port is that of a device, or of the subnet manager.
 type port struct {
 	name string
+	guid uint64 // of the device; 0: the subnet manager's
 	link *link.Port
 }
 
@@ -95,7 +96,7 @@ func NewManaged(e *sim.Engine, p *profile.Profile, devices []*hca.Device) *Netwo
 		n.admin.Enter(sa.Member{Managed: d, GUID: d.Identity().GUID, Description: d.Name(), At: sw.Ports() - 1})
 	}
 	sw.Plug(own.End(1))
-	n.ports = append(n.ports, port{managerPort, own.End(0)})
+	n.ports = append(n.ports, port{name: managerPort, link: own.End(0)})
 	n.manager.Add(own.End(0), n.admin, sw, sw.Ports()-1)
 	return n
 }
@@ -112,7 +113,7 @@ func (n *Network) Forget(d *hca.Device) {
 
 // join puts a device at a port; sw is the switch at the other end of the cable.
 func (n *Network) join(d *hca.Device, p *link.Port, sw *link.Switch) {
-	n.ports = append(n.ports, port{d.Name(), p})
+	n.ports = append(n.ports, port{d.Name(), d.Identity().GUID, p})
 	p.Attach(d)
 	d.SetWire(p)
 	if n.manager != nil {

@@ -26,8 +26,11 @@ type Config struct {
 	// Socket is the path of the socket; with several functions each has its own, Socket.0, Socket.1 and so on.
 	Socket    string
 	Functions int // joined by a switch, two on Ethernet by a cable
-	Profile   *profile.Profile
-	Seed      uint64 // of the device's draws
+	// Wire is the path of a socket through which a guest may watch and disturb the wire ("": none). QEMU connects a
+	// port of virtio-serial to it, and package remotewire is what is spoken there.
+	Wire    string
+	Profile *profile.Profile
+	Seed    uint64 // of the device's draws
 	// BlueFlame, if not 0, offers the guest BlueFlame: the stores to a register are held for so long, in wall time from
 	// the last one, until they are a whole push. Doorbells are so much later.
 	BlueFlame time.Duration

@@ -14,6 +14,7 @@ import (
 
 	"github.com/rdmasim/rdmasim/attach/pci/vfiouser"
 	"github.com/rdmasim/rdmasim/outfile"
+	"github.com/rdmasim/rdmasim/verbs/remotewire"
 )
 
 // Server offers functions on their sockets.
@@ -22,6 +23,7 @@ type Server struct {
 	cfg       Config
 	sockets   []string
 	listeners []*vfiouser.Listener
+	wire      *vfiouser.Listener // nil: a guest has no access to the wire
 	serving   sync.WaitGroup
 	pcap      *outfile.File
 }
@@ -44,10 +46,15 @@ func Start(ctx context.Context, cfg *Config) (s *Server, err error) {
 	if err := s.listen(); err != nil {
 		return nil, err
 	}
+	if err := s.offerWire(); err != nil {
+		s.closeListeners()
+		return nil, err
+	}
 	if err := s.capture(ctx); err != nil {
 		s.closeListeners()
 		return nil, err
 	}
+	s.serveWire()
 	go s.m.run()
 	s.serve()
 	return s, nil
@@ -128,10 +135,18 @@ func (s *Server) QEMUOptions() []string {
 		}
 		lines = append(lines,
 			fmt.Sprintf("-device pcie-root-port,id=rp%d,chassis=%d,slot=%d,bus=pcie.0", k, k+1, k+1),
-			"-device '"+strings.ReplaceAll(string(device), "'", `'\''`)+"'")
+			"-device '"+quoted(string(device))+"'")
+	}
+	if s.wire != nil {
+		path := strings.ReplaceAll(s.cfg.Wire, ",", ",,") // as QEMU has it
+		lines = append(lines, "-device virtio-serial-pci", "-chardev 'socket,id=wire,path="+quoted(path)+"'",
+			"-device virtserialport,chardev=wire,name="+remotewire.PortName)
 	}
 	return lines
 }
+
+// quoted is a text between apostrophes of a shell.
+func quoted(s string) string { return strings.ReplaceAll(s, "'", `'\''`) }
 
 // Close disconnects the guests, removes the sockets, and completes the capture.
 func (s *Server) Close() error {
@@ -166,7 +181,11 @@ func (s *Server) describe() {
 }
 
 func (s *Server) closeListeners() {
-	for _, l := range s.listeners {
+	all := s.listeners
+	if s.wire != nil {
+		all = append(all[:len(all):len(all)], s.wire)
+	}
+	for _, l := range all {
 		if err := l.Close(); err != nil {
 			s.m.logf("%v", err)
 		}

@@ -26,6 +26,8 @@ var scripts embed.FS
 type Config struct {
 	// Sockets are those of the servers of vfio-user, one for each function that the guest has.
 	Sockets []string
+	// Wire is the socket through which the guest may watch and disturb the wire; empty: it may not.
+	Wire string
 	// Kernel is the series, as 6.12, or newest: the newest that Debian has. A path is that of a kernel of one's own: a package
 	// linux-image-*.deb, or a folder with boot/vmlinuz-* and lib/modules.
 	Kernel string
@@ -95,7 +97,7 @@ func (cfg *Config) flags() []string {
 		a = append(a, "--socket", s)
 	}
 	for _, f := range []struct{ name, value string }{
-		{"--kernel", cfg.Kernel}, {"--root", cfg.UserSpace}, {"--folder", cfg.Folder}, {"--cache", cfg.Cache},
+		{"--wire", cfg.Wire}, {"--kernel", cfg.Kernel}, {"--root", cfg.UserSpace}, {"--folder", cfg.Folder}, {"--cache", cfg.Cache},
 		{"--memory", cfg.Memory}, {"--dmesg", cfg.Dmesg},
 	} {
 		if f.value != "" {

@@ -42,6 +42,7 @@ disconnects the guests. rdmasim vm boots a guest, too.`,
 	}
 	f.add(c)
 	c.Flags().StringVar(&f.cfg.Socket, "socket", "", "`path` of the socket to which QEMU connects (required)")
+	c.Flags().StringVar(&f.cfg.Wire, "wire", "", "let a guest watch and disturb the wire, by a port of virtio-serial that QEMU connects to a socket at this `path`")
 	return c
 }
 

@@ -65,6 +65,8 @@ func runBoth(c *cobra.Command, cfg *pci.Config, guest *vm.Config) error {
 	}
 	defer os.RemoveAll(dir)
 	cfg.Socket = filepath.Join(dir, "mlx5")
+	cfg.Wire = filepath.Join(dir, "wire")
+	guest.Wire = cfg.Wire
 	cfg.Logf = func(format string, a ...any) { fmt.Fprintf(c.ErrOrStderr(), "rdmasim vm: "+format+"\n", a...) }
 	if guest.Sockets, err = cfg.Sockets(); err != nil {
 		return err

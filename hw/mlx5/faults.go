@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/rdmasim/rdmasim/fault"
+	"github.com/rdmasim/rdmasim/hw/wire"
 )
 
 // FaultTarget is what a file of faults can name here.
@@ -28,7 +29,7 @@ func (s *Setup) FaultTarget() fault.Target {
 		host := hostName(i)
 		t.Hosts, t.Devices = append(t.Hosts, host), append(t.Devices, host+"/"+n.Device)
 	}
-	if s.wired() {
+	if s.wired() && s.port == "" {
 		t.Ports = t.Devices
 	}
 	return t
@@ -36,6 +37,9 @@ func (s *Setup) FaultTarget() fault.Target {
 
 // CheckFaults is an error when this target cannot carry out a part of the plan, with its place in the file.
 func (s *Setup) CheckFaults(p *fault.Plan) error {
+	if onWire(p) && s.port != "" {
+		return wire.ErrPlan
+	}
 	if onWire(p) && !s.wired() {
 		return errors.New("faults of frames and links need the link between two devices in hand: --wire")
 	}

@@ -18,7 +18,7 @@ import (
 // absent are tokens for which verbs has no call yet, or that only a simulator has: no
 // device of this target has them. A token that is named nowhere here is unknown.
 var absent = map[string]bool{
-	"mmio log": true, "fault": true, "schedule": true, "locks": true, "exact time": true, "sm": true, "overrun.drop": true, "shared bf": true,
+	"mmio log": true, "fault": true, "schedule": true, "locks": true, "exact time": true, "overrun.drop": true, "shared bf": true,
 	"xrc": true, "advise": true, "dmabuf": true, "stat": true, "counters": true,
 	"udmabuf": true, "gpu": true, "reg_ex": true, "dmah": true, "hotunplug": true,
 	"uar dmabuf": true, "ece": true, "cntr": true, "pfc": true, "ecn": true, "vlan": true, "huge": true, "buf": true, "ts.wall": true,
@@ -199,6 +199,7 @@ func (p *probe) queried() {
 	for _, token := range wireNeeds {
 		p.set(token, has(p.s.wired()))
 	}
+	p.set(subnetNeed, has(p.s.wired() && p.s.subnet))
 }
 
 // imports duplicates the context.

@@ -50,7 +50,9 @@ type Setup struct {
 	Details map[string]string
 	nodes   []Node
 	key     *agent.Key // for the agent of the second node
-	link    [2]string
+	link    [2]string  // the interfaces behind the nodes
+	port    string     // device file of the simulation's wire, in a guest
+	subnet  bool       // whose links have a subnet manager
 	caps    map[string]verbs.Capability
 }
 
@@ -75,6 +77,9 @@ func Choose(cfg Config) (*Setup, error) {
 		s.chooseSecond(nodes)
 	}
 	if err != nil {
+		return nil, err
+	}
+	if err := s.findPort(); err != nil {
 		return nil, err
 	}
 	if err := s.probeDevice(); err != nil {

@@ -21,7 +21,6 @@ import (
 	"github.com/tklauser/go-sysconf"
 
 	"github.com/rdmasim/rdmasim/fault"
-	"github.com/rdmasim/rdmasim/hw/wire"
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
@@ -35,7 +34,7 @@ type Testbed struct {
 	began time.Time
 	hosts []*host
 	main  *process
-	wire  *wire.Wire // nil unless taken over
+	wire  link // nil unless taken over
 
 	events  []fault.Event // of a file of faults
 	timers  []*time.Timer // of events

@@ -3,26 +3,72 @@
 package mlx5
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/rdmasim/rdmasim/fault"
 	"github.com/rdmasim/rdmasim/hw/wire"
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// wireNeeds are the tokens of cases for which this program forwards the frames between the nodes.
-// For others the kernel forwards them, which is faster.
-var wireNeeds = []string{"tap", "inj", "linkctl"}
+// wireNeeds are the tokens of cases for which the link between the nodes is taken over. For others
+// it is left alone: frames of Soft-RoCE are forwarded by the kernel then, which is faster.
+var wireNeeds = []string{"tap", "inj", "linkctl", subnetNeed}
 
-// wired reports whether the link can be taken over.
-func (s *Setup) wired() bool { return s.link[0] != "" && len(s.nodes) > 1 }
+// subnetNeed is the token of a subnet manager that a tester configures.
+const subnetNeed = "sm"
+
+// link is the way between the nodes in a tester's hands.
+type link interface {
+	verbs.Wire
+	Plan(p *fault.Plan, ports [2]string) error
+	Close() error
+}
+
+// wired reports whether the link can be taken over: by the interfaces behind the nodes, or in a guest by a port of the
+// simulation.
+func (s *Setup) wired() bool { return (s.link[0] != "" || s.port != "") && len(s.nodes) > 1 }
+
+// findPort looks for a port of the simulation's wire, in a guest, and asks whether the nodes are at that wire.
+func (s *Setup) findPort() error {
+	file := wire.FindPort("/sys")
+	if s.link[0] != "" || file == "" || len(s.nodes) < 2 || s.nodes[1].agent != "" {
+		return nil
+	}
+	p, err := wire.OpenPort(file, "/sys", s.devices())
+	if errors.Is(err, syscall.ENODEV) {
+		return nil // a wire of other devices
+	}
+	if err != nil {
+		return err
+	}
+	s.port, s.subnet = file, p.Subnet
+	return p.Close()
+}
+
+func (s *Setup) devices() []string {
+	var names []string
+	for _, n := range s.nodes {
+		names = append(names, n.Device)
+	}
+	return names
+}
 
 // TakeWire takes the link over for a case with such needs, or for a plan that asks for it.
 func (tb *Testbed) TakeWire(needs []string, seed uint64, p *fault.Plan) error {
 	planned := p != nil && onWire(p)
 	if !tb.setup.wired() || !planned && !slices.ContainsFunc(needs, func(n string) bool { return slices.Contains(wireNeeds, n) }) {
+		return nil
+	}
+	if tb.setup.port != "" {
+		p, err := wire.OpenPort(tb.setup.port, "/sys", tb.setup.devices())
+		if err != nil {
+			return err
+		}
+		tb.wire = p
 		return nil
 	}
 	w, err := wire.Open(tb.setup.link[0], tb.setup.link[1], tb.began, seed)
@@ -31,6 +77,16 @@ func (tb *Testbed) TakeWire(needs []string, seed uint64, p *fault.Plan) error {
 	}
 	tb.wire = w
 	return nil
+}
+
+// ConfigureSubnet has the subnet manager of a simulated wire give something else to the ports.
+func (tb *Testbed) ConfigureSubnet(t verbs.Thread, c verbs.SubnetConfig) error {
+	m, ok := tb.wire.(verbs.SubnetControl)
+	if !ok {
+		return fmt.Errorf("the subnet manager of this fabric: %w", syscall.EOPNOTSUPP)
+	}
+	defer enterCall(t, "configure the subnet").leaveCall()
+	return m.ConfigureSubnet(t, c)
 }
 
 // Wire is the link between the nodes, where a case asked for it.

@@ -51,7 +51,7 @@ var allowed = map[string][]string{
 	"sim/testbed":       {"verbs", "sim", "prm", "roce", "fault", "fault/wirerule"},
 	"sim/mutant":        {"prm", "roce", "sim"},
 	"hw":                {"verbs", "prm", "fault", "fault/wirerule", "roce"},
-	"attach":            {"verbs", "sim", "prm", "roce", "uapi", "outfile", "plain", "fault"},
+	"attach":            {"verbs", "sim", "prm", "roce", "uapi", "outfile", "plain", "fault", "fault/wirerule"},
 	"conformance":       {"verbs", "prm", "roce", "report", "outfile", "fault", "fixtures", "input"},
 	"workload":          {"verbs"},
 	"experiment":        {"verbs", "roce", "fault", "workload", "sim/testbed", "sim/profile", "report", "outfile", "input", "plain", "fixtures", "sim"},

@@ -91,22 +91,28 @@ func cause(err error) error {
 // Serve serves clients until Close. One that comes while another is connected is refused with EBUSY, and the first
 // is not disturbed.
 func (l *Listener) Serve(d Device, lay *Layout) {
+	l.ServeStream(lay.logf, func(c *net.UnixConn) error { return serve(c, d, lay) }, refuse)
+}
+
+// ServeStream is Serve for a protocol of its own: talk talks to a client until that has gone, and refuse to one that
+// comes meanwhile. Both close the connection.
+func (l *Listener) ServeStream(logf func(string, ...any), talk func(*net.UnixConn) error, refuse func(*net.UnixConn)) {
 	for {
 		c, err := l.l.AcceptUnix()
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
 		if err != nil { // no descriptors left, or the client has gone already
-			lay.logf("socket %s: %v", l.path, cause(err))
+			logf("socket %s: %v", l.path, cause(err))
 			time.Sleep(patience / 10)
 			continue
 		}
 		if !l.free() {
-			lay.logf("socket %s: a second client is refused, as one is connected", l.path)
+			logf("socket %s: a second client is refused, as one is connected", l.path)
 			l.lives.Go(func() { refuse(c) })
 			continue
 		}
-		l.begin(c, d, lay)
+		l.begin(c, logf, talk)
 	}
 }
 
@@ -126,7 +132,7 @@ func (l *Listener) free() bool {
 	}
 }
 
-func (l *Listener) begin(c *net.UnixConn, d Device, lay *Layout) {
+func (l *Listener) begin(c *net.UnixConn, logf func(string, ...any), talk func(*net.UnixConn) error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
@@ -137,8 +143,8 @@ func (l *Listener) begin(c *net.UnixConn, d Device, lay *Layout) {
 	l.current, l.done = c, done
 	l.lives.Go(func() {
 		defer close(done)
-		if err := serve(c, d, lay); err != nil {
-			lay.logf("socket %s: %v", l.path, err)
+		if err := talk(c); err != nil {
+			logf("socket %s: %v", l.path, err)
 		}
 	})
 }

@@ -1,0 +1,136 @@
+package remotewire
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+// patience is how long an answer may take; a guest is emulated.
+const patience = time.Minute
+
+// Client is a verbs.Wire between devices that a server simulates.
+type Client struct {
+	s     io.ReadWriteCloser
+	r     *bufio.Reader
+	hosts []uint64 // GUIDs of the hosts' devices
+	// Subnet reports whether the links have a subnet manager.
+	Subnet bool
+
+	mu sync.Mutex
+	id uint64
+}
+
+var (
+	_ verbs.Wire          = (*Client)(nil)
+	_ verbs.SubnetControl = (*Client)(nil)
+)
+
+// New begins a conversation. hosts are the GUIDs of the hosts' devices, in their order; one that the server does not
+// have is an error.
+func New(s io.ReadWriteCloser, hosts []uint64) (*Client, error) {
+	c := &Client{s: s, r: bufio.NewReaderSize(s, maxAnswer), hosts: hosts, id: rand.Uint64() >> 16 << 8}
+	// What was left unfinished before ends with the line.
+	if _, err := s.Write([]byte("\n")); err != nil {
+		return nil, fmt.Errorf("wire: %w", err)
+	}
+	a, err := c.ask(question{Do: doHello})
+	if err != nil {
+		return nil, err
+	}
+	c.Subnet = a.Subnet
+	for _, g := range hosts {
+		if !slices.Contains(a.Ports, g) {
+			return nil, fmt.Errorf("wire: no device with the GUID %#016x is at this wire: %w", g, syscall.ENODEV)
+		}
+	}
+	return c, nil
+}
+
+// Close ends the conversation; the next begins with Reset.
+func (c *Client) Close() error { return c.s.Close() }
+
+// ask sends a question and returns the answer to it; the frames of several answers are in one.
+func (c *Client) ask(q question) (answer, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if d, ok := c.s.(interface{ SetDeadline(time.Time) error }); ok {
+		_ = d.SetDeadline(time.Now().Add(patience)) // without one the limit of the case holds
+	}
+	c.id++
+	q.ID = c.id
+	if err := writeLine(c.s, q); err != nil {
+		return answer{}, fmt.Errorf("wire: %w", err)
+	}
+	var whole answer
+	for {
+		line, err := readLine(c.r)
+		switch {
+		case errors.Is(err, errLong):
+			continue // of an earlier client's
+		case err != nil:
+			return answer{}, fmt.Errorf("wire: the answer to %q: %w", q.Do, err)
+		}
+		var a answer
+		if json.Unmarshal(line, &a) != nil || a.ID != q.ID {
+			continue // to an earlier client
+		}
+		whole.Frames = append(whole.Frames, a.Frames...)
+		if a.More {
+			continue
+		}
+		a.Frames = whole.Frames
+		if a.Error != "" {
+			return a, fmt.Errorf("wire: %s: %w", a.Error, syscall.Errno(a.Errno))
+		}
+		return a, nil
+	}
+}
+
+// StartTap begins a recording.
+func (c *Client) StartTap(verbs.Thread) error {
+	_, err := c.ask(question{Do: doTap})
+	return err
+}
+
+// StopTap ends it and returns its frames, with the virtual times of the simulation.
+func (c *Client) StopTap(verbs.Thread) ([]verbs.WireFrame, error) {
+	a, err := c.ask(question{Do: doFrames})
+	return a.Frames, err
+}
+
+// Inject adds a rule for every port.
+func (c *Client) Inject(_ verbs.Thread, r verbs.WireRule) error {
+	_, err := c.ask(question{Do: doInject, Rule: &r})
+	return err
+}
+
+// ClearRules removes the rules of this client.
+func (c *Client) ClearRules(verbs.Thread) ([]int, error) {
+	a, err := c.ask(question{Do: doClear})
+	return a.Matched, err
+}
+
+// SetLink takes the link of a host's only port down or up.
+func (c *Client) SetLink(_ verbs.Thread, host, port int, up bool) error {
+	if host < 0 || host >= len(c.hosts) || port != 1 {
+		return fmt.Errorf("link of host %d, port %d: %w", host, port, syscall.EINVAL)
+	}
+	_, err := c.ask(question{Do: doLink, Port: c.hosts[host], Up: up})
+	return err
+}
+
+// ConfigureSubnet has the subnet manager give something else to the ports.
+func (c *Client) ConfigureSubnet(_ verbs.Thread, s verbs.SubnetConfig) error {
+	_, err := c.ask(question{Do: doSubnet, Subnet: &s})
+	return err
+}

@@ -1,0 +1,112 @@
+package remotewire
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"syscall"
+
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+// Wire is what a server has: the links of the devices, in the hands of the simulation.
+type Wire interface {
+	// Reset undoes what clients have changed, and names the devices by their GUIDs. subnet reports whether there is a
+	// subnet manager.
+	Reset() (ports []uint64, subnet bool)
+	StartTap() error
+	StopTap() ([]verbs.WireFrame, error)
+	Inject(verbs.WireRule) error
+	ClearRules() []int
+	SetLink(guid uint64, up bool) error
+	ConfigureSubnet(verbs.SubnetConfig) error
+}
+
+// Serve answers a client until the stream ends, and then undoes what it has changed.
+func Serve(s io.ReadWriter, w Wire) error {
+	defer w.Reset()
+	r := bufio.NewReaderSize(s, maxQuestion)
+	for {
+		line, err := readLine(r)
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil && !errors.Is(err, errLong):
+			return err
+		case err == nil && len(line) == 0: // ends what an earlier client had begun to say
+			continue
+		}
+		var q question
+		if err == nil {
+			err = q.parse(line)
+		}
+		if err != nil {
+			err = writeLine(s, failed(q.ID, fmt.Errorf("not a question of this version: %w: %w", err, syscall.EPROTO)))
+		} else {
+			err = q.answer(s, w)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// failed is the answer to a question that led to an error.
+func failed(id uint64, err error) answer {
+	a := answer{ID: id, Error: err.Error(), Errno: int(syscall.EIO)}
+	var no syscall.Errno
+	if errors.As(err, &no) && no != 0 {
+		a.Errno = int(no)
+	}
+	return a
+}
+
+// answer carries out the question. Its error is that of the stream.
+func (q *question) answer(s io.Writer, w Wire) error {
+	a := answer{ID: q.ID}
+	var err error
+	switch q.Do {
+	case doHello:
+		a.Ports, a.Subnet = w.Reset()
+	case doTap:
+		err = w.StartTap()
+	case doFrames:
+		frames, err := w.StopTap()
+		return writeFrames(s, q.ID, frames, err)
+	case doInject:
+		err = w.Inject(*q.Rule)
+	case doClear:
+		a.Matched = w.ClearRules()
+	case doLink:
+		err = w.SetLink(q.Port, q.Up)
+	case doSubnet:
+		err = w.ConfigureSubnet(*q.Subnet)
+	default:
+		err = fmt.Errorf("%q: %w", q.Do, syscall.EPROTO)
+	}
+	if err != nil {
+		a = failed(q.ID, err)
+	}
+	return writeLine(s, a)
+}
+
+// writeFrames sends a recording, which may be too much for a line. The error of the recording comes with its last.
+func writeFrames(s io.Writer, id uint64, frames []verbs.WireFrame, err error) error {
+	for {
+		n, size := 0, 0
+		for n < len(frames) && (n == 0 || size+len(frames[n].Data) <= frameBytes) {
+			size += len(frames[n].Data)
+			n++
+		}
+		a := answer{ID: id}
+		if n == len(frames) && err != nil {
+			a = failed(id, err)
+		}
+		a.Frames, a.More = frames[:n], n < len(frames)
+		frames = frames[n:]
+		if err := writeLine(s, a); err != nil || !a.More {
+			return err
+		}
+	}
+}
