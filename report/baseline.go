@@ -17,8 +17,8 @@ func (r *Run) Acceptable() error {
 		return fmt.Errorf("the record is of target %q; only what hardware showed is a reference", r.Target.Kind)
 	case r.Environment[KeyBelow] != "":
 		return fmt.Errorf("the run was made below %s, where the device is simulated; only what hardware showed is a reference: run conform --target=hw on the card", r.Environment[KeyBelow])
-	case r.Target.Profile == ExecProfile:
-		return fmt.Errorf("the record is of profile %s, a simulated device; only what hardware showed is a reference: run conform --target=hw on the card", ExecProfile)
+	case r.Target.Profile == ExecProfile || r.Target.Profile == PCIProfile:
+		return fmt.Errorf("the record is of profile %s, a simulated device; only what hardware showed is a reference: run conform --target=hw on the card", r.Target.Profile)
 	case r.Environment[KeyMachine] == VirtualMachine && r.Environment[KeyPassedThrough] == "":
 		if err := r.passable(); err != nil {
 			return err

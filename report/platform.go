@@ -24,7 +24,7 @@ const (
 // Keys of a run's environment that say what stands between the suite and real hardware. A record that
 // has KeyBelow is no reference for a card, and one of a virtual machine only if a real card was passed through to it.
 const (
-	KeyBelow   = "below"   // the program that simulates the device: rdmasim exec
+	KeyBelow   = "below"   // the program that simulates the device: rdmasim exec, rdmasim pci
 	KeyMachine = "machine" // VirtualMachine, or missing
 
 	// KeyPCI is the address of the device's PCI function; a device of software has none.
@@ -36,6 +36,7 @@ const (
 	VirtualMachine = "virtual" // value of KeyMachine: the processor has the flag hypervisor
 
 	ExecProfile = "hw-mlx5-exec" // profile of the target below rdmasim exec
+	PCIProfile  = "hw-mlx5-pci"  // and of a guest whose adapter is of rdmasim pci
 )
 
 // Platform is what a run was made on, by the keys above.

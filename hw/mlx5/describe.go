@@ -21,10 +21,13 @@ func (p *probe) describe() {
 	s := p.s
 	n := s.nodes[0]
 	driver, exec := driverOf(n.Device)
+	pci := !exec && simulated("/sys/class/infiniband/"+n.Device)
 	kernel := release()
 	switch {
 	case exec:
 		s.Profile = "hw-mlx5-exec"
+	case pci:
+		s.Profile = "hw-mlx5-pci"
 	case p.ctx.mlx5:
 		s.Profile = "hw-mlx5"
 	default:
@@ -50,6 +53,10 @@ func (p *probe) describe() {
 		p.set("addr", verbs.Absent)      // its interface is the machine's own
 		p.set("restrack", verbs.Absent)
 		p.set("fork.copy", verbs.Absent) // it pins nothing, and the kernel does not report forks to libibverbs
+	}
+	if pci {
+		d["below"] = "rdmasim pci"
+		p.set("speed", verbs.Absent)
 	}
 	if f := pciFunction("/sys/class/infiniband/" + n.Device); f != "" {
 		d["pci"] = f
@@ -94,6 +101,16 @@ func driverOf(device string) (driver string, exec bool) {
 		return "mlx5_core", exec
 	}
 	return "unknown", exec
+}
+
+// simulatedBoard begins the PSID of a simulated adapter; no vendor of cards has such.
+const simulatedBoard = "SIM"
+
+// simulated reports whether the adapter below a real driver is that of rdmasim pci: its firmware says so, as the driver
+// tells by the board's identity.
+func simulated(dir string) bool {
+	board, err := os.ReadFile(dir + "/board_id")
+	return err == nil && strings.HasPrefix(string(board), simulatedBoard)
 }
 
 // address is that of a PCI function, as the kernel names it.

@@ -343,3 +343,18 @@ func TestPCIFunction(t *testing.T) {
 		}
 	}
 }
+
+// TestSimulatedBoard: the identity of the board says that the adapter is simulated.
+func TestSimulatedBoard(t *testing.T) {
+	for board, want := range map[string]bool{"SIM0000000001\n": true, "MT_0000000012\n": false, "": false} {
+		dir := t.TempDir()
+		if board != "" {
+			if err := os.WriteFile(filepath.Join(dir, "board_id"), []byte(board), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := simulated(dir); got != want {
+			t.Errorf("%q: %v", board, got)
+		}
+	}
+}
