@@ -22,7 +22,7 @@
 #   loop         the suite through libibverbs and libmlx5 onto the simulated device, compared with the simulator
 #   validate     published figures beside ours
 #   lab-smoke    part of the suite and bad input on Soft-RoCE in a VM
-#   vm-smoke     programs of libibverbs below a real kernel, whose mlx5 driver has the simulated adapter
+#   vm-smoke     programs of libibverbs and a part of the suite below a real kernel, whose mlx5 driver has the simulated adapter
 
 GO      ?= go
 BIN     := bin
@@ -34,7 +34,7 @@ export GOFLAGS ?= -trimpath
 HANG    := -timeout 60m
 
 .PHONY: all build check test soak bench golden clean fmt vet static unit unit-full hw race fuzz determinism conform full mutants loop validate \
-	tools lab lab-conform lab-smoke vm-smoke conform-hw forget-times
+	tools lab lab-conform lab-smoke vm-smoke vm-suite conform-hw forget-times
 
 all: build
 
@@ -128,8 +128,12 @@ lab-conform:
 lab-smoke: build
 	@$(LEG) lab-smoke scripts/lab-conform --smoke
 
-vm-smoke: build
+vm-smoke: conform-hw
 	@$(LEG) vm-smoke scripts/vm-smoke
+
+# The whole suite through a real kernel on the simulated adapter, compared with the simulator; the records are in out/vm.
+vm-suite:
+	scripts/vm-suite
 
 # The worker of conform --target=hw: needs gcc and libibverbs-dev.
 conform-hw: build

@@ -55,6 +55,7 @@ func (p *probe) describe() {
 		p.set("fork.copy", verbs.Absent) // it pins nothing, and the kernel does not report forks to libibverbs
 	}
 	if pci {
+		s.emulated = true
 		d["below"] = "rdmasim pci"
 		p.set("speed", verbs.Absent)
 	}
@@ -102,6 +103,10 @@ func driverOf(device string) (driver string, exec bool) {
 	}
 	return "unknown", exec
 }
+
+// Emulated reports whether programs run on the emulated processor of a guest, where nothing takes the time that it takes
+// elsewhere.
+func (s *Setup) Emulated() bool { return s.emulated }
 
 // simulatedBoard begins the PSID of a simulated adapter; no vendor of cards has such.
 const simulatedBoard = "SIM"

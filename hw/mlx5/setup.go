@@ -46,14 +46,15 @@ type Node struct {
 // Setup is the devices that testbeds use, and what was found out about them.
 type Setup struct {
 	// Profile names what lies below for policies: hw-rxe.
-	Profile string
-	Details map[string]string
-	nodes   []Node
-	key     *agent.Key // for the agent of the second node
-	link    [2]string  // the interfaces behind the nodes
-	port    string     // device file of the simulation's wire, in a guest
-	subnet  bool       // whose links have a subnet manager
-	caps    map[string]verbs.Capability
+	Profile  string
+	Details  map[string]string
+	nodes    []Node
+	key      *agent.Key // for the agent of the second node
+	link     [2]string  // the interfaces behind the nodes
+	port     string     // device file of the simulation's wire, in a guest
+	subnet   bool       // whose links have a subnet manager
+	emulated bool       // the processor of a guest of rdmasim vm
+	caps     map[string]verbs.Capability
 }
 
 // Choose opens the devices, picks those of the run and probes what the first can do.

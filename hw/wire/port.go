@@ -7,13 +7,21 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/rdmasim/rdmasim/fault"
+	"github.com/rdmasim/rdmasim/verbs"
 	"github.com/rdmasim/rdmasim/verbs/remotewire"
 )
 
 // Port is the wire of simulated devices, which a guest reaches by a port of virtio-serial.
-type Port struct{ *remotewire.Client }
+type Port struct {
+	*remotewire.Client
+	sys     string
+	devices []string
+	before  string // what sysfs says of their ports
+	changed bool   // links, or what the subnet manager gives
+}
 
 // FindPort is the device file of the port, empty where this machine has none. sys is /sys.
 func FindPort(sys string) string {
@@ -47,7 +55,53 @@ func OpenPort(file, sys string, devices []string) (*Port, error) {
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	return &Port{c}, nil
+	return &Port{Client: c, sys: sys, devices: devices, before: ports(sys, devices)}, nil
+}
+
+// ports is what sysfs says of the first port of each device.
+func ports(sys string, devices []string) string {
+	var all strings.Builder
+	for _, d := range devices {
+		for _, what := range []string{"state", "lid", "sm_lid", "gids/0", "pkeys/0", "pkeys/1"} {
+			b, _ := os.ReadFile(filepath.Join(sys, "class/infiniband", d, "ports/1", what)) // RoCE has not all of them
+			all.Write(b)
+		}
+	}
+	return all.String()
+}
+
+// SetLink takes the link of a host's only port down or up.
+func (p *Port) SetLink(t verbs.Thread, host, port int, up bool) error {
+	p.changed = true
+	return p.Client.SetLink(t, host, port, up)
+}
+
+// ConfigureSubnet has the subnet manager give something else to the ports.
+func (p *Port) ConfigureSubnet(t verbs.Thread, s verbs.SubnetConfig) error {
+	p.changed = true
+	return p.Client.ConfigureSubnet(t, s)
+}
+
+// What the kernel takes at most to see that ports are as before, and afterwards to tell programs.
+const (
+	undone = 30 * time.Second
+	told   = 300 * time.Millisecond
+)
+
+// Close undoes what was changed. The next case must not get the events of that, so it waits until the kernel has seen
+// it.
+func (p *Port) Close() error {
+	if !p.changed {
+		return p.Client.Close()
+	}
+	err := p.Reset()
+	for end := time.Now().Add(undone); err == nil && ports(p.sys, p.devices) != p.before; time.Sleep(told / 10) {
+		if time.Now().After(end) {
+			err = fmt.Errorf("wire: %v after links or subnet were put back, the ports of %s are not as before", undone, strings.Join(p.devices, " and "))
+		}
+	}
+	time.Sleep(told)
+	return errors.Join(err, p.Client.Close())
 }
 
 // nodeGUID is that of a device, as the kernel writes it: 0002:c903:0000:0101.

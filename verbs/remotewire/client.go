@@ -56,6 +56,12 @@ func New(s io.ReadWriteCloser, hosts []uint64) (*Client, error) {
 	return c, nil
 }
 
+// Reset undoes what this client has changed.
+func (c *Client) Reset() error {
+	_, err := c.ask(question{Do: doHello})
+	return err
+}
+
 // Close ends the conversation; the next begins with Reset.
 func (c *Client) Close() error { return c.s.Close() }
 

@@ -81,6 +81,9 @@ func TestThereAndBack(t *testing.T) {
 			t.Errorf("link of %v: %v", x, err)
 		}
 	}
+	if err := c.Reset(); err != nil || f.resets != 2 {
+		t.Errorf("reset: %v, %d", err, f.resets)
+	}
 	f.fails = fmt.Errorf("no room: %w", syscall.ENOSPC)
 	if err := c.Inject(nil, rule); !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "no room") {
 		t.Errorf("a refusal: %v", err)
