@@ -59,7 +59,9 @@ func TestCaptureOfForgedFrames(t *testing.T) {
 	if code, out, stderr := command(t, "--target=sim", "--label-filter", "WIRE", "--pcap", file); code != exitOK {
 		t.Fatalf("exit %d\n%s%s", code, out, stderr)
 	}
-	if code, out, stderr := command(t, "wire", file); code != exitOK {
-		t.Errorf("the oracle finds rules broken, exit %d\n%s%s", code, out, stderr)
+	for _, args := range [][]string{{"wire", file}, {"wire", "--delivered", file}} {
+		if code, out, stderr := command(t, args...); code != exitOK {
+			t.Errorf("%v: the oracle finds rules broken, exit %d\n%s%s", args[:len(args)-1], code, out, stderr)
+		}
 	}
 }

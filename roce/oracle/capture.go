@@ -95,7 +95,7 @@ func fate(comment string) Fate {
 	for _, c := range []struct {
 		word string
 		fate Fate
-	}{{"dropped", Lost}, {"corrupted", Corrupted}, {"edited", Edited}, {"delayed", Late}, {"duplicated", Twice}, {"marked", Marked}} {
+	}{{"dropped", Lost}, {"truncated", Lost}, {"corrupted", Corrupted}, {"edited", Edited}, {"delayed", Late}, {"duplicated", Twice}, {"marked", Marked}} {
 		if strings.Contains(comment, c.word+" ") {
 			return c.fate
 		}
