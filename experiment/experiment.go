@@ -82,6 +82,15 @@ func (e *Env) Emit(r Row) {
 	e.Out.Rows = append(e.Out.Rows, full)
 }
 
+// Note adds a note about what has just run; of a sweep it names the point.
+func (e *Env) Note(format string, args ...any) {
+	what := fmt.Sprintf(format, args...)
+	if len(e.prefix) > 0 {
+		what = pointName(e.prefix) + ": " + what
+	}
+	e.Out.Note("%s", what)
+}
+
 // Step reports progress and returns the error that ends an interrupted run.
 func (e *Env) Step(done, total int, what string) error {
 	if err := e.Ctx.Err(); err != nil {
@@ -213,7 +222,7 @@ func (x *Experiment) Execute(ctx context.Context, req Request, progress func(don
 			if errors.Is(err, ErrInterrupted) {
 				return res, err
 			}
-			return res, fmt.Errorf("%s: %w", x.Name, err)
+			return res, fmt.Errorf("%s: %w", x.Name, failedPoint(res, pt, err))
 		}
 	}
 	res.Complete = true

@@ -78,7 +78,7 @@ func runFactorial(env *Env) error {
 				without += r
 			}
 		}
-		env.Out.Note("Main effect of %s: %+.1f %%.", name, 100*(with-without)/without)
+		env.Note("Main effect of %s: %+.1f %%.", name, 100*(with-without)/without)
 	}
 	env.Out.Note("uar.bf_conflict=%s is a hypothesis.", env.Profile.Get("uar.bf_conflict"))
 	return env.Step(8, 8, "done")

@@ -12,6 +12,11 @@ import (
 // CheckWritable reports, before a run starts, whether path can be written at its end. A
 // folder is created.
 func CheckWritable(ctx context.Context, path string, folder bool) error {
+	if folder && !filepath.IsAbs(path) {
+		if err := outfile.CheckFolder(); err != nil {
+			return usage("cannot make the output folder %s: %w", path, err)
+		}
+	}
 	if folder {
 		if err := os.MkdirAll(path, 0o755); err != nil {
 			return usage("cannot make the output folder: %w", err)

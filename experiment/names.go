@@ -2,9 +2,14 @@ package experiment
 
 import (
 	"errors"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
+
+	"github.com/rdmasim/rdmasim/input"
+	"github.com/rdmasim/rdmasim/sim/provider"
 )
 
 // longestName is the length of a name in bytes: with the endings of files it is less than the 255
@@ -27,6 +32,17 @@ func (s *Scenario) checkNames() error {
 			if err := checkName(name); err != nil {
 				return s.doc.Errorf("traffic."+strconv.Itoa(i)+".name", "name %q %v", name, err)
 			}
+		}
+	}
+	return nil
+}
+
+// checkEnv refuses variables that the library does not read: they would change nothing.
+func (s *Scenario) checkEnv(at string, env map[string]string) error {
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		if !slices.Contains(provider.Variables, name) {
+			return s.doc.Errorf(at+".env."+name, "unknown environment variable %q%s; the simulated library reads %s",
+				name, input.Suggest(name, provider.Variables), strings.Join(provider.Variables, ", "))
 		}
 	}
 	return nil

@@ -223,7 +223,7 @@ func (r *Result) writeTable(w io.Writer) error {
 	}
 	state := ""
 	if !r.Complete {
-		state = ", INCOMPLETE: interrupted"
+		state = ", INCOMPLETE"
 	}
 	hyp := "none"
 	if len(r.Hypotheses) > 0 {

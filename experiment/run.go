@@ -144,17 +144,19 @@ func trafficRow(l *workload.Load, r *workload.Result) Row {
 	}
 	if !l.Latency {
 		var per []float64
-		var msgs uint64
+		var all uint64
+		delivered := 0.0
 		for i := range r.Threads {
 			per = append(per, r.Threads[i].Rate()/1e6)
-			msgs += r.Threads[i].Completed
+			delivered += r.Threads[i].Delivered
+			all += r.Threads[i].Completed
 		}
 		sort.Float64s(per)
 		row.Set("rate_mps", rate/1e6)
 		if l.Churn == "" {
 			row.Set("gbps", rate*float64(l.Payload)*8/1e9)
 		}
-		row.Set("messages", msgs)
+		row.Set("messages", delivered).Set("messages_all", all)
 		row.Set("thread_rate_mps_min", per[0]).Set("thread_rate_mps_max", per[len(per)-1])
 		spread := 0.0
 		if mean := stat.Mean(per, nil); mean > 0 {
@@ -271,7 +273,7 @@ func (out *outcome) noteOverlap(env *Env) {
 			}
 		}
 		if len(early) > 0 && r.Failed == nil {
-			env.Out.Note("Load %s was measured also when these had ended: %s. Loads of one duration and warmup run together to the end.", out.loads[i].Name, strings.Join(early, ", "))
+			env.Note("Load %s was measured also when these had ended: %s. Loads of one duration and warmup run together to the end.", out.loads[i].Name, strings.Join(early, ", "))
 		}
 	}
 }
@@ -285,7 +287,7 @@ func (out *outcome) noteUnreliable(env *Env) {
 		}
 	}
 	if len(names) > 0 {
-		env.Out.Note("Requests on uc and ud complete when they have been sent: the rates of these loads are of what was sent, lost on its way or not: %s.", strings.Join(names, ", "))
+		env.Note("Requests on uc and ud complete when they have been sent: the rates of these loads are of what was sent, lost on its way or not: %s.", strings.Join(names, ", "))
 	}
 }
 
@@ -293,7 +295,7 @@ func (out *outcome) noteUnreliable(env *Env) {
 func (out *outcome) noteUnsteady(env *Env, run string) {
 	for i, r := range out.results {
 		if why := unsteady(out.loads[i], r); why != "" {
-			env.Out.Note("%s: %s", run, why)
+			env.Note("%s: %s", run, why)
 		}
 	}
 }
@@ -303,16 +305,16 @@ func (out *outcome) emit(env *Env) {
 	for i, r := range out.results {
 		env.Emit(trafficRow(out.loads[i], r))
 		if why := unsteady(out.loads[i], r); why != "" {
-			env.Out.Note("Load %s: %s", out.loads[i].Name, why)
+			env.Note("Load %s: %s", out.loads[i].Name, why)
 		}
 		if why := fewSamples(out.loads[i], r); why != "" {
-			env.Out.Note("Load %s: %s", out.loads[i].Name, why)
+			env.Note("Load %s: %s", out.loads[i].Name, why)
 		}
 	}
 	out.noteUnreliable(env)
 	out.noteOverlap(env)
 	for _, why := range out.ended {
-		env.Out.Note("%s: the load ended there.", why)
+		env.Note("%s: the load ended there.", why)
 	}
 	for i, r := range out.results {
 		for j := range r.Threads {
@@ -337,7 +339,7 @@ func threadRow(l *workload.Load, r *workload.ThreadResult) Row {
 		}
 		percentiles(&row, ns)
 	} else {
-		row.Set("rate_mps", r.Rate()/1e6).Set("messages", r.Completed)
+		row.Set("rate_mps", r.Rate()/1e6).Set("messages", r.Delivered).Set("messages_all", r.Completed)
 	}
 	if r.HasRegister {
 		row.Set("uar_page", int(r.Register.UARPage)).Set("bfreg", r.Register.Index).Set("class", r.Register.Class)

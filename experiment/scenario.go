@@ -188,6 +188,9 @@ func (s *Scenario) check() error {
 	for i := range s.Traffic {
 		t := &s.Traffic[i]
 		at := "traffic." + strconv.Itoa(i)
+		if err := s.checkEnv(at, t.Env); err != nil {
+			return err
+		}
 		if t.From >= s.Hosts || *t.To >= s.Hosts {
 			return s.doc.Errorf(at+".to", "from %d to %d: the scenario has hosts 0 to %d", t.From, *t.To, s.Hosts-1)
 		}
@@ -450,19 +453,32 @@ func (s *Scenario) execute(ctx context.Context, x *Experiment, req Request, prog
 		if !ok {
 			return nil, usage("--set %q is not of the form key=value", kv)
 		}
+		if k == "name" {
+			return nil, usage("--set %s: the name is that of the files, and the file of the scenario gives it", kv)
+		}
 		changes = append(changes, sweepValue{k, v})
 	}
 	base, err := s.with(changes...)
 	if err != nil {
 		return nil, usage("--set: %w", err)
 	}
-	points, err := req.points(func(string, string) error { return nil })
+	points, err := req.points(func(k, _ string) error {
+		if k == "name" || k == "title" || k == "source" {
+			return fmt.Errorf("the %s changes nothing in a run", k)
+		}
+		return nil
+	})
 	if err != nil {
 		return nil, err
 	}
+	shared := map[string]int{} // points in which loads share cores
 	for _, pt := range points {
-		if _, err := base.with(pt...); err != nil {
+		sc, err := base.with(pt...)
+		if err != nil {
 			return nil, usage("--sweep: %w", err)
+		}
+		for _, what := range sc.sharedCores() {
+			shared[what]++
 		}
 	}
 	if len(points) > 1 && req.Trace != "" {
@@ -483,7 +499,6 @@ func (s *Scenario) execute(ctx context.Context, x *Experiment, req Request, prog
 		res.Columns = append(sweepKeys(points[0]), res.Columns...)
 		res.Plots = sweepPlots(s.Name, points)
 	}
-	base.noteSharedCores(res)
 	if s.Source != "" {
 		res.Note("Source of the scenario: %s", s.Source)
 	}
@@ -507,9 +522,17 @@ func (s *Scenario) execute(ctx context.Context, x *Experiment, req Request, prog
 			}
 			rec.expect(plan)
 		}
+		res.addProfile(sc.Profile, p.Hash(), pt)
 		env := &Env{Ctx: ctx, Seed: req.Seed, Out: res, prefix: pt, rec: rec, counters: req.Counters}
+		for _, what := range sc.sharedCores() {
+			if shared[what] == len(points) {
+				res.Note("%s", what)
+			} else {
+				env.Note("%s", what)
+			}
+		}
 		if err := sc.emit(env); err != nil {
-			return res, err
+			return res, failedPoint(res, pt, err)
 		}
 	}
 	if progress != nil {
@@ -519,9 +542,36 @@ func (s *Scenario) execute(ctx context.Context, x *Experiment, req Request, prog
 	return res, nil
 }
 
-// noteSharedCores names loads whose threads share cores although nobody asked for it: threads are
+// failedPoint is the error that ends a run; of a sweep it names the point, and the result says that it stays.
+func failedPoint(res *Result, pt []sweepValue, err error) error {
+	if len(pt) == 0 || errors.Is(err, ErrInterrupted) {
+		return err
+	}
+	if len(res.Rows) > 0 {
+		res.Note("The sweep ended at %s: %v", pointName(pt), err)
+	}
+	wrapped := fmt.Errorf("%s: %w", pointName(pt), err)
+	if bad := (*UsageError)(nil); errors.As(err, &bad) {
+		return &UsageError{wrapped}
+	}
+	return wrapped
+}
+
+// addProfile names the profile of a point, if the sweep is over profiles.
+func (r *Result) addProfile(name, hash string, pt []sweepValue) {
+	if !slices.Contains(sweepKeys(pt), "profile") {
+		return
+	}
+	if len(r.Rows) == 0 { // the first point
+		r.Profile, r.ProfileHash = name, hash
+	} else if !slices.Contains(strings.Split(r.Profile, ", "), name) {
+		r.Profile, r.ProfileHash = r.Profile+", "+name, r.ProfileHash+", "+hash
+	}
+}
+
+// sharedCores names loads whose threads share cores although nobody asked for it: threads are
 // put on cores 0, 1, ... of their host unless cores names others.
-func (s *Scenario) noteSharedCores(res *Result) {
+func (s *Scenario) sharedCores() (out []string) {
 	type place struct{ host, core int }
 	users := map[place]int{}
 	for i := range s.Traffic {
@@ -540,8 +590,9 @@ func (s *Scenario) noteSharedCores(res *Result) {
 				}
 			}
 			if shared != i {
-				res.Note("Loads %s and %s share cores of host%d, because neither names its own: cores: [...] puts the threads of a load elsewhere.", s.Traffic[shared].Name, t.Name, host)
+				out = append(out, fmt.Sprintf("Loads %s and %s share cores of host%d, because neither names its own: cores: [...] puts the threads of a load elsewhere.", s.Traffic[shared].Name, t.Name, host))
 			}
 		}
 	}
+	return out
 }

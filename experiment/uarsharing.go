@@ -248,7 +248,7 @@ func (o *outcome) costs(row *Row, r *workload.Result) {
 	if v, ok := o.counter("host0.core.busy_ps"); ok && o.span > 0 {
 		row.Set("cpu_busy_percent", 100*v/1000/float64(o.span.Nanoseconds())/float64(len(r.Threads)))
 	}
-	row.Set("messages", uint64(msgs))
+	row.Set("messages_all", uint64(msgs))
 }
 
 // resources adds the UAR pages and bfregs that the posting process has allocated, and

@@ -96,7 +96,7 @@ scenario that comes with the program by the name of its file. rdmasim list shows
 				}
 			}
 			res, err := x.Execute(c.Context(), req, progress())
-			if res == nil || err != nil && !errors.Is(err, experiment.ErrInterrupted) {
+			if res == nil || err != nil && !errors.Is(err, experiment.ErrInterrupted) && len(res.Rows) == 0 {
 				return err
 			}
 			// What standard output does not take is in the folder all the same.

@@ -14,6 +14,9 @@ type Env struct {
 	PreferBF       bool // BlueFlame for WQEs without inline data too
 }
 
+// Variables are the names that ParseEnv looks up.
+var Variables = []string{"MLX5_TOTAL_UUARS", "MLX5_NUM_LOW_LAT_UUARS", "MLX5_SINGLE_THREADED", "MLX5_SHUT_UP_BF", "MLX5_POST_SEND_PREFER_BF"}
+
 // ParseEnv reads the MLX5_* variables that concern bfregs as mlx5_alloc_context
 // does; lookup is os.LookupEnv of the process in question, pageSize its host's in
 // bytes. The error wraps EINVAL for a number below its minimum and ENOMEM for one
