@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rdmasim/rdmasim/input"
 	"github.com/rdmasim/rdmasim/outfile"
 )
 
@@ -211,7 +212,7 @@ func readLine(text []byte) (line, error) {
 		Run    json.RawMessage `json:"run"`
 		Case   json.RawMessage `json:"case"`
 	}
-	if err := json.Unmarshal(text, &raw); err != nil {
+	if err := input.JSON(text, &raw); err != nil {
 		return line{}, fmt.Errorf("it is no line of a journal: %w", err)
 	}
 	if raw.Schema != JournalSchema {
@@ -228,9 +229,7 @@ func readLine(text []byte) (line, error) {
 	if sum := fmt.Sprintf("%08x", crc32.ChecksumIEEE(part)); raw.Sum != sum {
 		return line{}, fmt.Errorf("it is damaged: its sum is %s, and %s is written", sum, raw.Sum)
 	}
-	dec := json.NewDecoder(bytes.NewReader(part))
-	dec.UseNumber() // 64-bit values of observations stay exact
-	if err := dec.Decode(into); err != nil {
+	if err := input.JSON(part, into); err != nil {
 		return line{}, err
 	}
 	if l.c != nil && !l.c.Outcome.Known() {

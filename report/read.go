@@ -2,10 +2,8 @@ package report
 
 import (
 	"bufio"
-	"bytes"
 	"compress/gzip"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -28,6 +26,9 @@ func ReadFile(ctx context.Context, name string) (*Run, error) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	text, err := io.ReadAll(io.LimitReader(in, maxRecord+1))
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		err = input.ErrCut
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -35,13 +36,7 @@ func ReadFile(ctx context.Context, name string) (*Run, error) {
 		return nil, fmt.Errorf("%s: longer than %d bytes, which no record is", name, maxRecord)
 	}
 	r := &Run{}
-	dec := json.NewDecoder(bytes.NewReader(text))
-	dec.UseNumber() // 64-bit values of observations stay exact, and equal to those that came from a worker
-	err = dec.Decode(r)
-	if err == nil && len(bytes.TrimSpace(text[dec.InputOffset():])) > 0 {
-		err = errors.New("something follows the record")
-	}
-	if err != nil {
+	if err := input.JSON(text, r); err != nil { // 64-bit values of observations are equal to those that came from a worker
 		return nil, fmt.Errorf("%s is not the record of a run: %w", name, err)
 	}
 	if r.Schema != Schema {
@@ -49,6 +44,9 @@ func ReadFile(ctx context.Context, name string) (*Run, error) {
 	}
 	first := map[string]int{}
 	for i, c := range r.Cases {
+		if c.ID == "" {
+			return nil, fmt.Errorf("%s: case %d has no id", name, i+1)
+		}
 		if !c.Outcome.Known() {
 			return nil, fmt.Errorf("%s: case %d, %q, has the outcome %q, which is none of %v", name, i+1, c.ID, c.Outcome, outcomes)
 		}

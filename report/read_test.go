@@ -25,8 +25,10 @@ func TestReadFile(t *testing.T) {
 		"plain":      {plain.Bytes(), ""},
 		"packed":     {packed.Bytes(), ""},
 		"cut":        {plain.Bytes()[:plain.Len()/2], "is not the record of a run"},
-		"cut packed": {packed.Bytes()[:packed.Len()/2], "unexpected EOF"},
-		"empty":      {nil, "is not the record of a run"},
+		"cut packed": {packed.Bytes()[:packed.Len()/2], "it ends in the middle"},
+		"empty":      {nil, "is not the record of a run: it is empty"},
+		"wrong type": {[]byte("{\"schema\": \"" + report.Schema + "\",\n\"seed\": \"1\"}"), "is not the record of a run: line 2, column 11: seed is a string"},
+		"no id":      {[]byte(`{"schema": "` + report.Schema + `", "cases": [{"outcome": "pass"}]}`), "case 1 has no id"},
 		"other":      {[]byte(`{"schema":"x/1"}`), `schema "x/1"`},
 	} {
 		t.Run(name, func(t *testing.T) {
