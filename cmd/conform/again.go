@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -28,7 +29,7 @@ func (o *runOptions) again(run *report.Run, id string) string {
 	case o.target == "hw" && o.wire != "" && o.wire == os.Getenv("LAB_WIRE"):
 		words = append([]string{"scripts/lab", "--kernel", labKernel(run.Environment[report.KeyKernel]), "--"}, words...)
 	}
-	words = append(words, "conform", "--target="+o.target)
+	words = append(words, quoted(calledAs(os.Args[0])), "--target="+o.target)
 	add := func(given bool, flag string, value any) {
 		if given {
 			words = append(words, flag, quoted(fmt.Sprint(value)))
@@ -56,6 +57,14 @@ func (o *runOptions) again(run *report.Run, id string) string {
 		words = append(words, "--lockstep")
 	}
 	return fmt.Sprintf("%s --seed %d --label-filter %s -v", strings.Join(words, " "), run.Seed, id)
+}
+
+// calledAs is the program as the command line named it, unless go run or a test built it for this time only.
+func calledAs(arg0 string) string {
+	if filepath.Base(arg0) != "conform" || strings.Contains(arg0, string(filepath.Separator)+"go-build") {
+		return "conform"
+	}
+	return arg0
 }
 
 // labKernel is the value of scripts/lab --kernel for a release.

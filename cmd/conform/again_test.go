@@ -28,6 +28,12 @@ func TestAgainIsTheWholeCommand(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, b.String())
 		}
 	}
+	for arg0, want := range map[string]string{"conform": "conform", "bin/conform": "bin/conform", "/opt/rdma tools/conform": "/opt/rdma tools/conform",
+		"/tmp/go-build1/b001/exe/conform": "conform", "/tmp/conform.test": "conform"} {
+		if got := calledAs(arg0); got != want {
+			t.Errorf("called as %s: %s, want %s", arg0, got, want)
+		}
+	}
 	above := [][]string{{"sh", "-c", "conform"}, {"bin/rdmasim", "exec", "--uar", "dynamic", "--set", "a b", "--", "sh", "-c", "conform"}}
 	if got := strings.Join(execPrefix(above), " "); got != "bin/rdmasim exec --uar dynamic --set 'a b' --" {
 		t.Errorf("prefix %s", got)
