@@ -3,6 +3,7 @@ package outfile
 import (
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -33,7 +34,7 @@ func PlanDir(prefix string) *Dir {
 func (d *Dir) Make() error {
 	for {
 		if err := os.Mkdir(d.Path, 0o700); err != nil {
-			return err
+			return fmt.Errorf("no temporary folder can be made in %s: %w; TMPDIR names another place", filepath.Dir(d.Path), cause(err))
 		}
 		f, err := os.Open(d.Path)
 		if err == nil && lock(f) {
@@ -62,6 +63,14 @@ func sweepDirs(prefix string) {
 			_ = os.RemoveAll(path)
 		}
 	}
+}
+
+// CheckFolder returns an error if the folder in which the process is was removed.
+func CheckFolder() error {
+	if _, err := os.Getwd(); err != nil {
+		return errors.New("the folder in which this command was started is gone: change to one that is there")
+	}
+	return nil
 }
 
 // Remove removes the folder with what is in it.

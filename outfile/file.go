@@ -194,6 +194,11 @@ func (f *File) sweep() {
 // Check reports whether an output can be prepared at path, without a trace of it. The reader of a named pipe
 // does not notice.
 func Check(ctx context.Context, path string) error {
+	if !filepath.IsAbs(path) {
+		if err := CheckFolder(); err != nil {
+			return fmt.Errorf("%s cannot be written: %w", path, err)
+		}
+	}
 	if st, err := os.Stat(path); err == nil && !st.IsDir() && !st.Mode().IsRegular() {
 		if err := unix.Access(path, unix.W_OK); err != nil {
 			return fmt.Errorf("%s cannot be written: %w", path, err)

@@ -71,7 +71,7 @@ func start(cfg *Config, path string, devices []tree.Device) (s *started, err err
 		return s, err
 	}
 	if err := s.work.Make(); err != nil {
-		return s, fmt.Errorf("work folder: %w", err)
+		return s, &UsageError{err}
 	}
 	o := order{Path: path, Args: cfg.Args, Mount: os.Geteuid() == 0 && !cfg.PathCalls, WorkDir: s.work.Path, Devices: devices}
 	if !cfg.CopyQueues {

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/rdmasim/rdmasim/fault"
+	"github.com/rdmasim/rdmasim/outfile"
 	"github.com/rdmasim/rdmasim/sim/profile"
 )
 
@@ -46,6 +47,9 @@ type Config struct {
 
 // Sockets are the absolute paths of the sockets, by function.
 func (cfg *Config) Sockets() ([]string, error) {
+	if err := outfile.CheckFolder(); err != nil && !filepath.IsAbs(cfg.Socket) {
+		return nil, &UsageError{fmt.Errorf("socket %s: %w", cfg.Socket, err)}
+	}
 	path, err := filepath.Abs(cfg.Socket)
 	if err != nil {
 		return nil, fmt.Errorf("socket %s: %w", cfg.Socket, err)

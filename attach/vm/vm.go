@@ -17,6 +17,8 @@ import (
 	"strconv"
 	"syscall"
 	"time"
+
+	"github.com/rdmasim/rdmasim/outfile"
 )
 
 //go:embed scripts
@@ -62,8 +64,8 @@ func Run(ctx context.Context, cfg *Config) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer os.RemoveAll(dir)
-	c := exec.CommandContext(ctx, filepath.Join(dir, "scripts", "boot"), cfg.flags()...)
+	defer func() { _ = dir.Remove() }()
+	c := exec.CommandContext(ctx, filepath.Join(dir.Path, "scripts", "boot"), cfg.flags()...)
 	c.Stdout, c.Stderr, c.Stdin = cfg.Stdout, cfg.Stderr, nil
 	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
 	if len(cfg.Args) == 0 {
@@ -120,27 +122,27 @@ func (cfg *Config) flags() []string {
 }
 
 // unpack writes the scripts into a folder of their own.
-func unpack() (string, error) {
-	dir, err := os.MkdirTemp("", "rdmasim-vm-")
+func unpack() (*outfile.Dir, error) {
+	dir, err := outfile.TempDir("rdmasim-guest")
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	err = fs.WalkDir(scripts, "scripts", func(name string, e fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
 		case e.IsDir():
-			return os.MkdirAll(filepath.Join(dir, name), 0o755)
+			return os.MkdirAll(filepath.Join(dir.Path, name), 0o755)
 		}
 		b, err := scripts.ReadFile(name)
 		if err != nil {
 			return err
 		}
-		return os.WriteFile(filepath.Join(dir, name), b, 0o755)
+		return os.WriteFile(filepath.Join(dir.Path, name), b, 0o755)
 	})
 	if err != nil {
-		os.RemoveAll(dir)
-		return "", fmt.Errorf("the scripts that boot guests: %w", err)
+		_ = dir.Remove()
+		return nil, fmt.Errorf("the scripts that boot guests: %w", err)
 	}
 	return dir, nil
 }

@@ -18,8 +18,9 @@ func TestUnpack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer dir.Remove()
 	for _, name := range []string{"boot", "guest", "kernel", "qemu", "root", "debian"} {
-		path := filepath.Join(dir, "scripts", name)
+		path := filepath.Join(dir.Path, "scripts", name)
 		if st, err := os.Stat(path); err != nil || st.Mode()&0o100 == 0 {
 			t.Errorf("%s cannot be run: %v", name, err)
 		}
@@ -60,10 +61,10 @@ func TestKernelOfOnesOwn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer os.RemoveAll(dir)
+	defer dir.Remove()
 	cache := filepath.Join(t.TempDir(), "cache")
 	kernel := func(what string) (string, error) {
-		out, err := exec.Command(filepath.Join(dir, "scripts", "kernel"), what, cache).CombinedOutput()
+		out, err := exec.Command(filepath.Join(dir.Path, "scripts", "kernel"), what, cache).CombinedOutput()
 		return strings.TrimSpace(string(out)), err
 	}
 	own := t.TempDir()

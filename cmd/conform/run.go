@@ -37,6 +37,9 @@ func runSuite(cmd *cobra.Command, o *runOptions) error {
 	if err := o.check(); err != nil {
 		return err
 	}
+	if err := outfile.CheckFolder(); err != nil {
+		return &status{exitUsage, err}
+	}
 	jobs, err := o.jobs(cmd.Context(), cmd.Flags().Changed("parallel"))
 	if err != nil {
 		return err

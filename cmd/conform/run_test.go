@@ -121,3 +121,18 @@ func TestVerboseShowsObservations(t *testing.T) {
 		t.Errorf("exit %d\n%s", code, out)
 	}
 }
+
+// A run in a folder that was removed is refused, before a case would seem to be to blame.
+func TestRunInAFolderThatIsGone(t *testing.T) {
+	gone := filepath.Join(t.TempDir(), "gone")
+	if err := os.Mkdir(gone, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(gone)
+	if err := os.Remove(gone); err != nil {
+		t.Fatal(err)
+	}
+	if code, out, stderr := command(t, "--target=sim", "--label-filter", "PD-003"); code != exitUsage || !strings.Contains(stderr, "is gone") {
+		t.Errorf("exit %d\n%s%s", code, out, stderr)
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"github.com/rdmasim/rdmasim/experiment"
 	"github.com/rdmasim/rdmasim/fault"
 	"github.com/rdmasim/rdmasim/input"
+	"github.com/rdmasim/rdmasim/outfile"
 	"github.com/rdmasim/rdmasim/sim/profile"
 )
 
@@ -26,7 +27,7 @@ The options for QEMU are printed. The session ends with an interrupt or SIGTERM,
 disconnects the guests. rdmasim vm boots a guest, too.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			cfg, err := f.config(c.Context())
+			cfg, err := f.config(c.Context(), outfile.Named{Flag: "--socket", Path: f.cfg.Socket})
 			if err != nil {
 				return err
 			}
@@ -65,9 +66,13 @@ func (f *adapterFlags) add(c *cobra.Command) {
 	s.BoolVarP(&f.cfg.Verbose, "verbose", "v", false, "print a line for each command of the driver")
 }
 
-// config reads the files that the flags name.
-func (f *adapterFlags) config(ctx context.Context) (*pci.Config, error) {
-	var err error
+// config reads the files that the flags name. Outputs are those beside the capture.
+func (f *adapterFlags) config(ctx context.Context, outputs ...outfile.Named) (*pci.Config, error) {
+	outputs = append(outputs, outfile.Named{Flag: "--pcap", Path: f.cfg.Pcap})
+	err := outfile.Distinct(outputs, []outfile.Named{{Flag: "--fault", Path: f.faults}})
+	if err != nil {
+		return nil, &experiment.UsageError{Err: err}
+	}
 	if f.cfg.Profile, err = profile.Load(f.name); err != nil {
 		return nil, &experiment.UsageError{Err: err}
 	}

@@ -56,6 +56,8 @@ func TestPCIRefusals(t *testing.T) {
 		{[]string{"--socket", socket, "--fault", filepath.Join(dir, "none")}, "--fault"},
 		{[]string{"--socket", socket, "--pcap", filepath.Join(dir, "no", "p")}, "no such file"},
 		{[]string{"--socket", socket, "guest"}, "guest"},
+		{[]string{"--socket", socket, "--fault", faults, "--pcap", faults}, "--fault and --pcap are one file"},
+		{[]string{"--socket", socket, "--pcap", socket}, "--socket and --pcap are one file"},
 	} {
 		var out, stderr bytes.Buffer
 		if code := execute(t.Context(), append([]string{"pci"}, x.args...), &out, &stderr); code != exitUsage || !strings.Contains(stderr.String(), x.say) {

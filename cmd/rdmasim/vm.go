@@ -11,6 +11,9 @@ import (
 
 	"github.com/rdmasim/rdmasim/attach/pci"
 	"github.com/rdmasim/rdmasim/attach/vm"
+	"github.com/rdmasim/rdmasim/experiment"
+	"github.com/rdmasim/rdmasim/input"
+	"github.com/rdmasim/rdmasim/outfile"
 )
 
 func vmCommand() *cobra.Command {
@@ -30,10 +33,13 @@ kernel and, where QEMU is older than 10.1, a QEMU. The exit status is that of th
   rdmasim vm --kernel 6.1 --dmesg boot.log -- true`,
 		RunE: func(c *cobra.Command, args []string) error {
 			guest.Args, guest.Stdout, guest.Stderr = args, os.Stdout, os.Stderr
+			if err := checkGuest(c, &guest); err != nil {
+				return &experiment.UsageError{Err: fmt.Errorf("vm: %w", err)}
+			}
 			if len(guest.Sockets) > 0 {
 				return runGuest(c.Context(), &guest)
 			}
-			cfg, err := f.config(c.Context())
+			cfg, err := f.config(c.Context(), outfile.Named{Flag: "--dmesg", Path: guest.Dmesg})
 			if err != nil {
 				return err
 			}
@@ -57,15 +63,36 @@ kernel and, where QEMU is older than 10.1, a QEMU. The exit status is that of th
 	return c
 }
 
-// runBoth boots a guest on adapters of this process.
-func runBoth(c *cobra.Command, cfg *pci.Config, guest *vm.Config) error {
-	dir, err := os.MkdirTemp("", "rdmasim-vm-")
-	if err != nil {
+// checkGuest refuses what cannot be, before anything is downloaded or booted.
+func checkGuest(c *cobra.Command, guest *vm.Config) error {
+	if err := input.NamesGiven(c.Flags(), "pcap", "fault", "dmesg", "folder", "cache"); err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
-	cfg.Socket = filepath.Join(dir, "mlx5")
-	cfg.Wire = filepath.Join(dir, "wire")
+	if err := guest.Check(); err != nil {
+		return err
+	}
+	if len(guest.Sockets) > 0 {
+		for _, name := range []string{"functions", "profile", "seed", "pcap", "pcap-limit", "fault", "verbose"} {
+			if c.Flags().Changed(name) {
+				return fmt.Errorf("--%s is for the process that has the adapters: give it to the rdmasim pci of --connect", name)
+			}
+		}
+	}
+	if guest.Dmesg != "" {
+		return outfile.Check(c.Context(), guest.Dmesg)
+	}
+	return nil
+}
+
+// runBoth boots a guest on adapters of this process.
+func runBoth(c *cobra.Command, cfg *pci.Config, guest *vm.Config) error {
+	dir, err := outfile.TempDir("rdmasim-vm")
+	if err != nil {
+		return &experiment.UsageError{Err: fmt.Errorf("vm: %w", err)}
+	}
+	defer func() { _ = dir.Remove() }()
+	cfg.Socket = filepath.Join(dir.Path, "mlx5")
+	cfg.Wire = filepath.Join(dir.Path, "wire")
 	guest.Wire = cfg.Wire
 	cfg.Logf = func(format string, a ...any) { fmt.Fprintf(c.ErrOrStderr(), "rdmasim vm: "+format+"\n", a...) }
 	if guest.Sockets, err = cfg.Sockets(); err != nil {
