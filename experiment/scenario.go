@@ -463,8 +463,8 @@ func (s *Scenario) execute(ctx context.Context, x *Experiment, req Request, prog
 		return nil, usage("--set: %w", err)
 	}
 	points, err := req.points(func(k, _ string) error {
-		if k == "name" || k == "title" || k == "source" {
-			return fmt.Errorf("the %s changes nothing in a run", k)
+		if k == "name" { // a column of the result has that name
+			return errors.New("the name changes nothing in a run")
 		}
 		return nil
 	})

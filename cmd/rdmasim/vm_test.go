@@ -56,7 +56,7 @@ func TestGuestRefusals(t *testing.T) {
 func TestNoTemporaryFolder(t *testing.T) {
 	none := filepath.Join(t.TempDir(), "none")
 	t.Setenv("TMPDIR", none)
-	for _, args := range [][]string{{"exec", "--", "true"}, {"vm", "--", "true"}} {
+	for _, args := range [][]string{{"exec", "--", "/bin/true"}, {"vm", "--", "true"}} {
 		code, out := rdmasim(t, args...)
 		if code != exitUsage || !strings.Contains(out, none) || !strings.Contains(out, "TMPDIR") {
 			t.Errorf("%v: exit %d, %s", args, code, out)
