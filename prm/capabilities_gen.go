@@ -239,12 +239,18 @@ func (h HCACap) LogMaxRQ() uint32                          { return bits(h, 0x6c
 func (h HCACap) SetLogMaxRQ(v uint32)                      { put(h, 0x6c, 28, 24, v) }
 func (h HCACap) LogMaxSQ() uint32                          { return bits(h, 0x6c, 20, 16) }
 func (h HCACap) SetLogMaxSQ(v uint32)                      { put(h, 0x6c, 20, 16, v) }
+func (h HCACap) LogMaxTIR() uint32                         { return bits(h, 0x6c, 12, 8) }
+func (h HCACap) SetLogMaxTIR(v uint32)                     { put(h, 0x6c, 12, 8, v) }
+func (h HCACap) LogMaxTIS() uint32                         { return bits(h, 0x6c, 4, 0) }
+func (h HCACap) SetLogMaxTIS(v uint32)                     { put(h, 0x6c, 4, 0, v) }
 func (h HCACap) LogMaxRMP() uint32                         { return bits(h, 0x70, 28, 24) }
 func (h HCACap) SetLogMaxRMP(v uint32)                     { put(h, 0x70, 28, 24, v) }
 func (h HCACap) LogMaxRQT() uint32                         { return bits(h, 0x70, 20, 16) }
 func (h HCACap) SetLogMaxRQT(v uint32)                     { put(h, 0x70, 20, 16, v) }
 func (h HCACap) LogMaxRQTSize() uint32                     { return bits(h, 0x70, 12, 8) }
 func (h HCACap) SetLogMaxRQTSize(v uint32)                 { put(h, 0x70, 12, 8, v) }
+func (h HCACap) LogMaxTISPerSQ() uint32                    { return bits(h, 0x70, 4, 0) }
+func (h HCACap) SetLogMaxTISPerSQ(v uint32)                { put(h, 0x70, 4, 0, v) }
 func (h HCACap) RoCERWSupported() bool                     { return bit(h, 0x74, 30) }
 func (h HCACap) SetRoCERWSupported(v bool)                 { putBit(h, 0x74, 30, v) }
 func (h HCACap) LogMaxWQSz() uint32                        { return bits(h, 0x78, 4, 0) }

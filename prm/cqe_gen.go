@@ -10,10 +10,19 @@ const CQE64Size = 64
 
 // InlineData is the payload area of CQEFormatInline32.
 func (c CQE64) InlineData() []byte { return c[0:32:32] }
-func (c CQE64) MLPath() uint8      { return c[17] }
-func (c CQE64) SetMLPath(v uint8)  { c[17] = v }
-func (c CQE64) SLID() uint16       { return be16(c, 22) }
-func (c CQE64) SetSLID(v uint16)   { putBE16(c, 22, v) }
+
+// RSSHash, RSSHashType, Checksum, HDSIPExt and L4L3HdrType are of received Ethernet packets (device.h,
+// struct mlx5_cqe64).
+func (c CQE64) RSSHash() uint32        { return be32(c, 12) }
+func (c CQE64) SetRSSHash(v uint32)    { putBE32(c, 12, v) }
+func (c CQE64) RSSHashType() uint8     { return c[16] }
+func (c CQE64) SetRSSHashType(v uint8) { c[16] = v }
+func (c CQE64) MLPath() uint8          { return c[17] }
+func (c CQE64) SetMLPath(v uint8)      { c[17] = v }
+func (c CQE64) Checksum() uint16       { return be16(c, 20) }
+func (c CQE64) SetChecksum(v uint16)   { putBE16(c, 20, v) }
+func (c CQE64) SLID() uint16           { return be16(c, 22) }
+func (c CQE64) SetSLID(v uint16)       { putBE16(c, 22, v) }
 
 // GRH is not zero when a GRH was there (UD).
 func (c CQE64) GRH() uint32     { return bits(c, 24, 29, 28) }
@@ -22,8 +31,14 @@ func (c CQE64) SL() uint32      { return bits(c, 24, 27, 24) }
 func (c CQE64) SetSL(v uint32)  { put(c, 24, 27, 24, v) }
 
 // RQPN is the source QP number.
-func (c CQE64) RQPN() uint32     { return bits(c, 24, 23, 0) }
-func (c CQE64) SetRQPN(v uint32) { put(c, 24, 23, 0, v) }
+func (c CQE64) RQPN() uint32           { return bits(c, 24, 23, 0) }
+func (c CQE64) SetRQPN(v uint32)       { put(c, 24, 23, 0, v) }
+func (c CQE64) HDSIPExt() uint8        { return c[28] }
+func (c CQE64) SetHDSIPExt(v uint8)    { c[28] = v }
+func (c CQE64) L4L3HdrType() uint8     { return c[29] }
+func (c CQE64) SetL4L3HdrType(v uint8) { c[29] = v }
+func (c CQE64) VLANInfo() uint16       { return be16(c, 30) }
+func (c CQE64) SetVLANInfo(v uint16)   { putBE16(c, 30, v) }
 
 // SRQNUIdx is the SRQ number (CQE version 0) or the user index (version 1).
 func (c CQE64) SRQNUIdx() uint32     { return be32(c, 32) & 0xffffff }
@@ -38,10 +53,14 @@ func (c CQE64) Timestamp() uint64        { return be64(c, 48) }
 func (c CQE64) SetTimestamp(v uint64)    { putBE64(c, 48, v) }
 
 // SOp is the opcode of the send WQE (requester entries).
-func (c CQE64) SOp() WQEOpcode         { return WQEOpcode(c[56]) }
-func (c CQE64) SetSOp(v WQEOpcode)     { c[56] = uint8(v) }
-func (c CQE64) QPN() uint32            { return bits(c, 56, 23, 0) }
-func (c CQE64) SetQPN(v uint32)        { put(c, 56, 23, 0, v) }
+func (c CQE64) SOp() WQEOpcode     { return WQEOpcode(c[56]) }
+func (c CQE64) SetSOp(v WQEOpcode) { c[56] = uint8(v) }
+func (c CQE64) QPN() uint32        { return bits(c, 56, 23, 0) }
+func (c CQE64) SetQPN(v uint32)    { put(c, 56, 23, 0, v) }
+
+// FlowTag is that of the flow table entry that an Ethernet packet has matched.
+func (c CQE64) FlowTag() uint32        { return bits(c, 56, 23, 0) }
+func (c CQE64) SetFlowTag(v uint32)    { put(c, 56, 23, 0, v) }
 func (c CQE64) WQECounter() uint16     { return be16(c, 60) }
 func (c CQE64) SetWQECounter(v uint16) { putBE16(c, 60, v) }
 func (c CQE64) Signature() uint8       { return c[62] }

@@ -126,12 +126,13 @@ const (
 
 // Capability pages: QUERY_HCA_CAP's op_mod is page << 1 | mode.
 const (
-	CapGeneral   = 0x00
-	CapEth       = 0x01
-	CapODP       = 0x02
-	CapAtomic    = 0x03
-	CapRoCE      = 0x04
-	CapDeviceMem = 0x0f
+	CapGeneral      = 0x00
+	CapEth          = 0x01
+	CapODP          = 0x02
+	CapAtomic       = 0x03
+	CapRoCE         = 0x04
+	CapNICFlowTable = 0x07
+	CapDeviceMem    = 0x0f
 
 	CapModeMax     = 0
 	CapModeCurrent = 1

@@ -50,6 +50,7 @@ const (
 	OpQueryXRCSRQ            Opcode = 0x707
 	OpArmXRCSRQ              Opcode = 0x708
 	OpQueryVportState        Opcode = 0x750
+	OpModifyVportState       Opcode = 0x751
 	OpQueryNICVportContext   Opcode = 0x754
 	OpModifyNICVportContext  Opcode = 0x755
 	OpQueryRoCEAddress       Opcode = 0x760
@@ -74,10 +75,41 @@ const (
 	OpDeallocXRCD            Opcode = 0x80f
 	OpAllocTransportDomain   Opcode = 0x816
 	OpDeallocTransportDomain Opcode = 0x817
+	OpCreateTIR              Opcode = 0x900
+	OpModifyTIR              Opcode = 0x901
+	OpDestroyTIR             Opcode = 0x902
+	OpQueryTIR               Opcode = 0x903
+	OpCreateSQ               Opcode = 0x904
+	OpModifySQ               Opcode = 0x905
+	OpDestroySQ              Opcode = 0x906
+	OpQuerySQ                Opcode = 0x907
+	OpCreateRQ               Opcode = 0x908
+	OpModifyRQ               Opcode = 0x909
+	OpDestroyRQ              Opcode = 0x90a
+	OpQueryRQ                Opcode = 0x90b
 	OpCreateRMP              Opcode = 0x90c
 	OpModifyRMP              Opcode = 0x90d
 	OpDestroyRMP             Opcode = 0x90e
 	OpQueryRMP               Opcode = 0x90f
+	OpCreateTIS              Opcode = 0x912
+	OpModifyTIS              Opcode = 0x913
+	OpDestroyTIS             Opcode = 0x914
+	OpQueryTIS               Opcode = 0x915
+	OpCreateRQT              Opcode = 0x916
+	OpModifyRQT              Opcode = 0x917
+	OpDestroyRQT             Opcode = 0x918
+	OpQueryRQT               Opcode = 0x919
+	OpSetFlowTableRoot       Opcode = 0x92f
+	OpCreateFlowTable        Opcode = 0x930
+	OpDestroyFlowTable       Opcode = 0x931
+	OpCreateFlowGroup        Opcode = 0x933
+	OpDestroyFlowGroup       Opcode = 0x934
+	OpSetFlowEntry           Opcode = 0x936
+	OpDeleteFlowEntry        Opcode = 0x938
+	OpAllocFlowCounter       Opcode = 0x939
+	OpDeallocFlowCounter     Opcode = 0x93a
+	OpQueryFlowCounter       Opcode = 0x93b
+	OpModifyFlowTable        Opcode = 0x93c
 )
 
 // cmdInfo is what the device must know of a command before it looks at fields.
@@ -136,6 +168,7 @@ var commands = [...]cmdInfo{
 	{OpQueryXRCSRQ, "QUERY_XRC_SRQ", QueryXRCSRQInSize, QueryXRCSRQOutSize},
 	{OpArmXRCSRQ, "ARM_XRC_SRQ", ArmXRCSRQInSize, ArmXRCSRQOutSize},
 	{OpQueryVportState, "QUERY_VPORT_STATE", QueryVportStateInSize, QueryVportStateOutSize},
+	{OpModifyVportState, "MODIFY_VPORT_STATE", ModifyVportStateInSize, ModifyVportStateOutSize},
 	{OpQueryNICVportContext, "QUERY_NIC_VPORT_CONTEXT", QueryNICVportContextInSize, QueryNICVportContextOutSize},
 	{OpModifyNICVportContext, "MODIFY_NIC_VPORT_CONTEXT", ModifyNICVportContextInSize, ModifyNICVportContextOutSize},
 	{OpQueryRoCEAddress, "QUERY_ROCE_ADDRESS", QueryRoCEAddressInSize, QueryRoCEAddressOutSize},
@@ -160,8 +193,39 @@ var commands = [...]cmdInfo{
 	{OpDeallocXRCD, "DEALLOC_XRCD", DeallocXRCDInSize, DeallocXRCDOutSize},
 	{OpAllocTransportDomain, "ALLOC_TRANSPORT_DOMAIN", AllocTransportDomainInSize, AllocTransportDomainOutSize},
 	{OpDeallocTransportDomain, "DEALLOC_TRANSPORT_DOMAIN", DeallocTransportDomainInSize, DeallocTransportDomainOutSize},
+	{OpCreateTIR, "CREATE_TIR", CreateTIRInSize, CreateTIROutSize},
+	{OpModifyTIR, "MODIFY_TIR", ModifyTIRInSize, ModifyTIROutSize},
+	{OpDestroyTIR, "DESTROY_TIR", DestroyTIRInSize, DestroyTIROutSize},
+	{OpQueryTIR, "QUERY_TIR", QueryTIRInSize, QueryTIROutSize},
+	{OpCreateSQ, "CREATE_SQ", CreateSQInSize, CreateSQOutSize},
+	{OpModifySQ, "MODIFY_SQ", ModifySQInSize, ModifySQOutSize},
+	{OpDestroySQ, "DESTROY_SQ", DestroySQInSize, DestroySQOutSize},
+	{OpQuerySQ, "QUERY_SQ", QuerySQInSize, QuerySQOutSize},
+	{OpCreateRQ, "CREATE_RQ", CreateRQInSize, CreateRQOutSize},
+	{OpModifyRQ, "MODIFY_RQ", ModifyRQInSize, ModifyRQOutSize},
+	{OpDestroyRQ, "DESTROY_RQ", DestroyRQInSize, DestroyRQOutSize},
+	{OpQueryRQ, "QUERY_RQ", QueryRQInSize, QueryRQOutSize},
 	{OpCreateRMP, "CREATE_RMP", CreateRMPInSize, CreateRMPOutSize},
 	{OpModifyRMP, "MODIFY_RMP", ModifyRMPInSize, ModifyRMPOutSize},
 	{OpDestroyRMP, "DESTROY_RMP", DestroyRMPInSize, DestroyRMPOutSize},
 	{OpQueryRMP, "QUERY_RMP", QueryRMPInSize, QueryRMPOutSize},
+	{OpCreateTIS, "CREATE_TIS", CreateTISInSize, CreateTISOutSize},
+	{OpModifyTIS, "MODIFY_TIS", ModifyTISInSize, ModifyTISOutSize},
+	{OpDestroyTIS, "DESTROY_TIS", DestroyTISInSize, DestroyTISOutSize},
+	{OpQueryTIS, "QUERY_TIS", QueryTISInSize, QueryTISOutSize},
+	{OpCreateRQT, "CREATE_RQT", CreateRQTInSize, CreateRQTOutSize},
+	{OpModifyRQT, "MODIFY_RQT", ModifyRQTInSize, ModifyRQTOutSize},
+	{OpDestroyRQT, "DESTROY_RQT", DestroyRQTInSize, DestroyRQTOutSize},
+	{OpQueryRQT, "QUERY_RQT", QueryRQTInSize, QueryRQTOutSize},
+	{OpSetFlowTableRoot, "SET_FLOW_TABLE_ROOT", SetFlowTableRootInSize, SetFlowTableRootOutSize},
+	{OpCreateFlowTable, "CREATE_FLOW_TABLE", CreateFlowTableInSize, CreateFlowTableOutSize},
+	{OpDestroyFlowTable, "DESTROY_FLOW_TABLE", DestroyFlowTableInSize, DestroyFlowTableOutSize},
+	{OpCreateFlowGroup, "CREATE_FLOW_GROUP", CreateFlowGroupInSize, CreateFlowGroupOutSize},
+	{OpDestroyFlowGroup, "DESTROY_FLOW_GROUP", DestroyFlowGroupInSize, DestroyFlowGroupOutSize},
+	{OpSetFlowEntry, "SET_FLOW_TABLE_ENTRY", SetFlowEntryInSize, SetFlowEntryOutSize},
+	{OpDeleteFlowEntry, "DELETE_FLOW_TABLE_ENTRY", DeleteFlowEntryInSize, DeleteFlowEntryOutSize},
+	{OpAllocFlowCounter, "ALLOC_FLOW_COUNTER", AllocFlowCounterInSize, AllocFlowCounterOutSize},
+	{OpDeallocFlowCounter, "DEALLOC_FLOW_COUNTER", DeallocFlowCounterInSize, DeallocFlowCounterOutSize},
+	{OpQueryFlowCounter, "QUERY_FLOW_COUNTER", QueryFlowCounterInSize, QueryFlowCounterOutSize},
+	{OpModifyFlowTable, "MODIFY_FLOW_TABLE", ModifyFlowTableInSize, ModifyFlowTableOutSize},
 }

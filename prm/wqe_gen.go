@@ -125,6 +125,27 @@ func (a AVSegment) RGID() []byte          { return a[32:48:48] }
 // vector must be whole.
 func (a AVSegment) Path() []byte { return a[12:48:48] }
 
+// EthSegment follows the control segment of a WQE that sends an Ethernet packet. Inline headers begin in
+// its last two bytes.
+type EthSegment []byte
+
+// EthSegmentSize is its length in bytes.
+const EthSegmentSize = 16
+
+// CSFlags says which checksums to fill in (EthL3Checksum and so on).
+func (e EthSegment) CSFlags() uint8      { return e[4] }
+func (e EthSegment) SetCSFlags(v uint8)  { e[4] = v }
+func (e EthSegment) SWPFlags() uint8     { return e[5] }
+func (e EthSegment) SetSWPFlags(v uint8) { e[5] = v }
+
+// MSS is how much payload each packet of a TSO has.
+func (e EthSegment) MSS() uint16     { return be16(e, 6) }
+func (e EthSegment) SetMSS(v uint16) { putBE16(e, 6, v) }
+
+// InlineSize is how many bytes of the packet are in the WQE.
+func (e EthSegment) InlineSize() uint16     { return be16(e, 12) }
+func (e EthSegment) SetInlineSize(v uint16) { putBE16(e, 12, v) }
+
 // UMRCtrlSegment follows the control segment of a UMR WQE; an mkey context segment
 // (an MKC) follows it, then entries. BIND_MW and LOCAL_INV of libmlx5 are such WQEs.
 type UMRCtrlSegment []byte
