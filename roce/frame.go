@@ -180,6 +180,16 @@ func (p *Pool) Get(n int) *Frame {
 	return f
 }
 
+// GetPlain is Get of an Ethernet frame that is no packet of RDMA.
+func (p *Pool) GetPlain(n int) *Frame {
+	f := p.Get(n)
+	f.Packet = Packet{B: f.B, Op: noOpcode}
+	return f
+}
+
+// noOpcode is reserved, and so of no kind.
+const noOpcode = 0xC0
+
 // Copy is a frame of its own with f's bytes and state.
 func (p *Pool) Copy(f *Frame) *Frame {
 	g := p.Get(len(f.B))
