@@ -10,6 +10,7 @@ import (
 type receiveEngine struct {
 	*units
 	qps          *queuePairs
+	nic          *nic     // nil: RDMA only
 	reqAt, rspAt sim.Time // the last request, the last response takes effect then
 	drained      sim.Time // the engine took the last packet out of the port's buffer then
 	arrivals     arrivals
@@ -64,10 +65,10 @@ func pipelineOf(p *roce.Packet) int {
 	return responses
 }
 
-// Plan foresees a frame that is on its way. A device whose engines may stand still, or that
-// pauses the other end by what has arrived, plans nothing.
+// Plan foresees a frame that is on its way. A device whose engines may stand still, that
+// pauses the other end by what has arrived, or that is a network interface, plans nothing.
 func (d *receiveEngine) Plan(f *roce.Frame, tail sim.Time) bool {
-	if d.lateWire == nil || d.pauser != nil || d.p.RNRStall > 0 {
+	if d.lateWire == nil || d.pauser != nil || d.p.RNRStall > 0 || d.nic != nil {
 		return false
 	}
 	p, err := f.Decode()
@@ -239,6 +240,10 @@ func (d *receiveEngine) Receive(f *roce.Frame) { d.receive(f, -1, 0) }
 func (d *receiveEngine) receive(f *roce.Frame, slot int32, delay sim.Time) {
 	d.settle()
 	p, err := f.Decode()
+	if d.nic != nil && slot < 0 && d.nic.takes(f, err) {
+		d.nic.arrive(f)
+		return
+	}
 	if err != nil {
 		if r, ok := err.(roce.DropReason); ok {
 			d.c.RxDropped[r]++

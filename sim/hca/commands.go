@@ -113,6 +113,10 @@ func (d *Device) Command(in, out []byte) sim.Time {
 
 func (d *Device) run(op prm.Opcode, in, out []byte) prm.Status {
 	c, ok := commands[op]
+	if !ok && d.nic != nil {
+		c = command{nicCommands[op], phaseRunning, phaseRunning}
+		ok = c.run != nil
+	}
 	switch {
 	case !ok:
 		return prm.StatusBadOp

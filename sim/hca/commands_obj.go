@@ -73,21 +73,12 @@ func deallocCounted(nums *numbers, t []int32, n uint32) prm.Status {
 	return prm.StatusOK
 }
 
-// allocFlag and deallocFlag serve objects that are no more than a number.
-func allocFlag(nums *numbers, t *[]bool) (uint32, prm.Status) {
-	n, ok := nums.alloc()
-	if !ok {
-		return 0, prm.StatusLimErr
-	}
-	*t = put(*t, n, true)
-	return n, prm.StatusOK
-}
-
-func deallocFlag(nums *numbers, t []bool, n uint32) prm.Status {
-	if uint64(n) >= uint64(len(t)) || !t[n] {
+// destroyed is the end of numbered object n, which has users.
+func destroyed[T any](t []*T, n uint32, users int, nums *numbers) prm.Status {
+	if users > 0 {
 		return prm.StatusBadResState
 	}
-	t[n] = false
+	t[n] = nil
 	nums.release(n)
 	return prm.StatusOK
 }
@@ -103,13 +94,13 @@ func cmdDeallocXRCD(d *Device, in, _ []byte) prm.Status {
 }
 
 func cmdAllocTD(d *Device, _, out []byte) prm.Status {
-	n, st := allocFlag(&d.tdNums, &d.tds)
+	n, st := allocCounted(&d.tdNums, &d.tds)
 	prm.AllocTransportDomainOut(out).SetTransportDomain(n)
 	return st
 }
 
 func cmdDeallocTD(d *Device, in, _ []byte) prm.Status {
-	return deallocFlag(&d.tdNums, d.tds, prm.DeallocTransportDomainIn(in).TransportDomain())
+	return deallocCounted(&d.tdNums, d.tds, prm.DeallocTransportDomainIn(in).TransportDomain())
 }
 
 // maxTranslations is for how many units of 16 bytes a key has room at most: 64 GiB in pages of 4 KiB.

@@ -46,7 +46,7 @@ func cmdVportState(d *Device, in, out []byte) prm.Status {
 		return prm.StatusBadParam
 	}
 	o := prm.QueryVportStateOut(out)
-	o.SetAdminState(prm.VportStateUp)
+	o.SetAdminState(uint32(d.regs.vportAdmin))
 	if d.portUp() {
 		o.SetState(prm.VportStateUp)
 	}
@@ -156,6 +156,9 @@ func cmdVportCounter(d *Device, _, out []byte) prm.Status {
 	o := prm.QueryVportCounterOut(out)
 	o.Set(prm.VCRxIBUnicast, d.c.RxPackets, d.c.RxOctets)
 	o.Set(prm.VCTxIBUnicast, d.c.TxPackets, d.c.TxOctets)
+	if d.nic != nil {
+		d.nic.report(o)
+	}
 	return prm.StatusOK
 }
 

@@ -46,6 +46,7 @@ type Device struct {
 	queuePairs
 	receiveEngine
 	doorbells
+	nic  *nic // nil: the port carries RDMA only
 	fw   firmware
 	regs portRegisters
 }
@@ -58,6 +59,10 @@ func New(e *sim.Engine, name string, bus pcie.Bus, p Params, id Identity) *Devic
 	d := &Device{units: units{core: core{e: e, name: name, bus: bus, p: p, id: id, nextArrival: sim.Never}}}
 	d.queuePairs.units = &d.units
 	d.receiveEngine.units, d.receiveEngine.qps = &d.units, &d.queuePairs
+	if id.Netdev && p.LinkLayer == Ethernet {
+		d.nic = newNIC(&d.units, &d.qpNums, &d.regs.adminMTU)
+		d.receiveEngine.nic, d.doorbells.nic = d.nic, d.nic
+	}
 	d.doorbells.units, d.objects, d.doorbells.qps, d.doorbells.cqs = &d.units, &d.tables, &d.queuePairs, &d.cqs
 	d.addresses.core = &d.core
 	d.idlePUs, d.queues = p.PUs, &d.queuePairs
@@ -89,9 +94,12 @@ func (d *Device) reset() {
 	d.memory = newMemory(p)
 	d.tables = newTables(p, d.memory.start)
 	d.events = newEventQueues(&d.core)
-	d.cqs = newCompletionQueues(&d.core, &d.events, &d.queuePairs, d.cqs.made)
+	d.cqs = newCompletionQueues(&d.core, &d.events, (*cqReporters)(d), d.cqs.made)
 	d.srqs = newSharedQueues(&d.core, &d.events, &d.queuePairs, d.srqs.made)
 	d.queuePairs.reset()
+	if d.nic != nil {
+		d.nic.reset()
+	}
 	d.keys.SetDeviceMemory(onChip)
 	d.keys.Break(d.e.Broken())
 	if p.DumpFillMkey {
@@ -109,7 +117,20 @@ func (d *Device) reset() {
 	d.caches = newCaches(&d.core, d.keys, &d.queuePairs)
 	d.answers = p.PURead != 0 || p.WQECache > 0
 	d.fw, d.regs = newFirmware(p, &d.id), newPortRegisters(p)
+	if d.nic != nil {
+		d.fw.fillNIC(p)
+	}
 	d.resetPort()
+}
+
+// cqReporters is a device as its CQs see it: what reports to them.
+type cqReporters Device
+
+func (d *cqReporters) cqFailed(c *cq) {
+	d.queuePairs.cqFailed(c)
+	if d.nic != nil {
+		d.nic.cqFailed(c)
+	}
 }
 
 // Name is the device's name in the run ("mlx5_0").

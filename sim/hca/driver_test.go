@@ -74,8 +74,11 @@ type hostEQ struct {
 const tUARs = 4
 
 func newHost(t testing.TB, e *sim.Engine, p Params, n byte) *host {
-	h := &host{t: t, e: e, m: mem.New(1 << 30)}
-	h.id = Identity{GUID: 0x1000 + uint64(n), MAC: [6]byte{2, 0, 0, 0, 0, n}, IPv4: [4]byte{10, 0, 0, n}, BoardID: "TEST0000000001"}
+	return newHostOf(t, e, p, Identity{GUID: 0x1000 + uint64(n), MAC: [6]byte{2, 0, 0, 0, 0, n}, IPv4: [4]byte{10, 0, 0, n}, BoardID: "TEST0000000001"})
+}
+
+func newHostOf(t testing.TB, e *sim.Engine, p Params, id Identity) *host {
+	h := &host{t: t, e: e, m: mem.New(1 << 30), id: id}
 	h.l = pcie.NewLink(e, h.m, linkParams())
 	h.d = New(e, "mlx5_0", h.l, p, h.id)
 	h.l.Attach(h.d, func(v int) { h.ints[v]++ })

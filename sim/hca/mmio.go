@@ -14,6 +14,7 @@ type doorbells struct {
 	objects *tables
 	qps     *queuePairs
 	cqs     *completionQueues
+	nic     *nic
 	bfTimer bool
 	partial []*uar.Page // with pushes that still arrive
 	late    sim.Slab[latePush]
@@ -213,7 +214,9 @@ func (d *doorbells) doorbell(page uint32, db, wqe []byte) {
 	c := prm.CtrlSegment(db)
 	q := d.qps.qpn(c.QPN())
 	if q == nil || q.uar != page {
-		d.c.DoorbellsForeign++
+		if d.nic == nil || !d.nic.senders.doorbell(page, c) {
+			d.c.DoorbellsForeign++
+		}
 		return
 	}
 	q.requester.posted(c.WQEIndex(), c.DS(), wqe)

@@ -141,6 +141,8 @@ type Identity struct {
 	MAC     [6]byte
 	IPv4    [4]byte // of the port's network device; the GID table is filled by commands only
 	BoardID string  // PSID, at most 16 bytes
+	// Netdev: the function has what a driver needs to make a network interface of an Ethernet port.
+	Netdev bool
 }
 
 // Check says what is wrong with the parameters, or returns nil.

@@ -12,6 +12,7 @@ type portRegisters struct {
 	endianness byte   // of the host, RegHostEndianness
 	adminDown  bool   // PAOS: the driver does not want the port; Ethernet only
 	adminMTU   uint32 // PMTU, Ethernet only
+	vportAdmin uint8  // MODIFY_VPORT_STATE
 	events     uint32 // PAOS.E
 	protocols  linkProtocols
 	lanes      uint32 // PVLC: data lanes that the driver wants
@@ -28,7 +29,7 @@ const (
 
 // newPortRegisters is the state after power-on.
 func newPortRegisters(p *Params) portRegisters {
-	r := portRegisters{adminMTU: ethernetMTU, protocols: protocolsOf(p), lanes: vlHWCap}
+	r := portRegisters{adminMTU: ethernetMTU, vportAdmin: prm.VportStateUp, protocols: protocolsOf(p), lanes: vlHWCap}
 	copy(r.nodeDesc[:], fmt.Sprintf("MT%d Mellanox Technologies", p.VendorPartID))
 	return r
 }

@@ -14,7 +14,7 @@ type tables struct {
 	pdNums   numbers
 	xrcds    []int32 // SRQs that are in it, -1: not allocated
 	xrcdNums numbers
-	tds      []bool
+	tds      []int32 // TISs and TIRs, -1: not allocated
 	tdNums   numbers
 	keys     *mkey.Table
 	keyNums  numbers

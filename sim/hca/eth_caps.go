@@ -1,0 +1,68 @@
+package hca
+
+import "github.com/rdmasim/rdmasim/prm"
+
+// Sizes of packet queues: what drivers may ask for.
+const (
+	logMaxPacketQueue = 13
+	logMaxLSO         = 16 // bytes
+	logRSSTable       = 7
+)
+
+// fillNIC is what the capability pages say of a function whose port can be a network interface.
+func (f *firmware) fillNIC(p *Params) {
+	c := prm.HCACap(f.caps[prm.CapGeneral].max[:])
+	c.SetEthNetOffloads(true)
+	c.SetNICFlowTable(true)
+	c.SetLogMaxSQ(uint32(p.LogMaxQP))
+	c.SetLogMaxRQ(uint32(p.LogMaxQP))
+	c.SetLogMaxTIR(logMaxTIR)
+	c.SetLogMaxTIS(logMaxTIS)
+	c.SetLogMaxRQT(logMaxRQT)
+	c.SetLogMaxRQTSize(logMaxRQTSize)
+	c.SetLogMaxWQSz(logMaxPacketQueue)
+	c.SetMaxWQESzSQ(prm.MaxWQEBytes)
+	eth := f.page(prm.CapEth)
+	fillEth(prm.EthCap(eth.max[:]))
+	tables := f.page(prm.CapNICFlowTable)
+	fillFlowTables(prm.NICFlowTableCap(tables.max[:]))
+	for _, page := range []*capPage{f.caps[prm.CapGeneral], eth, tables} {
+		page.cur = page.max
+	}
+}
+
+// fillEth offers checksums, long sends and hashes, which Linux uses without looking whether they are there, and nothing else.
+// VLAN tags and headers are the driver's to write.
+func fillEth(c prm.EthCap) {
+	c.SetCsumCap(true)
+	c.SetVLANCap(true)
+	c.SetMaxLSOCap(logMaxLSO)
+	c.SetWQEInlineMode(prm.WQEInlineNone)
+	c.SetRSSIndTblCap(logRSSTable)
+	c.SetSelfLBEnModifiable(true)
+}
+
+func fillFlowTables(c prm.NICFlowTableCap) {
+	c.SetMultiPathTIRs(true)
+	r := c.Receive()
+	r.SetSupport(true)
+	r.SetFlowCounter(true)
+	r.SetFlowModifyEn(true)
+	r.SetModifyRoot(true)
+	r.SetIdentifiedMissTableMode(true)
+	r.SetFlowTableModify(true)
+	r.SetLogMaxSize(logFlowTableSize)
+	r.SetMaxLevel(maxFlowLevel)
+	r.SetLogMaxTables(logFlowTables)
+	r.SetLogMaxFlowCounter(1)
+	r.SetLogMaxDestination(logFlowDestinations)
+	r.SetLogMaxFlow(logFlowTableSize)
+	for _, f := range []prm.FlowTableFields{r.Fields(), r.FieldBitmasks()} {
+		for _, set := range []func(bool){
+			f.SetDMAC, f.SetSMAC, f.SetEtherType, f.SetIPVersion, f.SetFirstPrio, f.SetFirstCFI, f.SetFirstVID, f.SetIPv4TTL, f.SetSIP, f.SetDIP,
+			f.SetFrag, f.SetIPProtocol, f.SetIPECN, f.SetIPDSCP, f.SetUDPSport, f.SetUDPDport, f.SetTCPSport, f.SetTCPDport, f.SetTCPFlags,
+		} {
+			set(true)
+		}
+	}
+}

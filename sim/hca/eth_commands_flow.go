@@ -1,0 +1,327 @@
+package hca
+
+import (
+	"slices"
+
+	"github.com/rdmasim/rdmasim/prm"
+)
+
+// nicTable is the flow table that a command names, and whether it can name one.
+func (d *Device) nicTable(other bool, kind, id uint32) (*flowTable, prm.Status) {
+	if other || kind != prm.FlowTableNICReceive {
+		return nil, prm.StatusBadParam
+	}
+	t := d.nic.steering.table(id)
+	if t == nil {
+		return nil, prm.StatusBadResState
+	}
+	return t, prm.StatusOK
+}
+
+func cmdSetFlowTableRoot(d *Device, in, _ []byte) prm.Status {
+	m := prm.SetFlowTableRootIn(in)
+	if m.UnderlayQPN() != 0 {
+		return prm.StatusBadParam
+	}
+	switch prm.CmdIn(in).OpMod() {
+	case prm.FlowRootSet:
+		t, st := d.nicTable(m.OtherVport(), m.TableType(), m.TableID())
+		if st == prm.StatusOK {
+			d.nic.steering.root = t
+		}
+		return st
+	case prm.FlowRootTake:
+		if m.OtherVport() || m.TableType() != prm.FlowTableNICReceive {
+			return prm.StatusBadParam
+		}
+		d.nic.steering.root = nil
+		return prm.StatusOK
+	}
+	return prm.StatusBadOp
+}
+
+// missOf is where a table's misses go, by its context: to a table of a higher level, or nowhere.
+func (d *Device) missOf(c prm.FlowTableContext, level uint32) (*flowTable, prm.Status) {
+	switch c.MissAction() {
+	case prm.FlowMissDefault:
+		return nil, prm.StatusOK
+	case prm.FlowMissForward:
+		t := d.nic.steering.table(c.MissID())
+		switch {
+		case t == nil:
+			return nil, prm.StatusBadResState
+		case t.level <= level:
+			return nil, prm.StatusBadParam
+		}
+		return t, prm.StatusOK
+	}
+	return nil, prm.StatusBadParam
+}
+
+func cmdCreateFlowTable(d *Device, in, out []byte) prm.Status {
+	m := prm.CreateFlowTableIn(in)
+	c, s := m.Context(), &d.nic.steering
+	if m.OtherVport() || m.TableType() != prm.FlowTableNICReceive || prm.CmdIn(in).OpMod() != 0 || c.Level() > maxFlowLevel || c.LogSize() > logFlowTableSize ||
+		c.ReformatEn() || c.DecapEn() || c.SWOwner() || c.TerminationTable() {
+		return prm.StatusBadParam
+	}
+	miss, st := d.missOf(c, c.Level())
+	if st != prm.StatusOK {
+		return st
+	}
+	n, ok := s.tableNums.alloc()
+	if !ok {
+		return prm.StatusLimErr
+	}
+	t := &flowTable{id: n, level: c.Level(), size: 1 << c.LogSize()}
+	t.setMiss(miss)
+	s.tables = put(s.tables, n, t)
+	prm.CreateFlowTableOut(out).SetTableID(n)
+	return prm.StatusOK
+}
+
+// setMiss has a table's misses go to another one; nil: nowhere.
+func (t *flowTable) setMiss(to *flowTable) {
+	if to != nil {
+		to.users++
+	}
+	if t.miss != nil {
+		t.miss.users--
+	}
+	t.miss = to
+}
+
+func cmdModifyFlowTable(d *Device, in, _ []byte) prm.Status {
+	m := prm.ModifyFlowTableIn(in)
+	t, st := d.nicTable(m.OtherVport(), m.TableType(), m.TableID())
+	if st != prm.StatusOK {
+		return st
+	}
+	if m.FieldSelect() != prm.FlowTableMissID {
+		return prm.StatusBadParam
+	}
+	miss, st := d.missOf(m.Context(), t.level)
+	if st == prm.StatusOK {
+		t.setMiss(miss)
+	}
+	return st
+}
+
+// cmdDestroyFlowTable may destroy the root: then there is none.
+func cmdDestroyFlowTable(d *Device, in, _ []byte) prm.Status {
+	m, s := prm.DestroyFlowTableIn(in), &d.nic.steering
+	t, st := d.nicTable(m.OtherVport(), m.TableType(), m.TableID())
+	switch {
+	case st != prm.StatusOK:
+		return st
+	case t.users > 0 || len(t.group) > 0:
+		return prm.StatusBadResState
+	case s.root == t:
+		s.root = nil
+	}
+	t.setMiss(nil)
+	s.tables[t.id] = nil
+	s.tableNums.release(t.id)
+	return prm.StatusOK
+}
+
+func cmdCreateFlowGroup(d *Device, in, out []byte) prm.Status {
+	m, s := prm.CreateFlowGroupIn(in), &d.nic.steering
+	t, st := d.nicTable(m.OtherVport(), m.TableType(), m.TableID())
+	if st != prm.StatusOK {
+		return st
+	}
+	g := &flowGroup{table: t, start: m.Start(), end: m.End()}
+	if m.CriteriaEnable()&prm.FlowMatchOuter != 0 {
+		copy(g.mask[:], m.MatchCriteria())
+	}
+	if m.GroupType() != 0 || m.CriteriaEnable()&^prm.FlowMatchOuter != 0 || g.start > g.end || g.end >= t.size || !matchable.covers(&g.mask) {
+		return prm.StatusBadParam
+	}
+	n, ok := s.groupNums.alloc()
+	if !ok {
+		return prm.StatusLimErr
+	}
+	if !t.insert(g) {
+		s.groupNums.release(n)
+		return prm.StatusBadParam
+	}
+	s.groups = put(s.groups, n, g)
+	prm.CreateFlowGroupOut(out).SetGroupID(n)
+	return prm.StatusOK
+}
+
+func cmdDestroyFlowGroup(d *Device, in, _ []byte) prm.Status {
+	m, s := prm.DestroyFlowGroupIn(in), &d.nic.steering
+	t, st := d.nicTable(m.OtherVport(), m.TableType(), m.TableID())
+	if st != prm.StatusOK {
+		return st
+	}
+	n := m.GroupID()
+	g := s.group(n)
+	if g == nil || g.table != t || len(g.entries) > 0 {
+		return prm.StatusBadResState
+	}
+	t.group = slices.DeleteFunc(t.group, func(x *flowGroup) bool { return x == g })
+	s.groups[n] = nil
+	s.groupNums.release(n)
+	return prm.StatusOK
+}
+
+// cmdSetFlowEntry makes an entry, or changes what one does.
+func cmdSetFlowEntry(d *Device, in, _ []byte) prm.Status {
+	m := prm.SetFlowEntryIn(in)
+	t, st := d.nicTable(m.OtherVport(), m.TableType(), m.TableID())
+	if st != prm.StatusOK {
+		return st
+	}
+	c, index := m.Context(), m.FlowIndex()
+	g, old := t.entry(index)
+	switch mod := prm.CmdIn(in).OpMod(); {
+	case mod != prm.FlowEntrySet && mod != prm.FlowEntryChange:
+		return prm.StatusBadOp
+	case g == nil, g != d.nic.steering.group(c.GroupID()), mod == prm.FlowEntryChange && old == nil, mod == prm.FlowEntrySet && old != nil:
+		return prm.StatusBadResState
+	}
+	e, st := d.flowEntry(m, t)
+	if st != prm.StatusOK {
+		return st
+	}
+	if old == nil {
+		var value flowKey
+		copy(value[:], c.MatchValue())
+		e.index, e.value = index, g.mask.and(&value)
+		i, _ := g.find(index)
+		g.entries = slices.Insert(g.entries, i, e)
+		e.use(1)
+		return prm.StatusOK
+	}
+	old.change(e, m.ModifyEnableMask())
+	return prm.StatusOK
+}
+
+// flowEntry is what an entry of a table is to do.
+func (d *Device) flowEntry(m prm.SetFlowEntryIn, t *flowTable) (*flowEntry, prm.Status) {
+	const actions = prm.FlowActionAllow | prm.FlowActionDrop | prm.FlowActionForward | prm.FlowActionCount
+	c, list := m.Context(), m.List()
+	act, to, counters := c.Action(), int(c.Destinations()), int(c.Counters())
+	forward := act&prm.FlowActionForward != 0
+	if act&^actions != 0 || forward == (act&prm.FlowActionDrop != 0) || forward != (to > 0) || (act&prm.FlowActionCount != 0) != (counters > 0) ||
+		to > 1<<logFlowDestinations || counters > 1<<1 || to+counters > list.Count() || c.ExtendedDestination() || m.IgnoreFlowLevel() {
+		return nil, prm.StatusBadParam
+	}
+	e := &flowEntry{tag: c.FlowTag(), drop: !forward}
+	for i := range to {
+		if st := d.addDestination(e, list.At(i), t.level); st != prm.StatusOK {
+			return nil, st
+		}
+	}
+	for i := range counters {
+		x := d.nic.steering.counter(list.Counter(to + i))
+		if x == nil {
+			return nil, prm.StatusBadResState
+		}
+		e.counters = append(e.counters, x)
+	}
+	return e, prm.StatusOK
+}
+
+// addDestination adds a destination to an entry of a table with a level.
+func (d *Device) addDestination(e *flowEntry, x prm.FlowDestination, level uint32) prm.Status {
+	switch x.Type() {
+	case prm.FlowToTable:
+		next := d.nic.steering.table(x.ID())
+		switch {
+		case next == nil:
+			return prm.StatusBadResState
+		case next.level <= level:
+			return prm.StatusBadParam
+		}
+		e.tables = append(e.tables, next)
+	case prm.FlowToTIR:
+		r := numbered(d.nic.tirs, x.ID())
+		if r == nil {
+			return prm.StatusBadResState
+		}
+		e.tirs = append(e.tirs, r)
+	default:
+		return prm.StatusBadParam
+	}
+	return prm.StatusOK
+}
+
+// change takes over what of another entry is selected.
+func (e *flowEntry) change(to *flowEntry, sel uint32) {
+	e.use(-1)
+	if sel&prm.FlowChangeTag != 0 {
+		e.tag = to.tag
+	}
+	if sel&(prm.FlowChangeAction|prm.FlowChangeDestinations) != 0 {
+		e.drop, e.tables, e.tirs = to.drop, to.tables, to.tirs
+	}
+	if sel&(prm.FlowChangeAction|prm.FlowChangeCounters) != 0 {
+		e.counters = to.counters
+	}
+	e.use(1)
+}
+
+func cmdDeleteFlowEntry(d *Device, in, _ []byte) prm.Status {
+	m := prm.DeleteFlowEntryIn(in)
+	t, st := d.nicTable(m.OtherVport(), m.TableType(), m.TableID())
+	if st != prm.StatusOK {
+		return st
+	}
+	g, e := t.entry(m.FlowIndex())
+	if e == nil {
+		return prm.StatusBadResState
+	}
+	e.use(-1)
+	i, _ := g.find(e.index)
+	g.entries = slices.Delete(g.entries, i, i+1)
+	return prm.StatusOK
+}
+
+func cmdAllocFlowCounter(d *Device, in, out []byte) prm.Status {
+	if prm.AllocFlowCounterIn(in).Bulk() != 0 {
+		return prm.StatusBadParam
+	}
+	s := &d.nic.steering
+	n, ok := s.counterNums.alloc()
+	if !ok {
+		return prm.StatusLimErr
+	}
+	s.counters = put(s.counters, n, new(flowCounter))
+	prm.AllocFlowCounterOut(out).SetID(n)
+	return prm.StatusOK
+}
+
+func cmdDeallocFlowCounter(d *Device, in, _ []byte) prm.Status {
+	n, s := prm.DeallocFlowCounterIn(in).ID(), &d.nic.steering
+	c := s.counter(n)
+	if c == nil {
+		return prm.StatusBadResState
+	}
+	return destroyed(s.counters, n, c.users, &s.counterNums)
+}
+
+// cmdQueryFlowCounter reads one counter, or as many that follow one another as are asked for.
+func cmdQueryFlowCounter(d *Device, in, out []byte) prm.Status {
+	m, l := prm.QueryFlowCounterIn(in), prm.QueryFlowCounterOut(out).Statistics()
+	n := max(1, int(m.Number()))
+	if n > l.Count() {
+		return prm.StatusBadOutpLen
+	}
+	for i := range n {
+		if d.nic.steering.counter(m.ID()+uint32(i)) == nil {
+			return prm.StatusBadResState
+		}
+	}
+	for i := range n {
+		c := d.nic.steering.counter(m.ID() + uint32(i))
+		l.Set(i, c.packets, c.octets)
+		if m.Clear() {
+			c.traffic = traffic{}
+		}
+	}
+	return prm.StatusOK
+}

@@ -1,0 +1,140 @@
+package hca
+
+import (
+	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/roce"
+	"github.com/rdmasim/rdmasim/roce/ether"
+	"github.com/rdmasim/rdmasim/sim"
+)
+
+// nic is what a function has so that its driver can make a network interface of the port: SQs and RQs for Ethernet packets,
+// and flow tables that say where received packets go.
+type nic struct {
+	packetQueues
+	senders   *packetSenders
+	receivers *packetReceivers
+	steering  steering
+	tirs      []*tir
+	rqts      []*rqt
+	tiss      []*tis
+
+	tirNums, rqtNums, tisNums numbers
+
+	arriving  sim.FIFO[*roce.Frame] // between port and flow tables
+	onArrival sim.Handler
+	mtu       *uint32
+}
+
+// Limits, as the capabilities say. Assumed: more than drivers ask for.
+const (
+	logMaxTIR     = 12
+	logMaxTIS     = 10
+	logMaxRQT     = 12
+	logMaxRQTSize = 11
+)
+
+// newNIC makes one without objects. Its queues have numbers of nums; mtu is the longest frame of the port, FCS included.
+func newNIC(u *units, nums *numbers, mtu *uint32) *nic {
+	n := &nic{packetQueues: packetQueues{units: u, numbers: nums}, mtu: mtu}
+	n.senders = newPacketSenders(&n.packetQueues, newPacketPort(&n.packetQueues, mtu))
+	n.receivers = newPacketReceivers(&n.packetQueues)
+	n.onArrival = func(uint64) { n.arrived(n.arriving.Pop()) }
+	n.reset()
+	return n
+}
+
+// reset forgets all objects. Frames that have arrived still do.
+func (n *nic) reset() {
+	for _, q := range n.receivers.rqs {
+		if q != nil {
+			q.drop()
+		}
+	}
+	n.senders.sqs, n.receivers.rqs, n.tirs, n.rqts, n.tiss = nil, nil, nil, nil, nil
+	n.steering = newSteering()
+	n.tirNums, n.rqtNums, n.tisNums = numbers{next: 1, limit: 1 << logMaxTIR}, numbers{next: 1, limit: 1 << logMaxRQT}, numbers{next: 1, limit: 1 << logMaxTIS}
+}
+
+// cqFailed moves the queues of a CQ that has failed to ERR.
+func (n *nic) cqFailed(c *cq) {
+	n.senders.cqFailed(c)
+	n.receivers.cqFailed(c)
+}
+
+// takes says whether a frame, whose decoding ended with err, is the network interface's: all that is not RoCE, RoCE to others,
+// and all while the driver has RoCE off.
+func (n *nic) takes(f *roce.Frame, err error) bool {
+	if len(f.B) < roce.EthernetSize {
+		return false
+	}
+	switch err {
+	case nil, roce.DropUDPLength, roce.DropUDPChecksum, roce.DropGRH, roce.DropBTHVersion, roce.DropOpcode, roce.DropLength: // RoCE, whole or not
+	default:
+		return true
+	}
+	if !prm.NICVportContext(n.vport[:]).RoCEEn() {
+		return true
+	}
+	e := roce.Ethernet(f.B)
+	return !e.ToGroup() && !n.isOwnMAC(e.Dst())
+}
+
+// isOwnMAC says whether an address is the port's: that of the card, or one with which the driver sends RoCE.
+func (d *addresses) isOwnMAC(m roce.MAC) bool {
+	if m == d.id.MAC {
+		return true
+	}
+	for i := range d.gids {
+		if g := &d.gids[i]; g.valid && g.mac == m {
+			return true
+		}
+	}
+	return false
+}
+
+// arrive takes a frame that has reached the port.
+func (n *nic) arrive(f *roce.Frame) {
+	if len(f.B)+ether.FCSSize > int(*n.mtu) {
+		n.c.rxOversize++
+		f.Release()
+		return
+	}
+	t, _ := n.rxReq.Take(n.e.Now(), n.p.RxInterval)
+	n.arriving.Push(f)
+	n.e.At(t+n.p.ResponderLatency, n.onArrival, 0)
+}
+
+// arrived sends a frame through the flow tables.
+func (n *nic) arrived(f *roce.Frame) {
+	n.core.c.RxPackets++
+	n.core.c.RxOctets += uint64(len(f.B))
+	n.c.rx[castOf(f)].add(len(f.B))
+	h := ether.Parse(f.B)
+	hits := n.steering.find(&h, f.B)
+	if len(hits) == 0 {
+		n.c.rxDropped++
+	}
+	for _, hit := range hits {
+		p := received{f: f.Retain(), h: h, tag: hit.tag}
+		hit.tir.steer(&p).deliver(p)
+	}
+	f.Release()
+}
+
+// report is the counters of QUERY_VPORT_COUNTER. RoCE counts as InfiniBand: its packets are those of the port but for the
+// network interface's.
+func (n *nic) report(o prm.QueryVportCounterOut) {
+	pairs := [castKinds][2]prm.VportCounter{
+		unicast: {prm.VCRxEthUnicast, prm.VCTxEthUnicast}, multicast: {prm.VCRxEthMulticast, prm.VCTxEthMulticast}, broadcast: {prm.VCRxEthBroadcast, prm.VCTxEthBroadcast},
+	}
+	rx, tx := traffic{n.core.c.RxPackets, n.core.c.RxOctets}, traffic{n.core.c.TxPackets, n.core.c.TxOctets}
+	for k, p := range pairs {
+		r, t := n.c.rx[k], n.c.tx[k]
+		o.Set(p[0], r.packets, r.octets)
+		o.Set(p[1], t.packets, t.octets)
+		rx.packets, rx.octets = rx.packets-r.packets, rx.octets-r.octets
+		tx.packets, tx.octets = tx.packets-t.packets, tx.octets-t.octets
+	}
+	o.Set(prm.VCRxIBUnicast, rx.packets, rx.octets)
+	o.Set(prm.VCTxIBUnicast, tx.packets, tx.octets)
+}

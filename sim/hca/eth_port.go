@@ -1,0 +1,79 @@
+package hca
+
+import (
+	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/roce"
+	"github.com/rdmasim/rdmasim/roce/ether"
+)
+
+// packetPort is the port as Ethernet packets leave by it: in one order with those of RDMA.
+type packetPort struct {
+	*packetQueues
+	mtu  *uint32 // frames on the wire, FCS included
+	from sender  // of every packet: the port looks no further into it
+}
+
+func newPacketPort(q *packetQueues, mtu *uint32) *packetPort {
+	return &packetPort{packetQueues: q, mtu: mtu, from: sender{st: prm.STRC}}
+}
+
+// sendOne sends a packet. It reports false for what is too short to be one.
+func (o *packetPort) sendOne(eth prm.EthSegment, headers, payload []byte) bool {
+	n := len(headers) + len(payload)
+	if n < roce.EthernetSize {
+		return false
+	}
+	f := o.frames.GetPlain(max(n, ether.MinFrame))
+	copy(f.B[copy(f.B, headers):], payload)
+	clear(f.B[n:])
+	o.transmit(f, eth)
+	return true
+}
+
+// sendLong cuts a send into packets. It reports false for what cannot be cut.
+func (o *packetPort) sendLong(eth prm.EthSegment, headers, payload []byte) bool {
+	s, ok := ether.Cut(headers, payload, int(eth.MSS()))
+	if !ok {
+		return false
+	}
+	for i := range s.Count() {
+		n := s.Len(i)
+		f := o.frames.GetPlain(max(n, ether.MinFrame))
+		s.Write(i, f.B[:n])
+		clear(f.B[n:])
+		o.transmit(f, eth)
+	}
+	return true
+}
+
+// transmit fills in the checksums that are asked for and puts a frame on the port.
+func (o *packetPort) transmit(f *roce.Frame, eth prm.EthSegment) {
+	if len(f.B)+ether.FCSSize > int(*o.mtu) {
+		o.c.txOversize++
+		f.Release()
+		return
+	}
+	flags := eth.CSFlags()
+	if flags&(prm.EthL3Checksum|prm.EthL4Checksum) != 0 {
+		h := ether.Parse(f.B)
+		if flags&prm.EthL3Checksum != 0 {
+			h.FillNetwork(f.B)
+		}
+		if flags&prm.EthL4Checksum != 0 {
+			h.FillTransport(f.B)
+		}
+	}
+	o.c.tx[castOf(f)].add(len(f.B))
+	o.port.transmit(o.getSlot(f), &o.from)
+}
+
+// castOf is the kind of a frame's destination.
+func castOf(f *roce.Frame) int {
+	switch e := roce.Ethernet(f.B); {
+	case !e.ToGroup():
+		return unicast
+	case e.Dst().IsBroadcast():
+		return broadcast
+	}
+	return multicast
+}
