@@ -27,7 +27,7 @@ func NewGuests(e *sim.Engine, cfg *Config, first int) (*Server, error) {
 		return nil, err
 	}
 	m := &machine{
-		eng: e, prof: cfg.Profile.Resolved(), verbose: cfg.Verbose, blueFlame: cfg.BlueFlame, tell: cfg.Logf, identity: network.Identity,
+		eng: e, prof: cfg.Profile.Resolved(), verbose: cfg.Verbose, blueFlame: cfg.BlueFlame, tell: cfg.Logf, identity: netdevIdentity,
 		failed: make(chan struct{}),
 	}
 	for k := range cfg.Functions {

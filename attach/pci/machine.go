@@ -45,7 +45,7 @@ type machine struct {
 func newMachine(cfg *Config) *machine {
 	p := cfg.Profile.Resolved()
 	m := &machine{
-		eng: sim.New(sim.Options{Seed: cfg.Seed}), prof: p, verbose: cfg.Verbose, blueFlame: cfg.BlueFlame, tell: cfg.Logf, identity: network.Identity,
+		eng: sim.New(sim.Options{Seed: cfg.Seed}), prof: p, verbose: cfg.Verbose, blueFlame: cfg.BlueFlame, tell: cfg.Logf, identity: netdevIdentity,
 		wake: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{}), failed: make(chan struct{}),
 	}
 	var devices []*hca.Device
@@ -57,6 +57,13 @@ func newMachine(cfg *Config) *machine {
 	m.net = network.NewManaged(m.eng, p, devices)
 	m.clock = pace.New(m.eng, false)
 	return m
+}
+
+// netdevIdentity is the identity of function k. On Ethernet its driver makes a network interface.
+func netdevIdentity(k int) hca.Identity {
+	id := network.Identity(k)
+	id.Netdev = true
+	return id
 }
 
 func (m *machine) logf(format string, args ...any) {
