@@ -128,9 +128,10 @@ func (q *guestQP) connect(k int, n uint32) {
 	})
 }
 
-// setGID gives the port of function k its address.
+// setGID turns RoCE on and gives the port of function k its address, as mlx5_ib does when it comes.
 func (g *guest) setGID(k int) {
 	g.t.Helper()
+	g.setRoCE(true)
 	id := network.Identity(k)
 	gid := roce.GIDFromIPv4(id.IPv4)
 	in := prm.NewIn(prm.OpSetRoCEAddress, 0)

@@ -73,8 +73,9 @@ func (v *packetSenders) named(arg uint64) *packetSQ {
 	return nil
 }
 
-// doorbell rings an SQ. It reports false when there is none with this number at the page.
-func (v *packetSenders) doorbell(page uint32, c prm.CtrlSegment) bool {
+// doorbell rings an SQ, with the WQE itself if that was pushed. It reports false when there is none with this number at the
+// page.
+func (v *packetSenders) doorbell(page uint32, c prm.CtrlSegment, wqe []byte) bool {
 	q := v.at(c.QPN())
 	if q == nil || q.uar != page {
 		return false
@@ -88,7 +89,11 @@ func (v *packetSenders) doorbell(page uint32, c prm.CtrlSegment) bool {
 		v.core.c.DoorbellsOdd++
 		return true
 	}
+	idle := !q.busy && q.ci == q.pi && q.ci == c.WQEIndex()
 	q.pi = pi
+	if n := int(wqeBlocks(c)); idle && q.state == prm.PacketQueueRDY && len(wqe) >= n*prm.WQEBBSize {
+		q.push(wqe[:n*prm.WQEBBSize])
+	}
 	q.next()
 	return true
 }
@@ -108,6 +113,17 @@ func (q *packetSQ) next() {
 	q.senders.core.c.WQEFetches++
 	q.senders.core.c.WQEBlocksFetched += uint64(q.have)
 	q.fetch(q.have, q.senders.onRead)
+}
+
+// push carries out a WQE whose bytes came with the doorbell.
+func (q *packetSQ) push(wqe []byte) {
+	if len(q.wqe) < len(wqe) {
+		q.wqe = make([]byte, len(wqe))
+	}
+	copy(q.wqe, wqe)
+	q.busy, q.have = true, len(wqe)/prm.WQEBBSize
+	q.senders.core.c.WQEsPushed++
+	q.begin()
 }
 
 // begin carries out the WQE that has come.

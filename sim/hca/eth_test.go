@@ -252,6 +252,24 @@ func TestSendErrors(t *testing.T) {
 	q.cq.expectError(prm.CQEReqErr, prm.SyndromeLocalQPOp)
 }
 
+// TestPushedPacket: a WQE that comes by BlueFlame is taken as it was pushed, not as the ring has it.
+func TestPushedPacket(t *testing.T) {
+	a, b, _ := netPair(t)
+	data := checked(udp(a, b, 7, patterned(60)))
+	b.recv.post(1)
+	idx := a.send.post(packetWQE{headers: data[:18], data: data[18:], quiet: true})
+	wqe := a.readAll(a.send.ring, 128) // two blocks
+	prm.CtrlSegment(wqe).SetFMCESE(prm.CtrlCQUpdate)
+	a.d.MMIOWrite(uint64(a.uar)*4096+prm.UARBFOffset, wqe)
+	run(t, a.e, 20*usec)
+	if e := a.send.cq.expect(prm.CQEReq); e.WQECounter() != idx || a.d.Counters().WQEsPushed != 1 {
+		t.Errorf("CQE % x, %d pushed", []byte(e), a.d.Counters().WQEsPushed)
+	}
+	if got, _ := b.recv.next(); !bytes.Equal(got, data) {
+		t.Errorf("% x", got)
+	}
+}
+
 // TestReceiveStates: a queue takes packets in RDY only; in ERR, what is posted is flushed if it was made so.
 func TestReceiveStates(t *testing.T) {
 	a, b, _ := netPair(t)

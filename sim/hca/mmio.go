@@ -214,7 +214,7 @@ func (d *doorbells) doorbell(page uint32, db, wqe []byte) {
 	c := prm.CtrlSegment(db)
 	q := d.qps.qpn(c.QPN())
 	if q == nil || q.uar != page {
-		if d.nic == nil || !d.nic.senders.doorbell(page, c) {
+		if d.nic == nil || !d.nic.senders.doorbell(page, c, wqe) {
 			d.c.DoorbellsForeign++
 		}
 		return
