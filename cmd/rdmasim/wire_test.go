@@ -7,8 +7,16 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rdmasim/rdmasim/attach/exec"
+
 	"github.com/rdmasim/rdmasim/internal/tshark"
 )
+
+// exec starts this binary again in roles of its own.
+func TestMain(m *testing.M) {
+	exec.Child()
+	os.Exit(m.Run())
+}
 
 // rdmasim runs the program and returns its status and output.
 func rdmasim(t *testing.T, args ...string) (int, string) {
