@@ -26,6 +26,7 @@ type stream struct {
 	dscp, ttl           uint8
 	pkey                uint16
 	peer                *stream
+	unclear             bool  // several streams may be its other direction
 	half                *half // the machine of its requests
 }
 
@@ -205,6 +206,9 @@ func (s *stream) lastRequest(r *rec, mtu int) int {
 // pairStreams finds for every stream the one of the other direction: by the source port,
 // which both sides compute from the two QPNs, and by responses that fit requests.
 func (j *judge) pairStreams() {
+	if j.o.Complete {
+		j.pairInfiniBand()
+	}
 	type match struct {
 		a, b  *stream
 		score int
@@ -243,7 +247,7 @@ func (j *judge) pairStreams() {
 	}
 	slices.SortStableFunc(all, func(x, y match) int { return y.score - x.score })
 	for _, m := range all {
-		if m.a.peer == nil && m.b.peer == nil {
+		if m.a.peer == nil && m.b.peer == nil && !m.a.unclear && !m.b.unclear {
 			m.a.peer, m.b.peer = m.b, m.a
 		}
 	}
@@ -273,6 +277,10 @@ func (j *judge) replay() {
 
 // connection replays the requests of a stream against the responses of its peer.
 func (j *judge) connection(s *stream) {
+	if s.unclear {
+		j.constant(Inconclusive, "OR-002", s.recs[0], "", "several flows may be the other direction of %s, since packets of InfiniBand do not name their sender: it is not judged", s.name)
+		return
+	}
 	if s.peer == nil && s.responses > 0 {
 		for _, r := range s.recs {
 			if r.kind == roce.KindResponse {
