@@ -27,11 +27,12 @@ const (
 	EventClientReregister
 	EventGIDChange
 	EventWQFatal
+	EventDeviceSpeedChange // of rdma-core 62 and the kernels of its time
 )
 
 var eventTypeNames = [...]string{"CQ_ERR", "QP_FATAL", "QP_REQ_ERR", "QP_ACCESS_ERR", "COMM_EST", "SQ_DRAINED", "PATH_MIG",
 	"PATH_MIG_ERR", "DEVICE_FATAL", "PORT_ACTIVE", "PORT_ERR", "LID_CHANGE", "PKEY_CHANGE", "SM_CHANGE", "SRQ_ERR",
-	"SRQ_LIMIT_REACHED", "QP_LAST_WQE_REACHED", "CLIENT_REREGISTER", "GID_CHANGE", "WQ_FATAL"}
+	"SRQ_LIMIT_REACHED", "QP_LAST_WQE_REACHED", "CLIENT_REREGISTER", "GID_CHANGE", "WQ_FATAL", "DEVICE_SPEED_CHANGE"}
 
 // String is the type as the catalogue spells it: IBV_EVENT_ without its prefix.
 func (e EventType) String() string {

@@ -34,7 +34,7 @@ func linkDownAndUp(c *spec.C) {
 		c.Equal("state when up again", up.State, verbs.PortActive)
 		c.Equal("physical state when up again", up.PhysState, before.PhysState)
 	}
-	_, err := e.Ctx.AsyncEvent(c.T, kit.QuietPeriod)
+	_, err := kit.AsyncEvent(c, e, kit.QuietPeriod)
 	c.Errno("no further event", err, syscall.EAGAIN)
 }
 

@@ -20,9 +20,8 @@ func configureSubnet(c *spec.C, s verbs.SubnetConfig) {
 
 // expectPortEvent takes the next event of a context, which must be of its port.
 func expectPortEvent(c *spec.C, e *kit.Env, want verbs.EventType) {
-	ev, err := e.Ctx.AsyncEvent(c.T, kit.CompletionTimeout)
+	ev, err := kit.AsyncEvent(c, e, kit.CompletionTimeout)
 	c.NoErr("get_async_event", err)
-	e.Ctx.AckAsyncEvent(c.T, ev)
 	c.Equal("event", ev.Type.String(), want.String())
 	c.Equal("port", ev.Port, int(e.Port))
 }
@@ -92,10 +91,9 @@ func newPrefix(c *spec.C) {
 	e := kit.Open(c)
 	const prefix = 0xfec0_0000_0000_0042
 	configureSubnet(c, verbs.SubnetConfig{GIDPrefix: prefix})
-	ev, err := e.Ctx.AsyncEvent(c.T, kit.CompletionTimeout)
+	ev, err := kit.AsyncEvent(c, e, kit.CompletionTimeout)
 	c.NoErr("get_async_event", err)
 	if err == nil {
-		e.Ctx.AckAsyncEvent(c.T, ev)
 		c.Equal("event", ev.Type.String(), verbs.EventGIDChange.String())
 		c.Equal("port", ev.Port, int(e.Port))
 	}
