@@ -58,33 +58,35 @@ const interruptEvery = 1 << 14
 // count. So the order depends neither on how far a program ran ahead nor on how early
 // a unit knew of an event.
 type Engine struct {
-	seq     uint64 // of the event that was scheduled last
-	place   uint64 // sequence of what is running
-	lanes   uint64
-	last    Time // the latest Place that was reserved
-	queue   queue
-	steps   uint64 // events, and synchronisations that needed none
-	syncs   uint64 // of them the synchronisations
-	pause   uint64 // steps at which Run looks at the budget and asks Interrupt
-	opt     Options
-	procs   []*Proc
-	err     error
-	stop    bool
-	running bool
-	until   Time   // limit of the Run in progress
-	Spans   *Spans // nil when no timeline is recorded
-	// Counters is the registry of what the units count.
-	Counters Counters
-	cur      *Proc
-
+	// What each event and each step of a program needs comes first, in few cache lines; the
+	// queue ends with its wheel, which is large.
+	steps uint64 // events, and synchronisations that needed none
+	pause uint64 // steps at which Run looks at the budget and asks Interrupt
+	place uint64 // sequence of what is running
+	seq   uint64 // of the event that was scheduled last
 	// limit is min(barrier, now+reach) of some time up to now, and never positive in lockstep: a
 	// program advances to a time before it without asking more.
-	limit    Time
-	horizon  Time   // programs are less ahead of now
-	reach    Time   // horizon, if the sum with a time is not beyond the clock
-	allow    Time   // barrier; 0 in lockstep
-	barrier  Time   // no program runs ahead to it or over it
-	barriers []Time // it and those behind it, in order
+	limit   Time
+	until   Time // limit of the Run in progress
+	cur     *Proc
+	stop    bool
+	running bool
+	last    Time   // the latest Place that was reserved
+	syncs   uint64 // of the steps, the synchronisations
+	horizon Time   // programs are less ahead of now
+	reach   Time   // horizon, if the sum with a time is not beyond the clock
+	allow   Time   // barrier; 0 in lockstep
+	barrier Time   // no program runs ahead to it or over it
+	opt     Options
+	queue   queue
+
+	lanes    uint64
+	barriers []Time // barrier and those behind it, in order
+	procs    []*Proc
+	err      error
+	Spans    *Spans // nil when no timeline is recorded
+	// Counters is the registry of what the units count.
+	Counters Counters
 }
 
 // New makes an engine at time 0 with an empty queue.
@@ -219,8 +221,10 @@ func (e *Engine) Run(until Time) error {
 	defer func() { e.running, e.cur = false, nil }()
 	e.stop, e.until = e.err != nil, until
 	for !e.stop {
-		if e.steps >= e.pause && e.due(until) && !e.proceed() {
-			break
+		if e.steps >= e.pause {
+			if e.due(until) && !e.proceed() {
+				break
+			}
 		}
 		x := e.queue.take(until)
 		if x == nil {

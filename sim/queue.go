@@ -75,36 +75,25 @@ func (q *queue) push(t Time, seq uint64, h Handler, arg uint64) {
 			q.nonEmptyWords |= 1 << (b / 64)
 		}
 	}
-	next := *list
-	if next != 0 {
-		if x := &q.nodes[next]; x.t < t || x.t == t && x.seq < seq {
-			q.pushBehind(next, t, seq, h, arg)
+	// The place behind those that come before it is found by their times, nearly always.
+	nodes, at := q.nodes, list
+	for steps := 0; ; steps++ {
+		i := *at
+		x := &nodes[i] // the first node is at Never
+		if t < x.t || t == x.t && seq < x.seq || i == 0 {
+			break
+		}
+		if steps == maxSteps {
+			q.pushRest(t, seq, h, arg)
 			return
 		}
+		at = &x.next
 	}
-	nd := &q.nodes[k]
-	*list, q.free = k, nd.next
+	nd := &nodes[k]
+	next := *at
+	*at, q.free = k, nd.next
 	nd.t, nd.seq, nd.h, nd.arg, nd.next = t, seq, h, arg, next
 	q.size++
-}
-
-// pushBehind adds an event that comes after that of node i to the list of that node.
-func (q *queue) pushBehind(i uint32, t Time, seq uint64, h Handler, arg uint64) {
-	for range maxSteps {
-		before := &q.nodes[i]
-		if i = before.next; i != 0 {
-			if x := &q.nodes[i]; x.t < t || x.t == t && x.seq < seq {
-				continue
-			}
-		}
-		k := q.free
-		nd := &q.nodes[k]
-		before.next, q.free = k, nd.next
-		nd.t, nd.seq, nd.h, nd.arg, nd.next = t, seq, h, arg, i
-		q.size++
-		return
-	}
-	q.pushRest(t, seq, h, arg)
 }
 
 // pushSlowly is push when no node is free.
