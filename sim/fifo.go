@@ -27,6 +27,26 @@ func (q *FIFO[T]) Push(x T) {
 // the next Push or Pop.
 func (q *FIFO[T]) Front() *T { return &q.ring[int(q.head)&(len(q.ring)-1)] }
 
+// At is the value that i others wait longer than; there are more than i. The pointer is valid
+// as that of Front is.
+func (q *FIFO[T]) At(i int) *T { return &q.ring[(int(q.head)+i)&(len(q.ring)-1)] }
+
+// Extend adds a value behind the others for the caller to fill in; it is as another left it. The
+// pointer is valid as that of Front is.
+func (q *FIFO[T]) Extend() *T {
+	if int(q.tail-q.head) == len(q.ring) {
+		q.grow()
+	}
+	q.tail++
+	return &q.ring[int(q.tail-1)&(len(q.ring)-1)]
+}
+
+// Truncate keeps the n values that wait longest.
+func (q *FIFO[T]) Truncate(n int) { q.tail = q.head + uint32(n) }
+
+// Drop takes out the value that waits longest; the queue is not empty.
+func (q *FIFO[T]) Drop() { q.head++ }
+
 // Pop takes out the value that waits longest; the queue is not empty.
 func (q *FIFO[T]) Pop() T {
 	x := q.ring[int(q.head)&(len(q.ring)-1)]
@@ -43,6 +63,7 @@ func (q *FIFO[T]) pushGrown(x T) {
 	q.Push(x)
 }
 
+//go:noinline
 func (q *FIFO[T]) grow() {
 	n := len(q.ring)
 	ring := make([]T, max(8, 2*n))

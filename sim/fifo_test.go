@@ -41,3 +41,19 @@ func TestFIFOUsesItsMemoryAgain(t *testing.T) {
 		t.Errorf("%v allocations a run", n)
 	}
 }
+
+func TestFIFOInPlace(t *testing.T) {
+	var q FIFO[int]
+	for i := range 20 {
+		*q.Extend() = i
+		if i < 9 {
+			q.Drop()
+		}
+	}
+	if *q.At(0) != *q.Front() || *q.At(0) != 9 || *q.At(10) != 19 {
+		t.Errorf("values %d, %d, ..., %d; want 9, 9, ..., 19", *q.Front(), *q.At(0), *q.At(10))
+	}
+	if q.Truncate(3); q.Len() != 3 || *q.At(2) != 11 {
+		t.Errorf("%d values are left, the last is %d; want 3 up to 11", q.Len(), *q.At(2))
+	}
+}

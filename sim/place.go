@@ -12,6 +12,9 @@ type Place struct {
 // Time is the instant of the place.
 func (p Place) Time() Time { return p.t }
 
+// Before says whether an event in place p would run before one in place o.
+func (p Place) Before(o Place) bool { return p.t < o.t || p.t == o.t && p.seq < o.seq }
+
 // Reserve is the place of an event that is scheduled now for t, which is neither before now
 // nor Never.
 func (e *Engine) Reserve(t Time) Place {

@@ -13,6 +13,7 @@ type receiveEngine struct {
 	nic          *nic     // nil: RDMA only
 	reqAt, rspAt sim.Time // the last request, the last response takes effect then
 	drained      sim.Time // the engine took the last packet out of the port's buffer then
+	lateWire     LateWire // nil: no frame is planned
 	arrivals     arrivals
 	effects      sim.Lane // received packets that take effect
 }
@@ -33,10 +34,10 @@ type arrivals struct {
 }
 
 // pipeline is the packets of one kind, in the order in which they take effect: first those
-// that have arrived.
+// that have arrived, then those that are on their way.
 type pipeline struct {
-	arrived sim.FIFO[arrival]
-	planned sim.FIFO[sim.Time] // no earlier takes effect what is on its way
+	queue sim.FIFO[arrival]
+	here  int // have arrived
 
 	// What a further frame will find at the least: when the engine is free, and when the last
 	// packet takes effect.
@@ -45,11 +46,12 @@ type pipeline struct {
 
 // arrival is a packet that waits for its effect.
 type arrival struct {
-	f    *roce.Frame
-	at   sim.Time // it takes effect
-	turn uint64   // its number
-	slot int32    // of a frame that the device sends to itself; -1: none
-	pfc  int8     // class that is counted in the port's buffer, plus 1; 0: none
+	f     *roce.Frame
+	at    sim.Time  // it takes effect: while it is on its way, no earlier
+	place sim.Place // of the arrival of a planned frame
+	turn  uint64    // its number among those that have arrived
+	slot  int32     // of a frame that the device sends to itself; -1: none
+	pfc   int8      // class that is counted in the port's buffer, plus 1; 0: none
 }
 
 // The pipelines of the receive engine.
@@ -81,37 +83,81 @@ func (d *receiveEngine) Plan(f *roce.Frame, tail sim.Time) bool {
 		return false
 	}
 	d.nextArrival = min(d.nextArrival, tail)
-	d.arrivals.pipes[k].planned.Push(at)
+	x := d.arrivals.pipes[k].queue.Extend()
+	x.f, x.at, x.place, x.slot, x.pfc = f, at, d.e.Reserve(tail), -1, 0
 	d.wake(at)
 	return true
 }
 
-// Arrive takes a planned frame, which reaches the receive engine at t, through it.
-func (d *receiveEngine) Arrive(f *roce.Frame, t sim.Time) {
-	k := pipelineOf(&f.Packet)
-	d.arrivals.pipes[k].planned.Pop()
-	d.arrive(k, arrival{f: f, slot: -1}, t)
-}
+// Settle lets planned frames arrive that should have by now.
+func (d *receiveEngine) Settle() { d.settle() }
 
-// Lost says that no planned frame arrives any more.
-func (d *receiveEngine) Lost() {
-	for k := range d.arrivals.pipes {
-		l := &d.arrivals.pipes[k]
-		l.free, l.last = 0, 0
-		for l.planned.Len() > 0 {
-			l.planned.Pop()
+// arriveLate takes the planned frames whose places have passed through the receive engine.
+func (d *receiveEngine) arriveLate() (next sim.Time) {
+	a := &d.arrivals
+	for {
+		k := a.firstPlanned()
+		if k < 0 {
+			return sim.Never
 		}
+		x := a.pipes[k].queue.At(a.pipes[k].here)
+		if !d.e.Passed(x.place) {
+			return x.place.Time()
+		}
+		a.pipes[k].here++
+		d.lateWire.Arrived(x.f)
+		d.arrive(k, x, x.place.Time())
 	}
 }
 
-// arrive takes a packet that reaches the receive engine at t through it, and returns when
-// it takes effect.
-func (d *receiveEngine) arrive(k int, x arrival, t sim.Time) sim.Time {
+// firstPlanned is the pipeline of the planned frame that arrives next; -1: none is planned.
+func (a *arrivals) firstPlanned() int {
+	req, rsp := &a.pipes[requests], &a.pipes[responses]
+	if rsp.queue.Len() == rsp.here {
+		if req.queue.Len() == req.here {
+			return -1
+		}
+		return requests
+	}
+	if req.queue.Len() == req.here || rsp.queue.At(rsp.here).place.Before(req.queue.At(req.here).place) {
+		return responses
+	}
+	return requests
+}
+
+// Unplan gives back the planned frames, in the order in which they would arrive: the link is down.
+func (d *receiveEngine) Unplan(back func(f *roce.Frame, at sim.Place)) {
+	a := &d.arrivals
+	n := [2]int{a.pipes[requests].here, a.pipes[responses].here}
+	for k := a.firstPlanned(); k >= 0; k = a.firstPlanned() {
+		l := &a.pipes[k]
+		x := l.queue.At(l.here)
+		back(x.f, x.place)
+		l.here++
+	}
+	for k := range a.pipes {
+		l := &a.pipes[k]
+		l.queue.Truncate(n[k])
+		l.here, l.free, l.last = n[k], 0, 0
+	}
+}
+
+// arrive takes a packet that reaches the receive engine at t through it.
+func (d *receiveEngine) arrive(k int, x *arrival, t sim.Time) {
 	x.at = d.pass(k, &x.f.Packet, t)
 	d.arrivals.n++
 	x.turn = d.arrivals.n
-	d.arrivals.pipes[k].arrived.Push(x)
-	return x.at
+}
+
+// add adds a packet that arrives now without a plan, before those that are on their way.
+func (l *pipeline) add(x arrival) *arrival {
+	*l.queue.Extend() = x
+	for i := l.queue.Len() - 1; i > l.here; i-- {
+		a, b := l.queue.At(i-1), l.queue.At(i)
+		*a, *b = *b, *a
+	}
+	l.here++
+	return l.queue.At(l.here - 1)
 }
 
 // wake sets the event of the first packet, if it may take effect before the one that is set.
@@ -138,44 +184,38 @@ func (d *receiveEngine) onRx() sim.Handler {
 		}
 		a.alarm = sim.Never
 		d.settle()
-		if k := a.first(); k >= 0 {
-			if l := &a.pipes[k].arrived; l.Front().at <= now {
-				x := l.Front()
-				f, slot, pfc := x.f, x.slot, x.pfc
-				l.Pop()
-				d.effect(f, slot, pfc)
-			}
+		if l := a.first(); l.here > 0 && l.queue.Front().at <= now {
+			x := l.queue.Front()
+			l.queue.Drop()
+			l.here--
+			d.effect(x.f, x.slot, x.pfc)
 		}
 		d.wake(min(a.pipes[requests].soonest(), a.pipes[responses].soonest()))
 	}
 }
 
-// first is the pipeline of the packet that has arrived and takes effect first; -1: none.
-func (a *arrivals) first() int {
-	req, rsp := &a.pipes[requests].arrived, &a.pipes[responses].arrived
-	switch {
-	case req.Len() == 0 && rsp.Len() == 0:
-		return -1
-	case rsp.Len() == 0:
-		return requests
-	case req.Len() == 0:
-		return responses
+// first is the pipeline of the packet that takes effect first of those that have arrived, if
+// any has.
+func (a *arrivals) first() *pipeline {
+	req, rsp := &a.pipes[requests], &a.pipes[responses]
+	if rsp.here == 0 {
+		return req
 	}
-	if x, y := req.Front(), rsp.Front(); y.at < x.at || y.at == x.at && y.turn < x.turn {
-		return responses
+	if req.here == 0 {
+		return rsp
 	}
-	return requests
+	if x, y := req.queue.Front(), rsp.queue.Front(); y.at < x.at || y.at == x.at && y.turn < x.turn {
+		return rsp
+	}
+	return req
 }
 
 // soonest is the earliest instant at which a packet of the pipeline can take effect.
 func (l *pipeline) soonest() sim.Time {
-	switch {
-	case l.arrived.Len() > 0:
-		return l.arrived.Front().at
-	case l.planned.Len() > 0:
-		return *l.planned.Front()
+	if l.queue.Len() == 0 {
+		return sim.Never
 	}
-	return sim.Never
+	return l.queue.Front().at
 }
 
 // pass takes a packet through pipeline k of the receive engine, which it reaches at t, and
@@ -264,16 +304,24 @@ func (d *receiveEngine) receive(f *roce.Frame, slot int32, delay sim.Time) {
 		x.pfc = int8(class) + 1
 		d.pauser.Buffered(class, len(f.B))
 	}
-	d.wake(d.arrive(pipelineOf(p), x, d.e.Now()+delay))
+	k := pipelineOf(p)
+	a := d.arrivals.pipes[k].add(x)
+	d.arrive(k, a, d.e.Now()+delay)
+	d.wake(a.at)
 }
 
 // returned gives back the slot of a frame that the device sent to itself.
 func (d *receiveEngine) returned(slot int32) {
 	if slot >= 0 {
-		s := d.slot(slot)
-		d.txDone(s)
-		d.clearSlot(s, slot)
+		d.giveBack(slot)
 	}
+}
+
+//go:noinline
+func (d *receiveEngine) giveBack(slot int32) {
+	s := d.slot(slot)
+	d.txDone(s)
+	d.clearSlot(s, slot)
 }
 
 // effect is a received packet at the point where it takes effect.
@@ -284,30 +332,10 @@ func (d *receiveEngine) effect(f *roce.Frame, slot int32, pfc int8) {
 	}
 	d.c.RxPackets++
 	d.c.RxOctets += uint64(len(f.B))
-	if !f.ICRCOK() {
-		d.c.RxDropped[roce.DropICRC]++
-		f.Release()
-		return
-	}
 	p := &f.Packet
-	dest := p.BTH().DestQP()
-	q := d.qps.qpn(dest)
-	if p.Op == roce.CNPacket && q != nil && q.st != prm.STUD {
-		d.qps.congested(q, p)
-		f.Release()
-		return
-	}
-	if q == nil || !q.admits(p) {
-		if dest == multicastQPN {
-			d.qps.toGroup(f)
-			return
-		}
-		if g := d.qps.special[gsiQPN]; dest == gsiQPN && g != nil && g.admits(p) {
-			g.responder.request(f)
-			return
-		}
-		d.c.RxNoQP++
-		f.Release()
+	q := d.qps.qpn(p.BTH().DestQP())
+	if q == nil || p.Op == roce.CNPacket || !f.ICRCOK() || !q.admits(p) {
+		d.stray(f, q)
 		return
 	}
 	if d.p.Congestion.DCQCN && isMarked(p) {
@@ -319,4 +347,28 @@ func (d *receiveEngine) effect(f *roce.Frame, slot int32, pfc int8) {
 		return
 	}
 	q.responder.request(f)
+}
+
+// stray is a packet that is broken, that the QP which it names (q, if there is one) does not
+// admit, or that is about congestion.
+//
+//go:noinline
+func (d *receiveEngine) stray(f *roce.Frame, q *qp) {
+	p := &f.Packet
+	dest := p.BTH().DestQP()
+	switch {
+	case !f.ICRCOK():
+		d.c.RxDropped[roce.DropICRC]++
+	case p.Op == roce.CNPacket && q != nil && q.st != prm.STUD:
+		d.qps.congested(q, p)
+	case dest == multicastQPN:
+		d.qps.toGroup(f)
+		return
+	case dest == gsiQPN && d.qps.special[gsiQPN] != nil && d.qps.special[gsiQPN].admits(p):
+		d.qps.special[gsiQPN].responder.request(f)
+		return
+	default:
+		d.c.RxNoQP++
+	}
+	f.Release()
 }

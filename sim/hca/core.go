@@ -20,8 +20,15 @@ type core struct {
 	h    handlers
 	c    Counters
 
-	lateWire    LateWire // nil: no frame arrives by settle
+	arriving    lateArrivals
 	nextArrival sim.Time // no planned frame arrives before
+}
+
+// lateArrivals are the planned frames, as those see them who must not miss one.
+type lateArrivals interface {
+	// arriveLate lets planned frames arrive that should have by now, and returns the time before
+	// which it need not be called again.
+	arriveLate() (next sim.Time)
 }
 
 // handlers are the device's event handlers, bound once. Those of each message are functions
@@ -63,7 +70,7 @@ func (k *core) settle() {
 //go:noinline
 func (k *core) settleArrivals() {
 	k.nextArrival = sim.Never
-	k.nextArrival = k.lateWire.Settle()
+	k.nextArrival = k.arriving.arriveLate()
 }
 
 // timestamp is the free-running timer: cycles of the core clock.

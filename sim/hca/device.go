@@ -60,7 +60,7 @@ func New(e *sim.Engine, name string, bus pcie.Bus, p Params, id Identity) *Devic
 	}
 	d := &Device{units: units{core: core{e: e, name: name, bus: bus, p: p, id: id, nextArrival: sim.Never}}}
 	d.queuePairs.units = &d.units
-	d.receiveEngine.units, d.receiveEngine.qps = &d.units, &d.queuePairs
+	d.receiveEngine.units, d.receiveEngine.qps, d.arriving = &d.units, &d.queuePairs, &d.receiveEngine
 	if id.Netdev && p.LinkLayer == Ethernet {
 		d.nic = newNIC(&d.units, &d.qpNums, &d.regs.adminMTU)
 		d.receiveEngine.nic, d.doorbells.nic = d.nic, d.nic

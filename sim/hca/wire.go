@@ -28,7 +28,6 @@ type Pauser interface {
 
 // LateWire is a Wire that lets frames arrive when the device looks (link.Planner).
 type LateWire interface {
-	// Settle calls Arrive for every planned frame that should have arrived by now, and
-	// returns the time before which it need not be called again.
-	Settle() (next sim.Time)
+	// Arrived is called for each planned frame when it arrives.
+	Arrived(f *roce.Frame)
 }

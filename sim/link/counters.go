@@ -25,7 +25,7 @@ type Counters struct {
 // /sys/class/infiniband/.../counters, where data count in words of 4 bytes without the
 // VCRC.
 func (p *Port) Each(f func(name string, value uint64)) {
-	p.Settle()
+	p.settle()
 	if p.lanes == nil {
 		p.C.each(f)
 		return

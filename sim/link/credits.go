@@ -117,7 +117,7 @@ func (l *lanes) transmit(w blocked, n uint8) {
 	bits, line := p.times(len(f.B))
 	start := max(w.earliest, p.free, w.tail-bits)
 	p.free = start + line
-	p.count(f, &p.C.TxPackets, &p.C.TxBytes, &p.C.TxMulticast, &p.C.TxBroadcast)
+	p.countTx(f)
 	p.C.TxWireBytes += uint64(len(f.B) + p.p.Preamble + p.p.FCS + p.p.Gap)
 	l.leave(&w, start+bits)
 	head := start + p.p.Propagation

@@ -16,6 +16,7 @@ type planner struct {
 	port    *Port
 	after   sim.Time
 	way     []*roce.Frame // in the order in which they were planned
+	places  []sim.Place
 	here    []bool
 	order   []uint64 // in which they arrived
 	planned int
@@ -28,9 +29,9 @@ func (p *planner) Plan(f *roce.Frame, tail sim.Time) bool {
 		return false
 	}
 	p.planned++
-	p.way, p.here = append(p.way, f), append(p.here, false)
+	p.way, p.places, p.here = append(p.way, f), append(p.places, p.e.Reserve(tail)), append(p.here, false)
 	p.e.At(tail+p.after, func(k uint64) {
-		p.port.Settle()
+		p.Settle()
 		if f := p.way[k]; p.here[k] {
 			p.Receive(f)
 		}
@@ -38,17 +39,18 @@ func (p *planner) Plan(f *roce.Frame, tail sim.Time) bool {
 	return true
 }
 
-// Arrive looks for arrivals itself, as a unit does that uses what arrivals change.
-func (p *planner) Arrive(f *roce.Frame, tail sim.Time) {
-	p.port.Settle()
-	k := slices.Index(p.way, f)
-	p.here[k], p.order = true, append(p.order, uint64(k))
+func (p *planner) Settle() {
+	for k := len(p.order) + len(p.lost); k < len(p.way) && p.e.Passed(p.places[k]); k++ {
+		p.here[k], p.order = true, append(p.order, uint64(k))
+		p.port.Arrived(p.way[k])
+	}
 }
 
-func (p *planner) Lost() {
+func (p *planner) Unplan(back func(f *roce.Frame, at sim.Place)) {
 	for k, f := range p.way {
 		if !p.here[k] {
 			p.lost = append(p.lost, f.BTH().PSN())
+			back(f, p.places[k])
 		}
 	}
 }
@@ -73,40 +75,6 @@ func TestPlannedFramesCostOneEvent(t *testing.T) {
 	}
 	if c := b.c.End(1).C; c.RxPackets != 2 || c.RxBytes != 2*64 {
 		t.Errorf("receiver's counters %+v", c)
-	}
-}
-
-// A planned frame has arrived for whoever looks behind the place of its last bit, and for
-// nobody before it, at the same instant too.
-func TestPlannedFramesArriveInTheirPlace(t *testing.T) {
-	b, p := newPlanned(t)
-	tail := 140*sim.Nanosecond + 72*byteTime
-	var here []bool
-	look := func(uint64) {
-		b.c.End(1).Settle()
-		here = append(here, p.here[0])
-	}
-	b.e.At(tail-1, look, 0)
-	b.e.At(tail, look, 0)
-	b.c.End(0).Send(b.frame(1, 1, ""))
-	b.e.At(tail, look, 0)
-	b.e.At(tail+1, look, 0)
-	b.run()
-	if want := []bool{false, false, true, true}; !slices.Equal(here, want) {
-		t.Errorf("arrived %v, want %v", here, want)
-	}
-}
-
-// Arrivals that are settled together come in their order.
-func TestPlannedFramesArriveInOrder(t *testing.T) {
-	b, p := newPlanned(t)
-	for psn := range uint32(4) {
-		b.c.End(0).Send(b.frame(1, psn, ""))
-	}
-	b.e.At(500*sim.Nanosecond, func(uint64) { b.c.End(1).Settle() }, 0)
-	b.run()
-	if want := []uint64{0, 1, 2, 3}; !slices.Equal(p.order, want) {
-		t.Errorf("arrived in the order %v", p.order)
 	}
 }
 
@@ -152,7 +120,7 @@ func TestPlannedFramesOnAPulledCable(t *testing.T) {
 	if got := p.psns(); !slices.Equal(got, []uint32{1, 3}) || !slices.Equal(p.lost, []uint32{2}) {
 		t.Errorf("arrived %v, lost %v", got, p.lost)
 	}
-	b.c.End(1).Settle()
+	p.Settle()
 	if c := b.c.End(1).C; c.RxPackets != 2 || c.LostInFlight != 1 {
 		t.Errorf("receiver's counters %+v", c)
 	}

@@ -61,7 +61,7 @@ type Port struct {
 	arrived sim.Handler
 	flight  []flight // frames on the way to this port, by slot
 	vacant  []uint32
-	planned planned     // frames on the way here for which rx has set an event
+	planner Planner     // rx, if it plans arrivals
 	held    *roce.Frame // kept back by a rule until another one leaves
 	pfc     *lossless   // nil without priority flow control
 	sender  Sender      // rx, if it is one and the port has flow control
@@ -102,7 +102,7 @@ func (p *Port) Attach(r Receiver) {
 		p.sender, _ = r.(Sender)
 	}
 	if !p.e.Lockstep() {
-		p.planned.rx, _ = r.(Planner)
+		p.planner, _ = r.(Planner)
 	}
 }
 
@@ -157,7 +157,7 @@ func (p *Port) send(f *roce.Frame, earliest, tail sim.Time, badFCS bool) {
 // emit puts a frame on the line at start, when that is free.
 func (p *Port) emit(f *roce.Frame, start, bits, line sim.Time, badFCS bool) {
 	p.free = start + line
-	p.count(f, &p.C.TxPackets, &p.C.TxBytes, &p.C.TxMulticast, &p.C.TxBroadcast)
+	p.countTx(f)
 	p.C.TxWireBytes += uint64(p.p.Preamble + max(len(f.B), p.p.MinFrame) + p.p.FCS + p.p.Gap)
 	if len(p.taps) == 0 && p.script.Empty() {
 		if tail := start + bits + p.p.Propagation; badFCS || !p.peer.foresee(f, tail) {
@@ -178,16 +178,38 @@ func (p *Port) times(n int) (bits, line sim.Time) {
 	return p.lastT, p.lastL
 }
 
-func (p *Port) count(f *roce.Frame, packets, bytes, multicast, broadcast *uint64) {
-	*packets++
-	*bytes += uint64(max(len(f.B), p.p.MinFrame) + p.p.FCS)
+// countTx counts a frame that is sent.
+func (p *Port) countTx(f *roce.Frame) {
+	p.C.TxPackets++
+	p.C.TxBytes += uint64(max(len(f.B), p.p.MinFrame) + p.p.FCS)
+	if p.maybeToGroup(f) {
+		p.countGroup(f, &p.C.TxMulticast, &p.C.TxBroadcast)
+	}
+}
+
+// countRx counts a frame that has come.
+func (p *Port) countRx(f *roce.Frame) {
+	p.C.RxPackets++
+	p.C.RxBytes += uint64(max(len(f.B), p.p.MinFrame) + p.p.FCS)
+	if p.maybeToGroup(f) {
+		p.countGroup(f, &p.C.RxMulticast, &p.C.RxBroadcast)
+	}
+}
+
+// maybeToGroup says whether a frame need be looked at closer to know where it goes: those of
+// Ethernet that go to one address need not.
+func (p *Port) maybeToGroup(f *roce.Frame) bool {
+	return p.lanes != nil || len(f.B) >= roce.EthernetSize && roce.Ethernet(f.B).ToGroup()
+}
+
+// countGroup counts a frame that goes to a group, if it does.
+//
+//go:noinline
+func (p *Port) countGroup(f *roce.Frame, multicast, broadcast *uint64) {
 	if p.lanes != nil {
 		if roce.IsMulticastLID(roce.LRH(f.B).DLID()) {
 			*multicast++
 		}
-		return
-	}
-	if len(f.B) < roce.EthernetSize || !roce.Ethernet(f.B).ToGroup() {
 		return
 	}
 	if dst := roce.Ethernet(f.B).Dst(); dst.IsBroadcast() {
@@ -276,7 +298,7 @@ func (p *Port) arrive(slot uint64) {
 			fl.f.Release()
 			return
 		}
-		p.count(fl.f, &p.C.RxPackets, &p.C.RxBytes, &p.C.RxMulticast, &p.C.RxBroadcast)
+		p.countRx(fl.f)
 		if fl.bad {
 			p.C.RxCRCErrors++
 		}
