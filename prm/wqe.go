@@ -59,10 +59,8 @@ func (c CtrlSegment) SetDS(n int) { c[7] = c[7]&^0x3f | byte(n)&0x3f }
 
 // Set writes the whole segment.
 func (c CtrlSegment) Set(op WQEOpcode, opMod uint8, index uint16, qpn uint32, ds int, fmCESE uint8, imm uint32) {
-	putBE32(c, 0, uint32(opMod)<<24|uint32(index)<<8|uint32(op))
-	putBE32(c, 4, qpn<<8|uint32(ds)&0x3f)
-	putBE32(c, 8, uint32(fmCESE))
-	putBE32(c, 12, imm)
+	putBE64(c, 0, uint64(opMod)<<56|uint64(index)<<40|uint64(op)<<32|uint64(qpn<<8|uint32(ds)&0x3f))
+	putBE64(c, 8, uint64(fmCESE)<<32|uint64(imm))
 }
 
 // Set writes the whole segment.

@@ -76,7 +76,7 @@ var wqeKinds = [256]segKind{
 // Addresses, keys and indexes are not checked.
 func ParseSendWQE(b []byte, st uint32, w *SendWQE) error {
 	if w.rare {
-		w.SendSegments, w.rare = SendSegments{}, false
+		w.clearRare()
 	}
 	w.Ctrl, w.Raddr, w.data = nil, nil, nil
 	w.Bytes, w.Memory, w.Segments = 0, false, 0
@@ -93,6 +93,17 @@ func ParseSendWQE(b []byte, st uint32, w *SendWQE) error {
 	}
 	kind := wqeKinds[w.Ctrl.Opcode()]
 	rest := b[CtrlSegmentSize : ds*DSSize]
+	if st == STRC && kind == opWrite && len(rest) >= RaddrSegmentSize { // most are
+		w.Raddr, w.data = RaddrSegment(rest[:RaddrSegmentSize:RaddrSegmentSize]), rest[RaddrSegmentSize:]
+		return w.checkData(true)
+	}
+	return w.parseElse(rest, kind, st)
+}
+
+// parseElse is the rest of ParseSendWQE behind the control segment.
+//
+//go:noinline
+func (w *SendWQE) parseElse(rest []byte, kind segKind, st uint32) error {
 	switch kind {
 	case opUnknown:
 		return ErrWQEOpcode
@@ -121,6 +132,9 @@ func ParseSendWQE(b []byte, st uint32, w *SendWQE) error {
 	w.data = rest
 	return w.checkData(kind == opPlain || kind == opWrite)
 }
+
+//go:noinline
+func (w *SendWQE) clearRare() { w.SendSegments, w.rare = SendSegments{}, false }
 
 // parseTransport takes the segment that the service type puts behind the control
 // segment and refuses opcodes the transport does not carry.

@@ -24,6 +24,11 @@ func (s *Slab[T]) Get() uint32 {
 		s.free = s.free[:n-1]
 		return i
 	}
+	return s.fresh()
+}
+
+//go:noinline
+func (s *Slab[T]) fresh() uint32 {
 	if s.n%slabBlock == 0 {
 		s.blocks = append(s.blocks, new([slabBlock]T))
 	}

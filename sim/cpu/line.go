@@ -36,12 +36,18 @@ func (c *Core) bring(p *sim.Proc, l *Line) {
 // Claim is Touch by a program that is in order, and leaves the cost for the caller to
 // spend: 0 when the core has the line.
 func (c *Core) Claim(p *sim.Proc, l *Line) sim.Time {
-	me := c.id + 1
-	if l.owner == me {
+	if l.owner == c.id+1 {
 		return 0
 	}
+	return c.take(p, l)
+}
+
+// take is Claim of a line that the core does not have.
+//
+//go:noinline
+func (c *Core) take(p *sim.Proc, l *Line) sim.Time {
 	moved := l.owner != 0
-	l.owner = me
+	l.owner = c.id + 1
 	if !moved {
 		return 0
 	}

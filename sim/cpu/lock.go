@@ -49,11 +49,18 @@ func (l *Spinlock) Take(p *sim.Proc, c *Core) (wait, cost sim.Time) {
 		p.Sync()
 	}
 	c.c.LockAcquired++
-	now := p.Now()
 	if !l.HeldAt(p) {
 		l.holder = p
 		return 0, c.Claim(p, &l.line) + c.p.LockFree
 	}
+	return l.spin(p, c), c.p.LockFree
+}
+
+// spin waits for a lock that another thread has, and returns how long.
+//
+//go:noinline
+func (l *Spinlock) spin(p *sim.Proc, c *Core) (wait sim.Time) {
+	now := p.Now()
 	if l.holder == p {
 		panic(fmt.Sprintf("cpu: at %v %s takes a lock that it holds", now, p.Name()))
 	}
@@ -68,7 +75,7 @@ func (l *Spinlock) Take(p *sim.Proc, c *Core) (wait, cost sim.Time) {
 	c.span("lock wait", now, p.Now(), 0)
 	c.c.LockWaited++
 	c.c.LockWait += wait
-	return wait, c.p.LockFree
+	return wait
 }
 
 // grant gives the lock to a thread that waited until its release, and returns when
@@ -92,6 +99,15 @@ func (l *Spinlock) Unlock(p *sim.Proc, c *Core) {
 	}
 	c.Run(p, c.p.Unlock)
 	l.holder, l.last, l.freeAt = nil, p, p.Now()
+	if len(l.waiters) > 0 {
+		l.handOver()
+	}
+}
+
+// handOver gives a lock that is released to the thread that waits longest.
+//
+//go:noinline
+func (l *Spinlock) handOver() {
 	for len(l.waiters) > 0 {
 		w := l.waiters[0]
 		l.waiters = l.waiters[:copy(l.waiters, l.waiters[1:])]

@@ -52,24 +52,40 @@ func (c *Core) Store(p *sim.Proc, m *Mapping, off uint64, b []byte) { c.StoreAft
 
 // StoreAfter is Store that spends work of CPU time before, in one piece with it.
 func (c *Core) StoreAfter(p *sim.Proc, m *Mapping, off uint64, b []byte, work sim.Time) {
-	at := p.Now() + work
 	if len(b)%8 != 0 || off%8 != 0 {
 		panic(fmt.Sprintf("cpu: at %v %s stores %d bytes at register offset %#x", p.Now(), p.Name(), len(b), off))
 	}
-	if m.revoked {
-		c.Run(p, work+sim.Time(len(b)/8)*c.p.WCStore) // memory, and in the cache
+	if m.Kind != WriteCombining || c.p.WCBuffers == 0 || m.revoked {
+		c.storeUncombined(p, m, off, b, work)
 		return
 	}
+	at := p.Now() + work
 	off += m.Off
-	if m.Kind == WriteCombining && c.p.WCBuffers > 0 {
+	if len(b) == wcLine && off%wcLine == 0 && len(c.wc) == 0 { // a whole line, and nothing to merge with: the usual BlueFlame
+		c.Run(p, work+wcLine/8*c.p.WCStore+c.p.WCLine)
+		c.c.WCFull++
+		m.Dev.PostMMIO(p, off, b)
+		off += wcLine
+	} else {
 		for len(b) > 0 {
 			n := min(len(b), wcLine-int(off%wcLine))
 			c.combine(p, m.Dev, off, b[:n], work)
 			off, b, work = off+uint64(n), b[n:], 0
 		}
-		c.span("WC store", at, p.Now(), off)
+	}
+	c.span("WC store", at, p.Now(), off)
+}
+
+// storeUncombined is StoreAfter where stores are not combined, and to what is revoked.
+//
+//go:noinline
+func (c *Core) storeUncombined(p *sim.Proc, m *Mapping, off uint64, b []byte, work sim.Time) {
+	if m.revoked {
+		c.Run(p, work+sim.Time(len(b)/8)*c.p.WCStore) // memory, and in the cache
 		return
 	}
+	at := p.Now() + work
+	off += m.Off
 	cost := c.p.UCStore
 	if m.Kind == WriteCombining {
 		cost = c.p.NoWC
@@ -123,7 +139,7 @@ func (c *Core) Load(p *sim.Proc, m *Mapping, off uint64, b []byte) {
 // thread of the core run, so the buffers are looked at afresh after it.
 func (c *Core) combine(p *sim.Proc, dev *pcie.Link, off uint64, b []byte, work sim.Time) {
 	cost := work + sim.Time(len(b)/8)*c.p.WCStore
-	if len(b) == wcLine && len(c.wc) == 0 { // a whole line, and nothing to merge with: the usual BlueFlame
+	if len(b) == wcLine && len(c.wc) == 0 { // nothing to merge with
 		c.Run(p, cost+c.p.WCLine)
 		c.c.WCFull++
 		dev.PostMMIO(p, off, b)

@@ -87,9 +87,14 @@ func (h *caches) touchQP(q cachedQP, m *miss) {
 	h.settle()
 	h.c.QPCLookups++
 	if !h.qpc.touch(q.place, uint64(q.num)) {
-		h.c.QPCMisses++
-		h.missed(m, h.p.QPCMiss)
+		h.missedQP(m)
 	}
+}
+
+//go:noinline
+func (h *caches) missedQP(m *miss) {
+	h.c.QPCMisses++
+	h.missed(m, h.p.QPCMiss)
 }
 
 // touchKey looks up a memory key, and the translation of an address of it.
@@ -100,28 +105,36 @@ func (h *caches) touchKey(key uint32, va uint64, m *miss) {
 	if k == nil {
 		return
 	}
+	h.c.MPTLookups++
 	entry, mapped := k.EntryIndex(va)
 	tag := uint64(index)<<32 | entry + 1
-	h.c.MPTLookups++
 	if mapped {
 		h.c.MTTLookups++
 		if tag == h.lastMTT { // nothing has been looked up since
 			return
 		}
 	}
-	if !h.mpt.touch(h.mpt.place(uint64(index)), uint64(index)) {
-		h.c.MPTMisses++
-		h.missed(m, h.p.MPTMiss)
+	if !h.mpt.touch(k.Place, uint64(index)) {
+		h.missedKey(m)
 	}
 	if !mapped {
-		h.lastMTT = 0
-		return
+		tag = 0
+	} else if !h.mtt.touch(h.mtt.place(tag), tag) {
+		h.missedEntry(m)
 	}
 	h.lastMTT = tag
-	if !h.mtt.touch(h.mtt.place(tag), tag) {
-		h.c.MTTMisses++
-		h.missed(m, h.p.MTTMiss)
-	}
+}
+
+//go:noinline
+func (h *caches) missedKey(m *miss) {
+	h.c.MPTMisses++
+	h.missed(m, h.p.MPTMiss)
+}
+
+//go:noinline
+func (h *caches) missedEntry(m *miss) {
+	h.c.MTTMisses++
+	h.missed(m, h.p.MTTMiss)
 }
 
 // fillQP and fillKey are firmware commands that write what the caches hold: they leave
@@ -130,8 +143,9 @@ func (h *caches) fillQP(q cachedQP) { h.qpc.touch(q.place, uint64(q.num)) }
 
 func (h *caches) fillKey(index uint32, va, n uint64) {
 	h.lastMTT = 0
-	h.mpt.touch(h.mpt.place(uint64(index)), uint64(index))
 	k := h.keys.At(index)
+	k.Place = h.mpt.place(uint64(index))
+	h.mpt.touch(k.Place, uint64(index))
 	first, ok := k.EntryIndex(va)
 	if !ok || n == 0 {
 		return

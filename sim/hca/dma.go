@@ -65,11 +65,11 @@ func (m *dma) writeRuns(p []byte) {
 
 // writeAt writes p to memory of the host or on the device.
 func (m *dma) writeAt(pa mem.PA, p []byte) {
-	if pa >= onChip {
-		m.memory.write(uint64(pa-onChip), p)
+	if pa < onChip {
+		m.bus.WriteDMA(pa, p)
 		return
 	}
-	m.bus.WriteDMA(pa, p)
+	m.memory.write(uint64(pa-onChip), p)
 }
 
 // peek reads [va, va+len(p)) of a key at once. It reports false when the access is refused.

@@ -193,18 +193,27 @@ func (d *doorbells) later(page uint32, b []byte, delay sim.Time, push bool) {
 func (d *doorbells) onBFLate() sim.Handler {
 	return func(i uint64) {
 		l := d.late.At(uint32(i))
-		b := l.buf[:l.n]
 		l.on = false
-		switch {
-		case l.void && !l.wait:
-			d.onBFReturn(i)
-		case l.void:
-		case l.push:
-			d.doorbell(l.page, b, b)
-		default:
-			d.doorbell(l.page, b, nil)
+		if l.void {
+			d.onVoid(l, i)
+		} else {
+			b := l.buf[:l.n]
+			wqe := b
+			if !l.push {
+				wqe = nil
+			}
+			d.doorbell(l.page, b, wqe)
 		}
 		d.late.Put(uint32(i))
+	}
+}
+
+// onVoid is what later put off for a page that was freed before.
+//
+//go:noinline
+func (d *doorbells) onVoid(l *latePush, i uint64) {
+	if !l.wait {
+		d.onBFReturn(i)
 	}
 }
 

@@ -109,34 +109,39 @@ func (q *requester) progress() {
 	q.syncCursor()
 }
 
+// doneElse says whether a message at the head is done that is no SEND or WRITE, or fails it if it has failed.
+//
+//go:noinline
+func (q *requester) doneElse(m *msg) bool {
+	switch {
+	case m.fail != 0:
+		q.failHead(m.fail)
+		return false
+	case m.kind == msgLocal:
+		return q.listRead(m)
+	case m.next < m.n:
+		return false
+	}
+	if q.u.answers && !q.scripted {
+		q.answered(m)
+	}
+	return true
+}
+
 // complete reports the messages at the head that are done, in order.
 func (q *requester) complete() {
 	for q.head != q.tail {
 		m := q.msg(q.head)
-		if m.fail != 0 {
-			q.failHead(m.fail)
-			return
-		}
-		switch m.kind {
-		case msgLocal:
-			if !q.listRead(m) {
-				return
-			}
-		case msgPush:
+		if m.kind == msgPush && m.fail == 0 { // the rule
 			if roce.CmpPSN(roce.AddPSN(m.first, int32(m.n)), q.una) > 0 {
 				return
 			}
-		case msgRead, msgAtomic:
-			if m.next < m.n {
-				return
-			}
+		} else if !q.doneElse(m) {
+			return
 		}
 		if q.scripted {
 			q.failByScript()
 			return
-		}
-		if q.u.answers && (m.kind == msgRead || m.kind == msgAtomic) {
-			q.answered(m)
 		}
 		if m.signal && !(q.breaks(rule.SignalledRequestsComplete) && m.idx%8 == 3) || q.breaks(rule.UnsignalledRequestsAreSilent) {
 			q.sendCQE(m, nil)

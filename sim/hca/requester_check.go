@@ -197,9 +197,13 @@ func (q *requester) readLengthOK(m *msg, w *prm.SendWQE) bool {
 
 // segmentsPermitted checks the keys of the WQE's data segments, and looks them up.
 func (q *requester) segmentsPermitted(m *msg, w *prm.SendWQE) bool {
-	if !w.Memory {
-		return true
-	}
+	return !w.Memory || q.keysPermit(m, w) || q.breaks(rule.LocalKeysAreCheckedFirst)
+}
+
+// keysPermit is segmentsPermitted of a WQE with segments that are not inline.
+//
+//go:noinline
+func (q *requester) keysPermit(m *msg, w *prm.SendWQE) bool {
 	u, access := q.u, mkey.LocalRead
 	if m.kind != msgPush {
 		access = mkey.LocalWrite
@@ -208,7 +212,7 @@ func (q *requester) segmentsPermitted(m *msg, w *prm.SendWQE) bool {
 		if s.Inline != nil {
 			continue
 		}
-		if _, r := u.dma.keys.Check(q.user(), s.LKey, s.Addr, uint64(s.Len), access); r != mkey.OK && !q.breaks(rule.LocalKeysAreCheckedFirst) {
+		if _, r := u.dma.keys.Check(q.user(), s.LKey, s.Addr, uint64(s.Len), access); r != mkey.OK {
 			return false
 		}
 		var cost miss

@@ -16,26 +16,41 @@ func (q *requester) payload(m *msg) int {
 func (q *requester) sendNext(m *msg, parsed bool) {
 	w := &q.u.parsed
 	if !parsed {
-		if q.goesOn(m) {
-			w = nil
-		} else if prm.ParseSendWQE(q.sq.whole(int(m.nbb)), uint32(q.st), w) != nil {
-			q.u.bug("QP %#x: WQE %d changed in the buffer", q.num, m.idx)
-		}
+		w = q.parsedAgain(m, w)
 	}
-	switch m.kind {
-	case msgPush:
-		if !q.sendPush(m, w) {
-			return
-		}
-	case msgRead:
-		q.sendRead(m, w)
-	case msgAtomic:
-		q.sendAtomic(m, w)
+	if m.kind != msgPush {
+		q.sendElse(m, w)
+	} else if !q.sendPush(m, w) {
+		return
 	}
 	if q.repairing {
 		q.resume()
 	}
 	q.startTimer()
+}
+
+// parsedAgain is the WQE of an open message, nil if its next packet needs nothing of it.
+//
+//go:noinline
+func (q *requester) parsedAgain(m *msg, w *prm.SendWQE) *prm.SendWQE {
+	if q.goesOn(m) {
+		return nil
+	}
+	if prm.ParseSendWQE(q.sq.whole(int(m.nbb)), uint32(q.st), w) != nil {
+		q.u.bug("QP %#x: WQE %d changed in the buffer", q.num, m.idx)
+	}
+	return w
+}
+
+// sendElse sends what is no SEND or WRITE.
+//
+//go:noinline
+func (q *requester) sendElse(m *msg, w *prm.SendWQE) {
+	if m.kind == msgRead {
+		q.sendRead(m, w)
+	} else {
+		q.sendAtomic(m, w)
+	}
 }
 
 // memoryRange is a range of memory by its key.
@@ -65,37 +80,26 @@ func (q *requester) noteSent(behind uint32) {
 	}
 }
 
+// pushOps are the opcodes of a SEND or WRITE by the operation and by which packet it is:
+// in the middle, the last, the first, the only one.
+var pushOps = [...][4]roce.Opcode{
+	prm.WQEOpRDMAWrite:    {roce.RCWriteMiddle, roce.RCWriteLast, roce.RCWriteFirst, roce.RCWriteOnly},
+	prm.WQEOpRDMAWriteImm: {roce.RCWriteMiddle, roce.RCWriteLastImm, roce.RCWriteFirst, roce.RCWriteOnlyImm},
+	prm.WQEOpSend:         {roce.RCSendMiddle, roce.RCSendLast, roce.RCSendFirst, roce.RCSendOnly},
+	prm.WQEOpSendImm:      {roce.RCSendMiddle, roce.RCSendLastImm, roce.RCSendFirst, roce.RCSendOnlyImm},
+	prm.WQEOpSendInv:      {roce.RCSendMiddle, roce.RCSendLastInv, roce.RCSendFirst, roce.RCSendOnlyInv},
+}
+
 // pushOp is the opcode of packet k of n of a SEND or WRITE.
 func pushOp(op prm.WQEOpcode, k, n uint32) roce.Opcode {
-	write := op == prm.WQEOpRDMAWrite || op == prm.WQEOpRDMAWriteImm
-	switch {
-	case k+1 < n && k == 0 && write:
-		return roce.RCWriteFirst
-	case k+1 < n && k == 0:
-		return roce.RCSendFirst
-	case k+1 < n && write:
-		return roce.RCWriteMiddle
-	case k+1 < n:
-		return roce.RCSendMiddle
+	which := 0
+	if k+1 >= n {
+		which = 1
 	}
-	only := n == 1
-	pick := func(o, l roce.Opcode) roce.Opcode {
-		if only {
-			return o
-		}
-		return l
+	if k == 0 {
+		which += 2
 	}
-	switch op {
-	case prm.WQEOpRDMAWrite:
-		return pick(roce.RCWriteOnly, roce.RCWriteLast)
-	case prm.WQEOpRDMAWriteImm:
-		return pick(roce.RCWriteOnlyImm, roce.RCWriteLastImm)
-	case prm.WQEOpSendImm:
-		return pick(roce.RCSendOnlyImm, roce.RCSendLastImm)
-	case prm.WQEOpSendInv:
-		return pick(roce.RCSendOnlyInv, roce.RCSendLastInv)
-	}
-	return pick(roce.RCSendOnly, roce.RCSendLast)
+	return pushOps[op][which]
 }
 
 // sendPush makes a packet of a SEND or WRITE; w is nil when it goes on. It reports false when
@@ -130,11 +134,8 @@ func (q *requester) sendPush(m *msg, w *prm.SendWQE) bool {
 		h.SetRKey(w.Raddr.RKey())
 		h.SetLength(m.length)
 	}
-	if info.Headers.Has(roce.HasImmDt) {
-		f.ImmDt().SetValue(w.Ctrl.Imm())
-	}
-	if info.Headers.Has(roce.HasIETH) {
-		f.IETH().SetRKey(w.Ctrl.Imm())
+	if info.Headers&(roce.HasImmDt|roce.HasIETH) != 0 {
+		putImm(f, info, w.Ctrl.Imm())
 	}
 	if i < 0 && w != nil && (n == 0 || !w.Memory) && q.u.port.free(&q.sender, &q.txq) {
 		q.gather(-1, f.Payload(), w)
@@ -153,6 +154,17 @@ func (q *requester) sendPush(m *msg, w *prm.SendWQE) bool {
 	q.pushed(m, psn, len(f.B))
 	q.u.port.enqueue(&q.sender, &q.txq, i)
 	return true
+}
+
+// putImm writes the immediate data of a packet, or the key that it invalidates.
+//
+//go:noinline
+func putImm(f *roce.Frame, info *roce.OpInfo, imm uint32) {
+	if info.Headers.Has(roce.HasImmDt) {
+		f.ImmDt().SetValue(imm)
+	} else {
+		f.IETH().SetRKey(imm)
+	}
 }
 
 // pushed notes that the packet of m at the cursor is made, with that many bytes.
@@ -180,15 +192,10 @@ func (q *requester) wantsAck(m *msg, last bool) bool {
 // gather fills p with the next bytes of the message: inline bytes at once, others
 // by DMA into the frame of slot i. It needs no WQE where the message goes on.
 func (q *requester) gather(i int32, p []byte, w *prm.SendWQE) bool {
-	u := q.u
 	if w == nil {
-		r := &q.rest
-		if !u.dma.readInto(i, q.user(), r.key, r.va, p, mkey.LocalRead) {
-			return false
-		}
-		q.segPos, r.va, r.len = q.segPos+uint32(len(p)), r.va+uint64(len(p)), r.len-uint32(len(p))
-		return true
+		return q.gatherOn(i, p)
 	}
+	u := q.u
 	for len(p) > 0 {
 		s, next, ok := w.Data(int(q.segAt))
 		if !ok {
@@ -207,6 +214,18 @@ func (q *requester) gather(i int32, p []byte, w *prm.SendWQE) bool {
 			q.rest = memoryRange{s.Addr + uint64(q.segPos), s.LKey, s.Len - q.segPos}
 		}
 	}
+	return true
+}
+
+// gatherOn is gather from the rest of the data segment in which the packet before has ended.
+//
+//go:noinline
+func (q *requester) gatherOn(i int32, p []byte) bool {
+	r := &q.rest
+	if !q.u.dma.readInto(i, q.user(), r.key, r.va, p, mkey.LocalRead) {
+		return false
+	}
+	q.segPos, r.va, r.len = q.segPos+uint32(len(p)), r.va+uint64(len(p)), r.len-uint32(len(p))
 	return true
 }
 

@@ -30,6 +30,9 @@ func (q *requester) runnable() bool {
 	return q.cur != q.tail || q.mayBegin(c.Opcode(), c.FMCESE())
 }
 
+// idle says whether the QP has nothing to send: it is not runnable, whatever else holds.
+func (q *requester) idle() bool { return !q.open && q.sq.ci == q.sq.pi }
+
 // inWindow says whether the next packet of an open message has a PSN that may be
 // outstanding.
 func (q *requester) inWindow(m *msg) bool {
@@ -38,7 +41,7 @@ func (q *requester) inWindow(m *msg) bool {
 
 // kick has the QP compete for a processing unit if it can go on.
 func (q *requester) kick() {
-	if q.running || q.queued || !q.runnable() {
+	if q.running || q.queued || q.idle() || !q.runnable() {
 		return
 	}
 	u := q.u
@@ -127,7 +130,7 @@ func (q *requester) step() bool {
 	} else if u.ready.Len() > 0 {
 		return false
 	}
-	if !q.runnable() {
+	if q.idle() || !q.runnable() {
 		return false
 	}
 	q.service(0)

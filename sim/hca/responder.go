@@ -148,7 +148,7 @@ func (q *responder) flushOpen() {
 // request takes a request packet and its reference. Packets behind one that waits, wait too.
 func (q *responder) request(f *roce.Frame) {
 	if q.busy {
-		q.u.pushSlot(&q.hold, q.u.getSlot(f))
+		q.wait(f)
 		return
 	}
 	if q.u.p.SelectiveRepeat && q.keep(f) {
@@ -156,7 +156,7 @@ func (q *responder) request(f *roce.Frame) {
 	}
 	if q.execute(&f.Packet) {
 		q.busy = true
-		q.u.pushSlot(&q.hold, q.u.getSlot(f))
+		q.wait(f)
 		return
 	}
 	f.Release()
@@ -164,6 +164,9 @@ func (q *responder) request(f *roce.Frame) {
 		q.catchUp()
 	}
 }
+
+//go:noinline
+func (q *responder) wait(f *roce.Frame) { q.u.pushSlot(&q.hold, q.u.getSlot(f)) }
 
 // unhold goes on with the packets that waited. redo says that the first is looked
 // at again; otherwise it is done.

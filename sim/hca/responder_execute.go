@@ -9,6 +9,15 @@ import (
 // carryOut does what a request packet that passed the checks asks for. It reports true
 // when that takes time, and later packets must wait.
 func (q *responder) carryOut(p *roce.Packet, info *roce.OpInfo) (wait bool) {
+	if info.Class == roce.ClassWrite { // most are
+		q.execWrite(p, info)
+		return false
+	}
+	return q.carryOutElse(p, info)
+}
+
+//go:noinline
+func (q *responder) carryOutElse(p *roce.Packet, info *roce.OpInfo) (wait bool) {
 	switch info.Class {
 	case roce.ClassSend:
 		if q.st == prm.STUD {
@@ -16,8 +25,6 @@ func (q *responder) carryOut(p *roce.Packet, info *roce.OpInfo) (wait bool) {
 		} else {
 			q.execSend(p, info)
 		}
-	case roce.ClassWrite:
-		q.execWrite(p, info)
 	case roce.ClassReadRequest:
 		q.execRead(p)
 	case roce.ClassAtomic:
@@ -34,12 +41,21 @@ func (q *responder) accept(p *roce.Packet, psns, msns uint32) {
 	q.epsn = roce.AddPSN(q.epsn, int32(psns))
 	q.msn = (q.msn + msns) & roce.PSNMask
 	q.nakSent = false
-	if !q.est && !q.breaks(rule.CommunicationIsReported) && q.state == prm.QPStateRTR {
-		q.est = true
-		q.u.events.ofQP(prm.EventCommEst, q.num)
+	if !q.est && q.state == prm.QPStateRTR {
+		q.establish()
 	}
 	if (p.Info().Class == roce.ClassSend || p.Info().Class == roce.ClassWrite) && p.BTH().AckReq() && q.st == prm.STRC {
 		q.oweAck()
+	}
+}
+
+// establish reports the first packet before the state RTS.
+//
+//go:noinline
+func (q *responder) establish() {
+	if !q.breaks(rule.CommunicationIsReported) {
+		q.est = true
+		q.u.events.ofQP(prm.EventCommEst, q.num)
 	}
 }
 
@@ -107,15 +123,22 @@ func (q *responder) execWrite(p *roce.Packet, info *roce.OpInfo) {
 	}
 	q.in = inNone
 	if info.TakesReceive {
-		idx := q.recvIdx
-		if q.recvOpen {
-			q.recvOpen = false
-		} else {
-			idx = q.rq.pass()
-		}
-		q.recvCQE(prm.CQERespWrImm, idx, p.ImmDt().Value(), q.wlen, p.BTH().Solicited(), nil)
+		q.endWriteImm(p)
 	}
 	q.accept(p, 1, 1)
+}
+
+// endWriteImm reports a WRITE with immediate data.
+//
+//go:noinline
+func (q *responder) endWriteImm(p *roce.Packet) {
+	idx := q.recvIdx
+	if q.recvOpen {
+		q.recvOpen = false
+	} else {
+		idx = q.rq.pass()
+	}
+	q.recvCQE(prm.CQERespWrImm, idx, p.ImmDt().Value(), q.wlen, p.BTH().Solicited(), nil)
 }
 
 // execRead takes a READ request: its PSNs are used at once, the data is fetched

@@ -40,15 +40,23 @@ func (r *sendRing) take(idx uint16, wqe []byte) bool {
 	if int(idx+n-r.ci) > r.u.p.WQEBuffer {
 		return false
 	}
+	if r.got = idx + n; n == 1 && r.buf != nil && len(r.u.caches.sendWQEs.nodes) == 0 { // the rule
+		at := int(idx) * prm.WQEBBSize & (len(r.buf) - 1)
+		*(*[prm.WQEBBSize]byte)(r.buf[at:]) = [prm.WQEBBSize]byte(wqe)
+		return true
+	}
+	return r.takeElse(idx, wqe)
+}
+
+// takeElse is the rest of take for a WQE of several blocks, for the first one, and with a cache
+// of WQEs.
+//
+//go:noinline
+func (r *sendRing) takeElse(idx uint16, wqe []byte) bool {
 	r.needBuf()
 	at := int(idx) * prm.WQEBBSize & (len(r.buf) - 1)
-	if n == 1 { // the rule
-		*(*[prm.WQEBBSize]byte)(r.buf[at:]) = [prm.WQEBBSize]byte(wqe)
-	} else {
-		k := copy(r.buf[at:], wqe)
-		copy(r.buf, wqe[k:])
-	}
-	r.got = idx + n
+	k := copy(r.buf[at:], wqe)
+	copy(r.buf, wqe[k:])
 	if len(r.u.caches.sendWQEs.nodes) > 0 {
 		r.keep(idx)
 	}
@@ -60,6 +68,11 @@ func (r *sendRing) needBuf() {
 		r.buf = make([]byte, r.u.p.WQEBuffer*prm.WQEBBSize)
 	}
 }
+
+// note keeps the producer index of a doorbell whose WQEs are to be fetched.
+//
+//go:noinline
+func (r *sendRing) note(pi uint16) { r.rung = append(r.rung, pi) }
 
 // readAhead fetches WQEs before the cursor needs them: when less than half of the
 // buffer is filled.
@@ -82,9 +95,13 @@ func (r *sendRing) readOn() {
 // there is room for, contiguous, up to FetchLimit; with FetchPerDoorbell by a read for
 // each doorbell that is waiting.
 func (r *sendRing) fetchMore() {
-	if r.fetching || r.got == r.pi {
-		return
+	if !r.fetching && r.got != r.pi {
+		r.fetchNow()
 	}
+}
+
+//go:noinline
+func (r *sendRing) fetchNow() {
 	u := r.u
 	room := u.p.WQEBuffer - int(r.got-r.ci)
 	n := min(int(r.pi-r.got), room, u.p.FetchLimit)
@@ -140,6 +157,13 @@ func (r *sendRing) whole(n int) []byte {
 	if at+n*prm.WQEBBSize <= len(r.buf) {
 		return r.buf[at : at+n*prm.WQEBBSize]
 	}
+	return r.joined(at, n)
+}
+
+// joined is the WQE of n blocks at a place of the buffer, behind whose end it goes on.
+//
+//go:noinline
+func (r *sendRing) joined(at, n int) []byte {
 	w := r.u.wqe[:n*prm.WQEBBSize]
 	k := copy(w, r.buf[at:])
 	copy(w[k:], r.buf)

@@ -68,7 +68,13 @@ func (r *txRoom) onResume(uint64) {
 func (r *txRoom) room(n int) bool {
 	used := r.txBytes
 	if r.pauser != nil {
-		used += r.pauser.Queued()
+		return r.roomUnderPause(n)
 	}
+	return n == 0 || used == 0 || used+n <= r.p.TxBuffer
+}
+
+//go:noinline
+func (r *txRoom) roomUnderPause(n int) bool {
+	used := r.txBytes + r.pauser.Queued()
 	return n == 0 || used == 0 || used+n <= r.p.TxBuffer
 }

@@ -28,6 +28,7 @@ type Key struct {
 	entries     []uint64 // page address, rights in the low bits; 0 absent
 	pageOff     uint64   // of start in its page
 	pageMask    uint64
+	Place       uint32 // in the device's cache of keys
 
 	window           window  // mode KLM, of a memory window
 	boundWindows     int     // of mode KLM that lead here

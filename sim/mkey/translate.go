@@ -25,6 +25,13 @@ func (t *Table) Translate(u User, mkey uint32, va uint64, n int, a Access, runs 
 			return append(runs, Run{mem.PA(k.entries[i]&^(prm.MTTRead|prm.MTTWrite) + in), n}), OK
 		}
 	}
+	return t.translateElse(u, k, va, n, a, runs)
+}
+
+// translateElse is Translate by a key that was checked, of whatever kind.
+//
+//go:noinline
+func (t *Table) translateElse(u User, k *Key, va uint64, n int, a Access, runs []Run) ([]Run, Result) {
 	switch k.mode {
 	case modeDumpFill:
 		return runs, OK

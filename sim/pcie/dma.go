@@ -35,15 +35,20 @@ func (w *writeSide) full() bool { return int(w.n) == len(w.ring) }
 // push returns the next free entry.
 func (w *writeSide) push() *posted {
 	if w.full() {
-		ring := make([]posted, 2*len(w.ring))
-		for i := range w.n {
-			ring[i] = w.ring[(w.head+i)&uint32(len(w.ring)-1)]
-		}
-		w.ring, w.head = ring, 0
+		w.grow()
 	}
 	x := &w.ring[(w.head+w.n)&uint32(len(w.ring)-1)]
 	w.n++
 	return x
+}
+
+//go:noinline
+func (w *writeSide) grow() {
+	ring := make([]posted, 2*len(w.ring))
+	for i := range w.n {
+		ring[i] = w.ring[(w.head+i)&uint32(len(w.ring)-1)]
+	}
+	w.ring, w.head = ring, 0
 }
 
 // WriteDMA implements Bus.

@@ -126,6 +126,11 @@ func (d *direction) post(t, dur, rtt sim.Time, tlps int) (start sim.Time, waited
 		}
 		return start, waited
 	}
+	return d.postMany(t, dur, rtt, tlps)
+}
+
+//go:noinline
+func (d *direction) postMany(t, dur, rtt sim.Time, tlps int) (start sim.Time, waited bool) {
 	n := min(tlps, len(d.credit))
 	last := d.next + n - 1
 	if last >= len(d.credit) {

@@ -23,13 +23,13 @@ var wqeOpcodes = [...]prm.WQEOpcode{
 func (q *QP) buildSend(t *Thread, s *posting, w *verbs.SendWR) error {
 	sq := &q.sq
 	if int(w.Opcode) >= len(wqeOpcodes) {
-		return fmt.Errorf("opcode %d: %w", w.Opcode, syscall.EINVAL)
+		return unknownOpcode(w)
 	}
 	if q.overflow(t, sq, s.nreq, q.sendCQ) && !t.breaks(rule.SendQueueHasALimit) {
-		return fmt.Errorf("the send queue holds %d: %w", sq.maxPost, syscall.ENOMEM)
+		return sq.full()
 	}
 	if len(w.SGEs) > sq.limit {
-		return fmt.Errorf("%d SGEs, limit %d: %w", len(w.SGEs), sq.limit, syscall.ENOMEM)
+		return sq.tooManySGEs(w)
 	}
 	idx := sq.posted & uint32(sq.cnt-1)
 	s.ctrl, s.ds = int(idx)<<sq.shift, 1
@@ -69,6 +69,28 @@ func (q *QP) buildSend(t *Thread, s *posting, w *verbs.SendWR) error {
 	return nil
 }
 
+// The errors of buildSend are made in functions of their own: it is called for each request.
+
+//go:noinline
+func unknownOpcode(w *verbs.SendWR) error {
+	return fmt.Errorf("opcode %d: %w", w.Opcode, syscall.EINVAL)
+}
+
+//go:noinline
+func (q *queue) full() error {
+	return fmt.Errorf("the send queue holds %d: %w", q.maxPost, syscall.ENOMEM)
+}
+
+//go:noinline
+func (q *queue) tooManySGEs(w *verbs.SendWR) error {
+	return fmt.Errorf("%d SGEs, limit %d: %w", len(w.SGEs), q.limit, syscall.ENOMEM)
+}
+
+//go:noinline
+func (q *QP) tooMuchInline() error {
+	return fmt.Errorf("inline data above %d bytes: %w", q.maxInl, syscall.ENOMEM)
+}
+
 // buildUMR is the rest of buildSend for a bind or a local invalidate. It leaves a fence
 // for the request behind it.
 func (q *QP) buildUMR(s *posting, w *verbs.SendWR, idx uint32, ctrl prm.CtrlSegment, fm uint8) error {
@@ -102,12 +124,22 @@ func (q *QP) fence(w *verbs.SendWR) uint8 {
 
 // transport writes the segments between control and data.
 func (q *QP) transport(s *posting, w *verbs.SendWR) error {
+	if w.Opcode == verbs.WRRDMAWrite { // most are
+		prm.RaddrSegment(s.next(q)).Set(w.RemoteAddr, w.RKey)
+		s.ds++
+		return nil
+	}
+	return q.transportElse(s, w)
+}
+
+//go:noinline
+func (q *QP) transportElse(s *posting, w *verbs.SendWR) error {
 	switch w.Opcode {
 	case verbs.WRRDMARead, verbs.WRAtomicCmpSwp, verbs.WRAtomicFetchAdd:
 		if q.typ != verbs.QPTRC {
 			return nil // the device refuses it
 		}
-	case verbs.WRRDMAWrite, verbs.WRRDMAWriteImm:
+	case verbs.WRRDMAWriteImm:
 	case verbs.WRDriver1:
 		return fmt.Errorf("opcode %d: the UMR of direct verbs is not modelled: %w", w.Opcode, syscall.EOPNOTSUPP)
 	default:
@@ -155,7 +187,7 @@ func (q *QP) inlineData(t *Thread, s *posting, w *verbs.SendWR) error {
 	for i := range w.SGEs {
 		total += int(w.SGEs[i].Length)
 		if total > q.maxInl && !t.breaks(rule.InlineHasALimit) {
-			return fmt.Errorf("inline data above %d bytes: %w", q.maxInl, syscall.ENOMEM)
+			return q.tooMuchInline()
 		}
 	}
 	if total == 0 {
@@ -167,6 +199,15 @@ func (q *QP) inlineData(t *Thread, s *posting, w *verbs.SendWR) error {
 		s.ds += prm.InlineSize(total) / segSize
 		return nil
 	}
+	q.gatherInline(t, s, w)
+	s.ds += prm.InlineSize(total) / segSize
+	return nil
+}
+
+// gatherInline copies several pieces of inline data, or what goes on in another block.
+//
+//go:noinline
+func (q *QP) gatherInline(t *Thread, s *posting, w *verbs.SendWR) {
 	at := s.ctrl + s.ds*segSize + prm.InlineHeaderSize
 	for i := range w.SGEs {
 		va, left := w.SGEs[i].Addr, int(w.SGEs[i].Length)
@@ -178,8 +219,6 @@ func (q *QP) inlineData(t *Thread, s *posting, w *verbs.SendWR) error {
 			at, va, left = at+n, va+uint64(n), left-n
 		}
 	}
-	s.ds += prm.InlineSize(total) / segSize
-	return nil
 }
 
 // load reads memory of the process as the library's own loads do: what is not mapped
@@ -188,13 +227,26 @@ func (q *QP) load(t *Thread, p []byte, va uint64) {
 	page := mem.VA(va) &^ (mem.PageSize - 1)
 	off := int(mem.VA(va) - page)
 	g := &q.source
-	if space := q.ctx.proc.K.Space; g.page != page || g.changes != space.Changes {
-		*g = inlinePageCache{page, space.Changes, space.Window(page, mem.PageSize, mem.Read)}
+	if g.page != page || g.changes != q.ctx.proc.K.Space.Changes {
+		q.lookUp(page)
 	}
 	if off+len(p) <= len(g.b) {
 		copy(p, g.b[off:])
 		return
 	}
+	q.loadSlowly(t, p, va)
+}
+
+// lookUp finds a page that inline data comes from.
+//
+//go:noinline
+func (q *QP) lookUp(page mem.VA) {
+	space := q.ctx.proc.K.Space
+	q.source = inlinePageCache{page, space.Changes, space.Window(page, mem.PageSize, mem.Read)}
+}
+
+//go:noinline
+func (q *QP) loadSlowly(t *Thread, p []byte, va uint64) {
 	if err := q.ctx.proc.K.Space.ReadAt(p, mem.VA(va)); err != nil {
 		panic(Abort{fmt.Sprintf("segmentation fault: %q reads %d bytes at %#x: %v", t.name, len(p), va, err)})
 	}
@@ -203,9 +255,11 @@ func (q *QP) load(t *Thread, p []byte, va uint64) {
 // overflow is mlx5_wq_overflow: the tail is read again under the CQ's lock before the
 // queue is called full.
 func (q *QP) overflow(t *Thread, w *queue, nreq int, cq *CQ) bool {
-	if int(w.head-w.tail)+nreq < w.maxPost {
-		return false
-	}
+	return int(w.head-w.tail)+nreq >= w.maxPost && q.overflowSurely(t, w, nreq, cq)
+}
+
+//go:noinline
+func (q *QP) overflowSurely(t *Thread, w *queue, nreq int, cq *CQ) bool {
 	left := cq.lock.acquire(t, q.ctx.proc.Params, 0)
 	full := int(w.head-w.tail)+nreq >= w.maxPost
 	t.Core.Run(t.P, left)

@@ -32,11 +32,8 @@ type lock struct {
 // left, with the cost of the lock, is for the caller to spend inside. t is in order
 // when acquire returns.
 func (l *lock) acquire(t *Thread, p *Params, work sim.Time) (left sim.Time) {
-	came := t.P.Now()
 	if l.single {
-		t.Core.Run(t.P, p.InUseCheck+work)
-		t.P.Sync()
-		l.check(t, came)
+		l.enter(t, p.InUseCheck+work)
 		return 0
 	}
 	l.taken++
@@ -46,6 +43,16 @@ func (l *lock) acquire(t *Thread, p *Params, work sim.Time) (left sim.Time) {
 		l.waited += wait
 	}
 	return cost + work
+}
+
+// enter is acquire of a single-threaded object.
+//
+//go:noinline
+func (l *lock) enter(t *Thread, work sim.Time) {
+	came := t.P.Now()
+	t.Core.Run(t.P, work)
+	t.P.Sync()
+	l.check(t, came)
 }
 
 // check compares the stays of two threads; t came in at the given time.

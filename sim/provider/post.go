@@ -23,7 +23,7 @@ func (q *QP) PostSend(vt verbs.Thread, wrs []verbs.SendWR) (bad int, err error) 
 	var s posting
 	for bad = range wrs {
 		if err = q.buildSend(t, &s, &wrs[bad]); err != nil {
-			err = fmt.Errorf("post_send: request %d: %w", bad, err)
+			err = badRequest(bad, err)
 			break
 		}
 		s.nreq++
@@ -49,6 +49,9 @@ func (q *QP) PostSend(vt verbs.Thread, wrs []verbs.SendWR) (bad int, err error) 
 	t.span("post_send", start, uint64(q.qpn))
 	return bad, err
 }
+
+//go:noinline
+func badRequest(n int, err error) error { return fmt.Errorf("post_send: request %d: %w", n, err) }
 
 // sendCost is the CPU time to build the list, from what it asks for.
 func (q *QP) sendCost(p *Params, wrs []verbs.SendWR) sim.Time {

@@ -125,11 +125,18 @@ func (g *Page) conflict(delay sim.Time) {
 }
 
 func (c *Counters) count(what outcome) {
+	if what == blueFlame { // the rule
+		c.BlueFlame++
+		return
+	}
+	c.countElse(what)
+}
+
+//go:noinline
+func (c *Counters) countElse(what outcome) {
 	switch what {
 	case doorbell:
 		c.Doorbells++
-	case blueFlame:
-		c.BlueFlame++
 	case cut:
 		c.BFCut++
 	case torn:
@@ -218,32 +225,60 @@ func (g *Page) writeReg(now sim.Time, k, h, at int, b []byte, s Sink) {
 		g.count(dropped)
 		return
 	}
-	if p := g.halves[k][h]; p != nil && p.have > 0 {
-		if at == p.have && len(b)%block == 0 && p.have+len(b) <= p.want {
-			p.have += copy(p.buf[at:], b)
-			if p.have == p.want {
-				p.have = 0
-				g.open--
-				g.whole(now, k, p.buf[:p.want], s)
-			}
-			return
-		}
-		g.tear(p, s)
+	if p := g.halves[k][h]; p != nil && p.have > 0 && g.goOn(now, k, p, at, b, s) {
+		return
 	}
-	switch {
-	case at != 0:
-		g.count(dropped)
-	case len(b) == prm.DoorbellSize:
-		g.count(doorbell)
-		s.Doorbell(g.Index, b)
-	default:
+	if at == 0 && len(b) > prm.DoorbellSize {
 		g.begin(now, k, h, b, s)
+		return
 	}
+	g.small(at, b, s)
+}
+
+// goOn is a write to a half in which a push waits for more lines. It reports whether the
+// write is one of them; otherwise the push is torn.
+//
+//go:noinline
+func (g *Page) goOn(now sim.Time, k int, p *push, at int, b []byte, s Sink) bool {
+	if at != p.have || len(b)%block != 0 || p.have+len(b) > p.want {
+		g.tear(p, s)
+		return false
+	}
+	p.have += copy(p.buf[at:], b)
+	if p.have == p.want {
+		p.have = 0
+		g.open--
+		g.whole(now, k, p.buf[:p.want], s)
+	}
+	return true
+}
+
+// small is a doorbell, or a write that is neither one nor the start of a push.
+//
+//go:noinline
+func (g *Page) small(at int, b []byte, s Sink) {
+	if at != 0 {
+		g.count(dropped)
+		return
+	}
+	g.count(doorbell)
+	s.Doorbell(g.Index, b)
 }
 
 // begin is a write of more than a doorbell to the start of a half.
 func (g *Page) begin(now sim.Time, k, h int, b []byte, s Sink) {
 	want := int(max(1, (uint(prm.CtrlSegment(b).DS())*prm.DSSize+block-1)/block)) * block
+	if g.bf && len(b)%block == 0 && want <= g.half && len(b) >= want {
+		g.whole(now, k, b[:want], s)
+		return
+	}
+	g.beginPart(now, k, h, b, want, s)
+}
+
+// beginPart is begin of a push whose other lines are still to come, or that is none.
+//
+//go:noinline
+func (g *Page) beginPart(now sim.Time, k, h int, b []byte, want int, s Sink) {
 	if !g.bf || len(b)%block != 0 || want > g.half {
 		g.count(torn)
 		s.Doorbell(g.Index, b[:8])
@@ -252,10 +287,6 @@ func (g *Page) begin(now sim.Time, k, h int, b []byte, s Sink) {
 	if most := g.p.BFLines * block; want > most && len(b) == most {
 		g.count(cut)
 		s.Begun(g.Index, b)
-		return
-	}
-	if len(b) >= want {
-		g.whole(now, k, b[:want], s)
 		return
 	}
 	p := g.halves[k][h]
@@ -277,12 +308,19 @@ func (g *Page) tear(p *push, s Sink) {
 // whole is a push that has all its lines.
 func (g *Page) whole(now sim.Time, k int, wqe []byte, s Sink) {
 	g.count(blueFlame)
-	conflict := now < g.busyUntil && g.busyReg != k
 	delay := max(0, g.delayedUntil[k]-now)
-	if !conflict || g.p.BFConflict == ConflictNone {
-		if conflict {
-			g.conflict(0)
-		}
+	if now < g.busyUntil && g.busyReg != k {
+		g.conflicting(now, delay, k, wqe, s)
+		return
+	}
+	g.occupy(now+delay+g.p.BFBusy, k)
+	s.BlueFlame(g.Index, wqe, delay)
+}
+
+// conflicting is a push that finds the page busy with another register.
+func (g *Page) conflicting(now, delay sim.Time, k int, wqe []byte, s Sink) {
+	if g.p.BFConflict == ConflictNone {
+		g.conflict(0)
 		g.occupy(now+delay+g.p.BFBusy, k)
 		s.BlueFlame(g.Index, wqe, delay)
 		return
