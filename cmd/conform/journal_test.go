@@ -65,8 +65,10 @@ func TestKilledRunIsRecovered(t *testing.T) {
 	if err != nil || bytes.Count(text, []byte("\n")) < 6 {
 		t.Fatalf("journal: %v\n%s", err, text)
 	}
-	for len(entries(t, os.TempDir())) > 0 { // until the workers have noticed
-		time.Sleep(10 * time.Millisecond)
+	for wait := time.Now(); len(entries(t, os.TempDir())) > 0; time.Sleep(10 * time.Millisecond) {
+		if time.Since(wait) > time.Minute {
+			t.Fatalf("the workers left %v", entries(t, os.TempDir()))
+		}
 	}
 	if left := entries(t, dir); len(left) != 1 {
 		t.Errorf("beside the journal: %v", left)

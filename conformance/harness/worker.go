@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"runtime/debug"
 
 	"github.com/onsi/ginkgo/v2"
+	"golang.org/x/sys/unix"
 
 	"github.com/rdmasim/rdmasim/conformance"
 	"github.com/rdmasim/rdmasim/conformance/spec"
@@ -30,6 +32,9 @@ func Work(in io.Reader, targets Targets, suite *spec.Suite) error {
 	if err := dec.Decode(&job); err != nil {
 		return fmt.Errorf("worker: job: %w", err)
 	}
+	// Its standard output is a pipe to the supervisor. Without this, a write to it after the supervisor's end would kill
+	// the worker before it has removed the captures.
+	signal.Notify(make(chan os.Signal, 1), unix.SIGPIPE)
 	leave := func() { // a worker does not outlive its supervisor, nor do its captures
 		if job.Dir != "" {
 			outfile.RemoveOrphan(job.Dir)
