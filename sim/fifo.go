@@ -16,8 +16,7 @@ func (q *FIFO[T]) Len() int { return int(q.tail - q.head) }
 // Push adds a value behind the others.
 func (q *FIFO[T]) Push(x T) {
 	if int(q.tail-q.head) == len(q.ring) {
-		q.pushGrown(x)
-		return
+		q.grow()
 	}
 	q.ring[int(q.tail)&(len(q.ring)-1)] = x
 	q.tail++
@@ -52,15 +51,6 @@ func (q *FIFO[T]) Pop() T {
 	x := q.ring[int(q.head)&(len(q.ring)-1)]
 	q.head++
 	return x
-}
-
-// pushGrown is Push into a full ring. Nothing of Push is needed after it, so that Push keeps x
-// in registers.
-//
-//go:noinline
-func (q *FIFO[T]) pushGrown(x T) {
-	q.grow()
-	q.Push(x)
 }
 
 //go:noinline

@@ -134,6 +134,9 @@ func (p *Proc) ID() int { return int(p.id) }
 // Engine is the engine that runs the program.
 func (p *Proc) Engine() *Engine { return p.eng }
 
+// Runs reports whether this is the program that runs now.
+func (p *Proc) Runs() bool { return p.eng.cur == p }
+
 // Now is the program's local time, at or ahead of the engine's.
 func (p *Proc) Now() Time { return p.local }
 

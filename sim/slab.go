@@ -19,21 +19,24 @@ type Slab[T any] struct {
 
 // Get takes an index that is free. Its value is zero, or as its last holder left it.
 func (s *Slab[T]) Get() uint32 {
-	if n := len(s.free); n > 0 {
-		i := s.free[n-1]
-		s.free = s.free[:n-1]
-		return i
+	if len(s.free) == 0 {
+		s.grow()
 	}
-	return s.fresh()
+	n := len(s.free) - 1
+	i := s.free[n]
+	s.free = s.free[:n]
+	return i
 }
 
+// grow frees an index that was never taken.
+//
 //go:noinline
-func (s *Slab[T]) fresh() uint32 {
+func (s *Slab[T]) grow() {
 	if s.n%slabBlock == 0 {
 		s.blocks = append(s.blocks, new([slabBlock]T))
 	}
 	s.n++
-	return s.n - 1
+	s.Put(s.n - 1)
 }
 
 // Put gives an index back. Its holder does so once.

@@ -29,8 +29,8 @@ type latePush struct {
 	push bool
 	wait bool // it takes effect later than it arrives
 	void bool // its page was freed before it arrived
-	buf  [256]byte
 	aheadWrite
+	buf [256]byte
 }
 
 // aheadWrite is a register write that was taken before it arrived.

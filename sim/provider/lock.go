@@ -68,7 +68,7 @@ func (l *lock) check(t *Thread, came sim.Time) {
 func (l *lock) release(t *Thread) {
 	if l.single {
 		l.inside, l.leave = false, t.P.Now()
-		return
+	} else {
+		l.spin.Unlock(t.P, t.Core)
 	}
-	l.spin.Unlock(t.P, t.Core)
 }

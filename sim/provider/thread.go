@@ -67,11 +67,13 @@ func (t *Thread) span(name string, start sim.Time, arg uint64) {
 // program that runs now.
 func Of(t verbs.Thread) *Thread {
 	s, ok := t.(*Thread)
-	if !ok || s.P == nil || s.P.Engine().Current() != s.P {
-		panic(wrongThread(t))
+	if !ok || s.P == nil || !s.P.Runs() {
+		refuse(t)
 	}
 	return s
 }
+
+func refuse(t verbs.Thread) { panic(wrongThread(t)) }
 
 func wrongThread(t verbs.Thread) error {
 	if s, ok := t.(*Thread); ok && s != nil {
