@@ -120,6 +120,9 @@ func each(t *testing.T, f func(t *testing.T, u user)) {
 // machine is slow or busy.
 const limit = 20 * time.Minute
 
+// soon ends the wait for a session that has nothing to compute: it starts a shell, or ends what it started.
+const soon = 30 * time.Second
+
 // session runs a session to its end and returns its output.
 func (u user) session(t *testing.T, args ...string) (out string, status int) {
 	t.Helper()

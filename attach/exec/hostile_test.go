@@ -115,7 +115,7 @@ func TestAskedToEnd(t *testing.T) {
 			run, out := u.start(t, "-grace", c.grace, "--", "sh", "-c", "READY="+ready+"; export READY; "+c.script)
 			ended := make(chan error, 1)
 			go func() { ended <- run.Wait() }()
-			late := time.After(limit)
+			late := time.After(soon)
 			tick := time.NewTicker(5 * time.Millisecond)
 			defer tick.Stop()
 			for sent, over := false, false; !over; {
@@ -124,7 +124,11 @@ func TestAskedToEnd(t *testing.T) {
 					over = true
 				case <-late:
 					_ = run.Process.Kill()
-					t.Fatalf("%s: the session goes on", name)
+					what := "program to make " + ready
+					if sent {
+						what = "session to end after SIGTERM"
+					}
+					t.Fatalf("%s, --grace %s: waited %v for the %s", name, c.grace, soon, what)
 				case <-tick.C:
 					if _, err := os.Stat(ready); err == nil && (!sent || c.again) {
 						sent = true

@@ -17,6 +17,11 @@ import (
 
 var outputFlags = []string{"-pcap", "-trace", "-uar-log"}
 
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
 // A pipe whose reader has stopped reading does not hold a session that was asked to end.
 func TestOutputThatNobodyReads(t *testing.T) {
 	canListen(t)
@@ -36,16 +41,20 @@ func TestOutputThatNobodyReads(t *testing.T) {
 			_ = unix.SetNonblock(int(pipe.Fd()), true)
 		}
 		c, out := users()[0].start(t, flag, path, "--", "touch", began)
-		timer := time.AfterFunc(limit, func() { _ = c.Process.Kill() })
-		for {
-			if _, err := os.Stat(began); err == nil {
-				break
+		for wait := time.Now(); !exists(began); time.Sleep(time.Millisecond) {
+			if time.Since(wait) > soon {
+				_ = c.Process.Kill()
+				_ = c.Wait()
+				t.Fatalf("%s: waited %v for the program to make %s\n%s", flag, soon, began, out)
 			}
-			time.Sleep(time.Millisecond)
 		}
 		_ = c.Process.Signal(unix.SIGTERM)
+		timer := time.AfterFunc(soon, func() { _ = c.Process.Kill() })
 		_ = c.Wait()
-		if !timer.Stop() || c.ProcessState.ExitCode() != 125 || !strings.Contains(out.String(), path+" cannot be written: ") || !strings.Contains(out.String(), "its reader has stopped reading") {
+		if !timer.Stop() {
+			t.Fatalf("%s: waited %v for the session to end after SIGTERM", flag, soon)
+		}
+		if c.ProcessState.ExitCode() != 125 || !strings.Contains(out.String(), path+" cannot be written: ") || !strings.Contains(out.String(), "its reader has stopped reading") {
 			t.Errorf("%s: %v\n%s", flag, c.ProcessState, out)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/rdmasim/rdmasim/outfile"
 )
@@ -119,8 +120,13 @@ func TestOutputToAPipe(t *testing.T) {
 			read <- text
 		}()
 		code, text := rdmasim(t, args...)
-		if got := <-read; code != 0 || len(got) < 1000 {
-			t.Errorf("%s: exit %d, %d bytes\n%s", flag, code, len(got), text)
+		select {
+		case got := <-read:
+			if code != 0 || len(got) < 1000 {
+				t.Errorf("%s: exit %d, %d bytes\n%s", flag, code, len(got), text)
+			}
+		case <-time.After(time.Minute):
+			t.Fatalf("%s: exit %d, and waited a minute for the end of the pipe\n%s", flag, code, text)
 		}
 	}
 }

@@ -68,6 +68,18 @@ func key(t *testing.T, text string) *Key {
 	return k
 }
 
+// ended waits for the result of an agent whose context or listener has ended.
+func ended(t *testing.T, done <-chan error) error {
+	t.Helper()
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(time.Minute):
+		t.Fatal("waited a minute for the agent to end")
+		return nil
+	}
+}
+
 // serve runs an agent whose player is a shell command.
 func serve(t *testing.T, address string, k *Key, shell string) (string, *lines) {
 	t.Helper()
@@ -82,7 +94,7 @@ func serve(t *testing.T, address string, k *Key, shell string) (string, *lines) 
 	go func() { done <- s.Serve(ctx, l) }()
 	t.Cleanup(func() {
 		cancel()
-		if err := <-done; err != nil {
+		if err := ended(t, done); err != nil {
 			t.Error(err)
 		}
 	})

@@ -100,10 +100,13 @@ func TestStrangersAreReadLittle(t *testing.T) {
 	for _, size := range []int{60 << 10, 1<<24 - 1} {
 		mine, theirs := net.Pipe()
 		p.c <- theirs
+		_ = mine.SetDeadline(time.Now().Add(time.Minute))
 		taken := 0
 		for taken < 1<<20 {
 			n, err := mine.Write(clientHello(size))
-			if taken += n; err != nil {
+			if taken += n; errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Fatalf("waited a minute for the agent to read or close: it took %d bytes", taken)
+			} else if err != nil {
 				break
 			}
 		}
@@ -112,7 +115,7 @@ func TestStrangersAreReadLittle(t *testing.T) {
 		}
 	}
 	cancel()
-	if err := <-done; err != nil {
+	if err := ended(t, done); err != nil {
 		t.Error(err)
 	}
 }
@@ -250,13 +253,20 @@ func TestErrorsOfAccept(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- s.Serve(t.Context(), &Listener{Listener: b}) }()
 	mine, theirs := net.Pipe()
-	b.c <- theirs // hangs if the agent has ended
+	select {
+	case b.c <- theirs:
+	case err := <-done:
+		t.Fatalf("the agent has ended: %v", err)
+	case <-time.After(time.Minute):
+		t.Fatal("waited a minute for the agent to accept a connection")
+	}
+	_ = mine.SetDeadline(time.Now().Add(time.Minute))
 	if s, err := bufio.NewReader(mine).ReadString('\n'); err != nil || s != "{\"node\":{}}\n" {
 		t.Errorf("%q, %v", s, err)
 	}
 	_ = mine.Close()
 	_ = b.Close()
-	if err := <-done; !errors.Is(err, net.ErrClosed) {
+	if err := ended(t, done); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("without a listener: %v", err)
 	}
 }

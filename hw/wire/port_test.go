@@ -94,7 +94,12 @@ func TestPortWaits(t *testing.T) {
 	if err := p.Close(); err != nil || ports(sys, devices) != p.before {
 		t.Errorf("%v; the port is %q", err, ports(sys, devices))
 	}
-	if err := <-served; err != nil || f.resets != 3 { // at the start, by Close, and when the stream ends
-		t.Errorf("%v, %d resets", err, f.resets)
+	select {
+	case err := <-served:
+		if err != nil || f.resets != 3 { // at the start, by Close, and when the stream ends
+			t.Errorf("%v, %d resets", err, f.resets)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("waited a minute for the far end to notice that the stream has ended")
 	}
 }

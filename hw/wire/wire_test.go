@@ -116,7 +116,11 @@ func TestRulesOnTheWire(t *testing.T) {
 		}
 		want = append(want, action)
 		a.from <- bytes.Clone(data)
+		wait := time.Now()
 		for seen := 0; seen < len(want); time.Sleep(time.Millisecond) { // the rule must not go before it was asked
+			if time.Since(wait) > time.Minute {
+				t.Fatalf("waited a minute for the tap to have frame %d; it has %d", len(want), seen)
+			}
 			w.mu.Lock()
 			seen = len(w.frames)
 			w.mu.Unlock()
