@@ -1,6 +1,7 @@
 package outfile
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,9 +11,35 @@ import (
 // Named is a file of a command line, by the flag that names it.
 type Named struct{ Flag, Path string }
 
-// Distinct returns an error if an output is the same file as another output or an input, whatever
+// Standard is what names standard output in place of a file, by convention; StandardPath is its path.
+const Standard, StandardPath = "-", "/dev/stdout"
+
+// ErrStandard is wrapped by the errors about an output that is named Standard. A command that can write the
+// output there, and prints nothing else there, puts StandardPath in its place.
+var ErrStandard = errors.New("this output cannot go to standard output: name a file, or type ./- for one of that name")
+
+// NotStandard returns an error if an output is named Standard.
+func NotStandard(outputs ...Named) error {
+	for _, out := range outputs {
+		if out.Path == Standard {
+			return fmt.Errorf("%s %s: %w", out.Flag, out.Path, ErrStandard)
+		}
+	}
+	return nil
+}
+
+// IsStandard reports whether a path is that of standard output.
+func IsStandard(path string) bool {
+	n, ok := descriptor(path)
+	return ok && n == 1
+}
+
+// Distinct returns an error if an output is named Standard, or if an output is the same file as another output or an input, whatever
 // their names are. Empty paths do not count, nor does the null device as an output.
 func Distinct(outputs, inputs []Named) error {
+	if err := NotStandard(outputs...); err != nil {
+		return err
+	}
 	for i, out := range outputs {
 		for _, other := range append(slices.Clone(inputs), outputs[:i]...) {
 			if out.Path != "" && other.Path != "" && out.Path != os.DevNull && sameFile(out.Path, other.Path) {

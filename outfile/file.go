@@ -38,6 +38,9 @@ const (
 
 // Create prepares an output at path. While it waits for the reader of a named pipe, the end of ctx ends it.
 func Create(ctx context.Context, path string) (*File, error) {
+	if path == Standard {
+		return nil, fmt.Errorf("%s: %w", path, ErrStandard)
+	}
 	f := &File{path: path, place: path, ctx: ctx, fail: failOf(ctx), stop: func() bool { return true }}
 	if place, err := filepath.EvalSymlinks(path); err == nil {
 		f.place = place
@@ -71,7 +74,7 @@ var descriptors = regexp.MustCompile(`^(?:/dev/fd|/proc/self/fd)/([0-9]+)$`)
 // descriptor is the number of an open file of this process that a path names.
 func descriptor(path string) (int, bool) {
 	switch path = filepath.Clean(path); path {
-	case "/dev/stdout":
+	case StandardPath:
 		return 1, true
 	case "/dev/stderr":
 		return 2, true
@@ -194,6 +197,9 @@ func (f *File) sweep() {
 // Check reports whether an output can be prepared at path, without a trace of it. The reader of a named pipe
 // does not notice.
 func Check(ctx context.Context, path string) error {
+	if path == Standard {
+		return fmt.Errorf("%s: %w", path, ErrStandard)
+	}
 	if !filepath.IsAbs(path) {
 		if err := CheckFolder(); err != nil {
 			return fmt.Errorf("%s cannot be written: %w", path, err)

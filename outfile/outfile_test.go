@@ -269,6 +269,29 @@ func TestOpenFileOfTheProcess(t *testing.T) {
 	}
 }
 
+// Only who asks for it by its path gets standard output.
+func TestStandardOutput(t *testing.T) {
+	t.Chdir(t.TempDir())
+	_, err := Create(t.Context(), Standard)
+	for what, err := range map[string]error{"Create": err, "Check": Check(t.Context(), Standard), "Distinct": Distinct([]Named{{"--pcap", Standard}}, nil)} {
+		if !errors.Is(err, ErrStandard) || !strings.Contains(err.Error(), "type ./- for one of that name") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	for path, want := range map[string]bool{StandardPath: true, "/dev/fd/1": true, "/proc/self/fd/1": true, "/dev/fd/2": false, "./-": false, "": false} {
+		if IsStandard(path) != want {
+			t.Errorf("IsStandard(%q) is %t", path, !want)
+		}
+	}
+	f, err := Create(t.Context(), "./-")
+	if err == nil {
+		err = f.Commit(fill("x"))
+	}
+	if err != nil || content(t, "./-") != "x" {
+		t.Errorf("./-: %v", err)
+	}
+}
+
 func fifo(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "fifo")

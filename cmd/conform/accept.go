@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rdmasim/rdmasim/outfile"
 	"github.com/rdmasim/rdmasim/report"
 )
 
@@ -19,6 +20,9 @@ func newAccept() *cobra.Command {
 			"conform --target=hw --baseline DIR/NAME.json later runs expect what this run saw in cases of strength H.",
 		Args: needs(1, "a record, which conform --target=hw --report writes"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := outfile.NotStandard(outfile.Named{Flag: "--into", Path: into}); err != nil {
+				return &status{exitUsage, err}
+			}
 			r, err := report.ReadFile(cmd.Context(), args[0])
 			if err != nil {
 				return usagef("%w", err)

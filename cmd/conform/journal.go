@@ -126,6 +126,9 @@ func newRecover() *cobra.Command {
 }
 
 func recoverRun(ctx context.Context, stdout, stderr io.Writer, path, into string) error {
+	if err := outfile.NotStandard(outfile.Named{Flag: "--report", Path: into}); err != nil {
+		return &status{exitUsage, err}
+	}
 	var named bool
 	if into == "" {
 		if into, named = report.ReportOfJournal(path); !named {

@@ -59,7 +59,7 @@ func newMutants() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringSliceVar(&o.filter, "filter", nil, "run mutants with these `NAMES` or of these areas; * stands for any characters")
-	f.StringVar(&o.report, "report", "", "write the outcome of each mutant as JSON to `FILE`")
+	f.StringVar(&o.report, "report", "", "write the outcome of each mutant as JSON to `FILE`; - is standard output, and the table goes to standard error")
 	f.StringVar(&o.profile, "profile", simulator.DefaultProfile, "profile of the simulated device, for mutants that do not choose one")
 	f.Uint64Var(&o.seed, "seed", 1, "root of everything random in the runs")
 	f.IntVar(&o.parallel, "parallel", processors(), "how many mutants run at once")
@@ -91,6 +91,7 @@ func runMutants(cmd *cobra.Command, o *mutantOptions) error {
 	if err != nil {
 		return err
 	}
+	toStandard(cmd, &o.report)
 	var file *outfile.File
 	if o.report != "" {
 		if file, err = create(cmd.Context(), o.report); err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/rdmasim/rdmasim/fault"
 	"github.com/rdmasim/rdmasim/input"
+	"github.com/rdmasim/rdmasim/outfile"
 	"github.com/rdmasim/rdmasim/report"
 	"github.com/rdmasim/rdmasim/target/simulator"
 )
@@ -41,8 +42,8 @@ func (o *runOptions) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.filter, "label-filter", "", "run cases whose labels match (Ginkgo's syntax); labels are ID, area, strength and needs")
 	f.Uint64Var(&o.seed, "seed", 1, "seed of all random choices of the run")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "print every case as it ends, with what it saw")
-	f.StringVar(&o.report, "report", "", "write the record of the run as JSON to `FILE`")
-	f.StringVar(&o.junit, "junit", "", "write the outcomes as JUnit XML to `FILE`")
+	f.StringVar(&o.report, "report", "", "write the record of the run as JSON to `FILE`; - is standard output, and the tables go to standard error")
+	f.StringVar(&o.junit, "junit", "", "write the outcomes as JUnit XML to `FILE`; - is standard output, as for --report")
 	f.StringVar(&o.pcap, "pcap", "", "write the frames of every case to `FILE` (pcapng; interfaces are named after the case)")
 	f.StringVar(&o.trace, "trace", "", "write the timeline of every case to `FILE` (Trace Event JSON)")
 	f.IntVar(&o.parallel, "parallel", processors(), "how many workers run at once (default on hw, where they would share the device: 1)")
@@ -116,6 +117,13 @@ func (o *runOptions) check() error {
 	}
 	if !o.on("sim") && (o.pcap != "" || o.trace != "") {
 		return usagef("--pcap and --trace record the simulator's wire and time: use --target=sim (on hardware, tcpdump)")
+	}
+	if o.on("sim") && o.on("hw") {
+		for _, f := range []outfile.Named{{Flag: "--report", Path: o.report}, {Flag: "--junit", Path: o.junit}} {
+			if f.Path == outfile.Standard || outfile.IsStandard(f.Path) {
+				return usagef("%s %s: two targets write two reports: name a file, and theirs get -sim and -hw before its extension", f.Flag, f.Path)
+			}
+		}
 	}
 	if o.port < 0 || o.port > 255 {
 		return usagef("--port %d is not a port: ports count from 1 to 255", o.port)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/spf13/cobra"
+
 	"github.com/rdmasim/rdmasim/outfile"
 	"github.com/rdmasim/rdmasim/report"
 )
@@ -37,6 +39,19 @@ func (o *runOptions) open(ctx context.Context) (out outputs, err error) {
 		}
 	}
 	return out, nil
+}
+
+// toStandard lets outputs that are named "-" be written to standard output. What is printed for people then goes
+// to standard error.
+func toStandard(cmd *cobra.Command, outputs ...*string) {
+	for _, path := range outputs {
+		if *path == outfile.Standard {
+			*path = outfile.StandardPath
+		}
+		if outfile.IsStandard(*path) {
+			cmd.SetOut(cmd.ErrOrStderr())
+		}
+	}
 }
 
 // create is outfile.Create with the exit status of its errors.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -37,6 +38,66 @@ func TestTwoOutputsWithOnePathAreRefused(t *testing.T) {
 	}
 	if code, _, stderr := command(t, "--label-filter", "CQ-001", "--report", os.DevNull, "--junit", os.DevNull); code != exitOK {
 		t.Errorf("nothing is lost in %s: exit %d, %s", os.DevNull, code, stderr)
+	}
+}
+
+// With --report - or --junit - standard output is the report alone, and what is for people goes to standard error.
+func TestReportToStandardOutput(t *testing.T) {
+	t.Setenv("CONFORM_TEST_PROGRAM", "1")
+	dir := t.TempDir()
+	run := func(args ...string) (stdout, stderr []byte) {
+		t.Helper()
+		cmd := exec.Command(os.Args[0], append([]string{"-v", "--label-filter", "CQ-001", "--parallel", "1"}, args...)...)
+		cmd.Dir = dir
+		var out, errs bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &out, &errs
+		if err := cmd.Run(); err != nil {
+			t.Fatalf("%v: %v\n%s", args, err, &errs)
+		}
+		return out.Bytes(), errs.Bytes()
+	}
+	run("--report", "run.json", "--junit", "run.xml")
+	for flag, name := range map[string]string{"--report": "run.json", "--junit": "run.xml"} {
+		want, err := os.ReadFile(filepath.Join(dir, name))
+		if err == nil {
+			err = os.Remove(filepath.Join(dir, name))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range []string{"-", "/dev/stdout"} {
+			if got, errs := run(flag, path); !bytes.Equal(got, want) || !bytes.Contains(errs, []byte("ok: 1 case")) || !bytes.Contains(errs, []byte("CQ-001")) {
+				t.Errorf("%s %s: standard output is not the file of the other run:\n%s\nand on standard error: %s", flag, path, got, errs)
+			}
+		}
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+}
+
+// Where "-" cannot be standard output, it makes no file of that name.
+func TestNoOutputIsNamedDash(t *testing.T) {
+	t.Chdir(t.TempDir())
+	const cannot = " -: this output cannot go to standard output: name a file, or type ./- for one of that name"
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--label-filter", "CQ-001", "--pcap", "-"}, "--pcap" + cannot},
+		{[]string{"--label-filter", "CQ-001", "--trace", "-"}, "--trace" + cannot},
+		{[]string{"recover", "x.json.journal", "--report", "-"}, "--report" + cannot},
+		{[]string{"accept", "x.json", "--into", "-"}, "--into" + cannot},
+		{[]string{"--label-filter", "CQ-001", "--report", "-", "--junit", "-"}, "--report and --junit are one file"},
+		{[]string{"--target=sim,hw", "--report", "-"}, "--report -: two targets write two reports"},
+		{[]string{"--target=sim,hw", "--junit", "/dev/fd/1"}, "--junit /dev/fd/1: two targets write two reports"},
+	} {
+		if code, out, stderr := command(t, c.args...); code != exitUsage || !strings.Contains(stderr, c.want) || out != "" {
+			t.Errorf("%v: exit %d\n%s%s\nwant exit 2 with %s", c.args, code, out, stderr, c.want)
+		}
+	}
+	if left, err := os.ReadDir("."); err != nil || len(left) > 0 {
+		t.Errorf("left: %v, %v", left, err)
 	}
 }
 

@@ -37,6 +37,7 @@ func runSuite(cmd *cobra.Command, o *runOptions) error {
 	if err := o.check(); err != nil {
 		return err
 	}
+	toStandard(cmd, &o.report, &o.junit)
 	if err := outfile.CheckFolder(); err != nil {
 		return &status{exitUsage, err}
 	}

@@ -137,6 +137,9 @@ func distinctFiles(name string, x *experiment.Experiment, folder string, req *ex
 		}
 	}
 	outputs = append(outputs, outfile.Named{Flag: "--pcap", Path: req.Pcap}, outfile.Named{Flag: "--trace", Path: req.Trace})
+	if err := outfile.NotStandard(outfile.Named{Flag: "--output", Path: folder}); err != nil {
+		return &experiment.UsageError{Err: err}
+	}
 	if err := outfile.Distinct(outputs, []outfile.Named{{Flag: "the scenario", Path: name}, {Flag: "--fault", Path: req.Fault}}); err != nil {
 		return &experiment.UsageError{Err: err}
 	}

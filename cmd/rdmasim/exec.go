@@ -67,7 +67,7 @@ the program, or 2 if it cannot be started.`,
 			if err := input.NamesGiven(c.Flags(), "pcap", "trace", "uar-log"); err != nil {
 				return &experiment.UsageError{Err: fmt.Errorf("exec: %w", err)}
 			}
-			if err := outfile.Distinct([]outfile.Named{{Flag: "--pcap", Path: cfg.Pcap}, {Flag: "--trace", Path: cfg.Trace}, {Flag: "--uar-log", Path: cfg.UARLog}}, nil); err != nil {
+			if err := outfile.Distinct([]outfile.Named{{Flag: "--pcap", Path: cfg.Pcap}, {Flag: "--trace", Path: cfg.Trace}, {Flag: "--uar-log", Path: cfg.UARLog}, {Flag: "--socket", Path: cfg.Socket}}, nil); err != nil {
 				return &experiment.UsageError{Err: fmt.Errorf("exec: %w", err)}
 			}
 			cfg.Args, cfg.Profile = args, p

@@ -5,6 +5,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -43,6 +44,43 @@ func TestTwoOutputsWithOnePathAreRefused(t *testing.T) {
 	}
 	if src, err := os.ReadFile(own); err != nil || !bytes.HasPrefix(src, []byte("name: own")) {
 		t.Errorf("the scenario is no longer there: %q, %v", src, err)
+	}
+}
+
+// Where "-" cannot be standard output, it makes no file of that name.
+func TestNoOutputIsNamedDash(t *testing.T) {
+	scenario, err := filepath.Abs("../../fixtures/scenarios/request-response.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	t.Setenv("PATH", t.TempDir()) // no guest boots
+	for _, args := range [][]string{
+		{"run", scenario, "--pcap", "-"},
+		{"run", scenario, "--trace", "-"},
+		{"run", scenario, "--output", "-"},
+		{"exec", "--pcap", "-", "--", "/bin/true"},
+		{"exec", "--trace", "-", "--", "/bin/true"},
+		{"exec", "--uar-log", "-", "--", "/bin/true"},
+		{"exec", "--guests", "1", "--socket", "-", "--", "/bin/true"},
+		{"pci", "--socket", "s", "--pcap", "-"},
+		{"pci", "--socket", "-"},
+		{"pci", "--socket", "s", "--wire", "-"},
+		{"vm", "--pcap", "-", "--", "true"},
+		{"vm", "--dmesg", "-", "--", "true"},
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		var out, stderr bytes.Buffer
+		code := execute(ctx, args, &out, &stderr)
+		cancel()
+		flag := args[slices.Index(args, "-")-1]
+		want := flag + " -: this output cannot go to standard output: name a file, or type ./- for one of that name"
+		if code != exitUsage || !strings.Contains(stderr.String(), want) || out.Len() > 0 {
+			t.Errorf("%v: exit %d\n%s%s\nwant exit 2 with %s", args, code, &out, &stderr, want)
+		}
+	}
+	if left, err := os.ReadDir("."); err != nil || len(left) > 0 {
+		t.Errorf("left: %v, %v", left, err)
 	}
 }
 

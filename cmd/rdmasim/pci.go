@@ -27,7 +27,7 @@ The options for QEMU are printed. The session ends with an interrupt or SIGTERM,
 disconnects the guests. rdmasim vm boots a guest, too.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			cfg, err := f.config(c.Context(), outfile.Named{Flag: "--socket", Path: f.cfg.Socket})
+			cfg, err := f.config(c.Context(), outfile.Named{Flag: "--socket", Path: f.cfg.Socket}, outfile.Named{Flag: "--wire", Path: f.cfg.Wire})
 			if err != nil {
 				return err
 			}

@@ -78,6 +78,9 @@ func checkGuest(c *cobra.Command, guest *vm.Config) error {
 			}
 		}
 	}
+	if err := outfile.NotStandard(outfile.Named{Flag: "--dmesg", Path: guest.Dmesg}); err != nil {
+		return err
+	}
 	if guest.Dmesg != "" {
 		return outfile.Check(c.Context(), guest.Dmesg)
 	}
