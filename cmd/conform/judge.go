@@ -170,6 +170,7 @@ func (o *wireOptions) run(ctx context.Context, w io.Writer, name string) error {
 	if r.Application == oracle.Application { // our own captures hold every frame, and mark what was lost
 		opts.Complete, opts.Reconnects = true, true
 	}
+	opts.Kept = &oracle.Kept{}
 	j := judgement{Schema: "rdmasim/wire/1", File: name, Format: r.Format, Frames: len(packets), Summary: map[string]int{}, Runs: []*oracle.Result{}}
 	for _, c := range runs {
 		if len(c.Frames) == 0 && len(runs) > 1 {
@@ -211,7 +212,7 @@ func selective(c oracle.Capture, opts oracle.Options, res *oracle.Result) bool {
 	if res.Count(oracle.Violation) == 0 {
 		return false
 	}
-	opts.Sender = oracle.SelectiveRepeat
+	opts.Sender, opts.Kept = oracle.SelectiveRepeat, nil
 	return oracle.Judge(c, opts).Count(oracle.Violation) == 0
 }
 
@@ -232,7 +233,7 @@ func (o *wireOptions) table(w io.Writer, j *judgement) {
 
 // printJudged prints one run. Of a file with several runs it prints only those with verdicts.
 func printJudged(w io.Writer, res *oracle.Result, notes bool) {
-	if res.Name != "" && len(res.Verdicts) == res.Count(oracle.Note) && !notes {
+	if res.Name != "" && !notes && res.Count(oracle.Violation)+res.Count(oracle.Warning)+res.Count(oracle.Inconclusive) == 0 {
 		return
 	}
 	if res.Name != "" {
@@ -257,6 +258,11 @@ func printJudged(w io.Writer, res *oracle.Result, notes bool) {
 			count = fmt.Sprintf(" (and %d more)", v.Count-1)
 		}
 		fmt.Fprintf(w, "%s %-12v frame %-5d %s: %s%s\n", v.Rule, v.Kind, v.Frame, plain.Line(v.Flow), plain.Line(v.Text), count)
+	}
+	for _, l := range res.LeftOut {
+		if l.Kind != oracle.Note || notes {
+			fmt.Fprintf(w, "%s %-12v and %d more, which are not listed: at most %d of a rule are\n", l.Rule, l.Kind, l.Count, oracle.MostVerdicts)
+		}
 	}
 	fmt.Fprintln(w)
 }

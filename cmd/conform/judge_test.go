@@ -4,10 +4,16 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/rdmasim/rdmasim/roce"
+	"github.com/rdmasim/rdmasim/roce/oracle"
+	"github.com/rdmasim/rdmasim/roce/pcap"
 )
 
 const recorded = "../../fixtures/captures/rxe/7.2/"
@@ -62,6 +68,56 @@ func TestWireJSON(t *testing.T) {
 	}
 	if code != exitFailed || j.Frames != 7 || j.Summary["violation"] != 1 || len(j.Runs) != 1 || !j.Runs[0].Whole || len(j.Runs[0].Flows) != 2 {
 		t.Errorf("exit %d, %+v", code, j)
+	}
+}
+
+// TestWireManyVerdicts: of a capture that breaks a rule in each frame of two runs, the first verdicts are printed and the rest is
+// counted.
+func TestWireManyVerdicts(t *testing.T) {
+	frame, err := os.ReadFile(recorded + "send_only.pcap")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, packets, err := pcap.Read(bytes.NewReader(frame))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := roce.Parse(packets[0].Data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.BTH().SetDestQP(0xFFFFFF) // OR-020; and all but the first of a run are sent again, OR-041
+	roce.PutICRC(packets[0].Data[p.Len()-roce.ICRCSize:], p.ComputeICRC())
+	name := filepath.Join(t.TempDir(), "many.pcapng")
+	f, err := os.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := pcap.NewWriter(f, oracle.Application, "one a", "two a")
+	for i := range 2 * oracle.MostVerdicts {
+		if err == nil {
+			err = w.Write(i%2, int64(i), packets[0].Data, "")
+		}
+	}
+	if err = errors.Join(err, w.Close(), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	const violations = 2*oracle.MostVerdicts + 2*(oracle.MostVerdicts-1)
+	code, out, errs := judgeFile(t, name)
+	if code != exitFailed || strings.Count(out, "OR-020 violation    frame") != oracle.MostVerdicts ||
+		!strings.Contains(out, fmt.Sprintf("OR-020 violation    and %d more, which are not listed", oracle.MostVerdicts)) ||
+		!strings.Contains(out, fmt.Sprintf(": %d violations", violations)) {
+		t.Errorf("exit %d, %s\n%s", code, errs, out[max(0, len(out)-1000):])
+	}
+	_, out, _ = judgeFile(t, "--format", "json", name)
+	var j struct {
+		Summary map[string]int
+	}
+	if !strings.Contains(out, fmt.Sprintf(`"count": %d`, oracle.MostVerdicts)) || !strings.Contains(out, `"left_out"`) {
+		t.Error("JSON does not say what is left out")
+	}
+	if err := json.Unmarshal([]byte(out), &j); err != nil || j.Summary["violation"] != violations {
+		t.Errorf("%v, summary %v", err, j.Summary)
 	}
 }
 

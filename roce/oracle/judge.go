@@ -10,7 +10,8 @@ import (
 type judge struct {
 	o       Options
 	res     *Result
-	merged  map[mergeKey]int // verdicts that are given once for a flow
+	merged  map[mergeKey]int // verdicts that are given once for a flow; leftOut where it was not kept
+	left    map[ruleKind]int // how many verdicts are not kept
 	streams []*stream
 	lookup  map[endpoint][]*stream
 	marked  map[endpoint]bool // CE-marked packets came from here
@@ -21,12 +22,17 @@ type judge struct {
 
 type mergeKey struct{ rule, flow string }
 
+const leftOut = -1
+
 // Judge judges one run.
 func Judge(c Capture, o Options) *Result {
 	j := &judge{
 		o: o, res: &Result{Name: c.Name, Frames: len(c.Frames), Flows: []Flow{}, Verdicts: []Verdict{}},
-		merged: map[mergeKey]int{}, lookup: map[endpoint][]*stream{}, marked: map[endpoint]bool{}, words: map[word]uint64{},
+		merged: map[mergeKey]int{}, left: map[ruleKind]int{}, lookup: map[endpoint][]*stream{}, marked: map[endpoint]bool{}, words: map[word]uint64{},
 		notifiers: map[notifier]*notifying{},
+	}
+	if j.o.Kept == nil {
+		j.o.Kept = &Kept{}
 	}
 	j.integrity(&c)
 	for i := range c.Frames {
@@ -40,6 +46,10 @@ func Judge(c Capture, o Options) *Result {
 	for _, s := range j.streams {
 		j.res.Flows = append(j.res.Flows, s.flow())
 	}
+	for of, n := range j.left {
+		j.res.LeftOut = append(j.res.LeftOut, LeftOut{Rule: of.rule, Kind: of.kind, Count: n})
+	}
+	slices.SortFunc(j.res.LeftOut, func(a, b LeftOut) int { return cmp.Or(cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Kind, b.Kind)) })
 	slices.SortStableFunc(j.res.Verdicts, func(a, b Verdict) int { return cmp.Compare(a.Frame, b.Frame) })
 	return j.res
 }
@@ -68,17 +78,24 @@ func (j *judge) integrity(c *Capture) {
 	j.res.Whole = len(j.res.Broken) == 0
 }
 
-func (j *judge) verdict(k Kind, rule string, frame int, flow, format string, a ...any) {
+// verdict gives a verdict, and returns its place or leftOut.
+func (j *judge) verdict(k Kind, rule string, frame int, flow, format string, a ...any) int {
+	if of := (ruleKind{rule, k}); !j.o.Kept.room(of) {
+		j.left[of]++
+		return leftOut
+	}
 	j.res.Verdicts = append(j.res.Verdicts, Verdict{Rule: rule, Kind: k, Frame: frame, Count: 1, Flow: flow, Text: fmt.Sprintf(format, a...)})
+	return len(j.res.Verdicts) - 1
 }
 
 // constant gives a verdict that is true of many frames of a flow once.
 func (j *judge) constant(k Kind, rule string, r *rec, flow, format string, a ...any) {
 	key := mergeKey{rule, flow}
 	if i, ok := j.merged[key]; ok {
-		j.res.Verdicts[i].Count++
+		if i != leftOut {
+			j.res.Verdicts[i].Count++
+		}
 		return
 	}
-	j.merged[key] = len(j.res.Verdicts)
-	j.verdict(k, rule, r.Number, flow, format, a...)
+	j.merged[key] = j.verdict(k, rule, r.Number, flow, format, a...)
 }

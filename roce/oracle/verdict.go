@@ -15,6 +15,7 @@ const (
 	Warning                  // allowed, but it should not be
 	Note                     // recorded, to compare runs with
 	Inconclusive             // a lost or missing frame would explain it
+	Kinds                    // how many there are
 )
 
 var kindNames = [...]string{"violation", "warning", "note", "inconclusive"}
@@ -45,6 +46,38 @@ func (v Verdict) String() string {
 	return fmt.Sprintf("%s %v frame %d %s: %s", v.Rule, v.Kind, v.Frame, v.Flow, v.Text)
 }
 
+// MostVerdicts is how many verdicts on one rule of one kind are kept: more than anybody reads, and a forged capture
+// could have millions.
+const MostVerdicts = 1000
+
+// ruleKind is what verdicts are counted by.
+type ruleKind struct {
+	rule string
+	kind Kind
+}
+
+// Kept counts the verdicts that are kept.
+type Kept struct{ of map[ruleKind]int }
+
+// room reports whether another verdict may be kept, and counts it.
+func (k *Kept) room(of ruleKind) bool {
+	if k.of == nil {
+		k.of = map[ruleKind]int{}
+	}
+	if k.of[of] >= MostVerdicts {
+		return false
+	}
+	k.of[of]++
+	return true
+}
+
+// LeftOut says how many more verdicts on a rule there were than are kept.
+type LeftOut struct {
+	Rule  string `json:"rule"`
+	Kind  Kind   `json:"kind"`
+	Count int    `json:"count"`
+}
+
 // Flow is what one side sends to one QP.
 type Flow struct {
 	Name      string `json:"flow"`
@@ -65,14 +98,20 @@ type Result struct {
 	RDMA     int       `json:"rdma_frames"`
 	Flows    []Flow    `json:"flows"`
 	Verdicts []Verdict `json:"verdicts"`
+	LeftOut  []LeftOut `json:"left_out,omitempty"` // beyond MostVerdicts
 }
 
-// Count is the number of verdicts of a kind.
+// Count is the number of verdicts of a kind, with those that are left out.
 func (r *Result) Count(k Kind) int {
 	n := 0
 	for _, v := range r.Verdicts {
 		if v.Kind == k {
 			n++
+		}
+	}
+	for _, l := range r.LeftOut {
+		if l.Kind == k {
+			n += l.Count
 		}
 	}
 	return n
@@ -120,6 +159,8 @@ type Options struct {
 	// their receives from an SRQ. OnlyAtomics: only the atomics in the capture
 	// write to the words that they act on.
 	ODP, SRQ, OnlyAtomics bool
+	// Kept is shared by the runs of one file, which keep MostVerdicts together; nil: each run keeps so many.
+	Kept *Kept
 }
 
 func (o *Options) flight() int64 {
