@@ -20,10 +20,15 @@ func configureSubnet(c *spec.C, s verbs.SubnetConfig) {
 
 // expectPortEvent takes the next event of a context, which must be of its port.
 func expectPortEvent(c *spec.C, e *kit.Env, want verbs.EventType) {
+	c.Equal("event", portEvent(c, e).String(), want.String())
+}
+
+// portEvent takes the next event of a context, which must be of its port, and says which it is.
+func portEvent(c *spec.C, e *kit.Env) verbs.EventType {
 	ev, err := kit.AsyncEvent(c, e, kit.CompletionTimeout)
 	c.NoErr("get_async_event", err)
-	c.Equal("event", ev.Type.String(), want.String())
 	c.Equal("port", ev.Port, int(e.Port))
+	return ev.Type
 }
 
 func newLID(c *spec.C) {
@@ -115,11 +120,16 @@ func untilActive(c *spec.C) {
 	expectPortEvent(c, e, verbs.EventPortErr)
 	c.Equal("state without a link", portAttr(c, e).State, verbs.PortDown)
 	kit.Must(c, "take the link up", w.SetLink(c.T, 0, 1, true))
-	expectPortEvent(c, e, verbs.EventPortErr)
+	first := portEvent(c, e)
 	before := portAttr(c, e).State
 	came := !c.Has(spec.ExactTime) && before == verbs.PortActive // while the program was told
 	c.True("state before the subnet manager has come", before == verbs.PortInit || came, "%v", before)
-	expectPortEvent(c, e, verbs.EventPortActive)
+	second := portEvent(c, e)
+	inOrder := first == verbs.EventPortErr && second == verbs.EventPortActive
+	// Linux queries the port for each event in a work of its own, and works that wait for a query overtake one another
+	// (ib_dispatch_event and ib_cache_event_task of drivers/infiniband/core/cache.c).
+	overtaken := came && first == verbs.EventPortActive && second == verbs.EventPortErr
+	c.True("PORT_ERR of INIT, then PORT_ACTIVE", inOrder || overtaken, "%v, then %v", first, second)
 	c.Equal("state behind it", portAttr(c, e).State, verbs.PortActive)
 	c.Equal("LID as before", portAttr(c, e).LID == e.LocalAddr.LID, true)
 	c.T.Sleep(time.Millisecond)

@@ -29,7 +29,9 @@ func reregTranslation(c *spec.C) {
 	want := src.FillRandom(c)[:8]
 	lkey, rkey := mem.MR.LKey(), mem.MR.RKey()
 	c.Errno("rereg_mr", mem.MR.Rereg(c.T, verbs.ReregTranslation, nil, other.Addr()+100, 8192, 0), 0)
-	c.Observe("keys stay", lkey == mem.MR.LKey() && rkey == mem.MR.RKey())
+	// mlx5_ib (can_use_umr_rereg_pas) keeps the keys of a region whose memory key has room for the new pages: 6.12 asks how
+	// much the key was made for, 7.2 how much was registered.
+	c.ObservePlatform("keys stay", lkey == mem.MR.LKey() && rkey == mem.MR.RKey())
 	c.Equal("length", mem.MR.Length(), uint64(8192))
 	c.Status("write to the new range", p.A.PostAndPoll(c, writeTo(src, other.Addr()+100+8184, mem.MR)), verbs.WCSuccess)
 	got := make([]byte, 8)
@@ -39,12 +41,10 @@ func reregTranslation(c *spec.C) {
 	own := verbs.SGE{Addr: other.Addr() + 100, Length: 8, LKey: mem.MR.LKey()}
 	c.Status("local access by the key", p.A.PostAndPoll(c, kit.Write(2, src, 0, own)), verbs.WCSuccess)
 	c.Status("write to the old range", p.A.PostAndPoll(c, writeTo(src, mem.Addr(0), mem.MR)), verbs.WCRemAccessErr)
-	if mem.MR.RKey() != rkey {
-		reconnect(c, p)
-		wr := writeTo(src, mem.Addr(0), mem.MR)
-		wr.RKey = rkey
-		c.Status("write to the old range by the old key", p.A.PostAndPoll(c, wr), verbs.WCRemAccessErr)
-	}
+	reconnect(c, p)
+	wr := writeTo(src, mem.Addr(0), mem.MR)
+	wr.RKey = rkey
+	c.Status("write to the old range by the old key", p.A.PostAndPoll(c, wr), verbs.WCRemAccessErr)
 }
 
 func reregPD(c *spec.C) {

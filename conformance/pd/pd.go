@@ -178,7 +178,7 @@ func parentWithoutPD(c *spec.C) {
 
 func parentCompMask(c *spec.C) {
 	e := kit.Open(c)
-	for _, bit := range []uint{2, 3, 16, 31} {
+	for _, bit := range []uint{3, 16, 31} { // newer releases of rdma-core know bit 2
 		_, err := e.Ctx.AllocParentDomain(c.T, verbs.ParentDomainAttr{PD: e.PD, CompMask: 1 << bit})
 		c.Errno("alloc_parent_domain with an unknown comp_mask bit", err, syscall.EINVAL)
 	}
