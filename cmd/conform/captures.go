@@ -1,7 +1,7 @@
 package main
 
 import (
-	"bytes"
+	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 
 	"github.com/rdmasim/rdmasim/report"
 	"github.com/rdmasim/rdmasim/roce/pcap"
@@ -91,67 +92,108 @@ func eachPacket(dir, id string, f func(pcap.Packet) error) (*pcap.Reader, error)
 }
 
 // joinTraces merges the timelines of the cases into one. The processes of each case are named after
-// it and have numbers of their own.
+// it and have numbers of their own. An event is in memory only while it is copied: timelines of
+// the whole suite have millions.
 func joinTraces(w io.Writer, dir string, cases []report.Case) error {
-	out := struct {
-		TraceEvents     []map[string]any `json:"traceEvents"`
-		DisplayTimeUnit string           `json:"displayTimeUnit"`
-	}{TraceEvents: []map[string]any{}, DisplayTimeUnit: "ns"}
-	base := int64(0)
+	out := bufio.NewWriter(w)
+	_, _ = out.WriteString(`{"displayTimeUnit":"ns","traceEvents":[`) // an error stays until Flush
+	base, sep := int64(0), "\n"
 	for _, c := range cases {
-		events, err := readTrace(filepath.Join(dir, c.ID+".trace"))
+		top := base
+		err := eachEvent(filepath.Join(dir, c.ID+".trace"), func(e traceEvent) error {
+			pid, err := e.move(c.ID, base)
+			if err != nil {
+				return err
+			}
+			top = max(top, pid)
+			line, err := json.Marshal(e)
+			if err != nil {
+				return err
+			}
+			_, _ = out.WriteString(sep)
+			_, err = out.Write(line)
+			sep = ",\n"
+			return err
+		})
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", c.ID, err)
 		}
-		top := base
-		for _, e := range events {
-			pid := base
-			if n, ok := e["pid"].(json.Number); ok {
-				v, err := n.Int64()
-				if err != nil {
-					return fmt.Errorf("%s: %w", c.ID, err)
-				}
-				pid += v
-			}
-			e["pid"] = pid
-			top = max(top, pid)
-			if args, ok := e["args"].(map[string]any); ok && e["name"] == "process_name" {
-				args["name"] = fmt.Sprintf("%s %v", c.ID, args["name"])
-			}
-		}
 		base = top + 1
-		out.TraceEvents = append(out.TraceEvents, events...)
 	}
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	return enc.Encode(out)
+	_, _ = out.WriteString("\n]}\n")
+	return out.Flush()
 }
 
-// readTrace reads Trace Event JSON in its object or its array form.
-func readTrace(path string) ([]map[string]any, error) {
-	f, err := os.Open(path)
+// traceEvent is an event of a timeline: its members, as they are written.
+type traceEvent map[string]json.RawMessage
+
+// move puts the event of a case into a process whose number is beyond base, and returns that
+// number. If the event names its process, the case's ID comes first.
+func (e traceEvent) move(id string, base int64) (int64, error) {
+	pid := base
+	if raw, ok := e["pid"]; ok {
+		n, err := strconv.ParseInt(string(raw), 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("pid of an event: %w", err)
+		}
+		pid += n
+	}
+	e["pid"] = strconv.AppendInt(nil, pid, 10)
+	var args struct {
+		Name string `json:"name"`
+	}
+	if string(e["name"]) != `"process_name"` || json.Unmarshal(e["args"], &args) != nil {
+		return pid, nil
+	}
+	args.Name = id + " " + args.Name
+	raw, err := json.Marshal(args)
+	e["args"] = raw
+	return pid, err
+}
+
+// eachEvent reads Trace Event JSON in its object or its array form. If the case was killed, it
+// reads the events that are complete.
+func eachEvent(path string, f func(traceEvent) error) error {
+	file, err := os.Open(path)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	defer func() { _ = f.Close() }()
-	dec := json.NewDecoder(f)
-	dec.UseNumber()
-	var raw json.RawMessage
-	if err := dec.Decode(&raw); err != nil {
-		return nil, err
+	defer func() { _ = file.Close() }()
+	dec := json.NewDecoder(file)
+	err = findEvents(dec)
+	for err == nil && dec.More() {
+		var e traceEvent
+		if err = dec.Decode(&e); err == nil {
+			err = f(e)
+		}
 	}
-	var object struct {
-		TraceEvents []map[string]any `json:"traceEvents"`
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil
 	}
-	target := any(&object)
-	if raw[0] == '[' {
-		target = &object.TraceEvents
+	return err
+}
+
+// findEvents reads up to the first event. It returns io.EOF if there is no list of events.
+func findEvents(dec *json.Decoder) error {
+	if first, err := dec.Token(); err != nil || first == json.Delim('[') {
+		return err
 	}
-	inner := json.NewDecoder(bytes.NewReader(raw))
-	inner.UseNumber()
-	err = inner.Decode(target)
-	return object.TraceEvents, err
+	for dec.More() {
+		key, err := dec.Token()
+		if err != nil {
+			return err
+		}
+		if key == "traceEvents" {
+			_, err = dec.Token()
+			return err
+		}
+		var other json.RawMessage
+		if err := dec.Decode(&other); err != nil {
+			return err
+		}
+	}
+	return io.EOF
 }
