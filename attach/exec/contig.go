@@ -251,11 +251,8 @@ func (f *file) bufferAt(addr mem.VA) (b *buffer) {
 	if len(f.buffers) == 0 {
 		return nil
 	}
-	_ = f.proc.mem.Mappings(func(m *procmem.Mapping) bool {
-		if addr < m.Start || addr >= m.End {
-			return m.End <= addr
-		}
-		if m.Inode == 0 {
+	_ = f.proc.mem.MappingsFrom(addr, func(m *procmem.Mapping) bool {
+		if addr < m.Start || m.Inode == 0 {
 			return false
 		}
 		for _, x := range f.buffers {

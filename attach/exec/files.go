@@ -266,4 +266,7 @@ func (t *files) stop() {
 }
 
 // ioctl carries out a call on the file.
-func (f *file) ioctl(c *caller, arg uint64) syscall.Errno { return f.verbs.Ioctl(c, arg) }
+func (f *file) ioctl(c *caller, arg uint64) syscall.Errno {
+	defer f.proc.mem.Once()()
+	return f.verbs.Ioctl(c, arg)
+}

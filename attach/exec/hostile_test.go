@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/rdmasim/rdmasim/attach/exec/procmem"
 	"github.com/rdmasim/rdmasim/attach/sharedmem"
 	"github.com/rdmasim/rdmasim/roce/pcap"
 )
@@ -194,6 +195,34 @@ func TestLimits(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestManyQueues compares the CPU time for a queue among few with that among many, whose mappings are as many.
+func TestManyQueues(t *testing.T) {
+	needs(t, "ibv_devices")
+	if m, err := procmem.Open(os.Getpid()); err != nil || !m.TellsOne() {
+		t.Skipf("before Linux 6.11 all mappings of a process are read for a new queue, %v", err)
+	}
+	bin := compile(t, "manyqueues")
+	spent := func(n int) time.Duration {
+		c, out := users()[0].start(t, "--", bin, strconv.Itoa(n))
+		timer := time.AfterFunc(limit, func() { _ = c.Process.Kill() })
+		err := c.Wait()
+		if !timer.Stop() || err != nil || !strings.Contains(out.String(), fmt.Sprintf("made %d", n)) {
+			t.Fatalf("%d queues: %v\n%s", n, err, out)
+		}
+		return c.ProcessState.UserTime() + c.ProcessState.SystemTime()
+	}
+	const few, many = 250, 2000
+	var each [2]time.Duration
+	for range 3 { // another load on the machine costs time, too
+		none := spent(0)
+		each = [2]time.Duration{(spent(few) - none) / few, (spent(many) - none) / many}
+		if each[1] < 2*each[0] {
+			return
+		}
+	}
+	t.Errorf("a queue takes %v among %d, and %v among %d", each[0], few, each[1], many)
 }
 
 // TestFaultsThatNobodyAnswers lets the device read memory whose faults wait for the program.

@@ -19,10 +19,7 @@ import (
 func (p *Process) Probe(va mem.VA, n uint64, prot mem.Prot) error {
 	at, end := va, va+mem.VA(n)
 	ok := false
-	err := p.Mappings(func(m *Mapping) bool {
-		if m.End <= at {
-			return true
-		}
+	err := p.MappingsFrom(at, func(m *Mapping) bool {
 		if m.Start > at || m.Rights&prot != prot {
 			return false
 		}
@@ -73,25 +70,77 @@ type Mapping struct {
 	Dev, Inode uint64 // its name, 0 without a file
 }
 
+// MappingsFrom calls f for every mapping that ends above va in order of addresses, until it returns false. It asks for
+// each, which costs the same however many there are, or where the kernel cannot tell reads of all.
+func (p *Process) MappingsFrom(va mem.VA, f func(*Mapping) bool) error {
+	at, going := va, true
+	if err := p.query(func(ask func(mem.VA, *Mapping) error) error {
+		var m Mapping
+		for going {
+			if err := ask(at, &m); err != nil {
+				return err
+			}
+			at, going = m.End, f(&m)
+		}
+		return nil
+	}); err == nil {
+		return nil
+	}
+	behind := func(m *Mapping) bool { return m.End <= at || f(m) }
+	if !p.once {
+		return p.Mappings(behind)
+	}
+	var err error
+	if p.text == nil {
+		p.text, err = p.read()
+	}
+	if err == nil {
+		parseAll(p.text, behind)
+	}
+	return err
+}
+
+// Once lets what MappingsFrom has to read of all mappings be read once, until end is called. It is for the time of one call of the
+// program: what its threads map or unmap meanwhile they do at the same time as the call.
+func (p *Process) Once() (end func()) {
+	p.once, p.text = true, nil
+	return func() { p.once, p.text = false, nil }
+}
+
 // Mappings calls f for every mapping in order of addresses, until it returns false.
 func (p *Process) Mappings(f func(*Mapping) bool) error {
+	b, err := p.read()
+	if err == nil {
+		parseAll(b, f)
+	}
+	return err
+}
+
+// read is the text of all mappings.
+func (p *Process) read() ([]byte, error) {
 	b, err := p.maps()
 	if len(b) == 0 && p.nextThread() {
 		b, err = p.maps()
 	}
 	if err != nil {
-		return fmt.Errorf("mappings of process %d: %w", p.pid, err)
+		return nil, fmt.Errorf("mappings of process %d: %w", p.pid, err)
 	}
-	var m Mapping
-	for line := range strings.Lines(string(b)) {
-		if m.parse(line) && !f(&m) {
-			return nil
-		}
-	}
-	return nil
+	return b, nil
 }
 
-func (p *Process) maps() ([]byte, error) { return os.ReadFile(fmt.Sprintf("/proc/%d/maps", p.tid)) }
+func (p *Process) maps() ([]byte, error) { return readFile(fmt.Sprintf("/proc/%d/maps", p.tid)) }
+
+// readFile is a variable for tests, which count what is read.
+var readFile = os.ReadFile
+
+func parseAll(text []byte, f func(*Mapping) bool) {
+	var m Mapping
+	for line := range strings.Lines(string(text)) {
+		if m.parse(line) && !f(&m) {
+			return
+		}
+	}
+}
 
 // parse reads a line of maps: "start-end rwxp offset major:minor inode ...", all
 // numbers but the inode hexadecimal.

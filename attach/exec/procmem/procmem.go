@@ -21,10 +21,13 @@ var ErrRights = errors.New("no permission to read the memory of the program (pro
 // Process is the memory of one process (mem.Foreign and mem.Prober), held by a pidfd, so
 // that a process that gets the same number later is never mistaken for it.
 type Process struct {
-	pid   int
-	tid   int // a thread that has the memory: the main one, until it ends before others
-	pidfd int
-	gone  bool
+	pid     int
+	tid     int // a thread that has the memory: the main one, until it ends before others
+	pidfd   int
+	gone    bool
+	noQuery bool // the kernel does not tell one mapping
+	once    bool // text, once it is read, is that of all mappings
+	text    []byte
 	// scratch of one call: the kernel reads it, so it may not lie on a stack that moves
 	local  [2]unix.Iovec
 	remote [2]unix.RemoteIovec

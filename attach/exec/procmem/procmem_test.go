@@ -92,12 +92,24 @@ func TestDeadProcessIsESRCH(t *testing.T) {
 	}
 }
 
-func TestProbe(t *testing.T) {
-	p, err := Open(os.Getpid())
-	if err != nil {
-		t.Fatal(err)
+// asked runs a test with the kernel asked for one mapping, where it can tell, and with all mappings read.
+func asked(t *testing.T, f func(t *testing.T, p *Process)) {
+	for name, noQuery := range map[string]bool{"asked": false, "read": true} {
+		t.Run(name, func(t *testing.T) {
+			p, err := Open(os.Getpid())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer p.Close()
+			p.noQuery = noQuery
+			f(t, p)
+		})
 	}
-	defer p.Close()
+}
+
+func TestProbe(t *testing.T) { asked(t, probe) }
+
+func probe(t *testing.T, p *Process) {
 	m, err := unix.Mmap(-1, 0, 4*4096, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
 	if err != nil {
 		t.Fatal(err)
