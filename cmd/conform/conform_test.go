@@ -33,6 +33,8 @@ func TestBadInput(t *testing.T) {
 		"unknown flag":     {[]string{"--taget=sim"}, `did you mean "--target"?`},
 		"unknown target":   {[]string{"--target=sin"}, `did you mean "sim"?`},
 		"unknown profile":  {[]string{"--profile", "connectx5"}, `did you mean "connectx-5"?`},
+		"profiles":         {[]string{"--profile", "connectx-7"}, "profiles are connect-ib, "},
+		"of mutants":       {[]string{"mutants", "--profile", "connectx-7"}, "profiles are connect-ib, "},
 		"unknown label":    {[]string{"--label-filter", "DEV && !tab"}, `did you mean "tap"?`},
 		"filter syntax":    {[]string{"--label-filter", "DEV &&"}, `--label-filter "DEV &&": Unexpected EOF`},
 		"filter for none":  {[]string{"--label-filter", "DEV && CQ"}, "matches no case"},
