@@ -324,8 +324,13 @@ func TestPipeWithALateReader(t *testing.T) {
 	if err == nil {
 		err = f.Commit(fill(strings.Repeat("x", 1<<20)))
 	}
-	if n := <-read; err != nil || n != 1<<20 {
-		t.Errorf("%d bytes, %v", n, err)
+	select {
+	case n := <-read:
+		if err != nil || n != 1<<20 {
+			t.Errorf("%d bytes, %v", n, err)
+		}
+	case <-time.After(time.Minute):
+		t.Fatalf("waited a minute for the reader to see the end of the pipe: %v", err)
 	}
 }
 

@@ -48,8 +48,13 @@ func serve(t *testing.T, f *fake) net.Conn {
 	go func() { done <- Serve(theirs, f) }()
 	t.Cleanup(func() {
 		_ = ours.Close()
-		if err := <-done; err != nil {
-			t.Errorf("the server: %v", err)
+		select {
+		case err := <-done:
+			if err != nil {
+				t.Errorf("the server: %v", err)
+			}
+		case <-time.After(time.Minute):
+			t.Error("waited a minute for the server to notice the end of the stream")
 		}
 	})
 	return ours

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -187,7 +188,13 @@ func TestPipeThatIsWrittenTo(t *testing.T) {
 	p.forget(1)
 	quit.Store(true)
 	x.proc.Retract(fd) // ends writers that wait for room
-	writers.Wait()
+	ended := make(chan struct{})
+	go func() { writers.Wait(); close(ended) }()
+	select {
+	case <-ended:
+	case <-time.After(time.Minute):
+		t.Fatal("waited a minute for writers to the pipe to end after its reader")
+	}
 	_ = unix.Close(other)
 }
 
