@@ -55,23 +55,45 @@ func OpenJournal(ctx context.Context, path string, sync time.Duration) (*Journal
 	if err != nil {
 		return nil, err
 	}
-	lines := bufio.NewReader(log.Reader())
-	n := 0
-	for err == nil {
-		var text []byte
-		if text, err = lines.ReadBytes('\n'); len(text) > 0 {
-			n++
-		}
-	}
+	n, err := journalLines(log.Reader())
 	if n > 1 {
-		log.Close()
-		return nil, &UnrecoveredError{path, n - 1}
+		err = &UnrecoveredError{path, n - 1}
 	}
-	if err := log.Reset(); err != nil {
+	if err == nil {
+		err = log.Reset()
+	}
+	if err != nil {
 		log.Close()
 		return nil, err
 	}
 	return &Journal{log: log, sync: sync}, nil
+}
+
+// errNoJournal says that a file is none of ours, so that nothing is known about what it is worth.
+var errNoJournal = errors.New("it does not begin as a journal does: move it elsewhere if you need it, or remove it")
+
+// journalLines counts the lines of a journal. Of a file that does not begin as one it returns errNoJournal.
+func journalLines(in io.Reader) (n int, err error) {
+	lines := bufio.NewReader(io.LimitReader(in, maxRecord))
+	for err == nil {
+		var text []byte
+		text, err = lines.ReadBytes('\n')
+		if n == 0 && !beginsJournal(text) {
+			return 0, errNoJournal
+		}
+		if len(text) > 0 {
+			n++
+		}
+	}
+	return n, nil
+}
+
+// beginsJournal reports whether a text is the beginning of a journal, or what a kill has left of it.
+func beginsJournal(text []byte) bool {
+	head := fmt.Appendf(nil, "{\"schema\":%q", JournalSchema)
+	text = bytes.TrimRight(text, "\x00") // a loss of power leaves zeros
+	most := min(len(head), len(text))
+	return bytes.Equal(text[:most], head[:most])
 }
 
 // Begin writes the record of the run, whose cases have not run yet.
@@ -124,10 +146,16 @@ type Recovered struct {
 // error with name and line.
 func ReadJournal(name string, in io.Reader) (Recovered, error) {
 	r := &recovery{rows: map[string]int{}, finished: map[string]int{}}
-	lines := bufio.NewReader(in)
+	lines := bufio.NewReader(io.LimitReader(in, maxRecord+1))
 	size := 0
 	for n := 1; ; n++ {
 		text, err := lines.ReadBytes('\n')
+		if err == io.EOF && n == 1 && !beginsJournal(text) {
+			return Recovered{}, fmt.Errorf("%s:1: %w", name, errNoJournal)
+		}
+		if err == io.EOF && size+len(text) > maxRecord {
+			err = nil
+		}
 		if err == io.EOF && len(text) > 0 {
 			r.torn = fmt.Sprintf("%s:%d: the last line is not whole, and is left out", name, n)
 		}

@@ -202,3 +202,23 @@ func TestJournalThatCannotBeWritten(t *testing.T) {
 		}
 	}
 }
+
+// What is in the place of a journal and does not begin as one is nobody's to erase, and may hold anything.
+func TestForeignFileInPlaceOfAJournal(t *testing.T) {
+	for what, text := range map[string]string{"a line": "precious", "lines": "a\nb"} {
+		path := filepath.Join(t.TempDir(), "run.json"+JournalSuffix)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if j, err := OpenJournal(t.Context(), path, 0); err == nil {
+			j.Close()
+			t.Errorf("%s: a run writes its journal over it", what)
+		}
+		if now, err := os.ReadFile(path); err != nil || string(now) != text {
+			t.Errorf("%s: it is %q now (%v)", what, now, err)
+		}
+		if _, err := ReadJournal(path, strings.NewReader(text)); err == nil || strings.Contains(err.Error(), "nothing is lost") {
+			t.Errorf("%s: recover says %v", what, err)
+		}
+	}
+}
