@@ -8,6 +8,7 @@ const (
 	RegPMTU           Register = 0x5003
 	RegPTYS           Register = 0x5004
 	RegPAOS           Register = 0x5006
+	RegPFCC           Register = 0x5007
 	RegPPCNT          Register = 0x5008
 	RegPVLC           Register = 0x500f
 	RegNodeDesc       Register = 0x6001

@@ -106,6 +106,32 @@ func (p PAOSReg) SetEE(v bool)            { putBit(p, 0x04, 30, v) }
 func (p PAOSReg) E() uint32               { return bits(p, 0x04, 1, 0) }
 func (p PAOSReg) SetE(v uint32)           { put(p, 0x04, 1, 0, v) }
 
+// PFCCReg is the register PFCC: which frames that pause the other end a port sends and heeds, those of
+// the whole port (PPTx, PPRx) and those of each class. A write changes the classes of its masks.
+type PFCCReg []byte
+
+// PFCCRegSize is its length in bytes.
+const PFCCRegSize = 0x20
+
+func (p PFCCReg) LocalPort() uint32      { return bits(p, 0x00, 23, 16) }
+func (p PFCCReg) SetLocalPort(v uint32)  { put(p, 0x00, 23, 16, v) }
+func (p PFCCReg) PrioMaskTx() uint32     { return bits(p, 0x04, 23, 16) }
+func (p PFCCReg) SetPrioMaskTx(v uint32) { put(p, 0x04, 23, 16, v) }
+func (p PFCCReg) PrioMaskRx() uint32     { return bits(p, 0x04, 7, 0) }
+func (p PFCCReg) SetPrioMaskRx(v uint32) { put(p, 0x04, 7, 0, v) }
+func (p PFCCReg) PPTx() bool             { return bit(p, 0x08, 31) }
+func (p PFCCReg) SetPPTx(v bool)         { putBit(p, 0x08, 31, v) }
+func (p PFCCReg) PPTxMaskN() bool        { return bit(p, 0x08, 29) }
+func (p PFCCReg) SetPPTxMaskN(v bool)    { putBit(p, 0x08, 29, v) }
+func (p PFCCReg) PFCTx() uint32          { return bits(p, 0x08, 23, 16) }
+func (p PFCCReg) SetPFCTx(v uint32)      { put(p, 0x08, 23, 16, v) }
+func (p PFCCReg) PPRx() bool             { return bit(p, 0x0c, 31) }
+func (p PFCCReg) SetPPRx(v bool)         { putBit(p, 0x0c, 31, v) }
+func (p PFCCReg) PPRxMaskN() bool        { return bit(p, 0x0c, 29) }
+func (p PFCCReg) SetPPRxMaskN(v bool)    { putBit(p, 0x0c, 29, v) }
+func (p PFCCReg) PFCRx() uint32          { return bits(p, 0x0c, 23, 16) }
+func (p PFCCReg) SetPFCRx(v uint32)      { put(p, 0x0c, 23, 16, v) }
+
 // PVLCReg is the register PVLC: the virtual lanes of an InfiniBand port. Its values are how many
 // data lanes there are: 1, 2, 4, 8 or 15.
 type PVLCReg []byte

@@ -231,6 +231,7 @@ var views = []struct {
 	{PMTUReg(nil), 0x10, false},
 	{PTYSReg(nil), 0x40, false},
 	{PAOSReg(nil), 0x10, false},
+	{PFCCReg(nil), 0x20, false},
 	{PVLCReg(nil), 0x10, false},
 	{PPCNTReg(nil), 0x100, false},
 	{NICVportContext(nil), 0x100, false},

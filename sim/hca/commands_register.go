@@ -19,6 +19,7 @@ var registers = map[prm.Register]register{
 	prm.RegPTYS:           {prm.PTYSRegSize, true, EitherLinkLayer, readPTYS, writePTYS},
 	prm.RegPPCNT:          {prm.PPCNTRegSize, true, EitherLinkLayer, readPPCNT, readOnly},
 	prm.RegPAOS:           {prm.PAOSRegSize, true, EthernetOnly, readPAOS, writePAOS},
+	prm.RegPFCC:           {prm.PFCCRegSize, true, EthernetOnly, readPFCC, writePFCC},
 	prm.RegPVLC:           {prm.PVLCRegSize, true, InfiniBandOnly, readPVLC, writePVLC},
 }
 
@@ -177,6 +178,25 @@ func writePAOS(d *Device, r []byte) prm.Status {
 		was := d.portUp()
 		d.regs.adminDown = admin == prm.PortDown
 		d.reportPort(was)
+	}
+	return prm.StatusOK
+}
+
+// readPFCC: the classes of the wire's flow control are the profile's, in both directions.
+func readPFCC(d *Device, r []byte) prm.Status {
+	p := prm.PFCCReg(r)
+	clear(r[4:])
+	p.SetPFCTx(uint32(d.lossless()))
+	p.SetPFCRx(uint32(d.lossless()))
+	return prm.StatusOK
+}
+
+// writePFCC refuses what would change anything: what pauses a port as a whole is not modelled, and its classes are the wire's.
+func writePFCC(d *Device, r []byte) prm.Status {
+	p, have := prm.PFCCReg(r), uint32(d.lossless())
+	whole := p.PPTx() && !p.PPTxMaskN() || p.PPRx() && !p.PPRxMaskN()
+	if whole || (p.PFCTx()^have)&p.PrioMaskTx() != 0 || (p.PFCRx()^have)&p.PrioMaskRx() != 0 {
+		return prm.StatusBadParam
 	}
 	return prm.StatusOK
 }

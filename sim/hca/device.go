@@ -150,9 +150,17 @@ func (d *Device) SetWire(w Wire) {
 	d.port.wire = w
 	d.port.looper, _ = w.(Looper)
 	d.lateWire, _ = w.(LateWire)
-	if d.pauser, _ = w.(Pauser); d.pauser != nil && !d.pauser.Lossless() {
+	if d.pauser, _ = w.(Pauser); d.pauser != nil && d.pauser.Lossless() == 0 {
 		d.pauser = nil
 	}
+}
+
+// lossless are the classes that the port's wire loses nothing of.
+func (d *Device) lossless() uint8 {
+	if d.pauser == nil {
+		return 0
+	}
+	return d.pauser.Lossless()
 }
 
 // SetTap has f see every frame that the port sends, loopback included, when it

@@ -15,7 +15,7 @@ type ward struct {
 	queued     int
 }
 
-func (w *ward) Lossless() bool { return true }
+func (w *ward) Lossless() uint8 { return 1 << 3 }
 
 func (w *ward) Queued() int { return w.queued }
 

@@ -321,3 +321,35 @@ func TestPPCNT(t *testing.T) {
 	}
 	h.writeReg(prm.RegPPCNT, prm.StatusBadParam, port1)
 }
+
+// TestPFCC: the classes are those of the wire, and what would change them is refused, as is what pauses the port as a whole.
+func TestPFCC(t *testing.T) {
+	h := newHost(t, sim.New(sim.Options{}), testParams(), 1)
+	read := func() [2]uint32 {
+		t.Helper()
+		p := prm.PFCCReg(h.readReg(prm.RegPFCC, port1))
+		if p.PPTx() || p.PPRx() {
+			t.Errorf("the whole port pauses: % x", []byte(p))
+		}
+		return [2]uint32{p.PFCTx(), p.PFCRx()}
+	}
+	write := func(want prm.Status, set func(p prm.PFCCReg)) {
+		t.Helper()
+		h.writeReg(prm.RegPFCC, want, func(r []byte) { port1(r); set(prm.PFCCReg(r)) })
+	}
+	if got := read(); got != [2]uint32{} {
+		t.Errorf("no flow control: %v", got)
+	}
+	h.d.SetWire(&ward{})
+	if got := read(); got != [2]uint32{8, 8} {
+		t.Errorf("class 3: %v", got)
+	}
+	write(prm.StatusOK, func(prm.PFCCReg) {})
+	write(prm.StatusOK, func(p prm.PFCCReg) { p.SetPrioMaskTx(0xff); p.SetPFCTx(8); p.SetPFCRx(1) })
+	write(prm.StatusBadParam, func(p prm.PFCCReg) { p.SetPrioMaskTx(0xff); p.SetPFCTx(9) })
+	write(prm.StatusBadParam, func(p prm.PFCCReg) { p.SetPrioMaskRx(0xff) })
+	write(prm.StatusBadParam, func(p prm.PFCCReg) { p.SetPPTx(true) })
+	write(prm.StatusOK, func(p prm.PFCCReg) { p.SetPPTx(true); p.SetPPTxMaskN(true) })
+	write(prm.StatusBadParam, func(p prm.PFCCReg) { p.SetPPRx(true) })
+	write(prm.StatusOK, func(p prm.PFCCReg) { p.SetPPRx(true); p.SetPPRxMaskN(true) })
+}

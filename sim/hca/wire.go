@@ -20,7 +20,8 @@ type Looper interface {
 // Pauser is a Wire with priority flow control: it learns how many bytes of each class
 // came by it and wait for the receive engine, and pauses the other end.
 type Pauser interface {
-	Lossless() bool
+	// Lossless are the classes that it loses nothing of, a bit each; 0 without flow control.
+	Lossless() uint8
 	Buffered(class uint8, bytes int)
 	// Queued is the bytes that wait for the line; Relieved is called when they get fewer.
 	Queued() int

@@ -67,9 +67,14 @@ func newLossless(p *Port) *lossless {
 	return l
 }
 
-// Lossless says whether the port has priority flow control: then whoever is attached
-// reports what it buffers.
-func (p *Port) Lossless() bool { return p.pfc != nil }
+// Lossless are the classes under priority flow control, a bit each: if there are any, whoever is
+// attached reports what it buffers.
+func (p *Port) Lossless() uint8 {
+	if p.pfc == nil {
+		return 0
+	}
+	return p.p.PFCClasses
+}
 
 // Queued is the bytes of frames that wait for the line.
 func (p *Port) Queued() int {

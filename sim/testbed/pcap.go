@@ -49,7 +49,7 @@ func newCapture(tb *Testbed) (*capture, error) {
 			}
 			c.index[d.path()] = i
 			d.port.Tap(c.order.Tap)
-			if peer := d.port.Peer(); tb.cfg.Switched && d.port.Lossless() {
+			if peer := d.port.Peer(); tb.cfg.Switched && d.port.Lossless() != 0 {
 				// What the switch says to the port's own MAC is of the port's link too.
 				c.index[peer.Name()] = i
 				peer.Tap(func(s link.Sent) {
