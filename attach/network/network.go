@@ -3,6 +3,8 @@
 package network
 
 import (
+	"encoding/binary"
+
 	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/hca"
@@ -26,8 +28,12 @@ type Network struct {
 type port struct {
 	name string
 	guid uint64 // of the device; 0: the subnet manager's
+	soft uint64 // of an RDMA device in software on its network interface (rdma_rxe), made of the MAC; 0: it has none
 	link *link.Port
 }
+
+// is reports whether a GUID is of a device at the port.
+func (p *port) is(guid uint64) bool { return guid != 0 && (p.guid == guid || p.soft == guid) }
 
 // open is the open end of a cable: it drops every frame.
 type open struct{}
@@ -113,7 +119,13 @@ func (n *Network) Forget(d *hca.Device) {
 
 // join puts a device at a port; sw is the switch at the other end of the cable.
 func (n *Network) join(d *hca.Device, p *link.Port, sw *link.Switch) {
-	n.ports = append(n.ports, port{d.Name(), d.Identity().GUID, p})
+	id := d.Identity()
+	at := port{name: d.Name(), guid: id.GUID, link: p}
+	if n.manager == nil {
+		gid := roce.GIDFromMAC(id.MAC)
+		at.soft = binary.BigEndian.Uint64(gid[8:])
+	}
+	n.ports = append(n.ports, at)
 	p.Attach(d)
 	d.SetWire(p)
 	if n.manager != nil {

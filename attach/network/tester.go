@@ -42,13 +42,16 @@ func (n *Network) NewTester() *Tester {
 	return &Tester{n: n, planned: n.faults.script.Len(), down: map[*link.Port]bool{}}
 }
 
-// Reset undoes what was changed, and returns the GUIDs of the devices.
+// Reset undoes what was changed, and returns the GUIDs of the devices, those of software on their network interfaces too.
 func (t *Tester) Reset() (ports []uint64, subnet bool) {
 	t.order, t.frames, t.bytes = nil, nil, 0
 	t.ClearRules()
 	for _, p := range t.n.ports {
 		if p.guid != 0 {
 			ports = append(ports, p.guid)
+		}
+		if p.soft != 0 {
+			ports = append(ports, p.soft)
 		}
 		if t.down[p.link] {
 			p.link.SetLink(true)
@@ -136,7 +139,7 @@ func (t *Tester) ClearRules() []int { return t.n.faults.script.ClearAfter(t.plan
 // SetLink takes the link of a device down or up.
 func (t *Tester) SetLink(guid uint64, up bool) error {
 	for _, p := range t.n.ports {
-		if p.guid != 0 && p.guid == guid {
+		if p.is(guid) {
 			p.link.SetLink(up)
 			t.down[p.link] = !up
 			return nil

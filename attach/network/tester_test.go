@@ -81,3 +81,24 @@ func TestTesterLimits(t *testing.T) {
 		t.Errorf("no subnet manager: %v", err)
 	}
 }
+
+// TestSoftwareDevices: an RDMA device in software on a network interface has a GUID that the kernel makes of the interface's MAC. A
+// tester has its link, too. InfiniBand has no such devices.
+func TestSoftwareDevices(t *testing.T) {
+	_, n, _ := made(t, "connectx-5", 2, New)
+	x := n.NewTester()
+	const soft = 0x0002_c9ff_fe00_0102
+	ports, _ := x.Reset()
+	if len(ports) != 4 || ports[2] != Identity(1).GUID || ports[3] != soft {
+		t.Fatalf("%#x", ports)
+	}
+	if err := x.SetLink(soft, false); err != nil || n.ports[1].link.Up() {
+		t.Errorf("%v, up %v", err, n.ports[1].link.Up())
+	}
+	if x.Reset(); !n.ports[1].link.Up() {
+		t.Error("down after Reset")
+	}
+	if err := x.SetLink(0, false); !errors.Is(err, syscall.ENODEV) {
+		t.Errorf("GUID 0: %v", err)
+	}
+}

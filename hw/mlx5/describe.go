@@ -54,7 +54,7 @@ func (p *probe) describe() {
 		p.set("restrack", verbs.Absent)
 		p.set("fork.copy", verbs.Absent) // it pins nothing, and the kernel does not report forks to libibverbs
 	}
-	if pci {
+	if pci || s.port != "" { // the wire of rdmasim pci: this is a guest, though the device may be software on a network interface
 		s.emulated = true
 		d["below"] = "rdmasim pci"
 		p.set("speed", verbs.Absent)
