@@ -37,4 +37,5 @@ func Register(s *spec.Suite) {
 	s.Case("RC-030", redZones)
 	s.Case("RC-031", atomicWrite)
 	s.Case("RC-033", otherAddress)
+	s.Case("RC-034", randomMessages)
 }

@@ -316,6 +316,9 @@ func (a *Agent) wait(t verbs.Thread, c verbs.PlayerCommand, r *verbs.PlayerReply
 		r.Values[fmt.Sprintf("opcode%d", i)] = uint64(w.Opcode)
 		r.Values[fmt.Sprintf("len%d", i)] = uint64(w.ByteLen)
 		r.Values[fmt.Sprintf("qpn%d", i)] = uint64(w.QPN)
+		if w.Flags&verbs.WCWithImm != 0 {
+			r.Values[fmt.Sprintf("imm%d", i)] = uint64(w.Imm)
+		}
 	}
 	return nil
 }
