@@ -92,8 +92,9 @@ func (d *addresses) isOwnMAC(m roce.MAC) bool {
 	return false
 }
 
-// arrive takes a frame that has reached the port.
+// arrive takes a frame that has reached the port. Whoever has the network interface reads all bytes of RoCE's packets, too.
 func (n *nic) arrive(f *roce.Frame) {
+	f.FinishICRC()
 	if len(f.B)+ether.FCSSize > int(*n.mtu) {
 		n.c.rxOversize++
 		f.Release()

@@ -345,6 +345,8 @@ func TestRoCEBesidePackets(t *testing.T) {
 	run(t, a.e, 50*usec)
 	if p, _ := b.recv.next(); p == nil || ether.Parse(p).DstPort != roce.UDPPort || b.d.nic.c.rx[unicast].packets != rx+1 {
 		t.Errorf("with RoCE off: % x, %d packets", p, b.d.nic.c.rx[unicast].packets-rx)
+	} else if whole, err := roce.Parse(p); err != nil || !whole.ICRCOK() {
+		t.Errorf("with RoCE off the ICRC of % x is wrong (%v)", p, err)
 	}
 	run(t, a.e, 5*sim.Millisecond)
 	qa.scq.expectError(prm.CQEReqErr, prm.SyndromeTransportRetryExc)
