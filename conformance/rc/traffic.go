@@ -49,7 +49,7 @@ type receive struct {
 func randomMessages(c *spec.C) {
 	e := kit.Open(c)
 	x := &traffic{}
-	x.qp, x.peer = e.RemotePair(c, kit.Default())
+	x.qp, x.peer = e.RemotePair(c, kit.WithLongTimeout(c, kit.Default()))
 	x.near = e.Buffer(c, lotSize*slotSize, kit.AllAccess)
 	x.target = x.peer.Process.Buffer(c, targetSize, kit.AllAccess, 0)
 	x.inbox = x.peer.Process.Buffer(c, lotSize*slotSize, kit.AllAccess, 0)
