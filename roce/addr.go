@@ -39,6 +39,13 @@ func GIDFromMAC(m MAC) GID {
 	return GID{0: 0xFE, 1: 0x80, 8: m[0] ^ 2, 9: m[1], 10: m[2], 11: 0xFF, 12: 0xFE, 13: m[3], 14: m[4], 15: m[5]}
 }
 
+// EUI64 is the address as a number of 64 bits with the bit for universal numbers inverted, as Linux makes identifiers of it
+// (addrconf_addr_eui48): the lower half of GIDFromMAC.
+func (m MAC) EUI64() uint64 {
+	g := GIDFromMAC(m)
+	return be.Uint64(g[8:])
+}
+
 // MAC is the address inside a GID made by GIDFromMAC. RoCEv1 resolves link-local
 // GIDs in this way.
 func (g GID) MAC() MAC { return MAC{g[8] ^ 2, g[9], g[10], g[13], g[14], g[15]} }

@@ -3,8 +3,6 @@
 package network
 
 import (
-	"encoding/binary"
-
 	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/hca"
@@ -122,8 +120,7 @@ func (n *Network) join(d *hca.Device, p *link.Port, sw *link.Switch) {
 	id := d.Identity()
 	at := port{name: d.Name(), guid: id.GUID, link: p}
 	if n.manager == nil {
-		gid := roce.GIDFromMAC(id.MAC)
-		at.soft = binary.BigEndian.Uint64(gid[8:])
+		at.soft = roce.MAC(id.MAC).EUI64()
 	}
 	n.ports = append(n.ports, at)
 	p.Attach(d)

@@ -111,7 +111,7 @@ func (b *Buffer) CheckRedZones(c *spec.C) {
 }
 
 // Word reads 8 bytes in the host's order.
-func (b *Buffer) Word(c *spec.C, off int) uint64 { return hostWord(b.Get(c, off, 8)) }
+func (b *Buffer) Word(c *spec.C, off int) uint64 { return HostWord(b.Get(c, off, 8)) }
 
 // SetWord writes 8 bytes in the host's order.
-func (b *Buffer) SetWord(c *spec.C, off int, v uint64) { b.Set(c, off, hostWordBytes(v)) }
+func (b *Buffer) SetWord(c *spec.C, off int, v uint64) { b.Set(c, off, HostWordBytes(v)) }

@@ -118,7 +118,7 @@ func TestMaskFor(t *testing.T) {
 
 func TestWordsAreOfTheHost(t *testing.T) {
 	for _, v := range []uint64{0, 1, 0x0102030405060708, 1<<64 - 1} {
-		if got := hostWord(hostWordBytes(v)); got != v {
+		if got := HostWord(HostWordBytes(v)); got != v {
 			t.Errorf("word(unword(%#x)) = %#x", v, got)
 		}
 	}

@@ -219,7 +219,7 @@ func (b *OtherBuffer) CmpSwap(id uint64, off int, compare, swap uint64, sges ...
 }
 
 // SetWord writes 8 bytes in the host's order.
-func (b *OtherBuffer) SetWord(c *spec.C, off int, v uint64) { b.Set(c, off, hostWordBytes(v)) }
+func (b *OtherBuffer) SetWord(c *spec.C, off int, v uint64) { b.Set(c, off, HostWordBytes(v)) }
 
 // ConnectOtherQPs connects two queue pairs of other processes.
 func ConnectOtherQPs(c *spec.C, a, b *OtherQP, o Options) {

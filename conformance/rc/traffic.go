@@ -2,7 +2,6 @@ package rc
 
 import (
 	"bytes"
-	"encoding/binary"
 	"fmt"
 
 	"github.com/rdmasim/rdmasim/conformance/kit"
@@ -133,7 +132,7 @@ func (x *traffic) add(c *spec.C, l *lot, slot int) {
 		word, add := x.model[at:at+8], r.Uint64()
 		wr = x.target.FetchAdd(id, at, add, x.near.SGE(slot*slotSize, 8))
 		l.fetched[slot] = bytes.Clone(word)
-		l.change(x, &wr, at, binary.NativeEndian.AppendUint64(nil, binary.NativeEndian.Uint64(word)+add))
+		l.change(x, &wr, at, kit.HostWordBytes(kit.HostWord(word)+add))
 	}
 	l.wrs = append(l.wrs, wr)
 }
