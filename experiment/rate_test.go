@@ -165,3 +165,18 @@ func TestChurnHasNoRateOfBytes(t *testing.T) {
 		t.Errorf("gbps is %v", got)
 	}
 }
+
+// A thread that polls more slowly than its messages complete has completions waiting in its queue. What waits when the measured
+// time begins was delivered before.
+func TestRateOfAQueueThatIsDrained(t *testing.T) {
+	for _, duration := range []string{"50us", "100us", "200us", "1ms"} {
+		out := runText(t, "name: x\nhosts: 2\ntraffic:\n"+
+			"  - {name: a, from: 0, to: 1, verb: write, payload: 4KiB, duration: "+duration+", warmup: 50us}\n"+
+			"  - {name: w, from: 0, to: 1, verb: send, payload: 64B, duration: "+duration+", warmup: 50us}\n")
+		rate := out.results[0].Rate() * 4096 * 8 / 1e9
+		if rate < 85 || rate > 96 { // payload of 4 KiB in four packets, beside the other load
+			t.Errorf("%s: %.1f Gb/s of payload on a port of 100 Gb/s", duration, rate)
+		}
+		t.Logf("%s: %.2f, %.2f", duration, rate, out.results[1].Rate()*64*8/1e9)
+	}
+}

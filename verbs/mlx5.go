@@ -34,6 +34,17 @@ type TranslatedMR interface {
 	Translation() (pageSize uint64, entries int)
 }
 
+// TimedCQ is a completion queue of which one can see when the device wrote what a poll gave, by the timestamps of its entries.
+// No field of ibv_wc tells; simulated queues implement it.
+type TimedCQ interface {
+	// KeepTimes has each poll keep the times of what it gives, of n completions at most. Entries must not be compressed: then it
+	// keeps none, and returns false.
+	KeepTimes(n int) bool
+	// CompletedAt is when the device wrote completion i of the last poll, by the clock of threads; it has the steps of the
+	// device's clock.
+	CompletedAt(i int) time.Duration
+}
+
 // Mlx5QP is what mlx5dv_init_obj gives for a QP. The QPs of mlx5 devices, real or
 // simulated, implement it.
 type Mlx5QP interface {

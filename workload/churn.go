@@ -96,7 +96,7 @@ func (s *Started) churn(t verbs.Thread, i int) {
 			s.fail("thread %d: %s: %v", i, l.Churn, err)
 			return
 		}
-		s.count(t.Now(), r, &s.flows[i][0], 1)
+		s.count(t.Now(), t.Now(), r, &s.flows[i][0], 1)
 	}
 }
 

@@ -33,7 +33,7 @@ func (s *Started) latency(t verbs.Thread, i int) {
 				return
 			}
 			now := t.Now()
-			s.account(now, wc[:n])
+			s.account(now, nil, wc[:n])
 			s.sample(r, start, now-start)
 		}
 	}
@@ -53,7 +53,7 @@ func (s *Started) ping(t verbs.Thread, i int, k *conn, r *ThreadResult) {
 		if !s.volley(t, i, k, byte(r.Completed+1)) || !s.await(t, k, byte(r.Completed+1)) {
 			return
 		}
-		s.count(t.Now(), r, &s.flows[i][0], 1)
+		s.count(t.Now(), t.Now(), r, &s.flows[i][0], 1)
 		s.sample(r, start, (t.Now()-start)/2)
 	}
 }

@@ -5,10 +5,11 @@ import (
 	"time"
 )
 
-// meter counts what one thread of a load delivers in the measured time. A poll finds what has been delivered
-// since the poll before it, so a delivery is an interval of time: of one that lies across an
-// edge of the measured time, the part inside counts. What is counted differs from what was
-// delivered by less than one poll's messages at each edge, and a rate has no steps of a poll.
+// meter counts what one thread of a load delivers in the measured time. A completion says what has been delivered
+// since the one before it, so a delivery is an interval of time: of one that lies across an
+// edge of the measured time, the part inside counts. It ends when the device wrote the completion, where the queue
+// knows that (verbs.TimedCQ). Else it ends at the poll, and what is counted differs from what was delivered by what waits
+// in the queue at the edges, which polls that come back full do not empty.
 type meter struct {
 	// begin and stop are the measured time; stop 0: until all messages are delivered.
 	begin, stop time.Duration

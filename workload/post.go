@@ -92,8 +92,8 @@ func (p *poster) prepare(k *conn, thread, n int, count uint64) []verbs.SendWR {
 type flow struct {
 	posted    uint64
 	completed atomic.Uint64
-	// polled is when the latest of them were polled, and before when those before them were.
-	polled, before time.Duration
+	// last is when the latest of them were delivered, and before when those before them were.
+	last, before time.Duration
 }
 
 func (f *flow) outstanding() int { return int(f.posted - f.completed.Load()) }
@@ -104,6 +104,9 @@ const idThread = 48
 
 const idCount = 1<<idThread - 1
 
+// pollBatch is how many completions one poll takes at most.
+const pollBatch = 16
+
 // rate posts as fast as the window allows and counts completions.
 func (s *Started) rate(t verbs.Thread, i int) {
 	l := s.l
@@ -111,7 +114,7 @@ func (s *Started) rate(t verbs.Thread, i int) {
 	set := s.a.qps[i/l.QPShare]
 	flows := s.flows[i]
 	window := max(l.Window/l.QPShare, l.Postlist, l.SignalEvery)
-	wc := make([]verbs.WC, 16)
+	wc := make([]verbs.WC, pollBatch)
 	var total uint64
 	for s.res.Failed == nil && !s.finished(t, i, total) {
 		if s.sharedCQs {
@@ -147,8 +150,8 @@ func (s *Started) rate(t verbs.Thread, i int) {
 }
 
 // finished reports whether thread i, which has done total messages, is to end. A thread goes on
-// beyond the measured time until it has polled each of its flows there: what that poll finds is
-// partly of the measured time, and a thread that stopped posting would poll sooner than before.
+// beyond the measured time until each of its flows has a delivery there: then all deliveries of
+// the measured time have been polled, and the one across its end counts in part.
 func (s *Started) finished(t verbs.Thread, i int, total uint64) bool {
 	if s.l.Messages > 0 {
 		return total >= uint64(s.l.Messages)
@@ -160,7 +163,7 @@ func (s *Started) finished(t verbs.Thread, i int, total uint64) bool {
 		t.Sleep(0) // other threads poll this one's completions
 	}
 	for q := range s.flows[i] {
-		if f := &s.flows[i][q]; f.outstanding() > 0 && f.polled < s.stop() && !s.l.unanswered() {
+		if f := &s.flows[i][q]; f.outstanding() > 0 && f.last < s.stop() && !s.l.unanswered() {
 			return false
 		}
 	}
@@ -197,11 +200,12 @@ func (s *Started) reap(t verbs.Thread, i int, set []*conn, wc []verbs.WC) {
 			s.fail("thread %d: no completion in %v", i, patience)
 			return
 		}
-		s.account(t.Now(), wc[:n])
+		s.account(t.Now(), k.times, wc[:n])
 	}
 }
 
-func (s *Started) account(now time.Duration, wc []verbs.WC) {
+// account counts completions that were polled now, of a queue that may know when they were written.
+func (s *Started) account(now time.Duration, times verbs.TimedCQ, wc []verbs.WC) {
 	for j := range wc {
 		w := &wc[j]
 		if w.Status != verbs.WCSuccess {
@@ -217,18 +221,26 @@ func (s *Started) account(now time.Duration, wc []verbs.WC) {
 			done := w.ID&idCount - f.completed.Load()
 			f.completed.Store(w.ID & idCount)
 			r := &s.res.Threads[owner]
-			s.count(now, r, f, done)
+			s.count(now, completedAt(times, j, now), r, f, done)
 			break
 		}
 	}
 }
 
-// count adds n messages that a thread had on a flow and that were polled now.
-func (s *Started) count(now time.Duration, r *ThreadResult, f *flow, n uint64) {
-	if now = max(now, s.start); now > f.polled { // one poll may find several completions
-		f.before, f.polled = max(f.polled, s.start), now
+// completedAt is when completion i of a poll was delivered: when the device wrote it, or else by the poll now.
+func completedAt(times verbs.TimedCQ, i int, now time.Duration) time.Duration {
+	if times == nil {
+		return now
+	}
+	return min(now, times.CompletedAt(i))
+}
+
+// count adds n messages that a thread had on a flow, that were polled now and delivered by the time at.
+func (s *Started) count(now, at time.Duration, r *ThreadResult, f *flow, n uint64) {
+	if at = max(at, s.start); at > f.last { // several completions may have one time
+		f.before, f.last = max(f.last, s.start), at
 	}
 	r.Completed += n
-	r.Delivered += s.meters[r.Thread].add(f.before, f.polled, n)
-	r.End = max(r.End, now)
+	r.Delivered += s.meters[r.Thread].add(f.before, f.last, n)
+	r.End = max(r.End, now, s.start)
 }

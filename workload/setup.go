@@ -44,6 +44,8 @@ type conn struct {
 	ah   verbs.AH // to the peer, of datagrams
 	// received are receives that have completed and were not posted again yet.
 	received int
+	// times says when completions of cq were written; nil where polls must do.
+	times verbs.TimedCQ
 }
 
 func (l *Load) openSide(t verbs.Thread, host verbs.Host, target bool) (*side, error) {
@@ -247,7 +249,11 @@ func (l *Load) createQP(t verbs.Thread, c *ctx, pd verbs.PD, cq, rcq verbs.CQ) (
 	if err != nil {
 		return nil, fmt.Errorf("create QP: %w", err)
 	}
-	return &conn{qp: qp, cq: cq, rcq: rcq, ctx: c}, nil
+	k := &conn{qp: qp, cq: cq, rcq: rcq, ctx: c}
+	if q, ok := cq.(verbs.TimedCQ); ok && l.Messages == 0 && q.KeepTimes(pollBatch) {
+		k.times = q
+	}
+	return k, nil
 }
 
 // connect brings both QPs to RTS. Each side's calls are made by a thread of its

@@ -13,7 +13,7 @@ func (s *Started) spread(t verbs.Thread, i int) {
 	p := s.newPoster(i)
 	set := s.a.qps[i]
 	r, f := &s.res.Threads[i], &s.flows[i][0] // of all its queue pairs
-	wc := make([]verbs.WC, 16)
+	wc := make([]verbs.WC, pollBatch)
 	for out := 0; s.res.Failed == nil; {
 		finished := s.finished(t, i, r.Completed+uint64(out))
 		if finished && out == 0 {
@@ -35,14 +35,15 @@ func (s *Started) spread(t verbs.Thread, i int) {
 			s.fail("thread %d: no completion: %v", i, err)
 			return
 		}
-		for _, w := range wc[:n] {
+		now := t.Now()
+		for j, w := range wc[:n] {
 			if w.Status != verbs.WCSuccess {
 				s.fail("thread %d: completion with %v (vendor syndrome %#x)", i, w.Status, w.VendorErr)
 				return
 			}
+			s.count(now, completedAt(set[0].times, j, now), r, f, 1)
 		}
 		out -= n
 		f.completed.Add(uint64(n))
-		s.count(t.Now(), r, f, uint64(n))
 	}
 }

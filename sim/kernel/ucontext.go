@@ -304,3 +304,6 @@ func (u *Ucontext) objectEvent(t verbs.EventType, cookie uint64, seen *uint32) {
 	u.async.push(t, cookie, seen)
 	u.dev.count.AsyncEvents++
 }
+
+// ClockKHz is the rate of the device's clock, of which completions have timestamps.
+func (u *Ucontext) ClockKHz() uint64 { return u.dev.caps.clockKHz }

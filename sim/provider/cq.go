@@ -1,6 +1,9 @@
 package provider
 
 import (
+	"math/bits"
+	"time"
+
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/sim/cpu"
 	"github.com/rdmasim/rdmasim/sim/kernel"
@@ -35,6 +38,24 @@ type CQ struct {
 	armSN     uint32
 	compAcks  acks
 	asyncAcks acks
+
+	times []uint64 // of what the last poll gave, in cycles of the device's clock (KeepTimes)
+}
+
+// KeepTimes implements verbs.TimedCQ. Compressed entries have one time for many.
+func (q *CQ) KeepTimes(n int) bool {
+	if q.comp != 0 {
+		return false
+	}
+	q.times = make([]uint64, n)
+	return true
+}
+
+// CompletedAt implements verbs.TimedCQ.
+func (q *CQ) CompletedAt(i int) time.Duration {
+	hi, lo := bits.Mul64(q.times[i], uint64(time.Millisecond))
+	at, _ := bits.Div64(hi, lo, q.ctx.u.ClockKHz())
+	return time.Duration(at)
 }
 
 // newRing makes a ring of n entries that the device owns.

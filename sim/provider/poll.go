@@ -44,6 +44,9 @@ func (q *CQ) poll(t *Thread, wc []verbs.WC, spins bool) (n int, err error) {
 		left += t.Core.Claim(t.P, &q.entry) + p.ConsumeCQE
 		switch q.parse(t, e, &wc[n]) {
 		case polled:
+			if n < len(q.times) {
+				q.times[n] = e.Timestamp()
+			}
 			n++
 		case broken:
 			err = fmt.Errorf("poll_cq: an entry of QP %#x, which is gone: %w", e.QPN(), syscall.EIO)
