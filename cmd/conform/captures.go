@@ -98,6 +98,7 @@ func joinTraces(w io.Writer, dir string, cases []report.Case) error {
 	out := bufio.NewWriter(w)
 	_, _ = out.WriteString(`{"displayTimeUnit":"ns","traceEvents":[`) // an error stays until Flush
 	base, sep := int64(0), "\n"
+	var unwritten error
 	for _, c := range cases {
 		top := base
 		err := eachEvent(filepath.Join(dir, c.ID+".trace"), func(e traceEvent) error {
@@ -111,10 +112,13 @@ func joinTraces(w io.Writer, dir string, cases []report.Case) error {
 				return err
 			}
 			_, _ = out.WriteString(sep)
-			_, err = out.Write(line)
+			_, unwritten = out.Write(line)
 			sep = ",\n"
-			return err
+			return unwritten
 		})
+		if unwritten != nil {
+			return unwritten
+		}
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}

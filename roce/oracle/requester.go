@@ -12,11 +12,14 @@ type requester struct {
 	since        int64 // when una last moved or a retransmission began
 	resendNext   int64 // next position of the retransmission under way, -1
 	resendLast   int64 // last position of it
-	retries      int   // restarts of una by timer or NAK without progress
-	rnrRetries   int
-	lsn          int64 // the last request that credits allow
-	limited      bool  // the responder has announced some
-	unlimited    bool  // it has announced that credits are not counted
+	// unheard is behind the last request that was sent when an implied NAK showed that an answer is missing, 0: none. Its requester
+	// may have taken none of the answers behind that one, and may send all of those requests again, until it has answers to all and goes on.
+	unheard    int64
+	retries    int // restarts of una by timer or NAK without progress
+	rnrRetries int
+	lsn        int64 // the last request that credits allow
+	limited    bool  // the responder has announced some
+	unlimited  bool  // it has announced that credits are not counted
 
 	nakPos, nakAt int64 // a sequence NAK that was not followed yet, and when it came
 	rnrPos, rnrAt int64
@@ -47,6 +50,9 @@ func (h *half) checkNewRequest(r *rec, pos int64) {
 	}
 	if h.resendNext >= 0 && pos >= h.next {
 		h.resendNext = -1
+	}
+	if h.unacked == h.next {
+		h.unheard = 0
 	}
 	t, known := o.ackTimeout()
 	if !known {
@@ -157,7 +163,7 @@ func (h *half) checkRetransmission(p *packet, r *rec, pos int64) {
 	case pos == h.resendNext:
 		h.resendNext = end
 		return
-	case h.nakPos >= 0 && r.Time-o.flight() > h.nakAt && pos != h.unacked:
+	case h.nakPos >= 0 && r.Time-o.flight() > h.nakAt && pos != h.unacked && pos >= min(h.unheard, h.nakPos):
 		h.report(Violation, "OR-043", r, "PSN %#06x after a NAK for %#06x", r.psn, psn(h.nakPos))
 		h.nakPos = -1
 	case p.responds() && h.acked > pos && p.got <= pos:
@@ -166,6 +172,7 @@ func (h *half) checkRetransmission(p *packet, r *rec, pos int64) {
 		if h.pending(h.resendNext, pos) != nil {
 			h.checkGoBack(r, pos)
 		}
+	case pos < h.unheard:
 	default:
 		h.checkTimer(p, r, pos)
 	}
@@ -251,6 +258,9 @@ func (h *half) advance(pos, now int64) {
 				h.unacked, moved = p.got, true
 			}
 			if p.got < p.end {
+				if h.acked >= p.end {
+					h.unheard = h.next
+				}
 				break
 			}
 		} else if p.end > h.acked {
