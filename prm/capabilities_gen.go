@@ -380,3 +380,33 @@ func (d DeviceMemCap) MemicBARSize() uint32                 { return be32(d, 0x1
 func (d DeviceMemCap) SetMemicBARSize(v uint32)             { putBE32(d, 0x10, v) }
 func (d DeviceMemCap) MaxMemicSize() uint32                 { return be32(d, 0x14) }
 func (d DeviceMemCap) SetMaxMemicSize(v uint32)             { putBE32(d, 0x14, v) }
+
+// ODPCap is the capability page of on-demand paging (mlx5_ifc_odp_cap_bits): a scheme of page faults by transport, and
+// one by memory, which MemPageFault chooses.
+type ODPCap []byte
+
+func (o ODPCap) Transport() ODPSchemeCap { return ODPSchemeCap(o[0x00:0x40:0x40]) }
+func (o ODPCap) Memory() ODPSchemeCap    { return ODPSchemeCap(o[0x40:0x80:0x80]) }
+func (o ODPCap) MemPageFault() bool      { return bit(o, 0xc0, 31) }
+func (o ODPCap) SetMemPageFault(v bool)  { putBit(o, 0xc0, 31, v) }
+
+// ODPSchemeCap says which operations may meet absent pages, for each transport.
+type ODPSchemeCap []byte
+
+// ODPSchemeCapSize is its length in bytes.
+const ODPSchemeCapSize = 0x40
+
+func (o ODPSchemeCap) PagePrefetch() bool     { return bit(o, 0x08, 26) }
+func (o ODPSchemeCap) SetPagePrefetch(v bool) { putBit(o, 0x08, 26, v) }
+
+// RC and those after it hold the bits ODPSend to ODPSRQReceive.
+func (o ODPSchemeCap) RC() uint32      { return be32(o, 0x10) }
+func (o ODPSchemeCap) SetRC(v uint32)  { putBE32(o, 0x10, v) }
+func (o ODPSchemeCap) UC() uint32      { return be32(o, 0x14) }
+func (o ODPSchemeCap) SetUC(v uint32)  { putBE32(o, 0x14, v) }
+func (o ODPSchemeCap) UD() uint32      { return be32(o, 0x18) }
+func (o ODPSchemeCap) SetUD(v uint32)  { putBE32(o, 0x18, v) }
+func (o ODPSchemeCap) XRC() uint32     { return be32(o, 0x1c) }
+func (o ODPSchemeCap) SetXRC(v uint32) { putBE32(o, 0x1c, v) }
+func (o ODPSchemeCap) DC() uint32      { return be32(o, 0x20) }
+func (o ODPSchemeCap) SetDC(v uint32)  { putBE32(o, 0x20, v) }

@@ -128,3 +128,40 @@ type DeallocMemicOut []byte
 
 // DeallocMemicOutSize is its length in bytes.
 const DeallocMemicOutSize = 0x10
+
+// PageFaultResumeIn is the in mailbox of PAGE_FAULT_RESUME (0x204) in the transport scheme
+// (trans_page_fault_info).
+type PageFaultResumeIn []byte
+
+// PageFaultResumeInSize is its length in bytes.
+const PageFaultResumeInSize = 0x10
+
+func (p PageFaultResumeIn) Error() bool           { return bit(p, 0x08, 31) }
+func (p PageFaultResumeIn) SetError(v bool)       { putBit(p, 0x08, 31, v) }
+func (p PageFaultResumeIn) FaultType() uint32     { return bits(p, 0x08, 26, 24) }
+func (p PageFaultResumeIn) SetFaultType(v uint32) { put(p, 0x08, 26, 24, v) }
+
+// WQNumber is the token again when the fault was one of PageFaultSubRDMA.
+func (p PageFaultResumeIn) WQNumber() uint32     { return bits(p, 0x08, 23, 0) }
+func (p PageFaultResumeIn) SetWQNumber(v uint32) { put(p, 0x08, 23, 0, v) }
+func (p PageFaultResumeIn) Token() uint32        { return bits(p, 0x0c, 23, 0) }
+func (p PageFaultResumeIn) SetToken(v uint32)    { put(p, 0x0c, 23, 0, v) }
+
+// PageFaultResumeMemoryIn is the in mailbox of PAGE_FAULT_RESUME in the memory scheme (mem_page_fault_info).
+type PageFaultResumeMemoryIn []byte
+
+// PageFaultResumeMemoryInSize is its length in bytes.
+const PageFaultResumeMemoryInSize = 0x10
+
+func (p PageFaultResumeMemoryIn) Error() bool           { return bit(p, 0x08, 31) }
+func (p PageFaultResumeMemoryIn) SetError(v bool)       { putBit(p, 0x08, 31, v) }
+func (p PageFaultResumeMemoryIn) TokenHigh() uint32     { return bits(p, 0x08, 15, 0) }
+func (p PageFaultResumeMemoryIn) SetTokenHigh(v uint32) { put(p, 0x08, 15, 0, v) }
+func (p PageFaultResumeMemoryIn) TokenLow() uint32      { return be32(p, 0x0c) }
+func (p PageFaultResumeMemoryIn) SetTokenLow(v uint32)  { putBE32(p, 0x0c, v) }
+
+// PageFaultResumeOut is the out mailbox of PAGE_FAULT_RESUME.
+type PageFaultResumeOut []byte
+
+// PageFaultResumeOutSize is its length in bytes.
+const PageFaultResumeOutSize = 0x10

@@ -129,3 +129,71 @@ func (e EQE) Signature() uint8      { return e[0x3e] }
 func (e EQE) SetSignature(v uint8)  { e[0x3e] = v }
 func (e EQE) Owner() uint8          { return e[0x3f] }
 func (e EQE) SetOwner(v uint8)      { e[0x3f] = v }
+
+// PageFaultWQE is the data of an EventPageFault of sub-type PageFaultSubWQE (device.h, struct mlx5_eqe_page_fault,
+// wqe). BytesCommitted counts those of the WQE's data that are done with.
+type PageFaultWQE []byte
+
+// PageFaultWQESize is its length in bytes.
+const PageFaultWQESize = 28
+
+func (p PageFaultWQE) BytesCommitted() uint32     { return be32(p, 0x00) }
+func (p PageFaultWQE) SetBytesCommitted(v uint32) { putBE32(p, 0x00, v) }
+func (p PageFaultWQE) WQEIndex() uint16           { return be16(p, 0x06) }
+func (p PageFaultWQE) SetWQEIndex(v uint16)       { putBE16(p, 0x06, v) }
+func (p PageFaultWQE) PacketLength() uint16       { return be16(p, 0x0a) }
+func (p PageFaultWQE) SetPacketLength(v uint16)   { putBE16(p, 0x0a, v) }
+func (p PageFaultWQE) Token() uint32              { return be32(p, 0x0c) }
+func (p PageFaultWQE) SetToken(v uint32)          { putBE32(p, 0x0c, v) }
+func (p PageFaultWQE) FaultType() uint32          { return bits(p, 0x18, 26, 24) }
+func (p PageFaultWQE) SetFaultType(v uint32)      { put(p, 0x18, 26, 24, v) }
+
+// WQNumber is a QP, or the SRQ of a fault of type FaultRMP.
+func (p PageFaultWQE) WQNumber() uint32     { return bits(p, 0x18, 23, 0) }
+func (p PageFaultWQE) SetWQNumber(v uint32) { put(p, 0x18, 23, 0, v) }
+
+// PageFaultRDMA is the data of sub-type PageFaultSubRDMA: what a remote operation needs from RDMAVA on.
+// RDMAOpLen of 0: it is not known.
+type PageFaultRDMA []byte
+
+// PageFaultRDMASize is its length in bytes.
+const PageFaultRDMASize = 28
+
+func (p PageFaultRDMA) BytesCommitted() uint32     { return be32(p, 0x00) }
+func (p PageFaultRDMA) SetBytesCommitted(v uint32) { putBE32(p, 0x00, v) }
+func (p PageFaultRDMA) RKey() uint32               { return be32(p, 0x04) }
+func (p PageFaultRDMA) SetRKey(v uint32)           { putBE32(p, 0x04, v) }
+func (p PageFaultRDMA) PacketLength() uint16       { return be16(p, 0x0a) }
+func (p PageFaultRDMA) SetPacketLength(v uint16)   { putBE16(p, 0x0a, v) }
+func (p PageFaultRDMA) RDMAOpLen() uint32          { return be32(p, 0x0c) }
+func (p PageFaultRDMA) SetRDMAOpLen(v uint32)      { putBE32(p, 0x0c, v) }
+func (p PageFaultRDMA) RDMAVA() uint64             { return be64(p, 0x10) }
+func (p PageFaultRDMA) SetRDMAVA(v uint64)         { putBE64(p, 0x10, v) }
+func (p PageFaultRDMA) FaultType() uint32          { return bits(p, 0x18, 26, 24) }
+func (p PageFaultRDMA) SetFaultType(v uint32)      { put(p, 0x18, 26, 24, v) }
+func (p PageFaultRDMA) Token() uint32              { return bits(p, 0x18, 23, 0) }
+func (p PageFaultRDMA) SetToken(v uint32)          { put(p, 0x18, 23, 0, v) }
+
+// PageFaultMemory is the data of sub-type PageFaultSubMemory (device.h, memory): pages of 4 KiB, a number of
+// them demanded and others before and behind, of which the device would make use.
+type PageFaultMemory []byte
+
+// PageFaultMemorySize is its length in bytes.
+const PageFaultMemorySize = 28
+
+func (p PageFaultMemory) Flags() uint8                { return p[0x00] }
+func (p PageFaultMemory) SetFlags(v uint8)            { p[0x00] = v }
+func (p PageFaultMemory) PostDemandPages() uint16     { return be16(p, 0x02) }
+func (p PageFaultMemory) SetPostDemandPages(v uint16) { putBE16(p, 0x02, v) }
+func (p PageFaultMemory) PreDemandPages() uint16      { return be16(p, 0x04) }
+func (p PageFaultMemory) SetPreDemandPages(v uint16)  { putBE16(p, 0x04, v) }
+func (p PageFaultMemory) TokenHigh() uint16           { return be16(p, 0x06) }
+func (p PageFaultMemory) SetTokenHigh(v uint16)       { putBE16(p, 0x06, v) }
+func (p PageFaultMemory) TokenLow() uint32            { return be32(p, 0x08) }
+func (p PageFaultMemory) SetTokenLow(v uint32)        { putBE32(p, 0x08, v) }
+func (p PageFaultMemory) DemandPages() uint32         { return bits(p, 0x0c, 31, 12) }
+func (p PageFaultMemory) SetDemandPages(v uint32)     { put(p, 0x0c, 31, 12, v) }
+func (p PageFaultMemory) MKey() uint32                { return be32(p, 0x10) }
+func (p PageFaultMemory) SetMKey(v uint32)            { putBE32(p, 0x10, v) }
+func (p PageFaultMemory) VA() uint64                  { return be64(p, 0x14) }
+func (p PageFaultMemory) SetVA(v uint64)              { putBE64(p, 0x14, v) }

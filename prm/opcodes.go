@@ -20,6 +20,7 @@ const (
 	OpQueryMKey            Opcode = 0x201
 	OpDestroyMKey          Opcode = 0x202
 	OpQuerySpecialContexts Opcode = 0x203
+	OpPageFaultResume      Opcode = 0x204
 	OpAllocMemic           Opcode = 0x205
 	OpDeallocMemic         Opcode = 0x206
 	OpCreateEQ             Opcode = 0x301
@@ -140,6 +141,7 @@ var commands = [...]cmdInfo{
 	{OpQueryMKey, "QUERY_MKEY", QueryMKeyInSize, QueryMKeyOutSize},
 	{OpDestroyMKey, "DESTROY_MKEY", DestroyMKeyInSize, DestroyMKeyOutSize},
 	{OpQuerySpecialContexts, "QUERY_SPECIAL_CONTEXTS", QuerySpecialContextsInSize, QuerySpecialContextsOutSize},
+	{OpPageFaultResume, "PAGE_FAULT_RESUME", PageFaultResumeInSize, PageFaultResumeOutSize},
 	{OpAllocMemic, "ALLOC_MEMIC", AllocMemicInSize, AllocMemicOutSize},
 	{OpDeallocMemic, "DEALLOC_MEMIC", DeallocMemicInSize, DeallocMemicOutSize},
 	{OpCreateEQ, "CREATE_EQ", CreateEQInSize, CreateEQOutSize},
