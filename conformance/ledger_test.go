@@ -65,7 +65,8 @@ func TestBuiltInLedger(t *testing.T) {
 	}
 	for _, p := range []report.Platform{
 		report.PlatformOf("connectx-5", nil), report.PlatformOf("connectx-4", nil), report.PlatformOf("connect-ib", nil),
-		{report.KeyProvider: "rxe", report.KeyKernel: "6.1.0-56-amd64"}, {report.KeyProvider: "rxe", report.KeyKernel: "6.12.117+deb12-amd64"},
+		report.PlatformOf("hw-rxe", map[string]string{report.KeyProvider: "rxe", report.KeyKernel: "6.1.0-56-amd64"}),
+		report.PlatformOf("hw-rxe", map[string]string{report.KeyProvider: "rxe", report.KeyKernel: "6.12.117+deb12-amd64"}),
 	} {
 		if err := l.Ambiguous(p); err != nil {
 			t.Errorf("%v: %v", p, err)

@@ -110,7 +110,7 @@ func (d *Deviation) check(doc *input.Doc, at, provider string, exists func(strin
 	}
 	d.conditions = append(d.conditions, constraint{KeyProvider, func(s string) bool { return s == provider }})
 	for _, key := range slices.Sorted(maps.Keys(d.Where)) {
-		known := []string{KeyPart, KeyFirmware, KeyKernel, KeyRDMACore, KeyLinkLayer, KeyPageSize, KeyProfile}
+		known := []string{KeyPeer, KeyPart, KeyFirmware, KeyKernel, KeyRDMACore, KeyLinkLayer, KeyPageSize, KeyProfile}
 		if !slices.Contains(known, key) && !strings.HasPrefix(key, KeyEnv) {
 			return doc.Errorf(at+".where."+key, "unknown key %q%s; keys are %s and env.NAME", key, input.Suggest(key, known), strings.Join(known, ", "))
 		}

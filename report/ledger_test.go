@@ -56,6 +56,19 @@ func TestWhereAnEntryHolds(t *testing.T) {
 			t.Errorf("%s %s: holds %v, want %v", c.provider, c.kernel, got, c.want)
 		}
 	}
+	far, err := read(t, entry("B", strings.Replace(fine, `kernel: ">=6.1 <6.13"`, "peer: rxe", 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for peer, want := range map[string]bool{"": true, "rxe": true, "mlx5": false} {
+		details := map[string]string{KeyProvider: "rxe"}
+		if peer != "" {
+			details[KeyPeer] = peer
+		}
+		if got := len(far.Of(PlatformOf("hw-rxe", details))) == 1; got != want {
+			t.Errorf("peer %q: holds %v, want %v", peer, got, want)
+		}
+	}
 	p := Platform{KeyProvider: "rxe", KeyKernel: "6.1"}
 	day := func(s string) time.Time { d, _ := time.Parse(dateForm, s); return d }
 	if late := l.Overdue(p, day("2027-11-20")); len(late) != 0 {

@@ -11,6 +11,7 @@ import (
 // knows; the ledger of deviations may ask for them.
 const (
 	KeyProvider  = "provider"   // user-space driver: mlx5, rxe, siw
+	KeyPeer      = "peer"       // that of the second node's device; the first's where a record does not say
 	KeyPart      = "part"       // vendor_part_id of the device, hexadecimal
 	KeyFirmware  = "firmware"   // fw_ver of the device
 	KeyKernel    = "kernel"     // release of the kernel
@@ -47,7 +48,7 @@ func PlatformOf(profile string, details map[string]string) Platform {
 	p := Platform{}
 	for k, v := range details {
 		switch k {
-		case KeyProvider, KeyPart, KeyFirmware, KeyKernel, KeyRDMACore, KeyLinkLayer, KeyPageSize:
+		case KeyProvider, KeyPeer, KeyPart, KeyFirmware, KeyKernel, KeyRDMACore, KeyLinkLayer, KeyPageSize:
 			p[k] = v
 		default:
 			if strings.HasPrefix(k, KeyEnv) {
@@ -60,6 +61,9 @@ func PlatformOf(profile string, details map[string]string) Platform {
 		if p[KeyProvider] == "" {
 			p[KeyProvider] = "mlx5"
 		}
+	}
+	if p[KeyPeer] == "" && p[KeyProvider] != "" {
+		p[KeyPeer] = p[KeyProvider]
 	}
 	return p
 }

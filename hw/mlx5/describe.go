@@ -67,6 +67,9 @@ func (p *probe) describe() {
 	}
 	if len(s.nodes) > 1 {
 		o := s.nodes[1]
+		if o.Provider != "" {
+			d["peer"] = o.Provider
+		}
 		d["second node"] = fmt.Sprintf("%s port %d gid %d %v", o.Device, o.Port, o.GIDIndex, o.GID)
 	}
 	var lim unix.Rlimit
@@ -102,6 +105,13 @@ func driverOf(device string) (driver string, exec bool) {
 		return "mlx5_core", exec
 	}
 	return "unknown", exec
+}
+
+// providerOf is the user-space driver of a device whose driver in the kernel is known: mlx5 of mlx5_core.
+func providerOf(device string) string {
+	driver, _ := driverOf(device)
+	provider, _, _ := strings.Cut(driver, "_core")
+	return provider
 }
 
 // Emulated reports whether programs run on the emulated processor of a guest, where nothing takes the time that it takes

@@ -39,6 +39,7 @@ type Node struct {
 	GIDIndex int
 	GID      verbs.GID
 	GIDType  verbs.GIDType
+	Provider string // user-space driver; empty: an agent that does not say
 	link     verbs.LinkLayer
 	agent    string // address of the agent on whose machine it is; empty: here
 }
@@ -228,7 +229,7 @@ func (c *candidate) node(port, gid int) (Node, error) {
 	if p.State != verbs.PortActive {
 		return Node{}, fmt.Errorf("port %d of %s is not active (state %d): bring its link up (ip link set dev NAME up) or choose another with --device and --port", port, c.name, p.State)
 	}
-	n := Node{Device: c.name, Port: port, GIDIndex: gid, link: p.LinkLayer}
+	n := Node{Device: c.name, Port: port, GIDIndex: gid, Provider: providerOf(c.name), link: p.LinkLayer}
 	best := -1
 	for _, e := range c.gids {
 		if int(e.Port) != port {
