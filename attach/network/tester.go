@@ -98,6 +98,9 @@ func (t *Tester) record(s link.Sent) {
 		InfiniBand: s.Frame.LRH, Acted: wirerule.Acted(s.Acted)})
 }
 
+// Recorded is how many frames the recording has so far.
+func (t *Tester) Recorded() int { return len(t.frames) }
+
 // StopTap ends the recording and returns its frames; with an error it is not whole.
 func (t *Tester) StopTap() ([]verbs.WireFrame, error) {
 	if t.order == nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"syscall"
+	"time"
 
 	"github.com/rdmasim/rdmasim/attach/network"
 	"github.com/rdmasim/rdmasim/attach/pci/vfiouser"
@@ -15,8 +16,9 @@ import (
 
 // wire is the network in a guest's hands (remotewire.Wire).
 type wire struct {
-	m *machine
-	t *network.Tester
+	m     *machine
+	t     *network.Tester
+	quiet time.Duration
 }
 
 var _ remotewire.Wire = (*wire)(nil)
@@ -32,12 +34,37 @@ func (w *wire) StartTap() error {
 	return nil
 }
 
+// quiet is how long no frame comes before a recording is taken for whole; it is not waited for more than maxQuiet times.
+const (
+	quiet    = 20 * time.Millisecond
+	maxQuiet = 50
+)
+
 // settling is how many times a recording waits, at most, for what devices do at once.
 const settling = 4096
 
-// StopTap lets the devices do before what they do at once: a frame may be on its way when the completion is there that
-// it caused.
+// StopTap waits before for frames that are on their way when the completion is there that they caused: what devices do at
+// once, and what the guest's kernel has yet to send, where the device is software on a network interface.
 func (w *wire) StopTap() ([]verbs.WireFrame, error) {
+	w.settle()
+	for n, turn := w.recorded(), 0; turn < maxQuiet; turn++ {
+		time.Sleep(w.quiet)
+		now := w.recorded()
+		if now == n {
+			break
+		}
+		n = now
+	}
+	defer w.m.enter()()
+	return w.t.StopTap()
+}
+
+func (w *wire) recorded() int {
+	defer w.m.enter()()
+	return w.t.Recorded()
+}
+
+func (w *wire) settle() {
 	for range settling {
 		w.m.mu.Lock()
 		more := w.m.clock.Advance(instants, false)
@@ -46,8 +73,6 @@ func (w *wire) StopTap() ([]verbs.WireFrame, error) {
 			break
 		}
 	}
-	defer w.m.enter()()
-	return w.t.StopTap()
 }
 
 func (w *wire) Inject(r verbs.WireRule) error {
@@ -98,7 +123,7 @@ func (s *Server) serveWire() {
 	if s.wire == nil {
 		return
 	}
-	w := &wire{s.m, s.m.net.NewTester()}
+	w := &wire{s.m, s.m.net.NewTester(), quiet}
 	s.serving.Go(func() {
 		s.wire.ServeStream(s.m.logf, w.talk, func(c *net.UnixConn) { _ = c.Close() })
 	})

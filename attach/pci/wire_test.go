@@ -113,6 +113,30 @@ func TestWireSocket(t *testing.T) {
 	}
 }
 
+// TestLateFrame: software may say that a packet is sent before it is.
+func TestLateFrame(t *testing.T) {
+	s := start(t, config(t, 2, "connectx-5"))
+	a, b := pairOf(t, s)
+	ra, rb := a.g.newMR(64), b.g.newMR(64)
+	w := &wire{m: s.m, t: s.m.net.NewTester(), quiet: 300 * time.Millisecond}
+	if err := w.StartTap(); err != nil {
+		t.Fatal(err)
+	}
+	recorded := make(chan int)
+	go func() {
+		frames, _ := w.StopTap()
+		recorded <- len(frames)
+	}()
+	time.Sleep(10 * time.Millisecond)
+	a.post(prm.WQEOpRDMAWrite, ra, 0, 8, rb.pa, rb.key)
+	if n := <-recorded; n < 2 {
+		t.Errorf("%d frames of a request and its acknowledgement", n)
+	}
+	a.g.kill()
+	b.g.kill()
+	closed(t, s)
+}
+
 // TestWireOptions: QEMU has the port with the options that are printed.
 func TestWireOptions(t *testing.T) {
 	cfg := config(t, 1, "connectx-5-ib")
