@@ -1,7 +1,11 @@
 // Package rc holds the cases of area RC: the reliable connection.
 package rc
 
-import "github.com/rdmasim/rdmasim/conformance/spec"
+import (
+	"time"
+
+	"github.com/rdmasim/rdmasim/conformance/spec"
+)
 
 // Register adds the cases.
 func Register(s *spec.Suite) {
@@ -37,5 +41,5 @@ func Register(s *spec.Suite) {
 	s.Case("RC-030", redZones)
 	s.Case("RC-031", atomicWrite)
 	s.Case("RC-033", otherAddress)
-	s.Case("RC-034", randomMessages)
+	s.Case("RC-034", randomMessages, spec.Deadline(10*time.Minute)) // timeouts of half a second, some hundred of them
 }
