@@ -126,8 +126,7 @@ func untilActive(c *spec.C) {
 	c.True("state before the subnet manager has come", before == verbs.PortInit || came, "%v", before)
 	second := portEvent(c, e)
 	inOrder := first == verbs.EventPortErr && second == verbs.EventPortActive
-	// Linux queries the port for each event in a work of its own, and works that wait for a query overtake one another
-	// (ib_dispatch_event and ib_cache_event_task of drivers/infiniband/core/cache.c).
+	// As in kit.AwaitPortEvent.
 	overtaken := came && first == verbs.EventPortActive && second == verbs.EventPortErr
 	c.True("PORT_ERR of INIT, then PORT_ACTIVE", inOrder || overtaken, "%v, then %v", first, second)
 	c.Equal("state behind it", portAttr(c, e).State, verbs.PortActive)

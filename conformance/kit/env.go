@@ -93,16 +93,29 @@ func AsyncEvent(c *spec.C, e *Env, timeout time.Duration) (verbs.AsyncEvent, err
 	}
 }
 
-// AwaitPortEvent takes the next event of a context and acknowledges it. On InfiniBand a port on its
-// way to ACTIVE reports PORT_ERR while it waits for the subnet manager: that event is skipped.
+// AwaitPortEvent takes the next event of a context and acknowledges it. On InfiniBand a port on its way to ACTIVE reports
+// PORT_ERR while it waits for the subnet manager: that event is skipped.
 func AwaitPortEvent(c *spec.C, e *Env, want verbs.EventType) verbs.AsyncEvent {
-	for {
+	waits := e.IB && want == verbs.EventPortActive
+	for skipped := false; ; skipped = true {
 		ev, err := AsyncEvent(c, e, CompletionTimeout)
-		if err == nil && e.IB && want == verbs.EventPortActive && ev.Type == verbs.EventPortErr {
+		if err == nil && waits && ev.Type == verbs.EventPortErr {
 			continue
 		}
 		c.NoErr("get_async_event", err)
+		if waits && !skipped && ev.Type == want && !c.Has(ExactTime) {
+			skipOvertaken(c, e)
+		}
 		return ev
+	}
+}
+
+// skipOvertaken skips the PORT_ERR of a port that was waiting for the subnet manager when its PORT_ACTIVE has come first:
+// Linux queries the port for each event in a work of its own, and works that wait for a query overtake one another
+// (ib_dispatch_event and ib_cache_event_task of drivers/infiniband/core/cache.c).
+func skipOvertaken(c *spec.C, e *Env) {
+	if ev, err := AsyncEvent(c, e, 10*QuietPeriod); err == nil && ev.Type != verbs.EventPortErr {
+		c.Equal("event that PORT_ACTIVE has overtaken", ev.Type.String(), verbs.EventPortErr.String())
 	}
 }
 

@@ -2,7 +2,9 @@ package kit
 
 import (
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -140,4 +142,44 @@ func frame(t *testing.T, op roce.Opcode, to, psn uint32) roce.Packet {
 		t.Fatal(err)
 	}
 	return p
+}
+
+// eventful is a context with events of its port.
+type eventful struct {
+	verbs.UnimplementedContext
+	events []verbs.EventType
+}
+
+func (x *eventful) AsyncEvent(verbs.Thread, time.Duration) (verbs.AsyncEvent, error) {
+	if len(x.events) == 0 {
+		return verbs.AsyncEvent{}, syscall.EAGAIN
+	}
+	ev := verbs.AsyncEvent{Type: x.events[0], Port: 1}
+	x.events = x.events[1:]
+	return ev, nil
+}
+
+// The PORT_ERR of a port that waits for the subnet manager belongs to its PORT_ACTIVE, which may come first.
+func TestPortIsActiveInAnyOrder(t *testing.T) {
+	const portErr, active, lid = verbs.EventPortErr, verbs.EventPortActive, verbs.EventLIDChange
+	for name, tc := range map[string]struct {
+		events []verbs.EventType
+		left   int
+		why    string
+	}{
+		"in order":  {[]verbs.EventType{portErr, active, portErr}, 1, ""},
+		"overtaken": {[]verbs.EventType{active, portErr}, 0, ""},
+		"alone":     {[]verbs.EventType{active}, 0, ""},
+		"another":   {[]verbs.EventType{active, lid}, 0, "LID_CHANGE"},
+	} {
+		x := &eventful{events: tc.events}
+		why := judge(func(c *spec.C) {
+			if ev := AwaitPortEvent(c, &Env{Ctx: x, Port: 1, IB: true}, active); ev.Type != active {
+				t.Errorf("%s: %v", name, ev.Type)
+			}
+		})
+		if !strings.Contains(why, tc.why) || tc.why == "" && why != "" || len(x.events) != tc.left {
+			t.Errorf("%s: %q, and %d events are left", name, why, len(x.events))
+		}
+	}
 }
