@@ -84,6 +84,9 @@ type MapOptions struct {
 	// pages that are not contiguous. Another: huge pages, of which whole ones are mapped.
 	PageSize uint64
 	Offset   uint64 // first byte lies this far into its page
+	// Lazy: pages come with their first touch, can be reclaimed, and cost nothing until then. Without it the
+	// simulator has all pages at once and keeps them; a real kernel is lazy at any rate.
+	Lazy bool
 }
 
 // Buffer is memory of a process. Addr is what goes into an SGE.

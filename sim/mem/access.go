@@ -19,6 +19,9 @@ func (s *Space) Pin(va VA, n uint64, prot Prot) ([]PA, error) {
 	for pg := first; pg <= last; pg++ {
 		e := s.entry(VA(pg << s.m.shift))
 		if e == nil || e.prot()&prot != prot {
+			if s.lazy != nil {
+				return s.pinLazily(va, n, prot)
+			}
 			return nil, errorf(syscall.EFAULT, "pin %d bytes at %#x: page %#x", n, uint64(va), pg<<s.m.shift)
 		}
 	}
@@ -45,7 +48,7 @@ func (s *Space) Unpin(pages []PA) {
 	s.Pinned -= uint64(len(pages))
 }
 
-// Mapped reports whether all of [va, va+n) is mapped with the rights of prot.
+// Mapped reports whether all of [va, va+n) is mapped with the rights of prot. It touches nothing.
 func (s *Space) Mapped(va VA, n uint64, prot Prot) bool {
 	if n == 0 {
 		return true
@@ -55,6 +58,17 @@ func (s *Space) Mapped(va VA, n uint64, prot Prot) bool {
 	}
 	if s.x != nil {
 		return s.x.probe(s.m, uint64(va)>>s.m.shift, (uint64(va)+n-1)>>s.m.shift, prot) == nil
+	}
+	return s.mappedAtOnce(va, n, prot) || s.lazy != nil && s.mappedLazily(va, n, prot)
+}
+
+// mappedAtOnce is Mapped of pages that were there from the beginning.
+func (s *Space) mappedAtOnce(va VA, n uint64, prot Prot) bool {
+	if n == 0 {
+		return true
+	}
+	if uint64(va)+n-1 < uint64(va) {
+		return false
 	}
 	for pg, last := uint64(va)>>s.m.shift, (uint64(va)+n-1)>>s.m.shift; pg <= last; pg++ {
 		if e := s.entry(VA(pg << s.m.shift)); e == nil || e.prot()&prot != prot {
@@ -68,7 +82,10 @@ func (s *Space) Mapped(va VA, n uint64, prot Prot) bool {
 // mapped with prot or not contiguous. It stays valid until the range is unmapped
 // or protected: who keeps it registers a Notifier.
 func (s *Space) Window(va VA, n int, prot Prot) []byte {
-	pa, contiguous, p, ok := s.Translate(va)
+	pa, contiguous, p, ok := s.translate(va)
+	if !ok && s.lazy != nil {
+		return s.windowLazily(va, n, prot)
+	}
 	if !ok || n < 0 || contiguous < uint64(n) || p&prot != prot {
 		return nil
 	}
@@ -76,12 +93,15 @@ func (s *Space) Window(va VA, n int, prot Prot) []byte {
 }
 
 // ReadAt copies through the page tables; EFAULT, with p untouched, when a page is
-// unmapped or not readable.
+// unmapped or not readable. ENOMEM: a page that is touched finds no memory; p may then hold a part.
 func (s *Space) ReadAt(p []byte, va VA) error {
 	if s.x != nil {
 		return s.x.f.ReadAt(va, p)
 	}
-	if !s.Mapped(va, uint64(len(p)), Read) {
+	if !s.mappedAtOnce(va, uint64(len(p)), Read) {
+		if s.lazy != nil {
+			return s.access("read", p, va, Read)
+		}
 		return errorf(syscall.EFAULT, "read %d bytes at %#x", len(p), uint64(va))
 	}
 	s.each(p, va, func(pa PA, b []byte) { s.m.Read(pa, b) })
@@ -89,12 +109,15 @@ func (s *Space) ReadAt(p []byte, va VA) error {
 }
 
 // WriteAt copies through the page tables; EFAULT, with nothing written, when a
-// page is unmapped or not writable.
+// page is unmapped or not writable. ENOMEM as in ReadAt.
 func (s *Space) WriteAt(p []byte, va VA) error {
 	if s.x != nil {
 		return s.x.f.WriteAt(va, p)
 	}
-	if !s.Mapped(va, uint64(len(p)), Write) {
+	if !s.mappedAtOnce(va, uint64(len(p)), Write) {
+		if s.lazy != nil {
+			return s.access("write", p, va, Write)
+		}
 		return errorf(syscall.EFAULT, "write %d bytes at %#x", len(p), uint64(va))
 	}
 	s.each(p, va, func(pa PA, b []byte) { s.m.Write(pa, b) })

@@ -16,6 +16,10 @@ func (m *Memory) Alloc(n, align uint64) (PA, error) {
 	}
 	pages := m.pages(n)
 	start, ok := m.take(pages, max(align>>m.shift, 1))
+	if !ok && m.lazy != nil {
+		m.makeFree(pages)
+		start, ok = m.take(pages, max(align>>m.shift, 1))
+	}
 	if !ok {
 		return 0, errorf(syscall.ENOMEM, "allocate %d bytes aligned to %d", n, align)
 	}

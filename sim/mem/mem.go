@@ -60,6 +60,8 @@ type Memory struct {
 	foreign []*foreign
 	// ranges are the memory of a virtual machine, beside or in place of the simulated one.
 	ranges ranges
+	// lazy are the pages of lazy mappings; nil while there never was one.
+	lazy *paging
 }
 
 // chunk is 2 MiB of physical memory.

@@ -34,7 +34,8 @@ func (e pte) present() bool { return e&ptePresent != 0 }
 type mapping struct {
 	start VA
 	pt    []pte
-	left  int // present pages
+	left  int   // present pages
+	shift uint8 // log2 of the size of huge pages; 0: the host's own
 }
 
 // Space is the address space of a process: its mappings and page tables. Between what
@@ -46,7 +47,8 @@ type Space struct {
 	last *mapping   // of the last look-up
 	next VA
 	obs  []*observer
-	x    *foreign // of a process outside; nil for a simulated one
+	x    *foreign   // of a process outside; nil for a simulated one
+	lazy *lazySpace // what is mapped lazily; nil while nothing ever was
 	// Changes counts unmappings and changes of rights: what was looked up
 	// about a mapped page is valid until the count changes.
 	Changes uint64
@@ -83,6 +85,7 @@ func (s *Space) Map(n uint64, prot Prot) (VA, error) {
 		return 0, errorf(syscall.EINVAL, "map %d bytes (foreign: %v)", n, s.x != nil)
 	}
 	pages := s.m.pages(n)
+	s.m.makeFree(pages)
 	if pages > uint64(lastVA-s.next)>>s.m.shift || pages > s.m.size>>s.m.shift-s.m.used {
 		return 0, errorf(syscall.ENOMEM, "map %d bytes", n)
 	}
@@ -124,6 +127,9 @@ func (s *Space) MapPages(n, size uint64, prot Prot) (VA, error) {
 		return 0, errorf(syscall.ENOMEM, "map %d bytes in pages of %d", n, size)
 	}
 	v := &mapping{start: start, pt: make([]pte, 0, count*per), left: int(count * per)}
+	if per > 1 {
+		v.shift = uint8(bits.TrailingZeros64(size))
+	}
 	for count > 0 {
 		k := count
 		first, ok := s.m.take(k*per, per)
@@ -201,10 +207,13 @@ func (s *Space) pageRange(what string, va VA, n uint64) (pages uint64, err error
 }
 
 // Unmap removes whole pages; EINVAL, and nothing is done, for an unaligned address
-// or when a page is not mapped. Interval notifiers are called first. Pinned pages
-// live on until they are unpinned, as on Linux.
+// or when a page is not mapped, unless a part of the range is mapped lazily. Interval
+// notifiers are called first. Pinned pages live on until they are unpinned, as on Linux.
 func (s *Space) Unmap(va VA, n uint64) error {
 	pages, err := s.pageRange("unmap", va, n)
+	if err != nil && s.reachesLazy(va, n) {
+		return s.unmapLazily(va, n)
+	}
 	if err != nil {
 		return err
 	}
@@ -233,11 +242,11 @@ func (s *Space) MapAt(va VA, n uint64, prot Prot) error {
 		return errorf(syscall.EINVAL, "map %d bytes at %#x", n, uint64(va))
 	}
 	for i := range pages {
-		if s.entry(va+VA(i<<s.m.shift)) != nil {
+		if at := va + VA(i<<s.m.shift); s.entry(at) != nil || s.reachesLazy(at, 1) {
 			return errorf(syscall.EEXIST, "map %d bytes at %#x: page %d is mapped", n, uint64(va), i)
 		}
 	}
-	if pages > s.m.size>>s.m.shift-s.m.used {
+	if s.m.makeFree(pages); pages > s.m.size>>s.m.shift-s.m.used {
 		return errorf(syscall.ENOMEM, "map %d bytes at %#x", n, uint64(va))
 	}
 	for i := range pages {
@@ -268,9 +277,13 @@ func (s *Space) drop(v *mapping) {
 	}
 }
 
-// Protect changes the rights of whole pages, with the rules of Unmap.
+// Protect changes the rights of whole pages, with the rules of Unmap. Where a part of the
+// range is mapped lazily a hole is ENOMEM, and what lies before it has changed.
 func (s *Space) Protect(va VA, n uint64, prot Prot) error {
 	pages, err := s.pageRange("protect", va, n)
+	if err != nil && s.reachesLazy(va, n) {
+		return s.protectLazily(va, n, prot)
+	}
 	if err != nil {
 		return err
 	}
@@ -285,8 +298,17 @@ func (s *Space) Protect(va VA, n uint64, prot Prot) error {
 
 // Translate gives the physical address of va and how many bytes from there are
 // contiguous with equal rights (at most to the end of the mapping); ok is false
-// when unmapped.
+// when unmapped. Where memory is mapped lazily the page is touched, for writing if it may
+// be written.
 func (s *Space) Translate(va VA) (pa PA, contiguous uint64, prot Prot, ok bool) {
+	if pa, contiguous, prot, ok = s.translate(va); !ok && s.lazy != nil {
+		return s.translateLazily(va)
+	}
+	return pa, contiguous, prot, ok
+}
+
+// translate is Translate of what was mapped at once.
+func (s *Space) translate(va VA) (pa PA, contiguous uint64, prot Prot, ok bool) {
 	v := s.find(va)
 	if v == nil {
 		return 0, 0, 0, false
@@ -344,6 +366,9 @@ func (s *Space) Release() {
 		}
 	}
 	s.maps, s.last = nil, nil
+	if s.lazy != nil {
+		s.releaseLazily()
+	}
 	if s.x != nil {
 		s.x.release(s.m)
 	}

@@ -103,8 +103,11 @@ func (tb *Testbed) unmap(e *fault.Event) error {
 		return fmt.Errorf("region %d has %d bytes: %w", e.Region, r.n, syscall.EINVAL)
 	}
 	space := p.lib.K.Space
+	if space.Lazy(mem.VA(start)) {
+		return unmapLazily(space, mem.VA(start), n, e.Kind == fault.Remap)
+	}
 	for at := start; at < start+n; at += page {
-		if _, _, _, mapped := space.Translate(mem.VA(at)); mapped {
+		if space.Mapped(mem.VA(at), page, 0) {
 			if err := space.Unmap(mem.VA(at), page); err != nil {
 				return err
 			}
@@ -114,6 +117,15 @@ func (tb *Testbed) unmap(e *fault.Event) error {
 		return nil
 	}
 	return space.MapAt(mem.VA(start), n, mem.Read|mem.Write)
+}
+
+// unmapLazily is unmap of memory that is mapped lazily.
+func unmapLazily(space *mem.Space, va mem.VA, n uint64, remap bool) error {
+	if !remap {
+		return space.Unmap(va, n)
+	}
+	_, err := space.MapWith(n, mem.MapOptions{Prot: mem.Read | mem.Write, Lazy: true, At: va})
+	return err
 }
 
 // Breaks says whether some event of Config.Faults takes from programs what they need: that

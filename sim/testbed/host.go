@@ -258,18 +258,12 @@ func (p *process) Map(t verbs.Thread, length uint64, o verbs.MapOptions) (verbs.
 		return nil, fmt.Errorf("map %d bytes: %w", length, syscall.ENOMEM)
 	}
 	n := (length + o.Offset + page - 1) &^ (page - 1)
-	va, err := p.mapPages(n, o.PageSize, prot)
+	how := mem.MapOptions{Prot: prot, PageSize: o.PageSize, Lazy: o.Lazy}
+	va, err := p.lib.K.Space.MapWith(n, how)
 	if err != nil {
 		return nil, err
 	}
-	return &buffer{p: p, va: va, mapped: n, addr: va + mem.VA(o.Offset), n: length}, nil
-}
-
-func (p *process) mapPages(n, size uint64, prot mem.Prot) (mem.VA, error) {
-	if size == 0 {
-		return p.lib.K.Space.Map(n, prot)
-	}
-	return p.lib.K.Space.MapPages(n, size, prot)
+	return &buffer{p: p, va: va, mapped: n, addr: va + mem.VA(o.Offset), n: length, how: how}, nil
 }
 
 // buffer is mapped memory. Threads of other processes cannot touch it.
@@ -279,6 +273,7 @@ type buffer struct {
 	mapped uint64
 	addr   mem.VA
 	n      uint64
+	how    mem.MapOptions
 }
 
 func (b *buffer) Addr() uint64 { return uint64(b.addr) }
@@ -325,7 +320,11 @@ func (b *buffer) Remap(t verbs.Thread) error {
 	if err := b.Unmap(t); err != nil {
 		return err
 	}
-	return b.p.lib.K.Space.MapAt(b.va, b.mapped, mem.Read|mem.Write)
+	if !b.how.Lazy {
+		return b.p.lib.K.Space.MapAt(b.va, b.mapped, mem.Read|mem.Write)
+	}
+	_, err := b.p.lib.K.Space.MapWith(b.mapped, mem.MapOptions{Prot: mem.Read | mem.Write, Lazy: true, PageSize: b.how.PageSize, At: b.va, NoReplace: true})
+	return err
 }
 
 // Unmap removes the mapping.
