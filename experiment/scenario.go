@@ -55,7 +55,7 @@ type Traffic struct {
 	QPs         int               `yaml:"qps_per_thread" min:"1" max:"10000" help:"queue pairs of each thread (default 1)"`
 	QPSharing   int               `yaml:"qp_sharing" min:"1" max:"1024" help:"threads that share one set of queue pairs (default 1)"`
 	CQSharing   int               `yaml:"cq_sharing" min:"0" max:"10000" help:"queue pairs that complete on one CQ; 0: those of a thread share one (default 0)"`
-	MRs         int               `yaml:"mrs" min:"1" max:"100000" help:"memory regions of each protection domain (default 1)"`
+	MRs         int               `yaml:"mrs" min:"1" max:"100000" help:"memory regions of each protection domain (default 1, or one for each thread that measures the latency of writes)"`
 	MRSize      uint64            `yaml:"mr_size" unit:"size" min:"8B" max:"64GiB" help:"size of a memory region (default 4KiB, or twice the payload and 64 bytes if that is more)"`
 	PageSize    string            `yaml:"page_size" oneof:"4KiB,2MiB,1GiB" help:"pages of the memory under the memory regions: 4KiB, which are not contiguous, or huge pages (default 4KiB)"`
 	Access      string            `yaml:"access" oneof:"fixed,random" help:"which part of the memory regions a message uses (default fixed)"`
@@ -272,10 +272,11 @@ func (s *Scenario) defaults() {
 		for _, d := range []struct {
 			v *int
 			d int
-		}{{&t.Threads, 1}, {&t.Contexts, 1}, {&t.PDs, 1}, {&t.QPs, 1}, {&t.QPSharing, 1}, {&t.MRs, 1}, {&t.Window, 128},
+		}{{&t.Threads, 1}, {&t.Contexts, 1}, {&t.PDs, 1}, {&t.QPs, 1}, {&t.QPSharing, 1}, {&t.Window, 128},
 			{&t.Postlist, 1}, {&t.SignalEvery, 1}, {&t.RecvDepth, 128}, {&t.RecvPost, 1}, {&t.RdAtomic, 16}} {
 			def(d.v, d.d)
 		}
+		def(&t.MRs, t.regions())
 		if t.TD == "" {
 			t.TD = "none"
 		}
@@ -304,6 +305,15 @@ func (s *Scenario) defaults() {
 			t.Duration = 200_000_000
 		}
 	}
+}
+
+// regions is how many memory regions each protection domain has unless the load says: one, or enough for threads that
+// time writes and have a region each.
+func (t *Traffic) regions() int {
+	if t.Measure == "latency" && len(t.Mix) == 0 && (t.Verb == "write" || t.Verb == "" && t.Transport != "ud") {
+		return (t.Threads + t.PDs - 1) / t.PDs
+	}
+	return 1
 }
 
 // atomic reports whether some message of the load is an atomic, which has 8 bytes.

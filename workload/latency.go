@@ -1,10 +1,31 @@
 package workload
 
 import (
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/rdmasim/rdmasim/verbs"
 )
+
+// checkLatency reports what would let a thread take another's message or completion for its own.
+func (l *Load) checkLatency() error {
+	pingPong := slices.ContainsFunc(l.Mix, func(m Mix) bool { return m.Verb == Write })
+	regions := (l.Threads + l.PDs - 1) / l.PDs
+	switch {
+	case !l.Latency:
+		return nil
+	case l.QPShare > 1 || l.Threads > 1 && l.CQShare > 1 && l.QPs%l.CQShare != 0:
+		return fmt.Errorf("a latency load needs queue pairs and CQs that threads do not share: leave qp_sharing out, and let cq_sharing divide the qps_per_thread of %d", l.QPs)
+	case pingPong && len(l.Mix) > 1:
+		return fmt.Errorf("the latency of a write is that of a ping-pong, and no other verb is posted meanwhile: measure write in a load of its own")
+	case pingPong && l.Payload == 0:
+		return fmt.Errorf("the latency of a write is that of a ping-pong, which waits for the last byte of a message: payload must be at least 1B")
+	case pingPong && l.MRs < regions:
+		return fmt.Errorf("the latency of a write is that of a ping-pong, which needs a region for each of the %d threads: mrs is %d, and %d are needed", l.Threads, l.MRs, regions)
+	}
+	return nil
+}
 
 // latency keeps one request outstanding and times each after the warm-up.
 func (s *Started) latency(t verbs.Thread, i int) {
@@ -27,7 +48,7 @@ func (s *Started) latency(t verbs.Thread, i int) {
 				return
 			}
 			f.posted++
-			n, err := k.cq.PollWait(t, wc, 500*time.Millisecond)
+			n, err := k.cq.PollWait(t, wc, patience)
 			if err != nil || n == 0 {
 				s.fail("thread %d: no completion: %v", i, err)
 				return
@@ -49,8 +70,11 @@ func (s *Started) sample(r *ThreadResult, start, d time.Duration) {
 // wait until the peer's write shows up in the own buffer, take half of the time.
 func (s *Started) ping(t verbs.Thread, i int, k *conn, r *ThreadResult) {
 	for s.res.Failed == nil && !s.finished(t, i, r.Completed) {
+		if !s.room(t, k) {
+			return
+		}
 		start := t.Now()
-		if !s.volley(t, i, k, byte(r.Completed+1)) || !s.await(t, k, byte(r.Completed+1)) {
+		if !s.volley(t, k, byte(r.Completed+1)) || !s.await(t, k, byte(r.Completed+1)) {
 			return
 		}
 		s.count(t.Now(), t.Now(), r, &s.flows[i][0], 1)
@@ -62,17 +86,48 @@ func (s *Started) ping(t verbs.Thread, i int, k *conn, r *ThreadResult) {
 func (s *Started) pong(t verbs.Thread, g int) {
 	k := s.b.qps[g][0]
 	for n := uint64(1); s.running(t); n++ {
-		if !s.await(t, k, byte(n)) || !s.volley(t, g*s.l.QPShare, k, byte(n)) {
+		if !s.await(t, k, byte(n)) || !s.room(t, k) || !s.volley(t, k, byte(n)) {
 			return
 		}
 	}
 }
 
-// volley writes the payload, whose last byte is mark, to the peer, and drains its
-// own completions.
-func (s *Started) volley(t verbs.Thread, i int, k *conn, mark byte) bool {
+// room waits until the send queue and its CQ have room for a write. The peer's message shows that a write has arrived,
+// which may be long before its ACK.
+func (s *Started) room(t verbs.Thread, k *conn) bool {
+	var wc [1]verbs.WC
+	for k.writes >= max(1, s.l.Window/s.l.SignalEvery) {
+		n, err := k.cq.PollWait(t, wc[:], patience)
+		if err != nil || n == 0 {
+			s.fail("no completion in %v: %v", patience, err)
+			return false
+		}
+		if !s.written(k, wc[:n]) {
+			return false
+		}
+	}
+	return true
+}
+
+// written takes completions of writes.
+func (s *Started) written(k *conn, wc []verbs.WC) bool {
+	k.writes -= len(wc)
+	for i := range wc {
+		if wc[i].Status != verbs.WCSuccess {
+			s.fail("completion of a write: %v", wc[i].Status)
+			return false
+		}
+	}
+	return true
+}
+
+// patience is how long a message or a completion may take.
+const patience = 500 * time.Millisecond
+
+// volley writes the payload, whose last byte is mark, to the peer.
+func (s *Started) volley(t verbs.Thread, k *conn, mark byte) bool {
 	l := s.l
-	out := k.ctx.mrs[k.pd]
+	out := k.ctx.mrs[k.own]
 	size := uint64(l.Payload)
 	var b = [1]byte{mark}
 	// The outgoing copy lies behind the incoming one, as in perftest's buffers.
@@ -81,7 +136,7 @@ func (s *Started) volley(t verbs.Thread, i int, k *conn, mark byte) bool {
 		s.fail("write buffer: %v", err)
 		return false
 	}
-	dst := k.peer.ctx.mrs[k.peer.pd]
+	dst := k.peer.ctx.mrs[k.peer.own]
 	wr := verbs.SendWR{ID: 1, Opcode: verbs.WRRDMAWrite, Flags: verbs.SendSignaled, RemoteAddr: dst.buf.Addr(), RKey: dst.mr.RKey(),
 		SGEs: []verbs.SGE{{Addr: out.buf.Addr() + src, Length: l.Payload, LKey: out.mr.LKey()}}}
 	if l.Inline {
@@ -91,16 +146,17 @@ func (s *Started) volley(t verbs.Thread, i int, k *conn, mark byte) bool {
 		s.fail("post: %v", err)
 		return false
 	}
+	k.writes++
 	return true
 }
 
 // await spins on the last byte of the incoming message, then polls the CQ once for
-// the completion of the write that went before.
+// completions of the writes that went before.
 func (s *Started) await(t verbs.Thread, k *conn, mark byte) bool {
-	in := k.ctx.mrs[k.pd]
+	in := k.ctx.mrs[k.own]
 	var b [1]byte
 	var wc [4]verbs.WC
-	patience := t.Now() + 500*time.Millisecond
+	deadline := t.Now() + patience
 	for {
 		if _, err := in.buf.ReadAt(t, b[:], int64(s.l.Payload)-1); err != nil {
 			s.fail("read buffer: %v", err)
@@ -112,18 +168,18 @@ func (s *Started) await(t verbs.Thread, k *conn, mark byte) bool {
 		if !s.running(t) {
 			return false
 		}
-		if t.Now() > patience {
-			s.fail("no message in 500ms")
+		if t.Now() > deadline {
+			s.fail("no message in %v", patience)
 			return false
 		}
 		t.Work(spin)
 	}
 	n, err := k.cq.Poll(t, wc[:])
-	if err != nil || n > 0 && wc[0].Status != verbs.WCSuccess {
-		s.fail("poll: %v, %v", wc[0].Status, err)
+	if err != nil {
+		s.fail("poll: %v", err)
 		return false
 	}
-	return true
+	return s.written(k, wc[:n])
 }
 
 // spin is one turn of a loop that reads a cached byte: the work between two reads.

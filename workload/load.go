@@ -187,6 +187,9 @@ func (l *Load) Validate() error {
 	case l.QPShare > 1 && l.TD != TDNone:
 		return fmt.Errorf("td and qp_sharing exclude each other: a thread domain promises that one thread uses it")
 	}
+	if err := l.checkLatency(); err != nil {
+		return err
+	}
 	for _, m := range l.Mix {
 		if _, ok := opcodes[m.Verb]; !ok {
 			return fmt.Errorf("unknown verb %q", m.Verb)

@@ -39,11 +39,14 @@ type conn struct {
 	cq   verbs.CQ
 	rcq  verbs.CQ
 	pd   int
+	own  int // region of a ping-pong
 	ctx  *ctx
 	peer *conn
 	ah   verbs.AH // to the peer, of datagrams
 	// received are receives that have completed and were not posted again yet.
 	received int
+	// writes are those of a ping-pong whose completions were not polled yet.
+	writes int
 	// times says when completions of cq were written; nil where polls must do.
 	times verbs.TimedCQ
 }
@@ -106,7 +109,7 @@ func (l *Load) build(t verbs.Thread, s *side, target bool) error {
 			if err != nil {
 				return fmt.Errorf("thread %d: QP %d: %w", g, q, err)
 			}
-			k.pd = pd
+			k.pd, k.own = pd, g
 			set = append(set, k)
 		}
 		s.qps = append(s.qps, set)
