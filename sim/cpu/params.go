@@ -24,6 +24,9 @@ type Params struct {
 	CacheLine    int      // bytes
 }
 
+// mostWCBuffers is far above the dozen that cores have, and each of them is made.
+const mostWCBuffers = 1024
+
 // Validate says what is impossible in p.
 func (p *Params) Validate() error {
 	for _, c := range []struct {
@@ -42,8 +45,8 @@ func (p *Params) Validate() error {
 	if p.CacheLine != 64 && p.CacheLine != 128 {
 		return fmt.Errorf("cpu: cache line of %d bytes, not 64 or 128", p.CacheLine)
 	}
-	if p.WCBuffers < 0 {
-		return fmt.Errorf("cpu: %d write-combining buffers", p.WCBuffers)
+	if p.WCBuffers < 0 || p.WCBuffers > mostWCBuffers {
+		return fmt.Errorf("cpu: %d write-combining buffers (WCBuffers): want 0 to %d", p.WCBuffers, mostWCBuffers)
 	}
 	if p.WCBuffers == 0 && p.NoWC == 0 {
 		return fmt.Errorf("cpu: without write-combining buffers the cost of a store without them must be given")

@@ -90,6 +90,9 @@ func (p *Params) Validate() error {
 		return fmt.Errorf("kernel: page size %d: hosts have pages of %d bytes, and huge pages under the memory regions of a load that has page_size: 2MiB or 1GiB: %w",
 			p.PageSize, mem.PageSize, syscall.EINVAL)
 	}
+	if p.CacheLine < 16 || p.CacheLine > p.PageSize || p.CacheLine&(p.CacheLine-1) != 0 {
+		return fmt.Errorf("kernel: CacheLine is %d: want a power of two from 16 to the page size of %d: %w", p.CacheLine, p.PageSize, syscall.EINVAL)
+	}
 	if p.CompVectors < 1 || p.NetMTU < 1 || p.NetMTU > maxNetMTU {
 		return fmt.Errorf("kernel: %d completion vectors, MTU %d: want positive numbers, MTU at most %d: %w",
 			p.CompVectors, p.NetMTU, maxNetMTU, syscall.EINVAL)

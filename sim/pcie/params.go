@@ -26,6 +26,9 @@ type Params struct {
 	MemoryLatency sim.Time // root complex to memory visible to a core
 }
 
+// mostCredits is far above what a port grants, and each is kept.
+const mostCredits = 65536
+
 // Validate says what is impossible in p.
 func (p *Params) Validate() error {
 	pow2 := func(n int) bool { return n > 0 && bits.OnesCount(uint(n)) == 1 }
@@ -42,6 +45,8 @@ func (p *Params) Validate() error {
 		return fmt.Errorf("pcie: RCB %d must be a power of two from 64 to MRRS", p.RCB)
 	case p.WriteHeader < 0 || p.ReadHeader < 0 || p.CplHeader < 0 || p.PostedCredits < 0:
 		return fmt.Errorf("pcie: negative header or credits")
+	case p.PostedCredits > mostCredits:
+		return fmt.Errorf("pcie: PostedCredits is %d: want at most %d, or 0 for no limit", p.PostedCredits, mostCredits)
 	case p.ReadsInFlight <= 0:
 		return fmt.Errorf("pcie: reads in flight is %d", p.ReadsInFlight)
 	}

@@ -152,6 +152,23 @@ func TestSet(t *testing.T) {
 	}
 }
 
+// Values from which no host or device can be made are refused, at their key.
+func TestValuesOfNoMachine(t *testing.T) {
+	for _, a := range []string{
+		"cpu.wc_buffers=1025", "cpu.wc_buffers=4294967295", "pcie.posted_credits=65537", "pcie.posted_credits=9223372036854775807",
+		"kernel.cache_line=2147483648", "kernel.cache_line=8192", "kernel.cache_line=96", "uar.bf_busy=0ns", "uar.bf_timeout=0ns",
+	} {
+		p := load(t, "connectx-5")
+		if err := p.Assign(a); err != nil {
+			t.Fatal(err)
+		}
+		key, _, _ := strings.Cut(a, "=")
+		if err := p.Validate(); err == nil || !strings.Contains(err.Error(), key+": ") {
+			t.Errorf("%s: %v", a, err)
+		}
+	}
+}
+
 func TestParseErrors(t *testing.T) {
 	const head = "name: mine\ntitle: t\nextends: connectx-5\n"
 	for _, c := range []struct{ src, want string }{

@@ -66,8 +66,10 @@ func (p *Params) Check() error {
 	switch {
 	case p.BFConflict > ConflictRefetch:
 		return fmt.Errorf("uar: BFConflict is %d", p.BFConflict)
-	case p.BFBusy <= 0 || p.BFTimeout <= 0:
-		return fmt.Errorf("uar: BFBusy and BFTimeout must be set")
+	case p.BFBusy <= 0:
+		return fmt.Errorf("uar: BFBusy is %v: want a time above 0", p.BFBusy)
+	case p.BFTimeout <= 0:
+		return fmt.Errorf("uar: BFTimeout is %v: want a time above 0", p.BFTimeout)
 	case p.BFLines < 1 || p.BFLines > maxHalf/block:
 		return fmt.Errorf("uar: BFLines is %d, not 1 to %d", p.BFLines, maxHalf/block)
 	case p.BFConflictCost < 0 || p.BFConflict == ConflictSerialize && p.BFConflictCost == 0:
