@@ -297,6 +297,9 @@ func (p *Param) check(v string) error {
 	return nil
 }
 
+// mostRuns bounds the runs of a sweep, which are laid out before the first.
+const mostRuns = 100_000
+
 // points turns the sweeps into their combinations, the last key fastest.
 func (r *Request) points(check func(k, v string) error) ([][]sweepValue, error) {
 	points := [][]sweepValue{nil}
@@ -313,9 +316,13 @@ func (r *Request) points(check func(k, v string) error) ([][]sweepValue, error) 
 		if i := slices.IndexFunc(r.Set, func(kv string) bool { return strings.HasPrefix(kv, k+"=") }); i >= 0 {
 			return nil, usage("--sweep gives %s its values: leave out --set %s", k, r.Set[i])
 		}
+		values := strings.Split(list, ",")
+		if len(values) > mostRuns/len(points) {
+			return nil, usage("--sweep %s: the sweeps make more than %d runs, the most of one command: give fewer values", k, mostRuns)
+		}
 		var next [][]sweepValue
 		for _, pt := range points {
-			for _, v := range strings.Split(list, ",") {
+			for _, v := range values {
 				if err := check(k, v); err != nil {
 					return nil, usage("--sweep %s: %w", s, err)
 				}

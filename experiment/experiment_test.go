@@ -275,6 +275,22 @@ func TestStoredFilesParse(t *testing.T) {
 	}
 }
 
+// Sweeps multiply: eight of ten values would take all memory before the first run.
+func TestSweepsAreBounded(t *testing.T) {
+	var sweeps []string
+	for _, k := range []string{"window", "mrs", "pds", "threads", "recv_depth", "recv_postlist", "contexts", "qps_per_thread"} {
+		sweeps = append(sweeps, "traffic.0."+k+"=1,2,3,4,5,6,7,8,9,10")
+	}
+	x, err := Open(t.Context(), "stream.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = x.Execute(t.Context(), Request{Seed: 1, Sweep: sweeps}, nil)
+	if u := (*UsageError)(nil); !errors.As(err, &u) || !strings.Contains(err.Error(), "more than 100000 runs") {
+		t.Errorf("100 million runs: %v", err)
+	}
+}
+
 func TestUsageErrors(t *testing.T) {
 	if _, err := Find("uar-sharin"); err == nil || !strings.Contains(err.Error(), `did you mean "uar-sharing"`) {
 		t.Errorf("unknown experiment: %v", err)
