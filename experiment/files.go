@@ -59,8 +59,9 @@ func (x *Experiment) Files() []string {
 }
 
 // WriteFolder writes the result as JSON and CSV, and its plots as SVG and PNG, to a
-// folder, and returns the names of the files.
+// folder, and returns the names of the files. Those of two runs that end at once do not mix.
 func (r *Result) WriteFolder(ctx context.Context, dir string) ([]string, error) {
+	defer outfile.LockFolder(ctx, dir)()
 	var names []string
 	put := func(name string, fill func(io.Writer) error) error {
 		names = append(names, name)

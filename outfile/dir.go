@@ -1,6 +1,7 @@
 package outfile
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -9,6 +10,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Dir is a temporary folder. It is locked as long as the process that made it lives.
@@ -72,6 +75,31 @@ func CheckFolder() error {
 	}
 	return nil
 }
+
+// LockFolder waits until no other process of this program writes a set of files to the folder, so that the set that stays there is
+// of one run. It gives up when another has had the folder for some seconds, or soon after the end of ctx: a mixed set is better than
+// none. What it returns ends the lock.
+func LockFolder(ctx context.Context, dir string) (unlock func()) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return func() {} // whoever writes to it says why
+	}
+	late := time.After(folderPatience)
+	end := ctx.Done()
+	for errors.Is(unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB), unix.EWOULDBLOCK) {
+		select {
+		case <-end:
+			late, end = time.After(patience), nil
+		case <-late:
+			return func() { _ = f.Close() }
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	return func() { _ = f.Close() }
+}
+
+// folderPatience is how long a process may take to write a set of files.
+const folderPatience = 10 * time.Second
 
 // Remove removes the folder with what is in it.
 func (d *Dir) Remove() error {
