@@ -33,6 +33,13 @@ const (
 	RxHashFields = RxHashSrcIP | RxHashDstIP | RxHashSport | RxHashDport | 1<<4 // the last is the SPI of IPsec
 )
 
+// Bits of self_lb_block of a TIR: which packets of its own transport domain it takes. The header calls them
+// SELF_LB_BLOCK_BLOCK_...; drivers set them where such packets are to come (mlx5e_refresh_tirs, MLX5_QP_FLAG_TIR_ALLOW_SELF_LB_UC).
+const (
+	TIRSelfLBUnicast   = 1
+	TIRSelfLBMulticast = 2
+)
+
 // WQEInlineNone is the value of EthCap.WQEInlineMode of a device that needs no headers in WQEs.
 const WQEInlineNone = 2
 

@@ -48,7 +48,7 @@ func (d *Device) useTIR(t *tir, by int) {
 	}
 }
 
-// cmdModifyTIR changes the hash, or what packets of the function itself may do, which never come back here.
+// cmdModifyTIR changes the hash, or which packets of the function itself come to it.
 func cmdModifyTIR(d *Device, in, _ []byte) prm.Status {
 	m := prm.ModifyTIRIn(in)
 	t, from := numbered(d.nic.tirs, m.TIRN()), m.Context()

@@ -1,6 +1,8 @@
 package hca
 
 import (
+	"slices"
+
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/roce/ether"
@@ -20,9 +22,17 @@ type nic struct {
 
 	tirNums, rqtNums, tisNums numbers
 
-	arriving  sim.FIFO[*roce.Frame] // between port and flow tables
-	onArrival sim.Handler
-	mtu       *uint32
+	looping             sim.FIFO[incoming] // on their way from the function to itself
+	arriving            sim.FIFO[incoming] // between port and flow tables
+	onLooped, onArrival sim.Handler
+	mtu                 *uint32
+}
+
+// incoming is a frame for the flow tables.
+type incoming struct {
+	f    *roce.Frame
+	self bool   // the function has sent it
+	td   uint32 // from this transport domain
 }
 
 // Limits, as the capabilities say. Assumed: more than drivers ask for.
@@ -36,8 +46,9 @@ const (
 // newNIC makes one without objects. Its queues have numbers of nums; mtu is the longest frame of the port, FCS included.
 func newNIC(u *units, nums *numbers, mtu *uint32) *nic {
 	n := &nic{packetQueues: packetQueues{units: u, numbers: nums}, mtu: mtu}
-	n.senders = newPacketSenders(&n.packetQueues, newPacketPort(&n.packetQueues, mtu))
+	n.senders = newPacketSenders(&n.packetQueues, newPacketPort(&n.packetQueues, mtu, n))
 	n.receivers = newPacketReceivers(&n.packetQueues)
+	n.onLooped = func(uint64) { n.admit(n.looping.Pop()) }
 	n.onArrival = func(uint64) { n.arrived(n.arriving.Pop()) }
 	n.reset()
 	return n
@@ -100,13 +111,38 @@ func (n *nic) arrive(f *roce.Frame) {
 		f.Release()
 		return
 	}
+	n.admit(incoming{f: f})
+}
+
+// admit takes a frame into the receive engine.
+func (n *nic) admit(a incoming) {
 	t, _ := n.rxReq.Take(n.e.Now(), n.p.RxInterval)
-	n.arriving.Push(f)
+	n.arriving.Push(a)
 	n.e.At(t+n.p.ResponderLatency, n.onArrival, 0)
 }
 
+// fromSelf takes a copy of a packet to a group, or the packet to the port's own address, where somebody listens to it and the
+// driver has not turned that off.
+func (n *nic) fromSelf(f *roce.Frame, td uint32) bool {
+	e, vport := roce.Ethernet(f.B), prm.NICVportContext(n.vport[:])
+	group, off := e.ToGroup(), vport.DisableUCLocalLB()
+	if group {
+		off = vport.DisableMCLocalLB()
+	}
+	heard := func(t *tir) bool { return t != nil && t.hears(td, group) }
+	if off || !group && !n.isOwnMAC(e.Dst()) || !slices.ContainsFunc(n.tirs, heard) {
+		return false
+	}
+	c := n.frames.GetPlain(len(f.B))
+	copy(c.B, f.B)
+	n.looping.Push(incoming{f: c, self: true, td: td})
+	n.e.At(n.e.Now()+n.p.LoopbackLatency, n.onLooped, 0)
+	return !group
+}
+
 // arrived sends a frame through the flow tables.
-func (n *nic) arrived(f *roce.Frame) {
+func (n *nic) arrived(a incoming) {
+	f := a.f
 	n.core.c.RxPackets++
 	n.core.c.RxOctets += uint64(len(f.B))
 	n.c.rx[castOf(f)].add(len(f.B))
@@ -116,6 +152,9 @@ func (n *nic) arrived(f *roce.Frame) {
 		n.c.rxDropped++
 	}
 	for _, hit := range hits {
+		if a.self && !hit.tir.hears(a.td, roce.Ethernet(f.B).ToGroup()) {
+			continue
+		}
 		p := received{f: f.Retain(), h: h, tag: hit.tag}
 		hit.tir.steer(&p).deliver(p)
 	}

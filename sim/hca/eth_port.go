@@ -11,14 +11,21 @@ type packetPort struct {
 	*packetQueues
 	mtu  *uint32 // frames on the wire, FCS included
 	from sender  // of every packet: the port looks no further into it
+	self selfListener
 }
 
-func newPacketPort(q *packetQueues, mtu *uint32) *packetPort {
-	return &packetPort{packetQueues: q, mtu: mtu, from: sender{st: prm.STRC}}
+// selfListener has those who take packets that the function itself sends.
+type selfListener interface {
+	// fromSelf shows a packet of a transport domain that leaves, and says whether it has come to its end here.
+	fromSelf(f *roce.Frame, td uint32) bool
 }
 
-// sendOne sends a packet. It reports false for what is too short to be one.
-func (o *packetPort) sendOne(eth prm.EthSegment, headers, payload []byte) bool {
+func newPacketPort(q *packetQueues, mtu *uint32, self selfListener) *packetPort {
+	return &packetPort{packetQueues: q, mtu: mtu, from: sender{st: prm.STRC}, self: self}
+}
+
+// sendOne sends a packet of a transport domain. It reports false for what is too short to be one.
+func (o *packetPort) sendOne(td uint32, eth prm.EthSegment, headers, payload []byte) bool {
 	n := len(headers) + len(payload)
 	if n < roce.EthernetSize {
 		return false
@@ -26,12 +33,12 @@ func (o *packetPort) sendOne(eth prm.EthSegment, headers, payload []byte) bool {
 	f := o.frames.GetPlain(max(n, ether.MinFrame))
 	copy(f.B[copy(f.B, headers):], payload)
 	clear(f.B[n:])
-	o.transmit(f, eth)
+	o.transmit(td, f, eth)
 	return true
 }
 
 // sendLong cuts a send into packets. It reports false for what cannot be cut.
-func (o *packetPort) sendLong(eth prm.EthSegment, headers, payload []byte) bool {
+func (o *packetPort) sendLong(td uint32, eth prm.EthSegment, headers, payload []byte) bool {
 	s, ok := ether.Cut(headers, payload, int(eth.MSS()))
 	if !ok {
 		return false
@@ -41,13 +48,13 @@ func (o *packetPort) sendLong(eth prm.EthSegment, headers, payload []byte) bool 
 		f := o.frames.GetPlain(max(n, ether.MinFrame))
 		s.Write(i, f.B[:n])
 		clear(f.B[n:])
-		o.transmit(f, eth)
+		o.transmit(td, f, eth)
 	}
 	return true
 }
 
 // transmit fills in the checksums that are asked for and puts a frame on the port.
-func (o *packetPort) transmit(f *roce.Frame, eth prm.EthSegment) {
+func (o *packetPort) transmit(td uint32, f *roce.Frame, eth prm.EthSegment) {
 	if len(f.B)+ether.FCSSize > int(*o.mtu) {
 		o.c.txOversize++
 		f.Release()
@@ -62,6 +69,10 @@ func (o *packetPort) transmit(f *roce.Frame, eth prm.EthSegment) {
 		if flags&prm.EthL4Checksum != 0 {
 			h.FillTransport(f.B)
 		}
+	}
+	if o.self.fromSelf(f, td) {
+		f.Release()
+		return
 	}
 	o.c.tx[castOf(f)].add(len(f.B))
 	o.port.transmit(o.getSlot(f), &o.from)

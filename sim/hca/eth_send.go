@@ -180,11 +180,11 @@ func (q *packetSQ) gather() {
 // send gives the packet, or those that it is cut into, to the port.
 func (q *packetSQ) send() {
 	w, v := &q.parsed, q.senders
-	ok := false
+	ok, td := false, prm.TISC(q.tis.ctx[:]).TransportDomain()
 	if payload := q.payload[:w.Bytes]; w.Ctrl.Opcode() == prm.WQEOpTSO {
-		ok = v.out.sendLong(w.Eth, w.Headers, payload)
+		ok = v.out.sendLong(td, w.Eth, w.Headers, payload)
 	} else {
-		ok = v.out.sendOne(w.Eth, w.Headers, payload)
+		ok = v.out.sendOne(td, w.Eth, w.Headers, payload)
 	}
 	if !ok {
 		q.failed(prm.SyndromeLocalLength)

@@ -376,3 +376,72 @@ func TestVportCounters(t *testing.T) {
 		t.Error(of(a, prm.VCTxIBUnicast), of(b, prm.VCRxIBUnicast))
 	}
 }
+
+// TestToItself: groups that a function sends to, and its own address, lead back to those who listen in another transport
+// domain, and in the same one if they ask for it.
+func TestToItself(t *testing.T) {
+	a, b, _ := netPair(t)
+	group := [6]byte{1, 0x50, 0x56, 0x19, 0x20, 0xa7}
+	near, td := a.tir, a.td
+	a.td = prm.AllocTransportDomainOut(a.cmd(prm.NewIn(prm.OpAllocTransportDomain, 0))).TransportDomain()
+	far := a.newRQ(nil)
+	far.become(prm.PacketQueueRST, prm.PacketQueueRDY)
+	other := a.newTIR(far.n)
+	remove := prm.NewIn(prm.OpDeleteFlowEntry, 0)
+	prm.DeleteFlowEntryIn(remove).SetTableID(a.table)
+	a.cmd(remove)
+	a.setEntry(a.table, a.group, 0, a.toMAC(a.id.MAC), toTIR(near, other))
+	a.setEntry(a.table, a.group, 1, a.toMAC(group), toTIR(near, other))
+	b.setEntry(b.table, b.group, 1, b.toMAC(group), toTIR(b.tir))
+	lb := func(bits uint32) func() {
+		return func() {
+			in := prm.NewIn(prm.OpModifyTIR, 0)
+			prm.ModifyTIRIn(in).SetTIRN(near)
+			prm.ModifyTIRIn(in).SetSelectSelfLB(true)
+			prm.ModifyTIRIn(in).Context().SetSelfLBBlock(bits)
+			a.cmd(in)
+		}
+	}
+	vport := func(off bool) func() {
+		return func() {
+			in := prm.NewIn(prm.OpModifyNICVportContext, 0)
+			m := prm.ModifyNICVportContextIn(in)
+			m.SetFieldSelect(vportLBMC | vportLBUC)
+			m.Context().SetDisableMCLocalLB(off)
+			m.Context().SetDisableUCLocalLB(off)
+			a.cmd(in)
+		}
+	}
+	for i, tc := range []struct {
+		set             func()
+		dst             [6]byte
+		near, far, wire int
+	}{
+		{vport(false), group, 0, 1, 1}, {vport(false), a.id.MAC, 0, 1, 0}, {vport(false), b.id.MAC, 0, 0, 1},
+		{lb(prm.TIRSelfLBMulticast), group, 1, 1, 1}, {lb(prm.TIRSelfLBMulticast), a.id.MAC, 0, 1, 0},
+		{lb(prm.TIRSelfLBUnicast), group, 0, 1, 1}, {lb(prm.TIRSelfLBUnicast), a.id.MAC, 1, 1, 0},
+		{vport(true), group, 0, 0, 1}, {vport(true), a.id.MAC, 0, 0, 0},
+	} {
+		tc.set()
+		data := checked(udp(a, b, 7, patterned(100+i)))
+		copy(data, tc.dst[:])
+		for _, q := range []*tRQ{a.recv, far, b.recv} {
+			q.post(1)
+		}
+		a.send.transmit(packetWQE{data: data})
+		run(t, a.e, 20*usec)
+		a.send.cq.expect(prm.CQEReq)
+		for k, want := range []int{tc.near, tc.far, tc.wire} {
+			q := []*tRQ{a.recv, far, b.recv}[k]
+			if got, e := q.next(); (e != nil) != (want == 1) || e != nil && !bytes.Equal(got, data) {
+				t.Errorf("case %d, queue %d: % x, want %d packets", i, k, got, want)
+			}
+			if want == 0 {
+				q.pi-- // its buffer is posted still
+			}
+		}
+	}
+	if n := a.d.Frames().Live + b.d.Frames().Live; n != 0 || td == a.td {
+		t.Errorf("%d frames are left over", n)
+	}
+}

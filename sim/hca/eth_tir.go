@@ -24,6 +24,15 @@ type rqt struct {
 	users int // TIRs
 }
 
+// hears says whether packets from a transport domain of the function itself come to the TIR.
+func (t *tir) hears(td uint32, group bool) bool {
+	asked := uint32(prm.TIRSelfLBUnicast)
+	if group {
+		asked = prm.TIRSelfLBMulticast
+	}
+	return t.td != td || prm.TIRC(t.ctx[:]).SelfLBBlock()&asked != 0
+}
+
 // setHash takes over what the hash is of.
 func (t *tir) setHash(c prm.TIRC) {
 	sel := c.OuterSelectedFields()
