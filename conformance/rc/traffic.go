@@ -99,15 +99,18 @@ func (x *traffic) exchange(c *spec.C, n int) bool {
 // add makes a random message that uses a slot.
 func (x *traffic) add(c *spec.C, l *lot, slot int) {
 	r := c.Rand()
-	length := r.Intn(300)
+	length, kind := r.Intn(300), r.Intn(6)
 	if r.Intn(4) == 0 {
 		length = r.Intn(slotSize + 1)
+	}
+	if kind == 4 { // a READ of nothing that is lost is what WIRE-062 is about
+		length = max(1, length)
 	}
 	off, imm := r.Intn(targetSize-length+1), r.Uint32()
 	local := x.near.SGE(slot*slotSize, length)
 	data := x.near.Get(c, slot*slotSize, length)
 	var wr verbs.SendWR
-	switch id := uint64(slot); r.Intn(6) {
+	switch id := uint64(slot); kind {
 	case 0:
 		wr = kit.Send(id, local)
 		x.expect(c, l, receive{verbs.WCOpRecv, length, 0, data})

@@ -71,6 +71,14 @@ func repeatedAtomic(c *spec.C) {
 	c.Equal("value in memory", l.mem.Word(c, 8), uint64(42))
 }
 
+// repeatedEmptyRead loses the answer to a READ of nothing, whose R_Key matters to nobody.
+func repeatedEmptyRead(c *spec.C) {
+	l := connect(c, options(c))
+	kit.Inject(c, l.ruleForResponse(roce.RCReadResponseOnly, verbs.WireDrop))
+	c.Status("read of 0 bytes", l.a.PostAndPoll(c, l.read(1, 0)), verbs.WCSuccess)
+	c.True("answers lost or passed", kit.ClearRules(c)[0] >= 1, "none")
+}
+
 // anotherReplay loses the answer to a READ, and has its repetition ask for another place: the
 // responder serves what it has served before, or nothing.
 func anotherReplay(c *spec.C) {

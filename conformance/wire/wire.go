@@ -79,6 +79,7 @@ func Register(s *spec.Suite) {
 	s.Case("WIRE-059", aboveTwoGiB)
 	s.Case("WIRE-060", staleData)
 	s.Case("WIRE-061", credits)
+	s.Case("WIRE-062", repeatedEmptyRead)
 }
 
 // mtu is the path MTU of the cases in bytes.
