@@ -40,6 +40,12 @@ func (q QueryEQOut) SetEventBitmask(i int, v uint64) { putBE64(q, 0x58+8*i, v) }
 // PAS is the list of the ring's pages, as far as the mailbox has room for it.
 func (q QueryQPOut) PAS() PAS { return PAS(q[min(0x110, len(q)):]) }
 
+// KLM is entry i of a key that leads to others, 16 bytes of the view. The mailbox has room for two, and for as many more as
+// it was made for.
+func (q QueryMKeyOut) KLM(i int) KLM {
+	return KLM(q[0x110+KLMSize*i : 0x110+KLMSize*(i+1) : 0x110+KLMSize*(i+1)])
+}
+
 // AllVportEntries as an index asks for a whole table.
 const AllVportEntries = 0xffff
 

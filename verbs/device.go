@@ -95,6 +95,7 @@ type DeviceAttrEx struct {
 	PhysPortCntEx           uint32
 	ODPGeneralCaps          uint64
 	ODPRC, ODPUC, ODPUD     uint32
+	ODPXRC                  uint32 // xrc_odp_caps
 	MaxDynBFRegs            uint32 // mlx5dv_query_device
 	MaxDMSize               uint64 // device memory in bytes; 0: none
 	// MaxCQCount and MaxCQPeriod (microseconds) are ibv_cq_moderation_caps; zeros: events

@@ -197,6 +197,7 @@ func queryDeviceEx(c *C.struct_ibv_context, compMask uint32, mlx5 bool) (verbs.D
 		HCACoreClockKHz: uint64(a.hca_core_clock), PhysPortCntEx: uint32(a.phys_port_cnt_ex), ODPGeneralCaps: uint64(a.odp_caps.general_caps),
 		ODPRC: uint32(a.odp_caps.per_transport_caps.rc_odp_caps), ODPUC: uint32(a.odp_caps.per_transport_caps.uc_odp_caps),
 		ODPUD:      uint32(a.odp_caps.per_transport_caps.ud_odp_caps),
+		ODPXRC:     uint32(a.xrc_odp_caps),
 		MaxCQCount: uint16(a.cq_mod_caps.max_cq_count), MaxCQPeriod: uint16(a.cq_mod_caps.max_cq_period),
 		MaxDMSize: uint64(a.max_dm_size)}
 	if mlx5 {

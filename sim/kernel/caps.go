@@ -46,6 +46,9 @@ type caps struct {
 	hostAtomics                                      bool
 	tsFormat                                         uint32
 	maxEQs                                           int
+	nullKey                                          uint32 // what an empty place of an implicit region leads to
+	endOfList                                        uint32 // key that ends the list of a receive
+	odp                                              pagingCaps
 }
 
 // memicCaps are what the device has of memory for programs (device_mem_cap); max 0: none.

@@ -30,6 +30,9 @@ type call struct {
 	outside bool
 	umr     uint64 // the last change of a memory key that it has posted
 	numUMRs int
+	// base is what the next look for pages takes beside what each page takes.
+	base sim.Time
+	gone []*holders // of what the call has destroyed
 }
 
 // enter pays for the entry of a call and, if it will send commands, waits for the
@@ -53,6 +56,9 @@ func (k *call) leave() {
 	}
 	if k.numUMRs > 0 {
 		k.awaitUMRs()
+	}
+	if len(k.gone) > 0 {
+		k.awaitGone()
 	}
 	cost := k.work
 	if k.dev > 0 {

@@ -41,7 +41,8 @@ type Device struct {
 	mkeys      uint8 // variant byte of the last mkey made
 	keys       keyCache
 	umr        *umrQueue // nil until the first region
-	memicPages []bool    // pages of BAR 0 where device memory is seen
+	odp        odpTable
+	memicPages []bool // pages of BAR 0 where device memory is seen
 
 	eqs  []*eq // async, then completion; eqs[i] has MSI-X vector i
 	poll sim.Handler
@@ -94,6 +95,7 @@ type Counters struct {
 	AsyncEvents   uint64 // asynchronous events queued to contexts
 	LeakedUARs    uint64 // still in use when their context ended
 	StrayEvents   uint64 // EQEs about objects that are gone, or of a type that no object takes
+	Paging        PagingCounters
 }
 
 // breaks says whether the run breaks a rule of the kernel, to see whether that is noticed

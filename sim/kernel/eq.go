@@ -29,7 +29,11 @@ func (d *Device) makeEQs(k *call) error {
 	if d.uar, err = k.allocUAR(); err != nil {
 		return err
 	}
-	n := min(d.p.CompVectors, d.caps.maxEQs-1)
+	most := d.caps.maxEQs - 1
+	if d.caps.odp.support {
+		most-- // for page faults
+	}
+	n := min(d.p.CompVectors, most)
 	if n < 1 {
 		return fmt.Errorf("the device has %d EQs, at least 2 are needed: %w", d.caps.maxEQs, syscall.ENOSPC)
 	}
@@ -45,6 +49,16 @@ func (d *Device) makeEQs(k *call) error {
 }
 
 func (d *Device) makeEQ(k *call, entries uint32, events uint64) error {
+	q, err := d.newEQ(k, entries, events, len(d.eqs))
+	if err != nil {
+		return err
+	}
+	d.eqs = append(d.eqs, q)
+	return nil
+}
+
+// newEQ makes an event queue on a vector.
+func (d *Device) newEQ(k *call, entries uint32, events uint64, vector int) (*eq, error) {
 	q := &eq{n: 1}
 	log := uint32(0)
 	for q.n < entries+spareEQEntries {
@@ -53,7 +67,7 @@ func (d *Device) makeEQ(k *call, entries uint32, events uint64) error {
 	size := uint64(q.n) * prm.EQESize
 	var err error
 	if q.pa, err = d.mem.Alloc(size, prm.PageSize); err != nil {
-		return fmt.Errorf("event queue of %d bytes: %w", size, err)
+		return nil, fmt.Errorf("event queue of %d bytes: %w", size, err)
 	}
 	prm.EQE(q.entry[:]).SetOwner(prm.EQEOwnerInit)
 	d.mem.Fill(q.pa, int(size), q.entry[:])
@@ -64,19 +78,19 @@ func (d *Device) makeEQ(k *call, entries uint32, events uint64) error {
 	c := m.EQC()
 	c.SetLogEQSize(log)
 	c.SetUARPage(d.uar)
-	c.SetIntr(uint32(len(d.eqs)))
+	c.SetIntr(uint32(vector))
 	for i := range pages {
 		m.PAS().Set(i, uint64(q.pa)+uint64(i)*prm.PageSize)
 	}
 	if err := k.exec(in, out); err != nil {
-		return fmt.Errorf("event queue %d: %w", len(d.eqs), err)
+		d.mem.Free(q.pa, size)
+		return nil, fmt.Errorf("event queue %d: %w", len(d.eqs), err)
 	}
 	q.eqn = uint8(prm.CreateEQOut(out).EQNumber())
-	d.eqs = append(d.eqs, q)
 	var b [prm.EQDoorbellSize]byte
 	prm.EQDoorbell(b[:]).Set(q.eqn, 0)
 	d.link.Function().MMIOWrite(uint64(d.uar)*prm.UARPageSize+prm.UAREQArm, b[:])
-	return nil
+	return q, nil
 }
 
 // Interrupt is the handler to give to pcie.Link.Attach.
@@ -106,6 +120,14 @@ func (d *Device) pollEQ(vector uint64) {
 		d.count.EQEs++
 		d.event(e)
 	}
+	d.armEQ(q)
+	if vector == 0 && d.odp.eq != nil {
+		d.pollFaults()
+	}
+}
+
+// armEQ asks for an interrupt at the next event.
+func (d *Device) armEQ(q *eq) {
 	var b [prm.EQDoorbellSize]byte
 	prm.EQDoorbell(b[:]).Set(q.eqn, q.ci)
 	d.link.PostNow(uint64(d.uar)*prm.UARPageSize+prm.UAREQArm, b[:])

@@ -34,6 +34,8 @@ type fakeFunction struct {
 	pds  map[uint32]uint32
 	umr  prm.SendWQE // the last UMR
 	umrs int         // how many there were
+
+	*fakePaging // or nil
 }
 
 var fakeMAC = MAC{0x02, 0x11, 0x22, 0x33, 0x44, 0x55}
@@ -103,6 +105,9 @@ func (f *fakeFunction) runUMR(idx uint16) {
 		panic(err)
 	}
 	f.umrs++
+	if f.fakePaging != nil {
+		f.takeUMR(f.m, &f.umr)
+	}
 	if f.umr.UMR.MKeyMask()&prm.MKeyMaskFree != 0 {
 		f.free[f.umr.Ctrl.Imm()>>8] = f.umr.MKC.Free()
 	}
@@ -148,6 +153,9 @@ func (f *fakeFunction) makes(op prm.Opcode, in, out []byte) bool {
 	case prm.OpCreateMKey:
 		n := f.number(op)
 		f.free[n] = prm.CreateMKeyIn(in).MKC().Free()
+		if f.fakePaging != nil {
+			f.keys[n] = &fakeKey{mode: prm.CreateMKeyIn(in).MKC().AccessMode(), pages: map[uint64]uint64{}, slots: map[uint64]fakeSlot{}}
+		}
 		prm.CreateMKeyOut(out).SetMKeyIndex(n)
 	case prm.OpCreateEQ:
 		prm.CreateEQOut(out).SetEQNumber(f.number(op))
@@ -194,6 +202,9 @@ func (f *fakeFunction) others(op prm.Opcode, in, out []byte) {
 			copy(c, prm.ModifyQPIn(in).QPC())
 		}
 		c.SetState(s)
+		return
+	}
+	if f.fakePaging != nil && f.answer(op, in, out) {
 		return
 	}
 	switch op {
@@ -243,6 +254,8 @@ func testParams() Params {
 		Syscall: 100 * sim.Nanosecond, CreateQP: sim.Microsecond, CreateCQ: sim.Microsecond,
 		RegMRBase: sim.Microsecond, RegMRPage: 10 * sim.Nanosecond,
 		Interrupt: sim.Microsecond, Wakeup: 2 * sim.Microsecond, ARPTimeout: sim.Second,
+		PageFault: 5 * sim.Microsecond, PageFaultPage: 100 * sim.Nanosecond, PageUpdate: 5 * sim.Microsecond, PageUpdatePage: 15 * sim.Nanosecond,
+		Invalidate: 17 * sim.Microsecond, InvalidatePage: 43 * sim.Nanosecond,
 	}
 }
 
@@ -256,8 +269,15 @@ func (*setup) pcieParams() pcie.Params {
 
 func newSetup(t *testing.T, p Params) *setup {
 	t.Helper()
+	return newSetupOf(t, p, func(*fakeFunction) {})
+}
+
+// newSetupOf lets the device be changed before it is brought up.
+func newSetupOf(t *testing.T, p Params, change func(*fakeFunction)) *setup {
+	t.Helper()
 	s := &setup{t: t, e: sim.New(sim.Options{}), m: mem.New(1 << 32), f: newFake()}
 	s.f.m = s.m
+	change(s.f)
 	link := pcie.NewLink(s.e, s.m, s.pcieParams())
 	link.Attach(s.f, func(v int) { s.d.Interrupt(v) })
 	var err error

@@ -29,10 +29,11 @@ const (
 
 // The persistent entries of the cache: the smallest and the largest number of translation entries
 // of their keys, powers of two (MLX5_MR_CACHE_PERSISTENT_ENTRY_MIN_DESCS, and mkey_cache_max_order
-// of a device whose UMR has no extended translation offset).
+// of a device whose UMR has no extended translation offset, and of one that has).
 const (
-	minCachedEntries = 4
-	maxCachedEntries = minCachedEntries << 16
+	minCachedEntries  = 4
+	maxCachedEntries  = minCachedEntries << 16
+	maxCachedExtended = minCachedEntries << 20
 )
 
 // tempEntryLife is how long keys of other sizes are kept after the first was given back
@@ -45,6 +46,7 @@ const (
 // keyShape is what keys of one entry of the cache have in common (mlx5r_cache_rb_key).
 type keyShape struct {
 	entries int               // translation entries for which they have room
+	ksm     bool              // they lead to other keys
 	access  verbs.AccessFlags // rights that no UMR can give
 }
 
@@ -64,23 +66,36 @@ type keyEntry struct {
 // keyCache holds the free memory keys of a device.
 type keyCache struct {
 	entries []*keyEntry
+	newest  uint32   // index of the last key that was made, since this was cleared
 	made    sim.Time // when the last key was
 }
 
 // cachedShape is the shape of the key for a region with n translation entries. False: no
 // persistent entry has such keys.
 func (d *Device) cachedShape(n int, a verbs.AccessFlags) (keyShape, bool) {
-	var fixed verbs.AccessFlags // get_unchangeable_access_flags
+	if fixed := d.unchangeable(a); fixed != 0 || n > d.maxCached() {
+		return keyShape{entries: n, access: fixed}, false
+	}
+	return keyShape{entries: max(minCachedEntries, 1<<bits.Len(uint(n-1)))}, true
+}
+
+// unchangeable are those of a region's rights that no UMR gives (get_unchangeable_access_flags).
+func (d *Device) unchangeable(a verbs.AccessFlags) (fixed verbs.AccessFlags) {
 	if a&verbs.AccessRemoteAtomic != 0 && !d.caps.umrAtomic {
 		fixed |= verbs.AccessRemoteAtomic
 	}
 	if a&verbs.AccessRelaxedOrdering != 0 && (d.caps.roWrite && !d.caps.umrROWrite || d.caps.roRead && !d.caps.umrRORead) {
 		fixed |= verbs.AccessRelaxedOrdering
 	}
-	if fixed != 0 || n > maxCachedEntries {
-		return keyShape{n, fixed}, false
+	return fixed
+}
+
+// maxCached is the number of translation entries of the largest persistent entry.
+func (d *Device) maxCached() int {
+	if d.caps.odp.extended {
+		return maxCachedExtended
 	}
-	return keyShape{max(minCachedEntries, 1<<bits.Len(uint(n-1))), 0}, true
+	return maxCachedEntries
 }
 
 // keyLimit is the default profile's mr_cache[order].limit (mlx5_core/main.c).
@@ -101,7 +116,7 @@ func (d *Device) entryFor(n int, a verbs.AccessFlags) *keyEntry {
 	shape, persistent := d.cachedShape(n, a)
 	var best *keyEntry
 	for _, e := range d.keys.entries {
-		fits := e.shape.access == shape.access && e.shape.entries >= n && e.shape.entries <= max(2*n, minCachedEntries)
+		fits := !e.shape.ksm && e.shape.access == shape.access && e.shape.entries >= n && e.shape.entries <= max(2*n, minCachedEntries)
 		if fits && (best == nil || e.shape.entries < best.shape.entries) {
 			best = e
 		}
@@ -150,6 +165,9 @@ func (k *call) takeKey(n int, a verbs.AccessFlags) (uint32, *keyEntry, error) {
 // without an entry.
 func (k *call) giveKey(key uint32, e *keyEntry, shape keyShape) *keyEntry {
 	d := k.d
+	if e == nil && shape.ksm {
+		e = d.ksmEntry(shape)
+	}
 	if e == nil {
 		if e = d.entryFor(shape.entries, shape.access); e == nil || e.shape != shape {
 			e = &keyEntry{shape: shape, temp: true}
@@ -206,13 +224,17 @@ func (k *call) freeKey(s keyShape, variant bool) (uint32, error) {
 	c.SetQPN(prm.MKeyQPNAny)
 	c.SetMKey70(uint32(v))
 	c.SetTranslationsOctwordSize(uint32((s.entries + 1) / 2))
+	if s.ksm {
+		c.SetAccessMode(prm.MKeyModeKSM)
+		c.SetTranslationsOctwordSize(uint32(s.entries))
+	}
 	c.SetLogPageSize(prm.PageShift)
 	prm.CreateMKeyIn(in).SetPGAccess(d.caps.pageAccess)
 	if err := k.exec(in, out); err != nil {
 		return 0, err
 	}
-	d.keys.made = d.eng.Now()
-	return prm.MKeyOf(prm.CreateMKeyOut(out).MKeyIndex(), uint32(v)), nil
+	d.keys.made, d.keys.newest = d.eng.Now(), prm.CreateMKeyOut(out).MKeyIndex()
+	return prm.MKeyOf(d.keys.newest, uint32(v)), nil
 }
 
 // loadKey has the device give a free key the region's pages, range, rights and PD

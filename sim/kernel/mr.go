@@ -25,6 +25,8 @@ type mr struct {
 	pageSize uint64    // of the translation
 	iova     uint64
 	access   verbs.AccessFlags
+	odp      *odpMem // of on-demand paging; nil: the memory is pinned
+	paging   odpRegion
 }
 
 // RegMR is ibv_reg_mr_iova: it pins the memory and creates an mkey whose MTTs have the
@@ -58,22 +60,33 @@ func (u *Ucontext) regMR(k *call, h Handle, addr, length, iova uint64, access ve
 	if err != nil {
 		return nil, err
 	}
+	m := &mr{u: u, pd: p, iova: iova, access: access}
 	if access&verbs.AccessOnDemand != 0 {
-		return nil, fmt.Errorf("on-demand paging is not modelled: %w", syscall.EOPNOTSUPP)
+		err = m.registerPaged(k, addr, length)
+	} else {
+		err = m.registerPinned(k, addr, length)
 	}
-	k.work += u.dev.p.RegMRBase
-	pinned, err := k.pin(u.proc, addr, length, access)
 	if err != nil {
-		return nil, err
-	}
-	m := &mr{u: u, pd: p, mem: pinned, iova: iova, access: access}
-	if err := m.makeMKey(k, iova, access); err != nil {
-		k.unpin(pinned)
 		return nil, err
 	}
 	p.refs++
 	u.dev.res.MR++
 	return m, nil
+}
+
+// registerPinned is the rest of mlx5_ib_reg_user_mr for memory that stays where it is.
+func (m *mr) registerPinned(k *call, addr, length uint64) error {
+	k.work += k.d.p.RegMRBase
+	pinned, err := k.pin(m.u.proc, addr, length, m.access)
+	if err != nil {
+		return err
+	}
+	m.mem = pinned
+	if err := m.makeMKey(k, m.iova, m.access); err != nil {
+		k.unpin(pinned)
+		return err
+	}
+	return nil
 }
 
 // knownAccess is IB_ACCESS_SUPPORTED: every defined bit and the optional range, whose
@@ -170,8 +183,11 @@ func (m *mr) createMKey(k *call, size, iova uint64, access verbs.AccessFlags) er
 // there are. 0 for one of device memory, and for no region.
 func (u *Ucontext) MRTranslation(h Handle) (pageSize uint64, entries int) {
 	m, err := lookup[*mr](&u.objs, h, "MR")
-	if err != nil || m.mem == nil {
+	switch {
+	case err != nil || m.dm != nil:
 		return 0, 0
+	case m.odp != nil:
+		return m.pageSize, m.numTranslations()
 	}
 	return m.pageSize, m.mem.numBlocks(m.pageSize)
 }
@@ -195,6 +211,10 @@ func (m *mr) fillMKC(c prm.MKC, d *Device, iova uint64, a verbs.AccessFlags, var
 	c.SetUMREn(true)
 	c.SetMKey70(uint32(variant))
 	c.SetStartAddr(iova)
+	if m.odp != nil {
+		m.fillPaged(c)
+		return
+	}
 	c.SetLen(m.mem.length)
 }
 
@@ -207,8 +227,11 @@ func (u *Ucontext) DeregMR(c Caller, h Handle) error {
 }
 
 func (m *mr) length() uint64 {
-	if m.dm != nil {
+	switch {
+	case m.dm != nil:
 		return m.dmLength
+	case m.odp != nil:
+		return m.odp.length
 	}
 	return m.mem.length
 }
@@ -231,6 +254,7 @@ func (m *mr) destroy(k *call) error {
 		return err
 	}
 	k.unpin(m.mem)
+	m.unpage(k)
 	m.pd.refs--
 	if m.dm != nil {
 		m.dm.refs--

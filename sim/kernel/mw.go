@@ -60,7 +60,9 @@ func (u *Ucontext) allocMW(k *call, h Handle, typ verbs.MWType) (*mw, error) {
 		return nil, err
 	}
 	p.refs++
-	return &mw{u: u, pd: p, mkey: prm.MKeyOf(prm.CreateMKeyOut(out).MKeyIndex(), uint32(d.mkeys))}, nil
+	m := &mw{u: u, pd: p, mkey: prm.MKeyOf(prm.CreateMKeyOut(out).MKeyIndex(), uint32(d.mkeys))}
+	d.odp.keys[m.mkey>>8] = &odpKey{kind: keyOfWindow, key: m.mkey, entries: windowUnits}
+	return m, nil
 }
 
 // DeallocMW is DEALLOC_MW; a window that is bound loses its access.
@@ -77,6 +79,7 @@ func (m *mw) destroy(k *call) error {
 	if err := k.destroy(in); err != nil {
 		return err
 	}
+	delete(k.d.odp.keys, m.mkey>>8)
 	m.pd.refs--
 	return nil
 }

@@ -100,3 +100,13 @@ func (o *objects) empty(k *call) error {
 	o.deviceGone = true
 	return all.cleanup(k)
 }
+
+// any says whether there is an object of which f says yes.
+func (o *objects) any(f func(object) bool) bool {
+	for _, x := range o.tab {
+		if f(x) {
+			return true
+		}
+	}
+	return false
+}

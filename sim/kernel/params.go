@@ -28,6 +28,8 @@ type Params struct {
 	// MKeyCache is the order in which memory keys of deregistered regions are taken again. Zero is
 	// valid here too (LastKeyFirst).
 	MKeyCache MKeyCache
+	// Paging is the kernel's on-demand paging. Zero is valid here too (Paging6_2).
+	Paging PagingEra
 	// PageSize of the host in bytes. sim/mem has pages of 4096.
 	PageSize int
 	// CacheLine of the host in bytes, as the kernel reports it to the library at open.
@@ -67,6 +69,15 @@ type Params struct {
 	// ARPTimeout is how long the core waits for a neighbour that does not answer
 	// before a modify to RTR fails (rdma_resolve_ip: 1000 ms).
 	ARPTimeout sim.Time
+
+	// PageFault and PageFaultPage are what the driver takes to find the pages that an access needs: once for
+	// an event or a prefetch, and for each page.
+	PageFault, PageFaultPage sim.Time
+	// PageUpdate and PageUpdatePage are what it takes at least to change the device's translations, the device's
+	// part included: for each run of pages, and for each of its pages.
+	PageUpdate, PageUpdatePage sim.Time
+	// Invalidate and InvalidatePage likewise, to take pages away from the device.
+	Invalidate, InvalidatePage sim.Time
 }
 
 // maxNetMTU is the largest that mlx5 interfaces take.
@@ -76,12 +87,15 @@ const maxNetMTU = 9978
 func (p *Params) Validate() error {
 	v := reflect.ValueOf(*p)
 	for i := range v.NumField() {
-		if name := v.Type().Field(i).Name; name != "Generation" && name != "MKeyCache" && name != "PCIRevision" && name != "SQD" && v.Field(i).IsZero() {
+		if name := v.Type().Field(i).Name; name != "Generation" && name != "MKeyCache" && name != "PCIRevision" && name != "Paging" && name != "SQD" && v.Field(i).IsZero() {
 			return fmt.Errorf("kernel: parameter %s is missing: %w", name, syscall.EINVAL)
 		}
 	}
 	if p.MKeyCache > NoKeyAgain {
 		return fmt.Errorf("kernel: cache of memory keys %d: want lifo, fifo or none: %w", p.MKeyCache, syscall.EINVAL)
+	}
+	if p.Paging > Paging5_0 {
+		return fmt.Errorf("kernel: paging %d: want 6.2, 6.14, 5.16, 5.5 or 5.0: %w", p.Paging, syscall.EINVAL)
 	}
 	if p.Generation > Static {
 		return fmt.Errorf("kernel: generation %d: want dynamic or static: %w", p.Generation, syscall.EINVAL)

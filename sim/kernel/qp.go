@@ -52,6 +52,7 @@ type qp struct {
 	inline    uint32
 	asyncSeen uint32
 	groups    groups
+	holds     holders
 
 	state     verbs.QPState // as the driver remembers it
 	port      uint8
@@ -101,6 +102,7 @@ func (q *qp) destroy(k *call) error {
 		return err
 	}
 	d := q.u.dev
+	k.leaveTo(&q.holds)
 	delete(d.qps, q.qpn)
 	q.u.async.forget(&q.asyncSeen)
 	if q.bfreg != InvalidBFReg {

@@ -48,6 +48,9 @@ func (u *Ucontext) QueryDevice(c Caller) (a verbs.DeviceAttrEx, err error) {
 	a.MaxDMSize = k.memic.max
 	a.PhysPortCntEx = uint32(k.ports)
 	a.CQEComp = k.compression()
+	if k.odp.support {
+		a.ODPGeneralCaps, a.ODPRC, a.ODPUD, a.ODPXRC = k.odp.general(), k.odp.rc, k.odp.ud, k.odp.xrc
+	}
 	if u.bfregs != nil {
 		a.MaxDynBFRegs = u.bfregs.Dyn
 	}

@@ -41,12 +41,12 @@ func (k *call) changeCap(page uint16, f func(cur, most []byte) bool) error {
 // maxLogQP is what the driver's default profile asks for at most (2^18 QPs).
 const maxLogQP = 18
 
-// setCaps is set_hca_cap: general, atomic and RoCE pages.
+// setCaps is set_hca_cap: general, atomic, ODP and RoCE pages.
 func (d *Device) setCaps(k *call) error {
-	var atomic, roce bool
+	var atomic, roce, paging bool
 	err := k.changeCap(prm.CapGeneral, func(cur, most []byte) bool {
 		c, m := prm.HCACap(cur), prm.HCACap(most)
-		atomic, roce = m.Atomic(), m.RoCE()
+		atomic, roce, paging = m.Atomic(), m.RoCE(), c.PG()
 		c.SetLogMaxQP(min(maxLogQP, m.LogMaxQP()))
 		c.SetPKeyTableSize(0)
 		c.SetCmdifChecksum(0)
@@ -72,6 +72,11 @@ func (d *Device) setCaps(k *call) error {
 			return true
 		})
 		if err != nil {
+			return err
+		}
+	}
+	if paging {
+		if err := k.changeCap(prm.CapODP, choosePaging); err != nil {
 			return err
 		}
 	}
@@ -104,7 +109,7 @@ func (d *Device) readCaps(k *call) error {
 		return fmt.Errorf("port type %d, RoCE %v: neither RoCE nor InfiniBand: %w", g.PortType(), g.RoCE(), syscall.EOPNOTSUPP)
 	}
 	c.general(g)
-	if err := errors.Join(c.specialKeys(k, g), c.deviceMemory(k, g)); err != nil {
+	if err := errors.Join(c.specialKeys(k, g), c.deviceMemory(k, g), c.paging(k, g)); err != nil {
 		return err
 	}
 	if g.Atomic() {
@@ -130,14 +135,25 @@ func (d *Device) readCaps(k *call) error {
 
 // specialKeys is mlx5r_cmd_query_special_mkeys.
 func (c *caps) specialKeys(k *call, g prm.HCACap) error {
-	if c.dumpFill = g.DumpFillMKey(); !c.dumpFill {
+	c.endOfList = prm.InvalidLKey
+	c.dumpFill = g.DumpFillMKey()
+	if !c.dumpFill && !g.NullMKey() && !g.TerminateScatterListMKey() {
 		return nil
 	}
 	out, err := k.simple(prm.OpQuerySpecialContexts, 0)
 	if err != nil {
 		return err
 	}
-	c.dumpFillKey = prm.QuerySpecialContextsOut(out).DumpFillMKey()
+	keys := prm.QuerySpecialContextsOut(out)
+	if c.dumpFill {
+		c.dumpFillKey = keys.DumpFillMKey()
+	}
+	if g.NullMKey() {
+		c.nullKey = keys.NullMKey()
+	}
+	if g.TerminateScatterListMKey() {
+		c.endOfList = keys.TerminateScatterListMKey()
+	}
 	return nil
 }
 

@@ -34,7 +34,12 @@ func (u *Ucontext) ReregMR(c Caller, h Handle, r ReregReq) (lkey, rkey uint32, e
 		if m.dm != nil {
 			return fmt.Errorf("register memory again: a region of device memory: %w", syscall.EINVAL)
 		}
-		if err := m.rereg(k, &r); err != nil {
+		if m.odp != nil || r.pages() {
+			m, err = m.reregPaged(k, h, &r)
+		} else {
+			err = m.rereg(k, &r)
+		}
+		if err != nil {
 			return fmt.Errorf("register memory again: %w", err)
 		}
 		lkey, rkey = m.mkey, m.mkey
@@ -59,21 +64,8 @@ func (r *ReregReq) check() error {
 
 func (m *mr) rereg(k *call, r *ReregReq) error {
 	n := *m
-	if r.Flags&verbs.ReregAccess != 0 {
-		if err := checkMRAccess(r.Access); err != nil {
-			return err
-		}
-		if r.Access&verbs.AccessOnDemand != 0 {
-			return fmt.Errorf("on-demand paging is not modelled: %w", syscall.EOPNOTSUPP)
-		}
-		n.access = r.Access
-	}
-	if r.Flags&verbs.ReregPD != 0 {
-		p, err := lookup[*pd](&m.u.objs, r.PD, "PD")
-		if err != nil {
-			return err
-		}
-		n.pd = p
+	if err := n.take(k, r); err != nil {
+		return err
 	}
 	k.work += m.u.dev.p.RegMRBase
 	if r.Flags&verbs.ReregTranslation != 0 {
@@ -97,6 +89,27 @@ func (m *mr) rereg(k *call, r *ReregReq) error {
 		}
 	}
 	return m.replace(k, &n)
+}
+
+// take gives a region the rights and the PD of a request.
+func (m *mr) take(k *call, r *ReregReq) error {
+	if r.Flags&verbs.ReregAccess != 0 {
+		if err := checkMRAccess(r.Access); err != nil {
+			return err
+		}
+		if r.Access&verbs.AccessOnDemand != 0 && !k.d.caps.odp.support {
+			return fmt.Errorf("the device has no on-demand paging: %w", k.d.p.Paging.refusal())
+		}
+		m.access = r.Access
+	}
+	if r.Flags&verbs.ReregPD != 0 {
+		p, err := lookup[*pd](&m.u.objs, r.PD, "PD")
+		if err != nil {
+			return err
+		}
+		m.pd = p
+	}
+	return nil
 }
 
 // rightsMask are the rights and the PD of a key, as far as a UMR changes them.

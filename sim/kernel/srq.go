@@ -37,6 +37,7 @@ type srq struct {
 	stride    uint32 // bytes of a WQE, a power of two
 	refs      int    // QPs (usecnt)
 	asyncSeen uint32
+	holds     holders
 }
 
 // CreateSRQ is CREATE_SRQ. EINVAL: more WQEs or SGEs than the device has; EFAULT,
@@ -178,6 +179,7 @@ func (s *srq) destroy(k *call) error {
 	if err := k.destroy(in); err != nil {
 		return err
 	}
+	k.leaveTo(&s.holds)
 	delete(s.u.dev.srqs, s.srqn)
 	s.u.async.forget(&s.asyncSeen)
 	s.u.dbPages.unpin(k, s.dbAddr)

@@ -24,6 +24,10 @@ type Process struct {
 	NetRaw       bool // CAP_NET_RAW
 	// RAM bounds what processes pin together; nil: what they have is enough of a limit.
 	RAM *RAM
+	// Gone: the process has ended; faults in its memory are answered no more.
+	Gone bool
+
+	owed []owed // for invalidations of its memory
 }
 
 // RAM is the memory of a host whose processes are not simulated: they do not hold what they pin.

@@ -209,6 +209,8 @@ type umrRequest struct {
 	mask  uint64
 	mkc   func(c prm.MKC)
 	list  prm.MTT // nil: none
+	// offset is where the list begins, in units of umrUnit, with the flag for it.
+	offset uint64
 }
 
 // umrAlign is of how many bytes lists of translations are (MLX5_UMR_FLEX_ALIGNMENT).
@@ -232,6 +234,9 @@ func (k *call) post(r *umrRequest) error {
 	n += prm.UMRCtrlSegmentSize
 	umr.SetMKeyMask(r.mask)
 	umr.SetFlags(r.flags)
+	if r.flags&prm.UMRTranslationOffset != 0 {
+		umr.SetXLTOffset(r.offset)
+	}
 	r.mkc(prm.MKC(b[n : n+prm.MKCSize]))
 	n += prm.MKCSize
 	if r.list != nil {

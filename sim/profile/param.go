@@ -58,6 +58,7 @@ var generations = []string{"dynamic", "static"}
 var words = map[string][]string{
 	"uar.bf_conflict":   {"none", "serialize", "refetch"},
 	"kernel.mkey_cache": {"lifo", "fifo", "none"},
+	"kernel.paging":     {"6.2", "6.14", "5.16", "5.5", "5.0"},
 	"kernel.generation": generations, "provider.generation": generations,
 	"hca.link_layer":  hca.LinkLayerWords,
 	"hca.link_layers": hca.LinkLayersWords,

@@ -56,6 +56,7 @@ func (f *File) queryDeviceEx(k *uapi.Call, w *uapi.Write) error {
 	r.SetRCODPCaps(a.ODPRC)
 	r.SetUCODPCaps(a.ODPUC)
 	r.SetUDODPCaps(a.ODPUD)
+	r.SetXRCODPCaps(a.ODPXRC)
 	r.SetTimestampMask(a.CompletionTimestampMask)
 	r.SetHCACoreClock(a.HCACoreClockKHz)
 	r.SetMaxDMSize(a.MaxDMSize)

@@ -1,0 +1,80 @@
+package kernel
+
+import (
+	"fmt"
+	"syscall"
+
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+// PagingStats are the counters of a region, as `rdma statistic show mr` has them.
+type PagingStats struct {
+	Faults        uint64 // pages that handlers of faults made present, those that were included
+	Invalidations uint64 // pages taken away, by the rule of zapRange
+	Prefetch      uint64 // pages of ranges that were prefetched
+	// FaultsHandled and InvalidationsHandled count operations, since 6.14.
+	FaultsHandled, InvalidationsHandled uint64
+}
+
+// PagingCounters are those of a device, under the names that they had in 2014 (files of uverbsN, and of debugfs).
+type PagingCounters struct {
+	Faults            uint64 // num_page_faults
+	FaultPages        uint64 // num_page_fault_pages
+	Invalidations     uint64 // num_invalidations
+	InvalidationPages uint64 // num_invalidation_pages
+	Contentions       uint64 // invalidations_faults_contentions: looks for pages that an invalidation overtook
+	PrefetchesHandled uint64 // num_prefetches_handled
+	PrefetchPages     uint64 // num_prefetch_pages
+	FailedResolutions uint64 // num_failed_resolutions
+	UnknownKeys       uint64 // num_mrs_not_found
+	RegionPages       uint64 // num_odp_mr_pages
+	Regions           uint64 // num_odp_mrs
+	OrphanQueueFaults uint64 // of queues that are gone; nobody resumes them
+}
+
+// Fields calls f with where each counter is kept.
+func (c *PagingCounters) Fields(f func(name string, p *uint64)) {
+	f("num_page_faults", &c.Faults)
+	f("num_page_fault_pages", &c.FaultPages)
+	f("num_invalidations", &c.Invalidations)
+	f("num_invalidation_pages", &c.InvalidationPages)
+	f("invalidations_faults_contentions", &c.Contentions)
+	f("num_prefetches_handled", &c.PrefetchesHandled)
+	f("num_prefetch_pages", &c.PrefetchPages)
+	f("num_failed_resolutions", &c.FailedResolutions)
+	f("num_mrs_not_found", &c.UnknownKeys)
+	f("num_odp_mr_pages", &c.RegionPages)
+	f("num_odp_mrs", &c.Regions)
+}
+
+// MRCounters is RDMA_NLDEV_CMD_STAT_GET of a region (fill_stat_mr_entry): the counters that this kernel has, none of a region
+// whose memory is pinned, and none before 5.5.
+func (u *Ucontext) MRCounters(c Caller, h Handle) (all []verbs.NamedCounter, err error) {
+	u.dev.enter(c, false)
+	if err := u.usable(); err != nil {
+		return nil, err
+	}
+	m, err := lookup[*mr](&u.objs, h, "MR")
+	if err != nil {
+		return nil, fmt.Errorf("counters: %w", err)
+	}
+	if m.odp == nil {
+		return nil, nil
+	}
+	s, add := &m.paging.stats, func(name string, v uint64) { all = append(all, verbs.NamedCounter{Name: name, Value: v}) }
+	switch u.dev.p.Paging {
+	case Paging5_0:
+		return nil, fmt.Errorf("counters of regions: %w", syscall.EOPNOTSUPP)
+	case Paging6_14:
+		add("page_faults", s.Faults)
+		add("page_faults_handled", s.FaultsHandled)
+		add("page_invalidations", s.Invalidations)
+		add("page_invalidations_handled", s.InvalidationsHandled)
+		add("page_prefetch", s.Prefetch)
+	default:
+		add("page_faults", s.Faults)
+		add("page_invalidations", s.Invalidations)
+		add("page_prefetch", s.Prefetch)
+	}
+	return all, nil
+}
