@@ -93,7 +93,6 @@ type sendRare struct {
 	exactTimeout sim.Time // of the connection; timeout is an adaptive part of it
 	after        uint32   // selective repeat: PSN at the cursor before a packet was sent again
 	skipTo       uint32
-	sentBefore   uint32    // what sent was when a READ or an atomic was last asked for again
 	csReq        int       // bytes of a response that may be scattered to a CQE
 	paths        *avPaths  // of a UD QP, which has them instead of a peer
 	umr          *umrQueue // nil until the first UMR

@@ -13,7 +13,7 @@ func (q *requester) response(p *roce.Packet) {
 	if q.u.p.Credits && roce.CmpPSN(psn, q.sent) < 0 && q.credit(p) {
 		q.kick()
 	}
-	if !q.checkResponse(psn) {
+	if !q.checkResponse(p, psn) {
 		q.u.c.RxGhosts++
 		return
 	}
@@ -75,7 +75,7 @@ walk:
 	if q.una != before {
 		q.progress()
 	}
-	if lost && !q.mayBeOld(upto) && !q.breaks(rule.ImpliedNAKAsksAgain) && q.state != prm.QPStateERR {
+	if lost && !q.breaks(rule.ImpliedNAKAsksAgain) && q.state != prm.QPStateERR {
 		q.qs.add(prm.QCImpliedNAKSeqErr)
 		if q.useRetry() {
 			q.repair()
@@ -83,13 +83,6 @@ walk:
 		}
 	}
 	return !lost && q.state != prm.QPStateERR
-}
-
-// mayBeOld says whether an acknowledgement behind a READ or an atomic without its response may answer what was
-// sent before that was asked for again. It says nothing of the new response then; several of them come, since every
-// repeated request is acknowledged by the last PSN that was executed.
-func (q *requester) mayBeOld(upto uint32) bool {
-	return q.exact && roce.CmpPSN(upto, q.sentBefore) < 0
 }
 
 // progress is what every acknowledgement of something new does.

@@ -65,11 +65,11 @@ func (q *requester) checkWQE(m *msg, w *prm.SendWQE) prm.Syndrome {
 // checkResponse is the order in which a response is placed among the requests that are
 // outstanding (IBTA Vol. 1, 9.7.6). Those that belong to none are ghosts, and dropped; nothing
 // is ever answered.
-func (q *requester) checkResponse(psn uint32) bool {
+func (q *requester) checkResponse(p *roce.Packet, psn uint32) bool {
 	switch {
 	case !q.awaited(psn):
 		return false
-	case !q.awaitedAgain(psn):
+	case !q.awaitedAgain(p, psn):
 		return false
 	}
 	return true
@@ -228,9 +228,15 @@ func (q *requester) awaited(psn uint32) bool {
 }
 
 // awaitedAgain says whether a response can be that of a READ or an atomic that was asked for
-// again; others are of the request before.
-func (q *requester) awaitedAgain(psn uint32) bool {
-	return !q.exact || psn == q.una || q.breaks(rule.StaleResponsesAreDropped)
+// again; others are of the request before. So is an ACK of its PSN: each request that was sent again is acknowledged by
+// the last PSN that was executed, which may be that one.
+func (q *requester) awaitedAgain(p *roce.Packet, psn uint32) bool {
+	return !q.exact || psn == q.una && !isACK(p) || q.breaks(rule.StaleResponsesAreDropped)
+}
+
+// isACK says whether a response is an Acknowledge packet without data that is no NAK.
+func isACK(p *roce.Packet) bool {
+	return p.Info().Class == roce.ClassAck && p.AETH().Syndrome().Type() == roce.SyndromeTypeAck
 }
 
 // isRead says whether READ data may answer a message.

@@ -34,7 +34,7 @@ func (q *requester) rewind() {
 	for i := q.head; i != q.tail; i++ {
 		m := q.msg(i)
 		if m.n > 0 && roce.CmpPSN(q.una, roce.AddPSN(m.first, int32(m.n))) < 0 {
-			q.exact, q.sentBefore = m.kind != msgPush, q.sent
+			q.exact = m.kind != msgPush
 			if int32(i-q.cur) <= 0 {
 				q.cur = i
 				q.sq.ci, q.sq.got = m.idx, m.idx
