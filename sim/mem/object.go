@@ -150,22 +150,28 @@ func (o *Object) Truncate(size uint64) error {
 		}
 	}
 	o.dropPages(first)
-	return o.clearTail(size)
+	o.clearTail(size)
+	return nil
 }
 
 // clearTail makes the rest of the last page zero, so that growing again shows zeroes.
-func (o *Object) clearTail(size uint64) error {
+func (o *Object) clearTail(size uint64) {
 	i, off := size>>o.m.shift, size&(1<<o.m.shift-1)
-	if off == 0 || o.pages.get(i) == 0 && o.disk[i] == nil {
-		return nil
+	if off == 0 {
+		return
 	}
-	f, _, err := o.load(i)
-	if err != nil {
-		return err
+	switch e := o.pages.get(i); {
+	case e.present():
+		o.m.Write(PA(e.page()<<o.m.shift+off), make([]byte, 1<<o.m.shift-off))
+	case e.swapped():
+		clearFrom(o.m.lazy.swap.slots[e.page()].b, off)
+	default:
+		clearFrom(o.disk[i], off)
 	}
-	o.m.Write(PA(f.pg<<o.m.shift+off), make([]byte, 1<<o.m.shift-off))
-	return nil
 }
+
+// clearFrom makes zero what b has from off on.
+func clearFrom(b []byte, off uint64) { clear(b[min(off, uint64(len(b))):]) }
 
 // ReadAt is pread: io.EOF at the end.
 func (o *Object) ReadAt(p []byte, off int64) (n int, err error) {

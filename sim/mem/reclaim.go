@@ -78,7 +78,14 @@ func (m *Memory) obtain(n uint64) (start uint64, err error) {
 
 // makeFree reclaims until n pages are free, for what is mapped at once. It may end before.
 func (m *Memory) makeFree(n uint64) {
-	if free := m.size>>m.shift - m.used; m.lazy != nil && n > free {
+	if m.lazy == nil {
+		return
+	}
+	free := uint64(0)
+	for _, x := range m.free {
+		free += x.n
+	}
+	if n > free {
 		m.reclaim(n - free)
 	}
 }
