@@ -93,10 +93,14 @@ func TestOutcomes(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			r.Repeat = tt.repeat
+			told := 1
+			r.Repeat, r.Again = tt.repeat, func() { told++ }
 			got := run(t, r, tt.id, tt.body)
 			if got.Outcome != tt.want || !strings.Contains(got.Reason, tt.reason) {
 				t.Errorf("outcome %s (%s), want %s (%s)", got.Outcome, got.Reason, tt.want, tt.reason)
+			}
+			if told != tt.repeat {
+				t.Errorf("%d runs are told of, and there were %d", told, tt.repeat)
 			}
 			if differs := got.Differs != nil && len(got.Differs.Observations)+len(got.Differs.Reason) > 0; differs != (tt.want == report.Flaky) {
 				t.Errorf("the record of the repeat that differs: %+v", got.Differs)

@@ -23,6 +23,8 @@ type Runner struct {
 	Ledger *report.Ledger
 	// Repeat is how many times each case runs; a case whose records differ is flaky.
 	Repeat int
+	// Again is called before each run of a case but the first; it may be nil.
+	Again func()
 	// Options returns the options of a case's testbed; nil: none.
 	Options func(id string) spec.BedOptions
 
@@ -36,6 +38,9 @@ func (r *Runner) Run(e Entry, c spec.Case) report.Case {
 	}
 	first := r.once(e, c)
 	for i := 1; i < r.Repeat; i++ {
+		if r.Again != nil {
+			r.Again()
+		}
 		if again := r.once(e, c); !sameRecord(first, again) {
 			step, what := report.FirstDifference(&first, &again)
 			first.Outcome, first.Step, first.Differs = report.Flaky, step, &again

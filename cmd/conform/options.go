@@ -59,7 +59,7 @@ func (o *runOptions) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.wire, "wire", os.Getenv("LAB_WIRE"), "`INTERFACES` behind the first and the second device, as w0,w1, for cases that watch and disturb frames (default: $LAB_WIRE, which scripts/lab sets)")
 	f.StringVar(&o.peer, "peer", "", "`ADDRESS` of a conform agent whose device is the second node: unix:PATH or tcp:HOST:PORT (default: another device of this machine)")
 	f.StringVar(&o.peerKey, "peer-key", "", "`FILE` with the key of the agent")
-	f.DurationVar(&o.wall, "wall-limit", 0, "real time that a case may take before its worker is killed (default: 2m, or $LAB_WALL_LIMIT, which scripts/lab sets; on sim, where only the simulator itself can hang, 30m)")
+	f.DurationVar(&o.wall, "wall-limit", 0, "real time that a case, or each of its repeats, may take before its worker is killed (default: 2m, or $LAB_WALL_LIMIT, which scripts/lab sets; on sim, where only the simulator itself can hang, 30m)")
 }
 
 // processors returns how many CPUs are online. A container may have fewer than the machine.

@@ -122,6 +122,22 @@ func TestWorkerThatSaysNothing(t *testing.T) {
 	}
 }
 
+// The limit is that of each run of a case. A worker may tell of the runs that it was asked for.
+func TestRepeatsHaveTheLimitEach(t *testing.T) {
+	const again = `echo '{"again":true}' >&3; `
+	for script, want := range map[string]report.Outcome{
+		"for i in 1 2 3 4 5 6; do sleep 0.7; " + again + "done; sleep 0.7; " + `echo '{"finished":{"id":"DEV-001","outcome":"pass"}}' >&3`: report.Pass,
+		"while :; do " + again + "done": report.Error,
+	} {
+		s := rogue(`echo '{"hello":{}}' >&3; echo '{"started":"DEV-001"}' >&3; ` + script + "; sleep 1000")
+		s.Job.Cases, s.Job.Repeat, s.Wall = []string{"DEV-001"}, 7, 4*time.Second
+		res, err := s.Run(context.Background())
+		if c := res.Cases["DEV-001"]; err != nil || c.Outcome != want || strings.Contains(c.Reason, "hung") {
+			t.Errorf("%s: %v, %s (%s), want %s", script, err, c.Outcome, c.Reason, want)
+		}
+	}
+}
+
 // suite misbehaves in every way.
 func suite() *spec.Suite {
 	s := &spec.Suite{}

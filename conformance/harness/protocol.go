@@ -58,6 +58,7 @@ type Message struct {
 	Hello    *Hello       `json:"hello,omitempty"`
 	Started  string       `json:"started,omitempty"`
 	Finished *report.Case `json:"finished,omitempty"`
+	Again    bool         `json:"again,omitempty"` // the case that has started runs once more
 	Done     bool         `json:"done,omitempty"`
 }
 
@@ -118,10 +119,12 @@ type order struct {
 	greeted bool
 	left    map[string]bool // cases that it has not begun
 	running string
+	repeat  int // how many times each case runs
+	again   int // how many runs of the case are left
 }
 
-func newOrder(ids []string) *order {
-	o := &order{left: map[string]bool{}}
+func newOrder(ids []string, repeat int) *order {
+	o := &order{left: map[string]bool{}, repeat: repeat}
 	for _, id := range ids {
 		o.left[id] = true
 	}
@@ -143,7 +146,7 @@ func (o *order) check(m Message) error {
 			return fmt.Errorf("the start of %.*q, which it was not asked for now", maxQuoted, m.Started)
 		}
 		delete(o.left, m.Started)
-		o.running = m.Started
+		o.running, o.again = m.Started, o.repeat-1
 	case m.Finished != nil:
 		if o.running == "" || m.Finished.ID != o.running {
 			return fmt.Errorf("the end of %.*q, which it had not begun", maxQuoted, m.Finished.ID)
@@ -152,6 +155,10 @@ func (o *order) check(m Message) error {
 			return fmt.Errorf("the unknown outcome %.*q of %s", maxQuoted, m.Finished.Outcome, o.running)
 		}
 		o.running = ""
+	case m.Again:
+		if o.again--; o.running == "" || o.again < 0 {
+			return fmt.Errorf("another run of %q, which it was not asked for", o.running)
+		}
 	case !m.Done:
 		return errors.New("an empty message")
 	}

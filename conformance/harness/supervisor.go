@@ -20,7 +20,7 @@ type Supervisor struct {
 	Job     Job
 	// Shards is how many workers run at once.
 	Shards int
-	// Wall is how long, in real time, a worker may take to start and for each case.
+	// Wall is how long, in real time, a worker may take to start and for each run of a case.
 	// It is generous: a case has its own deadline in the testbed's time.
 	Wall time.Duration
 	// Stderr gets what the workers write to standard error; it may be nil.
@@ -185,7 +185,7 @@ func (s *Supervisor) worker(ctx context.Context, ids []string) (ending, error) {
 	}
 	defer w.stop()
 	memory.use(w.cmd.Process.Pid)
-	o := newOrder(ids)
+	o := newOrder(ids, s.Job.Repeat)
 	timer := time.NewTimer(s.Wall)
 	defer timer.Stop()
 	late := time.NewTimer(lateStart)

@@ -60,6 +60,7 @@ func Work(in io.Reader, targets Targets, suite *spec.Suite) error {
 	if hello.Error != "" {
 		return nil
 	}
+	runner.Again = func() { send(Message{Again: true}) }
 	items, err := pick(suite, job.Cases)
 	if err != nil {
 		return err
