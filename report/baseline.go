@@ -30,13 +30,38 @@ func (r *Run) Acceptable() error {
 	case p[KeyProvider] == "" || p[KeyPart] == "":
 		return errors.New("the record does not say which device it is of")
 	}
+	ran := false
 	for _, c := range r.Cases {
 		if c.Outcome.Bad() {
 			return fmt.Errorf("%s is %s: explain it in the ledger of deviations or mend it first", c.ID, c.Outcome)
 		}
+		ran = ran || c.Outcome != NotRun
+	}
+	if !ran {
+		return errors.New("no case of it has run")
 	}
 	return nil
 }
+
+// Supersedes returns the reason why a record takes from later runs what a baseline holds them to, or nil.
+func (r *Run) Supersedes(baseline *Run) error {
+	if r.Seed != baseline.Seed {
+		return fmt.Errorf("it is of seed %d, and this record of seed %d", baseline.Seed, r.Seed)
+	}
+	now := map[string]bool{}
+	for i := range r.Cases {
+		now[r.Cases[i].ID] = r.Cases[i].holds()
+	}
+	for i := range baseline.Cases {
+		if c := &baseline.Cases[i]; c.Strength == "H" && c.holds() && !now[c.ID] {
+			return fmt.Errorf("it fixes %s, which this record does not", c.ID)
+		}
+	}
+	return nil
+}
+
+// holds reports whether later runs are held to what the case of a baseline saw.
+func (c *Case) holds() bool { return c.Outcome == Unrecorded || c.Outcome == Pass }
 
 // emulated are drivers of devices that only hypervisors have.
 var emulated = map[string]string{
@@ -110,7 +135,7 @@ func (r *Run) Hold(baseline *Run) bool {
 	for i := range r.Cases {
 		c := &r.Cases[i]
 		b := was[c.ID]
-		if c.Outcome != Unrecorded || b == nil || b.Outcome != Unrecorded && b.Outcome != Pass {
+		if c.Outcome != Unrecorded || b == nil || !b.holds() {
 			continue
 		}
 		c.Outcome, c.Reason = Pass, ""

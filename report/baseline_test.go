@@ -44,6 +44,7 @@ func TestWhatIsNoBaseline(t *testing.T) {
 			Environment: map[string]string{KeyProvider: "mlx5", KeyPart: "0x1017", KeyMachine: VirtualMachine}},
 		"as PCI function 0000:07:00.0, say so with conform accept --passed-through": {Target: Target{Kind: "hw"},
 			Environment: map[string]string{KeyProvider: "mlx5", KeyPart: "0x1017", KeyMachine: VirtualMachine, KeyPCI: "0000:07:00.0"}},
+		"no case of it has run": {Target: Target{Kind: "hw"}, Environment: card, Cases: []Case{{ID: "RC-001", Outcome: NotRun}}},
 		"RC-001 is fail": {Target: Target{Kind: "hw"}, Environment: card, Cases: []Case{{ID: "RC-001", Outcome: Fail}}},
 	} {
 		if err := r.Acceptable(); err == nil || !strings.Contains(err.Error(), want) {
@@ -60,7 +61,7 @@ func TestPassedThroughCard(t *testing.T) {
 		for i := 0; i < len(more); i += 2 {
 			env[more[i]] = more[i+1]
 		}
-		return &Run{Target: Target{Kind: "hw"}, Environment: env}
+		return &Run{Target: Target{Kind: "hw"}, Environment: env, Cases: []Case{{ID: "RC-001", Outcome: Pass}}}
 	}
 	r := in()
 	if err := r.PassThrough(); err != nil || r.Acceptable() != nil || r.Environment[KeyPassedThrough] == "" {

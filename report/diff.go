@@ -84,6 +84,17 @@ func (c *Comparison) OK() bool {
 	return true
 }
 
+// Compared counts the cases that both runs have run.
+func (c *Comparison) Compared() int {
+	n := 0
+	for _, x := range c.Cases {
+		if x.Class != NotCompared && x.A != "" && x.B != "" {
+			n++
+		}
+	}
+	return n
+}
+
 // DiffOptions say what is compared.
 type DiffOptions struct {
 	// Common compares only the cases that both runs have; otherwise a case that only

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,12 +13,13 @@ import (
 )
 
 func newAccept() *cobra.Command {
-	into, passed := "baselines", false
+	into, passed, replace := "baselines", false, false
 	cmd := &cobra.Command{
 		Use:   "accept REPORT.json",
 		Short: "Make the record of a hardware run the baseline of its kind of device",
 		Long: "accept makes the record of a run on hardware, if no case of it is bad, the baseline of its provider and part. With\n" +
-			"conform --target=hw --baseline DIR/NAME.json later runs expect what this run saw in cases of strength H.",
+			"conform --target=hw --baseline DIR/NAME.json later runs expect what this run saw in cases of strength H. A baseline\n" +
+			"that is there is replaced, unless the record fixes less than it does.",
 		Args: needs(1, "a record, which conform --target=hw --report writes"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := outfile.NotStandard(outfile.Named{Flag: "--into", Path: into}); err != nil {
@@ -39,6 +41,11 @@ func newAccept() *cobra.Command {
 				return usagef("%w", err)
 			}
 			name := filepath.Join(into, r.BaselineName())
+			if !replace {
+				if err := superseded(cmd.Context(), name, r); err != nil {
+					return err
+				}
+			}
 			f, err := create(cmd.Context(), name)
 			if err != nil {
 				return err
@@ -51,6 +58,22 @@ func newAccept() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&passed, "passed-through", false, "the run was made in a virtual machine whose host has passed a real card through to it (vfio); the baseline says so")
+	cmd.Flags().BoolVar(&replace, "replace", false, "replace a baseline also by a record that fixes less")
 	cmd.Flags().StringVar(&into, "into", into, "directory for baselines")
 	return cmd
+}
+
+// superseded refuses to replace what is at path by a record that fixes less.
+func superseded(ctx context.Context, path string, r *report.Run) error {
+	if st, err := os.Stat(path); err != nil || !st.Mode().IsRegular() {
+		return nil // nothing is there that could be lost; create says what is wrong
+	}
+	old, err := report.ReadFile(ctx, path)
+	if err != nil {
+		return usagef("%s is there already, and is no baseline: %w; choose another --into, or remove it", path, err)
+	}
+	if err := r.Supersedes(old); err != nil {
+		return usagef("%s would be lost: %w: run the whole suite with that seed, or give --replace or another --into", path, err)
+	}
+	return nil
 }

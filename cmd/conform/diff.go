@@ -40,7 +40,11 @@ func newDiff() *cobra.Command {
 			if err != nil {
 				return usagef("%w", err)
 			}
-			return compareRuns(cmd.OutOrStdout(), a, b, format, common, verbose)
+			c, err := compareRuns(cmd.OutOrStdout(), a, b, format, common, verbose)
+			if c != nil && c.Compared() == 0 {
+				return usagef("no case was compared: none has run in both %s and %s", args[0], args[1])
+			}
+			return err
 		},
 	}
 	f := cmd.Flags()
@@ -51,19 +55,19 @@ func newDiff() *cobra.Command {
 }
 
 // compareRuns compares two records and prints the result.
-func compareRuns(w io.Writer, a, b *report.Run, format string, common, verbose bool) error {
+func compareRuns(w io.Writer, a, b *report.Run, format string, common, verbose bool) (*report.Comparison, error) {
 	ledger, err := conformance.LoadLedger()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, r := range []*report.Run{a, b} {
 		if err := ledger.Ambiguous(r.Platform()); err != nil {
-			return usagef("%w", err)
+			return nil, usagef("%w", err)
 		}
 	}
 	c, err := report.Diff(a, b, report.DiffOptions{Common: common, Ledger: ledger})
 	if err != nil {
-		return usagef("%w", err)
+		return nil, usagef("%w", err)
 	}
 	if format == "json" {
 		enc := json.NewEncoder(w)
@@ -72,7 +76,10 @@ func compareRuns(w io.Writer, a, b *report.Run, format string, common, verbose b
 		err = enc.Encode(c)
 	} else {
 		printDiff(w, c, verbose)
-		for _, r := range []*report.Run{a, b} {
+		for i, r := range []*report.Run{a, b} {
+			if r.Incomplete {
+				fmt.Fprintf(w, "finding: the %s record is of a run that did not end\n", [...]string{"first", "second"}[i])
+			}
 			for _, late := range ledger.Overdue(r.Platform(), time.Now()) {
 				fmt.Fprintln(w, "finding:", late)
 			}
@@ -81,7 +88,7 @@ func compareRuns(w io.Writer, a, b *report.Run, format string, common, verbose b
 	if err == nil && !c.OK() {
 		err = &status{code: exitFailed}
 	}
-	return err
+	return c, err
 }
 
 func printDiff(w io.Writer, c *report.Comparison, verbose bool) {

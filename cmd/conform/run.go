@@ -64,7 +64,7 @@ func runSuite(cmd *cobra.Command, o *runOptions) error {
 	}
 	if len(runs) == 2 {
 		// The simulator is the reference, and hardware ran first.
-		err = compareRuns(cmd.OutOrStdout(), runs[1], runs[0], "table", false, o.verbose)
+		_, err = compareRuns(cmd.OutOrStdout(), runs[1], runs[0], "table", false, o.verbose)
 	}
 	if err == nil && bad {
 		err = &status{code: exitFailed}
