@@ -18,6 +18,10 @@ func FlagError(err error) error {
 	switch flag.Value.Type() {
 	case "uint64":
 		takes = "a whole number from 0 to 18446744073709551615, such as 1"
+	case "uint8":
+		takes = "a whole number from 0 to 255, such as 1"
+	case "uint16":
+		takes = "a whole number from 0 to 65535, such as 1"
 	case "int":
 		takes = "a whole number, such as 1"
 	case "duration":

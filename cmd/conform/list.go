@@ -43,7 +43,10 @@ func newList() *cobra.Command {
 		Short: "Count the cases of each area, written and in the catalogue; or list the cases of the given areas",
 		RunE: func(cmd *cobra.Command, areas []string) error {
 			if formats := []string{"table", "json"}; !slices.Contains(formats, o.format) {
-				return usagef("unknown format %q%s", o.format, input.Suggest(o.format, formats))
+				return usagef("unknown format %q%s; formats are table and json", o.format, input.Suggest(o.format, formats))
+			}
+			if o.done && o.missing {
+				return usagef("--done and --missing exclude each other: give one of them, or none for all cases")
 			}
 			if o.capabilities {
 				return listCapabilities(cmd.OutOrStdout(), o.format)
@@ -209,6 +212,9 @@ func show(w io.Writer, ids []string) error {
 		id = strings.ToUpper(id)
 		e, ok := cat.Find(id)
 		if !ok {
+			if err := meantCase(id); err != nil {
+				return err
+			}
 			return usagef("unknown case %q%s", id, input.Suggest(id, allIDs(cat)))
 		}
 		if n > 0 {

@@ -114,8 +114,16 @@ func newRoot() *cobra.Command {
 	run := &cobra.Command{
 		Use:   "run",
 		Short: "Run the suite (the default command)",
-		Args:  cobra.NoArgs,
-		RunE:  root.RunE,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			if err := meantCase(args[0]); err != nil {
+				return err
+			}
+			return usagef("run takes no %q: flags choose the cases (conform run --help)", args[0])
+		},
+		RunE: root.RunE,
 	}
 	o.flags(root.Flags())
 	o.flags(run.Flags())
@@ -191,7 +199,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
 	if flag, ok := strings.CutPrefix(err.Error(), "unknown flag: "); ok {
-		return usagef("unknown flag %s%s", flag, input.Suggest(flag, names))
+		return usagef("unknown flag %s%s; see %s --help", flag, input.Suggest(flag, names), cmd.CommandPath())
 	}
 	return usagef("%w", input.FlagError(err))
 }

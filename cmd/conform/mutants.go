@@ -54,8 +54,13 @@ func newMutants() *cobra.Command {
 			"Exit status: 0 every mutant is killed or explained in fixtures/mutants/survivors.yaml, 1 a mutant is neither, or an\n" +
 			"explained one is killed, 2 wrong usage, 130 interrupted.",
 		Example: "  conform mutants\n  conform mutants --filter RC,'mr-*' --report mutants.json\n  conform mutants --list",
-		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return runMutants(cmd, o) },
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usagef("mutants takes no %q: conform mutants --filter %s", args[0], strings.Join(args, ","))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return runMutants(cmd, o) },
 	}
 	f := cmd.Flags()
 	f.StringSliceVar(&o.filter, "filter", nil, "run mutants with these `NAMES` or of these areas; * stands for any characters")

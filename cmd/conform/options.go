@@ -102,6 +102,9 @@ func (o *runOptions) of(target string, parallel bool) *runOptions {
 
 // check refuses options that are impossible or contradict each other.
 func (o *runOptions) check() error {
+	if o.target == "hw,sim" {
+		return usagef("unknown target %q (did you mean \"sim,hw\"?)", o.target)
+	}
 	if targets := []string{"sim", "hw", "sim,hw"}; !slices.Contains(targets, o.target) {
 		return usagef("unknown target %q%s; targets are sim, hw and sim,hw", o.target, input.Suggest(o.target, targets))
 	}
