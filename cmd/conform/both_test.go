@@ -1,11 +1,14 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // standIn makes a program that takes the part of conform-hw: it runs the cases on the simulator,
@@ -58,6 +61,23 @@ func TestBothTargetsOrNone(t *testing.T) {
 	left, err := os.ReadDir(dir)
 	if code != exitUsage || out != "" || !strings.Contains(stderr, `"none"`) || err != nil || len(left) != 0 {
 		t.Errorf("exit %d, %v left:\n%s%s", code, left, out, stderr)
+	}
+}
+
+// A run of both that is interrupted in the first leaves nothing of the second.
+func TestBothTargetsInterrupted(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(t.TempDir(), "conform-hw")
+	if err := os.WriteFile(path, []byte("#!/bin/sh\necho '{\"hello\":{}}' >&3; echo '{\"started\":\"ATOM-001\"}' >&3; exec sleep 1000\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("CONFORM_HW", path)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	code := execute(ctx, []string{"--target=sim,hw", "--label-filter", "ATOM-001", "--report", filepath.Join(dir, "run.json")}, io.Discard, io.Discard)
+	left, err := filepath.Glob(filepath.Join(dir, "*"))
+	if code != exitInterrupted || err != nil || len(left) != 1 || filepath.Base(left[0]) != "run-hw.json" {
+		t.Errorf("exit %d, %v left", code, left)
 	}
 }
 

@@ -50,13 +50,12 @@ func runSuite(cmd *cobra.Command, o *runOptions) error {
 	for i, j := range jobs {
 		run, err := j.run(cmd)
 		if err != nil {
-			for _, rest := range jobs[i:] {
-				rest.out.abort()
-			}
+			abort(jobs[i:])
 			return j.out.journal.mention(err)
 		}
 		printRun(cmd.OutOrStdout(), j.runOptions, run)
 		if run.Incomplete {
+			abort(jobs[i+1:])
 			return &status{code: exitInterrupted}
 		}
 		bad = bad || !run.OK() || j.out.journal.failed()
@@ -70,6 +69,13 @@ func runSuite(cmd *cobra.Command, o *runOptions) error {
 		err = &status{code: exitFailed}
 	}
 	return err
+}
+
+// abort discards the outputs of runs that do not take place.
+func abort(jobs []*job) {
+	for _, j := range jobs {
+		j.out.abort()
+	}
 }
 
 // jobs prepares the runs of the targets. Hardware comes first, because its problems show at once.
@@ -103,9 +109,7 @@ func (o *runOptions) jobs(ctx context.Context, parallel bool) ([]*job, error) {
 			j.out, err = j.open(ctx)
 		}
 		if err != nil {
-			for _, made := range jobs {
-				made.out.abort()
-			}
+			abort(jobs)
 			return nil, err
 		}
 		jobs = append(jobs, j)
