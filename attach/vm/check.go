@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -46,8 +47,12 @@ func (cfg *Config) Check() error {
 			return fmt.Errorf("%s %q: there is no such folder", f.flag, f.path)
 		}
 	}
-	if _, err := os.Getwd(); cfg.Folder == "" && err != nil {
+	folder, err := filepath.Abs(cfg.Folder)
+	if err != nil {
 		return fmt.Errorf("the folder in which this command was started is gone, and the guest would share it: change to one that is there, or use --folder")
+	}
+	if folder, err = filepath.EvalSymlinks(folder); err == nil && folder == "/" {
+		return fmt.Errorf("the root of this machine cannot be the folder that the guest may write to: start the command in another one, or name one with --folder")
 	}
 	for _, s := range cfg.Sockets {
 		if st, err := os.Stat(s); err != nil || st.Mode().Type() != fs.ModeSocket {

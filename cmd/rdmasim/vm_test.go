@@ -34,6 +34,7 @@ func TestGuestRefusals(t *testing.T) {
 		{[]string{"--kernel", "\x1b[31m"}, `--kernel "\x1b[31m": a series such as 6.1`},
 		{[]string{"--kernel", filepath.Join(dir, "none.deb")}, "there is no such file"},
 		{[]string{"--folder", filepath.Join(dir, "none")}, "there is no such folder"},
+		{[]string{"--folder", "/"}, "the root of this machine cannot be the folder"},
 		{[]string{"--root", "/etc/passwd"}, "--root \"/etc/passwd\": there is no such folder"},
 		{[]string{"--connect", filepath.Join(dir, "none")}, "there is no such socket: start rdmasim pci"},
 		{[]string{"--connect", dir}, "there is no such socket"},
