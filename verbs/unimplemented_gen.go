@@ -220,6 +220,10 @@ func (UnimplementedPD) AllocNullMR(t Thread) (r0 MR, _ error) {
 	return r0, unimplemented("PD.AllocNullMR")
 }
 
+func (UnimplementedPD) AdviseMR(t Thread, advice AdviseMRAdvice, flags AdviseMRFlags, ranges []SGE) error {
+	return unimplemented("PD.AdviseMR")
+}
+
 func (UnimplementedPD) RegDMMR(t Thread, dm DM, off, length uint64, access AccessFlags) (r0 MR, _ error) {
 	return r0, unimplemented("PD.RegDMMR")
 }
@@ -275,6 +279,10 @@ func (UnimplementedMR) Unimport(t Thread) error { return unimplemented("MR.Unimp
 
 func (UnimplementedMR) Rereg(t Thread, flags ReregFlags, pd PD, addr, length uint64, access AccessFlags) error {
 	return unimplemented("MR.Rereg")
+}
+
+func (UnimplementedMR) Counters(t Thread) (r0 []NamedCounter, _ error) {
+	return r0, unimplemented("MR.Counters")
 }
 
 func (UnimplementedMR) Dereg(t Thread) error { return unimplemented("MR.Dereg") }

@@ -182,6 +182,8 @@ type PD interface {
 	// AllocNullMR is ibv_alloc_null_mr ("nullmr"): by its local key, which is valid for every
 	// address, writes go nowhere and reads give zeros. EOPNOTSUPP: the device has none.
 	AllocNullMR(t Thread) (MR, error)
+	// AdviseMR is ibv_advise_mr: what of regions of on-demand paging will be used soon.
+	AdviseMR(t Thread, advice AdviseMRAdvice, flags AdviseMRFlags, ranges []SGE) error
 	// RegDMMR is ibv_reg_dm_mr: its addresses begin at 0.
 	RegDMMR(t Thread, dm DM, off, length uint64, access AccessFlags) (MR, error)
 	CreateQP(t Thread, attr QPInitAttr) (QP, error)
@@ -208,6 +210,9 @@ type MR interface {
 	Unimport(t Thread) error
 	// Rereg is ibv_rereg_mr. Its error is a *ReregError. The keys may change.
 	Rereg(t Thread, flags ReregFlags, pd PD, addr, length uint64, access AccessFlags) error
+	// Counters are those that the kernel has of the region (rdma statistic show mr), in its order. EOPNOTSUPP: they cannot
+	// be read.
+	Counters(t Thread) ([]NamedCounter, error)
 	Dereg(t Thread) error
 }
 

@@ -212,6 +212,17 @@ func (p *pd) AllocNullMR(t verbs.Thread) (verbs.MR, error) {
 	return &mr{m: m}, nil
 }
 
+// AdviseMR is ibv_advise_mr.
+func (p *pd) AdviseMR(t verbs.Thread, advice verbs.AdviseMRAdvice, flags verbs.AdviseMRFlags, ranges []verbs.SGE) error {
+	defer enterCall(t, "ibv_advise_mr").leaveCall()
+	s := make([]C.struct_ibv_sge, len(ranges)+1) // never none, so that there is an address
+	for i, r := range ranges {
+		s[i] = C.struct_ibv_sge{addr: C.uint64_t(r.Addr), length: C.uint32_t(r.Length), lkey: C.uint32_t(r.LKey)}
+	}
+	ret, err := C.hw_advise_mr(p.p, C.uint32_t(advice), C.uint32_t(flags), &s[0], C.uint32_t(len(ranges)))
+	return failed("ibv_advise_mr", ret, err)
+}
+
 func (m *mr) LKey() uint32   { return uint32(m.m.lkey) }
 func (m *mr) RKey() uint32   { return uint32(m.m.rkey) }
 func (m *mr) Addr() uint64   { return uint64(uintptr(m.m.addr)) }

@@ -299,6 +299,11 @@ int hw_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, uint64_t addr, 
 	return ibv_rereg_mr(mr, flags, pd, (void *)(uintptr_t)addr, length, access);
 }
 
+int hw_advise_mr(struct ibv_pd *pd, uint32_t advice, uint32_t flags, struct ibv_sge *ranges, uint32_t n)
+{
+	return ibv_advise_mr(pd, advice, flags, ranges, n);
+}
+
 int hw_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, const struct hw_send *b)
 {
 	struct ibv_mw_bind m = { .wr_id = b->id, .send_flags = b->flags,

@@ -70,6 +70,7 @@ long hw_query_gid_table(struct ibv_context *ctx, struct ibv_gid_entry *e, size_t
 struct ibv_mr *hw_reg_mr(struct ibv_pd *pd, uint64_t addr, uint64_t length, unsigned access);
 struct ibv_mr *hw_reg_mr_iova(struct ibv_pd *pd, uint64_t addr, uint64_t length, uint64_t iova, unsigned access);
 int hw_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, uint64_t addr, uint64_t length, int access);
+int hw_advise_mr(struct ibv_pd *pd, uint32_t advice, uint32_t flags, struct ibv_sge *ranges, uint32_t n);
 int hw_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, const struct hw_send *b);
 struct ibv_pd *hw_parent_domain(struct ibv_context *ctx, struct ibv_pd *pd, struct ibv_td *td, uint32_t mask,
 				int custom_alloc, int custom_free, int given);

@@ -116,6 +116,24 @@ func (m *MR) Rereg(vt verbs.Thread, flags verbs.ReregFlags, pd verbs.PD, addr, l
 	return nil
 }
 
+// AdviseMR is ibv_advise_mr.
+func (p *PD) AdviseMR(vt verbs.Thread, advice verbs.AdviseMRAdvice, flags verbs.AdviseMRFlags, ranges []verbs.SGE) error {
+	t := p.ctx.enter(vt)
+	if err := p.ctx.u.AdviseMR(t.caller, p.h, advice, flags, ranges); err != nil {
+		return fmt.Errorf("advise_mr: %w", err)
+	}
+	return nil
+}
+
+// Counters are the kernel's of the region.
+func (m *MR) Counters(vt verbs.Thread) ([]verbs.NamedCounter, error) {
+	t := m.ctx.enter(vt)
+	if m.kind == mrNull {
+		return nil, nil
+	}
+	return m.ctx.u.MRCounters(t.caller, m.h)
+}
+
 // Dereg is ibv_dereg_mr.
 func (m *MR) Dereg(vt verbs.Thread) error {
 	t := m.ctx.enter(vt)

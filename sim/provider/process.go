@@ -84,6 +84,7 @@ func (p *Process) Exit(c kernel.Caller) {
 		}
 	}
 	p.fds = nil
+	p.K.Gone = true
 }
 
 // Mappings counts the device pages that the process maps.

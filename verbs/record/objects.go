@@ -56,6 +56,21 @@ func (m *mr) Dereg(t verbs.Thread) error {
 	return err
 }
 
+func (p *pd) AdviseMR(t verbs.Thread, advice verbs.AdviseMRAdvice, flags verbs.AdviseMRFlags, ranges []verbs.SGE) error {
+	err := p.PD.AdviseMR(innerThread(t), advice, flags, ranges)
+	args := list(uint32(advice), mask(flags))
+	for _, s := range ranges {
+		args = append(args, p.c.r.addr(s.Addr), fmt.Sprint(s.Length), p.c.r.key(s.LKey))
+	}
+	p.c.r.add(t, "advise_mr", args, err)
+	return err
+}
+
+// Counters are not recorded: what they say of a real system depends on what else it does.
+func (m *mr) Counters(t verbs.Thread) ([]verbs.NamedCounter, error) {
+	return m.MR.Counters(innerThread(t))
+}
+
 func (p *pd) CreateQP(t verbs.Thread, a verbs.QPInitAttr) (verbs.QP, error) {
 	in := a
 	in.SendCQ, in.RecvCQ = bareCQ(a.SendCQ), bareCQ(a.RecvCQ)
