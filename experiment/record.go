@@ -143,7 +143,12 @@ func (r *recorder) end(err error) error {
 	}
 	var lost error
 	if r.capture != nil {
-		lost = r.capture.Commit(func(io.Writer) error { return errors.Join(r.frames.Close(), r.buf.Flush()) })
+		lost = r.capture.Commit(func(io.Writer) error {
+			if err := r.frames.Close(); err != nil { // that of the buffer too, which keeps its first
+				return err
+			}
+			return r.buf.Flush()
+		})
 	}
 	if r.timeline != nil {
 		lost = errors.Join(lost, r.timeline.Commit(func(io.Writer) error { return nil }))
