@@ -153,6 +153,21 @@ func TestScenarioRefused(t *testing.T) {
 	}
 }
 
+// A cable has two ends: a load between hosts that none joins would end with a message of the transport's retries.
+func TestLoadNeedsACable(t *testing.T) {
+	for hosts, joined := range map[string]bool{"from: 0, to: 1": true, "from: 1, to: 0": true, "from: 2, to: 3": true, "from: 3, to: 3": true,
+		"from: 0, to: 2": false, "from: 1, to: 2": false, "from: 4, to: 0": false} {
+		text := "name: x\nhosts: 5\nlink: %s\ntraffic:\n  - {" + hosts + "}\n"
+		if _, err := ParseScenario("s.yaml", fmt.Appendf(nil, text, "switch")); err != nil {
+			t.Errorf("%s, switch: %v", hosts, err)
+		}
+		_, err := ParseScenario("s.yaml", fmt.Appendf(nil, text, "cable"))
+		if joined != (err == nil) || err != nil && !strings.Contains(err.Error(), "no cable joins them") {
+			t.Errorf("%s: %v", hosts, err)
+		}
+	}
+}
+
 // In the static generation thread domains have registers of their own, whose numbers follow
 // those of the table that QPs without a thread domain share.
 func TestBFRegMapNumbers(t *testing.T) {

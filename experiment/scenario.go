@@ -197,6 +197,9 @@ func (s *Scenario) check() error {
 		if s.Link == "loopback" && t.From != *t.To {
 			return s.doc.Errorf(at+".to", "with link: loopback, from and to are the same host")
 		}
+		if s.Link == "cable" && t.From != *t.To && t.From^1 != *t.To {
+			return s.doc.Errorf(at+".to", "from %d to %d: no cable joins them, for cables join hosts 0 and 1, 2 and 3 and so on: give link: switch", t.From, *t.To)
+		}
 		for _, c := range t.Cores {
 			if c < 0 || c >= s.Cores {
 				return s.doc.Errorf(at+".cores", "core %d: the hosts have cores 0 to %d", c, s.Cores-1)
