@@ -112,8 +112,8 @@ func TestDiffOfNothing(t *testing.T) {
 	none := recordOf(t, at("none.json"), report.Run{Incomplete: true}, map[string]report.Outcome{"PD-006": report.NotRun, "PD-007": report.NotRun})
 	some := recordOf(t, at("some.json"), report.Run{Incomplete: true}, map[string]report.Outcome{"PD-006": report.Pass, "PD-007": report.NotRun})
 	for _, args := range [][]string{{"--common", a, other}, {empty, empty}, {a, none}, {none, a}, {"--common", a, empty}, {"--format", "json", a, none}} {
-		if code, _, stderr := command(t, append([]string{"diff"}, args...)...); code != exitUsage || !strings.Contains(stderr, "no case was compared") {
-			t.Errorf("diff %v: exit %d, %s", args, code, stderr)
+		if code, stdout, stderr := command(t, append([]string{"diff"}, args...)...); code != exitUsage || strings.Contains(stdout, "ok:") || !strings.Contains(stderr, "no case was compared") {
+			t.Errorf("diff %v: exit %d, %s%s", args, code, stdout, stderr)
 		}
 	}
 	if code, stdout, _ := command(t, "diff", a, some); code != exitOK || !strings.Contains(stdout, "the second record is of a run that did not end") {

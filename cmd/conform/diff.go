@@ -116,8 +116,11 @@ func printDiff(w io.Writer, c *report.Comparison, verbose bool) {
 	}
 	_ = tw.Flush() // to the same writer as what follows, which would fail too
 	end := "ok"
-	if !c.OK() {
+	switch {
+	case !c.OK():
 		end = "DIFFERENT"
+	case c.Compared() == 0:
+		end = "NOTHING COMPARED"
 	}
 	fmt.Fprintf(w, "%s: %d cases, %s against %s\n", end, len(c.Cases), platformName(c.A), platformName(c.B))
 }
