@@ -87,6 +87,16 @@ type MapOptions struct {
 	// Lazy: pages come with their first touch, can be reclaimed, and cost nothing until then. Without it the
 	// simulator has all pages at once and keeps them; a real kernel is lazy at any rate.
 	Lazy bool
+	// NoAccess: PROT_NONE, which keeps addresses.
+	NoAccess bool
+	// Object is what is mapped, from byte ObjectOffset on (MAP_SHARED, or with Private MAP_PRIVATE); nil: anonymous memory.
+	Object       MemObject
+	ObjectOffset uint64
+	Private      bool
+	// At is the address of the mapping, without Offset (MAP_FIXED: what is there is unmapped); 0: anywhere.
+	At uint64
+	// NoReplace: EEXIST when something is mapped there (MAP_FIXED_NOREPLACE).
+	NoReplace bool
 }
 
 // Buffer is memory of a process. Addr is what goes into an SGE.

@@ -254,7 +254,7 @@ func testParams() Params {
 		Syscall: 100 * sim.Nanosecond, CreateQP: sim.Microsecond, CreateCQ: sim.Microsecond,
 		RegMRBase: sim.Microsecond, RegMRPage: 10 * sim.Nanosecond,
 		Interrupt: sim.Microsecond, Wakeup: 2 * sim.Microsecond, ARPTimeout: sim.Second,
-		PageFault: 5 * sim.Microsecond, PageFaultPage: 100 * sim.Nanosecond, PageUpdate: 5 * sim.Microsecond, PageUpdatePage: 15 * sim.Nanosecond,
+		MinorFault: sim.Microsecond / 2, MajorFault: 60 * sim.Microsecond, PageFault: 5 * sim.Microsecond, PageFaultPage: 100 * sim.Nanosecond, PageUpdate: 5 * sim.Microsecond, PageUpdatePage: 15 * sim.Nanosecond,
 		Invalidate: 17 * sim.Microsecond, InvalidatePage: 43 * sim.Nanosecond,
 	}
 }

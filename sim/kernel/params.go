@@ -70,6 +70,9 @@ type Params struct {
 	// before a modify to RTR fails (rdma_resolve_ip: 1000 ms).
 	ARPTimeout sim.Time
 
+	// MinorFault and MajorFault are what a thread takes for a page fault of its own, on memory that is mapped lazily: where
+	// the page is made or found in memory, and where it is read from swap or from a file.
+	MinorFault, MajorFault sim.Time
 	// PageFault and PageFaultPage are what the driver takes to find the pages that an access needs: once for
 	// an event or a prefetch, and for each page.
 	PageFault, PageFaultPage sim.Time

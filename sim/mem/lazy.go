@@ -125,6 +125,12 @@ func (s *Space) reachesLazy(va VA, n uint64) bool {
 	return s.lazy != nil && end > uint64(va) && s.lazy.first(va, VA(end)) != nil
 }
 
+// asLinux reports whether holes in [va, va+n) are as Linux has it: where a part is mapped lazily, or could have been. An error
+// elsewhere tells of a stale address.
+func (s *Space) asLinux(va VA, n uint64) bool {
+	return s.reachesLazy(va, n) || s.lazy != nil && va < firstVA && n <= uint64(firstVA-va)
+}
+
 // eachEager calls f for every page in [va, end) that was mapped at once, in the order of addresses.
 func (s *Space) eachEager(va, end VA, f func(v *mapping, i uint64)) {
 	for _, v := range slices.Clone(s.maps) {

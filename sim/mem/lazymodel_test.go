@@ -124,16 +124,6 @@ func (p *modelProc) hole(va VA, n int) bool {
 	return false
 }
 
-// none reports whether no page of a range is mapped.
-func (p *modelProc) none(va VA, n int) bool {
-	for i := range n {
-		if p.pages[va+VA(i)*PageSize] != nil {
-			return false
-		}
-	}
-	return true
-}
-
 // fork is the child's memory.
 func (p *modelProc) fork(child *Space) *modelProc {
 	c := newModelProc(child)

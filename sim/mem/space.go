@@ -211,7 +211,7 @@ func (s *Space) pageRange(what string, va VA, n uint64) (pages uint64, err error
 // notifiers are called first. Pinned pages live on until they are unpinned, as on Linux.
 func (s *Space) Unmap(va VA, n uint64) error {
 	pages, err := s.pageRange("unmap", va, n)
-	if err != nil && s.reachesLazy(va, n) {
+	if err != nil && s.asLinux(va, n) {
 		return s.unmapLazily(va, n)
 	}
 	if err != nil {
@@ -281,7 +281,7 @@ func (s *Space) drop(v *mapping) {
 // range is mapped lazily a hole is ENOMEM, and what lies before it has changed.
 func (s *Space) Protect(va VA, n uint64, prot Prot) error {
 	pages, err := s.pageRange("protect", va, n)
-	if err != nil && s.reachesLazy(va, n) {
+	if err != nil && s.asLinux(va, n) {
 		return s.protectLazily(va, n, prot)
 	}
 	if err != nil {

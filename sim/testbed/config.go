@@ -67,6 +67,9 @@ type HostConfig struct {
 	Cores   int
 	Memory  uint64 // bytes
 	Devices int
+	// Resident bounds the physical memory of what is mapped lazily, in bytes; 0: there is no bound but Memory, and
+	// swap without end. With a bound, Swap is the size of the swap.
+	Resident, Swap uint64
 }
 
 // Default is the testbed of conform with the given profile: host0 and host1, one

@@ -1,7 +1,6 @@
 package testbed
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -76,6 +75,7 @@ type process struct {
 	obituary string // why, when it ended by itself
 	onDeath  []func(at sim.Time)
 	regions  []region // that it has registered, where the plan asks for them
+	objects  []*mem.Object
 }
 
 // region is memory that was registered.
@@ -178,6 +178,9 @@ func (p *process) end(th *provider.Thread) {
 	}
 	p.lib.Exit(by)
 	p.lib.K.Space.Release()
+	for _, o := range p.objects {
+		o.Close()
+	}
 	for _, f := range p.onDeath {
 		f(now())
 	}
@@ -238,97 +241,3 @@ var (
 	_ verbs.MappingLister = (*process)(nil)
 	_ verbs.Dropper       = (*process)(nil)
 )
-
-// Map maps anonymous memory, with a page more when it begins inside one.
-func (p *process) Map(t verbs.Thread, length uint64, o verbs.MapOptions) (verbs.Buffer, error) {
-	provider.Of(t).P.Sync()
-	page := uint64(p.host.PageSize())
-	if o.PageSize != 0 && o.PageSize != page && o.PageSize != 2<<20 && o.PageSize != 1<<30 {
-		return nil, fmt.Errorf("map: no pages of %d bytes: %w", o.PageSize, syscall.EINVAL)
-	}
-	page = max(page, o.PageSize)
-	if o.Offset >= page {
-		return nil, fmt.Errorf("map: offset %d in a page of %d: %w", o.Offset, page, syscall.EINVAL)
-	}
-	prot := mem.Read | mem.Write
-	if o.ReadOnly {
-		prot = mem.Read
-	}
-	if length > 1<<47 {
-		return nil, fmt.Errorf("map %d bytes: %w", length, syscall.ENOMEM)
-	}
-	n := (length + o.Offset + page - 1) &^ (page - 1)
-	how := mem.MapOptions{Prot: prot, PageSize: o.PageSize, Lazy: o.Lazy}
-	va, err := p.lib.K.Space.MapWith(n, how)
-	if err != nil {
-		return nil, err
-	}
-	return &buffer{p: p, va: va, mapped: n, addr: va + mem.VA(o.Offset), n: length, how: how}, nil
-}
-
-// buffer is mapped memory. Threads of other processes cannot touch it.
-type buffer struct {
-	p      *process
-	va     mem.VA // of the mapping
-	mapped uint64
-	addr   mem.VA
-	n      uint64
-	how    mem.MapOptions
-}
-
-func (b *buffer) Addr() uint64 { return uint64(b.addr) }
-func (b *buffer) Len() uint64  { return b.n }
-
-var errForeign = errors.New("memory of another process")
-
-func (b *buffer) check(t verbs.Thread, n int, off int64) error {
-	th := provider.Of(t)
-	if t.Process() != verbs.Process(b.p) {
-		return fmt.Errorf("thread %q: %w: %w", t.Name(), errForeign, syscall.EFAULT)
-	}
-	if off < 0 || uint64(off) > b.n || uint64(n) > b.n-uint64(off) {
-		return fmt.Errorf("%d bytes at %d of a buffer of %d: %w", n, off, b.n, syscall.EFAULT)
-	}
-	th.P.Sync()
-	return nil
-}
-
-// ReadAt copies from the buffer. A program's own reads and writes cost it nothing.
-func (b *buffer) ReadAt(t verbs.Thread, p []byte, off int64) (int, error) {
-	if err := b.check(t, len(p), off); err != nil {
-		return 0, err
-	}
-	if err := b.p.lib.K.Space.ReadAt(p, b.addr+mem.VA(off)); err != nil {
-		return 0, err
-	}
-	return len(p), nil
-}
-
-// WriteAt copies to the buffer.
-func (b *buffer) WriteAt(t verbs.Thread, p []byte, off int64) (int, error) {
-	if err := b.check(t, len(p), off); err != nil {
-		return 0, err
-	}
-	if err := b.p.lib.K.Space.WriteAt(p, b.addr+mem.VA(off)); err != nil {
-		return 0, err
-	}
-	return len(p), nil
-}
-
-// Remap puts fresh memory under the buffer.
-func (b *buffer) Remap(t verbs.Thread) error {
-	if err := b.Unmap(t); err != nil {
-		return err
-	}
-	if !b.how.Lazy {
-		return b.p.lib.K.Space.MapAt(b.va, b.mapped, mem.Read|mem.Write)
-	}
-	_, err := b.p.lib.K.Space.MapWith(b.mapped, mem.MapOptions{Prot: mem.Read | mem.Write, Lazy: true, PageSize: b.how.PageSize, At: b.va, NoReplace: true})
-	return err
-}
-
-// Unmap removes the mapping.
-func (b *buffer) Unmap(t verbs.Thread) error {
-	provider.Of(t).P.Sync()
-	return b.p.lib.K.Space.Unmap(b.va, b.mapped)
-}

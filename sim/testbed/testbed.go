@@ -110,6 +110,9 @@ func (tb *Testbed) newHost(i int) (*host, error) {
 	p := tb.prof
 	h := &host{tb: tb, index: i, name: hc.Name, mem: mem.New(hc.Memory), cpu: cpu.NewHost(tb.eng, hc.Cores, p.CPU),
 		load: make([]int, hc.Cores)}
+	if hc.Resident > 0 {
+		h.mem.SetPaging(hc.Resident, hc.Swap)
+	}
 	for k := range hc.Devices {
 		d := &device{host: h, name: fmt.Sprintf("mlx5_%d", k)}
 		d.link = pcie.NewLink(tb.eng, h.mem, p.PCIe)

@@ -141,17 +141,6 @@ func (p *process) Devices(t verbs.Thread) ([]verbs.Device, error) {
 	return out, err
 }
 
-func (p *process) Map(t verbs.Thread, length uint64, o verbs.MapOptions) (verbs.Buffer, error) {
-	b, err := p.Process.Map(innerThread(t), length, o)
-	if err != nil {
-		p.r.add(t, "map", list(length), err)
-		return nil, err
-	}
-	p.r.mapped(b.Addr(), b.Len())
-	p.r.add(t, "map", list(length), nil, p.r.addr(b.Addr()))
-	return &buffer{b, p.r}, nil
-}
-
 func (p *process) Kill(t verbs.Thread) {
 	p.r.add(t, "kill", nil, nil)
 	p.Process.Kill(innerThread(t))
@@ -173,26 +162,6 @@ func (p *process) DropRights(t verbs.Thread, memlock uint64) error {
 	}
 	err := d.DropRights(innerThread(t), memlock)
 	p.r.add(t, "drop_rights", list(memlock), err)
-	return err
-}
-
-// Reads and writes of memory are the program's own and are not recorded.
-type buffer struct {
-	verbs.Buffer
-	r *Recorder
-}
-
-func (b *buffer) ReadAt(t verbs.Thread, p []byte, off int64) (int, error) {
-	return b.Buffer.ReadAt(innerThread(t), p, off)
-}
-
-func (b *buffer) WriteAt(t verbs.Thread, p []byte, off int64) (int, error) {
-	return b.Buffer.WriteAt(innerThread(t), p, off)
-}
-
-func (b *buffer) Unmap(t verbs.Thread) error {
-	err := b.Buffer.Unmap(innerThread(t))
-	b.r.add(t, "unmap", list(b.r.addr(b.Addr())), err)
 	return err
 }
 

@@ -1,0 +1,161 @@
+package record
+
+import (
+	"fmt"
+	"syscall"
+
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+func (p *process) Map(t verbs.Thread, length uint64, o verbs.MapOptions) (verbs.Buffer, error) {
+	if x, ok := o.Object.(*memObject); ok {
+		o.Object = x.MemObject
+	}
+	b, err := p.Process.Map(innerThread(t), length, o)
+	if err != nil {
+		p.r.add(t, "map", list(length), err)
+		return nil, err
+	}
+	p.r.mapped(b.Addr(), b.Len())
+	p.r.add(t, "map", list(length), nil, p.r.addr(b.Addr()))
+	return &buffer{b, p.r}, nil
+}
+
+// Reads and writes of memory are the program's own and are not recorded.
+type buffer struct {
+	verbs.Buffer
+	r *Recorder
+}
+
+func (b *buffer) ReadAt(t verbs.Thread, p []byte, off int64) (int, error) {
+	return b.Buffer.ReadAt(innerThread(t), p, off)
+}
+
+func (b *buffer) WriteAt(t verbs.Thread, p []byte, off int64) (int, error) {
+	return b.Buffer.WriteAt(innerThread(t), p, off)
+}
+
+func (b *buffer) Unmap(t verbs.Thread) error {
+	err := b.Buffer.Unmap(innerThread(t))
+	b.r.add(t, "unmap", list(b.r.addr(b.Addr())), err)
+	return err
+}
+
+// Remap passes through where other memory can be put under the inner buffer.
+func (b *buffer) Remap(t verbs.Thread) error {
+	x, ok := b.Buffer.(verbs.Remapper)
+	if !ok {
+		return fmt.Errorf("other memory under a buffer of this target: %w", syscall.EOPNOTSUPP)
+	}
+	err := x.Remap(innerThread(t))
+	b.r.add(t, "remap", list(b.r.addr(b.Addr())), err)
+	return err
+}
+
+// paged has f change pages of the inner buffer, where that can be.
+func (b *buffer) paged(t verbs.Thread, name string, args []string, f func(verbs.PagedBuffer) error) error {
+	x, ok := b.Buffer.(verbs.PagedBuffer)
+	if !ok {
+		return fmt.Errorf("pages of a buffer of this target: %w", syscall.EOPNOTSUPP)
+	}
+	err := f(x)
+	b.r.add(t, name, args, err)
+	return err
+}
+
+func (b *buffer) part(off, n uint64) []string { return list(b.r.addr(b.Addr()+off), n) }
+
+func (b *buffer) Protect(t verbs.Thread, off, n uint64, prot verbs.Prot) error {
+	return b.paged(t, "protect", append(b.part(off, n), mask(prot)), func(x verbs.PagedBuffer) error {
+		return x.Protect(innerThread(t), off, n, prot)
+	})
+}
+
+func (b *buffer) Advise(t verbs.Thread, off, n uint64, advice verbs.Advice) error {
+	return b.paged(t, "advise", append(b.part(off, n), list(advice)...), func(x verbs.PagedBuffer) error {
+		return x.Advise(innerThread(t), off, n, advice)
+	})
+}
+
+// Resident is not recorded with what it found, which is the kernel's affair.
+func (b *buffer) Resident(t verbs.Thread, off, n uint64) (pages []bool, err error) {
+	err = b.paged(t, "resident", b.part(off, n), func(x verbs.PagedBuffer) error {
+		pages, err = x.Resident(innerThread(t), off, n)
+		return err
+	})
+	return pages, err
+}
+
+func (b *buffer) UnmapPart(t verbs.Thread, off, n uint64) error {
+	return b.paged(t, "unmap", b.part(off, n), func(x verbs.PagedBuffer) error {
+		return x.UnmapPart(innerThread(t), off, n)
+	})
+}
+
+func (b *buffer) Move(t verbs.Thread, to uint64) error {
+	args := []string{b.r.addr(b.Addr()), "anywhere"}
+	if to != 0 {
+		args[1] = b.r.addr(to)
+	}
+	err := b.paged(t, "move", args, func(x verbs.PagedBuffer) error { return x.Move(innerThread(t), to) })
+	if err == nil {
+		b.r.mapped(b.Addr(), b.Len())
+	}
+	return err
+}
+
+// memObject is an object of the inner testbed. Reads and writes are not recorded.
+type memObject struct {
+	verbs.MemObject
+	r *Recorder
+}
+
+func (p *process) newObject(t verbs.Thread, name string, size uint64, make func(verbs.MemObjects) (verbs.MemObject, error)) (verbs.MemObject, error) {
+	x, ok := p.Process.(verbs.MemObjects)
+	if !ok {
+		return nil, fmt.Errorf("files and shared memory of this target: %w", syscall.EOPNOTSUPP)
+	}
+	o, err := make(x)
+	p.r.add(t, name, list(size), err)
+	if err != nil {
+		return nil, err
+	}
+	return &memObject{o, p.r}, nil
+}
+
+func (p *process) NewShared(t verbs.Thread, size uint64) (verbs.MemObject, error) {
+	return p.newObject(t, "new_shared", size, func(x verbs.MemObjects) (verbs.MemObject, error) { return x.NewShared(innerThread(t), size) })
+}
+
+func (p *process) NewFile(t verbs.Thread, size uint64) (verbs.MemObject, error) {
+	return p.newObject(t, "new_file", size, func(x verbs.MemObjects) (verbs.MemObject, error) { return x.NewFile(innerThread(t), size) })
+}
+
+func (o *memObject) ReadAt(t verbs.Thread, p []byte, off int64) (int, error) {
+	return o.MemObject.ReadAt(innerThread(t), p, off)
+}
+
+func (o *memObject) WriteAt(t verbs.Thread, p []byte, off int64) (int, error) {
+	return o.MemObject.WriteAt(innerThread(t), p, off)
+}
+
+func (o *memObject) Truncate(t verbs.Thread, size uint64) error {
+	err := o.MemObject.Truncate(innerThread(t), size)
+	o.r.add(t, "truncate", list(size), err)
+	return err
+}
+
+func (o *memObject) Close(t verbs.Thread) error {
+	err := o.MemObject.Close(innerThread(t))
+	o.r.add(t, "close", nil, err)
+	return err
+}
+
+// PageFaults passes through where the inner process can tell.
+func (p *process) PageFaults(t verbs.Thread) (verbs.PageFaults, error) {
+	x, ok := p.Process.(verbs.PageFaultCounter)
+	if !ok {
+		return verbs.PageFaults{}, fmt.Errorf("page faults on this target: %w", syscall.EOPNOTSUPP)
+	}
+	return x.PageFaults(innerThread(t))
+}
