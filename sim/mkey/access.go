@@ -31,12 +31,13 @@ const (
 	OutOfRange         // outside [start, start+len)
 	NoRight            // a right is missing
 	Absent             // an entry is not present
+	Fault              // an entry is not present, or lacks a right, of a key whose pages come on demand
 	NotModelled        // a kind of key that is not modelled
 	NotFree            // the key is in use, and must not be
 	results
 )
 
-var resultNames = [results]string{"ok", "no such key", "free key", "key of another PD", "key of another QP", "outside the key's range", "right missing", "page not present", "kind of key not modelled", "key in use"}
+var resultNames = [results]string{"ok", "no such key", "free key", "key of another PD", "key of another QP", "outside the key's range", "right missing", "page not present", "page to be paged in", "kind of key not modelled", "key in use"}
 
 func (r Result) String() string {
 	if r < results {

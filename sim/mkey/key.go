@@ -1,7 +1,7 @@
 // Package mkey is the device's translation: memory keys, the checks that an access passes,
 // and the way from a key and an address to physical memory. An entry of a key is present or
-// absent. The device answers an access that meets an absent one like a bad access today;
-// package odp will make page faults of it.
+// absent. Of a key whose entries carry rights, an access that meets an absent entry, or one without the right, is a page
+// fault (sim/odp), and of others a bad access.
 package mkey
 
 import (
@@ -26,6 +26,7 @@ type Key struct {
 	start       uint64
 	len         uint64
 	entries     []uint64 // page address, rights in the low bits; 0 absent
+	far         sparse   // entries of a large key that was made without any, in place of entries
 	pageOff     uint64   // of start in its page
 	pageMask    uint64
 	Place       uint32 // in the device's cache of keys
@@ -51,6 +52,8 @@ type child struct {
 type Table struct {
 	keys         []*Key
 	deviceMemory mem.PA // where addresses of memory on the device begin
+	nullMKey     uint32 // in place of a child: an absent page; 0: there is none
+	miss         Miss   // of the last access that met an absent page
 	dumpFill     *Key   // by which writes go nowhere and reads give zeros; nil: none
 	dumpFillMKey uint32
 	users        map[uint32]int // keys of a PD; looked up, never walked
@@ -80,6 +83,26 @@ const modeDumpFill = ^uint32(0)
 // names takes what is written and reads as zeros. It is at no index.
 func (t *Table) SetDumpFill(mkey uint32) {
 	t.dumpFill, t.dumpFillMKey = &Key{mode: modeDumpFill}, mkey
+}
+
+// SetNullMKey makes a key number that entries of mode KSM may name: what it leads to is absent, and comes on demand.
+func (t *Table) SetNullMKey(mkey uint32) { t.nullMKey = mkey }
+
+// Miss is where an access has met an absent page: the key in which the entry is absent, the first address that is
+// missing, in the key's addresses, and how many bytes the access needs from there on.
+type Miss struct {
+	MKey  uint32
+	VA    uint64
+	Bytes uint32
+}
+
+// LastMiss is that of the last translation that ended with Fault.
+func (t *Table) LastMiss() Miss { return t.miss }
+
+// missed notes where pages are absent.
+func (t *Table) missed(k *Key, va uint64, n int) Result {
+	t.miss = Miss{prm.MKeyOf(k.Index, uint32(k.variant)), va, uint32(n)}
+	return Fault
 }
 
 // Break has the table break rules, to see whether that is noticed (sim/mutant).
@@ -118,6 +141,9 @@ func (t *Table) Insert(index uint32, c prm.MKC, entries prm.MTT, entryRights boo
 	k.pageMask = 1<<k.logPage - 1
 	k.pageOff = k.start & k.pageMask
 	k.setEntries(entries)
+	if room := uint64(c.TranslationsOctwordSize()) * 2; k.entryRights && len(k.entries) == 0 && room > sparseFrom {
+		k.far = sparse{}
+	}
 	for int(index) >= len(t.keys) {
 		t.keys = append(t.keys, nil)
 	}
@@ -141,13 +167,13 @@ func (k *Key) setEntries(entries prm.MTT) {
 // and whether there is one.
 func (k *Key) EntryIndex(va uint64) (uint64, bool) {
 	i := (va - k.start + k.pageOff) >> k.logPage
-	return i, i < uint64(len(k.entries))
+	return i, i < uint64(len(k.entries)) || k.far.at(i) != 0
 }
 
 // Entry is translation entry i and whether there is one.
 func (k *Key) Entry(i int) (uint64, bool) {
 	if i >= len(k.entries) {
-		return 0, false
+		return k.far.at(uint64(i)), k.far != nil
 	}
 	return k.entries[i], true
 }

@@ -171,7 +171,7 @@ func TestEntryRights(t *testing.T) {
 		va   uint64
 		a    Access
 		want Result
-	}{{0, LocalWrite, OK}, {0x1000, LocalRead, OK}, {0x1000, LocalWrite, Absent}, {0x2000, LocalRead, Absent}} {
+	}{{0, LocalWrite, OK}, {0x1000, LocalRead, OK}, {0x1000, LocalWrite, Fault}, {0x2000, LocalRead, Fault}} {
 		if _, r := tab.Translate(user, 1<<8, x.va, 8, x.a, nil); r != x.want {
 			t.Errorf("%#x: %v, want %v", x.va, r, x.want)
 		}
@@ -226,5 +226,69 @@ func TestDumpFill(t *testing.T) {
 		if r != c.want || len(runs) != 0 {
 			t.Errorf("key %#x, rights %#x: %v and %d runs, want %v", c.key, c.a, r, len(runs), c.want)
 		}
+	}
+}
+
+// TestMiss: a fault names the key in which a page is absent, the first address that is missing and how much of the
+// access lies behind it, by a key of pages and by one that leads to others.
+func TestMiss(t *testing.T) {
+	c := make(prm.MKC, prm.MKCSize)
+	c.SetAccessMode(prm.MKeyModeMTT)
+	c.SetUMREn(true)
+	c.SetLR(true)
+	c.SetLW(true)
+	c.SetQPN(prm.MKeyQPNAny)
+	c.SetPD(pd)
+	c.SetStartAddr(0x7000_0000_0800)
+	c.SetLen(512 << 30)
+	c.SetLogPageSize(12)
+	c.SetTranslationsOctwordSize(1 << 26)
+	tab := NewTable(4)
+	const null = 4 << 8
+	tab.SetNullMKey(null)
+	big := tab.Insert(1, c, nil, true)
+	last := uint64(512<<30/4096) - 8
+	list := make(prm.MTT, 64)
+	list.Set(1, 0x5000, prm.MTTRead|prm.MTTWrite)
+	umr := make(prm.UMRCtrlSegment, prm.UMRCtrlSegmentSize)
+	umr.SetFlags(prm.UMRTranslationOffset)
+	umr.SetXLTOffset(last / 2)
+	by := Queue{User: user, FastRegister: true, Driver: true}
+	if r := tab.Update(by, 1<<8, umr, make(prm.MKC, prm.MKCSize), list); r != OK {
+		t.Fatal(r)
+	}
+	at := uint64(0x7000_0000_0000) + (last+1)<<12
+	if runs, r := tab.Translate(user, 1<<8, at+0x10, 0x10, LocalWrite, nil); r != OK || runs[0] != (Run{0x5010, 0x10}) {
+		t.Fatal(runs, r)
+	}
+	if _, r := tab.Translate(user, 1<<8, at+0xff0, 0x100, LocalWrite, nil); r != Fault || tab.LastMiss() != (Miss{1 << 8, at + 0x1000, 0xf0}) {
+		t.Fatalf("%v, %+x", r, tab.LastMiss())
+	}
+	if n := len(big.far); n != 1 || len(big.entries) != 0 {
+		t.Errorf("%d blocks and %d entries for one page", n, len(big.entries))
+	}
+	list.Set(1, 0, 0)
+	if r := tab.Update(by, 1<<8, umr, make(prm.MKC, prm.MKCSize), list); r != OK || len(big.far) != 0 {
+		t.Error(r, "the block of no page is kept")
+	}
+
+	c.SetAccessMode(prm.MKeyModeKSM)
+	c.SetLogPageSize(30)
+	c.SetStartAddr(0)
+	c.SetLen(1 << 47)
+	tab.Insert(2, c, nil, false)
+	k := make([]byte, 64)
+	prm.KLM(k).SetMKey(1 << 8)
+	prm.KLM(k).SetVA(0x7000_0000_0800)
+	prm.KLM(k[16:]).SetMKey(null)
+	clear(umr)
+	if r := tab.Update(by, 2<<8, umr, make(prm.MKC, prm.MKCSize), k); r != OK {
+		t.Fatal(r)
+	}
+	if _, r := tab.Translate(user, 2<<8, 0x1234, 8, LocalRead, nil); r != Fault || tab.LastMiss() != (Miss{1 << 8, 0x7000_0000_1a34, 8}) {
+		t.Errorf("in a child: %v, %+x", r, tab.LastMiss())
+	}
+	if _, r := tab.Translate(user, 2<<8, 1<<30+0x1234, 8, LocalRead, nil); r != Fault || tab.LastMiss() != (Miss{2 << 8, 1<<30 + 0x1234, 8}) {
+		t.Errorf("without a child: %v, %+x", r, tab.LastMiss())
 	}
 }

@@ -19,9 +19,9 @@ func (t *Table) Translate(u User, mkey uint32, va uint64, n int, a Access, runs 
 		t.Failed[r]++
 		return runs, r
 	}
-	if k.mode == prm.MKeyModeMTT && !k.entryRights { // bytes within a page, as nearly all are
+	if k.mode == prm.MKeyModeMTT { // bytes within a page, as nearly all are
 		off := va - k.start + k.pageOff
-		if i, in := off>>k.logPage, off&k.pageMask; i < uint64(len(k.entries)) && k.entries[i] != 0 && uint64(n-1) <= k.pageMask-in {
+		if i, in := off>>k.logPage, off&k.pageMask; i < uint64(len(k.entries)) && k.usable(k.entries[i], a) && uint64(n-1) <= k.pageMask-in {
 			return append(runs, Run{mem.PA(k.entries[i]&^(prm.MTTRead|prm.MTTWrite) + in), n}), OK
 		}
 	}
@@ -38,6 +38,9 @@ func (t *Table) translateElse(u User, k *Key, va uint64, n int, a Access, runs [
 	case prm.MKeyModeMemic:
 		return append(runs, Run{k.deviceMemory + mem.PA(va), n}), OK
 	}
+	if k.mode == prm.MKeyModeKLM && k.window.region != nil {
+		k, va = k.window.region, k.window.va+(va-k.start)
+	}
 	if k.indirect() {
 		out, r := t.descend(u, k, va, n, a, runs, 0)
 		if r != OK {
@@ -45,36 +48,48 @@ func (t *Table) translateElse(u User, k *Key, va uint64, n int, a Access, runs [
 		}
 		return out, r
 	}
-	if k.mode == prm.MKeyModeKLM {
-		k, va = k.window.region, k.window.va+(va-k.start)
-	}
 	if k.mode == prm.MKeyModePA {
 		return append(runs, Run{mem.PA(va), n}), OK
 	}
-	out, ok := k.walk(va, n, a, runs)
-	if !ok {
-		t.Failed[Absent]++
-		return runs, Absent
+	out, r := t.walk(k, va, n, a, runs)
+	if r != OK {
+		t.Failed[r]++
+		return runs, r
 	}
 	return out, OK
 }
 
-// walk translates page by page and joins what is contiguous. False: an entry is absent, or
-// lacks a right.
-func (k *Key) walk(va uint64, n int, a Access, runs []Run) ([]Run, bool) {
-	need := uint64(prm.MTTRead)
-	if a&(LocalWrite|RemoteWrite|RemoteAtomic) != 0 {
-		need |= prm.MTTWrite
+// writes are the accesses that change memory.
+const writes = LocalWrite | RemoteWrite | RemoteAtomic
+
+// usable says whether entry e of the key is present and allows an access.
+func (k *Key) usable(e uint64, a Access) bool {
+	if !k.entryRights {
+		return e != 0
 	}
+	need := uint64(prm.MTTRead)
+	if a&writes != 0 {
+		need = prm.MTTRead | prm.MTTWrite
+	}
+	return e&need == need
+}
+
+// walk translates page by page and joins what is contiguous. An entry that is absent, or lacks a right, ends it.
+func (t *Table) walk(k *Key, va uint64, n int, a Access, runs []Run) ([]Run, Result) {
 	off := va - k.start + k.pageOff
 	for first := true; n > 0; first = false {
 		i := off >> k.logPage
-		if i >= uint64(len(k.entries)) {
-			return nil, false
+		var e uint64
+		if i < uint64(len(k.entries)) {
+			e = k.entries[i]
+		} else if k.far != nil {
+			e = k.far.at(i)
 		}
-		e := k.entries[i]
-		if e == 0 || k.entryRights && e&need != need {
-			return nil, false
+		if !k.usable(e, a) {
+			if k.entryRights {
+				return nil, t.missed(k, off-k.pageOff+k.start, n)
+			}
+			return nil, Absent
 		}
 		in := off & k.pageMask
 		pa := mem.PA(e&^(prm.MTTRead|prm.MTTWrite) + in)
@@ -90,7 +105,7 @@ func (k *Key) walk(va uint64, n int, a Access, runs []Run) ([]Run, bool) {
 		off += uint64(l)
 		n -= l
 	}
-	return runs, true
+	return runs, OK
 }
 
 // indirect says whether the entries of a key lead to other keys. A memory window leads to one without entries.
@@ -131,9 +146,9 @@ func (t *Table) descend(u User, k *Key, va uint64, n int, a Access, runs []Run, 
 		return runs, NotModelled
 	}
 	out := runs
-	off := va - k.start
+	off, va0 := va-k.start, k.start // off counts from the address va0
 	if k.mode == prm.MKeyModeKSM {
-		off += k.pageOff
+		off, va0 = off+k.pageOff, va0-k.pageOff
 	}
 	for n > 0 {
 		e, in, left, ok := k.place(off)
@@ -141,6 +156,9 @@ func (t *Table) descend(u User, k *Key, va uint64, n int, a Access, runs []Run, 
 			return runs, Absent
 		}
 		l := int(min(left, uint64(n)))
+		if e.mkey == t.nullMKey && t.nullMKey != 0 {
+			return runs, t.missed(k, off+va0, n)
+		}
 		below, r := t.check(User{k.PD, u.QPN}, e.mkey, e.va+in, uint64(l), 0)
 		if r != OK {
 			return runs, r
@@ -154,10 +172,7 @@ func (t *Table) descend(u User, k *Key, va uint64, n int, a Access, runs []Run, 
 		case prm.MKeyModePA:
 			out = append(out, Run{mem.PA(e.va + in), l})
 		case prm.MKeyModeMTT:
-			var ok bool
-			if out, ok = below.walk(e.va+in, l, a, out); !ok {
-				r = Absent
-			}
+			out, r = t.walk(below, e.va+in, l, a, out)
 		default:
 			r = NotModelled
 		}

@@ -131,7 +131,7 @@ func (t *Table) checkBind(k, w *Key, c prm.MKC, mkey uint32, va, n uint64) Resul
 		return Free
 	case !k.ofPD(w.PD) && !t.breaks(rule.WindowIsOfItsRegionsPD):
 		return OtherPD
-	case k.mode != prm.MKeyModeMTT && k.mode != prm.MKeyModePA && !t.breaks(rule.BoundRegionIsOfAKnownKind):
+	case k.mode != prm.MKeyModeMTT && k.mode != prm.MKeyModePA && k.mode != prm.MKeyModeKSM && !t.breaks(rule.BoundRegionIsOfAKnownKind):
 		return NotModelled
 	case !k.covers(va, n) && !t.breaks(rule.WindowLiesInItsRegion):
 		return OutOfRange

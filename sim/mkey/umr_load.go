@@ -89,6 +89,12 @@ func (k *Key) load(umr prm.UMRCtrlSegment, c prm.MKC, list []byte) {
 		return
 	}
 	entries := prm.MTT(list)
+	if k.far != nil {
+		for i := range entries.Count() {
+			k.far.set(uint64(2*at+i), entries.Addr(i)|entries.Rights(i))
+		}
+		return
+	}
 	for n := 2*at + entries.Count(); len(k.entries) < n; {
 		k.entries = append(k.entries, 0)
 	}

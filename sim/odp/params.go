@@ -1,0 +1,51 @@
+package odp
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/sim"
+)
+
+// Params say for which operations a device pages on demand, and what its firmware takes for it. RC to XRC hold
+// bits prm.ODPSend to prm.ODPSRQReceive; with all of them 0 the device does not page on demand.
+type Params struct {
+	RC, UD, XRC uint32
+	// Implicit: the device can do what a region over a whole address space needs of it.
+	Implicit bool
+	// MemoryScheme: the device offers page faults of memory keys beside those of queues, and a driver that knows
+	// them chooses them.
+	MemoryScheme bool
+	Report       sim.Time // from an access that finds no page to the event about it
+	ReportPage   sim.Time // more, for each further page of 4 KiB that the operation names; may be 0
+	Resume       sim.Time // from the driver's answer until the queue goes on
+}
+
+// operations are the bits of RC to XRC.
+const operations = prm.ODPSend | prm.ODPReceive | prm.ODPWrite | prm.ODPRead | prm.ODPAtomic | prm.ODPSRQReceive
+
+// On says whether the device pages on demand.
+func (p *Params) On() bool { return p.RC|p.UD|p.XRC != 0 }
+
+// Check says what is wrong with the parameters, or returns nil.
+func (p *Params) Check() error {
+	var errs []error
+	for _, x := range []struct {
+		name string
+		v    uint32
+	}{{"RC", p.RC}, {"UD", p.UD}, {"XRC", p.XRC}} {
+		if x.v&^operations != 0 {
+			errs = append(errs, fmt.Errorf("odp: %s is %#x, of which %#x are no operations", x.name, x.v, x.v&^operations))
+		}
+	}
+	for _, x := range []struct {
+		name string
+		v    sim.Time
+	}{{"Report", p.Report}, {"ReportPage", p.ReportPage}, {"Resume", p.Resume}} {
+		if x.v < 0 || x.v > sim.Second {
+			errs = append(errs, fmt.Errorf("odp: %s is %v, not in 0..1s", x.name, x.v))
+		}
+	}
+	return errors.Join(errs...)
+}

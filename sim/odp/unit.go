@@ -1,0 +1,306 @@
+// Package odp is the page-fault unit of the device. An access of a queue that meets an absent page becomes an event
+// for the driver; the queue's side waits until the driver has answered the event's token by PAGE_FAULT_RESUME.
+//
+// What a queue does meanwhile is the queue's own affair (sim/hca); which entries of a key are absent is that of sim/mkey.
+package odp
+
+import (
+	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/sim"
+)
+
+// Side is what a queue was about when it met an absent page. On each side one fault of a queue is out at most: four
+// in all (Lesokhin et al., ASPLOS 2017, section 4).
+type Side uint8
+
+// Sides.
+const (
+	GatherSide     Side = iota // the data of a SEND or a WRITE
+	LandingSide                // where the response of a READ or an atomic goes
+	WriteSide                  // a receive buffer, the target of a WRITE or an atomic
+	ReadSide                   // the source of a READ
+	Sides          int  = iota
+	firstResponder      = WriteSide
+)
+
+// Remote says whether the access was asked for by the peer.
+func (s Side) Remote() bool { return s >= firstResponder }
+
+// Fault is an access that has met an absent page.
+type Fault struct {
+	Queue uint64 // the event word of the queue that waits
+	Side  Side
+
+	// Of a work request: the QP, or the SRQ that it was taken from, with its index.
+	WQE    bool
+	Number uint32
+	SRQ    bool
+	Index  uint16
+
+	// Of a remote operation: what it names.
+	RKey   uint32
+	VA     uint64
+	Length uint32
+	Atomic bool
+
+	Committed uint32 // bytes of the operation that are done with
+	Packet    uint16 // bytes of the packet that met the page
+
+	// What is missing, as the key has it in which an entry is absent.
+	MKey  uint32
+	At    uint64
+	Bytes uint32 // from At on
+}
+
+// Token names a fault that is out; 0 is none.
+type Token uint32
+
+// Driver is who gets the events.
+type Driver interface {
+	// WantsPageFaults says whether there is an event queue for them.
+	WantsPageFaults() bool
+	// PageFault reports an event whose sub-type and data put fills in.
+	PageFault(put func(e prm.EQE))
+}
+
+// Queues are who waits.
+type Queues interface {
+	// Resumed has a side of the queue with an event word go on, or fail. The token is over.
+	Resumed(queue uint64, s Side, failed bool)
+}
+
+// Unit is the page-fault unit of a device.
+type Unit struct {
+	e      *sim.Engine
+	p      *Params
+	driver Driver
+	queues Queues
+	list   sim.Slab[pending]
+	memory bool // the driver has chosen the memory scheme
+	report sim.Handler
+	resume sim.Handler
+	Counters
+}
+
+// Counters of a unit, under the names of the device's diagnostic counters where it has them.
+type Counters struct {
+	LocalTriggered  uint64 // odp_local_triggered_page_fault: events about what the host's own requests met
+	RemoteTriggered uint64 // odp_remote_triggered_page_fault: about what peers asked for
+	Resumed         uint64 // answers that have a queue go on
+	Failed          uint64 // answers that have it fail
+	Stale           uint64 // answers to tokens that were over
+}
+
+// pending is a fault that is out. Its place in the list and its generation make the token.
+type pending struct {
+	f      Fault
+	gen    uint32
+	live   bool // not dropped, nor over
+	told   bool // the event has been written
+	answer uint8
+}
+
+// Answers of the driver.
+const (
+	unanswered uint8 = iota
+	resumed
+	failed
+)
+
+// Tokens have 24 bits: places in the list, and above them generations, so that an answer that comes late finds nothing.
+const (
+	placeBits = 14
+	genMask   = 1<<(24-placeBits) - 1
+)
+
+// New makes a unit.
+func New(e *sim.Engine, p *Params, d Driver, q Queues) *Unit {
+	u := &Unit{e: e, p: p, driver: d, queues: q}
+	u.report, u.resume = u.onReport, u.onResume
+	return u
+}
+
+// Reset forgets all faults, as the device's reset does.
+func (u *Unit) Reset() {
+	for i := range u.list.Len() {
+		if x := u.list.At(uint32(i)); x.live {
+			u.over(uint32(i))
+		}
+	}
+	u.memory = false
+}
+
+// ChooseMemoryScheme says which scheme the driver has chosen.
+func (u *Unit) ChooseMemoryScheme(on bool) { u.memory = on }
+
+// Pages says whether an access that meets an absent page can wait for it: otherwise it is a bad access.
+func (u *Unit) Pages() bool { return u != nil && u.p.On() && u.driver.WantsPageFaults() }
+
+// Out is how many faults are out.
+func (u *Unit) Out() (n int) {
+	for i := range u.list.Len() {
+		if u.list.At(uint32(i)).live {
+			n++
+		}
+	}
+	return n
+}
+
+// Raise reports a fault. The token is 0 when no more can be out; the queue then fails.
+func (u *Unit) Raise(f Fault) Token {
+	i := u.list.Get()
+	if i >= 1<<placeBits-1 {
+		u.list.Put(i)
+		return 0
+	}
+	x := u.list.At(i)
+	*x = pending{f: f, gen: (x.gen + 1) & genMask, live: true}
+	if f.Side.Remote() {
+		u.RemoteTriggered++
+	} else {
+		u.LocalTriggered++
+	}
+	further := sim.Time(max(f.Bytes, 1)-1) / prm.PageSize
+	u.e.After(u.p.Report+further*u.p.ReportPage, u.report, uint64(x.gen)<<32|uint64(i))
+	return x.token(i)
+}
+
+func (x *pending) token(i uint32) Token { return Token(x.gen<<placeBits | (i + 1)) }
+
+// Drop ends a fault whose queue does not wait any more. Dropping none, or one that is over, does nothing.
+func (u *Unit) Drop(t Token) {
+	if i, x := u.find(uint32(t)); x != nil {
+		u.over(i)
+	}
+}
+
+// over frees a place. Its generation stays.
+func (u *Unit) over(i uint32) {
+	x := u.list.At(i)
+	x.live, x.f = false, Fault{}
+	u.list.Put(i)
+}
+
+// find is the fault of a token, or nil.
+func (u *Unit) find(t uint32) (uint32, *pending) {
+	i := t&(1<<placeBits-1) - 1
+	if t&(1<<placeBits-1) == 0 || int(i) >= u.list.Len() {
+		return 0, nil
+	}
+	x := u.list.At(i)
+	if !x.live || x.gen != t>>placeBits {
+		return 0, nil
+	}
+	return i, x
+}
+
+// of is the fault of an event word, or nil when it was dropped.
+func (u *Unit) of(word uint64) (uint32, *pending) {
+	i := uint32(word)
+	if x := u.list.At(i); x.live && x.gen == uint32(word>>32) {
+		return i, x
+	}
+	return 0, nil
+}
+
+func (u *Unit) onReport(word uint64) {
+	i, x := u.of(word)
+	if x == nil {
+		return
+	}
+	x.told = true
+	u.driver.PageFault(func(e prm.EQE) { u.describe(e, x, uint32(x.token(i))) })
+}
+
+// describe fills in the event about a fault.
+func (u *Unit) describe(e prm.EQE, x *pending, token uint32) {
+	switch f := &x.f; {
+	case u.memory:
+		e.SetSubType(prm.PageFaultSubMemory)
+		d := prm.PageFaultMemory(e.Data())
+		d.SetFlags(prm.PageFaultMemoryLast)
+		d.PutToken48(uint64(token))
+		first, last := f.At/prm.PageSize, (f.At+uint64(max(f.Bytes, 1))-1)/prm.PageSize
+		d.SetDemandPages(uint32(last - first + 1))
+		d.SetMKey(f.MKey)
+		d.SetVA(f.At)
+	case f.WQE:
+		e.SetSubType(prm.PageFaultSubWQE)
+		d := prm.PageFaultWQE(e.Data())
+		d.SetBytesCommitted(f.Committed)
+		d.SetWQEIndex(f.Index)
+		d.SetPacketLength(f.Packet)
+		d.SetToken(token)
+		d.SetFaultType(f.wqeType())
+		d.SetWQNumber(f.Number)
+	default:
+		e.SetSubType(prm.PageFaultSubRDMA)
+		d := prm.PageFaultRDMA(e.Data())
+		d.SetBytesCommitted(f.Committed)
+		d.SetRKey(f.RKey)
+		d.SetPacketLength(f.Packet)
+		d.SetRDMAOpLen(f.Length)
+		d.SetRDMAVA(f.VA)
+		d.SetFaultType(f.rdmaType())
+		d.SetToken(token)
+	}
+}
+
+// wqeType is the type of a fault of a work request.
+func (f *Fault) wqeType() uint32 {
+	switch {
+	case f.Side == GatherSide:
+		return prm.FaultSendOrWrite
+	case f.Side == LandingSide:
+		return prm.FaultReadOrAtomic
+	case f.SRQ:
+		return prm.FaultRMP
+	}
+	return prm.FaultReceive
+}
+
+// rdmaType is that of a remote operation. An atomic's is taken to be a WRITE's.
+func (f *Fault) rdmaType() uint32 {
+	if f.Side == WriteSide {
+		return prm.FaultRDMA | prm.FaultWrite
+	}
+	return prm.FaultRDMA
+}
+
+// Answer is PAGE_FAULT_RESUME. An answer to a token that is over is taken and has no effect, since a driver answers
+// faults of queues that were reset meanwhile (inferred: the Linux driver does not look at queues before it resumes). So has a second answer.
+func (u *Unit) Answer(in []byte) {
+	m := prm.PageFaultResumeIn(in)
+	token := m.Token()
+	if u.memory {
+		long := prm.PageFaultResumeMemoryIn(in).Token48()
+		if token = uint32(long); long>>24 != 0 {
+			token = 0
+		}
+	}
+	i, x := u.find(token)
+	if x == nil || !x.told || x.answer != unanswered {
+		u.Stale++
+		return
+	}
+	x.answer = resumed
+	if m.Error() {
+		x.answer = failed
+	}
+	u.e.After(u.p.Resume, u.resume, uint64(x.gen)<<32|uint64(i))
+}
+
+func (u *Unit) onResume(word uint64) {
+	i, x := u.of(word)
+	if x == nil {
+		return
+	}
+	queue, side, bad := x.f.Queue, x.f.Side, x.answer == failed
+	u.over(i)
+	if bad {
+		u.Failed++
+	} else {
+		u.Resumed++
+	}
+	u.queues.Resumed(queue, side, bad)
+}
