@@ -4,6 +4,7 @@ import (
 	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/mem"
+	"github.com/rdmasim/rdmasim/sim/mkey"
 	"github.com/rdmasim/rdmasim/sim/rule"
 )
 
@@ -25,6 +26,8 @@ type atomicUsers interface {
 	awaitsAtomic(qp uint64, epoch uint32) bool
 	// finishAtomic gives it the old value.
 	finishAtomic(qp uint64, op roce.Opcode, old uint64)
+	// againAtomic has it look at the request once more: its memory is not where it was.
+	againAtomic(qp uint64)
 }
 
 // unlock makes all locks free; what is under way ends by itself.
@@ -41,6 +44,9 @@ type atomicOp struct {
 	qp            uint64 // event word of the QP
 	epoch         uint32 // of the QP: a reset or an error ends the operation
 	pa            mem.PA
+	user          mkey.User // and the place by its key
+	key           uint32
+	va            uint64
 	slot          uint32
 	op            roce.Opcode
 	swap, compare uint64
@@ -82,7 +88,11 @@ func (u *atomicUnit) read(i uint64) {
 // when its service time is over.
 func (u *atomicUnit) onRead(i uint64) {
 	o := u.aops.At(uint32(i))
-	if u.users.awaitsAtomic(o.qp, o.epoch) {
+	switch {
+	case !u.users.awaitsAtomic(o.qp, o.epoch):
+	case u.moved(o):
+		u.users.againAtomic(o.qp)
+	default:
 		old := host64(o.buf[:])
 		v, write := old+o.swap, true
 		if o.op == roce.RCCmpSwap {
@@ -103,6 +113,15 @@ func (u *atomicUnit) onRead(i uint64) {
 		return
 	}
 	u.onFree(i)
+}
+
+// moved says whether the driver has taken the page of an atomic away since it began: no write may reach it then.
+func (u *atomicUnit) moved(o *atomicOp) bool {
+	if !u.p.ODP.On() || o.pa >= onChip {
+		return false
+	}
+	runs, r := u.dma.keys.Translate(o.user, o.key, o.va, atomicSize, mkey.RemoteAtomic, u.dma.runs[:0])
+	return r != mkey.OK || runs[0].PA != o.pa
 }
 
 func (u *atomicUnit) onFree(i uint64) {

@@ -44,6 +44,8 @@ var commands = map[prm.Opcode]command{
 	prm.OpDeallocMemic:           {cmdDeallocMemic, phaseRunning, phaseRunning},
 	prm.OpQuerySpecialContexts:   {cmdSpecialContexts, phaseRunning, phaseRunning},
 
+	prm.OpPageFaultResume: {cmdPageFaultResume, phaseRunning, phaseRunning},
+
 	prm.OpCreateEQ:  {cmdCreateEQ, phaseRunning, phaseRunning},
 	prm.OpDestroyEQ: {cmdDestroyEQ, phaseRunning, phaseRunning},
 	prm.OpQueryEQ:   {cmdQueryEQ, phaseRunning, phaseRunning},

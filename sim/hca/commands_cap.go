@@ -53,7 +53,9 @@ func cmdSetHCACap(d *Device, in, _ []byte) prm.Status {
 		}
 		prm.AtomicCap(c.cur[:]).SetAtomicReq8BEndiannessMode(mode)
 		return prm.StatusOK
-	case prm.CapRoCE, prm.CapODP:
+	case prm.CapODP:
+		return d.setODP(c, body)
+	case prm.CapRoCE:
 	default:
 		return prm.StatusBadParam
 	}

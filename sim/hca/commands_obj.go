@@ -103,8 +103,8 @@ func cmdDeallocTD(d *Device, in, _ []byte) prm.Status {
 	return deallocCounted(&d.tdNums, d.tds, prm.DeallocTransportDomainIn(in).TransportDomain())
 }
 
-// maxTranslations is for how many units of 16 bytes a key has room at most: 64 GiB in pages of 4 KiB.
-const maxTranslations = 1 << 23
+// maxTranslations is for how many units of 16 bytes a key has room at most: 512 GiB in pages of 4 KiB.
+const maxTranslations = 1 << 26
 
 // cmdCreateMKey makes keys of modes PA and MTT, free ones of mode KLM, which a UMR binds as memory
 // windows, and of mode KSM, which a UMR gives entries, and keys of memory on the device. Others are

@@ -36,6 +36,7 @@ import (
 	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/mkey"
+	"github.com/rdmasim/rdmasim/sim/odp"
 	"github.com/rdmasim/rdmasim/sim/pcie"
 )
 
@@ -82,6 +83,9 @@ func New(e *sim.Engine, name string, bus pcie.Bus, p Params, id Identity) *Devic
 		cqRecord: d.cqs.onRecord, cqModerate: d.cqs.onModerate, cqSession: d.cqs.onSession, bfExpire: d.onBFExpire, bfLate: d.onBFLate(), bfReturn: d.onBFReturn, none: func(uint64) {},
 		resume: d.onResume, raise: d.onRaise, pace: d.onPace,
 	}
+	if p.ODP.On() {
+		d.faults = odp.New(e, &d.p.ODP, &d.events, &d.queuePairs)
+	}
 	if p.LinkLayer == InfiniBand {
 		d.ib, d.port.mute = new(ibPort), true
 		d.ib.reset()
@@ -106,6 +110,10 @@ func (d *Device) reset() {
 	d.keys.Break(d.e.Broken())
 	if p.DumpFillMkey {
 		d.keys.SetDumpFill(dumpFillKey)
+	}
+	if d.faults != nil {
+		d.faults.Reset()
+		d.keys.SetPaging(nullKey)
 	}
 	d.gids = make([]gidEntry, p.GIDTableSize)
 	if d.ib != nil {

@@ -13,16 +13,17 @@ type dma struct {
 	memory *memory
 	keys   *mkey.Table
 	runs   []mkey.Run // where the last translation led
+	result mkey.Result
 
 	dropped []byte // what is read for the time that it takes
 }
 
 // readInto starts the DMA reads of [va, va+len(p)) of a key into p, a part of the
-// frame of slot i. It reports false, having read nothing, when the access is refused.
-func (m *dma) readInto(i int32, u mkey.User, key uint32, va uint64, p []byte, a mkey.Access) bool {
+// frame of slot i. It has read nothing when the result is not OK.
+func (m *dma) readInto(i int32, u mkey.User, key uint32, va uint64, p []byte, a mkey.Access) mkey.Result {
 	runs, r := m.keys.Translate(u, key, va, len(p), a, m.runs[:0])
 	if r != mkey.OK {
-		return false
+		return r
 	}
 	m.runs = runs
 	s := m.store.slot(i)
@@ -41,18 +42,18 @@ func (m *dma) readInto(i int32, u mkey.User, key uint32, va uint64, p []byte, a 
 		m.bus.ReadDMA(run.PA, p[:run.Len], m.h.gather, uint64(i))
 		p = p[run.Len:]
 	}
-	return true
+	return mkey.OK
 }
 
-// writeTo posts the DMA writes of p to [va, va+len(p)) of a key.
-func (m *dma) writeTo(u mkey.User, key uint32, va uint64, p []byte, a mkey.Access) bool {
+// writeTo posts the DMA writes of p to [va, va+len(p)) of a key, none when the result is not OK.
+func (m *dma) writeTo(u mkey.User, key uint32, va uint64, p []byte, a mkey.Access) mkey.Result {
 	runs, r := m.keys.Translate(u, key, va, len(p), a, m.runs[:0])
 	if r != mkey.OK {
-		return false
+		return r
 	}
 	m.runs = runs
 	m.writeRuns(p)
-	return true
+	return mkey.OK
 }
 
 // writeRuns posts the DMA writes of p to where a translation has just led.

@@ -117,3 +117,13 @@ func (v *eventQueues) ofPort(sub uint8) {
 	e.SetPort(1)
 	v.report(e)
 }
+
+// WantsPageFaults says whether an event queue takes page faults.
+func (v *eventQueues) WantsPageFaults() bool { return v.wanted(prm.EventPageFault) != nil }
+
+// PageFault reports a page fault.
+func (v *eventQueues) PageFault(put func(e prm.EQE)) {
+	e := v.event(prm.EventPageFault)
+	put(e)
+	v.report(e)
+}

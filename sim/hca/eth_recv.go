@@ -156,7 +156,7 @@ func (q *packetRQ) scatter(b []byte) prm.Syndrome {
 			return prm.SyndromeLocalLength
 		}
 		n := min(len(b), int(s.ByteCount()&^prm.StartPadding))
-		if n > 0 && !v.dma.writeTo(q.user, s.LKey(), s.Addr(), b[:n], mkey.LocalWrite) {
+		if n > 0 && v.dma.writeTo(q.user, s.LKey(), s.Addr(), b[:n], mkey.LocalWrite) != mkey.OK {
 			return prm.SyndromeLocalProt
 		}
 		b = b[n:]

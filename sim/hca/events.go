@@ -3,6 +3,7 @@ package hca
 import (
 	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/sim"
+	"github.com/rdmasim/rdmasim/sim/odp"
 )
 
 // An event names a queue by its word, number and generation: it finds nothing when the queue
@@ -177,6 +178,8 @@ func (v *queuePairs) finishAtomic(arg uint64, op roce.Opcode, old uint64) {
 	v.responderArg(arg).finishAtomic(op, old)
 }
 
+func (v *queuePairs) againAtomic(arg uint64) { v.responderArg(arg).againAtomic() }
+
 // grant is an idle processing unit for a QP that waits for one.
 func (v *queuePairs) grant(arg uint64) {
 	if q := v.requesterArg(arg); q != nil {
@@ -212,4 +215,16 @@ func (v *queuePairs) congested(q *qp, p *roce.Packet) {
 		return
 	}
 	q.notified()
+}
+
+// Resumed gives the driver's answer to the engine of the QP that has waited.
+func (v *queuePairs) Resumed(queue uint64, s odp.Side, wqe, failed bool) {
+	q := v.qpArg(queue)
+	switch {
+	case q == nil:
+	case s.Remote():
+		q.responder.pagesCame(s, wqe, failed)
+	default:
+		q.requester.pagesCame(s, failed)
+	}
 }

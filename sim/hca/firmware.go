@@ -32,8 +32,8 @@ func newFirmware(p *Params, id *Identity) firmware {
 	f := firmware{board: id.BoardID, caps: map[uint16]*capPage{}}
 	general := f.page(prm.CapGeneral)
 	fillGeneral(prm.HCACap(general.max[:]), p)
-	odp := f.page(prm.CapODP)
-	_ = odp // all zero: no on-demand paging yet
+	paging := f.page(prm.CapODP)
+	fillODP(prm.ODPCap(paging.max[:]), prm.HCACap(general.max[:]), &p.ODP)
 	atomic := f.page(prm.CapAtomic)
 	a := prm.AtomicCap(atomic.max[:])
 	if p.Atomics {
@@ -56,7 +56,7 @@ func newFirmware(p *Params, id *Identity) firmware {
 		fillIB(prm.HCACap(general.max[:]))
 		delete(f.caps, prm.CapRoCE)
 	}
-	pages := []*capPage{general, atomic, roce}
+	pages := []*capPage{general, atomic, roce, paging}
 	if p.MemicSize > 0 {
 		prm.HCACap(general.max[:]).SetDeviceMemory(true)
 		memory := f.page(prm.CapDeviceMem)
@@ -66,6 +66,7 @@ func newFirmware(p *Params, id *Identity) firmware {
 	for _, c := range pages {
 		c.cur = c.max
 	}
+	prm.ODPCap(paging.cur[:]).SetMemPageFault(false)
 	return f
 }
 

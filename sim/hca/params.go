@@ -6,6 +6,7 @@ import (
 
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/hca/dcqcn"
+	"github.com/rdmasim/rdmasim/sim/odp"
 	"github.com/rdmasim/rdmasim/sim/uar"
 )
 
@@ -118,6 +119,9 @@ type Params struct {
 	// Congestion control.
 	Congestion dcqcn.Params
 
+	// On-demand paging.
+	ODP odp.Params
+
 	// UAR pages.
 	UAR uar.Params
 
@@ -215,5 +219,5 @@ func (p *Params) Check() error {
 		errs = append(errs, fmt.Errorf("hca: LinkLayer is %v, which the device does not have: its port is %s only",
 			p.LinkLayer, LinkLayersWords[min(p.LinkLayers, EitherLinkLayer)]))
 	}
-	return errors.Join(append(errs, p.UAR.Check(), p.Congestion.Check())...)
+	return errors.Join(append(errs, p.UAR.Check(), p.Congestion.Check(), p.ODP.Check())...)
 }

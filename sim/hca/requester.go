@@ -4,6 +4,7 @@ import (
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/sim"
+	"github.com/rdmasim/rdmasim/sim/odp"
 )
 
 // msgKind is what a send WQE asks for.
@@ -68,6 +69,7 @@ type requester struct {
 	skipAcked       bool  // the WQE at the cursor goes on at skipTo
 	exact           bool  // a READ or an atomic was asked for again: only its next response counts
 	scripted        bool  // FailNext has asked for an error
+	paging          bool  // waits for pages
 
 	retryMax, retry uint32
 	rnrMax, rnr     uint32
@@ -93,9 +95,10 @@ type sendRare struct {
 	exactTimeout sim.Time // of the connection; timeout is an adaptive part of it
 	after        uint32   // selective repeat: PSN at the cursor before a packet was sent again
 	skipTo       uint32
-	csReq        int       // bytes of a response that may be scattered to a CQE
-	paths        *avPaths  // of a UD QP, which has them instead of a peer
-	umr          *umrQueue // nil until the first UMR
+	csReq        int         // bytes of a response that may be scattered to a CQE
+	paths        *avPaths    // of a UD QP, which has them instead of a peer
+	umr          *umrQueue   // nil until the first UMR
+	faults       [2]pageWait // on GatherSide and on LandingSide
 }
 
 // clear is the state after reset; what is under way stays marked.
@@ -164,6 +167,7 @@ func (q *requester) report(c prm.QPC) {
 func (q *requester) stop() {
 	q.u.abandon(&q.txq)
 	q.waiting, q.deadline = false, sim.Never
+	q.dropFaults()
 }
 
 // fail is the state ERR: nothing is sent, and what was taken is flushed.
@@ -179,4 +183,25 @@ func (q *requester) outstanding() bool { return q.una != q.sent }
 // sendsRequests says whether the state lets it send.
 func (q *requester) sendsRequests() bool {
 	return q.state == prm.QPStateRTS || q.draining && (q.open || q.cur != q.tail)
+}
+
+// pageWait is a fault of a requester that is out: its token, 0 if there is none, and the message that it is about.
+type pageWait struct {
+	token odp.Token
+	msg   uint32
+}
+
+// landingWaits says whether a READ or an atomic waits for pages where its response lands.
+func (q *requester) landingWaits() bool { return q.paging && q.faults[odp.LandingSide].token != 0 }
+
+// dropFaults is a queue that waits for pages no more.
+func (q *requester) dropFaults() {
+	if !q.paging {
+		return
+	}
+	for i := range q.faults {
+		q.u.faults.Drop(q.faults[i].token)
+		q.faults[i] = pageWait{}
+	}
+	q.paging = false
 }

@@ -75,7 +75,7 @@ walk:
 	if q.una != before {
 		q.progress()
 	}
-	if lost && !q.breaks(rule.ImpliedNAKAsksAgain) && q.state != prm.QPStateERR {
+	if lost && !q.landingWaits() && !q.breaks(rule.ImpliedNAKAsksAgain) && q.state != prm.QPStateERR {
 		q.qs.add(prm.QCImpliedNAKSeqErr)
 		if q.useRetry() {
 			q.repair()

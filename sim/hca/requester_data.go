@@ -16,6 +16,10 @@ func (q *requester) onReadResponse(p *roce.Packet, psn uint32) {
 		q.onAtomicWritten(m, p)
 		return
 	}
+	if q.landingWaits() {
+		q.u.c.RxGhosts++
+		return
+	}
 	if !q.checkReadData(m, p) {
 		q.badResponse()
 		return
@@ -50,7 +54,7 @@ func (q *requester) land(m *msg, off uint32, data []byte) bool {
 	if prm.ParseSendWQE(q.landing[m.land].wqe, uint32(q.st), w) != nil {
 		q.u.bug("QP %#x: the landing area of WQE %d changed", q.num, m.idx)
 	}
-	c := cursor{}
+	c, packet := cursor{}, len(data)
 	for skip := off; skip > 0; {
 		s, next, _ := w.Data(c.at)
 		if skip < s.Len {
@@ -66,9 +70,8 @@ func (q *requester) land(m *msg, off uint32, data []byte) bool {
 			q.u.bug("QP %#x: a READ's landing area is too small", q.num)
 		}
 		n := int(min(uint32(len(data)), s.Len-c.pos))
-		if !q.u.dma.writeTo(q.user(), s.LKey, s.Addr+uint64(c.pos), data[:n], mkey.LocalWrite) {
-			q.qs.add(prm.QCReqLocalProtection)
-			q.failHead(prm.SyndromeLocalProt)
+		if r := q.u.dma.writeTo(q.user(), s.LKey, s.Addr+uint64(c.pos), data[:n], mkey.LocalWrite); r != mkey.OK {
+			q.cannotLand(r, off, packet)
 			return false
 		}
 		data = data[n:]
@@ -93,6 +96,10 @@ func (q *requester) endRead(m *msg) {
 func (q *requester) onAtomicAck(p *roce.Packet, psn uint32) {
 	m := q.answeredBy(psn)
 	if m == nil {
+		return
+	}
+	if q.landingWaits() {
+		q.u.c.RxGhosts++
 		return
 	}
 	if !q.checkAtomicAck(m, p) {

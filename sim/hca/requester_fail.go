@@ -73,6 +73,7 @@ func (q *requester) toSQError() {
 	q.epoch++
 	q.u.abandon(&q.txq)
 	q.waiting, q.deadline, q.open, q.halt = false, sim.Never, false, false
+	q.dropFaults()
 	q.flushTaken()
 	q.una, q.sent = q.psn, q.psn
 	q.owner.readRecord()

@@ -103,11 +103,11 @@ func pushOp(op prm.WQEOpcode, k, n uint32) roce.Opcode {
 }
 
 // sendPush makes a packet of a SEND or WRITE; w is nil when it goes on. It reports false when
-// the data could not be gathered, which fails the message.
+// the data could not be gathered.
 func (q *requester) sendPush(m *msg, w *prm.SendWQE) bool {
 	u := q.u
 	n := q.payload(m)
-	op := pushOp(m.op, q.pkt, m.n) | roce.Opcode(q.transport)
+	op, asked := pushOp(m.op, q.pkt, m.n)|roce.Opcode(q.transport), q.sinceAR
 	info := op.Info()
 	var flags roce.Flags
 	if q.st == prm.STRC {
@@ -146,9 +146,10 @@ func (q *requester) sendPush(m *msg, w *prm.SendWQE) bool {
 	if i < 0 {
 		i = u.getSlot(f)
 	}
-	if !q.gather(i, f.Payload(), w) {
+	if r := q.gather(i, f.Payload(), w); r != mkey.OK {
 		u.dropUnsent(i)
-		q.failAt(q.cur, prm.SyndromeLocalProt)
+		q.sinceAR = asked
+		q.cannotGather(r, n)
 		return false
 	}
 	q.pushed(m, psn, len(f.B))
@@ -191,7 +192,7 @@ func (q *requester) wantsAck(m *msg, last bool) bool {
 
 // gather fills p with the next bytes of the message: inline bytes at once, others
 // by DMA into the frame of slot i. It needs no WQE where the message goes on.
-func (q *requester) gather(i int32, p []byte, w *prm.SendWQE) bool {
+func (q *requester) gather(i int32, p []byte, w *prm.SendWQE) mkey.Result {
 	if w == nil {
 		return q.gatherOn(i, p)
 	}
@@ -204,8 +205,8 @@ func (q *requester) gather(i int32, p []byte, w *prm.SendWQE) bool {
 		n := int(min(uint32(len(p)), s.Len-q.segPos))
 		if s.Inline != nil {
 			copy(p[:n], s.Inline[q.segPos:])
-		} else if !u.dma.readInto(i, q.user(), s.LKey, s.Addr+uint64(q.segPos), p[:n], mkey.LocalRead) {
-			return false
+		} else if r := u.dma.readInto(i, q.user(), s.LKey, s.Addr+uint64(q.segPos), p[:n], mkey.LocalRead); r != mkey.OK {
+			return r
 		}
 		p = p[n:]
 		if q.segPos += uint32(n); q.segPos == s.Len {
@@ -214,19 +215,19 @@ func (q *requester) gather(i int32, p []byte, w *prm.SendWQE) bool {
 			q.rest = memoryRange{s.Addr + uint64(q.segPos), s.LKey, s.Len - q.segPos}
 		}
 	}
-	return true
+	return mkey.OK
 }
 
 // gatherOn is gather from the rest of the data segment in which the packet before has ended.
 //
 //go:noinline
-func (q *requester) gatherOn(i int32, p []byte) bool {
+func (q *requester) gatherOn(i int32, p []byte) mkey.Result {
 	r := &q.rest
-	if !q.u.dma.readInto(i, q.user(), r.key, r.va, p, mkey.LocalRead) {
-		return false
+	if result := q.u.dma.readInto(i, q.user(), r.key, r.va, p, mkey.LocalRead); result != mkey.OK {
+		return result
 	}
 	q.segPos, r.va, r.len = q.segPos+uint32(len(p)), r.va+uint64(len(p)), r.len-uint32(len(p))
-	return true
+	return mkey.OK
 }
 
 // sendRead asks for what is missing of a READ.

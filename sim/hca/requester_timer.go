@@ -37,6 +37,9 @@ func (q *requester) onTimer() {
 	switch {
 	case q.deadline == sim.Never:
 		return
+	case q.landingWaits():
+		q.deadline = sim.Never
+		return
 	case now < q.deadline:
 		q.timerSet = true
 		u.e.At(q.deadline, u.h.timer, q.arg)

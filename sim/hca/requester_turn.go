@@ -9,7 +9,7 @@ import (
 // runnable says whether the next packet of the QP can be made now; it starts the
 // fetch of a WQE that is missing, and leaves the WQE's length in nbb.
 func (q *requester) runnable() bool {
-	if !q.sendsRequests() || q.waiting || q.halt && (q.cur == q.tail || q.msg(q.cur).fail != 0) {
+	if !q.sendsRequests() || q.waiting || q.paging || q.halt && (q.cur == q.tail || q.msg(q.cur).fail != 0) {
 		return false
 	}
 	if q.open { // its WQE is in the buffer

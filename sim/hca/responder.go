@@ -3,6 +3,7 @@ package hca
 import (
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/roce"
+	"github.com/rdmasim/rdmasim/sim/odp"
 )
 
 // responder is the receive side of a QP. What each message needs comes first, as in
@@ -54,6 +55,9 @@ type recvRare struct {
 	csRes int                 // bytes that may be scattered to a CQE
 	grh   *[roce.GRHSize]byte // of a UD QP: the routing header that a datagram begins with
 	saved replays             // max_dest_rd_atomic of them
+
+	faults [2]odp.Token // that are out, on WriteSide and on ReadSide
+	source sourceWait
 }
 
 // inMessage is the kind of the message that is not complete.
@@ -121,12 +125,14 @@ func (q *responder) stop() {
 	q.u.abandon(&q.rtx)
 	q.dropHeld()
 	q.dropResponses()
+	q.dropFaults()
 }
 
 // dropRequests is the state ERR: what has come is not executed any more.
 func (q *responder) dropRequests() {
 	q.busy, q.atomicBusy = false, false
 	q.dropHeld()
+	q.dropFaults()
 }
 
 // dropHeld forgets the packets that wait, and those that came early.
@@ -206,4 +212,25 @@ func (q *responder) execute(p *roce.Packet) (wait bool) {
 		q.refuse(v, p)
 		return false
 	}
+}
+
+// dropFaults is a queue that waits for pages no more.
+func (q *responder) dropFaults() {
+	for i := range q.faults {
+		if q.faults[i] != 0 {
+			q.u.faults.Drop(q.faults[i])
+			q.faults[i] = 0
+		}
+	}
+}
+
+// sourceWait is the READ whose source is absent.
+type sourceWait struct{ psn, msn uint32 }
+
+// denied is the verdict on an access that a translation has refused.
+func (q *responder) denied(operation uint32) verdict {
+	if q.pages(q.u.dma.result, operation) {
+		return noPage
+	}
+	return noAccess
 }

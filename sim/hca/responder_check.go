@@ -21,8 +21,10 @@ const (
 	noReceive            // there is no receive WQE
 	invalid              // invalid request
 	noAccess             // a memory key does not allow it
+	noPage               // a page of its target is to be paged in
 	tooLong              // longer than the buffers of the receive WQE
 	noScatter            // a memory key of the receive WQE does not allow it
+	noBuffer             // a page of the receive WQE's buffers is to be paged in
 	noInvalidate         // the key that it invalidates cannot be
 	discarded            // a datagram that leaves no trace
 )
@@ -127,7 +129,7 @@ func (q *responder) checkWrite(p *roce.Packet, info *roce.OpInfo) verdict {
 	case !info.Last && q.completesWrite(n) && !q.breaks(rule.NoEarlierPacketCompletesTheWrite):
 		return invalid
 	case n > 0 && !q.translates(q.wkey, q.wva, n, q.needs(mkey.RemoteWrite, rule.WritesNeedTheirRight)):
-		return noAccess
+		return q.denied(prm.ODPWrite)
 	}
 	return passed
 }
@@ -148,7 +150,9 @@ func (q *responder) checkAtomic(p *roce.Packet) verdict {
 	switch {
 	case h.VA()%atomicSize != 0 && !q.breaks(rule.AtomicsAreAligned):
 		return invalid
-	case !q.translates(h.RKey(), h.VA(), atomicSize, q.needs(mkey.RemoteAtomic, rule.AtomicsNeedTheirRight)) || q.u.dma.runs[0].Len != atomicSize:
+	case !q.translates(h.RKey(), h.VA(), atomicSize, q.needs(mkey.RemoteAtomic, rule.AtomicsNeedTheirRight)):
+		return q.denied(prm.ODPAtomic)
+	case q.u.dma.runs[0].Len != atomicSize:
 		return noAccess
 	}
 	return passed
@@ -162,7 +166,7 @@ func (q *responder) checkAtomicWrite(p *roce.Packet) verdict {
 	case h.VA()%atomicSize != 0 && !q.breaks(rule.AtomicWritesAreAligned):
 		return invalid
 	case !q.translates(h.RKey(), h.VA(), uint32(p.PayloadLen()), q.needs(mkey.RemoteWrite, rule.AtomicWritesNeedTheirRight)):
-		return noAccess
+		return q.denied(prm.ODPAtomic)
 	}
 	return passed
 }
@@ -170,11 +174,15 @@ func (q *responder) checkAtomicWrite(p *roce.Packet) verdict {
 // fillReceive checks a packet of a SEND against the receive WQE that is open, and puts its
 // payload where that says, unless the CQE is to carry it.
 func (q *responder) fillReceive(p *roce.Packet, info *roce.OpInfo, inCQE bool) verdict {
-	switch {
-	case !q.fitsReceive(p.PayloadLen()):
+	if !q.fitsReceive(p.PayloadLen()) {
 		return tooLong
-	case !inCQE && !q.scatter(p.Payload()) && !q.breaks(rule.ReceivesNeedTheirKey):
-		return noScatter
+	}
+	if !inCQE {
+		if v := q.paged(q.scatter(p.Payload())); v != passed && !q.breaks(rule.ReceivesNeedTheirKey) {
+			return v
+		}
+	}
+	switch {
 	case info.Headers.Has(roce.HasIETH) && !q.invalidates(p.IETH().RKey()):
 		return noInvalidate
 	}
@@ -183,11 +191,15 @@ func (q *responder) fillReceive(p *roce.Packet, info *roce.OpInfo, inCQE bool) v
 
 // fillDatagram is fillReceive for a datagram, behind the routing header.
 func (q *responder) fillDatagram(p *roce.Packet) verdict {
-	switch {
-	case !q.fitsReceive(roce.GRHSize + p.PayloadLen()):
+	if !q.fitsReceive(roce.GRHSize + p.PayloadLen()) {
 		return tooLong
-	case (!q.scatterGRH(p) || !q.scatter(p.Payload())) && !q.breaks(rule.DatagramReceivesNeedTheirKey):
-		return noScatter
+	}
+	r := q.scatterGRH(p)
+	if r == mkey.OK {
+		r = q.scatter(p.Payload())
+	}
+	if v := q.paged(r); v != passed && !q.breaks(rule.DatagramReceivesNeedTheirKey) {
+		return v
 	}
 	return passed
 }
@@ -293,6 +305,7 @@ func (q *responder) completesWrite(n uint32) bool { return n == q.wleft }
 // translates checks the key for an access and leaves in runs where it goes.
 func (q *responder) translates(key uint32, va uint64, n uint32, a mkey.Access) bool {
 	runs, r := q.u.dma.keys.Translate(q.user(), key, va, int(n), a, q.u.dma.runs[:0])
+	q.u.dma.result = r
 	q.u.dma.runs = runs
 	return r == mkey.OK
 }
@@ -344,6 +357,10 @@ func (q *responder) refuse(v verdict, p *roce.Packet) {
 	case noScatter:
 		q.qs.add(prm.QCRespLocalProtection)
 		q.failRecv(prm.SyndromeLocalProt, roce.NAKRemoteOp)
+	case noPage:
+		q.targetFault(p)
+	case noBuffer:
+		q.receiveFault(p)
 	case noInvalidate:
 		q.failRecv(prm.SyndromeRemoteInvalReq, roce.NAKRemoteAccess)
 	}

@@ -3,6 +3,7 @@ package hca
 import (
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/roce"
+	"github.com/rdmasim/rdmasim/sim/mkey"
 	"github.com/rdmasim/rdmasim/sim/rule"
 )
 
@@ -11,7 +12,11 @@ import (
 // Inferred: what is longer than the buffers ends the receive with a length error, as
 // the completions that IPoIB and perftest report show, and the QP with it.
 func (q *responder) execDatagram(p *roce.Packet) {
-	q.takeRecv()
+	if q.recvOpen { // that of a datagram for which there was no page
+		q.rewindRecv()
+	} else {
+		q.takeRecv()
+	}
 	if v := q.fillDatagram(p); v != passed {
 		q.refuse(v, p)
 		return
@@ -21,10 +26,10 @@ func (q *responder) execDatagram(p *roce.Packet) {
 }
 
 // scatterGRH writes the routing header of a datagram. Without one its room is left as it is.
-func (q *responder) scatterGRH(p *roce.Packet) bool {
+func (q *responder) scatterGRH(p *roce.Packet) mkey.Result {
 	if !p.PutGRH(q.grh[:]) || q.breaks(rule.DatagramsBringTheirRoute) {
 		q.skipRecv(len(q.grh))
-		return true
+		return mkey.OK
 	}
 	return q.scatter(q.grh[:])
 }

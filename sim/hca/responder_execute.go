@@ -68,7 +68,13 @@ func (q *responder) execSend(p *roce.Packet, info *roce.OpInfo) {
 	if info.First && info.Last && inCQE(q.csRes, len(data)) {
 		inline = data
 	}
+	at := q.recvAt
 	if v := q.fillReceive(p, info, inline != nil); v != passed {
+		if v == noBuffer { // the packet comes again
+			if q.recvAt = at; info.First {
+				q.in = inNone
+			}
+		}
 		q.refuse(v, p)
 		return
 	}
@@ -167,8 +173,14 @@ func (q *responder) execAtomic(p *roce.Packet) {
 	h := p.AtomicETH()
 	q.atomicBusy = true
 	q.u.atomics.start(atomicOp{
-		qp: q.arg, epoch: q.epoch, pa: q.u.dma.runs[0].PA, op: p.Op, swap: h.SwapAdd(), compare: h.Compare(),
+		qp: q.arg, epoch: q.epoch, pa: q.u.dma.runs[0].PA, user: q.user(), key: h.RKey(), va: h.VA(), op: p.Op, swap: h.SwapAdd(), compare: h.Compare(),
 	})
+}
+
+// againAtomic looks at the packet at the head of the waiting ones once more.
+func (q *responder) againAtomic() {
+	q.atomicBusy = false
+	q.unhold(true)
 }
 
 // finishAtomic accepts the packet at the head of the waiting ones and answers it.

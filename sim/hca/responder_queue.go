@@ -4,6 +4,7 @@ import (
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/sim/mkey"
+	"github.com/rdmasim/rdmasim/sim/odp"
 )
 
 // answerKind is what a responder sends.
@@ -147,10 +148,12 @@ func (q *responder) respondRead(r *response) bool {
 			f.AETH().SetMSN(r.msn)
 		}
 		i := u.getSlot(f)
-		if n > 0 && !u.dma.readInto(i, q.user(), r.rkey, r.va, f.Payload(), mkey.RemoteRead) {
-			u.dropSlot(i)
-			q.failRead(r.psn, r.msn)
-			return true
+		if n > 0 {
+			if result := u.dma.readInto(i, q.user(), r.rkey, r.va, f.Payload(), mkey.RemoteRead); result != mkey.OK {
+				u.dropSlot(i)
+				q.cannotRead(r, result)
+				return true
+			}
 		}
 		if q.reaction != nil {
 			q.spend(len(f.B))
@@ -164,6 +167,17 @@ func (q *responder) respondRead(r *response) bool {
 			return true
 		}
 	}
+}
+
+// cannotRead is a READ whose next bytes are not to be had.
+//
+//go:noinline
+func (q *responder) cannotRead(r *response, result mkey.Result) {
+	if q.pages(result, prm.ODPRead) {
+		q.sourceFault(r)
+		return
+	}
+	q.failRead(r.psn, r.msn)
 }
 
 // failRead ends a READ whose memory went away: a NAK at the PSN of the response
@@ -195,4 +209,26 @@ func (q *responder) answerAtomicWrite(r *response) {
 	f.AETH().SetSyndrome(q.ackSyndrome())
 	f.AETH().SetMSN(r.msn)
 	q.u.port.enqueue(&q.sender, &q.rtx, q.u.getSlot(f))
+}
+
+// sourceFault ends the response to a READ, whose source is absent from here on. The peer asks for the rest of it again,
+// and for all behind it.
+func (q *responder) sourceFault(r *response) {
+	w := &q.faults[odp.ReadSide-odp.WriteSide]
+	if *w == 0 {
+		f := q.newFault(odp.ReadSide, min(q.mtu, int(r.left)))
+		f.RKey, f.VA, f.Length = r.rkey, r.va, r.left
+		f.Bytes = max(f.Bytes, r.left)
+		if *w = q.u.faults.Raise(f); *w == 0 {
+			q.failRead(r.psn, r.msn)
+			return
+		}
+		q.source = sourceWait{r.psn, r.msn}
+	}
+	q.sendAck(r.psn, r.msn, roce.RNRSyndrome(uint8(q.context().MinRNRNAK())))
+	q.u.standStill()
+	for _, dropped := range q.items[q.itemHead+1:] { // the peer asks for them again, and others may take their places
+		q.saved.answered(dropped.saved)
+	}
+	q.items = q.items[:q.itemHead+1]
 }

@@ -62,23 +62,23 @@ func (q *responder) skipRecv(n int) {
 }
 
 // scatter writes payload to the receive WQE's scatter list.
-func (q *responder) scatter(data []byte) bool {
+func (q *responder) scatter(data []byte) mkey.Result {
 	for len(data) > 0 {
 		s, next, ok := prm.RecvSGE(q.recvWQE, q.recvAt.at)
 		if !ok && q.breaks(rule.SendFitsTheReceive) {
-			return true
+			return mkey.OK
 		}
 		if !ok {
 			q.u.bug("QP %#x: a receive WQE ended early", q.num)
 		}
 		n := int(min(uint32(len(data)), s.Len-q.recvAt.pos))
-		if !q.u.dma.writeTo(q.rq.scatterUser(), s.LKey, s.Addr+uint64(q.recvAt.pos), data[:n], mkey.LocalWrite) {
-			return false
+		if r := q.u.dma.writeTo(q.rq.scatterUser(), s.LKey, s.Addr+uint64(q.recvAt.pos), data[:n], mkey.LocalWrite); r != mkey.OK {
+			return r
 		}
 		data = data[n:]
 		if q.recvAt.pos += uint32(n); q.recvAt.pos == s.Len {
 			q.recvAt = cursor{at: next}
 		}
 	}
-	return true
+	return mkey.OK
 }

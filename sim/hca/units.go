@@ -3,6 +3,7 @@ package hca
 import (
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/sim"
+	"github.com/rdmasim/rdmasim/sim/odp"
 )
 
 // units are what all QPs of a device share. A connection, and the engines of its QP, hold them
@@ -18,6 +19,7 @@ type units struct {
 	caches  caches
 	atomics atomicUnit
 	events  eventQueues
+	faults  *odp.Unit // nil: no paging on demand
 	notices notices
 	memory  memory // on the device
 	scratch

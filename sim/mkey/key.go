@@ -52,6 +52,7 @@ type child struct {
 type Table struct {
 	keys         []*Key
 	deviceMemory mem.PA // where addresses of memory on the device begin
+	paging       bool   // keys made without entries have pages that come on demand
 	nullMKey     uint32 // in place of a child: an absent page; 0: there is none
 	miss         Miss   // of the last access that met an absent page
 	dumpFill     *Key   // by which writes go nowhere and reads give zeros; nil: none
@@ -85,8 +86,9 @@ func (t *Table) SetDumpFill(mkey uint32) {
 	t.dumpFill, t.dumpFillMKey = &Key{mode: modeDumpFill}, mkey
 }
 
-// SetNullMKey makes a key number that entries of mode KSM may name: what it leads to is absent, and comes on demand.
-func (t *Table) SetNullMKey(mkey uint32) { t.nullMKey = mkey }
+// SetPaging has the entries of keys carry rights that are made without any, for they come by UMR. nullMKey is a key
+// number that entries of mode KSM may name: what it leads to is absent, and comes on demand.
+func (t *Table) SetPaging(nullMKey uint32) { t.paging, t.nullMKey = true, nullMKey }
 
 // Miss is where an access has met an absent page: the key in which the entry is absent, the first address that is
 // missing, in the key's addresses, and how many bytes the access needs from there on.
@@ -126,7 +128,7 @@ func (t *Table) Remove(index uint32) {
 }
 
 // Insert makes a key of a context and its translation entries (mode MTT). It copies both.
-// entryRights says that the entries carry rights.
+// entryRights says that these entries carry rights.
 func (t *Table) Insert(index uint32, c prm.MKC, entries prm.MTT, entryRights bool) *Key {
 	k := &Key{
 		Index: index, PD: c.PD(), variant: uint8(c.MKey70()), mode: c.AccessMode(), free: c.Free(),
@@ -141,6 +143,7 @@ func (t *Table) Insert(index uint32, c prm.MKC, entries prm.MTT, entryRights boo
 	k.pageMask = 1<<k.logPage - 1
 	k.pageOff = k.start & k.pageMask
 	k.setEntries(entries)
+	k.entryRights = k.entryRights || t.paging && len(k.entries) == 0
 	if room := uint64(c.TranslationsOctwordSize()) * 2; k.entryRights && len(k.entries) == 0 && room > sparseFrom {
 		k.far = sparse{}
 	}

@@ -245,7 +245,7 @@ func TestMiss(t *testing.T) {
 	c.SetTranslationsOctwordSize(1 << 26)
 	tab := NewTable(4)
 	const null = 4 << 8
-	tab.SetNullMKey(null)
+	tab.SetPaging(null)
 	big := tab.Insert(1, c, nil, true)
 	last := uint64(512<<30/4096) - 8
 	list := make(prm.MTT, 64)

@@ -65,8 +65,9 @@ type Driver interface {
 
 // Queues are who waits.
 type Queues interface {
-	// Resumed has a side of the queue with an event word go on, or fail. The token is over.
-	Resumed(queue uint64, s Side, failed bool)
+	// Resumed has a side of the queue with an event word go on, or fail. The token is over. wqe says that the fault was
+	// one of a work request.
+	Resumed(queue uint64, s Side, wqe, failed bool)
 }
 
 // Unit is the page-fault unit of a device.
@@ -295,12 +296,12 @@ func (u *Unit) onResume(word uint64) {
 	if x == nil {
 		return
 	}
-	queue, side, bad := x.f.Queue, x.f.Side, x.answer == failed
+	f, bad := x.f, x.answer == failed
 	u.over(i)
 	if bad {
 		u.Failed++
 	} else {
 		u.Resumed++
 	}
-	u.queues.Resumed(queue, side, bad)
+	u.queues.Resumed(f.Queue, f.Side, f.WQE, bad)
 }

@@ -1,0 +1,69 @@
+package hca
+
+import (
+	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/roce"
+	"github.com/rdmasim/rdmasim/sim/mkey"
+	"github.com/rdmasim/rdmasim/sim/odp"
+)
+
+// A responder that meets an absent page has the peer try again: it answers with an RNR NAK, of the QP's own timer, and
+// nothing has changed. What an unreliable peer has sent is lost. That atomics do so too is assumed.
+
+// targetFault is a request of which the target is absent.
+func (q *responder) targetFault(p *roce.Packet) {
+	f := q.newFault(odp.WriteSide, p.PayloadLen())
+	switch p.Info().Class {
+	case roce.ClassWrite:
+		f.Committed, f.Length = q.wlen-q.wleft, q.wlen
+		f.RKey, f.VA = q.wkey, q.wva-uint64(f.Committed)
+	case roce.ClassAtomic:
+		h := p.AtomicETH()
+		f.RKey, f.VA, f.Length, f.Atomic = h.RKey(), h.VA(), atomicSize, true
+	default:
+		h := p.RETH()
+		f.RKey, f.VA, f.Length = h.RKey(), h.VA(), h.Length()
+	}
+	f.Bytes = max(f.Bytes, f.Length-f.Committed)
+	q.awaitPages(f)
+}
+
+// receiveFault is a packet whose place in the receive buffers is absent.
+func (q *responder) receiveFault(p *roce.Packet) {
+	f := q.newFault(odp.WriteSide, p.PayloadLen())
+	f.WQE, f.Index, f.Committed = true, q.recvIdx, q.recvGot
+	if q.srq != nil {
+		f.SRQ, f.Number = true, q.srq.num
+	}
+	q.awaitPages(f)
+}
+
+// awaitPages has the peer try again, and the driver told unless it is already.
+func (q *responder) awaitPages(f odp.Fault) {
+	w := &q.faults[f.Side-odp.WriteSide]
+	if *w == 0 {
+		if *w = q.u.faults.Raise(f); *w == 0 && f.WQE {
+			q.failRecv(prm.SyndromeLocalProt, roce.NAKRemoteOp)
+			return
+		} else if *w == 0 {
+			q.fatal(roce.NAKRemoteAccess)
+			return
+		}
+	}
+	q.notReady()
+}
+
+// paged is the verdict on what the receive buffers have refused.
+func (q *responder) paged(r mkey.Result) verdict {
+	operation := uint32(prm.ODPReceive)
+	if q.srq != nil {
+		operation = prm.ODPSRQReceive
+	}
+	switch {
+	case r == mkey.OK:
+		return passed
+	case q.pages(r, operation):
+		return noBuffer
+	}
+	return noScatter
+}

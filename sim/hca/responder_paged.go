@@ -1,0 +1,26 @@
+package hca
+
+import (
+	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/roce"
+	"github.com/rdmasim/rdmasim/sim/odp"
+)
+
+// pagesCame is the driver's answer to a fault. The peer tries again by itself.
+func (q *responder) pagesCame(s odp.Side, wqe, failed bool) {
+	q.faults[s-odp.WriteSide] = 0
+	switch {
+	case !failed || !q.takesRequests():
+	case s == odp.ReadSide:
+		q.dropResponses()
+		q.sendAck(q.source.psn, q.source.msn, roce.NAKRemoteAccess)
+		q.qs.add(prm.QCRespRemoteAccessErrors)
+		q.u.events.ofQP(prm.EventWQAccessError, q.num)
+		q.owner.toError()
+	case wqe:
+		q.qs.add(prm.QCRespLocalProtection)
+		q.failRecv(prm.SyndromeLocalProt, roce.NAKRemoteOp)
+	default:
+		q.fatal(roce.NAKRemoteAccess)
+	}
+}
