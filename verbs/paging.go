@@ -36,7 +36,7 @@ type PagedBuffer interface {
 	// UnmapPart is munmap of a part.
 	UnmapPart(t Thread, off, n uint64) error
 	// Move is mremap of the whole buffer, which has a new address then: to, where what is mapped is unmapped, or with 0 one
-	// that the kernel chooses. EFAULT: the buffer is not one mapping any more.
+	// that the kernel chooses. EFAULT: the buffer is not one mapping any more (kernels from 6.17 on move it all the same).
 	Move(t Thread, to uint64) error
 }
 

@@ -19,7 +19,7 @@ import (
 func (p *process) Map(t verbs.Thread, length uint64, o verbs.MapOptions) (verbs.Buffer, error) {
 	callingThread(t)
 	page := uint64(p.host.PageSize())
-	flags := unix.MAP_PRIVATE | unix.MAP_ANONYMOUS
+	flags := 0
 	if o.PageSize != 0 && o.PageSize != page {
 		if bits.OnesCount64(o.PageSize) != 1 || o.PageSize < page {
 			return nil, fmt.Errorf("map: pages of %d bytes: %w", o.PageSize, syscall.EINVAL)
@@ -37,8 +37,15 @@ func (p *process) Map(t verbs.Thread, length uint64, o verbs.MapOptions) (verbs.
 	if o.ReadOnly {
 		prot = unix.PROT_READ
 	}
+	if o.NoAccess {
+		prot = unix.PROT_NONE
+	}
+	fd, flags, err := object(&o, flags)
+	if err != nil {
+		return nil, err
+	}
 	n := (length + o.Offset + page - 1) &^ (page - 1)
-	at, err := unix.MmapPtr(-1, 0, nil, uintptr(n), prot, flags)
+	at, err := unix.MmapPtr(fd, int64(o.ObjectOffset), pointer(o.At), uintptr(n), prot, flags)
 	if err != nil {
 		return nil, fmt.Errorf("map %d bytes: %w", length, err)
 	}
