@@ -41,24 +41,34 @@ func (s *Space) pageOf(e pte) *frame {
 	return s.m.frameOf(e)
 }
 
-// Populate is MADV_POPULATE_READ and, with write, MADV_POPULATE_WRITE: every page is touched. EINVAL where the rights do
-// not allow it, EFAULT behind the end of an object, ENOMEM for holes and for want of memory.
+// Populate is MADV_POPULATE_READ and, with write, MADV_POPULATE_WRITE: page after page is touched until one fails. EINVAL
+// where the rights do not allow it, EFAULT behind the end of an object, ENOMEM for holes and for want of memory.
 func (s *Space) Populate(va VA, n uint64, write bool) error {
 	prot, how := Read, needRead
 	if write {
 		prot, how = Write, needWrite
 	}
-	return s.advise("populate", va, n, func(a *area, from, to VA) error {
-		if a.prot&prot == 0 {
-			return errorf(syscall.EINVAL, "populate: %#x has not the rights", uint64(from))
-		}
-		for at := from; at < to; at += 1 << a.shift {
-			if _, err := s.fault(a, at, how); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	end, err := s.lazyRange("populate", va, n)
+	for at := va; at < end && err == nil; {
+		at, err = s.populateUnit(at, prot, how)
+	}
+	return err
+}
+
+// populateUnit touches the page at an address, and returns that of the next.
+func (s *Space) populateUnit(at VA, prot Prot, how need) (next VA, err error) {
+	if e := s.entry(at); e != nil && e.prot()&prot != 0 {
+		return at + VA(s.m.PageSize()), nil
+	}
+	if !s.Lazy(at) {
+		return 0, errorf(syscall.ENOMEM, "populate: %#x is not mapped", uint64(at))
+	}
+	a := s.lazy.at(at)
+	if a.prot&prot == 0 {
+		return 0, errorf(syscall.EINVAL, "populate: %#x has not the rights", uint64(at))
+	}
+	_, err = s.fault(a, at, how)
+	return a.unit(at) + 1<<a.shift, err
 }
 
 // advise calls f for the lazy mappings in a range, until one fails.

@@ -40,3 +40,25 @@ func TestLazyMemory(t *testing.T) {
 		x.ok("unmap", buf.Unmap(x.t))
 	})
 }
+
+// A forked child has the parent's memory until one of the two writes.
+func TestLazyMemoryForks(t *testing.T) {
+	b := run(t, config(t), func(x *rig) {
+		buf, err := x.t.Process().Map(x.t, 3*4096, verbs.MapOptions{Lazy: true})
+		x.ok("map", err)
+		old := bytes.Repeat([]byte{0x11}, 3*4096)
+		x.write(x.t, buf, old, 0)
+		end, err := x.t.Process().(verbs.Forker).Fork(x.t, buf, 0xee)
+		x.ok("fork", err)
+		if got := x.read(x.t, buf, 0, len(old)); !bytes.Equal(got, old) {
+			x.Error("the child's writes are in the parent's memory")
+		}
+		x.ok("end", end(x.t))
+		x.ok("unmap", buf.Unmap(x.t))
+	})
+	for _, h := range b.hosts {
+		if n := h.mem.Resident(); n != 0 {
+			t.Errorf("%s: %d bytes are left", h.name, n)
+		}
+	}
+}
