@@ -17,6 +17,14 @@ const (
 	userModeOnly   = 1      // UFFD_USER_MODE_ONLY
 )
 
+// Numbers of calls of other kinds, which a 64-bit program can make too (asm/unistd_32.h and unistd_x32.h).
+const (
+	ioctl32       = 54
+	userfaultfd32 = 374
+	x32           = 0x40000000 // besides the number of a 64-bit call
+	ioctlX32      = x32 | 514
+)
+
 // Offsets that mmap of a device file takes: the command, in units of 256 pages. Those
 // of a table's static pages look like the beginnings of ordinary files, and are recognised
 // by the other arguments of a library: one page that it can only write to.
@@ -33,17 +41,13 @@ func rules(paths bool) []seccomp.Rule {
 		// Libraries ask for the devices by netlink first; without it they look into
 		// sysfs. The question shows that the program has such a library.
 		{Nr: unix.SYS_SOCKET, Tests: []seccomp.Test{{Arg: 0, Value: unix.AF_NETLINK}, {Arg: 2, Value: unix.NETLINK_RDMA}}, Ret: seccomp.Notify},
-		// Faults of the kernel that a program answers would let the device wait for it. The kernel itself
-		// gives them to privileged programs only, and answers others so.
-		{Nr: unix.SYS_USERFAULTFD, Tests: []seccomp.Test{{Arg: 0, Mask: userModeOnly, Value: 0}}, Ret: seccomp.Errno(unix.EPERM)},
-		{Nr: unix.SYS_IOCTL, Tests: []seccomp.Test{{Arg: 1, Value: userfaultfdNew}, {Arg: 2, Mask: userModeOnly, Value: 0}},
-			Ret: seccomp.Errno(unix.EPERM)},
 		{Nr: unix.SYS_MMAP, Tests: append(mapped(),
 			seccomp.Test{Arg: 5, Op: seccomp.AtLeast, Value: firstOtherOffset}, seccomp.Test{Arg: 5, Op: seccomp.Below, Value: endOffset}), Ret: seccomp.Notify},
 		{Nr: unix.SYS_MMAP, Tests: append(mapped(),
 			seccomp.Test{Arg: 5, Op: seccomp.Below, Value: firstOtherOffset}, seccomp.Test{Arg: 1, Value: pageSize},
 			seccomp.Test{Arg: 2, Value: unix.PROT_WRITE}), Ret: seccomp.Notify},
 	}
+	r = append(r, faultRules()...)
 	if !paths {
 		return r
 	}
@@ -57,6 +61,22 @@ func rules(paths bool) []seccomp.Rule {
 	return append(r,
 		seccomp.Rule{Nr: unix.SYS_NEWFSTATAT, Tests: []seccomp.Test{{Arg: 3, Mask: unix.AT_EMPTY_PATH, Value: 0}}, Ret: seccomp.Notify},
 		seccomp.Rule{Nr: unix.SYS_STATX, Tests: []seccomp.Test{{Arg: 2, Mask: unix.AT_EMPTY_PATH, Value: 0}}, Ret: seccomp.Notify})
+}
+
+// faultRules refuse what would give a program the page faults of the kernel: while it does not answer them, the device would
+// wait for it. The kernel itself gives them to privileged programs only, and answers others so.
+func faultRules() []seccomp.Rule {
+	call := []seccomp.Test{{Arg: 0, Mask: userModeOnly, Value: 0}}
+	ioctl := []seccomp.Test{{Arg: 1, Value: userfaultfdNew}, {Arg: 2, Mask: userModeOnly, Value: 0}}
+	r := []seccomp.Rule{
+		{Nr: unix.SYS_USERFAULTFD, Tests: call}, {Nr: unix.SYS_IOCTL, Tests: ioctl},
+		{Nr: x32 | unix.SYS_USERFAULTFD, Tests: call}, {Nr: ioctlX32, Tests: ioctl},
+		{Nr: userfaultfd32, I386: true, Tests: call}, {Nr: ioctl32, I386: true, Tests: ioctl},
+	}
+	for i := range r {
+		r[i].Ret = seccomp.Errno(unix.EPERM)
+	}
+	return r
 }
 
 // mapped are the tests for a shared mmap of a file.

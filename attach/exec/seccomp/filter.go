@@ -29,6 +29,7 @@ type Test struct {
 // Rule gives the answer to a system call whose arguments pass every test.
 type Rule struct {
 	Nr    uint32
+	I386  bool // a call of the 32-bit kind, which has numbers of its own
 	Tests []Test
 	Ret   uint32
 }
@@ -56,18 +57,31 @@ const (
 	jumpE = unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K
 	jumpG = unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K
 	ret   = unix.BPF_RET | unix.BPF_K
+	// jump32 goes further than the 255 instructions of a condition.
+	jump32 = unix.BPF_JMP | unix.BPF_JA
 )
 
 // Compile makes the program: the first rule that matches decides; a call that no rule matches,
-// and every call of another architecture, is allowed.
+// and every call of a third architecture, is allowed.
 func Compile(rules []Rule) []unix.SockFilter {
+	x86, i386 := block(rules, false), block(rules, true)
 	p := []unix.SockFilter{
 		stmt(load, dataArch),
-		{Code: jumpE, Jt: 1, K: unix.AUDIT_ARCH_X86_64},
+		{Code: jumpE, Jf: 1, K: unix.AUDIT_ARCH_X86_64},
+		stmt(jump32, uint32(2+len(i386))),
+		{Code: jumpE, Jt: 1, K: unix.AUDIT_ARCH_I386},
 		stmt(ret, unix.SECCOMP_RET_ALLOW),
 	}
+	return append(append(p, i386...), x86...)
+}
+
+// block is the program for the calls of one kind.
+func block(rules []Rule, i386 bool) []unix.SockFilter {
+	var p []unix.SockFilter
 	for _, r := range rules {
-		p = append(p, r.compile()...)
+		if r.I386 == i386 {
+			p = append(p, r.compile()...)
+		}
 	}
 	return append(p, stmt(ret, unix.SECCOMP_RET_ALLOW))
 }

@@ -42,6 +42,8 @@ func run(t *testing.T, p []unix.SockFilter, nr, arch uint32, args [6]uint64) uin
 			jump(acc == i.K)
 		case jumpG:
 			jump(acc >= i.K)
+		case jump32:
+			pc += int(i.K)
 		case ret:
 			return i.K
 		default:
@@ -58,6 +60,7 @@ func TestFirstRuleThatFitsDecides(t *testing.T) {
 		{Nr: 41, Tests: []Test{{Arg: 0, Value: 16}, {Arg: 2, Value: 20}}, Ret: Errno(unix.EPROTONOSUPPORT)},
 		{Nr: 9, Tests: []Test{{Arg: 3, Mask: 0xf, Value: 1}, {Arg: 5, High: true, Value: 0}, {Arg: 5, Op: AtLeast, Value: 0x100000}, {Arg: 5, Op: Below, Value: 0x200000}}, Ret: Notify},
 		{Nr: 257, Ret: Notify},
+		{Nr: 374, I386: true, Tests: []Test{{Arg: 0, Mask: 1, Value: 0}}, Ret: Errno(unix.EPERM)},
 	})
 	const allow, amd64, i386 = unix.SECCOMP_RET_ALLOW, unix.AUDIT_ARCH_X86_64, unix.AUDIT_ARCH_I386
 	for _, c := range []struct {
@@ -70,6 +73,11 @@ func TestFirstRuleThatFitsDecides(t *testing.T) {
 		{"upper half of an ioctl number is ignored, as the kernel does", 16, amd64, [6]uint64{3, 0xffffffff_c0181b01}, Notify},
 		{"other ioctl", 16, amd64, [6]uint64{3, 0x5401}, allow},
 		{"foreign architecture", 16, i386, [6]uint64{3, 0xc0181b01}, allow},
+		{"number of a rule for 64-bit calls", 257, i386, [6]uint64{}, allow},
+		{"rule for 32-bit calls", 374, i386, [6]uint64{}, Errno(unix.EPERM)},
+		{"its test", 374, i386, [6]uint64{1}, allow},
+		{"its number in a 64-bit call", 374, amd64, [6]uint64{}, allow},
+		{"third architecture", 374, unix.AUDIT_ARCH_ARM, [6]uint64{}, allow},
 		{"RDMA netlink", 41, amd64, [6]uint64{16, 3, 20}, Errno(unix.EPROTONOSUPPORT)},
 		{"route netlink", 41, amd64, [6]uint64{16, 3, 0}, allow},
 		{"socket of another family", 41, amd64, [6]uint64{2, 1, 20}, allow},

@@ -10,7 +10,10 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+enum { GETPID32 = 20, IOCTL32 = 54, USERFAULTFD32 = 374, X32 = 0x40000000 };
 
 #define CHECK(x) do { if (!(x)) { printf("line %d: %s (%s)\n", __LINE__, #x, strerror(errno)); return 1; } } while (0)
 
@@ -54,6 +57,21 @@ static void *unanswered(int fd)
 	return p;
 }
 
+// A call of the 32-bit kind, which 64-bit programs can make too, unless the kernel has none.
+static long call32(long nr, long a, long b, long c)
+{
+	int status;
+	if (!fork()) {
+		long get = GETPID32;
+		__asm__ volatile("int $0x80" : "+a"(get) : : "memory", "r8", "r9", "r10", "r11");
+		_exit(0);
+	}
+	if (wait(&status) < 0 || status)
+		return -1;
+	__asm__ volatile("int $0x80" : "+a"(nr) : "b"(a), "c"(b), "d"(c) : "memory", "r8", "r9", "r10", "r11");
+	return nr;
+}
+
 int main(void)
 {
 	struct ibv_device **l = ibv_get_device_list(NULL);
@@ -61,8 +79,10 @@ int main(void)
 	CHECK(x);
 	int dev = open("/dev/userfaultfd", O_RDWR);
 	int fds[] = { syscall(SYS_userfaultfd, O_CLOEXEC), syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY),
-		dev < 0 ? -1 : ioctl(dev, USERFAULTFD_IOC_NEW, O_CLOEXEC) };
-	for (int i = 0; i < 3; i++) {
+		dev < 0 ? -1 : ioctl(dev, USERFAULTFD_IOC_NEW, O_CLOEXEC),
+		call32(USERFAULTFD32, O_CLOEXEC, 0, 0), dev < 0 ? -1 : call32(IOCTL32, dev, USERFAULTFD_IOC_NEW, O_CLOEXEC),
+		syscall(X32 | SYS_userfaultfd, O_CLOEXEC) };
+	for (unsigned i = 0; i < sizeof fds / sizeof *fds; i++) {
 		void *p = unanswered(fds[i]);
 		if (p && read_from(x, p))
 			return 1;
