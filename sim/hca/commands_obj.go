@@ -156,6 +156,13 @@ func cmdQueryMKey(d *Device, in, out []byte) prm.Status {
 			prm.PAS(t).Set(i%2, e)
 		}
 	}
+	for i := range (len(out)-prm.QueryMKeyOutSize)/prm.KLMSize + 2 {
+		if key, va, n, ok := k.LeadsTo(i); ok {
+			o.KLM(i).SetMKey(key)
+			o.KLM(i).SetVA(va)
+			o.KLM(i).SetByteCount(n)
+		}
+	}
 	return prm.StatusOK
 }
 

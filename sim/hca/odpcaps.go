@@ -2,6 +2,7 @@ package hca
 
 import (
 	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/sim/mkey"
 	"github.com/rdmasim/rdmasim/sim/odp"
 )
 
@@ -12,6 +13,7 @@ func fillODP(c prm.ODPCap, general prm.HCACap, p *odp.Params) {
 	}
 	general.SetPG(true)
 	general.SetUMRExtendedTranslationOffset(true)
+	general.SetMaxIndirection(mkey.MaxIndirection)
 	general.SetFixedBufferSize(p.Implicit)
 	general.SetNullMKey(p.Implicit)
 	general.SetUMRIndirectMKeyDisabled(!p.Implicit)

@@ -215,10 +215,10 @@ func (k *call) faultPages(m *mr, va, n uint64, how pageFlags) (uint64, error) {
 		if o.proc.Gone {
 			return 0, fmt.Errorf("the process that registered the memory has ended: %w", syscall.EINVAL)
 		}
-		seq := o.seq
+		seq, before := o.seq, o.proc.Space.Faults()
 		var err error
 		found, err = o.find(va, n, how)
-		k.pause(k.base + sim.Time(o.systemPages(uint64(len(found))))*d.p.PageFaultPage)
+		k.pause(k.base + sim.Time(o.systemPages(uint64(len(found))))*d.p.PageFaultPage + d.touchTime(o.proc.Space, before))
 		k.base = 0
 		if err != nil {
 			return 0, err
@@ -241,4 +241,10 @@ func (k *call) faultPages(m *mr, va, n uint64, how pageFlags) (uint64, error) {
 	}
 	k.settle(d.updateTime(o.systemPages(end - first)))
 	return o.systemPages(end - first), nil
+}
+
+// touchTime is what it takes to bring the pages into memory that a process has got since it had so many page faults.
+func (d *Device) touchTime(s *mem.Space, before mem.Faults) sim.Time {
+	now := s.Faults()
+	return sim.Time(now.Minor-before.Minor)*d.p.MinorFault + sim.Time(now.Major-before.Major)*d.p.MajorFault
 }

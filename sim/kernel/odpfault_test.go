@@ -32,7 +32,7 @@ func TestPagedRegion(t *testing.T) {
 		t.Errorf("resumed %x", s.f.resumed[0])
 	}
 	p := testParams()
-	want := p.Interrupt + p.PageFault + 3*p.PageFaultPage + p.PageUpdate + 3*p.PageUpdatePage
+	want := p.Interrupt + p.PageFault + 3*p.PageFaultPage + 2*p.MinorFault + p.PageUpdate + 3*p.PageUpdatePage
 	if got := s.e.Now() - start; got < want || got > want+sim.Microsecond {
 		t.Errorf("took %v, want %v", got, want)
 	}

@@ -197,5 +197,18 @@ func (k *Key) bind(to window) {
 	}
 }
 
+// LeadsTo is entry i of a key that leads to others: the key there, an address under it, and how many bytes; and whether there is
+// such an entry.
+func (k *Key) LeadsTo(i int) (mkey uint32, va uint64, n uint32, ok bool) {
+	if r := k.window.region; r != nil && i == 0 {
+		return prm.MKeyOf(r.Index, uint32(r.variant)), k.window.va, uint32(k.len), true
+	}
+	if i >= len(k.children) {
+		return 0, 0, 0, false
+	}
+	c := k.children[i]
+	return c.mkey, c.va, c.length, true
+}
+
 // BoundWindows is how many memory windows are bound to the key.
 func (k *Key) BoundWindows() int { return k.boundWindows }

@@ -136,13 +136,13 @@ func (k *Key) place(off uint64) (e child, in, left uint64, ok bool) {
 	return e, 0, 0, false
 }
 
-// maxIndirection is how many keys of mode KSM or KLM an access passes at most.
-const maxIndirection = 4
+// MaxIndirection is how many keys of mode KSM or KLM an access passes at most.
+const MaxIndirection = 4
 
 // descend translates by a key of mode KSM or KLM, and by those that its entries name. Of them all is
 // checked again but the rights.
 func (t *Table) descend(u User, k *Key, va uint64, n int, a Access, runs []Run, depth int) ([]Run, Result) {
-	if depth == maxIndirection {
+	if depth == MaxIndirection {
 		return runs, NotModelled
 	}
 	out := runs
