@@ -123,7 +123,7 @@ func cmdCreateMKey(d *Device, in, out []byte) prm.Status {
 		return prm.StatusBadParam
 	case mode == prm.MKeyModeKSM && (!c.Free() || !c.UMREn() || units != 0 || c.LogPageSize() > 52):
 		return prm.StatusBadParam
-	case mode == prm.MKeyModeMTT && (c.LogPageSize() > 52 || c.LogPageSize() < 8):
+	case mode == prm.MKeyModeMTT && (c.LogPageSize() > 52 && !isNullKey(m) || c.LogPageSize() < 8):
 		return prm.StatusBadParam
 	case units < 0 || units > len(m.Entries())/16:
 		return prm.StatusBadParam
@@ -138,6 +138,12 @@ func cmdCreateMKey(d *Device, in, out []byte) prm.Status {
 	d.caches.fillKey(n, c.StartAddr(), c.Len())
 	prm.CreateMKeyOut(out).SetMKeyIndex(n)
 	return prm.StatusOK
+}
+
+// isNullKey says whether a key to be made is one of all addresses in pages of 2^61 bytes, which a driver makes for faults in them.
+func isNullKey(m prm.CreateMKeyIn) bool {
+	const logPageSize = 61
+	return m.PGAccess() && m.MKC().Length64() && m.MKC().LogPageSize() == logPageSize
 }
 
 func cmdQueryMKey(d *Device, in, out []byte) prm.Status {

@@ -53,9 +53,10 @@ func (x *rig) regionCounters(t verbs.Thread, n *node) map[string]uint64 {
 // Every operation moves its bytes where both sides have memory that comes with its first touch, on explicit and implicit
 // regions, cold and after the pages have gone.
 func TestOperationsOnDemand(t *testing.T) {
-	for _, whole := range []bool{false, true} {
+	for _, how := range []struct{ whole, memory bool }{{false, false}, {true, false}, {false, true}, {true, true}} {
+		whole := how.whole
 		for _, n := range []int{1, 100, 5000, 70000} {
-			tb := run(t, config(t, onDemand), func(x *rig) {
+			tb := run(t, config(t, onDemand, func(c *Config) { c.Profile.HCA.ODP.MemoryScheme = how.memory }), func(x *rig) {
 				a, b, do := x.pair(true, 4096)
 				const size = 1 << 18
 				x.onDemandNode(x.t, a, size, whole)
