@@ -206,7 +206,7 @@ func TestPagedMemoryAgainstModel(t *testing.T) {
 			x.Release()
 		}
 	})
-	if contentions == 0 || reaped == 0 {
+	if !testing.Short() && (contentions == 0 || reaped == 0) {
 		t.Errorf("%d faults were overtaken, %d runs with work of the kernel's own", contentions, reaped)
 	}
 }
