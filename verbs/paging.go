@@ -65,3 +65,11 @@ type PageFaults struct{ Minor, Major uint64 }
 type PageFaultCounter interface {
 	PageFaults(t Thread) (PageFaults, error)
 }
+
+// MemoryUse is what a process has of memory, in bytes: VmRSS, VmLck and VmPin of /proc/PID/status.
+type MemoryUse struct{ Resident, Locked, Pinned uint64 }
+
+// MemoryUser is implemented by processes that can tell what memory they use.
+type MemoryUser interface {
+	MemoryUse(t Thread) (MemoryUse, error)
+}

@@ -5,6 +5,8 @@ package mlx5
 import (
 	"fmt"
 	"os"
+	"strconv"
+	"strings"
 	"syscall"
 	"unsafe"
 
@@ -18,6 +20,7 @@ var (
 	_ verbs.Remapper         = (*buffer)(nil)
 	_ verbs.MemObjects       = (*process)(nil)
 	_ verbs.PageFaultCounter = (*process)(nil)
+	_ verbs.MemoryUser       = (*process)(nil)
 )
 
 // pointer is an address as the kernel takes it.
@@ -181,4 +184,26 @@ func (p *process) PageFaults(t verbs.Thread) (verbs.PageFaults, error) {
 		return verbs.PageFaults{}, fmt.Errorf("getrusage: %w", err)
 	}
 	return verbs.PageFaults{Minor: uint64(u.Minflt), Major: uint64(u.Majflt)}, nil
+}
+
+// MemoryUse reads /proc/self/status.
+func (p *process) MemoryUse(t verbs.Thread) (use verbs.MemoryUse, err error) {
+	callingThread(t)
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return use, err
+	}
+	for line := range strings.Lines(string(status)) {
+		name, value, _ := strings.Cut(line, ":")
+		to := map[string]*uint64{"VmRSS": &use.Resident, "VmLck": &use.Locked, "VmPin": &use.Pinned}[name]
+		if to == nil {
+			continue
+		}
+		kib, err := strconv.ParseUint(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10, 64)
+		if err != nil {
+			return use, fmt.Errorf("/proc/self/status: %q: %w", line, err)
+		}
+		*to = kib << 10
+	}
+	return use, nil
 }

@@ -83,6 +83,9 @@ func TestPagedMemory(t *testing.T) {
 		if n, err := p.(verbs.PageFaultCounter).PageFaults(vt); err != nil || n.Minor == 0 {
 			t.Error(n, err)
 		}
+		if n, err := p.(verbs.MemoryUser).MemoryUse(vt); err != nil || n.Resident == 0 {
+			t.Error(n, err)
+		}
 	})
 }
 

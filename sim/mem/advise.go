@@ -117,6 +117,18 @@ func (s *Space) Resident(va VA, n uint64) ([]bool, error) {
 	return out, nil
 }
 
+// RSS is how many bytes of the process are in memory (VmRSS), the page of zeroes apart.
+func (s *Space) RSS() uint64 {
+	pages := uint64(0)
+	for _, v := range s.maps {
+		pages += uint64(v.left)
+	}
+	if s.lazy != nil {
+		pages += s.lazy.rss
+	}
+	return pages << s.m.shift
+}
+
 // mappedSomehow reports whether there are mappings all over a range, also behind the end of an object.
 func (s *Space) mappedSomehow(va VA, n uint64) bool {
 	for end := va + VA(n); va < end; {

@@ -25,6 +25,7 @@ type lazySpace struct {
 	next  VA // of the next mapping that may lie anywhere
 	// faults count those of this space.
 	faults Faults
+	rss    uint64 // pages, but for those of zeroes
 }
 
 const (

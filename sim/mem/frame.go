@@ -165,6 +165,7 @@ func (m *Memory) addRef(f *frame, r mapRef) {
 		f.zeros++
 		return
 	}
+	r.s.lazy.rss += f.n
 	f.maps = append(f.maps, r)
 }
 
@@ -173,6 +174,7 @@ func (m *Memory) dropRef(f *frame, r mapRef) {
 	if f == m.lazy.zero {
 		f.zeros--
 	} else {
+		r.s.lazy.rss -= f.n
 		for i, x := range f.maps {
 			if x == r {
 				f.maps[i] = f.maps[len(f.maps)-1]

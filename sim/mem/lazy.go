@@ -131,13 +131,16 @@ func (s *Space) asLinux(va VA, n uint64) bool {
 	return s.reachesLazy(va, n) || s.lazy != nil && va < firstVA && n <= uint64(firstVA-va)
 }
 
-// eachEager calls f for every page in [va, end) that was mapped at once, in the order of addresses.
+// eachEager calls f for every page in [va, end) that was mapped at once, in the order of addresses. f may unmap its page.
 func (s *Space) eachEager(va, end VA, f func(v *mapping, i uint64)) {
-	for _, v := range slices.Clone(s.maps) {
-		if v.start >= end {
-			return
+	k, _ := slices.BinarySearchFunc(s.maps, va, func(v *mapping, va VA) int {
+		if v.start+VA(uint64(len(v.pt))<<s.m.shift) <= va {
+			return -1
 		}
-		i := uint64(0)
+		return 1
+	})
+	for k < len(s.maps) && s.maps[k].start < end {
+		v, i := s.maps[k], uint64(0)
 		if va > v.start {
 			i = uint64(va-v.start) >> s.m.shift
 		}
@@ -145,6 +148,9 @@ func (s *Space) eachEager(va, end VA, f func(v *mapping, i uint64)) {
 			if v.pt[i].present() {
 				f(v, i)
 			}
+		}
+		if k < len(s.maps) && s.maps[k] == v {
+			k++
 		}
 	}
 }

@@ -132,8 +132,8 @@ func (r *lazyRun) release(p *modelProc) {
 	for _, pin := range p.pins {
 		p.s.Unpin(pin.pa)
 	}
-	if p.s.Pinned != 0 {
-		r.Fatalf("%d pages are pinned in the end", p.s.Pinned)
+	if p.s.Pinned != 0 || p.s.RSS() != 0 {
+		r.Fatalf("%d pages are pinned in the end, %d bytes resident", p.s.Pinned, p.s.RSS())
 	}
 }
 

@@ -138,6 +138,7 @@ func (m *Memory) evict(f *frame) bool {
 	}
 	p.stats.Reclaimed++
 	for _, r := range f.maps {
+		r.s.lazy.rss -= f.n
 		r.s.lazy.pt.set(r.s.index(r.s.lazy.at(r.va), r.va), e)
 	}
 	f.maps, f.obj = nil, nil

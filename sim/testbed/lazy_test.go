@@ -28,6 +28,10 @@ func TestLazyMemory(t *testing.T) {
 		sge := []verbs.SGE{{Addr: buf.Addr() + 1<<38 + 100, Length: 5000, LKey: mr.LKey()}}
 		x.post(a, verbs.SendWR{Opcode: verbs.WRRDMARead, Flags: verbs.SendSignaled, SGEs: sge, RemoteAddr: b.buf.Addr(), RKey: b.mr.RKey()})
 		x.wait(x.t, a)
+		use, err := x.t.Process().(verbs.MemoryUser).MemoryUse(x.t)
+		if x.ok("memory use", err); use.Pinned < 3*4096 || use.Resident < use.Pinned {
+			x.Errorf("%+v", use)
+		}
 		copy(data[100:], bytes.Repeat([]byte{7}, 5000))
 		if got := x.read(x.t, buf, 1<<38, len(data)); !bytes.Equal(got, data) {
 			x.Error("what the device wrote is not in the program's memory")

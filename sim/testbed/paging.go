@@ -16,6 +16,7 @@ var (
 	_ verbs.Remapper         = (*buffer)(nil)
 	_ verbs.MemObjects       = (*process)(nil)
 	_ verbs.PageFaultCounter = (*process)(nil)
+	_ verbs.MemoryUser       = (*process)(nil)
 )
 
 // change does something to the process's memory, in order. The thread then waits for the page faults that it caused, and
@@ -187,4 +188,11 @@ func (p *process) PageFaults(t verbs.Thread) (verbs.PageFaults, error) {
 	provider.Of(t).P.Sync()
 	f := p.lib.K.Space.Faults()
 	return verbs.PageFaults{Minor: f.Minor, Major: f.Major}, nil
+}
+
+// MemoryUse tells what the process has of memory. Nothing is locked: what is mapped at once only stays.
+func (p *process) MemoryUse(t verbs.Thread) (verbs.MemoryUse, error) {
+	provider.Of(t).P.Sync()
+	s := p.lib.K.Space
+	return verbs.MemoryUse{Resident: s.RSS(), Pinned: s.Pinned * p.host.mem.PageSize()}, nil
 }

@@ -159,3 +159,12 @@ func (p *process) PageFaults(t verbs.Thread) (verbs.PageFaults, error) {
 	}
 	return x.PageFaults(innerThread(t))
 }
+
+// MemoryUse passes through likewise.
+func (p *process) MemoryUse(t verbs.Thread) (verbs.MemoryUse, error) {
+	x, ok := p.Process.(verbs.MemoryUser)
+	if !ok {
+		return verbs.MemoryUse{}, fmt.Errorf("memory use on this target: %w", syscall.EOPNOTSUPP)
+	}
+	return x.MemoryUse(innerThread(t))
+}

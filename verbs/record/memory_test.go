@@ -42,6 +42,11 @@ func (p *pagedProcess) PageFaults(t verbs.Thread) (verbs.PageFaults, error) {
 	return verbs.PageFaults{Minor: 3}, nil
 }
 
+func (p *pagedProcess) MemoryUse(t verbs.Thread) (verbs.MemoryUse, error) {
+	bareOnly(t)
+	return verbs.MemoryUse{Pinned: 5}, nil
+}
+
 func (b *pagedBuffer) Addr() uint64               { return b.buffer.Addr() + b.moved }
 func (b *pagedBuffer) Remap(t verbs.Thread) error { bareOnly(t); return nil }
 func (b *pagedBuffer) Unmap(t verbs.Thread) error { bareOnly(t); return nil }
@@ -115,6 +120,9 @@ func TestMemoryIsRecorded(t *testing.T) {
 	if n, err := p.(verbs.PageFaultCounter).PageFaults(th); n.Minor != 3 || err != nil {
 		t.Error(n, err)
 	}
+	if n, err := p.(verbs.MemoryUser).MemoryUse(th); n.Pinned != 5 || err != nil {
+		t.Error(n, err)
+	}
 	want := `main: new_shared(4096)
 main: new_file(1) = ENOSPC
 main: map(8192) = addr1
@@ -146,8 +154,9 @@ func TestMemoryOfOtherTargets(t *testing.T) {
 	_, shared := th.Process().(verbs.MemObjects).NewShared(th, 1)
 	_, file := th.Process().(verbs.MemObjects).NewFile(th, 1)
 	_, faults := th.Process().(verbs.PageFaultCounter).PageFaults(th)
+	_, use := th.Process().(verbs.MemoryUser).MemoryUse(th)
 	for i, err := range []error{
-		b.Protect(th, 0, 1, 0), b.Advise(th, 0, 1, 0), resident, b.UnmapPart(th, 0, 1), b.Move(th, 0), m.(verbs.Remapper).Remap(th), shared, file, faults,
+		b.Protect(th, 0, 1, 0), b.Advise(th, 0, 1, 0), resident, b.UnmapPart(th, 0, 1), b.Move(th, 0), m.(verbs.Remapper).Remap(th), shared, file, faults, use,
 	} {
 		if !errors.Is(err, syscall.EOPNOTSUPP) {
 			t.Errorf("call %d: %v", i, err)
