@@ -69,3 +69,31 @@ func TestThrottle(t *testing.T) {
 		t.Error("the failure is not kept")
 	}
 }
+
+// TestCatchUpEnds: a pause in which the device is found to have had more to do than the simulator can follow is given up,
+// since programs wait meanwhile.
+func TestCatchUpEnds(t *testing.T) {
+	const step, all = 100 * sim.Nanosecond, 20_000
+	for _, throttle := range []bool{false, true} {
+		e := sim.New(sim.Options{})
+		c := New(e, throttle)
+		n := 0
+		var busy func(uint64)
+		busy = func(uint64) {
+			if n++; n < all {
+				for begin := time.Now(); time.Since(begin) < 20*time.Microsecond; {
+				}
+				e.After(step, busy, 0)
+			}
+		}
+		e.At(0, busy, 0)
+		c.wall = c.wall.Add(-time.Second)
+		c.CatchUp()
+		if n == 0 || n > all/2 {
+			t.Errorf("throttled %v: %d steps of the device", throttle, n)
+		}
+		if lag := c.Real() - e.Now(); lag > sim.Time(100*time.Millisecond)*sim.Nanosecond {
+			t.Errorf("throttled %v: %v to catch up again", throttle, lag)
+		}
+	}
+}
