@@ -75,7 +75,10 @@ func repeatedAtomic(c *spec.C) {
 func repeatedEmptyRead(c *spec.C) {
 	l := connect(c, options(c))
 	kit.Inject(c, l.ruleForResponse(roce.RCReadResponseOnly, verbs.WireDrop))
-	c.Status("read of 0 bytes", l.a.PostAndPoll(c, l.read(1, 0)), verbs.WCSuccess)
+	l.a.Post(c, l.read(1, 0))
+	if wcs, all := kit.AwaitCompletions(c, "an end", l.a.SendCQ, 1); all {
+		c.Status("read of 0 bytes", wcs[0], verbs.WCSuccess)
+	}
 	c.True("answers lost or passed", kit.ClearRules(c)[0] >= 1, "none")
 }
 
