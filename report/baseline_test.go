@@ -45,7 +45,7 @@ func TestWhatIsNoBaseline(t *testing.T) {
 		"as PCI function 0000:07:00.0, say so with conform accept --passed-through": {Target: Target{Kind: "hw"},
 			Environment: map[string]string{KeyProvider: "mlx5", KeyPart: "0x1017", KeyMachine: VirtualMachine, KeyPCI: "0000:07:00.0"}},
 		"no case of it has run": {Target: Target{Kind: "hw"}, Environment: card, Cases: []Case{{ID: "RC-001", Outcome: NotRun}}},
-		"RC-001 is fail": {Target: Target{Kind: "hw"}, Environment: card, Cases: []Case{{ID: "RC-001", Outcome: Fail}}},
+		"RC-001 is fail":        {Target: Target{Kind: "hw"}, Environment: card, Cases: []Case{{ID: "RC-001", Outcome: Fail}}},
 	} {
 		if err := r.Acceptable(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)

@@ -14,6 +14,7 @@ import (
 	"github.com/rdmasim/rdmasim/sim/hca"
 	"github.com/rdmasim/rdmasim/sim/kernel"
 	"github.com/rdmasim/rdmasim/sim/mem"
+	"github.com/rdmasim/rdmasim/sim/odp"
 	"github.com/rdmasim/rdmasim/sim/pcie"
 	"github.com/rdmasim/rdmasim/sim/profile"
 	"github.com/rdmasim/rdmasim/verbs"
@@ -47,7 +48,7 @@ type device struct {
 }
 
 func newMachine(cfg *Config) (*machine, error) {
-	p, trace := cfg.Profile.Resolved(), cfg.Trace != ""
+	p, trace := withoutPaging(cfg.Profile.Resolved()), cfg.Trace != ""
 	m := &machine{eng: sim.New(sim.Options{Seed: cfg.Seed}), mem: mem.New(kernelMemory), prof: p, macs: map[netip.Addr]kernel.MAC{}, flush: func() {}}
 	if trace {
 		m.eng.Spans = &sim.Spans{}
@@ -203,4 +204,11 @@ func netDev() string {
 func (m *machine) close() error {
 	m.eng.Close()
 	return m.net.Close()
+}
+
+// withoutPaging is a profile whose devices do not page on demand: the memory of a program outside cannot be watched yet.
+func withoutPaging(p *profile.Profile) *profile.Profile {
+	c := p.Clone()
+	c.HCA.ODP = odp.Params{}
+	return c
 }

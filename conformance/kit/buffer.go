@@ -20,6 +20,7 @@ type Buffer struct {
 	MR    verbs.MR
 	Len   int
 	Dereg func(c *spec.C)
+	bare  bool // it has no red zones, and begins where its mapping does
 }
 
 // Buffer maps n bytes between red zones and registers them on pd; nil: the Env's.
@@ -60,7 +61,15 @@ func MapOnce(c *spec.C, n int) (m verbs.Buffer, unmap func(c *spec.C)) {
 }
 
 // Addr is the address of a byte of the buffer.
-func (b *Buffer) Addr(off int) uint64 { return b.Mem.Addr() + RedZone + uint64(off) }
+func (b *Buffer) Addr(off int) uint64 { return b.Mem.Addr() + uint64(b.start()+off) }
+
+// start is how far into its mapping the buffer begins.
+func (b *Buffer) start() int {
+	if b.bare {
+		return 0
+	}
+	return RedZone
+}
 
 // SGE names n bytes from off.
 func (b *Buffer) SGE(off, n int) verbs.SGE {
@@ -72,14 +81,14 @@ func (b *Buffer) All() verbs.SGE { return b.SGE(0, b.Len) }
 
 // Set writes p at off.
 func (b *Buffer) Set(c *spec.C, off int, p []byte) {
-	_, err := b.Mem.WriteAt(c.T, p, int64(RedZone+off))
+	_, err := b.Mem.WriteAt(c.T, p, int64(b.start()+off))
 	ok(c, "write memory", err)
 }
 
 // Get reads n bytes from off.
 func (b *Buffer) Get(c *spec.C, off, n int) []byte {
 	p := make([]byte, n)
-	_, err := b.Mem.ReadAt(c.T, p, int64(RedZone+off))
+	_, err := b.Mem.ReadAt(c.T, p, int64(b.start()+off))
 	ok(c, "read memory", err)
 	return p
 }

@@ -12,6 +12,22 @@ import (
 
 // Register adds the cases.
 func Register(s *spec.Suite) {
+	s.Case("ODP-001", capsAgree)
+	s.Case("ODP-003", pinsNothing)
+	s.Case("ODP-004", untouchedSend)
+	s.Case("ODP-005", untouchedWrite)
+	s.Case("ODP-006", untouchedRead)
+	s.Case("ODP-007", untouchedAtomic)
+	s.Case("ODP-009", mixedSegments)
+	s.Case("ODP-010", unmappedRange)
+	s.Case("ODP-011", accessToAHole)
+	s.Case("ODP-035", fromAddressZero)
+	s.Case("ODP-036", wholeSpaceFromElsewhere)
+	s.Case("ODP-043", remapped)
+	s.Case("ODP-045", movedAway)
+	s.Case("ODP-046", anotherPartOfAFile)
+	s.Case("ODP-047", discarded)
+	s.Case("ODP-049", pagedOut)
 	s.Case("ODP-048", pinnedPagesStay)
 }
 

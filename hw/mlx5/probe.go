@@ -184,7 +184,12 @@ func (p *probe) queried() {
 	p.set("mcast", has(a.MaxMcastGrp > 0))
 	const odpSupport, odpImplicit = 1 << 0, 1 << 1 // IBV_ODP_SUPPORT, IBV_ODP_SUPPORT_IMPLICIT
 	p.set("odp", has(a.ODPGeneralCaps&odpSupport != 0))
+	p.set("no odp", has(a.ODPGeneralCaps&odpSupport == 0))
 	p.set("odp.implicit", has(a.ODPGeneralCaps&odpImplicit != 0))
+	for token, bit := range map[string]uint32{"send": verbs.ODPSend, "recv": verbs.ODPRecv, "write": verbs.ODPWrite, "read": verbs.ODPRead,
+		"atomic": verbs.ODPAtomic, "srq_recv": verbs.ODPSRQRecv} {
+		p.set("odp.rc."+token, has(a.ODPRC&bit != 0))
+	}
 	p.set("dm", has(a.MaxDMSize > 0))
 	p.set("cq.moderation", has(a.MaxCQCount > 0))
 	p.set("ts", has(a.CompletionTimestampMask != 0))

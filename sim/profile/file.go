@@ -21,6 +21,7 @@ type file struct {
 	UAR      map[string]entry `yaml:"uar"`
 	Commands map[string]entry `yaml:"commands"`
 	Congest  map[string]entry `yaml:"congestion"`
+	ODP      map[string]entry `yaml:"odp"`
 	Link     map[string]entry `yaml:"link"`
 	IB       map[string]entry `yaml:"ib"`
 	Switch   map[string]entry `yaml:"switch"`
@@ -37,7 +38,7 @@ type entry struct {
 
 func (f *file) sections() map[string]map[string]entry {
 	return map[string]map[string]entry{
-		"cpu": f.CPU, "pcie": f.PCIe, "hca": f.HCA, "uar": f.UAR, "commands": f.Commands, "congestion": f.Congest,
+		"cpu": f.CPU, "pcie": f.PCIe, "hca": f.HCA, "uar": f.UAR, "commands": f.Commands, "congestion": f.Congest, "odp": f.ODP,
 		"link": f.Link, "ib": f.IB, "switch": f.Switch, "kernel": f.Kernel, "provider": f.Provider,
 	}
 }

@@ -47,7 +47,7 @@ var kinds = map[string]Kind{
 	"congestion.rate_to_set_on_first_cnp": Rate, "congestion.rpg_byte_reset": Size,
 	"link.pfc_xoff": Size, "link.pfc_xon": Size, "link.pfc_classes": Hex,
 	"switch.ecn_min": Size, "switch.ecn_max": Size, "switch.header_bytes": Size, "switch.buffer": Size, "ib.delimiters": Size,
-	"kernel.pci_device": Hex, "kernel.pci_revision": Hex, "hca.vendor_part_id": Hex,
+	"kernel.pci_device": Hex, "kernel.pci_revision": Hex, "hca.vendor_part_id": Hex, "odp.rc": Hex, "odp.ud": Hex, "odp.xrc": Hex,
 }
 
 // generations are the values of kernel.Generation.
@@ -94,7 +94,7 @@ type section struct {
 
 func (p *Profile) sections() []section {
 	return []section{
-		{"cpu", &p.CPU}, {"pcie", &p.PCIe}, {"hca", &p.HCA}, {"uar", &p.HCA.UAR}, {"commands", &p.HCA.Commands}, {"congestion", &p.HCA.Congestion},
+		{"cpu", &p.CPU}, {"pcie", &p.PCIe}, {"hca", &p.HCA}, {"uar", &p.HCA.UAR}, {"commands", &p.HCA.Commands}, {"congestion", &p.HCA.Congestion}, {"odp", &p.HCA.ODP},
 		{"link", &p.Link}, {"ib", &p.Link.IB}, {"switch", &p.Switch}, {"kernel", &p.Kernel}, {"provider", &p.Provider},
 	}
 }

@@ -3,7 +3,7 @@
 // device can do and what the kernel costs. Each value names its source, and the
 // units know nothing of profiles: they own plain Params.
 //
-// A file has a section for each unit (cpu, pcie, hca, uar, commands, congestion, link, ib, switch,
+// A file has a section for each unit (cpu, pcie, hca, uar, commands, congestion, odp, link, ib, switch,
 // kernel, provider) and in it, by the name of the parameter, a value, a source, and
 // a reason where the source is one of three words: "assumed" (no source is known),
 // "fitted" (tuned until a figure of rdmasim validate came out, which check names) or

@@ -46,7 +46,7 @@ func (p *Profile) place(section string, err error) error {
 	var best param
 	for _, q := range p.params() {
 		s, _, _ := strings.Cut(q.key, ".")
-		if s != section && !(section == "hca" && (s == "uar" || s == "commands" || s == "congestion")) {
+		if s != section && !(section == "hca" && (s == "uar" || s == "commands" || s == "congestion" || s == "odp")) {
 			continue
 		}
 		if strings.Contains(text, strings.ToLower(q.field)) && len(q.field) > len(best.field) {

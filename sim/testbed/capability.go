@@ -1,6 +1,7 @@
 package testbed
 
 import (
+	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/sim/kernel"
 	"github.com/rdmasim/rdmasim/verbs"
 )
@@ -63,6 +64,24 @@ func (tb *Testbed) Capability(token string) verbs.Capability {
 			has = p.Kernel.Generation == kernel.Dynamic && p.Provider.Generation == kernel.Dynamic
 		case "td.independent":
 			has = p.Provider.IndependentTD
+		case "odp":
+			has = p.HCA.ODP.On()
+		case "no odp":
+			has = !p.HCA.ODP.On()
+		case "odp.implicit":
+			has = p.HCA.ODP.On() && p.HCA.ODP.Implicit
+		case "odp.rc.send":
+			has = p.HCA.ODP.RC&prm.ODPSend != 0
+		case "odp.rc.recv":
+			has = p.HCA.ODP.RC&prm.ODPReceive != 0
+		case "odp.rc.write":
+			has = p.HCA.ODP.RC&prm.ODPWrite != 0
+		case "odp.rc.read":
+			has = p.HCA.ODP.RC&prm.ODPRead != 0
+		case "odp.rc.atomic":
+			has = p.HCA.ODP.RC&prm.ODPAtomic != 0
+		case "odp.rc.srq_recv":
+			has = p.HCA.ODP.RC&prm.ODPSRQReceive != 0
 		case "roce", "roce v2", "addr", "vlan":
 			has = tb.sm == nil
 		case "ib", "sm":
