@@ -150,10 +150,8 @@ func (q *responder) checkAtomic(p *roce.Packet) verdict {
 	switch {
 	case h.VA()%atomicSize != 0 && !q.breaks(rule.AtomicsAreAligned):
 		return invalid
-	case !q.translates(h.RKey(), h.VA(), atomicSize, q.needs(mkey.RemoteAtomic, rule.AtomicsNeedTheirRight)):
+	case !q.translates(h.RKey(), h.VA(), atomicSize, q.needs(mkey.RemoteAtomic, rule.AtomicsNeedTheirRight)) || q.u.dma.runs[0].Len != atomicSize:
 		return q.denied(prm.ODPAtomic)
-	case q.u.dma.runs[0].Len != atomicSize:
-		return noAccess
 	}
 	return passed
 }
@@ -174,15 +172,11 @@ func (q *responder) checkAtomicWrite(p *roce.Packet) verdict {
 // fillReceive checks a packet of a SEND against the receive WQE that is open, and puts its
 // payload where that says, unless the CQE is to carry it.
 func (q *responder) fillReceive(p *roce.Packet, info *roce.OpInfo, inCQE bool) verdict {
-	if !q.fitsReceive(p.PayloadLen()) {
-		return tooLong
-	}
-	if !inCQE {
-		if v := q.paged(q.scatter(p.Payload())); v != passed && !q.breaks(rule.ReceivesNeedTheirKey) {
-			return v
-		}
-	}
 	switch {
+	case !q.fitsReceive(p.PayloadLen()):
+		return tooLong
+	case !inCQE && !q.scatter(p.Payload()) && !q.breaks(rule.ReceivesNeedTheirKey):
+		return q.unscattered()
 	case info.Headers.Has(roce.HasIETH) && !q.invalidates(p.IETH().RKey()):
 		return noInvalidate
 	}
@@ -191,15 +185,11 @@ func (q *responder) fillReceive(p *roce.Packet, info *roce.OpInfo, inCQE bool) v
 
 // fillDatagram is fillReceive for a datagram, behind the routing header.
 func (q *responder) fillDatagram(p *roce.Packet) verdict {
-	if !q.fitsReceive(roce.GRHSize + p.PayloadLen()) {
+	switch {
+	case !q.fitsReceive(roce.GRHSize + p.PayloadLen()):
 		return tooLong
-	}
-	r := q.scatterGRH(p)
-	if r == mkey.OK {
-		r = q.scatter(p.Payload())
-	}
-	if v := q.paged(r); v != passed && !q.breaks(rule.DatagramReceivesNeedTheirKey) {
-		return v
+	case (!q.scatterGRH(p) || !q.scatter(p.Payload())) && !q.breaks(rule.DatagramReceivesNeedTheirKey):
+		return q.unscattered()
 	}
 	return passed
 }

@@ -3,7 +3,6 @@ package hca
 import (
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/roce"
-	"github.com/rdmasim/rdmasim/sim/mkey"
 	"github.com/rdmasim/rdmasim/sim/rule"
 )
 
@@ -26,10 +25,10 @@ func (q *responder) execDatagram(p *roce.Packet) {
 }
 
 // scatterGRH writes the routing header of a datagram. Without one its room is left as it is.
-func (q *responder) scatterGRH(p *roce.Packet) mkey.Result {
+func (q *responder) scatterGRH(p *roce.Packet) bool {
 	if !p.PutGRH(q.grh[:]) || q.breaks(rule.DatagramsBringTheirRoute) {
 		q.skipRecv(len(q.grh))
-		return mkey.OK
+		return true
 	}
 	return q.scatter(q.grh[:])
 }

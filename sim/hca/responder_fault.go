@@ -3,7 +3,6 @@ package hca
 import (
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/roce"
-	"github.com/rdmasim/rdmasim/sim/mkey"
 	"github.com/rdmasim/rdmasim/sim/odp"
 )
 
@@ -53,16 +52,13 @@ func (q *responder) awaitPages(f odp.Fault) {
 	q.notReady()
 }
 
-// paged is the verdict on what the receive buffers have refused.
-func (q *responder) paged(r mkey.Result) verdict {
+// unscattered is the verdict on a packet that the receive buffers have refused.
+func (q *responder) unscattered() verdict {
 	operation := uint32(prm.ODPReceive)
 	if q.srq != nil {
 		operation = prm.ODPSRQReceive
 	}
-	switch {
-	case r == mkey.OK:
-		return passed
-	case q.pages(r, operation):
+	if q.pages(q.u.dma.result, operation) {
 		return noBuffer
 	}
 	return noScatter

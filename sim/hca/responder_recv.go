@@ -62,23 +62,24 @@ func (q *responder) skipRecv(n int) {
 }
 
 // scatter writes payload to the receive WQE's scatter list.
-func (q *responder) scatter(data []byte) mkey.Result {
+func (q *responder) scatter(data []byte) bool {
 	for len(data) > 0 {
 		s, next, ok := prm.RecvSGE(q.recvWQE, q.recvAt.at)
 		if !ok && q.breaks(rule.SendFitsTheReceive) {
-			return mkey.OK
+			return true
 		}
 		if !ok {
 			q.u.bug("QP %#x: a receive WQE ended early", q.num)
 		}
 		n := int(min(uint32(len(data)), s.Len-q.recvAt.pos))
 		if r := q.u.dma.writeTo(q.rq.scatterUser(), s.LKey, s.Addr+uint64(q.recvAt.pos), data[:n], mkey.LocalWrite); r != mkey.OK {
-			return r
+			q.u.dma.result = r
+			return false
 		}
 		data = data[n:]
 		if q.recvAt.pos += uint32(n); q.recvAt.pos == s.Len {
 			q.recvAt = cursor{at: next}
 		}
 	}
-	return mkey.OK
+	return true
 }
