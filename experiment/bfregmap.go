@@ -3,6 +3,8 @@ package experiment
 import (
 	"fmt"
 
+	"github.com/rdmasim/rdmasim/sim/kernel"
+	"github.com/rdmasim/rdmasim/sim/profile"
 	"github.com/rdmasim/rdmasim/sim/testbed"
 	"github.com/rdmasim/rdmasim/verbs"
 )
@@ -43,7 +45,8 @@ func runBFRegMap(env *Env) error {
 		return err
 	}
 	var failed error
-	err = tb.Run(deadline, func(t verbs.Thread) { failed = mapQPs(t, tb, env, vars) })
+	table := hasTable(prof)
+	err = tb.Run(deadline, func(t verbs.Thread) { failed = mapQPs(t, tb, env, vars, table) })
 	if cerr := env.rec.finish(tb); err == nil {
 		err = cerr
 	}
@@ -53,7 +56,7 @@ func runBFRegMap(env *Env) error {
 	if err != nil {
 		return err
 	}
-	if env.String("mode") == "static" {
+	if table {
 		env.Out.Note("Static: bfreg is the number in the context's table, uar_page the slot in it (two bfregs a page); dynamic bfregs of thread domains follow the static ones.")
 	} else {
 		env.Out.Note("Dynamic: bfreg is the register of its page (0 or 1); uar_page numbers the pages in the order in which QPs use them.")
@@ -61,18 +64,23 @@ func runBFRegMap(env *Env) error {
 	return nil
 }
 
-func mapQPs(t verbs.Thread, tb verbs.Testbed, env *Env, vars map[string]string) error {
+// hasTable reports whether QPs have bfregs of the kernel's static table: the library or the kernel knows nothing else.
+func hasTable(p *profile.Profile) bool {
+	return p.Kernel.Generation == kernel.Static || p.Provider.Generation == kernel.Static
+}
+
+func mapQPs(t verbs.Thread, tb verbs.Testbed, env *Env, vars map[string]string, table bool) error {
 	proc, err := tb.Hosts()[0].NewProcess(t, vars)
 	if err != nil {
 		return err
 	}
 	var failed error
-	th := proc.Start(t, "map", 0, func(t verbs.Thread) { failed = mapInProcess(t, proc, env) })
+	th := proc.Start(t, "map", 0, func(t verbs.Thread) { failed = mapInProcess(t, proc, env, table) })
 	t.Join(th)
 	return failed
 }
 
-func mapInProcess(t verbs.Thread, proc verbs.Process, env *Env) error {
+func mapInProcess(t verbs.Thread, proc verbs.Process, env *Env, table bool) error {
 	devs, err := proc.Devices(t)
 	if err != nil {
 		return err
@@ -89,7 +97,6 @@ func mapInProcess(t verbs.Thread, proc verbs.Process, env *Env) error {
 	if err != nil {
 		return fmt.Errorf("create CQ: %w", err)
 	}
-	static := env.String("mode") == "static"
 	seen := map[uint32]int{}
 	for i := range env.Int("qps") {
 		dom, td := pd, any(nil)
@@ -110,7 +117,7 @@ func mapInProcess(t verbs.Thread, proc verbs.Process, env *Env) error {
 			page = len(seen)
 			seen[reg.UARPage] = page
 		}
-		if static {
+		if table {
 			page = reg.Index / 2
 		}
 		var row Row

@@ -135,10 +135,13 @@ func (e *Env) onInfiniBand() bool {
 	return e.Profile.HCA.LinkLayers.Has(hca.InfiniBand)
 }
 
-// profileWith is env's profile in the chosen generation, with changes.
+// profileWith is env's profile with changes; its generations are that of mode where the user gives none.
 func (e *Env) profileWith(changes ...map[string]string) (*profile.Profile, error) {
 	p := e.Profile.Clone()
 	for _, key := range []string{"kernel.generation", "provider.generation"} {
+		if v, _ := p.Lookup(key); v.Source == profile.Override {
+			continue
+		}
 		if err := p.Set(key, e.String("mode")); err != nil {
 			return nil, err
 		}
