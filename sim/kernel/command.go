@@ -30,6 +30,7 @@ type call struct {
 	outside bool
 	umr     uint64 // the last change of a memory key that it has posted
 	numUMRs int
+	lists   bool // some are of on-demand paging, whose lists may be long
 	// base is what the next look for pages takes beside what each page takes.
 	base sim.Time
 	gone []*holders // of what the call has destroyed

@@ -103,7 +103,7 @@ func (p *Process) AwaitInvalidations(c Caller) {
 	p.owed = nil
 	for _, x := range all {
 		if c.P != nil && !x.d.removed {
-			k := call{d: x.d, c: c, umr: x.umr, numUMRs: x.n}
+			k := call{d: x.d, c: c, umr: x.umr, numUMRs: x.n, lists: true}
 			k.settle(x.time)
 		}
 	}

@@ -85,6 +85,7 @@ func (o *odpMem) list(i, n uint64) prm.MTT {
 
 // postList has a UMR write a list from a byte of the key's translations on.
 func (k *call) postList(m *mr, flags uint8, mask, offset uint64, list prm.MTT) error {
+	k.lists = true
 	err := k.post(&umrRequest{key: m.mkey, flags: flags | prm.UMRTranslationOffset, mask: mask, list: list, offset: offset / umrUnit,
 		mkc: func(c prm.MKC) {
 			m.fillMKC(c, k.d, m.iova, m.access, uint8(m.mkey))

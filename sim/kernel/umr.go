@@ -312,13 +312,18 @@ func (u *umrQueue) finish(d *Device, until uint64) {
 	u.waiting = keep
 }
 
-// awaitUMRs waits for what the call has posted. One after the other takes as long as one, each.
+// awaitUMRs waits for what the call has posted. One after the other takes as long as one, each. Of lists, which take the device
+// itself long, what was waited for is the device's time for all, and each but the last has its own interrupt and wake-up.
 func (k *call) awaitUMRs() {
 	u, start := k.d.umr, k.c.P.Now()
 	for u.done < k.umr && !k.d.removed {
 		u.sleep(k.c.P, k.umr)
 	}
-	if took := k.c.P.Now() - start; k.numUMRs > 1 {
+	took := k.c.P.Now() - start
+	if k.lists {
+		took = k.d.p.Interrupt + k.d.p.Wakeup
+	}
+	if k.numUMRs > 1 {
 		k.c.P.Sleep(sim.Time(k.numUMRs-1) * took)
 	}
 }

@@ -224,7 +224,7 @@ func (u *Unit) describe(e prm.EQE, x *pending, token uint32) {
 		first, last := f.At/prm.PageSize, (f.At+uint64(max(f.Bytes, 1))-1)/prm.PageSize
 		d.SetDemandPages(uint32(last - first + 1))
 		d.SetMKey(f.MKey)
-		d.SetVA(f.At)
+		d.SetVA(first * prm.PageSize) // the driver counts whole pages from here on
 	case f.WQE:
 		e.SetSubType(prm.PageFaultSubWQE)
 		d := prm.PageFaultWQE(e.Data())
