@@ -18,6 +18,9 @@ func (m *mr) invalidate(va mem.VA, n uint64) {
 	size := uint64(1) << o.shift
 	first, end := (uint64(va)-o.start)>>o.shift, (uint64(va)+n-o.start+size-1)>>o.shift
 	counted, zapped := m.zapRange(k, first, end)
+	if zapped > 0 {
+		d.link.Drain() // what the device has under way there reaches the pages as they are
+	}
 	m.paging.stats.Invalidations += counted
 	m.paging.stats.InvalidationsHandled++
 	d.count.Paging.Invalidations++
