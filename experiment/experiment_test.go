@@ -192,26 +192,6 @@ func TestBFRegMapNumbers(t *testing.T) {
 	}
 }
 
-// Generations that the user gives are not those of mode: libmlx5 of rdma-core 44 on a static table gives the first QP a register of it.
-func TestBFRegMapOfTwoGenerations(t *testing.T) {
-	x, err := Find("bfreg-map")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, set := range [][]string{
-		{"kernel.generation=static"}, {"provider.generation=static"}, {"mode=dynamic", "kernel.generation=static"},
-		{"mode=static", "provider.generation=dynamic"},
-	} {
-		res, err := x.Execute(t.Context(), Request{Seed: 1, Set: append(set, "qps=14", "low_lat_uuars=7")}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if r := &res.Rows[0]; r.Get("bfreg") != 9 || r.Get("uar_page") != 4 || r.Get("class") != "high" {
-			t.Errorf("%v: bfreg %v on page %v, %v", set, r.Get("bfreg"), r.Get("uar_page"), r.Get("class"))
-		}
-	}
-}
-
 // A mix with atomics has 8-byte messages by default, and a load that is over before its
 // first poll has a note that its rate means little.
 func TestScenarioDefaultsAndRoughRates(t *testing.T) {
