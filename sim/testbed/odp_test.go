@@ -8,6 +8,7 @@ import (
 
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/sim"
+	"github.com/rdmasim/rdmasim/sim/kernel"
 	"github.com/rdmasim/rdmasim/sim/odp"
 	"github.com/rdmasim/rdmasim/verbs"
 )
@@ -193,5 +194,37 @@ func TestWindowOnDemand(t *testing.T) {
 			x.ok("dealloc", w.Dealloc(x.t))
 			x.ok("dereg", b.mr.Dereg(x.t))
 		})
+	}
+}
+
+// Run-ahead changes nothing of page faults: the same program ends at the same time with the same counters.
+func TestFaultsInLockstep(t *testing.T) {
+	type outcome struct {
+		at     time.Duration
+		paging kernel.PagingCounters
+	}
+	var seen []outcome
+	for _, change := range [][]func(*Config){{onDemand}, {onDemand, lockstep}, {onDemand}} {
+		var o outcome
+		tb := run(t, config(t, change...), func(x *rig) {
+			a, b, _ := x.pair(false, 4096)
+			w := &movingWorld{rig: x, a: a, b: b}
+			x.onDemandNode(x.t, a, movingPages*4096, false)
+			x.onDemandNode(x.t, b, movingPages*4096, true)
+			for i := range 40 {
+				w.step(movingStep{op: []verbs.WROpcode{verbs.WRRDMAWrite, verbs.WRRDMARead, verbs.WRSend}[i%3], from: i * 997, to: i * 1201 % 50000, length: 1 + i*311%9000,
+					meanwhile: i % 5, at: i * 7 % movingPages, pages: 1 + i%6, peers: i%2 == 0, after: i * 13 % 300, between: i % 90, advice: i%6 - 3})
+			}
+			x.ok("moved", w.err)
+			for _, c := range w.copies {
+				c.Release()
+			}
+			o.at = x.t.Now()
+		})
+		o.paging = tb.hosts[0].devices[0].kern.Counters().Paging
+		seen = append(seen, o)
+	}
+	if seen[0] != seen[1] || seen[0] != seen[2] || seen[0].paging.Faults == 0 {
+		t.Errorf("ahead, in lockstep and again:\n%+v", seen)
 	}
 }
