@@ -228,3 +228,28 @@ func TestFaultsInLockstep(t *testing.T) {
 		t.Errorf("ahead, in lockstep and again:\n%+v", seen)
 	}
 }
+
+// A working set of twice the memory goes round: pages are reclaimed under the device, and come back from swap with their bytes.
+func TestFaultsUnderMemoryPressure(t *testing.T) {
+	run(t, config(t, onDemand), func(x *rig) {
+		const pages = 64
+		a, b, _ := x.pair(false, 4096)
+		x.onDemandNode(x.t, b, pages*4096, false)
+		b.buf.(*buffer).p.lib.K.Space.Memory().SetPaging(pages/2*4096, 4*pages*4096)
+		for round := range 3 {
+			for i := range pages {
+				x.write(x.t, a.buf, []byte{byte(round), byte(i)}, 0)
+				x.post(a, verbs.SendWR{Opcode: verbs.WRRDMAWrite, Flags: verbs.SendSignaled, SGEs: a.sge(0, 2), RemoteAddr: b.buf.Addr() + uint64(i)*4096, RKey: b.mr.RKey()})
+				x.wait(x.t, a)
+			}
+			for i := range pages {
+				if got := x.read(x.t, b.buf, i*4096, 2); got[0] != byte(round) || got[1] != byte(i) {
+					x.Errorf("round %d, page %d has %v", round, i, got)
+				}
+			}
+		}
+		if c := x.regionCounters(x.t, b); c["page_faults"] < 3*pages || c["page_invalidations"] < 2*pages {
+			x.Errorf("counters %v", c)
+		}
+	})
+}
