@@ -24,7 +24,7 @@ func (o *runOptions) again(run *report.Run, id string) string {
 		words = append([]string{"env"}, words...)
 	}
 	switch {
-	case run.Environment[report.KeyBelow] != "":
+	case run.Environment[report.KeyBelow] == "rdmasim exec": // a guest on rdmasim pci is a machine of its own
 		words = append(execPrefix(ancestors()), words...)
 	case o.target == "hw" && o.wire != "" && o.wire == os.Getenv("LAB_WIRE"):
 		words = append([]string{"scripts/lab", "--kernel", labKernel(run.Environment[report.KeyKernel]), "--"}, words...)
