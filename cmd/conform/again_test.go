@@ -20,6 +20,8 @@ func TestAgainIsTheWholeCommand(t *testing.T) {
 			runOptions{target: "hw", gidIndex: -1, wire: "w0,w1"}, map[string]string{report.KeyKernel: "6.1.0-56-amd64", "env.MLX5_SINGLE_THREADED": "1"}},
 		"rdmasim exec -- conform --target=hw --repeat 3 --seed 9 --label-filter RC-001 -v": {
 			runOptions{target: "hw", gidIndex: -1, repeat: 3}, map[string]string{report.KeyBelow: "rdmasim exec"}},
+		"conform --target=hw --device mlx5_0 --seed 9 --label-filter RC-001 -v": {
+			runOptions{target: "hw", device: "mlx5_0", gidIndex: -1}, map[string]string{report.KeyBelow: "rdmasim pci"}},
 	} {
 		run := &report.Run{Target: report.Target{Kind: "hw"}, Environment: tt.env, Seed: 9, Cases: []report.Case{{ID: "RC-001", Outcome: report.Fail}}}
 		var b bytes.Buffer
