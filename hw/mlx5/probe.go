@@ -19,7 +19,7 @@ import (
 // device of this target has them. A token that is named nowhere here is unknown.
 var absent = map[string]bool{
 	"mmio log": true, "fault": true, "schedule": true, "locks": true, "exact time": true, "overrun.drop": true, "shared bf": true,
-	"xrc": true, "advise": true, "dmabuf": true, "stat": true, "counters": true,
+	"xrc": true, "dmabuf": true, "stat": true, "counters": true,
 	"udmabuf": true, "gpu": true, "reg_ex": true, "dmah": true, "hotunplug": true,
 	"uar dmabuf": true, "ece": true, "cntr": true, "pfc": true, "ecn": true, "vlan": true, "huge": true, "buf": true, "ts.wall": true,
 }
@@ -185,6 +185,7 @@ func (p *probe) queried() {
 	const odpSupport, odpImplicit = 1 << 0, 1 << 1 // IBV_ODP_SUPPORT, IBV_ODP_SUPPORT_IMPLICIT
 	p.set("odp", has(a.ODPGeneralCaps&odpSupport != 0))
 	p.set("no odp", has(a.ODPGeneralCaps&odpSupport == 0))
+	p.set("advise", has(p.ctx.mlx5 && a.ODPGeneralCaps&odpSupport != 0))
 	p.set("odp.implicit", has(a.ODPGeneralCaps&odpImplicit != 0))
 	for token, bit := range map[string]uint32{"send": verbs.ODPSend, "recv": verbs.ODPRecv, "write": verbs.ODPWrite, "read": verbs.ODPRead,
 		"atomic": verbs.ODPAtomic, "srq_recv": verbs.ODPSRQRecv} {

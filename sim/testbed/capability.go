@@ -64,7 +64,7 @@ func (tb *Testbed) Capability(token string) verbs.Capability {
 			has = p.Kernel.Generation == kernel.Dynamic && p.Provider.Generation == kernel.Dynamic
 		case "td.independent":
 			has = p.Provider.IndependentTD
-		case "odp":
+		case "odp", "advise", "stat":
 			has = p.HCA.ODP.On()
 		case "no odp":
 			has = !p.HCA.ODP.On()
