@@ -108,15 +108,7 @@ func TestPagedTraffic(t *testing.T) {
 		sum := uint64(0)
 		for i, w := range posted {
 			wantMine, wantTheirs := srcA[i*slot:(i+1)*slot], srcB[i*slot:(i+1)*slot]
-			switch w.op {
-			case prm.WQEOpRDMAWrite, prm.WQEOpSend, prm.WQEOpRDMAWriteImm:
-				copy(wantTheirs, wantMine[:w.len])
-			case prm.WQEOpRDMARead:
-				copy(wantMine, wantTheirs[:w.len])
-			case prm.WQEOpAtomicFA:
-				putHost64(wantMine, sum)
-				sum += uint64(i) + 1
-			}
+			sum = carryOut(w.op, wantMine, wantTheirs, w.len, sum, uint64(i)+1)
 			if !bytes.Equal(pa.bytes(i*slot, slot), wantMine) || !bytes.Equal(pb.bytes(i*slot, slot), wantTheirs) {
 				rt.Fatalf("WQE %d of %#x, %d bytes: memory differs", i, w.op, w.len)
 			}

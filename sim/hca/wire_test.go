@@ -159,15 +159,7 @@ func TestLossyWire(t *testing.T) {
 		for i, w := range posted {
 			mine, theirs := la.bytes(i*slot, slot), lb.bytes(i*slot, slot)
 			wantMine, wantTheirs := srcA[i*slot:(i+1)*slot], srcB[i*slot:(i+1)*slot]
-			switch w.op {
-			case prm.WQEOpRDMAWrite, prm.WQEOpSend, prm.WQEOpRDMAWriteImm:
-				copy(wantTheirs, wantMine[:w.len])
-			case prm.WQEOpRDMARead:
-				copy(wantMine, wantTheirs[:w.len])
-			case prm.WQEOpAtomicFA:
-				putHost64(wantMine, sum)
-				sum += uint64(i) + 1
-			}
+			sum = carryOut(w.op, wantMine, wantTheirs, w.len, sum, uint64(i)+1)
 			if !bytes.Equal(mine, wantMine) || !bytes.Equal(theirs, wantTheirs) {
 				rt.Fatalf("WQE %d of %#x, %d bytes: memory differs", i, w.op, w.len)
 			}
@@ -185,6 +177,20 @@ func TestLossyWire(t *testing.T) {
 			rt.Fatalf("%d frames leaked", live)
 		}
 	})
+}
+
+// carryOut does to two memories what an operation on n bytes does; an atomic adds to a sum, which it returns.
+func carryOut(op prm.WQEOpcode, mine, theirs []byte, n int, sum, add uint64) uint64 {
+	switch op {
+	case prm.WQEOpRDMAWrite, prm.WQEOpSend, prm.WQEOpRDMAWriteImm:
+		copy(theirs, mine[:n])
+	case prm.WQEOpRDMARead:
+		copy(mine, theirs[:n])
+	case prm.WQEOpAtomicFA:
+		putHost64(mine, sum)
+		sum += add
+	}
+	return sum
 }
 
 // TestLostAnswerBeforeManyRequests loses the answers to all but the last request once. Each request behind it comes again and is

@@ -1,0 +1,266 @@
+package experiment
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+
+	"github.com/rdmasim/rdmasim/fault"
+	"github.com/rdmasim/rdmasim/input"
+	"github.com/rdmasim/rdmasim/sim/profile"
+)
+
+// profileError is what is wrong with the profile that a scenario asks for, and where the
+// scenario says so.
+type profileError struct {
+	at  string
+	err error
+}
+
+func (e *profileError) Error() string { return e.err.Error() }
+
+// stored is a profile as it is stored, by the name that it was asked for.
+type stored struct {
+	name string
+	p    *profile.Profile
+}
+
+// profile is the scenario's profile with its changes, in the order of their keys.
+func (s *Scenario) profile() (*profile.Profile, error) {
+	name := cmp.Or(s.Profile, profile.Default)
+	if s.base == nil || s.base.name != name {
+		p, err := profile.Load(name)
+		if err != nil {
+			return nil, &profileError{"profile", err}
+		}
+		s.base = &stored{name, p}
+	}
+	p := s.base.p.Clone()
+	keys := make([]string, 0, len(s.Set))
+	for k := range s.Set {
+		keys = append(keys, k)
+	}
+	sort.Strings(keys)
+	for _, k := range keys {
+		if err := p.Set(k, s.Set[k]); err != nil {
+			return nil, &profileError{"set." + k, err}
+		}
+	}
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// with is a copy of the scenario with values changed by dotted path, checked once all
+// are in place; a key that is neither the scenario's nor its traffic's is one of the
+// profile.
+func (s *Scenario) with(changes ...sweepValue) (*Scenario, error) {
+	c := *cmp.Or(s.given, s)
+	c.base = s.base
+	c.Traffic = append([]Traffic(nil), c.Traffic...)
+	c.Faults = append([]fault.FileRule(nil), s.Faults...)
+	c.Set = map[string]string{}
+	for k, v := range s.Set {
+		c.Set[k] = v
+	}
+	for _, ch := range changes {
+		head, _, dotted := strings.Cut(ch.key, ".")
+		if dotted && head != "traffic" && head != "set" && head != "faults" {
+			c.Set[ch.key] = ch.val
+		} else if err := input.Set(&c, ch.key, ch.val); err != nil {
+			return nil, fmt.Errorf("%s=%s: %w", ch.key, ch.val, err)
+		}
+		c.zero(ch.key)
+	}
+	for _, ch := range changes {
+		var i int
+		if _, err := fmt.Sscanf(ch.key, "traffic.%d.duration", &i); err == nil && c.Traffic[i].Duration == 0 && c.Traffic[i].Messages == 0 {
+			return nil, fmt.Errorf("%s=%s: give the time that is counted, such as 200us, or messages", ch.key, ch.val)
+		}
+	}
+	if _, err := c.profile(); err != nil && !inFile(s, err) {
+		return nil, err
+	}
+	return &c, c.check()
+}
+
+// zero notes a payload of 0 that a change gives: nothing, or 0, is otherwise the default.
+func (s *Scenario) zero(key string) {
+	p := strings.Split(key, ".")
+	if len(p) == 3 && p[0] == "traffic" && p[2] == "payload" {
+		i, _ := strconv.Atoi(p[1]) // it was set
+		s.Traffic[i].bare = s.Traffic[i].Payload == 0
+	}
+}
+
+// inFile reports whether the scenario as its file has it already has the error: then
+// the file is the place to name.
+func inFile(s *Scenario, err error) bool {
+	_, own := s.profile()
+	return own != nil && own.Error() == err.Error()
+}
+
+// execute is Experiment.Execute for a scenario file: --set and --sweep name values
+// of the file, or of the profile.
+func (s *Scenario) execute(ctx context.Context, x *Experiment, req Request, progress func(done, total int, what string)) (res *Result, err error) {
+	var changes []sweepValue
+	if req.Profile != "" {
+		if _, err := profile.Load(req.Profile); err != nil {
+			return nil, usage("--profile: %w", err)
+		}
+		changes = append(changes, sweepValue{"profile", req.Profile})
+	}
+	for _, kv := range req.Set {
+		k, v, ok := strings.Cut(kv, "=")
+		if !ok {
+			return nil, usage("--set %q is not of the form key=value", kv)
+		}
+		if k == "name" {
+			return nil, usage("--set %s: the name is that of the files, and the file of the scenario gives it", kv)
+		}
+		changes = append(changes, sweepValue{k, v})
+	}
+	base, err := s.with(changes...)
+	if err != nil {
+		return nil, usage("--set: %w", err)
+	}
+	points, err := req.points(func(k, _ string) error {
+		if k == "name" { // a column of the result has that name
+			return errors.New("the name changes nothing in a run")
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	shared := map[string]int{} // points in which loads share cores
+	for _, pt := range points {
+		sc, err := base.with(pt...)
+		if err != nil {
+			return nil, usage("--sweep: %w", err)
+		}
+		for _, what := range sc.sharedCores() {
+			shared[what]++
+		}
+	}
+	if len(points) > 1 && req.Trace != "" {
+		return nil, usage("--trace records a single run: leave out --sweep")
+	}
+	prof, err := base.profile()
+	if err != nil {
+		return nil, &UsageError{err}
+	}
+	rec, err := req.recorder(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { rec.notes(res); err = rec.end(err) }()
+	res = &Result{Name: s.Name, Version: req.Version, Profile: base.Profile, ProfileHash: prof.Hash(), Seed: req.Seed,
+		Hypotheses: []string{}, Rows: []Row{}, Notes: []string{}, Columns: x.Columns}
+	if len(points) > 1 {
+		res.Columns = append(sweepKeys(points[0]), res.Columns...)
+		res.Plots = sweepPlots(s.Name, points)
+	}
+	if s.Source != "" {
+		res.Note("Source of the scenario: %s", s.Source)
+	}
+	for i, pt := range points {
+		sc, err := base.with(pt...)
+		if err != nil {
+			return res, usage("--sweep: %w", err)
+		}
+		p, err := sc.profile()
+		if err != nil {
+			return res, usage("--sweep: %w", err)
+		}
+		res.Hypotheses = union(res.Hypotheses, p.Hypotheses())
+		if progress != nil {
+			progress(i, len(points), s.Name)
+		}
+		if req.Fault == "" && len(sc.Faults) > 0 {
+			plan, err := fault.NewPlan(sc.doc, sc.Faults)
+			if err != nil {
+				return res, &UsageError{err}
+			}
+			rec.expect(plan)
+		}
+		res.addProfile(sc.Profile, p.Hash(), pt)
+		env := &Env{Ctx: ctx, Seed: req.Seed, Out: res, prefix: pt, rec: rec, counters: req.Counters}
+		for _, what := range sc.sharedCores() {
+			if shared[what] == len(points) {
+				res.Note("%s", what)
+			} else {
+				env.Note("%s", what)
+			}
+		}
+		if err := sc.emit(env); err != nil {
+			return res, failedPoint(res, pt, err)
+		}
+	}
+	if progress != nil {
+		progress(len(points), len(points), "done")
+	}
+	res.Complete = true
+	return res, nil
+}
+
+// failedPoint is the error that ends a run; of a sweep it names the point, and the result says that it stays.
+func failedPoint(res *Result, pt []sweepValue, err error) error {
+	if len(pt) == 0 || errors.Is(err, ErrInterrupted) {
+		return err
+	}
+	if len(res.Rows) > 0 {
+		res.Note("The sweep ended at %s: %v", pointName(pt), err)
+	}
+	wrapped := fmt.Errorf("%s: %w", pointName(pt), err)
+	if bad := (*UsageError)(nil); errors.As(err, &bad) {
+		return &UsageError{wrapped}
+	}
+	return wrapped
+}
+
+// addProfile names the profile of a point, if the sweep is over profiles.
+func (r *Result) addProfile(name, hash string, pt []sweepValue) {
+	if !slices.Contains(sweepKeys(pt), "profile") {
+		return
+	}
+	if len(r.Rows) == 0 { // the first point
+		r.Profile, r.ProfileHash = name, hash
+	} else if !slices.Contains(strings.Split(r.Profile, ", "), name) {
+		r.Profile, r.ProfileHash = r.Profile+", "+name, r.ProfileHash+", "+hash
+	}
+}
+
+// sharedCores names loads whose threads share cores although nobody asked for it: threads are
+// put on cores 0, 1, ... of their host unless cores names others.
+func (s *Scenario) sharedCores() (out []string) {
+	type place struct{ host, core int }
+	users := map[place]int{}
+	for i := range s.Traffic {
+		t := &s.Traffic[i]
+		if len(t.Cores) > 0 {
+			continue
+		}
+		l := t.load()
+		for _, side := range []struct{ host, threads int }{{t.From, t.Threads}, {*t.To, l.TargetThreads()}} {
+			host, shared := side.host, i
+			for core := range side.threads {
+				if first, ok := users[place{host, core}]; ok {
+					shared = first
+				} else {
+					users[place{host, core}] = i
+				}
+			}
+			if shared != i {
+				out = append(out, fmt.Sprintf("Loads %s and %s share cores of host%d, because neither names its own: cores: [...] puts the threads of a load elsewhere.", s.Traffic[shared].Name, t.Name, host))
+			}
+		}
+	}
+	return out
+}
