@@ -50,6 +50,9 @@ func TestLatencyNeedsQueuesOfOneThread(t *testing.T) {
 
 // Threads that write to each other's places see messages that are not theirs.
 func TestPingPongsDoNotMeet(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a second and a half")
+	}
 	const load = "name: x\ntraffic: [{verb: write, payload: 4KiB, measure: latency, messages: 20, threads: 16, window: 1%s}]\n"
 	p50 := func(more string) float64 {
 		v, _ := latencyOf(t, strings.Replace(load, "%s", more, 1)).Rows[0].Get("latency_ns_p50").(float64)
@@ -62,6 +65,9 @@ func TestPingPongsDoNotMeet(t *testing.T) {
 
 // The peer's message says that a write has arrived; its ACK may be lost, and the send queue be full until the next try.
 func TestPingPongWaitsForItsAcks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("three seconds")
+	}
 	const text = "name: x\nfaults: [{do: drop, opcode: 17, skip: 20, count: 2}]\n" +
 		"traffic: [{verb: write, payload: 8B, ack_timeout: 1, measure: latency, messages: 200, "
 	for _, more := range []string{"window: 1}]\n", "window: 4, signal_every: 4}]\n", "window: 128, signal_every: 128}]\n"} {

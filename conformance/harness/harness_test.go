@@ -124,6 +124,9 @@ func TestWorkerThatSaysNothing(t *testing.T) {
 
 // The limit is that of each run of a case. A worker may tell of the runs that it was asked for.
 func TestRepeatsHaveTheLimitEach(t *testing.T) {
+	if testing.Short() {
+		t.Skip("nine seconds of waiting for limits")
+	}
 	const again = `echo '{"again":true}' >&3; `
 	for script, want := range map[string]report.Outcome{
 		"for i in 1 2 3 4 5 6; do sleep 0.7; " + again + "done; sleep 0.7; " + `echo '{"finished":{"id":"DEV-001","outcome":"pass"}}' >&3`: report.Pass,
