@@ -58,3 +58,20 @@ func TestContradictionsAreRefused(t *testing.T) {
 		}
 	}
 }
+
+// A change leaves the scenario that it was made to as it was, in its lists too.
+func TestChangesAreOfTheCopy(t *testing.T) {
+	s, err := ParseScenario("s.yaml", []byte("name: x\ntraffic:\n  - {messages: 10, mix: [{verb: send}], cores: [3]}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.with(sweepValue{"traffic.0.mix.0.verb", "read"}, sweepValue{"traffic.0.cores.0", "5"}); err != nil {
+		t.Fatal(err)
+	}
+	if l := s.Traffic[0]; l.Mix[0].Verb != "send" || l.Cores[0] != 3 {
+		t.Errorf("a change of a copy made it %+v on cores %v", l.Mix, l.Cores)
+	}
+	if again, err := s.with(); err != nil || again.Traffic[0].Mix[0].Verb != "send" || again.Traffic[0].Cores[0] != 3 {
+		t.Errorf("the next copy has the change (%v)", err)
+	}
+}

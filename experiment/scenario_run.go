@@ -64,6 +64,10 @@ func (s *Scenario) with(changes ...sweepValue) (*Scenario, error) {
 	c := *cmp.Or(s.given, s)
 	c.base = s.base
 	c.Traffic = append([]Traffic(nil), c.Traffic...)
+	for i := range c.Traffic {
+		t := &c.Traffic[i]
+		t.Mix, t.Cores = slices.Clone(t.Mix), slices.Clone(t.Cores)
+	}
 	c.Faults = append([]fault.FileRule(nil), s.Faults...)
 	c.Set = map[string]string{}
 	for k, v := range s.Set {
