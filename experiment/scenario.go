@@ -54,6 +54,10 @@ type Traffic struct {
 	MRs         int               `yaml:"mrs" min:"1" max:"100000" help:"memory regions of each protection domain (default 1, or one for each thread that measures the latency of writes)"`
 	MRSize      uint64            `yaml:"mr_size" unit:"size" min:"8B" max:"64GiB" help:"size of a memory region (default 4KiB, or twice the payload and 64 bytes if that is more)"`
 	PageSize    string            `yaml:"page_size" oneof:"4KiB,2MiB,1GiB" help:"pages of the memory under the memory regions: 4KiB, which are not contiguous, or huge pages (default 4KiB)"`
+	OnDemand    string            `yaml:"on_demand" oneof:"none,explicit,implicit" help:"regions of on-demand paging instead of pinned ones: one for each buffer, or one of the whole address space (default none)"`
+	OnDemandAt  string            `yaml:"on_demand_at" oneof:"from,to,both" help:"the hosts whose regions page on demand (default both)"`
+	Cold        bool              `yaml:"cold" help:"before each message its pages are taken from the process and touched again, so that the host has them and the device does not; with measure: latency"`
+	BothWays    bool              `yaml:"both_ways" help:"the target posts the same on the same queue pairs, and is not measured"`
 	Access      string            `yaml:"access" oneof:"fixed,random" help:"which part of the memory regions a message uses (default fixed)"`
 	Transport   string            `yaml:"transport" oneof:"rc,uc,ud" help:"service of the queue pairs (default rc); uc carries write, write_imm and send, ud send"`
 	Receive     string            `yaml:"receive" oneof:"post,none" help:"none: the target posts no receives, so that datagrams and unreliable messages are dropped there, and reliable ones draw RNR NAKs (default post)"`
@@ -186,6 +190,13 @@ func (t *Traffic) load() *workload.Load {
 		Postlist: t.Postlist, SignalEvery: t.SignalEvery, RecvDepth: t.RecvDepth, RecvPostlist: t.RecvPost, MTU: mtus[t.MTU], RdAtomic: uint8(t.RdAtomic),
 		NoReceive: t.Receive == "none", MinRNRTimer: code(t.RNRTimer), AckTimeout: code(t.AckTimeout), Spread: t.Spread, Env: t.Env, Latency: t.Measure == "latency", Messages: t.Messages,
 		Work: time.Duration(t.Work / 1000), Churn: workload.Churn(t.Churn), Warmup: time.Duration(t.Warmup / 1000), Duration: time.Duration(t.Duration / 1000),
+	}
+	l.Cold, l.BothWays = t.Cold, t.BothWays
+	if t.OnDemand != "none" {
+		l.OnDemand = workload.OnDemand(t.OnDemand)
+	}
+	if t.OnDemandAt != "both" {
+		l.OnDemandAt = workload.End(t.OnDemandAt)
 	}
 	for _, m := range t.Mix {
 		l.Mix = append(l.Mix, workload.Mix{Verb: workload.Verb(m.Verb), Weight: max(1, m.Weight)})

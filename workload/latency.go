@@ -15,6 +15,8 @@ func (l *Load) checkLatency() error {
 	switch {
 	case !l.Latency:
 		return nil
+	case pingPong && l.OnDemand != Pinned:
+		return fmt.Errorf("the latency of a write is that of a ping-pong, whose programs touch the pages themselves: measure write_imm, send or read on demand")
 	case l.QPShare > 1 || l.Threads > 1 && l.CQShare > 1 && l.QPs%l.CQShare != 0:
 		return fmt.Errorf("a latency load needs queue pairs and CQs that threads do not share: leave qp_sharing out, and let cq_sharing divide the qps_per_thread of %d", l.QPs)
 	case pingPong && len(l.Mix) > 1:
@@ -42,6 +44,9 @@ func (s *Started) latency(t verbs.Thread, i int) {
 			f := &s.flows[i][q]
 			wrs := p.prepare(k, i, 1, f.posted)
 			wrs[0].Flags |= verbs.SendSignaled
+			if l.Cold && !s.cool(t, &wrs[0]) {
+				return
+			}
 			start := t.Now()
 			if _, err := k.qp.PostSend(t, wrs); err != nil {
 				s.fail("thread %d: post: %v", i, err)

@@ -4,6 +4,7 @@
 package workload
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -94,6 +95,13 @@ type Load struct {
 	// gives it.
 	PageSize uint64
 	Random   bool
+	// OnDemand has regions page on demand, at the ends named by OnDemandAt. Cold: before each message the device loses its pages,
+	// and the host keeps them.
+	OnDemand   OnDemand
+	OnDemandAt End
+	Cold       bool
+	// BothWays: the target posts the same mix on the same queue pairs. It is not measured.
+	BothWays bool
 
 	Transport Transport
 	// NoReceive has the target post no receives: what arrives at a UC or UD queue is
@@ -187,7 +195,7 @@ func (l *Load) Validate() error {
 	case l.QPShare > 1 && l.TD != TDNone:
 		return fmt.Errorf("td and qp_sharing exclude each other: a thread domain promises that one thread uses it")
 	}
-	if err := l.checkLatency(); err != nil {
+	if err := errors.Join(l.checkLatency(), l.checkPaging()); err != nil {
 		return err
 	}
 	for _, m := range l.Mix {

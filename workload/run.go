@@ -103,6 +103,9 @@ func (s *Started) Begin(t verbs.Thread) []verbs.Thread {
 			s.b.proc.Start(t, fmt.Sprintf("%s-pong%d", l.Name, g), l.core(g), func(t verbs.Thread) { s.pong(t, g) })
 		}
 	}
+	for g := range l.answerers() {
+		s.b.proc.Start(t, fmt.Sprintf("%s-answer%d", l.Name, g), l.core(g), func(t verbs.Thread) { s.answer(t, g) })
+	}
 	s.start = t.Now()
 	s.measure(s.start+l.Warmup, l.Duration)
 	for i := 0; i < l.Threads; i++ {
@@ -221,6 +224,14 @@ func (l *Load) core(i int) int {
 func (l *Load) TargetThreads() int {
 	if l.Churn == "" && (l.needsReceiver() || l.Latency && l.Mix[0].Verb == Write) {
 		return l.Threads / l.QPShare
+	}
+	return l.answerers()
+}
+
+// answerers is how many threads post at the target.
+func (l *Load) answerers() int {
+	if l.BothWays {
+		return l.Threads
 	}
 	return 0
 }

@@ -78,7 +78,7 @@ func (l *Load) build(t verbs.Thread, s *side, target bool) error {
 		n = 1
 	}
 	for i := 0; i < n; i++ {
-		c, err := l.openContext(t, s.proc)
+		c, err := l.openContext(t, s.proc, target)
 		if err != nil {
 			return fmt.Errorf("context %d: %w", i, err)
 		}
@@ -136,7 +136,7 @@ func (l *Load) completionQueue(t verbs.Thread, c *ctx) (verbs.CQ, error) {
 	return cq, nil
 }
 
-func (l *Load) openContext(t verbs.Thread, p verbs.Process) (*ctx, error) {
+func (l *Load) openContext(t verbs.Thread, p verbs.Process, target bool) (*ctx, error) {
 	devs, err := p.Devices(t)
 	if err != nil {
 		return nil, fmt.Errorf("device list: %w", err)
@@ -159,17 +159,12 @@ func (l *Load) openContext(t verbs.Thread, p verbs.Process) (*ctx, error) {
 		}
 		c.pds = append(c.pds, pd)
 	}
-	all := verbs.AccessLocalWrite | verbs.AccessRemoteWrite | verbs.AccessRemoteRead | verbs.AccessRemoteAtomic
 	for i := 0; i < l.MRs*l.PDs; i++ {
-		b, err := p.Map(t, l.MRSize, verbs.MapOptions{PageSize: l.PageSize})
-		if err != nil {
-			return nil, fmt.Errorf("map %d bytes: %w", l.MRSize, err)
-		}
-		mr, err := c.pds[i%l.PDs].RegMR(t, b.Addr(), l.MRSize, all)
+		r, err := l.mapRegion(t, p, c.pds[i%l.PDs], target)
 		if err != nil {
 			return nil, fmt.Errorf("register MR %d: %w", i, err)
 		}
-		c.mrs = append(c.mrs, region{b, mr})
+		c.mrs = append(c.mrs, r)
 	}
 	return c, nil
 }

@@ -3,6 +3,7 @@ package hca
 import (
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/sim/mkey"
+	"github.com/rdmasim/rdmasim/sim/odp"
 	"github.com/rdmasim/rdmasim/sim/uar"
 )
 
@@ -10,6 +11,14 @@ import (
 func (d *Device) Counters() *Counters {
 	d.settle()
 	return &d.c
+}
+
+// PageFaults are the counters of the page-fault unit.
+func (d *Device) PageFaults() odp.Counters {
+	if d.faults == nil {
+		return odp.Counters{}
+	}
+	return d.faults.Counters
 }
 
 // Keys is the table of memory keys, for its counters.

@@ -33,7 +33,9 @@ type call struct {
 	lists   bool // some are of on-demand paging, whose lists may be long
 	// base is what the next look for pages takes beside what each page takes.
 	base sim.Time
-	gone []*holders // of what the call has destroyed
+	// handles: it is the handler of a page fault that has not been answered.
+	handles bool
+	gone    []*holders // of what the call has destroyed
 }
 
 // enter pays for the entry of a call and, if it will send commands, waits for the

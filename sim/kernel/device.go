@@ -96,6 +96,7 @@ type Counters struct {
 	LeakedUARs    uint64 // still in use when their context ended
 	StrayEvents   uint64 // EQEs about objects that are gone, or of a type that no object takes
 	Paging        PagingCounters
+	PagingTimes   PagingTimes
 }
 
 // breaks says whether the run breaks a rule of the kernel, to see whether that is noticed

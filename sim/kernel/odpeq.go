@@ -113,10 +113,12 @@ func (k *call) resume(f *fault, failed bool) {
 	if failed {
 		k.d.count.Paging.FailedResolutions++
 	}
+	start := k.clock()
 	k.awaitCommands()
 	if k.d.removed {
 		return
 	}
+	k.lap(&k.d.count.PagingTimes.Wait, &start)
 	in := prm.NewIn(prm.OpPageFaultResume, 0)
 	if f.sub == prm.PageFaultSubMemory {
 		m := prm.PageFaultResumeMemoryIn(in)
@@ -134,5 +136,5 @@ func (k *call) resume(f *fault, failed bool) {
 	}
 	_ = k.exec(in, prm.NewOut(prm.OpPageFaultResume, 0))
 	k.leave()
-	k.work, k.dev = 0, 0
+	k.work, k.dev, k.handles = 0, 0, false
 }

@@ -12,7 +12,7 @@ import (
 // fault handles a page fault (mlx5_ib_pfault).
 func (k *call) fault(f fault) {
 	k.d.count.Paging.Faults++
-	k.base = k.d.p.PageFault
+	k.base, k.handles = k.d.p.PageFault, true
 	switch f.sub {
 	case prm.PageFaultSubWQE:
 		k.queueFault(&f)
@@ -211,6 +211,7 @@ func (k *call) faultPages(m *mr, va, n uint64, how pageFlags) (uint64, error) {
 		return 0, fmt.Errorf("[%#x, +%#x) outside [%#x, %#x): %w", va, n, o.start, o.end, syscall.EFAULT)
 	}
 	var found []foundPage
+	start, times := k.clock(), &d.count.PagingTimes
 	for {
 		if o.proc.Gone {
 			return 0, fmt.Errorf("the process that registered the memory has ended: %w", syscall.EINVAL)
@@ -231,6 +232,7 @@ func (k *call) faultPages(m *mr, va, n uint64, how pageFlags) (uint64, error) {
 		}
 		d.count.Paging.Contentions++
 	}
+	k.lap(&times.Find, &start)
 	for _, f := range found {
 		o.pages.set(f.index, f.entry)
 	}
@@ -240,6 +242,7 @@ func (k *call) faultPages(m *mr, va, n uint64, how pageFlags) (uint64, error) {
 		return 0, err
 	}
 	k.settle(d.updateTime(o.systemPages(end - first)))
+	k.lap(&times.Update, &start)
 	return o.systemPages(end - first), nil
 }
 

@@ -107,7 +107,9 @@ func (p *Process) AwaitInvalidations(c Caller) {
 	for _, x := range all {
 		if c.P != nil && !x.d.removed {
 			k := call{d: x.d, c: c, umr: x.umr, numUMRs: x.n, lists: true}
+			start := k.clock()
 			k.settle(x.time)
+			x.d.count.PagingTimes.Invalidate += k.clock() - start
 		}
 	}
 }

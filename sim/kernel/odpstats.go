@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"syscall"
 
+	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
@@ -45,6 +46,38 @@ func (c *PagingCounters) Fields(f func(name string, p *uint64)) {
 	f("num_mrs_not_found", &c.UnknownKeys)
 	f("num_odp_mr_pages", &c.RegionPages)
 	f("num_odp_mrs", &c.Regions)
+}
+
+// PagingTimes is what the driver took for page faults, and processes for invalidations: to find the pages, to change the
+// device's translations, to wait for the command interface before the answer; and to take pages away.
+type PagingTimes struct{ Find, Update, Wait, Invalidate sim.Time }
+
+// Fields calls f with each of them, by a name that says that only a simulator has it.
+func (c *PagingTimes) Fields(f func(name string, v uint64)) {
+	f("sim_fault_find_ps", uint64(c.Find))
+	f("sim_fault_update_ps", uint64(c.Update))
+	f("sim_fault_wait_ps", uint64(c.Wait))
+	f("sim_invalidate_ps", uint64(c.Invalidate))
+}
+
+// lap adds the time since start to a stage of the fault that the call handles, if it handles one, and begins the next.
+func (k *call) lap(stage *sim.Time, start *sim.Time) {
+	if k.c.P == nil {
+		return
+	}
+	now := k.c.P.Now()
+	if k.handles {
+		*stage += now - *start
+	}
+	*start = now
+}
+
+// clock is when the call is.
+func (k *call) clock() sim.Time {
+	if k.c.P == nil {
+		return 0
+	}
+	return k.c.P.Now()
 }
 
 // MRCounters is RDMA_NLDEV_CMD_STAT_GET of a region (fill_stat_mr_entry): the counters that this kernel has, none of a region

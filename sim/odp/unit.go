@@ -90,6 +90,23 @@ type Counters struct {
 	Resumed         uint64 // answers that have a queue go on
 	Failed          uint64 // answers that have it fail
 	Stale           uint64 // answers to tokens that were over
+	MostOfQueue     uint64 // faults of one queue that were out at once, at most
+	// What the faults that are over took: until the event was written, from then to the driver's answer, and from that until
+	// the queue went on.
+	Reporting, Answering, Resuming sim.Time
+}
+
+// Fields calls f with each counter: the device's own names, and sim_ before those that only a simulator has.
+func (c *Counters) Fields(f func(name string, v uint64)) {
+	f("odp_local_triggered_page_fault", c.LocalTriggered)
+	f("odp_remote_triggered_page_fault", c.RemoteTriggered)
+	f("sim_resumed", c.Resumed)
+	f("sim_failed", c.Failed)
+	f("sim_stale_answers", c.Stale)
+	f("sim_most_of_queue", c.MostOfQueue)
+	f("sim_reporting_ps", uint64(c.Reporting))
+	f("sim_answering_ps", uint64(c.Answering))
+	f("sim_resuming_ps", uint64(c.Resuming))
 }
 
 // pending is a fault that is out. Its place in the list and its generation make the token.
@@ -99,6 +116,8 @@ type pending struct {
 	live   bool // not dropped, nor over
 	told   bool // the event has been written
 	answer uint8
+	// When the access was, the event, and the answer.
+	raised, reported, answered sim.Time
 }
 
 // Answers of the driver.
@@ -155,7 +174,8 @@ func (u *Unit) Raise(f Fault) Token {
 		return 0
 	}
 	x := u.list.At(i)
-	*x = pending{f: f, gen: (x.gen + 1) & genMask, live: true}
+	*x = pending{f: f, gen: (x.gen + 1) & genMask, live: true, raised: u.e.Now()}
+	u.MostOfQueue = max(u.MostOfQueue, u.outOf(f.Queue))
 	if f.Side.Remote() {
 		u.RemoteTriggered++
 	} else {
@@ -164,6 +184,16 @@ func (u *Unit) Raise(f Fault) Token {
 	further := sim.Time(max(f.Bytes, 1)-1) / prm.PageSize
 	u.e.After(u.p.Report+further*u.p.ReportPage, u.report, uint64(x.gen)<<32|uint64(i))
 	return x.token(i)
+}
+
+// outOf is how many faults of a queue are out.
+func (u *Unit) outOf(queue uint64) (n uint64) {
+	for i := range u.list.Len() {
+		if x := u.list.At(uint32(i)); x.live && x.f.Queue == queue {
+			n++
+		}
+	}
+	return n
 }
 
 func (x *pending) token(i uint32) Token { return Token(x.gen<<placeBits | (i + 1)) }
@@ -209,7 +239,7 @@ func (u *Unit) onReport(word uint64) {
 	if x == nil {
 		return
 	}
-	x.told = true
+	x.told, x.reported = true, u.e.Now()
 	u.driver.PageFault(func(e prm.EQE) { u.describe(e, x, uint32(x.token(i))) })
 }
 
@@ -284,7 +314,7 @@ func (u *Unit) Answer(in []byte) {
 		u.Stale++
 		return
 	}
-	x.answer = resumed
+	x.answer, x.answered = resumed, u.e.Now()
 	if m.Error() {
 		x.answer = failed
 	}
@@ -297,6 +327,9 @@ func (u *Unit) onResume(word uint64) {
 		return
 	}
 	f, bad := x.f, x.answer == failed
+	u.Reporting += x.reported - x.raised
+	u.Answering += x.answered - x.reported
+	u.Resuming += u.e.Now() - x.answered
 	u.over(i)
 	if bad {
 		u.Failed++

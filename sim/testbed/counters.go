@@ -45,10 +45,21 @@ func (tb *Testbed) Counters() []Reading {
 			all = fields(all, d.path()+"/hca", reflect.ValueOf(*d.hca.Counters()))
 			all = fields(all, d.path()+"/uar", reflect.ValueOf(d.hca.UARTotals()))
 			all = fields(all, d.path()+"/kernel", reflect.ValueOf(d.kern.Counters()))
+			all = d.paging(all)
 			all = fields(all, d.path()+"/resources", reflect.ValueOf(d.kern.Resources()))
 			d.port.Each(func(name string, v uint64) { all = append(all, Reading{d.path() + "/port", name, v}) })
 		}
 	}
+	return all
+}
+
+// paging appends the counters of on-demand paging: of the driver, under the names of 2014, and of the device.
+func (d *device) paging(all []Reading) []Reading {
+	k := d.kern.Counters()
+	k.Paging.Fields(func(name string, v *uint64) { all = append(all, Reading{d.path() + "/kernel", name, *v}) })
+	k.PagingTimes.Fields(func(name string, v uint64) { all = append(all, Reading{d.path() + "/kernel", name, v}) })
+	pages := d.hca.PageFaults()
+	pages.Fields(func(name string, v uint64) { all = append(all, Reading{d.path() + "/odp", name, v}) })
 	return all
 }
 
