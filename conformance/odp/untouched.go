@@ -7,6 +7,7 @@ import (
 	"github.com/rdmasim/rdmasim/conformance/kit"
 	"github.com/rdmasim/rdmasim/conformance/spec"
 	"github.com/rdmasim/rdmasim/verbs"
+	"github.com/rdmasim/rdmasim/verbs/player"
 )
 
 // size of the regions of these cases: a few pages, and no power of two of them.
@@ -35,23 +36,15 @@ func capsAgree(c *spec.C) {
 	c.ObservePlatform("operations on XRC", a.ODPXRC&known)
 }
 
-// pinsNothing registers more than the process may lock.
+// pinsNothing registers more than another process may lock.
 func pinsNothing(c *spec.C) {
-	e := kit.Open(c)
-	d, ok := c.Process().(verbs.Dropper)
-	if !ok {
-		c.Errorf("the target's processes cannot drop their rights")
-	}
-	kit.Must(c, "give up the rights of root", d.DropRights(c.T, 16*kit.Page))
-	const n = 64 * kit.Page
-	m := kit.MapLazily(c, n)
-	_, err := e.PD.RegMR(c.T, m.Addr(), n, verbs.AccessLocalWrite)
+	const most, n = 64 * kit.Page, 256 * kit.Page
+	o := kit.OpenUnprivileged(c, most)
+	_, err := o.DoErr(c, player.RegBuffer, kit.Args{"len": n, "access": uint64(verbs.AccessLocalWrite)}, nil)
 	c.Errno("reg_mr of more than the process may lock", err, syscall.ENOMEM)
-	b := e.PagedOver(c, m, n, verbs.AccessLocalWrite)
-	paged := b.Pages(c)
-	resident, err := paged.Resident(c.T, 0, n)
-	c.NoErr("mincore", err)
-	c.Equal("pages in memory after the registration", count(resident), 0)
+	r, err := o.DoErr(c, player.RegBuffer, kit.Args{"len": n, "access": uint64(verbs.AccessLocalWrite | verbs.AccessOnDemand), "lazy": 1}, nil)
+	c.NoErr("reg_mr on demand of as much", err)
+	c.Equal("pages in memory after the registration", r.Values["resident"], uint64(0))
 }
 
 func count(list []bool) (n int) {

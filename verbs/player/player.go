@@ -29,8 +29,8 @@ const (
 	AllocPD = "pd"
 	// Drop gives up the privileges of verbs.Dropper, before open or after. Args: memlock (bytes).
 	Drop = "drop"
-	// RegBuffer maps and registers memory. Args: len, access, pd (0: PD 1).
-	// Values: buf, addr, lkey, rkey.
+	// RegBuffer maps and registers memory. Args: len, access, pd (0: PD 1), lazy (1: memory that nobody has touched).
+	// Values: buf, addr, lkey, rkey; of lazy memory also resident, its pages in memory then.
 	RegBuffer = "buffer"
 	// DeregBuffer deregisters the memory region of buf and leaves the memory.
 	DeregBuffer = "dereg"
@@ -245,7 +245,7 @@ func (a *Agent) regBuffer(t verbs.Thread, c verbs.PlayerCommand, r *verbs.Player
 	if err != nil {
 		return err
 	}
-	mem, err := t.Process().Map(t, c.Args["len"], verbs.MapOptions{})
+	mem, err := t.Process().Map(t, c.Args["len"], verbs.MapOptions{Lazy: c.Args["lazy"] != 0})
 	if err != nil {
 		return err
 	}
@@ -257,6 +257,17 @@ func (a *Agent) regBuffer(t verbs.Thread, c verbs.PlayerCommand, r *verbs.Player
 	r.Values["buf"] = uint64(len(a.bufs))
 	r.Values["addr"] = mem.Addr()
 	r.Values["lkey"], r.Values["rkey"] = uint64(mr.LKey()), uint64(mr.RKey())
+	if p, ok := mem.(verbs.PagedBuffer); ok && c.Args["lazy"] != 0 {
+		pages, err := p.Resident(t, 0, mem.Len())
+		if err != nil {
+			return err
+		}
+		for _, present := range pages {
+			if present {
+				r.Values["resident"]++
+			}
+		}
+	}
 	return nil
 }
 
