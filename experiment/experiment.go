@@ -27,6 +27,7 @@ type Experiment struct {
 	Profile     string // default
 	Params      []Param
 	Columns     []string
+	More        More
 	Plots       []Plot
 	// Many says that Run makes more than one run.
 	Many bool
@@ -115,7 +116,7 @@ func usage(format string, args ...any) error { return &UsageError{fmt.Errorf(for
 
 // All are the named experiments, by name.
 func All() []*Experiment {
-	all := []*Experiment{uarSharing(), uarFactorial(), bfregMap()}
+	all := []*Experiment{uarSharing(), uarFactorial(), bfregMap(), onDemandPaging()}
 	sort.Slice(all, func(i, j int) bool { return all[i].Name < all[j].Name })
 	return all
 }
@@ -195,7 +196,7 @@ func (x *Experiment) Execute(ctx context.Context, req Request, progress func(don
 	}
 	defer func() { rec.notes(res); err = rec.end(err) }()
 	res = &Result{Name: x.Name, Version: req.Version, Profile: name, ProfileHash: prof.Hash(), Seed: req.Seed,
-		Hypotheses: []string{}, Rows: []Row{}, Notes: []string{}, Columns: x.Columns, Plots: x.Plots}
+		Hypotheses: []string{}, Rows: []Row{}, Notes: []string{}, Columns: x.Columns, More: x.More, Plots: x.Plots}
 	if len(points) > 1 {
 		res.Columns = append(sweepKeys(points[0]), res.Columns...)
 		res.Plots = split(x.Plots, sweepKeys(points[0]))

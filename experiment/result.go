@@ -112,6 +112,13 @@ type Result struct {
 	Plots []Plot `json:"-"`
 	// Columns are those of the table for people; all when empty.
 	Columns []string `json:"-"`
+	// More are columns of a second table.
+	More More `json:"-"`
+}
+
+// More is a second table of rows of some kinds: columns that say which row it is, and more of them.
+type More struct {
+	Kinds, Lead, Columns []string
 }
 
 // Note adds a line that every format carries, once.
@@ -217,6 +224,12 @@ func (r *Result) writeTable(w io.Writer) error {
 			return err
 		}
 		fmt.Fprintln(w)
+		if kind, _ := kindOf(rows).(string); slices.Contains(r.More.Kinds, kind) {
+			if err := writeRows(w, slices.Concat(r.More.Lead, r.More.Columns), rows); err != nil {
+				return err
+			}
+			fmt.Fprintln(w)
+		}
 	}
 	for _, n := range r.Notes {
 		fmt.Fprintln(w, wrap(n, 100))
@@ -231,6 +244,14 @@ func (r *Result) writeTable(w io.Writer) error {
 	}
 	_, err := fmt.Fprintf(w, "rdmasim %s, profile %s (%s), seed %d%s; hypotheses on: %s\n", r.Version, r.Profile, r.ProfileHash, r.Seed, state, hyp)
 	return err
+}
+
+// kindOf is the kind of rows of one kind.
+func kindOf(rows []Row) any {
+	if len(rows) == 0 {
+		return nil
+	}
+	return rows[0].vals["row"]
 }
 
 // kinds groups rows by the kind in their key "row", in the order in which kinds come:

@@ -1,0 +1,163 @@
+package experiment
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+// odpRows runs the experiment with settings.
+func odpRows(t *testing.T, set ...string) *Result {
+	t.Helper()
+	x, err := Find("odp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := x.Execute(t.Context(), Request{Set: set, Seed: 1}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range res.Rows {
+		for _, key := range []string{"scenario", "series", "goodput_gbps", "page_faults"} {
+			if res.Rows[i].Get(key) == nil {
+				t.Errorf("a row of %v has no %s", res.Rows[i].Get("scenario"), key)
+			}
+		}
+	}
+	return res
+}
+
+func (r *Result) series(scenario, series string) (all []*Row) {
+	for i := range r.Rows {
+		if r.Rows[i].Get("row") == scenario && r.Rows[i].Get("series") == series {
+			all = append(all, &r.Rows[i])
+		}
+	}
+	return all
+}
+
+// noted says whether a note has a text.
+func (r *Result) noted(text string) bool {
+	return strings.Contains(strings.Join(r.Notes, "\n"), text)
+}
+
+// value is a number of a row that has it.
+func value(t *testing.T, r *Row, key string) float64 {
+	t.Helper()
+	v, ok := r.Float(key)
+	if !ok {
+		t.Errorf("%v, %v: no %s", r.Get("scenario"), r.Get("series"), key)
+	}
+	return v
+}
+
+// A cold buffer faults once for each message, in its first pass only; who may not pin sends on demand all the same.
+func TestWarmup(t *testing.T) {
+	res := odpRows(t, "scenario=warmup", "buffer_mib=1", "passes=2")
+	low, cold := res.series("warmup", "pinned, unprivileged")[0], res.series("warmup", "cold, unprivileged")[0]
+	if low.Get("error") != "ENOMEM" || !res.noted("fails with ENOMEM") {
+		t.Errorf("unprivileged, pinning ends with %v", low.Get("error"))
+	}
+	if cold.Get("error") != nil || cold.Get("num_page_faults") != uint64(16) || cold.Get("page_faults") != uint64(256) || value(t, cold, "efficiency_percent") != 50 {
+		t.Errorf("unprivileged, cold: %v", cold.vals)
+	}
+	pinned, pre := res.series("warmup", "pinned")[0], res.series("warmup", "prefetched")[0]
+	if pre.Get("num_page_faults") != uint64(0) || pre.Get("page_prefetch") != uint64(256) || pre.Get("num_prefetches_handled") != uint64(1) {
+		t.Errorf("prefetched: %v", pre.vals)
+	}
+	c, p, a := value(t, cold, "first_pass_gbps"), value(t, pinned, "first_pass_gbps"), value(t, pre, "first_pass_gbps")
+	if c > p/5 || a < p/2 {
+		t.Errorf("first pass: cold %v, pinned %v, prefetched %v Gb/s", c, p, a)
+	}
+	sum := 0.0
+	for _, r := range res.series("warmup-time", "cold") {
+		sum += value(t, r, "page_faults")
+	}
+	if sum != 256 {
+		t.Errorf("the rows in time have %v page faults", sum)
+	}
+	whole := value(t, cold, "fault_us")
+	for _, key := range stageKeys {
+		whole -= value(t, cold, key)
+	}
+	if whole < -0.01 || whole > 0.01 {
+		t.Errorf("the parts of a fault lack %v us", whole)
+	}
+	if small := odpRows(t, "scenario=warmup", "buffer_mib=1", "cache_mib=1", "window=2", "passes=2", "message_kib=256"); small.series("warmup", "pin-down-cache")[0].Get("registrations") != 4 {
+		t.Error("a cache that holds the buffer registers it again")
+	}
+}
+
+// Memory that was mapped anew is sent with its bytes by whoever follows the process's pages, and by nobody else.
+func TestRemap(t *testing.T) {
+	res := odpRows(t, "scenario=remap", "message_kib=8")
+	for series, want := range map[string]bool{"on demand": true, "on demand, whole address space": true, "pinned": false, "pin-down-cache": false,
+		"pin-down-cache, hears of munmap": true, "bounce-buffer": true} {
+		if r := res.series("remap", series); len(r) != 1 || r[0].Get("right_bytes") != want {
+			t.Errorf("%s: %v", series, r)
+		}
+	}
+	if r := res.series("remap", "on demand")[0]; r.Get("num_invalidations") != uint64(1) || r.Get("page_invalidations") != uint64(2) {
+		t.Errorf("on demand: %v", r.vals)
+	}
+}
+
+// Beyond the size of memory runs thrash and are called so; what does not fit is refused by name.
+func TestThrash(t *testing.T) {
+	res := odpRows(t, "scenario=thrash", "memory_mib=1", "swap_mib=2", "message_kib=16")
+	for _, r := range res.series("thrash", "on demand") {
+		ratio := value(t, r, "ratio")
+		switch {
+		case ratio >= 3:
+			if r.Get("error") != "does not fit" {
+				t.Errorf("%v times memory: %v", ratio, r.vals)
+			}
+		case r.Get("thrashing") != (ratio > 1) || r.Get("error") != nil:
+			t.Errorf("%v times memory: %v", ratio, r.vals)
+		case ratio > 1 && r.Get("num_invalidation_pages") != r.Get("page_invalidations"):
+			t.Errorf("%v times memory: %v", ratio, r.vals)
+		}
+	}
+	for _, r := range res.series("thrash", "pinned") {
+		if ratio := value(t, r, "ratio"); ratio > 1 && ratio < 3 && r.Get("error") != "ENOMEM" || ratio <= 1 && r.Get("error") != nil {
+			t.Errorf("pinned, %v times memory: %v", ratio, r.vals)
+		}
+	}
+	if !res.noted("THRASHING with on demand from a working set of 1.25") || !res.noted("does not fit") {
+		t.Error(res.Notes)
+	}
+}
+
+// Cold receive buffers draw RNR NAKs, whose timer decides; prefetched ones draw none. What is not modelled is said.
+func TestIncast(t *testing.T) {
+	res := odpRows(t, "scenario=incast", "senders=2", "messages=3")
+	cold := res.series("incast", "cold")
+	if len(cold) != len(rnrTimers) || value(t, cold[0], "goodput_gbps") <= value(t, cold[2], "goodput_gbps") {
+		t.Fatalf("%v", cold)
+	}
+	if value(t, cold[0], "rnr_naks") <= value(t, cold[2], "rnr_naks") || cold[1].Get("odp_remote_triggered_page_fault") != uint64(6) {
+		t.Errorf("cold: %v, %v", cold[0].vals, cold[1].vals)
+	}
+	for _, r := range append(res.series("incast", "prefetched"), res.series("incast", "pinned")...) {
+		if value(t, r, "rnr_naks") != 0 || value(t, r, "page_faults") != 0 || r.Get("error") != nil {
+			t.Errorf("%v", r.vals)
+		}
+	}
+	if !res.noted("are not modelled") {
+		t.Error(res.Notes)
+	}
+}
+
+// Settings that make no sense are refused as usage.
+func TestOnDemandUsage(t *testing.T) {
+	x, err := Find("odp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, set := range [][]string{{"odp.rc=0", "odp.ud=0"}, {"message_kib=5"}, {"scenario=warmup", "message_kib=4096", "buffer_mib=1"}, {"scenario=thrash", "message_kib=4096", "memory_mib=1"}} {
+		_, err := x.Execute(t.Context(), Request{Set: set, Seed: 1}, nil)
+		if bad := (*UsageError)(nil); !errors.As(err, &bad) {
+			t.Errorf("%v: %v", set, err)
+		}
+	}
+}
