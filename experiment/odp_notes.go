@@ -120,12 +120,12 @@ func (x *odpRun) concludeThrash(rows []Row) {
 func (x *odpRun) concludeIncast(rows []Row) {
 	for i := range rows {
 		if r := &rows[i]; r.Get("series") == "cold" {
-			x.Note("incast: cold, with an RNR timer of %s ms: %s Gb/s, %s RNR NAKs for %s faults, and %s %% of the packets are sent more than once would need.", num(r, "rnr_timer_ms"), num(r, "goodput_gbps"), num(r, "rnr_naks"), num(r, "num_page_faults"), num(r, "sent_again_percent"))
+			x.Note("incast: cold, with an RNR timer of %s ms: %s Gb/s, %s RNR NAKs for %s faults, and %s %% more packets than are needed.", num(r, "rnr_timer_ms"), num(r, "goodput_gbps"), num(r, "rnr_naks"), num(r, "num_page_faults"), num(r, "sent_again_percent"))
 		}
 	}
 	pre := of(rows, "prefetched")
 	x.Note("incast: prefetched receive buffers have %s Gb/s, pinned ones %s.", num(pre, "goodput_gbps"), num(of(rows, "pinned"), "goodput_gbps"))
 	x.Note("incast: a short timer asks again long before the pages are there, and each time packets are sent for nothing; a long one waits long after they are. That a page fault of a responder uses the queue pair's own min_rnr_timer is a hypothesis, which no public source contradicts.")
-	x.Note("incast: packet damming and packet flood, which were published as 1,000 to 10,000 times slower than one fault (ISPASS 2021, several devices), are not modelled: their mechanisms are in firmware and not public. What the model has is the RNR storm: NAKs, packets that are sent again, and waits of the timer. On a card it may be far worse than here.")
+	x.Note("incast: packet damming and packet flood, published as 3 to 4 orders of magnitude slower than a common fault (abstract of a paper on the pitfalls of on-demand paging, ISPASS 2021), are not modelled: their mechanisms are inside the devices and not public. What the model has is the RNR storm: NAKs, packets that are sent again, and waits of the timer. On a card it may be far worse than here.")
 	x.Note("incast: that a receiver which is not ready stalls other queue pairs of its device is published too, without the time: --set hca.rnr_stall=60ms adds it, as a hypothesis (check 14 of rdmasim validate).")
 }
