@@ -63,7 +63,7 @@ func (x *odpRun) concludeWarmup(rows []Row) {
 	if fault, ok := cold.Float("fault_us"); ok {
 		if all, ok := pre.Float("setup_us"); ok {
 			messages := uint64(x.Int("buffer_mib")) << 20 / x.message
-			n("warmup: a prefetch pays as soon as one of %s messages that are prefetched is sent.", short(significant(fault*float64(messages)/all)))
+			n("warmup: a prefetch pays as soon as one of %d messages that are prefetched is sent.", int(fault*float64(messages)/all))
 		}
 	}
 	n("warmup: over %s passes cold has %s of the goodput of pinned memory.", x.String("passes"), times(cold, pin, "goodput_gbps"))
@@ -126,6 +126,6 @@ func (x *odpRun) concludeIncast(rows []Row) {
 	pre := of(rows, "prefetched")
 	x.Note("incast: prefetched receive buffers have %s Gb/s, pinned ones %s.", num(pre, "goodput_gbps"), num(of(rows, "pinned"), "goodput_gbps"))
 	x.Note("incast: a short timer asks again long before the pages are there, and each time packets are sent for nothing; a long one waits long after they are. That a page fault of a responder uses the queue pair's own min_rnr_timer is a hypothesis, which no public source contradicts.")
-	x.Note("incast: packet damming and packet flood, published as 3 to 4 orders of magnitude slower than a common fault (abstract of a paper on the pitfalls of on-demand paging, ISPASS 2021), are not modelled: their mechanisms are inside the devices and not public. What the model has is the RNR storm: NAKs, packets that are sent again, and waits of the timer. On a card it may be far worse than here.")
+	x.Note("incast: packet damming and packet flood, published as 3 to 4 orders of magnitude slower than a common fault (ISPASS 2021, of which only the abstract was at hand), are not modelled, since how they come about is not known to this project. What the model has is the RNR storm: NAKs, packets that are sent again, and waits of the timer. On a card it may be far worse than here.")
 	x.Note("incast: that a receiver which is not ready stalls other queue pairs of its device is published too, without the time: --set hca.rnr_stall=60ms adds it, as a hypothesis (check 14 of rdmasim validate).")
 }

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -18,7 +19,7 @@ var update = flag.Bool("update", false, "rewrite the outputs and pictures in the
 const root = "../.."
 
 // documents are those that show outputs or pictures.
-var documents = []string{"README.md", "docs/results.md", "docs/validate.md", "docs/wire.md"}
+var documents = []string{"README.md", "docs/results.md", "docs/validate.md", "docs/wire.md", "docs/questions/odp-cost.md"}
 
 // output is a command with what it prints: <!-- run: rdmasim list; lines 1-9 -->, then a
 // fenced text. "last 9" are the last nine lines, "last 9-8" the first two of these. The
@@ -158,6 +159,8 @@ func TestDocuments(t *testing.T) {
 	if err != nil || len(names) == 0 {
 		t.Fatalf("docs: %v, %v", names, err)
 	}
+	questions, _ := filepath.Glob(root + "/docs/questions/*.md")
+	names = append(names, questions...)
 	linked := map[string]bool{}
 	for _, path := range append(names, root+"/README.md", root+"/CONTRIBUTING.md") {
 		text, err := os.ReadFile(path)
@@ -180,7 +183,8 @@ func TestDocuments(t *testing.T) {
 		}
 	}
 	pictures, _ := filepath.Glob(root + "/docs/*.svg")
-	for _, p := range append(pictures, names...) {
+	more, _ := filepath.Glob(root + "/docs/questions/*.svg")
+	for _, p := range slices.Concat(pictures, more, names) {
 		if !linked[filepath.Clean(p)] {
 			t.Errorf("no page links to %s", p)
 		}
