@@ -31,7 +31,7 @@ func onDemandPaging() *Experiment {
 		},
 		Columns: []string{"scenario", "series", "ratio", "rnr_timer_ms", "time_us", "register_us", "setup_us", "first_pass_gbps", "goodput_gbps", "faults_per_s", "page_faults", "fault_us",
 			"efficiency_percent", "refault_percent", "majflt", "thrashing", "pinned_kib", "registrations", "right_bytes", "second_send_us", "send", "send_us", "rnr_naks", "sent_again_percent", "timeouts", "error"},
-		More: More{Kinds: []string{"warmup", "remap", "thrash", "incast"}, Lead: []string{"scenario", "series", "ratio", "rnr_timer_ms"}, Columns: append(pagingCounters(), stageKeys...)},
+		More: More{Kinds: []string{"warmup", "remap", "thrash", "incast"}, Lead: []string{"scenario", "series", "ratio", "rnr_timer_ms"}, Columns: slices.Concat(pagingCounters(), newerCounters, stageKeys)},
 		Plots: []Plot{
 			{File: "odp-warmup", Title: "Goodput while a buffer is sent for the first time, and again", X: "time_us", Y: "goodput_gbps", XLabel: "us since the data is in memory", YLabel: "Gb/s", Series: "series", Only: map[string]any{"row": "warmup-time"}, LogX: true},
 			{File: "odp-faults", Title: "Page faults of the device meanwhile", X: "time_us", Y: "faults_per_s", XLabel: "us since the data is in memory", YLabel: "page faults/s", Series: "series", Only: map[string]any{"row": "warmup-time"}, LogX: true},
@@ -190,6 +190,16 @@ func pagingCounters() []string {
 		"page_invalidations", "page_prefetch", "odp_local_triggered_page_fault", "odp_remote_triggered_page_fault"}
 }
 
+// newerCounters are those that regions have since 6.14.
+var newerCounters = []string{"page_faults_handled", "page_invalidations_handled"}
+
+// efficiency adds the share of the pages of n bytes that needed no page fault.
+func efficiency(row *Row, n uint64) {
+	if pages, ok := row.Float("num_page_fault_pages"); ok && n > 0 {
+		row.Set("efficiency_percent", 100*(1-pages*odpPage/float64(n)))
+	}
+}
+
 // stageKeys are the parts of a fault, each the mean of a row's faults.
 var stageKeys = []string{"device_us", "driver_us", "update_us", "resume_us"}
 
@@ -204,8 +214,10 @@ func (b *bed) count(t verbs.Thread, row *Row, host int, regions []verbs.MR) {
 	for _, name := range pagingCounters() {
 		row.Set(name, all[name])
 	}
-	if v, ok := all["page_faults_handled"]; ok {
-		row.Set("page_faults_handled", v).Set("page_invalidations_handled", all["page_invalidations_handled"])
+	for _, name := range newerCounters {
+		if v, ok := all[name]; ok {
+			row.Set(name, v)
+		}
 	}
 }
 

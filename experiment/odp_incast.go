@@ -176,6 +176,7 @@ func (x *odpRun) countIncast(t verbs.Thread, b *bed, row *Row, regions []verbs.M
 	messages := uint64(senders * x.Int("messages"))
 	row.Set("goodput_gbps", gbps(messages*x.message, took))
 	b.count(t, row, senders, regions)
+	efficiency(row, messages*x.message)
 	var packets, timeouts uint64
 	for i := range senders {
 		packets += b.grown(i)["tx_requests"]

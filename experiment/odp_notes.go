@@ -7,7 +7,7 @@ import (
 
 // explain says how to read the rows, and where the times of a page fault are from.
 func (x *odpRun) explain() {
-	n := x.Note
+	n := x.Out.Note // once, also in a sweep
 	n("page_faults are the pages that the driver has made present for faults (num_page_fault_pages, and page_faults of rdma statistic show mr); num_page_faults are the faults, each of a whole message. efficiency is the share of the pages sent that needed no fault.")
 	n("A fault has four parts, each the mean of a row: device_us until the driver's handler has the event (device and firmware), driver_us to find the pages, update_us to change the device's table, resume_us until the queue pair goes on (firmware). Of what they are made:")
 	for _, key := range []string{"odp.report", "odp.report_page", "odp.resume", "kernel.page_fault", "kernel.page_fault_page", "kernel.page_update", "kernel.page_update_page",
@@ -49,9 +49,13 @@ func (x *odpRun) concludeWarmup(rows []Row) {
 	n := x.Note
 	cold, pin, pre, ahead := of(rows, "cold"), of(rows, "pinned"), of(rows, "prefetched"), of(rows, "prefetched ahead")
 	copied, cache, low, lowCold := of(rows, "bounce-buffer"), of(rows, "pin-down-cache"), of(rows, "pinned, unprivileged"), of(rows, "cold, unprivileged")
-	if e, ok := low.Get("error").(string); ok {
+	e, fails := low.Get("error").(string)
+	switch {
+	case lowCold.Get("error") != nil:
+		n("warmup: with an RLIMIT_MEMLOCK of %d KiB and no privilege the queues alone are too large, which the kernel pins whatever the data is in: give a smaller window.", memlockDefault>>10)
+	case fails:
 		n("warmup: with an RLIMIT_MEMLOCK of %d KiB and no privilege, pinning the buffer fails with %s; on demand it is sent at %s Gb/s, as with privileges.", memlockDefault>>10, e, num(lowCold, "goodput_gbps"))
-	} else {
+	default:
 		n("warmup: the buffer fits into an RLIMIT_MEMLOCK of %d KiB.", memlockDefault>>10)
 	}
 	n("warmup: time begins when the data is in memory. Regions on demand and the bounce buffer, which need not know where the data will be, are registered before (register_us); pinned memory and prefetches come after (setup_us), and count.")

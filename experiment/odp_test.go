@@ -83,6 +83,9 @@ func TestWarmup(t *testing.T) {
 	if whole < -0.01 || whole > 0.01 {
 		t.Errorf("the parts of a fault lack %v us", whole)
 	}
+	if r := odpRows(t, "scenario=warmup", "buffer_mib=1", "window=1024", "passes=1", "message_kib=4"); r.series("warmup", "cold, unprivileged")[0].Get("error") != "ENOMEM" || !r.noted("give a smaller window") {
+		t.Error("queues that are too large to be locked are not named")
+	}
 	if small := odpRows(t, "scenario=warmup", "buffer_mib=1", "cache_mib=1", "window=2", "passes=2", "message_kib=256"); small.series("warmup", "pin-down-cache")[0].Get("registrations") != 4 {
 		t.Error("a cache that holds the buffer registers it again")
 	}

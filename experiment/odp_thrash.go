@@ -118,6 +118,7 @@ func (x *odpRun) squeeze(t verbs.Thread, b *bed, s *sending, w warming, row *Row
 	again := 100 * float64(after.Major-before.Major) * odpPage / float64(n)
 	row.Set("goodput_gbps", gbps(n, took)).Set("refault_percent", again).Set("thrashing", again >= thrashingFrom).Set("majflt", after.Major-before.Major)
 	b.count(t, row, 0, src.regions())
+	efficiency(row, n)
 	row.Set("pinned_kib", int(s.pinned>>10)).Set("registrations", s.registrations)
 	return err
 }
