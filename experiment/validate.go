@@ -11,6 +11,7 @@ import (
 
 	"github.com/rdmasim/rdmasim/fixtures"
 	"github.com/rdmasim/rdmasim/input"
+	"github.com/rdmasim/rdmasim/sim/profile"
 )
 
 // Validation is a file of published figures with the scenario that should give
@@ -25,6 +26,8 @@ type Validation struct {
 	// Fitted are values of the scenario that were tuned until a figure came out, as values of
 	// profiles are with source fitted.
 	Fitted map[string]string `yaml:"fitted" help:"values of the scenario that were tuned, each with the ID of the figure that it was tuned to"`
+	// Parameters are values of the profile that are printed with their sources.
+	Parameters []string `yaml:"parameters" help:"values of the profile to print with their sources, since figures are parts of one whole"`
 	// NotModelled is the reason why there is nothing to run.
 	NotModelled string `yaml:"not_modelled" help:"why the simulator cannot run the check yet; instead of scenario, runs and figures"`
 
@@ -65,6 +68,9 @@ func ParseValidation(file string, src []byte) (*Validation, error) {
 	}
 	v.Scenario.file, v.Scenario.doc = file, doc.Sub("scenario")
 	if err := v.Scenario.check(); err != nil {
+		return nil, err
+	}
+	if _, err := v.sources(); err != nil {
 		return nil, err
 	}
 	for _, name := range keysOf(v.Runs) {
@@ -237,6 +243,11 @@ func (v *Validation) judge(ctx context.Context, seed uint64, rep *ValidationRepo
 		rep.Hypotheses[s.Profile] = union(rep.Hypotheses[s.Profile], p.Hypotheses())
 		rep.Profiles[s.Profile] = ""
 	}
+	notes, err := v.sources()
+	if err != nil {
+		return err
+	}
+	rep.Notes = append(rep.Notes, notes...)
 	for i, f := range v.Figures {
 		got, err := Eval(f.Value, func(run, metric string) (float64, error) {
 			v, note, err := outs[run].metric(metric)
@@ -260,6 +271,34 @@ func (v *Validation) judge(ctx context.Context, seed uint64, rep *ValidationRepo
 		rep.Profiles[name] = h
 	}
 	return nil
+}
+
+// sources are the parameters of the check, each with its source.
+func (v *Validation) sources() (notes []string, err error) {
+	if len(v.Parameters) == 0 {
+		return nil, nil
+	}
+	p, err := v.Scenario.profile()
+	if err != nil {
+		return nil, err
+	}
+	for i, key := range v.Parameters {
+		if _, ok := p.Lookup(key); !ok {
+			return nil, v.doc.Errorf("parameters."+strconv.Itoa(i), "there is no value %q%s", key, input.Suggest(key, p.Keys()))
+		}
+		notes = append(notes, fmt.Sprintf("%d: %s", v.Check, withSource(p, key)))
+	}
+	return notes, nil
+}
+
+// withSource is a value of a profile with its source.
+func withSource(p *profile.Profile, key string) string {
+	v, _ := p.Lookup(key)
+	why := v.Source
+	if v.Reason != "" {
+		why += ": " + v.Reason
+	}
+	return fmt.Sprintf("%s = %s (%s)", key, p.Get(key), why)
 }
 
 func union(a, b []string) []string {
