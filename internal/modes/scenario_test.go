@@ -29,7 +29,7 @@ func all(t *testing.T) []shipped {
 		{name: "stream.yaml", trace: true, sets: [][]string{{"traffic.0.duration=20us"}}},
 		{name: "uar-sharing", sets: [][]string{{"duration_us=10", "threads=2", "ablate=false"}, {"duration_us=10", "threads=3", "mode=dynamic", "ablate=false", "graph=2"}}},
 		{name: "uar-factorial", sets: [][]string{{"duration_us=10", "threads=2"}}},
-		{name: "odp", sets: [][]string{{"buffer_mib=1", "memory_mib=1", "passes=1", "senders=2", "messages=2"}, {"scenario=thrash", "memory_mib=1", "message_kib=16"}}},
+		{name: "odp", sets: [][]string{{"buffer_mib=1", "memory_mib=1", "swap_mib=16", "passes=1", "senders=2", "messages=2"}, {"scenario=thrash", "memory_mib=1", "message_kib=16"}}},
 		{name: "bfreg-map", sets: [][]string{{}, {"mode=static", "tds=4"}}},
 	}
 	known := func(name string) bool {
