@@ -22,7 +22,7 @@ const (
 	NotCompared       Class = "NOT-COMPARED"       // not run in one of the runs
 	NewlySupported    Class = "NEWLY-SUPPORTED"    // was unsupported, now runs
 	NotRecorded       Class = "UNRECORDED"         // waits for a recording on hardware
-	Unstable          Class = "FLAKY"              // differs within one run
+	Unstable          Class = "FLAKY"              // differs within the first run, or within the second after the first failed
 	Regression        Class = "REGRESSION"         // no entry predicts it
 	SimGap            Class = "SIM-GAP"            // the simulator claims it and shows something else than hardware
 	NewlyUnsupported  Class = "NEWLY-UNSUPPORTED"  // was run, is now unsupported
@@ -197,12 +197,18 @@ func (d *differ) compare(a, b *Case) CaseDiff {
 // outcomes judges by the outcomes alone; an empty class leaves the judgement to what the case
 // saw.
 func (d *differ) outcomes(a, b *Case) (Class, string) {
-	good := func(o Outcome) bool { return o == Pass || o == PassDeviation }
 	switch {
 	case a.Outcome == Error || a.Outcome == Integrity:
 		return Incomparable, "first: " + a.Reason
 	case b.Outcome == Error || b.Outcome == Integrity:
 		return Incomparable, "second: " + b.Reason
+	case b.Outcome.Bad() && !a.Outcome.Bad() && (d.kind == samePlatform || ran(a)):
+		if stale(b) {
+			return StaleDeviation, reasons(a, b)
+		}
+		return d.worst(), "second: " + b.Reason
+	case a.Outcome == Fail && ran(b) && d.kind != samePlatform && !stale(a):
+		return d.worst(), "first: " + a.Reason
 	case a.Outcome == Flaky || b.Outcome == Flaky:
 		return Unstable, reasons(a, b)
 	case a.Outcome == NotRun || b.Outcome == NotRun:
@@ -215,12 +221,13 @@ func (d *differ) outcomes(a, b *Case) (Class, string) {
 		return NotRecorded, ""
 	case stale(a) || stale(b):
 		return StaleDeviation, reasons(a, b)
-	case b.Outcome == Fail && good(a.Outcome):
-		return d.worst(), "second: " + b.Reason
-	case a.Outcome == Fail && good(b.Outcome) && d.kind != samePlatform:
-		return d.worst(), "first: " + a.Reason
 	}
 	return "", ""
+}
+
+// ran reports whether a case ran to its end, and nothing that it saw was wrong.
+func ran(c *Case) bool {
+	return c.Outcome == Pass || c.Outcome == PassDeviation || c.Outcome == Unrecorded
 }
 
 // reasons are those of both, once if they are the same.

@@ -24,8 +24,9 @@ func newDiff() *cobra.Command {
 		Short: "Compare two run records",
 		Long: "diff compares what two runs saw, step by step. A is the reference: an older run, the simulator, or another device.\n" +
 			"A difference is predicted by the ledger of known deviations, allowed by the catalogue, in a value that nothing fixes\n" +
-			"between two kinds of device, or a regression. The exit status is 0 if every difference is explained, 1 for a\n" +
-			"regression, and 2 if the records cannot be compared.",
+			"between two kinds of device, or a regression; so is a case that fails or is flaky in B only. One that is flaky in A\n" +
+			"is named, and has no verdict. The exit status is 0 if every difference is explained, 1 for a regression, and 2 if\n" +
+			"the records cannot be compared.",
 		Example: "  conform --target=sim --report sim.json && conform --target=hw --report card.json\n  conform diff sim.json card.json",
 		Args:    needs(2, "two records, which conform --report writes"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -93,7 +94,7 @@ func compareRuns(w io.Writer, a, b *report.Run, format string, common, verbose b
 
 func printDiff(w io.Writer, c *report.Comparison, verbose bool) {
 	for _, x := range c.Cases {
-		if x.Class == report.Same || !verbose && !x.Class.Bad() {
+		if x.Class == report.Same || !verbose && !x.Class.Bad() && x.Class != report.Unstable {
 			continue
 		}
 		fmt.Fprintf(w, "%s %s  %s -> %s\n", x.Class, plain.Line(x.ID), outcome(x.A), outcome(x.B))
