@@ -301,6 +301,9 @@ func (p *Param) check(v string) error {
 // mostRuns bounds the runs of a sweep, which are laid out before the first.
 const mostRuns = 100_000
 
+// oneKey is the one spelling of a key: set.uar.bf_busy of a scenario is the value uar.bf_busy of the profile.
+func oneKey(k string) string { return strings.TrimPrefix(k, "set.") }
+
 // points turns the sweeps into their combinations, the last key fastest.
 func (r *Request) points(check func(k, v string) error) ([][]sweepValue, error) {
 	points := [][]sweepValue{nil}
@@ -310,12 +313,15 @@ func (r *Request) points(check func(k, v string) error) ([][]sweepValue, error) 
 		if !ok || list == "" {
 			return nil, usage("--sweep %q is not of the form key=v1,v2,...", s)
 		}
-		if swept[k] {
-			return nil, usage("--sweep: %s is swept twice: give all its values at once, as in %s=v1,v2,...", k, k)
+		if swept[oneKey(k)] {
+			return nil, usage("--sweep: %s is swept twice: give all its values at once, as in %s=v1,v2,...", oneKey(k), oneKey(k))
 		}
-		swept[k] = true
-		if i := slices.IndexFunc(r.Set, func(kv string) bool { return strings.HasPrefix(kv, k+"=") }); i >= 0 {
+		swept[oneKey(k)] = true
+		if i := slices.IndexFunc(r.Set, func(kv string) bool { return strings.HasPrefix(oneKey(kv), oneKey(k)+"=") }); i >= 0 {
 			return nil, usage("--sweep gives %s its values: leave out --set %s", k, r.Set[i])
+		}
+		if k == "profile" && r.Profile != "" {
+			return nil, usage("--sweep gives the profiles: leave out --profile %s", r.Profile)
 		}
 		values := strings.Split(list, ",")
 		if len(values) > mostRuns/len(points) {

@@ -1,10 +1,12 @@
 package experiment
 
 import (
+	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"math"
 	"strconv"
 )
 
@@ -19,6 +21,9 @@ func Eval(expr string, look Lookup) (float64, error) {
 		return 0, fmt.Errorf("expression %q: %w", expr, err)
 	}
 	v, err := eval(e, look)
+	if err == nil && (math.IsInf(v, 0) || math.IsNaN(v)) {
+		err = errors.New("the value is too large")
+	}
 	if err != nil {
 		return 0, fmt.Errorf("expression %q: %w", expr, err)
 	}

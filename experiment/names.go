@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"errors"
 	"maps"
 	"slices"
@@ -27,14 +28,24 @@ func (s *Scenario) checkNames() error {
 			return s.doc.Errorf(f.key, "%s %q has control characters: leave them out", f.key, f.text)
 		}
 	}
+	loads := map[string]int{}
 	for i := range s.Traffic {
-		if name := s.Traffic[i].Name; name != "" {
-			if err := checkName(name); err != nil {
-				return s.doc.Errorf("traffic."+strconv.Itoa(i)+".name", "name %q %v", name, err)
-			}
+		at := "traffic." + strconv.Itoa(i) + ".name"
+		name := s.loadName(i)
+		if err := checkName(name); err != nil {
+			return s.doc.Errorf(at, "name %q %v", name, err)
 		}
+		if j, taken := loads[name]; taken {
+			return s.doc.Errorf(at, "loads %d and %d are both named %s: give each a name of its own", j, i, name)
+		}
+		loads[name] = i
 	}
 	return nil
+}
+
+// loadName is the name of a load, or the default for one that has none.
+func (s *Scenario) loadName(i int) string {
+	return cmp.Or(s.Traffic[i].Name, "load"+strconv.Itoa(i))
 }
 
 // checkEnv refuses variables that the library does not read: they would change nothing.

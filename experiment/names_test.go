@@ -25,6 +25,20 @@ func TestNames(t *testing.T) {
 	}
 }
 
+// A scenario without loads, and one whose loads cannot be told apart, are refused.
+func TestLoadsAreNamed(t *testing.T) {
+	for load, want := range map[string]string{
+		"": "traffic has no load",
+		"{name: a, messages: 1}, {messages: 1}, {name: a, messages: 1}": "loads 0 and 2 are both named a",
+		"{name: load1, messages: 1}, {messages: 1}":                     "loads 0 and 1 are both named load1",
+	} {
+		_, err := ParseScenario("s.yaml", []byte("name: x\ntraffic: ["+load+"]\n"))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", load, err, want)
+		}
+	}
+}
+
 // A scenario of more loads than hosts have threads is refused before each of them is checked.
 func TestTooManyLoads(t *testing.T) {
 	_, err := ParseScenario("s.yaml", []byte("name: x\ntraffic: ["+strings.Repeat("{messages: 1}, ", mostLoads+1)+"]\n"))

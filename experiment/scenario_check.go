@@ -18,6 +18,9 @@ func (s *Scenario) check() error {
 	if len(s.Traffic) > mostLoads {
 		return s.doc.Errorf("traffic", "%d loads are more than the %d that a scenario may have", len(s.Traffic), mostLoads)
 	}
+	if len(s.Traffic) == 0 {
+		return s.doc.Errorf("traffic", "traffic has no load: give one, such as {verb: write, duration: 200us}")
+	}
 	if err := s.checkNames(); err != nil {
 		return err
 	}
@@ -117,7 +120,7 @@ func (s *Scenario) defaults() {
 	for i := range s.Traffic {
 		t := &s.Traffic[i]
 		if t.Name == "" {
-			t.Name = "load" + strconv.Itoa(i)
+			t.Name = s.loadName(i)
 		}
 		if t.To == nil {
 			to := min(1, s.Hosts-1)

@@ -128,6 +128,9 @@ func (s *Scenario) execute(ctx context.Context, x *Experiment, req Request, prog
 		if k == "name" {
 			return nil, usage("--set %s: the name is that of the files, and the file of the scenario gives it", kv)
 		}
+		if k == "profile" && req.Profile != "" {
+			return nil, usage("--set %s gives the profile: leave out --profile %s", kv, req.Profile)
+		}
 		changes = append(changes, sweepValue{k, v})
 	}
 	base, err := s.with(changes...)

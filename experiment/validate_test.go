@@ -129,3 +129,17 @@ func TestVerdicts(t *testing.T) {
 		t.Error(r.Checks[5].Verdict())
 	}
 }
+
+// A value beyond all numbers meets no figure, and a tolerance that is no number allows none.
+func TestOnlyNumbersAreCompared(t *testing.T) {
+	for _, bad := range []string{"1e308 * 10", "1e308 * 10 - 1e308 * 10", "0 - 1e308 * 10"} {
+		if v, err := Eval(bad, nil); err == nil || !strings.Contains(err.Error(), "too large") {
+			t.Errorf("%s: %v, %v", bad, v, err)
+		}
+	}
+	for _, bad := range []string{"inf", "Inf%", "NaN", "nan%", "1e999", "-1", "-5%", ""} {
+		if _, _, err := tolerance(bad); err == nil {
+			t.Errorf("tolerance %q is accepted", bad)
+		}
+	}
+}

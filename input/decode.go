@@ -1,8 +1,10 @@
 package input
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"strconv"
@@ -70,7 +72,7 @@ func Decode(file string, src []byte, v any) (*Doc, error) {
 	if line, col, what := excess(src); what != "" {
 		return nil, &Error{file, line, col, what}
 	}
-	f, err := parser.ParseBytes(src, 0)
+	f, err := parser.ParseBytes(bytes.TrimPrefix(src, []byte("\ufeff")), 0)
 	if err != nil {
 		return nil, syntaxError(file, err)
 	}
@@ -375,7 +377,7 @@ func setScalar(v reflect.Value, text string, f field) error {
 		return nil
 	case reflect.Float64:
 		x, err := strconv.ParseFloat(text, 64)
-		if err != nil {
+		if err != nil || math.IsInf(x, 0) || math.IsNaN(x) {
 			return bad()
 		}
 		v.SetFloat(x)
@@ -428,20 +430,13 @@ func integer(text string, f field) (uint64, error) {
 		return ParseFrequency(text)
 	}
 	if strings.HasPrefix(text, "-") {
-		x, err := strconv.ParseInt(text, 0, 64)
-		if err != nil {
-			return 0, fmt.Errorf("%q is not a whole number", text)
+		x, err := Whole(text[1:])
+		if err == nil && x > 1<<63 {
+			err = fmt.Errorf("%q is too large", text)
 		}
-		return uint64(x), nil
+		return -x, err
 	}
-	x, err := strconv.ParseUint(text, 0, 64)
-	if errors.Is(err, strconv.ErrRange) {
-		return 0, fmt.Errorf("%q is too large", text)
-	}
-	if err != nil {
-		return 0, fmt.Errorf("%q is not a whole number", text)
-	}
-	return x, nil
+	return Whole(text)
 }
 
 func bounds(x int64, text string, f field) error {

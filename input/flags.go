@@ -3,6 +3,7 @@ package input
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/pflag"
 )
@@ -31,7 +32,28 @@ func FlagError(err error) error {
 	default:
 		return err
 	}
+	if errors.Is(err, errZeros) {
+		takes += ", without zeros before it"
+	}
 	return fmt.Errorf("--%s %q: the flag takes %s", flag.Name, bad.GetValue(), takes)
+}
+
+// PlainNumbers lets the flags of whole numbers refuse zeros before the number, as files do (Whole).
+func PlainNumbers(flags *pflag.FlagSet) {
+	flags.VisitAll(func(f *pflag.Flag) {
+		if t := f.Value.Type(); strings.HasPrefix(t, "int") || strings.HasPrefix(t, "uint") {
+			f.Value = plainNumber{f.Value}
+		}
+	})
+}
+
+type plainNumber struct{ pflag.Value }
+
+func (n plainNumber) Set(text string) error {
+	if _, err := Whole(strings.TrimLeft(text, "+-")); errors.Is(err, errZeros) {
+		return err
+	}
+	return n.Value.Set(text)
 }
 
 // NamesGiven refuses flags that are given with an empty value, as a variable of a shell that is not set

@@ -20,6 +20,7 @@ type outer struct {
 	Size    uint64            `yaml:"size" unit:"size"`
 	Rate    uint64            `yaml:"rate" unit:"rate"`
 	On      bool              `yaml:"on"`
+	Want    float64           `yaml:"want"`
 	Set     map[string]string `yaml:"set"`
 	Ports   uint64            `yaml:"ports" max:"2"`
 	Traffic []inner           `yaml:"traffic"`
@@ -46,6 +47,14 @@ func TestDecode(t *testing.T) {
 	}
 }
 
+// Some editors write a byte order mark before the text.
+func TestByteOrderMark(t *testing.T) {
+	var o outer
+	if _, err := Decode("a.yaml", []byte("\ufeffname: x\nports: 1\n"), &o); err != nil || o.Name != "x" {
+		t.Errorf("%+v, %v", o, err)
+	}
+}
+
 func TestDecodeErrors(t *testing.T) {
 	for _, c := range []struct{ src, want string }{
 		{"nam: x\n", `a.yaml:1:1: unknown field "nam" (did you mean "name"?)`},
@@ -68,6 +77,9 @@ func TestDecodeErrors(t *testing.T) {
 		{"name: x\nrate: 1.0000000001bps\n", `finer`},
 		{"name: x\nports: 18446744073709551615\n", `a.yaml:2:8: 18446744073709551615 is above 2`},
 		{"name: x\nsize: 99999999999999999999\n", `too large`},
+		{"name: x\nwant: inf\n", `a.yaml:2:7: "inf" is not a number`},
+		{"name: x\nwant: NaN\n", `"NaN" is not a number`},
+		{"name: x\nports: 01\n", `"01" begins with 0, which some read as a number in base 8: write 1`},
 	} {
 		var o outer
 		_, err := Decode("a.yaml", []byte(c.src), &o)
@@ -97,7 +109,8 @@ func TestSet(t *testing.T) {
 	}
 	for _, c := range [][3]string{
 		{"traffic.1.window", "7", "items 0 to 0"}, {"traffic.0.windo", "7", `did you mean "window"`}, {"traffic", "7", "is a list or a map"},
-		{"name.x", "7", "single value"}, {"traffic.0.window", "0", "below 1"},
+		{"name.x", "7", "single value"}, {"traffic.0.window", "0", "below 1"}, {"traffic.0.window", "010", "in base 8: write 10"},
+		{"traffic.00.window", "7", "items 0 to 0"}, {"traffic.+0.window", "7", "items 0 to 0"},
 	} {
 		if err := Set(&o, c[0], c[1]); err == nil || !strings.Contains(err.Error(), c[2]) {
 			t.Errorf("%s=%s: got %v, want %s", c[0], c[1], err, c[2])

@@ -54,7 +54,11 @@ func set(v reflect.Value, path []string, done, text string, f field) error {
 		return set(v.Field(fs[i].index), path[1:], join(done, key), text, fs[i])
 	case reflect.Slice:
 		n, err := strconv.Atoi(key)
-		if err != nil || n < 0 || n >= v.Len() {
+		if v.Len() == 0 {
+			return fmt.Errorf("%s has no items, and only a file can give it some", done)
+		}
+		// One spelling for each item: a value that is given twice is found by its path.
+		if err != nil || n < 0 || n >= v.Len() || strconv.Itoa(n) != key {
 			return fmt.Errorf("%s has items 0 to %d, not %q", done, v.Len()-1, key)
 		}
 		return set(v.Index(n), path[1:], join(done, key), text, f)

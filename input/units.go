@@ -5,8 +5,10 @@
 package input
 
 import (
+	"errors"
 	"fmt"
 	"math/bits"
+	"strconv"
 	"strings"
 )
 
@@ -21,6 +23,24 @@ var (
 	rateUnits = []unit{{"bps", 1}, {"kbps", 1e3}, {"Mbps", 1e6}, {"Gbps", 1e9}, {"Tbps", 1e12}}
 	freqUnits = []unit{{"kHz", 1}, {"MHz", 1e3}, {"GHz", 1e6}}
 )
+
+var errZeros = errors.New("begins with 0, which some read as a number in base 8")
+
+// Whole reads a whole number from 0 up, such as 16, 0x10 or 1_000. Zeros before it are refused: some read 010 as 10,
+// others as 8.
+func Whole(s string) (uint64, error) {
+	if rest := strings.TrimLeft(s, "0_"); s != "" && s[0] == '0' && rest != "" && rest[0] <= '9' {
+		return 0, fmt.Errorf("%q %w: write %s", s, errZeros, rest)
+	}
+	x, err := strconv.ParseUint(s, 0, 64)
+	if errors.Is(err, strconv.ErrRange) {
+		return 0, fmt.Errorf("%q is too large", s)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("%q is not a whole number", s)
+	}
+	return x, nil
+}
 
 // ParseTime reads a time such as "120ns" or "1.5us" as picoseconds.
 func ParseTime(s string) (int64, error) {

@@ -130,6 +130,9 @@ func newRoot() *cobra.Command {
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(run, newList(), newShow(), newWire(), newDiff(), newAccept(), newRecover(), newMutants(), newWorker())
 	root.AddCommand(hwCommands()...)
+	for _, c := range append(root.Commands(), root) {
+		input.PlainNumbers(c.Flags())
+	}
 	return root
 }
 

@@ -124,6 +124,9 @@ programs on the simulated adapter.`,
 	root.AddCommand(listCommand(), runCommand(), validateCommand(), profileCommand(), execCommand(), vmCommand(), pciCommand())
 	// cobra's own errors (an unknown command, a wrong number of arguments) are usage.
 	wrapArgs(root)
+	for _, c := range root.Commands() {
+		input.PlainNumbers(c.Flags())
+	}
 	return root
 }
 

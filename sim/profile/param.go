@@ -273,9 +273,5 @@ func (q param) parse(text string) (uint64, error) {
 		}
 		return 0, fmt.Errorf("%q is not one of %s%s", text, strings.Join(w, ", "), input.Suggest(text, w))
 	}
-	n, err := strconv.ParseUint(text, 0, 64)
-	if err != nil {
-		return 0, fmt.Errorf("%q is not a whole number from 0 up", text)
-	}
-	return n, nil
+	return input.Whole(text)
 }
