@@ -166,6 +166,12 @@ func (o *OtherProcess) Buffer(c *spec.C, n int, access verbs.AccessFlags, pd uin
 	return &OtherBuffer{o, v["buf"], v["addr"], uint32(v["rkey"]), n}
 }
 
+// PagedBuffer maps n bytes that nobody has touched, and registers them for paging on demand.
+func (o *OtherProcess) PagedBuffer(c *spec.C, n int, access verbs.AccessFlags) *OtherBuffer {
+	v := o.Do(c, player.RegBuffer, Args{"len": uint64(n), "access": uint64(access | verbs.AccessOnDemand), "lazy": 1}, nil).Values
+	return &OtherBuffer{o, v["buf"], v["addr"], uint32(v["rkey"]), n}
+}
+
 // Get reads n bytes at off.
 func (b *OtherBuffer) Get(c *spec.C, off, n int) []byte {
 	return b.Process.Do(c, player.ReadBuffer, Args{"buf": b.ID, "off": uint64(off), "len": uint64(n)}, nil).Data

@@ -161,3 +161,21 @@ func prefetchImplicit(c *spec.C) {
 	c.Status("write", e.Pair(c, options()).A.PostAndPoll(c, kit.Write(1, to, 0, within(mr, m, 0, size))), verbs.WCSuccess)
 	c.True("contents", bytes.Equal(to.Get(c, 0, size), make([]byte, size)), "other bytes")
 }
+
+// prefetchWindow asks for pages by the key of a memory window that is bound.
+func prefetchWindow(c *spec.C) {
+	e := kit.Open(c)
+	p := e.Pair(c, options())
+	b := e.Paged(c, size, kit.AllAccess|verbs.AccessMWBind)
+	w, err := e.PD.AllocMW(c.T, verbs.MWType2)
+	kit.Must(c, "alloc_mw", err)
+	c.Defer(func() { kit.Must(c, "dealloc_mw", w.Dealloc(c.T)) })
+	bind := verbs.SendWR{ID: 7, Opcode: verbs.WRBindMW, Flags: verbs.SendSignaled, Bind: &verbs.MWBindWR{MW: w, RKey: verbs.IncRKey(w.RKey()),
+		Info: verbs.MWBindInfo{MR: b.MR, Addr: b.Addr(0), Length: size, Access: verbs.AccessRemoteRead}}}
+	c.Status("bind", p.A.PostAndPoll(c, bind), verbs.WCSuccess)
+	s := b.All()
+	s.LKey = bind.Bind.RKey
+	for _, flags := range []verbs.AdviseMRFlags{verbs.AdviseFlush, 0} {
+		c.ErrnoIn("prefetch by a window", e.PD.AdviseMR(c.T, verbs.AdvisePrefetch, flags, []verbs.SGE{s}), syscall.EINVAL, syscall.ENOENT)
+	}
+}

@@ -149,3 +149,61 @@ func pagedOut(c *spec.C) {
 	}
 	c.True("the program sees the last", bytes.Equal(x.from.Get(c, 0, size), x.rand), "other bytes")
 }
+
+// hugePages registers memory in huge pages for paging in such pages, and memory that has none.
+func hugePages(c *spec.C) {
+	const huge = 2 << 20
+	e := kit.Open(c)
+	m, err := c.Process().Map(c.T, 2*huge, verbs.MapOptions{PageSize: huge})
+	kit.Must(c, "mmap of huge pages", err)
+	c.Defer(func() { kit.Must(c, "munmap", m.Unmap(c.T)) })
+	x := &ends{pair: e.Pair(c, options()), from: e.PagedOver(c, m, 2*huge, kit.AllAccess|verbs.AccessHugetlb), to: e.Paged(c, size, kit.AllAccess)}
+	want := c.Rand().Bytes(size)
+	x.from.Set(c, huge-kit.Page, want)
+	c.Status("read over both pages", x.pair.A.PostAndPoll(c, kit.Read(1, x.from, huge-kit.Page, x.to.All())), verbs.WCSuccess)
+	c.True("contents", bytes.Equal(x.to.Get(c, 0, size), want), "other bytes")
+
+	small, err := c.Process().Map(c.T, 2*huge, verbs.MapOptions{Lazy: true})
+	kit.Must(c, "mmap", err)
+	c.Defer(func() { kit.Must(c, "munmap", small.Unmap(c.T)) })
+	at := (small.Addr() + huge - 1) &^ (huge - 1)
+	access := verbs.AccessLocalWrite | verbs.AccessOnDemand | verbs.AccessHugetlb
+	mr, err := e.PD.RegMR(c.T, at, huge, access)
+	c.NoErr("reg_mr of memory that nobody has touched", err)
+	if mr != nil {
+		kit.Must(c, "dereg_mr", mr.Dereg(c.T))
+	}
+	_, err = small.WriteAt(c.T, []byte{1}, int64(at-small.Addr()))
+	kit.Must(c, "write memory", err)
+	_, err = e.PD.RegMR(c.T, at, huge, access)
+	c.Errno("reg_mr of small pages", err, syscall.EINVAL)
+}
+
+// reregistered changes the rights of a region on demand, and then its memory.
+func reregistered(c *spec.C) {
+	x := connect(c)
+	x.from.Set(c, 0, x.rand)
+	x.reads(c, "read", x.rand)
+	err := x.from.MR.Rereg(c.T, verbs.ReregAccess, nil, 0, 0, verbs.AccessLocalWrite|verbs.AccessRemoteRead|verbs.AccessOnDemand)
+	c.ErrnoIn("rereg_mr with fewer rights", err, 0, syscall.EOPNOTSUPP)
+	c.ObservePlatform("fewer rights", verbs.ErrnoName(verbs.ErrnoOf(err)))
+	x.reads(c, "read then", x.rand)
+	if err == nil {
+		wc := x.pair.A.Env.Pair(c, options())
+		c.Status("write without the right", wc.A.PostAndPoll(c, kit.Write(1, x.from, 0, x.to.SGE(0, 8))), verbs.WCRemAccessErr)
+	}
+
+	m := kit.MapLazily(c, size)
+	other := c.Rand().Bytes(size)
+	_, err = m.WriteAt(c.T, other, 0)
+	kit.Must(c, "write memory", err)
+	err = x.from.MR.Rereg(c.T, verbs.ReregTranslation|verbs.ReregAccess, nil, m.Addr(), size, kit.AllAccess|verbs.AccessOnDemand)
+	c.ErrnoIn("rereg_mr with other memory", err, 0, syscall.EOPNOTSUPP)
+	c.ObservePlatform("other memory", verbs.ErrnoName(verbs.ErrnoOf(err)))
+	if err == nil {
+		x.from.Mem = m
+		x.reads(c, "read of the other memory", other)
+		kit.Must(c, "madvise", x.from.Pages(c).Advise(c.T, 0, size, verbs.AdviceDontNeed))
+		x.reads(c, "read when it was given back", x.untouched)
+	}
+}

@@ -78,3 +78,11 @@ func twoRegionsOfAPage(c *spec.C) {
 	c.Equal("invalidations of the first", counters(c, x.from)[invalidations], uint64(1))
 	c.Equal("invalidations of the other", counters(c, other)[invalidations], uint64(1))
 }
+
+// uncountedPinned looks for counters of a region whose memory is pinned.
+func uncountedPinned(c *spec.C) {
+	e := kit.Open(c)
+	c.Equal("counters of a pinned region", len(counters(c, e.Buffer(c, size, kit.AllAccess))), 0)
+	_, counted := counters(c, e.Paged(c, size, kit.AllAccess))[faults]
+	c.True("a region on demand counts its page faults", counted, "it does not")
+}

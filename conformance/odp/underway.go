@@ -11,48 +11,6 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// remappedUnderWrites puts other memory under a region while writes to it are under way. A second mapping shows the old
-// page: nothing reaches it any more when the call has returned.
-func remappedUnderWrites(c *spec.C) {
-	o, ok := c.Process().(verbs.MemObjects)
-	if !ok {
-		c.Errorf("the target's processes have no files to map")
-	}
-	e := kit.Open(c)
-	shared, err := o.NewShared(c.T, kit.Page)
-	kit.Must(c, "make shared memory", err)
-	c.Defer(func() { kit.Must(c, "close it", shared.Close(c.T)) })
-	m, err := c.Process().Map(c.T, kit.Page, verbs.MapOptions{Lazy: true, Object: shared})
-	kit.Must(c, "mmap", err)
-	to := e.PagedOver(c, m, kit.Page, kit.AllAccess)
-	const lot, length = 50, 64
-	p, from := e.Pair(c, options()), e.Buffer(c, lot*length, kit.AllAccess)
-	old := make([]byte, kit.Page)
-	for round := range 20 {
-		from.FillRandom(c)
-		for i := range lot {
-			p.A.Post(c, kit.Write(uint64(i), to, i*length, from.SGE(i*length, length)))
-		}
-		if round == 10 {
-			m, err = c.Process().Map(c.T, kit.Page, verbs.MapOptions{Lazy: true, At: m.Addr()})
-			kit.Must(c, "map other memory in its place", err)
-			c.Defer(func() { kit.Must(c, "munmap", m.Unmap(c.T)) })
-			_, err = shared.ReadAt(c.T, old, 0)
-			kit.Must(c, "read the old page", err)
-		}
-		for range lot {
-			c.Status("write", kit.PollOne(c, p.A.SendCQ), verbs.WCSuccess)
-		}
-	}
-	now := make([]byte, kit.Page)
-	_, err = shared.ReadAt(c.T, now, 0)
-	kit.Must(c, "read the old page", err)
-	c.True("the old page is as it was when the call returned", bytes.Equal(now, old), "other bytes")
-	_, err = m.ReadAt(c.T, now, 0)
-	kit.Must(c, "read the new page", err)
-	c.True("the new page has the last writes", bytes.Equal(now[:lot*length], from.Get(c, 0, lot*length)), "other bytes")
-}
-
 // faultInTheMiddle writes a message of several packets to a page that is there and others that are not.
 func faultInTheMiddle(c *spec.C) {
 	x := connect(c)

@@ -131,3 +131,28 @@ func mixedSegments(c *spec.C) {
 	got := append(kept.Get(c, 0, 50), landed.Get(c, 0, 2*kit.Page+50)...)
 	c.True("contents", bytes.Equal(got, want), "other bytes")
 }
+
+// sharedReceives has several connections receive from one queue into memory that nobody has touched.
+func sharedReceives(c *spec.C) {
+	e := kit.Open(c)
+	o := options()
+	srq := e.CreateSRQ(c, 16, 2)
+	o.SRQ = srq.SRQ
+	const pairs, rounds = 3, 4
+	from := e.Buffer(c, size, kit.AllAccess)
+	for i := range pairs {
+		p := e.Pair(c, o)
+		for j := range rounds {
+			to := e.Paged(c, size, kit.AllAccess)
+			want := from.FillRandom(c)
+			srq.RecvInto(c, uint64(i*rounds+j), to.SGE(0, 100), to.SGE(kit.Page, size-kit.Page))
+			p.A.Post(c, kit.Send(1, from.SGE(0, 3*kit.Page)))
+			c.Status("send", kit.PollOne(c, p.A.SendCQ), verbs.WCSuccess)
+			wc := kit.PollOne(c, p.B.RecvCQ)
+			c.Status("receive", wc, verbs.WCSuccess)
+			c.Equal("wr_id", wc.ID, uint64(i*rounds+j))
+			got := append(to.Get(c, 0, 100), to.Get(c, kit.Page, 3*kit.Page-100)...)
+			c.True("contents", bytes.Equal(got, want[:3*kit.Page]), "other bytes")
+		}
+	}
+}

@@ -13,7 +13,7 @@ var always = map[string]bool{
 	"cq_ex": true, "cq.moderation": true, "ts": true, "clock": true, "resize": true, "cq.ignore_overrun": true, "overrun": true,
 	"bigmem": true, "counters": true, "dv": true, "exact time": true, "in flight": true, "locks": true, "mcast": true, "mw": true,
 	"mw.t1": true, "mw.t2": true, "rereg": true, "ro": true, "speed": true, "srq": true, "uc": true, "ud": true, "wr_ex": true,
-	"hotunplug": true, "restrack": true, "fork": true, "invalidate.checked": true,
+	"hotunplug": true, "restrack": true, "fork": true, "invalidate.checked": true, "huge": true,
 }
 
 // Capability answers what the catalogue asks. What is not listed is absent.
@@ -64,8 +64,10 @@ func (tb *Testbed) Capability(token string) verbs.Capability {
 			has = p.Kernel.Generation == kernel.Dynamic && p.Provider.Generation == kernel.Dynamic
 		case "td.independent":
 			has = p.Provider.IndependentTD
-		case "odp", "advise", "stat":
+		case "odp", "stat":
 			has = p.HCA.ODP.On()
+		case "advise":
+			has = p.HCA.ODP.On() && p.Kernel.Generation != kernel.Static
 		case "no odp":
 			has = !p.HCA.ODP.On()
 		case "odp.implicit":

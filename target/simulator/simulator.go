@@ -71,8 +71,8 @@ func New(cfg Config) (*Target, error) {
 
 // variants are the needs of cases that ask for another kind of machine than the profile's:
 // kernel and library of the static generation, together or one of them, a driver that takes the oldest free key, a library with the independent thread domains of the
-// proposal, which stock ones refuse, a device without atomics, and what an administrator
-// turns on.
+// proposal, which stock ones refuse, a device without atomics, without or with less or more on-demand paging, and what an
+// administrator turns on.
 var variants = []struct{ need, key, value string }{
 	{"legacy abi", "kernel.generation", "static"},
 	{"legacy abi", "kernel.mkey_cache", "fifo"},
@@ -82,6 +82,13 @@ var variants = []struct{ need, key, value string }{
 	{"no mkeys.lifo", "kernel.mkey_cache", "fifo"},
 	{"td.independent", "provider.independent_td", "true"},
 	{"no atomic", "hca.atomics", "false"},
+	{"no odp", "odp.rc", "0"},
+	{"no odp", "odp.ud", "0"},
+	{"no odp", "odp.implicit", "false"},
+	{"no odp.implicit", "odp.implicit", "false"},
+	{"no advise", "kernel.generation", "static"},
+	{"no advise", "kernel.mkey_cache", "fifo"},
+	{"odp.rc.srq_recv", "odp.rc", "0xf4000000"},
 	{"ecn", "congestion.dcqcn", "true"},
 	{"pfc", "link.pfc", "true"},
 }
