@@ -5,6 +5,7 @@ import (
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/mkey"
 	"github.com/rdmasim/rdmasim/sim/odp"
+	"github.com/rdmasim/rdmasim/sim/rule"
 )
 
 // A requester that meets an absent page sends nothing until the driver has answered the fault. What was sent before is
@@ -18,7 +19,7 @@ func (q *requester) cannotGather(r mkey.Result, packet int) {
 	if m.op != prm.WQEOpRDMAWrite && m.op != prm.WQEOpRDMAWriteImm {
 		operation = prm.ODPSend
 	}
-	if !q.pages(r, operation) || !q.await(odp.GatherSide, q.cur, q.pkt*uint32(q.mtu), packet, m.length) {
+	if !q.pages(r, operation) || q.breaks(rule.GatherWaitsForPages) || !q.await(odp.GatherSide, q.cur, q.pkt*uint32(q.mtu), packet, m.length) {
 		q.failAt(q.cur, prm.SyndromeLocalProt)
 		return
 	}
@@ -38,7 +39,7 @@ func (q *requester) cannotLand(r mkey.Result, off uint32, packet int) {
 	if m.kind == msgAtomic {
 		operation = prm.ODPAtomic
 	}
-	if q.pages(r, operation) && q.await(odp.LandingSide, q.head, off, packet, m.length) {
+	if !q.breaks(rule.LandingWaitsForPages) && q.pages(r, operation) && q.await(odp.LandingSide, q.head, off, packet, m.length) {
 		q.deadline = sim.Never
 		return
 	}

@@ -229,7 +229,7 @@ type sourceWait struct{ psn, msn uint32 }
 
 // denied is the verdict on an access that a translation has refused.
 func (q *responder) denied(operation uint32) verdict {
-	if q.pages(q.u.dma.result, operation) {
+	if q.pages(q.u.dma.result, operation) && !q.breaks(waitRule(operation)) {
 		return noPage
 	}
 	return noAccess

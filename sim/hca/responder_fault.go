@@ -4,6 +4,7 @@ import (
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/sim/odp"
+	"github.com/rdmasim/rdmasim/sim/rule"
 )
 
 // A responder that meets an absent page has the peer try again: it answers with an RNR NAK, of the QP's own timer, and
@@ -58,8 +59,19 @@ func (q *responder) unscattered() verdict {
 	if q.srq != nil {
 		operation = prm.ODPSRQReceive
 	}
-	if q.pages(q.u.dma.result, operation) {
+	if q.pages(q.u.dma.result, operation) && !q.breaks(rule.ReceiveWaitsForPages) {
 		return noBuffer
 	}
 	return noScatter
+}
+
+// waitRule is the rule by which an operation of the peer waits for its pages.
+func waitRule(operation uint32) rule.Rule {
+	switch operation {
+	case prm.ODPRead:
+		return rule.ReadWaitsForPages
+	case prm.ODPAtomic:
+		return rule.AtomicWaitsForPages
+	}
+	return rule.WriteWaitsForPages
 }

@@ -4,10 +4,12 @@ import (
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/sim/odp"
+	"github.com/rdmasim/rdmasim/sim/rule"
 )
 
 // pagesCame is the driver's answer to a fault. The peer tries again by itself.
 func (q *responder) pagesCame(s odp.Side, wqe, failed bool) {
+	failed = failed && !q.breaks(rule.LostPagesFailThePeer)
 	q.faults[s-odp.WriteSide] = 0
 	switch {
 	case !failed || !q.takesRequests():

@@ -5,6 +5,7 @@ import (
 	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/sim/mkey"
 	"github.com/rdmasim/rdmasim/sim/odp"
+	"github.com/rdmasim/rdmasim/sim/rule"
 )
 
 // answerKind is what a responder sends.
@@ -173,7 +174,7 @@ func (q *responder) respondRead(r *response) bool {
 //
 //go:noinline
 func (q *responder) cannotRead(r *response, result mkey.Result) {
-	if q.pages(result, prm.ODPRead) {
+	if q.pages(result, prm.ODPRead) && !q.breaks(rule.ReadWaitsForPages) {
 		q.sourceFault(r)
 		return
 	}

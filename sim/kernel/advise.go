@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"syscall"
 
+	"github.com/rdmasim/rdmasim/sim/rule"
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
@@ -42,7 +43,7 @@ func (k *call) adviseMR(u *Ucontext, h Handle, advice verbs.AdviseMRAdvice, flag
 	case advice > verbs.AdvisePrefetchNoFault || advice == verbs.AdvisePrefetchNoFault && era == Paging5_0:
 		return fmt.Errorf("advice %d: %w", advice, syscall.EOPNOTSUPP)
 	}
-	flush := flags&verbs.AdviseFlush != 0
+	flush := flags&verbs.AdviseFlush != 0 || k.d.breaks(rule.PrefetchIsBestEffort)
 	var all []prefetch
 	for _, s := range ranges {
 		m, err := k.prefetchable(p, advice, s.LKey)
@@ -75,7 +76,7 @@ func (k *call) flush(x prefetch, advice verbs.AdviseMRAdvice) error {
 	defer x.mr.paging.holds.take(k.d)()
 	k.base = k.d.p.PageFault
 	err := k.prefetch(x, advice)
-	if err == errAgain {
+	if err == errAgain || k.d.breaks(rule.AwaitedPrefetchReportsItsError) {
 		return nil
 	}
 	return err
@@ -104,15 +105,21 @@ func (k *call) prefetchLater(all []prefetch, advice verbs.AdviseMRAdvice) {
 // prefetch makes a range present, as far as the advice asks for it.
 func (k *call) prefetch(x prefetch, advice verbs.AdviseMRAdvice) error {
 	var how pageFlags
-	switch advice {
-	case verbs.AdvisePrefetch:
+	switch d := k.d; {
+	case advice == verbs.AdvisePrefetch, d.breaks(rule.PrefetchForWritingNeedsWritableMemory):
 		how = pagesReadOnly
-	case verbs.AdvisePrefetchNoFault:
+	case advice == verbs.AdvisePrefetchNoFault && !d.breaks(rule.PrefetchMayBringNothing):
+		how = pagesSnapshot
+	}
+	if k.d.breaks(rule.PrefetchBringsPages) {
 		how = pagesSnapshot
 	}
 	n, err := k.faultRegion(x.mr, x.va, x.n, how, false)
 	if err != nil {
 		return err
+	}
+	if k.d.breaks(rule.PrefetchesCountTheirPages) {
+		n++
 	}
 	x.mr.paging.stats.Prefetch += n
 	k.d.count.Paging.PrefetchPages += n
@@ -140,13 +147,13 @@ func (k *call) prefetchable(p *pd, advice verbs.AdviseMRAdvice, key uint32) (*mr
 	switch {
 	case x == nil && k.d.isPinned(key):
 		return nil, keyPinned
-	case x == nil || x.key != key:
+	case x == nil || x.key != key && !k.d.breaks(rule.PrefetchNamesItsKey):
 		return nil, keyUnknown
 	case x.kind != keyOfRegion:
 		return nil, keyOfMW
-	case x.mr.pd != p:
+	case x.mr.pd != p && !k.d.breaks(rule.PrefetchIsOfThePD):
 		return nil, keyOfOtherPD
-	case advice == verbs.AdvisePrefetchWrite && !x.mr.odp.writable:
+	case advice == verbs.AdvisePrefetchWrite && !x.mr.odp.writable && !k.d.breaks(rule.PrefetchForWritingNeedsTheRight):
 		return nil, keyNotWritable
 	}
 	return x.mr, nil

@@ -7,6 +7,7 @@ import (
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/mem"
+	"github.com/rdmasim/rdmasim/sim/rule"
 )
 
 // fault handles a page fault (mlx5_ib_pfault).
@@ -79,6 +80,9 @@ func (k *call) memoryFault(f *fault) {
 
 // countFault counts n pages for a region.
 func (k *call) countFault(m *mr, n uint64) {
+	if k.d.breaks(rule.FaultsCountTheirPages) {
+		n--
+	}
 	m.paging.stats.Faults += n
 	m.paging.stats.FaultsHandled++
 	k.d.count.Paging.FaultPages += n
@@ -105,7 +109,9 @@ func (k *call) faultSegment(key uint32, va, n uint64) (mapped uint32, err error)
 		switch {
 		case x == nil:
 			k.d.count.Paging.UnknownKeys++
-			mapped += uint32(p.n)
+			if !k.d.breaks(rule.PinnedSegmentsArePresent) {
+				mapped += uint32(p.n)
+			}
 			// The driver ends here, whatever else a window leads to.
 			return mapped, nil
 		case !x.named(p.key):
@@ -227,7 +233,7 @@ func (k *call) faultPages(m *mr, va, n uint64, how pageFlags) (uint64, error) {
 		if d.removed || o.mr == nil {
 			return 0, errAgain
 		}
-		if o.seq == seq {
+		if o.seq == seq || d.breaks(rule.RacedPagesAreLookedUpAgain) {
 			break
 		}
 		d.count.Paging.Contentions++

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/sim/mem"
+	"github.com/rdmasim/rdmasim/sim/rule"
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
@@ -177,7 +178,9 @@ func (k *call) faultImplicit(m *mr, va, n uint64, how pageFlags) (pages uint64, 
 				break
 			}
 			first = min(first, i)
-			count = i - first + 1
+			if count = i - first + 1; k.d.breaks(rule.EveryPlaceLeadsToItsChild) {
+				count = 0 // none
+			}
 		}
 		l := min(n, (i+1)<<slotShift-va)
 		var got uint64
@@ -247,7 +250,7 @@ func (m *mr) reap(k *call) {
 		if k.d.removed {
 			return
 		}
-		if parent.odp.mr != nil {
+		if parent.odp.mr != nil && !k.d.breaks(rule.EmptyChildLeavesItsPlace) {
 			_ = k.writeSlots(parent, m.paging.slot, 1)
 		}
 		k.freeChild(m)

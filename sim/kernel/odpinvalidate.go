@@ -3,6 +3,7 @@ package kernel
 import (
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/mem"
+	"github.com/rdmasim/rdmasim/sim/rule"
 )
 
 // invalidate takes pages away from the device before they change in the process (mlx5_ib_invalidate_range). It takes effect
@@ -17,9 +18,16 @@ func (m *mr) invalidate(va mem.VA, n uint64) {
 	k := &call{d: d}
 	size := uint64(1) << o.shift
 	first, end := (uint64(va)-o.start)>>o.shift, (uint64(va)+n-o.start+size-1)>>o.shift
+	if d.breaks(rule.InvalidationReachesTheLastPage) {
+		end--
+	}
 	counted, zapped := m.zapRange(k, first, end)
-	if zapped > 0 {
+	waits := !d.breaks(rule.InvalidationAwaitsAccesses)
+	if zapped > 0 && waits {
 		d.link.Drain() // what the device has under way there reaches the pages as they are
+	}
+	if d.breaks(rule.InvalidationsCountTheirPages) {
+		counted++
 	}
 	m.paging.stats.Invalidations += counted
 	m.paging.stats.InvalidationsHandled++
@@ -28,7 +36,9 @@ func (m *mr) invalidate(va mem.VA, n uint64) {
 	for i, ok := o.pages.next(first, end); ok; i, ok = o.pages.next(i+1, end) {
 		o.pages.clear(i)
 	}
-	o.proc.owe(k, d.p.Invalidate+sim.Time(zapped)*d.p.InvalidatePage)
+	if waits {
+		o.proc.owe(k, d.p.Invalidate+sim.Time(zapped)*d.p.InvalidatePage)
+	}
 	if o.pages.present == 0 && m.paging.parent != nil {
 		m.reap(k)
 	}
@@ -64,7 +74,9 @@ func (m *mr) zapRange(k *call, first, end uint64) (counted, zapped uint64) {
 			}
 			last = j
 		}
-		_ = k.zapPages(m, start, stop-start) // what the driver does not look at either
+		if !k.d.breaks(rule.InvalidationReachesTheDevice) {
+			_ = k.zapPages(m, start, stop-start) // what the driver does not look at either
+		}
 		switch e := k.d.p.Paging; {
 		case e == Paging5_5 || e == Paging5_0:
 			counted += places

@@ -7,6 +7,7 @@ import (
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/mem"
+	"github.com/rdmasim/rdmasim/sim/rule"
 )
 
 // odpRegion is what a region of on-demand paging has beside its memory.
@@ -60,7 +61,11 @@ func (m *mr) registerPaged(k *call, addr, length uint64) error {
 // snapshot gives a new region a key with the pages that are there (mlx5_ib_init_odp_mr).
 func (m *mr) snapshot(k *call) error {
 	o := m.odp
-	found, err := o.find(o.start, o.end-o.start, pagesSnapshot)
+	how := pagesSnapshot
+	if k.d.breaks(rule.RegistrationTakesWhatIsThere) {
+		how = 0
+	}
+	found, err := o.find(o.start, o.end-o.start, how)
 	if err != nil {
 		return err
 	}

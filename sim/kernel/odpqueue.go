@@ -6,6 +6,7 @@ import (
 
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/sim/mem"
+	"github.com/rdmasim/rdmasim/sim/rule"
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
@@ -181,7 +182,7 @@ func (k *call) faultSegments(f *fault, b []byte, receive bool) error {
 		f.committed = 0
 		got, err := k.faultSegment(s.LKey(), s.Addr()+done, n-done)
 		mapped += got
-		if err != nil {
+		if err != nil || k.d.breaks(rule.EverySegmentIsPaged) {
 			return err
 		}
 	}

@@ -7,6 +7,7 @@ package odp
 import (
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/sim"
+	"github.com/rdmasim/rdmasim/sim/rule"
 )
 
 // Side is what a queue was about when it met an absent page. On each side one fault of a queue is out at most: four
@@ -156,6 +157,8 @@ func (u *Unit) ChooseMemoryScheme(on bool) { u.memory = on }
 // Pages says whether an access that meets an absent page can wait for it: otherwise it is a bad access.
 func (u *Unit) Pages() bool { return u != nil && u.p.On() && u.driver.WantsPageFaults() }
 
+func (u *Unit) breaks(r rule.Rule) bool { return rule.Mutants && u.e.Broken().Has(r) }
+
 // Out is how many faults are out.
 func (u *Unit) Out() (n int) {
 	for i := range u.list.Len() {
@@ -260,6 +263,9 @@ func (u *Unit) describe(e prm.EQE, x *pending, token uint32) {
 		d := prm.PageFaultWQE(e.Data())
 		d.SetBytesCommitted(f.Committed)
 		d.SetWQEIndex(f.Index)
+		if u.breaks(rule.FaultNamesItsRequest) {
+			d.SetWQEIndex(f.Index + 1)
+		}
 		d.SetPacketLength(f.Packet)
 		d.SetToken(token)
 		d.SetFaultType(f.wqeType())
@@ -335,6 +341,9 @@ func (u *Unit) onResume(word uint64) {
 		u.Failed++
 	} else {
 		u.Resumed++
+	}
+	if u.breaks(rule.AnswerReachesItsSide) {
+		f.Side ^= 1
 	}
 	u.queues.Resumed(f.Queue, f.Side, f.WQE, bad)
 }

@@ -46,6 +46,41 @@ const (
 	ReregistrationChangesRights
 )
 
+// Rules of on-demand paging: of the kernel's handlers and prefetches, and of the device's queues and their page faults.
+const (
+	RacedPagesAreLookedUpAgain Rule = iota + 56
+	InvalidationReachesTheDevice
+	InvalidationAwaitsAccesses
+	InvalidationReachesTheLastPage
+	FaultsCountTheirPages
+	InvalidationsCountTheirPages
+	PrefetchesCountTheirPages
+	PrefetchIsBestEffort
+	AwaitedPrefetchReportsItsError
+	PrefetchIsOfThePD
+	PrefetchNamesItsKey
+	PrefetchForWritingNeedsTheRight
+	PrefetchForWritingNeedsWritableMemory
+	PrefetchMayBringNothing
+	PrefetchBringsPages
+	RegistrationTakesWhatIsThere
+	EverySegmentIsPaged
+	PinnedSegmentsArePresent
+	EveryPlaceLeadsToItsChild
+	EmptyChildLeavesItsPlace
+	GatherWaitsForPages
+	LandingWaitsForPages
+	WriteWaitsForPages
+	ReadWaitsForPages
+	AtomicWaitsForPages
+	ReceiveWaitsForPages
+	LostPagesFailTheRequest
+	LostPagesFailThePeer
+	LandingIsAskedForAgain
+	AnswerReachesItsSide
+	FaultNamesItsRequest
+)
+
 // Rules of memory keys, a step of a check each.
 const (
 	KeyHasItsVariant Rule = iota + 216
@@ -198,6 +233,38 @@ const (
 
 // sentences say what each rule is.
 var sentences = [...]string{
+	RacedPagesAreLookedUpAgain:            "Pages that an invalidation overtakes, before the device has them, are looked up again",
+	InvalidationReachesTheDevice:          "An invalidation takes pages away from the device before they change",
+	InvalidationAwaitsAccesses:            "An invalidation ends when the accesses under way have",
+	InvalidationReachesTheLastPage:        "An invalidation reaches the last page of its range",
+	FaultsCountTheirPages:                 "Page faults are counted by their pages",
+	InvalidationsCountTheirPages:          "Invalidations are counted by their pages",
+	PrefetchesCountTheirPages:             "Prefetches are counted by their pages",
+	PrefetchIsBestEffort:                  "A prefetch that nobody waits for does not fail for its pages",
+	AwaitedPrefetchReportsItsError:        "A prefetch that is waited for fails for pages that cannot be had",
+	PrefetchIsOfThePD:                     "A prefetch of another PD's region is refused",
+	PrefetchNamesItsKey:                   "A prefetch by a key with another low byte is refused",
+	PrefetchForWritingNeedsTheRight:       "A prefetch for writing of a region without the right is refused",
+	PrefetchForWritingNeedsWritableMemory: "A prefetch for writing of memory that cannot be written fails",
+	PrefetchMayBringNothing:               "A prefetch without faults brings no page into memory",
+	PrefetchBringsPages:                   "A prefetch that is waited for brings its pages into memory",
+	RegistrationTakesWhatIsThere:          "A registration on demand brings no page into memory",
+	EverySegmentIsPaged:                   "A fault of a work request brings the pages of all its segments",
+	PinnedSegmentsArePresent:              "A segment of pinned memory needs no pages",
+	EveryPlaceLeadsToItsChild:             "Each GiB of a whole address space that was accessed leads to its child",
+	EmptyChildLeavesItsPlace:              "A child of a whole address space without pages leaves its place",
+	GatherWaitsForPages:                   "A request whose data is absent waits for it",
+	LandingWaitsForPages:                  "A READ whose buffer is absent waits for it",
+	WriteWaitsForPages:                    "A WRITE to absent memory is asked for again until it is there",
+	ReadWaitsForPages:                     "A READ of absent memory is asked for again until it is there",
+	AtomicWaitsForPages:                   "An atomic on absent memory is asked for again until it is there",
+	ReceiveWaitsForPages:                  "A SEND into absent memory is asked for again until it is there",
+	LostPagesFailTheRequest:               "A request whose pages cannot be had fails",
+	LostPagesFailThePeer:                  "A peer's request of which pages cannot be had fails",
+	LandingIsAskedForAgain:                "Data that found no place is asked for again",
+	AnswerReachesItsSide:                  "The driver's answer resumes what has met the page fault",
+	FaultNamesItsRequest:                  "A page fault names the work request that has met it",
+
 	RecordBeforeDoorbell:    "The doorbell record is written before the doorbell is rung",
 	SendRecordIsItsOwn:      "A send counts in the send counter of the doorbell record",
 	HalvesAlternate:         "Successive posts use the two halves of a register in turn",
