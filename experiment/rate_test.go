@@ -99,13 +99,19 @@ func TestLoadsThatEndEarly(t *testing.T) {
 func TestSteadiness(t *testing.T) {
 	const counter = "name: x\ntraffic: [{verb: faa, mr_size: 8B, threads: 8, qps_per_thread: %d, window: 128, duration: %s}]\n"
 	const bulk = "name: x\ntraffic: [{verb: write, payload: 1MiB, window: %d, duration: %s}]\n"
+	const many = "name: x\ntraffic: [{qps_per_thread: 64, warmup: %s, duration: %s}]\n"
 	for _, c := range []struct {
 		text   string
 		steady bool
 	}{
 		{fmt.Sprintf(counter, 8, "200us"), false}, // 8192 requests wait for a counter that takes 2 in a microsecond
 		{fmt.Sprintf(counter, 8, "20ms"), true},
-		{fmt.Sprintf(bulk, 2, "600us"), true}, // 7 messages
+		{fmt.Sprintf(bulk, 2, "600us"), true},      // 7 messages
+		{fmt.Sprintf(many, "0ns", "200us"), false}, // 8192 requests are posted in 950 us, and none is polled
+		{fmt.Sprintf(many, "900us", "200us"), false},
+		{fmt.Sprintf(many, "1ms", "200us"), true},
+		{fmt.Sprintf(many, "300us", "100us"), false},
+		{"name: x\ntraffic: [{qps_per_thread: 64, messages: 5000}]\n", false},
 		{fmt.Sprintf(bulk, 8, "100us"), false},
 		{"name: x\ntraffic: [{messages: 10}]\n", false},
 		{"name: x\ntraffic: [{messages: 100000}]\n", true},

@@ -181,12 +181,15 @@ const steady = 0.05
 
 // unsteady says why the rate of a load means little, and what to do; "" if it means what it says.
 func unsteady(l *workload.Load, r *workload.Result) string {
-	if l.Latency || r.Failed != nil || r.Confidence <= steady {
+	if l.Latency || r.Failed != nil {
 		return ""
 	}
 	more := "give it a longer duration, or a longer warmup"
 	if l.Duration == 0 {
 		more = "give it more messages, or a longer warmup"
+	}
+	if r.Confidence <= steady {
+		return filling(l, r, more)
 	}
 	measured := r.End - r.Begin
 	switch {
@@ -199,6 +202,26 @@ func unsteady(l *workload.Load, r *workload.Result) string {
 	}
 	return fmt.Sprintf("its rate is not steady: the quarters of the measured time of %v differ so much that the 95 %% confidence interval of the rate is ±%.0f %%; %s.",
 		measured, 100*r.Confidence, more)
+}
+
+// filling says that the windows of a load were not full for more than a tenth of the measured time, however steady its
+// rate was; "" if they were. A thread posts as long as it has room, and only then takes the time to poll.
+func filling(l *workload.Load, r *workload.Result, more string) string {
+	if l.Churn != "" || l.Spread > 0 {
+		return ""
+	}
+	full := r.Begin
+	for i := range r.Threads {
+		if r.Threads[i].Full == 0 {
+			full = r.End
+		}
+		full = max(full, min(r.Threads[i].Full, r.End))
+	}
+	measured := r.End - r.Begin
+	if full-r.Begin <= measured/10 {
+		return ""
+	}
+	return fmt.Sprintf("for %v of the measured time of %v its windows were not full: a thread with room only posts, and does not poll, so that the rate is higher than later; %s.", full-r.Begin, measured, more)
 }
 
 // fewSamples says that a load's percentiles mean little, and what to do; "" if they do not: of

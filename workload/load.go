@@ -229,8 +229,10 @@ type ThreadResult struct {
 	Completed uint64 // messages, also before and after the measured time
 	// Delivered are the thread's messages of the measured time, which is that of the load; without
 	// a duration it ends for the thread with its last message.
-	Delivered   float64
-	Begin, End  time.Duration
+	Delivered  float64
+	Begin, End time.Duration
+	// Full is when the thread's windows had been full once, or 0. Until then it posts and polls nothing.
+	Full        time.Duration
 	Latency     []time.Duration
 	Register    verbs.BFReg // of its first QP
 	HasRegister bool

@@ -138,6 +138,9 @@ func (s *Started) rate(t verbs.Thread, i int) {
 			posted += uint64(l.Postlist)
 		}
 		total += posted
+		if r := &s.res.Threads[i]; r.Full == 0 && (posted == 0 || total > uint64(window*len(set))) {
+			r.Full = t.Now()
+		}
 		if posted == 0 {
 			s.reap(t, i, set, wc)
 		}
