@@ -1,8 +1,10 @@
 package experiment
 
 import (
+	"context"
 	"strings"
 	"testing"
+	"time"
 )
 
 func latencyOf(t *testing.T, text string) *Result {
@@ -73,6 +75,23 @@ func TestPingPongWaitsForItsAcks(t *testing.T) {
 	for _, more := range []string{"window: 1}]\n", "window: 4, signal_every: 4}]\n", "window: 128, signal_every: 128}]\n"} {
 		if n := latencyOf(t, text+more).Rows[0].Get("samples"); n != 200 {
 			t.Errorf("%s: %v samples, want 200", more, n)
+		}
+	}
+}
+
+// A ping-pong whose messages no longer arrive ends with the completion that says so, and soon: a thread that has waited for
+// long looks seldom.
+func TestPingPongWithoutAnswer(t *testing.T) {
+	for _, long := range []string{"messages: 200", "duration: 1ms", "messages: 200, ack_timeout: 6"} {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		s, err := ParseScenario("s.yaml", []byte("name: x\ntraffic: [{measure: latency, payload: 3000, "+long+"}]\nfaults: [{do: drop, skip: 40}]\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = s.experiment().Execute(ctx, Request{Seed: 1}, nil)
+		if err == nil || !strings.Contains(err.Error(), "completion of a write: RETRY_EXC_ERR") {
+			t.Errorf("%s: %v", long, err)
 		}
 	}
 }

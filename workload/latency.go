@@ -126,8 +126,8 @@ func (s *Started) written(k *conn, wc []verbs.WC) bool {
 	return true
 }
 
-// patience is how long a message or a completion may take.
-const patience = 500 * time.Millisecond
+// patience is how long a message or a completion may take: more than the tries of bringUp, 8 times 67 ms.
+const patience = time.Second
 
 // volley writes the payload, whose last byte is mark, to the peer.
 func (s *Started) volley(t verbs.Thread, k *conn, mark byte) bool {
@@ -161,8 +161,7 @@ func (s *Started) await(t verbs.Thread, k *conn, mark byte) bool {
 	in := k.ctx.mrs[k.own]
 	var b [1]byte
 	var wc [4]verbs.WC
-	deadline := t.Now() + patience
-	for {
+	for began := t.Now(); ; {
 		if _, err := in.buf.ReadAt(t, b[:], int64(s.l.Payload)-1); err != nil {
 			s.fail("read buffer: %v", err)
 			return false
@@ -173,13 +172,25 @@ func (s *Started) await(t verbs.Thread, k *conn, mark byte) bool {
 		if !s.running(t) {
 			return false
 		}
-		if t.Now() > deadline {
+		waited := t.Now() - began
+		switch {
+		case waited <= late:
+			t.Work(spin)
+		case waited > patience:
 			s.fail("no message in %v", patience)
 			return false
+		case !s.pollWrites(t, k, wc[:]): // no message comes if the write that it answers has failed
+			return false
+		default:
+			t.Work(waited / 1000)
 		}
-		t.Work(spin)
 	}
-	n, err := k.cq.Poll(t, wc[:])
+	return s.pollWrites(t, k, wc[:])
+}
+
+// pollWrites takes the completions of writes that are there.
+func (s *Started) pollWrites(t verbs.Thread, k *conn, wc []verbs.WC) bool {
+	n, err := k.cq.Poll(t, wc)
 	if err != nil {
 		s.fail("poll: %v", err)
 		return false
@@ -187,5 +198,10 @@ func (s *Started) await(t verbs.Thread, k *conn, mark byte) bool {
 	return s.written(k, wc[:n])
 }
 
-// spin is one turn of a loop that reads a cached byte: the work between two reads.
-const spin = 2 * time.Nanosecond
+const (
+	// spin is one turn of a loop that reads a cached byte: the work between two reads.
+	spin = 2 * time.Nanosecond
+	// late is when a message is waited for in turns of a thousandth of the time that it takes: it was lost, and its
+	// latency is that of timers.
+	late = time.Millisecond
+)
