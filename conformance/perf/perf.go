@@ -23,6 +23,8 @@ func Register(s *spec.Suite) {
 	s.Case("PERF-004", bandwidthBySize)
 	s.Case("PERF-005", manyQPs)
 	s.Case("PERF-006", manyMRs, spec.Deadline(10*time.Minute))
+	s.Case("PERF-007", secondAccess)
+	s.Case("PERF-008", prefetchedAccess)
 	s.Case("PERF-009", lists)
 	s.Case("PERF-010", fewSignals)
 	s.Case("PERF-011", inlineLatency)
