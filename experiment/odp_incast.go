@@ -176,7 +176,6 @@ func (x *odpRun) countIncast(t verbs.Thread, b *bed, row *Row, regions []verbs.M
 	messages := uint64(senders * x.Int("messages"))
 	row.Set("goodput_gbps", gbps(messages*x.message, took))
 	b.count(t, row, senders, regions)
-	efficiency(row, messages*x.message)
 	var packets, timeouts uint64
 	for i := range senders {
 		packets += b.grown(i)["tx_requests"]
@@ -186,5 +185,9 @@ func (x *odpRun) countIncast(t verbs.Thread, b *bed, row *Row, regions []verbs.M
 	}
 	const mtu = 4096
 	needed := messages * ((x.message + mtu - 1) / mtu)
-	row.Set("rnr_naks", b.grown(senders)["naks_sent"]).Set("sent_again_percent", 100*(float64(packets)/float64(needed)-1)).Set("timeouts", timeouts)
+	row.Set("rnr_naks", b.grown(senders)["rnr_naks_sent"]).Set("timeouts", timeouts)
+	if row.Get("error") == nil { // else nobody knows how much of the messages was sent
+		efficiency(row, messages*x.message)
+		row.Set("sent_again_percent", 100*(float64(packets)/float64(needed)-1))
+	}
 }

@@ -35,6 +35,9 @@ type sending struct {
 	registrations int
 	pinned        uint64 // bytes, at most
 	order         []int  // slots, in the order in which they are sent
+
+	times     verbs.TimedCQ // of the sender's completions; nil where polls must do
+	delivered time.Duration // when the last message that was polled had been
 }
 
 func (s *sending) slots() int { return int(s.buf.Len() / s.message) }

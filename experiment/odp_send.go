@@ -23,6 +23,9 @@ func (x *odpRun) newSending(t verbs.Thread, b *bed, size uint64, o workload.Endp
 		return nil, err
 	}
 	s := &sending{from: from, to: to, message: x.message, window: x.window, copyTime: time.Duration(x.message*8/uint64(x.copyGbps)) * time.Nanosecond}
+	if q, ok := from.CQ.(verbs.TimedCQ); ok && q.KeepTimes(mostPolled) {
+		s.times = q
+	}
 	err = to.Do(t, "target", func(t verbs.Thread) error {
 		if s.target, err = to.Proc.Map(t, x.message, verbs.MapOptions{}); err != nil {
 			return err
@@ -92,11 +95,21 @@ func (s *sending) send(t verbs.Thread, src source, done func(n int)) error {
 	return nil
 }
 
-// reap waits for completions.
-func (s *sending) reap(t verbs.Thread) (int, error) { return awaitCompletions(t, s.from.CQ) }
+// reap waits for completions, and notes when the device wrote the last of them.
+func (s *sending) reap(t verbs.Thread) (int, error) {
+	n, err := awaitCompletions(t, s.from.CQ)
+	s.delivered = t.Now()
+	if n > 0 && s.times != nil {
+		s.delivered = min(s.delivered, s.times.CompletedAt(n-1))
+	}
+	return n, err
+}
+
+// mostPolled is how many completions a poll gives at most.
+const mostPolled = 16
 
 func awaitCompletions(t verbs.Thread, cq verbs.CQ) (int, error) {
-	var wc [16]verbs.WC
+	var wc [mostPolled]verbs.WC
 	const patience = 100 * time.Second
 	n, err := cq.PollWait(t, wc[:], patience)
 	switch {

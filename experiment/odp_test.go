@@ -164,3 +164,31 @@ func TestOnDemandUsage(t *testing.T) {
 		}
 	}
 }
+
+// No goodput is above the link's, whenever a program polls.
+func TestGoodputIsOfDeliveries(t *testing.T) {
+	res := odpRows(t, "scenario=warmup", "message_kib=4", "window=1024", "buffer_mib=4", "passes=2")
+	for i := range res.Rows {
+		if v, ok := res.Rows[i].Float("goodput_gbps"); ok && v > 100 {
+			t.Errorf("%v: %v Gb/s on a link of 100", res.Rows[i].Get("series"), v)
+		}
+	}
+}
+
+// More senders than the switch can hold, though it pauses them, lose packets: the result says so, and of a run that fails
+// no share is told.
+func TestIncastBeyondTheSwitch(t *testing.T) {
+	res := odpRows(t, "scenario=incast", "senders=32", "messages=4")
+	if !res.noted("the switch has dropped packets") || odpRows(t, "scenario=incast", "senders=2", "messages=3").noted("dropped packets") {
+		t.Error(res.Notes)
+	}
+	for i := range res.Rows {
+		r := &res.Rows[i]
+		if again, told := r.Float("sent_again_percent"); told && (again < 0 || r.Get("error") != nil) {
+			t.Errorf("%v", r.vals)
+		}
+		if r.Get("series") == "pinned" && value(t, r, "rnr_naks") != 0 {
+			t.Errorf("pinned: %v", r.vals)
+		}
+	}
+}

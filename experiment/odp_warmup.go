@@ -117,7 +117,7 @@ func (x *odpRun) pass(t verbs.Thread, b *bed, s *sending, w warming, row *Row) (
 			return
 		}
 		taken = n
-		samples = append(samples, sample{at: t.Now() - start, bytes: uint64(n) * s.message, counters: b.grown(0)})
+		samples = append(samples, sample{at: s.delivered - start, bytes: uint64(n) * s.message, counters: b.grown(0)})
 	})
 	if err != nil {
 		return nil, err

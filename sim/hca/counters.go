@@ -46,6 +46,7 @@ type Counters struct {
 
 	// Receive engine.
 	AcksSent, NaksSent uint64
+	RnrNaksSent        uint64 // of them
 	RecvRecordReads    uint64
 	RecvWQEFetches     uint64
 	AtomicWaits        uint64 // atomics that waited for another on the same slot

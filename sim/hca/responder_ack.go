@@ -33,6 +33,9 @@ func (q *responder) sendAck(psn, msn uint32, s roce.Syndrome) {
 		q.u.c.AcksSent++
 	} else {
 		q.u.c.NaksSent++
+		if s.Type() == roce.SyndromeTypeRNR {
+			q.u.c.RnrNaksSent++
+		}
 	}
 	if q.u.port.free(&q.sender, &q.rtx) {
 		q.u.port.leave(f)
