@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/rdmasim/rdmasim/fixtures"
 	"github.com/rdmasim/rdmasim/input"
 	"github.com/rdmasim/rdmasim/sim/profile"
 )
@@ -129,6 +130,9 @@ func Find(name string) (*Experiment, error) {
 			return x, nil
 		}
 		names = append(names, x.Name)
+	}
+	if own, err := fixtures.List("scenarios"); err == nil && slices.Contains(own, name+".yaml") {
+		return nil, usage("%q is a scenario: did you mean %s.yaml?", name, name)
 	}
 	return nil, usage("unknown experiment %q%s; rdmasim list shows all of them, and the path of a scenario ends in .yaml", name, input.Suggest(name, names))
 }

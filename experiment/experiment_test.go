@@ -76,7 +76,7 @@ func TestScenarioErrors(t *testing.T) {
 		{"name: x\ntraffic:\n  - {page_size: 8KiB}\n", `s.yaml:3:17: "8KiB" is not one of 4KiB, 2MiB, 1GiB (did you mean "4KiB"?)`},
 		{"name: x\ntraffic:\n  - {pagesize: 4KiB}\n", `s.yaml:3:6: unknown field "pagesize" (did you mean "page_size"?)`},
 		{"name: x\npage_size: 2MiB\ntraffic: [{verb: read}]\n", `s.yaml:2:1: unknown field "page_size" (it is a field of the items of "traffic")`},
-		{"name: x\nset: {kernel.page_size: 2MiB}\ntraffic: [{verb: read}]\n", "s.yaml:2:6: kernel.page_size: kernel: page size 2097152: hosts have pages of 4096 bytes, and huge pages under the memory regions of a load that has page_size: 2MiB or 1GiB"},
+		{"name: x\nset: {kernel.page_size: 2MiB}\ntraffic: [{verb: read}]\n", "s.yaml:2:6: kernel.page_size: page size 2097152: hosts have pages of 4096 bytes, and huge pages under the memory regions of a load that has page_size: 2MiB or 1GiB"},
 		{"name: x\ntraffic:\n  - {window: 4, signal_every: 8}\n", "s.yaml:3:"},
 		{"name: x\nprofile: connectx-55\ntraffic: [{verb: read}]\n", `s.yaml:2:10: unknown profile "connectx-55" (did you mean "connectx-5"?)`},
 		{"name: x\nset: {uar.bf_conflictt: none}\ntraffic: [{verb: read}]\n", `did you mean "uar.bf_conflict"`},

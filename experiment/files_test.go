@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"sync"
 	"testing"
 )
@@ -46,5 +47,16 @@ func TestFilesOfTwoRunsDoNotMix(t *testing.T) {
 		if len(seen) != 1 {
 			t.Errorf("the folder has files of the seeds %v", seen)
 		}
+	}
+}
+
+// A folder that is a link to nowhere is named as what it is.
+func TestFolderBehindALink(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "out")
+	if err := os.Symlink("/nonexistent/gone", path); err != nil {
+		t.Fatal(err)
+	}
+	if err := CheckWritable(t.Context(), path, true); err == nil || !strings.Contains(err.Error(), "is a link to /nonexistent/gone, which is not there") {
+		t.Error(err)
 	}
 }

@@ -138,6 +138,7 @@ func TestFiguresThatNeedANote(t *testing.T) {
 		{"verb: write, transport: uc, name: a", "of what was sent, lost on its way or not: a."},
 		{"transport: ud, receive: none, name: a", "of what was sent, lost on its way or not: a."},
 		{"measure: latency, messages: 10", "its percentiles are of 10 samples"},
+		{"measure: latency, messages: 1", "its percentiles are of one sample,"},
 		{"measure: latency, messages: 10, warmup: 1ms", "no message began and ended in the measured time; give it more messages, or a shorter warmup"},
 		{"messages: 10, warmup: 10ms", "before the measured time began; give it more messages, or a shorter warmup"},
 		{"measure: latency, messages: 100", ""},

@@ -241,7 +241,11 @@ func fewSamples(l *workload.Load, r *workload.Result) string {
 	if n == 0 {
 		return fmt.Sprintf("no message began and ended in the measured time; give it %s, or a shorter warmup.", more)
 	}
-	return fmt.Sprintf("its percentiles are of %d samples, and the 99 %% point needs 100; give it %s.", n, more)
+	samples := "one sample"
+	if n > 1 {
+		samples = fmt.Sprintf("%d samples", n)
+	}
+	return fmt.Sprintf("its percentiles are of %s, and the 99 %% point needs 100; give it %s.", samples, more)
 }
 
 func percentiles(row *Row, ns []float64) {

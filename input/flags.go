@@ -25,6 +25,8 @@ func FlagError(err error) error {
 		takes = "a whole number from 0 to 65535, such as 1"
 	case "int":
 		takes = "a whole number, such as 1"
+	case "size":
+		takes = "bytes, or a number with a unit (" + names(sizeUnits[1:]) + "), such as 64MiB"
 	case "duration":
 		takes = "a number with a unit (ms, s, m, h), such as 5s"
 	case "bool":
@@ -54,6 +56,24 @@ func (n plainNumber) Set(text string) error {
 		return err
 	}
 	return n.Value.Set(text)
+}
+
+// SizeVar adds a flag that takes bytes, or a size with a unit.
+func SizeVar(flags *pflag.FlagSet, p *uint64, name string, value uint64, usage string) {
+	*p = value
+	flags.Var((*sizeFlag)(p), name, usage)
+}
+
+type sizeFlag uint64
+
+func (s *sizeFlag) String() string { return FormatSize(uint64(*s)) }
+func (s *sizeFlag) Type() string   { return "size" }
+func (s *sizeFlag) Set(text string) error {
+	n, err := ParseSize(text)
+	if err == nil {
+		*s = sizeFlag(n)
+	}
+	return err
 }
 
 // NamesGiven refuses flags that are given with an empty value, as a variable of a shell that is not set

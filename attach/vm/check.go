@@ -47,6 +47,17 @@ func (cfg *Config) Check() error {
 			return fmt.Errorf("%s %q: there is no such folder", f.flag, f.path)
 		}
 	}
+	for _, p := range cfg.Forward {
+		if n, err := strconv.ParseUint(p, 10, 16); err != nil || n == 0 {
+			return fmt.Errorf("--forward %q: a TCP port is needed, such as 18515", p)
+		}
+	}
+	if cfg.Cache == "" && os.Getenv("XDG_CACHE_HOME") == "" && os.Getenv("HOME") == "" {
+		return fmt.Errorf("neither HOME nor XDG_CACHE_HOME says where kernels and QEMU are kept: name a folder with --cache")
+	}
+	if st, err := os.Stat(cfg.Cache); err == nil && !st.IsDir() {
+		return fmt.Errorf("--cache %q: it is not a folder", cfg.Cache)
+	}
 	folder, err := filepath.Abs(cfg.Folder)
 	if err != nil {
 		return fmt.Errorf("the folder in which this command was started is gone, and the guest would share it: change to one that is there, or use --folder")

@@ -105,3 +105,31 @@ func TestKernelOfOnesOwn(t *testing.T) {
 		t.Errorf("a cache is made: %v", err)
 	}
 }
+
+// What a guest cannot have is said before anything is downloaded or booted.
+func TestCheckOfAGuest(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for want, cfg := range map[string]Config{
+		`--forward "99999": a TCP port is needed`: {Forward: []string{"99999"}},
+		`--forward "0": a TCP port`:               {Forward: []string{"22", "0"}},
+		"it is not a folder":                      {Cache: file},
+	} {
+		cfg.Kernel, cfg.Memory, cfg.Timeout, cfg.Folder = "6.12", "2G", time.Hour, t.TempDir()
+		if err := cfg.Check(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	t.Setenv("HOME", "")
+	t.Setenv("XDG_CACHE_HOME", "")
+	cfg := Config{Kernel: "6.12", Memory: "2G", Timeout: time.Hour, Folder: t.TempDir()}
+	if err := cfg.Check(); err == nil || !strings.Contains(err.Error(), "name a folder with --cache") {
+		t.Errorf("without a home: %v", err)
+	}
+	cfg.Cache = t.TempDir()
+	if err := cfg.Check(); err != nil {
+		t.Errorf("without a home, and with a cache: %v", err)
+	}
+}

@@ -123,7 +123,7 @@ func printDiff(w io.Writer, c *report.Comparison, verbose bool) {
 	case c.Compared() == 0:
 		end = "NOTHING COMPARED"
 	}
-	fmt.Fprintf(w, "%s: %d cases, %s against %s\n", end, len(c.Cases), platformName(c.A), platformName(c.B))
+	fmt.Fprintf(w, "%s: %s, %s against %s\n", end, cases(len(c.Cases)), platformName(c.A), platformName(c.B))
 }
 
 func outcome(o report.Outcome) string {

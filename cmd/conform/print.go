@@ -123,11 +123,14 @@ func printRun(w io.Writer, o *runOptions, run *report.Run) {
 	if run.Target.Profile != "" {
 		name += " " + run.Target.Profile
 	}
-	cases := "cases"
-	if len(run.Cases) == 1 {
-		cases = "case"
+	fmt.Fprintf(w, "%s: %s on %s, seed %d: %s\n", end, cases(len(run.Cases)), name, run.Seed, strings.Join(parts, ", "))
+}
+
+func cases(n int) string {
+	if n == 1 {
+		return "1 case"
 	}
-	fmt.Fprintf(w, "%s: %d %s on %s, seed %d: %s\n", end, len(run.Cases), cases, name, run.Seed, strings.Join(parts, ", "))
+	return fmt.Sprintf("%d cases", n)
 }
 
 // printFailures prints for each bad case what was asserted, what was seen, and how to run it

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -178,8 +179,12 @@ tolerance and not marked as a known miss, or is marked as one and within its tol
 }
 
 func profileCommand() *cobra.Command {
-	c := &cobra.Command{Use: "profile", Short: "Show device and host profiles, each value with its source", Args: knownCommand,
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
+	c := &cobra.Command{Use: "profile", Short: "Show device and host profiles, each value with its source", Args: func(c *cobra.Command, args []string) error {
+		if len(args) == 1 && slices.Contains(profile.List(), args[0]) {
+			return fmt.Errorf("%s is a profile: did you mean rdmasim profile show %s?", args[0], args[0])
+		}
+		return knownCommand(c, args)
+	}, RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
 	c.AddCommand(&cobra.Command{
 		Use: "list", Short: "List the profiles", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {

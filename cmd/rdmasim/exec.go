@@ -64,6 +64,9 @@ the program, or 2 if it cannot be started.`,
 					return &experiment.UsageError{Err: fmt.Errorf("--limit-memory %q: a size above 0 is needed, such as 8GiB", memory)}
 				}
 			}
+			if cfg.Socket != "" && cfg.Guests == 0 {
+				return &experiment.UsageError{Err: errors.New("exec: --socket is for guests: give their number with --guests")}
+			}
 			if err := input.NamesGiven(c.Flags(), "pcap", "trace", "uar-log"); err != nil {
 				return &experiment.UsageError{Err: fmt.Errorf("exec: %w", err)}
 			}
@@ -92,7 +95,7 @@ the program, or 2 if it cannot be started.`,
 	f.StringVar(&cfg.Socket, "socket", "", "`path` of the socket of the guest's function; several have PATH.0, PATH.1 and so on")
 	f.Uint64Var(&cfg.Seed, "seed", 1, "seed of the device's random choices")
 	f.StringVar(&cfg.Pcap, "pcap", "", "write the frames to this pcapng `file`, with virtual time in nanoseconds")
-	f.Uint64Var(&cfg.PcapLimit, "pcap-limit", 64<<20, "leave out of the capture what comes after so many `bytes` of frames; 0: nothing")
+	input.SizeVar(f, &cfg.PcapLimit, "pcap-limit", 64<<20, "leave out of the capture what comes after a `size` of frames; 0: nothing")
 	f.StringVar(&cfg.Trace, "trace", "", "write a timeline to this `file` (Trace Event JSON, for Perfetto)")
 	f.StringVar(&cfg.UARLog, "uar-log", "", "write to this `file` a line for each store to a doorbell register: page, register, half, and what was written")
 	f.BoolVar(&cfg.Throttle, "throttle", false, "do not let virtual time run ahead of real time, so that bandwidth does not exceed the profile's")

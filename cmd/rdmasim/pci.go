@@ -32,7 +32,7 @@ disconnects the guests. rdmasim vm boots a guest, too.`,
 				return err
 			}
 			cfg.Logf = func(format string, a ...any) { fmt.Fprintf(c.ErrOrStderr(), "rdmasim pci: "+format+"\n", a...) }
-			return pciError(pci.Run(c.Context(), cfg, func(options []string) {
+			return pciError("pci", pci.Run(c.Context(), cfg, func(options []string) {
 				cfg.Logf("QEMU 10.1 or later has the adapter with these options (size: the -m of your machine):")
 				for _, o := range options {
 					fmt.Fprintln(c.ErrOrStderr(), "  "+o)
@@ -59,7 +59,7 @@ func (f *adapterFlags) add(c *cobra.Command) {
 	s.StringVar(&f.name, "profile", profile.Default, "profile of the device")
 	s.Uint64Var(&f.cfg.Seed, "seed", 1, "seed of the device's random choices")
 	s.StringVar(&f.cfg.Pcap, "pcap", "", "write the frames to this pcapng `file`, with virtual time in nanoseconds")
-	s.Uint64Var(&f.cfg.PcapLimit, "pcap-limit", 64<<20, "leave out of the capture what comes after so many `bytes` of frames; 0: nothing")
+	input.SizeVar(s, &f.cfg.PcapLimit, "pcap-limit", 64<<20, "leave out of the capture what comes after a `size` of frames; 0: nothing")
 	s.StringVar(&f.faults, "fault", "", "inject the faults on the wire of this YAML `file` (docs/wire.md)")
 	s.DurationVar(&f.cfg.BlueFlame, "blueflame", 0, "offer BlueFlame: hold the stores to a register for up to this `time` (default 1ms), until a push is whole; doorbells come so much later")
 	s.Lookup("blueflame").NoOptDefVal = "1ms"
@@ -88,13 +88,13 @@ func (f *adapterFlags) config(ctx context.Context, outputs ...outfile.Named) (*p
 	return &f.cfg, nil
 }
 
-func pciError(err error) error {
+func pciError(command string, err error) error {
 	var bad *pci.UsageError
 	switch {
 	case errors.As(err, &bad):
-		return &experiment.UsageError{Err: fmt.Errorf("pci: %w", err)}
+		return &experiment.UsageError{Err: fmt.Errorf("%s: %w", command, err)}
 	case err != nil:
-		return fmt.Errorf("pci: %w", err)
+		return fmt.Errorf("%s: %w", command, err)
 	}
 	return nil
 }

@@ -31,6 +31,14 @@ kernel and, where QEMU is older than 10.1, a QEMU. The exit status is that of th
 		Example: `  rdmasim vm -- ibv_devinfo
   rdmasim vm --profile connectx-5-ib --functions 2 -- sh -c 'ibv_rc_pingpong -d mlx5_0 -c & sleep 2; ibv_rc_pingpong -d mlx5_1 -c localhost'
   rdmasim vm --kernel 6.1 --dmesg boot.log -- true`,
+		Args: func(c *cobra.Command, args []string) error {
+			if f := c.Flags().Lookup("blueflame"); f.Changed && len(args) > 0 {
+				if _, err := time.ParseDuration(args[0]); err == nil {
+					return fmt.Errorf("vm: the time of --blueflame follows an equals sign: --blueflame=%s", args[0])
+				}
+			}
+			return nil
+		},
 		RunE: func(c *cobra.Command, args []string) error {
 			guest.Args, guest.Stdout, guest.Stderr = args, os.Stdout, os.Stderr
 			if err := checkGuest(c, &guest); err != nil {
@@ -115,7 +123,7 @@ func runBoth(c *cobra.Command, cfg *pci.Config, guest *vm.Config) error {
 	case <-ctx.Done():
 	}
 	cancel()
-	if err := pciError(<-served); err != nil {
+	if err := pciError("vm", <-served); err != nil {
 		return err
 	}
 	if program == nil {

@@ -9,8 +9,8 @@ import (
 // value.
 func TestLinkLayerThatTheDeviceLacks(t *testing.T) {
 	for _, c := range []struct{ profile, layer, want string }{
-		{"connect-ib", "ethernet", "hca.link_layer: hca: LinkLayer is ethernet, which the device does not have: its port is infiniband only"},
-		{"connectx-6dx", "infiniband", "LinkLayer is infiniband, which the device does not have: its port is ethernet only"},
+		{"connect-ib", "ethernet", "hca.link_layer: hca.link_layer is ethernet, which the device does not have: its port is infiniband only"},
+		{"connectx-6dx", "infiniband", "hca.link_layer is infiniband, which the device does not have: its port is ethernet only"},
 		{"connectx-4lx", "infiniband", "its port is ethernet only"},
 	} {
 		p := load(t, c.profile)

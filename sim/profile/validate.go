@@ -1,8 +1,9 @@
 package profile
 
 import (
+	"cmp"
 	"errors"
-	"fmt"
+	"regexp"
 	"strings"
 )
 
@@ -53,11 +54,30 @@ func (p *Profile) place(section string, err error) error {
 			best = q
 		}
 	}
+	if best.key == "" {
+		return err
+	}
+	what := p.keysFor(section, err.Error())
+	if v, ok := strings.CutPrefix(what, best.key+" is "); ok && strings.IndexAny(v, "0123456789") == 0 {
+		what = v
+	}
+	what = best.key + ": " + what
 	if o := p.origins[best.key]; o.doc != nil {
-		return o.doc.Errorf(best.key+".value", "%s: %v", best.key, err)
+		return o.doc.Errorf(best.key+".value", "%s", what)
 	}
-	if best.key != "" {
-		return fmt.Errorf("%s: %w", best.key, err)
-	}
-	return err
+	return errors.New(what)
 }
+
+// keysFor is a unit's error with the keys of values in place of the fields' names.
+func (p *Profile) keysFor(section, text string) string {
+	text = strings.TrimPrefix(text, section+": ")
+	keys := map[string]string{}
+	for _, q := range p.params() {
+		if s, _, _ := strings.Cut(q.key, "."); s == section {
+			keys[q.field] = q.key
+		}
+	}
+	return fieldName.ReplaceAllStringFunc(text, func(word string) string { return cmp.Or(keys[word], word) })
+}
+
+var fieldName = regexp.MustCompile(`\b[A-Z]\w+`)
