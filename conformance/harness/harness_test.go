@@ -88,6 +88,7 @@ func TestWorkerThatBreaksTheProtocol(t *testing.T) {
 		hello + start + `echo '{"finished":{"id":"DEV-001","outcome":"pas"}}' >&3; sleep 1000`: `the unknown outcome "pas" of DEV-001`,
 		hello + start + `yes >&3`:                                                              `"y\n" in place of a message`,
 		hello + start + `setsid sleep 1000 3>&- & exit 5`:                                      "exit status 5",
+		hello + start + `exec 3>&-; exec sleep 1000`:                                           "closed its pipe and did not end",
 	} {
 		s := rogue(script)
 		res, err := s.Run(context.Background())

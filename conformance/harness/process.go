@@ -12,6 +12,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Bounds of what a worker may print before it describes its target, beyond which it is no worker: its standard output
@@ -115,15 +117,36 @@ func (p *process) printed() string {
 
 func (p *process) wait() { p.waited.Do(func() { p.err = p.cmd.Wait() }) }
 
+// endOfCrash is how long a worker may take to end that has closed its pipe: the kernel takes its memory first.
+const endOfCrash = 2 * time.Second
+
+// ends reports whether the worker ends by itself within a time. It stays to be waited for.
+func (p *process) ends(within time.Duration) bool {
+	for began := time.Now(); ; time.Sleep(5 * time.Millisecond) {
+		var info unix.Siginfo
+		err := unix.Waitid(unix.P_PID, p.cmd.Process.Pid, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
+		if err != nil || info.Signo != 0 {
+			return true
+		}
+		if time.Since(began) > within {
+			return false
+		}
+	}
+}
+
 // crash says how a worker ended that closed its pipe too early. It quotes the first line of the
 // worker's standard error, which for a Go program is the fatal error.
 func (p *process) crash() string {
 	_ = p.stdin.Close()
-	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) // one that has only closed it
+	ended := p.ends(endOfCrash)
+	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) // its children too
 	p.wait()
 	how := "exit status 0"
 	if p.err != nil {
 		how = p.err.Error()
+	}
+	if !ended {
+		return "killed: the worker closed its pipe and did not end" + p.printed()
 	}
 	if line := p.stderr.firstLine(); line != "" {
 		return fmt.Sprintf("the worker crashed (%s): %s", how, line)
