@@ -25,5 +25,5 @@ func (q *connection) pages(r mkey.Result, operation uint32) bool {
 // newFault is a fault of the queue about what the last translation has missed.
 func (q *connection) newFault(s odp.Side, packet int) odp.Fault {
 	m := q.u.dma.keys.LastMiss()
-	return odp.Fault{Queue: q.arg, Side: s, Number: q.num, Packet: uint16(packet), MKey: m.MKey, At: m.VA, Bytes: m.Bytes}
+	return odp.Fault{Queue: q.arg, Side: s, Number: q.num, Packet: uint16(packet), MKey: m.MKey, At: m.VA, Demand: m.Bytes, Bytes: m.Bytes}
 }

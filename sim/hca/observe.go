@@ -18,7 +18,9 @@ func (d *Device) PageFaults() odp.Counters {
 	if d.faults == nil {
 		return odp.Counters{}
 	}
-	return d.faults.Counters
+	c := d.faults.Counters
+	c.Out = uint64(d.faults.Out())
+	return c
 }
 
 // Keys is the table of memory keys, for its counters.

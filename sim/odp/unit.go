@@ -5,6 +5,8 @@
 package odp
 
 import (
+	"math"
+
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/rule"
@@ -27,6 +29,21 @@ const (
 // Remote says whether the access was asked for by the peer.
 func (s Side) Remote() bool { return s >= firstResponder }
 
+// Kind is what an access was for, finer than its side.
+type Kind uint8
+
+// Kinds.
+const (
+	GatherKind        Kind = iota // the data of a SEND or a WRITE
+	LandingKind                   // the response of a READ or an atomic
+	ReceiveKind                   // a receive buffer of a QP
+	SharedReceiveKind             // and of an SRQ
+	WriteKind                     // the target of a WRITE
+	ReadKind                      // the source of a READ
+	AtomicKind                    // the target of an atomic
+	Kinds             int  = iota
+)
+
 // Fault is an access that has met an absent page.
 type Fault struct {
 	Queue uint64 // the event word of the queue that waits
@@ -48,9 +65,29 @@ type Fault struct {
 	Packet    uint16 // bytes of the packet that met the page
 
 	// What is missing, as the key has it in which an entry is absent.
-	MKey  uint32
-	At    uint64
-	Bytes uint32 // from At on
+	MKey   uint32
+	At     uint64
+	Demand uint32 // bytes from At on that the access needs
+	Bytes  uint32 // and the rest of the operation, as far as it may go on there
+}
+
+// Kind is what the access was for.
+func (f *Fault) Kind() Kind {
+	switch {
+	case f.Side == GatherSide:
+		return GatherKind
+	case f.Side == LandingSide:
+		return LandingKind
+	case f.WQE && f.SRQ:
+		return SharedReceiveKind
+	case f.WQE:
+		return ReceiveKind
+	case f.Side == ReadSide:
+		return ReadKind
+	case f.Atomic:
+		return AtomicKind
+	}
+	return WriteKind
 }
 
 // Token names a fault that is out; 0 is none.
@@ -86,12 +123,14 @@ type Unit struct {
 
 // Counters of a unit, under the names of the device's diagnostic counters where it has them.
 type Counters struct {
-	LocalTriggered  uint64 // odp_local_triggered_page_fault: events about what the host's own requests met
-	RemoteTriggered uint64 // odp_remote_triggered_page_fault: about what peers asked for
-	Resumed         uint64 // answers that have a queue go on
-	Failed          uint64 // answers that have it fail
-	Stale           uint64 // answers to tokens that were over
-	MostOfQueue     uint64 // faults of one queue that were out at once, at most
+	LocalTriggered  uint64        // odp_local_triggered_page_fault: events about what the host's own requests met
+	RemoteTriggered uint64        // odp_remote_triggered_page_fault: about what peers asked for
+	Resumed         uint64        // answers that have a queue go on
+	Failed          uint64        // answers that have it fail
+	Stale           uint64        // answers to tokens that were over
+	MostOfQueue     uint64        // faults of one queue that were out at once, at most
+	Reported        [Kinds]uint64 // events
+	Out             uint64        // faults that are out now
 	// What the faults that are over took: until the event was written, from then to the driver's answer, and from that until
 	// the queue went on.
 	Reporting, Answering, Resuming sim.Time
@@ -243,6 +282,7 @@ func (u *Unit) onReport(word uint64) {
 		return
 	}
 	x.told, x.reported = true, u.e.Now()
+	u.Reported[x.f.Kind()]++
 	u.driver.PageFault(func(e prm.EQE) { u.describe(e, x, uint32(x.token(i))) })
 }
 
@@ -254,8 +294,10 @@ func (u *Unit) describe(e prm.EQE, x *pending, token uint32) {
 		d := prm.PageFaultMemory(e.Data())
 		d.SetFlags(prm.PageFaultMemoryLast)
 		d.PutToken48(uint64(token))
-		first, last := f.At/prm.PageSize, (f.At+uint64(max(f.Bytes, 1))-1)/prm.PageSize
+		// What lies behind may belong to something else, and need not be there.
+		first, last := f.At/prm.PageSize, lastPage(f.At, f.Demand)
 		d.SetDemandPages(uint32(last - first + 1))
+		d.SetPostDemandPages(uint16(min(max(lastPage(f.At, f.Bytes), last)-last, math.MaxUint16)))
 		d.SetMKey(f.MKey)
 		d.SetVA(first * prm.PageSize) // the driver counts whole pages from here on
 	case f.WQE:
@@ -282,6 +324,9 @@ func (u *Unit) describe(e prm.EQE, x *pending, token uint32) {
 		d.SetToken(token)
 	}
 }
+
+// lastPage is the number of the page that holds the last of n bytes.
+func lastPage(at uint64, n uint32) uint64 { return (at + uint64(max(n, 1)) - 1) / prm.PageSize }
 
 // wqeType is the type of a fault of a work request.
 func (f *Fault) wqeType() uint32 {

@@ -83,9 +83,9 @@ func TestEvents(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	b.u.ChooseMemoryScheme(true)
-	b.u.Raise(Fault{Queue: 1, Side: GatherSide, WQE: true, MKey: 0x5600, At: 0x7ff8, Bytes: 16})
+	b.u.Raise(Fault{Queue: 1, Side: GatherSide, WQE: true, MKey: 0x5600, At: 0x7ff8, Demand: 16, Bytes: 0x3000})
 	b.run(t, 20*sim.Microsecond)
-	if d := prm.PageFaultMemory(b.events[3].Data()); b.events[3].SubType() != prm.PageFaultSubMemory || d.MKey() != 0x5600 || d.VA() != 0x7000 || d.DemandPages() != 2 || d.Flags() != prm.PageFaultMemoryLast {
+	if d := prm.PageFaultMemory(b.events[3].Data()); b.events[3].SubType() != prm.PageFaultSubMemory || d.MKey() != 0x5600 || d.VA() != 0x7000 || d.DemandPages() != 2 || d.PostDemandPages() != 2 || d.Flags() != prm.PageFaultMemoryLast {
 		t.Errorf("of memory: % x", []byte(b.events[3]))
 	}
 }

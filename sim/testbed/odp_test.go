@@ -160,6 +160,21 @@ func TestTimesOfAFault(t *testing.T) {
 	}
 }
 
+// A request that ends with the last page of a mapping is carried out, also where its first page is there and a packet has begun in it:
+// nothing behind is asked for.
+func TestFaultsAtTheEndOfAMapping(t *testing.T) {
+	for _, memory := range []bool{false, true} {
+		run(t, config(t, onDemand, func(c *Config) { c.Profile.HCA.ODP.MemoryScheme = memory }), func(x *rig) {
+			a, b, _ := x.pair(false, 2*4096)
+			x.onDemandNode(x.t, a, 2*4096, true)
+			x.write(x.t, a.buf, []byte{1}, 0)
+			x.ok("prefetch", a.pd.AdviseMR(x.t, verbs.AdvisePrefetchWrite, verbs.AdviseFlush, a.sge(0, 4096)))
+			x.post(a, verbs.SendWR{Opcode: verbs.WRRDMAWrite, Flags: verbs.SendSignaled, SGEs: a.sge(4096-512, 4096+512), RemoteAddr: b.buf.Addr(), RKey: b.mr.RKey()})
+			x.wait(x.t, a)
+		})
+	}
+}
+
 // A window on a region of on-demand paging, explicit or of everything, grants a peer a range whose pages come with its access.
 func TestWindowOnDemand(t *testing.T) {
 	for _, whole := range []bool{false, true} {
