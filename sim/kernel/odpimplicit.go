@@ -184,10 +184,7 @@ func (k *call) faultImplicit(m *mr, va, n uint64, how pageFlags) (pages uint64, 
 		}
 		l := min(n, (i+1)<<slotShift-va)
 		var got uint64
-		done := child.paging.holds.take(k.d)
-		got, err = k.faultPages(child, va, l, how)
-		done()
-		if err != nil {
+		if got, err = k.faultChild(child, va, l, how); err != nil {
 			break
 		}
 		va, n, pages = va+l, n-l, pages+got
@@ -199,6 +196,12 @@ func (k *call) faultImplicit(m *mr, va, n uint64, how pageFlags) (pages uint64, 
 		k.settle(k.d.updateTime(0))
 	}
 	return pages, err
+}
+
+// faultChild makes a part of a child present, which stays for so long, also where the thread ends meanwhile.
+func (k *call) faultChild(m *mr, va, n uint64, how pageFlags) (uint64, error) {
+	defer m.paging.holds.take(k.d)()
+	return k.faultPages(m, va, n, how)
 }
 
 // newChild makes the child of a place, of which the device has no page yet (implicit_get_child_mr).

@@ -175,6 +175,33 @@ func TestFaultsAtTheEndOfAMapping(t *testing.T) {
 	}
 }
 
+// A process ends while one of its threads waits for a prefetch: nothing waits for the thread.
+func TestEndInAPrefetch(t *testing.T) {
+	for _, whole := range []bool{false, true} {
+		tb := run(t, config(t, onDemand), func(x *rig) {
+			for i := range 20 {
+				p, err := x.bed.Hosts()[1].NewProcess(x.t, nil)
+				x.ok("process", err)
+				started := false
+				p.Start(x.t, "prefetch", -1, func(t verbs.Thread) {
+					n := x.node(t, 4096)
+					x.onDemandNode(t, n, 8*4096, whole)
+					started = true
+					x.ok("prefetch", n.pd.AdviseMR(t, verbs.AdvisePrefetchWrite, verbs.AdviseFlush, n.sge(0, 8*4096)))
+				})
+				for !started {
+					x.t.Sleep(time.Microsecond)
+				}
+				x.t.Sleep(time.Duration(i) * time.Microsecond)
+				p.Kill(x.t)
+			}
+		})
+		if k := tb.hosts[1].devices[0].kern; k.Counters().Paging.Regions != 0 || k.Resources() != (kernel.Resources{}) {
+			t.Errorf("whole %v: left are %d regions and %+v", whole, k.Counters().Paging.Regions, k.Resources())
+		}
+	}
+}
+
 // A window on a region of on-demand paging, explicit or of everything, grants a peer a range whose pages come with its access.
 func TestWindowOnDemand(t *testing.T) {
 	for _, whole := range []bool{false, true} {
