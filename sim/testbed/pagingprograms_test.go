@@ -37,6 +37,8 @@ var (
 // pagingStats is what has happened in programs.
 type pagingStats struct {
 	programs, requests, failed, races uint64
+	ends                              uint64                  // of QPs with faults out
+	losses                            uint64                  // programs of which the wire has lost frames
 	faults                            [3][2][odp.Kinds]uint64 // by scheme, and on explicit and implicit regions
 	upsets                            [upsetKinds]uint64
 }
@@ -81,7 +83,8 @@ func scheme(k odp.Kind, memory bool) int {
 // String is a table for people.
 func (x *pagingStats) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d programs, %d requests, of which %d failed with their memory out of reach, %d races of a fault with an invalidation", x.programs, x.requests, x.failed, x.races)
+	fmt.Fprintf(&b, "%d programs, %d requests, of which %d failed with their memory out of reach, %d races of a fault with an invalidation, "+
+		"%d ends of a QP with faults out, %d losses of frames", x.programs, x.requests, x.failed, x.races, x.ends, x.losses)
 	x.each(func(scheme, region string, kind string, n uint64) {
 		fmt.Fprintf(&b, "\n%s, %s, %s: %d", scheme, region, kind, n)
 	})
@@ -175,6 +178,11 @@ func (w *pagingWorld) end(t verbs.Thread) {
 	for _, s := range w.sides {
 		s.proc.Kill(t)
 	}
+	for _, p := range w.bed.procs { // children, whose memory is theirs
+		if p != w.bed.main {
+			p.Kill(t)
+		}
+	}
 	t.Sleep(10 * time.Millisecond)
 	for i, h := range w.bed.hosts {
 		d := h.devices[0]
@@ -228,7 +236,7 @@ func TestPagingPrograms(t *testing.T) {
 			t.Errorf("never: %s", upsetNames[k])
 		}
 	}
-	if stats.races == 0 {
-		t.Error("no race of a fault with an invalidation")
+	if stats.races == 0 || stats.ends == 0 || stats.losses == 0 {
+		t.Error("no race of a fault with an invalidation, no end of a QP with faults out, or no loss of frames")
 	}
 }

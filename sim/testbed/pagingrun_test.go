@@ -167,8 +167,12 @@ func (w *pagingWorld) post(t verbs.Thread, p *pagingProgram, q int) {
 			return
 		}
 		qp := own.qps[q]
+		if x.kind >= postReset && x.kind <= postDestroy && w.faultsOut() {
+			w.stats.ends++
+		}
 		switch x.kind {
 		case postDrop:
+			w.stats.losses++
 			w.must("rule", w.bed.Wire().Inject(t, verbs.WireRule{Action: verbs.WireDrop, Count: x.frames}))
 		case postReset, postError:
 			a := verbs.QPAttr{State: verbs.QPSReset}
@@ -286,7 +290,11 @@ func (w *pagingWorld) outOfReach(o *outcome, until time.Duration) bool {
 		}
 		first, last := at.pages()
 		for _, g := range x.gaps {
-			if g.from <= until && g.to >= o.from && g.first <= last && first <= g.last && (!g.explicit || !w.p.implicit[s]) {
+			from := o.from
+			if o.kind == postSend && s == 1 && g.explicit { // its receive was posted at the beginning, with the key of then
+				from = 0
+			}
+			if g.from <= until && g.to >= from && g.first <= last && first <= g.last && (!g.explicit || !w.p.implicit[s]) {
 				return true
 			}
 		}
@@ -322,6 +330,16 @@ func (w *pagingWorld) received(t verbs.Thread) {
 			}
 		}
 	})
+}
+
+// faultsOut says whether a QP waits for pages.
+func (w *pagingWorld) faultsOut() bool {
+	for _, h := range w.bed.hosts {
+		if h.devices[0].hca.PageFaults().Out != 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // faults are the events so far on each side, and the looks that an invalidation overtook.
