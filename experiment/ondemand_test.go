@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"errors"
 	"strings"
 	"testing"
 )
@@ -56,5 +57,25 @@ func TestParametersOfChecks(t *testing.T) {
 	_, err = ParseValidation("v.yaml", []byte(strings.Replace(file, "%s", ", odp.reports", 1)))
 	if err == nil || !strings.Contains(err.Error(), "v.yaml:8:") || !strings.Contains(err.Error(), `did you mean "odp.report"`) {
 		t.Errorf("%v", err)
+	}
+}
+
+// Work that the device cannot do on absent pages is refused before it begins, at its load.
+func TestOnDemandThatTheDeviceLacks(t *testing.T) {
+	for load, want := range map[string]string{
+		"verb: faa, on_demand: explicit":                                      "s.yaml:2:11: load load0, host 0: context 0: the device does not page memory on demand for faa on rc",
+		"verb: write, transport: uc, on_demand: implicit":                     "for write on uc",
+		"transport: ud, on_demand: explicit, on_demand_at: to":                "for send on ud",
+		"transport: ud, on_demand: explicit, on_demand_at: to, receive: none": "",
+		"verb: send, on_demand: explicit":                                     "",
+	} {
+		s, err := ParseScenario("s.yaml", []byte("name: x\ntraffic: [{duration: 20us, "+load+"}]\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = s.experiment().Execute(t.Context(), Request{Seed: 1}, nil)
+		if bad := (*UsageError)(nil); want == "" && err != nil || want != "" && (!errors.As(err, &bad) || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v, want %q", load, err, want)
+		}
 	}
 }

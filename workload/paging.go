@@ -1,8 +1,11 @@
 package workload
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
+	"syscall"
 	"time"
 
 	"github.com/rdmasim/rdmasim/verbs"
@@ -135,4 +138,37 @@ func (s *Started) answer(t verbs.Thread, g int) {
 		}
 		out -= n
 	}
+}
+
+// checkPageable reports work of a side that its device cannot do on pages that it does not have: it would end in an error of
+// protection, or in silence.
+func (l *Load) checkPageable(t verbs.Thread, c verbs.Context, target bool) error {
+	if !l.pages(target) || l.Inline && !target {
+		return nil
+	}
+	atomic := func(m Mix) bool { return m.Verb == CmpSwap || m.Verb == FetchAdd }
+	if types[l.Transport] == verbs.QPTRC && !slices.ContainsFunc(l.Mix, atomic) { // devices that page have all of that
+		return nil
+	}
+	a, err := c.QueryDeviceEx(t, 0)
+	if err != nil {
+		return fmt.Errorf("query device: %w", err)
+	}
+	can := map[verbs.QPType]uint32{verbs.QPTRC: a.ODPRC, verbs.QPTUC: a.ODPUC, verbs.QPTUD: a.ODPUD}[types[l.Transport]]
+	for _, m := range l.Mix {
+		need := map[Verb]uint32{Send: verbs.ODPSend, Write: verbs.ODPWrite, WriteImm: verbs.ODPWrite, Read: verbs.ODPRead}[m.Verb]
+		switch {
+		case need == 0:
+			need = verbs.ODPAtomic
+		case m.Verb == Send && target && l.NoReceive:
+			continue
+		case m.Verb == Send && target:
+			need = verbs.ODPRecv
+		}
+		if can&need == 0 {
+			return fmt.Errorf("the device does not page memory on demand for %s on %s: leave on_demand out, or give it to the other side with on_demand_at: %w",
+				m.Verb, cmp.Or(l.Transport, RC), syscall.EOPNOTSUPP)
+		}
+	}
+	return nil
 }

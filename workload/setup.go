@@ -152,6 +152,9 @@ func (l *Load) openContext(t verbs.Thread, p verbs.Process, target bool) (*ctx, 
 	if err := c.learnAddress(t); err != nil {
 		return nil, err
 	}
+	if err := l.checkPageable(t, vc, target); err != nil {
+		return nil, err
+	}
 	for i := 0; i < l.PDs; i++ {
 		pd, err := vc.AllocPD(t)
 		if err != nil {
