@@ -2,6 +2,7 @@ package odp
 
 import (
 	"bytes"
+	"maps"
 	"time"
 
 	"github.com/rdmasim/rdmasim/conformance/kit"
@@ -107,7 +108,7 @@ func killedUnderFaults(c *spec.C) {
 		}
 	}
 	if count(&after); counted {
-		c.Equal("resources when all have ended", after, before)
+		c.True("resources as before when all have ended", maps.Equal(after, before), "%v, before %v", after, before)
 	}
 	p := e.Pair(c, options())
 	c.Status("write by another connection", p.A.PostAndPoll(c, kit.Write(2, e.Paged(c, size, kit.AllAccess), 0, mem.All())), verbs.WCSuccess)
