@@ -13,7 +13,7 @@ func TestPagingProgramsFindMutants(t *testing.T) {
 	const most = 2000
 	for _, r := range []rule.Rule{rule.RacedPagesAreLookedUpAgain, rule.InvalidationReachesTheDevice, rule.InvalidationReachesTheLastPage,
 		rule.AnswerReachesItsSide, rule.EverySegmentIsPaged, rule.EveryPlaceLeadsToItsChild, rule.EmptyChildLeavesItsPlace,
-		rule.LandingIsAskedForAgain, rule.FaultNamesItsRequest} {
+		rule.LandingIsAskedForAgain, rule.InvalidationAwaitsAccesses, rule.FaultNamesItsRequest} {
 		t.Run(r.String(), func(t *testing.T) {
 			for first := uint64(0); first < most; first += programsOfABed {
 				p, err := runPaging(t, first, programsOfABed, rule.Break(r), &pagingStats{})

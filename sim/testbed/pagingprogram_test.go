@@ -141,7 +141,28 @@ func newPagingProgram(seed uint64) *pagingProgram {
 			p.upsets[s] = append(p.upsets[s], drawUpset(r))
 		}
 	}
+	if r.Intn(16) == 0 {
+		p.stream(r)
+	}
 	return p
+}
+
+// stream makes it a program that writes to pages that are there, of which some go just then.
+func (p *pagingProgram) stream(r *sim.Rand) {
+	p.posts, p.upsets = nil, [2][]upset{}
+	for b := range arenaBlocks {
+		words := span{b * blockWords, blockWords}
+		x := pagingPost{kind: postWrite, own: words, peers: words}
+		if b == 0 {
+			x.after = 300
+		}
+		p.posts = append(p.posts, x)
+		for s, how := range []backing{backAnonymous, backShared} {
+			p.start[s][b] = upset{kind: upsetMap, block: b, how: how, filled: true}
+			p.upsets[s] = append(p.upsets[s], upset{kind: upsetPrefetch, block: b, page: -1, words: words, advice: 1})
+		}
+	}
+	p.upsets[1] = append(p.upsets[1], upset{kind: upsetMap, after: 300 + r.Intn(8), block: r.Intn(arenaBlocks), page: -1, how: backing(r.Intn(4))})
 }
 
 // drawPosts draws requests whose memory does not overlap, and what becomes of the QP.
