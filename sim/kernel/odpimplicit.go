@@ -151,7 +151,10 @@ func (m *mr) freeImplicit(k *call) {
 	for _, i := range slices.Sorted(maps.Keys(m.paging.children)) {
 		k.freeChild(m.paging.children[i])
 	}
-	m.paging.children = nil
+	for _, child := range m.paging.dying {
+		k.freeChild(child)
+	}
+	m.paging.children, m.paging.dying = nil, nil
 	m.freeNullKey(k)
 }
 
@@ -246,13 +249,16 @@ func (m *mr) reap(k *call) {
 	if x := k.d.odp.keys[m.mkey>>8]; x != nil && x.mr == m {
 		delete(k.d.odp.keys, m.mkey>>8)
 	}
+	parent.paging.dying = append(parent.paging.dying, m)
 	done := parent.paging.holds.take(k.d)
 	k.d.odp.later.add(func(k *call) {
 		defer done()
 		k.awaitHolders(&m.paging.holds)
-		if k.d.removed {
+		i := slices.Index(parent.paging.dying, m)
+		if k.d.removed || i < 0 { // or the end of the region was earlier
 			return
 		}
+		parent.paging.dying = slices.Delete(parent.paging.dying, i, i+1)
 		if parent.odp.mr != nil && !k.d.breaks(rule.EmptyChildLeavesItsPlace) {
 			_ = k.writeSlots(parent, m.paging.slot, 1)
 		}

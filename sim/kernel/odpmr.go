@@ -17,6 +17,7 @@ type odpRegion struct {
 	parent   *mr            // of a child of an implicit region
 	slot     uint64         // its place there
 	children map[uint64]*mr // of an implicit region, by place
+	dying    []*mr          // of one: have left their places, and are not destroyed yet
 	nullKey  uint32         // where its empty places lead; an own key where faults name memory
 }
 

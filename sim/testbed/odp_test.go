@@ -179,20 +179,25 @@ func TestFaultsAtTheEndOfAMapping(t *testing.T) {
 func TestEndInAPrefetch(t *testing.T) {
 	for _, whole := range []bool{false, true} {
 		tb := run(t, config(t, onDemand), func(x *rig) {
-			for i := range 20 {
+			for i := range 80 {
 				p, err := x.bed.Hosts()[1].NewProcess(x.t, nil)
 				x.ok("process", err)
+				var n *node
 				started := false
 				p.Start(x.t, "prefetch", -1, func(t verbs.Thread) {
-					n := x.node(t, 4096)
+					n = x.node(t, 4096)
 					x.onDemandNode(t, n, 8*4096, whole)
+					x.ok("prefetch", n.pd.AdviseMR(t, verbs.AdvisePrefetchWrite, verbs.AdviseFlush, n.sge(0, 4096)))
 					started = true
 					x.ok("prefetch", n.pd.AdviseMR(t, verbs.AdvisePrefetchWrite, verbs.AdviseFlush, n.sge(0, 8*4096)))
 				})
 				for !started {
 					x.t.Sleep(time.Microsecond)
 				}
-				x.t.Sleep(time.Duration(i) * time.Microsecond)
+				if i%2 == 0 { // and all that the device has goes
+					p.Start(x.t, "discard", -1, func(t verbs.Thread) { x.discard(t, n.buf) })
+				}
+				x.t.Sleep(time.Duration(i) * 500 * time.Nanosecond)
 				p.Kill(x.t)
 			}
 		})
