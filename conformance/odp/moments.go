@@ -128,7 +128,8 @@ func manyPlaces(c *spec.C) {
 	e := kit.Open(c)
 	mr := everything(c, e, verbs.AccessLocalWrite)
 	p, to := e.Pair(c, options()), e.Buffer(c, size, kit.AllAccess)
-	const places, slack = 64, 64 << 10
+	const slack = 64 << 10
+	places := c.Scale(8, 64)
 	for range 2 { // the second time in places that have had children
 		before := use()
 		m, unmap := lazyOnce(c, places*gib)
@@ -140,10 +141,10 @@ func manyPlaces(c *spec.C) {
 			c.Equal("contents", to.Get(c, 0, 8), want)
 		}
 		during := use()
-		c.True("the process has the pages", during >= before+places*kit.Page, "%d bytes more", int64(during-before))
+		c.True("the process has the pages", during >= before+uint64(places*kit.Page), "%d bytes more", int64(during-before))
 		unmap()
 		now := use()
-		c.True("the pages are given back", now+places*kit.Page <= during+slack, "%d bytes, with the pages %d", now, during)
+		c.True("the pages are given back", now+uint64(places*kit.Page) <= during+slack, "%d bytes, with the pages %d", now, during)
 	}
 }
 
