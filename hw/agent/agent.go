@@ -133,7 +133,8 @@ func (s *Server) Serve(ctx context.Context, l *Listener) error {
 			return nil
 		case err == nil:
 			failures = 0
-			all.Go(func() { v.serve(ctx, c) })
+			raw := v.enter(c) // in the order in which they came
+			all.Go(func() { v.serve(ctx, c, raw) })
 		case exhausted(err):
 			if v.gate.shed(1) == 0 {
 				v.quiet.tell(time.Now(), "no connection can be accepted for now: %v", err)
@@ -164,12 +165,20 @@ type serving struct {
 	quiet  *quiet
 }
 
+// enter takes a connection in as a stranger. On a listener that demands no key there are none, and it returns nil.
+func (s *serving) enter(c net.Conn) *stranger {
+	if s.config == nil {
+		return nil
+	}
+	return s.gate.enter(c)
+}
+
 // serve carries one connection.
-func (s *serving) serve(ctx context.Context, c net.Conn) {
+func (s *serving) serve(ctx context.Context, c net.Conn, raw *stranger) {
 	defer func() { _ = c.Close() }()
 	stop := context.AfterFunc(ctx, func() { _ = c.Close() })
 	defer stop()
-	known, err := s.admit(ctx, c)
+	known, err := s.admit(ctx, c, raw)
 	if err != nil {
 		s.quiet.tell(time.Now(), "%s refused: %v", c.RemoteAddr(), err)
 		return
@@ -188,12 +197,11 @@ func (s *serving) serve(ctx context.Context, c net.Conn) {
 }
 
 // admit lets a connection show the key. On a listener that demands none it has nothing to show.
-func (s *serving) admit(ctx context.Context, c net.Conn) (net.Conn, error) {
+func (s *serving) admit(ctx context.Context, c net.Conn, raw *stranger) (net.Conn, error) {
 	deadline := time.Now().Add(handshakeTimeout)
-	if s.config == nil {
+	if raw == nil {
 		return c, c.SetDeadline(deadline)
 	}
-	raw := s.gate.enter(c)
 	known := tls.Server(raw, s.config)
 	err := c.SetDeadline(deadline)
 	if err == nil {

@@ -3,6 +3,7 @@ package agent
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -295,5 +297,40 @@ func TestAgentIsFull(t *testing.T) {
 		if err := c.End(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// Whoever comes last is not displaced by those who came before, in whatever order the agent gets to serve them.
+func TestStrangersHaveTheOrderInWhichTheyCame(t *testing.T) {
+	config, err := key(t, strings.Repeat("k", 64)).config()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // what began last is then served first
+	const tooMany = 10
+	n, _ := shares(descriptorLimit())
+	n += tooMany
+	p, all := pipes{make(chan net.Conn, n)}, make([]net.Conn, n)
+	for i := range all {
+		mine, theirs := net.Pipe()
+		defer mine.Close()
+		p.c <- theirs
+		all[i] = mine
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	s := &Server{Log: (&lines{}).log, Player: func() *exec.Cmd { return exec.Command("/bin/false") }}
+	go func() { done <- s.Serve(ctx, &Listener{p, config}) }()
+	for _, c := range all[:tooMany-1] { // until they are displaced
+		_, _ = c.Read(make([]byte, 1))
+	}
+	last := all[n-1]
+	_ = last.SetDeadline(time.Now().Add(time.Minute))
+	if err := tls.Client(last, config).HandshakeContext(ctx); err != nil {
+		t.Errorf("the last of %d connections: %v", n, err)
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
 	}
 }
