@@ -17,6 +17,7 @@ import (
 
 	"github.com/rdmasim/rdmasim/conformance"
 	"github.com/rdmasim/rdmasim/input"
+	"github.com/rdmasim/rdmasim/input/commands"
 	"github.com/rdmasim/rdmasim/plain"
 	"github.com/rdmasim/rdmasim/rlimit"
 )
@@ -130,31 +131,11 @@ func newRoot() *cobra.Command {
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(run, newList(), newShow(), newWire(), newDiff(), newAccept(), newRecover(), newMutants(), newWorker())
 	root.AddCommand(hwCommands()...)
-	strictHelp(root)
+	commands.StrictHelp(root, knownCommand)
 	for _, c := range append(root.Commands(), root) {
 		input.PlainNumbers(c.Flags())
 	}
 	return root
-}
-
-// strictHelp lets help and completion refuse what is no command.
-func strictHelp(root *cobra.Command) {
-	root.InitDefaultHelpCmd()
-	root.InitDefaultCompletionCmd()
-	for _, c := range root.Commands() {
-		switch c.Name() {
-		case "help":
-			c.Args = func(_ *cobra.Command, args []string) error {
-				about, rest, err := root.Find(args)
-				if err != nil {
-					return err
-				}
-				return knownCommand(about, rest)
-			}
-		case "completion":
-			c.Args, c.RunE = knownCommand, func(c *cobra.Command, _ []string) error { return c.Help() }
-		}
-	}
 }
 
 func knownCommand(cmd *cobra.Command, args []string) error {

@@ -21,6 +21,7 @@ import (
 	"github.com/rdmasim/rdmasim/attach/exec"
 	"github.com/rdmasim/rdmasim/experiment"
 	"github.com/rdmasim/rdmasim/input"
+	"github.com/rdmasim/rdmasim/input/commands"
 	"github.com/rdmasim/rdmasim/outfile"
 	"github.com/rdmasim/rdmasim/plain"
 	"github.com/rdmasim/rdmasim/rlimit"
@@ -123,32 +124,12 @@ programs on the simulated adapter.`,
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(listCommand(), runCommand(), validateCommand(), profileCommand(), execCommand(), vmCommand(), pciCommand())
 	// cobra's own errors (an unknown command, a wrong number of arguments) are usage.
-	strictHelp(root)
+	commands.StrictHelp(root, knownCommand)
 	wrapArgs(root)
 	for _, c := range root.Commands() {
 		input.PlainNumbers(c.Flags())
 	}
 	return root
-}
-
-// strictHelp lets help and completion refuse what is no command.
-func strictHelp(root *cobra.Command) {
-	root.InitDefaultHelpCmd()
-	root.InitDefaultCompletionCmd()
-	for _, c := range root.Commands() {
-		switch c.Name() {
-		case "help":
-			c.Args = func(_ *cobra.Command, args []string) error {
-				about, rest, err := root.Find(args)
-				if err != nil {
-					return err
-				}
-				return knownCommand(about, rest)
-			}
-		case "completion":
-			c.Args, c.RunE = knownCommand, func(c *cobra.Command, _ []string) error { return c.Help() }
-		}
-	}
 }
 
 // knownCommand refuses an argument where a command belongs.
