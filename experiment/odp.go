@@ -60,29 +60,43 @@ func runODP(env *Env) error {
 	if x.message%odpPage != 0 {
 		return usage("message_kib=%d: a message is a whole number of pages of 4 KiB", env.Int("message_kib"))
 	}
-	parts := []struct {
-		name string
-		runs int
-		run  func() error
-	}{
-		{"warmup", len(warmupSeries()), x.warmup}, {"remap", len(remapSeries()), x.remap},
-		{"thrash", len(ratios) * len(thrashSeries()), x.thrash}, {"incast", len(rnrTimers) * len(incastSeries), x.incast},
-	}
-	chosen := func(name string) bool { return env.String("scenario") == "all" || env.String("scenario") == name }
+	parts := x.parts()
 	for _, p := range parts {
-		if chosen(p.name) {
-			x.all += p.runs
+		x.all += p.runs
+		if p.check == nil {
+			continue
+		}
+		if err := p.check(); err != nil {
+			return err
 		}
 	}
 	x.explain()
 	for _, p := range parts {
-		if chosen(p.name) {
-			if err := p.run(); err != nil {
-				return fmt.Errorf("%s: %w", p.name, err)
-			}
+		if err := p.run(); err != nil {
+			return fmt.Errorf("%s: %w", p.name, err)
 		}
 	}
 	return env.Step(x.all, x.all, "done")
+}
+
+// odpPart is a scenario. What it cannot do is refused by check, before anything runs.
+type odpPart struct {
+	name  string
+	runs  int
+	check func() error
+	run   func() error
+}
+
+// parts are the scenarios that are asked for.
+func (x *odpRun) parts() []odpPart {
+	all := []odpPart{
+		{"warmup", len(warmupSeries()), x.checkWarmup, x.warmup},
+		{"remap", len(remapSeries()), nil, x.remap},
+		{"thrash", len(ratios) * len(thrashSeries()), x.checkThrash, x.thrash},
+		{"incast", len(rnrTimers) * len(incastSeries), x.checkIncast, x.incast},
+	}
+	name := x.String("scenario")
+	return slices.DeleteFunc(all, func(p odpPart) bool { return name != "all" && name != p.name })
 }
 
 const odpPage = 4096

@@ -17,6 +17,17 @@ var rnrTimers = []uint8{1, 12, 18}
 // incastSeries are the receivers of incast.
 var incastSeries = []string{"cold", "prefetched", "pinned"}
 
+// incastMost is how many bytes of receive buffers there may be: the simulation keeps all that arrives in memory of its own.
+const incastMost = 16 << 30
+
+// checkIncast refuses receive buffers that are too large.
+func (x *odpRun) checkIncast() error {
+	if all := uint64(x.Int("senders")*x.Int("messages")) * x.message; all > incastMost {
+		return usage("senders=%d, messages=%d and message_kib=%d are %d MiB of receive buffers, one for each message; %d are possible: give less of one of them", x.Int("senders"), x.Int("messages"), x.message>>10, all>>20, incastMost>>20)
+	}
+	return nil
+}
+
 func (x *odpRun) incast() error {
 	var rows []Row
 	for _, series := range incastSeries {

@@ -62,9 +62,12 @@ func (x *odpRun) concludeWarmup(rows []Row) {
 		num(copied, "pinned_kib"), num(copied, "goodput_gbps"), x.copyGbps, num(cache, "first_pass_gbps"), num(cache, "goodput_gbps"))
 	if fault, ok := cold.Float("fault_us"); ok {
 		if all, ok := pre.Float("setup_us"); ok {
-			messages := uint64(x.Int("buffer_mib")) << 20 / x.message
-			n("warmup: a prefetch pays as soon as one of %d messages that are prefetched is sent.", int(fault*float64(messages)/all))
+			messages := float64(uint64(x.Int("buffer_mib"))<<20) / float64(x.message)
+			n("warmup: a prefetch pays as soon as one of %d messages that are prefetched is sent.", int(fault*messages/all))
 		}
+	}
+	if holds := x.cache().holds(x.message); holds < x.window {
+		n("warmup: a cache of %d MiB holds %d messages of %d KiB, and a message needs its region until it has completed: the pin-down-cache has %d outstanding, not %d.", x.Int("cache_mib"), holds, x.message>>10, holds, x.window)
 	}
 	n("warmup: over %s passes cold has %s of the goodput of pinned memory.", x.String("passes"), times(cold, pin, "goodput_gbps"))
 }

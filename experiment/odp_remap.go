@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"bytes"
+	"math"
 
 	"github.com/rdmasim/rdmasim/sim/testbed"
 	"github.com/rdmasim/rdmasim/verbs"
@@ -20,8 +21,8 @@ func remapSeries() []remapping {
 		{"on demand", func() source { return &onDemand{} }, false},
 		{"on demand, whole address space", func() source { return &onDemand{whole: true} }, false},
 		{"pinned", func() source { return &pinned{} }, false},
-		{"pin-down-cache", func() source { return &pinCache{} }, false},
-		{"pin-down-cache, hears of munmap", func() source { return &pinCache{} }, true},
+		{"pin-down-cache", func() source { return &pinCache{most: math.MaxUint64} }, false},
+		{"pin-down-cache, hears of munmap", func() source { return &pinCache{most: math.MaxUint64} }, true},
 		{"bounce-buffer", func() source { return &bounce{} }, false},
 	}
 }
@@ -40,7 +41,7 @@ func (x *odpRun) remap() error {
 			if err != nil {
 				return err
 			}
-			s.order = []int{0}
+			s.passes = 1
 			sends, err = x.move(t, b, s, r, &row)
 			return err
 		})
@@ -86,7 +87,7 @@ func (x *odpRun) move(t verbs.Thread, b *bed, s *sending, r remapping, row *Row)
 			}
 			var one Row
 			one.Set("row", "remap-send").Set("scenario", "remap").Set("series", r.name).Set("send", name)
-			one.Set("goodput_gbps", gbps(s.message, sent.at)).Set("page_faults", sent.counters["num_page_fault_pages"]).Set("send_us", microseconds(sent.at))
+			one.Set("goodput_gbps", gbps(sent.bytes, sent.at)).Set("page_faults", sent.counters["num_page_fault_pages"]).Set("send_us", microseconds(sent.at))
 			for _, name := range pagingCounters() {
 				if v, ok := sent.counters[name]; ok {
 					one.Set(name, v)
@@ -115,10 +116,11 @@ func (x *odpRun) move(t verbs.Thread, b *bed, s *sending, r remapping, row *Row)
 // timed sends, and says what it took and what the host has counted.
 func (s *sending) timed(t verbs.Thread, b *bed, src source) (sample, error) {
 	before, start := b.grown(0), t.Now()
-	if err := s.send(t, src, nil); err != nil {
+	n, err := s.send(t, src, nil)
+	if err != nil {
 		return sample{}, err
 	}
-	x := sample{at: t.Now() - start, bytes: s.message, counters: b.grown(0)}
+	x := sample{at: t.Now() - start, bytes: n, counters: b.grown(0)}
 	for name, v := range before {
 		x.counters[name] -= v
 	}
@@ -129,7 +131,7 @@ func (s *sending) timed(t verbs.Thread, b *bed, src source) (sample, error) {
 func (s *sending) swapMemory(t verbs.Thread, src source, r remapping, fresh []byte, row *Row) error {
 	start := t.Now()
 	if c, ok := src.(*pinCache); ok && r.told {
-		if err := c.drop(t, 0); err != nil {
+		if err := c.drop(t, s, 0); err != nil {
 			return err
 		}
 	}

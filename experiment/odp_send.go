@@ -22,7 +22,7 @@ func (x *odpRun) newSending(t verbs.Thread, b *bed, size uint64, o workload.Endp
 	if err != nil {
 		return nil, err
 	}
-	s := &sending{from: from, to: to, message: x.message, window: x.window, copyTime: time.Duration(x.message*8/uint64(x.copyGbps)) * time.Nanosecond}
+	s := &sending{from: from, to: to, message: x.message, window: x.window, copyGbps: uint64(x.copyGbps)}
 	if q, ok := from.CQ.(verbs.TimedCQ); ok && q.KeepTimes(mostPolled) {
 		s.times = q
 	}
@@ -52,47 +52,55 @@ func (x *odpRun) newSending(t verbs.Thread, b *bed, size uint64, o workload.Endp
 // fill puts data into the buffer.
 func (s *sending) fill(t verbs.Thread) error {
 	for i := range s.slots() {
-		if err := s.buf.Advise(t, uint64(i)*s.message, s.message, verbs.AdvicePopulateWrite); err != nil {
+		off, n := s.span(i)
+		if err := s.buf.Advise(t, off, n, verbs.AdvicePopulateWrite); err != nil {
 			return fmt.Errorf("touch the buffer: %w", err)
 		}
 	}
 	return nil
 }
 
-// send writes the slots of s.order to the target, and calls done with the number of messages that have completed.
-func (s *sending) send(t verbs.Thread, src source, done func(n int)) error {
+// send writes the messages to the target, and calls done with the number of those that have completed and of their bytes, which it
+// returns in the end.
+func (s *sending) send(t verbs.Thread, src source, done func(n int, bytes uint64)) (bytes uint64, err error) {
 	out, completed := 0, 0
 	reap := func() error {
 		n, err := s.reap(t)
+		for k := range n {
+			_, length := s.span(s.slot(completed + k))
+			bytes += length
+		}
 		out, completed = out-n, completed+n
 		if done != nil && n > 0 {
-			done(completed)
+			done(completed, bytes)
 		}
 		return err
 	}
-	for n, i := range s.order {
+	for n := range s.messages() {
 		for out >= s.window {
 			if err := reap(); err != nil {
-				return err
+				return bytes, err
 			}
 		}
+		i := s.slot(n)
+		_, length := s.span(i)
 		addr, key, err := src.slice(t, s, n, i)
 		if err != nil {
-			return err
+			return bytes, err
 		}
 		wr := verbs.SendWR{ID: uint64(n), Opcode: verbs.WRRDMAWrite, Flags: verbs.SendSignaled, RemoteAddr: s.target.Addr(), RKey: s.rkey,
-			SGEs: []verbs.SGE{{Addr: addr, Length: uint32(s.message), LKey: key}}}
+			SGEs: []verbs.SGE{{Addr: addr, Length: uint32(length), LKey: key}}}
 		if _, err := s.from.QP(0).PostSend(t, []verbs.SendWR{wr}); err != nil {
-			return err
+			return bytes, err
 		}
 		out++
 	}
 	for out > 0 {
 		if err := reap(); err != nil {
-			return err
+			return bytes, err
 		}
 	}
-	return nil
+	return bytes, nil
 }
 
 // reap waits for completions, and notes when the device wrote the last of them.

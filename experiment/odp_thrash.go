@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"fmt"
+	"syscall"
 
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/testbed"
@@ -18,7 +19,7 @@ const thrashingFrom = 10
 func thrashSeries() []warming {
 	return []warming{
 		{"on demand", false, func(*odpRun) source { return &onDemand{} }},
-		{"bounce-buffer", false, func(*odpRun) source { return &bounce{} }},
+		{bouncing, false, func(*odpRun) source { return &bounce{} }},
 		{"pinned", false, func(*odpRun) source { return &pinned{} }},
 	}
 }
@@ -43,16 +44,31 @@ func (x *odpRun) thrash() error {
 	return nil
 }
 
+// workingSet is ratio percent of memory: whole pages, since memory is whole MiB and ratios are quarters.
+func workingSet(memory uint64, ratio int) uint64 { return memory * uint64(ratio) / 100 }
+
+// ring is the size of the bounce buffers.
+func (x *odpRun) ring() uint64 { return uint64(x.window) * x.message }
+
+// checkThrash refuses a working set that is not even one message.
+func (x *odpRun) checkThrash() error {
+	if workingSet(uint64(x.Int("memory_mib"))<<20, ratios[0]) < x.message {
+		return usage("memory_mib=%d: a working set of %d %% is less than one message of %d KiB: give more memory_mib or a smaller message_kib", x.Int("memory_mib"), ratios[0], x.message>>10)
+	}
+	return nil
+}
+
 // press is a working set of ratio percent of memory.
 func (x *odpRun) press(w warming, ratio int, memory, swap uint64) (row Row, err error) {
 	row.Set("row", "thrash").Set("scenario", "thrash").Set("series", w.name).Set("ratio", float64(ratio)/100)
-	size := memory * uint64(ratio) / 100 / x.message * x.message
-	if size == 0 {
-		return row, usage("memory_mib=%d: a working set of %d %% is less than one message of %d KiB", x.Int("memory_mib"), ratio, x.message>>10)
+	size := workingSet(memory, ratio)
+	needs, what := size, ""
+	if w.name == bouncing {
+		needs, what = size+x.ring(), fmt.Sprintf(", %d KiB of bounce buffers", x.ring()>>10)
 	}
-	if size+x.message > memory+swap { // what comes from swap takes memory before its place there is free
+	if needs > memory && needs+x.message > memory+swap { // what comes from swap takes memory before its place there is free
 		row.Set("goodput_gbps", 0.0).Set("page_faults", 0).Set("error", "does not fit")
-		x.Note("thrash: a working set of %d KiB does not fit into memory and swap, %d KiB together, with room for a message more: give swap_mib.", size>>10, (memory+swap)>>10)
+		x.Note("thrash: memory and swap, %d KiB together, have no room for a working set of %d KiB%s and a message more: give swap_mib.", (memory+swap)>>10, size>>10, what)
 		return row, nil
 	}
 	hosts := []testbed.HostConfig{{Resident: memory, Swap: swap}, {}}
@@ -71,36 +87,34 @@ func (x *odpRun) press(w warming, ratio int, memory, swap uint64) (row Row, err 
 func (s *sending) choose(seed uint64) {
 	rng := sim.NewRand(seed, "odp thrash")
 	for range s.slots() {
-		s.order = append(s.order, rng.Intn(s.slots()))
+		s.drawn = append(s.drawn, rng.Intn(s.slots()))
 	}
 }
 
 // squeeze fills the working set, sends each part of it once, and then measures random ones.
 func (x *odpRun) squeeze(t verbs.Thread, b *bed, s *sending, w warming, row *Row) error {
 	src := w.source(x)
-	if err := src.early(t, s); err != nil {
-		return err
+	err := src.early(t, s)
+	if err == nil {
+		err = s.fill(t)
 	}
-	if err := s.fill(t); err != nil {
-		return err
+	if err == nil {
+		err = src.late(t, s)
 	}
-	if err := src.late(t, s); err != nil {
-		if w.name != "pinned" {
-			return err
-		}
+	if verbs.ErrnoOf(err) == syscall.ENOMEM { // what is pinned leaves too little
 		row.Set("goodput_gbps", 0.0).Set("error", errno(err))
 		b.count(t, row, 0, nil)
 		return nil
 	}
-	random := s.order
-	s.order = nil
-	for i := range s.slots() {
-		s.order = append(s.order, i)
-	}
-	if err := s.send(t, src, nil); err != nil {
+	if err != nil {
 		return err
 	}
-	s.order = random
+	random := s.drawn
+	s.drawn, s.passes = nil, 1
+	if _, err := s.send(t, src, nil); err != nil {
+		return err
+	}
+	s.drawn = random
 	faults := s.from.Proc.(verbs.PageFaultCounter)
 	before, err := faults.PageFaults(t)
 	if err != nil {
@@ -108,13 +122,13 @@ func (x *odpRun) squeeze(t verbs.Thread, b *bed, s *sending, w warming, row *Row
 	}
 	b.mark(t, src.regions())
 	start := t.Now()
-	if err := s.send(t, src, nil); err != nil {
+	n, err := s.send(t, src, nil)
+	if err != nil {
 		return err
 	}
 	took := t.Now() - start
 	t.Sleep(settle)
 	after, err := faults.PageFaults(t)
-	n := uint64(len(s.order)) * s.message
 	again := 100 * float64(after.Major-before.Major) * odpPage / float64(n)
 	row.Set("goodput_gbps", gbps(n, took)).Set("refault_percent", again).Set("thrashing", again >= thrashingFrom).Set("majflt", after.Major-before.Major)
 	b.count(t, row, 0, src.regions())

@@ -32,9 +32,25 @@ func warmupSeries() []warming {
 		{"prefetched", false, func(*odpRun) source { return &onDemand{how: flushPrefetch} }},
 		{"prefetched ahead", false, func(*odpRun) source { return &onDemand{how: streamPrefetch} }},
 		{"pinned", false, pin},
-		{"bounce-buffer", false, func(*odpRun) source { return &bounce{} }},
-		{"pin-down-cache", false, func(x *odpRun) source { return &pinCache{most: uint64(x.Int("cache_mib")) << 20} }},
+		{bouncing, false, func(*odpRun) source { return &bounce{} }},
+		{"pin-down-cache", false, func(x *odpRun) source { return x.cache() }},
 	}
+}
+
+// bouncing is the series of the bounce buffer.
+const bouncing = "bounce-buffer"
+
+func (x *odpRun) cache() *pinCache { return &pinCache{most: uint64(x.Int("cache_mib")) << 20} }
+
+// checkWarmup refuses a buffer and a cache that are not even one message.
+func (x *odpRun) checkWarmup() error {
+	if uint64(x.Int("buffer_mib"))<<20 < x.message {
+		return usage("buffer_mib=%d is less than one message of %d KiB: give more buffer_mib or a smaller message_kib", x.Int("buffer_mib"), x.message>>10)
+	}
+	if x.cache().holds(x.message) == 0 {
+		return usage("cache_mib=%d is less than one message of %d KiB, which stays pinned while it is sent: give more cache_mib or a smaller message_kib", x.Int("cache_mib"), x.message>>10)
+	}
+	return nil
 }
 
 func (x *odpRun) warmup() error {
@@ -62,10 +78,7 @@ func (x *odpRun) warmup() error {
 // warm is one series.
 func (x *odpRun) warm(w warming) (row Row, times []Row, err error) {
 	row.Set("row", "warmup").Set("scenario", "warmup").Set("series", w.name)
-	size := uint64(x.Int("buffer_mib")) << 20 / x.message * x.message
-	if size == 0 {
-		return row, nil, usage("buffer_mib=%d is less than one message of %d KiB", x.Int("buffer_mib"), x.message>>10)
-	}
+	size := uint64(x.Int("buffer_mib")) << 20
 	err = x.on("warmup, "+w.name, make([]testbed.HostConfig, 2), nil, func(t verbs.Thread, b *bed) error {
 		s, err := x.newSending(t, b, size, workload.EndpointOptions{Unprivileged: w.unprivileged, LockedMemoryMost: memlockDefault})
 		if err != nil && w.unprivileged && verbs.ErrnoOf(err) == syscall.ENOMEM { // the queues alone are more than may be locked
@@ -76,11 +89,7 @@ func (x *odpRun) warm(w warming) (row Row, times []Row, err error) {
 		if err != nil {
 			return err
 		}
-		for range x.Int("passes") {
-			for i := range s.slots() {
-				s.order = append(s.order, i)
-			}
-		}
+		s.passes = x.Int("passes")
 		return s.from.Do(t, "sender", func(t verbs.Thread) (err error) {
 			times, err = x.pass(t, b, s, w, &row)
 			return err
@@ -111,13 +120,13 @@ func (x *odpRun) pass(t verbs.Thread, b *bed, s *sending, w warming, row *Row) (
 	}
 	row.Set("setup_us", microseconds(t.Now()-start))
 	samples := []sample{{counters: map[string]uint64{}}}
-	taken, slots := 0, s.slots()
-	err := s.send(t, src, func(n int) {
-		if n < len(s.order) && n-taken < len(s.order)/mostSamples && (n < slots || taken >= slots) {
+	taken, slots, messages := 0, s.slots(), s.messages()
+	_, err := s.send(t, src, func(n int, bytes uint64) {
+		if n < messages && n-taken < messages/mostSamples && (n < slots || taken >= slots) {
 			return
 		}
 		taken = n
-		samples = append(samples, sample{at: s.delivered - start, bytes: uint64(n) * s.message, counters: b.grown(0)})
+		samples = append(samples, sample{at: s.delivered - start, bytes: bytes, counters: b.grown(0)})
 	})
 	if err != nil {
 		return nil, err
