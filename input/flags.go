@@ -3,6 +3,7 @@ package input
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -83,6 +84,29 @@ func NamesGiven(flags *pflag.FlagSet, names ...string) error {
 		if f := flags.Lookup(n); f != nil && f.Changed && f.Value.String() == "" {
 			return fmt.Errorf("--%s is empty: name the file or folder, or leave the flag out", n)
 		}
+	}
+	return nil
+}
+
+// Alone refuses the flags that are given beside one which has no use for them; with are those that it uses. Nothing is refused
+// where that one is not given.
+func Alone(flags *pflag.FlagSet, name string, with ...string) error {
+	if f := flags.Lookup(name); f == nil || !f.Changed || f.Value.String() == "false" {
+		return nil
+	}
+	var err error
+	flags.Visit(func(f *pflag.Flag) {
+		if err == nil && f.Name != name && !slices.Contains(with, f.Name) {
+			err = fmt.Errorf("--%s has no use for --%s: leave one of them out", name, f.Name)
+		}
+	})
+	return err
+}
+
+// Needs refuses a flag that says something about another one which is not given.
+func Needs(flags *pflag.FlagSet, name, other string) error {
+	if f, o := flags.Lookup(name), flags.Lookup(other); f != nil && f.Changed && (o == nil || !o.Changed) {
+		return fmt.Errorf("--%s is about --%s, which is not given: add it, or leave --%s out", name, other, name)
 	}
 	return nil
 }

@@ -80,6 +80,14 @@ func TestBadInput(t *testing.T) {
 		"agent's address":   {[]string{"agent", "--listen", "0.0.0.0:1"}, "did you mean --listen tcp:0.0.0.0:1?"},
 		"agent's socket":    {[]string{"agent", "--listen", "/run/x"}, "did you mean --listen unix:/run/x?"},
 		"endless faults":    {[]string{"--fault", "/dev/zero"}, "/dev/zero is longer than 1048576 bytes"},
+		"report of a list":  {[]string{"mutants", "--list", "--report", "x.json"}, "--list has no use for --report: leave one of them out"},
+		"matrix of a list":  {[]string{"mutants", "--list", "--matrix", "--filter", "RC"}, "--list has no use for --matrix"},
+		"all, and near":     {[]string{"mutants", "--matrix", "--near"}, "--matrix tries every case"},
+		"written needs":     {[]string{"list", "--capabilities", "--missing"}, "--capabilities has no use for --missing"},
+		"needs of an area":  {[]string{"list", "--capabilities", "RC"}, "those of all areas: leave out RC"},
+		"lockstep of hw":    {[]string{"--target=hw", "--lockstep"}, "--lockstep is for simulated programs"},
+		"profile of hw":     {[]string{"--target=hw", "--profile", "connectx-4"}, "--profile is that of a simulated device"},
+		"key of nobody":     {[]string{"--target=hw", "--peer-key", "k"}, "give its address with --peer"},
 		"peer":              {[]string{"--target=sim", "--peer", "unix:x"}, "add --target=hw"},
 	}
 	for name, tt := range tests {

@@ -48,6 +48,12 @@ func newList() *cobra.Command {
 			if o.done && o.missing {
 				return usagef("--done and --missing exclude each other: give one of them, or none for all cases")
 			}
+			if err := input.Alone(cmd.Flags(), "capabilities", "format"); err != nil {
+				return usagef("%w", err)
+			}
+			if o.capabilities && len(areas) > 0 {
+				return usagef("--capabilities are those of all areas: leave out %s", strings.Join(areas, " "))
+			}
 			if o.capabilities {
 				return listCapabilities(cmd.OutOrStdout(), o.format)
 			}

@@ -81,6 +81,12 @@ func runMutants(cmd *cobra.Command, o *mutantOptions) error {
 	if err != nil {
 		return err
 	}
+	if err := input.Alone(cmd.Flags(), "list", "filter"); err != nil {
+		return usagef("%w", err)
+	}
+	if o.matrix && o.near {
+		return usagef("--matrix tries every case, and --near only some: give one of them")
+	}
 	if o.list {
 		return listMutants(cmd.OutOrStdout(), mutants)
 	}

@@ -115,6 +115,12 @@ func (o *runOptions) check() error {
 	if !o.on("hw") && (o.device != "" || o.port != 0 || o.gidIndex >= 0 || o.peer != "" || o.peerKey != "") {
 		return usagef("--device, --port, --gid-index and --peer choose hardware: add --target=hw")
 	}
+	if o.lockstep && !o.on("sim") {
+		return usagef("--lockstep is for simulated programs: add --target=sim, or leave it out")
+	}
+	if o.peerKey != "" && o.peer == "" {
+		return usagef("--peer-key %s is for an agent: give its address with --peer", o.peerKey)
+	}
 	if !o.on("hw") && o.wire != os.Getenv("LAB_WIRE") {
 		return usagef("--wire watches the wire of hardware: add --target=hw (on the simulator, the cases have its wire without a flag)")
 	}

@@ -37,6 +37,9 @@ func runSuite(cmd *cobra.Command, o *runOptions) error {
 	if err := o.check(); err != nil {
 		return err
 	}
+	if !o.on("sim") && cmd.Flags().Changed("profile") {
+		return usagef("--profile is that of a simulated device: add --target=sim, or leave it out")
+	}
 	toStandard(cmd, &o.report, &o.junit)
 	if err := outfile.CheckFolder(); err != nil {
 		return &status{exitUsage, err}

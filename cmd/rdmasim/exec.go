@@ -31,6 +31,12 @@ func execCommand() *cobra.Command {
 No support for RDMA in the kernel and no privilege is needed. The exit status is that of
 the program, or 2 if it cannot be started.`,
 		RunE: func(c *cobra.Command, args []string) error {
+			if err := input.Alone(c.Flags(), "refused"); err != nil {
+				return &experiment.UsageError{Err: fmt.Errorf("exec: %w", err)}
+			}
+			if refused && len(args) > 0 {
+				return &experiment.UsageError{Err: errors.New("exec: --refused prints a list and runs no program: leave the program out, or the flag")}
+			}
 			if refused {
 				return exec.PrintRefused(c.OutOrStdout())
 			}
@@ -67,7 +73,7 @@ the program, or 2 if it cannot be started.`,
 			if cfg.Socket != "" && cfg.Guests == 0 {
 				return &experiment.UsageError{Err: errors.New("exec: --socket is for guests: give their number with --guests")}
 			}
-			if err := input.NamesGiven(c.Flags(), "pcap", "trace", "uar-log"); err != nil {
+			if err := errors.Join(input.NamesGiven(c.Flags(), "pcap", "trace", "uar-log"), input.Needs(c.Flags(), "pcap-limit", "pcap")); err != nil {
 				return &experiment.UsageError{Err: fmt.Errorf("exec: %w", err)}
 			}
 			if err := outfile.Distinct([]outfile.Named{{Flag: "--pcap", Path: cfg.Pcap}, {Flag: "--trace", Path: cfg.Trace}, {Flag: "--uar-log", Path: cfg.UARLog}, {Flag: "--socket", Path: cfg.Socket}}, nil); err != nil {

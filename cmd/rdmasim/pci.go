@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/rdmasim/rdmasim/attach/pci"
 	"github.com/rdmasim/rdmasim/experiment"
@@ -51,10 +52,12 @@ disconnects the guests. rdmasim vm boots a guest, too.`,
 type adapterFlags struct {
 	cfg          pci.Config
 	name, faults string
+	flags        *pflag.FlagSet
 }
 
 func (f *adapterFlags) add(c *cobra.Command) {
 	s := c.Flags()
+	f.flags = s
 	s.IntVar(&f.cfg.Functions, "functions", 1, "number of PCI functions; a switch joins them (two on Ethernet: a cable)")
 	s.StringVar(&f.name, "profile", profile.Default, "profile of the device")
 	s.Uint64Var(&f.cfg.Seed, "seed", 1, "seed of the device's random choices")
@@ -69,7 +72,10 @@ func (f *adapterFlags) add(c *cobra.Command) {
 // config reads the files that the flags name. Outputs are those beside the capture.
 func (f *adapterFlags) config(ctx context.Context, outputs ...outfile.Named) (*pci.Config, error) {
 	outputs = append(outputs, outfile.Named{Flag: "--pcap", Path: f.cfg.Pcap})
-	err := outfile.Distinct(outputs, []outfile.Named{{Flag: "--fault", Path: f.faults}})
+	err := input.Needs(f.flags, "pcap-limit", "pcap")
+	if err == nil {
+		err = outfile.Distinct(outputs, []outfile.Named{{Flag: "--fault", Path: f.faults}})
+	}
 	if err != nil {
 		return nil, &experiment.UsageError{Err: err}
 	}

@@ -56,6 +56,7 @@ func TestPCIRefusals(t *testing.T) {
 		{[]string{"--socket", socket, "--fault", filepath.Join(dir, "none")}, "--fault"},
 		{[]string{"--socket", socket, "--pcap", filepath.Join(dir, "no", "p")}, "no such file"},
 		{[]string{"--socket", socket, "guest"}, "guest"},
+		{[]string{"--socket", socket, "--pcap-limit", "1MiB"}, "--pcap-limit is about --pcap"},
 		{[]string{"--socket", socket, "--fault", faults, "--pcap", faults}, "--fault and --pcap are one file"},
 		{[]string{"--socket", socket, "--pcap", socket}, "--socket and --pcap are one file"},
 	} {

@@ -80,7 +80,7 @@ func checkGuest(c *cobra.Command, guest *vm.Config) error {
 		return err
 	}
 	if len(guest.Sockets) > 0 {
-		for _, name := range []string{"functions", "profile", "seed", "pcap", "pcap-limit", "fault", "verbose"} {
+		for _, name := range []string{"functions", "profile", "seed", "pcap", "pcap-limit", "fault", "blueflame", "verbose"} {
 			if c.Flags().Changed(name) {
 				return fmt.Errorf("--%s is for the process that has the adapters: give it to the rdmasim pci of --connect", name)
 			}

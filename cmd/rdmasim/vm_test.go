@@ -39,6 +39,7 @@ func TestGuestRefusals(t *testing.T) {
 		{[]string{"--connect", filepath.Join(dir, "none")}, "there is no such socket: start rdmasim pci"},
 		{[]string{"--connect", dir}, "there is no such socket"},
 		{[]string{"--connect", socket, "--functions", "2"}, "--functions is for the process that has the adapters"},
+		{[]string{"--connect", socket, "--blueflame"}, "--blueflame is for the process that has the adapters"},
 		{[]string{"--connect", socket, "--pcap", filepath.Join(dir, "p")}, "--pcap is for the process"},
 		{[]string{"--pcap", filepath.Join(dir, "x"), "--dmesg", filepath.Join(dir, "x")}, "--dmesg and --pcap are one file"},
 		{[]string{"--dmesg", filepath.Join(dir, "none", "x")}, "no such file or directory"},

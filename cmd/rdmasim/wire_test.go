@@ -65,6 +65,9 @@ func TestWrongUsage(t *testing.T) {
 		{[]string{"run", "stream.yaml", "-o", ""}, "--output is empty: name the file or folder, or leave the flag out"},
 		{[]string{"run", "stream.yaml", "--pcap="}, "--pcap is empty"},
 		{[]string{"run", "uar-sharing", "--counters"}, "--counters are those of a scenario"},
+		{[]string{"exec", "--refused", "--", "true"}, "--refused prints a list and runs no program"},
+		{[]string{"exec", "--refused", "--pcap", "x"}, "--refused has no use for --pcap"},
+		{[]string{"exec", "--pcap-limit", "1MiB", "--", "true"}, "--pcap-limit is about --pcap, which is not given"},
 		{[]string{"validate", "--format", "jsn"}, `did you mean "json"?`},
 	} {
 		if code, out := rdmasim(t, c.args...); code != exitUsage || !strings.Contains(out, c.want) {
