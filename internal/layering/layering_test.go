@@ -65,6 +65,7 @@ var allowed = map[string][]string{
 	"internal/deadcode": {},
 	"internal/modes":    {"verbs", "fault", "sim", "experiment"},
 	"internal/readme":   {},
+	"internal/scripts":  {},
 	"internal/tshark":   {"roce"},
 }
 
