@@ -130,6 +130,9 @@ func cmdCreateMKey(d *Device, in, out []byte) prm.Status {
 	case !c.Length64() && c.StartAddr()+c.Len() < c.StartAddr() && c.StartAddr()+c.Len() != 0:
 		return prm.StatusBadParam
 	}
+	if !d.keys.Room(2 * units) {
+		return prm.StatusNoRes
+	}
 	n, ok := d.keyNums.alloc()
 	if !ok {
 		return prm.StatusLimErr

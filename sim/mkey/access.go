@@ -34,10 +34,11 @@ const (
 	Fault              // an entry is not present, or lacks a right, of a key whose pages come on demand
 	NotModelled        // a kind of key that is not modelled
 	NotFree            // the key is in use, and must not be
+	NoMemory           // the entries of all keys would take more than MaxWords
 	results
 )
 
-var resultNames = [results]string{"ok", "no such key", "free key", "key of another PD", "key of another QP", "outside the key's range", "right missing", "page not present", "page to be paged in", "kind of key not modelled", "key in use"}
+var resultNames = [results]string{"ok", "no such key", "free key", "key of another PD", "key of another QP", "outside the key's range", "right missing", "page not present", "page to be paged in", "kind of key not modelled", "key in use", "no memory for entries"}
 
 func (r Result) String() string {
 	if r < results {

@@ -58,6 +58,7 @@ type Table struct {
 	dumpFill     *Key   // by which writes go nowhere and reads give zeros; nil: none
 	dumpFillMKey uint32
 	users        map[uint32]int // keys of a PD; looked up, never walked
+	words        int            // that the entries of all keys take
 	broken       rule.Broken
 	Failed       [results]uint64 // checks that failed, by result
 }
@@ -124,6 +125,7 @@ func (t *Table) At(index uint32) *Key {
 func (t *Table) Remove(index uint32) {
 	t.count(t.keys[index].PD, -1)
 	t.keys[index].bind(window{})
+	t.words -= t.keys[index].words()
 	t.keys[index] = nil
 }
 
@@ -151,6 +153,7 @@ func (t *Table) Insert(index uint32, c prm.MKC, entries prm.MTT, entryRights boo
 		t.keys = append(t.keys, nil)
 	}
 	t.keys[index] = k
+	t.words += k.words()
 	t.count(k.PD, 1)
 	return k
 }

@@ -38,10 +38,15 @@ func (t *Table) update(u Queue, mkey uint32, umr prm.UMRCtrlSegment, c prm.MKC, 
 		return r
 	}
 	mask, to := umr.MKeyMask(), window{}
+	before := k.words()
+	defer func() { t.words += k.words() - before }()
 	switch {
 	case k.mode != prm.MKeyModeKLM || u.FastRegister && len(list) > 0:
 		if r := k.checkLoad(u, umr, c, list); r != OK {
 			return r
+		}
+		if !t.Room(k.growth(umr, list)) {
+			return NoMemory
 		}
 		k.load(umr, c, list)
 	case len(list) > 0:
@@ -53,7 +58,7 @@ func (t *Table) update(u Queue, mkey uint32, umr prm.UMRCtrlSegment, c prm.MKC, 
 	t.apply(k, mask, c)
 	if k.mode == prm.MKeyModeKLM && (!k.inUse() || to.region != nil) {
 		k.bind(to)
-		k.children = k.children[:0]
+		k.children = nil
 	}
 	return OK
 }

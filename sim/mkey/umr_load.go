@@ -79,9 +79,7 @@ func (k *Key) load(umr prm.UMRCtrlSegment, c prm.MKC, list []byte) {
 		k.setPageSize(k.newPageSize(umr.MKeyMask(), c))
 	}
 	if k.mode != prm.MKeyModeMTT {
-		for n := at + len(list)/xltUnit; len(k.children) < n; {
-			k.children = append(k.children, child{})
-		}
+		k.children = lengthened(k.children, at+len(list)/xltUnit)
 		for i := range len(list) / xltUnit {
 			e := prm.KLM(list[i*xltUnit : (i+1)*xltUnit])
 			k.children[at+i] = child{e.MKey(), e.VA(), e.ByteCount()}
@@ -95,12 +93,18 @@ func (k *Key) load(umr prm.UMRCtrlSegment, c prm.MKC, list []byte) {
 		}
 		return
 	}
-	for n := 2*at + entries.Count(); len(k.entries) < n; {
-		k.entries = append(k.entries, 0)
-	}
+	k.entries = lengthened(k.entries, 2*at+entries.Count())
 	for i := range entries.Count() {
 		k.entries[2*at+i] = entries.Addr(i) | entries.Rights(i)
 	}
+}
+
+// lengthened has n elements at least.
+func lengthened[E any](s []E, n int) []E {
+	if n <= len(s) {
+		return s
+	}
+	return append(s, make([]E, n-len(s))...)
 }
 
 // setPageSize takes the logarithm of a size.
