@@ -33,6 +33,31 @@ func discardedAtAnyMoment(c *spec.C) {
 	}
 }
 
+// unmappedAfterARace has a peer ask for a page that nobody has touched, and brings it by a prefetch meanwhile, at other moments
+// of the page fault. A request that has completed waits for no page any more: its page may go, and the connection lives.
+func unmappedAfterARace(c *spec.C) {
+	e := kit.Open(c)
+	o := options()
+	o.MinRNRTimer = 1 // the shortest
+	p, own, other := e.Pair(c, o), e.Buffer(c, kit.Page, kit.AllAccess), e.Buffer(c, kit.Page, kit.AllAccess)
+	const step, moments = 10 * time.Microsecond, 60
+	for i := range moments {
+		raced := e.Paged(c, 2*kit.Page, kit.AllAccess)
+		request := kit.Write(1, raced, 0, own.SGE(0, 8))
+		if i%2 > 0 {
+			request = kit.Read(1, raced, 0, own.SGE(0, 8))
+		}
+		p.A.Post(c, request)
+		c.T.Sleep(time.Duration(i/2) * step)
+		page := []verbs.SGE{raced.SGE(0, kit.Page)}
+		c.NoErr("prefetch", e.PD.AdviseMR(c.T, verbs.AdvisePrefetchWrite, verbs.AdviseFlush, page))
+		c.Status("request whose page was prefetched", kit.PollOne(c, p.A.SendCQ), verbs.WCSuccess)
+		kit.Must(c, "munmap of the page", raced.Pages(c).UnmapPart(c.T, 0, kit.Page))
+		c.T.Sleep(time.Millisecond) // longer than a page fault takes
+		c.Status("another request on the connection", p.A.PostAndPoll(c, kit.Write(2, other, 0, own.SGE(0, 8))), verbs.WCSuccess)
+	}
+}
+
 // remappedUnderWrites puts other memory under a region while writes to it are under way, at other moments. A second mapping
 // shows the old page: nothing reaches it any more when the call has returned.
 func remappedUnderWrites(c *spec.C) {

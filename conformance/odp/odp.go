@@ -73,6 +73,7 @@ func Register(s *spec.Suite) {
 	s.Case("ODP-059", sharedReceives)
 	s.Case("ODP-060", beyondTheLastAddress)
 	s.Case("ODP-061", discardedAtAnyMoment)
+	s.Case("ODP-062", unmappedAfterARace)
 }
 
 // pinnedPagesStay puts other memory under a pinned region: the device keeps to the pages that

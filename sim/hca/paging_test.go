@@ -2,6 +2,7 @@ package hca
 
 import (
 	"bytes"
+	"fmt"
 	"testing"
 
 	"github.com/rdmasim/rdmasim/prm"
@@ -274,4 +275,54 @@ func TestPageTakenFromAnAtomic(t *testing.T) {
 			t.Fatalf("taken at %v: the counter is %d", at, got)
 		}
 	}
+}
+
+// TestAnswersComeAfterTheResume brings the absent page in as soon as the peer's request has met it: until the driver has
+// answered the fault, the request is carried out no time it comes again, and others of its side neither.
+func TestAnswersComeAfterTheResume(t *testing.T) {
+	for _, op := range []prm.WQEOpcode{prm.WQEOpRDMAWrite, prm.WQEOpSend, prm.WQEOpRDMARead, prm.WQEOpAtomicFA} {
+		for _, selective := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%#x, selective repeat %v", op, selective), func(t *testing.T) {
+				p := pagedParams()
+				p.SelectiveRepeat = selective
+				ha, hb, a, b, _, _ := twoHosts(t, p, 1, defaults())
+				pa, pb := newPager(t, ha, 1, a), newPager(t, hb, 2, b)
+				pa.in(0)
+				pb.in(1)
+				if op == prm.WQEOpSend {
+					b.recv(pb.region.sge(0, 8))
+					b.recv(pb.region.sge(4096, 8))
+				}
+				for page := range uint64(2) {
+					a.post(wr{op: op, rkey: pb.region.rkey, raddr: pb.region.va + 4096*page, sges: []sge{pa.region.sge(0, 8)}, swap: 1})
+				}
+				run(t, ha.e, 5*sim.Microsecond)
+				pb.in(0)
+				was := pb.bytes(0, 8192)
+				run(t, ha.e, 200*sim.Microsecond) // the event has been written, and the RNR timer has ended many times
+				early := !a.scq.empty() || !b.rcq.empty() || !bytes.Equal(pb.bytes(0, 8192), was)
+				if early || hb.d.c.RnrNaksSent < 5 || hb.d.faults.Out() != 1 || a.state() != prm.QPStateRTS {
+					t.Errorf("before the answer: carried out: %v, %d RNR NAKs, %d faults are out, state %d", early, hb.d.c.RnrNaksSent, hb.d.faults.Out(), a.state())
+				}
+				pb.serve(never)
+				run(t, ha.e, 100*sim.Microsecond)
+				for range 2 {
+					a.scq.expect(prm.CQEReq)
+					if op == prm.WQEOpSend {
+						b.rcq.expect(prm.CQERespSend)
+					}
+				}
+				if pb.faults != 1 {
+					t.Errorf("%d faults", pb.faults)
+				}
+			})
+		}
+	}
+}
+
+// empty says whether there is no completion.
+func (q *tCQ) empty() bool {
+	ci := q.ci
+	defer func() { q.ci = ci }()
+	return q.poll() == nil
 }

@@ -21,6 +21,7 @@ type responder struct {
 	rwe        bool
 	rae        bool
 	recvOpen   bool // a SEND has a receive WQE
+	paging     bool // a fault is out on WriteSide
 	ackDue     bool
 	ackSet     bool // an ACK event is set
 	nakSet     bool
@@ -222,6 +223,7 @@ func (q *responder) dropFaults() {
 			q.faults[i] = 0
 		}
 	}
+	q.paging = false
 }
 
 // sourceWait is the READ whose source is absent.

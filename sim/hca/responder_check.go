@@ -18,6 +18,7 @@ const (
 	mustWait             // for a receive WQE; nothing has changed, and the packet is looked at again
 	outOfOrder           // a packet before it is missing
 	duplicate            // it was executed before
+	suspended            // the driver has yet to answer a page fault of this side
 	noReceive            // there is no receive WQE
 	invalid              // invalid request
 	noAccess             // a memory key does not allow it
@@ -47,6 +48,8 @@ func (q *responder) checkRC(p *roce.Packet, info *roce.OpInfo) verdict {
 		return outOfOrder
 	case ahead < 0 && !q.breaks(rule.DuplicatesAreNotExecuted):
 		return duplicate
+	case q.awaitsDriver(info):
+		return suspended
 	case !q.follows(info):
 		return invalid
 	case !q.supports(info):
@@ -100,6 +103,8 @@ func (q *responder) checkUC(p *roce.Packet, info *roce.OpInfo) verdict {
 // checkUD is the order for datagrams.
 func (q *responder) checkUD(p *roce.Packet, info *roce.OpInfo) verdict {
 	switch {
+	case q.awaitsDriver(info):
+		return suspended
 	case !q.hasReceive(info):
 		return q.awaitReceive()
 	case p.PayloadLen() > q.mtu && !q.breaks(rule.DatagramsFitTheMTU):
@@ -192,6 +197,12 @@ func (q *responder) fillDatagram(p *roce.Packet) verdict {
 		return q.unscattered()
 	}
 	return passed
+}
+
+// awaitsDriver says whether the packet needs the side of the queue that stands still for a page fault: READs have one of their own,
+// which stands still when their turn comes.
+func (q *responder) awaitsDriver(info *roce.OpInfo) bool {
+	return q.paging && info.Class != roce.ClassReadRequest && !q.breaks(rule.FaultHoldsItsSide)
 }
 
 // follows is the opcode sequence: a packet continues the message that is arriving, or
@@ -334,6 +345,8 @@ func (q *responder) refuse(v verdict, p *roce.Packet) {
 	case duplicate:
 		q.qs.add(prm.QCDuplicateRequest)
 		q.answerAgain(p)
+	case suspended:
+		q.notReady()
 	case noReceive:
 		q.qs.add(prm.QCOutOfBuffer)
 		q.notReady()

@@ -8,7 +8,9 @@ import (
 )
 
 // A responder that meets an absent page has the peer try again: it answers with an RNR NAK, of the QP's own timer, and
-// nothing has changed. What an unreliable peer has sent is lost. That atomics do so too is assumed.
+// nothing has changed. It stands still until the driver has answered the fault, also when the page is there before (Lesokhin et al.,
+// ASPLOS 2017, section 4: the firmware suspends the queue's side, and the driver resumes it). What an unreliable peer has sent is
+// lost. That atomics do so too is assumed.
 
 // targetFault is a request of which the target is absent.
 func (q *responder) targetFault(p *roce.Packet) {
@@ -49,6 +51,7 @@ func (q *responder) awaitPages(f odp.Fault) {
 			q.fatal(roce.NAKRemoteAccess)
 			return
 		}
+		q.paging = true
 	}
 	q.notReady()
 }

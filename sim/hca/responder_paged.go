@@ -11,6 +11,7 @@ import (
 func (q *responder) pagesCame(s odp.Side, wqe, failed bool) {
 	failed = failed && !q.breaks(rule.LostPagesFailThePeer)
 	q.faults[s-odp.WriteSide] = 0
+	q.paging = q.faults[0] != 0
 	switch {
 	case !failed || !q.takesRequests():
 	case s == odp.ReadSide:

@@ -112,6 +112,10 @@ func (q *responder) popItem() {
 // wait: for its turn, or for room.
 func (q *responder) respondRead(r *response) bool {
 	u := q.u
+	if q.sourceAwaited() {
+		q.readLater(r)
+		return true
+	}
 	if !q.readGrant {
 		var m miss
 		u.caches.touchQP(q.cachedQP, &m)
@@ -212,8 +216,7 @@ func (q *responder) answerAtomicWrite(r *response) {
 	q.u.port.enqueue(&q.sender, &q.rtx, q.u.getSlot(f))
 }
 
-// sourceFault ends the response to a READ, whose source is absent from here on. The peer asks for the rest of it again,
-// and for all behind it.
+// sourceFault ends the response to a READ, whose source is absent from here on.
 func (q *responder) sourceFault(r *response) {
 	w := &q.faults[odp.ReadSide-odp.WriteSide]
 	if *w == 0 {
@@ -226,8 +229,21 @@ func (q *responder) sourceFault(r *response) {
 		}
 		q.source = sourceWait{r.psn, r.msn}
 	}
-	q.sendAck(r.psn, r.msn, roce.RNRSyndrome(uint8(q.context().MinRNRNAK())))
-	q.u.standStill()
+	q.readLater(r)
+}
+
+// sourceAwaited says whether READs stand still for a page fault.
+func (q *responder) sourceAwaited() bool {
+	return q.faults[odp.ReadSide-odp.WriteSide] != 0 && !q.breaks(rule.FaultHoldsItsSide)
+}
+
+// readLater has the peer ask again for a READ, and for all behind it. One behind the READ that waits for its source gets no answer,
+// since the peer comes back for that one first.
+func (q *responder) readLater(r *response) {
+	if roce.CmpPSN(r.psn, q.source.psn) <= 0 || q.breaks(rule.FaultHoldsItsSide) {
+		q.sendAck(r.psn, r.msn, roce.RNRSyndrome(uint8(q.context().MinRNRNAK())))
+		q.u.standStill()
+	}
 	for _, dropped := range q.items[q.itemHead+1:] { // the peer asks for them again, and others may take their places
 		q.saved.answered(dropped.saved)
 	}

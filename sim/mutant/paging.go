@@ -35,4 +35,5 @@ var paging = []Mutant{
 	{Name: "landed-data-lost", Area: "ODP", broken: rule.LandingIsAskedForAgain, Killers: []string{"ODP-006"}},
 	{Name: "answer-to-the-other-side", Area: "ODP", broken: rule.AnswerReachesItsSide, Killers: []string{"ODP-004"}},
 	{Name: "fault-of-the-next-request", Area: "ODP", broken: rule.FaultNamesItsRequest, Killers: []string{"ODP-004"}},
+	{Name: "paged-request-overtakes-answer", Area: "ODP", broken: rule.FaultHoldsItsSide, Killers: []string{"ODP-062"}},
 }

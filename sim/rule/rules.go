@@ -79,6 +79,7 @@ const (
 	LandingIsAskedForAgain
 	AnswerReachesItsSide
 	FaultNamesItsRequest
+	FaultHoldsItsSide
 )
 
 // Rules of memory keys, a step of a check each.
@@ -264,6 +265,7 @@ var sentences = [...]string{
 	LandingIsAskedForAgain:                "Data that found no place is asked for again",
 	AnswerReachesItsSide:                  "The driver's answer resumes what has met the page fault",
 	FaultNamesItsRequest:                  "A page fault names the work request that has met it",
+	FaultHoldsItsSide:                     "A responder that has met an absent page carries nothing out before the driver has answered",
 
 	RecordBeforeDoorbell:    "The doorbell record is written before the doorbell is rung",
 	SendRecordIsItsOwn:      "A send counts in the send counter of the doorbell record",

@@ -119,7 +119,7 @@ func (w *pagingWorld) run(t verbs.Thread, p *pagingProgram) {
 	if _, err := w.bed.Wire().ClearRules(t); err != nil {
 		w.fail("rules: %w", err)
 	}
-	if w.down || w.late(t, q) {
+	if w.down {
 		w.connect(t, q, true)
 	}
 	t.Sleep(time.Duration(p.settle) * time.Microsecond)
@@ -127,24 +127,6 @@ func (w *pagingWorld) run(t verbs.Thread, p *pagingProgram) {
 	w.peer(t, peers.forget)
 	w.look(t, p, q)
 	w.renew(t, p, q)
-}
-
-// late says whether the peer's QP has gone to ERR after all: a request was carried out when its pages were there, and only then the driver
-// answered its fault, by an error, since the key was another one by now.
-func (w *pagingWorld) late(t verbs.Thread, q int) (late bool) {
-	for _, g := range w.sides[1].gaps {
-		late = late || g.explicit
-	}
-	if !late {
-		return false
-	}
-	t.Sleep(time.Millisecond)
-	w.peer(t, func(t verbs.Thread) {
-		a, _, err := w.sides[1].qps[q].Query(t, verbs.QPMaskState)
-		w.must("query", err)
-		late = a.State == verbs.QPSErr
-	})
-	return late
 }
 
 // receive posts the receives of a program.
