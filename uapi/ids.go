@@ -43,6 +43,7 @@ const (
 	QPDestroy       = 1
 	DMMRReg         = 0
 	MRDestroy       = 1
+	MRAdvise        = 2
 	DMAlloc         = 0
 	DMFree          = 1
 	MWDestroy       = 0
@@ -145,6 +146,11 @@ const (
 	DMMRDM     = 5
 	DMMRLKey   = 6
 	DMMRRKey   = 7
+
+	MRAdvisePD     = 0
+	MRAdviseAdvice = 1
+	MRAdviseFlags  = 2
+	MRAdviseRanges = 3
 
 	UARAllocHandle   = driverNS
 	UARAllocType     = driverNS + 1

@@ -112,6 +112,19 @@ func (r RegMRResp) SetLKey(v uint32)     { le.PutUint32(r[4:], v) }
 func (r RegMRResp) RKey() uint32         { return le.Uint32(r[8:]) }
 func (r RegMRResp) SetRKey(v uint32)     { le.PutUint32(r[8:], v) }
 
+// SGE is a range under a key (struct ib_uverbs_sge).
+type SGE []byte
+
+// SGESize is its length in bytes.
+const SGESize = 16
+
+func (s SGE) Addr() uint64       { return le.Uint64(s[0:]) }
+func (s SGE) SetAddr(v uint64)   { le.PutUint64(s[0:], v) }
+func (s SGE) Length() uint32     { return le.Uint32(s[8:]) }
+func (s SGE) SetLength(v uint32) { le.PutUint32(s[8:], v) }
+func (s SGE) LKey() uint32       { return le.Uint32(s[12:]) }
+func (s SGE) SetLKey(v uint32)   { le.PutUint32(s[12:], v) }
+
 // CreateCompChannelResp is the answer to CREATE_COMP_CHANNEL (struct ib_uverbs_create_comp_channel_resp).
 type CreateCompChannelResp []byte
 

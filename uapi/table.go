@@ -55,6 +55,11 @@ func (s Spec) optional() Spec {
 	return s
 }
 
+func (s Spec) mandatory() Spec {
+	s.Mandatory = true
+	return s
+}
+
 // anyLen is a length from least up (UVERBS_ATTR_MIN_SIZE).
 func anyLen(id uint16, k Kind, least uint16) Spec {
 	return Spec{ID: id, Kind: k, Min: least, Max: math.MaxUint16}
@@ -97,6 +102,9 @@ var methods = [...]Method{
 	{ObjectMR, DMMRReg, "DM_MR_REG", []Spec{
 		object(DMMRHandle, ObjectNew), in(DMMROffset, 8), in(DMMRLength, 8), object(DMMRPD, ObjectIn),
 		{ID: DMMRAccess, Kind: PtrIn, Min: 4, Max: 8, Mandatory: true}, object(DMMRDM, ObjectIn), out(DMMRLKey, 4), out(DMMRRKey, 4)}, false},
+	{ObjectMR, MRAdvise, "ADVISE_MR", []Spec{
+		object(MRAdvisePD, ObjectIn), in(MRAdviseAdvice, 8), {ID: MRAdviseFlags, Kind: PtrIn, Min: 4, Max: 8, Mandatory: true},
+		anyLen(MRAdviseRanges, PtrIn, SGESize).mandatory()}, false},
 	{ObjectDM, DMAlloc, "DM_ALLOC", []Spec{
 		object(DMAllocHandle, ObjectNew), in(DMAllocLength, 8), in(DMAllocAlignment, 4),
 		out(DMAllocStartOffset, 8), out(DMAllocPageIndex, 2).optional(), in(DMAllocType, 8).optional()}, false},

@@ -34,6 +34,7 @@ var views = []struct {
 	{AllocPDResp(nil), 4, false},
 	{RegMR(nil), 40, false},
 	{RegMRResp(nil), 12, false},
+	{SGE(nil), 16, false},
 	{CreateCompChannelResp(nil), 4, false},
 	{DestroyCQResp(nil), 8, false},
 	{DestroyQPResp(nil), 4, false},

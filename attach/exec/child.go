@@ -35,6 +35,7 @@ type order struct {
 	Args    []string
 	Env     []string // variables beyond those of the session
 	Mount   bool     // try mounts
+	ODP     bool     // hand over what changes memory
 	WorkDir string
 	Devices []tree.Device
 }
@@ -89,7 +90,7 @@ func child() {
 		answer(report{Err: fmt.Sprintf("no_new_privs: %v", err)}, -1)
 		return
 	}
-	fd, err := seccomp.Install(seccomp.Compile(rules(!r.Mounted)))
+	fd, err := seccomp.Install(seccomp.Compile(rules(!r.Mounted, o.ODP)))
 	if err != nil {
 		answer(report{
 			Err: err.Error(), Outer: errors.Is(err, seccomp.ErrOuterListener), Kernel: errors.Is(err, seccomp.ErrNoNotification),

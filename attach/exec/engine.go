@@ -133,6 +133,8 @@ func (e *engine) run() {
 	sharedmem.SurviveFaults()
 	defer close(e.done)
 	defer e.cpuLoad.close()
+	// The programs of the simulation, which belong to the driver, end on the thread that started them.
+	defer e.m.eng.Close()
 	// This thread keeps one of Go's processors while it spins and sleeps; the other
 	// goroutines need some too, however few CPUs there are.
 	runtime.GOMAXPROCS(max(minProcs, runtime.GOMAXPROCS(0)))

@@ -46,6 +46,8 @@ type Config struct {
 	// copies work requests and completions. Otherwise the device shares that memory with
 	// programs that do not choose its place themselves.
 	CopyQueues bool
+	// NoODP takes on-demand paging away from the devices. Programs whose memory is not watched pay nothing for changes of it.
+	NoODP bool
 	// Grace is how long the program may take to end after SIGTERM or SIGHUP, before it is killed
 	// with its children (0: 5 s).
 	Grace time.Duration

@@ -48,7 +48,10 @@ type device struct {
 }
 
 func newMachine(cfg *Config) (*machine, error) {
-	p, trace := withoutPaging(cfg.Profile.Resolved()), cfg.Trace != ""
+	p, trace := cfg.Profile.Resolved(), cfg.Trace != ""
+	if cfg.NoODP {
+		p = withoutPaging(p)
+	}
 	m := &machine{eng: sim.New(sim.Options{Seed: cfg.Seed}), mem: mem.New(kernelMemory), prof: p, macs: map[netip.Addr]kernel.MAC{}, flush: func() {}}
 	if trace {
 		m.eng.Spans = &sim.Spans{}
@@ -206,7 +209,7 @@ func (m *machine) close() error {
 	return m.net.Close()
 }
 
-// withoutPaging is a profile whose devices do not page on demand: the memory of a program outside cannot be watched yet.
+// withoutPaging is a profile whose devices do not page on demand.
 func withoutPaging(p *profile.Profile) *profile.Profile {
 	c := p.Clone()
 	c.HCA.ODP = odp.Params{}

@@ -55,10 +55,28 @@ func (n *notifier) answer(x *seccomp.Notif) {
 		n.askedForDevices.Store(true)
 		_ = n.l.Fail(x.ID, unix.EPROTONOSUPPORT)
 	case unix.SYS_MMAP:
-		n.s.eng.do(func() { n.mmap(x) })
+		n.mapping(x)
+	case unix.SYS_MUNMAP, unix.SYS_MREMAP, unix.SYS_BRK, unix.SYS_REMAP_FILE_PAGES, unix.SYS_SHMDT, unix.SYS_SHMAT, unix.SYS_MPROTECT,
+		unix.SYS_PKEY_MPROTECT, unix.SYS_MADVISE, unix.SYS_FORK, unix.SYS_CLONE, unix.SYS_CLONE3:
+		n.memory(x)
 	default:
 		n.path(x)
 	}
+}
+
+// mapping answers an mmap: one that may be of a device file, or one that takes the place of what is mapped.
+func (n *notifier) mapping(x *seccomp.Notif) {
+	flags := x.Args[3]
+	if flags&unix.MAP_TYPE != unix.MAP_SHARED || flags&unix.MAP_ANONYMOUS != 0 {
+		n.memory(x)
+		return
+	}
+	n.s.eng.do(func() {
+		if flags&unix.MAP_FIXED != 0 && n.s.procs.streams.Watched() {
+			n.forget(x)
+		}
+		n.mmap(x)
+	})
 }
 
 // ioctl runs on the engine's thread.

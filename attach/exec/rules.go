@@ -34,8 +34,8 @@ const (
 )
 
 // rules is the filter: what the supervisor has to see, and what would stop it. With paths it answers path
-// calls too.
-func rules(paths bool) []seccomp.Rule {
+// calls too, and with odp it sees what changes the memory of programs.
+func rules(paths, odp bool) []seccomp.Rule {
 	r := []seccomp.Rule{
 		{Nr: unix.SYS_IOCTL, Tests: []seccomp.Test{{Arg: 1, Value: rdmaIoctl}}, Ret: seccomp.Notify},
 		// Libraries ask for the devices by netlink first; without it they look into
@@ -48,6 +48,9 @@ func rules(paths bool) []seccomp.Rule {
 			seccomp.Test{Arg: 2, Value: unix.PROT_WRITE}), Ret: seccomp.Notify},
 	}
 	r = append(r, faultRules()...)
+	if odp {
+		r = append(r, memoryRules()...)
+	}
 	if !paths {
 		return r
 	}

@@ -73,7 +73,7 @@ func start(cfg *Config, path string, devices []tree.Device) (s *started, err err
 	if err := s.work.Make(); err != nil {
 		return s, &UsageError{err}
 	}
-	o := order{Path: path, Args: cfg.Args, Mount: os.Geteuid() == 0 && !cfg.PathCalls, WorkDir: s.work.Path, Devices: devices}
+	o := order{Path: path, Args: cfg.Args, Mount: os.Geteuid() == 0 && !cfg.PathCalls, ODP: !cfg.NoODP, WorkDir: s.work.Path, Devices: devices}
 	if !cfg.CopyQueues {
 		o.Env = shareEnv()
 	}

@@ -23,6 +23,7 @@ func execCommand() *cobra.Command {
 	var cfg exec.Config
 	var name, uar, queues, memory string
 	var verbose, refused bool
+	odp := true
 	c := &cobra.Command{
 		Use:   "exec [flags] -- PROGRAM ARGS...",
 		Short: "Run unmodified RDMA programs on the simulated adapter",
@@ -79,7 +80,7 @@ the program, or 2 if it cannot be started.`,
 			if err := outfile.Distinct([]outfile.Named{{Flag: "--pcap", Path: cfg.Pcap}, {Flag: "--trace", Path: cfg.Trace}, {Flag: "--uar-log", Path: cfg.UARLog}, {Flag: "--socket", Path: cfg.Socket}}, nil); err != nil {
 				return &experiment.UsageError{Err: fmt.Errorf("exec: %w", err)}
 			}
-			cfg.Args, cfg.Profile = args, p
+			cfg.Args, cfg.Profile, cfg.NoODP = args, p, !odp
 			status, err := exec.Run(c.Context(), &cfg)
 			var bad *exec.UsageError
 			switch {
@@ -111,6 +112,7 @@ the program, or 2 if it cannot be started.`,
 	f.StringVar(&memory, "limit-memory", "", "how much memory may be registered at a time, as a `size` such as 8GiB (default: what this machine has)")
 	f.StringVar(&uar, "uar", "static", "doorbell registers that the library gets: static (a table), or dynamic (a UAR page for each thread domain)")
 	f.StringVar(&queues, "queues", "shared", "memory of the queues: shared with the device where the library allows it, or copied")
+	f.BoolVar(&odp, "odp", true, "on-demand paging, as far as the profile's device has it; without it no call that changes the memory of a program waits for the supervisor")
 	f.BoolVarP(&verbose, "verbose", "v", false, "print why calls of the program are refused")
 	f.BoolVar(&refused, "refused", false, "list what is not available to programs, and what they see instead")
 	f.BoolVar(&cfg.PathCalls, "path-calls", false, "as root, show the device files to the program as for an ordinary user: by answering its path calls, without mounts")

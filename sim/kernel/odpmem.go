@@ -91,7 +91,7 @@ func (o *odpMem) find(va, n uint64, how pageFlags) ([]foundPage, error) {
 		return o.snapshot(first, end)
 	}
 	space := o.proc.Space
-	if (end-first)>>mem.PageShift > space.Memory().Size()>>mem.PageShift {
+	if (end-first)>>mem.PageShift > o.proc.ram() {
 		return nil, fmt.Errorf("[%#x, +%#x) is more than there is memory: %w", va, n, syscall.ENOMEM)
 	}
 	flags, rights := mem.RangeFlags(0), uint64(prm.MTTRead)

@@ -29,8 +29,8 @@ func (m *mr) registerPaged(k *call, addr, length uint64) error {
 	if !d.caps.odp.support {
 		return fmt.Errorf("the device has no on-demand paging: %w", d.p.Paging.refusal())
 	}
-	if m.u.proc.Space.Foreign() {
-		return fmt.Errorf("on-demand paging of a process outside: %w", syscall.EOPNOTSUPP)
+	if !m.u.proc.Space.HasPageTables() {
+		return fmt.Errorf("on-demand paging of a process whose pages nobody sees: %w", d.p.Paging.refusal())
 	}
 	k.work += d.p.RegMRBase
 	if _, err := k.umrs(); err != nil {

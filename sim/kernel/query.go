@@ -48,7 +48,7 @@ func (u *Ucontext) QueryDevice(c Caller) (a verbs.DeviceAttrEx, err error) {
 	a.MaxDMSize = k.memic.max
 	a.PhysPortCntEx = uint32(k.ports)
 	a.CQEComp = k.compression()
-	if k.odp.support && !u.proc.Space.Foreign() { // the pages of a process outside are not seen
+	if k.odp.support && u.proc.Space.HasPageTables() {
 		a.ODPGeneralCaps, a.ODPRC, a.ODPUD, a.ODPXRC = k.odp.general(), k.odp.rc, k.odp.ud, k.odp.xrc
 	}
 	if u.bfregs != nil {

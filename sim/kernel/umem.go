@@ -51,6 +51,14 @@ func (r *RAM) take(n uint64) error {
 	return nil
 }
 
+// ram is how many pages of memory the process's host has.
+func (p *Process) ram() uint64 {
+	if p.RAM != nil {
+		return p.RAM.Pages
+	}
+	return p.Space.Memory().Size() >> mem.PageShift
+}
+
 func (r *RAM) give(n uint64) {
 	if r != nil {
 		r.Pinned -= n

@@ -19,7 +19,8 @@ type Prober interface {
 
 // Physical addresses of foreign pages: a bit that no memory reaches, the slot of the
 // space, and the virtual address itself. So pages that are neighbours in the process
-// are neighbours on the bus, equally aligned, and translations of any page size fit.
+// are neighbours on the bus, equally aligned, and translations of any page size fit. A translation cannot be stale in
+// its bytes either: it leads to what the process has at the address at that time.
 const (
 	foreignPA   PA = 1 << 62
 	foreignBits    = 47 // of a user address on x86-64 and arm64 without extensions
@@ -35,7 +36,11 @@ type foreign struct {
 	last   *foreignChunk // of the last access
 	lastNo uint64
 	pins   uint64
-	gone   bool // released
+	gone   bool       // released
+	tables PageTables // f, when it has them
+	obs    []*observer
+	// lastObs is the observer of the last access.
+	lastObs *observer
 }
 
 // foreignChunk counts the pins of the pages of 2 MiB.
@@ -64,6 +69,7 @@ func NewForeignSpace(m *Memory, f Foreign) (*Space, error) {
 		x.slot = len(m.foreign)
 		m.foreign = append(m.foreign, x)
 	}
+	x.tables, _ = f.(PageTables)
 	return &Space{m: m, x: x, next: lastVA}, nil
 }
 
@@ -74,7 +80,7 @@ func (s *Space) Foreign() bool { return s.x != nil }
 func (x *foreign) pa(va VA) PA { return foreignPA | PA(x.slot)<<foreignBits | PA(va) }
 
 // foreignAt finds the space and the address behind a physical address: nil when
-// [pa, pa+n) is not foreign or a page of it is not pinned.
+// [pa, pa+n) is not foreign, or a page of it is neither pinned nor watched.
 func (m *Memory) foreignAt(pa PA, n int) (*foreign, VA) {
 	slot := uint64(pa-foreignPA) >> foreignBits
 	if pa < foreignPA || slot >= uint64(len(m.foreign)) || m.foreign[slot] == nil {
@@ -86,7 +92,9 @@ func (m *Memory) foreignAt(pa PA, n int) (*foreign, VA) {
 	}
 	for pg, last := va>>m.shift, (va+uint64(n)-1)>>m.shift; pg <= last; pg++ {
 		if c := x.chunk(pg << m.shift >> chunkShift); c == nil || c.refs[m.index(pg)] == 0 {
-			return nil, 0
+			if at := VA(pg << m.shift); !x.watched(at, at+1<<m.shift) {
+				return nil, 0
+			}
 		}
 	}
 	return x, VA(va)

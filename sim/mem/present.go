@@ -8,6 +8,10 @@ func (s *Space) Present(va VA, n uint64, f func(at VA, x Frame)) {
 	}
 	ps := VA(s.m.PageSize())
 	va, end := va&^(ps-1), (va+VA(n)+ps-1)&^(ps-1)
+	if s.x != nil {
+		s.x.presentPages(s.m, va, end, f)
+		return
+	}
 	s.eachEager(va, end, func(v *mapping, i uint64) {
 		at := v.start + VA(i<<s.m.shift)
 		if x := (Frame{}); s.atOnce(&x, &v.pt[i], at, RangeSnapshot) == nil && x.Present {

@@ -32,6 +32,9 @@ func (s *Space) Range(va VA, n uint64, how RangeFlags, out []Frame) (err error) 
 		return errorf(syscall.EINVAL, "range of %d bytes at %#x", n, uint64(va))
 	}
 	first, last := uint64(va)>>s.m.shift, (uint64(va)+n-1)>>s.m.shift
+	if s.x != nil {
+		return s.x.find(s.m, first, last, how, out)
+	}
 	var held []*frame
 	for pg := first; pg <= last && err == nil; pg++ {
 		f, at := &out[pg-first], VA(pg<<s.m.shift)

@@ -330,10 +330,18 @@ func (s *Space) translate(va VA) (pa PA, contiguous uint64, prot Prot, ok bool) 
 func (s *Space) Notify(va VA, n uint64, f Notifier) (remove func()) {
 	o := &observer{va, va + VA(n), f}
 	s.obs = append(s.obs, o)
+	s.watchForeign()
 	return func() {
 		if i := slices.Index(s.obs, o); i >= 0 {
 			s.obs = slices.Delete(s.obs, i, i+1)
+			s.watchForeign()
 		}
+	}
+}
+
+func (s *Space) watchForeign() {
+	if s.x != nil {
+		s.x.watch(s.obs)
 	}
 }
 

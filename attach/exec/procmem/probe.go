@@ -68,6 +68,7 @@ type Mapping struct {
 	Shared     bool   // MAP_SHARED
 	Offset     uint64 // in the file that is mapped there
 	Dev, Inode uint64 // its name, 0 without a file
+	Shift      uint8  // log2 of the size of its huge pages, as far as the kernel tells it; 0: it has none
 }
 
 // MappingsFrom calls f for every mapping that ends above va in order of addresses, until it returns false. It asks for

@@ -38,6 +38,7 @@ type Process struct {
 	aliases []span   // what other mappings show too, as far as it was probed
 	held    held
 	queues  queueRanges
+	touched []byte // scratch of Touch
 }
 
 // Open finds the process of that number.

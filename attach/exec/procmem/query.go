@@ -5,6 +5,7 @@ package procmem
 import (
 	"errors"
 	"fmt"
+	"math/bits"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -63,6 +64,9 @@ func (p *Process) query(use func(ask func(mem.VA, *Mapping) error) error) error 
 		}
 		if q.rights&vmaWritable != 0 {
 			m.Rights |= mem.Write
+		}
+		if q.page > mem.PageSize {
+			m.Shift = uint8(bits.TrailingZeros64(q.page))
 		}
 		return nil
 	})

@@ -2,7 +2,11 @@
 
 package procmem
 
-import "github.com/rdmasim/rdmasim/sim/mem"
+import (
+	"sync/atomic"
+
+	"github.com/rdmasim/rdmasim/sim/mem"
+)
 
 // Streams joins the DMA accesses of devices. A device moves a message in packets, and
 // small messages one by one, each with a read or a write, and a system call for each
@@ -28,6 +32,8 @@ type Streams struct {
 	// known is the length of the sequences that began at an address: those of the next
 	// message are likely to be as long.
 	known map[place]int
+	// watched is how many processes have memory that is paged on demand.
+	watched atomic.Int32
 }
 
 // place is an address of a process.
@@ -73,7 +79,7 @@ func (s *Streams) queue(p *Process, addr mem.VA, n uint64, work, completions int
 // Queues is the number of pages with queues.
 func (s *Streams) Queues() int { return s.queuePages }
 
-// Memory is a process whose accesses are joined (mem.Foreign and mem.Prober).
+// Memory is a process whose accesses are joined (mem.Foreign, mem.Prober and mem.PageTables).
 type Memory struct {
 	*Process
 	S *Streams

@@ -78,6 +78,8 @@ func (f *File) method(c Caller, k *uapi.Call) error {
 		do = destroyer(uapi.PDDestroyHandle, (*kernel.Ucontext).DeallocPD)
 	case [2]uint16{uapi.ObjectMR, uapi.MRDestroy}:
 		do = destroyer(uapi.MRDestroyHandle, (*kernel.Ucontext).DeregMR)
+	case [2]uint16{uapi.ObjectMR, uapi.MRAdvise}:
+		do = plain((*File).adviseMR)
 	case [2]uint16{uapi.ObjectMR, uapi.DMMRReg}:
 		do, makes = plain((*File).regDM), true
 	case [2]uint16{uapi.ObjectDM, uapi.DMAlloc}:

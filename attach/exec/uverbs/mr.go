@@ -4,6 +4,7 @@ package uverbs
 
 import (
 	"fmt"
+	"math"
 	"syscall"
 
 	"github.com/rdmasim/rdmasim/sim/kernel"
@@ -48,6 +49,33 @@ func (f *File) reregMR(w *uapi.Write) error {
 	a.SetLKey(lkey)
 	a.SetRKey(rkey)
 	return w.Respond(a)
+}
+
+// adviseMR is ADVISE_MR. EINVAL: the list of ranges is not a number of them.
+func (f *File) adviseMR(k *uapi.Call) error {
+	pd, _ := k.Handle(uapi.MRAdvisePD)
+	flags, err := k.Flags32(uapi.MRAdviseFlags, uint32(verbs.AdviseFlush))
+	if err != nil {
+		return err
+	}
+	advice := k.Value(uapi.MRAdviseAdvice)
+	if advice > math.MaxUint32 {
+		return fmt.Errorf("ADVISE_MR: advice %#x: %w", advice, syscall.EOPNOTSUPP)
+	}
+	n := k.Len(uapi.MRAdviseRanges)
+	if n%uapi.SGESize != 0 {
+		return fmt.Errorf("ADVISE_MR: %d bytes of ranges, of %d each: %w", n, uapi.SGESize, syscall.EINVAL)
+	}
+	b, err := k.In(uapi.MRAdviseRanges, n)
+	if err != nil {
+		return err
+	}
+	ranges := make([]verbs.SGE, 0, n/uapi.SGESize)
+	for ; len(b) > 0; b = b[uapi.SGESize:] {
+		s := uapi.SGE(b[:uapi.SGESize])
+		ranges = append(ranges, verbs.SGE{Addr: s.Addr(), Length: s.Length(), LKey: s.LKey()})
+	}
+	return f.u.AdviseMR(noCaller, kernelHandle(pd), verbs.AdviseMRAdvice(advice), verbs.AdviseMRFlags(flags), ranges)
 }
 
 // allocMW is ALLOC_MW with mlx5's driver data, which says how many regions a window of

@@ -58,7 +58,7 @@ func TestRefused(t *testing.T) {
 		uapi.CmdOpenXRCD, uapi.CmdCreateXSRQ, uapi.CmdOpenQP, uapi.CmdCreateFlow | uapi.CmdExtended, uapi.CmdCreateWQ | uapi.CmdExtended} {
 		x.refuse(fmt.Sprintf("command %#x", c), cmd(c), syscall.EOPNOTSUPP)
 	}
-	for _, o := range [][2]uint16{{uapi.ObjectDEVX, 0x1000}, {uapi.ObjectCounters, 0}, {uapi.ObjectMR, 2}, {uapi.ObjectMR, 4},
+	for _, o := range [][2]uint16{{uapi.ObjectDEVX, 0x1000}, {uapi.ObjectCounters, 0}, {uapi.ObjectMR, 4},
 		{uapi.ObjectDevice, uapi.DeviceQueryContext}} {
 		x.refuse(fmt.Sprintf("method %x", o), client.New(x.proc, o[0], o[1]), syscall.EPROTONOSUPPORT)
 	}
