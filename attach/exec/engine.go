@@ -73,7 +73,8 @@ type engine struct {
 	hasIdleCPU bool      // no thread waited for a CPU when this was last checked
 	idleSince  time.Time // when the present idle time began
 
-	lastWork time.Time // when there was work last
+	lastWork   time.Time // when there was work last
+	countersAt time.Time // when the files of counters were last brought up to date
 }
 
 func newEngine(m *machine, streams *procmem.Streams, throttle bool) (*engine, error) {
@@ -160,6 +161,7 @@ func (e *engine) run() {
 			}
 			idle, e.deviceIdle = 0, false
 			e.showClocks()
+			e.showCounters(false)
 			if rounds++; rounds%maxRounds == 0 {
 				e.streams.Flush()
 			}
@@ -170,6 +172,7 @@ func (e *engine) run() {
 			e.streams.DropReadAhead()
 			e.idleSince = time.Now()
 			e.pace.Rest()
+			e.showCounters(true)
 			e.deviceIdle = true
 		}
 		e.showClocks()

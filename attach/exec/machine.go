@@ -45,6 +45,8 @@ type device struct {
 	hca  *hca.Device
 	link *pcie.Link
 	kern *kernel.Device
+	// counters are the files of a device that pages on demand, or nil.
+	counters *counterFiles
 }
 
 func newMachine(cfg *Config) (*machine, error) {
@@ -135,6 +137,12 @@ func (m *machine) describe(d *device) (tree.Device, error) {
 		return t, err
 	}
 	t.NodeGUID, t.SysImageGUID, t.FWVer, t.HWRev = a.NodeGUID, a.SysImageGUID, a.FWVer, a.HWVer
+	if a.ODPGeneralCaps&verbs.ODPSupport != 0 {
+		if d.counters, err = newCounterFiles(d.kern); err != nil {
+			return t, err
+		}
+		t.Counters = d.counters.links()
+	}
 	for n := range int(a.PhysPortCnt) {
 		port, err := describePort(u, n+1)
 		if err != nil {
@@ -206,6 +214,11 @@ func netDev() string {
 // close finishes the capture.
 func (m *machine) close() error {
 	m.eng.Close()
+	for _, d := range m.devs {
+		if d.counters != nil {
+			d.counters.close()
+		}
+	}
 	return m.net.Close()
 }
 

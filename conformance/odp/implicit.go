@@ -68,10 +68,10 @@ func holeOfEverything(c *spec.C) {
 	e := kit.Open(c)
 	mr := everything(c, e, verbs.AccessLocalWrite)
 	to := e.Buffer(c, size, kit.AllAccess)
+	p, other := e.Pair(c, options()), e.Pair(c, options())
 	hole := kit.MapLazily(c, size)
 	at := hole.Addr()
-	kit.Must(c, "munmap", hole.Unmap(c.T))
-	p := e.Pair(c, options())
+	kit.Must(c, "munmap", hole.Unmap(c.T)) // after all that maps memory of its own, which could lie there
 	wc := p.A.PostAndPoll(c, kit.Write(1, to, 0, verbs.SGE{Addr: at, Length: 8, LKey: mr.LKey()}))
 	c.True("write from the hole fails", wc.Status != verbs.WCSuccess, "it succeeds")
 	c.Observe("status", wc.Status)
@@ -82,7 +82,6 @@ func holeOfEverything(c *spec.C) {
 	want := c.Rand().Bytes(size)
 	_, err = m.WriteAt(c.T, want, 0)
 	kit.Must(c, "write memory", err)
-	other := e.Pair(c, options())
 	c.Status("write from there now", other.A.PostAndPoll(c, kit.Write(2, to, 0, within(mr, m, 0, size))), verbs.WCSuccess)
 	c.True("contents", bytes.Equal(to.Get(c, 0, size), want), "other bytes")
 }

@@ -23,7 +23,11 @@ type Device struct {
 	PCIRevision            uint8
 	NetDev                 string // the interface that GIDs belong to
 	Ports                  []Port
+	Counters               []Link // files of its folder in infiniband_verbs
 }
+
+// Link is a file that lies elsewhere.
+type Link struct{ Name, To string }
 
 // Port is what the files say of a port. A GID of a zero Type is empty.
 type Port struct {
@@ -102,6 +106,16 @@ func (b *builder) verbs(k int, d *Device) {
 	b.file(dir+"abi_version", "1") // of mlx5
 	b.file(dir+"dev", fmt.Sprintf("%d:%d", NullMajor, NullMinor))
 	b.pci(dir+"device/", d)
+	for _, l := range d.Counters {
+		b.link(dir+l.Name, l.To)
+	}
+}
+
+// link makes a symbolic link.
+func (b *builder) link(name, to string) {
+	if b.err == nil {
+		b.err = os.Symlink(to, filepath.Join(b.dir, name))
+	}
 }
 
 // pci is the folder of the PCI function.
