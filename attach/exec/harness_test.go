@@ -58,6 +58,7 @@ func command(args []string) int {
 	f.IntVar(&cfg.LimitObjects, "limit-objects", 0, "")
 	f.IntVar(&cfg.LimitFiles, "limit-files", 0, "")
 	f.Uint64Var(&cfg.LimitMemory, "limit-memory", 0, "")
+	memory := f.Bool("memory-scheme", false, "page faults name memory and not queues")
 	verbose := f.Bool("v", false, "")
 	bandwidth := f.Uint64("bandwidth", 0, "of the link in bit/s")
 	name := f.String("profile", profile.Default, "")
@@ -68,6 +69,7 @@ func command(args []string) int {
 		return 125
 	}
 	cfg.Args = f.Args()
+	cfg.Profile.HCA.ODP.MemoryScheme = cfg.Profile.HCA.ODP.MemoryScheme || *memory
 	if *bandwidth != 0 {
 		cfg.Profile.Link.Bandwidth = *bandwidth
 	}
