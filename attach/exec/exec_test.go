@@ -70,13 +70,14 @@ func TestPingpong(t *testing.T) {
 // polling and waiting for events, and completions with time stamps.
 func TestOtherPingpongs(t *testing.T) {
 	if testing.Short() {
-		t.Skip("runs ten sessions")
+		t.Skip("runs many sessions")
 	}
 	needs(t, "ibv_uc_pingpong", "ibv_ud_pingpong", "ibv_srq_pingpong", "ibv_rc_pingpong")
 	each(t, func(t *testing.T, u user) {
 		for _, cmd := range []string{
 			"ibv_uc_pingpong -g 0 -n 100", "ibv_uc_pingpong -g 0 -n 100 -e", "ibv_ud_pingpong -g 0 -n 100", "ibv_ud_pingpong -g 0 -n 100 -e",
 			"ibv_srq_pingpong -g 0 -n 100", "ibv_srq_pingpong -g 0 -n 100 -e", "ibv_rc_pingpong -g 0 -n 100 -t",
+			"ibv_rc_pingpong -g 0 -n 100 -c -o", "ibv_rc_pingpong -g 0 -n 100 -c -O", "ibv_rc_pingpong -g 0 -n 100 -c -o -P", "ibv_rc_pingpong -g 0 -n 100 -c -e -O -P",
 		} {
 			t.Run(cmd, func(t *testing.T) { u.pair(t, nil, cmd, cmd) })
 		}
@@ -188,6 +189,9 @@ func TestPerftest(t *testing.T) {
 			{"ib_write_bw", []string{"-c UC -n 100", "-c UC -q 8 -b -n 50"}},
 			{"ib_write_lat", []string{"-c UC -n 100"}},
 			{"ib_read_bw", []string{"-e -n 100"}},
+			{"ib_write_bw", []string{"--odp -n 100", "--odp -b -q 4 -n 50"}},
+			{"ib_send_bw", []string{"--odp -n 100"}},
+			{"ib_read_bw", []string{"--odp -n 100"}},
 		} {
 			for i, flags := range c.flags {
 				if testing.Short() && !strings.Contains(flags, "-e") {

@@ -239,9 +239,13 @@ func (k *call) faultPages(m *mr, va, n uint64, how pageFlags) (uint64, error) {
 		d.count.Paging.Contentions++
 	}
 	k.lap(&times.Find, &start)
+	if err := o.proc.RAM.roomForRegions(0); err != nil {
+		return 0, err
+	}
 	for _, f := range found {
 		o.pages.set(f.index, f.entry)
 	}
+	o.note(o.keeps())
 	size := uint64(1) << o.shift
 	first, end := (va-o.start)>>o.shift, (va+n-o.start+size-1)>>o.shift
 	if err := k.writePages(m, first, end-first); err != nil {

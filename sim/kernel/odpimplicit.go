@@ -32,11 +32,16 @@ func (m *mr) registerImplicit(k *call) error {
 	case m.access&hugeAccess != 0:
 		return fmt.Errorf("the whole address space in huge pages: %w", syscall.EINVAL)
 	}
-	m.odp = &odpMem{proc: m.u.proc, length: wholeSpace, shift: mem.PageShift, writable: m.access&writable != 0, implicit: true}
+	o := &odpMem{proc: m.u.proc, length: wholeSpace, shift: mem.PageShift, writable: m.access&writable != 0, implicit: true}
+	if err := o.proc.RAM.roomForRegions(o.keeps()); err != nil {
+		return err
+	}
+	m.odp = o
 	if err := m.enableImplicit(k); err != nil {
 		m.odp = nil
 		return err
 	}
+	o.note(o.keeps())
 	d.count.Paging.Regions++
 	return nil
 }
@@ -223,9 +228,11 @@ func (k *call) newChild(parent *mr, i uint64) (*mr, error) {
 	m := &mr{u: parent.u, pd: parent.pd, iova: at, access: parent.access, odp: o, pageSize: mem.PageSize}
 	m.paging.parent, m.paging.slot = parent, i
 	if err := m.takePagedKey(k, slotSize/mem.PageSize); err != nil {
+		o.release()
 		return nil, err
 	}
 	if err := k.enable(m, m.paging.fresh(k)); err != nil {
+		o.release()
 		m.giveBack(k)
 		return nil, err
 	}

@@ -36,6 +36,7 @@ func (m *mr) invalidate(va mem.VA, n uint64) {
 	for i, ok := o.pages.next(first, end); ok; i, ok = o.pages.next(i+1, end) {
 		o.pages.clear(i)
 	}
+	o.note(o.keeps())
 	if waits {
 		o.proc.owe(k, d.p.Invalidate+sim.Time(zapped)*d.p.InvalidatePage)
 	}

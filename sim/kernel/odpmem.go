@@ -23,7 +23,8 @@ type odpMem struct {
 	pages    pageList
 	// seq counts the invalidations that touched the region: who looks up pages commits them only if it is as before.
 	seq     uint64
-	mr      *mr // nil from the moment on at which the key is revoked
+	noted   uint64 // bytes that the host has noted of the region
+	mr      *mr    // nil from the moment on at which the key is revoked
 	unwatch func()
 }
 
@@ -52,7 +53,11 @@ func newODPMem(p *Process, addr, length uint64, access verbs.AccessFlags) (*odpM
 	case n > maxPages:
 		return nil, fmt.Errorf("[%#x, +%#x) has %d pages, at most %d: %w", addr, length, n, maxPages, syscall.ENOMEM)
 	}
+	if err := p.RAM.roomForRegions(o.keeps()); err != nil {
+		return nil, err
+	}
 	o.pages = newPageList(o.count())
+	o.note(o.keeps())
 	return o, nil
 }
 
@@ -66,6 +71,7 @@ func (o *odpMem) release() {
 		o.unwatch = nil
 	}
 	o.pages = pageList{}
+	o.note(0)
 }
 
 // How pages are looked for.

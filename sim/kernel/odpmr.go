@@ -51,6 +51,7 @@ func (m *mr) registerPaged(k *call, addr, length uint64) error {
 	}
 	m.odp = o
 	if err := m.snapshot(k); err != nil {
+		o.release()
 		m.odp = nil
 		return err
 	}
@@ -76,11 +77,11 @@ func (m *mr) snapshot(k *call) error {
 	for _, f := range found {
 		o.pages.set(f.index, f.entry)
 	}
+	o.note(o.keeps())
 	m.pageSize = 1 << o.shift
 	o.unwatch = o.proc.Space.Notify(mem.VA(o.start), o.end-o.start, m.invalidate)
 	o.mr = m
 	if err := k.enable(m, m.paging.fresh(k)); err != nil {
-		o.release()
 		m.giveBack(k)
 		return err
 	}

@@ -6,6 +6,8 @@ type pageList struct {
 	blocks []*pageBlock
 	// present is how many pages there are.
 	present uint64
+	// leaves is how many pieces of the list hold pages.
+	leaves uint64
 }
 
 const (
@@ -52,6 +54,7 @@ func (l *pageList) set(i, page uint64) {
 	f := &(*b).leaves[i%blockPages/leafPages]
 	if *f == nil {
 		*f = new(pageLeaf)
+		l.leaves++
 		(*b).used++
 	}
 	if (*f).pages[i%leafPages] == 0 {
@@ -74,6 +77,7 @@ func (l *pageList) clear(i uint64) {
 		return
 	}
 	b.leaves[i%blockPages/leafPages] = nil
+	l.leaves--
 	if b.used--; b.used == 0 {
 		l.blocks[i/blockPages] = nil
 	}

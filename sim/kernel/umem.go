@@ -34,6 +34,10 @@ type Process struct {
 type RAM struct {
 	Pages, Pinned uint64
 	OnFull        func() // called when there is no room, may be nil
+	// OnRegionsFull is called when there is none for regions of on-demand paging, which pin nothing. It may be nil.
+	OnRegionsFull func()
+
+	regions uint64 // bytes that regions of on-demand paging take
 }
 
 // take counts n pages as pinned.
