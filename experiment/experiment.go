@@ -333,9 +333,12 @@ func (r *Request) points(check func(k, v string) error) ([][]sweepValue, error) 
 		}
 		var next [][]sweepValue
 		for _, pt := range points {
-			for _, v := range values {
+			for i, v := range values {
 				if err := check(k, v); err != nil {
 					return nil, usage("--sweep %s: %w", s, err)
+				}
+				if slices.Contains(values[:i], v) {
+					return nil, usage("--sweep %s: %s is given twice", s, v)
 				}
 				next = append(next, append(append([]sweepValue(nil), pt...), sweepValue{k, v}))
 			}

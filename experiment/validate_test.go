@@ -137,7 +137,7 @@ func TestOnlyNumbersAreCompared(t *testing.T) {
 			t.Errorf("%s: %v, %v", bad, v, err)
 		}
 	}
-	for _, bad := range []string{"inf", "Inf%", "NaN", "nan%", "1e999", "-1", "-5%", ""} {
+	for _, bad := range []string{"inf", "Inf%", "NaN", "nan%", "1e999", "-1", "-5%", "", "100%", "1000000%"} {
 		if _, _, err := tolerance(bad); err == nil {
 			t.Errorf("tolerance %q is accepted", bad)
 		}

@@ -138,8 +138,8 @@ func tolerance(s string) (kind byte, v float64, err error) {
 		v, err = strconv.ParseFloat(s, 64)
 		kind = '+'
 	}
-	if err != nil || !(v >= 0) || math.IsInf(v, 0) {
-		return 0, 0, fmt.Errorf("tolerance %q is not exact, at-least, a percentage such as 10%%, or a number in the figure's unit", s)
+	if err != nil || !(v >= 0) || math.IsInf(v, 0) || kind == '%' && v >= 100 {
+		return 0, 0, fmt.Errorf("tolerance %q is not exact, at-least, a percentage below 100%% such as 10%%, or a number in the figure's unit", s)
 	}
 	return kind, v, nil
 }

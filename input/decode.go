@@ -207,7 +207,7 @@ func article(n ast.Node) string {
 	case *ast.NullNode:
 		return "nothing"
 	}
-	return "this"
+	return n.GetToken().Value
 }
 
 func scalar(n ast.Node) (string, bool) {

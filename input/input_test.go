@@ -79,6 +79,8 @@ func TestDecodeErrors(t *testing.T) {
 		{"name: x\nsize: 99999999999999999999\n", `too large`},
 		{"name: x\nwant: inf\n", `a.yaml:2:7: "inf" is not a number`},
 		{"name: x\nwant: NaN\n", `"NaN" is not a number`},
+		{"name: x\nwant: .nan\n", `a number is needed here, not .nan`},
+		{"name: .inf\n", `a word is needed here, not .inf`},
 		{"name: x\nports: 01\n", `"01" begins with 0, which some read as a number in base 8: write 1`},
 	} {
 		var o outer

@@ -123,7 +123,15 @@ func printDiff(w io.Writer, c *report.Comparison, verbose bool) {
 	case c.Compared() == 0:
 		end = "NOTHING COMPARED"
 	}
-	fmt.Fprintf(w, "%s: %s, %s against %s\n", end, cases(len(c.Cases)), platformName(c.A), platformName(c.B))
+	fmt.Fprintf(w, "%s: %s, %s against %s\n", end, comparedOf(c), platformName(c.A), platformName(c.B))
+}
+
+// comparedOf says how many cases were compared, and of how many.
+func comparedOf(c *report.Comparison) string {
+	if n := c.Compared(); n < len(c.Cases) {
+		return fmt.Sprintf("%d of %s compared", n, cases(len(c.Cases)))
+	}
+	return cases(len(c.Cases)) + " compared"
 }
 
 func outcome(o report.Outcome) string {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -106,7 +107,7 @@ func TestKilledRunIsRecovered(t *testing.T) {
 	if !got.Incomplete || same < 5 || same == len(got.Cases) {
 		t.Errorf("incomplete %v, %d of %d cases", got.Incomplete, same, len(got.Cases))
 	}
-	if code, out, stderr := command(t, "diff", at("whole.json"), at("run.json")); code != exitOK || !strings.Contains(out, "NOT-COMPARED") {
+	if code, out, stderr := command(t, "diff", at("whole.json"), at("run.json")); code != exitOK || !strings.Contains(out, "NOT-COMPARED") || !regexp.MustCompile(`ok: \d+ of \d+ cases compared`).MatchString(out) {
 		t.Errorf("diff: exit %d\n%s%s", code, out, stderr)
 	}
 	if code, _, stderr := command(t, append(args, "--report", at("run.json"))...); code != exitOK {

@@ -43,6 +43,7 @@ func TestWrongUsage(t *testing.T) {
 		{[]string{"run", "stream.yaml", "--sweep", "traffic.0.payload=1KiB,2KiB", "--sweep", "traffic.0.payload=4KiB"}, "traffic.0.payload is swept twice"},
 		{[]string{"run", "stream.yaml", "--sweep", "traffic.0.payload=1KiB,2KiB", "--set", "traffic.0.payload=4KiB"}, "leave out --set traffic.0.payload=4KiB"},
 		{[]string{"run", "uar-sharing", "--sweep", "threads=1,2", "--set", "threads=4"}, "leave out --set threads=4"},
+		{[]string{"run", "stream.yaml", "--sweep", "traffic.0.payload=1KiB,2KiB,1KiB"}, "1KiB is given twice"},
 		{[]string{"run", "stream.yaml", "--sweep", "uar.bf_busy=1ns,2ns", "--sweep", "set.uar.bf_busy=3ns,4ns"}, "uar.bf_busy is swept twice"},
 		{[]string{"run", "stream.yaml", "--sweep", "set.uar.bf_busy=1ns,2ns", "--set", "uar.bf_busy=3ns"}, "leave out --set uar.bf_busy=3ns"},
 		{[]string{"run", "stream.yaml", "--sweep", "traffic.0.window=16,32", "--sweep", "traffic.00.window=64,128"}, `traffic has items 0 to 0, not "00"`},
