@@ -42,7 +42,7 @@ func runBFRegMap(env *Env) error {
 	env.rec.attach(&cfg, pointName(env.prefix))
 	tb, err := testbed.New(cfg)
 	if err != nil {
-		return err
+		return usage("%w", err)
 	}
 	var failed error
 	table := hasTable(prof)

@@ -47,6 +47,28 @@ func runIncast(t *testing.T, capture string, set ...string) map[string]float64 {
 	return sum
 }
 
+// TestDropsDespitePauses: a switch with less room than its senders may fill drops packets although it pauses them, and the result
+// says so.
+func TestDropsDespitePauses(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "incast.yaml")
+	if err := os.WriteFile(name, []byte(incast), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	x, err := Open(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for pfc, want := range map[string]bool{"true": true, "false": false} {
+		res, err := x.Execute(t.Context(), Request{Seed: 1, Set: []string{"link.pfc=" + pfc, "link.pfc_xoff=64KiB", "link.pfc_xon=8KiB", "switch.buffer=70kB"}}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(strings.Join(res.Notes, "\n"), "packets although link.pfc is on"); got != want {
+			t.Errorf("link.pfc=%s: said: %v, want %v: %q", pfc, got, want, res.Notes)
+		}
+	}
+}
+
 // TestPauses: with priority flow control two senders share the port of a third, nothing is
 // sent twice, and the pauses are in the capture.
 func TestPauses(t *testing.T) {

@@ -153,6 +153,16 @@ func TestScenarioRefused(t *testing.T) {
 	}
 }
 
+// What a profile cannot be is bad input, also where only the device that is built from it knows.
+func TestProfileThatCannotBeIsBadInput(t *testing.T) {
+	for _, x := range All() {
+		_, err := x.Execute(t.Context(), Request{Seed: 1, Set: []string{"hca.log_max_eq=1"}}, nil)
+		if u := (*UsageError)(nil); !errors.As(err, &u) {
+			t.Errorf("%s: %v is not a usage error", x.Name, err)
+		}
+	}
+}
+
 // A cable has two ends: a load between hosts that none joins would end with a message of the transport's retries.
 func TestLoadNeedsACable(t *testing.T) {
 	for hosts, joined := range map[string]bool{"from: 0, to: 1": true, "from: 1, to: 0": true, "from: 2, to: 3": true, "from: 3, to: 3": true,

@@ -147,7 +147,7 @@ func (x *odpRun) on(name string, hosts []testbed.HostConfig, change func(*testbe
 	x.rec.attach(&cfg, x.runName("%s", name))
 	tb, err := testbed.New(cfg)
 	if err != nil {
-		return err
+		return usage("%w", err)
 	}
 	b := &bed{tb: tb, before: tb.Counters()}
 	var failed error

@@ -32,6 +32,7 @@ type outcome struct {
 	events   uint64
 	span     time.Duration // between the two readings of the counters
 	ended    []string      // why loads ended early, in a run with events
+	lossless bool          // flow control is on
 }
 
 // outOfBand is the latency of the messages by which testers coordinate, outside of RDMA; none is part of a result.
@@ -57,9 +58,9 @@ func (s *Scenario) run(ctx context.Context, seed uint64, prof *profile.Profile, 
 	}
 	tb, err := testbed.New(cfg)
 	if err != nil {
-		return nil, err
+		return nil, usage("%w", err)
 	}
-	out := &outcome{}
+	out := &outcome{lossless: prof.Link.PFC}
 	var failed error
 	err = tb.Run(deadline, func(t verbs.Thread) { failed = s.body(t, tb, out) })
 	switch {
@@ -318,6 +319,14 @@ func (out *outcome) noteUnreliable(env *Env) {
 	}
 }
 
+// noteDropped says that flow control has not kept a switch from dropping packets: the counters that show it are not printed
+// unless somebody asks.
+func (out *outcome) noteDropped(env *Env) {
+	if n, _ := out.counter("switch.tx_discards_phy"); out.lossless && n > 0 {
+		env.Note("The switch has dropped %.0f packets although link.pfc is on: before it pauses a sender, that one may fill link.pfc_xoff of switch.buffer. With fewer senders to a port, a smaller link.pfc_xoff or a larger switch.buffer there is room for all.", n)
+	}
+}
+
 // noteUnsteady names the loads whose rate means little; run is what to call the run.
 func (out *outcome) noteUnsteady(env *Env, run string) {
 	for i, r := range out.results {
@@ -340,6 +349,7 @@ func (out *outcome) emit(env *Env) {
 	}
 	out.noteUnreliable(env)
 	out.noteOverlap(env)
+	out.noteDropped(env)
 	for _, why := range out.ended {
 		env.Note("%s: the load ended there.", why)
 	}

@@ -163,7 +163,10 @@ func (e *Env) profileWith(changes ...map[string]string) (*profile.Profile, error
 			}
 		}
 	}
-	return p, p.Validate()
+	if err := p.Validate(); err != nil {
+		return nil, usage("%w", err)
+	}
+	return p, nil
 }
 
 func (s *series) point(env *Env, threads, way int, base float64) (Row, error) {

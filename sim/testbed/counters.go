@@ -50,7 +50,21 @@ func (tb *Testbed) Counters() []Reading {
 			d.port.Each(func(name string, v uint64) { all = append(all, Reading{d.path() + "/port", name, v}) })
 		}
 	}
+	if tb.cfg.Switched {
+		all = append(all, Reading{"switch", "tx_discards_phy", tb.switchDiscards()})
+	}
 	return all
+}
+
+// switchDiscards is how many packets the switch has dropped, on all of its ports.
+func (tb *Testbed) switchDiscards() uint64 {
+	n := uint64(0)
+	for _, h := range tb.hosts {
+		for _, d := range h.devices {
+			n += d.port.Peer().C.TxDiscards
+		}
+	}
+	return n
 }
 
 // paging appends the counters of on-demand paging: of the driver, under the names of 2014, and of the device.
