@@ -30,30 +30,35 @@ func (q *responder) targetFault(p *roce.Packet) {
 	q.awaitPages(f)
 }
 
-// receiveFault is a packet whose place in the receive buffers is absent.
+// receiveFault is a packet whose place in the receive buffers is absent. In the form of completions a receive WQE of an SRQ goes
+// back, and the message takes another one when it comes again; that one which holds a part of a message stays is assumed.
 func (q *responder) receiveFault(p *roce.Packet) {
 	f := q.newFault(odp.WriteSide, p.PayloadLen())
 	f.WQE, f.Index, f.Committed = true, q.recvIdx, q.recvGot
 	if q.srq != nil {
 		f.SRQ, f.Number = true, q.srq.num
 	}
-	q.awaitPages(f)
+	if q.awaitPages(f) && f.SRQ && f.Committed == 0 && q.u.p.ODP.SRQFault == odp.SRQFaultCompletion {
+		q.recvOpen, q.vendor = false, prm.VendorSyndODPFault+1
+		q.errorCQE(prm.CQERespErr, q.recvIdx, 0, prm.SyndromeRemoteAborted)
+	}
 }
 
-// awaitPages has the peer try again, and the driver told unless it is already.
-func (q *responder) awaitPages(f odp.Fault) {
+// awaitPages has the peer try again, and the driver told unless it is already. It reports false when the queue fails instead.
+func (q *responder) awaitPages(f odp.Fault) bool {
 	w := &q.faults[f.Side-odp.WriteSide]
 	if *w == 0 {
 		if *w = q.u.faults.Raise(f); *w == 0 && f.WQE {
 			q.failRecv(prm.SyndromeLocalProt, roce.NAKRemoteOp)
-			return
+			return false
 		} else if *w == 0 {
 			q.fatal(roce.NAKRemoteAccess)
-			return
+			return false
 		}
 		q.paging = true
 	}
 	q.notReady()
+	return true
 }
 
 // unscattered is the verdict on a packet that the receive buffers have refused.

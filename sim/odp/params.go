@@ -17,10 +17,25 @@ type Params struct {
 	// MemoryScheme: the device offers page faults of memory keys beside those of queues, and a driver that knows
 	// them chooses them.
 	MemoryScheme bool
-	Report       sim.Time // from an access that finds no page to the event about it
-	ReportPage   sim.Time // more, for each further page of 4 KiB that the operation names; may be 0
-	Resume       sim.Time // from the driver's answer until the queue goes on
+	// SRQFault is what becomes of a receive WQE of an SRQ that meets an absent page.
+	SRQFault   SRQFault
+	Report     sim.Time // from an access that finds no page to the event about it
+	ReportPage sim.Time // more, for each further page of 4 KiB that the operation names; may be 0
+	Resume     sim.Time // from the driver's answer until the queue goes on
 }
+
+// SRQFault is what a device does with a receive WQE of an SRQ of which a page is absent. In both forms the driver is told of the
+// fault.
+type SRQFault uint8
+
+// Forms of faults of SRQs.
+const (
+	SRQFaultEvent      SRQFault = iota // the queue pair keeps the WQE
+	SRQFaultCompletion                 // the WQE comes back by an error completion (prm.VendorSyndODPFault), for the library to post again
+)
+
+// SRQFaultWords are the words for SRQFault.
+var SRQFaultWords = []string{"event", "completion"}
 
 // operations are the bits of RC to XRC.
 const operations = prm.ODPSend | prm.ODPReceive | prm.ODPWrite | prm.ODPRead | prm.ODPAtomic | prm.ODPSRQReceive

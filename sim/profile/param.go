@@ -13,6 +13,7 @@ import (
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/hca"
 	"github.com/rdmasim/rdmasim/sim/link"
+	"github.com/rdmasim/rdmasim/sim/odp"
 )
 
 // Kind says how a value is written.
@@ -63,6 +64,7 @@ var words = map[string][]string{
 	"hca.link_layer":  hca.LinkLayerWords,
 	"hca.link_layers": hca.LinkLayersWords,
 	"ib.speed":        link.SpeedWords,
+	"odp.srq_fault":   odp.SRQFaultWords,
 
 	"congestion.cnp_scope": {"port", "destination", "qp"},
 }

@@ -108,6 +108,9 @@ func (q *CQ) parse(t *Thread, e prm.CQE64, wc *verbs.WC) outcome {
 			r.scatterRecv(t, wqe, wc, q.inlineOf(e, wc.ByteLen))
 		}
 	case prm.CQEReqErr, prm.CQERespErr:
+		if op == prm.CQERespErr && e.Syndrome() == prm.SyndromeRemoteAborted && e.VendorErrSynd() == prm.VendorSyndODPFault && r.repostRecv(t, e) {
+			return internal
+		}
 		wc.Status, wc.VendorErr = verbs.WCStatus(e.Syndrome().WCStatus()), uint32(e.VendorErrSynd())
 		q.freeze(t, e)
 		if op == prm.CQEReqErr {

@@ -42,6 +42,14 @@ func (q *QP) completeRecv(t *Thread, e prm.CQE64, wc *verbs.WC) uint32 {
 	return idx
 }
 
+// repostRecv has the SRQ post a request again.
+func (q *QP) repostRecv(t *Thread, e prm.CQE64) bool {
+	if q.srq != nil {
+		q.srq.repost(t, e.WQECounter())
+	}
+	return q.srq != nil
+}
+
 // scatterSend is mlx5_copy_to_send_wqe.
 func (q *QP) scatterSend(t *Thread, e prm.CQE64, wc *verbs.WC, data []byte) {
 	ctrl := int(uint32(e.WQECounter())&uint32(q.sq.cnt-1)) << q.sq.shift

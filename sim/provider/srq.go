@@ -17,25 +17,28 @@ import (
 // marked free, and linked again when the list has run out.
 type SRQ struct {
 	verbs.UnimplementedSRQ
-	ctx     *Context
-	pd      *PD
-	h       kernel.Handle
-	srqn    uint32
-	cookie  uint64
-	ring    *ring
-	db      *dbrec
-	lock    lock
-	line    cpu.Line // list, tables and record
-	shift   uint
-	max     int // WQEs of the ring, those of the wait queue included
-	nwqes   int // of the list
-	maxGS   int
-	head    int
-	tail    int
-	counter uint16
-	wrid    []uint64
-	free    []uint64 // a set bit is a WQE that has completed
-	asyncs  acks
+	ctx    *Context
+	pd     *PD
+	h      kernel.Handle
+	srqn   uint32
+	cookie uint64
+	ring   *ring
+	db     *dbrec
+	lock   lock
+	line   cpu.Line // list, tables and record
+	shift  uint
+	max    int // WQEs of the ring, those of the wait queue included
+	nwqes  int // of the list
+	most   int // requests that the owner may have posted
+	// The wait queue: WQEs that are not posted before others have been, the last that came at its end. Empty: -1.
+	waitHead, waitTail int
+	maxGS              int
+	head               int
+	tail               int
+	counter            uint16
+	wrid               []uint64
+	free               []uint64 // a set bit is a WQE that has completed
+	asyncs             acks
 }
 
 // CreateSRQ is ibv_create_srq.
@@ -80,7 +83,10 @@ func (p *PD) newSRQ(a *verbs.SRQInitAttr) (*SRQ, error) {
 	}
 	s := &SRQ{ctx: c, pd: p, shift: log2(size), max: roundupPow2(n), nwqes: roundupPow2(int(a.MaxWR) + 1),
 		maxGS: (size - prm.SRQNextSegmentSize) / segSize}
-	s.tail = s.nwqes - 1
+	s.tail, s.most = s.nwqes-1, s.nwqes-1
+	if s.waitHead, s.waitTail = s.nwqes, s.max-1; s.nwqes == s.max {
+		s.waitHead, s.waitTail = -1, -1
+	}
 	s.wrid, s.free = make([]uint64, s.max), make([]uint64, (s.max+63)/64)
 	s.lock = lock{single: c.env.SingleThreaded || p.td != nil, what: "a shared receive queue"}
 	return s, nil
@@ -134,7 +140,7 @@ func (s *SRQ) Num(vt verbs.Thread) (uint32, error) {
 
 // Caps are what creation granted.
 func (s *SRQ) Caps() verbs.SRQAttr {
-	return verbs.SRQAttr{MaxWR: uint32(s.nwqes - 1), MaxSGE: uint32(s.maxGS)}
+	return verbs.SRQAttr{MaxWR: uint32(s.most), MaxSGE: uint32(s.maxGS)}
 }
 
 // PostRecv is ibv_post_srq_recv: the record counts, and no register is written.
@@ -181,7 +187,7 @@ func (s *SRQ) put(w *verbs.RecvWR) error {
 		return fmt.Errorf("%d SGEs, limit %d: %w", len(w.SGEs), s.maxGS, syscall.EINVAL)
 	}
 	if s.head == s.tail && !s.extend() {
-		return fmt.Errorf("the queue holds %d: %w", s.nwqes-1, syscall.ENOMEM)
+		return fmt.Errorf("the queue holds %d: %w", s.most, syscall.ENOMEM)
 	}
 	wqe := s.wqe(s.head)
 	for i := range w.SGEs {
@@ -244,6 +250,33 @@ func (s *SRQ) retire(t *Thread, idx uint16) uint64 {
 	id := s.wrid[i]
 	s.lock.release(t)
 	return id
+}
+
+// repost posts the request of a WQE again whose page was absent (mlx5_complete_odp_fault). The device may still look at that WQE,
+// so another one takes the request, and the WQE itself waits until as many others as wait have been posted.
+func (s *SRQ) repost(t *Thread, idx uint16) {
+	left := s.lock.acquire(t, s.ctx.proc.Params, 0)
+	t.unspent += left + t.Core.Claim(t.P, &s.line)
+	for s.firstFree(0, s.nwqes) >= 0 && s.extend() { // all that is free is linked before the WQEs that waited
+	}
+	s.nwqes = s.max
+	i := int(idx) & (s.max - 1)
+	next := i
+	if s.waitHead >= 0 {
+		prm.SRQNextSegment(s.wqe(s.waitTail)).SetNextWQEIndex(uint16(i))
+		next, s.waitHead, s.waitTail = s.waitHead, int(prm.SRQNextSegment(s.wqe(s.waitHead)).NextWQEIndex()), i
+	}
+	prm.SRQNextSegment(s.wqe(s.tail)).SetNextWQEIndex(uint16(next))
+	s.tail = next
+	to := s.wqe(s.head)
+	copy(to[prm.SRQNextSegmentSize:], s.wqe(i)[prm.SRQNextSegmentSize:])
+	s.wrid[s.head] = s.wrid[i]
+	s.head = int(prm.SRQNextSegment(to).NextWQEIndex())
+	s.counter++
+	prm.SRQDBRec(s.db.b).SetCount(s.counter)
+	t.unspent += s.ctx.proc.Params.DoorbellRecord
+	t.Core.DMABarrier(t.P)
+	s.lock.release(t)
 }
 
 // Modify is ibv_modify_srq.
