@@ -84,6 +84,7 @@ func newWire() *cobra.Command {
 	f.BoolVar(&o.oracle.Complete, "complete", false, "every frame that was sent is in the capture (captures of the simulator say so themselves)")
 	f.BoolVar(&o.oracle.Delivered, "delivered", false, "every frame that is not marked as lost has arrived")
 	f.BoolVar(&o.oracle.Reconnects, "reconnects", false, "QPs may be reset and connected again")
+	f.BoolVar(&o.oracle.ODP, "odp", false, "responders page on demand: they may answer every request with an RNR NAK")
 	f.BoolVar(&o.oracle.OnlyAtomics, "only-atomics", false, "only the atomics in the capture change the words on which they operate")
 	f.BoolVar(&o.rules, "rules", false, "list the rules, and judge nothing")
 	f.BoolVar(&o.notes, "notes", false, "print notes as well")
@@ -171,12 +172,14 @@ func (o *wireOptions) run(ctx context.Context, w io.Writer, name string) error {
 		opts.Complete, opts.Reconnects = true, true
 	}
 	opts.Kept = &oracle.Kept{}
+	var paging paging
 	j := judgement{Schema: "rdmasim/wire/1", File: name, Format: r.Format, Frames: len(packets), Summary: map[string]int{}, Runs: []*oracle.Result{}}
 	for _, c := range runs {
 		if len(c.Frames) == 0 && len(runs) > 1 {
 			continue
 		}
 		res := oracle.Judge(c, opts)
+		paging.look(c, opts, res)
 		if r.Application == oracle.Application && !o.chosen && selective(c, opts, res) {
 			j.Hint = fmt.Sprintf("this capture needs --sender selective-repeat: by the rules of go-back-n, the default, it has %d violations, and by those of selective repeat none", res.Count(oracle.Violation))
 		}
@@ -185,6 +188,9 @@ func (o *wireOptions) run(ctx context.Context, w io.Writer, name string) error {
 		for _, k := range []oracle.Kind{oracle.Violation, oracle.Warning, oracle.Note, oracle.Inconclusive} {
 			j.Summary[k.String()] += res.Count(k)
 		}
+	}
+	if paging.seen && !paging.other && j.Hint == "" {
+		j.Hint = fmt.Sprintf("this capture needs --odp: without on-demand paging it has %d violations, such as RNR NAKs for requests that need no receive, and with it none", j.Summary[oracle.Violation.String()])
 	}
 	if broken != nil {
 		j.Error = broken.Error()
@@ -205,6 +211,25 @@ func (o *wireOptions) run(ctx context.Context, w io.Writer, name string) error {
 		return &status{exitFailed, nil}
 	}
 	return nil
+}
+
+// paging says whether what looks wrong in the runs of a capture is on-demand paging.
+type paging struct {
+	seen  bool // in some run it is
+	other bool // in some run something is wrong all the same
+}
+
+// look adds a run.
+func (p *paging) look(c oracle.Capture, opts oracle.Options, res *oracle.Result) {
+	if p.other || opts.ODP || res.Count(oracle.Violation) == 0 {
+		return
+	}
+	opts.ODP, opts.Kept = true, nil
+	if oracle.Judge(c, opts).Count(oracle.Violation) == 0 {
+		p.seen = true
+	} else {
+		p.other = true
+	}
 }
 
 // selective reports whether what looks wrong in a run is selective repeat.

@@ -104,6 +104,7 @@ func (h *half) fatal(r *rec, p *packet, pos int64) {
 	switch {
 	case pos <= h.proved:
 		h.report(Violation, "OR-075", r, "%v for PSN %#06x, which was executed", syn, r.psn)
+	case h.j.o.ODP && pos == h.rnrOut: // its pages cannot be had, which the responder learns before the peer tries again
 	case pos > h.inOrder && !h.uncertain:
 		h.report(Violation, "OR-071", r, "%v for PSN %#06x, expected is %#06x", syn, r.psn, psn(h.inOrder+1))
 	}

@@ -9,6 +9,7 @@ type savedOp struct {
 	op        roce.Opcode
 	unsent    bool
 	psn, n    uint32
+	before    uint32 // the MSN before it
 	rkey, len uint32
 	va, value uint64
 }

@@ -43,7 +43,7 @@ func (q *responder) replayRead(p *roce.Packet, psn uint32) {
 				return
 			}
 		}
-		q.due(response{kind: answerRead, psn: psn, msn: q.msn, rkey: o.rkey, left: h.Length(), va: h.VA(), saved: -1, first: true})
+		q.due(response{kind: answerRead, psn: psn, msn: q.msn, before: o.before, rkey: o.rkey, left: h.Length(), va: h.VA(), saved: -1, first: true})
 		return
 	}
 }

@@ -44,3 +44,20 @@ func TestWireNamesTheSenderThatACaptureNeeds(t *testing.T) {
 		}
 	}
 }
+
+// A capture with on-demand paging gets one line that says which flag it needs; with the flag nothing in it is wrong: neither
+// the RNR NAKs for READs, WRITEs and atomics, nor the NAK of a request whose pages cannot be had.
+func TestWireNamesThePagingThatACaptureNeeds(t *testing.T) {
+	capture := filepath.Join(t.TempDir(), "out.pcapng")
+	if code, out, errs := command(t, "--target=sim", "--label-filter", "/ODP-0[0-2]./", "--pcap", capture); code != exitOK {
+		t.Fatalf("exit %d\n%s%s", code, out, errs)
+	}
+	code, out, errs := judgeFile(t, capture)
+	if code != exitFailed || !strings.Contains(out, "this capture needs --odp") || strings.Count(out, "\n") > 1 {
+		t.Errorf("exit %d\n%s%s", code, out, errs)
+	}
+	code, out, errs = judgeFile(t, capture, "--odp", "--notes")
+	if code != exitOK || !strings.Contains(out, " 0 violations") || !strings.Contains(out, "RNR NAK for the RC RDMA READ Request") {
+		t.Errorf("exit %d\n%.3000s%s", code, out, errs)
+	}
+}
