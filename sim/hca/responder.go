@@ -227,7 +227,7 @@ func (q *responder) dropFaults() {
 }
 
 // sourceWait is the READ whose source is absent.
-type sourceWait struct{ psn, before uint32 }
+type sourceWait struct{ psn, done uint32 }
 
 // denied is the verdict on an access that a translation has refused.
 func (q *responder) denied(operation uint32) verdict {

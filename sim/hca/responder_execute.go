@@ -155,7 +155,7 @@ func (q *responder) execRead(p *roce.Packet) {
 	psn, before, n := q.epsn, q.msn, roce.PacketsOf(h.Length(), q.mtu)
 	q.accept(p, n, 1)
 	i := q.saved.save(savedOp{op: p.Op, unsent: true, psn: psn, n: n, before: before, rkey: h.RKey(), len: h.Length(), va: h.VA()})
-	q.due(response{kind: answerRead, psn: psn, msn: q.msn, before: before, rkey: h.RKey(), left: h.Length(), va: h.VA(), saved: i, first: true})
+	q.due(response{kind: answerRead, psn: psn, msn: q.msn, before: before, done: before, rkey: h.RKey(), left: h.Length(), va: h.VA(), saved: i, first: true})
 }
 
 func (q *responder) execAtomicWrite(p *roce.Packet) {

@@ -16,7 +16,7 @@ func (q *responder) pagesCame(s odp.Side, wqe, failed bool) {
 	case !failed || !q.takesRequests():
 	case s == odp.ReadSide:
 		q.dropResponses()
-		q.sendAck(q.source.psn, q.source.before, roce.NAKRemoteAccess)
+		q.sendAck(q.source.psn, q.source.done, roce.NAKRemoteAccess)
 		q.qs.add(prm.QCRespRemoteAccessErrors)
 		q.u.events.ofQP(prm.EventWQAccessError, q.num)
 		q.owner.toError()

@@ -26,7 +26,8 @@ type response struct {
 	saved    int16 // of a READ or an atomic executed now; -1: none, or a replay
 	first    bool  // READ: the next packet is the first
 	psn, msn uint32
-	before   uint32 // READ: the MSN before it, which a NAK carries
+	before   uint32 // READ: the MSN before it
+	done     uint32 // READ: the MSN of a NAK, which counts it from its first response on
 	rkey     uint32
 	left     uint32 // READ: bytes to send
 	va       uint64 // READ
@@ -165,7 +166,7 @@ func (q *responder) respondRead(r *response) bool {
 			q.spend(len(f.B))
 		}
 		q.u.port.enqueue(&q.sender, &q.rtx, i)
-		r.first = false
+		r.first, r.done = false, (r.before+1)&roce.PSNMask
 		r.psn = roce.AddPSN(r.psn, 1)
 		r.va += uint64(n)
 		r.left -= uint32(n)
@@ -183,7 +184,7 @@ func (q *responder) cannotRead(r *response, result mkey.Result) {
 		q.sourceFault(r)
 		return
 	}
-	q.failRead(r.psn, r.before)
+	q.failRead(r.psn, r.done)
 }
 
 // failRead ends a READ whose memory went away: a NAK at the PSN of the response
@@ -225,10 +226,10 @@ func (q *responder) sourceFault(r *response) {
 		f.RKey, f.VA, f.Length = r.rkey, r.va, r.left
 		f.Bytes = max(f.Bytes, r.left)
 		if *w = q.u.faults.Raise(f); *w == 0 {
-			q.failRead(r.psn, r.before)
+			q.failRead(r.psn, r.done)
 			return
 		}
-		q.source = sourceWait{r.psn, r.before}
+		q.source = sourceWait{r.psn, r.done}
 	}
 	q.readLater(r)
 }
@@ -242,7 +243,7 @@ func (q *responder) sourceAwaited() bool {
 // since the peer comes back for that one first.
 func (q *responder) readLater(r *response) {
 	if roce.CmpPSN(r.psn, q.source.psn) <= 0 || q.breaks(rule.FaultHoldsItsSide) {
-		q.sendAck(r.psn, r.before, roce.RNRSyndrome(uint8(q.context().MinRNRNAK())))
+		q.sendAck(r.psn, r.done, roce.RNRSyndrome(uint8(q.context().MinRNRNAK())))
 		q.u.standStill()
 	}
 	for _, dropped := range q.items[q.itemHead+1:] { // the peer asks for them again, and others may take their places

@@ -43,7 +43,11 @@ func (q *responder) replayRead(p *roce.Packet, psn uint32) {
 				return
 			}
 		}
-		q.due(response{kind: answerRead, psn: psn, msn: q.msn, before: o.before, rkey: o.rkey, left: h.Length(), va: h.VA(), saved: -1, first: true})
+		done := o.before
+		if k > 0 {
+			done = (done + 1) & roce.PSNMask
+		}
+		q.due(response{kind: answerRead, psn: psn, msn: q.msn, before: o.before, done: done, rkey: o.rkey, left: h.Length(), va: h.VA(), saved: -1, first: true})
 		return
 	}
 }
