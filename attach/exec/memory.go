@@ -3,13 +3,12 @@
 package exec
 
 import (
-	"encoding/binary"
-
 	"golang.org/x/sys/unix"
 
 	"github.com/rdmasim/rdmasim/attach/exec/procmem"
 	"github.com/rdmasim/rdmasim/attach/exec/seccomp"
 	"github.com/rdmasim/rdmasim/sim/mem"
+	"github.com/rdmasim/rdmasim/uapi"
 )
 
 // A device that pages on demand has to forget pages before their process changes them. The kernel tells its own devices;
@@ -22,7 +21,6 @@ const (
 	madvDontneedLocked        = 24
 	madvCollapse              = 25
 	madvGuardInstall          = 102
-	cloneArgsFlags            = 8 // bytes of struct clone_args that hold the flags
 	maxUserAddress            = 1 << 47
 	fixed                     = unix.MAP_FIXED
 	sharesMemory              = unix.CLONE_VM
@@ -110,8 +108,8 @@ func changes(p *procmem.Process, x *seccomp.Notif, f func(at, size uint64)) {
 	case unix.SYS_FORK, unix.SYS_CLONE:
 		copied(p, f)
 	case unix.SYS_CLONE3:
-		var flags [cloneArgsFlags]byte
-		if p.ReadAt(mem.VA(a[0]), flags[:]) != nil || binary.NativeEndian.Uint64(flags[:])&sharesMemory == 0 {
+		var flags [uapi.CloneFlagsSize]byte
+		if p.ReadAt(mem.VA(a[0]), flags[:]) != nil || uapi.CloneFlags(flags[:])&sharesMemory == 0 {
 			copied(p, f)
 		}
 	}

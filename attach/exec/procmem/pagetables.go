@@ -3,7 +3,6 @@
 package procmem
 
 import (
-	"encoding/binary"
 	"fmt"
 	"os"
 	"sync"
@@ -12,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/rdmasim/rdmasim/sim/mem"
+	"github.com/rdmasim/rdmasim/uapi"
 )
 
 var _ mem.PageTables = (*Memory)(nil)
@@ -135,13 +135,13 @@ func (p *Process) Resident(va mem.VA, n uint64, f func(at mem.VA, writable bool,
 
 // residentOf reads the entries of [at, end), of one mapping, and gives those of present pages to f.
 func residentOf(tables *os.File, at, end mem.VA, f func(at mem.VA, entry uint64)) {
-	const size = 8 // of an entry
+	const size = uapi.PagemapEntrySize
 	var b [mapChunk * size]byte
 	for at < end {
 		n := min(mapChunk, int((end-at)/mem.PageSize))
 		got, err := tables.ReadAt(b[:n*size], int64(at/mem.PageSize)*size)
 		for i := range got / size {
-			if e := binary.NativeEndian.Uint64(b[i*size:]); e&pagePresent != 0 {
+			if e := uapi.PagemapEntry(b[:], i); e&pagePresent != 0 {
 				f(at+mem.VA(i)*mem.PageSize, e)
 			}
 		}
