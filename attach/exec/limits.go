@@ -59,7 +59,7 @@ func newLimits(cfg *Config) *limits {
 	}
 	l.ram = &kernel.RAM{Pages: bytes / mem.PageSize,
 		OnFull: warning("the processes cannot register more than %s together: --limit-memory raises the limit", size(bytes))}
-	l.ram.OnRegionsFull = warning("the regions of on-demand paging of the processes take an eighth of %s here, the most that they may: --limit-memory raises the limit", size(bytes))
+	l.ram.OnRegionsFull = warning("the regions of on-demand paging of the processes take a sixteenth of %s here, the most that they may: --limit-memory raises the limit", size(bytes))
 	l.fileBytes = &uverbs.Quota{Name: "bytes in memory files", Most: int(min(bytes, math.MaxInt)), Errno: unix.ENOMEM,
 		OnFull: warning("the queues of the processes cannot take more than %s of shared memory together, further ones are copied: --limit-memory raises the limit", size(bytes))}
 	return l

@@ -68,6 +68,20 @@ func (u user) paging(t *testing.T, flags []string, before string, program ...str
 	}
 }
 
+// TestCountersAreNobodysToChange has programs write to the files of the counters.
+func TestCountersAreNobodysToChange(t *testing.T) {
+	needs(t, "ibv_devinfo")
+	each(t, func(t *testing.T, u user) {
+		for _, flags := range [][]string{{}, {"-path-calls"}} {
+			out, status := u.session(t, append(flags, "--", "sh", "-c", `f=/sys/class/infiniband_verbs/uverbs0/num_page_faults
+				echo 7 >$f; echo 7 >>$f; dd if=/dev/zero of=$f conv=notrunc count=1; rm -f $f; cat $f; exec ibv_devices >/dev/null`)...)
+			if status != 0 || !strings.HasSuffix(out, "\n0\n") {
+				t.Errorf("%v: status %d:\n%s", flags, status, out)
+			}
+		}
+	})
+}
+
 // TestWithoutPaging takes on-demand paging away: programs see no capability and no counters, and the filter nothing of their memory.
 func TestWithoutPaging(t *testing.T) {
 	needs(t, "ibv_devinfo")

@@ -266,10 +266,18 @@ static void op_mr(void)
 	if (mr[i] && n(2) && !ibv_dereg_mr(mr[i]))
 		mr[i] = NULL;
 	struct ibv_pd *p = a_pd();
-	if (p && !mr[i])
-		mr[i] = ibv_reg_mr(p, (void *)address(), n(4) ? 1 + n(8 * PAGE) : value(), n(3) ? 0xf : value());
+	int access = n(3) ? 0xf : value();
+	if (n(2))
+		access |= IBV_ACCESS_ON_DEMAND;
+	if (p && !mr[i] && (access & IBV_ACCESS_ON_DEMAND) && !n(4))
+		mr[i] = ibv_reg_mr(p, NULL, SIZE_MAX, access);
+	else if (p && !mr[i])
+		mr[i] = ibv_reg_mr(p, (void *)address(), n(4) ? 1 + n(8 * PAGE) : value(), access);
 	else if (mr[i])
-		ibv_rereg_mr(mr[i], n(8), a_pd(), (void *)address(), 1 + n(PAGE), n(16));
+		ibv_rereg_mr(mr[i], n(8), a_pd(), (void *)address(), 1 + n(PAGE), n(4) ? n(16) : value());
+	struct ibv_sge s = { n(4) ? (uint64_t)address() : value(), n(4) ? n(8 * PAGE) : value(), mr[i] ? mr[i]->lkey : value() };
+	if (p)
+		ibv_advise_mr(p, n(4), n(3), &s, 1);
 }
 
 static void op_mw(void)
