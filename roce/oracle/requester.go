@@ -168,6 +168,8 @@ func (h *half) checkRetransmission(p *packet, r *rec, pos int64) {
 		h.nakPos = -1
 	case p.responds() && h.acked > pos && p.got <= pos:
 		h.checkRetries(r) // an implied NAK: something later was acknowledged
+	case p.responds() && h.lastPos >= pos && !o.Complete && !o.Delivered:
+		h.checkRetries(r) // the same, if a response was lost behind the tap
 	case h.resendNext >= 0 && pos > h.resendNext && pos <= h.resendLast:
 		if h.pending(h.resendNext, pos) != nil {
 			h.checkGoBack(r, pos)

@@ -186,6 +186,11 @@ func (h *half) wasRequested(r *rec, pos int64) bool {
 	if pos < h.pk[0].pos && h.middle {
 		return false
 	}
+	if o := &h.j.o; pos < h.pk[0].pos && !o.Complete && o.StartPSN == nil {
+		h.report(Inconclusive, "OR-002", r, "%s for PSN %#06x, before the first request of the capture: what else answers such requests is not judged", r.info.Name, r.psn)
+		h.middle = true
+		return false
+	}
 	if h.restartRec != nil && pos < h.next && pos >= h.next-(h.next-h.oldNext) {
 		return false
 	}
