@@ -142,7 +142,11 @@ func (r *recorder) end(err error) error {
 		return err
 	}
 	var lost error
-	if r.capture != nil {
+	switch { // of a run that was interrupted before it began there is nothing to put in place
+	case r.capture == nil:
+	case err != nil && r.frames.Empty():
+		r.capture.Abort()
+	default:
 		lost = r.capture.Commit(func(io.Writer) error {
 			if err := r.frames.Close(); err != nil { // that of the buffer too, which keeps its first
 				return err
@@ -150,7 +154,11 @@ func (r *recorder) end(err error) error {
 			return r.buf.Flush()
 		})
 	}
-	if r.timeline != nil {
+	switch {
+	case r.timeline == nil:
+	case err != nil && !r.traced:
+		r.timeline.Abort()
+	default:
 		lost = errors.Join(lost, r.timeline.Commit(func(io.Writer) error { return nil }))
 	}
 	if lost != nil { // more than an interrupted run, whose results so far are written

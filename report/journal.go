@@ -29,6 +29,7 @@ type Journal struct {
 	sync   time.Duration // the most time between two cases that are made durable; 0: each is
 	synced time.Time
 	cases  int
+	broken bool // a line could not be written, and none after it
 }
 
 // UnrecoveredError says that a journal has cases of a run that did not end.
@@ -99,6 +100,7 @@ func beginsJournal(text []byte) bool {
 // Begin writes the record of the run, whose cases have not run yet.
 func (j *Journal) Begin(run *Run) error {
 	if err := j.append("run", run, true); err != nil {
+		j.broken = true
 		return err
 	}
 	return j.log.SyncName()
@@ -106,12 +108,15 @@ func (j *Journal) Begin(run *Run) error {
 
 // Add writes a case that has finished. After an error the journal takes no more.
 func (j *Journal) Add(c Case) error {
-	j.cases++
 	durable := time.Since(j.synced) >= j.sync
 	if durable {
 		j.synced = time.Now()
 	}
-	return j.append("case", c, durable)
+	err := j.append("case", c, durable)
+	if j.broken = j.broken || err != nil; !j.broken {
+		j.cases++
+	}
+	return err
 }
 
 // append writes a line: what it has, and a sum over it.
@@ -173,7 +178,7 @@ func ReadJournal(name string, in io.Reader) (Recovered, error) {
 		}
 	}
 	if len(r.finished) == 0 {
-		return Recovered{Torn: r.torn}, fmt.Errorf("%s has no finished case, so nothing is lost: remove the file", name)
+		return Recovered{Torn: r.torn}, fmt.Errorf("%s has no finished case, so there is nothing to recover: remove the file", name)
 	}
 	r.run.Incomplete = true
 	r.run.Count()

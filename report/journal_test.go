@@ -167,7 +167,7 @@ func TestJournalThatCannotBeWritten(t *testing.T) {
 		})
 		var errs []error
 		j, err := OpenJournal(ctx, path, 0)
-		added := 0
+		added, said := 0, 0
 		if err == nil {
 			errs = append(errs, j.Begin(planned()))
 			for _, c := range finished() {
@@ -178,6 +178,7 @@ func TestJournalThatCannotBeWritten(t *testing.T) {
 				}
 			}
 			j.Close()
+			said = j.Cases()
 		}
 		err = errors.Join(err, errors.Join(errs...))
 		if !failed {
@@ -189,6 +190,12 @@ func TestJournalThatCannotBeWritten(t *testing.T) {
 		if !errors.Is(err, syscall.EIO) || !strings.Contains(err.Error(), path) {
 			t.Errorf("operation %d: %v", n, err)
 		}
+		if added == 0 && said > 0 {
+			f, err := os.ReadFile(path)
+			if back, rerr := ReadJournal(path, bytes.NewReader(f)); err != nil || rerr != nil || said > back.Finished {
+				t.Errorf("operation %d: the journal says that it has %d cases: %v, %v", n, said, err, rerr)
+			}
+		}
 		if added > 0 {
 			f, err := os.Open(path)
 			if err != nil {
@@ -196,8 +203,8 @@ func TestJournalThatCannotBeWritten(t *testing.T) {
 			}
 			back, err := ReadJournal(path, f)
 			_ = f.Close()
-			if err != nil || back.Finished < added {
-				t.Errorf("operation %d: %d cases were written: %v", n, added, err)
+			if err != nil || back.Finished < added || said < added || said > back.Finished {
+				t.Errorf("operation %d: %d cases were written, the journal says %d and has %d: %v", n, added, said, back.Finished, err)
 			}
 		}
 	}
@@ -217,7 +224,7 @@ func TestForeignFileInPlaceOfAJournal(t *testing.T) {
 		if now, err := os.ReadFile(path); err != nil || string(now) != text {
 			t.Errorf("%s: it is %q now (%v)", what, now, err)
 		}
-		if _, err := ReadJournal(path, strings.NewReader(text)); err == nil || strings.Contains(err.Error(), "nothing is lost") {
+		if _, err := ReadJournal(path, strings.NewReader(text)); err == nil || strings.Contains(err.Error(), "nothing to recover") {
 			t.Errorf("%s: recover says %v", what, err)
 		}
 	}

@@ -103,7 +103,11 @@ func (j *journal) mention(err error) error {
 	if errors.As(err, &s) {
 		code = s.code
 	}
-	return &status{code, fmt.Errorf("%w; its cases are in %s: conform recover %s makes a record of them", err, j.path, j.path)}
+	what := "its cases are"
+	if j.failed() {
+		what = fmt.Sprintf("only %s of the run, those before the journal failed, are", cases(j.Cases()))
+	}
+	return &status{code, fmt.Errorf("%w; %s in %s: conform recover %s makes a record of them", err, what, j.path, j.path)}
 }
 
 func newRecover() *cobra.Command {

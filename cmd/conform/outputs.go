@@ -88,6 +88,15 @@ func (out outputs) write(run *report.Run, dir string) error {
 		errs = append(errs, out.journal.remove())
 	}
 	commit(out.junit, run.WriteJUnit)
+	for _, f := range []struct {
+		file   **outfile.File
+		suffix string
+	}{{&out.pcap, ".pcapng"}, {&out.trace, ".trace"}} {
+		if *f.file != nil && run.Incomplete && !leftAny(dir, f.suffix) { // nothing to put in place of an older file
+			(*f.file).Abort()
+			*f.file = nil
+		}
+	}
 	commit(out.pcap, func(w io.Writer) error { return joinCaptures(w, dir, run.Cases) })
 	commit(out.trace, func(w io.Writer) error { return joinTraces(w, dir, run.Cases) })
 	if err := errors.Join(errs...); err != nil {

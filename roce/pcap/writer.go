@@ -143,6 +143,9 @@ var zeros [4]byte
 
 func pad(n int) int { return -n & 3 }
 
+// Empty says that the file has no interface yet, and so no content.
+func (w *Writer) Empty() bool { return w.ng == nil }
+
 // Close ends the file with each interface's number of packets, and of those that were left out.
 // It does not close the underlying writer.
 func (w *Writer) Close() error {
