@@ -143,7 +143,9 @@ func (h *half) atomicResponse(r *rec, p *packet, pos int64) {
 	h.checkMSN(r, p.msn, h.before(h.highestInOrder+1))
 	h.proved, h.lastPos = max(h.proved, pos), max(h.lastPos, pos)
 	if r.Fate.arrives() {
-		p.got = pos + 1
+		if h.answeredBefore(p) {
+			p.got = pos + 1
+		}
 		h.advance(pos, r.Time)
 	}
 }
