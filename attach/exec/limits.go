@@ -39,6 +39,7 @@ type limits struct {
 	objects, files, maps *uverbs.Quota
 	fileBytes            *uverbs.Quota // of the memory files of queues
 	ram                  *kernel.RAM
+	noPaging             func() // says that the session has no on-demand paging; nil: it has
 	cfg                  *Config
 }
 
@@ -60,6 +61,9 @@ func newLimits(cfg *Config) *limits {
 	l.ram = &kernel.RAM{Pages: bytes / mem.PageSize,
 		OnFull: warning("the processes cannot register more than %s together: --limit-memory raises the limit", size(bytes))}
 	l.ram.OnRegionsFull = warning("the regions of on-demand paging of the processes take a sixteenth of %s here, the most that they may: --limit-memory raises the limit", size(bytes))
+	if cfg.NoODP {
+		l.noPaging = warning("a process registers memory for on-demand paging, and the devices of this session have none: without --odp=false they have")
+	}
 	l.fileBytes = &uverbs.Quota{Name: "bytes in memory files", Most: int(min(bytes, math.MaxInt)), Errno: unix.ENOMEM,
 		OnFull: warning("the queues of the processes cannot take more than %s of shared memory together, further ones are copied: --limit-memory raises the limit", size(bytes))}
 	return l

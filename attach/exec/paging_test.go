@@ -84,7 +84,7 @@ func TestCountersAreNobodysToChange(t *testing.T) {
 
 // TestWithoutPaging takes on-demand paging away: programs see no capability and no counters, and the filter nothing of their memory.
 func TestWithoutPaging(t *testing.T) {
-	needs(t, "ibv_devinfo")
+	needs(t, "ibv_devinfo", "gcc")
 	u := users()[0]
 	for flags, want := range map[string]string{"-no-odp": "", "-path-calls": "ODP_SUPPORT"} {
 		out, status := u.session(t, flags, "--", "sh", "-c", "ibv_devinfo -v; ls /sys/class/infiniband_verbs/uverbs0/num_page_faults 2>/dev/null || cat /sys/class/infiniband_verbs/uverbs0/num_page_faults")
@@ -92,6 +92,10 @@ func TestWithoutPaging(t *testing.T) {
 		if has != (want != "") || (status == 0) != has {
 			t.Errorf("%s: capability %v, status %d:\n%s", flags, has, status, lastOf(out, 3000))
 		}
+	}
+	out, status := u.session(t, "-no-odp", "--", compile(t, "paging"), "calls")
+	if status != 1 || !strings.Contains(out, "without --odp=false they have") {
+		t.Errorf("status %d, and no word of the flag:\n%s", status, lastOf(out, 3000))
 	}
 	for _, odp := range []bool{false, true} {
 		seen := false

@@ -21,6 +21,9 @@ func (f *File) regMR(w *uapi.Write) error {
 	r := uapi.RegMR(b)
 	h, lkey, rkey, err := f.u.RegMR(noCaller, kernelHandle(r.PDHandle()), r.Start(), r.Length(), r.HCAVA(), access(r.AccessFlags()))
 	if err != nil {
+		if f.OnNoPaging != nil && access(r.AccessFlags())&verbs.AccessOnDemand != 0 {
+			f.OnNoPaging()
+		}
 		return err
 	}
 	a := uapi.RegMRResp(make([]byte, uapi.RegMRRespSize))

@@ -33,6 +33,8 @@ type File struct {
 	DynamicUARs bool
 	// Logf, when not nil, receives the reason for every call that fails.
 	Logf func(format string, args ...any)
+	// OnNoPaging, when not nil, is called when a registration on demand is refused.
+	OnNoPaging func()
 	// Objects bounds the objects of the file's process, Descriptors what we keep open for it: a
 	// pipe for each file of events.
 	Objects, Descriptors *Quota
