@@ -78,7 +78,7 @@ func child() {
 	var o order
 	file := os.NewFile(orderFD, "order")
 	if err := json.NewDecoder(file).Decode(&o); err != nil {
-		answer(report{Err: err.Error()}, -1)
+		answer(report{Err: err.Error()})
 		return
 	}
 	_ = file.Close()
@@ -87,35 +87,29 @@ func child() {
 		r.Mounted = tree.Mount(o.WorkDir, o.Devices) == nil
 	}
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		answer(report{Err: fmt.Sprintf("no_new_privs: %v", err)}, -1)
+		answer(report{Err: fmt.Sprintf("no_new_privs: %v", err)})
 		return
 	}
-	fd, err := seccomp.Install(seccomp.Compile(rules(!r.Mounted, o.ODP)))
-	if err != nil {
-		answer(report{
-			Err: err.Error(), Outer: errors.Is(err, seccomp.ErrOuterListener), Kernel: errors.Is(err, seccomp.ErrNoNotification),
-		}, -1)
+	if err := seccomp.Hand(seccomp.Compile(rules(!r.Mounted, o.ODP)), handshakeFD, r.encode()); err != nil {
+		answer(report{Err: err.Error(), Outer: errors.Is(err, seccomp.ErrOuterListener), Kernel: errors.Is(err, seccomp.ErrNoNotification)})
 		return
 	}
-	answer(r, fd)
-	_ = unix.Close(fd)
 	var b [1]byte
 	if n, err := unix.Read(handshakeFD, b[:]); err != nil || n != 1 {
 		return // the supervisor is gone or has refused
 	}
-	err = syscall.Exec(o.Path, o.Args, os.Environ())
-	answer(report{Err: fmt.Sprintf("%s: %v", o.Path, err)}, -1)
+	err := syscall.Exec(o.Path, o.Args, os.Environ())
+	answer(report{Err: fmt.Sprintf("%s: %v", o.Path, err)})
 }
 
-// answer sends a report, with a descriptor if there is one.
-func answer(r report, fd int) {
+// encode is the report as the supervisor reads it.
+func (r report) encode() []byte {
 	b, err := json.Marshal(r)
 	if err != nil {
 		panic(err) // plain fields
 	}
-	var oob []byte
-	if fd >= 0 {
-		oob = unix.UnixRights(fd)
-	}
-	_ = unix.Sendmsg(handshakeFD, b, oob, nil, 0)
+	return b
 }
+
+// answer sends a report without a listener.
+func answer(r report) { _ = unix.Sendmsg(handshakeFD, r.encode(), nil, nil, 0) }

@@ -68,11 +68,14 @@ func outer(kind string) int {
 	var err error
 	switch kind {
 	case outerListener:
-		var fd int
-		if fd, err = seccomp.Install(seccomp.Compile(nil)); err == nil {
-			// It stays a supervisor while it has the listener.
-			_, err = unix.FcntlInt(uintptr(fd), unix.F_SETFD, 0)
+		prog := seccomp.Compile(nil)
+		f := unix.SockFprog{Len: uint16(len(prog)), Filter: &prog[0]}
+		fd, _, e := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_NEW_LISTENER, uintptr(unsafe.Pointer(&f)))
+		if e != 0 {
+			return 2
 		}
+		// It stays a supervisor while it has the listener.
+		_, err = unix.FcntlInt(fd, unix.F_SETFD, 0)
 	case outerOld:
 		err = refuse(unix.SYS_SECCOMP, unix.EINVAL)
 	case outerAncient:

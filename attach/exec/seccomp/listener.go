@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -18,28 +19,64 @@ var ErrOuterListener = errors.New("another supervisor of system calls (a contain
 // ErrNoNotification says that the kernel has no user notification.
 var ErrNoNotification = errors.New("this kernel has no seccomp user notification (Linux 5.14 or later with CONFIG_SECCOMP_FILTER is needed)")
 
-// Install puts the filter on the calling thread and returns the listener. The thread
-// must be locked, must have set no_new_privs, and keeps the filter across execve.
-func Install(prog []unix.SockFilter) (fd int, err error) {
+// rightsOffset is where the descriptor stands in a control message of one.
+const rightsOffset = unix.SizeofCmsghdr
+
+// Hand puts the filter on the calling thread and sends the listener with a message through a socket. The thread must be locked, must
+// have set no_new_privs, and keeps the filter across execve. Between the two it makes no other system call: one that the filter
+// hands over would wait for a supervisor that has yet to get the listener, and the Go runtime makes such calls whenever it takes
+// memory. So all memory is taken before, and nothing in between may be preempted or grow the stack.
+func Hand(prog []unix.SockFilter, socket int, message []byte) error {
+	rights := unix.UnixRights(-1)
+	iov := unix.Iovec{Base: &message[0]}
+	iov.SetLen(len(message))
+	msg := unix.Msghdr{Iov: &iov, Iovlen: 1, Control: &rights[0]}
+	msg.SetControllen(len(rights))
 	f := unix.SockFprog{Len: uint16(len(prog)), Filter: &prog[0]}
-	flags := uintptr(unix.SECCOMP_FILTER_FLAG_NEW_LISTENER | unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV)
+	to := (*int32)(unsafe.Pointer(&rights[rightsOffset]))
+	e := hand(unix.SECCOMP_FILTER_FLAG_NEW_LISTENER|unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, &f, uintptr(socket), &msg, to)
+	if e == unix.EINVAL { // before Linux 5.19: a signal may repeat a notification, and handlers allow for it
+		e = hand(unix.SECCOMP_FILTER_FLAG_NEW_LISTENER, &f, uintptr(socket), &msg, to)
+	}
+	runtime.KeepAlive(prog)
+	runtime.KeepAlive(message)
+	runtime.KeepAlive(rights)
+	return installError(e)
+}
+
+// hand installs the filter and sends the listener, or ends the process: nobody would supervise it.
+//
+//go:nosplit
+func hand(flags uintptr, f *unix.SockFprog, socket uintptr, msg *unix.Msghdr, rights *int32) unix.Errno {
+	fd, _, e := syscall.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, uintptr(unsafe.Pointer(f)))
+	if e != 0 {
+		return e
+	}
+	*rights = int32(fd)
 	for {
-		r, _, e := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, uintptr(unsafe.Pointer(&f)))
-		runtime.KeepAlive(prog)
-		switch {
-		case e == 0:
-			return int(r), nil
-		case e == unix.EBUSY:
-			return -1, ErrOuterListener
-		case e == unix.EINVAL && flags&unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV != 0:
-			// Before Linux 5.19: a signal may repeat a notification, and handlers allow for it.
-			flags &^= unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
-		case e == unix.EINVAL || e == unix.ENOSYS:
-			return -1, ErrNoNotification
-		default:
-			return -1, fmt.Errorf("seccomp: install filter: %w", e)
+		_, _, e = syscall.RawSyscall(unix.SYS_SENDMSG, socket, uintptr(unsafe.Pointer(msg)), unix.MSG_NOSIGNAL)
+		if e != unix.EINTR {
+			break
 		}
 	}
+	syscall.RawSyscall(unix.SYS_CLOSE, fd, 0, 0)
+	if e != 0 {
+		syscall.RawSyscall(unix.SYS_EXIT_GROUP, 1, 0, 0)
+	}
+	return 0
+}
+
+// installError names what keeps a filter from being installed.
+func installError(e unix.Errno) error {
+	switch e {
+	case 0:
+		return nil
+	case unix.EBUSY:
+		return ErrOuterListener
+	case unix.EINVAL, unix.ENOSYS:
+		return ErrNoNotification
+	}
+	return fmt.Errorf("seccomp: install filter: %w", e)
 }
 
 // Notif is struct seccomp_notif: a call that waits for an answer. PID is a thread.
