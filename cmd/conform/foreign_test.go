@@ -8,33 +8,17 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rdmasim/rdmasim/experiment"
 	"github.com/rdmasim/rdmasim/roce/pcap"
 )
 
 // foreignCapture runs a load of one verb and gives its frames from one on as somebody's capture, which says nothing of what was lost.
 func foreignCapture(t *testing.T, verb, faults string, from int) string {
 	t.Helper()
-	dir := t.TempDir()
-	scenario, script, capture := filepath.Join(dir, "s.yaml"), filepath.Join(dir, "f.yaml"), filepath.Join(dir, "whole.pcapng")
-	load := fmt.Sprintf("name: s\ntraffic:\n  - {verb: %s, payload: %s, window: 16, messages: 600, ack_timeout: 6}\n", verb, map[bool]string{true: "8B", false: "4KiB"}[verb == "faa"])
-	req := experiment.Request{Seed: 1, Pcap: capture}
-	if faults != "" {
-		req.Fault = script
+	size := "4KiB"
+	if verb == "faa" {
+		size = "8B"
 	}
-	for name, text := range map[string]string{scenario: load, script: faults} {
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	x, err := experiment.Open(t.Context(), scenario)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := x.Execute(t.Context(), req, nil); err != nil {
-		t.Fatal(err)
-	}
-	whole, err := os.ReadFile(capture)
+	whole, err := os.ReadFile(captureOf(t, fmt.Sprintf("name: s\ntraffic:\n  - {verb: %s, payload: %s, window: 16, messages: 600, ack_timeout: 6}\n%s\n", verb, size, faults)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +39,7 @@ func foreignCapture(t *testing.T, verb, faults string, from int) string {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	name := filepath.Join(dir, "foreign.pcapng")
+	name := filepath.Join(t.TempDir(), "foreign.pcapng")
 	if err := os.WriteFile(name, out.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}

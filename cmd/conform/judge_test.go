@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rdmasim/rdmasim/experiment"
 	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/roce/oracle"
 	"github.com/rdmasim/rdmasim/roce/pcap"
@@ -23,6 +24,24 @@ func judgeFile(t *testing.T, args ...string) (code int, out, errs string) {
 	var stdout, stderr bytes.Buffer
 	code = execute(context.Background(), append([]string{"wire"}, args...), &stdout, &stderr)
 	return code, stdout.String(), stderr.String()
+}
+
+// captureOf runs a scenario and returns the name of its capture.
+func captureOf(t *testing.T, text string) string {
+	t.Helper()
+	dir := t.TempDir()
+	scenario, capture := filepath.Join(dir, "s.yaml"), filepath.Join(dir, "out.pcapng")
+	if err := os.WriteFile(scenario, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	x, err := experiment.Open(t.Context(), scenario)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := x.Execute(t.Context(), experiment.Request{Seed: 1, Pcap: capture}, nil); err != nil {
+		t.Fatal(err)
+	}
+	return capture
 }
 
 func TestWireJudges(t *testing.T) {

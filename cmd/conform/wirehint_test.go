@@ -64,20 +64,8 @@ func TestWireNamesThePagingThatACaptureNeeds(t *testing.T) {
 
 // A requester drops the answer of an atomic that comes behind a missing one, and asks for it again: that is no violation.
 func TestWireAllowsAtomicsToBeAskedForAgain(t *testing.T) {
-	dir := t.TempDir()
-	scenario, capture := filepath.Join(dir, "s.yaml"), filepath.Join(dir, "out.pcapng")
-	text := "name: s\nset: {hca.selective_repeat: true}\ntraffic:\n  - {verb: faa, window: 16, messages: 1000}\n" +
-		"faults: [{do: drop, direction: responses, per_million: 5000}]\n"
-	if err := os.WriteFile(scenario, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	x, err := experiment.Open(t.Context(), scenario)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := x.Execute(t.Context(), experiment.Request{Seed: 1, Pcap: capture}, nil); err != nil {
-		t.Fatal(err)
-	}
+	capture := captureOf(t, "name: s\nset: {hca.selective_repeat: true}\ntraffic:\n  - {verb: faa, window: 16, messages: 1000}\n"+
+		"faults: [{do: drop, direction: responses, per_million: 5000}]\n")
 	if code, out, errs := judgeFile(t, capture, "--sender", "selective-repeat"); code != exitOK || !strings.Contains(out, " 0 violations") {
 		t.Errorf("exit %d\n%.2000s%s", code, out, errs)
 	}
