@@ -175,43 +175,59 @@ func TestRangeBreaksCopyOnWrite(t *testing.T) {
 	released(t, s, child)
 }
 
-// A mapping of 512 GiB costs what is touched of it.
+// A mapping of 512 GiB costs what is touched of it. What other goroutines of the test process allocate meanwhile
+// counts too, so the least of a few tries is judged.
 func TestLazyMappingCost(t *testing.T) {
-	heap := func() uint64 {
-		runtime.GC()
-		var ms runtime.MemStats
-		runtime.ReadMemStats(&ms)
-		return ms.HeapAlloc
-	}
-	const pages = 8192
+	const tries = 5
 	for _, c := range []struct {
 		what   string
 		stride uint64
-		limit  uint64 // bytes for each page, its own among them
+		limit  int64 // bytes for each page, its own among them
 	}{{"neighbours", PageSize, 5000}, {"one in 16 MiB", 16 << 20, 10000}} {
-		s := NewSpace(New(1 << 40))
-		before := heap()
-		va := mapLazily(t, s, 512<<30>>PageShift, MapOptions{Prot: Read | Write})
-		if n := heap() - before; int64(n) > 4096 {
-			t.Errorf("512 GiB that nobody touches cost %d bytes", n)
-		}
-		before = heap()
-		for i := range uint64(pages) {
-			if err := s.WriteAt([]byte{1}, va+VA(i*c.stride)); err != nil {
-				t.Fatal(err)
+		least := costOfLazyMapping(t, c.stride)
+		for range tries - 1 {
+			cost := costOfLazyMapping(t, c.stride)
+			for i := range cost {
+				least[i] = min(least[i], cost[i])
 			}
 		}
-		full := heap()
-		t.Logf("%s: %d bytes for each touched page", c.what, (full-before)/pages)
-		if per := (full - before) / pages; per > c.limit {
-			t.Errorf("%s: %d bytes for each touched page, over %d", c.what, per, c.limit)
+		t.Logf("%s: %d bytes untouched, %d for each touched page, %d of them left", c.what, least[0], least[1], least[2])
+		if least[0] > 4096 {
+			t.Errorf("512 GiB that nobody touches cost %d bytes", least[0])
 		}
-		if err := s.Unmap(va, 512<<30); err != nil {
+		if least[1] > c.limit {
+			t.Errorf("%s: %d bytes for each touched page, over %d", c.what, least[1], c.limit)
+		}
+		if least[2] > 200 {
+			t.Errorf("%s: %d bytes for each page that was touched are left", c.what, least[2])
+		}
+	}
+}
+
+// costOfLazyMapping returns what 512 GiB cost, in bytes of heap: untouched; each page that was touched, one in
+// every stride bytes; and each of those once all is unmapped.
+func costOfLazyMapping(t *testing.T, stride uint64) [3]int64 {
+	heap := func() int64 {
+		runtime.GC()
+		var ms runtime.MemStats
+		runtime.ReadMemStats(&ms)
+		return int64(ms.HeapAlloc)
+	}
+	const pages = 8192
+	s := NewSpace(New(1 << 40))
+	empty := heap()
+	va := mapLazily(t, s, 512<<30>>PageShift, MapOptions{Prot: Read | Write})
+	mapped := heap()
+	for i := range uint64(pages) {
+		if err := s.WriteAt([]byte{1}, va+VA(i*stride)); err != nil {
 			t.Fatal(err)
 		}
-		if left := int64(heap()-before) / pages; left > 200 {
-			t.Errorf("%s: %d bytes for each page that was touched are left", c.what, left)
-		}
-		released(t, s)
 	}
+	touched := heap()
+	if err := s.Unmap(va, 512<<30); err != nil {
+		t.Fatal(err)
+	}
+	unmapped := heap()
+	released(t, s)
+	return [3]int64{mapped - empty, (touched - mapped) / pages, (unmapped - empty) / pages}
 }
