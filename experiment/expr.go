@@ -30,6 +30,47 @@ func Eval(expr string, look Lookup) (float64, error) {
 	return v, nil
 }
 
+// Names calls f for each run.metric of an expression, whose form it checks; values, and so a division by zero, are not looked at.
+func Names(expr string, f func(run, metric string) error) error {
+	e, err := parser.ParseExpr(expr)
+	if err == nil {
+		err = names(e, f)
+	}
+	if err != nil {
+		return fmt.Errorf("expression %q: %w", expr, err)
+	}
+	return nil
+}
+
+func names(e ast.Expr, f func(run, metric string) error) error {
+	switch e := e.(type) {
+	case *ast.ParenExpr:
+		return names(e.X, f)
+	case *ast.UnaryExpr:
+		if e.Op == token.SUB {
+			return names(e.X, f)
+		}
+	case *ast.BinaryExpr:
+		switch e.Op {
+		case token.ADD, token.SUB, token.MUL, token.QUO:
+			if err := names(e.X, f); err != nil {
+				return err
+			}
+			return names(e.Y, f)
+		}
+	case *ast.SelectorExpr:
+		if run, metric, ok := selector(e); ok {
+			return f(run, metric)
+		}
+	case *ast.BasicLit:
+		_, err := eval(e, nil)
+		return err
+	}
+	return errForm
+}
+
+var errForm = errors.New("only numbers, run.metric, + - * / and parentheses are allowed")
+
 // selector splits run.unit.counter into the run and the rest.
 func selector(e *ast.SelectorExpr) (run, metric string, ok bool) {
 	switch x := e.X.(type) {
@@ -82,5 +123,5 @@ func eval(e ast.Expr, look Lookup) (float64, error) {
 			return a / b, nil
 		}
 	}
-	return 0, fmt.Errorf("only numbers, run.metric, + - * / and parentheses are allowed")
+	return 0, errForm
 }

@@ -49,7 +49,22 @@ var strokes = []struct {
 	{color.RGBA{230, 159, 0, 255}, []vg.Length{vg.Points(10), vg.Points(2)}},
 }
 
-var glyphs = []draw.GlyphDrawer{draw.CircleGlyph{}, draw.SquareGlyph{}, draw.TriangleGlyph{}, draw.CrossGlyph{}}
+// With the strokes they make more different lines than a legend names.
+var glyphs = []draw.GlyphDrawer{draw.CircleGlyph{}, draw.SquareGlyph{}, draw.TriangleGlyph{}, draw.CrossGlyph{},
+	draw.RingGlyph{}, draw.BoxGlyph{}, draw.PyramidGlyph{}, draw.PlusGlyph{}}
+
+// unnamed is how lines look that the legend does not name.
+var unnamed = color.RGBA{200, 200, 200, 255}
+
+// style gives a line its look: no two of those that have names look the same.
+func style(i int, line *plotter.Line, points *plotter.Scatter) {
+	s := strokes[i%len(strokes)]
+	line.Color, line.Dashes, line.Width = s.c, s.d, vg.Points(1.6)
+	points.Color, points.Shape = s.c, glyphs[i/len(strokes)%len(glyphs)]
+	if i >= mostNames {
+		line.Color, line.Dashes, points.Color, points.Shape = unnamed, nil, unnamed, draw.CircleGlyph{}
+	}
+}
 
 // chart is a plot in the making: its lines by name, in the order in which they came.
 type chart struct {
@@ -156,16 +171,14 @@ func (p *Plot) picture(rows []Row, caption string) (*picture, error) {
 		if err != nil {
 			return nil, fmt.Errorf("plot %s: %w", p.File, err)
 		}
-		s := strokes[i%len(strokes)]
-		line.Color, line.Dashes, line.Width = s.c, s.d, vg.Points(1.6)
-		points.Color, points.Shape = s.c, glyphs[i/len(strokes)%len(glyphs)]
+		style(i, line, points)
 		pl.Add(line, points)
 		if i < mostNames {
 			pic.name(name, line, points)
 		}
 	}
 	if more := len(ch.names) - mostNames; more > 0 {
-		pic.name(fmt.Sprintf("and %d more", more))
+		pic.name(fmt.Sprintf("and %d more, in light grey", more))
 	}
 	ch.axes(pl)
 	return pic.layOut(caption), nil

@@ -1,10 +1,13 @@
 package experiment
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"gonum.org/v1/plot/plotter"
 )
 
 // drawn runs an experiment or a scenario and returns the names and SVG texts of its pictures.
@@ -48,6 +51,23 @@ func TestPlotOfOnePoint(t *testing.T) {
 		if _, _, err := p.Draw([]Row{*r.Set("x", 0).Set("y", y).Set("s", "a")}, ""); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// No two lines that the legend names look the same, and those that it does not name look like none of them.
+func TestLinesLookDifferent(t *testing.T) {
+	looks := map[string]int{}
+	for i := range 2 * mostNames {
+		line, points, err := plotter.NewLinePoints(plotter.XYs{{X: 1, Y: 1}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		style(i, line, points)
+		look := fmt.Sprintf("%v %v %T", line.Color, line.Dashes, points.Shape)
+		if other, ok := looks[look]; ok && (i < mostNames || other < mostNames) {
+			t.Errorf("lines %d and %d look like %s", other, i, look)
+		}
+		looks[look] = i
 	}
 }
 

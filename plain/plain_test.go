@@ -93,3 +93,15 @@ func FuzzWriter(f *testing.F) {
 		}
 	})
 }
+
+// What is one is not many.
+func TestCount(t *testing.T) {
+	for want, got := range map[string]string{
+		"0 cases": Count(0, "case"), "1 case": Count(1, "case"), "2 cases": Count(2, "case"),
+		"1 miss": Count(uint64(1), "miss"), "12 known misses": Count(int64(12), "known miss"),
+	} {
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/rdmasim/rdmasim/input"
 	"github.com/rdmasim/rdmasim/outfile"
+	"github.com/rdmasim/rdmasim/plain"
 )
 
 // JournalSchema names the format of a journal.
@@ -39,14 +40,7 @@ type UnrecoveredError struct {
 }
 
 func (e *UnrecoveredError) Error() string {
-	return fmt.Sprintf("%s has %s of a run that was killed: conform recover %s makes a record of them, or remove the file", e.Path, count(e.Cases), e.Path)
-}
-
-func count(cases int) string {
-	if cases == 1 {
-		return "1 case"
-	}
-	return fmt.Sprintf("%d cases", cases)
+	return fmt.Sprintf("%s has %s of a run that was killed: conform recover %s makes a record of them, or remove the file", e.Path, plain.Count(e.Cases, "case"), e.Path)
 }
 
 // OpenJournal makes the journal at path. A journal of another run that has cases is left alone; the error is

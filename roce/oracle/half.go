@@ -17,6 +17,8 @@ type packet struct {
 	msn        int64 // requests that are complete once it is executed
 	ackReq     bool  // in its last transmission
 	delivered  bool  // some transmission may have arrived
+	arrivals   int   // transmissions that may have
+	refusals   int   // RNR NAKs for it
 	corrupted  bool  // one was corrupted
 	kept       *rec  // it came early, and a responder that repeats selectively kept it
 	got        int64 // READ, ATOMIC: position of the first response that has not arrived
@@ -143,7 +145,7 @@ func (h *half) beginConnection(r *rec) {
 	h.next = int64(r.psn) + 1<<24
 	h.unacked, h.proved, h.inOrder = h.next, h.next-1, h.next-1
 	h.highestInOrder, h.resendLast = h.inOrder, h.inOrder
-	h.resendNext, h.nakPos, h.rnrPos, h.nakOut, h.rnrOut = -1, -1, -1, -1, -1
+	h.resendNext, h.passNext, h.nakPos, h.rnrPos, h.nakOut, h.rnrOut = -1, -1, -1, -1, -1, -1
 	h.seen = r.Time
 	if h.middle && h.j.o.Complete {
 		h.report(Violation, "OR-029", r, "the connection begins with %s", r.info.Name)
@@ -207,6 +209,9 @@ func (h *half) newRequest(r *rec, pos int64) {
 	}
 	p.msn = h.count
 	h.pk = append(h.pk, p)
+	if p.responds() {
+		h.unanswered++
+	}
 	h.next = p.end
 	h.checkLimits(r, p)
 	h.arriveAtResponder(p, r, p.pos)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/rdmasim/rdmasim/roce"
+	"github.com/rdmasim/rdmasim/roce/ether"
 )
 
 // structural are the rules of frames that do not decode.
@@ -31,7 +32,7 @@ func (j *judge) decode(f *Frame) *rec {
 		parse = roce.ParseInfiniBand
 	}
 	p, err := parse(f.Data)
-	if err == roce.DropNotRDMA {
+	if err == roce.DropNotRDMA || err != nil && !f.InfiniBand && f.Length <= len(f.Data) && !isRoCE(f.Data) {
 		return nil
 	}
 	j.res.RDMA++
@@ -58,6 +59,13 @@ func (j *judge) decode(f *Frame) *rec {
 	j.network(r, flow)
 	j.transport(r, flow)
 	return r
+}
+
+// isRoCE says whether an Ethernet frame that does not decode is of RoCE all the same: others may be fragments, have options or checksums
+// that the adapter fills in.
+func isRoCE(b []byte) bool {
+	h := ether.Parse(b)
+	return h.Type == roce.EtherTypeRoCE || h.Proto == roce.ProtoUDP && h.Transport > 0 && h.DstPort == roce.UDPPort
 }
 
 func (j *judge) network(r *rec, flow string) {

@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"testing"
+	"time"
 
 	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/roce/oracle"
@@ -46,6 +47,41 @@ func TestVerdictsOfAForgedCaptureAreBounded(t *testing.T) {
 	}
 	if counted != sum || counted < 2*frames {
 		t.Errorf("%d verdicts are counted, of which %d are violations; kept and left out are %d", counted, res.Count(oracle.Violation), sum)
+	}
+}
+
+// What a capture can make the judge look at is bounded: flows with all source ports, unanswered READs, QPs without end.
+func TestForgedCapturesTakeNoLongTime(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
+	const frames = 60_000
+	for name, c := range map[string]struct {
+		capture string
+		change  func(p *roce.Packet, i int)
+		o       oracle.Options
+	}{
+		"source ports": {"ud_send", func(p *roce.Packet, i int) { p.UDP().SetSrcPort(uint16(i)) }, oracle.Options{}},
+		"QPs":          {"send_only", func(p *roce.Packet, i int) { p.BTH().SetDestQP(uint32(i)) }, oracle.Options{}},
+		"READs": {"read", func(p *roce.Packet, i int) {
+			p.BTH().SetPSN(uint32(i))
+			p.RETH().SetLength(1)
+		}, oracle.Options{MTU: 1024, MaxRdAtomic: ref(1)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			one := load(t, filepath.Join(captures, "7.2", c.capture+".pcap"))
+			forged := oracle.Capture{}
+			for i := range frames {
+				again := oracle.Capture{Frames: []oracle.Frame{{Number: i + 1, Time: int64(i), Data: one.Frames[0].Data, Length: len(one.Frames[0].Data)}}}
+				edit(t, &again, 1, func(p *roce.Packet) { c.change(p, i) })
+				forged.Frames = append(forged.Frames, again.Frames[0])
+			}
+			began := time.Now()
+			oracle.Judge(forged, c.o)
+			if took := time.Since(began); took > 4*time.Second {
+				t.Errorf("%d frames take %v", frames, took)
+			}
+		})
 	}
 }
 

@@ -117,7 +117,7 @@ var mutations = []mutation{
 	{"reserved bits", "send_only", "OR-014", oracle.Warning, one(1, func(p *roce.Packet) { p.BTH().SetReserved7(5) }), nil},
 	{"reserved opcode", "send_only", "OR-015", oracle.Violation, one(1, setOp(0x1F)), nil},
 	{"frame too short", "send_only", "OR-016", oracle.Violation, func(_ *testing.T, c *oracle.Capture) {
-		c.Frames[1].Data = c.Frames[1].Data[:30]
+		c.Frames[1].Data = c.Frames[1].Data[:50]
 		c.Frames[1].Length = 30
 	}, nil},
 	{"pad of a Middle", "send_multi", "OR-017", oracle.Violation, one(2, func(p *roce.Packet) { p.BTH().SetPadCount(1) }), nil},
@@ -153,6 +153,11 @@ var mutations = []mutation{
 	{"sent again without cause", "send_multi", "OR-041", oracle.Violation, func(_ *testing.T, c *oracle.Capture) { insert(c, 2, 4, 1000) }, nil},
 	{"sent again before the timer", "timeout", "OR-041", oracle.Violation, func(_ *testing.T, c *oracle.Capture) { c.Frames[0].Time = c.Frames[1].Time - 40*ms }, nil},
 	{"timer late", "timeout", "OR-042", oracle.Warning, func(_ *testing.T, c *oracle.Capture) { c.Frames[0].Time -= 400 * ms }, nil},
+	{"a NAK is followed a third time", "drop_middle", "OR-041", oracle.Violation, func(_ *testing.T, c *oracle.Capture) {
+		insert(c, 6, 7, 1000)
+		insert(c, 6, 8, 1000)
+	}, nil},
+	{"a NAK is followed again long after it has come", "drop_middle", "OR-041", oracle.Violation, func(_ *testing.T, c *oracle.Capture) { insert(c, 6, 9, 1*ms) }, nil},
 	{"NAK not followed", "drop_middle", "OR-043", oracle.Violation, func(_ *testing.T, c *oracle.Capture) { remove(c, 6) }, nil},
 	{"a PSN skipped after going back", "drop_middle", "OR-044", oracle.Violation, func(_ *testing.T, c *oracle.Capture) { remove(c, 7) }, nil},
 	{"before the RNR time", "rnr", "OR-045", oracle.Violation, func(_ *testing.T, c *oracle.Capture) { c.Frames[2].Time = c.Frames[1].Time + 30_000 },
@@ -187,6 +192,10 @@ var mutations = []mutation{
 	}, nil},
 	{"RNR NAK for an atomic", "nak_rkey", "OR-068", oracle.Violation, one(2, setSyndrome(roce.RNRSyndrome(14))), nil},
 	{"RNR timer", "rnr", "OR-069", oracle.Violation, one(2, setSyndrome(roce.RNRSyndrome(13))), nil},
+	{"RNR NAK again", "rnr", "OR-070", oracle.Violation, func(_ *testing.T, c *oracle.Capture) { insert(c, 2, 2, 1000) }, nil},
+	{"READ asked for again after its answer", "read", "OR-041", oracle.Violation, func(_ *testing.T, c *oracle.Capture) { insert(c, 1, 4, 1000) }, nil},
+	{"READ asked for again after its answer, paging", "read", "OR-041", oracle.Note, func(_ *testing.T, c *oracle.Capture) { insert(c, 1, 4, 1000) },
+		func(o *oracle.Options) { o.ODP = true }},
 	{"RNR NAK with MSN", "rnr", "OR-070", oracle.Violation, one(4, setMSN(1)), nil},
 	{"remote access error for a SEND", "nak_recv_too_short", "OR-071", oracle.Violation, one(2, setSyndrome(roce.NAKRemoteAccess)), nil},
 	{"a response after a fatal NAK", "nak_rkey", "OR-072", oracle.Violation, func(_ *testing.T, c *oracle.Capture) { insert(c, 2, 2, timerEnd) },

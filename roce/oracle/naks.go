@@ -23,17 +23,21 @@ func (h *half) rnr(r *rec, p *packet, pos int64) {
 	switch {
 	case pos <= h.proved:
 		h.report(Violation, "OR-075", r, "RNR NAK for PSN %#06x, which was executed", r.psn)
+	case pos == h.inOrder+1 && p.refusals < p.arrivals: // it came again before the NAK before this one left
 	case pos > h.inOrder && !h.uncertain:
 		h.report(Violation, "OR-070", r, "RNR NAK for PSN %#06x, expected is %#06x", r.psn, psn(h.inOrder+1))
 	}
+	p.refusals++
 	h.nakMSN(r, pos, "OR-070")
 	h.rewindResponder(pos)
 	h.rnrOut = pos
 	if r.Fate.arrives() {
 		h.advance(pos, r.Time)
-		h.rnrPos, h.rnrAt = pos, r.Time
-		h.rnrUntil = r.Time + roce.RNRTimer(uint8(code))
 		h.nakPos = -1
+		if h.unacked == pos { // otherwise it is an implied NAK of a READ or ATOMIC before it
+			h.rnrPos, h.rnrAt = pos, r.Time
+			h.rnrUntil = r.Time + roce.RNRTimer(uint8(code))
+		}
 	}
 }
 
@@ -74,7 +78,7 @@ func (h *half) sequenceNAK(r *rec, p *packet, pos int64) {
 	case h.uncertain:
 	case h.rnrOut == pos:
 		h.report(Violation, "OR-067", r, "sequence NAK for PSN %#06x, which drew an RNR NAK and was not sent since", r.psn)
-	case h.nakOut == pos:
+	case h.nakOut == pos && !(h.duplicate && h.duplicateAt+h.j.o.flight() >= h.nakOutAt): // a duplicate that comes behind the NAK has it sent again
 		h.report(Violation, "OR-065", r, "a second NAK for PSN %#06x, which was not sent since", r.psn)
 	case pos <= h.proved:
 		h.report(Violation, "OR-064", r, "NAK for PSN %#06x, which was executed", r.psn)
@@ -89,10 +93,13 @@ func (h *half) sequenceNAK(r *rec, p *packet, pos int64) {
 	if pos > h.inOrder || !h.j.o.Complete { // otherwise the NAK waited behind READ responses, and its PSN has come
 		h.rewindResponder(pos)
 	}
-	h.nakOut = pos
+	h.nakOut, h.nakOutAt = pos, r.Time
 	if r.Fate.arrives() {
 		h.advance(pos, r.Time)
 		if pos >= h.unacked {
+			if h.nakPos >= 0 && h.nakPos != pos {
+				h.supersedeNAK(r.Time)
+			}
 			h.nakPos, h.nakAt = pos, r.Time
 		}
 	}

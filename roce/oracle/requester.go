@@ -8,10 +8,12 @@ import (
 type requester struct {
 	unacked      int64 // oldest position that no response acknowledges
 	unackedIndex int   // index of its packet
+	unanswered   int   // READs, ATOMICs and the like that were sent and not answered to their end
 	acked        int64 // behind the last position that some response acknowledges
 	since        int64 // when una last moved or a retransmission began
 	resendNext   int64 // next position of the retransmission under way, -1
 	resendLast   int64 // last position of it
+	inFlight
 	// unheard is behind the last request that was sent when an implied NAK showed that an answer is missing, 0: none. Its requester
 	// may have taken none of the answers behind that one, and may send all of those requests again, until it has answers to all and goes on.
 	unheard    int64
@@ -111,14 +113,8 @@ func (h *half) checkOutstanding(r *rec, p *packet, rule, name string, limit *int
 	if limit == nil || !p.responds() {
 		return
 	}
-	n := 0
-	for _, q := range h.pk[h.unackedIndex:] {
-		if q.responds() && q.got < q.end {
-			n++
-		}
-	}
-	if n > *limit {
-		h.report(Violation, rule, r, "%d READs and ATOMICs are outstanding, %s is %d", n, name, *limit)
+	if h.unanswered > *limit {
+		h.report(Violation, rule, r, "%d READs and ATOMICs are outstanding, %s is %d", h.unanswered, name, *limit)
 	}
 }
 
@@ -142,6 +138,11 @@ func (h *half) checkRetransmission(p *packet, r *rec, pos int64) {
 		h.report(Violation, "OR-049", r, "%s is sent again after a fatal NAK", r.info.Name)
 		return
 	}
+	if o.ODP && p.responds() && p.got > pos && pos < h.unacked && pos != h.resendNext {
+		h.takeBack(p, r, pos)
+		h.goBack(r, end)
+		return
+	}
 	if h.rnrPos >= 0 && pos != h.rnrPos && r.Time-o.flight() > h.rnrAt && h.resendNext != pos {
 		h.insteadOfRNR(r)
 		h.goBack(r, end)
@@ -159,9 +160,12 @@ func (h *half) checkRetransmission(p *packet, r *rec, pos int64) {
 		h.rnrPos = -1
 	case pos == h.nakPos:
 		h.nakPos = -1
+		if r.Time-o.flight() <= h.nakAt { // it may have been on its way already
+			h.hold(pos, h.nakAt+2*o.flight(), r.Time)
+		}
 		h.checkRetries(r)
 	case pos == h.resendNext:
-		h.resendNext = end
+		h.resendNext, h.passNext = end, -1
 		return
 	case h.nakPos >= 0 && r.Time-o.flight() > h.nakAt && pos != h.unacked && pos >= min(h.unheard, h.nakPos):
 		h.report(Violation, "OR-043", r, "PSN %#06x after a NAK for %#06x", r.psn, psn(h.nakPos))
@@ -170,6 +174,10 @@ func (h *half) checkRetransmission(p *packet, r *rec, pos int64) {
 		h.checkRetries(r) // an implied NAK: something later was acknowledged
 	case p.responds() && h.lastPos >= pos && !o.Complete && !o.Delivered:
 		h.checkRetries(r) // the same, if a response was lost behind the tap
+	case h.goesOn(pos, end, h.resendNext, r.Time):
+		return
+	case h.follows(pos, r.Time):
+		h.checkRetries(r)
 	case h.resendNext >= 0 && pos > h.resendNext && pos <= h.resendLast:
 		if h.pending(h.resendNext, pos) != nil {
 			h.checkGoBack(r, pos)
@@ -182,7 +190,7 @@ func (h *half) checkRetransmission(p *packet, r *rec, pos int64) {
 }
 
 func (h *half) goBack(r *rec, end int64) {
-	h.resendNext, h.resendLast, h.since = end, h.next-1, r.Time
+	h.resendNext, h.resendLast, h.passNext, h.since = end, h.next-1, -1, r.Time
 }
 
 // checkRetries counts restarts without progress.
@@ -227,7 +235,7 @@ func (h *half) blameTimeout(r *rec) {
 	for _, p := range h.pk[min(h.unackedIndex, len(h.pk)):] {
 		asked = asked || p.ackReq || p.responds()
 	}
-	if !asked && h.unacked < h.next {
+	if !asked && h.unacked < h.next && !h.j.o.ODP { // a requester that pages may stand still within a message
 		h.report(Violation, "OR-051", r, "the timer ran out and no outstanding packet asks for an ACK")
 	}
 	h.blame = ""
@@ -274,9 +282,19 @@ func (h *half) advance(pos, now int64) {
 	if moved {
 		h.retries, h.rnrRetries, h.since = 0, 0, now
 		if h.resendNext >= 0 && h.resendNext < h.unacked {
+			h.moved(h.resendNext, now+h.j.o.flight())
 			h.resendNext = h.unacked
 		}
+		if h.nakPos >= 0 && h.nakPos < h.unacked {
+			h.supersedeNAK(now)
+		}
 	}
+}
+
+// supersedeNAK is a response behind a NAK, which the requester follows only if it has not come yet.
+func (h *half) supersedeNAK(now int64) {
+	h.hold(h.nakPos, now+h.j.o.flight(), now)
+	h.nakPos = -1
 }
 
 // end judges what is unfinished at the end of the capture.

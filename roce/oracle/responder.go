@@ -18,6 +18,7 @@ type responder struct {
 	lastSent       int64 // time of the last response
 	dups           int   // duplicates that may be answered out of order
 	duplicate      bool  // some request was a duplicate
+	duplicateAt    int64 // when the last one was sent
 	uncertain      bool  // frames were delayed: the order of arrival is not known
 	gapped         bool  // PSNs were never sent
 	dead           bool
@@ -27,6 +28,7 @@ type responder struct {
 	timerCode      int // RNR timer code seen, plus 1
 
 	nakOut, rnrOut int64 // position of an outstanding NAK; -1
+	nakOutAt       int64 // when the sequence NAK was sent
 	gapAt          int64 // when something arrived behind a gap, 0
 	gapRec         *rec
 	blame          string // rule that is broken if the responder is alive
@@ -61,6 +63,7 @@ func (h *half) arriveAtResponder(p *packet, r *rec, pos int64) {
 		n = 2
 	}
 	p.delivered = true
+	p.arrivals += n
 	p.askedSince = r.Time
 	h.arrived = max(h.arrived, p.end-1)
 	for range n {
@@ -93,7 +96,7 @@ func (h *half) execute(p *packet, r *rec, pos int64) {
 		h.nakOut, h.rnrOut = -1, -1
 	default:
 		again = true
-		h.duplicate = true
+		h.duplicate, h.duplicateAt = true, r.Time
 		h.dups++
 		h.nakOut = -1
 	}

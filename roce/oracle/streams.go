@@ -13,6 +13,12 @@ type endpoint struct {
 	transport roce.Transport
 }
 
+// ported is an endpoint and a UDP source port, which distinguish streams.
+type ported struct {
+	endpoint
+	sport uint16
+}
+
 // stream is what one QP sends to another. A frame names only the second; the first
 // is found by pairing streams of the two directions.
 type stream struct {
@@ -27,6 +33,7 @@ type stream struct {
 	pkey                uint16
 	peer                *stream
 	unclear             bool  // several streams may be its other direction
+	place               int   // in the judge's list
 	half                *half // the machine of its requests
 }
 
@@ -95,14 +102,10 @@ func hops(p *roce.Packet) uint8 {
 // find is the stream of a frame. A source port that changes while the PSNs go on is
 // the same stream (OR-004); otherwise another connection uses the QPN now.
 func (j *judge) find(e endpoint, sport uint16, r *rec) *stream {
-	old := j.lookup[e]
-	for _, s := range old {
-		if s.sport == sport {
-			return s
-		}
+	if s := j.ported[ported{e, sport}]; s != nil {
+		return s
 	}
-	if len(old) > 0 && e.transport != roce.UD {
-		s := old[len(old)-1]
+	if s := j.newest[e]; s != nil && e.transport != roce.UD {
 		goesOn := r.kind == roce.KindResponse && s.responses > 0 && len(s.recs) > 0 && r.Time-s.recs[len(s.recs)-1].Time < j.o.flight()
 		if r.kind == roce.KindRequest {
 			goesOn = s.requests > 0 && r.psn == s.next && r.psn != s.recs[0].psn
@@ -113,7 +116,7 @@ func (j *judge) find(e endpoint, sport uint16, r *rec) *stream {
 		}
 	}
 	s := &stream{endpoint: e, name: flowName(&r.p), sport: sport}
-	j.lookup[e] = append(old, s)
+	j.newest[e], j.ported[ported{e, sport}] = s, s
 	j.streams = append(j.streams, s)
 	return s
 }
@@ -151,7 +154,7 @@ func (s *stream) answers(spans []span) int {
 		for at < len(spans) && spans[at].since <= r.Time {
 			at++
 		}
-		for i := at - 1; i >= 0 && i >= at-256; i-- {
+		for i := at - 1; i >= 0 && i >= at-lookBack; i-- {
 			if d := roce.CmpPSN(r.psn, spans[i].first); d >= 0 && d < spans[i].n {
 				n++
 				break
@@ -162,8 +165,8 @@ func (s *stream) answers(spans []span) int {
 }
 
 // nearest is, for each response of s, the stream whose request it answers by its PSN, the
-// last one before it in the capture: where no source port distinguishes connections.
-func (j *judge) nearest(s *stream) map[*stream]int {
+// last one before it in the capture: where no source port distinguishes connections. left is how many frames may be looked at yet.
+func (j *judge) nearest(s *stream, others []*stream, left *int) map[*stream]int {
 	count := map[*stream]int{}
 	for _, r := range s.recs {
 		if r.kind != roce.KindResponse {
@@ -171,9 +174,10 @@ func (j *judge) nearest(s *stream) map[*stream]int {
 		}
 		var best *stream
 		last := 0
-		for _, a := range j.streams {
-			if a.src != s.dst || a.dst != s.src || a.transport != s.transport {
-				continue
+		for _, a := range others {
+			if *left -= lookBack; *left < 0 {
+				s.unclear = true
+				return count
 			}
 			if n := a.lastRequest(r, max(j.o.MTU, 256)); n > last {
 				best, last = a, n
@@ -190,7 +194,7 @@ func (j *judge) nearest(s *stream) map[*stream]int {
 // or 0.
 func (s *stream) lastRequest(r *rec, mtu int) int {
 	i, _ := slices.BinarySearchFunc(s.recs, r.Number, func(x *rec, n int) int { return x.Number - n })
-	for k := i - 1; k >= 0 && k >= i-256; k-- {
+	for k := i - 1; k >= 0 && k >= i-lookBack; k-- {
 		q := s.recs[k]
 		n := int32(1)
 		if q.info.Class == roce.ClassReadRequest {
@@ -203,6 +207,25 @@ func (s *stream) lastRequest(r *rec, mtu int) int {
 	return 0
 }
 
+// lookBack is how many frames before a response its request is looked for.
+const lookBack = 256
+
+// Bounds of the search for the other directions of streams, frames that are looked at and pairs that are compared: of a capture with more,
+// which 4,096 connections between two hosts do not need, the rest is unclear.
+const (
+	mostPairing = 1 << 33
+	mostPairs   = 1 << 24
+)
+
+// way is what the streams between two hosts have in common, in one direction.
+type way struct {
+	src, dst  roce.GID
+	transport roce.Transport
+}
+
+func (s *stream) way() way  { return way{s.src, s.dst, s.transport} }
+func (s *stream) back() way { return way{s.dst, s.src, s.transport} }
+
 // pairStreams finds for every stream the one of the other direction: by the source port,
 // which both sides compute from the two QPNs, and by responses that fit requests.
 func (j *judge) pairStreams() {
@@ -214,22 +237,37 @@ func (j *judge) pairStreams() {
 		score int
 	}
 	var all []match
+	left, pairs := mostPairing, mostPairs
+	mtu := max(j.o.MTU, 256)
+	ways := map[way][]*stream{}
+	for i, s := range j.streams {
+		s.place = i
+		ways[s.way()] = append(ways[s.way()], s)
+	}
+	spans := make([][]span, len(j.streams))
+	for i, s := range j.streams {
+		spans[i] = s.spans(mtu)
+	}
 	near := map[*stream]map[*stream]int{}
 	for _, s := range j.streams {
 		if s.infiniBand() && s.responses > 0 {
-			near[s] = j.nearest(s)
+			near[s] = j.nearest(s, ways[s.back()], &left)
 		}
 	}
-	for i, a := range j.streams {
+	for _, a := range j.streams {
 		if a.transport != roce.RC && a.transport != roce.XRC && a.transport != roce.UC {
 			continue
 		}
-		for _, b := range j.streams[i:] {
-			if a.src != b.dst || a.dst != b.src || a.transport != b.transport || a == b && a.src != a.dst {
+		for _, b := range ways[a.back()] {
+			if b.place < a.place || a == b && a.src != a.dst {
 				continue
 			}
-			mtu := max(j.o.MTU, 256)
-			score := b.answers(a.spans(mtu)) + a.answers(b.spans(mtu))
+			pairs--
+			if left -= len(a.recs) + len(b.recs); left < 0 || pairs < 0 {
+				a.unclear, b.unclear = true, true
+				break
+			}
+			score := b.answers(spans[a.place]) + a.answers(spans[b.place])
 			if a == b {
 				score /= 2
 			}
@@ -278,7 +316,7 @@ func (j *judge) replay() {
 // connection replays the requests of a stream against the responses of its peer.
 func (j *judge) connection(s *stream) {
 	if s.unclear {
-		j.constant(Inconclusive, "OR-002", s.recs[0], "", "several flows may be the other direction of %s, since packets of InfiniBand do not name their sender: it is not judged", s.name)
+		j.constant(Inconclusive, "OR-002", s.recs[0], "", "several flows may be the other direction of %s, and their packets do not tell which: it is not judged", s.name)
 		return
 	}
 	if s.peer == nil && s.responses > 0 {

@@ -9,6 +9,7 @@ import (
 const (
 	blockSection        = 0x0A0D0D0A
 	blockInterface      = 1
+	blockPacket         = 2 // as it was before the enhanced one
 	blockSimplePacket   = 3
 	blockStatistics     = 5
 	blockEnhancedPacket = 6
@@ -22,7 +23,11 @@ const (
 	optIfTsOffset = 14
 	optIsbIfDrop  = 5
 	optUserAppl   = 4
+	optEpbDrops   = 4
 )
+
+// majorVersion is that of the format whose blocks are known. Minor versions only add to it.
+const majorVersion = 1
 
 // nextNg reads blocks up to the next packet.
 func (c *Reader) nextNg() (Packet, error) {
@@ -42,6 +47,8 @@ func (c *Reader) nextNg() (Packet, error) {
 			err = c.statistics(start, body)
 		case blockEnhancedPacket:
 			return c.enhanced(start, body)
+		case blockPacket:
+			return c.obsolete(start, body)
 		case blockSimplePacket:
 			return c.simple(start, body)
 		}
@@ -97,11 +104,21 @@ func (c *Reader) section(start int64, b []byte) error {
 	if len(b) < 12 {
 		return c.broken(start, "a section header of %d bytes", len(b))
 	}
-	return c.options(start, b[12:], func(code uint16, v []byte) {
+	if v := c.order.Uint16(b); v != majorVersion {
+		return c.broken(start, "pcapng version %d.%d, known is %d.0", v, c.order.Uint16(b[2:]), majorVersion)
+	}
+	application := ""
+	err := c.options(start, b[12:], func(code uint16, v []byte) {
 		if code == optUserAppl {
-			c.Application = string(v)
+			application = string(v)
 		}
 	})
+	if c.sections++; c.sections == 1 {
+		c.Application = application
+	} else if application != c.Application {
+		c.Application = ""
+	}
+	return err
 }
 
 // options calls f for each option of a block; a malformed list ends the file.
@@ -198,7 +215,8 @@ func (c *Reader) statistics(start int64, b []byte) error {
 	}
 	return c.options(start, b[12:], func(code uint16, v []byte) {
 		if code == optIsbIfDrop && len(v) == 8 {
-			c.Interfaces[intf].Dropped = c.order.Uint64(v)
+			i := &c.Interfaces[intf]
+			i.Dropped = max(i.between, c.order.Uint64(v))
 		}
 	})
 }
@@ -231,11 +249,35 @@ func (c *Reader) enhanced(start int64, b []byte) (Packet, error) {
 	}
 	rest := b[min(20+int(n)+pad(int(n)), len(b)):]
 	err = c.options(start, rest, func(code uint16, v []byte) {
-		if code == optComment {
+		switch {
+		case code == optComment:
 			p.Comment = string(v)
+		case code == optEpbDrops && len(v) == 8:
+			c.Interfaces[intf].lost(c.order.Uint64(v))
 		}
 	})
 	return p, err
+}
+
+// obsolete reads the block that packets had before the enhanced one: it counts lost packets where that has the upper half of the
+// interface. Its options mean the same, but for the number of lost packets.
+func (c *Reader) obsolete(start int64, b []byte) (Packet, error) {
+	if len(b) < 4 {
+		return Packet{}, c.broken(start, "a packet block of %d bytes", len(b))
+	}
+	intf, drops := c.order.Uint16(b), c.order.Uint16(b[2:])
+	c.order.PutUint32(b, uint32(intf))
+	p, err := c.enhanced(start, b)
+	if err == nil && drops != 0xFFFF { // unknown
+		c.Interfaces[p.Interface].lost(uint64(drops))
+	}
+	return p, err
+}
+
+// lost notes packets that were lost just before one.
+func (i *Interface) lost(n uint64) {
+	i.between += n
+	i.Dropped = max(i.Dropped, i.between)
 }
 
 // simple reads a packet without a time, of the section's first interface.

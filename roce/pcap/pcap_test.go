@@ -209,6 +209,54 @@ func TestBrokenFiles(t *testing.T) {
 	}
 }
 
+// A format of another version is no empty capture, in either order of bytes.
+func TestOtherVersions(t *testing.T) {
+	for _, order := range []binary.AppendByteOrder{binary.LittleEndian, binary.BigEndian} {
+		for version, known := range map[uint16]bool{0: false, 1: true, 2: false, 9: false} {
+			b := block(order, blockSection, order.AppendUint32(nil, byteOrderMagic), order.AppendUint16(nil, version), order.AppendUint16(nil, 2), bytes.Repeat([]byte{0xFF}, 8))
+			_, _, err := Read(bytes.NewReader(b))
+			if known != (err == nil) || !known && !strings.Contains(err.Error(), "pcapng version") {
+				t.Errorf("version %d: %v", version, err)
+			}
+		}
+	}
+}
+
+// block is a block of a pcapng file.
+func block(order binary.AppendByteOrder, kind uint32, parts ...[]byte) []byte {
+	body := bytes.Join(parts, nil)
+	n := uint32(len(body) + 12)
+	return order.AppendUint32(append(order.AppendUint32(order.AppendUint32(nil, kind), n), body...), n)
+}
+
+// Packets in blocks of the old kind are read, and the numbers of lost packets that stand beside packets are counted. Two sections
+// of two programs are of neither.
+func TestOldBlocksAndLosses(t *testing.T) {
+	for _, order := range []binary.AppendByteOrder{binary.LittleEndian, binary.BigEndian} {
+		u16, u32 := func(v uint16) []byte { return order.AppendUint16(nil, v) }, func(v uint32) []byte { return order.AppendUint32(nil, v) }
+		u64 := func(v uint64) []byte { return order.AppendUint64(nil, v) }
+		section := func(application string) []byte {
+			return block(order, blockSection, u32(byteOrderMagic), u16(1), u16(0), u64(1<<64-1), u16(optUserAppl), u16(4), []byte(application), u32(0))
+		}
+		intf := block(order, blockInterface, u16(LinkTypeEthernet), u16(0), u32(0))
+		old := func(drops uint16) []byte {
+			return block(order, blockPacket, u16(0), u16(drops), u32(0), u32(7), u32(5), u32(5), []byte("first\x00\x00\x00"))
+		}
+		epb := block(order, blockEnhancedPacket, u32(0), u32(0), u32(8), u32(4), u32(4), []byte("next"), u16(optEpbDrops), u16(8), u64(3), u32(0))
+		file := bytes.Join([][]byte{section("test"), intf, old(0xFFFF), old(2), epb, section("test"), intf}, nil)
+		r, got, err := Read(bytes.NewReader(file))
+		if err != nil || len(got) != 3 {
+			t.Fatalf("%d packets, %v", len(got), err)
+		}
+		if got[0].Time != 7000 || string(got[0].Data) != "first" || string(got[2].Data) != "next" || r.Interfaces[0].Dropped != 5 || r.Interfaces[1].Dropped != 0 || r.Application != "test" {
+			t.Errorf("%+v, %+v, of %q", got, r.Interfaces, r.Application)
+		}
+		if r, _, err = Read(bytes.NewReader(append(file, section("else")...))); err != nil || r.Application != "" {
+			t.Errorf("two programs: %q, %v", r.Application, err)
+		}
+	}
+}
+
 var errDisk = errors.New("disk")
 
 type failing struct{}

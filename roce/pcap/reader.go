@@ -29,6 +29,7 @@ type Interface struct {
 	// Dropped is how many packets the capture lost, as far as the file says.
 	Dropped uint64
 
+	between   uint64 // lost, as packet blocks say
 	perSecond uint64 // timestamp units
 	offset    int64  // seconds added to timestamps
 }
@@ -49,7 +50,11 @@ type BrokenError struct {
 }
 
 func (e *BrokenError) Error() string {
-	return fmt.Sprintf("broken capture at byte %d, after %d packets: %s", e.Offset, e.Packets, e.Reason)
+	s := "s"
+	if e.Packets == 1 {
+		s = ""
+	}
+	return fmt.Sprintf("broken capture at byte %d, after %d packet%s: %s", e.Offset, e.Packets, s, e.Reason)
 }
 
 // ErrNotCapture is wrapped when a file does not begin like a capture at all.
@@ -70,7 +75,7 @@ const (
 type Reader struct {
 	Format     string // "pcap" or "pcapng"
 	Interfaces []Interface
-	// Application is the program that wrote the file, if the file says so.
+	// Application is the program that wrote the file, if each of its sections says so.
 	Application string
 
 	r       *bufio.Reader
@@ -78,7 +83,9 @@ type Reader struct {
 	packets int
 	order   binary.ByteOrder
 	base    int // first interface of the current section
-	err     error
+	// sections counts them: those of one program are of that program, and others of none.
+	sections int
+	err      error
 }
 
 // NewReader reads the beginning of a capture.
