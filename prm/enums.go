@@ -98,6 +98,9 @@ const (
 // MKeyQPNAny in MKC.QPN binds the key to no QP.
 const MKeyQPNAny = 0xffffff
 
+// NoUserIndex in the context of a queue asks for completions that name it by its number (mlx5_ib, MLX5_IB_DEFAULT_UIDX).
+const NoUserIndex = 0xffffff
+
 // MKeyOf is the key of an index and a variant byte, as lkey and rkey carry it.
 func MKeyOf(index, variant uint32) uint32 { return index<<8 | variant&0xff }
 

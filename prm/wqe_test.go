@@ -159,15 +159,21 @@ func TestWQERoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var b []byte
 		op := rapid.SampledFrom([]WQEOpcode{WQEOpSend, WQEOpRDMAWrite, WQEOpRDMARead, WQEOpAtomicFA}).Draw(t, "op")
-		b = append(b, make([]byte, 16)...)
+		grow := func(n int) []byte {
+			b = append(b, make([]byte, n)...)
+			return b[len(b)-n:]
+		}
+		grow(CtrlSegmentSize)
 		raddr, rkey := rapid.Uint64().Draw(t, "raddr"), rapid.Uint32().Draw(t, "rkey")
+		st, srqn := rapid.SampledFrom([]uint32{STRC, STXRC}).Draw(t, "service"), rapid.Uint32Range(0, 1<<24-1).Draw(t, "srqn")
+		if st == STXRC {
+			XRCSegment(grow(XRCSegmentSize)).SetSRQN(srqn)
+		}
 		if op != WQEOpSend {
-			b = append(b, make([]byte, 16)...)
-			RaddrSegment(b[16:]).Set(raddr, rkey)
+			RaddrSegment(grow(RaddrSegmentSize)).Set(raddr, rkey)
 		}
 		if op == WQEOpAtomicFA {
-			b = append(b, make([]byte, 16)...)
-			AtomicSegment(b[32:]).SetSwapAdd(raddr)
+			AtomicSegment(grow(AtomicSegmentSize)).SetSwapAdd(raddr)
 		}
 		var want []SGE
 		total := uint64(0)
@@ -191,8 +197,14 @@ func TestWQERoundTrip(t *testing.T) {
 		}
 		CtrlSegment(b).Set(op, 0, rapid.Uint16().Draw(t, "index"), rapid.Uint32Range(0, 1<<24-1).Draw(t, "qpn"), len(b)/16, 0, 0)
 		var w SendWQE
-		if err := ParseSendWQE(b, STRC, &w); err != nil {
+		if err := ParseSendWQE(b, st, &w); err != nil {
 			t.Fatal(err)
+		}
+		if (st == STXRC) != (w.XRC != nil) || st == STXRC && w.XRC.SRQN() != srqn {
+			t.Fatalf("XRC segment % x", []byte(w.XRC))
+		}
+		if op == WQEOpAtomicFA && w.Atomic.SwapAdd() != raddr {
+			t.Fatalf("atomic segment % x", []byte(w.Atomic))
 		}
 		if op != WQEOpSend && (w.Raddr.Addr() != raddr || w.Raddr.RKey() != rkey) {
 			t.Fatalf("raddr % x", []byte(w.Raddr))
@@ -257,6 +269,11 @@ func TestSignature(t *testing.T) {
 func FuzzSendWQE(f *testing.F) {
 	for op := range 0x30 {
 		f.Add(ctrl(WQEOpcode(op), 8), uint8(op%4))
+	}
+	for _, op := range []WQEOpcode{WQEOpSend, WQEOpSendInv, WQEOpRDMAWriteImm, WQEOpRDMARead, WQEOpAtomicCS, WQEOpUMR} {
+		for ds := range 6 { // the segment of XRC is cut off, the next, or there is data
+			f.Add(ctrl(op, ds), uint8(STXRC))
+		}
 	}
 	f.Fuzz(func(t *testing.T, b []byte, st uint8) {
 		var w SendWQE

@@ -152,7 +152,7 @@ func TestWriteCommands(t *testing.T) {
 	probe := client.New(m, uapi.ObjectDevice, uapi.DeviceInvokeWrite).Value(uapi.InvokeWriteCmd, 8, uapi.CmdQueryDevice)
 	_, err := decode(probe).WriteCall()
 	wantErrno(t, "the library's probe", err, syscall.ENOSPC)
-	_, err = decode(client.NewWrite(m, uapi.CmdOpenXRCD, make([]byte, 64))).WriteCall()
+	_, err = decode(client.NewWrite(m, uapi.CmdCreateFlow, make([]byte, 64))).WriteCall()
 	wantErrno(t, "unknown command", err, syscall.EOPNOTSUPP)
 	_, err = decode(client.NewWrite(m, 1<<20, make([]byte, 64))).WriteCall()
 	wantErrno(t, "unknown bits", err, syscall.EINVAL)

@@ -48,6 +48,7 @@ const (
 	DMFree          = 1
 	MWDestroy       = 0
 	AHDestroy       = 0
+	XRCDDestroy     = 0
 	SRQCreate       = 0
 	SRQDestroy      = 1
 	AsyncEventAlloc = 0
@@ -127,6 +128,7 @@ const (
 	PDDestroyHandle   = 0
 	MWDestroyHandle   = 0
 	AHDestroyHandle   = 0
+	XRCDDestroyHandle = 0
 	MRDestroyHandle   = 0
 	AsyncEventAllocFD = 0
 

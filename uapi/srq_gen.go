@@ -116,3 +116,28 @@ const MLX5CreateSRQRespSize = 8
 
 func (m MLX5CreateSRQResp) SRQN() uint32     { return le.Uint32(m[0:]) }
 func (m MLX5CreateSRQResp) SetSRQN(v uint32) { le.PutUint32(m[0:], v) }
+
+// CreateXSRQ is the request of CREATE_XSRQ (struct ib_uverbs_create_xsrq). Its answer is CreateSRQResp.
+type CreateXSRQ []byte
+
+// CreateXSRQSize is its length in bytes.
+const CreateXSRQSize = 48
+
+func (c CreateXSRQ) UserHandle() uint64     { return le.Uint64(c[8:]) }
+func (c CreateXSRQ) SetUserHandle(v uint64) { le.PutUint64(c[8:], v) }
+func (c CreateXSRQ) SRQType() uint32        { return le.Uint32(c[16:]) }
+func (c CreateXSRQ) SetSRQType(v uint32)    { le.PutUint32(c[16:], v) }
+func (c CreateXSRQ) PDHandle() uint32       { return le.Uint32(c[20:]) }
+func (c CreateXSRQ) SetPDHandle(v uint32)   { le.PutUint32(c[20:], v) }
+func (c CreateXSRQ) MaxWR() uint32          { return le.Uint32(c[24:]) }
+func (c CreateXSRQ) SetMaxWR(v uint32)      { le.PutUint32(c[24:], v) }
+func (c CreateXSRQ) MaxSGE() uint32         { return le.Uint32(c[28:]) }
+func (c CreateXSRQ) SetMaxSGE(v uint32)     { le.PutUint32(c[28:], v) }
+func (c CreateXSRQ) SRQLimit() uint32       { return le.Uint32(c[32:]) }
+func (c CreateXSRQ) SetSRQLimit(v uint32)   { le.PutUint32(c[32:], v) }
+func (c CreateXSRQ) MaxNumTags() uint32     { return le.Uint32(c[36:]) }
+func (c CreateXSRQ) SetMaxNumTags(v uint32) { le.PutUint32(c[36:], v) }
+func (c CreateXSRQ) XRCDHandle() uint32     { return le.Uint32(c[40:]) }
+func (c CreateXSRQ) SetXRCDHandle(v uint32) { le.PutUint32(c[40:], v) }
+func (c CreateXSRQ) CQHandle() uint32       { return le.Uint32(c[44:]) }
+func (c CreateXSRQ) SetCQHandle(v uint32)   { le.PutUint32(c[44:], v) }

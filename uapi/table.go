@@ -117,6 +117,7 @@ var methods = [...]Method{
 		object(SRQCreateCQ, ObjectIn).optional(), in(SRQCreateMaxTags, 4).optional(), object(SRQCreateEventFD, FDIn).optional(),
 		out(SRQCreateRspMaxWR, 4), out(SRQCreateRspMaxSGE, 4), out(SRQCreateRspNum, 4).optional(), uhwIn, uhwOut}, true},
 	{ObjectSRQ, SRQDestroy, "SRQ_DESTROY", []Spec{object(SRQDestroyHandle, ObjectIn), out(SRQDestroyRsp, DestroySRQRespSize)}, false},
+	{ObjectXRCD, XRCDDestroy, "XRCD_DESTROY", []Spec{object(XRCDDestroyHandle, ObjectIn)}, false},
 	{ObjectAsyncEvent, AsyncEventAlloc, "ASYNC_EVENT_ALLOC", []Spec{object(AsyncEventAllocFD, FDNew)}, false},
 	{ObjectUAR, UARAlloc, "UAR_OBJ_ALLOC", []Spec{
 		object(UARAllocHandle, ObjectNew), in(UARAllocType, 8), out(UARAllocOffset, 8), out(UARAllocLength, 4), out(UARAllocPageID, 4)}, false},

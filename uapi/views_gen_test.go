@@ -68,6 +68,7 @@ var views = []struct {
 	{DestroySRQResp(nil), 4, false},
 	{MLX5CreateSRQ(nil), 32, false},
 	{MLX5CreateSRQResp(nil), 8, false},
+	{CreateXSRQ(nil), 48, false},
 	{VFIOUserHeader(nil), 16, false},
 	{VFIOUserVersion(nil), 4, false},
 	{VFIODeviceInfo(nil), 16, false},
@@ -77,4 +78,8 @@ var views = []struct {
 	{VFIOUserRegionAccess(nil), 16, false},
 	{VFIOUserDMAMap(nil), 32, false},
 	{VFIOUserDMAUnmap(nil), 24, false},
+	{OpenXRCD(nil), 16, false},
+	{OpenXRCDResp(nil), 4, false},
+	{OpenQP(nil), 32, false},
+	{CreateQPResp(nil), 32, false},
 }

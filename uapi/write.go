@@ -76,6 +76,10 @@ var commands = [...]Command{
 	{CmdModifySRQ, "MODIFY_SRQ", ModifySRQSize, 0},
 	{CmdQuerySRQ, "QUERY_SRQ", QuerySRQSize, QuerySRQRespSize},
 	{CmdDestroySRQ, "DESTROY_SRQ", DestroySRQSize, DestroySRQRespSize},
+	{CmdOpenXRCD, "OPEN_XRCD", OpenXRCDSize, OpenXRCDRespSize},
+	{CmdCloseXRCD, "CLOSE_XRCD", 4, 0},
+	{CmdCreateXSRQ, "CREATE_XSRQ", CreateXSRQSize, CreateSRQRespSize},
+	{CmdOpenQP, "OPEN_QP", OpenQPSize, CreateQPRespSize},
 }
 
 // Commands lists the commands that WriteCall knows.

@@ -49,4 +49,6 @@ type AsyncEvent struct {
 	CQ   CQ
 	SRQ  SRQ
 	Port int
+	// XRCQPN is the number of a receive QP of XRCReceiveQPs; else 0.
+	XRCQPN uint32
 }

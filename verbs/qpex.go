@@ -4,7 +4,7 @@ package verbs
 // built by calls between WRStart and WRComplete, during which no other thread may
 // build on the QP, and are posted together. A builder (WRSend and the like) is followed
 // by the setters that the operation and the QP type need: one for data, where there is
-// any, and SetUDAddr on UD, in either order.
+// any, SetUDAddr on UD and SetXRCSRQN on XRC, in either order.
 //
 // Builders and setters return nothing: WRComplete returns their first error, and then
 // posts nothing. A builder that the type of the QP does not have ends the process,
@@ -40,6 +40,8 @@ type QPEx interface {
 	SetInlineData(t Thread, addr uint64, length uint32)
 	SetInlineDataList(t Thread, bufs []DataBuf)
 	SetUDAddr(t Thread, ah AH, remoteQPN, remoteQKey uint32)
+	// SetXRCSRQN is ibv_wr_set_xrc_srqn, a setter that every request of an XRC QP needs.
+	SetXRCSRQN(t Thread, remoteSRQN uint32)
 }
 
 // DataBuf is ibv_data_buf.

@@ -191,6 +191,7 @@ type QPInitAttr struct {
 	SendCQ       CQ
 	RecvCQ       CQ
 	SRQ          SRQ
+	XRCD         XRCD // of an XRC target, with QPInitXRCD
 	Cap          QPCap
 	SigAll       bool
 	CompMask     uint32

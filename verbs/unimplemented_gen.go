@@ -179,6 +179,22 @@ func (UnimplementedContext) AllocDM(t Thread, attr DMAttr) (r0 DM, _ error) {
 	return r0, unimplemented("Context.AllocDM")
 }
 
+func (UnimplementedContext) OpenXRCD(t Thread, attr XRCDInitAttr) (r0 XRCD, _ error) {
+	return r0, unimplemented("Context.OpenXRCD")
+}
+
+func (UnimplementedContext) CreateQP(t Thread, attr QPInitAttr) (r0 QP, _ error) {
+	return r0, unimplemented("Context.CreateQP")
+}
+
+func (UnimplementedContext) OpenQP(t Thread, attr QPOpenAttr) (r0 QP, _ error) {
+	return r0, unimplemented("Context.OpenQP")
+}
+
+func (UnimplementedContext) CreateSRQEx(t Thread, attr SRQInitAttrEx) (r0 SRQ, _ error) {
+	return r0, unimplemented("Context.CreateSRQEx")
+}
+
 func (UnimplementedContext) AllocUAR(t Thread, flags uint32) (r0 UAR, _ error) {
 	return r0, unimplemented("Context.AllocUAR")
 }
@@ -395,6 +411,11 @@ func (UnimplementedSRQ) Modify(t Thread, attr SRQAttr, mask SRQAttrMask) error {
 func (UnimplementedSRQ) Query(t Thread) (r0 SRQAttr, _ error) { return r0, unimplemented("SRQ.Query") }
 
 func (UnimplementedSRQ) Destroy(t Thread) error { return unimplemented("SRQ.Destroy") }
+
+// UnimplementedXRCD implements XRCD.
+type UnimplementedXRCD struct{}
+
+func (UnimplementedXRCD) Close(t Thread) error { return unimplemented("XRCD.Close") }
 
 // UnimplementedAH implements AH.
 type UnimplementedAH struct{}

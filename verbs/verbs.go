@@ -165,6 +165,14 @@ type Context interface {
 	CreateCQ(t Thread, attr CQAttr) (CQ, error)
 	// AllocDM is ibv_alloc_dm ("dm"). EINVAL: more than the device has, or nothing.
 	AllocDM(t Thread, attr DMAttr) (DM, error)
+	// OpenXRCD is ibv_open_xrcd ("xrc").
+	OpenXRCD(t Thread, attr XRCDInitAttr) (XRCD, error)
+	// CreateQP is ibv_create_qp_ex for QPs without a PD, which are XRC targets; PD.CreateQP makes the others.
+	CreateQP(t Thread, attr QPInitAttr) (QP, error)
+	// OpenQP is ibv_open_qp: another handle of an XRC target QP.
+	OpenQP(t Thread, attr QPOpenAttr) (QP, error)
+	// CreateSRQEx is ibv_create_srq_ex.
+	CreateSRQEx(t Thread, attr SRQInitAttrEx) (SRQ, error)
 	// AllocUAR is mlx5dv_devx_alloc_uar.
 	AllocUAR(t Thread, flags uint32) (UAR, error)
 	// AsyncEvent waits up to timeout for an asynchronous event.

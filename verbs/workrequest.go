@@ -55,6 +55,9 @@ type SendWR struct {
 	RemoteQPN  uint32
 	RemoteQKey uint32
 
+	// XRCRemoteSRQN is where what an XRC QP sends is received (qp_type.xrc.remote_srqn).
+	XRCRemoteSRQN uint32
+
 	Bind *MWBindWR // of WRBindMW
 }
 

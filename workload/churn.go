@@ -107,6 +107,8 @@ func (l *Load) checkChurn() error {
 		return fmt.Errorf("unknown churn %q", l.Churn)
 	case l.Contexts != 1 || l.QPShare != 1 || l.Latency:
 		return fmt.Errorf("a load with churn has one context and no queue pairs: leave out contexts, qp_sharing and measure")
+	case l.BothWays || l.OnDemand != "" || l.Cold:
+		return fmt.Errorf("a load with churn posts nothing, and registers pinned memory: leave out both_ways, on_demand and cold")
 	case l.Messages == 0 && l.Duration == 0 || l.Work < 0 || l.Work > time.Second:
 		return fmt.Errorf("a load with churn needs messages or duration, and work of at most 1s")
 	}

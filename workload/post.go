@@ -74,7 +74,7 @@ func (p *poster) prepare(k *conn, thread, n int, count uint64) []verbs.SendWR {
 		*w = verbs.SendWR{ID: uint64(thread)<<idThread | (count + uint64(i) + 1), SGEs: p.sges[i : i+1 : i+1], Opcode: op,
 			RemoteAddr: theirs.buf.Addr() + roff, RKey: theirs.mr.RKey(), CompareAdd: 1}
 		if k.ah != nil {
-			w.AH, w.RemoteQPN, w.RemoteQKey = k.ah, k.peer.qp.QPN(), qkey
+			w.AH, w.RemoteQPN, w.RemoteQKey = k.ah, k.peer.qp.QPN(), QKey
 		}
 		if l.Inline {
 			w.Flags |= verbs.SendInline

@@ -295,7 +295,7 @@ func (l *Load) bringUp(t verbs.Thread, k *conn) error {
 	}
 	ah := k.ctx.pathTo(k.peer.ctx)
 	access := verbs.AccessLocalWrite | verbs.AccessRemoteWrite | verbs.AccessRemoteRead | verbs.AccessRemoteAtomic
-	attr := verbs.QPAttr{Port: port, Access: access, QKey: qkey, AH: ah, PathMTU: mtu, DestQPN: k.peer.qp.QPN(), RQPSN: psn,
+	attr := verbs.QPAttr{Port: port, Access: access, QKey: QKey, AH: ah, PathMTU: mtu, DestQPN: k.peer.qp.QPN(), RQPSN: psn,
 		MaxDestRdAtomic: rd, MinRNRTimer: code(l.MinRNRTimer, 12), SQPSN: psn, Timeout: code(l.AckTimeout, 14), RetryCnt: 7, RNRRetry: 7, MaxRdAtomic: rd}
 	for _, to := range []verbs.QPState{verbs.QPSInit, verbs.QPSRTR, verbs.QPSRTS} {
 		from := attr.State
@@ -323,8 +323,8 @@ func code(v *uint8, left uint8) uint8 {
 	return *v
 }
 
-// qkey is the Q_Key of datagram QPs.
-const qkey = 0x11111111
+// QKey is the Q_Key of datagram QPs.
+const QKey = 0x11111111
 
 // needed are the attributes that the step of a QP to a state must have.
 func needed(typ verbs.QPType, to verbs.QPState) verbs.QPAttrMask {

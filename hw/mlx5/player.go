@@ -28,6 +28,8 @@ type start struct {
 	Node  int
 	// Memory are the events about the player's memory, in its own time.
 	Memory []fault.Event `json:",omitempty"`
+	// Folder is where processes open files.
+	Folder string `json:",omitempty"`
 }
 
 // playerProcess is another process, on this machine or, through an agent, on another one.
@@ -58,6 +60,10 @@ func (tb *Testbed) Player(t verbs.Thread, hostIndex int, env map[string]string) 
 	h := &playerProcess{stderr: &tail{}, name: processName(hostIndex, len(tb.players)+2)} // the case's own process is the first
 	tb.mu.Unlock()
 	what.Memory = tb.memoryOf(h.name)
+	var err error
+	if what.Folder, err = tb.files(); err != nil {
+		return nil, fmt.Errorf("start a player: %w", err)
+	}
 	if err := begin(h, env); err != nil {
 		return nil, fmt.Errorf("start a player: %w", err)
 	}
@@ -197,6 +203,7 @@ func Play(in io.Reader, out io.Writer) error {
 		}
 	}()
 	tb := New(&Setup{nodes: s.Nodes})
+	tb.folder = s.Folder
 	for _, e := range s.Memory {
 		tb.own(e)
 	}

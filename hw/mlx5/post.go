@@ -19,6 +19,9 @@ import (
 func (q *qp) PostSend(t verbs.Thread, wrs []verbs.SendWR) (int, error) {
 	h := enterCall(t, "ibv_post_send")
 	defer h.leaveCall()
+	if err := q.noCQ(); err != nil {
+		return 0, err
+	}
 	sges := 0
 	for i := range wrs {
 		sges += len(wrs[i].SGEs)
@@ -61,7 +64,7 @@ func (q *qp) withoutAH(t *thread, before []verbs.SendWR) (int, error) {
 func sendRequest(d *C.struct_hw_send, w *verbs.SendWR) {
 	*d = C.struct_hw_send{id: C.uint64_t(w.ID), remote: C.uint64_t(w.RemoteAddr), compare: C.uint64_t(w.CompareAdd), swap: C.uint64_t(w.Swap),
 		opcode: C.uint32_t(w.Opcode), flags: C.uint32_t(w.Flags), imm: C.uint32_t(w.Imm), rkey: C.uint32_t(w.RKey), nsge: C.uint32_t(len(w.SGEs)),
-		remote_qpn: C.uint32_t(w.RemoteQPN), remote_qkey: C.uint32_t(w.RemoteQKey)}
+		remote_qpn: C.uint32_t(w.RemoteQPN), remote_qkey: C.uint32_t(w.RemoteQKey), xrc_srqn: C.uint32_t(w.XRCRemoteSRQN)}
 	if a, ok := w.AH.(*ah); ok && a != nil {
 		d.ah = a.a
 	}
@@ -107,8 +110,8 @@ func (h *thread) recvRequests(wrs []verbs.RecvWR) *C.struct_hw_scratch {
 func (q *qp) PostRecv(t verbs.Thread, wrs []verbs.RecvWR) (int, error) {
 	h := enterCall(t, "ibv_post_recv")
 	defer h.leaveCall()
-	if len(wrs) == 0 {
-		return 0, nil
+	if err := q.noRecvCQ(); err != nil || len(wrs) == 0 {
+		return 0, err
 	}
 	var bad C.int
 	ret, err := C.hw_post_recv(q.q, nil, h.recvRequests(wrs), C.int(len(wrs)), &bad)

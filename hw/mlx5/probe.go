@@ -19,7 +19,7 @@ import (
 // device of this target has them. A token that is named nowhere here is unknown.
 var absent = map[string]bool{
 	"mmio log": true, "fault": true, "schedule": true, "locks": true, "exact time": true, "overrun.drop": true, "shared bf": true,
-	"xrc": true, "dmabuf": true, "stat": true, "counters": true,
+	"dmabuf": true, "stat": true, "counters": true,
 	"udmabuf": true, "gpu": true, "reg_ex": true, "dmah": true, "hotunplug": true,
 	"uar dmabuf": true, "ece": true, "cntr": true, "pfc": true, "ecn": true, "vlan": true, "huge": true, "buf": true, "ts.wall": true,
 }
@@ -190,6 +190,7 @@ func (p *probe) queried() {
 	for token, bit := range map[string]uint32{"send": verbs.ODPSend, "recv": verbs.ODPRecv, "write": verbs.ODPWrite, "read": verbs.ODPRead,
 		"atomic": verbs.ODPAtomic, "srq_recv": verbs.ODPSRQRecv} {
 		p.set("odp.rc."+token, has(a.ODPRC&bit != 0))
+		p.set("odp.xrc."+token, has(a.ODPXRC&bit != 0))
 	}
 	p.set("dm", has(a.MaxDMSize > 0))
 	p.set("cq.moderation", has(a.MaxCQCount > 0))
@@ -255,6 +256,10 @@ func (p *probe) queues() {
 	s, err := p.pd.CreateSRQ(p.t, verbs.SRQInitAttr{MaxWR: 8, MaxSGE: 1})
 	if p.set("srq", answer(err)); err == nil {
 		_ = s.Destroy(p.t)
+	}
+	x, err := p.ctx.OpenXRCD(p.t, verbs.XRCDInitAttr{CompMask: verbs.XRCDInitFD | verbs.XRCDInitOFlags, FD: -1, OFlags: syscall.O_CREAT})
+	if p.set("xrc", answer(err)); err == nil {
+		_ = x.Close(p.t)
 	}
 	for token, typ := range map[string]verbs.QPType{"uc": verbs.QPTUC, "ud": verbs.QPTUD, "raw": verbs.QPTRawPacket} {
 		q, err := p.pd.CreateQP(p.t, verbs.QPInitAttr{Type: typ, SendCQ: p.cq, RecvCQ: p.cq,

@@ -46,6 +46,8 @@ type Testbed struct {
 	players      []*playerProcess
 	panics       chan string
 	needsRestart bool // the process cannot run another testbed
+	folder       string
+	folderIsMine bool // this process made it
 }
 
 var _ verbs.Testbed = (*Testbed)(nil)
@@ -216,8 +218,11 @@ func (tb *Testbed) Close() error {
 		h.end()
 	}
 	var err error
+	if tb.folderIsMine {
+		err = os.RemoveAll(tb.folder)
+	}
 	if tb.wire != nil {
-		err = tb.wire.Close()
+		err = errors.Join(err, tb.wire.Close())
 	}
 	end := time.Now().Add(closeTimeout)
 	for {

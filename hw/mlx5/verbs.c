@@ -107,6 +107,7 @@ int hw_post_send(struct ibv_qp *qp, struct hw_scratch *s, int n, int *bad)
 		struct ibv_send_wr *d = &s->send_wr[i];
 
 		fill(d, &s->send[i], qp->qp_type == IBV_QPT_UD);
+		d->qp_type.xrc.remote_srqn = s->send[i].xrc_srqn;
 		d->sg_list = d->num_sge ? sge : NULL;
 		sge += d->num_sge;
 		d->next = i + 1 < n ? d + 1 : NULL;

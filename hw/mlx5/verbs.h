@@ -18,7 +18,7 @@ struct hw_send {
 	struct ibv_mw *mw;
 	struct ibv_mr *bind_mr;
 	uint64_t bind_addr, bind_length;
-	uint32_t bind_access;
+	uint32_t bind_access, xrc_srqn;
 };
 
 // hw_recv is a receive request.

@@ -80,6 +80,7 @@ func (d draw) parameters(p *Program) {
 	set(10, "hca.ack_timeout_floor", "0ps", "30us")
 	set(8, "hca.credits", "true")
 	set(8, "hca.rnr_stall", "5us")
+	set(10, "hca.rnr_damming", "true")
 	set(8, "hca.wqe_cache", "4")
 	set(10, "hca.recv_cache", "1", "2")
 	set(10, "hca.atomic_slots", "1", "4")

@@ -260,9 +260,11 @@ func (d *receiveEngine) rxRequest(p *roce.Packet) sim.Time {
 	return d.p.RxInterval
 }
 
+const xrcAcknowledge = roce.Opcode(roce.XRC) | roce.OpAcknowledge
+
 // rxHandling is how long a response takes behind the engine.
 func (d *receiveEngine) rxHandling(p *roce.Packet) sim.Time {
-	if p.Op == roce.RCAcknowledge || p.Op == roce.CNPacket {
+	if p.Op == roce.RCAcknowledge || p.Op == roce.CNPacket || p.Op == xrcAcknowledge {
 		return d.p.AckHandling
 	}
 	return d.p.ReadHandling

@@ -95,7 +95,7 @@ func (u *atomicUnit) onRead(i uint64) {
 	default:
 		old := host64(o.buf[:])
 		v, write := old+o.swap, true
-		if o.op == roce.RCCmpSwap {
+		if o.op.Operation() == roce.OpCmpSwap {
 			v, write = o.swap, old == o.compare || u.breaks(rule.SwapNeedsTheCompared)
 		}
 		if write {

@@ -13,6 +13,8 @@ func (d *Device) creatable(c prm.QPC) bool {
 	switch c.ST() {
 	case prm.STRC, prm.STUC, prm.STUD, prm.STQP1:
 		return d.hasPD(c.PD())
+	case prm.STXRC:
+		return d.hasPD(c.PD()) && counted(d.xrcds, c.XRCD())
 	case prm.STQP0:
 		return d.ib != nil && d.hasPD(c.PD())
 	case prm.STRegUMR:
@@ -20,6 +22,27 @@ func (d *Device) creatable(c prm.QPC) bool {
 	}
 	return false
 }
+
+// receivable says whether there is what a QP's receives are to come from. XRC has no receive queue: a target must name an XRC
+// SRQ, and an initiator may, as the driver does with a spare one (mlx5_ib qp.c).
+func (d *Device) receivable(c prm.QPC) bool {
+	xrc := c.ST() == prm.STXRC
+	switch c.RQType() {
+	case prm.RQTypeRegular:
+		return !xrc
+	case prm.RQTypeNone:
+		return !xrc || !c.NoSQ()
+	case prm.RQTypeSRQ:
+		if xrc {
+			return d.srqs.xrc(c.SRQN()) != nil
+		}
+		return d.rmp(c.SRQN()) != nil
+	}
+	return false
+}
+
+// rings says whether a QP has doorbells, and so a UAR page: a target of XRC has no queue.
+func rings(c prm.QPC) bool { return c.ST() != prm.STXRC || !c.NoSQ() }
 
 // specialAt is the place of QP0 or QP1 in the table of them, for these service types.
 func (d *Device) specialAt(c prm.QPC) (at **qp, ok bool) {
@@ -38,10 +61,9 @@ func cmdCreateQP(d *Device, in, out []byte) prm.Status {
 	c := m.QPC()
 	g := d.fw.general()
 	rqType := c.RQType()
-	bad := !d.creatable(c) ||
-		rqType != prm.RQTypeRegular && rqType != prm.RQTypeNone && (rqType != prm.RQTypeSRQ || d.rmp(c.SRQN()) == nil) ||
+	bad := !d.creatable(c) || !d.receivable(c) ||
 		m.WQUmemValid() || c.DBRUmemValid() || c.DBRAddr()%prm.DBRecSize != 0 ||
-		!d.hasUAR(c.UARPage()) || d.cqs.at(c.CQNSnd()) == nil || d.cqs.at(c.CQNRcv()) == nil ||
+		rings(c) && !d.hasUAR(c.UARPage()) || d.cqs.at(c.CQNSnd()) == nil || d.cqs.at(c.CQNRcv()) == nil ||
 		c.NoSQ() && c.LogSQSize() != 0 || c.LogSQSize() > g.LogMaxQPSz() ||
 		c.CounterSetID() != 0 && d.qset(c.CounterSetID()) == nil
 	if bad {
@@ -71,23 +93,15 @@ func cmdCreateQP(d *Device, in, out []byte) prm.Status {
 	if !ok {
 		return prm.StatusLimErr
 	}
-	q := d.newQP(n, c, r, partnersOf(d, c))
+	q := d.newQP(n, c, r, d.partnersOf(c))
+	if q.st == prm.STXRC {
+		q.joinDomain(d.srqOf(c), &d.srqs)
+	}
 	d.byNumber = put(d.byNumber, n, q)
 	if special != nil {
 		*special = q
 	}
-	if q.pd != 0 {
-		d.pds[q.pd]++
-	}
-	d.uarUsers[q.uar]++
-	q.scq.refs++
-	q.rcq.refs++
-	if q.srq != nil {
-		q.srq.refs++
-	}
-	if q.qs != nil {
-		q.qs.refs++
-	}
+	d.holdPartners(q, 1)
 	prm.CreateQPOut(out).SetQPN(n)
 	return prm.StatusOK
 }
@@ -102,29 +116,48 @@ func cmdDestroyQP(d *Device, in, _ []byte) prm.Status {
 	if special, ok := d.specialAt(q.context()); ok {
 		*special = nil
 	}
-	if q.pd != 0 {
-		d.pds[q.pd]--
-	}
-	d.uarUsers[q.uar]--
-	q.scq.refs--
-	q.rcq.refs--
-	if q.srq != nil {
-		q.srq.refs--
-	}
-	if q.qs != nil {
-		q.qs.refs--
-	}
+	d.holdPartners(q, -1)
 	q.state = prm.QPStateRST
 	d.byNumber[n] = nil
 	d.qpNums.release(n)
 	return prm.StatusOK
 }
 
+// holdPartners counts a QP, by 1 or -1, among the users of what its context names.
+func (d *Device) holdPartners(q *qp, by int) {
+	c := q.context()
+	if c.PD() != 0 {
+		d.pds[c.PD()] += int32(by)
+	}
+	if rings(c) {
+		d.uarUsers[q.uar] += int32(by)
+	}
+	if q.st == prm.STXRC && !d.breaks(rule.DomainWithQPsIsBusy) {
+		d.xrcds[c.XRCD()] += int32(by)
+	}
+	q.scq.refs += by
+	q.rcq.refs += by
+	if s := d.srqOf(c); s != nil {
+		s.refs += by
+	}
+	if q.qs != nil {
+		q.qs.refs += by
+	}
+}
+
+// srqOf is the SRQ that a context names, or nil.
+func (d *Device) srqOf(c prm.QPC) *srq {
+	if c.RQType() != prm.RQTypeSRQ {
+		return nil
+	}
+	return d.srqs.at(c.SRQN())
+}
+
 // partnersOf finds what a QP is made with, which was checked.
-func partnersOf(d *Device, c prm.QPC) partners {
+func (d *Device) partnersOf(c prm.QPC) partners {
 	with := partners{scq: d.cqs.at(c.CQNSnd()), rcq: d.cqs.at(c.CQNRcv()), qs: d.qset(c.CounterSetID())}
-	if c.RQType() == prm.RQTypeSRQ {
-		with.srq = d.srqs.at(c.SRQN())
+	if c.ST() != prm.STXRC {
+		with.srq = d.srqOf(c)
 	}
 	return with
 }
@@ -371,7 +404,11 @@ func cmdSQErr2RTS(d *Device, in, _ []byte) prm.Status {
 	return d.sameState(in, prm.QPStateSQER, optSQX2RTS)
 }
 func cmdSQDRTS(d *Device, in, _ []byte) prm.Status {
-	return d.sameState(in, prm.QPStateSQD, optSQX2RTS)
+	allowed := uint32(optSQX2RTS)
+	if q := d.qpn(prm.ModifyQPIn(in).QPN()); q != nil && q.st == prm.STXRC {
+		allowed = 0 // the driver's table has none (mlx5_ib qp.c)
+	}
+	return d.sameState(in, prm.QPStateSQD, allowed)
 }
 
 // sameState is a transition to RTS that owns no fields.

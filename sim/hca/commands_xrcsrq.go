@@ -36,16 +36,8 @@ func cmdCreateXRCSRQ(d *Device, in, out []byte) prm.Status {
 	return prm.StatusOK
 }
 
-// xrcSRQ is the XRC SRQ with a number, or nil.
-func (d *Device) xrcSRQ(n uint32) *srq {
-	if s := d.srqs.at(n); s != nil && s.xrc != nil {
-		return s
-	}
-	return nil
-}
-
 func cmdDestroyXRCSRQ(d *Device, in, _ []byte) prm.Status {
-	s := d.xrcSRQ(prm.DestroyXRCSRQIn(in).SRQN())
+	s := d.srqs.xrc(prm.DestroyXRCSRQIn(in).SRQN())
 	if s == nil || s.refs > 0 {
 		return prm.StatusBadResState
 	}
@@ -53,11 +45,12 @@ func cmdDestroyXRCSRQ(d *Device, in, _ []byte) prm.Status {
 	d.xrcds[s.xrc.xrcd]--
 	s.xrc.cq.refs--
 	d.srqs.remove(s)
+	s.wake(len(s.waiters)) // the packets that waited find it unknown
 	return prm.StatusOK
 }
 
 func cmdQueryXRCSRQ(d *Device, in, out []byte) prm.Status {
-	s := d.xrcSRQ(prm.QueryXRCSRQIn(in).SRQN())
+	s := d.srqs.xrc(prm.QueryXRCSRQIn(in).SRQN())
 	if s == nil {
 		return prm.StatusBadResState
 	}
@@ -70,7 +63,7 @@ func cmdQueryXRCSRQ(d *Device, in, out []byte) prm.Status {
 
 func cmdArmXRCSRQ(d *Device, in, _ []byte) prm.Status {
 	m := prm.ArmXRCSRQIn(in)
-	s := d.xrcSRQ(m.SRQN())
+	s := d.srqs.xrc(m.SRQN())
 	switch {
 	case prm.CmdIn(in).OpMod() != prm.ArmXRCSRQMod:
 		return prm.StatusBadOp

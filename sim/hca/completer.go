@@ -55,7 +55,10 @@ func putInline(all []byte, e prm.CQE64, data []byte) uint8 {
 func (q *connection) errorCQE(op prm.CQEOpcode, idx uint16, sop prm.WQEOpcode, s prm.Syndrome) {
 	c, all, flush := q.scq, prm.QCReqCQEError, prm.QCReqCQEFlushError
 	if op == prm.CQERespErr {
-		c, all, flush = q.rcq, prm.QCRespCQEError, prm.QCRespCQEFlushError
+		if c = q.recvCQ(); c == nil {
+			return
+		}
+		all, flush = prm.QCRespCQEError, prm.QCRespCQEFlushError
 	}
 	if s == prm.SyndromeWRFlush {
 		q.qs.add(flush)

@@ -18,7 +18,7 @@ type connection struct {
 	cachedQP
 	uar       uint32
 	state     uint32
-	pd        uint32
+	pd        uint32 // of an XRC target: that of the SRQ which the request under way has named
 	from4     uint64 // addresses of a packet from the peer, for RoCEv2IPv4
 	transport roce.Transport
 	framing   roce.Framing
@@ -51,16 +51,17 @@ type owner interface {
 // partners are what a QP was made with.
 type partners struct {
 	scq, rcq *cq
-	srq      *srq // nil: a receive queue of its own, or none
+	srq      *srq // nil: a receive queue of its own, or none; of an XRC target: that which the request under way has named
 	qs       *qset
 }
 
 // setup is the rest of a connection: what is read when the QP is set up, queried or in
 // trouble.
 type setup struct {
-	uidx uint32
-	ring ring
-	dbr  mem.PA
+	uidx  uint32
+	spare *srq // of an XRC QP's context: nothing is received there; may be nil
+	ring  ring
+	dbr   mem.PA
 
 	// The peer of a connected QP.
 	remote uint32
@@ -93,6 +94,9 @@ func (q *connection) user() mkey.User { return mkey.User{PD: q.pd, QPN: q.num} }
 // context is the live view of the QP's context.
 func (q *connection) context() prm.QPC { return prm.QPC(q.ctx[:]) }
 
+// opcode is that of an operation on the service of a reliable QP.
+func (q *connection) opcode(op uint8) roce.Opcode { return q.transport.Opcode(op) }
+
 // setState notes a new state.
 func (q *connection) setState(s uint32) {
 	q.state = s
@@ -105,6 +109,21 @@ func (q *connection) special() bool { return q.wireQPN != q.num }
 
 // flushes says whether what is posted to the send queue ends with a flush error.
 func (q *connection) flushes() bool { return q.state == prm.QPStateERR || q.state == prm.QPStateSQER }
+
+// target says whether the QP is the target of an XRC connection, which has no send queue. It takes requests only, and an initiator
+// responses only.
+func (q *connection) target() bool { return q.st == prm.STXRC && q.context().NoSQ() }
+
+// recvCQ is the CQ of what the QP receives: an XRC SRQ has its own, and none once it is destroyed.
+func (q *connection) recvCQ() *cq {
+	switch {
+	case q.srq == nil, q.srq.xrc == nil, q.breaks(rule.XRCReceivesReportToTheirCQ):
+		return q.rcq
+	case !q.srq.exists():
+		return nil
+	}
+	return q.srq.xrc.cq
+}
 
 // takesRequests says whether the state lets the responder work.
 func (q *connection) takesRequests() bool {
@@ -128,6 +147,8 @@ func (q *connection) takesResponses() bool {
 // 0 the SRQ of a receive, and 0 without one.
 func (q *connection) cqeIndex(recv bool) uint32 {
 	switch {
+	case recv && q.srq != nil && q.srq.xrc != nil && !q.breaks(rule.SharedReceivesBearTheIndexOfTheirSRQ):
+		return q.srq.cqeIndex()
 	case q.u.p.CQEVersion != 0:
 		return q.uidx
 	case recv && q.srq != nil:

@@ -16,6 +16,9 @@ func (q *connection) admits(p *roce.Packet) bool {
 	if p.Op.Transport() != q.transport {
 		return false
 	}
+	if q.st == prm.STXRC && (p.Info().Kind == roce.KindRequest) != q.target() && !q.breaks(rule.InitiatorTakesNoRequests) {
+		return false
+	}
 	if p.Info().Kind == roce.KindRequest && !q.takesRequests() || p.Info().Kind == roce.KindResponse && !q.takesResponses() {
 		return false
 	}

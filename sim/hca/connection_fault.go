@@ -13,6 +13,8 @@ func (q *connection) pagedOperations() uint32 {
 		return p.RC
 	case prm.STUD:
 		return p.UD
+	case prm.STXRC:
+		return p.XRC
 	}
 	return 0
 }

@@ -44,6 +44,7 @@ type handlers struct {
 	cqRecord, cqModerate, cqSession      sim.Handler
 	bfExpire, bfLate, bfReturn, none     sim.Handler
 	resume                               sim.Handler
+	ask                                  sim.Handler // of a requester that waits for pages
 	raise, pace                          sim.Handler // of a QP's reaction point
 }
 

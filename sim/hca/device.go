@@ -81,7 +81,7 @@ func New(e *sim.Engine, name string, bus pcie.Bus, p Params, id Identity) *Devic
 		gather: d.port.onGather(), send: d.port.onSend(), rx: d.onRx(),
 		atomic: d.atomics.onRead, atomicFree: d.atomics.onFree,
 		cqRecord: d.cqs.onRecord, cqModerate: d.cqs.onModerate, cqSession: d.cqs.onSession, bfExpire: d.onBFExpire, bfLate: d.onBFLate(), bfReturn: d.onBFReturn, none: func(uint64) {},
-		resume: d.onResume, raise: d.onRaise, pace: d.onPace,
+		resume: d.onResume, ask: d.onAsk, raise: d.onRaise, pace: d.onPace,
 	}
 	if p.ODP.On() {
 		d.faults = odp.New(e, &d.p.ODP, &d.events, &d.queuePairs)

@@ -241,6 +241,7 @@ type tQP struct {
 	half     uint64
 	rqPI     uint16
 	psn      uint32
+	xrc      bool
 }
 
 const tBlocks, tRecvs = 64, 64

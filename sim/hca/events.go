@@ -46,6 +46,12 @@ func (v *queuePairs) onWait(arg uint64) {
 	}
 }
 
+func (v *queuePairs) onAsk(arg uint64) {
+	if q := v.requesterArg(arg); q != nil {
+		q.onAsk()
+	}
+}
+
 func (v *queuePairs) onFetch(x uint64) {
 	if q := v.requesterArg(x & (1<<fetchShift - 1)); q != nil {
 		q.onFetch(int(x >> fetchShift))
@@ -114,14 +120,14 @@ func (v *queuePairs) onRespond(arg uint64) {
 
 // An SRQ asks for its QPs by their event words.
 
-func (v *queuePairs) resumeRecv(arg uint64) {
-	if q := v.responderArg(arg); q != nil {
+func (v *queuePairs) resumeRecv(arg uint64, s *srq) {
+	if q := v.responderArg(arg); q != nil && q.srq == s {
 		q.resumeRecv()
 	}
 }
 
-func (v *queuePairs) lookedInVain(arg uint64) {
-	if q := v.responderArg(arg); q != nil {
+func (v *queuePairs) lookedInVain(arg uint64, s *srq) {
+	if q := v.responderArg(arg); q != nil && q.srq == s {
 		q.rq.looked = true
 	}
 }

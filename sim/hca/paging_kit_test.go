@@ -27,6 +27,7 @@ type pager struct {
 	eq     *hostEQ
 	eqn    uint32
 	qps    map[uint32]*tQP
+	srqs   map[uint32]*tSRQ
 	region *mr
 	pages  [][]byte // contents of those that are not in memory
 	frames []mem.PA // 0: not in memory
@@ -196,19 +197,29 @@ func (p *pager) page(e prm.EQE, in []byte) bool {
 
 // pageWQE reads the work request of a fault, as a driver does, and brings in what is left of its buffers.
 func (p *pager) pageWQE(f prm.PageFaultWQE) bool {
-	q := p.qps[f.WQNumber()]
-	if q == nil {
-		p.t.Fatalf("fault of QP %#x", f.WQNumber())
-	}
 	skip := uint64(f.BytesCommitted())
 	bring := func(va, n uint64) bool {
 		k := min(skip, n)
 		skip -= k
 		return k == n || p.bring(va+k, n-k)
 	}
-	if f.FaultType() == prm.FaultReceive {
+	q, s := p.qps[f.WQNumber()], p.srqs[f.WQNumber()]
+	if f.FaultType() == prm.FaultRMP {
+		q = nil
+	} else {
+		s = nil
+	}
+	if q == nil && s == nil {
+		p.t.Fatalf("fault of type %d of queue %#x", f.FaultType(), f.WQNumber())
+	}
+	if f.FaultType() == prm.FaultReceive || s != nil {
 		b := make([]byte, 64)
-		p.m.Read(q.rq+mem.PA(int(f.WQEIndex())%tRecvs*64), b)
+		if s != nil {
+			p.m.Read(s.pa+mem.PA(64*int(f.WQEIndex())), b)
+			b = b[prm.SRQNextSegmentSize:]
+		} else {
+			p.m.Read(q.rq+mem.PA(int(f.WQEIndex())%tRecvs*64), b)
+		}
 		for s, at, ok := prm.RecvSGE(b, 0); ok; s, at, ok = prm.RecvSGE(b, at) {
 			if s.LKey == p.region.lkey && !bring(s.Addr, uint64(s.Len)) {
 				return false
@@ -221,7 +232,11 @@ func (p *pager) pageWQE(f prm.PageFaultWQE) bool {
 		p.m.Read(q.sq+mem.PA((int(f.WQEIndex())+i)%tBlocks*64), b[i*64:(i+1)*64])
 	}
 	var w prm.SendWQE
-	if err := prm.ParseSendWQE(b[:prm.CtrlSegment(b).DS()*16], prm.STRC, &w); err != nil {
+	st := uint32(prm.STRC)
+	if q.xrc {
+		st = prm.STXRC
+	}
+	if err := prm.ParseSendWQE(b[:prm.CtrlSegment(b).DS()*16], st, &w); err != nil {
 		p.t.Fatal(err)
 	}
 	read := w.Ctrl.Opcode() == prm.WQEOpRDMARead || w.Ctrl.Opcode() == prm.WQEOpAtomicFA

@@ -28,6 +28,9 @@ func TestPagedTraffic(t *testing.T) {
 		o.mtu = roce.MTU(rapid.IntRange(1, 5).Draw(rt, "mtu"))
 		p := pagedParams()
 		p.SelectiveRepeat = rapid.Bool().Draw(rt, "selective")
+		p.RNRDamming = rapid.Bool().Draw(rt, "damming")
+		p.ODP.AskAgain = rapid.SampledFrom([]sim.Time{0, 3 * sim.Microsecond, 30 * sim.Microsecond}).Draw(rt, "ask again")
+		p.ODP.Learn = rapid.SampledFrom([]sim.Time{0, 15 * sim.Microsecond}).Draw(rt, "learn")
 		ha, hb, a, b, ab, ba := twoHosts(t, p, rapid.Uint64().Draw(rt, "seed"), o)
 		ab.loss = rapid.SampledFrom([]int{0, 0, 50}).Draw(rt, "loss")
 		ba.loss = ab.loss
@@ -325,4 +328,84 @@ func (q *tCQ) empty() bool {
 	ci := q.ci
 	defer func() { q.ci = ci }()
 	return q.poll() == nil
+}
+
+// TestNothingPassesAnAbsentRead posts a WRITE behind a READ whose page is absent at its target: before the driver has answered nothing
+// of it is there, and what the peer is told is that the READ comes again.
+func TestNothingPassesAnAbsentRead(t *testing.T) {
+	for _, selective := range []bool{false, true} {
+		p := pagedParams()
+		p.SelectiveRepeat = selective
+		ha, hb, a, b, _, _ := twoHosts(t, p, 1, defaults())
+		pa, pb := newPager(t, ha, 1, a), newPager(t, hb, 2, b)
+		pa.in(0)
+		pb.in(1)
+		pa.m.Write(pa.frames[0], []byte("written"))
+		r := pb.region
+		a.post(wr{op: prm.WQEOpRDMARead, rkey: r.rkey, raddr: r.va, sges: []sge{pa.region.sge(64, 8)}},
+			wr{op: prm.WQEOpRDMAWrite, rkey: r.rkey, raddr: r.va + 4096, sges: []sge{pa.region.sge(0, 7)}})
+		run(t, ha.e, 100*sim.Microsecond)
+		if got := pb.bytes(4096, 7); string(got) == "written" || hb.d.c.RnrNaksSent == 0 || hb.d.c.AcksSent != 0 {
+			t.Errorf("selective repeat %v: the WRITE has written %q; %d RNR NAKs, %d ACKs", selective, got, hb.d.c.RnrNaksSent, hb.d.c.AcksSent)
+		}
+		pb.serve(never)
+		run(t, ha.e, 200*sim.Microsecond)
+		a.scq.expect(prm.CQEReq)
+		a.scq.expect(prm.CQEReq)
+		if got := pb.bytes(4096, 7); string(got) != "written" {
+			t.Errorf("selective repeat %v: the WRITE has written %q", selective, got)
+		}
+	}
+}
+
+// TestReadsAreHeldForLaterPages has a READ whose second page is absent, and a WRITE behind it: the responses wait for the page, whatever
+// was executed meanwhile, and the peer is not told to try again, for it may not do so with the WRITE.
+func TestReadsAreHeldForLaterPages(t *testing.T) {
+	for _, c := range []struct {
+		name                   string
+		pageLost, writeRefused bool
+	}{{name: "it comes"}, {name: "it cannot be had", pageLost: true}, {name: "the WRITE fails meanwhile", writeRefused: true}} {
+		t.Run(c.name, func(t *testing.T) {
+			ha, hb, a, b, _, _ := twoHosts(t, pagedParams(), 1, defaults())
+			pa, pb := newPager(t, ha, 2, a), newPager(t, hb, 3, b)
+			pa.in(0)
+			pa.in(1)
+			pb.fill(pattern)
+			pb.in(0)
+			pb.in(2)
+			r := pb.region
+			w := wr{op: prm.WQEOpRDMAWrite, rkey: r.rkey, raddr: r.va + 8192, sges: []sge{pa.region.sge(0, 8)}}
+			if c.writeRefused {
+				w.rkey ^= 0xff00
+			}
+			a.post(wr{op: prm.WQEOpRDMARead, rkey: r.rkey, raddr: r.va, sges: []sge{pa.region.sge(0, 8192)}}, w)
+			run(t, ha.e, 100*sim.Microsecond)
+			if !a.scq.empty() || hb.d.faults.Out() != 1 || hb.d.c.RnrNaksSent != 0 || hb.d.c.AcksSent != 0 {
+				t.Errorf("before the answer: %d faults, %d RNR NAKs, %d ACKs", hb.d.faults.Out(), hb.d.c.RnrNaksSent, hb.d.c.AcksSent)
+			}
+			pb.refuse = func(int) bool { return c.pageLost }
+			pb.serve(never)
+			run(t, ha.e, 200*sim.Microsecond)
+			switch {
+			case c.pageLost:
+				a.scq.expectError(prm.CQEReqErr, prm.SyndromeRemoteAccess)
+				a.scq.expectError(prm.CQEReqErr, prm.SyndromeWRFlush)
+				return
+			case c.writeRefused:
+				a.scq.expect(prm.CQEReq)
+				a.scq.expectError(prm.CQEReqErr, prm.SyndromeRemoteAccess)
+			default:
+				a.scq.expect(prm.CQEReq)
+				a.scq.expect(prm.CQEReq)
+			}
+			for i, got := range pa.bytes(0, 8192) {
+				if got != pattern(i) {
+					t.Fatalf("byte %d is %#x", i, got)
+				}
+			}
+			if hb.d.c.RnrNaksSent != 0 || pb.faults != 1 || hb.d.faults.Out() != 0 {
+				t.Errorf("%d RNR NAKs, %d faults, %d are out", hb.d.c.RnrNaksSent, pb.faults, hb.d.faults.Out())
+			}
+		})
+	}
 }

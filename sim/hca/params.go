@@ -65,29 +65,31 @@ type Params struct {
 	PURead           sim.Time // of a PU, for a READ or an atomic that was answered; may be 0
 
 	// Receive engine.
-	ResponderLatency sim.Time    // frame received to DMA write issued
-	AckHandling      sim.Time    // response received to completion written
-	ReadHandling     sim.Time    // READ or atomic response received to its data written
-	RxInterval       sim.Time    // between two request packets of the whole device
-	RxScatter        sim.Time    // more, when one takes a receive WQE and has payload: two writes instead of one; may be 0
-	RxAckInterval    sim.Time    // between two response packets
-	ReadInterval     sim.Time    // between two READ requests served
-	RQPrefetch       int         // receive WQEs that a QP holds ahead, at least 1
-	AckDelay         sim.Time    // an ACK waits this long for others to join it; 0: none waits
-	AtomicService    sim.Time    // atomics on one slot, serial
-	AtomicOnChip     sim.Time    // AtomicService in memory on the device; may be 0
-	AtomicSlots      int         // power of two; an address's slot is its low bits
-	NackGenerate     [2]sim.Time // loss noticed to asked for again: [0] by the NAK of a SEND or WRITE, [1] by a new READ request
-	NackReact        [2]sim.Time // that received to sent again, by requester and responder
-	AckTimeoutFloor  sim.Time    // the least ACK timeout that the device honours; 0: none
-	AdaptiveRetrans  bool        // ACK timeouts follow the published series instead of the exact formula
-	AdaptiveExtra    int         // retries beyond retry_cnt that it makes
-	SelectiveRepeat  bool        // only what a NAK names is sent again; the responder keeps what came early
-	RepeatWindow     int         // PSNs ahead that it keeps
-	Credits          bool        // ACKs announce the receives of a queue, and requesters heed it
-	AckReqPackets    int         // AckReq at the latest on every n-th packet of a long message
-	RNRStall         sim.Time    // the engines take nothing for so long when an RNR NAK is sent; 0: they go on
-	FlushPoll        sim.Time    // a QP in ERR looks at its doorbell record again after this, then at doubling distances
+	ResponderLatency sim.Time     // frame received to DMA write issued
+	AckHandling      sim.Time     // response received to completion written
+	ReadHandling     sim.Time     // READ or atomic response received to its data written
+	RxInterval       sim.Time     // between two request packets of the whole device
+	RxScatter        sim.Time     // more, when one takes a receive WQE and has payload: two writes instead of one; may be 0
+	RxAckInterval    sim.Time     // between two response packets
+	ReadInterval     sim.Time     // between two READ requests served
+	RQPrefetch       int          // receive WQEs that a QP holds ahead, at least 1
+	AckDelay         sim.Time     // an ACK waits this long for others to join it; 0: none waits
+	AtomicService    sim.Time     // atomics on one slot, serial
+	AtomicOnChip     sim.Time     // AtomicService in memory on the device; may be 0
+	AtomicSlots      int          // power of two; an address's slot is its low bits
+	NackGenerate     [2]sim.Time  // loss noticed to asked for again: [0] by the NAK of a SEND or WRITE, [1] by a new READ request
+	NackReact        [2]sim.Time  // that received to sent again, by requester and responder
+	AckTimeoutFloor  sim.Time     // the least ACK timeout that the device honours; 0: none
+	AdaptiveRetrans  bool         // ACK timeouts follow the published series instead of the exact formula
+	AdaptiveExtra    int          // retries beyond retry_cnt that it makes
+	SelectiveRepeat  bool         // only what a NAK names is sent again; the responder keeps what came early
+	RepeatWindow     int          // PSNs ahead that it keeps
+	Credits          bool         // ACKs announce the receives of a queue, and requesters heed it
+	AckReqPackets    int          // AckReq at the latest on every n-th packet of a long message
+	XRCViolation     XRCViolation // the answer to a request for an SRQ that a target may not use
+	RNRStall         sim.Time     // the engines take nothing for so long when an RNR NAK is sent; 0: they go on
+	RNRDamming       bool         // what is taken up during the wait for an RNR NAK counts as sent and is not put on the wire
+	FlushPoll        sim.Time     // a QP in ERR looks at its doorbell record again after this, then at doubling distances
 
 	// Caches of what lives in host memory. A miss takes its time, and holds up the
 	// engine that needs the entry for that time divided by ICMOverlap.
@@ -195,6 +197,7 @@ func (p *Params) Check() error {
 	pos("RecvCache", int64(p.RecvCache), 0, 1<<20)
 	pos("FlushPoll", int64(p.FlushPoll), 1000, int64(sim.Second))
 	pos("RNRStall", int64(p.RNRStall), 0, int64(sim.Second))
+	pos("XRCViolation", int64(p.XRCViolation), 0, int64(len(XRCViolationWords))-1)
 	pos("AdaptiveExtra", int64(p.AdaptiveExtra), 0, 100)
 	pos("RepeatWindow", int64(p.RepeatWindow), 1, 1<<16)
 	pos("AckReqPackets", int64(p.AckReqPackets), 1, 1<<20)

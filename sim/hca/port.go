@@ -88,7 +88,7 @@ func (o *port) transmit(i int32, q *sender) {
 	if q.st != prm.STUD {
 		s.loop = q.loop
 	}
-	if q.st != prm.STRC && s.f.BTH().Opcode() != roce.CNPacket {
+	if !q.reliable() && s.f.BTH().Opcode() != roce.CNPacket {
 		s.left, s.epoch = q.arg, q.epoch
 	}
 	switch {
@@ -130,10 +130,10 @@ func (o *port) occupy(f *roce.Frame) (delay sim.Time) {
 	return start - now
 }
 
-// free says whether a complete frame of an RC queue, in the order of list l, can go to
+// free says whether a complete frame of a reliable queue, in the order of list l, can go to
 // the wire without a slot: nothing is ahead of it, and the wire has its own queue.
 func (o *port) free(q *sender, l *list) bool {
-	return l.head < 0 && q.st == prm.STRC && !q.loop && o.paced == 0 && o.wire != nil
+	return l.head < 0 && q.reliable() && !q.loop && o.paced == 0 && o.wire != nil
 }
 
 // leave gives such a frame to the wire.

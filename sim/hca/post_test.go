@@ -19,6 +19,7 @@ type wr struct {
 	inline  []byte
 	sges    []sge
 	av      func(a prm.AVSegment) // of a datagram
+	srqn    uint32                // of XRC
 }
 
 type sge struct {
@@ -40,6 +41,9 @@ func (q *tQP) build(w wr) []byte {
 		a := prm.AVSegment(grow(prm.AVSegmentSize))
 		a.SetExtended(true)
 		w.av(a)
+	}
+	if q.xrc {
+		prm.XRCSegment(grow(prm.XRCSegmentSize)).SetSRQN(w.srqn)
 	}
 	switch w.op {
 	case prm.WQEOpRDMAWrite, prm.WQEOpRDMAWriteImm, prm.WQEOpRDMARead, prm.WQEOpAtomicCS, prm.WQEOpAtomicFA, prm.WQEOpAtomicWrite:

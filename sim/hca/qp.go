@@ -18,6 +18,14 @@ type qp struct {
 	flush  flush
 }
 
+// joinDomain gives a QP of XRC the SRQ of its context, which may be nil, and a target those that requests may name.
+func (q *qp) joinDomain(spare *srq, srqs *sharedQueues) {
+	q.spare = spare
+	if q.target() {
+		q.responder.srqs = srqs
+	}
+}
+
 // reset is what 2RST does: every WQE is dropped without a CQE, counters are 0.
 func (q *qp) reset() {
 	q.stop()
@@ -31,7 +39,9 @@ func (q *qp) reset() {
 // written.
 func (q *qp) stop() {
 	q.scq.settle()
-	q.rcq.settle()
+	if c := q.recvCQ(); c != nil {
+		c.settle()
+	}
 	q.epoch++
 	q.reaction = nil
 	q.requester.stop()
@@ -50,11 +60,13 @@ func (q *qp) toError() {
 	q.responder.dropRequests()
 	q.requester.fail()
 	q.responder.flushOpen()
-	if q.srq != nil && !q.u.breaks(rule.LastWQEIsReported) { // its WQEs stay for others; this QP takes no more
+	if (q.srq != nil || q.target()) && !q.u.breaks(rule.LastWQEIsReported) { // its WQEs stay for others; this QP takes no more
 		q.u.events.ofQP(prm.EventSRQLastWQE, q.num)
 	}
-	q.flush.interval = q.u.p.FlushPoll
-	q.readRecord()
+	if !q.target() { // which has no queue and no record
+		q.flush.interval = q.u.p.FlushPoll
+		q.readRecord()
+	}
 }
 
 func (q *qp) abort() {

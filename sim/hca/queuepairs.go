@@ -49,6 +49,8 @@ func (v *queuePairs) newQP(num uint32, c prm.QPC, r ring, with partners) *qp {
 		q.transport = noTransport
 	}
 	switch q.st {
+	case prm.STXRC:
+		q.transport = roce.XRC
 	case prm.STUC:
 		q.transport = roce.UC
 	case prm.STUD:
@@ -75,7 +77,7 @@ const noTransport = ^roce.Transport(0)
 // cqFailed moves the QPs of a CQ that has failed to ERR.
 func (v *queuePairs) cqFailed(c *cq) {
 	for _, q := range v.byNumber {
-		if q != nil && (q.scq == c || q.rcq == c) && q.state != prm.QPStateRST {
+		if q != nil && (q.scq == c || q.rcq == c || q.recvCQ() == c) && q.state != prm.QPStateRST {
 			q.qs.add(prm.QCCQOverflow)
 			q.abort()
 		}

@@ -192,8 +192,11 @@ func (r *recvQueue) lose() {
 
 // scatterUser is who scatters into a receive WQE: keys of an SRQ's WQEs are of its PD.
 func (r *recvQueue) scatterUser() mkey.User {
-	if r.srq != nil {
-		return mkey.User{PD: r.srq.pd, QPN: r.num}
+	switch {
+	case r.srq == nil:
+		return r.user()
+	case r.srq.xrc != nil && r.breaks(rule.ReceiveKeysAreOfTheSRQsPD):
+		return mkey.User{PD: r.context().PD(), QPN: r.num}
 	}
-	return r.user()
+	return mkey.User{PD: r.srq.pd, QPN: r.num}
 }

@@ -10,9 +10,13 @@ type savedOp struct {
 	unsent    bool
 	psn, n    uint32
 	before    uint32 // the MSN before it
+	by        asker
 	rkey, len uint32
 	va, value uint64
 }
+
+// asker is on whose behalf an operation is: a protection domain and, on XRC, the SRQ that has it.
+type asker struct{ pd, srqn uint32 }
 
 // replays are the READs and atomics that a responder remembers.
 type replays struct {

@@ -30,6 +30,8 @@ type msg struct {
 	signal bool
 	fail   prm.Syndrome // not 0: the WQE failed by itself
 	land   int16        // READ, atomics: its landing area
+	dammed bool         // counts as sent, and is not sent again after an RNR NAK
+	srqn   uint32       // XRC: that the WQE has named
 }
 
 // landing is where the response of a READ or an atomic goes: the data segments of
@@ -70,6 +72,8 @@ type requester struct {
 	exact           bool  // a READ or an atomic was asked for again: only its next response counts
 	scripted        bool  // FailNext has asked for an error
 	paging          bool  // waits for pages
+	dams            bool  // waits for RNR, and takes up what is posted
+	dammed          bool  // a message may be
 
 	retryMax, retry uint32
 	rnrMax, rnr     uint32
@@ -99,6 +103,7 @@ type sendRare struct {
 	paths        *avPaths    // of a UD QP, which has them instead of a peer
 	umr          *umrQueue   // nil until the first UMR
 	faults       [2]pageWait // on GatherSide and on LandingSide
+	askAt        sim.Time    // a landing that waits for pages is asked for again then
 }
 
 // clear is the state after reset; what is under way stays marked.
@@ -166,7 +171,7 @@ func (q *requester) report(c prm.QPC) {
 // stop drops what is under way.
 func (q *requester) stop() {
 	q.u.abandon(&q.txq)
-	q.waiting, q.deadline = false, sim.Never
+	q.waiting, q.dams, q.deadline = false, false, sim.Never
 	q.dropFaults()
 }
 

@@ -155,7 +155,7 @@ func (q *requester) complete() {
 
 func (q *requester) onNAKPacket(s roce.Syndrome) {
 	if s == roce.NAKSequence {
-		if q.waiting {
+		if q.waiting && (!q.u.p.SelectiveRepeat || q.repairing || !q.passed()) { // what is asked for comes after the wait
 			return
 		}
 		q.qs.add(prm.QCPacketSeqErr)
@@ -205,6 +205,7 @@ func (q *requester) onRNR(timer uint8) {
 		timer = 1
 	}
 	q.wait(sim.Time(roce.RNRTimer(timer)) * sim.Nanosecond)
+	q.beginDamming()
 }
 
 // rnrForever is the RNR retry count that does not run out.

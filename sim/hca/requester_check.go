@@ -116,7 +116,7 @@ func (q *requester) checkAtomicAck(m *msg, p *roce.Packet) bool {
 // checkAtomicWritten is what the answer to an ATOMIC WRITE must be like.
 func (q *requester) checkAtomicWritten(p *roce.Packet) bool {
 	switch {
-	case p.Op != roce.RCReadResponseOnly && !q.breaks(rule.AtomicWriteAnswerIsOnePacket):
+	case p.Op.Operation() != roce.OpReadResponseOnly && !q.breaks(rule.AtomicWriteAnswerIsOnePacket):
 		return false
 	case p.PayloadLen() != 0 && !q.breaks(rule.AtomicWriteAnswerHasNoData):
 		return false

@@ -44,7 +44,7 @@ func (q *requester) takeRetries() {
 	q.rnrMax = c.RNRRetry()
 	q.rnr = q.rnrMax
 	timeout := sim.Time(0) // nothing is acknowledged on UC and UD
-	if q.st == prm.STRC {
+	if q.reliable() {
 		timeout = sim.Time(roce.AckTimeout(uint8(c.PrimaryPath().AckTimeout()))) * sim.Nanosecond
 	}
 	q.setTimer(timeout, c.RetryCount())

@@ -41,7 +41,7 @@ func (q *requester) failHead(s prm.Syndrome) {
 		q.open = false
 		q.sq.moveTo(end)
 	}
-	if q.st != prm.STRC && q.st != prm.STRegUMR {
+	if !q.reliable() && q.st != prm.STRegUMR {
 		q.toSQError()
 		return
 	}

@@ -41,6 +41,7 @@ func (q *requester) cannotLand(r mkey.Result, off uint32, packet int) {
 	}
 	if !q.breaks(rule.LandingWaitsForPages) && q.pages(r, operation) && q.await(odp.LandingSide, q.head, off, packet, m.length) {
 		q.deadline = sim.Never
+		q.beginAsking()
 		return
 	}
 	q.qs.add(prm.QCReqLocalProtection)

@@ -60,10 +60,15 @@ func (q *requester) useRetry() bool {
 
 // repair has the oldest unacknowledged packet sent again, of a READ or an atomic the
 // request. With go-back-N everything behind it follows; with selective repeat the cursor
-// then returns to where it was.
+// then returns to where it was. A cursor that is not beyond that packet comes to it by itself.
 func (q *requester) repair() {
-	if !q.u.p.SelectiveRepeat {
+	q.undam()
+	switch {
+	case !q.u.p.SelectiveRepeat:
 		q.goBack()
+		return
+	case !q.repairing && !q.passed():
+		q.rewind()
 		return
 	}
 	back := q.after
@@ -74,11 +79,16 @@ func (q *requester) repair() {
 	q.repairing, q.after = true, back
 }
 
+// passed says whether the cursor is beyond the oldest unacknowledged packet.
+func (q *requester) passed() bool { return roce.CmpPSN(q.nextPSN(), q.una) > 0 }
+
 // nextPSN is the PSN of the packet at the cursor.
 func (q *requester) nextPSN() uint32 {
 	switch {
 	case q.cur == q.tail:
 		return q.psn
+	case q.skipAcked && q.msg(q.cur).kind == msgPush:
+		return q.skipTo
 	case q.open && q.msg(q.cur).kind == msgPush:
 		return roce.AddPSN(q.msg(q.cur).first, int32(q.pkt))
 	}

@@ -110,7 +110,7 @@ func (q *requester) sendPush(m *msg, w *prm.SendWQE) bool {
 	op, asked := pushOp(m.op, q.pkt, m.n)|roce.Opcode(q.transport), q.sinceAR
 	info := op.Info()
 	var flags roce.Flags
-	if q.st == prm.STRC {
+	if q.reliable() {
 		q.sinceAR++
 		if q.wantsAck(m, info.Last) {
 			flags |= roce.AckReq
@@ -134,8 +134,8 @@ func (q *requester) sendPush(m *msg, w *prm.SendWQE) bool {
 		h.SetRKey(w.Raddr.RKey())
 		h.SetLength(m.length)
 	}
-	if info.Headers&(roce.HasImmDt|roce.HasIETH) != 0 {
-		putImm(f, info, w.Ctrl.Imm())
+	if info.Headers&(roce.HasXRCETH|roce.HasImmDt|roce.HasIETH) != 0 {
+		q.putRare(m, f, info, psn, w)
 	}
 	if i < 0 && w != nil && (n == 0 || !w.Memory) && q.u.port.free(&q.sender, &q.txq) {
 		q.gather(-1, f.Payload(), w)
@@ -157,14 +157,18 @@ func (q *requester) sendPush(m *msg, w *prm.SendWQE) bool {
 	return true
 }
 
-// putImm writes the immediate data of a packet, or the key that it invalidates.
+// putRare writes the headers that few packets of a SEND or WRITE have: the number of the SRQ, which each packet of XRC bears,
+// and immediate data or the key that is invalidated, which are in the last.
 //
 //go:noinline
-func putImm(f *roce.Frame, info *roce.OpInfo, imm uint32) {
+func (q *requester) putRare(m *msg, f *roce.Frame, info *roce.OpInfo, psn uint32, w *prm.SendWQE) {
+	if info.Headers.Has(roce.HasXRCETH) {
+		q.nameSRQ(m, f, psn)
+	}
 	if info.Headers.Has(roce.HasImmDt) {
-		f.ImmDt().SetValue(imm)
-	} else {
-		f.IETH().SetRKey(imm)
+		f.ImmDt().SetValue(w.Ctrl.Imm())
+	} else if info.Headers.Has(roce.HasIETH) {
+		f.IETH().SetRKey(w.Ctrl.Imm())
 	}
 }
 
@@ -232,14 +236,20 @@ func (q *requester) gatherOn(i int32, p []byte) mkey.Result {
 
 // sendRead asks for what is missing of a READ.
 func (q *requester) sendRead(m *msg, w *prm.SendWQE) {
+	f := q.readRequest(m, w)
+	q.sendRequest(m, f, roce.AddPSN(m.first, int32(m.next)), roce.AddPSN(m.first, int32(m.n)))
+}
+
+// readRequest is the request for what is missing of a READ.
+func (q *requester) readRequest(m *msg, w *prm.SendWQE) *roce.Frame {
 	skip := m.next * uint32(q.mtu)
 	psn := roce.AddPSN(m.first, int32(m.next))
-	f := q.tmpl.New(&q.u.frames, roce.RCReadRequest, psn, 0, roce.AckReq)
+	f := q.tmpl.New(&q.u.frames, q.opcode(roce.OpReadRequest), psn, 0, roce.AckReq)
 	h := f.RETH()
 	h.SetVA(w.Raddr.Addr() + uint64(skip))
 	h.SetRKey(w.Raddr.RKey())
 	h.SetLength(m.length - skip)
-	q.sendRequest(m, f, roce.AddPSN(m.first, int32(m.n)))
+	return f
 }
 
 func (q *requester) sendAtomic(m *msg, w *prm.SendWQE) {
@@ -247,26 +257,31 @@ func (q *requester) sendAtomic(m *msg, w *prm.SendWQE) {
 		q.sendAtomicWrite(m, w)
 		return
 	}
-	op := roce.RCFetchAdd
+	q.sendRequest(m, q.atomicRequest(m, w), m.first, roce.AddPSN(m.first, 1))
+}
+
+// atomicRequest is the request of a compare-and-swap or a fetch-and-add.
+func (q *requester) atomicRequest(m *msg, w *prm.SendWQE) *roce.Frame {
+	op := uint8(roce.OpFetchAdd)
 	if m.op == prm.WQEOpAtomicCS {
-		op = roce.RCCmpSwap
+		op = roce.OpCmpSwap
 	}
-	f := q.tmpl.New(&q.u.frames, op, m.first, 0, roce.AckReq)
+	f := q.tmpl.New(&q.u.frames, q.opcode(op), m.first, 0, roce.AckReq)
 	h := f.AtomicETH()
 	h.SetVA(w.Raddr.Addr())
 	h.SetRKey(w.Raddr.RKey())
 	h.SetSwapAdd(w.Atomic.SwapAdd())
-	if op == roce.RCCmpSwap {
+	if op == roce.OpCmpSwap {
 		h.SetCompare(w.Atomic.Compare())
 	}
-	q.sendRequest(m, f, roce.AddPSN(m.first, 1))
+	return f
 }
 
 // sendAtomicWrite is ATOMIC WRITE (IBTA Vol. 1, annex A19): 8 bytes that a responder writes as
 // one, and answers with an empty READ response. It counts as one of the operations that are kept
 // for replay.
 func (q *requester) sendAtomicWrite(m *msg, w *prm.SendWQE) {
-	f := q.tmpl.New(&q.u.frames, roce.RCAtomicWrite, m.first, atomicSize, roce.AckReq)
+	f := q.tmpl.New(&q.u.frames, q.opcode(roce.OpAtomicWrite), m.first, atomicSize, roce.AckReq)
 	h := f.RETH()
 	h.SetVA(w.Raddr.Addr())
 	h.SetRKey(w.Raddr.RKey())
@@ -275,10 +290,14 @@ func (q *requester) sendAtomicWrite(m *msg, w *prm.SendWQE) {
 	for s, at, ok := w.Data(0); ok; s, at, ok = w.Data(at) {
 		to = to[copy(to, s.Inline):]
 	}
-	q.sendRequest(m, f, roce.AddPSN(m.first, 1))
+	q.sendRequest(m, f, m.first, roce.AddPSN(m.first, 1))
 }
 
-func (q *requester) sendRequest(m *msg, f *roce.Frame, behind uint32) {
+// sendRequest sends a packet that asks for data: its PSN, and that behind its answer.
+func (q *requester) sendRequest(m *msg, f *roce.Frame, psn, behind uint32) {
+	if q.st == prm.STXRC {
+		q.nameSRQ(m, f, psn)
+	}
 	q.sinceAR = 0
 	q.noteSent(behind)
 	if q.reaction != nil {

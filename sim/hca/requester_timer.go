@@ -56,6 +56,7 @@ func (q *requester) onTimer() {
 	if q.u.p.AdaptiveRetrans {
 		q.qs.add(prm.QCRoCEADPRetrans)
 	}
+	q.undam()
 	q.goBack()
 	q.setDeadline()
 	q.kick()
@@ -84,6 +85,9 @@ func (q *requester) onWait() {
 		return
 	}
 	q.waiting = false
+	if q.dams {
+		q.endDamming()
+	}
 	if q.outstanding() {
 		q.setDeadline()
 	}

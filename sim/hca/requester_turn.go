@@ -1,7 +1,6 @@
 package hca
 
 import (
-	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/sim"
 )
@@ -9,7 +8,7 @@ import (
 // runnable says whether the next packet of the QP can be made now; it starts the
 // fetch of a WQE that is missing, and leaves the WQE's length in nbb.
 func (q *requester) runnable() bool {
-	if !q.sendsRequests() || q.waiting || q.paging || q.halt && (q.cur == q.tail || q.msg(q.cur).fail != 0) {
+	if !q.sendsRequests() || q.waiting && !q.takesUp() || q.paging || q.halt && (q.cur == q.tail || q.msg(q.cur).fail != 0) {
 		return false
 	}
 	if q.open { // its WQE is in the buffer
@@ -84,7 +83,7 @@ func (q *requester) service(notBefore sim.Time) {
 	start, _ := u.issue.Take(u.e.Now(), u.p.IssueInterval+m.stall+u.xlate)
 	u.xlate = 0
 	work := u.p.PUService
-	if q.st == prm.STRC {
+	if q.reliable() {
 		work += u.p.PUReliable
 	}
 	u.c.PUBusy += work

@@ -40,6 +40,9 @@ func (q *requester) begin() bool {
 		q.spendCredit(m.op)
 	}
 	q.open, q.pkt, q.segAt, q.segPos, q.rest.len = true, 0, 0, 0, 0
+	if q.dams {
+		return q.dam(m)
+	}
 	return true
 }
 
@@ -64,6 +67,9 @@ func (q *requester) prepare(m *msg, w *prm.SendWQE) prm.Syndrome {
 		return s
 	}
 	m.length = uint32(w.Bytes)
+	if q.st == prm.STXRC {
+		m.srqn = w.XRC.SRQN()
+	}
 	if q.breaks(rule.DatagramFitsAPacket) && q.st == prm.STUD {
 		m.length = min(m.length, uint32(q.mtu))
 	}
@@ -108,23 +114,23 @@ func (q *requester) takeLanding(m *msg, w *prm.SendWQE) {
 // packet. A WQE that is no longer what it was fails.
 func (q *requester) beginAgain(w *prm.SendWQE, err error) bool {
 	m := q.msg(q.cur)
-	if m.kind == msgLocal {
+	if m.kind == msgLocal || m.dammed {
 		q.passWQE(m)
 		return true
 	}
-	if err != nil || w.Ctrl.Opcode() != m.op || w.Bytes != uint64(m.length) || q.nbb != int32(m.nbb) {
+	if err != nil || w.Ctrl.Opcode() != m.op || w.Bytes != uint64(m.length) || q.nbb != int32(m.nbb) || q.namesAnother(m, w) {
 		q.failAt(q.cur, prm.SyndromeLocalQPOp)
 		return false
 	}
 	q.open, q.pkt, q.segAt, q.segPos, q.rest.len = true, 0, 0, 0, 0
-	if m.kind != msgPush {
-		return true
-	}
 	from := q.una
 	if q.skipAcked && roce.CmpPSN(q.skipTo, from) > 0 {
 		from = q.skipTo
 	}
 	q.skipAcked = false
+	if m.kind != msgPush {
+		return true
+	}
 	if k := roce.CmpPSN(from, m.first); k > 0 {
 		q.pkt = uint32(k)
 		q.skip(w, uint64(q.pkt)*uint64(q.mtu))

@@ -12,8 +12,8 @@ type responder struct {
 	*connection
 	epsn       uint32 // expected
 	msn        uint32
-	nakSent    bool // a sequence or RNR NAK is out and epsn has not come since
-	est        bool // COMM_EST was reported
+	nak        sentNAK // which NAK is out, and epsn has not come since
+	est        bool    // COMM_EST was reported
 	in         inMessage
 	busy       bool // the first of the packets that wait does so for a receive WQE or an atomic
 	atomicBusy bool
@@ -57,9 +57,20 @@ type recvRare struct {
 	grh   *[roce.GRHSize]byte // of a UD QP: the routing header that a datagram begins with
 	saved replays             // max_dest_rd_atomic of them
 
+	srqs *sharedQueues // of an XRC target: the SRQs that a request may name; nil for others
+
 	faults [2]odp.Token // that are out, on WriteSide and on ReadSide
-	source sourceWait
+	held   bool         // the READ whose response is due waits for its source
 }
+
+// sentNAK is a NAK after which the connection goes on.
+type sentNAK uint8
+
+const (
+	noNAK       sentNAK = iota
+	sequenceNAK         // asks for epsn
+	rnrNAK              // has the peer send all from epsn on again
+)
 
 // inMessage is the kind of the message that is not complete.
 type inMessage uint8
@@ -73,7 +84,10 @@ const (
 // clear is the state after reset; what is under way stays marked.
 func (q *responder) clear() {
 	rare := q.recvRare
-	*rare = recvRare{recvWQE: rare.recvWQE[:0], grh: rare.grh, saved: replays{ops: rare.saved.ops[:0]}}
+	*rare = recvRare{recvWQE: rare.recvWQE[:0], grh: rare.grh, srqs: rare.srqs, saved: replays{ops: rare.saved.ops[:0]}}
+	if q.srqs != nil {
+		q.leave()
+	}
 	*q = responder{
 		connection: q.connection, recvRare: rare,
 		hold: emptyList, ahead: emptyList, rtx: emptyList, items: q.items[:0],
@@ -99,9 +113,14 @@ func (q *responder) connect() {
 	c := q.context()
 	q.epsn = c.NextRcvPSN()
 	q.saved.limit(1 << c.LogRRAMax())
+	q.takeScatter()
+}
+
+// takeScatter reads how much data the CQEs of receives may carry.
+func (q *responder) takeScatter() {
 	q.csRes = 0
 	if q.u.p.ScatterToCQE {
-		q.csRes = inlineLimit(c.CSRes(), prm.CSResUpTo32B, prm.CSResUpTo64B, q.rcq)
+		q.csRes = inlineLimit(q.context().CSRes(), prm.CSResUpTo32B, prm.CSResUpTo64B, q.recvCQ())
 	}
 }
 
@@ -215,19 +234,17 @@ func (q *responder) execute(p *roce.Packet) (wait bool) {
 	}
 }
 
-// dropFaults is a queue that waits for pages no more.
+// dropFaults is a queue that waits for pages no more. What was accepted before the state ERR is still answered, with the pages that
+// it waits for.
 func (q *responder) dropFaults() {
 	for i := range q.faults {
-		if q.faults[i] != 0 {
+		if q.faults[i] != 0 && !(q.held && i == int(odp.ReadSide-odp.WriteSide)) {
 			q.u.faults.Drop(q.faults[i])
 			q.faults[i] = 0
 		}
 	}
 	q.paging = false
 }
-
-// sourceWait is the READ whose source is absent.
-type sourceWait struct{ psn, done uint32 }
 
 // denied is the verdict on an access that a translation has refused.
 func (q *responder) denied(operation uint32) verdict {

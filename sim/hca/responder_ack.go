@@ -25,7 +25,7 @@ func (q *responder) answer(kind answerKind, psn uint32, s roce.Syndrome) {
 
 // sendAck sends an Acknowledge behind the frames that are on their way.
 func (q *responder) sendAck(psn, msn uint32, s roce.Syndrome) {
-	f := q.tmpl.New(&q.u.frames, roce.RCAcknowledge, psn, 0, 0)
+	f := q.tmpl.New(&q.u.frames, q.opcode(roce.OpAcknowledge), psn, 0, 0)
 	h := f.AETH()
 	h.SetSyndrome(s)
 	h.SetMSN(msn)
@@ -91,23 +91,23 @@ func (q *responder) fatal(s roce.Syndrome) {
 	q.owner.toError()
 }
 
-// failRecv ends the receive that is open with an error and answers, on RC, with a NAK. The
+// failRecv ends the receive that is open with an error and answers, on a reliable service, with a NAK. The
 // CQE informs the owner; there is no event.
 func (q *responder) failRecv(s prm.Syndrome, nak roce.Syndrome) {
 	q.recvOpen = false
-	if q.st == prm.STRC {
+	if q.reliable() {
 		q.answer(answerNAK, q.epsn, nak)
 	}
 	q.errorCQE(prm.CQERespErr, q.recvIdx, 0, s)
 	q.owner.toError()
 }
 
-// sequenceNAK asks for the packet at epsn, once.
-func (q *responder) sequenceNAK() {
-	if q.nakSent && !q.breaks(rule.SequenceNAKIsSentOnce) {
+// sendSequenceNAK asks for the packet at epsn, once.
+func (q *responder) sendSequenceNAK() {
+	if q.nak != noNAK && !q.breaks(rule.SequenceNAKIsSentOnce) {
 		return
 	}
-	q.nakSent = true
+	q.nak = sequenceNAK
 	if t := q.u.p.NackGenerate[0]; t > 0 {
 		if !q.nakSet {
 			q.nakSet = true
@@ -121,7 +121,7 @@ func (q *responder) sequenceNAK() {
 // onNak sends a sequence NAK that took its time, unless the packet came meanwhile.
 func (q *responder) onNak() {
 	q.nakSet = false
-	if q.nakSent && q.takesRequests() {
+	if q.nak == sequenceNAK && q.takesRequests() {
 		q.answer(answerNAK, q.epsn, roce.NAKSequence)
 	}
 }
@@ -133,14 +133,15 @@ func (q *responder) notReady() {
 		q.dropMessage()
 	case prm.STUD:
 	default:
-		q.rnrNAK()
+		q.sendRNRNAK()
 	}
 }
 
-// rnrNAK says that there is no receive WQE; nothing else changes. The later packets
-// of the burst draw no sequence NAK.
-func (q *responder) rnrNAK() {
-	q.nakSent = true
+// sendRNRNAK says that there is no receive WQE; nothing else changes. The later packets
+// of the burst draw no sequence NAK, and none is kept, since all come again.
+func (q *responder) sendRNRNAK() {
+	q.nak = rnrNAK
+	q.dropAhead()
 	q.answer(answerNAK, q.epsn, roce.RNRSyndrome(uint8(q.context().MinRNRNAK())))
 	q.u.standStill()
 }

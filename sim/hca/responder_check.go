@@ -4,6 +4,7 @@ import (
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/sim/mkey"
+	"github.com/rdmasim/rdmasim/sim/odp"
 	"github.com/rdmasim/rdmasim/sim/rule"
 )
 
@@ -22,6 +23,7 @@ const (
 	noReceive            // there is no receive WQE
 	invalid              // invalid request
 	noAccess             // a memory key does not allow it
+	noSRQ                // its XRCETH names no SRQ that the QP may use
 	noPage               // a page of its target is to be paged in
 	tooLong              // longer than the buffers of the receive WQE
 	noScatter            // a memory key of the receive WQE does not allow it
@@ -37,6 +39,8 @@ func (q *responder) check(p *roce.Packet, info *roce.OpInfo) verdict {
 		return q.checkUC(p, info)
 	case prm.STUD:
 		return q.checkUD(p, info)
+	case prm.STXRC:
+		return q.checkXRC(p, info)
 	}
 	return q.checkRC(p, info)
 }
@@ -146,6 +150,8 @@ func (q *responder) checkRead(p *roce.Packet) verdict {
 		return invalid
 	case h.Length() > 0 && !q.readable(h):
 		return noAccess
+	case h.Length() > 0 && !q.sourceIsThere(h):
+		return noPage
 	}
 	return passed
 }
@@ -199,10 +205,13 @@ func (q *responder) fillDatagram(p *roce.Packet) verdict {
 	return passed
 }
 
-// awaitsDriver says whether the packet needs the side of the queue that stands still for a page fault: READs have one of their own,
-// which stands still when their turn comes.
+// awaitsDriver says whether the packet needs the side of the queue that stands still for a page fault: READs have one of their own.
 func (q *responder) awaitsDriver(info *roce.OpInfo) bool {
-	return q.paging && info.Class != roce.ClassReadRequest && !q.breaks(rule.FaultHoldsItsSide)
+	waits := q.paging
+	if info.Class == roce.ClassReadRequest {
+		waits = q.faults[odp.ReadSide-odp.WriteSide] != 0 && !q.held
+	}
+	return waits && !q.breaks(rule.FaultHoldsItsSide)
 }
 
 // follows is the opcode sequence: a packet continues the message that is arriving, or
@@ -325,6 +334,12 @@ func (q *responder) readable(h roce.RETH) bool {
 	return r == mkey.OK || q.breaks(rule.ReadIsCheckedWhole)
 }
 
+// sourceIsThere says whether the first packet of a READ's response finds its pages, or fails for another reason when its turn comes.
+func (q *responder) sourceIsThere(h roce.RETH) bool {
+	return q.pagedOperations()&prm.ODPRead == 0 || q.translates(h.RKey(), h.VA(), min(h.Length(), uint32(q.mtu)), mkey.RemoteRead) ||
+		!q.pages(q.u.dma.result, prm.ODPRead) || q.breaks(rule.ReadWaitsForPages)
+}
+
 // fitsReceive says whether n more bytes fit into the receive WQE.
 func (q *responder) fitsReceive(n int) bool {
 	return uint64(q.recvGot)+uint64(n) <= q.recvCap || q.breaks(rule.SendFitsTheReceive)
@@ -341,7 +356,7 @@ func (q *responder) refuse(v verdict, p *roce.Packet) {
 	switch v {
 	case outOfOrder:
 		q.qs.add(prm.QCOutOfSequence)
-		q.sequenceNAK()
+		q.sendSequenceNAK()
 	case duplicate:
 		q.qs.add(prm.QCDuplicateRequest)
 		q.answerAgain(p)
@@ -354,6 +369,8 @@ func (q *responder) refuse(v verdict, p *roce.Packet) {
 		q.fatal(roce.NAKInvalidRequest)
 	case noAccess:
 		q.fatal(roce.NAKRemoteAccess)
+	case noSRQ:
+		q.fatal(q.u.p.XRCViolation.nak())
 	case tooLong:
 		q.qs.add(prm.QCRespLocalLengthError)
 		q.failRecv(prm.SyndromeLocalLength, roce.NAKInvalidRequest)

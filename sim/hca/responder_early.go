@@ -14,7 +14,7 @@ import (
 // order of PSNs.
 func (q *responder) keep(f *roce.Frame) bool {
 	u := q.u
-	if !u.p.SelectiveRepeat || q.st != prm.STRC {
+	if !u.p.SelectiveRepeat || !q.reliable() || q.nak == rnrNAK {
 		return false
 	}
 	psn := f.BTH().PSN()
@@ -22,7 +22,7 @@ func (q *responder) keep(f *roce.Frame) bool {
 		return false
 	}
 	q.qs.add(prm.QCOutOfSequence)
-	q.sequenceNAK()
+	q.sendSequenceNAK()
 	before, at := int32(-1), q.ahead.head
 	for at >= 0 {
 		other := u.packet(at)
@@ -56,7 +56,7 @@ func (q *responder) catchUp() {
 		p := u.packet(i)
 		diff := roce.CmpPSN(p.BTH().PSN(), q.epsn)
 		if diff > 0 {
-			q.sequenceNAK()
+			q.sendSequenceNAK()
 			return
 		}
 		u.popSlot(&q.ahead)
@@ -68,9 +68,6 @@ func (q *responder) catchUp() {
 			u.pushFront(&q.hold, i)
 		default:
 			u.dropSlot(i)
-			if q.nakSent { // no receive WQE: this one and those behind it come again
-				q.dropAhead()
-			}
 		}
 	}
 }

@@ -40,11 +40,11 @@ func (q *responder) carryOutElse(p *roce.Packet, info *roce.OpInfo) (wait bool) 
 func (q *responder) accept(p *roce.Packet, psns, msns uint32) {
 	q.epsn = roce.AddPSN(q.epsn, int32(psns))
 	q.msn = (q.msn + msns) & roce.PSNMask
-	q.nakSent = false
+	q.nak = noNAK
 	if !q.est && q.state == prm.QPStateRTR {
 		q.establish()
 	}
-	if (p.Info().Class == roce.ClassSend || p.Info().Class == roce.ClassWrite) && p.BTH().AckReq() && q.st == prm.STRC {
+	if (p.Info().Class == roce.ClassSend || p.Info().Class == roce.ClassWrite) && p.BTH().AckReq() && q.reliable() {
 		q.oweAck()
 	}
 }
@@ -154,8 +154,8 @@ func (q *responder) execRead(p *roce.Packet) {
 	q.qs.add(prm.QCRxReadRequests)
 	psn, before, n := q.epsn, q.msn, roce.PacketsOf(h.Length(), q.mtu)
 	q.accept(p, n, 1)
-	i := q.saved.save(savedOp{op: p.Op, unsent: true, psn: psn, n: n, before: before, rkey: h.RKey(), len: h.Length(), va: h.VA()})
-	q.due(response{kind: answerRead, psn: psn, msn: q.msn, before: before, done: before, rkey: h.RKey(), left: h.Length(), va: h.VA(), saved: i, first: true})
+	i := q.saved.save(savedOp{op: p.Op, unsent: true, psn: psn, n: n, before: before, by: q.requested(p), rkey: h.RKey(), len: h.Length(), va: h.VA()})
+	q.due(response{kind: answerRead, psn: psn, msn: q.msn, before: before, done: before, pd: q.pd, rkey: h.RKey(), left: h.Length(), va: h.VA(), saved: i, first: true})
 }
 
 func (q *responder) execAtomicWrite(p *roce.Packet) {
@@ -201,8 +201,8 @@ func (q *responder) finishAtomic(op roce.Opcode, old uint64) {
 
 // recvCQE reports a receive WQE that is done.
 func (q *responder) recvCQE(op prm.CQEOpcode, idx uint16, imm, n uint32, solicited bool, data []byte) {
-	u := q.u
-	all, e := q.entry(q.rcq, true)
+	u, c := q.u, q.recvCQ()
+	all, e := q.entry(c, true)
 	e.SetRQPN(q.remote) // 32 bytes of inline data take its place
 	format := putInline(all, e, data)
 	e.SetImmInvalPKey(imm)
@@ -214,5 +214,5 @@ func (q *responder) recvCQE(op prm.CQEOpcode, idx uint16, imm, n uint32, solicit
 	e.SetQPN(q.num)
 	e.SetWQECounter(idx)
 	e.SetOpOwn(op, format, solicited, 0)
-	q.rcq.push(all)
+	c.push(all)
 }

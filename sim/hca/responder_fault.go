@@ -11,11 +11,19 @@ import (
 // nothing has changed. It stands still until the driver has answered the fault, also when the page is there before (Lesokhin et al.,
 // ASPLOS 2017, section 4: the firmware suspends the queue's side, and the driver resumes it). What an unreliable peer has sent is
 // lost. That atomics do so too is assumed.
+//
+// The source of a READ is looked for when the READ is accepted, so that nothing behind it has been executed when it is not there: requests
+// are executed in their order, and an RNR NAK names the one that is expected. What goes away later finds requests behind the READ executed
+// and perhaps acknowledged, and holds the responses instead. What a card does then is not published.
 
 // targetFault is a request of which the target is absent.
 func (q *responder) targetFault(p *roce.Packet) {
 	f := q.newFault(odp.WriteSide, p.PayloadLen())
 	switch p.Info().Class {
+	case roce.ClassReadRequest:
+		h := p.RETH()
+		f.Side, f.Packet = odp.ReadSide, uint16(min(uint32(q.mtu), h.Length()))
+		f.RKey, f.VA, f.Length = h.RKey(), h.VA(), h.Length()
 	case roce.ClassWrite:
 		f.Committed, f.Length = q.wlen-q.wleft, q.wlen
 		f.RKey, f.VA = q.wkey, q.wva-uint64(f.Committed)
@@ -28,6 +36,21 @@ func (q *responder) targetFault(p *roce.Packet) {
 	}
 	f.Bytes = max(f.Bytes, f.Length-f.Committed)
 	q.awaitPages(f)
+}
+
+// holdRead holds the responses from that of a READ on, whose source has gone away since it was accepted. It reports false where the driver
+// cannot be told.
+func (q *responder) holdRead(r *response) bool {
+	if w := &q.faults[odp.ReadSide-odp.WriteSide]; *w == 0 {
+		f := q.newFault(odp.ReadSide, min(q.mtu, int(r.left)))
+		f.RKey, f.VA, f.Length = r.rkey, r.va, r.left
+		f.Bytes = max(f.Bytes, r.left)
+		if *w = q.u.faults.Raise(f); *w == 0 {
+			return false
+		}
+	}
+	q.held = true
+	return true
 }
 
 // receiveFault is a packet whose place in the receive buffers is absent. In the form of completions a receive WQE of an SRQ goes
@@ -55,7 +78,7 @@ func (q *responder) awaitPages(f odp.Fault) bool {
 			q.fatal(roce.NAKRemoteAccess)
 			return false
 		}
-		q.paging = true
+		q.paging = q.faults[0] != 0
 	}
 	q.notReady()
 	return true
@@ -73,12 +96,9 @@ func (q *responder) unscattered() verdict {
 	return noScatter
 }
 
-// waitRule is the rule by which an operation of the peer waits for its pages.
+// waitRule is the rule by which a WRITE or an atomic of the peer waits for its pages.
 func waitRule(operation uint32) rule.Rule {
-	switch operation {
-	case prm.ODPRead:
-		return rule.ReadWaitsForPages
-	case prm.ODPAtomic:
+	if operation == prm.ODPAtomic {
 		return rule.AtomicWaitsForPages
 	}
 	return rule.WriteWaitsForPages

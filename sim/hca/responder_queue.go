@@ -4,7 +4,6 @@ import (
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/sim/mkey"
-	"github.com/rdmasim/rdmasim/sim/odp"
 	"github.com/rdmasim/rdmasim/sim/rule"
 )
 
@@ -28,6 +27,7 @@ type response struct {
 	psn, msn uint32
 	before   uint32 // READ: the MSN before it
 	done     uint32 // READ: the MSN of a NAK, which counts it from its first response on
+	pd       uint32 // READ: who has asked
 	rkey     uint32
 	left     uint32 // READ: bytes to send
 	va       uint64 // READ
@@ -43,7 +43,7 @@ func (q *responder) silence() {
 // dropResponses forgets what is due.
 func (q *responder) dropResponses() {
 	q.items, q.itemHead = q.items[:0], 0
-	q.ackDue, q.readGrant = false, false
+	q.ackDue, q.readGrant, q.held = false, false, false
 }
 
 // rateReturned goes on with a READ that waited for the reaction point.
@@ -82,7 +82,7 @@ func (q *responder) respond() {
 		case answerAck, answerNAK:
 			q.sendAck(r.psn, r.msn, r.syndrome)
 		case answerAtomic:
-			f := q.tmpl.New(&q.u.frames, roce.RCAtomicAcknowledge, r.psn, 0, 0)
+			f := q.tmpl.New(&q.u.frames, q.opcode(roce.OpAtomicAcknowledge), r.psn, 0, 0)
 			f.AETH().SetSyndrome(q.ackSyndrome())
 			f.AETH().SetMSN(r.msn)
 			f.AtomicAckETH().SetOriginal(r.value)
@@ -114,9 +114,8 @@ func (q *responder) popItem() {
 // wait: for its turn, or for room.
 func (q *responder) respondRead(r *response) bool {
 	u := q.u
-	if q.sourceAwaited() {
-		q.readLater(r)
-		return true
+	if q.held && !q.breaks(rule.FaultHoldsItsSide) {
+		return false
 	}
 	if !q.readGrant {
 		var m miss
@@ -149,17 +148,16 @@ func (q *responder) respondRead(r *response) bool {
 			return false
 		}
 		last := uint32(n) == r.left
-		f := q.tmpl.New(&u.frames, readOp(r.first, last), r.psn, n, 0)
+		f := q.tmpl.New(&u.frames, q.opcode(readOp(r.first, last)), r.psn, n, 0)
 		if r.first || last {
 			f.AETH().SetSyndrome(q.ackSyndrome())
 			f.AETH().SetMSN(r.msn)
 		}
 		i := u.getSlot(f)
 		if n > 0 {
-			if result := u.dma.readInto(i, q.user(), r.rkey, r.va, f.Payload(), mkey.RemoteRead); result != mkey.OK {
+			if result := u.dma.readInto(i, q.asking(r.pd), r.rkey, r.va, f.Payload(), mkey.RemoteRead); result != mkey.OK {
 				u.dropSlot(i)
-				q.cannotRead(r, result)
-				return true
+				return !q.cannotRead(r, result)
 			}
 		}
 		if q.reaction != nil {
@@ -176,15 +174,15 @@ func (q *responder) respondRead(r *response) bool {
 	}
 }
 
-// cannotRead is a READ whose next bytes are not to be had.
+// cannotRead is a READ whose next bytes are not to be had. It reports whether the READ waits for them.
 //
 //go:noinline
-func (q *responder) cannotRead(r *response, result mkey.Result) {
-	if q.pages(result, prm.ODPRead) && !q.breaks(rule.ReadWaitsForPages) {
-		q.sourceFault(r)
-		return
+func (q *responder) cannotRead(r *response, result mkey.Result) (wait bool) {
+	if !q.pages(result, prm.ODPRead) || q.breaks(rule.ReadWaitsForPages) || !q.holdRead(r) {
+		q.failRead(r.psn, r.done)
+		return false
 	}
-	q.failRead(r.psn, r.done)
+	return true
 }
 
 // failRead ends a READ whose memory went away: a NAK at the PSN of the response
@@ -199,55 +197,21 @@ func (q *responder) failRead(psn, msn uint32) {
 	q.items = q.items[:q.itemHead+1]
 }
 
-func readOp(first, last bool) roce.Opcode {
+func readOp(first, last bool) uint8 {
 	switch {
 	case first && last:
-		return roce.RCReadResponseOnly
+		return roce.OpReadResponseOnly
 	case first:
-		return roce.RCReadResponseFirst
+		return roce.OpReadResponseFirst
 	case last:
-		return roce.RCReadResponseLast
+		return roce.OpReadResponseLast
 	}
-	return roce.RCReadResponseMiddle
+	return roce.OpReadResponseMiddle
 }
 
 func (q *responder) answerAtomicWrite(r *response) {
-	f := q.tmpl.New(&q.u.frames, roce.RCReadResponseOnly, r.psn, 0, 0)
+	f := q.tmpl.New(&q.u.frames, q.opcode(roce.OpReadResponseOnly), r.psn, 0, 0)
 	f.AETH().SetSyndrome(q.ackSyndrome())
 	f.AETH().SetMSN(r.msn)
 	q.u.port.enqueue(&q.sender, &q.rtx, q.u.getSlot(f))
-}
-
-// sourceFault ends the response to a READ, whose source is absent from here on.
-func (q *responder) sourceFault(r *response) {
-	w := &q.faults[odp.ReadSide-odp.WriteSide]
-	if *w == 0 {
-		f := q.newFault(odp.ReadSide, min(q.mtu, int(r.left)))
-		f.RKey, f.VA, f.Length = r.rkey, r.va, r.left
-		f.Bytes = max(f.Bytes, r.left)
-		if *w = q.u.faults.Raise(f); *w == 0 {
-			q.failRead(r.psn, r.done)
-			return
-		}
-		q.source = sourceWait{r.psn, r.done}
-	}
-	q.readLater(r)
-}
-
-// sourceAwaited says whether READs stand still for a page fault.
-func (q *responder) sourceAwaited() bool {
-	return q.faults[odp.ReadSide-odp.WriteSide] != 0 && !q.breaks(rule.FaultHoldsItsSide)
-}
-
-// readLater has the peer ask again for a READ, and for all behind it. One behind the READ that waits for its source gets no answer,
-// since the peer comes back for that one first.
-func (q *responder) readLater(r *response) {
-	if roce.CmpPSN(r.psn, q.source.psn) <= 0 || q.breaks(rule.FaultHoldsItsSide) {
-		q.sendAck(r.psn, r.done, roce.RNRSyndrome(uint8(q.context().MinRNRNAK())))
-		q.u.standStill()
-	}
-	for _, dropped := range q.items[q.itemHead+1:] { // the peer asks for them again, and others may take their places
-		q.saved.answered(dropped.saved)
-	}
-	q.items = q.items[:q.itemHead+1]
 }

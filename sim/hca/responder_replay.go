@@ -9,8 +9,8 @@ import (
 // answerAgain is a packet before epsn (IBTA Vol. 1, 9.7.5): never executed, answered
 // again. What cannot be answered is dropped.
 func (q *responder) answerAgain(p *roce.Packet) {
-	if !q.breaks(rule.DuplicateRearmsTheNAK) {
-		q.nakSent = false
+	if q.nak == sequenceNAK && !q.breaks(rule.DuplicateRearmsTheNAK) {
+		q.nak = noNAK
 	}
 	switch p.Info().Class {
 	case roce.ClassSend, roce.ClassWrite:
@@ -31,15 +31,15 @@ func (q *responder) replayRead(p *roce.Packet, psn uint32) {
 	for i := range q.saved.ops {
 		o := &q.saved.ops[i]
 		k := roce.CmpPSN(psn, o.psn)
-		if o.op != roce.RCReadRequest || k < 0 || k >= int32(o.n) {
+		if o.op.Operation() != roce.OpReadRequest || k < 0 || k >= int32(o.n) {
 			continue
 		}
 		off := uint32(k) * uint32(q.mtu)
-		if (h.RKey() != o.rkey || h.VA() != o.va+uint64(off) || h.Length() != o.len-off) && !q.breaks(rule.ReplayedReadIsATail) {
+		if (h.RKey() != o.rkey || h.VA() != o.va+uint64(off) || h.Length() != o.len-off || !q.asksAgain(p, o.by)) && !q.breaks(rule.ReplayedReadIsATail) {
 			return
 		}
 		if h.Length() > 0 {
-			if _, r := q.u.dma.keys.Check(q.user(), o.rkey, h.VA(), uint64(h.Length()), mkey.RemoteRead); r != mkey.OK {
+			if _, r := q.u.dma.keys.Check(q.asking(o.by.pd), o.rkey, h.VA(), uint64(h.Length()), mkey.RemoteRead); r != mkey.OK {
 				return
 			}
 		}
@@ -47,7 +47,7 @@ func (q *responder) replayRead(p *roce.Packet, psn uint32) {
 		if k > 0 {
 			done = (done + 1) & roce.PSNMask
 		}
-		q.due(response{kind: answerRead, psn: psn, msn: q.msn, before: o.before, done: done, rkey: o.rkey, left: h.Length(), va: h.VA(), saved: -1, first: true})
+		q.due(response{kind: answerRead, psn: psn, msn: q.msn, before: o.before, done: done, pd: o.by.pd, rkey: o.rkey, left: h.Length(), va: h.VA(), saved: -1, first: true})
 		return
 	}
 }
@@ -56,7 +56,7 @@ func (q *responder) replayAtomic(p *roce.Packet, psn uint32) {
 	for i := range q.saved.ops {
 		if o := &q.saved.ops[i]; o.op == p.Op && o.psn == psn {
 			kind := answerAtomic
-			if o.op == roce.RCAtomicWrite {
+			if o.op.Operation() == roce.OpAtomicWrite {
 				kind = answerAtomicWrite
 			}
 			q.due(response{kind: kind, psn: psn, msn: q.msn, value: q.savedValue(o), saved: -1})

@@ -2,6 +2,7 @@ package hca
 
 import (
 	"bytes"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -98,4 +99,73 @@ func TestRepairBeforeFailure(t *testing.T) {
 		a.scq.expect(prm.CQEReq)
 		a.scq.expectError(prm.CQEReqErr, prm.SyndromeLocalProt)
 	}
+}
+
+// tardy loses packets, or holds them back, the first time that they are sent, and counts how often each is sent.
+type tardy struct {
+	w     *badWire
+	lose  map[uint32]bool
+	hold  map[uint32]sim.Time
+	times map[uint32]int
+}
+
+func (l *tardy) Send(f *roce.Frame) {
+	psn := f.BTH().PSN()
+	l.times[psn]++
+	switch first := l.times[psn] == 1; {
+	case first && l.lose[psn]:
+		f.Release()
+	case first && l.hold[psn] > 0:
+		l.w.at(l.hold[psn], f)
+	default:
+		l.w.Send(f)
+	}
+}
+
+// TestSelectiveRepeatOfManyGaps: what is lost or late is sent again at most once, nothing else is, and no timer is needed, also
+// where a NAK comes while the requester still takes its time for the one before, or before it has gone back to where it was.
+func TestSelectiveRepeatOfManyGaps(t *testing.T) {
+	const messages, packets = 40, 8
+	for seed := range uint64(100) {
+		p := testParams()
+		p.SelectiveRepeat, p.PUPacket, p.RepeatWindow = true, 100*sim.Nanosecond, 512
+		o := defaults()
+		o.timeout = 8
+		ha, hb, a, _, ab, _ := twoHosts(t, p, 1, o)
+		la, lb := ha.newMR(64<<10, rightsAll), hb.newMR(64<<10, rightsAll)
+		la.fill(pattern)
+		l, r := &tardy{ab, map[uint32]bool{}, map[uint32]sim.Time{}, map[uint32]int{}}, rand.New(rand.NewPCG(seed, 1))
+		for n := range int32(messages*packets - 40) { // something must come behind a gap, or the timer is due
+			switch psn := roce.AddPSN(a.psn, n); r.IntN(20) {
+			case 0:
+				l.lose[psn] = true
+			case 1:
+				l.hold[psn] = sim.Time(1500+r.IntN(4000)) * sim.Nanosecond
+			}
+		}
+		ha.d.SetWire(l)
+		w := wr{op: prm.WQEOpRDMAWrite, raddr: lb.va, rkey: lb.rkey, sges: []sge{la.sge(0, packets<<10)}}
+		for range messages {
+			a.post(w)
+		}
+		run(t, ha.e, 4*ms)
+		for range messages {
+			a.scq.expect(prm.CQEReq)
+		}
+		for psn, n := range l.times {
+			if most := 1 + btoi(l.lose[psn] || l.hold[psn] > 0); n > most {
+				t.Errorf("seed %d: packet %d is sent %d times, at most %d are due", seed, (psn-a.psn)&roce.PSNMask, n, most)
+			}
+		}
+		if n := ha.counter(prm.QCLocalAckTimeoutErr); n != 0 || len(l.times) != messages*packets {
+			t.Errorf("seed %d: %d PSNs are sent, with %d timeouts", seed, len(l.times), n)
+		}
+	}
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }

@@ -194,15 +194,18 @@ func (r *sendRing) first() (c prm.CtrlSegment, blocks int) {
 // be fetched next.
 func (r *sendRing) begun(idx uint16, lines []byte) {
 	if r.got == idx && r.got == r.pi && !r.fetching {
-		r.split = inlineParts(lines)
+		r.split = inlineParts(lines, r.st)
 	}
 }
 
 // inlineParts is the length of a SEND's or WRITE's header with the inline length
 // word, and of the inline data behind it; zeros for any other WQE.
-func inlineParts(lines []byte) (parts [2]int) {
+func inlineParts(lines []byte, st uint8) (parts [2]int) {
 	c := prm.CtrlSegment(lines)
 	at := prm.CtrlSegmentSize
+	if st == prm.STXRC {
+		at += prm.XRCSegmentSize
+	}
 	switch c.Opcode() {
 	case prm.WQEOpRDMAWrite, prm.WQEOpRDMAWriteImm:
 		at += prm.RaddrSegmentSize

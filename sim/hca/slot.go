@@ -1,6 +1,7 @@
 package hca
 
 import (
+	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/sim"
 )
@@ -35,6 +36,9 @@ type sender struct {
 	st    uint8  // service type
 	loop  bool   // the peer is on this port
 }
+
+// reliable says whether the peer acknowledges what is sent.
+func (q *sender) reliable() bool { return q.st == prm.STRC || q.st == prm.STXRC }
 
 func (d *frameStore) slot(i int32) *slot { return d.slots.At(uint32(i)) }
 

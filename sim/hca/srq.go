@@ -18,10 +18,10 @@ type sharedQueues struct {
 
 // receivers are the QPs that take from SRQs, by their event words, as an SRQ sees them.
 type receivers interface {
-	// resumeRecv has a QP that waits for a receive WQE look again.
-	resumeRecv(qp uint64)
+	// resumeRecv has a QP that waits for a receive WQE of s look again.
+	resumeRecv(qp uint64, s *srq)
 	// lookedInVain says that nothing was posted when the QP had begun to wait.
-	lookedInVain(qp uint64)
+	lookedInVain(qp uint64, s *srq)
 }
 
 // newSharedQueues makes an empty table. made is how many SRQs there were before.
@@ -53,6 +53,14 @@ func (v *sharedQueues) at(n uint32) *srq {
 		return nil
 	}
 	return v.srqs[n]
+}
+
+// xrc is the XRC SRQ with a number, or nil.
+func (v *sharedQueues) xrc(n uint32) *srq {
+	if s := v.at(n); s != nil && s.xrc != nil {
+		return s
+	}
+	return nil
 }
 
 // named is the SRQ of an event word, or nil when it is gone.
@@ -119,6 +127,19 @@ type xrcSRQ struct {
 	ctx  [prm.XRCSRQCSize]byte
 	xrcd uint32
 	cq   *cq
+}
+
+// exists says whether an SRQ has not been destroyed.
+func (s *srq) exists() bool { return s.all.at(s.num) == s }
+
+// cqeIndex is what the completions of an XRC SRQ carry to find it by: version 1 its user index, version 0 its number. So does
+// version 1 for a queue whose context asks for it by its index (mlx5_ib srq.c, MLX5_IB_DEFAULT_UIDX).
+func (s *srq) cqeIndex() uint32 {
+	c := prm.XRCSRQC(s.xrc.ctx[:])
+	if s.p.CQEVersion == 0 || c.UserIndexEqualXRCSRQN() || c.UserIndex() == prm.NoUserIndex {
+		return s.num
+	}
+	return c.UserIndex()
 }
 
 // has says whether a WQE is at hand.
@@ -198,7 +219,7 @@ func (s *srq) onRecord() {
 		return
 	}
 	for _, w := range s.waiters[:s.asked] {
-		s.all.receivers.lookedInVain(w)
+		s.all.receivers.lookedInVain(w, s)
 	}
 	s.wake(s.asked)
 	if len(s.waiters) > 0 || s.check {
@@ -237,7 +258,7 @@ func (s *srq) wake(n int) {
 	list := append(s.spare[:0], s.waiters[:n]...)
 	s.waiters = s.waiters[:copy(s.waiters, s.waiters[n:])]
 	for _, w := range list {
-		s.all.receivers.resumeRecv(w)
+		s.all.receivers.resumeRecv(w, s)
 	}
 	s.spare = list[:0]
 }

@@ -121,20 +121,12 @@ func TestXRCSRQNumbers(t *testing.T) {
 	}
 }
 
-// TestXRCSRQIsForXRC: an RC QP takes from no XRC SRQ, and XRC QPs are refused until they are modelled.
+// TestXRCSRQIsForXRC: an RC QP takes from no XRC SRQ.
 func TestXRCSRQIsForXRC(t *testing.T) {
 	h, cq, xrcd := xrcBed(t)
 	n := prm.CreateXRCSRQOut(h.cmd(h.createXRCSRQ(cq, xrcd, nil))).SRQN()
 	q := h.newQP(cq, cq)
 	in := q.create(func(c prm.QPC) { c.SetRQType(prm.RQTypeSRQ); c.SetSRQN(n); c.SetLogRQSize(0) })
-	h.status(in, prm.StatusBadParam)
-	in = q.create(func(c prm.QPC) {
-		c.SetST(prm.STXRC)
-		c.SetRQType(prm.RQTypeSRQ)
-		c.SetSRQN(n)
-		c.SetXRCD(xrcd)
-		c.SetLogRQSize(0)
-	})
 	h.status(in, prm.StatusBadParam)
 }
 

@@ -100,7 +100,6 @@ func (d *Device) makeOwnResources(k *call) error {
 	}
 	d.pdn = prm.AllocPDOut(out).PD()
 	if d.caps.xrc {
-		d.xrcds = true
 		for i := range d.xrcd {
 			out, err := k.simple(prm.OpAllocXRCD, 0)
 			if err != nil {

@@ -119,8 +119,7 @@ func (c *caps) maxQPWR(g Generation) int {
 	return 1 << c.logMaxQPSz * 64 / 256
 }
 
-// flags are without those of XRC, whose QPs are not modelled, and of fast registration, which
-// only users in the kernel ask for, and the model has none.
+// flags are without those of fast registration, which only users in the kernel ask for, and the model has none.
 func (c *caps) flags() uint32 {
 	f := uint32(devChangePhyPort | devPortActiveEvent | devSysImageGUID | devRCRNRNakGen)
 	for _, x := range [...]struct {
@@ -128,7 +127,7 @@ func (c *caps) flags() uint32 {
 		bit uint32
 	}{
 		{c.pkv, devBadPKeyCntr}, {c.qkv, devBadQKeyCntr}, {c.apm, devAutoPathMig},
-		{c.memoryWindows, devMemWindow | devMemWindow2B},
+		{c.memoryWindows, devMemWindow | devMemWindow2B}, {c.xrc, devXRC},
 	} {
 		if x.on {
 			f |= x.bit
@@ -147,5 +146,6 @@ const (
 	devSysImageGUID    = 1 << 11
 	devRCRNRNakGen     = 1 << 12
 	devMemWindow       = 1 << 17
+	devXRC             = 1 << 20
 	devMemWindow2B     = 1 << 24
 )

@@ -36,6 +36,7 @@ type call struct {
 	// handles: it is the handler of a page fault that has not been answered.
 	handles bool
 	gone    []*holders // of what the call has destroyed
+	closes  bool       // it ends the context
 }
 
 // enter pays for the entry of a call and, if it will send commands, waits for the

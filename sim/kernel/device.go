@@ -33,11 +33,11 @@ type Device struct {
 
 	cmds       sim.Server // the command interface
 	caps       caps
-	uar        uint32 // the kernel's own, for its EQs
-	pdn        uint32 // the kernel's own
-	qcnt       uint32 // counter set of user QPs; 0: none
-	xrcd       [2]uint32
-	xrcds      bool
+	uar        uint32    // the kernel's own, for its EQs
+	pdn        uint32    // the kernel's own
+	qcnt       uint32    // counter set of user QPs; 0: none
+	xrcd       [2]uint32 // the domains that QPs of other transports name
+	xrc        xrcTable
 	mkeys      uint8 // variant byte of the last mkey made
 	keys       keyCache
 	umr        *umrQueue // nil until the first region
@@ -79,6 +79,7 @@ type eventTarget interface {
 // them. Objects that the kernel made for itself are not among them.
 type Resources struct {
 	Ctx, PD, CQ, QP, SRQ, MR, CompChannel int
+	XRCD                                  int // XRC domains of the device, those of dead processes included
 
 	UAR         int // hardware UARs of user contexts
 	PinnedPages int
@@ -95,6 +96,7 @@ type Counters struct {
 	AsyncEvents   uint64 // asynchronous events queued to contexts
 	LeakedUARs    uint64 // still in use when their context ended
 	StrayEvents   uint64 // EQEs about objects that are gone, or of a type that no object takes
+	LoggedEvents  uint64 // of XRC target QPs that no process has: a kernel writes them to its log
 	Paging        PagingCounters
 	PagingTimes   PagingTimes
 }

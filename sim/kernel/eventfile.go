@@ -23,6 +23,7 @@ type fileEvent struct {
 	typ    verbs.EventType
 	cookie uint64
 	port   int
+	qpn    uint32  // of a receive QP that is known by number
 	seen   *uint32 // of the object, counts what programs have read
 }
 

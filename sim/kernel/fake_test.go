@@ -142,6 +142,8 @@ func (f *fakeFunction) Command(in, out []byte) sim.Time {
 
 func (f *fakeFunction) makes(op prm.Opcode, in, out []byte) bool {
 	switch op {
+	case prm.OpAllocXRCD:
+		prm.AllocXRCDOut(out).SetXRCD(f.number(prm.OpAllocXRCD))
 	case prm.OpAllocPD:
 		prm.AllocPDOut(out).SetPD(f.number(op))
 	case prm.OpAllocUAR:

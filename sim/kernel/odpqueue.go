@@ -104,7 +104,7 @@ func (q *qp) sendSegments(wqe uint16) ([]byte, error) {
 	if q.sqCount == 0 || q.mem == nil {
 		return nil, errReadWQE
 	}
-	ring, start := q.u.dev.mem, uint64(q.rqCount)<<q.rqShift
+	ring, start := q.dev.mem, uint64(q.rqCount)<<q.rqShift
 	size := uint64(q.sqCount) * prm.WQEBBSize
 	at := uint64(uint32(wqe)&(q.sqCount-1)) * prm.WQEBBSize
 	b := make([]byte, prm.WQEBBSize)

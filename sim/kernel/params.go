@@ -30,6 +30,8 @@ type Params struct {
 	MKeyCache MKeyCache
 	// Paging is the kernel's on-demand paging. Zero is valid here too (Paging6_2).
 	Paging PagingEra
+	// XRC is who an XRC target QP belongs to. Zero is valid here too (XRC6_1).
+	XRC XRCEra
 	// PageSize of the host in bytes. sim/mem has pages of 4096.
 	PageSize int
 	// CacheLine of the host in bytes, as the kernel reports it to the library at open.
@@ -90,7 +92,7 @@ const maxNetMTU = 9978
 func (p *Params) Validate() error {
 	v := reflect.ValueOf(*p)
 	for i := range v.NumField() {
-		if name := v.Type().Field(i).Name; name != "Generation" && name != "MKeyCache" && name != "PCIRevision" && name != "Paging" && name != "SQD" && v.Field(i).IsZero() {
+		if name := v.Type().Field(i).Name; name != "Generation" && name != "MKeyCache" && name != "PCIRevision" && name != "Paging" && name != "XRC" && name != "SQD" && v.Field(i).IsZero() {
 			return fmt.Errorf("kernel: parameter %s is missing: %w", name, syscall.EINVAL)
 		}
 	}
@@ -99,6 +101,9 @@ func (p *Params) Validate() error {
 	}
 	if p.Paging > Paging5_0 {
 		return fmt.Errorf("kernel: paging %d: want 6.2, 6.14, 5.16, 5.5 or 5.0: %w", p.Paging, syscall.EINVAL)
+	}
+	if p.XRC > XRCCreator {
+		return fmt.Errorf("kernel: xrc %d: want 6.1, 4.9, 3.2, ofed-1.3, proposal or creator: %w", p.XRC, syscall.EINVAL)
 	}
 	if p.Generation > Static {
 		return fmt.Errorf("kernel: generation %d: want dynamic or static: %w", p.Generation, syscall.EINVAL)

@@ -19,6 +19,7 @@ type QPReq struct {
 	SQWQECount, RQWQECount, RQWQEShift uint32 // send ring in units of 64 bytes
 	Flags                              uint32 // ibv_qp_create_flags
 	UIDX                               uint32 // user index, or 0xffffff with CQE version 0
+	XRCD                               Handle // of an XRC target, for which PD, CQs and rings do not count
 	BFRegIndex                         uint32
 	BFRegMode                          uint8 // BFRegKernel, BFRegDynamic, BFRegUARPage
 	ScatterToCQE                       bool
@@ -32,10 +33,24 @@ type QPResp struct {
 	Cap        verbs.QPCap
 }
 
+// queuePair is a handle of a QP: the QP itself, or one of those of an XRC target.
+type queuePair interface {
+	object
+	queue() *qp
+	// asyncEvents is how many asynchronous events programs have read through the handle.
+	asyncEvents() uint32
+}
+
+func (q *qp) queue() *qp          { return q }
+func (q *qp) asyncEvents() uint32 { return q.asyncSeen }
+
+// qp is a QP as the driver has it, and what uverbs has of one with a single handle.
 type qp struct {
-	u         *Ucontext
+	dev       *Device
+	u         *Ucontext // nil for an XRC target, as are the objects below
 	typ       verbs.QPType
 	svc       service
+	nums      qpNumbers
 	pd        *pd
 	sendCQ    *cq
 	recvCQ    *cq
@@ -60,6 +75,13 @@ type qp struct {
 	respDepth uint8             // last max_dest_rd_atomic
 }
 
+// qpNumbers are what a QP's context names, each by its number.
+type qpNumbers struct {
+	pd, sendCQ, recvCQ uint32
+	srq                uint32 // 0: none
+	xrcd               uint32
+}
+
 // serviceType is the QPC's code.
 func (q *qp) serviceType() uint32 {
 	switch q.svc {
@@ -67,6 +89,8 @@ func (q *qp) serviceType() uint32 {
 		return prm.STUC
 	case svcUD:
 		return prm.STUD
+	case svcXRCSend, svcXRCRecv:
+		return prm.STXRC
 	}
 	return prm.STRC
 }
@@ -75,9 +99,9 @@ func (q *qp) serviceType() uint32 {
 // have read.
 func (u *Ucontext) DestroyQP(c Caller, h Handle) (asyncEvents uint32, err error) {
 	err = u.doDestroy(c, func(k *call) error {
-		q, err := destroyObject[*qp](&u.objs, k, h, "QP")
+		q, err := destroyObject[queuePair](&u.objs, k, h, "QP")
 		if err == nil {
-			asyncEvents = q.asyncSeen
+			asyncEvents = q.asyncEvents()
 		}
 		return err
 	})
@@ -89,6 +113,28 @@ func (q *qp) destroy(k *call) error {
 	if err := q.groups.leaveAll(k, q.qpn, !q.u.closed && !q.u.removed); err != nil {
 		return err
 	}
+	if err := q.remove(k); err != nil {
+		return err
+	}
+	q.u.async.forget(&q.asyncSeen)
+	if q.bfreg != InvalidBFReg {
+		q.u.bfregs.Free(q.bfreg)
+	}
+	q.u.dbPages.unpin(k, q.dbAddr)
+	k.unpin(q.mem)
+	q.pd.refs--
+	q.sendCQ.refs--
+	if q.recvCQ != nil {
+		q.recvCQ.refs--
+	}
+	if q.srq != nil {
+		q.srq.refs--
+	}
+	return nil
+}
+
+// remove takes the QP from the device.
+func (q *qp) remove(k *call) error {
 	if q.state != verbs.QPSReset {
 		in := prm.NewIn(prm.Op2RstQP, 0)
 		prm.Cmd2RstQPIn(in).SetQPN(q.qpn)
@@ -101,22 +147,9 @@ func (q *qp) destroy(k *call) error {
 	if err := k.destroy(in); err != nil {
 		return err
 	}
-	d := q.u.dev
 	k.leaveTo(&q.holds)
-	delete(d.qps, q.qpn)
-	q.u.async.forget(&q.asyncSeen)
-	if q.bfreg != InvalidBFReg {
-		q.u.bfregs.Free(q.bfreg)
-	}
-	q.u.dbPages.unpin(k, q.dbAddr)
-	k.unpin(q.mem)
-	q.pd.refs--
-	q.sendCQ.refs--
-	q.recvCQ.refs--
-	if q.srq != nil {
-		q.srq.refs--
-	}
-	d.res.QP--
+	delete(q.dev.qps, q.qpn)
+	q.dev.res.QP--
 	return nil
 }
 

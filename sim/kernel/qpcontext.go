@@ -32,9 +32,9 @@ func (m *modify) fill(c prm.QPC, d *Device) error {
 	if err := m.fillPath(c.PrimaryPath(), d); err != nil {
 		return err
 	}
-	c.SetPD(q.pd.pdn)
-	c.SetCQNSnd(q.sendCQ.cqn)
-	c.SetCQNRcv(q.recvCQ.cqn)
+	c.SetPD(q.nums.pd)
+	c.SetCQNSnd(q.nums.sendCQ)
+	c.SetCQNRcv(q.nums.recvCQ)
 	c.SetLogAckReqFreq(ackReqFreq)
 	c.SetRNRRetry(whenSet(m, mRNRRetry, uint32(a.RNRRetry)))
 	c.SetRetryCount(whenSet(m, mRetry, uint32(a.RetryCnt)))

@@ -17,6 +17,14 @@ import (
 // that are gone. EFAULT, ENOMEM: the ring's memory, as for RegMR.
 func (u *Ucontext) CreateQP(c Caller, r QPReq) (h Handle, resp QPResp, err error) {
 	err = u.do(c, func(k *call) error {
+		if r.Type == verbs.QPTXRCRecv {
+			q, err := u.createTarget(k, &r)
+			if err != nil {
+				return fmt.Errorf("create XRC target QP: %w", err)
+			}
+			h, resp = u.objs.add(q), QPResp{QPN: q.of.qpn, BFRegIndex: InvalidBFReg, Cap: r.Cap}
+			return nil
+		}
 		q, err := u.createQP(k, &r)
 		if err != nil {
 			return fmt.Errorf("create QP: %w", err)
@@ -42,7 +50,7 @@ func (u *Ucontext) checkQPType(t verbs.QPType) error {
 		}
 		return fmt.Errorf("raw packet is not modelled: %w", syscall.EOPNOTSUPP)
 	case verbs.QPTXRCSend, verbs.QPTXRCRecv:
-		return fmt.Errorf("XRC is not modelled yet: %w", syscall.EOPNOTSUPP)
+		return u.dev.hasXRC()
 	case verbs.QPTDriver:
 		return fmt.Errorf("dynamically connected transport is not modelled: %w", syscall.EOPNOTSUPP)
 	}
@@ -64,12 +72,20 @@ func (u *Ucontext) checkQPFlags(flags uint32) error {
 // find looks the objects of a request up.
 func (q *qp) find(r *QPReq) (err error) {
 	if r.HasSRQ {
+		if q.svc == svcXRCSend {
+			return fmt.Errorf("an SRQ for a QP that only sends: %w", syscall.EINVAL)
+		}
 		if q.srq, err = lookup[*srq](&q.u.objs, r.SRQ, "SRQ"); err != nil {
 			return err
 		}
+		if q.srq.xrcd != nil {
+			return fmt.Errorf("an XRC SRQ for a QP that is no XRC target: %w", syscall.EINVAL)
+		}
 	}
-	if q.recvCQ, err = lookup[*cq](&q.u.objs, r.RecvCQ, "receive CQ"); err != nil {
-		return err
+	if q.svc != svcXRCSend {
+		if q.recvCQ, err = lookup[*cq](&q.u.objs, r.RecvCQ, "receive CQ"); err != nil {
+			return err
+		}
 	}
 	if q.sendCQ, err = lookup[*cq](&q.u.objs, r.SendCQ, "send CQ"); err != nil {
 		return err
@@ -80,8 +96,8 @@ func (q *qp) find(r *QPReq) (err error) {
 
 // checkSizes is set_rq_size and set_user_buf_size.
 func (q *qp) checkSizes(r *QPReq) error {
-	most := uint32(1) << q.u.dev.caps.logMaxQPSz
-	hasRQ := r.Cap.MaxRecvWR > 0 && q.srq == nil
+	most := uint32(1) << q.dev.caps.logMaxQPSz
+	hasRQ := r.Cap.MaxRecvWR > 0 && q.srq == nil && q.svc != svcXRCSend
 	switch {
 	case r.Cap.MaxRecvWR > most:
 		return fmt.Errorf("%d receives, at most %d: %w", r.Cap.MaxRecvWR, most, syscall.EINVAL)
@@ -121,7 +137,7 @@ func (u *Ucontext) createQP(k *call, r *QPReq) (*qp, error) {
 		return nil, err
 	}
 	q := &qp{
-		u: u, typ: r.Type, cookie: r.Cookie, dbAddr: r.DBAddr, bfreg: InvalidBFReg,
+		dev: u.dev, u: u, typ: r.Type, cookie: r.Cookie, dbAddr: r.DBAddr, bfreg: InvalidBFReg,
 		rqCount: r.RQWQECount, rqShift: r.RQWQEShift, sqCount: r.SQWQECount, sigAll: r.SigAll,
 		inline: r.Cap.MaxInline,
 	}
@@ -140,6 +156,9 @@ func (u *Ucontext) createQP(k *call, r *QPReq) (*qp, error) {
 		return nil, err
 	}
 	k.work += u.dev.p.CreateQP
+	if err := q.name(k); err != nil {
+		return nil, err
+	}
 	if err := q.create(k, r, uidx); err != nil {
 		if q.bfreg != InvalidBFReg {
 			u.bfregs.Free(q.bfreg)
@@ -150,12 +169,32 @@ func (u *Ucontext) createQP(k *call, r *QPReq) (*qp, error) {
 	u.dev.qps[q.qpn] = q
 	q.pd.refs++
 	q.sendCQ.refs++
-	q.recvCQ.refs++
+	if q.recvCQ != nil {
+		q.recvCQ.refs++
+	}
 	if q.srq != nil {
 		q.srq.refs++
 	}
 	u.dev.res.QP++
 	return q, nil
+}
+
+// name finds the numbers of the objects that the context names (the default resources of create_user_qp).
+func (q *qp) name(k *call) error {
+	q.nums = qpNumbers{pd: q.pd.pdn, sendCQ: q.sendCQ.cqn, xrcd: q.dev.xrcd[1]}
+	switch {
+	case q.svc == svcXRCSend:
+		spare, err := k.spareXRC()
+		if err != nil {
+			return err
+		}
+		q.nums.recvCQ, q.nums.srq = spare.cqn, spare.srqn
+		return nil
+	case q.srq != nil:
+		q.nums.srq, q.nums.xrcd = q.srq.srqn, q.dev.xrcd[0]
+	}
+	q.nums.recvCQ = q.recvCQ.cqn
+	return nil
 }
 
 // chooseUAR finds the UAR that the QP rings (the switch of _create_user_qp).
@@ -219,16 +258,16 @@ func (q *qp) create(k *call, r *QPReq, uidx uint32) error {
 
 // fillQPC is the rest of create_user_qp.
 func (q *qp) fillQPC(c prm.QPC, r *QPReq, uidx uint32) {
-	d := q.u.dev
+	d := q.dev
 	c.SetST(q.serviceType())
 	c.SetPMState(prm.PMStateMigrated)
-	c.SetPD(q.pd.pdn)
+	c.SetPD(q.nums.pd)
 	if r.ScatterToCQE && d.caps.scatterToCQE {
 		q.scatterToCQE(c, r)
 	}
-	if q.srq != nil {
+	if q.srq != nil || q.svc == svcXRCSend {
 		c.SetRQType(prm.RQTypeSRQ)
-		c.SetSRQN(q.srq.srqn)
+		c.SetSRQN(q.nums.srq)
 	} else if q.rqCount > 0 {
 		c.SetLogRQStride(q.rqShift - 4)
 		c.SetLogRQSize(uint32(bits.TrailingZeros32(q.rqCount)))
@@ -242,12 +281,9 @@ func (q *qp) fillQPC(c prm.QPC, r *QPReq, uidx uint32) {
 		c.SetNoSQ(true)
 	}
 	c.SetTSFormat(d.caps.tsFormat)
-	c.SetXRCD(d.xrcd[1])
-	if q.srq != nil {
-		c.SetXRCD(d.xrcd[0])
-	}
-	c.SetCQNSnd(q.sendCQ.cqn)
-	c.SetCQNRcv(q.recvCQ.cqn)
+	c.SetXRCD(q.nums.xrcd)
+	c.SetCQNSnd(q.nums.sendCQ)
+	c.SetCQNRcv(q.nums.recvCQ)
 	if d.caps.cqeVersion == 1 {
 		c.SetUserIndex(uidx)
 	}

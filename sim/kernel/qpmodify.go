@@ -22,16 +22,20 @@ func (u *Ucontext) ModifyQP(c Caller, h Handle, a *verbs.QPAttr, mask verbs.QPAt
 		if mask&^knownMask != 0 {
 			return fmt.Errorf("modify QP: attribute mask %#x: %w", uint32(mask), syscall.EOPNOTSUPP)
 		}
-		q, err := lookup[*qp](&u.objs, h, "QP")
+		q, err := lookup[queuePair](&u.objs, h, "QP")
 		if err != nil {
 			return err
 		}
-		m := modify{q: q, a: *a, mask: mask}
-		if err := m.run(k); err != nil {
-			return fmt.Errorf("modify QP %#x (%v): %w", q.qpn, q.state, err)
-		}
-		return nil
+		return u.modify(k, q.queue(), a, mask)
 	})
+}
+
+func (u *Ucontext) modify(k *call, q *qp, a *verbs.QPAttr, mask verbs.QPAttrMask) error {
+	m := modify{u: u, q: q, a: *a, mask: mask}
+	if err := m.run(k); err != nil {
+		return fmt.Errorf("modify QP %#x (%v): %w", q.qpn, q.state, err)
+	}
+	return nil
 }
 
 func (m *modify) run(k *call) error {
@@ -57,7 +61,7 @@ func (m *modify) badPort(p uint8) error {
 // uverbs is modify_qp of uverbs_cmd.c.
 func (m *modify) uverbs() error {
 	q, a := m.q, &m.a
-	ports := uint8(q.u.dev.caps.ports)
+	ports := uint8(q.dev.caps.ports)
 	valid := func(p uint8) bool { return p >= 1 && p <= ports }
 	if m.has(mPort) && !valid(a.Port) {
 		return m.badPort(a.Port)
@@ -86,7 +90,7 @@ func (m *modify) uverbs() error {
 	if m.has(mCur) && a.CurState > verbs.QPSErr || m.has(mState) && a.State > verbs.QPSErr {
 		return fmt.Errorf("state %d or %d: %w", a.CurState, a.State, syscall.EINVAL)
 	}
-	if m.has(mQKey) && a.QKey&setQKeyPrivileged != 0 && !q.u.proc.NetRaw && !q.u.dev.breaks(rule.HighQKeysArePrivileged) {
+	if m.has(mQKey) && a.QKey&setQKeyPrivileged != 0 && !m.u.proc.NetRaw && !q.dev.breaks(rule.HighQKeysArePrivileged) {
 		return fmt.Errorf("privileged Q_Key %#x: %w", a.QKey, syscall.EPERM)
 	}
 	switch q.svc { // modify_qp_mask

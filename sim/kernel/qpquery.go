@@ -13,19 +13,23 @@ import (
 // there only after a query.
 func (u *Ucontext) QueryQP(c Caller, h Handle, mask verbs.QPAttrMask) (a verbs.QPAttr, err error) {
 	err = u.do(c, func(k *call) error {
-		q, err := lookup[*qp](&u.objs, h, "QP")
+		q, err := lookup[queuePair](&u.objs, h, "QP")
 		if err != nil {
 			return err
 		}
-		in, out := prm.NewIn(prm.OpQueryQP, 0), prm.NewOut(prm.OpQueryQP, 8*q.pasCount())
-		prm.QueryQPIn(in).SetQPN(q.qpn)
-		if err := k.exec(in, out); err != nil {
-			return fmt.Errorf("query QP %#x: %w", q.qpn, err)
-		}
-		a = q.attributes(prm.QueryQPOut(out).QPC())
-		return nil
+		a, err = q.queue().query(k)
+		return err
 	})
 	return a, err
+}
+
+func (q *qp) query(k *call) (verbs.QPAttr, error) {
+	in, out := prm.NewIn(prm.OpQueryQP, 0), prm.NewOut(prm.OpQueryQP, 8*q.pasCount())
+	prm.QueryQPIn(in).SetQPN(q.qpn)
+	if err := k.exec(in, out); err != nil {
+		return verbs.QPAttr{}, fmt.Errorf("query QP %#x: %w", q.qpn, err)
+	}
+	return q.attributes(prm.QueryQPOut(out).QPC()), nil
 }
 
 // pasCount is room for the page list that an answer may carry.
@@ -73,7 +77,7 @@ func (q *qp) attributes(c prm.QPC) verbs.QPAttr {
 	}
 	p, alt := c.PrimaryPath(), c.SecondaryPath()
 	if q.svc != svcUD {
-		a.AH, a.AltAH = q.u.dev.ahAttr(p), q.u.dev.ahAttr(alt)
+		a.AH, a.AltAH = q.dev.ahAttr(p), q.dev.ahAttr(alt)
 		a.AltPKeyIndex, a.AltPort = uint16(alt.PKeyIndex()), uint8(alt.VHCAPortNum())
 	}
 	a.PKeyIndex, a.Port = uint16(p.PKeyIndex()), uint8(p.VHCAPortNum())

@@ -5,6 +5,7 @@ import "github.com/rdmasim/rdmasim/verbs"
 // modify is one transition on its way to the device. The attributes are a copy: the
 // kernel cuts and resolves some.
 type modify struct {
+	u        *Ucontext // who asks
 	q        *qp
 	a        verbs.QPAttr
 	mask     verbs.QPAttrMask

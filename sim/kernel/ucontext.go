@@ -178,6 +178,7 @@ func (u *Ucontext) Close(c Caller) {
 
 // release destroys the objects by the given function, and the context on the device.
 func (u *Ucontext) release(k *call, destroy func(*call) error) {
+	k.closes = true
 	if err := destroy(k); err != nil {
 		panic(fmt.Sprintf("kernel: %v: %s: context cannot be cleaned up: %v", u.dev.eng.Now(), u.dev.name, err))
 	}
@@ -275,6 +276,7 @@ func (u *Ucontext) freeUARs(k *call) {
 type AsyncEvent struct {
 	Type   verbs.EventType
 	Cookie uint64 // of the QP or CQ
+	QPN    uint32 // of an XRC receive QP that is known by number; else 0
 	Port   int
 }
 
@@ -285,7 +287,7 @@ func (u *Ucontext) WaitAsync(c Caller, deadline sim.Time) (AsyncEvent, error) {
 	if err != nil {
 		return AsyncEvent{}, err
 	}
-	return AsyncEvent{Type: e.typ, Cookie: e.cookie, Port: e.port}, nil
+	return AsyncEvent{Type: e.typ, Cookie: e.cookie, QPN: e.qpn, Port: e.port}, nil
 }
 
 // OnAsync sets the function that is called, in the engine's thread, whenever WaitAsync

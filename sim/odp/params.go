@@ -22,6 +22,12 @@ type Params struct {
 	Report     sim.Time // from an access that finds no page to the event about it
 	ReportPage sim.Time // more, for each further page of 4 KiB that the operation names; may be 0
 	Resume     sim.Time // from the driver's answer until the queue goes on
+	// AskAgain: a requester that waits for pages in which a response lands asks for it again each time that so much has gone by. 0: it
+	// asks once, when they are there.
+	AskAgain sim.Time
+	// Learn is how long the firmware needs to tell one such requester that its pages are there, one requester after
+	// the other. 0: all learn when the driver has answered.
+	Learn sim.Time
 }
 
 // SRQFault is what a device does with a receive WQE of an SRQ of which a page is absent. In both forms the driver is told of the
@@ -57,7 +63,7 @@ func (p *Params) Check() error {
 	for _, x := range []struct {
 		name string
 		v    sim.Time
-	}{{"Report", p.Report}, {"ReportPage", p.ReportPage}, {"Resume", p.Resume}} {
+	}{{"Report", p.Report}, {"ReportPage", p.ReportPage}, {"Resume", p.Resume}, {"AskAgain", p.AskAgain}, {"Learn", p.Learn}} {
 		if x.v < 0 || x.v > sim.Second {
 			errs = append(errs, fmt.Errorf("odp: %s is %v, not in 0..1s", x.name, x.v))
 		}

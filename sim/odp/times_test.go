@@ -23,3 +23,47 @@ func TestTimesOfFaults(t *testing.T) {
 		t.Errorf("a queue had %d faults out", c.MostOfQueue)
 	}
 }
+
+// TestLearning: requesters whose responses wait for pages learn of the answers one after the other, in the order of the answers; who
+// waits for anything else does not wait for them.
+func TestLearning(t *testing.T) {
+	b := newBed(t)
+	b.u.p.Learn = 100 * sim.Microsecond
+	var tokens []Token
+	for queue, side := range []Side{LandingSide, LandingSide, GatherSide, LandingSide} {
+		tokens = append(tokens, b.u.Raise(Fault{Queue: uint64(queue), Side: side, WQE: true}))
+	}
+	b.run(t, 10*sim.Microsecond)
+	b.answer(tokens[1], false)
+	b.answer(tokens[0], false)
+	b.answer(tokens[2], false)
+	b.answer(tokens[3], true)
+	for i, c := range []struct {
+		at    sim.Time // since the answers, with the 5 us in which a queue goes on
+		queue uint64
+	}{{5, 2}, {105, 1}, {205, 0}, {305, 3}} {
+		b.run(t, 10*sim.Microsecond+c.at*sim.Microsecond-1-b.e.Now())
+		if len(b.resumed) != i {
+			t.Fatalf("%d queues went on before %v us", len(b.resumed), int64(c.at))
+		}
+		b.run(t, 1)
+		if len(b.resumed) != i+1 || b.resumed[i].Queue != c.queue {
+			t.Fatalf("after %v us: %+v", int64(c.at), b.resumed)
+		}
+	}
+	if b.failed != 1 || b.u.Resuming != (5+105+205+305)*sim.Microsecond {
+		t.Errorf("%d failed, resuming took %v", b.failed, b.u.Resuming)
+	}
+	b.answer(b.u.Raise(Fault{Queue: 9, Side: LandingSide}), false) // too early, and stale
+	late := b.u.Raise(Fault{Queue: 9, Side: LandingSide})
+	b.run(t, 10*sim.Microsecond)
+	b.answer(late, false)
+	b.u.Reset()
+	late = b.u.Raise(Fault{Queue: 10, Side: LandingSide})
+	b.run(t, 10*sim.Microsecond)
+	b.answer(late, false)
+	b.run(t, 105*sim.Microsecond)
+	if n := len(b.resumed); n != 5 || b.resumed[4].Queue != 10 {
+		t.Errorf("after a reset: %+v", b.resumed[4:])
+	}
+}

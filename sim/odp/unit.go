@@ -116,6 +116,7 @@ type Unit struct {
 	queues Queues
 	list   sim.Slab[pending]
 	memory bool // the driver has chosen the memory scheme
+	teach  sim.Server
 	report sim.Handler
 	resume sim.Handler
 	Counters
@@ -187,7 +188,7 @@ func (u *Unit) Reset() {
 			u.over(uint32(i))
 		}
 	}
-	u.memory = false
+	u.memory, u.teach = false, sim.Server{}
 }
 
 // ChooseMemoryScheme says which scheme the driver has chosen.
@@ -369,7 +370,17 @@ func (u *Unit) Answer(in []byte) {
 	if m.Error() {
 		x.answer = failed
 	}
-	u.e.After(u.p.Resume, u.resume, uint64(x.gen)<<32|uint64(i))
+	u.e.At(u.learns(x.f.Side)+u.p.Resume, u.resume, uint64(x.gen)<<32|uint64(i))
+}
+
+// learns is when the firmware has told a queue that an answer has come.
+func (u *Unit) learns(s Side) sim.Time {
+	now := u.e.Now()
+	if u.p.Learn == 0 || s != LandingSide {
+		return now
+	}
+	_, end := u.teach.Take(now, u.p.Learn)
+	return end
 }
 
 func (u *Unit) onResume(word uint64) {

@@ -60,11 +60,13 @@ var words = map[string][]string{
 	"uar.bf_conflict":   {"none", "serialize", "refetch"},
 	"kernel.mkey_cache": {"lifo", "fifo", "none"},
 	"kernel.paging":     {"6.2", "6.14", "5.16", "5.5", "5.0"},
+	"kernel.xrc":        {"6.1", "4.9", "3.2", "ofed-1.3", "proposal", "creator"},
 	"kernel.generation": generations, "provider.generation": generations,
-	"hca.link_layer":  hca.LinkLayerWords,
-	"hca.link_layers": hca.LinkLayersWords,
-	"ib.speed":        link.SpeedWords,
-	"odp.srq_fault":   odp.SRQFaultWords,
+	"hca.link_layer":    hca.LinkLayerWords,
+	"hca.link_layers":   hca.LinkLayersWords,
+	"hca.xrc_violation": hca.XRCViolationWords,
+	"ib.speed":          link.SpeedWords,
+	"odp.srq_fault":     odp.SRQFaultWords,
 
 	"congestion.cnp_scope": {"port", "destination", "qp"},
 }

@@ -127,6 +127,16 @@ func TestSet(t *testing.T) {
 	}
 	if hs := p.Hypotheses(); !slices.Contains(hs, "uar.bf_conflict=refetch") || !slices.Contains(hs, "provider.independent_td_max=256") {
 		t.Errorf("hypotheses %v", hs)
+	} else if slices.ContainsFunc(hs, func(h string) bool { return strings.HasPrefix(h, "hca.rnr_damming") || strings.HasPrefix(h, "odp.") }) {
+		t.Errorf("of hypotheses %v some are off", hs)
+	}
+	for _, a := range []string{"hca.rnr_damming=true", "odp.ask_again=1us", "hca.flush_on_destroy=false"} {
+		if err := p.Assign(a); err != nil {
+			t.Error(err)
+		}
+		if on := slices.Contains(p.Hypotheses(), a); on == strings.HasSuffix(a, "false") {
+			t.Errorf("%s: hypotheses %v", a, p.Hypotheses())
+		}
 	}
 	for a, want := range map[string]string{
 		"pcie.read_latncy=1ns":      `unknown parameter "pcie.read_latncy" (did you mean "pcie.read_latency"?)`,

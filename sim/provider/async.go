@@ -28,7 +28,10 @@ func (c *Context) AsyncEvent(vt verbs.Thread, timeout time.Duration) (verbs.Asyn
 		}
 	case verbs.EventQPFatal, verbs.EventQPReqErr, verbs.EventQPAccessErr, verbs.EventCommEst, verbs.EventSQDrained,
 		verbs.EventPathMig, verbs.EventPathMigErr, verbs.EventQPLastWQEReached:
-		if qp, ok := c.completerOf(uint32(e.Cookie)).(*QP); ok {
+		if ev.XRCQPN = e.QPN; e.QPN != 0 {
+			break
+		}
+		if qp := c.qpOf(e.Cookie); qp != nil {
 			ev.QP = qp
 		}
 	}
@@ -39,6 +42,9 @@ func (c *Context) AsyncEvent(vt verbs.Thread, timeout time.Duration) (verbs.Asyn
 func (c *Context) AckAsyncEvent(vt verbs.Thread, ev verbs.AsyncEvent) {
 	t := c.enter(vt)
 	if q, ok := ev.QP.(*QP); ok && q != nil {
+		q.acks.ack(t, 1)
+	}
+	if q, ok := ev.QP.(*TargetQP); ok && q != nil {
 		q.acks.ack(t, 1)
 	}
 	if q, ok := ev.CQ.(*CQ); ok && q != nil {

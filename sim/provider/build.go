@@ -51,8 +51,13 @@ func (q *QP) buildSend(t *Thread, s *posting, w *verbs.SendWR) error {
 	ctrl.SetImm(imm)
 	if q.typ == verbs.QPTUD {
 		q.datagramSeg(t, s, w) // whatever the opcode: the device refuses what is no SEND
-	} else if err := q.transport(s, w); err != nil {
-		return err
+	} else {
+		if q.typ == verbs.QPTXRCSend {
+			q.xrcSeg(s, w)
+		}
+		if err := q.transport(s, w); err != nil {
+			return err
+		}
 	}
 	if w.Flags&verbs.SendInline != 0 && len(w.SGEs) > 0 {
 		if err := q.inlineData(t, s, w); err != nil {
@@ -132,11 +137,20 @@ func (q *QP) transport(s *posting, w *verbs.SendWR) error {
 	return q.transportElse(s, w)
 }
 
+// xrcSeg says which SRQ of the peer receives.
+//
+//go:noinline
+func (q *QP) xrcSeg(s *posting, w *verbs.SendWR) {
+	g := prm.XRCSegment(s.next(q)[:prm.XRCSegmentSize])
+	g.SetSRQN(w.XRCRemoteSRQN)
+	s.ds++
+}
+
 //go:noinline
 func (q *QP) transportElse(s *posting, w *verbs.SendWR) error {
 	switch w.Opcode {
 	case verbs.WRRDMARead, verbs.WRAtomicCmpSwp, verbs.WRAtomicFetchAdd:
-		if q.typ != verbs.QPTRC {
+		if q.typ != verbs.QPTRC && q.typ != verbs.QPTXRCSend {
 			return nil // the device refuses it
 		}
 	case verbs.WRRDMAWriteImm:

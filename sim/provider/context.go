@@ -33,8 +33,11 @@ type Context struct {
 	cookies  []verbs.CQ // by the cookie given to the kernel
 	freeCQ   []uint64
 	srqs     []verbs.SRQ // by the cookie given to the kernel
-	dbPages  []*dbPage
-	ports    *sim.Rand // of datagrams; nil before the first
+	targets  []*TargetQP // likewise
+	// freeTargets are the places in targets that have been given back, the latest at the end.
+	freeTargets []uint32
+	dbPages     []*dbPage
+	ports       *sim.Rand // of datagrams; nil before the first
 }
 
 // enter is what each control verb does first.

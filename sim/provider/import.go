@@ -19,7 +19,7 @@ func (p *Process) DupCommandFD(vt verbs.Thread, vc verbs.Context) (int, error) {
 		return -1, fmt.Errorf("dup: no open device: %w", syscall.EBADF)
 	}
 	c.u.Dup()
-	return p.openFD(&descriptor{c}), nil
+	return p.openFD(&descriptor{of: c}), nil
 }
 
 // OpenNull opens the null device.

@@ -21,6 +21,9 @@ type Process struct {
 	// Registered, when set, is called for each memory region that is registered.
 	Registered func(addr, length uint64)
 
+	// Folder is where the process opens files.
+	Folder *Folder
+
 	C Counters
 
 	contexts []openContext
@@ -35,9 +38,10 @@ type openContext interface {
 	mappings() int
 }
 
-// descriptor is an open file of a process: a device's, or of the null device.
+// descriptor is an open file of a process: a device's, of the folder, or of the null device.
 type descriptor struct {
-	of openContext // that it was duplicated of; nil: the null device
+	of   openContext // that it was duplicated of; nil: another file
+	file kernel.Inode
 }
 
 // Counters of the library in one process.

@@ -59,7 +59,7 @@ func (q *QP) scatterSend(t *Thread, e prm.CQE64, wc *verbs.WC, data []byte) {
 		first = 3
 	}
 	for i := first; i < ds && len(data) > 0; i++ {
-		data = q.store(t, prm.DataSegment(q.seg(ctrl+i*segSize)), data)
+		data = q.ctx.store(t, prm.DataSegment(q.seg(ctrl+i*segSize)), data)
 	}
 	if len(data) > 0 {
 		wc.Status = verbs.WCLocLenErr
@@ -68,15 +68,13 @@ func (q *QP) scatterSend(t *Thread, e prm.CQE64, wc *verbs.WC, data []byte) {
 
 // scatterRecv is mlx5_copy_to_recv_wqe.
 func (q *QP) scatterRecv(t *Thread, wqe uint32, wc *verbs.WC, data []byte) {
-	var b []byte
-	n := q.rq.maxGS
-	if s := q.srq; s != nil {
-		b, n = s.wqe(int(wqe) & (s.max - 1))[prm.SRQNextSegmentSize:], s.maxGS
-	} else {
-		b = q.ring.at(q.rq.off + int(wqe)<<q.rq.shift)
+	if q.srq != nil {
+		q.srq.scatterRecv(t, wqe, wc, data)
+		return
 	}
-	for i := 0; i < n && len(data) > 0; i++ {
-		data = q.store(t, prm.DataSegment(b[i*segSize:]), data)
+	b := q.ring.at(q.rq.off + int(wqe)<<q.rq.shift)
+	for i := 0; i < q.rq.maxGS && len(data) > 0; i++ {
+		data = q.ctx.store(t, prm.DataSegment(b[i*segSize:]), data)
 	}
 	if len(data) > 0 {
 		wc.Status = verbs.WCLocLenErr
@@ -84,11 +82,11 @@ func (q *QP) scatterRecv(t *Thread, wqe uint32, wc *verbs.WC, data []byte) {
 }
 
 // store copies data into one segment and returns what is left of it.
-func (q *QP) store(t *Thread, s prm.DataSegment, data []byte) []byte {
+func (c *Context) store(t *Thread, s prm.DataSegment, data []byte) []byte {
 	n := min(len(data), int(s.ByteCount()&^prm.InlineFlag))
 	if n > 0 {
 		t.P.Sync() // the device and other threads see the bytes
-		if err := q.ctx.proc.K.Space.WriteAt(data[:n], mem.VA(s.Addr())); err != nil {
+		if err := c.proc.K.Space.WriteAt(data[:n], mem.VA(s.Addr())); err != nil {
 			panic(Abort{"segmentation fault: " + t.name + " scatters a completion: " + err.Error()})
 		}
 	}

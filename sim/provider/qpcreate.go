@@ -54,7 +54,7 @@ func (p *PD) newQP(a *verbs.QPInitAttr) (*QP, error) {
 	if q.sendCQ, ok = a.SendCQ.(*CQ); !ok || q.sendCQ == nil {
 		return nil, fmt.Errorf("no send CQ: %w", syscall.EINVAL)
 	}
-	if q.recvCQ, ok = a.RecvCQ.(*CQ); !ok || q.recvCQ == nil {
+	if q.recvCQ, ok = a.RecvCQ.(*CQ); (!ok || q.recvCQ == nil) && a.Type != verbs.QPTXRCSend {
 		return nil, fmt.Errorf("no receive CQ: %w", syscall.EINVAL)
 	}
 	var err error
@@ -84,6 +84,8 @@ func (q *QP) allowedOps() uint64 {
 		if q.ctx.proc.Params.AtomicWrite {
 			return opsRC | verbs.QPExAtomicWrite
 		}
+		return opsRC
+	case verbs.QPTXRCSend:
 		return opsRC
 	case verbs.QPTUC:
 		return opsUC
@@ -118,9 +120,14 @@ func (q *QP) build(t *Thread, a *verbs.QPInitAttr) error {
 		return err
 	}
 	q.dbRecord = prm.QPDBRec(q.db.b)
-	r := kernel.QPReq{Type: a.Type, PD: q.pd.h, SendCQ: q.sendCQ.h, RecvCQ: q.recvCQ.h, Cap: a.Cap, SigAll: a.SigAll,
+	r := kernel.QPReq{Type: a.Type, PD: q.pd.h, SendCQ: q.sendCQ.h, Cap: a.Cap, SigAll: a.SigAll,
 		BufAddr: uint64(q.ring.va), DBAddr: uint64(q.db.va), SQWQECount: uint32(q.sq.cnt), RQWQECount: uint32(q.rq.cnt),
 		RQWQEShift: uint32(q.rq.shift), ScatterToCQE: c.env.scatterToCQE}
+	if q.typ == verbs.QPTXRCSend { // libibverbs asks for no receives, whatever ring the library has made room for
+		r.Cap.MaxRecvWR, r.Cap.MaxRecvSGE = 0, 0
+	} else {
+		r.RecvCQ = q.recvCQ.h
+	}
 	if q.srq != nil {
 		r.SRQ, r.HasSRQ = q.srq.h, true
 	}
@@ -148,26 +155,34 @@ func (q *QP) build(t *Thread, a *verbs.QPInitAttr) error {
 
 // register chooses the QP's register, or leaves it to the kernel
 // (verbs.c: mlx5_attach_dedicated_bf, mlx5_get_qp_uar).
-func (q *QP) register(t *Thread, r *kernel.QPReq) error {
-	c := q.ctx
-	switch {
-	case q.pd.td != nil:
-		q.bf = q.pd.td.reg
-	case c.isStatic():
-		return nil
-	default:
-		bf, err := c.pooled(c.bf.pools.Get(c.newUAR(t)))
-		if err != nil {
-			return err
-		}
-		q.bf, q.own = bf, true
+func (q *QP) register(t *Thread, r *kernel.QPReq) (err error) {
+	if q.pd.td == nil {
+		q.bf, q.own, err = q.ctx.queueRegister(t, r)
+		return err
 	}
-	if c.isStatic() {
-		r.BFRegMode, r.BFRegIndex = bfIndex, uint32(q.bf.index)
-	} else {
-		r.BFRegMode, r.BFRegIndex = bfUARPage, q.bf.uar
-	}
+	q.bf = q.pd.td.reg
+	q.ctx.nameRegister(q.bf, r)
 	return nil
+}
+
+// queueRegister takes a register from the context's pools for a QP; nil: the kernel is to choose one.
+func (c *Context) queueRegister(t *Thread, r *kernel.QPReq) (bf *bfReg, own bool, err error) {
+	if c.isStatic() {
+		return nil, false, nil
+	}
+	if bf, err = c.pooled(c.bf.pools.Get(c.newUAR(t))); err != nil {
+		return nil, false, err
+	}
+	c.nameRegister(bf, r)
+	return bf, true, nil
+}
+
+func (c *Context) nameRegister(bf *bfReg, r *kernel.QPReq) {
+	if c.isStatic() {
+		r.BFRegMode, r.BFRegIndex = bfIndex, uint32(bf.index)
+	} else {
+		r.BFRegMode, r.BFRegIndex = bfUARPage, bf.uar
+	}
 }
 
 // QPReq.BFRegMode.

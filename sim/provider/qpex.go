@@ -9,8 +9,8 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// Setters that a request on a UD QP must have before it is whole.
-const settersUD = 2
+// Setters that a request on a UD or XRC QP must have before it is whole.
+const settersAddressed = 2
 
 // Ex is ibv_qp_to_qp_ex.
 func (q *QP) Ex() verbs.QPEx {
@@ -122,10 +122,16 @@ func (e *qpEx) build(vt verbs.Thread, w verbs.SendWR) {
 		e.nreq++
 		return
 	}
-	if q.typ == verbs.QPTUD {
+	switch q.typ {
+	case verbs.QPTUD:
 		e.ds += datagramSize / segSize
-	} else if err := q.transport(&e.posting, &w); err != nil {
-		e.fail(err)
+	case verbs.QPTXRCSend:
+		e.ds += prm.XRCSegmentSize / segSize
+	}
+	if q.typ != verbs.QPTUD {
+		if err := q.transport(&e.posting, &w); err != nil {
+			e.fail(err)
+		}
 	}
 	t.Core.Run(t.P, sim.Time(e.ds-1)*q.ctx.proc.Params.BuildSegment)
 	e.data = e.ctrl + e.ds*segSize
@@ -143,7 +149,7 @@ func (e *qpEx) finish(t *Thread) {
 
 // set ends a setter.
 func (e *qpEx) set(t *Thread) {
-	if e.q.typ != verbs.QPTUD || e.setters == settersUD-1 {
+	if e.q.typ != verbs.QPTUD && e.q.typ != verbs.QPTXRCSend || e.setters == settersAddressed-1 {
 		e.finish(t)
 		return
 	}
@@ -313,5 +319,19 @@ func (e *qpEx) SetUDAddr(vt verbs.Thread, ah verbs.AH, remoteQPN, remoteQKey uin
 	}
 	s := posting{ctrl: e.ctrl, ds: 1}
 	e.q.datagramSeg(t, &s, &verbs.SendWR{AH: ah, RemoteQPN: remoteQPN, RemoteQKey: remoteQKey})
+	e.set(t)
+}
+
+// SetXRCSRQN is ibv_wr_set_xrc_srqn.
+func (e *qpEx) SetXRCSRQN(vt verbs.Thread, remoteSRQN uint32) {
+	t := Of(vt)
+	if e.q.typ != verbs.QPTXRCSend {
+		panic(Abort{fmt.Sprintf("segmentation fault: %q gives the SRQ of an XRC peer to a QP of type %d", t.name, e.q.typ)})
+	}
+	if e.full {
+		return
+	}
+	s := posting{ctrl: e.ctrl, ds: 1}
+	e.q.xrcSeg(&s, &verbs.SendWR{XRCRemoteSRQN: remoteSRQN})
 	e.set(t)
 }

@@ -43,6 +43,9 @@ func (q *QP) removeCompletions(t *Thread) {
 		if i == 1 && cq == q.recvCQ {
 			return
 		}
+		if cq == nil { // of a QP that only sends
+			continue
+		}
 		left := cq.lock.acquire(t, q.ctx.proc.Params, 0)
 		cq.clean(t, q.uidx, q.srq, &left)
 		t.Core.Run(t.P, left)

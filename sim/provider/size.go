@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"syscall"
 
+	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
@@ -49,6 +50,9 @@ type wqSize struct {
 // operations that the QP may post.
 func sendOverhead(typ verbs.QPType, ops uint64) (int, error) {
 	switch typ {
+	case verbs.QPTXRCSend, verbs.QPTXRCRecv:
+		o, err := sendOverhead(verbs.QPTRC, ops)
+		return o + prm.XRCSegmentSize, err
 	case verbs.QPTRC, verbs.QPTUC:
 		o := segSize
 		if ops&opsRDMA != 0 {

@@ -45,8 +45,9 @@ func TestSendQueueSizes(t *testing.T) {
 			t.Errorf("%s: %+v, %v; want %d blocks, %d requests, %d inline, %v", c.name, got, err, c.cnt, c.post, c.max, c.err)
 		}
 	}
-	if _, err := sizes().sizeSQ(verbs.QPTXRCSend, opsAny, verbs.QPCap{MaxSendWR: 1}); !errors.Is(err, syscall.EOPNOTSUPP) {
-		t.Errorf("XRC: %v, want EOPNOTSUPP", err)
+	// One segment more than RC: 208 bytes before the data.
+	if w, err := sizes().sizeSQ(verbs.QPTXRCSend, opsAny, verbs.QPCap{MaxSendWR: 1, MaxSendSGE: 1}); err != nil || w.cnt != 4 || w.inline != 256-208-inlineHeader {
+		t.Errorf("XRC: %+v, %v: want 4 blocks and %d bytes inline", w, err, 256-208-inlineHeader)
 	}
 }
 

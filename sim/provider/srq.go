@@ -12,7 +12,7 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// SRQ is a basic shared receive queue (4.3). Its ring is a linked list: head is the
+// SRQ is a shared receive queue, a basic one or one of XRC (4.3). Its ring is a linked list: head is the
 // WQE to be posted next, tail the last that is linked; a WQE that completes is only
 // marked free, and linked again when the list has run out.
 type SRQ struct {
@@ -22,6 +22,7 @@ type SRQ struct {
 	h      kernel.Handle
 	srqn   uint32
 	cookie uint64
+	uidx   uint32 // of an XRC SRQ, whose completions name it; else 0
 	ring   *ring
 	db     *dbrec
 	lock   lock
@@ -47,13 +48,22 @@ func (p *PD) CreateSRQ(vt verbs.Thread, a verbs.SRQInitAttr) (verbs.SRQ, error) 
 	if err := p.ctx.noQueues(); err != nil {
 		return nil, err
 	}
-	s, err := p.newSRQ(&a)
+	s, err := p.makeSRQ(t, &a, kernel.SRQReq{})
 	if err != nil {
 		return nil, fmt.Errorf("create_srq: %w", err)
 	}
-	if err := s.build(t); err != nil {
+	return s, nil
+}
+
+// makeSRQ makes an SRQ of the type that r names, with its objects.
+func (p *PD) makeSRQ(t *Thread, a *verbs.SRQInitAttr, r kernel.SRQReq) (*SRQ, error) {
+	s, err := p.newSRQ(a)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.build(t, r); err != nil {
 		s.release(t)
-		return nil, fmt.Errorf("create_srq: %w", err)
+		return nil, err
 	}
 	return s, nil
 }
@@ -93,7 +103,7 @@ func (p *PD) newSRQ(a *verbs.SRQInitAttr) (*SRQ, error) {
 }
 
 // build allocates the memory, links the list and makes the SRQ in the kernel.
-func (s *SRQ) build(t *Thread) error {
+func (s *SRQ) build(t *Thread, r kernel.SRQReq) error {
 	c := s.ctx
 	var err error
 	if s.ring, err = (allocator{c.proc, s.pd.custom()}).newRing(t, s.max<<s.shift, resSRQ); err != nil {
@@ -105,16 +115,28 @@ func (s *SRQ) build(t *Thread) error {
 		return err
 	}
 	s.cookie = c.newSRQCookie(s)
-	r := kernel.SRQReq{PD: s.pd.h, MaxWR: uint32(s.max - 1), MaxSGE: uint32(s.maxGS), BufAddr: uint64(s.ring.va),
-		DBAddr: uint64(s.db.va), Cookie: s.cookie}
+	r.PD, r.MaxWR, r.MaxSGE, r.Cookie = s.pd.h, uint32(s.max-1), uint32(s.maxGS), s.cookie
+	r.BufAddr, r.DBAddr = uint64(s.ring.va), uint64(s.db.va)
+	if r.Type == verbs.SRQXRC {
+		s.uidx = c.newUIDX(s)
+		r.UIDX = s.uidx
+	}
 	h, resp, err := c.u.CreateSRQ(t.caller, r)
 	if err != nil {
-		c.srqs[s.cookie] = nil
+		s.forget()
 		return err
 	}
 	s.h, s.srqn = h, resp.SRQN
 	s.pd.hold()
 	return nil
+}
+
+// forget takes the SRQ out of the context's tables.
+func (s *SRQ) forget() {
+	s.ctx.srqs[s.cookie] = nil
+	if s.uidx != 0 {
+		s.ctx.putUIDX(s.uidx)
+	}
 }
 
 func (s *SRQ) release(t *Thread) {
@@ -306,7 +328,7 @@ func (s *SRQ) Destroy(vt verbs.Thread) error {
 		return fmt.Errorf("destroy_srq: %w", err)
 	}
 	s.asyncs.wait(t, async, "an SRQ")
-	s.ctx.srqs[s.cookie] = nil
+	s.forget()
 	s.pd.drop()
 	s.release(t)
 	return nil

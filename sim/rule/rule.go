@@ -10,16 +10,16 @@ package rule
 import "fmt"
 
 // Rule is one rule.
-type Rule uint8
+type Rule uint16
 
 // count is the room in a Broken; a test holds it to the number of rules.
-const count = 256
+const count = 320
 
 func (r Rule) String() string {
 	if int(r) < len(sentences) && sentences[r] != "" {
 		return sentences[r]
 	}
-	return fmt.Sprintf("Rule(%d)", uint8(r))
+	return fmt.Sprintf("Rule(%d)", uint16(r))
 }
 
 // All lists the rules.

@@ -14,14 +14,14 @@ func TestEveryRuleIsASentence(t *testing.T) {
 	for _, r := range All() {
 		s := r.String()
 		if strings.HasSuffix(s, ".") || strings.ToUpper(s[:1]) != s[:1] {
-			t.Errorf("rule %d: %q is no sentence without its full stop", uint8(r), s)
+			t.Errorf("rule %d: %q is no sentence without its full stop", uint16(r), s)
 		}
 		if other, twice := seen[s]; twice {
-			t.Errorf("rules %d and %d: %q", uint8(r), uint8(other), s)
+			t.Errorf("rules %d and %d: %q", uint16(r), uint16(other), s)
 		}
 		seen[s] = r
 	}
-	if got := Rule(255).String(); got != "Rule(255)" {
+	if got := Rule(319).String(); got != "Rule(319)" {
 		t.Error(got)
 	}
 }

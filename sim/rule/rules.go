@@ -232,6 +232,35 @@ const (
 	AtomicWriteAnswerIsAnACK
 )
 
+// Rules of XRC in the device.
+const (
+	RequestNamesAnXRCSRQ Rule = iota + 201
+	NamedSRQIsOfTheDomain
+	MessageKeepsToItsSRQ
+	ReceivesComeFromTheNamedSRQ
+	RemoteKeysAreOfTheSRQsPD
+	ReceiveKeysAreOfTheSRQsPD
+	ReadKeepsThePDOfItsRequest
+	XRCReceivesReportToTheirCQ
+	SharedReceivesBearTheIndexOfTheirSRQ
+	InitiatorTakesNoRequests
+	EachPacketNamesTheSRQ
+	RetransmissionNamesTheSRQ
+	DomainWithQPsIsBusy
+)
+
+// Rules of XRC in the kernel.
+const (
+	DomainOfAFileIsShared Rule = iota + 256
+	ExclusiveOpenIsExclusive
+	DomainIsMadeOnRequest
+	DomainHandleInUseIsBusy
+	TargetIsOpenedInItsDomain
+	TargetLivesToItsLastHandle
+	TargetEndsWithItsLastProcess
+	TargetEventsReachItsHandles
+)
+
 // sentences say what each rule is.
 var sentences = [...]string{
 	RacedPagesAreLookedUpAgain:            "Pages that an invalidation overtakes, before the device has them, are looked up again",
@@ -286,6 +315,15 @@ var sentences = [...]string{
 	FreedRegistersQueue:        "Freed registers of thread domains are taken again in the order in which they were freed",
 	OldLibraryNumbersRegisters: "A library of the static generation gives a thread domain the free register with the lowest number",
 	LockRuleIsTheLibrarys:      "Which static registers are locked follows the rule of the library, not of another version",
+
+	DomainOfAFileIsShared:        "Who opens an XRC domain by the same file gets the same domain",
+	ExclusiveOpenIsExclusive:     "O_EXCL refuses an XRC domain that there is: EINVAL",
+	DomainIsMadeOnRequest:        "Without O_CREAT no XRC domain is made for a file: EAGAIN",
+	DomainHandleInUseIsBusy:      "A handle of an XRC domain with which an object was made cannot be closed: EBUSY",
+	TargetIsOpenedInItsDomain:    "A target QP is opened through its own XRC domain only: EINVAL",
+	TargetLivesToItsLastHandle:   "A target QP lives until its last handle is destroyed",
+	TargetEndsWithItsLastProcess: "A target QP ends when no process has a handle of it",
+	TargetEventsReachItsHandles:  "Events of a target QP reach who made it",
 
 	PDInUseIsBusy:                     "A PD with objects on it cannot be deallocated: EBUSY",
 	CQInUseIsBusy:                     "A CQ that queues use cannot be destroyed: EBUSY",
@@ -445,4 +483,18 @@ var sentences = [...]string{
 	AtomicWriteAnswerIsOnePacket:  "An ATOMIC WRITE is answered by one READ response packet",
 	AtomicWriteAnswerHasNoData:    "The answer to an ATOMIC WRITE has no data",
 	AtomicWriteAnswerIsAnACK:      "An answer to an ATOMIC WRITE whose AETH is that of a NAK fails the request",
+
+	RequestNamesAnXRCSRQ:                 "An XRC request that names no XRC SRQ is refused",
+	NamedSRQIsOfTheDomain:                "An XRC request that names an SRQ of another domain is refused",
+	MessageKeepsToItsSRQ:                 "An XRC message whose packets name different SRQs is refused",
+	ReceivesComeFromTheNamedSRQ:          "An XRC message takes its receive from the SRQ that it names",
+	RemoteKeysAreOfTheSRQsPD:             "A remote key of an XRC request is of the PD of the SRQ that it names",
+	ReceiveKeysAreOfTheSRQsPD:            "The keys of an XRC SRQ's receives are of the SRQ's PD",
+	ReadKeepsThePDOfItsRequest:           "The data of an XRC READ is read in the PD of the SRQ that the request has named",
+	XRCReceivesReportToTheirCQ:           "Receives of an XRC SRQ complete to the SRQ's CQ",
+	SharedReceivesBearTheIndexOfTheirSRQ: "A completion of an XRC SRQ's receive finds the SRQ",
+	InitiatorTakesNoRequests:             "An XRC initiator takes no requests and a target no responses",
+	EachPacketNamesTheSRQ:                "Each request packet of XRC names the SRQ, not the first of a message alone",
+	RetransmissionNamesTheSRQ:            "An XRC request that is sent again names the SRQ again",
+	DomainWithQPsIsBusy:                  "An XRC domain with a QP is not deallocated",
 }

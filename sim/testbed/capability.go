@@ -66,6 +66,10 @@ func (tb *Testbed) Capability(token string) verbs.Capability {
 			has = p.Provider.IndependentTD
 		case "odp", "stat":
 			has = p.HCA.ODP.On()
+		case "xrc":
+			has = p.Kernel.XRC <= kernel.XRC3_2
+		case "odp.xrc.srq_recv":
+			has = p.HCA.ODP.XRC&prm.ODPSRQReceive != 0
 		case "advise":
 			has = p.HCA.ODP.On() && p.Kernel.Generation != kernel.Static
 		case "no odp":

@@ -23,6 +23,7 @@ type host struct {
 	cpu     *cpu.Host
 	devices []*device
 	load    []int // live threads of each core
+	folder  provider.Folder
 }
 
 func (h *host) Name() string  { return h.name }
@@ -40,6 +41,7 @@ func (h *host) newProcess(env map[string]string) *process {
 	p.lib = provider.Process{
 		K:   &kernel.Process{Name: p.name, Space: mem.NewSpace(h.mem), IPCLock: true, NetRaw: true},
 		Mem: h.mem, Env: maps.Clone(env), PageSize: h.PageSize(), Params: &h.tb.cfg.Profile.Provider,
+		Folder:       &h.folder,
 		CopiesOnFork: h.tb.cfg.Profile.Kernel.Generation != kernel.Static, // which is 4.16
 	}
 	p.lib.C.Fields(func(name string, c *uint64) { h.tb.eng.Counters.Add(p.name, name, c) })

@@ -2,7 +2,18 @@ package testbed
 
 import "github.com/rdmasim/rdmasim/verbs"
 
-var _ verbs.Importer = (*process)(nil)
+var (
+	_ verbs.Importer   = (*process)(nil)
+	_ verbs.FileOpener = (*process)(nil)
+)
+
+// OpenFile is open(2) in the folder of the host.
+func (p *process) OpenFile(t verbs.Thread, name string, flags int) (int, error) {
+	return p.lib.OpenFile(t, name, flags)
+}
+
+// RemoveFile is unlink(2).
+func (p *process) RemoveFile(t verbs.Thread, name string) error { return p.lib.RemoveFile(t, name) }
 
 // DupCommandFD duplicates the descriptor of a context's device file.
 func (p *process) DupCommandFD(t verbs.Thread, c verbs.Context) (int, error) {

@@ -89,6 +89,7 @@ var variants = []struct{ need, key, value string }{
 	{"no advise", "kernel.generation", "static"},
 	{"no advise", "kernel.mkey_cache", "fifo"},
 	{"odp.rc.srq_recv", "odp.rc", "0xf4000000"},
+	{"odp.xrc.srq_recv", "odp.xrc", "0xf4000000"},
 	{"ecn", "congestion.dcqcn", "true"},
 	{"pfc", "link.pfc", "true"},
 }

@@ -10,6 +10,7 @@ package player
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"syscall"
 	"time"
 
@@ -52,7 +53,7 @@ const (
 	// DestroyQP: args qp.
 	DestroyQP = "destroy"
 	// PostSend: args qp, id, opcode, flags, buf, off, len, remote, rkey, imm, compare,
-	// swap, count (0: 1; ids count up, and off by step), one call for each. buf 0: no SGE.
+	// swap, srqn (of an XRC peer), count (0: 1; ids count up, and off by step), one call for each. buf 0: no SGE.
 	PostSend = "send"
 	// PostRecv: args qp, id, buf, off, len, count.
 	PostRecv = "recv"
@@ -82,8 +83,13 @@ type Agent struct {
 	qps      []verbs.QP
 	wc       []verbs.WC
 	clean    []func(t verbs.Thread)
-	handlers map[string]func(t verbs.Thread, c verbs.PlayerCommand, r *verbs.PlayerReply) error
+	xrcds    []verbs.XRCD
+	srqs     []verbs.SRQ
+	handlers map[string]handler
 }
+
+// handler carries out one command.
+type handler func(t verbs.Thread, c verbs.PlayerCommand, r *verbs.PlayerReply) error
 
 type buffer struct {
 	mem verbs.Buffer
@@ -93,12 +99,13 @@ type buffer struct {
 // NewAgent makes an agent with nothing open.
 func NewAgent() *Agent {
 	a := &Agent{}
-	a.handlers = map[string]func(verbs.Thread, verbs.PlayerCommand, *verbs.PlayerReply) error{
+	a.handlers = map[string]handler{
 		Open: a.open, Close: a.close, Drop: drop, AllocPD: a.allocPD, RegBuffer: a.regBuffer, DeregBuffer: a.deregBuffer,
 		ReadBuffer: a.readBuffer, WriteBuffer: a.writeBuffer, CreateQP: a.createQP, AllocTDQP: a.createTDQP,
 		Connect: a.connect, SetState: a.setState, QueryQP: a.queryQP, DestroyQP: a.destroyQP,
 		PostSend: a.postSend, PostRecv: a.postRecv, Wait: a.wait, Race: a.race, OneOfEach: a.oneOfEach,
 	}
+	maps.Copy(a.handlers, a.xrcHandlers())
 	return a
 }
 
@@ -178,6 +185,20 @@ func (a *Agent) close(t verbs.Thread, _ verbs.PlayerCommand, _ *verbs.PlayerRepl
 	for _, q := range a.qps {
 		if q != nil {
 			if err := q.Destroy(t); err != nil {
+				return err
+			}
+		}
+	}
+	for _, s := range a.srqs {
+		if s != nil {
+			if err := s.Destroy(t); err != nil {
+				return err
+			}
+		}
+	}
+	for _, x := range a.xrcds {
+		if x != nil {
+			if err := x.Close(t); err != nil {
 				return err
 			}
 		}

@@ -186,7 +186,8 @@ func (a *Agent) postSend(t verbs.Thread, c verbs.PlayerCommand, _ *verbs.PlayerR
 	}
 	wr := []verbs.SendWR{{ID: c.Args["id"], SGEs: sges, Opcode: verbs.WROpcode(c.Args["opcode"]),
 		Flags: verbs.SendFlags(c.Args["flags"]), Imm: uint32(c.Args["imm"]), RemoteAddr: c.Args["remote"],
-		RKey: uint32(c.Args["rkey"]), CompareAdd: c.Args["compare"], Swap: c.Args["swap"]}}
+		RKey: uint32(c.Args["rkey"]), CompareAdd: c.Args["compare"], Swap: c.Args["swap"],
+		XRCRemoteSRQN: uint32(c.Args["srqn"])}}
 	for range max(c.Args["count"], 1) {
 		if _, err := qp.PostSend(t, wr); err != nil {
 			return err

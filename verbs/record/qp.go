@@ -132,6 +132,9 @@ func (q *qp) PostSend(t verbs.Thread, wrs []verbs.SendWR) (int, error) {
 		if w.AH != nil {
 			s += fmt.Sprintf(" to %s qkey %#x", q.r.qpn(w.RemoteQPN), w.RemoteQKey)
 		}
+		if w.XRCRemoteSRQN != 0 {
+			s += " xrc srq " + q.r.sym("srq", w.XRCRemoteSRQN)
+		}
 		args = append(args, s+"}")
 	}
 	q.post(t, "post_send", args, bad, err)
