@@ -3,6 +3,7 @@
 package exec
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -88,6 +89,40 @@ func TestOtherPingpongs(t *testing.T) {
 	})
 }
 
+// TestXRC runs programs of two processes whose queue pairs share receive queues by XRC.
+func TestXRC(t *testing.T) {
+	needs(t, "ibv_xsrq_pingpong", "ib_send_bw", "ib_write_bw", "ib_read_lat", "ib_atomic_bw")
+	each(t, func(t *testing.T, u user) {
+		for _, cmd := range []string{
+			"ibv_xsrq_pingpong -g 0 -n 100", "ibv_xsrq_pingpong -g 0 -n 100 -e",
+			"ib_send_bw -c XRC -n 100 -x 3 -q 2", "ib_write_bw -c XRC -n 100 -x 3", "ib_read_lat -c XRC -n 100 -x 3", "ib_atomic_bw -c XRC -n 100 -x 3",
+		} {
+			t.Run(cmd, func(t *testing.T) {
+				defer removeDomains(t)
+				u.pair(t, nil, cmd, cmd)
+			})
+		}
+		t.Run("two devices, dynamic registers", func(t *testing.T) {
+			cmd := "ibv_xsrq_pingpong -g 0 -n 100 -d mlx5_"
+			u.pair(t, []string{"-devices", "2", "-dynamic"}, cmd+"0", cmd+"1")
+		})
+		t.Run("InfiniBand", func(t *testing.T) {
+			cmd := "ibv_xsrq_pingpong -n 100 -d mlx5_"
+			u.pair(t, []string{"-profile", "connectx-5-ib", "-devices", "2"}, cmd+"0", cmd+"1")
+		})
+	})
+}
+
+// removeDomains removes the files that perftest leaves, which another user could not open.
+func removeDomains(t *testing.T) {
+	t.Helper()
+	for _, name := range []string{"/tmp/xrc_domain_server", "/tmp/xrc_domain_client"} {
+		if err := os.Remove(name); err != nil && !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("perftest keeps its XRC domains there: %v", err)
+		}
+	}
+}
+
 // TestInfiniBand runs programs that address by LID, and by GID, on a device whose port
 // is InfiniBand.
 func TestInfiniBand(t *testing.T) {
@@ -103,10 +138,11 @@ func TestInfiniBand(t *testing.T) {
 
 // TestRefusedProgram runs a program that cannot do without what is not there.
 func TestRefusedProgram(t *testing.T) {
-	needs(t, "ibv_xsrq_pingpong")
+	needs(t, "raw_ethernet_bw")
 	each(t, func(t *testing.T, u user) {
-		out, status := u.session(t, "--", "ibv_xsrq_pingpong", "-g", "0")
-		if status != 1 || !strings.Contains(out, "Couldn't Open the XRC Domain 95") { // EOPNOTSUPP
+		const mac = "02:02:c9:00:01:01"
+		out, status := u.session(t, "--", "raw_ethernet_bw", "--server", "-d", "mlx5_0", "--source_mac", mac, "--dest_mac", mac)
+		if status != 1 || !strings.Contains(out, "Unable to create QP") {
 			t.Errorf("status %d:\n%s", status, out)
 		}
 	})

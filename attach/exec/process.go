@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -139,6 +141,47 @@ func (c *caller) Inode(fd int) (uverbs.Inode, error) {
 		return uverbs.Inode{}, err
 	}
 	return uverbs.Inode{Dev: st.Dev, Ino: st.Ino}, nil
+}
+
+// Hold implements uverbs.Caller, with a descriptor that can do nothing but name the file.
+func (c *caller) Hold(fd int) (uverbs.Inode, func(), error) {
+	if err := checkNotPath(c.tid, fd); err != nil {
+		return uverbs.Inode{}, nil, err
+	}
+	n, err := unix.Open(fmt.Sprintf("/proc/%d/fd/%d", c.tid, fd), unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return uverbs.Inode{}, nil, fmt.Errorf("descriptor %d: %w", fd, errors.Join(syscall.EBADF, err))
+	}
+	st, err := statFD(os.Getpid(), n)
+	if err != nil {
+		_ = unix.Close(n)
+		return uverbs.Inode{}, nil, err
+	}
+	return uverbs.Inode{Dev: st.Dev, Ino: st.Ino}, func() { _ = unix.Close(n) }, nil
+}
+
+// checkNotPath says EBADF for a descriptor that is not open or was opened with O_PATH: calls that take files do not take
+// those (fdget).
+func checkNotPath(tid, fd int) error {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/fdinfo/%d", tid, fd))
+	if err != nil {
+		return fmt.Errorf("descriptor %d: %w", fd, errors.Join(syscall.EBADF, err))
+	}
+	for line := range strings.Lines(string(text)) {
+		digits, ok := strings.CutPrefix(line, "flags:")
+		if !ok {
+			continue
+		}
+		flags, err := strconv.ParseUint(strings.TrimSpace(digits), 8, 64)
+		if err != nil {
+			return fmt.Errorf("descriptor %d: %q: %w", fd, line, errors.Join(syscall.EBADF, err))
+		}
+		if flags&unix.O_PATH != 0 {
+			return fmt.Errorf("descriptor %d names a path only: %w", fd, syscall.EBADF)
+		}
+		return nil
+	}
+	return fmt.Errorf("descriptor %d: no flags: %w", fd, syscall.EBADF)
 }
 
 // statFD looks at the file behind a descriptor of a thread: EBADF when there is none. A file system

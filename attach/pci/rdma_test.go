@@ -267,7 +267,7 @@ func TestRCBetweenTwoFunctions(t *testing.T) {
 	a.g.kill()
 	b.g.kill()
 	closed(t, s)
-	if !log.has("rule 1 of the faults has acted upon 1 frames of 2") {
+	if !log.has("rule 1 of the faults has acted upon 1 frame of 2") {
 		t.Errorf("%q", log.lines)
 	}
 	if st, err := os.Stat(cfg.Pcap); err != nil || st.Size() < 180_000 {

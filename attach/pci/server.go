@@ -14,6 +14,7 @@ import (
 
 	"github.com/rdmasim/rdmasim/attach/pci/vfiouser"
 	"github.com/rdmasim/rdmasim/outfile"
+	"github.com/rdmasim/rdmasim/plain"
 	"github.com/rdmasim/rdmasim/verbs/remotewire"
 )
 
@@ -160,7 +161,7 @@ func (s *Server) Close() error {
 	s.m.mu.Lock()
 	s.describe()
 	for i, c := range s.m.net.Rules() {
-		s.m.logf("rule %d of the faults has acted upon %d frames of %d that it matches", i+1, c.Acted, c.Matched)
+		s.m.logf("rule %d of the faults has acted upon %s of %d that it matches", i+1, plain.Count(c.Acted, "frame"), c.Matched)
 	}
 	err := s.m.clock.Err()
 	s.m.mu.Unlock()

@@ -108,7 +108,7 @@ func TestWireSocket(t *testing.T) {
 	a.g.kill()
 	b.g.kill()
 	closed(t, s)
-	if !log.has("rule 1 of the faults has acted upon 1 frames") || log.has("rule 2") {
+	if !log.has("rule 1 of the faults has acted upon 1 frame ") || log.has("rule 2") {
 		t.Errorf("%q", log.lines)
 	}
 }

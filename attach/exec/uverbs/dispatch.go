@@ -102,6 +102,8 @@ func (f *File) method(c Caller, k *uapi.Call) error {
 		do, owned, makes = (*File).createSRQ, true, true
 	case [2]uint16{uapi.ObjectSRQ, uapi.SRQDestroy}:
 		do = plain((*File).destroySRQ)
+	case [2]uint16{uapi.ObjectXRCD, uapi.XRCDDestroy}:
+		do = plain((*File).destroyXRCD)
 	case [2]uint16{uapi.ObjectAsyncEvent, uapi.AsyncEventAlloc}:
 		do, makes = (*File).allocAsync, true
 	case [2]uint16{uapi.ObjectUAR, uapi.UARAlloc}:
@@ -149,7 +151,8 @@ func (f *File) write(c Caller, k *uapi.Call, w *uapi.Write) error {
 // makesObject reports whether a command makes an object.
 func makesObject(cmd uint32) bool {
 	switch cmd {
-	case uapi.CmdAllocPD, uapi.CmdRegMR, uapi.CmdAllocMW, uapi.CmdCreateAH, uapi.CmdCreateCompChannel, uapi.CmdCreateSRQ:
+	case uapi.CmdAllocPD, uapi.CmdRegMR, uapi.CmdAllocMW, uapi.CmdCreateAH, uapi.CmdCreateCompChannel, uapi.CmdCreateSRQ,
+		uapi.CmdOpenXRCD, uapi.CmdCreateXSRQ, uapi.CmdOpenQP:
 		return true
 	}
 	return false
@@ -204,6 +207,14 @@ func command(cmd uint32) (do commandHandler, owned bool) {
 		return request((*File).querySRQ), false
 	case uapi.CmdDestroySRQ:
 		return request((*File).destroySRQOld), false
+	case uapi.CmdOpenXRCD:
+		return func(f *File, c Caller, _ *uapi.Call, w *uapi.Write) error { return f.openXRCD(c, w) }, false
+	case uapi.CmdCloseXRCD:
+		return request((*File).closeXRCD), false
+	case uapi.CmdCreateXSRQ:
+		return both((*File).createXSRQ), true
+	case uapi.CmdOpenQP:
+		return request((*File).openQP), false
 	}
 	return nil, false
 }

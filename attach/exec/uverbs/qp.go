@@ -20,6 +20,7 @@ type qp struct {
 	h      kernel.Handle
 	cookie uint64
 	sigAll bool
+	target bool // of XRC: it has no rings and rings nothing
 }
 
 // createQP is QP_CREATE.
@@ -36,11 +37,11 @@ func (f *File) createQP(c Caller, k *uapi.Call) error {
 	if err := f.checkAsync(c, k, uapi.QPCreateEventFD); err != nil {
 		return err
 	}
-	q := &qp{sigAll: r.SigAll}
+	q := &qp{sigAll: r.SigAll, target: r.Type == verbs.QPTXRCRecv}
 	q.UserHandle = k.Value(uapi.QPCreateUserHandle)
 	q.DBAddr, q.RQAddr, q.RQCount, q.RQShift = r.DBAddr, r.BufAddr, r.RQWQECount, r.RQWQEShift
 	q.SQAddr, q.SQCount = r.BufAddr+uint64(r.RQWQECount)<<r.RQWQEShift, r.SQWQECount
-	if r.BFRegMode == kernel.BFRegDynamic {
+	if r.BFRegMode == kernel.BFRegDynamic && !q.target {
 		if _, err := f.dynamic(r.BFRegIndex / bfreg.PerUAR); err != nil {
 			return err
 		}
@@ -53,7 +54,12 @@ func (f *File) createQP(c Caller, k *uapi.Call) error {
 		return err
 	}
 	q.h, q.QPN = h, resp.QPN
-	if err = f.register(q, &r, &resp); err == nil {
+	if q.target {
+		resp.BFRegIndex = 0
+	} else {
+		err = f.register(q, &r, &resp)
+	}
+	if err == nil {
 		err = f.answerQP(k, q, &resp)
 	}
 	if err != nil {
@@ -61,8 +67,17 @@ func (f *File) createQP(c Caller, k *uapi.Call) error {
 		return undo(err, func() error { _, err := f.u.DestroyQP(noCaller, h); return err })
 	}
 	f.qps[uint32(h)] = q
-	f.pages.AddQP(&q.QP)
+	if !q.target {
+		f.pages.AddQP(&q.QP)
+	}
 	return nil
+}
+
+// withdrawQP takes back what createQP has announced.
+func (f *File) withdrawQP(q *qp) {
+	if !q.target {
+		f.pages.RemoveQP(&q.QP)
+	}
 }
 
 // qpReq checks a request as uverbs and the driver do, and translates it.
@@ -81,15 +96,21 @@ func (f *File) qpReq(k *uapi.Call, d uapi.MLX5CreateQP) (r kernel.QPReq, err err
 	switch {
 	case r.Type == verbs.QPTDriver: // before the driver looks at its flags (check_qp_type)
 		return r, fmt.Errorf("dynamically connected transport: %w: %w", errNotModelled, syscall.EOPNOTSUPP)
-	case k.Has(uapi.QPCreateXRCD) || k.Has(uapi.QPCreateIndTable):
-		return r, fmt.Errorf("QP_CREATE with an XRC domain or an indirection table: %w", syscall.EINVAL)
+	case k.Has(uapi.QPCreateIndTable):
+		return r, fmt.Errorf("QP_CREATE with an indirection table: %w", syscall.EINVAL)
+	case r.Type == verbs.QPTXRCRecv && (k.Has(uapi.QPCreatePD) || k.Has(uapi.QPCreateSendCQ) || k.Has(uapi.QPCreateRecvCQ)):
+		return r, fmt.Errorf("QP_CREATE of an XRC target with a PD or a CQ: %w", syscall.EINVAL)
+	case r.Type == verbs.QPTXRCRecv && !k.Has(uapi.QPCreateXRCD):
+		return r, fmt.Errorf("QP_CREATE of an XRC target without an XRC domain: %w", syscall.ENOENT)
+	case r.Type != verbs.QPTXRCRecv && k.Has(uapi.QPCreateXRCD):
+		return r, fmt.Errorf("QP_CREATE of type %d with an XRC domain: %w", r.Type, syscall.EINVAL)
 	case k.Has(uapi.QPCreateSourceQPN):
 		return r, fmt.Errorf("source QPN: %w: %w", errNotModelled, syscall.EOPNOTSUPP)
 	}
 	for _, o := range [...]struct {
 		id uint16
 		h  *kernel.Handle
-	}{{uapi.QPCreatePD, &r.PD}, {uapi.QPCreateSRQ, &r.SRQ}, {uapi.QPCreateSendCQ, &r.SendCQ}, {uapi.QPCreateRecvCQ, &r.RecvCQ}} {
+	}{{uapi.QPCreatePD, &r.PD}, {uapi.QPCreateSRQ, &r.SRQ}, {uapi.QPCreateSendCQ, &r.SendCQ}, {uapi.QPCreateRecvCQ, &r.RecvCQ}, {uapi.QPCreateXRCD, &r.XRCD}} {
 		if h, ok := k.Handle(o.id); ok {
 			*o.h = kernelHandle(h)
 		}
@@ -166,7 +187,7 @@ func (f *File) destroyQP(k *uapi.Call) error {
 		return err
 	}
 	q := f.qps[h]
-	f.pages.RemoveQP(&q.QP)
+	f.withdrawQP(q)
 	delete(f.qps, h)
 	delete(f.owners, q.cookie)
 	r := uapi.DestroyQPResp(make([]byte, uapi.DestroyQPRespSize))

@@ -19,7 +19,6 @@ type Refusal struct {
 
 // refused is printed by the command. A test holds the errnos to be those of Ioctl.
 var refused = [...]Refusal{
-	{"XRC domains and their queues", syscall.EOPNOTSUPP, "ibv_open_xrcd fails"},
 	{"tag matching", syscall.EINVAL, "ibv_create_srq_ex fails"},
 	{"dynamically connected transport, raw packets, WQs and RSS", syscall.EOPNOTSUPP, "ibv_create_qp_ex, ibv_create_wq fail"},
 	{"flow steering", syscall.EOPNOTSUPP, "ibv_create_flow fails"},

@@ -48,14 +48,13 @@ func TestRefused(t *testing.T) {
 		return c
 	}
 	cmd := func(cmd uint32) *client.Call { c, _ := x.write(cmd, make([]byte, 64), 64); return c }
-	x.refuse("XRC", qpOf(9), syscall.EOPNOTSUPP)
 	dc, _, _ := x.qpCall(pd, cq, func(d uapi.MLX5CreateQP) { d.SetFlags(uapi.QPFlagTypeDCI) })
 	dc.Attr(uapi.QPCreateType).SetData(0xff)
 	x.refuse("DC", dc, syscall.EOPNOTSUPP)
 	x.refuse("raw packet without capability", qpOf(8), syscall.EPERM)
 	x.refuse("no type", qpOf(77), syscall.EINVAL)
 	for _, c := range []uint32{
-		uapi.CmdOpenXRCD, uapi.CmdCreateXSRQ, uapi.CmdOpenQP, uapi.CmdCreateFlow | uapi.CmdExtended, uapi.CmdCreateWQ | uapi.CmdExtended} {
+		uapi.CmdCreateFlow | uapi.CmdExtended, uapi.CmdCreateWQ | uapi.CmdExtended} {
 		x.refuse(fmt.Sprintf("command %#x", c), cmd(c), syscall.EOPNOTSUPP)
 	}
 	for _, o := range [][2]uint16{{uapi.ObjectDEVX, 0x1000}, {uapi.ObjectCounters, 0}, {uapi.ObjectMR, 4},

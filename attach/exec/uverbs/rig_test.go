@@ -77,6 +77,7 @@ type process struct {
 	client.Fake
 	fds    map[int]*os.File
 	noRoom bool // Inject fails
+	held   int  // files
 	kern   *kernel.Process
 }
 
@@ -117,6 +118,22 @@ func (p *process) Inode(fd int) (Inode, error) {
 		return Inode{}, err
 	}
 	return Inode{st.Dev, st.Ino}, nil
+}
+
+func (p *process) Hold(fd int) (Inode, func(), error) {
+	in, err := p.Inode(fd)
+	if err != nil {
+		return in, nil, err
+	}
+	n, err := unix.Dup(fd)
+	if err != nil {
+		return in, nil, err
+	}
+	p.held++
+	return in, func() {
+		p.held--
+		_ = unix.Close(n)
+	}, nil
 }
 
 // pages records what a session is told.

@@ -26,6 +26,9 @@ type Caller interface {
 	Retract(fd int)
 	// Inode is the file behind a descriptor of the process: EBADF when there is none.
 	Inode(fd int) (Inode, error)
+	// Hold keeps the inode behind a descriptor of the process, so that its number is not given to another file
+	// until release is called: EBADF when the descriptor is not open, or open as a path only.
+	Hold(fd int) (in Inode, release func(), err error)
 }
 
 // Identified is a Caller that knows its process. A process that inherited an open file

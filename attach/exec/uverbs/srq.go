@@ -23,18 +23,21 @@ type srq struct {
 
 // createSRQ is SRQ_CREATE.
 func (f *File) createSRQ(c Caller, k *uapi.Call) error {
-	if err := f.checkSRQType(k); err != nil {
+	r, err := f.srqReq(k)
+	if err != nil {
 		return err
 	}
 	if err := f.checkAsync(c, k, uapi.SRQCreateEventFD); err != nil {
 		return err
 	}
-	pd, _ := k.Handle(uapi.SRQCreatePD)
-	s, resp, err := f.makeSRQ(k, k.Value(uapi.SRQCreateUserHandle), kernel.SRQReq{
-		PD: kernelHandle(pd), MaxWR: uint32(k.Value(uapi.SRQCreateMaxWR)), MaxSGE: uint32(k.Value(uapi.SRQCreateMaxSGE)),
-	})
+	s, resp, err := f.makeSRQ(k, k.Value(uapi.SRQCreateUserHandle), r)
 	if err != nil {
 		return err
+	}
+	if r.Type == verbs.SRQXRC {
+		if err := k.Out32(uapi.SRQCreateRspNum, s.SRQN); err != nil {
+			return f.finishSRQ(s, err)
+		}
 	}
 	return f.finishSRQ(s, errors.Join(k.Out32(uapi.SRQCreateRspMaxWR, resp.MaxWR), k.Out32(uapi.SRQCreateRspMaxSGE, uint32(k.Value(uapi.SRQCreateMaxSGE))),
 		driverSRQ(k, s), k.SetNew(uapi.SRQCreateHandle, uint64(s.h))))
@@ -47,28 +50,64 @@ func (f *File) createSRQOld(k *uapi.Call, w *uapi.Write) error {
 		return err
 	}
 	r := uapi.CreateSRQ(b)
-	s, resp, err := f.makeSRQ(k, r.UserHandle(), kernel.SRQReq{PD: kernelHandle(r.PDHandle()), MaxWR: r.MaxWR(), MaxSGE: r.MaxSGE()})
+	return f.commandSRQ(k, w, r.UserHandle(), kernel.SRQReq{PD: kernelHandle(r.PDHandle()), MaxWR: r.MaxWR(), MaxSGE: r.MaxSGE()})
+}
+
+// createXSRQ is the command CREATE_XSRQ.
+func (f *File) createXSRQ(k *uapi.Call, w *uapi.Write) error {
+	b, err := w.Request(uapi.CreateXSRQSize)
+	if err != nil {
+		return err
+	}
+	x := uapi.CreateXSRQ(b)
+	r := kernel.SRQReq{PD: kernelHandle(x.PDHandle()), MaxWR: x.MaxWR(), MaxSGE: x.MaxSGE()}
+	switch x.SRQType() {
+	case uapi.SRQTypeBasic:
+	case uapi.SRQTypeXRC:
+		if !f.xrcds[x.XRCDHandle()] {
+			return fmt.Errorf("CREATE_XSRQ: no XRC domain %d: %w", x.XRCDHandle(), syscall.EINVAL)
+		}
+		r.Type, r.XRCD, r.CQ = verbs.SRQXRC, kernelHandle(x.XRCDHandle()), kernelHandle(x.CQHandle())
+	default:
+		return fmt.Errorf("CREATE_XSRQ: type %d: %w", x.SRQType(), syscall.EINVAL)
+	}
+	return f.commandSRQ(k, w, x.UserHandle(), r)
+}
+
+// commandSRQ makes an SRQ for a command.
+func (f *File) commandSRQ(k *uapi.Call, w *uapi.Write, user uint64, r kernel.SRQReq) error {
+	s, resp, err := f.makeSRQ(k, user, r)
 	if err != nil {
 		return err
 	}
 	a := uapi.CreateSRQResp(make([]byte, uapi.CreateSRQRespSize))
 	a.SetSRQHandle(uint32(s.h))
 	a.SetMaxWR(resp.MaxWR)
-	a.SetMaxSGE(r.MaxSGE())
+	a.SetMaxSGE(r.MaxSGE)
+	if r.Type == verbs.SRQXRC {
+		a.SetSRQN(s.SRQN)
+	}
 	return f.finishSRQ(s, errors.Join(driverSRQ(k, s), w.Respond(a)))
 }
 
-// checkSRQType refuses the types that the model does not have: XRC, and tag matching, whose
-// lists have no room on a device without it.
-func (f *File) checkSRQType(k *uapi.Call) error {
+// srqReq translates a request of SRQ_CREATE. Tag matching is refused: its lists have no room on a device without it.
+func (f *File) srqReq(k *uapi.Call) (r kernel.SRQReq, err error) {
+	pd, _ := k.Handle(uapi.SRQCreatePD)
+	r = kernel.SRQReq{PD: kernelHandle(pd), MaxWR: uint32(k.Value(uapi.SRQCreateMaxWR)), MaxSGE: uint32(k.Value(uapi.SRQCreateMaxSGE))}
 	switch t := k.Value(uapi.SRQCreateType); t {
 	case uapi.SRQTypeBasic:
-		return nil
+		return r, nil
 	case uapi.SRQTypeXRC:
-		return fmt.Errorf("SRQ_CREATE: XRC: %w: %w", errNotModelled, syscall.EOPNOTSUPP)
 	default:
-		return fmt.Errorf("SRQ_CREATE: type %d: %w", t, syscall.EINVAL)
+		return r, fmt.Errorf("SRQ_CREATE: type %d: %w", t, syscall.EINVAL)
 	}
+	domain, hasDomain := k.Handle(uapi.SRQCreateXRCD)
+	cq, hasCQ := k.Handle(uapi.SRQCreateCQ)
+	if !hasDomain || !hasCQ {
+		return r, fmt.Errorf("SRQ_CREATE: an XRC SRQ needs a domain and a CQ: %w", syscall.ENOENT)
+	}
+	r.Type, r.XRCD, r.CQ = verbs.SRQXRC, kernelHandle(domain), kernelHandle(cq)
+	return r, nil
 }
 
 // makeSRQ is create_srq_user and what follows it.
@@ -91,7 +130,7 @@ func (f *File) makeSRQ(k *uapi.Call, user uint64, r kernel.SRQReq) (*srq, kernel
 	}
 	s := &srq{SRQ: SRQ{DBAddr: d.DBAddr(), Addr: d.BufAddr(), UserHandle: user}}
 	s.cookie = f.own(&owner{handle: user})
-	r.BufAddr, r.DBAddr, r.Cookie = s.Addr, s.DBAddr, s.cookie
+	r.BufAddr, r.DBAddr, r.UIDX, r.Cookie = s.Addr, s.DBAddr, d.UIDX(), s.cookie
 	h, resp, err := f.u.CreateSRQ(noCaller, r)
 	if err != nil {
 		delete(f.owners, s.cookie)

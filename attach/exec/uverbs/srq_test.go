@@ -205,7 +205,7 @@ func TestSRQRefused(t *testing.T) {
 		change func(*client.Call)
 		want   syscall.Errno
 	}{
-		{"XRC", func(c *client.Call) { c.Attr(uapi.SRQCreateType).SetData(uapi.SRQTypeXRC) }, syscall.EOPNOTSUPP},
+		{"XRC without a domain", func(c *client.Call) { c.Attr(uapi.SRQCreateType).SetData(uapi.SRQTypeXRC) }, syscall.ENOENT},
 		{"tag matching", func(c *client.Call) { c.Attr(uapi.SRQCreateType).SetData(uapi.SRQTypeTM) }, syscall.EINVAL},
 		{"no type", func(c *client.Call) { c.Attr(uapi.SRQCreateType).SetData(7) }, syscall.EINVAL},
 		{"too many", func(c *client.Call) { c.Attr(uapi.SRQCreateMaxWR).SetData(1 << 20) }, syscall.EINVAL},

@@ -51,6 +51,7 @@ type File struct {
 	qps      map[uint32]*qp // by handle
 	cqs      map[uint32]*cq
 	srqs     map[uint32]*srq
+	xrcds    map[uint32]bool   // open handles of XRC domains
 	owners   map[uint64]*owner // the queues that events are about, by the kernel's cookie
 	cookies  uint64
 	channels map[Inode]*channel
@@ -64,7 +65,7 @@ type File struct {
 func Open(dev *kernel.Device, p *kernel.Process, pages Pages) *File {
 	return &File{
 		dev: dev, proc: p, pages: pages, dyn: map[uint32]*cpu.Mapping{}, objects: map[uint32]*uarObject{}, memory: map[uint32]*deviceMemory{}, qps: map[uint32]*qp{},
-		cqs: map[uint32]*cq{}, srqs: map[uint32]*srq{}, clocks: map[uint64]bool{}, owners: map[uint64]*owner{}, channels: map[Inode]*channel{},
+		cqs: map[uint32]*cq{}, srqs: map[uint32]*srq{}, xrcds: map[uint32]bool{}, clocks: map[uint64]bool{}, owners: map[uint64]*owner{}, channels: map[Inode]*channel{},
 	}
 }
 
@@ -155,7 +156,7 @@ func (f *File) Close() {
 		return
 	}
 	for _, h := range newestFirst(f.qps) {
-		f.pages.RemoveQP(&f.qps[h].QP)
+		f.withdrawQP(f.qps[h])
 	}
 	for _, h := range newestFirst(f.cqs) {
 		f.pages.RemoveCQ(&f.cqs[h].CQ)
@@ -175,7 +176,7 @@ func (f *File) Close() {
 	}
 	f.u = nil
 	f.recount()
-	f.async, f.channels, f.qps, f.cqs, f.srqs, f.owners = nil, nil, nil, nil, nil, nil
+	f.async, f.channels, f.qps, f.cqs, f.srqs, f.xrcds, f.owners = nil, nil, nil, nil, nil, nil, nil
 	f.closed = true
 }
 
