@@ -139,7 +139,7 @@ func (p *Policy) Findings(cases []report.Case, whole bool) []string {
 		if who == "" {
 			who = "the policy"
 		}
-		return []string{fmt.Sprintf("%d cases pass, and %s promises at least %d", pass, who, p.MinPass)}
+		return []string{fmt.Sprintf("passed cases: %d, and %s promises at least %d", pass, who, p.MinPass)}
 	case whole && pass == 0:
 		return []string{"no case passes: the target refuses everything"}
 	}

@@ -28,6 +28,7 @@ import (
 	"github.com/rdmasim/rdmasim/conformance/uc"
 	"github.com/rdmasim/rdmasim/conformance/ud"
 	"github.com/rdmasim/rdmasim/conformance/wire"
+	"github.com/rdmasim/rdmasim/conformance/xrc"
 )
 
 // registrars register the cases of the areas that have code.
@@ -36,7 +37,7 @@ var registrars = []func(*spec.Suite){
 	td.Register, uar.Register, bf.Register, qps.Register, post.Register, rc.Register, atom.Register, errs.Register,
 	uc.Register, ud.Register,
 	comp.Register, async.Register,
-	srq.Register, mw.Register, wire.Register, perf.Register, ib.Register, odp.Register,
+	srq.Register, mw.Register, wire.Register, perf.Register, ib.Register, odp.Register, xrc.Register,
 }
 
 // Suite returns every case that has code.

@@ -77,7 +77,7 @@ var reviewAfter = map[bool]time.Duration{true: 180 * 24 * time.Hour, false: 366 
 
 // proofs match what the evidence of a bug must have at least one of: a link, a recording, a
 // program, or a command that shows it.
-var proofs = []string{"http", "fixtures/", "scripts/lab "}
+var proofs = []string{"http", "fixtures/", "scripts/lab ", "rdmasim vm "}
 
 const dateForm = "2006-01-02"
 
@@ -124,7 +124,7 @@ func (d *Deviation) check(doc *input.Doc, at, provider string, exists func(strin
 		return err
 	}
 	if d.Kind == "bug" && !slices.ContainsFunc(proofs, func(p string) bool { return strings.Contains(d.Evidence, p) }) {
-		return doc.Errorf(at+".evidence", "a bug needs a link, a recording or a command for the lab as evidence")
+		return doc.Errorf(at+".evidence", "a bug needs a link, a recording or a command for the lab or a guest as evidence")
 	}
 	for i, p := range d.Predicts {
 		where := fmt.Sprintf("%s.predicts.%d", at, i)

@@ -53,7 +53,7 @@ func newAccept() *cobra.Command {
 			if err := f.Commit(r.WriteJSON); err != nil {
 				return &status{exitFailed, err}
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%s: %d cases, of which %d of strength H are now fixed\n", name, len(r.Cases), len(r.Freeze()))
+			fmt.Fprintf(cmd.OutOrStdout(), "%s: %s, of which %d of strength H are now fixed\n", name, cases(len(r.Cases)), len(r.Freeze()))
 			return nil
 		},
 	}

@@ -34,7 +34,7 @@ func TestBothTargets(t *testing.T) {
 		code   int
 		want   string
 	}{
-		"the same": {"", exitOK, "SAME  9"},
+		"the same": {"", exitOK, "SAME  10"},
 		"not":      {`s/"seed":1,/"seed":2,/`, exitFailed, "the records are of other versions of the case"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -45,7 +45,7 @@ func TestBothTargets(t *testing.T) {
 				t.Errorf("exit %d, want %d and %q:\n%s%s", code, tt.code, tt.want, out, stderr)
 			}
 			for _, target := range []string{"sim", "hw"} {
-				if r, _ := readRun(t, filepath.Join(dir, "run-"+target+".json")); r.Target.Kind != target || len(r.Cases) != 9 {
+				if r, _ := readRun(t, filepath.Join(dir, "run-"+target+".json")); r.Target.Kind != target || len(r.Cases) != 10 {
 					t.Errorf("record of %s: of %q, %d cases", target, r.Target.Kind, len(r.Cases))
 				}
 			}

@@ -168,7 +168,7 @@ func recoverRun(ctx context.Context, stdout, stderr io.Writer, path, into string
 		return &status{exitFailed, err}
 	}
 	printTable(stdout, back.Run)
-	fmt.Fprintf(stdout, "%s: %d of %d cases, marked as incomplete\n", into, back.Finished, len(back.Run.Cases))
+	fmt.Fprintf(stdout, "%s: %d of %s, marked as incomplete\n", into, back.Finished, cases(len(back.Run.Cases)))
 	if err := log.Remove(); err != nil {
 		return &status{exitFailed, err}
 	}

@@ -44,7 +44,7 @@ func newWire() *cobra.Command {
 		Long: "wire reads a capture (pcap or pcapng, Ethernet or InfiniBand) and judges PSNs, acknowledgements, NAKs, retries, READ\n" +
 			"responses and atomics by numbered rules. A rule that needs a value which the capture does not show says nothing,\n" +
 			"unless a flag gives the value. The exit status is 0 without a violation, 1 for a violation or a capture that is not\n" +
-			"whole, and 2 for a file that cannot be read.",
+			"whole, and 2 for a file that cannot be read or has no packet of RDMA.",
 		Example: "  conform --target=sim --label-filter RC --pcap run.pcapng && conform wire run.pcapng\n" +
 			"  conform wire --mtu 1024 --timeout 14 --rnr-timer 14 trace.pcap",
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -84,7 +84,7 @@ func newWire() *cobra.Command {
 	f.BoolVar(&o.oracle.Complete, "complete", false, "every frame that was sent is in the capture (captures of the simulator say so themselves)")
 	f.BoolVar(&o.oracle.Delivered, "delivered", false, "every frame that is not marked as lost has arrived")
 	f.BoolVar(&o.oracle.Reconnects, "reconnects", false, "QPs may be reset and connected again")
-	f.BoolVar(&o.oracle.ODP, "odp", false, "responders page on demand: they may answer every request with an RNR NAK")
+	f.BoolVar(&o.oracle.ODP, "odp", false, "queue pairs page on demand: responders may answer every request with an RNR NAK, and requesters may ask again for what was answered")
 	f.BoolVar(&o.oracle.OnlyAtomics, "only-atomics", false, "only the atomics in the capture change the words on which they operate")
 	f.BoolVar(&o.rules, "rules", false, "list the rules, and judge nothing")
 	f.BoolVar(&o.notes, "notes", false, "print notes as well")
@@ -142,7 +142,7 @@ type judgement struct {
 	Schema  string           `json:"schema"`
 	File    string           `json:"file"`
 	Format  string           `json:"format"`
-	Error   string           `json:"error,omitempty"` // why the file cannot be read behind the last packet that was judged
+	Error   string           `json:"error,omitempty"` // why the file cannot be read behind the last packet that was judged, or has nothing to judge
 	Frames  int              `json:"frames"`
 	Summary map[string]int   `json:"summary"`
 	Runs    []*oracle.Result `json:"runs"`
@@ -181,7 +181,7 @@ func (o *wireOptions) run(ctx context.Context, w io.Writer, name string) error {
 		res := oracle.Judge(c, opts)
 		paging.look(c, opts, res)
 		if r.Application == oracle.Application && !o.chosen && selective(c, opts, res) {
-			j.Hint = fmt.Sprintf("this capture needs --sender selective-repeat: by the rules of go-back-n, the default, it has %d violations, and by those of selective repeat none", res.Count(oracle.Violation))
+			j.Hint = fmt.Sprintf("this capture needs --sender selective-repeat: by the rules of go-back-n, the default, it has %s, and by those of selective repeat none", plain.Count(res.Count(oracle.Violation), "violation"))
 		}
 		j.Runs = append(j.Runs, res)
 		j.notWhole = j.notWhole || !res.Whole
@@ -190,10 +190,14 @@ func (o *wireOptions) run(ctx context.Context, w io.Writer, name string) error {
 		}
 	}
 	if paging.seen && !paging.other && j.Hint == "" {
-		j.Hint = fmt.Sprintf("this capture needs --odp: without on-demand paging it has %d violations, such as RNR NAKs for requests that need no receive, and with it none", j.Summary[oracle.Violation.String()])
+		j.Hint = fmt.Sprintf("this capture needs --odp: without on-demand paging it has %s, such as RNR NAKs for requests that need no receive, and with it none", plain.Count(j.Summary[oracle.Violation.String()], "violation"))
 	}
-	if broken != nil {
+	nothing := withoutRDMA(name, runs, j.Runs)
+	switch {
+	case broken != nil:
 		j.Error = broken.Error()
+	case nothing != nil:
+		j.Error = nothing.Error()
 	}
 	if o.format == "json" {
 		enc := json.NewEncoder(w)
@@ -201,12 +205,14 @@ func (o *wireOptions) run(ctx context.Context, w io.Writer, name string) error {
 		if err := enc.Encode(j); err != nil {
 			return err
 		}
-	} else {
+	} else if nothing == nil || broken != nil {
 		o.table(w, &j)
 	}
 	switch {
 	case broken != nil:
 		return usagef("%s: %w", name, broken)
+	case nothing != nil:
+		return nothing
 	case j.Summary[oracle.Violation.String()] > 0, j.notWhole:
 		return &status{exitFailed, nil}
 	}
@@ -252,8 +258,9 @@ func (o *wireOptions) table(w io.Writer, j *judgement) {
 		rdma += res.RDMA
 		printJudged(w, res, o.notes)
 	}
-	fmt.Fprintf(w, "%d frames, %d of RDMA: %d violations, %d warnings, %d notes, %d inconclusive\n", j.Frames, rdma,
-		j.Summary["violation"], j.Summary["warning"], j.Summary["note"], j.Summary["inconclusive"])
+	fmt.Fprintf(w, "%s, %d of RDMA: %s, %s, %s, %d inconclusive\n", plain.Count(j.Frames, "frame"), rdma,
+		plain.Count(j.Summary["violation"], "violation"), plain.Count(j.Summary["warning"], "warning"), plain.Count(j.Summary["note"], "note"),
+		j.Summary["inconclusive"])
 }
 
 // printJudged prints one run. Of a file with several runs it prints only those with verdicts.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rdmasim/rdmasim/fixtures"
 	"github.com/rdmasim/rdmasim/input"
+	"github.com/rdmasim/rdmasim/plain"
 	"github.com/rdmasim/rdmasim/sim/mutant"
 )
 
@@ -180,6 +181,6 @@ func printMutants(w io.Writer, r *mutantReport, s *survivors, findings []string)
 	if r.Incomplete {
 		head = "interrupted:"
 	}
-	fmt.Fprintf(w, "%s %d mutants on sim %s, seed %d: %d killed, %d survived, %d error\n", head, len(r.Mutants), r.Profile, r.Seed,
+	fmt.Fprintf(w, "%s %s on sim %s, seed %d: %d killed, %d survived, %d error\n", head, plain.Count(len(r.Mutants), "mutant"), r.Profile, r.Seed,
 		r.Summary[killed], r.Summary[survived], r.Summary[mutantFail])
 }

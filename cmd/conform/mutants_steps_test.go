@@ -23,12 +23,13 @@ var update = flag.Bool("update", false, "rewrite docs/mutants.md")
 
 // stepFiles hold the lists of named steps: of the responder, the requester and the memory keys. A list is a
 // function with a switch each of whose clauses returns; a clause is a step.
-var stepFiles = []string{"sim/hca/responder_check.go", "sim/hca/requester_check.go", "sim/mkey/check.go", "sim/mkey/umr.go"}
+var stepFiles = []string{"sim/hca/responder_check.go", "sim/hca/responder_check_xrc.go", "sim/hca/requester_check.go", "sim/mkey/check.go", "sim/mkey/umr.go"}
 
 // askedElsewhere are the rules of steps whose switch stands outside the step.
 var askedElsewhere = map[string]string{
-	"mayBegin: q.outOfReads(op)": "ReadsAreLimited",  // where the QP makes room for READs
-	"checkUpdate: k == nil":      "ChangedKeyExists", // Update answers for it: the steps behind need the key
+	"mayBegin: q.outOfReads(op)": "ReadsAreLimited",      // where the QP makes room for READs
+	"checkXRC: s == nil":         "RequestNamesAnXRCSRQ", // which finds the SRQ
+	"checkUpdate: k == nil":      "ChangedKeyExists",     // Update answers for it: the steps behind need the key
 }
 
 // step is a clause of a list.

@@ -126,12 +126,7 @@ func printRun(w io.Writer, o *runOptions, run *report.Run) {
 	fmt.Fprintf(w, "%s: %s on %s, seed %d: %s\n", end, cases(len(run.Cases)), name, run.Seed, strings.Join(parts, ", "))
 }
 
-func cases(n int) string {
-	if n == 1 {
-		return "1 case"
-	}
-	return fmt.Sprintf("%d cases", n)
-}
+func cases(n int) string { return plain.Count(n, "case") }
 
 // printFailures prints for each bad case what was asserted, what was seen, and how to run it
 // again.

@@ -167,8 +167,8 @@ func (j *job) run(cmd *cobra.Command) (*report.Run, error) {
 	run := j.assemble(res, policy)
 	if j.target == "hw" && nothingRan(run) {
 		j.out.journal.drop()
-		return nil, usagef("%s supports none of the %d cases that --label-filter %q selects (%s: %s); choose others, or another --device",
-			run.Target.Device, len(run.Cases), j.filter, run.Cases[0].ID, run.Cases[0].Reason)
+		return nil, usagef("%s supports none of the cases that --label-filter %q selects (%s: %s); choose others, or another --device",
+			run.Target.Device, j.filter, run.Cases[0].ID, run.Cases[0].Reason)
 	}
 	hold(run, j.baselines)
 	if err := j.out.write(run, dir); err != nil {
@@ -276,7 +276,7 @@ func (j *job) assemble(res harness.Result, policy *conformance.Policy) *report.R
 // tooFew is the finding that fewer cases pass than --min-pass asks for.
 func tooFew(cases []report.Case, least int) []string {
 	if pass := conformance.Passed(cases); pass < least {
-		return []string{fmt.Sprintf("%d cases pass, and --min-pass asks for %d", pass, least)}
+		return []string{fmt.Sprintf("passed cases: %d, and --min-pass asks for %d", pass, least)}
 	}
 	return nil
 }

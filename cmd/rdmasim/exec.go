@@ -108,7 +108,7 @@ the program, or 2 if it cannot be started.`,
 	f.BoolVar(&cfg.Throttle, "throttle", false, "do not let virtual time run ahead of real time, so that bandwidth does not exceed the profile's")
 	f.DurationVar(&cfg.Grace, "grace", 5*time.Second, "how long the program may take to end after SIGTERM, before it is killed with its children")
 	f.IntVar(&cfg.LimitObjects, "limit-objects", 1<<15, "how many objects (queue pairs, regions, ...) one process may have; all of them may have four times as many")
-	f.IntVar(&cfg.LimitFiles, "limit-files", 1<<11, "how many descriptors may be open here for one process: two for a device file, one for each channel")
+	f.IntVar(&cfg.LimitFiles, "limit-files", 1<<11, "how many descriptors may be open here for one process: two for a device file, one for each channel and each XRC domain with a file")
 	f.StringVar(&memory, "limit-memory", "", "how much memory may be registered at a time, as a `size` such as 8GiB (default: what this machine has)")
 	f.StringVar(&uar, "uar", "static", "doorbell registers that the library gets: static (a table), or dynamic (a UAR page for each thread domain)")
 	f.StringVar(&queues, "queues", "shared", "memory of the queues: shared with the device where the library allows it, or copied")

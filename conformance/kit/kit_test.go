@@ -111,6 +111,8 @@ func TestMaskFor(t *testing.T) {
 		{verbs.QPTRC, verbs.QPSInit, MaskInitRC}, {verbs.QPTUD, verbs.QPSInit, MaskInitUD}, {verbs.QPTUC, verbs.QPSRTR, MaskRTRUC},
 		{verbs.QPTRC, verbs.QPSRTR, MaskRTRRC}, {verbs.QPTUD, verbs.QPSRTR, verbs.QPMaskState}, {verbs.QPTRC, verbs.QPSRTS, MaskRTSRC},
 		{verbs.QPTUD, verbs.QPSRTS, MaskRTSUC}, {verbs.QPTRC, verbs.QPSErr, verbs.QPMaskState},
+		{verbs.QPTXRCSend, verbs.QPSRTR, MaskRTRUC}, {verbs.QPTXRCRecv, verbs.QPSRTR, MaskRTRRC}, {verbs.QPTXRCSend, verbs.QPSRTS, MaskRTSRC},
+		{verbs.QPTXRCRecv, verbs.QPSRTS, MaskRTSUC | verbs.QPMaskTimeout},
 	} {
 		if got := MaskFor(tc.typ, tc.to); got != tc.want {
 			t.Errorf("MaskFor(%d, %v) = %#x, want %#x", tc.typ, tc.to, got, tc.want)

@@ -50,6 +50,9 @@ type QP struct {
 
 // CreateQP creates a queue pair in RESET.
 func (e *Env) CreateQP(c *spec.C, o Options) *QP {
+	if o.Type == verbs.QPTXRCSend { // mlx5 refuses one with room for receives
+		o.Cap.MaxRecvWR, o.Cap.MaxRecvSGE = 0, 0
+	}
 	q := &QP{Env: e, SendCQ: o.SendCQ, RecvCQ: o.RecvCQ, Opt: o}
 	if q.SendCQ == nil {
 		q.SendCQ = e.CreateCQ(c, o.CQE)
@@ -159,14 +162,17 @@ func MaskFor(t verbs.QPType, to verbs.QPState) verbs.QPAttrMask {
 		return MaskInitRC
 	case verbs.QPSRTR:
 		switch t {
-		case verbs.QPTRC:
+		case verbs.QPTRC, verbs.QPTXRCRecv:
 			return MaskRTRRC
-		case verbs.QPTUC:
+		case verbs.QPTUC, verbs.QPTXRCSend:
 			return MaskRTRUC
 		}
 	case verbs.QPSRTS:
-		if t == verbs.QPTRC {
+		switch t {
+		case verbs.QPTRC, verbs.QPTXRCSend:
 			return MaskRTSRC
+		case verbs.QPTXRCRecv:
+			return MaskRTSUC | verbs.QPMaskTimeout
 		}
 		return MaskRTSUC
 	}

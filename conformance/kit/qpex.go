@@ -65,6 +65,9 @@ func BuildWR(c *spec.C, x verbs.QPEx, w *verbs.SendWR) {
 	if w.AH != nil {
 		x.SetUDAddr(t, w.AH, w.RemoteQPN, w.RemoteQKey)
 	}
+	if w.XRCRemoteSRQN != 0 {
+		x.SetXRCSRQN(t, w.XRCRemoteSRQN)
+	}
 }
 
 // setData calls the setter for one SGE or the one for a list.

@@ -19,7 +19,7 @@ var update = flag.Bool("update", false, "rewrite the outputs and pictures in the
 const root = "../.."
 
 // documents are those that show outputs or pictures.
-var documents = []string{"README.md", "docs/results.md", "docs/validate.md", "docs/wire.md", "docs/questions/odp-cost.md"}
+var documents = []string{"README.md", "docs/results.md", "docs/validate.md", "docs/wire.md", "docs/questions/odp-cost.md", "docs/questions/xrc-lifetime.md"}
 
 // output is a command with what it prints: <!-- run: rdmasim list; lines 1-9 -->, then a
 // fenced text. "last 9" are the last nine lines, "last 9-8" the first two of these. The
@@ -70,6 +70,13 @@ func document(t *testing.T, bin, name string, seen map[string]string) {
 	if !output.Match(text) {
 		t.Fatalf("%s shows no output", name)
 	}
+	drawn := map[string]string{} // the folders of commands, which may draw several pictures, and print what they do without them
+	for _, m := range picture.FindAllSubmatch(text, -1) {
+		if line := string(m[1]); drawn[line] == "" {
+			drawn[line] = t.TempDir()
+			seen[strings.TrimSuffix(line, " -o DIR")] = run(t, bin, dir, strings.ReplaceAll(line, "DIR", drawn[line]))
+		}
+	}
 	got := output.ReplaceAllFunc(text, func(b []byte) []byte {
 		m := output.FindSubmatch(b)
 		var out []byte
@@ -88,7 +95,7 @@ func document(t *testing.T, bin, name string, seen map[string]string) {
 		return append(append(bytes.Clone(head), out...), "```\n"...)
 	})
 	for _, m := range picture.FindAllSubmatch(text, -1) {
-		draw(t, bin, dir, string(m[1]), filepath.Join(filepath.Dir(path), string(m[2])))
+		draw(t, drawn[string(m[1])], string(m[1]), filepath.Join(filepath.Dir(path), string(m[2])))
 	}
 	if *update {
 		if err := os.WriteFile(path, got, 0o644); err != nil {
@@ -97,10 +104,9 @@ func document(t *testing.T, bin, name string, seen map[string]string) {
 	}
 }
 
-// draw compares, or rewrites, one picture.
-func draw(t *testing.T, bin, dir, line, path string) {
+// draw compares, or rewrites, one picture, which a command has drawn.
+func draw(t *testing.T, dir, line, path string) {
 	t.Helper()
-	run(t, bin, dir, strings.ReplaceAll(line, "DIR", dir))
 	got, err := os.ReadFile(filepath.Join(dir, filepath.Base(path)))
 	if err != nil {
 		t.Fatalf("%s did not draw %s: %v", line, filepath.Base(path), err)
