@@ -41,6 +41,28 @@ func TestEval(t *testing.T) {
 	}
 }
 
+// A file of figures is read before it has values: a difference that divides is not zero yet, and what is named behind it counts.
+func TestNamesOfAnExpression(t *testing.T) {
+	var got []string
+	note := func(run, metric string) error {
+		got = append(got, run+" "+metric)
+		return nil
+	}
+	if err := Names("1000 / (a.y - b.y) * -c.nic.z + 0", note); err != nil || !slices.Equal(got, []string{"a y", "b y", "c nic.z"}) {
+		t.Errorf("%q, %v", got, err)
+	}
+	for _, bad := range []string{"", "a", "f(1)", "1 << 3", `"x"`, "b.x; 2", "1/(a-b)", "+1", "2i"} {
+		if err := Names(bad, note); err == nil {
+			t.Errorf("%q is taken", bad)
+		}
+	}
+	text := "check: 99\ntitle: x\nsource: x\nscenario: {name: s, traffic: [{messages: 10}]}\nruns: {one: {}, two: {traffic.0.payload: 4KiB}}\n" +
+		"figures:\n  - {id: 99a, name: x, value: 1 / (one.rate_mps - two.rate_mps), expected: 1, unit: x, tolerance: 10%, kind: predicted}\n"
+	if _, err := ParseValidation("v.yaml", []byte(text)); err != nil {
+		t.Error(err)
+	}
+}
+
 func FuzzEval(f *testing.F) {
 	f.Add("100 * (1 - a.x / b.y.z)")
 	f.Fuzz(func(_ *testing.T, s string) {
@@ -88,6 +110,8 @@ func TestScenarioErrors(t *testing.T) {
 		{"name: x\ntraffic: [{verb: read, transport: uc}]\n", "verb read does not exist on transport uc"},
 		{"name: x\ntraffic: [{verb: write, transport: ud}]\n", "verb write does not exist on transport ud"},
 		{"name: x\ntraffic: [{transport: ud, mr_size: 4KiB, payload: 4090B}]\n", "behind a routing header of 40"},
+		{"name: x\ntraffic: [{churn: reg_mr, both_ways: true}]\n", "a load with churn posts nothing"},
+		{"name: x\ntraffic: [{churn: dereg_mr, on_demand: explicit}]\n", "registers pinned memory"},
 		{"name: x\ntraffic: [{churn: reg_mr, threads: 2, contexts: 2}]\n", "a load with churn has one context"},
 		{"name: x\ntraffic: [{verb: write, td: per-thread, threads: 2, qp_sharing: 2}]\n", "exclude each other"},
 	} {

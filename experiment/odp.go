@@ -27,17 +27,22 @@ func onDemandPaging() *Experiment {
 			{Key: "swap_mib", Default: "64", Min: 0, Max: 4096, Help: "thrash: MiB of swap"},
 			{Key: "senders", Default: "8", Min: 1, Max: 32, Help: "incast: hosts that send to one"},
 			{Key: "messages", Default: "16", Min: 1, Max: 1000, Help: "incast: messages of each, every one into a buffer of its own"},
+			{Key: "gap_us", Default: "100", Min: 0, Max: 100000, Help: "incast: us between the two messages of a pair"},
+			{Key: "read_qps", Default: "64", Min: 1, Max: 1024, Help: "incast: queue pairs over which the receiver reads 64 bytes each, into the same cold pages"},
 			{Key: "pfc", Default: "true", Allowed: []string{"true", "false"}, Help: "incast: flow control of the links; without it a full switch drops packets, which hides what the page faults do"},
 		},
 		Columns: []string{"scenario", "series", "ratio", "rnr_timer_ms", "time_us", "register_us", "setup_us", "first_pass_gbps", "goodput_gbps", "faults_per_s", "page_faults", "fault_us",
-			"efficiency_percent", "refault_percent", "majflt", "thrashing", "pinned_kib", "registrations", "right_bytes", "second_send_us", "send", "send_us", "rnr_naks", "sent_again_percent", "timeouts", "error"},
-		More: More{Kinds: []string{"warmup", "remap", "thrash", "incast"}, Lead: []string{"scenario", "series", "ratio", "rnr_timer_ms"}, Columns: slices.Concat(pagingCounters(), newerCounters, stageKeys)},
+			"efficiency_percent", "refault_percent", "majflt", "thrashing", "pinned_kib", "registrations", "right_bytes", "second_send_us", "send", "send_us", "rnr_naks", "sent_again_percent", "timeouts",
+			"dammed", "sequence_naks", "asked_again", "queues_done", "error"},
+		More: More{Kinds: []string{"warmup", "remap", "thrash", "incast", "incast-pairs", "incast-reads"}, Lead: []string{"scenario", "series", "ratio", "rnr_timer_ms"}, Columns: slices.Concat(pagingCounters(), newerCounters, stageKeys)},
 		Plots: []Plot{
 			{File: "odp-warmup", Title: "Goodput while a buffer is sent for the first time, and again", X: "time_us", Y: "goodput_gbps", XLabel: "us since the data is in memory", YLabel: "Gb/s", Series: "series", Only: map[string]any{"row": "warmup-time"}, LogX: true},
 			{File: "odp-faults", Title: "Page faults of the device meanwhile", X: "time_us", Y: "faults_per_s", XLabel: "us since the data is in memory", YLabel: "page faults/s", Series: "series", Only: map[string]any{"row": "warmup-time"}, LogX: true},
 			{File: "odp-remap", Title: "Sends before and after munmap and mmap", X: "send", Y: "send_us", XLabel: "send", YLabel: "us", Series: "series", Only: map[string]any{"row": "remap-send"}, Words: sendsOfRemap},
 			{File: "odp-thrash", Title: "Goodput of a working set beside memory", X: "ratio", Y: "goodput_gbps", XLabel: "working set / memory", YLabel: "Gb/s", Series: "series", Only: map[string]any{"row": "thrash"}, LogX: true},
 			{File: "odp-incast", Title: "Senders into buffers that nobody has touched", X: "rnr_timer_ms", Y: "goodput_gbps", XLabel: "RNR timer of the receiver, ms", YLabel: "Gb/s", Series: "series", Only: map[string]any{"row": "incast"}, LogX: true},
+			{File: "odp-damming", Title: "Two messages at a time, and packet damming", X: "rnr_timer_ms", Y: "goodput_gbps", XLabel: "RNR timer of the receiver, ms", YLabel: "Gb/s", Series: "series", Only: map[string]any{"row": "incast-pairs"}, LogX: true},
+			{File: "odp-flood", Title: "READs of many queue pairs into a page, and packet flood", X: "queues_done", Y: "time_us", XLabel: "queue pairs whose READ has completed", YLabel: "us", Series: "series", Only: map[string]any{"row": "incast-read"}, LogX: true},
 		},
 		Many: true, Run: runODP,
 	}
@@ -93,7 +98,7 @@ func (x *odpRun) parts() []odpPart {
 		{"warmup", len(warmupSeries()), x.checkWarmup, x.warmup},
 		{"remap", len(remapSeries()), nil, x.remap},
 		{"thrash", len(ratios) * len(thrashSeries()), x.checkThrash, x.thrash},
-		{"incast", len(rnrTimers) * len(incastSeries), x.checkIncast, x.incast},
+		{"incast", len(rnrTimers) * (len(incastSeries) + len(pairSeries) + len(floodSeries)), x.checkIncast, x.incast},
 	}
 	name := x.String("scenario")
 	return slices.DeleteFunc(all, func(p odpPart) bool { return name != "all" && name != p.name })
@@ -135,7 +140,7 @@ func regionCounters(t verbs.Thread, regions []verbs.MR) map[string]uint64 {
 }
 
 // on runs body on hosts.
-func (x *odpRun) on(name string, hosts []testbed.HostConfig, change func(*testbed.Config), body func(t verbs.Thread, b *bed) error) error {
+func (x *Env) on(name string, hosts []testbed.HostConfig, change func(*testbed.Config), body func(t verbs.Thread, b *bed) error) error {
 	cfg := testbed.Config{Seed: x.Seed, Profile: x.Profile, OutOfBand: outOfBand, NoTap: true, Interrupt: func() bool { return x.Ctx.Err() != nil }}
 	for i, h := range hosts {
 		h.Name, h.Cores, h.Memory, h.Devices = fmt.Sprintf("host%d", i), 4, 64<<30, 1
@@ -182,14 +187,29 @@ func (b *bed) pair(t verbs.Thread, o workload.EndpointOptions) (from, to *worklo
 
 // grown are the counters of a host by their names, as far as they are of paging, of its device and of its port.
 func (b *bed) grown(host int) map[string]uint64 {
+	now := b.tb.Counters()
+	return grownOf(host, growth(b.before, now), now)
+}
+
+// grownOfAll is grown of each host.
+func (b *bed) grownOfAll() (all []map[string]uint64) {
+	now := b.tb.Counters()
+	more := growth(b.before, now)
+	for host := range b.tb.Hosts() {
+		all = append(all, grownOf(host, more, now))
+	}
+	return all
+}
+
+func grownOf(host int, more []reading, now []testbed.Reading) map[string]uint64 {
 	all := map[string]uint64{}
 	prefix := fmt.Sprintf("host%d/mlx5_0/", host)
-	for _, r := range growth(b.before, b.tb.Counters()) {
+	for _, r := range more {
 		if unit, ok := strings.CutPrefix(r.Unit, prefix); ok && slices.Contains([]string{"kernel", "odp", "hca"}, unit) {
 			all[r.Name] = r.Value
 		}
 	}
-	for _, r := range b.tb.Counters() { // these say what there is
+	for _, r := range now { // these say what there is
 		if r.Unit == prefix+"kernel" && strings.HasPrefix(r.Name, "num_odp_mr") {
 			all[r.Name] = r.Value
 		}

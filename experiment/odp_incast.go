@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/rdmasim/rdmasim/roce"
-	"github.com/rdmasim/rdmasim/sim/testbed"
 	"github.com/rdmasim/rdmasim/verbs"
 	"github.com/rdmasim/rdmasim/workload"
 )
@@ -32,20 +31,9 @@ func (x *odpRun) incast() error {
 	var rows []Row
 	for _, series := range incastSeries {
 		for _, timer := range rnrTimers {
-			ms := float64(roce.RNRTimer(timer)) / 1e6
-			if err := x.next(fmt.Sprintf("incast: %s, RNR timer %v ms", series, ms)); err != nil {
-				return err
-			}
-			var row Row
-			row.Set("row", "incast").Set("scenario", "incast").Set("series", series).Set("rnr_timer_ms", ms).Set("min_rnr_timer", int(timer))
-			hosts := make([]testbed.HostConfig, x.Int("senders")+1)
-			change := func(c *testbed.Config) {
-				c.Switched = true
-				c.Profile = c.Profile.Clone()
-				c.Profile.Link.PFC = x.String("pfc") == "true"
-			}
-			err := x.on(fmt.Sprintf("incast, %s, RNR timer %v ms", series, ms), hosts, change, func(t verbs.Thread, b *bed) error {
-				return x.rush(t, b, series, timer, &row)
+			row := incastRow("incast", series, timer)
+			err := x.incastRun(series, timer, nil, &row, func(t verbs.Thread, b *bed) error {
+				return x.rush(t, b, rushed{buffers: series, timer: timer}, &row)
 			})
 			if err != nil {
 				return err
@@ -55,20 +43,40 @@ func (x *odpRun) incast() error {
 		}
 	}
 	x.concludeIncast(rows)
-	return nil
+	if err := x.incastPairs(); err != nil {
+		return err
+	}
+	return x.incastReads()
+}
+
+// rushed says how senders rush a receiver: with its buffers cold, prefetched or pinned, one message after the other or in pairs.
+type rushed struct {
+	buffers string
+	timer   uint8
+	pairs   bool
+	third   bool // pairs.third
+}
+
+// thirdAfter is how long a sender waits for the second of a pair before it posts a further request, longer than an RNR wait takes; 0: it
+// posts none.
+func (r *rushed) thirdAfter() time.Duration {
+	if !r.third {
+		return 0
+	}
+	return 2*time.Duration(roce.RNRTimer(r.timer)) + 500*time.Microsecond
 }
 
 // rush has all hosts but the last send to that one at once.
-func (x *odpRun) rush(t verbs.Thread, b *bed, series string, timer uint8, row *Row) error {
+func (x *odpRun) rush(t verbs.Thread, b *bed, r rushed, row *Row) error {
 	senders, messages := x.Int("senders"), x.Int("messages")
 	hosts := b.tb.Hosts()
-	to, err := workload.OpenEndpoint(t, hosts[senders], workload.EndpointOptions{QPs: senders, Sends: 1, Receives: messages, MinRNRTimer: timer, MTU: verbs.MTU4096})
+	to, err := workload.OpenEndpoint(t, hosts[senders], workload.EndpointOptions{QPs: senders, Sends: 1, Receives: messages, MinRNRTimer: r.timer, MTU: verbs.MTU4096})
 	if err != nil {
 		return err
 	}
 	var all []*sending
 	for i := range senders {
-		s, err := x.newIncastSender(t, hosts[i], to, i, timer)
+		s, err := x.newIncastSender(t, hosts[i], to, i, r)
 		if err != nil {
 			return err
 		}
@@ -76,7 +84,7 @@ func (x *odpRun) rush(t verbs.Thread, b *bed, series string, timer uint8, row *R
 	}
 	var mr verbs.MR
 	err = to.Do(t, "receives", func(t verbs.Thread) (err error) {
-		mr, err = x.postReceives(t, to, series, senders, messages)
+		mr, err = x.postReceives(t, to, r.buffers, senders, messages)
 		return err
 	})
 	if err != nil {
@@ -85,9 +93,15 @@ func (x *odpRun) rush(t verbs.Thread, b *bed, series string, timer uint8, row *R
 	b.mark(t, nil)
 	start := t.Now()
 	var threads []verbs.Thread
-	failed := make([]error, senders)
+	failed, further := make([]error, senders), make([]int, senders)
 	for i, s := range all {
-		threads = append(threads, s.from.Proc.Start(t, "sender", -1, func(t verbs.Thread) { failed[i] = s.sends(t, messages) }))
+		threads = append(threads, s.from.Proc.Start(t, "sender", -1, func(t verbs.Thread) {
+			if r.pairs {
+				further[i], failed[i] = s.sendsPairs(t, messages, time.Duration(x.Int("gap_us"))*time.Microsecond, r.thirdAfter())
+			} else {
+				failed[i] = s.sends(t, messages)
+			}
+		}))
 	}
 	for _, th := range threads {
 		t.Join(th)
@@ -104,17 +118,21 @@ func (x *odpRun) rush(t verbs.Thread, b *bed, series string, timer uint8, row *R
 	t.Sleep(settle)
 	return to.Do(t, "count", func(t verbs.Thread) error {
 		var regions []verbs.MR
-		if series != "pinned" {
+		if r.buffers != "pinned" {
 			regions = append(regions, mr)
 		}
-		x.countIncast(t, b, row, regions, took)
+		x.countIncast(t, b, row, regions, took, sum(further))
 		return nil
 	})
 }
 
 // newIncastSender is a sender with one pinned message, on its own host.
-func (x *odpRun) newIncastSender(t verbs.Thread, host verbs.Host, to *workload.Endpoint, i int, timer uint8) (*sending, error) {
-	from, err := workload.OpenEndpoint(t, host, workload.EndpointOptions{QPs: 1, Sends: 1, Receives: 1, MinRNRTimer: timer, MTU: verbs.MTU4096})
+func (x *odpRun) newIncastSender(t verbs.Thread, host verbs.Host, to *workload.Endpoint, i int, r rushed) (*sending, error) {
+	sends := 1
+	if r.pairs {
+		sends = 2 + mostThird
+	}
+	from, err := workload.OpenEndpoint(t, host, workload.EndpointOptions{QPs: 1, Sends: sends, Receives: 1, MinRNRTimer: r.timer, MTU: verbs.MTU4096})
 	if err != nil {
 		return nil, err
 	}
@@ -137,14 +155,14 @@ func (x *odpRun) newIncastSender(t verbs.Thread, host verbs.Host, to *workload.E
 }
 
 // postReceives posts a receive for each message, each into memory of its own.
-func (x *odpRun) postReceives(t verbs.Thread, to *workload.Endpoint, series string, senders, messages int) (verbs.MR, error) {
+func (x *odpRun) postReceives(t verbs.Thread, to *workload.Endpoint, buffers string, senders, messages int) (verbs.MR, error) {
 	size := uint64(senders*messages) * x.message
-	m, err := to.Proc.Map(t, size, verbs.MapOptions{Lazy: series != "pinned"})
+	m, err := to.Proc.Map(t, size, verbs.MapOptions{Lazy: buffers != "pinned"})
 	if err != nil {
 		return nil, err
 	}
 	access := localAccess
-	if series != "pinned" {
+	if buffers != "pinned" {
 		access |= verbs.AccessOnDemand
 	}
 	mr, err := to.PD.RegMR(t, m.Addr(), size, access)
@@ -154,7 +172,7 @@ func (x *odpRun) postReceives(t verbs.Thread, to *workload.Endpoint, series stri
 	for i := range senders {
 		for k := range messages {
 			at := verbs.SGE{Addr: m.Addr() + uint64(i*messages+k)*x.message, Length: uint32(x.message), LKey: mr.LKey()}
-			if series == "prefetched" {
+			if buffers == "prefetched" {
 				if err := to.PD.AdviseMR(t, verbs.AdvisePrefetchWrite, verbs.AdviseFlush, []verbs.SGE{at}); err != nil {
 					return nil, err
 				}
@@ -181,22 +199,35 @@ func (s *sending) sends(t verbs.Thread, messages int) error {
 	return nil
 }
 
-// countIncast says what the messages took, and how often they were sent.
-func (x *odpRun) countIncast(t verbs.Thread, b *bed, row *Row, regions []verbs.MR, took time.Duration) {
+func sum(all []int) (n int) {
+	for _, v := range all {
+		n += v
+	}
+	return n
+}
+
+// countIncast says what the messages took, and how often they were sent; further packets were needed beside theirs.
+func (x *odpRun) countIncast(t verbs.Thread, b *bed, row *Row, regions []verbs.MR, took time.Duration, further int) {
 	senders := x.Int("senders")
 	messages := uint64(senders * x.Int("messages"))
 	row.Set("goodput_gbps", gbps(messages*x.message, took))
 	b.count(t, row, senders, regions)
-	var packets, timeouts uint64
-	for i := range senders {
-		packets += b.grown(i)["tx_requests"]
+	var packets, timeouts, sequence, dammed uint64
+	all := b.grownOfAll()
+	for i, sent := range all[:senders] {
+		packets += sent["tx_requests"]
+		dammed += sent["requests_dammed"]
 		if c, err := b.tb.HardwareCounters(t, i); err == nil {
 			timeouts += c["local_ack_timeout_err"]
+			sequence += c["packet_seq_err"]
 		}
 	}
 	const mtu = 4096
-	needed := messages * ((x.message + mtu - 1) / mtu)
-	row.Set("rnr_naks", b.grown(senders)["rnr_naks_sent"]).Set("timeouts", timeouts)
+	needed := messages*((x.message+mtu-1)/mtu) + uint64(further)
+	row.Set("rnr_naks", all[senders]["rnr_naks_sent"]).Set("timeouts", timeouts)
+	if row.Get("row") != "incast" { // whose senders have one message at a time
+		row.Set("dammed", dammed).Set("sequence_naks", sequence)
+	}
 	if row.Get("error") == nil { // else nobody knows how much of the messages was sent
 		efficiency(row, messages*x.message)
 		row.Set("sent_again_percent", 100*(float64(packets)/float64(needed)-1))

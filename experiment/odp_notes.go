@@ -134,6 +134,5 @@ func (x *odpRun) concludeIncast(rows []Row) {
 		x.Note("incast: the switch has dropped packets, which timeouts repaired: before it pauses %d senders, each may fill link.pfc_xoff of switch.buffer. Have fewer senders, or give --set switch.buffer=4MiB.", x.Int("senders"))
 	}
 	x.Note("incast: a short timer asks again long before the pages are there, and each time packets are sent for nothing; a long one waits long after they are. That a page fault of a responder uses the queue pair's own min_rnr_timer is a hypothesis, which no public source contradicts.")
-	x.Note("incast: packet damming and packet flood, published as 3 to 4 orders of magnitude slower than a common fault (ISPASS 2021, of which only the abstract was at hand), are not modelled, since how they come about is not known to this project. What the model has is the RNR storm: NAKs, packets that are sent again, and waits of the timer. On a card it may be far worse than here.")
 	x.Note("incast: that a receiver which is not ready stalls other queue pairs of its device is published too, without the time: --set hca.rnr_stall=60ms adds it, as a hypothesis (check 14 of rdmasim validate).")
 }

@@ -116,15 +116,23 @@ func (s *sending) reap(t verbs.Thread) (int, error) {
 // mostPolled is how many completions a poll gives at most.
 const mostPolled = 16
 
+// patience is how long a completion may take.
+const patience = 100 * time.Second
+
 func awaitCompletions(t verbs.Thread, cq verbs.CQ) (int, error) {
+	n, err := pollCompletions(t, cq, patience)
+	if err == nil && n == 0 {
+		err = fmt.Errorf("no completion in %v", patience)
+	}
+	return n, err
+}
+
+// pollCompletions waits for completions for so long at most; none may have come by then.
+func pollCompletions(t verbs.Thread, cq verbs.CQ, wait time.Duration) (int, error) {
 	var wc [mostPolled]verbs.WC
-	const patience = 100 * time.Second
-	n, err := cq.PollWait(t, wc[:], patience)
-	switch {
-	case err != nil:
+	n, err := cq.PollWait(t, wc[:], wait)
+	if err != nil {
 		return 0, err
-	case n == 0:
-		return 0, fmt.Errorf("no completion in %v", patience)
 	}
 	for _, w := range wc[:n] {
 		if w.Status != verbs.WCSuccess {

@@ -85,11 +85,11 @@ func ParseValidation(file string, src []byte) (*Validation, error) {
 			return nil, doc.Errorf(at+".tolerance", "%v", err)
 		}
 		seen[f.ID] = f.Fitted
-		_, err := Eval(f.Value, func(run, metric string) (float64, error) {
+		err := Names(f.Value, func(run, _ string) error {
 			if _, ok := v.Runs[run]; !ok {
-				return 0, fmt.Errorf("there is no run %q%s", run, input.Suggest(run, keysOf(v.Runs)))
+				return fmt.Errorf("there is no run %q%s", run, input.Suggest(run, keysOf(v.Runs)))
 			}
-			return 1, nil
+			return nil
 		})
 		if err != nil {
 			return nil, doc.Errorf(at+".value", "%v", err)
@@ -115,9 +115,9 @@ func (v *Validation) only(prof string) *Validation {
 			continue
 		}
 		w.Figures = append(w.Figures, f)
-		_, _ = Eval(f.Value, func(run, _ string) (float64, error) { // parsed before: only the names matter
+		_ = Names(f.Value, func(run, _ string) error { // parsed before
 			w.Runs[run] = v.Runs[run]
-			return 1, nil
+			return nil
 		})
 	}
 	return &w

@@ -78,17 +78,17 @@ func (r *ValidationReport) writeSummary(w io.Writer) {
 	}
 	state := ""
 	if n := verdicts["ok, STALE"]; n > 0 {
-		state = fmt.Sprintf(", %d wrongly marked as misses", n)
+		state = fmt.Sprintf(", wrongly marked as misses: %d", n)
 	}
 	if !r.Complete {
 		state += ", INCOMPLETE"
 	}
-	fmt.Fprintf(w, "%d figures: %d within tolerance, %d known misses, %d unexpected misses%s. rdmasim %s, seed %d\n",
-		len(r.Checks), verdicts["ok"]+verdicts["ok, STALE"], verdicts["miss (known)"], verdicts["MISS"], state, r.Version, r.Seed)
+	fmt.Fprintf(w, "%s: %d within tolerance, %s, %s%s. rdmasim %s, seed %d\n", plain.Count(len(r.Checks), "figure"),
+		verdicts["ok"]+verdicts["ok, STALE"], plain.Count(verdicts["miss (known)"], "known miss"), plain.Count(verdicts["MISS"], "unexpected miss"), state, r.Version, r.Seed)
 	if s := r.Summary; r.Complete && s.Numbered > 0 {
-		fmt.Fprintf(w, "%d numbered checks run: %d within tolerance in all their figures (%s %%)", s.Numbered, s.Within, short(s.Percent))
+		fmt.Fprintf(w, "%s run: %d within tolerance in all their figures (%s %%)", plain.Count(s.Numbered, "numbered check"), s.Within, short(s.Percent))
 		if r.whole {
-			fmt.Fprintf(w, "; %d parameters fitted, %d checks marked fitted", s.FittedParameters, s.FittedChecks)
+			fmt.Fprintf(w, "; %s fitted, %s marked fitted", plain.Count(s.FittedParameters, "parameter"), plain.Count(s.FittedChecks, "check"))
 		}
 		fmt.Fprintln(w)
 	}
