@@ -409,3 +409,50 @@ func TestReadsAreHeldForLaterPages(t *testing.T) {
 		})
 	}
 }
+
+// TestHeldReadAndFaultOfALaterOne has a READ whose responses meet a page that has gone away while a later READ waits for its own
+// page: what the driver answers for the later one is not said of the first.
+func TestHeldReadAndFaultOfALaterOne(t *testing.T) {
+	const long, lost = 64, 63 // pages of the first READ, and the one that goes away
+	for _, refused := range []bool{false, true} {
+		ha, hb, a, b, _, _ := twoHosts(t, pagedParams(), 1, defaults())
+		pa, pb := newPager(t, ha, long+1, a), newPager(t, hb, long+1, b)
+		pb.fill(pattern)
+		for i := range long {
+			pb.in(i)
+		}
+		for i := range long + 1 {
+			pa.in(i)
+		}
+		r := pb.region
+		a.post(wr{op: prm.WQEOpRDMARead, rkey: r.rkey, raddr: r.va, sges: []sge{pa.region.sge(0, long*4096)}},
+			wr{op: prm.WQEOpRDMARead, rkey: r.rkey, raddr: r.va + long*4096, sges: []sge{pa.region.sge(long*4096, 8)}})
+		for hb.d.faults.Out() == 0 {
+			run(t, ha.e, sim.Microsecond/4)
+		}
+		pb.out(lost)
+		run(t, ha.e, 50*sim.Microsecond)
+		if !a.scq.empty() || hb.d.faults.Out() != 1 {
+			t.Fatalf("refused %v: before an answer %d faults are out, completed %v", refused, hb.d.faults.Out(), !a.scq.empty())
+		}
+		pb.refuse = func(page int) bool { return refused && page == long }
+		for range 4 {
+			pb.serve(never)
+			run(t, ha.e, 200*sim.Microsecond)
+		}
+		a.scq.expect(prm.CQEReq)
+		if refused {
+			a.scq.expectError(prm.CQEReqErr, prm.SyndromeRemoteAccess)
+		} else {
+			a.scq.expect(prm.CQEReq)
+		}
+		for i, got := range pa.bytes(0, long*4096) {
+			if got != pattern(i) {
+				t.Fatalf("refused %v: byte %d is %#x", refused, i, got)
+			}
+		}
+		if pb.faults != 2 || hb.d.faults.Out() != 0 {
+			t.Errorf("refused %v: %d faults, %d are out", refused, pb.faults, hb.d.faults.Out())
+		}
+	}
+}

@@ -59,8 +59,9 @@ type recvRare struct {
 
 	srqs *sharedQueues // of an XRC target: the SRQs that a request may name; nil for others
 
-	faults [2]odp.Token // that are out, on WriteSide and on ReadSide
-	held   bool         // the READ whose response is due waits for its source
+	faults    [2]odp.Token // that are out, on WriteSide and on ReadSide
+	held      bool         // the READ whose response is due waits for its source
+	heldFault bool         // and it is its fault that is out on ReadSide, not that of a later READ
 }
 
 // sentNAK is a NAK after which the connection goes on.
@@ -238,12 +239,13 @@ func (q *responder) execute(p *roce.Packet) (wait bool) {
 // it waits for.
 func (q *responder) dropFaults() {
 	for i := range q.faults {
-		if q.faults[i] != 0 && !(q.held && i == int(odp.ReadSide-odp.WriteSide)) {
+		if q.faults[i] != 0 && !(q.heldFault && i == int(odp.ReadSide-odp.WriteSide)) {
 			q.u.faults.Drop(q.faults[i])
 			q.faults[i] = 0
 		}
 	}
 	q.paging = false
+	q.resumeHeld()
 }
 
 // denied is the verdict on an access that a translation has refused.

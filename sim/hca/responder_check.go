@@ -209,7 +209,7 @@ func (q *responder) fillDatagram(p *roce.Packet) verdict {
 func (q *responder) awaitsDriver(info *roce.OpInfo) bool {
 	waits := q.paging
 	if info.Class == roce.ClassReadRequest {
-		waits = q.faults[odp.ReadSide-odp.WriteSide] != 0 && !q.held
+		waits = q.faults[odp.ReadSide-odp.WriteSide] != 0 && !q.heldFault
 	}
 	return waits && !q.breaks(rule.FaultHoldsItsSide)
 }

@@ -38,8 +38,8 @@ func (q *responder) targetFault(p *roce.Packet) {
 	q.awaitPages(f)
 }
 
-// holdRead holds the responses from that of a READ on, whose source has gone away since it was accepted. It reports false where the driver
-// cannot be told.
+// holdRead holds the responses from that of a READ on, whose source has gone away since it was accepted. Where a fault of a later READ
+// is out it waits for that answer first, since one fault of the side is out at most. It reports false where the driver cannot be told.
 func (q *responder) holdRead(r *response) bool {
 	if w := &q.faults[odp.ReadSide-odp.WriteSide]; *w == 0 {
 		f := q.newFault(odp.ReadSide, min(q.mtu, int(r.left)))
@@ -48,6 +48,7 @@ func (q *responder) holdRead(r *response) bool {
 		if *w = q.u.faults.Raise(f); *w == 0 {
 			return false
 		}
+		q.heldFault = true
 	}
 	q.held = true
 	return true

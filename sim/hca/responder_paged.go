@@ -12,22 +12,39 @@ func (q *responder) pagesCame(s odp.Side, wqe, failed bool) {
 	failed = failed && !q.breaks(rule.LostPagesFailThePeer)
 	q.faults[s-odp.WriteSide] = 0
 	q.paging = q.faults[0] != 0
-	held := s == odp.ReadSide && q.held
-	if held {
-		q.held = false
+	if s == odp.ReadSide && q.heldFault {
+		q.heldPagesCame(failed)
+		return
 	}
 	switch {
-	case held && failed:
-		r := &q.items[q.itemHead]
-		q.failRead(r.psn, r.done)
-		q.popItem()
-	case held:
-		q.respond()
 	case !failed || !q.takesRequests():
 	case wqe:
 		q.qs.add(prm.QCRespLocalProtection)
 		q.failRecv(prm.SyndromeLocalProt, roce.NAKRemoteOp)
 	default:
 		q.fatal(roce.NAKRemoteAccess)
+	}
+	if s == odp.ReadSide {
+		q.resumeHeld()
+	}
+}
+
+// heldPagesCame is the answer to the fault of the response that waits.
+func (q *responder) heldPagesCame(failed bool) {
+	q.held, q.heldFault = false, false
+	if failed {
+		r := &q.items[q.itemHead]
+		q.failRead(r.psn, r.done)
+		q.popItem()
+		return
+	}
+	q.respond()
+}
+
+// resumeHeld tries a response again that waited until the fault of a later READ was over.
+func (q *responder) resumeHeld() {
+	if q.held && !q.heldFault {
+		q.held = false
+		q.respond()
 	}
 }

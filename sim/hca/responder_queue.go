@@ -43,7 +43,7 @@ func (q *responder) silence() {
 // dropResponses forgets what is due.
 func (q *responder) dropResponses() {
 	q.items, q.itemHead = q.items[:0], 0
-	q.ackDue, q.readGrant, q.held = false, false, false
+	q.ackDue, q.readGrant, q.held, q.heldFault = false, false, false, false
 }
 
 // rateReturned goes on with a READ that waited for the reaction point.
