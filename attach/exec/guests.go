@@ -39,9 +39,13 @@ func guestsError(err error) error {
 }
 
 // enter has the engine's thread wait while the caller uses what is simulated.
-func (e *engine) enter() (leave func()) {
+func (e *engine) enter() (leave func()) { return e.enterAfter(func() {}) }
+
+// enterAfter is enter after a function, which the engine's thread runs.
+func (e *engine) enterAfter(first func()) (leave func()) {
 	taken, left := make(chan struct{}), make(chan struct{})
 	go e.do(func() {
+		first()
 		close(taken)
 		<-left
 	})

@@ -34,6 +34,9 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == outerArg {
 		os.Exit(outer(os.Args[2]))
 	}
+	if len(os.Args) > 1 && os.Args[1] == wireArg {
+		os.Exit(testWire(os.Args[2:]))
+	}
 	if len(os.Args) > 1 && os.Args[1] == idleArg {
 		os.Exit(0)
 	}

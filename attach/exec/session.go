@@ -157,6 +157,11 @@ func (s *session) run() (status int, err error) {
 		}
 		defer s.m.guests.Close()
 	}
+	closeWire, err := s.serveWire()
+	if err != nil {
+		return 0, err
+	}
+	defer closeWire()
 	if err := s.started.release(); err != nil {
 		return 0, err
 	}

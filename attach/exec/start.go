@@ -27,7 +27,7 @@ type started struct {
 	sock          int
 	listener      int
 	tree          *tree.Tree   // answers path calls; nil when the files are mounted
-	work          *outfile.Dir // folder that the janitor removes
+	work          *outfile.Dir // folder that the janitor removes, with the socket of the wire
 	janitor       int          // its pid
 	janitorSocket int          // its socket
 }
@@ -85,8 +85,7 @@ func start(cfg *Config, path string, devices []tree.Device) (s *started, err err
 		return s, err
 	}
 	if r.Mounted {
-		// Nothing of it is needed any more.
-		return s, s.work.Remove()
+		return s, nil
 	}
 	if err := os.Chmod(s.work.Path, 0o755); err != nil { //nolint:gosec // programs of other users look into it
 		return s, err
@@ -132,7 +131,7 @@ func (s *started) startChild(o *order, mark string) (r report, err error) {
 		return r, err
 	}
 	env := append(os.Environ(), sessionEnv+"="+mark)
-	env = append(env, o.Env...)
+	env = append(append(env, o.Env...), s.wireEnv()...)
 	if s.pid, s.sock, err = spawn([]uintptr{uintptr(fd)}, env, &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}, childArg); err != nil {
 		return r, err
 	}

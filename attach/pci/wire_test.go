@@ -118,7 +118,8 @@ func TestLateFrame(t *testing.T) {
 	s := start(t, config(t, 2, "connectx-5"))
 	a, b := pairOf(t, s)
 	ra, rb := a.g.newMR(64), b.g.newMR(64)
-	w := &wire{m: s.m, t: s.m.net.NewTester(), quiet: 300 * time.Millisecond}
+	w := s.m.remote()
+	w.Quiet = 300 * time.Millisecond
 	if err := w.StartTap(); err != nil {
 		t.Fatal(err)
 	}

@@ -45,6 +45,7 @@ func (p *probe) describe() {
 		"device": n.Device, "port": fmt.Sprint(n.Port), "gid": fmt.Sprintf("%d %v", n.GIDIndex, n.GID), "driver": driver,
 		"vendor": fmt.Sprintf("%#x, hardware version %#x", p.attr.VendorID, p.attr.HWVer),
 	}
+	p.set("simulated", has(exec))
 	p.set("invalidate.checked", has(driver != "rxe")) // to try it ends the kernel
 	if exec {
 		d["below"] = "rdmasim exec"
@@ -54,7 +55,7 @@ func (p *probe) describe() {
 		p.set("restrack", verbs.Absent)
 		p.set("fork.copy", verbs.Absent) // it pins nothing, and the kernel does not report forks to libibverbs
 	}
-	if pci || s.port != "" { // the wire of rdmasim pci: this is a guest, though the device may be software on a network interface
+	if pci || s.port != "" && !exec { // the wire of rdmasim pci: this is a guest, though the device may be software on a network interface
 		s.emulated = true
 		d["below"] = "rdmasim pci"
 		p.set("speed", verbs.Absent)

@@ -3,6 +3,8 @@ package wire
 import (
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -14,7 +16,7 @@ import (
 	"github.com/rdmasim/rdmasim/verbs/remotewire"
 )
 
-// Port is the wire of simulated devices, which a guest reaches by a port of virtio-serial.
+// Port is the wire of simulated devices, which a guest reaches by a port of virtio-serial, and a program below rdmasim exec by a socket.
 type Port struct {
 	*remotewire.Client
 	sys     string
@@ -23,8 +25,11 @@ type Port struct {
 	changed bool   // links, or what the subnet manager gives
 }
 
-// FindPort is the device file of the port, empty where this machine has none. sys is /sys.
+// FindPort is the socket or the device file of the wire, empty where this program has none. sys is /sys.
 func FindPort(sys string) string {
+	if path := os.Getenv(remotewire.SocketEnv); path != "" {
+		return path
+	}
 	names, err := filepath.Glob(filepath.Join(sys, "class/virtio-ports/*/name"))
 	if err != nil {
 		return ""
@@ -47,7 +52,7 @@ func OpenPort(file, sys string, devices []string) (*Port, error) {
 		}
 		guids = append(guids, g)
 	}
-	f, err := os.OpenFile(file, os.O_RDWR, 0)
+	f, err := connect(file)
 	if err != nil {
 		return nil, fmt.Errorf("wire: the port of the simulated wire: %w", err)
 	}
@@ -56,6 +61,14 @@ func OpenPort(file, sys string, devices []string) (*Port, error) {
 		return nil, errors.Join(err, f.Close())
 	}
 	return &Port{Client: c, sys: sys, devices: devices, before: ports(sys, devices)}, nil
+}
+
+// connect opens a socket or a device file.
+func connect(file string) (io.ReadWriteCloser, error) {
+	if st, err := os.Stat(file); err == nil && st.Mode().Type() == os.ModeSocket {
+		return net.Dial("unix", file)
+	}
+	return os.OpenFile(file, os.O_RDWR, 0)
 }
 
 // ports is what sysfs says of the first port of each device.
@@ -119,7 +132,7 @@ func nodeGUID(sys, device string) (uint64, error) {
 }
 
 // ErrPlan says where the faults of a file belong when the wire is simulated.
-var ErrPlan = errors.New("faults of frames and links in a guest: give the file to rdmasim vm or rdmasim pci (--fault)")
+var ErrPlan = errors.New("faults of frames and links of a simulated wire: give the file to rdmasim vm or rdmasim pci (--fault); rdmasim exec takes no such file")
 
 // Plan refuses the faults of a file.
 func (*Port) Plan(*fault.Plan, [2]string) error { return ErrPlan }

@@ -35,6 +35,10 @@ func TestPort(t *testing.T) {
 	if f := FindPort(sys); f != "/dev/vport2p3" {
 		t.Errorf("port %q", f)
 	}
+	t.Setenv(remotewire.SocketEnv, "/tmp/socket")
+	if f := FindPort(sys); f != "/tmp/socket" {
+		t.Errorf("below rdmasim exec: port %q", f)
+	}
 	if g, err := nodeGUID(sys, "mlx5_0"); err != nil || g != 0x0002c90300000101 {
 		t.Errorf("%#x, %v", g, err)
 	}

@@ -1,6 +1,6 @@
 // Package remotewire lets a program watch and disturb the wire of simulated devices that another process simulates: a
-// client that is a verbs.Wire, and the server beside the simulation. The two talk over any stream of bytes; between a
-// guest and its host that is a port of virtio-serial.
+// client that is a verbs.Wire, and the server beside the simulation. The two talk over any stream of bytes: between a
+// guest and its host that is a port of virtio-serial, and between a program below rdmasim exec and its supervisor a socket.
 //
 // A message is a line of JSON. The client asks, and the server answers each question in order, frames in several
 // lines. What lies in the stream from an earlier client that was killed is skipped, by the number of the question.
@@ -19,6 +19,9 @@ import (
 
 // PortName is what the port of virtio-serial is called in a guest.
 const PortName = "rdmasim.wire"
+
+// SocketEnv is the variable that names the socket of the wire to programs below rdmasim exec.
+const SocketEnv = "RDMASIM_WIRE"
 
 // Longest lines. An answer has at least one frame, whatever its size.
 const (
