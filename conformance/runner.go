@@ -27,6 +27,9 @@ type Runner struct {
 	Again func()
 	// Options returns the options of a case's testbed; nil: none.
 	Options func(id string) spec.BedOptions
+	// Evidence names the file that gets the frames of a case that fails (pcapng); nil or empty: none, and the
+	// record of the case has no frames.
+	Evidence func(id string) string
 
 	failed func(v spec.Verdict, skip int) // see spec.Running.OnFailure; may be nil
 }
@@ -36,23 +39,27 @@ func (r *Runner) Run(e Entry, c spec.Case) report.Case {
 	if c.Deadline == 0 {
 		c.Deadline = spec.DefaultDeadline
 	}
-	first := r.once(e, c)
+	first := r.once(e, c, "")
 	for i := 1; i < r.Repeat; i++ {
 		if r.Again != nil {
 			r.Again()
 		}
-		if again := r.once(e, c); !sameRecord(first, again) {
-			step, what := report.FirstDifference(&first, &again)
-			first.Outcome, first.Step, first.Differs = report.Flaky, step, &again
+		if again := r.once(e, c, ""); !sameRecord(first.Case, again.Case) {
+			step, what := report.FirstDifference(&first.Case, &again.Case)
+			first.Outcome, first.Step, first.Differs = report.Flaky, step, &again.Case
 			first.Reason = fmt.Sprintf("repeat %d differs from the first run with the same seed", i+1)
 			if step != "" {
 				first.Reason += ", at step " + step
 			}
 			first.Reason += ": " + what
-			return first
+			break
 		}
 	}
-	return first
+	r.addFrames(&first, e, c)
+	if first.opened && !first.exact {
+		first.RealNs = first.took.Nanoseconds()
+	}
+	return first.Case
 }
 
 func sameRecord(a, b report.Case) bool {
@@ -61,15 +68,19 @@ func sameRecord(a, b report.Case) bool {
 	return errX == nil && errY == nil && bytes.Equal(x, y)
 }
 
-func (r *Runner) once(e Entry, c spec.Case) (rec report.Case) {
+// once runs a case once, with a capture if it is told a file.
+func (r *Runner) once(e Entry, c spec.Case, capture string) (rec attempt) {
 	seed := spec.SeedOf(r.Seed, e.ID)
-	rec = report.Case{ID: e.ID, Area: e.Area, Text: e.Text, Strength: string(e.Strength), Seed: seed,
+	rec.Case = report.Case{ID: e.ID, Area: e.Area, Text: e.Text, Strength: string(e.Strength), Seed: seed,
 		Observations: []report.Observation{}}
 	var o spec.BedOptions
 	if r.Options != nil {
 		o = r.Options(e.ID)
 	}
 	o.Needs, o.ID = e.Needs, e.ID
+	if capture != "" {
+		o.Pcap, o.Trace = capture, ""
+	}
 	bed, err := r.Target.NewTestbed(seed, o)
 	if err != nil {
 		rec.Outcome, rec.Reason = report.Error, "no testbed: "+err.Error()
@@ -85,12 +96,19 @@ func (r *Runner) once(e Entry, c spec.Case) (rec report.Case) {
 	}
 	missing := unmet(bed, e.Needs)
 	if len(missing) > 0 {
-		r.lacking(&rec, bed, c, missing)
+		r.lacking(&rec.Case, bed, c, missing)
 		return rec
 	}
 	running := spec.NewRunning(e.ID, seed, predictions(r.Ledger, platformOf(bed), e.ID)...)
 	running.SetFull(o.Full)
-	r.execute(running, bed, c.Deadline, c.Body).fill(&rec)
+	start := time.Now()
+	x := r.execute(running, bed, c.Deadline, c.Body)
+	rec.took, rec.opened, rec.exact = time.Since(start), true, bed.Capability(spec.ExactTime) == verbs.Present
+	rec.kept = x.result.Frames
+	if v := x.result.Verdict; v != nil {
+		rec.failedAt = v.At
+	}
+	x.fill(&rec.Case)
 	if rec.Outcome == report.Pass && e.Strength == Record {
 		rec.Outcome, rec.Reason = report.Unrecorded, "no recording on hardware to compare with"
 	}
@@ -155,6 +173,7 @@ func panicText(p any) string {
 // consequence; a panic counts before both.
 func (x execution) fill(rec *report.Case) {
 	rec.Observations = append(rec.Observations, x.result.Observations...)
+	rec.VirtualNs = x.virtual.Nanoseconds()
 	var p *panicked
 	switch {
 	case errors.As(x.err, &p):
@@ -169,7 +188,6 @@ func (x execution) fill(rec *report.Case) {
 		rec.Reason = "stale: no step shows deviation " + strings.Join(x.result.Stale, ", ")
 	default:
 		rec.Outcome = report.Pass
-		rec.VirtualNs = x.virtual.Nanoseconds()
 		if d := x.result.Deviations; len(d) > 0 {
 			rec.Outcome, rec.Reason = report.PassDeviation, "deviates as known: "+strings.Join(d, ", ")
 		}

@@ -39,6 +39,22 @@ func Outcomes() []Outcome { return outcomes[:] }
 // Known reports whether there is such an outcome.
 func (o Outcome) Known() bool { return slices.Contains(outcomes[:], o) }
 
+// meanings are the outcomes in words.
+var meanings = map[Outcome]string{
+	Pass:          "every step is as expected; only these count as passed cases",
+	PassDeviation: "it differs, exactly as an entry of the ledger of known deviations predicts",
+	Fail:          "it differs, or an entry of the ledger predicts a deviation that did not happen",
+	Unsupported:   "the capability is off, the call was refused, and the target's checked-in list allows the case to be absent",
+	Unrecorded:    "strength H, to be recorded on hardware first, and there is no recording to compare with",
+	NotRun:        "a capability of the testbed is missing and the target's list allows it, or the run did not come to it",
+	Error:         "the harness broke, or the case hung or crashed",
+	Integrity:     "the capture is not whole, so there is no verdict",
+	Flaky:         "the repeated case gave another result",
+}
+
+// Meaning is the outcome in words.
+func (o Outcome) Meaning() string { return meanings[o] }
+
 // Bad reports whether the outcome fails the run.
 func (o Outcome) Bad() bool {
 	switch o {
@@ -81,10 +97,30 @@ type Case struct {
 	Seed         uint64        `json:"seed"`
 	Testbed      []string      `json:"testbed,omitempty"`    // what the case's needs changed of it
 	VirtualNs    int64         `json:"virtual_ns,omitempty"` // on a simulator
+	RealNs       int64         `json:"real_ns,omitempty"`    // on hardware
 	Observations []Observation `json:"observations"`
+	// FailedNs is when the check failed, on the clock of Frames; 0 where that is not known.
+	FailedNs int64 `json:"failed_ns,omitempty"`
+	// Frames are those around the failure of a case, where the target has a wire that can be watched, and
+	// FramesBefore and FramesAfter how many more there were.
+	Frames       []Frame `json:"frames,omitempty"`
+	FramesBefore int     `json:"frames_before,omitempty"`
+	FramesAfter  int     `json:"frames_after,omitempty"`
 	// Differs is the record of the repeat that differs, of a flaky case. The other fields, but for Outcome,
 	// Step and Reason, are those of the first run.
 	Differs *Case `json:"differs,omitempty"`
+}
+
+// Took is how long the case took, in nanoseconds of its target's clock; 0 where that is not known.
+func (c *Case) Took() int64 { return max(c.VirtualNs, c.RealNs) }
+
+// Frame is a frame on the wire, in words.
+type Frame struct {
+	AtNs int64  `json:"at_ns"`
+	From string `json:"from"`
+	To   string `json:"to"`
+	Text string `json:"text"`
+	Fate string `json:"fate,omitempty"` // what was done to it on its way
 }
 
 // FirstDifference is the step at which two runs of a case differ first (empty: none has a name), and what

@@ -46,7 +46,7 @@ func TestJSONIsStableAndWhole(t *testing.T) {
 
 func TestJUnitCountsAndParses(t *testing.T) {
 	var b bytes.Buffer
-	if err := sample().WriteJUnit(&b); err != nil {
+	if err := sample().WriteJUnit(&b, nil); err != nil {
 		t.Fatal(err)
 	}
 	var got struct {

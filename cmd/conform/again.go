@@ -47,6 +47,7 @@ func (o *runOptions) again(run *report.Run, id string) string {
 			add(true, "--baseline", b)
 		}
 	}
+	add(o.mutant != "", "--mutant", o.mutant)
 	add(o.fault != "", "--fault", o.fault)
 	add(o.repeat > 1, "--repeat", o.repeat)
 	add(o.wall > 0, "--wall-limit", o.wall)

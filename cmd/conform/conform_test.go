@@ -88,6 +88,9 @@ func TestBadInput(t *testing.T) {
 		"lockstep of hw":    {[]string{"--target=hw", "--lockstep"}, "--lockstep is for simulated programs"},
 		"profile of hw":     {[]string{"--target=hw", "--profile", "connectx-4"}, "--profile is that of a simulated device"},
 		"key of nobody":     {[]string{"--target=hw", "--peer-key", "k"}, "give its address with --peer"},
+		"mutant":            {[]string{"--mutant", "rang-unchecked"}, `no mutant "rang-unchecked" (did you mean "range-unchecked"?)`},
+		"mutant of hw":      {[]string{"--target=hw", "--mutant", "range-unchecked"}, "breaks a rule of the simulator: use --target=sim"},
+		"captures":          {[]string{"--label-filter", "PD-001", "--captures", "/dev/null/x"}, "--captures /dev/null/x cannot be made"},
 		"peer":              {[]string{"--target=sim", "--peer", "unix:x"}, "add --target=hw"},
 	}
 	for name, tt := range tests {

@@ -155,6 +155,18 @@ func (o *mutantOptions) check() ([]mutant.Mutant, error) {
 	return pickMutants(mutant.All(), o.filter)
 }
 
+// knownMutant refuses the name of no mutant.
+func knownMutant(name string) error {
+	var names []string
+	for _, m := range mutant.All() {
+		if m.Name == name {
+			return nil
+		}
+		names = append(names, m.Name)
+	}
+	return usagef("--mutant: no mutant %q%s; conform mutants --list shows them", name, input.Suggest(name, names))
+}
+
 // pickMutants are those that a word of the filter names, or all without one.
 func pickMutants(all []mutant.Mutant, filter []string) ([]mutant.Mutant, error) {
 	if len(filter) == 0 {

@@ -24,7 +24,9 @@ type runOptions struct {
 	seed                    uint64
 	verbose                 bool
 	report, junit           string
-	pcap, trace             string
+	pcap, trace, captures   string
+	mutant                  string
+	took                    time.Duration // by the clock of the machine
 	parallel, repeat        int
 	minPass                 int
 	lockstep, full          bool
@@ -44,6 +46,8 @@ func (o *runOptions) flags(f *pflag.FlagSet) {
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "print every case as it ends, with what it saw")
 	f.StringVar(&o.report, "report", "", "write the record of the run as JSON to `FILE`; - is standard output, and the tables go to standard error")
 	f.StringVar(&o.junit, "junit", "", "write the outcomes as JUnit XML to `FILE`; - is standard output, as for --report")
+	f.StringVar(&o.captures, "captures", "", "write the frames of each failed case to `DIR`/ID.pcapng; the folder is made if it is missing")
+	f.StringVar(&o.mutant, "mutant", "", "run on a simulator that breaks one rule, by its `NAME` in conform mutants --list: to see what a failure looks like")
 	f.StringVar(&o.pcap, "pcap", "", "write the frames of every case to `FILE` (pcapng; interfaces are named after the case)")
 	f.StringVar(&o.trace, "trace", "", "write the timeline of every case to `FILE` (Trace Event JSON)")
 	f.IntVar(&o.parallel, "parallel", processors(), "how many workers run at once (default on hw, where they would share the device: 1)")
@@ -90,7 +94,7 @@ func (o *runOptions) of(target string, parallel bool) *runOptions {
 		} else {
 			p.baselines = nil
 		}
-		for _, file := range []*string{&p.report, &p.junit} {
+		for _, file := range []*string{&p.report, &p.junit, &p.captures} {
 			if *file != "" {
 				ext := filepath.Ext(*file)
 				*file = strings.TrimSuffix(*file, ext) + "-" + target + ext
@@ -126,6 +130,14 @@ func (o *runOptions) check() error {
 	}
 	if !o.on("sim") && (o.pcap != "" || o.trace != "") {
 		return usagef("--pcap and --trace record the simulator's wire and time: use --target=sim (on hardware, tcpdump)")
+	}
+	if o.mutant != "" {
+		if o.target != "sim" {
+			return usagef("--mutant %s breaks a rule of the simulator: use --target=sim", o.mutant)
+		}
+		if err := knownMutant(o.mutant); err != nil {
+			return err
+		}
 	}
 	if o.on("sim") && o.on("hw") {
 		for _, f := range []outfile.Named{{Flag: "--report", Path: o.report}, {Flag: "--junit", Path: o.junit}} {

@@ -76,7 +76,8 @@ func (out outputs) abort() {
 	}
 }
 
-func (out outputs) write(run *report.Run, dir string) error {
+// write writes the outputs of a run. again is the command that runs a case again; dir has the files of the cases.
+func (out outputs) write(run *report.Run, dir string, again func(id string) string) error {
 	var errs []error
 	commit := func(f *outfile.File, fill func(io.Writer) error) {
 		if f != nil {
@@ -87,7 +88,7 @@ func (out outputs) write(run *report.Run, dir string) error {
 	if errors.Join(errs...) == nil {
 		errs = append(errs, out.journal.remove())
 	}
-	commit(out.junit, run.WriteJUnit)
+	commit(out.junit, func(w io.Writer) error { return run.WriteJUnit(w, again) })
 	for _, f := range []struct {
 		file   **outfile.File
 		suffix string

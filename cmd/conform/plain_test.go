@@ -115,7 +115,7 @@ func TestHostileRecordIsWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	var junit, again bytes.Buffer
-	if err := r.WriteJUnit(&junit); err != nil {
+	if err := r.WriteJUnit(&junit, func(string) string { return hostile }); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.WriteJSON(&again); err != nil {

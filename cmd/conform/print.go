@@ -123,26 +123,14 @@ func printRun(w io.Writer, o *runOptions, run *report.Run) {
 	if run.Target.Profile != "" {
 		name += " " + run.Target.Profile
 	}
-	fmt.Fprintf(w, "%s: %s on %s, seed %d: %s\n", end, cases(len(run.Cases)), name, run.Seed, strings.Join(parts, ", "))
+	took := ""
+	if o.took > 0 {
+		took = fmt.Sprintf(" (%s)", roundly(o.took))
+	}
+	fmt.Fprintf(w, "%s: %s on %s, seed %d: %s%s\n", end, cases(len(run.Cases)), name, run.Seed, strings.Join(parts, ", "), took)
 }
 
 func cases(n int) string { return plain.Count(n, "case") }
-
-// printFailures prints for each bad case what was asserted, what was seen, and how to run it
-// again.
-func printFailures(w io.Writer, o *runOptions, run *report.Run) {
-	for _, c := range run.Cases {
-		if !c.Outcome.Bad() {
-			continue
-		}
-		fmt.Fprintf(w, "%s %s  %s\n", strings.ToUpper(string(c.Outcome)), c.ID, c.Text)
-		printReason(w, c.Reason)
-		if c.Where != "" {
-			fmt.Fprintf(w, "    at %s\n", plain.Line(c.Where))
-		}
-		fmt.Fprintf(w, "    again: %s\n\n", o.again(run, c.ID))
-	}
-}
 
 // printTable counts outcomes by area; columns that are empty everywhere are left out.
 func printTable(w io.Writer, run *report.Run) {
@@ -175,4 +163,7 @@ func printTable(w io.Writer, run *report.Run) {
 		fmt.Fprintln(tw)
 	}
 	_ = tw.Flush() // to the same writer as what follows, which would fail too
+	if run.Summary[report.Pass] < len(run.Cases) {
+		fmt.Fprintln(w, "(conform help outcomes says what these words mean)")
+	}
 }

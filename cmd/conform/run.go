@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -31,7 +32,7 @@ type job struct {
 
 // runSuite runs the suite on the targets of the command line. If there are two, it compares them.
 func runSuite(cmd *cobra.Command, o *runOptions) error {
-	if err := input.NamesGiven(cmd.Flags(), "report", "junit", "pcap", "trace", "fault", "peer-key"); err != nil {
+	if err := input.NamesGiven(cmd.Flags(), "report", "junit", "captures", "mutant", "pcap", "trace", "fault", "peer-key"); err != nil {
 		return usagef("%w", err)
 	}
 	if err := o.check(); err != nil {
@@ -44,7 +45,7 @@ func runSuite(cmd *cobra.Command, o *runOptions) error {
 	if err := outfile.CheckFolder(); err != nil {
 		return &status{exitUsage, err}
 	}
-	jobs, err := o.jobs(cmd.Context(), cmd.Flags().Changed("parallel"))
+	jobs, err := o.jobs(cmd.Context(), cmd.ErrOrStderr(), cmd.Flags().Changed("parallel"))
 	if err != nil {
 		return err
 	}
@@ -83,7 +84,7 @@ func abort(jobs []*job) {
 
 // jobs prepares the runs of the targets. Hardware comes first, because its problems show at once.
 // parallel says that the number of workers was given.
-func (o *runOptions) jobs(ctx context.Context, parallel bool) ([]*job, error) {
+func (o *runOptions) jobs(ctx context.Context, stderr io.Writer, parallel bool) ([]*job, error) {
 	all, err := conformance.Items(conformance.Suite())
 	if err != nil {
 		return nil, err
@@ -106,7 +107,12 @@ func (o *runOptions) jobs(ctx context.Context, parallel bool) ([]*job, error) {
 		j := &job{runOptions: o.of(target, parallel), items: items, whole: len(items) == len(all)}
 		j.baselines, err = j.readBaselines(ctx)
 		if err == nil {
-			j.program, err = workerCommand(target)
+			j.program, err = j.workerCommand(ctx, stderr)
+		}
+		if err == nil && j.captures != "" {
+			if made := os.MkdirAll(j.captures, 0o755); made != nil {
+				err = usagef("--captures %s cannot be made: %w", j.captures, made)
+			}
 		}
 		if err == nil {
 			j.out, err = j.open(ctx)
@@ -145,14 +151,17 @@ func (o *runOptions) distinct(parallel bool) error {
 // run runs the suite on one target and writes its outputs. After an error the caller has to abort them.
 func (j *job) run(cmd *cobra.Command) (*report.Run, error) {
 	dir := ""
-	if j.pcap != "" || j.trace != "" {
-		d, err := outfile.TempDir("conform-run")
-		if err != nil {
-			return nil, &status{exitFailed, err}
-		}
+	d, err := outfile.TempDir("conform-run")
+	switch {
+	case err == nil:
 		defer func() { _ = d.Remove() }()
 		dir = d.Path
+	case j.pcap != "" || j.trace != "" || j.captures != "":
+		return nil, &status{exitFailed, err}
+	default:
+		fmt.Fprintln(cmd.ErrOrStderr(), "conform: failures are reported without their frames:", err)
 	}
+	start := time.Now()
 	res, err := j.supervise(cmd.Context(), cmd, dir)
 	if errors.Is(err, harness.ErrTarget) || errors.Is(err, harness.ErrWorker) {
 		return nil, &status{exitUsage, err}
@@ -171,7 +180,9 @@ func (j *job) run(cmd *cobra.Command) (*report.Run, error) {
 			run.Target.Device, j.filter, run.Cases[0].ID, run.Cases[0].Reason)
 	}
 	hold(run, j.baselines)
-	if err := j.out.write(run, dir); err != nil {
+	j.took = time.Since(start)
+	again := func(id string) string { return j.again(run, id) }
+	if err := errors.Join(j.out.write(run, dir, again), saveCaptures(cmd.Context(), run, dir, j.captures)); err != nil {
 		return nil, &status{exitFailed, err}
 	}
 	return run, nil
@@ -217,7 +228,7 @@ func (j *job) supervise(ctx context.Context, cmd *cobra.Command, dir string) (ha
 		},
 		Job: harness.Job{Target: j.target, Profile: j.profile, Seed: j.seed, Repeat: j.repeat, Cases: ids,
 			Device: j.device, Port: j.port, GIDIndex: j.gidIndex, Wire: j.wire, Peer: j.peer, PeerKey: j.peerKey, Wall: j.wallLimit(),
-			Lockstep: j.lockstep, FaultFile: j.fault, Faults: j.faults, Full: j.full, Dir: dir, Pcap: j.pcap != "", Trace: j.trace != ""},
+			Lockstep: j.lockstep, FaultFile: j.fault, Faults: j.faults, Full: j.full, Dir: dir, Pcap: j.pcap != "", Trace: j.trace != "", Evidence: dir != "", Mutant: j.mutant},
 		Shards: j.parallel,
 		Wall:   j.wallLimit(),
 		Hello: func(h harness.Hello) {
@@ -258,6 +269,9 @@ func (j *job) record(res harness.Result) *report.Run {
 	run := conformance.NewRecord(j.target, j.seed, res.Hello.Description, j.items, res.Cases)
 	if j.fault != "" {
 		run.Environment["faults"] = filepath.Base(j.fault) + ", " + report.Digest([]byte(j.faults))
+	}
+	if j.mutant != "" {
+		run.Environment["mutant"] = j.mutant
 	}
 	return run
 }

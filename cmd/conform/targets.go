@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -49,6 +51,14 @@ func makeTarget(job harness.Job) (spec.Target, error) {
 			Peer: job.Peer, PeerKey: job.PeerKey, Wall: job.Wall, Faults: faults})
 	}
 	return nil, fmt.Errorf("this conform has no target %q", job.Target)
+}
+
+// workerCommand is the program that runs the cases of a job.
+func (j *job) workerCommand(ctx context.Context, stderr io.Writer) (string, error) {
+	if j.mutant != "" {
+		return mutantsProgram(ctx, stderr)
+	}
+	return workerCommand(j.target)
 }
 
 // workerCommand returns the program that runs the cases of a target: this one, or for hardware the

@@ -48,10 +48,15 @@ type Job struct {
 	// testbed gets.
 	FaultFile string `json:"fault_file,omitempty"`
 	Faults    string `json:"faults,omitempty"`
-	// Dir holds the captures and timelines, one file for each case: ID.pcapng, ID.trace.
+	// Dir holds the captures and timelines, one file for each case: ID.pcapng, ID.trace; with Evidence also the
+	// captures of cases that failed, ID.frames.
 	Dir         string `json:"dir,omitempty"`
 	Pcap, Trace bool
+	Evidence    bool `json:"evidence,omitempty"`
 }
+
+// EvidenceSuffix ends the name of the capture of a case that failed.
+const EvidenceSuffix = ".frames"
 
 // Message is one message of a worker; one of its fields is set.
 type Message struct {

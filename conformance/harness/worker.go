@@ -102,6 +102,9 @@ func prepare(job Job, targets Targets) (*conformance.Runner, *Hello) {
 		}
 		return o
 	}
+	if job.Evidence {
+		r.Evidence = func(id string) string { return filepath.Join(job.Dir, id+EvidenceSuffix) }
+	}
 	return r, &Hello{Description: about}
 }
 

@@ -276,7 +276,7 @@ func ExpectSuccess(c *spec.C, cq verbs.CQ, n int) []verbs.WC {
 func ExpectNoCompletion(c *spec.C, cq verbs.CQ, d time.Duration) {
 	if wc := PollWithin(c, cq, 1, d); len(wc) != 0 {
 		c.Completion("unexpected completion", wc[0])
-		c.Failf("want no completion, got %v (wr_id %d, opcode %d)", wc[0].Status, wc[0].ID, wc[0].Opcode)
+		c.Failf("want no completion, got %v (wr_id %d, opcode %s)", wc[0].Status, wc[0].ID, spec.Words(wc[0].Opcode))
 	}
 }
 

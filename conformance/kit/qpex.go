@@ -59,7 +59,7 @@ func BuildWR(c *spec.C, x verbs.QPEx, w *verbs.SendWR) {
 		x.WRBindMW(t, w.Bind.MW, w.Bind.RKey, w.Bind.Info)
 		return
 	default:
-		c.Errorf("no builder for opcode %d", w.Opcode)
+		c.Errorf("no builder for opcode %s", spec.Words(w.Opcode))
 	}
 	setData(t, x, w)
 	if w.AH != nil {

@@ -43,8 +43,19 @@ func Tap(c *spec.C, body func()) []Packet {
 	if err := w.StartTap(c.T); err != nil {
 		c.Errorf("start the tap: %v", err)
 	}
+	stopped := false
+	defer func() {
+		if !stopped && c.Failed() && !c.Has(ExactTime) {
+			frames, _ := w.StopTap(c.T)
+			c.KeepFrames(frames)
+		}
+	}()
 	body()
+	stopped = true
 	frames, err := w.StopTap(c.T)
+	if !c.Has(ExactTime) { // where times are exact, a case that failed runs again with a capture
+		c.KeepFrames(frames)
+	}
 	if err != nil {
 		c.Integrityf("the capture is not whole: %v", err)
 	}

@@ -80,7 +80,7 @@ func remoteInvalidate(c *spec.C) {
 		wr.Opcode, wr.Imm = verbs.WRSendInv, key
 		b.allowed(c, "send with invalidate", wr)
 		wc := kit.ExpectSuccess(c, b.B.RecvCQ, 1)[0]
-		c.True("invalidated key", wc.Imm == key && wc.Flags&verbs.WCWithInv != 0, "%#x, want %#x; wc_flags %#x", wc.Imm, key, wc.Flags)
+		c.True("invalidated key", wc.Imm == key && wc.Flags&verbs.WCWithInv != 0, "want key %#x and WITH_INV, got %#x and %s", key, wc.Imm, spec.Words(wc.Flags))
 		b.refused(c, "write after it", b.write(key, 0, 1))
 	}
 }

@@ -233,7 +233,7 @@ func sendInvalidate(c *spec.C) {
 		wr.Opcode, wr.Imm = verbs.WRSendInv, key
 		c.Status("send with invalidate", p.A.PostAndPoll(c, wr), verbs.WCSuccess)
 		wc := kit.ExpectSuccess(c, p.B.RecvCQ, 1)[0]
-		c.True("flags", wc.Flags&(verbs.WCWithInv|verbs.WCWithImm) == verbs.WCWithInv, "wc_flags %#x", wc.Flags)
+		c.True("flags", wc.Flags&(verbs.WCWithInv|verbs.WCWithImm) == verbs.WCWithInv, "want WITH_INV and not WITH_IMM, got %s", spec.Words(wc.Flags))
 		c.True("invalidated key", wc.Imm == key, "%#x, want %#x", wc.Imm, key)
 		c.Equal("length", wc.ByteLen, uint32(length))
 		c.Equal("bytes", mem.Get(c, 0, length), want)

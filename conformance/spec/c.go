@@ -3,10 +3,12 @@ package spec
 import (
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/onsi/gomega"
 	"github.com/onsi/gomega/types"
@@ -38,14 +40,16 @@ type run struct {
 	defers  []func()
 	ledger  []Deviation
 	seen    []string // IDs of the deviations that were seen
+	frames  []verbs.WireFrame
 }
 
 // Verdict says why a case ended early.
 type Verdict struct {
 	Outcome report.Outcome
-	Step    string // of the check; empty where the case ended between two checks
-	Reason  string // what was expected and what was seen
-	Where   string // file:line of the check
+	Step    string        // of the check; empty where the case ended between two checks
+	Reason  string        // what was expected and what was seen
+	Where   string        // file:line of the case, and of the check if that is in a helper
+	At      time.Duration // on the clock of the check's thread
 }
 
 // stop is the panic that ends a thread of a case whose verdict is set.
@@ -58,6 +62,8 @@ type Result struct {
 	// Deviations are the IDs of the ledger entries whose prediction came true, Stale those of the
 	// entries that no step confirmed.
 	Deviations, Stale []string
+	// Frames are those that the case has kept.
+	Frames []verbs.WireFrame
 }
 
 // Running is a case that is being executed. Its result can be read even if the body never
@@ -105,7 +111,7 @@ func (r *Running) Result() Result {
 	r.run.mu.Lock()
 	defer r.run.mu.Unlock()
 	r.run.failed = nil
-	res := Result{Verdict: r.run.verdict, Observations: slices.Clone(r.run.obs), Deviations: slices.Clone(r.run.seen)}
+	res := Result{Verdict: r.run.verdict, Observations: slices.Clone(r.run.obs), Deviations: slices.Clone(r.run.seen), Frames: slices.Clone(r.run.frames)}
 	for _, d := range r.run.ledger {
 		if !d.Sometimes && !slices.Contains(res.Deviations, d.ID) {
 			res.Stale = append(res.Stale, d.ID)
@@ -211,6 +217,20 @@ func (c *C) ObservePlatform(step string, value any) {
 	c.record(report.Observation{Step: step, Kind: report.KindPlatform, Got: value})
 }
 
+// KeepFrames keeps what a tap has recorded, for the report of a case that fails.
+func (c *C) KeepFrames(frames []verbs.WireFrame) {
+	c.run.mu.Lock()
+	defer c.run.mu.Unlock()
+	c.run.frames = append(c.run.frames, frames...)
+}
+
+// Failed reports whether a check of the case has failed.
+func (c *C) Failed() bool {
+	c.run.mu.Lock()
+	defer c.run.mu.Unlock()
+	return c.run.verdict != nil
+}
+
 // Failf fails the case.
 func (c *C) Failf(format string, a ...any) { c.end(report.Fail, "", fmt.Sprintf(format, a...)) }
 
@@ -237,7 +257,11 @@ func (c *C) record(o report.Observation) {
 // end sets the verdict, if it is the first, and ends the calling thread.
 func (c *C) end(o report.Outcome, step, reason string) {
 	where, skip := caller()
-	c.run.conclude(Verdict{o, step, strings.TrimSpace(reason), where}, skip)
+	v := Verdict{Outcome: o, Step: step, Reason: strings.TrimSpace(reason), Where: where}
+	if c.T != nil {
+		v.At = c.T.Now()
+	}
+	c.run.conclude(v, skip)
 	panic(stop{})
 }
 
@@ -255,22 +279,69 @@ func (r *run) conclude(v Verdict, skip int) {
 	}
 }
 
-// caller returns the line of the innermost caller that belongs to a case and not to the framework,
-// and how many calls it is above a function that the caller of caller calls.
+// caller returns the line of the case at which a check stands, followed by that of the check where a helper of the
+// case's package has it, and how many calls the former is above a function that the caller of caller calls.
+//
+// The outermost function that is not the framework's is the body of the case or of one of its threads. The line is the
+// innermost one in that function or in a function literal of it, which the kit may have called.
 func caller() (where string, skip int) {
-	pcs := make([]uintptr, 64)
+	pcs := make([]uintptr, maxCalls)
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])
-	for skip = 1; ; skip++ {
+	var calls []runtime.Frame
+	depth := map[int]int{} // of each call
+	for n := 1; ; n++ {
 		f, more := frames.Next()
-		fn := f.Function
-		if !strings.Contains(fn, "/conformance/spec.") && !strings.Contains(fn, "/conformance/kit.") &&
-			!strings.Contains(fn, "/onsi/gomega") && !strings.HasPrefix(fn, "runtime.") {
-			return place(f.File, f.Line), skip
+		if len(calls) > 0 && strings.HasSuffix(f.Function, "/conformance/spec.(*C).guard") {
+			break
+		}
+		if inCase(f.Function) {
+			depth[len(calls)] = n
+			calls = append(calls, f)
 		}
 		if !more {
-			return "", 0
+			break
 		}
 	}
+	if len(calls) == 0 {
+		return "", 0
+	}
+	body := literalOf.ReplaceAllString(calls[len(calls)-1].Function, "")
+	for i, f := range calls {
+		if literalOf.ReplaceAllString(f.Function, "") != body {
+			continue
+		}
+		where = place(f.File, f.Line)
+		if i > 0 {
+			where += fmt.Sprintf(", in %s (%s)", functionName(calls[0].Function), place(calls[0].File, calls[0].Line))
+		}
+		return where, depth[i]
+	}
+	return "", 0
+}
+
+// maxCalls is how deep a check may be below the body of its case for its line to be found.
+const maxCalls = 128
+
+// literalOf matches what the compiler adds to the name of a function for the literals in it.
+var literalOf = regexp.MustCompile(`(\.func\d+|\.\d+|\.gowrap\d+|-range\d+)+$`)
+
+// inCase reports whether a function belongs to a case, and not to what all cases share.
+func inCase(fn string) bool {
+	for _, shared := range []string{"/conformance/spec.", "/conformance/kit.", "/onsi/gomega"} {
+		if strings.Contains(fn, shared) {
+			return false
+		}
+	}
+	return !strings.HasPrefix(fn, "runtime.") && !strings.HasPrefix(fn, "iter.")
+}
+
+// functionName is the name of a function without its package.
+func functionName(fn string) string {
+	fn = literalOf.ReplaceAllString(fn[strings.LastIndexByte(fn, '/')+1:], "")
+	if _, name, ok := strings.Cut(fn, "."); ok {
+		return strings.NewReplacer("(*", "", ")", "", "[...]", "").Replace(name)
+	}
+	return fn
 }
 
 // place returns file:line without the directory in which the module was built.

@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"syscall"
 
-	"github.com/onsi/gomega"
 	"github.com/onsi/gomega/types"
 
 	"github.com/rdmasim/rdmasim/conformance/match"
@@ -116,12 +115,7 @@ func (c *C) Equal(step string, got, want any) {
 	if c.judge(o, fmt.Sprint(plain(got)), reflect.DeepEqual(got, want)) {
 		return
 	}
-	if g, ok := got.([]byte); ok {
-		if w, ok := want.([]byte); ok {
-			c.fail(step, "%s", diffBytes(g, w))
-		}
-	}
-	c.end(report.Fail, step, step+"\n"+gomega.Equal(want).FailureMessage(got))
+	c.fail(step, "%s", unequal(got, want))
 }
 
 // True holds when ok does; the message says what was expected and what was seen.

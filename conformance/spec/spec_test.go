@@ -2,6 +2,7 @@ package spec_test
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -51,12 +52,22 @@ func TestFailureSaysWhatAndWhere(t *testing.T) {
 		body func(*spec.C)
 		want string
 	}{
-		"errno":       {func(c *spec.C) { c.Errno("x", nil, syscall.EINVAL) }, "x: want EINVAL, got 0"},
-		"errno set":   {func(c *spec.C) { c.ErrnoIn("x", syscall.EIO, syscall.EINVAL, 0) }, "one of {EINVAL, 0}, got EIO"},
-		"no errno":    {func(c *spec.C) { c.NoErr("x", fmt.Errorf("odd")) }, "got no errno (odd)"},
-		"status set":  {func(c *spec.C) { c.StatusIn("x", verbs.WC{Status: 5}, 0, 1) }, "one of {SUCCESS, LOC_LEN_ERR}, got WR_FLUSH_ERR"},
-		"bytes":       {func(c *spec.C) { c.Equal("x", []byte{1, 2, 3}, []byte{1, 0, 0}) }, "2 of 3 bytes differ; at 1 want 0x00, got 0x02"},
-		"values":      {func(c *spec.C) { c.Equal("x", 1, 2) }, "to equal"},
+		"errno":      {func(c *spec.C) { c.Errno("x", nil, syscall.EINVAL) }, "x: want EINVAL, got 0"},
+		"errno set":  {func(c *spec.C) { c.ErrnoIn("x", syscall.EIO, syscall.EINVAL, 0) }, "one of {EINVAL, 0}, got EIO"},
+		"no errno":   {func(c *spec.C) { c.NoErr("x", fmt.Errorf("odd")) }, "got no errno (odd)"},
+		"status set": {func(c *spec.C) { c.StatusIn("x", verbs.WC{Status: 5}, 0, 1) }, "one of {SUCCESS, LOC_LEN_ERR}, got WR_FLUSH_ERR"},
+		"bytes":      {func(c *spec.C) { c.Equal("x", []byte{1, 2, 3}, []byte{1, 0, 0}) }, "2 of 3 bytes differ; at 1 want 0x00, got 0x02"},
+		"values":     {func(c *spec.C) { c.Equal("x", 1, 2) }, "x: want 2, got 1"},
+		"names": {func(c *spec.C) { c.Equal("x", verbs.AccessLocalWrite|verbs.AccessRemoteRead, verbs.AccessRemoteRead) },
+			"x: want REMOTE_READ, got LOCAL_WRITE|REMOTE_READ"},
+		"a list": {func(c *spec.C) { c.Equal("x", []verbs.WCOpcode{128, 0}, []verbs.WCOpcode{128}) }, "x: want [RECV], got [RECV, SEND]"},
+		"fields": {func(c *spec.C) {
+			c.Equal("x", verbs.PortAttr{State: verbs.PortDown, MaxMTU: 5, LID: 3}, verbs.PortAttr{State: verbs.PortActive, MaxMTU: 5, LID: 4})
+		}, "x: State: want ACTIVE, got DOWN; LID: want 4, got 3"},
+		"types":     {func(c *spec.C) { c.Equal("x", uint32(1), 1) }, "x: want 1, got 1, of another type"},
+		"long list": {func(c *spec.C) { c.Equal("x", make([]int, 40), append(make([]int, 39), 7)) }, "x: [39]: want 7, got 0"},
+		"nothing":   {func(c *spec.C) { c.Equal("x", nil, 3) }, "x: want 3, got nil"},
+
 		"true":        {func(c *spec.C) { c.True("x", false, "%d left", 3) }, "x: 3 left"},
 		"in a helper": {func(c *spec.C) { func() { c.Failf("deep") }() }, "deep"},
 	}
@@ -71,6 +82,38 @@ func TestFailureSaysWhatAndWhere(t *testing.T) {
 				t.Errorf("where: %q", v.Where)
 			}
 		})
+	}
+}
+
+// expectTwo is a helper of cases, beside them.
+func expectTwo(c *spec.C, n int) { c.Equal("two", n, 2) }
+
+// The line is that of the case, also where the check stands in a helper or in what the kit calls back.
+func TestWhereIsTheLineOfTheCase(t *testing.T) {
+	line := func() int { _, _, n, _ := runtime.Caller(1); return n }
+	want := 0
+	for name, body := range map[string]func(*spec.C){
+		"in a helper": func(c *spec.C) {
+			want = line() + 1
+			expectTwo(c, 1)
+		},
+		"in a literal": func(c *spec.C) {
+			func() {
+				want = line() + 1
+				expectTwo(c, 1)
+			}()
+		},
+		"deferred": func(c *spec.C) {
+			c.Defer(func() {
+				want = line() + 1
+				expectTwo(c, 1)
+			})
+		},
+	} {
+		v := execute(body).Verdict
+		if at := fmt.Sprintf("spec/spec_test.go:%d, in expectTwo (spec/spec_test.go:", want); v == nil || !strings.HasPrefix(v.Where, at) {
+			t.Errorf("%s: %+v, want %s", name, v, at)
+		}
 	}
 }
 

@@ -1,0 +1,27 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rdmasim/rdmasim/report"
+)
+
+// newOutcomes is the page of help about the words for how a case ends.
+func newOutcomes() *cobra.Command {
+	var b strings.Builder
+	b.WriteString("Each case of a run ends with one of these outcomes:\n\n")
+	for _, o := range report.Outcomes() {
+		fails := ""
+		if o.Bad() {
+			fails = " (fails the run)"
+		}
+		fmt.Fprintf(&b, "  %-14s  %s%s\n", o, o.Meaning(), fails)
+	}
+	b.WriteString("\nThe catalogue gives each case a strength: E, what it expects is exact; S, one of a set is, and the member that was\n" +
+		"seen is recorded; H, nothing is known before it was recorded on hardware (conform accept, --baseline).\n" +
+		"conform show ID prints what a case asserts, what it needs, and where its rule stands.")
+	return &cobra.Command{Use: "outcomes", Short: "What the outcomes of a case mean", Long: b.String()}
+}
