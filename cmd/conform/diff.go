@@ -18,7 +18,7 @@ import (
 )
 
 func newDiff() *cobra.Command {
-	format, common, verbose := "table", false, false
+	format, common, verbose, html := "table", false, false, ""
 	cmd := &cobra.Command{
 		Use:   "diff A.json B.json",
 		Short: "Compare two run records",
@@ -27,7 +27,7 @@ func newDiff() *cobra.Command {
 			"between two kinds of device, or a regression; so is a case that fails or is flaky in B only. One that is flaky in A\n" +
 			"is named, and has no verdict. The exit status is 0 if every difference is explained, 1 for a regression, and 2 if\n" +
 			"the records cannot be compared.",
-		Example: "  conform --target=sim --report sim.json && conform --target=hw --report card.json\n  conform diff sim.json card.json",
+		Example: "  conform --target=sim --report sim.json && conform --target=hw --report card.json\n  conform diff sim.json card.json\n  conform diff sim.json card.json --html card.html",
 		Args:    needs(2, "two records, which conform --report writes"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if format != "table" && format != "json" {
@@ -41,7 +41,14 @@ func newDiff() *cobra.Command {
 			if err != nil {
 				return usagef("%w", err)
 			}
+			pageFile, err := createPage(cmd, html, args)
+			if err != nil {
+				return err
+			}
 			c, err := compareRuns(cmd.OutOrStdout(), a, b, format, common, verbose)
+			if unwritten := commitDiffPage(pageFile, args, a, b, c); unwritten != nil {
+				return unwritten
+			}
 			if c != nil && c.Compared() == 0 {
 				return usagef("no case was compared: none has run in both %s and %s", args[0], args[1])
 			}
@@ -51,6 +58,7 @@ func newDiff() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&format, "format", "table", "format of the output: table or json")
 	f.BoolVar(&common, "common", false, "leave out cases that only one record has")
+	f.StringVar(&html, "html", "", "also write both records, and how they differ, as one HTML page to `FILE`")
 	f.BoolVarP(&verbose, "verbose", "v", false, "print explained differences as well")
 	return cmd
 }

@@ -18,7 +18,7 @@ func TestFailureIsExplained(t *testing.T) {
 	t.Setenv("CONFORM_MUTANTS", os.Args[0]) // the test binary is the worker
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
-	args := []string{"--mutant", "nak-access-as-invalid", "--label-filter", "RC-006 || RC-007", "--captures", at("frames"), "--junit", at("run.xml"), "--report", at("run.json")}
+	args := []string{"--mutant", "nak-access-as-invalid", "--label-filter", "RC-006 || RC-007", "--captures", at("frames"), "--junit", at("run.xml"), "--report", at("run.json"), "--html", at("run.html")}
 	code, out, stderr := command(t, args...)
 	if code != exitFailed {
 		t.Fatalf("exit %d\n%s%s", code, out, stderr)
@@ -42,12 +42,32 @@ func TestFailureIsExplained(t *testing.T) {
 	}
 	checkCapture(t, at("frames/RC-007.pcapng"))
 	checkJUnit(t, at("run.xml"))
+	if text, err := os.ReadFile(at("run.html")); err != nil || !bytes.Contains(text, []byte("NAK invalid request")) || !bytes.Contains(text, []byte("RC-007.pcapng")) {
+		t.Errorf("the page has not what the failure shows (%d bytes, %v)", len(text), err)
+	}
+	checkDiffPage(t, at)
 	if _, err := os.Stat(at("frames/RC-006.pcapng")); err == nil {
 		t.Error("a case that passed has a capture")
 	}
 	again, _, _ := command(t, args...)
 	if _, second := readRun(t, at("run.json")); again != exitFailed || !bytes.Equal(text, second) {
 		t.Error("a second run has another record")
+	}
+}
+
+// checkDiffPage compares the run with one of the simulator as it is.
+func checkDiffPage(t *testing.T, at func(string) string) {
+	t.Helper()
+	if code, out, stderr := command(t, "--label-filter", "RC-006 || RC-007", "--report", at("whole.json")); code != exitOK {
+		t.Fatalf("exit %d\n%s%s", code, out, stderr)
+	}
+	code, _, stderr := command(t, "diff", at("whole.json"), at("run.json"), "--html", at("diff.html"))
+	text, err := os.ReadFile(at("diff.html"))
+	if code != exitFailed || err != nil || !bytes.Contains(text, []byte("DIFFERENT: whole.json against run.json")) {
+		t.Errorf("exit %d, %v, a page of %d bytes\n%s", code, err, len(text), stderr)
+	}
+	if code, _, stderr := command(t, "diff", at("whole.json"), at("run.json"), "--html", at("run.json")); code != exitUsage {
+		t.Errorf("a page in place of a record: exit %d\n%s", code, stderr)
 	}
 }
 

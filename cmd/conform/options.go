@@ -23,7 +23,7 @@ type runOptions struct {
 	target, profile, filter string
 	seed                    uint64
 	verbose                 bool
-	report, junit           string
+	report, junit, html     string
 	pcap, trace, captures   string
 	mutant                  string
 	took                    time.Duration // by the clock of the machine
@@ -46,6 +46,7 @@ func (o *runOptions) flags(f *pflag.FlagSet) {
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "print every case as it ends, with what it saw")
 	f.StringVar(&o.report, "report", "", "write the record of the run as JSON to `FILE`; - is standard output, and the tables go to standard error")
 	f.StringVar(&o.junit, "junit", "", "write the outcomes as JUnit XML to `FILE`; - is standard output, as for --report")
+	f.StringVar(&o.html, "html", "", "write the run as one HTML page to `FILE`: areas, every case with what it saw, the frames around each failure")
 	f.StringVar(&o.captures, "captures", "", "write the frames of each failed case to `DIR`/ID.pcapng; the folder is made if it is missing")
 	f.StringVar(&o.mutant, "mutant", "", "run on a simulator that breaks one rule, by its `NAME` in conform mutants --list: to see what a failure looks like")
 	f.StringVar(&o.pcap, "pcap", "", "write the frames of every case to `FILE` (pcapng; interfaces are named after the case)")
@@ -94,7 +95,7 @@ func (o *runOptions) of(target string, parallel bool) *runOptions {
 		} else {
 			p.baselines = nil
 		}
-		for _, file := range []*string{&p.report, &p.junit, &p.captures} {
+		for _, file := range []*string{&p.report, &p.junit, &p.html, &p.captures} {
 			if *file != "" {
 				ext := filepath.Ext(*file)
 				*file = strings.TrimSuffix(*file, ext) + "-" + target + ext

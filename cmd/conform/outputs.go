@@ -14,8 +14,8 @@ import (
 
 // outputs are the files that a run writes; nil are those that were not asked for.
 type outputs struct {
-	report, junit, pcap, trace *outfile.File
-	journal                    *journal // beside the report, if that is a regular file
+	report, junit, html, pcap, trace *outfile.File
+	journal                          *journal // beside the report, if that is a regular file
 }
 
 // open creates the files. While it waits for the reader of a FIFO, the end of ctx ends it.
@@ -23,7 +23,7 @@ func (o *runOptions) open(ctx context.Context) (out outputs, err error) {
 	for _, f := range []struct {
 		path string
 		file **outfile.File
-	}{{o.report, &out.report}, {o.junit, &out.junit}, {o.pcap, &out.pcap}, {o.trace, &out.trace}} {
+	}{{o.report, &out.report}, {o.junit, &out.junit}, {o.html, &out.html}, {o.pcap, &out.pcap}, {o.trace, &out.trace}} {
 		if f.path == "" {
 			continue
 		}
@@ -69,7 +69,7 @@ func create(ctx context.Context, path string) (*outfile.File, error) {
 // abort discards the files. A journal with cases stays.
 func (out outputs) abort() {
 	out.journal.leave()
-	for _, f := range []*outfile.File{out.report, out.junit, out.pcap, out.trace} {
+	for _, f := range []*outfile.File{out.report, out.junit, out.html, out.pcap, out.trace} {
 		if f != nil {
 			f.Abort()
 		}
@@ -89,6 +89,7 @@ func (out outputs) write(run *report.Run, dir string, again func(id string) stri
 		errs = append(errs, out.journal.remove())
 	}
 	commit(out.junit, func(w io.Writer) error { return run.WriteJUnit(w, again) })
+	commit(out.html, func(w io.Writer) error { return writePage(w, run, again, capturesIn(dir)) })
 	for _, f := range []struct {
 		file   **outfile.File
 		suffix string

@@ -32,7 +32,7 @@ type job struct {
 
 // runSuite runs the suite on the targets of the command line. If there are two, it compares them.
 func runSuite(cmd *cobra.Command, o *runOptions) error {
-	if err := input.NamesGiven(cmd.Flags(), "report", "junit", "captures", "mutant", "pcap", "trace", "fault", "peer-key"); err != nil {
+	if err := input.NamesGiven(cmd.Flags(), "report", "junit", "html", "captures", "mutant", "pcap", "trace", "fault", "peer-key"); err != nil {
 		return usagef("%w", err)
 	}
 	if err := o.check(); err != nil {
@@ -136,7 +136,7 @@ func (o *runOptions) distinct(parallel bool) error {
 	for _, target := range []string{"hw", "sim"} {
 		if o.on(target) {
 			t := o.of(target, parallel)
-			outputs = append(outputs, outfile.Named{Flag: "--report", Path: t.report}, outfile.Named{Flag: "--junit", Path: t.junit}, outfile.Named{Flag: "--pcap", Path: t.pcap}, outfile.Named{Flag: "--trace", Path: t.trace})
+			outputs = append(outputs, outfile.Named{Flag: "--report", Path: t.report}, outfile.Named{Flag: "--junit", Path: t.junit}, outfile.Named{Flag: "--html", Path: t.html}, outfile.Named{Flag: "--pcap", Path: t.pcap}, outfile.Named{Flag: "--trace", Path: t.trace})
 			if t.report != "" {
 				outputs = append(outputs, outfile.Named{Flag: "the journal of --report", Path: t.report + report.JournalSuffix})
 			}
