@@ -12,6 +12,18 @@ import (
 	"github.com/rdmasim/rdmasim/sim/mem"
 )
 
+// rung reports whether something lies in the registers of the page.
+func (p *page) rung() bool {
+	for k := range p.words {
+		for _, w := range p.words[k] {
+			if atomic.LoadUint64(w) != 0 {
+				return true
+			}
+		}
+	}
+	return atomic.LoadUint64(p.arm) != 0
+}
+
 // poll takes what lies in the registers of the page.
 func (p *page) poll(e *engine) (rung bool) {
 	for k := range p.words {

@@ -73,6 +73,8 @@ type engine struct {
 	hasIdleCPU bool      // no thread waited for a CPU when this was last checked
 	idleSince  time.Time // when the present idle time began
 
+	hear func() // ends what programs have closed
+
 	lastWork   time.Time // when there was work last
 	countersAt time.Time // when the files of counters were last brought up to date
 }
@@ -83,7 +85,7 @@ func newEngine(m *machine, streams *procmem.Streams, throttle bool) (*engine, er
 		return nil, fmt.Errorf("eventfd: %w", err)
 	}
 	return &engine{
-		m: m, streams: streams, pace: pace.New(m.eng, throttle), wake: fd, done: make(chan struct{}), epoch: time.Now(), cpuLoad: newCPULoad(),
+		m: m, streams: streams, pace: pace.New(m.eng, throttle), wake: fd, done: make(chan struct{}), epoch: time.Now(), cpuLoad: newCPULoad(), hear: func() {},
 	}, nil
 }
 
@@ -269,6 +271,11 @@ func (e *engine) sleep(d time.Duration) bool {
 // poll looks at every register page once.
 func (e *engine) poll() (rung bool) {
 	defer e.loseGone()
+	if !slices.ContainsFunc(e.pages, (*page).rung) {
+		return false
+	}
+	// A pass takes many requests of programs that post without a pause, so that to ask the kernel costs little.
+	e.hear() // may end pages
 	for _, p := range e.pages {
 		if p.poll(e) {
 			rung = true

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync/atomic"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -52,6 +53,9 @@ type files struct {
 
 	unmaps chan []byte // memory of ended queues
 
+	notices [64 * (unix.SizeofInotifyEvent + unix.NAME_MAX + 1)]byte // of hear
+	lost    atomic.Bool                                              // the kernel had no room for a notice
+
 	shared, copied int // queues so far, by how they are reached
 }
 
@@ -65,7 +69,7 @@ type watched struct {
 type openedFD struct{ tid, fd int }
 
 func newFiles(s *session) (*files, error) {
-	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC)
+	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
 	if err != nil {
 		return nil, fmt.Errorf("inotify: %w", err)
 	}

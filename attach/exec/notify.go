@@ -50,7 +50,10 @@ func (n *notifier) answer(x *seccomp.Notif) {
 	switch x.Nr {
 	case unix.SYS_IOCTL:
 		n.ioctls.Add(1)
-		n.s.eng.do(func() { n.ioctl(x) })
+		n.s.eng.do(func() {
+			n.s.files.hear()
+			n.ioctl(x)
+		})
 	case unix.SYS_SOCKET:
 		n.askedForDevices.Store(true)
 		_ = n.l.Fail(x.ID, unix.EPROTONOSUPPORT)

@@ -146,6 +146,7 @@ func (s *session) run() (status int, err error) {
 	if s.files, err = newFiles(s); err != nil {
 		return 0, err
 	}
+	s.eng.hear = s.files.hear
 	s.notes = &notifier{s: s, l: seccomp.NewListener(s.started.listener)}
 	go s.eng.run()
 	go s.files.watch()

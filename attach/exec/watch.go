@@ -19,7 +19,6 @@ import (
 
 // watch waits for the ends of files, until stop.
 func (t *files) watch() {
-	buf := make([]byte, 64*(unix.SizeofInotifyEvent+unix.NAME_MAX+1))
 	p := []unix.PollFd{{Fd: int32(t.inotify), Events: unix.POLLIN}, {Fd: int32(t.quit), Events: unix.POLLIN}}
 	for next := time.Now().Add(trimPeriod); ; {
 		wait := max(0, time.Until(next))
@@ -33,19 +32,30 @@ func (t *files) watch() {
 			t.trim()
 			next = now.Add(trimPeriod)
 		}
-		if p[0].Revents == 0 {
-			continue
+		if p[0].Revents != 0 {
+			t.s.eng.do(t.hear)
 		}
-		n, err := unix.Read(t.inotify, buf)
-		if err != nil {
-			continue
+		if t.lost.Swap(false) {
+			t.endUnused()
 		}
-		closed, lost := closings(buf[:n])
+	}
+}
+
+// hear ends what programs have closed. The engine's thread reads the notices itself, before it takes what has been stored to
+// registers: the kernel gives notice before waitpid tells a program of the end of a process, so that what the program then asks of
+// that process's queues finds them gone.
+func (t *files) hear() {
+	for {
+		n, _, errno := unix.RawSyscall(unix.SYS_READ, uintptr(t.inotify), uintptr(unsafe.Pointer(&t.notices[0])), uintptr(len(t.notices)))
+		if errno != 0 || n == 0 {
+			return
+		}
+		closed, lost := closings(t.notices[:n])
 		for _, wd := range closed {
-			t.s.eng.do(func() { t.end(wd) })
+			t.end(wd)
 		}
 		if lost {
-			t.endUnused()
+			t.lost.Store(true) // watch looks who has what
 		}
 	}
 }

@@ -52,3 +52,15 @@ func TestFilesInUse(t *testing.T) {
 		t.Errorf("open %v, mapped %v, closed %v", used[files[0].inode], used[files[1].inode], used[files[2].inode])
 	}
 }
+
+// TestEndIsHeardFirst: what a process had is gone when waitpid has returned, also for a request that is posted right after it.
+func TestEndIsHeardFirst(t *testing.T) {
+	canListen(t)
+	needs(t, "ibv_devinfo")
+	bin := compile(t, "ends")
+	for _, flags := range [][]string{nil, {"-copy-queues"}, {"-no-odp"}} {
+		if out, status := users()[0].session(t, append(flags, "--", bin, "40")...); status != 0 {
+			t.Errorf("%v: status %d:\n%s", flags, status, out)
+		}
+	}
+}

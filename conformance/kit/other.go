@@ -126,17 +126,6 @@ func OpenUnprivileged(c *spec.C, memlock uint64) *OtherProcess {
 // Kill ends the process at once.
 func (o *OtherProcess) Kill(c *spec.C) { o.p.Kill(c.T) }
 
-// KillAll ends processes at once, and returns when what they had open is closed. A real kernel has done that when their parent hears
-// of the end; below rdmasim exec the simulated one hears of it itself, a moment later.
-func KillAll(c *spec.C, processes ...*OtherProcess) {
-	for _, o := range processes {
-		o.Kill(c)
-	}
-	if !c.Has(ExactTime) {
-		c.T.Sleep(5 * QuietPeriod)
-	}
-}
-
 // OtherQP is a queue pair of the other process.
 type OtherQP struct {
 	Process *OtherProcess

@@ -81,7 +81,7 @@ func creatorExits(c *spec.C) {
 func lastExits(c *spec.C) {
 	s := serve(c, false)
 	s.expect("before", s.second, 0)
-	kit.KillAll(c, s.creator.OtherProcess)
+	s.creator.Kill(c)
 	c.Equal("send after the only user of the target ended", s.send(s.second).String(), verbs.WCRetryExcErr.String())
 	_, err := s.second.DoErr(c, player.OpenTarget, kit.Args{"xrcd": s.second.Domain, "qpn": uint64(s.target.QPN)}, nil)
 	c.Errno("open_qp of the target", err, syscall.EINVAL)
@@ -91,7 +91,8 @@ func lastExits(c *spec.C) {
 func nothingLeft(c *spec.C) {
 	s := serve(c, true)
 	s.expect("with both", s.second, 0)
-	kit.KillAll(c, s.creator.OtherProcess, s.second.OtherProcess)
+	s.creator.Kill(c)
+	s.second.Kill(c)
 	c.Equal("send after all have ended", s.send(s.second).String(), verbs.WCRetryExcErr.String())
 	_, err := s.TryXRCD(c, kit.OpenFile(c, domainFile), 0)
 	c.Errno("open_xrcd without O_CREAT", err, syscall.EAGAIN)
