@@ -168,7 +168,7 @@ func (x *traffic) expectReceives(c *spec.C, want []receive) {
 		if int(v["n"]) <= i || of("id") != uint64(i) || of("status") != uint64(verbs.WCSuccess) || of("opcode") != uint64(r.opcode) ||
 			of("len") != uint64(r.length) || of("imm") != uint64(r.imm) {
 			c.Failf("receive %d of %d: want wr_id %d, %v, byte_len %d, immediate %#x; got %d of them, wr_id %d, status %v, %v, byte_len %d, immediate %#x", i+1,
-				len(want), i, r.opcode, r.length, r.imm, v["n"], of("id"), verbs.WCStatus(of("status")), verbs.WCOpcode(of("opcode")), of("len"), of("imm"))
+				len(want), i, spec.Words(r.opcode), r.length, r.imm, v["n"], of("id"), verbs.WCStatus(of("status")), spec.Words(verbs.WCOpcode(of("opcode"))), of("len"), of("imm"))
 		}
 		if r.data != nil {
 			same(c, fmt.Sprintf("what receive %d of the lot has", i+1), x.inbox.Get(c, i*slotSize, r.length), r.data)

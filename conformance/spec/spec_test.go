@@ -66,6 +66,7 @@ func TestFailureSaysWhatAndWhere(t *testing.T) {
 		}, "x: State: want ACTIVE, got DOWN; LID: want 4, got 3"},
 		"types":     {func(c *spec.C) { c.Equal("x", uint32(1), 1) }, "x: want 1, got 1, of another type"},
 		"long list": {func(c *spec.C) { c.Equal("x", make([]int, 40), append(make([]int, 39), 7)) }, "x: [39]: want 7, got 0"},
+		"bits":      {func(c *spec.C) { c.Equal("x", uint32(1<<24), uint32(1)) }, "x: want 1, got 16777216 (0x1000000)"},
 		"nothing":   {func(c *spec.C) { c.Equal("x", nil, 3) }, "x: want 3, got nil"},
 
 		"true":        {func(c *spec.C) { c.True("x", false, "%d left", 3) }, "x: 3 left"},

@@ -36,8 +36,13 @@ func Words(v any) string {
 	case error:
 		return v.Error()
 	}
-	if r := reflect.ValueOf(v); r.Kind() == reflect.Slice || r.Kind() == reflect.Array {
+	switch r := reflect.ValueOf(v); r.Kind() {
+	case reflect.Slice, reflect.Array:
 		return members(r)
+	case reflect.Uint32, reflect.Uint64:
+		if r.Uint() >= 1<<16 { // keys, immediate data, addresses
+			return fmt.Sprintf("%d (%#x)", r.Uint(), r.Uint())
+		}
 	}
 	return fmt.Sprintf("%+v", v)
 }

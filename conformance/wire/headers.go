@@ -145,9 +145,11 @@ func atomics(c *spec.C) {
 	c.Equal("requests and answers", []int{len(requests), len(answers)}, []int{2, 2})
 	f, s := requests[0].AtomicETH(), requests[1].AtomicETH()
 	c.True("fetch and add", requests[0].Op == roce.RCFetchAdd && f.VA() == l.far.Addr+8 && f.RKey() == l.far.RKey && f.SwapAdd() == add,
-		"%s at %#x, key %#x, add %#x", requests[0].Info().Name, f.VA(), f.RKey(), f.SwapAdd())
+		"want RC FetchAdd at %#x, key %#x, add %#x; got %s at %#x, key %#x, add %#x", l.far.Addr+8, l.far.RKey, uint64(add),
+		requests[0].Info().Name, f.VA(), f.RKey(), f.SwapAdd())
 	c.True("compare and swap", requests[1].Op == roce.RCCmpSwap && s.VA() == l.far.Addr+8 && s.RKey() == l.far.RKey && s.SwapAdd() == swap && s.Compare() == before+add,
-		"%s at %#x, key %#x, compare %#x, swap %#x", requests[1].Info().Name, s.VA(), s.RKey(), s.Compare(), s.SwapAdd())
+		"want RC CmpSwap at %#x, key %#x, compare %#x, swap %#x; got %s at %#x, key %#x, compare %#x, swap %#x", l.far.Addr+8, l.far.RKey, uint64(before+add), uint64(swap),
+		requests[1].Info().Name, s.VA(), s.RKey(), s.Compare(), s.SwapAdd())
 	c.Equal("original values", []uint64{answers[0].AtomicAckETH().Original(), answers[1].AtomicAckETH().Original()}, []uint64{before, before + add})
 }
 

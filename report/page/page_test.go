@@ -3,6 +3,7 @@ package page_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -80,6 +81,23 @@ func TestPageSaysWhatTheRecordHas(t *testing.T) {
 	}
 	if _, again := written(t, onePage("")); again != text {
 		t.Error("equal pages are not equal bytes")
+	}
+}
+
+// Of a device that fails everywhere, the page says what its failures have in common, and opens a few.
+func TestPageOfManyFailures(t *testing.T) {
+	r := sample("")
+	for i := range 40 {
+		c := r.Cases[1]
+		c.ID, c.Reason = fmt.Sprintf("MR-%03d", i), "write: want SUCCESS, got RETRY_EXC_ERR (wr_id 1)"
+		r.Cases = append(r.Cases, c)
+	}
+	_, text := written(t, &page.Page{Targets: []page.Target{{Run: r, Capture: func(string) []byte { return make([]byte, 100<<10) }}}})
+	for what, want := range map[string]int{`<p class="alike">40 cases: <b>want SUCCESS, got RETRY_EXC_ERR</b>`: 1, `<a href="#MR-`: 12, "and 28 more": 1, " open><summary>": 12,
+		"data:application/octet-stream": 20, "is not in this page: conform --captures DIR writes it": 21} {
+		if n := strings.Count(text, what); n != want {
+			t.Errorf("%q comes %d times, want %d", what, n, want)
+		}
 	}
 }
 

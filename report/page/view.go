@@ -13,9 +13,12 @@ import (
 
 // Bounds of the captures that a page holds, in bytes before they are encoded.
 const (
-	mostCapture  = 256 << 10
-	mostCaptures = 8 << 20
+	mostCapture  = 128 << 10
+	mostCaptures = 2 << 20
 )
+
+// mostOpen is how many cases are open at first: of a device that fails everywhere a few say enough.
+const mostOpen = 12
 
 // view is the page as its template wants it. All texts in it are harmless to a reader, and the template escapes them.
 type view struct {
@@ -28,6 +31,7 @@ type view struct {
 	Words    []wordView
 	Areas    []areaView
 	Findings []string
+	Alike    []alikeView
 	First    []*caseView // what to look at first: failures, and differences that nothing explains
 	Rest     []*caseView
 	Plots    []plot
@@ -62,6 +66,7 @@ type caseView struct {
 	ID, Area, Text string
 	Outcomes       []string // by target
 	Bad            bool
+	Open           bool
 	Class          string // of its comparison
 	ClassReason    string
 	ClassBad       bool
@@ -103,11 +108,13 @@ func (p *Page) view() *view {
 	v.Words, v.Areas = p.words(), p.areas()
 	for _, c := range p.cases(&room) {
 		if c.Bad && p.Comparison == nil || c.ClassBad {
+			c.Open = len(v.First) < mostOpen
 			v.First = append(v.First, c)
 		} else {
 			v.Rest = append(v.Rest, c)
 		}
 	}
+	v.Alike = alike(v.First)
 	v.Plots, v.Classes = p.plots(), p.classes()
 	return v
 }

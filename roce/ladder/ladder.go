@@ -132,6 +132,7 @@ func describe(p *roce.Packet, err error) string {
 	add(p.PayloadLen() > 0 || info.Kind == roce.KindRequest && info.Payload != roce.PayloadNone, "payload of %d", p.PayloadLen())
 	add(h.Solicited(), "solicited")
 	add(h.AckReq(), "asks for an ACK")
+	add(!h.AckReq() && info.Last && info.Kind == roce.KindRequest && p.Op.Transport() != roce.UC && p.Op.Transport() != roce.UD, "asks for no ACK")
 	add(!p.ICRCOK(), "wrong ICRC")
 	return strings.Join(parts, ", ")
 }

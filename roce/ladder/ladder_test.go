@@ -49,7 +49,7 @@ func TestRowSaysWhatTheHeadersSay(t *testing.T) {
 		want []string
 	}{
 		"WRITE": {roce.RC.Opcode(roce.OpWriteOnly), []byte{0, 0, 0, 0, 0, 0, 0x10, 0, 0, 0, 0xab, 1, 0, 0, 0, 0},
-			[]string{"RC RDMA WRITE Only", "PSN 7", "to QP 0x12", "VA 0x1000", "R_Key 0xab01", "0 bytes"}},
+			[]string{"RC RDMA WRITE Only", "PSN 7", "to QP 0x12", "VA 0x1000", "R_Key 0xab01", "0 bytes", "payload of 0, asks for no ACK"}},
 		"NAK": {roce.RC.Opcode(roce.OpAcknowledge), []byte{0x62, 0, 0, 9}, []string{"RC Acknowledge", "NAK remote access error", "MSN 9"}},
 	} {
 		frame := packet(t, tt.op, tt.ext)
