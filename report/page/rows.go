@@ -20,6 +20,31 @@ type rowView struct {
 	Failed bool   // the check that failed
 }
 
+// tableView is a table of observations; Names are the heads of the columns of what was seen.
+type tableView struct {
+	Names []string
+	Rows  []rowView
+}
+
+// stands reports whether a row is to be looked at.
+func (r *rowView) stands() bool { return r.Unlike || r.Failed || r.Note != "" }
+
+// classify notes at the rows how their differences were judged.
+func classify(rows []rowView, d *report.CaseDiff) {
+	for _, x := range d.Differences {
+		for i := range rows {
+			r := &rows[i]
+			if r.Step != plain.Line(x.Step) || !r.Unlike || r.Note != "" {
+				continue
+			}
+			if r.Note = string(x.Class); x.Deviation != "" {
+				r.Note = plain.Line(r.Note + " " + x.Deviation)
+			}
+			break
+		}
+	}
+}
+
 // place is the n-th observation of a step, from 0.
 type place struct {
 	step string
@@ -46,8 +71,10 @@ func rowsOf(sides []*report.Case) []rowView {
 				rows = append(rows, rowView{Step: plain.Line(o.Step), Got: make([]string, len(sides))})
 			}
 			rows[n].Got[i] = seenWords(o.Kind, o.Got)
-			if o.Want != nil {
-				rows[n].Want = wantWords(o.Kind, o.Want)
+			if want := wantWords(o.Kind, o.Want); !known || rows[n].Want == want {
+				rows[n].Want = want
+			} else {
+				rows[n].Want = "differs too"
 			}
 			if o.Deviation != "" {
 				rows[n].Note = plain.Line("known deviation " + o.Deviation)
@@ -103,6 +130,9 @@ func seenWords(kind string, got any) string {
 }
 
 func wantWords(kind string, want any) string {
+	if want == nil {
+		return ""
+	}
 	set, ok := want.([]any)
 	if !ok || kind != "errno" && kind != "wc" {
 		return seenWords(kind, want)

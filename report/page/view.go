@@ -73,8 +73,7 @@ type caseView struct {
 	Expected       string
 	Sources        []string
 	Sides          []*sideView
-	Rows           []rowView // of the table of observations
-	Differing      []rowView // those to look at
+	All, Differing *tableView // the observations, and those of them to look at
 }
 
 // sideView is how a case ended on one target.
@@ -301,16 +300,33 @@ func (p *Page) caseOf(id string, sides []*report.Case, d *report.CaseDiff, room 
 			v.Sources = append(v.Sources, plain.Line(s))
 		}
 	}
-	v.Rows = rowsOf(sides)
+	rows := rowsOf(sides)
 	if d != nil {
 		v.Class, v.ClassReason, v.ClassBad = string(d.Class), plain.Text(d.Reason), d.Class.Bad()
+		classify(rows, d)
 	}
-	for _, r := range v.Rows {
-		if r.Unlike || r.Failed || r.Note != "" {
-			v.Differing = append(v.Differing, r)
+	v.All, v.Differing = p.table(rows, func(*rowView) bool { return true }), p.table(rows, (*rowView).stands)
+	return v
+}
+
+// table is the rows of a kind, or nil without any.
+func (p *Page) table(rows []rowView, of func(*rowView) bool) *tableView {
+	t := &tableView{Names: []string{"seen"}}
+	if len(p.Targets) > 1 {
+		t.Names = nil
+		for i := range p.Targets {
+			t.Names = append(t.Names, p.name(i))
 		}
 	}
-	return v
+	for i := range rows {
+		if of(&rows[i]) {
+			t.Rows = append(t.Rows, rows[i])
+		}
+	}
+	if t.Rows == nil {
+		return nil
+	}
+	return t
 }
 
 func (p *Page) sideOf(i int, c *report.Case, room *int) *sideView {
