@@ -124,7 +124,8 @@ var values = map[string]uint64{
 // numbers.
 func TestAgainstKernelHeaders(t *testing.T) {
 	h := layout.Header{Files: []string{"rdma/rdma_user_ioctl_cmds.h", "rdma/ib_user_ioctl_cmds.h", "rdma/ib_user_ioctl_verbs.h",
-		"rdma/ib_user_verbs.h", "rdma/mlx5-abi.h", "rdma/mlx5_user_ioctl_cmds.h", "linux/vfio.h", "linux/pci_regs.h"}}
+		"rdma/ib_user_verbs.h", "rdma/mlx5-abi.h", "rdma/mlx5_user_ioctl_cmds.h",
+		"linux/netlink.h", "rdma/rdma_netlink.h", "linux/vfio.h", "linux/pci_regs.h"}}
 	// The two requests of multicast have one form.
 	members := append(tables(t).Members(""), layout.Member{Struct: "ib_uverbs_detach_mcast", Width: AttachMcastSize})
 	measured, err := h.Measure(members)
@@ -139,6 +140,7 @@ func TestAgainstKernelHeaders(t *testing.T) {
 			t.Errorf("the header says %v, we say %v", m, members[i])
 		}
 	}
+	maps.Copy(values, netlinkValues)
 	names := slices.Sorted(maps.Keys(values))
 	got, err := h.Values(names)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/rdmasim/rdmasim/attach/exec/tree"
 	"github.com/rdmasim/rdmasim/attach/network"
 	"github.com/rdmasim/rdmasim/attach/pci"
+	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/hca"
 	"github.com/rdmasim/rdmasim/sim/kernel"
@@ -41,10 +42,13 @@ type machine struct {
 
 // device is one function with its driver.
 type device struct {
-	name string
-	hca  *hca.Device
-	link *pcie.Link
-	kern *kernel.Device
+	name         string
+	hca          *hca.Device
+	link         *pcie.Link
+	kern         *kernel.Device
+	attr         verbs.DeviceAttr
+	ports        []verbs.PortAttr
+	subnetPrefix uint64 // of an InfiniBand port
 	// counters are the files of a device that pages on demand, or nil.
 	counters *counterFiles
 }
@@ -136,6 +140,7 @@ func (m *machine) describe(d *device) (tree.Device, error) {
 	if err != nil {
 		return t, err
 	}
+	d.attr = a.DeviceAttr
 	t.NodeGUID, t.SysImageGUID, t.FWVer, t.HWRev = a.NodeGUID, a.SysImageGUID, a.FWVer, a.HWVer
 	if a.ODPGeneralCaps&verbs.ODPSupport != 0 {
 		if d.counters, err = newCounterFiles(d.kern); err != nil {
@@ -144,7 +149,7 @@ func (m *machine) describe(d *device) (tree.Device, error) {
 		t.Counters = d.counters.links()
 	}
 	for n := range int(a.PhysPortCnt) {
-		port, err := describePort(u, n+1)
+		port, err := d.describePort(u, n+1)
 		if err != nil {
 			return t, err
 		}
@@ -153,11 +158,12 @@ func (m *machine) describe(d *device) (tree.Device, error) {
 	return t, nil
 }
 
-func describePort(u *kernel.Ucontext, n int) (tree.Port, error) {
+func (d *device) describePort(u *kernel.Ucontext, n int) (tree.Port, error) {
 	a, err := u.QueryPort(kernel.Caller{}, n)
 	if err != nil {
 		return tree.Port{}, err
 	}
+	d.ports = append(d.ports, a)
 	p := tree.Port{
 		LinkLayer: "Ethernet", State: "1: DOWN", PhysState: "3: Disabled", LID: a.LID, SMLID: a.SMLID, CapMask: a.PortCapFlags,
 		Rate: rate(a.ActiveSpeed, a.ActiveWidth),
@@ -182,6 +188,9 @@ func describePort(u *kernel.Ucontext, n int) (tree.Port, error) {
 			if e.Type == verbs.GIDTypeRoCEv2 {
 				g.Type = "RoCE v2"
 			}
+		}
+		if i == 0 && a.LinkLayer == verbs.LinkInfiniBand {
+			d.subnetPrefix = roce.GID(g.Value).SubnetPrefix()
 		}
 		p.GIDs = append(p.GIDs, g)
 	}

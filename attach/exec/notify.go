@@ -55,8 +55,9 @@ func (n *notifier) answer(x *seccomp.Notif) {
 			n.ioctl(x)
 		})
 	case unix.SYS_SOCKET:
-		n.askedForDevices.Store(true)
-		_ = n.l.Fail(x.ID, unix.EPROTONOSUPPORT)
+		n.openNetlink(x)
+	case unix.SYS_SENDTO, unix.SYS_SENDMSG:
+		n.sendNetlink(x)
 	case unix.SYS_MMAP:
 		n.mapping(x)
 	case unix.SYS_MUNMAP, unix.SYS_MREMAP, unix.SYS_BRK, unix.SYS_REMAP_FILE_PAGES, unix.SYS_SHMDT, unix.SYS_SHMAT, unix.SYS_MPROTECT,

@@ -38,9 +38,6 @@ const (
 func rules(paths, odp bool) []seccomp.Rule {
 	r := []seccomp.Rule{
 		{Nr: unix.SYS_IOCTL, Tests: []seccomp.Test{{Arg: 1, Value: rdmaIoctl}}, Ret: seccomp.Notify},
-		// Libraries ask for the devices by netlink first; without it they look into
-		// sysfs. The question shows that the program has such a library.
-		{Nr: unix.SYS_SOCKET, Tests: []seccomp.Test{{Arg: 0, Value: unix.AF_NETLINK}, {Arg: 2, Value: unix.NETLINK_RDMA}}, Ret: seccomp.Notify},
 		{Nr: unix.SYS_MMAP, Tests: append(mapped(),
 			seccomp.Test{Arg: 5, Op: seccomp.AtLeast, Value: firstOtherOffset}, seccomp.Test{Arg: 5, Op: seccomp.Below, Value: endOffset}), Ret: seccomp.Notify},
 		{Nr: unix.SYS_MMAP, Tests: append(mapped(),
@@ -48,6 +45,7 @@ func rules(paths, odp bool) []seccomp.Rule {
 			seccomp.Test{Arg: 2, Value: unix.PROT_WRITE}), Ret: seccomp.Notify},
 	}
 	r = append(r, faultRules()...)
+	r = append(r, netlinkRules()...)
 	if odp {
 		r = append(r, memoryRules()...)
 	}

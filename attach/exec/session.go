@@ -33,6 +33,7 @@ type session struct {
 	eng     *engine
 	notes   *notifier
 	files   *files
+	netlink *netlinkServer
 	procs   *processes
 	outputs outputs
 	signals chan os.Signal // to this process, since before the program was started
@@ -147,6 +148,10 @@ func (s *session) run() (status int, err error) {
 		return 0, err
 	}
 	s.eng.hear = s.files.hear
+	if s.netlink, err = newNetlinkServer(s); err != nil {
+		return 0, err
+	}
+	defer s.netlink.close()
 	s.notes = &notifier{s: s, l: seccomp.NewListener(s.started.listener)}
 	go s.eng.run()
 	go s.files.watch()

@@ -58,6 +58,8 @@ type Device struct {
 	res   Resources
 	count Counters
 
+	tracked trackNumbers
+
 	removed bool
 }
 

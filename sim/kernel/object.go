@@ -21,6 +21,7 @@ type object interface {
 type objects struct {
 	tab  map[Handle]object
 	last Handle // of the newest
+	ids  trackedIDs
 	// deviceGone: the device was removed, and with it what the objects stood for. Their handles stay
 	// until the program destroys them.
 	deviceGone bool
@@ -32,10 +33,14 @@ func (o *objects) add(x object) Handle {
 	}
 	o.last++
 	o.tab[o.last] = x
+	o.ids.add(o.last, x)
 	return o.last
 }
 
-func (o *objects) remove(h Handle) { delete(o.tab, h) }
+func (o *objects) remove(h Handle) {
+	delete(o.tab, h)
+	o.ids.remove(h)
+}
 
 // lookup finds an object of kind T: ENOENT when there is none of that handle,
 // EINVAL for no handle or an object of another kind (rdma_core.c,

@@ -91,11 +91,16 @@ func (u *Ucontext) MRCounters(c Caller, h Handle) (all []verbs.NamedCounter, err
 	if err != nil {
 		return nil, fmt.Errorf("counters: %w", err)
 	}
+	return m.counters()
+}
+
+// counters are those of MRCounters.
+func (m *mr) counters() (all []verbs.NamedCounter, err error) {
 	if m.odp == nil {
 		return nil, nil
 	}
 	s, add := &m.paging.stats, func(name string, v uint64) { all = append(all, verbs.NamedCounter{Name: name, Value: v}) }
-	switch u.dev.p.Paging {
+	switch m.u.dev.p.Paging {
 	case Paging5_0:
 		return nil, fmt.Errorf("counters of regions: %w", syscall.EOPNOTSUPP)
 	case Paging6_14:

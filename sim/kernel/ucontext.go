@@ -57,6 +57,7 @@ type Ucontext struct {
 	// page of zeros, and the last events.
 	removed bool
 	maps    []*cpu.Mapping // what the program has mapped
+	trackID uint32
 
 	dynUAR     bool         // no static bfregs
 	bfregs     *bfreg.Table // nil when dynUAR
@@ -111,6 +112,7 @@ func (d *Device) allocUcontext(k *call, p *Process, req UcontextReq) (*Ucontext,
 		}
 		u.tdn = prm.AllocTransportDomainOut(out).TransportDomain()
 	}
+	u.trackID, u.objs.ids.next = d.tracked.take(TrackedContext), &d.tracked
 	d.files = append(d.files, u)
 	d.res.Ctx++
 	return u, u.response(), nil
