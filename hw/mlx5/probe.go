@@ -19,7 +19,7 @@ import (
 // device of this target has them. A token that is named nowhere here is unknown.
 var absent = map[string]bool{
 	"mmio log": true, "fault": true, "schedule": true, "locks": true, "exact time": true, "overrun.drop": true, "shared bf": true,
-	"dmabuf": true, "stat": true, "counters": true,
+	"dmabuf": true, "counters": true,
 	"udmabuf": true, "gpu": true, "reg_ex": true, "dmah": true, "hotunplug": true,
 	"uar dmabuf": true, "ece": true, "cntr": true, "pfc": true, "ecn": true, "vlan": true, "huge": true, "buf": true, "ts.wall": true,
 }
@@ -116,6 +116,7 @@ func (p *probe) all() error {
 	p.queues()
 	p.extended()
 	p.regions()
+	p.statistics()
 	p.keys()
 	if p.ctx.mlx5 {
 		p.direct()
@@ -316,6 +317,18 @@ func (p *probe) regions() {
 	if p.set("ro", answer(err)); err == nil {
 		_ = m.Dereg(p.t)
 	}
+}
+
+// statistics sets the token of counters of regions, which only those of on-demand paging have.
+func (p *probe) statistics() {
+	p.set("stat", verbs.Absent)
+	m, err := p.pd.RegMR(p.t, p.mem.Addr(), p.mem.Len(), verbs.AccessLocalWrite|verbs.AccessOnDemand)
+	if err != nil {
+		return
+	}
+	counters, err := m.Counters(p.t)
+	p.set("stat", has(err == nil && len(counters) > 0))
+	_ = m.Dereg(p.t)
 }
 
 // generations sets the tokens of the kernel's and of the library's rules for UARs apart. dynamic
