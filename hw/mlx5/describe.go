@@ -52,8 +52,6 @@ func (p *probe) describe() {
 		p.set("speed", verbs.Absent)
 		p.set("in flight", verbs.Absent) // it finishes all work that it sees before another thread runs
 		p.set("addr", verbs.Absent)      // its interface is the machine's own
-		p.set("restrack", verbs.Absent)
-		p.set("fork.copy", verbs.Absent) // it pins nothing, and the kernel does not report forks to libibverbs
 	}
 	if pci || s.port != "" && !exec { // the wire of rdmasim pci: this is a guest, though the device may be software on a network interface
 		s.emulated = true
