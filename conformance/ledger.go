@@ -1,6 +1,8 @@
 package conformance
 
 import (
+	_ "embed"
+
 	"github.com/rdmasim/rdmasim/conformance/spec"
 	"github.com/rdmasim/rdmasim/fixtures"
 	"github.com/rdmasim/rdmasim/report"
@@ -41,4 +43,16 @@ func predictions(l *report.Ledger, p report.Platform, id string) []spec.Deviatio
 		}
 	}
 	return out
+}
+
+//go:embed compare.yaml
+var compareRules []byte
+
+// LoadRules returns how steps of two runs are compared (conformance/compare.yaml), checked against the catalogue.
+func LoadRules() (*report.Rules, error) {
+	cat, err := LoadCatalogue()
+	if err != nil {
+		return nil, err
+	}
+	return report.ParseRules("conformance/compare.yaml", compareRules, func(id string) bool { _, ok := cat.Find(id); return ok })
 }

@@ -20,7 +20,9 @@ deviations:
 - {id: X-01, title: t, where: {profile: p}, kind: errno, evidence: test, owner: o, opened: "2026-01-01", review_by: "2026-12-31",
    predicts: [{case: DEV-006, step: query, got: EIO}]}
 - {id: X-02, title: t, where: {profile: p}, kind: errno, evidence: test, owner: o, opened: "2026-01-01", review_by: "2026-12-31",
-   predicts: [{case: DEV-007, step: query, got: EIO, sometimes: true}]}
+   predicts: [{case: DEV-007, step: query, got: EIO, sometimes: true, at_most: 1}]}
+- {id: X-03, title: t, where: {profile: p}, kind: errno, evidence: test, owner: o, opened: "2026-01-01", review_by: "2026-12-31",
+   predicts: [{case: DEV-010, step: query, got: EIO}, {case: DEV-010, step: another, got: EIO}]}
 `), func(id string) bool { return strings.HasPrefix(id, "DEV-") })
 	if err != nil {
 		t.Fatal(err)
@@ -41,6 +43,7 @@ deviations:
 		"as expected":      {"DEV-006", "p", check(syscall.EINVAL), report.Fail, "X-01, which predicts EIO, is stale"},
 		"another way":      {"DEV-006", "p", check(syscall.EPERM), report.Fail, "want EINVAL, got EPERM"},
 		"step not reached": {"DEV-006", "p", func(*spec.C) {}, report.Fail, "no step shows deviation X-01"},
+		"one of two steps": {"DEV-010", "p", check(syscall.EIO), report.Fail, "no step shows deviation X-03 (another: EIO)"},
 		"another case":     {"DEV-008", "p", check(syscall.EIO), report.Fail, "got EIO"},
 		"by chance":        {"DEV-007", "p", check(syscall.EIO), report.PassDeviation, "X-02"},
 		"not this time":    {"DEV-007", "p", check(syscall.EINVAL), report.Pass, ""},
@@ -51,6 +54,9 @@ deviations:
 		t.Run(name, func(t *testing.T) {
 			r := &conformance.Runner{Target: fake.Target{Profile: tt.profile}, Ledger: ledger}
 			got := run(t, r, tt.id, tt.body)
+			if stale := strings.Contains(tt.reason, "stale") || strings.Contains(tt.reason, "no step shows"); stale != (len(got.Stale) > 0) {
+				t.Errorf("stale: %v", got.Stale)
+			}
 			if got.Outcome != tt.want || !strings.Contains(got.Reason, tt.reason) {
 				t.Errorf("%s (%s), want %s (%s)", got.Outcome, got.Reason, tt.want, tt.reason)
 			}

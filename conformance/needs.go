@@ -130,7 +130,7 @@ func createQP(typ verbs.QPType) proof {
 var refusals = []syscall.Errno{syscall.EOPNOTSUPP, syscall.ENOSYS, syscall.EPROTONOSUPPORT, syscall.EINVAL}
 
 // Lacking begins the reason of a case whose needs are not met.
-const Lacking = "the target lacks "
+const Lacking = report.Lacking
 
 // lacking judges a case whose needs are not met: the device must refuse every call that stands
 // for a missing capability, and the policy must allow that it is missing.

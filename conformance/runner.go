@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -181,11 +182,21 @@ func (x execution) fill(rec *report.Case) {
 	case x.result.Verdict != nil:
 		v := x.result.Verdict
 		rec.Outcome, rec.Step, rec.Reason, rec.Where = v.Outcome, v.Step, v.Reason, v.Where
+		if v.Stale != "" {
+			rec.Stale = []string{v.Stale}
+		}
 	case x.err != nil:
 		rec.Outcome, rec.Reason = report.Error, "the case did not end: "+x.err.Error()
 	case len(x.result.Stale) > 0:
 		rec.Outcome = report.Fail
-		rec.Reason = "stale: no step shows deviation " + strings.Join(x.result.Stale, ", ")
+		var what []string
+		for _, d := range x.result.Stale {
+			what = append(what, fmt.Sprintf("%s (%s: %s)", d.ID, d.Step, d.Got))
+			if !slices.Contains(rec.Stale, d.ID) {
+				rec.Stale = append(rec.Stale, d.ID)
+			}
+		}
+		rec.Reason = "stale: no step shows deviation " + strings.Join(what, ", ")
 	default:
 		rec.Outcome = report.Pass
 		if d := x.result.Deviations; len(d) > 0 {

@@ -122,7 +122,7 @@ func (r *Run) Freeze() []string {
 
 // Hold judges the cases of strength H by a baseline of the same provider and part; it reports
 // whether the baseline is of this kind of device. Both are as read from files.
-func (r *Run) Hold(baseline *Run) bool {
+func (r *Run) Hold(baseline *Run, rules *Rules) bool {
 	p, q := r.Platform(), baseline.Platform()
 	if r.Target.Kind != "hw" || p[KeyProvider] != q[KeyProvider] || p[KeyPart] != q[KeyPart] || r.Seed != baseline.Seed {
 		return false
@@ -131,7 +131,7 @@ func (r *Run) Hold(baseline *Run) bool {
 	for i := range baseline.Cases {
 		was[baseline.Cases[i].ID] = &baseline.Cases[i]
 	}
-	d := &differ{kind: samePlatform}
+	d := &differ{kind: samePlatform, rules: rules, explained: map[*Prediction]int{}}
 	for i := range r.Cases {
 		c := &r.Cases[i]
 		b := was[c.ID]

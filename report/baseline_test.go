@@ -15,15 +15,15 @@ func TestBaseline(t *testing.T) {
 		t.Fatalf("%v, %s, %v", err, base.BaselineName(), base.Freeze())
 	}
 	same := recorded(t, Target{Kind: "hw"}, card, saw("0x88"))
-	if !same.Hold(base) || same.Cases[0].Outcome != Pass || same.Summary[Pass] != 1 {
+	if !same.Hold(base, nil) || same.Cases[0].Outcome != Pass || same.Summary[Pass] != 1 {
 		t.Errorf("what was recorded: %+v", same.Cases[0])
 	}
 	other := recorded(t, Target{Kind: "hw"}, card, saw("0x89"))
-	if !other.Hold(base) || other.Cases[0].Outcome != Fail || !strings.Contains(other.Cases[0].Reason, "the recording shows 0x88, this run 0x89") {
+	if !other.Hold(base, nil) || other.Cases[0].Outcome != Fail || !strings.Contains(other.Cases[0].Reason, "the recording shows 0x88, this run 0x89") {
 		t.Errorf("something else: %+v", other.Cases[0])
 	}
 	part := recorded(t, Target{Kind: "hw"}, map[string]string{KeyProvider: "mlx5", KeyPart: "0x1013"}, saw("0x89"))
-	if part.Hold(base) || part.Cases[0].Outcome != Unrecorded {
+	if part.Hold(base, nil) || part.Cases[0].Outcome != Unrecorded {
 		t.Errorf("another part: %+v", part.Cases[0])
 	}
 }

@@ -51,10 +51,23 @@ func TestDiffClasses(t *testing.T) {
 	deviated.Deviation = "RXE-02"
 	ledger := &Ledger{}
 	if err := ledger.Add("rxe.yaml", []byte(ledgerHead+entry("RXE-10",
-		`where: {kernel: ">=6.1"}, kind: status, opened: "2026-11-21", review_by: "2027-11-20", predicts: [{case: "RC-*", step: "*", field: wc_flags, got: "1"}, {case: RC-001, step: attributes, field: Flags, got: "3"}]`)),
+		`where: {kernel: ">=6.1"}, kind: status, opened: "2026-11-21", review_by: "2027-11-20", predicts: [{case: "RC-*", step: "*", field: wc_flags, got: "1", at_most: 9}, {case: RC-001, step: attributes, field: Flags, got: "3"}]`)),
 		func(string) bool { return false }); err != nil {
 		t.Fatal(err)
 	}
+	newer := map[string]string{KeyProvider: "mlx5", KeyPart: "0x1017", KeyKernel: "6.12.1", KeyFirmware: "2"}
+	value := func(step string, got any) Observation { return Observation{Step: step, Kind: "value", Got: got} }
+	listed := func(words ...string) Observation {
+		return Observation{Step: "packets", Kind: "value", Got: words, Want: words}
+	}
+	chance := deviated
+	chance.Deviation = "RXE-11"
+	if err := ledger.Add("rxe2.yaml", []byte(ledgerHead+entry("RXE-11",
+		`where: {kernel: ">=6.1"}, kind: timing, opened: "2026-11-21", review_by: "2027-11-20", predicts: [{case: "RC-*", step: post, got: EINVAL, sometimes: true, at_most: 3}]`)),
+		func(string) bool { return false }); err != nil {
+		t.Fatal(err)
+	}
+	lacking := Case{ID: "RC-001", Strength: "E", Outcome: NotRun, Reason: Lacking + "dm"}
 	tests := map[string]struct {
 		a, b   *Run
 		want   Class
@@ -80,7 +93,7 @@ func TestDiffClasses(t *testing.T) {
 		"not run":               {recorded(t, hw, card, saw(Pass, "E")), recorded(t, hw, card, saw(NotRun, "E")), NotCompared, false},
 		"attribute by ledger":   {recorded(t, sim, nil, saw(Pass, "E", attr(1, 5))), recorded(t, hw, rxe, saw(Pass, "E", attr(3, 5))), ExpectedDeviation, false},
 		"another attribute":     {recorded(t, sim, nil, saw(Pass, "E", attr(1, 5))), recorded(t, hw, card, saw(Pass, "E", attr(3, 6))), SimGap, true},
-		"a smaller machine":     {recorded(t, sim, nil, vectors(4)), recorded(t, hw, card, vectors(2)), OtherPlatform, false},
+		"a smaller machine":     {recorded(t, sim, nil, vectors(4)), recorded(t, hw, card, vectors(2)), FromEnvironment, false},
 		"another step there":    {recorded(t, sim, nil, vectors(4)), recorded(t, hw, card, odd), SimGap, true},
 		"the machine has grown": {recorded(t, hw, card, vectors(2)), recorded(t, hw, card, vectors(4)), Regression, true},
 		"flaky":                 {recorded(t, hw, card, saw(Flaky, "E")), recorded(t, hw, card, saw(Pass, "E")), Unstable, false},
@@ -94,6 +107,22 @@ func TestDiffClasses(t *testing.T) {
 		"has it now, and fails": {recorded(t, hw, card, saw(Unsupported, "E")), recorded(t, hw, card, saw(Fail, "E")), Regression, true},
 		"the other lacks it":    {recorded(t, hw, rxe, saw(Unsupported, "E")), recorded(t, hw, card, saw(Fail, "E")), UnsupportedThere, false},
 		"not run by sim":        {recorded(t, sim, nil, saw(NotRun, "E")), recorded(t, hw, card, saw(Fail, "E")), NotCompared, false},
+		"H of a new firmware":   {recorded(t, hw, card, saw(Unrecorded, "H", value("v", 1))), recorded(t, hw, newer, saw(Unrecorded, "H", value("v", 2))), Changed, false},
+		"H of the same":         {recorded(t, hw, card, saw(Unrecorded, "H", value("v", 1))), recorded(t, hw, card, saw(Unrecorded, "H", value("v", 2))), Regression, true},
+		"equal H":               {recorded(t, hw, card, saw(Unrecorded, "H", value("v", 1))), recorded(t, hw, newer, saw(Pass, "H", value("v", 1))), Same, false},
+		"H of sim and card":     {recorded(t, sim, nil, saw(Unrecorded, "H", value("v", 1))), recorded(t, hw, card, saw(Unrecorded, "H", value("v", 2))), NotRecorded, false},
+		"mended":                {recorded(t, hw, rxe, saw(PassDeviation, "E", deviated)), recorded(t, hw, rxe, saw(Pass, "E", errno("ENOMEM", "ENOMEM"))), Improvement, false},
+		"not this time":         {recorded(t, hw, rxe, saw(PassDeviation, "E", chance)), recorded(t, hw, rxe, saw(Pass, "E", errno("ENOMEM", "ENOMEM"))), ExpectedDeviation, false},
+		"deviates now":          {recorded(t, hw, rxe, saw(Pass, "E", errno("ENOMEM", "ENOMEM"))), recorded(t, hw, rxe, saw(PassDeviation, "E", deviated)), NewDeviation, false},
+		"goes another way":      {recorded(t, hw, rxe, saw(PassDeviation, "E", deviated, value("more", 1))), recorded(t, hw, rxe, saw(Pass, "E", errno("ENOMEM", "ENOMEM"), value("else", 1))), Improvement, false},
+		"went another before":   {recorded(t, hw, rxe, saw(PassDeviation, "E", value("more", 1), deviated)), recorded(t, hw, rxe, saw(Pass, "E", errno("ENOMEM", "ENOMEM"))), Regression, true},
+		"fails no more":         {recorded(t, hw, card, saw(Fail, "E")), recorded(t, hw, card, saw(Pass, "E")), Improvement, false},
+		"says it lacks it":      {recorded(t, hw, card, saw(Pass, "E")), recorded(t, hw, newer, lacking), NewlyUnsupported, true},
+		"lacked it":             {recorded(t, hw, card, lacking), recorded(t, hw, newer, saw(Pass, "E")), NewlySupported, false},
+		"sim lacks it":          {recorded(t, sim, nil, lacking), recorded(t, hw, card, saw(Pass, "E")), Unproven, false},
+		"lists of one case":     {recorded(t, hw, card, saw(Pass, "E", listed("a"))), recorded(t, hw, newer, saw(Pass, "E", listed("b"))), FromEnvironment, false},
+		"stale, as the record says": {recorded(t, hw, card, saw(Pass, "E")), recorded(t, hw, card,
+			Case{ID: "RC-001", Strength: "E", Outcome: Fail, Stale: []string{"X"}, Reason: "some words"}), StaleDeviation, true},
 		"stale, as it says": {recorded(t, hw, card, saw(Pass, "E")), recorded(t, hw, card,
 			Case{ID: "RC-001", Strength: "E", Outcome: Fail, Reason: "stale: no step shows deviation X"}), StaleDeviation, true},
 	}

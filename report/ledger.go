@@ -48,7 +48,13 @@ type Prediction struct {
 	// Sometimes says that the deviation depends on chance: the step may also show what is
 	// expected. Case may then be a pattern.
 	Sometimes bool `yaml:"sometimes"`
+	// AtMost bounds what an open prediction explains: of a case by a pattern, and of what happens sometimes. A run with more such
+	// steps, or a comparison with more such differences, fails.
+	AtMost int `yaml:"at_most" help:"how many steps of a run it may explain at most; needed with sometimes and with a pattern for the case"`
 }
+
+// open reports whether the prediction needs a bound.
+func (p *Prediction) open() bool { return p.Sometimes || hasPattern(p.Case) }
 
 // anyCase reports whether Case may be a pattern: of what need not happen in each.
 func (p *Prediction) anyCase() bool { return p.Field != "" || p.Sometimes }
@@ -131,6 +137,9 @@ func (d *Deviation) check(doc *input.Doc, at, provider string, exists func(strin
 		if !p.anyCase() && !exists(p.Case) {
 			return doc.Errorf(where+".case", "case %q is unknown", p.Case)
 		}
+		if p.open() != (p.AtMost > 0) {
+			return doc.Errorf(where, "at_most, a number from 1, is needed with sometimes and with a pattern for the case, and with nothing else")
+		}
 		for _, pattern := range []string{p.Case, p.Step} {
 			if _, err := path.Match(pattern, ""); p.anyCase() && err != nil {
 				return doc.Errorf(where, "pattern %q: %v", pattern, err)
@@ -209,19 +218,88 @@ func (l *Ledger) Overdue(p Platform, today time.Time) []string {
 	return out
 }
 
-// field is the entry that predicts a field of a completion in a step, of those that hold.
-func field(entries []*Deviation, id, step, name, got string) *Deviation {
+// field is the entry that predicts a field of a completion in a step, of those that hold, and its prediction.
+func field(entries []*Deviation, id, step, name, got string) (*Deviation, *Prediction) {
 	for _, d := range entries {
-		for _, p := range d.Predicts {
+		for i := range d.Predicts {
+			p := &d.Predicts[i]
 			if p.Field != name || p.Got != got {
 				continue
 			}
 			ok, err := path.Match(p.Case, id)
 			in, err2 := path.Match(p.Step, step)
 			if err == nil && err2 == nil && ok && in {
-				return d
+				return d, p
 			}
 		}
 	}
-	return nil
+	return nil, nil
+}
+
+// Exceeded says which predictions explain more steps of a run than they may.
+func (l *Ledger) Exceeded(r *Run) []string {
+	var out []string
+	for _, d := range l.Of(r.Platform()) {
+		for i := range d.Predicts {
+			p := &d.Predicts[i]
+			if !p.open() || p.Field != "" {
+				continue
+			}
+			n := 0
+			for j := range r.Cases {
+				if c := &r.Cases[j]; p.Of(c.ID) {
+					n += shows(c, d.ID, p.Step)
+				}
+			}
+			if n > p.AtMost {
+				out = append(out, p.exceeded(d, n))
+			}
+		}
+	}
+	return out
+}
+
+// exceeded says that a prediction explains n steps.
+func (p *Prediction) exceeded(d *Deviation, n int) string {
+	return fmt.Sprintf("deviation %s explains %d steps (%s: %s), and at most %d are expected", d.ID, n, p.Case, p.Step, p.AtMost)
+}
+
+// shows counts the steps of that name in which a case deviates as an entry says.
+func shows(c *Case, entry, step string) int {
+	n := 0
+	for _, o := range c.Observations {
+		if o.Step == step && o.Deviation == entry {
+			n++
+		}
+	}
+	return n
+}
+
+// Without is the ledger without an entry.
+func (l *Ledger) Without(id string) *Ledger {
+	return &Ledger{Entries: slices.DeleteFunc(slices.Clone(l.Entries), func(d Deviation) bool { return d.ID == id })}
+}
+
+// Find returns the entry of that name, or nil.
+func (l *Ledger) Find(id string) *Deviation {
+	i := slices.IndexFunc(l.Entries, func(d Deviation) bool { return d.ID == id })
+	if i < 0 {
+		return nil
+	}
+	return &l.Entries[i]
+}
+
+// sometimes reports whether an entry says that the deviation of a step depends on chance.
+func sometimes(entries []*Deviation, entry, id, step string) bool {
+	for _, d := range entries {
+		if d.ID != entry {
+			continue
+		}
+		for i := range d.Predicts {
+			if p := &d.Predicts[i]; p.Sometimes && p.Step == step && p.Of(id) {
+				return true
+			}
+		}
+	}
+	return false
 }

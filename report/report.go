@@ -86,16 +86,18 @@ type Target struct {
 
 // Case is the record of one case.
 type Case struct {
-	ID           string        `json:"id"`
-	Area         string        `json:"area"`
-	Text         string        `json:"text"`
-	Strength     string        `json:"strength"`
-	Outcome      Outcome       `json:"outcome"`
-	Reason       string        `json:"reason,omitempty"`
-	Step         string        `json:"step,omitempty"`  // of the check that ended the case
-	Where        string        `json:"where,omitempty"` // the line of that check
-	Seed         uint64        `json:"seed"`
-	Testbed      []string      `json:"testbed,omitempty"`    // what the case's needs changed of it
+	ID       string   `json:"id"`
+	Area     string   `json:"area"`
+	Text     string   `json:"text"`
+	Strength string   `json:"strength"`
+	Outcome  Outcome  `json:"outcome"`
+	Reason   string   `json:"reason,omitempty"`
+	Step     string   `json:"step,omitempty"`  // of the check that ended the case
+	Where    string   `json:"where,omitempty"` // the line of that check
+	Seed     uint64   `json:"seed"`
+	Testbed  []string `json:"testbed,omitempty"` // what the case's needs changed of it
+	// Stale are the entries of the ledger that predict what the case no longer shows.
+	Stale        []string      `json:"stale,omitempty"`
 	VirtualNs    int64         `json:"virtual_ns,omitempty"` // on a simulator
 	RealNs       int64         `json:"real_ns,omitempty"`    // on hardware
 	Observations []Observation `json:"observations"`

@@ -36,6 +36,7 @@ type runOptions struct {
 	device, wire            string
 	peer, peerKey           string
 	port, gidIndex          int
+	today                   string
 }
 
 func (o *runOptions) flags(f *pflag.FlagSet) {
@@ -64,6 +65,7 @@ func (o *runOptions) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.wire, "wire", os.Getenv("LAB_WIRE"), "`INTERFACES` behind the first and the second device, as w0,w1, for cases that watch and disturb frames (default: $LAB_WIRE, which scripts/lab sets)")
 	f.StringVar(&o.peer, "peer", "", "`ADDRESS` of a conform agent whose device is the second node: unix:PATH or tcp:HOST:PORT (default: another device of this machine)")
 	f.StringVar(&o.peerKey, "peer-key", "", "`FILE` with the key of the agent")
+	f.StringVar(&o.today, "today", "", "`DATE` (2026-11-21) by which entries of the ledger of deviations must have been reviewed (default: that of the clock); an entry of the target that is overdue fails the run")
 	f.DurationVar(&o.wall, "wall-limit", 0, "real time that a case, or each of its repeats, may take before its worker is killed (default: 2m, or $LAB_WALL_LIMIT, which scripts/lab sets; on sim, where only the simulator itself can hang, 30m)")
 }
 
@@ -150,6 +152,9 @@ func (o *runOptions) check() error {
 	if o.port < 0 || o.port > 255 {
 		return usagef("--port %d is not a port: ports count from 1 to 255", o.port)
 	}
+	if _, err := dayOf(o.today); err != nil {
+		return err
+	}
 	switch {
 	case o.parallel < 1:
 		return usagef("--parallel %d: at least 1 is needed, the number of workers", o.parallel)
@@ -200,4 +205,22 @@ func (o *runOptions) readBaselines(ctx context.Context) ([]*report.Run, error) {
 		out = append(out, b)
 	}
 	return out, nil
+}
+
+// day is the date of --today.
+func (o *runOptions) day() time.Time {
+	t, _ := dayOf(o.today) // check has parsed it
+	return t
+}
+
+// dayOf reads a date as --today has it; none is today.
+func dayOf(text string) (time.Time, error) {
+	if text == "" {
+		return time.Now(), nil
+	}
+	t, err := time.Parse(time.DateOnly, text)
+	if err != nil {
+		return time.Time{}, usagef("--today %q is no date such as 2026-11-21", text)
+	}
+	return t, nil
 }

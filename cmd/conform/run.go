@@ -67,7 +67,7 @@ func runSuite(cmd *cobra.Command, o *runOptions) error {
 	}
 	if len(runs) == 2 {
 		// The simulator is the reference, and hardware ran first.
-		_, err = compareRuns(cmd.OutOrStdout(), runs[1], runs[0], "table", false, o.verbose)
+		_, err = compareRuns(cmd.OutOrStdout(), runs[1], runs[0], diffOptions{format: "table", verbose: o.verbose})
 	}
 	if err == nil && bad {
 		err = &status{code: exitFailed}
@@ -173,13 +173,19 @@ func (j *job) run(cmd *cobra.Command) (*report.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	run := j.assemble(res, policy)
+	ledger, err := conformance.LoadLedger()
+	if err != nil {
+		return nil, err
+	}
+	run := j.assemble(res, policy, ledger)
 	if j.target == "hw" && nothingRan(run) {
 		j.out.journal.drop()
 		return nil, usagef("%s supports none of the cases that --label-filter %q selects (%s: %s); choose others, or another --device",
 			run.Target.Device, j.filter, run.Cases[0].ID, run.Cases[0].Reason)
 	}
-	hold(run, j.baselines)
+	if err := hold(run, j.baselines); err != nil {
+		return nil, err
+	}
 	j.took = time.Since(start)
 	again := func(id string) string { return j.again(run, id) }
 	if err := errors.Join(j.out.write(run, dir, again), saveCaptures(cmd.Context(), run, dir, j.captures)); err != nil {
@@ -277,12 +283,14 @@ func (j *job) record(res harness.Result) *report.Run {
 }
 
 // assemble makes the record of the run and judges it as a whole.
-func (j *job) assemble(res harness.Result, policy *conformance.Policy) *report.Run {
+func (j *job) assemble(res harness.Result, policy *conformance.Policy, ledger *report.Ledger) *report.Run {
 	run := j.record(res)
 	run.Incomplete = res.Interrupted
 	if !run.Incomplete {
 		run.Findings = append(run.Findings, policy.Findings(run.Cases, j.whole)...)
 		run.Findings = append(run.Findings, tooFew(run.Cases, j.minPass)...)
+		run.Findings = append(run.Findings, ledger.Exceeded(run)...)
+		run.Findings = append(run.Findings, ledger.Overdue(run.Platform(), j.day())...)
 	}
 	return run
 }
@@ -296,15 +304,20 @@ func tooFew(cases []report.Case, least int) []string {
 }
 
 // hold judges cases of strength H by the baselines of the run's kind of device.
-func hold(run *report.Run, baselines []*report.Run) {
+func hold(run *report.Run, baselines []*report.Run) error {
 	if len(baselines) == 0 {
-		return
+		return nil
+	}
+	rules, err := conformance.LoadRules()
+	if err != nil {
+		return err
 	}
 	held := false
 	for _, b := range baselines {
-		held = run.Hold(b) || held
+		held = run.Hold(b, rules) || held
 	}
 	if !held {
 		run.Findings = append(run.Findings, "no --baseline is of this kind of device")
 	}
+	return nil
 }

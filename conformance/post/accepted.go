@@ -130,6 +130,7 @@ func chainEqualsSingles(c *spec.C) {
 	for _, chained := range []bool{true, false} {
 		a, b := e.PairWith(c, other, kit.WithLongTimeout(c, kit.Default()))
 		dst := other.Buffer(c, 16<<10, kit.AllAccess, 0)
+		c.Observe("max_send_wr granted", a.Caps().MaxSendWR)
 		n := min(int(a.Caps().MaxSendWR), (16<<10)/200-2) // what the buffers hold
 		want := make([]byte, 16<<10)
 		var wrs []verbs.SendWR

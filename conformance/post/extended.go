@@ -23,6 +23,7 @@ func abort(c *spec.C) {
 	mem := p.Buffer(c, 4096, kit.AllAccess)
 	x := p.A.QPEx(c)
 	next := uint64(0)
+	c.Observe("max_send_wr granted", p.A.Caps().MaxSendWR)
 	for _, k := range []int{0, 1, 5, int(p.A.Caps().MaxSendWR)} {
 		want := mem.FillRandom(c)
 		x.WRStart(c.T)

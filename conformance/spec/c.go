@@ -39,7 +39,8 @@ type run struct {
 	failed  func(v Verdict, skip int) // may be nil
 	defers  []func()
 	ledger  []Deviation
-	seen    []string // IDs of the deviations that were seen
+	seen    []string    // IDs of the deviations that were seen
+	shown   []Deviation // predictions that came true
 	frames  []verbs.WireFrame
 }
 
@@ -50,6 +51,7 @@ type Verdict struct {
 	Reason  string        // what was expected and what was seen
 	Where   string        // file:line of the case, and of the check if that is in a helper
 	At      time.Duration // on the clock of the check's thread
+	Stale   string        // entry of the ledger that predicts what the step no longer shows
 }
 
 // stop is the panic that ends a thread of a case whose verdict is set.
@@ -59,9 +61,10 @@ type stop struct{}
 type Result struct {
 	Verdict      *Verdict // nil: the body returned and every check held
 	Observations []report.Observation
-	// Deviations are the IDs of the ledger entries whose prediction came true, Stale those of the
-	// entries that no step confirmed.
-	Deviations, Stale []string
+	// Deviations are the IDs of the ledger entries whose prediction came true.
+	Deviations []string
+	// Stale are the predictions that no step confirmed.
+	Stale []Deviation
 	// Frames are those that the case has kept.
 	Frames []verbs.WireFrame
 }
@@ -113,8 +116,8 @@ func (r *Running) Result() Result {
 	r.run.failed = nil
 	res := Result{Verdict: r.run.verdict, Observations: slices.Clone(r.run.obs), Deviations: slices.Clone(r.run.seen), Frames: slices.Clone(r.run.frames)}
 	for _, d := range r.run.ledger {
-		if !d.Sometimes && !slices.Contains(res.Deviations, d.ID) {
-			res.Stale = append(res.Stale, d.ID)
+		if !d.Sometimes && !slices.Contains(r.run.shown, d) {
+			res.Stale = append(res.Stale, d)
 		}
 	}
 	return res
@@ -257,12 +260,16 @@ func (c *C) record(o report.Observation) {
 // end sets the verdict, if it is the first, and ends the calling thread.
 func (c *C) end(o report.Outcome, step, reason string) {
 	where, skip := caller()
-	v := Verdict{Outcome: o, Step: step, Reason: strings.TrimSpace(reason), Where: where}
+	c.run.conclude(c.now(Verdict{Outcome: o, Step: step, Reason: strings.TrimSpace(reason), Where: where}), skip)
+	panic(stop{})
+}
+
+// now gives a verdict its time.
+func (c *C) now(v Verdict) Verdict {
 	if c.T != nil {
 		v.At = c.T.Now()
 	}
-	c.run.conclude(v, skip)
-	panic(stop{})
+	return v
 }
 
 // conclude calls the function of OnFailure under the lock, so that Result waits until it has

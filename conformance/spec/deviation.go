@@ -1,6 +1,11 @@
 package spec
 
-import "github.com/rdmasim/rdmasim/report"
+import (
+	"fmt"
+	"slices"
+
+	"github.com/rdmasim/rdmasim/report"
+)
 
 // Deviation is what a ledger predicts of one step of a case: the errno, completion status or
 // value that the target gives instead of the expected one, or "false" of a condition.
@@ -23,12 +28,15 @@ func (c *C) judge(o report.Observation, got string, expected bool) bool {
 	if got == d.Got && !expected {
 		o.Deviation = d.ID
 		c.record(o)
-		c.run.saw(d.ID)
+		c.run.saw(*d)
 		return true
 	}
 	c.record(o)
 	if expected && !d.Sometimes {
-		c.fail(o.Step, "got %s as expected; deviation %s, which predicts %s, is stale", got, d.ID, d.Got)
+		where, skip := caller()
+		c.run.conclude(c.now(Verdict{Outcome: report.Fail, Step: o.Step, Where: where, Stale: d.ID,
+			Reason: fmt.Sprintf("%s: got %s as expected; deviation %s, which predicts %s, is stale", o.Step, got, d.ID, d.Got)}), skip)
+		panic(stop{})
 	}
 	return expected
 }
@@ -42,13 +50,13 @@ func (r *run) predicted(step string) *Deviation {
 	return nil
 }
 
-func (r *run) saw(id string) {
+func (r *run) saw(d Deviation) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, m := range r.seen {
-		if m == id {
-			return
-		}
+	if !slices.Contains(r.shown, d) {
+		r.shown = append(r.shown, d)
 	}
-	r.seen = append(r.seen, id)
+	if !slices.Contains(r.seen, d.ID) {
+		r.seen = append(r.seen, d.ID)
+	}
 }
