@@ -34,7 +34,7 @@ func TestBothTargets(t *testing.T) {
 		code   int
 		want   string
 	}{
-		"the same": {"", exitOK, "SAME  10"},
+		"the same": {"", exitOK, "10 SAME"},
 		"not":      {`s/"seed":1,/"seed":2,/`, exitFailed, "the records are of other versions of the case"},
 	} {
 		t.Run(name, func(t *testing.T) {
