@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"bytes"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -99,7 +100,7 @@ func TestValidateProfile(t *testing.T) {
 
 func TestVerdicts(t *testing.T) {
 	r := &ValidationReport{Complete: true, Checks: []Check{
-		{ID: "1a", Number: 1, Pass: true, Kind: "fitted"}, {ID: "1b", Number: 1, KnownMiss: "why"}, {ID: "1c", Number: 1, KnownMiss: "why", Pass: false},
+		{ID: "1a", Number: 1, Pass: true, Kind: "fitted"}, {ID: "1b", Number: 1, KnownMiss: "why", KnownValue: 100, Got: 95}, {ID: "1c", Number: 1, KnownMiss: "why", KnownValue: 100, Got: 105},
 		{ID: "2a", Number: 2, Pass: true, Kind: "predicted"}, {ID: "own", Pass: true}},
 		NotModelled: []NotModelled{{17, "odp", "because"}}}
 	r.Summary = r.summarize()
@@ -119,11 +120,18 @@ func TestVerdicts(t *testing.T) {
 			t.Errorf("%q is not in\n%s", want, &b)
 		}
 	}
-	for _, c := range []Check{{ID: "3a"}, {ID: "3a", Pass: true, KnownMiss: "why"}} {
+	for _, c := range []Check{{ID: "3a"}, {ID: "3a", KnownMiss: "why", KnownValue: 100, Got: 94.9}, {ID: "3a", KnownMiss: "why", KnownValue: 100, Got: math.NaN()},
+		{ID: "3a", KnownMiss: "why", KnownValue: 100, Got: 105.1}, {ID: "3a", Pass: true, KnownMiss: "why", KnownValue: 100, Got: 100}} {
 		r.Checks = append(r.Checks[:5], c)
 		if r.Pass() {
 			t.Errorf("%+v does not fail the run", c)
 		}
+	}
+	drifted := Check{ID: "3a", KnownMiss: "why", KnownValue: 100, Got: 105.1}
+	r.Checks[4] = drifted
+	b.Reset()
+	if err := r.Write(&b, "table"); err != nil || drifted.Verdict() != "MISS, DRIFTED" || !strings.Contains(b.String(), "3a: DRIFTED: it is 105.1 now, more than 5 % from known_value 100;") {
+		t.Errorf("%v\n%s", err, &b)
 	}
 	if r.Checks[5].Verdict() != "ok, STALE" {
 		t.Error(r.Checks[5].Verdict())

@@ -19,9 +19,13 @@ func (r *ValidationReport) Write(w io.Writer, format string) error {
 		return writeJSON(w, r)
 	case "csv":
 		c := csv.NewWriter(w)
-		err := c.Write([]string{"id", "name", "profile", "expected", "got", "unit", "tolerance", "pass", "kind", "source", "known_miss"})
+		err := c.Write([]string{"id", "name", "profile", "expected", "got", "unit", "tolerance", "pass", "kind", "source", "known_miss", "known_value"})
 		for _, k := range r.Checks {
-			cells := []string{k.ID, k.Name, k.Profile, text(k.Expected), text(k.Got), k.Unit, k.Tolerance, strconv.FormatBool(k.Pass), k.Kind, k.Source, k.KnownMiss}
+			known := ""
+			if k.KnownMiss != "" {
+				known = text(k.KnownValue)
+			}
+			cells := []string{k.ID, k.Name, k.Profile, text(k.Expected), text(k.Got), k.Unit, k.Tolerance, strconv.FormatBool(k.Pass), k.Kind, k.Source, k.KnownMiss, known}
 			for i := range cells {
 				cells[i] = plain.Cell(cells[i])
 			}
@@ -80,6 +84,9 @@ func (r *ValidationReport) writeSummary(w io.Writer) {
 	if n := verdicts["ok, STALE"]; n > 0 {
 		state = fmt.Sprintf(", wrongly marked as misses: %d", n)
 	}
+	if n := verdicts["MISS, DRIFTED"]; n > 0 {
+		state += fmt.Sprintf(", known misses with another value: %d", n)
+	}
 	if !r.Complete {
 		state += ", INCOMPLETE"
 	}
@@ -109,6 +116,8 @@ func (r *ValidationReport) remarks() []string {
 		switch {
 		case c.KnownMiss != "" && c.Pass:
 			add(c.ID, "STALE: it is within its tolerance now, so remove its known_miss: "+c.KnownMiss)
+		case c.drifted():
+			add(c.ID, fmt.Sprintf("DRIFTED: it is %s now, more than 5 %% from known_value %s; find out why, then state the new value: %s", short(c.Got), short(c.KnownValue), c.KnownMiss))
 		case c.KnownMiss != "":
 			add(c.ID, "known miss: "+c.KnownMiss)
 		}

@@ -26,7 +26,9 @@ type Check struct {
 	Number    int    `json:"number,omitempty"`
 	Source    string `json:"source"`
 	KnownMiss string `json:"known_miss,omitempty"`
-	Note      string `json:"note,omitempty"`
+	// KnownValue is what Got was when the miss was looked at.
+	KnownValue float64 `json:"known_value,omitempty"`
+	Note       string  `json:"note,omitempty"`
 }
 
 // Verdict is the outcome of the figure in a word or two.
@@ -36,6 +38,8 @@ func (c *Check) Verdict() string {
 		return "ok, STALE"
 	case c.Pass:
 		return "ok"
+	case c.drifted():
+		return "MISS, DRIFTED"
 	case c.KnownMiss != "":
 		return "miss (known)"
 	}
@@ -43,9 +47,17 @@ func (c *Check) Verdict() string {
 }
 
 // expected reports whether the outcome is what the file says: the figure is within its
-// tolerance, or it is marked as a known miss and misses. A fixed miss that is still marked
+// tolerance, or it is marked as a known miss and misses by as much as before. A fixed miss that is still marked
 // as known fails the run.
-func (c *Check) expected() bool { return c.Pass == (c.KnownMiss == "") }
+func (c *Check) expected() bool { return c.Pass == (c.KnownMiss == "") && !c.drifted() }
+
+// driftOfMiss is how far a known miss may move from the value that its file states, as a share of that.
+const driftOfMiss = 0.05
+
+// drifted reports whether a known miss is another one than its file says.
+func (c *Check) drifted() bool {
+	return c.KnownMiss != "" && !c.Pass && !(math.Abs(c.Got-c.KnownValue) <= driftOfMiss*math.Abs(c.KnownValue))
+}
 
 // NotModelled is a numbered check that has nothing to run yet.
 type NotModelled struct {

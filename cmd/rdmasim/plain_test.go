@@ -50,7 +50,7 @@ func TestHostileTexts(t *testing.T) {
 		}
 		check := func(figure string) string {
 			return "check: 99\ntitle: " + q + "\nsource: " + q + "\nscenario: {name: x, traffic: [{messages: 10}]}\nruns: {a: {}}\nfigures:\n" +
-				"  - {id: " + q + ", name: " + q + ", value: " + figure + ", expected: 1, unit: " + q + ", tolerance: 1%, kind: predicted, known_miss: " + q + "}\n"
+				"  - {id: " + q + ", name: " + q + ", value: " + figure + ", expected: 1, unit: " + q + ", tolerance: 1%, kind: predicted, known_miss: " + q + ", known_value: 2}\n"
 		}
 		for _, args := range [][]string{
 			{h}, {"--" + h}, {"profile", h}, {"profile", "show", h}, {"run", h}, {"run", h + ".yaml"}, {"exec", "--", "/no" + h},
