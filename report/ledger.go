@@ -32,6 +32,9 @@ type Deviation struct {
 	ReviewBy string       `yaml:"review_by" required:"true"`
 	Predicts []Prediction `yaml:"predicts" required:"true"`
 
+	// Provider is that of the entry's file.
+	Provider string `yaml:"-"`
+
 	conditions []constraint
 }
 
@@ -111,6 +114,7 @@ func (l *Ledger) Add(name string, text []byte, exists func(id string) bool) erro
 }
 
 func (d *Deviation) check(doc *input.Doc, at, provider string, exists func(string) bool) error {
+	d.Provider = provider
 	if len(d.Where) == 0 {
 		return doc.Errorf(at+".where", "an entry holds for a range of versions, a part or a profile, never for all platforms")
 	}

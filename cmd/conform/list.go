@@ -195,57 +195,6 @@ func listAreas(w io.Writer, cat *conformance.Catalogue, rows []listed) error {
 	return tw.Flush()
 }
 
-func newShow() *cobra.Command {
-	return &cobra.Command{
-		Use:   "show ID...",
-		Short: "Print what cases assert, expect and need",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return usagef("show needs the ID of a case, for example RC-013")
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, ids []string) error { return show(cmd.OutOrStdout(), ids) },
-	}
-}
-
-func show(w io.Writer, ids []string) error {
-	cat, done, err := suiteItems()
-	if err != nil {
-		return err
-	}
-	for n, id := range ids {
-		id = strings.ToUpper(id)
-		e, ok := cat.Find(id)
-		if !ok {
-			if err := meantCase(id); err != nil {
-				return err
-			}
-			return usagef("unknown case %q%s", id, input.Suggest(id, allIDs(cat)))
-		}
-		if n > 0 {
-			fmt.Fprintln(w)
-		}
-		fmt.Fprintf(w, "%s  %s\n", e.ID, e.Text)
-		strength := map[conformance.Strength]string{conformance.Exact: "exactly", conformance.Set: "one of a set, recorded",
-			conformance.Record: "to be recorded on hardware first"}[e.Strength]
-		expected := e.Expected
-		if expected == "" {
-			expected = "as asserted"
-		}
-		fmt.Fprintf(w, "  expected  %s (%s: %s)\n", expected, e.Strength, strength)
-		fmt.Fprintf(w, "  needs     %s\n", orNone(e.Needs))
-		fmt.Fprintf(w, "  sources   %s\n", orNone(e.Sources))
-		fmt.Fprintf(w, "  runs      %s (%s)\n", e.Runs, runsOn(e.Runs))
-		if i, ok := done[id]; ok {
-			fmt.Fprintf(w, "  code      %s\n", i.Case.Where)
-		} else {
-			fmt.Fprintf(w, "  code      missing\n")
-		}
-	}
-	return nil
-}
-
 // runsOn spells out where a case runs, the three words of Entry.Runs.
 func runsOn(runs string) string {
 	names := []map[string]string{

@@ -1,0 +1,236 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rdmasim/rdmasim/conformance"
+	"github.com/rdmasim/rdmasim/report"
+	"github.com/rdmasim/rdmasim/target/simulator"
+)
+
+// unseen are the entries of the ledger that neither the simulator nor a committed record of hardware shows, each with why.
+var unseen = map[string]string{
+	"MLX-18": "below rdmasim exec: make loop",
+	"MLX-19": "below rdmasim exec: make loop",
+	"MLX-23": "below rdmasim exec: make loop",
+	"MLX-26": "in a guest on the adapter: scripts/vm-suite",
+	"MLX-27": "in a guest on the adapter: scripts/vm-suite 6.1",
+	"MLX-29": "in a guest on the adapter: scripts/vm-suite",
+	"MLX-30": "in a guest on the adapter: scripts/vm-suite newest",
+	"MLX-31": "between a guest on the adapter and Soft-RoCE: scripts/vm-softroce",
+	"MLX-33": "in a guest on the adapter: scripts/vm-suite",
+	"RXE-73": "the records are older than the step",
+	"RXE-74": "it depends on chance, and the records are older than the case",
+	"RXE-75": "the records are older than the case",
+	"RXE-76": "the records are older than the cases",
+}
+
+// mustFail are the cases that an entry predicts for certain, and may those that it predicts sometimes.
+func mustFail(d *report.Deviation) (must, may map[string]bool) {
+	must, may = map[string]bool{}, map[string]bool{}
+	for _, p := range d.Predicts {
+		switch {
+		case p.Field != "":
+		case p.Sometimes:
+			may[p.Case] = true
+		default:
+			must[p.Case] = true
+		}
+	}
+	return must, may
+}
+
+// failsWithout are the cases of a record that fail if an entry is removed: those with a step that the entry explains, and that is
+// not as expected.
+func failsWithout(t *testing.T, run *report.Run, id string) []string {
+	t.Helper()
+	var out []string
+	for _, c := range run.Cases {
+		for _, o := range c.Observations {
+			if o.Deviation != id {
+				continue
+			}
+			if asExpected(o) {
+				t.Errorf("%s: step %q is explained by %s, and as expected", c.ID, o.Step, id)
+			}
+			out = append(out, c.ID)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// asExpected reports whether an observation meets its own expectation.
+func asExpected(o report.Observation) bool {
+	got := fmt.Sprint(o.Got)
+	if fields, ok := o.Got.(map[string]any); ok {
+		got = fmt.Sprint(fields["status"])
+	}
+	set, ok := o.Want.([]any)
+	if !ok {
+		set = []any{o.Want}
+	}
+	return slices.ContainsFunc(set, func(w any) bool { return fmt.Sprint(w) == got })
+}
+
+// Each entry is taken away in turn: exactly its cases fail, on each record of Soft-RoCE where it holds.
+func TestRecordsWithoutAnEntry(t *testing.T) {
+	ledger, err := conformance.LoadLedger()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules, err := conformance.LoadRules()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sim, err := report.ReadFile(t.Context(), simRecord("connectx-5"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	bad := func(run *report.Run, l *report.Ledger, by string) (ids []string) {
+		c, err := report.Diff(sim, run, report.DiffOptions{Common: true, Ledger: l, Rules: rules})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, x := range c.Cases {
+			if by == "" && x.Class.Bad() || by != "" && slices.ContainsFunc(x.Differences, func(d report.Difference) bool { return d.Deviation == by && d.Follows == "" }) {
+				ids = append(ids, x.ID)
+			}
+		}
+		return ids
+	}
+	seen := map[string]bool{}
+	for path, run := range recordings(t) {
+		ran := map[string]bool{}
+		for _, c := range run.Cases {
+			ran[c.ID] = c.Outcome != report.NotRun && c.Outcome != report.Unsupported
+		}
+		for _, d := range ledger.Of(run.Platform()) {
+			must, may := mustFail(d)
+			maps.DeleteFunc(must, func(id string, _ bool) bool { return !ran[id] })
+			got := failsWithout(t, run, d.ID)
+			for _, id := range got {
+				if !must[id] && !may[id] && !may["*"] {
+					t.Errorf("%s without %s: %s fails, which it does not predict", path, d.ID, id)
+				}
+				seen[d.ID] = true
+				delete(must, id)
+			}
+			if len(must) > 0 && unseen[d.ID] == "" {
+				t.Errorf("%s without %s: nothing happens to %v", path, d.ID, slices.Sorted(maps.Keys(must)))
+			}
+			if slices.ContainsFunc(d.Predicts, func(p report.Prediction) bool { return p.Field != "" }) { // it explains where two runs are compared
+				open := bad(run, ledger, "")
+				want := append(bad(run, ledger, d.ID), open...)
+				slices.Sort(want)
+				got := bad(run, ledger.Without(d.ID), "")
+				slices.Sort(got)
+				if len(want) == len(open) || !slices.Equal(got, slices.Compact(want)) {
+					t.Errorf("%s compared without %s: %v, want %v", path, d.ID, got, want)
+				}
+				seen[d.ID] = true
+			}
+		}
+	}
+	for _, d := range ledger.Entries {
+		if (d.Provider == "rxe" && !seen[d.ID]) != (d.Provider == "rxe" && unseen[d.ID] != "") {
+			t.Errorf("%s: seen %t, and the list of unseen entries says %q", d.ID, seen[d.ID], unseen[d.ID])
+		}
+	}
+}
+
+// On the simulator the cases that deviate run again without each entry.
+func TestSimulatorWithoutAnEntry(t *testing.T) {
+	ledger, err := conformance.LoadLedger()
+	if err != nil {
+		t.Fatal(err)
+	}
+	items, err := conformance.Items(conformance.Suite())
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, profile := range []string{"connectx-5", "connectx-4", "connectx-5-ib"} {
+		platform := report.PlatformOf(profile, nil)
+		all := map[string]bool{} // that any entry predicts
+		for _, d := range ledger.Of(platform) {
+			must, _ := mustFail(d)
+			maps.Copy(all, must)
+		}
+		target, err := simulator.New(simulator.Config{Profile: profile})
+		if err != nil {
+			t.Fatal(err)
+		}
+		runner, _, err := conformance.Prepare(target, 1, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fails := func(l *report.Ledger) map[string]bool {
+			runner.Ledger = l
+			out := map[string]bool{}
+			for _, it := range items {
+				if all[it.Entry.ID] {
+					if c := runner.Run(it.Entry, it.Case); c.Outcome.Bad() {
+						out[c.ID] = true
+					}
+				}
+			}
+			return out
+		}
+		if got := fails(ledger); len(got) > 0 {
+			t.Errorf("%s: %v fail with the whole ledger", profile, got)
+		}
+		for _, d := range ledger.Of(platform) {
+			must, _ := mustFail(d)
+			if len(must) == 0 { // of fields alone, which matter where two runs are compared
+				continue
+			}
+			if got := fails(ledger.Without(d.ID)); !maps.Equal(got, must) {
+				t.Errorf("%s without %s: %v fail, want %v", profile, d.ID, got, must)
+			}
+			seen[d.ID] = true
+		}
+	}
+	for _, d := range ledger.Entries {
+		onlyFields := !slices.ContainsFunc(d.Predicts, func(p report.Prediction) bool { return p.Field == "" })
+		if d.Provider == "mlx5" && !onlyFields && seen[d.ID] != (unseen[d.ID] == "") {
+			t.Errorf("%s: seen %t, and the list of unseen entries says %q", d.ID, seen[d.ID], unseen[d.ID])
+		}
+	}
+}
+
+// Whose date of review has passed fails a run; the date can be given.
+func TestOverdueEntryFailsTheRun(t *testing.T) {
+	args := []string{"--target=sim", "--label-filter", "DEV-001"}
+	if code, out, stderr := command(t, append(args, "--today", "2026-11-24")...); code != exitOK {
+		t.Errorf("in time: exit %d\n%s%s", code, out, stderr)
+	}
+	code, out, _ := command(t, append(args, "--today", "2029-01-01")...)
+	if code != exitFailed || !strings.Contains(out, "finding: deviation MLX-16 was to be looked at again by 2027-11-20 (owner rdmasim)") {
+		t.Errorf("overdue: exit %d\n%s", code, out)
+	}
+	if code, _, stderr := command(t, append(args, "--today", "21.11.2026")...); code != exitUsage || !strings.Contains(stderr, "no date such as 2026-11-21") {
+		t.Errorf("no date: exit %d, %s", code, stderr)
+	}
+}
+
+func TestShowExplainsAnEntry(t *testing.T) {
+	code, out, stderr := command(t, "show", "rxe-12")
+	for _, want := range []string{"RXE-12  an extended CQ: librxe checks wc_flags alone\n", "  provider  rxe\n", "  where     profile hw-rxe\n", "  kind      errno\n",
+		"rxe_create_cq_ex of providers/rxe/rxe.c", "to be looked at again by 2027-11-20", "predicts  CQ-006, step \"unknown comp_mask bit\": no errno\n",
+		"Extended create with an unknown comp_mask or flag is refused"} {
+		if code != exitOK || !strings.Contains(out, want) {
+			t.Errorf("exit %d, no %q in\n%s%s", code, want, out, stderr)
+		}
+	}
+	if _, out, _ := command(t, "show", "CQ-006"); !strings.Contains(out, "deviates  on some targets, as in RXE-12\n") {
+		t.Errorf("the case does not name its entries:\n%s", out)
+	}
+	if code, _, stderr := command(t, "show", "RXE-1"); code != exitUsage || !strings.Contains(stderr, "did you mean") {
+		t.Errorf("exit %d, %s", code, stderr)
+	}
+}
