@@ -120,7 +120,7 @@ bench:
 	scripts/bench
 
 golden:
-	$(GO) test $(HANG) ./experiment ./internal/readme ./cmd/conform -run Golden -update
+	$(GO) test $(HANG) ./experiment ./internal/readme ./cmd/conform ./report -run Golden -update
 
 lab:
 	scripts/lab --tools

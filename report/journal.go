@@ -259,6 +259,11 @@ func readLine(text []byte) (line, error) {
 	if err := input.JSON(part, into); err != nil {
 		return line{}, err
 	}
+	if l.run != nil {
+		if err := l.run.upgrade(); err != nil {
+			return line{}, fmt.Errorf("its run has %w", err)
+		}
+	}
 	if l.c != nil && !l.c.Outcome.Known() {
 		return line{}, fmt.Errorf("%s has the outcome %q", l.c.ID, l.c.Outcome)
 	}

@@ -14,7 +14,7 @@ import (
 // maxRecord bounds a record that is read: the whole catalogue needs about 1 MB.
 const maxRecord = 64 << 20
 
-// ReadFile reads the record of a run that WriteJSON wrote, packed by gzip or not. A wait for a FIFO ends with ctx.
+// ReadFile reads the record of a run that WriteJSON of this version or an older one wrote, packed by gzip or not. A wait for a FIFO ends with ctx.
 func ReadFile(ctx context.Context, name string) (*Run, error) {
 	f, err := input.Open(ctx, name)
 	if err != nil {
@@ -39,8 +39,8 @@ func ReadFile(ctx context.Context, name string) (*Run, error) {
 	if err := input.JSON(text, r); err != nil { // 64-bit values of observations are equal to those that came from a worker
 		return nil, fmt.Errorf("%s is not the record of a run: %w", name, err)
 	}
-	if r.Schema != Schema {
-		return nil, fmt.Errorf("%s has the schema %q, and this program reads %q", name, r.Schema, Schema)
+	if err := r.upgrade(); err != nil {
+		return nil, fmt.Errorf("%s has %w", name, err)
 	}
 	first := map[string]int{}
 	for i, c := range r.Cases {

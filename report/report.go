@@ -11,8 +11,26 @@ import (
 	"slices"
 )
 
-// Schema names the format of a run record.
-const Schema = "rdmasim/conform/1"
+// Schema names the format of a run record, which docs/record.schema.json describes. A change that an older program would read
+// wrongly, or a new field that Diff needs, is a new version.
+const Schema = "rdmasim/conform/2"
+
+// olderSchemas are those of records that can still be read:
+//
+//	1  has no stale: a case that failed for it says so in its reason
+var olderSchemas = []string{"rdmasim/conform/1"}
+
+// upgrade makes a record one of this version, or says why that cannot be.
+func (r *Run) upgrade() error {
+	switch {
+	case r.Schema == Schema:
+	case slices.Contains(olderSchemas, r.Schema):
+		r.Schema = Schema
+	default:
+		return fmt.Errorf("the schema %q, and this program reads %s and older: a newer conform wrote it, or it is no record of a run", r.Schema, Schema)
+	}
+	return nil
+}
 
 // Outcome of a case.
 type Outcome string
