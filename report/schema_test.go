@@ -16,7 +16,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite docs/record.schema.json")
 
-// about are descriptions of the schema's properties that their names do not say.
+// aboutFields are descriptions of the schema's properties that their names do not say.
 var aboutFields = map[string]string{
 	"schema":       "version of this format; a program reads its own and older ones",
 	"environment":  "what the run was made on, by the keys that the ledger of deviations uses, and how",
@@ -31,6 +31,10 @@ var aboutFields = map[string]string{
 	"testbed":      "what the needs of the case changed of the testbed",
 	"stale":        "entries of the ledger that predict what the case no longer shows",
 	"virtual_ns":   "how long the case took in the simulator's time",
+	"real_ns":      "how long the case took on hardware",
+	"failed_ns":    "when the check failed, on the clock of frames",
+	"frames":       "the frames around the failure of a case",
+	"fate":         "what was done to the frame on its way",
 	"kind":         "of an observation: errno, wc (completion), value, check, platform (what the machine has); of a target: sim or hw",
 	"got":          "what was seen; bytes are their number and the beginning of their SHA-256",
 	"want":         "what was expected; a list beside a got that is none is a set of allowed values",
