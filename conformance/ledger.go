@@ -8,9 +8,15 @@ import (
 	"github.com/rdmasim/rdmasim/report"
 )
 
+// LedgerFile is a file of deviations that a user adds to those that come with the program.
+type LedgerFile struct {
+	Name string `json:"name"`
+	Text string `json:"text"`
+}
+
 // LoadLedger returns the ledger of known deviations that comes with the program
-// (fixtures/deviations), checked against the catalogue.
-func LoadLedger() (*report.Ledger, error) {
+// (fixtures/deviations) and what more adds to it, checked against the catalogue.
+func LoadLedger(more ...LedgerFile) (*report.Ledger, error) {
 	cat, err := LoadCatalogue()
 	if err != nil {
 		return nil, err
@@ -20,12 +26,18 @@ func LoadLedger() (*report.Ledger, error) {
 		return nil, err
 	}
 	l := &report.Ledger{}
+	exists := func(id string) bool { _, ok := cat.Find(id); return ok }
 	for _, name := range names {
 		text, err := fixtures.Read("deviations/" + name)
 		if err != nil {
 			return nil, err
 		}
-		if err := l.Add("deviations/"+name, text, func(id string) bool { _, ok := cat.Find(id); return ok }); err != nil {
+		if err := l.Add("deviations/"+name, text, exists); err != nil {
+			return nil, err
+		}
+	}
+	for _, f := range more {
+		if err := l.Add(f.Name, []byte(f.Text), exists); err != nil {
 			return nil, err
 		}
 	}

@@ -49,6 +49,9 @@ func (o *runOptions) again(run *report.Run, id string) string {
 	}
 	add(o.mutant != "", "--mutant", o.mutant)
 	add(o.fault != "", "--fault", o.fault)
+	for _, l := range o.ledgers {
+		add(true, "--ledger", l)
+	}
 	add(o.repeat > 1, "--repeat", o.repeat)
 	add(o.wall > 0, "--wall-limit", o.wall)
 	if o.full {

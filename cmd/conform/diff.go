@@ -16,10 +16,12 @@ type diffOptions struct {
 	format                 string
 	common, exact, verbose bool
 	today                  string
+	ledgers                []conformance.LedgerFile
 }
 
 func newDiff() *cobra.Command {
 	o := diffOptions{}
+	var ledgers []string
 	html := ""
 	cmd := &cobra.Command{
 		Use:   "diff A.json B.json",
@@ -42,6 +44,10 @@ func newDiff() *cobra.Command {
 			}
 			if o.format != "table" && o.format != "json" {
 				return usagef("--format %q is neither table nor json", o.format)
+			}
+			var err error
+			if o.ledgers, err = readLedgers(cmd.Context(), ledgers); err != nil {
+				return err
 			}
 			a, err := report.ReadFile(cmd.Context(), args[0])
 			if err != nil {
@@ -70,6 +76,7 @@ func newDiff() *cobra.Command {
 	f.BoolVar(&o.common, "common", false, "leave out cases that only one record has")
 	f.BoolVar(&o.exact, "exact", false, "the records must be the same, as two runs of one simulator are: every difference of what a case saw is a regression")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "print explained differences as well, and every step that differs")
+	f.StringArrayVar(&ledgers, "ledger", nil, "add a YAML `FILE` of known deviations to those that come with the program (docs/hw.md)")
 	f.StringVar(&o.today, "today", "", "`DATE` (2026-11-21) by which entries of the ledger must have been reviewed (default: that of the clock)")
 	f.Bool("classes", false, "explain the classes of a comparison, and compare nothing")
 	f.StringVar(&html, "html", "", "also write both records, and how they differ, as one HTML page to `FILE`")
@@ -82,7 +89,7 @@ func compareRuns(w io.Writer, a, b *report.Run, o diffOptions) (*report.Comparis
 	if err != nil {
 		return nil, err
 	}
-	ledger, err := conformance.LoadLedger()
+	ledger, err := conformance.LoadLedger(o.ledgers...)
 	if err != nil {
 		return nil, err
 	}

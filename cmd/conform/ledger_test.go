@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -232,5 +233,36 @@ func TestShowExplainsAnEntry(t *testing.T) {
 	}
 	if code, _, stderr := command(t, "show", "RXE-1"); code != exitUsage || !strings.Contains(stderr, "did you mean") {
 		t.Errorf("exit %d, %s", code, stderr)
+	}
+}
+
+// A user's own entries count like those that come with the program, in a run and in a comparison, and are checked like them.
+func TestLedgerOfTheUser(t *testing.T) {
+	head := "provider: mlx5\ndeviations:\n- {id: MINE-01, title: t, where: {profile: connectx-5}, kind: errno, evidence: e, owner: o, opened: \"2026-11-24\", review_by: \"2027-05-01\", predicts: ["
+	mine := fileOf(t, "mine.yaml", []byte(head+`{case: DEV-006, step: "query_port 0", got: EIO}]}`+"\n"))
+	code, out, _ := command(t, "--target=sim", "--label-filter", "DEV-006", "--ledger", mine)
+	if code != exitFailed || !strings.Contains(out, "deviation MINE-01, which predicts EIO, is stale") || !strings.Contains(out, "--ledger "+mine) {
+		t.Errorf("an entry that does not hold: exit %d\n%s", code, out)
+	}
+	if code, _, stderr := command(t, "--ledger", fileOf(t, "bad.yaml", []byte(head+"{case: DEV-999, step: s, got: EIO}]}\n"))); code != exitUsage || !strings.Contains(stderr, `bad.yaml:3:`) && !strings.Contains(stderr, `case "DEV-999" is unknown`) {
+		t.Errorf("a mistake: exit %d, %s", code, stderr)
+	}
+	card := func(name string, flags int) string {
+		r := &report.Run{Schema: report.Schema, Seed: 1, Target: report.Target{Kind: "hw", Profile: "hw-mlx5"}, Environment: map[string]string{report.KeyProvider: "mlx5"},
+			Cases: []report.Case{{ID: "RC-001", Strength: "E", Outcome: report.Pass, Observations: []report.Observation{
+				{Step: "receive", Kind: "wc", Want: "SUCCESS", Got: map[string]any{"status": "SUCCESS", "wc_flags": flags}}}}}}
+		text, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fileOf(t, name, text)
+	}
+	field := fileOf(t, "field.yaml", []byte(strings.Replace(head, "connectx-5", "hw-mlx5", 1)+`{case: RC-001, step: receive, field: wc_flags, got: "1"}]}`+"\n"))
+	a, b := card("a.json", 0), card("b.json", 1)
+	if code, out, _ := command(t, "diff", a, b); code != exitFailed || !strings.Contains(out, "REGRESSION RC-001 receive: wc_flags: 0 -> 1\n") {
+		t.Errorf("without the entry: exit %d\n%s", code, out)
+	}
+	if code, out, stderr := command(t, "diff", "-v", "--ledger", field, a, b); code != exitOK || !strings.Contains(out, "EXPECTED-DEVIATION RC-001 receive: wc_flags: 0 -> 1 (MINE-01)\n") {
+		t.Errorf("with it: exit %d\n%s%s", code, out, stderr)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 	"github.com/tklauser/go-sysconf"
 
+	"github.com/rdmasim/rdmasim/conformance"
 	"github.com/rdmasim/rdmasim/fault"
 	"github.com/rdmasim/rdmasim/input"
 	"github.com/rdmasim/rdmasim/outfile"
@@ -37,6 +38,8 @@ type runOptions struct {
 	peer, peerKey           string
 	port, gidIndex          int
 	today                   string
+	ledgers                 []string // names of files, and their texts
+	ledgerFiles             []conformance.LedgerFile
 }
 
 func (o *runOptions) flags(f *pflag.FlagSet) {
@@ -65,6 +68,7 @@ func (o *runOptions) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.wire, "wire", os.Getenv("LAB_WIRE"), "`INTERFACES` behind the first and the second device, as w0,w1, for cases that watch and disturb frames (default: $LAB_WIRE, which scripts/lab sets)")
 	f.StringVar(&o.peer, "peer", "", "`ADDRESS` of a conform agent whose device is the second node: unix:PATH or tcp:HOST:PORT (default: another device of this machine)")
 	f.StringVar(&o.peerKey, "peer-key", "", "`FILE` with the key of the agent")
+	f.StringArrayVar(&o.ledgers, "ledger", nil, "add a YAML `FILE` of known deviations to those that come with the program (docs/hw.md)")
 	f.StringVar(&o.today, "today", "", "`DATE` (2026-11-21) by which entries of the ledger of deviations must have been reviewed (default: that of the clock); an entry of the target that is overdue fails the run")
 	f.DurationVar(&o.wall, "wall-limit", 0, "real time that a case, or each of its repeats, may take before its worker is killed (default: 2m, or $LAB_WALL_LIMIT, which scripts/lab sets; on sim, where only the simulator itself can hang, 30m)")
 }
@@ -166,6 +170,22 @@ func (o *runOptions) check() error {
 		return usagef("--wall-limit %v: a time is needed, such as 5m, or 0s for the default", o.wall)
 	}
 	return nil
+}
+
+// readLedgers reads and checks files of deviations.
+func readLedgers(ctx context.Context, names []string) ([]conformance.LedgerFile, error) {
+	var out []conformance.LedgerFile
+	for _, name := range names {
+		text, err := input.ReadFile(ctx, name)
+		if err != nil {
+			return nil, &status{exitUsage, err}
+		}
+		out = append(out, conformance.LedgerFile{Name: name, Text: string(text)})
+	}
+	if _, err := conformance.LoadLedger(out...); err != nil {
+		return nil, &status{exitUsage, err}
+	}
+	return out, nil
 }
 
 // readFaults reads the file of --fault. Its errors name file, line and column.

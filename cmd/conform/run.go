@@ -67,7 +67,7 @@ func runSuite(cmd *cobra.Command, o *runOptions) error {
 	}
 	if len(runs) == 2 {
 		// The simulator is the reference, and hardware ran first.
-		_, err = compareRuns(cmd.OutOrStdout(), runs[1], runs[0], diffOptions{format: "table", verbose: o.verbose})
+		_, err = compareRuns(cmd.OutOrStdout(), runs[1], runs[0], diffOptions{format: "table", verbose: o.verbose, today: o.today, ledgers: jobs[0].ledgerFiles})
 	}
 	if err == nil && bad {
 		err = &status{code: exitFailed}
@@ -97,6 +97,9 @@ func (o *runOptions) jobs(ctx context.Context, stderr io.Writer, parallel bool) 
 		return nil, err
 	}
 	if err := o.readFaults(ctx); err != nil {
+		return nil, err
+	}
+	if o.ledgerFiles, err = readLedgers(ctx, o.ledgers); err != nil {
 		return nil, err
 	}
 	var jobs []*job
@@ -129,6 +132,9 @@ func (o *runOptions) jobs(ctx context.Context, stderr io.Writer, parallel bool) 
 // distinct refuses outputs of the run that would overwrite each other or an input.
 func (o *runOptions) distinct(parallel bool) error {
 	inputs := []outfile.Named{{Flag: "--fault", Path: o.fault}, {Flag: "--peer-key", Path: o.peerKey}}
+	for _, l := range o.ledgers {
+		inputs = append(inputs, outfile.Named{Flag: "--ledger", Path: l})
+	}
 	for _, b := range o.baselines {
 		inputs = append(inputs, outfile.Named{Flag: "--baseline", Path: b})
 	}
@@ -173,7 +179,7 @@ func (j *job) run(cmd *cobra.Command) (*report.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	ledger, err := conformance.LoadLedger()
+	ledger, err := conformance.LoadLedger(j.ledgerFiles...)
 	if err != nil {
 		return nil, err
 	}
@@ -234,7 +240,7 @@ func (j *job) supervise(ctx context.Context, cmd *cobra.Command, dir string) (ha
 		},
 		Job: harness.Job{Target: j.target, Profile: j.profile, Seed: j.seed, Repeat: j.repeat, Cases: ids,
 			Device: j.device, Port: j.port, GIDIndex: j.gidIndex, Wire: j.wire, Peer: j.peer, PeerKey: j.peerKey, Wall: j.wallLimit(),
-			Lockstep: j.lockstep, FaultFile: j.fault, Faults: j.faults, Full: j.full, Dir: dir, Pcap: j.pcap != "", Trace: j.trace != "", Evidence: dir != "", Mutant: j.mutant},
+			Lockstep: j.lockstep, FaultFile: j.fault, Faults: j.faults, Ledgers: j.ledgerFiles, Full: j.full, Dir: dir, Pcap: j.pcap != "", Trace: j.trace != "", Evidence: dir != "", Mutant: j.mutant},
 		Shards: j.parallel,
 		Wall:   j.wallLimit(),
 		Hello: func(h harness.Hello) {

@@ -18,7 +18,8 @@ import (
 )
 
 func newShow() *cobra.Command {
-	return &cobra.Command{
+	var ledgers []string
+	cmd := &cobra.Command{
 		Use:     "show ID...",
 		Short:   "Print what cases assert, expect and need, or what entries of the ledger of deviations say",
 		Example: "  conform show RC-013\n  conform show RXE-12",
@@ -28,16 +29,24 @@ func newShow() *cobra.Command {
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, ids []string) error { return show(cmd.OutOrStdout(), ids) },
+		RunE: func(cmd *cobra.Command, ids []string) error {
+			more, err := readLedgers(cmd.Context(), ledgers)
+			if err != nil {
+				return err
+			}
+			return show(cmd.OutOrStdout(), ids, more)
+		},
 	}
+	cmd.Flags().StringArrayVar(&ledgers, "ledger", nil, "add a YAML `FILE` of known deviations to those that come with the program; its mistakes are reported")
+	return cmd
 }
 
-func show(w io.Writer, ids []string) error {
+func show(w io.Writer, ids []string, more []conformance.LedgerFile) error {
 	cat, done, err := suiteItems()
 	if err != nil {
 		return err
 	}
-	ledger, err := conformance.LoadLedger()
+	ledger, err := conformance.LoadLedger(more...)
 	if err != nil {
 		return err
 	}

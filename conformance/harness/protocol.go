@@ -48,6 +48,8 @@ type Job struct {
 	// testbed gets.
 	FaultFile string `json:"fault_file,omitempty"`
 	Faults    string `json:"faults,omitempty"`
+	// Ledgers are added to the ledger of deviations.
+	Ledgers []conformance.LedgerFile `json:"ledgers,omitempty"`
 	// Dir holds the captures and timelines, one file for each case: ID.pcapng, ID.trace; with Evidence also the
 	// captures of cases that failed, ID.frames.
 	Dir         string `json:"dir,omitempty"`

@@ -91,6 +91,9 @@ func prepare(job Job, targets Targets) (*conformance.Runner, *Hello) {
 	if err != nil {
 		return nil, &Hello{Error: err.Error()}
 	}
+	if r.Ledger, err = conformance.LoadLedger(job.Ledgers...); err != nil {
+		return nil, &Hello{Error: err.Error()}
+	}
 	r.Repeat = job.Repeat
 	r.Options = func(id string) spec.BedOptions {
 		o := spec.BedOptions{Lockstep: job.Lockstep, Full: job.Full, MaxEvents: job.MaxEvents}
