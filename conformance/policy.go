@@ -4,6 +4,7 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
+	"path"
 	"slices"
 
 	"github.com/goccy/go-yaml"
@@ -19,7 +20,7 @@ var policies embed.FS
 // Policy says what a target may lack and what it must have. It is checked in, so that a run
 // fails when a device stops supporting something, instead of skipping more cases.
 type Policy struct {
-	// Profiles of testbeds for which the policy holds.
+	// Profiles of testbeds for which the policy holds, or patterns of those for which there is no other.
 	Profiles []string `yaml:"profiles"`
 	// Profile for which it was loaded.
 	Profile string `yaml:"-"`
@@ -52,6 +53,7 @@ func LoadPolicy(profile string) (*Policy, error) {
 	if err != nil {
 		return nil, err
 	}
+	found := &Policy{}
 	for _, f := range files {
 		text, err := policies.ReadFile(f)
 		if err != nil {
@@ -65,8 +67,12 @@ func LoadPolicy(profile string) (*Policy, error) {
 			p.Profile = profile
 			return p, nil
 		}
+		if slices.ContainsFunc(p.Profiles, func(x string) bool { ok, err := path.Match(x, profile); return err == nil && ok }) {
+			found = p
+		}
 	}
-	return &Policy{Profile: profile}, nil
+	found.Profile = profile
+	return found, nil
 }
 
 // ParsePolicy reads a policy; name is that of its file, for messages.

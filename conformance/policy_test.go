@@ -1,0 +1,45 @@
+package conformance_test
+
+import (
+	"testing"
+
+	"github.com/rdmasim/rdmasim/conformance"
+)
+
+// A card lacks what only the simulator has, and that does not fail its run, whoever its provider is; a target with a policy of its
+// own is not held to that of cards, and a simulated profile that nobody knows may lack nothing.
+func TestPolicyOfCards(t *testing.T) {
+	cat, err := conformance.LoadCatalogue()
+	if err != nil {
+		t.Fatal(err)
+	}
+	needed := map[string]bool{}
+	for _, e := range cat.Cases {
+		for _, n := range e.Needs {
+			needed[n] = true
+		}
+	}
+	for profile, floor := range map[string]int{"hw-mlx5": 100, "hw-irdma": 100} {
+		p, err := conformance.LoadPolicy(profile)
+		if err != nil || p.Profile != profile || p.MinPass != floor || len(p.Required) != 1 {
+			t.Fatalf("%s: %v, %+v", profile, err, p)
+		}
+		absent := map[string]bool{}
+		for _, a := range p.Absent {
+			absent[a.Token] = true
+		}
+		for n := range needed {
+			if absent[n] == (n == "events") {
+				t.Errorf("%s: capability %q may be absent: %t", profile, n, absent[n])
+			}
+		}
+	}
+	for _, profile := range []string{"hw-rxe", "hw-mlx5-exec", "hw-mlx5-pci"} {
+		if p, err := conformance.LoadPolicy(profile); err != nil || p.MinPass == 100 {
+			t.Errorf("%s has the policy of cards: %v", profile, err)
+		}
+	}
+	if p, err := conformance.LoadPolicy("connectx-99"); err != nil || len(p.Absent) != 0 {
+		t.Errorf("an unknown profile: %v, %+v", err, p)
+	}
+}
