@@ -147,7 +147,7 @@ func TestJobsOfUsers(t *testing.T) {
 			if text := read(t, dir, "diff.txt"); !strings.Contains(text, "ok: 4 cases compared") {
 				t.Errorf("comparison:\n%s", text)
 			}
-			for _, file := range []string{"conform.xml", "record.json", "last/record.json"} {
+			for _, file := range []string{"conform.xml", "conform.html", "record.json", "last/record.json"} {
 				if read(t, dir, file) == "" {
 					t.Errorf("%s is empty", file)
 				}
