@@ -66,6 +66,7 @@ var allowed = map[string][]string{
 	"internal/layout":   {},
 	"internal/deadcode": {},
 	"internal/modes":    {"verbs", "fault", "sim", "experiment"},
+	"internal/ci":       {},
 	"internal/readme":   {},
 	"internal/scripts":  {},
 	"internal/tshark":   {"roce"},
