@@ -226,6 +226,9 @@ type way struct {
 func (s *stream) way() way  { return way{s.src, s.dst, s.transport} }
 func (s *stream) back() way { return way{s.dst, s.src, s.transport} }
 
+// settled says whether the other direction is known, or cannot be.
+func (s *stream) settled() bool { return s.peer != nil || s.unclear }
+
 // pairStreams finds for every stream the one of the other direction: by the source port,
 // which both sides compute from the two QPNs, and by responses that fit requests.
 func (j *judge) pairStreams() {
@@ -240,9 +243,13 @@ func (j *judge) pairStreams() {
 	left, pairs := mostPairing, mostPairs
 	mtu := max(j.o.MTU, 256)
 	ways := map[way][]*stream{}
+	open := map[way][]*stream{} // those that may be paired yet
 	for i, s := range j.streams {
 		s.place = i
 		ways[s.way()] = append(ways[s.way()], s)
+		if !s.settled() {
+			open[s.way()] = append(open[s.way()], s)
+		}
 	}
 	spans := make([][]span, len(j.streams))
 	for i, s := range j.streams {
@@ -250,15 +257,15 @@ func (j *judge) pairStreams() {
 	}
 	near := map[*stream]map[*stream]int{}
 	for _, s := range j.streams {
-		if s.infiniBand() && s.responses > 0 {
+		if s.infiniBand() && s.responses > 0 && !s.settled() {
 			near[s] = j.nearest(s, ways[s.back()], &left)
 		}
 	}
 	for _, a := range j.streams {
-		if a.transport != roce.RC && a.transport != roce.XRC && a.transport != roce.UC {
+		if !a.connected() && a.transport != roce.UC || a.settled() {
 			continue
 		}
-		for _, b := range ways[a.back()] {
+		for _, b := range open[a.back()] {
 			if b.place < a.place || a == b && a.src != a.dst {
 				continue
 			}
