@@ -20,7 +20,7 @@ func TestCapture(t *testing.T) {
 
 func testCapture(t *testing.T, profile string) {
 	file := filepath.Join(t.TempDir(), "suite.pcapng")
-	if code, out, stderr := command(t, "--target=sim", "--profile", profile, "--label-filter", "RC && !RC-028 || UC || UD || ATOM && !ATOM-010 || ERR", "--pcap", file); code != 0 && code != exitFailed {
+	if code, out, stderr := command(t, "--target=sim", "--profile", profile, "--label-filter", "RC && !RC-028 || UC || UD || ATOM && !ATOM-010 || ERR || XRC", "--pcap", file); code != 0 && code != exitFailed {
 		t.Fatalf("exit %d\n%s%s", code, out, stderr)
 	}
 	if code, out, stderr := command(t, "wire", "--delivered", file); code != exitOK {
@@ -28,7 +28,7 @@ func testCapture(t *testing.T, profile string) {
 	}
 	tshark.Find(t)
 	s := tshark.Check(t, file)
-	id := regexp.MustCompile(`^(RC|UC|UD|ATOM|ERR|QPS)-\d{3}$`)
+	id := regexp.MustCompile(`^(RC|UC|UD|ATOM|ERR|QPS|XRC|CQ)-\d{3}$`)
 	for name, n := range s.Runs {
 		if !id.MatchString(name) {
 			t.Errorf("%d frames are of run %q, which is no case", n, name)

@@ -117,6 +117,7 @@ func (h *half) fatal(r *rec, p *packet, pos int64) {
 	}
 	class := p.class()
 	switch {
+	case syn == roce.NAKRemoteAccess && p.r.info.Headers.Has(roce.HasXRCETH): // it names no SRQ of the target's domain, whatever it asks
 	case class == roce.ClassSend && syn == roce.NAKRemoteAccess && !p.r.info.Headers.Has(roce.HasIETH): // a key that cannot be invalidated
 		h.report(Violation, "OR-071", r, "%v for a SEND", syn)
 	case syn == roce.NAKRemoteAccess && zeroLength(p.r):
