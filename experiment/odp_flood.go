@@ -37,12 +37,15 @@ func (x *odpRun) floodSwitches() []string {
 	return []string{or("odp.ask_again", p.AskAgain, 500*sim.Microsecond), or("odp.learn", p.Learn, 10*sim.Millisecond)}
 }
 
+// noFlood turns packet flood off, in a profile that has it.
+var noFlood = []string{"odp.ask_again=0ps", "odp.learn=0ps"}
+
 func (x *odpRun) incastReads() error {
 	var rows []Row
 	for _, s := range floodSeries {
 		for _, timer := range rnrTimers {
 			row := incastRow("incast-reads", s.name, timer)
-			var switches []string
+			switches := noFlood
 			if s.on {
 				switches = x.floodSwitches()
 			}

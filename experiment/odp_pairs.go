@@ -27,17 +27,17 @@ type pairs struct {
 	third         bool // a WRITE of no bytes is posted when the second of a pair stays out
 }
 
-// damming is what turns packet damming on.
-const damming = "hca.rnr_damming=true"
+// damming is what turns packet damming on, and noDamming off, in a profile that has it.
+const damming, noDamming = "hca.rnr_damming=true", "hca.rnr_damming=false"
 
 func (x *odpRun) incastPairs() error {
 	var rows []Row
 	for _, s := range pairSeries {
 		for _, timer := range rnrTimers {
 			row := incastRow("incast-pairs", s.name, timer)
-			var switches []string
+			switches := []string{noDamming}
 			if s.damming {
-				switches = append(switches, damming)
+				switches = []string{damming}
 			}
 			body := func(t verbs.Thread, b *bed) error {
 				return x.rush(t, b, rushed{buffers: s.buffers, timer: timer, pairs: true, third: s.third}, &row)

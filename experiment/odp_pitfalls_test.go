@@ -1,7 +1,9 @@
 package experiment
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -83,13 +85,28 @@ func TestReadsFlood(t *testing.T) {
 	}
 }
 
-// The times of a profile that has packet flood are used.
-func TestFloodOfTheProfile(t *testing.T) {
-	res := odpRows(t, "scenario=incast", "senders=1", "messages=1", "read_qps=2", "odp.ask_again=100us", "odp.learn=1ms")
-	for _, series := range []string{"reads, cold", "reads, cold, flood"} { // which the profile already has
-		for _, r := range res.series("incast-reads", series) {
-			if us := value(t, r, "time_us"); us < 2000 || us > 2500 || value(t, r, "asked_again") < 30 || r.Get("hypotheses") != "odp.ask_again=100us; odp.learn=1ms" {
-				t.Errorf("%s: %v", series, r.vals)
+// The times of a profile that has packet flood are used, and the series without it has none of it, nor has that without packet damming.
+func TestPitfallsOfTheProfile(t *testing.T) {
+	set := []string{"scenario=incast", "senders=1", "messages=2", "read_qps=2"}
+	plain := odpRows(t, set...)
+	res := odpRows(t, append(set, "odp.ask_again=100us", "odp.learn=1ms", damming)...)
+	for _, r := range res.series("incast-reads", "reads, cold, flood") {
+		if us := value(t, r, "time_us"); us < 2000 || us > 2500 || value(t, r, "asked_again") < 30 || !strings.Contains(fmt.Sprint(r.Get("hypotheses")), "odp.ask_again=100us; odp.learn=1ms") {
+			t.Errorf("with packet flood: %v", r.vals)
+		}
+	}
+	for _, r := range res.series("incast-pairs", "pairs, cold, damming") {
+		if r.Get("min_rnr_timer") != int(rnrTimers[0]) && value(t, r, "dammed") == 0 {
+			t.Errorf("with packet damming: %v", r.vals)
+		}
+	}
+	for kind, series := range map[string]string{"incast-reads": "reads, cold", "incast-pairs": "pairs, cold"} {
+		want := plain.series(kind, series)
+		for i, r := range res.series(kind, series) {
+			for _, key := range []string{"time_us", "goodput_gbps", "fault_us", "asked_again", "dammed", "timeouts"} {
+				if r.Get(key) != want[i].Get(key) {
+					t.Errorf("%s: %s is %v, and %v without hypotheses", series, key, r.Get(key), want[i].Get(key))
+				}
 			}
 		}
 	}
