@@ -55,7 +55,7 @@ func (x *xrcRun) footprint() error {
 			row := x.meshRow(&k, nodes)
 			qps, _ := row.Float("qps")
 			// The other nodes are on one device, and have as many QPs as the node, or one for each process.
-			if k.links != nil && max(int(qps), (nodes-1)*processes) <= x.Int("simulate_qps") {
+			if most := max(int(qps), (nodes-1)*processes); k.links != nil && most <= x.Int("simulate_qps") && !x.beyondDevice(most) {
 				size, err := x.simulateMesh(&k, nodes, &row)
 				if err != nil {
 					return fmt.Errorf("%s, %d nodes: %w", k.name, nodes, err)
@@ -108,7 +108,7 @@ func (x *xrcRun) meshRow(k *meshKind, nodes int) (row Row) {
 	qps := k.qps(nodes, x.Int("processes"), x.Int("dcis"))
 	row.Set("row", "footprint").Set("scenario", "footprint").Set("transport", k.name).Set("series", k.name).Set("nodes", nodes).Set("processes", x.Int("processes"))
 	row.Set("how", "run").Set("qps", qps).Set("log2_qps", math.Log2(float64(qps)))
-	if limit := 1 << x.Profile.HCA.LogMaxQP; qps > limit-reservedQPs {
+	if x.beyondDevice(qps) {
 		row.Set("beyond_device", true)
 	}
 	row.Set("expected_percent", 100*expectedMisses(qps, x.Profile.HCA.QPCCache))
@@ -117,6 +117,11 @@ func (x *xrcRun) meshRow(k *meshKind, nodes int) (row Row) {
 
 // reservedQPs are numbers that no program gets, on the simulated device.
 const reservedQPs = 64
+
+// beyondDevice says whether programs cannot have so many QPs: the driver takes one for UMRs when the first region is made.
+func (x *xrcRun) beyondDevice(qps int) bool {
+	return qps >= 1<<x.Profile.HCA.LogMaxQP-reservedQPs
+}
 
 // expectedMisses is the share of look-ups that miss when QPs are used at random, each of which a hash gives one of the places of a cache:
 // a place that has several QPs keeps the one that was used last.

@@ -34,7 +34,7 @@ func (x *xrcRun) longServer() error {
 		if err := x.next("long-server: design " + d.letter); err != nil {
 			return err
 		}
-		y := &year{x: x, d: d, limit: uint64(1) << x.Profile.HCA.LogMaxQP}
+		y := &year{x: x, d: d, limit: 1 << x.Profile.HCA.LogMaxQP}
 		err := x.under(d, "long-server", y.run)
 		if err == nil {
 			rows = append(rows, y.row)
@@ -57,7 +57,7 @@ type year struct {
 	x     *xrcRun
 	d     *xrcDesign
 	b     *bed
-	limit uint64 // QPs of the device
+	limit int // QPs of the device
 
 	accepts, works *workload.Member // the server's processes, host 0
 	domain         [2]verbs.XRCD    // of the two
@@ -366,6 +366,7 @@ func (y *year) forecast(days int, alive uint64) {
 	case y.refused > 0:
 		y.row.Set("full_day", y.fullDay).Set("full_how", "run")
 	case alive > 0 && y.x.Int("restart_days") == 0:
-		y.row.Set("full_day", int(y.limit*uint64(days)/alive)).Set("full_how", "computed")
+		left := max(0, y.limit-reservedQPs-len(y.links)) // for clients of which the server was not told, on a day on which all others come
+		y.row.Set("full_day", left*days/int(alive)+2).Set("full_how", "computed")
 	}
 }

@@ -86,7 +86,7 @@ func TestLongServer(t *testing.T) {
 			t.Errorf("%v", r.vals)
 		}
 		alive := map[bool]float64{true: 600, false: told}[letter == "b"]
-		if value(t, r, "qps_alive") != alive || value(t, r, "bytes") != 2560*alive || value(t, r, "full_day") != math.Floor(30*(1<<18)/alive) {
+		if value(t, r, "qps_alive") != alive || value(t, r, "bytes") != 2560*alive || value(t, r, "full_day") != math.Floor(30*(1<<18-reservedQPs-20)/alive)+2 {
 			t.Errorf("design %s: %v", letter, r.vals)
 		}
 		left, killed := 0.0, 0.0
@@ -144,6 +144,22 @@ func TestLongServerRunsOut(t *testing.T) {
 	}
 }
 
+// The day on which the device has no more is foreseen as the one on which a longer run finds it.
+func TestDayOfTheLastQP(t *testing.T) {
+	for _, clients := range []string{"clients=30", "clients=96", "clients=27"} {
+		day := func(days, how string) float64 {
+			r := xrcResult(t, "scenario=long-server", "design=b", clients, days, "hca.log_max_qp=8").kind("long-server")[0]
+			if r.Get("full_how") != how {
+				t.Errorf("%s, %s: %v", clients, days, r.vals)
+			}
+			return value(t, &r, "full_day")
+		}
+		if foreseen, found := day("days=1", "computed"), day("days=12", "run"); foreseen != found {
+			t.Errorf("%s: foreseen is day %v, found %v", clients, foreseen, found)
+		}
+	}
+}
+
 // A device that has few QPs gets them back, those of killed servers too, except with Linux 3.2: else it would refuse clients.
 func TestDeviceGetsItsQPsBack(t *testing.T) {
 	res := xrcResult(t, "scenario=long-server", "clients=30", "days=90", "restart_days=3", "both_percent=20", "hca.log_max_qp=8")
@@ -195,6 +211,15 @@ func TestFootprintBeyondTheDevice(t *testing.T) {
 	res := xrcResult(t, "scenario=footprint", "processes=16", "simulate_qps=1")
 	if !res.noted("RC from 2048 nodes on; RC, SRQ from 2048 nodes on") || res.noted("XRC from") {
 		t.Error(res.Notes)
+	}
+	small := xrcResult(t, "scenario=footprint", "nodes=16", "hca.log_max_qp=8") // a mesh of 8 x 8 x 3 QPs needs one more, the driver's
+	for _, r := range small.kind("footprint") {
+		if how, qps := r.Get("how"), r.Get("qps").(int); r.Get("transport") != "DC" && (how == "run") != (qps < 256-reservedQPs) {
+			t.Errorf("%d QPs: %v", qps, how)
+		}
+	}
+	if !small.noted("RC from 4 nodes on; RC, SRQ from 4 nodes on; XRC from 16 nodes on") {
+		t.Error(small.Notes)
 	}
 }
 
