@@ -24,6 +24,9 @@ func (r *reading) short(withHost bool) string {
 	return unit + "." + r.Name
 }
 
+// grown is the growth of what may also shrink, such as how many regions there are.
+func (r *reading) grown() int { return int(r.Value) }
+
 // growth is after minus before; counters made in between count from zero.
 func growth(before, after []testbed.Reading) []reading {
 	old := map[string]uint64{}
@@ -46,7 +49,7 @@ func (o *outcome) counter(name string) (float64, bool) {
 	for i := range o.counters {
 		r := &o.counters[i]
 		if r.short(false) == name || r.short(true) == name {
-			sum += float64(r.Value)
+			sum += float64(r.grown())
 			found = true
 		}
 	}

@@ -34,6 +34,20 @@ func TestCountersOnRequest(t *testing.T) {
 	}
 }
 
+// What there is of an object can become less in a run.
+func TestCountersOfObjectsThatGo(t *testing.T) {
+	res := execute(t, "name: x\ntraffic: [{churn: dereg_mr, mrs: 20, messages: 9}]\n", Request{Counters: true})
+	for i := range res.Rows {
+		if r := &res.Rows[i]; r.Get("counter") == "host0/mlx5_0/resources/mr" {
+			if r.Get("value") != -9 {
+				t.Errorf("9 regions went: %v", r.vals)
+			}
+			return
+		}
+	}
+	t.Error("regions are not counted")
+}
+
 // What the faults of a scenario did is told as that of --fault is, over all points of a sweep.
 func TestFaultsOfAScenarioAreCounted(t *testing.T) {
 	res := execute(t, "name: x\nfaults: [{do: drop, direction: requests, flow: 1, packet: 5, iteration: 1}]\ntraffic: [{messages: 10}]\n",

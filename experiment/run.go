@@ -361,7 +361,7 @@ func (out *outcome) emit(env *Env) {
 	for i := 0; env.counters && i < len(out.counters); i++ {
 		if c := &out.counters[i]; c.Value != 0 {
 			var row Row
-			env.Emit(*row.Set("row", "counter").Set("counter", c.full()).Set("value", c.Value))
+			env.Emit(*row.Set("row", "counter").Set("counter", c.full()).Set("value", c.grown()))
 		}
 	}
 }
