@@ -49,7 +49,7 @@ func TestContradictionsAreRefused(t *testing.T) {
 		{"window: 1", "traffic.0.duration", "0us", "give the time that is counted"},
 		{"duration: 1ps", "", "", "less than 1ns"},
 		{"threads: 2, qp_sharing: 2, window: 1", "", "", "window is 1, and 2 threads that share a queue pair"},
-		{"threads: 4, qp_sharing: 4, signal_every: 64, messages: 64", "", "", "a signal every 64 requests, need 256"},
+		{"threads: 4, qp_sharing: 4, signal_every: 64, messages: 64", "", "", "signal_every 64, need 256"},
 	} {
 		s, err := ParseScenario("s.yaml", []byte("name: x\ntraffic:\n  - {"+c.load+"}\n"))
 		if err == nil && c.key != "" {

@@ -173,7 +173,7 @@ func (l *Load) Validate() error {
 	case l.Threads%l.QPShare != 0:
 		return fmt.Errorf("qp_sharing is %d, which does not divide the %d threads", l.QPShare, l.Threads)
 	case l.QPShare > 1 && max(l.Window/l.QPShare, l.Postlist, l.SignalEvery)*l.QPShare > l.Window:
-		return fmt.Errorf("window is %d, and %d threads that share a queue pair, each with a postlist of %d and a signal every %d requests, need %d",
+		return fmt.Errorf("window is %d, and %d threads that share a queue pair, each with postlist %d and signal_every %d, need %d",
 			l.Window, l.QPShare, l.Postlist, l.SignalEvery, max(l.Postlist, l.SignalEvery)*l.QPShare)
 	case l.QPShare > 1 && l.Threads/l.Contexts < l.QPShare:
 		return fmt.Errorf("qp_sharing is %d: threads of different contexts cannot share a QP", l.QPShare)

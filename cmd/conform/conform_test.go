@@ -74,6 +74,7 @@ func TestBadInput(t *testing.T) {
 		"flag of none":      {[]string{"show", "--format", "json", "RC-012"}, "unknown flag --format; see conform show --help"},
 		"areas there are":   {[]string{"list", "FOO"}, "areas are DEV, "},
 		"case in list":      {[]string{"list", "RC-012"}, "conform show RC-012"},
+		"verbose JSON":      {[]string{"diff", "-v", "--format", "json", "a.json", "b.json"}, "--format json has explained differences as well: leave out -v"},
 		"diff of what":      {[]string{"diff"}, "diff needs two records, which conform --report writes: conform diff A.json B.json"},
 		"accept of what":    {[]string{"accept"}, "conform accept REPORT.json"},
 		"wire of what":      {[]string{"wire"}, "conform wire FILE.pcap"},

@@ -49,6 +49,9 @@ func newDiff() *cobra.Command {
 			if o.ledgers, err = readLedgers(cmd.Context(), ledgers); err != nil {
 				return err
 			}
+			if o.format == "json" && o.verbose {
+				return usagef("--format json has explained differences as well: leave out -v")
+			}
 			a, err := report.ReadFile(cmd.Context(), args[0])
 			if err != nil {
 				return usagef("%w", err)

@@ -48,7 +48,7 @@ func (m *DM) BAR() uint64 { return m.addr &^ pageMask }
 func (u *Ucontext) AllocDM(c Caller, r DMReq) (m *DM, err error) {
 	err = u.do(c, func(k *call) error {
 		if m, err = u.allocDM(k, &r); err != nil {
-			return fmt.Errorf("device memory of %d bytes: %w", r.Length, err)
+			return fmt.Errorf("device memory of %d B: %w", r.Length, err)
 		}
 		m.h = u.objs.add(m)
 		u.maps = append(u.maps, m.Map)

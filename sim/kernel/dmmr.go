@@ -50,7 +50,7 @@ func (u *Ucontext) regDMMR(k *call, r *DMMRReq) (*mr, error) {
 		return nil, err
 	}
 	if r.Offset > dm.length || r.Length > dm.length-r.Offset || r.Access&^dmAccess != 0 {
-		return nil, fmt.Errorf("%d bytes at %d of %d, access %#x: %w", r.Length, r.Offset, dm.length, uint32(r.Access), syscall.EINVAL)
+		return nil, fmt.Errorf("%d B at %d of %d, access %#x: %w", r.Length, r.Offset, dm.length, uint32(r.Access), syscall.EINVAL)
 	}
 	k.work += u.dev.p.RegMRBase
 	m := &mr{u: u, pd: p, dm: dm, dmLength: r.Length, access: r.Access}

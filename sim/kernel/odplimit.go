@@ -31,7 +31,7 @@ func (r *RAM) roomForRegions(n uint64) error {
 	if r.OnRegionsFull != nil {
 		r.OnRegionsFull()
 	}
-	return fmt.Errorf("%d bytes for regions of on-demand paging beside %d: %w", n, r.regions, syscall.ENOMEM)
+	return fmt.Errorf("%d B for regions of on-demand paging beside %d: %w", n, r.regions, syscall.ENOMEM)
 }
 
 // keeps is what the region takes.

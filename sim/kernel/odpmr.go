@@ -43,7 +43,7 @@ func (m *mr) registerPaged(k *call, addr, length uint64) error {
 		return m.registerImplicit(k)
 	}
 	if length > d.caps.odp.maxLength() {
-		return fmt.Errorf("%d bytes, of which a UMR of the device loads %d: %w", length, d.caps.odp.maxLength(), syscall.EINVAL)
+		return fmt.Errorf("%d B, of which a UMR of the device loads %d: %w", length, d.caps.odp.maxLength(), syscall.EINVAL)
 	}
 	o, err := newODPMem(m.u.proc, addr, length, m.access)
 	if err != nil {

@@ -114,7 +114,7 @@ func (q *qp) sendSegments(wqe uint16) ([]byte, error) {
 	c := prm.CtrlSegment(b)
 	n := uint64(c.DS()) * prm.DSSize
 	if n == 0 || n > size {
-		return nil, fmt.Errorf("work request %d of %d bytes: %w", wqe, n, syscall.EFAULT)
+		return nil, fmt.Errorf("work request %d of %d B: %w", wqe, n, syscall.EFAULT)
 	}
 	b = make([]byte, n)
 	whole := min(n, size-at)
@@ -187,7 +187,7 @@ func (k *call) faultSegments(f *fault, b []byte, receive bool) error {
 		}
 	}
 	if total > mapped {
-		return fmt.Errorf("%d of %d bytes: %w", mapped, total, syscall.EFAULT)
+		return fmt.Errorf("%d of %d B: %w", mapped, total, syscall.EFAULT)
 	}
 	return nil
 }

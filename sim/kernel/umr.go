@@ -271,7 +271,7 @@ func (u *umrQueue) putList(d *Device, list prm.MTT) error {
 		size := max(prm.PageSize, uint64(1)<<bits.Len64(n-1))
 		pa, err := d.mem.Alloc(size, prm.PageSize)
 		if err != nil {
-			return fmt.Errorf("%d bytes for translations: %w", n, syscall.ENOMEM)
+			return fmt.Errorf("%d B for translations: %w", n, syscall.ENOMEM)
 		}
 		u.list, u.room = pa, size
 	}

@@ -8,7 +8,7 @@ import "syscall"
 // (ib_umem_get).
 func (s *Space) Pin(va VA, n uint64, prot Prot) ([]PA, error) {
 	if n == 0 || uint64(va)+n < uint64(va) {
-		return nil, errorf(syscall.EINVAL, "pin %d bytes at %#x", n, uint64(va))
+		return nil, errorf(syscall.EINVAL, "pin %d B at %#x", n, uint64(va))
 	}
 	if s.x != nil {
 		pages, err := s.x.pin(s.m, va, n, prot)
@@ -22,7 +22,7 @@ func (s *Space) Pin(va VA, n uint64, prot Prot) ([]PA, error) {
 			if s.lazy != nil {
 				return s.pinLazily(va, n, prot)
 			}
-			return nil, errorf(syscall.EFAULT, "pin %d bytes at %#x: page %#x", n, uint64(va), pg<<s.m.shift)
+			return nil, errorf(syscall.EFAULT, "pin %d B at %#x: page %#x", n, uint64(va), pg<<s.m.shift)
 		}
 	}
 	pages := make([]PA, 0, last-first+1)
@@ -102,7 +102,7 @@ func (s *Space) ReadAt(p []byte, va VA) error {
 		if s.lazy != nil {
 			return s.access("read", p, va, Read)
 		}
-		return errorf(syscall.EFAULT, "read %d bytes at %#x", len(p), uint64(va))
+		return errorf(syscall.EFAULT, "read %d B at %#x", len(p), uint64(va))
 	}
 	s.each(p, va, func(pa PA, b []byte) { s.m.Read(pa, b) })
 	return nil
@@ -118,7 +118,7 @@ func (s *Space) WriteAt(p []byte, va VA) error {
 		if s.lazy != nil {
 			return s.access("write", p, va, Write)
 		}
-		return errorf(syscall.EFAULT, "write %d bytes at %#x", len(p), uint64(va))
+		return errorf(syscall.EFAULT, "write %d B at %#x", len(p), uint64(va))
 	}
 	s.each(p, va, func(pa PA, b []byte) { s.m.Write(pa, b) })
 	return nil

@@ -80,7 +80,7 @@ func (s *Space) advise(what string, va VA, n uint64, f func(a *area, from, to VA
 	eager := false
 	s.eachEager(va, end, func(*mapping, uint64) { eager = true })
 	if eager {
-		return errorf(syscall.EINVAL, "%s %d bytes at %#x: they were not mapped lazily", what, n, uint64(va))
+		return errorf(syscall.EINVAL, "%s %d B at %#x: they were not mapped lazily", what, n, uint64(va))
 	}
 	whole := s.lazy != nil && s.within(va, end, func(a *area, from, to VA) {
 		if err == nil {
@@ -88,7 +88,7 @@ func (s *Space) advise(what string, va VA, n uint64, f func(a *area, from, to VA
 		}
 	})
 	if err == nil && !whole {
-		err = errorf(syscall.ENOMEM, "%s %d bytes at %#x: a part is not mapped", what, n, uint64(va))
+		err = errorf(syscall.ENOMEM, "%s %d B at %#x: a part is not mapped", what, n, uint64(va))
 	}
 	return err
 }
@@ -98,10 +98,10 @@ func (s *Space) advise(what string, va VA, n uint64, f func(a *area, from, to VA
 func (s *Space) Resident(va VA, n uint64) ([]bool, error) {
 	ps := s.m.PageSize()
 	if uint64(va)&(ps-1) != 0 || uint64(va)+n < uint64(va) {
-		return nil, errorf(syscall.EINVAL, "residency of %d bytes at %#x", n, uint64(va))
+		return nil, errorf(syscall.EINVAL, "residency of %d B at %#x", n, uint64(va))
 	}
 	if !s.Mapped(va, n, 0) && !s.mappedSomehow(va, n) {
-		return nil, errorf(syscall.ENOMEM, "residency of %d bytes at %#x: a part is not mapped", n, uint64(va))
+		return nil, errorf(syscall.ENOMEM, "residency of %d B at %#x: a part is not mapped", n, uint64(va))
 	}
 	out := make([]bool, s.m.pages(n))
 	for i := range out {

@@ -12,7 +12,7 @@ import (
 // n of 0 or a wrong alignment.
 func (m *Memory) Alloc(n, align uint64) (PA, error) {
 	if n == 0 || bits.OnesCount64(align) > 1 {
-		return 0, errorf(syscall.EINVAL, "allocate %d bytes aligned to %d", n, align)
+		return 0, errorf(syscall.EINVAL, "allocate %d B aligned to %d", n, align)
 	}
 	pages := m.pages(n)
 	start, ok := m.take(pages, max(align>>m.shift, 1))
@@ -21,7 +21,7 @@ func (m *Memory) Alloc(n, align uint64) (PA, error) {
 		start, ok = m.take(pages, max(align>>m.shift, 1))
 	}
 	if !ok {
-		return 0, errorf(syscall.ENOMEM, "allocate %d bytes aligned to %d", n, align)
+		return 0, errorf(syscall.ENOMEM, "allocate %d B aligned to %d", n, align)
 	}
 	return PA(start << m.shift), nil
 }

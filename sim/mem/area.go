@@ -96,7 +96,7 @@ func (s *Space) newArea(n uint64, o MapOptions) (*area, error) {
 	ps := max(o.PageSize, s.m.PageSize())
 	if n == 0 || s.x != nil || bits.OnesCount64(ps) != 1 || uint64(o.At)&(ps-1) != 0 || o.Offset&(ps-1) != 0 ||
 		o.Object != nil && ps != s.m.PageSize() {
-		return nil, errorf(syscall.EINVAL, "map %d bytes at %#x in pages of %d, offset %d (foreign: %v)",
+		return nil, errorf(syscall.EINVAL, "map %d B at %#x in pages of %d, offset %d (foreign: %v)",
 			n, uint64(o.At), ps, o.Offset, s.x != nil)
 	}
 	s.needLazy()
@@ -109,16 +109,16 @@ func (s *Space) newArea(n uint64, o MapOptions) (*area, error) {
 		limit = firstVA
 	}
 	if at > limit || n > uint64(limit-at) {
-		return nil, errorf(syscall.ENOMEM, "map %d bytes at %#x: no addresses", n, uint64(at))
+		return nil, errorf(syscall.ENOMEM, "map %d B at %#x: no addresses", n, uint64(at))
 	}
 	n = (n + ps - 1) &^ (ps - 1)
 	switch {
 	case n > uint64(limit-at):
-		return nil, errorf(syscall.ENOMEM, "map %d bytes at %#x: no addresses", n, uint64(at))
+		return nil, errorf(syscall.ENOMEM, "map %d B at %#x: no addresses", n, uint64(at))
 	case at < minVA:
 		return nil, errorf(syscall.EPERM, "map at %#x", uint64(at))
 	case o.Object != nil && o.Offset+n < n:
-		return nil, errorf(syscall.EOVERFLOW, "map %d bytes of an object at offset %#x", n, o.Offset)
+		return nil, errorf(syscall.EOVERFLOW, "map %d B of an object at offset %#x", n, o.Offset)
 	case o.Object != nil && (o.Object.closed() || o.Object.m != s.m):
 		return nil, errorf(syscall.EBADF, "map an object that is closed, or of another host")
 	}
@@ -141,7 +141,7 @@ func (s *Space) needLazy() {
 // makeRoom unmaps what lies where an area of a given address comes, and keeps others from it.
 func (s *Space) makeRoom(a *area, noReplace bool) error {
 	if noReplace && s.anyMapped(a.start, a.end) {
-		return errorf(syscall.EEXIST, "map %d bytes at %#x", uint64(a.end-a.start), uint64(a.start))
+		return errorf(syscall.EEXIST, "map %d B at %#x", uint64(a.end-a.start), uint64(a.start))
 	}
 	if err := s.wholeUnits(a.start, a.end); err != nil {
 		return err
@@ -242,7 +242,7 @@ func (s *Space) split(va VA) {
 func (s *Space) wholeUnits(va, end VA) error {
 	for _, at := range [...]VA{va, end} {
 		if a := s.lazy.at(at); a != nil && a.unit(at) != at {
-			return errorf(syscall.EINVAL, "%#x is inside a page of %d bytes", uint64(at), uint64(1)<<a.shift)
+			return errorf(syscall.EINVAL, "%#x is inside a page of %d B", uint64(at), uint64(1)<<a.shift)
 		}
 	}
 	return nil

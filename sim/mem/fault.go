@@ -30,7 +30,7 @@ const (
 // the caller's to check.
 func (s *Space) fault(a *area, va VA, n need) (*frame, error) {
 	if a.obj != nil && s.objectPage(a, va) >= s.m.pages(a.obj.size) {
-		return nil, errorf(syscall.EFAULT, "page %#x is behind the end of an object of %d bytes", uint64(a.unit(va)), a.obj.size)
+		return nil, errorf(syscall.EFAULT, "page %#x is behind the end of an object of %d B", uint64(a.unit(va)), a.obj.size)
 	}
 	e := s.lazy.pt.get(s.index(a, va))
 	switch {

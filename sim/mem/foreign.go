@@ -129,10 +129,10 @@ func (m *Memory) writeForeign(pa PA, p []byte) bool {
 func (x *foreign) pin(m *Memory, va VA, n uint64, prot Prot) ([]PA, error) {
 	end := uint64(va) + n
 	if end > 1<<foreignBits {
-		return nil, errorf(syscall.EFAULT, "pin %d bytes at %#x: above the addresses of programs", n, uint64(va))
+		return nil, errorf(syscall.EFAULT, "pin %d B at %#x: above the addresses of programs", n, uint64(va))
 	}
 	if x.gone {
-		return nil, errorf(syscall.EFAULT, "pin %d bytes at %#x: the process has ended", n, uint64(va))
+		return nil, errorf(syscall.EFAULT, "pin %d B at %#x: the process has ended", n, uint64(va))
 	}
 	first, last := uint64(va)>>m.shift, (end-1)>>m.shift
 	if err := x.probe(m, first, last, prot); err != nil {

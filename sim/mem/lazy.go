@@ -33,7 +33,7 @@ func (s *Space) access(what string, p []byte, va VA, prot Prot) error {
 		return nil
 	}
 	if uint64(va)+uint64(len(p)) < uint64(va) || !s.mappedLazily(va, uint64(len(p)), prot) {
-		return errorf(syscall.EFAULT, "%s %d bytes at %#x", what, len(p), uint64(va))
+		return errorf(syscall.EFAULT, "%s %d B at %#x", what, len(p), uint64(va))
 	}
 	n := needRead
 	if prot&Write != 0 {
@@ -58,7 +58,7 @@ func (s *Space) access(what string, p []byte, va VA, prot Prot) error {
 // pinLazily is Pin. What is pinned is never copied later: a page that is shared by copy-on-write is copied now.
 func (s *Space) pinLazily(va VA, n uint64, prot Prot) (pages []PA, err error) {
 	if !s.mappedLazily(va, n, prot) {
-		return nil, errorf(syscall.EFAULT, "pin %d bytes at %#x", n, uint64(va))
+		return nil, errorf(syscall.EFAULT, "pin %d B at %#x", n, uint64(va))
 	}
 	need, ps := needOwn, VA(s.m.PageSize())
 	if prot&Write != 0 {
@@ -160,7 +160,7 @@ func (s *Space) lazyRange(what string, va VA, n uint64) (end VA, err error) {
 	ps := s.m.PageSize()
 	end = va + VA(s.m.pages(n)<<s.m.shift)
 	if uint64(va)&(ps-1) != 0 || end < va || uint64(end-va) < n {
-		return 0, errorf(syscall.EINVAL, "%s %d bytes at %#x", what, n, uint64(va))
+		return 0, errorf(syscall.EINVAL, "%s %d B at %#x", what, n, uint64(va))
 	}
 	if s.lazy == nil {
 		return end, nil
@@ -254,7 +254,7 @@ func (s *Space) protectLazily(va VA, n uint64, prot Prot) error {
 		a := s.lazy.at(at)
 		if a == nil {
 			if s.entry(at) == nil {
-				return errorf(syscall.ENOMEM, "protect %d bytes at %#x: %#x is not mapped", n, uint64(va), uint64(at))
+				return errorf(syscall.ENOMEM, "protect %d B at %#x: %#x is not mapped", n, uint64(va), uint64(at))
 			}
 			s.invalidate(at, s.m.PageSize())
 			e := s.entry(at)

@@ -13,10 +13,10 @@ func (s *Space) Move(va VA, n uint64, to VA) (VA, error) {
 	}
 	n = uint64(end - va)
 	if n == 0 || to != 0 && to < end && va < to+VA(n) {
-		return 0, errorf(syscall.EINVAL, "move %d bytes from %#x to %#x", n, uint64(va), uint64(to))
+		return 0, errorf(syscall.EINVAL, "move %d B from %#x to %#x", n, uint64(va), uint64(to))
 	}
 	if s.lazy == nil || s.lazy.at(va) == nil || s.lazy.at(va).end < end {
-		return 0, errorf(syscall.EFAULT, "move %d bytes at %#x: they are not part of one lazy mapping", n, uint64(va))
+		return 0, errorf(syscall.EFAULT, "move %d B at %#x: they are not part of one lazy mapping", n, uint64(va))
 	}
 	old := s.lazy.at(va)
 	b, err := s.newArea(n, MapOptions{Prot: old.prot, PageSize: 1 << old.shift, At: to})

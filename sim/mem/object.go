@@ -34,7 +34,7 @@ func (m *Memory) NewShared(size uint64) (*Object, error) { return m.newObject(si
 
 func (m *Memory) newObject(size uint64, file bool) (*Object, error) {
 	if size > maxObject {
-		return nil, errorf(syscall.EFBIG, "an object of %d bytes", size)
+		return nil, errorf(syscall.EFBIG, "an object of %d B", size)
 	}
 	m.needPaging()
 	return &Object{m: m, file: file, open: true, size: size, disk: map[uint64][]byte{}}, nil
@@ -131,7 +131,7 @@ func (o *Object) cached(i uint64) bool { return o.pages.get(i).present() }
 // included, after the notifiers were called; what is added is zero.
 func (o *Object) Truncate(size uint64) error {
 	if size > maxObject {
-		return errorf(syscall.EFBIG, "truncate to %d bytes", size)
+		return errorf(syscall.EFBIG, "truncate to %d B", size)
 	}
 	old := o.size
 	o.size = size
@@ -195,7 +195,7 @@ func (o *Object) WriteAt(p []byte, off int64) (n int, err error) {
 		return 0, errorf(syscall.EINVAL, "write at %d", off)
 	}
 	if uint64(off) > maxObject-uint64(len(p)) {
-		return 0, errorf(syscall.EFBIG, "write %d bytes at %d", len(p), off)
+		return 0, errorf(syscall.EFBIG, "write %d B at %d", len(p), off)
 	}
 	o.size = max(o.size, uint64(off)+uint64(len(p)))
 	return o.move(p, uint64(off), true)

@@ -29,7 +29,7 @@ const (
 // Until Range returns, no page of its answer is reclaimed. It may call notifiers, also those of the range.
 func (s *Space) Range(va VA, n uint64, how RangeFlags, out []Frame) (err error) {
 	if n == 0 || uint64(va)+n-1 < uint64(va) {
-		return errorf(syscall.EINVAL, "range of %d bytes at %#x", n, uint64(va))
+		return errorf(syscall.EINVAL, "range of %d B at %#x", n, uint64(va))
 	}
 	first, last := uint64(va)>>s.m.shift, (uint64(va)+n-1)>>s.m.shift
 	if s.x != nil {

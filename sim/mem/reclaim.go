@@ -73,7 +73,7 @@ func (m *Memory) obtain(n uint64) (start uint64, err error) {
 			}
 		}
 	}
-	return 0, errorf(syscall.ENOMEM, "a page of %d bytes: %d are resident, %d in swap", n<<m.shift, m.Resident(), m.Swapped())
+	return 0, errorf(syscall.ENOMEM, "a page of %d B: %d are resident, %d in swap", n<<m.shift, m.Resident(), m.Swapped())
 }
 
 // makeFree reclaims until n pages are free, for what is mapped at once. It may end before.

@@ -82,12 +82,12 @@ func (s *Space) Memory() *Memory { return s.m }
 // memory or addresses are used up.
 func (s *Space) Map(n uint64, prot Prot) (VA, error) {
 	if n == 0 || s.x != nil {
-		return 0, errorf(syscall.EINVAL, "map %d bytes (foreign: %v)", n, s.x != nil)
+		return 0, errorf(syscall.EINVAL, "map %d B (foreign: %v)", n, s.x != nil)
 	}
 	pages := s.m.pages(n)
 	s.m.makeFree(pages)
 	if pages > uint64(lastVA-s.next)>>s.m.shift || pages > s.m.size>>s.m.shift-s.m.used {
-		return 0, errorf(syscall.ENOMEM, "map %d bytes", n)
+		return 0, errorf(syscall.ENOMEM, "map %d B", n)
 	}
 	v := &mapping{start: s.next, pt: make([]pte, 0, pages), left: int(pages)}
 	for got := uint64(0); got < pages; {
@@ -101,7 +101,7 @@ func (s *Space) Map(n uint64, prot Prot) (VA, error) {
 			for _, e := range v.pt {
 				s.m.put(e.page())
 			}
-			return 0, errorf(syscall.ENOMEM, "map %d bytes", n)
+			return 0, errorf(syscall.ENOMEM, "map %d B", n)
 		}
 		for i := range k {
 			v.pt = append(v.pt, makePTE(start+i, prot))
@@ -119,12 +119,12 @@ func (s *Space) Map(n uint64, prot Prot) (VA, error) {
 // has run for a while.
 func (s *Space) MapPages(n, size uint64, prot Prot) (VA, error) {
 	if n == 0 || s.x != nil || bits.OnesCount64(size) != 1 || size < s.m.PageSize() {
-		return 0, errorf(syscall.EINVAL, "map %d bytes in pages of %d (foreign: %v)", n, size, s.x != nil)
+		return 0, errorf(syscall.EINVAL, "map %d B in pages of %d (foreign: %v)", n, size, s.x != nil)
 	}
 	start := (s.next + VA(size-1)) &^ VA(size-1)
 	count, per := (n-1)/size+1, size>>s.m.shift
 	if start > lastVA || count > uint64(lastVA-start)/size || count > s.m.size/size {
-		return 0, errorf(syscall.ENOMEM, "map %d bytes in pages of %d", n, size)
+		return 0, errorf(syscall.ENOMEM, "map %d B in pages of %d", n, size)
 	}
 	v := &mapping{start: start, pt: make([]pte, 0, count*per), left: int(count * per)}
 	if per > 1 {
@@ -141,7 +141,7 @@ func (s *Space) MapPages(n, size uint64, prot Prot) (VA, error) {
 			for _, e := range v.pt {
 				s.m.put(e.page())
 			}
-			return 0, errorf(syscall.ENOMEM, "map %d bytes in pages of %d", n, size)
+			return 0, errorf(syscall.ENOMEM, "map %d B in pages of %d", n, size)
 		}
 		for page := first + k*per; page > first; { // the last one first
 			page -= per
@@ -196,11 +196,11 @@ func (s *Space) pageRange(what string, va VA, n uint64) (pages uint64, err error
 	ps := s.m.PageSize()
 	pages = s.m.pages(n)
 	if n == 0 || uint64(va)&(ps-1) != 0 || pages > uint64(lastVA)>>s.m.shift {
-		return 0, errorf(syscall.EINVAL, "%s %d bytes at %#x", what, n, uint64(va))
+		return 0, errorf(syscall.EINVAL, "%s %d B at %#x", what, n, uint64(va))
 	}
 	for i := range pages {
 		if s.entry(va+VA(i*ps)) == nil {
-			return 0, errorf(syscall.EINVAL, "%s %d bytes at %#x: page %d is not mapped", what, n, uint64(va), i)
+			return 0, errorf(syscall.EINVAL, "%s %d B at %#x: page %d is not mapped", what, n, uint64(va), i)
 		}
 	}
 	return pages, nil
@@ -239,15 +239,15 @@ func (s *Space) Unmap(va VA, n uint64) error {
 func (s *Space) MapAt(va VA, n uint64, prot Prot) error {
 	pages := s.m.pages(n)
 	if n == 0 || s.x != nil || uint64(va)&(s.m.PageSize()-1) != 0 || va < firstVA || va >= s.next || pages > uint64(s.next-va)>>s.m.shift {
-		return errorf(syscall.EINVAL, "map %d bytes at %#x", n, uint64(va))
+		return errorf(syscall.EINVAL, "map %d B at %#x", n, uint64(va))
 	}
 	for i := range pages {
 		if at := va + VA(i<<s.m.shift); s.entry(at) != nil || s.reachesLazy(at, 1) {
-			return errorf(syscall.EEXIST, "map %d bytes at %#x: page %d is mapped", n, uint64(va), i)
+			return errorf(syscall.EEXIST, "map %d B at %#x: page %d is mapped", n, uint64(va), i)
 		}
 	}
 	if s.m.makeFree(pages); pages > s.m.size>>s.m.shift-s.m.used {
-		return errorf(syscall.ENOMEM, "map %d bytes at %#x", n, uint64(va))
+		return errorf(syscall.ENOMEM, "map %d B at %#x", n, uint64(va))
 	}
 	for i := range pages {
 		pg, _ := s.m.take(1, 1)

@@ -40,7 +40,7 @@ type watchNode struct {
 // memory. Handlers run in the order of their watches, and may Watch and Unwatch.
 func (m *Memory) Watch(pa PA, n int, h func(arg uint64), arg uint64) (id int) {
 	if n <= 0 || !m.present(pa, uint64(n)) {
-		panic(fmt.Sprintf("mem: watch of %d bytes at %#x, which are not allocated", n, uint64(pa)))
+		panic(fmt.Sprintf("mem: watch of %d B at %#x, which are not allocated", n, uint64(pa)))
 	}
 	m.hurry()
 	w := &m.w

@@ -118,7 +118,7 @@ func (c *Context) InitAHFromWC(vt verbs.Thread, port int, wc *verbs.WC, grh []by
 		return a, nil
 	}
 	if len(grh) < roce.GRHSize {
-		return a, fmt.Errorf("init_ah_from_wc: %d bytes of routing header: %w", len(grh), syscall.EINVAL)
+		return a, fmt.Errorf("init_ah_from_wc: %d B of routing header: %w", len(grh), syscall.EINVAL)
 	}
 	typ, own := verbs.GIDTypeRoCEv2, roce.GID{}
 	a.IsGlobal = true

@@ -93,7 +93,7 @@ func (q *queue) tooManySGEs(w *verbs.SendWR) error {
 
 //go:noinline
 func (q *QP) tooMuchInline() error {
-	return fmt.Errorf("inline data above %d bytes: %w", q.maxInl, syscall.ENOMEM)
+	return fmt.Errorf("inline data above %d B: %w", q.maxInl, syscall.ENOMEM)
 }
 
 // buildUMR is the rest of buildSend for a bind or a local invalidate. It leaves a fence
@@ -262,7 +262,7 @@ func (q *QP) lookUp(page mem.VA) {
 //go:noinline
 func (q *QP) loadSlowly(t *Thread, p []byte, va uint64) {
 	if err := q.ctx.proc.K.Space.ReadAt(p, mem.VA(va)); err != nil {
-		panic(Abort{fmt.Sprintf("segmentation fault: %q reads %d bytes at %#x: %v", t.name, len(p), va, err)})
+		panic(Abort{fmt.Sprintf("segmentation fault: %q reads %d B at %#x: %v", t.name, len(p), va, err)})
 	}
 }
 

@@ -20,7 +20,7 @@ type DM struct {
 func (c *Context) AllocDM(vt verbs.Thread, a verbs.DMAttr) (verbs.DM, error) {
 	t := c.enter(vt)
 	if a.CompMask != 0 || a.Length > c.attr.MaxDMSize {
-		return nil, fmt.Errorf("alloc_dm: %d bytes of %d, comp_mask %#x: %w", a.Length, c.attr.MaxDMSize, a.CompMask, syscall.EINVAL)
+		return nil, fmt.Errorf("alloc_dm: %d B of %d, comp_mask %#x: %w", a.Length, c.attr.MaxDMSize, a.CompMask, syscall.EINVAL)
 	}
 	k, err := c.u.AllocDM(t.caller, kernel.DMReq{Length: a.Length, LogAlign: a.LogAlign})
 	if err != nil {
@@ -48,9 +48,9 @@ const dmWord = 4
 func (m *DM) check(off uint64, n int) error {
 	switch {
 	case off+uint64(n) > m.length:
-		return fmt.Errorf("%d bytes at %d of device memory of %d: %w", n, off, m.length, syscall.EFAULT)
+		return fmt.Errorf("%d B at %d of device memory of %d: %w", n, off, m.length, syscall.EFAULT)
 	case off%dmWord != 0 || n%dmWord != 0:
-		return fmt.Errorf("%d bytes at %d of device memory: %w", n, off, syscall.EINVAL)
+		return fmt.Errorf("%d B at %d of device memory: %w", n, off, syscall.EINVAL)
 	}
 	return nil
 }

@@ -36,7 +36,7 @@ func (q *QP) WriteSendQueue(vt verbs.Thread, off int, p []byte) error {
 func (q *QP) inSendQueue(vt verbs.Thread, off int, p []byte, move func(p, ring []byte) int) error {
 	Of(vt).P.Sync()
 	if off < 0 || off+len(p) > q.sq.mask+1 {
-		return fmt.Errorf("%d bytes at %d of a send queue of %d: %w", len(p), off, q.sq.mask+1, syscall.EINVAL)
+		return fmt.Errorf("%d B at %d of a send queue of %d: %w", len(p), off, q.sq.mask+1, syscall.EINVAL)
 	}
 	for n := 0; n < len(p); {
 		n += move(p[n:], q.ring.at(q.sq.off+off+n))

@@ -107,11 +107,11 @@ func (a allocator) alloc(t *Thread, size, align, resource uint64) (b verbs.Buffe
 		return nil, false, nil
 	case verbs.AllocOK:
 		if b == nil || b.Len() < size {
-			return nil, false, fmt.Errorf("the parent domain's allocator gave less than %d bytes: %w", size, syscall.ENOMEM)
+			return nil, false, fmt.Errorf("the parent domain's allocator gave less than %d B: %w", size, syscall.ENOMEM)
 		}
 		return b, true, nil
 	}
-	return nil, false, fmt.Errorf("the parent domain's allocator refused %d bytes: %w", size, syscall.ENOMEM)
+	return nil, false, fmt.Errorf("the parent domain's allocator refused %d B: %w", size, syscall.ENOMEM)
 }
 
 // newRing allocates size bytes for a queue.

@@ -30,7 +30,7 @@ func (q *QP) umr(s *posting, w *verbs.SendWR) (key uint32, err error) {
 	r, _ := info.MR.(*MR)
 	switch {
 	case info.Length > maxKLM:
-		return 0, fmt.Errorf("a window of %d bytes: %w", info.Length, syscall.EOPNOTSUPP)
+		return 0, fmt.Errorf("a window of %d B: %w", info.Length, syscall.EOPNOTSUPP)
 	case info.Length > 0 && r == nil:
 		return 0, fmt.Errorf("a bind to no region: %w", syscall.EINVAL)
 	}
