@@ -28,6 +28,9 @@ func bfregMap() *Experiment {
 }
 
 func runBFRegMap(env *Env) error {
+	if err := env.varies(independentKey, "give --set independent="); err != nil {
+		return err
+	}
 	prof, err := env.profileWith(map[string]string{independentKey: env.String("independent")})
 	if err != nil {
 		return err

@@ -27,6 +27,9 @@ func runFactorial(env *Env) error {
 	if threads%2 != 0 {
 		return usage("--set threads=%d: an even number is needed, because threads share pages in pairs", threads)
 	}
+	if err := env.variesDomains("see the columns page and lock"); err != nil {
+		return err
+	}
 	var rates [8]float64
 	for cell := range 8 {
 		page, lock, context := cell&1, cell>>1&1, cell>>2&1

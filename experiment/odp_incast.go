@@ -21,6 +21,9 @@ const incastMost = 16 << 30
 
 // checkIncast refuses receive buffers that are too large.
 func (x *odpRun) checkIncast() error {
+	if err := x.varies("link.pfc", "give --set pfc="); err != nil {
+		return err
+	}
 	if all := uint64(x.Int("senders")*x.Int("messages")) * x.message; all > incastMost {
 		return usage("senders=%d, messages=%d and message_kib=%d are %d MiB of receive buffers, one for each message; %d are possible: give less of one of them", x.Int("senders"), x.Int("messages"), x.message>>10, all>>20, incastMost>>20)
 	}

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"fmt"
 	"sort"
 	"strings"
@@ -77,6 +78,11 @@ func uarSharing() *Experiment {
 }
 
 func runSharing(env *Env) error {
+	if env.String("graph") != "1" {
+		if err := env.variesDomains("see the series of graph 2"); err != nil {
+			return err
+		}
+	}
 	threads := env.Int("threads")
 	var ways []int
 	for w := 1; w <= threads; w *= 2 {
@@ -133,6 +139,19 @@ func (e *Env) onInfiniBand() bool {
 		return e.Profile.HCA.LinkLayer == hca.InfiniBand
 	}
 	return e.Profile.HCA.LinkLayers.Has(hca.InfiniBand)
+}
+
+// varies refuses a value of the user's for a key that the experiment sets, and says what to do instead.
+func (e *Env) varies(key, instead string) error {
+	if v, _ := e.Profile.Lookup(key); v.Source == profile.Override {
+		return usage("%s=%s: the experiment sets it itself: leave it out, and %s", key, v.Text, instead)
+	}
+	return nil
+}
+
+// variesDomains is varies for what thread domains do.
+func (e *Env) variesDomains(instead string) error {
+	return cmp.Or(e.varies(independentKey, instead), e.varies("provider.td_keeps_qp_lock", instead))
 }
 
 // profileWith is env's profile with changes; its generations are that of mode where the user gives none.

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rdmasim/rdmasim/sim/profile"
 	"github.com/rdmasim/rdmasim/sim/testbed"
 	"github.com/rdmasim/rdmasim/verbs"
 	"github.com/rdmasim/rdmasim/workload"
@@ -70,8 +69,8 @@ type xrcRun struct {
 }
 
 func runXRC(env *Env) error {
-	if v, _ := env.Profile.Lookup("kernel.xrc"); v.Source == profile.Override {
-		return usage("kernel.xrc=%s: the experiment compares its values: leave it out, and give --set design=", v.Text)
+	if err := env.varies("kernel.xrc", "give --set design="); err != nil {
+		return err
 	}
 	x := &xrcRun{Env: env, designs: xrcDesigns()}
 	if letter := x.String("design"); letter != "all" {
