@@ -175,6 +175,7 @@ func (p *Params) Check() error {
 	pos("LogMaxRARes", int64(p.LogMaxRARes), 0, 7)
 	pos("MaxWQESizeSQ", int64(p.MaxWQESizeSQ), 64, 1024)
 	pos("MaxWQESizeRQ", int64(p.MaxWQESizeRQ), 16, 2048)
+	pos("CQEVersion", int64(p.CQEVersion), 0, 1)
 	pos("CQECompMax", int64(p.CQECompMax), 0, 1<<16-1)
 	pos("MaxQCounters", int64(p.MaxQCounters), 1, 255)
 	pos("GIDTableSize", int64(p.GIDTableSize), 1, 255)

@@ -166,7 +166,7 @@ func TestSet(t *testing.T) {
 func TestValuesOfNoMachine(t *testing.T) {
 	for _, a := range []string{
 		"cpu.wc_buffers=1025", "cpu.wc_buffers=4294967295", "pcie.posted_credits=65537", "pcie.posted_credits=9223372036854775807",
-		"kernel.cache_line=2147483648", "kernel.cache_line=8192", "kernel.cache_line=96", "uar.bf_busy=0ns", "uar.bf_timeout=0ns",
+		"kernel.cache_line=2147483648", "kernel.cache_line=8192", "kernel.cache_line=96", "uar.bf_busy=0ns", "uar.bf_timeout=0ns", "hca.cqe_version=2",
 	} {
 		p := load(t, "connectx-5")
 		if err := p.Assign(a); err != nil {
