@@ -202,7 +202,7 @@ func (e *Env) CreateCQ(c *spec.C, n int) verbs.CQ {
 func Poll(c *spec.C, cq verbs.CQ, n int) []verbs.WC {
 	wc := make([]verbs.WC, n)
 	if got := pollFor(c, cq, wc, CompletionTimeout); got < n {
-		c.Failf("poll: want %d completions, got %d in %v", n, got, CompletionTimeout)
+		c.Failf("poll: want completions: %d, got %d in %v", n, got, CompletionTimeout)
 	}
 	return wc
 }

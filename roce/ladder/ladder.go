@@ -107,7 +107,7 @@ func describe(p *roce.Packet, err error) string {
 		add(true, "SRQ %#x", p.XRCETH().SRQN())
 	}
 	if p.Has(roce.HasDETH) {
-		add(true, "from QP %#x", p.DETH().SrcQP())
+		add(true, "from QP %#x, Q_Key %#x", p.DETH().SrcQP(), p.DETH().QKey())
 	}
 	if p.Has(roce.HasRETH) {
 		r := p.RETH()
@@ -131,6 +131,7 @@ func describe(p *roce.Packet, err error) string {
 	}
 	add(p.PayloadLen() > 0 || info.Kind == roce.KindRequest && info.Payload != roce.PayloadNone, "payload of %d", p.PayloadLen())
 	add(h.Solicited(), "solicited")
+	add(h.PKey() != roce.DefaultPKey, "P_Key %#x", h.PKey())
 	add(h.AckReq(), "asks for an ACK")
 	add(!h.AckReq() && info.Last && info.Kind == roce.KindRequest && p.Op.Transport() != roce.UC && p.Op.Transport() != roce.UD, "asks for no ACK")
 	add(!p.ICRCOK(), "wrong ICRC")

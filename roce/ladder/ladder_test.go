@@ -50,7 +50,8 @@ func TestRowSaysWhatTheHeadersSay(t *testing.T) {
 	}{
 		"WRITE": {roce.RC.Opcode(roce.OpWriteOnly), []byte{0, 0, 0, 0, 0, 0, 0x10, 0, 0, 0, 0xab, 1, 0, 0, 0, 0},
 			[]string{"RC RDMA WRITE Only", "PSN 7", "to QP 0x12", "VA 0x1000", "R_Key 0xab01", "0 bytes", "payload of 0, asks for no ACK"}},
-		"NAK": {roce.RC.Opcode(roce.OpAcknowledge), []byte{0x62, 0, 0, 9}, []string{"RC Acknowledge", "NAK remote access error", "MSN 9"}},
+		"datagram": {roce.UDSendOnly, []byte{0x11, 0x11, 0x22, 0x22, 0, 0, 0, 0x41}, []string{"UD SEND Only", "from QP 0x41", "Q_Key 0x11112222", "P_Key 0x7fff"}},
+		"NAK":      {roce.RC.Opcode(roce.OpAcknowledge), []byte{0x62, 0, 0, 9}, []string{"RC Acknowledge", "NAK remote access error", "MSN 9"}},
 	} {
 		frame := packet(t, tt.op, tt.ext)
 		var n ladder.Nodes
@@ -85,6 +86,9 @@ func packet(t *testing.T, op roce.Opcode, ext []byte) []byte {
 		t.Fatal(err)
 	}
 	copy(p.Ext(), ext)
+	if op == roce.UDSendOnly {
+		p.BTH().SetPKey(0x7fff)
+	}
 	f.FinishICRC()
 	return f.B
 }
