@@ -20,6 +20,9 @@ const (
 	framesAfter  = 8
 )
 
+// mostEvidence bounds the frames in the capture of a case that failed, in bytes: the last are kept.
+const mostEvidence = 8 << 20
+
 // attempt is one run of a case, with what a report of its failure needs.
 type attempt struct {
 	report.Case
@@ -101,7 +104,7 @@ func writeFrames(path, id string, frames []verbs.WireFrame) (err error) {
 func readFrames(c *report.Case, path string) error {
 	var nodes ladder.Nodes
 	before, all := 0, 0
-	err := eachFrame(path, func(p *pcap.Packet, port string) {
+	leftOut, err := eachFrame(path, func(p *pcap.Packet, port string) {
 		from, _, ok := ladder.Addresses(p.Data, p.LinkType == pcap.LinkTypeInfiniBand)
 		if !ok {
 			return
@@ -118,7 +121,7 @@ func readFrames(c *report.Case, path string) error {
 	}
 	first, last := max(before-framesBefore, 0), min(before+framesAfter, all)
 	n := 0
-	err = eachFrame(path, func(p *pcap.Packet, _ string) {
+	_, err = eachFrame(path, func(p *pcap.Packet, _ string) {
 		ib := p.LinkType == pcap.LinkTypeInfiniBand
 		if _, _, ok := ladder.Addresses(p.Data, ib); !ok {
 			return
@@ -130,28 +133,31 @@ func readFrames(c *report.Case, path string) error {
 			c.Frames = append(c.Frames, report.Frame(row))
 		}
 	})
-	c.FramesBefore, c.FramesAfter = first, all-last
+	c.FramesBefore, c.FramesAfter = first+int(leftOut), all-last
 	return err
 }
 
-// eachFrame reads a capture, each frame with the name of its interface.
-func eachFrame(path string, f func(p *pcap.Packet, port string)) error {
+// eachFrame reads a capture, each frame with the name of its interface, and returns how many frames it leaves out.
+func eachFrame(path string, f func(p *pcap.Packet, port string)) (leftOut uint64, err error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer func() { _ = file.Close() }()
 	r, err := pcap.NewReader(file)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	for {
 		p, err := r.Next()
 		if err == io.EOF {
-			return nil
+			for _, i := range r.Interfaces {
+				leftOut += i.Dropped
+			}
+			return leftOut, nil
 		}
 		if err != nil {
-			return err
+			return 0, err
 		}
 		f(&p, r.Interfaces[p.Interface].Name)
 	}

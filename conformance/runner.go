@@ -80,7 +80,7 @@ func (r *Runner) once(e Entry, c spec.Case, capture string) (rec attempt) {
 	}
 	o.Needs, o.ID = e.Needs, e.ID
 	if capture != "" {
-		o.Pcap, o.Trace = capture, ""
+		o.Pcap, o.PcapKeep, o.Trace = capture, mostEvidence, ""
 	}
 	bed, err := r.Target.NewTestbed(seed, o)
 	if err != nil {

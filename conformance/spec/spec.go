@@ -36,6 +36,8 @@ type BedOptions struct {
 	Lockstep bool
 	// Pcap and Trace are files to write the frames and the timeline to; empty: none.
 	Pcap, Trace string
+	// PcapKeep bounds the bytes of the frames in Pcap: only the last are kept; 0: all are.
+	PcapKeep int
 	// ID of the case; a capture of many cases names its interfaces by it.
 	ID string
 }

@@ -47,6 +47,9 @@ type Config struct {
 	Pcap io.Writer
 	// Capture is, instead of Pcap, the file of several runs, which its owner closes.
 	Capture *pcap.Writer
+	// PcapKeep keeps only the last frames of Pcap, as many as have this many bytes (0: all). The file says how many
+	// were left out.
+	PcapKeep int
 	// PcapName is a prefix of the interfaces' names in the capture, by which the runs of a
 	// file can be distinguished.
 	PcapName string

@@ -3,6 +3,7 @@ package testbed
 import (
 	"bufio"
 	"fmt"
+	"slices"
 
 	"github.com/rdmasim/rdmasim/fault"
 	"github.com/rdmasim/rdmasim/roce"
@@ -19,12 +20,25 @@ type capture struct {
 	order *link.Ordered
 	index map[string]int // port to interface
 	buf   []byte
+
+	keep  int    // see Config.PcapKeep
+	last  []kept // from first on
+	first int
+	size  int // bytes of the frames in last
+}
+
+// kept is a frame of a capture that has only the last ones.
+type kept struct {
+	port    int
+	at      int64
+	data    []byte
+	comment string
 }
 
 // newCapture begins a capture with one interface for each port, named after its
 // device. It keeps no frame longer than until no earlier one can come.
 func newCapture(tb *Testbed) (*capture, error) {
-	c := &capture{w: tb.cfg.Capture, index: map[string]int{}}
+	c := &capture{w: tb.cfg.Capture, index: map[string]int{}, keep: tb.cfg.PcapKeep}
 	if c.w == nil {
 		c.out = bufio.NewWriterSize(tb.cfg.Pcap, 1<<16)
 		var err error
@@ -65,7 +79,29 @@ func newCapture(tb *Testbed) (*capture, error) {
 
 // write adds a frame as it was sent. The writer keeps the first error for close.
 func (c *capture) write(s link.Sent) {
-	_ = c.w.Write(c.index[s.Port], int64(s.At/sim.Nanosecond), c.whole(s.Frame), comment(s))
+	port, at, data := c.index[s.Port], int64(s.At/sim.Nanosecond), c.whole(s.Frame)
+	if c.keep == 0 {
+		_ = c.w.Write(port, at, data, comment(s))
+		return
+	}
+	c.last = append(c.last, kept{port, at, slices.Clone(data), comment(s)})
+	for c.size += len(data); c.size > c.keep && c.first < len(c.last)-1; c.first++ {
+		oldest := &c.last[c.first]
+		c.w.LeaveOut(oldest.port)
+		c.size -= len(oldest.data)
+		oldest.data = nil
+	}
+	if c.first > len(c.last)/2 {
+		c.last, c.first = slices.Delete(c.last, 0, c.first), 0
+	}
+}
+
+// writeKept writes the frames that were kept.
+func (c *capture) writeKept() {
+	for _, f := range c.last[c.first:] {
+		_ = c.w.Write(f.port, f.at, f.data, f.comment)
+	}
+	c.last, c.first = nil, 0
 }
 
 // whole is a frame as captures have it: one of InfiniBand with its VCRC.
@@ -102,6 +138,7 @@ var acts = map[fault.Action]string{
 // close writes what is left and reports the first error.
 func (c *capture) close() error {
 	c.order.Close()
+	c.writeKept()
 	if c.out == nil {
 		return nil
 	}

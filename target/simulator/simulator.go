@@ -122,7 +122,7 @@ func (t *Target) NewTestbed(seed uint64, o spec.BedOptions) (spec.Bed, error) {
 		if b.pcap, err = os.Create(o.Pcap); err != nil {
 			return nil, err
 		}
-		cfg.Pcap, cfg.PcapName = b.pcap, o.ID
+		cfg.Pcap, cfg.PcapName, cfg.PcapKeep = b.pcap, o.ID, o.PcapKeep
 	}
 	if t.cfg.Adjust != nil {
 		t.cfg.Adjust(&cfg)
