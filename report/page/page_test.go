@@ -31,7 +31,8 @@ func sample(text string) *report.Run {
 					{Step: "flags" + text, Kind: "value", Got: "x" + text, Want: "y" + text, Deviation: "D" + text}}},
 			{ID: "PERF-004", Area: "PERF", Text: "a shape", Outcome: report.Pass, Observations: []report.Observation{
 				{Step: "64 bytes, Gb/s", Kind: "value", Got: json.Number("4.5")}, {Step: "128 bytes, Gb/s", Kind: "value", Got: json.Number("9")},
-				{Step: "4096 bytes, Gb/s", Kind: "value", Got: json.Number("93")}, {Step: "4096 bytes is more", Kind: "check", Got: true, Want: true}}},
+				{Step: "4096 bytes, Gb/s", Kind: "value", Got: json.Number("93")}, {Step: "alone with 64 bytes, Gb/s", Kind: "value", Got: json.Number("5")}, {Step: "alone with 4096 bytes, Gb/s", Kind: "value", Got: json.Number("95")},
+				{Step: "4096 bytes is more", Kind: "check", Got: true, Want: true}}},
 		}}
 	if text != "" {
 		r.Findings = []string{text}
@@ -122,7 +123,7 @@ func TestPageOfAComparison(t *testing.T) {
 	var lines, columns int
 	w.Eval(`document.querySelectorAll("figure polyline").length`, &lines)
 	w.Eval(`document.querySelectorAll("table.matrix thead th").length`, &columns)
-	if lines != 2 || columns != 3 {
+	if lines != 4 || columns != 3 {
 		t.Errorf("%d lines in the plot and %d columns in the matrix", lines, columns)
 	}
 }

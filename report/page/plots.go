@@ -110,9 +110,12 @@ func shapes(c *report.Case) map[string][]line {
 			points[k] = append(points[k], [2]float64{at, y})
 		}
 	}
-	out := map[string][]line{}
+	out, shaped := map[string][]line{}, map[string]bool{}
 	for _, k := range order {
-		if len(points[k]) >= leastPoints {
+		shaped[k.unit] = shaped[k.unit] || len(points[k]) >= leastPoints
+	}
+	for _, k := range order {
+		if shaped[k.unit] && len(points[k]) > 1 { // two points are a shape beside another line
 			out[k.unit] = append(out[k.unit], line{k.name, points[k]})
 		}
 	}
@@ -161,7 +164,7 @@ func (a *axis) place(v float64) float64 {
 
 // draw draws lines whose colours the page's style has by their number. All that goes into the drawing are numbers.
 func draw(lines []line) template.HTML {
-	x := axis{low: math.Inf(1), high: math.Inf(-1), at: marginX, size: plotWide - marginX - 10}
+	x := axis{low: math.Inf(1), high: math.Inf(-1), at: marginX, size: plotWide - marginX - 18}
 	top := 0.0
 	for _, l := range lines {
 		for _, p := range l.points {
