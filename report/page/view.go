@@ -70,6 +70,7 @@ type caseView struct {
 	Class          string // of its comparison
 	ClassReason    string
 	ClassBad       bool
+	Look           bool // its class is one to look at
 	Expected       string
 	Sources        []string
 	Sides          []*sideView
@@ -106,7 +107,7 @@ func (p *Page) view() *view {
 	v.Title = p.title(v.Bad)
 	v.Words, v.Areas = p.words(), p.areas()
 	for _, c := range p.cases(&room) {
-		if c.Bad && p.Comparison == nil || c.ClassBad {
+		if c.Bad && p.Comparison == nil || c.Look {
 			c.Open = len(v.First) < mostOpen
 			v.First = append(v.First, c)
 		} else {
@@ -212,7 +213,7 @@ func (p *Page) classes() []wordView {
 	var out []wordView
 	for _, class := range report.Classes() {
 		if n := p.Comparison.Summary[class]; n > 0 {
-			out = append(out, wordView{Word: string(class), Count: []int{n}, Bad: class.Bad()})
+			out = append(out, wordView{Word: string(class), Meaning: class.About(), Count: []int{n}, Bad: class.Bad()})
 		}
 	}
 	return out
@@ -303,6 +304,7 @@ func (p *Page) caseOf(id string, sides []*report.Case, d *report.CaseDiff, room 
 	rows := rowsOf(sides)
 	if d != nil {
 		v.Class, v.ClassReason, v.ClassBad = string(d.Class), plain.Text(d.Reason), d.Class.Bad()
+		v.Look = d.Class.Bad() || d.Class.Notable()
 		classify(rows, d)
 	}
 	v.All, v.Differing = p.table(rows, func(*rowView) bool { return true }), p.table(rows, (*rowView).stands)
