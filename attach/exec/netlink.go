@@ -290,11 +290,10 @@ func readNetlink(p *process, x *seccomp.Notif) (r netlinkSend, err error) {
 type (
 	iovec  struct{ base, n uint64 }
 	msghdr struct {
-		name            uint64
-		namelen         uint32
-		iov, iovlen     uint64
-		control, length uint64
-		flags           int32
+		name        uint64
+		namelen     uint32
+		iov, iovlen uint64
+		_           [3]uint64 // control messages, their length, and flags
 	}
 )
 
