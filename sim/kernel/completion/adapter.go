@@ -1,0 +1,134 @@
+package completion
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/rdmasim/rdmasim/sim"
+	"github.com/rdmasim/rdmasim/sim/os"
+	"github.com/rdmasim/rdmasim/sim/rule"
+	"github.com/rdmasim/rdmasim/verbs/kernel"
+)
+
+// Config is an adapter in a machine.
+type Config struct {
+	Params Params
+	// Vectors is how many completion vectors the adapter has, up to one for each CPU and mostVectors. Vector i interrupts CPU
+	// Affinity[i]; without Affinity CPU i.
+	Vectors  int
+	Affinity []int
+	// ReportsMissed: ib_req_notify_cq says when completions wait, and the device does not fire for them, as some providers do it.
+	// Without it the device fires at once, as mlx5 does.
+	ReportsMissed bool
+	// Unbound is where the workers of the unbound workqueue may run: so many CPUs from the first on; 0: all.
+	UnboundFirst, UnboundCPUs int
+}
+
+// mostVectors is what an mlx5 has of MSI-X vectors for completions at most (num_total_dynamic_vf_msix is above it on no device that we know).
+const mostVectors = 1024
+
+// Counts are those of an adapter and its driver.
+type Counts struct {
+	MSIs, EQEs, Arms, Polls, EmptyPolls, MMIO uint64
+	Completions                               uint64 // that were taken by polls
+	Missed                                    uint64 // re-arms that found completions
+	ModifyCQs                                 uint64 // commands of DIM
+}
+
+// Adapter is an adapter as the kernel sees it. It implements kernel.Host.
+type Adapter struct {
+	Counts
+	m       *os.Machine
+	par     Params
+	vectors []*vector
+	unbound *os.Pool
+	missed  bool
+	broken  rule.Broken
+	pool    []*CQ // shared CQs
+	cqs     int
+}
+
+// vector is a completion vector with its event queue.
+type vector struct {
+	a       *Adapter
+	cpu     *os.CPU
+	events  []*CQ
+	armed   bool
+	handler func(*os.Context)
+}
+
+// New puts an adapter into a machine.
+func New(m *os.Machine, cfg Config) (*Adapter, error) {
+	if err := cfg.Params.Validate(); err != nil {
+		return nil, err
+	}
+	most := min(m.CPUs(), mostVectors)
+	if cfg.Vectors < 1 || cfg.Vectors > most {
+		return nil, fmt.Errorf("completion: %d completion vectors: the device has 1 to %d, one for each CPU", cfg.Vectors, most)
+	}
+	if cfg.Affinity != nil && len(cfg.Affinity) != cfg.Vectors {
+		return nil, fmt.Errorf("completion: an affinity of %d vectors, and there are %d: give each a CPU", len(cfg.Affinity), cfg.Vectors)
+	}
+	a := &Adapter{m: m, par: cfg.Params, missed: cfg.ReportsMissed, broken: m.Broken()}
+	for i := range cfg.Vectors {
+		cpu := i
+		if cfg.Affinity != nil {
+			if cpu = cfg.Affinity[i]; cpu < 0 || cpu >= m.CPUs() {
+				return nil, fmt.Errorf("completion: the affinity of vector %d is CPU %d: the machine has CPUs 0 to %d", i, cpu, m.CPUs()-1)
+			}
+		}
+		v := &vector{a: a, cpu: m.CPU(cpu), armed: true}
+		v.handler = v.interrupt
+		a.vectors = append(a.vectors, v)
+	}
+	var allowed os.Set
+	if cfg.UnboundCPUs != 0 {
+		var err error
+		if allowed, err = m.CPUSet(cfg.UnboundFirst, cfg.UnboundCPUs); err != nil {
+			return nil, err
+		}
+	}
+	a.unbound = m.UnboundPool(allowed)
+	m.OnSoftirq(os.IRQPoll, a.irqPoll)
+	return a, nil
+}
+
+// event puts an event into the queue, and sends an interrupt if the queue is armed.
+func (v *vector) event(q *CQ) {
+	v.a.EQEs++
+	v.events = append(v.events, q)
+	v.fire()
+}
+
+func (v *vector) fire() {
+	if v.armed && len(v.events) > 0 {
+		v.armed = false
+		v.a.MSIs++
+		v.cpu.Interrupt(v.handler)
+	}
+}
+
+// interrupt is mlx5_eq_comp_int, in hard interrupt.
+func (v *vector) interrupt(c *os.Context) {
+	p := &v.a.par
+	c.Run(p.EQHandler)
+	n := 0
+	for ; len(v.events) > 0 && (n < budgetEQ || v.a.broken.Has(rule.EQHasABudget)); n++ {
+		q := v.events[0]
+		v.events = v.events[:copy(v.events, v.events[1:])]
+		c.Run(p.EQE)
+		q.event(c)
+	}
+	c.Sync()
+	v.a.MMIO++
+	if !v.a.broken.Has(rule.EQIsArmedAgain) {
+		v.armed = true
+	}
+	v.fire()
+	c.RaiseSoftirq(os.Tasklet) // also when all events were of CQs of the kernel
+}
+
+func ps(d time.Duration) sim.Time  { return sim.Time(d) * sim.Nanosecond }
+func dur(t sim.Time) time.Duration { return time.Duration(t / sim.Nanosecond) }
+
+var _ kernel.Host = (*Adapter)(nil)

@@ -1,0 +1,90 @@
+package completion
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/rdmasim/rdmasim/sim/os"
+	"github.com/rdmasim/rdmasim/verbs/kernel"
+)
+
+// context is an os.Context as a program sees it: the pointer is the same, so that handing it over allocates nothing.
+type context os.Context
+
+func (c *context) Now() time.Duration   { return dur((*os.Context)(c).Now()) }
+func (c *context) Work(d time.Duration) { (*os.Context)(c).Run(ps(d)) }
+func (c *context) CPU() int             { return (*os.Context)(c).CPU() }
+
+// thread is an os.Thread as a program sees it.
+type thread os.Thread
+
+func (t *thread) Now() time.Duration    { return dur((*os.Thread)(t).Now()) }
+func (t *thread) Work(d time.Duration)  { (*os.Thread)(t).Run(ps(d)) }
+func (t *thread) CPU() int              { return (*os.Thread)(t).CPU() }
+func (t *thread) Resched()              { (*os.Thread)(t).Resched() }
+func (t *thread) Sleep(d time.Duration) { (*os.Thread)(t).Delay(ps(d)) }
+
+// inner is what a program's context stands for.
+func inner(k kernel.Context) *os.Context {
+	switch c := k.(type) {
+	case *context:
+		return (*os.Context)(c)
+	case *thread:
+		return &(*os.Thread)(c).Context
+	}
+	panic(fmt.Sprintf("completion: a context of type %T is of another host", k))
+}
+
+// Poll implements kernel.CQ.
+func (q *CQ) Poll(c kernel.Context, wc []kernel.WC) int { return q.take(inner(c), wc) }
+
+// ReqNotify implements kernel.CQ.
+func (q *CQ) ReqNotify(c kernel.Context, missed bool) bool { return q.notify(inner(c), missed) }
+
+// CPUs implements kernel.Host.
+func (a *Adapter) CPUs() int { return a.m.CPUs() }
+
+// Vectors implements kernel.Host.
+func (a *Adapter) Vectors() int { return len(a.vectors) }
+
+// Start implements kernel.Host.
+func (a *Adapter) Start(name string, first, n int, body func(kernel.Thread)) error {
+	set, err := a.m.CPUSet(first, n)
+	if err != nil {
+		return fmt.Errorf("thread %s: %w", name, err)
+	}
+	t := a.m.NewThread(name, set, first, func(t *os.Thread) { body((*thread)(t)) })
+	t.SetDaemon()
+	t.Start()
+	return nil
+}
+
+// NewLock implements kernel.Host.
+func (a *Adapter) NewLock() kernel.Lock { return &lock{a.m.NewSpinLock()} }
+
+type lock struct{ l *os.SpinLock }
+
+func (l *lock) Lock(c kernel.Context)   { l.l.Lock(inner(c)) }
+func (l *lock) Unlock(c kernel.Context) { l.l.Unlock(inner(c)) }
+
+// NewWaitQueue implements kernel.Host.
+func (a *Adapter) NewWaitQueue() kernel.WaitQueue { return &waitQueue{} }
+
+type waitQueue struct{ q os.WaitQueue }
+
+func (w *waitQueue) Wait(k kernel.Thread, l kernel.Lock) {
+	t := (*os.Thread)(k.(*thread))
+	w.q.Add(t)
+	l.Unlock(k)
+	t.Schedule("a wake-up")
+	w.q.Remove(t)
+	l.Lock(k)
+}
+
+func (w *waitQueue) WakeOne(c kernel.Context) { w.q.WakeOne(inner(c)) }
+
+// After implements kernel.Host.
+func (a *Adapter) After(d time.Duration, f func(time.Duration)) {
+	e := a.m.Engine()
+	e.After(ps(d), func(uint64) { f(dur(e.Now())) }, 0)
+}
