@@ -31,6 +31,7 @@ func all(t *testing.T) []shipped {
 		{name: "uar-factorial", sets: [][]string{{"duration_us=10", "threads=2"}}},
 		{name: "odp", sets: [][]string{{"buffer_mib=1", "memory_mib=1", "swap_mib=16", "passes=1", "senders=2", "messages=2"}, {"scenario=thrash", "memory_mib=1", "message_kib=16"}}},
 		{name: "xrc", sets: [][]string{{"clients=5", "days=10", "nodes=4", "processes=2"}, {"scenario=long-server", "design=d", "clients=50", "days=3", "both_percent=0"}}},
+		{name: "completions", sets: [][]string{{"duration_us=200", "scenario=load"}, {"scenario=burst", "handler_ns=700"}}},
 		{name: "bfreg-map", sets: [][]string{{}, {"mode=static", "tds=4"}}},
 	}
 	known := func(name string) bool {

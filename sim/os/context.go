@@ -60,23 +60,23 @@ func (c *Context) Run(d sim.Time) {
 	c.Sync()
 }
 
-// Sync lets the time pass that was spent, and that interrupts take meanwhile.
+// Sync lets the time pass that was spent, and that interrupts take meanwhile. The context has its CPU afterwards: an interrupt that
+// comes at the very instant goes first.
 func (c *Context) Sync() {
 	d := c.debt
-	if d == 0 {
-		return
-	}
 	c.debt = 0
-	if c.cpu.top() == c && c.m.eng.Next() > c.m.eng.Now()+d {
+	if d > 0 && c.cpu.top() == c && c.m.eng.Next() > c.m.eng.Now()+d {
 		c.cpu.account(c.level, d)
 		c.proc.Sleep(d)
 		return
 	}
-	c.left, c.state = d, runs
-	if c.cpu.top() == c {
-		c.cpu.start()
+	for d > 0 || c.cpu.top() != c {
+		c.left, c.state, d = d, runs, 0
+		if c.cpu.top() == c {
+			c.cpu.start()
+		}
+		c.proc.Park("CPU time")
 	}
-	c.proc.Park("CPU time")
 }
 
 // resume goes on with the code of the context at this instant.
@@ -98,5 +98,6 @@ func (c *Context) disableIRQs() { c.irqOff++ }
 func (c *Context) enableIRQs() {
 	if c.irqOff--; c.irqOff == 0 {
 		c.cpu.takeIRQ()
+		c.Sync()
 	}
 }

@@ -42,6 +42,7 @@ func (l *SpinLock) Lock(c *Context) {
 	c.state = spins
 	c.cpu.started = l.m.eng.Now()
 	c.proc.Park("a spinlock")
+	c.Sync()
 }
 
 func (l *SpinLock) own(c *Context) { l.owner = c }

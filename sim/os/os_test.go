@@ -115,6 +115,35 @@ func TestSpinLocksAreFIFO(t *testing.T) {
 	}
 }
 
+// An interrupt that has waited for a holder of a lock goes before what the holder does next, even at the same instant: it never meets
+// a lock that the thread below it holds.
+func TestInterruptsGoFirst(t *testing.T) {
+	e, m := machine(t, Config{Params: params(), CPUs: 1})
+	l := m.NewSpinLock()
+	taken := 0
+	th := m.NewThread("locks", nil, 0, func(t *Thread) {
+		for range 1000 {
+			l.Lock(&t.Context)
+			t.Spend(300 * ns)
+			l.Unlock(&t.Context)
+		}
+	})
+	th.Start()
+	for i := range 200 {
+		e.After(sim.Time(i)*1300*ns, func(uint64) {
+			m.CPU(0).Interrupt(func(x *Context) {
+				l.Lock(x)
+				taken++
+				l.Unlock(x)
+			})
+		}, 0)
+	}
+	run(t, e, sim.Millisecond)
+	if taken != 200 || l.Acquired != 1200 || l.Waited != 0 {
+		t.Errorf("%d interrupts had the lock, it was taken %d times and waited for %d times", taken, l.Acquired, l.Waited)
+	}
+}
+
 // A program gives its CPU to a kernel worker at the first tick after its slice, which it may end even beside nice -20 if both
 // are even; and a kernel thread only when it asks.
 func TestUserThreadsArePreempted(t *testing.T) {

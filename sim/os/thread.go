@@ -107,6 +107,7 @@ func (t *Thread) leave(why string) {
 	c.pick()
 	if why != "end" {
 		t.proc.Park(why)
+		t.Sync()
 	}
 }
 
@@ -129,6 +130,7 @@ func (t *Thread) Resched() {
 	}
 	t.left, t.state = 0, runs
 	t.proc.Park("its turn")
+	t.Sync()
 }
 
 // preempt takes the CPU away from the current thread, whose segment has been paused.
