@@ -114,12 +114,15 @@ func (c *counterFiles) close() {
 	c.files = nil
 }
 
-// showCounters brings the files of all devices up to date, when it is time for it or the device has just become idle.
+// showCounters brings the files of all devices and ports up to date, when it is time for it or the device has just become idle.
 func (e *engine) showCounters(idle bool) {
 	if !idle && time.Since(e.countersAt) < counterPeriod {
 		return
 	}
 	e.countersAt = time.Now()
+	if idle { // the driver reads its tables some time after an event
+		e.showPorts()
+	}
 	for _, d := range e.m.devs {
 		if d.counters != nil {
 			d.counters.show()

@@ -73,7 +73,8 @@ type engine struct {
 	hasIdleCPU bool      // no thread waited for a CPU when this was last checked
 	idleSince  time.Time // when the present idle time began
 
-	hear func() // ends what programs have closed
+	hear      func() // ends what programs have closed
+	showPorts func() // brings the files of ports up to date
 
 	lastWork   time.Time // when there was work last
 	countersAt time.Time // when the files of counters were last brought up to date
@@ -85,7 +86,7 @@ func newEngine(m *machine, streams *procmem.Streams, throttle bool) (*engine, er
 		return nil, fmt.Errorf("eventfd: %w", err)
 	}
 	return &engine{
-		m: m, streams: streams, pace: pace.New(m.eng, throttle), wake: fd, done: make(chan struct{}), epoch: time.Now(), cpuLoad: newCPULoad(), hear: func() {},
+		m: m, streams: streams, pace: pace.New(m.eng, throttle), wake: fd, done: make(chan struct{}), epoch: time.Now(), cpuLoad: newCPULoad(), hear: func() {}, showPorts: func() {},
 	}, nil
 }
 

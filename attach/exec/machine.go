@@ -130,8 +130,7 @@ func (m *machine) describe(d *device) (tree.Device, error) {
 		Name: d.name, BoardID: d.hca.Identity().BoardID, NetDev: netDev(),
 		PCIDevice: m.prof.Kernel.PCIDevice, PCIRevision: m.prof.Kernel.PCIRevision,
 	}
-	p := &kernel.Process{Name: "rdmasim", Space: mem.NewSpace(m.mem), IPCLock: true}
-	u, _, err := d.kern.AllocUcontext(kernel.Caller{}, p, kernel.UcontextReq{TotalBFRegs: 16, LowLatBFRegs: 4})
+	u, err := m.open(d)
 	if err != nil {
 		return t, err
 	}
@@ -158,21 +157,34 @@ func (m *machine) describe(d *device) (tree.Device, error) {
 	return t, nil
 }
 
+// open is a context of the session's own.
+func (m *machine) open(d *device) (*kernel.Ucontext, error) {
+	p := &kernel.Process{Name: "rdmasim", Space: mem.NewSpace(m.mem), IPCLock: true}
+	u, _, err := d.kern.AllocUcontext(kernel.Caller{}, p, kernel.UcontextReq{TotalBFRegs: 16, LowLatBFRegs: 4})
+	return u, err
+}
+
+// portStates are the states of a port as its file says them (state_show of sysfs.c).
+var portStates = map[verbs.PortState]string{verbs.PortDown: "1: DOWN", verbs.PortInit: "2: INIT", verbs.PortArmed: "3: ARMED", verbs.PortActive: "4: ACTIVE"}
+
 func (d *device) describePort(u *kernel.Ucontext, n int) (tree.Port, error) {
 	a, err := u.QueryPort(kernel.Caller{}, n)
 	if err != nil {
 		return tree.Port{}, err
 	}
-	d.ports = append(d.ports, a)
+	if len(d.ports) < n {
+		d.ports = append(d.ports, a)
+	}
+	d.ports[n-1] = a
 	p := tree.Port{
-		LinkLayer: "Ethernet", State: "1: DOWN", PhysState: "3: Disabled", LID: a.LID, SMLID: a.SMLID, CapMask: a.PortCapFlags,
+		LinkLayer: "Ethernet", State: portStates[a.State], PhysState: "3: Disabled", LID: a.LID, SMLID: a.SMLID, CapMask: a.PortCapFlags,
 		Rate: rate(a.ActiveSpeed, a.ActiveWidth),
 	}
 	if a.LinkLayer == verbs.LinkInfiniBand {
 		p.LinkLayer = "InfiniBand"
 	}
-	if a.State == verbs.PortActive {
-		p.State, p.PhysState = "4: ACTIVE", "5: LinkUp"
+	if a.State > verbs.PortDown {
+		p.PhysState = "5: LinkUp"
 	}
 	for i := range a.PKeyTblLen {
 		k, err := u.QueryPKey(kernel.Caller{}, n, int(i))

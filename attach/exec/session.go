@@ -35,6 +35,7 @@ type session struct {
 	files   *files
 	netlink *netlinkServer
 	procs   *processes
+	ports   *portFiles
 	outputs outputs
 	signals chan os.Signal // to this process, since before the program was started
 }
@@ -107,6 +108,10 @@ func (s *session) prepare(ctx context.Context, path string) (err error) {
 	if s.started, err = start(s.cfg, path, devices); err != nil {
 		return err
 	}
+	if s.ports, err = newPortFiles(s.m, devices); err != nil {
+		s.started.abandon()
+		return err
+	}
 	return nil
 }
 
@@ -147,7 +152,7 @@ func (s *session) run() (status int, err error) {
 	if s.files, err = newFiles(s); err != nil {
 		return 0, err
 	}
-	s.eng.hear = s.files.hear
+	s.eng.hear, s.eng.showPorts = s.files.hear, s.ports.show
 	if s.netlink, err = newNetlinkServer(s); err != nil {
 		return 0, err
 	}

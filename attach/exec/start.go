@@ -66,6 +66,7 @@ func start(cfg *Config, path string, devices []tree.Device) (s *started, err err
 	}()
 	s.work = outfile.PlanDir("rdmasim-exec")
 	mark := s.work.Path
+	planPorts(devices, s.work.Path)
 	// The janitor comes first, so that it removes all that is made from here on.
 	if err := s.startJanitor(mark); err != nil {
 		return s, err
@@ -84,11 +85,11 @@ func start(cfg *Config, path string, devices []tree.Device) (s *started, err err
 	if err := s.checkMemory(&r); err != nil {
 		return s, err
 	}
-	if r.Mounted {
-		return s, nil
-	}
 	if err := os.Chmod(s.work.Path, 0o755); err != nil { //nolint:gosec // programs of other users look into it
 		return s, err
+	}
+	if r.Mounted {
+		return s, nil
 	}
 	s.tree, err = tree.Build(s.work.Path, devices)
 	return s, err

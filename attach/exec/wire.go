@@ -50,18 +50,20 @@ func (s *session) serveWire() (stop func(), err error) {
 		_ = l.Close()
 		return nil, fmt.Errorf("wire: %w", err)
 	}
-	w := &network.Remote{Tester: s.m.net.NewTester(), Enter: s.eng.enterSettled, Settle: func() { s.eng.do(s.eng.settle) }}
+	w := &sessionWire{s: s}
+	w.Remote = &network.Remote{Tester: s.m.net.NewTester(), Enter: s.eng.enterSettled, Settle: func() { s.eng.do(s.eng.settle) }}
 	if s.m.guests != nil {
-		w.Quiet = network.GuestQuiet
+		w.Remote.Quiet = network.GuestQuiet
 	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		l.ServeStream(s.logf, w.Talk, func(c *net.UnixConn) { _ = c.Close() })
+		l.ServeStream(s.logf, func(c *net.UnixConn) error { return network.Talk(c, w) }, func(c *net.UnixConn) { _ = c.Close() })
 	}()
 	return func() {
 		_ = l.Close() // the janitor removes what is left
 		<-done
+		s.eng.do(s.ports.close)
 	}, nil
 }
 

@@ -10,6 +10,7 @@ import (
 	osexec "os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rdmasim/rdmasim/attach/network"
 	"github.com/rdmasim/rdmasim/roce"
@@ -17,12 +18,16 @@ import (
 	"github.com/rdmasim/rdmasim/verbs/remotewire"
 )
 
-// wireArg makes the test binary a program that disturbs the wire of its session while a shell runs a script.
+// wireArg makes the test binary a program that disturbs the wire of its session while a shell runs a script, or without one
+// takes a link down.
 const wireArg = "exec-wire"
 
 // testWire drops the third request of what the script sends and records what is sent.
 func testWire(args []string) int {
 	err := func() error {
+		if len(args) == 0 {
+			return testLink()
+		}
 		c, err := net.Dial("unix", os.Getenv(remotewire.SocketEnv))
 		if err != nil {
 			return err
@@ -77,6 +82,56 @@ func TestWire(t *testing.T) {
 		out, status := u.session(t, "-devices", "2", "--", "/proc/self/exe", wireArg, script)
 		if status != 0 || !strings.Contains(out, "sends 21, dropped 1, met [") {
 			t.Fatalf("status %d, want 10 messages each way and one of them again:\n%s", status, out)
+		}
+	})
+}
+
+// testLink takes the first device's link down and up and looks at its file until that says so.
+func testLink() error {
+	c, err := net.Dial("unix", os.Getenv(remotewire.SocketEnv))
+	if err != nil {
+		return err
+	}
+	w, err := remotewire.New(c, []uint64{network.Identity(0).GUID})
+	if err != nil {
+		return err
+	}
+	for _, state := range []string{"1: DOWN", "4: ACTIVE", "1: DOWN"} {
+		if err := w.SetLink(nil, 0, 1, state == "4: ACTIVE"); err != nil {
+			return err
+		}
+		if err := awaitState(state); err != nil {
+			return err
+		}
+	}
+	if err := w.Close(); err != nil {
+		return err
+	}
+	return awaitState("4: ACTIVE") // as before the tester came
+}
+
+func awaitState(want string) error {
+	var got string
+	for end := time.Now().Add(soon); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		b, err := os.ReadFile("/sys/class/infiniband/mlx5_0/ports/1/state")
+		if err != nil {
+			return err
+		}
+		if got = strings.TrimSpace(string(b)); got == want {
+			return nil
+		}
+	}
+	return fmt.Errorf("the state of the port is %q, want %q", got, want)
+}
+
+// TestLinkInFiles: the files of a port say what has become of its link.
+func TestLinkInFiles(t *testing.T) {
+	canListen(t)
+	each(t, func(t *testing.T, u user) {
+		for _, flags := range [][]string{nil, {"-path-calls"}, {"-profile", "connectx-5-ib", "-devices", "2"}} {
+			if out, status := u.session(t, append(flags, "--", "/proc/self/exe", wireArg)...); status != 0 {
+				t.Errorf("%v: status %d:\n%s", flags, status, out)
+			}
 		}
 	})
 }

@@ -30,10 +30,10 @@ const GuestQuiet = 20 * time.Millisecond
 // maxQuiet is how many times a recording waits at most for Quiet.
 const maxQuiet = 50
 
-// Talk serves a client until it has gone. It closes the connection.
-func (r *Remote) Talk(c *net.UnixConn) error {
+// Talk serves a client of a wire until it has gone. It closes the connection.
+func Talk(c *net.UnixConn, w remotewire.Wire) error {
 	defer c.Close()
-	err := remotewire.Serve(c, r)
+	err := remotewire.Serve(c, w)
 	if errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) {
 		return nil
 	}

@@ -48,6 +48,6 @@ func (s *Server) serveWire() {
 	}
 	w := s.m.remote()
 	s.serving.Go(func() {
-		s.wire.ServeStream(s.m.logf, w.Talk, func(c *net.UnixConn) { _ = c.Close() })
+		s.wire.ServeStream(s.m.logf, func(c *net.UnixConn) error { return network.Talk(c, w) }, func(c *net.UnixConn) { _ = c.Close() })
 	})
 }

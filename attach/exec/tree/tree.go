@@ -39,6 +39,8 @@ type Port struct {
 	Rate       string // "100 Gb/sec (4X EDR)"
 	LID, SMLID uint16
 	CapMask    uint32
+	// Live is the folder of the files that may change, to which links lead (WriteLive); empty: none does.
+	Live string
 }
 
 // GID is an entry of a port's table.
@@ -162,20 +164,22 @@ func (b *builder) device(dir string, d *Device) {
 
 func (b *builder) port(dir string, d *Device, p *Port) {
 	b.file(dir+"/link_layer", p.LinkLayer)
-	b.file(dir+"/state", p.State)
-	b.file(dir+"/phys_state", p.PhysState)
 	b.file(dir+"/rate", p.Rate)
-	b.file(dir+"/lid", fmt.Sprintf("%#x", p.LID))
 	b.file(dir+"/lid_mask_count", "0")
-	b.file(dir+"/sm_lid", fmt.Sprintf("%#x", p.SMLID))
 	b.file(dir+"/sm_sl", "0")
 	b.file(dir+"/cap_mask", fmt.Sprintf("0x%08x", p.CapMask))
-	for i, k := range p.PKeys {
-		b.file(fmt.Sprintf("%s/pkeys/%d", dir, i), fmt.Sprintf("0x%04x", k))
+	for _, f := range p.changing() {
+		if p.Live == "" {
+			b.file(dir+"/"+f.name, f.line)
+		}
+	}
+	for _, name := range changingNames {
+		if p.Live != "" {
+			b.link(dir+"/"+name, filepath.Join(p.Live, name))
+		}
 	}
 	for i := range p.GIDs {
 		g := &p.GIDs[i]
-		b.file(fmt.Sprintf("%s/gids/%d", dir, i), g.String())
 		if g.Type == "" {
 			continue // reading the attributes of an empty entry fails
 		}

@@ -71,3 +71,42 @@ func TestResolve(t *testing.T) {
 		}
 	}
 }
+
+// TestChangingFiles: a reader finds what has changed of a port, and of what has not the same files.
+func TestChangingFiles(t *testing.T) {
+	dir, devices := t.TempDir(), sample()
+	p := &devices[0].Ports[0]
+	p.Live = filepath.Join(t.TempDir(), "1")
+	if err := p.WriteLive(nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Build(dir, devices); err != nil {
+		t.Fatal(err)
+	}
+	says := func(name, want string) os.FileInfo {
+		t.Helper()
+		path := filepath.Join(dir, "class/infiniband/mlx5_0/ports/1", name)
+		b, err := os.ReadFile(path)
+		if err != nil || string(b) != want {
+			t.Errorf("%s: %q, %v; want %q", name, b, err, want)
+		}
+		st, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return st
+	}
+	says("state", "4: ACTIVE\n")
+	gid := says("gids/0", "fe80:0000:0000:0000:0000:0000:0000:0001\n")
+	now := *p
+	now.State, now.PKeys = "1: DOWN", []uint16{0x8123, 0x7fff}
+	if err := now.WriteLive(p); err != nil {
+		t.Fatal(err)
+	}
+	says("state", "1: DOWN\n")
+	says("pkeys/0", "0x8123\n")
+	says("pkeys/1", "0x7fff\n")
+	if !os.SameFile(gid, says("gids/0", "fe80:0000:0000:0000:0000:0000:0000:0001\n")) {
+		t.Error("a file that says the same was written anew")
+	}
+}
