@@ -19,7 +19,7 @@
 #   determinism  same seed, same bytes
 #   full         the suite with each case doing as much as the catalogue says
 #   mutants      simulators each of which breaks one rule: the suite notices every one
-#   loop         the suite through libibverbs and libmlx5 onto the simulated device, compared with the simulator
+#   loop         the suite through libibverbs and libmlx5 onto simulated devices of RoCE, compared with the simulator, and of InfiniBand
 #   validate     published figures beside ours
 #   lab-smoke    part of the suite and bad input on Soft-RoCE in a VM
 #   vm-smoke     programs of libibverbs and a part of the suite below a real kernel, whose mlx5 driver has the simulated adapter
