@@ -38,11 +38,12 @@ const (
 	Reorder           // it arrives right behind the next frame that its port sends
 	Mark              // ECN: it arrives marked "congestion experienced"
 	Truncate          // only its first bytes arrive, with a right FCS
+	Spoil             // bytes are set and the ICRC is left as it was
 
 	actions
 )
 
-var actionNames = [actions]string{"pass", "drop", "corrupt", "corrupt-fcs", "edit", "delay", "duplicate", "reorder", "mark", "truncate"}
+var actionNames = [actions]string{"pass", "drop", "corrupt", "corrupt-fcs", "edit", "delay", "duplicate", "reorder", "mark", "truncate", "spoil"}
 
 func (a Action) String() string {
 	if a < actions {
@@ -70,8 +71,11 @@ const (
 // history are the fields that need what was sent before.
 const history = MatchFlow | MatchPacket | MatchMessage | MatchIteration
 
-// ByteEdit sets the byte at Offset from the first byte of the BTH. One beyond the
-// frame's last byte before the ICRC changes nothing.
+// firstEdit is the offset of the first byte that an edit may change: that of an IPv6 header.
+const firstEdit = -48
+
+// ByteEdit sets the byte at Offset from the first byte of the BTH; negative offsets reach the UDP and IP headers
+// before it. One beyond the frame's last byte before the ICRC changes nothing.
 type ByteEdit struct {
 	Offset int
 	Value  byte
@@ -123,14 +127,14 @@ func (r *Rule) Check() error {
 		return fmt.Errorf("fault: a truncated frame keeps at least 1 byte, not %d", r.Keep)
 	case r.Action != Truncate && r.Keep != 0:
 		return fmt.Errorf("fault: keep is given, and %v does not use it", r.Action)
-	case r.Action == Edit && len(r.Edits) == 0:
-		return fmt.Errorf("fault: edit needs edits")
-	case r.Action != Edit && len(r.Edits) != 0:
+	case (r.Action == Edit || r.Action == Spoil) && len(r.Edits) == 0:
+		return fmt.Errorf("fault: %v needs edits", r.Action)
+	case r.Action != Edit && r.Action != Spoil && len(r.Edits) != 0:
 		return fmt.Errorf("fault: edits are given, and %v does not use them", r.Action)
 	}
 	for _, e := range r.Edits {
-		if e.Offset < 0 {
-			return fmt.Errorf("fault: offset %d is before the BTH; offsets count from its first byte", e.Offset)
+		if e.Offset < firstEdit {
+			return fmt.Errorf("fault: offset %d is before the IP header; offsets count from the first byte of the BTH, that of an IPv6 header is %d", e.Offset, firstEdit)
 		}
 	}
 	return nil

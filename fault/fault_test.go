@@ -85,7 +85,7 @@ func TestRulesThatCannotBe(t *testing.T) {
 	for _, r := range []Rule{
 		{Action: actions}, {Action: Drop, Skip: -1}, {Action: Drop, Count: -1}, {Action: Drop, Chance: 1_000_001},
 		{Action: Delay}, {Action: Drop, Delay: 1}, {Action: Edit}, {Action: Drop, Edits: []ByteEdit{{}}},
-		{Action: Edit, Edits: []ByteEdit{{Offset: -1}}},
+		{Action: Edit, Edits: []ByteEdit{{Offset: firstEdit - 1}}},
 	} {
 		var s Script
 		if err := s.Add(r); err == nil || !s.Empty() {

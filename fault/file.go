@@ -34,7 +34,7 @@ type file struct {
 
 // FileRule is a rule as a file writes it. A key that is not given matches every frame.
 type FileRule struct {
-	Do         string     `yaml:"do" required:"true" oneof:"pass,drop,corrupt,corrupt-fcs,edit,delay,duplicate,reorder,mark,truncate"`
+	Do         string     `yaml:"do" required:"true" oneof:"pass,drop,corrupt,corrupt-fcs,edit,delay,duplicate,reorder,mark,truncate,spoil"`
 	From       string     `yaml:"from" help:"the sending port, such as host0/mlx5_0"`
 	Direction  string     `yaml:"direction" oneof:"requests,responses"`
 	Flow       *int       `yaml:"flow" min:"1" help:"number of the flow, which is what one port sends to one queue pair, in the order in which flows begin"`
@@ -49,7 +49,7 @@ type FileRule struct {
 	PerMillion *uint32    `yaml:"per_million" min:"1" max:"1000000" help:"chance, in a million, that a matching frame is acted upon"`
 	Delay      int64      `yaml:"delay" unit:"time" help:"with do: delay, how much later the frame arrives"`
 	Keep       int        `yaml:"keep" min:"0" help:"with do: truncate, how many bytes of the frame arrive"`
-	Edits      []FileEdit `yaml:"edits" help:"with do: edit, the bytes that change"`
+	Edits      []FileEdit `yaml:"edits" help:"with do: edit or spoil, the bytes that change"`
 }
 
 // FileEdit is a ByteEdit as a file writes it.

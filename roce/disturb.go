@@ -4,11 +4,20 @@ package roce
 // header where there is neither.
 func (p *Packet) Corrupt() { p.B[p.Len()-ICRCSize-1] ^= 1 }
 
-// SetByte sets the byte at an offset from the first byte of the BTH. One beyond the last
-// byte before the ICRC changes nothing. The ICRC is left as it is; see FixICRC.
+// SetByte sets the byte at an offset from the first byte of the BTH; a negative one reaches the headers before it. One
+// before the frame or beyond the last byte before the ICRC changes nothing. ICRC and IPv4 checksum are left as they
+// are; see FixICRC and FixChecksum.
 func (p *Packet) SetByte(offset int, v byte) {
-	if at := p.BTHOffset() + offset; at < p.Len()-ICRCSize {
+	if at := p.BTHOffset() + offset; at >= 0 && at < p.Len()-ICRCSize {
 		p.B[at] = v
+	}
+}
+
+// FixChecksum makes the checksum of an IPv4 header right; other framings have none.
+func (p *Packet) FixChecksum() {
+	if p.Framing == RoCEv2IPv4 {
+		h := p.IPv4()
+		h.SetChecksum(h.ComputeChecksum())
 	}
 }
 

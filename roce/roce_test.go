@@ -272,3 +272,33 @@ func TestOpcodeTable(t *testing.T) {
 		}
 	}
 }
+
+// An edit reaches the headers before the BTH, and stays within the frame.
+func TestSetByteBeforeTheBTH(t *testing.T) {
+	tmpl, err := roce.NewTemplate(roce.Path{Framing: roce.RoCEv2IPv4, SrcGID: roce.GID{10: 0xff, 11: 0xff, 12: 10, 15: 1}, DstGID: roce.GID{10: 0xff, 11: 0xff, 12: 10, 15: 2}, PKey: 0xFFFF, DestQP: 5, HopLimit: 9})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pool roce.Pool
+	f := tmpl.New(&pool, roce.RCWriteOnly, 1, 8, 0)
+	f.FinishICRC()
+	p, err := f.Parse()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.SetByte(-20, 8) // the time to live, which the ICRC does not cover
+	p.FixChecksum()
+	if p.IPv4().TTL() != 8 || !p.IPv4().ChecksumOK() || !p.ICRCOK() {
+		t.Errorf("time to live %d, checksum %v, ICRC %v", p.IPv4().TTL(), p.IPv4().ChecksumOK(), p.ICRCOK())
+	}
+	p.SetByte(-9, 7) // the end of the destination
+	if p.FixChecksum(); p.IPv4().Dst()[3] != 7 || p.ICRCOK() {
+		t.Errorf("destination %v, ICRC %v", p.IPv4().Dst(), p.ICRCOK())
+	}
+	before := append([]byte(nil), p.B...)
+	p.SetByte(-1000, 1)
+	p.SetByte(1000, 1)
+	if !bytes.Equal(before, p.B) {
+		t.Error("an edit outside the frame changes it")
+	}
+}

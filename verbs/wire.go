@@ -49,6 +49,7 @@ const (
 	WireDuplicate            // it arrives twice
 	WireMark                 // it arrives marked "congestion experienced" (ECN)
 	WireTruncate             // only its first Keep bytes arrive
+	WireSpoil                // the bytes of Edits are changed and the ICRC is left as it was: it is right only if it covers none of them
 )
 
 // WireRule picks frames of RoCE and says what happens to them. Fields that are not
@@ -91,7 +92,8 @@ const (
 )
 
 // ByteEdit sets one byte of a frame, counted from the first byte of the base
-// transport header.
+// transport header. Negative offsets reach the UDP header (-8 to -1) and the IP header before it, whose
+// checksum is made right again.
 type ByteEdit struct {
 	Offset int
 	Value  byte

@@ -26,7 +26,7 @@ func Of(r verbs.WireRule) (fault.Rule, error) {
 	}
 	actions := map[verbs.WireAction]fault.Action{verbs.WirePass: fault.Pass, verbs.WireDrop: fault.Drop, verbs.WireCorrupt: fault.Corrupt,
 		verbs.WireEdit: fault.Edit, verbs.WireDelay: fault.Delay, verbs.WireDuplicate: fault.Duplicate,
-		verbs.WireMark: fault.Mark, verbs.WireTruncate: fault.Truncate}
+		verbs.WireMark: fault.Mark, verbs.WireTruncate: fault.Truncate, verbs.WireSpoil: fault.Spoil}
 	var known bool
 	if rule.Action, known = actions[r.Action]; !known {
 		return rule, fmt.Errorf("wire action %d: %w", r.Action, syscall.EINVAL)
@@ -37,7 +37,7 @@ func Of(r verbs.WireRule) (fault.Rule, error) {
 	if r.Action == verbs.WireTruncate {
 		rule.Keep = r.Keep
 	}
-	if r.Action == verbs.WireEdit {
+	if r.Action == verbs.WireEdit || r.Action == verbs.WireSpoil {
 		for _, e := range r.Edits {
 			rule.Edits = append(rule.Edits, fault.ByteEdit{Offset: e.Offset, Value: e.Value})
 		}
@@ -54,6 +54,8 @@ func Acted(a fault.Action) verbs.WireAction {
 		return verbs.WireCorrupt
 	case fault.Edit:
 		return verbs.WireEdit
+	case fault.Spoil:
+		return verbs.WireSpoil
 	case fault.Mark:
 		return verbs.WireMark
 	case fault.Delay, fault.Reorder:

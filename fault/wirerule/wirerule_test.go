@@ -13,13 +13,13 @@ import (
 )
 
 func TestActionsThereAndBack(t *testing.T) {
-	for a := verbs.WirePass; a <= verbs.WireTruncate; a++ {
+	for a := verbs.WirePass; a <= verbs.WireSpoil; a++ {
 		r, err := Of(verbs.WireRule{Action: a})
 		if err != nil || Acted(r.Action) != a {
 			t.Errorf("action %d: %v, told as %d, %v", a, r.Action, Acted(r.Action), err)
 		}
 	}
-	if _, err := Of(verbs.WireRule{Action: verbs.WireTruncate + 1}); !errors.Is(err, syscall.EINVAL) {
+	if _, err := Of(verbs.WireRule{Action: verbs.WireSpoil + 1}); !errors.Is(err, syscall.EINVAL) {
 		t.Errorf("an unknown action: %v", err)
 	}
 }

@@ -164,11 +164,14 @@ func applyRule(data []byte, rule *fault.Rule) {
 		p.Corrupt()
 	case fault.Mark:
 		p.MarkCongestion()
-	case fault.Edit:
+	case fault.Edit, fault.Spoil:
 		for _, e := range rule.Edits {
 			p.SetByte(e.Offset, e.Value)
 		}
-		p.FixICRC()
+		p.FixChecksum()
+		if rule.Action == fault.Edit {
+			p.FixICRC()
+		}
 	}
 }
 

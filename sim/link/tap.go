@@ -51,9 +51,9 @@ func (p *Port) disturb(f *roce.Frame, at sim.Time, loop bool) (out *roce.Frame, 
 	case fault.Corrupt:
 		f = p.writable(f)
 		corrupt(f)
-	case fault.Edit:
+	case fault.Edit, fault.Spoil:
 		f = p.writable(f)
-		edit(f, rule.Edits)
+		edit(f, rule)
 	case fault.CorruptFCS:
 		bad = true
 	case fault.Delay:
@@ -131,17 +131,20 @@ func corrupt(f *roce.Frame) {
 	}
 }
 
-// edit sets bytes and makes the ICRC right again.
-func edit(f *roce.Frame, edits []fault.ByteEdit) {
+// edit sets bytes and, unless they are to spoil the frame, makes the ICRC right again.
+func edit(f *roce.Frame, rule *fault.Rule) {
 	pk, err := f.Parse()
 	if err != nil {
 		return
 	}
 	f.Touch()
-	for _, e := range edits {
+	for _, e := range rule.Edits {
 		pk.SetByte(e.Offset, e.Value)
 	}
-	pk.FixICRC()
+	pk.FixChecksum()
+	if rule.Action == fault.Edit {
+		pk.FixICRC()
+	}
 }
 
 // Ordered puts the frames of any number of ports in the order of their times and
