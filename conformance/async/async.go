@@ -22,6 +22,9 @@ func Register(s *spec.Suite) {
 	s.Case("ASYNC-007", modifyToError)
 	s.Case("ASYNC-008", unreadEvents, spec.Deadline(5*time.Minute))
 	s.Case("ASYNC-009", eventTexts)
+	s.Case("ASYNC-012", eventsOfTheDead)
+	s.Case("ASYNC-013", unacknowledged)
+	s.Case("ASYNC-014", inOrder)
 }
 
 // nextEvent takes the next event of a context and acknowledges it.

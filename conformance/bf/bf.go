@@ -18,4 +18,5 @@ func Register(s *spec.Suite) {
 	s.Case("BF-011", recordAlone)
 	s.Case("BF-012", firstOfItsClassLocked)
 	s.Case("BF-013", firstOfItsClassUnlocked)
+	s.Case("BF-014", sharedHalves)
 }

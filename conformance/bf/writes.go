@@ -227,3 +227,26 @@ func recordAlone(c *spec.C) {
 	c.Observe("state", s.A.QueryState(c).String())
 	kit.ExpectNoCompletion(c, s.A.SendCQ, 0)
 }
+
+// sharedHalves has two QPs of one thread domain ring their register by turns.
+func sharedHalves(c *spec.C) {
+	e := kit.Open(c)
+	o := kit.Default()
+	o.PD, o.Cap.MaxInline = e.AllocTD(c).PD, 64
+	p, q := e.Pair(c, o), e.Pair(c, o)
+	reg := kit.BFReg(c, p.A)
+	c.Equal("one register", reg.UARPage == kit.BFReg(c, q.A).UARPage && reg.Offset == kit.BFReg(c, q.A).Offset, true)
+	s := inlinePair{p, e.Buffer(c, 4096, kit.AllAccess), reg}
+	ws := kit.WritesToBFReg(kit.RecordMMIO(c, func() {
+		for i := range uint64(6) {
+			for _, x := range []*kit.Pair{p, q} {
+				x.A.Post(c, s.inline(i, 8))
+				kit.ExpectSuccess(c, x.A.SendCQ, 1)
+			}
+		}
+	}), reg)
+	c.Equal("writes", len(ws), 12)
+	for i := range len(ws) - 1 {
+		c.True("offset toggles", ws[i+1].Offset != ws[i].Offset, "two writes in succession at %#x, of two QPs: %t", ws[i].Offset, ws[i].QPN != ws[i+1].QPN)
+	}
+}

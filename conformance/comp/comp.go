@@ -41,7 +41,7 @@ type bench struct {
 
 func newBench(c *spec.C) *bench {
 	e := kit.Open(c)
-	b := &bench{ch: newChannel(c, e)}
+	b := &bench{ch: e.Channel(c)}
 	b.send, b.recv = b.cq(c, e, "send"), b.cq(c, e, "receive")
 	o := kit.Default()
 	o.SendCQ, o.RecvCQ = b.send, b.recv
@@ -49,13 +49,6 @@ func newBench(c *spec.C) *bench {
 	b.Connect(c)
 	b.mem = e.Buffer(c, 256, kit.AllAccess)
 	return b
-}
-
-func newChannel(c *spec.C, e *kit.Env) verbs.CompChannel {
-	ch, err := e.Ctx.CreateCompChannel(c.T)
-	kit.Must(c, "create_comp_channel", err)
-	kit.DestroyOnce(c, "destroy_comp_channel", ch.Destroy)
-	return ch
 }
 
 // cq creates a CQ that reports to the channel.
@@ -192,7 +185,7 @@ func registerPollTime(c *spec.C) time.Duration {
 
 func eventNamesItsCQ(c *spec.C) {
 	b := newBench(c)
-	other := newChannel(c, b.Env)
+	other := b.Env.Channel(c)
 	type own struct{ name string }
 	mine := &own{"mine"}
 	elsewhere := cqOnChannel(c, b.Env, other, mine)
@@ -247,7 +240,7 @@ func pairWithOwnCQ(c *spec.C, e *kit.Env, ch verbs.CompChannel) (verbs.CQ, *kit.
 
 func unacknowledged(c *spec.C) {
 	e := kit.Open(c)
-	ch := newChannel(c, e)
+	ch := e.Channel(c)
 	mem := e.Buffer(c, 64, kit.AllAccess)
 	cq, p := pairWithOwnCQ(c, e, ch)
 	for range 2 {
@@ -334,7 +327,7 @@ func bothSides(c *spec.C) {
 
 func destroyedWithEvents(c *spec.C) {
 	e := kit.Open(c)
-	ch := newChannel(c, e)
+	ch := e.Channel(c)
 	mem := e.Buffer(c, 64, kit.AllAccess)
 	cq, p := pairWithOwnCQ(c, e, ch)
 	stays, q := pairWithOwnCQ(c, e, ch)

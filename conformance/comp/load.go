@@ -15,7 +15,7 @@ import (
 func manyCQs(c *spec.C) {
 	const cqs, rounds = 64, 20
 	e := kit.Open(c)
-	ch := newChannel(c, e)
+	ch := e.Channel(c)
 	mem := e.Buffer(c, 64, kit.AllAccess)
 	index := map[verbs.CQ]int{}
 	var all [cqs]verbs.CQ

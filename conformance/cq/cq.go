@@ -46,6 +46,8 @@ func Register(s *spec.Suite) {
 	s.Case("CQ-034", twoPollers)
 	s.Case("CQ-035", destroyedQP)
 	s.Case("CQ-036", moderation)
+	s.Case("CQ-037", heldBack)
+	s.Case("CQ-038", compressed)
 }
 
 // create makes a CQ that is destroyed at once: only the answer counts.

@@ -12,9 +12,7 @@ import (
 
 // createEx creates a CQ by the extended call.
 func createEx(c *spec.C, e *kit.Env, wcFlags uint64) verbs.CQEx {
-	cq, err := e.Ctx.CreateCQ(c.T, verbs.CQAttr{CQE: 255, Ex: true, WCFlags: wcFlags})
-	kit.Must(c, "create_cq_ex", err)
-	kit.DestroyOnce(c, "destroy_cq", cq.Destroy)
+	cq := e.CreateCQWith(c, verbs.CQAttr{CQE: 255, Ex: true, WCFlags: wcFlags})
 	ex, isEx := cq.(verbs.CQEx)
 	if !isEx {
 		c.Failf("the extended call made a CQ that cannot be polled the extended way")
@@ -232,12 +230,8 @@ func moderation(c *spec.C) {
 	a, err := e.Ctx.QueryDeviceEx(c.T, 0)
 	c.NoErr("query_device_ex", err)
 	c.True("caps", a.MaxCQCount > 0 || a.MaxCQPeriod > 0, "there is no moderation")
-	ch, err := e.Ctx.CreateCompChannel(c.T)
-	kit.Must(c, "create_comp_channel", err)
-	kit.DestroyOnce(c, "destroy_comp_channel", ch.Destroy)
-	cq, err := e.Ctx.CreateCQ(c.T, verbs.CQAttr{CQE: 255, Channel: ch})
-	kit.Must(c, "create_cq", err)
-	kit.DestroyOnce(c, "destroy_cq", cq.Destroy)
+	ch := e.Channel(c)
+	cq := e.CreateCQWith(c, verbs.CQAttr{CQE: 255, Channel: ch})
 	set := []syscall.Errno{syscall.EINVAL, syscall.EOPNOTSUPP}
 	if a.MaxCQPeriod < 1<<16-1 {
 		c.ErrnoIn("modify_cq with a period beyond the cap", cq.Modify(c.T, verbs.CQModeration{Count: 1, Period: a.MaxCQPeriod + 1}), set...)

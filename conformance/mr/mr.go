@@ -55,6 +55,7 @@ func Register(s *spec.Suite) {
 	s.Case("MR-046", staleKey)
 	s.Case("MR-047", lastKeyFirst)
 	s.Case("MR-048", anotherKey)
+	s.Case("MR-049", acrossFourGiB)
 }
 
 // register registers a page-aligned range of fresh memory; the region lives only as

@@ -162,3 +162,37 @@ func deregInFlight(c *spec.C) {
 	c.Equal("first write that failed", st[bad], verbs.WCRemAccessErr)
 	c.Observe("state of the QP", a.QueryState(c).String())
 }
+
+// acrossFourGiB has requests of every kind cross an address at which 32 bits end, in packets and between them.
+func acrossFourGiB(c *spec.C) {
+	const border, n, before = 1 << 32, 3000, 1500
+	p := kit.NewPair(c, kit.Default())
+	page := uint64(c.Process().Host().PageSize())
+	m, _ := kit.MapOnce(c, int(3*page))
+	at := (m.Addr() + page - 1) &^ (page - 1)
+	mr, err := p.PD.RegMRIova(c.T, at, 2*page, border-page, kit.AllAccess)
+	c.NoErr("reg_mr_iova", err)
+	kit.DestroyOnce(c, "dereg_mr", mr.Dereg)
+	r := &region{mem: m, mr: mr, at: at, base: border - page}
+	src, dst := p.Buffer(c, n, kit.AllAccess), p.Buffer(c, n, kit.AllAccess)
+	off := int64(page) - before
+	local := verbs.SGE{Addr: border - before, Length: n, LKey: mr.LKey()}
+	want := src.FillRandom(c)
+	c.Status("WRITE to it", p.A.PostAndPoll(c, r.write(1, off, src.All())), verbs.WCSuccess)
+	c.Equal("bytes written", r.get(c, off, n), want)
+	read := r.write(2, off, dst.All())
+	read.Opcode = verbs.WRRDMARead
+	c.Status("READ from it", p.A.PostAndPoll(c, read), verbs.WCSuccess)
+	dst.ExpectContents(c, "bytes read", want)
+	dst.FillByte(c, 0)
+	c.Status("WRITE of it", p.A.PostAndPoll(c, kit.Write(3, dst, 0, local)), verbs.WCSuccess)
+	dst.ExpectContents(c, "bytes gathered", want)
+	want = src.FillRandom(c)
+	c.Status("READ into it", p.A.PostAndPoll(c, kit.Read(4, src, 0, local)), verbs.WCSuccess)
+	c.Equal("bytes landed", r.get(c, off, n), want)
+	want = src.FillRandom(c)
+	p.B.RecvInto(c, 5, local)
+	c.Status("SEND into it", p.A.PostAndPoll(c, kit.Send(6, src.All())), verbs.WCSuccess)
+	c.Status("its receive", kit.PollOne(c, p.B.RecvCQ), verbs.WCSuccess)
+	c.Equal("bytes scattered", r.get(c, off, n), want)
+}

@@ -36,6 +36,7 @@ func Register(s *spec.Suite) {
 	s.Case("MW-025", wrongRegion)
 	s.Case("MW-026", wrongLocalInvalidate)
 	s.Case("MW-027", invalidatedRegion)
+	s.Case("MW-028", changesByHand)
 }
 
 const (

@@ -7,23 +7,6 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// postRaw puts a WQE at the beginning of a send queue on which the library has posted nothing, and
-// rings for it. The body follows the control segment.
-func postRaw(c *spec.C, q *kit.QP, op prm.WQEOpcode, qpn uint32, body ...byte) {
-	ds := (prm.CtrlSegmentSize + len(body)) / prm.DSSize
-	blocks := (ds*prm.DSSize + prm.WQEBBSize - 1) / prm.WQEBBSize
-	wqe := make([]byte, blocks*prm.WQEBBSize)
-	ctrl := prm.CtrlSegment(wqe)
-	ctrl.Set(op, 0, 0, qpn, ds, prm.CtrlCQUpdate, 0)
-	copy(wqe[prm.CtrlSegmentSize:], body)
-	m := kit.Mlx5(c, q)
-	kit.Must(c, "write the send queue", m.WriteSendQueue(c.T, 0, wqe))
-	kit.Must(c, "write the doorbell record", m.WriteDoorbellRecord(c.T, uint16(blocks)))
-	bell := append(prm.CtrlSegment(nil), ctrl...) // which rings for the queue itself
-	bell.Set(op, 0, 0, q.QPN(), ds, 0, 0)
-	kit.Must(c, "ring", m.RingDoorbell(c.T, kit.DoorbellValue(bell)))
-}
-
 // inlineWrite is what follows the control segment of a WRITE of inline data, whose header says n bytes
 // and of which there are 12.
 func inlineWrite(to *kit.Buffer, n int) []byte {
@@ -34,14 +17,6 @@ func inlineWrite(to *kit.Buffer, n int) []byte {
 		body[prm.RaddrSegmentSize+prm.InlineHeaderSize+i] = byte(i + 1)
 	}
 	return body
-}
-
-// pollRaw is the completion of a request that was posted behind the library's back. Its wr_id is not
-// recorded: it is whatever the library last kept in that place.
-func pollRaw(c *spec.C, cq verbs.CQ) verbs.WC {
-	wc := kit.PollOne(c, cq)
-	wc.ID = 0
-	return wc
 }
 
 // malformedWQEs posts requests behind the library's back: one that is whole, one with the number of
@@ -66,8 +41,8 @@ func malformedWQEs(c *spec.C) {
 		if tc.other {
 			qpn = p.B.QPN()
 		}
-		postRaw(c, p.A, prm.WQEOpRDMAWrite, qpn, inlineWrite(mem, tc.n)...)
-		c.Status(tc.step, pollRaw(c, p.A.SendCQ), tc.want)
+		kit.PostRaw(c, p.A, prm.WQEOpRDMAWrite, qpn, 0, inlineWrite(mem, tc.n)...)
+		c.Status(tc.step, kit.PollRaw(c, p.A.SendCQ), tc.want)
 		if tc.want == verbs.WCSuccess {
 			copy(want, []byte{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12})
 		} else {
@@ -86,19 +61,19 @@ func foreignOpcodes(c *spec.C) {
 	if !c.Has("rc.atomic_write") {
 		body := inlineWrite(mem, 8)
 		p := e.Pair(c, kit.Default())
-		postRaw(c, p.A, prm.WQEOpAtomicWrite, p.A.QPN(), body...)
-		c.Status("ATOMIC WRITE on a device without it", pollRaw(c, p.A.SendCQ), verbs.WCLocQPOpErr)
+		kit.PostRaw(c, p.A, prm.WQEOpAtomicWrite, p.A.QPN(), 0, body...)
+		c.Status("ATOMIC WRITE on a device without it", kit.PollRaw(c, p.A.SendCQ), verbs.WCLocQPOpErr)
 	}
 	p := e.Pair(c, kit.Default())
 	body := make([]byte, prm.RaddrSegmentSize+prm.AtomicSegmentSize+prm.DataSegmentSize)
 	prm.RaddrSegment(body).Set(mem.Addr(0), mem.MR.RKey())
 	prm.DataSegment(body[prm.RaddrSegmentSize+prm.AtomicSegmentSize:]).Set(16, mem.MR.LKey(), mem.Addr(32))
-	postRaw(c, p.A, prm.WQEOpAtomicFA, p.A.QPN(), body...)
-	c.Status("an atomic into 16 bytes", pollRaw(c, p.A.SendCQ), verbs.WCLocLenErr)
+	kit.PostRaw(c, p.A, prm.WQEOpAtomicFA, p.A.QPN(), 0, body...)
+	c.Status("an atomic into 16 bytes", kit.PollRaw(c, p.A.SendCQ), verbs.WCLocLenErr)
 	q := e.NewUD(c)
 	change := make([]byte, prm.UMRCtrlSegmentSize+prm.MKCSize)
 	prm.UMRCtrlSegment(change).SetFlags(prm.UMRInline)
-	postRaw(c, q, prm.WQEOpUMR, q.QPN(), change...)
-	c.Status("change of a memory key on UD", pollRaw(c, q.SendCQ), verbs.WCLocQPOpErr)
+	kit.PostRaw(c, q, prm.WQEOpUMR, q.QPN(), 0, change...)
+	c.Status("change of a memory key on UD", kit.PollRaw(c, q.SendCQ), verbs.WCLocQPOpErr)
 	mem.ExpectContents(c, "memory", make([]byte, 64))
 }

@@ -23,6 +23,7 @@ func registerAttributes(s *spec.Suite) {
 	s.Case("QPS-038", dataInOrder)
 	s.Case("QPS-036", rawPacketWithoutRight)
 	s.Case("QPS-040", privilegedQKey)
+	s.Case("QPS-041", highestQKey)
 }
 
 func queryReturnsAll(c *spec.C) {

@@ -1,6 +1,7 @@
 package qps
 
 import (
+	"fmt"
 	"syscall"
 
 	"github.com/rdmasim/rdmasim/conformance/kit"
@@ -26,4 +27,15 @@ func privilegedQKey(c *spec.C) {
 	_, err := o.DoErr(c, player.Connect, args, o.GID[:])
 	c.ErrnoIn("INIT with a privileged Q_Key", err, syscall.EPERM)
 	c.Equal("state", verbs.QPState(o.Do(c, player.QueryQP, kit.Args{"qp": q.ID}, nil).Values["state"]), verbs.QPSReset)
+}
+
+// highestQKey takes the greatest Q_Keys that are for everybody, and the least that is not.
+func highestQKey(c *spec.C) {
+	o := kit.OpenUnprivileged(c, room)
+	for _, key := range []uint64{0x40000000, 0x7fffffff} {
+		q := o.CreateQP(c, player.CreateQP, kit.Args{"type": uint64(verbs.QPTUD)})
+		args := kit.Args{"qp": q.ID, "to": uint64(verbs.QPSInit), "type": uint64(verbs.QPTUD), "qkey": key}
+		_, err := o.DoErr(c, player.Connect, args, o.GID[:])
+		c.Errno(fmt.Sprintf("INIT with Q_Key %#x", key), err, 0)
+	}
 }

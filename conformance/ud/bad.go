@@ -73,3 +73,23 @@ func sourceGone(c *spec.C) {
 	c.Status("datagram without the address", a.PostAndPoll(c, kit.Datagram(4, way, b.QPN(), mem.SGE(128, 8))), verbs.WCLocQPOpErr)
 	kit.ExpectNoCompletion(c, b.RecvCQ, kit.QuietPeriod)
 }
+
+// otherDestination has a datagram name another IP address as its destination.
+func otherDestination(c *spec.C) {
+	e := kit.Open(c)
+	far := kit.OpenOtherProcess(c, kit.RemoteHost(c), nil)
+	d := far.CreateQP(c, player.CreateQP, kit.Args{"type": uint64(verbs.QPTUD)})
+	a := e.NewUD(c)
+	d.Connect(c, a.Peer(), kit.DefaultFor(verbs.QPTUD), verbs.QPSRTS)
+	mem, dst := e.Buffer(c, 64, kit.AllAccess), far.Buffer(c, header+64, kit.AllAccess, 0)
+	d.Recv(c, dst, 1)
+	way := e.CreateAH(c, e.AHTo(far.Addr))
+	const atLastOfDestination = -9 // before the UDP header
+	kit.Inject(c, verbs.WireRule{Match: verbs.WireMatchDestQPN, DestQPN: d.QPN, Count: 1, Action: verbs.WireEdit,
+		Edits: []verbs.ByteEdit{{Offset: atLastOfDestination, Value: far.GID[15] ^ 0x40}}})
+	c.Status("datagram for another address", a.PostAndPoll(c, kit.Datagram(1, way, d.QPN, mem.SGE(0, 8))), verbs.WCSuccess)
+	c.Equal("datagrams received", len(far.AwaitStatuses(c, 1, kit.QuietPeriod)), 0)
+	c.Equal("packets changed", kit.ClearRules(c), []int{1})
+	c.Status("datagram for this address", a.PostAndPoll(c, kit.Datagram(2, way, d.QPN, mem.SGE(0, 8))), verbs.WCSuccess)
+	c.Equal("its receive", far.AwaitStatuses(c, 1, kit.CompletionTimeout), []verbs.WCStatus{verbs.WCSuccess})
+}

@@ -30,4 +30,5 @@ func Register(s *spec.Suite) {
 	s.Case("UD-023", longerThanMTU)
 	s.Case("UD-024", badReceiveKey)
 	s.Case("UD-025", sourceGone)
+	s.Case("UD-026", otherDestination)
 }

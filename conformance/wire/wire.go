@@ -80,6 +80,8 @@ func Register(s *spec.Suite) {
 	s.Case("WIRE-060", staleData)
 	s.Case("WIRE-061", credits)
 	s.Case("WIRE-062", repeatedEmptyRead)
+	s.Case("WIRE-063", otherDestination)
+	s.Case("WIRE-064", changedOnTheWay)
 }
 
 // mtu is the path MTU of the cases in bytes.

@@ -197,6 +197,7 @@ func (p *probe) queried() {
 	p.set("cq.moderation", has(a.MaxCQCount > 0))
 	p.set("ts", has(a.CompletionTimestampMask != 0))
 	p.set("dv.cqe_comp", has(a.CQEComp.MaxNum > 0))
+	p.set("dv.cqe_comp.read", verbs.Absent) // rdma-core switches compression on, and reads no compressed entries
 	mlx5 := has(p.ctx.mlx5)
 	for _, token := range []string{"dv", "env", "raw db"} {
 		p.set(token, mlx5)

@@ -4,6 +4,7 @@ import (
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/sim"
+	"github.com/rdmasim/rdmasim/sim/rule"
 )
 
 // receiveEngine takes packets in two pipelines, of requests and of responses.
@@ -336,7 +337,7 @@ func (d *receiveEngine) effect(f *roce.Frame, slot int32, pfc int8) {
 	d.c.RxOctets += uint64(len(f.B))
 	p := &f.Packet
 	q := d.qps.qpn(p.BTH().DestQP())
-	if q == nil || p.Op == roce.CNPacket || !f.ICRCOK() || !q.admits(p) {
+	if q == nil || p.Op == roce.CNPacket || !f.ICRCOK() && !q.breaks(rule.BrokenPacketsAreDropped) || !q.admits(p) {
 		d.stray(f, q)
 		return
 	}

@@ -95,8 +95,11 @@ func (u *atomicUnit) onRead(i uint64) {
 	default:
 		old := host64(o.buf[:])
 		v, write := old+o.swap, true
+		if u.breaks(rule.AdditionsCarry) {
+			v = (old>>32+o.swap>>32)<<32 | uint64(uint32(old)+uint32(o.swap))
+		}
 		if o.op.Operation() == roce.OpCmpSwap {
-			v, write = o.swap, old == o.compare || u.breaks(rule.SwapNeedsTheCompared)
+			v, write = o.swap, old == o.compare || u.breaks(rule.SwapNeedsTheCompared) || u.breaks(rule.ComparisonsAreWhole) && uint32(old) == uint32(o.compare)
 		}
 		if write {
 			putHost64(o.buf[:], v)

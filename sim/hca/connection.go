@@ -88,6 +88,14 @@ type scriptedError struct {
 // breaks says whether the run breaks a rule of the device (sim/mutant).
 func (q *connection) breaks(r rule.Rule) bool { return rule.Mutants && q.u.breaks(r) }
 
+// sum is an address n bytes on: in 64 bits, unless the run breaks rule r.
+func (q *connection) sum(r rule.Rule, addr uint64, n uint32) uint64 {
+	if q.breaks(r) {
+		return addr&^(1<<32-1) | uint64(uint32(addr)+n)
+	}
+	return addr + uint64(n)
+}
+
 // user is who accesses memory on behalf of the QP.
 func (q *connection) user() mkey.User { return mkey.User{PD: q.pd, QPN: q.num} }
 

@@ -26,7 +26,7 @@ func (q *connection) admits(p *roce.Packet) bool {
 		q.u.c.RxAddress++
 		return false
 	}
-	if !roce.PKeyMatch(p.BTH().PKey(), q.pkey) && !q.breaks(rule.PKeysMatch) {
+	if !roce.PKeyMatch(p.BTH().PKey(), q.pkey) && !q.breaks(rule.PKeysMatch) && !q.partMatches(p.BTH().PKey()) {
 		q.u.badPKey()
 		return false
 	}
@@ -45,14 +45,24 @@ func (q *connection) admitsDatagram(p *roce.Packet) bool {
 	case p.BTH().DestQP() != multicastQPN && !u.isOwnAddress(p) && !q.breaks(rule.DatagramsAreForThePort):
 		u.c.RxAddress++
 		return false
-	case !roce.PKeyMatch(p.BTH().PKey(), q.pkey) && (!q.special() || u.pkeyIndexOf(p.BTH().PKey()) < 0):
+	case !roce.PKeyMatch(p.BTH().PKey(), q.pkey) && !q.partMatches(p.BTH().PKey()) && (!q.special() || u.pkeyIndexOf(p.BTH().PKey()) < 0):
 		u.badPKey()
 		return false
-	case p.DETH().QKey() != q.context().QKey() && !q.breaks(rule.QKeysMatch):
+	case p.DETH().QKey() != q.context().QKey() && !q.breaks(rule.QKeysMatch) && !q.halfMatches(p.DETH().QKey()^q.context().QKey()):
 		u.badQKey()
 		return false
 	}
 	return true
+}
+
+// halfMatches is true for Q_Keys that differ in a half that a broken device does not compare.
+func (q *connection) halfMatches(difference uint32) bool {
+	return q.breaks(rule.QKeysMatchInTheirHighHalf) && uint16(difference) == 0 || q.breaks(rule.QKeysMatchInTheirLowHalf) && difference>>16 == 0
+}
+
+// partMatches is true for P_Keys that differ where a broken device does not look.
+func (q *connection) partMatches(key uint16) bool {
+	return q.breaks(rule.LimitedMembersDoNotTalk) && (key^q.pkey)&0x7fff == 0 || q.breaks(rule.PKeysMatchInTheirHighByte) && uint8(key^q.pkey) == 0
 }
 
 // fromPeer checks the addresses of a packet.
@@ -61,7 +71,7 @@ func (q *connection) fromPeer(p *roce.Packet) bool {
 		return false
 	}
 	if p.Framing == roce.RoCEv2IPv4 {
-		return p.IPv4().SrcDst() == q.from4
+		return p.IPv4().SrcDst() == q.from4 || q.breaks(rule.PacketsAreForThisAddress) && p.IPv4().SrcDst()>>32 == q.from4>>32
 	}
 	if p.Framing == roce.InfiniBand {
 		return q.fromIBPeer(p)

@@ -223,7 +223,9 @@ func (c *cq) arm(w prm.ArmWord) {
 		c.arms = armedSolicited
 	}
 	c.armSN, c.armCI = sn, w.CI()
-	c.fire()
+	if !c.breaks(rule.ArmFindsWhatIsThere) {
+		c.fire()
+	}
 }
 
 // fire reports an event if the CQ is armed and has what it was armed for: an entry

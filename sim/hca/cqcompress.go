@@ -3,6 +3,7 @@ package hca
 import (
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/sim"
+	"github.com/rdmasim/rdmasim/sim/rule"
 )
 
 // session gathers completions of a CQ with compression until they are written together
@@ -52,6 +53,12 @@ func (c *cq) gather(b []byte) bool {
 	if full || c.arms != disarmed || len(c.pending) > 0 || !e.Compressible() || s.n == 0 && !c.begin(b) {
 		c.settle()
 		return false
+	}
+	if c.breaks(rule.MiniEntriesHaveTheirLength) {
+		e.SetByteCnt(s.title(c).ByteCnt())
+	}
+	if c.breaks(rule.MiniEntriesHaveTheirIndex) {
+		e.SetWQECounter(s.title(c).WQECounter())
 	}
 	prm.MiniCQE(s.minis[s.n*prm.MiniCQESize:]).Set(e, s.format)
 	if s.n++; s.n == s.limit {

@@ -3,6 +3,7 @@ package hca
 import (
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/sim"
+	"github.com/rdmasim/rdmasim/sim/rule"
 )
 
 // moderated says whether events of the CQ wait for more completions.
@@ -17,7 +18,7 @@ func (c *cq) moderated() bool {
 // assumption). A zero in either field leaves the decision to the other.
 func (c *cq) holdBack(n uint32) bool {
 	x := prm.CQC(c.ctx[:])
-	if m := x.CQMaxCount(); m > 0 && n >= m {
+	if m := c.heldCount(x.CQMaxCount()); m > 0 && n >= m {
 		return false
 	}
 	now, period := c.e.Now(), sim.Time(x.CQPeriod())*sim.Microsecond
@@ -36,6 +37,17 @@ func (c *cq) holdBack(n uint32) bool {
 	return true
 }
 
+// heldCount is how many completions end the wait; 0: no number does.
+func (c *cq) heldCount(most uint32) uint32 {
+	switch {
+	case most > 1 && c.breaks(rule.ModerationWaitsForItsCount):
+		return most - 1
+	case most > 1 && c.breaks(rule.ModerationReachesItsCount):
+		return most + 1
+	}
+	return most
+}
+
 // onCQModerate is the end of a timer, or of one that was set anew meanwhile.
 func (v *completionQueues) onModerate(arg uint64) {
 	c := v.named(arg)
@@ -46,5 +58,7 @@ func (v *completionQueues) onModerate(arg uint64) {
 		v.e.At(c.due, v.h.cqModerate, arg)
 		return
 	}
-	c.fire()
+	if !c.breaks(rule.ModerationPeriodEnds) {
+		c.fire()
+	}
 }

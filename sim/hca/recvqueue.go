@@ -93,7 +93,7 @@ func (r *recvQueue) recordRead(waited bool) bool {
 		return true
 	}
 	pi := prm.QPDBRec(r.record[:]).Recv()
-	if n := uint32(pi - r.ci); n <= r.size && n > uint32(r.got-r.ci) {
+	if n := uint32(pi - r.ci); n <= r.size && n > uint32(r.got-r.ci) && (r.pi == 0 || !r.u.breaks(rule.DoorbellRecordIsReadAgain)) {
 		r.pi = pi
 	}
 	if r.pi != r.got || waited && !r.fresh {

@@ -41,6 +41,9 @@ func (r *replays) answered(i int16) {
 	}
 }
 
+// newest is the operation that was saved last.
+func (r *replays) newest() int { return (r.next + len(r.ops) - 1) % max(1, len(r.ops)) }
+
 // save remembers an operation for replay.
 func (r *replays) save(o savedOp) int16 {
 	i := r.next

@@ -155,7 +155,7 @@ func (q *requester) complete() {
 
 func (q *requester) onNAKPacket(s roce.Syndrome) {
 	if s == roce.NAKSequence {
-		if q.waiting && (!q.u.p.SelectiveRepeat || q.repairing || !q.passed()) { // what is asked for comes after the wait
+		if q.breaks(rule.SequenceNAKIsHeard) || q.waiting && (!q.u.p.SelectiveRepeat || q.repairing || !q.passed()) { // what is asked for comes after the wait
 			return
 		}
 		q.qs.add(prm.QCPacketSeqErr)
@@ -163,7 +163,11 @@ func (q *requester) onNAKPacket(s roce.Syndrome) {
 			return
 		}
 		q.repair()
-		q.pause(q.u.p.NackReact[0])
+		wait := q.u.p.NackReact[0]
+		if q.breaks(rule.RepairIsAtOnce) {
+			wait += q.timeout / 2
+		}
+		q.pause(wait)
 		return
 	}
 	switch s {

@@ -4,6 +4,7 @@ import (
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/sim/mkey"
+	"github.com/rdmasim/rdmasim/sim/rule"
 )
 
 // onReadResponse is a packet of a READ's data.
@@ -70,7 +71,7 @@ func (q *requester) land(m *msg, off uint32, data []byte) bool {
 			q.u.bug("QP %#x: a READ's landing area is too small", q.num)
 		}
 		n := int(min(uint32(len(data)), s.Len-c.pos))
-		if r := q.u.dma.writeTo(q.user(), s.LKey, s.Addr+uint64(c.pos), data[:n], mkey.LocalWrite); r != mkey.OK {
+		if r := q.u.dma.writeTo(q.user(), s.LKey, q.sum(rule.LandingAddressesHave64Bits, s.Addr, c.pos), data[:n], mkey.LocalWrite); r != mkey.OK {
 			q.cannotLand(r, off, packet)
 			return false
 		}

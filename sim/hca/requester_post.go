@@ -2,6 +2,7 @@ package hca
 
 import (
 	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/sim/rule"
 )
 
 // posted is a doorbell or a push for the WQE at index idx with ds units.
@@ -9,6 +10,9 @@ func (q *requester) posted(idx uint16, ds int, wqe []byte) {
 	ready := q.state == prm.QPStateRTS
 	if !ready && q.state != prm.QPStateSQD && !q.flushes() || q.sq.size == 0 {
 		q.u.c.DoorbellsState++
+		return
+	}
+	if idx != q.sq.pi && q.breaks(rule.DoorbellCoversThoseBefore) {
 		return
 	}
 	n := uint16(max(1, (uint(ds)+segmentsPerBlock-1)/segmentsPerBlock))

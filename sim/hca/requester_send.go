@@ -4,6 +4,7 @@ import (
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/sim/mkey"
+	"github.com/rdmasim/rdmasim/sim/rule"
 )
 
 // payload is the number of bytes of the next packet that come by DMA, at most.
@@ -216,7 +217,7 @@ func (q *requester) gather(i int32, p []byte, w *prm.SendWQE) mkey.Result {
 		if q.segPos += uint32(n); q.segPos == s.Len {
 			q.segAt, q.segPos, q.rest.len = int32(next), 0, 0
 		} else if s.Inline == nil {
-			q.rest = memoryRange{s.Addr + uint64(q.segPos), s.LKey, s.Len - q.segPos}
+			q.rest = memoryRange{q.sum(rule.GatherAddressesHave64Bits, s.Addr, q.segPos), s.LKey, s.Len - q.segPos}
 		}
 	}
 	return mkey.OK
@@ -230,7 +231,7 @@ func (q *requester) gatherOn(i int32, p []byte) mkey.Result {
 	if result := q.u.dma.readInto(i, q.user(), r.key, r.va, p, mkey.LocalRead); result != mkey.OK {
 		return result
 	}
-	q.segPos, r.va, r.len = q.segPos+uint32(len(p)), r.va+uint64(len(p)), r.len-uint32(len(p))
+	q.segPos, r.va, r.len = q.segPos+uint32(len(p)), q.sum(rule.GatherAddressesHave64Bits, r.va, uint32(len(p))), r.len-uint32(len(p))
 	return mkey.OK
 }
 

@@ -98,9 +98,9 @@ func (q *responder) execSend(p *roce.Packet, info *roce.OpInfo) {
 // openSend is the beginning of a SEND: it takes a receive WQE, or that of a message that
 // was given up.
 func (q *responder) openSend() {
-	if q.recvOpen {
+	if again := q.recvOpen && !(q.rq.has() && q.breaks(rule.AbandonedReceiveIsUsedAgain)); again && !q.breaks(rule.AbandonedReceiveIsFilledAnew) {
 		q.rewindRecv()
-	} else {
+	} else if !again {
 		q.takeRecv()
 	}
 	q.in = inSend
@@ -120,7 +120,7 @@ func (q *responder) execWrite(p *roce.Packet, info *roce.OpInfo) {
 	if info.First {
 		q.qs.add(prm.QCRxWriteRequests)
 	}
-	q.wva += uint64(len(data))
+	q.wva = q.sum(rule.WriteAddressesHave64Bits, q.wva, uint32(len(data)))
 	q.wleft -= uint32(len(data))
 	if !info.Last {
 		q.in = inWrite

@@ -166,7 +166,7 @@ func (q *responder) respondRead(r *response) bool {
 		q.u.port.enqueue(&q.sender, &q.rtx, i)
 		r.first, r.done = false, (r.before+1)&roce.PSNMask
 		r.psn = roce.AddPSN(r.psn, 1)
-		r.va += uint64(n)
+		r.va = q.sum(rule.ReadAddressesHave64Bits, r.va, uint32(n))
 		r.left -= uint32(n)
 		if last {
 			return true

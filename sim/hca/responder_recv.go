@@ -72,7 +72,7 @@ func (q *responder) scatter(data []byte) bool {
 			q.u.bug("QP %#x: a receive WQE ended early", q.num)
 		}
 		n := int(min(uint32(len(data)), s.Len-q.recvAt.pos))
-		if r := q.u.dma.writeTo(q.rq.scatterUser(), s.LKey, s.Addr+uint64(q.recvAt.pos), data[:n], mkey.LocalWrite); r != mkey.OK {
+		if r := q.u.dma.writeTo(q.rq.scatterUser(), s.LKey, q.sum(rule.ScatterAddressesHave64Bits, s.Addr, q.recvAt.pos), data[:n], mkey.LocalWrite); r != mkey.OK {
 			q.u.dma.result = r
 			return false
 		}

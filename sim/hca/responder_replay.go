@@ -30,6 +30,9 @@ func (q *responder) replayRead(p *roce.Packet, psn uint32) {
 	h := p.RETH()
 	for i := range q.saved.ops {
 		o := &q.saved.ops[i]
+		if q.breaks(rule.OlderReadsAreReplayed) && i != q.saved.newest() {
+			continue
+		}
 		k := roce.CmpPSN(psn, o.psn)
 		if o.op.Operation() != roce.OpReadRequest || k < 0 || k >= int32(o.n) {
 			continue
@@ -54,7 +57,7 @@ func (q *responder) replayRead(p *roce.Packet, psn uint32) {
 
 func (q *responder) replayAtomic(p *roce.Packet, psn uint32) {
 	for i := range q.saved.ops {
-		if o := &q.saved.ops[i]; o.op == p.Op && o.psn == psn {
+		if o := &q.saved.ops[i]; o.op == p.Op && o.psn == psn && (i == q.saved.newest() || !q.breaks(rule.OlderAtomicsAreReplayed)) {
 			kind := answerAtomic
 			if o.op.Operation() == roce.OpAtomicWrite {
 				kind = answerAtomicWrite

@@ -233,6 +233,9 @@ func (s *srq) onFetch(n int) {
 	for i := range n {
 		wqe := s.land[i*stride : (i+1)*stride]
 		next := prm.SRQNextSegment(wqe).NextWQEIndex()
+		if s.breaks(rule.SRQFollowsItsList) {
+			next = uint16(uint32(s.next+1) % s.size)
+		}
 		at := s.slot(s.got)
 		s.index[at] = s.next
 		copy(s.ahead[at*stride:], wqe)

@@ -272,7 +272,9 @@ func (q *cq) destroy(k *call) error {
 	delete(d.cqs, q.cqn)
 	q.u.dbPages.unpin(k, q.dbAddr)
 	k.unpin(q.mem)
-	q.u.async.forget(&q.asyncSeen)
+	if !k.d.breaks(rule.CQErrorsGoWithTheCQ) {
+		q.u.async.forget(&q.asyncSeen)
+	}
 	if q.channel != nil {
 		if !k.d.breaks(rule.EventsGoWithTheirObject) {
 			q.channel.file.forget(&q.compSeen)

@@ -5,6 +5,7 @@ import (
 	"syscall"
 
 	"github.com/rdmasim/rdmasim/sim"
+	"github.com/rdmasim/rdmasim/sim/rule"
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
@@ -69,8 +70,12 @@ func (f *eventFile) read(c Caller, deadline sim.Time, why string) (fileEvent, er
 	f.d.enter(c, false)
 	for interrupted := false; ; interrupted = f.sleep(c, deadline, why) {
 		if len(f.events) > 0 {
-			e := f.events[0]
-			f.events = f.events[:copy(f.events, f.events[1:])]
+			i := 0
+			if f.d.breaks(rule.EventsAreReadInOrder) {
+				i = len(f.events) - 1
+			}
+			e := f.events[i]
+			f.events = append(f.events[:i], f.events[i+1:]...)
 			if e.seen != nil {
 				*e.seen++
 			}

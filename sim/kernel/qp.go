@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/sim/rule"
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
@@ -116,7 +117,9 @@ func (q *qp) destroy(k *call) error {
 	if err := q.remove(k); err != nil {
 		return err
 	}
-	q.u.async.forget(&q.asyncSeen)
+	if !k.d.breaks(rule.QPEventsGoWithTheQP) {
+		q.u.async.forget(&q.asyncSeen)
+	}
 	if q.bfreg != InvalidBFReg {
 		q.u.bfregs.Free(q.bfreg)
 	}

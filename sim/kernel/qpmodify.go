@@ -90,6 +90,9 @@ func (m *modify) uverbs() error {
 	if m.has(mCur) && a.CurState > verbs.QPSErr || m.has(mState) && a.State > verbs.QPSErr {
 		return fmt.Errorf("state %d or %d: %w", a.CurState, a.State, syscall.EINVAL)
 	}
+	if m.has(mQKey) && q.dev.breaks(rule.PrivilegeComesFromTheTopBit) && a.QKey>>30 != 0 && !m.u.proc.NetRaw {
+		return fmt.Errorf("privileged Q_Key %#x: %w", a.QKey, syscall.EPERM)
+	}
 	if m.has(mQKey) && a.QKey&setQKeyPrivileged != 0 && !m.u.proc.NetRaw && !q.dev.breaks(rule.HighQKeysArePrivileged) {
 		return fmt.Errorf("privileged Q_Key %#x: %w", a.QKey, syscall.EPERM)
 	}

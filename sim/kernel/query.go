@@ -6,6 +6,7 @@ import (
 	"syscall"
 
 	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/sim/rule"
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
@@ -69,7 +70,7 @@ const (
 // QueryPort is QUERY_PORT (mlx5_query_port_roce). EINVAL for a port that does not exist.
 func (u *Ucontext) QueryPort(c Caller, port int) (a verbs.PortAttr, err error) {
 	err = u.do(c, func(k *call) error {
-		if port < 1 || port > k.d.caps.ports {
+		if (port < 1 || port > k.d.caps.ports) && !k.d.breaks(rule.PortsAreChecked) {
 			return fmt.Errorf("query port %d: %w", port, syscall.EINVAL)
 		}
 		if k.d.caps.ib {

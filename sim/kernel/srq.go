@@ -274,7 +274,9 @@ func (s *srq) destroy(k *call) error {
 	}
 	k.leaveTo(&s.holds)
 	delete(s.u.dev.srqs, s.srqn)
-	s.u.async.forget(&s.asyncSeen)
+	if !k.d.breaks(rule.SRQEventsGoWithTheSRQ) {
+		s.u.async.forget(&s.asyncSeen)
+	}
 	s.u.dbPages.unpin(k, s.dbAddr)
 	k.unpin(s.mem)
 	s.pd.refs--

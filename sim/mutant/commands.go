@@ -21,6 +21,8 @@ type function struct {
 	// command may change the mailbox; it reports false when the device shall not see it
 	// and all is well.
 	command func(op prm.Opcode, in []byte) bool
+	// answer may change what the device answers to a command that it has carried out.
+	answer func(op prm.Opcode, out []byte)
 	// write may change a register write; it reports false when it is to be lost.
 	write func(off uint64, p []byte) bool
 }
@@ -32,7 +34,11 @@ func (f *function) Command(in, out []byte) sim.Time {
 		clear(out)
 		return 0
 	}
-	return f.Function.Command(in, out)
+	t := f.Function.Command(in, out)
+	if status == prm.StatusOK && f.answer != nil && out[0] == byte(prm.StatusOK) {
+		f.answer(op, out)
+	}
+	return t
 }
 
 // MMIOWrite passes a register write on, or loses it.

@@ -57,6 +57,29 @@ var packets = []Mutant{
 			p.AtomicAckETH().SetOriginal(bits.ReverseBytes64(p.AtomicAckETH().Original()))
 		}
 	})},
+	{Name: "solicited-always", Area: "COMP", Killers: []string{"COMP-003", "WIRE-014"}, Rule: "Only a solicited request carries the solicited event bit", wrap: edit(func(p *roce.Packet) {
+		if p.Info().Class == roce.ClassSend {
+			p.BTH().SetSolicited(true)
+		}
+	})},
+	{Name: "psn-of-23-bits", Area: "WIRE", Killers: []string{"QPS-011", "WIRE-003"}, Rule: "A PSN has 24 bits", wrap: edit(func(p *roce.Packet) { p.BTH().SetPSN(p.BTH().PSN() & 0x7fffff) })},
+	{Name: "length-one-more", Area: "RC", Killers: []string{"WIRE-006"}, Rule: "A WRITE announces its own length", wrap: edit(func(p *roce.Packet) {
+		if p.Info().Class == roce.ClassWrite && p.Has(roce.HasRETH) {
+			p.RETH().SetLength(p.RETH().Length() + 1)
+		}
+	})},
+	{Name: "read-of-the-next-byte", Area: "RC", Killers: []string{"RC-005"}, Rule: "A READ asks for its own address", wrap: edit(func(p *roce.Packet) {
+		if p.Info().Class == roce.ClassReadRequest {
+			p.RETH().SetVA(p.RETH().VA() + 1)
+		}
+	})},
+	{Name: "datagram-of-another-hop-limit", Area: "UD", Killers: []string{"UD-002", "UD-014"}, Rule: "A datagram has the hop limit of its address handle", wrap: edit(func(p *roce.Packet) {
+		if p.Framing == roce.RoCEv2IPv4 && p.Has(roce.HasDETH) {
+			h := p.IPv4()
+			h.SetTTL(h.TTL() - 1)
+			h.SetChecksum(h.ComputeChecksum())
+		}
+	})},
 	{Name: "invalidates-another-key", Area: "MW", Killers: []string{"MW-014"}, Rule: "A SEND with invalidate carries the key of its request", wrap: edit(func(p *roce.Packet) {
 		if p.Has(roce.HasIETH) {
 			p.IETH().SetRKey(p.IETH().RKey() ^ 1)

@@ -42,6 +42,9 @@ func (q *QP) ringBell(t *Thread, s *posting, unspent sim.Time) {
 			t.Core.Touch(t.P, &bf.line)
 		}
 	}
+	if t.breaks(rule.HalvesAreOfTheRegister) {
+		bf.half = uint64(q.blue+q.doorbell) % 2 * bf.buf
+	}
 	if q.blueFlame(s) {
 		q.push(t, s, unspent)
 	} else {
@@ -49,7 +52,9 @@ func (q *QP) ringBell(t *Thread, s *posting, unspent sim.Time) {
 		q.ctx.proc.C.Doorbells++
 		t.Core.StoreAfter(t.P, bf.m, bf.off+bf.half, q.seg(s.ctrl)[:prm.DoorbellSize], unspent)
 	}
-	t.Core.Fence(t.P)
+	if !t.breaks(rule.RegisterIsFlushed) {
+		t.Core.Fence(t.P)
+	}
 	if !t.breaks(rule.HalvesAlternate) {
 		bf.half ^= bf.buf
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/prm/bfreg"
 	"github.com/rdmasim/rdmasim/sim/kernel"
+	"github.com/rdmasim/rdmasim/sim/rule"
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
@@ -33,8 +34,8 @@ func (c *Context) AllocPD(vt verbs.Thread) (verbs.PD, error) {
 
 // AllocParentDomain is ibv_alloc_parent_domain: it lives in the library only.
 func (c *Context) AllocParentDomain(vt verbs.Thread, a verbs.ParentDomainAttr) (verbs.PD, error) {
-	c.enter(vt)
-	if a.CompMask&^(verbs.ParentDomainAllocators|verbs.ParentDomainContext) != 0 {
+	t := c.enter(vt)
+	if a.CompMask&^(verbs.ParentDomainAllocators|verbs.ParentDomainContext) != 0 && !t.breaks(rule.ParentRefusesUnknownBits) {
 		return nil, fmt.Errorf("alloc_parent_domain: comp_mask %#x: %w", a.CompMask, syscall.EINVAL)
 	}
 	base, ok := a.PD.(*PD)
@@ -68,7 +69,7 @@ func (p *PD) Context() verbs.Context { return p.ctx }
 // Dealloc is ibv_dealloc_pd.
 func (p *PD) Dealloc(vt verbs.Thread) error {
 	t := p.ctx.enter(vt)
-	if p.refs > 0 {
+	if p.refs > 0 && (p.parent != nil || !t.breaks(rule.ParentHoldsItsPD)) {
 		return fmt.Errorf("dealloc_pd: %d users: %w", p.refs, syscall.EBUSY)
 	}
 	if p.parent != nil {
@@ -128,7 +129,7 @@ func (c *Context) AllocTD(vt verbs.Thread, a verbs.TDInitAttr) (verbs.TD, error)
 	if a.CompMask&^known != 0 {
 		return nil, fmt.Errorf("alloc_td: comp_mask %#x: %w", a.CompMask, syscall.EINVAL)
 	}
-	independent := a.CompMask&verbs.TDInitAttrIndependent != 0 && a.Independent != 0
+	independent := a.CompMask&verbs.TDInitAttrIndependent != 0 && a.Independent != 0 && !t.breaks(rule.IndependentDomainsHaveTheirPage)
 	r, err := c.tdReg(t, independent)
 	if err != nil {
 		return nil, fmt.Errorf("alloc_td: %w", err)
@@ -142,7 +143,9 @@ func (d *TD) Dealloc(vt verbs.Thread) error {
 	if d.refs > 0 {
 		return fmt.Errorf("dealloc_td: %d parent domains: %w", d.refs, syscall.EBUSY)
 	}
-	d.ctx.putTDReg(t, d.reg, d.independent)
+	if !t.breaks(rule.FreedDomainsAreUsedAgain) {
+		d.ctx.putTDReg(t, d.reg, d.independent)
+	}
 	return nil
 }
 
@@ -175,9 +178,10 @@ func (c *Context) AllocUAR(vt verbs.Thread, flags uint32) (verbs.UAR, error) {
 		}
 		return &UAR{ctx: c, reg: r}, nil
 	case c.isStatic():
-	case flags == verbs.UARNonCached:
+	case flags == verbs.UARNonCached && !t.breaks(rule.NonCachedUARIsShared) || flags == verbs.UARNonCachedOwn && t.breaks(rule.OwnUARIsItsOwn),
+		t.breaks(rule.UnknownUARFlagIsRefused) && flags > verbs.UARNonCachedOwn:
 		return &UAR{ctx: c, reg: c.bf.nc}, nil
-	case flags == verbs.UARNonCachedOwn:
+	case flags == verbs.UARNonCachedOwn || flags == verbs.UARNonCached:
 		r, err := c.ncReg(t)
 		if err != nil {
 			return nil, fmt.Errorf("devx_alloc_uar: %w", err)
@@ -198,6 +202,9 @@ func (c *Context) ncReg(t *Thread) (*bfReg, error) {
 		for k := range prm.BFRegsPerUAR {
 			c.bf.ncFree = append(c.bf.ncFree, &bfReg{m: o.Map, off: prm.UARBFOffset + uint64(k)*ncRegSpacing,
 				uar: o.PageID, index: k, class: bfreg.NC, dyn: true})
+		}
+		if t.breaks(rule.FourRegistersOfAPage) {
+			c.bf.ncFree = c.bf.ncFree[:1]
 		}
 	}
 	r := c.bf.ncFree[0]

@@ -6,6 +6,7 @@ import (
 
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/sim/kernel"
+	"github.com/rdmasim/rdmasim/sim/rule"
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
@@ -18,6 +19,9 @@ func (p *PD) CreateQP(vt verbs.Thread, a verbs.QPInitAttr) (verbs.QP, error) {
 	q, err := p.newQP(&a)
 	if err != nil {
 		return nil, fmt.Errorf("create_qp: %w", err)
+	}
+	if t.breaks(rule.DomainQueuesHaveNoLock) {
+		q.sq.lock.single, q.rq.lock.single = p.ctx.env.SingleThreaded, p.ctx.env.SingleThreaded
 	}
 	if err := q.build(t, &a); err != nil {
 		q.release(t)

@@ -3,6 +3,7 @@ package provider
 import (
 	"fmt"
 
+	"github.com/rdmasim/rdmasim/sim/rule"
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
@@ -84,7 +85,9 @@ func (q *QP) Destroy(vt verbs.Thread) error {
 	if err != nil {
 		return fmt.Errorf("destroy_qp: %w", err)
 	}
-	q.acks.wait(t, async, "a QP")
+	if !t.breaks(rule.AsyncEventsAreAwaited) {
+		q.acks.wait(t, async, "a QP")
+	}
 	q.removeCompletions(t)
 	t.P.Sync()
 	q.ctx.putUIDX(q.uidx)

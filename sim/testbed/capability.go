@@ -34,7 +34,7 @@ func (tb *Testbed) Capability(token string) verbs.Capability {
 			has = p.HCA.Atomics
 		case "no atomic":
 			has = !p.HCA.Atomics
-		case "dv.cqe_comp":
+		case "dv.cqe_comp", "dv.cqe_comp.read":
 			has = p.HCA.CQECompMax > 0
 		case "ecn":
 			has = p.HCA.Congestion.DCQCN && tb.sm == nil
