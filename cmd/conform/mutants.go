@@ -39,6 +39,7 @@ type mutantOptions struct {
 	list     bool
 	matrix   bool
 	near     bool
+	every    int
 	verbose  bool
 	wall     time.Duration
 }
@@ -53,7 +54,7 @@ func newMutants() *cobra.Command {
 			"the wire's judge alone does not count. Cases that are likely to kill it come first, then those of its area, then all others.\n" +
 			"Exit status: 0 every mutant is killed or explained in fixtures/mutants/survivors.yaml, 1 a mutant is neither, or an\n" +
 			"explained one is killed, 2 wrong usage, 130 interrupted.",
-		Example: "  conform mutants\n  conform mutants --filter RC,'mr-*' --report mutants.json\n  conform mutants --list",
+		Example: "  conform mutants\n  conform mutants --filter RC,'mr-*' --report mutants.json\n  conform mutants --matrix --every 10\n  conform mutants --list",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return usagef("mutants takes no %q: conform mutants --filter %s", args[0], strings.Join(args, ","))
@@ -70,6 +71,7 @@ func newMutants() *cobra.Command {
 	f.IntVar(&o.parallel, "parallel", processors(), "how many mutants run at once")
 	f.BoolVar(&o.list, "list", false, "list the mutants, and run nothing")
 	f.BoolVar(&o.matrix, "matrix", false, "run every case on each mutant and count those that kill it")
+	f.IntVar(&o.every, "every", 1, "run one mutant of so many, always the same")
 	f.BoolVar(&o.near, "near", false, "try the likely killers and the cases of a mutant's area only")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "print what each mutant's worker writes to standard error")
 	return cmd
@@ -128,7 +130,11 @@ func runMutants(cmd *cobra.Command, o *mutantOptions) error {
 		return &status{exitFailed, err}
 	}
 	r := newMutantReport(o, mutants, fates, cmd.Context().Err() != nil)
-	findings := explained.judge(r, len(o.filter) == 0)
+	all := len(o.filter) == 0 && o.every == 1
+	findings := explained.judge(r, all)
+	if o.matrix && all {
+		r.Idle = idleCases(items, r)
+	}
 	if file != nil {
 		if err := file.Commit(r.writeJSON); err != nil {
 			return &status{exitFailed, err}
@@ -152,7 +158,18 @@ func (o *mutantOptions) check() ([]mutant.Mutant, error) {
 	if o.parallel < 1 {
 		return nil, usagef("--parallel must be above zero")
 	}
-	return pickMutants(mutant.All(), o.filter)
+	if o.every < 1 {
+		return nil, usagef("--every must be above zero")
+	}
+	picked, err := pickMutants(mutant.All(), o.filter)
+	if err != nil {
+		return nil, err
+	}
+	var some []mutant.Mutant
+	for i := 0; i < len(picked); i += o.every {
+		some = append(some, picked[i])
+	}
+	return some, nil
 }
 
 // knownMutant refuses the name of no mutant.

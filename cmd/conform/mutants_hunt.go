@@ -30,9 +30,9 @@ const tooManyErrors = 12
 type fate struct {
 	outcome string
 	kill    report.Case
-	kills   int    // with --matrix: how many cases killed it
-	reason  string // of an error
-	judged  bool   // false: the run was interrupted before
+	kills   []string // with --matrix: the cases that killed it
+	reason  string   // of an error
+	judged  bool     // false: the run was interrupted before
 }
 
 // hunt looks for cases that kill mutants.
@@ -112,7 +112,7 @@ func (h *hunt) judge(ctx context.Context, m mutant.Mutant) (fate, error) {
 						return fate{}, err
 					}
 					if ok {
-						if f.kills++; f.outcome != killed {
+						if f.kills = append(f.kills, c.ID); f.outcome != killed {
 							f.outcome, f.kill = killed, c
 						}
 					}

@@ -6,8 +6,10 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 	"text/tabwriter"
 
+	"github.com/rdmasim/rdmasim/conformance"
 	"github.com/rdmasim/rdmasim/fixtures"
 	"github.com/rdmasim/rdmasim/input"
 	"github.com/rdmasim/rdmasim/plain"
@@ -25,6 +27,8 @@ type mutantReport struct {
 	Incomplete bool           `json:"incomplete,omitempty"`
 	Summary    map[string]int `json:"summary"`
 	Mutants    []mutantResult `json:"mutants"`
+	// Idle are the cases of strength E or S that kill no mutant, with --matrix of all mutants.
+	Idle []string `json:"idle,omitempty"`
 }
 
 // mutantResult is one mutant in it. Case and Step are those of the assertion that killed it.
@@ -35,8 +39,9 @@ type mutantResult struct {
 	Outcome string `json:"outcome"`
 	Case    string `json:"case"`
 	Step    string `json:"step"`
-	// Kills is how many cases killed it, with --matrix.
-	Kills int `json:"kills,omitempty"`
+	// Kills is how many cases killed it, and Cases which, with --matrix.
+	Kills int      `json:"kills,omitempty"`
+	Cases []string `json:"cases,omitempty"`
 	// Reason is what the first case met that ended by no assertion, of an error.
 	Reason string `json:"reason,omitempty"`
 }
@@ -58,12 +63,29 @@ func newMutantReport(o *mutantOptions, mutants []mutant.Mutant, fates []fate, in
 			res.Reason = f.reason
 		}
 		if o.matrix {
-			res.Kills = f.kills
+			res.Kills, res.Cases = len(f.kills), slices.Sorted(slices.Values(f.kills))
 		}
 		r.Summary[f.outcome]++
 		r.Mutants = append(r.Mutants, res)
 	}
 	return r
+}
+
+// idleCases are the cases of strength E or S that killed none of the mutants.
+func idleCases(items []conformance.Item, r *mutantReport) []string {
+	kills := map[string]bool{}
+	for _, m := range r.Mutants {
+		for _, id := range m.Cases {
+			kills[id] = true
+		}
+	}
+	var idle []string
+	for _, i := range items {
+		if e := i.Entry; !kills[e.ID] && (e.Strength == "E" || e.Strength == "S") {
+			idle = append(idle, e.ID)
+		}
+	}
+	return idle
 }
 
 func (r *mutantReport) writeJSON(w io.Writer) error {
@@ -171,6 +193,9 @@ func printMutants(w io.Writer, r *mutantReport, s *survivors, findings []string)
 		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\n", m.Name, m.Area, outcome, m.Case, how)
 	}
 	_ = tw.Flush()
+	if len(r.Idle) > 0 {
+		fmt.Fprintf(w, "%s of strength E or S kill none: %s\n", plain.Count(len(r.Idle), "case"), strings.Join(r.Idle, ", "))
+	}
 	for _, f := range findings {
 		fmt.Fprintln(w, "fail:", f)
 	}

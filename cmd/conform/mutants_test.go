@@ -159,8 +159,20 @@ func TestMatrixCountsKills(t *testing.T) {
 	h := testHunt(t, mutantWall)
 	h.matrix = true
 	fates, err := h.run(context.Background(), []mutant.Mutant{{Name: "dies elsewhere", Area: "DEV"}}, 1, func(fate) {})
-	if err != nil || fates[0].outcome != killed || fates[0].kills != 1 {
+	if err != nil || fates[0].outcome != killed || len(fates[0].kills) != 1 {
 		t.Errorf("%+v, %v", fates, err)
+	}
+}
+
+// A case of strength E or S that kills no mutant is named.
+func TestIdleCases(t *testing.T) {
+	items, err := conformance.Items(testMutants(""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &mutantReport{Mutants: []mutantResult{{Cases: []string{"DEV-001", "CQ-002"}}}}
+	if got := idleCases(items, r); slices.Contains(got, "DEV-001") || slices.Contains(got, "CQ-002") || !slices.Contains(got, "CQ-001") {
+		t.Errorf("idle: %q", got)
 	}
 }
 

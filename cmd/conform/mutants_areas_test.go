@@ -1,0 +1,138 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rdmasim/rdmasim/conformance"
+	"github.com/rdmasim/rdmasim/sim/mutant"
+)
+
+// largeAreas have five mutants at least, every other area with cases two.
+var largeAreas = []string{"RC", "QPS", "CQ", "SRQ", "MR", "MW", "ATOM", "WIRE", "ERR", "ODP", "XRC", "BF", "TD", "UAR"}
+
+// facts are what driver and device rely on in each other, and the mutants of it.
+var facts = []struct {
+	fact    string
+	mutants []string
+}{
+	{"The offset in a UAR page says what a register write is: arm of a CQ, doorbell or push, and of which register and half",
+		[]string{"every-third-arm-lost", "second-half-unread", "second-register-unread"}},
+	{"8 bytes are a doorbell, whole blocks a push that is executed; one that is torn falls back to the queue in memory",
+		[]string{"torn-push-lost", "inline-data-cut"}},
+	{"A doorbell names a queue and an index, and counts for all requests up to it; the record says how many there are",
+		[]string{"doorbell-for-one-request", "record-after-doorbell", "send-counts-as-receive", "wqe-of-another-qp"}},
+	{"Stores to a write-combining page leave late, unless they are flushed", []string{"register-unflushed"}},
+	{"A post takes the lock of its queue, and that of a register that others ring", []string{"shared-register-unlocked", "domain-keeps-its-locks", "lock-rule-of-another-time"}},
+	{"The halves of a register are used in turn, by all queues and by doorbells as by pushes", []string{"one-half-only", "halves-of-each-queue"}},
+	{"The owner bit says in which pass an entry was written; an entry without room fails the CQ", []string{"owner-bit-stuck", "overrun-unreported", "overrun-always-ignored"}},
+	{"An arm reports one event, for an entry at or behind its consumer index, solicited or in error if it asks for that",
+		[]string{"events-without-arm", "arm-looks-forward-only", "solicited-unheard", "arm-narrows"}},
+	{"A side of a QP that has met an absent page stands still until the driver has answered; an error ends the QP",
+		[]string{"paged-request-overtakes-answer", "answer-to-the-other-side", "lost-pages-awaited", "lost-target-awaited"}},
+	{"An XRC request names an SRQ of the target's domain; receives are checked against its PD and complete to its CQ",
+		[]string{"xrc-srq-of-any-domain", "xrc-any-srq-number", "xrc-receive-key-of-the-qp", "xrc-completion-to-the-qp"}},
+	{"An SRQ is a list through its WQEs, whatever their order in the ring", []string{"srq-in-order-of-its-ring"}},
+	{"Receives have no doorbell: the device reads the record when it needs one", []string{"receive-record-read-once"}},
+}
+
+// Each fact of the interface has a mutant that exists and is killed.
+func TestEveryFactHasAMutant(t *testing.T) {
+	explained, err := readSurvivors()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range facts {
+		for _, name := range f.mutants {
+			if !slices.ContainsFunc(mutant.All(), func(m mutant.Mutant) bool { return m.Name == name }) {
+				t.Errorf("%s: there is no mutant %s", f.fact, name)
+			}
+			if explained.reason(name) != "" {
+				t.Errorf("%s: mutant %s survives", f.fact, name)
+			}
+		}
+	}
+}
+
+// Each area of the catalogue that has cases has mutants, and at most one in twenty survives of all.
+func TestEveryAreaHasMutants(t *testing.T) {
+	items, err := conformance.Items(conformance.Suite())
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases, names := map[string]int{}, map[string]bool{}
+	for _, i := range items {
+		cases[i.Entry.Area]++
+	}
+	mutants := map[string]int{}
+	for _, m := range mutant.All() {
+		if names[m.Name] {
+			t.Errorf("two mutants have the name %s", m.Name)
+		}
+		names[m.Name] = true
+		mutants[m.Area]++
+		if cases[m.Area] == 0 {
+			t.Errorf("mutant %s is of area %q, which has no cases", m.Name, m.Area)
+		}
+		for _, id := range m.Killers {
+			if !slices.ContainsFunc(items, func(i conformance.Item) bool { return i.Entry.ID == id }) {
+				t.Errorf("mutant %s: there is no case %s", m.Name, id)
+			}
+		}
+	}
+	for area, n := range cases {
+		least := 2
+		if slices.Contains(largeAreas, area) {
+			least = 5
+		}
+		if mutants[area] < least {
+			t.Errorf("area %s has %d cases and %d mutants; it needs %d", area, n, mutants[area], least)
+		}
+	}
+	explained, err := readSurvivors()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(explained.Survivors); n*20 > len(mutant.All()) {
+		t.Errorf("%d of %d mutants survive: more than one in twenty", n, len(mutant.All()))
+	}
+}
+
+// areasPage is the part of docs/mutants.md about areas, facts and survivors.
+func areasPage(explained *survivors) []byte {
+	var page bytes.Buffer
+	all := mutant.All()
+	fmt.Fprintf(&page, "\n## Areas\n\n%d mutants, of which cases kill %d.\n\n| area | mutants | survive |\n| --- | --- | --- |\n", len(all), len(all)-len(explained.Survivors))
+	var areas []string
+	for _, m := range all {
+		if !slices.Contains(areas, m.Area) {
+			areas = append(areas, m.Area)
+		}
+	}
+	slices.Sort(areas)
+	for _, a := range areas {
+		n, survive := 0, 0
+		for _, m := range all {
+			if m.Area != a {
+				continue
+			}
+			n++
+			if explained.reason(m.Name) != "" {
+				survive++
+			}
+		}
+		fmt.Fprintf(&page, "| %s | %d | %d |\n", a, n, survive)
+	}
+	page.WriteString("\n## What driver and device rely on\n\n| fact | mutants |\n| --- | --- |\n")
+	for _, f := range facts {
+		fmt.Fprintf(&page, "| %s | %s |\n", f.fact, strings.Join(f.mutants, ", "))
+	}
+	page.WriteString("\n## Survivors\n\n| mutant | why no case can notice |\n| --- | --- |\n")
+	for _, s := range explained.Survivors {
+		fmt.Fprintf(&page, "| %s | %s |\n", s.Name, s.Reason)
+	}
+	return page.Bytes()
+}
