@@ -5,14 +5,18 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/rdmasim/rdmasim/sim/profile"
 	"github.com/rdmasim/rdmasim/workload"
 )
+
+// completionProfile is named in the output; nothing of it is used.
+const completionProfile = "connectx-5"
 
 func completionModels() *Experiment {
 	return &Experiment{
 		Name:    "completions",
 		Title:   "how a kernel driver such as Lustre's o2iblnd should have its completions handled: its own threads, or ib_core's direct, softirq and workqueue polling",
-		Profile: "connectx-5",
+		Profile: completionProfile,
 		Params: []Param{
 			{Key: "scenario", Default: "all", Allowed: []string{"burst", "load", "conns", "cores", "plan", "all"}, Help: "burst: completions that arrive together on an idle machine; load: from light to saturated; conns: one peer with more and more connections; cores: few fast to many slow ones; plan: the predictions, with their sensitivity"},
 			{Key: "model", Default: "all", Allowed: append([]string{"all"}, workload.O2IBModels...), Help: "of burst, load, conns and cores; irq-inline is hypothetical: ib_core has no such context"},
@@ -57,6 +61,9 @@ type completionRun struct {
 func runCompletions(env *Env) error {
 	if env.rec.capture != nil || env.rec.faults != nil {
 		return usage("completions has no wire: its completions arrive by schedule: leave out --pcap and --fault")
+	}
+	if plain, err := profile.Load(completionProfile); err != nil || plain.Hash() != env.Profile.Hash() {
+		return usage("completions has no device behind its queues, and no value of a profile reaches it: leave out --profile, and --set of keys with a dot (rdmasim list shows its own)")
 	}
 	x := &completionRun{Env: env, models: workload.O2IBModels}
 	if m := x.String("model"); m != "all" {

@@ -20,15 +20,3 @@ func (e *Env) CreateCQWith(c *spec.C, a verbs.CQAttr) verbs.CQ {
 	DestroyOnce(c, "destroy_cq", cq.Destroy)
 	return cq
 }
-
-// Drain takes whatever completions a CQ has, and returns how many there were.
-func Drain(c *spec.C, cq verbs.CQ) int {
-	wc, sum := make([]verbs.WC, 16), 0
-	for {
-		n, err := cq.Poll(c.T, wc)
-		ok(c, "poll_cq", err)
-		if sum += n; n == 0 {
-			return sum
-		}
-	}
-}

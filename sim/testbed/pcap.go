@@ -131,6 +131,7 @@ var acts = map[fault.Action]string{
 	fault.Drop: "dropped by a rule", fault.Corrupt: "corrupted by a rule after it was sent",
 	fault.Truncate:   "truncated by a rule after it was sent",
 	fault.CorruptFCS: "corrupted (FCS) by a rule after it was sent", fault.Edit: "edited by a rule after it was sent",
+	fault.Spoil: "edited by a rule after it was sent, and its ICRC left",
 	fault.Delay: "delayed by a rule", fault.Duplicate: "duplicated by a rule",
 	fault.Reorder: "delayed by a rule behind the next frame", fault.Mark: "marked by a rule (ECN)",
 }
