@@ -114,7 +114,10 @@ func TestVerdicts(t *testing.T) {
 	if err := r.Write(&b, "table"); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"miss (known)", "1b, 1c: known miss: why\n", "not modelled yet", "5 figures: 3 within tolerance, 2 known misses, 0 unexpected misses",
+	if s := r.Summary; s.Predicted != 4 || s.PredictedWithin != 2 || s.Fitted != 1 || s.FittedWithin != 1 {
+		t.Errorf("predicted and fitted figures: %+v", s)
+	}
+	for _, want := range []string{"2 of 4 predicted figures within tolerance; beside them 1 of 1 fitted one\n", "miss (known)", "1b, 1c: known miss: why\n", "not modelled yet", "5 figures: 3 within tolerance, 2 known misses, 0 unexpected misses",
 		"2 numbered checks run: 1 within tolerance in all their figures (50 %)"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%q is not in\n%s", want, &b)

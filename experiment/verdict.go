@@ -69,6 +69,12 @@ type NotModelled struct {
 // ValidationSummary counts numbered checks: one is within tolerance when all its
 // figures are.
 type ValidationSummary struct {
+	// Predicted counts figures to which no value was fitted, and PredictedWithin those of them within tolerance.
+	Predicted       int `json:"predicted_figures"`
+	PredictedWithin int `json:"predicted_within_tolerance"`
+	Fitted          int `json:"fitted_figures"`
+	FittedWithin    int `json:"fitted_within_tolerance"`
+
 	Numbered int     `json:"numbered_checks"`
 	Within   int     `json:"within_tolerance"`
 	Percent  float64 `json:"within_tolerance_percent"`
@@ -108,7 +114,9 @@ func (r *ValidationReport) Pass() bool {
 
 func (r *ValidationReport) summarize() ValidationSummary {
 	within, fitted := map[int]bool{}, map[int]bool{}
+	var s ValidationSummary
 	for _, c := range r.Checks {
+		s.count(&c)
 		if c.Number == 0 {
 			continue
 		}
@@ -116,7 +124,7 @@ func (r *ValidationReport) summarize() ValidationSummary {
 		within[c.Number] = c.Pass && (so || !seen)
 		fitted[c.Number] = fitted[c.Number] || c.Kind == "fitted"
 	}
-	s := ValidationSummary{Numbered: len(within), Within: count(within)}
+	s.Numbered, s.Within = len(within), count(within)
 	if s.Numbered > 0 {
 		s.Percent = significant(100 * float64(s.Within) / float64(s.Numbered))
 	}
@@ -124,6 +132,18 @@ func (r *ValidationReport) summarize() ValidationSummary {
 		s.FittedParameters, s.FittedChecks = len(profile.FittedValues())+r.fitted, count(fitted)
 	}
 	return s
+}
+
+// count counts a figure as predicted or fitted.
+func (s *ValidationSummary) count(c *Check) {
+	all, ok := &s.Predicted, &s.PredictedWithin
+	if c.Kind == "fitted" {
+		all, ok = &s.Fitted, &s.FittedWithin
+	}
+	*all++
+	if c.Pass {
+		*ok++
+	}
 }
 
 func count(m map[int]bool) int {

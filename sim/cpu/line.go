@@ -46,15 +46,18 @@ func (c *Core) Claim(p *sim.Proc, l *Line) sim.Time {
 //
 //go:noinline
 func (c *Core) take(p *sim.Proc, l *Line) sim.Time {
-	moved := l.owner != 0
+	before := l.owner
 	l.owner = c.id + 1
-	if !moved {
+	if before == 0 {
 		return 0
 	}
 	c.c.LineMisses++
-	wait := max(0, l.free-p.Now())
-	l.free = p.Now() + wait + c.p.LineTransfer
-	return wait + c.p.LineTransfer
+	wait, transfer := max(0, l.free-p.Now()), c.p.LineTransfer
+	if before > 0 && c.p.apart(c.id, before-1) {
+		transfer += c.p.LineFar
+	}
+	l.free = p.Now() + wait + transfer
+	return wait + transfer
 }
 
 // DeviceWrote marks the line as last written by a device.

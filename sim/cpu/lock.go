@@ -16,6 +16,7 @@ type Spinlock struct {
 	line    Line
 	holder  *sim.Proc
 	last    *sim.Proc // who released it last
+	from    int32     // the core where that was
 	freeAt  sim.Time
 	waiters []waiter
 }
@@ -82,7 +83,7 @@ func (l *Spinlock) spin(p *sim.Proc, c *Core) (wait sim.Time) {
 // the thread knows: always later than the release, so that the order of threads at
 // that instant does not depend on how far ahead the releasing one ran.
 func (l *Spinlock) grant(p *sim.Proc, c *Core) sim.Time {
-	at := l.freeAt + max(c.p.LockHandover, sim.Picosecond)
+	at := l.freeAt + max(c.p.LockHandover+l.far(c), sim.Picosecond)
 	l.holder = p
 	if l.line.owner != c.id+1 {
 		l.line.owner = c.id + 1
@@ -92,13 +93,36 @@ func (l *Spinlock) grant(p *sim.Proc, c *Core) sim.Time {
 	return at
 }
 
+// far is what a second socket adds when the lock passes to core c. Threads that spin there ask for its line across the
+// sockets, also when it is written to be released.
+func (l *Spinlock) far(c *Core) (d sim.Time) {
+	if c.p.SocketCores == 0 {
+		return 0
+	}
+	if c.p.apart(c.id, l.from) {
+		d = 2 * c.p.LineFar // its own request, and the line
+	}
+	for i := range l.waiters {
+		if c.p.apart(l.waiters[i].c.id, l.from) {
+			d += c.p.LineFar
+		}
+	}
+	return d
+}
+
+// apart says whether two cores are of different sockets.
+func (p *Params) apart(a, b int32) bool {
+	n := int32(p.SocketCores)
+	return n > 0 && a/n%2 != b/n%2
+}
+
 // Unlock releases it at p's local time, after its cost, and does not yield.
 func (l *Spinlock) Unlock(p *sim.Proc, c *Core) {
 	if l.holder != p {
 		panic(fmt.Sprintf("cpu: at %v %s releases a lock that it does not hold", p.Now(), p.Name()))
 	}
 	c.Run(p, c.p.Unlock)
-	l.holder, l.last, l.freeAt = nil, p, p.Now()
+	l.holder, l.last, l.from, l.freeAt = nil, p, c.id, p.Now()
 	if len(l.waiters) > 0 {
 		l.handOver()
 	}

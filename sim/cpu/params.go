@@ -12,6 +12,8 @@ type Params struct {
 	LockFree     sim.Time // taking a free lock whose line is owned
 	LockHandover sim.Time // extra when a lock passes from one core to a waiting one
 	Unlock       sim.Time
+	SocketCores  int      // cores of a socket, in the order of their numbers, round and round over two sockets; 0: there is one socket
+	LineFar      sim.Time // extra when a line comes from a core of another socket, and when a lock passes for each thread that spins on it there; may be 0
 	StoreFence   sim.Time // sfence / dsb st with nothing to flush
 	DMABarrier   sim.Time // udma_to_device_barrier
 	LoadFence    sim.Time // udma_from_device_barrier
@@ -33,7 +35,7 @@ func (p *Params) Validate() error {
 		name string
 		t    sim.Time
 	}{
-		{"line transfer", p.LineTransfer}, {"lock free", p.LockFree}, {"lock handover", p.LockHandover},
+		{"line transfer", p.LineTransfer}, {"lock free", p.LockFree}, {"lock handover", p.LockHandover}, {"line far", p.LineFar},
 		{"unlock", p.Unlock}, {"store fence", p.StoreFence}, {"DMA barrier", p.DMABarrier},
 		{"load fence", p.LoadFence}, {"UC store", p.UCStore}, {"WC store", p.WCStore},
 		{"WC line", p.WCLine}, {"WC flush", p.WCFlush}, {"no WC", p.NoWC},
@@ -44,6 +46,9 @@ func (p *Params) Validate() error {
 	}
 	if p.CacheLine != 64 && p.CacheLine != 128 {
 		return fmt.Errorf("cpu: cache line of %d bytes, not 64 or 128", p.CacheLine)
+	}
+	if p.SocketCores < 0 {
+		return fmt.Errorf("cpu: %d cores in a socket (SocketCores): want 0 for one socket, or more", p.SocketCores)
 	}
 	if p.WCBuffers < 0 || p.WCBuffers > mostWCBuffers {
 		return fmt.Errorf("cpu: %d write-combining buffers (WCBuffers): want 0 to %d", p.WCBuffers, mostWCBuffers)

@@ -8,16 +8,24 @@ import (
 	"github.com/rdmasim/rdmasim/sim/rule"
 )
 
-// Atomics are a DMA read and a DMA write, under a lock that addresses with the same
-// low bits share: one at a time on each of Params.AtomicSlots.
+// Atomics are a DMA read and a DMA write. Those whose addresses share a slot are carried out one after the other,
+// Params.AtomicService apart, and Params.AtomicsInFlight of all slots are in the unit at once; others wait in order of arrival,
+// and READs behind them where Params.AtomicsHoldReads says so. With Params.AtomicsInOrder a place in the unit is free again when
+// those before it are. That a value passes from one atomic to the next of the same
+// address without its way through memory is a hypothesis too.
 
 // atomicUnit carries out atomics.
 type atomicUnit struct {
 	*core
-	dma   *dma
-	users atomicUsers
-	locks []atomicSlot
-	aops  sim.Slab[atomicOp]
+	dma      *dma
+	users    atomicUsers
+	slots    []atomicSlot
+	ops      sim.Slab[atomicOp]
+	places   sim.FIFO[bool]        // of the atomics under way, in order of arrival: whether it has left
+	first    uint64                // number of the first of them
+	inFlight int                   // of them have not left
+	entry    sim.FIFO[atomicEntry] // what waits for room
+	resets   uint32                // counts those of the device
 }
 
 // atomicUsers are the responders that atomics are for, by the event words of their QPs.
@@ -30,92 +38,257 @@ type atomicUsers interface {
 	againAtomic(qp uint64)
 }
 
-// unlock makes all locks free; what is under way ends by itself.
-func (u *atomicUnit) unlock() { u.locks = make([]atomicSlot, u.p.AtomicSlots) }
-
-// atomicSlot is one lock.
+// atomicSlot has the atomics of one slot in order. The first is carried out next.
 type atomicSlot struct {
-	busy    bool
-	waiting sim.FIFO[uint64] // of atomic operations
+	queue sim.FIFO[uint32] // of ops
+	free  sim.Time         // when the next may be carried out
+}
+
+// atomicEntry is an atomic that waits for room in the unit, or a READ behind one.
+type atomicEntry struct {
+	arg  uint64   // op, or the event word of the READ's QP
+	at   sim.Time // of a READ: when its engine has its turn
+	read bool
 }
 
 // atomicOp is an atomic under way.
 type atomicOp struct {
 	qp            uint64 // event word of the QP
 	epoch         uint32 // of the QP: a reset or an error ends the operation
+	resets        uint32 // of the device
 	pa            mem.PA
 	user          mkey.User // and the place by its key
 	key           uint32
 	va            uint64
 	slot          uint32
+	place         uint64 // number of its place
 	op            roce.Opcode
+	alone         bool // it knows of no other
+	have          bool // the old value is in buf
 	swap, compare uint64
-	started       sim.Time
 	buf           [8]byte
 }
 
 // atomicSize is the size of all atomics.
 const atomicSize = 8
 
-// start begins an atomic, or has it wait for another on the same lock.
-func (u *atomicUnit) start(op atomicOp) {
-	op.slot = uint32(op.pa>>3) & uint32(len(u.locks)-1)
-	i := u.aops.Get()
-	*u.aops.At(i) = op
-	s := &u.locks[op.slot]
-	if s.busy && !u.breaks(rule.AtomicsExcludeEachOther) {
-		u.c.AtomicWaits++
-		s.waiting.Push(uint64(i))
-		return
+// reset empties the unit; the DMA that is under way ends by itself.
+func (u *atomicUnit) reset() {
+	u.resets++
+	u.slots, u.inFlight = make([]atomicSlot, u.p.AtomicSlots), 0
+	u.first += uint64(u.places.Len())
+	for u.places.Len() > 0 {
+		u.places.Pop()
 	}
-	u.read(uint64(i))
+	for u.entry.Len() > 0 {
+		if x := u.entry.Pop(); !x.read {
+			u.ops.Put(uint32(x.arg))
+		}
+	}
 }
 
-// read takes the lock and fetches the old value.
-func (u *atomicUnit) read(i uint64) {
-	o := u.aops.At(uint32(i))
-	u.locks[o.slot].busy = true
-	o.started = u.e.Now()
+// slotOf is the slot of an address: its low bits, of bytes or of words of 8.
+func (u *atomicUnit) slotOf(pa mem.PA) uint32 {
+	if u.p.AtomicIndex == IndexWords {
+		pa >>= 3
+	}
+	return uint32(pa) & uint32(len(u.slots)-1)
+}
+
+// start begins an atomic, or has it wait for room.
+func (u *atomicUnit) start(op atomicOp) {
+	op.slot, op.resets = u.slotOf(op.pa), u.resets
+	op.alone = u.breaks(rule.AtomicsExcludeEachOther)
+	i := u.ops.Get()
+	*u.ops.At(i) = op
+	switch {
+	case op.alone:
+		u.fetch(i)
+	case u.entry.Len() > 0 || !u.room():
+		u.c.AtomicEntryWaits++
+		u.entry.Push(atomicEntry{arg: uint64(i)})
+	default:
+		u.admit(i)
+	}
+}
+
+func (u *atomicUnit) room() bool {
+	n := u.inFlight
+	if u.p.AtomicsInOrder {
+		n = u.places.Len()
+	}
+	return u.p.AtomicsInFlight == 0 || n < u.p.AtomicsInFlight
+}
+
+// enter takes a place in the unit for an atomic, and leave gives it back.
+func (u *atomicUnit) enter(o *atomicOp) {
+	u.inFlight++
+	o.place = u.first + uint64(u.places.Len())
+	u.places.Push(false)
+}
+
+func (u *atomicUnit) leave(o *atomicOp) {
+	u.inFlight--
+	*u.places.At(int(o.place - u.first)) = true
+	for u.places.Len() > 0 && *u.places.Front() {
+		u.places.Pop()
+		u.first++
+	}
+}
+
+// delays has a READ whose engine has its turn at a time wait behind atomics, if some wait for room.
+func (u *atomicUnit) delays(arg uint64, at sim.Time) bool {
+	if u.entry.Len() == 0 || !u.p.AtomicsHoldReads {
+		return false
+	}
+	u.c.ReadsBehindAtomics++
+	u.entry.Push(atomicEntry{arg: arg, at: at, read: true})
+	return true
+}
+
+// admitWaiting takes in what waits, in order, as far as there is room.
+func (u *atomicUnit) admitWaiting() {
+	for u.entry.Len() > 0 && (u.entry.Front().read || u.room()) {
+		if x := u.entry.Pop(); x.read {
+			u.e.At(max(x.at, u.e.Now()), u.h.respond, x.arg)
+		} else {
+			u.admit(uint32(x.arg))
+		}
+	}
+}
+
+// admit puts an atomic behind those of its slot. It fetches the old value at once, unless one before it will have it.
+func (u *atomicUnit) admit(i uint32) {
+	o := u.ops.At(i)
+	u.enter(o)
+	s := &u.slots[o.slot]
+	before := s.queue.Len()
+	if before > 0 {
+		u.c.AtomicWaits++
+	}
+	s.queue.Push(i)
+	if _, follows := u.sameAddress(s, o.pa, before); !follows {
+		u.fetch(i)
+	}
+}
+
+// sameAddress finds the first of the n first atomics of a slot that is for an address.
+func (u *atomicUnit) sameAddress(s *atomicSlot, pa mem.PA, n int) (i uint32, ok bool) {
+	for k := range n {
+		if i = *s.queue.At(k); u.ops.At(i).pa == pa {
+			return i, true
+		}
+	}
+	return 0, false
+}
+
+// fetch reads the old value.
+func (u *atomicUnit) fetch(i uint32) {
+	o := u.ops.At(i)
+	if o.pa >= onChip {
+		u.e.After(u.p.AtomicOnChip, u.h.atomic, uint64(i))
+		return
+	}
+	u.bus.ReadDMA(o.pa, o.buf[:], u.h.atomic, uint64(i))
+}
+
+// onRead has the old value of an atomic.
+func (u *atomicUnit) onRead(arg uint64) {
+	i := uint32(arg)
+	o := u.ops.At(i)
+	switch {
+	case o.resets != u.resets:
+		u.ops.Put(i)
+	case o.alone:
+		u.onChipValue(o)
+		done := *o
+		u.ops.Put(i)
+		u.carryOut(&done)
+	default:
+		u.onChipValue(o)
+		o.have = true
+		if s := &u.slots[o.slot]; *s.queue.Front() == i {
+			u.turn(s, i)
+		}
+	}
+}
+
+// onChipValue reads memory of the device, at no cost of its own.
+func (u *atomicUnit) onChipValue(o *atomicOp) {
 	if o.pa >= onChip {
 		u.dma.memory.read(uint64(o.pa-onChip), o.buf[:])
-		u.e.After(u.p.AtomicOnChip, u.h.atomic, i)
-		return
 	}
-	u.bus.ReadDMA(o.pa, o.buf[:], u.h.atomic, i)
 }
 
-// onRead has the old value: it writes the new one, answers, and frees the lock
-// when its service time is over.
-func (u *atomicUnit) onRead(i uint64) {
-	o := u.aops.At(uint32(i))
+// turn carries out the first atomic of a slot, which has its value, or waits until the slot is free.
+func (u *atomicUnit) turn(s *atomicSlot, i uint32) {
+	if s.free > u.e.Now() {
+		u.e.At(s.free, u.h.atomicFree, uint64(i))
+		return
+	}
+	u.onFree(uint64(i))
+}
+
+// onFree carries out the first atomic of its slot, gives its value to the next one of the address, and lets others in.
+func (u *atomicUnit) onFree(arg uint64) {
+	i := uint32(arg)
+	o := *u.ops.At(i)
+	u.ops.Put(i)
+	if o.resets != u.resets {
+		return
+	}
+	s := &u.slots[o.slot]
+	s.queue.Pop()
+	s.free = u.e.Now() + u.service(o.pa)
+	u.leave(&o)
+	next, follows := u.sameAddress(s, o.pa, s.queue.Len()) // of those that did not fetch; the answer may bring more
+	written := u.carryOut(&o)
+	if follows {
+		if n := u.ops.At(next); written {
+			n.buf, n.have = o.buf, true
+		} else {
+			u.fetch(next)
+		}
+	}
+	if s.queue.Len() > 0 {
+		if first := *s.queue.Front(); u.ops.At(first).have {
+			u.turn(s, first)
+		}
+	}
+	u.admitWaiting()
+}
+
+// service is the time between two atomics of a slot.
+func (u *atomicUnit) service(pa mem.PA) sim.Time {
+	if pa >= onChip {
+		return u.p.AtomicOnChip
+	}
+	return u.p.AtomicService
+}
+
+// carryOut writes the new value and answers. It reports whether the value in the atomic's buffer is the one in memory.
+func (u *atomicUnit) carryOut(o *atomicOp) (known bool) {
 	switch {
 	case !u.users.awaitsAtomic(o.qp, o.epoch):
+		return false
 	case u.moved(o):
 		u.users.againAtomic(o.qp)
-	default:
-		old := host64(o.buf[:])
-		v, write := old+o.swap, true
-		if u.breaks(rule.AdditionsCarry) {
-			v = (old>>32+o.swap>>32)<<32 | uint64(uint32(old)+uint32(o.swap))
-		}
-		if o.op.Operation() == roce.OpCmpSwap {
-			v, write = o.swap, old == o.compare || u.breaks(rule.SwapNeedsTheCompared) || u.breaks(rule.ComparisonsAreWhole) && uint32(old) == uint32(o.compare)
-		}
-		if write {
-			putHost64(o.buf[:], v)
-			u.dma.writeAt(o.pa, o.buf[:])
-		}
-		u.users.finishAtomic(o.qp, o.op, old)
+		return false
 	}
-	if o.pa >= onChip {
-		u.onFree(i)
-		return
+	old := host64(o.buf[:])
+	v, write := old+o.swap, true
+	if u.breaks(rule.AdditionsCarry) {
+		v = (old>>32+o.swap>>32)<<32 | uint64(uint32(old)+uint32(o.swap))
 	}
-	if t := o.started + u.p.AtomicService; t > u.e.Now() {
-		u.e.At(t, u.h.atomicFree, i)
-		return
+	if o.op.Operation() == roce.OpCmpSwap {
+		v, write = o.swap, old == o.compare || u.breaks(rule.SwapNeedsTheCompared) || u.breaks(rule.ComparisonsAreWhole) && uint32(old) == uint32(o.compare)
 	}
-	u.onFree(i)
+	if write {
+		putHost64(o.buf[:], v)
+		u.dma.writeAt(o.pa, o.buf[:])
+	}
+	u.users.finishAtomic(o.qp, o.op, old)
+	return true
 }
 
 // moved says whether the driver has taken the page of an atomic away since it began: no write may reach it then.
@@ -125,13 +298,4 @@ func (u *atomicUnit) moved(o *atomicOp) bool {
 	}
 	runs, r := u.dma.keys.Translate(o.user, o.key, o.va, atomicSize, mkey.RemoteAtomic, u.dma.runs[:0])
 	return r != mkey.OK || runs[0].PA != o.pa
-}
-
-func (u *atomicUnit) onFree(i uint64) {
-	s := &u.locks[u.aops.At(uint32(i)).slot]
-	u.aops.Put(uint32(i))
-	s.busy = false
-	if s.waiting.Len() > 0 {
-		u.read(s.waiting.Pop())
-	}
 }

@@ -53,6 +53,8 @@ type Counters struct {
 	RecvRecordReads    uint64
 	RecvWQEFetches     uint64
 	AtomicWaits        uint64 // atomics that waited for another on the same slot
+	AtomicEntryWaits   uint64 // atomics that waited since too many were under way
+	ReadsBehindAtomics uint64 // READ requests that waited behind those
 
 	// Caches.
 	QPCLookups, QPCMisses uint64

@@ -123,7 +123,7 @@ func (d *Device) reset() {
 	d.gidGen++
 	d.notices = newNotices()
 	d.dma.keys = d.keys
-	d.atomics.unlock()
+	d.atomics.reset()
 	d.caches = newCaches(&d.core, d.keys, &d.queuePairs)
 	d.answers = p.PURead != 0 || p.WQECache > 0
 	d.fw, d.regs = newFirmware(p, &d.id), newPortRegisters(p)

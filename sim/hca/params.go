@@ -63,6 +63,7 @@ type Params struct {
 	Quantum          int      // packets that a PU sends of a message before it looks at other QPs
 	PUReliable       sim.Time // of a PU, more for a WQE of an RC QP; may be 0
 	PURead           sim.Time // of a PU, for a READ or an atomic that was answered; may be 0
+	PUGather         sim.Time // of a PU, more for a WQE of a SEND or WRITE whose payload it reads from memory; may be 0
 
 	// Receive engine.
 	ResponderLatency sim.Time     // frame received to DMA write issued
@@ -74,9 +75,13 @@ type Params struct {
 	ReadInterval     sim.Time     // between two READ requests served
 	RQPrefetch       int          // receive WQEs that a QP holds ahead, at least 1
 	AckDelay         sim.Time     // an ACK waits this long for others to join it; 0: none waits
-	AtomicService    sim.Time     // atomics on one slot, serial
-	AtomicOnChip     sim.Time     // AtomicService in memory on the device; may be 0
+	AtomicService    sim.Time     // between two atomics on one slot
+	AtomicOnChip     sim.Time     // AtomicService in memory on the device, and the time to read it; may be 0
 	AtomicSlots      int          // power of two; an address's slot is its low bits
+	AtomicIndex      AtomicIndex  // which bits
+	AtomicsInFlight  int          // atomics that the device has under way on all slots; 0: any number
+	AtomicsInOrder   bool         // those before an atomic must have ended before its place counts as free
+	AtomicsHoldReads bool         // READs wait behind atomics that find no room
 	NackGenerate     [2]sim.Time  // loss noticed to asked for again: [0] by the NAK of a SEND or WRITE, [1] by a new READ request
 	NackReact        [2]sim.Time  // that received to sent again, by requester and responder
 	AckTimeoutFloor  sim.Time     // the least ACK timeout that the device honours; 0: none
@@ -190,6 +195,8 @@ func (p *Params) Check() error {
 	pos("Quantum", int64(p.Quantum), 1, 1<<20)
 	pos("RQPrefetch", int64(p.RQPrefetch), 1, 64)
 	pos("AtomicSlots", int64(p.AtomicSlots), 1, 1<<20)
+	pos("AtomicIndex", int64(p.AtomicIndex), 0, int64(len(AtomicIndexWords))-1)
+	pos("AtomicsInFlight", int64(p.AtomicsInFlight), 0, 1<<16)
 	pos("QPCCache", int64(p.QPCCache), 1, 1<<20)
 	pos("MPTCache", int64(p.MPTCache), 1, 1<<20)
 	pos("MTTCache", int64(p.MTTCache), 1, 1<<24)

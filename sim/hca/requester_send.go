@@ -153,6 +153,9 @@ func (q *requester) sendPush(m *msg, w *prm.SendWQE) bool {
 		q.cannotGather(r, n)
 		return false
 	}
+	if w != nil && w.Memory {
+		q.puOwed += u.p.PUGather
+	}
 	q.pushed(m, psn, len(f.B))
 	q.u.port.enqueue(&q.sender, &q.txq, i)
 	return true

@@ -129,6 +129,10 @@ func (q *responder) respondRead(r *response) bool {
 		if r.saved < 0 { // asked for again
 			start += u.p.NackReact[1]
 		}
+		if u.atomics.delays(q.arg, start) {
+			q.readSet = true
+			return false
+		}
 		if start > now {
 			q.readSet = true
 			u.e.At(start, u.h.respond, q.arg)

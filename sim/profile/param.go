@@ -65,6 +65,7 @@ var words = map[string][]string{
 	"hca.link_layer":    hca.LinkLayerWords,
 	"hca.link_layers":   hca.LinkLayersWords,
 	"hca.xrc_violation": hca.XRCViolationWords,
+	"hca.atomic_index":  hca.AtomicIndexWords,
 	"ib.speed":          link.SpeedWords,
 	"odp.srq_fault":     odp.SRQFaultWords,
 
