@@ -122,7 +122,7 @@ programs on the simulated adapter.`,
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(listCommand(), runCommand(), validateCommand(), profileCommand(), execCommand(), vmCommand(), pciCommand())
+	root.AddCommand(listCommand(), runCommand(), validateCommand(), calibrateCommand(), profileCommand(), execCommand(), vmCommand(), pciCommand())
 	// cobra's own errors (an unknown command, a wrong number of arguments) are usage.
 	commands.StrictHelp(root, knownCommand)
 	wrapArgs(root)

@@ -1,0 +1,160 @@
+package experiment
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"sync"
+
+	"github.com/rdmasim/rdmasim/sim/profile"
+)
+
+// setting is a parameter with the value that it is tried with.
+type setting struct {
+	p *Parameter
+	v uint64
+}
+
+// evaluator computes figures under settings, each run once for the same content.
+type evaluator struct {
+	c       *Calibration
+	seed    uint64
+	mu      sync.Mutex
+	used    map[string]bool               // profiles
+	metrics map[string]map[string]float64 // of a run, by its content
+	ran     int
+}
+
+func newEvaluator(c *Calibration, seed uint64) *evaluator {
+	return &evaluator{c: c, seed: seed, used: map[string]bool{}, metrics: map[string]map[string]float64{}}
+}
+
+// figures are the values of figures under the settings, in the order of ids.
+func (e *evaluator) figures(ctx context.Context, ids []string, set []setting) ([]float64, error) {
+	type job struct {
+		v   *Validation
+		run string
+	}
+	seen, jobs := map[job]bool{}, []job{}
+	for _, id := range ids {
+		at := e.c.at[id]
+		_ = Names(at.figure().Value, func(run, _ string) error { // parsed before
+			if j := (job{at.v, run}); !seen[j] {
+				seen[j] = true
+				jobs = append(jobs, j)
+			}
+			return nil
+		})
+	}
+	got, errs := make([]map[string]float64, len(jobs)), make([]error, len(jobs))
+	var wg sync.WaitGroup
+	free := make(chan struct{}, runtime.GOMAXPROCS(0))
+	for i, j := range jobs {
+		free <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-free }()
+			got[i], errs[i] = e.run(ctx, j.v, j.run, set)
+		})
+	}
+	wg.Wait()
+	results := map[job]map[string]float64{}
+	for i, j := range jobs {
+		if errs[i] != nil {
+			return nil, fmt.Errorf("%s: run %s: %w", j.v.doc.File, j.run, errs[i])
+		}
+		results[j] = got[i]
+	}
+	values := make([]float64, len(ids))
+	for i, id := range ids {
+		at := e.c.at[id]
+		v, err := Eval(at.figure().Value, func(run, metric string) (float64, error) { return results[job{at.v, run}][metric], nil })
+		if err != nil {
+			return nil, fmt.Errorf("figure %s: %w", id, err)
+		}
+		values[i] = significant(v)
+	}
+	return values, nil
+}
+
+// run gives what the figures of a file read of one of its runs.
+func (e *evaluator) run(ctx context.Context, v *Validation, name string, set []setting) (map[string]float64, error) {
+	if ctx.Err() != nil {
+		return nil, ErrInterrupted
+	}
+	s, p, err := e.scenario(v, name, set)
+	if err != nil {
+		return nil, err
+	}
+	key, err := e.content(v, name, s, p)
+	if err != nil {
+		return nil, err
+	}
+	e.mu.Lock()
+	known, ok := e.metrics[key]
+	e.mu.Unlock()
+	if ok {
+		return known, nil
+	}
+	out, err := s.run(ctx, e.seed, p, nil, "")
+	if err != nil {
+		return nil, err
+	}
+	m := map[string]float64{}
+	for i := range v.Figures {
+		err := Names(v.Figures[i].Value, func(run, metric string) (err error) {
+			if run == name {
+				m[metric], _, err = out.metric(metric)
+			}
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.metrics[key] = m
+	e.ran++
+	return m, nil
+}
+
+// scenario is a run with its profile under the settings.
+func (e *evaluator) scenario(v *Validation, name string, set []setting) (*Scenario, *profile.Profile, error) {
+	s, err := v.run(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	e.mu.Lock()
+	e.used[s.Profile] = true
+	e.mu.Unlock()
+	base := e.c.profiles[s.Profile].Clone()
+	for _, x := range set {
+		text := x.p.text(x.v)
+		if x.p.File == "" {
+			if _, err := base.Refit(x.p.Profile, x.p.Key, text); err != nil {
+				return nil, nil, err
+			}
+		} else if x.p.File == v.doc.File && (x.p.Run == "" || x.p.Run == name) {
+			if s, err = s.with(sweepValue{x.p.Key, text}); err != nil {
+				return nil, nil, err
+			}
+		}
+	}
+	s.base = &stored{s.Profile, base}
+	p, err := s.profile()
+	return s, p, err
+}
+
+// content identifies what a run computes: its scenario, all values of its profile and the metrics that are read.
+func (e *evaluator) content(v *Validation, name string, s *Scenario, p *profile.Profile) (string, error) {
+	text, err := json.Marshal(s)
+	if err != nil {
+		return "", err
+	}
+	h := sha256.New()
+	fmt.Fprintf(h, "%s %s %d\n%s\n%s", v.doc.File, name, e.seed, p.Hash(), text)
+	return hex.EncodeToString(h.Sum(nil)), nil
+}

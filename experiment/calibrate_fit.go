@@ -1,0 +1,242 @@
+package experiment
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"sort"
+
+	"gonum.org/v1/gonum/optimize"
+)
+
+// Fit is what calibrate found for one value.
+type Fit struct {
+	Parameter string   `json:"parameter"`
+	Low       string   `json:"low"`
+	High      string   `json:"high"`
+	Stored    string   `json:"stored,omitempty"` // what the profile or scenario has
+	Value     string   `json:"value"`
+	Figures   []string `json:"figures"` // that it was fitted to; none: it is the prior
+}
+
+// FittedFigure is a figure that values were fitted to.
+type FittedFigure struct {
+	ID        string  `json:"id"`
+	Name      string  `json:"figure"`
+	Expected  float64 `json:"expected"`
+	Got       float64 `json:"got"`
+	Unit      string  `json:"unit"`
+	Tolerance string  `json:"tolerance"`
+	Pass      bool    `json:"pass"`
+}
+
+// fitAll fits all groups in order.
+func (e *evaluator) fitAll(ctx context.Context) (set []setting, fits []Fit, err error) {
+	for g := range e.c.Groups {
+		group := &e.c.Groups[g]
+		mine, figures, err := e.fitGroup(ctx, group, 0, set)
+		if err != nil {
+			return nil, nil, fmt.Errorf("group %s: %w", group.Name, err)
+		}
+		for i, s := range mine {
+			f := Fit{Parameter: s.p.Name(), Low: s.p.Low, High: s.p.High, Value: s.p.text(s.v), Figures: figures[i]}
+			if s.p.Profile != "" {
+				if f.Stored, err = e.c.storedValue(s.p); err != nil {
+					return nil, nil, err
+				}
+			}
+			fits = append(fits, f)
+		}
+		set = append(set, mine...)
+	}
+	return set, fits, nil
+}
+
+// refit is the fit without the figures of a check: the groups that have some of them are fitted again, in order, and the
+// others keep the values of the whole fit.
+func (e *evaluator) refit(ctx context.Context, whole []setting, without int) (set []setting, refitted []string, err error) {
+	set = slices.Clone(whole)
+	at := 0
+	for g := range e.c.Groups {
+		group := &e.c.Groups[g]
+		n := len(group.Parameters)
+		if slices.ContainsFunc(group.Parameters, func(p Parameter) bool { return len(e.c.left(p.Figures, without)) < len(p.Figures) }) {
+			mine, _, err := e.fitGroup(ctx, group, without, set)
+			if err != nil {
+				return nil, nil, fmt.Errorf("group %s: %w", group.Name, err)
+			}
+			copy(set[at:at+n], mine)
+			for _, s := range mine {
+				refitted = append(refitted, s.p.Name()+"="+s.p.text(s.v))
+			}
+		}
+		at += n
+	}
+	return set, refitted, nil
+}
+
+// fitGroup fits the values of one group under what is set already. A value for which no figure is left has its prior.
+func (e *evaluator) fitGroup(ctx context.Context, g *FitGroup, without int, set []setting) (fitted []setting, figures [][]string, err error) {
+	var free []int
+	var ids []string
+	for i := range g.Parameters {
+		p := &g.Parameters[i]
+		own := e.c.left(p.Figures, without)
+		if len(own) == 0 {
+			own = e.c.left(p.Otherwise, without)
+		}
+		fitted, figures = append(fitted, setting{p, p.prior}), append(figures, own)
+		if len(own) == 0 {
+			continue
+		}
+		free = append(free, i)
+		for _, id := range own {
+			if !slices.Contains(ids, id) {
+				ids = append(ids, id)
+			}
+		}
+	}
+	if len(free) == 0 {
+		return fitted, figures, nil
+	}
+	x0 := make([]float64, len(free))
+	for k, i := range free {
+		x0[k] = fitted[i].p.position(fitted[i].v)
+	}
+	best, err := e.minimize(ctx, fitted, free, ids, x0, set)
+	if err != nil {
+		return nil, nil, err
+	}
+	for k, i := range free {
+		fitted[i].v = fitted[i].p.value(best[k])
+	}
+	return fitted, figures, nil
+}
+
+// left are the figures that do not belong to a check.
+func (c *Calibration) left(ids []string, without int) (left []string) {
+	for _, id := range ids {
+		if c.at[id].v.Check != without {
+			left = append(left, id)
+		}
+	}
+	return left
+}
+
+// What ends a fit: evaluations for each value, a sum of squares (in tolerances) that is as good as none, and a size of the
+// simplex, in which a value moves by less than what is printed of it.
+const (
+	fitEvaluations = 16
+	fitGoodEnough  = 1e-3
+	fitSimplex     = 0.04
+)
+
+// minimize finds the place with the least sum of squares of the figures' errors in tolerances.
+func (e *evaluator) minimize(ctx context.Context, fitted []setting, free []int, ids []string, x0 []float64, set []setting) ([]float64, error) {
+	var failed error
+	least, best := math.Inf(1), slices.Clone(x0)
+	try := slices.Clone(fitted)
+	cost := func(x []float64) float64 {
+		outside := 0.0
+		for k, i := range free {
+			try[i].v = try[i].p.value(x[k])
+			outside += max(0, -x[k], x[k]-1)
+		}
+		got, err := e.figures(ctx, ids, slices.Concat(set, try))
+		if err != nil {
+			failed = err
+			return math.Inf(1)
+		}
+		sum := 100 * outside
+		for i, id := range ids {
+			f := e.c.at[id].figure()
+			d := (got[i] - f.Expected) / allowance(f)
+			sum += d * d
+		}
+		if sum < least {
+			least = sum
+			copy(best, x)
+		}
+		return sum
+	}
+	x0 = scan(cost, x0)
+	problem := optimize.Problem{Func: cost, Status: func() (optimize.Status, error) {
+		switch {
+		case failed != nil:
+			return optimize.Failure, failed
+		case least < fitGoodEnough*float64(len(ids)):
+			return optimize.FunctionThreshold, nil
+		}
+		return optimize.NotTerminated, nil
+	}}
+	_, err := optimize.Minimize(problem, x0, &optimize.Settings{FuncEvaluations: fitEvaluations * len(free),
+		Converger: &optimize.FunctionConverge{Absolute: 1e-4, Iterations: 10}}, &optimize.NelderMead{SimplexSize: fitSimplex})
+	if failed != nil {
+		return nil, failed
+	}
+	if err != nil {
+		return nil, err
+	}
+	return best, nil
+}
+
+// scan moves one value after another to the best of a few places between its bounds, and then by smaller and smaller
+// steps: sums of squares have plateaus, on which a simplex ends.
+func scan(cost func([]float64) float64, x0 []float64) []float64 {
+	best, least := slices.Clone(x0), cost(x0)
+	try := func(k int, at float64) {
+		x := slices.Clone(best)
+		x[k] = at
+		if c := cost(x); c < least {
+			least, best[k] = c, at
+		}
+	}
+	for k := range best {
+		for _, at := range []float64{0.1, 0.3, 0.5, 0.7, 0.9} {
+			try(k, at)
+		}
+	}
+	for _, step := range []float64{0.1, 0.05, 0.02} {
+		for k := range best {
+			from := best[k]
+			try(k, min(1, from+step))
+			try(k, max(0, from-step))
+		}
+	}
+	return best
+}
+
+// allowance is the tolerance of a figure in its unit.
+func allowance(f *Figure) float64 {
+	kind, v, _ := tolerance(f.Tolerance) // checked when the file was read
+	if kind == '%' {
+		v *= math.Abs(f.Expected) / 100
+	}
+	return max(v, 1e-9)
+}
+
+// numbers are the checks that have figures, in order.
+func (c *Calibration) numbers() []int {
+	var ns []int
+	for _, at := range c.at {
+		if n := at.v.Check; n > 0 && !slices.Contains(ns, n) {
+			ns = append(ns, n)
+		}
+	}
+	sort.Ints(ns)
+	return ns
+}
+
+// of are the figures of a check, in the order of their IDs' letters.
+func (c *Calibration) of(check int) []string {
+	var ids []string
+	for id, at := range c.at {
+		if at.v.Check == check {
+			ids = append(ids, id)
+		}
+	}
+	slices.SortFunc(ids, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
+	return ids
+}
