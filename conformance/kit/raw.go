@@ -23,10 +23,10 @@ func PostRaw(c *spec.C, q *QP, op prm.WQEOpcode, qpn, imm uint32, body ...byte) 
 	ok(c, "ring", m.RingDoorbell(c.T, DoorbellValue(bell)))
 }
 
-// PollRaw is the completion of a request that was posted behind the library's back. Its wr_id is not
-// recorded: it is whatever the library last kept in that place.
+// PollRaw is the completion of a request that was posted behind the library's back. What the library adds from its own notes of that
+// place (wr_id, opcode, byte_len, flags) is not recorded: it is of whatever request was there before.
 func PollRaw(c *spec.C, cq verbs.CQ) verbs.WC {
 	wc := PollOne(c, cq)
-	wc.ID = 0
+	wc.ID, wc.Opcode, wc.ByteLen, wc.Flags = 0, 0, 0, 0
 	return wc
 }

@@ -155,7 +155,8 @@ func manyPlaces(c *spec.C) {
 	p, to := e.Pair(c, options()), e.Buffer(c, size, kit.AllAccess)
 	const slack = 64 << 10
 	places := c.Scale(8, 64)
-	for range 2 { // the second time in places that have had children
+	tries := 6
+	for left := 2; left > 0; left-- { // the second time in places that have had children
 		before := use()
 		m, unmap := lazyOnce(c, places*gib)
 		for i := range places {
@@ -166,6 +167,11 @@ func manyPlaces(c *spec.C) {
 			c.Equal("contents", to.Get(c, 0, 8), want)
 		}
 		during := use()
+		if during < before+uint64(places*kit.Page) && tries > 0 { // the process has given other memory back meanwhile: once more
+			tries, left = tries-1, left+1
+			unmap()
+			continue
+		}
 		c.True("the process has the pages", during >= before+uint64(places*kit.Page), "%d bytes more", int64(during-before))
 		unmap()
 		now := use()
