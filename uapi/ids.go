@@ -37,6 +37,7 @@ const (
 	DeviceQueryGIDEntry = 6
 
 	PDDestroy       = 0
+	PDQuery         = driverNS
 	CQCreate        = 0
 	CQDestroy       = 1
 	QPCreate        = 0
@@ -44,6 +45,7 @@ const (
 	DMMRReg         = 0
 	MRDestroy       = 1
 	MRAdvise        = 2
+	MRQuery         = 3
 	DMAlloc         = 0
 	DMFree          = 1
 	MWDestroy       = 0
@@ -69,6 +71,17 @@ const (
 	QueryPortRsp  = 1
 	GetContextVec = 0
 	GetContextSup = 1
+
+	QueryContextVec  = 0
+	QueryContextSup  = 1
+	QueryContextResp = driverNS
+	PDQueryHandle    = driverNS
+	PDQueryPDN       = driverNS + 1
+	MRQueryHandle    = 0
+	MRQueryLKey      = 1
+	MRQueryRKey      = 2
+	MRQueryLength    = 3
+	MRQueryIOVA      = 4
 
 	QueryGIDTableEntrySize  = 0
 	QueryGIDTableFlags      = 1

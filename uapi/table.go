@@ -79,6 +79,8 @@ var methods = [...]Method{
 		in(QueryPortNum, 8), outStruct(QueryPortRsp, 42, QueryPortRespExSize)}, false},
 	{ObjectDevice, DeviceGetContext, "GET_CONTEXT", []Spec{
 		out(GetContextVec, 4).optional(), out(GetContextSup, 8).optional(), uhwIn, uhwOut}, true},
+	{ObjectDevice, DeviceQueryContext, "QUERY_CONTEXT", []Spec{
+		out(QueryContextVec, 4).optional(), out(QueryContextSup, 8).optional(), anyLen(QueryContextResp, PtrOut, 0)}, true},
 	{ObjectDevice, DeviceQueryGIDTable, "QUERY_GID_TABLE", []Spec{
 		in(QueryGIDTableEntrySize, 8), flags(QueryGIDTableFlags),
 		{ID: QueryGIDTableEntries, Kind: PtrOut, Max: math.MaxUint16, Mandatory: true}, out(QueryGIDTableNumEntries, 8)}, false},
@@ -86,6 +88,7 @@ var methods = [...]Method{
 		in(QueryGIDEntryPort, 8), in(QueryGIDEntryIndex, 8),
 		{ID: QueryGIDEntryFlags, Kind: PtrIn, Min: 4, Max: 8, Mandatory: true}, outStruct(QueryGIDEntryRsp, GIDEntrySize, GIDEntrySize)}, false},
 	{ObjectPD, PDDestroy, "PD_DESTROY", []Spec{object(PDDestroyHandle, ObjectIn)}, false},
+	{ObjectPD, PDQuery, "PD_QUERY", []Spec{object(PDQueryHandle, ObjectIn), out(PDQueryPDN, 4)}, false},
 	{ObjectCQ, CQCreate, "CQ_CREATE", []Spec{
 		object(CQCreateHandle, ObjectNew), in(CQCreateCQE, 4), in(CQCreateUserHandle, 8), object(CQCreateChannel, FDIn).optional(),
 		in(CQCreateVector, 4), flags(CQCreateFlags), out(CQCreateRspCQE, 4), object(CQCreateEventFD, FDIn).optional(), uhwIn, uhwOut}, true},
@@ -105,6 +108,8 @@ var methods = [...]Method{
 	{ObjectMR, MRAdvise, "ADVISE_MR", []Spec{
 		object(MRAdvisePD, ObjectIn), in(MRAdviseAdvice, 8), {ID: MRAdviseFlags, Kind: PtrIn, Min: 4, Max: 8, Mandatory: true},
 		anyLen(MRAdviseRanges, PtrIn, SGESize).mandatory()}, false},
+	{ObjectMR, MRQuery, "QUERY_MR", []Spec{
+		object(MRQueryHandle, ObjectIn), out(MRQueryLKey, 4), out(MRQueryRKey, 4), out(MRQueryLength, 8).optional(), out(MRQueryIOVA, 8).optional()}, false},
 	{ObjectDM, DMAlloc, "DM_ALLOC", []Spec{
 		object(DMAllocHandle, ObjectNew), in(DMAllocLength, 8), in(DMAllocAlignment, 4),
 		out(DMAllocStartOffset, 8), out(DMAllocPageIndex, 2).optional(), in(DMAllocType, 8).optional()}, false},

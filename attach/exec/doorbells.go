@@ -64,13 +64,19 @@ func (p *page) takeDoorbell(e *engine, k, h uint32) {
 		p.undecided[k].decide(e.log, h)
 	}
 	b = b[:min(len(b), n*prm.WQEBBSize)]
-	pushed := rang != nil && n*prm.WQEBBSize <= len(half) && p.forwardPush(rang, b, half, off)
+	arrived := 0
+	if rang != nil && n*prm.WQEBBSize <= len(half) {
+		arrived = p.forwardPush(rang, b, half, off)
+	}
+	pushed := arrived > 0
 	if !pushed {
-		b = b[:prm.DoorbellSize]
+		arrived = prm.DoorbellSize
+		b = b[:arrived]
 		p.f.dev.link.PostNow(p.uar.bar+uint64(off), b)
 	}
 	if e.log != nil {
-		p.logStore(e.log, k, h, b, half, rang, pushed, n*prm.WQEBBSize)
+		line := uarLine{p: p, reg: k, half: h, at: e.m.eng.Now(), b: b, arrived: arrived, push: pushed}
+		p.logStore(e.log, line, half, rang, n*prm.WQEBBSize)
 	}
 	if rang != nil {
 		rang.sent = c.WQEIndex() + uint16(n)
@@ -90,18 +96,18 @@ const pushSpins = 200
 
 // forwardPush sends a WQE on to the device if the program pushed it (BlueFlame), and did not
 // only ring: then more than the doorbell lies in the half. The device gets the
-// bytes of the send queue, which are the same and complete. The half is cleared, so
-// that the next store to it shows again what it is.
-func (p *page) forwardPush(q *doorbellQP, b, half []byte, off uint32) bool {
+// bytes of the send queue, which are the same and complete, or as many of them as a tester lets pass. The half is cleared, so
+// that the next store to it shows again what it is. arrived is what the device got, 0 if it was no push.
+func (p *page) forwardPush(q *doorbellQP, b, half []byte, off uint32) (arrived int) {
 	rest := half[prm.DoorbellSize:len(b)]
 	for spin := 0; allZero(rest); spin++ {
 		if spin == pushSpins {
-			return false
+			return 0
 		}
 	}
 	wqe, ok := p.readWQE(q, prm.CtrlSegment(b).WQEIndex(), len(b))
 	if !ok {
-		return false
+		return 0
 	}
 	same := false
 	for spin := 0; !same && spin < pushSpins; spin++ {
@@ -109,11 +115,12 @@ func (p *page) forwardPush(q *doorbellQP, b, half []byte, off uint32) bool {
 	}
 	clear(half[prm.DoorbellSize:])
 	if !same {
-		return false // bytes of an earlier push that came late
+		return 0 // bytes of an earlier push that came late
 	}
 	copy(b, wqe)
-	p.f.dev.link.PostNow(p.uar.bar+uint64(off), b)
-	return true
+	arrived = p.f.dev.tear(len(b))
+	p.f.dev.link.PostNow(p.uar.bar+uint64(off), b[:arrived])
+	return arrived
 }
 
 // readWQE reads a WQE of n bytes from the send queue of a QP.
@@ -128,16 +135,16 @@ func (p *page) readWQE(q *doorbellQP, index uint16, n int) (wqe []byte, ok bool)
 	return wqe, err == nil
 }
 
-// logStore logs a store of b to half h of register k. One that seems to be a doorbell stays
-// open if the WQE of size bytes that it names could have been pushed.
-func (p *page) logStore(l *uarLog, k, h uint32, b, half []byte, rang *doorbellQP, pushed bool, size int) {
-	if !pushed && rang != nil && size <= len(half) {
-		if wqe, ok := p.readWQE(rang, prm.CtrlSegment(b).WQEIndex(), size); ok {
-			p.undecided[k].keep(l.add(p, k, h, b, pushed, true), h, half, wqe)
+// logStore logs a store. One that seems to be a doorbell stays open if the WQE of size bytes that it names could have been pushed.
+func (p *page) logStore(l *uarLog, x uarLine, half []byte, rang *doorbellQP, size int) {
+	if !x.push && rang != nil && size <= len(half) {
+		if wqe, ok := p.readWQE(rang, prm.CtrlSegment(x.b).WQEIndex(), size); ok {
+			x.open = true
+			p.undecided[x.reg].keep(l.add(x), x.half, half, wqe)
 			return
 		}
 	}
-	l.add(p, k, h, b, pushed, false)
+	l.add(x)
 }
 
 // allZero reports whether nothing has been stored to the words of b.

@@ -45,7 +45,8 @@ type file struct {
 type files struct {
 	s       *session
 	inotify int
-	quit    int // eventfd
+	quit    int    // eventfd
+	dev     uint64 // of all memory files
 	byInode map[uverbs.Inode]*file
 	byWatch map[int]watched
 	// opened maps the null devices that answers to path calls gave out to their devices.
@@ -77,8 +78,13 @@ func newFiles(s *session) (*files, error) {
 	if err != nil {
 		return nil, fmt.Errorf("eventfd: %w", err)
 	}
+	m, err := newMemfd(0)
+	if err != nil {
+		return nil, err
+	}
+	defer m.close()
 	t := &files{
-		s: s, inotify: fd, quit: q, byInode: map[uverbs.Inode]*file{}, byWatch: map[int]watched{}, opened: map[openedFD]int{},
+		s: s, inotify: fd, quit: q, dev: m.inode.Dev, byInode: map[uverbs.Inode]*file{}, byWatch: map[int]watched{}, opened: map[openedFD]int{},
 		unmaps: make(chan []byte, 1<<12),
 	}
 	go func() {

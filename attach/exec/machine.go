@@ -51,6 +51,7 @@ type device struct {
 	subnetPrefix uint64 // of an InfiniBand port
 	// counters are the files of a device that pages on demand, or nil.
 	counters *counterFiles
+	torn     tornPushes
 }
 
 func newMachine(cfg *Config) (*machine, error) {

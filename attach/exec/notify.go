@@ -54,6 +54,8 @@ func (n *notifier) answer(x *seccomp.Notif) {
 			n.s.files.hear()
 			n.ioctl(x)
 		})
+	case unix.SYS_FSTAT:
+		n.fstat(x, x.Args[1])
 	case unix.SYS_SOCKET:
 		n.openNetlink(x)
 	case unix.SYS_SENDTO, unix.SYS_SENDMSG:
@@ -63,6 +65,12 @@ func (n *notifier) answer(x *seccomp.Notif) {
 	case unix.SYS_MUNMAP, unix.SYS_MREMAP, unix.SYS_BRK, unix.SYS_REMAP_FILE_PAGES, unix.SYS_SHMDT, unix.SYS_SHMAT, unix.SYS_MPROTECT,
 		unix.SYS_PKEY_MPROTECT, unix.SYS_MADVISE, unix.SYS_FORK, unix.SYS_CLONE, unix.SYS_CLONE3:
 		n.memory(x)
+	case unix.SYS_NEWFSTATAT:
+		if x.Args[3]&unix.AT_EMPTY_PATH != 0 {
+			n.fstat(x, x.Args[2])
+			return
+		}
+		n.path(x)
 	default:
 		n.path(x)
 	}

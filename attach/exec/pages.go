@@ -24,6 +24,7 @@ import (
 // before they ring tell of these.
 type page struct {
 	f   *file
+	n   uint64 // in the file
 	uar *uarPage
 	mem []byte
 	m   prm.UARMap
@@ -90,7 +91,7 @@ func (f *file) MapUAR(n uint64, m *cpu.Mapping) error {
 		f.uars = append(f.uars, u)
 	}
 	u.filePages = append(u.filePages, n)
-	f.pages[n] = &page{f: f, uar: u}
+	f.pages[n] = &page{f: f, n: n, uar: u}
 	if n < firstOtherOffset/pageSize {
 		return f.mapHere(n)
 	}
@@ -151,11 +152,16 @@ func (f *file) UnmapUAR(n uint64) {
 		return
 	}
 	if l := f.s.eng.log; l != nil && !p.gone {
-		for k := range p.undecided {
-			p.undecided[k].decide(l, noHalf)
-		}
+		p.decideAll(l)
 	}
 	f.unmapPages(n, p.mem)
+}
+
+// decideAll decides what the last stores to the registers were.
+func (p *page) decideAll(l *uarLog) {
+	for k := range p.undecided {
+		p.undecided[k].decide(l, noHalf)
+	}
 }
 
 // mapPages maps pages of the device file here, from page n on.

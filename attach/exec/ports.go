@@ -100,7 +100,8 @@ func (f *portFiles) close() {
 // files say before any program hears of it.
 type sessionWire struct {
 	*network.Remote
-	s *session
+	s         *session
+	addresses map[benchAddress]bool // that were added
 }
 
 // change changes ports on the engine's thread.
@@ -121,6 +122,7 @@ func (w *sessionWire) change(do func(*network.Tester) error) (err error) {
 
 // Reset implements remotewire.Wire.
 func (w *sessionWire) Reset() (guids []uint64, subnet bool) {
+	w.resetBench()
 	if w.s.ports.watched == nil { // nothing was changed
 		return w.Remote.Reset()
 	}

@@ -46,6 +46,7 @@ func rules(paths, odp bool) []seccomp.Rule {
 	}
 	r = append(r, faultRules()...)
 	r = append(r, netlinkRules()...)
+	r = append(r, fstatRules()...)
 	if odp {
 		r = append(r, memoryRules()...)
 	}

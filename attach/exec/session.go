@@ -147,7 +147,7 @@ func (s *session) run() (status int, err error) {
 		return 0, err
 	}
 	if s.outputs.uarlog != nil {
-		s.eng.log = &uarLog{w: bufio.NewWriter(s.outputs.uarlog)}
+		s.eng.log = &uarLog{text: &uarText{w: bufio.NewWriter(s.outputs.uarlog)}}
 	}
 	if s.files, err = newFiles(s); err != nil {
 		return 0, err
@@ -329,10 +329,10 @@ func (s *session) close() error {
 	}
 	if f := s.outputs.uarlog; f != nil {
 		err = errors.Join(err, f.Commit(func(io.Writer) error {
-			if s.eng == nil || s.eng.log == nil {
+			if s.eng == nil || s.eng.log == nil || s.eng.log.text == nil {
 				return nil
 			}
-			return s.eng.log.w.Flush()
+			return s.eng.log.text.w.Flush()
 		}))
 	}
 	return err

@@ -8,49 +8,66 @@ import (
 	"fmt"
 
 	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/sim"
 )
 
-// uarLog writes a line for each store to a bfreg: number, device, UAR page, bfreg,
-// half, kind, and the bytes, of a doorbell or of the pushed WQE.
+// uarLog tells of each store to a bfreg, in order.
 type uarLog struct {
-	w     *bufio.Writer
-	n     int
-	lines []*uarLine // not written yet, in order: the first is open
+	text  *uarText     // nil: nobody asked for a file
+	bench *registerLog // of a tester, or nil
+	lines []*uarLine   // not told yet, in order: the first is open
+}
+
+// uarText writes a line for each store: number, device, UAR page, bfreg, half, kind, and the bytes, of a doorbell or of
+// the pushed WQE.
+type uarText struct {
+	w *bufio.Writer
+	n int
 }
 
 // uarLine is a store. While it is open it may still turn out to be a push, of which
 // only the first bytes were there when it was found.
 type uarLine struct {
-	head string
-	b    []byte
-	push bool
-	open bool
+	p         *page
+	reg, half uint32
+	at        sim.Time
+	b         []byte
+	arrived   int // of b, at the device
+	push      bool
+	open      bool
 }
 
-// add logs a store. Write errors show when the log is flushed.
-func (l *uarLog) add(p *page, reg, half uint32, b []byte, pushed, open bool) *uarLine {
-	l.n++
-	x := &uarLine{
-		head: fmt.Sprintf("%d %s uar=%d bfreg=%d half=%d", l.n, p.f.dev.name, p.uar.bar/prm.UARPageSize, reg, half),
-		b:    bytes.Clone(b), push: pushed, open: open,
-	}
-	l.lines = append(l.lines, x)
-	l.write()
-	return x
+// add logs a store, of which the device has had the first bytes. Write errors show when the log is flushed.
+func (l *uarLog) add(x uarLine) *uarLine {
+	x.b = bytes.Clone(x.b)
+	l.lines = append(l.lines, &x)
+	l.tell()
+	return &x
 }
 
-// write writes the lines up to the first open one.
-func (l *uarLog) write() {
+// tell tells of the stores up to the first open one.
+func (l *uarLog) tell() {
 	for len(l.lines) > 0 && !l.lines[0].open {
 		x := l.lines[0]
 		l.lines = l.lines[1:]
-		kind := "doorbell"
-		if x.push {
-			kind = "blueflame"
+		if l.text != nil {
+			l.text.write(x)
 		}
-		c := prm.CtrlSegment(x.b)
-		fmt.Fprintf(l.w, "%s %s qpn=%#x index=%d bytes=%x\n", x.head, kind, c.QPN(), c.WQEIndex(), x.b)
+		if l.bench != nil {
+			l.bench.add(x)
+		}
 	}
+}
+
+func (t *uarText) write(x *uarLine) {
+	kind := "doorbell"
+	if x.push {
+		kind = "blueflame"
+	}
+	t.n++
+	c := prm.CtrlSegment(x.b)
+	fmt.Fprintf(t.w, "%d %s uar=%d bfreg=%d half=%d %s qpn=%#x index=%d bytes=%x\n", t.n, x.p.f.dev.name, x.p.uar.bar/prm.UARPageSize, x.reg, x.half,
+		kind, c.QPN(), c.WQEIndex(), x.b)
 }
 
 // undecided is the last store to a register that looked like a doorbell, with the WQE
@@ -77,9 +94,10 @@ func (u *undecided) decide(l *uarLog, next uint32) {
 	// segment, whose rest may be zero, is never pushed (qp.c, post_send_db).
 	if rest := u.half[prm.DoorbellSize:len(u.wqe)]; u.h != next && !allZero(rest) && bytes.Equal(rest, u.wqe[prm.DoorbellSize:]) {
 		u.line.push, u.line.b = true, bytes.Clone(u.wqe)
+		u.line.arrived = len(u.wqe)
 		clear(u.half[prm.DoorbellSize:])
 	}
 	u.line.open = false
 	u.line = nil
-	l.write()
+	l.tell()
 }

@@ -50,7 +50,7 @@ func (s *session) serveWire() (stop func(), err error) {
 		_ = l.Close()
 		return nil, fmt.Errorf("wire: %w", err)
 	}
-	w := &sessionWire{s: s}
+	w := &sessionWire{s: s, addresses: map[benchAddress]bool{}}
 	w.Remote = &network.Remote{Tester: s.m.net.NewTester(), Enter: s.eng.enterSettled, Settle: func() { s.eng.do(s.eng.settle) }}
 	if s.m.guests != nil {
 		w.Remote.Quiet = network.GuestQuiet

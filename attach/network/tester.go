@@ -70,6 +70,16 @@ func (t *Tester) devices() []port {
 	return slices.DeleteFunc(slices.Clone(t.n.ports), func(p port) bool { return p.guid == 0 })
 }
 
+// Port is the port of the device with a GUID; ENODEV: there is none.
+func (t *Tester) Port(guid uint64) (*link.Port, error) {
+	for _, p := range t.n.ports {
+		if p.is(guid) {
+			return p.link, nil
+		}
+	}
+	return nil, fmt.Errorf("no device with the GUID %#016x is at this wire: %w", guid, syscall.ENODEV)
+}
+
 // StartTap begins a recording of every port; one that is under way is dropped.
 func (t *Tester) StartTap() {
 	if !t.tapped {
@@ -141,14 +151,13 @@ func (t *Tester) ClearRules() []int { return t.n.faults.script.ClearAfter(t.plan
 
 // SetLink takes the link of a device down or up.
 func (t *Tester) SetLink(guid uint64, up bool) error {
-	for _, p := range t.n.ports {
-		if p.is(guid) {
-			p.link.SetLink(up)
-			t.down[p.link] = !up
-			return nil
-		}
+	p, err := t.Port(guid)
+	if err != nil {
+		return err
 	}
-	return fmt.Errorf("no device with the GUID %#016x: %w", guid, syscall.ENODEV)
+	p.SetLink(up)
+	t.down[p] = !up
+	return nil
 }
 
 // ConfigureSubnet has the subnet manager give something else to the ports.

@@ -1,6 +1,10 @@
 package td
 
 import (
+	"errors"
+	"syscall"
+	"time"
+
 	"github.com/rdmasim/rdmasim/conformance/kit"
 	"github.com/rdmasim/rdmasim/conformance/spec"
 	"github.com/rdmasim/rdmasim/verbs"
@@ -42,14 +46,19 @@ func lockPerPost(c *spec.C) {
 func cqLock(c *spec.C) {
 	e := kit.Open(c)
 	td := e.AllocTD(c)
+	onDomain := verbs.CQAttr{CQE: 64, Ex: true, CompMask: kit.CQMaskParentDomain, ParentDomain: td.PD}
+	single := verbs.CQAttr{CQE: 64, Ex: true, CompMask: kit.CQMaskFlags, Flags: verbs.CQSingleThreaded}
 	for _, tc := range []struct {
 		name   string
 		attr   verbs.CQAttr
+		ex     bool // by ibv_start_poll
 		locked bool
 	}{
-		{"ordinary CQ", verbs.CQAttr{CQE: 64}, true},
-		{"CQ on the domain", verbs.CQAttr{CQE: 64, Ex: true, CompMask: kit.CQMaskParentDomain, ParentDomain: td.PD}, true},
-		{"single-threaded CQ", verbs.CQAttr{CQE: 64, Ex: true, CompMask: kit.CQMaskFlags, Flags: verbs.CQSingleThreaded}, false},
+		{"ordinary CQ", verbs.CQAttr{CQE: 64}, false, true},
+		{"CQ on the domain", onDomain, false, true},
+		{"CQ on the domain, start_poll", onDomain, true, true},
+		{"single-threaded CQ", single, false, true},
+		{"single-threaded CQ, start_poll", single, true, false},
 	} {
 		cq, err := e.Ctx.CreateCQ(c.T, tc.attr)
 		c.NoErr(tc.name+": create", err)
@@ -59,7 +68,14 @@ func cqLock(c *spec.C) {
 		p := e.Pair(c, o)
 		mem := e.Buffer(c, 64, kit.AllAccess)
 		for i := range uint64(posts) {
-			c.Status(tc.name+": write", p.A.PostAndPoll(c, kit.Write(i, mem, 32, mem.SGE(0, 8))), verbs.WCSuccess)
+			p.A.Post(c, kit.Write(i, mem, 32, mem.SGE(0, 8)))
+			wc := verbs.WC{}
+			if tc.ex {
+				wc = startPoll(c, cq)
+			} else {
+				wc = kit.PollOne(c, cq)
+			}
+			c.Status(tc.name+": write", wc, verbs.WCSuccess)
 		}
 		taken := kit.LockStats(c, cq).CQ
 		if tc.locked {
@@ -68,6 +84,27 @@ func cqLock(c *spec.C) {
 			c.Equal(tc.name+": lock taken", taken, uint64(0))
 		}
 	}
+}
+
+// startPoll takes a completion by the extended way to poll.
+func startPoll(c *spec.C, q verbs.CQ) verbs.WC {
+	cq, ok := q.(verbs.CQEx)
+	if !ok {
+		c.Errorf("a CQ of the extended call has no start_poll")
+	}
+	for end := c.T.Now() + kit.CompletionTimeout; ; {
+		err := cq.StartPoll(c.T, 0)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, syscall.ENOENT) || c.T.Now() >= end {
+			kit.Must(c, "start_poll", err)
+		}
+		c.T.Sleep(time.Microsecond)
+	}
+	wc := verbs.WC{ID: cq.WRID(), Status: cq.Status()}
+	cq.EndPoll(c.T)
+	return wc
 }
 
 func srqLock(c *spec.C) {

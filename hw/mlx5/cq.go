@@ -24,6 +24,8 @@ type cq struct {
 	ctx  *context
 	c    *C.struct_ibv_cq
 	user any
+
+	locks lockCount
 }
 
 // CreateCQ is ibv_create_cq, ibv_create_cq_ex when attr.Ex is set, and mlx5dv_create_cq
@@ -77,6 +79,7 @@ func (c *context) createCQEx(t verbs.Thread, x *C.struct_ibv_cq_init_attr_ex, a 
 
 func (c *context) newCQ(q *C.struct_ibv_cq, user any) *cq {
 	o := &cq{ctx: c, c: q, user: user}
+	o.locks.watch(c, unsafe.Pointer(q))
 	c.enter(unsafe.Pointer(q), o)
 	return o
 }
@@ -102,7 +105,7 @@ func (q *cq) Poll(t verbs.Thread, wc []verbs.WC) (int, error) {
 	h := enterCall(t, "ibv_poll_cq")
 	defer h.leaveCall()
 	r := h.scratch(0, 0, 0, len(wc))
-	return completions(r, C.hw_poll(q.c, r, C.int(len(wc))), wc)
+	return completions(r, C.hw_poll(q.c, r, C.int(len(wc)), &q.locks.c), wc)
 }
 
 // PollWait is ibv_poll_cq again and again.
@@ -110,7 +113,7 @@ func (q *cq) PollWait(t verbs.Thread, wc []verbs.WC, timeout time.Duration) (int
 	h := enterCall(t, "ibv_poll_cq")
 	defer h.leaveCall()
 	r := h.scratch(0, 0, 0, len(wc))
-	return completions(r, C.hw_poll_wait(q.c, r, C.int(len(wc)), C.int64_t(timeout)), wc)
+	return completions(r, C.hw_poll_wait(q.c, r, C.int(len(wc)), C.int64_t(timeout), &q.locks.c), wc)
 }
 
 func completions(r *C.struct_hw_scratch, n C.int, wc []verbs.WC) (int, error) {
@@ -169,7 +172,7 @@ var _ verbs.CQEx = (*cqEx)(nil)
 
 func (q *cqEx) StartPoll(t verbs.Thread, compMask uint32) error {
 	defer enterCall(t, "ibv_start_poll").leaveCall()
-	ret, err := C.hw_cqex_start(q.x, C.uint32_t(compMask))
+	ret, err := C.hw_cqex_start(q.x, C.uint32_t(compMask), &q.locks.c)
 	return failed("ibv_start_poll", ret, err)
 }
 

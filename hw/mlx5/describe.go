@@ -51,7 +51,11 @@ func (p *probe) describe() {
 		d["below"] = "rdmasim exec"
 		p.set("speed", verbs.Absent)
 		p.set("in flight", verbs.Absent) // it finishes all work that it sees before another thread runs
-		p.set("addr", verbs.Absent)      // its interface is the machine's own
+		// Its interface is the machine's own, but a tester can give the device addresses.
+		p.set("addr", has(s.bench && n.link == verbs.LinkEthernet))
+		for _, token := range []string{"mmio log", "fault", "counters"} {
+			p.set(token, has(s.bench))
+		}
 	}
 	if pci || s.port != "" && !exec { // the wire of rdmasim pci: this is a guest, though the device may be software on a network interface
 		s.emulated = true

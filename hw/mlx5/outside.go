@@ -61,11 +61,17 @@ func (tb *Testbed) address(t verbs.Thread, host int, verb string, ip netip.Addr)
 
 // AddAddress gives the interface of a host's device an address.
 func (tb *Testbed) AddAddress(t verbs.Thread, host int, ip netip.Addr) error {
+	if done, err := tb.benchAddress(host, ip, true); done {
+		return err
+	}
 	return tb.address(t, host, "add", ip)
 }
 
 // RemoveAddress removes an address.
 func (tb *Testbed) RemoveAddress(t verbs.Thread, host int, ip netip.Addr) error {
+	if done, err := tb.benchAddress(host, ip, false); done {
+		return err
+	}
 	return tb.address(t, host, "del", ip)
 }
 

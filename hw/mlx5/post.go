@@ -39,7 +39,7 @@ func (q *qp) PostSend(t verbs.Thread, wrs []verbs.SendWR) (int, error) {
 		entries = fillSGEs(entries, wrs[i].SGEs)
 	}
 	var bad C.int
-	ret, err := C.hw_post_send(q.q, r, C.int(len(wrs)), &bad)
+	ret, err := C.hw_post_send(q.q, r, C.int(len(wrs)), &bad, &q.sends.c)
 	return int(bad), failed("ibv_post_send", ret, err)
 }
 
@@ -114,7 +114,7 @@ func (q *qp) PostRecv(t verbs.Thread, wrs []verbs.RecvWR) (int, error) {
 		return 0, err
 	}
 	var bad C.int
-	ret, err := C.hw_post_recv(q.q, nil, h.recvRequests(wrs), C.int(len(wrs)), &bad)
+	ret, err := C.hw_post_recv(q.q, nil, h.recvRequests(wrs), C.int(len(wrs)), &bad, &q.recvs.c)
 	return int(bad), failed("ibv_post_recv", ret, err)
 }
 
@@ -126,7 +126,7 @@ func (s *srq) PostRecv(t verbs.Thread, wrs []verbs.RecvWR) (int, error) {
 		return 0, nil
 	}
 	var bad C.int
-	ret, err := C.hw_post_recv(nil, s.s, h.recvRequests(wrs), C.int(len(wrs)), &bad)
+	ret, err := C.hw_post_recv(nil, s.s, h.recvRequests(wrs), C.int(len(wrs)), &bad, &s.locks.c)
 	return int(bad), failed("ibv_post_srq_recv", ret, err)
 }
 

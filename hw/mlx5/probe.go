@@ -18,7 +18,7 @@ import (
 // absent are tokens for which verbs has no call yet, or that only a simulator has: no
 // device of this target has them. A token that is named nowhere here is unknown.
 var absent = map[string]bool{
-	"mmio log": true, "fault": true, "schedule": true, "locks": true, "exact time": true, "overrun.drop": true, "shared bf": true,
+	"mmio log": true, "mmio exact": true, "fault": true, "schedule": true, "locks": true, "bf lock": true, "exact time": true, "overrun.drop": true, "shared bf": true,
 	"dmabuf": true, "counters": true,
 	"udmabuf": true, "gpu": true, "reg_ex": true, "dmah": true, "hotunplug": true,
 	"uar dmabuf": true, "ece": true, "cntr": true, "pfc": true, "ecn": true, "vlan": true, "huge": true, "buf": true, "ts.wall": true,
@@ -114,6 +114,7 @@ func (p *probe) all() error {
 	p.domains()
 	p.imports()
 	p.queues()
+	p.locks()
 	p.extended()
 	p.regions()
 	p.statistics()
@@ -270,6 +271,14 @@ func (p *probe) queues() {
 			_ = q.Destroy(p.t)
 		}
 	}
+}
+
+// locks polls a queue and looks whether the lock that this takes is counted.
+func (p *probe) locks() {
+	var wc [1]verbs.WC
+	before := p.cq.(verbs.LockCounter).LockStats().CQ
+	_, err := p.cq.Poll(p.t, wc[:])
+	p.set("locks", has(err == nil && p.cq.(verbs.LockCounter).LockStats().CQ == before+1))
 }
 
 // extended probes the extended way to post.

@@ -25,6 +25,8 @@ type qp struct {
 	gone bool
 	// groups are the sockets that hold its memberships (see AttachMcast).
 	groups map[verbs.GID]int
+
+	sends, recvs lockCount
 }
 
 // errGone is the answer to a call on what was destroyed: the library would read memory
@@ -82,6 +84,8 @@ func (p *pd) CreateQP(t verbs.Thread, a verbs.QPInitAttr) (verbs.QP, error) {
 		}
 		o.caps = goCaps(&x.cap)
 	}
+	o.sends.watch(p.ctx, unsafe.Pointer(o.q))
+	o.recvs.watch(p.ctx, unsafe.Pointer(o.q))
 	var outer verbs.QP = o
 	if p.ctx.mlx5 {
 		outer = &dvQP{qp: o}
@@ -180,6 +184,8 @@ type srq struct {
 	ctx  *context
 	s    *C.struct_ibv_srq
 	caps verbs.SRQAttr
+
+	locks lockCount
 }
 
 // CreateSRQ is ibv_create_srq.
@@ -192,6 +198,7 @@ func (p *pd) CreateSRQ(t verbs.Thread, a verbs.SRQInitAttr) (verbs.SRQ, error) {
 		return nil, null("ibv_create_srq", err)
 	}
 	o := &srq{ctx: p.ctx, s: s, caps: goSRQ(&x.attr)}
+	o.locks.watch(p.ctx, unsafe.Pointer(s))
 	p.ctx.enter(unsafe.Pointer(s), o)
 	return o, nil
 }

@@ -54,6 +54,7 @@ type Setup struct {
 	link     [2]string  // the interfaces behind the nodes
 	port     string     // device file of the simulation's wire, in a guest
 	subnet   bool       // whose links have a subnet manager
+	bench    bool       // and whose devices are in a tester's hands too
 	emulated bool       // the processor of a guest of rdmasim vm
 	caps     map[string]verbs.Capability
 }

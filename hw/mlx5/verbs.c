@@ -97,7 +97,7 @@ static void fill(struct ibv_send_wr *d, const struct hw_send *w, int ud)
 	}
 }
 
-int hw_post_send(struct ibv_qp *qp, struct hw_scratch *s, int n, int *bad)
+int hw_post_send(struct ibv_qp *qp, struct hw_scratch *s, int n, int *bad, struct hw_locks *l)
 {
 	struct ibv_send_wr *first = NULL;
 	struct ibv_sge *sge = s->sge;
@@ -112,12 +112,14 @@ int hw_post_send(struct ibv_qp *qp, struct hw_scratch *s, int n, int *bad)
 		sge += d->num_sge;
 		d->next = i + 1 < n ? d + 1 : NULL;
 	}
+	hw_locks_begin(l, qp);
 	ret = ibv_post_send(qp, s->send_wr, &first);
+	hw_locks_end(l);
 	*bad = ret && first ? (int)(first - s->send_wr) : ret ? 0 : n;
 	return ret;
 }
 
-int hw_post_recv(struct ibv_qp *qp, struct ibv_srq *srq, struct hw_scratch *s, int n, int *bad)
+int hw_post_recv(struct ibv_qp *qp, struct ibv_srq *srq, struct hw_scratch *s, int n, int *bad, struct hw_locks *l)
 {
 	struct ibv_recv_wr *first = NULL;
 	struct ibv_sge *sge = s->sge;
@@ -132,10 +134,12 @@ int hw_post_recv(struct ibv_qp *qp, struct ibv_srq *srq, struct hw_scratch *s, i
 		sge += d->num_sge;
 		d->next = i + 1 < n ? d + 1 : NULL;
 	}
+	hw_locks_begin(l, srq ? (void *)srq : (void *)qp);
 	if (srq)
 		ret = ibv_post_srq_recv(srq, s->recv_wr, &first);
 	else
 		ret = ibv_post_recv(qp, s->recv_wr, &first);
+	hw_locks_end(l);
 	*bad = ret && first ? (int)(first - s->recv_wr) : ret ? 0 : n;
 	return ret;
 }
@@ -164,10 +168,13 @@ static void resolve(struct hw_wc *o, const struct ibv_wc *w)
 		o->imm = w->invalidated_rkey;
 }
 
-int hw_poll(struct ibv_cq *cq, struct hw_scratch *s, int n)
+int hw_poll(struct ibv_cq *cq, struct hw_scratch *s, int n, struct hw_locks *l)
 {
-	int i, got = ibv_poll_cq(cq, n, s->wc);
+	int i, got;
 
+	hw_locks_begin(l, cq);
+	got = ibv_poll_cq(cq, n, s->wc);
+	hw_locks_end(l);
 	for (i = 0; i < got; i++)
 		resolve(&s->out[i], &s->wc[i]);
 	return got;
@@ -183,7 +190,7 @@ static int64_t now(void)
 
 // A poller spins, then gives its CPU away, then sleeps a little: the device may need
 // that very CPU.
-int hw_poll_wait(struct ibv_cq *cq, struct hw_scratch *s, int n, int64_t nanoseconds)
+int hw_poll_wait(struct ibv_cq *cq, struct hw_scratch *s, int n, int64_t nanoseconds, struct hw_locks *l)
 {
 	const int spins = 200, yields = 2000;
 	const struct timespec nap = { .tv_nsec = 20000 };
@@ -191,7 +198,7 @@ int hw_poll_wait(struct ibv_cq *cq, struct hw_scratch *s, int n, int64_t nanosec
 	int i, got;
 
 	for (i = 0;; i++) {
-		got = hw_poll(cq, s, n);
+		got = hw_poll(cq, s, n, l);
 		if (got)
 			return got;
 		if (now() >= end)
@@ -418,11 +425,15 @@ uint64_t hw_cqex_read(struct ibv_cq_ex *cq, int what)
 	return 0;
 }
 
-int hw_cqex_start(struct ibv_cq_ex *cq, uint32_t mask)
+int hw_cqex_start(struct ibv_cq_ex *cq, uint32_t mask, struct hw_locks *l)
 {
 	struct ibv_poll_cq_attr a = { .comp_mask = mask };
+	int ret;
 
-	return ibv_start_poll(cq, &a);
+	hw_locks_begin(l, cq);
+	ret = ibv_start_poll(cq, &a);
+	hw_locks_end(l);
+	return ret;
 }
 
 void hw_wr_send_imm(struct ibv_qp_ex *q, uint32_t imm)

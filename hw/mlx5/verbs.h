@@ -47,12 +47,24 @@ struct hw_scratch {
 	int sends, recvs, sges, wcs;
 };
 
+// hw_locks counts the locks that the library takes in calls on an object: those inside the object's block of
+// memory, of size bytes, and others. With size 0 nothing is counted.
+struct hw_locks {
+	uint64_t own, other, waits;
+	size_t size;
+};
+
+size_t hw_object_size(void *object);
+void hw_locks_begin(const struct hw_locks *l, const void *object);
+void hw_locks_end(struct hw_locks *l);
+
 int hw_reserve(struct hw_scratch *s, int sends, int recvs, int sges, int wcs);
 void hw_release(struct hw_scratch *s);
-int hw_post_send(struct ibv_qp *qp, struct hw_scratch *s, int n, int *bad);
-int hw_post_recv(struct ibv_qp *qp, struct ibv_srq *srq, struct hw_scratch *s, int n, int *bad);
-int hw_poll(struct ibv_cq *cq, struct hw_scratch *s, int n);
-int hw_poll_wait(struct ibv_cq *cq, struct hw_scratch *s, int n, int64_t nanoseconds);
+int hw_post_send(struct ibv_qp *qp, struct hw_scratch *s, int n, int *bad, struct hw_locks *l);
+int hw_post_recv(struct ibv_qp *qp, struct ibv_srq *srq, struct hw_scratch *s, int n, int *bad, struct hw_locks *l);
+int hw_cqex_start(struct ibv_cq_ex *cq, uint32_t mask, struct hw_locks *l);
+int hw_poll(struct ibv_cq *cq, struct hw_scratch *s, int n, struct hw_locks *l);
+int hw_poll_wait(struct ibv_cq *cq, struct hw_scratch *s, int n, int64_t nanoseconds, struct hw_locks *l);
 
 // hw_wait waits until fd can be read: 0, or EAGAIN when the time is over, EINTR after
 // a signal of hw_interrupt, or poll's errno.
@@ -81,7 +93,6 @@ int hw_init_ah(struct ibv_context *ctx, uint8_t port, const struct hw_wc *w, con
 // hw_cqex_read reads a field of the current completion of an extended CQ.
 enum { HW_WRID, HW_STATUS, HW_OPCODE, HW_VENDOR, HW_FLAGS, HW_LEN, HW_IMM, HW_QPN, HW_SRCQP, HW_SLID, HW_SL, HW_PATH, HW_TS };
 uint64_t hw_cqex_read(struct ibv_cq_ex *cq, int what);
-int hw_cqex_start(struct ibv_cq_ex *cq, uint32_t mask);
 
 void hw_wr_send_imm(struct ibv_qp_ex *q, uint32_t imm);
 void hw_wr_write_imm(struct ibv_qp_ex *q, uint32_t rkey, uint64_t remote, uint32_t imm);

@@ -45,7 +45,7 @@ func (s *Setup) findPort() error {
 	if err != nil {
 		return err
 	}
-	s.port, s.subnet = file, p.Subnet
+	s.port, s.subnet, s.bench = file, p.Subnet, p.Bench
 	return p.Close()
 }
 
@@ -57,10 +57,15 @@ func (s *Setup) devices() []string {
 	return names
 }
 
+// takes reports whether the link is taken over for a need: for what the wire has, and for what its socket gives of the devices.
+func (s *Setup) takes(need string) bool {
+	return slices.Contains(wireNeeds, need) || s.bench && slices.Contains(benchNeeds, need)
+}
+
 // TakeWire takes the link over for a case with such needs, or for a plan that asks for it.
 func (tb *Testbed) TakeWire(needs []string, seed uint64, p *fault.Plan) error {
 	planned := p != nil && onWire(p)
-	if !tb.setup.wired() || !planned && !slices.ContainsFunc(needs, func(n string) bool { return slices.Contains(wireNeeds, n) }) {
+	if !tb.setup.wired() || !planned && !slices.ContainsFunc(needs, tb.setup.takes) {
 		return nil
 	}
 	if tb.setup.port != "" {

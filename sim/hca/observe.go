@@ -2,6 +2,7 @@ package hca
 
 import (
 	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/sim/mkey"
 	"github.com/rdmasim/rdmasim/sim/odp"
 	"github.com/rdmasim/rdmasim/sim/uar"
@@ -11,6 +12,20 @@ import (
 func (d *Device) Counters() *Counters {
 	d.settle()
 	return &d.c
+}
+
+// HardwareCounters are the device's own under the names that they have on hardware, in hw_counters and in ethtool -S; those of
+// its port and of its driver are not among them.
+func (d *Device) HardwareCounters() map[string]uint64 {
+	all := map[string]uint64{}
+	for _, q := range prm.QCounterNames {
+		all[q.Name] = d.QCounter(q.Counter)
+	}
+	c := d.Counters()
+	all["np_ecn_marked_roce_packets"], all["np_cnp_sent"] = c.NpECNMarkedRocePackets, c.NpCNPSent
+	all["rp_cnp_handled"], all["rp_cnp_ignored"] = c.RpCNPHandled, c.RpCNPIgnored
+	all["rx_icrc_encapsulated"] = c.RxDropped[roce.DropICRC]
+	return all
 }
 
 // PageFaults are the counters of the page-fault unit.

@@ -7,22 +7,27 @@ import "fmt"
 func (u *Ucontext) Dup() { u.dups++ }
 
 // QueryPD is PD_QUERY of mlx5, by which a library imports a PD. ENOENT, EINVAL: as lookup.
-func (u *Ucontext) QueryPD(c Caller, h Handle) error {
-	return u.do(c, func(*call) error {
-		_, err := lookup[*pd](&u.objs, h, "PD")
-		return err
+func (u *Ucontext) QueryPD(c Caller, h Handle) (pdn uint32, err error) {
+	err = u.do(c, func(*call) error {
+		p, err := lookup[*pd](&u.objs, h, "PD")
+		if err != nil {
+			return err
+		}
+		pdn = p.pdn
+		return nil
 	})
+	return pdn, err
 }
 
 // QueryMR is QUERY_MR, by which a library imports a region.
-func (u *Ucontext) QueryMR(c Caller, h Handle) (lkey, rkey uint32, length uint64, err error) {
+func (u *Ucontext) QueryMR(c Caller, h Handle) (lkey, rkey uint32, length, iova uint64, err error) {
 	err = u.do(c, func(*call) error {
 		m, err := lookup[*mr](&u.objs, h, "MR")
 		if err != nil {
 			return fmt.Errorf("query: %w", err)
 		}
-		lkey, rkey, length = m.mkey, m.mkey, m.length()
+		lkey, rkey, length, iova = m.mkey, m.mkey, m.length(), m.iova
 		return nil
 	})
-	return lkey, rkey, length, err
+	return lkey, rkey, length, iova, err
 }

@@ -116,3 +116,10 @@ func (m *mr) counters() (all []verbs.NamedCounter, err error) {
 	}
 	return all, nil
 }
+
+// AddPaging adds the counters of on-demand paging under their names, once the device has paged.
+func (d *Device) AddPaging(to map[string]uint64) {
+	if c := d.Counters().Paging; c != (PagingCounters{}) {
+		c.Fields(func(name string, p *uint64) { to[name] = *p })
+	}
+}

@@ -1,6 +1,10 @@
 package link
 
-import "github.com/rdmasim/rdmasim/roce"
+import (
+	"strings"
+
+	"github.com/rdmasim/rdmasim/roce"
+)
 
 // Counters of a port. Those with a name in ethtool -S of an mlx5 device keep it;
 // the last four are the model's own.
@@ -46,6 +50,15 @@ func (p *Port) Each(f func(name string, value uint64)) {
 	f("sim_lost_in_flight", c.LostInFlight)
 	f("sim_credit_stalls", p.lanes.Stalls)
 	f("sim_credit_wait_ps", uint64(p.lanes.StallFor))
+}
+
+// HardwareCounters adds the port's counters that a device has, under their names there.
+func (p *Port) HardwareCounters(to map[string]uint64) {
+	p.Each(func(name string, v uint64) {
+		if !strings.HasPrefix(name, "sim_") {
+			to[name] = v
+		}
+	})
 }
 
 func (c *Counters) each(f func(name string, value uint64)) {

@@ -115,7 +115,8 @@ func (q *CQ) unwatch(ids []int) {
 
 // exPoll is the state of the extended way to poll (struct ibv_cq_ex).
 type exPoll struct {
-	flags uint64   // wc_flags of creation
-	cur   verbs.WC // the completion that was found last
-	ts    uint64
+	unlocked bool     // by one thread alone, as was promised
+	flags    uint64   // wc_flags of creation
+	cur      verbs.WC // the completion that was found last
+	ts       uint64
 }

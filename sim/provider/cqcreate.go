@@ -42,8 +42,7 @@ func (c *Context) newCQ(t *Thread, a *verbs.CQAttr) (*CQ, error) {
 		if err := q.checkEx(a); err != nil {
 			return nil, err
 		}
-		single = single || a.Flags&verbs.CQSingleThreaded != 0
-		q.ex = &exPoll{flags: a.WCFlags}
+		q.ex = &exPoll{flags: a.WCFlags, unlocked: a.Flags&verbs.CQSingleThreaded != 0}
 	}
 	if q.esize == 0 {
 		q.esize = c.env.cqeSize

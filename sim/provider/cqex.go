@@ -21,12 +21,12 @@ func (q *CQ) StartPoll(vt verbs.Thread, compMask uint32) error {
 		return fmt.Errorf("start_poll: comp_mask %#x: %w", compMask, syscall.EINVAL)
 	}
 	t.Core.Run(t.P, p.PollCall)
-	t.unspent += q.lock.acquire(t, p, 0)
+	q.enterEx(t, p)
 	t.unspent += t.Core.Claim(t.P, &q.line)
 	q.ctx.proc.C.Polls++
 	err := q.take(t)
 	if err != nil {
-		q.lock.release(t)
+		q.leaveEx(t)
 		q.ctx.proc.C.PollsEmpty++
 	}
 	return err
@@ -39,7 +39,23 @@ func (q *CQ) NextPoll(vt verbs.Thread) error { return q.take(Of(vt)) }
 func (q *CQ) EndPoll(vt verbs.Thread) {
 	t := Of(vt)
 	prm.CQDBRec(q.db.b).SetCI(q.ci)
-	q.lock.release(t)
+	q.leaveEx(t)
+}
+
+// enterEx takes the lock for the extended way to poll, which goes without where the CQ was promised to one thread. Nothing checks
+// that promise, and ibv_poll_cq locks all the same (the table ops of mlx5's cq.c).
+func (q *CQ) enterEx(t *Thread, p *Params) {
+	if q.ex.unlocked {
+		t.P.Sync()
+		return
+	}
+	t.unspent += q.lock.acquire(t, p, 0)
+}
+
+func (q *CQ) leaveEx(t *Thread) {
+	if !q.ex.unlocked {
+		q.lock.release(t)
+	}
 }
 
 // take finds the next completion. What it costs is spent, with what t has unspent.

@@ -89,7 +89,7 @@ func (p *Process) ImportDevice(vt verbs.Thread, fd int) (verbs.Context, error) {
 // ImportPD is ibv_import_pd.
 func (c *Context) ImportPD(vt verbs.Thread, handle uint32) (verbs.PD, error) {
 	t := c.enter(vt)
-	if err := c.u.QueryPD(t.caller, kernel.Handle(handle)); err != nil {
+	if _, err := c.u.QueryPD(t.caller, kernel.Handle(handle)); err != nil {
 		return nil, fmt.Errorf("import_pd: %w", err)
 	}
 	return &PD{ctx: c, h: kernel.Handle(handle)}, nil
@@ -110,7 +110,7 @@ func (p *PD) Unimport(vt verbs.Thread) error {
 // ImportMR is ibv_import_mr: the address is not known.
 func (p *PD) ImportMR(vt verbs.Thread, handle uint32) (verbs.MR, error) {
 	t := p.ctx.enter(vt)
-	lkey, rkey, length, err := p.ctx.u.QueryMR(t.caller, kernel.Handle(handle))
+	lkey, rkey, length, _, err := p.ctx.u.QueryMR(t.caller, kernel.Handle(handle))
 	if err != nil {
 		return nil, fmt.Errorf("import_mr: %w", err)
 	}

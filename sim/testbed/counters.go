@@ -8,10 +8,7 @@ import (
 	"syscall"
 	"unicode"
 
-	"github.com/rdmasim/rdmasim/prm"
-	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/sim"
-	"github.com/rdmasim/rdmasim/sim/kernel"
 	"github.com/rdmasim/rdmasim/sim/provider"
 	"github.com/rdmasim/rdmasim/verbs"
 )
@@ -85,22 +82,9 @@ func (tb *Testbed) HardwareCounters(t verbs.Thread, host int) (map[string]uint64
 		return nil, fmt.Errorf("counters of host %d: %w", host, syscall.ENODEV)
 	}
 	d := tb.hosts[host].devices[0]
-	all := map[string]uint64{}
-	for _, q := range prm.QCounterNames {
-		all[q.Name] = d.hca.QCounter(q.Counter)
-	}
-	c := d.hca.Counters()
-	all["np_ecn_marked_roce_packets"], all["np_cnp_sent"] = c.NpECNMarkedRocePackets, c.NpCNPSent
-	all["rp_cnp_handled"], all["rp_cnp_ignored"] = c.RpCNPHandled, c.RpCNPIgnored
-	all["rx_icrc_encapsulated"] = c.RxDropped[roce.DropICRC]
-	if pages := d.kern.Counters().Paging; pages != (kernel.PagingCounters{}) {
-		pages.Fields(func(name string, p *uint64) { all[name] = *p })
-	}
-	d.port.Each(func(name string, v uint64) {
-		if !strings.HasPrefix(name, "sim_") {
-			all[name] = v
-		}
-	})
+	all := d.hca.HardwareCounters()
+	d.kern.AddPaging(all)
+	d.port.HardwareCounters(all)
 	return all, nil
 }
 

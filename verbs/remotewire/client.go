@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net/netip"
 	"slices"
 	"sync"
 	"syscall"
@@ -25,6 +26,8 @@ type Client struct {
 	hosts []uint64 // GUIDs of the hosts' devices
 	// Subnet reports whether the links have a subnet manager.
 	Subnet bool
+	// Bench reports whether the devices are in the hands of the tester too: their registers, counters, addresses and faults.
+	Bench bool
 
 	mu sync.Mutex
 	id uint64
@@ -47,7 +50,7 @@ func New(s io.ReadWriteCloser, hosts []uint64) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.Subnet = a.Subnet
+	c.Subnet, c.Bench = a.Subnet, a.Bench
 	for _, g := range hosts {
 		if !slices.Contains(a.Ports, g) {
 			return nil, fmt.Errorf("wire: no device with the GUID %#016x is at this wire: %w", g, syscall.ENODEV)
@@ -91,10 +94,11 @@ func (c *Client) ask(q question) (answer, error) {
 			continue // to an earlier client
 		}
 		whole.Frames = append(whole.Frames, a.Frames...)
+		whole.Writes = append(whole.Writes, a.Writes...)
 		if a.More {
 			continue
 		}
-		a.Frames = whole.Frames
+		a.Frames, a.Writes = whole.Frames, whole.Writes
 		if a.Error != "" {
 			return a, fmt.Errorf("wire: %s: %w", a.Error, syscall.Errno(a.Errno))
 		}
@@ -128,10 +132,55 @@ func (c *Client) ClearRules(verbs.Thread) ([]int, error) {
 
 // SetLink takes the link of a host's only port down or up.
 func (c *Client) SetLink(_ verbs.Thread, host, port int, up bool) error {
-	if host < 0 || host >= len(c.hosts) || port != 1 {
+	if port != 1 {
 		return fmt.Errorf("link of host %d, port %d: %w", host, port, syscall.EINVAL)
 	}
-	_, err := c.ask(question{Do: doLink, Port: c.hosts[host], Up: up})
+	_, err := c.askOf(host, question{Do: doLink, Up: up})
+	return err
+}
+
+// askOf asks about the device of a host.
+func (c *Client) askOf(host int, q question) (answer, error) {
+	if host < 0 || host >= len(c.hosts) {
+		return answer{}, fmt.Errorf("wire: %s of host %d: %w", q.Do, host, syscall.EINVAL)
+	}
+	q.Port = c.hosts[host]
+	return c.ask(q)
+}
+
+// StartLog begins a log of what programs write to registers of the devices.
+func (c *Client) StartLog() error {
+	_, err := c.ask(question{Do: doLog})
+	return err
+}
+
+// StopLog ends the log and returns it.
+func (c *Client) StopLog() ([]verbs.MMIOWrite, error) {
+	a, err := c.ask(question{Do: doLogged})
+	return a.Writes, err
+}
+
+// Tear keeps the first bytes of the next n pushes (BlueFlame) to a host's device.
+func (c *Client) Tear(host, n, keep int) error {
+	_, err := c.askOf(host, question{Do: doTear, Count: n, Keep: keep})
+	return err
+}
+
+// FailNext makes a request of a QP of a host's device fail.
+func (c *Client) FailNext(host int, qpn uint32, syndrome, vendor uint8) error {
+	_, err := c.askOf(host, question{Do: doFail, QPN: qpn, Syndrome: syndrome, Vendor: vendor})
+	return err
+}
+
+// Counters are those of a host's device and its port.
+func (c *Client) Counters(host int) (map[string]uint64, error) {
+	a, err := c.askOf(host, question{Do: doCounters})
+	return a.Counters, err
+}
+
+// Address gives the network interface of a host's device an address, or takes it away.
+func (c *Client) Address(host int, ip netip.Addr, add bool) error {
+	_, err := c.askOf(host, question{Do: doAddress, IP: ip, Up: add})
 	return err
 }
 

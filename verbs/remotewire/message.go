@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/netip"
 
 	"github.com/rdmasim/rdmasim/verbs"
 )
@@ -28,6 +29,7 @@ const (
 	maxQuestion = 1 << 16
 	maxAnswer   = 1 << 20
 	frameBytes  = 1 << 16 // of the frames of an answer, after which the next begins
+	writesEach  = 1 << 10 // register writes of an answer
 )
 
 // Verbs of a question.
@@ -39,6 +41,14 @@ const (
 	doClear  = "clear"
 	doLink   = "link"
 	doSubnet = "subnet"
+
+	// These are about the devices, where the server has a Bench.
+	doLog      = "log"    // begin a log of register writes
+	doLogged   = "logged" // end it, and send it
+	doTear     = "tear"
+	doFail     = "fail"
+	doCounters = "counters"
+	doAddress  = "address" // Up: it comes; otherwise it goes
 )
 
 // question is what a client wants.
@@ -49,6 +59,13 @@ type question struct {
 	Port   uint64              `json:"port,omitempty"` // GUID of the device
 	Up     bool                `json:"up,omitempty"`
 	Subnet *verbs.SubnetConfig `json:"subnet,omitempty"`
+
+	Count    int        `json:"count,omitempty"` // pushes to tear
+	Keep     int        `json:"keep,omitempty"`  // bytes of each that arrive
+	QPN      uint32     `json:"qpn,omitempty"`
+	Syndrome uint8      `json:"syndrome,omitempty"`
+	Vendor   uint8      `json:"vendor,omitempty"`
+	IP       netip.Addr `json:"ip,omitzero"`
 }
 
 // answer is what the server says to it.
@@ -60,7 +77,11 @@ type answer struct {
 	Subnet  bool              `json:"subnet,omitempty"` // there is a subnet manager
 	Matched []int             `json:"matched,omitempty"`
 	Frames  []verbs.WireFrame `json:"frames,omitempty"`
-	More    bool              `json:"more,omitempty"` // of the frames, in another answer
+	More    bool              `json:"more,omitempty"` // of the frames or writes, in another answer
+
+	Bench    bool              `json:"bench,omitempty"` // the devices are in the hands of a tester too
+	Writes   []verbs.MMIOWrite `json:"writes,omitempty"`
+	Counters map[string]uint64 `json:"counters,omitempty"`
 }
 
 var errLong = errors.New("a line is too long")

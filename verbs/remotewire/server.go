@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/netip"
 	"syscall"
 
 	"github.com/rdmasim/rdmasim/verbs"
@@ -21,6 +22,21 @@ type Wire interface {
 	ClearRules() []int
 	SetLink(guid uint64, up bool) error
 	ConfigureSubnet(verbs.SubnetConfig) error
+}
+
+// Bench is what a server has whose devices are in the hands of a tester too, not only their links. Devices are named by
+// their GUIDs. Reset of the Wire ends the log, the faults that did not happen yet, and addresses that were added.
+type Bench interface {
+	StartLog() error
+	// StopLog ends the log of register writes. The page of a write is that of its address in the process that made it, as
+	// verbs.BFReg has it where the library does not tell the hardware's.
+	StopLog() ([]verbs.MMIOWrite, error)
+	// Tear keeps the first bytes of the next pushes, as verbs.Faults has it.
+	Tear(guid uint64, n, keep int) error
+	FailNext(guid uint64, qpn uint32, syndrome, vendor uint8) error
+	Counters(guid uint64) (map[string]uint64, error)
+	// Address gives the network interface of a device an address, or takes it away.
+	Address(guid uint64, ip netip.Addr, add bool) error
 }
 
 // Serve answers a client until the stream ends, and then undoes what it has changed.
@@ -69,6 +85,7 @@ func (q *question) answer(s io.Writer, w Wire) error {
 	switch q.Do {
 	case doHello:
 		a.Ports, a.Subnet = w.Reset()
+		_, a.Bench = w.(Bench)
 	case doTap:
 		err = w.StartTap()
 	case doFrames:
@@ -82,13 +99,61 @@ func (q *question) answer(s io.Writer, w Wire) error {
 		err = w.SetLink(q.Port, q.Up)
 	case doSubnet:
 		err = w.ConfigureSubnet(*q.Subnet)
+	case doLogged:
+		var writes []verbs.MMIOWrite
+		if b, ok := w.(Bench); ok {
+			writes, err = b.StopLog()
+		} else {
+			err = errNoBench
+		}
+		return writeWrites(s, q.ID, writes, err)
 	default:
-		err = fmt.Errorf("%q: %w", q.Do, syscall.EPROTO)
+		err = q.onBench(w, &a)
 	}
 	if err != nil {
 		a = failed(q.ID, err)
 	}
 	return writeLine(s, a)
+}
+
+var errNoBench = fmt.Errorf("the devices of this wire are in nobody's hands: %w", syscall.EOPNOTSUPP)
+
+// onBench carries out a question about a device.
+func (q *question) onBench(w Wire, a *answer) (err error) {
+	do := map[string]func(Bench) error{
+		doLog:  func(b Bench) error { return b.StartLog() },
+		doTear: func(b Bench) error { return b.Tear(q.Port, q.Count, q.Keep) },
+		doFail: func(b Bench) error { return b.FailNext(q.Port, q.QPN, q.Syndrome, q.Vendor) },
+		doCounters: func(b Bench) error {
+			a.Counters, err = b.Counters(q.Port)
+			return err
+		},
+		doAddress: func(b Bench) error { return b.Address(q.Port, q.IP, q.Up) },
+	}[q.Do]
+	if do == nil {
+		return fmt.Errorf("%q: %w", q.Do, syscall.EPROTO)
+	}
+	b, ok := w.(Bench)
+	if !ok {
+		return errNoBench
+	}
+	return do(b)
+}
+
+// writeWrites sends a log, which may be too much for a line.
+func writeWrites(s io.Writer, id uint64, writes []verbs.MMIOWrite, err error) error {
+	for {
+		n := min(len(writes), writesEach)
+		a := answer{ID: id}
+		if n == len(writes) && err != nil {
+			a = failed(id, err)
+		}
+		a.Writes, a.More = writes[:n], n < len(writes)
+		writes = writes[n:]
+		if err := writeLine(s, a); err != nil || !a.More {
+			return err
+		}
+	}
 }
 
 // writeFrames sends a recording, which may be too much for a line. The error of the recording comes with its last.

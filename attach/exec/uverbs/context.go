@@ -32,7 +32,7 @@ func (f *File) getContext(k *uapi.Call) error {
 	if err != nil {
 		return err
 	}
-	f.u = u
+	f.u, f.resp = u, resp
 	err = f.mapStatic(resp.TotBFRegs)
 	if err == nil {
 		err = errors.Join(
@@ -46,6 +46,34 @@ func (f *File) getContext(k *uapi.Call) error {
 		f.unmapAll()
 	}
 	return err
+}
+
+// queryContext is QUERY_CONTEXT, by which a library opens the file once more: what GET_CONTEXT has answered.
+func (f *File) queryContext(k *uapi.Call) error {
+	return errors.Join(
+		k.Out32(uapi.QueryContextVec, uint32(f.u.NumCompVectors())),
+		k.Out64(uapi.QueryContextSup, uapi.CoreSupportOptionalAccess),
+		k.Out(uapi.QueryContextResp, uctxResp(&f.resp, k.Len(uapi.QueryContextResp))))
+}
+
+// queryPD is PD_QUERY, by which a library imports a PD.
+func (f *File) queryPD(k *uapi.Call) error {
+	h, _ := k.Handle(uapi.PDQueryHandle)
+	pdn, err := f.u.QueryPD(noCaller, kernelHandle(h))
+	if err != nil {
+		return err
+	}
+	return k.Out32(uapi.PDQueryPDN, pdn)
+}
+
+// queryMR is QUERY_MR, by which a library imports a region.
+func (f *File) queryMR(k *uapi.Call) error {
+	h, _ := k.Handle(uapi.MRQueryHandle)
+	lkey, rkey, length, iova, err := f.u.QueryMR(noCaller, kernelHandle(h))
+	if err != nil {
+		return err
+	}
+	return errors.Join(k.Out32(uapi.MRQueryLKey, lkey), k.Out32(uapi.MRQueryRKey, rkey), k.Out64(uapi.MRQueryLength, length), k.Out64(uapi.MRQueryIOVA, iova))
 }
 
 // uctxReq reads the driver's request: the long one, or the first version, which ends

@@ -39,13 +39,14 @@ func (f *File) createCQ(c Caller, k *uapi.Call) error {
 	if q.channel != nil {
 		r.Channel = q.channel.k
 	}
-	if err := f.checkAsync(c, k, uapi.CQCreateEventFD); err != nil {
+	async, err := f.asyncOf(c, k, uapi.CQCreateEventFD)
+	if err != nil {
 		return err
 	}
 	q.UserHandle, q.Channel = k.Value(uapi.CQCreateUserHandle), q.channel != nil
 	q.DBAddr, q.Addr, q.CQESize = d.DBAddr(), d.BufAddr(), d.CQESize()
 	q.Entries = 1 << bits.Len32(r.CQE)
-	q.cookie = f.own(&owner{handle: q.UserHandle})
+	q.cookie = f.own(&owner{q.UserHandle, async})
 	r.Cookie = q.cookie
 	if q.h, q.CQN, err = f.u.CreateCQ(noCaller, r); err != nil {
 		delete(f.owners, q.cookie)

@@ -74,6 +74,12 @@ func (f *File) method(c Caller, k *uapi.Call) error {
 		do = plain((*File).queryGIDTable)
 	case [2]uint16{uapi.ObjectDevice, uapi.DeviceQueryGIDEntry}:
 		do = plain((*File).queryGIDEntry)
+	case [2]uint16{uapi.ObjectDevice, uapi.DeviceQueryContext}:
+		do = plain((*File).queryContext)
+	case [2]uint16{uapi.ObjectPD, uapi.PDQuery}:
+		do = plain((*File).queryPD)
+	case [2]uint16{uapi.ObjectMR, uapi.MRQuery}:
+		do = plain((*File).queryMR)
 	case [2]uint16{uapi.ObjectPD, uapi.PDDestroy}:
 		do = destroyer(uapi.PDDestroyHandle, (*kernel.Ucontext).DeallocPD)
 	case [2]uint16{uapi.ObjectMR, uapi.MRDestroy}:

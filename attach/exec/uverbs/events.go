@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -15,7 +16,10 @@ import (
 )
 
 // owner is a queue that events are about.
-type owner struct{ handle uint64 } // what the program calls it
+type owner struct {
+	handle uint64     // what the program calls it
+	async  *eventPipe // for its asynchronous events; nil: the file's first
+}
 
 // own gives a queue a cookie for the kernel model.
 func (f *File) own(o *owner) uint64 {
@@ -97,12 +101,9 @@ func (f *File) completion(ch *channel) {
 	ch.pipe.push(record{cookie, e})
 }
 
-// allocAsync is ASYNC_EVENT_ALLOC. The kernel model has one async file for a context;
-// a second one is refused.
+// allocAsync is ASYNC_EVENT_ALLOC. The first file is that of queues which name none, and has what came before.
 func (f *File) allocAsync(c Caller, k *uapi.Call) error {
-	if f.async != nil {
-		return fmt.Errorf("a second async file: %w: %w", errNotModelled, syscall.EOPNOTSUPP)
-	}
+	f.closeAbandonedAsync()
 	p, fd, err := newEventPipe(c, uapi.AsyncEventSize, f.Descriptors)
 	if err != nil {
 		return err
@@ -112,6 +113,10 @@ func (f *File) allocAsync(c Caller, k *uapi.Call) error {
 		p.close()
 		return err
 	}
+	if f.async != nil {
+		f.more = append(f.more, p)
+		return nil
+	}
 	f.async = p
 	f.u.OnAsync(f.asyncEvent)
 	for f.asyncOnce() { // what came before
@@ -119,25 +124,47 @@ func (f *File) allocAsync(c Caller, k *uapi.Call) error {
 	return nil
 }
 
-// checkAsync checks an attribute that names an async file.
-func (f *File) checkAsync(c Caller, k *uapi.Call, id uint16) error {
+// asyncFiles are all files for asynchronous events.
+func (f *File) asyncFiles() []*eventPipe {
+	if f.async == nil {
+		return nil
+	}
+	return append([]*eventPipe{f.async}, f.more...)
+}
+
+// closeAbandonedAsync closes the files of imported contexts that were closed. A queue that was made with one tells nobody
+// any more.
+func (f *File) closeAbandonedAsync() {
+	f.more = slices.DeleteFunc(f.more, func(p *eventPipe) bool {
+		gone := p.abandoned()
+		if gone {
+			p.close()
+		}
+		return gone
+	})
+}
+
+// asyncOf is the async file that an attribute names, or the first: EBADF for a descriptor that is none of this file.
+func (f *File) asyncOf(c Caller, k *uapi.Call, id uint16) (*eventPipe, error) {
 	fd, ok := k.FD(id)
 	if !ok {
-		return nil
+		return f.async, nil
 	}
 	in, err := c.Inode(fd)
 	if err != nil {
-		return fmt.Errorf("async file: %w", err)
+		return nil, fmt.Errorf("async file: %w", err)
 	}
-	if f.async == nil || f.async.inode != in {
-		return fmt.Errorf("descriptor %d is not the async file: %w", fd, syscall.EBADF)
+	for _, p := range f.asyncFiles() {
+		if p.inode == in {
+			return p, nil
+		}
 	}
-	return nil
+	return nil, fmt.Errorf("descriptor %d is not the async file: %w", fd, syscall.EBADF)
 }
 
 func (f *File) asyncEvent() { f.asyncOnce() }
 
-// asyncOnce moves an event of the kernel's async file into the pipe.
+// asyncOnce moves an event of the kernel's async file into the pipe of the queue that it is about, and one of a port into all.
 func (f *File) asyncOnce() bool {
 	e, err := f.u.WaitAsync(noCaller, 0)
 	if err != nil {
@@ -146,25 +173,32 @@ func (f *File) asyncOnce() bool {
 	r := uapi.AsyncEvent(make([]byte, uapi.AsyncEventSize))
 	r.SetEventType(uint32(e.Type))
 	r.SetElement(uint64(e.Port))
+	to := f.asyncFiles()
 	if o := f.owners[e.Cookie]; o != nil {
 		r.SetElement(o.handle)
+		to = to[:1]
+		if o.async != nil {
+			to[0] = o.async
+		}
 	}
-	f.async.push(record{e.Cookie, r})
+	for _, p := range to {
+		p.push(record{e.Cookie, r})
+	}
 	return true
 }
 
 // forgetAsync takes back the async events of an object that is gone.
-func (f *File) forgetAsync(cookie uint64) uint32 {
-	if f.async == nil {
-		return 0
+func (f *File) forgetAsync(cookie uint64) (n uint32) {
+	for _, p := range f.asyncFiles() {
+		n += p.forget(cookie)
 	}
-	return f.async.forget(cookie)
+	return n
 }
 
 // flush writes the records that did not fit into the pipes before.
 func (f *File) flush() {
-	if f.async != nil {
-		f.async.flush()
+	for _, p := range f.asyncFiles() {
+		p.flush()
 	}
 	for _, ch := range f.channels {
 		ch.pipe.flush()

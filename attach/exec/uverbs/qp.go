@@ -34,7 +34,8 @@ func (f *File) createQP(c Caller, k *uapi.Call) error {
 	if err != nil {
 		return err
 	}
-	if err := f.checkAsync(c, k, uapi.QPCreateEventFD); err != nil {
+	async, err := f.asyncOf(c, k, uapi.QPCreateEventFD)
+	if err != nil {
 		return err
 	}
 	q := &qp{sigAll: r.SigAll, target: r.Type == verbs.QPTXRCRecv}
@@ -46,7 +47,7 @@ func (f *File) createQP(c Caller, k *uapi.Call) error {
 			return err
 		}
 	}
-	q.cookie = f.own(&owner{handle: q.UserHandle})
+	q.cookie = f.own(&owner{q.UserHandle, async})
 	r.Cookie = q.cookie
 	h, resp, err := f.u.CreateQP(noCaller, r)
 	if err != nil {

@@ -57,8 +57,7 @@ func TestRefused(t *testing.T) {
 		uapi.CmdCreateFlow | uapi.CmdExtended, uapi.CmdCreateWQ | uapi.CmdExtended} {
 		x.refuse(fmt.Sprintf("command %#x", c), cmd(c), syscall.EOPNOTSUPP)
 	}
-	for _, o := range [][2]uint16{{uapi.ObjectDEVX, 0x1000}, {uapi.ObjectCounters, 0}, {uapi.ObjectMR, 4},
-		{uapi.ObjectDevice, uapi.DeviceQueryContext}} {
+	for _, o := range [][2]uint16{{uapi.ObjectDEVX, 0x1000}, {uapi.ObjectCounters, 0}, {uapi.ObjectMR, 4}} {
 		x.refuse(fmt.Sprintf("method %x", o), client.New(x.proc, o[0], o[1]), syscall.EPROTONOSUPPORT)
 	}
 	for flags, want := range map[uint32]syscall.Errno{uapi.QPFlagSignature: syscall.EOPNOTSUPP, uapi.QPFlagTypeDCI: syscall.EINVAL, 1 << 30: syscall.EINVAL} {

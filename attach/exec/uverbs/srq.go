@@ -27,13 +27,15 @@ func (f *File) createSRQ(c Caller, k *uapi.Call) error {
 	if err != nil {
 		return err
 	}
-	if err := f.checkAsync(c, k, uapi.SRQCreateEventFD); err != nil {
+	async, err := f.asyncOf(c, k, uapi.SRQCreateEventFD)
+	if err != nil {
 		return err
 	}
 	s, resp, err := f.makeSRQ(k, k.Value(uapi.SRQCreateUserHandle), r)
 	if err != nil {
 		return err
 	}
+	f.owners[s.cookie].async = async
 	if r.Type == verbs.SRQXRC {
 		if err := k.Out32(uapi.SRQCreateRspNum, s.SRQN); err != nil {
 			return f.finishSRQ(s, err)

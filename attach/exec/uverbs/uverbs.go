@@ -55,10 +55,14 @@ type File struct {
 	owners   map[uint64]*owner // the queues that events are about, by the kernel's cookie
 	cookies  uint64
 	channels map[Inode]*channel
+	resp     kernel.UcontextResp // of GET_CONTEXT
 	async    *eventPipe
-	clocks   map[uint64]bool // pages about the clock that are mapped
-	closed   bool
-	counted  int // of Objects
+	// more are the files for asynchronous events of contexts that were imported from this file's. Each has the events of ports,
+	// and those of the queues that were made with it.
+	more    []*eventPipe
+	clocks  map[uint64]bool // pages about the clock that are mapped
+	closed  bool
+	counted int // of Objects
 }
 
 // Open makes an open device file of dev for process p.
@@ -168,15 +172,15 @@ func (f *File) Close() {
 		f.u.Close(noCaller)
 		f.unmapAll()
 	}
-	if f.async != nil {
-		f.async.close()
+	for _, p := range f.asyncFiles() {
+		p.close()
 	}
 	for _, ch := range f.channels {
 		ch.pipe.close()
 	}
 	f.u = nil
 	f.recount()
-	f.async, f.channels, f.qps, f.cqs, f.srqs, f.xrcds, f.owners = nil, nil, nil, nil, nil, nil, nil
+	f.async, f.more, f.channels, f.qps, f.cqs, f.srqs, f.xrcds, f.owners = nil, nil, nil, nil, nil, nil, nil, nil
 	f.closed = true
 }
 

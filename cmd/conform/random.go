@@ -1,0 +1,304 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rdmasim/rdmasim/conformance/harness"
+	"github.com/rdmasim/rdmasim/conformance/random"
+	"github.com/rdmasim/rdmasim/input"
+	"github.com/rdmasim/rdmasim/outfile"
+	"github.com/rdmasim/rdmasim/target/simulator"
+)
+
+type randomOptions struct {
+	target   string
+	profiles []string
+	mutant   string
+	programs int
+	seed     uint64
+	program  string
+	shrink   time.Duration
+	source   string
+	device   string
+	port     int
+	gidIndex int
+}
+
+func newRandom() *cobra.Command {
+	o := &randomOptions{}
+	cmd := &cobra.Command{
+		Use:   "random",
+		Short: "Draw programs and compare what they do on two targets",
+		Long: "random draws programs of two connected RC queue pairs, runs each on two targets and compares what the verbs contract fixes:\n" +
+			"what calls return, the completions of each queue in their order, and the bytes in memory. Where the targets differ, it\n" +
+			"looks for a small program that shows the difference, and prints it as text, which --program runs again, and as a case in Go.\n" +
+			"The targets are the simulator and the hardware, or with --target=sim two profiles, or a simulator that breaks a rule.\n" +
+			"Exit status: 0 no difference was found, 1 one was, or a program did not end, 2 wrong usage, 130 interrupted.",
+		Example: "  conform random --programs 1000\n  conform random --target=sim --profile connectx-5,generic-roce\n" +
+			"  conform random --target=sim --mutant long-send-cut --case case.go",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usagef("random takes no %q: flags choose the targets (conform random --help)", args[0])
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return runRandom(cmd, o) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.target, "target", "sim,hw", "the two targets: sim,hw, or sim with two profiles or a mutant")
+	f.StringSliceVar(&o.profiles, "profile", []string{simulator.DefaultProfile}, "`PROFILES` of the simulated device: one, or two that are compared")
+	f.StringVar(&o.mutant, "mutant", "", "compare the simulator with itself where it breaks this rule (conform mutants --list)")
+	f.IntVar(&o.programs, "programs", 200, "how many programs are drawn")
+	f.Uint64Var(&o.seed, "seed", 1, "root of the draws")
+	f.StringVar(&o.program, "program", "", "run this program, as it was printed, instead of drawing some")
+	f.DurationVar(&o.shrink, "shrink", time.Minute, "how long a smaller program with the same difference is looked for")
+	f.StringVar(&o.source, "case", "", "write the program that shows a difference as a case in Go to `FILE` too")
+	f.StringVar(&o.device, "device", "", "device of the hardware, by its name in ibv_devices (default: the first with an active port)")
+	f.IntVar(&o.port, "port", 0, "port of the device (default: the first that is active)")
+	f.IntVar(&o.gidIndex, "gid-index", -1, "index of the GID that connections use (default: RoCE v2 with an IPv4 address)")
+	return cmd
+}
+
+// sides are the jobs of the two targets, and what they are called.
+func (o *randomOptions) sides() (jobs [2]harness.Job, names [2]string, err error) {
+	for _, p := range o.profiles {
+		if !slices.Contains(simulator.Profiles(), p) {
+			return jobs, names, usagef("unknown profile %q%s; profiles are %s", p, input.Suggest(p, simulator.Profiles()), strings.Join(simulator.Profiles(), ", "))
+		}
+	}
+	jobs[0] = harness.Job{Target: "sim", Profile: o.profiles[0], Seed: o.seed}
+	names[0] = "sim " + o.profiles[0]
+	jobs[1], names[1] = jobs[0], names[0]
+	hw := o.target == "sim,hw"
+	switch {
+	case !hw && o.target != "sim":
+		return jobs, names, usagef("target %q: two are compared, which are sim,hw, or sim with two profiles or --mutant", o.target)
+	case !hw && (o.device != "" || o.port != 0 || o.gidIndex >= 0):
+		return jobs, names, usagef("--device, --port and --gid-index choose hardware: add --target=sim,hw")
+	case hw && (o.mutant != "" || len(o.profiles) > 1):
+		return jobs, names, usagef("the simulator with one profile is compared with the hardware: --target=sim compares two profiles, or a mutant")
+	case hw:
+		jobs[1] = harness.Job{Target: "hw", Device: o.device, Port: o.port, GIDIndex: o.gidIndex, Seed: o.seed}
+		names[1] = "hw"
+	case o.mutant != "" && len(o.profiles) > 1:
+		return jobs, names, usagef("--mutant %s is compared with the same profile: give one", o.mutant)
+	case o.mutant != "":
+		if err := knownMutant(o.mutant); err != nil {
+			return jobs, names, err
+		}
+		jobs[1].Mutant = o.mutant
+		names[1] += " with " + o.mutant
+	case len(o.profiles) == 2:
+		jobs[1].Profile = o.profiles[1]
+		names[1] = "sim " + o.profiles[1]
+	default:
+		return jobs, names, usagef("--target=sim compares two profiles (--profile connectx-5,connectx-4), or a mutant (--mutant)")
+	}
+	return jobs, names, nil
+}
+
+// runRandom is the command.
+func runRandom(cmd *cobra.Command, o *randomOptions) error {
+	jobs, names, err := o.sides()
+	if err != nil {
+		return err
+	}
+	if o.programs < 1 || o.shrink < 0 {
+		return usagef("--programs %d, --shrink %v: at least one program and no time below 0 are needed", o.programs, o.shrink)
+	}
+	var given *random.Program
+	if o.program != "" {
+		if given, err = random.Parse([]byte(o.program)); err != nil {
+			return usagef("--program: %w", err)
+		}
+	}
+	var file *outfile.File
+	if o.source != "" {
+		if file, err = create(cmd.Context(), o.source); err != nil {
+			return err
+		}
+	}
+	var sides [2]random.Side
+	atomic := true
+	for i, job := range jobs {
+		s := &process{ctx: cmd.Context(), job: job, stderr: cmd.ErrOrStderr()}
+		defer s.end()
+		if err := s.start(); err != nil {
+			return err
+		}
+		atomic = atomic && s.atomic
+		sides[i] = s
+	}
+	f, err := search(o, sides, given, atomic)
+	switch {
+	case cmd.Context().Err() != nil:
+		return &status{exitInterrupted, cmd.Context().Err()}
+	case err != nil:
+		return &status{exitFailed, err}
+	case f == nil && given != nil:
+		fmt.Fprintf(cmd.OutOrStdout(), "ok: the program does the same on %s and %s\n", names[0], names[1])
+		return nil
+	case f == nil:
+		fmt.Fprintf(cmd.OutOrStdout(), "ok: %d programs do the same on %s and %s, seed %d\n", o.programs, names[0], names[1], o.seed)
+		return nil
+	}
+	return o.report(cmd, f, names, file)
+}
+
+func search(o *randomOptions, sides [2]random.Side, given *random.Program, atomic bool) (*random.Finding, error) {
+	if given == nil {
+		return random.Search(sides, atomic, o.programs, o.seed, o.shrink)
+	}
+	d, err := given.Compare(sides)
+	if err != nil || d == nil {
+		return nil, err
+	}
+	return &random.Finding{Program: *given, Difference: *d}, nil
+}
+
+// report prints a difference.
+func (o *randomOptions) report(cmd *cobra.Command, f *random.Finding, names [2]string, file *outfile.File) error {
+	d, source := &f.Difference, f.Program.Source("random", &f.Difference)
+	out := cmd.OutOrStdout()
+	fmt.Fprintf(out, "The targets differ. %s, line %d:\n  %s: %s\n  %s: %s\n\n", d.Stream, d.Line, names[0], d.Sides[0], names[1], d.Sides[1])
+	fmt.Fprintf(out, "The program, which --program runs again:\n\n%s\n\nThe program as a case to add, in which each observation is to become the check that is right:\n\n%s\n", f.Program.Text(), source)
+	if file != nil {
+		if err := file.Commit(func(w io.Writer) error { _, err := io.WriteString(w, source); return err }); err != nil {
+			return &status{exitFailed, err}
+		}
+	}
+	after := ""
+	if f.Tried > 0 {
+		after = fmt.Sprintf(" after %d programs", f.Tried)
+	}
+	return &status{exitFailed, fmt.Errorf("%s and %s differ%s, seed %d", names[0], names[1], after, o.seed)}
+}
+
+// process is a side in a process of its own, since the hardware may end it.
+type process struct {
+	ctx    context.Context
+	job    harness.Job
+	stderr io.Writer
+
+	cmd    *exec.Cmd
+	in     io.WriteCloser
+	out    *json.Decoder
+	atomic bool
+}
+
+// start begins a process, which says what the target has.
+func (s *process) start() error {
+	program, err := workerCommand(s.job.Target)
+	if s.job.Mutant != "" {
+		program, err = mutantsProgram(s.ctx, s.stderr)
+	}
+	if err != nil {
+		return err
+	}
+	s.cmd = exec.CommandContext(s.ctx, program, randomWorker)
+	s.cmd.Stderr, s.cmd.Env = s.stderr, workerEnv(s.job.Target)
+	out, err := s.cmd.StdoutPipe()
+	if err == nil {
+		s.in, err = s.cmd.StdinPipe()
+	}
+	if err == nil {
+		err = s.cmd.Start()
+	}
+	if err != nil {
+		s.cmd = nil
+		return fmt.Errorf("start the worker of target %s: %w", s.job.Target, err)
+	}
+	s.out = json.NewDecoder(bufio.NewReader(out))
+	if err := json.NewEncoder(s.in).Encode(s.job); err != nil {
+		return s.died(err)
+	}
+	var h random.Hello
+	if err := s.out.Decode(&h); err != nil {
+		return s.died(err)
+	}
+	if h.Error != "" {
+		s.end()
+		return usagef("target %s: %s", s.job.Target, h.Error)
+	}
+	s.atomic = h.Atomic
+	return nil
+}
+
+// Run implements random.Side.
+func (s *process) Run(p *random.Program) (*random.Outcome, error) {
+	if s.cmd == nil {
+		if err := s.start(); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := io.WriteString(s.in, p.Text()+"\n"); err != nil {
+		s.end() // it had its last program before, and another goes on
+		if err := s.start(); err != nil {
+			return nil, err
+		}
+		if _, err := io.WriteString(s.in, p.Text()+"\n"); err != nil {
+			return nil, s.died(err)
+		}
+	}
+	var o random.Outcome
+	if err := s.out.Decode(&o); err != nil {
+		return nil, s.died(err)
+	}
+	if o.Last {
+		s.end()
+	}
+	return &o, nil
+}
+
+// died ends the process and says how it ended.
+func (s *process) died(err error) error {
+	if end := s.end(); end != nil && errors.Is(err, io.EOF) {
+		err = end
+	}
+	return fmt.Errorf("the worker of target %s ended: %w", s.job.Target, err)
+}
+
+func (s *process) end() error {
+	if s.cmd == nil {
+		return nil
+	}
+	_ = s.in.Close()
+	err := s.cmd.Wait()
+	s.cmd = nil
+	return err
+}
+
+// randomWorker is the hidden command of the processes.
+const randomWorker = "random-worker"
+
+func newRandomWorker() *cobra.Command {
+	return &cobra.Command{Use: randomWorker, Hidden: true, Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			in := bufio.NewReader(os.Stdin)
+			text, err := in.ReadBytes('\n')
+			if err != nil {
+				return fmt.Errorf("job: %w", err)
+			}
+			var job harness.Job
+			if err := json.Unmarshal(text, &job); err != nil {
+				return fmt.Errorf("job: %w", err)
+			}
+			target, err := makeTarget(job)
+			if err != nil {
+				return json.NewEncoder(os.Stdout).Encode(random.Hello{Error: err.Error()})
+			}
+			return random.Serve(in, os.Stdout, target, job.Seed)
+		}}
+}

@@ -1,0 +1,154 @@
+package random
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"strconv"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// Side runs programs on a target.
+type Side interface {
+	// Run runs a program. An error is of the harness, and ends the search.
+	Run(p *Program) (*Outcome, error)
+}
+
+// Finding is a program on which two targets differ, made as small as could be found.
+type Finding struct {
+	Program    Program
+	Difference Difference
+	Tried      int // programs until there was one; 0: it was given
+}
+
+// Compare runs one program on both sides.
+func (p *Program) Compare(sides [2]Side) (*Difference, error) {
+	if err := p.Valid(); err != nil {
+		return nil, err
+	}
+	var out [2]*Outcome
+	for i, s := range sides {
+		o, err := s.Run(p)
+		if err == nil && o.Failed != "" {
+			err = errors.New(o.Failed)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("target %d: %w", i+1, err)
+		}
+		out[i] = o
+	}
+	return Compare(out[0], out[1]), nil
+}
+
+// Search draws programs and compares the sides on each, until they differ or there were enough of them. A difference that does
+// not show again is an error.
+func Search(sides [2]Side, atomic bool, programs int, seed uint64, shrink time.Duration) (*Finding, error) {
+	restore, err := setFlags(map[string]string{"rapid.checks": strconv.Itoa(programs), "rapid.seed": strconv.FormatUint(max(seed, 1), 10),
+		"rapid.nofailfile": "true", "rapid.shrinktime": shrink.String(), "rapid.log": "false", "rapid.v": "false", "rapid.failfile": ""})
+	if err != nil {
+		return nil, err
+	}
+	defer restore()
+	var found *Finding
+	var broken error
+	tried := 0
+	tb := &recorder{}
+	draw := Programs(atomic)
+	tb.run(func() {
+		rapid.Check(tb, func(t *rapid.T) {
+			p := draw.Draw(t, "program")
+			if broken != nil {
+				return
+			}
+			if found == nil {
+				tried++
+			}
+			d, err := p.Compare(sides)
+			if err != nil {
+				broken = fmt.Errorf("%w; the program: %s", err, p.Text())
+				return
+			}
+			if d != nil {
+				found = &Finding{p, *d, tried}
+				t.Fatalf("the targets differ")
+			}
+		})
+	})
+	if broken != nil || found == nil {
+		return nil, broken
+	}
+	// What was found last may be one of the attempts to make it smaller: it is certain when it shows once more.
+	d, err := found.Program.Compare(sides)
+	if err != nil {
+		return nil, err
+	}
+	if d == nil {
+		return nil, fmt.Errorf("the targets differed once and not again (%s); the program: %s", &found.Difference, found.Program.Text())
+	}
+	found.Difference = *d
+	return found, nil
+}
+
+// setFlags sets flags of package rapid, which has no other way to be told, and returns what puts them back.
+func setFlags(values map[string]string) (restore func(), err error) {
+	if !testing.Testing() { // rapid asks package testing whether tests are short
+		testing.Init()
+		if err := flag.CommandLine.Parse(nil); err != nil {
+			return nil, err
+		}
+	}
+	before := map[string]string{}
+	restore = func() {
+		for name, v := range before {
+			_ = flag.Set(name, v)
+		}
+	}
+	for name, v := range values {
+		f := flag.Lookup(name)
+		if f == nil {
+			restore()
+			return nil, fmt.Errorf("this version of rapid has no flag %s", name)
+		}
+		before[name] = f.Value.String()
+		if err := flag.Set(name, v); err != nil {
+			restore()
+			return nil, err
+		}
+	}
+	return restore, nil
+}
+
+// recorder is what rapid reports to.
+type recorder struct{ failed bool }
+
+// ended is the panic that ends a function of rapid.
+type ended struct{}
+
+func (r *recorder) run(f func()) {
+	defer func() {
+		if p := recover(); p != nil {
+			if _, ok := p.(ended); !ok {
+				panic(p)
+			}
+		}
+	}()
+	f()
+}
+
+func (r *recorder) Helper()               {}
+func (r *recorder) Name() string          { return "conform random" }
+func (r *recorder) Logf(string, ...any)   {}
+func (r *recorder) Log(...any)            {}
+func (r *recorder) Skipf(string, ...any)  { panic(ended{}) }
+func (r *recorder) Skip(...any)           { panic(ended{}) }
+func (r *recorder) SkipNow()              { panic(ended{}) }
+func (r *recorder) Errorf(string, ...any) { r.failed = true }
+func (r *recorder) Error(...any)          { r.failed = true }
+func (r *recorder) Fatalf(string, ...any) { r.FailNow() }
+func (r *recorder) Fatal(...any)          { r.FailNow() }
+func (r *recorder) FailNow()              { r.failed = true; panic(ended{}) }
+func (r *recorder) Fail()                 { r.failed = true }
+func (r *recorder) Failed() bool          { return r.failed }

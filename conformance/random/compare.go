@@ -1,0 +1,34 @@
+package random
+
+import "fmt"
+
+// Difference is the first place at which two targets differ on a program.
+type Difference struct {
+	Stream string
+	Line   int // from 1
+	Sides  [2]string
+}
+
+func (d *Difference) String() string {
+	return fmt.Sprintf("%s, line %d:\n  first target:  %s\n  second target: %s", d.Stream, d.Line, d.Sides[0], d.Sides[1])
+}
+
+// Compare finds the first difference of two outcomes, nil if there is none. The bytes in memory come last: completions say more.
+func Compare(a, b *Outcome) *Difference {
+	for _, name := range streams {
+		x, y := a.Streams[name], b.Streams[name]
+		for i := range max(len(x), len(y)) {
+			if l, r := line(x, i), line(y, i); l != r {
+				return &Difference{name, i + 1, [2]string{l, r}}
+			}
+		}
+	}
+	return nil
+}
+
+func line(l []string, i int) string {
+	if i < len(l) {
+		return l[i]
+	}
+	return "(nothing)"
+}

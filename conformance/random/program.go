@@ -1,0 +1,209 @@
+// Package random draws programs of verbs, runs each on two targets and compares what the verbs contract fixes: what calls
+// return, the completions of each queue in their order, and the bytes in memory. Of a program on which the targets differ it
+// finds a small one with the same difference, and writes it as a case for the suite.
+package random
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+// Kinds of steps.
+const (
+	StepRecv    = "recv"    // ibv_post_recv of one receive
+	StepSend    = "send"    // ibv_post_send, and then all requests complete
+	StepError   = "error"   // the queue pair goes to ERR
+	StepDereg   = "dereg"   // a region ends
+	StepRestart = "restart" // both queue pairs go to ERR and are drained, reset and connected anew; memory is as at first
+)
+
+// Program is what a process does with two connected RC queue pairs, A (side 0) and B (side 1), and regions that both use.
+type Program struct {
+	Atomic            bool `json:",omitempty"` // it may have atomics
+	MTU               verbs.MTU
+	RNRRetry, Retries uint8
+	SigAll            bool                 `json:",omitempty"`
+	Access            [2]verbs.AccessFlags // of the queue pairs
+	Regions           []Region
+	Steps             []Step
+}
+
+// Region is memory that is registered at first.
+type Region struct {
+	Size   int
+	Access verbs.AccessFlags
+}
+
+// Step is one of the program's, in order.
+type Step struct {
+	Kind   string
+	Side   int       `json:",omitempty"`
+	Region int       `json:",omitempty"` // of StepDereg
+	Pieces []Piece   `json:",omitempty"` // of StepRecv
+	List   []Request `json:",omitempty"` // of StepSend
+}
+
+// Piece is a part of a region.
+type Piece struct {
+	Region, Off, Len int
+	WrongKey         bool `json:",omitempty"`
+}
+
+// Request is a send request.
+type Request struct {
+	Op         verbs.WROpcode
+	Flags      verbs.SendFlags `json:",omitempty"`
+	Local      []Piece         `json:",omitempty"`
+	Remote     Piece           // its length is that of the local pieces
+	Imm        uint32          `json:",omitempty"`
+	CompareAdd uint64          `json:",omitempty"`
+	Swap       uint64          `json:",omitempty"`
+}
+
+// idOf is the wr_id of a request, or of a receive.
+func idOf(step, i int) uint64 { return uint64(step)<<8 | uint64(i) }
+
+// marker is the wr_id of the request behind those of a step.
+const marker = 0xff
+
+// length is that of the local pieces.
+func length(l []Piece) int {
+	n := 0
+	for _, p := range l {
+		n += p.Len
+	}
+	return n
+}
+
+func (r *Request) atomic() bool {
+	return r.Op == verbs.WRAtomicCmpSwp || r.Op == verbs.WRAtomicFetchAdd
+}
+
+// sends reports whether the request takes a receive of the other side.
+func (r *Request) sends() bool {
+	return r.Op == verbs.WRSend || r.Op == verbs.WRSendImm || r.Op == verbs.WRRDMAWriteImm
+}
+
+// remote reports whether the request names memory of the other side, which may be written.
+func (r *Request) remote() (names, written bool) {
+	switch r.Op {
+	case verbs.WRRDMAWrite, verbs.WRRDMAWriteImm:
+		return true, true
+	case verbs.WRRDMARead:
+		return true, false
+	}
+	return r.atomic(), r.atomic()
+}
+
+// remotePiece is what the request touches at the other side.
+func (r *Request) remotePiece() Piece {
+	p := r.Remote
+	p.Len = length(r.Local)
+	if r.atomic() {
+		p.Len = 8
+	}
+	return p
+}
+
+// touched are the pieces that a request reads and those that it writes; not what a receive takes.
+func (r *Request) touched() (reads, writes []Piece) {
+	names, written := r.remote()
+	if r.Op == verbs.WRRDMARead || r.atomic() {
+		writes = append(writes, r.Local...)
+	} else {
+		reads = append(reads, r.Local...)
+	}
+	if names && written {
+		writes = append(writes, r.remotePiece())
+	}
+	if names && r.Op == verbs.WRRDMARead {
+		reads = append(reads, r.remotePiece())
+	}
+	return reads, writes
+}
+
+func overlap(a, b []Piece) bool {
+	for _, x := range a {
+		for _, y := range b {
+			if x.Region == y.Region && x.Off < y.Off+y.Len && y.Off < x.Off+x.Len {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// groups cuts a list where the contract fixes no order: one request writes what another of the group reads or writes, or what a
+// receive may write is touched. Each group completes before the next begins.
+func groups(list []Request, received []Piece) (cuts []int) {
+	from := 0
+	for i := range list {
+		reads, writes := list[i].touched()
+		for k := from; k < i; k++ {
+			r, w := list[k].touched()
+			if list[k].sends() {
+				w = append(w, received...)
+			}
+			mine := writes
+			if list[i].sends() {
+				mine = append(mine, received...)
+			}
+			if overlap(w, reads) || overlap(w, mine) || overlap(r, mine) {
+				cuts = append(cuts, i)
+				from = i
+				break
+			}
+		}
+	}
+	return append(cuts, len(list))
+}
+
+// Valid says what is wrong with a program that was not drawn here.
+func (p *Program) Valid() error {
+	piece := func(x Piece) error {
+		if x.Region < 0 || x.Region >= len(p.Regions) || x.Off < 0 || x.Len < 0 || x.Len > maxLen || x.Off > 2*maxLen {
+			return fmt.Errorf("a piece %+v of %d regions, of %d bytes at most", x, len(p.Regions), maxLen)
+		}
+		return nil
+	}
+	switch {
+	case len(p.Regions) == 0 || len(p.Regions) > maxRegions:
+		return fmt.Errorf("%d regions, from 1 to %d are meant", len(p.Regions), maxRegions)
+	case len(p.Steps) > maxSteps:
+		return fmt.Errorf("%d steps, at most %d", len(p.Steps), maxSteps)
+	case p.MTU < verbs.MTU256 || p.MTU > verbs.MTU4096 || p.Retries > 3 || p.RNRRetry > 3:
+		return fmt.Errorf("MTU %d, %d retries, %d retries for want of receives: from 1 to 5, and at most 3 are meant", p.MTU, p.Retries, p.RNRRetry)
+	}
+	for _, r := range p.Regions {
+		if r.Size <= 0 || r.Size > 1<<20 {
+			return fmt.Errorf("a region of %d bytes", r.Size)
+		}
+	}
+	for i, s := range p.Steps {
+		if err := p.validStep(s, piece); err != nil {
+			return fmt.Errorf("step %d: %w", i+1, err)
+		}
+	}
+	return nil
+}
+
+func (p *Program) validStep(s Step, piece func(Piece) error) error {
+	all := append([]Piece{{Region: s.Region}}, s.Pieces...)
+	for _, r := range s.List {
+		all = append(append(all, r.Local...), r.Remote)
+	}
+	for _, x := range all {
+		if err := piece(x); err != nil {
+			return err
+		}
+	}
+	if s.Side != 0 && s.Side != 1 || len(s.List) > maxList || len(s.Pieces) > maxPieces {
+		return fmt.Errorf("side %d, %d requests, %d pieces", s.Side, len(s.List), len(s.Pieces))
+	}
+	if !strings.Contains(" recv send error dereg restart ", " "+s.Kind+" ") {
+		return fmt.Errorf("kind %q", s.Kind)
+	}
+	return nil
+}

@@ -1,0 +1,128 @@
+package random
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/rdmasim/rdmasim/conformance/spec"
+	"github.com/rdmasim/rdmasim/report"
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+// deadline of a program, in the time of its target.
+const deadline = time.Minute
+
+// maxEvents bounds a program on a simulator, which may never come to an end.
+const maxEvents = 20_000_000
+
+// Local runs programs on a target in this process.
+type Local struct {
+	Target spec.Target
+	Seed   uint64
+}
+
+// Run implements Side.
+func (l *Local) Run(p *Program) (out *Outcome, err error) {
+	if err := p.Valid(); err != nil {
+		return nil, err
+	}
+	err = l.on(func(c *spec.C) {
+		o := Execute(c, p)
+		out = &o
+	})
+	if err != nil {
+		return &Outcome{Failed: err.Error()}, nil
+	}
+	return out, nil
+}
+
+// Atomic reports whether the target has atomics.
+func (l *Local) Atomic() (has bool, err error) {
+	err = l.on(func(c *spec.C) { has = c.Has("atomic") })
+	return has, err
+}
+
+// on runs a body on a testbed of its own.
+func (l *Local) on(body func(c *spec.C)) (err error) {
+	bed, err := l.Target.NewTestbed(l.Seed, spec.BedOptions{MaxEvents: maxEvents})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v", p)
+		}
+		err = errors.Join(err, bed.Close())
+	}()
+	running := spec.NewRunning("random", l.Seed)
+	err = bed.Run(deadline, func(t verbs.Thread) { running.Execute(t, bed, body) })
+	if v := running.Result().Verdict; v != nil && v.Outcome != report.Pass {
+		err = errors.Join(fmt.Errorf("%s: %s", v.Step, v.Reason), err)
+	}
+	return err
+}
+
+// Hello is what a server says first.
+type Hello struct {
+	Atomic bool
+	Error  string `json:",omitempty"`
+}
+
+// Serve runs the programs that come from in, a line of JSON each, and writes their outcomes to out.
+func Serve(in io.Reader, out io.Writer, target spec.Target, seed uint64) error {
+	l := &Local{target, seed}
+	var h Hello
+	var err error
+	if h.Atomic, err = l.Atomic(); err != nil {
+		h.Error = err.Error()
+	}
+	enc := json.NewEncoder(out)
+	if err := enc.Encode(h); err != nil || h.Error != "" {
+		return err
+	}
+	dec := json.NewDecoder(in)
+	for {
+		var p Program
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		o, err := l.Run(&p)
+		if err != nil {
+			o = &Outcome{Failed: err.Error()}
+		}
+		r, ok := target.(spec.Restarter)
+		o.Last = ok && r.NeedsRestart() // another process goes on
+		if err := enc.Encode(o); err != nil || o.Last {
+			return err
+		}
+	}
+}
+
+// Text is the program as a line of JSON.
+func (p *Program) Text() string {
+	b, err := json.Marshal(p)
+	if err != nil {
+		return err.Error()
+	}
+	return string(b)
+}
+
+// Parse reads a program.
+func Parse(text []byte) (*Program, error) {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	var p Program
+	if err := d.Decode(&p); err != nil {
+		return nil, fmt.Errorf("program: %w", err)
+	}
+	if d.More() {
+		return nil, errors.New("program: there is more behind it")
+	}
+	return &p, p.Valid()
+}

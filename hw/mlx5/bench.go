@@ -1,0 +1,97 @@
+//go:build hw
+
+package mlx5
+
+import (
+	"fmt"
+	"net/netip"
+	"syscall"
+
+	"github.com/rdmasim/rdmasim/hw/wire"
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+// Below rdmasim exec a tester has the devices in hand too, over the same socket as their wire.
+
+var _ verbs.CounterReader = (*Testbed)(nil)
+
+// benchNeeds are the tokens of cases for which the devices are taken in hand.
+var benchNeeds = []string{"mmio log", "fault", "counters", "addr"}
+
+// bench is the way to devices in a tester's hands; nil: they are not.
+func (tb *Testbed) bench() *wire.Port {
+	if p, ok := tb.wire.(*wire.Port); ok && p.Bench {
+		return p
+	}
+	return nil
+}
+
+// Log is the log of register writes of simulated devices; those of others keep none.
+func (tb *Testbed) Log() verbs.MMIOLog {
+	if p := tb.bench(); p != nil {
+		return registerLog{p}
+	}
+	return nil
+}
+
+// registerLog is a log that the supervisor of the devices keeps. A case that it cannot be had for is in error.
+type registerLog struct{ p *wire.Port }
+
+func (l registerLog) Start() {
+	if err := l.p.StartLog(); err != nil {
+		panic(fmt.Errorf("begin a log of register writes: %w", err))
+	}
+}
+
+func (l registerLog) Stop() []verbs.MMIOWrite {
+	w, err := l.p.StopLog()
+	if err != nil {
+		panic(fmt.Errorf("the log of register writes: %w", err))
+	}
+	return w
+}
+
+// Faults breaks the simulated device of the first host, where the calls of cases come from.
+func (tb *Testbed) Faults() verbs.Faults {
+	if p := tb.bench(); p != nil {
+		return benchFaults{p}
+	}
+	return nil
+}
+
+type benchFaults struct{ p *wire.Port }
+
+func (f benchFaults) TearBlueFlame(t verbs.Thread, n, keep int) error {
+	defer enterCall(t, "tear pushes").leaveCall()
+	return f.p.Tear(0, n, keep)
+}
+
+// SwapDoorbells is refused: a store that a later one overwrites before the supervisor looks cannot be put behind it.
+func (benchFaults) SwapDoorbells(verbs.Thread, int) error {
+	return fmt.Errorf("swap doorbells below rdmasim exec: %w", syscall.EOPNOTSUPP)
+}
+
+func (f benchFaults) FailNext(t verbs.Thread, qpn uint32, syndrome, vendor uint8) error {
+	defer enterCall(t, "make a request fail").leaveCall()
+	return f.p.FailNext(0, qpn, syndrome, vendor)
+}
+
+// HardwareCounters are those of a simulated device.
+func (tb *Testbed) HardwareCounters(t verbs.Thread, host int) (map[string]uint64, error) {
+	defer enterCall(t, "read counters").leaveCall()
+	p := tb.bench()
+	if p == nil {
+		return nil, fmt.Errorf("counters of host %d: %w", host, syscall.EOPNOTSUPP)
+	}
+	return p.Counters(host)
+}
+
+// benchAddress gives the interface of a simulated device an address, or takes it away. done is false where the devices are not
+// in hand.
+func (tb *Testbed) benchAddress(host int, ip netip.Addr, add bool) (done bool, err error) {
+	p := tb.bench()
+	if p == nil {
+		return false, nil
+	}
+	return true, p.Address(host, ip, add)
+}
