@@ -39,6 +39,7 @@ type completionResult struct {
 	ksoftirqd                                                   float64 // softirqs that were handed to it
 	schedWaits, schedLines                                      float64 // those of the former that waited, and for which the line moved
 	inversions                                                  uint64
+	most                                                        int      // handlers of a connection at once
 	warnings                                                    []string // starvation and livelock
 	busy                                                        []float64
 }
@@ -161,7 +162,7 @@ func (p completionPoint) measure(x *Env) (r completionResult, err error) {
 	r.wakeups, r.softirqs = float64(b.m.Wakeups-m.Wakeups), float64(b.m.Softirqs-m.Softirqs)
 	r.polls, r.arms = float64(b.a.Polls-a.Polls), float64(b.a.Arms-a.Arms)
 	r.lines = float64(b.m.LineMoves - m.LineMoves)
-	r.inversions = st.Inversions
+	r.inversions, r.most = st.Inversions, st.Most
 	locks := b.o.Locks()
 	r.schedLocks, r.schedWaits, r.schedLines = float64(locks.Acquired-l.Acquired), float64(locks.Waited-l.Waited), float64(locks.Lines-l.Lines)
 	r.ksoftirqd = float64(b.m.Ksoftirqd - m.Ksoftirqd)
