@@ -86,7 +86,7 @@ full: build
 
 mutants: build
 	@mkdir -p out
-	@$(LEG) mutants sh -c '$(GO) test $(HANG) -tags mutants ./sim/rule ./sim/kernel/completion && $(GO) test $(HANG) -tags mutants -run FindMutants ./sim/testbed && $(BIN)/conform mutants --report out/mutants.json'
+	@$(LEG) mutants sh -c '$(GO) test $(HANG) -tags mutants ./sim/rule ./sim/kernel/completion/oracle && $(GO) test $(HANG) -tags mutants -run FindMutants ./sim/testbed && $(BIN)/conform mutants --report out/mutants.json'
 
 loop: conform-hw
 	@mkdir -p out

@@ -2,8 +2,7 @@ package experiment
 
 import (
 	"fmt"
-	"strconv"
-	"time"
+	"slices"
 
 	"github.com/rdmasim/rdmasim/sim/profile"
 	"github.com/rdmasim/rdmasim/workload"
@@ -18,8 +17,8 @@ func completionModels() *Experiment {
 		Title:   "how a kernel driver such as Lustre's o2iblnd should have its completions handled: its own threads, or ib_core's direct, softirq and workqueue polling",
 		Profile: completionProfile,
 		Params: []Param{
-			{Key: "scenario", Default: "all", Allowed: []string{"burst", "load", "conns", "cores", "plan", "all"}, Help: "burst: completions that arrive together on an idle machine; load: from light to saturated; conns: one peer with more and more connections; cores: few fast to many slow ones; plan: the predictions, with their sensitivity"},
-			{Key: "model", Default: "all", Allowed: append([]string{"all"}, workload.O2IBModels...), Help: "of burst, load, conns and cores; irq-inline is hypothetical: ib_core has no such context"},
+			{Key: "scenario", Default: "all", Allowed: []string{"burst", "load", "conns", "cores", "cqs", "batch", "budget", "dim", "locks", "designs", "sequence", "plan", "all"}, Help: "burst: completions that arrive together on an idle machine; load: from light to saturated; conns: one peer with more and more connections; cores: few fast to many slow ones; cqs: a CQ for each connection, each core, or all; batch, budget: other numbers than ib_core's; dim: adaptive moderation; locks: more and more threads of legacy; designs: other designs than legacy and ib_core's; sequence: two completions, drawn; plan: the predictions, with their sensitivity"},
+			{Key: "model", Default: "all", Allowed: slices.Concat([]string{"all"}, workload.O2IBModels, workload.O2IBDesigns), Help: "of burst, load, conns, cores and sequence; all: the first six; irq-inline is hypothetical: ib_core has no such context; legacy-16, fanout: as Lustre's efalnd and kfilnd; softirq-threads: a softirq that hands completions to legacy's threads"},
 			{Key: "cores", Default: "16", Min: 1, Max: 256, Help: "cores of the host"},
 			{Key: "slower_percent", Default: "100", Min: 10, Max: 1000, Help: "time that a core takes for instructions; 400: a core of a Xeon Phi (assumed)"},
 			{Key: "nodes", Default: "1", Min: 1, Max: 8, Help: "NUMA nodes"},
@@ -34,12 +33,16 @@ func completionModels() *Experiment {
 			{Key: "same_vector", Default: "no", Allowed: []string{"no", "yes"}, Help: "all connections of a peer have one completion vector, as before Lustre 2.16"},
 			{Key: "merged", Default: "no", Allowed: []string{"no", "yes"}, Help: "connections of a vector share a CQ (ib_cq_pool_get); not for legacy"},
 			{Key: "dim", Default: "no", Allowed: []string{"no", "yes"}, Help: "adaptive moderation, which ib_core has on by default; not for legacy and direct"},
+			{Key: "batch", Default: "16", Min: 1, Max: 4096, Help: "completions that ib_core takes in a poll, but for direct"},
+			{Key: "budget_softirq", Default: "256", Min: 1, Max: 65536, Help: "completions of a CQ that the softirq handles before the next CQ has its turn"},
+			{Key: "budget_workqueue", Default: "65536", Min: 1, Max: 65536, Help: "and a worker"},
+			{Key: "background", Default: "0", Min: 0, Max: 256, Help: "programs that use their cores all the time, one on each of the first cores"},
 			{Key: "idle", Default: "c1", Allowed: []string{"poll", "c1", "c6"}, Help: "what idle cores do"},
 			{Key: "wake_percent", Default: "100", Min: 1, Max: 1000, Help: "cost of wake-ups and context switches, against the assumed ones"},
 			{Key: "duration_us", Default: "4000", Min: 100, Max: 1_000_000, Help: "measured time of a run, after a quarter of it"},
 		},
 		Columns: []string{"row", "model", "cores", "conns_per_peer", "completions", "turnaround_us", "rate_kps", "latency_us_p50", "latency_us_p99", "interrupts_kps",
-			"context_switches_kps", "cpu_us_per_wc", "busiest_percent", "lock_wait_percent", "first_us", "last_us", "wakeups", "polls",
+			"context_switches_kps", "cpu_us_per_wc", "busiest_percent", "lock_wait_percent", "fairness", "first_us", "last_us", "wakeups", "polls",
 			"prediction", "verdict", "value", "low", "high"},
 		Plots: []Plot{
 			{File: "completions-conns", Title: "One peer: completions against connections", X: "conns_per_peer", Y: "rate_kps", XLabel: "conns_per_peer", YLabel: "thousand completions/s", Series: "model", Only: map[string]any{"row": "conns"}, LogX: true},
@@ -47,8 +50,18 @@ func completionModels() *Experiment {
 			{File: "completions-cpu", Title: "CPU time against rate", X: "rate_kps", Y: "cpu_us_per_wc", XLabel: "thousand completions/s", YLabel: "us of CPU a completion", Series: "model", Only: map[string]any{"row": "load"}},
 			{File: "completions-burst", Title: "A burst on an idle machine", X: "completions", Y: "last_us", XLabel: "completions", YLabel: "the last one has been handled, us", Series: "model", Only: map[string]any{"row": "burst"}, LogX: true},
 		},
-		Many: true, Run: runCompletions,
+		More: More{Kinds: []string{"load", "conns", "cores", "cqs", "batch", "budget", "dim", "locks", "designs"},
+			Lead:    []string{"row", "model", "threads", "vectors", "peers", "cqs", "batch", "budget", "dim"},
+			Columns: []string{"locks_per_wc", "lock_waits_per_wc", "lock_lines_per_wc", "pool_locks_per_wc", "polls_per_wc", "wakeups_kps", "ksoftirqd_kps", "inversions"}},
+		Drawings: sequenceFiles(), Many: true, Timeline: true, Run: runCompletions,
 	}
+}
+
+func sequenceFiles() (names []string) {
+	for _, m := range slices.Concat(workload.O2IBModels, workload.O2IBDesigns) {
+		names = append(names, sequenceFile(m))
+	}
+	return names
 }
 
 // completionRun is a run of the experiment.
@@ -73,6 +86,9 @@ func runCompletions(env *Env) error {
 		return err
 	}
 	name := x.String("scenario")
+	if env.rec.timeline != nil && name != "sequence" {
+		return usage("--trace is of the two completions of each model: give --set scenario=sequence")
+	}
 	n := len(x.models)
 	for _, part := range []struct {
 		name string
@@ -80,7 +96,9 @@ func runCompletions(env *Env) error {
 		run  func() error
 	}{
 		{"burst", n * len(bursts), x.bursts}, {"load", n * len(turnarounds), x.load}, {"conns", n * len(connections), x.conns},
-		{"cores", n * len(hosts), x.cores}, {"plan", len(predictions), x.plan},
+		{"cores", n * len(hosts), x.cores}, {"cqs", 3 * len(sharings), x.cqs}, {"batch", 2 * len(batches), x.batches},
+		{"budget", len(budgets), x.budgets}, {"dim", 2 * 2 * len(moderated), x.dims}, {"locks", 3 * len(pools), x.locks},
+		{"designs", len(designs()) * len(designLoads), x.designs}, {"sequence", n, x.sequences}, {"plan", len(predictions), x.plan},
 	} {
 		if name != "all" && name != part.name {
 			continue
@@ -110,104 +128,4 @@ func (x *completionRun) check() error {
 func (x *completionRun) next(what string) error {
 	x.step++
 	return x.Step(x.step-1, x.all, what)
-}
-
-// The points of the parts.
-var (
-	bursts      = []int{1, 2, 4, 8, 16, 32}
-	turnarounds = []int{2000, 500, 200, 100, 50, 20, 5} // us
-	connections = []int{1, 2, 4, 8}
-	hosts       = [][2]int{{4, 100}, {16, 100}, {64, 400}} // cores, and the time that they take in percent
-)
-
-// point is the load that the parameters give.
-func (x *completionRun) point(model string) completionPoint {
-	return completionPoint{model: model, cores: x.Int("cores"), slower: x.Int("slower_percent"), nodes: x.Int("nodes"), partitions: x.Int("partitions"),
-		threads: x.Int("threads"), vectors: x.Int("vectors"), peers: x.Int("peers"), conns: x.Int("conns_per_peer"), credits: x.Int("credits"),
-		turnaround: time.Duration(x.Int("turnaround_us")) * time.Microsecond, handler: time.Duration(x.Int("handler_ns")), same: x.String("same_vector") == "yes",
-		merged: x.String("merged") == "yes", dim: x.String("dim") == "yes", idle: x.String("idle"), wake: x.Int("wake_percent"),
-		duration: time.Duration(x.Int("duration_us")) * time.Microsecond, seed: x.Seed}
-}
-
-func (x *completionRun) bursts() error {
-	for _, m := range x.models {
-		for _, n := range bursts {
-			if err := x.next(fmt.Sprintf("%s, a burst of %d", m, n)); err != nil {
-				return err
-			}
-			p := x.point(m)
-			p.peers, p.conns, p.credits, p.burst = 1, 1, n, true
-			r, err := p.measure(x.Env)
-			if err != nil {
-				return err
-			}
-			var row Row
-			row.Set("row", "burst").Set("model", m).Set("cores", p.cores).Set("completions", n).Set("first_us", r.first).Set("last_us", r.last)
-			row.Set("wakeups", r.wakeups).Set("polls", r.polls).Set("interrupts", r.interrupts).Set("arms", r.arms)
-			row.Set("context_switches", r.switches).Set("softirqs", r.softirqs)
-			x.Emit(row)
-		}
-	}
-	x.Note("burst: all cores are idle, and so many completions of one connection arrive together. first_us and last_us are when the handler of the first one began, and when the last one ended. direct has a thread that polls all the time.")
-	return nil
-}
-
-func (x *completionRun) load() error {
-	for _, m := range x.models {
-		for _, us := range turnarounds {
-			p := x.point(m)
-			p.turnaround = time.Duration(us) * time.Microsecond
-			if err := x.emit("load", p); err != nil {
-				return err
-			}
-		}
-	}
-	x.Note("load: %d peers with %d messages under way on each connection; the time until the next message's completion goes from %d to %d us.", x.Int("peers"), x.Int("credits"), turnarounds[0], turnarounds[len(turnarounds)-1])
-	return nil
-}
-
-func (x *completionRun) conns() error {
-	for _, m := range x.models {
-		for _, n := range connections {
-			p := x.point(m)
-			p.peers, p.conns = 1, n
-			if err := x.emit("conns", p); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-func (x *completionRun) cores() error {
-	for _, m := range x.models {
-		for _, h := range hosts {
-			p := x.point(m)
-			p.cores, p.slower, p.vectors = h[0], h[1], 0
-			if err := x.emit("cores", p); err != nil {
-				return err
-			}
-		}
-	}
-	x.Note("cores: 4 and 16 cores, and 64 that take four times as long for each instruction.")
-	return nil
-}
-
-// emit runs a point and emits its row.
-func (x *completionRun) emit(part string, p completionPoint) error {
-	if err := x.next(part + ": " + p.model); err != nil {
-		return err
-	}
-	r, err := p.measure(x.Env)
-	if err != nil {
-		return err
-	}
-	var row Row
-	row.Set("row", part).Set("model", p.model).Set("cores", p.cores).Set("slower_percent", p.slower).Set("peers", p.peers).Set("conns_per_peer", p.conns)
-	row.Set("turnaround_us", strconv.FormatFloat(p.turnaround.Seconds()*1e6, 'f', -1, 64))
-	row.Set("rate_kps", r.rate).Set("latency_us_p50", r.p50).Set("latency_us_p99", r.p99).Set("interrupts_kps", r.interrupts/r.ms).Set("context_switches_kps", r.switches/r.ms)
-	row.Set("cpu_us_per_wc", r.cpu).Set("busiest_percent", r.busiest).Set("lock_wait_percent", r.lockWait).Set("fairness", r.fairness)
-	row.Set("inversions", r.inversions).Set("lines_moved_kps", r.lines/r.ms).Set("wakeups_kps", r.wakeups/r.ms).Set("polls_kps", r.polls/r.ms)
-	x.Emit(row)
-	return nil
 }

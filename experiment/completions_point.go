@@ -21,7 +21,13 @@ type completionPoint struct {
 	same, merged, dim, burst                bool
 	idle                                    string
 	wake                                    int
+	batch, budgetIRQ, budgetWQ, background  int
 	seed                                    uint64
+
+	shares   string // of a row: who shares a CQ
+	timeline bool
+	handles  func(*sim.Rand) time.Duration // service time of a handler; nil: half of handler to one and a half of it
+	delays   func(*sim.Rand) time.Duration // and of what comes between: the wire, the peer, a disk; nil: half of turnaround to one and a half of it
 }
 
 // completionResult is what a run gave. Counts are of the measured time, which ms is the length of; times are in microseconds.
@@ -29,7 +35,13 @@ type completionResult struct {
 	ms, rate, p50, p99, first, last                             float64
 	interrupts, switches, wakeups, polls, arms, softirqs, lines float64
 	cpu, busiest, lockWait, fairness                            float64 // us a completion; percent of the busiest core; percent of all CPU time; Jain's index
+	schedLocks, poolLocks                                       float64 // acquisitions: of the locks of scheduler threads, and of worker pools
+	ksoftirqd                                                   float64 // softirqs that were handed to it
+	schedWaits, schedLines                                      float64 // those of the former that waited, and for which the line moved
 	inversions                                                  uint64
+	most                                                        int      // handlers of a connection at once
+	warnings                                                    []string // starvation and livelock
+	busy                                                        []float64
 }
 
 // completionBed is a machine with its load.
@@ -46,6 +58,9 @@ const burstAt = 100 * time.Microsecond
 // build makes the machine and starts the load.
 func (p completionPoint) build(x *Env) (*completionBed, error) {
 	e := sim.New(sim.Options{Seed: p.seed, Lockstep: x.rec.lockstep, Interrupt: func() bool { return x.Ctx.Err() != nil }})
+	if p.timeline {
+		e.Spans = &sim.Spans{}
+	}
 	par := hostCosts()
 	par.Idle = os.Idle(slices.Index(os.IdleWords, p.idle))
 	for _, c := range []*sim.Time{&par.Wake, &par.WakeIdle, &par.Switch, &par.Migrated, &par.MigratedNode} {
@@ -59,7 +74,7 @@ func (p completionPoint) build(x *Env) (*completionBed, error) {
 	if vectors == 0 {
 		vectors = p.cores
 	}
-	a, err := completion.New(m, completion.Config{Params: adapterCosts(), Vectors: vectors})
+	a, err := completion.New(m, completion.Config{Params: adapterCosts(), Vectors: vectors, Batch: p.batch, BudgetIRQ: p.budgetIRQ, BudgetWorkqueue: p.budgetWQ})
 	if err != nil {
 		return nil, usage("%w", err)
 	}
@@ -67,7 +82,29 @@ func (p completionPoint) build(x *Env) (*completionBed, error) {
 	if err := b.o.Start(a); err != nil {
 		return nil, usage("%w", err)
 	}
-	return b, nil
+	return b, p.hog(m)
+}
+
+// hog starts threads of programs that use their cores all the time.
+func (p completionPoint) hog(m *os.Machine) error {
+	if p.background > p.cores {
+		return usage("%d programs in the background of %d cores: want one for each core at most", p.background, p.cores)
+	}
+	for i := range p.background {
+		set, err := m.CPUSet(i, 1)
+		if err != nil {
+			return usage("%w", err)
+		}
+		t := m.NewThread(fmt.Sprintf("program %d", i), set, i, func(t *os.Thread) {
+			for {
+				t.Run(sim.Millisecond)
+			}
+		})
+		t.User = true
+		t.SetDaemon()
+		t.Start()
+	}
+	return nil
 }
 
 // load is the traffic. Handlers take from half of their time to one and a half of it, and turnarounds too; those of a burst all the same.
@@ -78,12 +115,18 @@ func (p completionPoint) load(e *sim.Engine) *workload.O2IB {
 		SameVector: p.same, Merged: p.merged, Moderate: p.dim}
 	if p.burst {
 		o.Handle = func(int) time.Duration { return p.handler }
-		o.Turnaround = func(int) time.Duration { return burstAt }
+		o.Turnaround = func(int) time.Duration { return burstAt - time.Duration(e.Now()/sim.Nanosecond) }
 		return o
 	}
 	o.From, o.Stop = p.duration/4, p.duration*5/4
 	o.Handle = func(int) time.Duration { return vary(p.handler) }
 	o.Turnaround = func(int) time.Duration { return vary(p.turnaround) }
+	if p.handles != nil {
+		o.Handle = func(int) time.Duration { return p.handles(r) }
+	}
+	if p.delays != nil {
+		o.Turnaround = func(int) time.Duration { return p.delays(r) }
+	}
 	return o
 }
 
@@ -101,7 +144,8 @@ func (p completionPoint) measure(x *Env) (r completionResult, err error) {
 	if err := b.run(from); err != nil {
 		return r, err
 	}
-	m, a, busy, ran := b.m.Counts, b.a.Counts, b.busy(), b.e.Now()
+	m, a, l, busy, ran := b.m.Counts, b.a.Counts, b.o.Locks(), b.busy(), b.e.Now()
+	in := b.inInterrupts()
 	if err := b.run(to); err != nil {
 		return r, err
 	}
@@ -118,11 +162,16 @@ func (p completionPoint) measure(x *Env) (r completionResult, err error) {
 	r.wakeups, r.softirqs = float64(b.m.Wakeups-m.Wakeups), float64(b.m.Softirqs-m.Softirqs)
 	r.polls, r.arms = float64(b.a.Polls-a.Polls), float64(b.a.Arms-a.Arms)
 	r.lines = float64(b.m.LineMoves - m.LineMoves)
-	r.inversions = st.Inversions
+	r.inversions, r.most = st.Inversions, st.Most
+	locks := b.o.Locks()
+	r.schedLocks, r.schedWaits, r.schedLines = float64(locks.Acquired-l.Acquired), float64(locks.Waited-l.Waited), float64(locks.Lines-l.Lines)
+	r.ksoftirqd = float64(b.m.Ksoftirqd - m.Ksoftirqd)
+	r.poolLocks = float64(b.m.LocksOfPools - m.LocksOfPools)
 	all := 0.0
 	for i := range after {
 		d := after[i] - busy[i]
 		all += d
+		r.busy = append(r.busy, d/r.ms/10)
 		r.busiest = max(r.busiest, d/r.ms/10)
 	}
 	if st.Handled > 0 {
@@ -132,20 +181,8 @@ func (p completionPoint) measure(x *Env) (r completionResult, err error) {
 		r.lockWait = float64(b.m.LockWait-m.LockWait) / float64(sim.Microsecond) / all * 100
 	}
 	r.fairness = jain(st.ByConn)
-	return r, p.starved(st)
-}
-
-// starved names a connection that had nothing done in a measured time that is long beside its turnaround.
-func (p completionPoint) starved(st *workload.O2IBStats) error {
-	if p.burst || p.duration < 10*(p.turnaround+time.Duration(p.peers*p.conns*p.credits)*p.handler*time.Duration(p.slower)/100) {
-		return nil
-	}
-	for i, n := range st.ByConn {
-		if n == 0 {
-			return fmt.Errorf("%s: starvation: no completion of connection %d was handled in %v, while others had %d", p.model, i, p.duration, st.Handled)
-		}
-	}
-	return nil
+	r.warnings = p.warnings(b, from, in)
+	return r, nil
 }
 
 // run runs to a time. A run that the user has ended is one that is interrupted.

@@ -30,8 +30,10 @@ type Experiment struct {
 	Columns     []string
 	More        More
 	Plots       []Plot
-	// Many says that Run makes more than one run.
-	Many bool
+	// Drawings are the names of pictures that Run may add to its result.
+	Drawings []string
+	// Many says that Run makes more than one run. With Timeline it writes --trace by itself all the same.
+	Many, Timeline bool
 	// Run emits rows as they are ready, so that an interrupted run keeps them.
 	Run func(env *Env) error
 	// scenario is set when the experiment is a scenario file: its keys are then those
@@ -191,7 +193,7 @@ func (x *Experiment) Execute(ctx context.Context, req Request, progress func(don
 	if err != nil {
 		return nil, err
 	}
-	if (len(points) > 1 || x.Many) && req.Trace != "" {
+	if (len(points) > 1 || x.Many && !x.Timeline) && req.Trace != "" {
 		return nil, usage("--trace records a single run, and this experiment makes several: use a scenario file without --sweep")
 	}
 	rec, err := req.recorder(ctx)

@@ -58,6 +58,9 @@ func (x *Experiment) Files() []string {
 	for i := range plots {
 		names = append(names, plots[i].File+".png", plots[i].File+".svg")
 	}
+	for _, d := range x.Drawings {
+		names = append(names, d+".svg")
+	}
 	return names
 }
 
@@ -84,6 +87,15 @@ func (r *Result) WriteFolder(ctx context.Context, dir string) ([]string, error) 
 			return names, err
 		}
 		if err := put(r.Plots[i].File+".svg", bytesTo(svg)); err != nil {
+			return names, err
+		}
+	}
+	for _, d := range r.Drawings {
+		svg, err := d.Draw(r.caption())
+		if err != nil {
+			return names, err
+		}
+		if err := put(d.File+".svg", bytesTo(svg)); err != nil {
 			return names, err
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/rdmasim/rdmasim/input"
 	"github.com/rdmasim/rdmasim/outfile"
 	"github.com/rdmasim/rdmasim/roce/pcap"
+	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/testbed"
 )
 
@@ -111,6 +112,18 @@ func (r *recorder) finish(tb *testbed.Testbed) error {
 		}
 	}
 	return err
+}
+
+// write writes a timeline, if one was asked for.
+func (r *recorder) write(spans *sim.Spans) error {
+	if r == nil || r.timeline == nil {
+		return nil
+	}
+	r.traced = true
+	if err := spans.WriteJSON(r.timeline); err != nil {
+		return fmt.Errorf("%s cannot be written: %w", r.timeline.Path(), err)
+	}
+	return nil
 }
 
 // notes adds to a result what the rules and events did, those of --fault or the scenario's own.

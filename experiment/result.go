@@ -110,10 +110,18 @@ type Result struct {
 	Notes       []string `json:"notes"`
 	// Plots are drawn when an output folder is asked for.
 	Plots []Plot `json:"-"`
+	// Drawings are pictures that are no plots of rows; they too need a folder.
+	Drawings []Drawing `json:"-"`
 	// Columns are those of the table for people; all when empty.
 	Columns []string `json:"-"`
 	// More are columns of a second table.
 	More More `json:"-"`
+}
+
+// Drawing is a picture. File has no extension; Draw makes it as SVG, with a caption.
+type Drawing struct {
+	File string
+	Draw func(caption string) ([]byte, error)
 }
 
 // More is a second table of rows of some kinds: columns that say which row it is, and more of them.

@@ -39,6 +39,14 @@ func (s *Spans) Span(track int32, name string, start, end Time, arg uint64) {
 	s.spans = append(s.spans, span{track, name, start, end, arg})
 }
 
+// Each calls f with each span, in the order of their recording.
+func (s *Spans) Each(f func(track, name string, start, end Time, arg uint64)) {
+	for i := range s.spans {
+		x := &s.spans[i]
+		f(s.tracks[x.track], x.name, x.start, x.end, x.arg)
+	}
+}
+
 // WriteJSON writes the timeline as Trace Event JSON ("complete" events; ts and dur
 // in microseconds with picosecond digits, exact decimals), which Perfetto and
 // chrome://tracing open. Spans are ordered by start, then by when they were

@@ -13,8 +13,21 @@ import (
 // contexts of ib_core; irq-inline is hypothetical, since ib_core has no such context.
 var O2IBModels = []string{"legacy", "irq-inline", "direct", "softirq", "workqueue", "unbound"}
 
+// O2IBDesigns are others: legacy-16 takes up to 16 completions at a time and wakes no other thread before it handles them, as Lustre's
+// efalnd does; in softirq-threads ib_core's softirq hands each completion to legacy's threads, as a patch for o2iblnd planned; fanout queues a work
+// item on every CPU of the partition for each event, and each takes one completion at a time until there is none, as Lustre's kfilnd does.
+var O2IBDesigns = []string{"legacy-16", "softirq-threads", "fanout"}
+
 var pollContexts = map[string]kernel.PollContext{"irq-inline": kernel.Interrupt, "direct": kernel.Direct, "softirq": kernel.Softirq,
-	"workqueue": kernel.Workqueue, "unbound": kernel.UnboundWorkqueue}
+	"workqueue": kernel.Workqueue, "unbound": kernel.UnboundWorkqueue, "softirq-threads": kernel.Softirq}
+
+// Of a model: whether it has scheduler threads, a CQ of ib_create_cq, and moderation.
+func (o *O2IB) hasThreads() bool {
+	return o.plain() && o.Model != "fanout" || o.Model == "softirq-threads"
+}
+func (o *O2IB) plain() bool {
+	return o.Model == "legacy" || o.Model == "legacy-16" || o.Model == "fanout"
+}
 
 // O2IB is a load like that of Lustre's o2iblnd (lnet/klnds/o2iblnd): connections to peers, of which each has as many messages under
 // way as it has credits. What a peer and the wire do takes Turnaround, and then the message's completion arrives.
@@ -97,10 +110,12 @@ type o2ibConn struct {
 	id        int
 	cq        kernel.CQ
 	sched     *o2ibSched
+	work      []kernel.Work // of fanout, one for each CPU of the partition
 	scheduled bool
 	ready     bool
 	ended     time.Duration // when the latest completion arrived whose handler has ended
 	running   int
+	began     time.Duration // when the latest handler began
 	sent      uint64
 }
 
@@ -109,7 +124,8 @@ type o2ibSched struct {
 	lock  kernel.Lock
 	queue kernel.WaitQueue
 	list  []*o2ibConn
-	first int // CPU
+	wcs   []kernel.WC // of softirq-threads
+	first int         // CPU
 	cpus  int
 }
 
@@ -118,8 +134,8 @@ const connBits = 16
 
 // Check says what is impossible.
 func (o *O2IB) Check(h kernel.Host) error {
-	if _, ok := pollContexts[o.Model]; !ok && o.Model != "legacy" {
-		return fmt.Errorf("model %q: want one of %v", o.Model, O2IBModels)
+	if _, ok := pollContexts[o.Model]; !ok && !o.plain() {
+		return fmt.Errorf("model %q: want one of %v, %v", o.Model, O2IBModels, O2IBDesigns)
 	}
 	if n := o.Peers * o.ConnsPerPeer; o.Peers < 1 || o.ConnsPerPeer < 1 || n >= 1<<connBits {
 		return fmt.Errorf("%d peers with %d connections each: want 1 to %d in all", o.Peers, o.ConnsPerPeer, 1<<connBits-1)
@@ -130,11 +146,11 @@ func (o *O2IB) Check(h kernel.Host) error {
 	if o.Partitions < 1 || h.CPUs()%o.Partitions != 0 {
 		return fmt.Errorf("%d CPU partitions of %d CPUs: want equally many CPUs in each", o.Partitions, h.CPUs())
 	}
-	if w := h.CPUs() / o.Partitions; (o.Model == "legacy" || o.Model == "direct") && (o.Threads < 1 || o.Threads > w) {
+	if w := h.CPUs() / o.Partitions; (o.hasThreads() || o.Model == "direct") && (o.Threads < 1 || o.Threads > w) {
 		return fmt.Errorf("%d threads in each CPU partition of %d CPUs: want 1 to %d", o.Threads, w, w)
 	}
-	if o.Model == "legacy" && (o.Merged || o.Moderate) {
-		return fmt.Errorf("legacy has a CQ for each connection and no moderation: both belong to ib_core's models")
+	if o.plain() && (o.Merged || o.Moderate) {
+		return fmt.Errorf("%s has a CQ for each connection and no moderation: both belong to ib_core's models", o.Model)
 	}
 	return nil
 }
@@ -158,12 +174,25 @@ func (o *O2IB) Start(h kernel.Host) error {
 	if err := o.threads(); err != nil {
 		return err
 	}
+	if o.plain() { // its owner arms a CQ, before anything is sent
+		return o.h.Start("connect", 0, 1, func(t kernel.Thread) {
+			for _, c := range o.conns {
+				c.cq.ReqNotify(t, false)
+			}
+			o.fill()
+		})
+	}
+	o.fill()
+	return nil
+}
+
+// fill sends as many messages as there are credits.
+func (o *O2IB) fill() {
 	for _, c := range o.conns {
 		for range o.Credits {
 			o.send(c)
 		}
 	}
-	return nil
 }
 
 // connect makes a connection: its partition is that of its peer, and its vector one of the partition's CPUs.
@@ -178,7 +207,22 @@ func (o *O2IB) connect(i int) error {
 		Poll: pollContexts[o.Model], Moderate: o.Moderate, Done: o.done}
 	var err error
 	switch {
-	case o.Model == "legacy":
+	case o.Model == "softirq-threads":
+		a.Done = func(k kernel.Context, wc *kernel.WC) { o.handOver(k, s, wc) }
+	case o.Model == "fanout":
+		for i := range s.cpus {
+			c.work = append(c.work, o.h.NewWork(s.first+i, func(t kernel.Thread) { o.drain(t, c) }))
+		}
+		c.cq, err = o.h.CreateCQ(a, func(k kernel.Context) {
+			for _, w := range c.work {
+				w.Queue(k)
+			}
+		})
+		o.conns = append(o.conns, c)
+		return err
+	}
+	switch {
+	case o.plain():
 		c.cq, err = o.h.CreateCQ(a, func(k kernel.Context) { o.event(k, c) })
 	case o.Merged:
 		c.cq, err = o.h.PoolCQ(a, 2*o.Credits)
@@ -206,9 +250,11 @@ func (o *O2IB) handle(k kernel.Context, c *o2ibConn, wc *kernel.WC) {
 		st.First = k.Now()
 	}
 	arrived := wc.Arrived
-	c.running++
+	c.running, c.began = c.running+1, k.Now()
 	st.Most = max(st.Most, c.running)
+	k.Begin("handler", wc.ID>>connBits)
 	k.Work(o.Handle(c.id))
+	k.End()
 	c.running--
 	now := k.Now()
 	if c.ended > arrived {
@@ -224,111 +270,4 @@ func (o *O2IB) handle(k kernel.Context, c *o2ibConn, wc *kernel.WC) {
 	if now < o.Stop {
 		o.send(c)
 	}
-}
-
-// event is the event handler of legacy, in hard interrupt (kiblnd_cq_completion).
-func (o *O2IB) event(k kernel.Context, c *o2ibConn) {
-	s := c.sched
-	s.lock.Lock(k)
-	c.ready = true
-	if !c.scheduled {
-		c.scheduled = true
-		s.list = append(s.list, c)
-		s.queue.WakeOne(k)
-	}
-	s.lock.Unlock(k)
-}
-
-func (o *O2IB) threads() error {
-	for p, s := range o.parts {
-		for i := range o.Threads {
-			var err error
-			switch o.Model {
-			case "legacy":
-				err = o.h.Start(fmt.Sprintf("kiblnd_sd_%02d_%02d", p, i), s.first, s.cpus, func(t kernel.Thread) { o.scheduler(t, s) })
-			case "direct":
-				err = o.h.Start(fmt.Sprintf("poll_%02d_%02d", p, i), s.first+i, 1, func(t kernel.Thread) { o.poller(t, s, i) })
-			}
-			if err != nil {
-				return err
-			}
-		}
-	}
-	if o.Model == "legacy" {
-		for _, c := range o.conns { // kiblnd_connect_peer arms a new CQ
-			c := c
-			if err := o.h.Start("arm", 0, 1, func(t kernel.Thread) { c.cq.ReqNotify(t, false) }); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// scheduler is the loop of a scheduler thread (kiblnd_scheduler).
-func (o *O2IB) scheduler(t kernel.Thread, s *o2ibSched) {
-	var wc [1]kernel.WC
-	s.lock.Lock(t)
-	for {
-		s.lock.Unlock(t)
-		t.Resched()
-		s.lock.Lock(t)
-		if len(s.list) == 0 {
-			s.queue.Wait(t, s.lock)
-			continue
-		}
-		c := s.list[0]
-		s.list = s.list[:copy(s.list, s.list[1:])]
-		c.ready = false
-		s.lock.Unlock(t)
-		n := c.cq.Poll(t, wc[:])
-		if n == 0 {
-			c.cq.ReqNotify(t, false)
-			n = c.cq.Poll(t, wc[:])
-		}
-		s.lock.Lock(t)
-		if n > 0 || c.ready {
-			s.list = append(s.list, c)
-			s.queue.WakeOne(t)
-		} else {
-			c.scheduled = false
-		}
-		if n > 0 {
-			s.lock.Unlock(t)
-			o.handle(t, c, &wc[0])
-			s.lock.Lock(t)
-		}
-	}
-}
-
-// poller polls every Threads-th connection of its partition.
-func (o *O2IB) poller(t kernel.Thread, s *o2ibSched, nth int) {
-	var own []kernel.CQ
-	i := 0
-	for _, c := range o.conns {
-		if c.sched != s {
-			continue
-		}
-		if i%o.Threads == nth && !holds(own, c.cq) {
-			own = append(own, c.cq)
-		}
-		i++
-	}
-	for len(own) > 0 {
-		for _, q := range own {
-			if _, err := q.ProcessDirect(t, 256); err != nil {
-				panic(err) // o.connect has made it
-			}
-		}
-		t.Resched()
-	}
-}
-
-func holds(all []kernel.CQ, q kernel.CQ) bool {
-	for _, x := range all {
-		if x == q {
-			return true
-		}
-	}
-	return false
 }

@@ -52,6 +52,8 @@ func newMutants() *cobra.Command {
 		Long: "mutants runs the suite on simulators each of which breaks one rule of the device, the driver or the library. A case\n" +
 			"kills a mutant when one of its assertions fails, and none does without the mutant; a crash, a hang or a verdict of\n" +
 			"the wire's judge alone does not count. Cases that are likely to kill it come first, then those of its area, then all others.\n" +
+			"Mutants of area KCQ break a rule of the kernel's completion models, which no case reaches: counts of interrupts, polls and\n" +
+			"wake-ups that follow from the kernel's source stand in their place.\n" +
 			"Exit status: 0 every mutant is killed or explained in fixtures/mutants/survivors.yaml, 1 a mutant is neither, or an\n" +
 			"explained one is killed, 2 wrong usage, 130 interrupted.",
 		Example: "  conform mutants\n  conform mutants --filter RC,'mr-*' --report mutants.json\n  conform mutants --matrix --every 10\n  conform mutants --list",
@@ -115,7 +117,7 @@ func runMutants(cmd *cobra.Command, o *mutantOptions) error {
 	if err != nil {
 		fmt.Fprintln(cmd.ErrOrStderr(), "conform: workers do not wait for memory:", err)
 	}
-	h := &hunt{items: items, seed: o.seed, matrix: o.matrix, near: o.near, attack: o.attack(program, memory, cmd.ErrOrStderr()),
+	h := &hunt{items: items, seed: o.seed, matrix: o.matrix, near: o.near, attack: attackCounts(program, cmd.ErrOrStderr(), o.attack(program, memory, cmd.ErrOrStderr())),
 		explained: func(name string) bool { return explained.reason(name) != "" }}
 	p := newProgress(cmd.ErrOrStderr(), len(mutants))
 	fates, err := h.run(cmd.Context(), mutants, o.parallel, func(fate) { p.add() })
@@ -176,6 +178,9 @@ func (o *mutantOptions) check() ([]mutant.Mutant, error) {
 func knownMutant(name string) error {
 	var names []string
 	for _, m := range mutant.All() {
+		if m.Name == name && m.Counted() {
+			return usagef("--mutant %s: no case of the suite reaches the kernel's completion models: conform mutants --filter %s", name, name)
+		}
 		if m.Name == name {
 			return nil
 		}

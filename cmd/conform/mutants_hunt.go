@@ -168,6 +168,9 @@ func (h *hunt) round(ctx context.Context, m mutant.Mutant, ids []string) ([]repo
 // rest. The likely ones come alone in each case, before the hunt may end by too many errors. Of a mutant whose survival is explained only the likely ones are tried: --matrix tries
 // all.
 func (h *hunt) rounds(m mutant.Mutant) [][]string {
+	if m.Counted() {
+		return countRounds(m)
+	}
 	var likely, area, rest []string
 	for _, i := range h.items {
 		switch id := i.Entry.ID; {
@@ -213,7 +216,7 @@ func (h *hunt) passesWithout(ctx context.Context, m mutant.Mutant, id string) (b
 	if ok, known := h.plain[key]; known {
 		return ok, nil
 	}
-	err := h.attack(ctx, mutant.Mutant{Profile: m.Profile}, []string{id}, func(c report.Case) {
+	err := h.attack(ctx, mutant.Mutant{Profile: m.Profile, Area: m.Area}, []string{id}, func(c report.Case) {
 		h.plain[key] = c.Outcome == report.Pass || c.Outcome == report.PassDeviation || c.Outcome == report.Unrecorded
 	})
 	return h.plain[key], err

@@ -1,6 +1,6 @@
 // Package mutant is the list of simulators that break one rule of the device, the driver
 // or the library each. The conformance suite must notice every one of them: "conform
-// mutants" runs it on each.
+// mutants" runs it on each. Those of the kernel's completion models have counts to notice them.
 //
 // Most rules can be broken from outside, at an interface between two units: the face of
 // the device (registers and commands), the bus, the wire. Those that cannot are switches
@@ -21,7 +21,7 @@ type Mutant struct {
 	Area string
 	// Rule is what it breaks, in one sentence that holds without the mutant.
 	Rule string
-	// Killers are the cases that are likely to notice, the first to be tried.
+	// Killers are the cases that are likely to notice, the first to be tried; of a counted mutant probes.
 	Killers []string
 	// Profile is the device that shows it; empty: any.
 	Profile string
@@ -43,12 +43,16 @@ func (m Mutant) Break(cfg *testbed.Config) {
 // All lists the mutants: those of the library, the kernel and the device.
 func All() []Mutant {
 	var all []Mutant
-	for _, list := range [][]Mutant{library, kernel, commands, registers, packets, responder, requester, keys, queues, paging, xrc, contexts, lostBits, answers, edges} {
+	for _, list := range [][]Mutant{library, kernel, commands, registers, packets, responder, requester, keys, queues, paging, xrc, contexts, lostBits, answers, edges, completions} {
 		all = append(all, list...)
 	}
 	for i := range all {
-		if m := &all[i]; m.Rule == "" {
+		m := &all[i]
+		if m.Rule == "" {
 			m.Rule = m.broken.String()
+		}
+		if m.Area == "" {
+			m.Area = CompletionArea
 		}
 	}
 	return all

@@ -25,6 +25,7 @@ type Context struct {
 	left   sim.Time // of the run in progress
 	state  state
 	irqOff int
+	marks  []mark // of the timeline, the innermost last
 }
 
 type state uint8

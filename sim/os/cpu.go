@@ -39,6 +39,9 @@ type CPU struct {
 	ticks      bool // a tick is scheduled
 	coming     []*Thread
 	vtime      sim.Time // of the last update of the current thread's virtual time
+
+	line                int32    // of the timeline
+	irqSince, softSince sim.Time // when the interrupt or the softirq began
 }
 
 func newCPU(m *Machine, id int) *CPU {
@@ -46,6 +49,7 @@ func newCPU(m *Machine, id int) *CPU {
 	c.onEnd, c.onIRQ, c.onIncoming, c.onTick = c.end, c.arrived, c.dispatchIncoming, c.tick
 	c.irq = c.daemon("irq", LevelIRQ, c.irqLoop)
 	c.soft = c.daemon("softirq", LevelSoftirq, c.softLoop)
+	c.track()
 	return c
 }
 
@@ -138,8 +142,11 @@ func (c *CPU) takeIRQ() {
 		return
 	}
 	c.pause()
+	c.irqSince = c.m.eng.Now()
 	if x == nil {
-		c.irq.stall(c.leaveIdle())
+		d := c.leaveIdle()
+		c.irq.stall(d)
+		c.span("idle exit", c.irqSince, c.irqSince+d, 0)
 	}
 	c.inIRQ = true
 	c.irq.resume()
@@ -178,8 +185,9 @@ func (c *CPU) irqLoop(x *Context) {
 	}
 	x.irqOff--
 	c.inIRQ = false
+	c.span("interrupt", c.irqSince, c.m.eng.Now(), 0)
 	if c.softPending != 0 && !c.inSoft && !c.inKsoftirqd() {
-		c.inSoft = true
+		c.inSoft, c.softSince = true, c.m.eng.Now()
 		c.soft.resume()
 		return
 	}

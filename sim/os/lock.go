@@ -6,6 +6,7 @@ import "github.com/rdmasim/rdmasim/sim"
 type SpinLock struct {
 	Acquired, Waited uint64
 	Wait             sim.Time // of all that waited
+	Lines            uint64   // how often the line came from another CPU
 
 	m       *Machine
 	owner   *Context
@@ -54,6 +55,7 @@ func (l *SpinLock) move(c *Context) sim.Time {
 	if from < 0 || from == c.cpu.id {
 		return 0
 	}
+	l.Lines++
 	l.m.LineMoves++
 	return l.m.line(from, c.cpu.id)
 }
@@ -69,6 +71,7 @@ func (l *SpinLock) Unlock(c *Context) {
 		l.own(w.c)
 		l.Wait += now - w.since
 		l.m.LockWait += now - w.since
+		w.c.cpu.span("lock", w.since, now, 0)
 		w.c.cpu.account(w.c.level, now-w.since)
 		w.c.left = l.move(w.c) + (l.m.par.LockHandover+l.m.par.Lock)*l.m.slower/100
 		w.c.state = runs

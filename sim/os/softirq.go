@@ -36,6 +36,7 @@ func (c *CPU) softLoop(x *Context) {
 	c.serve(x)
 	x.Sync()
 	c.inSoft = false
+	c.span("softirq", c.softSince, c.m.eng.Now(), 0)
 	c.leave()
 }
 

@@ -23,6 +23,8 @@ type Thread struct {
 	fair    fair
 	worker  *Worker // nil for others
 	timed   sim.Handler
+	since   sim.Time // when it was switched to
+	queued  sim.Time // when it came into the run queue
 }
 
 // Name is the name of the thread.
@@ -103,7 +105,7 @@ func (t *Thread) leave(why string) {
 	c.update()
 	t.fair.sleep(c.average())
 	t.asleep, t.state = true, sleeping
-	c.cur = nil
+	c.yields(t)
 	c.pick()
 	if why != "end" {
 		t.proc.Park(why)
@@ -111,18 +113,25 @@ func (t *Thread) leave(why string) {
 	}
 }
 
+// NeedResched says whether another thread should run instead of this one (need_resched).
+func (t *Thread) NeedResched() bool {
+	t.Sync()
+	if len(t.cpu.rq) == 0 {
+		return false
+	}
+	t.cpu.update()
+	return t.cpu.resched
+}
+
 // Resched gives the CPU to another thread if one should run (cond_resched).
 func (t *Thread) Resched() {
-	t.Sync()
+	if !t.NeedResched() {
+		return
+	}
 	c := t.cpu
-	if len(c.rq) == 0 {
-		return
-	}
-	if c.update(); !c.resched {
-		return
-	}
-	c.cur = nil
+	c.yields(t)
 	t.state = ready
+	t.queued = c.m.eng.Now()
 	c.rq = append(c.rq, t)
 	c.pick()
 	if c.cur == t {
@@ -133,11 +142,18 @@ func (t *Thread) Resched() {
 	t.Sync()
 }
 
+// yields takes the CPU from its thread.
+func (c *CPU) yields(t *Thread) {
+	c.cur = nil
+	c.span(t.name, t.since, c.m.eng.Now(), 0)
+}
+
 // preempt takes the CPU away from the current thread, whose segment has been paused.
 func (c *CPU) preempt() {
 	t := c.cur
 	c.update()
-	c.cur = nil
+	c.yields(t)
+	t.queued = c.m.eng.Now()
 	c.rq = append(c.rq, t)
 	c.pick()
 }
@@ -160,7 +176,7 @@ func (c *CPU) pick() {
 
 // run switches to a thread, once the CPU has left its idle state in exit.
 func (c *CPU) run(t *Thread, exit sim.Time) {
-	c.cur, c.vtime = t, c.m.eng.Now()
+	c.cur, c.vtime, t.since = t, c.m.eng.Now(), c.m.eng.Now()
 	if t.state == ready {
 		return // it has only asked
 	}
@@ -177,6 +193,10 @@ func (c *CPU) run(t *Thread, exit sim.Time) {
 		t.left = 0
 	}
 	t.left += exit + d*c.m.slower/100
+	if exit > 0 {
+		c.span("idle exit", c.vtime, c.vtime+exit, 0)
+	}
+	c.span("switch", c.vtime+exit, c.vtime+exit+d*c.m.slower/100, 0)
 	t.state = runs
 	c.start()
 }
@@ -192,6 +212,8 @@ func (c *Context) Wake(t *Thread) {
 	if !t.asleep || t.waking {
 		return
 	}
+	c.Begin("wake-up", 0)
+	defer c.End()
 	t.waking = true
 	t.Wakeups++
 	c.m.Wakeups++
@@ -235,6 +257,7 @@ func (m *Machine) arrive(t *Thread, c *CPU) {
 		c.run(t, c.leaveIdle())
 		return
 	}
+	t.queued = c.m.eng.Now()
 	c.rq = append(c.rq, t)
 	if c.cur == nil {
 		c.resched = true // in an interrupt on an idle CPU

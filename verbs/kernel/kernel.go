@@ -39,11 +39,16 @@ type Context interface {
 	Work(d time.Duration)
 	// CPU is the number of the CPU.
 	CPU() int
+	// Begin names what follows up to End in a timeline, which nests; id is shown with it.
+	Begin(name string, id uint64)
+	End()
 }
 
 // Thread is a kernel thread.
 type Thread interface {
 	Context
+	// NeedResched says whether another thread should run instead (need_resched).
+	NeedResched() bool
 	// Resched gives the CPU to another thread if one should run (cond_resched).
 	Resched()
 	// Sleep sleeps for d.
@@ -54,6 +59,14 @@ type Thread interface {
 type Lock interface {
 	Lock(c Context)
 	Unlock(c Context)
+	Stats() LockStats
+}
+
+// LockStats are what a lock has seen.
+type LockStats struct {
+	Acquired, Waited uint64
+	Wait             time.Duration // of all that waited
+	Lines            uint64        // how often its cache line came from another CPU
 }
 
 // WaitQueue is where threads sleep, of which a wake-up wakes the one that has slept longest.
@@ -64,11 +77,14 @@ type WaitQueue interface {
 	WakeOne(c Context)
 }
 
+// Work is a work item. It runs once for all that queue it before it begins, and not twice at once.
+type Work interface{ Queue(c Context) }
+
 // CQAttr are the attributes of a CQ.
 type CQAttr struct {
 	Vector int // completion vector
 	Size   int // entries
-	// Poll is where completions are handled, and Done handles one.
+	// Poll is where completions are handled, and Done handles one. In the workqueues its context is a Thread, which may sleep.
 	Poll PollContext
 	Done func(c Context, wc *WC)
 	// Moderate has DIM choose the interrupt moderation (RDMA DIM); for all poll contexts but Direct.
@@ -103,6 +119,8 @@ type Host interface {
 	Start(name string, first, n int, body func(t Thread)) error
 	NewLock() Lock
 	NewWaitQueue() WaitQueue
+	// NewWork makes a work item of the workqueue of completions for a CPU (queue_work_on).
+	NewWork(cpu int, run func(t Thread)) Work
 	// After calls f after d, in no context: of this package it may call CQ.Arrive only.
 	After(d time.Duration, f func(now time.Duration))
 }

@@ -22,6 +22,26 @@ type Config struct {
 	ReportsMissed bool
 	// Unbound is where the workers of the unbound workqueue may run: so many CPUs from the first on; 0: all.
 	UnboundFirst, UnboundCPUs int
+	// Batch, BudgetIRQ and BudgetWorkqueue are what ib_core takes in a poll, and what it handles before others have their turn: in
+	// softirq, and in a workqueue. 0: its own 16, 256 and 65536.
+	Batch, BudgetIRQ, BudgetWorkqueue int
+}
+
+// numbers are those of cfg, with ib_core's for what it leaves out.
+func (cfg *Config) numbers() error {
+	for _, n := range []struct {
+		v    *int
+		def  int
+		name string
+	}{{&cfg.Batch, batch, "a batch"}, {&cfg.BudgetIRQ, budgetIRQ, "a budget of the softirq"}, {&cfg.BudgetWorkqueue, budgetWorkqueue, "a budget of the workqueue"}} {
+		if *n.v == 0 {
+			*n.v = n.def
+		}
+		if *n.v < 1 || *n.v > budgetWorkqueue {
+			return fmt.Errorf("completion: %s of %d: want 1 to %d, or 0 for ib_core's %d", n.name, *n.v, budgetWorkqueue, n.def)
+		}
+	}
+	return nil
 }
 
 // mostVectors is what an mlx5 has of MSI-X vectors for completions at most (num_total_dynamic_vf_msix is above it on no device that we know).
@@ -44,8 +64,12 @@ type Adapter struct {
 	unbound *os.Pool
 	missed  bool
 	broken  rule.Broken
-	pool    []*CQ // shared CQs
-	cqs     int
+
+	batch, budgetIRQ, budgetWQ int
+
+	pool []*CQ // shared CQs
+	cqs  int
+	line int32 // of the timeline
 }
 
 // vector is a completion vector with its event queue.
@@ -62,6 +86,9 @@ func New(m *os.Machine, cfg Config) (*Adapter, error) {
 	if err := cfg.Params.Validate(); err != nil {
 		return nil, err
 	}
+	if err := cfg.numbers(); err != nil {
+		return nil, err
+	}
 	most := min(m.CPUs(), mostVectors)
 	if cfg.Vectors < 1 || cfg.Vectors > most {
 		return nil, fmt.Errorf("completion: %d completion vectors: the device has 1 to %d, one for each CPU", cfg.Vectors, most)
@@ -69,7 +96,7 @@ func New(m *os.Machine, cfg Config) (*Adapter, error) {
 	if cfg.Affinity != nil && len(cfg.Affinity) != cfg.Vectors {
 		return nil, fmt.Errorf("completion: an affinity of %d vectors, and there are %d: give each a CPU", len(cfg.Affinity), cfg.Vectors)
 	}
-	a := &Adapter{m: m, par: cfg.Params, missed: cfg.ReportsMissed, broken: m.Broken()}
+	a := &Adapter{m: m, par: cfg.Params, batch: cfg.Batch, budgetIRQ: cfg.BudgetIRQ, budgetWQ: cfg.BudgetWorkqueue, missed: cfg.ReportsMissed, broken: m.Broken()}
 	for i := range cfg.Vectors {
 		cpu := i
 		if cfg.Affinity != nil {
@@ -88,6 +115,9 @@ func New(m *os.Machine, cfg Config) (*Adapter, error) {
 			return nil, err
 		}
 	}
+	if s := m.Engine().Spans; s != nil {
+		a.line = s.Track("adapter/completions")
+	}
 	a.unbound = m.UnboundPool(allowed)
 	m.OnSoftirq(os.IRQPoll, a.irqPoll)
 	return a, nil
@@ -104,6 +134,7 @@ func (v *vector) fire() {
 	if v.armed && len(v.events) > 0 {
 		v.armed = false
 		v.a.MSIs++
+		v.a.mark("interrupt", uint64(v.cpu.ID()))
 		v.cpu.Interrupt(v.handler)
 	}
 }
@@ -111,21 +142,30 @@ func (v *vector) fire() {
 // interrupt is mlx5_eq_comp_int, in hard interrupt.
 func (v *vector) interrupt(c *os.Context) {
 	p := &v.a.par
+	c.Begin("event queue", 0)
 	c.Run(p.EQHandler)
 	n := 0
 	for ; len(v.events) > 0 && (n < budgetEQ || v.a.broken.Has(rule.EQHasABudget)); n++ {
 		q := v.events[0]
 		v.events = v.events[:copy(v.events, v.events[1:])]
 		c.Run(p.EQE)
-		q.event(c)
+		q.Event(c)
 	}
 	c.Sync()
+	c.End()
 	v.a.MMIO++
 	if !v.a.broken.Has(rule.EQIsArmedAgain) {
 		v.armed = true
 	}
 	v.fire()
 	c.RaiseSoftirq(os.Tasklet) // also when all events were of CQs of the kernel
+}
+
+// mark adds an instant to the timeline.
+func (a *Adapter) mark(name string, id uint64) {
+	if e := a.m.Engine(); e.Spans != nil {
+		e.Spans.Span(a.line, name, e.Now(), e.Now(), id)
+	}
 }
 
 func ps(d time.Duration) sim.Time  { return sim.Time(d) * sim.Nanosecond }

@@ -79,9 +79,9 @@ func (a *Adapter) AllocCQ(attr kernel.CQAttr) (kernel.CQ, error) {
 	if attr.Done == nil {
 		return nil, fmt.Errorf("completion: a CQ that ib_core polls needs Done, the handler of its completions")
 	}
-	q.wcs = make([]kernel.WC, batch)
+	q.wcs = make([]kernel.WC, a.batch)
 	if a.broken.Has(rule.PollBatchIs16) {
-		q.wcs = q.wcs[:batchDirect]
+		q.wcs = q.wcs[:min(batchDirect, a.batch)]
 	}
 	switch attr.Poll {
 	case kernel.Direct:
@@ -148,6 +148,7 @@ func (q *CQ) arrived(id uint64) {
 	}
 	q.ring[q.tail&uint64(len(q.ring)-1)] = kernel.WC{ID: id, Arrived: dur(q.a.m.Engine().Now())}
 	q.tail++
+	q.a.mark("CQE", q.tail)
 	q.moderate()
 }
 
@@ -192,12 +193,13 @@ func (q *CQ) arm(index uint64) {
 	q.moderate()
 }
 
-// event is what the driver does with an event of the CQ.
-func (q *CQ) event(c *os.Context) { q.comp(c) }
+// Event is what the driver does with an event of the CQ, in hard interrupt.
+func (q *CQ) Event(c *os.Context) { q.comp(c) }
 
 // take is ib_poll_cq.
 func (q *CQ) take(c *os.Context, wc []kernel.WC) int {
 	p := &q.a.par
+	c.Begin("poll", uint64(len(wc)))
 	c.Run(p.PollCall)
 	n := 0
 	for ; n < len(wc) && q.head != q.tail; n++ {
@@ -210,12 +212,15 @@ func (q *CQ) take(c *os.Context, wc []kernel.WC) int {
 	}
 	q.a.Completions += uint64(n)
 	c.Spend(sim.Time(n) * p.PollCQE)
+	c.End()
 	return n
 }
 
 // notify is ib_req_notify_cq.
 func (q *CQ) notify(c *os.Context, missed bool) bool {
+	c.Begin("arm", uint64(q.id))
 	c.Run(q.a.par.Arm)
+	c.End()
 	q.a.Arms++
 	q.a.MMIO++
 	if !q.a.missed {
@@ -230,14 +235,14 @@ func (q *CQ) notify(c *os.Context, missed bool) bool {
 	return false
 }
 
-// process handles completions up to a budget, and says how many (__ib_process_cq).
-func (q *CQ) process(c *os.Context, budget int, wcs []kernel.WC) int {
+// process handles completions up to a budget, and says how many (__ib_process_cq). k is what c is to a program.
+func (q *CQ) process(c *os.Context, k kernel.Context, budget int, wcs []kernel.WC) int {
 	done := 0
 	for {
 		n := q.take(c, wcs[:min(len(wcs), budget-done)])
 		for i := range n {
 			c.Spend(q.a.par.Dispatch)
-			q.attr.Done((*context)(c), &wcs[i])
+			q.attr.Done(k, &wcs[i])
 		}
 		done += n
 		if (n != len(wcs) && !(q.a.broken.Has(rule.ShortBatchEnds) && n > 0)) || done >= budget {
@@ -248,9 +253,9 @@ func (q *CQ) process(c *os.Context, budget int, wcs []kernel.WC) int {
 
 // inline is the event handler of kernel.Interrupt.
 func (q *CQ) inline(c *os.Context) {
-	n := q.process(c, budgetWorkqueue, q.wcs)
+	n := q.process(c, (*context)(c), q.a.budgetWQ, q.wcs)
 	if q.notify(c, true) {
-		for n = q.process(c, budgetWorkqueue, q.wcs); q.notify(c, true); n += q.process(c, budgetWorkqueue, q.wcs) {
+		for n = q.process(c, (*context)(c), q.a.budgetWQ, q.wcs); q.notify(c, true); n += q.process(c, (*context)(c), q.a.budgetWQ, q.wcs) {
 		}
 	}
 	q.dim.update(c, n)
@@ -275,8 +280,8 @@ func (q *CQ) workFunction(t *os.Thread) {
 	if q.a.broken.Has(rule.ArmFollowsThePoll) {
 		q.notify(c, false)
 	}
-	n := q.process(c, budgetWorkqueue, q.wcs)
-	if n >= budgetWorkqueue && !q.a.broken.Has(rule.FullBudgetIsNotRearmed) || !q.a.broken.Has(rule.ArmFollowsThePoll) && q.notify(c, true) {
+	n := q.process(c, (*thread)(t), q.a.budgetWQ, q.wcs)
+	if n >= q.a.budgetWQ && !q.a.broken.Has(rule.FullBudgetIsNotRearmed) || !q.a.broken.Has(rule.ArmFollowsThePoll) && q.notify(c, true) {
 		c.Queue(q.a.poolOf(q, c), q.work)
 		return
 	}
@@ -303,5 +308,5 @@ func (q *CQ) ProcessDirect(k kernel.Context, budget int) (int, error) {
 	if q.a.broken.Has(rule.DirectBatchIs8) {
 		wcs = q.wcs
 	}
-	return q.process(inner(k), budget, wcs), nil
+	return q.process(inner(k), k, budget, wcs), nil
 }

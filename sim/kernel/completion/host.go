@@ -15,14 +15,21 @@ func (c *context) Now() time.Duration   { return dur((*os.Context)(c).Now()) }
 func (c *context) Work(d time.Duration) { (*os.Context)(c).Run(ps(d)) }
 func (c *context) CPU() int             { return (*os.Context)(c).CPU() }
 
+func (c *context) Begin(name string, id uint64) { (*os.Context)(c).Begin(name, id) }
+func (c *context) End()                         { (*os.Context)(c).End() }
+
 // thread is an os.Thread as a program sees it.
 type thread os.Thread
 
-func (t *thread) Now() time.Duration    { return dur((*os.Thread)(t).Now()) }
-func (t *thread) Work(d time.Duration)  { (*os.Thread)(t).Run(ps(d)) }
-func (t *thread) CPU() int              { return (*os.Thread)(t).CPU() }
-func (t *thread) Resched()              { (*os.Thread)(t).Resched() }
-func (t *thread) Sleep(d time.Duration) { (*os.Thread)(t).Delay(ps(d)) }
+func (t *thread) Now() time.Duration   { return dur((*os.Thread)(t).Now()) }
+func (t *thread) Work(d time.Duration) { (*os.Thread)(t).Run(ps(d)) }
+func (t *thread) CPU() int             { return (*os.Thread)(t).CPU() }
+
+func (t *thread) Begin(name string, id uint64) { (*os.Thread)(t).Begin(name, id) }
+func (t *thread) End()                         { (*os.Thread)(t).End() }
+func (t *thread) NeedResched() bool            { return (*os.Thread)(t).NeedResched() }
+func (t *thread) Resched()                     { (*os.Thread)(t).Resched() }
+func (t *thread) Sleep(d time.Duration)        { (*os.Thread)(t).Delay(ps(d)) }
 
 // inner is what a program's context stands for.
 func inner(k kernel.Context) *os.Context {
@@ -66,6 +73,9 @@ type lock struct{ l *os.SpinLock }
 
 func (l *lock) Lock(c kernel.Context)   { l.l.Lock(inner(c)) }
 func (l *lock) Unlock(c kernel.Context) { l.l.Unlock(inner(c)) }
+func (l *lock) Stats() kernel.LockStats {
+	return kernel.LockStats{Acquired: l.l.Acquired, Waited: l.l.Waited, Wait: dur(l.l.Wait), Lines: l.l.Lines}
+}
 
 // NewWaitQueue implements kernel.Host.
 func (a *Adapter) NewWaitQueue() kernel.WaitQueue { return &waitQueue{} }
@@ -82,6 +92,18 @@ func (w *waitQueue) Wait(k kernel.Thread, l kernel.Lock) {
 }
 
 func (w *waitQueue) WakeOne(c kernel.Context) { w.q.WakeOne(inner(c)) }
+
+// NewWork implements kernel.Host.
+func (a *Adapter) NewWork(cpu int, run func(kernel.Thread)) kernel.Work {
+	return &work{a.m.BoundPool(cpu), &os.Work{Run: func(t *os.Thread) { run((*thread)(t)) }}}
+}
+
+type work struct {
+	p *os.Pool
+	w *os.Work
+}
+
+func (w *work) Queue(c kernel.Context) { inner(c).Queue(w.p, w.w) }
 
 // After implements kernel.Host.
 func (a *Adapter) After(d time.Duration, f func(time.Duration)) {

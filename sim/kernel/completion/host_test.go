@@ -1,4 +1,4 @@
-package completion
+package completion_test
 
 import (
 	"fmt"
@@ -7,20 +7,21 @@ import (
 	"time"
 
 	"github.com/rdmasim/rdmasim/sim"
-	"github.com/rdmasim/rdmasim/sim/os"
+	"github.com/rdmasim/rdmasim/sim/kernel/completion"
+	"github.com/rdmasim/rdmasim/sim/kernel/completion/oracle"
 	"github.com/rdmasim/rdmasim/sim/rule"
 	"github.com/rdmasim/rdmasim/verbs/kernel"
 )
 
 // What cannot be is refused with what is allowed.
 func TestRefusals(t *testing.T) {
-	r := newRig(t, rule.Broken{}, 4, false)
+	r := oracle.NewRig(rule.Broken{}, 4, false)
 	done := func(kernel.Context, *kernel.WC) {}
-	alloc := func(a kernel.CQAttr) error { _, err := r.a.AllocCQ(a); return err }
-	pool := func(a kernel.CQAttr, n int) error { _, err := r.a.PoolCQ(a, n); return err }
-	create := func(a kernel.CQAttr) error { _, err := r.a.CreateCQ(a, func(kernel.Context) {}); return err }
-	adapter := func(c Config) error { c.Params = costs; _, err := New(r.m, c); return err }
-	soft, err := r.a.AllocCQ(kernel.CQAttr{Size: 4, Poll: kernel.Softirq, Done: done})
+	alloc := func(a kernel.CQAttr) error { _, err := r.A.AllocCQ(a); return err }
+	pool := func(a kernel.CQAttr, n int) error { _, err := r.A.PoolCQ(a, n); return err }
+	create := func(a kernel.CQAttr) error { _, err := r.A.CreateCQ(a, func(kernel.Context) {}); return err }
+	adapter := func(c completion.Config) error { c.Params = oracle.Costs; _, err := completion.New(r.M, c); return err }
+	soft, err := r.A.AllocCQ(kernel.CQAttr{Size: 4, Poll: kernel.Softirq, Done: done})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,10 +34,10 @@ func TestRefusals(t *testing.T) {
 		{alloc(kernel.CQAttr{Size: 1}), "needs Done"}, {alloc(kernel.CQAttr{Size: 1, Done: done, Poll: 9}), "want direct, softirq"},
 		{pool(kernel.CQAttr{Done: done, Poll: kernel.Direct}, 1), "no CQ of poll context direct"}, {pool(kernel.CQAttr{Done: done, Poll: kernel.Softirq}, 5000), "want 1 to 4096"},
 		{create(kernel.CQAttr{Size: 1, Moderate: true}), "leave Moderate out"}, {direct, "not of poll context direct"},
-		{adapter(Config{Vectors: 5}), "the device has 1 to 4"}, {adapter(Config{Vectors: 2, Affinity: []int{1}}), "give each a CPU"},
-		{adapter(Config{Vectors: 1, Affinity: []int{4}}), "the machine has CPUs 0 to 3"}, {adapter(Config{Vectors: 1, UnboundFirst: 3, UnboundCPUs: 2}), "the machine has CPUs 0 to 3"},
-		{r.a.Start("far", 4, 1, func(kernel.Thread) {}), "thread far: os: an affinity for CPUs 4 to 4"},
-		{invalid(func(p *Params) { p.Arm = -1 }), "Arm of"},
+		{adapter(completion.Config{Vectors: 5}), "the device has 1 to 4"}, {adapter(completion.Config{Vectors: 1, Batch: 1 << 20}), "a batch of 1048576: want 1 to 65536"}, {adapter(completion.Config{Vectors: 2, Affinity: []int{1}}), "give each a CPU"},
+		{adapter(completion.Config{Vectors: 1, Affinity: []int{4}}), "the machine has CPUs 0 to 3"}, {adapter(completion.Config{Vectors: 1, UnboundFirst: 3, UnboundCPUs: 2}), "the machine has CPUs 0 to 3"},
+		{r.A.Start("far", 4, 1, func(kernel.Thread) {}), "thread far: os: an affinity for CPUs 4 to 4"},
+		{invalid(func(p *completion.Params) { p.Arm = -1 }), "Arm of"},
 	} {
 		if c.err == nil || !strings.Contains(c.err.Error(), c.want) {
 			t.Errorf("%q: %v", c.want, c.err)
@@ -44,29 +45,29 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-func invalid(f func(*Params)) error { p := costs; f(&p); return p.Validate() }
+func invalid(f func(*completion.Params)) error { p := oracle.Costs; f(&p); return p.Validate() }
 
 // A CQ with more completions than entries ends the run with a sentence.
 func TestOverrun(t *testing.T) {
-	r := newRig(t, rule.Broken{}, 1, false)
-	q, err := r.a.CreateCQ(kernel.CQAttr{Size: 3}, func(kernel.Context) {})
+	r := oracle.NewRig(rule.Broken{}, 1, false)
+	q, err := r.A.CreateCQ(kernel.CQAttr{Size: 3}, func(kernel.Context) {})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range 5 {
 		q.Arrive(0, uint64(i))
 	}
-	if err := r.e.Run(sim.Second); err == nil || !strings.Contains(err.Error(), "CQ 0 of 4 entries overruns") {
+	if err := r.E.Run(sim.Second); err == nil || !strings.Contains(err.Error(), "CQ 0 of 4 entries overruns") {
 		t.Error(err)
 	}
-	r.e.Close()
+	r.E.Close()
 }
 
 // Shared CQs are filled first fit: a CQ for each poll context and vector, and another one when it is full.
 func TestPool(t *testing.T) {
-	r := newRig(t, rule.Broken{}, 2, false)
+	r := oracle.NewRig(rule.Broken{}, 2, false)
 	get := func(p kernel.PollContext, vector, n int) kernel.CQ {
-		q, err := r.a.PoolCQ(kernel.CQAttr{Poll: p, Vector: vector, Done: func(kernel.Context, *kernel.WC) {}}, n)
+		q, err := r.A.PoolCQ(kernel.CQAttr{Poll: p, Vector: vector, Done: func(kernel.Context, *kernel.WC) {}}, n)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -80,9 +81,9 @@ func TestPool(t *testing.T) {
 
 // The owner of a plain CQ polls it, and gets one event for each arm; a completion that waits already brings one at once.
 func TestPlainCQ(t *testing.T) {
-	r, events := newRig(t, rule.Broken{}, 2, false), 0
-	l, w := r.a.NewLock(), r.a.NewWaitQueue()
-	q, err := r.a.CreateCQ(kernel.CQAttr{Size: 16}, func(c kernel.Context) {
+	r, events := oracle.NewRig(rule.Broken{}, 2, false), 0
+	l, w := r.A.NewLock(), r.A.NewWaitQueue()
+	q, err := r.A.CreateCQ(kernel.CQAttr{Size: 16}, func(c kernel.Context) {
 		events++
 		l.Lock(c)
 		w.WakeOne(c)
@@ -92,7 +93,7 @@ func TestPlainCQ(t *testing.T) {
 		t.Fatal(err)
 	}
 	taken := 0
-	err = r.a.Start("owner", 1, 1, func(k kernel.Thread) {
+	err = r.A.Start("owner", 1, 1, func(k kernel.Thread) {
 		var wc [4]kernel.WC
 		l.Lock(k)
 		for range 3 {
@@ -111,12 +112,12 @@ func TestPlainCQ(t *testing.T) {
 	for i := range 12 {
 		q.Arrive(time.Millisecond, uint64(i))
 	}
-	if err := r.e.Run(sim.Second); err != nil {
+	if err := r.E.Run(sim.Second); err != nil {
 		t.Fatal(err)
 	}
-	r.e.Close()
-	if events != 3 || taken != 12 || r.a.Arms != 3 {
-		t.Errorf("%d events, %d completions, %d arms", events, taken, r.a.Arms)
+	r.E.Close()
+	if events != 3 || taken != 12 || r.A.Arms != 3 {
+		t.Errorf("%d events, %d completions, %d arms", events, taken, r.A.Arms)
 	}
 }
 
@@ -124,25 +125,25 @@ func TestPlainCQ(t *testing.T) {
 func TestModeration(t *testing.T) {
 	var msis [2]uint64
 	for i := range msis {
-		r, n := newRig(t, rule.Broken{}, 2, false), 0
+		r, n := oracle.NewRig(rule.Broken{}, 2, false), 0
 		var q kernel.CQ
-		q = r.alloc(t, kernel.CQAttr{Poll: kernel.Softirq, Moderate: i == 1, Done: func(_ kernel.Context, wc *kernel.WC) {
+		q = r.Alloc(kernel.CQAttr{Poll: kernel.Softirq, Moderate: i == 1, Done: func(_ kernel.Context, wc *kernel.WC) {
 			if n++; n < 20_000 {
 				q.Arrive(max(3, 60-time.Duration(n)/300)*time.Microsecond, wc.ID) // ever more, or DIM would stay where it is
 			}
 		}})
 		for j := range 40 {
-			q.Arrive(burstAt+time.Duration(j)*130, uint64(j))
+			q.Arrive(oracle.BurstAt+time.Duration(j)*130, uint64(j))
 		}
-		if wrong := r.run(sim.Second); len(wrong) > 0 {
+		if wrong := r.Run(sim.Second); len(wrong) > 0 {
 			t.Fatal(wrong)
 		}
-		r.e.Close()
+		r.E.Close()
 		if n < 20_000 {
 			t.Errorf("moderated %v: %d completions", i == 1, n)
 		}
-		if msis[i] = r.a.MSIs; (r.a.ModifyCQs > 0) != (i == 1) {
-			t.Errorf("moderated %v: %d changes", i == 1, r.a.ModifyCQs)
+		if msis[i] = r.A.MSIs; (r.A.ModifyCQs > 0) != (i == 1) {
+			t.Errorf("moderated %v: %d changes", i == 1, r.A.ModifyCQs)
 		}
 	}
 	if msis[1] == 0 || msis[1] >= msis[0] {
@@ -150,53 +151,25 @@ func TestModeration(t *testing.T) {
 	}
 }
 
-// rdma_dim on samples whose outcome follows from its source.
-func TestDIMDecides(t *testing.T) {
-	d := &dim{step: 1}
-	for i, c := range []struct{ rate, events, want int64 }{
-		{1000, 1000, 0}, // the first sample: the same; 100 completions for 100 events, more than 50 * 0
-		{2000, 1000, 1}, // better: a step
-		{4000, 1000, 2},
-		{2000, 1000, 1}, // worse: turn
-		{2000, 1000, 1}, // the same, at a ratio above 50
-		{2000, 4000, 2}, // a worse ratio: turn again
-	} {
-		d.profile = d.decide(c.rate, c.events)
-		if d.profile != int(c.want) {
-			t.Errorf("sample %d: profile %d, want %d", i, d.profile, c.want)
-		}
-	}
-	d.profile, d.prevRatio = 4, 100
-	if d.profile = d.decide(2000, 2000); d.profile != 0 {
-		t.Errorf("same at a low ratio: profile %d, want 0", d.profile)
-	}
-}
-
 // The same events in lockstep give the same counts.
 func TestLockstep(t *testing.T) {
 	var got [2]string
 	for i := range got {
-		e := sim.New(sim.Options{Seed: 1, Lockstep: i == 1})
-		m, err := os.New(e, os.Config{Params: osCosts, CPUs: 4})
-		if err != nil {
-			t.Fatal(err)
+		r, s := oracle.NewRig(rule.Broken{}, 4, false), &oracle.Seen{}
+		if i == 1 {
+			r = oracle.NewLockstepRig(4)
 		}
-		a, err := New(m, Config{Params: costs, Vectors: 4})
-		if err != nil {
-			t.Fatal(err)
-		}
-		r, s := &rig{e, m, a}, &seen{}
 		for v := range 4 {
-			q := r.alloc(t, kernel.CQAttr{Vector: v, Poll: kernel.PollContext(1 + v), Done: s.handler(700)})
+			q := r.Alloc(kernel.CQAttr{Vector: v, Poll: kernel.PollContext(1 + v), Done: s.Handler(700)})
 			for j := range 200 {
 				q.Arrive(time.Duration(j)*900, uint64(j))
 			}
 		}
-		if err := e.Run(sim.Second); err != nil {
-			t.Fatal(err)
+		if wrong := r.Run(sim.Second); len(wrong) > 0 {
+			t.Fatal(wrong)
 		}
-		e.Close()
-		got[i] = fmt.Sprint(m.Counts, a.Counts, s.handled, s.last, m.CPU(0).Busy, m.CPU(1).Busy)
+		r.E.Close()
+		got[i] = fmt.Sprint(r.M.Counts, r.A.Counts, s.Handled, s.Last, r.M.CPU(0).Busy, r.M.CPU(1).Busy)
 	}
 	if got[0] != got[1] {
 		t.Errorf("%s\nin lockstep:\n%s", got[0], got[1])

@@ -34,7 +34,7 @@ func (q *CQ) schedIRQPoll(c *os.Context) {
 
 // irqPoll is the softirq: it polls the CQs of the list in turn, within the budget of all and a jiffy.
 func (a *Adapter) irqPoll(c *os.Context) {
-	l, budget := listOf(c), budgetIRQ
+	l, budget := listOf(c), a.budgetIRQ
 	jiffy := a.m.Params().Jiffy
 	start := c.Now() / jiffy
 	for len(l.cqs) > 0 {
@@ -45,7 +45,7 @@ func (a *Adapter) irqPoll(c *os.Context) {
 		q := l.cqs[0]
 		n := q.pollSoftirq(c, l)
 		budget -= n
-		if n >= budgetIRQ {
+		if n >= a.budgetIRQ {
 			l.remove(q)
 			l.cqs = append(l.cqs, q)
 		}
@@ -54,11 +54,11 @@ func (a *Adapter) irqPoll(c *os.Context) {
 
 // pollSoftirq is ib_poll_handler: it takes the CQ off the list and arms it if it has not used its budget up.
 func (q *CQ) pollSoftirq(c *os.Context, l *pollList) int {
-	budget := budgetIRQ
+	budget := q.a.budgetIRQ
 	if q.a.broken.Has(rule.IRQPollHasABudget) {
 		budget = budgetWorkqueue
 	}
-	n := q.process(c, budget, q.wcs)
+	n := q.process(c, (*context)(c), budget, q.wcs)
 	if n < budget {
 		c.Sync()
 		l.remove(q)
