@@ -74,12 +74,6 @@ scenario that comes with the program by the name of its file. rdmasim list shows
 				return &experiment.UsageError{Err: err}
 			}
 			req.Version = experiment.Version()
-			if req.Fault != "" {
-				var err error
-				if req.FaultText, err = input.ReadFile(c.Context(), req.Fault); err != nil {
-					return usagef("--fault: %w", err)
-				}
-			}
 			x, err := experiment.Open(c.Context(), args[0])
 			if err != nil {
 				return err
@@ -102,6 +96,11 @@ scenario that comes with the program by the name of its file. rdmasim list shows
 					if err := experiment.CheckWritable(c.Context(), f, false); err != nil {
 						return err
 					}
+				}
+			}
+			if req.Fault != "" {
+				if req.FaultText, err = input.ReadFile(c.Context(), req.Fault); err != nil {
+					return usagef("--fault: %w", err)
 				}
 			}
 			plan, err := sweep.NewPlan(c.Context(), args[0], x, req, s.Flags)
