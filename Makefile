@@ -21,6 +21,7 @@
 #   mutants      simulators each of which breaks one rule: the suite notices every one
 #   loop         the suite through libibverbs and libmlx5 onto simulated devices of RoCE, compared with the simulator, and of InfiniBand
 #   validate     published figures beside ours
+#   slurm        a sweep on a real Slurm of three nodes, one of which is killed: the same bytes as on one core
 #   lab-smoke    part of the suite and bad input on Soft-RoCE in a VM
 #   vm-smoke     programs of libibverbs and a part of the suite below a real kernel, whose mlx5 driver has the simulated adapter
 
@@ -33,7 +34,7 @@ export GOFLAGS ?= -trimpath
 # A test that hangs ends after this; how fast the machine is must not matter.
 HANG    := -timeout 60m
 
-.PHONY: all build check test soak bench golden clean fmt vet static unit unit-full hw race fuzz determinism conform full mutants loop validate \
+.PHONY: all build check test soak bench golden clean fmt vet static unit unit-full hw race fuzz determinism conform full mutants loop validate slurm \
 	tools lab lab-conform lab-smoke vm-smoke vm-suite conform-hw forget-times
 
 all: build
@@ -98,6 +99,9 @@ loop: conform-hw
 validate: build
 	@$(LEG) validate $(BIN)/rdmasim validate
 
+slurm: build
+	@$(LEG) slurm scripts/slurm scripts/slurm-sweep $(BIN)
+
 # One leg after another: each is measured alone.
 .NOTPARALLEL:
 
@@ -108,7 +112,7 @@ check: forget-times build fmt vet static unit conform
 
 test: forget-times tools build fmt vet static unit-full hw
 	@RDMASIM_NEED_RDMA=1 $(MAKE) --no-print-directory race
-	@$(MAKE) --no-print-directory fuzz determinism full mutants loop validate lab-smoke vm-smoke
+	@$(MAKE) --no-print-directory fuzz determinism full mutants loop validate slurm lab-smoke vm-smoke
 
 soak: build
 	@scripts/soak $(SOAK)

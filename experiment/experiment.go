@@ -148,7 +148,9 @@ type Request struct {
 	Pcap    string
 	Trace   string
 	Fault   string // file of faults, on the wire and beside it
-	Version string
+	// FaultText is the text of that file, if it has been read.
+	FaultText []byte
+	Version   string
 	// Counters adds a row for each counter that changed, to the result of a scenario.
 	Counters bool
 	// Lockstep makes programs yield at every step: the results must not change by a byte.

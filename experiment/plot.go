@@ -1,7 +1,6 @@
 package experiment
 
 import (
-	"bytes"
 	"fmt"
 	"image/color"
 	"math"
@@ -14,8 +13,6 @@ import (
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgimg"
-	"gonum.org/v1/plot/vg/vgsvg"
 
 	"github.com/rdmasim/rdmasim/input"
 	"github.com/rdmasim/rdmasim/plain"
@@ -34,6 +31,10 @@ type Plot struct {
 	By []string
 	// Words are the values of X, in order, when they are not numbers.
 	Words []string
+	// Band is the key of half the width of an interval around Y, which is shaded; "": none.
+	Band string
+	// Scattered says that X comes in no order: there are points without lines between them.
+	Scattered bool
 }
 
 // Lines that stay apart for readers who do not see all colours.
@@ -70,13 +71,14 @@ func style(i int, line *plotter.Line, points *plotter.Scatter) {
 type chart struct {
 	names []string
 	lines map[string]plotter.XYs
+	bands map[string][]float64 // half the width at each point of a line
 	ticks []plot.Tick
 	log   bool
 }
 
 // collect gathers the points of the rows that belong to the plot.
 func (p *Plot) collect(rows []Row) *chart {
-	c := &chart{lines: map[string]plotter.XYs{}, log: p.LogX}
+	c := &chart{lines: map[string]plotter.XYs{}, bands: map[string][]float64{}, log: p.LogX}
 	seen := map[float64]bool{}
 	for i := range rows {
 		x, okx := p.at(&rows[i])
@@ -89,6 +91,8 @@ func (p *Plot) collect(rows []Row) *chart {
 			c.names = append(c.names, name)
 		}
 		c.lines[name] = append(c.lines[name], plotter.XY{X: x, Y: y})
+		half, _ := rows[i].Float(p.Band)
+		c.bands[name] = append(c.bands[name], half)
 		if !seen[x] {
 			seen[x] = true
 			label := short(x)
@@ -172,7 +176,16 @@ func (p *Plot) picture(rows []Row, caption string) (*picture, error) {
 			return nil, fmt.Errorf("plot %s: %w", p.File, err)
 		}
 		style(i, line, points)
-		pl.Add(line, points)
+		if p.Band != "" {
+			if err := ch.shade(pl, name, line.Color); err != nil {
+				return nil, fmt.Errorf("plot %s: %w", p.File, err)
+			}
+		}
+		if p.Scattered {
+			pl.Add(points)
+		} else {
+			pl.Add(line, points)
+		}
 		if i < mostNames {
 			pic.name(name, line, points)
 		}
@@ -246,16 +259,7 @@ func (p *Plot) Draw(rows []Row, caption string) (png, svg []byte, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	img := vgimg.New(pic.width, pic.height)
-	pic.render(draw.New(img))
-	var b bytes.Buffer
-	if _, err := (vgimg.PngCanvas{Canvas: img}).WriteTo(&b); err != nil {
-		return nil, nil, err
-	}
-	sc := &svgCanvas{Canvas: vgsvg.New(pic.width, pic.height)}
-	pic.render(draw.NewCanvas(sc, pic.width, pic.height))
-	svg, err = sc.bytes()
-	return b.Bytes(), svg, err
+	return renderBoth(pic.width, pic.height, pic.render)
 }
 
 // axes sets ranges and ticks: every value that occurs, unless they are many, and rates from 0.
@@ -332,12 +336,18 @@ func sweepPlots(name string, points [][]sweepValue) []Plot {
 	if x == "" {
 		return nil
 	}
+	return ScenarioPlots(name, x, values[x], others)
+}
+
+// ScenarioPlots are the pictures of a sweep over a scenario: rates and latencies against the key x, whose values are given. The
+// other keys distinguish lines.
+func ScenarioPlots(name, x string, values, others []string) []Plot {
 	p := Plot{X: x, XLabel: x, Series: "name", By: others, Only: map[string]any{"row": "traffic"}}
 	low, high := math.Inf(1), math.Inf(-1)
-	for _, text := range values[x] {
+	for _, text := range values {
 		v, ok := number(text)
 		if !ok {
-			p.Words = values[x]
+			p.Words = values
 		}
 		low, high = min(low, v), max(high, v)
 	}

@@ -36,9 +36,9 @@ type recorder struct {
 func (r *Request) recorder(ctx context.Context) (*recorder, error) {
 	rec := &recorder{lockstep: r.Lockstep}
 	if r.Fault != "" {
-		src, err := input.ReadFile(ctx, r.Fault)
+		src, err := r.readFault(ctx)
 		if err != nil {
-			return nil, usage("--fault: %w", err)
+			return nil, err
 		}
 		if rec.faults, err = fault.Parse(r.Fault, src); err != nil {
 			return nil, &UsageError{err}
@@ -70,6 +70,18 @@ func (r *Request) recorder(ctx context.Context) (*recorder, error) {
 		}
 	}
 	return rec, nil
+}
+
+// readFault is the text of the file of faults.
+func (r *Request) readFault(ctx context.Context) ([]byte, error) {
+	if r.FaultText != nil {
+		return r.FaultText, nil
+	}
+	src, err := input.ReadFile(ctx, r.Fault)
+	if err != nil {
+		return nil, usage("--fault: %w", err)
+	}
+	return src, nil
 }
 
 // expect makes the recorder inject a plan in the next runs, and count what its rules do. The
@@ -132,7 +144,9 @@ func (r *recorder) notes(res *Result) {
 		return
 	}
 	for i, rule := range r.faults.Rules {
-		res.Notes = append(res.Notes, fmt.Sprintf("fault %d (%v): frames matched: %d, acted on: %d", i+1, rule.Action, r.met[i], r.acted[i]))
+		count := FaultCount{What: fmt.Sprintf("fault %d (%v)", i+1, rule.Action), Matched: r.met[i], Acted: r.acted[i]}
+		res.Faults = append(res.Faults, count)
+		res.Notes = append(res.Notes, count.String())
 	}
 	for i, done := range r.events {
 		k := i % len(r.faults.Events)

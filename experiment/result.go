@@ -108,6 +108,8 @@ type Result struct {
 	Complete    bool     `json:"complete"`
 	Rows        []Row    `json:"rows"`
 	Notes       []string `json:"notes"`
+	// Faults are what rules of faults did, of which a note tells too.
+	Faults []FaultCount `json:"-"`
 	// Plots are drawn when an output folder is asked for.
 	Plots []Plot `json:"-"`
 	// Drawings are pictures that are no plots of rows; they too need a folder.

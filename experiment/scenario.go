@@ -29,6 +29,7 @@ type Scenario struct {
 	Link    string            `yaml:"link" oneof:"cable,switch,loopback" help:"how the ports are joined (default cable)"`
 	Faults  []fault.FileRule  `yaml:"faults" help:"faults on the wire, as in a file for --fault, which replaces them if it is given"`
 	Traffic []Traffic         `yaml:"traffic" required:"true" help:"loads that run at the same time"`
+	Sweep   *Sweep            `yaml:"sweep" help:"what to run the scenario over, as the flags of rdmasim run have it, which come before it"`
 
 	file string
 	doc  *input.Doc
@@ -36,6 +37,13 @@ type Scenario struct {
 	base *stored
 	// given is the scenario without defaults, which follow from it again when a value changes.
 	given *Scenario
+}
+
+// Sweep is what a scenario is run over.
+type Sweep struct {
+	Over   []string `yaml:"over" help:"keys and their values as --sweep takes them, such as traffic.0.contexts=1,2,4 or traffic.0.payload=64B..4KiB*4; the last key changes fastest"`
+	Seeds  int      `yaml:"seeds" min:"1" max:"1000000" help:"run each point with so many seeds, from the seed of the run up (default 1)"`
+	Sample string   `yaml:"sample" help:"so many points of the grid instead of all, such as 500 (a Latin hypercube) or random:500"`
 }
 
 // Traffic is one load.

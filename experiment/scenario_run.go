@@ -113,25 +113,9 @@ func inFile(s *Scenario, err error) bool {
 // execute is Experiment.Execute for a scenario file: --set and --sweep name values
 // of the file, or of the profile.
 func (s *Scenario) execute(ctx context.Context, x *Experiment, req Request, progress func(done, total int, what string)) (res *Result, err error) {
-	var changes []sweepValue
-	if req.Profile != "" {
-		if _, err := profile.Load(req.Profile); err != nil {
-			return nil, usage("--profile: %w", err)
-		}
-		changes = append(changes, sweepValue{"profile", req.Profile})
-	}
-	for _, kv := range req.Set {
-		k, v, ok := strings.Cut(kv, "=")
-		if !ok {
-			return nil, usage("--set %q is not of the form key=value", kv)
-		}
-		if k == "name" {
-			return nil, usage("--set %s: the name is that of the files, and the file of the scenario gives it", kv)
-		}
-		if k == "profile" && req.Profile != "" {
-			return nil, usage("--set %s gives the profile: leave out --profile %s", kv, req.Profile)
-		}
-		changes = append(changes, sweepValue{k, v})
+	changes, err := req.changes()
+	if err != nil {
+		return nil, err
 	}
 	base, err := s.with(changes...)
 	if err != nil {

@@ -24,6 +24,9 @@ func Version() string {
 	return release
 }
 
+// Release is the version of the program without its commit.
+func Release() string { return release }
+
 func profileHash(name string) (string, error) {
 	p, err := profile.Load(name)
 	if err != nil {

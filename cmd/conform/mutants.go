@@ -40,6 +40,8 @@ type mutantOptions struct {
 	matrix   bool
 	near     bool
 	every    int
+	shard    string
+	part     part
 	verbose  bool
 	wall     time.Duration
 }
@@ -74,6 +76,7 @@ func newMutants() *cobra.Command {
 	f.BoolVar(&o.list, "list", false, "list the mutants, and run nothing")
 	f.BoolVar(&o.matrix, "matrix", false, "run every case on each mutant and count those that kill it")
 	f.IntVar(&o.every, "every", 1, "run one mutant of so many, always the same")
+	f.StringVar(&o.shard, "shard", "", shardHelp)
 	f.BoolVar(&o.near, "near", false, "try the likely killers and the cases of a mutant's area only")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "print what each mutant's worker writes to standard error")
 	return cmd
@@ -132,7 +135,10 @@ func runMutants(cmd *cobra.Command, o *mutantOptions) error {
 		return &status{exitFailed, err}
 	}
 	r := newMutantReport(o, mutants, fates, cmd.Context().Err() != nil)
-	all := len(o.filter) == 0 && o.every == 1
+	all := len(o.filter) == 0 && o.every == 1 && o.part.parts == 0
+	if o.part.parts > 0 {
+		r.Part = &mutantPart{Part: o.part.String(), Matrix: o.matrix}
+	}
 	findings := explained.judge(r, all)
 	if o.matrix && all {
 		r.Idle = idleCases(items, r)
@@ -163,6 +169,10 @@ func (o *mutantOptions) check() ([]mutant.Mutant, error) {
 	if o.every < 1 {
 		return nil, usagef("--every must be above zero")
 	}
+	var err error
+	if o.part, err = readPart(o.shard, o.report); err != nil {
+		return nil, err
+	}
 	picked, err := pickMutants(mutant.All(), o.filter)
 	if err != nil {
 		return nil, err
@@ -170,6 +180,9 @@ func (o *mutantOptions) check() ([]mutant.Mutant, error) {
 	var some []mutant.Mutant
 	for i := 0; i < len(picked); i += o.every {
 		some = append(some, picked[i])
+	}
+	if some = of(o.part, some); len(some) == 0 {
+		return nil, usagef("--shard %v: there are fewer mutants than parts", o.part)
 	}
 	return some, nil
 }

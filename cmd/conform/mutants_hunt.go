@@ -46,7 +46,14 @@ type hunt struct {
 	explained func(name string) bool
 
 	mu    sync.Mutex
-	plain map[baseline]bool
+	plain map[baseline]*plainRun
+}
+
+// plainRun is a case without a mutant, which runs once.
+type plainRun struct {
+	once   sync.Once
+	passes bool
+	err    error
 }
 
 // baseline is a case on a profile without a mutant.
@@ -54,7 +61,7 @@ type baseline struct{ profile, id string }
 
 // run judges the mutants, several at once, and calls done for each, one call at a time.
 func (h *hunt) run(ctx context.Context, mutants []mutant.Mutant, parallel int, done func(fate)) ([]fate, error) {
-	h.plain = map[baseline]bool{}
+	h.plain = map[baseline]*plainRun{}
 	fates := make([]fate, len(mutants))
 	errs := make([]error, len(mutants))
 	ctx, cancel := context.WithCancel(ctx)
@@ -210,14 +217,18 @@ func stepOf(c report.Case) string {
 
 // passesWithout says whether a case passes without the mutant, on its profile.
 func (h *hunt) passesWithout(ctx context.Context, m mutant.Mutant, id string) (bool, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	key := baseline{m.Profile, id}
-	if ok, known := h.plain[key]; known {
-		return ok, nil
+	h.mu.Lock()
+	run := h.plain[key]
+	if run == nil {
+		run = &plainRun{}
+		h.plain[key] = run
 	}
-	err := h.attack(ctx, mutant.Mutant{Profile: m.Profile, Area: m.Area}, []string{id}, func(c report.Case) {
-		h.plain[key] = c.Outcome == report.Pass || c.Outcome == report.PassDeviation || c.Outcome == report.Unrecorded
+	h.mu.Unlock()
+	run.once.Do(func() { // others that ask for this case wait, and only they
+		run.err = h.attack(ctx, mutant.Mutant{Profile: m.Profile, Area: m.Area}, []string{id}, func(c report.Case) {
+			run.passes = c.Outcome == report.Pass || c.Outcome == report.PassDeviation || c.Outcome == report.Unrecorded
+		})
 	})
-	return h.plain[key], err
+	return run.passes, run.err
 }

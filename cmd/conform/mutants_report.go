@@ -24,6 +24,7 @@ type mutantReport struct {
 	Schema     string         `json:"schema"`
 	Profile    string         `json:"profile"`
 	Seed       uint64         `json:"seed"`
+	Part       *mutantPart    `json:"shard,omitempty"`
 	Incomplete bool           `json:"incomplete,omitempty"`
 	Summary    map[string]int `json:"summary"`
 	Mutants    []mutantResult `json:"mutants"`

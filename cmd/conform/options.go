@@ -38,6 +38,8 @@ type runOptions struct {
 	peer, peerKey           string
 	port, gidIndex          int
 	today                   string
+	shard                   string
+	part                    part
 	ledgers                 []string // names of files, and their texts
 	ledgerFiles             []conformance.LedgerFile
 }
@@ -57,6 +59,7 @@ func (o *runOptions) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.trace, "trace", "", "write the timeline of every case to `FILE` (Trace Event JSON)")
 	f.IntVar(&o.parallel, "parallel", processors(), "how many workers run at once (default on hw, where they would share the device: 1)")
 	f.IntVar(&o.repeat, "repeat", 1, "run each case this many times; a case whose runs differ is flaky")
+	f.StringVar(&o.shard, "shard", "", shardHelp)
 	f.IntVar(&o.minPass, "min-pass", 0, "fail a run in which fewer cases pass than this")
 	f.BoolVar(&o.full, "full", false, "run long cases at the length that the catalogue demands (TD-008: 8 million sends, half a minute on sim)")
 	f.BoolVar(&o.lockstep, "lockstep", false, "let simulated programs yield at every step, as a check of the simulator: the results stay the same")
@@ -113,6 +116,10 @@ func (o *runOptions) of(target string, parallel bool) *runOptions {
 
 // check refuses options that are impossible or contradict each other.
 func (o *runOptions) check() error {
+	var err error
+	if o.part, err = readPart(o.shard, o.report); err != nil {
+		return err
+	}
 	if o.target == "hw,sim" {
 		return usagef("unknown target %q (did you mean \"sim,hw\"?)", o.target)
 	}

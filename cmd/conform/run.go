@@ -93,6 +93,10 @@ func (o *runOptions) jobs(ctx context.Context, stderr io.Writer, parallel bool) 
 	if err != nil {
 		return nil, err
 	}
+	whole := len(items) == len(all)
+	if items = of(o.part, items); len(items) == 0 {
+		return nil, usagef("--shard %v: there are fewer cases than parts", o.part)
+	}
 	if err := o.distinct(parallel); err != nil {
 		return nil, err
 	}
@@ -107,7 +111,7 @@ func (o *runOptions) jobs(ctx context.Context, stderr io.Writer, parallel bool) 
 		if !o.on(target) {
 			continue
 		}
-		j := &job{runOptions: o.of(target, parallel), items: items, whole: len(items) == len(all)}
+		j := &job{runOptions: o.of(target, parallel), items: items, whole: whole}
 		j.baselines, err = j.readBaselines(ctx)
 		if err == nil {
 			j.program, err = j.workerCommand(ctx, stderr)
@@ -184,7 +188,7 @@ func (j *job) run(cmd *cobra.Command) (*report.Run, error) {
 		return nil, err
 	}
 	run := j.assemble(res, policy, ledger)
-	if j.target == "hw" && nothingRan(run) {
+	if j.target == "hw" && nothingRan(run) && j.part.parts == 0 {
 		j.out.journal.drop()
 		return nil, usagef("%s supports none of the cases that --label-filter %q selects (%s: %s); choose others, or another --device",
 			run.Target.Device, j.filter, run.Cases[0].ID, run.Cases[0].Reason)
@@ -285,6 +289,9 @@ func (j *job) record(res harness.Result) *report.Run {
 	if j.mutant != "" {
 		run.Environment["mutant"] = j.mutant
 	}
+	if j.part.parts > 0 {
+		run.Environment[partKey] = j.part.String()
+	}
 	return run
 }
 
@@ -292,13 +299,21 @@ func (j *job) record(res harness.Result) *report.Run {
 func (j *job) assemble(res harness.Result, policy *conformance.Policy, ledger *report.Ledger) *report.Run {
 	run := j.record(res)
 	run.Incomplete = res.Interrupted
-	if !run.Incomplete {
-		run.Findings = append(run.Findings, policy.Findings(run.Cases, j.whole)...)
-		run.Findings = append(run.Findings, tooFew(run.Cases, j.minPass)...)
-		run.Findings = append(run.Findings, ledger.Exceeded(run)...)
-		run.Findings = append(run.Findings, ledger.Overdue(run.Platform(), j.day())...)
+	if j.part.parts == 0 { // conform merge judges a run of several parts
+		j.judge(run, policy, ledger)
 	}
 	return run
+}
+
+// judge adds the findings about a run as a whole.
+func (j *job) judge(run *report.Run, policy *conformance.Policy, ledger *report.Ledger) {
+	if run.Incomplete {
+		return
+	}
+	run.Findings = append(run.Findings, policy.Findings(run.Cases, j.whole)...)
+	run.Findings = append(run.Findings, tooFew(run.Cases, j.minPass)...)
+	run.Findings = append(run.Findings, ledger.Exceeded(run)...)
+	run.Findings = append(run.Findings, ledger.Overdue(run.Platform(), j.day())...)
 }
 
 // tooFew is the finding that fewer cases pass than --min-pass asks for.
@@ -308,6 +323,9 @@ func tooFew(cases []report.Case, least int) []string {
 	}
 	return nil
 }
+
+// noBaseline is the finding that no baseline could be compared with.
+const noBaseline = "no --baseline is of this kind of device"
 
 // hold judges cases of strength H by the baselines of the run's kind of device.
 func hold(run *report.Run, baselines []*report.Run) error {
@@ -323,7 +341,7 @@ func hold(run *report.Run, baselines []*report.Run) error {
 		held = run.Hold(b, rules) || held
 	}
 	if !held {
-		run.Findings = append(run.Findings, "no --baseline is of this kind of device")
+		run.Findings = append(run.Findings, noBaseline)
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/rdmasim/rdmasim/input"
 	"github.com/rdmasim/rdmasim/outfile"
 	"github.com/rdmasim/rdmasim/sim/profile"
+	"github.com/rdmasim/rdmasim/sweep"
 )
 
 func listCommand() *cobra.Command {
@@ -46,18 +47,19 @@ func listCommand() *cobra.Command {
 	}
 }
 
-func checkFormat(format string) error {
-	for _, f := range experiment.Formats {
-		if f == format {
-			return nil
-		}
+// checkFormat refuses a format that is none; more are those of this command beside the usual ones.
+func checkFormat(format string, more ...string) error {
+	formats := append(slices.Clone(experiment.Formats), more...)
+	if slices.Contains(formats, format) {
+		return nil
 	}
-	return &experiment.UsageError{Err: fmt.Errorf("--format %q is not one of %s%s", format, strings.Join(experiment.Formats, ", "), input.Suggest(format, experiment.Formats))}
+	return &experiment.UsageError{Err: fmt.Errorf("--format %q is not one of %s%s", format, strings.Join(formats, ", "), input.Suggest(format, formats))}
 }
 
 func runCommand() *cobra.Command {
 	var req experiment.Request
 	var out, format string
+	s := &sweepFlags{}
 	c := &cobra.Command{
 		Use:   "run NAME|FILE.yaml",
 		Short: "Run an experiment or a scenario",
@@ -65,10 +67,10 @@ func runCommand() *cobra.Command {
 scenario that comes with the program by the name of its file. rdmasim list shows them.`,
 		Args: oneArg("the name of an experiment or a scenario file"),
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := checkFormat(format); err != nil {
+			if err := checkFormat(format, "jsonl"); err != nil {
 				return err
 			}
-			if err := input.NamesGiven(c.Flags(), "output", "pcap", "trace", "fault"); err != nil {
+			if err := input.NamesGiven(c.Flags(), "output", "pcap", "trace", "fault", "store", "sample", "shard"); err != nil {
 				return &experiment.UsageError{Err: err}
 			}
 			req.Version = experiment.Version()
@@ -96,6 +98,29 @@ scenario that comes with the program by the name of its file. rdmasim list shows
 					}
 				}
 			}
+			if req.Fault != "" {
+				if req.FaultText, err = input.ReadFile(c.Context(), req.Fault); err != nil {
+					return usagef("--fault: %w", err)
+				}
+			}
+			plan, err := sweep.NewPlan(c.Context(), args[0], x, req, s.Flags)
+			if err != nil {
+				return err
+			}
+			switch {
+			case plan == nil:
+				err = s.none(c.Flags())
+				if format == "jsonl" {
+					err = usagef("--format jsonl is for sweeps: give json, csv or table")
+				}
+			case req.Pcap != "":
+				req.Sweep, err = inProcess(plan)
+			default:
+				return runSweep(c, plan, s, out, format)
+			}
+			if err != nil {
+				return err
+			}
 			res, err := x.Execute(c.Context(), req, progress())
 			if res == nil || err != nil && !errors.Is(err, experiment.ErrInterrupted) && len(res.Rows) == 0 {
 				return err
@@ -116,16 +141,16 @@ scenario that comes with the program by the name of its file. rdmasim list shows
 	}
 	f := c.Flags()
 	f.StringArrayVar(&req.Set, "set", nil, "set a value of the experiment, the scenario or the profile, as `key=value`; may be repeated")
-	f.StringArrayVar(&req.Sweep, "sweep", nil, "run once for each value, as in `key=v1,v2,...`; several sweeps give every combination")
 	f.StringVar(&req.Profile, "profile", "", "device and host profile, as listed by rdmasim profile list (default: the experiment's own)")
 	f.Uint64Var(&req.Seed, "seed", 1, "seed of all random choices")
 	f.StringVarP(&out, "output", "o", "", "write the results to this `folder` as JSON, CSV, SVG and PNG files")
-	f.StringVar(&format, "format", "table", "format of the output: table, json or csv")
+	f.StringVar(&format, "format", "table", "format of the output: table, json or csv; of a sweep also jsonl")
 	f.StringVar(&req.Pcap, "pcap", "", "write the frames of the run to this pcapng `file`, with virtual time in nanoseconds")
 	f.StringVar(&req.Trace, "trace", "", "write a timeline to this `file` (Trace Event JSON, for Perfetto)")
 	f.StringVar(&req.Fault, "fault", "", "inject the faults of this YAML `file`, on the wire and beside it (docs/wire.md)")
 	f.BoolVar(&req.Counters, "counters", false, "add the counters of a scenario that changed, of hosts, devices and links")
 	f.BoolVar(&req.Lockstep, "lockstep", false, "let the simulated programs yield at every step, as a check of the simulator: the results stay the same")
+	s.flags(f)
 	return c
 }
 
@@ -133,7 +158,13 @@ scenario that comes with the program by the name of its file. rdmasim list shows
 func distinctFiles(name string, x *experiment.Experiment, folder string, req *experiment.Request) error {
 	var outputs []outfile.Named
 	if folder != "" {
-		for _, n := range x.Files() {
+		names := x.Files()
+		for _, ending := range sweep.Endings {
+			if n := x.Name + ending; !slices.Contains(names, n) {
+				names = append(names, n)
+			}
+		}
+		for _, n := range names {
 			outputs = append(outputs, outfile.Named{Flag: "a result of -o", Path: filepath.Join(folder, n)})
 		}
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/rdmasim/rdmasim/outfile"
 	"github.com/rdmasim/rdmasim/plain"
 	"github.com/rdmasim/rdmasim/rlimit"
+	"github.com/rdmasim/rdmasim/sweep"
 )
 
 // Exit statuses of the program.
@@ -79,12 +80,16 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 func status(err error, stderr io.Writer) int {
 	var bad *experiment.UsageError
 	var program programStatus
+	var losses *sweep.LossError
 	switch {
 	case err == nil:
 		return 0
 	case errors.As(err, &program):
 		return int(program)
 	case errors.Is(err, errFigures):
+		return exitFailure
+	case errors.As(err, &losses):
+		fmt.Fprintln(stderr, "rdmasim:", plain.Message(err.Error()))
 		return exitFailure
 	case errors.Is(err, experiment.ErrInterrupted):
 		fmt.Fprintln(stderr, "rdmasim: interrupted; the results so far are written and marked as incomplete")
@@ -122,7 +127,7 @@ programs on the simulated adapter.`,
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(listCommand(), runCommand(), validateCommand(), calibrateCommand(), profileCommand(), execCommand(), vmCommand(), pciCommand())
+	root.AddCommand(listCommand(), runCommand(), validateCommand(), calibrateCommand(), profileCommand(), execCommand(), vmCommand(), pciCommand(), sweepWorkerCommand(), sweepShardCommand(), resultsCommand())
 	// cobra's own errors (an unknown command, a wrong number of arguments) are usage.
 	commands.StrictHelp(root, knownCommand)
 	wrapArgs(root)

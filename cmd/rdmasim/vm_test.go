@@ -89,15 +89,16 @@ func TestFolderThatIsGone(t *testing.T) {
 }
 
 // What the points of a sweep have measured before one that fails is in the folder.
-func TestPointsBeforeOneThatFailsAreWritten(t *testing.T) {
+func TestPointsBesideOneThatFailsAreWritten(t *testing.T) {
 	dir := t.TempDir()
 	own := filepath.Join(dir, "own.yaml")
 	if err := os.WriteFile(own, []byte("name: own\ntraffic:\n  - {inline: true, messages: 10}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	code, out := rdmasim(t, "run", own, "--sweep", "traffic.0.payload=2B,4KiB", "-o", dir)
+	code, out := rdmasim(t, "run", own, "--sweep", "traffic.0.payload=2B,4KiB,64B", "-o", dir)
 	text, err := os.ReadFile(filepath.Join(dir, "own.json"))
-	if code != exitUsage || err != nil || !strings.Contains(string(text), `"complete": false`) || !strings.Contains(string(text), `"traffic.0.payload": "2B"`) {
+	if code != exitFailure || err != nil || !strings.Contains(string(text), `"complete": false`) || !strings.Contains(string(text), `"traffic.0.payload": "2B"`) || !strings.Contains(string(text), `"traffic.0.payload": "64B"`) ||
+		!strings.Contains(out, "lost: traffic.0.payload=4KiB: ") || !strings.Contains(out, "(alone: rdmasim run "+own+" --seed 1 --set traffic.0.payload=4KiB)") {
 		t.Errorf("exit %d, %v, %s\n%s", code, err, text, out)
 	}
 }

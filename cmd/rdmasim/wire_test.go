@@ -10,10 +10,17 @@ import (
 	"github.com/rdmasim/rdmasim/attach/exec"
 
 	"github.com/rdmasim/rdmasim/internal/tshark"
+	"github.com/rdmasim/rdmasim/sweep"
 )
 
 // exec starts this binary again in roles of its own.
 func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && (os.Args[1] == sweep.WorkerCommand || os.Args[1] == shardCommand) {
+		main() // the test program is a worker of a sweep, too
+	}
+	if err := os.Setenv(storeVariable, noStore); err != nil { // tests keep no results
+		panic(err)
+	}
 	exec.Child()
 	os.Exit(m.Run())
 }

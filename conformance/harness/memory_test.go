@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/rdmasim/rdmasim/rlimit"
 )
 
 // machine is a machine with so much free memory, of which each of these processes has taken some.
@@ -200,7 +202,7 @@ func TestAvailable(t *testing.T) {
 		"more than its limit, in a container": {fstest.MapFS{"proc/meminfo": info, "proc/self/cgroup": file("0::/../..\n"),
 			"sys/fs/cgroup/memory.max": file("10000\n"), "sys/fs/cgroup/memory.current": file("4000\n")}, 6000},
 	} {
-		if got := available(c.root); got != c.want {
+		if got := rlimit.Available(c.root); got != c.want {
 			t.Errorf("%s: %d, want %d", name, got, c.want)
 		}
 	}
@@ -208,7 +210,7 @@ func TestAvailable(t *testing.T) {
 		t.Errorf("resident: %d", got)
 	}
 	root := os.DirFS("/")
-	if _, err := fs.Stat(root, "proc/meminfo"); err == nil && (available(root) == 0 || available(root) > 1<<50) {
-		t.Errorf("this machine: %d", available(root))
+	if _, err := fs.Stat(root, "proc/meminfo"); err == nil && (rlimit.Available(root) == 0 || rlimit.Available(root) > 1<<50) {
+		t.Errorf("this machine: %d", rlimit.Available(root))
 	}
 }

@@ -1,0 +1,336 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rdmasim/rdmasim/conformance"
+	"github.com/rdmasim/rdmasim/input"
+	"github.com/rdmasim/rdmasim/report"
+	"github.com/rdmasim/rdmasim/sim/mutant"
+	"github.com/rdmasim/rdmasim/sweep"
+)
+
+// partKey is the entry of a record's environment that says which part of a run it is: "1/4".
+const partKey = "shard"
+
+const shardHelp = "run one part: `i/n` with i from 0, auto/n or auto (the task of a Slurm array or of a Kubernetes indexed job); conform merge puts the reports together"
+
+// part is one of several parts of a run; the zero value is all of it.
+type part struct{ index, parts int }
+
+// readPart reads --shard.
+func readPart(text, reportFile string) (part, error) {
+	if text == "" {
+		return part{}, nil
+	}
+	i, n, err := sweep.ParseShard(text, os.Getenv)
+	if err != nil {
+		return part{}, usagef("--shard %s: %w", text, err)
+	}
+	if reportFile == "" {
+		return part{}, usagef("--shard %s: conform merge puts parts together by their reports: add --report FILE.json", text)
+	}
+	return part{i, n}, nil
+}
+
+func (p part) String() string { return fmt.Sprintf("%d/%d", p.index, p.parts) }
+
+// of is what belongs to the part.
+func of[T any](p part, all []T) []T {
+	if p.parts == 0 {
+		return all
+	}
+	var some []T
+	for i := p.index; i < len(all); i += p.parts {
+		some = append(some, all[i])
+	}
+	return some
+}
+
+// checkParts says what is missing of the parts of a run. A part that is there twice, as after a task that ran again, is used once.
+func checkParts(names, parts []string) error {
+	have := map[part]string{}
+	n := 0
+	for i, text := range parts {
+		var p part
+		if _, err := fmt.Sscanf(text, "%d/%d", &p.index, &p.parts); err != nil || p.index < 0 || p.index >= p.parts {
+			return usagef("%s is no part of a run that --shard wrote", names[i])
+		}
+		if n == 0 {
+			n = p.parts
+		}
+		if p.parts != n {
+			return usagef("%s is a part of %d, and %s is one of %d: give the parts of one run", names[0], n, names[i], p.parts)
+		}
+		have[p] = names[i]
+	}
+	var missing []string
+	for i := range n {
+		if p := (part{i, n}); have[p] == "" {
+			missing = append(missing, p.String())
+		}
+	}
+	if len(missing) > 0 {
+		return usagef("parts are missing: run --shard %s", strings.Join(missing, ", "))
+	}
+	return nil
+}
+
+type mergeOptions struct {
+	report, today string
+	ledgers       []string
+	minPass       int
+}
+
+func newMerge() *cobra.Command {
+	o := &mergeOptions{}
+	cmd := &cobra.Command{
+		Use:   "merge PART.json...",
+		Short: "Put the reports of the parts of a run together",
+		Long: "merge reads the reports of all parts of a run (conform --shard i/n, or conform mutants --shard i/n) in any order, writes the\n" +
+			"report that the whole run would have written, byte for byte, and judges the run as a whole. Exit status: as of that run.",
+		Example: "  conform --shard 0/2 --report 0.json; conform --shard 1/2 --report 1.json\n  conform merge 0.json 1.json --report all.json",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usagef("merge needs the reports of the parts of a run: conform merge PART.json...")
+			}
+			if _, err := dayOf(o.today); err != nil {
+				return err
+			}
+			toStandard(cmd, &o.report)
+			ok, err := isMutants(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			if ok {
+				return mergeMutants(cmd, o, args)
+			}
+			return mergeRuns(cmd, o, args)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.report, "report", "", "write the report of the whole run as JSON to `FILE`; - is standard output")
+	f.IntVar(&o.minPass, "min-pass", 0, "fail a run in which fewer cases pass than this")
+	f.StringArrayVar(&o.ledgers, "ledger", nil, "the YAML `FILE`s of known deviations that the parts had")
+	f.StringVar(&o.today, "today", "", "`DATE` by which entries of the ledger must have been reviewed (default: that of the clock)")
+	return cmd
+}
+
+// isMutants says whether a file is the report of conform mutants.
+func isMutants(ctx context.Context, name string) (bool, error) {
+	text, err := input.ReadFile(ctx, name)
+	if err != nil {
+		return false, usagef("%w", err)
+	}
+	var head struct {
+		Schema string `json:"schema"`
+	}
+	if err := json.Unmarshal(text, &head); err != nil {
+		return false, nil // a packed record, or none, which its reader says
+	}
+	return head.Schema == mutantsSchema, nil
+}
+
+func mergeRuns(cmd *cobra.Command, o *mergeOptions, names []string) error {
+	var runs []*report.Run
+	var parts []string
+	for _, name := range names {
+		r, err := report.ReadFile(cmd.Context(), name)
+		if err != nil {
+			return usagef("%w", err)
+		}
+		runs, parts = append(runs, r), append(parts, r.Environment[partKey])
+		delete(r.Environment, partKey)
+		if err := sameRun(runs[0], r); err != nil {
+			return usagef("%s and %s are not parts of one run: %w", names[0], name, err)
+		}
+	}
+	if err := checkParts(names, parts); err != nil {
+		return err
+	}
+	run, err := o.join(cmd.Context(), runs)
+	if err != nil {
+		return err
+	}
+	if o.report != "" {
+		file, err := create(cmd.Context(), o.report)
+		if err != nil {
+			return err
+		}
+		if err := file.Commit(run.WriteJSON); err != nil {
+			return &status{exitFailed, err}
+		}
+	}
+	printRun(cmd.OutOrStdout(), &runOptions{target: run.Target.Kind, profile: run.Target.Profile, seed: run.Seed}, run)
+	switch {
+	case run.Incomplete:
+		return &status{code: exitInterrupted}
+	case !run.OK():
+		return &status{code: exitFailed}
+	}
+	return nil
+}
+
+// sameRun says what differs between the records of two parts that only one run can have.
+func sameRun(a, b *report.Run) error {
+	switch {
+	case a.Target != b.Target:
+		return fmt.Errorf("they tested %v and %v", a.Target, b.Target)
+	case a.Seed != b.Seed:
+		return fmt.Errorf("their seeds are %d and %d", a.Seed, b.Seed)
+	}
+	for _, k := range slices.Sorted(maps.Keys(a.Environment)) {
+		if a.Environment[k] != b.Environment[k] {
+			return fmt.Errorf("%s is %q and %q", k, a.Environment[k], b.Environment[k])
+		}
+	}
+	if len(a.Environment) != len(b.Environment) {
+		return fmt.Errorf("their environments differ")
+	}
+	return nil
+}
+
+// join makes the record of the whole run.
+func (o *mergeOptions) join(ctx context.Context, runs []*report.Run) (*report.Run, error) {
+	items, err := conformance.Items(conformance.Suite())
+	if err != nil {
+		return nil, err
+	}
+	ledgers, err := readLedgers(ctx, o.ledgers)
+	if err != nil {
+		return nil, err
+	}
+	cases := map[string]report.Case{}
+	run := *runs[0]
+	run.Cases, run.Findings = nil, nil
+	var late []string // findings that a run adds behind those about it as a whole
+	for _, r := range runs {
+		for _, c := range r.Cases {
+			cases[c.ID] = c
+		}
+		run.Incomplete = run.Incomplete || r.Incomplete
+		for _, f := range r.Findings {
+			list := &run.Findings
+			if f == noBaseline {
+				list = &late
+			}
+			if !slices.Contains(*list, f) {
+				*list = append(*list, f)
+			}
+		}
+	}
+	for _, i := range items {
+		if c, ok := cases[i.Entry.ID]; ok {
+			run.Cases = append(run.Cases, c)
+			delete(cases, i.Entry.ID)
+		}
+	}
+	if len(cases) > 0 {
+		return nil, usagef("this suite has no case %s: merge with the program that ran the parts", slices.Sorted(maps.Keys(cases))[0])
+	}
+	run.Count()
+	j := &job{runOptions: &runOptions{minPass: o.minPass, today: o.today}, whole: len(run.Cases) == len(items)}
+	policy, err := conformance.LoadPolicy(run.Target.Profile)
+	if err != nil {
+		return nil, err
+	}
+	ledger, err := conformance.LoadLedger(ledgers...)
+	if err != nil {
+		return nil, err
+	}
+	j.judge(&run, policy, ledger)
+	run.Findings = append(run.Findings, late...)
+	return &run, nil
+}
+
+// mutantPart says in the report of a part of conform mutants what the whole is.
+type mutantPart struct {
+	Part   string `json:"part"`
+	Matrix bool   `json:"matrix,omitempty"`
+}
+
+func mergeMutants(cmd *cobra.Command, o *mergeOptions, names []string) error {
+	if o.minPass > 0 || len(o.ledgers) > 0 || o.today != "" {
+		return usagef("--min-pass, --ledger and --today are for runs of the suite, and %s is a report of conform mutants: leave them out", names[0])
+	}
+	var parts []string
+	results := map[string]mutantResult{}
+	var whole *mutantReport
+	for _, name := range names {
+		text, err := input.ReadFile(cmd.Context(), name)
+		if err != nil {
+			return usagef("%w", err)
+		}
+		r := &mutantReport{}
+		if err := input.JSON(text, r); err != nil {
+			return usagef("%s is no report of conform mutants: %w", name, err)
+		}
+		if r.Schema != mutantsSchema || r.Part == nil {
+			return usagef("%s is no part of a run of conform mutants, which --shard writes", name)
+		}
+		if whole == nil {
+			whole = &mutantReport{Schema: r.Schema, Profile: r.Profile, Seed: r.Seed, Part: r.Part, Summary: map[string]int{killed: 0, survived: 0, mutantFail: 0}, Mutants: []mutantResult{}}
+		}
+		if r.Profile != whole.Profile || r.Seed != whole.Seed || r.Part.Matrix != whole.Part.Matrix {
+			return usagef("%s and %s are not parts of one run: profile, seed or --matrix differ", names[0], name)
+		}
+		parts = append(parts, r.Part.Part)
+		whole.Incomplete = whole.Incomplete || r.Incomplete
+		for _, m := range r.Mutants {
+			results[m.Name] = m
+		}
+	}
+	if err := checkParts(names, parts); err != nil {
+		return err
+	}
+	matrix := whole.Part.Matrix
+	whole.Part = nil
+	for _, m := range mutant.All() {
+		if r, ok := results[m.Name]; ok {
+			whole.Summary[r.Outcome]++
+			whole.Mutants = append(whole.Mutants, r)
+			delete(results, m.Name)
+		}
+	}
+	if len(results) > 0 {
+		return usagef("there is no mutant %s: merge with the program that ran the parts", slices.Sorted(maps.Keys(results))[0])
+	}
+	explained, err := readSurvivors()
+	if err != nil {
+		return err
+	}
+	all := len(whole.Mutants) == len(mutant.All())
+	findings := explained.judge(whole, all)
+	if matrix && all {
+		items, err := conformance.Items(conformance.Suite())
+		if err != nil {
+			return err
+		}
+		whole.Idle = idleCases(items, whole)
+	}
+	if o.report != "" {
+		file, err := create(cmd.Context(), o.report)
+		if err != nil {
+			return err
+		}
+		if err := file.Commit(whole.writeJSON); err != nil {
+			return &status{exitFailed, err}
+		}
+	}
+	printMutants(cmd.OutOrStdout(), whole, explained, findings)
+	switch {
+	case whole.Incomplete:
+		return &status{code: exitInterrupted}
+	case len(findings) > 0:
+		return &status{code: exitFailed}
+	}
+	return nil
+}

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rdmasim/rdmasim/conformance"
+	"github.com/rdmasim/rdmasim/report"
+	"github.com/rdmasim/rdmasim/sim/mutant"
+)
+
+// The parts of a run, in any order and one of them twice, give the report of the whole run.
+func TestPartsMakeTheWhole(t *testing.T) {
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	const filter = "PD || ATOM-001"
+	suite := func(args ...string) {
+		t.Helper()
+		if code, out, stderr := command(t, append([]string{"--label-filter", filter}, args...)...); code != 0 {
+			t.Fatalf("%v: exit %d\n%s%s", args, code, out, stderr)
+		}
+	}
+	suite("--report", at("whole.json"), "--repeat", "2")
+	suite("--report", at("0.json"), "--repeat", "2", "--shard", "0/3")
+	t.Setenv("JOB_COMPLETION_INDEX", "1")
+	suite("--report", at("1.json"), "--repeat", "2", "--shard", "auto/3")
+	suite("--report", at("2.json"), "--repeat", "2", "--shard", "2/3")
+	suite("--report", at("other.json"), "--repeat", "2", "--shard", "2/3", "--seed", "2")
+	whole, err := os.ReadFile(at("whole.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, order := range []string{"0 1 2", "2 0 1", "1 2 1 0"} {
+		args := []string{"merge", "--report", at("merged.json")}
+		for _, n := range strings.Fields(order) {
+			args = append(args, at(n+".json"))
+		}
+		if code, out, stderr := command(t, args...); code != 0 || !strings.Contains(out, "ok: ") {
+			t.Fatalf("%s: exit %d\n%s%s", order, code, out, stderr)
+		}
+		if merged, err := os.ReadFile(at("merged.json")); err != nil || !bytes.Equal(merged, whole) {
+			t.Errorf("%s: the merged report is not that of the whole run (%v)", order, err)
+		}
+	}
+	for _, c := range []struct{ files, want string }{
+		{"0 1", "parts are missing: run --shard 2/3"},
+		{"0 1 other", "their seeds are 1 and 2"},
+		{"whole", "is no part of a run"},
+		{"", "merge needs the reports"},
+	} {
+		args := []string{"merge"}
+		for _, n := range strings.Fields(c.files) {
+			args = append(args, at(n+".json"))
+		}
+		if code, _, stderr := command(t, args...); code != exitUsage || !strings.Contains(stderr, c.want) {
+			t.Errorf("merge %s: exit %d, %s\nwant %s", c.files, code, stderr, c.want)
+		}
+	}
+	// What is judged of a run as a whole is judged by merge.
+	if code, out, _ := command(t, "merge", at("0.json"), at("1.json"), at("2.json"), "--min-pass", "1000"); code != exitFailed || !strings.Contains(out, "--min-pass asks for 1000") {
+		t.Errorf("--min-pass: exit %d\n%s", code, out)
+	}
+	for _, c := range [][]string{{"--shard", "0/2"}, {"--shard", "2/2", "--report", at("x.json")}, {"--shard", "auto", "--report", at("x.json")}, {"--shard", "999/1000", "--report", at("x.json")}} {
+		if code, _, stderr := command(t, c...); code != exitUsage || !strings.Contains(stderr, "--shard "+c[1]) {
+			t.Errorf("%v: exit %d, %s", c, code, stderr)
+		}
+	}
+}
+
+// The same of reports of mutants, with the matrix.
+func TestPartsOfMutantsMakeTheWhole(t *testing.T) {
+	all := mutant.All()
+	fates := make([]fate, len(all))
+	for i, m := range all {
+		switch i % 7 {
+		case 0:
+			fates[i] = fate{outcome: survived, judged: true}
+		default:
+			fates[i] = fate{outcome: killed, judged: true, kill: report.Case{ID: "PD-001", Where: m.Name}, kills: []string{"PD-002", "PD-001"}}
+		}
+	}
+	explained, err := readSurvivors()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &mutantOptions{profile: "connectx-5", seed: 3, matrix: true}
+	whole := newMutantReport(o, all, fates, false)
+	dir := t.TempDir()
+	args := []string{"merge", "--report", filepath.Join(dir, "merged.json")}
+	const parts = 4
+	for i := range parts {
+		p := part{i, parts}
+		r := newMutantReport(o, of(p, all), of(p, fates), false)
+		r.Part = &mutantPart{Part: p.String(), Matrix: true}
+		var b bytes.Buffer
+		if err := r.writeJSON(&b); err != nil {
+			t.Fatal(err)
+		}
+		name := filepath.Join(dir, strings.ReplaceAll(p.String(), "/", "-")+".json")
+		if err := os.WriteFile(name, b.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		args = append(args, name)
+	}
+	code, out, stderr := command(t, args...)
+	if findings := explained.judge(whole, true); (code == exitFailed) != (len(findings) > 0) {
+		t.Errorf("exit %d, and the whole run has %d findings\n%s%s", code, len(findings), out, stderr)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "merged.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	items, err := conformance.Items(conformance.Suite())
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole.Idle = idleCases(items, whole)
+	var want bytes.Buffer
+	if err := whole.writeJSON(&want); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(text, want.Bytes()) {
+		t.Errorf("the merged report differs: %d bytes, want %d", len(text), want.Len())
+	}
+	if code, _, stderr := command(t, args[:len(args)-1]...); code != exitUsage || !strings.Contains(stderr, "run --shard 3/4") {
+		t.Errorf("without a part: exit %d, %s", code, stderr)
+	}
+}

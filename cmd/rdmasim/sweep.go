@@ -1,0 +1,274 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"golang.org/x/term"
+
+	"github.com/rdmasim/rdmasim/experiment"
+	"github.com/rdmasim/rdmasim/input"
+	"github.com/rdmasim/rdmasim/outfile"
+	"github.com/rdmasim/rdmasim/plain"
+	"github.com/rdmasim/rdmasim/rlimit"
+	"github.com/rdmasim/rdmasim/sweep"
+	"github.com/rdmasim/rdmasim/sweep/store"
+)
+
+// storeVariable names the store where --store does not.
+const storeVariable = "RDMASIM_STORE"
+
+// noStore is the value of --store and the variable that keeps nothing.
+const noStore = "none"
+
+// sweepFlags are the flags of run that say what is swept, and how.
+type sweepFlags struct {
+	sweep.Flags
+	jobs           int
+	memory, worker uint64
+	wall           time.Duration
+	store          string
+	shard          string
+	yes            bool
+	slurm          slurmFlags
+}
+
+// only are the flags that mean something only with a sweep.
+var only = []string{"jobs", "memory", "worker-memory", "wall-limit", "store", "shard", "yes", "slurm", "partition", "time", "mem", "array-size", "program"}
+
+func (s *sweepFlags) flags(f *pflag.FlagSet) {
+	f.StringArrayVar(&s.Sweep, "sweep", nil, "run for each value: `key=v1,v2,...`, key=LOW:HIGH:STEP, key=LOW..HIGH+STEP, key=LOW..HIGH*FACTOR, key=@FILE, or key,key=a:b,c:d for keys that change together; several sweeps give every combination")
+	f.IntVar(&s.Seeds, "seeds", 0, "run each point with `N` seeds, from --seed up, and give means with 95 % confidence intervals")
+	f.StringVar(&s.Sample, "sample", "", "run so many points of the grid instead of all: `N` of a Latin hypercube, or random:N")
+	f.IntVarP(&s.jobs, "jobs", "j", runtime.GOMAXPROCS(0), "worker processes of a sweep")
+	input.SizeVar(f, &s.memory, "memory", 0, "memory that all workers of a sweep may take (default: four fifths of what is free)")
+	input.SizeVar(f, &s.worker, "worker-memory", 0, "memory that one worker may take (default: its part of --memory)")
+	f.DurationVar(&s.wall, "wall-limit", 30*time.Minute, "real time that one run of a sweep may take before it is given up")
+	f.StringVar(&s.store, "store", "", "`folder` that keeps the result of each run of a sweep, so that none is run twice; none: keep nothing (default: $"+storeVariable+", or rdmasim/results in the user's cache folder)")
+	f.StringVar(&s.shard, "shard", "", "run one part of a sweep into the store: `i/n` with i from 0, auto/n or auto (of a Slurm array or a Kubernetes indexed job); the command without it then prints the answer")
+	f.BoolVar(&s.yes, "yes", false, fmt.Sprintf("start a sweep of more than %d runs", sweep.ManyPoints))
+	s.slurm.flags(f)
+}
+
+// none refuses flags that need a sweep.
+func (s *sweepFlags) none(f *pflag.FlagSet) error {
+	for _, name := range only {
+		if f.Changed(name) {
+			return usagef("--%s is for sweeps: add --sweep key=v1,v2,... or --seeds N, or leave it out", name)
+		}
+	}
+	return nil
+}
+
+func usagef(format string, args ...any) error {
+	return &experiment.UsageError{Err: fmt.Errorf(format, args...)}
+}
+
+// options are how the sweep is carried out.
+func (s *sweepFlags) options(c *cobra.Command) (*sweep.Options, error) {
+	if s.jobs < 1 || s.jobs > 4096 {
+		return nil, usagef("-j %d: a number of workers from 1 to 4096 is needed", s.jobs)
+	}
+	if s.wall <= 0 {
+		return nil, usagef("--wall-limit %v: a time above zero is needed, such as 30m", s.wall)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	o := &sweep.Options{Workers: s.jobs, Wall: s.wall, Command: func() *exec.Cmd { return exec.Command(self, sweep.WorkerCommand) }}
+	if err := s.share(o, c.ErrOrStderr()); err != nil {
+		return nil, err
+	}
+	if s.shard != "" {
+		if o.Shard, o.Shards, err = sweep.ParseShard(s.shard, os.Getenv); err != nil {
+			return nil, usagef("--shard %s: %w", s.shard, err)
+		}
+	}
+	o.Lost = func(l sweep.Loss) { fmt.Fprintln(c.ErrOrStderr(), "rdmasim: lost:", plain.Message(l.Error())) }
+	return o, nil
+}
+
+// leastMemory is what a worker needs for a small run.
+const leastMemory = 256 << 20
+
+// share divides the memory among the workers, and makes them fewer if it is little.
+func (s *sweepFlags) share(o *sweep.Options, stderr io.Writer) error {
+	total := s.memory
+	if total == 0 {
+		total = rlimit.Available(os.DirFS("/")) / 5 * 4
+	}
+	each := s.worker
+	if each == 0 {
+		each = max(total/uint64(o.Workers), leastMemory)
+	}
+	if each < leastMemory/4 {
+		return usagef("--worker-memory %s: a worker needs %s", input.FormatSize(each), input.FormatSize(leastMemory/4))
+	}
+	if fit := int(min(max(total/each, 1), 4096)); fit < o.Workers {
+		fmt.Fprintf(stderr, "rdmasim: %s instead of %d: each may take %s, and all together %s\n", plain.Count(fit, "worker"), o.Workers, input.FormatSize(each), input.FormatSize(total>>20<<20))
+		o.Workers = fit
+	}
+	o.Memory = each
+	return nil
+}
+
+// openStore opens the folder that keeps results. What it returns removes a temporary one.
+func (s *sweepFlags) openStore(model string, stderr io.Writer) (*store.Store, func(), error) {
+	dir := s.store
+	if dir == "" {
+		dir = os.Getenv(storeVariable)
+	}
+	given := dir != ""
+	if !given {
+		if cache, err := os.UserCacheDir(); err == nil {
+			dir = filepath.Join(cache, "rdmasim", "results")
+		}
+	}
+	if dir != "" && dir != noStore {
+		st, err := store.Open(dir, model)
+		if err == nil {
+			return st, func() {}, nil
+		}
+		if given {
+			return nil, nil, usagef("--store: %w", err)
+		}
+		fmt.Fprintf(stderr, "rdmasim: results are not kept: %v\n", err)
+	}
+	if s.shard != "" || s.slurm.mode != "" {
+		return nil, nil, usagef("a shard leaves its results in a store: give one with --store")
+	}
+	tmp, err := outfile.TempDir("rdmasim-sweep")
+	if err != nil {
+		return nil, nil, err
+	}
+	st, err := store.Open(filepath.Join(tmp.Path, "results"), model)
+	return st, func() { _ = tmp.Remove() }, err
+}
+
+// runSweep runs a sweep and writes its answer.
+func runSweep(c *cobra.Command, plan *sweep.Plan, s *sweepFlags, out, format string) error {
+	if plan.Request.Trace != "" {
+		return usagef("--trace records a single run: leave out --sweep and --seeds")
+	}
+	if s.shard != "" && (out != "" || c.Flags().Changed("format")) {
+		return usagef("--shard leaves its results in the store: the command without it writes the answer, with -o and --format")
+	}
+	if err := s.slurm.check(c.Flags()); err != nil {
+		return err
+	}
+	sw, err := plan.Prepare()
+	if err != nil {
+		return err
+	}
+	o, err := s.options(c)
+	if err != nil {
+		return err
+	}
+	st, remove, err := s.openStore(sw.Model(), c.ErrOrStderr())
+	if err != nil {
+		return err
+	}
+	defer remove()
+	o.Store = st
+	if sw.Points() > sweep.ManyPoints && !s.yes {
+		return usagef("the sweep makes %s: --yes starts it, --sample N takes some of the points", sw.Estimate(c.Context(), o, 20*time.Second))
+	}
+	if s.slurm.mode != "" {
+		answer, err := s.slurm.run(c, sw, plan, o, s.worker)
+		if answer == nil {
+			return err
+		}
+		return writeAnswer(c, answer, out, format, err)
+	}
+	var ended func()
+	o.Progress, ended = sweepProgress()
+	answer, outcome, err := sw.Run(c.Context(), o)
+	ended()
+	if s.shard != "" {
+		fmt.Fprintf(c.OutOrStdout(), "shard %d/%d: %d known, %d run, %d lost\n", o.Shard, o.Shards, outcome.Known, outcome.Ran, outcome.Lost)
+		return errors.Join(err, outcome.Err())
+	}
+	if answer == nil {
+		return err
+	}
+	return writeAnswer(c, answer, out, format, errors.Join(err, outcome.Err()))
+}
+
+// writeAnswer writes the answer; err is what ended the runs.
+func writeAnswer(c *cobra.Command, answer *sweep.Answer, out, format string, err error) error {
+	err = errors.Join(err, answer.Write(c.OutOrStdout(), format))
+	if out != "" {
+		names, werr := answer.WriteFolder(c.Context(), out)
+		if werr != nil {
+			return errors.Join(werr, err)
+		}
+		for _, n := range names {
+			fmt.Fprintln(c.ErrOrStderr(), "wrote", filepath.Join(out, n))
+		}
+	}
+	return err
+}
+
+// sweepProgress draws a bar with the rate of points and the time that is left, if standard error is a terminal.
+func sweepProgress() (progress func(done, total, known int), end func()) {
+	if !term.IsTerminal(int(os.Stderr.Fd())) {
+		return nil, func() {}
+	}
+	var bar *progressbar.ProgressBar
+	return func(done, total, known int) {
+			if bar == nil {
+				bar = progressbar.NewOptions(total, progressbar.OptionSetWriter(os.Stderr), progressbar.OptionClearOnFinish(), progressbar.OptionSetWidth(30),
+					progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionSetItsString("runs"), progressbar.OptionSetPredictTime(true), progressbar.OptionThrottle(100*time.Millisecond))
+			}
+			if known > 0 {
+				bar.Describe(fmt.Sprintf("%d known", known))
+			}
+			_ = bar.Set(done)
+		}, func() {
+			if bar != nil {
+				_ = bar.Finish()
+			}
+		}
+}
+
+// sweepWorkerCommand is the program as a worker of a sweep.
+func sweepWorkerCommand() *cobra.Command {
+	return &cobra.Command{Use: sweep.WorkerCommand, Hidden: true, Args: cobra.NoArgs, RunE: func(c *cobra.Command, _ []string) error {
+		return sweep.Work(context.WithoutCancel(c.Context()), os.Stdin, os.Stdout)
+	}}
+}
+
+// inProcess are the sweeps of a plan as one process runs them, one point after the other, into one capture.
+func inProcess(plan *sweep.Plan) ([]string, error) {
+	if plan.Seeds > 1 || plan.Grid.Sample != nil {
+		return nil, usagef("--pcap records the points of a sweep in one file, and neither samples nor several seeds: leave those out")
+	}
+	var sweeps []string
+	for _, a := range plan.Grid.Axes {
+		if len(a.Keys) > 1 {
+			return nil, usagef("--pcap records no sweep over keys that change together (%s): run the points one by one, with --set", a.Name())
+		}
+		var values []string
+		for _, v := range a.Values {
+			values = append(values, v[0])
+		}
+		if slices.ContainsFunc(values, func(v string) bool { return strings.Contains(v, ",") }) {
+			return nil, usagef("--pcap: a value of %s has a comma", a.Name())
+		}
+		sweeps = append(sweeps, a.Name()+"="+strings.Join(values, ","))
+	}
+	return sweeps, nil
+}

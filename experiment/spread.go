@@ -1,0 +1,53 @@
+package experiment
+
+import (
+	"fmt"
+	"math"
+	"strings"
+)
+
+// SpreadSuffix ends the name of a column that has half the width of the 95 % confidence interval of another one.
+const SpreadSuffix = "_ci95"
+
+// Shown is the row as a table has it: a mean with its interval in one cell.
+func (r *Row) Shown() Row {
+	var out Row
+	for _, k := range r.keys {
+		if strings.HasSuffix(k, SpreadSuffix) {
+			continue
+		}
+		v := r.vals[k]
+		if s, ok := r.vals[k+SpreadSuffix].(float64); ok && s > 0 && !math.IsNaN(s) {
+			out.Set(k, cell(k, v)+" ±"+twoDigits(s))
+			continue
+		}
+		out.Set(k, v)
+	}
+	return out
+}
+
+// twoDigits is enough of an uncertainty.
+func twoDigits(s float64) string {
+	if s >= 100 {
+		return fmt.Sprintf("%.0f", s)
+	}
+	return short(mustRound(s))
+}
+
+func mustRound(s float64) float64 {
+	var f float64
+	_, _ = fmt.Sscanf(fmt.Sprintf("%.2g", s), "%g", &f)
+	return f
+}
+
+// Caption says where the numbers of a picture are from.
+func (r *Result) Caption() string { return r.caption() }
+
+// Text is a value as CSV files have it.
+func Text(v any) string { return text(v) }
+
+// Rounded is a number with the digits that results have.
+func Rounded(f float64) float64 { return significant(f) }
+
+// WriteText writes what programs read as JSON: indented, and without characters that would harm a terminal.
+func WriteText(w interface{ Write([]byte) (int, error) }, v any) error { return writeJSON(w, v) }

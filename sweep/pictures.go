@@ -1,0 +1,116 @@
+package sweep
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/rdmasim/rdmasim/experiment"
+	"github.com/rdmasim/rdmasim/sweep/grid"
+)
+
+// picture is a plot or a heat map.
+type picture struct {
+	file string
+	draw func(rows []experiment.Row, caption string) (png, svg []byte, err error)
+}
+
+func (a *Answer) pictures() []picture {
+	if !a.Whole {
+		return nil
+	}
+	var all []picture
+	for i := range a.Result.Plots {
+		all = append(all, picture{a.Result.Plots[i].File, a.Result.Plots[i].Draw})
+	}
+	for _, m := range a.maps() {
+		all = append(all, picture{m.File, m.Draw})
+	}
+	return all
+}
+
+// mostAxisValues bounds the values of a key that pictures name.
+const mostAxisValues = 1000
+
+func axisIsLong(a grid.Axis) bool { return len(a.Values) > 1 || a.Between != nil }
+
+// values are those of an axis's first key, in order.
+func values(a *grid.Axis) []string {
+	var v []string
+	for _, s := range a.Values {
+		v = append(v, s[0])
+	}
+	return v
+}
+
+// plots are the line plots of the answer: those of the experiment with a line for each point, or those of a scenario against
+// the first key that has several values.
+func (a *Answer) plots() []experiment.Plot {
+	axes := a.r.Grid.Axes
+	keys := a.r.Grid.Keys()
+	var plots []experiment.Plot
+	if a.r.x.OfScenario() == nil {
+		for _, p := range a.r.x.Plots {
+			p.By = append(slices.Clone(p.By), keys...)
+			plots = append(plots, p)
+		}
+	} else if i := slices.IndexFunc(axes, axisIsLong); i >= 0 {
+		sampled := a.r.Grid.Sample != nil
+		var others []string
+		for k, b := range axes {
+			if k != i && !sampled { // each point of a sample would be a line of its own
+				others = append(others, b.Keys...)
+			}
+		}
+		plots = experiment.ScenarioPlots(a.Result.Name, axes[i].Keys[0], values(&axes[i]), others)
+		for k := range plots {
+			plots[k].Scattered = sampled
+		}
+	}
+	for i := range plots {
+		if a.r.Seeds > 1 {
+			plots[i].Band = plots[i].Y + spreadSuffix
+		}
+	}
+	return plots
+}
+
+// mostMaps bounds the heat maps of a sweep: one for each load and each combination of the keys that a map does not show.
+const mostMaps = 12
+
+// maps are heat maps over the first two keys with several values, of a scenario.
+func (a *Answer) maps() []*experiment.HeatMap {
+	var long []*grid.Axis
+	for i := range a.r.Grid.Axes {
+		if axisIsLong(a.r.Grid.Axes[i]) {
+			long = append(long, &a.r.Grid.Axes[i])
+		}
+	}
+	if a.r.x.OfScenario() == nil || len(long) < 2 || a.r.Grid.Sample != nil || len(long[0].Values) > mostAxisValues || len(long[1].Values) > mostAxisValues {
+		return nil
+	}
+	var maps []*experiment.HeatMap
+	for _, m := range []struct{ column, name, label string }{{"rate_mps", "rate", "million messages/s"}, {"latency_ns_p50", "latency", "median latency, ns"}} {
+		seen := map[string]bool{}
+		for i := range a.Result.Rows {
+			row := &a.Result.Rows[i]
+			if v, ok := row.Float(m.column); !ok || v != v || row.Get("row") != "traffic" {
+				continue
+			}
+			only := map[string]any{"row": "traffic", "name": row.Get("name")}
+			title := fmt.Sprintf("%s: %s of %v", a.Result.Name, m.name, row.Get("name"))
+			for _, b := range long[2:] {
+				for _, k := range b.Keys {
+					only[k] = row.Get(k)
+					title += fmt.Sprintf(", %s=%v", k, row.Get(k))
+				}
+			}
+			if seen[title] || len(seen) == mostMaps {
+				continue
+			}
+			seen[title] = true
+			maps = append(maps, &experiment.HeatMap{File: fmt.Sprintf("%s-%s-map-%d", a.Result.Name, m.name, len(seen)), Title: title, X: long[0].Keys[0], Y: long[1].Keys[0],
+				XValues: values(long[0]), YValues: values(long[1]), Value: m.column, ValueLabel: m.label, Only: only})
+		}
+	}
+	return maps
+}

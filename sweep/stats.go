@@ -1,0 +1,164 @@
+package sweep
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/rdmasim/rdmasim/experiment"
+)
+
+// confidence is the probability with which an interval has the mean.
+const confidence = 0.95
+
+// spreadSuffix ends the names of columns that have half the width of an interval.
+const spreadSuffix = experiment.SpreadSuffix
+
+// studentsT is how many standard errors an interval reaches to each side.
+func studentsT(freedom float64) float64 {
+	return distuv.StudentsT{Sigma: 1, Nu: freedom}.Quantile((1 + confidence) / 2)
+}
+
+// meanAndSpread is the mean of figures with half the width of its confidence interval (Student's t), and their standard
+// deviation. One figure has no interval: NaN.
+func meanAndSpread(v []float64) (mean, spread, deviation float64) {
+	same := true
+	for _, x := range v {
+		same = same && x == v[0]
+	}
+	switch {
+	case len(v) == 1:
+		return v[0], math.NaN(), math.NaN()
+	case same:
+		return v[0], 0, 0
+	}
+	mean, deviation = stat.MeanStdDev(v, nil)
+	return mean, studentsT(float64(len(v)-1)) * deviation / math.Sqrt(float64(len(v))), deviation
+}
+
+// group is one row of a point over its seeds.
+type group struct {
+	id   string
+	rows []*experiment.Row
+}
+
+// groups are the rows of a point's runs that belong together: those with the same texts, in the order in which they come.
+func groups(runs []*result) []*group {
+	var all []*group
+	known := map[string]*group{}
+	for _, r := range runs {
+		times := map[string]int{}
+		for i := range r.rows {
+			row := &r.rows[i]
+			id := identity(row)
+			times[id]++
+			if n := times[id]; n > 1 {
+				id += fmt.Sprintf(" (%d)", n)
+			}
+			g := known[id]
+			if g == nil {
+				g = &group{id: id}
+				known[id] = g
+				all = append(all, g)
+			}
+			g.rows = append(g.rows, row)
+		}
+	}
+	return all
+}
+
+// identity is what a row says in words.
+func identity(row *experiment.Row) string {
+	var words []string
+	for _, k := range row.Keys() {
+		switch v := row.Get(k).(type) {
+		case string:
+			words = append(words, k+"="+v)
+		case bool:
+			words = append(words, fmt.Sprintf("%s=%v", k, v))
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// merged is the row of a group: words as they are, numbers that depend on the seed as their mean and half the width of its
+// interval.
+func (g *group) merged() experiment.Row {
+	var row experiment.Row
+	row.Set("seeds", len(g.rows))
+	done := map[string]bool{}
+	for _, r := range g.rows {
+		for _, k := range r.Keys() {
+			if !done[k] {
+				done[k] = true
+				g.column(&row, k)
+			}
+		}
+	}
+	return row
+}
+
+func (g *group) column(row *experiment.Row, k string) {
+	v, whole := g.figures(k)
+	if len(v) == 0 { // a word
+		for _, r := range g.rows {
+			if x := r.Get(k); x != nil {
+				row.Set(k, x)
+				return
+			}
+		}
+		row.Set(k, nil)
+		return
+	}
+	mean, spread, _ := meanAndSpread(v)
+	if whole && spread == 0 || whole && len(v) == 1 {
+		row.Set(k, g.rows[0].Get(k))
+		return
+	}
+	row.Set(k, mean).Set(k+spreadSuffix, spread)
+}
+
+// figures are the numbers of a column, and whether all of them are whole by their type.
+func (g *group) figures(k string) (v []float64, whole bool) {
+	whole = true
+	for _, r := range g.rows {
+		if f, ok := r.Float(k); ok && !math.IsNaN(f) {
+			_, real := r.Get(k).(float64)
+			v, whole = append(v, f), whole && !real
+		}
+	}
+	return v, whole
+}
+
+// estimate is a mean with what a comparison needs.
+type estimate struct {
+	point           string
+	mean, spread, s float64
+	n               int
+}
+
+func (g *group) estimate(k, point string) (estimate, bool) {
+	v, _ := g.figures(k)
+	if len(v) < 2 {
+		return estimate{}, false
+	}
+	e := estimate{point: point, n: len(v)}
+	e.mean, e.spread, e.s = meanAndSpread(v)
+	return e, true
+}
+
+// apart compares two means by Welch's t: hidden says that the interval of their difference has 0, and needed about how many
+// seeds would be enough for it not to.
+func apart(a, b estimate) (hidden bool, needed float64) {
+	va, vb := a.s*a.s/float64(a.n), b.s*b.s/float64(b.n)
+	if va+vb == 0 {
+		return false, 0
+	}
+	freedom := (va + vb) * (va + vb) / (va*va/float64(a.n-1) + vb*vb/float64(b.n-1))
+	half := studentsT(freedom) * math.Sqrt(va+vb)
+	d := math.Abs(a.mean - b.mean)
+	return d <= half, math.Ceil(float64(min(a.n, b.n)) * (half / d) * (half / d))
+}

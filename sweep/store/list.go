@@ -1,0 +1,100 @@
+package store
+
+import (
+	"errors"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Entry is a result in a store.
+type Entry struct {
+	Path  string
+	Model string // version that made it
+	Size  int64
+	Time  time.Time
+}
+
+// Read is its text.
+func (e *Entry) Read() ([]byte, error) { return read(e.Path) }
+
+// Entries are the results in a folder, of all versions of the model, by their path.
+func Entries(dir string) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		models := map[string]string{}
+		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil // another process removed it
+			}
+			if err != nil {
+				return err
+			}
+			if d.IsDir() || !strings.HasSuffix(path, ".json") || strings.Count(strings.TrimPrefix(path, dir), string(filepath.Separator)) != 3 {
+				return nil
+			}
+			st, err := d.Info()
+			if err != nil {
+				return nil // as above
+			}
+			folder := filepath.Dir(filepath.Dir(path))
+			if _, known := models[folder]; !known {
+				text, _ := os.ReadFile(filepath.Join(folder, "MODEL")) // without it, nobody knows the version
+				models[folder] = strings.TrimSpace(string(text))
+			}
+			if !yield(Entry{path, models[folder], st.Size(), st.ModTime()}, nil) {
+				return fs.SkipAll
+			}
+			return nil
+		})
+		if err != nil {
+			yield(Entry{}, err)
+		}
+	}
+}
+
+// Collect removes results that drop says so of, what killed processes left, and folders that are empty then.
+func Collect(dir string, drop func(*Entry) bool) (n int, bytes int64, err error) {
+	for e, err := range Entries(dir) {
+		if err != nil {
+			return n, bytes, err
+		}
+		if !drop(&e) {
+			continue
+		}
+		if err := os.Remove(e.Path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return n, bytes, err
+		}
+		n++
+		bytes += e.Size
+	}
+	return n, bytes, tidy(dir)
+}
+
+// abandonedAfter is how old a file is that a process writes and has not put in place: that takes it milliseconds.
+const abandonedAfter = time.Hour
+
+func tidy(dir string) error {
+	var folders []string
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return nil
+		}
+		if d.IsDir() && path != dir {
+			folders = append(folders, path)
+		}
+		if st, err := d.Info(); err == nil && strings.HasPrefix(d.Name(), temporary) && time.Since(st.ModTime()) > abandonedAfter {
+			_ = os.Remove(path)
+		}
+		return nil
+	})
+	for i := len(folders) - 1; i >= 0; i-- { // those within others come behind them
+		if entries, err := os.ReadDir(folders[i]); err == nil && len(entries) == 1 && entries[0].Name() == "MODEL" {
+			_ = os.Remove(filepath.Join(folders[i], "MODEL"))
+		}
+		_ = os.Remove(folders[i]) // unless something is in it
+	}
+	return err
+}
