@@ -201,6 +201,16 @@ func (w *sessionWire) Counters(guid uint64) (all map[string]uint64, err error) {
 	return all, err
 }
 
+// Clock implements remotewire.Bench.
+func (w *sessionWire) Clock() (d time.Duration, err error) {
+	e := w.s.eng
+	e.do(func() {
+		e.settle()
+		d = time.Duration(e.pace.Worked() / sim.Nanosecond)
+	})
+	return d, nil
+}
+
 // benchAddress is an address of the interface of a device.
 type benchAddress struct {
 	guid uint64
