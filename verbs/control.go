@@ -1,6 +1,9 @@
 package verbs
 
-import "net/netip"
+import (
+	"net/netip"
+	"time"
+)
 
 // What a tester changes on the machines from outside the programs. A testbed implements what it
 // can do; the capability in brackets says so.
@@ -35,4 +38,10 @@ type ResourceCounter interface {
 type Remapper interface {
 	// Remap is munmap of the whole mapping, and mmap of fresh memory at its address.
 	Remap(t Thread) error
+}
+
+// DeviceClock is implemented by testbeds whose devices work in a time of their own ("device time"): how long they have had
+// something to do so far. That of programs is not in it, so it tells of one request at a time, and not of many.
+type DeviceClock interface {
+	DeviceTime(t Thread) (time.Duration, error)
 }

@@ -3,17 +3,13 @@
 package exec
 
 import (
-	"bufio"
 	"bytes"
-	"errors"
 	"fmt"
 	"net/netip"
-	"os"
-	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
+	"github.com/rdmasim/rdmasim/attach/exec/procmem"
 	"github.com/rdmasim/rdmasim/attach/network"
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/sim"
@@ -58,31 +54,15 @@ func (l *registerLog) add(x *uarLine) {
 }
 
 // address is where a program has mapped the page, 0 where the kernel does not tell any more.
-func (p *page) address() uint64 {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", p.f.proc.mem.PID()))
-	if err != nil {
-		return 0
-	}
-	return mappedAt(b, p.f.inode.Ino, p.n*pageSize)
-}
-
-// mappedAt finds where a text of /proc/PID/maps has an offset of the file with an inode.
-func mappedAt(maps []byte, inode, offset uint64) uint64 {
-	lines := bufio.NewScanner(bytes.NewReader(maps))
-	for lines.Scan() {
-		f := strings.Fields(lines.Text()) // addresses, rights, offset, device, inode, path
-		if len(f) < 5 || f[4] != strconv.FormatUint(inode, 10) {
-			continue
+func (p *page) address() (at uint64) {
+	off := p.n * pageSize
+	_ = p.f.proc.mem.Mappings(func(m *procmem.Mapping) bool {
+		if m.Inode == p.f.inode.Ino && m.Dev == p.f.inode.Dev && m.Offset <= off && off-m.Offset < uint64(m.End-m.Start) {
+			at = uint64(m.Start) + off - m.Offset
 		}
-		first, last, _ := strings.Cut(f[0], "-")
-		from, err := strconv.ParseUint(first, 16, 64)
-		to, err2 := strconv.ParseUint(last, 16, 64)
-		off, err3 := strconv.ParseUint(f[2], 16, 64)
-		if errors.Join(err, err2, err3) == nil && offset >= off && offset-off < to-from {
-			return from + offset - off
-		}
-	}
-	return 0
+		return at == 0
+	})
+	return at
 }
 
 // StartLog implements remotewire.Bench.
@@ -199,6 +179,16 @@ func (w *sessionWire) Counters(guid uint64) (all map[string]uint64, err error) {
 		return nil
 	})
 	return all, err
+}
+
+// Clock implements remotewire.Bench.
+func (w *sessionWire) Clock() (d time.Duration, err error) {
+	e := w.s.eng
+	e.do(func() {
+		e.settle()
+		d = time.Duration(e.pace.Worked() / sim.Nanosecond)
+	})
+	return d, nil
 }
 
 // benchAddress is an address of the interface of a device.

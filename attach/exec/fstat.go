@@ -10,10 +10,12 @@ import (
 	"github.com/rdmasim/rdmasim/attach/exec/procmem"
 	"github.com/rdmasim/rdmasim/attach/exec/seccomp"
 	"github.com/rdmasim/rdmasim/attach/exec/tree"
+	"github.com/rdmasim/rdmasim/attach/exec/uverbs"
 )
 
 // A library that imports a context (ibv_import_device) asks whether the descriptor is of a character device, and finds the device
-// by that one's number. An open device file is a memory file, so the supervisor answers in the place of the kernel.
+// by that one's number. An open device file is a memory file, and before that a null device, so the supervisor answers in the place
+// of the kernel.
 
 // fstatRules hand over the calls that ask for the status of a descriptor.
 func fstatRules() []seccomp.Rule {
@@ -23,45 +25,66 @@ func fstatRules() []seccomp.Rule {
 	}
 }
 
-// fstat answers for an open file of a device, and lets the kernel answer for others. All devices have the number of the
-// null device, by which a library finds the first: the files of others are left what they are, and an import of them is refused.
+// fstat answers for the file of a device, and lets the kernel answer for others.
 func (n *notifier) fstat(x *seccomp.Notif, addr uint64) {
 	tid, fd := int(x.PID), int(int32(x.Args[0]))
 	st, err := statFD(tid, fd)
-	if err != nil || st.Dev != n.s.files.dev || st.Mode&unix.S_IFMT != unix.S_IFREG {
+	if err != nil || !n.mayBeDevice(st) {
 		_ = n.l.Continue(x.ID)
 		return
 	}
-	if x.Nr == unix.SYS_NEWFSTATAT && !n.emptyPath(x) {
-		n.path(x)
+	p, err := procmem.Open(tid)
+	if err != nil {
+		p, err = openThread(tid)
+	}
+	if err != nil {
+		_ = n.l.Continue(x.ID)
 		return
 	}
-	n.s.eng.do(func() {
-		f, _, err := n.s.files.find(n.l, x.ID, tid, fd)
-		if err != nil || f == nil || f.dev != n.s.m.devs[0] {
-			_ = n.l.Continue(x.ID)
+	defer p.Close()
+	if x.Nr == unix.SYS_NEWFSTATAT && x.Args[1] != 0 {
+		if name, ok := cString(p, x.Args[1]); !ok || name != "" {
+			n.path(x)
 			return
 		}
-		st.Mode = unix.S_IFCHR | st.Mode&^unix.S_IFMT
-		st.Nlink, st.Blksize = 1, pageSize
-		st.Rdev = unix.Mkdev(tree.NullMajor, tree.NullMinor)
-		n.put(x, f.proc.mem, addr, (*[statSize]byte)(unsafe.Pointer(&st))[:])
-	})
+	}
+	k := -1
+	n.s.eng.do(func() { k = n.s.files.deviceOf(tid, fd, st) })
+	if k < 0 {
+		_ = n.l.Continue(x.ID)
+		return
+	}
+	st.Mode = unix.S_IFCHR | st.Mode&^unix.S_IFMT
+	st.Nlink, st.Blksize = 1, pageSize
+	st.Rdev = unix.Mkdev(tree.Major, uint32(tree.FirstMinor+k))
+	n.put(x, p, addr, (*[statSize]byte)(unsafe.Pointer(st))[:])
 }
 
-// emptyPath reports whether the path of a newfstatat is empty, so that it asks for the descriptor.
-func (n *notifier) emptyPath(x *seccomp.Notif) bool {
-	if x.Args[1] == 0 {
-		return true
+// mayBeDevice reports whether a status is that of a memory file or of the null device.
+func (n *notifier) mayBeDevice(st *unix.Stat_t) bool {
+	return st.Mode&unix.S_IFMT == unix.S_IFREG && st.Dev == n.s.files.dev || isNull(st)
+}
+
+func isNull(st *unix.Stat_t) bool {
+	return st.Mode&unix.S_IFMT == unix.S_IFCHR && st.Rdev == unix.Mkdev(tree.NullMajor, tree.NullMinor)
+}
+
+// deviceOf is the device whose file a descriptor is, -1: it is another file.
+func (t *files) deviceOf(tid, fd int, st *unix.Stat_t) int {
+	if isNull(st) {
+		if k, ok := t.device(tid, fd); ok {
+			return k
+		}
+		return -1
 	}
-	p, err := procmem.Open(int(x.PID))
-	if err != nil {
-		p, err = openThread(int(x.PID))
+	w, ok := t.byInode[uverbs.Inode{Dev: st.Dev, Ino: st.Ino}]
+	if !ok {
+		return -1
 	}
-	if err != nil {
-		return false
+	for k, d := range t.s.m.devs {
+		if d == w.dev {
+			return k
+		}
 	}
-	defer p.Close()
-	name, ok := cString(p, x.Args[1])
-	return ok && name == ""
+	return -1
 }

@@ -37,6 +37,12 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == wireArg {
 		os.Exit(testWire(os.Args[2:]))
 	}
+	if len(os.Args) > 2 && os.Args[1] == benchArg {
+		os.Exit(testBench(os.Args[2:]))
+	}
+	if len(os.Args) > 1 && os.Args[1] == fstatArg {
+		os.Exit(testFstat(nil))
+	}
 	if len(os.Args) > 1 && os.Args[1] == idleArg {
 		os.Exit(0)
 	}

@@ -37,7 +37,6 @@ const (
 	netlinkRequest  = 64 << 10 // most bytes of a request
 	netlinkPatience = 5        // seconds for which a reader whose buffer is full is waited for
 	sockaddrSize    = uint32(unix.SizeofSockaddrNetlink)
-	nullDeviceCode  = tree.NullMajor<<8 | tree.NullMinor // huge_encode_dev
 )
 
 // netlinkRules hand over what a program sends to the kernel by these sockets.
@@ -67,7 +66,8 @@ func newNetlinkServer(s *session) (*netlinkServer, error) {
 	ifName := netDev()
 	for k, d := range s.m.devs {
 		x := nldev.Device{
-			Name: d.name, Kern: d.kern, Attr: d.attr, Ports: d.ports, Chardev: nullDeviceCode, ChardevName: fmt.Sprintf("uverbs%d", k),
+			Name: d.name, Kern: d.kern, Attr: d.attr, Ports: d.ports, Chardev: tree.Major<<8 | uint64(tree.FirstMinor+k), // huge_encode_dev
+			ChardevName:  fmt.Sprintf("uverbs%d", k),
 			SubnetPrefix: d.subnetPrefix,
 		}
 		if i, err := net.InterfaceByName(ifName); err == nil && d.kern.LinkLayer() == verbs.LinkEthernet {

@@ -27,6 +27,7 @@ type Clock struct {
 	// Virtual time virtual was at real time wall: pauses count from there.
 	virtual sim.Time
 	wall    time.Time
+	worked  sim.Time
 }
 
 // New is a clock whose virtual time begins to pass now.
@@ -95,10 +96,20 @@ func (c *Clock) Advance(instants int, busy bool) bool {
 		if (c.throttle || next-c.eng.Now() > Gap && !busy) && next > c.Real() {
 			return n > 0
 		}
+		before := c.eng.Now()
 		c.run(next)
+		c.worked += min(c.eng.Now()-before, longestStep)
 	}
 	return true
 }
+
+// longestStep is the most that one step of a device's work takes, such as a page fault. Where no event comes for longer, a timer was
+// waited for.
+const longestStep = sim.Millisecond
+
+// Worked is how much virtual time has passed while the device had something to do. Pauses do not count, nor what falls due in one
+// that software ends; of the wait for a timer longestStep does. The software's own time is not in it.
+func (c *Clock) Worked() sim.Time { return c.worked }
 
 // Wait is how much real time passes until the device has something to do by itself, 0 when it has now; false, when
 // it has nothing to do.

@@ -20,7 +20,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv("CONFORM_TEST_MUTANTS") != "" {
 		os.Exit(workOnTestMutants())
 	}
-	if len(os.Args) > 1 && (os.Args[1] == "worker" || os.Getenv("CONFORM_TEST_PROGRAM") != "") {
+	if len(os.Args) > 1 && (os.Args[1] == "worker" || os.Args[1] == randomWorker || os.Getenv("CONFORM_TEST_PROGRAM") != "") {
 		os.Exit(execute(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
 	}
 	os.Exit(m.Run())

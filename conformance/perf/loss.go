@@ -22,10 +22,10 @@ func optionsForLoss() kit.Options {
 
 // writeLatency is the time of a small write, from post to completion.
 func (b *bed) writeLatency(c *spec.C) time.Duration {
-	start := c.T.Now()
+	start := now(c)
 	b.q.Post(c, b.far.WriteTo(1, 0, b.mem.SGE(0, 8)))
 	kit.ExpectSuccess(c, b.q.SendCQ, 1)
-	return c.T.Now() - start
+	return now(c) - start
 }
 
 // timeout is what the loss of a packet costs that nothing follows.

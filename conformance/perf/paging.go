@@ -32,9 +32,9 @@ func (b *pagedBed) access(c *spec.C, before func(page int)) time.Duration {
 		if before != nil {
 			before(i)
 		}
-		start := c.T.Now()
+		start := now(c)
 		c.Status("write", b.pair.A.PostAndPoll(c, kit.Write(uint64(i), b.to, 0, b.from.SGE(i*kit.Page, 64))), verbs.WCSuccess)
-		took = append(took, c.T.Now()-start)
+		took = append(took, now(c)-start)
 	}
 	slices.Sort(took)
 	return took[len(took)/2]

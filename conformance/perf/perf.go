@@ -94,6 +94,18 @@ func pollSuccesses(c *spec.C, cq verbs.CQ, wc []verbs.WC) int {
 	return n
 }
 
+// now is the time in which the work on one request is measured: that of the device where it has one, or of the thread. Of a stream of
+// requests a device with a time of its own cannot tell, since it depends on when programs post.
+func now(c *spec.C) time.Duration {
+	clock, ok := c.TB.(verbs.DeviceClock)
+	if !ok {
+		return c.T.Now()
+	}
+	t, err := clock.DeviceTime(c.T)
+	kit.Must(c, "read the device's clock", err)
+	return t
+}
+
 // perSecond is a rate.
 func perSecond(n int, d time.Duration) float64 { return float64(n) / max(d.Seconds(), 1e-9) }
 

@@ -107,6 +107,12 @@ func (r *Request) remotePiece() Piece {
 	return p
 }
 
+// refused reports whether the library refuses the request for its inline data. Behind others in a list, libmlx5 (44, 50) rings for
+// them with what lay in the ring before, and when they start is a matter of chance.
+func (r *Request) refused() bool {
+	return r.Flags&verbs.SendInline != 0 && length(r.Local) > maxInline
+}
+
 // touched are the pieces that a request reads and those that it writes; not what a receive takes.
 func (r *Request) touched() (reads, writes []Piece) {
 	names, written := r.remote()
@@ -140,6 +146,10 @@ func overlap(a, b []Piece) bool {
 func groups(list []Request, received []Piece) (cuts []int) {
 	from := 0
 	for i := range list {
+		if i > from && list[i].refused() {
+			cuts = append(cuts, i)
+			from = i
+		}
 		reads, writes := list[i].touched()
 		for k := from; k < i; k++ {
 			r, w := list[k].touched()

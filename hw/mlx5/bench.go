@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"syscall"
+	"time"
 
 	"github.com/rdmasim/rdmasim/hw/wire"
 	"github.com/rdmasim/rdmasim/verbs"
@@ -13,10 +14,13 @@ import (
 
 // Below rdmasim exec a tester has the devices in hand too, over the same socket as their wire.
 
-var _ verbs.CounterReader = (*Testbed)(nil)
+var (
+	_ verbs.CounterReader = (*Testbed)(nil)
+	_ verbs.DeviceClock   = (*Testbed)(nil)
+)
 
 // benchNeeds are the tokens of cases for which the devices are taken in hand.
-var benchNeeds = []string{"mmio log", "fault", "counters", "addr"}
+var benchNeeds = []string{"mmio log", "fault", "counters", "addr", "device time"}
 
 // bench is the way to devices in a tester's hands; nil: they are not.
 func (tb *Testbed) bench() *wire.Port {
@@ -84,6 +88,15 @@ func (tb *Testbed) HardwareCounters(t verbs.Thread, host int) (map[string]uint64
 		return nil, fmt.Errorf("counters of host %d: %w", host, syscall.EOPNOTSUPP)
 	}
 	return p.Counters(host)
+}
+
+// DeviceTime is how long simulated devices have worked; of others it is the time of the threads.
+func (tb *Testbed) DeviceTime(t verbs.Thread) (time.Duration, error) {
+	defer enterCall(t, "read the devices' clock").leaveCall()
+	if p := tb.bench(); p != nil {
+		return p.Clock()
+	}
+	return t.Now(), nil
 }
 
 // benchAddress gives the interface of a simulated device an address, or takes it away. done is false where the devices are not

@@ -53,7 +53,7 @@ func (p *probe) describe() {
 		p.set("in flight", verbs.Absent) // it finishes all work that it sees before another thread runs
 		// Its interface is the machine's own, but a tester can give the device addresses.
 		p.set("addr", has(s.bench && n.link == verbs.LinkEthernet))
-		for _, token := range []string{"mmio log", "fault", "counters"} {
+		for _, token := range []string{"mmio log", "fault", "counters", "device time"} {
 			p.set(token, has(s.bench))
 		}
 	}
@@ -61,6 +61,7 @@ func (p *probe) describe() {
 		s.emulated = true
 		d["below"] = "rdmasim pci"
 		p.set("speed", verbs.Absent)
+		p.set("device time", verbs.Absent)
 	}
 	if f := pciFunction("/sys/class/infiniband/" + n.Device); f != "" {
 		d["pci"] = f

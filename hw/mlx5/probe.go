@@ -176,6 +176,7 @@ func (p *probe) queried() {
 	p.set("roce v2", has(eth && n.GIDType == verbs.GIDTypeRoCEv2))
 	p.set("ib", has(n.link == verbs.LinkInfiniBand))
 	p.set("speed", has(p.ctx.mlx5)) // of a card; Soft-RoCE and emulation are slow
+	p.set("device time", has(p.ctx.mlx5))
 	if p.ctx.mlx5 {
 		p.set("sqd", verbs.Absent) // mlx5_ib has no transition into SQD
 	}

@@ -178,6 +178,12 @@ func (c *Client) Counters(host int) (map[string]uint64, error) {
 	return a.Counters, err
 }
 
+// Clock is how long the devices have worked, in their time.
+func (c *Client) Clock() (time.Duration, error) {
+	a, err := c.ask(question{Do: doClock})
+	return a.Clock, err
+}
+
 // Address gives the network interface of a host's device an address, or takes it away.
 func (c *Client) Address(host int, ip netip.Addr, add bool) error {
 	_, err := c.askOf(host, question{Do: doAddress, IP: ip, Up: add})

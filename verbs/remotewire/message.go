@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
+	"time"
 
 	"github.com/rdmasim/rdmasim/verbs"
 )
@@ -49,6 +50,7 @@ const (
 	doFail     = "fail"
 	doCounters = "counters"
 	doAddress  = "address" // Up: it comes; otherwise it goes
+	doClock    = "clock"
 )
 
 // question is what a client wants.
@@ -82,6 +84,7 @@ type answer struct {
 	Bench    bool              `json:"bench,omitempty"` // the devices are in the hands of a tester too
 	Writes   []verbs.MMIOWrite `json:"writes,omitempty"`
 	Counters map[string]uint64 `json:"counters,omitempty"`
+	Clock    time.Duration     `json:"clock,omitempty"`
 }
 
 var errLong = errors.New("a line is too long")

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"reflect"
 	"strings"
 	"syscall"
@@ -21,6 +22,7 @@ import (
 type fake struct {
 	asked  []string
 	frames []verbs.WireFrame
+	writes []verbs.MMIOWrite
 	fails  error
 	resets int
 }
@@ -38,6 +40,20 @@ func (f *fake) ClearRules() []int                   { _ = f.note("clear"); retur
 func (f *fake) SetLink(g uint64, up bool) error     { return f.note("link %d %v", g, up) }
 func (f *fake) ConfigureSubnet(c verbs.SubnetConfig) error {
 	return f.note("subnet %+v", c)
+}
+
+func (f *fake) StartLog() error                     { return f.note("log") }
+func (f *fake) StopLog() ([]verbs.MMIOWrite, error) { return f.writes, f.note("logged") }
+func (f *fake) Tear(g uint64, n, keep int) error    { return f.note("tear %d %d %d", g, n, keep) }
+func (f *fake) FailNext(g uint64, qpn uint32, s, v uint8) error {
+	return f.note("fail %d %d %d %d", g, qpn, s, v)
+}
+func (f *fake) Counters(g uint64) (map[string]uint64, error) {
+	return map[string]uint64{"rx": 1<<63 + 1}, f.note("counters %d", g)
+}
+func (f *fake) Clock() (time.Duration, error) { return time.Hour + 1, f.note("clock") }
+func (f *fake) Address(g uint64, ip netip.Addr, add bool) error {
+	return f.note("address %d %v %v", g, ip, add)
 }
 
 // serve lets a test talk to a server.
@@ -95,6 +111,54 @@ func TestThereAndBack(t *testing.T) {
 	}
 	if got, err := c.StopTap(nil); !errors.Is(err, syscall.ENOSPC) || len(got) != len(frames) {
 		t.Errorf("a recording that is not whole: %d frames, %v", len(got), err)
+	}
+}
+
+// TestBench: what is asked of devices comes there, and their answers back.
+func TestBench(t *testing.T) {
+	f := &fake{}
+	for i := range 3 * writesEach / 2 { // more than an answer has
+		f.writes = append(f.writes, verbs.MMIOWrite{At: time.Duration(i), Kind: verbs.MMIOBlueFlame, QPN: uint32(i), Data: []byte{byte(i)}})
+	}
+	c, err := New(serve(t, f), []uint64{7, 1<<63 + 1})
+	if err != nil || !c.Bench {
+		t.Fatal("no bench", err)
+	}
+	ip := netip.MustParseAddr("10.0.0.9")
+	err = errors.Join(c.StartLog(), c.Tear(1, 2, 16), c.FailNext(0, 5, 6, 7), c.Address(0, ip, true), c.Address(1, ip, false))
+	writes, err2 := c.StopLog()
+	counters, err3 := c.Counters(1)
+	clock, err4 := c.Clock()
+	if err = errors.Join(err, err2, err3, err4); err != nil || !reflect.DeepEqual(writes, f.writes) || counters["rx"] != 1<<63+1 || clock != time.Hour+1 {
+		t.Errorf("%v, %d writes, counters %v, clock %v", err, len(writes), counters, clock)
+	}
+	want := []string{"log", "tear 9223372036854775809 2 16", "fail 7 5 6 7", "address 7 10.0.0.9 true", "address 9223372036854775809 10.0.0.9 false", "logged", "counters 9223372036854775809", "clock"}
+	if !reflect.DeepEqual(f.asked, want) {
+		t.Errorf("asked\n%q, want\n%q", f.asked, want)
+	}
+	if _, err := c.Counters(2); !errors.Is(err, syscall.EINVAL) {
+		t.Errorf("counters of a host that is not there: %v", err)
+	}
+	f.fails = fmt.Errorf("no room: %w", syscall.ENOSPC)
+	if w, err := c.StopLog(); !errors.Is(err, syscall.ENOSPC) || len(w) != len(writes) {
+		t.Errorf("a log that is not whole: %d writes, %v", len(w), err)
+	}
+}
+
+// TestNoBench: a wire whose devices are real has no bench, and says so.
+func TestNoBench(t *testing.T) {
+	ours, theirs := net.Pipe()
+	go func() { _ = Serve(theirs, struct{ Wire }{&fake{}}) }()
+	c, err := New(ours, []uint64{7})
+	if err != nil || c.Bench {
+		t.Fatal("a bench", err)
+	}
+	defer c.Close()
+	if err := c.StartLog(); !errors.Is(err, syscall.EOPNOTSUPP) {
+		t.Error(err)
+	}
+	if _, err := c.StopLog(); !errors.Is(err, syscall.EOPNOTSUPP) {
+		t.Error(err)
 	}
 }
 

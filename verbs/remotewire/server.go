@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/netip"
 	"syscall"
+	"time"
 
 	"github.com/rdmasim/rdmasim/verbs"
 )
@@ -35,6 +36,8 @@ type Bench interface {
 	Tear(guid uint64, n, keep int) error
 	FailNext(guid uint64, qpn uint32, syndrome, vendor uint8) error
 	Counters(guid uint64) (map[string]uint64, error)
+	// Clock is how long the devices have worked, in their time.
+	Clock() (time.Duration, error)
 	// Address gives the network interface of a device an address, or takes it away.
 	Address(guid uint64, ip netip.Addr, add bool) error
 }
@@ -126,6 +129,10 @@ func (q *question) onBench(w Wire, a *answer) (err error) {
 		doFail: func(b Bench) error { return b.FailNext(q.Port, q.QPN, q.Syndrome, q.Vendor) },
 		doCounters: func(b Bench) error {
 			a.Counters, err = b.Counters(q.Port)
+			return err
+		},
+		doClock: func(b Bench) error {
+			a.Clock, err = b.Clock()
 			return err
 		},
 		doAddress: func(b Bench) error { return b.Address(q.Port, q.IP, q.Up) },

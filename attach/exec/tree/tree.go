@@ -59,6 +59,9 @@ const (
 	nullDevice           = "/dev/null"
 )
 
+// Major and FirstMinor are the number of the first device file, those of others follow (IB_UVERBS_MAJOR, IB_UVERBS_BASE_MINOR).
+const Major, FirstMinor = 231, 192
+
 // VendorID of Mellanox in PCI.
 const vendorID = 0x15b3
 
@@ -106,7 +109,7 @@ func (b *builder) verbs(k int, d *Device) {
 	dir := fmt.Sprintf("class/infiniband_verbs/uverbs%d/", k)
 	b.file(dir+"ibdev", d.Name)
 	b.file(dir+"abi_version", "1") // of mlx5
-	b.file(dir+"dev", fmt.Sprintf("%d:%d", NullMajor, NullMinor))
+	b.file(dir+"dev", fmt.Sprintf("%d:%d", Major, FirstMinor+k))
 	b.pci(dir+"device/", d)
 	for _, l := range d.Counters {
 		b.link(dir+l.Name, l.To)

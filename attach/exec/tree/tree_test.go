@@ -26,7 +26,7 @@ func TestFilesOfADevice(t *testing.T) {
 	for name, want := range map[string]string{
 		"class/infiniband_verbs/abi_version":                "6\n",
 		"class/infiniband_verbs/uverbs0/ibdev":              "mlx5_0\n",
-		"class/infiniband_verbs/uverbs0/dev":                "1:3\n",
+		"class/infiniband_verbs/uverbs0/dev":                "231:192\n",
 		"class/infiniband/mlx5_0/node_guid":                 "0c42:a103:0065:bafe\n",
 		"class/infiniband/mlx5_0/device/modalias":           "pci:v000015B3d00001017sv000015B3sd00000008bc02sc00i00\n",
 		"class/infiniband/mlx5_0/ports/1/gids/0":            "fe80:0000:0000:0000:0000:0000:0000:0001\n",

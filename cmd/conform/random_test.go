@@ -1,0 +1,65 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+func randomly(t *testing.T, args ...string) (status int, out, errs string) {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	status = execute(context.Background(), append([]string{"random"}, args...), &stdout, &stderr)
+	return status, stdout.String(), stderr.String()
+}
+
+// TestRandom: a simulator that breaks a rule differs, the program that is printed shows it again, and a case is written.
+func TestRandom(t *testing.T) {
+	if testing.Short() {
+		t.Skip("draws programs until one shows a broken rule")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("CONFORM_MUTANTS", self) // a rule that is broken at the face of the device needs no other program
+	source := filepath.Join(t.TempDir(), "case.go")
+	broken := []string{"--target=sim", "--mutant", "remote-write-always"}
+	status, out, errs := randomly(t, append(broken, "--case", source)...)
+	if status != exitFailed || !strings.Contains(out, "sim connectx-5 with remote-write-always: step 1") || !strings.Contains(errs, "differ after") {
+		t.Fatalf("status %d:\n%s%s", status, out, errs)
+	}
+	if text, err := os.ReadFile(source); err != nil || !strings.Contains(string(text), "func random(c *spec.C)") {
+		t.Errorf("%v: %s", err, text)
+	}
+	program := regexp.MustCompile(`(?m)^\{.*\}$`).FindString(out)
+	if status, again, errs := randomly(t, append(broken, "--program", program)...); status != exitFailed || !strings.Contains(again, program) {
+		t.Errorf("the program again: status %d:\n%s%s", status, again, errs)
+	}
+	status, out, errs = randomly(t, "--target=sim", "--profile", "connectx-5,connectx-4", "--program", program)
+	if status != exitOK || !strings.Contains(out, "does the same") {
+		t.Errorf("status %d:\n%s%s", status, out, errs)
+	}
+}
+
+func TestRandomUsage(t *testing.T) {
+	for args, want := range map[string]string{
+		"--target=sim":                           "compares two profiles",
+		"--target=hw":                            "two are compared",
+		"--target=sim --device x":                "choose hardware",
+		"--target=sim --profile connectx-5,none": "unknown profile",
+		"--mutant long-send-cut":                 "--target=sim compares",
+		"--target=sim --mutant none":             "no mutant",
+		"--target=sim --profile connectx-5,connectx-4 --program x":  "--program:",
+		"--target=sim --profile connectx-5,connectx-4 --programs 0": "at least one program",
+		"case": "takes no",
+	} {
+		if status, out, errs := randomly(t, strings.Fields(args)...); status != exitUsage || out != "" || !strings.Contains(errs, want) {
+			t.Errorf("%s: status %d, %s%s, want %q", args, status, out, errs, want)
+		}
+	}
+}
