@@ -28,7 +28,9 @@ type Scenario struct {
 	Cores   int               `yaml:"cores" min:"1" max:"1024" help:"cores of each host (default 16)"`
 	Link    string            `yaml:"link" oneof:"cable,switch,loopback" help:"how the ports are joined (default cable)"`
 	Faults  []fault.FileRule  `yaml:"faults" help:"faults on the wire, as in a file for --fault, which replaces them if it is given"`
-	Traffic []Traffic         `yaml:"traffic" required:"true" help:"loads that run at the same time"`
+	Traffic []Traffic         `yaml:"traffic" help:"loads that run at the same time"`
+	// Completions stands in place of Traffic.
+	Completions *CompletionLoad `yaml:"completions" help:"instead of traffic: a driver in the kernel whose completions are handled by one of its models"`
 
 	file string
 	doc  *input.Doc
