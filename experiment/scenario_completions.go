@@ -117,7 +117,7 @@ func (s *Scenario) completionPoint(seed uint64) completionPoint {
 	p := completionPoint{model: c.Model, cores: s.Cores, slower: c.Slower, nodes: c.Nodes, partitions: c.Partitions, threads: c.Threads, vectors: c.Vectors, peers: c.Peers,
 		conns: c.ConnsPerPeer, credits: c.Credits, same: c.SameVector, merged: c.Pool, dim: c.DIM, idle: c.Idle, wake: 100, batch: c.Batch, budgetIRQ: c.BudgetIRQ,
 		budgetWQ: c.BudgetWQ, background: c.Background, affinity: c.Affinity, receives: c.Receives, seed: seed,
-		handler: c.Handler.worst(), turnaround: c.Turnaround.worst(), duration: time.Duration(c.Duration / 1000), warmup: time.Duration(c.Warmup / 1000)}
+		handler: c.Handler.mean(), turnaround: c.Turnaround.mean(), duration: time.Duration(c.Duration / 1000), warmup: time.Duration(c.Warmup / 1000)}
 	p.handles, p.delays = c.Handler.draw(), c.Turnaround.draw()
 	if c.Disk != nil {
 		p.disk, p.diskQueues = c.Disk.draw(), c.DiskQueues

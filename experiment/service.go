@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -41,10 +42,7 @@ func (s *Service) draw() func(*sim.Rand) time.Duration {
 	case "exponential":
 		return func(r *sim.Rand) time.Duration { return exponential(r, mean) }
 	case "two":
-		rare := s.Rare
-		if rare == 0 {
-			rare = 100
-		}
+		rare := cmp.Or(s.Rare, mostlyRare)
 		return func(r *sim.Rand) time.Duration {
 			if r.Intn(rare) == 0 {
 				return long
@@ -54,6 +52,18 @@ func (s *Service) draw() func(*sim.Rand) time.Duration {
 	}
 	return func(r *sim.Rand) time.Duration { return mean/2 + time.Duration(r.Intn(int(mean)+1)) }
 }
+
+// mean is the mean of what is drawn.
+func (s *Service) mean() time.Duration {
+	m := s.Mean
+	if s.Distribution == "two" {
+		m += (s.Long - s.Mean) / int64(cmp.Or(s.Rare, mostlyRare))
+	}
+	return time.Duration(m / 1000)
+}
+
+// mostlyRare is how rare long times are unless the file says.
+const mostlyRare = 100
 
 // worst is the longest time that is likely.
 func (s *Service) worst() time.Duration {
