@@ -3,6 +3,7 @@ package experiment
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/kernel/completion"
@@ -38,6 +39,9 @@ func costs(o *os.Params, c *completion.Params) []cost {
 		{"change of a CQ's moderation", "", 30 * us, &c.ModifyCQ}, {"its CPU time", "", 3 * us, &c.ModifyCQCPU},
 	}
 }
+
+// postReceive is the time under the lock of a receive queue for an entry, assumed: its bytes are written, and the doorbell record.
+const postReceive = 60 * time.Nanosecond
 
 func hostCosts() os.Params {
 	o := os.Params{SoftirqJiffies: 1, SoftirqRounds: 10} // kernel/softirq.c: MAX_SOFTIRQ_TIME is 2 ms, so one jiffy; MAX_SOFTIRQ_RESTART

@@ -226,6 +226,12 @@ func (x *completionRun) emit(part string, p completionPoint) error {
 	for _, w := range r.warnings {
 		x.Note("%s: %s: %s.", part, p.model, w)
 	}
+	x.Emit(p.row(part, r))
+	return nil
+}
+
+// row is the row of a run.
+func (p completionPoint) row(part string, r completionResult) Row {
 	handled := max(r.rate*r.ms, 1)
 	var row Row
 	row.Set("row", part).Set("model", p.model).Set("cores", p.cores).Set("slower_percent", p.slower).Set("peers", p.peers).Set("conns_per_peer", p.conns)
@@ -238,8 +244,7 @@ func (x *completionRun) emit(part string, p completionPoint) error {
 	row.Set("starved", len(r.warnings)).Set("cpu_percent", percents(r.busy))
 	row.Set("inversions", r.inversions).Set("lines_moved_kps", r.lines/r.ms).Set("wakeups_kps", r.wakeups/r.ms).Set("polls_kps", r.polls/r.ms)
 	row.Set("polls_per_wc", r.polls/handled).Set("ksoftirqd_kps", r.ksoftirqd/r.ms)
-	x.Emit(row)
-	return nil
+	return row
 }
 
 // vectorCount is how many completion vectors there are.

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -24,6 +25,12 @@ type completionPoint struct {
 	batch, budgetIRQ, budgetWQ, background  int
 	seed                                    uint64
 
+	warmup     time.Duration // 0: a quarter of duration
+	affinity   []int
+	receives   string // whose receive queue: connection, vector or device; empty: no locks of receive queues
+	disk       func(*sim.Rand) time.Duration
+	diskQueues int
+
 	shares   string // of a row: who shares a CQ
 	timeline bool
 	handles  func(*sim.Rand) time.Duration // service time of a handler; nil: half of handler to one and a half of it
@@ -41,6 +48,7 @@ type completionResult struct {
 	inversions                                                  uint64
 	most                                                        int      // handlers of a connection at once
 	warnings                                                    []string // starvation and livelock
+	spans                                                       *sim.Spans
 	busy                                                        []float64
 }
 
@@ -74,7 +82,7 @@ func (p completionPoint) build(x *Env) (*completionBed, error) {
 	if vectors == 0 {
 		vectors = p.cores
 	}
-	a, err := completion.New(m, completion.Config{Params: adapterCosts(), Vectors: vectors, Batch: p.batch, BudgetIRQ: p.budgetIRQ, BudgetWorkqueue: p.budgetWQ})
+	a, err := completion.New(m, completion.Config{Params: adapterCosts(), Vectors: vectors, Affinity: p.affinity, Batch: p.batch, BudgetIRQ: p.budgetIRQ, BudgetWorkqueue: p.budgetWQ})
 	if err != nil {
 		return nil, usage("%w", err)
 	}
@@ -118,7 +126,9 @@ func (p completionPoint) load(e *sim.Engine) *workload.O2IB {
 		o.Turnaround = func(int) time.Duration { return burstAt - time.Duration(e.Now()/sim.Nanosecond) }
 		return o
 	}
-	o.From, o.Stop = p.duration/4, p.duration*5/4
+	o.From = cmp.Or(p.warmup, p.duration/4)
+	o.Stop = o.From + p.duration
+	o.Receives, o.PostReceive = p.receives, postReceive
 	o.Handle = func(int) time.Duration { return vary(p.handler) }
 	o.Turnaround = func(int) time.Duration { return vary(p.turnaround) }
 	if p.handles != nil {
@@ -126,6 +136,10 @@ func (p completionPoint) load(e *sim.Engine) *workload.O2IB {
 	}
 	if p.delays != nil {
 		o.Turnaround = func(int) time.Duration { return p.delays(r) }
+	}
+	if p.disk != nil {
+		d, wire := &disk{make([]time.Duration, p.diskQueues), p.disk}, o.Turnaround
+		o.Turnaround = func(c int) time.Duration { return d.delay(time.Duration(e.Now()/sim.Nanosecond), r) + wire(c) }
 	}
 	return o
 }
@@ -182,6 +196,9 @@ func (p completionPoint) measure(x *Env) (r completionResult, err error) {
 	}
 	r.fairness = jain(st.ByConn)
 	r.warnings = p.warnings(b, from, in)
+	if r.spans = b.e.Spans; r.spans != nil {
+		b.m.EndTimeline()
+	}
 	return r, nil
 }
 

@@ -33,6 +33,7 @@ type outcome struct {
 	span     time.Duration // between the two readings of the counters
 	ended    []string      // why loads ended early, in a run with events
 	lossless bool          // flow control is on
+	row      *Row          // of completions, which are no loads
 }
 
 // outOfBand is the latency of the messages by which testers coordinate, outside of RDMA; none is part of a result.
@@ -44,6 +45,12 @@ const deadline = 1000 * time.Second
 // run builds the testbed, runs all loads of the scenario at once, and reads the
 // counters around them. rec may be nil; name is that of the run in its capture.
 func (s *Scenario) run(ctx context.Context, seed uint64, prof *profile.Profile, rec *recorder, name string) (*outcome, error) {
+	if s.Completions != nil {
+		p := s.completionPoint(seed)
+		r, err := p.measure(&Env{Ctx: ctx, rec: &recorder{}})
+		row := p.row("completions", r)
+		return &outcome{row: &row}, err
+	}
 	cfg := testbed.Config{Seed: seed, Profile: prof, Switched: s.Link == "switch", NoTap: true, OutOfBand: outOfBand,
 		Interrupt: func() bool { return ctx.Err() != nil }}
 	rec.attach(&cfg, name)
@@ -269,12 +276,18 @@ func percentiles(row *Row, ns []float64) {
 func (s *Scenario) experiment() *Experiment {
 	x := &Experiment{Name: s.Name, Title: s.Title, Profile: s.Profile, scenario: s}
 	x.Columns = []string{"row", "name", "thread", "mr_page", "mr_entries", "rate_mps", "gbps", "spread_percent", "latency_ns_p50", "latency_ns_p99", "counter", "value"}
+	if s.Completions != nil {
+		x.Columns = completionColumns
+	}
 	return x
 }
 
 func (s *Scenario) emit(env *Env) error {
 	if err := env.Step(0, 1, s.Name); err != nil {
 		return err
+	}
+	if s.Completions != nil {
+		return errors.Join(s.runCompletions(env), env.Step(1, 1, s.Name))
 	}
 	prof, err := s.profile()
 	if err != nil {

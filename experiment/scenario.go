@@ -28,8 +28,10 @@ type Scenario struct {
 	Cores   int               `yaml:"cores" min:"1" max:"1024" help:"cores of each host (default 16)"`
 	Link    string            `yaml:"link" oneof:"cable,switch,loopback" help:"how the ports are joined (default cable)"`
 	Faults  []fault.FileRule  `yaml:"faults" help:"faults on the wire, as in a file for --fault, which replaces them if it is given"`
-	Traffic []Traffic         `yaml:"traffic" required:"true" help:"loads that run at the same time"`
-	Sweep   *Sweep            `yaml:"sweep" help:"what to run the scenario over, as the flags of rdmasim run have it, which come before it"`
+	Traffic []Traffic         `yaml:"traffic" help:"loads that run at the same time"`
+	// Completions stands in place of Traffic.
+	Completions *CompletionLoad `yaml:"completions" help:"instead of traffic: a driver in the kernel whose completions are handled by one of its models"`
+	Sweep       *Sweep          `yaml:"sweep" help:"what to run the scenario over, as the flags of rdmasim run have it, which come before it"`
 
 	file string
 	doc  *input.Doc

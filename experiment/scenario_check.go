@@ -18,6 +18,9 @@ func (s *Scenario) check() error {
 	if len(s.Traffic) > mostLoads {
 		return s.doc.Errorf("traffic", "%d loads are more than the %d that a scenario may have", len(s.Traffic), mostLoads)
 	}
+	if s.Completions != nil {
+		return s.checkKernel()
+	}
 	if len(s.Traffic) == 0 {
 		return s.doc.Errorf("traffic", "traffic has no load: give one, such as {verb: write, duration: 200us}")
 	}
@@ -68,6 +71,30 @@ func (s *Scenario) check() error {
 		}
 	}
 	return nil
+}
+
+// checkKernel is check for completions in place of traffic.
+func (s *Scenario) checkKernel() error {
+	if err := s.checkNames(); err != nil {
+		return err
+	}
+	if err := s.onlyCompletions(); err != nil {
+		return err
+	}
+	s.keepGiven()
+	c := *s.Completions // the given one keeps what it left out
+	c.defaults()
+	s.Completions = &c
+	if s.Cores == 0 {
+		s.Cores = 16
+	}
+	if s.Profile == "" {
+		s.Profile = profile.Default
+	}
+	if _, err := s.profile(); err != nil {
+		return s.doc.Errorf("profile", "%v", err)
+	}
+	return s.checkCompletions()
 }
 
 // checkGiven reports values that contradict each other, before defaults fill in the others. A

@@ -75,7 +75,7 @@ func (s *Scenario) with(changes ...sweepValue) (*Scenario, error) {
 	}
 	for _, ch := range changes {
 		head, _, dotted := strings.Cut(ch.key, ".")
-		if dotted && head != "traffic" && head != "set" && head != "faults" {
+		if dotted && head != "traffic" && head != "completions" && head != "set" && head != "faults" {
 			c.Set[ch.key] = ch.val
 		} else if err := input.Set(&c, ch.key, ch.val); err != nil {
 			return nil, fmt.Errorf("%s=%s: %w", ch.key, ch.val, err)

@@ -65,7 +65,7 @@ func ParseValidation(file string, src []byte) (*Validation, error) {
 		}
 		return v, nil
 	}
-	if len(v.Scenario.Traffic) == 0 || len(v.Runs) == 0 || len(v.Figures) == 0 {
+	if len(v.Scenario.Traffic) == 0 && v.Scenario.Completions == nil || len(v.Runs) == 0 || len(v.Figures) == 0 {
 		return nil, doc.Errorf("title", "a check needs scenario, runs and figures, or not_modelled")
 	}
 	v.Scenario.file, v.Scenario.doc = file, doc.Sub("scenario")
@@ -328,6 +328,12 @@ func contains(a []string, s string) bool {
 // metric is a value of the first load's row, or with its name before it of another one's, or
 // the sum of a counter. note, unless empty, is why the value means little.
 func (o *outcome) metric(name string) (v float64, note string, err error) {
+	if o.row != nil {
+		if v, ok := o.row.Float(name); ok {
+			return v, "", nil
+		}
+		return 0, "", fmt.Errorf("there is no metric %q%s", name, input.Suggest(name, o.row.Keys()))
+	}
 	for i, l := range o.loads {
 		own := name
 		if i > 0 {

@@ -48,6 +48,11 @@ type O2IB struct {
 	Moderate bool
 	// Handle is the CPU time of a completion, and Turnaround the time until the next one of its message's successor arrives.
 	Handle, Turnaround func(conn int) time.Duration
+	// Receives says whose receive queue a message takes its buffer from: of its own "connection", or an SRQ of the "vector" or the
+	// "device". Its lock is taken when the completion is polled, for an SRQ, and when the buffer is posted again, for PostReceive each.
+	// Empty: both belong to Handle.
+	Receives    string
+	PostReceive time.Duration
 	// Stop ends the traffic; 0: each message is sent once.
 	Stop time.Duration
 	// From is when counting begins.
@@ -58,6 +63,7 @@ type O2IB struct {
 	h     kernel.Host
 	conns []*o2ibConn
 	parts []*o2ibSched
+	srqs  map[int]kernel.Lock // by vector; -1: of the device
 }
 
 // O2IBStats is what a load has seen since From.
@@ -116,6 +122,8 @@ type o2ibConn struct {
 	ended     time.Duration // when the latest completion arrived whose handler has ended
 	running   int
 	began     time.Duration // when the latest handler began
+	receives  kernel.Lock   // of its receive queue
+	srq       bool
 	sent      uint64
 }
 
@@ -164,7 +172,7 @@ func (o *O2IB) Start(h kernel.Host) error {
 	o.Stats.ByConn = make([]uint64, o.Peers*o.ConnsPerPeer)
 	for i := range o.Partitions {
 		w := h.CPUs() / o.Partitions
-		o.parts = append(o.parts, &o2ibSched{lock: h.NewLock(), queue: h.NewWaitQueue(), first: i * w, cpus: w})
+		o.parts = append(o.parts, &o2ibSched{lock: h.NewLock(0), queue: h.NewWaitQueue(), first: i * w, cpus: w})
 	}
 	for i := range o.Stats.ByConn {
 		if err := o.connect(i); err != nil {
@@ -205,6 +213,7 @@ func (o *O2IB) connect(i int) error {
 	c := &o2ibConn{id: i, sched: s}
 	a := kernel.CQAttr{Vector: (s.first + (peer/o.Partitions+nth)%s.cpus) % o.h.Vectors(), Size: 2 * o.Credits,
 		Poll: pollContexts[o.Model], Moderate: o.Moderate, Done: o.done}
+	o.receiveQueue(c, a.Vector)
 	var err error
 	switch {
 	case o.Model == "softirq-threads":
@@ -233,6 +242,35 @@ func (o *O2IB) connect(i int) error {
 	return err
 }
 
+// receiveQueue gives a connection on a vector the lock of its receive queue.
+func (o *O2IB) receiveQueue(c *o2ibConn, vector int) {
+	if c.srq = o.Receives == "vector" || o.Receives == "device"; o.Receives == "connection" {
+		c.receives = o.h.NewLock(linesOfReceives)
+	} else if c.srq {
+		if o.Receives == "device" {
+			vector = -1
+		}
+		if o.srqs == nil {
+			o.srqs = map[int]kernel.Lock{}
+		}
+		if o.srqs[vector] == nil {
+			o.srqs[vector] = o.h.NewLock(linesOfReceives)
+		}
+		c.receives = o.srqs[vector]
+	}
+}
+
+// linesOfReceives are the cache lines that a receive queue's lock guards and that a post or the return of an entry writes: the entry of the
+// ring, and the record of the doorbell or of the work request (mlx5_ib_post_srq_recv, mlx5_ib_free_srq_wqe).
+const linesOfReceives = 2
+
+// receive takes the lock of the receive queue for an entry.
+func (o *O2IB) receive(k kernel.Context, c *o2ibConn) {
+	c.receives.Lock(k)
+	k.Work(o.PostReceive)
+	c.receives.Unlock(k)
+}
+
 // send has a message of the connection complete after its turnaround.
 func (o *O2IB) send(c *o2ibConn) {
 	c.sent++
@@ -253,7 +291,13 @@ func (o *O2IB) handle(k kernel.Context, c *o2ibConn, wc *kernel.WC) {
 	c.running, c.began = c.running+1, k.Now()
 	st.Most = max(st.Most, c.running)
 	k.Begin("handler", wc.ID>>connBits)
+	if c.srq {
+		o.receive(k, c) // the SRQ's list takes the entry back
+	}
 	k.Work(o.Handle(c.id))
+	if c.receives != nil {
+		o.receive(k, c)
+	}
 	k.End()
 	c.running--
 	now := k.Now()

@@ -8,6 +8,8 @@ type SpinLock struct {
 	Wait             sim.Time // of all that waited
 	Lines            uint64   // how often the line came from another CPU
 
+	Guarded int // lines of data that come with it
+
 	m       *Machine
 	owner   *Context
 	last    int // CPU that has the line
@@ -57,7 +59,7 @@ func (l *SpinLock) move(c *Context) sim.Time {
 	}
 	l.Lines++
 	l.m.LineMoves++
-	return l.m.line(from, c.cpu.id)
+	return l.m.line(from, c.cpu.id) * sim.Time(1+l.Guarded)
 }
 
 // Unlock frees the lock, or hands it to who waits longest.

@@ -117,7 +117,8 @@ type Host interface {
 	PoolCQ(a CQAttr, n int) (CQ, error)
 	// Start starts a kernel thread on n CPUs from the first on.
 	Start(name string, first, n int, body func(t Thread)) error
-	NewLock() Lock
+	// NewLock makes a spinlock; lines is how many cache lines of what it guards come with its own from another CPU.
+	NewLock(lines int) Lock
 	NewWaitQueue() WaitQueue
 	// NewWork makes a work item of the workqueue of completions for a CPU (queue_work_on).
 	NewWork(cpu int, run func(t Thread)) Work

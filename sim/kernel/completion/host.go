@@ -67,7 +67,11 @@ func (a *Adapter) Start(name string, first, n int, body func(kernel.Thread)) err
 }
 
 // NewLock implements kernel.Host.
-func (a *Adapter) NewLock() kernel.Lock { return &lock{a.m.NewSpinLock()} }
+func (a *Adapter) NewLock(lines int) kernel.Lock {
+	l := a.m.NewSpinLock()
+	l.Guarded = lines
+	return &lock{l}
+}
 
 type lock struct{ l *os.SpinLock }
 

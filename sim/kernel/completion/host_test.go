@@ -82,7 +82,7 @@ func TestPool(t *testing.T) {
 // The owner of a plain CQ polls it, and gets one event for each arm; a completion that waits already brings one at once.
 func TestPlainCQ(t *testing.T) {
 	r, events := oracle.NewRig(rule.Broken{}, 2, false), 0
-	l, w := r.A.NewLock(), r.A.NewWaitQueue()
+	l, w := r.A.NewLock(0), r.A.NewWaitQueue()
 	q, err := r.A.CreateCQ(kernel.CQAttr{Size: 16}, func(c kernel.Context) {
 		events++
 		l.Lock(c)
