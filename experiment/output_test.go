@@ -12,7 +12,7 @@ func execute(t *testing.T, text string, req Request) *Result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	req.Seed = 1
+	req.Seed = max(req.Seed, 1)
 	res, err := s.experiment().Execute(t.Context(), req, nil)
 	if err != nil {
 		t.Fatal(err)

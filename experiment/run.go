@@ -90,6 +90,7 @@ func (s *Scenario) run(ctx context.Context, seed uint64, prof *profile.Profile, 
 func (s *Scenario) body(t verbs.Thread, tb *testbed.Testbed, out *outcome) error {
 	for i := range s.Traffic {
 		l := s.Traffic[i].load()
+		l.Seed = tb.Config().Seed
 		st, err := workload.Build(t, tb, l)
 		if err != nil {
 			if tb.Breaks() {

@@ -17,7 +17,8 @@ func (r *Row) Shown() Row {
 			continue
 		}
 		v := r.vals[k]
-		if s, ok := r.vals[k+SpreadSuffix].(float64); ok && s > 0 && !math.IsNaN(s) {
+		f, _ := v.(float64)
+		if s, ok := r.vals[k+SpreadSuffix].(float64); ok && s > math.Abs(f)*tooSmall {
 			out.Set(k, cell(k, v)+" ±"+twoDigits(s))
 			continue
 		}
@@ -25,6 +26,9 @@ func (r *Row) Shown() Row {
 	}
 	return out
 }
+
+// tooSmall is an interval, as a part of its mean, that the digits of a table do not show.
+const tooSmall = 1e-4
 
 // twoDigits is enough of an uncertainty.
 func twoDigits(s float64) string {

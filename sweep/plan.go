@@ -230,7 +230,7 @@ func (r *prepared) pointName(i int) string {
 // mostChecked bounds the runs whose settings are checked before the first begins: the others are checked when it is their turn.
 const mostChecked = 2000
 
-// Check checks the settings of points before the first one runs: all of a sweep that is not large, otherwise points from all
+// check checks the settings of points before the first one runs: all of a sweep that is not large, otherwise points from all
 // over it. Two values of one key that make the same run are refused.
 func (r *prepared) check() error {
 	cells := r.n / r.Seeds
@@ -240,6 +240,10 @@ func (r *prepared) check() error {
 			i = int(float64(k) / (mostChecked - 1) * float64(cells-1))
 		}
 		if _, _, err := r.address(i * r.Seeds); err != nil {
+			pt, _ := r.point(i * r.Seeds)
+			if name := experiment.PointName(pt); name != "" && !slices.ContainsFunc(pt, func(s experiment.Setting) bool { return strings.HasPrefix(err.Error(), s.Key) }) {
+				return usage("--sweep: %s: %w", name, err)
+			}
 			return usage("--sweep: %w", err)
 		}
 	}

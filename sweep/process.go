@@ -13,8 +13,6 @@ import (
 	"sync"
 	"syscall"
 	"time"
-
-	"github.com/rdmasim/rdmasim/plain"
 )
 
 // process is a worker process as its supervisor sees it.
@@ -85,7 +83,7 @@ func (p *process) died(memory uint64) string {
 	var exit *exec.ExitError
 	switch {
 	case strings.Contains(first, "out of memory") || strings.Contains(first, "cannot allocate memory") || strings.Contains(first, "failed to allocate") || strings.Contains(first, "failed to reserve"):
-		return fmt.Sprintf("it needs more memory than a worker may take, %s: give more with --worker-memory, and fewer workers with -j", plain.Count(memory>>20, "MiB"))
+		return fmt.Sprintf("it needs more memory than a worker may take, %d MiB: give more with --worker-memory, and fewer workers with -j", memory>>20)
 	case errors.As(err, &exit) && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL && first == "":
 		return "its worker was killed (SIGKILL), as the kernel does when memory runs out: give less with --memory, or fewer workers with -j"
 	case first != "":

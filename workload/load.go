@@ -95,6 +95,8 @@ type Load struct {
 	// gives it.
 	PageSize uint64
 	Random   bool
+	// Seed decides what Random and Spread choose; 0 counts as 1.
+	Seed uint64
 	// OnDemand has regions page on demand, at the ends named by OnDemandAt. Cold: before each message the device loses its pages,
 	// and the host keeps them.
 	OnDemand   OnDemand

@@ -20,13 +20,29 @@ type poster struct {
 
 func (s *Started) newPoster(thread int) *poster {
 	l := s.l
-	p := &poster{s: s, rng: uint64(thread)*0x9e3779b97f4a7c15 + 1, wrs: make([]verbs.SendWR, l.Postlist), sges: make([]verbs.SGE, l.Postlist)}
+	p := &poster{s: s, rng: firstDraw(l.Seed, thread), wrs: make([]verbs.SendWR, l.Postlist), sges: make([]verbs.SGE, l.Postlist)}
 	for _, m := range l.Mix {
 		for i := 0; i < m.Weight; i++ {
 			p.mix = append(p.mix, opcodes[m.Verb])
 		}
 	}
 	return p
+}
+
+// firstDraw is where the random choices of a thread begin: never at 0, where they would stay.
+func firstDraw(seed uint64, thread int) uint64 {
+	rng := uint64(thread)*0x9e3779b97f4a7c15 + 1
+	if seed > 1 {
+		rng ^= mixed(seed)
+	}
+	return max(rng, 1)
+}
+
+// mixed spreads a small number over all bits, by the last steps of splitmix64.
+func mixed(z uint64) uint64 {
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return z ^ z>>31
 }
 
 func (p *poster) random() uint64 {
