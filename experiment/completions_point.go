@@ -215,9 +215,7 @@ func (b *completionBed) run(to time.Duration) error {
 func (b *completionBed) busy() []float64 {
 	all := make([]float64, b.m.CPUs())
 	for i := range all {
-		for _, d := range b.m.CPU(i).Busy {
-			all[i] += float64(d) / float64(sim.Microsecond)
-		}
+		all[i] = float64(b.m.CPU(i).BusyNow()) / float64(sim.Microsecond)
 	}
 	return all
 }

@@ -210,3 +210,14 @@ func BenchmarkCompletions(b *testing.B) {
 		})
 	}
 }
+
+// No core is busy for longer than the measured time, however long a handler is beside it.
+func TestNoCoreIsBusyForLongerThanTheRun(t *testing.T) {
+	for _, handler := range []string{"2500", "100000"} {
+		for _, r := range completionRows(t, "scenario=load", "duration_us=100", "handler_ns="+handler, "cores=2", "threads=2", "peers=2").kind("load") {
+			if busiest := value(t, &r, "busiest_percent"); busiest > 100.0001 {
+				t.Errorf("handlers of %s ns, %s: the busiest core %.2f %%", handler, r.Get("model"), busiest)
+			}
+		}
+	}
+}

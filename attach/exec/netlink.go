@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"sync"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -32,10 +34,12 @@ const (
 )
 
 const (
-	netlinkMark     = 6        // SO_PRIORITY of these sockets, which marks them
-	netlinkBuffer   = 4 << 20  // for answers that wait to be read, as far as the machine allows
-	netlinkRequest  = 64 << 10 // most bytes of a request
-	netlinkPatience = 5        // seconds for which a reader whose buffer is full is waited for
+	netlinkMark     = 6                // SO_PRIORITY of these sockets, which marks them
+	netlinkBuffer   = 4 << 20          // for answers that wait to be read, as far as the machine allows
+	netlinkRequest  = 64 << 10         // most bytes of a request
+	netlinkKept     = 64 << 20         // bytes of answers that wait for the readers of all sockets, beside those of one request
+	netlinkPatience = 5 * time.Second  // for which a reader whose buffer is full is waited for
+	netlinkPause    = time.Millisecond // between two tries
 	sockaddrSize    = uint32(unix.SizeofSockaddrNetlink)
 )
 
@@ -54,10 +58,22 @@ func netlinkRules() []seccomp.Rule {
 type netlinkServer struct {
 	nldev.Server
 	socket int
+
+	mu      sync.Mutex
+	waiting map[uint32]*netlinkWaiting // answers for which a reader's buffer has no room yet, by its address
+	kept    int                        // bytes of them
+	closed  bool
+}
+
+// netlinkWaiting is what is left of an answer.
+type netlinkWaiting struct {
+	rest  [][]byte
+	sent  int       // bytes of the last try
+	since time.Time // of the last datagram that went
 }
 
 func newNetlinkServer(s *session) (*netlinkServer, error) {
-	n := &netlinkServer{}
+	n := &netlinkServer{waiting: map[uint32]*netlinkWaiting{}}
 	var err error
 	if n.socket, err = answering(); err != nil {
 		return nil, err
@@ -84,18 +100,19 @@ func answering() (int, error) {
 	if err != nil {
 		return -1, fmt.Errorf("netlink socket: %w", err)
 	}
-	err = unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &unix.Timeval{Sec: netlinkPatience})
-	if err == nil {
-		err = unix.Bind(fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK})
-	}
-	if err != nil {
+	if err = unix.Bind(fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
 		_ = unix.Close(fd)
 		return -1, fmt.Errorf("netlink socket: %w", err)
 	}
 	return fd, nil
 }
 
-func (n *netlinkServer) close() { _ = unix.Close(n.socket) }
+func (n *netlinkServer) close() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.closed = true
+	_ = unix.Close(n.socket)
+}
 
 // number is the number of a process, 0 of one that is not known or has ended.
 func (t *processes) number(p *kernel.Process) int {
@@ -173,36 +190,75 @@ func (n *notifier) sendNetlink(x *seccomp.Notif) {
 			_ = n.l.Continue(x.ID)
 		case !n.l.Valid(x.ID):
 		default:
-			n.s.netlink.answer(r.data, port, netAdmin(tid))
+			if err := n.s.netlink.ask(r.data, port, netAdmin(tid)); err != nil {
+				_ = n.l.Fail(x.ID, errno(err))
+				return
+			}
 			_ = n.l.Return(x.ID, int64(len(r.data)))
 		}
 	})
 }
 
-// answer sends the answers to a request, without waiting for a reader whose buffer is full.
-func (n *netlinkServer) answer(request []byte, port uint32, admin bool) {
-	to := &unix.SockaddrNetlink{Family: unix.AF_NETLINK, Pid: port}
-	out := n.Answer(request, port, admin)
-	for i, b := range out {
-		err := unix.Sendto(n.socket, b, unix.MSG_DONTWAIT, to)
-		if errors.Is(err, unix.EAGAIN) {
-			go sendLater(out[i:], to)
-		}
-		if err != nil {
-			return
-		}
+// ask answers a request: EBUSY while answers to earlier ones of the same socket wait to be read, as a kernel answers a second dump, and ENOBUFS
+// while too much waits for the readers of all sockets.
+func (n *netlinkServer) ask(request []byte, port uint32, admin bool) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	switch {
+	case n.waiting[port] != nil:
+		return unix.EBUSY
+	case n.kept > netlinkKept:
+		return unix.ENOBUFS
 	}
+	w := &netlinkWaiting{rest: n.Answer(request, port, admin), since: time.Now()}
+	if n.send(port, w) {
+		return nil
+	}
+	for _, b := range w.rest {
+		n.kept += len(b)
+	}
+	if len(n.waiting) == 0 {
+		go n.sendLater()
+	}
+	n.waiting[port] = w
+	return nil
 }
 
-// sendLater sends the rest to a reader that takes its time.
-func sendLater(rest [][]byte, to unix.Sockaddr) {
-	fd, err := answering()
-	if err != nil {
-		return
+// send sends what there is room for, and says whether that was the end.
+func (n *netlinkServer) send(port uint32, w *netlinkWaiting) (done bool) {
+	to := &unix.SockaddrNetlink{Family: unix.AF_NETLINK, Pid: port}
+	for len(w.rest) > 0 {
+		err := unix.Sendto(n.socket, w.rest[0], unix.MSG_DONTWAIT, to)
+		if errors.Is(err, unix.EAGAIN) {
+			return false
+		}
+		if err != nil {
+			return true // the socket is gone
+		}
+		w.since, w.sent, w.rest = time.Now(), w.sent+len(w.rest[0]), w.rest[1:]
 	}
-	defer unix.Close(fd)
-	for _, b := range rest {
-		if unix.Sendto(fd, b, 0, to) != nil {
+	return true
+}
+
+// sendLater sends the rest to readers that take their time, until nothing waits. All share one thread, however many they are.
+func (n *netlinkServer) sendLater() {
+	for {
+		time.Sleep(netlinkPause)
+		n.mu.Lock()
+		for port, w := range n.waiting {
+			w.sent = 0
+			done := n.send(port, w)
+			n.kept -= w.sent
+			if done || time.Since(w.since) > netlinkPatience {
+				for _, b := range w.rest {
+					n.kept -= len(b)
+				}
+				delete(n.waiting, port)
+			}
+		}
+		done := len(n.waiting) == 0 || n.closed
+		n.mu.Unlock()
+		if done {
 			return
 		}
 	}

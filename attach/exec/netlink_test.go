@@ -3,13 +3,17 @@
 package exec
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"os"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
 
-	"github.com/rdmasim/rdmasim/attach/exec/nldev"
 	"github.com/rdmasim/rdmasim/sim/kernel"
 	"github.com/rdmasim/rdmasim/sim/mem"
 	"github.com/rdmasim/rdmasim/sim/profile"
@@ -60,7 +64,7 @@ func TestNetlinkSocketsOfAProcess(t *testing.T) {
 }
 
 // netlinkRig is a machine of two adapters, and what answers for them.
-func netlinkRig(t testing.TB) (*machine, *nldev.Server, *kernel.Process) {
+func netlinkRig(t testing.TB) (*machine, *netlinkServer, *kernel.Process) {
 	p, err := profile.Load(profile.Default)
 	if err != nil {
 		t.Fatal(err)
@@ -86,7 +90,7 @@ func netlinkRig(t testing.TB) (*machine, *nldev.Server, *kernel.Process) {
 		}
 	})
 	n.PID = func(*kernel.Process) int { return 77 }
-	return m, &n.Server, &kernel.Process{Name: "test", Space: mem.NewSpace(m.mem), IPCLock: true}
+	return m, n, &kernel.Process{Name: "test", Space: mem.NewSpace(m.mem), IPCLock: true}
 }
 
 // ask makes a request; its attributes are numbers.
@@ -216,4 +220,75 @@ func FuzzNetlink(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestNetlinkAnswersThatNobodyReads has a program ask and never read: that takes no threads and no descriptors of the session, the program is told,
+// and what it reads later is whole. Dumps in one datagram are as a kernel has them: one at a time.
+func TestNetlinkAnswersThatNobodyReads(t *testing.T) {
+	_, s, _ := netlinkRig(t)
+	reader, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_USERSOCK)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(reader)
+	if err := unix.Bind(reader, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.SetsockoptTimeval(reader, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: 60}); err != nil {
+		t.Fatal(err)
+	}
+	a, err := unix.Getsockname(reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := a.(*unix.SockaddrNetlink).Pid
+	descriptors := func() int {
+		all, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(all)
+	}
+	const requests = 3000
+	request := ask(uapi.NLDevGet, uapi.NetlinkDump, nil)
+	files, routines := descriptors(), runtime.NumGoroutine()
+	answered, refused := 0, 0
+	for range requests {
+		switch err := s.ask(request, port, false); {
+		case err == nil:
+			answered++
+		case errors.Is(err, unix.EBUSY):
+			refused++
+		default:
+			t.Fatal(err)
+		}
+	}
+	if n, m := descriptors()-files, runtime.NumGoroutine()-routines; n > 2 || m > 2 {
+		t.Errorf("%d descriptors and %d goroutines for answers that nobody reads", n, m)
+	}
+	if refused == 0 {
+		t.Errorf("%d requests without a reader, none refused", requests)
+	}
+	b, done := make([]byte, 8192), 0
+	for done < answered {
+		n, _, err := unix.Recvfrom(reader, b, 0)
+		if err != nil {
+			t.Fatalf("%d of %d dumps are whole: %v", done, answered, err)
+		}
+		for h := range uapi.NetlinkMessages(b[:n]) {
+			if h.Type == unix.NLMSG_DONE {
+				done++
+			}
+		}
+	}
+	two := append(bytes.Clone(request), request...)
+	var errnos []int
+	for _, out := range s.Answer(two, 99, false) {
+		if errno, _ := outcome(t, [][]byte{out}); errno >= 0 {
+			errnos = append(errnos, errno)
+		}
+	}
+	if !slices.Equal(errnos, []int{0, int(unix.EBUSY)}) && !slices.Equal(errnos, []int{int(unix.EBUSY), 0}) {
+		t.Errorf("two dumps in one datagram end with %v", errnos)
+	}
 }

@@ -121,6 +121,7 @@ func killedUnderFaults(c *spec.C) {
 	}
 	opt := options()
 	opt.Timeout, opt.RetryCnt = 10, 3
+	opt.SendCQ, opt.RecvCQ = e.CreateCQ(c, opt.CQE), e.CreateCQ(c, opt.CQE) // where there is one device, this side is counted too
 	for i := range 6 {
 		other := kit.OpenOtherProcess(c, kit.RemoteHost(c), nil)
 		a, _ := e.PairWith(c, other, opt)
@@ -129,6 +130,7 @@ func killedUnderFaults(c *spec.C) {
 		c.T.Sleep(time.Duration(i) * 60 * time.Microsecond)
 		other.Kill(c)
 		c.ObservePlatform("status", kit.PollOne(c, a.SendCQ).Status) // whether the data or the end was first
+		a.DestroyNow(c)
 		if i == 0 {
 			count(&before) // with what the kernel keeps from the first time on
 		}

@@ -164,6 +164,11 @@ func (p *Params) Check() error {
 			errs = append(errs, fmt.Errorf("hca: %s is %d, not in %d..%d", name, v, lo, hi))
 		}
 	}
+	span := func(name string, v, lo sim.Time) {
+		if v < lo || v > sim.Second {
+			errs = append(errs, fmt.Errorf("hca: %s is %v, not in %v..%v", name, v, lo, sim.Second))
+		}
+	}
 	pos("LogMaxQP", int64(p.LogMaxQP), 3, 18)
 	pos("LogMaxQPSize", int64(p.LogMaxQPSize), 4, 15)
 	pos("LogMaxCQ", int64(p.LogMaxCQ), 3, 24)
@@ -187,8 +192,11 @@ func (p *Params) Check() error {
 	pos("Vectors", int64(p.Vectors), 1, 2048)
 	pos("CoreClockKHz", int64(p.CoreClockKHz), 1, 1e9)
 	pos("PUs", int64(p.PUs), 1, 1024)
-	pos("PUService", int64(p.PUService), 1, int64(sim.Second))
-	pos("RequesterLatency", int64(p.RequesterLatency), int64(p.PUService), int64(sim.Second))
+	span("PUService", p.PUService, 1)
+	span("RequesterLatency", p.RequesterLatency, 1)
+	if p.RequesterLatency < p.PUService {
+		errs = append(errs, fmt.Errorf("hca: RequesterLatency is %v, less than PUService (%v), which is a part of it: change both", p.RequesterLatency, p.PUService))
+	}
 	pos("WQEBuffer", int64(p.WQEBuffer), 32, 1<<15)
 	pos("FetchLimit", int64(p.FetchLimit), 16, min(512, int64(p.WQEBuffer)))
 	pos("TxBuffer", int64(p.TxBuffer), 4096, 1<<30)
@@ -203,8 +211,8 @@ func (p *Params) Check() error {
 	pos("ICMOverlap", int64(p.ICMOverlap), 1, 1024)
 	pos("WQECache", int64(p.WQECache), 0, 1<<20)
 	pos("RecvCache", int64(p.RecvCache), 0, 1<<20)
-	pos("FlushPoll", int64(p.FlushPoll), 1000, int64(sim.Second))
-	pos("RNRStall", int64(p.RNRStall), 0, int64(sim.Second))
+	span("FlushPoll", p.FlushPoll, sim.Nanosecond)
+	span("RNRStall", p.RNRStall, 0)
 	pos("XRCViolation", int64(p.XRCViolation), 0, int64(len(XRCViolationWords))-1)
 	pos("AdaptiveExtra", int64(p.AdaptiveExtra), 0, 100)
 	pos("RepeatWindow", int64(p.RepeatWindow), 1, 1<<16)

@@ -68,6 +68,7 @@ func (c *Context) Sync() {
 	c.debt = 0
 	if d > 0 && c.cpu.top() == c && c.m.eng.Next() > c.m.eng.Now()+d {
 		c.cpu.account(c.level, d)
+		c.cpu.ahead = c.m.eng.Now() + d
 		c.proc.Sleep(d)
 		return
 	}

@@ -32,6 +32,7 @@ type CPU struct {
 	ksoftirqd  *Thread
 	started    sim.Time // of the segment that runs
 	gen        uint64
+	ahead      sim.Time // until when time is in Busy already
 	onEnd      sim.Handler
 	onIRQ      sim.Handler
 	onIncoming sim.Handler

@@ -162,6 +162,23 @@ func TestSet(t *testing.T) {
 	}
 }
 
+// A value that contradicts another one, which the user has not named, is refused by the keys of both, in the units of a profile.
+func TestValuesThatContradictOthers(t *testing.T) {
+	for a, want := range map[string]string{
+		"hca.pu_service=1s":         "hca.requester_latency: 140ns, less than hca.pu_service (1s), which is a part of it: change both",
+		"hca.requester_latency=1ns": "hca.requester_latency: 1ns, less than hca.pu_service (100ns), which is a part of it: change both",
+		"hca.flush_poll=2s":         "hca.flush_poll: 2s, not in 1ns..1s",
+	} {
+		p := load(t, "connectx-5")
+		if err := p.Assign(a); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Validate(); err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", a, err, want)
+		}
+	}
+}
+
 // Values from which no host or device can be made are refused, at their key.
 func TestValuesOfNoMachine(t *testing.T) {
 	for _, a := range []string{

@@ -41,6 +41,7 @@ type request struct {
 	cmd   int
 	attrs uapi.NetlinkAttrs
 	admin bool
+	busy  bool // another dump has begun
 	out   [][]byte
 }
 
@@ -57,6 +58,7 @@ const (
 	errPermission  = syscall.EPERM
 	errUnsupported = syscall.EOPNOTSUPP
 	errNone        = syscall.ENOENT
+	errBusy        = syscall.EBUSY
 )
 
 func refuse(*request) error { return errUnsupported }
@@ -82,8 +84,10 @@ var commands = map[int]command{
 }
 
 // Answer carries out the requests of a datagram (rdma_nl_rcv_skb) and returns the datagrams that answer them, each no longer than 4 KiB where
-// its parts allow it. port is the address of the socket that asks, admin whether it may see what CAP_NET_ADMIN shows.
+// its parts allow it. port is the address of the socket that asks, admin whether it may see what CAP_NET_ADMIN shows. A dump waits for its reader, and so
+// a second one in the same datagram is refused with EBUSY (netlink_dump_start).
 func (s *Server) Answer(datagram []byte, port uint32, admin bool) (out [][]byte) {
+	dumps := false
 	for h, payload := range uapi.NetlinkMessages(datagram) {
 		if h.Flags&uapi.NetlinkRequest == 0 || h.Type < uapi.NetlinkMinType {
 			if h.Flags&uapi.NetlinkAck != 0 {
@@ -92,8 +96,9 @@ func (s *Server) Answer(datagram []byte, port uint32, admin bool) (out [][]byte)
 			continue
 		}
 		h.PID = port
-		r := &request{s: s, h: h, admin: admin}
+		r := &request{s: s, h: h, admin: admin, busy: dumps}
 		dumped, err := r.carryOut(payload)
+		dumps = dumps || dumped
 		out = append(out, r.out...)
 		switch {
 		case dumped:
@@ -138,6 +143,9 @@ func (r *request) carryOut(payload []byte) (dumped bool, err error) {
 	if r.h.Flags&uapi.NetlinkDump != 0 {
 		if c.dump == nil {
 			return false, errInvalid
+		}
+		if r.busy {
+			return false, errBusy
 		}
 		return true, c.dump(r)
 	}
