@@ -20,16 +20,17 @@ type setting struct {
 
 // evaluator computes figures under settings, each run once for the same content.
 type evaluator struct {
-	c       *Calibration
-	seed    uint64
-	mu      sync.Mutex
-	used    map[string]bool               // profiles
-	metrics map[string]map[string]float64 // of a run, by its content
-	ran     int
+	c     *Calibration
+	seed  uint64
+	cache *runCache
+	mu    sync.Mutex
+	used  map[string]bool // profiles
+	asked map[string]bool // contents of runs that were needed
+	ran   int             // simulations that were made: the others were known
 }
 
-func newEvaluator(c *Calibration, seed uint64) *evaluator {
-	return &evaluator{c: c, seed: seed, used: map[string]bool{}, metrics: map[string]map[string]float64{}}
+func newEvaluator(c *Calibration, seed uint64, cache *runCache) *evaluator {
+	return &evaluator{c: c, seed: seed, cache: cache, used: map[string]bool{}, asked: map[string]bool{}}
 }
 
 // figures are the values of figures under the settings, in the order of ids.
@@ -93,9 +94,9 @@ func (e *evaluator) run(ctx context.Context, v *Validation, name string, set []s
 		return nil, err
 	}
 	e.mu.Lock()
-	known, ok := e.metrics[key]
+	e.asked[key] = true
 	e.mu.Unlock()
-	if ok {
+	if known, ok := e.cache.get(key); ok {
 		return known, nil
 	}
 	out, err := s.run(ctx, e.seed, p, nil, "")
@@ -115,10 +116,9 @@ func (e *evaluator) run(ctx context.Context, v *Validation, name string, set []s
 		}
 	}
 	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.metrics[key] = m
 	e.ran++
-	return m, nil
+	e.mu.Unlock()
+	return m, e.cache.put(key, m)
 }
 
 // scenario is a run with its profile under the settings.

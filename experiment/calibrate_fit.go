@@ -54,27 +54,64 @@ func (e *evaluator) fitAll(ctx context.Context) (set []setting, fits []Fit, err 
 	return set, fits, nil
 }
 
-// refit is the fit without the figures of a check: the groups that have some of them are fitted again, in order, and the
-// others keep the values of the whole fit.
+// refit is the fit without the figures of a check. Groups that have some of them are fitted again, in order, and so are
+// those whose figures move when values before them are others than in the whole fit: what was fitted beside a value knows
+// of it. The other groups keep the values of the whole fit.
 func (e *evaluator) refit(ctx context.Context, whole []setting, without int) (set []setting, refitted []string, err error) {
 	set = slices.Clone(whole)
 	at := 0
 	for g := range e.c.Groups {
 		group := &e.c.Groups[g]
 		n := len(group.Parameters)
-		if slices.ContainsFunc(group.Parameters, func(p Parameter) bool { return len(e.c.left(p.Figures, without)) < len(p.Figures) }) {
-			mine, _, err := e.fitGroup(ctx, group, without, set)
+		again := slices.ContainsFunc(group.Parameters, func(p Parameter) bool { return len(e.c.left(p.Figures, without)) < len(p.Figures) })
+		if !again {
+			if again, err = e.moves(ctx, group, whole[:at+n], set[:at+n], without); err != nil {
+				return nil, nil, fmt.Errorf("group %s: %w", group.Name, err)
+			}
+		}
+		if again {
+			mine, _, err := e.fitGroup(ctx, group, without, set[:at])
 			if err != nil {
 				return nil, nil, fmt.Errorf("group %s: %w", group.Name, err)
 			}
 			copy(set[at:at+n], mine)
-			for _, s := range mine {
-				refitted = append(refitted, s.p.Name()+"="+s.p.text(s.v))
-			}
 		}
 		at += n
 	}
+	for i, s := range set {
+		if s.v != whole[i].v {
+			refitted = append(refitted, s.p.Name()+"="+s.p.text(s.v))
+		}
+	}
 	return set, refitted, nil
+}
+
+// moved is by how much of its tolerance a figure moves that is worth a fit.
+const moved = 0.1
+
+// moves reports whether the figures of a group are others under one set of values than under the other.
+func (e *evaluator) moves(ctx context.Context, g *FitGroup, a, b []setting, without int) (bool, error) {
+	if slices.Equal(a, b) {
+		return false, nil
+	}
+	var ids []string
+	for i := range g.Parameters {
+		ids = append(ids, e.c.left(g.Parameters[i].Figures, without)...)
+	}
+	before, err := e.figures(ctx, ids, a)
+	if err != nil {
+		return false, err
+	}
+	after, err := e.figures(ctx, ids, b)
+	if err != nil {
+		return false, err
+	}
+	for i, id := range ids {
+		if math.Abs(after[i]-before[i]) > moved*allowance(e.c.at[id].figure()) {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // fitGroup fits the values of one group under what is set already. A value for which no figure is left has its prior.
@@ -137,6 +174,7 @@ const (
 func (e *evaluator) minimize(ctx context.Context, fitted []setting, free []int, ids []string, x0 []float64, set []setting) ([]float64, error) {
 	var failed error
 	least, best := math.Inf(1), slices.Clone(x0)
+	var signed float64 // the last figure's error in tolerances
 	try := slices.Clone(fitted)
 	cost := func(x []float64) float64 {
 		outside := 0.0
@@ -152,8 +190,8 @@ func (e *evaluator) minimize(ctx context.Context, fitted []setting, free []int, 
 		sum := 100 * outside
 		for i, id := range ids {
 			f := e.c.at[id].figure()
-			d := (got[i] - f.Expected) / allowance(f)
-			sum += d * d
+			signed = (got[i] - f.Expected) / allowance(f)
+			sum += signed * signed
 		}
 		if sum < least {
 			least = sum
@@ -161,7 +199,17 @@ func (e *evaluator) minimize(ctx context.Context, fitted []setting, free []int, 
 		}
 		return sum
 	}
-	x0 = scan(cost, x0)
+	if len(free) == 1 && len(ids) == 1 {
+		error := func(x float64) (float64, error) {
+			cost([]float64{x})
+			return signed, failed
+		}
+		done, err := bracket(error, x0[0], math.Sqrt(fitGoodEnough))
+		if done || err != nil {
+			return best, err
+		}
+	}
+	x0 = scan(cost, x0, fitGoodEnough*float64(len(ids)))
 	problem := optimize.Problem{Func: cost, Status: func() (optimize.Status, error) {
 		switch {
 		case failed != nil:
@@ -173,20 +221,65 @@ func (e *evaluator) minimize(ctx context.Context, fitted []setting, free []int, 
 	}}
 	_, err := optimize.Minimize(problem, x0, &optimize.Settings{FuncEvaluations: fitEvaluations * len(free),
 		Converger: &optimize.FunctionConverge{Absolute: 1e-4, Iterations: 10}}, &optimize.NelderMead{SimplexSize: fitSimplex})
-	if failed != nil {
-		return nil, failed
-	}
-	if err != nil {
-		return nil, err
-	}
-	return best, nil
+	return best, cmp.Or(failed, err)
 }
 
+// places are where a fit looks first, between the bounds.
+var places = []float64{0.1, 0.3, 0.5, 0.7, 0.9}
+
+// bracket looks for a place at which an error is as good as none, by false position between places where it has opposite
+// signs. It reports whether it found one; if not, the error does not cross zero, or in a step.
+func bracket(f func(float64) (float64, error), x0, enough float64) (bool, error) {
+	xs := append([]float64{x0}, places...)
+	slices.SortStableFunc(xs[1:], func(a, b float64) int { return cmp.Compare(math.Abs(a-x0), math.Abs(b-x0)) })
+	type point struct{ x, y float64 }
+	var seen []point
+	var lo, hi point
+	found := false
+	for _, x := range xs {
+		y, err := f(x)
+		if err != nil || math.Abs(y) < enough {
+			return err == nil, err
+		}
+		p := point{x, y}
+		near := func(a, b point) int { return cmp.Compare(math.Abs(a.x-x), math.Abs(b.x-x)) }
+		slices.SortFunc(seen, near)
+		if i := slices.IndexFunc(seen, func(q point) bool { return q.y*y < 0 }); i >= 0 {
+			lo, hi, found = seen[i], p, true
+			break
+		}
+		seen = append(seen, p)
+	}
+	for range bracketSteps {
+		if !found {
+			break
+		}
+		x := lo.x - lo.y*(hi.x-lo.x)/(hi.y-lo.y)
+		y, err := f(x)
+		if err != nil || math.Abs(y) < enough {
+			return err == nil, err
+		}
+		// The end that stays counts half, so that both ends come closer.
+		if y*hi.y < 0 {
+			lo, hi = hi, point{x, y}
+		} else {
+			lo.y, hi = lo.y/2, point{x, y}
+		}
+	}
+	return false, nil
+}
+
+// bracketSteps is after how many steps a figure is one that jumps.
+const bracketSteps = 8
+
 // scan moves one value after another to the best of a few places between its bounds, and then by smaller and smaller
-// steps: sums of squares have plateaus, on which a simplex ends.
-func scan(cost func([]float64) float64, x0 []float64) []float64 {
+// steps: sums of squares have plateaus, on which a simplex ends. It stops at a sum that is as good as none.
+func scan(cost func([]float64) float64, x0 []float64, enough float64) []float64 {
 	best, least := slices.Clone(x0), cost(x0)
 	try := func(k int, at float64) {
+		if least < enough {
+			return
+		}
 		x := slices.Clone(best)
 		x[k] = at
 		if c := cost(x); c < least {
@@ -194,7 +287,7 @@ func scan(cost func([]float64) float64, x0 []float64) []float64 {
 		}
 	}
 	for k := range best {
-		for _, at := range []float64{0.1, 0.3, 0.5, 0.7, 0.9} {
+		for _, at := range places {
 			try(k, at)
 		}
 	}

@@ -46,7 +46,7 @@ const burstAt = 100 * time.Microsecond
 // build makes the machine and starts the load.
 func (p completionPoint) build(x *Env) (*completionBed, error) {
 	e := sim.New(sim.Options{Seed: p.seed, Lockstep: x.rec.lockstep, Interrupt: func() bool { return x.Ctx.Err() != nil }})
-	par := hostCosts()
+	par := hostCosts(x.costs)
 	par.Idle = os.Idle(slices.Index(os.IdleWords, p.idle))
 	for _, c := range []*sim.Time{&par.Wake, &par.WakeIdle, &par.Switch, &par.Migrated, &par.MigratedNode} {
 		*c = *c * sim.Time(p.wake) / 100
@@ -59,7 +59,7 @@ func (p completionPoint) build(x *Env) (*completionBed, error) {
 	if vectors == 0 {
 		vectors = p.cores
 	}
-	a, err := completion.New(m, completion.Config{Params: adapterCosts(), Vectors: vectors})
+	a, err := completion.New(m, completion.Config{Params: adapterCosts(x.costs), Vectors: vectors})
 	if err != nil {
 		return nil, usage("%w", err)
 	}

@@ -108,6 +108,8 @@ type Result struct {
 	Complete    bool     `json:"complete"`
 	Rows        []Row    `json:"rows"`
 	Notes       []string `json:"notes"`
+	// Sensitivity is there if it was asked for.
+	Sensitivity *Sensitivity `json:"sensitivity,omitempty"`
 	// Plots are drawn when an output folder is asked for.
 	Plots []Plot `json:"-"`
 	// Columns are those of the table for people; all when empty.
@@ -233,6 +235,11 @@ func (r *Result) writeTable(w io.Writer) error {
 	}
 	for _, n := range r.Notes {
 		fmt.Fprintln(w, wrap(n, 100))
+	}
+	if r.Sensitivity != nil {
+		if err := r.Sensitivity.Write(w); err != nil {
+			return err
+		}
 	}
 	state := ""
 	if !r.Complete {

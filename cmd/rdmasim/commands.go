@@ -58,6 +58,7 @@ func checkFormat(format string) error {
 func runCommand() *cobra.Command {
 	var req experiment.Request
 	var out, format string
+	var sensitivity bool
 	c := &cobra.Command{
 		Use:   "run NAME|FILE.yaml",
 		Short: "Run an experiment or a scenario",
@@ -100,6 +101,11 @@ scenario that comes with the program by the name of its file. rdmasim list shows
 			if res == nil || err != nil && !errors.Is(err, experiment.ErrInterrupted) && len(res.Rows) == 0 {
 				return err
 			}
+			if sensitivity && err == nil {
+				if res.Sensitivity, err = experiment.FindSensitivity(c.Context(), x, req, progress()); err == nil {
+					res.Note("%s", res.Sensitivity.Summary())
+				}
+			}
 			// What standard output does not take is in the folder all the same.
 			err = errors.Join(err, res.Write(c.OutOrStdout(), format))
 			if out != "" {
@@ -124,6 +130,7 @@ scenario that comes with the program by the name of its file. rdmasim list shows
 	f.StringVar(&req.Pcap, "pcap", "", "write the frames of the run to this pcapng `file`, with virtual time in nanoseconds")
 	f.StringVar(&req.Trace, "trace", "", "write a timeline to this `file` (Trace Event JSON, for Perfetto)")
 	f.StringVar(&req.Fault, "fault", "", "inject the faults of this YAML `file`, on the wire and beside it (docs/wire.md)")
+	f.BoolVar(&sensitivity, "sensitivity", false, "also run it with each assumed and fitted value that the result depends on at its bounds, and say whether what it shows holds (many runs: a minute of CPU time and more)")
 	f.BoolVar(&req.Counters, "counters", false, "add the counters of a scenario that changed, of hosts, devices and links")
 	f.BoolVar(&req.Lockstep, "lockstep", false, "let the simulated programs yield at every step, as a check of the simulator: the results stay the same")
 	return c
