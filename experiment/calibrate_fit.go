@@ -183,6 +183,9 @@ func (e *evaluator) minimize(ctx context.Context, fitted []setting, free []int, 
 			outside += max(0, -x[k], x[k]-1)
 		}
 		got, err := e.figures(ctx, ids, slices.Concat(set, try))
+		if signed = math.NaN(); impossible(err) {
+			return math.Inf(1)
+		}
 		if err != nil {
 			failed = err
 			return math.Inf(1)
@@ -204,8 +207,12 @@ func (e *evaluator) minimize(ctx context.Context, fitted []setting, free []int, 
 			cost([]float64{x})
 			return signed, failed
 		}
-		done, err := bracket(error, x0[0], math.Sqrt(fitGoodEnough))
-		if done || err != nil {
+		first := places
+		if e.monotone {
+			first = []float64{0, 1}
+		}
+		done, err := bracket(error, x0[0], first, math.Sqrt(fitGoodEnough))
+		if done || err != nil || e.monotone {
 			return best, err
 		}
 	}
@@ -229,8 +236,8 @@ var places = []float64{0.1, 0.3, 0.5, 0.7, 0.9}
 
 // bracket looks for a place at which an error is as good as none, by false position between places where it has opposite
 // signs. It reports whether it found one; if not, the error does not cross zero, or in a step.
-func bracket(f func(float64) (float64, error), x0, enough float64) (bool, error) {
-	xs := append([]float64{x0}, places...)
+func bracket(f func(float64) (float64, error), x0 float64, first []float64, enough float64) (bool, error) {
+	xs := append([]float64{x0}, first...)
 	slices.SortStableFunc(xs[1:], func(a, b float64) int { return cmp.Compare(math.Abs(a-x0), math.Abs(b-x0)) })
 	type point struct{ x, y float64 }
 	var seen []point
@@ -240,6 +247,14 @@ func bracket(f func(float64) (float64, error), x0, enough float64) (bool, error)
 		y, err := f(x)
 		if err != nil || math.Abs(y) < enough {
 			return err == nil, err
+		}
+		if math.IsNaN(y) { // impossible with the other values: as far as they allow
+			if x, y, err = edge(f, x0, x); err != nil || math.Abs(y) < enough {
+				return err == nil, err
+			}
+		}
+		if math.IsNaN(y) {
+			continue
 		}
 		p := point{x, y}
 		near := func(a, b point) int { return cmp.Compare(math.Abs(a.x-x), math.Abs(b.x-x)) }
@@ -269,8 +284,29 @@ func bracket(f func(float64) (float64, error), x0, enough float64) (bool, error)
 	return false, nil
 }
 
+// edge is the place nearest to x, from x0 on, that is not impossible, by halves.
+func edge(f func(float64) (float64, error), x0, x float64) (at, y float64, err error) {
+	at = x0
+	if y, err = f(x0); err != nil || math.IsNaN(y) {
+		return at, y, err
+	}
+	for range 6 {
+		mid := (at + x) / 2
+		v, err := f(mid)
+		switch {
+		case err != nil:
+			return at, y, err
+		case math.IsNaN(v):
+			x = mid
+		default:
+			at, y = mid, v
+		}
+	}
+	return at, y, nil
+}
+
 // bracketSteps is after how many steps a figure is one that jumps.
-const bracketSteps = 8
+const bracketSteps = 12
 
 // scan moves one value after another to the best of a few places between its bounds, and then by smaller and smaller
 // steps: sums of squares have plateaus, on which a simplex ends. It stops at a sum that is as good as none.

@@ -67,6 +67,7 @@ type trial struct {
 type trialResult struct {
 	rows  []Row
 	plots []Plot
+	cols  []string
 	print string // the rows as JSON, to compare
 	err   error
 }
@@ -160,7 +161,7 @@ func (t *trial) run(ctx context.Context, set []string) *trialResult {
 	r = &trialResult{err: err}
 	if err == nil {
 		text, jerr := json.Marshal(res.Rows)
-		r.rows, r.plots, r.print, r.err = res.Rows, res.Plots, string(text), jerr
+		r.rows, r.plots, r.cols, r.print, r.err = res.Rows, res.Plots, res.Columns, string(text), jerr
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -55,7 +55,7 @@ func shapesOf(r *trialResult) (all []*shape) {
 	}
 	for _, rows := range kinds(r.rows) {
 		if kind := kindOf(rows); !drawn[kind] && kind != "thread" && kind != "counter" {
-			all = append(all, shapeOfRows(kind, rows))
+			all = append(all, shapeOfRows(kind, rows, r.cols))
 		}
 	}
 	return all
@@ -65,13 +65,13 @@ func shapesOf(r *trialResult) (all []*shape) {
 const mostRows = 40
 
 // shapeOfRows compares rows with each other by the first of their numbers that is a rate or a time.
-func shapeOfRows(kind any, rows []Row) *shape {
+func shapeOfRows(kind any, rows []Row, columns []string) *shape {
 	s := &shape{id: strings.TrimSpace(text(kind) + " rows"), label: map[float64]string{0: ""}, xs: []float64{0}, at: map[string]map[float64]float64{}, words: map[string]string{}}
 	for i := range rows {
 		row := &rows[i]
 		var name []string
 		for _, k := range row.Keys() {
-			if v, ok := row.Get(k).(string); ok && k != "row" && len(name) < 4 && k != "verdict" {
+			if v, ok := row.Get(k).(string); ok && k != "row" && k != "verdict" && len(name) < 3 && slices.Contains(columns, k) {
 				name = append(name, v)
 			}
 		}
@@ -80,11 +80,11 @@ func shapeOfRows(kind any, rows []Row) *shape {
 			label = clip(fmt.Sprintf("row %d %s", i+1, label))
 		}
 		for _, k := range row.Keys() {
-			if v, ok := row.Get(k).(string); ok && k != "row" {
+			if v, ok := row.Get(k).(string); ok && k != "row" && slices.Contains(columns, k) {
 				s.keys, s.words[label+": "+k] = append(s.keys, label+": "+k), v
 			}
 			v, ok := row.Float(k)
-			if !ok || s.y != "" && s.y != k || !measured(k) || len(rows) > mostRows {
+			if !ok || s.y != "" && s.y != k || !isResult(k) || len(rows) > mostRows {
 				continue
 			}
 			s.y, s.least = k, !strings.HasSuffix(k, "ps")
@@ -101,8 +101,8 @@ func clip(s string) string {
 	return s
 }
 
-// measured reports whether a key is that of a rate or a time.
-func measured(k string) bool {
+// isResult reports whether a key is that of a rate or a time.
+func isResult(k string) bool {
 	return strings.HasSuffix(k, "_mps") || strings.HasSuffix(k, "gbps") || strings.HasSuffix(k, "_kps") || strings.Contains(k, "latency_")
 }
 

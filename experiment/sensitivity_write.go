@@ -42,9 +42,13 @@ func (s *Sensitivity) Write(w io.Writer) error {
 	fmt.Fprintln(w)
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tw, "value\tis\tsource\tbounds\ttried\teffect\tholds")
-	var changes []string
+	var changes, small []string
 	for i := range s.Values {
 		v := &s.Values[i]
+		if !v.matters() {
+			small = append(small, v.Key)
+			continue
+		}
 		for j, t := range v.Tries {
 			cells := []string{v.Key, v.Value, v.Source, v.Bounds}
 			if j > 0 {
@@ -65,6 +69,9 @@ func (s *Sensitivity) Write(w io.Writer) error {
 	if err := tw.Flush(); err != nil {
 		return err
 	}
+	if len(small) > 0 {
+		changes = append(changes, fmt.Sprintf("less than 1 %% of any number: %s", strings.Join(small, ", ")))
+	}
 	fmt.Fprintln(w)
 	for _, n := range slices.Concat(changes, s.remarks()) {
 		if _, err := fmt.Fprintln(w, wrap(n, 100)); err != nil {
@@ -72,6 +79,11 @@ func (s *Sensitivity) Write(w io.Writer) error {
 		}
 	}
 	return nil
+}
+
+// matters reports whether the value is worth a line for people: it moves a number by a hundredth, or a conclusion.
+func (v *Sensitive) matters() bool {
+	return !v.Holds || slices.ContainsFunc(v.Tries, func(t Tried) bool { return t.Effect >= 1 })
 }
 
 // few are the first changes, and how many more there are.

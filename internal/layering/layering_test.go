@@ -32,6 +32,7 @@ var allowed = map[string][]string{
 	"rlimit":            {},
 	"fixtures":          {},
 	"outfile":           {},
+	"perftest":          {},
 	"sim":               {"sim/rule"},
 	"sim/rule":          {},
 	"sim/mem":           {"sim"},
@@ -54,7 +55,7 @@ var allowed = map[string][]string{
 	"attach":            {"verbs", "sim", "prm", "roce", "uapi", "outfile", "plain", "fault", "fault/wirerule"},
 	"conformance":       {"verbs", "prm", "roce", "report", "outfile", "fault", "fixtures", "input"},
 	"workload":          {"verbs"},
-	"experiment":        {"verbs", "roce", "fault", "workload", "sim/testbed", "sim/profile", "report", "outfile", "input", "plain", "fixtures", "sim"},
+	"experiment":        {"verbs", "roce", "fault", "workload", "sim/testbed", "sim/profile", "report", "outfile", "input", "plain", "fixtures", "perftest", "sim"},
 	"report":            {"input", "outfile", "plain"},
 	"report/page":       {"report", "plain", "roce", "verbs", "internal/browser"}, // the last in its tests
 	"internal/browser":  {},
