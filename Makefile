@@ -33,6 +33,17 @@ export GOFLAGS ?= -trimpath
 # A test that hangs ends after this; how fast the machine is must not matter.
 HANG    := -timeout 60m
 
+# What is too long for every build, and is stored: how well left-out figures are predicted (about 15 minutes of CPU time; a run that was
+# interrupted goes on), and which values results depend on.
+leave-one-out: build
+	@mkdir -p out
+	$(BIN)/rdmasim calibrate --leave-one-out --cache out/calibrate --format json >out/leave-one-out.json
+	@cp out/leave-one-out.json fixtures/calibration/
+
+sensitivity: build
+	@scripts/sensitivity
+
+.PHONY: leave-one-out sensitivity
 .PHONY: all build check test soak bench golden clean fmt vet static unit unit-full hw race fuzz determinism conform full mutants loop validate \
 	tools lab lab-conform lab-smoke vm-smoke vm-suite conform-hw forget-times
 

@@ -36,7 +36,7 @@ type FittedFigure struct {
 func (e *evaluator) fitAll(ctx context.Context) (set []setting, fits []Fit, err error) {
 	for g := range e.c.Groups {
 		group := &e.c.Groups[g]
-		mine, figures, err := e.fitGroup(ctx, group, 0, set)
+		mine, figures, err := e.fitGroup(ctx, group, 0, set, nil)
 		if err != nil {
 			return nil, nil, fmt.Errorf("group %s: %w", group.Name, err)
 		}
@@ -63,14 +63,16 @@ func (e *evaluator) refit(ctx context.Context, whole []setting, without int) (se
 	for g := range e.c.Groups {
 		group := &e.c.Groups[g]
 		n := len(group.Parameters)
+		var near []setting // where the fit of a group that has all its figures begins
 		again := slices.ContainsFunc(group.Parameters, func(p Parameter) bool { return len(e.c.left(p.Figures, without)) < len(p.Figures) })
 		if !again {
 			if again, err = e.moves(ctx, group, whole[:at+n], set[:at+n], without); err != nil {
 				return nil, nil, fmt.Errorf("group %s: %w", group.Name, err)
 			}
+			near = whole[at : at+n]
 		}
 		if again {
-			mine, _, err := e.fitGroup(ctx, group, without, set[:at])
+			mine, _, err := e.fitGroup(ctx, group, without, set[:at], near)
 			if err != nil {
 				return nil, nil, fmt.Errorf("group %s: %w", group.Name, err)
 			}
@@ -87,7 +89,7 @@ func (e *evaluator) refit(ctx context.Context, whole []setting, without int) (se
 }
 
 // moved is by how much of its tolerance a figure moves that is worth a fit.
-const moved = 0.1
+const moved = 0.25
 
 // moves reports whether the figures of a group are others under one set of values than under the other.
 func (e *evaluator) moves(ctx context.Context, g *FitGroup, a, b []setting, without int) (bool, error) {
@@ -114,8 +116,9 @@ func (e *evaluator) moves(ctx context.Context, g *FitGroup, a, b []setting, with
 	return false, nil
 }
 
-// fitGroup fits the values of one group under what is set already. A value for which no figure is left has its prior.
-func (e *evaluator) fitGroup(ctx context.Context, g *FitGroup, without int, set []setting) (fitted []setting, figures [][]string, err error) {
+// fitGroup fits the values of one group under what is set already. A value for which no figure is left has its prior. The
+// search begins at near, or if that is nil at the priors.
+func (e *evaluator) fitGroup(ctx context.Context, g *FitGroup, without int, set, near []setting) (fitted []setting, figures [][]string, err error) {
 	var free []int
 	var ids []string
 	for i := range g.Parameters {
@@ -141,8 +144,11 @@ func (e *evaluator) fitGroup(ctx context.Context, g *FitGroup, without int, set 
 	x0 := make([]float64, len(free))
 	for k, i := range free {
 		x0[k] = fitted[i].p.position(fitted[i].v)
+		if near != nil {
+			x0[k] = near[i].p.position(near[i].v)
+		}
 	}
-	best, err := e.minimize(ctx, fitted, free, ids, x0, set)
+	best, err := e.minimize(ctx, fitted, free, ids, x0, set, near != nil)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -170,8 +176,9 @@ const (
 	fitSimplex     = 0.04
 )
 
-// minimize finds the place with the least sum of squares of the figures' errors in tolerances.
-func (e *evaluator) minimize(ctx context.Context, fitted []setting, free []int, ids []string, x0 []float64, set []setting) ([]float64, error) {
+// minimize finds the place with the least sum of squares of the figures' errors in tolerances. It looks everywhere between
+// the bounds, unless x0 is known to be near.
+func (e *evaluator) minimize(ctx context.Context, fitted []setting, free []int, ids []string, x0 []float64, set []setting, near bool) ([]float64, error) {
 	var failed error
 	least, best := math.Inf(1), slices.Clone(x0)
 	var signed float64 // the last figure's error in tolerances
@@ -208,15 +215,22 @@ func (e *evaluator) minimize(ctx context.Context, fitted []setting, free []int, 
 			return signed, failed
 		}
 		first := places
-		if e.monotone {
+		switch x := x0[0]; {
+		case e.monotone:
 			first = []float64{0, 1}
+		case near:
+			first = []float64{max(0, x-0.05), min(1, x+0.05), max(0, x-0.2), min(1, x+0.2), 0, 1}
 		}
 		done, err := bracket(error, x0[0], first, math.Sqrt(fitGoodEnough))
 		if done || err != nil || e.monotone {
 			return best, err
 		}
 	}
-	x0 = scan(cost, x0, fitGoodEnough*float64(len(ids)))
+	first, evaluations := places, fitEvaluations
+	if near {
+		first, evaluations = nil, fitEvaluations/2
+	}
+	x0 = scan(cost, x0, first, fitGoodEnough*float64(len(ids)))
 	problem := optimize.Problem{Func: cost, Status: func() (optimize.Status, error) {
 		switch {
 		case failed != nil:
@@ -226,7 +240,7 @@ func (e *evaluator) minimize(ctx context.Context, fitted []setting, free []int, 
 		}
 		return optimize.NotTerminated, nil
 	}}
-	_, err := optimize.Minimize(problem, x0, &optimize.Settings{FuncEvaluations: fitEvaluations * len(free),
+	_, err := optimize.Minimize(problem, x0, &optimize.Settings{FuncEvaluations: evaluations * len(free),
 		Converger: &optimize.FunctionConverge{Absolute: 1e-4, Iterations: 10}}, &optimize.NelderMead{SimplexSize: fitSimplex})
 	return best, cmp.Or(failed, err)
 }
@@ -308,9 +322,9 @@ func edge(f func(float64) (float64, error), x0, x float64) (at, y float64, err e
 // bracketSteps is after how many steps a figure is one that jumps.
 const bracketSteps = 12
 
-// scan moves one value after another to the best of a few places between its bounds, and then by smaller and smaller
+// scan moves one value after another to the best of the first places between its bounds, and then by smaller and smaller
 // steps: sums of squares have plateaus, on which a simplex ends. It stops at a sum that is as good as none.
-func scan(cost func([]float64) float64, x0 []float64, enough float64) []float64 {
+func scan(cost func([]float64) float64, x0, first []float64, enough float64) []float64 {
 	best, least := slices.Clone(x0), cost(x0)
 	try := func(k int, at float64) {
 		if least < enough {
@@ -323,7 +337,7 @@ func scan(cost func([]float64) float64, x0 []float64, enough float64) []float64 
 		}
 	}
 	for k := range best {
-		for _, at := range places {
+		for _, at := range first {
 			try(k, at)
 		}
 	}

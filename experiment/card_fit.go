@@ -204,7 +204,7 @@ func (c *card) fit(ctx context.Context, doc *input.Doc, seed uint64, progress fu
 			if progress != nil {
 				progress(pass*len(cal.Groups)+g, 2*len(cal.Groups), todo[g].Key)
 			}
-			mine, _, err := c.eval.fitGroup(ctx, &cal.Groups[g], 0, set)
+			mine, _, err := c.eval.fitGroup(ctx, &cal.Groups[g], 0, set, nil)
 			if err != nil {
 				return err
 			}
