@@ -41,6 +41,8 @@ type Parameter struct {
 	High    string `yaml:"high" required:"true" help:"largest value that the fit may try"`
 	Prior   string `yaml:"prior" help:"value that is taken when no figure is left to fit it to, and where the fit begins (default: the geometric mean of the bounds)"`
 	Source  string `yaml:"source" help:"where the prior is from, and what the bounds are"`
+	// With are keys that have the same value.
+	With []string `yaml:"with" help:"values of the profile that are the same"`
 	// Figures are those that the value is fitted to.
 	Figures []string `yaml:"figures" required:"true"`
 	// Otherwise are figures of other checks that depend on it.

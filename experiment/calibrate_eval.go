@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"runtime"
 	"sync"
@@ -20,16 +21,20 @@ type setting struct {
 
 // evaluator computes figures under settings, each run once for the same content.
 type evaluator struct {
-	c       *Calibration
-	seed    uint64
-	mu      sync.Mutex
-	used    map[string]bool               // profiles
-	metrics map[string]map[string]float64 // of a run, by its content
-	ran     int
+	c    *Calibration
+	seed uint64
+	// monotone says that each figure rises or falls with its value everywhere: then the bounds decide at once whether a
+	// value can give it.
+	monotone bool
+	cache    *runCache
+	mu       sync.Mutex
+	used     map[string]bool // profiles
+	asked    map[string]bool // contents of runs that were needed
+	ran      int             // simulations that were made: the others were known
 }
 
-func newEvaluator(c *Calibration, seed uint64) *evaluator {
-	return &evaluator{c: c, seed: seed, used: map[string]bool{}, metrics: map[string]map[string]float64{}}
+func newEvaluator(c *Calibration, seed uint64, cache *runCache) *evaluator {
+	return &evaluator{c: c, seed: seed, cache: cache, used: map[string]bool{}, asked: map[string]bool{}}
 }
 
 // figures are the values of figures under the settings, in the order of ids.
@@ -79,6 +84,17 @@ func (e *evaluator) figures(ctx context.Context, ids []string, set []setting) ([
 	return values, nil
 }
 
+// impossibleError says that no device has these values together.
+type impossibleError struct{ error }
+
+func (e *impossibleError) Unwrap() error { return e.error }
+
+// impossible reports whether an error is only that.
+func impossible(err error) bool {
+	var e *impossibleError
+	return errors.As(err, &e)
+}
+
 // run gives what the figures of a file read of one of its runs.
 func (e *evaluator) run(ctx context.Context, v *Validation, name string, set []setting) (map[string]float64, error) {
 	if ctx.Err() != nil {
@@ -86,16 +102,16 @@ func (e *evaluator) run(ctx context.Context, v *Validation, name string, set []s
 	}
 	s, p, err := e.scenario(v, name, set)
 	if err != nil {
-		return nil, err
+		return nil, &impossibleError{err}
 	}
 	key, err := e.content(v, name, s, p)
 	if err != nil {
 		return nil, err
 	}
 	e.mu.Lock()
-	known, ok := e.metrics[key]
+	e.asked[key] = true
 	e.mu.Unlock()
-	if ok {
+	if known, ok := e.cache.get(key); ok {
 		return known, nil
 	}
 	out, err := s.run(ctx, e.seed, p, nil, "")
@@ -115,10 +131,9 @@ func (e *evaluator) run(ctx context.Context, v *Validation, name string, set []s
 		}
 	}
 	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.metrics[key] = m
 	e.ran++
-	return m, nil
+	e.mu.Unlock()
+	return m, e.cache.put(key, m)
 }
 
 // scenario is a run with its profile under the settings.
@@ -136,6 +151,11 @@ func (e *evaluator) scenario(v *Validation, name string, set []setting) (*Scenar
 		if x.p.File == "" {
 			if _, err := base.Refit(x.p.Profile, x.p.Key, text); err != nil {
 				return nil, nil, err
+			}
+			for _, key := range x.p.With {
+				if _, err := base.Refit(base.GivenBy(key), key, text); err != nil {
+					return nil, nil, err
+				}
 			}
 		} else if x.p.File == v.doc.File && (x.p.Run == "" || x.p.Run == name) {
 			if s, err = s.with(sweepValue{x.p.Key, text}); err != nil {

@@ -12,6 +12,8 @@ import (
 	"github.com/rdmasim/rdmasim/sim/profile"
 )
 
+func inMemory() *runCache { return &runCache{known: map[string]map[string]float64{}} }
+
 var loadOnce = sync.OnceValues(func() (*Calibration, error) { return LoadCalibration(context.Background()) })
 
 // storedCalibration is what comes with the program; tests only read it.
@@ -108,7 +110,7 @@ func TestFitFindsValues(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := newEvaluator(c, 1)
+	e := newEvaluator(c, 1, inMemory())
 	g := &c.Groups[0]
 	want := [2]uint64{350_000, 120_000}
 	truth := []setting{{&g.Parameters[0], want[0]}, {&g.Parameters[1], want[1]}}
@@ -141,7 +143,7 @@ func TestFitFindsValues(t *testing.T) {
 // Equal content is run once.
 func TestEvaluatorRunsOnce(t *testing.T) {
 	c := storedCalibration(t)
-	e := newEvaluator(c, 1)
+	e := newEvaluator(c, 1, inMemory())
 	a, err := e.figures(t.Context(), []string{"16a", "16b"}, nil)
 	if err != nil || e.ran != 2 {
 		t.Fatalf("%v, %d runs", err, e.ran)

@@ -29,7 +29,7 @@ func completionModels() *Experiment {
 			{Key: "conns_per_peer", Default: "1", Min: 1, Max: 16, Help: "load, cores: connections to each peer"},
 			{Key: "credits", Default: "8", Min: 1, Max: 256, Help: "messages of a connection that are under way"},
 			{Key: "turnaround_us", Default: "20", Min: 0, Max: 100_000, Help: "conns, cores: from the end of a handler until the next completion of its message's successor arrives"},
-			{Key: "handler_ns", Default: "2500", Min: 0, Max: 1_000_000, Help: "CPU time of a completion, half of it to one and a half (assumed)"},
+			{Key: "handler_ns", Default: "2500", Min: 0, Max: 1_000_000, Help: "CPU time of a completion, half of it to one and a half (assumed)", Assumed: true},
 			{Key: "same_vector", Default: "no", Allowed: []string{"no", "yes"}, Help: "all connections of a peer have one completion vector, as before Lustre 2.16"},
 			{Key: "merged", Default: "no", Allowed: []string{"no", "yes"}, Help: "connections of a vector share a CQ (ib_cq_pool_get); not for legacy"},
 			{Key: "dim", Default: "no", Allowed: []string{"no", "yes"}, Help: "adaptive moderation, which ib_core has on by default; not for legacy and direct"},
@@ -46,14 +46,14 @@ func completionModels() *Experiment {
 			"prediction", "verdict", "value", "low", "high"},
 		Plots: []Plot{
 			{File: "completions-conns", Title: "One peer: completions against connections", X: "conns_per_peer", Y: "rate_kps", XLabel: "conns_per_peer", YLabel: "thousand completions/s", Series: "model", Only: map[string]any{"row": "conns"}, LogX: true},
-			{File: "completions-load", Title: "Latency against rate", X: "rate_kps", Y: "latency_us_p99", XLabel: "thousand completions/s", YLabel: "99th percentile, us", Series: "model", Only: map[string]any{"row": "load"}},
-			{File: "completions-cpu", Title: "CPU time against rate", X: "rate_kps", Y: "cpu_us_per_wc", XLabel: "thousand completions/s", YLabel: "us of CPU a completion", Series: "model", Only: map[string]any{"row": "load"}},
-			{File: "completions-burst", Title: "A burst on an idle machine", X: "completions", Y: "last_us", XLabel: "completions", YLabel: "the last one has been handled, us", Series: "model", Only: map[string]any{"row": "burst"}, LogX: true},
+			{File: "completions-load", Title: "Latency against rate", X: "rate_kps", Y: "latency_us_p99", XLabel: "thousand completions/s", YLabel: "99th percentile, us", Series: "model", Only: map[string]any{"row": "load"}, Least: true},
+			{File: "completions-cpu", Title: "CPU time against rate", X: "rate_kps", Y: "cpu_us_per_wc", XLabel: "thousand completions/s", YLabel: "us of CPU a completion", Series: "model", Only: map[string]any{"row": "load"}, Least: true},
+			{File: "completions-burst", Title: "A burst on an idle machine", X: "completions", Y: "last_us", XLabel: "completions", YLabel: "the last one has been handled, us", Series: "model", Only: map[string]any{"row": "burst"}, LogX: true, Least: true},
 		},
 		More: More{Kinds: []string{"load", "conns", "cores", "cqs", "batch", "budget", "dim", "locks", "designs"},
 			Lead:    []string{"row", "model", "threads", "vectors", "peers", "cqs", "batch", "budget", "dim"},
 			Columns: []string{"locks_per_wc", "lock_waits_per_wc", "lock_lines_per_wc", "pool_locks_per_wc", "polls_per_wc", "wakeups_kps", "ksoftirqd_kps", "inversions"}},
-		Drawings: sequenceFiles(), Many: true, Timeline: true, Run: runCompletions,
+		Drawings: sequenceFiles(), Many: true, Timeline: true, Run: runCompletions, Costs: assumedCosts(),
 	}
 }
 

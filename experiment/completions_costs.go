@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rdmasim/rdmasim/input"
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/kernel/completion"
 	"github.com/rdmasim/rdmasim/sim/os"
@@ -43,20 +44,38 @@ func costs(o *os.Params, c *completion.Params) []cost {
 // postReceive is the time under the lock of a receive queue for an entry, assumed: its bytes are written, and the doorbell record.
 const postReceive = 60 * time.Nanosecond
 
-func hostCosts() os.Params {
+func hostCosts(others map[string]string) os.Params {
 	o := os.Params{SoftirqJiffies: 1, SoftirqRounds: 10} // kernel/softirq.c: MAX_SOFTIRQ_TIME is 2 ms, so one jiffy; MAX_SOFTIRQ_RESTART
 	for _, c := range costs(&o, &completion.Params{}) {
-		*c.put = c.d
+		c.set(others)
 	}
 	return o
 }
 
-func adapterCosts() completion.Params {
+func adapterCosts(others map[string]string) completion.Params {
 	p := completion.Params{}
 	for _, c := range costs(&os.Params{}, &p) {
-		*c.put = c.d
+		c.set(others)
 	}
 	return p
+}
+
+// set puts the cost, or the value that others have for it.
+func (c *cost) set(others map[string]string) {
+	*c.put = c.d
+	if d, err := input.ParseTime(others[c.name]); err == nil {
+		*c.put = sim.Time(d)
+	}
+}
+
+// assumedCosts are those without a source.
+func assumedCosts() (all []AssumedCost) {
+	for _, c := range costs(&os.Params{}, &completion.Params{}) {
+		if c.source == "" {
+			all = append(all, AssumedCost{c.name, input.FormatTime(int64(c.d))})
+		}
+	}
+	return all
 }
 
 // noteCosts says what the costs are and where they are from.

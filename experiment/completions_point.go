@@ -69,7 +69,7 @@ func (p completionPoint) build(x *Env) (*completionBed, error) {
 	if p.timeline {
 		e.Spans = &sim.Spans{}
 	}
-	par := hostCosts()
+	par := hostCosts(x.costs)
 	par.Idle = os.Idle(slices.Index(os.IdleWords, p.idle))
 	for _, c := range []*sim.Time{&par.Wake, &par.WakeIdle, &par.Switch, &par.Migrated, &par.MigratedNode} {
 		*c = *c * sim.Time(p.wake) / 100
@@ -82,7 +82,7 @@ func (p completionPoint) build(x *Env) (*completionBed, error) {
 	if vectors == 0 {
 		vectors = p.cores
 	}
-	a, err := completion.New(m, completion.Config{Params: adapterCosts(), Vectors: vectors, Affinity: p.affinity, Batch: p.batch, BudgetIRQ: p.budgetIRQ, BudgetWorkqueue: p.budgetWQ})
+	a, err := completion.New(m, completion.Config{Params: adapterCosts(x.costs), Vectors: vectors, Affinity: p.affinity, Batch: p.batch, BudgetIRQ: p.budgetIRQ, BudgetWorkqueue: p.budgetWQ})
 	if err != nil {
 		return nil, usage("%w", err)
 	}

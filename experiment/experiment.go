@@ -20,6 +20,8 @@ type Param struct {
 	// Allowed lists the values; empty: a whole number between Min and Max.
 	Allowed  []string
 	Min, Max int
+	// Assumed says that no source gives the default: a number that --sensitivity varies.
+	Assumed bool
 }
 
 // Experiment is a named what-if.
@@ -34,6 +36,10 @@ type Experiment struct {
 	Drawings []string
 	// Many says that Run makes more than one run. With Timeline it writes --trace by itself all the same.
 	Many, Timeline bool
+	// Brief are settings with which --sensitivity runs it, where they leave out what takes long and shows nothing else.
+	Brief map[string]string
+	// Costs are what it assumes beside its profile and parameters.
+	Costs []AssumedCost
 	// Run emits rows as they are ready, so that an interrupted run keeps them.
 	Run func(env *Env) error
 	// scenario is set when the experiment is a scenario file: its keys are then those
@@ -52,6 +58,7 @@ type Env struct {
 	counters bool
 	vals     map[string]string
 	prefix   []sweepValue
+	costs    map[string]string // other values of the experiment's costs
 	// Progress is called before each run; it may be nil.
 	Progress func(done, total int, what string)
 }
@@ -155,6 +162,7 @@ type Request struct {
 	Counters bool
 	// Lockstep makes programs yield at every step: the results must not change by a byte.
 	Lockstep bool
+	costs    map[string]string // other values of the experiment's costs, by their names
 }
 
 // Execute runs an experiment once, or once for each combination of the sweep.
@@ -211,7 +219,7 @@ func (x *Experiment) Execute(ctx context.Context, req Request, progress func(don
 	}
 	for _, pt := range points {
 		env := &Env{Ctx: ctx, Profile: prof, Seed: req.Seed, Out: res, vals: map[string]string{}, prefix: pt,
-			Progress: progress, rec: rec}
+			Progress: progress, rec: rec, costs: req.costs}
 		for k, v := range vals {
 			env.vals[k] = v
 		}

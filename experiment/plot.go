@@ -27,6 +27,7 @@ type Plot struct {
 	Series         string // key
 	Only           map[string]any
 	LogX           bool
+	Least          bool // the least value is the best one
 	// By are further keys whose values distinguish lines.
 	By []string
 	// Words are the values of X, in order, when they are not numbers.

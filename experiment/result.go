@@ -110,6 +110,8 @@ type Result struct {
 	Notes       []string `json:"notes"`
 	// Faults are what rules of faults did, of which a note tells too.
 	Faults []FaultCount `json:"-"`
+	// Sensitivity is there if it was asked for.
+	Sensitivity *Sensitivity `json:"sensitivity,omitempty"`
 	// Plots are drawn when an output folder is asked for.
 	Plots []Plot `json:"-"`
 	// Drawings are pictures that are no plots of rows; they too need a folder.
@@ -243,6 +245,11 @@ func (r *Result) writeTable(w io.Writer) error {
 	}
 	for _, n := range r.Notes {
 		fmt.Fprintln(w, wrap(n, 100))
+	}
+	if r.Sensitivity != nil {
+		if err := r.Sensitivity.Write(w); err != nil {
+			return err
+		}
 	}
 	state := ""
 	if !r.Complete {

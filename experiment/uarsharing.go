@@ -74,6 +74,7 @@ func uarSharing() *Experiment {
 			{File: "uar-sharing-2", Title: "Inline RDMA writes by BlueFlame, with thread domains and without", X: "sharing", Y: "rate_mps", XLabel: "threads sharing a context", YLabel: "million messages/s", Series: "series", Only: map[string]any{"graph": 2}, LogX: true},
 		},
 		Many: true, Run: runSharing,
+		Brief: map[string]string{"ablate": "false"},
 	}
 }
 

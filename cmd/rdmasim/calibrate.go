@@ -2,33 +2,113 @@ package main
 
 import (
 	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/rdmasim/rdmasim/experiment"
+	"github.com/rdmasim/rdmasim/outfile"
+	"github.com/rdmasim/rdmasim/sim/profile"
 )
 
 // errCheckNeedsLeaveOut refuses a choice of checks where all values are fitted.
 var errCheckNeedsLeaveOut = errors.New("--check chooses what --leave-one-out leaves out, and does nothing without it")
 
+var errStored = errors.New("--stored prints the whole table of --leave-one-out that comes with the program: give both, without --check and --seed")
+
+var (
+	errFromAlone = errors.New("--from is about your own card, and --leave-one-out, --stored and --check are about published figures: give one of them")
+	errNeedsFrom = errors.New("--profile and --output belong to --from")
+)
+
+// fromMeasurements finds the values of the user's card, prints them and writes the profile.
+func fromMeasurements(c *cobra.Command, dir, base, out, format string, seed uint64) error {
+	if out != "" {
+		if ext := filepath.Ext(out); ext != ".yaml" && ext != ".yml" {
+			return &experiment.UsageError{Err: fmt.Errorf("--output %s: the name of a profile's file ends in .yaml", out)}
+		}
+		if err := experiment.CheckWritable(c.Context(), out, false); err != nil {
+			return err
+		}
+	}
+	rep, err := experiment.FromMeasurements(c.Context(), dir, base, seed, progress())
+	if err != nil {
+		return err
+	}
+	if out != "" {
+		f, err := outfile.Create(c.Context(), out)
+		if err != nil {
+			return err
+		}
+		name := strings.TrimSuffix(filepath.Base(out), filepath.Ext(out))
+		if err := f.Commit(func(w io.Writer) error { _, err := w.Write(rep.Profile(name)); return err }); err != nil {
+			return err
+		}
+		fmt.Fprintln(c.ErrOrStderr(), "wrote", out)
+	}
+	return rep.Write(c.OutOrStdout(), format)
+}
+
+// cacheFolder is where results of runs are kept unless the user says so; "" if the system names no place.
+func cacheFolder() string {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(dir, "rdmasim")
+}
+
+// showStored prints the stored table. It fails if the profiles have changed since it was made.
+func showStored(c *cobra.Command, format string) error {
+	rep, err := experiment.StoredLeaveOneOut()
+	if err != nil {
+		return err
+	}
+	if err := rep.Write(c.OutOrStdout(), format); err != nil {
+		return err
+	}
+	return rep.Current()
+}
+
 func calibrateCommand() *cobra.Command {
 	var format string
 	var seed uint64
-	var leave bool
+	var leave, stored bool
+	var cache, from, base, out string
 	var checks []int
 	c := &cobra.Command{
 		Use:   "calibrate",
-		Short: "Fit values of the profiles to published figures, and predict each check without it",
+		Short: "Fit values of the profiles to published figures, predict each check without it, or find the values of your own card",
 		Long: `Fits the values of profiles and scenarios that are marked as fitted to their figures, each within bounds, and prints them
 beside those that are stored. With --leave-one-out it fits without each check in turn, predicts that check, and prints
-the errors. The exit status is 1 if a fitted figure is out of its tolerance.`,
+the errors. With --from it takes what was measured on your own card and writes a profile. The results of runs are kept in a folder, so that a command that was interrupted goes on where it was. The exit
+status is 1 if a fitted figure is out of its tolerance.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := checkFormat(format); err != nil {
 				return err
 			}
+			if from != "" {
+				if leave || stored || len(checks) > 0 {
+					return &experiment.UsageError{Err: errFromAlone}
+				}
+				return fromMeasurements(c, from, base, out, format, seed)
+			}
+			if out != "" || c.Flags().Changed("profile") {
+				return &experiment.UsageError{Err: errNeedsFrom}
+			}
+			if stored {
+				if !leave || len(checks) > 0 || c.Flags().Changed("seed") {
+					return &experiment.UsageError{Err: errStored}
+				}
+				return showStored(c, format)
+			}
 			if leave {
-				rep, err := experiment.LeaveOut(c.Context(), seed, checks, progress())
+				rep, err := experiment.LeaveOut(c.Context(), seed, checks, cache, progress())
 				if err != nil {
 					return err
 				}
@@ -37,7 +117,7 @@ the errors. The exit status is 1 if a fitted figure is out of its tolerance.`,
 			if len(checks) > 0 {
 				return &experiment.UsageError{Err: errCheckNeedsLeaveOut}
 			}
-			rep, err := experiment.Calibrate(c.Context(), seed)
+			rep, err := experiment.Calibrate(c.Context(), seed, cache)
 			if err != nil {
 				return err
 			}
@@ -52,6 +132,11 @@ the errors. The exit status is 1 if a fitted figure is out of its tolerance.`,
 	}
 	c.Flags().BoolVar(&leave, "leave-one-out", false, "fit without each check in turn, and predict its figures")
 	c.Flags().IntSliceVar(&checks, "check", nil, "with --leave-one-out: leave out only the checks with these `numbers`")
+	c.Flags().StringVar(&from, "from", "", "find the values of your own card from what was measured on it: a `folder` with outputs of perftest and records of conform (docs/calibrate.md)")
+	c.Flags().StringVar(&base, "profile", profile.Default, "with --from: stored profile that is nearest to the card, for all other values")
+	c.Flags().StringVarP(&out, "output", "o", "", "with --from: write the profile to this `file`, which --profile of other commands takes")
+	c.Flags().BoolVar(&stored, "stored", false, "with --leave-one-out: print the table that comes with the program, and run nothing")
+	c.Flags().StringVar(&cache, "cache", cacheFolder(), "`folder` that keeps the results of runs; empty: none is kept")
 	c.Flags().StringVar(&format, "format", "table", "format of the output: table, json or csv")
 	c.Flags().Uint64Var(&seed, "seed", 1, "seed of all random choices")
 	return c

@@ -60,6 +60,7 @@ func runCommand() *cobra.Command {
 	var req experiment.Request
 	var out, format string
 	s := &sweepFlags{}
+	var sensitivity, stored bool
 	c := &cobra.Command{
 		Use:   "run NAME|FILE.yaml",
 		Short: "Run an experiment or a scenario",
@@ -77,6 +78,16 @@ scenario that comes with the program by the name of its file. rdmasim list shows
 			x, err := experiment.Open(c.Context(), args[0])
 			if err != nil {
 				return err
+			}
+			if stored {
+				if !sensitivity || out != "" || len(req.Sweep) > 0 || req.Profile != "" || c.Flags().Changed("seed") {
+					return &experiment.UsageError{Err: errStoredSensitivity}
+				}
+				rep, err := experiment.StoredSensitivity(x.Name, req.Set)
+				if err != nil {
+					return err
+				}
+				return errors.Join(rep.Write(c.OutOrStdout(), format), rep.Current())
 			}
 			if err := distinctFiles(args[0], x, out, &req); err != nil {
 				return err
@@ -125,6 +136,16 @@ scenario that comes with the program by the name of its file. rdmasim list shows
 			if res == nil || err != nil && !errors.Is(err, experiment.ErrInterrupted) && len(res.Rows) == 0 {
 				return err
 			}
+			if sensitivity && err == nil {
+				if res.Sensitivity, err = experiment.FindSensitivity(c.Context(), x, req, progress()); err == nil {
+					res.Note("%s", res.Sensitivity.Summary())
+				}
+			}
+			if res.Sensitivity != nil && out != "" {
+				if werr := writeSensitivity(c, filepath.Join(out, x.Name+"-sensitivity.json"), experiment.SensitivityOf(res, req)); werr != nil {
+					return werr
+				}
+			}
 			// What standard output does not take is in the folder all the same.
 			err = errors.Join(err, res.Write(c.OutOrStdout(), format))
 			if out != "" {
@@ -148,10 +169,27 @@ scenario that comes with the program by the name of its file. rdmasim list shows
 	f.StringVar(&req.Pcap, "pcap", "", "write the frames of the run to this pcapng `file`, with virtual time in nanoseconds")
 	f.StringVar(&req.Trace, "trace", "", "write a timeline to this `file` (Trace Event JSON, for Perfetto)")
 	f.StringVar(&req.Fault, "fault", "", "inject the faults of this YAML `file`, on the wire and beside it (docs/wire.md)")
+	f.BoolVar(&sensitivity, "sensitivity", false, "also run it with each assumed and fitted value that the result depends on at its bounds, and say whether what it shows holds (many runs: a minute of CPU time and more)")
+	f.BoolVar(&stored, "stored", false, "with --sensitivity: print what comes with the program for these settings, and run nothing")
 	f.BoolVar(&req.Counters, "counters", false, "add the counters of a scenario that changed, of hosts, devices and links")
 	f.BoolVar(&req.Lockstep, "lockstep", false, "let the simulated programs yield at every step, as a check of the simulator: the results stay the same")
 	s.flags(f)
 	return c
+}
+
+var errStoredSensitivity = errors.New("--stored prints the sensitivity that comes with the program: give it with --sensitivity, and with --set at most")
+
+// writeSensitivity writes the sensitivity of a result to a file.
+func writeSensitivity(c *cobra.Command, path string, rep *experiment.SensitivityReport) error {
+	f, err := outfile.Create(c.Context(), path)
+	if err != nil {
+		return err
+	}
+	if err := f.Commit(rep.WriteJSON); err != nil {
+		return err
+	}
+	fmt.Fprintln(c.ErrOrStderr(), "wrote", path)
+	return nil
 }
 
 // distinctFiles refuses outputs of a run that are one file, or a file that the run reads.

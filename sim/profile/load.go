@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -10,8 +11,15 @@ import (
 	"github.com/rdmasim/rdmasim/input"
 )
 
-// Load is the stored profile of that name.
+// Load is the stored profile of that name, or that of a user's file: a name that ends in .yaml or .yml is a path.
 func Load(name string) (*Profile, error) {
+	if strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml") {
+		src, err := input.ReadFile(context.Background(), name)
+		if err != nil {
+			return nil, err
+		}
+		return Parse(name, src)
+	}
 	doc, f, err := read(name)
 	if err != nil {
 		return nil, err

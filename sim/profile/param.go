@@ -280,3 +280,6 @@ func (q param) parse(text string) (uint64, error) {
 	}
 	return input.Whole(text)
 }
+
+// Words are what the value of a key may be, if it is a word.
+func Words(key string) []string { return slices.Clone(words[key]) }

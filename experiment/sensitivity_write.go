@@ -1,0 +1,108 @@
+package experiment
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/rdmasim/rdmasim/plain"
+)
+
+// Summary is the answer in a sentence.
+func (s *Sensitivity) Summary() string {
+	var turning []string
+	for i := range s.Values {
+		if !s.Values[i].Holds {
+			turning = append(turning, s.Values[i].Key)
+		}
+	}
+	head := fmt.Sprintf("Sensitivity: the result depends on %s", plain.Count(len(s.Values), "assumed or fitted value"))
+	if !s.Complete {
+		head += " at least (the search ended at its bound of runs)"
+	}
+	switch {
+	case len(s.Conclusions) == 0:
+		return head + "; it shows no order, winner or knee."
+	case len(s.Values) == 0:
+		return head + "."
+	case len(turning) == 0:
+		return head + ", and what it shows holds with each of them at its bounds."
+	}
+	return fmt.Sprintf("%s; what it shows holds at the bounds of %d, and not at those of %s.", head, len(s.Values)-len(turning), strings.Join(turning, ", "))
+}
+
+// Write prints the values, those first with which a conclusion does not hold.
+func (s *Sensitivity) Write(w io.Writer) error {
+	fmt.Fprintln(w, "\nwhat the result shows:")
+	for _, c := range s.Conclusions {
+		fmt.Fprintln(w, "  "+plain.Line(c))
+	}
+	fmt.Fprintln(w)
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tw, "value\tis\tsource\tbounds\ttried\teffect\tholds")
+	var changes, small []string
+	for i := range s.Values {
+		v := &s.Values[i]
+		if !v.matters() {
+			small = append(small, v.Key)
+			continue
+		}
+		for j, t := range v.Tries {
+			cells := []string{v.Key, v.Value, v.Source, v.Bounds}
+			if j > 0 {
+				cells = make([]string, 4)
+			}
+			holds := "yes"
+			if len(t.Changes) > 0 {
+				holds = "NO"
+				changes = append(changes, fmt.Sprintf("%s=%s: %s", v.Key, t.Value, strings.Join(few(t.Changes), "; ")))
+			}
+			cells = append(cells, t.Value, short(t.Effect)+" %", holds)
+			for k := range cells {
+				cells[k] = plain.Line(cells[k])
+			}
+			fmt.Fprintln(tw, strings.Join(cells, "\t"))
+		}
+	}
+	if err := tw.Flush(); err != nil {
+		return err
+	}
+	if len(small) > 0 {
+		changes = append(changes, fmt.Sprintf("less than 1 %% of any number: %s", strings.Join(small, ", ")))
+	}
+	fmt.Fprintln(w)
+	for _, n := range slices.Concat(changes, s.remarks()) {
+		if _, err := fmt.Fprintln(w, wrap(n, 100)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// matters reports whether the value is worth a line for people: it moves a number by a hundredth, or a conclusion.
+func (v *Sensitive) matters() bool {
+	return !v.Holds || slices.ContainsFunc(v.Tries, func(t Tried) bool { return t.Effect >= 1 })
+}
+
+// few are the first changes, and how many more there are.
+func few(changes []string) []string {
+	const most = 3
+	if len(changes) <= most {
+		return changes
+	}
+	return append(slices.Clone(changes[:most]), fmt.Sprintf("and %d more", len(changes)-most))
+}
+
+// remarks say what was not varied, and what it took.
+func (s *Sensitivity) remarks() (lines []string) {
+	if len(s.NotVaried) > 0 {
+		lines = append(lines, "not varied, since it is refused: "+strings.Join(s.NotVaried, "; "))
+	}
+	what := fmt.Sprintf("%s; %s change nothing in the result.", plain.Count(s.Runs, "run"), plain.Count(s.Without, "assumed or fitted value"))
+	if len(s.Settings) > 0 {
+		what += " They were made with " + strings.Join(s.Settings, ", ") + "."
+	}
+	return append(lines, what, s.Summary())
+}
