@@ -79,8 +79,8 @@ type Params struct {
 	AtomicOnChip     sim.Time     // AtomicService in memory on the device, and the time to read it; may be 0
 	AtomicSlots      int          // power of two; an address's slot is its low bits
 	AtomicIndex      AtomicIndex  // which bits
-	AtomicsInFlight  int          // atomics that the device has under way on all slots; 0: any number
-	AtomicsInOrder   bool         // those before an atomic must have ended before its place counts as free
+	AtomicInterval   sim.Time     // between two atomics on host memory that enter the unit, whatever their slots; may be 0
+	AtomicsPerSlot   int          // atomics that a slot holds; the next one holds up all behind it; 0: any number
 	AtomicsHoldReads bool         // READs wait behind atomics that find no room
 	NackGenerate     [2]sim.Time  // loss noticed to asked for again: [0] by the NAK of a SEND or WRITE, [1] by a new READ request
 	NackReact        [2]sim.Time  // that received to sent again, by requester and responder
@@ -196,7 +196,8 @@ func (p *Params) Check() error {
 	pos("RQPrefetch", int64(p.RQPrefetch), 1, 64)
 	pos("AtomicSlots", int64(p.AtomicSlots), 1, 1<<20)
 	pos("AtomicIndex", int64(p.AtomicIndex), 0, int64(len(AtomicIndexWords))-1)
-	pos("AtomicsInFlight", int64(p.AtomicsInFlight), 0, 1<<16)
+	pos("AtomicsPerSlot", int64(p.AtomicsPerSlot), 0, 1<<16)
+	pos("AtomicInterval", int64(p.AtomicInterval), 0, int64(sim.Second))
 	pos("QPCCache", int64(p.QPCCache), 1, 1<<20)
 	pos("MPTCache", int64(p.MPTCache), 1, 1<<20)
 	pos("MTTCache", int64(p.MTTCache), 1, 1<<24)
