@@ -68,7 +68,7 @@ func New(e *sim.Engine, name string, bus pcie.Bus, p Params, id Identity) *Devic
 	}
 	d.doorbells.units, d.objects, d.doorbells.qps, d.doorbells.cqs = &d.units, &d.tables, &d.queuePairs, &d.cqs
 	d.addresses.core = &d.core
-	d.idlePUs, d.queues = p.PUs, &d.queuePairs
+	d.sendEngine = newSendEngine(&d.p, &d.queuePairs)
 	d.dma = dma{core: &d.core, store: &d.frameStore, memory: &d.memory, runs: make([]mkey.Run, 0, 64)}
 	d.delayed, d.effects, d.arrivals.alarm = e.NewLane(), e.NewLane(), sim.Never
 	d.txRoom.core, d.engines = &d.core, &d.queuePairs

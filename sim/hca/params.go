@@ -52,6 +52,7 @@ type Params struct {
 
 	// Send engine.
 	PUs              int      // processing units
+	PUChoice         PUChoice // which of them works on a QP
 	PUService        sim.Time // of a PU, and of the QP, for one WQE
 	PUPacket         sim.Time // for each further packet of a message
 	RequesterLatency sim.Time // WQE at hand to first byte on the port, PUService included
@@ -187,6 +188,7 @@ func (p *Params) Check() error {
 	pos("Vectors", int64(p.Vectors), 1, 2048)
 	pos("CoreClockKHz", int64(p.CoreClockKHz), 1, 1e9)
 	pos("PUs", int64(p.PUs), 1, 1024)
+	pos("PUChoice", int64(p.PUChoice), 0, int64(len(PUChoiceWords))-1)
 	pos("PUService", int64(p.PUService), 1, int64(sim.Second))
 	pos("RequesterLatency", int64(p.RequesterLatency), int64(p.PUService), int64(sim.Second))
 	pos("WQEBuffer", int64(p.WQEBuffer), 32, 1<<15)
