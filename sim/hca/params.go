@@ -98,15 +98,20 @@ type Params struct {
 	FlushPoll        sim.Time     // a QP in ERR looks at its doorbell record again after this, then at doubling distances
 
 	// Caches of what lives in host memory. A miss takes its time, and holds up the
-	// engine that needs the entry for that time divided by ICMOverlap.
-	QPCCache int      // QP contexts, a power of two, as the next two
-	MPTCache int      // memory keys
-	MTTCache int      // translation entries
-	QPCMiss  sim.Time // until a QP context is there
-	MPTMiss  sim.Time
-	MTTMiss  sim.Time
+	// engine that needs the entry for that time divided by the cache's overlap.
+	QPCCache   int // QP contexts, a power of two, as the next two
+	MPTCache   int // memory keys
+	MTTCache   int // translation entries
+	QPCWays    int // entries of a set, a power of two, as the next two; 1: direct-mapped
+	MPTWays    int
+	MTTWays    int
+	QPCMiss    sim.Time // until a QP context is there
+	MPTMiss    sim.Time
+	MTTMiss    sim.Time
+	QPCOverlap int // misses that are served at once
+	MPTOverlap int
+	MTTOverlap int
 
-	ICMOverlap int // misses that are served at once
 	// FlushOnDestroy empties the caches of memory keys and translations when a key is
 	// destroyed or made free.
 	FlushOnDestroy bool
@@ -203,7 +208,12 @@ func (p *Params) Check() error {
 	pos("QPCCache", int64(p.QPCCache), 1, 1<<20)
 	pos("MPTCache", int64(p.MPTCache), 1, 1<<20)
 	pos("MTTCache", int64(p.MTTCache), 1, 1<<24)
-	pos("ICMOverlap", int64(p.ICMOverlap), 1, 1024)
+	pos("QPCWays", int64(p.QPCWays), 1, min(64, int64(p.QPCCache)))
+	pos("MPTWays", int64(p.MPTWays), 1, min(64, int64(p.MPTCache)))
+	pos("MTTWays", int64(p.MTTWays), 1, min(64, int64(p.MTTCache)))
+	pos("QPCOverlap", int64(p.QPCOverlap), 1, 1024)
+	pos("MPTOverlap", int64(p.MPTOverlap), 1, 1024)
+	pos("MTTOverlap", int64(p.MTTOverlap), 1, 1024)
 	pos("WQECache", int64(p.WQECache), 0, 1<<20)
 	pos("RecvCache", int64(p.RecvCache), 0, 1<<20)
 	pos("FlushPoll", int64(p.FlushPoll), 1000, int64(sim.Second))
@@ -219,7 +229,8 @@ func (p *Params) Check() error {
 		name string
 		v    int
 	}{{"WQEBuffer", p.WQEBuffer}, {"AtomicSlots", p.AtomicSlots}, {"BARSize", p.BARSize},
-		{"QPCCache", p.QPCCache}, {"MPTCache", p.MPTCache}, {"MTTCache", p.MTTCache}} {
+		{"QPCCache", p.QPCCache}, {"MPTCache", p.MPTCache}, {"MTTCache", p.MTTCache},
+		{"QPCWays", p.QPCWays}, {"MPTWays", p.MPTWays}, {"MTTWays", p.MTTWays}} {
 		if pw.v&(pw.v-1) != 0 {
 			errs = append(errs, fmt.Errorf("hca: %s is %d, not a power of two", pw.name, pw.v))
 		}
