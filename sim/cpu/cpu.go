@@ -31,6 +31,9 @@ func NewHost(e *sim.Engine, n int, p Params) *Host {
 	h := &Host{e: e, p: p, cores: make([]Core, n)}
 	for i := range h.cores {
 		h.cores[i] = Core{host: h, p: &h.p, id: int32(i), wc: make([]wcBuffer, 0, p.WCBuffers)}
+		if p.apart(int32(i), 0) {
+			h.cores[i].mmioFar, h.cores[i].dmaFar = p.MMIOFar, p.DMAFar
+		}
 	}
 	return h
 }
@@ -58,6 +61,8 @@ type Core struct {
 	p       *Params
 	id      int32
 	threads int
+	mmioFar sim.Time // of Params, and 0 at the devices' socket
+	dmaFar  sim.Time
 	procs   []*sim.Proc // the threads
 	srv     sim.Server
 	wc      []wcBuffer // dirty, oldest first

@@ -56,6 +56,9 @@ func (c *Core) take(p *sim.Proc, l *Line) sim.Time {
 	if before > 0 && c.p.apart(c.id, before-1) {
 		transfer += c.p.LineFar
 	}
+	if before < 0 {
+		transfer += c.dmaFar
+	}
 	l.free = p.Now() + wait + transfer
 	return wait + transfer
 }

@@ -62,7 +62,7 @@ func (c *Core) StoreAfter(p *sim.Proc, m *Mapping, off uint64, b []byte, work si
 	at := p.Now() + work
 	off += m.Off
 	if len(b) == wcLine && off%wcLine == 0 && len(c.wc) == 0 { // a whole line, and nothing to merge with: the usual BlueFlame
-		c.Run(p, work+wcLine/8*c.p.WCStore+c.p.WCLine)
+		c.Run(p, work+wcLine/8*c.p.WCStore+c.p.WCLine+c.mmioFar)
 		c.c.WCFull++
 		m.Dev.PostMMIO(p, off, b)
 		off += wcLine
@@ -86,9 +86,9 @@ func (c *Core) storeUncombined(p *sim.Proc, m *Mapping, off uint64, b []byte, wo
 	}
 	at := p.Now() + work
 	off += m.Off
-	cost := c.p.UCStore
+	cost := c.p.UCStore + c.mmioFar
 	if m.Kind == WriteCombining {
-		cost = c.p.NoWC
+		cost = c.p.NoWC + c.mmioFar
 	}
 	for ; len(b) > 0; off, b = off+8, b[8:] {
 		c.Run(p, work+cost)
@@ -101,7 +101,7 @@ func (c *Core) storeUncombined(p *sim.Proc, m *Mapping, off uint64, b []byte, wo
 
 // StoreWord stores 4 bytes, which leave alone: buffers here gather words of 8.
 func (c *Core) StoreWord(p *sim.Proc, m *Mapping, off uint64, b []byte) {
-	c.Run(p, c.p.UCStore)
+	c.Run(p, c.p.UCStore+c.mmioFar)
 	if !m.revoked {
 		c.c.UCStores++
 		m.Dev.PostMMIO(p, m.Off+off, b[:4])
@@ -140,7 +140,7 @@ func (c *Core) Load(p *sim.Proc, m *Mapping, off uint64, b []byte) {
 func (c *Core) combine(p *sim.Proc, dev *pcie.Link, off uint64, b []byte, work sim.Time) {
 	cost := work + sim.Time(len(b)/8)*c.p.WCStore
 	if len(b) == wcLine && len(c.wc) == 0 { // nothing to merge with
-		c.Run(p, cost+c.p.WCLine)
+		c.Run(p, cost+c.p.WCLine+c.mmioFar)
 		c.c.WCFull++
 		dev.PostMMIO(p, off, b)
 		return
@@ -181,12 +181,12 @@ func (c *Core) leave(p *sim.Proc, i int) {
 	c.wc = append(c.wc[:i], c.wc[i+1:]...)
 	if w.mask == 0xff {
 		c.c.WCFull++
-		c.Run(p, c.p.WCLine)
+		c.Run(p, c.p.WCLine+c.mmioFar)
 		w.dev.PostMMIO(p, w.line, w.data[:])
 		return
 	}
 	c.c.WCPartial++
-	c.Run(p, c.p.WCFlush)
+	c.Run(p, c.p.WCFlush+c.mmioFar)
 	for m, at := uint(w.mask), 0; m != 0; {
 		skip := bits.TrailingZeros(m)
 		n := bits.TrailingZeros(^(m >> skip))

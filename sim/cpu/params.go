@@ -14,6 +14,8 @@ type Params struct {
 	Unlock       sim.Time
 	SocketCores  int      // cores of a socket, in the order of their numbers, round and round over two sockets; 0: there is one socket
 	LineFar      sim.Time // extra when a line comes from a core of another socket, and when a lock passes for each thread that spins on it there; may be 0
+	MMIOFar      sim.Time // extra of a write that leaves for a device from a core of the second socket: devices are at the first; may be 0
+	DMAFar       sim.Time // extra when such a core reads a line that a device wrote: from memory, not from the cache; may be 0
 	StoreFence   sim.Time // sfence / dsb st with nothing to flush
 	DMABarrier   sim.Time // udma_to_device_barrier
 	LoadFence    sim.Time // udma_from_device_barrier
@@ -36,6 +38,7 @@ func (p *Params) Validate() error {
 		t    sim.Time
 	}{
 		{"line transfer", p.LineTransfer}, {"lock free", p.LockFree}, {"lock handover", p.LockHandover}, {"line far", p.LineFar},
+		{"MMIO far", p.MMIOFar}, {"DMA far", p.DMAFar},
 		{"unlock", p.Unlock}, {"store fence", p.StoreFence}, {"DMA barrier", p.DMABarrier},
 		{"load fence", p.LoadFence}, {"UC store", p.UCStore}, {"WC store", p.WCStore},
 		{"WC line", p.WCLine}, {"WC flush", p.WCFlush}, {"no WC", p.NoWC},

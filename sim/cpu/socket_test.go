@@ -75,3 +75,41 @@ func TestLockOverSockets(t *testing.T) {
 		t.Error("a socket of -1 cores is accepted")
 	}
 }
+
+// What a core of the second socket pays more for a write to a device, and to read what a device wrote.
+func TestDevicesOfTheFirstSocket(t *testing.T) {
+	for core, far := range []sim.Time{0, 1, 0} { // cores 0 | 1 | 2: one a socket, round and round
+		p := params()
+		p.SocketCores, p.MMIOFar, p.DMAFar = 1, 200*ns, 70*ns
+		plain := params()
+		for _, b := range []int{8, 64} {
+			for _, kind := range []MapKind{Uncached, WriteCombining} {
+				took := func(p Params) (store, touch sim.Time) {
+					r := newRig(sim.Options{}, p)
+					var l Line
+					l.DeviceWrote()
+					r.thread(core, func(p *sim.Proc, c *Core) {
+						at := p.Now()
+						c.Touch(p, &l)
+						touch = p.Now() - at
+						at = p.Now()
+						c.Store(p, &Mapping{Dev: r.l, Off: 0, Kind: kind}, 0, make([]byte, b))
+						c.Fence(p)
+						store = p.Now() - at
+					})
+					r.run(t)
+					return store, touch
+				}
+				store, touch := took(p)
+				store0, touch0 := took(plain)
+				writes := sim.Time(1)
+				if kind == Uncached {
+					writes = sim.Time(b / 8)
+				}
+				if store-store0 != far*writes*200*ns || touch-touch0 != far*70*ns {
+					t.Errorf("core %d, %d bytes, mapping %d: a store takes %v more and a line %v", core, b, kind, store-store0, touch-touch0)
+				}
+			}
+		}
+	}
+}

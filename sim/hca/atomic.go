@@ -8,11 +8,10 @@ import (
 	"github.com/rdmasim/rdmasim/sim/rule"
 )
 
-// Atomics are a DMA read and a DMA write. Those whose addresses share a slot are carried out one after the other,
-// Params.AtomicService apart, and Params.AtomicsInFlight of all slots are in the unit at once; others wait in order of arrival,
-// and READs behind them where Params.AtomicsHoldReads says so. With Params.AtomicsInOrder a place in the unit is free again when
-// those before it are. That a value passes from one atomic to the next of the same
-// address without its way through memory is a hypothesis too.
+// Atomics are a DMA read and a DMA write. They enter the unit in order of arrival, Params.AtomicInterval apart. Those whose
+// addresses share a slot are carried out one after the other, Params.AtomicService apart, and a slot holds Params.AtomicsPerSlot
+// of them: the next one for it waits at the entry, where it fetches its value already, and with it all atomics behind it, and
+// READs where Params.AtomicsHoldReads says so. That a value passes from one atomic to the next of the same address without its way through memory is a hypothesis too.
 
 // atomicUnit carries out atomics.
 type atomicUnit struct {
@@ -21,10 +20,9 @@ type atomicUnit struct {
 	users    atomicUsers
 	slots    []atomicSlot
 	ops      sim.Slab[atomicOp]
-	places   sim.FIFO[bool]        // of the atomics under way, in order of arrival: whether it has left
-	first    uint64                // number of the first of them
-	inFlight int                   // of them have not left
-	entry    sim.FIFO[atomicEntry] // what waits for room
+	entered  sim.Server            // those on host memory that have passed the entry
+	inFlight int                   // of them have not ended
+	entry    sim.FIFO[atomicEntry] // what waits for room in a slot, and what is behind it
 	resets   uint32                // counts those of the device
 }
 
@@ -44,7 +42,7 @@ type atomicSlot struct {
 	free  sim.Time         // when the next may be carried out
 }
 
-// atomicEntry is an atomic that waits for room in the unit, or a READ behind one.
+// atomicEntry is an atomic that waits to enter the unit, or a READ behind one.
 type atomicEntry struct {
 	arg  uint64   // op, or the event word of the READ's QP
 	at   sim.Time // of a READ: when its engine has its turn
@@ -61,9 +59,9 @@ type atomicOp struct {
 	key           uint32
 	va            uint64
 	slot          uint32
-	place         uint64 // number of its place
 	op            roce.Opcode
 	alone         bool // it knows of no other
+	begun         bool // it fetches the old value
 	have          bool // the old value is in buf
 	swap, compare uint64
 	buf           [8]byte
@@ -76,12 +74,8 @@ const atomicSize = 8
 func (u *atomicUnit) reset() {
 	u.resets++
 	u.slots, u.inFlight = make([]atomicSlot, u.p.AtomicSlots), 0
-	u.first += uint64(u.places.Len())
-	for u.places.Len() > 0 {
-		u.places.Pop()
-	}
 	for u.entry.Len() > 0 {
-		if x := u.entry.Pop(); !x.read {
+		if x := u.entry.Pop(); !x.read && !u.ops.At(uint32(x.arg)).begun { // else until its value comes
 			u.ops.Put(uint32(x.arg))
 		}
 	}
@@ -104,39 +98,23 @@ func (u *atomicUnit) start(op atomicOp) {
 	switch {
 	case op.alone:
 		u.fetch(i)
-	case u.entry.Len() > 0 || !u.room():
+	case u.entry.Len() > 0 || !u.room(i):
 		u.c.AtomicEntryWaits++
 		u.entry.Push(atomicEntry{arg: uint64(i)})
+		if u.entry.Len() == 1 {
+			u.begin(i)
+		}
 	default:
 		u.admit(i)
 	}
 }
 
-func (u *atomicUnit) room() bool {
-	n := u.inFlight
-	if u.p.AtomicsInOrder {
-		n = u.places.Len()
-	}
-	return u.p.AtomicsInFlight == 0 || n < u.p.AtomicsInFlight
+// room says whether the slot of an atomic has room for it.
+func (u *atomicUnit) room(i uint32) bool {
+	return u.p.AtomicsPerSlot == 0 || u.slots[u.ops.At(i).slot].queue.Len() < u.p.AtomicsPerSlot
 }
 
-// enter takes a place in the unit for an atomic, and leave gives it back.
-func (u *atomicUnit) enter(o *atomicOp) {
-	u.inFlight++
-	o.place = u.first + uint64(u.places.Len())
-	u.places.Push(false)
-}
-
-func (u *atomicUnit) leave(o *atomicOp) {
-	u.inFlight--
-	*u.places.At(int(o.place - u.first)) = true
-	for u.places.Len() > 0 && *u.places.Front() {
-		u.places.Pop()
-		u.first++
-	}
-}
-
-// delays has a READ whose engine has its turn at a time wait behind atomics, if some wait for room.
+// delays has a READ whose engine has its turn at a time wait behind atomics, if some wait at the entry.
 func (u *atomicUnit) delays(arg uint64, at sim.Time) bool {
 	if u.entry.Len() == 0 || !u.p.AtomicsHoldReads {
 		return false
@@ -148,27 +126,69 @@ func (u *atomicUnit) delays(arg uint64, at sim.Time) bool {
 
 // admitWaiting takes in what waits, in order, as far as there is room.
 func (u *atomicUnit) admitWaiting() {
-	for u.entry.Len() > 0 && (u.entry.Front().read || u.room()) {
+	for u.entry.Len() > 0 && (u.entry.Front().read || u.room(uint32(u.entry.Front().arg))) {
 		if x := u.entry.Pop(); x.read {
 			u.e.At(max(x.at, u.e.Now()), u.h.respond, x.arg)
 		} else {
 			u.admit(uint32(x.arg))
 		}
 	}
+	if u.entry.Len() > 0 { // an atomic
+		u.begin(uint32(u.entry.Front().arg))
+	}
 }
 
-// admit puts an atomic behind those of its slot. It fetches the old value at once, unless one before it will have it.
+// admit puts an atomic behind those of its slot.
 func (u *atomicUnit) admit(i uint32) {
-	o := u.ops.At(i)
-	u.enter(o)
-	s := &u.slots[o.slot]
-	before := s.queue.Len()
-	if before > 0 {
+	if !u.begin(i) { // it takes its time at the entry all the same
+		u.enters(i)
+	}
+	u.inFlight++
+	s := &u.slots[u.ops.At(i).slot]
+	if s.queue.Len() > 0 {
 		u.c.AtomicWaits++
 	}
 	s.queue.Push(i)
-	if _, follows := u.sameAddress(s, o.pa, before); !follows {
+	if s.queue.Len() == 1 && u.ops.At(i).have {
+		u.turn(s, i)
+	}
+}
+
+// begin has an atomic fetch the old value when its turn comes, unless one before it in its slot will have it. It reports whether
+// the atomic fetches.
+func (u *atomicUnit) begin(i uint32) bool {
+	o := u.ops.At(i)
+	if o.begun {
+		return true
+	}
+	s := &u.slots[o.slot]
+	if _, follows := u.sameAddress(s, o.pa, s.queue.Len()); follows {
+		return false
+	}
+	o.begun = true
+	if at := u.enters(i); at > u.e.Now() {
+		u.e.At(at, u.h.atomicBegin, uint64(i))
+	} else {
 		u.fetch(i)
+	}
+	return true
+}
+
+// enters takes the time of an atomic at the entry, and returns when that begins.
+func (u *atomicUnit) enters(i uint32) (at sim.Time) {
+	at = u.e.Now()
+	if u.ops.At(i).pa < onChip {
+		at, _ = u.entered.Take(at, u.p.AtomicInterval)
+	}
+	return at
+}
+
+// onBegin is the turn of an atomic that fetches behind others.
+func (u *atomicUnit) onBegin(arg uint64) {
+	if i := uint32(arg); u.ops.At(i).resets == u.resets {
+		u.fetch(i)
+	} else {
+		u.ops.Put(i)
 	}
 }
 
@@ -207,7 +227,7 @@ func (u *atomicUnit) onRead(arg uint64) {
 	default:
 		u.onChipValue(o)
 		o.have = true
-		if s := &u.slots[o.slot]; *s.queue.Front() == i {
+		if s := &u.slots[o.slot]; s.queue.Len() > 0 && *s.queue.Front() == i {
 			u.turn(s, i)
 		}
 	}
@@ -240,11 +260,12 @@ func (u *atomicUnit) onFree(arg uint64) {
 	s := &u.slots[o.slot]
 	s.queue.Pop()
 	s.free = u.e.Now() + u.service(o.pa)
-	u.leave(&o)
-	next, follows := u.sameAddress(s, o.pa, s.queue.Len()) // of those that did not fetch; the answer may bring more
+	u.inFlight--
+	next, follows := u.follower(s, &o) // of those that did not fetch; the answer may bring more
 	written := u.carryOut(&o)
 	if follows {
-		if n := u.ops.At(next); written {
+		n := u.ops.At(next)
+		if n.begun = true; written {
 			n.buf, n.have = o.buf, true
 		} else {
 			u.fetch(next)
@@ -256,6 +277,15 @@ func (u *atomicUnit) onFree(arg uint64) {
 		}
 	}
 	u.admitWaiting()
+}
+
+// follower finds the atomic that comes after one that leaves its slot and is of the same address: in the slot, or at the entry.
+func (u *atomicUnit) follower(s *atomicSlot, o *atomicOp) (i uint32, ok bool) {
+	if i, ok = u.sameAddress(s, o.pa, s.queue.Len()); ok || u.entry.Len() == 0 || u.entry.Front().read {
+		return i, ok
+	}
+	i = uint32(u.entry.Front().arg)
+	return i, u.ops.At(i).pa == o.pa
 }
 
 // service is the time between two atomics of a slot.

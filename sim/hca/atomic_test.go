@@ -44,15 +44,15 @@ func (g *atomicRig) done(n int) {
 
 func (g *atomicRig) word(at uint64) uint64 { return host64(g.r.bytes(int(at), 8)) }
 
-// TestAtomicsAddUp: whatever share a slot, however few may be under way, and whether the slot is free before memory has
+// TestAtomicsAddUp: whatever share a slot, however few it holds, however far apart they begin, and whether the slot is free before memory has
 // answered or after, each atomic happens once and sees all before it.
 func TestAtomicsAddUp(t *testing.T) {
 	for _, service := range []sim.Time{0, 100 * sim.Nanosecond, 2 * sim.Microsecond} {
-		for _, places := range []int{0, 1, 5} {
+		for _, room := range []int{0, 1, 2} {
 			for _, slots := range []int{1, 4096} {
-				t.Run(fmt.Sprintf("%v %d places %d slots", service, places, slots), func(t *testing.T) {
+				t.Run(fmt.Sprintf("%v %d slots of %d", service, slots, room), func(t *testing.T) {
 					p := testParams()
-					p.AtomicService, p.AtomicsInFlight, p.AtomicSlots, p.AtomicsInOrder = service, places, slots, places == 5
+					p.AtomicService, p.AtomicsPerSlot, p.AtomicSlots, p.AtomicInterval = service, room, slots, sim.Time(room)*40*sim.Nanosecond
 					g := newAtomicRig(t, p, 12)
 					const each = 9
 					for n := range each {
@@ -65,8 +65,8 @@ func TestAtomicsAddUp(t *testing.T) {
 					if a, b, c := g.word(0), g.word(8), g.word(16); a != 36 || b != 36 || c != 36 {
 						t.Errorf("12 queue pairs added 9 each to three words: %d, %d, %d", a, b, c)
 					}
-					if u := &g.h.d.atomics; u.inFlight != 0 || u.places.Len() != 0 || u.entry.Len() != 0 {
-						t.Errorf("the unit is not empty: %d under way, %d places, %d wait", u.inFlight, u.places.Len(), u.entry.Len())
+					if u := &g.h.d.atomics; u.inFlight != 0 || u.entry.Len() != 0 {
+						t.Errorf("the unit is not empty: %d under way, %d wait", u.inFlight, u.entry.Len())
 					}
 				})
 			}
@@ -97,26 +97,51 @@ func (g *atomicRig) sum() (sum int) {
 }
 
 // TestAtomicSlots: addresses that are equal in the low 12 bits are served one after the other by one index, and side by side by
-// the other; and so few may be under way that distinct ones wait as well.
+// the other; distinct ones begin no closer together than the unit's entry lets them.
 func TestAtomicSlots(t *testing.T) {
 	apart := func(i int) uint64 { return uint64(i) * 4096 }
 	near := func(i int) uint64 { return uint64(i) * 8 }
 	for _, c := range []struct {
 		name       string
 		index      AtomicIndex
-		places     int
+		interval   sim.Time
 		at         func(int) uint64
 		least, max sim.Time
 	}{
 		{"low 12 bits equal, index of bytes", IndexBytes, 0, apart, 28 * sim.Microsecond, 33 * sim.Microsecond},
 		{"low 12 bits equal, index of words", IndexWords, 0, apart, 3 * sim.Microsecond, 15 * sim.Microsecond},
 		{"neighbours", IndexBytes, 0, near, 3 * sim.Microsecond, 15 * sim.Microsecond},
-		{"neighbours, one place", IndexBytes, 1, near, 25 * sim.Microsecond, 60 * sim.Microsecond},
+		{"neighbours, one in 400 ns", IndexBytes, 400 * sim.Nanosecond, near, 25 * sim.Microsecond, 28 * sim.Microsecond},
 	} {
 		p := testParams()
-		p.AtomicIndex, p.AtomicsInFlight, p.AtomicService = c.index, c.places, 450*sim.Nanosecond
+		p.AtomicIndex, p.AtomicInterval, p.AtomicService = c.index, c.interval, 450*sim.Nanosecond
 		if d := newAtomicRig(t, p, 8).span(8, c.at); d < c.least || d > c.max {
 			t.Errorf("%s: 64 atomics took %v, want %v to %v", c.name, d, c.least, c.max)
+		}
+	}
+}
+
+// TestAtomicsWaitAtTheEntry: an atomic that finds no room in its slot holds up those behind it, for whatever slot. Of four, the first is done at once.
+func TestAtomicsWaitAtTheEntry(t *testing.T) {
+	for _, c := range []struct {
+		room      int
+		overtakes bool
+	}{{0, true}, {3, true}, {2, false}, {1, false}} {
+		p := testParams()
+		p.AtomicsPerSlot, p.AtomicService = c.room, 3*sim.Microsecond
+		g := newAtomicRig(t, p, 5)
+		for i := range 4 {
+			g.add(i, 0)
+		}
+		run(t, g.h.e, 200*sim.Nanosecond) // they come first
+		g.add(4, 8)
+		run(t, g.h.e, 2500*sim.Nanosecond)
+		if first, other := g.word(0), g.word(8); first != 1 || (other == 1) != c.overtakes {
+			t.Errorf("slots of %d: %d of four atomics of one word done, and %d of another; overtaken: want %v", c.room, first, other, c.overtakes)
+		}
+		run(t, g.h.e, 20*sim.Microsecond)
+		if first, other := g.word(0), g.word(8); first != 4 || other != 1 {
+			t.Errorf("slots of %d: in the end %d and %d atomics, want 4 and 1", c.room, first, other)
 		}
 	}
 }
@@ -125,7 +150,7 @@ func TestAtomicSlots(t *testing.T) {
 func TestReadsBehindAtomics(t *testing.T) {
 	for _, hold := range []bool{false, true} {
 		p := testParams()
-		p.AtomicsInFlight, p.AtomicsHoldReads = 1, hold
+		p.AtomicsPerSlot, p.AtomicsHoldReads = 1, hold
 		g := newAtomicRig(t, p, 10)
 		for i := range 9 {
 			g.add(i, 0)
@@ -150,7 +175,7 @@ func TestReadsBehindAtomics(t *testing.T) {
 func TestAtomicsOfQueuesThatAreReset(t *testing.T) {
 	for at := sim.Time(0); at < 4*sim.Microsecond; at += 130 * sim.Nanosecond {
 		p := testParams()
-		p.AtomicsInFlight, p.AtomicSlots = 3, 1
+		p.AtomicsPerSlot, p.AtomicSlots, p.AtomicInterval = 3, 1, 90*sim.Nanosecond
 		g := newAtomicRig(t, p, 6)
 		for range 4 {
 			for i := range g.from {

@@ -6,9 +6,10 @@ import (
 )
 
 // Contexts, memory keys and translation entries live in host memory; the device keeps
-// those that it used last. Associativity and replacement are not public: the caches
-// here are direct-mapped by a hash, which loses hits little by little as the published
-// curves do.
+// those that it used last. Associativity and replacement are not public: each cache here
+// has sets of so many entries as its parameter says, found by a hash, in which the entry used
+// longest ago is replaced. Sets of one lose hits little by little, as the published curve of
+// contexts does; one of translations does not.
 
 // caches are those of the device.
 type caches struct {
@@ -31,33 +32,35 @@ func newCaches(k *core, keys *mkey.Table, holders recvHolders) caches {
 	p := &k.p
 	return caches{
 		core: k, keys: keys, holders: holders,
-		qpc: newCache(p.QPCCache), mpt: newCache(p.MPTCache), mtt: newCache(p.MTTCache),
+		qpc: newCache(p.QPCCache, p.QPCWays), mpt: newCache(p.MPTCache, p.MPTWays), mtt: newCache(p.MTTCache, p.MTTWays),
 		sendWQEs: newLRU(p.WQECache), recvWQEs: newLRU(p.RecvCache),
 	}
 }
 
-// cache holds keys, each in the only place that its hash allows.
+// cache holds keys, each in the only set that its hash allows, those of a set in the order of
+// their last use.
 type cache struct {
 	tags  []uint64
 	shift uint
+	ways  uint32 // entries of a set
 }
 
-// newCache makes an empty cache for n keys, a power of two.
-func newCache(n int) cache {
-	c := cache{tags: make([]uint64, n), shift: 64}
-	for ; n > 1; n >>= 1 {
+// newCache makes an empty cache for n keys in sets of some, both powers of two.
+func newCache(n, ways int) cache {
+	c := cache{tags: make([]uint64, n), shift: 64, ways: uint32(ways)}
+	for n /= ways; n > 1; n >>= 1 {
 		c.shift--
 	}
 	return c
 }
 
-// place is where a key goes. Keys are numbers in sequence: the hash must scatter them
+// place is where the set of a key begins. Keys are numbers in sequence: the hash must scatter them
 // as random ones (the finaliser of splitmix64).
 func (c *cache) place(key uint64) uint32 {
 	key += 0x9e3779b97f4a7c15
 	key = (key ^ key>>30) * 0xbf58476d1ce4e5b9
 	key = (key ^ key>>27) * 0x94d049bb133111eb
-	return uint32((key ^ key>>31) >> c.shift)
+	return uint32((key^key>>31)>>c.shift) * c.ways
 }
 
 // touch reports whether the key was there; it is afterwards. Key 0 is none.
@@ -66,17 +69,33 @@ func (c *cache) touch(at uint32, key uint64) bool {
 	if *tag == key {
 		return true
 	}
+	if c.ways > 1 {
+		return c.search(at, key)
+	}
 	*tag = key
 	return false
 }
 
+// search is touch of a key that is not the one used last in its set.
+func (c *cache) search(at uint32, key uint64) (found bool) {
+	set := c.tags[at : at+c.ways]
+	i := 1
+	for i < len(set)-1 && set[i] != key {
+		i++
+	}
+	found = set[i] == key
+	copy(set[1:i+1], set)
+	set[0] = key
+	return found
+}
+
 // miss is what a look-up costs: the time until the entry is here, and for how long
-// the engine that needs it is held up, as ICMOverlap reads go on at once.
+// the engine that needs it is held up, as some reads go on at once.
 type miss struct{ late, stall sim.Time }
 
-func (h *caches) missed(m *miss, t sim.Time) {
+func (m *miss) add(t sim.Time, overlap int) {
 	m.late += t
-	m.stall += t / sim.Time(h.p.ICMOverlap)
+	m.stall += t / sim.Time(overlap)
 }
 
 // cachedQP is a QP as the cache of contexts knows it.
@@ -94,7 +113,7 @@ func (h *caches) touchQP(q cachedQP, m *miss) {
 //go:noinline
 func (h *caches) missedQP(m *miss) {
 	h.c.QPCMisses++
-	h.missed(m, h.p.QPCMiss)
+	m.add(h.p.QPCMiss, h.p.QPCOverlap)
 }
 
 // touchKey looks up a memory key, and the translation of an address of it.
@@ -128,13 +147,13 @@ func (h *caches) touchKey(key uint32, va uint64, m *miss) {
 //go:noinline
 func (h *caches) missedKey(m *miss) {
 	h.c.MPTMisses++
-	h.missed(m, h.p.MPTMiss)
+	m.add(h.p.MPTMiss, h.p.MPTOverlap)
 }
 
 //go:noinline
 func (h *caches) missedEntry(m *miss) {
 	h.c.MTTMisses++
-	h.missed(m, h.p.MTTMiss)
+	m.add(h.p.MTTMiss, h.p.MTTOverlap)
 }
 
 // fillQP and fillKey are firmware commands that write what the caches hold: they leave

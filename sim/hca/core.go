@@ -40,7 +40,7 @@ type handlers struct {
 	rqRecord, rqFetch, ack, nak, respond sim.Handler // of its responder
 	srqRecord, srqFetch                  sim.Handler
 	gather, send, rx                     sim.Handler // of a slot
-	atomic, atomicFree                   sim.Handler
+	atomic, atomicFree, atomicBegin      sim.Handler
 	cqRecord, cqModerate, cqSession      sim.Handler
 	bfExpire, bfLate, bfReturn, none     sim.Handler
 	resume                               sim.Handler

@@ -53,7 +53,7 @@ type Counters struct {
 	RecvRecordReads    uint64
 	RecvWQEFetches     uint64
 	AtomicWaits        uint64 // atomics that waited for another on the same slot
-	AtomicEntryWaits   uint64 // atomics that waited since too many were under way
+	AtomicEntryWaits   uint64 // atomics that waited at the entry, for a slot that was full or behind one that did
 	ReadsBehindAtomics uint64 // READ requests that waited behind those
 
 	// Caches.

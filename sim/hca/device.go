@@ -68,7 +68,7 @@ func New(e *sim.Engine, name string, bus pcie.Bus, p Params, id Identity) *Devic
 	}
 	d.doorbells.units, d.objects, d.doorbells.qps, d.doorbells.cqs = &d.units, &d.tables, &d.queuePairs, &d.cqs
 	d.addresses.core = &d.core
-	d.idlePUs, d.queues = p.PUs, &d.queuePairs
+	d.sendEngine = newSendEngine(&d.p, &d.queuePairs)
 	d.dma = dma{core: &d.core, store: &d.frameStore, memory: &d.memory, runs: make([]mkey.Run, 0, 64)}
 	d.delayed, d.effects, d.arrivals.alarm = e.NewLane(), e.NewLane(), sim.Never
 	d.txRoom.core, d.engines = &d.core, &d.queuePairs
@@ -79,7 +79,7 @@ func New(e *sim.Engine, name string, bus pcie.Bus, p Params, id Identity) *Devic
 		list: d.onList, rqRecord: d.onRQRecord, rqFetch: d.onRQFetch, ack: d.onAck, nak: d.onNak, respond: d.onRespond,
 		srqRecord: d.srqs.onRecord, srqFetch: d.srqs.onFetch,
 		gather: d.port.onGather(), send: d.port.onSend(), rx: d.onRx(),
-		atomic: d.atomics.onRead, atomicFree: d.atomics.onFree,
+		atomic: d.atomics.onRead, atomicFree: d.atomics.onFree, atomicBegin: d.atomics.onBegin,
 		cqRecord: d.cqs.onRecord, cqModerate: d.cqs.onModerate, cqSession: d.cqs.onSession, bfExpire: d.onBFExpire, bfLate: d.onBFLate(), bfReturn: d.onBFReturn, none: func(uint64) {},
 		resume: d.onResume, ask: d.onAsk, raise: d.onRaise, pace: d.onPace,
 	}

@@ -27,7 +27,7 @@ func testParams() Params {
 		RQPrefetch: 8, AckDelay: 20 * ns, AtomicService: 450 * ns, AtomicSlots: 4096,
 		NackGenerate: [2]sim.Time{1200 * ns, 2000 * ns}, NackReact: [2]sim.Time{3000 * ns, 2200 * ns},
 		AckReqPackets: 16, AdaptiveExtra: 3, RepeatWindow: 64, FlushPoll: 10 * sim.Microsecond,
-		QPCCache: 1024, MPTCache: 1024, MTTCache: 1024, QPCMiss: 600 * ns, MPTMiss: 900 * ns, MTTMiss: 450 * ns, ICMOverlap: 6,
+		QPCCache: 1024, MPTCache: 1024, MTTCache: 1024, QPCMiss: 600 * ns, MPTMiss: 900 * ns, MTTMiss: 450 * ns, QPCWays: 1, MPTWays: 1, MTTWays: 4, QPCOverlap: 6, MPTOverlap: 6, MTTOverlap: 6,
 		WireRate: 100e9, WireOverhead: 24, LoopbackLatency: 100 * ns,
 		Congestion: dcqcn.Params{
 			MinTimeBetweenCNPs: 4 * sim.Microsecond, CNPDSCP: 48, ClampAfterTimeInc: true, RPGTimeReset: 300 * sim.Microsecond, RPGByteReset: 2 << 20,

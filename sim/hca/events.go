@@ -202,8 +202,9 @@ func (v *queuePairs) onPU() sim.Handler {
 			q.work()
 			return
 		}
-		v.idlePUs++
-		v.dispatch()
+		g := &v.sendEngine.groups[v.groupOf(uint32(arg&0xffffff))]
+		g.idle++
+		g.dispatch()
 	}
 }
 

@@ -23,8 +23,8 @@ func TestResetInFlight(t *testing.T) {
 		h.l.Drain()
 		before := r.bytes(0, int(r.n))
 		run(t, h.e, 10*sim.Second)
-		if n := h.d.frames.Live; n != 0 || h.d.txBytes != 0 || h.d.idlePUs != h.d.p.PUs || h.d.stalled.Len() != 0 {
-			t.Fatalf("step %v: %d frames, engine state %d %d", step, n, h.d.txBytes, h.d.idlePUs)
+		if n := h.d.frames.Live; n != 0 || h.d.txBytes != 0 || h.idlePUs() != h.d.p.PUs || h.d.stalled.Len() != 0 {
+			t.Fatalf("step %v: %d frames, engine state %d %d", step, n, h.d.txBytes, h.idlePUs())
 		}
 		if string(r.bytes(0, int(r.n))) != string(before) {
 			t.Fatalf("step %v: memory changes after a reset", step)
@@ -60,4 +60,12 @@ func TestCommandEvents(t *testing.T) {
 	if h.d.WantsCommandEvents() {
 		t.Error("the EQ is gone")
 	}
+}
+
+// idlePUs counts the processing units without work.
+func (h *host) idlePUs() (n int) {
+	for i := range h.d.sendEngine.groups {
+		n += h.d.sendEngine.groups[i].idle
+	}
+	return n
 }

@@ -52,6 +52,7 @@ type Params struct {
 
 	// Send engine.
 	PUs              int      // processing units
+	PUChoice         PUChoice // which of them works on a QP
 	PUService        sim.Time // of a PU, and of the QP, for one WQE
 	PUPacket         sim.Time // for each further packet of a message
 	RequesterLatency sim.Time // WQE at hand to first byte on the port, PUService included
@@ -79,8 +80,8 @@ type Params struct {
 	AtomicOnChip     sim.Time     // AtomicService in memory on the device, and the time to read it; may be 0
 	AtomicSlots      int          // power of two; an address's slot is its low bits
 	AtomicIndex      AtomicIndex  // which bits
-	AtomicsInFlight  int          // atomics that the device has under way on all slots; 0: any number
-	AtomicsInOrder   bool         // those before an atomic must have ended before its place counts as free
+	AtomicInterval   sim.Time     // between two atomics on host memory that enter the unit, whatever their slots; may be 0
+	AtomicsPerSlot   int          // atomics that a slot holds; the next one holds up all behind it; 0: any number
 	AtomicsHoldReads bool         // READs wait behind atomics that find no room
 	NackGenerate     [2]sim.Time  // loss noticed to asked for again: [0] by the NAK of a SEND or WRITE, [1] by a new READ request
 	NackReact        [2]sim.Time  // that received to sent again, by requester and responder
@@ -97,15 +98,20 @@ type Params struct {
 	FlushPoll        sim.Time     // a QP in ERR looks at its doorbell record again after this, then at doubling distances
 
 	// Caches of what lives in host memory. A miss takes its time, and holds up the
-	// engine that needs the entry for that time divided by ICMOverlap.
-	QPCCache int      // QP contexts, a power of two, as the next two
-	MPTCache int      // memory keys
-	MTTCache int      // translation entries
-	QPCMiss  sim.Time // until a QP context is there
-	MPTMiss  sim.Time
-	MTTMiss  sim.Time
+	// engine that needs the entry for that time divided by the cache's overlap.
+	QPCCache   int // QP contexts, a power of two, as the next two
+	MPTCache   int // memory keys
+	MTTCache   int // translation entries
+	QPCWays    int // entries of a set, a power of two, as the next two; 1: direct-mapped
+	MPTWays    int
+	MTTWays    int
+	QPCMiss    sim.Time // until a QP context is there
+	MPTMiss    sim.Time
+	MTTMiss    sim.Time
+	QPCOverlap int // misses that are served at once
+	MPTOverlap int
+	MTTOverlap int
 
-	ICMOverlap int // misses that are served at once
 	// FlushOnDestroy empties the caches of memory keys and translations when a key is
 	// destroyed or made free.
 	FlushOnDestroy bool
@@ -192,6 +198,7 @@ func (p *Params) Check() error {
 	pos("Vectors", int64(p.Vectors), 1, 2048)
 	pos("CoreClockKHz", int64(p.CoreClockKHz), 1, 1e9)
 	pos("PUs", int64(p.PUs), 1, 1024)
+	pos("PUChoice", int64(p.PUChoice), 0, int64(len(PUChoiceWords))-1)
 	span("PUService", p.PUService, 1)
 	span("RequesterLatency", p.RequesterLatency, 1)
 	if p.RequesterLatency < p.PUService {
@@ -204,11 +211,17 @@ func (p *Params) Check() error {
 	pos("RQPrefetch", int64(p.RQPrefetch), 1, 64)
 	pos("AtomicSlots", int64(p.AtomicSlots), 1, 1<<20)
 	pos("AtomicIndex", int64(p.AtomicIndex), 0, int64(len(AtomicIndexWords))-1)
-	pos("AtomicsInFlight", int64(p.AtomicsInFlight), 0, 1<<16)
+	pos("AtomicsPerSlot", int64(p.AtomicsPerSlot), 0, 1<<16)
+	pos("AtomicInterval", int64(p.AtomicInterval), 0, int64(sim.Second))
 	pos("QPCCache", int64(p.QPCCache), 1, 1<<20)
 	pos("MPTCache", int64(p.MPTCache), 1, 1<<20)
 	pos("MTTCache", int64(p.MTTCache), 1, 1<<24)
-	pos("ICMOverlap", int64(p.ICMOverlap), 1, 1024)
+	pos("QPCWays", int64(p.QPCWays), 1, min(64, int64(p.QPCCache)))
+	pos("MPTWays", int64(p.MPTWays), 1, min(64, int64(p.MPTCache)))
+	pos("MTTWays", int64(p.MTTWays), 1, min(64, int64(p.MTTCache)))
+	pos("QPCOverlap", int64(p.QPCOverlap), 1, 1024)
+	pos("MPTOverlap", int64(p.MPTOverlap), 1, 1024)
+	pos("MTTOverlap", int64(p.MTTOverlap), 1, 1024)
 	pos("WQECache", int64(p.WQECache), 0, 1<<20)
 	pos("RecvCache", int64(p.RecvCache), 0, 1<<20)
 	span("FlushPoll", p.FlushPoll, sim.Nanosecond)
@@ -224,7 +237,8 @@ func (p *Params) Check() error {
 		name string
 		v    int
 	}{{"WQEBuffer", p.WQEBuffer}, {"AtomicSlots", p.AtomicSlots}, {"BARSize", p.BARSize},
-		{"QPCCache", p.QPCCache}, {"MPTCache", p.MPTCache}, {"MTTCache", p.MTTCache}} {
+		{"QPCCache", p.QPCCache}, {"MPTCache", p.MPTCache}, {"MTTCache", p.MTTCache},
+		{"QPCWays", p.QPCWays}, {"MPTWays", p.MPTWays}, {"MTTWays", p.MTTWays}} {
 		if pw.v&(pw.v-1) != 0 {
 			errs = append(errs, fmt.Errorf("hca: %s is %d, not a power of two", pw.name, pw.v))
 		}

@@ -58,7 +58,7 @@ func (v *queuePairs) newQP(num uint32, c prm.QPC, r ring, with partners) *qp {
 		q.requester.paths, q.responder.grh = new(avPaths), new([roce.GRHSize]byte)
 	}
 	q.dbr = mem.PA(c.DBRAddr())
-	q.requester.txq = emptyList
+	q.requester.txq, q.requester.puGroup = emptyList, v.groupOf(num)
 	q.responder.rtx, q.responder.hold, q.responder.ahead = emptyList, emptyList, emptyList
 	rq := q.responder.setQueue(c)
 	if !c.NoSQ() {

@@ -405,8 +405,8 @@ func TestDestroyInFlight(t *testing.T) {
 		if n := h.d.frames.Live; n != 0 {
 			t.Fatalf("step %v: %d frames leaked", step, n)
 		}
-		if h.d.txBytes != 0 || h.d.idlePUs != h.d.p.PUs || h.d.stalled.Len() != 0 {
-			t.Fatalf("step %v: engine state %d %d", step, h.d.txBytes, h.d.idlePUs)
+		if h.d.txBytes != 0 || h.idlePUs() != h.d.p.PUs || h.d.stalled.Len() != 0 {
+			t.Fatalf("step %v: engine state %d %d", step, h.d.txBytes, h.idlePUs())
 		}
 	}
 }

@@ -56,7 +56,8 @@ type requester struct {
 	pkt             uint32 // next packet of the WQE that is being sent
 	segPos          uint32 // its next payload byte: place in segment segAt
 	segAt           int32
-	nbb             int32       // blocks of the WQE at the cursor, as runnable found them
+	puGroup         uint16      // number of the processing units that may work on it
+	nbb             uint16      // blocks of the WQE at the cursor, as runnable found them
 	burst           int32       // packets since the PU took the QP
 	rest            memoryRange // of segment segAt, where the packet before has ended in it
 
@@ -116,7 +117,7 @@ func (q *requester) clear() {
 	q.sq.clear()
 	*q = requester{
 		connection: q.connection, sendRare: rare,
-		sq: q.sq, msgs: q.msgs,
+		sq: q.sq, msgs: q.msgs, puGroup: q.puGroup,
 		running: q.running, queued: q.queued, deadline: sim.Never, timerSet: q.timerSet, txq: emptyList,
 		scripted: q.scripted,
 	}

@@ -18,7 +18,7 @@ func (q *requester) runnable() bool {
 		return false
 	}
 	c, n := q.sq.first()
-	if q.nbb = int32(n); n == 0 {
+	if q.nbb = uint16(n); n == 0 {
 		q.sq.fetchMore()
 		return false
 	}
@@ -38,20 +38,23 @@ func (q *requester) inWindow(m *msg) bool {
 	return m.kind != msgPush || roce.CmpPSN(roce.AddPSN(m.first, int32(q.pkt)), q.una) < roce.MaxOutstandingPSN
 }
 
+// pus are the processing units that may work on the QP.
+func (q *requester) pus() *puGroup { return &q.u.groups[q.puGroup] }
+
 // kick has the QP compete for a processing unit if it can go on.
 func (q *requester) kick() {
 	if q.running || q.queued || q.idle() || !q.runnable() {
 		return
 	}
-	u := q.u
-	q.readyAt = u.e.Now()
-	if u.idlePUs > 0 && u.ready.Len() == 0 {
+	g := q.pus()
+	q.readyAt = q.u.e.Now()
+	if g.idle > 0 && g.ready.Len() == 0 {
 		q.start()
 		return
 	}
 	q.queued = true
-	u.ready.Push(q.arg)
-	u.dispatch()
+	g.ready.Push(q.arg)
+	g.dispatch()
 }
 
 // granted is an idle processing unit for a QP that has waited for one.
@@ -65,7 +68,7 @@ func (q *requester) granted() {
 // start gives the QP an idle processing unit. What the requester's pipeline takes
 // beside the PU comes first, unless the QP has waited that long.
 func (q *requester) start() {
-	q.u.idlePUs--
+	q.pus().idle--
 	q.running, q.burst = true, 0
 	q.service(q.readyAt + q.u.p.RequesterLatency)
 }
@@ -98,9 +101,10 @@ func (q *requester) work() {
 		return
 	}
 	q.running = false
-	q.u.idlePUs++
+	g := q.pus()
+	g.idle++
 	q.kick()
-	q.u.dispatch()
+	g.dispatch()
 }
 
 // step makes one packet. It reports whether the PU stays with the QP.
@@ -123,10 +127,10 @@ func (q *requester) step() bool {
 	}
 	if q.open {
 		q.burst++
-		if int(q.burst) >= u.p.Quantum && u.ready.Len() > 0 {
+		if int(q.burst) >= u.p.Quantum && q.pus().ready.Len() > 0 {
 			return false
 		}
-	} else if u.ready.Len() > 0 {
+	} else if q.pus().ready.Len() > 0 {
 		return false
 	}
 	if q.idle() || !q.runnable() {

@@ -118,7 +118,7 @@ func (q *requester) beginAgain(w *prm.SendWQE, err error) bool {
 		q.passWQE(m)
 		return true
 	}
-	if err != nil || w.Ctrl.Opcode() != m.op || w.Bytes != uint64(m.length) || q.nbb != int32(m.nbb) || q.namesAnother(m, w) {
+	if err != nil || w.Ctrl.Opcode() != m.op || w.Bytes != uint64(m.length) || q.nbb != uint16(m.nbb) || q.namesAnother(m, w) {
 		q.failAt(q.cur, prm.SyndromeLocalQPOp)
 		return false
 	}

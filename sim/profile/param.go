@@ -66,6 +66,7 @@ var words = map[string][]string{
 	"hca.link_layers":   hca.LinkLayersWords,
 	"hca.xrc_violation": hca.XRCViolationWords,
 	"hca.atomic_index":  hca.AtomicIndexWords,
+	"hca.pu_choice":     hca.PUChoiceWords,
 	"ib.speed":          link.SpeedWords,
 	"odp.srq_fault":     odp.SRQFaultWords,
 
