@@ -14,17 +14,17 @@ type prediction struct {
 	holds, fails func(float64) bool
 }
 
-// variant is a seed and a cost of wake-ups under which a prediction is looked at.
+// variant is a seed, and costs of wake-ups and of cache lines and locks, in percent, under which a prediction is looked at.
 type variant struct {
-	x    *completionRun
-	seed uint64
-	wake int
+	x           *completionRun
+	seed        uint64
+	wake, lines int
 }
 
 // point is the load of the parameters under a variant.
 func (v *variant) point(model string, peers, conns int, turnaround time.Duration) completionPoint {
 	p := v.x.point(model)
-	p.seed, p.wake = v.seed, p.wake*v.wake/100
+	p.seed, p.wake, p.lines = v.seed, p.wake*v.wake/100, v.lines
 	p.peers, p.conns, p.turnaround, p.merged, p.dim = peers, conns, turnaround, false, false
 	return p
 }
@@ -109,7 +109,36 @@ var predictions = []prediction{
 	{"conns-4-one-vector", "they do so with one completion vector for all, as before Lustre 2.16", fanned(true), "rate, 4 connections to 1", above(3.2), below(1.1)},
 	{"merge", "a CQ for each core instead of each connection halves the interrupts", merges, "interrupts a completion, own CQs to merged", above(2), below(1.1)},
 	{"nothing-lost", "removing the scheduler threads loses nothing: no load of these has legacy 10 % ahead", worst, "rate, workqueue to legacy, the worst", above(0.9), below(0.9)},
+	{"softirq-threads", "a softirq that hands completions to the threads of legacy is within 10 % of legacy, saturated", against("softirq-threads", "legacy", 16, heavy, rateOf), "rate, softirq-threads to legacy", func(v float64) bool { return v >= 0.9 && v <= 1.1 }, func(v float64) bool { return v < 0.9 || v > 1.1 }},
+	{"lock", "legacy's four threads wait for their lock for a tenth of the CPU time", waiting, "share of CPU time, percent", above(10), below(2)},
+	{"slow-cores", "on cores four times as slow legacy handles one connection faster than a workqueue", slow(1), "rate, legacy to workqueue", above(1.1), below(1)},
+	{"slow-cores-4", "on such cores it is still 10 % faster when the workqueue has four connections to the peer", slow(4), "rate, legacy to workqueue with 4", above(1.1), below(1.1)},
+	{"fourth-patch", "an unbound workqueue has a lower 99th percentile where the cores of the interrupts run programs", beside, "99th percentile, unbound to workqueue", below(1), above(1)},
 	{"order", "threads that share a connection handle its completions out of order", inversions, "completions out of order", above(0), func(v float64) bool { return v == 0 }},
+}
+
+// slow is how legacy stands to the workqueue with a connection or more to one peer, on cores that take four times as long.
+func slow(conns int) func(*variant) (float64, error) {
+	return func(v *variant) (float64, error) {
+		a, b := v.point("legacy", 1, 1, heavy), v.point("workqueue", 1, conns, heavy)
+		a.slower, b.slower = 400, 400
+		return v.ratio(a, b, rateOf)
+	}
+}
+
+// beside is the 99th percentile of the unbound workqueue to that of the bound one, while the cores that take the interrupts run programs.
+func beside(v *variant) (float64, error) {
+	a, b := v.point("unbound", 16, 1, middle), v.point("workqueue", 16, 1, middle)
+	for _, p := range []*completionPoint{&a, &b} {
+		p.vectors, p.background = p.cores/2, p.cores/2
+	}
+	return v.ratio(a, b, func(r completionResult) float64 { return r.p99 })
+}
+
+// waiting is legacy's share of CPU time at its lock, saturated.
+func waiting(v *variant) (float64, error) {
+	r, err := v.measure(v.point("legacy", 16, 1, heavy))
+	return r.lockWait, err
 }
 
 func coresScale(v *variant) (float64, error) {
@@ -149,9 +178,10 @@ func inversions(v *variant) (float64, error) {
 	return float64(r.inversions), err
 }
 
-// variants are the seeds and costs of wake-ups and switches: what the assumed costs say, and half and twice as much.
+// variants are the seeds, and costs: what is assumed, and half and twice as much of wake-ups and switches, and of cache lines and locks.
 func (x *completionRun) variants() []*variant {
-	return []*variant{{x, x.Seed, 100}, {x, x.Seed + 1, 100}, {x, x.Seed + 2, 100}, {x, x.Seed, 50}, {x, x.Seed, 200}}
+	return []*variant{{x, x.Seed, 100, 100}, {x, x.Seed + 1, 100, 100}, {x, x.Seed + 2, 100, 100}, {x, x.Seed, 50, 100}, {x, x.Seed, 200, 100},
+		{x, x.Seed, 100, 50}, {x, x.Seed, 100, 200}}
 }
 
 // plan looks at each prediction.
@@ -183,8 +213,8 @@ func (x *completionRun) plan() error {
 		var row Row
 		row.Set("row", "plan").Set("prediction", p.id).Set("verdict", verdict).Set("value", first).Set("low", low).Set("high", high).Set("claim", p.claim).Set("value_is", p.what)
 		x.Emit(row)
-		x.Note("%s: %s: that %s (%s: %.2f, from %.2f to %.2f).", p.id, verdict, p.claim, p.what, first, low, high)
+		x.Note("%s: %s: that %s (%s: %.3g, from %.3g to %.3g).", p.id, verdict, p.claim, p.what, first, low, high)
 	}
-	x.Note("plan: low and high are the least and the greatest value over three seeds, and with half and twice the cost of wake-ups and context switches.")
+	x.Note("plan: low and high are the least and the greatest value over three seeds, with half and twice the cost of wake-ups and context switches, and with half and twice that of spinlocks and cache lines.")
 	return nil
 }

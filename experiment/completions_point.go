@@ -21,7 +21,7 @@ type completionPoint struct {
 	turnaround, handler, duration           time.Duration
 	same, merged, dim, burst                bool
 	idle                                    string
-	wake                                    int
+	wake, lines                             int // percent of the costs of wake-ups, and of cache lines and locks; 0: 100
 	batch, budgetIRQ, budgetWQ, background  int
 	seed                                    uint64
 
@@ -73,6 +73,9 @@ func (p completionPoint) build(x *Env) (*completionBed, error) {
 	par.Idle = os.Idle(slices.Index(os.IdleWords, p.idle))
 	for _, c := range []*sim.Time{&par.Wake, &par.WakeIdle, &par.Switch, &par.Migrated, &par.MigratedNode} {
 		*c = *c * sim.Time(p.wake) / 100
+	}
+	for _, c := range []*sim.Time{&par.Lock, &par.LockHandover, &par.LineTransfer, &par.LineTransferNode} {
+		*c = *c * sim.Time(cmp.Or(p.lines, 100)) / 100
 	}
 	m, err := os.New(e, os.Config{Params: par, CPUs: p.cores, Nodes: p.nodes, Slower: p.slower})
 	if err != nil {
