@@ -35,6 +35,9 @@ func runBFRegMap(env *Env) error {
 	if err != nil {
 		return err
 	}
+	if tds, qps := env.Int("tds"), env.Int("qps"); tds > qps {
+		return usage("tds=%d of qps=%d queue pairs cannot have thread domains: give fewer tds or more qps", tds, qps)
+	}
 	vars := map[string]string{}
 	for key, name := range map[string]string{"total_uuars": "MLX5_TOTAL_UUARS", "low_lat_uuars": "MLX5_NUM_LOW_LAT_UUARS"} {
 		if v := env.String(key); v != "" {

@@ -147,7 +147,9 @@ type judgement struct {
 	Summary map[string]int   `json:"summary"`
 	Runs    []*oracle.Result `json:"runs"`
 	// Hint says which flag the capture seems to need.
-	Hint     string `json:"hint,omitempty"`
+	Hint string `json:"hint,omitempty"`
+	// Part: it lacks packets of a capture of the simulator, and so is judged as other captures are.
+	Part     bool `json:"part,omitempty"`
 	notWhole bool
 }
 
@@ -168,19 +170,20 @@ func (o *wireOptions) run(ctx context.Context, w io.Writer, name string) error {
 		return usagef("%s: %w", name, runErr)
 	}
 	opts := o.oracle
-	if r.Application == oracle.Application { // our own captures hold every frame, and mark what was lost
-		opts.Complete, opts.Reconnects = true, true
+	own, all := oracle.Own(r, packets)
+	if own { // our own captures hold every frame, and mark what was lost
+		opts.Complete, opts.Reconnects = all || opts.Complete, true
 	}
 	opts.Kept = &oracle.Kept{}
 	var paging paging
-	j := judgement{Schema: "rdmasim/wire/1", File: name, Format: r.Format, Frames: len(packets), Summary: map[string]int{}, Runs: []*oracle.Result{}}
+	j := judgement{Schema: "rdmasim/wire/1", File: name, Format: r.Format, Frames: len(packets), Summary: map[string]int{}, Runs: []*oracle.Result{}, Part: own && !all}
 	for _, c := range runs {
 		if len(c.Frames) == 0 && len(runs) > 1 {
 			continue
 		}
 		res := oracle.Judge(c, opts)
 		paging.look(c, opts, res)
-		if r.Application == oracle.Application && !o.chosen && selective(c, opts, res) {
+		if own && !o.chosen && selective(c, opts, res) {
 			j.Hint = fmt.Sprintf("this capture needs --sender selective-repeat: by the rules of go-back-n, the default, it has %s, and by those of selective repeat none", plain.Count(res.Count(oracle.Violation), "violation"))
 		}
 		j.Runs = append(j.Runs, res)
@@ -257,6 +260,9 @@ func (o *wireOptions) table(w io.Writer, j *judgement) {
 	for _, res := range j.Runs {
 		rdma += res.RDMA
 		printJudged(w, res, o.notes)
+	}
+	if j.Part {
+		fmt.Fprintln(w, "these are not all packets of a capture of the simulator, and so are judged like those of any other capture")
 	}
 	fmt.Fprintf(w, "%s, %d of RDMA: %s, %s, %s, %d inconclusive\n", plain.Count(j.Frames, "frame"), rdma,
 		plain.Count(j.Summary["violation"], "violation"), plain.Count(j.Summary["warning"], "warning"), plain.Count(j.Summary["note"], "note"),

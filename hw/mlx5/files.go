@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/rdmasim/rdmasim/outfile"
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
@@ -26,16 +27,17 @@ func (p *process) path(name string) (string, error) {
 	return filepath.Join(dir, name), err
 }
 
-// files is the folder of the testbed, which is made when it is first asked for, and removed with the testbed.
+// files is the folder of the testbed, which is made when it is first asked for, and removed with the testbed,
+// or by the next one if the process is killed.
 func (tb *Testbed) files() (string, error) {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
 	if tb.folder == "" {
-		dir, err := os.MkdirTemp("", "conform-files-")
+		dir, err := outfile.TempDir("conform-files")
 		if err != nil {
 			return "", err
 		}
-		tb.folder, tb.folderIsMine = dir, true
+		tb.folder, tb.made = dir.Path, dir
 	}
 	if _, err := os.Stat(tb.folder); err != nil {
 		return "", fmt.Errorf("files on another machine: %w", syscall.EOPNOTSUPP)

@@ -21,6 +21,7 @@ import (
 	"github.com/tklauser/go-sysconf"
 
 	"github.com/rdmasim/rdmasim/fault"
+	"github.com/rdmasim/rdmasim/outfile"
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
@@ -47,7 +48,7 @@ type Testbed struct {
 	panics       chan string
 	needsRestart bool // the process cannot run another testbed
 	folder       string
-	folderIsMine bool // this process made it
+	made         *outfile.Dir // the folder, if this process made it
 }
 
 var _ verbs.Testbed = (*Testbed)(nil)
@@ -218,8 +219,8 @@ func (tb *Testbed) Close() error {
 		h.end()
 	}
 	var err error
-	if tb.folderIsMine {
-		err = os.RemoveAll(tb.folder)
+	if tb.made != nil {
+		err = tb.made.Remove()
 	}
 	if tb.wire != nil {
 		err = errors.Join(err, tb.wire.Close())

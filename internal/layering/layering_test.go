@@ -51,7 +51,7 @@ var allowed = map[string][]string{
 	"sim/profile":       {"input", "fixtures", "sim"},
 	"sim/testbed":       {"verbs", "sim", "prm", "roce", "fault", "fault/wirerule"},
 	"sim/mutant":        {"prm", "roce", "sim"},
-	"hw":                {"verbs", "prm", "fault", "fault/wirerule", "roce"},
+	"hw":                {"verbs", "prm", "fault", "fault/wirerule", "outfile", "roce"},
 	"attach":            {"verbs", "sim", "prm", "roce", "uapi", "outfile", "plain", "fault", "fault/wirerule"},
 	"conformance":       {"verbs", "prm", "roce", "report", "outfile", "fault", "fixtures", "input", "rlimit"},
 	"workload":          {"verbs"},

@@ -46,6 +46,24 @@ type Capture struct {
 // Application is the name that our own captures carry.
 const Application = "rdmasim"
 
+// Own says whether a file is a capture of the simulator, and whether it has all packets of it: programs that take packets out of a file keep the
+// name of the application that has written it.
+func Own(r *pcap.Reader, packets []pcap.Packet) (own, whole bool) {
+	if r.Application != Application {
+		return false, false
+	}
+	n := make([]uint64, len(r.Interfaces))
+	for _, p := range packets {
+		n[p.Interface]++
+	}
+	for i, intf := range r.Interfaces {
+		if !intf.Counted || intf.Received != n[i]+intf.Dropped {
+			return true, false
+		}
+	}
+	return true, true
+}
+
 // Runs splits a file into its runs. A file of the simulator may hold several, each
 // with interfaces whose names begin with the run's, and each with a time of its own;
 // any other file is one. Comments of the simulator tell the fate of frames.

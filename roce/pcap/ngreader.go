@@ -21,6 +21,7 @@ const (
 	optIfName     = 2
 	optIfTsResol  = 9
 	optIfTsOffset = 14
+	optIsbIfRecv  = 4
 	optIsbIfDrop  = 5
 	optUserAppl   = 4
 	optEpbDrops   = 4
@@ -214,9 +215,12 @@ func (c *Reader) statistics(start int64, b []byte) error {
 		return err
 	}
 	return c.options(start, b[12:], func(code uint16, v []byte) {
-		if code == optIsbIfDrop && len(v) == 8 {
-			i := &c.Interfaces[intf]
+		i := &c.Interfaces[intf]
+		switch {
+		case code == optIsbIfDrop && len(v) == 8:
 			i.Dropped = max(i.between, c.order.Uint64(v))
+		case code == optIsbIfRecv && len(v) == 8:
+			i.Received, i.Counted = c.order.Uint64(v), true
 		}
 	})
 }

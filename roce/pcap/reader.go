@@ -28,6 +28,9 @@ type Interface struct {
 	SnapLen  uint32
 	// Dropped is how many packets the capture lost, as far as the file says.
 	Dropped uint64
+	// Received is how many packets the capture had seen in the end, with those that it lost, if Counted: the file says it.
+	Received uint64
+	Counted  bool
 
 	between   uint64 // lost, as packet blocks say
 	perSecond uint64 // timestamp units
