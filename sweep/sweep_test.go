@@ -66,7 +66,9 @@ func meddle(from io.Reader, to *io.PipeWriter, what string) {
 					for i := range b {
 						b[i] = 1
 					}
-					all = append(all, b)
+					if all = append(all, b); len(all) == cap(all) {
+						_ = all[0]
+					}
 				}
 			}
 		}
