@@ -4,6 +4,7 @@
 # make soak    as long as you say (SOAK=1h): what takes long or is tried at random, see docs/soak.md
 # make bench   engine and message path, each as a ratio to the bare engine
 # make lab     a shell on a real RDMA stack: two Soft-RoCE devices in a VM, no card, no root
+# make duckdb  DuckDB reads the tables that sweeps write; loads 100 MB
 # make golden  rewrite golden files (review the diff)
 #
 # The legs of check and test, each a target of its own. Each prints its CPU time and wall time; out/times.json has them.
@@ -45,7 +46,7 @@ sensitivity: build
 	@scripts/sensitivity
 
 .PHONY: leave-one-out sensitivity
-.PHONY: all build check test soak bench golden clean fmt vet static unit unit-full hw race fuzz determinism conform full mutants loop validate slurm \
+.PHONY: all build check test soak bench golden clean fmt vet static unit unit-full hw race fuzz determinism conform full mutants loop validate slurm duckdb \
 	tools lab lab-conform lab-smoke vm-smoke vm-suite conform-hw forget-times
 
 all: build
@@ -113,6 +114,10 @@ validate: build
 
 slurm: build
 	@$(LEG) slurm scripts/slurm scripts/slurm-sweep $(BIN)
+
+# DuckDB reads what sweeps write. It is a module of its own: 100 MB to load, 600 MB on disk, and cgo.
+duckdb: build
+	@cd internal/duckdb && RDMASIM=$(CURDIR)/$(BIN)/rdmasim CGO_ENABLED=1 $(GO) test -count=1 ./...
 
 # One leg after another: each is measured alone.
 .NOTPARALLEL:

@@ -36,12 +36,13 @@ type Prepared struct {
 	over     []sweepValue
 	mu       sync.Mutex
 	profiles map[string]*profile.Profile // as stored, by name
+	hashes   map[string]string           // of profiles with their settings
 }
 
 // Prepare checks the settings of a request. Its Sweep is not looked at.
 func (x *Experiment) Prepare(req Request) (*Prepared, error) {
 	req.Sweep = nil
-	p := &Prepared{x: x, req: req, profiles: map[string]*profile.Profile{}}
+	p := &Prepared{x: x, req: req, profiles: map[string]*profile.Profile{}, hashes: map[string]string{}}
 	if x.scenario != nil {
 		changes, err := req.changes()
 		if err != nil {
@@ -149,15 +150,43 @@ func (p *Prepared) scenarioIdentity(id *Identity, pt []Setting) error {
 	if err != nil {
 		return err
 	}
-	prof, err := sc.profile()
-	if err != nil {
-		return &UsageError{err}
+	id.Profile = sc.Profile
+	if id.ProfileHash, err = p.hash(sc); err != nil {
+		return err
 	}
-	id.Profile, id.ProfileHash = sc.Profile, prof.Hash()
 	plain := *sc // the profile's hash has what set says, and the rest changes nothing
 	plain.Set, plain.Title, plain.Sweep = nil, "", nil
 	id.Scenario, err = json.Marshal(&plain)
 	return err
+}
+
+// mostHashes bounds the hashes that are remembered: points differ in few settings of the profile, or in many.
+const mostHashes = 10_000
+
+// hash is that of a scenario's profile with its settings.
+func (p *Prepared) hash(sc *Scenario) (string, error) {
+	var b strings.Builder
+	b.WriteString(sc.Profile)
+	for _, k := range slices.Sorted(maps.Keys(sc.Set)) {
+		fmt.Fprintf(&b, "\n%q=%q", k, sc.Set[k])
+	}
+	p.mu.Lock()
+	known, ok := p.hashes[b.String()]
+	p.mu.Unlock()
+	if ok {
+		return known, nil
+	}
+	prof, err := sc.profile()
+	if err != nil {
+		return "", &UsageError{err}
+	}
+	hash := prof.Hash()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.hashes) < mostHashes {
+		p.hashes[b.String()] = hash
+	}
+	return hash, nil
 }
 
 // scenario is the scenario of a point.

@@ -15,7 +15,7 @@ import (
 )
 
 // mostRows bounds the rows that are kept in memory, for a table and for pictures. Files have all of them.
-const mostRows = 50_000
+const mostRows = 10_000
 
 // Answer is what a sweep gives, read from the store.
 type Answer struct {

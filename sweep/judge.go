@@ -2,6 +2,7 @@ package sweep
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/rdmasim/rdmasim/experiment"
@@ -30,6 +31,9 @@ type verdict struct {
 	id               string
 	needed           float64
 }
+
+// negligible is an interval, as a part of the mean, within which nobody asks for a difference.
+const negligible = 1e-3
 
 // mostJudged bounds the points of a sweep whose neighbours are compared.
 const mostJudged = 50_000
@@ -98,7 +102,7 @@ func (j *judge) compare(k int, g *group, along, beside string) {
 	if prev, ok := j.before[where]; ok {
 		v := &j.of[k]
 		v.compared++
-		if hidden, needed := apart(prev, e); hidden {
+		if hidden, half, needed := apart(prev, e); hidden && half > math.Abs(e.mean)*negligible {
 			if v.hidden++; v.hidden == 1 {
 				v.first, v.needed, v.id = [2]estimate{prev, e}, needed, beside+g.id
 			}

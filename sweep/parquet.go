@@ -10,10 +10,13 @@ import (
 	"github.com/rdmasim/rdmasim/experiment"
 )
 
+// rowGroup is how many rows are in memory before they are written.
+const rowGroup = 10_000
+
 // writeParquet writes the rows as a Parquet file, compressed, with a null where a row lacks a column.
 func (t *table) writeParquet(w io.Writer) error {
 	typ := t.rowType()
-	out := parquet.NewWriter(w, parquet.SchemaOf(reflect.New(typ).Interface()), parquet.Compression(&parquet.Snappy), parquet.CreatedBy("rdmasim", experiment.Release(), ""))
+	out := parquet.NewWriter(w, parquet.SchemaOf(reflect.New(typ).Interface()), parquet.Compression(&parquet.Snappy), parquet.MaxRowsPerRowGroup(rowGroup), parquet.CreatedBy("rdmasim", experiment.Release(), ""))
 	for row, err := range t.all() {
 		if err != nil {
 			return err

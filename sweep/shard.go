@@ -26,7 +26,7 @@ func ParseShard(text string, getenv func(string) string) (i, n int, err error) {
 		i, n, err = slurmTask(n, getenv)
 	case getenv("JOB_COMPLETION_INDEX") != "":
 		if !slash {
-			return 0, 0, errors.New("Kubernetes does not tell a container how many completions its job has: give auto/N, with N as completions")
+			return 0, 0, errors.New("no container is told by Kubernetes how many completions its job has: give auto/N, with N as completions")
 		}
 		i, err = number(getenv("JOB_COMPLETION_INDEX"))
 	default:

@@ -150,15 +150,15 @@ func (g *group) estimate(k, point string) (estimate, bool) {
 	return e, true
 }
 
-// apart compares two means by Welch's t: hidden says that the interval of their difference has 0, and needed about how many
-// seeds would be enough for it not to.
-func apart(a, b estimate) (hidden bool, needed float64) {
+// apart compares two means by Welch's t: hidden says that the interval of their difference, of half this width, has 0, and needed
+// about how many seeds would be enough for it not to.
+func apart(a, b estimate) (hidden bool, half, needed float64) {
 	va, vb := a.s*a.s/float64(a.n), b.s*b.s/float64(b.n)
 	if va+vb == 0 {
-		return false, 0
+		return false, 0, 0
 	}
 	freedom := (va + vb) * (va + vb) / (va*va/float64(a.n-1) + vb*vb/float64(b.n-1))
-	half := studentsT(freedom) * math.Sqrt(va+vb)
+	half = studentsT(freedom) * math.Sqrt(va+vb)
 	d := math.Abs(a.mean - b.mean)
-	return d <= half, math.Ceil(float64(min(a.n, b.n)) * (half / d) * (half / d))
+	return d <= half, half, math.Ceil(float64(min(a.n, b.n)) * (half / d) * (half / d))
 }

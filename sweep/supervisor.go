@@ -45,7 +45,7 @@ func (l *Loss) Error() string {
 
 // states of a run.
 const (
-	waiting = iota
+	_ = iota // not run yet
 	done
 	lost
 )
@@ -74,7 +74,6 @@ type supervisor struct {
 	next   int
 	fatal  error
 	cancel context.CancelFunc
-	starts int // of workers that did not become ready, one after the other
 }
 
 // run carries out the points of a shard. What was done before an error or an interrupt stays.

@@ -51,6 +51,7 @@ func meddle(from io.Reader, to *io.PipeWriter, what string) {
 		}
 		if n > 0 && json.Unmarshal(line, &o) == nil && o.Point == point {
 			switch kind {
+			case "":
 			case "crash":
 				panic("in the simulator")
 			case "kill":
@@ -65,9 +66,15 @@ func meddle(from io.Reader, to *io.PipeWriter, what string) {
 					for i := range b {
 						b[i] = 1
 					}
-					all = append(all, b)
+					if all = append(all, b); len(all) == cap(all) {
+						_ = all[0]
+					}
 				}
 			}
+		}
+		if at, ok := strings.CutPrefix(what, "instant "); ok && n > 0 && json.Unmarshal(line, &o) == nil {
+			fmt.Printf("{\"point\":%d,\"address\":%q,\"known\":true}\n", o.Point, at)
+			continue
 		}
 		if _, err := to.Write(line); err != nil {
 			return
@@ -441,5 +448,47 @@ func TestShards(t *testing.T) {
 		if !strings.Contains(got, c.want) {
 			t.Errorf("%s: %s, want %s", c.text, got, c.want)
 		}
+	}
+}
+
+// A supervisor of many points stays small: it keeps an address of each, and reads results one after the other. The number is that
+// of SWEEP_POINTS, and the test is skipped without it: a million takes minutes.
+func TestMemoryOfManyPoints(t *testing.T) {
+	var points int
+	if _, err := fmt.Sscan(os.Getenv("SWEEP_POINTS"), &points); err != nil {
+		t.Skip("SWEEP_POINTS does not say how many")
+	}
+	one := planOf(t, question, Flags{Seeds: 1})
+	dir := t.TempDir()
+	if _, _, err := runPlan(t, one, optionsOf(t, 1, dir)); err != nil {
+		t.Fatal(err)
+	}
+	r, err := one.prepare()
+	if err != nil {
+		t.Fatal(err)
+	}
+	at, _, err := r.address(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(trouble, "instant "+at.String())
+	p := planOf(t, question, Flags{Sweep: []string{fmt.Sprintf("traffic.0.messages=1:%d:1", points/100), "traffic.0.window=1:100:1"}})
+	a, out, err := runPlan(t, p, optionsOf(t, 2, dir))
+	if err != nil || out.Known != points/100*100 {
+		t.Fatalf("%v, %+v known", err, out.Known)
+	}
+	if _, err := a.WriteFolder(t.Context(), t.TempDir()); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "VmHWM:")
+	var kib int
+	_, _ = fmt.Sscan(rest, &kib)
+	t.Logf("%d points: %d MiB", points, kib>>10)
+	if kib > 100<<10 {
+		t.Errorf("the supervisor took %d MiB", kib>>10)
 	}
 }

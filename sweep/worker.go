@@ -106,6 +106,7 @@ func limitMemory(bytes uint64) {
 	if bytes == 0 {
 		return
 	}
+	debug.SetGCPercent(400) // a heap that is small is not worth the time
 	debug.SetMemoryLimit(int64(bytes - bytes/8))
 	limit := unix.Rlimit{Cur: bytes + stacks, Max: bytes + stacks}
 	_ = unix.Setrlimit(unix.RLIMIT_DATA, &limit) // a lower limit of the user's stays

@@ -44,7 +44,7 @@ func (j *Job) Script() ([]byte, error) {
 		}
 	}
 	if strings.ContainsAny(j.Dir, " \n%\\\"'") {
-		return nil, fmt.Errorf("Slurm cannot write logs to %q: give a folder without spaces, quotes, %% and backslashes with --store", j.Dir)
+		return nil, fmt.Errorf("logs cannot go to %q, a path that Slurm does not take: give a folder without spaces, quotes, %% and backslashes with --store", j.Dir)
 	}
 	var b bytes.Buffer
 	line := func(format string, a ...any) { fmt.Fprintf(&b, format+"\n", a...) }
