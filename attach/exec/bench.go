@@ -65,6 +65,18 @@ func (p *page) address() (at uint64) {
 	return at
 }
 
+// Has implements remotewire.Bench.
+func (w *sessionWire) Has() (has []string) {
+	p := w.s.m.prof
+	if p.HCA.Congestion.DCQCN && !w.s.m.net.InfiniBand() {
+		has = append(has, "ecn")
+	}
+	if p.HCA.SQD && p.Kernel.SQD {
+		has = append(has, "sqd")
+	}
+	return has
+}
+
 // StartLog implements remotewire.Bench.
 func (w *sessionWire) StartLog() error {
 	e := w.s.eng
