@@ -35,7 +35,7 @@ type registerLog struct {
 
 // add adds a store, which is decided.
 func (l *registerLog) add(x *uarLine) {
-	if len(l.writes) == maxLogged {
+	if len(l.writes) >= maxLogged {
 		l.over = true
 		return
 	}
@@ -45,12 +45,18 @@ func (l *registerLog) add(x *uarLine) {
 		l.where[x.p] = at
 	}
 	c := prm.CtrlSegment(x.b)
-	w := verbs.MMIOWrite{At: time.Duration(x.at / sim.Nanosecond), Kind: verbs.MMIODoorbell, UARPage: uint32(at / prm.UARPageSize),
-		Offset: x.p.m.BFReg(x.reg, x.half), Len: x.arrived, QPN: c.QPN(), Index: c.WQEIndex(), Data: bytes.Clone(x.b[:x.arrived])}
-	if x.push && x.arrived > prm.DoorbellSize {
-		w.Kind = verbs.MMIOBlueFlame
+	for off := 0; off < x.arrived; off += prm.WQEBBSize { // in blocks, as they are stored
+		b := bytes.Clone(x.b[off:min(off+prm.WQEBBSize, x.arrived)])
+		w := verbs.MMIOWrite{At: time.Duration(x.at / sim.Nanosecond), Kind: verbs.MMIODoorbell, UARPage: uint32(at / prm.UARPageSize),
+			Offset: x.p.m.BFReg(x.reg, x.half) + uint32(off), Len: len(b), Data: b}
+		if x.push && len(b) > prm.DoorbellSize {
+			w.Kind = verbs.MMIOBlueFlame
+		}
+		if off == 0 {
+			w.QPN, w.Index = c.QPN(), c.WQEIndex()
+		}
+		l.writes = append(l.writes, w)
 	}
-	l.writes = append(l.writes, w)
 }
 
 // address is where a program has mapped the page, 0 where the kernel does not tell any more.
@@ -63,6 +69,18 @@ func (p *page) address() (at uint64) {
 		return at == 0
 	})
 	return at
+}
+
+// Has implements remotewire.Bench.
+func (w *sessionWire) Has() (has []string) {
+	p := w.s.m.prof
+	if p.HCA.Congestion.DCQCN && !w.s.m.net.InfiniBand() {
+		has = append(has, "ecn")
+	}
+	if p.HCA.SQD && p.Kernel.SQD {
+		has = append(has, "sqd")
+	}
+	return has
 }
 
 // StartLog implements remotewire.Bench.

@@ -55,6 +55,7 @@ type Setup struct {
 	port     string     // device file of the simulation's wire, in a guest
 	subnet   bool       // whose links have a subnet manager
 	bench    bool       // and whose devices are in a tester's hands too
+	has      []string   // what he says that they have
 	emulated bool       // the processor of a guest of rdmasim vm
 	caps     map[string]verbs.Capability
 }

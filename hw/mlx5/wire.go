@@ -45,7 +45,7 @@ func (s *Setup) findPort() error {
 	if err != nil {
 		return err
 	}
-	s.port, s.subnet, s.bench = file, p.Subnet, p.Bench
+	s.port, s.subnet, s.bench, s.has = file, p.Subnet, p.Bench, p.Has
 	return p.Close()
 }
 

@@ -28,6 +28,8 @@ type Client struct {
 	Subnet bool
 	// Bench reports whether the devices are in the hands of the tester too: their registers, counters, addresses and faults.
 	Bench bool
+	// Has names capabilities of these devices that no query tells.
+	Has []string
 
 	mu sync.Mutex
 	id uint64
@@ -50,7 +52,7 @@ func New(s io.ReadWriteCloser, hosts []uint64) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.Subnet, c.Bench = a.Subnet, a.Bench
+	c.Subnet, c.Bench, c.Has = a.Subnet, a.Bench, a.Has
 	for _, g := range hosts {
 		if !slices.Contains(a.Ports, g) {
 			return nil, fmt.Errorf("wire: no device with the GUID %#016x is at this wire: %w", g, syscall.ENODEV)

@@ -82,6 +82,7 @@ type answer struct {
 	More    bool              `json:"more,omitempty"` // of the frames or writes, in another answer
 
 	Bench    bool              `json:"bench,omitempty"` // the devices are in the hands of a tester too
+	Has      []string          `json:"has,omitempty"`   // of what no query tells
 	Writes   []verbs.MMIOWrite `json:"writes,omitempty"`
 	Counters map[string]uint64 `json:"counters,omitempty"`
 	Clock    time.Duration     `json:"clock,omitempty"`

@@ -42,6 +42,7 @@ func (f *fake) ConfigureSubnet(c verbs.SubnetConfig) error {
 	return f.note("subnet %+v", c)
 }
 
+func (f *fake) Has() []string                       { return []string{"ecn"} }
 func (f *fake) StartLog() error                     { return f.note("log") }
 func (f *fake) StopLog() ([]verbs.MMIOWrite, error) { return f.writes, f.note("logged") }
 func (f *fake) Tear(g uint64, n, keep int) error    { return f.note("tear %d %d %d", g, n, keep) }
@@ -121,7 +122,7 @@ func TestBench(t *testing.T) {
 		f.writes = append(f.writes, verbs.MMIOWrite{At: time.Duration(i), Kind: verbs.MMIOBlueFlame, QPN: uint32(i), Data: []byte{byte(i)}})
 	}
 	c, err := New(serve(t, f), []uint64{7, 1<<63 + 1})
-	if err != nil || !c.Bench {
+	if err != nil || !c.Bench || !reflect.DeepEqual(c.Has, []string{"ecn"}) {
 		t.Fatal("no bench", err)
 	}
 	ip := netip.MustParseAddr("10.0.0.9")

@@ -28,6 +28,8 @@ type Wire interface {
 // Bench is what a server has whose devices are in the hands of a tester too, not only their links. Devices are named by
 // their GUIDs. Reset of the Wire ends the log, the faults that did not happen yet, and addresses that were added.
 type Bench interface {
+	// Has names capabilities that the devices have and that no query of theirs tells, as the catalogue of cases does.
+	Has() []string
 	StartLog() error
 	// StopLog ends the log of register writes. The page of a write is that of its address in the process that made it, as
 	// verbs.BFReg has it where the library does not tell the hardware's.
@@ -88,7 +90,9 @@ func (q *question) answer(s io.Writer, w Wire) error {
 	switch q.Do {
 	case doHello:
 		a.Ports, a.Subnet = w.Reset()
-		_, a.Bench = w.(Bench)
+		if b, ok := w.(Bench); ok {
+			a.Bench, a.Has = true, b.Has()
+		}
 	case doTap:
 		err = w.StartTap()
 	case doFrames:
