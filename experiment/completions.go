@@ -48,6 +48,7 @@ func completionModels() *Experiment {
 			{File: "completions-burst", Title: "A burst on an idle machine", X: "completions", Y: "last_us", XLabel: "completions", YLabel: "the last one has been handled, us", Series: "model", Only: map[string]any{"row": "burst"}, LogX: true, Least: true},
 		},
 		Many: true, Run: runCompletions, Costs: assumedCosts(),
+		Brief: map[string]string{"duration_us": "1000"},
 	}
 }
 
