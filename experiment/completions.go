@@ -47,7 +47,7 @@ func completionModels() *Experiment {
 			{File: "completions-cpu", Title: "CPU time against rate", X: "rate_kps", Y: "cpu_us_per_wc", XLabel: "thousand completions/s", YLabel: "us of CPU a completion", Series: "model", Only: map[string]any{"row": "load"}, Least: true},
 			{File: "completions-burst", Title: "A burst on an idle machine", X: "completions", Y: "last_us", XLabel: "completions", YLabel: "the last one has been handled, us", Series: "model", Only: map[string]any{"row": "burst"}, LogX: true, Least: true},
 		},
-		Many: true, Run: runCompletions, Costs: assumedCosts(),
+		Many: true, Run: runCompletions, NoProfile: true, Costs: assumedCosts(),
 		Brief: map[string]string{"duration_us": "1000"},
 	}
 }
