@@ -53,7 +53,8 @@ func completionModels() *Experiment {
 		More: More{Kinds: []string{"load", "conns", "cores", "cqs", "batch", "budget", "dim", "locks", "designs"},
 			Lead:    []string{"row", "model", "threads", "vectors", "peers", "cqs", "batch", "budget", "dim"},
 			Columns: []string{"locks_per_wc", "lock_waits_per_wc", "lock_lines_per_wc", "pool_locks_per_wc", "polls_per_wc", "wakeups_kps", "ksoftirqd_kps", "inversions"}},
-		Drawings: sequenceFiles(), Many: true, Timeline: true, Run: runCompletions, Costs: assumedCosts(),
+		Drawings: sequenceFiles(), Many: true, Timeline: true, Run: runCompletions, NoProfile: true, Costs: assumedCosts(),
+		Brief: map[string]string{"duration_us": "1000"},
 	}
 }
 

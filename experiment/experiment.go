@@ -38,6 +38,8 @@ type Experiment struct {
 	Many, Timeline bool
 	// Brief are settings with which --sensitivity runs it, where they leave out what takes long and shows nothing else.
 	Brief map[string]string
+	// NoProfile says that nothing of its profile is used.
+	NoProfile bool
 	// Costs are what it assumes beside its profile and parameters.
 	Costs []AssumedCost
 	// Run emits rows as they are ready, so that an interrupted run keeps them.

@@ -92,6 +92,9 @@ func FindSensitivity(ctx context.Context, x *Experiment, req Request, progress f
 			progress(ran, mostSensitivityRuns, what)
 		}
 	}
+	if x.scenario != nil {
+		_, _ = x.scenario.profile() // it is read once, before many runs share it; the first run says what is wrong with it
+	}
 	base := t.run(ctx, nil)
 	if base.err != nil {
 		return nil, base.err

@@ -51,7 +51,7 @@ func candidates(x *Experiment, req Request) (all []*candidate, not []string, err
 		return slices.ContainsFunc(given, func(kv string) bool { return strings.HasPrefix(oneKey(kv), key+"=") })
 	}
 	for _, v := range p.Values() {
-		if v.Source != profile.Assumed && v.Source != profile.Fitted && v.Source != profile.Hypothesis || isGiven(v.Key) {
+		if x.NoProfile || v.Source != profile.Assumed && v.Source != profile.Fitted && v.Source != profile.Hypothesis || isGiven(v.Key) {
 			continue
 		}
 		c := &candidate{key: v.Key, value: v.Text, source: v.Source}

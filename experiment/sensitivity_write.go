@@ -98,7 +98,12 @@ func few(changes []string) []string {
 // remarks say what was not varied, and what it took.
 func (s *Sensitivity) remarks() (lines []string) {
 	if len(s.NotVaried) > 0 {
-		lines = append(lines, "not varied, since it is refused: "+strings.Join(s.NotVaried, "; "))
+		var what []string
+		for _, n := range s.NotVaried {
+			kv, _, _ := strings.Cut(n, ": ")
+			what = append(what, kv)
+		}
+		lines = append(lines, "not tried, since the experiment or the device refuses it (--format json has the reasons): "+strings.Join(what, ", "))
 	}
 	what := fmt.Sprintf("%s; %s change nothing in the result.", plain.Count(s.Runs, "run"), plain.Count(s.Without, "assumed or fitted value"))
 	if len(s.Settings) > 0 {
