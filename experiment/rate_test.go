@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 )
 
 // runText runs a scenario, with changes, and returns what its loads measured.
@@ -73,6 +74,17 @@ func TestLoadsBeginTogether(t *testing.T) {
 	for i, r := range out.results {
 		if begin := r.Begin - out.loads[i].Warmup; begin != out.results[0].Begin {
 			t.Errorf("load %s begins %v after load %s", out.loads[i].Name, begin-out.results[0].Begin, out.loads[0].Name)
+		}
+	}
+}
+
+// A load with a start of its own begins that much later, its warm-up included, and what it measures begins with it.
+func TestLoadThatStartsLater(t *testing.T) {
+	out := runText(t, "name: x\ntraffic:\n  - {name: victim, duration: 100us}\n  - {name: late, cores: [3], start: 40us, warmup: 5us, duration: 20us}\n"+
+		"  - {name: ping, cores: [5], start: 10us, measure: latency, messages: 5}\n  - {name: churn, churn: reg_mr, cores: [7], start: 30us, mrs: 2, messages: 2}\n")
+	for i, want := range []time.Duration{0, 45 * time.Microsecond, 10 * time.Microsecond, 30 * time.Microsecond} {
+		if d := out.results[i].Begin - out.results[0].Begin; d != want || out.results[i].Threads[0].Completed == 0 {
+			t.Errorf("load %s is measured from %v on, with %v messages; want %v", out.loads[i].Name, d, out.results[i].Threads[0].Completed, want)
 		}
 	}
 }

@@ -63,6 +63,8 @@ type Traffic struct {
 	CQSharing   int               `yaml:"cq_sharing" min:"0" max:"10000" help:"queue pairs that complete on one CQ; 0: those of a thread share one (default 0)"`
 	MRs         int               `yaml:"mrs" min:"1" max:"100000" help:"memory regions of each protection domain (default 1, or one for each thread that measures the latency of writes)"`
 	MRSize      uint64            `yaml:"mr_size" unit:"size" min:"8B" max:"64GiB" help:"size of a memory region (default 4KiB, or twice the payload and 64 bytes if that is more)"`
+	LocalMRSize uint64            `yaml:"local_mr_size" unit:"size" min:"8B" max:"64GiB" help:"size of a memory region of the host that posts (default: mr_size)"`
+	Stride      uint64            `yaml:"stride" unit:"size" min:"8B" max:"64GiB" help:"distance of the places in a region that messages use, a multiple of 8 (default: the payload, or 8B)"`
 	PageSize    string            `yaml:"page_size" oneof:"4KiB,2MiB,1GiB" help:"pages of the memory under the memory regions: 4KiB, which are not contiguous, or huge pages (default 4KiB)"`
 	OnDemand    string            `yaml:"on_demand" oneof:"none,explicit,implicit" help:"regions of on-demand paging instead of pinned ones: one for each buffer, or one of the whole address space (default none)"`
 	OnDemandAt  string            `yaml:"on_demand_at" oneof:"from,to,both" help:"the hosts whose regions page on demand (default both)"`
@@ -92,6 +94,7 @@ type Traffic struct {
 	Churn       string            `yaml:"churn" oneof:"reg_mr,dereg_mr" help:"instead of posting, register regions of mr_size, or deregister regions that were registered before the run: one after each work, at most mrs for each thread"`
 	Measure     string            `yaml:"measure" oneof:"rate,latency" help:"what is measured (default rate)"`
 	Messages    int               `yaml:"messages" min:"1" max:"100000000" help:"messages of each thread; or give duration"`
+	Start       int64             `yaml:"start" unit:"time" max:"100s" help:"time after which the load begins, its warmup included, when the others have begun (default 0ns)"`
 	Warmup      int64             `yaml:"warmup" unit:"time" help:"time before counting begins (default 0ns)"`
 	Duration    int64             `yaml:"duration" unit:"time" max:"100s" help:"time that is counted (default 200us if messages is not given)"`
 
@@ -195,11 +198,11 @@ var pageSizes = map[string]uint64{"4KiB": 4 << 10, "2MiB": 2 << 20, "1GiB": 1 <<
 func (t *Traffic) load() *workload.Load {
 	l := &workload.Load{
 		Name: t.Name, From: t.From, To: *t.To, Threads: t.Threads, Cores: t.Cores, Contexts: t.Contexts, PDs: t.PDs,
-		TD: workload.TDKind(t.TD), QPs: t.QPs, QPShare: t.QPSharing, CQShare: t.CQSharing, MRs: t.MRs, MRSize: t.MRSize, PageSize: pageSizes[t.PageSize],
+		TD: workload.TDKind(t.TD), QPs: t.QPs, QPShare: t.QPSharing, CQShare: t.CQSharing, MRs: t.MRs, MRSize: t.MRSize, LocalMRSize: t.LocalMRSize, Stride: t.Stride, PageSize: pageSizes[t.PageSize],
 		Random: t.Access == "random", Transport: workload.Transport(t.Transport), Payload: t.Payload, Inline: t.Inline, InlineMax: t.InlineMax, Window: t.Window,
 		Postlist: t.Postlist, SignalEvery: t.SignalEvery, RecvDepth: t.RecvDepth, RecvPostlist: t.RecvPost, MTU: mtus[t.MTU], RdAtomic: uint8(t.RdAtomic),
 		NoReceive: t.Receive == "none", MinRNRTimer: code(t.RNRTimer), AckTimeout: code(t.AckTimeout), Spread: t.Spread, Env: t.Env, Latency: t.Measure == "latency", Messages: t.Messages,
-		Work: time.Duration(t.Work / 1000), Churn: workload.Churn(t.Churn), Warmup: time.Duration(t.Warmup / 1000), Duration: time.Duration(t.Duration / 1000),
+		Work: time.Duration(t.Work / 1000), Churn: workload.Churn(t.Churn), Start: time.Duration(t.Start / 1000), Warmup: time.Duration(t.Warmup / 1000), Duration: time.Duration(t.Duration / 1000),
 	}
 	l.Cold, l.BothWays = t.Cold, t.BothWays
 	if t.OnDemand != "none" {

@@ -109,6 +109,8 @@ func (l *Load) checkChurn() error {
 		return fmt.Errorf("a load with churn has one context and no queue pairs: leave out contexts, qp_sharing and measure")
 	case l.BothWays || l.OnDemand != "" || l.Cold:
 		return fmt.Errorf("a load with churn posts nothing, and registers pinned memory: leave out both_ways, on_demand and cold")
+	case l.LocalMRSize != 0 || l.Stride != 0:
+		return fmt.Errorf("a load with churn has regions on one host and uses none of them: leave out local_mr_size and stride")
 	case l.Messages == 0 && l.Duration == 0 || l.Work < 0 || l.Work > time.Second:
 		return fmt.Errorf("a load with churn needs messages or duration, and work of at most 1s")
 	}

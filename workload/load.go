@@ -91,6 +91,10 @@ type Load struct {
 	// MRs of each context, of MRSize bytes, used in turn (or at random) by messages.
 	MRs    int
 	MRSize uint64
+	// LocalMRSize is the size of the regions of the host that posts; 0: MRSize.
+	LocalMRSize uint64
+	// Stride is the distance of the places in a region that messages use; 0: the payload, or 8.
+	Stride uint64
 	// PageSize of the physical memory of regions in bytes (verbs.MapOptions); 0: as the host
 	// gives it.
 	PageSize uint64
@@ -140,6 +144,8 @@ type Load struct {
 	Latency bool
 	// Messages of each thread; or, with Duration, as many as fit.
 	Messages int
+	// Start is how long after the other loads it begins.
+	Start    time.Duration
 	Warmup   time.Duration
 	Duration time.Duration
 }
@@ -179,14 +185,10 @@ func (l *Load) Validate() error {
 			l.Window, l.QPShare, l.Postlist, l.SignalEvery, max(l.Postlist, l.SignalEvery)*l.QPShare)
 	case l.QPShare > 1 && l.Threads/l.Contexts < l.QPShare:
 		return fmt.Errorf("qp_sharing is %d: threads of different contexts cannot share a QP", l.QPShare)
-	case uint64(l.Payload) > l.MRSize:
-		return fmt.Errorf("payload is %d bytes, which is more than the mr_size of %d", l.Payload, l.MRSize)
-	case l.Latency && l.MRSize < 2*uint64(l.Payload)+64:
-		return fmt.Errorf("mr_size is %d bytes, and a latency load needs twice the payload and 64 bytes more: it sends from the upper half and receives in the lower", l.MRSize)
+	case l.Stride != 0 && (l.Stride < uint64(max(l.Payload, 8)) || l.Stride%8 != 0):
+		return fmt.Errorf("stride is %d bytes, and must be a multiple of 8 and at least the payload of %d: places do not overlap", l.Stride, l.Payload)
 	case types[l.Transport] == 0:
 		return fmt.Errorf("unknown transport %q", l.Transport)
-	case l.Transport == UD && uint64(l.Payload)+verbs.GRHSize > l.MRSize:
-		return fmt.Errorf("mr_size is %d bytes, too few for a datagram of %d bytes behind a routing header of %d", l.MRSize, l.Payload, verbs.GRHSize)
 	case l.Latency && (l.Transport == UC || l.Transport == UD):
 		return fmt.Errorf("latency cannot be measured on %s, where a completion means only that the message has left", l.Transport)
 	case l.unanswered() && (l.Duration == 0 || l.Latency || l.Spread > 0 || l.QPs > 1 || l.sharesQueues()):
@@ -200,7 +202,7 @@ func (l *Load) Validate() error {
 	case l.QPShare > 1 && l.TD != TDNone:
 		return fmt.Errorf("td and qp_sharing exclude each other: a thread domain promises that one thread uses it")
 	}
-	if err := errors.Join(l.checkLatency(), l.checkPaging()); err != nil {
+	if err := errors.Join(l.checkRegions(), l.checkLatency(), l.checkPaging()); err != nil {
 		return err
 	}
 	for _, m := range l.Mix {

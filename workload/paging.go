@@ -54,11 +54,12 @@ func (l *Load) checkPaging() error {
 // mapRegion maps and registers a region.
 func (l *Load) mapRegion(t verbs.Thread, p verbs.Process, pd verbs.PD, target bool) (region, error) {
 	paged := l.pages(target)
-	b, err := p.Map(t, l.MRSize, verbs.MapOptions{PageSize: l.PageSize, Lazy: paged})
+	size := l.sizeAt(target)
+	b, err := p.Map(t, size, verbs.MapOptions{PageSize: l.PageSize, Lazy: paged})
 	if err != nil {
-		return region{}, fmt.Errorf("map %d bytes: %w", l.MRSize, err)
+		return region{}, fmt.Errorf("map %d bytes: %w", size, err)
 	}
-	addr, length, access := b.Addr(), l.MRSize, verbs.AccessLocalWrite|verbs.AccessRemoteWrite|verbs.AccessRemoteRead|verbs.AccessRemoteAtomic
+	addr, length, access := b.Addr(), size, verbs.AccessLocalWrite|verbs.AccessRemoteWrite|verbs.AccessRemoteRead|verbs.AccessRemoteAtomic
 	if paged {
 		access |= verbs.AccessOnDemand
 	}

@@ -56,7 +56,8 @@ func (p *poster) random() uint64 {
 func (p *poster) pick(k *conn, thread int) (region, uint64) {
 	l := p.s.l
 	i, off := int(p.sent)%l.MRs, uint64(0)
-	slots := l.MRSize / uint64(max(l.Payload, 8))
+	size, stride := k.ctx.size, l.stride()
+	slots := size / stride
 	if slots == 0 {
 		slots = 1
 	}
@@ -67,8 +68,8 @@ func (p *poster) pick(k *conn, thread int) (region, uint64) {
 	} else {
 		off = uint64(thread) % slots
 	}
-	off *= uint64(max(l.Payload, 8))
-	if off+uint64(l.Payload) > l.MRSize {
+	off *= stride
+	if off+uint64(l.Payload) > size {
 		off = 0
 	}
 	return k.ctx.mrs[i*l.PDs+k.pd], off

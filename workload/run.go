@@ -52,13 +52,17 @@ func Build(t verbs.Thread, tb verbs.Testbed, l *Load) (*Started, error) {
 	if s.a, err = l.openSide(t, hosts[l.From], false); err != nil {
 		return nil, fmt.Errorf("load %s, host %d: %w", l.Name, l.From, err)
 	}
-	for _, c := range s.a.ctxs {
+	if s.b, err = l.openSide(t, hosts[l.To], true); err != nil {
+		return nil, fmt.Errorf("load %s, host %d: %w", l.Name, l.To, err)
+	}
+	counted := s.a
+	if l.LocalMRSize != 0 { // the sides differ, and those of the target are mr_size
+		counted = s.b
+	}
+	for _, c := range counted.ctxs {
 		for _, r := range c.mrs {
 			s.res.countTranslation(r.mr)
 		}
-	}
-	if s.b, err = l.openSide(t, hosts[l.To], true); err != nil {
-		return nil, fmt.Errorf("load %s, host %d: %w", l.Name, l.To, err)
 	}
 	if err = l.connect(t, s.a, s.b); err != nil {
 		return nil, fmt.Errorf("load %s: connect: %w", l.Name, err)
@@ -106,10 +110,13 @@ func (s *Started) Begin(t verbs.Thread) []verbs.Thread {
 	for g := range l.answerers() {
 		s.b.proc.Start(t, fmt.Sprintf("%s-answer%d", l.Name, g), l.core(g), func(t verbs.Thread) { s.answer(t, g) })
 	}
-	s.start = t.Now()
+	s.start = t.Now() + l.Start
 	s.measure(s.start+l.Warmup, l.Duration)
 	for i := 0; i < l.Threads; i++ {
 		ths = append(ths, s.a.proc.Start(t, fmt.Sprintf("%s-%d", l.Name, i), l.core(i), func(t verbs.Thread) {
+			if l.Start > 0 {
+				t.Sleep(l.Start)
+			}
 			switch {
 			case l.Churn != "":
 				s.churn(t, i)

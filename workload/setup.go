@@ -20,6 +20,7 @@ type ctx struct {
 	c    verbs.Context
 	pds  []verbs.PD
 	mrs  []region // of PD 0 .. in turn
+	size uint64   // of each region
 	gid  verbs.GID
 	gidx uint8
 	lid  uint16 // of an InfiniBand port, which needs no GID; 0: Ethernet
@@ -148,7 +149,7 @@ func (l *Load) openContext(t verbs.Thread, p verbs.Process, target bool) (*ctx, 
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", devs[0].Name(), err)
 	}
-	c := &ctx{c: vc}
+	c := &ctx{c: vc, size: l.sizeAt(target)}
 	if err := c.learnAddress(t); err != nil {
 		return nil, err
 	}

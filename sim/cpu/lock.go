@@ -116,12 +116,16 @@ func (p *Params) apart(a, b int32) bool {
 	return n > 0 && a/n%2 != b/n%2
 }
 
-// Unlock releases it at p's local time, after its cost, and does not yield.
+// Unlock releases it at p's local time, after its cost, and does not yield, unless there are two sockets: what the lock costs
+// the next thread depends on who spins then.
 func (l *Spinlock) Unlock(p *sim.Proc, c *Core) {
 	if l.holder != p {
 		panic(fmt.Sprintf("cpu: at %v %s releases a lock that it does not hold", p.Now(), p.Name()))
 	}
 	c.Run(p, c.p.Unlock)
+	if c.p.SocketCores > 0 && !l.line.private {
+		p.Sync()
+	}
 	l.holder, l.last, l.from, l.freeAt = nil, p, c.id, p.Now()
 	if len(l.waiters) > 0 {
 		l.handOver()

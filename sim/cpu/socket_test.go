@@ -113,3 +113,30 @@ func TestDevicesOfTheFirstSocket(t *testing.T) {
 		}
 	}
 }
+
+// What a lock costs that passes between sockets depends on who spins then, and not on how far ahead of the others its holder ran.
+func TestLockOverSocketsInLockstep(t *testing.T) {
+	times := func(lockstep bool) (all [6]sim.Time) {
+		p := params()
+		p.SocketCores, p.LineFar = 2, 500*ns
+		r := newRig(sim.Options{Lockstep: lockstep}, p)
+		var l Spinlock
+		for core := range all {
+			r.thread(core, func(p *sim.Proc, c *Core) {
+				for i := range 50 {
+					c.Run(p, sim.Time(100+37*core+13*(i%7))*ns)
+					l.Lock(p, c)
+					c.Run(p, 900*ns)
+					l.Unlock(p, c)
+					c.Run(p, 300*ns)
+				}
+				all[core] = p.Now()
+			})
+		}
+		r.run(t)
+		return all
+	}
+	if ahead, lockstep := times(false), times(true); ahead != lockstep {
+		t.Errorf("threads end at %v, and in lockstep at %v", ahead, lockstep)
+	}
+}
