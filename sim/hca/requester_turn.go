@@ -3,6 +3,7 @@ package hca
 import (
 	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/sim"
+	"github.com/rdmasim/rdmasim/sim/rule"
 )
 
 // runnable says whether the next packet of the QP can be made now; it starts the
@@ -51,6 +52,12 @@ func (q *requester) kick() {
 	}
 	q.queued = true
 	u.ready.Push(q.arg)
+	if u.breaks(rule.WaitingQueuesTakeTurns) {
+		for i := u.ready.Len() - 1; i > 0; i-- {
+			last, before := u.ready.At(i), u.ready.At(i-1)
+			*last, *before = *before, *last
+		}
+	}
 	u.dispatch()
 }
 

@@ -56,4 +56,5 @@ var edges = []Mutant{
 	{Name: "broken-packet-taken", Area: "WIRE", broken: rule.BrokenPacketsAreDropped, Killers: []string{"WIRE-013"}},
 	{Name: "repair-takes-its-time", Area: "PERF", broken: rule.RepairIsAtOnce, Killers: []string{"PERF-015"}},
 	{Name: "sequence-nak-unheard", Area: "PERF", broken: rule.SequenceNAKIsHeard, Killers: []string{"PERF-015"}},
+	{Name: "last-waiting-queue-first", Area: "PERF", broken: rule.WaitingQueuesTakeTurns, Killers: []string{"PERF-016"}},
 }

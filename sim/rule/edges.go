@@ -48,4 +48,5 @@ const (
 	SequenceNAKIsHeard
 	BrokenPacketsAreDropped
 	RepairIsAtOnce
+	WaitingQueuesTakeTurns
 )

@@ -563,4 +563,5 @@ var sentences = [...]string{
 	SequenceNAKIsHeard:              "A sequence NAK has the missing packet sent again before the timer runs out",
 	BrokenPacketsAreDropped:         "A packet whose ICRC is wrong is dropped",
 	RepairIsAtOnce:                  "What a sequence NAK asks for is sent again within a few round trips",
+	WaitingQueuesTakeTurns:          "Send queues that wait for a processing unit get it in the order in which they came",
 }
