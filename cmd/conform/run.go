@@ -285,6 +285,11 @@ func (j *job) record(res harness.Result) *report.Run {
 	if j.mutant != "" {
 		run.Environment["mutant"] = j.mutant
 	}
+	if run.Environment[report.KeyBelow] == "rdmasim exec" {
+		words := execPrefix(ancestors())
+		words[0] = "rdmasim" // wherever it lies on this machine
+		run.Environment[report.KeySession] = strings.Join(words, " ")
+	}
 	return run
 }
 

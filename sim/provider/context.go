@@ -78,11 +78,7 @@ func (c *Context) QueryDeviceEx(vt verbs.Thread, compMask uint32) (verbs.DeviceA
 	if compMask != 0 {
 		return verbs.DeviceAttrEx{}, fmt.Errorf("query_device_ex: input comp_mask %#x: %w", compMask, syscall.EINVAL)
 	}
-	a, err := c.u.QueryDevice(t.caller)
-	if c.proc.Params.AtomicWrite {
-		a.CapFlagsEx |= verbs.DeviceAtomicWrite
-	}
-	return a, err
+	return c.u.QueryDevice(t.caller)
 }
 
 // QueryPort is ibv_query_port.
