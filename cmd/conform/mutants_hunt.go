@@ -265,20 +265,23 @@ func stepOf(c report.Case) string {
 	return c.Where
 }
 
-// compare runs without the mutant what may have killed it or crashed on it, where that is not known yet.
+// compare runs without the mutant what may have killed it or crashed on it, where that is not known yet. Others that
+// ask for the same case at the same time run it too, rather than wait.
 func (h *hunt) compare(ctx context.Context, m mutant.Mutant, ended []report.Case) error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	var ids []string
+	h.mu.Lock()
 	for _, c := range ended {
 		if _, known := h.plain[baseline{m.Profile, c.ID}]; !known && (isKill(c) || c.Outcome == report.Error) {
 			ids = append(ids, c.ID)
 		}
 	}
+	h.mu.Unlock()
 	if len(ids) == 0 {
 		return nil
 	}
 	return h.attack(ctx, mutant.Mutant{Profile: m.Profile}, ids, func(c report.Case) {
+		h.mu.Lock()
+		defer h.mu.Unlock()
 		h.plain[baseline{m.Profile, c.ID}] = c.Outcome == report.Pass || c.Outcome == report.PassDeviation || c.Outcome == report.Unrecorded
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/rdmasim/rdmasim/conformance"
 	"github.com/rdmasim/rdmasim/fixtures"
@@ -40,8 +41,41 @@ type matrixRow struct {
 	// Crashes are cases that ended by no assertion on it, but by a crash, a hang or a limit; a case that was left
 	// out behind a dozen of them is counted here too.
 	Crashes []string `json:"crashes,omitempty"`
-	// Untried are columns that have not met it.
+	// Untried are columns that have not met it; in a file neighbours are one word, as DEV-001..DEV-025.
 	Untried []string `json:"untried,omitempty"`
+}
+
+// ranges joins neighbours among the columns, and apart undoes it.
+func (m *matrix) ranges(ids []string) (out []string) {
+	for i := 0; i < len(ids); {
+		at := slices.Index(m.Cases, ids[i])
+		n := 1
+		for i+n < len(ids) && at+n < len(m.Cases) && ids[i+n] == m.Cases[at+n] {
+			n++
+		}
+		word := ids[i]
+		if n > 1 {
+			word += ".." + ids[i+n-1]
+		}
+		out = append(out, word)
+		i += n
+	}
+	return out
+}
+
+func (m *matrix) apart(words []string) (out []string, err error) {
+	for _, w := range words {
+		first, last, more := strings.Cut(w, "..")
+		if !more {
+			last = first
+		}
+		i, k := slices.Index(m.Cases, first), slices.Index(m.Cases, last)
+		if i < 0 || k < i {
+			return nil, fmt.Errorf("untried %q names no cases of the matrix", w)
+		}
+		out = append(out, m.Cases[i:k+1]...)
+	}
+	return out, nil
 }
 
 func newMatrix(o *mutantOptions) *matrix {
@@ -66,6 +100,12 @@ func parseMatrix(file string, text []byte) (*matrix, error) {
 	}
 	if m.Schema != matrixSchema {
 		return nil, fmt.Errorf("%s: schema %q: want %q; conform mutants --matrix --update %s makes a new one", file, m.Schema, matrixSchema, file)
+	}
+	for i := range m.Mutants {
+		r, err := &m.Mutants[i], error(nil)
+		if r.Untried, err = m.apart(r.Untried); err != nil {
+			return nil, fmt.Errorf("%s: mutant %s: %w", file, r.Name, err)
+		}
 	}
 	return m, nil
 }
@@ -157,6 +197,7 @@ func (m *matrix) write(w io.Writer) error {
 		if i > 0 {
 			b.WriteByte(',')
 		}
+		r.Untried = m.ranges(r.Untried)
 		fmt.Fprintf(&b, "\n  %s", line(r))
 	}
 	b.WriteString("\n ]\n}\n")

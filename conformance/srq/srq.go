@@ -25,6 +25,7 @@ func Register(s *spec.Suite) {
 	s.Case("SRQ-012", noResize)
 	s.Case("SRQ-013", resize)
 	s.Case("SRQ-014", busy)
+	s.Case("SRQ-024", otherProcess)
 	s.Case("SRQ-015", empty)
 	s.Case("SRQ-016", lastWQE)
 	s.Case("SRQ-017", errorOfOne)
@@ -60,7 +61,7 @@ func (g *srqGroup) join(c *spec.C, edit func(o *kit.Options)) *kit.Pair {
 		edit(&o)
 	}
 	a := g.CreateQP(c, o)
-	o.PSN = (o.PSN + 0x1000) & 0xffffff
+	o.PSN = o.NthPSN(0x1000)
 	o.SRQ, o.RecvCQ = g.srq.SRQ, g.rcq
 	p := &kit.Pair{Env: g.Env, A: a, B: g.CreateQP(c, o)}
 	p.Connect(c)
