@@ -73,7 +73,8 @@ func (c *Context) QueryDevice(vt verbs.Thread) (verbs.DeviceAttr, error) {
 }
 
 // QueryDeviceEx is ibv_query_device_ex; the input has no bits yet.
-func (c *Context) QueryDeviceEx(vt verbs.Thread, compMask uint32) (verbs.DeviceAttrEx, error) {
+func (c *Context) QueryDeviceEx(vt verbs.Thread, compMask uint32) (_ verbs.DeviceAttrEx, err error) {
+	defer Of(vt).answers(&err)
 	t := c.enter(vt)
 	if compMask != 0 {
 		return verbs.DeviceAttrEx{}, fmt.Errorf("query_device_ex: input comp_mask %#x: %w", compMask, syscall.EINVAL)
@@ -82,12 +83,14 @@ func (c *Context) QueryDeviceEx(vt verbs.Thread, compMask uint32) (verbs.DeviceA
 }
 
 // QueryPort is ibv_query_port.
-func (c *Context) QueryPort(vt verbs.Thread, port int) (verbs.PortAttr, error) {
+func (c *Context) QueryPort(vt verbs.Thread, port int) (_ verbs.PortAttr, err error) {
+	defer Of(vt).answers(&err)
 	return c.u.QueryPort(c.enter(vt).caller, port)
 }
 
 // QueryGID is ibv_query_gid. An empty slot reads as zeros.
-func (c *Context) QueryGID(vt verbs.Thread, port, index int) (verbs.GID, error) {
+func (c *Context) QueryGID(vt verbs.Thread, port, index int) (_ verbs.GID, err error) {
+	defer Of(vt).answers(&err)
 	e, err := c.u.QueryGIDEntry(c.enter(vt).caller, port, index)
 	if verbs.ErrnoOf(err) == syscall.ENODATA {
 		return verbs.GID{}, nil
@@ -96,7 +99,8 @@ func (c *Context) QueryGID(vt verbs.Thread, port, index int) (verbs.GID, error) 
 }
 
 // QueryGIDEx is ibv_query_gid_ex; no flag is defined, and the kernel refuses all.
-func (c *Context) QueryGIDEx(vt verbs.Thread, port, index int, flags uint32) (verbs.GIDEntry, error) {
+func (c *Context) QueryGIDEx(vt verbs.Thread, port, index int, flags uint32) (_ verbs.GIDEntry, err error) {
+	defer Of(vt).answers(&err)
 	t := c.enter(vt)
 	if flags != 0 {
 		return verbs.GIDEntry{}, fmt.Errorf("query_gid_ex: flags %#x: %w", flags, syscall.EINVAL)
@@ -106,7 +110,8 @@ func (c *Context) QueryGIDEx(vt verbs.Thread, port, index int, flags uint32) (ve
 
 // QueryGIDTable is ibv_query_gid_table: entries of all ports that hold data. EINVAL
 // when entries has too little room; it is left alone then.
-func (c *Context) QueryGIDTable(vt verbs.Thread, entries []verbs.GIDEntry, flags uint32) (int, error) {
+func (c *Context) QueryGIDTable(vt verbs.Thread, entries []verbs.GIDEntry, flags uint32) (_ int, err error) {
+	defer Of(vt).answers(&err)
 	t := c.enter(vt)
 	if flags != 0 {
 		return 0, fmt.Errorf("query_gid_table: flags %#x: %w", flags, syscall.EINVAL)
@@ -136,7 +141,8 @@ func (c *Context) QueryGIDTable(vt verbs.Thread, entries []verbs.GIDEntry, flags
 
 // QueryPKey is ibv_query_pkey, which reads a file of sysfs: what is not in the table has
 // none.
-func (c *Context) QueryPKey(vt verbs.Thread, port, index int) (uint16, error) {
+func (c *Context) QueryPKey(vt verbs.Thread, port, index int) (_ uint16, err error) {
+	defer Of(vt).answers(&err)
 	k, err := c.u.QueryPKey(c.enter(vt).caller, port, index)
 	if err != nil {
 		return 0, fmt.Errorf("query_pkey: port %d, index %d: %w", port, index, syscall.ENOENT)
@@ -145,7 +151,8 @@ func (c *Context) QueryPKey(vt verbs.Thread, port, index int) (uint16, error) {
 }
 
 // PKeyIndex is ibv_get_pkey_index: the first index that holds pkey.
-func (c *Context) PKeyIndex(vt verbs.Thread, port int, pkey uint16) (int, error) {
+func (c *Context) PKeyIndex(vt verbs.Thread, port int, pkey uint16) (_ int, err error) {
+	defer Of(vt).answers(&err)
 	t := c.enter(vt)
 	pa, err := c.u.QueryPort(t.caller, port)
 	if err != nil {

@@ -11,7 +11,8 @@ import (
 )
 
 // CreateQP is ibv_create_qp, and ibv_create_qp_ex for what CompMask asks.
-func (p *PD) CreateQP(vt verbs.Thread, a verbs.QPInitAttr) (verbs.QP, error) {
+func (p *PD) CreateQP(vt verbs.Thread, a verbs.QPInitAttr) (_ verbs.QP, err error) {
+	defer Of(vt).answers(&err)
 	t := p.ctx.enter(vt)
 	if err := p.ctx.noQueues(); err != nil {
 		return nil, err

@@ -49,4 +49,18 @@ const (
 	BrokenPacketsAreDropped
 	RepairIsAtOnce
 	WaitingQueuesTakeTurns
+	InvalidIsSaid
+	BusyIsSaid
+	NoRoomIsSaid
+	NoSupportIsSaid
+	NoObjectIsSaid
+	NoRightIsSaid
+	NoMemoryThereIsSaid
+	NoDataIsSaid
+	RequestKeepsItsID
+	CompletionNamesItsQP
+	SourceQPIsReported
+	GRHIsFlagged
+	ReceiveSaysItsKind
+	RequestSaysItsKind
 )
