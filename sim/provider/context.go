@@ -8,6 +8,7 @@ import (
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/cpu"
 	"github.com/rdmasim/rdmasim/sim/kernel"
+	"github.com/rdmasim/rdmasim/sim/rule"
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
@@ -37,7 +38,8 @@ type Context struct {
 	// freeTargets are the places in targets that have been given back, the latest at the end.
 	freeTargets []uint32
 	dbPages     []*dbPage
-	ports       *sim.Rand // of datagrams; nil before the first
+	ports       *sim.Rand   // of datagrams; nil before the first
+	broken      rule.Broken // see breaks
 }
 
 // enter is what each control verb does first.
@@ -57,7 +59,7 @@ func (c *Context) Close(vt verbs.Thread) error {
 	if c.closed {
 		return fmt.Errorf("close %s: the context is closed: %w", c.dev.name, syscall.EBADF)
 	}
-	c.closed, c.mapped = true, 0
+	c.closed = true
 	c.u.Close(t.caller)
 	for _, p := range c.dbPages {
 		_ = c.proc.K.Space.Unmap(p.va, uint64(c.proc.PageSize))
@@ -79,20 +81,33 @@ func (c *Context) QueryDeviceEx(vt verbs.Thread, compMask uint32) (_ verbs.Devic
 	if compMask != 0 {
 		return verbs.DeviceAttrEx{}, fmt.Errorf("query_device_ex: input comp_mask %#x: %w", compMask, syscall.EINVAL)
 	}
-	return c.u.QueryDevice(t.caller)
+	x, err := c.u.QueryDevice(t.caller)
+	if t.breaks(rule.PortsAreCountedTwice) {
+		x.PhysPortCntEx++
+	}
+	if t.breaks(rule.PagingCapsAreConsistent) {
+		x.ODPGeneralCaps = 0
+	}
+	return x, err
 }
 
 // QueryPort is ibv_query_port.
 func (c *Context) QueryPort(vt verbs.Thread, port int) (_ verbs.PortAttr, err error) {
 	defer Of(vt).answers(&err)
-	return c.u.QueryPort(c.enter(vt).caller, port)
+	t := c.enter(vt)
+	a, err := c.u.QueryPort(t.caller, port)
+	if t.breaks(rule.PortHasItsLinkLayer) {
+		a.LinkLayer = verbs.LinkEthernet + verbs.LinkInfiniBand - a.LinkLayer
+	}
+	return a, err
 }
 
 // QueryGID is ibv_query_gid. An empty slot reads as zeros.
 func (c *Context) QueryGID(vt verbs.Thread, port, index int) (_ verbs.GID, err error) {
 	defer Of(vt).answers(&err)
-	e, err := c.u.QueryGIDEntry(c.enter(vt).caller, port, index)
-	if verbs.ErrnoOf(err) == syscall.ENODATA {
+	t := c.enter(vt)
+	e, err := c.u.QueryGIDEntry(t.caller, port, index)
+	if verbs.ErrnoOf(err) == syscall.ENODATA || err != nil && t.breaks(rule.GIDTableHasAnEnd) {
 		return verbs.GID{}, nil
 	}
 	return e.GID, err
@@ -143,8 +158,9 @@ func (c *Context) QueryGIDTable(vt verbs.Thread, entries []verbs.GIDEntry, flags
 // none.
 func (c *Context) QueryPKey(vt verbs.Thread, port, index int) (_ uint16, err error) {
 	defer Of(vt).answers(&err)
-	k, err := c.u.QueryPKey(c.enter(vt).caller, port, index)
-	if err != nil {
+	t := c.enter(vt)
+	k, err := c.u.QueryPKey(t.caller, port, index)
+	if err != nil && !t.breaks(rule.PKeyTableHasAnEnd) {
 		return 0, fmt.Errorf("query_pkey: port %d, index %d: %w", port, index, syscall.ENOENT)
 	}
 	return k, nil
@@ -166,6 +182,9 @@ func (c *Context) PKeyIndex(vt verbs.Thread, port int, pkey uint16) (_ int, err 
 		if k == pkey {
 			return i, nil
 		}
+	}
+	if t.breaks(rule.AbsentPKeyHasNoIndex) {
+		return 0, nil
 	}
 	return -1, fmt.Errorf("pkey %#x is not in the table of port %d: %w", pkey, port, syscall.ENOENT)
 }
@@ -191,12 +210,15 @@ func (c *Context) RawClock(vt verbs.Thread) (uint64, error) {
 	}
 }
 
+// breaks is that of a thread, for calls that have none.
+func (c *Context) breaks(r rule.Rule) bool { return rule.Mutants && c.broken.Has(r) }
+
 // unknownText is what the library says of a value that is not in its enumeration.
 const unknownText = "unknown"
 
 // EventTypeStr is ibv_event_type_str.
 func (c *Context) EventTypeStr(typ verbs.EventType) string {
-	if typ > verbs.EventWQFatal {
+	if typ > verbs.EventWQFatal || typ == verbs.EventWQFatal && c.breaks(rule.LastEventHasAName) {
 		return unknownText
 	}
 	return typ.String()
@@ -264,7 +286,7 @@ func (c *Context) closeFile(k kernel.Caller) { c.u.Close(k) }
 
 // mappings counts the device pages that the context maps.
 func (c *Context) mappings() int {
-	if c.closed {
+	if c.closed && !c.breaks(rule.ClosedContextUnmaps) {
 		return 0
 	}
 	return c.mapped

@@ -222,6 +222,9 @@ func (c *Context) ncReg(t *Thread) (*bfReg, error) {
 func (u *UAR) Info() verbs.UARInfo {
 	r := u.reg
 	page := r.off &^ uint64(u.ctx.proc.PageSize-1)
+	if u.ctx.breaks(rule.RegisterAddressIsItsOwn) {
+		page += 64
+	}
 	return verbs.UARInfo{RegAddr: mmioAddr(r.m) + r.off, BaseAddr: mmioAddr(r.m) + page, PageID: r.uar,
 		MmapOff: r.m.Off, MmapLen: uint64(u.ctx.proc.PageSize)}
 }

@@ -23,7 +23,7 @@ func (d *Device) Open(vt verbs.Thread) (_ verbs.Context, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", d.name, err)
 	}
-	c := &Context{dev: d, proc: d.proc, u: u, env: env, resp: resp}
+	c := &Context{dev: d, proc: d.proc, u: u, env: env, resp: resp, broken: t.P.Engine().Broken()}
 	if err := c.setUp(t); err != nil {
 		u.Close(t.caller)
 		return nil, fmt.Errorf("open %s: %w", d.name, err)

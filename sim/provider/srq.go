@@ -9,6 +9,7 @@ import (
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/cpu"
 	"github.com/rdmasim/rdmasim/sim/kernel"
+	"github.com/rdmasim/rdmasim/sim/rule"
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
@@ -157,7 +158,9 @@ func (s *SRQ) link(first, last int) {
 
 // Num is ibv_get_srq_num: libmlx5 answers for a basic SRQ, too.
 func (s *SRQ) Num(vt verbs.Thread) (uint32, error) {
-	s.ctx.enter(vt)
+	if s.ctx.enter(vt).breaks(rule.SRQNumbersHave24Bits) {
+		return s.srqn | 1<<24, nil
+	}
 	return s.srqn, nil
 }
 

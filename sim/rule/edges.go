@@ -63,4 +63,19 @@ const (
 	GRHIsFlagged
 	ReceiveSaysItsKind
 	RequestSaysItsKind
+	PortHasItsLinkLayer
+	GIDTableHasAnEnd
+	PKeyTableHasAnEnd
+	AbsentPKeyHasNoIndex
+	PortsAreCountedTwice
+	PagingCapsAreConsistent
+	LastEventHasAName
+	ClosedContextUnmaps
+	OrderOfDataIsAKnownBit
+	SRQNumbersHave24Bits
+	RegisterAddressIsItsOwn
+	NewAddressIsReported
+	ReregistrationIsReported
+	TimeoutZeroIsNone
+	SendOpsAreOfTheType
 )
