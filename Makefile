@@ -18,7 +18,7 @@
 #   fuzz         every fuzz target, for a count of inputs
 #   determinism  same seed, same bytes
 #   full         the suite with each case doing as much as the catalogue says
-#   mutants      simulators each of which breaks one rule: the suite notices every one
+#   mutants      simulators each of which breaks one rule: the suite notices every one; a tenth of the matrix of mutants and cases
 #   loop         the suite through libibverbs and libmlx5 onto simulated devices of RoCE, compared with the simulator, and of InfiniBand
 #   validate     published figures beside ours
 #   lab-smoke    part of the suite and bad input on Soft-RoCE in a VM
@@ -86,7 +86,7 @@ full: build
 
 mutants: build
 	@mkdir -p out
-	@$(LEG) mutants sh -c '$(GO) test $(HANG) -tags mutants ./sim/rule ./sim/kernel/completion && $(GO) test $(HANG) -tags mutants -run FindMutants ./sim/testbed && $(BIN)/conform mutants --report out/mutants.json'
+	@$(LEG) mutants sh -c '$(GO) test $(HANG) -tags mutants ./sim/rule ./sim/kernel/completion && $(GO) test $(HANG) -tags mutants -run FindMutants ./sim/testbed && $(BIN)/conform mutants --matrix --every 10 --report out/mutants.json'
 
 loop: conform-hw
 	@mkdir -p out

@@ -86,4 +86,6 @@ var edges = []Mutant{
 	{Name: "reregistration-unreported", Area: "IB", broken: rule.ReregistrationIsReported, Killers: []string{"IB-016"}, Profile: "connectx-5-ib"},
 	{Name: "timeout-zero-ends", Area: "RC", broken: rule.TimeoutZeroIsNone, Killers: []string{"RC-019"}},
 	{Name: "send-ops-of-any-type", Area: "POST", broken: rule.SendOpsAreOfTheType, Killers: []string{"POST-016"}},
+	{Name: "domains-alone-on-their-page", Area: "TD", broken: rule.DomainsComeInPairs, Killers: []string{"TD-016"}},
+	{Name: "gid-of-another-type", Area: "IB", broken: rule.GIDHasItsType, Killers: []string{"IB-002"}, Profile: "connectx-5-ib"},
 }

@@ -120,7 +120,11 @@ func (c *Context) QueryGIDEx(vt verbs.Thread, port, index int, flags uint32) (_ 
 	if flags != 0 {
 		return verbs.GIDEntry{}, fmt.Errorf("query_gid_ex: flags %#x: %w", flags, syscall.EINVAL)
 	}
-	return c.u.QueryGIDEntry(t.caller, port, index)
+	e, err := c.u.QueryGIDEntry(t.caller, port, index)
+	if t.breaks(rule.GIDHasItsType) {
+		e.Type = (e.Type + 1) % 3
+	}
+	return e, err
 }
 
 // QueryGIDTable is ibv_query_gid_table: entries of all ports that hold data. EINVAL

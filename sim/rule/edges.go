@@ -49,6 +49,8 @@ const (
 	BrokenPacketsAreDropped
 	RepairIsAtOnce
 	WaitingQueuesTakeTurns
+	DomainsComeInPairs
+	GIDHasItsType
 	InvalidIsSaid
 	BusyIsSaid
 	NoRoomIsSaid

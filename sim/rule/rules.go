@@ -592,5 +592,7 @@ var sentences = [...]string{
 	ReregistrationIsReported:        "What a subnet manager that lost its clients asks for is reported",
 	TimeoutZeroIsNone:               "A timeout of 0 never ends",
 	SendOpsAreOfTheType:             "Operations of the extended way to post are those of the type",
+	DomainsComeInPairs:              "Two thread domains share a page",
+	GIDHasItsType:                   "An entry of the GID table says its type",
 	WaitingQueuesTakeTurns:          "Send queues that wait for a processing unit get it in the order in which they came",
 }
