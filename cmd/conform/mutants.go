@@ -194,6 +194,7 @@ func (h *mutantRun) want(o *mutantOptions) error {
 	if o.every > 1 {
 		h.sample = newSample(o.every, h.known, h.rows, h.items, mutant.All())
 		h.wanted, h.all = h.sample.has, true
+		h.cheap = func(id string) bool { return !h.rows.seldom(id) }
 		return nil
 	}
 	chosen := map[string]bool{}

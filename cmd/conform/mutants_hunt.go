@@ -45,7 +45,9 @@ type hunt struct {
 	// wanted are the pairs that run whatever else kills the mutant; nil: cases run until one kills it.
 	wanted func(m mutant.Mutant, id string) bool
 	// all says that a mutant which no wanted case kills meets the others too.
-	all    bool
+	all bool
+	// cheap says which cases compare runs beside those that it is asked for; nil: none.
+	cheap  func(id string) bool
 	attack attack
 	// explained says whether the survival of a mutant is.
 	explained func(name string) bool
@@ -278,6 +280,17 @@ func (h *hunt) compare(ctx context.Context, m mutant.Mutant, ended []report.Case
 	h.mu.Unlock()
 	if len(ids) == 0 {
 		return nil
+	}
+	if h.cheap != nil { // nearly every mutant asks for cases: those that take little run in one worker, whoever asks first
+		for _, i := range h.items {
+			id := i.Entry.ID
+			h.mu.Lock()
+			_, known := h.plain[baseline{m.Profile, id}]
+			h.mu.Unlock()
+			if !known && h.cheap(id) && !slices.Contains(ids, id) {
+				ids = append(ids, id)
+			}
+		}
 	}
 	return h.attack(ctx, mutant.Mutant{Profile: m.Profile}, ids, func(c report.Case) {
 		h.mu.Lock()
