@@ -19,7 +19,7 @@
 #   fuzz         every fuzz target, for a count of inputs
 #   determinism  same seed, same bytes
 #   full         the suite with each case doing as much as the catalogue says
-#   mutants      simulators each of which breaks one rule: the suite notices every one
+#   mutants      simulators each of which breaks one rule: the suite notices every one; a tenth of the matrix of mutants and cases
 #   loop         the suite through libibverbs and libmlx5 onto simulated devices of RoCE, compared with the simulator, of InfiniBand, and parts of it
 #                on devices that lack or have what these do not; random programs there and on the simulator
 #   validate     published figures beside ours
@@ -100,7 +100,7 @@ full: build
 
 mutants: build
 	@mkdir -p out
-	@$(LEG) mutants sh -c '$(GO) test $(HANG) -tags mutants ./sim/rule ./sim/kernel/completion/oracle && $(GO) test $(HANG) -tags mutants -run FindMutants ./sim/testbed && $(BIN)/conform mutants --report out/mutants.json'
+	@$(LEG) mutants sh -c '$(GO) test $(HANG) -tags mutants ./sim/rule ./sim/kernel/completion/oracle && $(GO) test $(HANG) -tags mutants -run FindMutants ./sim/testbed && $(BIN)/conform mutants --matrix --every 10 --report out/mutants.json'
 
 loop: conform-hw
 	@mkdir -p out

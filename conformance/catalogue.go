@@ -29,6 +29,7 @@ type Catalogue struct {
 type Area struct {
 	Area  string `yaml:"area"`
 	Title string `yaml:"title"`
+	Waits string `yaml:"waits"` // for rows without code that do not say it themselves
 }
 
 // Capability is something that a case can need and that a target can be asked for by its
@@ -59,6 +60,8 @@ type Entry struct {
 	Sources  []string `yaml:"sources"`
 	// Runs says where the case runs: simulator, rxe, mlx5.
 	Runs string `yaml:"runs"`
+	// Waits says what a row that has no code waits for.
+	Waits string `yaml:"waits"`
 }
 
 // Labels are what a label filter can name: ID, area, strength and needs.
@@ -151,6 +154,16 @@ func (c *Catalogue) Find(id string) (Entry, bool) {
 		return Entry{}, false
 	}
 	return c.Cases[i], true
+}
+
+// Waits says what a row that has no code waits for.
+func (c *Catalogue) Waits(e Entry) string {
+	for _, a := range c.Areas {
+		if a.Area == e.Area && e.Waits == "" {
+			return a.Waits
+		}
+	}
+	return e.Waits
 }
 
 // position returns the place of an ID in the catalogue's order.

@@ -27,6 +27,8 @@ const (
 const (
 	KeyBelow   = "below"   // the program that simulates the device: rdmasim exec, rdmasim pci
 	KeyMachine = "machine" // VirtualMachine, or missing
+	// KeySession is the command of a run below rdmasim exec up to the program, as a shell reads it: rdmasim exec --devices 2 --
+	KeySession = "session"
 
 	// KeyPCI is the address of the device's PCI function; a device of software has none.
 	KeyPCI    = "pci"

@@ -36,6 +36,13 @@ func TestAgainIsTheWholeCommand(t *testing.T) {
 			t.Errorf("called as %s: %s, want %s", arg0, got, want)
 		}
 	}
+	below := &report.Run{Target: report.Target{Kind: "hw"}, Seed: 9, Environment: map[string]string{report.KeyBelow: "rdmasim exec"}}
+	for session, want := range map[string]string{"": "rdmasim exec --", "rdmasim exec --devices 2 --set 'a b' --": "rdmasim exec --devices 2 --set 'a b' --"} {
+		below.Environment[report.KeySession] = session
+		if got := againAs(below, "RC-001"); got != want+" conform --target=hw --seed 9 --label-filter RC-001 -v" {
+			t.Errorf("after a session %q: %s", session, got)
+		}
+	}
 	above := [][]string{{"sh", "-c", "conform"}, {"bin/rdmasim", "exec", "--uar", "dynamic", "--set", "a b", "--", "sh", "-c", "conform"}}
 	if got := strings.Join(execPrefix(above), " "); got != "bin/rdmasim exec --uar dynamic --set 'a b' --" {
 		t.Errorf("prefix %s", got)

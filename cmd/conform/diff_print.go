@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -148,7 +149,8 @@ func againAs(r *report.Run, filter string) string {
 		words = append([]string{"env"}, words...)
 	}
 	if below := r.Environment[report.KeyBelow]; below == "rdmasim exec" {
-		words = append([]string{"rdmasim", "exec", "--"}, words...)
+		session := r.Environment[report.KeySession] // a record of an older version has none
+		words = append([]string{cmp.Or(session, "rdmasim exec --")}, words...)
 	}
 	words = append(words, "conform", "--target="+r.Target.Kind)
 	if r.Target.Kind == "sim" {

@@ -60,7 +60,7 @@ func newList() *cobra.Command {
 			return list(cmd.OutOrStdout(), o, areas)
 		},
 	}
-	cmd.Flags().BoolVar(&o.missing, "missing", false, "list the cases that are not written yet")
+	cmd.Flags().BoolVar(&o.missing, "missing", false, "list the cases that are not written yet, and what each waits for")
 	cmd.Flags().BoolVar(&o.done, "done", false, "list the cases that are written")
 	cmd.Flags().BoolVar(&o.capabilities, "capabilities", false, "list the capabilities of a target that cases need, with the number of cases")
 	cmd.Flags().StringVar(&o.format, "format", "table", "format of the output: table or json")
@@ -78,6 +78,7 @@ type listed struct {
 	Sources  []string `json:"sources"`
 	Runs     string   `json:"runs"`
 	Done     bool     `json:"done"`
+	Waits    string   `json:"waits,omitempty"` // for what, without code
 }
 
 func list(w io.Writer, o *listOptions, areas []string) error {
@@ -108,7 +109,11 @@ func list(w io.Writer, o *listOptions, areas []string) error {
 		if len(want) > 0 && !want[e.Area] || o.missing && has || o.done && !has {
 			continue
 		}
-		rows = append(rows, listed{e.ID, e.Area, e.Text, e.Needs, string(e.Strength), e.Expected, e.Sources, e.Runs, has})
+		r := listed{e.ID, e.Area, e.Text, e.Needs, string(e.Strength), e.Expected, e.Sources, e.Runs, has, ""}
+		if !has {
+			r.Waits = cat.Waits(e)
+		}
+		rows = append(rows, r)
 	}
 	switch {
 	case o.format == "json":
@@ -167,6 +172,11 @@ func listCases(w io.Writer, rows []listed) error {
 		}
 		if _, err := fmt.Fprintf(w, "%-9s %-7s %s  %s\n", r.ID, mark, r.Strength, r.Text); err != nil {
 			return err
+		}
+		if r.Waits != "" {
+			if _, err := fmt.Fprintf(w, "%-9s %-7s    waits for %s\n", "", "", r.Waits); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

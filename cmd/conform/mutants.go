@@ -42,6 +42,9 @@ type mutantOptions struct {
 	every    int
 	shard    string
 	part     part
+	cases    string
+	update   string
+	untried  bool
 	verbose  bool
 	wall     time.Duration
 }
@@ -56,9 +59,13 @@ func newMutants() *cobra.Command {
 			"the wire's judge alone does not count. Cases that are likely to kill it come first, then those of its area, then all others.\n" +
 			"Mutants of area KCQ break a rule of the kernel's completion models, which no case reaches: counts of interrupts, polls and\n" +
 			"wake-ups that follow from the kernel's source stand in their place.\n" +
+			"--matrix runs every case on each, and asks of each row of strength E or S that it kills a mutant, or that\n" +
+			"fixtures/mutants/rows.yaml says why it does not; with --every 10 a fixed tenth of the pairs runs, and of each row one\n" +
+			"that kills in the committed matrix, which must still do so.\n" +
 			"Exit status: 0 every mutant is killed or explained in fixtures/mutants/survivors.yaml, 1 a mutant is neither, or an\n" +
-			"explained one is killed, 2 wrong usage, 130 interrupted.",
-		Example: "  conform mutants\n  conform mutants --filter RC,'mr-*' --report mutants.json\n  conform mutants --matrix --every 10\n  conform mutants --list",
+			"explained one is killed, or the same of a row, 2 wrong usage, 130 interrupted.",
+		Example: "  conform mutants\n  conform mutants --filter RC,'mr-*' --report mutants.json\n  conform mutants --matrix --every 10\n" +
+			"  conform mutants --matrix --label-filter RC-034 --update fixtures/mutants/matrix.json\n  conform mutants --list",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return usagef("mutants takes no %q: conform mutants --filter %s", args[0], strings.Join(args, ","))
@@ -75,8 +82,11 @@ func newMutants() *cobra.Command {
 	f.IntVar(&o.parallel, "parallel", processors(), "how many mutants run at once")
 	f.BoolVar(&o.list, "list", false, "list the mutants, and run nothing")
 	f.BoolVar(&o.matrix, "matrix", false, "run every case on each mutant and count those that kill it")
-	f.IntVar(&o.every, "every", 1, "run one mutant of so many, always the same")
+	f.IntVar(&o.every, "every", 1, "run one mutant of so many, with --matrix one pair of mutant and case of so many, always the same")
 	f.StringVar(&o.shard, "shard", "", shardHelp)
+	f.StringVar(&o.cases, "label-filter", "", "with --matrix: run only cases that this label filter selects, as for conform run")
+	f.StringVar(&o.update, "update", "", "with --matrix: put what the pairs showed into the matrix in `FILE`, and leave the rest of it")
+	f.BoolVar(&o.untried, "untried", false, "with --update: run only pairs of which the file says nothing")
 	f.BoolVar(&o.near, "near", false, "try the likely killers and the cases of a mutant's area only")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "print what each mutant's worker writes to standard error")
 	return cmd
@@ -91,64 +101,48 @@ func runMutants(cmd *cobra.Command, o *mutantOptions) error {
 	if err := input.Alone(cmd.Flags(), "list", "filter"); err != nil {
 		return usagef("%w", err)
 	}
-	if o.matrix && o.near {
-		return usagef("--matrix tries every case, and --near only some: give one of them")
-	}
 	if o.list {
 		return listMutants(cmd.OutOrStdout(), mutants)
 	}
-	explained, err := readSurvivors()
-	if err != nil {
-		return err
-	}
-	items, err := conformance.Items(conformance.Suite())
-	if err != nil {
-		return err
-	}
-	program, err := mutantsProgram(cmd.Context(), cmd.ErrOrStderr())
+	hunt, err := o.prepare(cmd)
 	if err != nil {
 		return err
 	}
 	toStandard(cmd, &o.report)
-	var file *outfile.File
-	if o.report != "" {
-		if file, err = create(cmd.Context(), o.report); err != nil {
+	var files [2]*outfile.File // the report and the matrix
+	for i, path := range []string{o.report, o.update} {
+		if path == "" {
+			continue
+		}
+		if files[i], err = create(cmd.Context(), path); err != nil {
 			return err
 		}
+		defer files[i].Abort() // if nothing was committed
 	}
-	memory, err := harness.NewMemory()
-	if err != nil {
-		fmt.Fprintln(cmd.ErrOrStderr(), "conform: workers do not wait for memory:", err)
-	}
-	h := &hunt{items: items, seed: o.seed, matrix: o.matrix, near: o.near, attack: attackCounts(program, cmd.ErrOrStderr(), o.attack(program, memory, cmd.ErrOrStderr())),
-		explained: func(name string) bool { return explained.reason(name) != "" }}
 	p := newProgress(cmd.ErrOrStderr(), len(mutants))
-	fates, err := h.run(cmd.Context(), mutants, o.parallel, func(fate) { p.add() })
+	fates, err := hunt.run(cmd.Context(), mutants, o.parallel, func(fate) { p.add() })
 	p.done()
 	if err != nil {
-		if file != nil {
-			file.Abort()
-		}
 		if errors.Is(err, harness.ErrTarget) || errors.Is(err, harness.ErrWorker) {
 			return &status{exitUsage, err}
 		}
 		return &status{exitFailed, err}
 	}
 	r := newMutantReport(o, mutants, fates, cmd.Context().Err() != nil)
-	all := len(o.filter) == 0 && o.every == 1 && o.part.parts == 0
 	if o.part.parts > 0 {
 		r.Part = &mutantPart{Part: o.part.String(), Matrix: o.matrix}
 	}
-	findings := explained.judge(r, all)
-	if o.matrix && all {
-		r.Idle = idleCases(items, r)
-	}
-	if file != nil {
-		if err := file.Commit(r.writeJSON); err != nil {
+	findings := hunt.judgeAll(o, r, mutants, fates)
+	fill := []func(io.Writer) error{r.writeJSON, hunt.known.write}
+	for i, f := range files {
+		if f == nil || i == 1 && r.Incomplete {
+			continue
+		}
+		if err := f.Commit(fill[i]); err != nil {
 			return &status{exitFailed, err}
 		}
 	}
-	printMutants(cmd.OutOrStdout(), r, explained, findings)
+	printMutants(cmd.OutOrStdout(), r, hunt.explainedBy, findings)
 	switch {
 	case r.Incomplete:
 		return &status{code: exitInterrupted}
@@ -156,6 +150,102 @@ func runMutants(cmd *cobra.Command, o *mutantOptions) error {
 		return &status{code: exitFailed}
 	}
 	return nil
+}
+
+// mutantRun is a hunt with what its outcome is compared with.
+type mutantRun struct {
+	*hunt
+	explainedBy *survivors
+	rows        *rows
+	known       *matrix // the committed one, or that of --update
+	sample      *sample // with --matrix --every N
+}
+
+// prepare reads what a run needs, and says which pairs of mutant and case it takes.
+func (o *mutantOptions) prepare(cmd *cobra.Command) (*mutantRun, error) {
+	var h mutantRun
+	var err error
+	if h.explainedBy, err = readSurvivors(); err != nil {
+		return nil, err
+	}
+	if h.rows, err = readRows(); err != nil {
+		return nil, err
+	}
+	items, err := conformance.Items(conformance.Suite())
+	if err != nil {
+		return nil, err
+	}
+	if h.known, err = readMatrix(); o.update != "" {
+		h.known, err = openMatrix(cmd.Context(), o)
+	}
+	if err != nil {
+		return nil, err
+	}
+	program, err := mutantsProgram(cmd.Context(), cmd.ErrOrStderr())
+	if err != nil {
+		return nil, err
+	}
+	memory, err := harness.NewMemory()
+	if err != nil {
+		fmt.Fprintln(cmd.ErrOrStderr(), "conform: workers do not wait for memory:", err)
+	}
+	h.hunt = &hunt{items: items, seed: o.seed, near: o.near, attack: attackCounts(program, cmd.ErrOrStderr(), o.attack(program, memory, cmd.ErrOrStderr())),
+		explained: func(name string) bool { return h.explainedBy.reason(name) != "" }, elsewhere: h.rows.profile}
+	return &h, h.want(o)
+}
+
+// want chooses the pairs that run.
+func (h *mutantRun) want(o *mutantOptions) error {
+	if !o.matrix {
+		return nil
+	}
+	if o.every > 1 {
+		h.sample = newSample(o.every, h.known, h.rows, h.items, ofCases(mutant.All()))
+		h.wanted, h.all = h.sample.has, true
+		h.cheap = func(id string) bool { return !h.rows.seldom(id) }
+		return nil
+	}
+	chosen := map[string]bool{}
+	picked := h.items
+	if o.cases != "" {
+		var err error
+		if picked, err = (&runOptions{filter: o.cases}).pick(h.items); err != nil {
+			return err
+		}
+	}
+	for _, i := range picked {
+		chosen[i.Entry.ID] = true
+	}
+	h.wanted = func(m mutant.Mutant, id string) bool {
+		return chosen[id] && !(o.untried && h.known.tried(m.Name, id))
+	}
+	return nil
+}
+
+// judgeAll lists what is wrong with what a run showed, and brings the matrix up to date.
+func (h *mutantRun) judgeAll(o *mutantOptions, r *mutantReport, mutants []mutant.Mutant, fates []fate) []string {
+	ran := map[string]*fate{}
+	for i, m := range mutants {
+		if fates[i].judged {
+			ran[m.Name] = &fates[i]
+		}
+	}
+	if o.update != "" {
+		h.known.merge(ofCases(mutant.All()), h.items, ran)
+	}
+	if o.cases != "" || o.untried { // which mutants survive is not the question
+		return nil
+	}
+	all := len(o.filter) == 0 && (o.every == 1 || o.matrix) && o.part.parts == 0
+	findings := h.explainedBy.judge(r, all)
+	switch {
+	case h.sample != nil:
+		findings = append(findings, h.sample.judge(ran)...)
+	case o.matrix && all && !r.Incomplete:
+		r.Idle = idleCases(h.items, r)
+		findings = append(findings, h.rows.judge(h.items, r.Idle)...)
+	}
+	return findings
 }
 
 // check refuses values that no run can have, and picks the mutants.
@@ -166,8 +256,17 @@ func (o *mutantOptions) check() ([]mutant.Mutant, error) {
 	if o.parallel < 1 {
 		return nil, usagef("--parallel must be above zero")
 	}
-	if o.every < 1 {
+	switch {
+	case o.every < 1:
 		return nil, usagef("--every must be above zero")
+	case o.matrix && o.near:
+		return nil, usagef("--matrix tries every case, and --near only some: give one of them")
+	case !o.matrix && (o.cases != "" || o.update != ""):
+		return nil, usagef("--label-filter and --update are for --matrix: add it")
+	case o.untried && o.update == "":
+		return nil, usagef("--untried leaves out what the file of --update says: add --update FILE")
+	case o.every > 1 && (o.cases != "" || o.update != ""):
+		return nil, usagef("--every chooses pairs by itself: leave out --label-filter and --update")
 	}
 	var err error
 	if o.part, err = readPart(o.shard, o.report); err != nil {
@@ -177,8 +276,12 @@ func (o *mutantOptions) check() ([]mutant.Mutant, error) {
 	if err != nil {
 		return nil, err
 	}
+	step := o.every
+	if o.matrix {
+		step = 1 // pairs are chosen, and no mutants
+	}
 	var some []mutant.Mutant
-	for i := 0; i < len(picked); i += o.every {
+	for i := 0; i < len(picked); i += step {
 		some = append(some, picked[i])
 	}
 	if some = of(o.part, some); len(some) == 0 {

@@ -80,6 +80,11 @@ func attackCounts(program string, stderr io.Writer, next attack) attack {
 	}
 }
 
+// ofCases are the mutants that cases can notice.
+func ofCases(mutants []mutant.Mutant) []mutant.Mutant {
+	return slices.DeleteFunc(slices.Clone(mutants), mutant.Mutant.Counted)
+}
+
 // countRounds are the probes to try: those that are likely to notice, then the others.
 func countRounds(m mutant.Mutant) [][]string {
 	var rest []string

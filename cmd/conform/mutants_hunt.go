@@ -29,31 +29,33 @@ const tooManyErrors = 12
 // fate is the outcome of a mutant.
 type fate struct {
 	outcome string
-	kill    report.Case
-	kills   []string // with --matrix: the cases that killed it
-	reason  string   // of an error
-	judged  bool     // false: the run was interrupted before
+	kill    report.Case     // the first that killed it
+	kills   []string        // the cases that killed it
+	crashes []string        // those that crashed or hung, and those that were left out behind too many of them
+	tried   map[string]bool // the cases that ran, or were left out so
+	reason  string          // of an error
+	judged  bool            // false: the run was interrupted before
 }
 
 // hunt looks for cases that kill mutants.
 type hunt struct {
-	items  []conformance.Item
-	seed   uint64
-	matrix bool
-	near   bool // likely killers and the area only
+	items []conformance.Item
+	seed  uint64
+	near  bool // likely killers and the area only
+	// wanted are the pairs that run whatever else kills the mutant; nil: cases run until one kills it.
+	wanted func(m mutant.Mutant, id string) bool
+	// all says that a mutant which no wanted case kills meets the others too.
+	all bool
+	// cheap says which cases compare runs beside those that it is asked for; nil: none.
+	cheap  func(id string) bool
 	attack attack
 	// explained says whether the survival of a mutant is.
 	explained func(name string) bool
+	// elsewhere is the profile on which a case runs that the usual one lacks something for; empty: the usual one.
+	elsewhere func(id string) string
 
 	mu    sync.Mutex
-	plain map[baseline]*plainRun
-}
-
-// plainRun is a case without a mutant, which runs once.
-type plainRun struct {
-	once   sync.Once
-	passes bool
-	err    error
+	plain map[baseline]bool
 }
 
 // baseline is a case on a profile without a mutant.
@@ -61,7 +63,7 @@ type baseline struct{ profile, id string }
 
 // run judges the mutants, several at once, and calls done for each, one call at a time.
 func (h *hunt) run(ctx context.Context, mutants []mutant.Mutant, parallel int, done func(fate)) ([]fate, error) {
-	h.plain = map[baseline]*plainRun{}
+	h.plain = map[baseline]bool{}
 	fates := make([]fate, len(mutants))
 	errs := make([]error, len(mutants))
 	ctx, cancel := context.WithCancel(ctx)
@@ -97,60 +99,144 @@ func (h *hunt) run(ctx context.Context, mutants []mutant.Mutant, parallel int, d
 	return fates, nil
 }
 
-// judge runs cases on one mutant until one kills it, or none is left.
+// judge runs cases on one mutant: those that are wanted, and others until one kills it or none is left.
 func (h *hunt) judge(ctx context.Context, m mutant.Mutant) (fate, error) {
-	f := fate{outcome: survived}
-	errors := 0
-	for _, ids := range h.rounds(m) {
-		for len(ids) > 0 {
-			if ctx.Err() != nil {
-				return fate{}, nil
-			}
-			ended, err := h.round(ctx, m, ids)
-			if err != nil {
+	f := fate{outcome: survived, tried: map[string]bool{}}
+	if m.Counted() {
+		if err := h.count(ctx, m, &f); err != nil || ctx.Err() != nil {
+			return fate{}, err
+		}
+		f.judged = true
+		return f, nil
+	}
+	likely, area, rest := h.sorted(m)
+	if h.wanted != nil {
+		wanted := slices.DeleteFunc(slices.Concat(likely, area, rest), func(id string) bool { return !h.wanted(m, id) })
+		done, err := h.try(ctx, m, wanted, &f, true)
+		if err != nil || ctx.Err() != nil {
+			return fate{}, err
+		}
+		if !h.all && !done { // case after case crashed: those that are likely to kill are not left out for it
+			if _, err := h.try(ctx, m, slices.DeleteFunc(likely, func(id string) bool { return !h.wanted(m, id) || !slices.Contains(f.crashes, id) }), &f, true); err != nil || ctx.Err() != nil {
 				return fate{}, err
 			}
-			for _, c := range ended {
-				ids = slices.DeleteFunc(ids, func(id string) bool { return id == c.ID })
-				switch {
-				case isKill(c):
-					ok, err := h.passesWithout(ctx, m, c.ID)
-					if err != nil {
-						return fate{}, err
-					}
-					if ok {
-						if f.kills = append(f.kills, c.ID); f.outcome != killed {
-							f.outcome, f.kill = killed, c
-						}
-					}
-				case c.Outcome == report.Error:
-					ok, err := h.passesWithout(ctx, m, c.ID)
-					if err != nil {
-						return fate{}, err
-					}
-					if ok {
-						if errors++; f.outcome == survived {
-							f.outcome, f.reason = mutantFail, c.ID+": "+c.Reason
-						}
-					}
-				}
-			}
-			if ctx.Err() != nil {
-				return fate{}, nil
-			}
-			if f.outcome == killed && !h.matrix || errors >= tooManyErrors {
-				f.judged = true
-				return f, nil
-			}
+		}
+	}
+	if h.wanted == nil || h.all {
+		if err := h.hunt(ctx, m, &f, likely, area, rest); err != nil || ctx.Err() != nil {
+			return fate{}, err
 		}
 	}
 	f.judged = true
 	return f, nil
 }
 
-// round runs cases on a mutant, up to the first that may be a kill, and returns those that ended in
+// count tries probes until one notices the mutant, which no case can.
+func (h *hunt) count(ctx context.Context, m mutant.Mutant, f *fate) error {
+	for _, ids := range countRounds(m) {
+		if f.outcome == killed {
+			return nil
+		}
+		if _, err := h.try(ctx, m, ids, f, false); err != nil || ctx.Err() != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hunt tries cases until one kills the mutant. Those that are likely to come alone in each case, before the hunt may end by
+// too many errors. Of a mutant whose survival is explained only they are tried: the matrix tries all.
+func (h *hunt) hunt(ctx context.Context, m mutant.Mutant, f *fate, likely, area, rest []string) error {
+	rounds := [][]string{likely, area, rest}
+	switch {
+	case h.explained(m.Name):
+		rounds = rounds[:1]
+	case h.near:
+		rounds = rounds[:2]
+	}
+	for _, ids := range rounds {
+		if f.outcome == killed {
+			return nil
+		}
+		ids = slices.DeleteFunc(ids, func(id string) bool { return f.tried[id] && !slices.Contains(f.crashes, id) })
+		done, err := h.try(ctx, m, ids, f, false)
+		if err != nil || ctx.Err() != nil || !done {
+			return err
+		}
+	}
+	return nil
+}
+
+// try runs cases on a mutant and says whether all ended: without on, the first that kills it ends the
+// round, and in any case too many errors do.
+func (h *hunt) try(ctx context.Context, m mutant.Mutant, ids []string, f *fate, on bool) (done bool, err error) {
+	errors := 0
+	for len(ids) > 0 {
+		m, some := h.onOneProfile(m, ids)
+		ended, err := h.round(ctx, m, some, on)
+		if err != nil || ctx.Err() != nil {
+			return false, err
+		}
+		if err := h.compare(ctx, m, ended); err != nil {
+			return false, err
+		}
+		for _, c := range ended {
+			ids = slices.DeleteFunc(ids, func(id string) bool { return id == c.ID })
+			f.tried[c.ID] = true
+			if h.passes(m, c.ID) && h.note(f, c) {
+				errors++
+			}
+		}
+		if f.outcome == killed && !on {
+			return false, nil
+		}
+		if errors >= tooManyErrors {
+			for _, id := range ids {
+				f.tried[id], f.crashes = true, append(f.crashes, id)
+			}
+			return len(ids) == 0, nil
+		}
+	}
+	return true, nil
+}
+
+// onOneProfile returns the cases that run on the same profile as the first, and the mutant on that. A mutant that
+// chooses its profile meets all cases there.
+func (h *hunt) onOneProfile(m mutant.Mutant, ids []string) (mutant.Mutant, []string) {
+	if m.Profile != "" || h.elsewhere == nil || m.Counted() {
+		return m, ids
+	}
+	m.Profile = h.elsewhere(ids[0])
+	var some []string
+	for _, id := range ids {
+		if h.elsewhere(id) == m.Profile {
+			some = append(some, id)
+		}
+	}
+	return m, some
+}
+
+// note adds to the fate of a mutant what a case showed that passes without it, and says whether it was an error.
+func (h *hunt) note(f *fate, c report.Case) bool {
+	f.crashes = slices.DeleteFunc(f.crashes, func(id string) bool { return id == c.ID })
+	switch {
+	case isKill(c):
+		if f.kills = append(f.kills, c.ID); f.outcome != killed {
+			f.outcome, f.kill = killed, c
+		}
+	case c.Outcome == report.Error:
+		f.crashes = append(f.crashes, c.ID)
+		if f.outcome == survived {
+			f.outcome, f.reason = mutantFail, c.ID+": "+c.Reason
+		}
+		return true
+	}
+	return false
+}
+
+// round runs cases on a mutant, without on up to the first that may be a kill, and returns those that ended in
 // the order in which they did.
-func (h *hunt) round(ctx context.Context, m mutant.Mutant, ids []string) ([]report.Case, error) {
+func (h *hunt) round(ctx context.Context, m mutant.Mutant, ids []string, on bool) ([]report.Case, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var ended []report.Case
@@ -163,7 +249,7 @@ func (h *hunt) round(ctx context.Context, m mutant.Mutant, ids []string) ([]repo
 		if c.Outcome == report.Error {
 			errors++
 		}
-		if isKill(c) && !h.matrix || errors >= tooManyErrors {
+		if isKill(c) && !on || errors >= tooManyErrors {
 			stopped = true
 			cancel()
 		}
@@ -171,14 +257,8 @@ func (h *hunt) round(ctx context.Context, m mutant.Mutant, ids []string) ([]repo
 	return ended, err
 }
 
-// rounds are the cases to try: those that are likely to kill, the rest of the mutant's area, the
-// rest. The likely ones come alone in each case, before the hunt may end by too many errors. Of a mutant whose survival is explained only the likely ones are tried: --matrix tries
-// all.
-func (h *hunt) rounds(m mutant.Mutant) [][]string {
-	if m.Counted() {
-		return countRounds(m)
-	}
-	var likely, area, rest []string
+// sorted are the cases that are likely to kill a mutant, the others of its area, and the rest.
+func (h *hunt) sorted(m mutant.Mutant) (likely, area, rest []string) {
 	for _, i := range h.items {
 		switch id := i.Entry.ID; {
 		case slices.Contains(m.Killers, id):
@@ -189,15 +269,7 @@ func (h *hunt) rounds(m mutant.Mutant) [][]string {
 			rest = append(rest, id)
 		}
 	}
-	switch {
-	case h.matrix:
-		return [][]string{likely, slices.Concat(area, rest)}
-	case h.explained(m.Name):
-		return [][]string{likely}
-	case h.near:
-		return [][]string{likely, area}
-	}
-	return [][]string{likely, area, rest}
+	return likely, area, rest
 }
 
 // isKill says whether a case ended by an assertion of its own that failed.
@@ -215,20 +287,41 @@ func stepOf(c report.Case) string {
 	return c.Where
 }
 
-// passesWithout says whether a case passes without the mutant, on its profile.
-func (h *hunt) passesWithout(ctx context.Context, m mutant.Mutant, id string) (bool, error) {
-	key := baseline{m.Profile, id}
+// compare runs without the mutant what may have killed it or crashed on it, where that is not known yet. Others that
+// ask for the same case at the same time run it too, rather than wait.
+func (h *hunt) compare(ctx context.Context, m mutant.Mutant, ended []report.Case) error {
+	var ids []string
 	h.mu.Lock()
-	run := h.plain[key]
-	if run == nil {
-		run = &plainRun{}
-		h.plain[key] = run
+	for _, c := range ended {
+		if _, known := h.plain[baseline{m.Profile, c.ID}]; !known && (isKill(c) || c.Outcome == report.Error) {
+			ids = append(ids, c.ID)
+		}
 	}
 	h.mu.Unlock()
-	run.once.Do(func() { // others that ask for this case wait, and only they
-		run.err = h.attack(ctx, mutant.Mutant{Profile: m.Profile, Area: m.Area}, []string{id}, func(c report.Case) {
-			run.passes = c.Outcome == report.Pass || c.Outcome == report.PassDeviation || c.Outcome == report.Unrecorded
-		})
+	if len(ids) == 0 {
+		return nil
+	}
+	if h.cheap != nil && !m.Counted() { // nearly every mutant asks for cases: those that take little run in one worker, whoever asks first
+		for _, i := range h.items {
+			id := i.Entry.ID
+			h.mu.Lock()
+			_, known := h.plain[baseline{m.Profile, id}]
+			h.mu.Unlock()
+			if !known && h.cheap(id) && !slices.Contains(ids, id) {
+				ids = append(ids, id)
+			}
+		}
+	}
+	return h.attack(ctx, mutant.Mutant{Profile: m.Profile, Area: m.Area}, ids, func(c report.Case) {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.plain[baseline{m.Profile, c.ID}] = c.Outcome == report.Pass || c.Outcome == report.PassDeviation || c.Outcome == report.Unrecorded
 	})
-	return run.passes, run.err
+}
+
+// passes says whether a case that compare has run passes without the mutant, on its profile.
+func (h *hunt) passes(m mutant.Mutant, id string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.plain[baseline{m.Profile, id}]
 }

@@ -63,7 +63,7 @@ func newMutantReport(o *mutantOptions, mutants []mutant.Mutant, fates []fate, in
 		case mutantFail:
 			res.Reason = f.reason
 		}
-		if o.matrix {
+		if o.matrix && o.every == 1 {
 			res.Kills, res.Cases = len(f.kills), slices.Sorted(slices.Values(f.kills))
 		}
 		r.Summary[f.outcome]++
@@ -74,19 +74,16 @@ func newMutantReport(o *mutantOptions, mutants []mutant.Mutant, fates []fate, in
 
 // idleCases are the cases of strength E or S that killed none of the mutants.
 func idleCases(items []conformance.Item, r *mutantReport) []string {
-	kills := map[string]bool{}
-	for _, m := range r.Mutants {
-		for _, id := range m.Cases {
-			kills[id] = true
-		}
+	m := &matrix{}
+	for _, res := range r.Mutants {
+		m.Mutants = append(m.Mutants, matrixRow{Name: res.Name, Kills: res.Cases})
 	}
-	var idle []string
-	for _, i := range items {
-		if e := i.Entry; !kills[e.ID] && (e.Strength == "E" || e.Strength == "S") {
-			idle = append(idle, e.ID)
-		}
-	}
-	return idle
+	return m.idle(items)
+}
+
+// mustKill says whether a row has to kill a mutant, or to say why it does not: those of strength H assert nothing firm.
+func mustKill(e conformance.Entry) bool {
+	return e.Strength == conformance.Exact || e.Strength == conformance.Set
 }
 
 func (r *mutantReport) writeJSON(w io.Writer) error {

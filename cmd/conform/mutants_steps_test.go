@@ -53,6 +53,7 @@ func TestGoldenEveryStepHasAMutant(t *testing.T) {
 	var page bytes.Buffer
 	page.WriteString(stepsHead)
 	page.Write(areasPage(explained))
+	page.Write(matrixPage(t))
 	file := ""
 	for _, s := range steps(t) {
 		if len(s.rules) == 0 {
@@ -96,7 +97,7 @@ const stepsHead = `# Steps and their mutants
 The device checks a request, a work request, a response and a memory key in a fixed order, a named step each. For each step there
 is a simulator that leaves it out, a mutant, and a case of the suite that fails on it. ` + "`conform mutants`" + ` runs them;
 [survivors.yaml](../fixtures/mutants/survivors.yaml) says of some why no case can notice. ` + "`conform mutants --matrix`" + ` runs every
-case on every mutant, and says which cases of strength E or S kill none. ` + "`conform mutants --list`" + ` has the
+case on every mutant; [matrix.json](../fixtures/mutants/matrix.json) is what that showed, and the [matrix](#matrix) below is made of it. ` + "`conform mutants --list`" + ` has the
 other mutants: of the driver, the library, the queues and the packets. A test holds this page to the code, and ` + "`make golden`" + `
 rewrites it; [CONTRIBUTING.md](../CONTRIBUTING.md) says how to add a mutant.
 `

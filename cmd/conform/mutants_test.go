@@ -154,37 +154,11 @@ func TestMutantThatHangs(t *testing.T) {
 	}
 }
 
-// With --matrix all cases run, and all kills count.
-func TestMatrixCountsKills(t *testing.T) {
-	h := testHunt(t, mutantWall)
-	h.matrix = true
-	fates, err := h.run(context.Background(), []mutant.Mutant{{Name: "dies elsewhere", Area: "DEV"}}, 1, func(fate) {})
-	if err != nil || fates[0].outcome != killed || len(fates[0].kills) != 1 {
-		t.Errorf("%+v, %v", fates, err)
-	}
-}
-
-// A case of strength E or S that kills no mutant is named.
-func TestIdleCases(t *testing.T) {
-	items, err := conformance.Items(testMutants(""))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &mutantReport{Mutants: []mutantResult{{Cases: []string{"DEV-001", "CQ-002"}}}}
-	if got := idleCases(items, r); slices.Contains(got, "DEV-001") || slices.Contains(got, "CQ-002") || !slices.Contains(got, "CQ-001") {
-		t.Errorf("idle: %q", got)
-	}
-}
-
-// The cases that are likely to kill come before all that may crash, with --matrix too.
+// The cases that are likely to kill come before all that may crash.
 func TestLikelyCasesComeFirst(t *testing.T) {
-	for _, matrix := range []bool{false, true} {
-		h := testHunt(t, mutantWall)
-		h.matrix = matrix
-		rounds := h.rounds(mutant.Mutant{Area: "DEV", Killers: []string{"CQ-002"}})
-		if !slices.Equal(rounds[0], []string{"CQ-002"}) {
-			t.Errorf("matrix %v: the first round is %q", matrix, rounds[0])
-		}
+	likely, area, rest := testHunt(t, mutantWall).sorted(mutant.Mutant{Area: "DEV", Killers: []string{"CQ-002"}})
+	if !slices.Equal(likely, []string{"CQ-002"}) || len(area) != 4 || !slices.Equal(rest, []string{"CQ-001"}) {
+		t.Errorf("%q, %q, %q", likely, area, rest)
 	}
 }
 

@@ -292,6 +292,11 @@ func (j *job) record(res harness.Result) *report.Run {
 	if j.part.parts > 0 {
 		run.Environment[partKey] = j.part.String()
 	}
+	if run.Environment[report.KeyBelow] == "rdmasim exec" {
+		words := execPrefix(ancestors())
+		words[0] = "rdmasim" // wherever it lies on this machine
+		run.Environment[report.KeySession] = strings.Join(words, " ")
+	}
 	return run
 }
 

@@ -85,7 +85,7 @@ func show(w io.Writer, ids []string, more []conformance.LedgerFile) error {
 		if i, ok := done[id]; ok {
 			fmt.Fprintf(w, "  code      %s\n", i.Case.Where)
 		} else {
-			fmt.Fprintf(w, "  code      missing\n")
+			fmt.Fprintf(w, "  code      missing: it waits for %s\n", cat.Waits(e))
 		}
 		for _, r := range rules.All() {
 			if of, err := path.Match(r.Case, id); err == nil && of {

@@ -53,18 +53,7 @@ func newBench(c *spec.C) *bench {
 
 // cq creates a CQ that reports to the channel.
 func (b *bench) cq(c *spec.C, e *kit.Env, context any) verbs.CQ {
-	return cqOnChannel(c, e, b.ch, context)
-}
-
-func cqOnChannel(c *spec.C, e *kit.Env, ch verbs.CompChannel, context any) verbs.CQ {
-	cq, err := e.Ctx.CreateCQ(c.T, verbs.CQAttr{CQE: 255, Channel: ch, Context: context})
-	kit.Must(c, "create_cq", err)
-	kit.DestroyOnce(c, "destroy_cq", cq.Destroy)
-	return cq
-}
-
-func arm(c *spec.C, cq verbs.CQ, solicitedOnly bool) {
-	kit.Must(c, "req_notify_cq", cq.ReqNotify(c.T, solicitedOnly))
+	return e.CQOn(c, b.ch, context)
 }
 
 // write posts n signalled writes of A.
@@ -118,7 +107,7 @@ func neverArmed(c *spec.C) {
 func oneForMany(c *spec.C) {
 	b := newBench(c)
 	for range 3 {
-		arm(c, b.send, false)
+		kit.Arm(c, b.send, false)
 		b.write(c, 50)
 		expectEvent(c, b.ch, "get_cq_event after req_notify_cq", b.send)
 		kit.ExpectSuccess(c, b.send, 50)
@@ -130,14 +119,14 @@ func oneForMany(c *spec.C) {
 
 func solicitedOnly(c *spec.C) {
 	b := newBench(c)
-	arm(c, b.recv, true)
+	kit.Arm(c, b.recv, true)
 	b.message(c, false)
 	expectNoEvent(c, b.ch, "get_cq_event after an unsolicited receive")
 	kit.ExpectSuccess(c, b.recv, 1)
 	b.message(c, true)
 	expectEvent(c, b.ch, "get_cq_event after a solicited receive", b.recv)
 	kit.ExpectSuccess(c, b.recv, 1)
-	arm(c, b.recv, true)
+	kit.Arm(c, b.recv, true)
 	b.message(c, false)
 	b.message(c, true)
 	expectEvent(c, b.ch, "get_cq_event when the solicited receive comes second", b.recv)
@@ -148,7 +137,7 @@ func solicitedOnly(c *spec.C) {
 
 func solicitedAndError(c *spec.C) {
 	b := newBench(c)
-	arm(c, b.send, true)
+	kit.Arm(c, b.send, true)
 	b.write(c, 1)
 	expectNoEvent(c, b.ch, "get_cq_event after a send-side success")
 	kit.ExpectSuccess(c, b.send, 1)
@@ -163,7 +152,7 @@ func armedForSolicitedAndAny(c *spec.C) {
 	for _, arms := range [][]bool{{true, false}, {false, true}, {true, false, true}} {
 		b := newBench(c)
 		for _, s := range arms {
-			arm(c, b.recv, s)
+			kit.Arm(c, b.recv, s)
 			c.T.Sleep(registerPollTime(c))
 		}
 		b.message(c, false)
@@ -188,12 +177,12 @@ func eventNamesItsCQ(c *spec.C) {
 	other := b.Env.Channel(c)
 	type own struct{ name string }
 	mine := &own{"mine"}
-	elsewhere := cqOnChannel(c, b.Env, other, mine)
+	elsewhere := b.Env.CQOn(c, other, mine)
 	o := kit.Default()
 	o.SendCQ = elsewhere
 	p := b.Env.Pair(c, o)
 	for _, cq := range []verbs.CQ{b.send, b.recv, elsewhere} {
-		arm(c, cq, false)
+		kit.Arm(c, cq, false)
 	}
 	b.message(c, false)
 	p.A.Post(c, kit.Write(1, b.mem, 128, b.mem.SGE(0, 8)))
@@ -244,7 +233,7 @@ func unacknowledged(c *spec.C) {
 	mem := e.Buffer(c, 64, kit.AllAccess)
 	cq, p := pairWithOwnCQ(c, e, ch)
 	for range 2 {
-		arm(c, cq, false)
+		kit.Arm(c, cq, false)
 		p.A.Post(c, kit.Write(1, mem, 32, mem.SGE(0, 8)))
 		got, err := ch.Event(c.T, kit.CompletionTimeout)
 		c.NoErr("get_cq_event", err)
@@ -274,7 +263,7 @@ func nonBlocking(c *spec.C) {
 		_, err := b.ch.Event(c.T, 0)
 		c.Errno("get_cq_event of an empty channel", err, syscall.EAGAIN)
 		c.True("time", c.T.Now()-start < kit.QuietPeriod, "it took %v", c.T.Now()-start)
-		arm(c, b.send, false)
+		kit.Arm(c, b.send, false)
 		b.write(c, 1)
 		got, err := b.ch.Event(c.T, 0)
 		for end := c.T.Now() + kit.CompletionTimeout; errors.Is(err, syscall.EAGAIN) && c.T.Now() < end; {
@@ -299,7 +288,7 @@ func interrupted(c *spec.C) {
 	c.True("it sleeps", !woke.Load(), "get_cq_event returned before the signal")
 	kit.Must(c, "send a signal", c.T.Interrupt(sleeper))
 	kit.JoinThreads(c, sleeper)
-	arm(c, b.send, false)
+	kit.Arm(c, b.send, false)
 	b.write(c, 1)
 	expectEvent(c, b.ch, "get_cq_event afterwards", b.send)
 	kit.ExpectSuccess(c, b.send, 1)
@@ -307,16 +296,16 @@ func interrupted(c *spec.C) {
 
 func bothSides(c *spec.C) {
 	b := newBench(c)
-	arm(c, b.send, false)
+	kit.Arm(c, b.send, false)
 	b.write(c, 1)
 	expectEvent(c, b.ch, "get_cq_event of the send side", b.send)
 	kit.ExpectSuccess(c, b.send, 1)
-	arm(c, b.recv, false)
+	kit.Arm(c, b.recv, false)
 	b.message(c, false)
 	expectEvent(c, b.ch, "get_cq_event of the receive side", b.recv)
 	kit.ExpectSuccess(c, b.recv, 1)
 	kit.ExpectSuccess(c, b.send, 1)
-	arm(c, b.send, false)
+	kit.Arm(c, b.send, false)
 	b.B.RecvInto(c, 1, b.mem.SGE(128, 64))
 	b.A.Post(c, kit.Read(2, b.mem, 128, b.mem.SGE(0, 8)), kit.Send(3, b.mem.SGE(0, 8)))
 	expectEvent(c, b.ch, "get_cq_event of a read", b.send)
@@ -333,14 +322,14 @@ func destroyedWithEvents(c *spec.C) {
 	stays, q := pairWithOwnCQ(c, e, ch)
 	kit.DestroyOnce(c, "destroy_cq", stays.Destroy)
 	c.Defer(func() { q.A.DestroyNow(c); q.B.DestroyNow(c) })
-	arm(c, cq, false)
+	kit.Arm(c, cq, false)
 	p.A.Post(c, kit.Write(1, mem, 32, mem.SGE(0, 8)))
 	c.T.Sleep(kit.QuietPeriod)
 	p.A.DestroyNow(c)
 	p.B.DestroyNow(c)
 	c.NoErr("destroy_cq with an event that nobody took", cq.Destroy(c.T))
 	expectNoEvent(c, ch, "get_cq_event after the CQ is gone")
-	arm(c, stays, false)
+	kit.Arm(c, stays, false)
 	q.A.Post(c, kit.Write(1, mem, 32, mem.SGE(0, 8)))
 	expectEvent(c, ch, "get_cq_event of another CQ", stays)
 	kit.ExpectSuccess(c, stays, 1)

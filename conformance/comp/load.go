@@ -21,12 +21,12 @@ func manyCQs(c *spec.C) {
 	var all [cqs]verbs.CQ
 	var qps [cqs]*kit.QP
 	for i := range all {
-		all[i] = cqOnChannel(c, e, ch, i)
+		all[i] = e.CQOn(c, ch, i)
 		index[all[i]] = i
 		o := kit.Default()
 		o.SendCQ, o.CQE = all[i], 7
 		qps[i] = e.Pair(c, o).A
-		arm(c, all[i], false)
+		kit.Arm(c, all[i], false)
 	}
 	var events [cqs]int
 	for range rounds {
@@ -62,7 +62,7 @@ func manyCQs(c *spec.C) {
 			}
 			if sent[i] > 0 {
 				kit.ExpectSuccess(c, all[i], sent[i])
-				arm(c, all[i], false)
+				kit.Arm(c, all[i], false)
 			}
 		}
 	}
@@ -82,7 +82,7 @@ const wakeUps = 100_000
 func noLostWakeUp(c *spec.C) {
 	b := newBench(c)
 	var taken atomic.Int64
-	arm(c, b.send, false)
+	kit.Arm(c, b.send, false)
 	receiver := c.Go("receiver", -1, func(c *spec.C) { c.Observe("completions", b.sleepAndDrain(c, &taken)) })
 	for i := range int64(wakeUps) {
 		for i-taken.Load() >= 32 {

@@ -20,3 +20,24 @@ func (e *Env) CreateCQWith(c *spec.C, a verbs.CQAttr) verbs.CQ {
 	DestroyOnce(c, "destroy_cq", cq.Destroy)
 	return cq
 }
+
+// CQOn creates a CQ of 255 entries that reports to the channel, with the context that its events are to give back.
+func (e *Env) CQOn(c *spec.C, ch verbs.CompChannel, context any) verbs.CQ {
+	return e.CreateCQWith(c, verbs.CQAttr{CQE: 255, Channel: ch, Context: context})
+}
+
+// Arm asks for an event for the next completion, or for the next solicited or failed one.
+func Arm(c *spec.C, cq verbs.CQ, solicitedOnly bool) {
+	ok(c, "req_notify_cq", cq.ReqNotify(c.T, solicitedOnly))
+}
+
+// Drain takes all completions that are there, and those that come within QuietPeriod of another.
+func Drain(c *spec.C, cq verbs.CQ) []verbs.WC {
+	var all []verbs.WC
+	for {
+		wc := PollWithin(c, cq, 16, QuietPeriod)
+		if all = append(all, wc...); len(wc) < 16 {
+			return all
+		}
+	}
+}

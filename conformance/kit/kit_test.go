@@ -185,3 +185,71 @@ func TestPortIsActiveInAnyOrder(t *testing.T) {
 		}
 	}
 }
+
+// recorder is a testbed whose wire counts its recordings.
+type recorder struct {
+	verbs.UnimplementedTestbed
+	wire countingWire
+}
+
+type countingWire struct {
+	verbs.Wire
+	taps int
+}
+
+func (r *recorder) Wire() verbs.Wire                                  { return &r.wire }
+func (w *countingWire) StartTap(verbs.Thread) error                   { w.taps++; return nil }
+func (*countingWire) StopTap(verbs.Thread) ([]verbs.WireFrame, error) { return nil, nil }
+
+// A tap within a tap would end its recording: the case is an error. One after another, also after a failed body, are two recordings.
+func TestTapWithinATap(t *testing.T) {
+	run := func(body func(c *spec.C)) (*recorder, *spec.Verdict) {
+		w, r := &recorder{}, spec.NewRunning("KIT-TEST", 1)
+		r.Execute(nil, w, body)
+		return w, r.Result().Verdict
+	}
+	w, v := run(func(c *spec.C) { Tap(c, func() { Tap(c, func() {}) }) })
+	if v == nil || v.Outcome != report.Error || !strings.Contains(v.Reason, "a tap within a tap") || w.wire.taps != 1 {
+		t.Errorf("%d taps, verdict %+v", w.wire.taps, v)
+	}
+	w, v = run(func(c *spec.C) {
+		c.Defer(func() { Tap(c, func() {}) })
+		Tap(c, func() {})
+		Tap(c, func() { c.Failf("in the body") })
+	})
+	if v == nil || v.Reason != "in the body" || w.wire.taps != 3 {
+		t.Errorf("%d taps, verdict %+v", w.wire.taps, v)
+	}
+}
+
+// work answers commands with what it was given.
+type work struct {
+	verbs.UnimplementedTestbed
+	last verbs.PlayerCommand
+}
+
+func (w *work) Player(verbs.Thread, int, map[string]string) (verbs.Player, error) { return w, nil }
+func (w *work) Kill(verbs.Thread)                                                 {}
+func (w *work) Do(_ verbs.Thread, c verbs.PlayerCommand) (verbs.PlayerReply, error) {
+	w.last = c
+	return verbs.PlayerReply{Values: map[string]uint64{"n": 1, "id0": 7, "status0": uint64(verbs.WCRemAccessErr), "opcode0": 128, "vendor0": 0x88, "len0": 5,
+		"imm0": 9, "qpn0": 0x123, "src0": 0x456, "flags0": 2, "pkey0": 3, "slid0": 4, "sl0": 1, "path0": 6}}, nil
+}
+
+// A completion of another process has all its fields, and a request there all its SGEs.
+func TestWorkOfAnotherProcess(t *testing.T) {
+	w := &work{}
+	spec.NewRunning("KIT-TEST", 1).Execute(nil, w, func(c *spec.C) {
+		o := StartOtherProcess(c, 0, nil)
+		want := verbs.WC{ID: 7, Status: verbs.WCRemAccessErr, Opcode: 128, VendorErr: 0x88, ByteLen: 5, Imm: 9, QPN: 0x123, SrcQP: 0x456, Flags: 2, PKeyIndex: 3,
+			SLID: 4, SL: 1, DLIDPathBits: 6}
+		if got := o.Completions(c, 1); len(got) != 1 || got[0] != want {
+			t.Errorf("completions %+v, want %+v", got, want)
+		}
+		b := &OtherBuffer{Process: o, ID: 2, Len: 64}
+		(&OtherQP{Process: o, ID: 1}).Post(c, verbs.SendWR{ID: 8, Opcode: verbs.WRSend}, b.Part(0, 8), b.Part(16, 4))
+		if a := w.last.Args; a["buf"] != 2 || a["len"] != 8 || a["buf1"] != 2 || a["off1"] != 16 || a["len1"] != 4 || a["id"] != 8 {
+			t.Errorf("arguments %v", a)
+		}
+	})
+}

@@ -230,7 +230,7 @@ func (b *OtherBuffer) SetWord(c *spec.C, off int, v uint64) { b.Set(c, off, Host
 // ConnectOtherQPs connects two queue pairs of other processes.
 func ConnectOtherQPs(c *spec.C, a, b *OtherQP, o Options) {
 	back := o
-	back.PSN = (o.PSN + 0x1000) & 0xffffff
+	back.PSN = o.NthPSN(0x1000)
 	b.Connect(c, a.Peer(o.PSN), back, verbs.QPSRTS)
 	a.Connect(c, b.Peer(back.PSN), o, verbs.QPSRTS)
 }
@@ -259,7 +259,7 @@ func (e *Env) PairWithModified(c *spec.C, other *OtherProcess, o Options, change
 	a := e.CreateQP(c, o)
 	b := other.CreateQP(c, player.CreateQP, Args{"type": uint64(o.Type)})
 	back := o
-	back.PSN = (o.PSN + 0x1000) & 0xffffff
+	back.PSN = o.NthPSN(0x1000)
 	b.Connect(c, a.Peer(), back, verbs.QPSRTS)
 	for s := verbs.QPSInit; s <= verbs.QPSRTS; s++ {
 		attr := a.AttrFor(b.Peer(back.PSN))

@@ -226,7 +226,7 @@ func NewPair(c *spec.C, o Options) *Pair { return Open(c).Pair(c, o) }
 // UnconnectedPair creates a pair in RESET.
 func (e *Env) UnconnectedPair(c *spec.C, o Options) *Pair {
 	a := e.CreateQP(c, o)
-	o.PSN = (o.PSN + 0x1000) & 0xffffff
+	o.PSN = o.NthPSN(0x1000)
 	return &Pair{e, a, e.CreateQP(c, o)}
 }
 

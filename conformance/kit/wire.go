@@ -37,9 +37,14 @@ const OracleStep = "rule "
 
 // Tap records the frames that are sent while body runs. A frame that does not decode
 // or has a wrong ICRC leaves no verdict on the case. Management datagrams, to QP0 and QP1, are
-// the kernel's own and left out.
+// the kernel's own and left out. A body that taps again would end the recording, and its case is an error.
 func Tap(c *spec.C, body func()) []Packet {
 	w := wire(c)
+	release, free := c.Hold("tap")
+	if !free {
+		c.Errorf("a tap within a tap: a wire has one recording; tap once and pick the packets by QPN or time")
+	}
+	defer release()
 	if err := w.StartTap(c.T); err != nil {
 		c.Errorf("start the tap: %v", err)
 	}
@@ -117,6 +122,39 @@ func ClearRules(c *spec.C) []int {
 // DropTo drops every frame to a QP.
 func DropTo(qpn uint32) verbs.WireRule {
 	return verbs.WireRule{Match: verbs.WireMatchDestQPN, DestQPN: qpn, Action: verbs.WireDrop}
+}
+
+// RuleForPSN acts on the first packet to a QP with a PSN.
+func RuleForPSN(qpn, psn uint32, action verbs.WireAction) verbs.WireRule {
+	return verbs.WireRule{Match: verbs.WireMatchDestQPN | verbs.WireMatchPSN, DestQPN: qpn, PSN: psn, Count: 1, Action: action}
+}
+
+// RuleForOpcode acts on the first packet to a QP with an opcode.
+func RuleForOpcode(qpn uint32, op roce.Opcode, action verbs.WireAction) verbs.WireRule {
+	return verbs.WireRule{Match: verbs.WireMatchDestQPN | verbs.WireMatchOpcode, DestQPN: qpn, Opcode: uint8(op), Count: 1, Action: action}
+}
+
+// NthPSN is the nth PSN of the requests of A, from 0.
+func (o Options) NthPSN(n uint32) uint32 { return (o.PSN + n) & roce.PSNMask }
+
+// PSNs are the distances of the packets' PSNs from the first.
+func PSNs(ps []Packet, first uint32) []int {
+	out := make([]int, 0, len(ps))
+	for _, p := range ps {
+		out = append(out, int(roce.CmpPSN(p.PSN(), first)))
+	}
+	return out
+}
+
+// Acknowledgements are those to a QP of a type: positive, or a kind of NAK.
+func Acknowledgements(ps []Packet, to uint32, t roce.SyndromeType) []Packet {
+	var out []Packet
+	for _, p := range PacketsTo(ps, to, roce.RCAcknowledge) {
+		if p.AETH().Syndrome().Type() == t {
+			out = append(out, p)
+		}
+	}
+	return out
 }
 
 // PacketsTo selects the packets to a QP that have one of the opcodes; without an opcode, all.

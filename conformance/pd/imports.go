@@ -66,3 +66,12 @@ func unimported(c *spec.C) {
 	transfer(c, "WRITE after the import is closed", p, m, mr)
 	c.Errno("dealloc_pd under its region", p.PD.Dealloc(c.T), syscall.EBUSY)
 }
+
+// unimportedParent records what the library says to giving back an import that is none: a parent domain.
+func unimportedParent(c *spec.C) {
+	e := kit.Open(c)
+	pd := e.ParentDomain(c)
+	kit.RecordErrno(c, "unimport_pd of a parent domain", pd.Unimport(c.T))
+	mem := e.BufferOn(c, pd, 64, kit.AllAccess)
+	mem.FillRandom(c)
+}

@@ -18,6 +18,7 @@ func Register(s *spec.Suite) {
 	s.Case("PD-003", busyByQP)
 	s.Case("PD-004", busyBySRQ)
 	s.Case("PD-005", busyByMW)
+	s.Case("PD-006", busyByAH)
 	s.Case("PD-007", foreignLKey)
 	s.Case("PD-008", foreignRKey)
 	s.Case("PD-009", foreignSRQ)
@@ -33,6 +34,7 @@ func Register(s *spec.Suite) {
 	s.Case("PD-020", importedRegisters)
 	s.Case("PD-021", importUnused)
 	s.Case("PD-022", unimported)
+	s.Case("PD-023", unimportedParent)
 }
 
 func thousand(c *spec.C) {
@@ -94,6 +96,20 @@ func busyByMW(c *spec.C) {
 		c.NoErr("alloc_mw", err)
 		c.Errno("dealloc_pd with a memory window", pd.Dealloc(c.T), syscall.EBUSY)
 		c.NoErr("dealloc_mw", w.Dealloc(c.T))
+	}
+}
+
+// busyByAH records whether a PD can go before its address handle, which may be unknown to the kernel.
+func busyByAH(c *spec.C) {
+	e := kit.Open(c)
+	pd, err := e.Ctx.AllocPD(c.T)
+	kit.Must(c, "alloc_pd", err)
+	ah, err := pd.CreateAH(c.T, e.AHTo(e.LocalAddr))
+	kit.Must(c, "create_ah", err)
+	first := kit.RecordErrno(c, "dealloc_pd with an address handle", pd.Dealloc(c.T))
+	c.Errno("destroy_ah", ah.Destroy(c.T), 0)
+	if first != 0 {
+		c.Errno("dealloc_pd", pd.Dealloc(c.T), 0)
 	}
 }
 

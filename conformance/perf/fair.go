@@ -1,6 +1,7 @@
 package perf
 
 import (
+	"slices"
 	"sync/atomic"
 
 	"github.com/rdmasim/rdmasim/conformance/kit"
@@ -117,4 +118,41 @@ func notReady(c *spec.C, e *kit.Env, o *kit.OtherProcess) func(c *spec.C) int {
 		c.T.Sleep(kit.QuietPeriod / 1000)
 		return 0
 	}
+}
+
+// turns has queue pairs that all have requests waiting share the device: none waits until the others are done.
+func turns(c *spec.C) {
+	const qps, each, size = 64, 32, 4096
+	o := options()
+	o.Cap.MaxSendWR, o.Cap.MaxInline = each, 0
+	e := kit.Open(c)
+	other := kit.OpenOtherProcess(c, kit.RemoteHost(c), nil)
+	o.SendCQ, o.RecvCQ = e.CreateCQ(c, qps*each), e.CreateCQ(c, 16)
+	mem, far := e.Buffer(c, size, kit.AllAccess), other.Buffer(c, size, kit.AllAccess, 0)
+	var qs []*kit.QP
+	for range qps {
+		q, _ := e.PairWith(c, other, o)
+		qs = append(qs, q)
+	}
+	for i, q := range qs {
+		list := make([]verbs.SendWR, each)
+		for k := range list {
+			list[k] = far.WriteTo(uint64(i), 0, mem.SGE(0, size))
+		}
+		q.Post(c, list...)
+	}
+	wc := make([]verbs.WC, 16)
+	had := make([]int, qps)
+	for done := 0; done < qps*each; {
+		n := pollSuccesses(c, o.SendCQ, wc)
+		for _, w := range wc[:n] {
+			if done++; done <= qps*each/2 {
+				had[w.ID]++
+			}
+		}
+	}
+	least, most := slices.Min(had), slices.Max(had)
+	c.Observe("fewest of half", least)
+	c.Observe("most of half", most)
+	c.True("fair shares", least >= each/4, "%d requests of one queue pair and %d of another were done, where each has had %d on average", least, most, each/2)
 }

@@ -32,6 +32,7 @@ func Register(s *spec.Suite) {
 	s.Case("PERF-013", victims)
 	s.Case("PERF-014", goodputUnderLoss)
 	s.Case("PERF-015", recovery)
+	s.Case("PERF-016", turns)
 }
 
 // slack is what a comparison of two equal ways may differ by, as a fraction.

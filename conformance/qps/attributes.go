@@ -20,6 +20,7 @@ func registerAttributes(s *spec.Suite) {
 	s.Case("QPS-021", initiatorDepth)
 	s.Case("QPS-022", responderDepth)
 	s.Case("QPS-023", alternatePath)
+	s.Case("QPS-035", rateLimit)
 	s.Case("QPS-038", dataInOrder)
 	s.Case("QPS-036", rawPacketWithoutRight)
 	s.Case("QPS-040", privilegedQKey)
@@ -205,5 +206,29 @@ func dataInOrder(c *spec.C) {
 		c.True("only defined bits", caps&^(whole|aligned) == 0, "got %#x", caps)
 		c.Equal("flags 0 is the whole-message bit", plain, caps&whole)
 		c.Observe(fmt.Sprintf("opcode %d", op), caps)
+	}
+}
+
+// rateLimit sets a rate limit, which only QPs of raw packets have, at the steps to RTR and RTS and in RTS.
+func rateLimit(c *spec.C) {
+	e := kit.Open(c)
+	types := []verbs.QPType{verbs.QPTRC, verbs.QPTUC, verbs.QPTUD}
+	for _, t := range types {
+		if t == verbs.QPTUC && !c.Has("uc") || t == verbs.QPTUD && !c.Has("ud") {
+			continue
+		}
+		o := kit.Default()
+		o.Type = t
+		q := e.CreateQP(c, o)
+		for s := verbs.QPSInit; s <= verbs.QPSRTS; s++ {
+			a := q.AttrFor(q.Peer())
+			a.State, a.RateLimit = s, 1000
+			step := fmt.Sprintf("%s to %v with a rate limit", spec.Words(t), s)
+			c.ErrnoIn(step, q.Modify(c.T, &a, kit.MaskFor(t, s)|verbs.QPMaskRateLimit), syscall.EINVAL, syscall.EOPNOTSUPP)
+			q.StepTo(c, q.Peer(), s)
+		}
+		a := verbs.QPAttr{State: verbs.QPSRTS, RateLimit: 1000}
+		c.ErrnoIn(spec.Words(t)+" in RTS with a rate limit", q.Modify(c.T, &a, verbs.QPMaskState|verbs.QPMaskRateLimit), syscall.EINVAL, syscall.EOPNOTSUPP)
+		c.Equal(spec.Words(t)+": state", q.QueryState(c), verbs.QPSRTS)
 	}
 }

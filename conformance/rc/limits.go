@@ -21,7 +21,7 @@ func aboveResponder(c *spec.C) {
 	o.RdAtomic = kept
 	b := e.CreateQP(c, o)
 	p := &kit.Pair{Env: e, A: a, B: b}
-	b.Opt.PSN = (b.Opt.PSN + 0x1000) & 0xffffff
+	b.Opt.PSN = b.Opt.NthPSN(0x1000)
 	p.Connect(c)
 	src, dst := p.Buffer(c, n, kit.AllAccess), p.Buffer(c, asked*n, kit.AllAccess)
 	want := bytes.Repeat(src.FillRandom(c), asked)

@@ -42,6 +42,7 @@ type run struct {
 	seen    []string    // IDs of the deviations that were seen
 	shown   []Deviation // predictions that came true
 	frames  []verbs.WireFrame
+	held    map[string]bool // see Hold
 }
 
 // Verdict says why a case ended early.
@@ -225,6 +226,24 @@ func (c *C) KeepFrames(frames []verbs.WireFrame) {
 	c.run.mu.Lock()
 	defer c.run.mu.Unlock()
 	c.run.frames = append(c.run.frames, frames...)
+}
+
+// Hold takes something of which a case has one, such as the tap of its wire, and says whether it was free.
+func (c *C) Hold(what string) (release func(), ok bool) {
+	c.run.mu.Lock()
+	defer c.run.mu.Unlock()
+	if c.run.held[what] {
+		return nil, false
+	}
+	if c.run.held == nil {
+		c.run.held = map[string]bool{}
+	}
+	c.run.held[what] = true
+	return func() {
+		c.run.mu.Lock()
+		defer c.run.mu.Unlock()
+		delete(c.run.held, what)
+	}, true
 }
 
 // Failed reports whether a check of the case has failed.

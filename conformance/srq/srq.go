@@ -23,7 +23,9 @@ func Register(s *spec.Suite) {
 	s.Case("SRQ-010", limitTooHigh)
 	s.Case("SRQ-011", limitZero)
 	s.Case("SRQ-012", noResize)
+	s.Case("SRQ-013", resize)
 	s.Case("SRQ-014", busy)
+	s.Case("SRQ-024", otherProcess)
 	s.Case("SRQ-015", empty)
 	s.Case("SRQ-016", lastWQE)
 	s.Case("SRQ-017", errorOfOne)
@@ -59,7 +61,7 @@ func (g *srqGroup) join(c *spec.C, edit func(o *kit.Options)) *kit.Pair {
 		edit(&o)
 	}
 	a := g.CreateQP(c, o)
-	o.PSN = (o.PSN + 0x1000) & 0xffffff
+	o.PSN = o.NthPSN(0x1000)
 	o.SRQ, o.RecvCQ = g.srq.SRQ, g.rcq
 	p := &kit.Pair{Env: g.Env, A: a, B: g.CreateQP(c, o)}
 	p.Connect(c)
@@ -225,4 +227,20 @@ func noResize(c *spec.C) {
 	s := e.CreateSRQ(c, 16, 1)
 	c.ErrnoIn("modify_srq to more", s.Modify(c.T, verbs.SRQAttr{MaxWR: 64}, verbs.SRQMaskMaxWR), syscall.EINVAL, syscall.EOPNOTSUPP)
 	c.ErrnoIn("modify_srq to fewer", s.Modify(c.T, verbs.SRQAttr{MaxWR: 8}, verbs.SRQMaskMaxWR), syscall.EINVAL, syscall.EOPNOTSUPP)
+}
+
+// resize makes an SRQ smaller than what is posted to it, which is refused and changes nothing, and then as small as that.
+func resize(c *spec.C) {
+	const posted = 8
+	e := kit.Open(c)
+	s := e.CreateSRQ(c, 64, 1)
+	mem := e.Buffer(c, 64, kit.AllAccess)
+	for i := range posted {
+		s.RecvInto(c, uint64(i), mem.All())
+	}
+	c.ErrnoIn("modify_srq to one below what is posted", s.Modify(c.T, verbs.SRQAttr{MaxWR: posted - 1}, verbs.SRQMaskMaxWR), syscall.EINVAL)
+	a, err := s.Query(c.T)
+	kit.Must(c, "query_srq", err)
+	c.Equal("size afterwards", a.MaxWR, s.Caps().MaxWR)
+	c.Errno("modify_srq to more", s.Modify(c.T, verbs.SRQAttr{MaxWR: 128}, verbs.SRQMaskMaxWR), 0)
 }

@@ -117,3 +117,13 @@ func (u tdUser) sendAndCheck(c *spec.C, step string) {
 	c.Status(step+": receive", kit.PollOne(c, u.B.RecvCQ), verbs.WCSuccess)
 	c.Equal(step+": bytes", u.mem.Get(c, 64, 16), want)
 }
+
+// withoutDomains asks a device that has no thread domains for one.
+func withoutDomains(c *spec.C) {
+	e := kit.Open(c)
+	td, err := e.Ctx.AllocTD(c.T, verbs.TDInitAttr{})
+	if err == nil {
+		kit.DestroyOnce(c, "dealloc_td", td.Dealloc)
+	}
+	c.Errno("alloc_td", err, syscall.EOPNOTSUPP)
+}

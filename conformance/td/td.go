@@ -8,6 +8,7 @@ func Register(s *spec.Suite) {
 	s.Case("TD-001", anyOrder)
 	s.Case("TD-002", compMask)
 	s.Case("TD-003", referenced)
+	s.Case("TD-004", withoutDomains)
 	s.Case("TD-005", noLock)
 	s.Case("TD-006", lockPerPost)
 	s.Case("TD-007", sameTranscript)

@@ -201,25 +201,15 @@ func (l *link) responses(ps []kit.Packet, ops ...roce.Opcode) []kit.Packet {
 
 // naks are the acknowledgements of a type.
 func (l *link) naks(ps []kit.Packet, t roce.SyndromeType) []kit.Packet {
-	var out []kit.Packet
-	for _, p := range l.responses(ps, roce.RCAcknowledge) {
-		if p.AETH().Syndrome().Type() == t {
-			out = append(out, p)
-		}
-	}
-	return out
+	return kit.Acknowledgements(ps, l.a.QPN(), t)
 }
 
 // psn is the nth PSN of the requests, from 0.
-func (l *link) psn(n uint32) uint32 { return (l.opt.PSN + n) & roce.PSNMask }
+func (l *link) psn(n uint32) uint32 { return l.opt.NthPSN(n) }
 
 // psns are the distances of the packets' PSNs from the first.
 func (l *link) psns(ps []kit.Packet) []int {
-	out := make([]int, 0, len(ps))
-	for _, p := range ps {
-		out = append(out, int(roce.CmpPSN(p.PSN(), l.opt.PSN)))
-	}
-	return out
+	return kit.PSNs(ps, l.opt.PSN)
 }
 
 // countUpTo counts from a up to b.
@@ -233,12 +223,12 @@ func countUpTo(a, b int) []int {
 
 // ruleForRequest is a rule for packets to the far QP with the nth PSN.
 func (l *link) ruleForRequest(n uint32, action verbs.WireAction) verbs.WireRule {
-	return verbs.WireRule{Match: verbs.WireMatchDestQPN | verbs.WireMatchPSN, DestQPN: l.b.QPN, PSN: l.psn(n), Count: 1, Action: action}
+	return kit.RuleForPSN(l.b.QPN, l.psn(n), action)
 }
 
 // ruleForResponse is a rule for responses with an opcode.
 func (l *link) ruleForResponse(op roce.Opcode, action verbs.WireAction) verbs.WireRule {
-	return verbs.WireRule{Match: verbs.WireMatchDestQPN | verbs.WireMatchOpcode, DestQPN: l.a.QPN(), Opcode: uint8(op), Count: 1, Action: action}
+	return kit.RuleForOpcode(l.a.QPN(), op, action)
 }
 
 // ackTimer is the QP's acknowledgement timer.

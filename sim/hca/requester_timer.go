@@ -108,6 +108,9 @@ const adaptiveParts = 48
 func (q *requester) setTimer(timeout sim.Time, retries uint32) {
 	p := &q.u.p
 	q.timeout, q.retryMax, q.retry = 0, retries, retries
+	if timeout == 0 && q.breaks(rule.TimeoutZeroIsNone) {
+		timeout = 8192 * sim.Nanosecond
+	}
 	if timeout > 0 {
 		q.timeout = max(timeout, p.AckTimeoutFloor)
 	}

@@ -3,6 +3,7 @@ package hca
 import (
 	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/sim"
+	"github.com/rdmasim/rdmasim/sim/rule"
 )
 
 // runnable says whether the next packet of the QP can be made now; it starts the
@@ -54,6 +55,12 @@ func (q *requester) kick() {
 	}
 	q.queued = true
 	g.ready.Push(q.arg)
+	if q.breaks(rule.WaitingQueuesTakeTurns) {
+		for i := g.ready.Len() - 1; i > 0; i-- {
+			last, before := g.ready.At(i), g.ready.At(i-1)
+			*last, *before = *before, *last
+		}
+	}
 	g.dispatch()
 }
 

@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/sim/rule"
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
@@ -62,7 +63,7 @@ func (d *Device) portEvent(sub uint8) (verbs.EventType, bool) {
 	case prm.PortChangeGUID:
 		return verbs.EventGIDChange, true
 	case prm.PortChangeClientRereg:
-		return verbs.EventClientReregister, true
+		return verbs.EventClientReregister, !d.breaks(rule.ReregistrationIsReported)
 	}
 	return 0, false
 }

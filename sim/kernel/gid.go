@@ -38,7 +38,9 @@ func (d *Device) AddIP(ip netip.Addr) error {
 	if err := d.addGID(&call{d: d}, verbs.GID(ip.As16()), 0); err != nil {
 		return err
 	}
-	d.broadcast(verbs.EventGIDChange)
+	if !d.breaks(rule.NewAddressIsReported) {
+		d.broadcast(verbs.EventGIDChange)
+	}
 	return nil
 }
 

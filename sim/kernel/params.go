@@ -50,6 +50,9 @@ type Params struct {
 	// SQD: the driver has commands for RTS to SQD and SQD to SQD. False is what
 	// mlx5_ib does.
 	SQD bool
+	// AtomicWrite: device_cap_flags_ex says that the device has atomic writes (IB_UVERBS_DEVICE_ATOMIC_WRITE). False
+	// is what mlx5_ib does.
+	AtomicWrite bool
 	// LinkWidth and LinkSpeed are the active_width and active_speed codes of
 	// ibv_port_attr: 2 is 4X; 4 QDR, 16 FDR, 32 EDR, 64 HDR, 128 NDR.
 	LinkWidth uint8
@@ -92,7 +95,7 @@ const maxNetMTU = 9978
 func (p *Params) Validate() error {
 	v := reflect.ValueOf(*p)
 	for i := range v.NumField() {
-		if name := v.Type().Field(i).Name; name != "Generation" && name != "MKeyCache" && name != "PCIRevision" && name != "Paging" && name != "XRC" && name != "SQD" && v.Field(i).IsZero() {
+		if name := v.Type().Field(i).Name; name != "Generation" && name != "MKeyCache" && name != "PCIRevision" && name != "Paging" && name != "XRC" && name != "SQD" && name != "AtomicWrite" && v.Field(i).IsZero() {
 			return fmt.Errorf("kernel: parameter %s is missing: %w", name, syscall.EINVAL)
 		}
 	}

@@ -38,6 +38,9 @@ func (u *Ucontext) QueryDevice(c Caller) (a verbs.DeviceAttrEx, err error) {
 	if k.hostAtomics {
 		a.Atomic = verbs.AtomicHCA
 	}
+	if d.p.AtomicWrite {
+		a.CapFlagsEx |= verbs.DeviceAtomicWrite
+	}
 	if k.memoryWindows {
 		a.MaxMW = 1 << k.logMaxMKey
 	}

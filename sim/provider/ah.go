@@ -53,7 +53,8 @@ func setRoute(av prm.AVSegment, g *verbs.GRH) {
 }
 
 // CreateAH is ibv_create_ah.
-func (p *PD) CreateAH(vt verbs.Thread, a verbs.AHAttr) (verbs.AH, error) {
+func (p *PD) CreateAH(vt verbs.Thread, a verbs.AHAttr) (_ verbs.AH, err error) {
+	defer Of(vt).answers(&err)
 	c := p.ctx
 	t := c.enter(vt)
 	if a.Port < 1 || int(a.Port) > int(c.resp.NumPorts) {
@@ -111,7 +112,8 @@ func (a *AH) Destroy(vt verbs.Thread) error {
 
 // InitAHFromWC is ibv_init_ah_from_wc: on Ethernet the version and the
 // checksum of the header show whether it is IPv6 (or a GRH) or IPv4.
-func (c *Context) InitAHFromWC(vt verbs.Thread, port int, wc *verbs.WC, grh []byte) (verbs.AHAttr, error) {
+func (c *Context) InitAHFromWC(vt verbs.Thread, port int, wc *verbs.WC, grh []byte) (_ verbs.AHAttr, err error) {
+	defer Of(vt).answers(&err)
 	t := c.enter(vt)
 	a := verbs.AHAttr{DLID: wc.SLID, SL: wc.SL, SrcPathBits: wc.DLIDPathBits, Port: uint8(port)}
 	if wc.Flags&verbs.WCGRH == 0 {

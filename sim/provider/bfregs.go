@@ -195,7 +195,7 @@ func (c *Context) tdReg(t *Thread, independent bool) (*bfReg, error) {
 		return c.dynReg(t, c.bf.tds.AllocIndependent)
 	case c.bf.tds != nil:
 		return c.dynReg(t, c.bf.tds.Alloc)
-	case independent:
+	case independent || t.breaks(rule.DomainsComeInPairs):
 		return c.pooled(c.bf.pools.GetIndependentTD(c.newUAR(t)))
 	}
 	return c.pooled(c.bf.pools.GetTD(c.newUAR(t)))

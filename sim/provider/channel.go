@@ -18,7 +18,8 @@ type CompChannel struct {
 }
 
 // Destroy is ibv_destroy_comp_channel: EBUSY while CQs use it.
-func (ch *CompChannel) Destroy(vt verbs.Thread) error {
+func (ch *CompChannel) Destroy(vt verbs.Thread) (err error) {
+	defer Of(vt).answers(&err)
 	t := ch.ctx.enter(vt)
 	if ch.refs > 0 && !t.breaks(rule.ChannelInUseIsBusy) {
 		return fmt.Errorf("destroy_comp_channel: %d CQs: %w", ch.refs, syscall.EBUSY)
@@ -27,7 +28,8 @@ func (ch *CompChannel) Destroy(vt verbs.Thread) error {
 }
 
 // CreateCompChannel is ibv_create_comp_channel.
-func (c *Context) CreateCompChannel(vt verbs.Thread) (verbs.CompChannel, error) {
+func (c *Context) CreateCompChannel(vt verbs.Thread) (_ verbs.CompChannel, err error) {
+	defer Of(vt).answers(&err)
 	t := c.enter(vt)
 	if err := c.noQueues(); err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/cpu"
 	"github.com/rdmasim/rdmasim/sim/kernel"
+	"github.com/rdmasim/rdmasim/sim/rule"
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
@@ -37,7 +38,8 @@ type Context struct {
 	// freeTargets are the places in targets that have been given back, the latest at the end.
 	freeTargets []uint32
 	dbPages     []*dbPage
-	ports       *sim.Rand // of datagrams; nil before the first
+	ports       *sim.Rand   // of datagrams; nil before the first
+	broken      rule.Broken // see breaks
 }
 
 // enter is what each control verb does first.
@@ -57,7 +59,7 @@ func (c *Context) Close(vt verbs.Thread) error {
 	if c.closed {
 		return fmt.Errorf("close %s: the context is closed: %w", c.dev.name, syscall.EBADF)
 	}
-	c.closed, c.mapped = true, 0
+	c.closed = true
 	c.u.Close(t.caller)
 	for _, p := range c.dbPages {
 		_ = c.proc.K.Space.Unmap(p.va, uint64(c.proc.PageSize))
@@ -73,44 +75,62 @@ func (c *Context) QueryDevice(vt verbs.Thread) (verbs.DeviceAttr, error) {
 }
 
 // QueryDeviceEx is ibv_query_device_ex; the input has no bits yet.
-func (c *Context) QueryDeviceEx(vt verbs.Thread, compMask uint32) (verbs.DeviceAttrEx, error) {
+func (c *Context) QueryDeviceEx(vt verbs.Thread, compMask uint32) (_ verbs.DeviceAttrEx, err error) {
+	defer Of(vt).answers(&err)
 	t := c.enter(vt)
 	if compMask != 0 {
 		return verbs.DeviceAttrEx{}, fmt.Errorf("query_device_ex: input comp_mask %#x: %w", compMask, syscall.EINVAL)
 	}
-	a, err := c.u.QueryDevice(t.caller)
-	if c.proc.Params.AtomicWrite {
-		a.CapFlagsEx |= verbs.DeviceAtomicWrite
+	x, err := c.u.QueryDevice(t.caller)
+	if t.breaks(rule.PortsAreCountedTwice) {
+		x.PhysPortCntEx++
+	}
+	if t.breaks(rule.PagingCapsAreConsistent) {
+		x.ODPGeneralCaps = 0
+	}
+	return x, err
+}
+
+// QueryPort is ibv_query_port.
+func (c *Context) QueryPort(vt verbs.Thread, port int) (_ verbs.PortAttr, err error) {
+	defer Of(vt).answers(&err)
+	t := c.enter(vt)
+	a, err := c.u.QueryPort(t.caller, port)
+	if t.breaks(rule.PortHasItsLinkLayer) {
+		a.LinkLayer = verbs.LinkEthernet + verbs.LinkInfiniBand - a.LinkLayer
 	}
 	return a, err
 }
 
-// QueryPort is ibv_query_port.
-func (c *Context) QueryPort(vt verbs.Thread, port int) (verbs.PortAttr, error) {
-	return c.u.QueryPort(c.enter(vt).caller, port)
-}
-
 // QueryGID is ibv_query_gid. An empty slot reads as zeros.
-func (c *Context) QueryGID(vt verbs.Thread, port, index int) (verbs.GID, error) {
-	e, err := c.u.QueryGIDEntry(c.enter(vt).caller, port, index)
-	if verbs.ErrnoOf(err) == syscall.ENODATA {
+func (c *Context) QueryGID(vt verbs.Thread, port, index int) (_ verbs.GID, err error) {
+	defer Of(vt).answers(&err)
+	t := c.enter(vt)
+	e, err := c.u.QueryGIDEntry(t.caller, port, index)
+	if verbs.ErrnoOf(err) == syscall.ENODATA || err != nil && t.breaks(rule.GIDTableHasAnEnd) {
 		return verbs.GID{}, nil
 	}
 	return e.GID, err
 }
 
 // QueryGIDEx is ibv_query_gid_ex; no flag is defined, and the kernel refuses all.
-func (c *Context) QueryGIDEx(vt verbs.Thread, port, index int, flags uint32) (verbs.GIDEntry, error) {
+func (c *Context) QueryGIDEx(vt verbs.Thread, port, index int, flags uint32) (_ verbs.GIDEntry, err error) {
+	defer Of(vt).answers(&err)
 	t := c.enter(vt)
 	if flags != 0 {
 		return verbs.GIDEntry{}, fmt.Errorf("query_gid_ex: flags %#x: %w", flags, syscall.EINVAL)
 	}
-	return c.u.QueryGIDEntry(t.caller, port, index)
+	e, err := c.u.QueryGIDEntry(t.caller, port, index)
+	if t.breaks(rule.GIDHasItsType) {
+		e.Type = (e.Type + 1) % 3
+	}
+	return e, err
 }
 
 // QueryGIDTable is ibv_query_gid_table: entries of all ports that hold data. EINVAL
 // when entries has too little room; it is left alone then.
-func (c *Context) QueryGIDTable(vt verbs.Thread, entries []verbs.GIDEntry, flags uint32) (int, error) {
+func (c *Context) QueryGIDTable(vt verbs.Thread, entries []verbs.GIDEntry, flags uint32) (_ int, err error) {
+	defer Of(vt).answers(&err)
 	t := c.enter(vt)
 	if flags != 0 {
 		return 0, fmt.Errorf("query_gid_table: flags %#x: %w", flags, syscall.EINVAL)
@@ -140,16 +160,19 @@ func (c *Context) QueryGIDTable(vt verbs.Thread, entries []verbs.GIDEntry, flags
 
 // QueryPKey is ibv_query_pkey, which reads a file of sysfs: what is not in the table has
 // none.
-func (c *Context) QueryPKey(vt verbs.Thread, port, index int) (uint16, error) {
-	k, err := c.u.QueryPKey(c.enter(vt).caller, port, index)
-	if err != nil {
+func (c *Context) QueryPKey(vt verbs.Thread, port, index int) (_ uint16, err error) {
+	defer Of(vt).answers(&err)
+	t := c.enter(vt)
+	k, err := c.u.QueryPKey(t.caller, port, index)
+	if err != nil && !t.breaks(rule.PKeyTableHasAnEnd) {
 		return 0, fmt.Errorf("query_pkey: port %d, index %d: %w", port, index, syscall.ENOENT)
 	}
 	return k, nil
 }
 
 // PKeyIndex is ibv_get_pkey_index: the first index that holds pkey.
-func (c *Context) PKeyIndex(vt verbs.Thread, port int, pkey uint16) (int, error) {
+func (c *Context) PKeyIndex(vt verbs.Thread, port int, pkey uint16) (_ int, err error) {
+	defer Of(vt).answers(&err)
 	t := c.enter(vt)
 	pa, err := c.u.QueryPort(t.caller, port)
 	if err != nil {
@@ -163,6 +186,9 @@ func (c *Context) PKeyIndex(vt verbs.Thread, port int, pkey uint16) (int, error)
 		if k == pkey {
 			return i, nil
 		}
+	}
+	if t.breaks(rule.AbsentPKeyHasNoIndex) {
+		return 0, nil
 	}
 	return -1, fmt.Errorf("pkey %#x is not in the table of port %d: %w", pkey, port, syscall.ENOENT)
 }
@@ -188,12 +214,15 @@ func (c *Context) RawClock(vt verbs.Thread) (uint64, error) {
 	}
 }
 
+// breaks is that of a thread, for calls that have none.
+func (c *Context) breaks(r rule.Rule) bool { return rule.Mutants && c.broken.Has(r) }
+
 // unknownText is what the library says of a value that is not in its enumeration.
 const unknownText = "unknown"
 
 // EventTypeStr is ibv_event_type_str.
 func (c *Context) EventTypeStr(typ verbs.EventType) string {
-	if typ > verbs.EventWQFatal {
+	if typ > verbs.EventWQFatal || typ == verbs.EventWQFatal && c.breaks(rule.LastEventHasAName) {
 		return unknownText
 	}
 	return typ.String()
@@ -261,7 +290,7 @@ func (c *Context) closeFile(k kernel.Caller) { c.u.Close(k) }
 
 // mappings counts the device pages that the context maps.
 func (c *Context) mappings() int {
-	if c.closed {
+	if c.closed && !c.breaks(rule.ClosedContextUnmaps) {
 		return 0
 	}
 	return c.mapped

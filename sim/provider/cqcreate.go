@@ -18,7 +18,8 @@ const (
 )
 
 // CreateCQ is ibv_create_cq, or ibv_create_cq_ex when attr.Ex is set.
-func (c *Context) CreateCQ(vt verbs.Thread, a verbs.CQAttr) (verbs.CQ, error) {
+func (c *Context) CreateCQ(vt verbs.Thread, a verbs.CQAttr) (_ verbs.CQ, err error) {
+	defer Of(vt).answers(&err)
 	t := c.enter(vt)
 	if err := c.noQueues(); err != nil {
 		return nil, err
@@ -137,7 +138,8 @@ func (q *CQ) build(t *Thread, a *verbs.CQAttr) error {
 }
 
 // Destroy is ibv_destroy_cq: it waits until its events are acknowledged.
-func (q *CQ) Destroy(vt verbs.Thread) error {
+func (q *CQ) Destroy(vt verbs.Thread) (err error) {
+	defer Of(vt).answers(&err)
 	t := q.ctx.enter(vt)
 	comp, async, err := q.ctx.u.DestroyCQ(t.caller, q.h)
 	if err != nil {

@@ -28,6 +28,7 @@ func (q *CQ) StartPoll(vt verbs.Thread, compMask uint32) error {
 	if err != nil {
 		q.leaveEx(t)
 		q.ctx.proc.C.PollsEmpty++
+		t.answers(&err)
 	}
 	return err
 }

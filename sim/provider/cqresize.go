@@ -13,7 +13,8 @@ import (
 // device go on in, and into which the entries of the old one are moved. A size that
 // rounds to the present one needs no kernel; the kernel and the device judge the
 // others.
-func (q *CQ) Resize(vt verbs.Thread, cqe int) error {
+func (q *CQ) Resize(vt verbs.Thread, cqe int) (err error) {
+	defer Of(vt).answers(&err)
 	t := q.ctx.enter(vt)
 	if cqe < 0 || cqe >= maxCQEntries {
 		return fmt.Errorf("resize_cq to %d: %w", cqe, syscall.EINVAL)
@@ -21,7 +22,6 @@ func (q *CQ) Resize(vt verbs.Thread, cqe int) error {
 	left := q.lock.acquire(t, q.ctx.proc.Params, 0)
 	t.Core.Run(t.P, left+t.Core.Claim(t.P, &q.line))
 	t.P.Sync()
-	var err error
 	if n := uint32(roundupPow2(cqe + 1)); n != q.n {
 		err = q.moveTo(t, n)
 	}

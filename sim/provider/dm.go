@@ -17,7 +17,8 @@ type DM struct {
 }
 
 // AllocDM is ibv_alloc_dm.
-func (c *Context) AllocDM(vt verbs.Thread, a verbs.DMAttr) (verbs.DM, error) {
+func (c *Context) AllocDM(vt verbs.Thread, a verbs.DMAttr) (_ verbs.DM, err error) {
+	defer Of(vt).answers(&err)
 	t := c.enter(vt)
 	if a.CompMask != 0 || a.Length > c.attr.MaxDMSize {
 		return nil, fmt.Errorf("alloc_dm: %d B of %d, comp_mask %#x: %w", a.Length, c.attr.MaxDMSize, a.CompMask, syscall.EINVAL)
@@ -32,7 +33,8 @@ func (c *Context) AllocDM(vt verbs.Thread, a verbs.DMAttr) (verbs.DM, error) {
 }
 
 // Free is ibv_free_dm.
-func (m *DM) Free(vt verbs.Thread) error {
+func (m *DM) Free(vt verbs.Thread) (err error) {
+	defer Of(vt).answers(&err)
 	t := m.ctx.enter(vt)
 	if err := m.ctx.u.FreeDM(t.caller, m.k.Handle()); err != nil {
 		return fmt.Errorf("free_dm: %w", err)
@@ -56,7 +58,8 @@ func (m *DM) check(off uint64, n int) error {
 }
 
 // CopyTo is ibv_memcpy_to_dm: stores of words, of which the core combines two and more.
-func (m *DM) CopyTo(vt verbs.Thread, off uint64, p []byte) error {
+func (m *DM) CopyTo(vt verbs.Thread, off uint64, p []byte) (err error) {
+	defer Of(vt).answers(&err)
 	t := Of(vt)
 	if err := m.check(off, len(p)); err != nil {
 		return err
@@ -80,7 +83,8 @@ func (m *DM) CopyTo(vt verbs.Thread, off uint64, p []byte) error {
 }
 
 // CopyFrom is ibv_memcpy_from_dm: a read of the device for each word.
-func (m *DM) CopyFrom(vt verbs.Thread, p []byte, off uint64) error {
+func (m *DM) CopyFrom(vt verbs.Thread, p []byte, off uint64) (err error) {
+	defer Of(vt).answers(&err)
 	t := Of(vt)
 	if err := m.check(off, len(p)); err != nil {
 		return err
@@ -92,7 +96,8 @@ func (m *DM) CopyFrom(vt verbs.Thread, p []byte, off uint64) error {
 }
 
 // RegDMMR is ibv_reg_dm_mr: libmlx5's and libibverbs' checks, then the kernel.
-func (p *PD) RegDMMR(vt verbs.Thread, dm verbs.DM, off, length uint64, access verbs.AccessFlags) (verbs.MR, error) {
+func (p *PD) RegDMMR(vt verbs.Thread, dm verbs.DM, off, length uint64, access verbs.AccessFlags) (_ verbs.MR, err error) {
+	defer Of(vt).answers(&err)
 	t := p.ctx.enter(vt)
 	const allowed = verbs.AccessLocalWrite | verbs.AccessRemoteWrite | verbs.AccessRemoteRead | verbs.AccessRemoteAtomic |
 		verbs.AccessZeroBased | verbs.AccessOptionalRange

@@ -23,7 +23,8 @@ type PD struct {
 }
 
 // AllocPD is ibv_alloc_pd.
-func (c *Context) AllocPD(vt verbs.Thread) (verbs.PD, error) {
+func (c *Context) AllocPD(vt verbs.Thread) (_ verbs.PD, err error) {
+	defer Of(vt).answers(&err)
 	t := c.enter(vt)
 	h, _, err := c.u.AllocPD(t.caller)
 	if err != nil {
@@ -33,7 +34,8 @@ func (c *Context) AllocPD(vt verbs.Thread) (verbs.PD, error) {
 }
 
 // AllocParentDomain is ibv_alloc_parent_domain: it lives in the library only.
-func (c *Context) AllocParentDomain(vt verbs.Thread, a verbs.ParentDomainAttr) (verbs.PD, error) {
+func (c *Context) AllocParentDomain(vt verbs.Thread, a verbs.ParentDomainAttr) (_ verbs.PD, err error) {
+	defer Of(vt).answers(&err)
 	t := c.enter(vt)
 	if a.CompMask&^(verbs.ParentDomainAllocators|verbs.ParentDomainContext) != 0 && !t.breaks(rule.ParentRefusesUnknownBits) {
 		return nil, fmt.Errorf("alloc_parent_domain: comp_mask %#x: %w", a.CompMask, syscall.EINVAL)
@@ -67,7 +69,8 @@ func (p *PD) real() *PD {
 func (p *PD) Context() verbs.Context { return p.ctx }
 
 // Dealloc is ibv_dealloc_pd.
-func (p *PD) Dealloc(vt verbs.Thread) error {
+func (p *PD) Dealloc(vt verbs.Thread) (err error) {
+	defer Of(vt).answers(&err)
 	t := p.ctx.enter(vt)
 	if p.refs > 0 && (p.parent != nil || !t.breaks(rule.ParentHoldsItsPD)) {
 		return fmt.Errorf("dealloc_pd: %d users: %w", p.refs, syscall.EBUSY)
@@ -117,7 +120,8 @@ type TD struct {
 
 // AllocTD is ibv_alloc_td. Stock libraries refuse every comp_mask bit; the
 // independent attribute is offered where Params.IndependentTD is set.
-func (c *Context) AllocTD(vt verbs.Thread, a verbs.TDInitAttr) (verbs.TD, error) {
+func (c *Context) AllocTD(vt verbs.Thread, a verbs.TDInitAttr) (_ verbs.TD, err error) {
+	defer Of(vt).answers(&err)
 	t := c.enter(vt)
 	if err := c.noQueues(); err != nil {
 		return nil, err
@@ -138,7 +142,8 @@ func (c *Context) AllocTD(vt verbs.Thread, a verbs.TDInitAttr) (verbs.TD, error)
 }
 
 // Dealloc is ibv_dealloc_td: EBUSY while a parent domain uses it.
-func (d *TD) Dealloc(vt verbs.Thread) error {
+func (d *TD) Dealloc(vt verbs.Thread) (err error) {
+	defer Of(vt).answers(&err)
 	t := d.ctx.enter(vt)
 	if d.refs > 0 {
 		return fmt.Errorf("dealloc_td: %d parent domains: %w", d.refs, syscall.EBUSY)
@@ -161,7 +166,8 @@ type UAR struct {
 }
 
 // AllocUAR is mlx5dv_devx_alloc_uar(3).
-func (c *Context) AllocUAR(vt verbs.Thread, flags uint32) (verbs.UAR, error) {
+func (c *Context) AllocUAR(vt verbs.Thread, flags uint32) (_ verbs.UAR, err error) {
+	defer Of(vt).answers(&err)
 	t := c.enter(vt)
 	if err := c.noQueues(); err != nil {
 		return nil, err
@@ -216,6 +222,9 @@ func (c *Context) ncReg(t *Thread) (*bfReg, error) {
 func (u *UAR) Info() verbs.UARInfo {
 	r := u.reg
 	page := r.off &^ uint64(u.ctx.proc.PageSize-1)
+	if u.ctx.breaks(rule.RegisterAddressIsItsOwn) {
+		page += 64
+	}
 	return verbs.UARInfo{RegAddr: mmioAddr(r.m) + r.off, BaseAddr: mmioAddr(r.m) + page, PageID: r.uar,
 		MmapOff: r.m.Off, MmapLen: uint64(u.ctx.proc.PageSize)}
 }

@@ -87,7 +87,8 @@ func (p *Process) ImportDevice(vt verbs.Thread, fd int) (verbs.Context, error) {
 }
 
 // ImportPD is ibv_import_pd.
-func (c *Context) ImportPD(vt verbs.Thread, handle uint32) (verbs.PD, error) {
+func (c *Context) ImportPD(vt verbs.Thread, handle uint32) (_ verbs.PD, err error) {
+	defer Of(vt).answers(&err)
 	t := c.enter(vt)
 	if _, err := c.u.QueryPD(t.caller, kernel.Handle(handle)); err != nil {
 		return nil, fmt.Errorf("import_pd: %w", err)
@@ -99,7 +100,8 @@ func (c *Context) ImportPD(vt verbs.Thread, handle uint32) (verbs.PD, error) {
 func (p *PD) Handle() uint32 { return uint32(p.h) }
 
 // Unimport is ibv_unimport_pd: the library forgets the PD, without a call of the kernel.
-func (p *PD) Unimport(vt verbs.Thread) error {
+func (p *PD) Unimport(vt verbs.Thread) (err error) {
+	defer Of(vt).answers(&err)
 	p.ctx.enter(vt)
 	if p.parent != nil {
 		return fmt.Errorf("unimport_pd: a parent domain: %w", syscall.EINVAL)
@@ -108,7 +110,8 @@ func (p *PD) Unimport(vt verbs.Thread) error {
 }
 
 // ImportMR is ibv_import_mr: the address is not known.
-func (p *PD) ImportMR(vt verbs.Thread, handle uint32) (verbs.MR, error) {
+func (p *PD) ImportMR(vt verbs.Thread, handle uint32) (_ verbs.MR, err error) {
+	defer Of(vt).answers(&err)
 	t := p.ctx.enter(vt)
 	lkey, rkey, length, _, err := p.ctx.u.QueryMR(t.caller, kernel.Handle(handle))
 	if err != nil {

@@ -7,7 +7,8 @@ import (
 )
 
 // AttachMcast is ibv_attach_mcast.
-func (q *QP) AttachMcast(vt verbs.Thread, group verbs.GID, lid uint16) error {
+func (q *QP) AttachMcast(vt verbs.Thread, group verbs.GID, lid uint16) (err error) {
+	defer Of(vt).answers(&err)
 	t := q.ctx.enter(vt)
 	if err := q.ctx.u.AttachMcast(t.caller, q.h, group, lid); err != nil {
 		return fmt.Errorf("attach_mcast: %w", err)
@@ -16,7 +17,8 @@ func (q *QP) AttachMcast(vt verbs.Thread, group verbs.GID, lid uint16) error {
 }
 
 // DetachMcast is ibv_detach_mcast.
-func (q *QP) DetachMcast(vt verbs.Thread, group verbs.GID, lid uint16) error {
+func (q *QP) DetachMcast(vt verbs.Thread, group verbs.GID, lid uint16) (err error) {
+	defer Of(vt).answers(&err)
 	t := q.ctx.enter(vt)
 	if err := q.ctx.u.DetachMcast(t.caller, q.h, group, lid); err != nil {
 		return fmt.Errorf("detach_mcast: %w", err)

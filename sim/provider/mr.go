@@ -37,7 +37,8 @@ func (p *PD) RegMR(vt verbs.Thread, addr, length uint64, access verbs.AccessFlag
 
 // RegMRIova is ibv_reg_mr_iova. libibverbs drops optional access bits that the
 // kernel may not know; the kernel here knows which.
-func (p *PD) RegMRIova(vt verbs.Thread, addr, length, iova uint64, access verbs.AccessFlags) (verbs.MR, error) {
+func (p *PD) RegMRIova(vt verbs.Thread, addr, length, iova uint64, access verbs.AccessFlags) (_ verbs.MR, err error) {
+	defer Of(vt).answers(&err)
 	t := p.ctx.enter(vt)
 	h, lkey, rkey, err := p.ctx.u.RegMR(t.caller, p.h, addr, length, iova, access)
 	if err != nil {
@@ -52,7 +53,8 @@ func (p *PD) RegMRIova(vt verbs.Thread, addr, length, iova uint64, access verbs.
 
 // AllocNullMR is ibv_alloc_null_mr: libmlx5 knows the one key of the device, and the
 // kernel is not asked. It has no remote key.
-func (p *PD) AllocNullMR(vt verbs.Thread) (verbs.MR, error) {
+func (p *PD) AllocNullMR(vt verbs.Thread) (_ verbs.MR, err error) {
+	defer Of(vt).answers(&err)
 	p.ctx.enter(vt)
 	if !p.ctx.resp.DumpFill {
 		return nil, fmt.Errorf("alloc_null_mr: the device has no such key: %w", syscall.ENOTSUP)
@@ -76,7 +78,8 @@ func (m *MR) Length() uint64 { return m.length }
 func (m *MR) Translation() (pageSize uint64, entries int) { return m.ctx.u.MRTranslation(m.h) }
 
 // Rereg is ibv_rereg_mr: libibverbs' checks of the input, then the kernel.
-func (m *MR) Rereg(vt verbs.Thread, flags verbs.ReregFlags, pd verbs.PD, addr, length uint64, access verbs.AccessFlags) error {
+func (m *MR) Rereg(vt verbs.Thread, flags verbs.ReregFlags, pd verbs.PD, addr, length uint64, access verbs.AccessFlags) (err error) {
+	defer Of(vt).answers(&err)
 	t := m.ctx.enter(vt)
 	const all = verbs.ReregTranslation | verbs.ReregPD | verbs.ReregAccess
 	bad := func(format string, a ...any) error {
@@ -117,7 +120,8 @@ func (m *MR) Rereg(vt verbs.Thread, flags verbs.ReregFlags, pd verbs.PD, addr, l
 }
 
 // AdviseMR is ibv_advise_mr.
-func (p *PD) AdviseMR(vt verbs.Thread, advice verbs.AdviseMRAdvice, flags verbs.AdviseMRFlags, ranges []verbs.SGE) error {
+func (p *PD) AdviseMR(vt verbs.Thread, advice verbs.AdviseMRAdvice, flags verbs.AdviseMRFlags, ranges []verbs.SGE) (err error) {
+	defer Of(vt).answers(&err)
 	t := p.ctx.enter(vt)
 	if err := p.ctx.u.AdviseMR(t.caller, p.h, advice, flags, ranges); err != nil {
 		return fmt.Errorf("advise_mr: %w", err)
@@ -135,7 +139,8 @@ func (m *MR) Counters(vt verbs.Thread) ([]verbs.NamedCounter, error) {
 }
 
 // Dereg is ibv_dereg_mr.
-func (m *MR) Dereg(vt verbs.Thread) error {
+func (m *MR) Dereg(vt verbs.Thread) (err error) {
+	defer Of(vt).answers(&err)
 	t := m.ctx.enter(vt)
 	if m.kind == mrNull {
 		return nil

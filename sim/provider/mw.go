@@ -17,7 +17,8 @@ type MW struct {
 }
 
 // AllocMW is ibv_alloc_mw.
-func (p *PD) AllocMW(vt verbs.Thread, typ verbs.MWType) (verbs.MW, error) {
+func (p *PD) AllocMW(vt verbs.Thread, typ verbs.MWType) (_ verbs.MW, err error) {
+	defer Of(vt).answers(&err)
 	t := p.ctx.enter(vt)
 	h, rkey, err := p.ctx.u.AllocMW(t.caller, p.h, typ)
 	if err != nil {

@@ -9,7 +9,8 @@ import (
 
 // BindMW is ibv_bind_mw: libibverbs' checks, mlx5_bind_mw's, and a request with the
 // next key.
-func (q *QP) BindMW(vt verbs.Thread, w verbs.MW, b verbs.MWBind) error {
+func (q *QP) BindMW(vt verbs.Thread, w verbs.MW, b verbs.MWBind) (err error) {
+	defer Of(vt).answers(&err)
 	m, ok := w.(*MW)
 	if !ok || m == nil || m.typ != verbs.MWType1 {
 		return fmt.Errorf("bind_mw: not a window of type 1: %w", syscall.EINVAL)

@@ -11,7 +11,8 @@ import (
 // Open is ibv_open_device: it reads the environment, asks for a context, maps the
 // static UARs of an old kernel or allocates the non-cached UAR of a new one
 // (mlx5.c, mlx5_alloc_context and mlx5_set_context).
-func (d *Device) Open(vt verbs.Thread) (verbs.Context, error) {
+func (d *Device) Open(vt verbs.Thread) (_ verbs.Context, err error) {
+	defer Of(vt).answers(&err)
 	t := Of(vt)
 	t.Core.Run(t.P, d.proc.Params.Control)
 	env, err := parseEnviron(d.proc.Env, d.proc.PageSize, d.proc.Params.ScatterToCQE)
@@ -22,7 +23,7 @@ func (d *Device) Open(vt verbs.Thread) (verbs.Context, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", d.name, err)
 	}
-	c := &Context{dev: d, proc: d.proc, u: u, env: env, resp: resp}
+	c := &Context{dev: d, proc: d.proc, u: u, env: env, resp: resp, broken: t.P.Engine().Broken()}
 	if err := c.setUp(t); err != nil {
 		u.Close(t.caller)
 		return nil, fmt.Errorf("open %s: %w", d.name, err)

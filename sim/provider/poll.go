@@ -121,7 +121,31 @@ func (q *CQ) parse(t *Thread, e prm.CQE64, wc *verbs.WC) outcome {
 	default:
 		return broken
 	}
+	if rule.Mutants {
+		t.spoil(e, wc)
+	}
 	return polled
+}
+
+// spoil changes what a completion says, in a run that breaks a rule of it.
+func (t *Thread) spoil(e prm.CQE64, wc *verbs.WC) {
+	request := e.Opcode() == prm.CQEReq
+	for _, s := range []struct {
+		broken rule.Rule
+		does   bool
+		change func()
+	}{
+		{rule.RequestKeepsItsID, true, func() { wc.ID ^= 1 << 33 }},
+		{rule.CompletionNamesItsQP, true, func() { wc.QPN ^= 1 }},
+		{rule.SourceQPIsReported, wc.SrcQP != 0, func() { wc.SrcQP ^= 1 }},
+		{rule.GRHIsFlagged, wc.Opcode&verbs.WCOpRecv != 0, func() { wc.Flags ^= verbs.WCGRH }},
+		{rule.ReceiveSaysItsKind, wc.Opcode&verbs.WCOpRecv != 0, func() { wc.Opcode ^= verbs.WCOpRecv ^ verbs.WCOpRecvRDMAImm }},
+		{rule.RequestSaysItsKind, request, func() { wc.Opcode ^= verbs.WCOpSend ^ verbs.WCOpRDMAWrite }},
+	} {
+		if s.does && t.breaks(s.broken) {
+			s.change()
+		}
+	}
 }
 
 // inlineOf is the payload that a CQE carries itself (cq.c, MLX5_INLINE_SCATTER_32

@@ -24,6 +24,7 @@ func (q *QP) PostSend(vt verbs.Thread, wrs []verbs.SendWR) (bad int, err error) 
 	for bad = range wrs {
 		if err = q.buildSend(t, &s, &wrs[bad]); err != nil {
 			err = badRequest(bad, err)
+			t.answers(&err)
 			break
 		}
 		s.nreq++

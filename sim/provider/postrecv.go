@@ -27,6 +27,7 @@ func (q *QP) PostRecv(vt verbs.Thread, wrs []verbs.RecvWR) (bad int, err error) 
 	for bad = range wrs {
 		if err = q.buildRecv(t, nreq, &wrs[bad]); err != nil {
 			err = fmt.Errorf("post_recv: request %d: %w", bad, err)
+			t.answers(&err)
 			break
 		}
 		nreq++

@@ -8,6 +8,7 @@ import (
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/cpu"
 	"github.com/rdmasim/rdmasim/sim/kernel"
+	"github.com/rdmasim/rdmasim/sim/rule"
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
@@ -100,9 +101,12 @@ func (q *QP) State() verbs.QPState { return q.state }
 
 // DataInOrder is ibv_query_qp_data_in_order: nothing is promised.
 func (q *QP) DataInOrder(vt verbs.Thread, _ verbs.WROpcode, flags uint32) (int, error) {
-	q.ctx.enter(vt)
+	t := q.ctx.enter(vt)
 	if flags > 1 {
 		return 0, fmt.Errorf("query_qp_data_in_order: flags %#x: %w", flags, syscall.EINVAL)
+	}
+	if t.breaks(rule.OrderOfDataIsAKnownBit) {
+		return 1 << 5, nil
 	}
 	return 0, nil
 }

@@ -11,7 +11,8 @@ import (
 )
 
 // CreateQP is ibv_create_qp, and ibv_create_qp_ex for what CompMask asks.
-func (p *PD) CreateQP(vt verbs.Thread, a verbs.QPInitAttr) (verbs.QP, error) {
+func (p *PD) CreateQP(vt verbs.Thread, a verbs.QPInitAttr) (_ verbs.QP, err error) {
+	defer Of(vt).answers(&err)
 	t := p.ctx.enter(vt)
 	if err := p.ctx.noQueues(); err != nil {
 		return nil, err
@@ -49,7 +50,7 @@ func (p *PD) newQP(a *verbs.QPInitAttr) (*QP, error) {
 	ops := opsAny
 	q.atomics = c.attr.Atomic != verbs.AtomicNone
 	if a.CompMask&verbs.QPInitSendOpsFlags != 0 {
-		if ops = a.SendOpsFlags; ops&^q.allowedOps() != 0 || ops&opsAtomic != 0 && !q.atomics {
+		if ops = a.SendOpsFlags; ops&^q.allowedOps() != 0 && !q.ctx.breaks(rule.SendOpsAreOfTheType) || ops&opsAtomic != 0 && !q.atomics {
 			return nil, fmt.Errorf("send_ops_flags %#x: %w", ops, syscall.EOPNOTSUPP)
 		}
 		q.ex = &qpEx{q: q}

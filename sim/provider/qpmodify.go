@@ -9,7 +9,8 @@ import (
 
 // Modify is ibv_modify_qp: the kernel's part, then the limits of posting and, on
 // RESET, the removal of its completions (verbs.c, mlx5_modify_qp).
-func (q *QP) Modify(vt verbs.Thread, a *verbs.QPAttr, mask verbs.QPAttrMask) error {
+func (q *QP) Modify(vt verbs.Thread, a *verbs.QPAttr, mask verbs.QPAttrMask) (err error) {
+	defer Of(vt).answers(&err)
 	t := q.ctx.enter(vt)
 	if err := q.ctx.u.ModifyQP(t.caller, q.h, a, mask); err != nil {
 		return fmt.Errorf("modify_qp: %w", err)
@@ -79,7 +80,8 @@ func (q *QP) Query(vt verbs.Thread, mask verbs.QPAttrMask) (verbs.QPAttr, verbs.
 }
 
 // Destroy is ibv_destroy_qp.
-func (q *QP) Destroy(vt verbs.Thread) error {
+func (q *QP) Destroy(vt verbs.Thread) (err error) {
+	defer Of(vt).answers(&err)
 	t := q.ctx.enter(vt)
 	async, err := q.ctx.u.DestroyQP(t.caller, q.h)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/cpu"
 	"github.com/rdmasim/rdmasim/sim/kernel"
+	"github.com/rdmasim/rdmasim/sim/rule"
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
@@ -43,7 +44,8 @@ type SRQ struct {
 }
 
 // CreateSRQ is ibv_create_srq.
-func (p *PD) CreateSRQ(vt verbs.Thread, a verbs.SRQInitAttr) (verbs.SRQ, error) {
+func (p *PD) CreateSRQ(vt verbs.Thread, a verbs.SRQInitAttr) (_ verbs.SRQ, err error) {
+	defer Of(vt).answers(&err)
 	t := p.ctx.enter(vt)
 	if err := p.ctx.noQueues(); err != nil {
 		return nil, err
@@ -156,7 +158,9 @@ func (s *SRQ) link(first, last int) {
 
 // Num is ibv_get_srq_num: libmlx5 answers for a basic SRQ, too.
 func (s *SRQ) Num(vt verbs.Thread) (uint32, error) {
-	s.ctx.enter(vt)
+	if s.ctx.enter(vt).breaks(rule.SRQNumbersHave24Bits) {
+		return s.srqn | 1<<24, nil
+	}
 	return s.srqn, nil
 }
 
@@ -181,6 +185,7 @@ func (s *SRQ) PostRecv(vt verbs.Thread, wrs []verbs.RecvWR) (bad int, err error)
 	for bad = range wrs {
 		if err = s.put(&wrs[bad]); err != nil {
 			err = fmt.Errorf("post_srq_recv: request %d: %w", bad, err)
+			t.answers(&err)
 			break
 		}
 		n++
@@ -302,7 +307,8 @@ func (s *SRQ) repost(t *Thread, idx uint16) {
 }
 
 // Modify is ibv_modify_srq.
-func (s *SRQ) Modify(vt verbs.Thread, a verbs.SRQAttr, mask verbs.SRQAttrMask) error {
+func (s *SRQ) Modify(vt verbs.Thread, a verbs.SRQAttr, mask verbs.SRQAttrMask) (err error) {
+	defer Of(vt).answers(&err)
 	t := s.ctx.enter(vt)
 	if err := s.ctx.u.ModifySRQ(t.caller, s.h, a, mask); err != nil {
 		return fmt.Errorf("modify_srq: %w", err)
@@ -321,7 +327,8 @@ func (s *SRQ) Query(vt verbs.Thread) (verbs.SRQAttr, error) {
 }
 
 // Destroy is ibv_destroy_srq.
-func (s *SRQ) Destroy(vt verbs.Thread) error {
+func (s *SRQ) Destroy(vt verbs.Thread) (err error) {
+	defer Of(vt).answers(&err)
 	t := s.ctx.enter(vt)
 	async, err := s.ctx.u.DestroySRQ(t.caller, s.h)
 	if err != nil {

@@ -186,6 +186,13 @@ func (a Abort) Error() string { return a.Text }
 // noticed (sim/mutant).
 func (t *Thread) breaks(r rule.Rule) bool { return rule.Mutants && t.P.Engine().Broken().Has(r) }
 
+// answers changes what a call returns, in a run whose calls say the wrong reason.
+func (t *Thread) answers(err *error) {
+	if rule.Mutants {
+		*err = t.P.Engine().Broken().Answer(*err)
+	}
+}
+
 // store64 stores v at a register in network order.
 func (t *Thread) store64(m *cpu.Mapping, off, v uint64) {
 	var b [prm.DoorbellSize]byte

@@ -17,7 +17,8 @@ type XRCD struct {
 
 // OpenXRCD is ibv_open_xrcd. What libibverbs finds wrong has no errno of the kernel: EINVAL for a bit of comp_mask that is
 // missing, EOPNOTSUPP for one that is unknown.
-func (c *Context) OpenXRCD(vt verbs.Thread, a verbs.XRCDInitAttr) (verbs.XRCD, error) {
+func (c *Context) OpenXRCD(vt verbs.Thread, a verbs.XRCDInitAttr) (_ verbs.XRCD, err error) {
+	defer Of(vt).answers(&err)
 	t := c.enter(vt)
 	const both = verbs.XRCDInitFD | verbs.XRCDInitOFlags
 	switch {
@@ -59,7 +60,8 @@ func (c *Context) xrcdOf(x verbs.XRCD) (*XRCD, error) {
 }
 
 // CreateSRQEx is ibv_create_srq_ex.
-func (c *Context) CreateSRQEx(vt verbs.Thread, a verbs.SRQInitAttrEx) (verbs.SRQ, error) {
+func (c *Context) CreateSRQEx(vt verbs.Thread, a verbs.SRQInitAttrEx) (_ verbs.SRQ, err error) {
+	defer Of(vt).answers(&err)
 	t := c.enter(vt)
 	if err := c.noQueues(); err != nil {
 		return nil, err

@@ -30,7 +30,8 @@ type TargetQP struct {
 const targetCookie = 1 << 32
 
 // CreateQP is ibv_create_qp_ex: XRC targets, which have no PD.
-func (c *Context) CreateQP(vt verbs.Thread, a verbs.QPInitAttr) (verbs.QP, error) {
+func (c *Context) CreateQP(vt verbs.Thread, a verbs.QPInitAttr) (_ verbs.QP, err error) {
+	defer Of(vt).answers(&err)
 	t := c.enter(vt)
 	if err := c.noQueues(); err != nil {
 		return nil, err
@@ -92,7 +93,8 @@ func (c *Context) createTarget(t *Thread, a *verbs.QPInitAttr) (*TargetQP, error
 const targetUIDX = 0
 
 // OpenQP is ibv_open_qp. The library does not know the state of the QP behind the handle.
-func (c *Context) OpenQP(vt verbs.Thread, a verbs.QPOpenAttr) (verbs.QP, error) {
+func (c *Context) OpenQP(vt verbs.Thread, a verbs.QPOpenAttr) (_ verbs.QP, err error) {
+	defer Of(vt).answers(&err)
 	t := c.enter(vt)
 	if err := c.noQueues(); err != nil {
 		return nil, err

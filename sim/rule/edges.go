@@ -48,4 +48,36 @@ const (
 	SequenceNAKIsHeard
 	BrokenPacketsAreDropped
 	RepairIsAtOnce
+	WaitingQueuesTakeTurns
+	DomainsComeInPairs
+	GIDHasItsType
+	InvalidIsSaid
+	BusyIsSaid
+	NoRoomIsSaid
+	NoSupportIsSaid
+	NoObjectIsSaid
+	NoRightIsSaid
+	NoMemoryThereIsSaid
+	NoDataIsSaid
+	RequestKeepsItsID
+	CompletionNamesItsQP
+	SourceQPIsReported
+	GRHIsFlagged
+	ReceiveSaysItsKind
+	RequestSaysItsKind
+	PortHasItsLinkLayer
+	GIDTableHasAnEnd
+	PKeyTableHasAnEnd
+	AbsentPKeyHasNoIndex
+	PortsAreCountedTwice
+	PagingCapsAreConsistent
+	LastEventHasAName
+	ClosedContextUnmaps
+	OrderOfDataIsAKnownBit
+	SRQNumbersHave24Bits
+	RegisterAddressIsItsOwn
+	NewAddressIsReported
+	ReregistrationIsReported
+	TimeoutZeroIsNone
+	SendOpsAreOfTheType
 )

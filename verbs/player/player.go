@@ -40,7 +40,7 @@ const (
 	// WriteBuffer: args buf, off; Data.
 	WriteBuffer = "write"
 	// CreateQP makes an RC QP. Args: send_wr, recv_wr, send_sge, recv_sge, inline,
-	// sig_all, pd. Values: qp, qpn, max_inline, bf_page, bf_offset, bf_size.
+	// sig_all, pd, srq (0: a receive queue of its own). Values: qp, qpn, max_inline, bf_page, bf_offset, bf_size.
 	CreateQP = "qp"
 	// Connect takes a QP from RESET to the state "to" (0: RTS). Data: the peer's GID.
 	// Args: qp, to, dest_qpn, dlid (of a peer on InfiniBand), rq_psn, sq_psn, mtu, access, timeout, retry, rnr,
@@ -53,12 +53,14 @@ const (
 	// DestroyQP: args qp.
 	DestroyQP = "destroy"
 	// PostSend: args qp, id, opcode, flags, buf, off, len, remote, rkey, imm, compare,
-	// swap, srqn (of an XRC peer), count (0: 1; ids count up, and off by step), one call for each. buf 0: no SGE.
+	// swap, srqn (of an XRC peer), count (0: 1; ids count up, and off by step), one call for each. buf 0: no SGE;
+	// buf1, off1, len1 and so on are further SGEs, for receives too.
 	PostSend = "send"
 	// PostRecv: args qp, id, buf, off, len, count.
 	PostRecv = "recv"
 	// Wait polls until n completions or timeout nanoseconds. Values: n and for
-	// completion i: id<i>, status<i>, opcode<i>, len<i>, qpn<i>.
+	// completion i: id<i>, status<i>, opcode<i>, len<i>, qpn<i>, vendor<i>, flags<i>, imm<i>, src<i> (QP), slid<i>, sl<i>,
+	// pkey<i> (index), path<i> (bits).
 	Wait = "wait"
 	// Race starts threads that all post count signalled sends of buf to qp at once,
 	// which a thread domain forbids. Args: qp, threads, count, buf, len.
@@ -348,8 +350,15 @@ func (a *Agent) wait(t verbs.Thread, c verbs.PlayerCommand, r *verbs.PlayerReply
 		r.Values[fmt.Sprintf("opcode%d", i)] = uint64(w.Opcode)
 		r.Values[fmt.Sprintf("len%d", i)] = uint64(w.ByteLen)
 		r.Values[fmt.Sprintf("qpn%d", i)] = uint64(w.QPN)
-		if w.Flags&verbs.WCWithImm != 0 {
+		r.Values[fmt.Sprintf("flags%d", i)] = uint64(w.Flags)
+		if w.Flags != 0 {
 			r.Values[fmt.Sprintf("imm%d", i)] = uint64(w.Imm)
+		}
+		for name, v := range map[string]uint64{"vendor": uint64(w.VendorErr), "src": uint64(w.SrcQP), "slid": uint64(w.SLID), "sl": uint64(w.SL),
+			"pkey": uint64(w.PKeyIndex), "path": uint64(w.DLIDPathBits)} {
+			if v != 0 {
+				r.Values[fmt.Sprintf("%s%d", name, i)] = v
+			}
 		}
 	}
 	return nil

@@ -2,6 +2,7 @@ package player
 
 import (
 	"fmt"
+	"strconv"
 
 	"github.com/rdmasim/rdmasim/verbs"
 )
@@ -38,7 +39,14 @@ func (a *Agent) createQPOn(t verbs.Thread, pd verbs.PD, c verbs.PlayerCommand, r
 		}
 		return def
 	}
-	qp, err := pd.CreateQP(t, verbs.QPInitAttr{Type: verbs.QPType(arg("type", uint32(verbs.QPTRC))), SendCQ: a.cq, RecvCQ: a.cq,
+	var srq verbs.SRQ
+	if n := c.Args["srq"]; n != 0 {
+		var err error
+		if srq, err = pick(a.srqs, n, "srq"); err != nil {
+			return err
+		}
+	}
+	qp, err := pd.CreateQP(t, verbs.QPInitAttr{SRQ: srq, Type: verbs.QPType(arg("type", uint32(verbs.QPTRC))), SendCQ: a.cq, RecvCQ: a.cq,
 		SigAll: c.Args["sig_all"] != 0,
 		Cap: verbs.QPCap{MaxSendWR: arg("send_wr", 64), MaxRecvWR: arg("recv_wr", 64), MaxSendSGE: arg("send_sge", 1),
 			MaxRecvSGE: arg("recv_sge", 1), MaxInline: arg("inline", 0)}})
@@ -165,18 +173,19 @@ func (a *Agent) destroyQP(t verbs.Thread, c verbs.PlayerCommand, _ *verbs.Player
 }
 
 func (a *Agent) sges(c verbs.PlayerCommand) ([]verbs.SGE, error) {
-	if c.Args["buf"] == 0 {
-		return nil, nil
+	var list []verbs.SGE
+	for n := ""; c.Args["buf"+n] != 0; n = strconv.Itoa(len(list)) {
+		b, err := pick(a.bufs, c.Args["buf"+n], "buffer")
+		if err != nil {
+			return nil, err
+		}
+		s := verbs.SGE{Addr: b.mem.Addr() + c.Args["off"+n], Length: uint32(c.Args["len"+n])}
+		if b.mr != nil {
+			s.LKey = b.mr.LKey()
+		}
+		list = append(list, s)
 	}
-	b, err := pick(a.bufs, c.Args["buf"], "buffer")
-	if err != nil {
-		return nil, err
-	}
-	s := verbs.SGE{Addr: b.mem.Addr() + c.Args["off"], Length: uint32(c.Args["len"])}
-	if b.mr != nil {
-		s.LKey = b.mr.LKey()
-	}
-	return []verbs.SGE{s}, nil
+	return list, nil
 }
 
 func (a *Agent) postSend(t verbs.Thread, c verbs.PlayerCommand, _ *verbs.PlayerReply) error {

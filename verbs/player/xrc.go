@@ -1,6 +1,7 @@
 package player
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"syscall"
@@ -9,7 +10,7 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// Commands of XRC.
+// Commands of XRC and of shared receive queues.
 const (
 	// OpenXRCD opens the file that Data names (no Data: fd -1) and the XRC domain by it. Args: flags (of the file and the domain:
 	// O_CREAT, O_EXCL). Values: xrcd.
@@ -18,6 +19,8 @@ const (
 	CloseXRCD = "close-xrcd"
 	// CreateXRCSRQ makes an XRC SRQ whose completions come to the CQ. Args: xrcd, pd, max_wr (0: 64). Values: srq, srqn.
 	CreateXRCSRQ = "xrc-srq"
+	// CreateSRQ makes an SRQ for QPs of the other kinds. Args: pd, max_wr (0: 64), max_sge (0: 1). Values: srq.
+	CreateSRQ = "srq"
 	// PostSRQ: args srq, id, buf, off, len, count.
 	PostSRQ = "srq-recv"
 	// DestroySRQ: args srq.
@@ -33,7 +36,7 @@ const (
 )
 
 func (a *Agent) xrcHandlers() map[string]handler {
-	return map[string]handler{OpenXRCD: a.openXRCD, CloseXRCD: a.closeXRCD, CreateXRCSRQ: a.createXRCSRQ, PostSRQ: a.postSRQ,
+	return map[string]handler{OpenXRCD: a.openXRCD, CloseXRCD: a.closeXRCD, CreateXRCSRQ: a.createXRCSRQ, CreateSRQ: a.createSRQ, PostSRQ: a.postSRQ,
 		DestroySRQ: a.destroySRQ, CreateTarget: a.createTarget, OpenTarget: a.openTarget, AsyncEvent: a.asyncEvent, Unlink: unlink}
 }
 
@@ -101,6 +104,20 @@ func (a *Agent) createXRCSRQ(t verbs.Thread, c verbs.PlayerCommand, r *verbs.Pla
 	}
 	a.srqs = append(a.srqs, s)
 	r.Values["srq"], r.Values["srqn"] = uint64(len(a.srqs)), uint64(num)
+	return nil
+}
+
+func (a *Agent) createSRQ(t verbs.Thread, c verbs.PlayerCommand, r *verbs.PlayerReply) error {
+	pd, err := a.pd(c)
+	if err != nil {
+		return err
+	}
+	s, err := pd.CreateSRQ(t, verbs.SRQInitAttr{MaxWR: cmp.Or(uint32(c.Args["max_wr"]), 64), MaxSGE: cmp.Or(uint32(c.Args["max_sge"]), 1)})
+	if err != nil {
+		return err
+	}
+	a.srqs = append(a.srqs, s)
+	r.Values["srq"] = uint64(len(a.srqs))
 	return nil
 }
 

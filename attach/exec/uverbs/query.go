@@ -62,7 +62,7 @@ func (f *File) queryDeviceEx(k *uapi.Call, w *uapi.Write) error {
 	r.SetMaxDMSize(a.MaxDMSize)
 	r.SetMaxCQCount(uint16(a.MaxCQCount))
 	r.SetMaxCQPeriod(uint16(a.MaxCQPeriod))
-	r.SetDeviceCapFlagsEx(uint64(a.DeviceCapFlags))
+	r.SetDeviceCapFlagsEx(uint64(a.DeviceCapFlags) | a.CapFlagsEx)
 	return w.Respond(r)
 }
 
