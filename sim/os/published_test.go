@@ -65,7 +65,7 @@ func TestOnePoolForManyCPUs(t *testing.T) {
 		}
 		return all
 	})
-	t.Logf("to one pool: %.2g times the rate (published 23.8), and the call takes 1/%.2g (published 1/28)", own/one, float64(oneCall)/float64(ownCall))
+	t.Logf("a pool for each CPU has %.2g times the rate of one for all (published 23.8); the call takes %.2g times as long with one (published 28)", own/one, float64(oneCall)/float64(ownCall))
 	if own < 2*one || oneCall < 2*ownCall {
 		t.Errorf("a pool for each CPU: %.3g items/s, the call %v; one: %.3g, %v", own, ownCall, one, oneCall)
 	}
