@@ -3,6 +3,7 @@ package experiment
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/rdmasim/rdmasim/sim/profile"
 	"github.com/rdmasim/rdmasim/workload"
@@ -36,6 +37,8 @@ func completionModels() *Experiment {
 			{Key: "batch", Default: "16", Min: 1, Max: 4096, Help: "completions that ib_core takes in a poll, but for direct"},
 			{Key: "budget_softirq", Default: "256", Min: 1, Max: 65536, Help: "completions of a CQ that the softirq handles before the next CQ has its turn"},
 			{Key: "budget_workqueue", Default: "65536", Min: 1, Max: 65536, Help: "and a worker"},
+			{Key: "unbound_first", Default: "0", Min: 0, Max: 255, Help: "first core of the cpumask of the unbound workqueue"},
+			{Key: "unbound_cpus", Default: "0", Min: 0, Max: 256, Help: "and how many cores it has; 0: the workers run on all cores"},
 			{Key: "background", Default: "0", Min: 0, Max: 256, Help: "programs that use their cores all the time, one on each of the first cores"},
 			{Key: "idle", Default: "c1", Allowed: []string{"poll", "c1", "c6"}, Help: "what idle cores do"},
 			{Key: "wake_percent", Default: "100", Min: 1, Max: 1000, Help: "cost of wake-ups and context switches, against the assumed ones"},
@@ -122,9 +125,23 @@ func (x *completionRun) check() error {
 			}
 		}
 	}
+	first, n, cores := x.Int("unbound_first"), x.Int("unbound_cpus"), x.Int("cores")
+	switch {
+	case n == 0 && first != 0:
+		return usage("unbound_first=%d without a cpumask: give unbound_cpus, the number of its cores", first)
+	case first+n > cores:
+		return usage("a cpumask of cores %d to %d for the unbound workqueue: the host has cores 0 to %d", first, first+n-1, cores-1)
+	case n != 0 && !slices.Contains(x.models, "unbound"):
+		return usage("a cpumask is that of the unbound workqueue, and %s has none: give --set model=unbound", x.models[0])
+	case n != 0 && !slices.Contains(maskable, x.String("scenario")):
+		return usage("scenario=%s sets the cores that its workers run on: give unbound_cpus with one of %s", x.String("scenario"), strings.Join(maskable, ", "))
+	}
 	_, err := x.point(x.models[0]).build(x.Env)
 	return err
 }
+
+// maskable are the parts that have the host of the parameters and the model unbound.
+var maskable = []string{"burst", "load", "conns", "cqs", "sequence"}
 
 func (x *completionRun) next(what string) error {
 	x.step++

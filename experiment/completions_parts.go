@@ -37,12 +37,24 @@ func designs() []string { return append([]string{"legacy", "workqueue"}, workloa
 
 // point is the load that the parameters give.
 func (x *completionRun) point(model string) completionPoint {
-	return completionPoint{model: model, cores: x.Int("cores"), slower: x.Int("slower_percent"), nodes: x.Int("nodes"), partitions: x.Int("partitions"),
+	p := completionPoint{model: model, cores: x.Int("cores"), slower: x.Int("slower_percent"), nodes: x.Int("nodes"), partitions: x.Int("partitions"),
 		threads: x.Int("threads"), vectors: x.Int("vectors"), peers: x.Int("peers"), conns: x.Int("conns_per_peer"), credits: x.Int("credits"),
 		turnaround: time.Duration(x.Int("turnaround_us")) * time.Microsecond, handler: time.Duration(x.Int("handler_ns")), same: x.String("same_vector") == "yes",
 		merged: x.String("merged") == "yes", dim: x.String("dim") == "yes", idle: x.String("idle"), wake: x.Int("wake_percent"), batch: x.Int("batch"), budgetIRQ: x.Int("budget_softirq"),
 		budgetWQ: x.Int("budget_workqueue"), background: x.Int("background"),
 		duration: time.Duration(x.Int("duration_us")) * time.Microsecond, seed: x.Seed}
+	if n := x.Int("unbound_cpus"); n > 0 {
+		p.unbound = coresFrom(x.Int("unbound_first"), n)
+	}
+	return p
+}
+
+// coresFrom are n cores from the first on.
+func coresFrom(first, n int) (cores []int) {
+	for i := range n {
+		cores = append(cores, first+i)
+	}
+	return cores
 }
 
 func (x *completionRun) bursts() error {
@@ -239,7 +251,7 @@ func (p completionPoint) row(part string, r completionResult) Row {
 	row.Set("turnaround_us", strconv.FormatFloat(p.turnaround.Seconds()*1e6, 'f', -1, 64))
 	row.Set("rate_kps", r.rate).Set("latency_us_p50", r.p50).Set("latency_us_p99", r.p99).Set("interrupts_kps", r.interrupts/r.ms).Set("context_switches_kps", r.switches/r.ms)
 	row.Set("cpu_us_per_wc", r.cpu).Set("busiest_percent", r.busiest).Set("lock_wait_percent", r.lockWait).Set("fairness", r.fairness)
-	row.Set("batch", p.batch).Set("budget", p.budget())
+	row.Set("batch", p.batch).Set("budget", p.budget()).Set("unbound_cpus", len(p.unbound))
 	row.Set("locks_per_wc", r.schedLocks/handled).Set("lock_waits_per_wc", r.schedWaits/handled).Set("lock_lines_per_wc", r.schedLines/handled).Set("pool_locks_per_wc", r.poolLocks/handled)
 	row.Set("starved", len(r.warnings)).Set("cpu_percent", percents(r.busy))
 	row.Set("inversions", r.inversions).Set("lines_moved_kps", r.lines/r.ms).Set("wakeups_kps", r.wakeups/r.ms).Set("polls_kps", r.polls/r.ms)

@@ -114,6 +114,7 @@ var predictions = []prediction{
 	{"slow-cores", "on cores four times as slow legacy handles one connection faster than a workqueue", slow(1), "rate, legacy to workqueue", above(1.1), below(1)},
 	{"slow-cores-4", "on such cores it is still 10 % faster when the workqueue has four connections to the peer", slow(4), "rate, legacy to workqueue with 4", above(1.1), below(1.1)},
 	{"fourth-patch", "an unbound workqueue has a lower 99th percentile where the cores of the interrupts run programs", beside, "99th percentile, unbound to workqueue", below(1), above(1)},
+	{"fourth-patch-mask", "it needs a cpumask: one that leaves the cores of programs out lowers its 99th percentile there by a tenth at least", masked, "99th percentile, with a cpumask to without", below(0.9), above(0.9)},
 	{"order", "threads that share a connection handle its completions out of order", inversions, "completions out of order", above(0), func(v float64) bool { return v == 0 }},
 }
 
@@ -132,6 +133,16 @@ func beside(v *variant) (float64, error) {
 	for _, p := range []*completionPoint{&a, &b} {
 		p.vectors, p.background = p.cores/2, p.cores/2
 	}
+	return v.ratio(a, b, func(r completionResult) float64 { return r.p99 })
+}
+
+// masked is the 99th percentile of the unbound workqueue on the cores without programs to that on all, while the cores that take the
+// interrupts run programs.
+func masked(v *variant) (float64, error) {
+	a := v.point("unbound", 16, 1, middle)
+	a.vectors, a.background = a.cores/2, a.cores/2
+	b := a
+	a.unbound = coresFrom(a.cores/2, a.cores-a.cores/2)
 	return v.ratio(a, b, func(r completionResult) float64 { return r.p99 })
 }
 

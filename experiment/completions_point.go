@@ -27,6 +27,7 @@ type completionPoint struct {
 
 	warmup     time.Duration // 0: a quarter of duration
 	affinity   []int
+	unbound    []int  // cpumask of the unbound workqueue; nil: all cores
 	receives   string // whose receive queue: connection, vector or device; empty: no locks of receive queues
 	disk       func(*sim.Rand) time.Duration
 	diskQueues int
@@ -85,7 +86,7 @@ func (p completionPoint) build(x *Env) (*completionBed, error) {
 	if vectors == 0 {
 		vectors = p.cores
 	}
-	a, err := completion.New(m, completion.Config{Params: adapterCosts(x.costs), Vectors: vectors, Affinity: p.affinity, Batch: p.batch, BudgetIRQ: p.budgetIRQ, BudgetWorkqueue: p.budgetWQ})
+	a, err := completion.New(m, completion.Config{Params: adapterCosts(x.costs), Vectors: vectors, Affinity: p.affinity, Unbound: p.unbound, Batch: p.batch, BudgetIRQ: p.budgetIRQ, BudgetWorkqueue: p.budgetWQ})
 	if err != nil {
 		return nil, usage("%w", err)
 	}

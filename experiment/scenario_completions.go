@@ -28,6 +28,7 @@ type CompletionLoad struct {
 	Batch        int      `yaml:"batch" min:"1" max:"4096" help:"completions that ib_core takes in a poll (default 16)"`
 	BudgetIRQ    int      `yaml:"budget_softirq" min:"1" max:"65536" help:"completions of a CQ before the next one has its turn in a softirq (default 256)"`
 	BudgetWQ     int      `yaml:"budget_workqueue" min:"1" max:"65536" help:"and in a worker (default 65536)"`
+	Unbound      []int    `yaml:"unbound_cpus" help:"cpumask of the unbound workqueue: the cores that its workers run on (default: all)"`
 	Background   int      `yaml:"background" min:"0" max:"1024" help:"programs that use their cores all the time, on the first cores (default 0)"`
 	Receives     string   `yaml:"receives" oneof:"connection,vector,device" help:"whose receive queue a message takes its buffer from: the connection's own, or an SRQ of the vector or of the device, whose lock is taken for each buffer (default connection)"`
 	Handler      *Service `yaml:"handler" help:"CPU time of a completion, such as {mean: 2.5us, distribution: exponential} (default a mean of 2.5us)"`
@@ -90,11 +91,31 @@ func (s *Scenario) checkCompletions() error {
 			}
 		}
 	}
+	if err := s.checkMask(); err != nil {
+		return err
+	}
 	b, err := s.completionPoint(1).build(&Env{rec: &recorder{}})
 	if err != nil {
 		return s.doc.Errorf("completions", "%v", err)
 	}
 	b.e.Close()
+	return nil
+}
+
+// checkMask looks at the cpumask of the unbound workqueue.
+func (s *Scenario) checkMask() error {
+	c := s.Completions
+	if len(c.Unbound) > 0 && c.Model != "unbound" {
+		return s.doc.Errorf("completions.unbound_cpus", "a cpumask is that of the unbound workqueue, and %s has none: give model unbound, or leave it out", c.Model)
+	}
+	for i, cpu := range c.Unbound {
+		if cpu < 0 || cpu >= s.Cores {
+			return s.doc.Errorf("completions.unbound_cpus", "core %d in the cpumask: the host has cores 0 to %d", cpu, s.Cores-1)
+		}
+		if slices.Contains(c.Unbound[:i], cpu) {
+			return s.doc.Errorf("completions.unbound_cpus", "core %d is twice in the cpumask: name each once", cpu)
+		}
+	}
 	return nil
 }
 
@@ -116,7 +137,7 @@ func (s *Scenario) completionPoint(seed uint64) completionPoint {
 	c := s.Completions
 	p := completionPoint{model: c.Model, cores: s.Cores, slower: c.Slower, nodes: c.Nodes, partitions: c.Partitions, threads: c.Threads, vectors: c.Vectors, peers: c.Peers,
 		conns: c.ConnsPerPeer, credits: c.Credits, same: c.SameVector, merged: c.Pool, dim: c.DIM, idle: c.Idle, wake: 100, batch: c.Batch, budgetIRQ: c.BudgetIRQ,
-		budgetWQ: c.BudgetWQ, background: c.Background, affinity: c.Affinity, receives: c.Receives, seed: seed,
+		budgetWQ: c.BudgetWQ, background: c.Background, affinity: c.Affinity, unbound: c.Unbound, receives: c.Receives, seed: seed,
 		handler: c.Handler.mean(), turnaround: c.Turnaround.mean(), duration: time.Duration(c.Duration / 1000), warmup: time.Duration(c.Warmup / 1000)}
 	p.handles, p.delays = c.Handler.draw(), c.Turnaround.draw()
 	if c.Disk != nil {

@@ -48,6 +48,24 @@ completions: {model: softirq, vectors: 2, affinity: [6, 7], peers: 32, pool: tru
 	}
 }
 
+// Workers of the unbound workqueue keep to its cpumask: no core is busy but those, and that of the interrupts.
+func TestScenarioOfACPUMask(t *testing.T) {
+	const text = `name: mask
+cores: 8
+completions: {model: unbound, vectors: 1, affinity: [1], peers: 16, unbound_cpus: [4, 6], handler: {mean: 2us}, turnaround: {mean: 100us}}
+`
+	res, err := scenarioOf(t, text, Request{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	busy := strings.Fields(res.Rows[0].Get("cpu_percent").(string))
+	for i, b := range busy {
+		if in := i == 1 || i == 4 || i == 6; in == (b == "0.0") {
+			t.Errorf("busy cores %v: the vector is on 1 and the workers on 4 and 6", busy)
+		}
+	}
+}
+
 // Times have their mean, within three standard deviations of 20,000 draws, and their shape.
 func TestServiceTimes(t *testing.T) {
 	for _, c := range []struct {
@@ -87,6 +105,10 @@ func TestImpossibleScenariosOfCompletions(t *testing.T) {
 		{"completions: {model: workqueue, handler: {mean: 2s}}", "2s is above 1s"},
 		{"completions: {model: legacy, pool: true}", "both belong to ib_core's models"},
 		{"completions: {model: best}", "best"}, {"completions: {peers: 4}", "model"},
+		{"cores: 4\ncompletions: {model: unbound, unbound_cpus: [3, 4]}", "core 4 in the cpumask: the host has cores 0 to 3"},
+		{"completions: {model: unbound, unbound_cpus: [-1]}", "core -1 in the cpumask"},
+		{"completions: {model: unbound, unbound_cpus: [1, 1]}", "core 1 is twice in the cpumask"},
+		{"completions: {model: workqueue, unbound_cpus: [1]}", "a cpumask is that of the unbound workqueue, and workqueue has none"},
 		{"completions: {model: softirq, background: 17}", "17 programs in the background of 16 cores"},
 		{"link: switch\ncompletions: {model: softirq}", "so no link"}, {"title: nothing", "traffic has no load"},
 	} {

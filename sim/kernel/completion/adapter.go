@@ -2,6 +2,7 @@ package completion
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/rdmasim/rdmasim/sim"
@@ -20,8 +21,8 @@ type Config struct {
 	// ReportsMissed: ib_req_notify_cq says when completions wait, and the device does not fire for them, as some providers do it.
 	// Without it the device fires at once, as mlx5 does.
 	ReportsMissed bool
-	// Unbound is where the workers of the unbound workqueue may run: so many CPUs from the first on; 0: all.
-	UnboundFirst, UnboundCPUs int
+	// Unbound is the cpumask of the unbound workqueue: the CPUs that its workers may run on; nil: all.
+	Unbound []int
 	// Batch, BudgetIRQ and BudgetWorkqueue are what ib_core takes in a poll, and what it handles before others have their turn: in
 	// softirq, and in a workqueue. 0: its own 16, 256 and 65536.
 	Batch, BudgetIRQ, BudgetWorkqueue int
@@ -108,12 +109,9 @@ func New(m *os.Machine, cfg Config) (*Adapter, error) {
 		v.handler = v.interrupt
 		a.vectors = append(a.vectors, v)
 	}
-	var allowed os.Set
-	if cfg.UnboundCPUs != 0 {
-		var err error
-		if allowed, err = m.CPUSet(cfg.UnboundFirst, cfg.UnboundCPUs); err != nil {
-			return nil, err
-		}
+	allowed, err := mask(m, cfg.Unbound)
+	if err != nil {
+		return nil, err
 	}
 	if s := m.Engine().Spans; s != nil {
 		a.line = s.Track("adapter/completions")
@@ -121,6 +119,24 @@ func New(m *os.Machine, cfg Config) (*Adapter, error) {
 	a.unbound = m.UnboundPool(allowed)
 	m.OnSoftirq(os.IRQPoll, a.irqPoll)
 	return a, nil
+}
+
+// mask is the set of the CPUs that a cpumask of the unbound workqueue names.
+func mask(m *os.Machine, cpus []int) (allowed os.Set, err error) {
+	for i, cpu := range cpus {
+		one, err := m.CPUSet(cpu, 1)
+		if err != nil {
+			return nil, fmt.Errorf("completion: CPU %d in the cpumask of the unbound workqueue: the machine has CPUs 0 to %d", cpu, m.CPUs()-1)
+		}
+		if slices.Contains(cpus[:i], cpu) {
+			return nil, fmt.Errorf("completion: CPU %d is twice in the cpumask of the unbound workqueue", cpu)
+		}
+		if allowed == nil {
+			allowed = one
+		}
+		allowed[cpu] = true
+	}
+	return allowed, nil
 }
 
 // event puts an event into the queue, and sends an interrupt if the queue is armed.

@@ -35,7 +35,8 @@ func TestRefusals(t *testing.T) {
 		{pool(kernel.CQAttr{Done: done, Poll: kernel.Direct}, 1), "no CQ of poll context direct"}, {pool(kernel.CQAttr{Done: done, Poll: kernel.Softirq}, 5000), "want 1 to 4096"},
 		{create(kernel.CQAttr{Size: 1, Moderate: true}), "leave Moderate out"}, {direct, "not of poll context direct"},
 		{adapter(completion.Config{Vectors: 5}), "the device has 1 to 4"}, {adapter(completion.Config{Vectors: 1, Batch: 1 << 20}), "a batch of 1048576: want 1 to 65536"}, {adapter(completion.Config{Vectors: 2, Affinity: []int{1}}), "give each a CPU"},
-		{adapter(completion.Config{Vectors: 1, Affinity: []int{4}}), "the machine has CPUs 0 to 3"}, {adapter(completion.Config{Vectors: 1, UnboundFirst: 3, UnboundCPUs: 2}), "the machine has CPUs 0 to 3"},
+		{adapter(completion.Config{Vectors: 1, Affinity: []int{4}}), "the machine has CPUs 0 to 3"}, {adapter(completion.Config{Vectors: 1, Unbound: []int{3, 4}}), "CPU 4 in the cpumask of the unbound workqueue: the machine has CPUs 0 to 3"},
+		{adapter(completion.Config{Vectors: 1, Unbound: []int{-1}}), "CPU -1 in the cpumask"}, {adapter(completion.Config{Vectors: 1, Unbound: []int{2, 2}}), "CPU 2 is twice"},
 		{r.A.Start("far", 4, 1, func(kernel.Thread) {}), "thread far: os: an affinity for CPUs 4 to 4"},
 		{invalid(func(p *completion.Params) { p.Arm = -1 }), "Arm of"},
 	} {
