@@ -45,8 +45,9 @@ type cache struct {
 	ways  uint32 // entries of a set
 }
 
-// newCache makes an empty cache for n keys in sets of some, both powers of two.
+// newCache makes an empty cache for n keys in sets of some, both powers of two. One that is smaller than a set is a set.
 func newCache(n, ways int) cache {
+	ways = min(ways, n)
 	c := cache{tags: make([]uint64, n), shift: 64, ways: uint32(ways)}
 	for n /= ways; n > 1; n >>= 1 {
 		c.shift--
