@@ -11,6 +11,10 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
+// heldBackTries are the rounds after the first: where times are real, a machine that is busy may run the program
+// too late, and a device that waits for its period is late every time.
+const heldBackTries = 20
+
 // heldBack has a moderated CQ hold its event back: one completion fewer than it waits for bring none,
 // and the next brings it, long before the period ends.
 func heldBack(c *spec.C) {
@@ -27,25 +31,35 @@ func heldBack(c *spec.C) {
 			p.A.Post(c, kit.Write(uint64(i), mem, 32, mem.SGE(0, 8)))
 		}
 	}
+	// try is one round, and whether the program was quick enough to tell the count from the period.
+	try := func(n int) (took time.Duration, quick bool) {
+		kit.Must(c, "req_notify_cq", cq.ReqNotify(c.T, false))
+		start := c.T.Now()
+		post(n - 1)
+		got, err := ch.Event(c.T, period/4)
+		if quick = c.T.Now()-start < period; quick {
+			c.Errno(fmt.Sprintf("event after %d of %d completions", n-1, n), err, syscall.EAGAIN)
+		}
+		post(1)
+		if err != nil {
+			got, err = ch.Event(c.T, kit.CompletionTimeout+period)
+			c.NoErr(fmt.Sprintf("event after all %d", n), err)
+		}
+		took = c.T.Now() - start
+		ch.Ack(c.T, got, 1)
+		kit.ExpectSuccess(c, cq, n)
+		return took, quick && took < period
+	}
 	for _, n := range []int{2, 3, 8} {
 		if n > int(a.MaxCQCount) {
 			continue
 		}
 		c.Errno("modify_cq", cq.Modify(c.T, verbs.CQModeration{Count: uint16(n), Period: a.MaxCQPeriod}), 0)
-		kit.Must(c, "req_notify_cq", cq.ReqNotify(c.T, false))
-		start := c.T.Now()
-		post(n - 1)
-		_, err := ch.Event(c.T, period/4)
-		if c.T.Now()-start < period {
-			c.Errno(fmt.Sprintf("event after %d of %d completions", n-1, n), err, syscall.EAGAIN)
+		took, quick := try(n)
+		for more := heldBackTries; !quick && more > 0; more-- {
+			took, quick = try(n)
 		}
-		post(1)
-		got, err := ch.Event(c.T, kit.CompletionTimeout+period)
-		c.NoErr(fmt.Sprintf("event after all %d", n), err)
-		took := c.T.Now() - start
-		c.True("the event comes before the period ends", took < period, "with %d completions it came after %v, the period is %v", n, took, period)
-		ch.Ack(c.T, got, 1)
-		kit.ExpectSuccess(c, cq, n)
+		c.True("the event comes before the period ends", quick, "with %d completions it came after %v, the period is %v", n, took, period)
 	}
 }
 
