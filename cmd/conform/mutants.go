@@ -201,7 +201,7 @@ func (h *mutantRun) want(o *mutantOptions) error {
 	}
 	if o.every > 1 {
 		h.sample = newSample(o.every, h.known, h.rows, h.items, ofCases(mutant.All()))
-		h.wanted, h.all = h.sample.has, true
+		h.wanted, h.all, h.kills = h.sample.has, true, h.known.kills
 		h.cheap = func(id string) bool { return !h.rows.seldom(id) }
 		return nil
 	}

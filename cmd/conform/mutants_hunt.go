@@ -47,7 +47,9 @@ type hunt struct {
 	// all says that a mutant which no wanted case kills meets the others too.
 	all bool
 	// cheap says which cases compare runs beside those that it is asked for; nil: none.
-	cheap  func(id string) bool
+	cheap func(id string) bool
+	// kills says which cases are known to kill a mutant; nil: nothing is known.
+	kills  func(name, id string) bool
 	attack attack
 	// explained says whether the survival of a mutant is.
 	explained func(name string) bool
@@ -112,12 +114,13 @@ func (h *hunt) judge(ctx context.Context, m mutant.Mutant) (fate, error) {
 	likely, area, rest := h.sorted(m)
 	if h.wanted != nil {
 		wanted := slices.DeleteFunc(slices.Concat(likely, area, rest), func(id string) bool { return !h.wanted(m, id) })
-		done, err := h.try(ctx, m, wanted, &f, true)
+		done, err := h.try(ctx, m, slices.Clone(wanted), &f, true)
 		if err != nil || ctx.Err() != nil {
 			return fate{}, err
 		}
-		if !h.all && !done { // case after case crashed: those that are likely to kill are not left out for it
-			if _, err := h.try(ctx, m, slices.DeleteFunc(likely, func(id string) bool { return !h.wanted(m, id) || !slices.Contains(f.crashes, id) }), &f, true); err != nil || ctx.Err() != nil {
+		if !done { // case after case crashed: those that should kill are not left out for it
+			should := slices.DeleteFunc(wanted, func(id string) bool { return !h.shouldKill(m, id) || !slices.Contains(f.crashes, id) })
+			if _, err := h.try(ctx, m, should, &f, true); err != nil || ctx.Err() != nil {
 				return fate{}, err
 			}
 		}
@@ -129,6 +132,11 @@ func (h *hunt) judge(ctx context.Context, m mutant.Mutant) (fate, error) {
 	}
 	f.judged = true
 	return f, nil
+}
+
+// shouldKill says whether a case is likely to kill a mutant, or known to.
+func (h *hunt) shouldKill(m mutant.Mutant, id string) bool {
+	return slices.Contains(m.Killers, id) || h.kills != nil && h.kills(m.Name, id)
 }
 
 // count tries probes until one notices the mutant, which no case can.
