@@ -39,9 +39,7 @@ type run struct {
 
 	posted   [2]int // receives that have not completed
 	receives map[uint64][]Piece
-	unsure   []Piece // whose bytes the contract does not fix
-	pending  [2][]Request
-	ids      [2][]uint64
+	unsure   []Piece    // whose bytes the contract does not fix
 	awaited  [2][]Piece // of receives that are posted
 	lost     bool       // completions that did not come: nothing more can be told
 }
