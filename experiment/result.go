@@ -56,7 +56,10 @@ func (r *Row) Float(key string) (float64, bool) {
 func (r *Row) Keys() []string { return r.keys }
 
 // MarshalJSON keeps the order of the keys.
-func (r Row) MarshalJSON() ([]byte, error) {
+func (r Row) MarshalJSON() ([]byte, error) { return r.encode(rounded) }
+
+// encode writes the row as JSON, its numbers with a point as number does.
+func (r *Row) encode(number func(float64) json.RawMessage) ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteByte('{')
 	for i, k := range r.keys {
@@ -69,7 +72,7 @@ func (r Row) MarshalJSON() ([]byte, error) {
 		}
 		v := r.vals[k]
 		if f, ok := v.(float64); ok {
-			v = rounded(f)
+			v = number(f)
 		}
 		vb, err := json.Marshal(v)
 		if err != nil {

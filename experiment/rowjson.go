@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -12,32 +11,7 @@ import (
 
 // Exact is the row as JSON that DecodeRow reads back as it was: numbers have all their digits, and those that are not whole
 // by their type have a point or an exponent.
-func (r *Row) Exact() ([]byte, error) {
-	var b bytes.Buffer
-	b.WriteByte('{')
-	for i, k := range r.keys {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		kb, err := json.Marshal(k)
-		if err != nil {
-			return nil, err
-		}
-		v := r.vals[k]
-		if f, ok := v.(float64); ok {
-			v = exactNumber(f)
-		}
-		vb, err := json.Marshal(v)
-		if err != nil {
-			return nil, fmt.Errorf("key %s: %w", k, err)
-		}
-		b.Write(kb)
-		b.WriteByte(':')
-		b.Write(vb)
-	}
-	b.WriteByte('}')
-	return b.Bytes(), nil
-}
+func (r *Row) Exact() ([]byte, error) { return r.encode(exactNumber) }
 
 func exactNumber(f float64) json.RawMessage {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
