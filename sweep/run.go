@@ -47,13 +47,20 @@ func (s *Sweep) Run(ctx context.Context, o *Options) (*Answer, *Outcome, error) 
 	return a, out, err
 }
 
-// Collect puts the answer together from what the store has, and runs nothing.
-func (s *Sweep) Collect(st *store.Store) (*Answer, error) {
+// Collect puts the answer together from what the store has, and runs nothing. The first of the points without a result stand in
+// it with the reason that why gives.
+func (s *Sweep) Collect(st *store.Store, why func(point int) string) (*Answer, *Outcome, error) {
 	out, err := s.Look(st)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return s.r.assemble(st, out)
+	missing := s.Missing(out)
+	out.Lost = len(missing)
+	for _, i := range missing[:min(len(missing), mostLosses)] {
+		out.Losses = append(out.Losses, Loss{i, s.r.pointName(i), s.r.command(i), why(i)})
+	}
+	a, err := s.r.assemble(st, out)
+	return a, out, err
 }
 
 // Look says which points the store has.

@@ -78,6 +78,7 @@ type cluster struct {
 	o     *sweep.Options
 	dir   string // of scripts and logs
 	args  []string
+	why   func(point int) string // has no result, after the last job
 }
 
 // run carries out a sweep on a cluster. It returns the answer; nil if only a script was asked for.
@@ -96,7 +97,7 @@ func (s *slurmFlags) run(c *cobra.Command, sw *sweep.Sweep, plan *sweep.Plan, o 
 		}
 	}
 	h := sha256.Sum256(append([]byte(sw.Model()+"\n"), text...))
-	k := &cluster{slurmFlags: s, c: c, sweep: sw, o: o, dir: filepath.Join(folder, "jobs", hex.EncodeToString(h[:8]))}
+	k := &cluster{slurmFlags: s, c: c, sweep: sw, o: o, dir: filepath.Join(folder, "jobs", hex.EncodeToString(h[:8])), why: func(int) string { return "it was not run" }}
 	if err := os.MkdirAll(k.dir, 0o777); err != nil {
 		return nil, usagef("--slurm: %w", err)
 	}
@@ -150,9 +151,18 @@ func (k *cluster) rounds() (*sweep.Answer, error) {
 			break
 		}
 	}
-	answer, err := k.sweep.Collect(k.o.Store)
-	return answer, errors.Join(err, failed)
+	answer, out, err := k.sweep.Collect(k.o.Store, k.why)
+	if err != nil {
+		return nil, errors.Join(err, failed)
+	}
+	for _, l := range out.Losses[:min(len(out.Losses), mostLost)] {
+		k.o.Lost(l)
+	}
+	return answer, failed
 }
+
+// mostLost bounds the points without a result that are told one by one.
+const mostLost = 20
 
 // submit submits a job, or finds the one of an earlier call that still runs, and follows it.
 func (k *cluster) submit(job *slurm.Job, script string) (slurm.Status, error) {
@@ -221,22 +231,38 @@ func (k *cluster) failures(job *slurm.Job, status slurm.Status, missing []int) e
 		}
 	}
 	slices.Sort(tasks)
+	k.why = func(point int) string {
+		t := point % job.Tasks
+		return fmt.Sprintf("task %d ended as %s", t, ending(status[t], job.LastLines(t, lastLines)))
+	}
 	for n, t := range tasks {
 		if n == mostTasks {
 			k.say("%d more tasks have not done all of their runs", len(tasks)-n)
 			break
 		}
-		state := status[t]
-		if state == "" {
-			state = "not known to Slurm any more"
-		}
-		why := meanings[state]
-		if why != "" {
-			why = ": " + why
-		}
-		k.say("task %d ended as %s%s\n  %s", t, state, why, strings.ReplaceAll(plain.Text(job.LastLines(t, 8)), "\n", "\n  "))
+		lines := job.LastLines(t, lastLines)
+		k.say("task %d ended as %s\n  %s", t, ending(status[t], lines), strings.ReplaceAll(plain.Text(lines), "\n", "\n  "))
 	}
 	return &sweep.LossError{Lost: len(missing), Points: k.sweep.Points()}
+}
+
+// lastLines is how much of a task's output is looked at and told.
+const lastLines = 8
+
+// ending says how a task ended and what that means. Without control groups Slurm calls a task that it killed for its memory FAILED,
+// and only the output says why (slurmstepd's words).
+func ending(state, lines string) string {
+	if state == "" {
+		return "not known to Slurm any more"
+	}
+	why := meanings[state]
+	if why == "" && strings.Contains(lines, "exceeded memory limit") {
+		why = meanings["OUT_OF_MEMORY"]
+	}
+	if why == "" {
+		return state
+	}
+	return state + ": " + why
 }
 
 // shardCommand is the argument with which a task of a job array runs its part.
