@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"testing"
@@ -458,6 +459,7 @@ func TestMemoryOfManyPoints(t *testing.T) {
 	if _, err := fmt.Sscan(os.Getenv("SWEEP_POINTS"), &points); err != nil {
 		t.Skip("SWEEP_POINTS does not say how many")
 	}
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(SupervisorMemory))
 	one := planOf(t, question, Flags{Seeds: 1})
 	dir := t.TempDir()
 	if _, _, err := runPlan(t, one, optionsOf(t, 1, dir)); err != nil {

@@ -20,10 +20,10 @@ import (
 // they touch here and there, would otherwise fill the machine: memory that is used again is cleared as a whole.
 const calibrateMemory = 4 << 30
 
-// keepMemorySmall limits the memory of this process, unless the user has ($GOMEMLIMIT).
-func keepMemorySmall() {
+// keepMemorySmall lets this process collect its garbage earlier when it holds so many bytes, unless the user has set a limit ($GOMEMLIMIT).
+func keepMemorySmall(bytes int64) {
 	if _, given := os.LookupEnv("GOMEMLIMIT"); !given {
-		debug.SetMemoryLimit(calibrateMemory)
+		debug.SetMemoryLimit(bytes)
 	}
 }
 
@@ -104,7 +104,7 @@ status is 1 if a fitted figure is out of its tolerance.`,
 			if err := checkFormat(format); err != nil {
 				return err
 			}
-			keepMemorySmall()
+			keepMemorySmall(calibrateMemory)
 			if from != "" {
 				if leave || stored || len(checks) > 0 {
 					return &experiment.UsageError{Err: errFromAlone}

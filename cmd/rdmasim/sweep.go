@@ -169,6 +169,7 @@ func runSweep(c *cobra.Command, plan *sweep.Plan, s *sweepFlags, out, format str
 	if err := s.slurm.check(c.Flags()); err != nil {
 		return err
 	}
+	keepMemorySmall(sweep.SupervisorMemory)
 	sw, err := plan.Prepare()
 	if err != nil {
 		return err
