@@ -13,8 +13,8 @@ import (
 const ManyPoints = 100_000
 
 // SupervisorMemory is what the process that hands out the runs should hold of memory, in bytes: addresses of a million runs take a
-// quarter of it, and the rest is garbage.
-const SupervisorMemory = 80 << 20
+// third of it.
+const SupervisorMemory = 60 << 20
 
 // Sweep is a plan whose settings have been checked.
 type Sweep struct{ r *prepared }
