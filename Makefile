@@ -76,10 +76,10 @@ hw:
 	@CGO_ENABLED=1 $(LEG) hw sh -c '$(GO) vet -tags hw ./hw/... ./target/... ./cmd/conform && \
 	  $(GO) tool staticcheck -tags hw ./hw/... ./target/... ./cmd/conform && $(GO) test $(HANG) -tags hw ./hw/... && $(GO) test $(HANG) -tags hw ./cmd/conform -run Players'
 
-# The supervisor of conform and that of exec are what uses goroutines; the simulator itself does not.
+# The supervisors of conform, of exec and of sweeps are what uses goroutines; the simulator itself does not.
 race:
 	@CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 $(LEG) race sh -c '$(GO) test $(HANG) -race -short ./attach/... && \
-	  $(GO) test $(HANG) -race -skip "GoldenRecords|Calibrat|FitFinds|LeaveOneOut|SensitivityFinds|Burst|Completion" ./report/... ./cmd/... ./experiment/... ./conformance/spec/...'
+	  $(GO) test $(HANG) -race -short -skip "GoldenRecords|Calibrat|FitFinds|LeaveOneOut|SensitivityFinds|Burst|Completion" ./report/... ./cmd/... ./experiment/... ./sweep/... ./conformance/spec/...'
 
 fuzz:
 	@$(LEG) fuzz scripts/fuzz
