@@ -45,6 +45,8 @@ type Params struct {
 	RootLatency             sim.Time
 	SocketWrite, SocketRead uint64
 	SocketLatency           sim.Time
+	// WriteBuffer is how much the RDMA device takes in of what arrives for the GPU while the way there is busy.
+	WriteBuffer uint64
 	// Peermem: the kernel has nvidia-peermem and an RDMA stack with its interface, so that ibv_reg_mr takes an address of the
 	// GPU. Dmabuf: the GPU's driver exports memory.
 	Peermem, Dmabuf bool
@@ -67,6 +69,8 @@ func (p *Params) Check() error {
 		return fmt.Errorf("gpu: Memory is %d: want a page of %d B at least, and at most 16 TiB", p.Memory, p.Page)
 	case p.BAR1 < p.Page || p.BAR1 > p.Memory:
 		return fmt.Errorf("gpu: BAR1 is %d: want a page of %d B at least, and at most the GPU's memory of %d B", p.BAR1, p.Page, p.Memory)
+	case p.WriteBuffer > 1<<30:
+		return fmt.Errorf("gpu: WriteBuffer is %d: want at most 1 GiB", p.WriteBuffer)
 	case p.Path > Socket:
 		return fmt.Errorf("gpu: Path is %d: want switch, root or socket", p.Path)
 	case p.SwitchLatency < 0 || p.RootLatency < 0 || p.SocketLatency < 0 || p.IOMMULatency < 0 || p.CopyLatency < 0:

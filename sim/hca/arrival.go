@@ -271,6 +271,12 @@ func (d *receiveEngine) rxHandling(p *roce.Packet) sim.Time {
 	return d.p.ReadHandling
 }
 
+// Stall keeps the receive engine from taking in packets before t: what they bring finds no room on the bus.
+func (d *receiveEngine) Stall(t sim.Time) {
+	d.rxReq.Hold(t)
+	d.rxRsp.Hold(t)
+}
+
 // Drained is when the packet that Receive got last is out of the port's buffer.
 func (d *receiveEngine) Drained() sim.Time { return d.drained }
 

@@ -13,13 +13,17 @@ type Peer struct {
 	WriteRate, ReadRate uint64
 	// Latency is what the way takes longer than that to the host's memory, in each direction.
 	Latency sim.Time
+	// Buffer is how many bytes of writes the function takes in while the way is busy. Beyond, it calls Stall with the time at which
+	// there is room again; nil: nobody is told.
+	Buffer int
+	Stall  func(until sim.Time)
 }
 
 // Validate says what is impossible in p.
 func (p *Peer) Validate() error {
-	if p.WriteRate == 0 || p.ReadRate == 0 || p.Latency < 0 {
-		return fmt.Errorf("pcie: a way to another device that carries %d and %d bit/s and takes %v longer: rates must be positive, the latency not negative",
-			p.WriteRate, p.ReadRate, p.Latency)
+	if p.WriteRate == 0 || p.ReadRate == 0 || p.Latency < 0 || p.Buffer < 0 {
+		return fmt.Errorf("pcie: a way to another device that carries %d and %d bit/s, takes %v longer and has a buffer of %d B: rates must be positive, the others not negative",
+			p.WriteRate, p.ReadRate, p.Latency, p.Buffer)
 	}
 	return nil
 }
@@ -35,6 +39,8 @@ type PeerCounters struct {
 type peerPath struct {
 	write, read uint64 // picoseconds per byte, as Link.rate
 	latency     sim.Time
+	buffer      sim.Time // that the buffer takes on the way
+	stall       func(until sim.Time)
 	reads       sim.Server
 	c           PeerCounters
 }
@@ -49,7 +55,9 @@ func (l *Link) AddPeer(from mem.PA, p Peer) error {
 		return err
 	}
 	rate := func(bits uint64) uint64 { return (8e12 << 20) / bits }
-	l.peerFrom, l.peer = from, &peerPath{write: rate(p.WriteRate), read: rate(p.ReadRate), latency: p.Latency}
+	x := &peerPath{write: rate(p.WriteRate), read: rate(p.ReadRate), latency: p.Latency, stall: p.Stall}
+	x.buffer = serialise(x.write, p.Buffer)
+	l.peerFrom, l.peer = from, x
 	return nil
 }
 
@@ -71,6 +79,9 @@ func (l *Link) peerWrite(n, bytes int, dur, beyond sim.Time) (sim.Time, sim.Time
 	x.c.Writes++
 	x.c.WriteBytes += uint64(n)
 	x.c.WriteBusy += slow
+	if full := max(l.tx.FreeAt(), l.e.Now()) + slow - x.buffer; slow > dur && full > l.e.Now() && x.stall != nil {
+		x.stall(full)
+	}
 	return max(dur, slow), beyond + x.latency
 }
 

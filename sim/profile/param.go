@@ -49,7 +49,7 @@ var kinds = map[string]Kind{
 	"congestion.rate_to_set_on_first_cnp": Rate, "congestion.rpg_byte_reset": Size,
 	"link.pfc_xoff": Size, "link.pfc_xon": Size, "link.pfc_classes": Hex,
 	"switch.ecn_min": Size, "switch.ecn_max": Size, "switch.header_bytes": Size, "switch.buffer": Size, "ib.delimiters": Size,
-	"gpu.memory": Size, "gpu.bar1": Size, "gpu.page": Size, "gpu.copy_rate": Rate, "gpu.switch_write": Rate, "gpu.switch_read": Rate,
+	"gpu.memory": Size, "gpu.bar1": Size, "gpu.page": Size, "gpu.write_buffer": Size, "gpu.copy_rate": Rate, "gpu.switch_write": Rate, "gpu.switch_read": Rate,
 	"gpu.root_write": Rate, "gpu.root_read": Rate, "gpu.socket_write": Rate, "gpu.socket_read": Rate,
 	"kernel.pci_device": Hex, "kernel.pci_revision": Hex, "hca.vendor_part_id": Hex, "odp.rc": Hex, "odp.ud": Hex, "odp.xrc": Hex,
 }

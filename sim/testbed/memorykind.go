@@ -109,7 +109,7 @@ func (h *host) gpu(i int) (*gpu.GPU, error) {
 		if len(h.gpus) == 0 {
 			w := g.Way()
 			for _, d := range h.devices {
-				if err := d.link.AddPeer(x.Start(), pcie.Peer{WriteRate: w.Write, ReadRate: w.Read, Latency: w.Latency}); err != nil {
+				if err := d.link.AddPeer(x.Start(), pcie.Peer{WriteRate: w.Write, ReadRate: w.Read, Latency: w.Latency, Buffer: int(g.WriteBuffer), Stall: d.hca.Stall}); err != nil {
 					return nil, err
 				}
 			}
