@@ -37,7 +37,7 @@ type Params struct {
 	// IOMMU: the root complex translates the addresses of requests between devices, which takes IOMMULatency each.
 	IOMMU        bool
 	IOMMULatency sim.Time
-	// What each way carries of writes to the GPU and of reads from it, and what it takes longer in each direction than the
+	// What each way carries of data written to the GPU and read from it, and what it takes longer in each direction than the
 	// way to the host's memory.
 	SwitchWrite, SwitchRead uint64
 	SwitchLatency           sim.Time

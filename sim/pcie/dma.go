@@ -86,7 +86,7 @@ func (l *Link) send(pa mem.PA, p []byte, beyond sim.Time, vector int, done sim.H
 	l.c.tx(tlps, bytes)
 	dur := l.ser(bytes)
 	if pa >= l.peerFrom {
-		dur, beyond = l.peerWrite(len(p), bytes, dur, beyond)
+		dur, beyond = l.peerWrite(len(p), dur, beyond)
 	}
 	start, waited := l.tx.post(l.e.Now(), dur, 2*l.p.PostedLatency, tlps)
 	if waited {

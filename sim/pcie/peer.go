@@ -9,7 +9,7 @@ import (
 
 // Peer is the way from a function to the memory of another device of the host, through a switch or a root complex.
 type Peer struct {
-	// WriteRate and ReadRate are what the way carries of posted writes and of completions, in bits per second.
+	// WriteRate and ReadRate are what the way carries of data written and read, in bits per second.
 	WriteRate, ReadRate uint64
 	// Latency is what the way takes longer than that to the host's memory, in each direction.
 	Latency sim.Time
@@ -69,13 +69,13 @@ func (l *Link) PeerCounters() *PeerCounters {
 	return &l.peer.c
 }
 
-// peerWrite is for how long a posted write of n bytes, of so many on the wire, occupies the function's own wire, and what it
-// takes beyond it.
+// peerWrite is for how long a posted write of n bytes, which takes dur on the function's own wire, occupies it, and what it takes
+// beyond.
 //
 //go:noinline
-func (l *Link) peerWrite(n, bytes int, dur, beyond sim.Time) (sim.Time, sim.Time) {
+func (l *Link) peerWrite(n int, dur, beyond sim.Time) (sim.Time, sim.Time) {
 	x := l.peer
-	slow := serialise(x.write, bytes)
+	slow := serialise(x.write, n)
 	x.c.Writes++
 	x.c.WriteBytes += uint64(n)
 	x.c.WriteBusy += slow
