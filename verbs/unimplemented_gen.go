@@ -2,6 +2,7 @@
 
 package verbs
 
+import "net/netip"
 import "time"
 
 // UnimplementedTestbed implements Testbed.
@@ -432,3 +433,105 @@ func (UnimplementedMW) RKey() (r0 uint32) { return r0 }
 func (UnimplementedMW) SetRKey(rkey uint32) {}
 
 func (UnimplementedMW) Dealloc(t Thread) error { return unimplemented("MW.Dealloc") }
+
+// UnimplementedEventChannel implements EventChannel.
+type UnimplementedEventChannel struct{}
+
+func (UnimplementedEventChannel) CreateID(t Thread, ps PortSpace, typ QPType, context any) (r0 CMID, _ error) {
+	return r0, unimplemented("EventChannel.CreateID")
+}
+
+func (UnimplementedEventChannel) GetEvent(t Thread, timeout time.Duration) (r0 *CMEvent, _ error) {
+	return r0, unimplemented("EventChannel.GetEvent")
+}
+
+func (UnimplementedEventChannel) Readable(t Thread) (r0 bool) { return r0 }
+
+func (UnimplementedEventChannel) AckEvent(t Thread, ev *CMEvent) error {
+	return unimplemented("EventChannel.AckEvent")
+}
+
+func (UnimplementedEventChannel) Destroy(t Thread) error {
+	return unimplemented("EventChannel.Destroy")
+}
+
+// UnimplementedCMID implements CMID.
+type UnimplementedCMID struct{}
+
+func (UnimplementedCMID) Channel() (r0 EventChannel) { return r0 }
+
+func (UnimplementedCMID) Context() (r0 any) { return r0 }
+
+func (UnimplementedCMID) SetContext(v any) {}
+
+func (UnimplementedCMID) PortSpace() (r0 PortSpace) { return r0 }
+
+func (UnimplementedCMID) Type() (r0 QPType) { return r0 }
+
+func (UnimplementedCMID) Verbs() (r0 Context) { return r0 }
+
+func (UnimplementedCMID) Port() (r0 int) { return r0 }
+
+func (UnimplementedCMID) QP() (r0 QP) { return r0 }
+
+func (UnimplementedCMID) LocalAddr() (r0 netip.AddrPort) { return r0 }
+
+func (UnimplementedCMID) PeerAddr() (r0 netip.AddrPort) { return r0 }
+
+func (UnimplementedCMID) BindAddr(t Thread, addr netip.AddrPort) error {
+	return unimplemented("CMID.BindAddr")
+}
+
+func (UnimplementedCMID) ResolveAddr(t Thread, src, dst netip.AddrPort, timeout time.Duration) error {
+	return unimplemented("CMID.ResolveAddr")
+}
+
+func (UnimplementedCMID) ResolveRoute(t Thread, timeout time.Duration) error {
+	return unimplemented("CMID.ResolveRoute")
+}
+
+func (UnimplementedCMID) QueryPath(t Thread) (r0 []PathRecord, _ error) {
+	return r0, unimplemented("CMID.QueryPath")
+}
+
+func (UnimplementedCMID) CreateQP(t Thread, pd PD, attr QPInitAttr) (r0 QP, _ error) {
+	return r0, unimplemented("CMID.CreateQP")
+}
+
+func (UnimplementedCMID) DestroyQP(t Thread) error { return unimplemented("CMID.DestroyQP") }
+
+func (UnimplementedCMID) InitQPAttr(t Thread, state QPState) (r0 QPAttr, r1 QPAttrMask, _ error) {
+	return r0, r1, unimplemented("CMID.InitQPAttr")
+}
+
+func (UnimplementedCMID) Connect(t Thread, p *ConnParam) error { return unimplemented("CMID.Connect") }
+
+func (UnimplementedCMID) Listen(t Thread, backlog int) error { return unimplemented("CMID.Listen") }
+
+func (UnimplementedCMID) Accept(t Thread, p *ConnParam) error { return unimplemented("CMID.Accept") }
+
+func (UnimplementedCMID) Reject(t Thread, private []byte) error { return unimplemented("CMID.Reject") }
+
+func (UnimplementedCMID) Establish(t Thread) error { return unimplemented("CMID.Establish") }
+
+func (UnimplementedCMID) Disconnect(t Thread) error { return unimplemented("CMID.Disconnect") }
+
+func (UnimplementedCMID) Notify(t Thread, ev EventType) error { return unimplemented("CMID.Notify") }
+
+func (UnimplementedCMID) JoinMulticast(t Thread, group netip.Addr, flags MulticastFlags, context any) error {
+	return unimplemented("CMID.JoinMulticast")
+}
+
+func (UnimplementedCMID) LeaveMulticast(t Thread, group netip.Addr) error {
+	return unimplemented("CMID.LeaveMulticast")
+}
+
+func (UnimplementedCMID) Migrate(t Thread, to EventChannel) error {
+	return unimplemented("CMID.Migrate")
+}
+
+func (UnimplementedCMID) SetOption(t Thread, level CMOptionLevel, name int, value []byte) error {
+	return unimplemented("CMID.SetOption")
+}
+
+func (UnimplementedCMID) Destroy(t Thread) error { return unimplemented("CMID.Destroy") }

@@ -1,0 +1,224 @@
+package verbs
+
+import (
+	"fmt"
+	"net/netip"
+	"time"
+)
+
+// The connection manager, in the terms of librdmacm ("cm"). Errors are the errno that its calls set. What a call of the library
+// waits for, the call here waits for: the acknowledgement of events in Destroy and Migrate, for one.
+
+// ConnectionManager is implemented by processes whose programs can use librdmacm ("cm").
+type ConnectionManager interface {
+	// CreateEventChannel is rdma_create_event_channel.
+	CreateEventChannel(t Thread) (EventChannel, error)
+}
+
+// EventChannel is rdma_event_channel: ids report their events to it. It belongs to the process that made it.
+type EventChannel interface {
+	// CreateID is rdma_create_id. The port space says the QP type, but of PortSpaceIB, whose ids have the type given (0: RC).
+	// Context is the user's own value. EINVAL: there is no such port space.
+	CreateID(t Thread, ps PortSpace, typ QPType, context any) (CMID, error)
+	// GetEvent is rdma_get_cm_event: it waits up to timeout for the oldest event. EAGAIN: none has come (a timeout of 0 is a
+	// channel with O_NONBLOCK). EINTR: a signal came first. A REP makes the library bring the QP of an id to RTS and answer;
+	// what the program gets is CMEstablished then, or CMConnectError.
+	GetEvent(t Thread, timeout time.Duration) (*CMEvent, error)
+	// Readable is poll of the channel's descriptor: whether GetEvent would return at once.
+	Readable(t Thread) bool
+	// AckEvent is rdma_ack_cm_event: each event is acknowledged once.
+	AckEvent(t Thread, ev *CMEvent) error
+	// Destroy is rdma_destroy_event_channel. The ids of the channel must be gone: librdmacm does not check it, and events
+	// of an id without its channel go nowhere.
+	Destroy(t Thread) error
+}
+
+// CMID is rdma_cm_id.
+type CMID interface {
+	Channel() EventChannel
+	// Context is the user's own value. The id of a connection request has that of its listener.
+	Context() any
+	SetContext(v any)
+	PortSpace() PortSpace
+	Type() QPType
+	// Verbs is the context that the library has opened of the id's device, which it shares among all ids of a process and never
+	// closes; nil until the id has a device.
+	Verbs() Context
+	// Port is that of the device; 0 without.
+	Port() int
+	// QP is what CreateQP made; nil without.
+	QP() QP
+	// LocalAddr and PeerAddr are rdma_get_local_addr and rdma_get_peer_addr with their ports; zero values where there is none.
+	LocalAddr() netip.AddrPort
+	PeerAddr() netip.AddrPort
+
+	// BindAddr is rdma_bind_addr. Port 0: one that is free. EADDRNOTAVAIL: no interface has the address, or a wildcard address is
+	// bound to the port. ENODEV: an interface without RDMA has it. EADDRINUSE, EACCES, EINVAL: rdma-core, rdma_bind_addr(3).
+	BindAddr(t Thread, addr netip.AddrPort) error
+	// ResolveAddr is rdma_resolve_addr; the zero src: the route decides. CMAddrResolved or CMAddrError follows.
+	ResolveAddr(t Thread, src, dst netip.AddrPort, timeout time.Duration) error
+	// ResolveRoute is rdma_resolve_route. CMRouteResolved or CMRouteError follows.
+	ResolveRoute(t Thread, timeout time.Duration) error
+	// QueryPath is the path records of the id: one, when the route is resolved.
+	QueryPath(t Thread) ([]PathRecord, error)
+	// CreateQP is rdma_create_qp: pd nil is the library's own. The QP is in INIT then, a UD QP in RTS.
+	CreateQP(t Thread, pd PD, attr QPInitAttr) (QP, error)
+	// DestroyQP is rdma_destroy_qp.
+	DestroyQP(t Thread) error
+	// InitQPAttr is rdma_init_qp_attr: what ModifyQP needs to bring the id's QP to a state.
+	InitQPAttr(t Thread, state QPState) (QPAttr, QPAttrMask, error)
+	// Connect is rdma_connect; nil: what the device can do, and retry counts of 7.
+	Connect(t Thread, p *ConnParam) error
+	// Listen is rdma_listen. Backlog 0: the system's limit.
+	Listen(t Thread, backlog int) error
+	// Accept is rdma_accept; nil: as the request has it.
+	Accept(t Thread, p *ConnParam) error
+	// Reject is rdma_reject.
+	Reject(t Thread, private []byte) error
+	// Establish is rdma_establish: the end of a connection by an id without QP, after CMConnectResponse.
+	Establish(t Thread) error
+	// Disconnect is rdma_disconnect: the QP of the id goes to ERR, then DREQ or DREP leaves.
+	Disconnect(t Thread) error
+	// Notify is rdma_notify: an asynchronous event of the QP, EventCommEst or EventPathMig.
+	Notify(t Thread, ev EventType) error
+	// JoinMulticast is rdma_join_multicast_ex. CMMulticastJoin or CMMulticastError follows; by the first the library attaches the
+	// id's QP to the group, if there is one.
+	JoinMulticast(t Thread, group netip.Addr, flags MulticastFlags, context any) error
+	// LeaveMulticast is rdma_leave_multicast. EADDRNOTAVAIL: the id has not joined the group.
+	LeaveMulticast(t Thread, group netip.Addr) error
+	// Migrate is rdma_migrate_id: events of the id that wait move along.
+	Migrate(t Thread, to EventChannel) error
+	// SetOption is rdma_set_option, with the value's bytes in the order of the host.
+	SetOption(t Thread, level CMOptionLevel, name int, value []byte) error
+	// Destroy is rdma_destroy_id: it waits until each event of the id that was taken is acknowledged. The QP must be gone.
+	Destroy(t Thread) error
+}
+
+// PortSpace is RDMA_PS_*.
+type PortSpace uint16
+
+// Port spaces.
+const (
+	PortSpaceIPoIB PortSpace = 0x0002
+	PortSpaceTCP   PortSpace = 0x0106
+	PortSpaceUDP   PortSpace = 0x0111
+	PortSpaceIB    PortSpace = 0x013f
+)
+
+// CMEventType is RDMA_CM_EVENT_*.
+type CMEventType uint32
+
+// Events.
+const (
+	CMAddrResolved CMEventType = iota
+	CMAddrError
+	CMRouteResolved
+	CMRouteError
+	CMConnectRequest
+	CMConnectResponse
+	CMConnectError
+	CMUnreachable
+	CMRejected
+	CMEstablished
+	CMDisconnected
+	CMDeviceRemoval
+	CMMulticastJoin
+	CMMulticastError
+	CMAddrChange
+	CMTimewaitExit
+)
+
+var cmEventNames = [...]string{
+	"ADDR_RESOLVED", "ADDR_ERROR", "ROUTE_RESOLVED", "ROUTE_ERROR", "CONNECT_REQUEST", "CONNECT_RESPONSE", "CONNECT_ERROR", "UNREACHABLE",
+	"REJECTED", "ESTABLISHED", "DISCONNECTED", "DEVICE_REMOVAL", "MULTICAST_JOIN", "MULTICAST_ERROR", "ADDR_CHANGE", "TIMEWAIT_EXIT",
+}
+
+func (e CMEventType) String() string {
+	if int(e) < len(cmEventNames) {
+		return cmEventNames[e]
+	}
+	return fmt.Sprintf("CMEventType(%d)", uint32(e))
+}
+
+// CMEvent is rdma_cm_event. Private data is as long as the kernel says, which is the room of the message and not what was sent.
+type CMEvent struct {
+	ID       CMID
+	ListenID CMID // of CMConnectRequest
+	Type     CMEventType
+	// Status is 0, a negative errno, or of CMRejected and CMUnreachable the peer's reason.
+	Status int
+	Conn   ConnParam // of ids that connect
+	UD     UDParam   // of ids of type UD, in every event
+	// Multicast is the group's context of CMMulticastJoin and CMMulticastError.
+	Multicast any
+}
+
+// ConnParam is rdma_conn_param.
+type ConnParam struct {
+	PrivateData        []byte
+	ResponderResources uint8
+	InitiatorDepth     uint8
+	FlowControl        bool
+	RetryCount         uint8 // of Connect
+	RNRRetryCount      uint8
+	SRQ                bool   // only where the id has no QP
+	QPN                uint32 // only where the id has no QP
+	QKey               uint32 // of ids of type UD; 0: the default
+}
+
+// Values of ConnParam that stand for the most that the device has.
+const (
+	MaxRespRes   = 0xff
+	MaxInitDepth = 0xff
+)
+
+// UDParam is rdma_ud_param.
+type UDParam struct {
+	PrivateData []byte
+	AH          AHAttr
+	QPN         uint32
+	QKey        uint32
+}
+
+// DefaultUDQKey is RDMA_UDP_QKEY.
+const DefaultUDQKey = 0x0123_4567
+
+// CMOptionLevel is RDMA_OPTION_ID or RDMA_OPTION_IB.
+type CMOptionLevel uint32
+
+// Levels of options, and the options of each.
+const (
+	CMOptionID CMOptionLevel = 0
+	CMOptionIB CMOptionLevel = 1
+
+	CMOptionTOS        = 0 // 1 byte
+	CMOptionReuseAddr  = 1 // int
+	CMOptionAFOnly     = 2 // int
+	CMOptionACKTimeout = 3 // 1 byte
+	CMOptionIBPath     = 1 // records of ibv_path_data
+)
+
+// MulticastFlags are RDMA_MC_JOIN_FLAG_*, by number.
+type MulticastFlags uint16
+
+// How a group is joined.
+const (
+	MulticastFullMember MulticastFlags = 0
+	MulticastSendOnly   MulticastFlags = 1
+)
+
+// PathRecord is ibv_path_record.
+type PathRecord struct {
+	DGID, SGID   GID
+	DLID, SLID   uint16
+	FlowLabel    uint32
+	HopLimit     uint8
+	TrafficClass uint8
+	Reversible   bool
+	NumPath      uint8
+	PKey         uint16
+	SL           uint8
+	MTU          MTU
+	Rate         uint8 // code; 0: the port's
+	Lifetime     uint8 // 4.096 us times 2 to the power of it
+}
