@@ -150,7 +150,8 @@ func (c CMQueryAddrResp) NodeGUID() uint64     { return be.Uint64(c[0:]) }
 func (c CMQueryAddrResp) SetNodeGUID(v uint64) { be.PutUint64(c[0:], v) }
 func (c CMQueryAddrResp) Port() uint8          { return c[8] }
 func (c CMQueryAddrResp) SetPort(v uint8)      { c[8] = v }
-func (c CMQueryAddrResp) PKey() []byte         { return c[10:12:12] }
+func (c CMQueryAddrResp) PKey() uint16         { return be.Uint16(c[10:]) }
+func (c CMQueryAddrResp) SetPKey(v uint16)     { be.PutUint16(c[10:], v) }
 func (c CMQueryAddrResp) SrcSize() uint16      { return le.Uint16(c[12:]) }
 func (c CMQueryAddrResp) SetSrcSize(v uint16)  { le.PutUint16(c[12:], v) }
 func (c CMQueryAddrResp) DstSize() uint16      { return le.Uint16(c[14:]) }
@@ -206,16 +207,20 @@ const CMUserPathSize = 64
 
 func (c CMUserPath) DGID() []byte                { return c[0:16:16] }
 func (c CMUserPath) SGID() []byte                { return c[16:32:32] }
-func (c CMUserPath) DLID() []byte                { return c[32:34:34] }
-func (c CMUserPath) SLID() []byte                { return c[34:36:36] }
+func (c CMUserPath) DLID() uint16                { return be.Uint16(c[32:]) }
+func (c CMUserPath) SetDLID(v uint16)            { be.PutUint16(c[32:], v) }
+func (c CMUserPath) SLID() uint16                { return be.Uint16(c[34:]) }
+func (c CMUserPath) SetSLID(v uint16)            { be.PutUint16(c[34:], v) }
 func (c CMUserPath) RawTraffic() uint32          { return le.Uint32(c[36:]) }
 func (c CMUserPath) SetRawTraffic(v uint32)      { le.PutUint32(c[36:], v) }
-func (c CMUserPath) FlowLabel() []byte           { return c[40:44:44] }
+func (c CMUserPath) FlowLabel() uint32           { return be.Uint32(c[40:]) }
+func (c CMUserPath) SetFlowLabel(v uint32)       { be.PutUint32(c[40:], v) }
 func (c CMUserPath) Reversible() uint32          { return le.Uint32(c[44:]) }
 func (c CMUserPath) SetReversible(v uint32)      { le.PutUint32(c[44:], v) }
 func (c CMUserPath) MTU() uint32                 { return le.Uint32(c[48:]) }
 func (c CMUserPath) SetMTU(v uint32)             { le.PutUint32(c[48:], v) }
-func (c CMUserPath) PKey() []byte                { return c[52:54:54] }
+func (c CMUserPath) PKey() uint16                { return be.Uint16(c[52:]) }
+func (c CMUserPath) SetPKey(v uint16)            { be.PutUint16(c[52:], v) }
 func (c CMUserPath) HopLimit() uint8             { return c[54] }
 func (c CMUserPath) SetHopLimit(v uint8)         { c[54] = v }
 func (c CMUserPath) TrafficClass() uint8         { return c[55] }
@@ -534,7 +539,8 @@ const SockaddrInSize = 16
 
 func (s SockaddrIn) Family() uint16     { return le.Uint16(s[0:]) }
 func (s SockaddrIn) SetFamily(v uint16) { le.PutUint16(s[0:], v) }
-func (s SockaddrIn) Port() []byte       { return s[2:4:4] }
+func (s SockaddrIn) Port() uint16       { return be.Uint16(s[2:]) }
+func (s SockaddrIn) SetPort(v uint16)   { be.PutUint16(s[2:], v) }
 func (s SockaddrIn) Addr() []byte       { return s[4:8:8] }
 
 // SockaddrIn6 is an IPv6 address and a port (struct sockaddr_in6).
@@ -543,13 +549,15 @@ type SockaddrIn6 []byte
 // SockaddrIn6Size is its length in bytes.
 const SockaddrIn6Size = 28
 
-func (s SockaddrIn6) Family() uint16     { return le.Uint16(s[0:]) }
-func (s SockaddrIn6) SetFamily(v uint16) { le.PutUint16(s[0:], v) }
-func (s SockaddrIn6) Port() []byte       { return s[2:4:4] }
-func (s SockaddrIn6) FlowInfo() []byte   { return s[4:8:8] }
-func (s SockaddrIn6) Addr() []byte       { return s[8:24:24] }
-func (s SockaddrIn6) Scope() uint32      { return le.Uint32(s[24:]) }
-func (s SockaddrIn6) SetScope(v uint32)  { le.PutUint32(s[24:], v) }
+func (s SockaddrIn6) Family() uint16       { return le.Uint16(s[0:]) }
+func (s SockaddrIn6) SetFamily(v uint16)   { le.PutUint16(s[0:], v) }
+func (s SockaddrIn6) Port() uint16         { return be.Uint16(s[2:]) }
+func (s SockaddrIn6) SetPort(v uint16)     { be.PutUint16(s[2:], v) }
+func (s SockaddrIn6) FlowInfo() uint32     { return be.Uint32(s[4:]) }
+func (s SockaddrIn6) SetFlowInfo(v uint32) { be.PutUint32(s[4:], v) }
+func (s SockaddrIn6) Addr() []byte         { return s[8:24:24] }
+func (s SockaddrIn6) Scope() uint32        { return le.Uint32(s[24:]) }
+func (s SockaddrIn6) SetScope(v uint32)    { le.PutUint32(s[24:], v) }
 
 // SockaddrIB is a GID and a service identifier (struct sockaddr_ib of rdma/ib.h).
 type SockaddrIB []byte
@@ -559,8 +567,10 @@ const SockaddrIBSize = 48
 
 func (s SockaddrIB) Family() uint16          { return le.Uint16(s[0:]) }
 func (s SockaddrIB) SetFamily(v uint16)      { le.PutUint16(s[0:], v) }
-func (s SockaddrIB) PKey() []byte            { return s[2:4:4] }
-func (s SockaddrIB) FlowInfo() []byte        { return s[4:8:8] }
+func (s SockaddrIB) PKey() uint16            { return be.Uint16(s[2:]) }
+func (s SockaddrIB) SetPKey(v uint16)        { be.PutUint16(s[2:], v) }
+func (s SockaddrIB) FlowInfo() uint32        { return be.Uint32(s[4:]) }
+func (s SockaddrIB) SetFlowInfo(v uint32)    { be.PutUint32(s[4:], v) }
 func (s SockaddrIB) Addr() []byte            { return s[8:24:24] }
 func (s SockaddrIB) ServiceID() uint64       { return be.Uint64(s[24:]) }
 func (s SockaddrIB) SetServiceID(v uint64)   { be.PutUint64(s[24:], v) }

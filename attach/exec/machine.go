@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 
 	"github.com/rdmasim/rdmasim/attach/exec/tree"
 	"github.com/rdmasim/rdmasim/attach/network"
@@ -14,6 +15,7 @@ import (
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/hca"
 	"github.com/rdmasim/rdmasim/sim/kernel"
+	"github.com/rdmasim/rdmasim/sim/kernel/cm"
 	"github.com/rdmasim/rdmasim/sim/mem"
 	"github.com/rdmasim/rdmasim/sim/odp"
 	"github.com/rdmasim/rdmasim/sim/pcie"
@@ -34,6 +36,7 @@ type machine struct {
 	devs []*device
 	macs map[netip.Addr]kernel.MAC
 	net  *network.Network
+	cm   *cm.Manager
 	// guests are functions of virtual machines on the same network; nil: there are none.
 	guests *pci.Server
 	// flush makes what the devices wrote visible, before an event announces it.
@@ -84,12 +87,21 @@ func newMachine(cfg *Config) (*machine, error) {
 		hcas = append(hcas, m.guests.Devices()...)
 	}
 	m.net = network.New(m.eng, p, hcas)
+	m.cm = cm.New(m.eng, "host")
 	for _, d := range m.devs {
 		if err := m.bringUp(d); err != nil {
 			return nil, err
 		}
+		if err := m.cm.AddDevice(d.kern); err != nil {
+			return nil, err
+		}
 	}
 	return m, nil
+}
+
+// number is the index of a device.
+func (m *machine) number(k *kernel.Device) int {
+	return slices.IndexFunc(m.devs, func(d *device) bool { return d.kern == k })
 }
 
 // addGuests makes the functions of virtual machines. On Ethernet their addresses are those that a device of this number

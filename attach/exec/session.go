@@ -27,17 +27,18 @@ import (
 
 // session is one run: a machine, and the tree of processes that uses it.
 type session struct {
-	cfg     *Config
-	m       *machine
-	started *started
-	eng     *engine
-	notes   *notifier
-	files   *files
-	netlink *netlinkServer
-	procs   *processes
-	ports   *portFiles
-	outputs outputs
-	signals chan os.Signal // to this process, since before the program was started
+	cfg      *Config
+	m        *machine
+	started  *started
+	eng      *engine
+	notes    *notifier
+	files    *files
+	channels *channels
+	netlink  *netlinkServer
+	procs    *processes
+	ports    *portFiles
+	outputs  outputs
+	signals  chan os.Signal // to this process, since before the program was started
 }
 
 // outputs are the files that a session writes.
@@ -152,6 +153,9 @@ func (s *session) run() (status int, err error) {
 	if s.files, err = newFiles(s); err != nil {
 		return 0, err
 	}
+	if s.channels, err = newChannels(s); err != nil {
+		return 0, err
+	}
 	s.eng.hear, s.eng.showPorts = s.files.hear, s.ports.show
 	if s.netlink, err = newNetlinkServer(s); err != nil {
 		return 0, err
@@ -160,6 +164,7 @@ func (s *session) run() (status int, err error) {
 	s.notes = &notifier{s: s, l: seccomp.NewListener(s.started.listener)}
 	go s.eng.run()
 	go s.files.watch()
+	go s.channels.watch()
 	go s.notes.run()
 	defer s.stop()
 	if s.m.guests != nil {
@@ -312,9 +317,13 @@ func descendants(root, except int) []int {
 // stop ends the goroutines.
 func (s *session) stop() {
 	s.notes.stop()
-	s.eng.do(s.files.closeAll)
+	s.eng.do(func() {
+		s.channels.closeAll()
+		s.files.closeAll()
+	})
 	s.eng.stop()
 	s.files.stop()
+	s.channels.stop()
 }
 
 // close writes what is still to be written.

@@ -12,6 +12,8 @@ const (
 	mlx5ABI       = 1
 	netNSShared   = 1 // devices are seen in every network namespace
 	uverbsClient  = "uverbs"
+	cmClient      = "rdma_cm"
+	cmABI         = 4 // RDMA_USER_CM_ABI_VERSION
 	protocolIB    = "ib"
 	protocolRoCE  = "roce"
 	copiesOnFork  = 1
@@ -105,11 +107,19 @@ func (r *request) system() error {
 	return nil
 }
 
-// chardev is nldev_get_chardev. Of the clients of ib_core only uverbs is here.
+// chardev is nldev_get_chardev. Of the clients of ib_core only uverbs and rdma_cm are here, and rdma_cm has one file for all devices.
 func (r *request) chardev() error {
 	client, ok := r.attrs.String(uapi.NLAttrChardevType)
 	if !ok {
 		return errInvalid
+	}
+	if client == cmClient && r.s.CMChardev != 0 {
+		r.message(uapi.NLDevGetChardev, func(w *uapi.NetlinkWriter) {
+			w.U64(uapi.NLAttrChardev, r.s.CMChardev)
+			w.U64(uapi.NLAttrChardevABI, cmABI)
+			w.String(uapi.NLAttrChardevName, cmClient)
+		})
+		return nil
 	}
 	if client != uverbsClient {
 		return errUnsupported

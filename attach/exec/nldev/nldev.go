@@ -29,7 +29,8 @@ type Device struct {
 
 // Server answers for the devices of a machine, numbered from 0.
 type Server struct {
-	Devices []Device
+	Devices   []Device
+	CMChardev uint64 // number of rdma_cm's device file (huge_encode_dev); 0: there is none
 	// PID is the number of a process, 0 of one that has ended.
 	PID func(*kernel.Process) int
 }

@@ -27,7 +27,7 @@ var refused = [...]Refusal{
 	{"counters, dma-buf", syscall.EPROTONOSUPPORT, "ibv_create_counters and others fail"},
 	{"device memory for steering, operations on device memory by stores", syscall.EOPNOTSUPP, "mlx5dv_alloc_dm, mlx5dv_dm_map_op_addr fail"},
 	{"memory regions and queues of a child process on a context that its parent opened", syscall.EOPNOTSUPP, "ibv_reg_mr and others fail in the child"},
-	{"rdma_cm, umad", syscall.ENOENT, "there is no such device file"},
+	{"umad", syscall.ENOENT, "there is no such device file"},
 }
 
 // Refused lists what is not available to programs.
