@@ -37,6 +37,8 @@ type machine struct {
 	macs map[netip.Addr]kernel.MAC
 	net  *network.Network
 	cm   *cm.Manager
+	// ownNetwork says that programs see an interface for each device.
+	ownNetwork bool
 	// guests are functions of virtual machines on the same network; nil: there are none.
 	guests *pci.Server
 	// flush makes what the devices wrote visible, before an event announces it.
@@ -62,7 +64,7 @@ func newMachine(cfg *Config) (*machine, error) {
 	if cfg.NoODP {
 		p = withoutPaging(p)
 	}
-	m := &machine{eng: sim.New(sim.Options{Seed: cfg.Seed}), mem: mem.New(kernelMemory), prof: p, macs: map[netip.Addr]kernel.MAC{}, flush: func() {}}
+	m := &machine{eng: sim.New(sim.Options{Seed: cfg.Seed}), mem: mem.New(kernelMemory), prof: p, macs: map[netip.Addr]kernel.MAC{}, flush: func() {}, ownNetwork: cfg.OwnNetwork}
 	if trace {
 		m.eng.Spans = &sim.Spans{}
 	}
@@ -142,6 +144,9 @@ func (m *machine) describe(d *device) (tree.Device, error) {
 	t := tree.Device{
 		Name: d.name, BoardID: d.hca.Identity().BoardID, NetDev: netDev(),
 		PCIDevice: m.prof.Kernel.PCIDevice, PCIRevision: m.prof.Kernel.PCIRevision,
+	}
+	if m.ownNetwork {
+		t.NetDev = m.ownInterfaces()[m.number(d.kern)].Name
 	}
 	u, err := m.open(d)
 	if err != nil {

@@ -85,7 +85,10 @@ func newNetlinkServer(s *session) (*netlinkServer, error) {
 			ChardevName:  fmt.Sprintf("uverbs%d", k),
 			SubnetPrefix: d.subnetPrefix,
 		}
-		if i, err := net.InterfaceByName(ifName); err == nil && d.kern.LinkLayer() == verbs.LinkEthernet {
+		if s.cfg.OwnNetwork {
+			i := s.m.ownInterfaces()[k]
+			x.NetDevIndex, x.NetDevName = uint32(i.Index), i.Name
+		} else if i, err := net.InterfaceByName(ifName); err == nil && d.kern.LinkLayer() == verbs.LinkEthernet {
 			x.NetDevIndex, x.NetDevName = uint32(i.Index), ifName
 		}
 		n.Devices = append(n.Devices, x)

@@ -106,7 +106,11 @@ func (s *session) prepare(ctx context.Context, path string) (err error) {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("subreaper: %w", err)
 	}
-	if s.started, err = start(s.cfg, path, devices); err != nil {
+	interfaces, err := s.interfaces()
+	if err != nil {
+		return err
+	}
+	if s.started, err = start(s.cfg, path, devices, interfaces); err != nil {
 		return err
 	}
 	if s.ports, err = newPortFiles(s.m, devices); err != nil {
@@ -114,6 +118,17 @@ func (s *session) prepare(ctx context.Context, path string) (err error) {
 		return err
 	}
 	return nil
+}
+
+// interfaces are those of a network of the session's own, or none.
+func (s *session) interfaces() ([]ownInterface, error) {
+	switch {
+	case !s.cfg.OwnNetwork:
+		return nil, nil
+	case s.m.net.InfiniBand():
+		return nil, &UsageError{fmt.Errorf("--own-network: the devices of profile %s have InfiniBand ports, and IP on them is not modelled: leave the flag out", s.cfg.Profile.Name)}
+	}
+	return s.m.ownInterfaces(), nil
 }
 
 func (s *session) openOutputs(ctx context.Context) error {
