@@ -31,7 +31,7 @@ func (p *process) DropRights(t verbs.Thread, memlock uint64) error {
 	if err := unix.Capget(&head, &caps[0]); err != nil {
 		return fmt.Errorf("capabilities: %w", err)
 	}
-	const give = 1<<unix.CAP_NET_RAW | 1<<unix.CAP_IPC_LOCK // both are in the first word
+	const give = 1<<unix.CAP_NET_RAW | 1<<unix.CAP_IPC_LOCK | 1<<unix.CAP_NET_BIND_SERVICE // all are in the first word
 	caps[0].Effective &^= give
 	caps[0].Permitted &^= give
 	caps[0].Inheritable &^= give

@@ -41,6 +41,7 @@ type Device struct {
 	mkeys      uint8 // variant byte of the last mkey made
 	keys       keyCache
 	umr        *umrQueue // nil until the first region
+	gsi        *GSI      // nil until OpenGSI
 	odp        odpTable
 	memicPages []bool // pages of BAR 0 where device memory is seen
 

@@ -101,10 +101,6 @@ func (f *eventFile) read(c Caller, deadline sim.Time, why string) (fileEvent, er
 func (f *eventFile) sleep(c Caller, deadline sim.Time, why string) (interrupted bool) {
 	f.waiting = append(f.waiting, c.P)
 	woken := false
-	if s := c.Signal; s != nil {
-		*s = Signal{sleeper: c.P, dev: f.d}
-		defer func() { interrupted, *s = s.raised, Signal{} }()
-	}
 	defer func() {
 		for i, p := range f.waiting {
 			if p == c.P {
@@ -117,7 +113,7 @@ func (f *eventFile) sleep(c Caller, deadline sim.Time, why string) (interrupted 
 			f.waiting[0].Wake(f.d.eng.Now() + f.d.p.Wakeup)
 		}
 	}()
-	c.P.ParkUntil(why, deadline)
+	interrupted = c.Sleep(why, deadline, f.d.p.Wakeup)
 	woken = true
-	return false
+	return interrupted
 }

@@ -5,7 +5,7 @@ import "github.com/rdmasim/rdmasim/sim"
 // Signal is how one thread is interrupted by another.
 type Signal struct {
 	sleeper *sim.Proc // the thread, while it sleeps in a call that a signal ends
-	dev     *Device
+	wakeup  sim.Time
 	raised  bool
 }
 
@@ -14,6 +14,17 @@ type Signal struct {
 func (s *Signal) Raise() {
 	if s.sleeper != nil {
 		s.raised = true
-		s.sleeper.Wake(s.dev.eng.Now() + s.dev.p.Wakeup)
+		s.sleeper.Wake(s.sleeper.Engine().Now() + s.wakeup)
 	}
+}
+
+// Sleep parks the thread that makes a call until somebody wakes it, until deadline, or until a signal, which it hears
+// after wakeup. It reports whether there was a signal.
+func (c Caller) Sleep(why string, deadline, wakeup sim.Time) (interrupted bool) {
+	if s := c.Signal; s != nil {
+		*s = Signal{sleeper: c.P, wakeup: wakeup}
+		defer func() { interrupted, *s = s.raised, Signal{} }()
+	}
+	c.P.ParkUntil(why, deadline)
+	return false
 }

@@ -112,8 +112,14 @@ func (u *umrQueue) allocate(k *call) error {
 	return nil
 }
 
-// makeKey makes the local key of the driver's PD (ib_alloc_pd).
-func (u *umrQueue) makeKey(k *call) error {
+// makeKey makes the queue's key.
+func (u *umrQueue) makeKey(k *call) (err error) {
+	u.lkey, err = k.makeLocalKey()
+	return err
+}
+
+// makeLocalKey makes a local key of the driver's PD, for all memory (ib_alloc_pd).
+func (k *call) makeLocalKey() (uint32, error) {
 	d := k.d
 	in, out := prm.NewIn(prm.OpCreateMKey, 0), prm.NewOut(prm.OpCreateMKey, 0)
 	d.mkeys++
@@ -126,10 +132,9 @@ func (u *umrQueue) makeKey(k *call) error {
 	c.SetQPN(prm.MKeyQPNAny)
 	c.SetMKey70(uint32(d.mkeys))
 	if err := k.exec(in, out); err != nil {
-		return err
+		return 0, err
 	}
-	u.lkey = prm.MKeyOf(prm.CreateMKeyOut(out).MKeyIndex(), uint32(d.mkeys))
-	return nil
+	return prm.MKeyOf(prm.CreateMKeyOut(out).MKeyIndex(), uint32(d.mkeys)), nil
 }
 
 func (u *umrQueue) makeCQ(k *call) error {

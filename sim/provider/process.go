@@ -27,6 +27,7 @@ type Process struct {
 	C Counters
 
 	contexts []openContext
+	cm       connections
 	fork     forkSupport
 	fds      []*descriptor // from firstFD on; nil: closed
 }
@@ -78,6 +79,7 @@ type forkSupport struct {
 // Exit is the end of the process: the kernel closes what it has open. No thread of
 // the process runs any more; c is the thread that does the work.
 func (p *Process) Exit(c kernel.Caller) {
+	p.exitCM(c)
 	for _, x := range p.contexts {
 		x.exit(c)
 	}

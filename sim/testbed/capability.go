@@ -88,7 +88,7 @@ func (tb *Testbed) Capability(token string) verbs.Capability {
 			has = p.HCA.ODP.RC&prm.ODPAtomic != 0
 		case "odp.rc.srq_recv":
 			has = p.HCA.ODP.RC&prm.ODPSRQReceive != 0
-		case "roce", "roce v2", "addr", "vlan":
+		case "roce", "roce v2", "addr", "vlan", "cm":
 			has = tb.sm == nil
 		case "ib", "sm":
 			has = tb.sm != nil

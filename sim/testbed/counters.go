@@ -85,6 +85,7 @@ func (tb *Testbed) HardwareCounters(t verbs.Thread, host int) (map[string]uint64
 	all := d.hca.HardwareCounters()
 	d.kern.AddPaging(all)
 	d.port.HardwareCounters(all)
+	tb.hosts[host].cm.Counters(d.kern, func(group, message string, n uint64) { all[group+"/"+message] = n })
 	return all, nil
 }
 

@@ -155,6 +155,7 @@ func (h *host) remove(name string) error {
 			return fmt.Errorf("%s was removed before: %w", d.path(), syscall.ENODEV)
 		} else if d.name == name {
 			d.port.SetLink(false)
+			h.cm.RemoveDevice(d.kern)
 			d.kern.Remove()
 			return nil
 		}

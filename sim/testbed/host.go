@@ -9,6 +9,7 @@ import (
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/cpu"
 	"github.com/rdmasim/rdmasim/sim/kernel"
+	"github.com/rdmasim/rdmasim/sim/kernel/cm"
 	"github.com/rdmasim/rdmasim/sim/mem"
 	"github.com/rdmasim/rdmasim/sim/provider"
 	"github.com/rdmasim/rdmasim/verbs"
@@ -22,6 +23,7 @@ type host struct {
 	mem     *mem.Memory
 	cpu     *cpu.Host
 	devices []*device
+	cm      *cm.Manager
 	load    []int // live threads of each core
 	folder  provider.Folder
 }
@@ -39,7 +41,7 @@ func (h *host) NewProcess(t verbs.Thread, env map[string]string) (verbs.Process,
 func (h *host) newProcess(env map[string]string) *process {
 	p := &process{host: h, name: fmt.Sprintf("%s/p%d", h.name, len(h.tb.procs)+1), devs: map[*device]verbs.Device{}}
 	p.lib = provider.Process{
-		K:   &kernel.Process{Name: p.name, Space: mem.NewSpace(h.mem), IPCLock: true, NetRaw: true},
+		K:   &kernel.Process{Name: p.name, Space: mem.NewSpace(h.mem), IPCLock: true, NetRaw: true, NetBindService: true},
 		Mem: h.mem, Env: maps.Clone(env), PageSize: h.PageSize(), Params: &h.tb.cfg.Profile.Provider,
 		Folder:       &h.folder,
 		CopiesOnFork: h.tb.cfg.Profile.Kernel.Generation != kernel.Static, // which is 4.16
@@ -227,6 +229,35 @@ func (p *process) DeviceMappings(t verbs.Thread) (int, error) {
 	return p.lib.Mappings(), nil
 }
 
+// CreateEventChannel is rdma_create_event_channel. EOPNOTSUPP on InfiniBand, whose addresses of IP are IPoIB's, which is not
+// modelled.
+func (p *process) CreateEventChannel(t verbs.Thread) (verbs.EventChannel, error) {
+	th := provider.Of(t)
+	if p.host.tb.sm != nil {
+		return nil, fmt.Errorf("create_event_channel on InfiniBand: IPoIB is not modelled: %w", syscall.EOPNOTSUPP)
+	}
+	th.P.Sync()
+	for _, h := range p.host.tb.hosts {
+		if err := h.cm.Load(); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := p.Devices(t); err != nil {
+		return nil, err
+	}
+	return p.lib.CreateEventChannel(t, p.host.cm, p.device)
+}
+
+// device is the library's entry of a device of the kernel; nil when it was removed.
+func (p *process) device(k *kernel.Device) *provider.Device {
+	for d, v := range p.devs {
+		if d.kern == k && !k.Removed() {
+			return v.(*provider.Device)
+		}
+	}
+	return nil
+}
+
 // DropRights makes the process one without privileges. Its rights are those of all its
 // threads.
 func (p *process) DropRights(t verbs.Thread, memlock uint64) error {
@@ -235,11 +266,13 @@ func (p *process) DropRights(t verbs.Thread, memlock uint64) error {
 	if !k.IPCLock && memlock > k.MemlockLimit {
 		return fmt.Errorf("memlock limit %d, and it is %d already: %w", memlock, k.MemlockLimit, syscall.EINVAL)
 	}
-	k.IPCLock, k.NetRaw, k.MemlockLimit = false, false, memlock
+	k.IPCLock, k.NetRaw, k.NetBindService, k.MemlockLimit = false, false, false, memlock
 	return nil
 }
 
 var (
 	_ verbs.MappingLister = (*process)(nil)
 	_ verbs.Dropper       = (*process)(nil)
+
+	_ verbs.ConnectionManager = (*process)(nil)
 )

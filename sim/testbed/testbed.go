@@ -10,6 +10,7 @@ import (
 	"github.com/rdmasim/rdmasim/sim/cpu"
 	"github.com/rdmasim/rdmasim/sim/hca"
 	"github.com/rdmasim/rdmasim/sim/kernel"
+	"github.com/rdmasim/rdmasim/sim/kernel/cm"
 	"github.com/rdmasim/rdmasim/sim/link"
 	"github.com/rdmasim/rdmasim/sim/mem"
 	"github.com/rdmasim/rdmasim/sim/pcie"
@@ -200,6 +201,7 @@ func (tb *Testbed) join(d *device, p *link.Port, sw *link.Switch) {
 // bringUp loads the drivers and gives the ports their addresses.
 func (tb *Testbed) bringUp() error {
 	for _, h := range tb.hosts {
+		h.cm = cm.New(tb.eng, h.name, cm.Params{Syscall: tb.prof.Kernel.Syscall, Wakeup: tb.prof.Kernel.Wakeup}, nil)
 		for _, d := range h.devices {
 			var err error
 			if d.kern, err = kernel.NewDevice(tb.eng, d.path(), d.link, h.mem, tb.prof.Kernel); err != nil {
@@ -208,7 +210,7 @@ func (tb *Testbed) bringUp() error {
 			if tb.sm != nil {
 				continue // the subnet manager has given it its addresses
 			}
-			if err := tb.address(d); err != nil {
+			if err := errors.Join(tb.address(d), h.cm.AddDevice(d.kern)); err != nil {
 				return fmt.Errorf("testbed: address of %s: %w", d.path(), err)
 			}
 		}

@@ -45,14 +45,21 @@ type GIDs struct {
 // core/ucma.c), one each, in its terms: an id is a number of all files of the machine, and is found by the file that has it only.
 // ENOENT: there is none. EINVAL: it belongs to another file. ENXIO: it is being destroyed. Each takes effect at once; a caller
 // that is a simulated thread pays for the system call.
-type File struct{ fileState }
+type File struct {
+	m       *Manager
+	owner   *kernel.Process
+	events  []queued
+	waiting []*sim.Proc
+	closed  bool
+	notify  func()
+}
 
 // OnReadable sets the function that is called, in the engine's thread, whenever an event is queued: the file is readable then (POLLIN)
 // until GetEvent has taken them all. It is for readers outside the simulation.
-func (f *File) OnReadable(fn func()) { f.onReadable(fn) }
+func (f *File) OnReadable(fn func()) { f.notify = fn }
 
 // Readable says whether an event waits.
-func (f *File) Readable() bool { return f.readable() }
+func (f *File) Readable() bool { return len(f.events) > 0 }
 
 // Close is the last close of the file: all its ids are destroyed.
 func (f *File) Close(c kernel.Caller) { f.close(c) }
@@ -135,7 +142,7 @@ func (f *File) SetOption(c kernel.Caller, id uint32, level verbs.CMOptionLevel, 
 
 // Notify is NOTIFY.
 func (f *File) Notify(c kernel.Caller, id uint32, ev verbs.EventType) error {
-	return f.notify(c, id, ev)
+	return f.notifyID(c, id, ev)
 }
 
 // JoinMulticast is JOIN_MCAST and JOIN_IP_MCAST. It returns the group's handle.

@@ -1,35 +1,168 @@
 // Package cm is the connection manager of a machine, in Linux's three layers. ib_cm has communication IDs, states, timers and the
-// datagrams on QP1 (core/cm.c); rdma_cm has addresses, ports, port spaces, the resolution of addresses and routes, and the header of
-// IP in private data (core/cma.c, core/addr.c); ucma has the files of programs, their ids and queues of events (core/ucma.c). Each
-// knows those before it only.
+// datagrams on QP1 (core/cm.c; files port.go and conn*.go); rdma_cm has addresses, ports, port spaces, the resolution of addresses
+// and routes, and the header of IP in private data (core/cma.c, core/addr.c; files id*.go, ports.go, route.go); ucma has the files of
+// programs, their ids and queues of events (core/ucma.c; files file.go and user*.go). Each calls those before it only, and is
+// called by those through one function. Functions named in comments are those of Linux 6.12.
+//
+// Neighbours come from the tables of the testbed: nothing is asked on the wire. Of datagrams on QP1 all is on the wire.
 package cm
 
 import (
+	"fmt"
+	"syscall"
+
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/kernel"
+	"github.com/rdmasim/rdmasim/sim/rule"
 )
+
+// Timers run functions later. They are the host's: of a machine whose programs are not simulated they go by the programs' time.
+type Timers interface {
+	// After runs f in the engine's thread d after now, unless what it returns is called before.
+	After(d sim.Time, f func()) (cancel func())
+}
 
 // Manager is the connection manager of one machine.
 type Manager struct {
+	eng    *sim.Engine
+	name   string
+	p      Params
+	timers Timers
+	rand   *sim.Rand
+	loaded bool
+
+	ports []*port // of the devices, in the order in which they came
+	work  workQueue
+
+	conns conns
+	ids   ids
+	users users
+}
+
+// Params are what the manager's own steps cost.
+type Params struct {
+	Syscall sim.Time // entry and exit of a call
+	Wakeup  sim.Time // until a worker of the kernel, or a thread that waits for an event, runs
+}
+
+// New makes the manager of a machine without devices; name tells machines of a run apart in its draws. Timers nil: the clock of
+// the simulation.
+func New(e *sim.Engine, name string, p Params, t Timers) *Manager {
+	m := &Manager{eng: e, name: name, p: p, timers: t, rand: e.Rand("cm/" + name)}
+	if t == nil {
+		m.timers = &clock{eng: e}
+	}
+	m.work.init(e, p.Wakeup)
+	m.conns.init(m)
+	m.ids.init(m)
+	m.users.init()
+	return m
+}
+
+// breaks says whether the run breaks a rule, to see whether that is noticed (sim/mutant).
+func (m *Manager) breaks(r rule.Rule) bool { return rule.Mutants && m.eng.Broken().Has(r) }
+
+// AddDevice makes a device one of the machine's. Devices are looked through in the order in which they came.
+func (m *Manager) AddDevice(d *kernel.Device) error {
+	p := &port{m: m, d: d, agent: uint64(len(m.ports) + 1)}
+	m.ports = append(m.ports, p)
+	if !m.loaded {
+		return nil
+	}
+	return p.open()
+}
+
+// Load makes the QP1 of each device, as the kernel does when the device is found. It is put off until programs use the
+// connection manager: until then nobody can tell, and the numbers of QPs are those of a machine without it. Of machines that are
+// joined all are loaded when one is.
+func (m *Manager) Load() error {
+	if m.loaded {
+		return nil
+	}
+	m.loaded = true
+	for _, p := range m.ports {
+		if err := p.open(); err != nil {
+			return fmt.Errorf("connection manager of %s: %w", m.name, err)
+		}
+	}
+	return nil
+}
+
+// RemoveDevice takes a device away: its ids get an event of it, and are good for nothing but their end.
+func (m *Manager) RemoveDevice(d *kernel.Device) {
+	for i, p := range m.ports {
+		if p.d == d {
+			m.ports = append(m.ports[:i:i], m.ports[i+1:]...)
+			p.removed = true
+			m.ids.removePort(p)
+			return
+		}
+	}
+}
+
+// Counters calls f with the counters of a device's port as its files have them (cm_tx_msgs, cm_tx_retries, cm_rx_msgs,
+// cm_rx_duplicates), each for each kind of message.
+func (m *Manager) Counters(d *kernel.Device, f func(group, message string, n uint64)) {
+	for _, p := range m.ports {
+		if p.d != d {
+			continue
+		}
+		for g, group := range counterGroups {
+			for k, kind := range messageKinds {
+				f(group, kind, p.c[g][k])
+			}
+		}
+	}
+}
+
+// clock is Timers by the clock of the simulation.
+type clock struct {
 	eng *sim.Engine
 }
 
-// New makes the manager of a machine without devices; name tells machines of a run apart, in draws and counters.
-func New(e *sim.Engine, name string) *Manager { return &Manager{eng: e} }
-
-// AddDevice makes a device one of the machine's: its QP1 is made, and wildcard listeners listen on it. Devices are looked through in
-// the order in which they came.
-func (m *Manager) AddDevice(d *kernel.Device) error { return nil }
-
-// RemoveDevice takes a device away: its ids get CMDeviceRemoval.
-func (m *Manager) RemoveDevice(d *kernel.Device) {}
-
-// Owner is what the kernel asks of who opens a file.
-type Owner struct {
-	Process *kernel.Process // for `rdma resource`; nil: none of this machine
-	// NetBindService is the capability of the name, by which ports below 1024 are bound.
-	NetBindService bool
+func (c *clock) After(d sim.Time, f func()) (cancel func()) {
+	live := true
+	c.eng.After(d, func(uint64) {
+		if live {
+			live = false
+			f()
+		}
+	}, 0)
+	return func() { live = false }
 }
 
-// Open opens the channel device.
-func (m *Manager) Open(c kernel.Caller, o Owner) *File { return &File{} }
+// workQueue runs functions in their order by a worker of the kernel, each one wake-up after it was queued.
+type workQueue struct {
+	eng   *sim.Engine
+	delay sim.Time
+	queue []func()
+	run   sim.Handler
+}
+
+func (w *workQueue) init(e *sim.Engine, delay sim.Time) {
+	w.eng, w.delay = e, delay
+	w.run = func(uint64) {
+		f := w.queue[0]
+		w.queue[0] = nil
+		w.queue = w.queue[1:]
+		f()
+	}
+}
+
+func (w *workQueue) add(f func()) {
+	w.queue = append(w.queue, f)
+	w.eng.After(w.delay, w.run, 0)
+}
+
+// enter pays for the entry of a call.
+func (m *Manager) enter(c kernel.Caller) {
+	if c.P != nil {
+		c.P.Advance(m.p.Syscall)
+		c.P.Sync()
+	}
+}
+
+var (
+	errInvalid = syscall.EINVAL
+	errNoDev   = syscall.ENODEV
+)

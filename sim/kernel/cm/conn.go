@@ -1,0 +1,410 @@
+package cm
+
+import (
+	"fmt"
+
+	"github.com/rdmasim/rdmasim/roce/mad"
+	"github.com/rdmasim/rdmasim/sim"
+	"github.com/rdmasim/rdmasim/sim/rule"
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+// connState is a state of ib_cm (enum ib_cm_state).
+type connState uint8
+
+const (
+	connIdle connState = iota
+	connListen
+	reqSent
+	reqRcvd
+	mraReqSent
+	mraReqRcvd
+	repSent
+	repRcvd
+	mraRepSent
+	mraRepRcvd
+	established
+	dreqSent
+	dreqRcvd
+	timewait
+	sidrReqSent
+	sidrReqRcvd
+)
+
+// path is a path record, and what of this machine it begins at.
+type path struct {
+	verbs.PathRecord
+	port *port
+	sgid int // index
+}
+
+// vector is cm_av: where an id's messages and its QP's packets go.
+type vector struct {
+	port    *port
+	ah      verbs.AHAttr
+	timeout uint8 // code, of an ACK
+}
+
+// peer is cm_timewait_info: by what the other side of a connection is known, as long as it is.
+type peer struct {
+	local, remote uint32 // communication IDs
+	guid          uint64
+	qpn           uint32
+	byID, byQP    bool // in the tables
+}
+
+type idKey struct {
+	id   uint32
+	guid uint64
+}
+
+type qpKey struct {
+	qpn  uint32
+	guid uint64
+}
+
+type sidrKey struct {
+	port *port
+	id   uint32
+	slid uint16
+}
+
+type serviceKey struct {
+	port    *port
+	service uint64
+}
+
+// conn is ib_cm_id: one end of a connection, of the making of one, or a listener.
+type conn struct {
+	cs      *conns
+	port    *port
+	handler func(*conn, *connEvent) verdict
+
+	state         connState
+	local, remote uint32
+	service       uint64
+	tid           uint64
+	av            vector
+	msg           *exchange
+	peer          *peer
+	sidr          *sidrKey
+	shares        int // of a listener: ids that use it
+
+	timeout    sim.Time // until an answer
+	maxRetries uint8
+	private    []byte // of the last message that has no answer
+	service24  uint8  // service timeout of a MRA
+
+	typ                  verbs.QPType
+	localQPN, remoteQPN  uint32
+	rqPSN, sqPSN         uint32
+	mtu                  verbs.MTU
+	pkey                 uint16
+	respRes, initDepth   uint8
+	retryCount, rnrRetry uint8
+	ackDelay             uint8 // of the target
+	lapUsed              bool
+}
+
+// eventKind is enum ib_cm_event_type as far as it reaches rdma_cm.
+type eventKind uint8
+
+const (
+	evREQError eventKind = iota
+	evREQ
+	evREPError
+	evREP
+	evRTU
+	evEstablished
+	evDREQError
+	evDREQ
+	evDREP
+	evTimewaitExit
+	evMRA
+	evREJ
+	evSIDRReqError
+	evSIDRReq
+	evSIDRRep
+)
+
+// connEvent is ib_cm_event.
+type connEvent struct {
+	kind     eventKind
+	listener *conn    // of evREQ and evSIDRReq
+	a        *arrival // nil: none came
+	private  []byte   // room of the message
+	path     *path    // of evREQ
+	typ      verbs.QPType
+	conn     verbs.ConnParam // of evREQ and evREP, as the receiver sees it
+	reason   uint16          // of evREJ, status of evSIDRRep
+	qkey     uint32
+	qpn      uint32
+	ece      ECE
+}
+
+// conns is ib_cm of a machine.
+type conns struct {
+	m         *Manager
+	next      uint32
+	operand   uint32 // communication IDs cannot be guessed
+	byLocal   map[uint32]*conn
+	byID      map[idKey]*peer
+	byQP      map[qpKey]*peer
+	bySIDR    map[sidrKey]*conn
+	listeners map[serviceKey]*conn
+}
+
+func (cs *conns) init(m *Manager) {
+	*cs = conns{m: m, operand: uint32(m.rand.Uint64()), byLocal: map[uint32]*conn{}, byID: map[idKey]*peer{}, byQP: map[qpKey]*peer{},
+		bySIDR: map[sidrKey]*conn{}, listeners: map[serviceKey]*conn{}}
+}
+
+// newConn is ib_create_cm_id, but that the id cannot be found yet.
+func (cs *conns) newConn(p *port) *conn {
+	cs.next++
+	return &conn{cs: cs, port: p, local: cs.next ^ cs.operand}
+}
+
+func (c *conn) publish() { c.cs.byLocal[c.local] = c }
+
+// acquire is cm_acquire_id.
+func (cs *conns) acquire(local, remote uint32) *conn {
+	if c := cs.byLocal[local]; c != nil && c.remote == remote {
+		return c
+	}
+	return nil
+}
+
+// enterID is cm_insert_remote_id: it returns who is there already.
+func (cs *conns) enterID(p *peer) *peer {
+	k := idKey{p.remote, p.guid}
+	if was := cs.byID[k]; was != nil {
+		return was
+	}
+	cs.byID[k], p.byID = p, true
+	return nil
+}
+
+// enterQP is cm_insert_remote_qpn.
+func (cs *conns) enterQP(p *peer) *peer {
+	k := qpKey{p.qpn, p.guid}
+	if was := cs.byQP[k]; was != nil {
+		return was
+	}
+	cs.byQP[k], p.byQP = p, true
+	return nil
+}
+
+// forget is cm_cleanup_timewait.
+func (cs *conns) forget(p *peer) {
+	if p.byID {
+		delete(cs.byID, idKey{p.remote, p.guid})
+	}
+	if p.byQP {
+		delete(cs.byQP, qpKey{p.qpn, p.guid})
+	}
+	p.byID, p.byQP = false, false
+}
+
+// enterTimewait is cm_enter_timewait.
+func (c *conn) enterTimewait() {
+	p := c.peer
+	c.state, c.peer = timewait, nil
+	if p == nil {
+		return
+	}
+	c.cs.forget(p)
+	d := millis(c.av.timeout)
+	if c.cs.m.breaks(rule.TimewaitHasItsTime) {
+		d /= 2
+	}
+	c.cs.m.timers.After(d, func() { c.cs.timewaitExit(p) })
+}
+
+// timewaitExit is cm_timewait_handler.
+func (cs *conns) timewaitExit(p *peer) {
+	c := cs.acquire(p.local, p.remote)
+	if c == nil || c.state != timewait || c.remoteQPN != p.qpn {
+		return
+	}
+	c.state = connIdle
+	c.report(&connEvent{kind: evTimewaitExit})
+}
+
+// resetToIdle is cm_reset_to_idle.
+func (c *conn) resetToIdle() {
+	c.state = connIdle
+	if c.peer != nil {
+		c.cs.forget(c.peer)
+		c.peer = nil
+	}
+}
+
+// verdict is what rdma_cm makes of an event.
+type verdict uint8
+
+const (
+	keepConn    verdict = iota
+	destroyConn         // the id is of no use: a request is rejected
+	forgetConn          // as if the request had not come: the peer asks again
+)
+
+// report gives an event to rdma_cm.
+func (c *conn) report(e *connEvent) {
+	if c.handler == nil {
+		return
+	}
+	switch c.handler(c, e) {
+	case destroyConn:
+		c.destroy()
+	case forgetConn:
+		if c.state == reqRcvd {
+			c.resetToIdle()
+		}
+		c.destroy()
+	}
+}
+
+// millis is cm_convert_to_ms: roughly 4.096 us times a power of two.
+func millis(code uint8) sim.Time {
+	t := sim.Millisecond
+	for range max(int(code)-8, 0) {
+		t *= 2
+	}
+	return t
+}
+
+// ackTimeout is cm_ack_timeout: the code of the time in which an ACK comes, by codes of the target's delay and a packet's lifetime.
+func ackTimeout(delay, lifetime uint8) uint8 {
+	t := lifetime + 1
+	switch {
+	case t >= delay:
+		if delay >= t-1 {
+			t++
+		}
+	case t >= delay-1:
+		t = delay + 1
+	default:
+		t = delay
+	}
+	return min(31, t)
+}
+
+// listen is ib_cm_insert_listen: ids of one device and service share a listener.
+func (cs *conns) listen(p *port, service uint64, handler func(*conn, *connEvent) verdict) *conn {
+	k := serviceKey{p, service}
+	if c := cs.listeners[k]; c != nil {
+		c.shares++
+		return c
+	}
+	c := cs.newConn(p)
+	c.state, c.service, c.handler, c.shares = connListen, service, handler, 1
+	cs.listeners[k] = c
+	return c
+}
+
+// setPath is cm_init_av_by_path.
+func (c *conn) setPath(p *path) error {
+	if p.port == nil || p.port.removed {
+		return fmt.Errorf("a path without a port: %w", errInvalid)
+	}
+	a := verbs.AHAttr{Port: 1, SL: p.SL, StaticRate: p.Rate, DLID: p.DLID}
+	if !p.port.ib() || p.HopLimit > 1 {
+		a.IsGlobal = true
+		a.GRH = verbs.GRH{DGID: p.DGID, FlowLabel: p.FlowLabel, SGIDIndex: uint8(p.sgid), HopLimit: p.HopLimit, TrafficClass: p.TrafficClass}
+	}
+	if !p.port.ib() && !p.port.d.Neighbour(p.sgid, p.DGID) {
+		return fmt.Errorf("no way to %v: %w", p.DGID, errInvalid)
+	}
+	c.av = vector{port: p.port, ah: a, timeout: min(31, p.Lifetime+1)}
+	return nil
+}
+
+// post sends a message of the id once.
+func (c *conn) post(m mad.MAD) error { return c.av.port.send(&c.av.ah, m) }
+
+// ask sends a message that has an answer.
+func (c *conn) ask(m mad.MAD, s connState) error {
+	x := &exchange{p: c.av.port, to: c.av.ah, m: m, timeout: c.timeout, left: int(c.maxRetries), state: s, failed: c.sendFailed}
+	if err := x.start(); err != nil {
+		return err
+	}
+	c.msg, c.state = x, s
+	return nil
+}
+
+// sendFailed is cm_process_send_error, of a message that had no answer.
+func (c *conn) sendFailed(x *exchange) {
+	if x != c.msg || x.state != c.state {
+		return
+	}
+	e := &connEvent{}
+	switch c.state {
+	case reqSent, mraReqRcvd:
+		c.resetToIdle()
+		e.kind = evREQError
+	case repSent, mraRepRcvd:
+		c.resetToIdle()
+		e.kind = evREPError
+	case dreqSent:
+		c.enterTimewait()
+		e.kind = evDREQError
+	case sidrReqSent:
+		c.state = connIdle
+		e.kind = evSIDRReqError
+	default:
+		return
+	}
+	c.report(e)
+}
+
+// destroy is cm_destroy_id.
+func (c *conn) destroy() {
+	switch c.state {
+	case connListen:
+		if c.shares--; c.shares > 0 {
+			return
+		}
+		delete(c.cs.listeners, serviceKey{c.port, c.service})
+	case sidrReqSent:
+		c.state = connIdle
+		c.msg.stop()
+	case sidrReqRcvd:
+		_ = c.sendSIDRRep(&sidrReply{status: mad.SIDRReject})
+	case reqSent, mraReqRcvd:
+		c.msg.stop()
+		_ = c.sendREJ(mad.RejTimeout, true, nil)
+	case repSent, mraRepRcvd:
+		c.msg.stop()
+		_ = c.sendREJ(mad.RejConsumerDefined, false, nil)
+	case reqRcvd, mraReqSent, repRcvd, mraRepSent:
+		_ = c.sendREJ(mad.RejConsumerDefined, false, nil)
+	case established:
+		if c.typ != verbs.QPTXRCRecv && c.sendDREQ() == nil {
+			c.msg.stop()
+			c.enterTimewait()
+		}
+	case dreqSent:
+		c.msg.stop()
+		c.enterTimewait()
+	case dreqRcvd:
+		_ = c.sendDREP()
+	}
+	c.release()
+}
+
+// release takes the id out of the tables.
+func (c *conn) release() {
+	if c.peer != nil {
+		c.cs.forget(c.peer)
+		c.peer = nil
+	}
+	if c.sidr != nil {
+		delete(c.cs.bySIDR, *c.sidr)
+		c.sidr = nil
+	}
+	if c.cs.byLocal[c.local] == c {
+		delete(c.cs.byLocal, c.local)
+	}
+	c.state, c.handler = connIdle, nil
+}

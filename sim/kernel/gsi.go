@@ -1,0 +1,357 @@
+package kernel
+
+import (
+	"fmt"
+	"syscall"
+
+	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/sim"
+	"github.com/rdmasim/rdmasim/sim/mem"
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+// Datagram is a management datagram that came to QP1. Its bytes are good until the call returns.
+type Datagram struct {
+	Data   []byte // gsiPayload bytes
+	GRH    []byte // the routing header as a receive has it: 40 bytes; of IPv4 in the last 20. nil on InfiniBand: there was none
+	SLID   uint16
+	SL     uint8
+	SrcQPN uint32
+}
+
+// GSI is QP1 of a device's port, the general services interface, as ib_mad makes it: a QP of that type with a CQ of its own, and
+// receives that are posted again when they were taken.
+type GSI struct {
+	d       *Device
+	receive func(*Datagram)
+	lkey    uint32
+	cqn     uint32
+	qpn     uint32
+	ports   *sim.Rand // of datagrams without a flow label
+
+	ring, cq, record mem.PA // the ring has the receives first
+	buffers          mem.PA // of receives, then of sends
+
+	ci, arms uint32
+	rq, sq   uint16   // receives and basic blocks of sends posted
+	out      int      // sends under way
+	pending  []gsiOut // sends that did not fit
+
+	buf [gsiBuffer]byte
+	C   GSICounters
+}
+
+// GSICounters count datagrams.
+type GSICounters struct {
+	Sent, Received uint64
+	Failed         uint64 // that completed in error
+}
+
+// gsiOut is a datagram on its way to the ring.
+type gsiOut struct {
+	av   [prm.AVSegmentSize]byte
+	data [gsiPayload]byte
+}
+
+// Sizes. The numbers of receives and of sends are a half and a quarter of those of ib_mad (IB_MAD_QP_RECV_SIZE 512, IB_MAD_QP_SEND_SIZE
+// 128), which no testbed of this size needs.
+const (
+	gsiQKey       = 0x8001_0000
+	gsiPayload    = 256
+	gsiGRH        = 40
+	gsiBuffer     = 512
+	logGSIRecvs   = 8
+	logGSISends   = 5
+	gsiSendBlocks = 2
+	logGSICQ      = 9
+	gsiCQRecord   = prm.DBRecSize
+	gsiRing       = prm.DataSegmentSize<<logGSIRecvs + gsiSendBlocks*prm.WQEBBSize<<logGSISends
+	gsiBuffers    = gsiBuffer<<logGSIRecvs + gsiPayload<<logGSISends
+)
+
+// OpenGSI makes QP1 of the device's port and gives what comes to it to receive, in the engine's thread. ENODEV: the device was
+// removed. EBUSY: somebody has it.
+func (d *Device) OpenGSI(receive func(*Datagram)) (*GSI, error) {
+	switch {
+	case d.removed:
+		return nil, fmt.Errorf("%s: QP1 of a device that was removed: %w", d.name, syscall.ENODEV)
+	case d.gsi != nil:
+		return nil, fmt.Errorf("%s: QP1 is in use: %w", d.name, syscall.EBUSY)
+	}
+	g := &GSI{d: d, receive: receive, ports: d.eng.Rand("kernel/gsi/" + d.name)}
+	k := &call{d: d}
+	for _, step := range []func(*call) error{g.allocate, g.makeCQ, g.makeQP, g.start} {
+		if err := step(k); err != nil {
+			return nil, fmt.Errorf("%s: QP1: %w", d.name, err)
+		}
+	}
+	d.gsi = g
+	d.cqs[g.cqn] = (*gsiTarget)(g)
+	for range 1 << logGSIRecvs {
+		g.postReceive()
+	}
+	g.writeRecord()
+	g.arm()
+	return g, nil
+}
+
+func (g *GSI) allocate(k *call) error {
+	d := g.d
+	for _, x := range []umrMemory{{&g.ring, gsiRing}, {&g.cq, prm.CQE64Size << logGSICQ}, {&g.record, prm.PageSize}, {&g.buffers, gsiBuffers}} {
+		var err error
+		if *x.at, err = d.mem.Alloc(x.n, prm.PageSize); err != nil {
+			return err
+		}
+	}
+	var e [prm.CQE64Size]byte
+	e[prm.CQE64Size-1] = prm.CQEOpOwnInit
+	d.mem.Fill(g.cq, prm.CQE64Size<<logGSICQ, e[:])
+	d.mem.Fill(g.record, prm.PageSize, make([]byte, prm.DBRecSize))
+	var err error
+	g.lkey, err = k.makeLocalKey()
+	return err
+}
+
+func (g *GSI) makeCQ(k *call) error {
+	const pages = prm.CQE64Size << logGSICQ / prm.PageSize
+	in, out := prm.NewIn(prm.OpCreateCQ, 8*pages), prm.NewOut(prm.OpCreateCQ, 0)
+	m := prm.CreateCQIn(in)
+	c := m.CQC()
+	c.SetLogCQSize(logGSICQ)
+	c.SetUARPage(k.d.uar)
+	c.SetEQN(uint32(k.d.eqs[1].eqn))
+	c.SetDBRAddr(uint64(g.record) + gsiCQRecord)
+	fillContiguous(m.PAS(), g.cq, pages)
+	if err := k.exec(in, out); err != nil {
+		return err
+	}
+	g.cqn = prm.CreateCQOut(out).CQN()
+	return nil
+}
+
+func (g *GSI) makeQP(k *call) error {
+	const pages = gsiRing / prm.PageSize
+	in, out := prm.NewIn(prm.OpCreateQP, 8*pages), prm.NewOut(prm.OpCreateQP, 0)
+	m := prm.CreateQPIn(in)
+	c := m.QPC()
+	c.SetST(prm.STQP1)
+	c.SetPMState(prm.PMStateMigrated)
+	c.SetPD(k.d.pdn)
+	c.SetLogRQSize(logGSIRecvs)
+	c.SetLogRQStride(0)
+	c.SetLogSQSize(logGSISends + 1) // of two basic blocks each
+	c.SetUARPage(k.d.uar)
+	c.SetCQNSnd(g.cqn)
+	c.SetCQNRcv(g.cqn)
+	c.SetUserIndex(noUIDX)
+	c.SetDBRAddr(uint64(g.record))
+	fillContiguous(m.PAS(), g.ring, pages)
+	if err := k.exec(in, out); err != nil {
+		return err
+	}
+	g.qpn = prm.CreateQPOut(out).QPN()
+	return nil
+}
+
+// start is ib_mad_port_start.
+func (g *GSI) start(k *call) error {
+	for _, op := range []prm.Opcode{prm.OpRst2InitQP, prm.OpInit2RTRQP, prm.OpRTR2RTSQP} {
+		in := prm.NewIn(op, 0)
+		m := prm.ModifyQPIn(in)
+		m.SetQPN(g.qpn)
+		c := m.QPC()
+		c.SetST(prm.STQP1)
+		c.SetPMState(prm.PMStateMigrated)
+		c.SetPD(k.d.pdn)
+		c.SetCQNSnd(g.cqn)
+		c.SetCQNRcv(g.cqn)
+		c.SetQKey(gsiQKey)
+		c.SetMTU(uint32(verbs.MTU4096))
+		c.SetLogMsgMax(12)
+		c.PrimaryPath().SetVHCAPortNum(1)
+		if err := k.exec(in, prm.NewOut(op, 0)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// postReceive makes the next receive; the record comes later.
+func (g *GSI) postReceive() {
+	i := mem.PA(g.rq & (1<<logGSIRecvs - 1))
+	var seg [prm.DataSegmentSize]byte
+	prm.DataSegment(seg[:]).Set(gsiBuffer, g.lkey, uint64(g.buffers+i*gsiBuffer))
+	g.d.mem.Write(g.ring+i*prm.DataSegmentSize, seg[:])
+	g.rq++
+}
+
+func (g *GSI) writeRecord() {
+	var rec [prm.DBRecSize]byte
+	r := prm.QPDBRec(rec[:])
+	r.SetRecv(g.rq)
+	r.SetSend(g.sq)
+	g.d.mem.Write(g.record, rec[:])
+}
+
+// Send sends a datagram of 256 bytes from QP1 to QP1 of an address, with a copy of its bytes. EINVAL, ENODATA, ETIMEDOUT: as for an
+// address handle of it. What becomes of the datagram nobody learns.
+func (g *GSI) Send(a *verbs.AHAttr, data []byte) error {
+	d := g.d
+	if d.removed {
+		return errRemoved
+	}
+	var o gsiOut
+	if err := g.address(prm.AVSegment(o.av[:]), a); err != nil {
+		return fmt.Errorf("datagram to QP1: %w", err)
+	}
+	copy(o.data[:], data)
+	if g.out == 1<<logGSISends {
+		g.pending = append(g.pending, o)
+		return nil
+	}
+	g.post(&o)
+	return nil
+}
+
+// address fills an address vector (mlx5_ib_create_ah).
+func (g *GSI) address(av prm.AVSegment, a *verbs.AHAttr) error {
+	d := g.d
+	src, err := d.checkAH(a)
+	if err != nil {
+		return err
+	}
+	av.SetExtended(true)
+	av.SetQKey(gsiQKey)
+	av.SetDestQPN(gsiNumber)
+	if a.IsGlobal {
+		av.SetTClass(a.GRH.TrafficClass)
+		av.SetHopLimit(a.GRH.HopLimit)
+		av.SetSGIDIndex(uint32(a.GRH.SGIDIndex))
+		av.SetFlowLabel(a.GRH.FlowLabel & 0xfffff)
+		copy(av.RGID(), a.GRH.DGID[:])
+	}
+	if d.caps.ib {
+		av.SetFLMLID(a.SrcPathBits & 0x7f)
+		av.SetRLID(a.DLID)
+		av.SetStatRateSL(a.SL & 0xf)
+		av.SetGRHPresent(a.IsGlobal)
+		return nil
+	}
+	mac, hops, err := (&call{d: d}).resolve(src, a.GRH.DGID)
+	if err != nil {
+		return err
+	}
+	if hops != 0 {
+		av.SetHopLimit(hops)
+	}
+	if src.typ == verbs.GIDTypeRoCEv2 {
+		av.SetRLID(g.sourcePort(a.GRH.FlowLabel))
+	}
+	av.SetStatRateSL(a.SL & 7 << 1)
+	copy(av.RMAC(), mac[:])
+	return nil
+}
+
+// gsiNumber is the number of QP1.
+const gsiNumber = 1
+
+// sourcePort is mlx5_ah_get_udp_sport.
+func (g *GSI) sourcePort(label uint32) uint16 {
+	if label &= 0xfffff; label != 0 {
+		return udpSport(label, 0, 0)
+	}
+	const first, n = 0xc000, 0x4000
+	return uint16(first + g.ports.Intn(n))
+}
+
+// post puts a datagram into the ring and rings.
+func (g *GSI) post(o *gsiOut) {
+	d := g.d
+	slot := int(g.sq/gsiSendBlocks) & (1<<logGSISends - 1)
+	data := g.buffers + gsiBuffer<<logGSIRecvs + mem.PA(slot*gsiPayload)
+	d.mem.Write(data, o.data[:])
+	const n = prm.CtrlSegmentSize + prm.AVSegmentSize + prm.DataSegmentSize
+	var b [gsiSendBlocks * prm.WQEBBSize]byte
+	prm.CtrlSegment(b[:]).Set(prm.WQEOpSend, 0, g.sq, g.qpn, n/prm.DSSize, prm.CtrlCQUpdate, 0)
+	copy(b[prm.CtrlSegmentSize:], o.av[:])
+	prm.DataSegment(b[n-prm.DataSegmentSize:n]).Set(gsiPayload, g.lkey, uint64(data))
+	d.mem.Write(g.ring+prm.DataSegmentSize<<logGSIRecvs+mem.PA(slot*gsiSendBlocks*prm.WQEBBSize), b[:])
+	g.sq += gsiSendBlocks
+	g.out++
+	g.C.Sent++
+	g.writeRecord()
+	d.link.PostNow(uint64(d.uar)*prm.UARPageSize+prm.UARBFOffset, b[:prm.DoorbellSize])
+}
+
+// gsiTarget takes the completions of QP1.
+type gsiTarget GSI
+
+func (t *gsiTarget) event(e prm.EQE) bool {
+	g := (*GSI)(t)
+	if e.Type() != prm.EventComp {
+		return false
+	}
+	d := g.d
+	var b [prm.CQE64Size]byte
+	for !d.removed {
+		d.mem.Read(g.cq+mem.PA(g.ci&(1<<logGSICQ-1))*prm.CQE64Size, b[:])
+		c := prm.CQE64(b[:])
+		if !c.Ready(g.ci, 1<<logGSICQ) {
+			break
+		}
+		g.ci++
+		g.completed(c)
+	}
+	for len(g.pending) > 0 && g.out < 1<<logGSISends {
+		g.post(&g.pending[0])
+		g.pending = g.pending[1:]
+	}
+	g.arm()
+	return true
+}
+
+// completed takes one completion.
+func (g *GSI) completed(c prm.CQE64) {
+	op := c.Opcode()
+	if !op.Responder() {
+		g.out--
+		if op != prm.CQEReq {
+			g.C.Failed++
+		}
+		return
+	}
+	at := g.buffers + mem.PA(c.WQECounter()&(1<<logGSIRecvs-1))*gsiBuffer
+	ok := op == prm.CQERespSend && c.ByteCnt() == gsiGRH+gsiPayload
+	if ok {
+		g.d.mem.Read(at, g.buf[:])
+	}
+	g.postReceive()
+	g.writeRecord()
+	if !ok {
+		g.C.Failed++
+		return
+	}
+	g.C.Received++
+	m := Datagram{Data: g.buf[gsiGRH : gsiGRH+gsiPayload], SLID: c.SLID(), SL: uint8(c.SL()), SrcQPN: c.RQPN()}
+	if !g.d.caps.ib || c.GRH() != 0 {
+		m.GRH = g.buf[:gsiGRH]
+	}
+	g.receive(&m)
+}
+
+// arm asks for an event of the next completion.
+func (g *GSI) arm() {
+	d := g.d
+	if d.removed {
+		return
+	}
+	word := prm.MakeArmWord(g.arms, false, g.ci)
+	g.arms++
+	var rec [prm.DBRecSize]byte
+	prm.CQDBRec(rec[:]).SetCI(g.ci)
+	prm.CQDBRec(rec[:]).SetArm(word)
+	d.mem.Write(g.record+gsiCQRecord, rec[:])
+	var db [prm.CQArmDoorbellSize]byte
+	prm.CQArmDoorbell(db[:]).Set(word, g.cqn)
+	d.link.PostNow(uint64(d.uar)*prm.UARPageSize+prm.UARCQArm, db[:])
+}

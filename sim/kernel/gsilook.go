@@ -1,0 +1,55 @@
+package kernel
+
+import "github.com/rdmasim/rdmasim/verbs"
+
+// What the connection manager asks of a device (struct ib_device, and the network interface of its port).
+
+// Params are those of the driver.
+func (d *Device) Params() *Params { return &d.p }
+
+// NumPorts is how many ports the device has.
+func (d *Device) NumPorts() int { return d.caps.ports }
+
+// ACKDelay is the device's local_ca_ack_delay, a code of time.
+func (d *Device) ACKDelay() uint8 { return d.caps.ackDelay }
+
+// MaxRespRes and MaxInitDepth are the READs and atomics that a QP takes and has under way at most.
+func (d *Device) MaxRespRes() int   { return 1 << d.caps.logRAReq }
+func (d *Device) MaxInitDepth() int { return 1 << d.caps.logRARes }
+
+// ActiveMTU is the path MTU that the port's interface carries.
+func (d *Device) ActiveMTU() verbs.MTU {
+	if d.caps.ib {
+		return verbs.MTU4096
+	}
+	return activeMTU(d.p.NetMTU)
+}
+
+// GIDs calls f with the entries of the port's table that are in use, in their order, and the VLAN of the interface that each is of,
+// until f returns false.
+func (d *Device) GIDs(f func(e verbs.GIDEntry, vlan uint16) bool) {
+	for i := range d.gids {
+		e := &d.gids[i]
+		if !e.valid {
+			continue
+		}
+		g := verbs.GIDEntry{GID: e.gid, Index: uint32(i), Port: 1, Type: e.typ}
+		if !d.caps.ib {
+			g.NetDevice = d.ifindex(e.vlan)
+		}
+		if !f(g, e.vlan) {
+			return
+		}
+	}
+}
+
+// Neighbour says whether a host answers for an address on the network of an entry of the table, as ARP or neighbour discovery
+// learn it.
+func (d *Device) Neighbour(index int, dst verbs.GID) bool {
+	e, err := d.gidAt(index)
+	if err != nil {
+		return false
+	}
+	_, _, err = (&call{d: d}).resolve(e, dst)
+	return err == nil
+}

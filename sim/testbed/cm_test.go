@@ -1,0 +1,136 @@
+package testbed
+
+import (
+	"bytes"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+// cmEnd is one end of a connection in a test.
+type cmEnd struct {
+	t  *testing.T
+	th verbs.Thread
+	ch verbs.EventChannel
+}
+
+func newCMEnd(t *testing.T, th verbs.Thread) *cmEnd {
+	t.Helper()
+	ch, err := th.Process().(verbs.ConnectionManager).CreateEventChannel(th)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &cmEnd{t, th, ch}
+}
+
+// expect takes the next event, which must be of a type, and acknowledges it.
+func (e *cmEnd) expect(typ verbs.CMEventType, status int) *verbs.CMEvent {
+	e.t.Helper()
+	ev, err := e.ch.GetEvent(e.th, 100*time.Second)
+	if err != nil {
+		e.t.Fatalf("%s waits for %v: %v", e.th.Name(), typ, err)
+	}
+	if ev.Type != typ || ev.Status != status {
+		e.t.Fatalf("%s: %v with status %d, not %v with %d", e.th.Name(), ev.Type, ev.Status, typ, status)
+	}
+	if err := e.ch.AckEvent(e.th, ev); err != nil {
+		e.t.Fatal(err)
+	}
+	return ev
+}
+
+func (e *cmEnd) ok(what string, err error) {
+	e.t.Helper()
+	if err != nil {
+		e.t.Fatalf("%s: %s: %v", e.th.Name(), what, err)
+	}
+}
+
+func (e *cmEnd) id(ps verbs.PortSpace) verbs.CMID {
+	e.t.Helper()
+	id, err := e.ch.CreateID(e.th, ps, 0, nil)
+	e.ok("create id", err)
+	return id
+}
+
+// qp makes an id's QP.
+func (e *cmEnd) qp(id verbs.CMID) verbs.QP {
+	e.t.Helper()
+	cq, err := id.Verbs().CreateCQ(e.th, verbs.CQAttr{CQE: 16})
+	e.ok("create CQ", err)
+	q, err := id.CreateQP(e.th, nil, verbs.QPInitAttr{Type: id.Type(), SendCQ: cq, RecvCQ: cq, Cap: verbs.QPCap{MaxSendWR: 4, MaxRecvWR: 4, MaxSendSGE: 1, MaxRecvSGE: 1}})
+	e.ok("create QP", err)
+	return q
+}
+
+// resolve brings an id to the state of a resolved route.
+func (e *cmEnd) resolve(ps verbs.PortSpace, to netip.AddrPort) verbs.CMID {
+	e.t.Helper()
+	id := e.id(ps)
+	e.ok("resolve address", id.ResolveAddr(e.th, netip.AddrPort{}, to, time.Second))
+	e.expect(verbs.CMAddrResolved, 0)
+	e.ok("resolve route", id.ResolveRoute(e.th, time.Second))
+	e.expect(verbs.CMRouteResolved, 0)
+	return id
+}
+
+var cmServer = netip.MustParseAddr("10.1.0.2")
+
+// TestConnectionIsMadeAndEnds: a client connects to a server of the other host, with data in both directions, and both end it.
+func TestConnectionIsMadeAndEnds(t *testing.T) {
+	run(t, config(t), func(x *rig) {
+		th := x.t
+		sp, err := x.bed.Hosts()[1].NewProcess(th, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := netip.AddrPortFrom(cmServer, 7174)
+		listening, done := false, false
+		sp.Start(th, "server", 0, func(th verbs.Thread) {
+			s := newCMEnd(t, th)
+			l := s.id(verbs.PortSpaceTCP)
+			s.ok("bind", l.BindAddr(th, at))
+			s.ok("listen", l.Listen(th, 0))
+			listening = true
+			ev := s.expect(verbs.CMConnectRequest, 0)
+			if got := ev.Conn.PrivateData; len(got) != 56 || !bytes.HasPrefix(got, []byte("ping")) {
+				t.Errorf("request data %q", got)
+			}
+			s.qp(ev.ID)
+			s.ok("accept", ev.ID.Accept(th, &verbs.ConnParam{PrivateData: []byte("pong"), ResponderResources: 1, InitiatorDepth: 1}))
+			s.expect(verbs.CMEstablished, 0)
+			s.expect(verbs.CMDisconnected, 0)
+			s.ok("disconnect", ev.ID.Disconnect(th))
+			s.expect(verbs.CMTimewaitExit, 0)
+			s.ok("destroy QP", ev.ID.DestroyQP(th))
+			s.ok("destroy id", ev.ID.Destroy(th))
+			s.ok("destroy listener", l.Destroy(th))
+			s.ok("destroy channel", s.ch.Destroy(th))
+			done = true
+		})
+		for !listening {
+			th.Sleep(time.Microsecond)
+		}
+		c := newCMEnd(t, th)
+		id := c.resolve(verbs.PortSpaceTCP, at)
+		c.qp(id)
+		c.ok("connect", id.Connect(th, &verbs.ConnParam{PrivateData: []byte("ping"), ResponderResources: 1, InitiatorDepth: 1, RetryCount: 7, RNRRetryCount: 7}))
+		ev := c.expect(verbs.CMEstablished, 0)
+		if got := ev.Conn.PrivateData; len(got) != 196 || !bytes.HasPrefix(got, []byte("pong")) {
+			t.Errorf("reply data %q", got)
+		}
+		if s := id.QP().State(); s != verbs.QPSRTS {
+			t.Errorf("the client's QP is in %v", s)
+		}
+		c.ok("disconnect", id.Disconnect(th))
+		c.expect(verbs.CMDisconnected, 0)
+		c.expect(verbs.CMTimewaitExit, 0)
+		c.ok("destroy QP", id.DestroyQP(th))
+		c.ok("destroy id", id.Destroy(th))
+		for !done {
+			th.Sleep(time.Millisecond)
+		}
+	})
+}
