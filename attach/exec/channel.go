@@ -98,6 +98,9 @@ func (t *channels) openFor(l *seccomp.Listener, x *seccomp.Notif, flags uint64) 
 	if err != nil {
 		return err
 	}
+	if err := errors.Join(t.s.procs.rights(proc, tid), t.cm.Load()); err != nil {
+		return err
+	}
 	if err := proc.files.Take(filesOfChannel); err != nil {
 		return err
 	}
@@ -137,9 +140,7 @@ func (t *channels) create(l *seccomp.Listener, x *seccomp.Notif, proc *process, 
 	if err := unix.EpollCtl(t.epoll, unix.EPOLL_CTL_ADD, ends[1], &unix.EpollEvent{Fd: int32(ends[1])}); err != nil {
 		return nil, err
 	}
-	owner := cm.Owner{Process: proc.kern, NetBindService: hasCapability(int(x.PID), unix.CAP_NET_BIND_SERVICE)}
-	f := t.cm.Open(kernel.Caller{}, owner)
-	ch := &channel{t: t, f: ucm.Open(f, t.s.m.number), inode: uverbs.Inode{Dev: st.Dev, Ino: st.Ino}, pipe: ends[1], proc: proc}
+	ch := &channel{t: t, f: ucm.Open(t.cm.Open(kernel.Caller{}, proc.kern), t.s.m.number), inode: uverbs.Inode{Dev: st.Dev, Ino: st.Ino}, pipe: ends[1], proc: proc}
 	ch.f.Logf, ch.f.Objects = t.s.cfg.Logf, proc.objects
 	ch.f.OnReadable(ch.onReadable)
 	_ = l.Return(x.ID, int64(at))
@@ -283,6 +284,11 @@ func (t *channels) command(l *seccomp.Listener, x *seccomp.Notif, ch *channel, p
 	c := &cmCaller{caller: caller{l: l, id: x.ID, tid: int(x.PID), proc: proc}, t: t}
 	e, err := ch.f.Write(c, x.Args[1], x.Args[2])
 	t.s.procs.streams.Flush()
+	// The program may look at its descriptors as soon as it has the answer.
+	ch.show()
+	for _, other := range c.touched {
+		other.show()
+	}
 	switch {
 	case errors.Is(err, ucm.ErrWait):
 		t.wait(l, x, ch, proc)
@@ -290,10 +296,6 @@ func (t *channels) command(l *seccomp.Listener, x *seccomp.Notif, ch *channel, p
 		_ = l.Fail(x.ID, e)
 	default:
 		_ = l.Return(x.ID, int64(x.Args[2]))
-	}
-	ch.show()
-	for _, other := range c.touched {
-		other.show()
 	}
 }
 

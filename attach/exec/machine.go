@@ -37,6 +37,8 @@ type machine struct {
 	macs map[netip.Addr]kernel.MAC
 	net  *network.Network
 	cm   *cm.Manager
+	// timers are those of the connection manager.
+	timers *timers
 	// ownNetwork says that programs see an interface for each device.
 	ownNetwork bool
 	// guests are functions of virtual machines on the same network; nil: there are none.
@@ -89,7 +91,8 @@ func newMachine(cfg *Config) (*machine, error) {
 		hcas = append(hcas, m.guests.Devices()...)
 	}
 	m.net = network.New(m.eng, p, hcas)
-	m.cm = cm.New(m.eng, "host")
+	m.timers = &timers{}
+	m.cm = cm.New(m.eng, "host", cm.Params{Syscall: p.Kernel.Syscall, Wakeup: p.Kernel.Wakeup}, m.timers)
 	for _, d := range m.devs {
 		if err := m.bringUp(d); err != nil {
 			return nil, err

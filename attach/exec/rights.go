@@ -25,6 +25,7 @@ func (t *processes) rights(p *process, tid int) error {
 	}
 	k := p.kern
 	k.NetRaw = caps&(1<<unix.CAP_NET_RAW) != 0
+	k.NetBindService = caps&(1<<unix.CAP_NET_BIND_SERVICE) != 0
 	k.IPCLock = true
 	var limit unix.Rlimit
 	if err := unix.Prlimit(tid, unix.RLIMIT_MEMLOCK, nil, &limit); err != nil {

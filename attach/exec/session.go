@@ -162,6 +162,7 @@ func (s *session) run() (status int, err error) {
 	if s.eng, err = newEngine(s.m, s.procs.streams, s.cfg.Throttle); err != nil {
 		return 0, err
 	}
+	s.m.timers.eng = s.eng
 	if s.outputs.uarlog != nil {
 		s.eng.log = &uarLog{text: &uarText{w: bufio.NewWriter(s.outputs.uarlog)}}
 	}
