@@ -39,6 +39,17 @@ const OracleStep = "rule "
 // or has a wrong ICRC leaves no verdict on the case. Management datagrams, to QP0 and QP1, are
 // the kernel's own and left out. A body that taps again would end the recording, and its case is an error.
 func Tap(c *spec.C, body func()) []Packet {
+	var out []Packet
+	for _, p := range TapAll(c, body) {
+		if p.BTH().DestQP() > 1 { // others are management datagrams, which the kernel sends when it likes
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// TapAll is Tap with the management datagrams.
+func TapAll(c *spec.C, body func()) []Packet {
 	w := wire(c)
 	release, free := c.Hold("tap")
 	if !free {
@@ -82,9 +93,6 @@ func Tap(c *spec.C, body func()) []Packet {
 		}
 		if got, want, ok := p.VCRC(); f.InfiniBand && (!ok || got != want) {
 			c.Integrityf("frame %d of %d: VCRC %#04x, want %#04x", i+1, len(frames), got, want)
-		}
-		if p.BTH().DestQP() <= 1 {
-			continue // a management datagram, which the kernel sends when it likes
 		}
 		out = append(out, Packet{p, f.At, f.Acted})
 	}

@@ -21,7 +21,7 @@ var absent = map[string]bool{
 	"mmio log": true, "mmio exact": true, "fault": true, "schedule": true, "locks": true, "bf lock": true, "exact time": true, "overrun.drop": true, "shared bf": true,
 	"dmabuf": true, "counters": true,
 	"udmabuf": true, "gpu": true, "reg_ex": true, "dmah": true, "hotunplug": true,
-	"uar dmabuf": true, "ece": true, "cntr": true, "pfc": true, "ecn": true, "vlan": true, "huge": true, "buf": true, "ts.wall": true,
+	"uar dmabuf": true, "ece": true, "cntr": true, "pfc": true, "ecn": true, "vlan": true, "huge": true, "buf": true, "ts.wall": true, "cm": true, "raw cm": true,
 }
 
 // capability answers from what was probed.

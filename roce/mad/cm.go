@@ -127,7 +127,6 @@ func (p CMPath) SetACKTimeout(v uint8)   { setBits(&p[43], 3, 5, v) }
 // REP answers a REQ.
 type REP []byte
 
-func (r REP) QKey() uint32                  { return be.Uint32(r[8:]) }
 func (r REP) QPN() uint32                   { return get24(r[12:]) }
 func (r REP) Vendor() uint32                { return uint32(r[15])<<16 | uint32(r[19])<<8 | uint32(r[23]) }
 func (r REP) EECN() uint32                  { return get24(r[16:]) }
@@ -135,13 +134,11 @@ func (r REP) PSN() uint32                   { return get24(r[20:]) }
 func (r REP) ResponderResources() uint8     { return r[24] }
 func (r REP) InitiatorDepth() uint8         { return r[25] }
 func (r REP) ACKDelay() uint8               { return bits(r[26], 3, 5) }
-func (r REP) Failover() uint8               { return bits(r[26], 1, 2) }
 func (r REP) FlowControl() bool             { return r[26]&1 != 0 }
 func (r REP) RNRRetryCount() uint8          { return bits(r[27], 5, 3) }
 func (r REP) SRQ() bool                     { return r[27]&16 != 0 }
 func (r REP) CAGUID() uint64                { return be.Uint64(r[28:]) }
 func (r REP) PrivateData() []byte           { return r[36:BodySize] }
-func (r REP) SetQKey(v uint32)              { be.PutUint32(r[8:], v) }
 func (r REP) SetQPN(v uint32)               { put24(r[12:], v) }
 func (r REP) SetVendor(v uint32)            { r[15], r[19], r[23] = byte(v>>16), byte(v>>8), byte(v) }
 func (r REP) SetEECN(v uint32)              { put24(r[16:], v) }
@@ -149,7 +146,6 @@ func (r REP) SetPSN(v uint32)               { put24(r[20:], v) }
 func (r REP) SetResponderResources(v uint8) { r[24] = v }
 func (r REP) SetInitiatorDepth(v uint8)     { r[25] = v }
 func (r REP) SetACKDelay(v uint8)           { setBits(&r[26], 3, 5, v) }
-func (r REP) SetFailover(v uint8)           { setBits(&r[26], 1, 2, v) }
 func (r REP) SetFlowControl(v bool)         { setBits(&r[26], 0, 1, b2u(v)) }
 func (r REP) SetRNRRetryCount(v uint8)      { setBits(&r[27], 5, 3, v) }
 func (r REP) SetSRQ(v bool)                 { setBits(&r[27], 4, 1, b2u(v)) }
@@ -199,9 +195,7 @@ const (
 type REJ []byte
 
 func (r REJ) About() uint8          { return bits(r[8], 6, 2) }
-func (r REJ) InfoLength() uint8     { return bits(r[9], 1, 7) }
 func (r REJ) Reason() uint16        { return be.Uint16(r[10:]) }
-func (r REJ) Info() []byte          { return r[12:84] }
 func (r REJ) PrivateData() []byte   { return r[84:BodySize] }
 func (r REJ) SetAbout(v uint8)      { setBits(&r[8], 6, 2, v) }
 func (r REJ) SetInfoLength(v uint8) { setBits(&r[9], 1, 7, v) }
@@ -213,23 +207,10 @@ func (r REJ) SetInfoGUID(v uint64) { be.PutUint64(r[12:], v) }
 // InfoGUID is the GUID in the additional information.
 func (r REJ) InfoGUID() uint64 { return be.Uint64(r[12:]) }
 
-// LAP offers another path.
-type LAP []byte
-
-func (l LAP) QPN() uint32              { return get24(l[12:]) }
-func (l LAP) RemoteTimeout() uint8     { return bits(l[15], 3, 5) }
-func (l LAP) LocalGID() roce.GID       { return gid(l[24:]) }
-func (l LAP) RemoteGID() roce.GID      { return gid(l[40:]) }
-func (l LAP) PrivateData() []byte      { return l[64:BodySize] }
-func (l LAP) SetQPN(v uint32)          { put24(l[12:], v) }
-func (l LAP) SetRemoteTimeout(v uint8) { setBits(&l[15], 3, 5, v) }
-
-// APR answers a LAP.
+// APR answers a LAP, which offers another path.
 type APR []byte
 
-func (a APR) Status() uint8       { return a[9] }
-func (a APR) PrivateData() []byte { return a[84:BodySize] }
-func (a APR) SetStatus(v uint8)   { a[9] = v }
+func (a APR) SetStatus(v uint8) { a[9] = v }
 
 // SIDRReq asks for the QP of a service of datagrams.
 type SIDRReq []byte
@@ -255,12 +236,9 @@ type SIDRRep []byte
 
 func (s SIDRRep) RequestID() uint32     { return be.Uint32(s) }
 func (s SIDRRep) Status() uint8         { return s[4] }
-func (s SIDRRep) InfoLength() uint8     { return s[5] }
 func (s SIDRRep) Vendor() uint32        { return uint32(be.Uint16(s[6:]))<<8 | uint32(s[11]) }
 func (s SIDRRep) QPN() uint32           { return get24(s[8:]) }
-func (s SIDRRep) ServiceID() uint64     { return be.Uint64(s[12:]) }
 func (s SIDRRep) QKey() uint32          { return be.Uint32(s[20:]) }
-func (s SIDRRep) Info() []byte          { return s[24:96] }
 func (s SIDRRep) PrivateData() []byte   { return s[96:BodySize] }
 func (s SIDRRep) SetRequestID(v uint32) { be.PutUint32(s, v) }
 func (s SIDRRep) SetStatus(v uint8)     { s[4] = v }

@@ -249,7 +249,7 @@ func (tb *Testbed) ResourceCounts(t verbs.Thread, host int) (map[string]int, err
 	}
 	r := h.devices[0].kern.Resources()
 	return map[string]int{"ctx": r.Ctx, "pd": r.PD, "cq": r.CQ, "qp": r.QP, "srq": r.SRQ, "mr": r.MR,
-		"channel": r.CompChannel, "uar": r.UAR, "pinned pages": r.PinnedPages}, nil
+		"cm_id": h.cm.IDs(), "channel": r.CompChannel, "uar": r.UAR, "pinned pages": r.PinnedPages}, nil
 }
 
 var (

@@ -88,6 +88,9 @@ type Agent struct {
 	xrcds    []verbs.XRCD
 	srqs     []verbs.SRQ
 	handlers map[string]handler
+
+	cmChannels []verbs.EventChannel
+	cmIDs      []verbs.CMID // nil: destroyed
 }
 
 // handler carries out one command.
@@ -108,6 +111,7 @@ func NewAgent() *Agent {
 		PostSend: a.postSend, PostRecv: a.postRecv, Wait: a.wait, Race: a.race, OneOfEach: a.oneOfEach,
 	}
 	maps.Copy(a.handlers, a.xrcHandlers())
+	maps.Copy(a.handlers, a.cmHandlers())
 	return a
 }
 

@@ -67,6 +67,9 @@ func (m *Manager) Open(c kernel.Caller, p *kernel.Process) *File {
 	return &File{m: m, owner: p}
 }
 
+// IDs is how many ids the programs of the machine have.
+func (m *Manager) IDs() int { return len(m.users.ids) }
+
 // find is ucma_get_ctx.
 func (f *File) find(id uint32) (*user, error) {
 	u := f.m.users.ids[id]
