@@ -77,6 +77,7 @@ func newNetlinkServer(s *session) (*netlinkServer, error) {
 		return nil, err
 	}
 	n.PID = func(p *kernel.Process) int { return s.procs.number(p) }
+	n.CM = s.m.cm
 	n.CMChardev = tree.ChannelMajor<<8 | tree.ChannelMinor
 	ifName := netDev()
 	for k, d := range s.m.devs {

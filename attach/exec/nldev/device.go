@@ -143,27 +143,27 @@ func (r *request) chardev() error {
 func (r *request) summary() error {
 	i, d, err := r.named()
 	if err == nil {
-		r.message(uapi.NLDevResGet, func(w *uapi.NetlinkWriter) { d.summary(w, i) })
+		r.message(uapi.NLDevResGet, func(w *uapi.NetlinkWriter) { d.summary(w, i, len(r.s.cmIDs(d))) })
 	}
 	return err
 }
 
 func (r *request) summaries() error {
 	for i := range r.s.Devices {
-		r.message(uapi.NLDevResGet, func(w *uapi.NetlinkWriter) { r.s.Devices[i].summary(w, uint32(i)) })
+		r.message(uapi.NLDevResGet, func(w *uapi.NetlinkWriter) { r.s.Devices[i].summary(w, uint32(i), len(r.s.cmIDs(&r.s.Devices[i]))) })
 	}
 	return nil
 }
 
 // summary is fill_res_info.
-func (d *Device) summary(w *uapi.NetlinkWriter, index uint32) {
+func (d *Device) summary(w *uapi.NetlinkWriter, index uint32, ids int) {
 	handle(w, index, d)
 	n := d.Kern.Resources()
 	w.Nest(uapi.NLAttrSummary, func() {
 		for _, c := range []struct {
 			name string
 			n    int
-		}{{"pd", n.PD}, {"cq", n.CQ}, {"qp", n.QP}, {"cm_id", 0}, {"mr", n.MR}, {"ctx", n.Ctx}, {"srq", n.SRQ}} {
+		}{{"pd", n.PD}, {"cq", n.CQ}, {"qp", n.QP}, {"cm_id", ids}, {"mr", n.MR}, {"ctx", n.Ctx}, {"srq", n.SRQ}} {
 			w.Nest(uapi.NLAttrSummaryEntry, func() {
 				w.String(uapi.NLAttrSummaryEntryName, c.name)
 				w.U64(uapi.NLAttrSummaryEntryCurr, uint64(c.n))

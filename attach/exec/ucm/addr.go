@@ -54,8 +54,8 @@ func (k *command) sized(b []byte, size int) (a netip.AddrPort, err error) {
 	return k.address(b)
 }
 
-// putAddress writes an address into zeros, and returns its length: 0 for none.
-func putAddress(b []byte, a netip.AddrPort) int {
+// PutAddress writes an address into zeros, and returns its length: 0 for none.
+func PutAddress(b []byte, a netip.AddrPort) int {
 	switch ip := a.Addr(); {
 	case !ip.IsValid():
 		return 0

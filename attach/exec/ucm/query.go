@@ -68,8 +68,8 @@ func (k *command) queryAddr(in uapi.CMQuery) error {
 	}
 	out := uapi.CMQueryAddrResp(make([]byte, uapi.CMQueryAddrRespSize))
 	k.f.device(out, &a)
-	out.SetSrcSize(uint16(putAddress(out.Src(), a.Src)))
-	out.SetDstSize(uint16(putAddress(out.Dst(), a.Dst)))
+	out.SetSrcSize(uint16(PutAddress(out.Src(), a.Src)))
+	out.SetDstSize(uint16(PutAddress(out.Dst(), a.Dst)))
 	return k.answer(in.Response(), out)
 }
 
@@ -145,8 +145,8 @@ func (k *command) queryRoute() error {
 		return err
 	}
 	out := uapi.CMQueryRouteResp(make([]byte, uapi.CMQueryRouteRespSize))
-	putAddress(out.Src(), g.Src)
-	putAddress(out.Dst(), g.Dst)
+	PutAddress(out.Src(), g.Src)
+	PutAddress(out.Dst(), g.Dst)
 	if g.Device != nil {
 		out.SetNodeGUID(g.NodeGUID)
 		out.SetPort(g.Port)

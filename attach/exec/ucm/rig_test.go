@@ -175,7 +175,7 @@ func (r *rig) create(f *File, space uint16, uid uint64) uint32 {
 
 // put puts an address into a structure.
 func put(b []byte, ip netip.Addr, port uint16) int {
-	return putAddress(b, netip.AddrPortFrom(ip, port))
+	return PutAddress(b, netip.AddrPortFrom(ip, port))
 }
 
 // event runs the machine until a channel has an event, and takes it.

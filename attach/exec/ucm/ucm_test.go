@@ -306,7 +306,7 @@ func TestAddresses(t *testing.T) {
 		}
 		want := netip.AddrPortFrom(ip, rapid.Uint16().Draw(t, "port"))
 		b := make([]byte, 128)
-		n := putAddress(b, want)
+		n := PutAddress(b, want)
 		got, err := (&command{}).sized(b, n)
 		if err != nil || got != want {
 			t.Fatalf("%v came back as %v, %v", want, got, err)
