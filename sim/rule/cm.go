@@ -26,4 +26,14 @@ const (
 	TimewaitHasItsTime
 	SendOnlyMembersAreNotAttached
 	AddressErrorsWaitForTheTimeout
+	EventsMakeChannelsReadable
+	LocalPortsHaveTheirRange
+	BindNeedsAnOwnAddress
+	ListenChecksReusedPorts
+	ResolutionFillsTheSource
+	FlowLabelIsOfThePorts
+	EstablishmentIsReported
+	SecondDisconnectSucceeds
+	ClosedChannelsEndTheirIDs
+	DatagramServicesAreRefused
 )

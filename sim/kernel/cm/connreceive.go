@@ -221,6 +221,9 @@ func (cs *conns) handleRTU(a *arrival) {
 	}
 	c.state = established
 	c.msg.stop()
+	if cs.m.breaks(rule.EstablishmentIsReported) {
+		return
+	}
 	c.report(&connEvent{kind: evRTU, a: a, private: mad.RTU(b).PrivateData()})
 }
 
@@ -363,7 +366,9 @@ func (cs *conns) handleSIDRReq(a *arrival) {
 	c.state = sidrReqRcvd
 	l := cs.listeners[serviceKey{a.p, c.service}]
 	if l == nil {
-		_ = c.sendSIDRRep(&sidrReply{status: mad.SIDRUnsupported})
+		if !cs.m.breaks(rule.DatagramServicesAreRefused) {
+			_ = c.sendSIDRRep(&sidrReply{status: mad.SIDRUnsupported})
+		}
 		c.release()
 		return
 	}

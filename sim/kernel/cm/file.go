@@ -5,6 +5,7 @@ import (
 
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/kernel"
+	"github.com/rdmasim/rdmasim/sim/rule"
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
@@ -59,7 +60,9 @@ type File struct {
 func (f *File) OnReadable(fn func()) { f.notify = fn }
 
 // Readable says whether an event waits.
-func (f *File) Readable() bool { return len(f.events) > 0 }
+func (f *File) Readable() bool {
+	return len(f.events) > 0 && !f.m.breaks(rule.EventsMakeChannelsReadable)
+}
 
 // Close is the last close of the file: all its ids are destroyed.
 func (f *File) Close(c kernel.Caller) { f.close(c) }

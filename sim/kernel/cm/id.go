@@ -111,7 +111,7 @@ func (x *rdmaID) bind(a netip.AddrPort, mayBindLow bool) error {
 func (x *rdmaID) bindTo(a netip.Addr, mayBindLow bool) error {
 	if !isAny(a) {
 		s, ok := x.ids.m.sourceOf(a)
-		if !ok {
+		if !ok && !x.ids.m.breaks(rule.BindNeedsAnOwnAddress) {
 			return fmt.Errorf("no interface has %v: %w", a, syscall.EADDRNOTAVAIL)
 		}
 		x.take(s)
@@ -192,6 +192,9 @@ func (x *rdmaID) addressKnown(s source, status int32) {
 	}
 	if x.port == nil {
 		x.take(s)
+		if x.ids.m.breaks(rule.ResolutionFillsTheSource) {
+			s.addr = netip.IPv4Unspecified()
+		}
 		if !isAny(x.dst.Addr()) {
 			x.src = netip.AddrPortFrom(s.addr, x.src.Port())
 		} else {
@@ -246,7 +249,9 @@ func (x *rdmaID) ethernetRoute() error {
 	p.PKey, p.NumPath, p.Reversible = defaultPKey, 1, true
 	p.HopLimit, p.MTU, p.Lifetime = routeHops, x.port.d.ActiveMTU(), lifetime
 	p.TrafficClass = x.tos
-	p.FlowLabel = flowLabel(x.src.Port(), x.dst.Port())
+	if !x.ids.m.breaks(rule.FlowLabelIsOfThePorts) {
+		p.FlowLabel = flowLabel(x.src.Port(), x.dst.Port())
+	}
 	if x.ackTimeoutSet && x.ackTimeout > 0 {
 		p.Lifetime = x.ackTimeout - 1
 	}

@@ -249,8 +249,11 @@ func (x *rdmaID) disconnect() error {
 	if x.conn == nil {
 		return x.wrongState("disconnect")
 	}
-	if x.conn.sendDREQ() != nil {
-		_ = x.conn.sendDREP()
+	if x.conn.sendDREQ() == nil {
+		return nil
+	}
+	if err := x.conn.sendDREP(); err != nil && x.ids.m.breaks(rule.SecondDisconnectSucceeds) {
+		return err
 	}
 	return nil
 }

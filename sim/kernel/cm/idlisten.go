@@ -18,7 +18,7 @@ func (x *rdmaID) listen(mayBindLow bool) error {
 	if x.state != addrBound {
 		return x.wrongState("listen")
 	}
-	if x.reuse {
+	if x.reuse && !x.ids.m.breaks(rule.ListenChecksReusedPorts) {
 		if err := x.checkPort(false); err != nil {
 			return err
 		}
@@ -33,7 +33,7 @@ func (x *rdmaID) listen(mayBindLow bool) error {
 
 // listenOn has the id listen on a device, if it is to (cma_listen_on_dev).
 func (x *rdmaID) listenOn(p *port) {
-	if x.port != nil && x.port != p || x.port == nil && p != x.ids.m.ports[0] && x.ids.m.breaks(rule.WildcardsListenEverywhere) {
+	if x.port != nil && x.port != p {
 		return
 	}
 	cs := &x.ids.m.conns
@@ -119,11 +119,23 @@ func (i *ids) listenerOf(e *connEvent, q *asked) *rdmaID {
 		}
 		a := l.src.Addr()
 		sameFamily := a.Is4() == q.dst.Is4() || !l.afOnly
-		if isAny(a) && sameFamily || (l.port == p && a.WithZone("") == q.dst || i.m.breaks(rule.ListenersHaveTheirAddress)) {
+		if isAny(a) && sameFamily && i.servedByWildcards(own) || (l.port == p && a.WithZone("") == q.dst || i.m.breaks(rule.ListenersHaveTheirAddress)) {
 			return l
 		}
 	}
 	return nil
+}
+
+// servedByWildcards is true for all addresses: a broken listener takes requests to the first one of a device only.
+func (i *ids) servedByWildcards(own source) bool {
+	first := own
+	if i.m.breaks(rule.WildcardsListenEverywhere) {
+		i.m.addresses(func(s source) bool {
+			first = s
+			return s.port != own.port || s.addr.Is4() != own.addr.Is4()
+		})
+	}
+	return first == own
 }
 
 func (i *ids) isOwn(a netip.Addr) bool {

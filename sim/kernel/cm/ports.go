@@ -61,6 +61,9 @@ func (x *rdmaID) anyPort() error {
 	at := i.m.rand.Intn(n)
 	for range n {
 		p := uint16(firstLocalPort + at)
+		if i.m.breaks(rule.LocalPortsHaveTheirRange) {
+			p -= firstLocalPort - firstOpenPort
+		}
 		if k := i.key(x.ps, p); p != i.lastPort && i.bound[k] == nil {
 			i.lastPort = p
 			x.src = netip.AddrPortFrom(x.src.Addr(), p)

@@ -161,6 +161,9 @@ func (f *File) close(c kernel.Caller) {
 		return
 	}
 	f.closed = true
+	if f.m.breaks(rule.ClosedChannelsEndTheirIDs) {
+		return
+	}
 	var mine []uint32
 	for id, u := range f.m.users.ids {
 		if u.f == f && !u.waits {

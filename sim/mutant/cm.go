@@ -1,0 +1,41 @@
+package mutant
+
+import "github.com/rdmasim/rdmasim/sim/rule"
+
+// connections are mutants of the connection manager: of ib_cm, rdma_cm and ucma in the kernel, and of librdmacm.
+var connections = []Mutant{
+	{Name: "no-listener-unanswered", Area: "CM", broken: rule.RequestsWithoutListenerAreRejected, Killers: []string{"CM-024"}},
+	{Name: "stale-connection-taken", Area: "CM", broken: rule.StaleConnectionsAreRefused, Killers: []string{"CM-042"}},
+	{Name: "repeated-request-unanswered", Area: "CM", broken: rule.RepeatedRequestsAreAnsweredByMRA, Killers: []string{"CM-030"}},
+	{Name: "repeated-reply-unanswered", Area: "CM", broken: rule.RepeatedRepliesAreAnsweredByRTU, Killers: []string{"CM-028"}},
+	{Name: "mra-unheard", Area: "CM", broken: rule.MRAExtendsTheTimeout, Killers: []string{"CM-030"}},
+	{Name: "disconnect-answered-at-once", Area: "CM", broken: rule.DREPWaitsForTheProgram, Killers: []string{"CM-033"}},
+	{Name: "request-sent-once", Area: "CM", broken: rule.RequestsAreSentAgain, Killers: []string{"CM-029"}},
+	{Name: "listener-of-any-address", Area: "CM", broken: rule.ListenersHaveTheirAddress, Killers: []string{"CM-025"}},
+	{Name: "wildcard-of-one-address", Area: "CM", broken: rule.WildcardsListenEverywhere, Killers: []string{"CM-012"}},
+	{Name: "one-port-space", Area: "CM", broken: rule.PortSpacesAreApart, Killers: []string{"CM-010"}},
+	{Name: "low-port-for-everybody", Area: "CM", broken: rule.LowPortsArePrivileged, Killers: []string{"CM-011"}},
+	{Name: "bound-port-bound-again", Area: "CM", broken: rule.BoundPortsAreTaken, Killers: []string{"CM-008"}},
+	{Name: "request-data-lost", Area: "CM", broken: rule.RequestDataArrives, Killers: []string{"CM-019"}},
+	{Name: "depths-as-they-came", Area: "CM", broken: rule.DepthsAreExchanged, Killers: []string{"CM-021"}},
+	{Name: "starting-psn-one-off", Area: "CM", broken: rule.StartingPSNIsThePeers, Killers: []string{"CM-022"}},
+	{Name: "backlog-without-limit", Area: "CM", broken: rule.BacklogIsALimit, Killers: []string{"CM-027"}},
+	{Name: "events-stay-behind", Area: "CM", broken: rule.MigrationTakesEventsAlong, Killers: []string{"CM-036"}},
+	{Name: "late-service-type-counts", Area: "CM", broken: rule.TOSCountsBeforeTheRoute, Killers: []string{"CM-037"}},
+	{Name: "datagram-service-with-another-key", Area: "CM", broken: rule.DatagramServicesHaveAKey, Killers: []string{"CM-038"}},
+	{Name: "id-ends-under-its-event", Area: "CM", broken: rule.EventsAreAwaitedByDestroy, Killers: []string{"CM-035"}},
+	{Name: "refused-queue-lives-on", Area: "CM", broken: rule.RefusedConnectionsEndTheirQP, Killers: []string{"CM-026"}},
+	{Name: "timewait-half-as-long", Area: "CM", broken: rule.TimewaitHasItsTime, Killers: []string{"CM-031"}},
+	{Name: "send-only-member-receives", Area: "CM", broken: rule.SendOnlyMembersAreNotAttached, Killers: []string{"CM-040"}},
+	{Name: "unknown-neighbour-given-up-early", Area: "CM", broken: rule.AddressErrorsWaitForTheTimeout, Killers: []string{"CM-014"}},
+	{Name: "channel-never-readable", Area: "CM", broken: rule.EventsMakeChannelsReadable, Killers: []string{"CM-004"}},
+	{Name: "local-port-of-any-range", Area: "CM", broken: rule.LocalPortsHaveTheirRange, Killers: []string{"CM-005"}},
+	{Name: "bound-to-any-address", Area: "CM", broken: rule.BindNeedsAnOwnAddress, Killers: []string{"CM-006"}},
+	{Name: "listens-on-a-shared-port", Area: "CM", broken: rule.ListenChecksReusedPorts, Killers: []string{"CM-009"}},
+	{Name: "source-left-open", Area: "CM", broken: rule.ResolutionFillsTheSource, Killers: []string{"CM-013"}},
+	{Name: "no-flow-label", Area: "CM", broken: rule.FlowLabelIsOfThePorts, Killers: []string{"CM-017"}},
+	{Name: "ready-unreported", Area: "CM", broken: rule.EstablishmentIsReported, Killers: []string{"CM-018"}},
+	{Name: "second-disconnect-refused", Area: "CM", broken: rule.SecondDisconnectSucceeds, Killers: []string{"CM-032"}},
+	{Name: "closed-channel-keeps-its-ids", Area: "CM", broken: rule.ClosedChannelsEndTheirIDs, Killers: []string{"CM-034"}},
+	{Name: "no-service-unanswered", Area: "CM", broken: rule.DatagramServicesAreRefused, Killers: []string{"CM-039"}},
+}
