@@ -129,7 +129,7 @@ var values = map[string]uint64{
 func TestAgainstKernelHeaders(t *testing.T) {
 	h := layout.Header{Files: []string{"rdma/rdma_user_ioctl_cmds.h", "rdma/ib_user_ioctl_cmds.h", "rdma/ib_user_ioctl_verbs.h",
 		"rdma/ib_user_verbs.h", "rdma/mlx5-abi.h", "rdma/mlx5_user_ioctl_cmds.h",
-		"linux/netlink.h", "rdma/rdma_netlink.h", "linux/vfio.h", "linux/pci_regs.h"}}
+		"linux/netlink.h", "rdma/rdma_netlink.h", "linux/vfio.h", "linux/pci_regs.h", "linux/in.h", "rdma/rdma_user_cm.h"}}
 	// The two requests of multicast have one form.
 	members := append(tables(t).Members(""), layout.Member{Struct: "ib_uverbs_detach_mcast", Width: AttachMcastSize})
 	measured, err := h.Measure(members)

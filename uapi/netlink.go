@@ -172,6 +172,13 @@ func (w *NetlinkWriter) U64(attr uint16, v uint64) {
 	w.end()
 }
 
+// Bytes adds a value of any form.
+func (w *NetlinkWriter) Bytes(attr uint16, v []byte) {
+	w.attr(attr, len(v))
+	w.B = append(w.B, v...)
+	w.end()
+}
+
 // String adds a text with its NUL.
 func (w *NetlinkWriter) String(attr uint16, s string) {
 	w.attr(attr, len(s)+1)

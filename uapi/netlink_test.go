@@ -2,6 +2,8 @@ package uapi
 
 // netlinkValues are numbers of the netlink headers and ours.
 var netlinkValues = map[string]uint64{
+	"RDMA_NLDEV_ATTR_RES_CM_ID_ENTRY": NLAttrCMIDEntry, "RDMA_NLDEV_ATTR_RES_PS": NLAttrPS, "RDMA_NLDEV_ATTR_RES_SRC_ADDR": NLAttrSrcAddr,
+	"RDMA_NLDEV_ATTR_RES_DST_ADDR": NLAttrDstAddr, "RDMA_NLDEV_ATTR_RES_CM_IDN": NLAttrCMIDN,
 	"RDMA_NLDEV_ATTR_DEV_INDEX":                                NLAttrDevIndex,
 	"RDMA_NLDEV_ATTR_DEV_NAME":                                 NLAttrDevName,
 	"RDMA_NLDEV_ATTR_PORT_INDEX":                               NLAttrPortIndex,

@@ -57,6 +57,10 @@ const (
 	NLAttrState            = 27
 	NLAttrPID              = 28
 	NLAttrCMID             = 30
+	NLAttrCMIDEntry        = 31
+	NLAttrPS               = 32
+	NLAttrSrcAddr          = 33
+	NLAttrDstAddr          = 34
 	NLAttrCQ               = 35
 	NLAttrCQEntry          = 36
 	NLAttrCQE              = 37
@@ -75,6 +79,7 @@ const (
 	NLAttrPDN              = 60
 	NLAttrCQN              = 61
 	NLAttrMRN              = 62
+	NLAttrCMIDN            = 63
 	NLAttrCtxN             = 64
 	NLAttrNetNSMode        = 66
 	NLAttrProtocol         = 67

@@ -38,6 +38,8 @@ type order struct {
 	ODP     bool     // hand over what changes memory
 	WorkDir string
 	Devices []tree.Device
+	// Interfaces are made in the child's own network, if there are any.
+	Interfaces []ownInterface
 }
 
 // report is what the child answers, with the listener when Err is empty.
@@ -82,6 +84,12 @@ func child() {
 		return
 	}
 	_ = file.Close()
+	if len(o.Interfaces) > 0 {
+		if err := makeOwnNetwork(o.Interfaces); err != nil {
+			answer(report{Err: fmt.Sprintf("--own-network: %v", err)})
+			return
+		}
+	}
 	r := report{Probe: uint64(uintptr(unsafe.Pointer(&probe)))}
 	if o.Mount {
 		r.Mounted = tree.Mount(o.WorkDir, o.Devices) == nil

@@ -114,6 +114,13 @@ func (e *engine) do(f func()) {
 	}
 }
 
+// later runs f on the engine's thread, which calls this, when the events of now have been carried out.
+func (e *engine) later(f func()) {
+	e.mu.Lock()
+	e.work = append(e.work, f)
+	e.mu.Unlock()
+}
+
 // stop ends the thread and waits for it.
 func (e *engine) stop() {
 	e.do(func() {

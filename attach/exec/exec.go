@@ -42,6 +42,8 @@ type Config struct {
 	// DynamicUARs offers UAR objects to libraries that know them, in place of a table of
 	// static registers.
 	DynamicUARs bool
+	// OwnNetwork gives the programs a network namespace in which each Ethernet device has an interface with its address.
+	OwnNetwork bool
 	// CopyQueues leaves the memory of queues where libraries put it by themselves, and
 	// copies work requests and completions. Otherwise the device shares that memory with
 	// programs that do not choose its place themselves.

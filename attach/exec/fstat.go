@@ -14,7 +14,7 @@ import (
 )
 
 // A library that imports a context (ibv_import_device) asks whether the descriptor is of a character device, and finds the device
-// by that one's number. An open device file is a memory file, and before that a null device, so the supervisor answers in the place
+// by that one's number. An open device file is a memory file, and before that a null device; one of rdma_cm is a pipe. So the supervisor answers in the place
 // of the kernel.
 
 // fstatRules hand over the calls that ask for the status of a descriptor.
@@ -48,21 +48,27 @@ func (n *notifier) fstat(x *seccomp.Notif, addr uint64) {
 			return
 		}
 	}
-	k := -1
-	n.s.eng.do(func() { k = n.s.files.deviceOf(tid, fd, st) })
-	if k < 0 {
+	var rdev uint64
+	n.s.eng.do(func() {
+		if _, ok := n.s.channels.byInode[uverbs.Inode{Dev: st.Dev, Ino: st.Ino}]; ok {
+			rdev = unix.Mkdev(tree.ChannelMajor, tree.ChannelMinor)
+		} else if k := n.s.files.deviceOf(tid, fd, st); k >= 0 {
+			rdev = unix.Mkdev(tree.Major, uint32(tree.FirstMinor+k))
+		}
+	})
+	if rdev == 0 {
 		_ = n.l.Continue(x.ID)
 		return
 	}
 	st.Mode = unix.S_IFCHR | st.Mode&^unix.S_IFMT
 	st.Nlink, st.Blksize = 1, pageSize
-	st.Rdev = unix.Mkdev(tree.Major, uint32(tree.FirstMinor+k))
+	st.Rdev = rdev
 	n.put(x, p, addr, (*[statSize]byte)(unsafe.Pointer(st))[:])
 }
 
-// mayBeDevice reports whether a status is that of a memory file or of the null device.
+// mayBeDevice reports whether a status is that of a memory file, of a pipe or of the null device.
 func (n *notifier) mayBeDevice(st *unix.Stat_t) bool {
-	return st.Mode&unix.S_IFMT == unix.S_IFREG && st.Dev == n.s.files.dev || isNull(st)
+	return st.Mode&unix.S_IFMT == unix.S_IFREG && st.Dev == n.s.files.dev || isPipe(st) || isNull(st)
 }
 
 func isNull(st *unix.Stat_t) bool {

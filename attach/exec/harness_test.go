@@ -61,6 +61,7 @@ func command(args []string) int {
 	f.BoolVar(&cfg.DynamicUARs, "dynamic", false, "")
 	f.BoolVar(&cfg.PathCalls, "path-calls", false, "")
 	f.BoolVar(&cfg.NoODP, "no-odp", false, "")
+	f.BoolVar(&cfg.OwnNetwork, "own-network", false, "")
 	f.BoolVar(&cfg.CopyQueues, "copy-queues", false, "")
 	f.DurationVar(&cfg.Grace, "grace", 0, "")
 	fail := f.Int("fail", 0, "which operation on an output fails")

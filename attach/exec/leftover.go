@@ -38,6 +38,8 @@ func (s *session) held() string {
 	}
 	count(len(s.files.byInode), "device files and queues")
 	count(len(s.files.byWatch), "watches")
+	count(len(s.channels.byPipe), "channels")
+	count(int(s.channels.waiters.Load()), "threads in GET_EVENT")
 	count(len(s.procs.byID), "processes")
 	count(len(s.eng.pages), "register pages")
 	count(len(s.eng.clocks), "clock pages")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 
 	"github.com/rdmasim/rdmasim/attach/exec/tree"
 	"github.com/rdmasim/rdmasim/attach/network"
@@ -14,6 +15,7 @@ import (
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/hca"
 	"github.com/rdmasim/rdmasim/sim/kernel"
+	"github.com/rdmasim/rdmasim/sim/kernel/cm"
 	"github.com/rdmasim/rdmasim/sim/mem"
 	"github.com/rdmasim/rdmasim/sim/odp"
 	"github.com/rdmasim/rdmasim/sim/pcie"
@@ -34,6 +36,11 @@ type machine struct {
 	devs []*device
 	macs map[netip.Addr]kernel.MAC
 	net  *network.Network
+	cm   *cm.Manager
+	// timers are those of the connection manager.
+	timers *timers
+	// ownNetwork says that programs see an interface for each device.
+	ownNetwork bool
 	// guests are functions of virtual machines on the same network; nil: there are none.
 	guests *pci.Server
 	// flush makes what the devices wrote visible, before an event announces it.
@@ -59,7 +66,7 @@ func newMachine(cfg *Config) (*machine, error) {
 	if cfg.NoODP {
 		p = withoutPaging(p)
 	}
-	m := &machine{eng: sim.New(sim.Options{Seed: cfg.Seed}), mem: mem.New(kernelMemory), prof: p, macs: map[netip.Addr]kernel.MAC{}, flush: func() {}}
+	m := &machine{eng: sim.New(sim.Options{Seed: cfg.Seed}), mem: mem.New(kernelMemory), prof: p, macs: map[netip.Addr]kernel.MAC{}, flush: func() {}, ownNetwork: cfg.OwnNetwork}
 	if trace {
 		m.eng.Spans = &sim.Spans{}
 	}
@@ -84,12 +91,22 @@ func newMachine(cfg *Config) (*machine, error) {
 		hcas = append(hcas, m.guests.Devices()...)
 	}
 	m.net = network.New(m.eng, p, hcas)
+	m.timers = &timers{}
+	m.cm = cm.New(m.eng, "host", cm.Params{Syscall: p.Kernel.Syscall, Wakeup: p.Kernel.Wakeup}, m.timers)
 	for _, d := range m.devs {
 		if err := m.bringUp(d); err != nil {
 			return nil, err
 		}
+		if err := m.cm.AddDevice(d.kern); err != nil {
+			return nil, err
+		}
 	}
 	return m, nil
+}
+
+// number is the index of a device.
+func (m *machine) number(k *kernel.Device) int {
+	return slices.IndexFunc(m.devs, func(d *device) bool { return d.kern == k })
 }
 
 // addGuests makes the functions of virtual machines. On Ethernet their addresses are those that a device of this number
@@ -130,6 +147,9 @@ func (m *machine) describe(d *device) (tree.Device, error) {
 	t := tree.Device{
 		Name: d.name, BoardID: d.hca.Identity().BoardID, NetDev: netDev(),
 		PCIDevice: m.prof.Kernel.PCIDevice, PCIRevision: m.prof.Kernel.PCIRevision,
+	}
+	if m.ownNetwork {
+		t.NetDev = m.ownInterfaces()[m.number(d.kern)].Name
 	}
 	u, err := m.open(d)
 	if err != nil {

@@ -3,11 +3,9 @@
 package exec
 
 import (
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"sync"
 	"time"
 	"unsafe"
@@ -79,6 +77,8 @@ func newNetlinkServer(s *session) (*netlinkServer, error) {
 		return nil, err
 	}
 	n.PID = func(p *kernel.Process) int { return s.procs.number(p) }
+	n.CM = s.m.cm
+	n.CMChardev = tree.ChannelMajor<<8 | tree.ChannelMinor
 	ifName := netDev()
 	for k, d := range s.m.devs {
 		x := nldev.Device{
@@ -86,7 +86,10 @@ func newNetlinkServer(s *session) (*netlinkServer, error) {
 			ChardevName:  fmt.Sprintf("uverbs%d", k),
 			SubnetPrefix: d.subnetPrefix,
 		}
-		if i, err := net.InterfaceByName(ifName); err == nil && d.kern.LinkLayer() == verbs.LinkEthernet {
+		if s.cfg.OwnNetwork {
+			i := s.m.ownInterfaces()[k]
+			x.NetDevIndex, x.NetDevName = uint32(i.Index), i.Name
+		} else if i, err := net.InterfaceByName(ifName); err == nil && d.kern.LinkLayer() == verbs.LinkEthernet {
 			x.NetDevIndex, x.NetDevName = uint32(i.Index), ifName
 		}
 		n.Devices = append(n.Devices, x)
@@ -150,22 +153,9 @@ func (n *notifier) openNetlink(x *seccomp.Notif) {
 	_ = n.l.Return(x.ID, int64(at))
 }
 
-var errNoNumber = errors.New("no number is left for a netlink socket")
-
 // freeNetlinkFD is a number that a thread has no descriptor of yet.
 func freeNetlinkFD(tid int) (int, error) {
-	var limit unix.Rlimit
-	if err := unix.Prlimit(tid, unix.RLIMIT_NOFILE, nil, &limit); err != nil {
-		return 0, err
-	}
-	for at := min(endNetlinkFD, int(min(limit.Cur, endNetlinkFD))) - 1; at >= firstNetlinkFD; at-- {
-		if _, err := os.Lstat(fmt.Sprintf("/proc/%d/fd/%d", tid, at)); errors.Is(err, os.ErrNotExist) {
-			return at, nil
-		} else if err != nil {
-			return 0, err
-		}
-	}
-	return 0, errNoNumber
+	return freeFD(tid, firstNetlinkFD, endNetlinkFD, 0)
 }
 
 // sendNetlink answers sendto and sendmsg: what goes to the kernel by one of these sockets, and nothing else.
@@ -190,7 +180,7 @@ func (n *notifier) sendNetlink(x *seccomp.Notif) {
 			_ = n.l.Continue(x.ID)
 		case !n.l.Valid(x.ID):
 		default:
-			if err := n.s.netlink.ask(r.data, port, netAdmin(tid)); err != nil {
+			if err := n.s.netlink.ask(r.data, port, hasCapability(tid, unix.CAP_NET_ADMIN)); err != nil {
 				_ = n.l.Fail(x.ID, errno(err))
 				return
 			}
@@ -375,16 +365,4 @@ func readObject[T any](p *process, at uint64, v *T) error {
 		return unix.EFAULT
 	}
 	return nil
-}
-
-// netAdmin says whether a thread has CAP_NET_ADMIN.
-func netAdmin(tid int) bool {
-	v, err := threadStatus(tid, "CapEff:")
-	if err != nil {
-		return false
-	}
-	caps, err := hex.DecodeString(v) // the highest first
-	const byteBits = 8
-	at := len(caps) - 1 - unix.CAP_NET_ADMIN/byteBits
-	return err == nil && at >= 0 && caps[at]&(1<<(unix.CAP_NET_ADMIN%byteBits)) != 0
 }

@@ -60,6 +60,10 @@ func (n *notifier) answer(x *seccomp.Notif) {
 		n.openNetlink(x)
 	case unix.SYS_SENDTO, unix.SYS_SENDMSG:
 		n.sendNetlink(x)
+	case unix.SYS_WRITE:
+		n.writeChannel(x)
+	case unix.SYS_DUP, unix.SYS_FCNTL:
+		n.dupChannel(x)
 	case unix.SYS_MMAP:
 		n.mapping(x)
 	case unix.SYS_MUNMAP, unix.SYS_MREMAP, unix.SYS_BRK, unix.SYS_REMAP_FILE_PAGES, unix.SYS_SHMDT, unix.SYS_SHMAT, unix.SYS_MPROTECT,

@@ -40,11 +40,15 @@ func (n *notifier) path(x *seccomp.Notif) {
 	if err != nil {
 		p, err = openThread(int(x.PID))
 	}
-	if t == nil || err != nil {
+	if err != nil {
 		_ = n.l.Continue(x.ID)
 		return
 	}
 	defer p.Close()
+	if t == nil {
+		n.openChannelPath(x, p)
+		return
+	}
 	name, ok := cString(p, x.Args[at])
 	if !ok {
 		_ = n.l.Continue(x.ID)
@@ -108,6 +112,10 @@ func cString(p *procmem.Process, addr uint64) (string, bool) {
 }
 
 func (n *notifier) open(x *seccomp.Notif, f tree.Found, flags uint64) {
+	if f.Kind == tree.ChannelFile {
+		n.openChannel(x, flags)
+		return
+	}
 	fd, err := unix.Open(f.Path, int(flags)&^unix.O_CREAT|unix.O_CLOEXEC|unix.O_NOCTTY, 0)
 	if err != nil {
 		_ = n.l.Fail(x.ID, errno(err))

@@ -23,9 +23,11 @@ import (
 type process struct {
 	mem  *procmem.Process
 	kern *kernel.Process
-	open int // device files that it opened
+	open int // device files and channel files that it opened
 	// What it holds.
 	objects, files, maps *uverbs.Quota
+	// channels are where the search for numbers of channel files goes on, in each range of them.
+	channels [len(channelRanges)]int
 }
 
 // processes are those that made an RDMA call, by number. The engine's thread owns it.
@@ -163,9 +165,18 @@ func (c *caller) Hold(fd int) (uverbs.Inode, func(), error) {
 // checkNotPath says EBADF for a descriptor that is not open or was opened with O_PATH: calls that take files do not take
 // those (fdget).
 func checkNotPath(tid, fd int) error {
+	flags, err := fdFlags(tid, fd)
+	if err == nil && flags&unix.O_PATH != 0 {
+		return fmt.Errorf("descriptor %d names a path only: %w", fd, syscall.EBADF)
+	}
+	return err
+}
+
+// fdFlags are the flags that the file behind a descriptor of a thread was opened with, or has been given since: EBADF when there is none.
+func fdFlags(tid, fd int) (uint64, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/fdinfo/%d", tid, fd))
 	if err != nil {
-		return fmt.Errorf("descriptor %d: %w", fd, errors.Join(syscall.EBADF, err))
+		return 0, fmt.Errorf("descriptor %d: %w", fd, errors.Join(syscall.EBADF, err))
 	}
 	for line := range strings.Lines(string(text)) {
 		digits, ok := strings.CutPrefix(line, "flags:")
@@ -174,14 +185,11 @@ func checkNotPath(tid, fd int) error {
 		}
 		flags, err := strconv.ParseUint(strings.TrimSpace(digits), 8, 64)
 		if err != nil {
-			return fmt.Errorf("descriptor %d: %q: %w", fd, line, errors.Join(syscall.EBADF, err))
+			return 0, fmt.Errorf("descriptor %d: %q: %w", fd, line, errors.Join(syscall.EBADF, err))
 		}
-		if flags&unix.O_PATH != 0 {
-			return fmt.Errorf("descriptor %d names a path only: %w", fd, syscall.EBADF)
-		}
-		return nil
+		return flags, nil
 	}
-	return fmt.Errorf("descriptor %d: no flags: %w", fd, syscall.EBADF)
+	return 0, fmt.Errorf("descriptor %d: no flags: %w", fd, syscall.EBADF)
 }
 
 // statFD looks at the file behind a descriptor of a thread: EBADF when there is none. A file system

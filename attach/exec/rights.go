@@ -3,7 +3,6 @@
 package exec
 
 import (
-	"bufio"
 	"fmt"
 	"os"
 	"strconv"
@@ -26,6 +25,7 @@ func (t *processes) rights(p *process, tid int) error {
 	}
 	k := p.kern
 	k.NetRaw = caps&(1<<unix.CAP_NET_RAW) != 0
+	k.NetBindService = caps&(1<<unix.CAP_NET_BIND_SERVICE) != 0
 	k.IPCLock = true
 	var limit unix.Rlimit
 	if err := unix.Prlimit(tid, unix.RLIMIT_MEMLOCK, nil, &limit); err != nil {
@@ -56,15 +56,32 @@ func threadGroup(tid int) (int, error) {
 
 // threadStatus is a line of a thread's status, which begins with key.
 func threadStatus(tid int, key string) (string, error) {
-	f, err := os.Open(fmt.Sprintf("/proc/%d/status", tid))
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", tid))
 	if err != nil {
 		return "", err
 	}
-	defer f.Close()
-	for s := bufio.NewScanner(f); s.Scan(); {
-		if v, ok := strings.CutPrefix(s.Text(), key); ok {
-			return strings.TrimSpace(v), nil
-		}
+	if v := statusValue(string(text), key); v != "" {
+		return v, nil
 	}
 	return "", fmt.Errorf("thread %d: status without %s", tid, key)
+}
+
+// statusValue is the rest of the line that begins with key.
+func statusValue(status, key string) string {
+	for line := range strings.Lines(status) {
+		if v, ok := strings.CutPrefix(line, key); ok {
+			return strings.TrimSpace(v)
+		}
+	}
+	return ""
+}
+
+// hasCapability says whether a thread has a capability.
+func hasCapability(tid, number int) bool {
+	v, err := threadStatus(tid, "CapEff:")
+	if err != nil {
+		return false
+	}
+	caps, err := strconv.ParseUint(v, 16, 64)
+	return err == nil && caps&(1<<number) != 0
 }

@@ -47,6 +47,7 @@ func rules(paths, odp bool) []seccomp.Rule {
 	r = append(r, faultRules()...)
 	r = append(r, netlinkRules()...)
 	r = append(r, fstatRules()...)
+	r = append(r, channelRules(paths)...)
 	if odp {
 		r = append(r, memoryRules()...)
 	}

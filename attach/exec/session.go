@@ -27,17 +27,18 @@ import (
 
 // session is one run: a machine, and the tree of processes that uses it.
 type session struct {
-	cfg     *Config
-	m       *machine
-	started *started
-	eng     *engine
-	notes   *notifier
-	files   *files
-	netlink *netlinkServer
-	procs   *processes
-	ports   *portFiles
-	outputs outputs
-	signals chan os.Signal // to this process, since before the program was started
+	cfg      *Config
+	m        *machine
+	started  *started
+	eng      *engine
+	notes    *notifier
+	files    *files
+	channels *channels
+	netlink  *netlinkServer
+	procs    *processes
+	ports    *portFiles
+	outputs  outputs
+	signals  chan os.Signal // to this process, since before the program was started
 }
 
 // outputs are the files that a session writes.
@@ -105,7 +106,11 @@ func (s *session) prepare(ctx context.Context, path string) (err error) {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("subreaper: %w", err)
 	}
-	if s.started, err = start(s.cfg, path, devices); err != nil {
+	interfaces, err := s.interfaces()
+	if err != nil {
+		return err
+	}
+	if s.started, err = start(s.cfg, path, devices, interfaces); err != nil {
 		return err
 	}
 	if s.ports, err = newPortFiles(s.m, devices); err != nil {
@@ -113,6 +118,17 @@ func (s *session) prepare(ctx context.Context, path string) (err error) {
 		return err
 	}
 	return nil
+}
+
+// interfaces are those of a network of the session's own, or none.
+func (s *session) interfaces() ([]ownInterface, error) {
+	switch {
+	case !s.cfg.OwnNetwork:
+		return nil, nil
+	case s.m.net.InfiniBand():
+		return nil, &UsageError{fmt.Errorf("--own-network: the devices of profile %s have InfiniBand ports, and IP on them is not modelled: leave the flag out", s.cfg.Profile.Name)}
+	}
+	return s.m.ownInterfaces(), nil
 }
 
 func (s *session) openOutputs(ctx context.Context) error {
@@ -146,10 +162,14 @@ func (s *session) run() (status int, err error) {
 	if s.eng, err = newEngine(s.m, s.procs.streams, s.cfg.Throttle); err != nil {
 		return 0, err
 	}
+	s.m.timers.eng = s.eng
 	if s.outputs.uarlog != nil {
 		s.eng.log = &uarLog{text: &uarText{w: bufio.NewWriter(s.outputs.uarlog)}}
 	}
 	if s.files, err = newFiles(s); err != nil {
+		return 0, err
+	}
+	if s.channels, err = newChannels(s); err != nil {
 		return 0, err
 	}
 	s.eng.hear, s.eng.showPorts = s.files.hear, s.ports.show
@@ -160,6 +180,7 @@ func (s *session) run() (status int, err error) {
 	s.notes = &notifier{s: s, l: seccomp.NewListener(s.started.listener)}
 	go s.eng.run()
 	go s.files.watch()
+	go s.channels.watch()
 	go s.notes.run()
 	defer s.stop()
 	if s.m.guests != nil {
@@ -312,9 +333,13 @@ func descendants(root, except int) []int {
 // stop ends the goroutines.
 func (s *session) stop() {
 	s.notes.stop()
-	s.eng.do(s.files.closeAll)
+	s.eng.do(func() {
+		s.channels.closeAll()
+		s.files.closeAll()
+	})
 	s.eng.stop()
 	s.files.stop()
+	s.channels.stop()
 }
 
 // close writes what is still to be written.

@@ -57,7 +57,7 @@ func findProgram(name string) (string, error) {
 
 // start makes the child, its janitor and the files of the devices. The calling
 // goroutine stays on its thread, since the child dies with the thread that made it.
-func start(cfg *Config, path string, devices []tree.Device) (s *started, err error) {
+func start(cfg *Config, path string, devices []tree.Device, interfaces []ownInterface) (s *started, err error) {
 	s = &started{sock: -1, listener: -1, janitorSocket: -1}
 	defer func() {
 		if err != nil {
@@ -74,7 +74,7 @@ func start(cfg *Config, path string, devices []tree.Device) (s *started, err err
 	if err := s.work.Make(); err != nil {
 		return s, &UsageError{err}
 	}
-	o := order{Path: path, Args: cfg.Args, Mount: os.Geteuid() == 0 && !cfg.PathCalls, ODP: !cfg.NoODP, WorkDir: s.work.Path, Devices: devices}
+	o := order{Path: path, Args: cfg.Args, Mount: os.Geteuid() == 0 && !cfg.PathCalls, ODP: !cfg.NoODP, WorkDir: s.work.Path, Devices: devices, Interfaces: interfaces}
 	if !cfg.CopyQueues {
 		o.Env = shareEnv()
 	}
@@ -133,7 +133,14 @@ func (s *started) startChild(o *order, mark string) (r report, err error) {
 	}
 	env := append(os.Environ(), sessionEnv+"="+mark)
 	env = append(append(env, o.Env...), s.wireEnv()...)
-	if s.pid, s.sock, err = spawn([]uintptr{uintptr(fd)}, env, &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}, childArg); err != nil {
+	attr := &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if len(o.Interfaces) > 0 {
+		ownNetworkAttr(attr)
+	}
+	if s.pid, s.sock, err = spawn([]uintptr{uintptr(fd)}, env, attr, childArg); err != nil {
+		if len(o.Interfaces) > 0 && errors.Is(err, unix.EPERM) {
+			err = fmt.Errorf("--own-network: this kernel lets only root make a network namespace: %w", err)
+		}
 		return r, err
 	}
 	return s.receive()

@@ -137,18 +137,22 @@ func (q *qp) Query(t verbs.Thread, mask verbs.QPAttrMask) (verbs.QPAttr, verbs.Q
 	if ret != 0 {
 		return verbs.QPAttr{}, verbs.QPInitAttr{}, failed("ibv_query_qp", ret, err)
 	}
-	attr := verbs.QPAttr{State: verbs.QPState(a.qp_state), CurState: verbs.QPState(a.cur_qp_state), PathMTU: verbs.MTU(a.path_mtu),
+	attr := goQPAttr(&a)
+	init := verbs.QPInitAttr{Context: q.init.Context, Type: verbs.QPType(x.qp_type), Cap: goCaps(&x.cap), SigAll: x.sq_sig_all != 0}
+	init.SendCQ, _ = q.ctx.object(unsafe.Pointer(x.send_cq)).(verbs.CQ)
+	init.RecvCQ, _ = q.ctx.object(unsafe.Pointer(x.recv_cq)).(verbs.CQ)
+	init.SRQ, _ = q.ctx.object(unsafe.Pointer(x.srq)).(verbs.SRQ)
+	return attr, init, nil
+}
+
+func goQPAttr(a *C.struct_ibv_qp_attr) verbs.QPAttr {
+	return verbs.QPAttr{State: verbs.QPState(a.qp_state), CurState: verbs.QPState(a.cur_qp_state), PathMTU: verbs.MTU(a.path_mtu),
 		PathMigState: uint8(a.path_mig_state), QKey: uint32(a.qkey), RQPSN: uint32(a.rq_psn), SQPSN: uint32(a.sq_psn),
 		DestQPN: uint32(a.dest_qp_num), Access: verbs.AccessFlags(a.qp_access_flags), Cap: goCaps(&a.cap), AH: goAH(&a.ah_attr),
 		AltAH: goAH(&a.alt_ah_attr), PKeyIndex: uint16(a.pkey_index), AltPKeyIndex: uint16(a.alt_pkey_index),
 		EnSQDAsyncNotify: a.en_sqd_async_notify != 0, SQDraining: a.sq_draining != 0, MaxRdAtomic: uint8(a.max_rd_atomic),
 		MaxDestRdAtomic: uint8(a.max_dest_rd_atomic), MinRNRTimer: uint8(a.min_rnr_timer), Port: uint8(a.port_num), AltPort: uint8(a.alt_port_num),
 		Timeout: uint8(a.timeout), AltTimeout: uint8(a.alt_timeout), RetryCnt: uint8(a.retry_cnt), RNRRetry: uint8(a.rnr_retry), RateLimit: uint32(a.rate_limit)}
-	init := verbs.QPInitAttr{Context: q.init.Context, Type: verbs.QPType(x.qp_type), Cap: goCaps(&x.cap), SigAll: x.sq_sig_all != 0}
-	init.SendCQ, _ = q.ctx.object(unsafe.Pointer(x.send_cq)).(verbs.CQ)
-	init.RecvCQ, _ = q.ctx.object(unsafe.Pointer(x.recv_cq)).(verbs.CQ)
-	init.SRQ, _ = q.ctx.object(unsafe.Pointer(x.srq)).(verbs.SRQ)
-	return attr, init, nil
 }
 
 // Destroy is ibv_destroy_qp, which waits for the acknowledgement of events.

@@ -15,7 +15,7 @@
 // the member of the C structure. PLACE is one of
 //
 //	u8 u16 u32 u64   a whole number
-//	be64             the same in network order, in a format that is little endian
+//	be16 be32 be64   the same in network order, in a format that is little endian
 //	31..28           these bits of the 32-bit word at the offset (31 is the most significant one)
 //	31               one bit of the word, a bool
 //	low16 low24      the low bits of a word whose other bits a writer sets to zero

@@ -132,8 +132,9 @@ func parsePlace(s string) (Place, error) {
 	case "u8", "u16", "u32", "u64":
 		n, err := strconv.Atoi(s[1:])
 		return Place{Kind: Number, Bits: n}, err
-	case "be64":
-		return Place{Kind: Network, Bits: 64}, nil
+	case "be16", "be32", "be64":
+		bits, err := strconv.Atoi(s[len("be"):])
+		return Place{Kind: Network, Bits: bits}, err
 	case "low16", "low24":
 		n, err := strconv.Atoi(s[3:])
 		return Place{Kind: Low, Bits: n}, err

@@ -103,6 +103,7 @@ func (r PathRecord) SetSGID(v roce.GID)              { copy(r[24:40], v[:]) }
 func (r PathRecord) SetDLID(v uint16)                { be.PutUint16(r[40:], v) }
 func (r PathRecord) SetSLID(v uint16)                { be.PutUint16(r[42:], v) }
 func (r PathRecord) SetFlowLabel(v uint32)           { setFlowLabel(r[44:], v) }
+func (r PathRecord) SetHopLimit(v uint8)             { r[47] = v }
 func (r PathRecord) SetTrafficClass(v uint8)         { r[48] = v }
 func (r PathRecord) SetReversible(v bool)            { setBits(&r[49], 7, 1, b2u(v)) }
 func (r PathRecord) SetNumber(v uint8)               { setBits(&r[49], 0, 7, v) }

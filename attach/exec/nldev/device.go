@@ -12,6 +12,8 @@ const (
 	mlx5ABI       = 1
 	netNSShared   = 1 // devices are seen in every network namespace
 	uverbsClient  = "uverbs"
+	cmClient      = "rdma_cm"
+	cmABI         = 4 // RDMA_USER_CM_ABI_VERSION
 	protocolIB    = "ib"
 	protocolRoCE  = "roce"
 	copiesOnFork  = 1
@@ -105,11 +107,19 @@ func (r *request) system() error {
 	return nil
 }
 
-// chardev is nldev_get_chardev. Of the clients of ib_core only uverbs is here.
+// chardev is nldev_get_chardev. Of the clients of ib_core only uverbs and rdma_cm are here, and rdma_cm has one file for all devices.
 func (r *request) chardev() error {
 	client, ok := r.attrs.String(uapi.NLAttrChardevType)
 	if !ok {
 		return errInvalid
+	}
+	if client == cmClient && r.s.CMChardev != 0 {
+		r.message(uapi.NLDevGetChardev, func(w *uapi.NetlinkWriter) {
+			w.U64(uapi.NLAttrChardev, r.s.CMChardev)
+			w.U64(uapi.NLAttrChardevABI, cmABI)
+			w.String(uapi.NLAttrChardevName, cmClient)
+		})
+		return nil
 	}
 	if client != uverbsClient {
 		return errUnsupported
@@ -133,27 +143,27 @@ func (r *request) chardev() error {
 func (r *request) summary() error {
 	i, d, err := r.named()
 	if err == nil {
-		r.message(uapi.NLDevResGet, func(w *uapi.NetlinkWriter) { d.summary(w, i) })
+		r.message(uapi.NLDevResGet, func(w *uapi.NetlinkWriter) { d.summary(w, i, len(r.s.cmIDs(d))) })
 	}
 	return err
 }
 
 func (r *request) summaries() error {
 	for i := range r.s.Devices {
-		r.message(uapi.NLDevResGet, func(w *uapi.NetlinkWriter) { r.s.Devices[i].summary(w, uint32(i)) })
+		r.message(uapi.NLDevResGet, func(w *uapi.NetlinkWriter) { r.s.Devices[i].summary(w, uint32(i), len(r.s.cmIDs(&r.s.Devices[i]))) })
 	}
 	return nil
 }
 
 // summary is fill_res_info.
-func (d *Device) summary(w *uapi.NetlinkWriter, index uint32) {
+func (d *Device) summary(w *uapi.NetlinkWriter, index uint32, ids int) {
 	handle(w, index, d)
 	n := d.Kern.Resources()
 	w.Nest(uapi.NLAttrSummary, func() {
 		for _, c := range []struct {
 			name string
 			n    int
-		}{{"pd", n.PD}, {"cq", n.CQ}, {"qp", n.QP}, {"cm_id", 0}, {"mr", n.MR}, {"ctx", n.Ctx}, {"srq", n.SRQ}} {
+		}{{"pd", n.PD}, {"cq", n.CQ}, {"qp", n.QP}, {"cm_id", ids}, {"mr", n.MR}, {"ctx", n.Ctx}, {"srq", n.SRQ}} {
 			w.Nest(uapi.NLAttrSummaryEntry, func() {
 				w.String(uapi.NLAttrSummaryEntryName, c.name)
 				w.U64(uapi.NLAttrSummaryEntryCurr, uint64(c.n))

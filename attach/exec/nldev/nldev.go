@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"github.com/rdmasim/rdmasim/sim/kernel"
+	"github.com/rdmasim/rdmasim/sim/kernel/cm"
 	"github.com/rdmasim/rdmasim/uapi"
 	"github.com/rdmasim/rdmasim/verbs"
 )
@@ -29,7 +30,9 @@ type Device struct {
 
 // Server answers for the devices of a machine, numbered from 0.
 type Server struct {
-	Devices []Device
+	Devices   []Device
+	CMChardev uint64 // number of rdma_cm's device file (huge_encode_dev); 0: there is none
+	CM        *cm.Manager
 	// PID is the number of a process, 0 of one that has ended.
 	PID func(*kernel.Process) int
 }
@@ -76,7 +79,7 @@ var commands = map[int]command{
 	uapi.NLDevResPDGet:   {one: objectOf(kinds[kernel.TrackedPD]), dump: objectsOf(kinds[kernel.TrackedPD])},
 	uapi.NLDevResCtxGet:  {one: objectOf(kinds[kernel.TrackedContext]), dump: objectsOf(kinds[kernel.TrackedContext])},
 	uapi.NLDevResSRQGet:  {one: objectOf(kinds[kernel.TrackedSRQ]), dump: objectsOf(kinds[kernel.TrackedSRQ])},
-	uapi.NLDevResCMIDGet: {one: (*request).noObject, dump: (*request).noObjects}, // there is no connection manager
+	uapi.NLDevResCMIDGet: {one: (*request).cmID, dump: (*request).cmIDsOfDevice},
 	uapi.NLDevStatGet:    {one: (*request).statistic, dump: (*request).statistics},
 
 	uapi.NLDevSet: {admin: true, one: refuse}, uapi.NLDevNewLink: {admin: true, one: refuse}, uapi.NLDevDelLink: {admin: true, one: refuse},

@@ -86,8 +86,6 @@ func objectsOf(k kind) func(*request) error {
 	}
 }
 
-func (r *request) noObject() error { return errNone }
-
 func (r *request) noObjects() error {
 	_, _, err := r.named()
 	return err

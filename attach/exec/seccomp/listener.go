@@ -105,7 +105,7 @@ type addFD struct {
 	newFDFlags uint32
 }
 
-// Listener receives notifications. Its methods may be used by one goroutine at a time.
+// Listener receives notifications. Recv may be used by one goroutine at a time, the other methods by any.
 type Listener struct {
 	fd  int
 	buf *Notif

@@ -86,9 +86,13 @@ func (t *Tree) mountDev() error {
 	if err := unix.Unmount(aside, unix.MNT_DETACH); err != nil {
 		return fmt.Errorf("copy of /dev: %w", err)
 	}
+	files := []string{channelPath}
 	for k := range t.Count {
-		if err := unix.Mount(nullDevice, DevFile(k), "", unix.MS_BIND, ""); err != nil {
-			return fmt.Errorf("device file %d: %w", k, err)
+		files = append(files, DevFile(k))
+	}
+	for _, name := range files {
+		if err := unix.Mount(nullDevice, name, "", unix.MS_BIND, ""); err != nil {
+			return fmt.Errorf("device file %s: %w", name, err)
 		}
 	}
 	return nil

@@ -15,6 +15,8 @@ const (
 	File = iota
 	// DeviceFile is a device file: Index names the device, Path the null device.
 	DeviceFile
+	// ChannelFile is the device file of rdma_cm: Path is the null device.
+	ChannelFile
 )
 
 // Found is the answer to a path.
@@ -28,13 +30,14 @@ type Found struct {
 var covered = []struct{ prefix, dir string }{
 	{"/sys/class/infiniband", "class/infiniband"},
 	{"/sys/class/infiniband_verbs", "class/infiniband_verbs"},
+	{"/sys/class/misc/rdma_cm", "class/misc/rdma_cm"},
 	{"/dev/infiniband", "dev/infiniband"},
 }
 
 // Resolve says what an absolute path of a program means. A path that is covered but
 // names nothing gives the place where it would be, where the kernel finds nothing too.
 func (t *Tree) Resolve(p string) (Found, bool) {
-	if !strings.HasPrefix(p, "/sys/class/infiniband") && !strings.HasPrefix(p, "/dev/infiniband") {
+	if !strings.HasPrefix(p, "/sys/class/infiniband") && !strings.HasPrefix(p, "/sys/class/misc/rdma_cm") && !strings.HasPrefix(p, "/dev/infiniband") {
 		return Found{}, false
 	}
 	p = path.Clean(p)
@@ -45,6 +48,9 @@ func (t *Tree) Resolve(p string) (Found, bool) {
 		}
 		if k, ok := t.DeviceIndex(p); ok {
 			return Found{Kind: DeviceFile, Path: nullDevice, Index: k}, true
+		}
+		if IsChannel(p) {
+			return Found{Kind: ChannelFile, Path: nullDevice}, true
 		}
 		return Found{Kind: File, Path: filepath.Join(t.Dir, c.dir, rest)}, true
 	}

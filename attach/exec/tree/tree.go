@@ -9,6 +9,7 @@ package tree
 import (
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 )
@@ -62,6 +63,22 @@ const (
 // Major and FirstMinor are the number of the first device file, those of others follow (IB_UVERBS_MAJOR, IB_UVERBS_BASE_MINOR).
 const Major, FirstMinor = 231, 192
 
+// ChannelFile is the path of the device file of rdma_cm, and its number: misc devices have the major number 10, and those without a
+// minor number of their own get a free one.
+const (
+	channelPath  = "/dev/infiniband/rdma_cm"
+	ChannelMajor = 10
+	ChannelMinor = 122
+)
+
+// IsChannel says whether a path is that of rdma_cm's device file.
+func IsChannel(p string) bool {
+	return strings.HasPrefix(p, "/dev/") && path.Clean(p) == channelPath
+}
+
+// channelABI is the version of rdma_cm's user ABI (RDMA_USER_CM_ABI_VERSION).
+const channelABI = "4"
+
 // VendorID of Mellanox in PCI.
 const vendorID = 0x15b3
 
@@ -75,6 +92,9 @@ type Tree struct {
 func Build(dir string, devices []Device) (*Tree, error) {
 	b := builder{dir: dir}
 	b.file("class/infiniband_verbs/abi_version", "6")
+	b.file("class/misc/rdma_cm/abi_version", channelABI)
+	b.file("class/misc/rdma_cm/dev", fmt.Sprintf("%d:%d", ChannelMajor, ChannelMinor))
+	b.file("dev/infiniband/"+path.Base(channelPath), "")
 	for k, d := range devices {
 		b.verbs(k, &d)
 		b.device("class/infiniband/"+d.Name, &d)
