@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -53,5 +54,19 @@ func TestRecordedSweepNamesItsProfiles(t *testing.T) {
 	want := hashes("--set", "hca.pu_service=50ns") + ", " + hashes("--set", "hca.pu_service=60ns")
 	if got := hashes("--sweep", "hca.pu_service=50ns,60ns", "--pcap", pcap); got != want {
 		t.Errorf("profiles %s, want %s", got, want)
+	}
+}
+
+// An interrupt before anything was written is not said to have left results; a wrong environment is wrong usage.
+func TestWordsOfTheEnd(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var out, stderr strings.Builder
+	args := slices.Concat(short, []string{"--seeds", "2", "--store", filepath.Join(t.TempDir(), "store")})
+	if code := execute(ctx, args, &out, &stderr); code != exitInterrupted || out.Len() > 0 || strings.Contains(stderr.String(), "written") {
+		t.Errorf("exit %d\n%s%s", code, &out, &stderr)
+	}
+	if code, out := rdmasim(t, "run", "bfreg-map", "--set", "low_lat_uuars=99"); code != exitUsage || !strings.Contains(out, "low_lat_uuars=99") {
+		t.Errorf("exit %d\n%s", code, out)
 	}
 }
