@@ -20,7 +20,7 @@ type Entry struct {
 
 // Read is its text.
 func (e *Entry) Read() ([]byte, error) {
-	return read(e.Path, filepath.Base(filepath.Dir(e.Path))+strings.TrimSuffix(filepath.Base(e.Path), ".json"))
+	return read(e.Path, filepath.Base(filepath.Dir(e.Path))+strings.TrimSuffix(filepath.Base(e.Path), ".json"), true)
 }
 
 // Of reports whether the result is of a version of the model: its folder says so, whatever became of the file in it.

@@ -150,9 +150,10 @@ func readFile(path string) ([]byte, error) {
 }
 
 // Get is the result of an address. A file that is missing or damaged is fs.ErrNotExist.
-func (s *Store) Get(a Address) ([]byte, error) { return read(s.path(a), a.String()) }
+func (s *Store) Get(a Address) ([]byte, error) { return read(s.path(a), a.String(), false) }
 
-func read(path, address string) ([]byte, error) {
+// read reads a result. unnamed allows one without an address, which programs of before wrote.
+func read(path, address string, unnamed bool) ([]byte, error) {
 	text, err := readFile(path)
 	if errors.Is(err, errNotPlain) || errors.Is(err, errLong) {
 		return nil, fmt.Errorf("%w, and counts as missing: %w", err, fs.ErrNotExist)
@@ -164,7 +165,7 @@ func read(path, address string) ([]byte, error) {
 	if json.Unmarshal(text, &v) != nil || v.Sum != sumOf(v.Result) {
 		return nil, fmt.Errorf("%s is damaged, and counts as missing: %w", path, fs.ErrNotExist)
 	}
-	if v.Address != address {
+	if v.Address != address && !(unnamed && v.Address == "") {
 		return nil, fmt.Errorf("%s has the result of %.40q, and counts as missing: %w", path, v.Address, fs.ErrNotExist)
 	}
 	return v.Result, nil
