@@ -92,6 +92,9 @@ func mapInProcess(t verbs.Thread, proc verbs.Process, env *Env, table bool) erro
 		return err
 	}
 	ctx, err := devs[0].Open(t)
+	if err != nil && (env.String("total_uuars") != "" || env.String("low_lat_uuars") != "") {
+		return usage("total_uuars=%s low_lat_uuars=%s: %w", env.String("total_uuars"), env.String("low_lat_uuars"), err)
+	}
 	if err != nil {
 		return fmt.Errorf("open device: %w", err)
 	}

@@ -159,13 +159,17 @@ func readMeasured(ctx context.Context, dir string) (*measured, error) {
 			return nil, &UsageError{err}
 		}
 		m.files++
+		var got []*measurement
 		for _, r := range runs {
-			got := m.take(r)
-			if sub := filepath.Dir(name); filepath.Clean(sub) != filepath.Clean(dir) {
-				together[sub] = append(together[sub], got...)
-			} else {
-				m.all = append(m.all, got...)
-			}
+			got = append(got, m.take(r)...)
+		}
+		switch sub := filepath.Dir(name); {
+		case filepath.Clean(sub) == filepath.Clean(dir):
+			m.all = append(m.all, got...)
+		case len(got) > 1:
+			return nil, usage("%s: %s has another result of the same file: files of a folder in the folder are of one program each, which all ran at the same time", got[1].at, got[0].at)
+		case len(got) == 1:
+			together[sub] = append(together[sub], got...)
 		}
 	}
 	for _, sub := range keysOf(together) {
@@ -232,6 +236,9 @@ func (m *measured) take(r *perftest.Run) (got []*measurement) {
 	return got
 }
 
+// mostSize is the largest message (IBA volume 1, 9.7.1).
+const mostSize = 1 << 31
+
 // record takes what a conform record has: the bandwidth by size of PERF-004, one queue pair with 64 WRITEs under way.
 func (m *measured) record(ctx context.Context, name string) error {
 	run, err := report.ReadFile(ctx, name)
@@ -241,6 +248,9 @@ func (m *measured) record(ctx context.Context, name string) error {
 			return nil
 		}
 		return usage("--from: %w", err)
+	}
+	if err := run.Measured(); err != nil {
+		return usage("--from: %s: %w", name, err)
 	}
 	m.files++
 	found := false
@@ -252,7 +262,7 @@ func (m *measured) record(ctx context.Context, name string) error {
 		for _, o := range c.Observations {
 			var size uint64
 			gbps, bad := strconv.ParseFloat(fmt.Sprint(o.Got), 64)
-			if n, err := fmt.Sscanf(o.Step, "%d bytes, Gb/s", &size); n != 1 || err != nil || bad != nil || !(gbps > 0) || size == 0 {
+			if n, err := fmt.Sscanf(o.Step, "%d bytes, Gb/s", &size); n != 1 || err != nil || bad != nil || !(gbps > 0) || math.IsInf(gbps, 1) || size == 0 || size > mostSize {
 				continue
 			}
 			found = true

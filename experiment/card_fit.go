@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 
@@ -248,6 +249,9 @@ func (c *card) miss(p *cardParameter, why string) {
 	}
 }
 
+// place begins the message of an error of a scenario.
+var place = regexp.MustCompile(`^\w+:\d+:\d+: `)
+
 // calibration is the fit as calibrate makes it: a group for each value, and a figure for each measurement.
 func (c *card) calibration(doc *input.Doc, todo []cardParameter, checks []*measurement) (*Calibration, error) {
 	cal := &Calibration{doc: doc, files: map[string]*Validation{}, at: map[string]figureAt{}, profiles: map[string]*profile.Profile{c.rep.Base: c.p}}
@@ -255,7 +259,8 @@ func (c *card) calibration(doc *input.Doc, todo []cardParameter, checks []*measu
 		id := "m" + strconv.Itoa(i+1)
 		v, err := ParseValidation(id, x.scenario(id, c.rep.Base))
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", x.at, err)
+			// The place is one in the scenario that was made of the measurement, and of no use to anybody.
+			return nil, usage("%s: it cannot be simulated: %s", x.at, place.ReplaceAllString(err.Error(), ""))
 		}
 		c.ids[x], cal.files[id], cal.at[id] = id, v, figureAt{v, 0}
 	}

@@ -234,6 +234,8 @@ func TestBadMeasurements(t *testing.T) {
 	bw := halfAnHour(8)[5]
 	other := bw
 	other.qps = 2
+	many := bw
+	many.qps = 1_000_000
 	ib := bw
 	ib.link, ib.qps = "IB", 3
 	for _, c := range []struct {
@@ -249,6 +251,10 @@ func TestBadMeasurements(t *testing.T) {
 		{"two links", map[string]string{"a.txt": lat.output(930), "b.txt": ib.output(1e6)}, "the link is IB here, and Ethernet elsewhere"},
 		{"together, different", map[string]string{"x/a.txt": bw.output(1e6), "x/b.txt": other.output(1e6)}, "files of one folder are of programs that ran together with the same options"},
 		{"latencies together", map[string]string{"x/a.txt": lat.output(930), "x/b.txt": lat.output(930)}, "latencies of programs that run together are not used"},
+		{"one after the other in a folder", map[string]string{"x/a.txt": bw.output(1e6), "x/b.txt": bw.output(1e6) + bw.output(1e6)}, "has another result of the same file"},
+		{"only servers in a folder", map[string]string{"x/a.txt": strings.Replace(bw.output(1e6), "TX depth", "RX depth", 1)}, "the end that serves says nothing"},
+		{"too many queue pairs", map[string]string{"a.txt": many.output(1e6)}, "a.txt:22: it cannot be simulated: 1000000 is above 10000"},
+		{"of the simulator", map[string]string{"r.json": recordOf(t, "sim")}, `the record is of target "sim"`},
 		{"record", map[string]string{"r.json": `{"schema": "rdmasim/conform/99"}`}, "r.json"},
 		{"nothing of use", map[string]string{"a.txt": strings.Replace(lat.output(930), "Connection type : RC", "Connection type : UC", 1)}, "only reliable connections are used"},
 	} {
@@ -272,14 +278,20 @@ func TestBadMeasurements(t *testing.T) {
 	}
 }
 
-// A record of conform gives bandwidths.
-func TestCardFromRecord(t *testing.T) {
-	dir := t.TempDir()
+// recordOf is a record with bandwidths of a kind of target.
+func recordOf(t *testing.T, kind string) string {
+	t.Helper()
 	src, err := os.ReadFile("../fixtures/recordings/sim-connectx-5.json")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "r.json"), src, 0o644); err != nil {
+	return strings.Replace(string(src), `"kind":"sim"`, fmt.Sprintf(`"kind":%q`, kind), 1)
+}
+
+// A record of conform gives bandwidths.
+func TestCardFromRecord(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "r.json"), []byte(recordOf(t, "hw")), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	m, err := readMeasured(t.Context(), dir)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -244,7 +245,11 @@ func (x *completionRun) emit(part string, p completionPoint) error {
 
 // row is the row of a run.
 func (p completionPoint) row(part string, r completionResult) Row {
-	handled := max(r.rate*r.ms, 1)
+	handled := r.rate * r.ms
+	if handled == 0 { // then there is no latency, and nothing for each completion
+		nothing := math.NaN()
+		handled, r.p50, r.p99, r.cpu, r.fairness = nothing, nothing, nothing, nothing, nothing
+	}
 	var row Row
 	row.Set("row", part).Set("model", p.model).Set("cores", p.cores).Set("slower_percent", p.slower).Set("peers", p.peers).Set("conns_per_peer", p.conns)
 	row.Set("threads", p.threads).Set("vectors", p.vectorCount()).Set("cqs", p.cqs()).Set("dim", yesNo(p.dim))

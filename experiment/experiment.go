@@ -219,7 +219,7 @@ func (x *Experiment) Execute(ctx context.Context, req Request, progress func(don
 		res.Columns = append(sweepKeys(points[0]), res.Columns...)
 		res.Plots = split(x.Plots, sweepKeys(points[0]))
 	}
-	for _, pt := range points {
+	for i, pt := range points {
 		env := &Env{Ctx: ctx, Profile: prof, Seed: req.Seed, Out: res, vals: map[string]string{}, prefix: pt,
 			Progress: progress, rec: rec, costs: req.costs}
 		for k, v := range vals {
@@ -237,6 +237,7 @@ func (x *Experiment) Execute(ctx context.Context, req Request, progress func(don
 			env.Profile = clone
 		}
 		res.Hypotheses = union(res.Hypotheses, env.Profile.Hypotheses())
+		res.addProfile(i, name, env.Profile.Hash())
 		if err := x.Run(env); err != nil {
 			if errors.Is(err, ErrInterrupted) {
 				return res, err

@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -99,7 +100,7 @@ func TestImpossibleScenariosOfCompletions(t *testing.T) {
 		{"completions: {model: softirq, vectors: 17}", "17 completion vectors: the device has 1 to 16"},
 		{"completions: {model: softirq, vectors: 2, affinity: [0, 16]}", "vector 1 on core 16: the host has cores 0 to 15"},
 		{"completions: {model: softirq, vectors: 2, affinity: [0]}", "an affinity of 1 vectors, and there are 2"},
-		{"cores: 4\ncompletions: {model: legacy, threads: 5}", "5 threads in each CPU partition of 4 CPUs: want 1 to 4"},
+		{"cores: 4\ncompletions: {model: legacy, threads: 5}", "threads=5 in each CPU partition of 4 CPUs: want 1 to 4"},
 		{"completions: {model: workqueue, handler: {mean: 1ms}}", "a handler of 1.5ms hardly ends"},
 		{"completions: {model: workqueue, handler: {mean: 1ms, distribution: two}}", "distribution two needs long"},
 		{"completions: {model: workqueue, handler: {mean: 2s}}", "2s is above 1s"},
@@ -166,5 +167,28 @@ func TestTimelineOfCompletions(t *testing.T) {
 	}
 	if all[0] != all[1] || !strings.Contains(all[0], `"kiblnd_sd_00_00"`) || !strings.Contains(all[0], `"handler"`) {
 		t.Errorf("%.300s", all[0])
+	}
+}
+
+// Where no completion was handled there is no latency and nothing for each completion, and a note says so.
+func TestNoCompletionHasNoLatency(t *testing.T) {
+	const text = `name: late
+completions: {model: softirq, duration: 200us, disk: {mean: 10ms}}
+`
+	res, err := scenarioOf(t, text, Request{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := &res.Rows[0]
+	if rate, ok := row.Float("rate_kps"); !ok || rate != 0 {
+		t.Errorf("rate %v", row.Get("rate_kps"))
+	}
+	for _, k := range []string{"latency_us_p50", "latency_us_p99", "cpu_us_per_wc", "fairness", "locks_per_wc"} {
+		if v, ok := row.Float(k); ok && !math.IsNaN(v) {
+			t.Errorf("%s is %v", k, v)
+		}
+	}
+	if !strings.Contains(strings.Join(res.Notes, "\n"), "no completion was handled in 200µs") {
+		t.Errorf("%q", res.Notes)
 	}
 }

@@ -181,7 +181,7 @@ func (s *Scenario) execute(ctx context.Context, x *Experiment, req Request, prog
 			}
 			rec.expect(plan)
 		}
-		res.addProfile(sc.Profile, p.Hash(), pt)
+		res.addProfile(i, sc.Profile, p.Hash())
 		env := &Env{Ctx: ctx, Seed: req.Seed, Out: res, prefix: pt, rec: rec, counters: req.Counters}
 		for _, what := range sc.sharedCores() {
 			if shared[what] == len(points) {
@@ -216,15 +216,19 @@ func failedPoint(res *Result, pt []sweepValue, err error) error {
 	return wrapped
 }
 
-// addProfile names the profile of a point, if the sweep is over profiles.
-func (r *Result) addProfile(name, hash string, pt []sweepValue) {
-	if !slices.Contains(sweepKeys(pt), "profile") {
+// addProfile names the profile of point i of a sweep with its values: each of them once.
+func (r *Result) addProfile(i int, name, hash string) {
+	if i == 0 {
+		r.Profile, r.ProfileHash = name, hash
 		return
 	}
-	if len(r.Rows) == 0 { // the first point
-		r.Profile, r.ProfileHash = name, hash
-	} else if !slices.Contains(strings.Split(r.Profile, ", "), name) {
-		r.Profile, r.ProfileHash = r.Profile+", "+name, r.ProfileHash+", "+hash
+	for _, s := range []struct {
+		all *string
+		add string
+	}{{&r.Profile, name}, {&r.ProfileHash, hash}} {
+		if !slices.Contains(strings.Split(*s.all, ", "), s.add) {
+			*s.all += ", " + s.add
+		}
 	}
 }
 

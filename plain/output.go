@@ -2,10 +2,11 @@ package plain
 
 import "io"
 
-// Output is the standard output of a program: it writes text only, and remembers the first error.
+// Output is the standard output of a program: it writes text only, and remembers the first error, and whether there was any text.
 type Output struct {
-	to  io.Writer
-	Err error
+	to    io.Writer
+	Err   error
+	Wrote bool
 }
 
 // NewOutput writes to w what NewWriter does.
@@ -13,6 +14,7 @@ func NewOutput(w io.Writer) *Output { return &Output{to: NewWriter(w)} }
 
 func (o *Output) Write(p []byte) (int, error) {
 	n, err := o.to.Write(p)
+	o.Wrote = o.Wrote || n > 0
 	if o.Err == nil {
 		o.Err = err
 	}

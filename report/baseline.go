@@ -9,16 +9,27 @@ import (
 // A baseline is the record of a run on hardware that was reviewed and accepted. Later runs on
 // that kind of device must see the same in the cases that nothing public fixes (strength H).
 
+// Measured returns the reason why a record shows nothing of a real device, or nil.
+func (r *Run) Measured() error {
+	const only = "only what hardware showed is a reference"
+	switch {
+	case r.Target.Kind != "hw":
+		return fmt.Errorf("the record is of target %q; %s", r.Target.Kind, only)
+	case r.Environment[KeyBelow] != "":
+		return fmt.Errorf("the run was made below %s, where the device is simulated; %s: run conform --target=hw on the card", r.Environment[KeyBelow], only)
+	case r.Target.Profile == ExecProfile || r.Target.Profile == PCIProfile:
+		return fmt.Errorf("the record is of profile %s, a simulated device; %s: run conform --target=hw on the card", r.Target.Profile, only)
+	}
+	return nil
+}
+
 // Acceptable returns the reason why a record cannot be a baseline, or nil.
 func (r *Run) Acceptable() error {
 	p := r.Platform()
+	if err := r.Measured(); err != nil {
+		return err
+	}
 	switch {
-	case r.Target.Kind != "hw":
-		return fmt.Errorf("the record is of target %q; only what hardware showed is a reference", r.Target.Kind)
-	case r.Environment[KeyBelow] != "":
-		return fmt.Errorf("the run was made below %s, where the device is simulated; only what hardware showed is a reference: run conform --target=hw on the card", r.Environment[KeyBelow])
-	case r.Target.Profile == ExecProfile || r.Target.Profile == PCIProfile:
-		return fmt.Errorf("the record is of profile %s, a simulated device; only what hardware showed is a reference: run conform --target=hw on the card", r.Target.Profile)
 	case r.Environment[KeyMachine] == VirtualMachine && r.Environment[KeyPassedThrough] == "":
 		if err := r.passable(); err != nil {
 			return err

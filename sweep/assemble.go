@@ -161,6 +161,9 @@ func (r *prepared) assemble(st *store.Store, out *Outcome) (*Answer, error) {
 	res.Profile, res.ProfileHash = cmp.Or(names.String(), r.Request.Profile, r.x.Profile), hashes.String()
 	res.Notes = append(res.Notes, notes.texts()...)
 	res.Notes = append(res.Notes, judge.notes()...)
+	if n, drawn := len(r.Grid.Sample), r.Grid.Drawn; n < drawn {
+		res.Note("The %d samples are %s: several fell on one point of the grid.", drawn, plain.Count(n, "point"))
+	}
 	a.missing(found)
 	a.present()
 	return a, nil

@@ -74,7 +74,7 @@ func Export(dir, model, name string) (t *Table, n int, err error) {
 					yield(nil, err)
 					return
 				}
-				if model != "" && e.Model != model {
+				if model != "" && !e.Of(model) {
 					continue
 				}
 				k, err := ReadEntry(&e)

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,6 +18,9 @@ import (
 	"github.com/rdmasim/rdmasim/sweep/grid"
 	"github.com/rdmasim/rdmasim/sweep/store"
 )
+
+// MostSeeds bounds the seeds of a point.
+const MostSeeds = 1_000_000
 
 // Flags are what a command line says of a sweep.
 type Flags struct {
@@ -82,8 +86,11 @@ func NewPlan(ctx context.Context, name string, x *experiment.Experiment, req exp
 		}
 		p.Grid.Draw(kind, n, req.Seed)
 	}
-	if p.Seeds < 1 || p.Seeds > 1_000_000 {
-		return nil, usage("--seeds %d: a number of seeds from 1 to 1000000 is needed", p.Seeds)
+	if p.Seeds < 1 || p.Seeds > MostSeeds {
+		return nil, usage("--seeds %d: a number of seeds from 1 to %d is needed", p.Seeds, MostSeeds)
+	}
+	if p.Request.Seed+uint64(p.Seeds-1) < p.Request.Seed {
+		return nil, usage("--seed %d --seeds %d: the last seed is above %d", p.Request.Seed, p.Seeds, uint64(math.MaxUint64))
 	}
 	_, err := p.Points()
 	return p, err

@@ -141,7 +141,7 @@ func roughly(d time.Duration) string {
 type LossError struct{ Lost, Points int }
 
 func (e *LossError) Error() string {
-	return fmt.Sprintf("%d of %s have no result: the others are kept, and the same command runs only what is missing", e.Lost, plain.Count(e.Points, "run"))
+	return fmt.Sprintf("%d of %s have no result; the same command runs what no store has", e.Lost, plain.Count(e.Points, "run"))
 }
 
 // Err says whether runs of an outcome were lost.

@@ -152,10 +152,10 @@ func (o *O2IB) Check(h kernel.Host) error {
 		return fmt.Errorf("%d credits: want 1 to 4096", o.Credits)
 	}
 	if o.Partitions < 1 || h.CPUs()%o.Partitions != 0 {
-		return fmt.Errorf("%d CPU partitions of %d CPUs: want equally many CPUs in each", o.Partitions, h.CPUs())
+		return fmt.Errorf("partitions=%d of %d CPUs: want equally many CPUs in each", o.Partitions, h.CPUs())
 	}
 	if w := h.CPUs() / o.Partitions; (o.hasThreads() || o.Model == "direct") && (o.Threads < 1 || o.Threads > w) {
-		return fmt.Errorf("%d threads in each CPU partition of %d CPUs: want 1 to %d", o.Threads, w, w)
+		return fmt.Errorf("threads=%d in each CPU partition of %d CPUs: want 1 to %d", o.Threads, w, w)
 	}
 	if o.plain() && (o.Merged || o.Moderate) {
 		return fmt.Errorf("%s has a CQ for each connection and no moderation: both belong to ib_core's models", o.Model)

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -18,8 +21,22 @@ import (
 	"github.com/rdmasim/rdmasim/sweep"
 )
 
-// partKey is the entry of a record's environment that says which part of a run it is: "1/4".
-const partKey = "shard"
+// partKey is the entry of a record's environment that says which part of a run it is: "1/4". wholeKey has a hash of what the whole
+// run consists of: parts of another choice of cases have the same numbers.
+const (
+	partKey  = "shard"
+	wholeKey = "shard_of"
+)
+
+// wholeOf is the hash of what a run consists of.
+func wholeOf(names []string, more ...any) string {
+	h := sha256.New()
+	fmt.Fprintln(h, more...)
+	for _, n := range names {
+		fmt.Fprintln(h, n)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8])
+}
 
 const shardHelp = "run one part: `i/n` with i from 0, auto/n or auto (the task of a Slurm array or of a Kubernetes indexed job); conform merge puts the reports together"
 
@@ -148,12 +165,19 @@ func mergeRuns(cmd *cobra.Command, o *mergeOptions, names []string) error {
 			return usagef("%w", err)
 		}
 		runs, parts = append(runs, r), append(parts, r.Environment[partKey])
+		if whole := r.Environment[wholeKey]; whole != runs[0].Environment[wholeKey] {
+			return usagef("%s and %s are not parts of one run: --label-filter, --repeat or --full differ", names[0], name)
+		}
 		delete(r.Environment, partKey)
 		if err := sameRun(runs[0], r); err != nil {
 			return usagef("%s and %s are not parts of one run: %w", names[0], name, err)
 		}
 	}
+	delete(runs[0].Environment, wholeKey)
 	if err := checkParts(names, parts); err != nil {
+		return err
+	}
+	if err := sameTwice(names, parts, runs); err != nil {
 		return err
 	}
 	run, err := o.join(cmd.Context(), runs)
@@ -194,6 +218,24 @@ func sameRun(a, b *report.Run) error {
 	}
 	if len(a.Environment) != len(b.Environment) {
 		return fmt.Errorf("their environments differ")
+	}
+	return nil
+}
+
+// sameTwice refuses a part that is there twice and not the same: one of them would hide what the other saw.
+func sameTwice(names, parts []string, runs []*report.Run) error {
+	first := map[string]int{}
+	for i, p := range parts {
+		k, twice := first[p]
+		if !twice {
+			first[p] = i
+			continue
+		}
+		a, aerr := json.Marshal(runs[k].Cases)
+		b, berr := json.Marshal(runs[i].Cases)
+		if aerr != nil || berr != nil || !bytes.Equal(a, b) {
+			return usagef("%s and %s are both part %s, and differ: conform diff shows where; leave one out", names[k], names[i], p)
+		}
 	}
 	return nil
 }
@@ -254,6 +296,7 @@ func (o *mergeOptions) join(ctx context.Context, runs []*report.Run) (*report.Ru
 // mutantPart says in the report of a part of conform mutants what the whole is.
 type mutantPart struct {
 	Part   string `json:"part"`
+	Of     string `json:"of"` // hash of what the whole run consists of
 	Matrix bool   `json:"matrix,omitempty"`
 }
 
@@ -279,8 +322,8 @@ func mergeMutants(cmd *cobra.Command, o *mergeOptions, names []string) error {
 		if whole == nil {
 			whole = &mutantReport{Schema: r.Schema, Profile: r.Profile, Seed: r.Seed, Part: r.Part, Summary: map[string]int{killed: 0, survived: 0, mutantFail: 0}, Mutants: []mutantResult{}}
 		}
-		if r.Profile != whole.Profile || r.Seed != whole.Seed || r.Part.Matrix != whole.Part.Matrix {
-			return usagef("%s and %s are not parts of one run: profile, seed or --matrix differ", names[0], name)
+		if r.Profile != whole.Profile || r.Seed != whole.Seed || r.Part.Matrix != whole.Part.Matrix || r.Part.Of != whole.Part.Of {
+			return usagef("%s and %s are not parts of one run: profile, seed, --matrix or the choice of mutants and cases differ", names[0], name)
 		}
 		parts = append(parts, r.Part.Part)
 		whole.Incomplete = whole.Incomplete || r.Incomplete

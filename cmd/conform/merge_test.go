@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -29,6 +30,20 @@ func TestPartsMakeTheWhole(t *testing.T) {
 	suite("--report", at("1.json"), "--repeat", "2", "--shard", "auto/3")
 	suite("--report", at("2.json"), "--repeat", "2", "--shard", "2/3")
 	suite("--report", at("other.json"), "--repeat", "2", "--shard", "2/3", "--seed", "2")
+	suite("--report", at("once.json"), "--shard", "1/3")
+	if code, out, stderr := command(t, "--label-filter", "TD", "--repeat", "2", "--report", at("filter.json"), "--shard", "1/3"); code != 0 {
+		t.Fatalf("exit %d\n%s%s", code, out, stderr)
+	}
+	other, err := report.ReadFile(t.Context(), at("1.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	other.Cases[0].Outcome, other.Cases[0].Reason = report.Fail, "on this day"
+	other.Count()
+	var b bytes.Buffer
+	if err := errors.Join(other.WriteJSON(&b), os.WriteFile(at("fails.json"), b.Bytes(), 0o600)); err != nil {
+		t.Fatal(err)
+	}
 	whole, err := os.ReadFile(at("whole.json"))
 	if err != nil {
 		t.Fatal(err)
@@ -48,6 +63,9 @@ func TestPartsMakeTheWhole(t *testing.T) {
 	for _, c := range []struct{ files, want string }{
 		{"0 1", "parts are missing: run --shard 2/3"},
 		{"0 1 other", "their seeds are 1 and 2"},
+		{"0 filter 2", "--label-filter, --repeat or --full differ"},
+		{"0 once 2", "--label-filter, --repeat or --full differ"},
+		{"0 fails 2 1", "fails.json and " + at("1.json") + " are both part 1/3, and differ"},
 		{"whole", "is no part of a run"},
 		{"", "merge needs the reports"},
 	} {

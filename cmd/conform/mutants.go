@@ -31,22 +31,23 @@ const mutantEvents = 10_000_000
 const mutantWall = 10 * time.Minute
 
 type mutantOptions struct {
-	filter   []string
-	report   string
-	profile  string
-	seed     uint64
-	parallel int
-	list     bool
-	matrix   bool
-	near     bool
-	every    int
-	shard    string
-	part     part
-	cases    string
-	update   string
-	untried  bool
-	verbose  bool
-	wall     time.Duration
+	filter    []string
+	report    string
+	profile   string
+	seed      uint64
+	parallel  int
+	list      bool
+	matrix    bool
+	near      bool
+	every     int
+	shard     string
+	part      part
+	wholeHash string // hash of what the parts are parts of
+	cases     string
+	update    string
+	untried   bool
+	verbose   bool
+	wall      time.Duration
 }
 
 func newMutants() *cobra.Command {
@@ -130,7 +131,7 @@ func runMutants(cmd *cobra.Command, o *mutantOptions) error {
 	}
 	r := newMutantReport(o, mutants, fates, cmd.Context().Err() != nil)
 	if o.part.parts > 0 {
-		r.Part = &mutantPart{Part: o.part.String(), Matrix: o.matrix}
+		r.Part = &mutantPart{Part: o.part.String(), Of: o.wholeHash, Matrix: o.matrix}
 	}
 	findings := hunt.judgeAll(o, r, mutants, fates)
 	fill := []func(io.Writer) error{r.writeJSON, hunt.known.write}
@@ -284,6 +285,11 @@ func (o *mutantOptions) check() ([]mutant.Mutant, error) {
 	for i := 0; i < len(picked); i += step {
 		some = append(some, picked[i])
 	}
+	var names []string
+	for _, m := range some {
+		names = append(names, m.Name)
+	}
+	o.wholeHash = wholeOf(names, o.near, o.every, o.cases, o.untried)
 	if some = of(o.part, some); len(some) == 0 {
 		return nil, usagef("--shard %v: there are fewer mutants than parts", o.part)
 	}

@@ -40,6 +40,7 @@ type runOptions struct {
 	today                   string
 	shard                   string
 	part                    part
+	wholeHash               string   // hash of what the parts are parts of
 	ledgers                 []string // names of files, and their texts
 	ledgerFiles             []conformance.LedgerFile
 }

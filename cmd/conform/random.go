@@ -100,6 +100,8 @@ func (o *randomOptions) sides() (jobs [2]harness.Job, names [2]string, err error
 		}
 		jobs[1].Mutant = o.mutant
 		names[1] += " with " + o.mutant
+	case len(o.profiles) == 2 && o.profiles[0] == o.profiles[1]:
+		return jobs, names, usagef("--profile %s twice: a simulator is the same as itself: give another profile", o.profiles[0])
 	case len(o.profiles) == 2:
 		jobs[1].Profile = o.profiles[1]
 		names[1] = "sim " + o.profiles[1]
@@ -142,9 +144,16 @@ func runRandom(cmd *cobra.Command, o *randomOptions) error {
 		sides[i] = s
 	}
 	f, err := search(o, sides, given, atomic)
+	interrupted := cmd.Context().Err() != nil
 	switch {
-	case cmd.Context().Err() != nil:
-		return &status{exitInterrupted, cmd.Context().Err()}
+	case f != nil && (interrupted || err != nil): // what was found is told, whatever ended the search for a smaller program
+		why, code := err, exitFailed
+		if interrupted {
+			why, code = errors.New("interrupted"), exitInterrupted
+		}
+		return &status{code, errors.Join(o.report(cmd, f, names, file), fmt.Errorf("no smaller program was looked for to the end: %w", why))}
+	case interrupted:
+		return &status{exitInterrupted, errors.New("interrupted before a difference was found")}
 	case err != nil:
 		return &status{exitFailed, err}
 	case f == nil && given != nil:

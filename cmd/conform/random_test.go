@@ -48,12 +48,13 @@ func TestRandom(t *testing.T) {
 
 func TestRandomUsage(t *testing.T) {
 	for args, want := range map[string]string{
-		"--target=sim":                           "compares two profiles",
-		"--target=hw":                            "two are compared",
-		"--target=sim --device x":                "choose hardware",
-		"--target=sim --profile connectx-5,none": "unknown profile",
-		"--mutant long-send-cut":                 "--target=sim compares",
-		"--target=sim --mutant none":             "no mutant",
+		"--target=sim":                                              "compares two profiles",
+		"--target=hw":                                               "two are compared",
+		"--target=sim --device x":                                   "choose hardware",
+		"--target=sim --profile connectx-5,none":                    "unknown profile",
+		"--target=sim --profile connectx-5,connectx-5":              "twice",
+		"--mutant long-send-cut":                                    "--target=sim compares",
+		"--target=sim --mutant none":                                "no mutant",
 		"--target=sim --profile connectx-5,connectx-4 --program x":  "--program:",
 		"--target=sim --profile connectx-5,connectx-4 --programs 0": "at least one program",
 		"case": "takes no",

@@ -94,6 +94,11 @@ func (o *runOptions) jobs(ctx context.Context, stderr io.Writer, parallel bool) 
 		return nil, err
 	}
 	whole := len(items) == len(all)
+	var ids []string
+	for _, i := range items {
+		ids = append(ids, i.Entry.ID)
+	}
+	o.wholeHash = wholeOf(ids, o.repeat, o.full, o.lockstep)
 	if items = of(o.part, items); len(items) == 0 {
 		return nil, usagef("--shard %v: there are fewer cases than parts", o.part)
 	}
@@ -290,7 +295,7 @@ func (j *job) record(res harness.Result) *report.Run {
 		run.Environment["mutant"] = j.mutant
 	}
 	if j.part.parts > 0 {
-		run.Environment[partKey] = j.part.String()
+		run.Environment[partKey], run.Environment[wholeKey] = j.part.String(), j.wholeHash
 	}
 	if run.Environment[report.KeyBelow] == "rdmasim exec" {
 		words := execPrefix(ancestors())

@@ -114,18 +114,23 @@ scenario that comes with the program by the name of its file. rdmasim list shows
 					return usagef("--fault: %w", err)
 				}
 			}
+			if err := s.seedsGiven(c.Flags()); err != nil {
+				return err
+			}
 			plan, err := sweep.NewPlan(c.Context(), args[0], x, req, s.Flags)
 			if err != nil {
 				return err
 			}
 			switch {
+			case plan != nil && sensitivity:
+				err = usagef("--sensitivity is of one setting: leave out --sweep and --seeds")
 			case plan == nil:
 				err = s.none(c.Flags())
 				if format == "jsonl" {
 					err = usagef("--format jsonl is for sweeps: give json, csv or table")
 				}
 			case req.Pcap != "":
-				req.Sweep, err = inProcess(plan)
+				req.Sweep, err = inProcess(c.Flags(), plan)
 			default:
 				return runSweep(c, plan, s, out, format)
 			}

@@ -74,6 +74,10 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 			return exitFailure
 		}
 	}
+	if errors.Is(err, experiment.ErrInterrupted) && !out.Wrote {
+		fmt.Fprintln(stderr, "rdmasim: interrupted before there was a result")
+		return exitInterrupted
+	}
 	return status(err, stderr)
 }
 

@@ -123,10 +123,13 @@ func humanSize(n int64) string {
 	return fmt.Sprintf("%d MiB", n>>20)
 }
 
+// jobsKept is how long the folder of a job stays that does nothing: longer than jobs wait in queues and run.
+const jobsKept = 30 * 24 * time.Hour
+
 func resultsCollect(dir *string) *cobra.Command {
 	older, all := time.Duration(0), false
 	c := &cobra.Command{Use: "gc", Short: "Remove results of other versions of the model, or old ones",
-		Long: "gc removes the results of versions of the model other than this program's, with --older those of any version that are as old\nas that, and with --all everything. What is missing is run again when a sweep needs it.",
+		Long: "gc removes the results of versions of the model other than this program's, with --older those of any version that are as old\nas that, and with --all everything. What is missing is run again when a sweep needs it. Folders of jobs of a cluster go when nothing in\nthem has changed for 30 days, for as long as --older says, or with --all.",
 		Args: cobra.NoArgs, RunE: func(c *cobra.Command, _ []string) error {
 			if older < 0 {
 				return usagef("--older %v: a time above zero is needed, such as 720h", older)
@@ -143,9 +146,22 @@ func resultsCollect(dir *string) *cobra.Command {
 				if older > 0 {
 					return time.Since(e.Time) > older
 				}
-				return all || e.Model != model
+				return all || !e.Of(model)
 			})
 			fmt.Fprintf(c.OutOrStdout(), "removed %s of %s\n", plain.Count(n, "result"), humanSize(size))
+			if err != nil {
+				return err
+			}
+			unchanged := jobsKept
+			switch {
+			case all:
+				unchanged = 0
+			case older > 0:
+				unchanged = older
+			}
+			if n, err = store.CollectJobs(folder, unchanged); n > 0 {
+				fmt.Fprintf(c.OutOrStdout(), "removed what %s of a cluster left\n", plain.Count(n, "job"))
+			}
 			return err
 		}}
 	c.Flags().DurationVar(&older, "older", 0, "remove results of any version that are older than this, such as 720h")

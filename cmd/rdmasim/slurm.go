@@ -1,12 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,9 +19,11 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/rdmasim/rdmasim/input"
+	"github.com/rdmasim/rdmasim/outfile"
 	"github.com/rdmasim/rdmasim/plain"
 	"github.com/rdmasim/rdmasim/sweep"
 	"github.com/rdmasim/rdmasim/sweep/slurm"
+	"github.com/rdmasim/rdmasim/sweep/store"
 )
 
 // slurmFlags say how a sweep runs on a cluster.
@@ -97,12 +101,12 @@ func (s *slurmFlags) run(c *cobra.Command, sw *sweep.Sweep, plan *sweep.Plan, o 
 		}
 	}
 	h := sha256.Sum256(append([]byte(sw.Model()+"\n"), text...))
-	k := &cluster{slurmFlags: s, c: c, sweep: sw, o: o, dir: filepath.Join(folder, "jobs", hex.EncodeToString(h[:8])), why: func(int) string { return "it was not run" }}
+	k := &cluster{slurmFlags: s, c: c, sweep: sw, o: o, dir: filepath.Join(folder, store.Jobs, hex.EncodeToString(h[:8])), why: func(int) string { return "it was not run" }}
 	if err := os.MkdirAll(k.dir, 0o777); err != nil {
 		return nil, usagef("--slurm: %w", err)
 	}
 	name := filepath.Join(k.dir, "plan")
-	if err := os.WriteFile(name, text, 0o644); err != nil {
+	if err := keepPlan(c.Context(), name, text); err != nil {
 		return nil, err
 	}
 	k.args = []string{shardCommand, name, "--store", folder, "--wall-limit", o.Wall.String()}
@@ -111,6 +115,18 @@ func (s *slurmFlags) run(c *cobra.Command, sw *sweep.Sweep, plan *sweep.Plan, o 
 	}
 	k.args = append(k.args, "--shard")
 	return k.rounds()
+}
+
+// keepPlan puts a plan in place, and leaves one alone that is there: tasks of the job may be reading it.
+func keepPlan(ctx context.Context, name string, text []byte) error {
+	if have, err := os.ReadFile(name); err == nil && bytes.Equal(have, text) {
+		return nil
+	}
+	f, err := outfile.Create(ctx, name)
+	if err != nil {
+		return err
+	}
+	return f.Commit(func(w io.Writer) error { _, err := w.Write(text); return err })
 }
 
 // rounds submits what is missing until nothing is, or no more comes of it.

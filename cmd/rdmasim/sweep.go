@@ -62,6 +62,14 @@ func (s *sweepFlags) flags(f *pflag.FlagSet) {
 	s.slurm.flags(f)
 }
 
+// seedsGiven refuses a number of seeds that is none.
+func (s *sweepFlags) seedsGiven(f *pflag.FlagSet) error {
+	if f.Changed("seeds") && s.Seeds < 1 {
+		return usagef("--seeds %d: a number of seeds from 1 to %d is needed", s.Seeds, sweep.MostSeeds)
+	}
+	return nil
+}
+
 // none refuses flags that need a sweep.
 func (s *sweepFlags) none(f *pflag.FlagSet) error {
 	for _, name := range only {
@@ -107,6 +115,9 @@ const leastMemory = 256 << 20
 // share divides the memory among the workers, and makes them fewer if it is little.
 func (s *sweepFlags) share(o *sweep.Options, stderr io.Writer) error {
 	total := s.memory
+	if total != 0 && total < leastMemory/4 {
+		return usagef("--memory %s: a worker needs %s", input.FormatSize(total), input.FormatSize(leastMemory/4))
+	}
 	if total == 0 {
 		total = rlimit.Available(os.DirFS("/")) / 5 * 4
 	}
@@ -253,7 +264,12 @@ func sweepWorkerCommand() *cobra.Command {
 }
 
 // inProcess are the sweeps of a plan as one process runs them, one point after the other, into one capture.
-func inProcess(plan *sweep.Plan) ([]string, error) {
+func inProcess(f *pflag.FlagSet, plan *sweep.Plan) ([]string, error) {
+	for _, name := range only {
+		if f.Changed(name) {
+			return nil, usagef("--pcap records a sweep in one process, which keeps no results: leave out --%s", name)
+		}
+	}
 	if plan.Seeds > 1 || plan.Grid.Sample != nil {
 		return nil, usagef("--pcap records the points of a sweep in one file, and neither samples nor several seeds: leave those out")
 	}
@@ -271,5 +287,6 @@ func inProcess(plan *sweep.Plan) ([]string, error) {
 		}
 		sweeps = append(sweeps, a.Name()+"="+strings.Join(values, ","))
 	}
-	return sweeps, nil
+	_, err := plan.Prepare() // which refuses values that cannot be, and one that is given twice
+	return sweeps, err
 }

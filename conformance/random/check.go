@@ -44,7 +44,8 @@ func (p *Program) Compare(sides [2]Side) (*Difference, error) {
 }
 
 // Search draws programs and compares the sides on each, until they differ or there were enough of them. A difference that does
-// not show again is an error.
+// not show again is an error. Beside the error of a side that ended after a difference had shown, the finding is what had
+// been found by then.
 func Search(sides [2]Side, atomic bool, programs int, seed uint64, shrink time.Duration) (*Finding, error) {
 	restore, err := setFlags(map[string]string{"rapid.checks": strconv.Itoa(programs), "rapid.seed": strconv.FormatUint(max(seed, 1), 10),
 		"rapid.nofailfile": "true", "rapid.shrinktime": shrink.String(), "rapid.log": "false", "rapid.v": "false", "rapid.failfile": ""})
@@ -78,12 +79,12 @@ func Search(sides [2]Side, atomic bool, programs int, seed uint64, shrink time.D
 		})
 	})
 	if broken != nil || found == nil {
-		return nil, broken
+		return found, broken
 	}
 	// What was found last may be one of the attempts to make it smaller: it is certain when it shows once more.
 	d, err := found.Program.Compare(sides)
 	if err != nil {
-		return nil, err
+		return found, err
 	}
 	if d == nil {
 		return nil, fmt.Errorf("the targets differed once and not again (%s); the program: %s", &found.Difference, found.Program.Text())

@@ -1,11 +1,13 @@
 package random_test
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -51,4 +53,30 @@ func TestParse(t *testing.T) {
 			t.Fatalf("%v: %s", err, p.Text())
 		}
 	})
+}
+
+// side is a target that does the same for each program, until it ends.
+type side struct {
+	saw  string
+	left int
+}
+
+func (s *side) Run(*random.Program) (*random.Outcome, error) {
+	if s.left--; s.left < 0 {
+		return nil, errors.New("the cable was pulled")
+	}
+	return &random.Outcome{Streams: map[string][]string{"calls": {s.saw}}}, nil
+}
+
+// TestFoundAndCutShort: what was found is told, although the search for a smaller program did not end.
+func TestFoundAndCutShort(t *testing.T) {
+	for left, found := range map[int]bool{0: false, 1: true, 3: true} {
+		f, err := random.Search([2]random.Side{&side{"0", 1000}, &side{"EINVAL", left}}, true, 10, 1, time.Minute)
+		if err == nil || !strings.Contains(err.Error(), "the cable was pulled") || (f != nil) != found {
+			t.Errorf("after %d programs: found %v, %v", left, f, err)
+		}
+		if f != nil && f.Difference.Sides != [2]string{"0", "EINVAL"} {
+			t.Errorf("%+v", f.Difference)
+		}
+	}
 }

@@ -27,6 +27,8 @@ type Grid struct {
 	Axes []Axis `json:"axes"`
 	// Sample has, for each point of a sample, where it lies on each axis: 0 is the first value and 1 is behind the last.
 	Sample [][]float64 `json:"sample,omitempty"`
+	// Drawn is how many points were asked for. Sample has fewer if several fell on one point of the grid.
+	Drawn int `json:"drawn,omitempty"`
 }
 
 // ErrMany says that a grid has more points than can be counted.

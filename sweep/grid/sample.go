@@ -49,7 +49,7 @@ func (g *Grid) Draw(kind string, n int, seed uint64) {
 			places = append(places, append([]float64(nil), batch.RawRowView(i)...))
 		}
 	}
-	g.Sample = places
+	g.Sample, g.Drawn = places, n
 	seen := map[string]bool{}
 	kept := places[:0]
 	for i, p := range places {

@@ -19,7 +19,14 @@ type Entry struct {
 }
 
 // Read is its text.
-func (e *Entry) Read() ([]byte, error) { return read(e.Path) }
+func (e *Entry) Read() ([]byte, error) {
+	return read(e.Path, filepath.Base(filepath.Dir(e.Path))+strings.TrimSuffix(filepath.Base(e.Path), ".json"), true)
+}
+
+// Of reports whether the result is of a version of the model: its folder says so, whatever became of the file in it.
+func (e *Entry) Of(model string) bool {
+	return filepath.Base(filepath.Dir(filepath.Dir(e.Path))) == folderOf(model)
+}
 
 // Entries are the results in a folder, of all versions of the model, by their path.
 func Entries(dir string) iter.Seq2[Entry, error] {
@@ -41,7 +48,7 @@ func Entries(dir string) iter.Seq2[Entry, error] {
 			}
 			folder := filepath.Dir(filepath.Dir(path))
 			if _, known := models[folder]; !known {
-				text, _ := os.ReadFile(filepath.Join(folder, "MODEL")) // without it, nobody knows the version
+				text, _ := readFile(filepath.Join(folder, modelFile)) // without it, nobody knows the version
 				models[folder] = strings.TrimSpace(string(text))
 			}
 			if !yield(Entry{path, models[folder], st.Size(), st.ModTime()}, nil) {
@@ -73,6 +80,43 @@ func Collect(dir string, drop func(*Entry) bool) (n int, bytes int64, err error)
 	return n, bytes, tidy(dir)
 }
 
+// Jobs is the folder of what jobs on a cluster need and leave: of each a folder.
+const Jobs = "jobs"
+
+// CollectJobs removes the folders of jobs in which nothing has changed for so long, and says how many.
+func CollectJobs(dir string, unchanged time.Duration) (n int, err error) {
+	folders, err := os.ReadDir(filepath.Join(dir, Jobs))
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	for _, f := range folders {
+		path := filepath.Join(dir, Jobs, f.Name())
+		if time.Since(newest(path)) < unchanged {
+			continue
+		}
+		if err := os.RemoveAll(path); err != nil {
+			return n, err
+		}
+		n++
+	}
+	_ = os.Remove(filepath.Join(dir, Jobs)) // unless something is in it
+	return n, err
+}
+
+// newest is when something in a folder was changed last.
+func newest(dir string) (t time.Time) {
+	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return nil
+		}
+		if st, err := d.Info(); err == nil && st.ModTime().After(t) {
+			t = st.ModTime()
+		}
+		return nil
+	})
+	return t
+}
+
 // abandonedAfter is how old a file is that a process writes and has not put in place: that takes it milliseconds.
 const abandonedAfter = time.Hour
 
@@ -91,8 +135,8 @@ func tidy(dir string) error {
 		return nil
 	})
 	for i := len(folders) - 1; i >= 0; i-- { // those within others come behind them
-		if entries, err := os.ReadDir(folders[i]); err == nil && len(entries) == 1 && entries[0].Name() == "MODEL" {
-			_ = os.Remove(filepath.Join(folders[i], "MODEL"))
+		if entries, err := os.ReadDir(folders[i]); err == nil && len(entries) == 1 && entries[0].Name() == modelFile {
+			_ = os.Remove(filepath.Join(folders[i], modelFile))
 		}
 		_ = os.Remove(folders[i]) // unless something is in it
 	}

@@ -11,10 +11,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
 
 // Format is the version of the layout of folder and files.
@@ -22,6 +24,9 @@ const Format = "rdmasim results 1"
 
 // formatFile says in the folder which layout it has.
 const formatFile = "FORMAT"
+
+// modelFile says in a folder of which model its results are.
+const modelFile = "MODEL"
 
 // AddressSize is the number of bytes of an address.
 const AddressSize = 20
@@ -41,12 +46,13 @@ func AddressOf(model string, identity []byte) Address {
 
 // Store is a folder of results.
 type Store struct {
-	dir, model string
+	dir, model string // folders
+	name       string // of the model
 }
 
 // Open opens a folder, and makes it if it is missing. model is the version of the model: each has a folder in it.
 func Open(dir, model string) (*Store, error) {
-	s := &Store{dir, filepath.Join(dir, folderOf(model))}
+	s := &Store{dir, filepath.Join(dir, folderOf(model)), model}
 	err := Check(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = begin(dir)
@@ -57,16 +63,12 @@ func Open(dir, model string) (*Store, error) {
 	if err := os.MkdirAll(s.model, 0o777); err != nil {
 		return nil, fmt.Errorf("the store cannot be used: %w", err)
 	}
-	name := filepath.Join(s.model, "MODEL")
-	if _, err := os.Stat(name); err != nil {
-		return s, put(name, []byte(model+"\n"))
-	}
-	return s, nil
+	return s, s.sign()
 }
 
 // Check says whether a folder is a store of this version.
 func Check(dir string) error {
-	have, err := os.ReadFile(filepath.Join(dir, formatFile))
+	have, err := readFile(filepath.Join(dir, formatFile))
 	if err != nil {
 		return fmt.Errorf("%s is no store of results: %w", dir, err)
 	}
@@ -109,8 +111,10 @@ func (s *Store) path(a Address) string {
 
 // sealed is what a file holds.
 type sealed struct {
-	Sum    string          `json:"sum"`
-	Result json.RawMessage `json:"result"`
+	Sum string `json:"sum"`
+	// Address is that of the result, so that a file that was copied or renamed is not taken for another one's result.
+	Address string          `json:"address"`
+	Result  json.RawMessage `json:"result"`
 }
 
 func sumOf(text []byte) string {
@@ -118,17 +122,51 @@ func sumOf(text []byte) string {
 	return hex.EncodeToString(h[:8])
 }
 
-// Get is the result of an address. A file that is missing or damaged is fs.ErrNotExist.
-func (s *Store) Get(a Address) ([]byte, error) { return read(s.path(a)) }
+// mostBytes bounds a file of a store: a result is some KiB.
+const mostBytes = 64 << 20
 
-func read(path string) ([]byte, error) {
-	text, err := os.ReadFile(path)
+var (
+	errNotPlain = errors.New("is no plain file")
+	errLong     = fmt.Errorf("is longer than %d MiB", mostBytes>>20)
+)
+
+// readFile reads a plain file that is not too long, and waits for nobody: other users of a store may have put anything there.
+func readFile(path string) ([]byte, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	st, err := f.Stat()
+	switch {
+	case err != nil:
+		return nil, err
+	case !st.Mode().IsRegular():
+		return nil, fmt.Errorf("%s %w", path, errNotPlain)
+	case st.Size() > mostBytes:
+		return nil, fmt.Errorf("%s %w", path, errLong)
+	}
+	return io.ReadAll(io.LimitReader(f, mostBytes))
+}
+
+// Get is the result of an address. A file that is missing or damaged is fs.ErrNotExist.
+func (s *Store) Get(a Address) ([]byte, error) { return read(s.path(a), a.String(), false) }
+
+// read reads a result. unnamed allows one without an address, which programs of before wrote.
+func read(path, address string, unnamed bool) ([]byte, error) {
+	text, err := readFile(path)
+	if errors.Is(err, errNotPlain) || errors.Is(err, errLong) {
+		return nil, fmt.Errorf("%w, and counts as missing: %w", err, fs.ErrNotExist)
+	}
 	if err != nil {
 		return nil, err
 	}
 	var v sealed
 	if json.Unmarshal(text, &v) != nil || v.Sum != sumOf(v.Result) {
 		return nil, fmt.Errorf("%s is damaged, and counts as missing: %w", path, fs.ErrNotExist)
+	}
+	if v.Address != address && !(unnamed && v.Address == "") {
+		return nil, fmt.Errorf("%s has the result of %.40q, and counts as missing: %w", path, v.Address, fs.ErrNotExist)
 	}
 	return v.Result, nil
 }
@@ -148,15 +186,35 @@ func (s *Store) Put(a Address, result []byte) error {
 	if err := json.Compact(&one, result); err != nil {
 		return err
 	}
-	text := fmt.Appendf(nil, "{\"sum\":%q,\"result\":%s}\n", sumOf(one.Bytes()), &one)
+	text := fmt.Appendf(nil, "{\"sum\":%q,\"address\":%q,\"result\":%s}\n", sumOf(one.Bytes()), a, &one)
 	path := s.path(a)
 	err := put(path, text)
-	if errors.Is(err, fs.ErrNotExist) {
-		if err = os.Mkdir(filepath.Dir(path), 0o777); err == nil || errors.Is(err, fs.ErrExist) {
+	for try := 0; errors.Is(err, fs.ErrNotExist) && try < putTries; try++ { // the first one there, or results were collected meanwhile
+		if err = os.MkdirAll(filepath.Dir(path), 0o777); err == nil {
 			err = put(path, text)
+		}
+		if err == nil {
+			err = s.sign()
 		}
 	}
 	return err
+}
+
+// putTries is how often a folder is made again that another process removes as an empty one.
+const putTries = 10
+
+// sign says in the folder which layout it has, and in that of the model which one it is of.
+func (s *Store) sign() error {
+	if err := Check(s.dir); errors.Is(err, fs.ErrNotExist) {
+		if err := put(filepath.Join(s.dir, formatFile), []byte(Format+"\n")); err != nil {
+			return err
+		}
+	}
+	name := filepath.Join(s.model, modelFile)
+	if have, err := readFile(name); err == nil && strings.TrimSpace(string(have)) == s.name {
+		return nil
+	}
+	return put(name, []byte(s.name+"\n"))
 }
 
 // temporary begins the names of files that are not in place yet.
