@@ -65,8 +65,12 @@ func Register(s *spec.Suite) {
 // timeout is how long addresses and routes may take to resolve, and events of a peer to come.
 const timeout = 2 * time.Second
 
-// patience is how long a case waits for an event that timers of the connection manager bring.
-const patience = 100 * time.Second
+// patience is how long a case waits for an event, resends of the connection manager included; giveUp for one that comes when all
+// resends were in vain.
+const (
+	patience = 20 * time.Second
+	giveUp   = 100 * time.Second
+)
 
 // end is this side: a channel of the case's process.
 type end struct {
@@ -125,14 +129,18 @@ func destroyAtEnd(c *spec.C, id verbs.CMID) {
 
 // event takes the next event, which must be of a type and have a status, and acknowledges it.
 func (e *end) event(c *spec.C, typ verbs.CMEventType, status int) *verbs.CMEvent {
-	ev := take(c, e.ch, typ, status)
+	return e.eventWithin(c, patience, typ, status)
+}
+
+func (e *end) eventWithin(c *spec.C, d time.Duration, typ verbs.CMEventType, status int) *verbs.CMEvent {
+	ev := take(c, e.ch, d, typ, status)
 	kit.Must(c, "ack_cm_event", e.ch.AckEvent(c.T, ev))
 	return ev
 }
 
 // take is event without the acknowledgement.
-func take(c *spec.C, ch verbs.EventChannel, typ verbs.CMEventType, status int) *verbs.CMEvent {
-	ev, err := ch.GetEvent(c.T, patience)
+func take(c *spec.C, ch verbs.EventChannel, d time.Duration, typ verbs.CMEventType, status int) *verbs.CMEvent {
+	ev, err := ch.GetEvent(c.T, d)
 	c.NoErr("get_cm_event for "+typ.String(), err)
 	c.Equal("event", ev.Type.String(), typ.String())
 	c.Equal("status of "+typ.String(), ev.Status, status)

@@ -18,7 +18,7 @@ func destroyWaits(c *spec.C) {
 	id, err := e.ch.CreateID(c.T, verbs.PortSpaceTCP, 0, nil)
 	kit.Must(c, "create_id", err)
 	kit.Must(c, "resolve_addr", id.ResolveAddr(c.T, netip.AddrPort{}, netip.AddrPortFrom(f.addr, 7174), timeout))
-	ev := take(c, e.ch, verbs.CMAddrResolved, 0)
+	ev := take(c, e.ch, patience, verbs.CMAddrResolved, 0)
 	var ended time.Duration
 	other := c.Go("destroys", -1, func(c *spec.C) {
 		kit.Must(c, "destroy_id", id.Destroy(c.T))

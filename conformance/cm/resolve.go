@@ -35,7 +35,7 @@ func resolveAddress(c *spec.C) {
 func noNeighbour(c *spec.C) {
 	e := open(c)
 	f := otherSide(c, kit.RemoteHost(c))
-	const wait = 700 * time.Millisecond
+	const wait = 1500 * time.Millisecond
 	id := e.id(c, verbs.PortSpaceTCP)
 	start := c.T.Now()
 	c.NoErr("resolve_addr", id.ResolveAddr(c.T, netip.AddrPort{}, netip.AddrPortFrom(neighbour(e.own(), 203), 7174), wait))

@@ -91,7 +91,7 @@ func lostRequests(c *spec.C) {
 	start := c.T.Now()
 	packets := kit.TapAll(c, func() {
 		kit.Must(c, "connect", id.Connect(c.T, param(nil)))
-		e.event(c, verbs.CMUnreachable, -int(syscall.ETIMEDOUT))
+		e.eventWithin(c, giveUp, verbs.CMUnreachable, -int(syscall.ETIMEDOUT))
 	})
 	took := c.T.Now() - start
 	reqs := of(messages(packets), mad.AttrREQ)

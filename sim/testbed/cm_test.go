@@ -2,10 +2,15 @@ package testbed
 
 import (
 	"bytes"
+	"errors"
 	"net/netip"
 	"testing"
 	"time"
 
+	"github.com/rdmasim/rdmasim/roce"
+	"github.com/rdmasim/rdmasim/roce/mad"
+	"github.com/rdmasim/rdmasim/sim"
+	"github.com/rdmasim/rdmasim/sim/kernel"
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
@@ -131,6 +136,80 @@ func TestConnectionIsMadeAndEnds(t *testing.T) {
 		c.ok("destroy id", id.Destroy(th))
 		for !done {
 			th.Sleep(time.Millisecond)
+		}
+	})
+}
+
+// FuzzManagement: whatever a peer sends to QP1, in whatever order, the connection manager of a host with a listener neither panics nor
+// keeps an id that no program has.
+func FuzzManagement(f *testing.F) {
+	req := make([]byte, mad.Size)
+	m := mad.MAD(req)
+	m.SetBaseVersion(mad.BaseVersion)
+	m.SetClass(mad.ClassCM)
+	m.SetClassVersion(mad.CMVersion)
+	m.SetMethod(mad.Send)
+	m.SetAttribute(mad.AttrREQ)
+	r := mad.REQ(m.Body())
+	r.SetLocal(7)
+	r.SetServiceID(0x0106_1c06)
+	r.SetQPN(0x99)
+	h := mad.IPHeader(r.PrivateData())
+	h.SetIPVersion(4)
+	h.SetSrc(roce.GID{12: 10, 13: 1, 15: 1})
+	h.SetDst(roce.GID{12: 10, 13: 1, 15: 2})
+	r.Primary().SetLocalGID(roce.GIDFromIPv4([4]byte{10, 1, 0, 1}))
+	r.Primary().SetRemoteGID(roce.GIDFromIPv4([4]byte{10, 1, 0, 2}))
+	r.Primary().SetHopLimit(64)
+	f.Add(req, uint16(mad.AttrREQ), uint16(0))
+	for a := uint16(mad.AttrREQ); a <= mad.AttrAPR; a++ {
+		f.Add(req, a, a)
+	}
+	f.Fuzz(func(t *testing.T, b []byte, second, third uint16) {
+		if len(b) != mad.Size {
+			return
+		}
+		bed, err := New(config(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer bed.Close()
+		server := bed.hosts[1]
+		if err := server.cm.Load(); err != nil {
+			t.Fatal(err)
+		}
+		file := server.cm.Open(kernel.Caller{}, &kernel.Process{})
+		id, err := file.CreateID(kernel.Caller{}, 1, verbs.PortSpaceTCP, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(file.Bind(kernel.Caller{}, id, netip.AddrPortFrom(cmServer, 7174)), file.Listen(kernel.Caller{}, id, 0)); err != nil {
+			t.Fatal(err)
+		}
+		gsi, err := bed.hosts[0].devices[0].kern.OpenGSI(func(*kernel.Datagram) {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		to := verbs.AHAttr{IsGlobal: true, Port: 1, GRH: verbs.GRH{DGID: verbs.GID(cmServer.As16()), HopLimit: 64}}
+		bed.hosts[0].devices[0].kern.GIDs(func(e verbs.GIDEntry, _ uint16) bool {
+			to.GRH.SGIDIndex = uint8(e.Index)
+			return e.Type != verbs.GIDTypeRoCEv2 || !netip.AddrFrom16(e.GID).Is4In6()
+		})
+		for _, a := range []uint16{mad.MAD(b).Attribute(), second, third, mad.AttrREQ} {
+			mad.MAD(b).SetAttribute(a)
+			if err := gsi.Send(&to, b); err != nil {
+				t.Fatal(err)
+			}
+			if err := bed.eng.Run(bed.eng.Now() + sim.Millisecond); err != nil {
+				t.Fatal(err)
+			}
+		}
+		file.Close(kernel.Caller{})
+		if n := server.cm.IDs(); n != 0 {
+			t.Errorf("%d ids are left", n)
+		}
+		if err := bed.eng.Run(bed.eng.Now() + 100*sim.Second); err != nil {
+			t.Fatal(err)
 		}
 	})
 }
