@@ -1,7 +1,8 @@
 // Package uapi is the ABI between programs and the uverbs files of the kernel: the
 // ioctl and its attributes, the commands that it carries, and the driver data of
-// mlx5, as byte views. It decodes calls over the memory of the process that makes
-// them; package attach/exec/uverbs carries the calls out.
+// mlx5, as byte views; and the commands of rdma_cm's channel file (rdma_user_cm.h). It
+// decodes calls over the memory of the process that makes them; packages
+// attach/exec/uverbs and attach/exec/ucm carry the calls out.
 //
 // Layouts and numbers are those of the kernel's headers rdma_user_ioctl_cmds.h,
 // ib_user_ioctl_cmds.h, ib_user_verbs.h, mlx5-abi.h and mlx5_user_ioctl_cmds.h; a test

@@ -86,7 +86,7 @@ func newNetlinkServer(s *session) (*netlinkServer, error) {
 			ChardevName:  fmt.Sprintf("uverbs%d", k),
 			SubnetPrefix: d.subnetPrefix,
 		}
-		if s.cfg.OwnNetwork {
+		if s.m.ownNetwork {
 			i := s.m.ownInterfaces()[k]
 			x.NetDevIndex, x.NetDevName = uint32(i.Index), i.Name
 		} else if i, err := net.InterfaceByName(ifName); err == nil && d.kern.LinkLayer() == verbs.LinkEthernet {

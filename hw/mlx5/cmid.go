@@ -72,7 +72,7 @@ func (p *process) cmContext(c *C.struct_ibv_context) *context {
 func (i *cmID) call(t verbs.Thread, name string, f func() (C.int, error)) error {
 	defer enterCall(t, name).leaveCall()
 	if i.gone {
-		return fmt.Errorf("%s of an id that was destroyed: %w", name, syscall.EFAULT) // the library would read memory that it has freed
+		return fmt.Errorf("%s of an id that was destroyed: %w", name, syscall.ENOENT) // as the kernel says; the library would read memory that it has freed
 	}
 	ret, err := f()
 	return failed(name, ret, err)

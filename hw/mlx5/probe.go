@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/netip"
 	"os"
 	"os/exec"
 	"syscall"
@@ -22,7 +23,7 @@ var absent = map[string]bool{
 	"mmio log": true, "mmio exact": true, "fault": true, "schedule": true, "locks": true, "bf lock": true, "exact time": true, "overrun.drop": true, "shared bf": true,
 	"dmabuf.move": true, "counters": true,
 	"reg_ex": true, "dmah": true, "hotunplug": true,
-	"uar dmabuf": true, "ece": true, "cntr": true, "pfc": true, "ecn": true, "vlan": true, "huge": true, "buf": true, "ts.wall": true, "cm": true, "raw cm": true,
+	"uar dmabuf": true, "ece": true, "cntr": true, "pfc": true, "ecn": true, "vlan": true, "huge": true, "buf": true, "ts.wall": true, "raw cm": true,
 }
 
 // capability answers from what was probed.
@@ -102,6 +103,7 @@ func (p *probe) all() error {
 	}
 	p.machine()
 	p.queried()
+	p.set("cm", has(p.connects() == nil))
 	p.describe()
 	if p.pd, err = p.ctx.AllocPD(p.t); err != nil {
 		return err
@@ -144,6 +146,25 @@ func (p *probe) machine() {
 	p.set("addr", tool("ip", err))
 	_, err = resourceCounts(p.s.nodes[0].Device)
 	p.set("restrack", tool("rdma", err))
+}
+
+// connects tries whether the connection manager knows the device by the address that connections use.
+func (p *probe) connects() (err error) {
+	port, index := p.ctx.Preferred()
+	g, err := p.ctx.QueryGID(p.t, port, index)
+	if err != nil {
+		return err
+	}
+	ch, err := p.t.Process().(verbs.ConnectionManager).CreateEventChannel(p.t)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, ch.Destroy(p.t)) }()
+	id, err := ch.CreateID(p.t, verbs.PortSpaceTCP, verbs.QPTRC, nil)
+	if err != nil {
+		return err
+	}
+	return errors.Join(id.BindAddr(p.t, netip.AddrPortFrom(netip.AddrFrom16(g).Unmap(), 0)), id.Destroy(p.t))
 }
 
 // tool is the answer of a probe by a command of iproute2, which may not be installed.
