@@ -13,6 +13,9 @@ type FIFO[T any] struct {
 // Len is how many values wait.
 func (q *FIFO[T]) Len() int { return int(q.tail - q.head) }
 
+// Cap is how many values there is room for.
+func (q *FIFO[T]) Cap() int { return len(q.ring) }
+
 // Push adds a value behind the others.
 func (q *FIFO[T]) Push(x T) {
 	if int(q.tail-q.head) == len(q.ring) {

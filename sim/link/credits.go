@@ -33,8 +33,7 @@ type lane struct {
 	avail  int
 	back   []credit // on their way here, by time
 	head   int
-	queue  []blocked // packets without credits, in order
-	qhead  int
+	queue  sim.FIFO[blocked] // packets without credits, in order
 	waking bool
 	epoch  uint32
 }
@@ -81,10 +80,10 @@ func (l *lanes) send(w blocked) {
 		return
 	}
 	n := l.lane(w.f)
-	if v := &l.vl[n]; v.qhead < len(v.queue) || !l.take(v, &w) {
+	if v := &l.vl[n]; v.queue.Len() > 0 || !l.take(v, &w) {
 		w.since = p.e.Now()
 		l.Stalls++
-		v.queue = append(v.queue, w)
+		v.queue.Push(w)
 		l.plan(n)
 		return
 	}
@@ -174,7 +173,7 @@ func (l *lanes) refund(n uint8, blocks int, at sim.Time) {
 		at = v.back[last-1].at // what an engine takes out of order counts in order
 	}
 	v.back = append(v.back, credit{at, blocks})
-	if v.qhead < len(v.queue) {
+	if v.queue.Len() > 0 {
 		l.plan(n)
 	}
 }
@@ -186,7 +185,7 @@ func (l *lanes) plan(n uint8) {
 	if v.waking {
 		return
 	}
-	need := blocks(len(v.queue[v.qhead].f.B)) - v.avail
+	need := blocks(len(v.queue.Front().f.B)) - v.avail
 	for _, c := range v.back[v.head:] {
 		if need -= c.blocks; need <= 0 {
 			v.waking = true
@@ -204,17 +203,14 @@ func (l *lanes) onWake(x uint64) {
 		return
 	}
 	v.waking = false
-	for v.qhead < len(v.queue) {
-		w := v.queue[v.qhead]
+	for v.queue.Len() > 0 {
+		w := *v.queue.Front()
 		w.earliest = max(w.earliest, now)
 		if !l.take(v, &w) {
 			l.plan(n)
 			return
 		}
-		v.queue[v.qhead].f = nil
-		if v.qhead++; v.qhead == len(v.queue) {
-			v.queue, v.qhead = v.queue[:0], 0
-		}
+		v.queue.Drop()
 		l.StallFor += now - w.since
 		l.transmit(w, n)
 	}
@@ -224,9 +220,10 @@ func (l *lanes) onWake(x uint64) {
 func (l *lanes) reset() {
 	for i := range l.vl {
 		v := &l.vl[i]
-		queue := v.queue[v.qhead:]
+		queue := v.queue
 		*v = lane{avail: l.total, epoch: v.epoch + 1}
-		for _, w := range queue {
+		for queue.Len() > 0 {
+			w := queue.Pop()
 			l.p.C.TxDiscards++
 			if w.from != nil && w.from.cable.up {
 				w.from.drained(w.f, l.p.e.Now())

@@ -336,3 +336,36 @@ func TestSwitchGroups(t *testing.T) {
 		t.Errorf("%d blocks of %d are left", l.vl[0].avail, l.total)
 	}
 }
+
+// A lane that is never empty keeps as much memory as waits there at once, however much has passed.
+func TestALaneThatAlwaysWaitsKeepsItsMemory(t *testing.T) {
+	p := testEDR()
+	p.IB.Credits = 128
+	b := newIBBench(t, p)
+	b.rx.each = 20 * sim.Nanosecond
+	a := b.c.End(0)
+	l := &a.lanes.vl[0]
+	psn, sent := uint32(0), 0
+	var more sim.Handler
+	more = func(left uint64) {
+		for l.queue.Len() < 8 { // there is always more than the credits allow
+			psn, sent = psn+1, sent+1
+			a.Send(ibFrame(b.t, &b.pool, 1, 2, 0, psn, 0))
+		}
+		if left > 0 {
+			b.e.After(b.rx.each, more, left-1)
+		}
+	}
+	b.e.After(0, more, 2000)
+	for range 3 {
+		if err := b.e.Run(b.e.Now() + 10*sim.Microsecond); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if l.queue.Len() == 0 || a.lanes.Stalls < 1000 {
+		t.Fatalf("%d wait, %d have waited", l.queue.Len(), a.lanes.Stalls)
+	}
+	if room := l.queue.Cap(); room > 16 {
+		t.Errorf("the queue has room for %d packets after %d, and at most 8 wait", room, sent)
+	}
+}
