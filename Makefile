@@ -48,7 +48,7 @@ sensitivity: build
 
 .PHONY: leave-one-out sensitivity
 .PHONY: all build check test soak bench golden clean fmt vet static unit unit-full hw race fuzz determinism conform full mutants loop validate slurm duckdb \
-	tools lab lab-conform lab-smoke vm-smoke vm-suite conform-hw forget-times
+	tools lab lab-conform lab-smoke vm-smoke vm-suite conform-hw rdmasim-hw forget-times
 
 all: build
 
@@ -168,6 +168,10 @@ vm-suite:
 # The worker of conform --target=hw: needs gcc and libibverbs-dev.
 conform-hw: build
 	CGO_ENABLED=1 $(GO) build -tags hw -o $(BIN)/conform-hw ./cmd/conform
+
+# What rdmasim perf --target=hw runs: needs gcc and libibverbs-dev.
+rdmasim-hw: build
+	CGO_ENABLED=1 $(GO) build -tags hw -o $(BIN)/rdmasim-hw ./cmd/rdmasim
 
 clean:
 	rm -rf $(BIN) out
