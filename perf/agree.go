@@ -183,11 +183,7 @@ func (e *End) swapKeys(t verbs.Thread, c *conn) (exchange.Keys, error) {
 // keys are those of a queue pair, as the peer needs them.
 func (e *End) keys(c *conn) exchange.Keys {
 	k := exchange.Keys{LID: e.port.LID, OutReads: e.reads, QPN: c.qp.QPN(), PSN: c.psn, GID: e.gid}
-	mr := c.mr
-	if e.o.NullMR {
-		mr = e.nullMR
-	}
-	k.RKey, k.Addr = mr.RKey(), c.buf.Addr()+c.in
+	k.RKey, k.Addr = c.mr.RKey(), c.buf.Addr()+c.in
 	return k
 }
 

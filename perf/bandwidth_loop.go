@@ -32,17 +32,28 @@ func (e *End) event(t verbs.Thread, ch verbs.CompChannel) error {
 			ch.Ack(t, q, 1)
 			return q.ReqNotify(t, false)
 		}
-		if !errors.Is(err, syscall.ETIMEDOUT) {
+		if !errors.Is(err, syscall.EAGAIN) { // which says that no event has come
 			return fmt.Errorf("wait for a completion event: %w", err)
 		}
-		if waited > patience {
+		if e.tired(waited) {
 			return e.quiet(0, 0)
 		}
 	}
 }
 
+// tired reports whether a wait is over: it takes too long, or the user wants no more.
+func (e *End) tired(waited time.Duration) bool {
+	return waited > patience || e.o.Method != Infinite && e.interrupted()
+}
+
+// errInterrupted is the end of a wait by the user.
+var errInterrupted = errors.New("interrupted")
+
 // quiet is the error of the watch-dog (check_alive).
 func (e *End) quiet(got, want uint64) error {
+	if e.interrupted() {
+		return errInterrupted
+	}
 	return &StepError{Step: stepRun, Err: fmt.Errorf("%w: %d of %d messages are complete", errQuiet, got, want), Hint: "the peer has ended, or messages are lost and nothing sends them again",
 		Words: fmt.Sprintf(" Did not get Message for 120 Seconds, exiting..\n Total Received=%d, Total Iters Required=%d\n", got, want)}
 }
@@ -228,7 +239,7 @@ func (s *sender) complete(t verbs.Thread, posted int) error {
 	now := t.Now()
 	s.idleCompletion = n == 0
 	if n == 0 {
-		if now-s.quietSince > patience {
+		if e.tired(now - s.quietSince) {
 			return e.quiet(s.done, s.total)
 		}
 		return nil

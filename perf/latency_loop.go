@@ -48,7 +48,7 @@ func (e *End) completion(t verbs.Thread, c *clock, scnt, ccnt uint64) (bool, err
 			return true, nil
 		case c.on && c.phase(t.Now()) == over:
 			return false, nil
-		case t.Now()-began > patience:
+		case e.tired(t.Now() - began):
 			return false, e.quiet(ccnt, e.o.Iters)
 		}
 	}
@@ -89,7 +89,8 @@ func (e *End) runRequests(t verbs.Thread) error {
 	return nil
 }
 
-// runPingPong writes to each other's memory in turn, and polls it for the last byte of the peer's message (run_iter_lat_write).
+// runPingPong writes to each other's memory in turn, and polls it for the last byte of the peer's message (run_iter_lat_write). The
+// server begins.
 func (e *End) runPingPong(t verbs.Thread) error {
 	c := e.conns[0]
 	clock := e.newClock(t.Now())
@@ -98,7 +99,7 @@ func (e *End) runPingPong(t verbs.Thread) error {
 	var scnt, ccnt, rcnt, counted uint64
 	n := e.o.Iters
 	for e.o.Timed && clock.phase(t.Now()) != over || !e.o.Timed && (scnt < n || ccnt < n || rcnt < n) {
-		if (rcnt < n || e.o.Timed) && (scnt >= 1 || !e.o.Sender) {
+		if (rcnt < n || e.o.Timed) && (scnt >= 1 || e.o.Sender) {
 			rcnt++
 			arrived, err := e.await(t, c, byte(rcnt), &clock)
 			if err != nil {
@@ -159,7 +160,7 @@ func (e *End) await(t verbs.Thread, c *conn, mark byte, clock *clock) (bool, err
 			return false, nil
 		case waited <= late:
 			t.Work(spin)
-		case waited > patience:
+		case e.tired(waited):
 			return false, e.quiet(uint64(mark), e.o.Iters)
 		default:
 			t.Work(waited / 1000)
@@ -177,9 +178,10 @@ func (e *End) runMessages(t verbs.Thread) error {
 	e.startLatency(t.Now())
 	var scnt, rcnt, counted uint64
 	n := e.o.Iters
+	clientBegins := e.o.Test.Verb != WriteImm // whose program begins at the server, as that of writes does
 	ended := func() bool { return e.o.Timed && clock.on && clock.phase(t.Now()) == over }
 	for !e.o.Timed && (scnt < n || rcnt < n) || e.o.Timed && !ended() {
-		if (rcnt < n || e.o.Timed) && (scnt >= 1 || !e.o.Sender) {
+		if (rcnt < n || e.o.Timed) && (scnt >= 1 || e.o.Sender != clientBegins) {
 			got, err := e.message(t, &clock, rcnt)
 			if err != nil {
 				return err
@@ -238,7 +240,7 @@ func (e *End) message(t verbs.Thread, clock *clock, rcnt uint64) (bool, error) {
 			return true, e.take(t, &wc[0], rcnt)
 		case clock.on && clock.phase(t.Now()) == over:
 			return false, nil
-		case t.Now()-began > patience:
+		case e.tired(t.Now() - began):
 			return false, e.quiet(rcnt, e.o.Iters)
 		}
 	}

@@ -1,7 +1,9 @@
 package perf
 
 import (
+	"errors"
 	"fmt"
+	"syscall"
 	"time"
 
 	"github.com/rdmasim/rdmasim/verbs"
@@ -59,7 +61,7 @@ func (r *receiver) run(t verbs.Thread, end func() bool) error {
 				return err
 			}
 		}
-		if t.Now()-r.quietSince > patience {
+		if e.tired(t.Now() - r.quietSince) {
 			return e.quiet(r.got, r.total)
 		}
 	}
@@ -123,13 +125,15 @@ func (e *End) runBothWays(t verbs.Thread) error {
 		s.clock = e.newClock(now)
 		r.clock, r.begun = s.clock, true
 	}
-	rn, sn := 0, 0
+	rn, sn, posted := 0, 0, 0
+	idleSince := now
 	for {
 		if e.o.Timed && begun && s.clock.phase(t.Now()) == over || !e.o.Timed && s.done >= total && r.got >= total {
 			break
 		}
-		if begun {
-			if _, err := s.fill(t); err != nil {
+		var err error
+		if posted = 0; begun {
+			if posted, err = s.fill(t); err != nil {
 				return err
 			}
 		}
@@ -138,8 +142,10 @@ func (e *End) runBothWays(t verbs.Thread) error {
 				return err
 			}
 		}
-		var err error
-		if rn, err = r.poll(t, 0); err != nil {
+		if posted+rn+sn > 0 {
+			idleSince = t.Now()
+		}
+		if rn, err = r.poll(t, (t.Now()-idleSince)/idleShare); err != nil {
 			return err
 		}
 		if rn > 0 && !begun {
@@ -148,13 +154,17 @@ func (e *End) runBothWays(t verbs.Thread) error {
 		if sn, err = s.take(t); err != nil {
 			return err
 		}
-		if rn+sn == 0 && t.Now()-max(s.quietSince, r.quietSince) > patience {
+		if rn+sn == 0 && e.tired(t.Now()-max(s.quietSince, r.quietSince)) {
 			return e.quiet(r.got, total)
 		}
 	}
 	e.stopBothWays(t.Now(), s, r)
 	return nil
 }
+
+// idleShare: an end that has had nothing to do for a while polls its receives for this part of that while, before it looks at its
+// sends again. So a wait has few turns, and what ends it is seen at most so much later.
+const idleShare = 32
 
 func (e *End) stopBothWays(now time.Duration, s *sender, r *receiver) {
 	e.stopTimes(now, &s.clock)
@@ -192,7 +202,7 @@ func (e *End) eitherEvent(t verbs.Thread, s *sender, r *receiver) error {
 				ch.Ack(t, q, 1)
 				return q.ReqNotify(t, false)
 			}
-			if verbs.ErrnoName(verbs.ErrnoOf(err)) != "ETIMEDOUT" {
+			if !errors.Is(err, syscall.EAGAIN) {
 				return fmt.Errorf("wait for a completion event: %w", err)
 			}
 		}
