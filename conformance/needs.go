@@ -93,6 +93,10 @@ var proofs = map[string]proof{
 		_, err = pd.RegMR(c.T, b.Addr(), b.Len(), verbs.AccessLocalWrite|verbs.AccessOnDemand)
 		return err
 	},
+	"dmabuf": func(c *spec.C, _ verbs.Context, pd verbs.PD) error {
+		_, err := pd.RegDmabufMR(c.T, 0, 4096, 0, 0, verbs.AccessLocalWrite)
+		return err
+	},
 	"wr_ex": func(c *spec.C, ctx verbs.Context, pd verbs.PD) error {
 		cq, err := ctx.CreateCQ(c.T, verbs.CQAttr{CQE: 8})
 		c.NoErr("create CQ", err)

@@ -61,7 +61,7 @@ func (s *Scenario) run(ctx context.Context, seed uint64, prof *profile.Profile, 
 		}
 	}
 	for i := range s.Hosts {
-		cfg.Hosts = append(cfg.Hosts, testbed.HostConfig{Name: "host" + strconv.Itoa(i), Cores: s.Cores, Memory: 64 << 30, Devices: 1})
+		cfg.Hosts = append(cfg.Hosts, testbed.HostConfig{Name: "host" + strconv.Itoa(i), Cores: s.Cores, Memory: 64 << 30, Devices: 1, GPUs: 1})
 	}
 	tb, err := testbed.New(cfg)
 	if err != nil {

@@ -69,6 +69,8 @@ type Traffic struct {
 	OnDemand    string            `yaml:"on_demand" oneof:"none,explicit,implicit" help:"regions of on-demand paging instead of pinned ones: one for each buffer, or one of the whole address space (default none)"`
 	OnDemandAt  string            `yaml:"on_demand_at" oneof:"from,to,both" help:"the hosts whose regions page on demand (default both)"`
 	Cold        bool              `yaml:"cold" help:"before each message its pages are taken from the process and touched again, so that the host has them and the device does not; with measure: latency"`
+	Memory      string            `yaml:"memory" oneof:"host,gpu,udmabuf" help:"memory under the memory regions: the host's, that of a GPU (gpu.* of the profile), or the host's as a DMA-BUF by /dev/udmabuf (default host)"`
+	MemoryAt    string            `yaml:"memory_at" oneof:"from,to,both" help:"the hosts whose regions are in such memory (default both)"`
 	BothWays    bool              `yaml:"both_ways" help:"the target posts the same on the same queue pairs, and is not measured"`
 	Access      string            `yaml:"access" oneof:"fixed,random" help:"which part of the memory regions a message uses (default fixed)"`
 	Transport   string            `yaml:"transport" oneof:"rc,uc,ud" help:"service of the queue pairs (default rc); uc carries write, write_imm and send, ud send"`
@@ -192,6 +194,8 @@ func (t *Traffic) atomic() bool {
 
 var mtus = map[string]verbs.MTU{"256": verbs.MTU256, "512": verbs.MTU512, "1024": verbs.MTU1024, "2048": verbs.MTU2048, "4096": verbs.MTU4096}
 
+var memoryKinds = map[string]verbs.MemoryKind{"gpu": verbs.MemoryGPU, "udmabuf": verbs.MemoryUdmabuf}
+
 var pageSizes = map[string]uint64{"4KiB": 4 << 10, "2MiB": 2 << 20, "1GiB": 1 << 30}
 
 // load is the traffic in the terms of package workload.
@@ -210,6 +214,10 @@ func (t *Traffic) load() *workload.Load {
 	}
 	if t.OnDemandAt != "both" {
 		l.OnDemandAt = workload.End(t.OnDemandAt)
+	}
+	l.Memory = memoryKinds[t.Memory]
+	if t.MemoryAt != "both" {
+		l.MemoryAt = workload.End(t.MemoryAt)
 	}
 	for _, m := range t.Mix {
 		l.Mix = append(l.Mix, workload.Mix{Verb: workload.Verb(m.Verb), Weight: max(1, m.Weight)})

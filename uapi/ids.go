@@ -46,6 +46,7 @@ const (
 	MRDestroy       = 1
 	MRAdvise        = 2
 	MRQuery         = 3
+	MRRegDmabuf     = 4
 	DMAlloc         = 0
 	DMFree          = 1
 	MWDestroy       = 0
@@ -152,6 +153,16 @@ const (
 	DMAllocPageIndex   = driverNS + 1
 	DMAllocType        = driverNS + 2
 	DMFreeHandle       = 0
+
+	RegDmabufHandle = 0
+	RegDmabufPD     = 1
+	RegDmabufOffset = 2
+	RegDmabufLength = 3
+	RegDmabufIova   = 4
+	RegDmabufFD     = 5
+	RegDmabufAccess = 6
+	RegDmabufLKey   = 7
+	RegDmabufRKey   = 8
 
 	DMMRHandle = 0
 	DMMROffset = 1

@@ -244,6 +244,10 @@ func (UnimplementedPD) RegDMMR(t Thread, dm DM, off, length uint64, access Acces
 	return r0, unimplemented("PD.RegDMMR")
 }
 
+func (UnimplementedPD) RegDmabufMR(t Thread, offset, length, iova uint64, fd int, access AccessFlags) (r0 MR, _ error) {
+	return r0, unimplemented("PD.RegDmabufMR")
+}
+
 func (UnimplementedPD) CreateQP(t Thread, attr QPInitAttr) (r0 QP, _ error) {
 	return r0, unimplemented("PD.CreateQP")
 }

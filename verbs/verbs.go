@@ -204,6 +204,11 @@ type PD interface {
 	AdviseMR(t Thread, advice AdviseMRAdvice, flags AdviseMRFlags, ranges []SGE) error
 	// RegDMMR is ibv_reg_dm_mr: its addresses begin at 0.
 	RegDMMR(t Thread, dm DM, off, length uint64, access AccessFlags) (MR, error)
+	// RegDmabufMR is ibv_reg_dmabuf_mr ("dmabuf"): length bytes from byte offset of the DMA-BUF behind a descriptor on, at
+	// the addresses from iova on. The descriptor may be closed afterwards. EBADF: it is not open; EINVAL: it is of no
+	// DMA-BUF, offset and iova differ within a page, what is asked for is more than there is or nothing, access bits that
+	// such a region cannot have; EOPNOTSUPP: the kernel, the driver or the library has no such call.
+	RegDmabufMR(t Thread, offset, length, iova uint64, fd int, access AccessFlags) (MR, error)
 	CreateQP(t Thread, attr QPInitAttr) (QP, error)
 	CreateSRQ(t Thread, attr SRQInitAttr) (SRQ, error)
 	CreateAH(t Thread, attr AHAttr) (AH, error)

@@ -106,6 +106,9 @@ type Load struct {
 	OnDemand   OnDemand
 	OnDemandAt End
 	Cold       bool
+	// Memory is the kind under the regions, at the ends named by MemoryAt: the host's own is allocated there otherwise.
+	Memory   verbs.MemoryKind
+	MemoryAt End
 	// BothWays: the target posts the same mix on the same queue pairs. It is not measured.
 	BothWays bool
 
@@ -165,7 +168,7 @@ func (l *Load) Validate() error {
 		}
 	}
 	if l.Churn != "" {
-		return l.checkChurn()
+		return errors.Join(l.checkChurn(), l.checkMemory())
 	}
 	switch {
 	case l.Contexts > l.Threads:
@@ -202,7 +205,7 @@ func (l *Load) Validate() error {
 	case l.QPShare > 1 && l.TD != TDNone:
 		return fmt.Errorf("td and qp_sharing exclude each other: a thread domain promises that one thread uses it")
 	}
-	if err := errors.Join(l.checkRegions(), l.checkLatency(), l.checkPaging()); err != nil {
+	if err := errors.Join(l.checkRegions(), l.checkLatency(), l.checkPaging(), l.checkMemory()); err != nil {
 		return err
 	}
 	for _, m := range l.Mix {

@@ -55,11 +55,15 @@ func (l *Load) checkPaging() error {
 func (l *Load) mapRegion(t verbs.Thread, p verbs.Process, pd verbs.PD, target bool) (region, error) {
 	paged := l.pages(target)
 	size := l.sizeAt(target)
+	access := verbs.AccessLocalWrite | verbs.AccessRemoteWrite | verbs.AccessRemoteRead | verbs.AccessRemoteAtomic
+	if k := l.memoryAt(target); k != verbs.MemoryHost {
+		return l.ofKind(t, p, pd, k, size, access)
+	}
 	b, err := p.Map(t, size, verbs.MapOptions{PageSize: l.PageSize, Lazy: paged})
 	if err != nil {
 		return region{}, fmt.Errorf("map %d bytes: %w", size, err)
 	}
-	addr, length, access := b.Addr(), size, verbs.AccessLocalWrite|verbs.AccessRemoteWrite|verbs.AccessRemoteRead|verbs.AccessRemoteAtomic
+	addr, length := b.Addr(), size
 	if paged {
 		access |= verbs.AccessOnDemand
 	}

@@ -53,11 +53,7 @@ type conn struct {
 }
 
 func (l *Load) openSide(t verbs.Thread, host verbs.Host, target bool) (*side, error) {
-	env := l.Env
-	if target {
-		env = nil
-	}
-	proc, err := host.NewProcess(t, env)
+	proc, err := host.NewProcess(t, l.environment(target))
 	if err != nil {
 		return nil, fmt.Errorf("new process: %w", err)
 	}

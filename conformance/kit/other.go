@@ -162,14 +162,17 @@ type OtherBuffer struct {
 
 // Buffer maps and registers n bytes there; pd 0 is its first PD.
 func (o *OtherProcess) Buffer(c *spec.C, n int, access verbs.AccessFlags, pd uint64) *OtherBuffer {
-	v := o.Do(c, player.RegBuffer, Args{"len": uint64(n), "access": uint64(access), "pd": pd}, nil).Values
+	return o.buffer(c, n, Args{"len": uint64(n), "access": uint64(access), "pd": pd})
+}
+
+func (o *OtherProcess) buffer(c *spec.C, n int, a Args) *OtherBuffer {
+	v := o.Do(c, player.RegBuffer, a, nil).Values
 	return &OtherBuffer{o, v["buf"], v["addr"], uint32(v["rkey"]), n}
 }
 
 // PagedBuffer maps n bytes that nobody has touched, and registers them for paging on demand.
 func (o *OtherProcess) PagedBuffer(c *spec.C, n int, access verbs.AccessFlags) *OtherBuffer {
-	v := o.Do(c, player.RegBuffer, Args{"len": uint64(n), "access": uint64(access | verbs.AccessOnDemand), "lazy": 1}, nil).Values
-	return &OtherBuffer{o, v["buf"], v["addr"], uint32(v["rkey"]), n}
+	return o.buffer(c, n, Args{"len": uint64(n), "access": uint64(access | verbs.AccessOnDemand), "lazy": 1})
 }
 
 // Get reads n bytes at off.

@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/tklauser/go-sysconf"
+	"golang.org/x/sys/unix"
 
 	"github.com/rdmasim/rdmasim/verbs"
 )
@@ -19,8 +20,8 @@ import (
 // device of this target has them. A token that is named nowhere here is unknown.
 var absent = map[string]bool{
 	"mmio log": true, "mmio exact": true, "fault": true, "schedule": true, "locks": true, "bf lock": true, "exact time": true, "overrun.drop": true, "shared bf": true,
-	"dmabuf": true, "counters": true,
-	"udmabuf": true, "gpu": true, "reg_ex": true, "dmah": true, "hotunplug": true,
+	"dmabuf.move": true, "counters": true,
+	"reg_ex": true, "dmah": true, "hotunplug": true,
 	"uar dmabuf": true, "ece": true, "cntr": true, "pfc": true, "ecn": true, "vlan": true, "huge": true, "buf": true, "ts.wall": true,
 }
 
@@ -117,6 +118,7 @@ func (p *probe) all() error {
 	p.locks()
 	p.extended()
 	p.regions()
+	p.exports()
 	p.statistics()
 	p.keys()
 	if p.ctx.mlx5 {
@@ -328,6 +330,42 @@ func (p *probe) regions() {
 	if p.set("ro", answer(err)); err == nil {
 		_ = m.Dereg(p.t)
 	}
+}
+
+// exports tries regions of memory that another driver exports.
+func (p *probe) exports() {
+	for _, token := range []string{"dmabuf", "gpu", "udmabuf"} {
+		p.set(token, verbs.Absent)
+	}
+	proc := p.t.Process().(verbs.MemoryOpener)
+	for token, kind := range map[string]verbs.MemoryKind{"udmabuf": verbs.MemoryUdmabuf, "gpu": verbs.MemoryGPU} {
+		m, err := proc.OpenMemory(p.t, kind, verbs.MemoryOptions{})
+		if err != nil {
+			continue
+		}
+		if b, err := m.Alloc(p.t, 4096, 0); err == nil {
+			if c := p.exported(m, b); c != verbs.Absent {
+				p.set(token, c)
+				p.set("dmabuf", c)
+			}
+			_ = b.Unmap(p.t)
+		}
+		_ = m.Close(p.t)
+	}
+}
+
+// exported registers memory by a DMA-BUF.
+func (p *probe) exported(m verbs.Memory, b verbs.Buffer) verbs.Capability {
+	d, err := m.Export(p.t, b, 0, b.Len())
+	if err != nil {
+		return verbs.Absent
+	}
+	r, err := p.pd.RegDmabufMR(p.t, d.Offset, b.Len(), b.Addr(), d.FD, verbs.AccessLocalWrite)
+	if err == nil {
+		_ = r.Dereg(p.t)
+	}
+	_ = unix.Close(d.FD)
+	return answer(err)
 }
 
 // statistics sets the token of counters of regions, which only those of on-demand paging have.

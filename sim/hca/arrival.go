@@ -32,6 +32,8 @@ type arrivals struct {
 	n     uint64 // packets that have arrived
 	pipes [2]pipeline
 	alarm sim.Time // of the event for the first packet; Never: there is none
+	// stalled is until when none takes effect.
+	stalled sim.Time
 }
 
 // pipeline is the packets of one kind, in the order in which they take effect: first those
@@ -185,13 +187,17 @@ func (d *receiveEngine) onRx() sim.Handler {
 		}
 		a.alarm = sim.Never
 		d.settle()
+		if a.stalled > now {
+			d.setAlarm(a.stalled)
+			return
+		}
 		if l := a.first(); l.here > 0 && l.queue.Front().at <= now {
 			x := l.queue.Front()
 			l.queue.Drop()
 			l.here--
 			d.effect(x.f, x.slot, x.pfc)
 		}
-		d.wake(min(a.pipes[requests].soonest(), a.pipes[responses].soonest()))
+		d.wake(max(min(a.pipes[requests].soonest(), a.pipes[responses].soonest()), now))
 	}
 }
 
@@ -269,6 +275,11 @@ func (d *receiveEngine) rxHandling(p *roce.Packet) sim.Time {
 		return d.p.AckHandling
 	}
 	return d.p.ReadHandling
+}
+
+// Stall keeps packets from taking effect before t: what they bring finds no room on the bus.
+func (d *receiveEngine) Stall(t sim.Time) {
+	d.arrivals.stalled = max(d.arrivals.stalled, t)
 }
 
 // Drained is when the packet that Receive got last is out of the port's buffer.

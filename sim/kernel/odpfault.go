@@ -213,13 +213,16 @@ var errAgain = fmt.Errorf("deregistered meanwhile: %w", syscall.EAGAIN)
 // later one if no invalidation has touched the region between, else again.
 func (k *call) faultPages(m *mr, va, n uint64, how pageFlags) (uint64, error) {
 	o, d := m.odp, k.d
+	if o.buf != nil { // of a DMA-BUF the whole region becomes present
+		va, n = o.start, o.end-o.start
+	}
 	if !o.holds(va, n) {
 		return 0, fmt.Errorf("[%#x, +%#x) outside [%#x, %#x): %w", va, n, o.start, o.end, syscall.EFAULT)
 	}
 	var found []foundPage
 	start, times := k.clock(), &d.count.PagingTimes
 	for {
-		if o.proc.Gone {
+		if o.proc.Gone && o.buf == nil {
 			return 0, fmt.Errorf("the process that registered the memory has ended: %w", syscall.EINVAL)
 		}
 		seq, before := o.seq, o.proc.Space.Faults()

@@ -26,6 +26,8 @@ type odpMem struct {
 	noted   uint64 // bytes that the host has noted of the region
 	mr      *mr    // nil from the moment on at which the key is revoked
 	unwatch func()
+	// buf is a DMA-BUF instead of memory of the process; addr, start and end are offsets of it then.
+	buf *attachment
 }
 
 const hugeShift = 21 // of a page for AccessHugetlb (HPAGE_SHIFT)
@@ -70,6 +72,10 @@ func (o *odpMem) release() {
 		o.unwatch()
 		o.unwatch = nil
 	}
+	if o.buf != nil {
+		o.buf.detach()
+		o.buf = nil
+	}
 	o.pages = pageList{}
 	o.note(0)
 }
@@ -88,6 +94,9 @@ type foundPage struct{ index, entry uint64 }
 
 // find looks for the pages of [va, va+n) (hmm_range_fault), which then lie where it says until an invalidation.
 func (o *odpMem) find(va, n uint64, how pageFlags) ([]foundPage, error) {
+	if o.buf != nil {
+		return o.findExported()
+	}
 	mask := uint64(1)<<o.shift - 1
 	first, end := va&^mask, (va+n+mask)&^mask
 	if first == end {

@@ -130,7 +130,7 @@ func (m *mr) unpage(k *call) {
 		return
 	}
 	m.forget(k)
-	if m.paging.parent == nil {
+	if m.paging.parent == nil && m.odp.buf == nil {
 		k.d.count.Paging.Regions--
 		k.d.count.Paging.RegionPages -= m.odp.systemPages(m.odp.pagesOfRegion())
 	}

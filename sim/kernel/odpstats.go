@@ -96,7 +96,7 @@ func (u *Ucontext) MRCounters(c Caller, h Handle) (all []verbs.NamedCounter, err
 
 // counters are those of MRCounters.
 func (m *mr) counters() (all []verbs.NamedCounter, err error) {
-	if m.odp == nil {
+	if m.odp == nil || m.odp.buf != nil {
 		return nil, nil
 	}
 	s, add := &m.paging.stats, func(name string, v uint64) { all = append(all, verbs.NamedCounter{Name: name, Value: v}) }

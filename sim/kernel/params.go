@@ -53,6 +53,11 @@ type Params struct {
 	// AtomicWrite: device_cap_flags_ex says that the device has atomic writes (IB_UVERBS_DEVICE_ATOMIC_WRITE). False
 	// is what mlx5_ib does.
 	AtomicWrite bool
+	// Dmabuf: the driver has regions of DMA-BUFs (Linux 5.12 and later). False is what older kernels, and drivers such as
+	// that of Soft-RoCE, have.
+	Dmabuf bool
+	// PinDmabuf: the driver pins what it attaches to, so that the exporter cannot move it. False is what mlx5_ib does.
+	PinDmabuf bool `profile:"-"`
 	// LinkWidth and LinkSpeed are the active_width and active_speed codes of
 	// ibv_port_attr: 2 is 4X; 4 QDR, 16 FDR, 32 EDR, 64 HDR, 128 NDR.
 	LinkWidth uint8
@@ -95,7 +100,7 @@ const maxNetMTU = 9978
 func (p *Params) Validate() error {
 	v := reflect.ValueOf(*p)
 	for i := range v.NumField() {
-		if name := v.Type().Field(i).Name; name != "Generation" && name != "MKeyCache" && name != "PCIRevision" && name != "Paging" && name != "XRC" && name != "SQD" && name != "AtomicWrite" && v.Field(i).IsZero() {
+		if name := v.Type().Field(i).Name; name != "Generation" && name != "MKeyCache" && name != "PCIRevision" && name != "Paging" && name != "XRC" && name != "SQD" && name != "AtomicWrite" && name != "Dmabuf" && name != "PinDmabuf" && v.Field(i).IsZero() {
 			return fmt.Errorf("kernel: parameter %s is missing: %w", name, syscall.EINVAL)
 		}
 	}

@@ -27,6 +27,9 @@ type Process struct {
 	// Gone: the process has ended; faults in its memory are answered no more.
 	Gone bool
 
+	// Peer is the module that knows memory of other devices behind the process's addresses; nil: there is none.
+	Peer PeerMemory
+
 	owed []owed // for invalidations of its memory
 }
 
@@ -80,7 +83,8 @@ type umem struct {
 	iova   uint64 // what page boundaries are counted from
 	pages  []mem.PA
 
-	writable bool // pinned for writing
+	writable bool        // pinned for writing
+	peer     *attachment // memory of another device; nil: the process's own
 }
 
 // pin is ib_umem_get: EINVAL for a range that wraps, EPERM when the process may
@@ -112,6 +116,11 @@ func (k *call) pin(p *Process, addr, length uint64, access verbs.AccessFlags) (*
 	pages, err := p.Space.Pin(mem.VA(first), n*mem.PageSize, prot)
 	if err != nil {
 		p.RAM.give(n)
+		if p.Peer != nil {
+			if m, ok, err := k.pinPeer(p, addr, length); ok {
+				return m, err
+			}
+		}
 		return nil, fmt.Errorf("[%#x, +%#x): %w", addr, length, err)
 	}
 	k.d.res.PinnedPages += int(n)
@@ -124,6 +133,10 @@ func (k *call) unpin(m *umem) {
 		return
 	}
 	if k.d.breaks(rule.DeregistrationUnpins) {
+		return
+	}
+	if m.peer != nil {
+		m.peer.detach()
 		return
 	}
 	m.proc.Space.Unpin(m.pages)

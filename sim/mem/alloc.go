@@ -44,12 +44,19 @@ func (m *Memory) pages(n uint64) uint64 {
 
 // take finds n free pages by first fit, gives each one reference, and zeroes them.
 func (m *Memory) take(n, align uint64) (start uint64, ok bool) {
-	for i := range m.free {
-		if m.free[i].n < n {
+	if start, ok = m.takeFrom(&m.free, n, align); ok {
+		m.used += n
+	}
+	return start, ok
+}
+
+func (m *Memory) takeFrom(free *[]extent, n, align uint64) (start uint64, ok bool) {
+	for i, x := range *free {
+		if x.n < n {
 			continue
 		}
-		if start, ok = m.fit(m.free[i], n, align); ok {
-			m.carve(i, start, n)
+		if start, ok = m.fit(x, n, align); ok {
+			*free = carve(*free, i, start, n)
 			m.claim(start, n)
 			return start, true
 		}
@@ -81,7 +88,6 @@ func (m *Memory) claim(start, n uint64) {
 		}
 		c.refs[m.index(pg)] = 1
 	}
-	m.used += n
 	for pa < end {
 		next := end
 		if n<<m.shift > MaxWindow {
@@ -93,20 +99,21 @@ func (m *Memory) claim(start, n uint64) {
 }
 
 // carve removes n pages at start from extent i.
-func (m *Memory) carve(i int, start, n uint64) {
-	x := m.free[i]
+func carve(free []extent, i int, start, n uint64) []extent {
+	x := free[i]
 	head, tail := extent{x.start, start - x.start}, extent{start + n, x.start + x.n - start - n}
 	switch {
 	case head.n == 0 && tail.n == 0:
-		m.free = slices.Delete(m.free, i, i+1)
+		return slices.Delete(free, i, i+1)
 	case head.n == 0:
-		m.free[i] = tail
+		free[i] = tail
 	case tail.n == 0:
-		m.free[i] = head
+		free[i] = head
 	default:
-		m.free[i] = head
-		m.free = slices.Insert(m.free, i+1, tail)
+		free[i] = head
+		return slices.Insert(free, i+1, tail)
 	}
+	return free
 }
 
 // get adds a reference to an allocated page.
@@ -131,31 +138,37 @@ func (m *Memory) put(pg uint64) {
 	if c.window != nil {
 		c.window[m.index(pg)] = false
 	}
+	if b := m.bankOf(pg); b != nil {
+		b.used--
+		b.free = release(b.free, pg)
+		return
+	}
 	m.used--
-	m.release(pg)
+	m.free = release(m.free, pg)
 }
 
 // release puts a page back among the free extents and joins neighbours.
-func (m *Memory) release(pg uint64) {
-	i, _ := slices.BinarySearchFunc(m.free, pg, func(x extent, pg uint64) int {
+func release(free []extent, pg uint64) []extent {
+	i, _ := slices.BinarySearchFunc(free, pg, func(x extent, pg uint64) int {
 		if x.start < pg {
 			return -1
 		}
 		return 1
 	})
-	left := i > 0 && m.free[i-1].start+m.free[i-1].n == pg
-	right := i < len(m.free) && m.free[i].start == pg+1
+	left := i > 0 && free[i-1].start+free[i-1].n == pg
+	right := i < len(free) && free[i].start == pg+1
 	switch {
 	case left && right:
-		m.free[i-1].n += 1 + m.free[i].n
-		m.free = slices.Delete(m.free, i, i+1)
+		free[i-1].n += 1 + free[i].n
+		return slices.Delete(free, i, i+1)
 	case left:
-		m.free[i-1].n++
+		free[i-1].n++
 	case right:
-		m.free[i] = extent{pg, m.free[i].n + 1}
+		free[i] = extent{pg, free[i].n + 1}
 	default:
-		m.free = slices.Insert(m.free, i, extent{pg, 1})
+		return slices.Insert(free, i, extent{pg, 1})
 	}
+	return free
 }
 
 func alignUp(x, a uint64) uint64 { return (x + a - 1) &^ (a - 1) }

@@ -62,6 +62,8 @@ type Memory struct {
 	ranges ranges
 	// lazy are the pages of lazy mappings; nil while there never was one.
 	lazy *paging
+	// banks are the memory of other devices of the host, by address.
+	banks []*Bank
 }
 
 // chunk is 2 MiB of physical memory.

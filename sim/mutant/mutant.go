@@ -43,7 +43,7 @@ func (m Mutant) Break(cfg *testbed.Config) {
 // All lists the mutants: those of the library, the kernel and the device.
 func All() []Mutant {
 	var all []Mutant
-	for _, list := range [][]Mutant{library, kernel, commands, registers, packets, responder, requester, keys, queues, paging, xrc, contexts, lostBits, answers, edges, completions} {
+	for _, list := range [][]Mutant{library, kernel, commands, registers, packets, responder, requester, keys, queues, paging, xrc, contexts, lostBits, answers, edges, dmabuf, completions} {
 		all = append(all, list...)
 	}
 	for i := range all {

@@ -85,6 +85,9 @@ func (l *Link) send(pa mem.PA, p []byte, beyond sim.Time, vector int, done sim.H
 	bytes := len(p) + tlps*l.p.WriteHeader
 	l.c.tx(tlps, bytes)
 	dur := l.ser(bytes)
+	if pa >= l.peerFrom {
+		dur, beyond = l.peerWrite(len(p), dur, beyond)
+	}
 	start, waited := l.tx.post(l.e.Now(), dur, 2*l.p.PostedLatency, tlps)
 	if waited {
 		l.c.CreditWaits++
@@ -225,6 +228,7 @@ type readSlot struct {
 	tags    int
 	visible sim.Time // of the writes ahead of it
 	read    bool     // its bytes are there
+	peer    bool     // another device has answered
 }
 
 func (r *readSide) bind(l *Link) { r.sample, r.finish = l.sample(), l.finishRead() }
@@ -286,6 +290,10 @@ func (l *Link) sample() sim.Handler {
 	return func(i uint64) {
 		s := l.rd.slots.At(uint32(i))
 		l.read(s)
+		if s.pa >= l.peerFrom && !s.peer {
+			l.peerRead(s, i)
+			return
+		}
 		cpls := l.sizes.completions(uint64(s.pa), len(s.p))
 		bytes := len(s.p) + cpls*l.p.CplHeader
 		l.c.rx(cpls, bytes)
@@ -326,7 +334,7 @@ func (l *Link) finishRead() sim.Handler {
 		s := r.slots.At(uint32(i))
 		done, arg := s.done, s.arg
 		r.tags -= min(s.tags, l.p.ReadsInFlight)
-		s.p, s.done, s.tags, s.read = nil, nil, 0, false
+		s.p, s.done, s.tags, s.read, s.peer = nil, nil, 0, false, false
 		r.slots.Put(uint32(i))
 		if r.waiting.Len() > 0 {
 			l.issueWaiting()

@@ -90,6 +90,9 @@ type Link struct {
 	mmio   mmioSide
 	wr     writeSide
 	rd     readSide
+	// peer is the way to another device's memory, at addresses from peerFrom on; nil while there is none.
+	peer     *peerPath
+	peerFrom mem.PA
 	// time on the wire that the latencies already include
 	smallWrite, smallCpl sim.Time
 	tracks               [2]int32 // of the timeline, plus 1: rx, tx
@@ -158,7 +161,7 @@ func NewLink(e *sim.Engine, m *mem.Memory, p Params) *Link {
 	if err := p.Validate(); err != nil {
 		panic(err)
 	}
-	l := &Link{e: e, m: m, p: p, rate: p.rate(), sizes: p.sizes()}
+	l := &Link{e: e, m: m, p: p, rate: p.rate(), sizes: p.sizes(), peerFrom: noPeer}
 	l.smallWrite, l.smallCpl = l.ser(64+p.WriteHeader), l.ser(64+p.CplHeader)
 	l.rx.credit = make([]sim.Time, p.PostedCredits)
 	l.tx.credit = make([]sim.Time, p.PostedCredits)

@@ -26,6 +26,7 @@ type file struct {
 	IB       map[string]entry `yaml:"ib"`
 	Switch   map[string]entry `yaml:"switch"`
 	Kernel   map[string]entry `yaml:"kernel"`
+	GPU      map[string]entry `yaml:"gpu"`
 	Provider map[string]entry `yaml:"provider"`
 }
 
@@ -39,7 +40,7 @@ type entry struct {
 func (f *file) sections() map[string]map[string]entry {
 	return map[string]map[string]entry{
 		"cpu": f.CPU, "pcie": f.PCIe, "hca": f.HCA, "uar": f.UAR, "commands": f.Commands, "congestion": f.Congest, "odp": f.ODP,
-		"link": f.Link, "ib": f.IB, "switch": f.Switch, "kernel": f.Kernel, "provider": f.Provider,
+		"link": f.Link, "ib": f.IB, "switch": f.Switch, "kernel": f.Kernel, "gpu": f.GPU, "provider": f.Provider,
 	}
 }
 

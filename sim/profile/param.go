@@ -11,6 +11,7 @@ import (
 
 	"github.com/rdmasim/rdmasim/input"
 	"github.com/rdmasim/rdmasim/sim"
+	"github.com/rdmasim/rdmasim/sim/gpu"
 	"github.com/rdmasim/rdmasim/sim/hca"
 	"github.com/rdmasim/rdmasim/sim/link"
 	"github.com/rdmasim/rdmasim/sim/odp"
@@ -48,6 +49,8 @@ var kinds = map[string]Kind{
 	"congestion.rate_to_set_on_first_cnp": Rate, "congestion.rpg_byte_reset": Size,
 	"link.pfc_xoff": Size, "link.pfc_xon": Size, "link.pfc_classes": Hex,
 	"switch.ecn_min": Size, "switch.ecn_max": Size, "switch.header_bytes": Size, "switch.buffer": Size, "ib.delimiters": Size,
+	"gpu.memory": Size, "gpu.bar1": Size, "gpu.page": Size, "gpu.write_buffer": Size, "gpu.copy_rate": Rate, "gpu.switch_write": Rate, "gpu.switch_read": Rate,
+	"gpu.root_write": Rate, "gpu.root_read": Rate, "gpu.socket_write": Rate, "gpu.socket_read": Rate,
 	"kernel.pci_device": Hex, "kernel.pci_revision": Hex, "hca.vendor_part_id": Hex, "odp.rc": Hex, "odp.ud": Hex, "odp.xrc": Hex,
 }
 
@@ -62,6 +65,7 @@ var words = map[string][]string{
 	"kernel.paging":     {"6.2", "6.14", "5.16", "5.5", "5.0"},
 	"kernel.xrc":        {"6.1", "4.9", "3.2", "ofed-1.3", "proposal", "creator"},
 	"kernel.generation": generations, "provider.generation": generations,
+	"gpu.path":          gpu.PathWords,
 	"hca.link_layer":    hca.LinkLayerWords,
 	"hca.link_layers":   hca.LinkLayersWords,
 	"hca.xrc_violation": hca.XRCViolationWords,
@@ -76,7 +80,7 @@ var words = map[string][]string{
 // names are the fields whose key does not follow from their name. A field of two
 // has a key for each.
 var names = map[string][]string{
-	"PUs": {"pus"}, "MKeyCache": {"mkey_cache"}, "RoCEAdder": {"roce_adder"}, "VLs": {"vls"}, "CoreClockKHz": {"core_clock"},
+	"PUs": {"pus"}, "MKeyCache": {"mkey_cache"}, "BAR1": {"bar1"}, "ACS": {"acs"}, "IOMMU": {"iommu"}, "IOMMULatency": {"iommu_latency"}, "RoCEAdder": {"roce_adder"}, "VLs": {"vls"}, "CoreClockKHz": {"core_clock"},
 	"MinTimeBetweenCNPs": {"min_time_between_cnps"}, "CNPDSCP": {"cnp_dscp"}, "ClampAfterTimeInc": {"clamp_tgt_rate_after_time_inc"},
 	"RPGAIRate": {"rpg_ai_rate"}, "RPGHAIRate": {"rpg_hai_rate"}, "RateOnFirstCNP": {"rate_to_set_on_first_cnp"},
 	"DCETCPG": {"dce_tcp_g"}, "DCETCPRTT": {"dce_tcp_rtt"}, "RateReducePeriod": {"rate_reduce_monitor_period"}, "InitialAlpha": {"initial_alpha_value"},
@@ -101,7 +105,7 @@ type section struct {
 func (p *Profile) sections() []section {
 	return []section{
 		{"cpu", &p.CPU}, {"pcie", &p.PCIe}, {"hca", &p.HCA}, {"uar", &p.HCA.UAR}, {"commands", &p.HCA.Commands}, {"congestion", &p.HCA.Congestion}, {"odp", &p.HCA.ODP},
-		{"link", &p.Link}, {"ib", &p.Link.IB}, {"switch", &p.Switch}, {"kernel", &p.Kernel}, {"provider", &p.Provider},
+		{"link", &p.Link}, {"ib", &p.Link.IB}, {"switch", &p.Switch}, {"kernel", &p.Kernel}, {"gpu", &p.GPU}, {"provider", &p.Provider},
 	}
 }
 

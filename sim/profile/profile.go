@@ -4,7 +4,7 @@
 // units know nothing of profiles: they own plain Params.
 //
 // A file has a section for each unit (cpu, pcie, hca, uar, commands, congestion, odp, link, ib, switch,
-// kernel, provider) and in it, by the name of the parameter, a value, a source, and
+// kernel, gpu, provider) and in it, by the name of the parameter, a value, a source, and
 // a reason where the source is one of three words: "assumed" (no source is known),
 // "fitted" (tuned until a figure of rdmasim validate came out, which check names) or
 // "hypothesis" (a mechanism without a published explanation; every result lists those that
@@ -18,6 +18,7 @@ import (
 
 	"github.com/rdmasim/rdmasim/input"
 	"github.com/rdmasim/rdmasim/sim/cpu"
+	"github.com/rdmasim/rdmasim/sim/gpu"
 	"github.com/rdmasim/rdmasim/sim/hca"
 	"github.com/rdmasim/rdmasim/sim/kernel"
 	"github.com/rdmasim/rdmasim/sim/link"
@@ -35,6 +36,7 @@ type Profile struct {
 	Link     link.Params
 	Switch   link.SwitchParams
 	Kernel   kernel.Params
+	GPU      gpu.Params
 	Provider provider.Params
 
 	origins map[string]origin // by key

@@ -16,7 +16,7 @@ func (p *Profile) Validate() error {
 		err     error
 	}{
 		{"cpu", p.CPU.Validate()}, {"pcie", p.PCIe.Validate()}, {"hca", p.HCA.Check()},
-		{"link", p.Link.Check()}, {"ib", p.Link.IB.Check()}, {"switch", p.Switch.Check()}, {"kernel", p.Kernel.Validate()}, {"provider", p.Provider.Validate()},
+		{"link", p.Link.Check()}, {"ib", p.Link.IB.Check()}, {"switch", p.Switch.Check()}, {"kernel", p.Kernel.Validate()}, {"provider", p.Provider.Validate()}, {"gpu", p.GPU.Check()},
 	} {
 		for _, err := range unjoin(c.err) {
 			errs = append(errs, p.place(c.section, err))

@@ -51,9 +51,7 @@ func (p *Process) CloseFD(vt verbs.Thread, fd int) error {
 	if d == nil {
 		return fmt.Errorf("close descriptor %d: %w", fd, syscall.EBADF)
 	}
-	if d.of != nil {
-		d.of.closeFile(t.caller)
-	}
+	d.close(t.caller)
 	return nil
 }
 

@@ -28,6 +28,7 @@ const (
 	mrPlain    mrKind = iota
 	mrNull            // the kernel does not know it
 	mrImported        // of another context of the device file
+	mrDmabuf
 )
 
 // RegMR is ibv_reg_mr.
@@ -88,7 +89,7 @@ func (m *MR) Rereg(vt verbs.Thread, flags verbs.ReregFlags, pd verbs.PD, addr, l
 	p, _ := pd.(*PD)
 	switch {
 	case m.kind != mrPlain:
-		return bad("a null region, or one of another context")
+		return bad("a null region, one of a DMA-BUF, or one of another context")
 	case flags&^all != 0:
 		return bad("flags %#x", uint32(flags))
 	case flags&verbs.ReregTranslation != 0 && (addr == 0 || length == 0):

@@ -42,6 +42,17 @@ type openContext interface {
 type descriptor struct {
 	of   openContext // that it was duplicated of; nil: another file
 	file kernel.Inode
+	buf  *kernel.DMABuf // nil of other files
+}
+
+// close gives up what the descriptor stands for.
+func (d *descriptor) close(c kernel.Caller) {
+	if d.of != nil {
+		d.of.closeFile(c)
+	}
+	if d.buf != nil {
+		d.buf.Put()
+	}
 }
 
 // Counters of the library in one process.
@@ -83,8 +94,8 @@ func (p *Process) Exit(c kernel.Caller) {
 	}
 	p.contexts = nil
 	for _, d := range p.fds {
-		if d != nil && d.of != nil {
-			d.of.closeFile(c)
+		if d != nil {
+			d.close(c)
 		}
 	}
 	p.fds = nil

@@ -26,6 +26,14 @@ func (tb *Testbed) Capability(token string) verbs.Capability {
 			has = p.HCA.BFRegSize != 0
 		case "dm":
 			has = p.HCA.MemicSize > 0
+		case "dmabuf", "udmabuf":
+			has = p.Kernel.Dmabuf
+		case "no dmabuf":
+			has = !p.Kernel.Dmabuf
+		case "gpu":
+			has = p.Kernel.Dmabuf && p.GPU.Dmabuf && !p.GPU.Integrated && tb.cfg.Hosts[0].GPUs > 0
+		case "dmabuf.move":
+			has = p.Kernel.Dmabuf && p.GPU.Dmabuf && !p.GPU.Integrated && !p.GPU.Pin && tb.cfg.Hosts[0].GPUs > 0 && p.HCA.ODP.On()
 		case "nullmr":
 			has = p.HCA.DumpFillMkey
 		case "2p":

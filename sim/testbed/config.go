@@ -70,6 +70,8 @@ type HostConfig struct {
 	Cores   int
 	Memory  uint64 // bytes
 	Devices int
+	// GPUs is how many there are, each as the profile has it.
+	GPUs int
 	// Resident bounds the physical memory of what is mapped lazily, in bytes; 0: there is no bound but Memory, and
 	// swap without end. With a bound, Swap is the size of the swap.
 	Resident, Swap uint64
@@ -79,8 +81,8 @@ type HostConfig struct {
 // device each.
 func Default(p *profile.Profile) Config {
 	return Config{Seed: 1, Profile: p, OutOfBand: 20 * sim.Microsecond, Hosts: []HostConfig{
-		{Name: "host0", Cores: 32, Memory: 16 << 30, Devices: 1},
-		{Name: "host1", Cores: 32, Memory: 16 << 30, Devices: 1},
+		{Name: "host0", Cores: 32, Memory: 16 << 30, Devices: 1, GPUs: 1},
+		{Name: "host1", Cores: 32, Memory: 16 << 30, Devices: 1, GPUs: 1},
 	}}
 }
 
@@ -90,7 +92,7 @@ func (c *Config) Validate() error {
 	if p == nil {
 		return fmt.Errorf("testbed: no profile: %w", syscall.EINVAL)
 	}
-	errs := []error{p.CPU.Validate(), p.PCIe.Validate(), p.Kernel.Validate(), p.Provider.Validate(), p.HCA.Check(), p.Link.Check()}
+	errs := []error{p.CPU.Validate(), p.PCIe.Validate(), p.Kernel.Validate(), p.Provider.Validate(), p.HCA.Check(), p.Link.Check(), p.GPU.Check()}
 	if c.Switched {
 		errs = append(errs, p.Switch.Check())
 	}
@@ -104,8 +106,8 @@ func (c *Config) Validate() error {
 		errs = append(errs, fmt.Errorf("testbed: %d hosts, at most 200", len(c.Hosts)))
 	}
 	for i, h := range c.Hosts {
-		if h.Name == "" || h.Cores < 1 || h.Memory == 0 || h.Devices < 0 || h.Devices > 100 {
-			errs = append(errs, fmt.Errorf("testbed: host %d (%q): needs a name, a core, memory and at most 100 devices", i, h.Name))
+		if h.Name == "" || h.Cores < 1 || h.Memory == 0 || h.Devices < 0 || h.Devices > 100 || h.GPUs < 0 || h.GPUs > 16 {
+			errs = append(errs, fmt.Errorf("testbed: host %d (%q): needs a name, a core, memory, at most 100 devices and 16 GPUs", i, h.Name))
 		}
 	}
 	if err := errors.Join(errs...); err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/cpu"
+	"github.com/rdmasim/rdmasim/sim/gpu"
 	"github.com/rdmasim/rdmasim/sim/kernel"
 	"github.com/rdmasim/rdmasim/sim/mem"
 	"github.com/rdmasim/rdmasim/sim/provider"
@@ -24,6 +25,7 @@ type host struct {
 	devices []*device
 	load    []int // live threads of each core
 	folder  provider.Folder
+	gpus    []*gpu.GPU // made when the first is opened
 }
 
 func (h *host) Name() string  { return h.name }
@@ -78,6 +80,7 @@ type process struct {
 	onDeath  []func(at sim.Time)
 	regions  []region // that it has registered, where the plan asks for them
 	objects  []*mem.Object
+	gpuMem   []*gpuBuffer // of GPUs, allocated
 }
 
 // region is memory that was registered.
@@ -183,6 +186,10 @@ func (p *process) end(th *provider.Thread) {
 	for _, o := range p.objects {
 		o.Close()
 	}
+	for _, b := range p.gpuMem {
+		b.a.Free()
+	}
+	p.gpuMem = nil
 	for _, f := range p.onDeath {
 		f(now())
 	}

@@ -202,7 +202,9 @@ func (tb *Testbed) bringUp() error {
 	for _, h := range tb.hosts {
 		for _, d := range h.devices {
 			var err error
-			if d.kern, err = kernel.NewDevice(tb.eng, d.path(), d.link, h.mem, tb.prof.Kernel); err != nil {
+			k := tb.prof.Kernel
+			k.PinDmabuf = tb.prof.GPU.Pin
+			if d.kern, err = kernel.NewDevice(tb.eng, d.path(), d.link, h.mem, k); err != nil {
 				return err
 			}
 			if tb.sm != nil {

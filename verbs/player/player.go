@@ -30,7 +30,8 @@ const (
 	AllocPD = "pd"
 	// Drop gives up the privileges of verbs.Dropper, before open or after. Args: memlock (bytes).
 	Drop = "drop"
-	// RegBuffer maps and registers memory. Args: len, access, pd (0: PD 1), lazy (1: memory that nobody has touched).
+	// RegBuffer maps and registers memory. Args: len, access, pd (0: PD 1), lazy (1: memory that nobody has touched),
+	// memory (a verbs.MemoryKind, registered by a DMA-BUF).
 	// Values: buf, addr, lkey, rkey; of lazy memory also resident, its pages in memory then.
 	RegBuffer = "buffer"
 	// DeregBuffer deregisters the memory region of buf and leaves the memory.
@@ -268,13 +269,9 @@ func (a *Agent) regBuffer(t verbs.Thread, c verbs.PlayerCommand, r *verbs.Player
 	if err != nil {
 		return err
 	}
-	mem, err := t.Process().Map(t, c.Args["len"], verbs.MapOptions{Lazy: c.Args["lazy"] != 0})
+	mem, mr, err := registered(t, pd, c)
 	if err != nil {
 		return err
-	}
-	mr, err := pd.RegMR(t, mem.Addr(), mem.Len(), verbs.AccessFlags(c.Args["access"]))
-	if err != nil {
-		return errors.Join(err, mem.Unmap(t))
 	}
 	a.bufs = append(a.bufs, buffer{mem, mr})
 	r.Values["buf"] = uint64(len(a.bufs))
@@ -292,6 +289,44 @@ func (a *Agent) regBuffer(t verbs.Thread, c verbs.PlayerCommand, r *verbs.Player
 		}
 	}
 	return nil
+}
+
+// registered allocates and registers memory of the kind that was asked for.
+func registered(t verbs.Thread, pd verbs.PD, c verbs.PlayerCommand) (b verbs.Buffer, mr verbs.MR, err error) {
+	access := verbs.AccessFlags(c.Args["access"])
+	if kind := verbs.MemoryKind(c.Args["memory"]); kind != verbs.MemoryHost {
+		return exported(t, pd, kind, c.Args["len"], access)
+	}
+	if b, err = t.Process().Map(t, c.Args["len"], verbs.MapOptions{Lazy: c.Args["lazy"] != 0}); err != nil {
+		return nil, nil, err
+	}
+	if mr, err = pd.RegMR(t, b.Addr(), b.Len(), access); err != nil {
+		return nil, nil, errors.Join(err, b.Unmap(t))
+	}
+	return b, mr, nil
+}
+
+// exported is registered of memory that its driver exports. The region keeps the memory, so that the descriptor is closed.
+func exported(t verbs.Thread, pd verbs.PD, kind verbs.MemoryKind, n uint64, access verbs.AccessFlags) (b verbs.Buffer, mr verbs.MR, err error) {
+	o, ok := t.Process().(verbs.MemoryOpener)
+	if !ok {
+		return nil, nil, fmt.Errorf("player: memory of kind %v on this target: %w", kind, syscall.EOPNOTSUPP)
+	}
+	m, err := o.OpenMemory(t, kind, verbs.MemoryOptions{})
+	if err != nil {
+		return nil, nil, err
+	}
+	if b, err = m.Alloc(t, n, 0); err != nil {
+		return nil, nil, err
+	}
+	d, err := m.Export(t, b, 0, n)
+	if err != nil {
+		return nil, nil, errors.Join(err, b.Unmap(t))
+	}
+	if mr, err = pd.RegDmabufMR(t, d.Offset, n, b.Addr(), d.FD, access); err != nil {
+		return nil, nil, errors.Join(err, o.CloseFD(t, d.FD), b.Unmap(t))
+	}
+	return b, mr, o.CloseFD(t, d.FD)
 }
 
 func (a *Agent) deregBuffer(t verbs.Thread, c verbs.PlayerCommand, _ *verbs.PlayerReply) error {

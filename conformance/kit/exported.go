@@ -1,0 +1,67 @@
+package kit
+
+import (
+	"github.com/rdmasim/rdmasim/conformance/spec"
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+// Opener is the process as one that has memory of other kinds.
+func Opener(c *spec.C) verbs.MemoryOpener {
+	o, ok := c.Process().(verbs.MemoryOpener)
+	if !ok {
+		c.Errorf("the target's processes have no memory but the host's")
+	}
+	return o
+}
+
+// Exported is a buffer in memory that its driver exports, and the DMA-BUF of all of it.
+type Exported struct {
+	*Buffer
+	Memory verbs.Memory
+	verbs.Dmabuf
+	// CloseFD closes the descriptor, once.
+	CloseFD func(c *spec.C)
+	// Free gives the buffer's memory back, once.
+	Free func(c *spec.C)
+}
+
+// ExportedKind is the kind of memory that cases of any exporter use: a GPU's where there is one.
+func ExportedKind(c *spec.C) verbs.MemoryKind {
+	if c.Has("gpu") {
+		return verbs.MemoryGPU
+	}
+	return verbs.MemoryUdmabuf
+}
+
+// ExportOnly allocates n bytes of a kind and exports them. No region is on them yet.
+func ExportOnly(c *spec.C, kind verbs.MemoryKind, n int) *Exported {
+	o := Opener(c)
+	m, err := o.OpenMemory(c.T, kind, verbs.MemoryOptions{})
+	ok(c, "open memory of kind "+kind.String(), err)
+	b, err := m.Alloc(c.T, uint64(n), 0)
+	ok(c, "allocate memory of kind "+kind.String(), err)
+	x := &Exported{Buffer: &Buffer{Mem: b, Len: n, bare: true}, Memory: m, Free: DestroyOnce(c, "free memory", b.Unmap)}
+	x.Dmabuf, err = m.Export(c.T, b, 0, uint64(n))
+	ok(c, "export memory", err)
+	x.CloseFD = DestroyOnce(c, "close the DMA-BUF", func(t verbs.Thread) error { return o.CloseFD(t, x.FD) })
+	return x
+}
+
+// Exported allocates n bytes of a kind, exports them and registers all of them, at the buffer's addresses.
+func (e *Env) Exported(c *spec.C, kind verbs.MemoryKind, n int, access verbs.AccessFlags) *Exported {
+	x := ExportOnly(c, kind, n)
+	x.MR, x.Dereg = e.RegExported(c, x, 0, n, access)
+	return x
+}
+
+// RegExported registers n bytes of exported memory from byte off on, at the buffer's addresses.
+func (e *Env) RegExported(c *spec.C, x *Exported, off, n int, access verbs.AccessFlags) (verbs.MR, func(c *spec.C)) {
+	mr, err := e.PD.RegDmabufMR(c.T, x.Offset+uint64(off), uint64(n), x.Addr(off), x.FD, access)
+	ok(c, "reg_dmabuf_mr", err)
+	return mr, DestroyOnce(c, "dereg_mr", mr.Dereg)
+}
+
+// ExportedBuffer is memory of a kind in the other process, registered by a DMA-BUF.
+func (o *OtherProcess) ExportedBuffer(c *spec.C, kind verbs.MemoryKind, n int, access verbs.AccessFlags) *OtherBuffer {
+	return o.buffer(c, n, Args{"len": uint64(n), "access": uint64(access), "memory": uint64(kind)})
+}

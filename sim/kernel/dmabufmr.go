@@ -1,0 +1,195 @@
+package kernel
+
+import (
+	"fmt"
+	"syscall"
+
+	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/sim"
+	"github.com/rdmasim/rdmasim/sim/mem"
+	"github.com/rdmasim/rdmasim/sim/rule"
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+// DmabufMRReq is what REG_DMABUF_MR takes.
+type DmabufMRReq struct {
+	PD                   Handle
+	Offset, Length, Iova uint64
+	Access               verbs.AccessFlags
+	// File is the DMA-BUF behind the descriptor that was given. EBADF: it is not open; EINVAL: another file.
+	File func() (*DMABuf, error)
+}
+
+// dmabufAccess are the access bits that the call takes.
+const dmabufAccess = verbs.AccessLocalWrite | verbs.AccessRemoteRead | verbs.AccessRemoteWrite | verbs.AccessRemoteAtomic | verbs.AccessRelaxedOrdering
+
+// RegDmabufMR is REG_DMABUF_MR: a region of a part of a DMA-BUF, which may move while the region lives: the device then takes a
+// page fault. EOPNOTSUPP: a kernel without; EINVAL: offset and iova differ within a page, other access bits than those of memory
+// as such, more than the DMA-BUF has, nothing, more than a UMR of the device loads; EBADF; ENOMEM: the exporter cannot map it.
+func (u *Ucontext) RegDmabufMR(c Caller, r DmabufMRReq) (mh Handle, lkey, rkey uint32, err error) {
+	err = u.do(c, func(k *call) error {
+		m, err := u.regDmabufMR(k, &r)
+		if err != nil {
+			return fmt.Errorf("register a DMA-BUF: %w", err)
+		}
+		mh, lkey, rkey = u.objs.add(m), m.mkey, m.mkey
+		return nil
+	})
+	return mh, lkey, rkey, err
+}
+
+func (u *Ucontext) regDmabufMR(k *call, r *DmabufMRReq) (*mr, error) {
+	if !k.d.p.Dmabuf {
+		return nil, errNoDmabuf
+	}
+	p, err := lookup[*pd](&u.objs, r.PD, "PD")
+	if err != nil {
+		return nil, err
+	}
+	if r.Offset&pageMask != r.Iova&pageMask && !k.d.breaks(rule.DmabufOffsetMatchesIova) {
+		return nil, fmt.Errorf("offset %#x and iova %#x differ within a page: %w", r.Offset, r.Iova, syscall.EINVAL)
+	}
+	if r.Access&^dmabufAccess != 0 && !k.d.breaks(rule.DmabufAccessIsLimited) {
+		return nil, fmt.Errorf("access %#x: of a DMA-BUF only local write, remote access and relaxed ordering can be had: %w", uint32(r.Access), syscall.EINVAL)
+	}
+	if err := checkMRAccess(r.Access); err != nil {
+		return nil, err
+	}
+	m := &mr{u: u, pd: p, iova: r.Iova, access: r.Access}
+	if err := m.registerDmabuf(k, r); err != nil {
+		return nil, err
+	}
+	p.refs++
+	u.dev.res.MR++
+	return m, nil
+}
+
+// registerDmabuf is mlx5_ib_reg_user_mr_dmabuf.
+func (m *mr) registerDmabuf(k *call, r *DmabufMRReq) error {
+	d := k.d
+	k.work += d.p.RegMRBase
+	if _, err := k.umrs(); err != nil {
+		return err
+	}
+	if d.caps.odp.support {
+		if err := k.pagingEQ(); err != nil {
+			return err
+		}
+	}
+	if r.Length >= maxUMRLength && !d.caps.odp.extended {
+		return fmt.Errorf("%d B, of which a UMR of the device loads less than %d: %w", r.Length, uint64(maxUMRLength), syscall.EINVAL)
+	}
+	o, err := m.attachDmabuf(r)
+	if err != nil {
+		return err
+	}
+	m.odp = o
+	if err := m.loadDmabuf(k); err != nil {
+		o.release()
+		m.odp = nil
+		return err
+	}
+	return nil
+}
+
+// attachDmabuf is ib_umem_dmabuf_get.
+func (m *mr) attachDmabuf(r *DmabufMRReq) (*odpMem, error) {
+	end := r.Offset + r.Length
+	if end < r.Offset {
+		return nil, fmt.Errorf("[%#x, +%#x) wraps: %w", r.Offset, r.Length, syscall.EINVAL)
+	}
+	b, err := r.File()
+	if err != nil {
+		return nil, err
+	}
+	d := m.u.dev
+	switch size := b.exp.Size(); {
+	case end > size && (r.Length > size || !d.breaks(rule.DmabufEndsWhereItEnds)):
+		return nil, fmt.Errorf("[%#x, +%#x) of a DMA-BUF of %d B: %w", r.Offset, r.Length, size, syscall.EINVAL)
+	case r.Length == 0:
+		return nil, fmt.Errorf("length 0: %w", syscall.EINVAL)
+	}
+	o := &odpMem{proc: m.u.proc, addr: r.Offset, length: r.Length, shift: mem.PageShift, writable: r.Access&writable != 0,
+		start: r.Offset &^ pageMask, end: (end + pageMask) &^ pageMask}
+	if err := o.proc.RAM.roomForRegions(o.keeps()); err != nil {
+		return nil, err
+	}
+	o.pages = newPageList(o.count())
+	o.note(o.keeps())
+	if o.buf, err = b.attach(m.moved, d.p.PinDmabuf); err != nil {
+		o.release()
+		return nil, err
+	}
+	if d.breaks(rule.DmabufBeginsAtItsOffset) {
+		o.end -= o.start
+		o.start = 0
+	}
+	o.buf.leaks = d.breaks(rule.DmabufIsGivenBack)
+	return o, nil
+}
+
+// loadDmabuf gives a new region a key with all its pages (mlx5_ib_init_dmabuf_mr).
+func (m *mr) loadDmabuf(k *call) error {
+	o := m.odp
+	found, err := o.findExported()
+	if err != nil {
+		return err
+	}
+	if err := m.takePagedKey(k, m.numTranslations()); err != nil {
+		return err
+	}
+	for _, f := range found {
+		o.pages.set(f.index, f.entry)
+	}
+	o.note(o.keeps())
+	m.pageSize = mem.PageSize // so that any list of pages fits after a move
+	o.mr = m
+	if err := k.enable(m, m.paging.fresh(k)); err != nil {
+		m.giveBack(k)
+		return err
+	}
+	m.cached = true
+	k.d.odp.keys[m.mkey>>8] = &odpKey{kind: keyOfRegion, key: m.mkey, mr: m}
+	k.work += sim.Time(len(found)) * k.d.p.PageFaultPage
+	return nil
+}
+
+// findExported has the exporter map the memory, and gives its pages.
+func (o *odpMem) findExported() ([]foundPage, error) {
+	if err := o.buf.mapPages(); err != nil {
+		return nil, err
+	}
+	rights := uint64(prm.MTTRead)
+	if o.writable {
+		rights |= prm.MTTWrite
+	}
+	found, first := make([]foundPage, o.count()), o.start/mem.PageSize
+	for i := range found {
+		found[i] = foundPage{uint64(i), uint64(o.buf.pages.at(first+uint64(i))) | rights}
+	}
+	return found, nil
+}
+
+// moved is mlx5_ib_dmabuf_invalidate_cb: the device forgets all pages before they move.
+func (m *mr) moved() {
+	o := m.odp
+	if o == nil {
+		return
+	}
+	o.seq++
+	if o.mr != nil && o.pages.present > 0 {
+		d := m.u.dev
+		k := &call{d: d}
+		n := o.count()
+		if !d.breaks(rule.MovedDmabufIsForgotten) {
+			_ = k.zapPages(m, 0, n) // what the driver does not look at either
+		}
+		d.link.Drain() // what the device has under way there reaches the pages as they are
+		for i, ok := o.pages.next(0, n); ok; i, ok = o.pages.next(i+1, n) {
+			o.pages.clear(i)
+		}
+		o.note(o.keeps())
+		o.proc.owe(k, d.p.Invalidate+sim.Time(n)*d.p.InvalidatePage)
+	}
+	o.buf.unmapPages()
+}

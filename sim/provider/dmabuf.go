@@ -1,0 +1,36 @@
+package provider
+
+import (
+	"fmt"
+	"syscall"
+
+	"github.com/rdmasim/rdmasim/sim/kernel"
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+// OpenDMABuf gives the process a descriptor of a DMA-BUF, which takes over the caller's reference.
+func (p *Process) OpenDMABuf(b *kernel.DMABuf) int { return p.openFD(&descriptor{buf: b}) }
+
+// DMABuf is the DMA-BUF behind a descriptor (dma_buf_get without the reference). EBADF: it is not open; EINVAL: of another file.
+func (p *Process) DMABuf(fd int) (*kernel.DMABuf, error) {
+	if _, err := p.inodeOf(fd); err != nil {
+		return nil, err
+	}
+	if b := p.fds[fd-firstFD].buf; b != nil {
+		return b, nil
+	}
+	return nil, fmt.Errorf("descriptor %d is of no DMA-BUF: %w", fd, syscall.EINVAL)
+}
+
+// RegDmabufMR is ibv_reg_dmabuf_mr.
+func (p *PD) RegDmabufMR(vt verbs.Thread, offset, length, iova uint64, fd int, access verbs.AccessFlags) (_ verbs.MR, err error) {
+	defer Of(vt).answers(&err)
+	t := p.ctx.enter(vt)
+	h, lkey, rkey, err := p.ctx.u.RegDmabufMR(t.caller, kernel.DmabufMRReq{PD: p.h, Offset: offset, Length: length, Iova: iova, Access: access,
+		File: func() (*kernel.DMABuf, error) { return p.ctx.proc.DMABuf(fd) }})
+	if err != nil {
+		return nil, fmt.Errorf("reg_dmabuf_mr %#x+%#x of descriptor %d: %w", offset, length, fd, err)
+	}
+	// The region is no memory of the process: libibverbs keeps nothing from children here, and gives the offset as its address.
+	return &MR{ctx: p.ctx, pd: p, h: h, lkey: lkey, rkey: rkey, addr: offset, length: length, access: access, kind: mrDmabuf}, nil
+}
