@@ -58,7 +58,7 @@ func Both(t verbs.Thread, tb verbs.Testbed, client *Options, c, s *Env) error {
 		ch   Channel
 		err  *error
 	}{{"client", client, c, a, &f.Client}, {"server", client.Server(), s, b, &f.Server}} {
-		proc, err := hosts[i].NewProcess(t, nil)
+		proc, err := hosts[i].NewProcess(t, x.o.Environment())
 		if err != nil {
 			return fmt.Errorf("new process on %s: %w", hosts[i].Name(), err)
 		}

@@ -206,8 +206,8 @@ func (e *End) flow(t verbs.Thread) error {
 		name string
 		do   func(verbs.Thread) error
 	}{
-		{stepDevice, e.findDevice}, {stepOpen, e.open}, {stepVerify, e.verify}, {stepLink, e.checkLink}, {stepConnect, e.connect}, {stepVersions, e.versions},
-		{stepMTU, e.agreeMTU}, {stepCompare, e.compare}, {stepMemory, e.prepareMemory}, {stepMR, e.register}, {stepQueues, e.createQueues}, {stepInit, e.toInit},
+		{stepDevice, e.findDevice}, {stepOpen, e.open}, {stepVerify, e.verify}, {stepLink, e.checkLink}, {stepMemory, e.prepareMemory}, {stepConnect, e.connect}, {stepVersions, e.versions},
+		{stepMTU, e.agreeMTU}, {stepCompare, e.compare}, {stepMR, e.register}, {stepQueues, e.createQueues}, {stepInit, e.toInit},
 		{stepKeys, e.exchangeKeys}, {stepRTR, e.toRTR}, {stepRTS, e.toRTS}, {stepReady, e.ready},
 	} {
 		if err := e.step(t, s.name, func() error { return s.do(t) }); err != nil {

@@ -47,8 +47,8 @@ const hugePage = 2 << 20
 // prepareMemory makes the kind of memory ready.
 func (e *End) prepareMemory(t verbs.Thread) error {
 	switch {
-	case e.o.Memory.Kind != "":
-		return &StepError{Step: stepMemory, Err: fmt.Errorf("--use_%s: there is no such memory here", e.o.Memory.Kind), Hint: "leave the flag out: buffers lie in host memory then", Words: " Unsupported memory type\n"}
+	case e.o.Memory.Kind == "cuda":
+		e.memory = &cudaMemory{e: e}
 	case e.o.HugePages:
 		e.memory = hostMemory{hugePage}
 	default:
@@ -174,8 +174,6 @@ func registerHint(err error) string {
 	switch verbs.ErrnoName(verbs.ErrnoOf(err)) {
 	case "ENOMEM":
 		return "the limit of locked memory may be too low (ulimit -l)"
-	case "EFAULT":
-		return "the memory cannot be pinned"
 	}
 	return ""
 }

@@ -285,6 +285,9 @@ func (o *Options) checkRest() error {
 	case o.Memory.Kind != "" && o.HugePages:
 		return refuse(" Can't use multiple memory types")
 	}
+	if o.scatters() {
+		o.out += separator + "Scatter2CQE (size <= 64) is not supported with device memory send tests: setting MLX5_SCATTER_TO_CQE=0\n"
+	}
 	if o.Test.Verb.receives() && o.RxDepth%2 == 1 && o.Method == Regular {
 		o.RxDepth++
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -25,6 +26,11 @@ func perfOnDevice(c *cobra.Command, f *perfFlags, o *perf.Options, stored *compa
 	}
 	env := &perf.Env{Out: stored.tee(c.OutOrStdout()), Err: c.ErrOrStderr(), OldPost: true, Random: rand.Uint32, WriteJSON: writer(context.WithoutCancel(c.Context())),
 		Interrupted: func() bool { return c.Context().Err() != nil }, Connect: func() (perf.Channel, error) { return channelTo(c.Context(), o) }}
+	for k, v := range o.Environment() {
+		if err := os.Setenv(k, v); err != nil { // also for C
+			return err
+		}
+	}
 	tb := mlx5.New(setup)
 	var bed *record.Testbed
 	if f.explain {
