@@ -118,7 +118,7 @@ func (c *cudaMemory) register(t verbs.Thread, pd verbs.PD, b verbs.Buffer, n uin
 	if !c.e.o.Memory.DMABuf {
 		mr, err := pd.RegMR(t, b.Addr(), n, access)
 		if errors.Is(err, syscall.EFAULT) {
-			err = fmt.Errorf("%w: memory of a GPU cannot be pinned without nvidia-peermem; load it, or give --use_cuda_dmabuf", err)
+			err = fmt.Errorf("%w: memory of a GPU cannot be pinned without nvidia-peermem: load it (on the simulator --set gpu.peermem=true), or give --use_cuda_dmabuf", err)
 		}
 		return mr, err
 	}
