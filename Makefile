@@ -73,8 +73,8 @@ unit-full:
 	@RDMASIM_NEED_TSHARK=1 RDMASIM_NEED_HEADERS=1 RDMASIM_NEED_RDMA=1 RDMASIM_NEED_BROWSER=1 $(LEG) unit-full $(GO) test $(HANG) -count=1 ./...
 
 hw:
-	@CGO_ENABLED=1 $(LEG) hw sh -c '$(GO) vet -tags hw ./hw/... ./target/... ./cmd/conform && \
-	  $(GO) tool staticcheck -tags hw ./hw/... ./target/... ./cmd/conform && $(GO) test $(HANG) -tags hw ./hw/... && $(GO) test $(HANG) -tags hw ./cmd/conform -run Players'
+	@CGO_ENABLED=1 $(LEG) hw sh -c '$(GO) vet -tags hw ./hw/... ./target/... ./cmd/... && \
+	  $(GO) tool staticcheck -tags hw ./hw/... ./target/... ./cmd/... && $(GO) test $(HANG) -tags hw ./hw/... && $(GO) test $(HANG) -tags hw ./cmd/conform -run Players && $(GO) test $(HANG) -tags hw ./cmd/rdmasim -run PerfTalks'
 
 # The supervisor of conform and that of exec are what uses goroutines; the simulator itself does not.
 race:

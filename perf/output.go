@@ -110,7 +110,7 @@ func (e *End) printAddress(side string, k exchange.Keys) {
 		e.printf(" OUT %s", hex(uint64(k.OutReads), 4))
 	}
 	if e.o.Test.Verb == Read || e.o.Test.Verb == Write {
-		e.printf(" RKey %s VAddr %s", hex(uint64(k.RKey), 8), hex(k.Addr, 18))
+		e.printf(" RKey %s VAddr %s", hex(uint64(k.RKey), 8), hex(k.Addr, 16))
 	}
 	e.printf("\n")
 	if e.useGID {
