@@ -104,7 +104,7 @@ var methods = [...]Method{
 	{ObjectMR, MRDestroy, "MR_DESTROY", []Spec{object(MRDestroyHandle, ObjectIn)}, false},
 	{ObjectMR, MRRegDmabuf, "REG_DMABUF_MR", []Spec{
 		object(RegDmabufHandle, ObjectNew), object(RegDmabufPD, ObjectIn), in(RegDmabufOffset, 8), in(RegDmabufLength, 8), in(RegDmabufIova, 8),
-		object(RegDmabufFD, FDIn), flags(RegDmabufAccess), out(RegDmabufLKey, 4), out(RegDmabufRKey, 4)}, false},
+		in(RegDmabufFD, 4), flags(RegDmabufAccess), out(RegDmabufLKey, 4), out(RegDmabufRKey, 4)}, false},
 	{ObjectMR, DMMRReg, "DM_MR_REG", []Spec{
 		object(DMMRHandle, ObjectNew), in(DMMROffset, 8), in(DMMRLength, 8), object(DMMRPD, ObjectIn),
 		{ID: DMMRAccess, Kind: PtrIn, Min: 4, Max: 8, Mandatory: true}, object(DMMRDM, ObjectIn), out(DMMRLKey, 4), out(DMMRRKey, 4)}, false},

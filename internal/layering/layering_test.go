@@ -46,6 +46,7 @@ var allowed = map[string][]string{
 	"sim/uar":           {"sim", "prm"},
 	"sim/mkey":          {"sim", "sim/mem", "sim/rule", "prm"},
 	"sim/odp":           {"sim", "sim/mem", "sim/mkey", "sim/rule", "prm"},
+	"sim/gpu":           {"sim", "sim/mem"},
 	"sim/hca/dcqcn":     {"sim"},
 	"sim/hca":           {"sim", "sim/mem", "sim/pcie", "sim/uar", "sim/mkey", "sim/odp", "sim/hca/dcqcn", "sim/rule", "prm", "roce"},
 	"sim/kernel":        {"sim", "sim/os", "sim/cpu", "sim/mem", "sim/pcie", "sim/rule", "prm", "verbs"},

@@ -231,7 +231,7 @@ func (x *rig) dmabufCall(pd uint32) *client.Call {
 	c := client.New(x.proc, uapi.ObjectMR, uapi.MRRegDmabuf)
 	c.New(uapi.RegDmabufHandle)
 	c.Object(uapi.RegDmabufPD, uint64(pd)).Value(uapi.RegDmabufOffset, 8, 0).Value(uapi.RegDmabufLength, 8, 4096).Value(uapi.RegDmabufIova, 8, 0)
-	c.Object(uapi.RegDmabufFD, 0).Value(uapi.RegDmabufAccess, 4, 1)
+	c.Value(uapi.RegDmabufFD, 4, 0).Value(uapi.RegDmabufAccess, 4, 1)
 	c.Out(uapi.RegDmabufLKey, 4)
 	c.Out(uapi.RegDmabufRKey, 4)
 	return c
