@@ -48,7 +48,7 @@ sensitivity: build
 
 .PHONY: leave-one-out sensitivity
 .PHONY: all build check test soak bench golden clean fmt vet static unit unit-full hw race fuzz determinism conform full mutants loop validate slurm duckdb \
-	tools lab lab-conform lab-smoke vm-smoke vm-suite conform-hw forget-times
+	tools lab lab-conform lab-smoke vm-smoke vm-suite conform-hw rdmasim-hw forget-times
 
 all: build
 
@@ -73,8 +73,8 @@ unit-full:
 	@RDMASIM_NEED_TSHARK=1 RDMASIM_NEED_HEADERS=1 RDMASIM_NEED_RDMA=1 RDMASIM_NEED_BROWSER=1 $(LEG) unit-full $(GO) test $(HANG) -count=1 ./...
 
 hw:
-	@CGO_ENABLED=1 $(LEG) hw sh -c '$(GO) vet -tags hw ./hw/... ./target/... ./cmd/conform && \
-	  $(GO) tool staticcheck -tags hw ./hw/... ./target/... ./cmd/conform && $(GO) test $(HANG) -tags hw ./hw/... && $(GO) test $(HANG) -tags hw ./cmd/conform -run Players'
+	@CGO_ENABLED=1 $(LEG) hw sh -c '$(GO) vet -tags hw ./hw/... ./target/... ./cmd/... && \
+	  $(GO) tool staticcheck -tags hw ./hw/... ./target/... ./cmd/... && $(GO) test $(HANG) -tags hw ./hw/... && $(GO) test $(HANG) -tags hw ./cmd/conform -run Players && $(GO) test $(HANG) -tags hw ./cmd/rdmasim -run PerfTalks'
 
 # The supervisors of conform, of exec and of sweeps are what uses goroutines; the simulator itself does not.
 race:
@@ -169,6 +169,10 @@ vm-suite:
 # The worker of conform --target=hw: needs gcc and libibverbs-dev.
 conform-hw: build
 	CGO_ENABLED=1 $(GO) build -tags hw -o $(BIN)/conform-hw ./cmd/conform
+
+# What rdmasim perf --target=hw runs: needs gcc and libibverbs-dev.
+rdmasim-hw: build
+	CGO_ENABLED=1 $(GO) build -tags hw -o $(BIN)/rdmasim-hw ./cmd/rdmasim
 
 clean:
 	rm -rf $(BIN) out

@@ -14,9 +14,16 @@ import (
 )
 
 // exec starts this binary again in roles of its own.
+// mainArg has the test program be this program, with the arguments behind it.
+const mainArg = "main"
+
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && (os.Args[1] == sweep.WorkerCommand || os.Args[1] == shardCommand) {
 		main() // the test program is a worker of a sweep, too
+	}
+	if len(os.Args) > 1 && os.Args[1] == mainArg {
+		os.Args = append(os.Args[:1], os.Args[2:]...)
+		main()
 	}
 	if err := os.Setenv(storeVariable, noStore); err != nil { // tests keep no results
 		panic(err)

@@ -92,6 +92,19 @@ func Choose(cfg Config) (*Setup, error) {
 	return s, nil
 }
 
+// ChooseOne picks a device as Choose does, for a program that asks for no capabilities: nothing is probed.
+func ChooseOne(cfg Config) (*Setup, error) {
+	nodes, err := candidates()
+	if err != nil {
+		return nil, err
+	}
+	n, err := nodes.choose(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return &Setup{nodes: []Node{n}}, nil
+}
+
 // chooseSecond takes another device of this machine, of the same link layer, as the other node.
 func (s *Setup) chooseSecond(nodes candidateList) {
 	for _, c := range nodes {

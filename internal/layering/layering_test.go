@@ -33,6 +33,8 @@ var allowed = map[string][]string{
 	"fixtures":          {},
 	"outfile":           {},
 	"perftest":          {},
+	"perftest/exchange": {"verbs"},
+	"perf":              {"verbs", "perftest/exchange"},
 	"sim":               {"sim/rule"},
 	"sim/rule":          {},
 	"sim/mem":           {"sim"},
@@ -83,7 +85,7 @@ var allowed = map[string][]string{
 var deep = map[string]string{"sim/profile": "sim", "sim/testbed": "sim", "sim/mutant": "sim", "attach": "sim", "experiment": "sim", "target/simulator": "sim", "internal/modes": "sim"}
 
 // formats are the only rooms that may shift bytes.
-var formats = []string{"prm", "roce", "uapi"}
+var formats = []string{"prm", "roce", "uapi", "perftest/exchange"}
 
 type pkg struct {
 	ImportPath                         string

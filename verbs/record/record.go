@@ -49,6 +49,41 @@ type Recorder struct {
 	count map[string]int
 	areas []area
 	objs  map[any]any // object of the testbed to its wrapper
+	// counts, unless nil, takes the place of calls: how often each thread made each call, in the order of their first.
+	counts map[string][]Count
+}
+
+// Count is how often a call was made.
+type Count struct {
+	Name string
+	N    int
+}
+
+// CountOnly has calls counted and not kept, for programs that make very many.
+func (r *Recorder) CountOnly() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.counts = map[string][]Count{}
+}
+
+// TakeCounts are the calls of a thread since the last time, in the order of their first.
+func (r *Recorder) TakeCounts(thread string) []Count {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := r.counts[thread]
+	delete(r.counts, thread)
+	return all
+}
+
+func (r *Recorder) countCall(thread, name string) {
+	all := r.counts[thread]
+	for i := range all {
+		if all[i].Name == name {
+			all[i].N++
+			return
+		}
+	}
+	r.counts[thread] = append(all, Count{name, 1})
 }
 
 type symbol struct {
@@ -159,6 +194,10 @@ func (r *Recorder) add(t verbs.Thread, name string, args []string, err error, re
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.counts != nil {
+		r.countCall(c.Thread, c.Name)
+		return
+	}
 	r.calls = append(r.calls, c)
 }
 

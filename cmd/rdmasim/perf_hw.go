@@ -1,0 +1,91 @@
+//go:build hw
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rdmasim/rdmasim/hw/mlx5"
+	"github.com/rdmasim/rdmasim/perf"
+	"github.com/rdmasim/rdmasim/verbs"
+	"github.com/rdmasim/rdmasim/verbs/record"
+)
+
+// perfOnDevice runs one end on a device of this machine.
+func perfOnDevice(c *cobra.Command, f *perfFlags, o *perf.Options, stored *comparison) error {
+	setup, err := mlx5.ChooseOne(mlx5.Config{Device: o.Device, Port: o.IBPort, GIDIndex: o.GIDIndex})
+	if err != nil {
+		return perfFailed(c, &perf.StepError{Step: "device", Err: err, Words: " Unable to find the Infiniband/RoCE device\n"})
+	}
+	env := &perf.Env{Out: stored.tee(c.OutOrStdout()), Err: c.ErrOrStderr(), OldPost: true, Random: rand.Uint32, WriteJSON: writer(context.WithoutCancel(c.Context())),
+		Interrupted: func() bool { return c.Context().Err() != nil }, Connect: func() (perf.Channel, error) { return channelTo(c.Context(), o) }}
+	for k, v := range o.Environment() {
+		if err := os.Setenv(k, v); err != nil { // also for C
+			return err
+		}
+	}
+	tb := mlx5.New(setup)
+	var bed *record.Testbed
+	if f.explain {
+		bed = record.New(tb)
+		bed.CountOnly()
+		env.Steps = &perf.Steps{}
+		env.Steps.Parsed()
+		env.Calls = counts(bed, "main")
+	}
+	var failure error
+	err = tb.Run(0, func(t verbs.Thread) {
+		if bed != nil {
+			t = bed.Thread(t)
+		}
+		failure = perf.New(o, env).Run(t)
+	})
+	err = errors.Join(err, tb.Close())
+	if f.explain {
+		end := "client"
+		if o.Host == "" {
+			end = "server"
+		}
+		err = errors.Join(err, env.Steps.Write(c.OutOrStdout(), end))
+	}
+	switch {
+	case failure != nil && c.Context().Err() != nil:
+		return fmt.Errorf("perf: %w: %w", context.Canceled, failure)
+	case failure != nil:
+		return perfFailed(c, failure)
+	case err != nil:
+		return fmt.Errorf("perf: %w", err)
+	}
+	return stored.print(c.OutOrStdout(), o.Device)
+}
+
+// channelTo connects to the server, or waits for a client. A signal ends both.
+func channelTo(ctx context.Context, o *perf.Options) (perf.Channel, error) {
+	var ch perf.Channel
+	if o.Host != "" {
+		var err error
+		if ch, err = perf.Dial(ctx, o); err != nil {
+			return nil, err
+		}
+	} else {
+		accept, stop, err := perf.Listen(o)
+		if err != nil {
+			return nil, err
+		}
+		defer context.AfterFunc(ctx, stop)()
+		if ch, err = accept(); err != nil {
+			return nil, err
+		}
+	}
+	if o.Method != perf.Infinite { // whose end the peer hears of
+		context.AfterFunc(ctx, func() { _ = ch.(io.Closer).Close() })
+	}
+	return ch, nil
+}

@@ -1,0 +1,275 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rdmasim/rdmasim/perf"
+	"github.com/rdmasim/rdmasim/perftest"
+	"github.com/rdmasim/rdmasim/sim/profile"
+	"github.com/rdmasim/rdmasim/sim/testbed"
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+// measure runs a command line of rdmasim perf.
+func measure(t *testing.T, line string) (out, errs string, status int) {
+	t.Helper()
+	var o, e bytes.Buffer
+	status = execute(t.Context(), append([]string{"perf"}, strings.Fields(line)...), &o, &e)
+	return o.String(), e.String(), status
+}
+
+// Every test with the flags that change its table is read by the parser that reads real perftest.
+func TestPerfPrintsWhatPerftestPrints(t *testing.T) {
+	for _, c := range []struct {
+		line          string
+		op            string
+		rows, qps     int
+		size, iters   uint64
+		latency, both bool
+		least, most   float64 // Gb/s of payload, or t_typical in us
+	}{
+		{"ib_write_bw -n 300", "write", 1, 1, 65536, 300, false, false, 97, 98.1},
+		{"write_bw -a -n 20 -N", "write", 23, 1, 2, 20, false, false, 0.01, 1},
+		{"write_bw -s 4096 -q 4 -n 100 --report_gbits", "write", 1, 4, 4096, 400, false, false, 90, 98.1},
+		{"write_bw -b -n 300", "write", 1, 1, 65536, 300, false, true, 190, 196.1},
+		{"write_bw -s 65536 -D 1 -f 0 --set link.bandwidth=1Gbps", "write", 1, 1, 65536, 0, false, false, 0.9, 1},
+		{"write_bw --write_with_imm -n 100", "write_imm", 1, 1, 65536, 100, false, false, 90, 98.1},
+		{"read_bw -n 300", "read", 1, 1, 65536, 300, false, false, 95, 98.1},
+		{"send_bw -n 300 -q 2", "send", 1, 2, 65536, 600, false, false, 90, 98.1},
+		{"send_bw -b -n 300", "send", 1, 1, 65536, 300, false, true, 180, 196.1},
+		{"send_bw -c UD -s 1024", "send", 1, 1, 1024, 1000, false, false, 10, 98.1},
+		{"send_bw -a -c UC -n 20", "send", 23, 1, 2, 20, false, false, 0.01, 1},
+		{"send_bw --use-srq -q 2 --recv_post_list=4 -n 100", "send", 1, 2, 65536, 200, false, false, 80, 98.1},
+		{"send_bw -b -e -n 100", "send", 1, 1, 65536, 100, false, true, 100, 196.1},
+		{"atomic_bw -n 200 --report_gbits", "fetch_add", 1, 1, 8, 200, false, false, 0.01, 2},
+		{"atomic_bw -A CMP_AND_SWAP -n 200", "cmp_swap", 1, 1, 8, 200, false, false, 0.01, 2},
+		{"write_bw -l 4 -s 2 -n 400 --perform_warm_up", "write", 1, 1, 2, 400, false, false, 0.01, 1},
+		{"write_bw --use_cuda=0 --use_cuda_dmabuf -n 100", "write", 1, 1, 65536, 100, false, false, 90, 98.1},
+		{"write_lat -n 100", "write", 1, 1, 2, 100, true, false, 0.5, 2},
+		{"write_lat --write_with_imm -n 100", "write_imm", 1, 1, 2, 100, true, false, 0.5, 2},
+		{"read_lat -n 100", "read", 1, 1, 2, 100, true, false, 1, 4},
+		{"read_lat -D 1 -f 0 --set link.propagation=200us", "read", 1, 1, 2, 0, true, false, 400, 410},
+		{"send_lat -n 100", "send", 1, 1, 2, 100, true, false, 0.5, 2},
+		{"send_lat -e -n 50", "send", 1, 1, 2, 50, true, false, 2, 20},
+		{"atomic_lat -n 100", "fetch_add", 1, 1, 8, 100, true, false, 1, 4},
+	} {
+		t.Run(c.line, func(t *testing.T) {
+			t.Parallel()
+			out, errs, status := measure(t, c.line)
+			if status != 0 || errs != "" {
+				t.Fatalf("status %d:\n%s", status, errs)
+			}
+			runs, err := perftest.Parse("out", []byte(out))
+			if err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			r := runs[0]
+			if r.Op != c.op || r.Latency != c.latency || r.Bidirectional != c.both || r.QPs != c.qps || len(r.Rows) != c.rows || r.Device != "mlx5_0" || r.Link != "Ethernet" || r.MTU != 4096 {
+				t.Errorf("%+v\n%s", r, out)
+			}
+			row := r.Rows[0]
+			if row.Size != c.size || c.iters != 0 && row.Iterations != c.iters {
+				t.Errorf("row %+v", row)
+			}
+			got := row.Rate * float64(row.Size) * 8 / 1e9
+			if c.latency {
+				got = row.Typical / 1e3
+			}
+			if got < c.least || got > c.most {
+				t.Errorf("measured %g, want from %g to %g", got, c.least, c.most)
+			}
+		})
+	}
+}
+
+// The same seed gives the same bytes, of all outputs; another seed draws other sequence numbers.
+func TestPerfIsDeterministic(t *testing.T) {
+	const line = "send_bw -n 200 -q 2 --both --explain"
+	first, _, status := measure(t, line)
+	again, _, _ := measure(t, line)
+	other, _, _ := measure(t, line+" --seed 2")
+	if status != 0 || first != again {
+		t.Errorf("status %d; two runs differ:\n%s\n%s", status, first, again)
+	}
+	if first == other {
+		t.Error("another seed changes nothing")
+	}
+	if !strings.Contains(first, "\nThe server:\n") || !strings.Contains(first, "Steps of the server") || !strings.Contains(first, "modify_qp x2") {
+		t.Errorf("no output of the server, or no steps:\n%s", first)
+	}
+}
+
+// For equal settings rdmasim run measures the same.
+func TestPerfAgreesWithRun(t *testing.T) {
+	for _, c := range []struct{ perf, run string }{
+		{"write_bw -s 4096 -n 4000 -Q 1 -N --use_old_post_send", "verb: write\n    payload: 4KiB\n    window: 128\n    messages: 4000\n"},
+		{"read_bw -s 8192 -n 2000 -Q 1 -N --use_old_post_send", "verb: read\n    payload: 8KiB\n    window: 128\n    messages: 2000\n"},
+	} {
+		out, errs, status := measure(t, c.perf)
+		runs, err := perftest.Parse("perf", []byte(out))
+		if status != 0 || err != nil {
+			t.Fatalf("%d %v\n%s", status, err, errs)
+		}
+		file := filepath.Join(t.TempDir(), "load.yaml")
+		if err := os.WriteFile(file, []byte("name: load\ntraffic:\n  - name: a\n    signal_every: 1\n    mtu: 4096\n    "+c.run), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var o, e bytes.Buffer
+		if status := execute(t.Context(), []string{"run", file, "--format", "json"}, &o, &e); status != 0 {
+			t.Fatalf("%d\n%s", status, e.String())
+		}
+		var res struct {
+			Rows []struct {
+				Rate float64 `json:"rate_mps"`
+			}
+		}
+		if err := json.Unmarshal(o.Bytes(), &res); err != nil || len(res.Rows) == 0 {
+			t.Fatalf("%v\n%s", err, o.String())
+		}
+		if a, b := runs[0].Rows[0].Rate/1e6, res.Rows[0].Rate; math.Abs(a/b-1) > 0.005 {
+			t.Errorf("%s: perf has %g Mpps, run %g", c.perf, a, b)
+		}
+	}
+}
+
+func TestPerfJSON(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "out.json")
+	for _, line := range []string{"write_bw -a -n 5", "read_lat -n 10", "send_lat -n 10 --output=latency", "write_bw -n 5 --output=message_rate", "write_bw -n 5 -s 2 --report_gbits"} {
+		out, errs, status := measure(t, line+" --out_json --out_json_file="+file)
+		if status != 0 {
+			t.Fatalf("%s: %d %s", line, status, errs)
+		}
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var doc struct {
+			Info    map[string]any   `json:"test_info"`
+			Results map[string]any   `json:"results"`
+			All     []map[string]any `json:"all_results"`
+		}
+		if err := json.Unmarshal(b, &doc); err != nil {
+			t.Fatalf("%s: %v\n%s", line, err, b)
+		}
+		if doc.Info["Device"] != "mlx5_0" || len(doc.Results) == 0 || strings.Contains(line, "-a") != (len(doc.All) == 23) {
+			t.Errorf("%s: %s", line, b)
+		}
+		if strings.Contains(line, "--output") {
+			if _, err := strconv.ParseFloat(strings.TrimSpace(strings.TrimPrefix(out, "Disabling dynamic polling\n")), 64); err != nil {
+				t.Errorf("%s: %q is not one number", line, out)
+			}
+		}
+		if st, _ := os.Stat(file); st.Size() == 0 {
+			t.Error("empty")
+		}
+	}
+	if _, errs, status := measure(t, "write_bw -n 5 --out_json --out_json_file=/no/such/folder/x.json"); status != 1 || !strings.Contains(errs, "failed to open /no/such/folder/x.json") {
+		t.Errorf("%d %s", status, errs)
+	}
+}
+
+// A result stands beside a stored one: an output of perftest, or its JSON.
+func TestPerfCompares(t *testing.T) {
+	dir := t.TempDir()
+	text, doc := filepath.Join(dir, "a.txt"), filepath.Join(dir, "a.json")
+	out, _, _ := measure(t, "write_bw -n 50 --out_json --out_json_file="+doc)
+	if err := os.WriteFile(text, []byte(out), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range []string{text, doc} {
+		out, errs, status := measure(t, "write_bw -n 50 --compare="+f)
+		if status != 0 || !strings.Contains(out, "Side by side, message rate, Mpps:") || !strings.HasSuffix(out, "1.000\n") {
+			t.Errorf("%d %s\n%s", status, errs, out)
+		}
+		if _, errs, status := measure(t, "write_lat -n 50 --compare="+f); status != 1 || !strings.Contains(errs, "has rates, and this test measures latencies") {
+			t.Errorf("%d %s", status, errs)
+		}
+	}
+	if _, _, status := measure(t, "write_bw --compare="+dir+"/none"); status != 2 {
+		t.Errorf("status %d", status)
+	}
+}
+
+// What goes wrong names the step, the reason and what to try, behind perftest's words; flags end with status 2.
+func TestPerfFailures(t *testing.T) {
+	for _, c := range []struct {
+		line   string
+		status int
+		say    []string
+	}{
+		{"write_bw -d mlx5_9", 1, []string{"IB device mlx5_9 not found\n", `step "device"`, "the devices are mlx5_0"}},
+		{"write_bw -i 2", 1, []string{"Unable to query port 2 attributes", `step "link"`}},
+		{"write_bw -x 60", 1, []string{`step "link"`, "no GID with index 60"}},
+		{"send_bw -c UD -s 65536", 1, []string{" Max message size in UD cannot be greater than MTU \n", `step "MTU"`}},
+		{"send_bw -c UD -b -s 512 -r 16 -n 500", 1, []string{"Did not get Message for 120 Seconds", `step "run"`, "messages are lost"}},
+		{"write_bw -n 20 -w 500", 0, nil},
+		{"write_bw -n 20 -w 50000", 1, []string{"Error: BW result is below bw limit\n"}},
+		{"write_bw --use_cuda=0", 1, []string{"Couldn't allocate MR with error=14\n", "nvidia-peermem", "--use_cuda_dmabuf"}},
+		{"write_bw --use_cuda=5 --use_cuda_dmabuf", 1, []string{"cuDeviceGet() returned 101", `step "allocate"`, "choose a GPU that is there"}},
+		{"write_bw --use_cuda=0 --use_cuda_dmabuf --set gpu.dmabuf=false", 1, []string{"DMA-BUF is not supported on this GPU"}},
+		{"atomic_bw --set hca.atomics=false", 1, []string{"the device has no atomics"}},
+		{"write_bw --no_such_flag", 2, []string{"write_bw: unrecognized option '--no_such_flag'\n Invalid Command or flag.\n"}},
+		{"write_bw -D 5 -a", 2, []string{"Duration mode currently doesn't support running on all sizes."}},
+		{"write_bw -R", 2, []string{"-R, --rdma_cm is not available here"}},
+		{"no_bw", 2, []string{`"no_bw" is none of the tests`}},
+		{"write_bw --profile=none", 2, []string{"none"}},
+		{"write_bw --set link.nothing=1", 2, []string{"link.nothing"}},
+		{"write_bw --target=moon", 2, []string{`--target "moon"`}},
+		{"write_bw --help", 0, nil},
+		{"write_bw --version", 0, nil},
+	} {
+		out, errs, status := measure(t, c.line)
+		if status != c.status {
+			t.Errorf("%s: status %d, want %d\n%s", c.line, status, c.status, errs)
+		}
+		for _, s := range c.say {
+			if !strings.Contains(errs+out, s) {
+				t.Errorf("%s: %q is missing in\n%s%s", c.line, s, out, errs)
+			}
+		}
+	}
+}
+
+// Both ends take back what they have made, also after a failure in the middle.
+func TestPerfLeavesNothing(t *testing.T) {
+	p, err := profile.Load(profile.Default)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{"-n 50", "-n 50 -q 4 --mr_per_qp --no_lock", "-n 50 --use_cuda=0 --use_cuda_dmabuf", "-n 50 --use_cuda=0", "-n 50 -w 90000"} {
+		test, _ := perf.ParseTest("send_bw")
+		o, err := perf.Parse(test, "send_bw", append(strings.Fields(line), "server"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		tb, err := testbed.New(testbed.Default(p))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		env := func() *perf.Env { return &perf.Env{Out: &out, Err: &out, Random: random(1, 1)} }
+		err = tb.Run(time.Hour, func(t2 verbs.Thread) {
+			_ = perf.Both(t2, tb, o, env(), env())
+			for host := range 2 {
+				counts, err := tb.ResourceCounts(t2, host)
+				for what, n := range counts {
+					if n != 0 || err != nil {
+						t.Errorf("%s: host %d has %d %s left (%v)\n%s", line, host, n, what, err, out.String())
+					}
+				}
+			}
+		})
+		if err != nil {
+			t.Errorf("%s: %v", line, err)
+		}
+		_ = tb.Close()
+	}
+}

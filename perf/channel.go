@@ -1,0 +1,166 @@
+package perf
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+// Channel carries the bytes of the exchange between the ends. A message is sent by one call, since a real peer reads each with one.
+type Channel interface {
+	Send(t verbs.Thread, b []byte) error
+	// Receive fills b. io.EOF: the peer has closed the channel.
+	Receive(t verbs.Thread, b []byte) error
+	Close() error
+}
+
+// pipe is one direction between two ends of one simulation: what was sent arrives after a while.
+type pipe struct {
+	mu     sync.Mutex // on hardware, threads run at once
+	parts  []part
+	closed bool
+}
+
+type part struct {
+	at time.Duration // of arrival
+	b  []byte
+}
+
+// pipeEnd is one end of two pipes. Threads wait in virtual time.
+type pipeEnd struct {
+	in, out *pipe
+	delay   time.Duration
+}
+
+// Pipe is a channel between two threads of one testbed; a message takes the delay.
+func Pipe(delay time.Duration) (client, server Channel) {
+	a, b := &pipe{}, &pipe{}
+	return &pipeEnd{a, b, delay}, &pipeEnd{b, a, delay}
+}
+
+func (p *pipeEnd) Send(t verbs.Thread, b []byte) error {
+	t.Sleep(0) // others see it in the order of the clocks
+	p.out.mu.Lock()
+	defer p.out.mu.Unlock()
+	if p.out.closed {
+		return io.ErrClosedPipe
+	}
+	p.out.parts = append(p.out.parts, part{t.Now() + p.delay, slices.Clone(b)})
+	return nil
+}
+
+// The time between two looks at a channel grows with the wait.
+const (
+	firstLook = 10 * time.Microsecond
+	lastLook  = 500 * time.Microsecond
+)
+
+func (p *pipeEnd) Receive(t verbs.Thread, b []byte) error {
+	for look := firstLook; len(b) > 0; {
+		t.Sleep(0)
+		n, closed := p.in.take(t.Now(), b)
+		b = b[n:]
+		switch {
+		case n > 0:
+			look = firstLook
+		case closed:
+			return io.EOF
+		default:
+			t.Sleep(look)
+			look = min(look+look/8, lastLook)
+		}
+	}
+	return nil
+}
+
+// take moves what has arrived to b.
+func (p *pipe) take(now time.Duration, b []byte) (n int, closed bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for len(p.parts) > 0 && n < len(b) && p.parts[0].at <= now {
+		k := copy(b[n:], p.parts[0].b)
+		n += k
+		if p.parts[0].b = p.parts[0].b[k:]; len(p.parts[0].b) == 0 {
+			p.parts = p.parts[1:]
+		}
+	}
+	return n, p.closed && len(p.parts) == 0
+}
+
+// Close ends both directions; what was sent still arrives.
+func (p *pipeEnd) Close() error {
+	for _, x := range []*pipe{p.in, p.out} {
+		x.mu.Lock()
+		x.closed = true
+		x.mu.Unlock()
+	}
+	return nil
+}
+
+// stream is a channel over a connection of the network.
+type stream struct{ c net.Conn }
+
+func (s stream) Send(_ verbs.Thread, b []byte) error {
+	_, err := s.c.Write(b)
+	return err
+}
+
+func (s stream) Receive(_ verbs.Thread, b []byte) error {
+	_, err := io.ReadFull(s.c, b)
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		err = io.EOF
+	}
+	return err
+}
+
+func (s stream) Close() error { return s.c.Close() }
+
+// Dial connects to the server of the options.
+func Dial(ctx context.Context, o *Options) (Channel, error) {
+	d := net.Dialer{Timeout: dialPatience}
+	if o.SourceIP != "" {
+		ip := net.ParseIP(o.SourceIP)
+		if ip == nil {
+			return nil, fmt.Errorf("--bind_source_ip %q is no address", o.SourceIP)
+		}
+		d.LocalAddr = &net.TCPAddr{IP: ip}
+	}
+	c, err := d.DialContext(ctx, o.network(), net.JoinHostPort(o.Host, strconv.Itoa(o.Port)))
+	if err != nil {
+		return nil, fmt.Errorf("connect to %s port %d: %w", o.Host, o.Port, err)
+	}
+	return stream{c}, nil
+}
+
+const dialPatience = 30 * time.Second
+
+func (o *Options) network() string {
+	if o.IPv6 {
+		return "tcp6"
+	}
+	return "tcp4"
+}
+
+// Listen waits for one client, and is ended by a call of stop, which may come at any time.
+func Listen(o *Options) (accept func() (Channel, error), stop func(), err error) {
+	l, err := net.Listen(o.network(), net.JoinHostPort(o.SourceIP, strconv.Itoa(o.Port)))
+	if err != nil {
+		return nil, nil, fmt.Errorf("listen to port %d: %w", o.Port, err)
+	}
+	return func() (Channel, error) {
+		defer l.Close()
+		c, err := l.Accept()
+		if err != nil {
+			return nil, err
+		}
+		return stream{c}, nil
+	}, func() { l.Close() }, nil
+}
