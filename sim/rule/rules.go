@@ -316,12 +316,6 @@ var sentences = [...]string{
 	OldLibraryNumbersRegisters: "A library of the static generation gives a thread domain the free register with the lowest number",
 	LockRuleIsTheLibrarys:      "Which static registers are locked follows the rule of the library, not of another version",
 
-	DmabufOffsetMatchesIova:      "The offset into a DMA-BUF and the first address of its region have the same place in a page",
-	DmabufEndsWhereItEnds:        "A region reaches no further than its DMA-BUF",
-	DmabufAccessIsLimited:        "A region of a DMA-BUF takes only the rights that such a region can have",
-	DmabufBeginsAtItsOffset:      "A region of a DMA-BUF begins at its offset",
-	DmabufIsGivenBack:            "A region gives its reference to a DMA-BUF back when it is deregistered",
-	MovedDmabufIsForgotten:       "The device forgets pages of a DMA-BUF before they move",
 	DomainOfAFileIsShared:        "Who opens an XRC domain by the same file gets the same domain",
 	ExclusiveOpenIsExclusive:     "O_EXCL refuses an XRC domain that there is: EINVAL",
 	DomainIsMadeOnRequest:        "Without O_CREAT no XRC domain is made for a file: EAGAIN",
