@@ -1,6 +1,7 @@
 //go:build hw
 
 #define _GNU_SOURCE
+#include <arpa/inet.h>
 #include <dlfcn.h>
 #include <endian.h>
 #include <errno.h>
@@ -49,13 +50,47 @@ const char *hw_cm_load(void)
 
 static void take_addr(struct hw_cm_addr *to, const struct sockaddr *from)
 {
-	to->size = from->sa_family == AF_INET ? sizeof(struct sockaddr_in) : from->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) : 0;
-	memcpy(&to->a, from, to->size);
+	const struct sockaddr_in *v4 = (const void *)from;
+	const struct sockaddr_in6 *v6 = (const void *)from;
+
+	if (from->sa_family == AF_INET) {
+		to->size = 4;
+		to->port = ntohs(v4->sin_port);
+		memcpy(to->ip, &v4->sin_addr, 4);
+	} else if (from->sa_family == AF_INET6) {
+		to->size = 16;
+		to->port = ntohs(v6->sin6_port);
+		to->scope = v6->sin6_scope_id;
+		memcpy(to->ip, &v6->sin6_addr, 16);
+	}
 }
 
-static struct sockaddr *give_addr(struct hw_cm_addr *a)
+// give_addr makes an address of the library's in room, NULL: none.
+static struct sockaddr *give_addr(const struct hw_cm_addr *a, struct sockaddr_in6 *room)
 {
-	return a && a->size ? (struct sockaddr *)&a->a : NULL;
+	struct sockaddr_in *v4 = (void *)room;
+
+	memset(room, 0, sizeof(*room));
+	if (a->size == 4) {
+		v4->sin_family = AF_INET;
+		v4->sin_port = htons(a->port);
+		memcpy(&v4->sin_addr, a->ip, 4);
+	} else if (a->size == 16) {
+		room->sin6_family = AF_INET6;
+		room->sin6_port = htons(a->port);
+		room->sin6_scope_id = a->scope;
+		memcpy(&room->sin6_addr, a->ip, 16);
+	} else {
+		return NULL;
+	}
+	return (struct sockaddr *)room;
+}
+
+// some_addr is an address where the library must have one: of no family, if there is none.
+static struct sockaddr *some_addr(const struct hw_cm_addr *a, struct sockaddr_in6 *room)
+{
+	give_addr(a, room);
+	return (struct sockaddr *)room;
 }
 
 void *hw_cm_create_channel(void) { return lib.rdma_create_event_channel(); }
@@ -83,11 +118,18 @@ void hw_cm_look(void *p, struct hw_cm_id *v)
 	take_addr(&v->dst, &id->route.addr.dst_addr);
 }
 
-int hw_cm_bind(void *id, struct hw_cm_addr *a) { return lib.rdma_bind_addr(id, (struct sockaddr *)&a->a); }
+int hw_cm_bind(void *id, struct hw_cm_addr *a)
+{
+	struct sockaddr_in6 room;
+
+	return lib.rdma_bind_addr(id, some_addr(a, &room));
+}
 
 int hw_cm_resolve_addr(void *id, struct hw_cm_addr *src, struct hw_cm_addr *dst, int ms)
 {
-	return lib.rdma_resolve_addr(id, give_addr(src), (struct sockaddr *)&dst->a, ms);
+	struct sockaddr_in6 from, to;
+
+	return lib.rdma_resolve_addr(id, give_addr(src, &from), some_addr(dst, &to), ms);
 }
 
 int hw_cm_resolve_route(void *id, int ms) { return lib.rdma_resolve_route(id, ms); }
@@ -158,13 +200,20 @@ int hw_cm_notify(void *id, int event) { return lib.rdma_notify(id, event); }
 
 int hw_cm_join(void *id, struct hw_cm_addr *group, unsigned flags, uintptr_t context)
 {
+	struct sockaddr_in6 room;
 	struct rdma_cm_join_mc_attr_ex a = {.comp_mask = RDMA_CM_JOIN_MC_ATTR_ADDRESS | RDMA_CM_JOIN_MC_ATTR_JOIN_FLAGS, .join_flags = flags,
-		.addr = (struct sockaddr *)&group->a};
+		.addr = some_addr(group, &room)};
 
 	return lib.rdma_join_multicast_ex(id, &a, (void *)context);
 }
 
-int hw_cm_leave(void *id, struct hw_cm_addr *group) { return lib.rdma_leave_multicast(id, (struct sockaddr *)&group->a); }
+int hw_cm_leave(void *id, struct hw_cm_addr *group)
+{
+	struct sockaddr_in6 room;
+
+	return lib.rdma_leave_multicast(id, some_addr(group, &room));
+}
+
 int hw_cm_migrate(void *id, void *channel) { return lib.rdma_migrate_id(id, channel); }
 
 int hw_cm_set_option(void *id, int level, int name, void *value, size_t length)

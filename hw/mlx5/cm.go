@@ -9,7 +9,6 @@ package mlx5
 import "C"
 
 import (
-	"encoding/binary"
 	"fmt"
 	"net/netip"
 	"strconv"
@@ -180,37 +179,26 @@ func cAddr(a netip.AddrPort) (c C.struct_hw_cm_addr) {
 	if !ip.IsValid() {
 		return c
 	}
-	raw := (*[unsafe.Sizeof(c.a)]byte)(unsafe.Pointer(&c.a))
-	binary.BigEndian.PutUint16(raw[2:], a.Port())
-	if ip.Is4() {
-		c.a.sin6_family, c.size = unix.AF_INET, C.sizeof_struct_sockaddr_in
-		v := ip.As4()
-		copy(raw[unsafe.Offsetof(unix.RawSockaddrInet4{}.Addr):], v[:])
-		return c
+	c.port = C.uint16_t(a.Port())
+	for i, b := range ip.AsSlice() {
+		c.ip[i] = C.uint8_t(b)
+		c.size++
 	}
-	c.a.sin6_family, c.size = unix.AF_INET6, C.sizeof_struct_sockaddr_in6
-	v := ip.As16()
-	copy(raw[unsafe.Offsetof(c.a.sin6_addr):], v[:])
 	if n, err := strconv.ParseUint(ip.Zone(), 10, 32); err == nil {
-		c.a.sin6_scope_id = C.uint32_t(n)
+		c.scope = C.uint32_t(n)
 	}
 	return c
 }
 
 func goAddr(c *C.struct_hw_cm_addr) netip.AddrPort {
-	raw := (*[unsafe.Sizeof(c.a)]byte)(unsafe.Pointer(&c.a))
-	port := binary.BigEndian.Uint16(raw[2:])
-	switch c.size {
-	case C.sizeof_struct_sockaddr_in:
-		return netip.AddrPortFrom(netip.AddrFrom4([4]byte(raw[unsafe.Offsetof(unix.RawSockaddrInet4{}.Addr):])), port)
-	case C.sizeof_struct_sockaddr_in6:
-		ip := netip.AddrFrom16([16]byte(raw[unsafe.Offsetof(c.a.sin6_addr):]))
-		if c.a.sin6_scope_id != 0 {
-			ip = ip.WithZone(strconv.FormatUint(uint64(c.a.sin6_scope_id), 10))
-		}
-		return netip.AddrPortFrom(ip, port)
+	ip, ok := netip.AddrFromSlice(C.GoBytes(unsafe.Pointer(&c.ip[0]), C.int(c.size)))
+	if !ok {
+		return netip.AddrPort{}
 	}
-	return netip.AddrPort{}
+	if c.scope != 0 {
+		ip = ip.WithZone(strconv.FormatUint(uint64(c.scope), 10))
+	}
+	return netip.AddrPortFrom(ip, uint16(c.port))
 }
 
 // milliseconds is a time as the library takes it, rounded up.

@@ -10,10 +10,11 @@
 #include <netinet/in.h>
 #include <infiniband/verbs.h>
 
-// hw_cm_addr is an address with its length, 0: none.
+// hw_cm_addr is an address of 4 or 16 bytes, 0: none, and a port in host order.
 struct hw_cm_addr {
-	struct sockaddr_in6 a;
-	uint32_t size;
+	uint8_t ip[16];
+	uint32_t size, scope;
+	uint16_t port;
 };
 
 // hw_cm_conn are the parameters of a connection, with the private data in place.
