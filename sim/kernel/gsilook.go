@@ -4,18 +4,8 @@ import "github.com/rdmasim/rdmasim/verbs"
 
 // What the connection manager asks of a device (struct ib_device, and the network interface of its port).
 
-// Params are those of the driver.
-func (d *Device) Params() *Params { return &d.p }
-
-// NumPorts is how many ports the device has.
-func (d *Device) NumPorts() int { return d.caps.ports }
-
 // ACKDelay is the device's local_ca_ack_delay, a code of time.
 func (d *Device) ACKDelay() uint8 { return d.caps.ackDelay }
-
-// MaxRespRes and MaxInitDepth are the READs and atomics that a QP takes and has under way at most.
-func (d *Device) MaxRespRes() int   { return 1 << d.caps.logRAReq }
-func (d *Device) MaxInitDepth() int { return 1 << d.caps.logRARes }
 
 // ActiveMTU is the path MTU that the port's interface carries.
 func (d *Device) ActiveMTU() verbs.MTU {

@@ -85,59 +85,73 @@ var cmServer = netip.MustParseAddr("10.1.0.2")
 
 // TestConnectionIsMadeAndEnds: a client connects to a server of the other host, with data in both directions, and both end it.
 func TestConnectionIsMadeAndEnds(t *testing.T) {
+	run(t, config(t), func(x *rig) { x.connectAndEnd(t, cmServer) })
+}
+
+// TestConnectionByIPv6: the same by addresses of IPv6.
+func TestConnectionByIPv6(t *testing.T) {
 	run(t, config(t), func(x *rig) {
-		th := x.t
-		sp, err := x.bed.Hosts()[1].NewProcess(th, nil)
-		if err != nil {
-			t.Fatal(err)
+		for host, a := range []string{"2001:db8::1", "2001:db8::2"} {
+			x.ok("address", x.bed.AddAddress(x.t, host, netip.MustParseAddr(a)))
 		}
-		at := netip.AddrPortFrom(cmServer, 7174)
-		listening, done := false, false
-		sp.Start(th, "server", 0, func(th verbs.Thread) {
-			s := newCMEnd(t, th)
-			l := s.id(verbs.PortSpaceTCP)
-			s.ok("bind", l.BindAddr(th, at))
-			s.ok("listen", l.Listen(th, 0))
-			listening = true
-			ev := s.expect(verbs.CMConnectRequest, 0)
-			if got := ev.Conn.PrivateData; len(got) != 56 || !bytes.HasPrefix(got, []byte("ping")) {
-				t.Errorf("request data %q", got)
-			}
-			s.qp(ev.ID)
-			s.ok("accept", ev.ID.Accept(th, &verbs.ConnParam{PrivateData: []byte("pong"), ResponderResources: 1, InitiatorDepth: 1}))
-			s.expect(verbs.CMEstablished, 0)
-			s.expect(verbs.CMDisconnected, 0)
-			s.ok("disconnect", ev.ID.Disconnect(th))
-			s.expect(verbs.CMTimewaitExit, 0)
-			s.ok("destroy QP", ev.ID.DestroyQP(th))
-			s.ok("destroy id", ev.ID.Destroy(th))
-			s.ok("destroy listener", l.Destroy(th))
-			s.ok("destroy channel", s.ch.Destroy(th))
-			done = true
-		})
-		for !listening {
-			th.Sleep(time.Microsecond)
-		}
-		c := newCMEnd(t, th)
-		id := c.resolve(verbs.PortSpaceTCP, at)
-		c.qp(id)
-		c.ok("connect", id.Connect(th, &verbs.ConnParam{PrivateData: []byte("ping"), ResponderResources: 1, InitiatorDepth: 1, RetryCount: 7, RNRRetryCount: 7}))
-		ev := c.expect(verbs.CMEstablished, 0)
-		if got := ev.Conn.PrivateData; len(got) != 196 || !bytes.HasPrefix(got, []byte("pong")) {
-			t.Errorf("reply data %q", got)
-		}
-		if s := id.QP().State(); s != verbs.QPSRTS {
-			t.Errorf("the client's QP is in %v", s)
-		}
-		c.ok("disconnect", id.Disconnect(th))
-		c.expect(verbs.CMDisconnected, 0)
-		c.expect(verbs.CMTimewaitExit, 0)
-		c.ok("destroy QP", id.DestroyQP(th))
-		c.ok("destroy id", id.Destroy(th))
-		for !done {
-			th.Sleep(time.Millisecond)
-		}
+		x.connectAndEnd(t, netip.MustParseAddr("2001:db8::2"))
 	})
+}
+
+// connectAndEnd is a connection to the other host's address.
+func (x *rig) connectAndEnd(t *testing.T, to netip.Addr) {
+	t.Helper()
+	th := x.t
+	sp, err := x.bed.Hosts()[1].NewProcess(th, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := netip.AddrPortFrom(to, 7174)
+	listening, done := false, false
+	sp.Start(th, "server", 0, func(th verbs.Thread) {
+		s := newCMEnd(t, th)
+		l := s.id(verbs.PortSpaceTCP)
+		s.ok("bind", l.BindAddr(th, at))
+		s.ok("listen", l.Listen(th, 0))
+		listening = true
+		ev := s.expect(verbs.CMConnectRequest, 0)
+		if got := ev.Conn.PrivateData; len(got) != 56 || !bytes.HasPrefix(got, []byte("ping")) {
+			t.Errorf("request data %q", got)
+		}
+		s.qp(ev.ID)
+		s.ok("accept", ev.ID.Accept(th, &verbs.ConnParam{PrivateData: []byte("pong"), ResponderResources: 1, InitiatorDepth: 1}))
+		s.expect(verbs.CMEstablished, 0)
+		s.expect(verbs.CMDisconnected, 0)
+		s.ok("disconnect", ev.ID.Disconnect(th))
+		s.expect(verbs.CMTimewaitExit, 0)
+		s.ok("destroy QP", ev.ID.DestroyQP(th))
+		s.ok("destroy id", ev.ID.Destroy(th))
+		s.ok("destroy listener", l.Destroy(th))
+		s.ok("destroy channel", s.ch.Destroy(th))
+		done = true
+	})
+	for !listening {
+		th.Sleep(time.Microsecond)
+	}
+	c := newCMEnd(t, th)
+	id := c.resolve(verbs.PortSpaceTCP, at)
+	c.qp(id)
+	c.ok("connect", id.Connect(th, &verbs.ConnParam{PrivateData: []byte("ping"), ResponderResources: 1, InitiatorDepth: 1, RetryCount: 7, RNRRetryCount: 7}))
+	ev := c.expect(verbs.CMEstablished, 0)
+	if got := ev.Conn.PrivateData; len(got) != 196 || !bytes.HasPrefix(got, []byte("pong")) {
+		t.Errorf("reply data %q", got)
+	}
+	if s := id.QP().State(); s != verbs.QPSRTS {
+		t.Errorf("the client's QP is in %v", s)
+	}
+	c.ok("disconnect", id.Disconnect(th))
+	c.expect(verbs.CMDisconnected, 0)
+	c.expect(verbs.CMTimewaitExit, 0)
+	c.ok("destroy QP", id.DestroyQP(th))
+	c.ok("destroy id", id.Destroy(th))
+	for !done {
+		th.Sleep(time.Millisecond)
+	}
 }
 
 // FuzzManagement: whatever a peer sends to QP1, in whatever order, the connection manager of a host with a listener neither panics nor
