@@ -100,7 +100,7 @@ full: build
 
 mutants: build
 	@mkdir -p out
-	@$(LEG) mutants sh -c '$(GO) test $(HANG) -tags mutants ./sim/rule ./sim/kernel/completion/oracle && $(GO) test $(HANG) -tags mutants -run FindMutants ./sim/testbed && $(BIN)/conform mutants --matrix --every 10 --report out/mutants.json'
+	@$(LEG) mutants sh -c '$(GO) test $(HANG) -tags mutants ./sim/rule ./sim/kernel/completion/oracle && $(GO) test $(HANG) -tags mutants -run FindMutants ./sim/testbed && $(GO) test $(HANG) -tags mutants -run EveryBitOfTheTable ./cmd/conform && $(BIN)/conform mutants --matrix --every 10 --report out/mutants.json'
 
 loop: conform-hw
 	@mkdir -p out
@@ -109,7 +109,7 @@ loop: conform-hw
 	  { $(BIN)/rdmasim exec --profile connectx-5-ib --devices 2 -- $(BIN)/conform --target=hw --wall-limit 30m --min-pass 490 >out/loop-ib.txt || { cat out/loop-ib.txt; exit 1; }; } && \
 	  $(BIN)/rdmasim exec -- $(BIN)/conform --target=hw --label-filter "DEV || ODP-056" && \
 	  $(BIN)/rdmasim exec --profile connect-ib --odp=false --devices 2 -- $(BIN)/conform --target=hw --label-filter "ODP-002 || ODP-026 || MR-031" --min-pass 3 && \
-	  $(BIN)/rdmasim exec --profile generic-roce --uar dynamic --devices 2 -- $(BIN)/conform --target=hw --label-filter "QPS-024 || QPS-025 || QPS-026" --min-pass 3 && \
+	  $(BIN)/rdmasim exec --profile generic-roce --uar dynamic --devices 2 -- $(BIN)/conform --target=hw --label-filter "QPS-024 || QPS-025 || QPS-026 || QPS-043" --min-pass 4 && \
 	  $(BIN)/rdmasim exec --uar dynamic --devices 2 -- $(BIN)/conform random --programs 150 && \
 	  $(BIN)/conform --target=sim --report out/loop-sim.json >out/loop-sim.txt && \
 	  $(BIN)/conform diff --common out/loop-sim.json out/loop-hw.json'

@@ -14,15 +14,7 @@ import (
 // again is the command that runs a case of a run again, with all that stood before conform: variables that
 // the driver reads, rdmasim exec with its flags, the lab.
 func (o *runOptions) again(run *report.Run, id string) string {
-	var words []string
-	for _, k := range slices.Sorted(maps.Keys(run.Environment)) {
-		if name, ok := strings.CutPrefix(k, report.KeyEnv); ok {
-			words = append(words, name+"="+quoted(run.Environment[k]))
-		}
-	}
-	if len(words) > 0 {
-		words = append([]string{"env"}, words...)
-	}
+	words := driverVariables(run)
 	switch {
 	case run.Environment[report.KeyBelow] == "rdmasim exec": // a guest on rdmasim pci is a machine of its own
 		words = append(execPrefix(ancestors()), words...)
@@ -61,6 +53,19 @@ func (o *runOptions) again(run *report.Run, id string) string {
 		words = append(words, "--lockstep")
 	}
 	return fmt.Sprintf("%s --seed %d --label-filter %s -v", strings.Join(words, " "), run.Seed, id)
+}
+
+// driverVariables are the words that set the variables of the driver as a run had them.
+func driverVariables(run *report.Run) (words []string) {
+	for _, k := range slices.Sorted(maps.Keys(run.Environment)) {
+		if name, ok := strings.CutPrefix(k, report.KeyEnv); ok {
+			words = append(words, name+"="+quoted(run.Environment[k]))
+		}
+	}
+	if len(words) > 0 {
+		words = append([]string{"env"}, words...)
+	}
+	return words
 }
 
 // calledAs is the program as the command line named it, unless go run or a test built it for this time only.

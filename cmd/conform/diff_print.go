@@ -139,15 +139,7 @@ func filterOf(ids []string) string {
 
 // againAs is the command that runs cases as the run of a record did, as far as the record says how.
 func againAs(r *report.Run, filter string) string {
-	var words []string
-	for _, k := range slices.Sorted(maps.Keys(r.Environment)) {
-		if name, ok := strings.CutPrefix(k, report.KeyEnv); ok {
-			words = append(words, name+"="+quoted(r.Environment[k]))
-		}
-	}
-	if len(words) > 0 {
-		words = append([]string{"env"}, words...)
-	}
+	words := driverVariables(r)
 	if below := r.Environment[report.KeyBelow]; below == "rdmasim exec" {
 		session := r.Environment[report.KeySession] // a record of an older version has none
 		words = append([]string{cmp.Or(session, "rdmasim exec --")}, words...)

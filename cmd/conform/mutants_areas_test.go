@@ -40,6 +40,62 @@ var facts = []struct {
 	{"Receives have no doorbell: the device reads the record when it needs one", []string{"receive-record-read-once"}},
 }
 
+// holes are the kinds of defect that a suite misses most easily, and mutants of each.
+var holes = []struct {
+	kind    string
+	mutants []string
+}{
+	{"Limits: one below, at, one above", []string{"srq-limit-one-below", "srq-limit-one-above", "moderation-one-early", "moderation-one-late", "path-mtu-one-down", "path-mtu-one-up",
+		"key-one-byte-shorter", "key-one-byte-longer", "first-psn-one-late", "one-retry-less", "datagram-above-mtu-taken", "reads-above-the-device", "cq-size-promised-twice"}},
+	{"Each bit of a word", []string{"retry-count-without-bit-0", "rnr-retry-without-bit-1", "ack-timeout-without-bit-4", "qkey-in-its-low-half", "qkey-in-its-high-half",
+		"pkey-in-its-low-byte", "psn-of-23-bits", "privilege-from-another-bit", "half-compared", "parent-takes-any-bit"}},
+	{"Each transition of a QP, with each attribute", []string{"any-transition", "transition-needs-nothing", "transition-takes-all", "table-rc-rts-rts-bit-15-needed", "table-xrcrecv-rtr-err-bit-20-optional"}},
+	{"Duplicates after something newer", []string{"newer-atomic-hides-older", "newer-read-hides-older", "duplicate-keeps-nak", "replay-of-any-range", "duplicate-executed"}},
+	{"Responses that nobody asked for", []string{"ghost-acknowledges", "stale-response-taken", "read-data-for-an-atomic", "atomic-answer-for-a-read"}},
+	{"A queue entry used again after a partial arrival", []string{"receive-filled-from-its-middle", "receive-lost-with-its-message", "gap-unnoticed"}},
+	{"Objects destroyed with events pending", []string{"event-of-a-dead-qp", "event-of-a-dead-srq", "error-of-a-dead-cq", "event-of-a-dead-cq", "qp-destroyed-before-acks", "destroy-without-acks"}},
+	{"Completions that compress", []string{"mini-entry-of-another-length", "mini-entry-of-another-index"}},
+	{"Sums that pass 32 bits", []string{"write-within-4-gib", "read-within-4-gib", "gather-within-4-gib", "landing-within-4-gib", "scatter-within-4-gib", "addition-in-two-halves"}},
+	{"Orders of free lists and of those who wait", []string{"last-freed-register-first", "oldest-free-key-first", "freed-domain-forgotten", "old-library-with-a-list", "srq-in-order-of-its-ring",
+		"last-waiting-queue-first", "newest-event-first"}},
+	{"A log in the order that it judges", []string{"record-after-doorbell", "register-unflushed", "torn-push-lost", "receive-record-read-once", "consumer-index-unwritten"}},
+}
+
+// killersOf are the cases that notice a mutant, by the committed matrix; those that are named as likely come first.
+func killersOf(known *matrix, name string) (ids []string) {
+	r := known.row(name)
+	if r == nil {
+		return nil
+	}
+	for _, m := range mutant.All() {
+		if m.Name == name {
+			for _, id := range m.Killers {
+				if slices.Contains(r.Kills, id) {
+					ids = append(ids, id)
+				}
+			}
+		}
+	}
+	for _, id := range r.Kills {
+		if !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// Each kind of hole has mutants that exist, and a case kills each.
+func TestEveryKindOfHoleIsClosed(t *testing.T) {
+	_, known, _, _ := committed(t)
+	for _, h := range holes {
+		for _, name := range h.mutants {
+			if len(killersOf(known, name)) == 0 {
+				t.Errorf("%s: no case kills %s, by fixtures/%s", h.kind, name, matrixFile)
+			}
+		}
+	}
+}
+
 // Each fact of the interface has a mutant that exists and is killed.
 func TestEveryFactHasAMutant(t *testing.T) {
 	explained, err := readSurvivors()
@@ -117,7 +173,7 @@ func checkCounted(t *testing.T, m mutant.Mutant) {
 }
 
 // areasPage is the part of docs/mutants.md about areas, facts and survivors.
-func areasPage(explained *survivors) []byte {
+func areasPage(explained *survivors, known *matrix) []byte {
 	var page bytes.Buffer
 	all := mutant.All()
 	fmt.Fprintf(&page, "\n## Areas\n\n%d mutants, of which %d are killed: those of KCQ, the kernel's completion models, by counts, and all others by cases.\n\n| area | mutants | survive |\n| --- | --- | --- |\n", len(all), len(all)-len(explained.Survivors))
@@ -144,6 +200,17 @@ func areasPage(explained *survivors) []byte {
 	page.WriteString("\n## What driver and device rely on\n\n| fact | mutants |\n| --- | --- |\n")
 	for _, f := range facts {
 		fmt.Fprintf(&page, "| %s | %s |\n", f.fact, strings.Join(f.mutants, ", "))
+	}
+	page.WriteString("\n## Kinds of hole\n\nWhat a suite misses most easily, and which case notices it here (of several the likeliest).\n\n| kind | mutants, each with a case that notices it |\n| --- | --- |\n")
+	for _, h := range holes {
+		var words []string
+		for _, name := range h.mutants {
+			if ids := killersOf(known, name); len(ids) > 0 {
+				name += " " + ids[0]
+			}
+			words = append(words, name)
+		}
+		fmt.Fprintf(&page, "| %s | %s |\n", h.kind, strings.Join(words, ", "))
 	}
 	page.WriteString("\n## Survivors\n\n| mutant | why no case can notice |\n| --- | --- |\n")
 	for _, s := range explained.Survivors {

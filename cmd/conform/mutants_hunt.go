@@ -113,7 +113,7 @@ func (h *hunt) judge(ctx context.Context, m mutant.Mutant) (fate, error) {
 	}
 	likely, area, rest := h.sorted(m)
 	if h.wanted != nil {
-		wanted := slices.DeleteFunc(slices.Concat(likely, area, rest), func(id string) bool { return !h.wanted(m, id) })
+		wanted := slices.DeleteFunc(slices.Concat(likely, area, rest), func(id string) bool { return !h.wanted(m, id) && !h.asksLikely(m, id) })
 		done, err := h.try(ctx, m, slices.Clone(wanted), &f, true)
 		if err != nil || ctx.Err() != nil {
 			return fate{}, err
@@ -132,6 +132,12 @@ func (h *hunt) judge(ctx context.Context, m mutant.Mutant) (fate, error) {
 	}
 	f.judged = true
 	return f, nil
+}
+
+// asksLikely says whether a case that is likely to kill a mutant runs beside those that are wanted: where the mutant is to be killed in any
+// case, one worker for both costs half of two.
+func (h *hunt) asksLikely(m mutant.Mutant, id string) bool {
+	return h.all && slices.Contains(m.Killers, id)
 }
 
 // shouldKill says whether a case is likely to kill a mutant, or known to.

@@ -41,9 +41,10 @@ func newRandom() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "random",
 		Short: "Draw programs and compare what they do on two targets",
-		Long: "random draws programs of two connected RC queue pairs, runs each on two targets and compares what the verbs contract fixes:\n" +
-			"what calls return, the completions of each queue in their order, and the bytes in memory. Where the targets differ, it\n" +
-			"looks for a small program that shows the difference, and prints it as text, which --program runs again, and as a case in Go.\n" +
+		Long: "random draws programs of two connected queue pairs, RC or UC, with an SRQ or without, that post by ibv_post_send or by\n" +
+			"ibv_wr_*, runs each on two targets and compares what the verbs contract fixes: what calls return, the completions of each\n" +
+			"queue in their order, and the bytes in memory. Where the targets differ, it looks for a small program that shows the\n" +
+			"difference, and prints it as text, which --program runs again, and as a case in Go.\n" +
 			"The targets are the simulator and the hardware, or with --target=sim two profiles, or a simulator that breaks a rule.\n" +
 			"Exit status: 0 no difference was found, 1 one was, or a program did not end, 2 wrong usage, 130 interrupted.",
 		Example: "  conform random --programs 1000\n  conform random --target=sim --profile connectx-5,generic-roce\n" +

@@ -29,15 +29,7 @@ func resize(c *spec.C) {
 // outstanding leaves n completions in a new CQ of the given size.
 func outstanding(c *spec.C, e *kit.Env, size, n int) (verbs.CQ, *kit.Pair) {
 	cq := e.CreateCQ(c, size)
-	o := kit.Default()
-	o.SendCQ = cq
-	p := e.Pair(c, o)
-	mem := e.Buffer(c, 64, kit.AllAccess)
-	for i := range uint64(n) {
-		p.A.Post(c, kit.Write(i, mem, 32, mem.SGE(0, 8)))
-	}
-	awaitQuiet(c)
-	return cq, p
+	return cq, unpolledWrites(c, e, cq, n)
 }
 
 // expectInOrder takes n completions, whose wr_ids count up from 0.
@@ -77,8 +69,8 @@ func resizeToSame(c *spec.C) {
 	c.Status("write afterwards", p.A.PostAndPoll(c, kit.Write(1, mem, 32, mem.SGE(0, 8))), verbs.WCSuccess)
 }
 
-// overrunWithWrites completes n signalled writes on a CQ that the case does not poll.
-func overrunWithWrites(c *spec.C, e *kit.Env, cq verbs.CQ, n int) *kit.Pair {
+// unpolledWrites completes n signalled writes on a CQ that the case does not poll.
+func unpolledWrites(c *spec.C, e *kit.Env, cq verbs.CQ, n int) *kit.Pair {
 	o := kit.Default()
 	o.SendCQ = cq
 	p := e.Pair(c, o)
@@ -94,7 +86,7 @@ func overrun(c *spec.C) {
 	e := kit.Open(c)
 	cq := e.CreateCQ(c, 7)
 	size := cq.Cap()
-	p := overrunWithWrites(c, e, cq, 4*(size+1))
+	p := unpolledWrites(c, e, cq, 4*(size+1))
 	ev, err := e.Ctx.AsyncEvent(c.T, kit.CompletionTimeout)
 	c.NoErr("get_async_event", err)
 	c.Equal("event", ev.Type, verbs.EventCQErr)
@@ -124,7 +116,7 @@ func overrunIgnored(c *spec.C) {
 	cq, err := e.Ctx.CreateCQ(c.T, verbs.CQAttr{CQE: 7, Ex: true, CompMask: maskFlags, Flags: verbs.CQIgnoreOverrun})
 	c.NoErr("create_cq_ex with IGNORE_OVERRUN", err)
 	kit.DestroyOnce(c, "destroy_cq", cq.Destroy)
-	p := overrunWithWrites(c, e, cq, 4*(cq.Cap()+1))
+	p := unpolledWrites(c, e, cq, 4*(cq.Cap()+1))
 	ev, err := e.Ctx.AsyncEvent(c.T, kit.QuietPeriod)
 	c.True("no event", err != nil, "event %d", ev.Type)
 	c.Equal("state of the QP", p.A.QueryState(c), verbs.QPSRTS)

@@ -87,11 +87,8 @@ func prepare(job Job, targets Targets) (*conformance.Runner, *Hello) {
 	if err != nil {
 		return nil, &Hello{Error: err.Error()}
 	}
-	r, about, err := conformance.Prepare(target, job.Seed, nil)
+	r, about, err := conformance.Prepare(target, job.Seed, nil, job.Ledgers...)
 	if err != nil {
-		return nil, &Hello{Error: err.Error()}
-	}
-	if r.Ledger, err = conformance.LoadLedger(job.Ledgers...); err != nil {
 		return nil, &Hello{Error: err.Error()}
 	}
 	r.Repeat = job.Repeat

@@ -23,12 +23,25 @@ func (q *QP) QPEx(c *spec.C) verbs.QPEx {
 
 // PostEx posts requests through the extended interface, in one batch that must be accepted.
 func (q *QP) PostEx(c *spec.C, wrs ...verbs.SendWR) {
+	if q.Opt.SendOps == 0 {
+		q.QPEx(c) // which says what is wrong
+	}
+	_, err := q.TryPost(c, wrs)
+	ok(c, "wr_complete", err)
+}
+
+// TryPost posts requests the way that the QP was made for: by the extended interface in one batch, of which a request that is refused
+// leaves nothing, or as a list, of which bad requests at the front are posted.
+func (q *QP) TryPost(c *spec.C, wrs []verbs.SendWR) (bad int, err error) {
+	if q.Opt.SendOps == 0 {
+		return q.PostSend(c.T, wrs)
+	}
 	x := q.QPEx(c)
 	x.WRStart(c.T)
 	for i := range wrs {
 		BuildWR(c, x, &wrs[i])
 	}
-	ok(c, "wr_complete", x.WRComplete(c.T))
+	return 0, x.WRComplete(c.T)
 }
 
 // BuildWR calls the builder and the setters of a request.

@@ -2,6 +2,7 @@ package qps
 
 import (
 	"fmt"
+	"slices"
 	"syscall"
 
 	"github.com/rdmasim/rdmasim/conformance/kit"
@@ -19,6 +20,8 @@ func registerMachine(s *spec.Suite) {
 	s.Case("QPS-007", initToInit)
 	s.Case("QPS-008", rtsToRTS)
 	s.Case("QPS-009", wrongCurState)
+	s.Case("QPS-042", optionalAttribute)
+	s.Case("QPS-043", drainedTable)
 }
 
 // allMask asks query_qp for everything.
@@ -31,19 +34,29 @@ type transitionQP struct {
 }
 
 func newTransitionQP(c *spec.C, e *kit.Env, t verbs.QPType) transitionQP {
-	q := e.CreateQP(c, optionsOf(t))
+	var q *kit.QP
+	if t == verbs.QPTXRCRecv {
+		q = e.CreateTarget(c, e.OpenXRCD(c, kit.NoFile, 0), optionsOf(t))
+	} else {
+		q = e.CreateQP(c, optionsOf(t))
+	}
 	return transitionQP{q, q.Peer()}
 }
 
 // bringTo takes the QP to a state, by way of RESET.
 func (q transitionQP) bringTo(c *spec.C, to verbs.QPState) {
 	q.ModifyState(c, verbs.QPSReset)
-	if to == verbs.QPSErr {
+	switch to {
+	case verbs.QPSErr:
 		q.BringUp(c, q.peer, verbs.QPSInit)
 		q.ModifyState(c, verbs.QPSErr)
-		return
+	case verbs.QPSSQD:
+		q.BringUp(c, q.peer, verbs.QPSRTS)
+		q.ModifyState(c, verbs.QPSSQD)
+		drained(c, q.QP)
+	default:
+		q.BringUp(c, q.peer, to)
 	}
-	q.BringUp(c, q.peer, to)
 }
 
 // tryModify modifies with every attribute set to what a connection needs, and the mask.
@@ -85,6 +98,13 @@ func (q transitionQP) takesRateLimit(c *spec.C, name string) verbs.QPAttrMask {
 	return verbs.QPMaskRateLimit
 }
 
+// count records how much was tried with a type. XRC, which other devices lack, is left out: its count is as sure as the table.
+func (t qpType) count(c *spec.C, what string, n int) {
+	if t.token != "xrc" {
+		c.Observe(t.name+what, n)
+	}
+}
+
 func illegalTransitions(c *spec.C) {
 	e := kit.Open(c)
 	for _, t := range offered(c, e) {
@@ -92,16 +112,22 @@ func illegalTransitions(c *spec.C) {
 		n := 0
 		for _, from := range starts {
 			for _, to := range targets {
-				if isLegal(from, to) {
-					continue
+				if !isLegal(from, to) {
+					q.cannot(c, t, from, to)
+					n++
 				}
-				q.bringTo(c, from)
-				q.refused(c, fmt.Sprintf("%s %v to %v", t.name, from, to), to, kit.MaskFor(t.typ, to))
-				n++
 			}
 		}
-		c.Observe(t.name+" refused transitions", n)
+		t.count(c, " refused transitions", n)
 	}
+}
+
+// cannot expects that there is no way from a state to another, neither with what enters that state elsewhere nor with nothing.
+func (q transitionQP) cannot(c *spec.C, t qpType, from, to verbs.QPState) {
+	q.bringTo(c, from)
+	step := fmt.Sprintf("%s %v to %v", t.name, from, to)
+	q.refused(c, step, to, kit.MaskFor(t.typ, to))
+	q.refused(c, step+" with the state alone", to, 0)
 }
 
 func missingAttribute(c *spec.C) {
@@ -119,40 +145,114 @@ func missingAttribute(c *spec.C) {
 				n++
 			}
 		}
-		c.Observe(t.name+" refused for a missing attribute", n)
+		t.count(c, " refused for a missing attribute", n)
 	}
 }
 
 func strangeAttribute(c *spec.C) {
 	e := kit.Open(c)
+	var taken verbs.QPAttrMask // by all types or by none
 	for _, t := range offered(c, e) {
 		q := newTransitionQP(c, e, t.typ)
-		taken, n := q.takesRateLimit(c, t.name), 0
-		for _, tr := range transitions(t.typ) {
-			for _, a := range attributes {
-				if (tr.required|tr.optional|taken)&a.bit != 0 {
-					continue
-				}
-				q.bringTo(c, tr.from)
-				q.refused(c, fmt.Sprintf("%s %v to %v with %s", t.name, tr.from, tr.to, a.name), tr.to, tr.required|a.bit)
-				if a.bit != verbs.QPMaskRateLimit {
-					n++
-				}
-			}
-			q.bringTo(c, tr.from)
-			step := fmt.Sprintf("%s %v to %v with what it needs", t.name, tr.from, tr.to)
-			kit.Must(c, step, q.tryModify(c, tr.to, tr.required))
-			if got := q.QueryState(c); got != tr.to {
-				c.Equal(step, got, tr.to)
-			}
+		n := 0
+		if t.token != "xrc" {
+			taken = q.takesRateLimit(c, t.name)
 		}
-		c.Observe(t.name+" refused for a strange attribute other than a rate limit", n)
+		for _, tr := range transitions(t.typ) {
+			n += q.refusesStrange(c, t, tr, taken)
+		}
+		t.count(c, " refused for a strange attribute other than a rate limit", n)
 	}
+}
+
+// refusesStrange adds each attribute to a transition that it does not take, but those that the target is known to take, and
+// counts them. The transition itself is carried out afterwards.
+func (q transitionQP) refusesStrange(c *spec.C, t qpType, tr transition, taken verbs.QPAttrMask) (n int) {
+	q.bringTo(c, tr.from)
+	for _, a := range attributes {
+		if (tr.required|tr.optional|taken|otherDirection(t.typ))&a.bit != 0 {
+			continue
+		}
+		q.refused(c, fmt.Sprintf("%s %v to %v with %s", t.name, tr.from, tr.to, a.name), tr.to, tr.required|a.bit)
+		if a.bit != verbs.QPMaskRateLimit {
+			n++
+		}
+	}
+	q.taken(c, fmt.Sprintf("%s %v to %v with what it needs", t.name, tr.from, tr.to), tr, 0)
+	return n
+}
+
+// taken expects that the transition is carried out with the attributes that it needs and more.
+func (q transitionQP) taken(c *spec.C, step string, tr transition, more verbs.QPAttrMask) {
+	kit.Must(c, step, q.tryModify(c, tr.to, tr.required|more))
+	if got := q.QueryState(c); got != tr.to {
+		c.Equal(step, got, tr.to)
+	}
+}
+
+// unasked are optional attributes that may be refused for another reason: RoCE has no alternate path (QPS-023), and an address
+// without a port gets one from the kernel (modify_qp of core/uverbs_cmd.c), which UC may not have in SQD.
+func unasked(t verbs.QPType) verbs.QPAttrMask {
+	if t == verbs.QPTUC {
+		return verbs.QPMaskAltPath | verbs.QPMaskAV
+	}
+	return verbs.QPMaskAltPath
+}
+
+func optionalAttribute(c *spec.C) {
+	e := kit.Open(c)
+	for _, t := range offered(c, e) {
+		q := newTransitionQP(c, e, t.typ)
+		n := 0
+		for _, tr := range transitions(t.typ) {
+			n += q.takesOptional(c, t, tr)
+		}
+		t.count(c, " taken with an optional attribute", n)
+	}
+}
+
+// takesOptional carries a transition out with each attribute that it may have, and with all of them.
+func (q transitionQP) takesOptional(c *spec.C, t qpType, tr transition) (n int) {
+	optional := tr.optional &^ unasked(t.typ)
+	for _, a := range attributes {
+		if optional&a.bit == 0 {
+			continue
+		}
+		q.bringTo(c, tr.from)
+		q.taken(c, fmt.Sprintf("%s %v to %v with %s", t.name, tr.from, tr.to, a.name), tr, a.bit)
+		n++
+	}
+	if n > 1 {
+		q.bringTo(c, tr.from)
+		q.taken(c, fmt.Sprintf("%s %v to %v with all that it may have", t.name, tr.from, tr.to), tr, optional)
+	}
+	return n
+}
+
+// drainedTable is the part of the table of states that has SQD in it.
+func drainedTable(c *spec.C) {
+	e := kit.Open(c)
+	for _, t := range ordinary(c, e) { // SQD of an XRC target is the affair of QPS-034
+		q := newTransitionQP(c, e, t.typ)
+		for _, to := range []verbs.QPState{verbs.QPSInit, verbs.QPSRTR, verbs.QPSSQE} {
+			q.cannot(c, t, verbs.QPSSQD, to)
+		}
+		rate := q.takesRateLimit(c, t.name)
+		for _, tr := range drainedTransitions(t.typ) {
+			q.refusesStrange(c, t, tr, rate)
+			q.takesOptional(c, t, tr)
+		}
+	}
+}
+
+// ordinary are the types without XRC, whose ways to ERR and RESET the table has.
+func ordinary(c *spec.C, e *kit.Env) []qpType {
+	return slices.DeleteFunc(offered(c, e), func(t qpType) bool { return t.token == "xrc" })
 }
 
 func resetToErr(c *spec.C) {
 	e := kit.Open(c)
-	for _, t := range offered(c, e) {
+	for _, t := range ordinary(c, e) {
 		q := newTransitionQP(c, e, t.typ)
 		c.Errno(t.name+" RESET to ERR", q.tryModify(c, verbs.QPSErr, 0), syscall.EINVAL)
 		c.Equal(t.name+" state", q.QueryState(c), verbs.QPSReset)
@@ -161,7 +261,7 @@ func resetToErr(c *spec.C) {
 
 func anyToErr(c *spec.C) {
 	e := kit.Open(c)
-	for _, t := range offered(c, e) {
+	for _, t := range ordinary(c, e) {
 		q := newTransitionQP(c, e, t.typ)
 		for _, from := range starts[1:] {
 			q.bringTo(c, from)
@@ -173,7 +273,7 @@ func anyToErr(c *spec.C) {
 
 func anyToReset(c *spec.C) {
 	e := kit.Open(c)
-	for _, t := range offered(c, e) {
+	for _, t := range ordinary(c, e) {
 		q := newTransitionQP(c, e, t.typ)
 		for _, from := range starts {
 			q.bringTo(c, from)

@@ -66,6 +66,11 @@ func transitions(t verbs.QPType) []transition {
 		initAttrs, toRTR, mayRTR, toRTS, live = connectedInit, connectedRTR, rtrOptional, verbs.QPMaskSQPSN, liveOptional
 	case verbs.QPTUD:
 		initAttrs, toRTR, mayRTR, toRTS, live = datagramInit, 0, datagramExtra, verbs.QPMaskSQPSN, datagramLive
+	case verbs.QPTXRCSend:
+		initAttrs, toRTR, mayRTR, toRTS, live = connectedInit, connectedRTR, rtrOptional, reliableRTS, liveOptional
+	case verbs.QPTXRCRecv:
+		initAttrs, toRTR, mayRTR, toRTS, live = connectedInit, reliableRTR, rtrOptional, verbs.QPMaskSQPSN|verbs.QPMaskTimeout,
+			liveOptional|verbs.QPMaskMinRNRTimer
 	}
 	out := []transition{
 		{from: verbs.QPSReset, to: verbs.QPSInit, required: initAttrs},
@@ -81,6 +86,40 @@ func transitions(t verbs.QPType) []transition {
 		out = append(out, transition{from: s, to: verbs.QPSReset})
 	}
 	return out
+}
+
+// drainedTransitions are those into SQD and out of it, which not every device has.
+func drainedTransitions(t verbs.QPType) []transition {
+	var live, drained verbs.QPAttrMask
+	switch t {
+	case verbs.QPTRC:
+		live = liveOptional | verbs.QPMaskMinRNRTimer
+		drained = rtrOptional | verbs.QPMaskPathMigState | verbs.QPMaskPort | verbs.QPMaskAV | verbs.QPMaskTimeout | verbs.QPMaskRetryCnt |
+			verbs.QPMaskRNRRetry | verbs.QPMaskMaxQPRdAtomic | verbs.QPMaskMaxDestRdAtomic | verbs.QPMaskMinRNRTimer
+	case verbs.QPTUC:
+		live, drained = liveOptional, rtrOptional|verbs.QPMaskPathMigState|verbs.QPMaskAV
+	case verbs.QPTUD:
+		live, drained = datagramLive, datagramExtra
+	}
+	return []transition{
+		{from: verbs.QPSRTS, to: verbs.QPSSQD, optional: verbs.QPMaskEnSQDAsyncNotify},
+		{from: verbs.QPSSQD, to: verbs.QPSSQD, optional: drained},
+		{from: verbs.QPSSQD, to: verbs.QPSRTS, optional: live},
+		{from: verbs.QPSSQD, to: verbs.QPSErr},
+		{from: verbs.QPSSQD, to: verbs.QPSReset},
+	}
+}
+
+// otherDirection are the attributes that the kernel takes out of the mask of one direction of XRC, whatever the transition
+// (modify_qp_mask): QPS-033.
+func otherDirection(t verbs.QPType) verbs.QPAttrMask {
+	switch t {
+	case verbs.QPTXRCSend:
+		return verbs.QPMaskMaxDestRdAtomic | verbs.QPMaskMinRNRTimer
+	case verbs.QPTXRCRecv:
+		return verbs.QPMaskMaxQPRdAtomic | verbs.QPMaskRetryCnt | verbs.QPMaskRNRRetry
+	}
+	return 0
 }
 
 // attributes names every bit of the mask that a program can set, except the state.
@@ -105,14 +144,21 @@ type qpType struct {
 }
 
 // types of the table.
-var types = []qpType{{"RC", "", verbs.QPTRC}, {"UC", "uc", verbs.QPTUC}, {"UD", "ud", verbs.QPTUD}}
+var types = []qpType{{"RC", "", verbs.QPTRC}, {"UC", "uc", verbs.QPTUC}, {"UD", "ud", verbs.QPTUD},
+	{"XRC_SEND", "xrc", verbs.QPTXRCSend}, {"XRC_RECV", "xrc", verbs.QPTXRCRecv}}
 
 // offered are the types that the target can create: the states of a queue pair are one
 // thing and its traffic another. Only a type that the target says it lacks may be
-// refused.
+// refused. Whether there is XRC is the affair of its own cases.
 func offered(c *spec.C, e *kit.Env) []qpType {
 	var out []qpType
 	for _, t := range types {
+		if t.token == "xrc" {
+			if c.Has(t.token) {
+				out = append(out, t)
+			}
+			continue
+		}
 		a := initAttr(c, e)
 		a.Type = t.typ
 		set := []syscall.Errno{0}

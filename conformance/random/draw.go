@@ -1,6 +1,8 @@
 package random
 
 import (
+	"slices"
+
 	"pgregory.net/rapid"
 
 	"github.com/rdmasim/rdmasim/verbs"
@@ -38,8 +40,18 @@ func Programs(atomic bool) *rapid.Generator[Program] {
 		p := Program{Atomic: atomic, MTU: verbs.MTU(rapid.IntRange(int(verbs.MTU256), int(verbs.MTU4096)).Draw(t, "MTU")),
 			RNRRetry: uint8(rapid.IntRange(0, 1).Draw(t, "RNR retries")), Retries: uint8(rapid.IntRange(0, 1).Draw(t, "retries")),
 			SigAll: rapid.IntRange(0, 7).Draw(t, "SigAll") == 7}
+		switch rapid.IntRange(0, 5).Draw(t, "receives and type") {
+		case 4:
+			p.SRQ = true
+		case 5:
+			p.UC, p.Atomic = true, false
+		}
+		p.Extended = rapid.IntRange(0, 2).Draw(t, "extended") == 2
 		for i := range p.Access {
 			p.Access[i] = rights[mostly(t, "rights", len(rights))]
+			if p.UC {
+				p.Access[i] |= verbs.AccessRemoteWrite
+			}
 		}
 		p.Regions = rapid.SliceOfN(rapid.Custom(region), 1, maxRegions).Draw(t, "regions")
 		p.Steps = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Step { return step(t, &p) }), 1, maxSteps).Draw(t, "steps")
@@ -94,6 +106,9 @@ func piece(t *rapid.T, p *Program) Piece {
 
 func request(t *rapid.T, p *Program) Request {
 	ops := []verbs.WROpcode{verbs.WRRDMAWrite, verbs.WRSend, verbs.WRRDMARead, verbs.WRSendImm, verbs.WRRDMAWriteImm}
+	if p.UC {
+		ops = slices.DeleteFunc(ops, func(op verbs.WROpcode) bool { return !ofUC(op) })
+	}
 	if p.Atomic {
 		ops = append(ops, verbs.WRAtomicFetchAdd, verbs.WRAtomicCmpSwp)
 	}

@@ -1,6 +1,7 @@
 package random
 
 import (
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"time"
@@ -37,7 +38,11 @@ type run struct {
 	keys [][2]uint32
 	out  Outcome
 
-	posted   [2]int // receives that have not completed
+	srq  *kit.SRQ    // nil: each side has a receive queue
+	last *kit.Buffer // of UC: where the request behind those of a step writes its number
+	sent uint64      // that number
+
+	posted   [2]int // receives that have not completed; of an SRQ at side 0
 	receives map[uint64][]Piece
 	unsure   []Piece    // whose bytes the contract does not fix
 	awaited  [2][]Piece // of receives that are posted
@@ -48,7 +53,14 @@ type run struct {
 func Execute(c *spec.C, p *Program) Outcome {
 	r := &run{c: c, p: p, env: kit.Open(c), out: Outcome{Streams: map[string][]string{}}, receives: map[uint64][]Piece{}}
 	o := p.options()
+	if p.SRQ {
+		r.srq = r.env.CreateSRQ(c, queueDepth, maxPieces)
+		o.SRQ = r.srq.SRQ
+	}
 	pair := p.pair(c, r.env, o)
+	if p.UC {
+		r.last = r.env.Buffer(c, 16, kit.AllAccess)
+	}
 	r.qps = [2]*kit.QP{pair.A, pair.B}
 	for i, m := range p.Regions {
 		b := kit.Map(c, m.Size+guard)
@@ -85,6 +97,15 @@ func (p *Program) options() kit.Options {
 	o.MTU, o.RNRRetry, o.RetryCnt, o.SigAll, o.Timeout = p.MTU, p.RNRRetry, p.Retries, p.SigAll, timeout
 	o.Cap = verbs.QPCap{MaxSendWR: queueDepth, MaxRecvWR: queueDepth, MaxSendSGE: maxPieces, MaxRecvSGE: maxPieces, MaxInline: maxInline}
 	o.MinRNRTimer = rnrTimer
+	switch {
+	case p.UC:
+		o.Type = verbs.QPTUC
+	case p.Extended:
+		o.SendOps = kit.OpsRC
+	}
+	if p.UC && p.Extended {
+		o.SendOps = kit.OpsUC
+	}
 	return o
 }
 
@@ -209,16 +230,25 @@ func (r *run) toError(k int) error {
 }
 
 func (r *run) recv(i int, s *Step) {
-	if !r.usable(s.Pieces) || r.posted[s.Side] == queueDepth {
+	queue, post := s.Side, r.qps[s.Side].PostRecv
+	if r.srq != nil {
+		queue, post = 0, r.srq.PostRecv
+	}
+	if !r.usable(s.Pieces) || r.posted[queue] == queueDepth {
 		return
 	}
 	id := idOf(i, 0)
-	_, err := r.qps[s.Side].PostRecv(r.c.T, []verbs.RecvWR{{ID: id, SGEs: r.sges(s.Pieces)}})
+	_, err := post(r.c.T, []verbs.RecvWR{{ID: id, SGEs: r.sges(s.Pieces)}})
 	r.call("step %d: post_recv: %s", i+1, errnoName(err))
-	if err == nil {
-		r.posted[s.Side]++
-		r.receives[id] = s.Pieces
-		r.awaited[s.Side] = append(r.awaited[s.Side], s.Pieces...)
+	if err != nil {
+		return
+	}
+	r.posted[queue]++
+	r.receives[id] = s.Pieces
+	for k := range r.awaited {
+		if k == s.Side || r.srq != nil {
+			r.awaited[k] = append(r.awaited[k], s.Pieces...)
+		}
 	}
 }
 
@@ -240,18 +270,47 @@ func (r *run) send(i, from, k int, list []Request) {
 	if len(wrs) == 0 {
 		return
 	}
-	bad, err := r.qps[k].PostSend(r.c.T, wrs)
+	bad, err := r.qps[k].TryPost(r.c, wrs)
 	if err != nil {
 		r.call("step %d: post_send: %s at request %d", i+1, errnoName(err), bad+1)
 		wrs, posted = wrs[:bad], posted[:bad]
 	} else {
 		r.call("step %d: post_send: 0", i+1)
 	}
-	if _, err := r.qps[k].PostSend(r.c.T, []verbs.SendWR{{ID: idOf(i, marker), Opcode: verbs.WRRDMAWrite, Flags: verbs.SendSignaled}}); err != nil {
+	if _, err := r.qps[k].TryPost(r.c, []verbs.SendWR{r.lastOf(i)}); err != nil {
 		r.call("step %d: post_send of an empty write: %s", i+1, errnoName(err))
 		return
 	}
 	r.takeSends(i, k, wrs, posted)
+	r.awaitArrival()
+}
+
+// lastOf is the request behind those of a step: it writes nothing, or on UC, where its completion says nothing of the other side, its
+// number.
+func (r *run) lastOf(i int) verbs.SendWR {
+	w := verbs.SendWR{ID: idOf(i, marker), Opcode: verbs.WRRDMAWrite, Flags: verbs.SendSignaled}
+	if r.last != nil {
+		r.sent++
+		r.last.Set(r.c, 0, binary.LittleEndian.AppendUint64(nil, r.sent))
+		w.SGEs, w.RemoteAddr, w.RKey = []verbs.SGE{r.last.SGE(0, 8)}, r.last.Addr(8), r.last.MR.RKey()
+	}
+	return w
+}
+
+// arrival is how long a packet may take.
+const arrival = 20 * time.Millisecond
+
+// awaitArrival waits on UC until the last request of a step has arrived, or would have: one that was lost with its queue pair never does.
+func (r *run) awaitArrival() {
+	if r.last == nil {
+		return
+	}
+	for waited := time.Duration(0); waited < arrival; waited += arrival / 40 {
+		if binary.LittleEndian.Uint64(r.last.Get(r.c, 8, 8)) == r.sent {
+			return
+		}
+		r.c.T.Sleep(arrival / 40)
+	}
 }
 
 // takeSends takes completions until that of the marker. A request of which no success is known may have done what it does, or
@@ -322,6 +381,10 @@ func (r *run) end() {
 	}
 	for k, q := range r.qps {
 		stream := "receive queue of " + side(k)
+		if r.srq != nil {
+			r.takeShared(stream, q)
+			continue
+		}
 		for ; r.posted[k] > 0; r.posted[k]-- {
 			w, ok := r.take(q.RecvCQ)
 			if !ok {
@@ -337,6 +400,23 @@ func (r *run) end() {
 		r.awaited[k] = nil
 	}
 	r.look()
+}
+
+// takeShared takes the completions of receives that a queue pair has had from the SRQ; those that it has not had stay there.
+func (r *run) takeShared(stream string, q *kit.QP) {
+	for {
+		var wc [1]verbs.WC
+		n, err := q.RecvCQ.PollWait(r.c.T, wc[:], arrival)
+		kit.Must(r.c, "poll_cq", err)
+		if n == 0 {
+			return
+		}
+		r.say(stream, "%s", describe(wc[0], true))
+		r.posted[0]--
+		if wc[0].Status != verbs.WCSuccess {
+			r.unsure = append(r.unsure, r.receives[wc[0].ID]...)
+		}
+	}
 }
 
 // row is how many bytes of memory are compared at once.

@@ -19,8 +19,11 @@ const (
 	StepRestart = "restart" // both queue pairs go to ERR and are drained, reset and connected anew; memory is as at first
 )
 
-// Program is what a process does with two connected RC queue pairs, A (side 0) and B (side 1), and regions that both use.
+// Program is what a process does with two connected queue pairs, A (side 0) and B (side 1), and regions that both use.
 type Program struct {
+	UC                bool `json:",omitempty"` // they are of type UC, and of RC otherwise
+	SRQ               bool `json:",omitempty"` // both take their receives from one SRQ
+	Extended          bool `json:",omitempty"` // they post by ibv_wr_*, and by ibv_post_send otherwise
 	Atomic            bool `json:",omitempty"` // it may have atomics
 	MTU               verbs.MTU
 	RNRRetry, Retries uint8
@@ -186,6 +189,9 @@ func (p *Program) Valid() error {
 	case p.MTU < verbs.MTU256 || p.MTU > verbs.MTU4096 || p.Retries > 3 || p.RNRRetry > 3:
 		return fmt.Errorf("MTU %d, %d retries, %d retries for want of receives: from 1 to 5, and at most 3 are meant", p.MTU, p.Retries, p.RNRRetry)
 	}
+	if p.UC && (p.SRQ || p.Access[0]&p.Access[1]&verbs.AccessRemoteWrite == 0) {
+		return fmt.Errorf("UC has no SRQ, and its queue pairs allow writes, by which the end of a step is seen")
+	}
 	for _, r := range p.Regions {
 		if r.Size <= 0 || r.Size > 1<<20 {
 			return fmt.Errorf("a region of %d bytes", r.Size)
@@ -199,7 +205,17 @@ func (p *Program) Valid() error {
 	return nil
 }
 
+// ofUC reports whether a UC queue pair has the operation.
+func ofUC(op verbs.WROpcode) bool {
+	return op == verbs.WRSend || op == verbs.WRSendImm || op == verbs.WRRDMAWrite || op == verbs.WRRDMAWriteImm
+}
+
 func (p *Program) validStep(s Step, piece func(Piece) error) error {
+	for _, r := range s.List {
+		if p.UC && !ofUC(r.Op) {
+			return fmt.Errorf("opcode %d on UC", r.Op)
+		}
+	}
 	all := append([]Piece{{Region: s.Region}}, s.Pieces...)
 	for _, r := range s.List {
 		all = append(append(all, r.Local...), r.Remote)

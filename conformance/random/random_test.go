@@ -39,10 +39,28 @@ func TestSource(t *testing.T) {
 	}
 }
 
+// TestDrawnKinds: queue pairs of both types, with an SRQ and without, that post either way.
+func TestDrawnKinds(t *testing.T) {
+	seen := map[[3]bool]int{}
+	for i := range 200 {
+		p := random.Programs(true).Example(i)
+		if err := p.Valid(); err != nil {
+			t.Fatal(err)
+		}
+		seen[[3]bool{p.UC, p.SRQ, p.Extended}]++
+	}
+	for _, kind := range [][3]bool{{}, {true, false, false}, {true, false, true}, {false, true, false}, {false, true, true}, {false, false, true}} {
+		if seen[kind] == 0 {
+			t.Errorf("of 200 programs none has UC, SRQ, Extended as %v: %v", kind, seen)
+		}
+	}
+}
+
 // TestParse: what is no program is refused, and does not run.
 func TestParse(t *testing.T) {
 	for _, text := range []string{"", "{}", "7", `{"MTU":3,"Regions":[{"Size":64}],"Steps":[{"Kind":"fly"}]}`, `{"MTU":3,"Regions":[{"Size":64}],"Steps":[{"Kind":"recv","Pieces":[{"Region":1}]}]}`,
-		`{"MTU":3,"Regions":[{"Size":-1}]}`, `{"MTU":9,"Regions":[{"Size":64}]}`, `{"MTU":3,"Regions":[{"Size":64}]} 7`, `{"MTU":3,"More":1}`} {
+		`{"MTU":3,"Regions":[{"Size":-1}]}`, `{"MTU":9,"Regions":[{"Size":64}]}`, `{"UC":true,"MTU":3,"Regions":[{"Size":64}]}`,
+		`{"UC":true,"Access":[2,2],"MTU":3,"Regions":[{"Size":64}],"Steps":[{"Kind":"send","List":[{"Op":4}]}]}`, `{"MTU":3,"Regions":[{"Size":64}]} 7`, `{"MTU":3,"More":1}`} {
 		if p, err := random.Parse([]byte(text)); err == nil {
 			t.Errorf("%q: %+v", text, p)
 		}

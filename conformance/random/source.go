@@ -3,6 +3,7 @@ package random
 import (
 	"fmt"
 	"go/format"
+	"slices"
 	"strings"
 
 	"github.com/rdmasim/rdmasim/verbs"
@@ -19,9 +20,22 @@ func (p *Program) Source(name string, d *Difference) string {
 	o := p.options()
 	fmt.Fprintf(&b, "o := kit.Default()\no.MTU, o.RNRRetry, o.RetryCnt, o.Timeout, o.MinRNRTimer, o.SigAll = %d, %d, %d, %d, %d, %t\n", o.MTU, o.RNRRetry, o.RetryCnt, o.Timeout, o.MinRNRTimer, o.SigAll)
 	fmt.Fprintf(&b, "o.Cap = verbs.QPCap{MaxSendWR: %d, MaxRecvWR: %d, MaxSendSGE: %d, MaxRecvSGE: %d, MaxInline: %d}\n", o.Cap.MaxSendWR, o.Cap.MaxRecvWR, o.Cap.MaxSendSGE, o.Cap.MaxRecvSGE, o.Cap.MaxInline)
-	fmt.Fprintf(&b, "p := kit.Open(c).UnconnectedPair(c, o)\np.A.Opt.Access, p.B.Opt.Access = %s, %s\np.Connect(c)\n", flagWords(uint64(p.Access[0]), accessWords, "verbs.AccessFlags"),
+	b.WriteString("e := kit.Open(c)\n")
+	if p.UC {
+		b.WriteString("o.Type = verbs.QPTUC\n")
+	}
+	if p.SRQ {
+		fmt.Fprintf(&b, "s := e.CreateSRQ(c, %d, %d)\no.SRQ = s.SRQ\n", queueDepth, maxPieces)
+	}
+	if p.Extended {
+		b.WriteString("o.SendOps = " + map[bool]string{true: "kit.OpsUC", false: "kit.OpsRC"}[p.UC] + "\n")
+	}
+	fmt.Fprintf(&b, "p := e.UnconnectedPair(c, o)\np.A.Opt.Access, p.B.Opt.Access = %s, %s\np.Connect(c)\n", flagWords(uint64(p.Access[0]), accessWords, "verbs.AccessFlags"),
 		flagWords(uint64(p.Access[1]), accessWords, "verbs.AccessFlags"))
-	b.WriteString("q := [2]*kit.QP{p.A, p.B}\nvar m []*kit.Buffer\n")
+	b.WriteString("var m []*kit.Buffer\n")
+	if slices.ContainsFunc(p.Steps, func(s Step) bool { return s.Kind != StepDereg && (s.Kind != StepRecv || !p.SRQ) }) {
+		b.WriteString("q := [2]*kit.QP{p.A, p.B}\n")
+	}
 	fmt.Fprintf(&b, "for _, access := range []verbs.AccessFlags{")
 	for i, r := range p.Regions {
 		if i > 0 {
@@ -44,10 +58,14 @@ func (p *Program) Source(name string, d *Difference) string {
 func (p *Program) sourceStep(b *strings.Builder, i int, s *Step) {
 	switch s.Kind {
 	case StepRecv:
-		fmt.Fprintf(b, "_, err%d := q[%d].PostRecv(c.T, []verbs.RecvWR{{ID: %d, SGEs: %s}})\nc.Observe(%q, verbs.ErrnoName(verbs.ErrnoOf(err%d)))\n",
-			i, s.Side, idOf(i, 0), sourcePieces(s.Pieces), fmt.Sprintf("step %d: post_recv", i+1), i)
+		queue := fmt.Sprintf("q[%d]", s.Side)
+		if p.SRQ {
+			queue = "s"
+		}
+		fmt.Fprintf(b, "_, err%d := %s.PostRecv(c.T, []verbs.RecvWR{{ID: %d, SGEs: %s}})\nc.Observe(%q, verbs.ErrnoName(verbs.ErrnoOf(err%d)))\n",
+			i, queue, idOf(i, 0), sourcePieces(s.Pieces), fmt.Sprintf("step %d: post_recv", i+1), i)
 	case StepSend:
-		fmt.Fprintf(b, "_, err%d := q[%d].PostSend(c.T, []verbs.SendWR{\n", i, s.Side)
+		fmt.Fprintf(b, "_, err%d := q[%d].TryPost(c, []verbs.SendWR{\n", i, s.Side)
 		for n, r := range s.List {
 			fmt.Fprintf(b, "{ID: %d, Opcode: %s, Flags: %s, SGEs: %s", idOf(i, n), opWords[r.Op], flagWords(uint64(r.Flags), sendWords, "verbs.SendFlags"), sourcePieces(r.Local))
 			if names, _ := r.remote(); names {

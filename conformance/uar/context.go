@@ -35,7 +35,7 @@ func withoutTD(c *spec.C) {
 		q := e.CreateQP(c, o)
 		p := placeOf(c, q)
 		c.Equal("a register of its own", first[p], false)
-		c.Equal("no lock", kit.BFReg(c, q).NeedLock, false)
+		kit.ExpectNoLock(c, kit.BFReg(c, q))
 		first[p] = true
 		c.Observe("dedicated registers", i+1)
 	}

@@ -149,7 +149,12 @@ func (m *modify) driver(d *Device) error {
 	if m.has(mState) {
 		m.to = a.State
 	}
-	if !modifyIsOK(m.from, m.to, q.svc, m.brokenMask(d)) && !d.breaks(rule.TransitionsAreATable) {
+	cell := &transitions[m.from][m.to]
+	if rule.Mutants {
+		wrong := cell.broken(m.from, m.to, q.svc, d.eng.Broken().TableBit())
+		cell = &wrong
+	}
+	if !cell.takes(m.from, q.svc, m.brokenMask(d)) && !d.breaks(rule.TransitionsAreATable) {
 		return fmt.Errorf("%v to %v with attributes %#x: %w", m.from, m.to, uint32(m.mask), syscall.EINVAL)
 	}
 	if m.has(mAlt) {

@@ -1,6 +1,9 @@
 package kernel
 
-import "github.com/rdmasim/rdmasim/verbs"
+import (
+	"github.com/rdmasim/rdmasim/sim/rule"
+	"github.com/rdmasim/rdmasim/verbs"
+)
 
 // Attribute masks under short names, for the tables below.
 const (
@@ -174,10 +177,45 @@ var transitions = [states][states]transition{
 // modifyIsOK is ib_modify_qp_is_ok: all that the cell demands, nothing beside what
 // it demands or allows, and the state bit.
 func modifyIsOK(from, to verbs.QPState, s service, mask verbs.QPAttrMask) bool {
+	return transitions[from][to].takes(from, s, mask)
+}
+
+func (t *transition) takes(from verbs.QPState, s service, mask verbs.QPAttrMask) bool {
 	if mask&mCur != 0 && from != verbs.QPSRTR && from != verbs.QPSRTS && from != verbs.QPSSQD && from != verbs.QPSSQE {
 		return false
 	}
-	t := &transitions[from][to]
 	must, may := t.must[s], t.may[s]
 	return t.valid && mask&must == must && mask&^(must|may|mState) == 0
+}
+
+// broken is the cell, with what a run has wrong in it (sim/mutant).
+func (t transition) broken(from, to verbs.QPState, s service, b rule.TableBit) transition {
+	of, _ := serviceOf(verbs.QPType(b.Type))
+	if b.As == 0 || uint8(from) != b.From || uint8(to) != b.To || s != of {
+		return t
+	}
+	bit := verbs.QPAttrMask(b.Attribute)
+	if bit == 0 {
+		t.valid = b.As != rule.Refused
+		return t
+	}
+	t.must[s] &^= bit
+	t.may[s] &^= bit
+	switch b.As {
+	case rule.Needed:
+		t.must[s] |= bit
+	case rule.Optional:
+		t.may[s] |= bit
+	}
+	return t
+}
+
+// Transition says of a type of QP whether there is a way from a state to another, and which attributes it needs and may have.
+func Transition(t verbs.QPType, from, to verbs.QPState) (needed, optional verbs.QPAttrMask, ok bool) {
+	s, known := serviceOf(t)
+	if !known || int(from) >= states || int(to) >= states {
+		return 0, 0, false
+	}
+	c := &transitions[from][to]
+	return c.must[s], c.may[s], c.valid
 }

@@ -36,6 +36,8 @@ var contexts = []Mutant{
 		w := prm.ModifyRMPIn(in).RMPC().WQ()
 		w.SetLWM(max(2, w.LWM()) - 1)
 	})},
+	{Name: "key-one-byte-longer", Area: "MR", Killers: []string{"MW-010"}, Rule: "A key that is made by a command gives no access to the byte behind its range", wrap: inKey(func(k prm.MKC) { k.SetLen(k.Len() + 1) })},
+	{Name: "key-one-byte-shorter", Area: "MR", Killers: []string{"MR-036"}, Rule: "A key that is made by a command gives access to the last byte of its range", wrap: inKey(func(k prm.MKC) { k.SetLen(k.Len() - 1) })},
 	{Name: "cq-size-promised-twice", Area: "DEV", Killers: []string{"DEV-004"}, Rule: "A device has CQs as large as it says", wrap: caps(func(h prm.HCACap, by int) { h.SetLogMaxCQSz(uint32(int(h.LogMaxCQSz()) + by)) })},
 	{Name: "srq-size-promised-twice", Area: "DEV", Killers: []string{"DEV-004"}, Rule: "A device has SRQs as large as it says", wrap: caps(func(h prm.HCACap, by int) { h.SetLogMaxSRQSz(uint32(int(h.LogMaxSRQSz()) + by)) })},
 }
@@ -129,6 +131,15 @@ func inPath(change func(p prm.ADS), of ...prm.Opcode) func(*testbed.Wrap) {
 
 func inCQ(change func(c prm.CQC)) func(*testbed.Wrap) {
 	return inCommand(prm.OpCreateCQ, func(in []byte) { change(prm.CreateCQIn(in).CQC()) })
+}
+
+// inKey changes the key of each region that has a length.
+func inKey(change func(k prm.MKC)) func(*testbed.Wrap) {
+	return inCommand(prm.OpCreateMKey, func(in []byte) {
+		if k := prm.CreateMKeyIn(in).MKC(); k.Len() > 0 {
+			change(k)
+		}
+	})
 }
 
 // caps has the device say more of itself than is true: change adds to a capability. The driver sets the capabilities

@@ -9,6 +9,8 @@ package mutant
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/rdmasim/rdmasim/sim/rule"
 	"github.com/rdmasim/rdmasim/sim/testbed"
@@ -26,7 +28,8 @@ type Mutant struct {
 	// Profile is the device that shows it; empty: any.
 	Profile string
 
-	broken rule.Rule // or 0
+	broken rule.Rule     // or 0
+	bit    rule.TableBit // or zero
 	wrap   func(*testbed.Wrap)
 }
 
@@ -34,6 +37,9 @@ type Mutant struct {
 func (m Mutant) Break(cfg *testbed.Config) {
 	if m.broken != 0 {
 		cfg.Broken = rule.Break(m.broken)
+	}
+	if m.bit != (rule.TableBit{}) {
+		cfg.Broken = rule.BreakTable(m.bit)
 	}
 	if m.wrap != nil {
 		m.wrap(&cfg.Wrap)
@@ -43,7 +49,7 @@ func (m Mutant) Break(cfg *testbed.Config) {
 // All lists the mutants: those of the library, the kernel and the device.
 func All() []Mutant {
 	var all []Mutant
-	for _, list := range [][]Mutant{library, kernel, commands, registers, packets, responder, requester, keys, queues, paging, xrc, contexts, lostBits, answers, edges, connections, dmabuf, completions} {
+	for _, list := range [][]Mutant{library, kernel, commands, registers, packets, responder, requester, keys, queues, paging, xrc, contexts, lostBits, answers, edges, table, connections, dmabuf, completions} {
 		all = append(all, list...)
 	}
 	for i := range all {
@@ -58,14 +64,18 @@ func All() []Mutant {
 	return all
 }
 
-// Find is the mutant of a name. One that needs a switch exists in a build with the tag
+// Find is the mutant of a name, listed or of TableBits. One that needs a switch exists in a build with the tag
 // mutants only.
 func Find(name string) (Mutant, error) {
-	for _, m := range All() {
+	lists := [][]Mutant{All()}
+	if strings.HasPrefix(name, tablePrefix) {
+		lists = append(lists, TableBits())
+	}
+	for _, m := range slices.Concat(lists...) {
 		if m.Name != name {
 			continue
 		}
-		if m.broken != 0 && !rule.Mutants {
+		if (m.broken != 0 || m.bit != (rule.TableBit{})) && !rule.Mutants {
 			return Mutant{}, fmt.Errorf("mutant %q needs a program that was built with -tags mutants", name)
 		}
 		return m, nil

@@ -13,3 +13,9 @@ func Break(...Rule) Broken { return Broken{} }
 
 // Has is false.
 func (Broken) Has(Rule) bool { return false }
+
+// BreakTable makes the empty set: see Mutants.
+func BreakTable(TableBit) Broken { return Broken{} }
+
+// TableBit is zero.
+func (Broken) TableBit() TableBit { return TableBit{} }
