@@ -102,19 +102,18 @@ type conn struct {
 	// out and in are where its messages are sent from and received, as offsets in the buffer.
 	out, in uint64
 
-	ah        verbs.AH
-	wrs       []verbs.SendWR
-	sges      []verbs.SGE
-	remote    uint64
-	rkey      uint32
-	scnt      uint64
-	ccnt      uint64
-	rwrs      []verbs.RecvWR
-	rsges     []verbs.SGE
-	received  uint64
-	unused    int
-	rposted   uint64
-	lookedFor bool
+	ah       verbs.AH
+	wrs      []verbs.SendWR
+	sges     []verbs.SGE
+	remote   uint64
+	rkey     uint32
+	scnt     uint64
+	ccnt     uint64
+	rwrs     []verbs.RecvWR
+	rsges    []verbs.SGE
+	received uint64
+	unused   int
+	rposted  uint64
 }
 
 func (c *conn) addr() uint64 { return c.buf.Addr() + c.out }

@@ -18,7 +18,6 @@ type receiver struct {
 	counted    uint64
 	quietSince time.Duration
 	infinite   bool
-	closed     func() bool
 }
 
 // runReceiver receives the messages of a measurement. Its time begins with the first.
