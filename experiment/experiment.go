@@ -38,6 +38,8 @@ type Experiment struct {
 	Many, Timeline bool
 	// Brief are settings with which --sensitivity runs it, where they leave out what takes long and shows nothing else.
 	Brief map[string]string
+	// Confirms says that it runs again what --confirm asks for.
+	Confirms bool
 	// NoProfile says that nothing of its profile is used.
 	NoProfile bool
 	// Costs are what it assumes beside its profile and parameters.
@@ -58,6 +60,7 @@ type Env struct {
 	rec     *recorder
 	// counters asks for a row for each counter that changed.
 	counters bool
+	confirm  bool // a second run shall say whether what limits a run is its limit
 	vals     map[string]string
 	prefix   []sweepValue
 	costs    map[string]string // other values of the experiment's costs
@@ -164,7 +167,9 @@ type Request struct {
 	Counters bool
 	// Lockstep makes programs yield at every step: the results must not change by a byte.
 	Lockstep bool
-	costs    map[string]string // other values of the experiment's costs, by their names
+	// Confirm runs again with more of what limits a run.
+	Confirm bool
+	costs   map[string]string // other values of the experiment's costs, by their names
 }
 
 // Execute runs an experiment once, or once for each combination of the sweep.
@@ -174,6 +179,9 @@ func (x *Experiment) Execute(ctx context.Context, req Request, progress func(don
 	}
 	if req.Counters {
 		return nil, usage("--counters are those of a scenario, and %s is an experiment: leave the flag out", x.Name)
+	}
+	if req.Confirm && !x.Confirms {
+		return nil, usage("--confirm: the rows of %s do not say what limits them: leave the flag out", x.Name)
 	}
 	name := req.Profile
 	if name == "" {
@@ -221,7 +229,7 @@ func (x *Experiment) Execute(ctx context.Context, req Request, progress func(don
 	}
 	for _, pt := range points {
 		env := &Env{Ctx: ctx, Profile: prof, Seed: req.Seed, Out: res, vals: map[string]string{}, prefix: pt,
-			Progress: progress, rec: rec, costs: req.costs}
+			Progress: progress, rec: rec, costs: req.costs, confirm: req.Confirm}
 		for k, v := range vals {
 			env.vals[k] = v
 		}

@@ -16,9 +16,10 @@ func uarFactorial() *Experiment {
 			{Key: "signal", Default: "64", Min: 1, Max: 4096, Help: "signal every N-th write"},
 			{Key: "duration_us", Default: "150", Min: 10, Max: 100000, Help: "virtual time that is counted for each cell, after 150 us of warm-up"},
 		},
-		Columns: []string{"page", "lock", "context", "rate_mps", "lock_wait_ns_per_msg", "line_misses_per_msg", "bf_conflicts", "uars_allocated"},
-		Many:    true,
-		Run:     runFactorial,
+		Columns:  []string{"page", "lock", "context", "rate_mps", limitedBy, confirmed, "lock_wait_ns_per_msg", "line_misses_per_msg", "bf_conflicts", "uars_allocated"},
+		Many:     true,
+		Confirms: true,
+		Run:      runFactorial,
 	}
 }
 
@@ -70,6 +71,11 @@ func runFactorial(env *Env) error {
 		row.Set("rate_mps", rate)
 		out.costs(&row, out.results[0])
 		out.resources(&row, out.results[0], sc)
+		out.setLimit(&row)
+		cell := fmt.Sprintf("page %v, lock %v, context %v", row.Get("page"), row.Get("lock"), row.Get("context"))
+		if err := out.confirmLimit(env, sc, prof, env.runName("%s", cell), cell, &row); err != nil {
+			return err
+		}
 		env.Emit(row)
 	}
 	for f, name := range []string{"sharing the page", "the QP lock", "one context for all"} {

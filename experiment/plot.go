@@ -32,6 +32,8 @@ type Plot struct {
 	By []string
 	// Words are the values of X, in order, when they are not numbers.
 	Words []string
+	// YWords are the values of Y, from below, when they are not numbers.
+	YWords []string
 	// Band is the key of half the width of an interval around Y, which is shaded; "": none.
 	Band string
 	// Scattered says that X comes in no order: there are points without lines between them.
@@ -83,7 +85,7 @@ func (p *Plot) collect(rows []Row) *chart {
 	seen := map[float64]bool{}
 	for i := range rows {
 		x, okx := p.at(&rows[i])
-		y, oky := rows[i].Float(p.Y)
+		y, oky := p.height(&rows[i])
 		if !p.matches(&rows[i]) || !okx || !oky || math.IsNaN(y) || math.IsInf(y, 0) {
 			continue
 		}
@@ -118,6 +120,16 @@ func (p *Plot) at(r *Row) (float64, bool) {
 		return float64(i), i >= 0
 	}
 	return r.Float(p.X)
+}
+
+// height is where a row lies above the axis.
+func (p *Plot) height(r *Row) (float64, bool) {
+	if len(p.YWords) == 0 {
+		return r.Float(p.Y)
+	}
+	word, _ := r.Get(p.Y).(string)
+	i := slices.Index(p.YWords, word)
+	return float64(i), i >= 0
 }
 
 // line is the name of the line that a row belongs to.
@@ -195,6 +207,9 @@ func (p *Plot) picture(rows []Row, caption string) (*picture, error) {
 		pic.name(fmt.Sprintf("and %d more, in light grey", more))
 	}
 	ch.axes(pl)
+	if len(p.YWords) > 0 {
+		p.nameHeights(pl)
+	}
 	return pic.layOut(caption), nil
 }
 
@@ -283,6 +298,15 @@ func (c *chart) axes(pl *plot.Plot) {
 	pl.Y.Max *= 1.05
 }
 
+// nameHeights gives the axis beside words for numbers.
+func (p *Plot) nameHeights(pl *plot.Plot) {
+	var ticks []plot.Tick
+	for i, w := range p.YWords {
+		ticks = append(ticks, plot.Tick{Value: float64(i), Label: w})
+	}
+	pl.Y.Tick.Marker, pl.Y.Min, pl.Y.Max = plot.ConstantTicks(ticks), -0.5, float64(len(p.YWords))-0.5
+}
+
 // apart shortens long labels of ticks, and leaves out those that would touch the one before.
 func (c *chart) apart(sty draw.TextStyle, first, last float64) []plot.Tick {
 	scale := func(v float64) float64 { return v }
@@ -356,7 +380,9 @@ func ScenarioPlots(name, x string, values, others []string) []Plot {
 	rate, latency := p, p
 	rate.File, rate.Title, rate.Y, rate.YLabel = name+"-rate", name+": rate of each load", "rate_mps", "million messages/s"
 	latency.File, latency.Title, latency.Y, latency.YLabel = name+"-latency", name+": median latency of each load", "latency_ns_p50", "ns"
-	return []Plot{rate, latency}
+	limit := p
+	limit.File, limit.Title, limit.Y, limit.YLabel, limit.YWords = name+"-limit", name+": what limits each load", limitedBy, "limited by", limitWords()
+	return []Plot{rate, latency, limit}
 }
 
 // split draws a line of its own for each point of a sweep over an experiment.

@@ -103,6 +103,18 @@ func (r *recorder) attach(cfg *testbed.Config, name string) {
 	cfg.Faults, cfg.Lockstep = r.faults, r.lockstep
 }
 
+// silent is a recorder for runs of which nothing is kept: with the same faults, and in lockstep if r is.
+func (r *recorder) silent() *recorder {
+	if r == nil {
+		return nil
+	}
+	s := &recorder{lockstep: r.lockstep}
+	if r.faults != nil {
+		s.expect(r.faults)
+	}
+	return s
+}
+
 // finish closes a testbed that attach has prepared, and writes its timeline.
 func (r *recorder) finish(tb *testbed.Testbed) error {
 	err := tb.Close()

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,6 +34,7 @@ type outcome struct {
 	span     time.Duration // between the two readings of the counters
 	ended    []string      // why loads ended early, in a run with events
 	lossless bool          // flow control is on
+	use      useWatch      // of the units
 	row      *Row          // of completions, which are no loads
 }
 
@@ -111,10 +113,12 @@ func (s *Scenario) body(t verbs.Thread, tb *testbed.Testbed, out *outcome) error
 	for _, st := range out.started {
 		st.Prepare(t)
 	}
+	out.use.before = tb.Usage()
 	var threads [][]verbs.Thread
 	for _, st := range out.started {
 		threads = append(threads, st.Begin(t))
 	}
+	out.use.watch(t, tb, out.started)
 	for i, st := range out.started {
 		r := st.Finish(t, threads[i])
 		if r.Failed != nil && !tb.Breaks() {
@@ -124,6 +128,7 @@ func (s *Scenario) body(t verbs.Thread, tb *testbed.Testbed, out *outcome) error
 		}
 		out.results = append(out.results, r)
 	}
+	out.use.finish(tb, out.results)
 	// Posted writes and acknowledgements that are still under way belong to the run.
 	t.Sleep(settle)
 	out.span = t.Now() - began
@@ -276,7 +281,9 @@ func percentiles(row *Row, ns []float64) {
 // experiment wraps the scenario so that it runs as a named experiment does.
 func (s *Scenario) experiment() *Experiment {
 	x := &Experiment{Name: s.Name, Title: s.Title, Profile: s.Profile, scenario: s}
-	x.Columns = []string{"row", "name", "thread", "mr_page", "mr_entries", "rate_mps", "gbps", "spread_percent", "latency_ns_p50", "latency_ns_p99", "counter", "value"}
+	x.Columns = []string{"row", "name", "thread", "mr_page", "mr_entries", "rate_mps", "gbps", "spread_percent", "latency_ns_p50", "latency_ns_p99",
+		limitedBy, limitPercent, confirmed, raisedRate, "counter", "value"}
+	x.Confirms = true
 	if s.Completions != nil {
 		x.Columns = completionColumns
 	}
@@ -298,9 +305,8 @@ func (s *Scenario) emit(env *Env) error {
 	if err != nil && !errors.Is(err, ErrInterrupted) {
 		return err
 	}
-	out.emit(env)
-	if err != nil {
-		return err
+	if cerr := out.emit(env, s, prof); cerr != nil || err != nil {
+		return cmp.Or(err, cerr)
 	}
 	return env.Step(1, 1, s.Name)
 }
@@ -351,9 +357,20 @@ func (out *outcome) noteUnsteady(env *Env, run string) {
 }
 
 // emit adds the rows of an outcome: loads, threads, and counters that changed.
-func (out *outcome) emit(env *Env) {
+func (out *outcome) emit(env *Env, s *Scenario, prof *profile.Profile) error {
+	rows := make([]*Row, len(out.results))
 	for i, r := range out.results {
-		env.Emit(trafficRow(out.loads[i], r))
+		row := trafficRow(out.loads[i], r)
+		out.setLimit(&row)
+		rows[i] = &row
+	}
+	if out.use.after != nil {
+		if err := out.confirmLimit(env, s, prof, pointName(env.prefix), "", rows...); err != nil {
+			return err
+		}
+	}
+	for i, r := range out.results {
+		env.Emit(*rows[i])
 		if why := unsteady(out.loads[i], r); why != "" {
 			env.Note("Load %s: %s", out.loads[i].Name, why)
 		}
@@ -378,6 +395,7 @@ func (out *outcome) emit(env *Env) {
 			env.Emit(*row.Set("row", "counter").Set("counter", c.full()).Set("value", c.grown()))
 		}
 	}
+	return nil
 }
 
 func threadRow(l *workload.Load, r *workload.ThreadResult) Row {

@@ -182,7 +182,7 @@ func (s *Scenario) execute(ctx context.Context, x *Experiment, req Request, prog
 			rec.expect(plan)
 		}
 		res.addProfile(sc.Profile, p.Hash(), pt)
-		env := &Env{Ctx: ctx, Seed: req.Seed, Out: res, prefix: pt, rec: rec, counters: req.Counters}
+		env := &Env{Ctx: ctx, Seed: req.Seed, Out: res, prefix: pt, rec: rec, counters: req.Counters, confirm: req.Confirm}
 		for _, what := range sc.sharedCores() {
 			if shared[what] == len(points) {
 				res.Note("%s", what)

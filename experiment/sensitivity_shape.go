@@ -71,7 +71,7 @@ func shapeOfRows(kind any, rows []Row, columns []string) *shape {
 		row := &rows[i]
 		var name []string
 		for _, k := range row.Keys() {
-			if v, ok := row.Get(k).(string); ok && k != "row" && k != "verdict" && len(name) < 3 && slices.Contains(columns, k) {
+			if v, ok := row.Get(k).(string); ok && k != "row" && k != "verdict" && !IsFinding(k) && len(name) < 3 && slices.Contains(columns, k) {
 				name = append(name, v)
 			}
 		}
@@ -80,7 +80,7 @@ func shapeOfRows(kind any, rows []Row, columns []string) *shape {
 			label = clip(fmt.Sprintf("row %d %s", i+1, label))
 		}
 		for _, k := range row.Keys() {
-			if v, ok := row.Get(k).(string); ok && k != "row" && slices.Contains(columns, k) {
+			if v, ok := row.Get(k).(string); ok && k != "row" && !IsFinding(k) && slices.Contains(columns, k) {
 				s.keys, s.words[label+": "+k] = append(s.keys, label+": "+k), v
 			}
 			v, ok := row.Float(k)

@@ -67,13 +67,13 @@ func uarSharing() *Experiment {
 			{Key: "duration_us", Default: "150", Min: 10, Max: 100000, Help: "virtual time that is counted for each point, after 150 us of warm-up"},
 			{Key: "ablate", Default: "true", Allowed: []string{"true", "false"}, Help: "run each point again without page conflicts, lock hand-over and cache-line transfers, to attribute the loss"},
 		},
-		Columns: []string{"graph", "series", "sharing", "rate_mps", "loss_percent", "loss_page_percent", "loss_lock_percent", "loss_lines_percent", "loss_rest_percent",
+		Columns: []string{"graph", "series", "sharing", "rate_mps", "loss_percent", "loss_page_percent", "loss_lock_percent", "loss_lines_percent", "loss_rest_percent", limitedBy, confirmed,
 			"cpu_busy_percent", "spread_percent", "lock_wait_ns_per_msg", "line_misses_per_msg", "uars_allocated", "uars_wasted_percent"},
 		Plots: []Plot{
 			{File: "uar-sharing-1", Title: "Inline RDMA writes, by how their WQEs reach the device", X: "sharing", Y: "rate_mps", XLabel: "threads sharing a context", YLabel: "million messages/s", Series: "series", Only: map[string]any{"graph": 1}, LogX: true},
 			{File: "uar-sharing-2", Title: "Inline RDMA writes by BlueFlame, with thread domains and without", X: "sharing", Y: "rate_mps", XLabel: "threads sharing a context", YLabel: "million messages/s", Series: "series", Only: map[string]any{"graph": 2}, LogX: true},
 		},
-		Many: true, Run: runSharing,
+		Many: true, Run: runSharing, Confirms: true,
 		Brief: map[string]string{"ablate": "false"},
 	}
 }
@@ -219,7 +219,8 @@ func (s *series) point(env *Env, threads, way int, base float64) (Row, error) {
 	row.Set("spread_percent", t.Get("spread_percent")).Set("thread_rate_mps_min", t.Get("thread_rate_mps_min")).Set("thread_rate_mps_max", t.Get("thread_rate_mps_max"))
 	out.costs(&row, r)
 	out.resources(&row, r, sc)
-	return row, nil
+	out.setLimit(&row)
+	return row, out.confirmLimit(env, sc, prof, name, fmt.Sprintf("%s, %d-way", s.name, way), &row)
 }
 
 // shares reruns the point with one mechanism away at a time.

@@ -74,6 +74,9 @@ func groups(runs []*result) []*group {
 func identity(row *experiment.Row) string {
 	var words []string
 	for _, k := range row.Keys() {
+		if experiment.IsFinding(k) {
+			continue
+		}
 		switch v := row.Get(k).(type) {
 		case string:
 			words = append(words, k+"="+v)
@@ -104,11 +107,19 @@ func (g *group) merged() experiment.Row {
 func (g *group) column(row *experiment.Row, k string) {
 	v, whole := g.figures(k)
 	if len(v) == 0 { // a word
+		words := newList()
 		for _, r := range g.rows {
-			if x := r.Get(k); x != nil {
+			x := r.Get(k)
+			if word, ok := x.(string); ok && experiment.IsFinding(k) {
+				words.add(word)
+			} else if x != nil {
 				row.Set(k, x)
 				return
 			}
+		}
+		if len(words.words) > 0 {
+			row.Set(k, words.String())
+			return
 		}
 		row.Set(k, nil)
 		return

@@ -118,6 +118,9 @@ scenario that comes with the program by the name of its file. rdmasim list shows
 			if err != nil {
 				return err
 			}
+			if plan != nil && req.Confirm {
+				return &experiment.UsageError{Err: errConfirmAlone}
+			}
 			switch {
 			case plan == nil:
 				err = s.none(c.Flags())
@@ -173,9 +176,12 @@ scenario that comes with the program by the name of its file. rdmasim list shows
 	f.BoolVar(&stored, "stored", false, "with --sensitivity: print what comes with the program for these settings, and run nothing")
 	f.BoolVar(&req.Counters, "counters", false, "add the counters of a scenario that changed, of hosts, devices and links")
 	f.BoolVar(&req.Lockstep, "lockstep", false, "let the simulated programs yield at every step, as a check of the simulator: the results stay the same")
+	f.BoolVar(&req.Confirm, "confirm", false, "run it again with more of what limits it (column limited_by), such as half the interval of an engine, and say whether the rate rises")
 	s.flags(f)
 	return c
 }
+
+var errConfirmAlone = errors.New("--confirm is of single runs: leave out what makes several, or run the points that you doubt by themselves")
 
 var errStoredSensitivity = errors.New("--stored prints the sensitivity that comes with the program: give it with --sensitivity, and with --set at most")
 

@@ -20,6 +20,8 @@ type Host struct {
 	e     *sim.Engine
 	p     Params
 	cores []Core
+	// contended are the locks for which a thread has waited.
+	contended []*Spinlock
 }
 
 // NewHost makes n cores. Wrong Params panic: profiles are validated where they are

@@ -18,6 +18,9 @@ type Spinlock struct {
 	last    *sim.Proc // who released it last
 	from    int32     // the core where that was
 	freeAt  sim.Time
+	since   sim.Time // it is held, or was when it was released last
+	held    sim.Time // in all, with the time that it takes to pass from one thread to the next that waits
+	listed  bool     // in Host.contended
 	waiters []waiter
 }
 
@@ -51,7 +54,7 @@ func (l *Spinlock) Take(p *sim.Proc, c *Core) (wait, cost sim.Time) {
 	}
 	c.c.LockAcquired++
 	if !l.HeldAt(p) {
-		l.holder = p
+		l.holder, l.since = p, p.Now()
 		return 0, c.Claim(p, &l.line) + c.p.LockFree
 	}
 	return l.spin(p, c), c.p.LockFree
@@ -62,6 +65,9 @@ func (l *Spinlock) Take(p *sim.Proc, c *Core) (wait, cost sim.Time) {
 //go:noinline
 func (l *Spinlock) spin(p *sim.Proc, c *Core) (wait sim.Time) {
 	now := p.Now()
+	if !l.listed {
+		l.list(c.host)
+	}
 	if l.holder == p {
 		panic(fmt.Sprintf("cpu: at %v %s takes a lock that it holds", now, p.Name()))
 	}
@@ -84,7 +90,7 @@ func (l *Spinlock) spin(p *sim.Proc, c *Core) (wait sim.Time) {
 // that instant does not depend on how far ahead the releasing one ran.
 func (l *Spinlock) grant(p *sim.Proc, c *Core) sim.Time {
 	at := l.freeAt + max(c.p.LockHandover+l.far(c), sim.Picosecond)
-	l.holder = p
+	l.holder, l.since = p, l.freeAt
 	if l.line.owner != c.id+1 {
 		l.line.owner = c.id + 1
 		l.line.free = at
@@ -127,6 +133,7 @@ func (l *Spinlock) Unlock(p *sim.Proc, c *Core) {
 		p.Sync()
 	}
 	l.holder, l.last, l.from, l.freeAt = nil, p, c.id, p.Now()
+	l.held += l.freeAt - l.since
 	if len(l.waiters) > 0 {
 		l.handOver()
 	}

@@ -225,12 +225,14 @@ func (d *receiveEngine) pass(k int, p *roce.Packet, t sim.Time) sim.Time {
 	t += d.p.RoCEAdder
 	m := d.qps.lookUp(p)
 	if k == requests {
+		d.missed.req += m.stall
 		t, _ = d.rxReq.Take(t, d.rxRequest(p)+m.stall)
 		d.drained = t
 		// What waits for no context does not overtake what does.
 		d.reqAt = max(t+d.p.ResponderLatency+m.late, d.reqAt)
 		return d.reqAt
 	}
+	d.missed.rsp += m.stall
 	t, _ = d.rxRsp.Take(t, d.p.RxAckInterval+m.stall)
 	d.drained = t
 	// The pipe is in order: an ACK does not overtake the data of a READ.

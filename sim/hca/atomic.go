@@ -23,6 +23,7 @@ type atomicUnit struct {
 	entered  sim.Server            // those on host memory that have passed the entry
 	inFlight int                   // of them have not ended
 	entry    sim.FIFO[atomicEntry] // what waits for room in a slot, and what is behind it
+	held     sim.Waiting           // something waits for room in a slot
 	resets   uint32                // counts those of the device
 }
 
@@ -40,6 +41,7 @@ type atomicUsers interface {
 type atomicSlot struct {
 	queue sim.FIFO[uint32] // of ops
 	free  sim.Time         // when the next may be carried out
+	busy  sim.Time
 }
 
 // atomicEntry is an atomic that waits to enter the unit, or a READ behind one.
@@ -79,6 +81,7 @@ func (u *atomicUnit) reset() {
 			u.ops.Put(uint32(x.arg))
 		}
 	}
+	u.held.Set(u.e.Now(), false)
 }
 
 // slotOf is the slot of an address: its low bits, of bytes or of words of 8.
@@ -101,6 +104,7 @@ func (u *atomicUnit) start(op atomicOp) {
 	case u.entry.Len() > 0 || !u.room(i):
 		u.c.AtomicEntryWaits++
 		u.entry.Push(atomicEntry{arg: uint64(i)})
+		u.held.Set(u.e.Now(), true)
 		if u.entry.Len() == 1 {
 			u.begin(i)
 		}
@@ -133,6 +137,7 @@ func (u *atomicUnit) admitWaiting() {
 			u.admit(uint32(x.arg))
 		}
 	}
+	u.held.Set(u.e.Now(), u.entry.Len() > 0)
 	if u.entry.Len() > 0 { // an atomic
 		u.begin(uint32(u.entry.Front().arg))
 	}
@@ -259,7 +264,8 @@ func (u *atomicUnit) onFree(arg uint64) {
 	}
 	s := &u.slots[o.slot]
 	s.queue.Pop()
-	s.free = u.e.Now() + u.service(o.pa)
+	service := u.service(o.pa)
+	s.free, s.busy = u.e.Now()+service, s.busy+service
 	u.inFlight--
 	next, follows := u.follower(s, &o) // of those that did not fetch; the answer may bring more
 	written := u.carryOut(&o)

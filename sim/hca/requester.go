@@ -79,12 +79,13 @@ type requester struct {
 	retryMax, retry uint32
 	rnrMax, rnr     uint32
 	txq             list
-	sinceAR         int      // packets since one with AckReq
-	reads           int      // READs and atomics outstanding
+	sinceAR         int32    // packets since one with AckReq
+	reads           int32    // READs and atomics outstanding
 	timeout         sim.Time // 0: no timer
 	deadline        sim.Time
 	readyAt         sim.Time
 	puOwed          sim.Time // work on answers that its PU does next
+	puBusy          sim.Time // that processing units have worked for the QP
 	puFree          sim.Time // when such work is done that began while the QP had no PU
 	*sendRare
 }

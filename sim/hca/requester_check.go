@@ -140,7 +140,7 @@ func (q *requester) outOfCredits(op prm.WQEOpcode) bool {
 func (q *requester) outOfReads(op prm.WQEOpcode) bool {
 	switch op {
 	case prm.WQEOpRDMARead, prm.WQEOpAtomicCS, prm.WQEOpAtomicFA, prm.WQEOpAtomicWrite:
-		return q.reads >= q.readMax
+		return int(q.reads) >= q.readMax
 	}
 	return false
 }

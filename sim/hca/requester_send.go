@@ -192,7 +192,7 @@ func (q *requester) pushed(m *msg, psn uint32, bytes int) {
 // the responder does not owe. An unsignalled message with more behind it leaves the request to a
 // later packet.
 func (q *requester) wantsAck(m *msg, last bool) bool {
-	if q.sinceAR >= q.u.p.AckReqPackets {
+	if int(q.sinceAR) >= q.u.p.AckReqPackets {
 		return true
 	}
 	return last && (m.signal || q.sq.ci+uint16(m.nbb) == q.sq.pi || q.sent != roce.AddPSN(m.first, int32(q.pkt)) || q.probes())

@@ -85,18 +85,22 @@ func (q *requester) start() {
 func (q *requester) service(notBefore sim.Time) {
 	u := q.u
 	if q.open {
+		q.puBusy += u.p.PUPacket
 		u.e.After(u.p.PUPacket, u.h.pu, q.arg)
 		return
 	}
 	var m miss
 	u.caches.touchQP(q.cachedQP, &m)
-	start, _ := u.issue.Take(u.e.Now(), u.p.IssueInterval+m.stall+u.xlate)
+	missed := m.stall + u.xlate
+	start, _ := u.issue.Take(u.e.Now(), u.p.IssueInterval+missed)
+	u.missed.issue += missed
 	u.xlate = 0
 	work := u.p.PUService
 	if q.reliable() {
 		work += u.p.PUReliable
 	}
 	u.c.PUBusy += work
+	q.puBusy += work + q.puOwed
 	start = max(start, q.puFree) + q.puOwed
 	q.puOwed = 0
 	u.e.At(max(start+work, notBefore)+m.late, u.h.pu, q.arg)

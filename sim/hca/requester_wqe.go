@@ -201,6 +201,7 @@ func (q *requester) answered(m *msg) {
 	if q.running || q.queued {
 		q.puOwed += t
 	} else {
+		q.puBusy += t
 		q.puFree = max(q.puFree, u.e.Now()) + t
 	}
 }

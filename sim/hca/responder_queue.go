@@ -124,6 +124,7 @@ func (q *responder) respondRead(r *response) bool {
 			u.caches.touchKey(r.rkey, r.va, &m)
 		}
 		now := u.e.Now()
+		u.missed.read += m.stall
 		start, _ := u.readEng.Take(now, u.p.ReadInterval+m.stall)
 		start += m.late
 		if r.saved < 0 { // asked for again

@@ -11,6 +11,7 @@ type txRoom struct {
 	trying   uint64           // event word of the first of them, while it looks whether there is room; 0: none does
 	before   int              // txBytes when it began
 	refused  bool             // and there is not
+	full     sim.Waiting      // an engine is stalled
 	resuming bool             // a resume event is set
 	pauser   Pauser           // the port's wire, if it has priority flow control
 	engines  stalledEngines
@@ -42,6 +43,7 @@ func (r *txRoom) stall(word uint64) {
 	}
 	r.c.TxStalls++
 	r.stalled.Push(word)
+	r.full.Set(r.e.Now(), true)
 }
 
 // onResume runs stalled engines, in turn, until there is no room for one.
@@ -59,6 +61,7 @@ func (r *txRoom) onResume(uint64) {
 			return
 		}
 		r.stalled.Pop()
+		r.full.Set(r.e.Now(), r.stalled.Len() > 0)
 		more = r.stalled.Len() < waiting && !r.resuming
 	}
 }

@@ -30,7 +30,11 @@ type pipelines struct {
 	rxReq, rxRsp sim.Server // requests and responses that arrive
 	readEng      sim.Server // READ requests served
 	issue        sim.Server // WQEs begun
+	missed       misses     // of their time
 }
+
+// misses is for how long misses in the caches have held up the servers.
+type misses struct{ req, rsp, read, issue sim.Time }
 
 // scratch is what one event needs and the next may use again.
 type scratch struct {

@@ -213,6 +213,7 @@ type readSide struct {
 	slots   sim.Slab[readSlot]
 	tags    int // in use
 	waiting sim.FIFO[uint32]
+	short   sim.Waiting // something waits for tags
 	sample  sim.Handler
 	finish  sim.Handler
 }
@@ -240,6 +241,7 @@ func (l *Link) ReadDMA(pa mem.PA, p []byte, done sim.Handler, arg uint64) {
 	if r.waiting.Len() > 0 || !l.issue(s, i) {
 		l.c.TagWaits++
 		r.waiting.Push(i)
+		r.short.Set(l.e.Now(), true)
 	}
 }
 
@@ -275,6 +277,9 @@ func (l *Link) issueWaiting() {
 	r := &l.rd
 	for r.waiting.Len() > 0 && l.issue(r.slots.At(*r.waiting.Front()), *r.waiting.Front()) {
 		r.waiting.Pop()
+	}
+	if r.waiting.Len() == 0 {
+		r.short.Set(l.e.Now(), false)
 	}
 }
 

@@ -99,8 +99,9 @@ type Link struct {
 // credit of each of the last TLPs comes back.
 type direction struct {
 	sim.Server
-	credit []sim.Time
-	next   int
+	credit  []sim.Time
+	next    int
+	stalled sim.Time // free, and without a credit for what waited
 }
 
 // take sends tlps posted or completion TLPs that need d on the wire, from t.
@@ -117,6 +118,7 @@ func (d *direction) post(t, dur, rtt sim.Time, tlps int) (start sim.Time, waited
 	if tlps == 1 { // the rule
 		c := &d.credit[d.next]
 		if *c > t && *c > d.FreeAt() {
+			d.stalled += *c - max(t, d.FreeAt())
 			t, waited = *c, true
 		}
 		start = d.take(t, dur)
@@ -137,6 +139,7 @@ func (d *direction) postMany(t, dur, rtt sim.Time, tlps int) (start sim.Time, wa
 		last -= len(d.credit)
 	}
 	if c := d.credit[last]; c > t && c > d.FreeAt() {
+		d.stalled += c - max(t, d.FreeAt())
 		t, waited = c, true
 	}
 	start = d.take(t, dur)

@@ -36,6 +36,9 @@ type Counters struct {
 	Dropped       uint64 // writes to nothing, or to the middle of a push that never began
 }
 
+// Busy is how long pushes have kept the page, by now; the owner has settled it.
+func (g *Page) Busy(now sim.Time) sim.Time { return g.busy - max(0, g.busyEnd-now) }
+
 // Add adds o to c.
 func (c *Counters) Add(o *Counters) {
 	c.Doorbells += o.Doorbells
@@ -77,6 +80,8 @@ type Page struct {
 	open         int  // pushes still arriving
 	busyUntil    sim.Time
 	busyReg      int
+	busy         sim.Time       // in all, of what counts
+	busyEnd      sim.Time       // busyUntil, of what counts
 	delayedUntil [regs]sim.Time // an earlier delayed push of the register takes effect then
 	halves       [regs][2]*push
 }
@@ -90,6 +95,8 @@ type ahead struct {
 // tally is what one write counts.
 type tally struct {
 	delay    sim.Time // of a push by a conflict
+	busy     sim.Time // that a push adds
+	until    sim.Time // and when it ends
 	what     outcome
 	conflict bool
 }
@@ -206,6 +213,9 @@ func (g *Page) Settle(e *sim.Engine) {
 	for ; n < len(g.ahead) && e.Passed(g.ahead[n].at); n++ {
 		w := &g.ahead[n]
 		g.Counters.count(w.what)
+		if w.busy > 0 {
+			g.busy, g.busyEnd = g.busy+w.busy, max(g.busyEnd, w.until)
+		}
 		if w.conflict {
 			g.conflict(w.delay)
 		}
@@ -313,7 +323,7 @@ func (g *Page) whole(now sim.Time, k int, wqe []byte, s Sink) {
 		g.conflicting(now, delay, k, wqe, s)
 		return
 	}
-	g.occupy(now+delay+g.p.BFBusy, k)
+	g.occupy(now+delay, k)
 	s.BlueFlame(g.Index, wqe, delay)
 }
 
@@ -321,7 +331,7 @@ func (g *Page) whole(now sim.Time, k int, wqe []byte, s Sink) {
 func (g *Page) conflicting(now, delay sim.Time, k int, wqe []byte, s Sink) {
 	if g.p.BFConflict == ConflictNone {
 		g.conflict(0)
-		g.occupy(now+delay+g.p.BFBusy, k)
+		g.occupy(now+delay, k)
 		s.BlueFlame(g.Index, wqe, delay)
 		return
 	}
@@ -333,11 +343,26 @@ func (g *Page) conflicting(now, delay sim.Time, k int, wqe []byte, s Sink) {
 	start := max(g.busyUntil, now+delay) + g.p.BFConflictCost
 	g.conflict(start - now)
 	g.delayedUntil[k] = start
-	g.occupy(start+g.p.BFBusy, k)
+	g.occupy(start, k)
 	s.BlueFlame(g.Index, wqe, start-now)
 }
 
-func (g *Page) occupy(until sim.Time, k int) { g.busyUntil, g.busyReg = until, k }
+// occupy has a push keep the page from a time; what it waited for the page, and paid for that, counts as the page's work.
+func (g *Page) occupy(from sim.Time, k int) {
+	until := from + g.p.BFBusy
+	if g.busyReg == k || g.p.BFConflict != ConflictSerialize {
+		from = max(from, g.busyUntil)
+	} else if from > g.busyUntil {
+		from = max(g.busyUntil, from-g.p.BFConflictCost)
+	}
+	busy := max(0, until-from)
+	g.busyUntil, g.busyReg = until, k
+	if g.tally != nil {
+		g.tally.busy, g.tally.until = busy, until
+		return
+	}
+	g.busy, g.busyEnd = g.busy+busy, max(g.busyEnd, until)
+}
 
 // Assembling says whether a push waits for more lines.
 func (g *Page) Assembling() bool { return g.open > 0 }

@@ -1,0 +1,239 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/rdmasim/rdmasim/sim"
+	"github.com/rdmasim/rdmasim/sim/profile"
+	"github.com/rdmasim/rdmasim/workload"
+)
+
+// raise is how a resource is made better for a second run: times that are halved, and amounts that are doubled.
+type raise struct {
+	half, double []string
+	// sections whose times are all halved
+	sections []string
+	what     string // in place of the keys
+}
+
+// raises are those of the resources. A lock is held for less time where what a thread does meanwhile takes less.
+var raises = map[sim.Resource]raise{
+	sim.CPU: {sections: []string{"cpu", "provider"}, what: "all times of cpu and provider halved"},
+	sim.Lock: {half: []string{"cpu.lock_free", "cpu.lock_handover", "cpu.unlock", "cpu.line_transfer", "cpu.line_far", "cpu.store_fence", "cpu.dma_barrier",
+		"cpu.uc_store", "cpu.wc_store", "cpu.wc_line", "cpu.wc_flush", "provider.build_wqe", "provider.build_segment", "provider.build_line",
+		"provider.inline_copy", "provider.build_recv", "provider.doorbell_record", "provider.bookkeeping", "provider.bf_copy_line", "provider.consume_cqe"},
+		what: "the times of locks, and of what is done under them, halved"},
+	sim.Doorbell:       {half: []string{"uar.bf_busy", "uar.bf_conflict_cost"}, double: []string{"pcie.bandwidth", "pcie.posted_credits"}},
+	sim.PU:             {half: []string{"hca.pu_service", "hca.pu_packet", "hca.pu_reliable", "hca.pu_read", "hca.pu_gather", "hca.wqe_miss"}},
+	sim.SendEngine:     {half: []string{"hca.issue_interval"}},
+	sim.PCIeRead:       {double: []string{"pcie.bandwidth", "pcie.reads_in_flight"}},
+	sim.PCIeWrite:      {double: []string{"pcie.bandwidth", "pcie.posted_credits"}},
+	sim.TxBuffer:       {double: []string{"hca.tx_buffer"}},
+	sim.Wire:           {double: []string{"link.bandwidth", "hca.wire_rate"}},
+	sim.ReceiveEngine:  {half: []string{"hca.rx_interval", "hca.rx_scatter"}},
+	sim.ResponseEngine: {half: []string{"hca.rx_ack_interval"}},
+	sim.ReadEngine:     {half: []string{"hca.read_interval"}},
+	sim.Atomics:        {half: []string{"hca.atomic_service", "hca.atomic_interval", "hca.atomic_on_chip"}, double: []string{"hca.atomics_per_slot"}},
+	sim.Caches:         {half: []string{"hca.qpc_miss", "hca.mpt_miss", "hca.mtt_miss"}},
+}
+
+// apply makes a profile with the resource raised, and says what has changed.
+func (r *raise) apply(p *profile.Profile) (*profile.Profile, string, error) {
+	raised := p.Clone()
+	var changed []string
+	change := func(v profile.Value, double bool) error {
+		n, ok := amount(v.Kind, v.Text)
+		if !ok || n == 0 {
+			return nil
+		}
+		if double {
+			n *= 2
+		} else if n /= 2; n == 0 {
+			return nil
+		}
+		text := amountText(v.Kind, n)
+		if err := raised.Set(v.Key, text); err != nil {
+			return fmt.Errorf("%s=%s: %w", v.Key, text, err)
+		}
+		changed = append(changed, fmt.Sprintf("%s %s -> %s", v.Key, v.Text, text))
+		return nil
+	}
+	var errs error
+	for _, list := range []struct {
+		keys   []string
+		double bool
+	}{{r.half, false}, {r.double, true}} {
+		for _, k := range list.keys {
+			if v, ok := p.Lookup(k); ok {
+				errs = errors.Join(errs, change(v, list.double))
+			}
+		}
+	}
+	for _, v := range p.Values() {
+		for _, s := range r.sections {
+			if v.Kind == profile.Time && strings.HasPrefix(v.Key, s+".") {
+				errs = errors.Join(errs, change(v, false))
+			}
+		}
+	}
+	what := strings.Join(changed, ", ")
+	if r.what != "" && len(changed) > 0 {
+		what = r.what
+	}
+	return raised, what, errors.Join(errs, raised.Validate())
+}
+
+// raiseWire is the raise of a wire of InfiniBand: one with twice the lanes.
+func raiseWire(p *profile.Profile) raise {
+	if p.Resolved().Link.InfiniBand {
+		return raise{double: []string{"ib.width"}}
+	}
+	return raises[sim.Wire]
+}
+
+// wider is the scenario with twice as many requests outstanding, and what that takes of the profile. It reports what changed, "" if nothing can.
+func (s *Scenario) wider(p *profile.Profile) (*Scenario, *profile.Profile, string) {
+	c, raised := *s, p.Clone()
+	c.Traffic = append([]Traffic(nil), s.Traffic...)
+	var changed []string
+	double := func(i int, name string, n *int, most int) {
+		if *n > 0 && *n < most {
+			was := *n
+			*n = min(2**n, most)
+			changed = append(changed, fmt.Sprintf("traffic.%d.%s %d -> %d", i, name, was, *n))
+		}
+	}
+	for i := range c.Traffic {
+		t := &c.Traffic[i]
+		if t.Measure == "latency" || t.Churn != "" {
+			continue
+		}
+		double(i, "window", &t.Window, 32768)
+		double(i, "spread", &t.Spread, 32768)
+		double(i, "rd_atomic", &t.RdAtomic, 128)
+		t.RecvDepth = min(2*t.RecvDepth, 32768)
+	}
+	for _, k := range []string{"hca.log_max_ra_req", "hca.log_max_ra_res"} {
+		if v, ok := p.Lookup(k); ok && len(changed) > 0 {
+			if n, ok := amount(v.Kind, v.Text); ok && n < 7 {
+				_ = raised.Set(k, amountText(v.Kind, n+1)) // it is far from what a byte holds
+			}
+		}
+	}
+	return &c, raised, strings.Join(changed, ", ")
+}
+
+// rose is by how much the rate must be higher for a limit to count as confirmed.
+const rose = 0.05
+
+// confirmation is what a second run with the limit raised says.
+type confirmation struct {
+	what          string // was raised
+	before, after float64
+	each          []float64 // rates of the loads
+	then          string    // what limits the second run
+	why           string    // there was no second run
+}
+
+// confirm runs the scenario again with the resource raised that its first run was limited by.
+func (s *Scenario) confirm(ctx context.Context, seed uint64, p *profile.Profile, rec *recorder, out *outcome, name string) (*confirmation, error) {
+	l, ok := out.use.limit()
+	c := &confirmation{before: totalRate(out.results) / 1e6}
+	switch {
+	case !ok:
+		c.why = "the run was too short to tell what limits it"
+	case c.before == 0:
+		c.why = "there is no rate to compare"
+	}
+	if c.why != "" {
+		return c, nil
+	}
+	again, raised, err := s, p, error(nil)
+	if l.Resource == sim.Window {
+		again, raised, c.what = s.wider(p)
+	} else {
+		r := raises[l.Resource]
+		if l.Resource == sim.Wire {
+			r = raiseWire(p)
+		}
+		raised, c.what, err = r.apply(p)
+	}
+	if err != nil {
+		c.why = fmt.Sprintf("the profile does not allow more of it: %v", err)
+		return c, nil
+	}
+	if c.what == "" {
+		c.why = "nothing of the profile or the scenario raises it"
+		return c, nil
+	}
+	second, err := again.run(ctx, seed, raised, rec.silent(), name)
+	if err != nil {
+		return nil, fmt.Errorf("--confirm, with %s: %w", c.what, err)
+	}
+	c.after = totalRate(second.results) / 1e6
+	if l, ok := second.use.limit(); ok {
+		c.then = ", where the limit is " + l.Resource.String()
+	}
+	for _, r := range second.results {
+		c.each = append(c.each, r.Rate()/1e6)
+	}
+	return c, nil
+}
+
+func totalRate(results []*workload.Result) (sum float64) {
+	for _, r := range results {
+		sum += r.Rate()
+	}
+	return sum
+}
+
+// holds says whether the rate rose.
+func (c *confirmation) holds() bool { return c.why == "" && c.after > c.before*(1+rose) }
+
+// verdict is the word of a row.
+func (c *confirmation) verdict() string {
+	switch {
+	case c.why != "":
+		return "not tried"
+	case c.holds():
+		return "yes"
+	}
+	return "no"
+}
+
+// String says what was found, in a sentence.
+func (c *confirmation) String() string {
+	switch {
+	case c.why != "":
+		return "not confirmed: " + c.why
+	case c.holds():
+		return fmt.Sprintf("confirmed: %s -> %s M/s with %s%s", short(c.before), short(c.after), c.what, c.then)
+	}
+	return fmt.Sprintf("refuted: %s -> %s M/s with %s%s", short(c.before), short(c.after), c.what, c.then)
+}
+
+// confirmLimit adds to rows, one for each load, what a second run says about the limit, and notes it. run is what to call the run.
+func (out *outcome) confirmLimit(env *Env, s *Scenario, p *profile.Profile, name, run string, rows ...*Row) error {
+	if !env.confirm || len(rows) == 0 {
+		return nil
+	}
+	c, err := s.confirm(env.Ctx, env.Seed, p, env.rec, out, name)
+	if err != nil {
+		return err
+	}
+	for i, row := range rows {
+		row.Set(confirmed, c.verdict())
+		if i < len(c.each) {
+			row.Set(raisedRate, c.each[i])
+		}
+	}
+	l, _ := out.use.limit()
+	if run != "" {
+		run += ": "
+	}
+	env.Note("%slimited by %s (%s, %s %% busy); %s.", run, l.Resource, l.Unit, short(float64(l.PerMille)/10), c)
+	return nil
+}

@@ -1,0 +1,91 @@
+package experiment
+
+import (
+	"slices"
+	"time"
+
+	"github.com/rdmasim/rdmasim/sim"
+	"github.com/rdmasim/rdmasim/sim/provider"
+	"github.com/rdmasim/rdmasim/sim/testbed"
+	"github.com/rdmasim/rdmasim/verbs"
+	"github.com/rdmasim/rdmasim/workload"
+)
+
+// Keys of rows that say what limited a run: the resource, the busiest unit, and its use; and what --confirm found.
+const (
+	limitedBy    = "limited_by"
+	limitUnit    = "limit_unit"
+	limitPercent = "limit_percent"
+	confirmed    = "confirmed"
+	raisedRate   = "raised_rate_mps"
+)
+
+// IsFinding says whether a word of a row is found by the run, and does not tell which row it is.
+func IsFinding(key string) bool { return key == limitedBy || key == limitUnit || key == confirmed }
+
+// useWatch reads the use of all units at the ends of the time that a run measures.
+type useWatch struct {
+	before, after *sim.Usage
+}
+
+// watch sees to it that the use of the units is read at the beginning and at the end of the time that all loads measure. Where that is not
+// known before, it is read as the threads begin, which is now, and when they have ended.
+func (w *useWatch) watch(t verbs.Thread, tb *testbed.Testbed, loads []*workload.Started) {
+	var begin, end time.Duration
+	for i, st := range loads {
+		from, to := st.Measured()
+		begin = max(begin, from)
+		if i == 0 || end > 0 && (to == 0 || to < end) {
+			end = to
+		}
+	}
+	if end > 0 && end <= begin {
+		return // no instant is measured by all of them: from first to last
+	}
+	if begin > t.Now() {
+		tb.UsageAt(provider.FromDuration(begin), func(u *sim.Usage) { w.before = u })
+	}
+	if end > 0 {
+		tb.UsageAt(provider.FromDuration(end), func(u *sim.Usage) { w.after = u })
+	}
+}
+
+// finish reads the use when the threads have ended, at most the time settle before now is over. What has been done until then was done by the end
+// of the loads.
+func (w *useWatch) finish(tb *testbed.Testbed, results []*workload.Result) {
+	if w.after != nil {
+		return
+	}
+	var end time.Duration
+	for _, r := range results {
+		end = max(end, r.End)
+	}
+	tb.UsageAt(tb.Engine().Now(), func(u *sim.Usage) {
+		w.after = u
+		w.after.At = min(w.after.At, max(provider.FromDuration(end), w.before.At+1))
+	})
+}
+
+// limit is what the run was limited by, as far as it was watched.
+func (w *useWatch) limit() (sim.Load, bool) {
+	if w.before == nil || w.after == nil || w.after.At <= w.before.At {
+		return sim.Load{}, false
+	}
+	return sim.Limit(w.after.Since(w.before)), true
+}
+
+// setLimit says in a row what the run was limited by.
+func (out *outcome) setLimit(row *Row) {
+	if l, ok := out.use.limit(); ok {
+		row.Set(limitedBy, l.Resource.String()).Set(limitUnit, l.Unit).Set(limitPercent, float64(l.PerMille)/10)
+	}
+}
+
+// limitWords are the names of what may limit a run, as a picture has them from below.
+func limitWords() []string {
+	var words []string
+	for _, r := range sim.Resources() {
+		words = append(words, r.String())
+	}
+	return slices.Clip(words)
+}

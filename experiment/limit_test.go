@@ -1,0 +1,157 @@
+package experiment
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/rdmasim/rdmasim/sim"
+)
+
+// limitOf runs a scenario and returns what limits it, and what a second run with more of that says.
+func limitOf(t *testing.T, lockstep bool, text string, changes ...sweepValue) (sim.Load, *confirmation) {
+	t.Helper()
+	s, err := ParseScenario("s.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, err = s.with(changes...); err != nil {
+		t.Fatal(err)
+	}
+	p, err := s.profile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec := &recorder{lockstep: lockstep}
+	out, err := s.run(t.Context(), 1, p, rec, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, ok := out.use.limit()
+	if !ok {
+		t.Fatal("the use of the units was not read")
+	}
+	if lockstep {
+		return l, nil
+	}
+	c, err := s.confirm(t.Context(), 1, p, rec, out, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l, c
+}
+
+const manyWrites = `
+name: writes
+profile: connectx-5
+traffic:
+  - {name: w, threads: 8, contexts: 8, verb: write, payload: 2B, inline: true, window: 64, signal_every: 16, warmup: 10us, duration: 30us}
+`
+
+// planted are scenarios in which one resource is so slow that nothing else can be the limit.
+var planted = []struct {
+	want sim.Resource
+	unit string // a part of its name
+	text string
+	set  []sweepValue
+}{
+	{sim.CPU, "host0", manyWrites, []sweepValue{{"provider.build_wqe", "400ns"}}},
+	{sim.Lock, "host0, lock", manyWrites, []sweepValue{{"traffic.0.contexts", "1"}, {"traffic.0.qp_sharing", "8"}, {"traffic.0.window", "128"}, {"provider.build_wqe", "100ns"}}},
+	{sim.Doorbell, "UAR pages", manyWrites, []sweepValue{{"traffic.0.contexts", "1"}, {"uar.bf_busy", "400ns"}, {"uar.bf_conflict", "serialize"}}},
+	{sim.Doorbell, "PCIe to the device", manyWrites, []sweepValue{{"pcie.bandwidth", "10Gbps"}}},
+	{sim.PU, "the PU of a QP", manyWrites, []sweepValue{{"traffic.0.threads", "1"}, {"traffic.0.contexts", "1"}, {"hca.pu_service", "400ns"}, {"hca.requester_latency", "400ns"}}},
+	{sim.PU, "PUs", manyWrites, []sweepValue{{"hca.pus", "2"}, {"hca.pu_service", "100ns"}}},
+	{sim.SendEngine, "host0/mlx5_0", manyWrites, []sweepValue{{"hca.issue_interval", "50ns"}}},
+	{sim.ReceiveEngine, "host1/mlx5_0", manyWrites, []sweepValue{{"hca.rx_interval", "50ns"}}},
+	{sim.ResponseEngine, "host0/mlx5_0", manyWrites, []sweepValue{{"hca.rx_ack_interval", "100ns"}, {"traffic.0.signal_every", "1"}}},
+	{sim.ReadEngine, "host1/mlx5_0", manyWrites, []sweepValue{{"traffic.0.verb", "read"}, {"traffic.0.inline", "false"}, {"hca.read_interval", "100ns"}}},
+	{sim.Wire, "", manyWrites, []sweepValue{{"link.bandwidth", "10Gbps"}, {"hca.wire_rate", "10Gbps"}}},
+	{sim.Wire, "", manyWrites, []sweepValue{{"profile", "connectx-4-ib"}, {"ib.speed", "sdr"}}},
+	{sim.PCIeWrite, "PCIe from the device", `
+name: reads
+profile: connectx-5
+traffic:
+  - {name: r, from: 1, to: 0, threads: 4, verb: read, payload: 4KiB, window: 16, mr_size: 1MiB, warmup: 20us, duration: 40us}
+`, []sweepValue{{"pcie.bandwidth", "40Gbps"}, {"pcie.write_header", "200B"}}},
+	{sim.PCIeRead, "PCIe to the device", `
+name: big
+profile: connectx-5
+traffic:
+  - {name: w, threads: 4, verb: write, payload: 4KiB, window: 16, mr_size: 1MiB, warmup: 20us, duration: 40us}
+`, []sweepValue{{"pcie.bandwidth", "40Gbps"}, {"pcie.cpl_header", "100B"}}},
+	{sim.PCIeRead, "PCIe tags", `
+name: tags
+profile: connectx-5
+traffic:
+  - {name: w, threads: 4, verb: write, payload: 512B, window: 32, mr_size: 1MiB, warmup: 20us, duration: 40us}
+`, []sweepValue{{"pcie.reads_in_flight", "2"}}},
+	{sim.TxBuffer, "", `
+name: room
+profile: connectx-5
+traffic:
+  - {name: w, threads: 4, verb: write, payload: 4KiB, window: 32, mr_size: 1MiB, warmup: 20us, duration: 40us}
+`, []sweepValue{{"hca.tx_buffer", "4096B"}}},
+	{sim.Atomics, "slot", `
+name: counter
+profile: connectx-5
+traffic:
+  - {name: a, threads: 4, qps_per_thread: 4, verb: faa, mrs: 8, mr_size: 8B, window: 16, warmup: 20us, duration: 60us}
+`, nil},
+	{sim.Atomics, "entry", `
+name: counters
+profile: connectx-5
+traffic:
+  - {name: a, threads: 8, verb: faa, payload: 8B, window: 16, access: random, mr_size: 32KiB, warmup: 20us, duration: 60us}
+`, []sweepValue{{"hca.atomic_interval", "100ns"}}},
+	{sim.Caches, "", `
+name: many
+profile: connectx-5
+traffic:
+  - {name: r, threads: 4, qps_per_thread: 64, verb: read, payload: 8B, window: 16, spread: 16, warmup: 20us, duration: 40us}
+`, []sweepValue{{"hca.qpc_cache", "16"}}},
+	{sim.Window, "", `
+name: one
+profile: connectx-5
+traffic:
+  - {name: r, verb: read, payload: 8B, window: 2, rd_atomic: 2, warmup: 20us, duration: 40us}
+`, nil},
+}
+
+// What is planted is found, is the same in lockstep, and a second run with more of it confirms it.
+func TestPlantedLimits(t *testing.T) {
+	seen := map[sim.Resource]bool{}
+	for _, c := range planted {
+		seen[c.want] = true
+		name := c.want.String()
+		for _, s := range c.set {
+			name += " " + s.key + "=" + s.val
+		}
+		t.Run(name, func(t *testing.T) {
+			l, conf := limitOf(t, false, c.text, c.set...)
+			if l.Resource != c.want || !strings.Contains(l.Unit, c.unit) {
+				t.Errorf("limited by %v, %s, %d ‰", l.Resource, l.Unit, l.PerMille)
+			}
+			if !conf.holds() {
+				t.Errorf("the second run: %v", conf)
+			}
+			if again, _ := limitOf(t, true, c.text, c.set...); again != l {
+				t.Errorf("%+v, in lockstep %+v", l, again)
+			}
+		})
+	}
+	for _, r := range sim.Resources() {
+		if !seen[r] {
+			t.Errorf("no limit by %v is planted", r)
+		}
+		if _, ok := raises[r]; !ok && r != sim.Window {
+			t.Errorf("nothing raises %v", r)
+		}
+	}
+}
+
+// A second run in which the rate stays refutes the limit: here two engines are equally slow.
+func TestALimitIsRefuted(t *testing.T) {
+	l, c := limitOf(t, false, manyWrites, sweepValue{"hca.issue_interval", "50ns"}, sweepValue{"hca.rx_interval", "50ns"})
+	if l.PerMille < sim.Busy || c.holds() || c.verdict() != "no" || !strings.HasPrefix(c.String(), "refuted: ") || !strings.Contains(c.String(), "50ns -> 25ns") {
+		t.Errorf("limited by %v, %d ‰: %v", l.Resource, l.PerMille, c)
+	}
+}

@@ -1,0 +1,35 @@
+package testbed
+
+import (
+	"github.com/rdmasim/rdmasim/sim"
+)
+
+// Usage reads how busy each unit has been until now. Two of them tell what a run was limited by between their instants:
+//
+//	sim.Limit(after.Since(before))
+//
+// Where threads run meanwhile, UsageAt reads it in order with them; else nothing may run, as before the first thread of a load and after
+// the last.
+func (tb *Testbed) Usage() *sim.Usage {
+	u := &sim.Usage{At: tb.eng.Now()}
+	for _, h := range tb.hosts {
+		u.Meters = append(u.Meters, h.cpu.Meters(h.name, u.At)...)
+		for _, d := range h.devices {
+			u.Meters = append(u.Meters, d.link.Meters(d.path(), u.At)...)
+			u.Meters = append(u.Meters, d.hca.Meters(d.path())...)
+			u.Meters = append(u.Meters, d.port.Meter(d.path()+", cable"))
+			if tb.cfg.Switched {
+				u.Meters = append(u.Meters, d.port.Peer().Meter(d.path()+", cable from the switch"))
+			}
+		}
+	}
+	return u
+}
+
+// UsageAt has read called with the usage at a later instant, in order with all threads: none is ahead of it.
+// It reports the instant, which is later than asked for where that is too soon for threads to know of it.
+func (tb *Testbed) UsageAt(at sim.Time, read func(*sim.Usage)) sim.Time {
+	at = max(at, tb.eng.Now()+tb.notice())
+	tb.eng.AtBarrier(at, func(uint64) { read(tb.Usage()) }, 0)
+	return at
+}
