@@ -78,8 +78,13 @@ func TestSweepIsDrawn(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := drawn(t, s.experiment(), Request{Sweep: []string{"traffic.0.payload=2B,64B,4KiB", "uar.bf_conflict=none,serialize"}})
-	if len(p) != 2 {
+	if len(p) != 3 {
 		t.Fatalf("%d pictures", len(p))
+	}
+	for _, want := range []string{"limited by", "receive engine", "window", "writes, uar.bf_conflict=none"} {
+		if !strings.Contains(p["mine-limit.svg"], want) {
+			t.Errorf("mine-limit.svg has no %q", want)
+		}
 	}
 	for _, want := range []string{"writes, uar.bf_conflict=none", "4KiB", "profile connectx-5", "seed 7", "rdmasim 1.2.3"} {
 		if !strings.Contains(p["mine-rate.svg"], want) {
