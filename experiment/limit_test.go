@@ -84,6 +84,18 @@ profile: connectx-5
 traffic:
   - {name: w, threads: 4, verb: write, payload: 512B, window: 32, mr_size: 1MiB, warmup: 20us, duration: 40us}
 `, []sweepValue{{"pcie.reads_in_flight", "2"}}},
+	{sim.PeerPath, "READs of the GPU", `
+name: gpu
+profile: connectx-5
+traffic:
+  - {name: r, verb: read, payload: 16KiB, mr_size: 64KiB, window: 16, mtu: "4096", memory: gpu, memory_at: to, warmup: 40us, duration: 80us}
+`, []sweepValue{{"gpu.path", "root"}}},
+	{sim.PeerPath, "PCIe from the device", `
+name: gpu
+profile: connectx-5
+traffic:
+  - {name: w, verb: write, payload: 16KiB, mr_size: 64KiB, window: 16, mtu: "4096", memory: gpu, memory_at: to, warmup: 40us, duration: 80us}
+`, []sweepValue{{"gpu.path", "socket"}}},
 	{sim.TxBuffer, "", `
 name: room
 profile: connectx-5

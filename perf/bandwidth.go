@@ -104,7 +104,7 @@ func (e *End) measure(t verbs.Thread, size uint64) error {
 			return err
 		}
 	}
-	err := e.step(t, stepRun, func() error {
+	err := e.measured(t, func() error {
 		switch {
 		case both && o.Test.Verb.receives():
 			return e.runBothWays(t)

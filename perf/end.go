@@ -26,6 +26,8 @@ type Env struct {
 	OldPost bool
 	// Steps, unless nil, gets what each step took; Calls are the verbs calls since it was called last.
 	Steps *Steps
+	// Measuring, unless nil, is told when the run of a size begins, and when it has ended.
+	Measuring func(size uint64, begins bool, now time.Duration)
 	Calls func() []CallCount
 }
 
@@ -140,6 +142,20 @@ func (e *End) Run(t verbs.Thread) error {
 		err = end
 	}
 	return err
+}
+
+// measured runs the timed part of a size.
+func (e *End) measured(t verbs.Thread, f func() error) error {
+	tell := func(begins bool) {
+		if e.env.Measuring != nil {
+			e.env.Measuring(e.size, begins, t.Now())
+		}
+	}
+	return e.step(t, stepRun, func() error {
+		tell(true)
+		defer tell(false)
+		return f()
+	})
 }
 
 func (e *End) destroy(t verbs.Thread) error {

@@ -49,7 +49,7 @@ func (e *End) measureLatency(t verbs.Thread, size uint64) error {
 			return err
 		}
 	}
-	err := e.step(t, stepRun, func() error {
+	err := e.measured(t, func() error {
 		switch {
 		case reads(e.o.Test):
 			return e.runRequests(t)

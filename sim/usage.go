@@ -20,6 +20,7 @@ const (
 	SendEngine              // what all WQEs of a device pass
 	PCIeRead                // what a device reads: the bus, or requests that may be outstanding
 	PCIeWrite               // what a device writes
+	PeerPath                // the way between a device and the memory of a GPU
 	TxBuffer                // room for payload that has been asked for and has not left
 	Wire                    // a cable, in one direction
 	ReceiveEngine           // what all requests that arrive pass
@@ -30,7 +31,7 @@ const (
 	resources
 )
 
-var resourceNames = [...]string{"window", "CPU", "lock", "doorbell", "PU", "send engine", "PCIe read", "PCIe write", "TX buffer", "wire",
+var resourceNames = [...]string{"window", "CPU", "lock", "doorbell", "PU", "send engine", "PCIe read", "PCIe write", "peer path", "TX buffer", "wire",
 	"receive engine", "response engine", "READ engine", "atomics", "caches"}
 
 var _ = [1]struct{}{}[len(resourceNames)-int(resources)]

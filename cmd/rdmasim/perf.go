@@ -181,6 +181,9 @@ func perfOnSimulator(c *cobra.Command, f *perfFlags, client *perf.Options, store
 		return &experiment.UsageError{Err: err}
 	}
 	p = p.Clone()
+	if err := withPeerMemory(c, f, client, p); err != nil {
+		return err
+	}
 	for _, s := range f.set {
 		key, value, ok := strings.Cut(s, "=")
 		if !ok {
@@ -243,6 +246,7 @@ type perfEnds struct {
 	interrupted    func() bool
 	out            io.Writer // the client's
 	server, errors bytes.Buffer
+	use            perfUse
 }
 
 func (e *perfEnds) run(c *cobra.Command, tb *testbed.Testbed, client *perf.Options, stored *comparison) error {
@@ -260,6 +264,7 @@ func (e *perfEnds) run(c *cobra.Command, tb *testbed.Testbed, client *perf.Optio
 			envs[i].Steps.Parsed()
 			envs[i].Calls = counts(r, name)
 		}
+		envs[0].Measuring = e.use.watch(tb)
 	}
 	var failure error
 	err := tb.Run(0, func(t verbs.Thread) {
@@ -287,6 +292,9 @@ func (e *perfEnds) run(c *cobra.Command, tb *testbed.Testbed, client *perf.Optio
 	}
 	if failure != nil {
 		return perfFailed(c, failure)
+	}
+	if err := e.use.write(c.OutOrStdout()); err != nil {
+		return err
 	}
 	return stored.print(c.OutOrStdout(), "simulator "+e.f.profile)
 }

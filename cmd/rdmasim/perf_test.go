@@ -212,7 +212,7 @@ func TestPerfFailures(t *testing.T) {
 		{"send_bw -c UD -b -s 512 -r 16 -n 500", 1, []string{"Did not get Message for 120 Seconds", `step "run"`, "messages are lost"}},
 		{"write_bw -n 20 -w 500", 0, nil},
 		{"write_bw -n 20 -w 50000", 1, []string{"Error: BW result is below bw limit\n"}},
-		{"write_bw --use_cuda=0", 1, []string{"Couldn't allocate MR with error=14\n", "nvidia-peermem", "--use_cuda_dmabuf"}},
+		{"write_bw --use_cuda=0 --set gpu.peermem=false", 1, []string{"Couldn't allocate MR with error=14\n", "nvidia-peermem", "--use_cuda_dmabuf"}},
 		{"write_bw --use_cuda=5 --use_cuda_dmabuf", 1, []string{"cuDeviceGet() returned 101", `step "allocate"`, "choose a GPU that is there"}},
 		{"write_bw --use_cuda=0 --use_cuda_dmabuf --set gpu.dmabuf=false", 1, []string{"DMA-BUF is not supported on this GPU"}},
 		{"atomic_bw --set hca.atomics=false", 1, []string{"the device has no atomics"}},
@@ -271,5 +271,25 @@ func TestPerfLeavesNothing(t *testing.T) {
 			t.Errorf("%s: %v", line, err)
 		}
 		_ = tb.Close()
+	}
+}
+
+// --explain says what each size was limited by: what is planted here.
+func TestPerfExplainsTheLimit(t *testing.T) {
+	for _, c := range []struct{ line, want string }{
+		{"write_bw -s 2 -n 2000", "2      CPU "},
+		{"write_bw -n 1000", "65536  wire "},
+		{"write_bw -n 1000 --set pcie.bandwidth=40Gbps", "65536  PCIe read "},
+		{"read_bw -n 1000 --use_cuda=0 --use_cuda_dmabuf --set gpu.path=root", "65536  peer path "},
+		{"write_bw -n 1000 --use_cuda=0 --use_cuda_dmabuf --set gpu.path=root --set gpu.root_write=20Gbps", "65536  peer path "},
+		{"write_bw -n 1000 --use_cuda=0", "65536  wire "},
+		{"write_bw -n 1000 -t 1", "65536  window "},
+		{"write_lat", "2 window "},
+	} {
+		out, errs, status := measure(t, c.line+" --explain")
+		_, table, found := strings.Cut(out, "limited by ")
+		if status != 0 || !found || !strings.Contains(strings.Join(strings.Fields(table), " "), strings.Join(strings.Fields(c.want), " ")) {
+			t.Errorf("%s: status %d, %s\n%s", c.line, status, errs, table)
+		}
 	}
 }
