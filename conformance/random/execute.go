@@ -1,7 +1,6 @@
 package random
 
 import (
-	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"time"
@@ -291,7 +290,7 @@ func (r *run) lastOf(i int) verbs.SendWR {
 	w := verbs.SendWR{ID: idOf(i, marker), Opcode: verbs.WRRDMAWrite, Flags: verbs.SendSignaled}
 	if r.last != nil {
 		r.sent++
-		r.last.Set(r.c, 0, binary.LittleEndian.AppendUint64(nil, r.sent))
+		r.last.Set(r.c, 0, kit.HostWordBytes(r.sent))
 		w.SGEs, w.RemoteAddr, w.RKey = []verbs.SGE{r.last.SGE(0, 8)}, r.last.Addr(8), r.last.MR.RKey()
 	}
 	return w
@@ -306,7 +305,7 @@ func (r *run) awaitArrival() {
 		return
 	}
 	for waited := time.Duration(0); waited < arrival; waited += arrival / 40 {
-		if binary.LittleEndian.Uint64(r.last.Get(r.c, 8, 8)) == r.sent {
+		if kit.HostWord(r.last.Get(r.c, 8, 8)) == r.sent {
 			return
 		}
 		r.c.T.Sleep(arrival / 40)

@@ -54,7 +54,7 @@ var allowed = map[string][]string{
 	"sim/provider":      {"verbs", "prm", "roce", "sim", "sim/cpu", "sim/mem", "sim/kernel", "sim/kernel/cm", "sim/rule"},
 	"sim/profile":       {"input", "fixtures", "sim"},
 	"sim/testbed":       {"verbs", "sim", "prm", "roce", "fault", "fault/wirerule"},
-	"sim/mutant":        {"prm", "roce", "sim"},
+	"sim/mutant":        {"prm", "roce", "sim", "verbs"},
 	"hw":                {"verbs", "prm", "fault", "fault/wirerule", "outfile", "roce"},
 	"attach":            {"verbs", "sim", "prm", "roce", "uapi", "outfile", "plain", "fault", "fault/wirerule"},
 	"conformance":       {"verbs", "prm", "roce", "report", "outfile", "fault", "fixtures", "input", "rlimit"},
