@@ -28,7 +28,7 @@ func testCapture(t *testing.T, profile string) {
 	}
 	tshark.Find(t)
 	s := tshark.Check(t, file)
-	id := regexp.MustCompile(`^(RC|UC|UD|ATOM|ERR|QPS|XRC|CQ)-\d{3}$`)
+	id := regexp.MustCompile(`^(RC|UC|UD|ATOM|ERR|QPS|XRC|CQ|CM)-\d{3}$`)
 	for name, n := range s.Runs {
 		if !id.MatchString(name) {
 			t.Errorf("%d frames are of run %q, which is no case", n, name)

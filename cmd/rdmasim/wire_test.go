@@ -47,7 +47,7 @@ func TestWrongUsage(t *testing.T) {
 	}{
 		{[]string{"rn"}, `unknown command "rn" (did you mean "run"?)`},
 		{[]string{"profile", "shw"}, `unknown command "shw" (did you mean "show"?)`},
-		{[]string{"perf"}, `unknown command "perf"; see rdmasim --help`},
+		{[]string{"benchmark"}, `unknown command "benchmark"; see rdmasim --help`},
 		{[]string{"run"}, "a scenario file is needed"},
 		{[]string{"run", "uar-sharing", "--sed", "2"}, `did you mean "--seed"?`},
 		{[]string{"run", "strem.yaml"}, `did you mean "stream.yaml"?`},
