@@ -26,9 +26,9 @@ type Env struct {
 	OldPost bool
 	// Steps, unless nil, gets what each step took; Calls are the verbs calls since it was called last.
 	Steps *Steps
+	Calls func() []CallCount
 	// Measuring, unless nil, is told when the run of a size begins, and when it has ended.
 	Measuring func(size uint64, begins bool, now time.Duration)
-	Calls func() []CallCount
 }
 
 // StepError is a step of the flow that failed, why, and what to try.
