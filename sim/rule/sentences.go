@@ -367,4 +367,10 @@ var sentences = [...]string{
 	SecondDisconnectSucceeds:           "A connection that is disconnected can be disconnected again",
 	ClosedChannelsEndTheirIDs:          "The ids of a channel that is closed end",
 	DatagramServicesAreRefused:         "A request for a service of datagrams that nobody offers is answered",
+	DmabufOffsetMatchesIova:            "The offset into a DMA-BUF and the first address of its region have the same place in a page",
+	DmabufEndsWhereItEnds:              "A region reaches no further than its DMA-BUF",
+	DmabufAccessIsLimited:              "A region of a DMA-BUF takes only the rights that such a region can have",
+	DmabufBeginsAtItsOffset:            "A region of a DMA-BUF begins at its offset",
+	DmabufIsGivenBack:                  "A region gives its reference to a DMA-BUF back when it is deregistered",
+	MovedDmabufIsForgotten:             "The device forgets pages of a DMA-BUF before they move",
 }
