@@ -102,7 +102,7 @@ rewrites it; [CONTRIBUTING.md](../CONTRIBUTING.md) says how to add a mutant.
 // sentenceOf is what a rule says whose constant has a name.
 func sentenceOf(t *testing.T, name string) string {
 	t.Helper()
-	f := parse(t, "sim/rule/rules.go")
+	f := parse(t, "sim/rule/sentences.go")
 	sentence := ""
 	ast.Inspect(f, func(n ast.Node) bool {
 		if kv, ok := n.(*ast.KeyValueExpr); ok {
@@ -113,7 +113,7 @@ func sentenceOf(t *testing.T, name string) string {
 		return true
 	})
 	if !slices.ContainsFunc(rule.All(), func(r rule.Rule) bool { return r.String() == sentence }) {
-		t.Fatalf("rule.%s has no sentence in sim/rule/rules.go", name)
+		t.Fatalf("rule.%s has no sentence in sim/rule/sentences.go", name)
 	}
 	return sentence
 }
