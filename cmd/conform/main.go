@@ -129,7 +129,7 @@ func newRoot() *cobra.Command {
 	o.flags(root.Flags())
 	o.flags(run.Flags())
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(run, newList(), newShow(), newWire(), newDiff(), newAccept(), newRecover(), newMutants(), newMerge(), newCounts(), newRandom(), newRandomWorker(), newWorker(), newOutcomes())
+	root.AddCommand(run, newList(), newShow(), newWire(), newDiff(), newAccept(), newRecover(), newMutants(), newMerge(), newGaps(), newCounts(), newRandom(), newRandomWorker(), newWorker(), newOutcomes())
 	root.AddCommand(hwCommands()...)
 	commands.StrictHelp(root, knownCommand)
 	for _, c := range append(root.Commands(), root) {
