@@ -102,15 +102,21 @@ mutants: build
 	@mkdir -p out
 	@$(LEG) mutants sh -c '$(GO) test $(HANG) -tags mutants ./sim/rule ./sim/kernel/completion/oracle && $(GO) test $(HANG) -tags mutants -run FindMutants ./sim/testbed && $(GO) test $(HANG) -tags mutants -run EveryBitOfTheTable ./cmd/conform && $(BIN)/conform mutants --matrix --every 10 --report out/mutants.json'
 
+# One report of each leg: conform gaps counts the cases that ran in none of them.
+BELOW := $(BIN)/rdmasim exec
+HW    := $(BIN)/conform --target=hw
 loop: conform-hw
 	@mkdir -p out
-	@$(LEG) loop sh -c '$(BIN)/rdmasim exec --uar dynamic --devices 2 -- $(BIN)/conform --target=hw --label-filter "!CM" --wall-limit 30m --min-pass 500 --report out/loop-hw.json && \
-	  $(BIN)/rdmasim exec --uar dynamic --devices 2 -- $(BIN)/conform --target=hw --label-filter "CM && !(CM-023 || CM-027 || CM-028 || CM-029 || CM-030 || CM-032 || CM-033)" --min-pass 30 && \
-	  { $(BIN)/rdmasim exec --profile connectx-5-ib --devices 2 -- $(BIN)/conform --target=hw --wall-limit 30m --min-pass 490 >out/loop-ib.txt || { cat out/loop-ib.txt; exit 1; }; } && \
-	  $(BIN)/rdmasim exec -- $(BIN)/conform --target=hw --label-filter "DEV || ODP-056" && \
-	  $(BIN)/rdmasim exec --profile connect-ib --odp=false --devices 2 -- $(BIN)/conform --target=hw --label-filter "ODP-002 || ODP-026 || MR-031" --min-pass 3 && \
-	  $(BIN)/rdmasim exec --profile generic-roce --uar dynamic --devices 2 -- $(BIN)/conform --target=hw --label-filter "QPS-024 || QPS-025 || QPS-026 || QPS-043" --min-pass 4 && \
-	  $(BIN)/rdmasim exec --uar dynamic --devices 2 -- $(BIN)/conform random --programs 150 && \
+	@rm -f out/loop-*.json
+	@$(LEG) loop sh -c '$(BELOW) --uar dynamic --devices 2 -- $(HW) --label-filter "!CM" --wall-limit 30m --min-pass 500 --report out/loop-hw.json && \
+	  $(BELOW) --uar dynamic --devices 2 -- $(HW) --label-filter CM --wall-limit 30m --min-pass 37 --report out/loop-cm.json && \
+	  { $(BELOW) --profile connectx-5-ib --devices 2 -- $(HW) --wall-limit 30m --min-pass 490 --report out/loop-ib.json >out/loop-ib.txt || { cat out/loop-ib.txt; exit 1; }; } && \
+	  $(BELOW) -- $(HW) --label-filter "DEV || ODP-056 || TD-024 || UAR-019" --report out/loop-static.json && \
+	  $(BELOW) --profile connect-ib --odp=false --devices 2 -- $(HW) --label-filter "ODP-002 || ODP-026 || MR-031" --min-pass 3 --report out/loop-connect-ib.json && \
+	  $(BELOW) --profile generic-roce --uar dynamic --devices 2 -- $(HW) --label-filter "QPS-024 || QPS-025 || QPS-026 || QPS-043 || ODP-007" --min-pass 5 --report out/loop-generic.json && \
+	  $(BELOW) --profile fixtures/loop/variant.yaml --uar dynamic --devices 2 -- $(HW) --label-filter "ODP-034 || ODP-059 || MR-048 || WIRE-033 || XRC-022" --min-pass 5 --report out/loop-variant.json && \
+	  $(BIN)/conform gaps --at-most 40 out/loop-*.json && \
+	  $(BELOW) --uar dynamic --devices 2 -- $(BIN)/conform random --programs 150 && \
 	  $(BIN)/conform --target=sim --report out/loop-sim.json >out/loop-sim.txt && \
 	  $(BIN)/conform diff --common out/loop-sim.json out/loop-hw.json'
 

@@ -52,6 +52,16 @@ func pollEmpty(c *spec.C) {
 	c.Errno("start_poll after it", cq.StartPoll(c.T, 0), syscall.ENOENT)
 }
 
+// startPoll begins to poll a completion that is due: a device that others keep busy may need longer than the case has waited.
+func startPoll(c *spec.C, cq verbs.CQEx) error {
+	err := cq.StartPoll(c.T, 0)
+	for end := c.T.Now() + kit.CompletionTimeout; errors.Is(err, syscall.ENOENT) && c.T.Now() < end; {
+		awaitQuiet(c)
+		err = cq.StartPoll(c.T, 0)
+	}
+	return err
+}
+
 func pollPastLast(c *spec.C) {
 	e := kit.Open(c)
 	cq := createEx(c, e, 0)
@@ -85,7 +95,7 @@ func pollPastLast(c *spec.C) {
 	}
 	awaitQuiet(c)
 	for i := range uint64(3) {
-		c.Errno("start_poll for one", cq.StartPoll(c.T, 0), 0)
+		c.Errno("start_poll for one", startPoll(c, cq), 0)
 		c.Equal("wr_id", cq.WRID(), i)
 		cq.EndPoll(c.T)
 	}
@@ -214,7 +224,7 @@ func accessors(c *spec.C) {
 	})
 	ex := createEx(c, e, asked)
 	got := sendAndRead(c, e, mem, ex, func(role func(uint32) string) fields {
-		kit.Must(c, "start_poll", ex.StartPoll(c.T, 0))
+		kit.Must(c, "start_poll", startPoll(c, ex))
 		defer ex.EndPoll(c.T)
 		return fields{ID: ex.WRID(), Status: ex.Status().String(), Opcode: ex.ReadOpcode(), Len: ex.ReadByteLen(), Imm: ex.ReadImmData(),
 			QP: role(ex.ReadQPNum()), Src: role(ex.ReadSrcQP()), Flags: ex.ReadWCFlags(), SL: ex.ReadSL(), PathBits: ex.ReadDLIDPathBits()}
