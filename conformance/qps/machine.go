@@ -43,8 +43,11 @@ func newTransitionQP(c *spec.C, e *kit.Env, t verbs.QPType) transitionQP {
 	return transitionQP{q, q.Peer()}
 }
 
-// bringTo takes the QP to a state, by way of RESET.
+// bringTo takes the QP to a state, by way of RESET. A device may refuse that while the queue drains, as Soft-RoCE does.
 func (q transitionQP) bringTo(c *spec.C, to verbs.QPState) {
+	if q.State() == verbs.QPSSQD {
+		drained(c, q.QP)
+	}
 	q.ModifyState(c, verbs.QPSReset)
 	switch to {
 	case verbs.QPSErr:
