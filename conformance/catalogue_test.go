@@ -1,7 +1,10 @@
 package conformance
 
 import (
+	"encoding/json"
+	"reflect"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -42,5 +45,44 @@ func TestCatalogueRefuses(t *testing.T) {
 func TestBuiltInCatalogue(t *testing.T) {
 	if _, err := LoadCatalogue(); err != nil {
 		t.Error(err)
+	}
+}
+
+// Another process that adopts the packed catalogue has the same; one of another program reads its own.
+func TestPackedCatalogue(t *testing.T) {
+	text, err := Pack()
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, _ := LoadCatalogue()
+	adopt := func(text []byte) *Catalogue {
+		t.Helper()
+		builtIn.once, builtIn.c = sync.Once{}, nil
+		if err := Adopt(text); err != nil {
+			t.Fatal(err)
+		}
+		return builtIn.c
+	}
+	defer func() { builtIn.once, builtIn.c = sync.Once{}, nil }()
+	if got := adopt(text); !reflect.DeepEqual(got, own) {
+		t.Error("what was packed is another catalogue")
+	}
+	var p Packed
+	if err := json.Unmarshal(text, &p); err != nil {
+		t.Fatal(err)
+	}
+	p.Of[0]++
+	other, err := json.Marshal(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if adopt(other) != nil {
+		t.Error("the catalogue of another program was adopted")
+	}
+	if c, err := LoadCatalogue(); err != nil || !reflect.DeepEqual(c, own) {
+		t.Errorf("then LoadCatalogue returned %v", err)
+	}
+	if Adopt([]byte("x")) == nil {
+		t.Error("text that is no JSON was adopted")
 	}
 }

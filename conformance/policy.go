@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"bytes"
 	"embed"
 	"fmt"
 	"io/fs"
@@ -53,12 +54,23 @@ func LoadPolicy(profile string) (*Policy, error) {
 	if err != nil {
 		return nil, err
 	}
-	found := &Policy{}
+	texts := map[string][]byte{}
 	for _, f := range files {
-		text, err := policies.ReadFile(f)
-		if err != nil {
+		if texts[f], err = policies.ReadFile(f); err != nil {
 			return nil, err
 		}
+	}
+	// Those that have the name come first, since most files need not be read then.
+	named := func(f string) int {
+		if bytes.Contains(texts[f], []byte(profile)) {
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(files, func(a, b string) int { return named(a) - named(b) })
+	found := &Policy{}
+	for _, f := range files {
+		text := texts[f]
 		p, err := ParsePolicy(f, text)
 		if err != nil {
 			return nil, err

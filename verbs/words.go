@@ -66,7 +66,7 @@ var wordLists = map[reflect.Type]wordList{
 	reflect.TypeFor[SRQAttrMask](): {true, []word{{uint64(SRQMaskMaxWR), "MAX_WR"}, {uint64(SRQMaskLimit), "LIMIT"}}},
 	reflect.TypeFor[WireAction](): {false, []word{{uint64(WirePass), "passed"}, {uint64(WireDrop), "dropped"}, {uint64(WireCorrupt), "corrupted"},
 		{uint64(WireEdit), "edited"}, {uint64(WireDelay), "delayed"}, {uint64(WireDuplicate), "duplicated"}, {uint64(WireMark), "marked"},
-		{uint64(WireTruncate), "truncated"}}},
+		{uint64(WireTruncate), "truncated"}, {uint64(WireSpoil), "spoilt"}}},
 }
 
 // Words is a value in the words of the verbs API: of an enumeration the name that the C headers give it, without

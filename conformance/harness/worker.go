@@ -32,6 +32,11 @@ func Work(in io.Reader, targets Targets, suite *spec.Suite) error {
 	if err := dec.Decode(&job); err != nil {
 		return fmt.Errorf("worker: job: %w", err)
 	}
+	if job.Catalogue != nil {
+		if err := conformance.Adopt(job.Catalogue); err != nil {
+			return fmt.Errorf("worker: job: %w", err)
+		}
+	}
 	// Its standard output is a pipe to the supervisor. Without this, a write to it after the supervisor's end would kill
 	// the worker before it has removed the captures.
 	signal.Notify(make(chan os.Signal, 1), unix.SIGPIPE)

@@ -137,7 +137,7 @@ func (w *Wire) applyAction(side int, data []byte, action fault.Action, rule *fau
 	switch action {
 	case fault.Drop, fault.CorruptFCS, fault.Reorder:
 		return
-	case fault.Corrupt, fault.Edit, fault.Mark:
+	case fault.Corrupt, fault.Edit, fault.Spoil, fault.Mark:
 		applyRule(data, rule)
 	case fault.Truncate:
 		data = data[:min(rule.Keep, len(data))]

@@ -144,6 +144,10 @@ func TestRulesOnTheWire(t *testing.T) {
 	if got := b.next(t); !right(got) || got[p.BTHOffset()+7] != 0x55 {
 		t.Error("an edited frame has a wrong ICRC, or is not edited")
 	}
+	send(verbs.WireSpoil, func(r *verbs.WireRule) { r.Edits = []verbs.ByteEdit{{Offset: 7, Value: 0x55}} })
+	if got := b.next(t); right(got) || got[p.BTHOffset()+7] != 0x55 {
+		t.Error("a spoilt frame has a right ICRC, or is not edited")
+	}
 	send(verbs.WireDuplicate, nil)
 	if x, y := b.next(t), b.next(t); !bytes.Equal(x, y) {
 		t.Error("two different frames")
