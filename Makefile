@@ -2,6 +2,7 @@
 #              no root, no network
 # make test    everything that CI runs; installs what it needs; at most 40 minutes of CPU time, 30 by the clock
 # make soak    as long as you say (SOAK=1h): what takes long or is tried at random, see docs/soak.md
+# make validate  published figures beside ours; unit-full compares the same with docs/validate.md
 # make bench   engine and message path, each as a ratio to the bare engine
 # make lab     a shell on a real RDMA stack: two Soft-RoCE devices in a VM, no card, no root
 # make duckdb  DuckDB reads the tables that sweeps write; loads 100 MB
@@ -22,7 +23,6 @@
 #   mutants      simulators each of which breaks one rule: the suite notices every one; a tenth of the matrix of mutants and cases
 #   loop         the suite through libibverbs and libmlx5 onto simulated devices of RoCE, compared with the simulator, of InfiniBand, and parts of it
 #                on devices that lack or have what these do not; random programs there and on the simulator
-#   validate     published figures beside ours
 #   slurm        a sweep on a real Slurm of three nodes, one of which is killed: the same bytes as on one core
 #   lab-smoke    part of the suite and bad input on Soft-RoCE in a VM
 #   vm-smoke     programs of libibverbs and a part of the suite below a real kernel, whose mlx5 driver has the simulated adapter
@@ -32,9 +32,11 @@ BIN     := bin
 SOAK    ?= 1h
 LEG     := scripts/leg
 export GOFLAGS ?= -trimpath
+# Only what has the tag hw, and the race detector, need cgo: all else is compiled once, without it.
+export CGO_ENABLED ?= 0
 
-# A test that hangs ends after this; how fast the machine is must not matter.
-HANG    := -timeout 60m
+# A test that hangs ends after this; how fast the machine is must not matter. The leg vet looks at all code, so go test need not.
+TESTFLAGS := -vet=off -timeout 60m
 
 # What is too long for every build, and is stored: how well left-out figures are predicted (about 15 minutes of CPU time; a run that was
 # interrupted goes on), and which values results depend on.
@@ -54,8 +56,8 @@ all: build
 
 build:
 	@mkdir -p $(BIN)
-	@$(LEG) build sh -c 'CGO_ENABLED=0 $(GO) build -o $(BIN)/ ./cmd/... && \
-	  CGO_ENABLED=0 $(GO) build -tags mutants -o $(BIN)/conform-mutants ./cmd/conform && $(GO) build ./...'
+	@$(LEG) build sh -c '$(GO) build -o $(BIN)/ ./cmd/... && \
+	  $(GO) build -tags mutants -o $(BIN)/conform-mutants ./cmd/conform && $(GO) build ./...'
 
 fmt:
 	@$(LEG) fmt sh -c 'out=$$(gofmt -l $$(git ls-files "*.go")); [ -z "$$out" ] || { echo "gofmt would change:"; echo "$$out"; exit 1; }'
@@ -67,19 +69,19 @@ static:
 	@$(LEG) static $(GO) tool staticcheck ./...
 
 unit:
-	@$(LEG) unit $(GO) test $(HANG) -short ./...
+	@$(LEG) unit $(GO) test $(TESTFLAGS) -short ./...
 
 unit-full:
-	@RDMASIM_NEED_TSHARK=1 RDMASIM_NEED_HEADERS=1 RDMASIM_NEED_RDMA=1 RDMASIM_NEED_BROWSER=1 $(LEG) unit-full $(GO) test $(HANG) -count=1 ./...
+	@RDMASIM_NEED_TSHARK=1 RDMASIM_NEED_HEADERS=1 RDMASIM_NEED_RDMA=1 RDMASIM_NEED_BROWSER=1 $(LEG) unit-full $(GO) test $(TESTFLAGS) -count=1 ./...
 
 hw:
 	@CGO_ENABLED=1 $(LEG) hw sh -c '$(GO) vet -tags hw ./hw/... ./target/... ./cmd/... && \
-	  $(GO) tool staticcheck -tags hw ./hw/... ./target/... ./cmd/... && $(GO) test $(HANG) -tags hw ./hw/... && $(GO) test $(HANG) -tags hw ./cmd/conform -run Players && $(GO) test $(HANG) -tags hw ./cmd/rdmasim -run PerfTalks'
+	  $(GO) tool staticcheck -tags hw ./hw/... ./target/... ./cmd/... && $(GO) test $(TESTFLAGS) -tags hw ./hw/... && $(GO) test $(TESTFLAGS) -tags hw ./cmd/conform -run Players && $(GO) test $(TESTFLAGS) -tags hw ./cmd/rdmasim -run PerfTalks'
 
 # The supervisors of conform, of exec and of sweeps are what uses goroutines; the simulator itself does not.
 race:
-	@CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 $(LEG) race sh -c '$(GO) test $(HANG) -race -short ./attach/... && \
-	  $(GO) test $(HANG) -race -short -skip "GoldenRecords|Calibrat|FitFinds|LeaveOneOut|SensitivityFinds|Burst|Completion" ./report/... ./cmd/... ./experiment/... ./sweep/... ./conformance/spec/...'
+	@CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 $(LEG) race sh -c '$(GO) test $(TESTFLAGS) -race -short ./attach/... && \
+	  $(GO) test $(TESTFLAGS) -race -short -skip "GoldenRecords|Calibrat|FitFinds|LeaveOneOut|SensitivityFinds|Burst|Completion" ./report/... ./cmd/... ./experiment/... ./sweep/... ./conformance/spec/...'
 
 fuzz:
 	@$(LEG) fuzz scripts/fuzz
@@ -100,7 +102,7 @@ full: build
 
 mutants: build
 	@mkdir -p out
-	@$(LEG) mutants sh -c '$(GO) test $(HANG) -tags mutants ./sim/rule ./sim/kernel/completion/oracle && $(GO) test $(HANG) -tags mutants -run FindMutants ./sim/testbed && $(GO) test $(HANG) -tags mutants -run EveryBitOfTheTable ./cmd/conform && $(BIN)/conform mutants --matrix --every 10 --report out/mutants.json'
+	@$(LEG) mutants sh -c '$(GO) test $(TESTFLAGS) -tags mutants ./sim/rule ./sim/kernel/completion/oracle && $(GO) test $(TESTFLAGS) -tags mutants -run FindMutants ./sim/testbed && $(GO) test $(TESTFLAGS) -tags mutants -run EveryBitOfTheTable ./cmd/conform && $(BIN)/conform mutants --matrix --every 10 --report out/mutants.json'
 
 # One report of each leg: conform gaps counts the cases that ran in none of them.
 BELOW := $(BIN)/rdmasim exec
@@ -121,7 +123,7 @@ loop: conform-hw
 	  $(BIN)/conform diff --common out/loop-sim.json out/loop-hw.json'
 
 validate: build
-	@$(LEG) validate $(BIN)/rdmasim validate
+	@$(BIN)/rdmasim validate
 
 slurm: build
 	@$(LEG) slurm scripts/slurm scripts/slurm-sweep $(BIN)
@@ -140,7 +142,7 @@ check: forget-times build fmt vet static unit conform
 
 test: forget-times tools build fmt vet static unit-full hw
 	@RDMASIM_NEED_RDMA=1 $(MAKE) --no-print-directory race
-	@$(MAKE) --no-print-directory fuzz determinism full mutants loop validate slurm lab-smoke vm-smoke
+	@$(MAKE) --no-print-directory fuzz determinism full mutants loop slurm lab-smoke vm-smoke
 
 soak: build
 	@scripts/soak $(SOAK)
@@ -152,7 +154,7 @@ bench:
 	scripts/bench
 
 golden:
-	$(GO) test $(HANG) ./experiment ./internal/readme ./cmd/conform ./report -run Golden -update
+	$(GO) test $(TESTFLAGS) ./experiment ./internal/readme ./cmd/conform ./report -run Golden -update
 
 lab:
 	scripts/lab --tools

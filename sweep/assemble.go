@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"iter"
 	"slices"
-	"strings"
 
 	"github.com/rdmasim/rdmasim/experiment"
 	"github.com/rdmasim/rdmasim/plain"
@@ -16,6 +15,9 @@ import (
 
 // mostRows bounds the rows that are kept in memory, for a table and for pictures. Files have all of them.
 const mostRows = 10_000
+
+// mostKept is how many runs a sweep may have whose results are kept in memory.
+const mostKept = 2_000
 
 // Answer is what a sweep gives, read from the store.
 type Answer struct {
@@ -29,6 +31,7 @@ type Answer struct {
 	r     *prepared
 	out   *Outcome
 	store *store.Store
+	kept  map[store.Address]*result
 }
 
 // cell is a point of the grid with the results of its seeds that are there.
@@ -61,7 +64,19 @@ func (a *Answer) cells() iter.Seq2[cell, error] {
 	}
 }
 
+// read is a result. Each file of an answer reads all of them: those of a small sweep are kept in memory.
 func (a *Answer) read(at store.Address) (*result, error) {
+	if res := a.kept[at]; res != nil {
+		return res, nil
+	}
+	res, err := a.load(at)
+	if err == nil && a.r.n <= mostKept {
+		a.kept[at] = res
+	}
+	return res, err
+}
+
+func (a *Answer) load(at store.Address) (*result, error) {
 	text, err := a.store.Get(at)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("its result has gone from the store meanwhile: run the same command again (%w)", err)
@@ -120,13 +135,13 @@ func join(full experiment.Row, row *experiment.Row) experiment.Row {
 
 // assemble puts the answer together.
 func (r *prepared) assemble(st *store.Store, out *Outcome) (*Answer, error) {
-	a := &Answer{r: r, out: out, store: st, Whole: true, Lost: out.Lost}
+	a := &Answer{r: r, out: out, store: st, Whole: true, Lost: out.Lost, kept: map[store.Address]*result{}}
 	res := &experiment.Result{Name: r.x.Name, Version: r.Request.Version, Seed: r.Request.Seed, Hypotheses: []string{}, Rows: []experiment.Row{},
 		Notes: []string{}, Columns: r.x.Columns, More: r.x.More}
 	a.Result = res
 	a.rows = newTable(&r.Grid, func(c *cell) []experiment.Row { return a.answerRows(c) }, a.cells)
 	a.runs = newTable(&r.Grid, runRows, a.cells)
-	notes, names, hashes := newNotes(), newList(), newList()
+	notes, names, hashes, hypotheses := newNotes(), newList(), newList(), switches{}
 	judge := newJudge(r)
 	found := 0
 	for c, err := range a.cells() {
@@ -137,11 +152,7 @@ func (r *prepared) assemble(st *store.Store, out *Outcome) (*Answer, error) {
 		for _, run := range c.runs {
 			names.add(run.Profile)
 			hashes.add(run.ProfileHash)
-			for _, h := range run.Hypotheses {
-				if !slices.Contains(res.Hypotheses, h) {
-					res.Hypotheses = append(res.Hypotheses, h)
-				}
-			}
+			hypotheses.add(run.Hypotheses)
 			notes.add(c.settings, run)
 		}
 		notes.cells++
@@ -157,7 +168,7 @@ func (r *prepared) assemble(st *store.Store, out *Outcome) (*Answer, error) {
 			res.Rows = nil
 		}
 	}
-	slices.Sort(res.Hypotheses)
+	res.Hypotheses = hypotheses.texts()
 	res.Profile, res.ProfileHash = cmp.Or(names.String(), r.Request.Profile, r.x.Profile), hashes.String()
 	res.Notes = append(res.Notes, notes.texts()...)
 	res.Notes = append(res.Notes, judge.notes()...)
@@ -208,27 +219,4 @@ func (a *Answer) present() {
 		return
 	}
 	res.Plots = a.plots()
-}
-
-// list is distinct words in their order, of which a line names the first ones.
-type list struct {
-	words []string
-	seen  map[string]bool
-}
-
-func newList() *list { return &list{seen: map[string]bool{}} }
-
-func (l *list) add(w string) {
-	if !l.seen[w] {
-		l.seen[w] = true
-		l.words = append(l.words, w)
-	}
-}
-
-func (l *list) String() string {
-	const most = 6
-	if more := len(l.words) - most; more > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(l.words[:most], ", "), more)
-	}
-	return strings.Join(l.words, ", ")
 }

@@ -45,7 +45,7 @@ func BenchmarkKnownPoint(b *testing.B) {
 	}{
 		{"address", func() error { _, _, err := r.address(1); return err }},
 		{"look", func() error { _, err := st.Has(at); return err }},
-		{"read", func() error { _, err := a.read(at); return err }},
+		{"read", func() error { _, err := a.load(at); return err }},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			for b.Loop() {

@@ -3,9 +3,11 @@ package sweep
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/rdmasim/rdmasim/experiment"
 	"github.com/rdmasim/rdmasim/sweep/grid"
 )
@@ -96,5 +98,24 @@ func TestIntervalsThatHideTheAnswer(t *testing.T) {
 	}
 	if got := verdictOf([]float64{10, 10, 10}, []float64{10, 10, 10}); !strings.Contains(got, "nothing in these runs is random") {
 		t.Errorf("nothing random: %s", got)
+	}
+}
+
+// A line names few of the values that a swept hypothesis has, and few of many words.
+func TestLinesStayShort(t *testing.T) {
+	h := switches{}
+	for i := range mostCounted + 5 {
+		h.add([]string{"hca.few=" + strconv.Itoa(i%2), fmt.Sprintf("uar.many=%d", i%1000), fmt.Sprintf("uar.more=%d", i)})
+	}
+	want := []string{"hca.few=0", "hca.few=1", "uar.many=0 and 999 more values", "uar.more=0 and at least 9999 more values"}
+	if diff := cmp.Diff(want, h.texts()); diff != "" {
+		t.Error(diff)
+	}
+	l := newList()
+	for i := range 8 {
+		l.add(strconv.Itoa(i))
+	}
+	if got := l.String(); got != "0, 1, 2, 3, 4, 5 and 2 more" {
+		t.Error(got)
 	}
 }
