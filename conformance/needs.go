@@ -49,6 +49,11 @@ var proofs = map[string]proof{
 		_, err := pd.CreateSRQ(c.T, verbs.SRQInitAttr{MaxWR: 1, MaxSGE: 1})
 		return err
 	},
+	"srq.resize": func(c *spec.C, _ verbs.Context, pd verbs.PD) error {
+		srq, err := pd.CreateSRQ(c.T, verbs.SRQInitAttr{MaxWR: 4, MaxSGE: 1})
+		c.NoErr("create SRQ", err)
+		return srq.Modify(c.T, verbs.SRQAttr{MaxWR: 64}, verbs.SRQMaskMaxWR)
+	},
 	"events": func(c *spec.C, ctx verbs.Context, _ verbs.PD) error {
 		_, err := ctx.CreateCompChannel(c.T)
 		return err
