@@ -162,9 +162,7 @@ func disconnectTwice(c *spec.C) {
 	p.quiet(c, "events after it")
 	// Both at once: the first DREQ is late.
 	p = p.end.connect(c, p.far)
-	if c.Has("inj") {
-		kit.Inject(c, verbs.WireRule{Match: verbs.WireMatchDestQPN, DestQPN: roce.GSIQPN, Count: 1, Action: verbs.WireDelay, Delay: 200 * time.Millisecond})
-	}
+	kit.Inject(c, verbs.WireRule{Match: verbs.WireMatchDestQPN, DestQPN: roce.GSIQPN, Count: 1, Action: verbs.WireDelay, Delay: 200 * time.Millisecond})
 	c.NoErr("disconnect here", p.id.Disconnect(c.T))
 	p.far.do(c, player.CMDisconnect, p.farID)
 	p.event(c, verbs.CMDisconnected, 0)
