@@ -69,7 +69,7 @@ const timeout = 2 * time.Second
 // resends were in vain.
 const (
 	patience = 20 * time.Second
-	giveUp   = 100 * time.Second
+	giveUp   = 150 * time.Second
 )
 
 // end is this side: a channel of the case's process.

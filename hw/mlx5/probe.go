@@ -175,7 +175,7 @@ func (p *probe) connects() (err error) {
 
 // tool is the answer of a probe by a command of iproute2, which may not be installed.
 func tool(name string, err error) verbs.Capability {
-	if _, missing := exec.LookPath(name); missing != nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENODEV) {
+	if _, missing := exec.LookPath(name); missing != nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENODEV) || errors.Is(err, syscall.EINVAL) {
 		return verbs.Absent
 	}
 	if err != nil {
