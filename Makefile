@@ -111,7 +111,7 @@ loop: conform-hw
 	@mkdir -p out
 	@rm -f out/loop-*.json
 	@$(LEG) loop sh -c '$(BELOW) --uar dynamic --devices 2 -- $(HW) --label-filter "!CM" --wall-limit 30m --min-pass 500 --report out/loop-hw.json && \
-	  $(BELOW) --uar dynamic --devices 2 -- $(HW) --label-filter "CM && !(CM-023 || CM-032)" --wall-limit 30m --min-pass 37 --report out/loop-cm.json && \
+	  $(BELOW) --uar dynamic --devices 2 -- $(HW) --label-filter "CM" --wall-limit 30m --min-pass 38 --report out/loop-cm.json && \
 	  { $(BELOW) --profile connectx-5-ib --devices 2 -- $(HW) --wall-limit 30m --min-pass 490 --report out/loop-ib.json >out/loop-ib.txt || { cat out/loop-ib.txt; exit 1; }; } && \
 	  $(BELOW) -- $(HW) --label-filter "DEV || ODP-056 || TD-024 || UAR-019" --report out/loop-static.json && \
 	  $(BELOW) --profile connect-ib --odp=false --devices 2 -- $(HW) --label-filter "ODP-002 || ODP-026 || MR-031" --min-pass 3 --report out/loop-connect-ib.json && \

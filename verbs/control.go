@@ -21,6 +21,12 @@ type AddressControl interface {
 	RemoveAddress(t Thread, host int, ip netip.Addr) error
 }
 
+// IPAddressed tells the IP address by which the connection manager knows a host's first device on InfiniBand, where that is the
+// address of IPoIB and none of the port's GIDs has it.
+type IPAddressed interface {
+	IPAddress(t Thread, host int) (netip.Addr, error)
+}
+
 // VLANControl makes VLAN interfaces over the network interface of a host's first device, and removes
 // them ("vlan"). Each has one address, whose GID entries name the new interface.
 type VLANControl interface {

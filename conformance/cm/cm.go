@@ -69,13 +69,14 @@ const timeout = 2 * time.Second
 // resends were in vain.
 const (
 	patience = 20 * time.Second
-	giveUp   = 100 * time.Second
+	giveUp   = 150 * time.Second
 )
 
 // end is this side: a channel of the case's process.
 type end struct {
-	ch  verbs.EventChannel
-	env *kit.Env
+	ch   verbs.EventChannel
+	env  *kit.Env
+	addr netip.Addr
 }
 
 func channel(c *spec.C) verbs.EventChannel {
@@ -89,10 +90,24 @@ func channel(c *spec.C) verbs.EventChannel {
 	return ch
 }
 
-func open(c *spec.C) *end { return &end{env: kit.Open(c), ch: channel(c)} }
+func open(c *spec.C) *end {
+	e := &end{env: kit.Open(c), ch: channel(c)}
+	e.addr = addressOn(c, 0, e.env.LocalAddr.GID)
+	return e
+}
 
 // own is the address of this side.
-func (e *end) own() netip.Addr { return addrOf(e.env.LocalAddr.GID) }
+func (e *end) own() netip.Addr { return e.addr }
+
+// addressOn is the IP address of a host's port: on Ethernet that of the GID by which connections are made.
+func addressOn(c *spec.C, host int, g verbs.GID) netip.Addr {
+	if !c.Has("ib") {
+		return addrOf(g)
+	}
+	a, err := kit.TestbedAs[verbs.IPAddressed](c).IPAddress(c.T, host)
+	kit.Must(c, "the address of IPoIB", err)
+	return a
+}
 
 func addrOf(g verbs.GID) netip.Addr { return netip.AddrFrom16(g).Unmap() }
 
@@ -170,8 +185,10 @@ func (e *end) resolve(c *spec.C, id verbs.CMID, to netip.AddrPort) {
 	e.event(c, verbs.CMRouteResolved, 0)
 }
 
+// address names its source: where both ends are of one machine the kernel would take the destination's own address for it, and nothing
+// would go by the wire.
 func (e *end) address(c *spec.C, id verbs.CMID, to netip.AddrPort) {
-	kit.Must(c, "resolve_addr", id.ResolveAddr(c.T, netip.AddrPort{}, to, timeout))
+	kit.Must(c, "resolve_addr", id.ResolveAddr(c.T, netip.AddrPortFrom(e.own(), 0), to, timeout))
 	e.event(c, verbs.CMAddrResolved, 0)
 }
 
@@ -225,7 +242,7 @@ type far struct {
 // otherSide starts a process on a host, with a channel.
 func otherSide(c *spec.C, host int) *far {
 	o := kit.OpenOtherProcess(c, host, nil)
-	f := &far{OtherProcess: o, addr: addrOf(o.GID)}
+	f := &far{OtherProcess: o, addr: addressOn(c, host, o.GID)}
 	f.ch = o.Do(c, player.CMChannel, nil, nil).Values["channel"]
 	return f
 }

@@ -161,7 +161,9 @@ func firstPSNs(c *spec.C) {
 		for _, k := range packets {
 			if k.DestQPN() != roce.GSIQPN && k.IsFrom(from) && k.Info().Kind == roce.KindRequest {
 				c.Equal(step, k.PSN() == want, true)
-				c.Equal(step+": source port is that of the flow label", k.UDP().SrcPort() == port, true)
+				if c.Has("roce") {
+					c.Equal(step+": source port is that of the flow label", k.UDP().SrcPort() == port, true)
+				}
 				return
 			}
 		}

@@ -12,12 +12,19 @@ import (
 	"github.com/rdmasim/rdmasim/verbs/player"
 )
 
-// Times of Linux on RoCE: until a REQ and a REP are sent again, and how often a REQ is sent.
+// Times of Linux: how soon the other side answers (CMA_CM_RESPONSE_TIMEOUT), which is when a REP is sent again, and how often a REQ is
+// sent.
 const (
-	reqInterval = 4608 * time.Millisecond
-	repInterval = 4096 * time.Millisecond
-	reqSends    = 16
+	responseTime = 4096 * time.Millisecond
+	reqSends     = 16
 )
+
+// reqInterval is until a REQ is sent again: the way of a packet there and back, and the response. On RoCE it is 4608 ms.
+func reqInterval(c *spec.C, id verbs.CMID) time.Duration {
+	paths, err := id.QueryPath(c.T)
+	kit.Must(c, "query of the paths", err)
+	return 2*lifetimeOf(paths[0].Lifetime) + responseTime
+}
 
 // dropMADs drops datagrams to QP1: count of them behind the first skip.
 func dropMADs(skip, count int) verbs.WireRule {
@@ -56,7 +63,7 @@ func backlog(c *spec.C) {
 	})
 	reqs := of(messages(packets), mad.AttrREQ)
 	c.Equal("REQs", len(reqs), 3)
-	near(c, "time until the second is sent again", reqs[2].p.At-reqs[1].p.At, reqInterval)
+	near(c, "time until the second is sent again", reqs[2].p.At-reqs[1].p.At, reqInterval(c, second))
 }
 
 func lostAnswers(c *spec.C) {
@@ -76,7 +83,7 @@ func lostAnswers(c *spec.C) {
 		kit.ClearRules(c)
 		reps := of(messages(packets), mad.AttrREP)
 		c.Equal("REPs when the "+lost.what+" is lost", len(reps), 2)
-		near(c, "time until the REP is sent again", reps[1].p.At-reps[0].p.At, repInterval)
+		near(c, "time until the REP is sent again", reps[1].p.At-reps[0].p.At, responseTime)
 		c.Equal("the same REP", string(reps[0].MAD) == string(reps[1].MAD), true)
 		c.Equal("RTUs", len(of(messages(packets), mad.AttrRTU)), lost.skip)
 	}
@@ -88,6 +95,7 @@ func lostRequests(c *spec.C) {
 	id := e.resolved(c, verbs.PortSpaceTCP, f.at)
 	newQueue(c, id)
 	kit.Inject(c, dropMADs(0, 0))
+	interval := reqInterval(c, id)
 	start := c.T.Now()
 	packets := kit.TapAll(c, func() {
 		kit.Must(c, "connect", id.Connect(c.T, param(nil)))
@@ -97,9 +105,9 @@ func lostRequests(c *spec.C) {
 	reqs := of(messages(packets), mad.AttrREQ)
 	c.Equal("REQs", len(reqs), reqSends)
 	for i := 1; i < len(reqs); i++ {
-		near(c, "time between two", reqs[i].p.At-reqs[i-1].p.At, reqInterval)
+		near(c, "time between two", reqs[i].p.At-reqs[i-1].p.At, interval)
 	}
-	near(c, "time until the event", took, reqSends*reqInterval)
+	near(c, "time until the event", took, reqSends*interval)
 	f.quiet(c, "events there")
 }
 
@@ -162,9 +170,7 @@ func disconnectTwice(c *spec.C) {
 	p.quiet(c, "events after it")
 	// Both at once: the first DREQ is late.
 	p = p.end.connect(c, p.far)
-	if c.Has("inj") {
-		kit.Inject(c, verbs.WireRule{Match: verbs.WireMatchDestQPN, DestQPN: roce.GSIQPN, Count: 1, Action: verbs.WireDelay, Delay: 200 * time.Millisecond})
-	}
+	kit.Inject(c, verbs.WireRule{Match: verbs.WireMatchDestQPN, DestQPN: roce.GSIQPN, Count: 1, Action: verbs.WireDelay, Delay: 200 * time.Millisecond})
 	c.NoErr("disconnect here", p.id.Disconnect(c.T))
 	p.far.do(c, player.CMDisconnect, p.farID)
 	p.event(c, verbs.CMDisconnected, 0)

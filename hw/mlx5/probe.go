@@ -155,6 +155,12 @@ func (p *probe) connects() (err error) {
 	if err != nil {
 		return err
 	}
+	ip := netip.AddrFrom16(g).Unmap()
+	if n := p.s.nodes[0]; n.link == verbs.LinkInfiniBand {
+		if ip, err = ipOf(n); err != nil {
+			return err
+		}
+	}
 	ch, err := p.t.Process().(verbs.ConnectionManager).CreateEventChannel(p.t)
 	if err != nil {
 		return err
@@ -164,12 +170,12 @@ func (p *probe) connects() (err error) {
 	if err != nil {
 		return err
 	}
-	return errors.Join(id.BindAddr(p.t, netip.AddrPortFrom(netip.AddrFrom16(g).Unmap(), 0)), id.Destroy(p.t))
+	return errors.Join(id.BindAddr(p.t, netip.AddrPortFrom(ip, 0)), id.Destroy(p.t))
 }
 
 // tool is the answer of a probe by a command of iproute2, which may not be installed.
 func tool(name string, err error) verbs.Capability {
-	if _, missing := exec.LookPath(name); missing != nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENODEV) {
+	if _, missing := exec.LookPath(name); missing != nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENODEV) || errors.Is(err, syscall.EINVAL) {
 		return verbs.Absent
 	}
 	if err != nil {
@@ -355,7 +361,10 @@ func (p *probe) regions() {
 
 // exports tries regions of memory that another driver exports.
 func (p *probe) exports() {
-	for _, token := range []string{"dmabuf", "gpu", "udmabuf"} {
+	// A driver that has them looks for the descriptor.
+	_, err := p.pd.RegDmabufMR(p.t, 0, 4096, 0, -1, verbs.AccessLocalWrite)
+	p.set("dmabuf", has(errors.Is(err, syscall.EBADF)))
+	for _, token := range []string{"exporter", "gpu", "udmabuf"} {
 		p.set(token, verbs.Absent)
 	}
 	proc := p.t.Process().(verbs.MemoryOpener)
@@ -367,7 +376,7 @@ func (p *probe) exports() {
 		if b, err := m.Alloc(p.t, 4096, 0); err == nil {
 			if c := p.exported(m, b); c != verbs.Absent {
 				p.set(token, c)
-				p.set("dmabuf", c)
+				p.set("exporter", c)
 			}
 			_ = b.Unmap(p.t)
 		}
