@@ -36,4 +36,7 @@ const (
 	SecondDisconnectSucceeds
 	ClosedChannelsEndTheirIDs
 	DatagramServicesAreRefused
+	QueriesAreSentAgain
+	PathsAreTheAdministrators
+	LastMembersLeaveTheirGroup
 )

@@ -98,6 +98,18 @@ func TestConnectionByIPv6(t *testing.T) {
 	})
 }
 
+// TestConnectionOnInfiniBand: the same by addresses of IPoIB, with a path of the subnet administrator, over a cable and over a switch.
+func TestConnectionOnInfiniBand(t *testing.T) {
+	for _, switched := range []bool{false, true} {
+		c := config(t, infiniBand)
+		c.Switched = switched
+		tb := run(t, c, func(x *rig) { x.connectAndEnd(t, cmServer) })
+		if n := tb.sa.C.Requests; n != 1 {
+			t.Errorf("%d queries were answered, not 1", n)
+		}
+	}
+}
+
 // connectAndEnd is a connection to the other host's address.
 func (x *rig) connectAndEnd(t *testing.T, to netip.Addr) {
 	t.Helper()

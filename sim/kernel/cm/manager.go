@@ -5,6 +5,9 @@
 // called by those through one function. Functions named in comments are those of Linux 6.12.
 //
 // Neighbours come from the tables of the testbed: nothing is asked on the wire. Of datagrams on QP1 all is on the wire.
+//
+// On InfiniBand addresses are those of IPoIB's interface; paths and multicast groups are the subnet administrator's (core/sa_query.c,
+// core/multicast.c; files sa.go and ib*.go).
 package cm
 
 import (
@@ -14,6 +17,7 @@ import (
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/kernel"
 	"github.com/rdmasim/rdmasim/sim/rule"
+	"github.com/rdmasim/rdmasim/verbs"
 )
 
 // Timers run functions later. They are the host's: of a machine whose programs are not simulated they go by the programs' time.
@@ -65,6 +69,7 @@ func (m *Manager) breaks(r rule.Rule) bool { return rule.Mutants && m.eng.Broken
 // AddDevice makes a device one of the machine's. Devices are looked through in the order in which they came.
 func (m *Manager) AddDevice(d *kernel.Device) error {
 	p := &port{m: m, d: d, agent: uint64(len(m.ports) + 1)}
+	p.sa.p = p
 	m.ports = append(m.ports, p)
 	if !m.loaded {
 		return nil
@@ -86,6 +91,18 @@ func (m *Manager) Load() error {
 		}
 	}
 	return nil
+}
+
+// ServeSA has a function take the requests to a subnet administrator that come to QP1 of a device; send answers them. Whoever runs one
+// has the machine loaded (Load).
+func (m *Manager) ServeSA(d *kernel.Device, requests func(*kernel.Datagram)) (send func(to *verbs.AHAttr, data []byte) error) {
+	for _, p := range m.ports {
+		if p.d == d {
+			p.serve = requests
+			return func(to *verbs.AHAttr, data []byte) error { return p.send(to, data) }
+		}
+	}
+	return func(*verbs.AHAttr, []byte) error { return errNoDev }
 }
 
 // RemoveDevice takes a device away: its ids get an event of it, and are good for nothing but their end.

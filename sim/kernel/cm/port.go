@@ -18,7 +18,13 @@ type port struct {
 	gsi     *kernel.GSI
 	agent   uint64 // number of the MAD agent, the high half of TIDs
 	removed bool
-	c       [len(counterGroups)][len(messageKinds)]uint64
+	sa      saClient
+	serve   func(*kernel.Datagram) // requests to a subnet administrator that runs here; nil: none does
+
+	broadcast mad.MCMemberRecord // of the interface of an InfiniBand port; nil: it is in no group
+	groups    map[roce.GID]*portGroup
+
+	c [len(counterGroups)][len(messageKinds)]uint64
 }
 
 // Counters of a port (cm_counter_groups).
@@ -35,6 +41,13 @@ var (
 )
 
 func (p *port) count(group int, attribute uint16) { p.c[group][attribute-mad.AttrREQ]++ }
+
+// countMessage counts a message of ib_cm; others have no such counters.
+func (p *port) countMessage(group int, m mad.MAD) {
+	if m.Class() == mad.ClassCM {
+		p.count(group, m.Attribute())
+	}
+}
 
 func (p *port) open() (err error) {
 	p.gsi, err = p.d.OpenGSI(p.receive)
@@ -59,6 +72,10 @@ func (p *port) receive(g *kernel.Datagram) {
 	if err != nil || p.removed {
 		return
 	}
+	if m.Class() == mad.ClassSubnAdm {
+		p.receiveSA(g, m)
+		return
+	}
 	a := &arrival{p: p}
 	copy(a.b[:], m)
 	known := m.Class() == mad.ClassCM && m.ClassVersion() == mad.CMVersion && m.Method() == mad.Send &&
@@ -77,6 +94,16 @@ func (p *port) receive(g *kernel.Datagram) {
 			p.m.conns.handle(a)
 		}
 	})
+}
+
+// receiveSA takes a datagram of subnet administration: an answer, or a request to who runs here.
+func (p *port) receiveSA(g *kernel.Datagram, m mad.MAD) {
+	switch {
+	case m.Method()&mad.Response != 0:
+		p.sa.answered(m)
+	case p.serve != nil:
+		p.serve(g)
+	}
 }
 
 // wayBack is ib_init_ah_attr_from_wc.
@@ -148,7 +175,7 @@ func (p *port) send(to *verbs.AHAttr, m mad.MAD) error {
 	if err := p.gsi.Send(to, m); err != nil {
 		return err
 	}
-	p.count(countSent, m.Attribute())
+	p.countMessage(countSent, m)
 	return nil
 }
 
@@ -194,7 +221,7 @@ func (x *exchange) expired() {
 		x.failed(x)
 		return
 	}
-	x.p.count(countResent, x.m.Attribute())
+	x.p.countMessage(countResent, x.m)
 	x.wait()
 }
 
