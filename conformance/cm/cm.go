@@ -69,13 +69,14 @@ const timeout = 2 * time.Second
 // resends were in vain.
 const (
 	patience = 20 * time.Second
-	giveUp   = 100 * time.Second
+	giveUp   = 120 * time.Second
 )
 
 // end is this side: a channel of the case's process.
 type end struct {
-	ch  verbs.EventChannel
-	env *kit.Env
+	ch   verbs.EventChannel
+	env  *kit.Env
+	addr netip.Addr
 }
 
 func channel(c *spec.C) verbs.EventChannel {
@@ -89,10 +90,19 @@ func channel(c *spec.C) verbs.EventChannel {
 	return ch
 }
 
-func open(c *spec.C) *end { return &end{env: kit.Open(c), ch: channel(c)} }
+func open(c *spec.C) *end {
+	e := &end{env: kit.Open(c), ch: channel(c)}
+	e.addr = addrOf(e.env.LocalAddr.GID)
+	if e.env.IB {
+		var err error
+		e.addr, err = player.InterfaceAddr(c.T, e.env.Ctx, int(e.env.Port))
+		kit.Must(c, "address of the port's interface", err)
+	}
+	return e
+}
 
 // own is the address of this side.
-func (e *end) own() netip.Addr { return addrOf(e.env.LocalAddr.GID) }
+func (e *end) own() netip.Addr { return e.addr }
 
 func addrOf(g verbs.GID) netip.Addr { return netip.AddrFrom16(g).Unmap() }
 
@@ -102,6 +112,14 @@ func neighbour(a netip.Addr, last byte) netip.Addr {
 	b[len(b)-1] = last
 	n, _ := netip.AddrFromSlice(b)
 	return n
+}
+
+// addAddress gives this side another address, until the case ends.
+func (e *end) addAddress(c *spec.C, ctl verbs.AddressControl, ip netip.Addr) {
+	kit.AddAddress(c, ctl, ip)
+	if !e.env.IB { // IPoIB's addresses are no GIDs
+		kit.AwaitGID(c, e.env, ip)
+	}
 }
 
 // id makes an id, which ends with the case.
@@ -226,6 +244,9 @@ type far struct {
 func otherSide(c *spec.C, host int) *far {
 	o := kit.OpenOtherProcess(c, host, nil)
 	f := &far{OtherProcess: o, addr: addrOf(o.GID)}
+	if o.LID != 0 {
+		f.addr, _ = netip.AddrFromSlice(o.Do(c, player.CMInterface, nil, nil).Data)
+	}
 	f.ch = o.Do(c, player.CMChannel, nil, nil).Values["channel"]
 	return f
 }
