@@ -60,6 +60,11 @@ func Register(s *spec.Suite) {
 	s.Case("CM-039", datagramsRefused)
 	s.Case("CM-040", multicast)
 	s.Case("CM-042", staleConnection, long)
+	s.Case("IB-019", subnetPath)
+	s.Case("IB-020", lostQueries)
+	s.Case("IB-021", lastMember)
+	s.Case("IB-022", serviceClass)
+	s.Case("IB-023", globalPath)
 }
 
 // timeout is how long addresses and routes may take to resolve, and events of a peer to come.

@@ -39,4 +39,6 @@ const (
 	QueriesAreSentAgain
 	PathsAreTheAdministrators
 	LastMembersLeaveTheirGroup
+	QueriesNameTheClassOfService
+	PathsWithHopsAreGlobal
 )

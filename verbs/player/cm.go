@@ -22,6 +22,9 @@ const (
 	CMListen = "cm-listen"
 	// CMResolve resolves address and route. Args: id, port, timeout. Data: the destination.
 	CMResolve = "cm-resolve"
+	// CMAddress and CMRoute are its steps, which do not wait. Args: id, port, timeout. Data: the destination.
+	CMAddress = "cm-address"
+	CMRoute   = "cm-route"
 	// CMConnect: args id, resp, init, retry, rnr. Data: private data.
 	CMConnect = "cm-connect"
 	// CMEvent takes an event and acknowledges it. Args: channel, timeout. Values: type, status (of 64 bits with its sign), id, resp, init,
@@ -52,7 +55,7 @@ func (a *Agent) cmHandlers() map[string]handler {
 	return map[string]handler{
 		CMChannel: a.cmChannel, CMCreate: a.cmCreate, CMBind: a.cmBind, CMListen: a.onID(listen), CMResolve: a.cmResolve, CMConnect: a.onID(connectID),
 		CMEvent: a.cmEvent, CMQP: a.cmQP, CMAccept: a.onID(accept), CMReject: a.onID(reject), CMDisconnect: a.onID(disconnect), CMAttr: a.onID(attr),
-		CMJoin: a.onID(join), CMLeave: a.onID(leave), CMDestroy: a.cmDestroy, CMAddresses: a.onID(addresses), CMInterface: a.cmInterface,
+		CMJoin: a.onID(join), CMLeave: a.onID(leave), CMDestroy: a.cmDestroy, CMAddresses: a.onID(addresses), CMInterface: a.cmInterface, CMAddress: a.onID(resolveAddress), CMRoute: a.onID(resolveRoute),
 	}
 }
 
@@ -144,6 +147,14 @@ func (a *Agent) cmResolve(t verbs.Thread, c verbs.PlayerCommand, r *verbs.Player
 		}
 		return awaitEvent(t, id, verbs.CMRouteResolved, d)
 	})(t, c, r)
+}
+
+func resolveAddress(t verbs.Thread, id verbs.CMID, c verbs.PlayerCommand, _ *verbs.PlayerReply) error {
+	return id.ResolveAddr(t, netip.AddrPort{}, address(c), time.Duration(c.Args["timeout"]))
+}
+
+func resolveRoute(t verbs.Thread, id verbs.CMID, c verbs.PlayerCommand, _ *verbs.PlayerReply) error {
+	return id.ResolveRoute(t, time.Duration(c.Args["timeout"]))
 }
 
 func awaitEvent(t verbs.Thread, id verbs.CMID, want verbs.CMEventType, timeout time.Duration) error {

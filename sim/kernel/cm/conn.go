@@ -315,7 +315,7 @@ func (c *conn) setPath(p *path) error {
 	if err != nil {
 		return err
 	}
-	if !p.port.ib() || p.HopLimit > 0 {
+	if !p.port.ib() || p.HopLimit > 0 && !c.cs.m.breaks(rule.PathsWithHopsAreGlobal) {
 		a.IsGlobal = true
 		a.GRH = verbs.GRH{DGID: p.DGID, FlowLabel: p.FlowLabel, SGIDIndex: uint8(sgid), HopLimit: p.HopLimit, TrafficClass: p.TrafficClass}
 	}

@@ -38,7 +38,7 @@ func (x *rdmaID) pathQuery() *saRequest {
 		p.SetNumber(1)
 		p.SetReversible(true)
 		p.SetServiceID(service(x.ps, x.dst.Port()))
-		if v4 {
+		if v4 && !x.ids.m.breaks(rule.QueriesNameTheClassOfService) {
 			p.SetQoSClass(uint16(x.tos))
 		}
 	}
