@@ -3,9 +3,8 @@ package testbed
 import (
 	"net/netip"
 
-	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/roce/mad"
-	"github.com/rdmasim/rdmasim/sim/kernel"
+	"github.com/rdmasim/rdmasim/sim/kernel/cm"
 	"github.com/rdmasim/rdmasim/sim/sa"
 	"github.com/rdmasim/rdmasim/verbs"
 )
@@ -31,13 +30,10 @@ func (tb *Testbed) loadCM() error {
 		groups = tb.sw
 	}
 	first := tb.hosts[0].devices[0]
-	var send func(*verbs.AHAttr, []byte) error
-	tb.sa = sa.NewHosted(first.hca, &tb.prof.Link.IB, groups, func(to *sa.Peer, m mad.MAD) {
-		a := wayTo(to)
-		_ = send(&a, m) // who asked asks again
-	})
+	var send func(*cm.SAPeer, []byte)
+	tb.sa = sa.NewHosted(first.hca, &tb.prof.Link.IB, groups, func(to *sa.Peer, m mad.MAD) { send((*cm.SAPeer)(to), m) })
 	tb.sa.SetPKeys(tb.sm.Fabric().PKeys)
-	send = tb.hosts[0].cm.ServeSA(first.kern, func(g *kernel.Datagram) { tb.sa.Request(askedBy(g), g.Data) })
+	send = tb.hosts[0].cm.ServeSA(first.kern, func(from cm.SAPeer, data []byte) { tb.sa.Request(sa.Peer(from), data) })
 	for at, m := range tb.members() {
 		tb.sa.Enter(sa.Member{Managed: m.hca, GUID: m.hca.Identity().GUID, Description: m.path(), At: at})
 	}
@@ -55,25 +51,6 @@ func (tb *Testbed) members() (l []*device) {
 		l = append(l, h.devices...)
 	}
 	return l
-}
-
-// askedBy is who sent a datagram.
-func askedBy(g *kernel.Datagram) sa.Peer {
-	p := sa.Peer{LID: g.SLID, SL: g.SL, QPN: g.SrcQPN, PKey: roce.DefaultPKey}
-	if g.GRH != nil {
-		h := roce.GRH(g.GRH)
-		p.Global, p.GIDs = true, [2]roce.GID{h.Dst(), h.Src()}
-	}
-	return p
-}
-
-// wayTo is the way back.
-func wayTo(p *sa.Peer) verbs.AHAttr {
-	a := verbs.AHAttr{Port: 1, DLID: p.LID, SL: p.SL, IsGlobal: p.Global}
-	if p.Global {
-		a.GRH = verbs.GRH{DGID: verbs.GID(p.GIDs[1]), HopLimit: 0xff}
-	}
-	return a
 }
 
 // Interfaces are the network interfaces of the process's host.

@@ -17,7 +17,6 @@ import (
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/kernel"
 	"github.com/rdmasim/rdmasim/sim/rule"
-	"github.com/rdmasim/rdmasim/verbs"
 )
 
 // Timers run functions later. They are the host's: of a machine whose programs are not simulated they go by the programs' time.
@@ -91,18 +90,6 @@ func (m *Manager) Load() error {
 		}
 	}
 	return nil
-}
-
-// ServeSA has a function take the requests to a subnet administrator that come to QP1 of a device; send answers them. Whoever runs one
-// has the machine loaded (Load).
-func (m *Manager) ServeSA(d *kernel.Device, requests func(*kernel.Datagram)) (send func(to *verbs.AHAttr, data []byte) error) {
-	for _, p := range m.ports {
-		if p.d == d {
-			p.serve = requests
-			return func(to *verbs.AHAttr, data []byte) error { return p.send(to, data) }
-		}
-	}
-	return func(*verbs.AHAttr, []byte) error { return errNoDev }
 }
 
 // RemoveDevice takes a device away: its ids get an event of it, and are good for nothing but their end.

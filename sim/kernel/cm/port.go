@@ -19,7 +19,7 @@ type port struct {
 	agent   uint64 // number of the MAD agent, the high half of TIDs
 	removed bool
 	sa      saClient
-	serve   func(*kernel.Datagram) // requests to a subnet administrator that runs here; nil: none does
+	serve   func(SAPeer, []byte) // requests to a subnet administrator that runs here; nil: none does
 
 	broadcast mad.MCMemberRecord // of the interface of an InfiniBand port; nil: it is in no group
 	groups    map[roce.GID]*portGroup
@@ -94,16 +94,6 @@ func (p *port) receive(g *kernel.Datagram) {
 			p.m.conns.handle(a)
 		}
 	})
-}
-
-// receiveSA takes a datagram of subnet administration: an answer, or a request to who runs here.
-func (p *port) receiveSA(g *kernel.Datagram, m mad.MAD) {
-	switch {
-	case m.Method()&mad.Response != 0:
-		p.sa.answered(m)
-	case p.serve != nil:
-		p.serve(g)
-	}
 }
 
 // wayBack is ib_init_ah_attr_from_wc.

@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"syscall"
 
+	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/roce/mad"
 	"github.com/rdmasim/rdmasim/sim"
+	"github.com/rdmasim/rdmasim/sim/kernel"
 	"github.com/rdmasim/rdmasim/sim/rule"
 	"github.com/rdmasim/rdmasim/verbs"
 )
@@ -15,6 +17,51 @@ const saAgents = 1 << 16
 
 // saRetries is how often a query is sent again within its timeout (send_mad of core/sa_query.c).
 const saRetries = 10
+
+// SAPeer is where a request to a subnet administrator on this machine came from, and where its answer goes.
+type SAPeer struct {
+	LID    uint16
+	SL     uint8
+	Global bool
+	GIDs   [2]roce.GID // own, the other's
+	PKey   uint16
+	QPN    uint32
+}
+
+// ServeSA has a function take the requests to a subnet administrator that come to QP1 of a device, once the machine is loaded (Load).
+// What it returns sends an answer; who asked asks again when it is lost.
+func (m *Manager) ServeSA(d *kernel.Device, requests func(from SAPeer, data []byte)) (send func(to *SAPeer, data []byte)) {
+	for _, p := range m.ports {
+		if p.d == d {
+			p.serve = requests
+			return p.sendAnswer
+		}
+	}
+	return func(*SAPeer, []byte) {}
+}
+
+// receiveSA takes a datagram of subnet administration: an answer, or a request to who runs here.
+func (p *port) receiveSA(g *kernel.Datagram, m mad.MAD) {
+	switch {
+	case m.Method()&mad.Response != 0:
+		p.sa.answered(m)
+	case p.serve != nil:
+		from := SAPeer{LID: g.SLID, SL: g.SL, QPN: g.SrcQPN, PKey: p.interfacePKey()}
+		if g.GRH != nil {
+			h := roce.GRH(g.GRH)
+			from.Global, from.GIDs = true, [2]roce.GID{h.Dst(), h.Src()}
+		}
+		p.serve(from, g.Data)
+	}
+}
+
+func (p *port) sendAnswer(to *SAPeer, data []byte) {
+	a := verbs.AHAttr{Port: 1, DLID: to.LID, SL: to.SL, IsGlobal: to.Global}
+	if to.Global {
+		a.GRH = verbs.GRH{DGID: verbs.GID(to.GIDs[1]), HopLimit: 0xff}
+	}
+	_ = p.send(&a, data)
+}
 
 // saClient asks the subnet administrator for a port (struct ib_sa_port).
 type saClient struct {
