@@ -107,6 +107,7 @@ loop: conform-hw
 	@$(LEG) loop sh -c '$(BIN)/rdmasim exec --uar dynamic --devices 2 -- $(BIN)/conform --target=hw --label-filter "!CM" --wall-limit 30m --min-pass 500 --report out/loop-hw.json && \
 	  $(BIN)/rdmasim exec --uar dynamic --devices 2 -- $(BIN)/conform --target=hw --label-filter "CM && !(CM-023 || CM-027 || CM-028 || CM-029 || CM-030 || CM-032 || CM-033)" --min-pass 30 && \
 	  { $(BIN)/rdmasim exec --profile connectx-5-ib --devices 2 -- $(BIN)/conform --target=hw --wall-limit 30m --min-pass 490 >out/loop-ib.txt || { cat out/loop-ib.txt; exit 1; }; } && \
+	  $(BIN)/rdmasim exec --profile connectx-5-ib --own-network --devices 2 -- $(BIN)/conform --target=hw --label-filter "IB-019 || IB-020 || IB-021 || IB-022 || IB-023 || CM-018 || CM-038 || CM-040" --min-pass 8 && \
 	  $(BIN)/rdmasim exec -- $(BIN)/conform --target=hw --label-filter "DEV || ODP-056" && \
 	  $(BIN)/rdmasim exec --profile connect-ib --odp=false --devices 2 -- $(BIN)/conform --target=hw --label-filter "ODP-002 || ODP-026 || MR-031" --min-pass 3 && \
 	  $(BIN)/rdmasim exec --profile generic-roce --uar dynamic --devices 2 -- $(BIN)/conform --target=hw --label-filter "QPS-024 || QPS-025 || QPS-026 || QPS-043" --min-pass 4 && \

@@ -194,7 +194,7 @@ func (m *machine) describe(d *device) (tree.Device, error) {
 		PCIDevice: m.prof.Kernel.PCIDevice, PCIRevision: m.prof.Kernel.PCIRevision,
 	}
 	if m.ownNetwork {
-		t.NetDev = m.ownInterfaces()[m.number(d.kern)].Name
+		t.NetDev, t.OwnNetDev = m.ownInterfaces()[m.number(d.kern)].Name, true
 	}
 	u, err := m.open(d)
 	if err != nil {

@@ -35,7 +35,9 @@ func queries(packets []kit.Packet, attribute uint16, method uint8) (l []mad.MAD)
 func subnetPath(c *spec.C) {
 	e := open(c)
 	f := serve(c, verbs.PortSpaceTCP, 0)
-	id := e.resolved(c, verbs.PortSpaceTCP, f.at)
+	id := e.id(c, verbs.PortSpaceTCP)
+	kit.Must(c, "bind_addr", id.BindAddr(c.T, netip.AddrPortFrom(e.own(), 0))) // the two ports may be of one machine
+	e.resolve(c, id, f.at)
 	paths, err := id.QueryPath(c.T)
 	c.NoErr("query of the paths", err)
 	c.Equal("number of paths", len(paths), 1)

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/rdmasim/rdmasim/verbs"
+	"github.com/rdmasim/rdmasim/verbs/player"
 )
 
 // absent are tokens for which verbs has no call yet, or that only a simulator has: no
@@ -155,6 +156,12 @@ func (p *probe) connects() (err error) {
 	if err != nil {
 		return err
 	}
+	ip := netip.AddrFrom16(g).Unmap()
+	if a, err := p.ctx.QueryPort(p.t, port); err == nil && a.LinkLayer == verbs.LinkInfiniBand {
+		if ip, err = player.InterfaceAddr(p.t, p.ctx, port); err != nil {
+			return err
+		}
+	}
 	ch, err := p.t.Process().(verbs.ConnectionManager).CreateEventChannel(p.t)
 	if err != nil {
 		return err
@@ -164,7 +171,7 @@ func (p *probe) connects() (err error) {
 	if err != nil {
 		return err
 	}
-	return errors.Join(id.BindAddr(p.t, netip.AddrPortFrom(netip.AddrFrom16(g).Unmap(), 0)), id.Destroy(p.t))
+	return errors.Join(id.BindAddr(p.t, netip.AddrPortFrom(ip, 0)), id.Destroy(p.t))
 }
 
 // tool is the answer of a probe by a command of iproute2, which may not be installed.
