@@ -21,10 +21,19 @@ type AddressControl interface {
 	RemoveAddress(t Thread, host int, ip netip.Addr) error
 }
 
-// IPAddressed tells the IP address by which the connection manager knows a host's first device on InfiniBand, where that is the
-// address of IPoIB and none of the port's GIDs has it.
-type IPAddressed interface {
-	IPAddress(t Thread, host int) (netip.Addr, error)
+// Interface is a network interface of a host.
+type Interface struct {
+	Name  string
+	Addrs []netip.Addr
+	// Device and Port are those of RDMA to which it belongs: a RoCE device's, or IPoIB's. No device: there is none.
+	Device string
+	Port   int
+}
+
+// InterfaceLister is implemented by processes that can list the network interfaces of their host: getifaddrs, and what sysfs says of
+// the devices of RDMA.
+type InterfaceLister interface {
+	Interfaces(t Thread) ([]Interface, error)
 }
 
 // VLANControl makes VLAN interfaces over the network interface of a host's first device, and removes

@@ -98,7 +98,7 @@ func (t *channels) openFor(l *seccomp.Listener, x *seccomp.Notif, flags uint64) 
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(t.s.procs.rights(proc, tid), t.cm.Load()); err != nil {
+	if err := errors.Join(t.s.procs.rights(proc, tid), t.s.m.loadCM()); err != nil {
 		return err
 	}
 	if err := proc.files.Take(filesOfChannel); err != nil {

@@ -60,6 +60,11 @@ func Register(s *spec.Suite) {
 	s.Case("CM-039", datagramsRefused)
 	s.Case("CM-040", multicast)
 	s.Case("CM-042", staleConnection, long)
+	s.Case("IB-019", subnetPath)
+	s.Case("IB-020", lostQueries)
+	s.Case("IB-021", lastMember)
+	s.Case("IB-022", serviceClass)
+	s.Case("IB-023", globalPath)
 }
 
 // timeout is how long addresses and routes may take to resolve, and events of a peer to come.
@@ -92,22 +97,17 @@ func channel(c *spec.C) verbs.EventChannel {
 
 func open(c *spec.C) *end {
 	e := &end{env: kit.Open(c), ch: channel(c)}
-	e.addr = addressOn(c, 0, e.env.LocalAddr.GID)
+	e.addr = addrOf(e.env.LocalAddr.GID)
+	if e.env.IB {
+		var err error
+		e.addr, err = player.InterfaceAddr(c.T, e.env.Ctx, int(e.env.Port))
+		kit.Must(c, "address of the port's interface", err)
+	}
 	return e
 }
 
 // own is the address of this side.
 func (e *end) own() netip.Addr { return e.addr }
-
-// addressOn is the IP address of a host's port: on Ethernet that of the GID by which connections are made.
-func addressOn(c *spec.C, host int, g verbs.GID) netip.Addr {
-	if !c.Has("ib") {
-		return addrOf(g)
-	}
-	a, err := kit.TestbedAs[verbs.IPAddressed](c).IPAddress(c.T, host)
-	kit.Must(c, "the address of IPoIB", err)
-	return a
-}
 
 func addrOf(g verbs.GID) netip.Addr { return netip.AddrFrom16(g).Unmap() }
 
@@ -117,6 +117,14 @@ func neighbour(a netip.Addr, last byte) netip.Addr {
 	b[len(b)-1] = last
 	n, _ := netip.AddrFromSlice(b)
 	return n
+}
+
+// addAddress gives this side another address, until the case ends.
+func (e *end) addAddress(c *spec.C, ctl verbs.AddressControl, ip netip.Addr) {
+	kit.AddAddress(c, ctl, ip)
+	if !e.env.IB { // IPoIB's addresses are no GIDs
+		kit.AwaitGID(c, e.env, ip)
+	}
 }
 
 // id makes an id, which ends with the case.
@@ -242,7 +250,10 @@ type far struct {
 // otherSide starts a process on a host, with a channel.
 func otherSide(c *spec.C, host int) *far {
 	o := kit.OpenOtherProcess(c, host, nil)
-	f := &far{OtherProcess: o, addr: addressOn(c, host, o.GID)}
+	f := &far{OtherProcess: o, addr: addrOf(o.GID)}
+	if o.LID != 0 {
+		f.addr, _ = netip.AddrFromSlice(o.Do(c, player.CMInterface, nil, nil).Data)
+	}
 	f.ch = o.Do(c, player.CMChannel, nil, nil).Values["channel"]
 	return f
 }

@@ -5,11 +5,9 @@ package mlx5
 import (
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/netip"
 	"os"
 	"os/exec"
-	"strconv"
 	"strings"
 	"syscall"
 
@@ -21,7 +19,6 @@ import (
 
 var (
 	_ verbs.AddressControl  = (*Testbed)(nil)
-	_ verbs.IPAddressed     = (*Testbed)(nil)
 	_ verbs.ResourceCounter = (*Testbed)(nil)
 	_ verbs.DeviceRemover   = (*Testbed)(nil)
 )
@@ -45,45 +42,6 @@ func interfaceOf(n Node) (string, error) {
 		return "", err
 	}
 	return strings.TrimSpace(string(b)), nil
-}
-
-// ipOf is the IPv4 address of an InfiniBand port: that of its interface of IPoIB.
-func ipOf(n Node) (netip.Addr, error) {
-	dir := fmt.Sprintf("/sys/class/infiniband/%s/device/net", n.Device)
-	names, err := os.ReadDir(dir)
-	if err != nil {
-		return netip.Addr{}, err
-	}
-	for _, e := range names {
-		port, err := os.ReadFile(dir + "/" + e.Name() + "/dev_port")
-		if err != nil || strings.TrimSpace(string(port)) != strconv.Itoa(n.Port-1) {
-			continue
-		}
-		i, err := net.InterfaceByName(e.Name())
-		if err != nil {
-			continue
-		}
-		addrs, err := i.Addrs()
-		if err != nil {
-			continue
-		}
-		for _, a := range addrs {
-			if p, err := netip.ParsePrefix(a.String()); err == nil && p.Addr().Is4() {
-				return p.Addr(), nil
-			}
-		}
-	}
-	return netip.Addr{}, fmt.Errorf("port %d of %s has no IPv4 address (modprobe ib_ipoib; ip addr add ...): %w", n.Port, n.Device, syscall.EADDRNOTAVAIL)
-}
-
-// IPAddress is the address of IPoIB of a host's port.
-func (tb *Testbed) IPAddress(t verbs.Thread, host int) (netip.Addr, error) {
-	callingThread(t)
-	n, err := tb.node(host)
-	if err != nil {
-		return netip.Addr{}, err
-	}
-	return ipOf(n)
 }
 
 // address runs `ip addr` on a host's interface.

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/rdmasim/rdmasim/verbs"
+	"github.com/rdmasim/rdmasim/verbs/player"
 )
 
 // absent are tokens for which verbs has no call yet, or that only a simulator has: no
@@ -156,8 +157,8 @@ func (p *probe) connects() (err error) {
 		return err
 	}
 	ip := netip.AddrFrom16(g).Unmap()
-	if n := p.s.nodes[0]; n.link == verbs.LinkInfiniBand {
-		if ip, err = ipOf(n); err != nil {
+	if a, err := p.ctx.QueryPort(p.t, port); err == nil && a.LinkLayer == verbs.LinkInfiniBand {
+		if ip, err = player.InterfaceAddr(p.t, p.ctx, port); err != nil {
 			return err
 		}
 	}

@@ -36,4 +36,9 @@ const (
 	SecondDisconnectSucceeds
 	ClosedChannelsEndTheirIDs
 	DatagramServicesAreRefused
+	QueriesAreSentAgain
+	PathsAreTheAdministrators
+	LastMembersLeaveTheirGroup
+	QueriesNameTheClassOfService
+	PathsWithHopsAreGlobal
 )

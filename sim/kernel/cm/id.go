@@ -41,8 +41,11 @@ type rdmaID struct {
 	port      *port // of its device; nil: none yet
 	sgid      int
 	vlan      uint16
+	pkey      uint16
+	gids      [2]verbs.GID // on InfiniBand, of this side and the other
 	resolving *resolving
 	path      *path
+	query     *saQuery // for the path
 	conn      *conn
 	listeners []*conn // of each device
 
@@ -123,7 +126,24 @@ func (x *rdmaID) bindTo(a netip.Addr, mayBindLow bool) error {
 }
 
 // take gives the id its device.
-func (x *rdmaID) take(s source) { x.port, x.sgid, x.vlan = s.port, s.sgid, s.vlan }
+func (x *rdmaID) take(s source) {
+	x.port, x.sgid, x.vlan, x.pkey = s.port, s.sgid, s.vlan, s.port.interfacePKey()
+	x.gids[0], _ = s.port.d.FirstGID()
+}
+
+// sourceGID and destinationGID are rdma_read_gids: on RoCE those of the addresses.
+func (x *rdmaID) sourceGID() verbs.GID      { return x.gidOfEnd(0, x.src.Addr()) }
+func (x *rdmaID) destinationGID() verbs.GID { return x.gidOfEnd(1, x.dst.Addr()) }
+
+func (x *rdmaID) gidOfEnd(end int, a netip.Addr) verbs.GID {
+	if x.port != nil && x.port.ib() {
+		return x.gids[end]
+	}
+	if !a.IsValid() {
+		return verbs.GID{}
+	}
+	return gidOf(a)
+}
 
 // resolveAddr is rdma_resolve_addr.
 func (x *rdmaID) resolveAddr(src, dst netip.AddrPort, timeout sim.Time) error {
@@ -201,6 +221,9 @@ func (x *rdmaID) addressKnown(s source, status int32) {
 			x.src = netip.AddrPortFrom(x.dst.Addr(), x.src.Port())
 		}
 	}
+	if x.port.ib() {
+		x.gids[1], _ = x.neighbour(s)
+	}
 	x.state = addrResolved
 	x.report(&idEvent{typ: verbs.CMAddrResolved})
 }
@@ -225,6 +248,13 @@ func (x *rdmaID) resolveRoute(timeout sim.Time) error {
 		return x.wrongState("resolve a route")
 	}
 	x.state = routeQuery
+	if x.port != nil && x.port.ib() {
+		if err := x.ibRoute(timeout); err != nil {
+			x.state = addrResolved
+			return err
+		}
+		return nil
+	}
 	if err := x.ethernetRoute(); err != nil {
 		x.state = addrResolved
 		return err
@@ -269,7 +299,8 @@ func flowLabel(src, dst uint16) uint32 { return (uint32(src)*31 + uint32(dst)) &
 func (x *rdmaID) destroy() {
 	x.state, x.handler = destroying, nil
 	x.resolving.stop()
-	x.resolving = nil
+	x.query.stop()
+	x.resolving, x.query = nil, nil
 	if x.conn != nil {
 		x.conn.destroy()
 		x.conn = nil
@@ -278,6 +309,9 @@ func (x *rdmaID) destroy() {
 		l.destroy()
 	}
 	x.listeners = nil
+	for _, g := range x.groups {
+		g.member.leave()
+	}
 	x.groups = nil
 	x.leavePort()
 	x.ids.live = slices.DeleteFunc(x.ids.live, func(y *rdmaID) bool { return y == x })
@@ -296,7 +330,8 @@ func (i *ids) removePort(p *port) {
 			continue
 		}
 		x.resolving.stop()
-		x.resolving = nil
+		x.query.stop()
+		x.resolving, x.query = nil, nil
 		x.state = deviceRemoval
 		x.report(&idEvent{typ: verbs.CMDeviceRemoval})
 	}

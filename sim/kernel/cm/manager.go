@@ -5,6 +5,9 @@
 // called by those through one function. Functions named in comments are those of Linux 6.12.
 //
 // Neighbours come from the tables of the testbed: nothing is asked on the wire. Of datagrams on QP1 all is on the wire.
+//
+// On InfiniBand addresses are those of IPoIB's interface; paths and multicast groups are the subnet administrator's (core/sa_query.c,
+// core/multicast.c; files sa.go and ib*.go).
 package cm
 
 import (
@@ -65,6 +68,7 @@ func (m *Manager) breaks(r rule.Rule) bool { return rule.Mutants && m.eng.Broken
 // AddDevice makes a device one of the machine's. Devices are looked through in the order in which they came.
 func (m *Manager) AddDevice(d *kernel.Device) error {
 	p := &port{m: m, d: d, agent: uint64(len(m.ports) + 1)}
+	p.sa.p = p
 	m.ports = append(m.ports, p)
 	if !m.loaded {
 		return nil

@@ -50,7 +50,7 @@ func (u *user) addr() Addr {
 	x := u.x
 	a := Addr{Src: x.src, Dst: x.dst}
 	if x.port != nil {
-		a.Device, a.NodeGUID, a.Port, a.PKey = x.port.d, x.port.d.NodeGUID(), 1, defaultPKey
+		a.Device, a.NodeGUID, a.Port, a.PKey = x.port.d, x.port.d.NodeGUID(), 1, x.pkey
 	}
 	return a
 }
@@ -59,12 +59,7 @@ func (f *File) queryGID(c kernel.Caller, id uint32) (g GIDs, err error) {
 	err = f.do(c, id, false, func(u *user) error {
 		g.Addr = u.addr()
 		if x := u.x; x.port != nil {
-			if x.src.Addr().IsValid() {
-				g.SGID = gidOf(x.src.Addr())
-			}
-			if x.dst.Addr().IsValid() {
-				g.DGID = gidOf(x.dst.Addr())
-			}
+			g.SGID, g.DGID = x.sourceGID(), x.destinationGID()
 			g.SrcSID, g.DstSID = service(x.ps, x.src.Port()), service(x.ps, x.dst.Port())
 		}
 		return nil
