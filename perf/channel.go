@@ -54,7 +54,7 @@ func (p *pipeEnd) Send(t verbs.Thread, b []byte) error {
 	p.out.mu.Lock()
 	defer p.out.mu.Unlock()
 	if p.out.closed {
-		return io.ErrClosedPipe
+		return io.EOF
 	}
 	p.out.parts = append(p.out.parts, part{t.Now() + p.delay, slices.Clone(b)})
 	return nil
