@@ -206,7 +206,7 @@ var tuningOptions = []option{
 	{"ipv6", 0, "", "a GID with an IPv6 address", flag(func(o *Options) *bool { return &o.IPv6GID }), ""},
 	{"ipv6-addr", 0, "", "the exchange over IPv6", flag(func(o *Options) *bool { return &o.IPv6 }), ""},
 	{"bind_source_ip", 0, "address", "the exchange from this address", func(o *Options, v string) error { o.SourceIP = v; return nil }, ""},
-	{"retry_count", 0, "n", "", func(o *Options, v string) error { _, err := notNegative(v, "Retry Count"); return err }, ""},
+	{"retry_count", 0, "n", "", setRetryCount, ""},
 }
 
 var rateOptions = []option{
@@ -414,4 +414,11 @@ func setFlows(o *Options, v string) error {
 		o.Flows = append(o.Flows, uint32(n))
 	}
 	return nil
+}
+
+// setRetryCount sets how often a connection of the connection manager sends again. The kernel takes 7 for more.
+func setRetryCount(o *Options, value string) error {
+	n, err := notNegative(value, "Retry Count")
+	o.RetryCount = uint8(min(n, retries))
+	return err
 }

@@ -191,10 +191,8 @@ func (o *Options) checkCM() error {
 		return &Refusal{Out: separator + " UC is not supported in librdmacm\n"}
 	case !o.CM && o.tos != unset:
 		return &Refusal{Out: " TOS only valid for rdma_cm based QP and RawEth QP \n"}
-	case o.CM || o.SideCM:
-		return refuse(" %s is not available here: connections are made over TCP. Leave it out",
-			map[bool]string{true: "-R, --rdma_cm", false: "-z, --comm_rdma_cm"}[o.CM])
 	}
+	o.SideCM = o.SideCM || o.CM
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net/netip"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -25,7 +26,8 @@ func perfOnDevice(c *cobra.Command, f *perfFlags, o *perf.Options, stored *compa
 		return perfFailed(c, &perf.StepError{Step: "device", Err: err, Words: " Unable to find the Infiniband/RoCE device\n"})
 	}
 	env := &perf.Env{Out: stored.tee(c.OutOrStdout()), Err: c.ErrOrStderr(), OldPost: true, Random: rand.Uint32, WriteJSON: writer(context.WithoutCancel(c.Context())),
-		Interrupted: func() bool { return c.Context().Err() != nil }, Connect: func() (perf.Channel, error) { return channelTo(c.Context(), o) }}
+		Interrupted: func() bool { return c.Context().Err() != nil }, Connect: func() (perf.Channel, error) { return channelTo(c.Context(), o) },
+		Server: func(verbs.Thread) (netip.Addr, error) { return perf.Lookup(c.Context(), o) }}
 	for k, v := range o.Environment() {
 		if err := os.Setenv(k, v); err != nil { // also for C
 			return err

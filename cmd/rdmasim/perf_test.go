@@ -53,6 +53,10 @@ func TestPerfPrintsWhatPerftestPrints(t *testing.T) {
 		{"atomic_bw -A CMP_AND_SWAP -n 200", "cmp_swap", 1, 1, 8, 200, false, false, 0.01, 2},
 		{"write_bw -l 4 -s 2 -n 400 --perform_warm_up", "write", 1, 1, 2, 400, false, false, 0.01, 1},
 		{"write_bw --use_cuda=0 --use_cuda_dmabuf -n 100", "write", 1, 1, 65536, 100, false, false, 90, 98.1},
+		{"write_bw -R -n 100 -q 2", "write", 1, 2, 65536, 200, false, false, 90, 98.1},
+		{"read_bw -z -n 100", "read", 1, 1, 65536, 100, false, false, 90, 98.1},
+		{"send_bw -R -c UD -s 1024 -b -n 200", "send", 1, 1, 1024, 200, false, true, 10, 196.1},
+		{"send_lat -R -c UD -n 50", "send", 1, 1, 2, 50, true, false, 0.5, 2},
 		{"write_lat -n 100", "write", 1, 1, 2, 100, true, false, 0.5, 2},
 		{"write_lat --write_with_imm -n 100", "write_imm", 1, 1, 2, 100, true, false, 0.5, 2},
 		{"read_lat -n 100", "read", 1, 1, 2, 100, true, false, 1, 4},
@@ -218,7 +222,13 @@ func TestPerfFailures(t *testing.T) {
 		{"atomic_bw --set hca.atomics=false", 1, []string{"the device has no atomics"}},
 		{"write_bw --no_such_flag", 2, []string{"write_bw: unrecognized option '--no_such_flag'\n Invalid Command or flag.\n"}},
 		{"write_bw -D 5 -a", 2, []string{"Duration mode currently doesn't support running on all sizes."}},
-		{"write_bw -R", 2, []string{"-R, --rdma_cm is not available here"}},
+		{"write_bw -R -c UC", 2, []string{"UC is not supported in librdmacm"}},
+		{"write_bw -T 8", 2, []string{"TOS only valid for rdma_cm based QP"}},
+		{"write_bw -R --bind_source_ip=10.1.0.9", 1, []string{" rdma_bind_addr failed\n", `server: step "connect"`, "cannot assign requested address", "--bind_source_ip is an address of an RDMA interface"}},
+		{"write_bw -z --bind_source_ip=moon", 1, []string{`step "connect"`, `"moon" is no address`}},
+		{"write_bw -R -p 0", 1, []string{`step "connect"`, "-p 0 is no port"}},
+		{"write_bw -R --use_cuda=0 --set gpu.peermem=false", 1, []string{`step "PD and MR"`, "nvidia-peermem"}},
+		{"send_bw -R -c UD -s 65536", 1, []string{`step "MTU"`}},
 		{"no_bw", 2, []string{`"no_bw" is none of the tests`}},
 		{"write_bw --profile=none", 2, []string{"none"}},
 		{"write_bw --set link.nothing=1", 2, []string{"link.nothing"}},
@@ -244,7 +254,8 @@ func TestPerfLeavesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, line := range []string{"-n 50", "-n 50 -q 4 --mr_per_qp --no_lock", "-n 50 --use_cuda=0 --use_cuda_dmabuf", "-n 50 --use_cuda=0", "-n 50 -w 90000"} {
+	for _, line := range []string{"-n 50", "-n 50 -q 4 --mr_per_qp --no_lock", "-n 50 --use_cuda=0 --use_cuda_dmabuf", "-n 50 --use_cuda=0", "-n 50 -w 90000",
+		"-n 50 -R -q 2", "-n 50 -R -w 90000", "-n 50 -R -c UD -s 512 -b", "-n 50 -z", "-R --bind_source_ip=10.1.0.9", "-R --use_cuda=0"} {
 		test, _ := perf.ParseTest("send_bw")
 		o, err := perf.Parse(test, "send_bw", append(strings.Fields(line), "server"))
 		if err != nil {
@@ -261,6 +272,9 @@ func TestPerfLeavesNothing(t *testing.T) {
 			for host := range 2 {
 				counts, err := tb.ResourceCounts(t2, host)
 				for what, n := range counts {
+					if o.SideCM && (what == "ctx" && n == 1 || what == "pd" && n == 1 || what == "uar") {
+						continue // librdmacm keeps a context of the device
+					}
 					if n != 0 || err != nil {
 						t.Errorf("%s: host %d has %d %s left (%v)\n%s", line, host, n, what, err, out.String())
 					}
