@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"time"
 
 	"github.com/rdmasim/rdmasim/perftest/exchange"
@@ -23,6 +24,9 @@ func (e *End) swap(t verbs.Thread, mine []byte) ([]byte, error) {
 		err := e.ch.Receive(t, theirs)
 		if errors.Is(err, io.EOF) {
 			return &StepError{Err: fmt.Errorf("the peer has closed the connection: %w", io.EOF), Hint: "its own output says why", Words: "Couldn't read remote address\n"}
+		}
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			return &StepError{Err: fmt.Errorf("the peer has not sent %d bytes in %v: %w", len(theirs), patience, err), Hint: "another program may hold the connection: start both ends again", Words: "Couldn't read remote address\n"}
 		}
 		if err != nil {
 			return fmt.Errorf("receive %d bytes from the peer: %w", len(theirs), err)
@@ -52,11 +56,12 @@ func (e *End) versions(t verbs.Thread) error {
 	for _, x := range []struct {
 		size *int
 		what string
-	}{{&e.page, "page size"}, {&e.line, "cache line size"}} {
+		most uint32
+	}{{&e.page, "page size", exchange.MostPage}, {&e.line, "cache line size", exchange.MostLine}} {
 		if b, err = e.swap(t, exchange.EncodeInt(*x.size)); err != nil {
 			return err
 		}
-		theirs, err := exchange.DecodeInt(b, x.what)
+		theirs, err := exchange.DecodeInt(b, x.what, x.most)
 		if err != nil {
 			return err
 		}

@@ -184,8 +184,12 @@ func (e *End) step(t verbs.Thread, name string, f func() error) error {
 		s.add(Step{Name: name, Took: t.Now() - began, Calls: calls})
 	}
 	var already *StepError
-	if err != nil && !errors.As(err, &already) {
+	switch {
+	case err == nil:
+	case !errors.As(err, &already):
 		err = &StepError{Step: name, Err: err}
+	case already.Step == "":
+		already.Step = name
 	}
 	return err
 }
@@ -225,6 +229,7 @@ func (e *End) flow(t verbs.Thread) error {
 		{stepMTU, e.agreeMTU}, {stepCompare, e.compare}, {stepMR, e.register}, {stepQueues, e.createQueues}, {stepInit, e.toInit},
 		{stepKeys, e.exchangeKeys}, {stepRTR, e.toRTR}, {stepRTS, e.toRTS}, {stepReady, e.ready},
 	} {
+		e.bound(s.name == stepVersions || s.name == stepMTU || s.name == stepCompare)
 		if err := e.step(t, s.name, func() error { return s.do(t) }); err != nil {
 			return err
 		}
@@ -233,6 +238,19 @@ func (e *End) flow(t verbs.Thread) error {
 		return e.latencyTest(t)
 	}
 	return e.bandwidthTest(t)
+}
+
+// bound bounds the waits for messages that a peer sends at once, or no longer: it may take any time to register its memory, and to measure.
+func (e *End) bound(on bool) {
+	ch, ok := e.ch.(interface{ limit(time.Duration) error })
+	if !ok {
+		return
+	}
+	d := time.Duration(0)
+	if on {
+		d = patience
+	}
+	_ = ch.limit(d) // of a connection that has ended, which the next message tells
 }
 
 // findDevice is ctx_find_dev.
@@ -391,7 +409,7 @@ func (e *End) connect(verbs.Thread) (err error) {
 	return nil
 }
 
-// now is the time, and whether the user wants no more.
+// interrupted reports whether the user wants no more.
 func (e *End) interrupted() bool { return e.env.Interrupted != nil && e.env.Interrupted() }
 
 // patience is how long an end waits for a message that does not come, as perftest's watch-dog does: two of its periods.
