@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"time"
 
 	"github.com/rdmasim/rdmasim/perftest/exchange"
@@ -37,6 +38,9 @@ func (e *End) swap(t verbs.Thread, mine []byte) ([]byte, error) {
 		}
 		if errors.Is(err, io.EOF) {
 			return e.peerClosed(err)
+		}
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			return &StepError{Err: fmt.Errorf("the peer has not sent %d bytes in %v: %w", len(theirs), patience, err), Hint: "another program may hold the connection: start both ends again", Words: "Couldn't read remote address\n"}
 		}
 		if err != nil {
 			return fmt.Errorf("receive %d bytes from the peer: %w", len(mine), err)
@@ -74,11 +78,12 @@ func (e *End) versions(t verbs.Thread) error {
 	for _, x := range []struct {
 		size *int
 		what string
-	}{{&e.page, "page size"}, {&e.line, "cache line size"}} {
+		most uint32
+	}{{&e.page, "page size", exchange.MostPage}, {&e.line, "cache line size", exchange.MostLine}} {
 		if b, err = e.swap(t, exchange.EncodeInt(*x.size)); err != nil {
 			return err
 		}
-		theirs, err := exchange.DecodeInt(b, x.what)
+		theirs, err := exchange.DecodeInt(b, x.what, x.most)
 		if err != nil {
 			return err
 		}

@@ -155,6 +155,14 @@ func (s stream) receiveShort(t verbs.Thread, least, most int) ([]byte, error) {
 
 func (s stream) Close() error { return s.c.Close() }
 
+// limit bounds how long the next messages may take together; 0 takes the limit away.
+func (s stream) limit(d time.Duration) error {
+	if d == 0 {
+		return s.c.SetDeadline(time.Time{})
+	}
+	return s.c.SetDeadline(time.Now().Add(d))
+}
+
 // Dial connects to the server of the options.
 func Dial(ctx context.Context, o *Options) (Channel, error) {
 	d := net.Dialer{Timeout: dialPatience}

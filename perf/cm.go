@@ -67,7 +67,7 @@ func (v *events) next(t verbs.Thread, most time.Duration) (*verbs.CMEvent, error
 		case !errors.Is(err, syscall.EAGAIN) && !errors.Is(err, syscall.EINTR):
 			return nil, fmt.Errorf("rdma_get_cm_event: %w", err)
 		case v.e.interrupted():
-			return nil, errInterrupted
+			return nil, ErrInterrupted
 		case v.e.env.PeerGone != nil && v.e.env.PeerGone():
 			return nil, fmt.Errorf("the peer has ended: %w", io.EOF)
 		case v.e.sideLost(t):

@@ -14,7 +14,7 @@ import (
 // cmError is a step of the connections of a test that failed, in perftest's words.
 func (e *End) cmError(err error) error {
 	var already *StepError
-	if err == nil || errors.As(err, &already) || errors.Is(err, errInterrupted) || errors.Is(err, io.EOF) {
+	if err == nil || errors.As(err, &already) || errors.Is(err, ErrInterrupted) || errors.Is(err, io.EOF) {
 		return err
 	}
 	return &StepError{Err: err, Hint: e.cmHint(err), Words: "Failed to create RDMA CM connection.\nFailed to create RDMA CM connection with resources.\n"}

@@ -48,7 +48,7 @@ func (e *End) connectSide(t verbs.Thread) (err error) {
 	}
 	var already *StepError
 	switch {
-	case errors.As(err, &already), errors.Is(err, errInterrupted), errors.Is(err, io.EOF):
+	case errors.As(err, &already), errors.Is(err, ErrInterrupted), errors.Is(err, io.EOF):
 		return err
 	case err != nil:
 		words := map[bool]string{true: " Unable to perform rdma_server function\n", false: " Unable to perform rdma_client function\n"}[e.o.Host == ""]
@@ -181,7 +181,7 @@ func (s *side) complete(t verbs.Thread, q verbs.CQ) (*verbs.WC, error) {
 		case gone:
 			return nil, io.EOF
 		case s.e.o.Method != Infinite && s.e.interrupted():
-			return nil, errInterrupted
+			return nil, ErrInterrupted
 		}
 		s.lost(t)
 	}

@@ -258,6 +258,7 @@ func (e *End) flow(t verbs.Thread) error {
 		steps = append(steps, step{stepMR, e.register}, step{stepQueues, e.createQueues}, step{stepInit, e.toInit}, step{stepKeys, e.exchangeKeys}, step{stepRTR, e.toRTR}, step{stepRTS, e.toRTS}, step{stepReady, e.ready})
 	}
 	for _, s := range steps {
+		e.bound(s.name == stepVersions || s.name == stepMTU || s.name == stepCompare)
 		if err := e.step(t, s.name, func() error { return s.do(t) }); err != nil {
 			return err
 		}
@@ -266,6 +267,19 @@ func (e *End) flow(t verbs.Thread) error {
 		return e.latencyTest(t)
 	}
 	return e.bandwidthTest(t)
+}
+
+// bound bounds the waits for messages that a peer sends at once, or no longer: it may take any time to register its memory, and to measure.
+func (e *End) bound(on bool) {
+	ch, ok := e.ch.(interface{ limit(time.Duration) error })
+	if !ok {
+		return
+	}
+	d := time.Duration(0)
+	if on {
+		d = patience
+	}
+	_ = ch.limit(d) // of a connection that has ended, which the next message tells
 }
 
 // findDevice is ctx_find_dev.
@@ -427,7 +441,7 @@ func (e *End) connect(t verbs.Thread) (err error) {
 	return nil
 }
 
-// now is the time, and whether the user wants no more.
+// interrupted reports whether the user wants no more.
 func (e *End) interrupted() bool { return e.env.Interrupted != nil && e.env.Interrupted() }
 
 // patience is how long an end waits for a message that does not come, as perftest's watch-dog does: two of its periods.

@@ -1,6 +1,7 @@
 package perf
 
 import (
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -135,7 +136,12 @@ var reportOptions = []option{
 	{"report-per-port", 0, "", "", nil, "a test uses one port of a device: leave it out"},
 	{"output", 0, "what", "print one number: bandwidth, message_rate or latency", setOutput, ""},
 	{"out_json", 0, "", "write the report to a file as JSON", flag(func(o *Options) *bool { return &o.JSON }), ""},
-	{"out_json_file", 0, "file", "name of that file (default perftest_out.json)", func(o *Options, v string) error { o.JSONFile = v; return nil }, ""},
+	{"out_json_file", 0, "file", "name of that file (default perftest_out.json)", func(o *Options, v string) error {
+		if o.JSONFile = v; v == "" {
+			return refuse(" --out_json_file without a name: give that of a file")
+		}
+		return nil
+	}, ""},
 	{"cpu_util", 0, "", "", nil, "what processors do is not measured: leave it out"},
 }
 
@@ -211,7 +217,7 @@ var tuningOptions = []option{
 
 var rateOptions = []option{
 	{"rate_limit", 0, "value", "send no faster than this", func(o *Options, v string) error {
-		if o.RateLimit = strtod(v); o.RateLimit <= 0 {
+		if o.RateLimit = strtod(v); !(o.RateLimit > 0) || math.IsInf(o.RateLimit, 0) { // and what is no number
 			return refuse(" Rate limit must be non-negative floating point number")
 		}
 		return nil

@@ -251,7 +251,22 @@ func (o *Options) checkRate() error {
 	if o.Test.Latency || o.Test.Verb == Atomic || o.Test.Verb.sends() && o.BothWays {
 		return outside("SW Rate limiter cann't be executed on non-BW, ATOMIC or bidirectional SEND / SEND_IMM tests")
 	}
+	if every := o.interval(o.Size); every > patience.Seconds() {
+		return refuse(" --rate_limit %g: a burst of %d messages of %d bytes would begin every %.3g s, and a test in which nothing happens for %.0f s ends: give a higher rate, or a smaller --burst_size or -s", o.RateLimit, o.Burst, o.Size, every, patience.Seconds())
+	}
 	return nil
+}
+
+// interval is how many seconds are between the beginnings of two bursts of messages of a size.
+func (o *Options) interval(size uint64) float64 {
+	perSecond := o.RateLimit
+	switch o.RateUnit {
+	case MebibytePerSecond:
+		perSecond *= (1 << 20) / float64(size)
+	case GigabitPerSecond:
+		perSecond *= 1e9 / 8 / float64(size)
+	}
+	return float64(o.Burst) / perSecond
 }
 
 func (o *Options) checkOutput() error {

@@ -139,7 +139,14 @@ func (u *Usage) Since(before *Usage) (all []Load) {
 }
 
 // share is busy of span in thousandths, at most all of it.
-func share(busy, span Time) int64 { return int64(min(max(busy, 0), span) / max(span/1000, 1)) }
+func share(busy, span Time) int64 {
+	if span <= 0 {
+		return 0
+	}
+	hi, lo := bits.Mul64(uint64(min(max(busy, 0), span)), 1000)
+	mille, _ := bits.Div64(hi, lo, uint64(span))
+	return int64(mille)
+}
 
 // Limit is the first of loads in their order, if it counts as the limit; else the limit is Window, with the load of the busiest.
 func Limit(loads []Load) Load {

@@ -62,14 +62,21 @@ func clip(b []byte) []byte { return b[:min(len(b), VersionSize)] }
 // EncodeInt is a page size or a cache line size.
 func EncodeInt(n int) []byte { return binary.BigEndian.AppendUint32(nil, uint32(n)) }
 
-// DecodeInt is the size that a message holds, of what.
-func DecodeInt(b []byte, what string) (int, error) {
+// The largest pages and cache lines that any processor with Linux has are 1 MiB and 256 bytes. Both ends lay out their buffers by what the
+// peer says: a line is never larger than a page, and a page takes no memory to speak of.
+const (
+	MostPage = 1 << 20
+	MostLine = 1 << 10
+)
+
+// DecodeInt is the size that a message holds, of what, which is at most so large.
+func DecodeInt(b []byte, what string, most uint32) (int, error) {
 	if len(b) != IntSize {
 		return 0, fmt.Errorf("the peer's %s has %d bytes instead of %d", what, len(b), IntSize)
 	}
 	n := binary.BigEndian.Uint32(b)
-	if n == 0 || n > 1<<30 || n&(n-1) != 0 {
-		return 0, fmt.Errorf("the peer's %s is %d, which is no power of two up to 2^30", what, n)
+	if n == 0 || n > most || n&(n-1) != 0 {
+		return 0, fmt.Errorf("the peer's %s is %d, which is no power of two up to %d: another program answers at this port, or the ends do not agree about the messages", what, n, most)
 	}
 	return int(n), nil
 }

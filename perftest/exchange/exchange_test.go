@@ -46,11 +46,11 @@ func TestRecordedMessages(t *testing.T) {
 		if err != nil || n != 6.29 || !bytes.Equal(EncodeVersion(text), m[0]) {
 			t.Errorf("version %v %q: %v", n, text, err)
 		}
-		page, err := DecodeInt(m[1], "page size")
+		page, err := DecodeInt(m[1], "page size", MostPage)
 		if err != nil || page != 4096 || !bytes.Equal(EncodeInt(page), m[1]) {
 			t.Errorf("page size %d: %v", page, err)
 		}
-		line, err := DecodeInt(m[2], "cache line size")
+		line, err := DecodeInt(m[2], "cache line size", MostLine)
 		if err != nil || line != 64 {
 			t.Errorf("cache line size %d: %v", line, err)
 		}
@@ -175,7 +175,7 @@ func FuzzDecode(f *testing.F) {
 		if _, text, err := DecodeVersion(b); err == nil && text == "" {
 			t.Error("a version without text")
 		}
-		_, _ = DecodeInt(b, "page size")
+		_, _ = DecodeInt(b, "page size", MostPage)
 		_, _ = DecodeMTU(b)
 		for _, gid := range []bool{false, true} {
 			if k, err := DecodeKeys(b, gid); err == nil {

@@ -1,7 +1,9 @@
 package cm
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"syscall"
@@ -77,15 +79,19 @@ type ids struct {
 	m        *Manager
 	bound    map[portKey][]*rdmaID
 	lastPort uint16
-	live     []*rdmaID // in the order of their making
+	live     map[*rdmaID]uint64 // with their place in the order of their making
+	made     uint64
 }
 
-func (i *ids) init(m *Manager) { *i = ids{m: m, bound: map[portKey][]*rdmaID{}} }
+func (i *ids) init(m *Manager) {
+	*i = ids{m: m, bound: map[portKey][]*rdmaID{}, live: map[*rdmaID]uint64{}}
+}
 
 // newID is rdma_create_id.
 func (i *ids) newID(ps verbs.PortSpace, typ verbs.QPType, handler func(*rdmaID, *idEvent) bool) *rdmaID {
 	x := &rdmaID{ids: i, handler: handler, ps: ps, typ: typ, psn: uint32(i.m.rand.Intn(1 << 24))}
-	i.live = append(i.live, x)
+	i.made++
+	i.live[x] = i.made
 	return x
 }
 
@@ -314,12 +320,13 @@ func (x *rdmaID) destroy() {
 	}
 	x.groups = nil
 	x.leavePort()
-	x.ids.live = slices.DeleteFunc(x.ids.live, func(y *rdmaID) bool { return y == x })
+	delete(x.ids.live, x)
 }
 
 // removePort is cma_remove_one: ids of the device get an event, listeners lose it.
 func (i *ids) removePort(p *port) {
-	for _, x := range slices.Clone(i.live) {
+	all := slices.SortedFunc(maps.Keys(i.live), func(a, b *rdmaID) int { return cmp.Compare(i.live[a], i.live[b]) })
+	for _, x := range all {
 		x.listeners = slices.DeleteFunc(x.listeners, func(l *conn) bool {
 			if l.port == p {
 				l.destroy()

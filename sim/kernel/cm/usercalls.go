@@ -145,21 +145,15 @@ func (f *File) joinMulticast(c kernel.Caller, id uint32, uid uint64, a netip.Add
 			return err
 		}
 		s := &f.m.users
-		handle = lowestFree(s.groups)
+		handle = s.groupNumbers.take()
 		s.groups[handle] = &userGroup{u: u, handle: handle, uid: uid, g: g}
+		if u.groups == nil {
+			u.groups = map[*membership]*userGroup{}
+		}
+		u.groups[g] = s.groups[handle]
 		return nil
 	})
 	return handle, err
-}
-
-// groupOf finds the program's side of a membership.
-func (u *user) groupOf(g *membership) *userGroup {
-	for _, x := range u.f.m.users.groups {
-		if x.g == g {
-			return x
-		}
-	}
-	return nil
 }
 
 func (f *File) leaveMulticast(c kernel.Caller, handle uint32) (uint32, error) {
@@ -173,6 +167,8 @@ func (f *File) leaveMulticast(c kernel.Caller, handle uint32) (uint32, error) {
 		return 0, fmt.Errorf("multicast handle %d is of another channel: %w", handle, errInvalid)
 	}
 	delete(s.groups, handle)
+	s.groupNumbers.give(handle)
+	delete(g.u.groups, g.g)
 	g.u.x.leave(g.g)
 	f.events = slices.DeleteFunc(f.events, func(q queued) bool { return q.group == g })
 	return g.reported, nil
