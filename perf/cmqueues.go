@@ -1,13 +1,13 @@
 package perf
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"net/netip"
 	"time"
 
+	"github.com/rdmasim/rdmasim/perftest/exchange"
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
@@ -184,7 +184,7 @@ func (e *End) established(t verbs.Thread, c *conn, ev *verbs.CMEvent) error {
 	if err := e.address(t, c, ev.UD.AH); err != nil || !e.o.answers() {
 		return err
 	}
-	b := binary.NativeEndian.AppendUint32(nil, c.qp.QPN())
+	b := exchange.EncodeQPN(c.qp.QPN())
 	if e.memory.touchable() {
 		if _, err := c.buf.WriteAt(t, b, int64(c.out)); err != nil {
 			return err
