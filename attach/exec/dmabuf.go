@@ -40,17 +40,32 @@ func (c *caller) Dmabuf(fd int) (kernel.Exporter, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close() // a mapping keeps the file
-	name, size, err := describeDmabuf(f)
+	defer f.Close()             // a mapping keeps the file
+	raw, err := f.SyscallConn() // Fd would change flags that the program's descriptor shares
+	if err != nil {
+		return nil, err
+	}
+	var d *dmabuf
+	if e := raw.Control(func(n uintptr) { d, err = openDmabuf(int(n), c.proc, c.t) }); e != nil {
+		return nil, e
+	}
 	if err != nil {
 		return nil, fmt.Errorf("descriptor %d: %w", fd, err)
 	}
-	return newDmabuf(f, name, size, c.proc, c.t)
+	return d, nil
 }
 
-// describeDmabuf asks the kernel whose DMA-BUF a file is. EINVAL: it is none.
-func describeDmabuf(f *os.File) (name string, size int64, err error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/self/fdinfo/%d", f.Fd()))
+func openDmabuf(fd int, p *process, t *processes) (*dmabuf, error) {
+	name, size, err := describeDmabuf(fd)
+	if err != nil {
+		return nil, err
+	}
+	return newDmabuf(fd, name, size, p, t)
+}
+
+// describeDmabuf asks the kernel whose DMA-BUF a descriptor of ours is. EINVAL: of another file.
+func describeDmabuf(fd int) (name string, size int64, err error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/self/fdinfo/%d", fd))
 	if err != nil {
 		return "", 0, err
 	}
@@ -63,17 +78,17 @@ func describeDmabuf(f *os.File) (name string, size int64, err error) {
 	if !found {
 		return "", 0, fmt.Errorf("no DMA-BUF: %w", syscall.EINVAL)
 	}
-	size, err = unix.Seek(int(f.Fd()), 0, unix.SEEK_END)
+	size, err = unix.Seek(fd, 0, unix.SEEK_END)
 	return name, size, err
 }
 
-func newDmabuf(f *os.File, name string, size int64, p *process, t *processes) (*dmabuf, error) {
+func newDmabuf(fd int, name string, size int64, p *process, t *processes) (*dmabuf, error) {
 	if err := p.maps.Take(1); err != nil {
 		return nil, err
 	}
 	d := &dmabuf{name: name, streams: t.streams, give: func() { p.maps.Give(1) }}
 	var err error
-	if d.mem, err = unix.Mmap(int(f.Fd()), 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED); err != nil {
+	if d.mem, err = unix.Mmap(fd, 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED); err != nil {
 		d.give()
 		return nil, fmt.Errorf("%d B of %s: mmap: %v: %w", size, name, err, uverbs.ErrUnmappable)
 	}

@@ -36,11 +36,11 @@ func TestMappedDmabuf(t *testing.T) {
 	m := &machine{mem: mem.New(1 << 20)}
 	ps := &processes{m: m, streams: &procmem.Streams{}}
 	p := &process{maps: &uverbs.Quota{Name: "maps", Most: 1, Errno: syscall.ENOMEM}}
-	d, err := newDmabuf(f, "test", 3*pageSize, p, ps)
+	d, err := newDmabuf(int(f.Fd()), "test", 3*pageSize, p, ps)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := newDmabuf(f, "test", 3*pageSize, p, ps); !errors.Is(err, syscall.ENOMEM) {
+	if _, err := newDmabuf(int(f.Fd()), "test", 3*pageSize, p, ps); !errors.Is(err, syscall.ENOMEM) {
 		t.Errorf("a mapping too many: %v, want ENOMEM", err)
 	}
 	pages, err := d.Map()
@@ -85,13 +85,13 @@ func TestDmabufThatCannotBeMapped(t *testing.T) {
 	defer w.Close()
 	p := &process{maps: &uverbs.Quota{Name: "maps", Most: 1, Errno: syscall.ENOMEM}}
 	ps := &processes{m: &machine{mem: mem.New(1 << 20)}, streams: &procmem.Streams{}}
-	if _, err := newDmabuf(r, "pipe", pageSize, p, ps); !errors.Is(err, syscall.EOPNOTSUPP) {
+	if _, err := newDmabuf(int(r.Fd()), "pipe", pageSize, p, ps); !errors.Is(err, syscall.EOPNOTSUPP) {
 		t.Errorf("%v, want EOPNOTSUPP", err)
 	}
 	if err := p.maps.Take(1); err != nil {
 		t.Errorf("after the refusal: %v", err)
 	}
-	if _, _, err := describeDmabuf(memoryFile(t, 1)); !errors.Is(err, syscall.EINVAL) {
+	if _, _, err := describeDmabuf(int(memoryFile(t, 1).Fd())); !errors.Is(err, syscall.EINVAL) {
 		t.Errorf("a memory file as a DMA-BUF: %v, want EINVAL", err)
 	}
 }

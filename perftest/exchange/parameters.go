@@ -179,5 +179,5 @@ func word(i int, v uint64) string {
 }
 
 // EncodeQPN is the message by which a client of datagrams tells the server of the connection manager its queue pair's number
-// (rdma_cm's create_rdma_cm_connection): in the order of the host.
+// (perftest's create_rdma_cm_connection): in the order of the host.
 func EncodeQPN(qpn uint32) []byte { return binary.NativeEndian.AppendUint32(nil, qpn) }
