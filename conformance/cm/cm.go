@@ -21,6 +21,8 @@ var long = spec.Deadline(4 * time.Minute)
 
 // Register adds the cases.
 func Register(s *spec.Suite) {
+	s.Case("CM-001", rawHeaders)
+	s.Case("CM-002", rawIDs)
 	s.Case("CM-003", unknownSpace)
 	s.Case("CM-004", readiness)
 	s.Case("CM-005", bindToDevice)

@@ -24,7 +24,7 @@ var absent = map[string]bool{
 	"mmio log": true, "mmio exact": true, "fault": true, "schedule": true, "locks": true, "bf lock": true, "exact time": true, "overrun.drop": true, "shared bf": true,
 	"dmabuf.move": true, "counters": true,
 	"reg_ex": true, "dmah": true, "hotunplug": true,
-	"uar dmabuf": true, "ece": true, "cntr": true, "pfc": true, "ecn": true, "vlan": true, "huge": true, "buf": true, "ts.wall": true, "raw cm": true,
+	"uar dmabuf": true, "ece": true, "cntr": true, "pfc": true, "ecn": true, "vlan": true, "huge": true, "buf": true, "ts.wall": true,
 }
 
 // capability answers from what was probed.
@@ -104,7 +104,9 @@ func (p *probe) all() error {
 	}
 	p.machine()
 	p.queried()
-	p.set("cm", has(p.connects() == nil))
+	connects := has(p.connects() == nil)
+	p.set("cm", connects)
+	p.set("raw cm", connects)
 	p.describe()
 	if p.pd, err = p.ctx.AllocPD(p.t); err != nil {
 		return err
