@@ -61,6 +61,7 @@ func Register(s *spec.Suite) {
 	s.Case("CM-038", datagrams)
 	s.Case("CM-039", datagramsRefused)
 	s.Case("CM-040", multicast)
+	s.Case("CM-041", bindToOther)
 	s.Case("CM-042", staleConnection, long)
 	s.Case("IB-019", subnetPath)
 	s.Case("IB-020", lostQueries)

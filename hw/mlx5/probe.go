@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
+	"slices"
 	"syscall"
 
 	"github.com/tklauser/go-sysconf"
@@ -107,6 +108,7 @@ func (p *probe) all() error {
 	connects := has(p.connects() == nil)
 	p.set("cm", connects)
 	p.set("raw cm", connects)
+	p.set("other net", has(p.otherNet()))
 	p.describe()
 	if p.pd, err = p.ctx.AllocPD(p.t); err != nil {
 		return err
@@ -174,6 +176,17 @@ func (p *probe) connects() (err error) {
 		return err
 	}
 	return errors.Join(id.BindAddr(p.t, netip.AddrPortFrom(ip, 0)), id.Destroy(p.t))
+}
+
+// otherNet says whether an interface of no device has an address that is not of the loopback interface.
+func (p *probe) otherNet() bool {
+	all, err := p.t.Process().(verbs.InterfaceLister).Interfaces(p.t)
+	for _, i := range all {
+		if i.Device == "" && slices.ContainsFunc(i.Addrs, netip.Addr.IsGlobalUnicast) {
+			return err == nil
+		}
+	}
+	return false
 }
 
 // tool is the answer of a probe by a command of iproute2, which may not be installed.
