@@ -1,11 +1,11 @@
 package cm
 
 import (
-	"encoding/binary"
 	"syscall"
 
 	"github.com/rdmasim/rdmasim/conformance/kit"
 	"github.com/rdmasim/rdmasim/conformance/spec"
+	"github.com/rdmasim/rdmasim/uapi"
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
@@ -39,10 +39,11 @@ func openRaw(c *spec.C) *rawFile {
 
 // command is the header, and the command's own bytes; room is that for an answer.
 func command(number uint32, room uint16, body []byte) []byte {
-	b := binary.NativeEndian.AppendUint32(nil, number)
-	b = binary.NativeEndian.AppendUint16(b, uint16(len(body)))
-	b = binary.NativeEndian.AppendUint16(b, room)
-	return append(b, body...)
+	h := uapi.CMHeader(make([]byte, uapi.CMHeaderSize))
+	h.SetCommand(number)
+	h.SetIn(uint16(len(body)))
+	h.SetOut(room)
+	return append(h, body...)
 }
 
 // refused writes a command that must be refused.
@@ -53,24 +54,27 @@ func (f *rawFile) refused(c *spec.C, step string, b []byte, want syscall.Errno) 
 
 // create is CREATE_ID of the port space TCP.
 func (f *rawFile) create(c *spec.C) uint32 {
-	b := binary.NativeEndian.AppendUint64(nil, 1)
-	b = binary.NativeEndian.AppendUint64(b, f.answer.Addr())
-	b = binary.NativeEndian.AppendUint16(b, uint16(verbs.PortSpaceTCP))
-	b = append(b, uint8(verbs.QPTRC), 0, 0, 0, 0, 0)
-	whole := command(cmdCreateID, 4, b)
+	b := uapi.CMCreateID(make([]byte, uapi.CMCreateIDSize))
+	b.SetUID(1)
+	b.SetResponse(f.answer.Addr())
+	b.SetPortSpace(uint16(verbs.PortSpaceTCP))
+	b.SetQPType(uint8(verbs.QPTRC))
+	whole := command(cmdCreateID, uapi.CMCreateIDRespSize, b)
 	n, err := f.Write(c.T, whole)
 	c.NoErr("CREATE_ID", err)
 	c.Equal("bytes that were taken", n, len(whole))
-	var id [4]byte
-	_, err = f.answer.ReadAt(c.T, id[:], 0)
+	id := uapi.CMCreateIDResp(make([]byte, uapi.CMCreateIDRespSize))
+	_, err = f.answer.ReadAt(c.T, id, 0)
 	kit.Must(c, "read of the answer", err)
-	return binary.NativeEndian.Uint32(id[:])
+	return id.ID()
 }
 
 // listen is LISTEN, which binds an id that is not bound.
 func listen(id uint32) []byte {
-	b := binary.NativeEndian.AppendUint32(nil, id)
-	return command(cmdListen, 0, binary.NativeEndian.AppendUint32(b, 1))
+	b := uapi.CMListen(make([]byte, uapi.CMListenSize))
+	b.SetID(id)
+	b.SetBacklog(1)
+	return command(cmdListen, 0, b)
 }
 
 func rawHeaders(c *spec.C) {
