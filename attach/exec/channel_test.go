@@ -156,7 +156,7 @@ func TestOwnNetwork(t *testing.T) {
 			t.Errorf("status %d:\n%s", status, out)
 		}
 	})
-	out, status := users()[0].session(t, "-own-network", "-profile", "connectx-5-ib", "--", "sh", "-c", "ip -br addr; ls $SYSFS_PATH/class/infiniband/mlx5_0/device/net")
+	out, status := users()[0].session(t, "-own-network", "-profile", "connectx-5-ib", "--", "sh", "-c", "ip -br addr; ls /sys/class/infiniband/mlx5_0/device/net")
 	if status != 0 || !regexp.MustCompile(`(?m)^ib0 .* 10\.1\.0\.1/24`).MatchString(out) || !regexp.MustCompile(`(?m)^ib0$`).MatchString(out) {
 		t.Errorf("on InfiniBand: status %d:\n%s", status, out)
 	}

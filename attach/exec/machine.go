@@ -97,6 +97,9 @@ func newMachine(cfg *Config) (*machine, error) {
 	m.net = network.New(m.eng, p, hcas)
 	m.timers = &timers{}
 	m.cm = cm.New(m.eng, "host", cm.Params{Syscall: p.Kernel.Syscall, Wakeup: p.Kernel.Wakeup}, m.timers)
+	if !cfg.OwnNetwork {
+		m.addOtherAddresses()
+	}
 	for _, d := range m.devs {
 		if err := m.bringUp(d); err != nil {
 			return nil, err
@@ -106,6 +109,17 @@ func newMachine(cfg *Config) (*machine, error) {
 		}
 	}
 	return m, nil
+}
+
+// addOtherAddresses tells the connection manager the addresses of this machine, of which programs see the interfaces.
+func (m *machine) addOtherAddresses() {
+	all, _ := net.InterfaceAddrs()
+	for _, a := range all {
+		if n, ok := a.(*net.IPNet); ok && n.IP.IsGlobalUnicast() {
+			ip, _ := netip.AddrFromSlice(n.IP)
+			m.cm.AddOtherAddress(ip)
+		}
+	}
 }
 
 // portOf is the GID of the port whose interface has an address, of any device on the network.

@@ -21,6 +21,8 @@ var long = spec.Deadline(4 * time.Minute)
 
 // Register adds the cases.
 func Register(s *spec.Suite) {
+	s.Case("CM-001", rawHeaders)
+	s.Case("CM-002", rawIDs)
 	s.Case("CM-003", unknownSpace)
 	s.Case("CM-004", readiness)
 	s.Case("CM-005", bindToDevice)
@@ -59,6 +61,7 @@ func Register(s *spec.Suite) {
 	s.Case("CM-038", datagrams)
 	s.Case("CM-039", datagramsRefused)
 	s.Case("CM-040", multicast)
+	s.Case("CM-041", bindToOther)
 	s.Case("CM-042", staleConnection, long)
 	s.Case("IB-019", subnetPath)
 	s.Case("IB-020", lostQueries)

@@ -28,15 +28,14 @@ type portOf struct {
 // Interfaces are those of the system (getifaddrs). sysfs says to which device one belongs: its folder has the names of those of the PCI
 // function, IPoIB's too, and the attributes of GIDs have that of a RoCE port, also of a device in software.
 func (p *process) Interfaces(t verbs.Thread) ([]verbs.Interface, error) {
-	devices, err := p.Devices(t)
+	defer enterCall(t, "list of network interfaces").leaveCall()
+	devices, err := list()
 	if err != nil {
 		return nil, err
 	}
 	owners := map[string]portOf{}
-	for _, d := range devices {
-		if d, ok := d.(*device); ok {
-			d.interfaces(owners)
-		}
+	for _, d := range devices { // also those of other nodes
+		(&device{p, d}).interfaces(owners)
 	}
 	all, err := net.Interfaces()
 	if err != nil {

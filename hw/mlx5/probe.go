@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
+	"slices"
 	"syscall"
 
 	"github.com/tklauser/go-sysconf"
@@ -24,7 +25,7 @@ var absent = map[string]bool{
 	"mmio log": true, "mmio exact": true, "fault": true, "schedule": true, "locks": true, "bf lock": true, "exact time": true, "overrun.drop": true, "shared bf": true,
 	"dmabuf.move": true, "counters": true,
 	"reg_ex": true, "dmah": true, "hotunplug": true,
-	"uar dmabuf": true, "ece": true, "cntr": true, "pfc": true, "ecn": true, "vlan": true, "huge": true, "buf": true, "ts.wall": true, "raw cm": true,
+	"uar dmabuf": true, "ece": true, "cntr": true, "pfc": true, "ecn": true, "vlan": true, "huge": true, "buf": true, "ts.wall": true,
 }
 
 // capability answers from what was probed.
@@ -104,7 +105,10 @@ func (p *probe) all() error {
 	}
 	p.machine()
 	p.queried()
-	p.set("cm", has(p.connects() == nil))
+	connects := has(p.connects() == nil)
+	p.set("cm", connects)
+	p.set("raw cm", connects)
+	p.set("other net", has(p.otherNet()))
 	p.describe()
 	if p.pd, err = p.ctx.AllocPD(p.t); err != nil {
 		return err
@@ -172,6 +176,17 @@ func (p *probe) connects() (err error) {
 		return err
 	}
 	return errors.Join(id.BindAddr(p.t, netip.AddrPortFrom(ip, 0)), id.Destroy(p.t))
+}
+
+// otherNet says whether an interface of no device has an address that is not of the loopback interface.
+func (p *probe) otherNet() bool {
+	all, err := p.t.Process().(verbs.InterfaceLister).Interfaces(p.t)
+	for _, i := range all {
+		if i.Device == "" && slices.ContainsFunc(i.Addrs, netip.Addr.IsGlobalUnicast) {
+			return err == nil
+		}
+	}
+	return false
 }
 
 // tool is the answer of a probe by a command of iproute2, which may not be installed.

@@ -41,4 +41,5 @@ const (
 	LastMembersLeaveTheirGroup
 	QueriesNameTheClassOfService
 	PathsWithHopsAreGlobal
+	OtherInterfacesHaveNoDevice
 )

@@ -370,6 +370,7 @@ var sentences = [...]string{
 	QueriesAreSentAgain:                "A query to the subnet administrator without answer is sent again",
 	PathsAreTheAdministrators:          "A connection on InfiniBand takes the path that the subnet administrator gives",
 	QueriesNameTheClassOfService:       "A query for a path has the type of service as class of service",
+	OtherInterfacesHaveNoDevice:        "An address of an interface without RDMA has no device",
 	PathsWithHopsAreGlobal:             "A path with a hop limit makes a global route",
 	LastMembersLeaveTheirGroup:         "A port leaves a multicast group with the last member of the group on it",
 	DmabufOffsetMatchesIova:            "The offset into a DMA-BUF and the first address of its region have the same place in a page",

@@ -58,7 +58,7 @@ func (p *process) Interfaces(t verbs.Thread) ([]verbs.Interface, error) {
 	if _, err := p.Devices(t); err != nil {
 		return nil, err
 	}
-	var l []verbs.Interface
+	l := []verbs.Interface{{Name: "mgmt0", Addrs: []netip.Addr{p.host.management()}}}
 	for _, d := range p.host.devices {
 		if d.kern.Removed() {
 			continue
@@ -72,6 +72,11 @@ func (p *process) Interfaces(t verbs.Thread) ([]verbs.Interface, error) {
 		l = append(l, i)
 	}
 	return l, nil
+}
+
+// management is the address of the host on the network over which players are moved, which has no RDMA.
+func (h *host) management() netip.Addr {
+	return netip.AddrFrom4([4]byte{192, 168, 77, byte(h.index + 1)})
 }
 
 // interfaceName is that of the device's port.

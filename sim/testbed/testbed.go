@@ -206,6 +206,7 @@ func (tb *Testbed) join(d *device, p *link.Port, sw *link.Switch) {
 func (tb *Testbed) bringUp() error {
 	for _, h := range tb.hosts {
 		h.cm = cm.New(tb.eng, h.name, cm.Params{Syscall: tb.prof.Kernel.Syscall, Wakeup: tb.prof.Kernel.Wakeup}, nil)
+		h.cm.AddOtherAddress(h.management())
 		for _, d := range h.devices {
 			var err error
 			k := tb.prof.Kernel

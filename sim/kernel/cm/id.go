@@ -120,7 +120,11 @@ func (x *rdmaID) bind(a netip.AddrPort, mayBindLow bool) error {
 func (x *rdmaID) bindTo(a netip.Addr, mayBindLow bool) error {
 	if !isAny(a) {
 		s, ok := x.ids.m.sourceOf(a)
-		if !ok && !x.ids.m.breaks(rule.BindNeedsAnOwnAddress) {
+		switch {
+		case ok || x.ids.m.breaks(rule.BindNeedsAnOwnAddress):
+		case x.ids.m.isOther(a):
+			return fmt.Errorf("the interface of %v has no device of RDMA: %w", a, errNoDev)
+		default:
 			return fmt.Errorf("no interface has %v: %w", a, syscall.EADDRNOTAVAIL)
 		}
 		x.take(s)
@@ -133,8 +137,11 @@ func (x *rdmaID) bindTo(a netip.Addr, mayBindLow bool) error {
 
 // take gives the id its device.
 func (x *rdmaID) take(s source) {
-	x.port, x.sgid, x.vlan, x.pkey = s.port, s.sgid, s.vlan, s.port.interfacePKey()
-	x.gids[0], _ = s.port.d.FirstGID()
+	x.port, x.sgid, x.vlan = s.port, s.sgid, s.vlan
+	if s.port != nil {
+		x.pkey = s.port.interfacePKey()
+		x.gids[0], _ = s.port.d.FirstGID()
+	}
 }
 
 // sourceGID and destinationGID are rdma_read_gids: on RoCE those of the addresses.
@@ -214,6 +221,11 @@ func (x *rdmaID) addressKnown(s source, status int32) {
 	if status != 0 {
 		x.state = addrBound
 		x.report(&idEvent{typ: verbs.CMAddrError, status: status})
+		return
+	}
+	if x.port == nil && s.port == nil {
+		x.state = addrBound
+		x.report(&idEvent{typ: verbs.CMAddrError, status: -int32(errNoDev)})
 		return
 	}
 	if x.port == nil {

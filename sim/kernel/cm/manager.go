@@ -12,6 +12,7 @@ package cm
 
 import (
 	"fmt"
+	"net/netip"
 	"syscall"
 
 	"github.com/rdmasim/rdmasim/sim"
@@ -34,7 +35,8 @@ type Manager struct {
 	rand   *sim.Rand
 	loaded bool
 
-	ports []*port // of the devices, in the order in which they came
+	ports []*port      // of the devices, in the order in which they came
+	other []netip.Addr // of interfaces without RDMA
 	work  workQueue
 
 	conns conns
@@ -75,6 +77,9 @@ func (m *Manager) AddDevice(d *kernel.Device) error {
 	}
 	return p.open()
 }
+
+// AddOtherAddress gives the machine an address on an interface without RDMA.
+func (m *Manager) AddOtherAddress(ip netip.Addr) { m.other = append(m.other, ip.Unmap()) }
 
 // Load makes the QP1 of each device, as the kernel does when the device is found. It is put off until programs use the
 // connection manager: until then nobody can tell, and the numbers of QPs are those of a machine without it. Of machines that are

@@ -3,6 +3,7 @@ package cm
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"syscall"
 
 	"github.com/rdmasim/rdmasim/sim"
@@ -77,7 +78,16 @@ func (s *source) onLink(a netip.Addr) bool {
 	return err == nil && p.Contains(a.WithZone(""))
 }
 
-// routeTo is the route lookup: the source for a destination. ENETUNREACH: there is none.
+// isOther says whether an address is of an interface without RDMA, and byOther whether one is reached by such an interface.
+func (m *Manager) isOther(a netip.Addr) bool {
+	return slices.Contains(m.other, a.Unmap().WithZone("")) && !m.breaks(rule.OtherInterfacesHaveNoDevice)
+}
+
+func (m *Manager) byOther(a netip.Addr) bool {
+	return slices.ContainsFunc(m.other, func(own netip.Addr) bool { return (&source{addr: own}).onLink(a) })
+}
+
+// routeTo is the route lookup: the source for a destination, without a port if the interface has no RDMA. ENETUNREACH: there is none.
 func (m *Manager) routeTo(dst netip.Addr) (source, error) {
 	dst = dst.Unmap()
 	if s, ok := m.sourceOf(dst); ok {
@@ -90,6 +100,9 @@ func (m *Manager) routeTo(dst netip.Addr) (source, error) {
 		}
 		return best.port == nil
 	})
+	if best.port == nil && m.byOther(dst) {
+		return best, nil
+	}
 	if best.port == nil {
 		return best, fmt.Errorf("no route to %v: %w", dst, syscall.ENETUNREACH)
 	}
@@ -122,7 +135,7 @@ func (x *rdmaID) resolveIP(s source, timeout sim.Time) {
 }
 
 func (r *resolving) known() bool {
-	if isAny(r.x.dst.Addr()) {
+	if isAny(r.x.dst.Addr()) || r.s.port == nil {
 		return true
 	}
 	if r.s.port.ib() {
