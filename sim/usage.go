@@ -28,11 +28,12 @@ const (
 	ReadEngine              // what all READ requests pass
 	Atomics                 // the unit of atomics, or one of its slots
 	Caches                  // misses of contexts, keys and translations, which hold up an engine
+	Paging                  // page faults of a device, which its driver answers
 	resources
 )
 
 var resourceNames = [...]string{"window", "CPU", "lock", "doorbell", "PU", "send engine", "PCIe read", "PCIe write", "peer path", "TX buffer", "wire",
-	"receive engine", "response engine", "READ engine", "atomics", "caches"}
+	"receive engine", "response engine", "READ engine", "atomics", "caches", "page faults"}
 
 var _ = [1]struct{}{}[len(resourceNames)-int(resources)]
 

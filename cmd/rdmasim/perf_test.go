@@ -329,6 +329,27 @@ func TestPerfLeavesNothing(t *testing.T) {
 	}
 }
 
+// With several sizes --explain also plots their limits: so few small messages are limited by nothing, and large ones by the wire.
+func TestPerfPlotsTheLimit(t *testing.T) {
+	out, errs, status := measure(t, "write_bw -a -n 60 -N --explain")
+	_, plot, found := strings.Cut(out, "\nLimited by, over the size of messages:\n")
+	lines := strings.Split(strings.TrimRight(plot, "\n"), "\n")
+	if status != 0 || !found || len(lines) < 3 {
+		t.Fatalf("status %d, %s\n%s", status, errs, out)
+	}
+	if last := strings.Fields(lines[len(lines)-1]); len(last) != 24 || last[1] != "2" || last[23] != "8Mi" {
+		t.Errorf("sizes %q", last)
+	}
+	marks := map[string][]string{}
+	for _, l := range lines[:len(lines)-1] {
+		name, rest, _ := strings.Cut(l, "|")
+		marks[strings.TrimSpace(name)] = strings.Fields(rest)
+	}
+	if none, wire := marks["window"], marks["wire"]; len(none) != 23 || len(wire) != 23 || none[0] != "#" || wire[0] != "." || wire[22] != "#" || none[22] != "." {
+		t.Errorf("%s", plot)
+	}
+}
+
 // --explain says what each size was limited by: what is planted here.
 func TestPerfExplainsTheLimit(t *testing.T) {
 	for _, c := range []struct{ line, want string }{
