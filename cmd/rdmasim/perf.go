@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -173,8 +174,14 @@ func runPerf(c *cobra.Command, args []string) error {
 	return perfOnSimulator(c, &f, o, stored)
 }
 
+// mostSimulated is less than the range of the simulator's clock (sim.Time), 106 days.
+const mostSimulated = 100 * 24 * time.Hour
+
 // perfOnSimulator runs both ends in one simulation.
 func perfOnSimulator(c *cobra.Command, f *perfFlags, client *perf.Options, stored *comparison) (err error) {
+	if t := time.Duration(client.Duration)*time.Second + client.WaitEnd; client.Method != perf.Infinite && t > mostSimulated {
+		return usagef("perf: -D and --wait_destroy are %v, and the simulator's clock reaches %v", t, mostSimulated)
+	}
 	p, err := profile.Load(f.profile)
 	if err != nil {
 		return &experiment.UsageError{Err: err}

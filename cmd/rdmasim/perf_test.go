@@ -261,6 +261,8 @@ func TestPerfFailures(t *testing.T) {
 		{"write_bw -n 20 --rate_limit inf", 2, []string{"Rate limit must be"}},
 		{"write_bw -n 20 --rate_limit 1e-12", 2, []string{"would begin every 1.05e+10 s"}},
 		{"write_bw -n 20 --out_json --out_json_file=", 2, []string{"give that of a file"}},
+		{"write_bw -n 5 --wait_destroy 4294967295", 2, []string{"the simulator's clock reaches 2400h"}},
+		{"write_bw -D 1000000000", 2, []string{"the simulator's clock reaches 2400h"}},
 		{"write_bw --no_such_flag", 2, []string{"write_bw: unrecognized option '--no_such_flag'\n Invalid Command or flag.\n"}},
 		{"write_bw -D 5 -a", 2, []string{"Duration mode currently doesn't support running on all sizes."}},
 		{"write_bw -R -c UC", 2, []string{"UC is not supported in librdmacm"}},
