@@ -147,7 +147,7 @@ func (s stream) receiveShort(t verbs.Thread, least, most int) ([]byte, error) {
 		return nil, err
 	}
 	n, err := io.ReadFull(s.c, b[least:])
-	if n == 0 && errors.Is(err, os.ErrDeadlineExceeded) {
+	if n == 0 && (errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(ended(err), io.EOF)) { // the next message meets the end
 		return b[:least], s.c.SetReadDeadline(time.Time{})
 	}
 	return b, errors.Join(ended(err), s.c.SetReadDeadline(time.Time{}))

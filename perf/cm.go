@@ -38,7 +38,11 @@ func (e *End) openEvents(t verbs.Thread) (*events, error) {
 	}
 	ch, err := m.CreateEventChannel(t)
 	if err != nil {
-		return nil, &StepError{Err: fmt.Errorf("rdma_create_event_channel: %w", err), Hint: "load rdma_ucm (modprobe rdma_ucm), and install librdmacm", Words: " rdma_create_event_channel failed\n Unable to create RDMA_CM resources\n"}
+		hint := "load rdma_ucm (modprobe rdma_ucm)"
+		if verbs.ErrnoOf(err) == syscall.EOPNOTSUPP {
+			hint = "leave -R and -z out"
+		}
+		return nil, &StepError{Err: fmt.Errorf("rdma_create_event_channel: %w", err), Hint: hint, Words: " rdma_create_event_channel failed\n Unable to create RDMA_CM resources\n"}
 	}
 	e.later(ch.Destroy)
 	return &events{e, ch}, nil

@@ -7,7 +7,6 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/rdmasim/rdmasim/perftest/exchange"
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
@@ -184,14 +183,9 @@ func (e *End) established(t verbs.Thread, c *conn, ev *verbs.CMEvent) error {
 	if err := e.address(t, c, ev.UD.AH); err != nil || !e.o.answers() {
 		return err
 	}
-	b := exchange.EncodeQPN(c.qp.QPN())
-	if e.memory.touchable() {
-		if _, err := c.buf.WriteAt(t, b, int64(c.out)); err != nil {
-			return err
-		}
-	}
+	// What counts is the immediate; the message has 4 bytes of the buffer.
 	wr := verbs.SendWR{Opcode: verbs.WRSendImm, Flags: verbs.SendSignaled, Imm: c.qp.QPN(), AH: c.ah, RemoteQPN: c.remoteQPN, RemoteQKey: c.remoteQKey,
-		SGEs: []verbs.SGE{{Addr: c.addr(), Length: uint32(len(b)), LKey: c.mr.LKey()}}}
+		SGEs: []verbs.SGE{{Addr: c.addr(), Length: 4, LKey: c.mr.LKey()}}}
 	if _, err := c.qp.PostSend(t, []verbs.SendWR{wr}); err != nil {
 		return fmt.Errorf("ibv_post_send of the queue pair's number: %w", err)
 	}

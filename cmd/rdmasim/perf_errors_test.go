@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -170,6 +171,88 @@ func TestPerfPeersThatAreNone(t *testing.T) {
 		says(t, b.errs[0], `step "versions and system data"`, c.want)
 		l.Close()
 	}
+}
+
+// A perftest that was built without mlx5dv has shorter parameters: a server answers in kind, and a client says what to do.
+func TestPerfWithoutMlx5dv(t *testing.T) {
+	system := [][]byte{exchange.EncodeVersion("6.29"), exchange.EncodeInt(4096), exchange.EncodeInt(64), exchange.EncodeMTU(verbs.MTU1024)}
+	swap := func(c net.Conn, first bool, mine []byte) []byte {
+		theirs := make([]byte, len(mine))
+		for _, write := range []bool{first, !first} {
+			if write {
+				_, _ = c.Write(mine)
+			} else if _, err := io.ReadFull(c, theirs); err != nil {
+				return nil
+			}
+		}
+		return theirs
+	}
+	peer := func(c net.Conn, first bool) []byte {
+		for _, m := range system {
+			swap(c, first, m)
+		}
+		p := exchange.Parameters{Verb: 2, Test: 1, Size: 65536, Iters: 7, QPs: 1, Duration: 5, Format: 1}
+		return swap(c, first, p.Encode()[:exchange.PlainParametersSize])
+	}
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	got := make(chan []byte, 1)
+	go func() {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		defer c.Close()
+		got <- peer(c, false)
+	}()
+	client := options(t, "write_bw", "-n 7 127.0.0.1")
+	client.Port = l.Addr().(*net.TCPAddr).Port
+	b := newBench(t)
+	b.envs[0].Connect = func() (perf.Channel, error) { return perf.Dial(t.Context(), client) }
+	b.one(t, client)
+	says(t, b.errs[0], `step "compare parameters"`, "was built without mlx5dv", "make it the client")
+	<-got
+
+	server := options(t, "write_bw", "-n 5")
+	server.SourceIP, server.Port = "127.0.0.1", 0
+	b = newBench(t)
+	b.envs[0].Connect = func() (perf.Channel, error) {
+		server.Port = freePortOf(t)
+		accept, _, err := perf.Listen(server)
+		if err != nil {
+			return nil, err
+		}
+		go func() {
+			c, err := net.Dial("tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(server.Port)))
+			if err != nil {
+				return
+			}
+			defer c.Close()
+			got <- peer(c, true)
+		}()
+		return accept()
+	}
+	b.one(t, server)
+	says(t, b.errs[0], `step "compare parameters"`, "iters mismatch: local=5, remote=7")
+	if m := <-got; len(m) != exchange.PlainParametersSize {
+		t.Errorf("the server has answered with %d bytes", len(m))
+	} else if p, err := exchange.DecodeParameters(m); err != nil || p.Iters != 5 {
+		t.Errorf("%+v %v", p, err)
+	}
+}
+
+// freePortOf is a port that nobody listens to.
+func freePortOf(t *testing.T) int {
+	t.Helper()
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
 }
 
 // cut is a channel that breaks after some messages.

@@ -177,7 +177,3 @@ func word(i int, v uint64) string {
 	}
 	return fmt.Sprint(int64(v))
 }
-
-// EncodeQPN is the message by which a client of datagrams tells the server of the connection manager its queue pair's number
-// (perftest's create_rdma_cm_connection): in the order of the host.
-func EncodeQPN(qpn uint32) []byte { return binary.NativeEndian.AppendUint32(nil, qpn) }
