@@ -12,9 +12,9 @@ import (
 // ManyPoints is how many runs a sweep may make without being asked twice.
 const ManyPoints = 100_000
 
-// SupervisorMemory is what the process that hands out the runs should hold of memory, in bytes: addresses of a million runs take a
-// third of it.
-const SupervisorMemory = 60 << 20
+// SupervisorMemory is what the process that hands out the runs should hold of memory, in bytes: addresses of a million runs take
+// half of it. The program itself takes 25 MiB more.
+const SupervisorMemory = 45 << 20
 
 // Sweep is a plan whose settings have been checked.
 type Sweep struct{ r *prepared }
