@@ -21,10 +21,6 @@ var unseen = map[string]string{
 	"MLX-30": "in a guest on the adapter: scripts/vm-suite newest",
 	"MLX-31": "between a guest on the adapter and Soft-RoCE: scripts/vm-softroce",
 	"MLX-33": "in a guest on the adapter: scripts/vm-suite",
-	"RXE-73": "the records are older than the step",
-	"RXE-74": "it depends on chance, and the records are older than the case",
-	"RXE-75": "the records are older than the case",
-	"RXE-76": "the records are older than the cases",
 }
 
 // mustFail are the cases that an entry predicts for certain, and may those that it predicts sometimes.
