@@ -44,7 +44,7 @@ func completionModels() *Experiment {
 			{Key: "wake_percent", Default: "100", Min: 1, Max: 1000, Help: "cost of wake-ups and context switches, against the assumed ones"},
 			{Key: "duration_us", Default: "4000", Min: 100, Max: 1_000_000, Help: "measured time of a run, after a quarter of it"},
 		},
-		Columns: []string{"row", "model", "cores", "conns_per_peer", "completions", "turnaround_us", "rate_kps", "latency_us_p50", "latency_us_p99", "interrupts_kps",
+		Columns: []string{"row", "model", "cores", "conns_per_peer", "completions", "turnaround_us", "rate_kps", limitedBy, "latency_us_p50", "latency_us_p99", "interrupts_kps",
 			"context_switches_kps", "cpu_us_per_wc", "busiest_percent", "lock_wait_percent", "fairness", "first_us", "last_us", "wakeups", "polls",
 			"prediction", "verdict", "value", "low", "high"},
 		Plots: []Plot{

@@ -256,6 +256,7 @@ func (p completionPoint) row(part string, r completionResult) Row {
 	row.Set("turnaround_us", strconv.FormatFloat(p.turnaround.Seconds()*1e6, 'f', -1, 64))
 	row.Set("rate_kps", r.rate).Set("latency_us_p50", r.p50).Set("latency_us_p99", r.p99).Set("interrupts_kps", r.interrupts/r.ms).Set("context_switches_kps", r.switches/r.ms)
 	row.Set("cpu_us_per_wc", r.cpu).Set("busiest_percent", r.busiest).Set("lock_wait_percent", r.lockWait).Set("fairness", r.fairness)
+	r.setLimit(&row)
 	row.Set("batch", p.batch).Set("budget", p.budget()).Set("unbound_cpus", len(p.unbound))
 	row.Set("locks_per_wc", r.schedLocks/handled).Set("lock_waits_per_wc", r.schedWaits/handled).Set("lock_lines_per_wc", r.schedLines/handled).Set("pool_locks_per_wc", r.poolLocks/handled)
 	row.Set("starved", len(r.warnings)).Set("cpu_percent", percents(r.busy))

@@ -236,3 +236,20 @@ func jain(all []uint64) float64 {
 	}
 	return sum * sum / squares / float64(len(all))
 }
+
+// setLimit says in a row what the rate was limited by: the cores, if one works for nine tenths of the time or more, or locks, if most of the CPU
+// time goes to waiting for them; else the completions that are under way, which arrive a turnaround after those before them.
+func (r *completionResult) setLimit(row *Row) {
+	limit, core := sim.Window, 0
+	for i, v := range r.busy {
+		if v > r.busy[core] {
+			core = i
+		}
+	}
+	if r.busiest >= sim.Busy/10 {
+		if limit = sim.CPU; r.lockWait > 50 {
+			limit = sim.Lock
+		}
+	}
+	row.Set(limitedBy, limit.String()).Set(limitUnit, fmt.Sprintf("core %d", core)).Set(limitPercent, r.busiest)
+}

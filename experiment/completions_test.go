@@ -106,6 +106,22 @@ func TestCompletionEstimates(t *testing.T) {
 	}
 }
 
+// TestLimitOfCompletions: a light load is limited by what comes between messages, and a saturated one by the cores.
+func TestLimitOfCompletions(t *testing.T) {
+	for _, c := range []struct {
+		r    completionResult
+		want string
+	}{
+		{completionResult{busiest: 20, busy: []float64{3, 20}}, "window"}, {completionResult{busiest: 99, busy: []float64{99, 20}}, "CPU"},
+		{completionResult{busiest: 99, busy: []float64{99, 20}, lockWait: 60}, "lock"}, {completionResult{busiest: 20, busy: []float64{20}, lockWait: 60}, "window"},
+	} {
+		var row Row
+		if c.r.setLimit(&row); row.Get(limitedBy) != c.want {
+			t.Errorf("%+v: %v", c.r, row.Get(limitedBy))
+		}
+	}
+}
+
 // One connection of legacy is estimated at 4 threads/(handler and 0.35 us) = 1.4 million/s "without sleepers", and has 1.03. A thread that
 // meets the only connection in another one's hands finds the list empty and sleeps at once, as kiblnd_scheduler does, so that a wake-up of
 // 2.8 us and more comes for every fourth completion. Where wake-ups cost nothing, and where handlers take long beside them, the

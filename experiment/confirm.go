@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,6 +40,7 @@ var raises = map[sim.Resource]raise{
 	sim.ResponseEngine: {half: []string{"hca.rx_ack_interval"}},
 	sim.ReadEngine:     {half: []string{"hca.read_interval"}},
 	sim.Atomics:        {half: []string{"hca.atomic_service", "hca.atomic_interval", "hca.atomic_on_chip"}, double: []string{"hca.atomics_per_slot"}},
+	sim.Paging:         {half: []string{"odp.report", "odp.report_page", "odp.resume", "kernel.page_fault", "kernel.page_fault_page", "kernel.minor_fault", "kernel.major_fault"}, what: "the times of page faults halved"},
 	sim.Caches:         {half: []string{"hca.qpc_miss", "hca.mpt_miss", "hca.mtt_miss"}},
 }
 
@@ -134,6 +136,7 @@ const rose = 0.05
 // confirmation is what a second run with the limit raised says.
 type confirmation struct {
 	what          string // was raised
+	unit          string // of the rates; empty: M/s
 	before, after float64
 	each          []float64 // rates of the loads
 	then          string    // what limits the second run
@@ -212,9 +215,9 @@ func (c *confirmation) String() string {
 	case c.why != "":
 		return "not confirmed: " + c.why
 	case c.holds():
-		return fmt.Sprintf("confirmed: %s -> %s M/s with %s%s", short(c.before), short(c.after), c.what, c.then)
+		return fmt.Sprintf("confirmed: %s -> %s %s with %s%s", short(c.before), short(c.after), cmp.Or(c.unit, "M/s"), c.what, c.then)
 	}
-	return fmt.Sprintf("refuted: %s -> %s M/s with %s%s", short(c.before), short(c.after), c.what, c.then)
+	return fmt.Sprintf("refuted: %s -> %s %s with %s%s", short(c.before), short(c.after), cmp.Or(c.unit, "M/s"), c.what, c.then)
 }
 
 // confirmLimit adds to rows, one for each load, what a second run says about the limit, and notes it. run is what to call the run.

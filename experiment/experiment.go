@@ -181,7 +181,7 @@ func (x *Experiment) Execute(ctx context.Context, req Request, progress func(don
 		return nil, usage("--counters are those of a scenario, and %s is an experiment: leave the flag out", x.Name)
 	}
 	if req.Confirm && !x.Confirms {
-		return nil, usage("--confirm: the rows of %s do not say what limits them: leave the flag out", x.Name)
+		return nil, usage("--confirm: %s has no second run with more of what limits a run: leave the flag out", x.Name)
 	}
 	name := req.Profile
 	if name == "" {

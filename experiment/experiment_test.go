@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -82,9 +83,9 @@ func TestRowKeepsOrderAndRounds(t *testing.T) {
 func TestFormats(t *testing.T) {
 	res := &Result{Name: "x", Version: "1", Profile: "p", ProfileHash: "h", Rows: []Row{}, Hypotheses: []string{"uar.bf_conflict=none"}}
 	var r Row
-	res.Rows = append(res.Rows, *r.Set("rate_mps", 1.5).Set("name", "n"))
+	res.Rows = append(res.Rows, *r.Set("rate_mps", 1.5).Set("name", "n").Set("none", math.Inf(1)).Set("nan", math.NaN()))
 	res.Note("something")
-	for format, want := range map[string]string{"table": "INCOMPLETE", "csv": "rate_mps,name\n1.5,n\n", "json": `"complete": false`} {
+	for format, want := range map[string]string{"table": "INCOMPLETE", "csv": "rate_mps,name,none,nan\n1.5,n,,\n", "json": `"complete": false`} {
 		var b bytes.Buffer
 		if err := res.Write(&b, format); err != nil || !strings.Contains(b.String(), want) {
 			t.Errorf("%s: %v\n%s\nwant %s", format, err, b.String(), want)

@@ -75,10 +75,28 @@ func (w *useWatch) limit() (sim.Load, bool) {
 }
 
 // setLimit says in a row what the run was limited by.
-func (out *outcome) setLimit(row *Row) {
-	if l, ok := out.use.limit(); ok {
+func (out *outcome) setLimit(row *Row) { out.use.set(row) }
+
+func (w *useWatch) set(row *Row) {
+	if l, ok := w.limit(); ok {
 		row.Set(limitedBy, l.Resource.String()).Set(limitUnit, l.Unit).Set(limitPercent, float64(l.PerMille)/10)
 	}
+}
+
+// began has the use of the units count from now on, which is a notice later where threads run.
+func (b *bed) began(t verbs.Thread) {
+	b.use = useWatch{}
+	b.tb.UsageAt(provider.FromDuration(t.Now()), func(u *sim.Usage) { b.use.before = u })
+}
+
+// limited waits until what lies behind end has settled, and adds to a row what was limiting until then.
+func (b *bed) limited(t verbs.Thread, row *Row, end time.Duration) {
+	b.tb.UsageAt(provider.FromDuration(t.Now()), func(u *sim.Usage) {
+		b.use.after = u
+		u.At = min(u.At, provider.FromDuration(end))
+	})
+	t.Sleep(settle)
+	b.use.set(row)
 }
 
 // limitWords are the names of what may limit a run, as a picture has them from below.

@@ -120,6 +120,12 @@ profile: connectx-5
 traffic:
   - {name: r, threads: 4, qps_per_thread: 64, verb: read, payload: 8B, window: 16, spread: 16, warmup: 20us, duration: 40us}
 `, []sweepValue{{"hca.qpc_cache", "16"}}},
+	{sim.Paging, "host0/mlx5_0, page faults", `
+name: cold
+profile: connectx-5
+traffic:
+  - {name: w, verb: write, payload: 64KiB, mr_size: 16MiB, window: 4, access: random, mtu: "4096", on_demand: explicit, on_demand_at: from, messages: 64}
+`, nil},
 	{sim.Window, "", `
 name: one
 profile: connectx-5

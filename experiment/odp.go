@@ -31,7 +31,7 @@ func onDemandPaging() *Experiment {
 			{Key: "read_qps", Default: "64", Min: 1, Max: 1024, Help: "incast: queue pairs over which the receiver reads 64 bytes each, into the same cold pages"},
 			{Key: "pfc", Default: "true", Allowed: []string{"true", "false"}, Help: "incast: flow control of the links; without it a full switch drops packets, which hides what the page faults do"},
 		},
-		Columns: []string{"scenario", "series", "ratio", "rnr_timer_ms", "time_us", "register_us", "setup_us", "first_pass_gbps", "goodput_gbps", "faults_per_s", "page_faults", "fault_us",
+		Columns: []string{"scenario", "series", "ratio", "rnr_timer_ms", "time_us", "register_us", "setup_us", "first_pass_gbps", "goodput_gbps", limitedBy, confirmed, "faults_per_s", "page_faults", "fault_us",
 			"efficiency_percent", "refault_percent", "majflt", "thrashing", "pinned_kib", "registrations", "right_bytes", "second_send_us", "send", "send_us", "rnr_naks", "sent_again_percent", "timeouts",
 			"dammed", "sequence_naks", "asked_again", "queues_done", "error"},
 		More: More{Kinds: []string{"warmup", "remap", "thrash", "incast", "incast-pairs", "incast-reads"}, Lead: []string{"scenario", "series", "ratio", "rnr_timer_ms"}, Columns: slices.Concat(pagingCounters(), newerCounters, stageKeys)},
@@ -44,7 +44,7 @@ func onDemandPaging() *Experiment {
 			{File: "odp-damming", Title: "Two messages at a time, and packet damming", X: "rnr_timer_ms", Y: "goodput_gbps", XLabel: "RNR timer of the receiver, ms", YLabel: "Gb/s", Series: "series", Only: map[string]any{"row": "incast-pairs"}, LogX: true},
 			{File: "odp-flood", Title: "READs of many queue pairs into a page, and packet flood", X: "queues_done", Y: "time_us", XLabel: "queue pairs whose READ has completed", YLabel: "us", Series: "series", Only: map[string]any{"row": "incast-read"}, LogX: true, Least: true},
 		},
-		Many: true, Run: runODP,
+		Many: true, Run: runODP, Confirms: true,
 	}
 }
 
@@ -117,6 +117,7 @@ type bed struct {
 	tb      *testbed.Testbed
 	before  []testbed.Reading
 	regions map[string]uint64 // what regions had counted by then
+	use     useWatch
 }
 
 // mark has the counters count from now on.

@@ -44,23 +44,30 @@ func (x *odpRun) incastReads() error {
 	var rows []Row
 	for _, s := range floodSeries {
 		for _, timer := range rnrTimers {
-			row := incastRow("incast-reads", s.name, timer)
 			switches := noFlood
 			if s.on {
 				switches = x.floodSwitches()
 			}
 			var done []readDone
-			err := x.incastRun(s.name, timer, switches, &row, func(t verbs.Thread, b *bed) (err error) {
-				done, err = x.readAll(t, b, s.prefetched, timer, &row)
-				return err
-			})
+			run := func(x *odpRun) (Row, error) {
+				row := incastRow("incast-reads", s.name, timer)
+				return row, x.incastRun(s.name, timer, switches, &row, func(t verbs.Thread, b *bed) (err error) {
+					done, err = x.readAll(t, b, s.prefetched, timer, &row)
+					return err
+				})
+			}
+			row, err := run(x)
 			if err != nil {
+				return err
+			}
+			first := done
+			if err := x.confirmed(&row, fmt.Sprintf("incast, %s, RNR timer %v ms", s.name, timerMS(timer)), false, run); err != nil {
 				return err
 			}
 			rows = append(rows, row)
 			x.Emit(row)
 			if timer == rnrTimers[0] { // the others are the same
-				x.emitDone(s.name, done)
+				x.emitDone(s.name, first)
 			}
 		}
 	}
@@ -109,13 +116,16 @@ func (x *odpRun) readAll(t verbs.Thread, b *bed, prefetched bool, timer uint8, r
 			return err
 		}
 		b.mark(t, []verbs.MR{mr})
-		done, err = readOnce(t, b, to, reads)
+		b.began(t)
+		start := t.Now()
+		if done, err = readOnce(t, b, to, reads); err == nil {
+			b.limited(t, row, start+done[len(done)-1].at)
+		}
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	t.Sleep(settle)
 	return done, to.Do(t, "count", func(t verbs.Thread) error {
 		took := done[len(done)-1].at
 		row.Set("read_qps", queues).Set("time_us", microseconds(took)).Set("goodput_gbps", gbps(uint64(queues)*readBytes, took))

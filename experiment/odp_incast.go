@@ -34,10 +34,7 @@ func (x *odpRun) incast() error {
 	var rows []Row
 	for _, series := range incastSeries {
 		for _, timer := range rnrTimers {
-			row := incastRow("incast", series, timer)
-			err := x.incastRun(series, timer, nil, &row, func(t verbs.Thread, b *bed) error {
-				return x.rush(t, b, rushed{buffers: series, timer: timer}, &row)
-			})
+			row, err := x.rushRow("incast", series, nil, rushed{buffers: series, timer: timer})
 			if err != nil {
 				return err
 			}
@@ -58,6 +55,19 @@ type rushed struct {
 	timer   uint8
 	pairs   bool
 	third   bool // pairs.third
+}
+
+// rushRow is the row of a run of incast, with switches of the profile on.
+func (x *odpRun) rushRow(kind, series string, switches []string, r rushed) (Row, error) {
+	run := func(x *odpRun) (Row, error) {
+		row := incastRow(kind, series, r.timer)
+		return row, x.incastRun(series, r.timer, switches, &row, func(t verbs.Thread, b *bed) error { return x.rush(t, b, r, &row) })
+	}
+	row, err := run(x)
+	if err != nil {
+		return row, err
+	}
+	return row, x.confirmed(&row, fmt.Sprintf("incast, %s, RNR timer %v ms", series, timerMS(r.timer)), false, run)
 }
 
 // thirdAfter is how long a sender waits for the second of a pair before it posts a further request, longer than an RNR wait takes; 0: it
@@ -94,6 +104,7 @@ func (x *odpRun) rush(t verbs.Thread, b *bed, r rushed, row *Row) error {
 		return err
 	}
 	b.mark(t, nil)
+	b.began(t)
 	start := t.Now()
 	var threads []verbs.Thread
 	failed, further := make([]error, senders), make([]int, senders)
@@ -110,6 +121,7 @@ func (x *odpRun) rush(t verbs.Thread, b *bed, r rushed, row *Row) error {
 		t.Join(th)
 	}
 	took := t.Now() - start
+	end := start + took
 	for _, err := range failed {
 		if bad := (*badCompletion)(nil); errors.As(err, &bad) {
 			row.Set("error", fmt.Sprint(bad.status))
@@ -118,7 +130,7 @@ func (x *odpRun) rush(t verbs.Thread, b *bed, r rushed, row *Row) error {
 			return err
 		}
 	}
-	t.Sleep(settle)
+	b.limited(t, row, end)
 	return to.Do(t, "count", func(t verbs.Thread) error {
 		var regions []verbs.MR
 		if r.buffers != "pinned" {

@@ -34,15 +34,12 @@ func (x *odpRun) incastPairs() error {
 	var rows []Row
 	for _, s := range pairSeries {
 		for _, timer := range rnrTimers {
-			row := incastRow("incast-pairs", s.name, timer)
 			switches := []string{noDamming}
 			if s.damming {
 				switches = []string{damming}
 			}
-			body := func(t verbs.Thread, b *bed) error {
-				return x.rush(t, b, rushed{buffers: s.buffers, timer: timer, pairs: true, third: s.third}, &row)
-			}
-			if err := x.incastRun(s.name, timer, switches, &row, body); err != nil {
+			row, err := x.rushRow("incast-pairs", s.name, switches, rushed{buffers: s.buffers, timer: timer, pairs: true, third: s.third})
+			if err != nil {
 				return err
 			}
 			rows = append(rows, row)

@@ -51,6 +51,29 @@ func value(t *testing.T, r *Row, key string) float64 {
 	return v
 }
 
+// Rows say what limits them: page faults, the wire, the core that copies; and a second run with more of it says whether that is so.
+func TestOnDemandLimits(t *testing.T) {
+	x, err := Find("odp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := x.Execute(t.Context(), Request{Set: []string{"scenario=warmup", "buffer_mib=2", "passes=2"}, Seed: 1, Confirm: true}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for series, want := range map[string]string{"cold": "page faults yes", "prefetched": "wire no", "bounce-buffer": "CPU yes", "pinned, unprivileged": " "} {
+		row := res.series("warmup", series)[0]
+		limit, _ := row.Get(limitedBy).(string)
+		holds, _ := row.Get(confirmed).(string)
+		if got := limit + " " + holds; got != want {
+			t.Errorf("%s: %q, want %q", series, got, want)
+		}
+	}
+	if !res.noted("warmup, cold: limited by page faults (host0/mlx5_0, page faults, ") || !res.noted("Gb/s with the times of page faults halved") {
+		t.Errorf("notes: %q", res.Notes)
+	}
+}
+
 // A cold buffer faults once for each message, in its first pass only; who may not pin sends on demand all the same.
 func TestWarmup(t *testing.T) {
 	res := odpRows(t, "scenario=warmup", "buffer_mib=1", "passes=2")

@@ -36,6 +36,10 @@ func (x *odpRun) thrash() error {
 			if err != nil {
 				return err
 			}
+			err = x.confirmed(&row, fmt.Sprintf("thrash, %s, %d %%", w.name, ratio), true, func(y *odpRun) (Row, error) { return y.press(w, ratio, memory, swap) })
+			if err != nil {
+				return err
+			}
 			rows = append(rows, row)
 			x.Emit(row)
 		}
@@ -121,13 +125,14 @@ func (x *odpRun) squeeze(t verbs.Thread, b *bed, s *sending, w warming, row *Row
 		return err
 	}
 	b.mark(t, src.regions())
+	b.began(t)
 	start := t.Now()
 	n, err := s.send(t, src, nil)
 	if err != nil {
 		return err
 	}
 	took := t.Now() - start
-	t.Sleep(settle)
+	b.limited(t, row, start+took)
 	after, err := faults.PageFaults(t)
 	again := 100 * float64(after.Major-before.Major) * odpPage / float64(n)
 	row.Set("goodput_gbps", gbps(n, took)).Set("refault_percent", again).Set("thrashing", again >= thrashingFrom).Set("majflt", after.Major-before.Major)

@@ -63,6 +63,13 @@ func (x *odpRun) warmup() error {
 		if err != nil {
 			return err
 		}
+		err = x.confirmed(&row, "warmup, "+w.name, true, func(y *odpRun) (Row, error) {
+			second, _, err := y.warm(w)
+			return second, err
+		})
+		if err != nil {
+			return err
+		}
 		rows = append(rows, row)
 		x.Emit(row)
 		for _, r := range times {
@@ -119,6 +126,7 @@ func (x *odpRun) pass(t verbs.Thread, b *bed, s *sending, w warming, row *Row) (
 		return nil, nil
 	}
 	row.Set("setup_us", microseconds(t.Now()-start))
+	b.began(t)
 	samples := []sample{{counters: map[string]uint64{}}}
 	taken, slots, messages := 0, s.slots(), s.messages()
 	_, err := s.send(t, src, func(n int, bytes uint64) {
@@ -131,7 +139,7 @@ func (x *odpRun) pass(t verbs.Thread, b *bed, s *sending, w warming, row *Row) (
 	if err != nil {
 		return nil, err
 	}
-	t.Sleep(settle)
+	b.limited(t, row, s.delivered)
 	first, last := samples[0], samples[len(samples)-1]
 	for _, p := range samples {
 		if first = p; p.bytes >= s.buf.Len() {

@@ -207,7 +207,7 @@ func text(v any) string {
 	case nil:
 		return ""
 	case float64:
-		if math.IsNaN(v) {
+		if math.IsNaN(v) || math.IsInf(v, 0) { // no figure, as in JSON
 			return ""
 		}
 		return strconv.FormatFloat(significant(v), 'f', -1, 64)
@@ -221,7 +221,7 @@ func short(v any) string {
 	if !ok {
 		return plain.Line(text(v))
 	}
-	if math.IsNaN(f) {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return "-"
 	}
 	s := strconv.FormatFloat(f, 'g', 4, 64)

@@ -15,17 +15,22 @@ const (
 
 // ReadFile reads a file of at most MostBytes. A wait for a FIFO ends with ctx.
 func ReadFile(ctx context.Context, name string) ([]byte, error) {
+	return ReadUpTo(ctx, name, MostBytes)
+}
+
+// ReadUpTo reads a file of at most so many bytes.
+func ReadUpTo(ctx context.Context, name string, most int64) ([]byte, error) {
 	f, err := Open(ctx, name)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = f.Close() }()
-	text, err := io.ReadAll(io.LimitReader(f, MostBytes+1))
+	text, err := io.ReadAll(io.LimitReader(f, most+1))
 	if err != nil {
 		return nil, err
 	}
-	if len(text) > MostBytes {
-		return nil, fmt.Errorf("%s is longer than %d bytes, the most that is read", name, MostBytes)
+	if int64(len(text)) > most {
+		return nil, fmt.Errorf("%s is longer than %d bytes, the most that is read", name, most)
 	}
 	return text, nil
 }

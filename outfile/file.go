@@ -65,6 +65,8 @@ func (f *File) open() error {
 		return errors.New("it is a directory")
 	case err == nil && !st.Mode().IsRegular():
 		return f.openDirect(f.path)
+	case errors.Is(err, unix.ENAMETOOLONG): // a file without a name would take it until it gets one
+		return cause(err)
 	}
 	return f.openTemporary()
 }
@@ -171,7 +173,16 @@ const suffix = ".part"
 func (f *File) temporary() string {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails
-	return filepath.Join(filepath.Dir(f.place), fmt.Sprintf(".%s.%x%s", filepath.Base(f.place), b, suffix))
+	return filepath.Join(filepath.Dir(f.place), fmt.Sprintf("%s%x%s", f.prefix(), b, suffix))
+}
+
+// mostBase is as much of the output's name as a temporary one has, so that it is no longer than a name may be (255 bytes).
+const mostBase = 200
+
+// prefix begins the temporary names of the file.
+func (f *File) prefix() string {
+	base := filepath.Base(f.place)
+	return "." + base[:min(len(base), mostBase)] + "."
 }
 
 // sweep removes the temporary files of this output that killed programs left.
@@ -179,7 +190,7 @@ func (f *File) sweep() {
 	dir := filepath.Dir(f.place)
 	random := regexp.MustCompile(`^[0-9a-f]{16}$`)
 	ours := func(name string) bool { // the name need not be UTF-8
-		rest, mine := strings.CutPrefix(name, "."+filepath.Base(f.place)+".")
+		rest, mine := strings.CutPrefix(name, f.prefix())
 		rest, part := strings.CutSuffix(rest, suffix)
 		return mine && part && random.MatchString(rest)
 	}

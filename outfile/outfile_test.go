@@ -427,3 +427,24 @@ func TestNameThatIsNotUTF8(t *testing.T) {
 		f.Abort()
 	}
 }
+
+// A name of the greatest length is written, in whatever way the file is made, and a longer one is refused before the run.
+func TestLongNames(t *testing.T) {
+	for n, ok := range map[int]bool{230: true, 234: true, 255: true, 256: false, 5000: false} {
+		path := filepath.Join(t.TempDir(), strings.Repeat("n", n))
+		f, err := Create(t.Context(), path)
+		if (err == nil) != ok {
+			t.Errorf("a name of %d bytes: %v", n, err)
+		}
+		if err != nil {
+			continue
+		}
+		if err := f.Commit(func(w io.Writer) error { _, err := w.Write([]byte("x")); return err }); err != nil {
+			t.Errorf("a name of %d bytes: %v", n, err)
+		}
+		entries, err := os.ReadDir(filepath.Dir(path))
+		if err != nil || len(entries) != 1 || entries[0].Name() != filepath.Base(path) {
+			t.Errorf("a name of %d bytes: %d entries, %v", n, len(entries), err)
+		}
+	}
+}

@@ -4,28 +4,46 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"time"
 
 	"github.com/rdmasim/rdmasim/perftest/exchange"
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
+// messages is implemented by channels that keep the ends of messages.
+type messages interface {
+	ReceiveMessage(t verbs.Thread) ([]byte, error)
+}
+
 // swap is ctx_xchg_data: the client sends first, the server receives first.
 func (e *End) swap(t verbs.Thread, mine []byte) ([]byte, error) {
-	theirs := make([]byte, len(mine))
+	var theirs []byte
 	send := func() error {
-		if err := e.ch.Send(t, mine); err != nil {
+		err := e.ch.Send(t, mine)
+		if errors.Is(err, io.EOF) {
+			return e.peerClosed(err)
+		}
+		if err != nil {
 			return fmt.Errorf("send %d bytes to the peer: %w", len(mine), err)
 		}
 		return nil
 	}
-	receive := func() error {
-		err := e.ch.Receive(t, theirs)
+	receive := func() (err error) {
+		if m, ok := e.ch.(messages); ok {
+			theirs, err = m.ReceiveMessage(t)
+		} else {
+			theirs = make([]byte, len(mine))
+			err = e.ch.Receive(t, theirs)
+		}
 		if errors.Is(err, io.EOF) {
-			return &StepError{Err: fmt.Errorf("the peer has closed the connection: %w", io.EOF), Hint: "its own output says why", Words: "Couldn't read remote address\n"}
+			return e.peerClosed(err)
+		}
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			return &StepError{Err: fmt.Errorf("the peer has not sent %d bytes in %v: %w", len(theirs), patience, err), Hint: "another program may hold the connection: start both ends again", Words: "Couldn't read remote address\n"}
 		}
 		if err != nil {
-			return fmt.Errorf("receive %d bytes from the peer: %w", len(theirs), err)
+			return fmt.Errorf("receive %d bytes from the peer: %w", len(mine), err)
 		}
 		return nil
 	}
@@ -37,6 +55,14 @@ func (e *End) swap(t verbs.Thread, mine []byte) ([]byte, error) {
 		return nil, err
 	}
 	return theirs, then()
+}
+
+// peerClosed is the error of a message that does not come any more.
+func (e *End) peerClosed(err error) error {
+	if !errors.Is(err, io.EOF) {
+		return fmt.Errorf("receive from the peer: %w", err)
+	}
+	return &StepError{Err: fmt.Errorf("the peer has closed the connection: %w", io.EOF), Hint: "its own output says why", Words: "Couldn't read remote address\n"}
 }
 
 // versions exchanges versions, page sizes and cache line sizes (exchange_versions, check_version_compatibility, check_sys_data).
@@ -52,11 +78,12 @@ func (e *End) versions(t verbs.Thread) error {
 	for _, x := range []struct {
 		size *int
 		what string
-	}{{&e.page, "page size"}, {&e.line, "cache line size"}} {
+		most uint32
+	}{{&e.page, "page size", exchange.MostPage}, {&e.line, "cache line size", exchange.MostLine}} {
 		if b, err = e.swap(t, exchange.EncodeInt(*x.size)); err != nil {
 			return err
 		}
-		theirs, err := exchange.DecodeInt(b, x.what)
+		theirs, err := exchange.DecodeInt(b, x.what, x.most)
 		if err != nil {
 			return err
 		}
@@ -130,6 +157,9 @@ func (e *End) parameters() *exchange.Parameters {
 	if o.Test.Verb == WriteImm {
 		p.WriteImm = 1
 	}
+	if o.SideCM {
+		p.CM = 1
+	}
 	return p
 }
 
@@ -139,7 +169,7 @@ func (e *End) compare(t verbs.Thread) error {
 		return nil
 	}
 	mine := e.parameters()
-	b, err := e.swap(t, mine.Encode())
+	b, err := e.swapParameters(t, mine.Encode())
 	if err != nil {
 		return err
 	}
@@ -160,6 +190,34 @@ func (e *End) compare(t verbs.Thread) error {
 	return nil
 }
 
+// swapParameters swaps a message whose length depends on how a peer was built. Over TCP a server sees from the client's which it is; a
+// client must send first, and 8 bytes too many upset all that follows.
+func (e *End) swapParameters(t verbs.Thread, mine []byte) ([]byte, error) {
+	short, ok := e.ch.(shortReceiver)
+	if !ok {
+		return e.swap(t, mine)
+	}
+	if e.o.Host == "" {
+		b, err := short.receiveShort(t, exchange.PlainParametersSize, exchange.ParametersSize)
+		if err != nil {
+			return nil, e.peerClosed(err)
+		}
+		return b, e.ch.Send(t, mine[:len(b)])
+	}
+	if err := e.ch.Send(t, mine); err != nil {
+		return nil, fmt.Errorf("send %d bytes to the peer: %w", len(mine), err)
+	}
+	b, err := short.receiveShort(t, exchange.PlainParametersSize, exchange.ParametersSize)
+	switch {
+	case err != nil:
+		return nil, e.peerClosed(err)
+	case len(b) == exchange.PlainParametersSize:
+		return nil, &StepError{Err: fmt.Errorf("the server's perftest was built without mlx5dv, and takes %d bytes of parameters instead of %d", len(b), len(mine)),
+			Hint: "make it the client and this end the server, or give -z to both ends", Words: " Failed to negotiate parameters\n"}
+	}
+	return b, nil
+}
+
 // closeChannel ends the channel as both ends agree that they have finished (ctx_close_connection).
 func (e *End) closeChannel(t verbs.Thread) error {
 	return e.step(t, stepClose, func() error { return e.handshake(t) })
@@ -167,12 +225,26 @@ func (e *End) closeChannel(t verbs.Thread) error {
 
 // handshake exchanges the keys of the first queue pair once more: both are at the same place.
 func (e *End) handshake(t verbs.Thread) error {
+	if len(e.conns) == 0 { // before there are any
+		_, err := e.swapAddress(t, exchange.Keys{})
+		return err
+	}
 	_, err := e.swapKeys(t, e.conns[0])
 	return err
 }
 
 func (e *End) swapKeys(t verbs.Thread, c *conn) (exchange.Keys, error) {
-	k := e.keys(c)
+	return e.swapAddress(t, e.keys(c))
+}
+
+func (e *End) swapAddress(t verbs.Thread, k exchange.Keys) (exchange.Keys, error) {
+	if e.o.SideCM {
+		b, err := e.swap(t, k.EncodeBinary(e.peer, e.gidIndex))
+		if err != nil {
+			return exchange.Keys{}, err
+		}
+		return exchange.DecodeBinary(b)
+	}
 	b, err := e.swap(t, k.Encode(e.useGID))
 	if err != nil {
 		return exchange.Keys{}, err
@@ -202,12 +274,15 @@ func (e *End) exchangeKeys(t verbs.Thread) error {
 			return err
 		}
 	}
-	if r := e.remote[0].GID; e.useGID && e.ethernet() && mappedIPv4(r) != mappedIPv4(e.gid) {
+	if r := e.remote[0].GID; !e.o.CM && e.useGID && e.ethernet() && mappedIPv4(r) != mappedIPv4(e.gid) {
 		return &StepError{Step: stepKeys, Err: fmt.Errorf("the GIDs are of different families: here %v, at the peer %v", e.gid, r), Hint: "choose one of the same family with -x, or --ipv6 at both ends",
 			Words: "\n Found Incompatibility issue with GID types.\n Please Try to use a different IP version.\n\n"}
 	}
 	for i, c := range e.conns {
 		c.remote, c.rkey = e.remote[i].Addr, e.remote[i].RKey
+		if !e.o.CM {
+			c.remoteQPN, c.remoteQKey = e.remote[i].QPN, qKey
+		}
 	}
 	return nil
 }

@@ -46,13 +46,13 @@ func (e *End) tired(waited time.Duration) bool {
 	return waited > patience || e.o.Method != Infinite && e.interrupted()
 }
 
-// errInterrupted is the end of a wait by the user.
-var errInterrupted = errors.New("interrupted")
+// ErrInterrupted is the end of a wait by the user.
+var ErrInterrupted = errors.New("interrupted")
 
 // quiet is the error of the watch-dog (check_alive).
 func (e *End) quiet(got, want uint64) error {
 	if e.interrupted() {
-		return errInterrupted
+		return ErrInterrupted
 	}
 	return &StepError{Step: stepRun, Err: fmt.Errorf("%w: %d of %d messages are complete", errQuiet, got, want), Hint: "the peer has ended, or messages are lost and nothing sends them again",
 		Words: fmt.Sprintf(" Did not get Message for 120 Seconds, exiting..\n Total Received=%d, Total Iters Required=%d\n", got, want)}
@@ -82,18 +82,10 @@ type limiter struct {
 
 // pace is the time between two bursts.
 func (e *End) pace(now time.Duration) limiter {
-	o := e.o
-	if o.RateType == "" {
+	if e.o.RateType == "" {
 		return limiter{}
 	}
-	perSecond := o.RateLimit
-	switch o.RateUnit {
-	case MebibytePerSecond:
-		perSecond *= (1 << 20) / float64(e.size)
-	case GigabitPerSecond:
-		perSecond *= 1e9 / 8 / float64(e.size)
-	}
-	return limiter{on: true, gap: time.Duration(float64(o.Burst) / perSecond * 1e9), deadline: now}
+	return limiter{on: true, gap: time.Duration(e.o.interval(e.size) * 1e9), deadline: now}
 }
 
 // open reports whether a burst may go on, or begins now.
@@ -297,13 +289,16 @@ func (e *End) warmUp(t verbs.Thread) error {
 		if e.o.PostList > 1 {
 			want = e.o.PostList / e.o.CQMod
 		}
+		began := t.Now()
 		for left := want; left > 0; {
 			var wc [pollBatch]verbs.WC
-			got, err := e.sendCQ.PollWait(t, wc[:], patience)
+			got, err := e.sendCQ.PollWait(t, wc[:], look)
 			switch {
 			case err != nil:
 				return fmt.Errorf("ibv_poll_cq: %w", err)
-			case got == 0:
+			case got > 0:
+				began = t.Now()
+			case e.tired(t.Now() - began):
 				return e.quiet(0, uint64(left))
 			}
 			for i := range wc[:got] {

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/netip"
+	"sync/atomic"
 	"time"
 
 	"github.com/rdmasim/rdmasim/verbs"
@@ -49,8 +51,10 @@ func Both(t verbs.Thread, tb verbs.Testbed, client *Options, c, s *Env) error {
 		return errors.New("a test needs two hosts")
 	}
 	a, b := Pipe(channelDelay)
+	var meet meeting
 	f := &Failure{}
 	ths := make([]verbs.Thread, 2)
+	c.Server, s.Listening = meet.server, meet.listening
 	for i, x := range []struct {
 		name string
 		o    *Options
@@ -58,6 +62,8 @@ func Both(t verbs.Thread, tb verbs.Testbed, client *Options, c, s *Env) error {
 		ch   Channel
 		err  *error
 	}{{"client", client, c, a, &f.Client}, {"server", client.Server(), s, b, &f.Server}} {
+		other := &meet.ended[1-i]
+		x.env.PeerGone = other.Load
 		proc, err := hosts[i].NewProcess(t, x.o.Environment())
 		if err != nil {
 			return fmt.Errorf("new process on %s: %w", hosts[i].Name(), err)
@@ -66,6 +72,7 @@ func Both(t verbs.Thread, tb verbs.Testbed, client *Options, c, s *Env) error {
 		ths[i] = proc.Start(t, x.name, -1, func(t verbs.Thread) {
 			*x.err = New(x.o, x.env).Run(t)
 			_ = x.ch.Close()
+			meet.ended[i].Store(true)
 		})
 	}
 	for _, th := range ths {
@@ -75,4 +82,25 @@ func Both(t verbs.Thread, tb verbs.Testbed, client *Options, c, s *Env) error {
 		return f
 	}
 	return nil
+}
+
+// meeting is how the two ends of one process find each other where the connection manager connects them.
+type meeting struct {
+	address atomic.Pointer[verbs.GID] // of the server, once it listens
+	ended   [2]atomic.Bool            // client, server
+}
+
+func (m *meeting) listening(g verbs.GID) { m.address.Store(&g) }
+
+// server waits until the server listens. So long as it does not, a client of another machine would be told that nobody does.
+func (m *meeting) server(t verbs.Thread) (netip.Addr, error) {
+	for look := firstLook; ; look = min(look+look/8, lastLook) {
+		t.Sleep(look)
+		if g := m.address.Load(); g != nil {
+			return netip.AddrFrom16(*g).Unmap(), nil
+		}
+		if m.ended[1].Load() {
+			return netip.Addr{}, fmt.Errorf("the server has ended: %w", io.EOF)
+		}
+	}
 }

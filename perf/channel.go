@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
+	"os"
 	"slices"
 	"strconv"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/rdmasim/rdmasim/verbs"
@@ -51,7 +54,7 @@ func (p *pipeEnd) Send(t verbs.Thread, b []byte) error {
 	p.out.mu.Lock()
 	defer p.out.mu.Unlock()
 	if p.out.closed {
-		return io.ErrClosedPipe
+		return io.EOF
 	}
 	p.out.parts = append(p.out.parts, part{t.Now() + p.delay, slices.Clone(b)})
 	return nil
@@ -110,18 +113,55 @@ type stream struct{ c net.Conn }
 
 func (s stream) Send(_ verbs.Thread, b []byte) error {
 	_, err := s.c.Write(b)
-	return err
+	return ended(err)
 }
 
 func (s stream) Receive(_ verbs.Thread, b []byte) error {
 	_, err := io.ReadFull(s.c, b)
-	if errors.Is(err, io.ErrUnexpectedEOF) {
-		err = io.EOF
+	return ended(err)
+}
+
+// ended has io.EOF for each way in which a connection that the peer has ended shows it.
+func ended(err error) error {
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) {
+		return io.EOF
 	}
 	return err
 }
 
+// shortReceiver is implemented by channels whose messages have no end: receiveShort takes the least, and more up to the most if it
+// comes along with it.
+type shortReceiver interface {
+	receiveShort(t verbs.Thread, least, most int) ([]byte, error)
+}
+
+// together is how far apart the parts of a message may come.
+const together = 300 * time.Millisecond
+
+func (s stream) receiveShort(t verbs.Thread, least, most int) ([]byte, error) {
+	b := make([]byte, most)
+	if err := s.Receive(t, b[:least]); err != nil {
+		return nil, err
+	}
+	if err := s.c.SetReadDeadline(time.Now().Add(together)); err != nil {
+		return nil, err
+	}
+	n, err := io.ReadFull(s.c, b[least:])
+	if n == 0 && errors.Is(err, os.ErrDeadlineExceeded) {
+		return b[:least], s.c.SetReadDeadline(time.Time{})
+	}
+	return b, errors.Join(ended(err), s.c.SetReadDeadline(time.Time{}))
+}
+
 func (s stream) Close() error { return s.c.Close() }
+
+// limit bounds how long the next messages may take together; 0 takes the limit away.
+func (s stream) limit(d time.Duration) error {
+	if d == 0 {
+		return s.c.SetDeadline(time.Time{})
+	}
+	return s.c.SetDeadline(time.Now().Add(d))
+}
 
 // Dial connects to the server of the options.
 func Dial(ctx context.Context, o *Options) (Channel, error) {
@@ -163,4 +203,17 @@ func Listen(o *Options) (accept func() (Channel, error), stop func(), err error)
 		}
 		return stream{c}, nil
 	}, func() { l.Close() }, nil
+}
+
+// Lookup finds the address of the server of the options, for the connection manager.
+func Lookup(ctx context.Context, o *Options) (netip.Addr, error) {
+	family := "ip4"
+	if o.IPv6 {
+		family = "ip6"
+	}
+	all, err := net.DefaultResolver.LookupNetIP(ctx, family, o.Host)
+	if err != nil {
+		return netip.Addr{}, fmt.Errorf("address of %s: %w", o.Host, err)
+	}
+	return all[0].Unmap(), nil
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -14,8 +15,14 @@ import (
 // Env is what an end has around it.
 type Env struct {
 	Out, Err io.Writer
-	// Connect makes the channel: for the server, it waits for a client.
+	// Connect makes the channel of a test without the connection manager: for the server, it waits for a client.
 	Connect func() (Channel, error)
+	// Server is the address of the server for a client of the connection manager. It may wait until the server listens.
+	Server func(t verbs.Thread) (netip.Addr, error)
+	// Listening, unless nil, is told that a server of the connection manager listens, on a port with this address.
+	Listening func(addr verbs.GID)
+	// PeerGone, unless nil, reports that the other end has ended, so that nobody waits for it.
+	PeerGone func() bool
 	// Random draws packet sequence numbers.
 	Random func() uint32
 	// Interrupted reports whether the user wants the test to end; nil: never.
@@ -83,6 +90,16 @@ type End struct {
 	conns        []*conn
 	remote       []exchange.Keys
 
+	// Of tests by the connection manager: the addresses of the server and of this end, the ids of the queue pairs and how many of
+	// them are connected, and of a server what listens, and the client's initiator depths and responder resources.
+	server, source netip.Addr
+	cm             *events
+	ids            []verbs.CMID
+	connected      int
+	listener       verbs.CMID
+	depths         [][2]uint8
+	broken         bool // the test has failed
+
 	size   uint64 // of the messages that are measured now
 	times  times
 	batch  batch
@@ -104,7 +121,10 @@ type conn struct {
 	// out and in are where its messages are sent from and received, as offsets in the buffer.
 	out, in uint64
 
-	ah       verbs.AH
+	// Of datagrams: where they go.
+	ah                    verbs.AH
+	remoteQPN, remoteQKey uint32
+
 	wrs      []verbs.SendWR
 	sges     []verbs.SGE
 	remote   uint64
@@ -138,6 +158,7 @@ func (e *End) Run(t verbs.Thread) error {
 	fmt.Fprint(e.env.Out, e.o.out)
 	fmt.Fprint(e.env.Err, e.o.err)
 	err := e.flow(t)
+	e.broken = err != nil
 	if end := e.step(t, stepDestroy, func() error { return e.destroy(t) }); end != nil && err == nil {
 		err = end
 	}
@@ -184,8 +205,12 @@ func (e *End) step(t verbs.Thread, name string, f func() error) error {
 		s.add(Step{Name: name, Took: t.Now() - began, Calls: calls})
 	}
 	var already *StepError
-	if err != nil && !errors.As(err, &already) {
+	switch {
+	case err == nil:
+	case !errors.As(err, &already):
 		err = &StepError{Step: name, Err: err}
+	case already.Step == "":
+		already.Step = name
 	}
 	return err
 }
@@ -199,6 +224,8 @@ const (
 	stepConnect  = "connect"
 	stepVersions = "versions and system data"
 	stepMTU      = "MTU"
+	stepCM       = "CM"
+	stepConnects = "CM connections"
 	stepCompare  = "compare parameters"
 	stepMemory   = "allocate"
 	stepMR       = "PD and MR"
@@ -217,14 +244,21 @@ const (
 
 // flow is main of the test's program.
 func (e *End) flow(t verbs.Thread) error {
-	for _, s := range []struct {
+	type step struct {
 		name string
 		do   func(verbs.Thread) error
-	}{
+	}
+	steps := []step{
 		{stepDevice, e.findDevice}, {stepOpen, e.open}, {stepVerify, e.verify}, {stepLink, e.checkLink}, {stepMemory, e.prepareMemory}, {stepConnect, e.connect}, {stepVersions, e.versions},
-		{stepMTU, e.agreeMTU}, {stepCompare, e.compare}, {stepMR, e.register}, {stepQueues, e.createQueues}, {stepInit, e.toInit},
-		{stepKeys, e.exchangeKeys}, {stepRTR, e.toRTR}, {stepRTS, e.toRTS}, {stepReady, e.ready},
-	} {
+		{stepMTU, e.agreeMTU}, {stepCompare, e.compare},
+	}
+	if e.o.CM {
+		steps = append(steps, step{stepCM, e.findQueues}, step{stepMR, e.register}, step{stepQueues, e.createQueues}, step{stepConnects, e.connectQueues}, step{stepKeys, e.exchangeKeys}, step{stepReady, e.ready})
+	} else {
+		steps = append(steps, step{stepMR, e.register}, step{stepQueues, e.createQueues}, step{stepInit, e.toInit}, step{stepKeys, e.exchangeKeys}, step{stepRTR, e.toRTR}, step{stepRTS, e.toRTS}, step{stepReady, e.ready})
+	}
+	for _, s := range steps {
+		e.bound(s.name == stepVersions || s.name == stepMTU || s.name == stepCompare)
 		if err := e.step(t, s.name, func() error { return s.do(t) }); err != nil {
 			return err
 		}
@@ -233,6 +267,19 @@ func (e *End) flow(t verbs.Thread) error {
 		return e.latencyTest(t)
 	}
 	return e.bandwidthTest(t)
+}
+
+// bound bounds the waits for messages that a peer sends at once, or no longer: it may take any time to register its memory, and to measure.
+func (e *End) bound(on bool) {
+	ch, ok := e.ch.(interface{ limit(time.Duration) error })
+	if !ok {
+		return
+	}
+	d := time.Duration(0)
+	if on {
+		d = patience
+	}
+	_ = ch.limit(d) // of a connection that has ended, which the next message tells
 }
 
 // findDevice is ctx_find_dev.
@@ -377,9 +424,12 @@ func (e *End) checkLink(t verbs.Thread) (err error) {
 func (e *End) ethernet() bool { return e.port.LinkLayer == verbs.LinkEthernet }
 
 // connect makes the channel to the peer.
-func (e *End) connect(verbs.Thread) (err error) {
+func (e *End) connect(t verbs.Thread) (err error) {
 	if e.o.Host == "" {
 		e.printf("\n************************************\n* Waiting for client to connect... *\n************************************\n")
+	}
+	if e.o.SideCM {
+		return e.connectSide(t)
 	}
 	if e.ch, err = e.env.Connect(); err != nil {
 		hint, words := "start the server first, and give the same -p to both", fmt.Sprintf("Couldn't connect to %s:%d\n", e.o.Host, e.o.Port)
@@ -391,7 +441,7 @@ func (e *End) connect(verbs.Thread) (err error) {
 	return nil
 }
 
-// now is the time, and whether the user wants no more.
+// interrupted reports whether the user wants no more.
 func (e *End) interrupted() bool { return e.env.Interrupted != nil && e.env.Interrupted() }
 
 // patience is how long an end waits for a message that does not come, as perftest's watch-dog does: two of its periods.

@@ -1,6 +1,7 @@
 package perf
 
 import (
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -135,7 +136,12 @@ var reportOptions = []option{
 	{"report-per-port", 0, "", "", nil, "a test uses one port of a device: leave it out"},
 	{"output", 0, "what", "print one number: bandwidth, message_rate or latency", setOutput, ""},
 	{"out_json", 0, "", "write the report to a file as JSON", flag(func(o *Options) *bool { return &o.JSON }), ""},
-	{"out_json_file", 0, "file", "name of that file (default perftest_out.json)", func(o *Options, v string) error { o.JSONFile = v; return nil }, ""},
+	{"out_json_file", 0, "file", "name of that file (default perftest_out.json)", func(o *Options, v string) error {
+		if o.JSONFile = v; v == "" {
+			return refuse(" --out_json_file without a name: give that of a file")
+		}
+		return nil
+	}, ""},
 	{"cpu_util", 0, "", "", nil, "what processors do is not measured: leave it out"},
 }
 
@@ -206,12 +212,12 @@ var tuningOptions = []option{
 	{"ipv6", 0, "", "a GID with an IPv6 address", flag(func(o *Options) *bool { return &o.IPv6GID }), ""},
 	{"ipv6-addr", 0, "", "the exchange over IPv6", flag(func(o *Options) *bool { return &o.IPv6 }), ""},
 	{"bind_source_ip", 0, "address", "the exchange from this address", func(o *Options, v string) error { o.SourceIP = v; return nil }, ""},
-	{"retry_count", 0, "n", "", func(o *Options, v string) error { _, err := notNegative(v, "Retry Count"); return err }, ""},
+	{"retry_count", 0, "n", "", setRetryCount, ""},
 }
 
 var rateOptions = []option{
 	{"rate_limit", 0, "value", "send no faster than this", func(o *Options, v string) error {
-		if o.RateLimit = strtod(v); o.RateLimit <= 0 {
+		if o.RateLimit = strtod(v); !(o.RateLimit > 0) || math.IsInf(o.RateLimit, 0) { // and what is no number
 			return refuse(" Rate limit must be non-negative floating point number")
 		}
 		return nil
@@ -414,4 +420,11 @@ func setFlows(o *Options, v string) error {
 		o.Flows = append(o.Flows, uint32(n))
 	}
 	return nil
+}
+
+// setRetryCount sets how often a connection of the connection manager sends again. The kernel takes 7 for more.
+func setRetryCount(o *Options, value string) error {
+	n, err := notNegative(value, "Retry Count")
+	o.RetryCount = uint8(min(n, retries))
+	return err
 }

@@ -148,7 +148,8 @@ type Options struct {
 	limitBW    bool
 	limitRate  bool
 
-	CM, SideCM bool // -R and -z
+	CM, SideCM bool  // -R and -z
+	RetryCount uint8 // of connections by the connection manager
 	SRQ        bool
 	MRPerQP    bool
 	HugePages  bool
@@ -202,7 +203,7 @@ const unset = -1
 
 // defaults are those of init_perftest_params.
 func defaults(t Test) *Options {
-	o := &Options{Test: t, Port: 18515, IBPort: 1, Size: 65536, TxDepth: 128, RxDepth: 1, QPTimeout: 14, GIDIndex: unset, Duration: 5, Margin: unset, tos: unset,
+	o := &Options{Test: t, Port: 18515, IBPort: 1, Size: 65536, TxDepth: 128, RxDepth: 1, QPTimeout: 14, GIDIndex: unset, Duration: 5, Margin: unset, tos: unset, RetryCount: retries,
 		QPs: 1, Inline: unset, CQMod: 100, Iters: 1000, PostList: 1, RecvList: 1, JSONFile: "perftest_out.json", CQEPoll: pollBatch, Dynamic: true, RateUnit: GigabitPerSecond}
 	if t.Latency {
 		o.TxDepth, o.Size = 1, 2

@@ -84,11 +84,27 @@ func (e *End) settings() []setting {
 	number(e.useGID, "GID index", "GID_index", "", e.gidIndex)
 	number(!reads(o.Test), "Max inline data", "Max_inline_data", "[B]", e.inline)
 	number(reads(o.Test), "Outstand reads", "Outstand_reads", "", e.reads)
-	all = append(all, setting{" rdma_cm QPs\t : OFF\n", "rdma_cm_QPs", "OFF"})
+	all = append(all, setting{fmt.Sprintf(" rdma_cm QPs\t : %s\n", onOff(o.CM)), "rdma_cm_QPs", onOff(o.CM)})
 	if o.Memory.Kind == "cuda" {
 		all = append(all, setting{"", "cuda_device", o.Memory.Device})
 	}
-	return append(all, setting{" Data ex. method : Ethernet\n", "Data_ex_method", "Ethernet"})
+	return append(all, e.exchangeSettings()...)
+}
+
+// exchangeSettings are the lines about how the ends talk.
+func (e *End) exchangeSettings() []setting {
+	o := e.o
+	if !o.SideCM {
+		return []setting{{" Data ex. method : Ethernet\n", "Data_ex_method", "Ethernet"}}
+	}
+	all := []setting{{" Data ex. method : rdma_cm", "Data_ex_method", "rdma_cm"}}
+	if o.CM && o.tos != unset {
+		all = append(all, setting{fmt.Sprintf(" \tTOS    : %d", o.tos), "TOS", o.tos})
+	}
+	if o.CM && o.Host == "" {
+		all = append(all, setting{"\n" + separator + " Waiting for client rdma_cm QP to connect\n Please run the same command with the IB/RoCE interface IP", "", nil})
+	}
+	return append(all, setting{"\n", "", nil})
 }
 
 // header prints what is measured, and how.
@@ -106,6 +122,11 @@ func (e *End) header() {
 // printAddress is ctx_print_pingpong_data.
 func (e *End) printAddress(side string, k exchange.Keys) {
 	e.printf(" %s address: LID %s QPN %s PSN %s", side, hex(uint64(k.LID), 4), hex(uint64(k.QPN), 6), hex(uint64(k.PSN), 6))
+	if e.o.SideCM { // the end that talks is that of a send test
+		e.printf("\n")
+		e.printGID(&k)
+		return
+	}
 	if e.o.Test.Verb == Read {
 		e.printf(" OUT %s", hex(uint64(k.OutReads), 4))
 	}
@@ -113,6 +134,10 @@ func (e *End) printAddress(side string, k exchange.Keys) {
 		e.printf(" RKey %s VAddr %s", hex(uint64(k.RKey), 8), hex(k.Addr, 16))
 	}
 	e.printf("\n")
+	e.printGID(&k)
+}
+
+func (e *End) printGID(k *exchange.Keys) {
 	if e.useGID {
 		parts := make([]string, len(k.GID))
 		for i, b := range k.GID {

@@ -191,10 +191,8 @@ func (o *Options) checkCM() error {
 		return &Refusal{Out: separator + " UC is not supported in librdmacm\n"}
 	case !o.CM && o.tos != unset:
 		return &Refusal{Out: " TOS only valid for rdma_cm based QP and RawEth QP \n"}
-	case o.CM || o.SideCM:
-		return refuse(" %s is not available here: connections are made over TCP. Leave it out",
-			map[bool]string{true: "-R, --rdma_cm", false: "-z, --comm_rdma_cm"}[o.CM])
 	}
+	o.SideCM = o.SideCM || o.CM
 	return nil
 }
 
@@ -253,7 +251,22 @@ func (o *Options) checkRate() error {
 	if o.Test.Latency || o.Test.Verb == Atomic || o.Test.Verb.sends() && o.BothWays {
 		return outside("SW Rate limiter cann't be executed on non-BW, ATOMIC or bidirectional SEND / SEND_IMM tests")
 	}
+	if every := o.interval(o.Size); every > patience.Seconds() {
+		return refuse(" --rate_limit %g: a burst of %d messages of %d bytes would begin every %.3g s, and a test in which nothing happens for %.0f s ends: give a higher rate, or a smaller --burst_size or -s", o.RateLimit, o.Burst, o.Size, every, patience.Seconds())
+	}
 	return nil
+}
+
+// interval is how many seconds are between the beginnings of two bursts of messages of a size.
+func (o *Options) interval(size uint64) float64 {
+	perSecond := o.RateLimit
+	switch o.RateUnit {
+	case MebibytePerSecond:
+		perSecond *= (1 << 20) / float64(size)
+	case GigabitPerSecond:
+		perSecond *= 1e9 / 8 / float64(size)
+	}
+	return float64(o.Burst) / perSecond
 }
 
 func (o *Options) checkOutput() error {

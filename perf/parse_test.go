@@ -146,7 +146,7 @@ func TestRefusals(t *testing.T) {
 
 // What cannot be done is refused, with what to do.
 func TestAbsentFlagsSaySo(t *testing.T) {
-	for _, line := range []string{"ib_write_bw -R", "ib_write_bw -z", "ib_write_bw -O", "ib_send_bw -g", "ib_write_bw -c XRC", "ib_write_lat -C", "ib_write_bw --rate_limit=10 --rate_limit_type=HW",
+	for _, line := range []string{"ib_write_bw -O", "ib_send_bw -g", "ib_write_bw -c XRC", "ib_write_lat -C", "ib_write_bw --rate_limit=10 --rate_limit_type=HW",
 		"ib_write_bw -l 8 -t 4", "ib_write_bw --use_rocm=0", "ib_write_bw -D 3 --cpu_util", "ib_write_bw -u 40", "ib_send_bw --recv_post_list=600 -n 600"} {
 		_, err := parse(t, strings.Fields(line))
 		var r *Refusal

@@ -43,7 +43,7 @@ func (e *End) prepareSends() {
 				w.CompareAdd = 0
 			}
 			if o.Connection == UD {
-				w.AH, w.RemoteQPN, w.RemoteQKey = c.ah, e.remote[c.index].QPN, qKey
+				w.AH, w.RemoteQPN, w.RemoteQKey = c.ah, c.remoteQPN, c.remoteQKey
 			}
 			if (j+1)%o.CQMod == 0 {
 				w.Flags = verbs.SendSignaled

@@ -31,7 +31,10 @@ func (e *End) createQueues(t verbs.Thread) (err error) {
 		}
 		e.later(func(t verbs.Thread) error { return e.srq.Destroy(t) })
 	}
-	for _, c := range e.conns {
+	for i, c := range e.conns {
+		if e.o.CM && e.ids[i] == nil {
+			break // until its request comes
+		}
 		if err := e.createQP(t, c); err != nil {
 			return err
 		}
@@ -86,7 +89,7 @@ func (e *End) createQP(t verbs.Thread, c *conn) error {
 			}
 		}
 	}
-	qp, err := e.dom.CreateQP(t, attr)
+	qp, err := e.newQP(t, c, attr)
 	if err != nil {
 		words := "Unable to create QP.\nFailed to create QP.\n Couldn't create IB resources\n"
 		if verbs.ErrnoName(verbs.ErrnoOf(err)) == "ENOMEM" {
@@ -94,7 +97,6 @@ func (e *End) createQP(t verbs.Thread, c *conn) error {
 		}
 		return &StepError{Step: stepQueues, Err: fmt.Errorf("ibv_create_qp %d of %d: %w", c.index, o.QPs, err), Hint: "give a smaller -t, -r, -I or -q", Words: words}
 	}
-	e.later(func(t verbs.Thread) error { return qp.Destroy(t) })
 	if c.qp = qp; !e.old {
 		if c.ex = qp.Ex(); c.ex == nil {
 			e.old = true
@@ -105,6 +107,27 @@ func (e *End) createQP(t verbs.Thread, c *conn) error {
 		e.inline = got
 	}
 	return nil
+}
+
+// newQP makes a queue pair, and says how it is taken back.
+func (e *End) newQP(t verbs.Thread, c *conn, attr verbs.QPInitAttr) (verbs.QP, error) {
+	if !e.o.CM {
+		qp, err := e.dom.CreateQP(t, attr)
+		if err == nil {
+			e.later(qp.Destroy)
+		}
+		return qp, err
+	}
+	qp, err := e.ids[c.index].CreateQP(t, e.dom, attr)
+	if err == nil {
+		e.later(func(t verbs.Thread) error {
+			if id := e.ids[c.index]; id.QP() != nil { // another try has another id
+				return id.DestroyQP(t)
+			}
+			return nil
+		})
+	}
+	return qp, err
 }
 
 // qKey is DEF_QKEY.

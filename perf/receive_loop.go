@@ -191,7 +191,7 @@ func (s *sender) take(t verbs.Thread) (int, error) {
 
 // eitherEvent waits for an event of one queue or the other (ctx_notify_send_recv_events), looking at both in turn.
 func (e *End) eitherEvent(t verbs.Thread, s *sender, r *receiver) error {
-	for began := t.Now(); t.Now()-began < patience; {
+	for began := t.Now(); !e.tired(t.Now() - began); {
 		for _, ch := range []verbs.CompChannel{e.rcCh, e.sendCh} {
 			if ch == e.sendCh && s.posted == s.done || ch == e.rcCh && r.got == r.total && !e.o.Timed {
 				continue

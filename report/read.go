@@ -21,6 +21,11 @@ func ReadFile(ctx context.Context, name string) (*Run, error) {
 		return nil, err
 	}
 	defer func() { _ = f.Close() }()
+	return Read(name, f)
+}
+
+// Read reads a record, packed or not, of a name for messages.
+func Read(name string, f io.Reader) (*Run, error) {
 	in, err := unpacked(f)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)

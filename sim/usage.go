@@ -28,11 +28,12 @@ const (
 	ReadEngine              // what all READ requests pass
 	Atomics                 // the unit of atomics, or one of its slots
 	Caches                  // misses of contexts, keys and translations, which hold up an engine
+	Paging                  // page faults of a device, which its driver answers
 	resources
 )
 
 var resourceNames = [...]string{"window", "CPU", "lock", "doorbell", "PU", "send engine", "PCIe read", "PCIe write", "peer path", "TX buffer", "wire",
-	"receive engine", "response engine", "READ engine", "atomics", "caches"}
+	"receive engine", "response engine", "READ engine", "atomics", "caches", "page faults"}
 
 var _ = [1]struct{}{}[len(resourceNames)-int(resources)]
 
@@ -139,7 +140,14 @@ func (u *Usage) Since(before *Usage) (all []Load) {
 }
 
 // share is busy of span in thousandths, at most all of it.
-func share(busy, span Time) int64 { return int64(min(max(busy, 0), span) / max(span/1000, 1)) }
+func share(busy, span Time) int64 {
+	if span <= 0 {
+		return 0
+	}
+	hi, lo := bits.Mul64(uint64(min(max(busy, 0), span)), 1000)
+	mille, _ := bits.Div64(hi, lo, uint64(span))
+	return int64(mille)
+}
 
 // Limit is the first of loads in their order, if it counts as the limit; else the limit is Window, with the load of the busiest.
 func Limit(loads []Load) Load {

@@ -70,3 +70,15 @@ func TestBusyBy(t *testing.T) {
 		t.Error("bytes take another time")
 	}
 }
+
+// TestShareOfAShortTime: no unit is busy for more than all of the time, however few thousandths of it are whole.
+func TestShareOfAShortTime(t *testing.T) {
+	for _, c := range []struct {
+		busy, span Time
+		want       int64
+	}{{1104, 1104, 1000}, {1999, 1999, 1000}, {500, 1999, 250}, {5000, 1999, 1000}, {1 << 60, 1 << 61, 500}, {7, 0, 0}, {-7, 10, 0}} {
+		if got := share(c.busy, c.span); got != c.want {
+			t.Errorf("%d of %d: %d thousandths, want %d", c.busy, c.span, got, c.want)
+		}
+	}
+}

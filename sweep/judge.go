@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/rdmasim/rdmasim/experiment"
+	"github.com/rdmasim/rdmasim/plain"
 )
 
 // judge says whether the intervals hide what the sweep asks: whether neighbours on the first axis differ.
@@ -17,6 +19,9 @@ type judge struct {
 	random   bool                // some figure depends on the seed
 	several  bool                // a point has several seeds
 	of       []verdict
+
+	lacking      int    // rows with a figure that some seeds have not
+	lackingFirst string // where
 }
 
 // measure is a column that a picture would show.
@@ -73,6 +78,11 @@ func (j *judge) add(c *cell) {
 		}
 	}
 	for _, g := range groups(c.runs) {
+		if l := g.lacking(); len(l) > 0 {
+			if j.lacking++; j.lacking == 1 {
+				j.lackingFirst = strings.TrimSpace(fmt.Sprintf("%s of %s%s (%s)", strings.Join(l, ", "), along, beside, g.id))
+			}
+		}
 		for k := range j.measures {
 			j.compare(k, g, along, beside)
 		}
@@ -115,6 +125,15 @@ func (j *judge) notes() []string {
 	if !j.several {
 		return nil
 	}
+	if j.lacking > 0 {
+		return append([]string{fmt.Sprintf("WARNING: %s has a figure that some seeds lack: its mean is of the others, and a column that ends in %s says of how many. The first: %s.",
+			plain.Count(j.lacking, "row"), seedsSuffix, j.lackingFirst)}, j.spreads()...)
+	}
+	return j.spreads()
+}
+
+// spreads says what the intervals are, and what they hide.
+func (j *judge) spreads() []string {
 	if !j.random {
 		return []string{fmt.Sprintf("The %d seeds of each point give the same figures: nothing in these runs is random, and one seed is enough.", j.r.Seeds)}
 	}

@@ -2,9 +2,13 @@ package sweep
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
 	"slices"
 
 	"github.com/rdmasim/rdmasim/experiment"
+	"github.com/rdmasim/rdmasim/sweep/store"
 )
 
 // result is what the store keeps of a run.
@@ -43,7 +47,32 @@ func encode(res *experiment.Result, id *experiment.Identity, command []string) (
 	return json.Marshal(&r)
 }
 
+// known reports whether the store has the result of an address, and can be read as one: what cannot, whoever put it there, counts as missing.
+func known(st *store.Store, at store.Address) (bool, error) {
+	text, err := st.Get(at)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	_, err = decode(text)
+	return err == nil, nil
+}
+
+// decode reads a result. The error of one that is none is fs.ErrNotExist.
 func decode(text []byte) (*result, error) {
+	r, err := decodeRows(text)
+	if err == nil && (r.Name == "" || r.Profile == "") {
+		err = errors.New("it names no experiment or no profile")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("it is no result, and counts as missing (%w): %w", err, fs.ErrNotExist)
+	}
+	return r, nil
+}
+
+func decodeRows(text []byte) (*result, error) {
 	r := &result{}
 	if err := json.Unmarshal(text, r); err != nil {
 		return nil, err

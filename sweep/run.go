@@ -75,11 +75,11 @@ func (s *Sweep) Look(st *store.Store) (*Outcome, error) {
 		if err != nil {
 			continue // a run that cannot be made
 		}
-		known, err := st.Has(at)
+		there, err := known(st, at)
 		if err != nil {
 			return nil, fmt.Errorf("the store cannot be read: %w", err)
 		}
-		if known {
+		if there {
 			out.addresses[i], out.state[i] = at, done
 			out.Known++
 		}

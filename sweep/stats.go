@@ -17,6 +17,9 @@ const confidence = 0.95
 // spreadSuffix ends the names of columns that have half the width of an interval.
 const spreadSuffix = experiment.SpreadSuffix
 
+// seedsSuffix ends the names of columns that say of how many seeds a mean is, where some seeds have no such figure.
+const seedsSuffix = "_seeds"
+
 // studentsT is how many standard errors an interval reaches to each side.
 func studentsT(freedom float64) float64 {
 	return distuv.StudentsT{Sigma: 1, Nu: freedom}.Quantile((1 + confidence) / 2)
@@ -126,10 +129,37 @@ func (g *group) column(row *experiment.Row, k string) {
 	}
 	mean, spread, _ := meanAndSpread(v)
 	if whole && spread == 0 || whole && len(v) == 1 {
-		row.Set(k, g.rows[0].Get(k))
-		return
+		row.Set(k, g.first(k))
+	} else {
+		row.Set(k, mean).Set(k+spreadSuffix, spread)
 	}
-	row.Set(k, mean).Set(k+spreadSuffix, spread)
+	if len(v) < len(g.rows) {
+		row.Set(k+seedsSuffix, len(v))
+	}
+}
+
+// first is the first number of a column.
+func (g *group) first(k string) any {
+	for _, r := range g.rows {
+		if f, ok := r.Float(k); ok && !math.IsNaN(f) {
+			return r.Get(k)
+		}
+	}
+	return nil
+}
+
+// lacking are the columns that have a number for some seeds only.
+func (g *group) lacking() (columns []string) {
+	done := map[string]bool{}
+	for _, r := range g.rows {
+		for _, k := range r.Keys() {
+			if v, _ := g.figures(k); !done[k] && len(v) > 0 && len(v) < len(g.rows) {
+				columns = append(columns, k)
+			}
+			done[k] = true
+		}
+	}
+	return columns
 }
 
 // figures are the numbers of a column, and whether all of them are whole by their type.

@@ -119,3 +119,29 @@ func TestLinesStayShort(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// A figure that some seeds lack is the mean of the others, and says of how many; a whole number is that of the first seed that has it.
+func TestFiguresThatSeedsLack(t *testing.T) {
+	runs := []*result{runOf(1, 10), runOf(2, math.NaN()), runOf(3, 14)}
+	for i, r := range runs {
+		if i > 0 {
+			r.rows[0].Set("whole", 7)
+		}
+	}
+	gs := groups(runs)
+	row := gs[0].merged()
+	for key, want := range map[string]any{"seeds": 3, "rate_mps": 12.0, "rate_mps_seeds": 2, "whole": 7, "whole_seeds": 2, "count_seeds": nil} {
+		if got := row.Get(key); got != want {
+			t.Errorf("%s: %v, want %v", key, got, want)
+		}
+	}
+	sc, err := experiment.ParseScenario("q.yaml", []byte(question))
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := newJudge(&prepared{Plan: &Plan{Seeds: 3, Request: experiment.Request{Seed: 1}}, x: sc.Experiment(), n: 3})
+	j.add(&cell{settings: []experiment.Setting{{Key: "k", Value: "1"}}, runs: runs})
+	if got := strings.Join(j.notes(), "\n"); !strings.Contains(got, "WARNING: 1 row has a figure that some seeds lack") || !strings.Contains(got, "rate_mps, whole of k=1") {
+		t.Errorf("notes: %s", got)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -239,6 +240,49 @@ func TestDamagedResultIsMadeAgain(t *testing.T) {
 	}
 	if got := bytesOf(t, a); got["json"] != want["json"] {
 		t.Error("another answer")
+	}
+}
+
+// What has a valid sum and is no result, as other programs may put it there, is made again, and left out of an export meanwhile.
+func TestNonsenseIsMadeAgain(t *testing.T) {
+	p := planOf(t, question, Flags{Sweep: []string{"traffic.0.window=4,8"}})
+	dir := t.TempDir()
+	a, _, err := runPlan(t, p, optionsOf(t, 1, dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := bytesOf(t, a)
+	for _, nonsense := range []string{`5`, `null`, `{"name":"x","profile":"y","rows":[1]}`, `{"name":"x","profile":"y","rows":[{"rate_mps":1e999}]}`, `{"name":"x","profile":"y","rows":[{"rate_mps":{}}]}`} {
+		var first store.Entry
+		for e, err := range store.Entries(dir) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			first = e
+			break
+		}
+		text, err := os.ReadFile(first.Path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var sealed struct{ Address string }
+		if err := json.Unmarshal(text, &sealed); err != nil {
+			t.Fatal(err)
+		}
+		sum := sha256.Sum256([]byte(nonsense))
+		if err := os.WriteFile(first.Path, fmt.Appendf(nil, `{"sum":"%x","address":%q,"result":%s}`, sum[:8], sealed.Address, nonsense), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, n, err := Export(dir, "", ""); n != 1 || err != nil {
+			t.Errorf("%s: %d results in the export: %v", nonsense, n, err)
+		}
+		a, out, err := runPlan(t, p, optionsOf(t, 1, dir))
+		if err != nil || out.Ran != 1 || out.Known != 1 {
+			t.Fatalf("%s: %v, %+v", nonsense, err, out)
+		}
+		if got := bytesOf(t, a); got["json"] != want["json"] {
+			t.Errorf("%s: another answer", nonsense)
+		}
 	}
 }
 

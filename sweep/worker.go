@@ -118,10 +118,10 @@ func (w *worker) run(ctx context.Context, i int) reply {
 		return reply{Point: i, Error: err.Error()}
 	}
 	r := reply{Point: i, Address: at.String()}
-	if known, err := w.store.Has(at); err != nil {
+	if there, err := known(w.store, at); err != nil {
 		r.Error, r.Fatal = "the store cannot be read: "+err.Error(), true
 		return r
-	} else if known {
+	} else if there {
 		r.Known = true
 		return r
 	}

@@ -15,6 +15,18 @@ type ConnectionManager interface {
 	CreateEventChannel(t Thread) (EventChannel, error)
 }
 
+// CMFileOpener is implemented by processes that can open the file of a channel without librdmacm ("raw cm").
+type CMFileOpener interface {
+	OpenCMFile(t Thread) (CMFile, error)
+}
+
+// CMFile is an open file of the channel device (/dev/infiniband/rdma_cm).
+type CMFile interface {
+	// Write is write(2) of a command of the user ABI: a header, and what the command has. Answers go to the address that is in it.
+	Write(t Thread, command []byte) (int, error)
+	Close(t Thread) error
+}
+
 // EventChannel is rdma_event_channel: ids report their events to it. It belongs to the process that made it.
 type EventChannel interface {
 	// CreateID is rdma_create_id. The port space says the QP type, but of PortSpaceIB, whose ids have the type given (0: RC).

@@ -21,6 +21,21 @@ type AddressControl interface {
 	RemoveAddress(t Thread, host int, ip netip.Addr) error
 }
 
+// Interface is a network interface of a host.
+type Interface struct {
+	Name  string
+	Addrs []netip.Addr
+	// Device and Port are those of RDMA to which it belongs: a RoCE device's, or IPoIB's. No device: there is none.
+	Device string
+	Port   int
+}
+
+// InterfaceLister is implemented by processes that can list the network interfaces of their host: getifaddrs, and what sysfs says of
+// the devices of RDMA.
+type InterfaceLister interface {
+	Interfaces(t Thread) ([]Interface, error)
+}
+
 // VLANControl makes VLAN interfaces over the network interface of a host's first device, and removes
 // them ("vlan"). Each has one address, whose GID entries name the new interface.
 type VLANControl interface {

@@ -26,6 +26,9 @@ import (
 // maxTokens is how many bytes are in a pipe at most. Beyond the first they wake who waits by edges (EPOLLET).
 const maxTokens = 256
 
+// mostDrains empties a pipe that its program has made as large as it may (/proc/sys/fs/pipe-max-size, 1 MiB).
+const mostDrains = 16
+
 // filesOfChannel are the descriptors of the supervisor for a channel file.
 const filesOfChannel = 1
 
@@ -98,7 +101,7 @@ func (t *channels) openFor(l *seccomp.Listener, x *seccomp.Notif, flags uint64) 
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(t.s.procs.rights(proc, tid), t.cm.Load()); err != nil {
+	if err := errors.Join(t.s.procs.rights(proc, tid), t.s.m.loadCM()); err != nil {
 		return err
 	}
 	if err := proc.files.Take(filesOfChannel); err != nil {
@@ -211,8 +214,8 @@ func (ch *channel) drain() {
 		return
 	}
 	defer unix.Close(end)
-	var b [maxTokens]byte
-	for {
+	var b [64 << 10]byte // the capacity of a pipe
+	for range mostDrains { // a program that goes on writing there is not read for as long as it does
 		if n, err := unix.Read(end, b[:]); err != nil || n < len(b) {
 			return
 		}

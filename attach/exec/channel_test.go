@@ -34,6 +34,10 @@ var cmPrograms = []cmProgram{
 	{name: "rcopy", server: "rcopy", client: "rcopy FILE 10.1.0.1:COPY && cmp FILE COPY", want: `[0-9]+ bytes in`},
 	{name: "ib_write_bw", server: "ib_write_bw -R -n 100 -q 2", client: "ib_write_bw -R -n 100 -q 2 10.1.0.1", ends: true, want: `(?m)^ 65536 +200 `},
 
+	{name: "rping on InfiniBand", flags: "-profile connectx-5-ib -devices 2", server: "rping -s -a 10.1.0.2 -V -C 10", client: "rping -c -a 10.1.0.2 -I 10.1.0.1 -V -C 10", ends: true, want: `client DISCONNECT EVENT`},
+	{name: "ucmatose on InfiniBand", flags: "-profile connectx-5-ib", server: "ucmatose -c 4", client: "ucmatose -s 10.1.0.1 -c 4", ends: true, want: `return status 0`, all: true},
+	{name: "udaddy on InfiniBand", flags: "-profile connectx-5-ib", server: "udaddy", client: "udaddy -s 10.1.0.1", ends: true, want: `(?s)return status 0.*return status 0`, all: true},
+	{name: "mckey on InfiniBand", flags: "-profile connectx-5-ib -devices 2", server: "mckey -m 239.1.1.1 -b 10.1.0.2", client: "mckey -m 239.1.1.1 -b 10.1.0.1 -s", ends: true, want: `(?s)dgid: ff12:4001:ffff::f01:101.*return status 0.*return status 0`, all: true},
 	{name: "two devices", flags: "-devices 2", server: "rping -s -a 10.1.0.2 -V -C 50", client: "rping -c -a 10.1.0.2 -I 10.1.0.1 -V -C 50", ends: true, want: `client DISCONNECT EVENT`, all: true},
 	{name: "many connections", server: "ucmatose -c 64 -C 20 -S 5000", client: "ucmatose -s 10.1.0.1 -c 64 -C 20 -S 5000", ends: true, want: `return status 0`, all: true},
 	{name: "mckey", server: "mckey -m 239.1.1.1 -b 10.1.0.1", client: "mckey -m 239.1.1.1 -b 10.1.0.1 -s", ends: true, want: `(?s)return status 0.*return status 0`, all: true},
@@ -152,8 +156,8 @@ func TestOwnNetwork(t *testing.T) {
 			t.Errorf("status %d:\n%s", status, out)
 		}
 	})
-	out, status := users()[0].session(t, "-own-network", "-profile", "connectx-5-ib", "--", "true")
-	if status != 125 || !strings.Contains(out, "--own-network: the devices of profile connectx-5-ib have InfiniBand ports") {
+	out, status := users()[0].session(t, "-own-network", "-profile", "connectx-5-ib", "--", "sh", "-c", "ip -br addr; ls /sys/class/infiniband/mlx5_0/device/net")
+	if status != 0 || !regexp.MustCompile(`(?m)^ib0 .* 10\.1\.0\.1/24`).MatchString(out) || !regexp.MustCompile(`(?m)^ib0$`).MatchString(out) {
 		t.Errorf("on InfiniBand: status %d:\n%s", status, out)
 	}
 }

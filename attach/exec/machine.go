@@ -12,6 +12,7 @@ import (
 	"github.com/rdmasim/rdmasim/attach/network"
 	"github.com/rdmasim/rdmasim/attach/pci"
 	"github.com/rdmasim/rdmasim/roce"
+	"github.com/rdmasim/rdmasim/roce/mad"
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/hca"
 	"github.com/rdmasim/rdmasim/sim/kernel"
@@ -20,6 +21,7 @@ import (
 	"github.com/rdmasim/rdmasim/sim/odp"
 	"github.com/rdmasim/rdmasim/sim/pcie"
 	"github.com/rdmasim/rdmasim/sim/profile"
+	"github.com/rdmasim/rdmasim/sim/sa"
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
@@ -37,6 +39,8 @@ type machine struct {
 	macs map[netip.Addr]kernel.MAC
 	net  *network.Network
 	cm   *cm.Manager
+	// admin is the subnet administrator of an InfiniBand network; nil until it is asked.
+	admin *sa.Node
 	// timers are those of the connection manager.
 	timers *timers
 	// ownNetwork says that programs see an interface for each device.
@@ -93,6 +97,9 @@ func newMachine(cfg *Config) (*machine, error) {
 	m.net = network.New(m.eng, p, hcas)
 	m.timers = &timers{}
 	m.cm = cm.New(m.eng, "host", cm.Params{Syscall: p.Kernel.Syscall, Wakeup: p.Kernel.Wakeup}, m.timers)
+	if !cfg.OwnNetwork {
+		m.addOtherAddresses()
+	}
 	for _, d := range m.devs {
 		if err := m.bringUp(d); err != nil {
 			return nil, err
@@ -102,6 +109,57 @@ func newMachine(cfg *Config) (*machine, error) {
 		}
 	}
 	return m, nil
+}
+
+// addOtherAddresses tells the connection manager the addresses of this machine, of which programs see the interfaces.
+func (m *machine) addOtherAddresses() {
+	all, _ := net.InterfaceAddrs()
+	for _, a := range all {
+		if n, ok := a.(*net.IPNet); ok && n.IP.IsGlobalUnicast() {
+			ip, _ := netip.AddrFromSlice(n.IP)
+			m.cm.AddOtherAddress(ip)
+		}
+	}
+}
+
+// portOf is the GID of the port whose interface has an address, of any device on the network.
+func (m *machine) portOf(ip netip.Addr) (g verbs.GID, ok bool) {
+	for _, d := range m.devs {
+		if slices.Contains(d.kern.IPs(), ip) {
+			return d.kern.FirstGID()
+		}
+	}
+	if m.guests == nil {
+		return g, false
+	}
+	for _, h := range m.guests.Devices() { // which take the addresses that a device of their number has
+		if id := h.Identity(); ip == netip.AddrFrom4(id.IPv4) {
+			return verbs.GID(roce.GIDFromGUID(h.PortInfo().GIDPrefix, id.GUID)), true
+		}
+	}
+	return g, false
+}
+
+// loadCM loads the connection manager, and on InfiniBand the subnet administrator that it asks.
+func (m *machine) loadCM() error {
+	if err := m.cm.Load(); err != nil || m.admin != nil {
+		return err
+	}
+	var send func(*cm.SAPeer, []byte)
+	m.admin = m.net.Administrator(func(to *sa.Peer, b mad.MAD) { send((*cm.SAPeer)(to), b) }, m.inBroadcast)
+	if m.admin != nil {
+		send = m.cm.ServeSA(m.devs[0].kern, func(from cm.SAPeer, data []byte) { m.admin.Request(sa.Peer(from), data) })
+	}
+	return nil
+}
+
+// inBroadcast tells the connection manager what group a device's interface is in.
+func (m *machine) inBroadcast(h *hca.Device, r mad.MCMemberRecord) {
+	for _, d := range m.devs {
+		if d.hca == h {
+			m.cm.SetBroadcast(d.kern, r)
+		}
+	}
 }
 
 // number is the index of a device.
@@ -129,11 +187,12 @@ func (m *machine) bringUp(d *device) error {
 	if d.kern, err = kernel.NewDevice(m.eng, d.name, d.link, m.mem, m.prof.Kernel); err != nil {
 		return err
 	}
-	if m.net.InfiniBand() {
-		return nil // the subnet manager has given the port its addresses
-	}
 	id := d.hca.Identity()
 	ip := netip.AddrFrom4(id.IPv4)
+	if m.net.InfiniBand() {
+		d.kern.SetIPoIBNeighbours(m.portOf)
+		return d.kern.AddIP(ip)
+	}
 	m.macs[ip] = id.MAC
 	d.kern.SetNeighbours(func(_ uint16, ip netip.Addr) (kernel.MAC, bool) {
 		mac, ok := m.macs[ip]
@@ -149,7 +208,7 @@ func (m *machine) describe(d *device) (tree.Device, error) {
 		PCIDevice: m.prof.Kernel.PCIDevice, PCIRevision: m.prof.Kernel.PCIRevision,
 	}
 	if m.ownNetwork {
-		t.NetDev = m.ownInterfaces()[m.number(d.kern)].Name
+		t.NetDev, t.OwnNetDev = m.ownInterfaces()[m.number(d.kern)].Name, true
 	}
 	u, err := m.open(d)
 	if err != nil {

@@ -118,7 +118,7 @@ func (n *notifier) ioctl(x *seccomp.Notif) {
 	}
 	f.mmapOver(tid)
 	defer n.serve(f)
-	c := &caller{l: n.l, id: x.ID, tid: tid, proc: proc}
+	c := &caller{l: n.l, id: x.ID, tid: tid, proc: proc, t: n.s.procs}
 	e := f.ioctl(c, x.Args[2])
 	n.s.procs.streams.Flush() // the program sees what the device wrote before the answer
 	_ = n.l.Fail(x.ID, e)

@@ -16,7 +16,8 @@ import (
 
 // Some programs look for the address of a device among those of the machine's interfaces, or use TCP to it. With Config.OwnNetwork they
 // run in a network namespace of their own, in which each device has an interface with its addresses. What is sent there stays in the
-// namespace; RDMA traffic does not pass these interfaces.
+// namespace; RDMA traffic does not pass these interfaces. Those of InfiniBand devices have the names and addresses of IP that IPoIB's have, and
+// the hardware addresses of Ethernet.
 
 // firstInterface is the index of the first device's interface: 1 is the loopback interface of any namespace.
 const firstInterface = 2
@@ -34,9 +35,13 @@ type ownInterface struct {
 
 // ownInterfaces are those of the machine's devices.
 func (m *machine) ownInterfaces() (l []ownInterface) {
+	name := "sim"
+	if m.net.InfiniBand() {
+		name = "ib"
+	}
 	for k, d := range m.devs {
 		id := d.hca.Identity()
-		l = append(l, ownInterface{Name: fmt.Sprintf("sim%d", k), Index: firstInterface + k, MAC: id.MAC[:], IP: netip.AddrFrom4(id.IPv4)})
+		l = append(l, ownInterface{Name: fmt.Sprintf("%s%d", name, k), Index: firstInterface + k, MAC: id.MAC[:], IP: netip.AddrFrom4(id.IPv4)})
 	}
 	return l
 }

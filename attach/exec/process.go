@@ -98,6 +98,7 @@ type caller struct {
 	id   uint64
 	tid  int
 	proc *process
+	t    *processes
 }
 
 var _ uverbs.Identified = (*caller)(nil)

@@ -122,11 +122,8 @@ func (s *session) prepare(ctx context.Context, path string) (err error) {
 
 // interfaces are those of a network of the session's own, or none.
 func (s *session) interfaces() ([]ownInterface, error) {
-	switch {
-	case !s.cfg.OwnNetwork:
+	if !s.cfg.OwnNetwork {
 		return nil, nil
-	case s.m.net.InfiniBand():
-		return nil, &UsageError{fmt.Errorf("--own-network: the devices of profile %s have InfiniBand ports, and IP on them is not modelled: leave the flag out", s.cfg.Profile.Name)}
 	}
 	return s.m.ownInterfaces(), nil
 }

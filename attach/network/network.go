@@ -4,6 +4,7 @@ package network
 
 import (
 	"github.com/rdmasim/rdmasim/roce"
+	"github.com/rdmasim/rdmasim/roce/mad"
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/hca"
 	"github.com/rdmasim/rdmasim/sim/link"
@@ -18,6 +19,8 @@ type Network struct {
 	ports   []port
 	manager *link.SubnetManager // of InfiniBand links
 	admin   *sa.Node            // nil: nobody answers to queries
+	sw      *link.Switch        // nil: a cable
+	devices []*hca.Device
 	capture *capture
 	faults  faults
 }
@@ -58,6 +61,7 @@ func New(e *sim.Engine, p *profile.Profile, devices []*hca.Device) *Network {
 	}
 	if len(devices) > 2 {
 		sw := link.NewSwitch(e, "switch", p.Switch)
+		n.sw = sw
 		for _, d := range devices {
 			c := link.NewCable(e, p.Link, d.Name(), "switch/"+d.Name())
 			sw.Plug(c.End(1))
@@ -105,6 +109,34 @@ func NewManaged(e *sim.Engine, p *profile.Profile, devices []*hca.Device) *Netwo
 	return n
 }
 
+// noSwitch is the multicast forwarding table of a subnet that is a cable.
+type noSwitch struct{}
+
+func (noSwitch) SetGroup(uint16, []int) {}
+
+// Administrator makes a subnet administrator beside the subnet manager, on the host of the first device, of which QP1 is its way to the
+// others: out sends its answers. The interface of each port is in IPoIB's broadcast group then: joined gets its record. nil: the links
+// are Ethernet, or a host of its own has it.
+func (n *Network) Administrator(out func(to *sa.Peer, m mad.MAD), joined func(*hca.Device, mad.MCMemberRecord)) *sa.Node {
+	if n.manager == nil || n.admin != nil {
+		return nil
+	}
+	groups := sa.Groups(noSwitch{})
+	if n.sw != nil {
+		groups = n.sw
+	}
+	n.admin = sa.NewHosted(n.devices[0], &n.prof.Link.IB, groups, out)
+	for at, d := range n.devices {
+		n.admin.Enter(sa.Member{Managed: d, GUID: d.Identity().GUID, Description: d.Name(), At: at})
+	}
+	for _, d := range n.devices {
+		if r, ok := n.admin.JoinBroadcast(d); ok {
+			joined(d, r)
+		}
+	}
+	return n.admin
+}
+
 // managerPort is the name of the subnet manager's port in captures and scripts of faults.
 const managerPort = "sm"
 
@@ -123,6 +155,7 @@ func (n *Network) join(d *hca.Device, p *link.Port, sw *link.Switch) {
 		at.soft = roce.MAC(id.MAC).EUI64()
 	}
 	n.ports = append(n.ports, at)
+	n.devices = append(n.devices, d)
 	p.Attach(d)
 	d.SetWire(p)
 	if n.manager != nil {

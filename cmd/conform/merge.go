@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -78,7 +79,7 @@ func checkParts(names, parts []string) error {
 	n := 0
 	for i, text := range parts {
 		var p part
-		if _, err := fmt.Sscanf(text, "%d/%d", &p.index, &p.parts); err != nil || p.index < 0 || p.index >= p.parts {
+		if _, err := fmt.Sscanf(text, "%d/%d", &p.index, &p.parts); err != nil || p.index < 0 || p.index >= p.parts || p.String() != text {
 			return usagef("%s is no part of a run that --shard wrote", names[i])
 		}
 		if n == 0 {
@@ -90,16 +91,26 @@ func checkParts(names, parts []string) error {
 		have[p] = names[i]
 	}
 	var missing []string
-	for i := range n {
+	for i := 0; i < n && len(missing) < mostNamedParts; i++ {
 		if p := (part{i, n}); have[p] == "" {
 			missing = append(missing, p.String())
 		}
 	}
-	if len(missing) > 0 {
-		return usagef("parts are missing: run --shard %s", strings.Join(missing, ", "))
+	if len(missing) == 0 {
+		return nil
 	}
-	return nil
+	more := ""
+	if left := n - len(have) - len(missing); left > 0 {
+		more = fmt.Sprintf(" and %d more", left)
+	}
+	return usagef("parts are missing: run --shard %s%s", strings.Join(missing, ", "), more)
 }
+
+// mostNamedParts bounds the missing parts that are named: a record says by itself how many there are.
+const mostNamedParts = 20
+
+// mostReport bounds a report of conform mutants, as records are.
+const mostReport = 64 << 20
 
 type mergeOptions struct {
 	report, today string
@@ -123,14 +134,20 @@ func newMerge() *cobra.Command {
 				return err
 			}
 			toStandard(cmd, &o.report)
-			ok, err := isMutants(cmd.Context(), args[0])
+			first, err := input.ReadUpTo(cmd.Context(), args[0], mostReport) // once: it may be a pipe
 			if err != nil {
-				return err
+				return usagef("%w", err)
 			}
-			if ok {
-				return mergeMutants(cmd, o, args)
+			read := func(i int) ([]byte, error) {
+				if i == 0 {
+					return first, nil
+				}
+				return input.ReadUpTo(cmd.Context(), args[i], mostReport)
 			}
-			return mergeRuns(cmd, o, args)
+			if isMutants(first) {
+				return mergeMutants(cmd, o, args, read)
+			}
+			return mergeRuns(cmd, o, args, read)
 		},
 	}
 	f := cmd.Flags()
@@ -141,26 +158,26 @@ func newMerge() *cobra.Command {
 	return cmd
 }
 
-// isMutants says whether a file is the report of conform mutants.
-func isMutants(ctx context.Context, name string) (bool, error) {
-	text, err := input.ReadFile(ctx, name)
-	if err != nil {
-		return false, usagef("%w", err)
-	}
+// isMutants says whether a text is the report of conform mutants. A packed record is none, or what its reader says.
+func isMutants(text []byte) bool {
 	var head struct {
 		Schema string `json:"schema"`
 	}
-	if err := json.Unmarshal(text, &head); err != nil {
-		return false, nil // a packed record, or none, which its reader says
-	}
-	return head.Schema == mutantsSchema, nil
+	return json.Unmarshal(text, &head) == nil && head.Schema == mutantsSchema
 }
 
-func mergeRuns(cmd *cobra.Command, o *mergeOptions, names []string) error {
+// reading gives the text of an input by its number.
+type reading func(i int) ([]byte, error)
+
+func mergeRuns(cmd *cobra.Command, o *mergeOptions, names []string, read reading) error {
 	var runs []*report.Run
 	var parts []string
-	for _, name := range names {
-		r, err := report.ReadFile(cmd.Context(), name)
+	for i, name := range names {
+		text, err := read(i)
+		if err != nil {
+			return usagef("%w", err)
+		}
+		r, err := report.Read(name, bytes.NewReader(text))
 		if err != nil {
 			return usagef("%w", err)
 		}
@@ -180,7 +197,7 @@ func mergeRuns(cmd *cobra.Command, o *mergeOptions, names []string) error {
 	if err := sameTwice(names, parts, runs); err != nil {
 		return err
 	}
-	run, err := o.join(cmd.Context(), runs)
+	run, err := o.join(cmd.Context(), parts, runs)
 	if err != nil {
 		return err
 	}
@@ -241,7 +258,7 @@ func sameTwice(names, parts []string, runs []*report.Run) error {
 }
 
 // join makes the record of the whole run.
-func (o *mergeOptions) join(ctx context.Context, runs []*report.Run) (*report.Run, error) {
+func (o *mergeOptions) join(ctx context.Context, parts []string, runs []*report.Run) (*report.Run, error) {
 	items, err := conformance.Items(conformance.Suite())
 	if err != nil {
 		return nil, err
@@ -250,13 +267,16 @@ func (o *mergeOptions) join(ctx context.Context, runs []*report.Run) (*report.Ru
 	if err != nil {
 		return nil, err
 	}
-	cases := map[string]report.Case{}
+	cases, of := map[string]report.Case{}, map[string]string{}
 	run := *runs[0]
 	run.Cases, run.Findings = nil, nil
 	var late []string // findings that a run adds behind those about it as a whole
-	for _, r := range runs {
+	for n, r := range runs {
 		for _, c := range r.Cases {
-			cases[c.ID] = c
+			if p, twice := of[c.ID]; twice && p != parts[n] {
+				return nil, usagef("%s is in part %s and in part %s, which no run has: run one of them again", c.ID, p, parts[n])
+			}
+			cases[c.ID], of[c.ID] = c, parts[n]
 		}
 		run.Incomplete = run.Incomplete || r.Incomplete
 		for _, f := range r.Findings {
@@ -300,15 +320,15 @@ type mutantPart struct {
 	Matrix bool   `json:"matrix,omitempty"`
 }
 
-func mergeMutants(cmd *cobra.Command, o *mergeOptions, names []string) error {
+func mergeMutants(cmd *cobra.Command, o *mergeOptions, names []string, read reading) error {
 	if o.minPass > 0 || len(o.ledgers) > 0 || o.today != "" {
 		return usagef("--min-pass, --ledger and --today are for runs of the suite, and %s is a report of conform mutants: leave them out", names[0])
 	}
 	var parts []string
-	results := map[string]mutantResult{}
+	results, from := map[string]mutantResult{}, map[string]int{}
 	var whole *mutantReport
-	for _, name := range names {
-		text, err := input.ReadFile(cmd.Context(), name)
+	for i, name := range names {
+		text, err := read(i)
 		if err != nil {
 			return usagef("%w", err)
 		}
@@ -328,7 +348,13 @@ func mergeMutants(cmd *cobra.Command, o *mergeOptions, names []string) error {
 		parts = append(parts, r.Part.Part)
 		whole.Incomplete = whole.Incomplete || r.Incomplete
 		for _, m := range r.Mutants {
-			results[m.Name] = m
+			if m.Outcome != killed && m.Outcome != survived && m.Outcome != mutantFail {
+				return usagef("%s: mutant %s has the outcome %q, which is none of %s, %s and %s", name, m.Name, m.Outcome, killed, survived, mutantFail)
+			}
+			if k, twice := from[m.Name]; twice && (k == i || parts[k] != parts[i] || !reflect.DeepEqual(results[m.Name], m)) {
+				return usagef("mutant %s is in %s and in %s, and not as in one part that is there twice: leave one out, or run it again", m.Name, names[k], name)
+			}
+			results[m.Name], from[m.Name] = m, i
 		}
 	}
 	if err := checkParts(names, parts); err != nil {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/rdmasim/rdmasim/conformance"
@@ -145,5 +146,79 @@ func TestPartsOfMutantsMakeTheWhole(t *testing.T) {
 	}
 	if code, _, stderr := command(t, args[:len(args)-1]...); code != exitUsage || !strings.Contains(stderr, "run --shard 3/4") {
 		t.Errorf("without a part: exit %d, %s", code, stderr)
+	}
+	// A part that is there twice and differs hides a survivor; so does one with an outcome that is none.
+	first, err := os.ReadFile(args[3])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for change, want := range map[[2]string]string{
+		{`"outcome": "killed"`, `"outcome": "survived"`}: "and not as in one part that is there twice",
+		{`"outcome": "killed"`, `"outcome": "splendid"`}: `has the outcome "splendid"`,
+		{`"part": "0/4"`, `"part": "1/4"`}:               "and not as in one part that is there twice",
+	} {
+		name := filepath.Join(dir, "changed.json")
+		if err := os.WriteFile(name, bytes.Replace(first, []byte(change[0]), []byte(change[1]), 1), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if code, _, stderr := command(t, append(args, name)...); code != exitUsage || !strings.Contains(stderr, want) {
+			t.Errorf("%v: exit %d, %.300s\nwant %s", change, code, stderr, want)
+		}
+	}
+	if code, out, stderr := command(t, append(args, args[3])...); strings.Contains(stderr, "conform:") {
+		t.Errorf("a part twice: exit %d, %.300s%.300s", code, out, stderr)
+	}
+}
+
+// A record says by itself how many parts there are, and how long it is.
+func TestPartsOfOddRecords(t *testing.T) {
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	for _, part := range []string{"0/2", "1/2"} {
+		if code, out, stderr := command(t, "--label-filter", "PD-001 || PD-003", "--shard", part, "--report", at(part[:1])); code != 0 {
+			t.Fatalf("exit %d\n%s%s", code, out, stderr)
+		}
+	}
+	changed := func(name string, change func(*report.Run)) string {
+		r, err := report.ReadFile(t.Context(), at(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		change(r)
+		var b bytes.Buffer
+		if err := errors.Join(r.WriteJSON(&b), os.WriteFile(at("x"+name), b.Bytes(), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		return at("x" + name)
+	}
+	many := changed("0", func(r *report.Run) { r.Environment[partKey] = "0/1000000000" })
+	if code, _, stderr := command(t, "merge", many); code != exitUsage || !strings.Contains(stderr, "20/1000000000 and 999999979 more") {
+		t.Errorf("of a thousand million parts: exit %d, %.300s", code, stderr)
+	}
+	if code, _, stderr := command(t, "merge", changed("0", func(r *report.Run) { r.Environment[partKey] = "0/1x" })); code != exitUsage || !strings.Contains(stderr, "is no part of a run") {
+		t.Errorf("part 0/1x: exit %d, %.300s", code, stderr)
+	}
+	long := func(r *report.Run) { r.Environment["long"] = strings.Repeat("x", 2<<20) }
+	if code, out, stderr := command(t, "merge", changed("0", long), changed("1", long)); code != 0 {
+		t.Errorf("long records: exit %d, %.300s%.300s", code, out, stderr)
+	}
+	pipe := at("pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		text, _ := os.ReadFile(at("0"))
+		_ = os.WriteFile(pipe, text, 0)
+	}()
+	if code, out, stderr := command(t, "merge", pipe, at("1")); code != 0 {
+		t.Errorf("a pipe: exit %d, %.300s%.300s", code, out, stderr)
+	}
+	other, err := report.ReadFile(t.Context(), at("1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	both := changed("0", func(r *report.Run) { r.Cases = append(r.Cases, other.Cases...); r.Count() })
+	if code, _, stderr := command(t, "merge", both, at("1")); code != exitUsage || !strings.Contains(stderr, "is in part 0/2 and in part 1/2") {
+		t.Errorf("a case in two parts: exit %d, %.300s", code, stderr)
 	}
 }

@@ -134,9 +134,13 @@ func runMutants(cmd *cobra.Command, o *mutantOptions) error {
 		r.Part = &mutantPart{Part: o.part.String(), Of: o.wholeHash, Matrix: o.matrix}
 	}
 	findings := hunt.judgeAll(o, r, mutants, fates)
-	fill := []func(io.Writer) error{r.writeJSON, hunt.known.write}
+	update, err := hunt.updated(cmd.Context(), o, mutants, fates)
+	if err != nil {
+		return err
+	}
+	fill := []func(io.Writer) error{r.writeJSON, update.write}
 	for i, f := range files {
-		if f == nil || i == 1 && r.Incomplete {
+		if f == nil {
 			continue
 		}
 		if err := f.Commit(fill[i]); err != nil {
@@ -223,17 +227,34 @@ func (h *mutantRun) want(o *mutantOptions) error {
 	return nil
 }
 
-// judgeAll lists what is wrong with what a run showed, and brings the matrix up to date.
-func (h *mutantRun) judgeAll(o *mutantOptions, r *mutantReport, mutants []mutant.Mutant, fates []fate) []string {
+// judged are the fates of the mutants that met all their cases, by their names.
+func judged(mutants []mutant.Mutant, fates []fate) map[string]*fate {
 	ran := map[string]*fate{}
 	for i, m := range mutants {
 		if fates[i].judged {
 			ran[m.Name] = &fates[i]
 		}
 	}
-	if o.update != "" {
-		h.known.merge(ofCases(mutant.All()), h.items, ran)
+	return ran
+}
+
+// updated is the matrix of --update with what a run showed, also one that was interrupted: of the mutants that met all their cases. The file is
+// read again, for another run may have put its pairs there meanwhile.
+func (h *mutantRun) updated(ctx context.Context, o *mutantOptions, mutants []mutant.Mutant, fates []fate) (*matrix, error) {
+	if o.update == "" {
+		return h.known, nil
 	}
+	m, err := openMatrix(context.WithoutCancel(ctx), o)
+	if err != nil {
+		return nil, err
+	}
+	m.merge(ofCases(mutant.All()), h.items, judged(mutants, fates))
+	return m, nil
+}
+
+// judgeAll lists what is wrong with what a run showed.
+func (h *mutantRun) judgeAll(o *mutantOptions, r *mutantReport, mutants []mutant.Mutant, fates []fate) []string {
+	ran := judged(mutants, fates)
 	if o.cases != "" || o.untried { // which mutants survive is not the question
 		return nil
 	}

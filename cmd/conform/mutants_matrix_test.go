@@ -3,7 +3,10 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -256,4 +259,38 @@ func matrixPage(t *testing.T) []byte {
 		fmt.Fprintf(&page, "| %s | %s |\n", r.ID, r.Reason)
 	}
 	return page.Bytes()
+}
+
+// What an interrupted run has seen is kept, and what another run has put into the file meanwhile.
+func TestMatrixOfTwoRunsAtOnce(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "matrix.json")
+	all := ofCases(mutant.All())
+	seen := func(n int, kills string) {
+		h := &mutantRun{hunt: &hunt{items: testItems(t)}}
+		o := &mutantOptions{profile: "connectx-5", seed: 1, update: file}
+		fates := make([]fate, 2)
+		fates[0] = fate{judged: true, tried: map[string]bool{"DEV-001": true, "CQ-001": true}, kills: []string{kills}}
+		fates[1] = fate{tried: map[string]bool{"DEV-001": true}} // of a mutant that was interrupted
+		m, err := h.updated(t.Context(), o, all[n:n+2], fates)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b bytes.Buffer
+		if err := errors.Join(m.write(&b), os.WriteFile(file, b.Bytes(), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	seen(0, "DEV-001")
+	seen(1, "CQ-001")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := parseMatrix(file, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !m.kills(all[0].Name, "DEV-001") || !m.kills(all[1].Name, "CQ-001") || m.tried(all[2].Name, "DEV-001") || m.tried(all[1].Name, "DEV-002") {
+		t.Errorf("%+v\n%+v\n%+v", m.Mutants[0], m.Mutants[1], m.Mutants[2])
+	}
 }

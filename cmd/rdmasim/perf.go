@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -161,7 +161,7 @@ func runPerf(c *cobra.Command, args []string) error {
 	for _, n := range o.Notes {
 		fmt.Fprintln(c.ErrOrStderr(), "rdmasim perf: note:", n)
 	}
-	stored, err := openComparison(c.Context(), &f)
+	stored, err := openComparison(c.Context(), &f, o)
 	if err != nil {
 		return err
 	}
@@ -174,8 +174,14 @@ func runPerf(c *cobra.Command, args []string) error {
 	return perfOnSimulator(c, &f, o, stored)
 }
 
+// mostSimulated is less than the range of the simulator's clock (sim.Time), 106 days.
+const mostSimulated = 100 * 24 * time.Hour
+
 // perfOnSimulator runs both ends in one simulation.
 func perfOnSimulator(c *cobra.Command, f *perfFlags, client *perf.Options, stored *comparison) (err error) {
+	if t := time.Duration(client.Duration)*time.Second + client.WaitEnd; client.Method != perf.Infinite && t > mostSimulated {
+		return usagef("perf: -D and --wait_destroy are %v, and the simulator's clock reaches %v", t, mostSimulated)
+	}
 	p, err := profile.Load(f.profile)
 	if err != nil {
 		return &experiment.UsageError{Err: err}
@@ -204,7 +210,12 @@ func perfOnSimulator(c *cobra.Command, f *perfFlags, client *perf.Options, store
 	}
 	cfg := testbed.Default(p)
 	cfg.Seed, cfg.NoTap = f.seed, true
-	interrupted := func() bool { return c.Context().Err() != nil }
+	report, err := openPerfReport(c, client)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, report.finish()) }()
+	interrupted := ended(c, client)
 	if client.Method != perf.Infinite { // which ends in good order
 		cfg.Interrupt = interrupted
 	}
@@ -228,7 +239,7 @@ func perfOnSimulator(c *cobra.Command, f *perfFlags, client *perf.Options, store
 			err = frames.Commit(func(io.Writer) error { return nil })
 		}
 	}()
-	e := &perfEnds{f: f, interrupted: interrupted, ctx: c.Context(), out: stored.tee(c.OutOrStdout())}
+	e := &perfEnds{f: f, interrupted: interrupted, report: report, out: stored.tee(c.OutOrStdout())}
 	return e.run(c, tb, client, stored)
 }
 
@@ -242,7 +253,7 @@ func jsonFile(o *perf.Options) string {
 // perfEnds are both ends of a simulated test.
 type perfEnds struct {
 	f              *perfFlags
-	ctx            context.Context
+	report         *perfReport
 	interrupted    func() bool
 	out            io.Writer // the client's
 	server, errors bytes.Buffer
@@ -251,7 +262,7 @@ type perfEnds struct {
 
 func (e *perfEnds) run(c *cobra.Command, tb *testbed.Testbed, client *perf.Options, stored *comparison) error {
 	envs := [2]*perf.Env{
-		{Out: e.out, Err: c.ErrOrStderr(), Interrupted: e.interrupted, Random: random(e.f.seed, 1), WriteJSON: writer(e.ctx)},
+		{Out: e.out, Err: c.ErrOrStderr(), Interrupted: e.interrupted, Random: random(e.f.seed, 1), WriteJSON: e.report.write},
 		{Out: &e.server, Err: &e.errors, Random: random(e.f.seed, 2)},
 	}
 	var bed verbs.Testbed = tb
@@ -275,7 +286,7 @@ func (e *perfEnds) run(c *cobra.Command, tb *testbed.Testbed, client *perf.Optio
 	})
 	switch {
 	case errors.Is(err, sim.ErrInterrupted):
-		return fmt.Errorf("perf: %w", context.Canceled)
+		return fmt.Errorf("perf: %w", outfile.ErrInterrupted)
 	case err != nil:
 		return fmt.Errorf("perf: %w", err)
 	}
@@ -289,6 +300,9 @@ func (e *perfEnds) run(c *cobra.Command, tb *testbed.Testbed, client *perf.Optio
 				return err
 			}
 		}
+	}
+	if failure != nil && c.Context().Err() != nil {
+		return fmt.Errorf("perf: %w: %w", outfile.ErrInterrupted, failure)
 	}
 	if failure != nil {
 		return perfFailed(c, failure)
@@ -333,15 +347,4 @@ func counts(r *record.Testbed, thread string) func() []perf.CallCount {
 func random(seed, end uint64) func() uint32 {
 	r := rand.New(rand.NewPCG(seed, end))
 	return r.Uint32
-}
-
-// writer puts a JSON report in its place.
-func writer(ctx context.Context) func(string, []byte) error {
-	return func(path string, b []byte) error {
-		f, err := outfile.Create(ctx, path)
-		if err != nil {
-			return err
-		}
-		return f.Commit(func(w io.Writer) error { _, err := w.Write(b); return err })
-	}
 }

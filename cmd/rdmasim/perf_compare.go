@@ -6,9 +6,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"text/tabwriter"
 
 	"github.com/rdmasim/rdmasim/input"
+	"github.com/rdmasim/rdmasim/perf"
 	"github.com/rdmasim/rdmasim/perftest"
 )
 
@@ -21,7 +23,7 @@ type comparison struct {
 }
 
 // openComparison reads the file of --compare: an output of perftest, or its JSON. There may be none.
-func openComparison(ctx context.Context, f *perfFlags) (*comparison, error) {
+func openComparison(ctx context.Context, f *perfFlags, o *perf.Options) (*comparison, error) {
 	if f.compare == "" {
 		return nil, nil
 	}
@@ -38,7 +40,34 @@ func openComparison(ctx context.Context, f *perfFlags) (*comparison, error) {
 	if err != nil {
 		return nil, usagef("perf: --compare: %w", err)
 	}
+	if err := c.fits(o); err != nil {
+		return nil, usagef("perf: --compare: %w", err)
+	}
 	return c, nil
+}
+
+// fits says whether what is stored can stand beside what a test prints.
+func (c *comparison) fits(o *perf.Options) error {
+	switch {
+	case o.Output != perf.FullOutput:
+		return fmt.Errorf("it needs the table of a test: leave --output out")
+	case o.Test.Latency != c.latency:
+		return fmt.Errorf("%s has %s, and this test measures %s", c.file, kindOf(c.latency), kindOf(o.Test.Latency))
+	}
+	for i := range c.rows {
+		if v := c.value(&c.rows[i]); !(v > 0) || math.IsInf(v, 0) {
+			return fmt.Errorf("%s has %g for %d bytes, where a number above 0 is needed", c.file, v, c.rows[i].Size)
+		}
+	}
+	return nil
+}
+
+// value is what is compared.
+func (c *comparison) value(r *perftest.Row) float64 {
+	if c.latency {
+		return r.Typical
+	}
+	return r.Rate
 }
 
 func (c *comparison) readText(b []byte) error {
@@ -73,14 +102,19 @@ func (c *comparison) readJSON(b []byte) error {
 	if len(doc.All) == 0 {
 		doc.All = []result{doc.Results}
 	}
-	for _, r := range doc.All {
+	for i, r := range doc.All {
 		row := perftest.Row{Size: r.Size, Rate: r.Rate * 1e6, Typical: r.Typical * 1e3}
 		if row.Typical == 0 {
 			row.Typical = r.Average * 1e3
 		}
-		if c.latency = row.Rate == 0; r.Size == 0 || c.latency && row.Typical == 0 {
+		latency := row.Rate == 0
+		if r.Size == 0 || latency && row.Typical == 0 {
 			return fmt.Errorf("%s: results has no MsgSize with a MsgRate or t_typical", c.file)
 		}
+		if i > 0 && latency != c.latency {
+			return fmt.Errorf("%s: some of its results are latencies, and some rates", c.file)
+		}
+		c.latency = latency
 		c.rows = append(c.rows, row)
 	}
 	return nil
@@ -103,14 +137,9 @@ func (c *comparison) print(w io.Writer, here string) error {
 	if err != nil {
 		return fmt.Errorf("perf: --compare: %w", err)
 	}
-	if runs[0].Latency != c.latency {
-		return fmt.Errorf("perf: --compare: %s has %s, and this test measures %s", c.file, kindOf(c.latency), kindOf(runs[0].Latency))
-	}
 	unit, scale := "message rate, Mpps", 1e6
-	value := func(r *perftest.Row) float64 { return r.Rate }
 	if c.latency {
 		unit, scale = "t_typical, usec", 1e3
-		value = func(r *perftest.Row) float64 { return r.Typical }
 	}
 	fmt.Fprintf(w, "\nSide by side, %s:\n", unit)
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
@@ -120,7 +149,7 @@ func (c *comparison) print(w io.Writer, here string) error {
 		mine := &runs[0].Rows[i]
 		for k := range c.rows {
 			if c.rows[k].Size == mine.Size {
-				a, b := value(mine)/scale, value(&c.rows[k])/scale
+				a, b := c.value(mine)/scale, c.value(&c.rows[k])/scale
 				fmt.Fprintf(tw, "  %d\t%.4g\t%.4g\t%.3f\n", mine.Size, a, b, a/b)
 				none = false
 			}

@@ -6,26 +6,34 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
+	"net/netip"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/rdmasim/rdmasim/hw/mlx5"
+	"github.com/rdmasim/rdmasim/outfile"
 	"github.com/rdmasim/rdmasim/perf"
 	"github.com/rdmasim/rdmasim/verbs"
 	"github.com/rdmasim/rdmasim/verbs/record"
 )
 
 // perfOnDevice runs one end on a device of this machine.
-func perfOnDevice(c *cobra.Command, f *perfFlags, o *perf.Options, stored *comparison) error {
+func perfOnDevice(c *cobra.Command, f *perfFlags, o *perf.Options, stored *comparison) (err error) {
 	setup, err := mlx5.ChooseOne(mlx5.Config{Device: o.Device, Port: o.IBPort, GIDIndex: o.GIDIndex})
 	if err != nil {
 		return perfFailed(c, &perf.StepError{Step: "device", Err: err, Words: " Unable to find the Infiniband/RoCE device\n"})
 	}
-	env := &perf.Env{Out: stored.tee(c.OutOrStdout()), Err: c.ErrOrStderr(), OldPost: true, Random: rand.Uint32, WriteJSON: writer(context.WithoutCancel(c.Context())),
-		Interrupted: func() bool { return c.Context().Err() != nil }, Connect: func() (perf.Channel, error) { return channelTo(c.Context(), o) }}
+	report, err := openPerfReport(c, o)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, report.finish()) }()
+	env := &perf.Env{Out: stored.tee(c.OutOrStdout()), Err: c.ErrOrStderr(), OldPost: true, Random: rand.Uint32, WriteJSON: report.write,
+		Interrupted: ended(c, o), Connect: func() (perf.Channel, error) { return channelTo(c.Context(), o) },
+		Server: func(verbs.Thread) (netip.Addr, error) { return perf.Lookup(c.Context(), o) }}
 	for k, v := range o.Environment() {
 		if err := os.Setenv(k, v); err != nil { // also for C
 			return err
@@ -57,7 +65,7 @@ func perfOnDevice(c *cobra.Command, f *perfFlags, o *perf.Options, stored *compa
 	}
 	switch {
 	case failure != nil && c.Context().Err() != nil:
-		return fmt.Errorf("perf: %w: %w", context.Canceled, failure)
+		return fmt.Errorf("perf: %w: %w", outfile.ErrInterrupted, failure)
 	case failure != nil:
 		return perfFailed(c, failure)
 	case err != nil:
@@ -65,6 +73,9 @@ func perfOnDevice(c *cobra.Command, f *perfFlags, o *perf.Options, stored *compa
 	}
 	return stored.print(c.OutOrStdout(), o.Device)
 }
+
+// perfGrace is how long an infinite test may take to end in good order with its peer.
+const perfGrace = 3 * time.Second
 
 // channelTo connects to the server, or waits for a client. A signal ends both.
 func channelTo(ctx context.Context, o *perf.Options) (perf.Channel, error) {
@@ -84,8 +95,10 @@ func channelTo(ctx context.Context, o *perf.Options) (perf.Channel, error) {
 			return nil, err
 		}
 	}
-	if o.Method != perf.Infinite { // whose end the peer hears of
-		context.AfterFunc(ctx, func() { _ = ch.(io.Closer).Close() })
+	grace := time.Duration(0)
+	if o.Method == perf.Infinite { // whose end the peer hears of
+		grace = perfGrace
 	}
+	context.AfterFunc(ctx, func() { time.AfterFunc(grace, func() { _ = ch.Close() }) })
 	return ch, nil
 }

@@ -27,7 +27,8 @@ func TestPerfTalksToPerftest(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ program, flags string }{{"ib_write_bw", "-n 50 -q 2"}, {"ib_write_bw", "-n 50 -b"}, {"ib_read_bw", "-n 50"}, {"ib_send_bw", "-n 50"}, {"ib_send_bw", "-n 50 -c UD -s 1024"}, {"ib_atomic_bw", "-n 50"},
-		{"ib_write_lat", "-n 20"}, {"ib_send_lat", "-n 20"}, {"ib_read_lat", "-n 20"}, {"ib_atomic_lat", "-n 20"}} {
+		{"ib_write_lat", "-n 20"}, {"ib_send_lat", "-n 20"}, {"ib_read_lat", "-n 20"}, {"ib_atomic_lat", "-n 20"},
+		{"ib_write_bw", "-R -n 50 -q 2"}, {"ib_read_bw", "-z -n 50"}, {"ib_send_lat", "-R -n 20 -c UD"}} {
 		theirs := c.program + " -F " + c.flags
 		ours := fmt.Sprintf("%s %s perf %s --target=hw %s", self, mainArg, strings.TrimPrefix(c.program, "ib_"), c.flags)
 		for i, pair := range [][2]string{{theirs, ours}, {ours, theirs}} {
@@ -36,9 +37,13 @@ func TestPerfTalksToPerftest(t *testing.T) {
 				if i == 0 {
 					client += " --explain"
 				}
+				host := "127.0.0.1"
+				if strings.Contains(c.flags, "-R") || strings.Contains(c.flags, "-z") {
+					host = "10.1.0.1" // of mlx5_0
+				}
 				script := fmt.Sprintf(`p=%d; %s -d mlx5_0 -p $p >&2 & s=$!
-n=0; until %s -d mlx5_1 -p $p 127.0.0.1; do n=$((n+1)); [ $n -lt 30 ] || exit 9; sleep 0.3; done
-wait $s || exit 8`, freePort(t), server, client)
+n=0; until %s -d mlx5_1 -p $p %s; do n=$((n+1)); [ $n -lt 30 ] || exit 9; sleep 0.3; done
+wait $s || exit 8`, freePort(t), server, client, host)
 				cmd := exec.Command(self, mainArg, "exec", "--devices", "2", "--", "sh", "-c", script)
 				var out, errs bytes.Buffer
 				cmd.Stdout, cmd.Stderr = &out, &errs

@@ -2,12 +2,14 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"math"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -53,6 +55,10 @@ func TestPerfPrintsWhatPerftestPrints(t *testing.T) {
 		{"atomic_bw -A CMP_AND_SWAP -n 200", "cmp_swap", 1, 1, 8, 200, false, false, 0.01, 2},
 		{"write_bw -l 4 -s 2 -n 400 --perform_warm_up", "write", 1, 1, 2, 400, false, false, 0.01, 1},
 		{"write_bw --use_cuda=0 --use_cuda_dmabuf -n 100", "write", 1, 1, 65536, 100, false, false, 90, 98.1},
+		{"write_bw -R -n 100 -q 2", "write", 1, 2, 65536, 200, false, false, 90, 98.1},
+		{"read_bw -z -n 100", "read", 1, 1, 65536, 100, false, false, 90, 98.1},
+		{"send_bw -R -c UD -s 1024 -b -n 200", "send", 1, 1, 1024, 200, false, true, 10, 196.1},
+		{"send_lat -R -c UD -n 50", "send", 1, 1, 2, 50, true, false, 0.5, 2},
 		{"write_lat -n 100", "write", 1, 1, 2, 100, true, false, 0.5, 2},
 		{"write_lat --write_with_imm -n 100", "write_imm", 1, 1, 2, 100, true, false, 0.5, 2},
 		{"read_lat -n 100", "read", 1, 1, 2, 100, true, false, 1, 4},
@@ -174,6 +180,26 @@ func TestPerfJSON(t *testing.T) {
 	if _, errs, status := measure(t, "write_bw -n 5 --out_json --out_json_file=/no/such/folder/x.json"); status != 1 || !strings.Contains(errs, "failed to open /no/such/folder/x.json") {
 		t.Errorf("%d %s", status, errs)
 	}
+	if out, _, _ := measure(t, "write_bw -n 5 --out_json --out_json_file=/no/such/folder/x.json"); strings.Contains(out, "BW average") {
+		t.Errorf("a file that cannot be written is noticed after the run:\n%s", out)
+	}
+	// A pipe has one reader, who takes what comes until the end as the report.
+	fifo := filepath.Join(t.TempDir(), "fifo")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got := make(chan []byte)
+	go func() {
+		b, _ := os.ReadFile(fifo)
+		got <- b
+	}()
+	_, errs, status := measure(t, "send_bw -c UD -a -n 5 --out_json --out_json_file="+fifo)
+	var doc struct {
+		All []any `json:"all_results"`
+	}
+	if err := json.Unmarshal(<-got, &doc); err != nil || status != 0 || len(doc.All) != 12 {
+		t.Errorf("status %d, %d results: %v %s", status, len(doc.All), err, errs)
+	}
 }
 
 // A result stands beside a stored one: an output of perftest, or its JSON.
@@ -189,12 +215,27 @@ func TestPerfCompares(t *testing.T) {
 		if status != 0 || !strings.Contains(out, "Side by side, message rate, Mpps:") || !strings.HasSuffix(out, "1.000\n") {
 			t.Errorf("%d %s\n%s", status, errs, out)
 		}
-		if _, errs, status := measure(t, "write_lat -n 50 --compare="+f); status != 1 || !strings.Contains(errs, "has rates, and this test measures latencies") {
+		if _, errs, status := measure(t, "write_lat -n 50 --compare="+f); status != 2 || !strings.Contains(errs, "has rates, and this test measures latencies") {
 			t.Errorf("%d %s", status, errs)
 		}
 	}
 	if _, _, status := measure(t, "write_bw --compare="+dir+"/none"); status != 2 {
 		t.Errorf("status %d", status)
+	}
+	for content, want := range map[string]string{
+		`{"results":{"MsgSize":65536,"MsgRate":1e308}}`:                                            "where a number above 0 is needed",
+		`{"results":{"MsgSize":65536,"MsgRate":-1}}`:                                               "where a number above 0 is needed",
+		`{"results":{},"all_results":[{"MsgSize":2,"MsgRate":1},{"MsgSize":65536,"t_typical":1}]}`: "some of its results are latencies",
+	} {
+		if err := os.WriteFile(doc, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, errs, status := measure(t, "write_bw -n 50 --compare="+doc); status != 2 || !strings.Contains(errs, want) {
+			t.Errorf("%s: %d %s", content, status, errs)
+		}
+	}
+	if _, errs, status := measure(t, "write_bw -n 50 --output=bandwidth --compare="+text); status != 2 || !strings.Contains(errs, "leave --output out") {
+		t.Errorf("%d %s", status, errs)
 	}
 }
 
@@ -216,9 +257,21 @@ func TestPerfFailures(t *testing.T) {
 		{"write_bw --use_cuda=5 --use_cuda_dmabuf", 1, []string{"cuDeviceGet() returned 101", `step "allocate"`, "choose a GPU that is there"}},
 		{"write_bw --use_cuda=0 --use_cuda_dmabuf --set gpu.dmabuf=false", 1, []string{"DMA-BUF is not supported on this GPU"}},
 		{"atomic_bw --set hca.atomics=false", 1, []string{"the device has no atomics"}},
+		{"write_bw -n 20 --rate_limit nan", 2, []string{"Rate limit must be"}},
+		{"write_bw -n 20 --rate_limit inf", 2, []string{"Rate limit must be"}},
+		{"write_bw -n 20 --rate_limit 1e-12", 2, []string{"would begin every 1.05e+10 s"}},
+		{"write_bw -n 20 --out_json --out_json_file=", 2, []string{"give that of a file"}},
+		{"write_bw -n 5 --wait_destroy 4294967295", 2, []string{"the simulator's clock reaches 2400h"}},
+		{"write_bw -D 1000000000", 2, []string{"the simulator's clock reaches 2400h"}},
 		{"write_bw --no_such_flag", 2, []string{"write_bw: unrecognized option '--no_such_flag'\n Invalid Command or flag.\n"}},
 		{"write_bw -D 5 -a", 2, []string{"Duration mode currently doesn't support running on all sizes."}},
-		{"write_bw -R", 2, []string{"-R, --rdma_cm is not available here"}},
+		{"write_bw -R -c UC", 2, []string{"UC is not supported in librdmacm"}},
+		{"write_bw -T 8", 2, []string{"TOS only valid for rdma_cm based QP"}},
+		{"write_bw -R --bind_source_ip=10.1.0.9", 1, []string{" rdma_bind_addr failed\n", `server: step "connect"`, "cannot assign requested address", "--bind_source_ip is an address of an RDMA interface"}},
+		{"write_bw -z --bind_source_ip=moon", 1, []string{`step "connect"`, `"moon" is no address`}},
+		{"write_bw -R -p 0", 1, []string{`step "connect"`, "-p 0 is no port"}},
+		{"write_bw -R --use_cuda=0 --set gpu.peermem=false", 1, []string{`step "PD and MR"`, "nvidia-peermem"}},
+		{"send_bw -R -c UD -s 65536", 1, []string{`step "MTU"`}},
 		{"no_bw", 2, []string{`"no_bw" is none of the tests`}},
 		{"write_bw --profile=none", 2, []string{"none"}},
 		{"write_bw --set link.nothing=1", 2, []string{"link.nothing"}},
@@ -244,7 +297,8 @@ func TestPerfLeavesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, line := range []string{"-n 50", "-n 50 -q 4 --mr_per_qp --no_lock", "-n 50 --use_cuda=0 --use_cuda_dmabuf", "-n 50 --use_cuda=0", "-n 50 -w 90000"} {
+	for _, line := range []string{"-n 50", "-n 50 -q 4 --mr_per_qp --no_lock", "-n 50 --use_cuda=0 --use_cuda_dmabuf", "-n 50 --use_cuda=0", "-n 50 -w 90000",
+		"-n 50 -R -q 2", "-n 50 -R -w 90000", "-n 50 -R -c UD -s 512 -b", "-n 50 -z", "-R --bind_source_ip=10.1.0.9", "-R --use_cuda=0"} {
 		test, _ := perf.ParseTest("send_bw")
 		o, err := perf.Parse(test, "send_bw", append(strings.Fields(line), "server"))
 		if err != nil {
@@ -261,6 +315,9 @@ func TestPerfLeavesNothing(t *testing.T) {
 			for host := range 2 {
 				counts, err := tb.ResourceCounts(t2, host)
 				for what, n := range counts {
+					if o.SideCM && (what == "ctx" && n == 1 || what == "pd" && n == 1 || what == "uar") {
+						continue // librdmacm keeps a context of the device
+					}
 					if n != 0 || err != nil {
 						t.Errorf("%s: host %d has %d %s left (%v)\n%s", line, host, n, what, err, out.String())
 					}
@@ -271,6 +328,27 @@ func TestPerfLeavesNothing(t *testing.T) {
 			t.Errorf("%s: %v", line, err)
 		}
 		_ = tb.Close()
+	}
+}
+
+// With several sizes --explain also plots their limits: so few small messages are limited by nothing, and large ones by the wire.
+func TestPerfPlotsTheLimit(t *testing.T) {
+	out, errs, status := measure(t, "write_bw -a -n 60 -N --explain")
+	_, plot, found := strings.Cut(out, "\nLimited by, over the size of messages:\n")
+	lines := strings.Split(strings.TrimRight(plot, "\n"), "\n")
+	if status != 0 || !found || len(lines) < 3 {
+		t.Fatalf("status %d, %s\n%s", status, errs, out)
+	}
+	if last := strings.Fields(lines[len(lines)-1]); len(last) != 24 || last[1] != "2" || last[23] != "8Mi" {
+		t.Errorf("sizes %q", last)
+	}
+	marks := map[string][]string{}
+	for _, l := range lines[:len(lines)-1] {
+		name, rest, _ := strings.Cut(l, "|")
+		marks[strings.TrimSpace(name)] = strings.Fields(rest)
+	}
+	if none, wire := marks["window"], marks["wire"]; len(none) != 23 || len(wire) != 23 || none[0] != "#" || wire[0] != "." || wire[22] != "#" || none[22] != "." {
+		t.Errorf("%s", plot)
 	}
 }
 
@@ -291,5 +369,88 @@ func TestPerfExplainsTheLimit(t *testing.T) {
 		if status != 0 || !found || !strings.Contains(strings.Join(strings.Fields(table), " "), strings.Join(strings.Fields(c.want), " ")) {
 			t.Errorf("%s: status %d, %s\n%s", c.line, status, errs, table)
 		}
+	}
+}
+
+// hostilePeer is a peer that answers each message with its own bytes, but for those of a step.
+type hostilePeer struct {
+	perf.Channel
+	answers map[int][]byte // by the number of the message
+	n       int
+	sent    [][]byte
+}
+
+func (p *hostilePeer) Send(_ verbs.Thread, b []byte) error {
+	p.sent = append(p.sent, bytes.Clone(b))
+	return nil
+}
+
+func (p *hostilePeer) Receive(_ verbs.Thread, b []byte) error {
+	copy(b, p.sent[len(p.sent)-1])
+	if a, ok := p.answers[p.n]; ok {
+		copy(b, a)
+	}
+	p.n++
+	return nil
+}
+
+func (p *hostilePeer) Close() error { return nil }
+
+// A peer whose page or cache line no machine has decides neither how much memory is taken, nor by what is divided.
+func TestPerfWithAHostilePeer(t *testing.T) {
+	p, err := profile.Load(profile.Default)
+	if err != nil {
+		t.Fatal(err)
+	}
+	test, _ := perf.ParseTest("write_bw")
+	for what, answers := range map[string]map[int][]byte{"page size": {1: {0x40, 0, 0, 0}}, "cache line size": {2: {0x40, 0, 0, 0}}} {
+		o, err := perf.Parse(test, "write_bw", []string{"-n", "5", "-s", "64", "server"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tb, err := testbed.New(testbed.Default(p))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		var failure error
+		if err := tb.Run(time.Hour, func(t2 verbs.Thread) {
+			peer := &hostilePeer{answers: answers}
+			failure = perf.New(o, &perf.Env{Out: &out, Err: &out, Random: random(1, 1), Connect: func() (perf.Channel, error) { return peer, nil }}).Run(t2)
+		}); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+		if failure == nil || !strings.Contains(failure.Error(), "the peer's "+what+" is 1073741824") {
+			t.Errorf("%s: %v", what, failure)
+		}
+		_ = tb.Close()
+	}
+}
+
+// Who interrupts a test is told so by the exit status, and one without an end ends when nobody reads its output.
+func TestPerfInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer time.AfterFunc(300*time.Millisecond, cancel).Stop()
+	var o, e bytes.Buffer
+	if status := execute(ctx, strings.Fields("perf write_bw -s 2 -n 5000000 -N --explain"), &o, &e); status != exitInterrupted || !strings.Contains(e.String(), "interrupted") {
+		t.Errorf("status %d, %s", status, e.String())
+	}
+	e.Reset()
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	defer full.Close()
+	ended := make(chan int, 1)
+	go func() {
+		ended <- execute(t.Context(), strings.Fields("perf write_bw --run_infinitely -D 1"), full, &e)
+	}()
+	select {
+	case status := <-ended:
+		if status != exitFailure {
+			t.Errorf("status %d", status)
+		}
+	case <-time.After(time.Minute):
+		t.Error("a test without an end goes on for nobody")
 	}
 }

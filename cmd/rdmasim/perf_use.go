@@ -48,17 +48,67 @@ func (p *perfUse) write(w io.Writer) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tw, "  bytes\tlimited by\tbusiest unit\tbusy")
 	for _, s := range p.sizes {
-		l := sim.Load{}
-		if s.before != nil && s.after != nil {
-			l = sim.Limit(s.after.Since(s.before))
-		}
+		l := s.limit()
 		if l.Unit == "" {
 			fmt.Fprintf(tw, "  %d\t-\tthe run was too short to tell\t-\n", s.size)
 			continue
 		}
 		fmt.Fprintf(tw, "  %d\t%v\t%s\t%.1f %%\n", s.size, l.Resource, l.Unit, float64(l.PerMille)/10)
 	}
-	return tw.Flush()
+	if err := tw.Flush(); err != nil || len(p.sizes) == 1 {
+		return err
+	}
+	return p.draw(w)
+}
+
+// limit is what the size was limited by; a load without a unit says that the run was too short to tell.
+func (s *sizeUse) limit() (l sim.Load) {
+	if s.before != nil && s.after != nil {
+		l = sim.Limit(s.after.Since(s.before))
+	}
+	return l
+}
+
+// draw plots the limit of each size: a line for each resource that is one, the last on the way of a message on top.
+func (p *perfUse) draw(w io.Writer) error {
+	at := make([]sim.Load, len(p.sizes))
+	for i, s := range p.sizes {
+		at[i] = s.limit()
+	}
+	var b strings.Builder
+	b.WriteString("\nLimited by, over the size of messages:\n")
+	for _, r := range slices.Backward(sim.Resources()) {
+		if !slices.ContainsFunc(at, func(l sim.Load) bool { return l.Unit != "" && l.Resource == r }) {
+			continue
+		}
+		fmt.Fprintf(&b, "  %15s |", r)
+		for _, l := range at {
+			mark := "."
+			if l.Unit != "" && l.Resource == r {
+				mark = "#"
+			}
+			fmt.Fprintf(&b, " %5s", mark)
+		}
+		b.WriteString("\n")
+	}
+	fmt.Fprintf(&b, "  %15s  ", "bytes")
+	for _, s := range p.sizes {
+		fmt.Fprintf(&b, " %5s", shortSize(s.size))
+	}
+	b.WriteString("\n")
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// shortSize is a power of two in at most five characters.
+func shortSize(n uint64) string {
+	switch {
+	case n >= 1<<20:
+		return fmt.Sprintf("%dMi", n>>20)
+	case n >= 1<<10:
+		return fmt.Sprintf("%dKi", n>>10)
+	}
+	return fmt.Sprint(n)
 }
 
 // withPeerMemory gives the simulated host nvidia-peermem where the test needs it: without it a GPU's address cannot be registered, and

@@ -56,6 +56,27 @@ func bindToNothing(c *spec.C) {
 	c.Errno("bind_addr", e.id(c, verbs.PortSpaceTCP).BindAddr(c.T, netip.AddrPortFrom(kit.SpareAddress, 0)), syscall.EADDRNOTAVAIL)
 }
 
+// bindToOther uses an interface without RDMA.
+func bindToOther(c *spec.C) {
+	e := open(c)
+	all, err := c.Process().(verbs.InterfaceLister).Interfaces(c.T)
+	kit.Must(c, "list of the interfaces", err)
+	var other netip.Addr
+	for _, i := range all {
+		for _, a := range i.Addrs {
+			if i.Device == "" && a.IsGlobalUnicast() && !other.IsValid() {
+				other = a
+			}
+		}
+	}
+	c.True("there is one", other.IsValid(), "%v", all)
+	c.Errno("bind_addr", e.id(c, verbs.PortSpaceTCP).BindAddr(c.T, netip.AddrPortFrom(other, 0)), syscall.ENODEV)
+	id := e.id(c, verbs.PortSpaceTCP)
+	kit.Must(c, "resolve_addr", id.ResolveAddr(c.T, netip.AddrPort{}, netip.AddrPortFrom(other, 7174), timeout))
+	e.event(c, verbs.CMAddrError, -int(syscall.ENODEV))
+	e.quiet(c, "events after it")
+}
+
 func bindTwice(c *spec.C) {
 	e := open(c)
 	id := e.id(c, verbs.PortSpaceTCP)
@@ -114,8 +135,7 @@ func wildcard(c *spec.C) {
 	ctl := c.TB.(verbs.AddressControl)
 	e := open(c)
 	spare := neighbour(e.own(), 201)
-	kit.AddAddress(c, ctl, spare)
-	kit.AwaitGID(c, e.env, spare)
+	e.addAddress(c, ctl, spare)
 	l := e.id(c, verbs.PortSpaceTCP)
 	kit.Must(c, "bind_addr", l.BindAddr(c.T, netip.AddrPortFrom(netip.IPv4Unspecified(), 0)))
 	kit.Must(c, "listen", l.Listen(c.T, 0))

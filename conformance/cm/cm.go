@@ -21,6 +21,8 @@ var long = spec.Deadline(4 * time.Minute)
 
 // Register adds the cases.
 func Register(s *spec.Suite) {
+	s.Case("CM-001", rawHeaders)
+	s.Case("CM-002", rawIDs)
 	s.Case("CM-003", unknownSpace)
 	s.Case("CM-004", readiness)
 	s.Case("CM-005", bindToDevice)
@@ -59,7 +61,13 @@ func Register(s *spec.Suite) {
 	s.Case("CM-038", datagrams)
 	s.Case("CM-039", datagramsRefused)
 	s.Case("CM-040", multicast)
+	s.Case("CM-041", bindToOther)
 	s.Case("CM-042", staleConnection, long)
+	s.Case("IB-019", subnetPath)
+	s.Case("IB-020", lostQueries)
+	s.Case("IB-021", lastMember)
+	s.Case("IB-022", serviceClass)
+	s.Case("IB-023", globalPath)
 }
 
 // timeout is how long addresses and routes may take to resolve, and events of a peer to come.
@@ -69,13 +77,14 @@ const timeout = 2 * time.Second
 // resends were in vain.
 const (
 	patience = 20 * time.Second
-	giveUp   = 100 * time.Second
+	giveUp   = 150 * time.Second
 )
 
 // end is this side: a channel of the case's process.
 type end struct {
-	ch  verbs.EventChannel
-	env *kit.Env
+	ch   verbs.EventChannel
+	env  *kit.Env
+	addr netip.Addr
 }
 
 func channel(c *spec.C) verbs.EventChannel {
@@ -89,10 +98,19 @@ func channel(c *spec.C) verbs.EventChannel {
 	return ch
 }
 
-func open(c *spec.C) *end { return &end{env: kit.Open(c), ch: channel(c)} }
+func open(c *spec.C) *end {
+	e := &end{env: kit.Open(c), ch: channel(c)}
+	e.addr = addrOf(e.env.LocalAddr.GID)
+	if e.env.IB {
+		var err error
+		e.addr, err = player.InterfaceAddr(c.T, e.env.Ctx, int(e.env.Port))
+		kit.Must(c, "address of the port's interface", err)
+	}
+	return e
+}
 
 // own is the address of this side.
-func (e *end) own() netip.Addr { return addrOf(e.env.LocalAddr.GID) }
+func (e *end) own() netip.Addr { return e.addr }
 
 func addrOf(g verbs.GID) netip.Addr { return netip.AddrFrom16(g).Unmap() }
 
@@ -102,6 +120,14 @@ func neighbour(a netip.Addr, last byte) netip.Addr {
 	b[len(b)-1] = last
 	n, _ := netip.AddrFromSlice(b)
 	return n
+}
+
+// addAddress gives this side another address, until the case ends.
+func (e *end) addAddress(c *spec.C, ctl verbs.AddressControl, ip netip.Addr) {
+	kit.AddAddress(c, ctl, ip)
+	if !e.env.IB { // IPoIB's addresses are no GIDs
+		kit.AwaitGID(c, e.env, ip)
+	}
 }
 
 // id makes an id, which ends with the case.
@@ -170,8 +196,10 @@ func (e *end) resolve(c *spec.C, id verbs.CMID, to netip.AddrPort) {
 	e.event(c, verbs.CMRouteResolved, 0)
 }
 
+// address names its source: where both ends are of one machine the kernel would take the destination's own address for it, and nothing
+// would go by the wire.
 func (e *end) address(c *spec.C, id verbs.CMID, to netip.AddrPort) {
-	kit.Must(c, "resolve_addr", id.ResolveAddr(c.T, netip.AddrPort{}, to, timeout))
+	kit.Must(c, "resolve_addr", id.ResolveAddr(c.T, netip.AddrPortFrom(e.own(), 0), to, timeout))
 	e.event(c, verbs.CMAddrResolved, 0)
 }
 
@@ -226,6 +254,9 @@ type far struct {
 func otherSide(c *spec.C, host int) *far {
 	o := kit.OpenOtherProcess(c, host, nil)
 	f := &far{OtherProcess: o, addr: addrOf(o.GID)}
+	if o.LID != 0 {
+		f.addr, _ = netip.AddrFromSlice(o.Do(c, player.CMInterface, nil, nil).Data)
+	}
 	f.ch = o.Do(c, player.CMChannel, nil, nil).Values["channel"]
 	return f
 }

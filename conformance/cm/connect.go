@@ -161,7 +161,9 @@ func firstPSNs(c *spec.C) {
 		for _, k := range packets {
 			if k.DestQPN() != roce.GSIQPN && k.IsFrom(from) && k.Info().Kind == roce.KindRequest {
 				c.Equal(step, k.PSN() == want, true)
-				c.Equal(step+": source port is that of the flow label", k.UDP().SrcPort() == port, true)
+				if !e.env.IB {
+					c.Equal(step+": source port is that of the flow label", k.UDP().SrcPort() == port, true)
+				}
 				return
 			}
 		}
@@ -206,8 +208,7 @@ func otherAddress(c *spec.C) {
 	ctl := c.TB.(verbs.AddressControl)
 	e := open(c)
 	spare := neighbour(e.own(), 202)
-	kit.AddAddress(c, ctl, spare)
-	kit.AwaitGID(c, e.env, spare)
+	e.addAddress(c, ctl, spare)
 	l := e.id(c, verbs.PortSpaceTCP)
 	kit.Must(c, "bind_addr", l.BindAddr(c.T, netip.AddrPortFrom(e.own(), 0)))
 	kit.Must(c, "listen", l.Listen(c.T, 0))

@@ -9,12 +9,14 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
+	"slices"
 	"syscall"
 
 	"github.com/tklauser/go-sysconf"
 	"golang.org/x/sys/unix"
 
 	"github.com/rdmasim/rdmasim/verbs"
+	"github.com/rdmasim/rdmasim/verbs/player"
 )
 
 // absent are tokens for which verbs has no call yet, or that only a simulator has: no
@@ -23,7 +25,7 @@ var absent = map[string]bool{
 	"mmio log": true, "mmio exact": true, "fault": true, "schedule": true, "locks": true, "bf lock": true, "exact time": true, "overrun.drop": true, "shared bf": true,
 	"dmabuf.move": true, "counters": true,
 	"reg_ex": true, "dmah": true, "hotunplug": true,
-	"uar dmabuf": true, "ece": true, "cntr": true, "pfc": true, "ecn": true, "vlan": true, "huge": true, "buf": true, "ts.wall": true, "raw cm": true,
+	"uar dmabuf": true, "ece": true, "cntr": true, "pfc": true, "ecn": true, "vlan": true, "huge": true, "buf": true, "ts.wall": true,
 }
 
 // capability answers from what was probed.
@@ -103,7 +105,10 @@ func (p *probe) all() error {
 	}
 	p.machine()
 	p.queried()
-	p.set("cm", has(p.connects() == nil))
+	connects := has(p.connects() == nil)
+	p.set("cm", connects)
+	p.set("raw cm", connects)
+	p.set("other net", has(p.otherNet()))
 	p.describe()
 	if p.pd, err = p.ctx.AllocPD(p.t); err != nil {
 		return err
@@ -155,6 +160,12 @@ func (p *probe) connects() (err error) {
 	if err != nil {
 		return err
 	}
+	ip := netip.AddrFrom16(g).Unmap()
+	if a, err := p.ctx.QueryPort(p.t, port); err == nil && a.LinkLayer == verbs.LinkInfiniBand {
+		if ip, err = player.InterfaceAddr(p.t, p.ctx, port); err != nil {
+			return err
+		}
+	}
 	ch, err := p.t.Process().(verbs.ConnectionManager).CreateEventChannel(p.t)
 	if err != nil {
 		return err
@@ -164,12 +175,23 @@ func (p *probe) connects() (err error) {
 	if err != nil {
 		return err
 	}
-	return errors.Join(id.BindAddr(p.t, netip.AddrPortFrom(netip.AddrFrom16(g).Unmap(), 0)), id.Destroy(p.t))
+	return errors.Join(id.BindAddr(p.t, netip.AddrPortFrom(ip, 0)), id.Destroy(p.t))
+}
+
+// otherNet says whether an interface of no device has an address that is not of the loopback interface.
+func (p *probe) otherNet() bool {
+	all, err := p.t.Process().(verbs.InterfaceLister).Interfaces(p.t)
+	for _, i := range all {
+		if i.Device == "" && slices.ContainsFunc(i.Addrs, netip.Addr.IsGlobalUnicast) {
+			return err == nil
+		}
+	}
+	return false
 }
 
 // tool is the answer of a probe by a command of iproute2, which may not be installed.
 func tool(name string, err error) verbs.Capability {
-	if _, missing := exec.LookPath(name); missing != nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENODEV) {
+	if _, missing := exec.LookPath(name); missing != nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENODEV) || errors.Is(err, syscall.EINVAL) {
 		return verbs.Absent
 	}
 	if err != nil {
@@ -355,7 +377,10 @@ func (p *probe) regions() {
 
 // exports tries regions of memory that another driver exports.
 func (p *probe) exports() {
-	for _, token := range []string{"dmabuf", "gpu", "udmabuf"} {
+	// A driver that has them looks for the descriptor.
+	_, err := p.pd.RegDmabufMR(p.t, 0, 4096, 0, -1, verbs.AccessLocalWrite)
+	p.set("dmabuf", has(errors.Is(err, syscall.EBADF)))
+	for _, token := range []string{"exporter", "gpu", "udmabuf"} {
 		p.set(token, verbs.Absent)
 	}
 	proc := p.t.Process().(verbs.MemoryOpener)
@@ -367,7 +392,7 @@ func (p *probe) exports() {
 		if b, err := m.Alloc(p.t, 4096, 0); err == nil {
 			if c := p.exported(m, b); c != verbs.Absent {
 				p.set(token, c)
-				p.set("dmabuf", c)
+				p.set("exporter", c)
 			}
 			_ = b.Unmap(p.t)
 		}

@@ -57,7 +57,7 @@ var allowed = map[string][]string{
 	"sim/mutant":        {"prm", "roce", "sim", "verbs"},
 	"hw":                {"verbs", "prm", "fault", "fault/wirerule", "outfile", "roce"},
 	"attach":            {"verbs", "sim", "prm", "roce", "uapi", "outfile", "plain", "fault", "fault/wirerule"},
-	"conformance":       {"verbs", "prm", "roce", "report", "outfile", "fault", "fixtures", "input", "rlimit"},
+	"conformance":       {"verbs", "prm", "roce", "uapi", "report", "outfile", "fault", "fixtures", "input", "rlimit"},
 	"workload":          {"verbs"},
 	"experiment":        {"verbs", "roce", "fault", "workload", "sim/testbed", "sim/profile", "report", "outfile", "input", "plain", "fixtures", "perftest", "sim"},
 	"sweep":             {"experiment", "sweep/grid", "sweep/store", "outfile", "input", "plain", "fixtures"},

@@ -24,8 +24,10 @@ const (
 	KeysSize       = 59
 	KeysGIDSize    = 108
 	ParametersSize = 320
-	NumberSize     = 8 // of a report
-	Numbers        = 5 // of a report, each a message
+	// PlainParametersSize is that of perftest when it was built without mlx5dv.
+	PlainParametersSize = 312
+	NumberSize          = 8 // of a report
+	Numbers             = 5 // of a report, each a message
 )
 
 // Version is what this package speaks, and NegotiatedSince is the first version that compares parameters.
@@ -60,14 +62,21 @@ func clip(b []byte) []byte { return b[:min(len(b), VersionSize)] }
 // EncodeInt is a page size or a cache line size.
 func EncodeInt(n int) []byte { return binary.BigEndian.AppendUint32(nil, uint32(n)) }
 
-// DecodeInt is the size that a message holds, of what.
-func DecodeInt(b []byte, what string) (int, error) {
+// The largest pages and cache lines that any processor with Linux has are 1 MiB and 256 bytes. Both ends lay out their buffers by what the
+// peer says: a line is never larger than a page, and a page takes no memory to speak of.
+const (
+	MostPage = 1 << 20
+	MostLine = 1 << 10
+)
+
+// DecodeInt is the size that a message holds, of what, which is at most so large.
+func DecodeInt(b []byte, what string, most uint32) (int, error) {
 	if len(b) != IntSize {
 		return 0, fmt.Errorf("the peer's %s has %d bytes instead of %d", what, len(b), IntSize)
 	}
 	n := binary.BigEndian.Uint32(b)
-	if n == 0 || n > 1<<30 || n&(n-1) != 0 {
-		return 0, fmt.Errorf("the peer's %s is %d, which is no power of two up to 2^30", what, n)
+	if n == 0 || n > most || n&(n-1) != 0 {
+		return 0, fmt.Errorf("the peer's %s is %d, which is no power of two up to %d: another program answers at this port, or the ends do not agree about the messages", what, n, most)
 	}
 	return int(n), nil
 }
@@ -183,4 +192,46 @@ func (r *Report) Check() error {
 		}
 	}
 	return nil
+}
+
+// Sizes of Keys where the ends talk by queue pairs of the connection manager (struct pingpong_dest), from version MarkersSince on with
+// the address of markers.
+const (
+	BinarySize        = 56
+	BinaryMarkersSize = 64
+	MarkersSince      = 6.29
+)
+
+// EncodeBinary is the message by a queue pair, for a peer of a version.
+func (k *Keys) EncodeBinary(peer float64, gidIndex int) []byte {
+	be := binary.BigEndian
+	b := make([]byte, 0, BinaryMarkersSize)
+	for _, v := range []uint32{uint32(k.LID), uint32(k.OutReads), k.QPN, k.PSN, k.RKey, 0} {
+		b = be.AppendUint32(b, v)
+	}
+	b = be.AppendUint64(b, k.Addr)
+	if peer >= MarkersSince {
+		b = be.AppendUint64(b, 0)
+	}
+	b = append(b, k.GID[:]...)
+	b = be.AppendUint32(b, k.SRQN)
+	return be.AppendUint32(b, uint32(int32(gidIndex)))
+}
+
+// DecodeBinary reads the message, in either form.
+func DecodeBinary(b []byte) (k Keys, err error) {
+	if len(b) != BinarySize && len(b) != BinaryMarkersSize {
+		return k, fmt.Errorf("the peer's address has %d bytes, where %d or %d are known: the ends do not agree about the messages of the exchange", len(b), BinarySize, BinaryMarkersSize)
+	}
+	be := binary.BigEndian
+	lid, reads := be.Uint32(b), be.Uint32(b[4:])
+	k.QPN, k.PSN, k.RKey, k.Addr = be.Uint32(b[8:]), be.Uint32(b[12:]), be.Uint32(b[16:]), be.Uint64(b[24:])
+	if lid > math.MaxUint16 || reads > math.MaxUint16 || k.QPN >= 1<<24 || k.PSN >= 1<<24 {
+		return Keys{}, fmt.Errorf("the peer's address has LID %#x, %d outstanding reads, QPN %#x and PSN %#x, which cannot be: the ends do not agree about the messages of the exchange", lid, reads, k.QPN, k.PSN)
+	}
+	k.LID, k.OutReads = uint16(lid), int(reads)
+	rest := b[len(b)-24:]
+	copy(k.GID[:], rest)
+	k.SRQN = be.Uint32(rest[16:])
+	return k, nil
 }

@@ -46,11 +46,11 @@ func TestRecordedMessages(t *testing.T) {
 		if err != nil || n != 6.29 || !bytes.Equal(EncodeVersion(text), m[0]) {
 			t.Errorf("version %v %q: %v", n, text, err)
 		}
-		page, err := DecodeInt(m[1], "page size")
+		page, err := DecodeInt(m[1], "page size", MostPage)
 		if err != nil || page != 4096 || !bytes.Equal(EncodeInt(page), m[1]) {
 			t.Errorf("page size %d: %v", page, err)
 		}
-		line, err := DecodeInt(m[2], "cache line size")
+		line, err := DecodeInt(m[2], "cache line size", MostLine)
 		if err != nil || line != 64 {
 			t.Errorf("cache line size %d: %v", line, err)
 		}
@@ -134,6 +134,35 @@ func TestKeysSurvive(t *testing.T) {
 	})
 }
 
+// The keys by a queue pair have the places of struct pingpong_dest, in both lengths.
+func TestBinaryKeys(t *testing.T) {
+	k := Keys{LID: 0x1234, OutReads: 16, QPN: 0xabcdef, PSN: 0x123456, RKey: 0x89abcdef, Addr: 0x0102030405060708, SRQN: 0x0a0b0c0d}
+	for i := range k.GID {
+		k.GID[i] = byte(0xe0 + i)
+	}
+	for _, c := range []struct {
+		peer float64
+		want string
+	}{
+		{6.06, "000012340000001000abcdef0012345689abcdef000000000102030405060708e0e1e2e3e4e5e6e7e8e9eaebecedeeef0a0b0c0d00000003"},
+		{6.29, "000012340000001000abcdef0012345689abcdef0000000001020304050607080000000000000000e0e1e2e3e4e5e6e7e8e9eaebecedeeef0a0b0c0d00000003"},
+	} {
+		b := k.EncodeBinary(c.peer, 3)
+		if hex.EncodeToString(b) != c.want {
+			t.Errorf("version %v: %x", c.peer, b)
+		}
+		if got, err := DecodeBinary(b); err != nil || got != k {
+			t.Errorf("%+v: %v", got, err)
+		}
+		if _, err := DecodeBinary(b[1:]); err == nil {
+			t.Error("a byte less is accepted")
+		}
+	}
+	if _, err := DecodeBinary(bytes.Repeat([]byte{0xff}, BinarySize)); err == nil {
+		t.Error("numbers of 32 bits are accepted where 24 can be")
+	}
+}
+
 // FuzzDecode holds every decoder to not panicking, and to writing what it accepts such that it reads the same.
 func FuzzDecode(f *testing.F) {
 	for _, name := range []string{"write-bw.txt", "write-bw-both-ways.txt"} {
@@ -146,7 +175,7 @@ func FuzzDecode(f *testing.F) {
 		if _, text, err := DecodeVersion(b); err == nil && text == "" {
 			t.Error("a version without text")
 		}
-		_, _ = DecodeInt(b, "page size")
+		_, _ = DecodeInt(b, "page size", MostPage)
 		_, _ = DecodeMTU(b)
 		for _, gid := range []bool{false, true} {
 			if k, err := DecodeKeys(b, gid); err == nil {
@@ -165,5 +194,10 @@ func FuzzDecode(f *testing.F) {
 			numbers[i] = b[min(len(b), i*NumberSize):min(len(b), (i+1)*NumberSize)]
 		}
 		_, _ = DecodeReport(numbers)
+		if k, err := DecodeBinary(b); err == nil {
+			if again, err := DecodeBinary(k.EncodeBinary(MarkersSince, 0)); err != nil || again != k {
+				t.Errorf("%+v became %+v: %v", k, again, err)
+			}
+		}
 	})
 }

@@ -80,10 +80,10 @@ func (p *Parameters) Encode() []byte {
 	return b
 }
 
-// DecodeParameters reads the message.
+// DecodeParameters reads the message, in either length.
 func DecodeParameters(b []byte) (*Parameters, error) {
-	if len(b) != ParametersSize {
-		return nil, fmt.Errorf("the peer's parameters have %d bytes instead of %d", len(b), ParametersSize)
+	if len(b) != ParametersSize && len(b) != PlainParametersSize {
+		return nil, fmt.Errorf("the peer's parameters have %d bytes instead of %d or, without mlx5dv, %d", len(b), ParametersSize, PlainParametersSize)
 	}
 	p := &Parameters{}
 	be, host := binary.BigEndian, binary.NativeEndian
@@ -112,7 +112,9 @@ func DecodeParameters(b []byte) (*Parameters, error) {
 		*v = host.Uint32(b[wordsAt+4*i:])
 	}
 	d.MaxPKeys, d.LocalCAAckDelay, d.PhysPortCnt = host.Uint16(b[lastAt:]), b[lastAt+2], b[lastAt+3]
-	p.DVMask = be.Uint64(b[maskAt:])
+	if len(b) == ParametersSize {
+		p.DVMask = be.Uint64(b[maskAt:])
+	}
 	return p, p.known()
 }
 
@@ -175,3 +177,7 @@ func word(i int, v uint64) string {
 	}
 	return fmt.Sprint(int64(v))
 }
+
+// EncodeQPN is the message by which a client of datagrams tells the server of the connection manager its queue pair's number
+// (perftest's create_rdma_cm_connection): in the order of the host.
+func EncodeQPN(qpn uint32) []byte { return binary.NativeEndian.AppendUint32(nil, qpn) }

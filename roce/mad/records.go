@@ -56,8 +56,8 @@ func (c ClassPortInfo) SetCapabilities2(v uint32, responseTime uint8) {
 
 // Components of a PathRecord, bits of a request.
 const (
-	PathServiceID uint64 = 1 << iota
-	_                    // the low half of the service ID has a bit of its own
+	PathServiceID    uint64 = 1 << iota
+	PathServiceIDLow        // the low half of the service ID has a bit of its own
 	PathDGID
 	PathSGID
 	PathDLID
@@ -83,6 +83,7 @@ const (
 // PathRecord is a way from one port to another, 64 bytes.
 type PathRecord []byte
 
+func (r PathRecord) ServiceID() uint64           { return be.Uint64(r) }
 func (r PathRecord) DGID() roce.GID              { return gid(r[8:]) }
 func (r PathRecord) SGID() roce.GID              { return gid(r[24:]) }
 func (r PathRecord) DLID() uint16                { return be.Uint16(r[40:]) }
@@ -93,11 +94,13 @@ func (r PathRecord) TrafficClass() uint8         { return r[48] }
 func (r PathRecord) Reversible() bool            { return r[49]&0x80 != 0 }
 func (r PathRecord) Number() uint8               { return bits(r[49], 0, 7) }
 func (r PathRecord) PKey() uint16                { return be.Uint16(r[50:]) }
+func (r PathRecord) QoSClass() uint16            { return be.Uint16(r[52:]) >> 4 }
 func (r PathRecord) SL() uint8                   { return bits(r[53], 0, 4) }
 func (r PathRecord) MTU() (Selector, uint8)      { return limited(r[54]) }
 func (r PathRecord) Rate() (Selector, uint8)     { return limited(r[55]) }
 func (r PathRecord) Lifetime() (Selector, uint8) { return limited(r[56]) }
 
+func (r PathRecord) SetServiceID(v uint64)           { be.PutUint64(r, v) }
 func (r PathRecord) SetDGID(v roce.GID)              { copy(r[8:24], v[:]) }
 func (r PathRecord) SetSGID(v roce.GID)              { copy(r[24:40], v[:]) }
 func (r PathRecord) SetDLID(v uint16)                { be.PutUint16(r[40:], v) }
@@ -108,6 +111,7 @@ func (r PathRecord) SetTrafficClass(v uint8)         { r[48] = v }
 func (r PathRecord) SetReversible(v bool)            { setBits(&r[49], 7, 1, b2u(v)) }
 func (r PathRecord) SetNumber(v uint8)               { setBits(&r[49], 0, 7, v) }
 func (r PathRecord) SetPKey(v uint16)                { be.PutUint16(r[50:], v) }
+func (r PathRecord) SetQoSClass(v uint16)            { be.PutUint16(r[52:], be.Uint16(r[52:])&0xF|v<<4) }
 func (r PathRecord) SetSL(v uint8)                   { setBits(&r[53], 0, 4, v) }
 func (r PathRecord) SetMTU(s Selector, v uint8)      { setLimited(&r[54], s, v) }
 func (r PathRecord) SetRate(s Selector, v uint8)     { setLimited(&r[55], s, v) }

@@ -35,6 +35,9 @@ func (d *Device) Meters(name string) (all []sim.Meter) {
 		add(sim.Meter{Resource: s.r, Unit: name + ", " + s.what, Busy: s.server.BusyBy(now), Part: s.missed, PartOf: sim.Caches})
 	}
 	add(sim.Meter{Resource: sim.TxBuffer, Unit: name + ", TX buffer", Busy: d.full.For(now), Queued: true})
+	if d.faults != nil {
+		add(sim.Meter{Resource: sim.Paging, Unit: name + ", page faults", Busy: d.faults.Waited(now), Queued: true})
+	}
 	sent := int(d.c.TxOctets) + int(d.c.TxPackets)*d.p.WireOverhead
 	add(sim.Meter{Resource: sim.Wire, Unit: name + ", port", Busy: sim.BytesTime(uint64(sent), d.p.WireRate) - max(0, d.port.portFree-now)})
 	return append(append(all, d.pageMeters(name, now)...), d.atomics.meters(name, now)...)

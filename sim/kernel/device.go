@@ -51,6 +51,7 @@ type Device struct {
 	gids       []gidEntry
 	vlans      []uint16 // of VLAN interfaces over the port's, by index; 0: removed
 	neighbours func(uint16, netip.Addr) (MAC, bool)
+	ipoib      ipoib // of an InfiniBand port
 
 	files []openFile             // in the order of opening
 	cqs   map[uint32]eventTarget // by CQN

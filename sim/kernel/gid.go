@@ -27,13 +27,13 @@ func (d *Device) ifindex(vlan uint16) uint32 {
 // AddIP gives the port's interface an address. As ib_core does, the GID table gets a
 // RoCE v1 and a RoCE v2 entry for it in the first free slots, and every open context
 // a GID_CHANGE event. ENOSPC when the table is full.
-// On InfiniBand addresses are IPoIB's, which is not modelled: EOPNOTSUPP.
+// On InfiniBand the interface is that of IPoIB, of whose addresses the table knows nothing. EEXIST: it has it.
 func (d *Device) AddIP(ip netip.Addr) error {
-	if d.caps.ib {
-		return fmt.Errorf("%v on an InfiniBand port: IPoIB is not modelled: %w", ip, syscall.EOPNOTSUPP)
-	}
 	if d.removed {
 		return fmt.Errorf("address of a device that was removed: %w", syscall.ENODEV)
+	}
+	if d.caps.ib {
+		return d.ipoib.add(ip)
 	}
 	if err := d.addGID(&call{d: d}, verbs.GID(ip.As16()), 0); err != nil {
 		return err
@@ -75,8 +75,11 @@ func (d *Device) RemoveVLAN(id uint16) error {
 	return nil
 }
 
-// RemoveIP takes the entries of an address away. ENOENT when there are none.
+// RemoveIP takes an address away from the port's interface. ENOENT when it does not have it.
 func (d *Device) RemoveIP(ip netip.Addr) error {
+	if d.caps.ib {
+		return d.ipoib.remove(ip)
+	}
 	return d.removeGIDs(ip.String(), func(e *gidEntry) bool { return e.vlan == 0 && e.gid == verbs.GID(ip.As16()) })
 }
 

@@ -38,4 +38,10 @@ var connections = []Mutant{
 	{Name: "second-disconnect-refused", Area: "CM", broken: rule.SecondDisconnectSucceeds, Killers: []string{"CM-032"}},
 	{Name: "closed-channel-keeps-its-ids", Area: "CM", broken: rule.ClosedChannelsEndTheirIDs, Killers: []string{"CM-034"}},
 	{Name: "no-service-unanswered", Area: "CM", broken: rule.DatagramServicesAreRefused, Killers: []string{"CM-039"}},
+	{Name: "other-interface-unknown", Area: "CM", broken: rule.OtherInterfacesHaveNoDevice, Killers: []string{"CM-041"}},
+	{Name: "path-of-another-port", Area: "IB", broken: rule.PathsAreTheAdministrators, Killers: []string{"IB-019"}, Profile: "connectx-5-ib"},
+	{Name: "query-sent-once", Area: "IB", broken: rule.QueriesAreSentAgain, Killers: []string{"IB-020"}, Profile: "connectx-5-ib"},
+	{Name: "group-never-left", Area: "IB", broken: rule.LastMembersLeaveTheirGroup, Killers: []string{"IB-021"}, Profile: "connectx-5-ib"},
+	{Name: "class-of-service-lost", Area: "IB", broken: rule.QueriesNameTheClassOfService, Killers: []string{"IB-022"}, Profile: "connectx-5-ib"},
+	{Name: "global-path-without-grh", Area: "IB", broken: rule.PathsWithHopsAreGlobal, Killers: []string{"IB-023"}, Profile: "connectx-5-ib"},
 }

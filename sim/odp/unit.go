@@ -117,6 +117,8 @@ type Unit struct {
 	list   sim.Slab[pending]
 	memory bool // the driver has chosen the memory scheme
 	teach  sim.Server
+	live   int         // faults that are out
+	waits  sim.Waiting // while there are any
 	report sim.Handler
 	resume sim.Handler
 	Counters
@@ -199,6 +201,9 @@ func (u *Unit) Pages() bool { return u != nil && u.p.On() && u.driver.WantsPageF
 
 func (u *Unit) breaks(r rule.Rule) bool { return rule.Mutants && u.e.Broken().Has(r) }
 
+// Waited is for how long at least one fault has been out by now.
+func (u *Unit) Waited(now sim.Time) sim.Time { return u.waits.For(now) }
+
 // Out is how many faults are out.
 func (u *Unit) Out() (n int) {
 	for i := range u.list.Len() {
@@ -218,6 +223,8 @@ func (u *Unit) Raise(f Fault) Token {
 	}
 	x := u.list.At(i)
 	*x = pending{f: f, gen: (x.gen + 1) & genMask, live: true, raised: u.e.Now()}
+	u.live++
+	u.waits.Set(u.e.Now(), true)
 	u.MostOfQueue = max(u.MostOfQueue, u.outOf(f.Queue))
 	if f.Side.Remote() {
 		u.RemoteTriggered++
@@ -252,6 +259,8 @@ func (u *Unit) Drop(t Token) {
 func (u *Unit) over(i uint32) {
 	x := u.list.At(i)
 	x.live, x.f = false, Fault{}
+	u.live--
+	u.waits.Set(u.e.Now(), u.live > 0)
 	u.list.Put(i)
 }
 

@@ -270,3 +270,18 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// No value is cited from memory anew: whoever finds its source takes the words away, and lowers the number.
+func TestValuesFromMemory(t *testing.T) {
+	keys := map[string]bool{}
+	for _, n := range List() {
+		for _, v := range load(t, n).Values() {
+			if said := v.Source + v.Reason; strings.Contains(said, "cited from memory") {
+				keys[v.Key+": "+said] = true
+			}
+		}
+	}
+	if len(keys) != 23 {
+		t.Errorf("%d values are cited from memory, and docs/fidelity.md says 23: %v", len(keys), keys)
+	}
+}

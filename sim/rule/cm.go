@@ -36,4 +36,10 @@ const (
 	SecondDisconnectSucceeds
 	ClosedChannelsEndTheirIDs
 	DatagramServicesAreRefused
+	QueriesAreSentAgain
+	PathsAreTheAdministrators
+	LastMembersLeaveTheirGroup
+	QueriesNameTheClassOfService
+	PathsWithHopsAreGlobal
+	OtherInterfacesHaveNoDevice
 )

@@ -5,6 +5,7 @@ import (
 
 	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/roce/mad"
+	"github.com/rdmasim/rdmasim/sim/link"
 )
 
 // maxGroups is how many groups there can be: what forwarding tables of switches commonly hold.
@@ -47,10 +48,13 @@ const (
 	broadcastRate = 3
 )
 
+// broadcastGID is the group of 255.255.255.255.
+var broadcastGID = roce.GID{0xFF, 0x12, 0x40, 0x1B, 0xFF, 0xFF, 12: 0xFF, 13: 0xFF, 14: 0xFF, 15: 0xFF}
+
 // makeBroadcast makes the group that IPoIB's interfaces of the default partition join first (RFC 4391, 4).
 func (c *multicast) makeBroadcast() {
 	c.add(&group{
-		mgid: roce.GID{0xFF, 0x12, 0x40, 0x1B, 0xFF, 0xFF, 12: 0xFF, 13: 0xFF, 14: 0xFF, 15: 0xFF}, qkey: broadcastQKey,
+		mgid: broadcastGID, qkey: broadcastQKey,
 		pkey: roce.DefaultPKey, mtu: broadcastMTU, rate: broadcastRate, lifetime: lifetime, permanent: true,
 	})
 }
@@ -101,6 +105,32 @@ func (c *multicast) member(gid roce.GID) *Member {
 	return nil
 }
 
+// JoinBroadcast makes a port a full member of IPoIB's broadcast group, as the interface of a host that came up before anybody looked
+// has done. ok is false for a port that is not active, or none of the subnet's.
+func (n *Node) JoinBroadcast(m link.Managed) (rec mad.MCMemberRecord, ok bool) {
+	g := n.mcast.find(broadcastGID)
+	for _, x := range n.members {
+		if g == nil || x.Managed != m || !x.active() {
+			continue
+		}
+		i := g.enter(x)
+		g.members[i].states |= mad.JoinFull
+		n.mcast.forward(g)
+		return g.record(x.gid(), g.members[i].states), true
+	}
+	return nil, false
+}
+
+// enter finds the place of a member, which is made if there is none.
+func (g *group) enter(m *Member) int {
+	i := slices.IndexFunc(g.members, func(j joined) bool { return j.m == m })
+	if i < 0 {
+		i = len(g.members)
+		g.members = append(g.members, joined{m: m})
+	}
+	return i
+}
+
 // Components without which nobody joins, and without which a join makes no group.
 const (
 	joinNeeds   = mad.MemberMGID | mad.MemberPortGID | mad.MemberJoinState
@@ -125,11 +155,7 @@ func (c *multicast) join(mask uint64, b []byte) (rec []byte, status uint16) {
 	case !c.suits(mask, q, g):
 		return nil, mad.StatusRequestInvalid
 	}
-	i := slices.IndexFunc(g.members, func(j joined) bool { return j.m == m })
-	if i < 0 {
-		i = len(g.members)
-		g.members = append(g.members, joined{m: m})
-	}
+	i := g.enter(m)
 	g.members[i].states |= states
 	c.forward(g)
 	return g.record(m.gid(), g.members[i].states), mad.StatusOK
@@ -141,7 +167,7 @@ func (c *multicast) create(mask uint64, q mad.MCMemberRecord) (g *group, status 
 		return nil, mad.StatusTooFewComponents
 	}
 	s, v := q.MTU()
-	mtu, ok1 := chooseMTU(mask&mad.MemberMTU != 0, s, v, c.node.info.MTU)
+	mtu, ok1 := chooseMTU(mask&mad.MemberMTU != 0, s, v, c.node.port().MTU)
 	s, v = q.Rate()
 	rate, ok2 := chooseRate(mask&mad.MemberRate != 0, s, v, c.node.rate)
 	mgid := q.MGID()

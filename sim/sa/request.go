@@ -1,27 +1,23 @@
 package sa
 
-import (
-	"github.com/rdmasim/rdmasim/roce"
-	"github.com/rdmasim/rdmasim/roce/mad"
-)
+import "github.com/rdmasim/rdmasim/roce/mad"
 
 // request answers a datagram of class SubnAdm.
-func (n *Node) request(p *roce.Packet, m mad.MAD) {
-	to := sender(p)
+func (n *Node) request(to *Peer, m mad.MAD) {
 	switch {
 	case m.RMPP().Flags()&mad.RMPPActive != 0 && m.RMPP().Type() != mad.RMPPData:
-		n.control(&to, m)
+		n.control(to, m)
 	case m.Method()&mad.Response != 0:
 		n.C.Dropped++ // it answers nothing that was asked here
 	case m.ClassVersion() != mad.SubnAdmVersion:
-		n.refuse(&to, m, m.Method()|mad.Response, mad.StatusBadVersion)
+		n.refuse(to, m, m.Method()|mad.Response, mad.StatusBadVersion)
 	default:
-		n.dispatch(&to, m)
+		n.dispatch(to, m)
 	}
 }
 
 // dispatch answers by method and attribute, with what OpenSM says of those that it does not know.
-func (n *Node) dispatch(to *peer, m mad.MAD) {
+func (n *Node) dispatch(to *Peer, m mad.MAD) {
 	switch m.Method() {
 	case mad.Get:
 		n.get(to, m)
@@ -42,7 +38,7 @@ func (n *Node) dispatch(to *peer, m mad.MAD) {
 }
 
 // get answers with the one record that a request asks for, or the first.
-func (n *Node) get(to *peer, m mad.MAD) {
+func (n *Node) get(to *Peer, m mad.MAD) {
 	if m.Attribute() == mad.AttrClassPortInfo {
 		n.answer(to, m, mad.GetResp, classPortInfo(), mad.StatusOK)
 		return
@@ -59,7 +55,7 @@ func (n *Node) get(to *peer, m mad.MAD) {
 }
 
 // getTable answers with all records that suit a request.
-func (n *Node) getTable(to *peer, m mad.MAD) {
+func (n *Node) getTable(to *Peer, m mad.MAD) {
 	all, size, status := n.records(m)
 	if status != mad.StatusOK {
 		n.refuse(to, m, mad.TableResp, status)
@@ -86,7 +82,7 @@ func (n *Node) records(m mad.MAD) (all [][]byte, size int, status uint16) {
 	return nil, 0, mad.StatusNoAttribute
 }
 
-func (n *Node) set(to *peer, m mad.MAD) {
+func (n *Node) set(to *Peer, m mad.MAD) {
 	switch m.Attribute() {
 	case mad.AttrMCMemberRecord:
 		rec, status := n.mcast.join(m.Components(), m.Data()[:mad.MCMemberRecordSize])
@@ -111,7 +107,7 @@ func classPortInfo() []byte {
 }
 
 // answer sends a record, or a status without one.
-func (n *Node) answer(to *peer, m mad.MAD, method uint8, rec []byte, status uint16) {
+func (n *Node) answer(to *Peer, m mad.MAD, method uint8, rec []byte, status uint16) {
 	if status != mad.StatusOK {
 		n.refuse(to, m, method, status)
 		return
@@ -124,7 +120,7 @@ func (n *Node) answer(to *peer, m mad.MAD, method uint8, rec []byte, status uint
 }
 
 // refuse answers with a status, and the request's own attribute.
-func (n *Node) refuse(to *peer, m mad.MAD, method uint8, status uint16) {
+func (n *Node) refuse(to *Peer, m mad.MAD, method uint8, status uint16) {
 	n.C.Requests++
 	n.C.Refused++
 	n.send(to, func(a mad.MAD) {

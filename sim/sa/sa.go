@@ -3,6 +3,8 @@
 // here answers the queries that hosts send to QP1 at the subnet manager's LID: paths, multicast groups, which it also writes
 // into the forwarding table of the switch, and records of nodes and ports. It costs nothing while nobody asks.
 //
+// A node made by NewHosted is no host of its own: it is the same program on one of the hosts, whose QP1 is its way to the others.
+//
 // It answers at once. It does not send again what is lost on the wire: hosts ask again.
 package sa
 
@@ -38,6 +40,8 @@ type Node struct {
 	C Counters
 
 	wire    *link.Port
+	out     func(to *Peer, m mad.MAD) // how answers leave
+	host    link.Managed              // whose port is used; nil: the node has its own
 	groups  Groups
 	rate    uint8 // code of the links' rate
 	info    roce.PortInfo
@@ -47,18 +51,39 @@ type Node struct {
 	mcast   multicast
 	frames  roce.Pool
 	psn     uint32
+	made    [mad.Size]byte // the datagram that is being sent
 }
 
 // New makes a node at a port of links with these parameters.
 func New(wire *link.Port, ib *link.IBParams, groups Groups) *Node {
-	n := &Node{
-		wire: wire, groups: groups, rate: rateCode(ib.CountedRate()),
-		info: roce.PortInfo{State: roce.PortInit, MTU: roce.MTU4096, VLs: 1}, pkeys: []uint16{roce.DefaultPKey},
-	}
-	n.mcast.node = n
-	n.mcast.makeBroadcast()
+	n := newNode(ib, groups)
+	n.wire, n.out = wire, n.frame
+	n.info = roce.PortInfo{State: roce.PortInit, MTU: roce.MTU4096, VLs: 1}
 	wire.Attach(n)
 	return n
+}
+
+// NewHosted makes the program on a host whose port is one of the members. Who has the host's QP1 gives it what comes there by
+// Request, and sends its answers, whose bytes are good until out returns.
+func NewHosted(host link.Managed, ib *link.IBParams, groups Groups, out func(to *Peer, m mad.MAD)) *Node {
+	n := newNode(ib, groups)
+	n.host, n.out = host, out
+	return n
+}
+
+func newNode(ib *link.IBParams, groups Groups) *Node {
+	n := &Node{groups: groups, rate: rateCode(ib.CountedRate()), pkeys: []uint16{roce.DefaultPKey}}
+	n.mcast.node = n
+	n.mcast.makeBroadcast()
+	return n
+}
+
+// port is what the subnet manager has given to the port that is used.
+func (n *Node) port() roce.PortInfo {
+	if n.host != nil {
+		return n.host.PortInfo()
+	}
+	return n.info
 }
 
 // Enter adds a port of the subnet.
@@ -103,7 +128,18 @@ func (n *Node) Receive(f *roce.Frame) {
 		n.C.Dropped++
 		return
 	}
-	n.request(p, m)
+	to := sender(p)
+	n.request(&to, m)
+}
+
+// Request takes what came to the QP1 of the host on which the node runs: a request is answered, all else is dropped.
+func (n *Node) Request(from Peer, data []byte) {
+	m, err := mad.Parse(data)
+	if err != nil || m.Class() != mad.ClassSubnAdm || n.port().State < roce.PortArmed {
+		n.C.Dropped++
+		return
+	}
+	n.request(&from, m)
 }
 
 // accepts says whether a packet is a datagram to QP1 of this node.
@@ -124,31 +160,38 @@ func (n *Node) hasPKey(k uint16) bool {
 	return false
 }
 
-// peer is where an answer goes.
-type peer struct {
-	lid    uint16
-	sl     uint8
-	global bool
-	gids   [2]roce.GID // own, the other's
-	pkey   uint16
-	qpn    uint32
+// Peer is where a request came from and its answer goes.
+type Peer struct {
+	LID    uint16
+	SL     uint8
+	Global bool
+	GIDs   [2]roce.GID // own, the other's
+	PKey   uint16
+	QPN    uint32
 }
 
 // sender is the peer that a request came from.
-func sender(p *roce.Packet) peer {
+func sender(p *roce.Packet) Peer {
 	h := p.LRH()
-	to := peer{lid: h.SLID(), sl: h.SL(), global: p.HasGRH(), pkey: p.BTH().PKey(), qpn: p.DETH().SrcQP()}
-	if to.global {
-		to.gids = [2]roce.GID{p.DstGID(), p.SrcGID()}
+	to := Peer{LID: h.SLID(), SL: h.SL(), Global: p.HasGRH(), PKey: p.BTH().PKey(), QPN: p.DETH().SrcQP()}
+	if to.Global {
+		to.GIDs = [2]roce.GID{p.DstGID(), p.SrcGID()}
 	}
 	return to
 }
 
-// send makes a datagram to a peer and puts it on the wire; fill writes it.
-func (n *Node) send(to *peer, fill func(mad.MAD)) {
+// send makes a datagram to a peer; fill writes it.
+func (n *Node) send(to *Peer, fill func(mad.MAD)) {
+	clear(n.made[:])
+	fill(mad.MAD(n.made[:]))
+	n.out(to, n.made[:])
+}
+
+// frame puts a datagram on the node's own wire.
+func (n *Node) frame(to *Peer, m mad.MAD) {
 	path := roce.Path{
-		Framing: roce.InfiniBand, SLID: n.info.LID, DLID: to.lid, SL: to.sl, VL: to.sl % max(n.info.VLs, 1), MigReq: true,
-		PKey: to.pkey, DestQP: to.qpn, Global: to.global, SrcGID: to.gids[0], DstGID: to.gids[1],
+		Framing: roce.InfiniBand, SLID: n.info.LID, DLID: to.LID, SL: to.SL, VL: to.SL % max(n.info.VLs, 1), MigReq: true,
+		PKey: to.PKey, DestQP: to.QPN, Global: to.Global, SrcGID: to.GIDs[0], DstGID: to.GIDs[1],
 	}
 	t, err := roce.NewTemplate(path)
 	if err != nil { // a request from an address to which nothing can go
@@ -159,8 +202,6 @@ func (n *Node) send(to *peer, fill func(mad.MAD)) {
 	n.psn = (n.psn + 1) & roce.PSNMask
 	f.DETH().SetQKey(mad.QKey)
 	f.DETH().SetSrcQP(roce.GSIQPN)
-	b := f.Payload()
-	clear(b)
-	fill(mad.MAD(b))
+	copy(f.Payload(), m)
 	n.wire.Send(f)
 }

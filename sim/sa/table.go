@@ -12,7 +12,7 @@ const maxTransfers = 64
 // transfer is a table that is sent in segments, of which the first is out. The other end allows more by acknowledgements.
 type transfer struct {
 	tid      uint64
-	to       peer
+	to       Peer
 	request  [mad.Size]byte
 	size     int // of a record, with what fills it up
 	data     []byte
@@ -21,7 +21,7 @@ type transfer struct {
 }
 
 // sendTable answers with a table. One of a single segment ends with it.
-func (n *Node) sendTable(to *peer, m mad.MAD, records [][]byte, size int) {
+func (n *Node) sendTable(to *Peer, m mad.MAD, records [][]byte, size int) {
 	size = (size + 7) &^ 7
 	x := transfer{tid: m.TID(), to: *to, size: size, request: [mad.Size]byte(m)}
 	for _, r := range records {
@@ -68,7 +68,7 @@ func (n *Node) segment(x *transfer) {
 }
 
 // control takes what the receiver of a table says: an acknowledgement opens the window, all else ends the transfer.
-func (n *Node) control(from *peer, m mad.MAD) {
+func (n *Node) control(from *Peer, m mad.MAD) {
 	i := n.find(from, m.TID())
 	if i < 0 {
 		return
@@ -86,11 +86,11 @@ func (n *Node) control(from *peer, m mad.MAD) {
 	}
 }
 
-func (n *Node) find(to *peer, tid uint64) int {
-	return slices.IndexFunc(n.tables, func(x transfer) bool { return x.tid == tid && x.to.lid == to.lid && x.to.qpn == to.qpn })
+func (n *Node) find(to *Peer, tid uint64) int {
+	return slices.IndexFunc(n.tables, func(x transfer) bool { return x.tid == tid && x.to.LID == to.LID && x.to.QPN == to.QPN })
 }
 
-func (n *Node) drop(to *peer, tid uint64) {
+func (n *Node) drop(to *Peer, tid uint64) {
 	if i := n.find(to, tid); i >= 0 {
 		n.tables = slices.Delete(n.tables, i, i+1)
 	}

@@ -13,7 +13,7 @@ var always = map[string]bool{
 	"cq_ex": true, "cq.moderation": true, "ts": true, "clock": true, "resize": true, "cq.ignore_overrun": true, "overrun": true,
 	"bigmem": true, "counters": true, "dv": true, "exact time": true, "simulated": true, "in flight": true, "locks": true, "mcast": true, "mw": true,
 	"mw.t1": true, "mw.t2": true, "rereg": true, "ro": true, "speed": true, "device time": true, "srq": true, "uc": true, "ud": true, "wr_ex": true,
-	"hotunplug": true, "restrack": true, "fork": true, "invalidate.checked": true, "huge": true,
+	"hotunplug": true, "restrack": true, "addr": true, "cm": true, "other net": true, "fork": true, "invalidate.checked": true, "huge": true, "exporter": true,
 }
 
 // Capability answers what the catalogue asks. What is not listed is absent.
@@ -96,7 +96,7 @@ func (tb *Testbed) Capability(token string) verbs.Capability {
 			has = p.HCA.ODP.RC&prm.ODPAtomic != 0
 		case "odp.rc.srq_recv":
 			has = p.HCA.ODP.RC&prm.ODPSRQReceive != 0
-		case "roce", "roce v2", "addr", "vlan", "cm":
+		case "roce", "roce v2", "vlan":
 			has = tb.sm == nil
 		case "ib", "sm":
 			has = tb.sm != nil

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"net/netip"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/kernel"
 	"github.com/rdmasim/rdmasim/verbs"
+	"github.com/rdmasim/rdmasim/verbs/record"
 )
 
 // cmEnd is one end of a connection in a test.
@@ -98,11 +100,51 @@ func TestConnectionByIPv6(t *testing.T) {
 	})
 }
 
+// TestConnectionOnInfiniBand: the same by addresses of IPoIB, with a path of the subnet administrator, over a cable and over a switch.
+func TestConnectionOnInfiniBand(t *testing.T) {
+	for _, switched := range []bool{false, true} {
+		c := config(t, infiniBand)
+		c.Switched = switched
+		tb := run(t, c, func(x *rig) { x.connectAndEnd(t, cmServer) })
+		if n := tb.sa.C.Requests; n != 1 {
+			t.Errorf("%d queries were answered, not 1", n)
+		}
+	}
+}
+
+// TestConnectionIsRecorded: the calls of both ends are in a recording, which is the same on both link layers but for where the QPs are.
+func TestConnectionIsRecorded(t *testing.T) {
+	var texts [2]string
+	for i, change := range []func(*Config){func(*Config) {}, infiniBand} {
+		run(t, config(t, change), func(x *rig) {
+			rec := record.New(x.bed)
+			y := &rig{TB: x.TB, bed: x.bed, recorded: rec, t: rec.Thread(x.t)}
+			y.connectAndEnd(t, cmServer)
+			texts[i] = rec.Text()
+		})
+	}
+	for _, want := range []string{
+		"main: resolve_addr(id2, no address, ip1 port1, 1s)\n", "main: get_cm_event(1m40s) = ESTABLISHED of id2, status 0, 196 B of data\n",
+		"server: get_cm_event(1m40s) = CONNECT_REQUEST of id3 by id1, status 0, 56 B of data\n", "main: ack_cm_event(DISCONNECTED)\n", "main: destroy_id(id2)\n",
+	} {
+		if !strings.Contains(texts[0], want) {
+			t.Errorf("no %q in\n%s", want, texts[0])
+		}
+	}
+	if texts[0] != texts[1] {
+		t.Errorf("on Ethernet\n%s\non InfiniBand\n%s", texts[0], texts[1])
+	}
+}
+
 // connectAndEnd is a connection to the other host's address.
 func (x *rig) connectAndEnd(t *testing.T, to netip.Addr) {
 	t.Helper()
 	th := x.t
-	sp, err := x.bed.Hosts()[1].NewProcess(th, nil)
+	hosts := x.bed.Hosts()
+	if x.recorded != nil {
+		hosts = x.recorded.Hosts()
+	}
+	sp, err := hosts[1].NewProcess(th, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

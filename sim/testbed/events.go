@@ -9,7 +9,6 @@ import (
 
 	"github.com/rdmasim/rdmasim/fault"
 	"github.com/rdmasim/rdmasim/sim"
-	"github.com/rdmasim/rdmasim/sim/kernel"
 	"github.com/rdmasim/rdmasim/sim/mem"
 	"github.com/rdmasim/rdmasim/sim/provider"
 	"github.com/rdmasim/rdmasim/verbs"
@@ -156,6 +155,9 @@ func (h *host) remove(name string) error {
 		} else if d.name == name {
 			d.port.SetLink(false)
 			h.cm.RemoveDevice(d.kern)
+			if h.tb.sa != nil {
+				h.tb.sa.Forget(d.hca)
+			}
 			d.kern.Remove()
 			return nil
 		}
@@ -192,13 +194,13 @@ func (tb *Testbed) AddAddress(t verbs.Thread, host int, ip netip.Addr) error {
 }
 
 func (tb *Testbed) addAddress(d *device, n neighbour, add func(ip netip.Addr) error) error {
-	if _, taken := tb.macs[n]; taken {
+	if tb.owner[n] != nil {
 		return fmt.Errorf("address %v: %w", n.ip, syscall.EEXIST)
 	}
 	if err := add(n.ip); err != nil {
 		return err
 	}
-	tb.macs[n] = kernel.MAC(d.hca.Identity().MAC)
+	tb.owner[n] = d
 	return nil
 }
 
@@ -211,7 +213,7 @@ func (tb *Testbed) RemoveAddress(t verbs.Thread, host int, ip netip.Addr) error 
 	if err := h.devices[0].kern.RemoveIP(ip); err != nil {
 		return fmt.Errorf("%v: %w", err, syscall.EADDRNOTAVAIL)
 	}
-	delete(tb.macs, neighbour{ip: ip})
+	delete(tb.owner, neighbour{ip: ip})
 	return nil
 }
 
@@ -236,8 +238,7 @@ func (tb *Testbed) RemoveVLAN(t verbs.Thread, host int, id uint16) error {
 	if err := d.kern.RemoveVLAN(id); err != nil {
 		return err
 	}
-	mac := kernel.MAC(d.hca.Identity().MAC)
-	maps.DeleteFunc(tb.macs, func(n neighbour, m kernel.MAC) bool { return n.vlan == id && m == mac })
+	maps.DeleteFunc(tb.owner, func(n neighbour, x *device) bool { return n.vlan == id && x == d })
 	return nil
 }
 

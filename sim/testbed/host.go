@@ -236,18 +236,11 @@ func (p *process) DeviceMappings(t verbs.Thread) (int, error) {
 	return p.lib.Mappings(), nil
 }
 
-// CreateEventChannel is rdma_create_event_channel. EOPNOTSUPP on InfiniBand, whose addresses of IP are IPoIB's, which is not
-// modelled.
+// CreateEventChannel is rdma_create_event_channel.
 func (p *process) CreateEventChannel(t verbs.Thread) (verbs.EventChannel, error) {
-	th := provider.Of(t)
-	if p.host.tb.sm != nil {
-		return nil, fmt.Errorf("create_event_channel on InfiniBand: IPoIB is not modelled: %w", syscall.EOPNOTSUPP)
-	}
-	th.P.Sync()
-	for _, h := range p.host.tb.hosts {
-		if err := h.cm.Load(); err != nil {
-			return nil, err
-		}
+	provider.Of(t).P.Sync()
+	if err := p.host.tb.loadCM(); err != nil {
+		return nil, err
 	}
 	if _, err := p.Devices(t); err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 	"github.com/rdmasim/rdmasim/sim/kernel"
 	"github.com/rdmasim/rdmasim/sim/profile"
 	"github.com/rdmasim/rdmasim/verbs"
+	"github.com/rdmasim/rdmasim/verbs/record"
 )
 
 // config is the usual testbed with a changed profile.
@@ -58,7 +59,8 @@ type rig struct {
 	t   verbs.Thread
 	typ verbs.QPType // of queue pairs; 0: RC
 
-	lids map[verbs.GID]uint16 // of InfiniBand ports
+	lids     map[verbs.GID]uint16 // of InfiniBand ports
+	recorded *record.Testbed      // decorates bed; nil: nothing is recorded
 }
 
 // ok stops the test when a call failed.

@@ -16,6 +16,7 @@ import (
 	"github.com/rdmasim/rdmasim/sim/pcie"
 	"github.com/rdmasim/rdmasim/sim/profile"
 	"github.com/rdmasim/rdmasim/sim/provider"
+	"github.com/rdmasim/rdmasim/sim/sa"
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
@@ -24,9 +25,11 @@ type Testbed struct {
 	cfg   Config
 	prof  *profile.Profile // as its link layer has it
 	sm    *link.SubnetManager
+	sa    *sa.Node // with sm; nil until programs use the connection manager
+	sw    *link.Switch
 	eng   *sim.Engine
 	hosts []*host
-	macs  map[neighbour]kernel.MAC
+	owner map[neighbour]*device // of the addresses of the network
 	log   *mmioLog
 	wire  *wire
 	pcap  *capture
@@ -58,7 +61,7 @@ func New(cfg Config) (*Testbed, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	tb := &Testbed{cfg: cfg, prof: cfg.Profile.Resolved(), macs: map[neighbour]kernel.MAC{}, log: newMMIOLog(cfg.Profile.Resolved().PCIe.PostedLatency)}
+	tb := &Testbed{cfg: cfg, prof: cfg.Profile.Resolved(), owner: map[neighbour]*device{}, log: newMMIOLog(cfg.Profile.Resolved().PCIe.PostedLatency)}
 	tb.eng = sim.New(sim.Options{Seed: cfg.Seed, MaxEvents: cfg.MaxEvents, Lockstep: cfg.Lockstep, Interrupt: cfg.Interrupt,
 		Broken: cfg.Broken, Horizon: tb.notice()})
 	if cfg.Trace {
@@ -153,6 +156,7 @@ func (tb *Testbed) plug() {
 	}
 	if tb.cfg.Switched {
 		sw := link.NewSwitch(tb.eng, "switch", p.Switch)
+		tb.sw = sw
 		for _, h := range tb.hosts {
 			for _, d := range h.devices {
 				c := link.NewCable(tb.eng, p.Link, d.path(), "switch/"+d.path())
@@ -202,15 +206,13 @@ func (tb *Testbed) join(d *device, p *link.Port, sw *link.Switch) {
 func (tb *Testbed) bringUp() error {
 	for _, h := range tb.hosts {
 		h.cm = cm.New(tb.eng, h.name, cm.Params{Syscall: tb.prof.Kernel.Syscall, Wakeup: tb.prof.Kernel.Wakeup}, nil)
+		h.cm.AddOtherAddress(h.management())
 		for _, d := range h.devices {
 			var err error
 			k := tb.prof.Kernel
 			k.PinDmabuf = tb.prof.GPU.Pin
 			if d.kern, err = kernel.NewDevice(tb.eng, d.path(), d.link, h.mem, k); err != nil {
 				return err
-			}
-			if tb.sm != nil {
-				continue // the subnet manager has given it its addresses
 			}
 			if err := errors.Join(tb.address(d), h.cm.AddDevice(d.kern)); err != nil {
 				return fmt.Errorf("testbed: address of %s: %w", d.path(), err)
@@ -226,14 +228,22 @@ type neighbour struct {
 	ip   netip.Addr
 }
 
-// address gives an Ethernet port its IPv4 address, and a way to learn those of others.
+// address gives a port's interface its IPv4 address, and a way to learn those of others.
 func (tb *Testbed) address(d *device) error {
-	id := d.hca.Identity()
-	ip := netip.AddrFrom4(id.IPv4)
-	tb.macs[neighbour{ip: ip}] = id.MAC
-	d.kern.SetNeighbours(func(vlan uint16, ip netip.Addr) (kernel.MAC, bool) {
-		m, ok := tb.macs[neighbour{vlan, ip}]
-		return m, ok
+	ip := netip.AddrFrom4(d.hca.Identity().IPv4)
+	tb.owner[neighbour{ip: ip}] = d
+	d.kern.SetNeighbours(func(vlan uint16, ip netip.Addr) (mac kernel.MAC, ok bool) {
+		n := tb.owner[neighbour{vlan, ip}]
+		if n != nil {
+			mac = n.hca.Identity().MAC
+		}
+		return mac, n != nil
+	})
+	d.kern.SetIPoIBNeighbours(func(ip netip.Addr) (g verbs.GID, ok bool) {
+		if n := tb.owner[neighbour{ip: ip}]; n != nil {
+			return n.kern.FirstGID()
+		}
+		return g, false
 	})
 	return d.kern.AddIP(ip)
 }

@@ -152,5 +152,8 @@ func (tb *Testbed) ConfigureSubnet(t verbs.Thread, c verbs.SubnetConfig) error {
 		f.PKeys = c.PKeys
 	}
 	tb.sm.Configure(f, c.Reregister)
+	if tb.sa != nil {
+		tb.sa.SetPKeys(f.PKeys)
+	}
 	return nil
 }

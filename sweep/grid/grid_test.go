@@ -56,6 +56,7 @@ func TestWhatIsNoSweep(t *testing.T) {
 		{"=1", "not of the form"},
 		{"k=1,1", "1 is given twice"},
 		{"k=9:1:1", "is empty: 9 is above 1"},
+		{"k=-5:5:1", "a range begins at 0 or above"},
 		{"k=1:9:0", "a step of 0"},
 		{"k=1:9", "LOW:HIGH:STEP"},
 		{"k=1..9*1", "not a number above 1"},

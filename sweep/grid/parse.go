@@ -123,6 +123,8 @@ func (a *Axis) add(item string) error {
 		err = fmt.Errorf("%s: an interval stands alone, for --sample: add +STEP or *FACTOR", item)
 	case dots:
 		values, err = stepped(item, low, rest[:i], rest[i+1:], rest[i] == '*')
+	case len(parts) == 3 && strings.HasPrefix(item, "-"):
+		err = fmt.Errorf("%s: a range begins at 0 or above: give values below it as a list", item)
 	case len(parts) == 3:
 		if _, _, kerr := quantityOf(parts[0]); kerr == nil {
 			values, err = stepped(item, parts[0], parts[1], parts[2], false)

@@ -22,6 +22,9 @@ const (
 	CMListen = "cm-listen"
 	// CMResolve resolves address and route. Args: id, port, timeout. Data: the destination.
 	CMResolve = "cm-resolve"
+	// CMAddress and CMRoute are its steps, which do not wait. Args: id, port, timeout. Data: the destination.
+	CMAddress = "cm-address"
+	CMRoute   = "cm-route"
 	// CMConnect: args id, resp, init, retry, rnr. Data: private data.
 	CMConnect = "cm-connect"
 	// CMEvent takes an event and acknowledges it. Args: channel, timeout. Values: type, status (of 64 bits with its sign), id, resp, init,
@@ -44,13 +47,15 @@ const (
 	CMDestroy = "cm-destroy"
 	// CMAddresses are those of ids. Args: id. Values: port, peer_port. Data: the id's own address, then the peer's, 16 bytes each.
 	CMAddresses = "cm-addresses"
+	// CMInterface is the address of IP of the device's port, by InterfaceAddr. Data: 4 or 16 bytes.
+	CMInterface = "cm-interface"
 )
 
 func (a *Agent) cmHandlers() map[string]handler {
 	return map[string]handler{
 		CMChannel: a.cmChannel, CMCreate: a.cmCreate, CMBind: a.cmBind, CMListen: a.onID(listen), CMResolve: a.cmResolve, CMConnect: a.onID(connectID),
 		CMEvent: a.cmEvent, CMQP: a.cmQP, CMAccept: a.onID(accept), CMReject: a.onID(reject), CMDisconnect: a.onID(disconnect), CMAttr: a.onID(attr),
-		CMJoin: a.onID(join), CMLeave: a.onID(leave), CMDestroy: a.cmDestroy, CMAddresses: a.onID(addresses),
+		CMJoin: a.onID(join), CMLeave: a.onID(leave), CMDestroy: a.cmDestroy, CMAddresses: a.onID(addresses), CMInterface: a.cmInterface, CMAddress: a.onID(resolveAddress), CMRoute: a.onID(resolveRoute),
 	}
 }
 
@@ -144,6 +149,14 @@ func (a *Agent) cmResolve(t verbs.Thread, c verbs.PlayerCommand, r *verbs.Player
 	})(t, c, r)
 }
 
+func resolveAddress(t verbs.Thread, id verbs.CMID, c verbs.PlayerCommand, _ *verbs.PlayerReply) error {
+	return id.ResolveAddr(t, netip.AddrPort{}, address(c), time.Duration(c.Args["timeout"]))
+}
+
+func resolveRoute(t verbs.Thread, id verbs.CMID, c verbs.PlayerCommand, _ *verbs.PlayerReply) error {
+	return id.ResolveRoute(t, time.Duration(c.Args["timeout"]))
+}
+
 func awaitEvent(t verbs.Thread, id verbs.CMID, want verbs.CMEventType, timeout time.Duration) error {
 	ch := id.Channel()
 	ev, err := ch.GetEvent(t, 2*timeout)
@@ -213,6 +226,38 @@ func addresses(_ verbs.Thread, id verbs.CMID, _ verbs.PlayerCommand, r *verbs.Pl
 		r.Data = append(r.Data, b[:]...)
 	}
 	return nil
+}
+
+func (a *Agent) cmInterface(t verbs.Thread, _ verbs.PlayerCommand, r *verbs.PlayerReply) error {
+	ip, err := InterfaceAddr(t, a.ctx, int(a.port))
+	if err == nil {
+		r.Data = ip.AsSlice()
+	}
+	return err
+}
+
+// InterfaceAddr is an address of IP of a port's network interface, of IPv4 if it has one. ENODEV: it has none, or the process cannot
+// list interfaces.
+func InterfaceAddr(t verbs.Thread, ctx verbs.Context, port int) (netip.Addr, error) {
+	name := ctx.Device().Name()
+	var found netip.Addr
+	if l, ok := t.Process().(verbs.InterfaceLister); ok {
+		all, err := l.Interfaces(t)
+		if err != nil {
+			return found, err
+		}
+		for _, i := range all {
+			for _, ip := range i.Addrs {
+				if i.Device == name && i.Port == port && (!found.IsValid() || ip.Is4() && !found.Is4()) {
+					found = ip
+				}
+			}
+		}
+	}
+	if !found.IsValid() {
+		return found, fmt.Errorf("port %d of %s has no interface with an address of IP: %w", port, name, syscall.ENODEV)
+	}
+	return found, nil
 }
 
 func (a *Agent) cmEvent(t verbs.Thread, c verbs.PlayerCommand, r *verbs.PlayerReply) error {

@@ -23,6 +23,7 @@ type Device struct {
 	PCIDevice              uint16 // ConnectX-5 is 0x1017
 	PCIRevision            uint8
 	NetDev                 string // the interface that GIDs belong to
+	OwnNetDev              bool   // it is the device's own
 	Ports                  []Port
 	Counters               []Link // files of its folder in infiniband_verbs
 }
@@ -157,6 +158,9 @@ func (b *builder) pci(dir string, d *Device) {
 	b.file(dir+"local_cpulist", "0")
 }
 
+// infiniBand is the link layer of a port whose GIDs belong to no interface.
+const infiniBand = "InfiniBand"
+
 // guid is the form of node_guid.
 func guid(v uint64) string {
 	return fmt.Sprintf("%04x:%04x:%04x:%04x", v>>48&0xffff, v>>32&0xffff, v>>16&0xffff, v&0xffff)
@@ -180,6 +184,9 @@ func (b *builder) device(dir string, d *Device) {
 	b.file(dir+"/hca_type", fmt.Sprintf("MT%d", d.PCIDevice))
 	b.file(dir+"/hw_rev", fmt.Sprintf("%x", d.HWRev))
 	b.pci(dir+"/device/", d)
+	if d.OwnNetDev {
+		b.file(dir+"/device/net/"+d.NetDev+"/dev_port", "0")
+	}
 	for i := range d.Ports {
 		b.port(fmt.Sprintf("%s/ports/%d", dir, i+1), d, &d.Ports[i])
 	}
@@ -207,6 +214,8 @@ func (b *builder) port(dir string, d *Device, p *Port) {
 			continue // reading the attributes of an empty entry fails
 		}
 		b.file(fmt.Sprintf("%s/gid_attrs/types/%d", dir, i), g.Type)
-		b.file(fmt.Sprintf("%s/gid_attrs/ndevs/%d", dir, i), d.NetDev)
+		if p.LinkLayer != infiniBand { // the kernel knows no interface of such an entry
+			b.file(fmt.Sprintf("%s/gid_attrs/ndevs/%d", dir, i), d.NetDev)
+		}
 	}
 }

@@ -89,8 +89,7 @@ func (f *File) method(c Caller, k *uapi.Call) error {
 	case [2]uint16{uapi.ObjectMR, uapi.DMMRReg}:
 		do, makes = plain((*File).regDM), true
 	case [2]uint16{uapi.ObjectMR, uapi.MRRegDmabuf}:
-		// Whose pages stand behind a DMA-BUF only the driver knows that exports it.
-		return fmt.Errorf("%s: %w: %w", k.Method.Name, errNotModelled, syscall.EOPNOTSUPP)
+		do, makes = (*File).regDmabuf, true
 	case [2]uint16{uapi.ObjectDM, uapi.DMAlloc}:
 		do, makes = plain((*File).allocDM), true
 	case [2]uint16{uapi.ObjectDM, uapi.DMFree}:

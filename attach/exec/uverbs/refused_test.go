@@ -60,7 +60,8 @@ func TestRefused(t *testing.T) {
 	for _, o := range [][2]uint16{{uapi.ObjectDEVX, 0x1000}, {uapi.ObjectCounters, 0}, {uapi.ObjectMR, 5}} {
 		x.refuse(fmt.Sprintf("method %x", o), client.New(x.proc, o[0], o[1]), syscall.EPROTONOSUPPORT)
 	}
-	x.refuse("DMA-BUF", x.dmabufCall(pd), syscall.EOPNOTSUPP)
+	x.proc.dmabufs = map[int]kernel.Exporter{77: nil}
+	x.refuse("DMA-BUF", x.dmabufCall(pd, 77), syscall.EOPNOTSUPP)
 	for flags, want := range map[uint32]syscall.Errno{uapi.QPFlagSignature: syscall.EOPNOTSUPP, uapi.QPFlagTypeDCI: syscall.EINVAL, 1 << 30: syscall.EINVAL} {
 		c, _, _ := x.qpCall(pd, cq, func(d uapi.MLX5CreateQP) { d.SetFlags(flags) })
 		x.refuse(fmt.Sprintf("driver flags %#x", flags), c, want)
@@ -224,15 +225,4 @@ func TestObjectsHaveALimit(t *testing.T) {
 	if x.file.Objects.used != 0 || all.used != 0 {
 		t.Errorf("%d and %d objects are left", x.file.Objects.used, all.used)
 	}
-}
-
-// dmabufCall asks for a region of a DMA-BUF.
-func (x *rig) dmabufCall(pd uint32) *client.Call {
-	c := client.New(x.proc, uapi.ObjectMR, uapi.MRRegDmabuf)
-	c.New(uapi.RegDmabufHandle)
-	c.Object(uapi.RegDmabufPD, uint64(pd)).Value(uapi.RegDmabufOffset, 8, 0).Value(uapi.RegDmabufLength, 8, 4096).Value(uapi.RegDmabufIova, 8, 0)
-	c.Value(uapi.RegDmabufFD, 4, 0).Value(uapi.RegDmabufAccess, 4, 1)
-	c.Out(uapi.RegDmabufLKey, 4)
-	c.Out(uapi.RegDmabufRKey, 4)
-	return c
 }

@@ -79,6 +79,8 @@ type process struct {
 	noRoom bool // Inject fails
 	held   int  // files
 	kern   *kernel.Process
+	// dmabufs are what descriptors of DMA-BUFs are, nil: memory that cannot be mapped.
+	dmabufs map[int]kernel.Exporter
 }
 
 func (p *process) Process() *kernel.Process { return p.kern }
@@ -118,6 +120,19 @@ func (p *process) Inode(fd int) (Inode, error) {
 		return Inode{}, err
 	}
 	return Inode{st.Dev, st.Ino}, nil
+}
+
+func (p *process) Dmabuf(fd int) (kernel.Exporter, error) {
+	x, ok := p.dmabufs[fd]
+	switch {
+	case p.fds[fd] != nil:
+		return nil, fmt.Errorf("descriptor %d: %w", fd, syscall.EINVAL)
+	case !ok:
+		return nil, fmt.Errorf("descriptor %d: %w", fd, syscall.EBADF)
+	case x == nil:
+		return nil, ErrUnmappable
+	}
+	return x, nil
 }
 
 func (p *process) Hold(fd int) (Inode, func(), error) {

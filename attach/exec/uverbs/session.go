@@ -29,6 +29,9 @@ type Caller interface {
 	// Hold keeps the inode behind a descriptor of the process, so that its number is not given to another file
 	// until release is called: EBADF when the descriptor is not open, or open as a path only.
 	Hold(fd int) (in Inode, release func(), err error)
+	// Dmabuf makes the memory of the DMA-BUF behind a descriptor of the process reachable for devices, until its Release. EBADF: the
+	// descriptor is not open, or open as a path only; EINVAL: another file; ErrUnmappable.
+	Dmabuf(fd int) (kernel.Exporter, error)
 }
 
 // Identified is a Caller that knows its process. A process that inherited an open file

@@ -2,6 +2,7 @@ package cm
 
 import (
 	"fmt"
+	"syscall"
 
 	"github.com/rdmasim/rdmasim/roce/mad"
 	"github.com/rdmasim/rdmasim/sim"
@@ -43,6 +44,7 @@ type vector struct {
 	port    *port
 	ah      verbs.AHAttr
 	timeout uint8 // code, of an ACK
+	pkey    int   // index
 }
 
 // peer is cm_timewait_info: by what the other side of a connection is known, as long as it is.
@@ -309,15 +311,38 @@ func (c *conn) setPath(p *path) error {
 		return fmt.Errorf("a path without a port: %w", errInvalid)
 	}
 	a := verbs.AHAttr{Port: 1, SL: p.SL, StaticRate: p.Rate, DLID: p.DLID}
-	if !p.port.ib() || p.HopLimit > 1 {
+	sgid, pkey, err := p.ends()
+	if err != nil {
+		return err
+	}
+	if !p.port.ib() || p.HopLimit > 0 && !c.cs.m.breaks(rule.PathsWithHopsAreGlobal) {
 		a.IsGlobal = true
-		a.GRH = verbs.GRH{DGID: p.DGID, FlowLabel: p.FlowLabel, SGIDIndex: uint8(p.sgid), HopLimit: p.HopLimit, TrafficClass: p.TrafficClass}
+		a.GRH = verbs.GRH{DGID: p.DGID, FlowLabel: p.FlowLabel, SGIDIndex: uint8(sgid), HopLimit: p.HopLimit, TrafficClass: p.TrafficClass}
 	}
-	if !p.port.ib() && !p.port.d.Neighbour(p.sgid, p.DGID) {
-		return fmt.Errorf("no way to %v: %w", p.DGID, errInvalid)
-	}
-	c.av = vector{port: p.port, ah: a, timeout: min(31, p.Lifetime+1)}
+	c.av = vector{port: p.port, ah: a, timeout: min(31, p.Lifetime+1), pkey: pkey}
 	return nil
+}
+
+// ends are the entries of the port's tables of GIDs and of P_Keys by which a path begins.
+func (p *path) ends() (sgid, pkey int, err error) {
+	if !p.port.ib() {
+		if !p.port.d.Neighbour(p.sgid, p.DGID) {
+			return 0, 0, fmt.Errorf("no way to %v: %w", p.DGID, errInvalid)
+		}
+		return p.sgid, 0, nil
+	}
+	sgid, ok := p.port.gidIndex(p.SGID, verbs.GIDTypeIB)
+	if !ok {
+		return 0, 0, fmt.Errorf("a path from %v, which is no GID of %s: %w", p.SGID, p.port.d.Name(), errInvalid)
+	}
+	pkey, ok = p.port.findPKey(p.PKey)
+	switch {
+	case !ok:
+		return 0, 0, fmt.Errorf("a path of partition %#x, in which %s is not: %w", p.PKey, p.port.d.Name(), errNoPartition)
+	case pkey != 0: // QP1 sends by the first
+		return 0, 0, fmt.Errorf("a path of partition %#x, which is not the first of %s: that is not modelled: %w", p.PKey, p.port.d.Name(), syscall.EOPNOTSUPP)
+	}
+	return sgid, pkey, nil
 }
 
 // post sends a message of the id once.

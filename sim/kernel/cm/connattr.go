@@ -38,7 +38,7 @@ func (c *conn) initAttr() (verbs.QPAttr, verbs.QPAttrMask, error) {
 	default:
 		return verbs.QPAttr{}, 0, c.wrongState("INIT")
 	}
-	a := verbs.QPAttr{State: verbs.QPSInit, Access: verbs.AccessRemoteWrite, Port: 1}
+	a := verbs.QPAttr{State: verbs.QPSInit, Access: verbs.AccessRemoteWrite, Port: 1, PKeyIndex: uint16(c.av.pkey)}
 	if c.respRes > 0 {
 		a.Access |= verbs.AccessRemoteRead | verbs.AccessRemoteAtomic
 	}

@@ -391,24 +391,22 @@ func (cs *conns) handleSIDRRep(a *arrival) {
 		ece: ECE{r.Vendor(), a.mad().Modifier()}})
 }
 
-// handleLAP is cm_lap_handler: on RoCE it is dropped. On InfiniBand it is answered as not supported, since QPs have no alternate path
-// here; a real one hands it to the user, who does not answer (cma.c).
+// handleLAP is cm_lap_handler: on RoCE it is dropped. On InfiniBand it is handed to rdma_cm, which does not answer (cma_ib_handler).
 func (cs *conns) handleLAP(a *arrival) {
 	if a.p.ib() {
 		b := mad.CM(a.mad().Body())
 		c := cs.acquire(b.Remote(), b.Local())
-		if c == nil || c.state != established {
-			return
+		switch {
+		case c == nil:
+			a.p.count(countDuplicate, mad.AttrLAP)
+		case c.state != established:
+		case c.lapUsed:
+			a.p.count(countDuplicate, mad.AttrLAP)
+		default:
+			c.lapUsed = true
 		}
-		c.lapUsed = true
-		m := c.message(mad.AttrAPR, a.mad().TID())
-		mad.APR(m.Body()).SetStatus(aprUnsupported)
-		a.p.answer(a, m)
 	}
 }
-
-// aprUnsupported is the status of an APR to a LAP that is not supported.
-const aprUnsupported = 2
 
 // userEstablished is cm_establish, by which a QP's event stands for the RTU.
 func (c *conn) userEstablished() error {

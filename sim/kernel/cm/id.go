@@ -1,7 +1,9 @@
 package cm
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"syscall"
@@ -41,8 +43,11 @@ type rdmaID struct {
 	port      *port // of its device; nil: none yet
 	sgid      int
 	vlan      uint16
+	pkey      uint16
+	gids      [2]verbs.GID // on InfiniBand, of this side and the other
 	resolving *resolving
 	path      *path
+	query     *saQuery // for the path
 	conn      *conn
 	listeners []*conn // of each device
 
@@ -74,15 +79,19 @@ type ids struct {
 	m        *Manager
 	bound    map[portKey][]*rdmaID
 	lastPort uint16
-	live     []*rdmaID // in the order of their making
+	live     map[*rdmaID]uint64 // with their place in the order of their making
+	made     uint64
 }
 
-func (i *ids) init(m *Manager) { *i = ids{m: m, bound: map[portKey][]*rdmaID{}} }
+func (i *ids) init(m *Manager) {
+	*i = ids{m: m, bound: map[portKey][]*rdmaID{}, live: map[*rdmaID]uint64{}}
+}
 
 // newID is rdma_create_id.
 func (i *ids) newID(ps verbs.PortSpace, typ verbs.QPType, handler func(*rdmaID, *idEvent) bool) *rdmaID {
 	x := &rdmaID{ids: i, handler: handler, ps: ps, typ: typ, psn: uint32(i.m.rand.Intn(1 << 24))}
-	i.live = append(i.live, x)
+	i.made++
+	i.live[x] = i.made
 	return x
 }
 
@@ -111,7 +120,11 @@ func (x *rdmaID) bind(a netip.AddrPort, mayBindLow bool) error {
 func (x *rdmaID) bindTo(a netip.Addr, mayBindLow bool) error {
 	if !isAny(a) {
 		s, ok := x.ids.m.sourceOf(a)
-		if !ok && !x.ids.m.breaks(rule.BindNeedsAnOwnAddress) {
+		switch {
+		case ok || x.ids.m.breaks(rule.BindNeedsAnOwnAddress):
+		case x.ids.m.isOther(a):
+			return fmt.Errorf("the interface of %v has no device of RDMA: %w", a, errNoDev)
+		default:
 			return fmt.Errorf("no interface has %v: %w", a, syscall.EADDRNOTAVAIL)
 		}
 		x.take(s)
@@ -123,7 +136,27 @@ func (x *rdmaID) bindTo(a netip.Addr, mayBindLow bool) error {
 }
 
 // take gives the id its device.
-func (x *rdmaID) take(s source) { x.port, x.sgid, x.vlan = s.port, s.sgid, s.vlan }
+func (x *rdmaID) take(s source) {
+	x.port, x.sgid, x.vlan = s.port, s.sgid, s.vlan
+	if s.port != nil {
+		x.pkey = s.port.interfacePKey()
+		x.gids[0], _ = s.port.d.FirstGID()
+	}
+}
+
+// sourceGID and destinationGID are rdma_read_gids: on RoCE those of the addresses.
+func (x *rdmaID) sourceGID() verbs.GID      { return x.gidOfEnd(0, x.src.Addr()) }
+func (x *rdmaID) destinationGID() verbs.GID { return x.gidOfEnd(1, x.dst.Addr()) }
+
+func (x *rdmaID) gidOfEnd(end int, a netip.Addr) verbs.GID {
+	if x.port != nil && x.port.ib() {
+		return x.gids[end]
+	}
+	if !a.IsValid() {
+		return verbs.GID{}
+	}
+	return gidOf(a)
+}
 
 // resolveAddr is rdma_resolve_addr.
 func (x *rdmaID) resolveAddr(src, dst netip.AddrPort, timeout sim.Time) error {
@@ -190,6 +223,11 @@ func (x *rdmaID) addressKnown(s source, status int32) {
 		x.report(&idEvent{typ: verbs.CMAddrError, status: status})
 		return
 	}
+	if x.port == nil && s.port == nil {
+		x.state = addrBound
+		x.report(&idEvent{typ: verbs.CMAddrError, status: -int32(errNoDev)})
+		return
+	}
 	if x.port == nil {
 		x.take(s)
 		if x.ids.m.breaks(rule.ResolutionFillsTheSource) {
@@ -200,6 +238,9 @@ func (x *rdmaID) addressKnown(s source, status int32) {
 		} else {
 			x.src = netip.AddrPortFrom(x.dst.Addr(), x.src.Port())
 		}
+	}
+	if x.port.ib() {
+		x.gids[1], _ = x.neighbour(s)
 	}
 	x.state = addrResolved
 	x.report(&idEvent{typ: verbs.CMAddrResolved})
@@ -225,6 +266,13 @@ func (x *rdmaID) resolveRoute(timeout sim.Time) error {
 		return x.wrongState("resolve a route")
 	}
 	x.state = routeQuery
+	if x.port != nil && x.port.ib() {
+		if err := x.ibRoute(timeout); err != nil {
+			x.state = addrResolved
+			return err
+		}
+		return nil
+	}
 	if err := x.ethernetRoute(); err != nil {
 		x.state = addrResolved
 		return err
@@ -269,7 +317,8 @@ func flowLabel(src, dst uint16) uint32 { return (uint32(src)*31 + uint32(dst)) &
 func (x *rdmaID) destroy() {
 	x.state, x.handler = destroying, nil
 	x.resolving.stop()
-	x.resolving = nil
+	x.query.stop()
+	x.resolving, x.query = nil, nil
 	if x.conn != nil {
 		x.conn.destroy()
 		x.conn = nil
@@ -278,14 +327,18 @@ func (x *rdmaID) destroy() {
 		l.destroy()
 	}
 	x.listeners = nil
+	for _, g := range x.groups {
+		g.member.leave()
+	}
 	x.groups = nil
 	x.leavePort()
-	x.ids.live = slices.DeleteFunc(x.ids.live, func(y *rdmaID) bool { return y == x })
+	delete(x.ids.live, x)
 }
 
 // removePort is cma_remove_one: ids of the device get an event, listeners lose it.
 func (i *ids) removePort(p *port) {
-	for _, x := range slices.Clone(i.live) {
+	all := slices.SortedFunc(maps.Keys(i.live), func(a, b *rdmaID) int { return cmp.Compare(i.live[a], i.live[b]) })
+	for _, x := range all {
 		x.listeners = slices.DeleteFunc(x.listeners, func(l *conn) bool {
 			if l.port == p {
 				l.destroy()
@@ -296,7 +349,8 @@ func (i *ids) removePort(p *port) {
 			continue
 		}
 		x.resolving.stop()
-		x.resolving = nil
+		x.query.stop()
+		x.resolving, x.query = nil, nil
 		x.state = deviceRemoval
 		x.report(&idEvent{typ: verbs.CMDeviceRemoval})
 	}

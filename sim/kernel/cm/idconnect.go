@@ -277,7 +277,11 @@ func (x *rdmaID) qpAttr(to verbs.QPState) (verbs.QPAttr, verbs.QPAttrMask, error
 		return verbs.QPAttr{}, 0, fmt.Errorf("attributes of a QP of no device: %w", errInvalid)
 	}
 	if x.conn == nil || x.typ == verbs.QPTUD {
-		a := verbs.QPAttr{State: to, Port: 1}
+		i, ok := x.port.findPKey(x.pkey)
+		if !ok {
+			return verbs.QPAttr{}, 0, fmt.Errorf("attributes of a QP in partition %#x, in which %s is not: %w", x.pkey, x.port.d.Name(), errNoPartition)
+		}
+		a := verbs.QPAttr{State: to, Port: 1, PKeyIndex: uint16(i)}
 		mask := verbs.QPMaskState | verbs.QPMaskPKeyIndex | verbs.QPMaskPort
 		if x.typ != verbs.QPTUD {
 			return a, mask | verbs.QPMaskAccessFlags, nil

@@ -13,6 +13,8 @@ import (
 type membership struct {
 	addr  netip.Addr
 	flags verbs.MulticastFlags
+
+	member *portMember // on InfiniBand
 }
 
 // multicastQPN is the destination of a datagram to a group.
@@ -21,7 +23,7 @@ const multicastQPN = 0xffffff
 // errKernelNotSupported is ENOTSUPP, a number of the kernel's own that reaches programs.
 const errKernelNotSupported = syscall.Errno(524)
 
-// join is rdma_join_multicast; of the report of the membership (IGMP) nothing is seen on the wire.
+// join is rdma_join_multicast; on RoCE nothing is seen on the wire of the report of the membership (IGMP).
 func (x *rdmaID) join(a netip.Addr, flags verbs.MulticastFlags) (*membership, error) {
 	switch {
 	case x.typ != verbs.QPTUD || x.port == nil || x.state != addrBound && x.state != addrResolved:
@@ -30,6 +32,13 @@ func (x *rdmaID) join(a netip.Addr, flags verbs.MulticastFlags) (*membership, er
 		return nil, fmt.Errorf("flags %#x of a membership: %w", flags, errInvalid)
 	case !a.IsValid() || a.IsUnspecified():
 		return nil, fmt.Errorf("%v is no group: %w", a, errInvalid)
+	case x.port.ib():
+		g := &membership{addr: a.Unmap(), flags: flags}
+		if err := x.joinIB(g); err != nil {
+			return nil, err
+		}
+		x.groups = append(x.groups, g)
+		return g, nil
 	case !a.Unmap().Is4():
 		return nil, fmt.Errorf("%v: groups of IPv6 on RoCE v2: %w", a, errKernelNotSupported)
 	}
@@ -55,4 +64,5 @@ func (x *rdmaID) groupParam(g *membership) verbs.UDParam {
 // leave is rdma_leave_multicast.
 func (x *rdmaID) leave(g *membership) {
 	x.groups = slices.DeleteFunc(x.groups, func(y *membership) bool { return y == g })
+	g.member.leave()
 }

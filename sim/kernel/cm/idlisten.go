@@ -73,6 +73,7 @@ func (i *ids) onRequest(c *conn, e *connEvent) verdict {
 	n := uint16(e.listener.service & 0xffff)
 	x.src, x.dst = netip.AddrPortFrom(q.dst, n), netip.AddrPortFrom(q.src, q.srcPort)
 	x.port, x.sgid, x.path, x.conn, x.tos = e.a.p, e.path.sgid, e.path, c, l.tos
+	x.pkey, x.gids = e.a.p.interfacePKey(), [2]verbs.GID{e.path.SGID, e.path.DGID}
 	x.state = idConnect
 	out := idEvent{typ: verbs.CMConnectRequest, fresh: x, ece: e.ece}
 	user := e.private[mad.IPHeaderSize:]

@@ -5,10 +5,14 @@
 // called by those through one function. Functions named in comments are those of Linux 6.12.
 //
 // Neighbours come from the tables of the testbed: nothing is asked on the wire. Of datagrams on QP1 all is on the wire.
+//
+// On InfiniBand addresses are those of IPoIB's interface; paths and multicast groups are the subnet administrator's (core/sa_query.c,
+// core/multicast.c; files sa.go and ib*.go).
 package cm
 
 import (
 	"fmt"
+	"net/netip"
 	"syscall"
 
 	"github.com/rdmasim/rdmasim/sim"
@@ -31,7 +35,8 @@ type Manager struct {
 	rand   *sim.Rand
 	loaded bool
 
-	ports []*port // of the devices, in the order in which they came
+	ports []*port      // of the devices, in the order in which they came
+	other []netip.Addr // of interfaces without RDMA
 	work  workQueue
 
 	conns conns
@@ -65,12 +70,16 @@ func (m *Manager) breaks(r rule.Rule) bool { return rule.Mutants && m.eng.Broken
 // AddDevice makes a device one of the machine's. Devices are looked through in the order in which they came.
 func (m *Manager) AddDevice(d *kernel.Device) error {
 	p := &port{m: m, d: d, agent: uint64(len(m.ports) + 1)}
+	p.sa.p = p
 	m.ports = append(m.ports, p)
 	if !m.loaded {
 		return nil
 	}
 	return p.open()
 }
+
+// AddOtherAddress gives the machine an address on an interface without RDMA.
+func (m *Manager) AddOtherAddress(ip netip.Addr) { m.other = append(m.other, ip.Unmap()) }
 
 // Load makes the QP1 of each device, as the kernel does when the device is found. It is put off until programs use the
 // connection manager: until then nobody can tell, and the numbers of QPs are those of a machine without it. Of machines that are

@@ -18,7 +18,13 @@ type port struct {
 	gsi     *kernel.GSI
 	agent   uint64 // number of the MAD agent, the high half of TIDs
 	removed bool
-	c       [len(counterGroups)][len(messageKinds)]uint64
+	sa      saClient
+	serve   func(SAPeer, []byte) // requests to a subnet administrator that runs here; nil: none does
+
+	broadcast mad.MCMemberRecord // of the interface of an InfiniBand port; nil: it is in no group
+	groups    map[roce.GID]*portGroup
+
+	c [len(counterGroups)][len(messageKinds)]uint64
 }
 
 // Counters of a port (cm_counter_groups).
@@ -35,6 +41,13 @@ var (
 )
 
 func (p *port) count(group int, attribute uint16) { p.c[group][attribute-mad.AttrREQ]++ }
+
+// countMessage counts a message of ib_cm; others have no such counters.
+func (p *port) countMessage(group int, m mad.MAD) {
+	if m.Class() == mad.ClassCM {
+		p.count(group, m.Attribute())
+	}
+}
 
 func (p *port) open() (err error) {
 	p.gsi, err = p.d.OpenGSI(p.receive)
@@ -57,6 +70,10 @@ func (a *arrival) mad() mad.MAD { return a.b[:] }
 func (p *port) receive(g *kernel.Datagram) {
 	m, err := mad.Parse(g.Data)
 	if err != nil || p.removed {
+		return
+	}
+	if m.Class() == mad.ClassSubnAdm {
+		p.receiveSA(g, m)
 		return
 	}
 	a := &arrival{p: p}
@@ -148,7 +165,7 @@ func (p *port) send(to *verbs.AHAttr, m mad.MAD) error {
 	if err := p.gsi.Send(to, m); err != nil {
 		return err
 	}
-	p.count(countSent, m.Attribute())
+	p.countMessage(countSent, m)
 	return nil
 }
 
@@ -194,7 +211,7 @@ func (x *exchange) expired() {
 		x.failed(x)
 		return
 	}
-	x.p.count(countResent, x.m.Attribute())
+	x.p.countMessage(countResent, x.m)
 	x.wait()
 }
 

@@ -3,6 +3,7 @@ package cm
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"syscall"
 
 	"github.com/rdmasim/rdmasim/sim"
@@ -19,7 +20,8 @@ const (
 	networkBits6 = 64
 )
 
-// source is an address of this machine: an entry of a port's table of GIDs, of the interface that it is of.
+// source is an address of this machine: an entry of a port's table of GIDs, of the interface that it is of; of InfiniBand an address of
+// the port's interface, whose GID is the first.
 type source struct {
 	port *port
 	sgid int
@@ -31,8 +33,16 @@ type source struct {
 func (m *Manager) addresses(f func(s source) bool) {
 	for _, p := range m.ports {
 		on := true
+		if p.ib() {
+			for _, a := range p.d.IPs() {
+				if !f(source{port: p, addr: a}) {
+					return
+				}
+			}
+			continue
+		}
 		p.d.GIDs(func(e verbs.GIDEntry, vlan uint16) bool {
-			if e.Type == p.gidType() && !p.ib() {
+			if e.Type == p.gidType() {
 				on = f(source{p, int(e.Index), netip.AddrFrom16(e.GID).Unmap(), vlan})
 			}
 			return on
@@ -68,7 +78,16 @@ func (s *source) onLink(a netip.Addr) bool {
 	return err == nil && p.Contains(a.WithZone(""))
 }
 
-// routeTo is the route lookup: the source for a destination. ENETUNREACH: there is none.
+// isOther says whether an address is of an interface without RDMA, and byOther whether one is reached by such an interface.
+func (m *Manager) isOther(a netip.Addr) bool {
+	return slices.Contains(m.other, a.Unmap().WithZone("")) && !m.breaks(rule.OtherInterfacesHaveNoDevice)
+}
+
+func (m *Manager) byOther(a netip.Addr) bool {
+	return slices.ContainsFunc(m.other, func(own netip.Addr) bool { return (&source{addr: own}).onLink(a) })
+}
+
+// routeTo is the route lookup: the source for a destination, without a port if the interface has no RDMA. ENETUNREACH: there is none.
 func (m *Manager) routeTo(dst netip.Addr) (source, error) {
 	dst = dst.Unmap()
 	if s, ok := m.sourceOf(dst); ok {
@@ -81,6 +100,9 @@ func (m *Manager) routeTo(dst netip.Addr) (source, error) {
 		}
 		return best.port == nil
 	})
+	if best.port == nil && m.byOther(dst) {
+		return best, nil
+	}
 	if best.port == nil {
 		return best, fmt.Errorf("no route to %v: %w", dst, syscall.ENETUNREACH)
 	}
@@ -113,7 +135,26 @@ func (x *rdmaID) resolveIP(s source, timeout sim.Time) {
 }
 
 func (r *resolving) known() bool {
-	return isAny(r.x.dst.Addr()) || r.s.port.d.Neighbour(r.s.sgid, gidOf(r.x.dst.Addr()))
+	if isAny(r.x.dst.Addr()) || r.s.port == nil {
+		return true
+	}
+	if r.s.port.ib() {
+		_, ok := r.x.neighbour(r.s)
+		return ok
+	}
+	return r.s.port.d.Neighbour(r.s.sgid, gidOf(r.x.dst.Addr()))
+}
+
+// neighbour is the GID in the hardware address of an id's destination, as IPoIB's interface of a source has it.
+func (x *rdmaID) neighbour(s source) (verbs.GID, bool) {
+	dst := x.dst.Addr()
+	switch {
+	case isAny(dst):
+		return s.port.d.FirstGID()
+	case dst.IsMulticast():
+		return verbs.GID(mappedGroup(dst, s.port.interfacePKey())), true
+	}
+	return s.port.d.IPoIBNeighbour(dst.WithZone(""))
 }
 
 // again looks for the neighbour after a while, the last time when the timeout is over.

@@ -24,6 +24,7 @@ type user struct {
 	reported uint32 // events that were taken
 	backlog  int    // requests that may wait to be taken
 	waits    bool   // it is of a request that was not taken
+	groups   map[*membership]*userGroup
 }
 
 // userGroup is ucma_multicast.
@@ -45,21 +46,15 @@ type queued struct {
 
 // users is ucma of a machine: ids and groups have numbers, the lowest that is free.
 type users struct {
-	ids    map[uint32]*user
-	groups map[uint32]*userGroup
+	ids                     map[uint32]*user
+	groups                  map[uint32]*userGroup
+	idNumbers, groupNumbers numbers
 }
 
 func (s *users) init() { s.ids, s.groups = map[uint32]*user{}, map[uint32]*userGroup{} }
 
-func lowestFree[T any](m map[uint32]T) uint32 {
-	n := uint32(0)
-	for {
-		if _, taken := m[n]; !taken {
-			return n
-		}
-		n++
-	}
-}
+// mostEvents bounds the events of a file that nobody reads: the next ones are lost, as they are in a kernel without memory for them.
+const mostEvents = 1 << 16
 
 // Open opens the channel device for a process, whose rights count. The caller has seen to Load.
 func (m *Manager) Open(c kernel.Caller, p *kernel.Process) *File {
@@ -94,7 +89,7 @@ func (f *File) findOnDevice(id uint32) (*user, error) {
 }
 
 func (m *Manager) newUser(f *File, uid uint64, x *rdmaID) *user {
-	u := &user{f: f, id: lowestFree(m.users.ids), uid: uid, x: x}
+	u := &user{f: f, id: m.users.idNumbers.take(), uid: uid, x: x}
 	m.users.ids[u.id] = u
 	x.handler = u.onEvent
 	return u
@@ -133,14 +128,6 @@ func (f *File) destroyID(c kernel.Caller, id uint32) (uint32, error) {
 
 // destroy is ucma_destroy_private_ctx.
 func (u *user) destroy() uint32 {
-	s := &u.f.m.users
-	delete(s.ids, u.id)
-	u.x.destroy()
-	for h, g := range s.groups { // all of one id: their order cannot be seen
-		if g.u == u {
-			delete(s.groups, h)
-		}
-	}
 	var requests []*user
 	u.f.events = slices.DeleteFunc(u.f.events, func(q queued) bool {
 		if q.of == u && q.fresh != nil {
@@ -148,10 +135,23 @@ func (u *user) destroy() uint32 {
 		}
 		return q.of == u
 	})
+	u.end(requests)
+	return u.reported
+}
+
+// end destroys an id whose events are gone, with the requests to it that were not taken.
+func (u *user) end(requests []*user) {
+	s := &u.f.m.users
+	delete(s.ids, u.id)
+	s.idNumbers.give(u.id)
+	u.x.destroy()
+	for _, g := range u.groups { // their order cannot be seen
+		delete(s.groups, g.handle)
+		s.groupNumbers.give(g.handle)
+	}
 	for _, r := range requests {
 		r.destroy()
 	}
-	return u.reported
 }
 
 // close is ucma_close.
@@ -171,10 +171,17 @@ func (f *File) close(c kernel.Caller) {
 		}
 	}
 	slices.Sort(mine)
-	for _, id := range mine {
-		f.m.users.ids[id].destroy()
+	requests := map[*user][]*user{}
+	for _, q := range f.events {
+		if q.fresh != nil {
+			requests[q.of] = append(requests[q.of], q.fresh)
+		}
 	}
 	f.events = nil
+	for _, id := range mine {
+		u := f.m.users.ids[id]
+		u.end(requests[u])
+	}
 	for _, p := range f.waiting {
 		p.Wake(f.m.eng.Now() + f.m.p.Wakeup)
 	}
@@ -191,7 +198,7 @@ func (u *user) onEvent(x *rdmaID, e *idEvent) bool {
 	}
 	q := queued{e: u.event(x, e), of: u}
 	if e.group != nil {
-		if q.group = u.groupOf(e.group); q.group == nil {
+		if q.group = u.groups[e.group]; q.group == nil {
 			return true
 		}
 		q.e.UID, q.e.ID = q.group.uid, q.group.handle
@@ -202,7 +209,7 @@ func (u *user) onEvent(x *rdmaID, e *idEvent) bool {
 
 // onRequest is ucma_connect_event_handler.
 func (u *user) onRequest(x *rdmaID, e *idEvent) bool {
-	if u.backlog <= 0 && !x.ids.m.breaks(rule.BacklogIsALimit) {
+	if u.backlog <= 0 && !x.ids.m.breaks(rule.BacklogIsALimit) || len(u.f.events) >= mostEvents {
 		return false
 	}
 	u.backlog--
@@ -228,6 +235,9 @@ func (u *user) event(x *rdmaID, e *idEvent) Event {
 }
 
 func (f *File) push(q queued) {
+	if len(f.events) >= mostEvents {
+		return
+	}
 	f.events = append(f.events, q)
 	if len(f.waiting) > 0 {
 		f.waiting[0].Wake(f.m.eng.Now() + f.m.p.Wakeup)

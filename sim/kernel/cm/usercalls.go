@@ -50,7 +50,7 @@ func (u *user) addr() Addr {
 	x := u.x
 	a := Addr{Src: x.src, Dst: x.dst}
 	if x.port != nil {
-		a.Device, a.NodeGUID, a.Port, a.PKey = x.port.d, x.port.d.NodeGUID(), 1, defaultPKey
+		a.Device, a.NodeGUID, a.Port, a.PKey = x.port.d, x.port.d.NodeGUID(), 1, x.pkey
 	}
 	return a
 }
@@ -59,12 +59,7 @@ func (f *File) queryGID(c kernel.Caller, id uint32) (g GIDs, err error) {
 	err = f.do(c, id, false, func(u *user) error {
 		g.Addr = u.addr()
 		if x := u.x; x.port != nil {
-			if x.src.Addr().IsValid() {
-				g.SGID = gidOf(x.src.Addr())
-			}
-			if x.dst.Addr().IsValid() {
-				g.DGID = gidOf(x.dst.Addr())
-			}
+			g.SGID, g.DGID = x.sourceGID(), x.destinationGID()
 			g.SrcSID, g.DstSID = service(x.ps, x.src.Port()), service(x.ps, x.dst.Port())
 		}
 		return nil
@@ -150,21 +145,15 @@ func (f *File) joinMulticast(c kernel.Caller, id uint32, uid uint64, a netip.Add
 			return err
 		}
 		s := &f.m.users
-		handle = lowestFree(s.groups)
+		handle = s.groupNumbers.take()
 		s.groups[handle] = &userGroup{u: u, handle: handle, uid: uid, g: g}
+		if u.groups == nil {
+			u.groups = map[*membership]*userGroup{}
+		}
+		u.groups[g] = s.groups[handle]
 		return nil
 	})
 	return handle, err
-}
-
-// groupOf finds the program's side of a membership.
-func (u *user) groupOf(g *membership) *userGroup {
-	for _, x := range u.f.m.users.groups {
-		if x.g == g {
-			return x
-		}
-	}
-	return nil
 }
 
 func (f *File) leaveMulticast(c kernel.Caller, handle uint32) (uint32, error) {
@@ -178,6 +167,8 @@ func (f *File) leaveMulticast(c kernel.Caller, handle uint32) (uint32, error) {
 		return 0, fmt.Errorf("multicast handle %d is of another channel: %w", handle, errInvalid)
 	}
 	delete(s.groups, handle)
+	s.groupNumbers.give(handle)
+	delete(g.u.groups, g.g)
 	g.u.x.leave(g.g)
 	f.events = slices.DeleteFunc(f.events, func(q queued) bool { return q.group == g })
 	return g.reported, nil
