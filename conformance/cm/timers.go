@@ -194,8 +194,11 @@ func answerOfDisconnect(c *spec.C) {
 	dreq, drep := one(c, "DREQs", msgs, mad.AttrDREQ), one(c, "DREPs", msgs, mad.AttrDREP)
 	c.Equal("QPN of the DREQ", mad.DREQ(dreq.Body()).QPN() == p.farQP.QPN, true)
 	c.Equal("transaction of the DREP is the DREQ's", drep.TID() == dreq.TID(), true)
-	waited := drep.p.At - dreq.p.At
-	c.True("time until the DREP", waited >= time.Second-kit.TimerSlack(c), "%v, and the program waited %v", waited, time.Second)
+	waited, least := drep.p.At-dreq.p.At, time.Second
+	if !c.Has(kit.ExactTime) {
+		least /= 2 // on a busy machine the clock of the wire is behind the program's
+	}
+	c.True("time until the DREP", waited >= least, "%v, and the program waited %v", waited, time.Second)
 }
 
 func killedPeer(c *spec.C) {

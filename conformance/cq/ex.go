@@ -45,7 +45,7 @@ func pollEmpty(c *spec.C) {
 	p.A.Post(c, kit.Write(7, mem, 32, mem.SGE(0, 8)))
 	awaitQuiet(c)
 	kit.JoinThreads(c, c.Go("poller", -1, func(c *spec.C) {
-		c.Errno("start_poll in another thread", cq.StartPoll(c.T, 0), 0)
+		c.Errno("start_poll in another thread", startPoll(c, cq), 0)
 		c.Equal("wr_id", cq.WRID(), uint64(7))
 		cq.EndPoll(c.T)
 	}))

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/rdmasim/rdmasim/conformance"
 )
 
 // Bounds of what a worker may print before it describes its target, beyond which it is no worker: its standard output
@@ -42,6 +44,11 @@ type process struct {
 // start starts a worker in a process group of its own, so that the terminal's
 // interrupt reaches the supervisor only, and hands it the job.
 func (s *Supervisor) start(job Job) (*process, error) {
+	packed, err := conformance.Pack()
+	if err != nil {
+		return nil, err
+	}
+	job.Catalogue = true
 	cmd, err := s.Command()
 	if err != nil {
 		return nil, err
@@ -70,7 +77,11 @@ func (s *Supervisor) start(job Job) (*process, error) {
 	}
 	go p.read(r)
 	// If the worker dies before it has read its job, its messages end. One that never reads it holds up nobody.
-	go func() { _ = json.NewEncoder(stdin).Encode(job) }()
+	go func() {
+		if json.NewEncoder(stdin).Encode(job) == nil {
+			_, _ = stdin.Write(packed)
+		}
+	}()
 	return p, nil
 }
 

@@ -55,8 +55,8 @@ type Job struct {
 	Dir         string `json:"dir,omitempty"`
 	Pcap, Trace bool
 	Evidence    bool `json:"evidence,omitempty"`
-	// Catalogue is conformance.Pack of the supervisor, which spares the worker the YAML.
-	Catalogue json.RawMessage `json:"catalogue,omitempty"`
+	// Catalogue says that conformance.Pack of the supervisor follows the job, which spares the worker the YAML.
+	Catalogue bool `json:"catalogue,omitempty"`
 }
 
 // EvidenceSuffix ends the name of the capture of a case that failed.

@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rdmasim/rdmasim/conformance"
 	"github.com/rdmasim/rdmasim/report"
 )
 
@@ -175,10 +174,6 @@ type ending struct {
 func (s *Supervisor) worker(ctx context.Context, ids []string) (ending, error) {
 	job := s.Job
 	job.Cases = ids
-	var err error
-	if job.Catalogue, err = conformance.Pack(); err != nil {
-		return ending{}, err
-	}
 	memory, err := s.Memory.reserve(ctx, s.waits)
 	defer memory.release()
 	if err != nil || ctx.Err() != nil {

@@ -32,9 +32,13 @@ func Work(in io.Reader, targets Targets, suite *spec.Suite) error {
 	if err := dec.Decode(&job); err != nil {
 		return fmt.Errorf("worker: job: %w", err)
 	}
-	if job.Catalogue != nil {
-		if err := conformance.Adopt(job.Catalogue); err != nil {
-			return fmt.Errorf("worker: job: %w", err)
+	if job.Catalogue {
+		var packed json.RawMessage
+		if err := dec.Decode(&packed); err != nil {
+			return fmt.Errorf("worker: catalogue: %w", err)
+		}
+		if err := conformance.Adopt(packed); err != nil {
+			return fmt.Errorf("worker: %w", err)
 		}
 	}
 	// Its standard output is a pipe to the supervisor. Without this, a write to it after the supervisor's end would kill
