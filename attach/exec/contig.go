@@ -143,7 +143,7 @@ func (t *files) newBuffer(f *file, off, n uint64) (b *buffer, theirs *os.File, e
 		return nil, nil, fmt.Errorf("map a queue: %w", err)
 	}
 	if theirs, err = m.open(); err == nil {
-		if b.watch, err = unix.InotifyAddWatch(t.inotify, m.path, unix.IN_CLOSE_WRITE); err == nil {
+		if b.watch, err = m.watch(t.inotify, own); err == nil {
 			return b, theirs, nil
 		}
 		theirs.Close()

@@ -152,8 +152,8 @@ func (t *files) device(tid, fd int) (int, bool) {
 	return 0, false
 }
 
-// memfd is a new memory file. The description that memfd_create opens causes no inotify
-// event when it is closed, so each user gets another one.
+// memfd is a new memory file. The description that memfd_create opens is no user's: on Linux 6.18 its end causes no inotify
+// event, so each user gets another one; on 6.12 it causes one, so it ends before the file is watched.
 type memfd struct {
 	fd    int
 	path  string
@@ -186,7 +186,18 @@ func newMemfd(size int64) (*memfd, error) {
 
 func (m *memfd) open() (*os.File, error) { return os.OpenFile(m.path, os.O_RDWR, 0) }
 
-func (m *memfd) close() { _ = unix.Close(m.fd) }
+// watch has the end of descriptions of the file told, of which one is open.
+func (m *memfd) watch(inotify int, one *os.File) (int, error) {
+	m.close()
+	return unix.InotifyAddWatch(inotify, fmt.Sprintf("/proc/self/fd/%d", one.Fd()), unix.IN_CLOSE_WRITE)
+}
+
+func (m *memfd) close() {
+	if m.fd >= 0 {
+		_ = unix.Close(m.fd)
+		m.fd = -1
+	}
+}
 
 // open puts a new memory file behind the program's descriptor.
 func (t *files) open(l *seccomp.Listener, id uint64, tid, fd int, d *device) (*file, error) {
@@ -226,7 +237,7 @@ func (t *files) create(l *seccomp.Listener, id uint64, proc *process, fd int, d 
 	f.verbs.DynamicUARs, f.verbs.Logf = t.s.cfg.DynamicUARs, t.s.cfg.Logf
 	f.verbs.OnNoPaging = t.s.procs.limits.noPaging
 	f.verbs.Objects, f.verbs.Descriptors = proc.objects, proc.files
-	if f.watch, err = unix.InotifyAddWatch(t.inotify, m.path, unix.IN_CLOSE_WRITE); err != nil {
+	if f.watch, err = m.watch(t.inotify, own); err != nil {
 		own.Close()
 		return nil, err
 	}
