@@ -44,6 +44,7 @@ type channel struct {
 	news    int       // events since show
 	due     bool      // serve will be called
 	waiting []*waiter // in GET_EVENT, in order
+	closed  bool      // no descriptor of it is left, but threads in GET_EVENT may be
 
 }
 
@@ -180,6 +181,7 @@ func (ch *channel) serve() {
 		}
 	}
 	ch.show()
+	ch.t.releaseClosed(ch)
 }
 
 // leave removes a waiter.
@@ -222,7 +224,24 @@ func (ch *channel) drain() {
 	}
 }
 
-// release is the last close of a channel file.
+// lastClosed is the close of a channel file's last descriptor. A thread in GET_EVENT has the file open as long as it is there.
+func (t *channels) lastClosed(ch *channel) {
+	if len(ch.waiting) == 0 {
+		t.release(ch)
+		return
+	}
+	ch.closed = true
+	_ = unix.EpollCtl(t.epoll, unix.EPOLL_CTL_DEL, ch.pipe, nil) // it has nothing more to say
+}
+
+// releaseClosed releases a channel file whose descriptors are closed and in which no thread is any more.
+func (t *channels) releaseClosed(ch *channel) {
+	if ch.closed && len(ch.waiting) == 0 {
+		t.release(ch)
+	}
+}
+
+// release is the end of a channel file.
 func (t *channels) release(ch *channel) {
 	if t.byInode[ch.inode] != ch {
 		return
@@ -260,7 +279,7 @@ func (t *channels) hear() {
 	}
 	for _, e := range events[:n] {
 		if ch := t.byPipe[e.Fd]; ch != nil && e.Events&(unix.EPOLLERR|unix.EPOLLHUP) != 0 {
-			t.release(ch)
+			t.lastClosed(ch)
 		}
 	}
 }

@@ -237,6 +237,7 @@ func (t *channels) interrupt() {
 			i--
 			_ = t.s.notes.l.Fail(w.x.ID, restartSys)
 		}
+		t.releaseClosed(ch)
 	}
 }
 

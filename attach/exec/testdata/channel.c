@@ -164,7 +164,7 @@ static void *waiter(void *result)
 	return NULL;
 }
 
-/* GET_EVENT waits, other threads go on, and an event, a signal or the last close ends it. */
+/* GET_EVENT waits, other threads go on, and an event or a signal ends it, but not the last close, as the call has the file open. */
 static void waits(void)
 {
 	struct sigaction a = { .sa_handler = handler };
@@ -189,7 +189,16 @@ static void waits(void)
 	pthread_kill(t, SIGUSR1);
 	pthread_join(t, NULL);
 	check(result == EINTR && handled == SIGUSR1, "a signal in GET_EVENT: %d, handled %d", result, handled);
+
+	result = -1;
+	pthread_create(&t, NULL, waiter, &result);
+	nanosleep(&some, NULL);
 	close(blocked);
+	nanosleep(&some, NULL);
+	check(result == -1, "GET_EVENT of a file that another thread has closed: %d", result);
+	pthread_kill(t, SIGUSR1);
+	pthread_join(t, NULL);
+	check(result == EINTR, "a signal in GET_EVENT of a closed file: %d", result);
 }
 
 /* Commands of wrong lengths, pointers into nowhere, ids of others. */
