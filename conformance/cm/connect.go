@@ -157,9 +157,9 @@ func firstPSNs(c *spec.C) {
 	c.Equal("QPN of the REQ", req.QPN() == p.q.QPN(), true)
 	c.Equal("QPN of the REP", rep.QPN() == p.farQP.QPN, true)
 	port := roce.UDPSourcePort(req.Primary().FlowLabel())
-	first := func(step string, from kit.Addr, want uint32) {
+	first := func(step string, from kit.Addr, to, want uint32) {
 		for _, k := range packets {
-			if k.DestQPN() != roce.GSIQPN && k.IsFrom(from) && k.Info().Kind == roce.KindRequest {
+			if k.DestQPN() == to && k.IsFrom(from) && k.Info().Kind == roce.KindRequest {
 				c.Equal(step, k.PSN() == want, true)
 				if !e.env.IB {
 					c.Equal(step+": source port is that of the flow label", k.UDP().SrcPort() == port, true)
@@ -169,8 +169,8 @@ func firstPSNs(c *spec.C) {
 		}
 		c.True(step, false, "there is none")
 	}
-	first("first packet from here", e.env.LocalAddr, rep.PSN())
-	first("first packet from there", f.Addr, req.PSN())
+	first("first packet from here", e.env.LocalAddr, p.farQP.QPN, rep.PSN())
+	first("first packet from there", f.Addr, p.q.QPN(), req.PSN())
 }
 
 // exchange sends a message in each direction.
