@@ -216,7 +216,7 @@ func (ch *channel) drain() {
 		return
 	}
 	defer unix.Close(end)
-	var b [64 << 10]byte // the capacity of a pipe
+	var b [64 << 10]byte   // the capacity of a pipe
 	for range mostDrains { // a program that goes on writing there is not read for as long as it does
 		if n, err := unix.Read(end, b[:]); err != nil || n < len(b) {
 			return

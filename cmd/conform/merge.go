@@ -130,6 +130,9 @@ func newMerge() *cobra.Command {
 			if len(args) == 0 {
 				return usagef("merge needs the reports of the parts of a run: conform merge PART.json...")
 			}
+			if err := input.NamesGiven(cmd.Flags(), "report"); err != nil {
+				return usagef("%w", err)
+			}
 			if _, err := dayOf(o.today); err != nil {
 				return err
 			}

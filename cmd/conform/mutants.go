@@ -99,7 +99,7 @@ func runMutants(cmd *cobra.Command, o *mutantOptions) error {
 	if err != nil {
 		return err
 	}
-	if err := input.Alone(cmd.Flags(), "list", "filter"); err != nil {
+	if err := errors.Join(input.Alone(cmd.Flags(), "list", "filter"), input.NamesGiven(cmd.Flags(), "report", "update")); err != nil {
 		return usagef("%w", err)
 	}
 	if o.list {

@@ -118,6 +118,12 @@ func runRandom(cmd *cobra.Command, o *randomOptions) error {
 	if err != nil {
 		return err
 	}
+	if err := input.NamesGiven(cmd.Flags(), "case"); err != nil {
+		return usagef("%w", err)
+	}
+	if f := cmd.Flags().Lookup("program"); f.Changed && o.program == "" {
+		return usagef("--program is empty: give the program as it was printed, or leave the flag out, and programs are drawn")
+	}
 	if o.programs < 1 || o.shrink < 0 {
 		return usagef("--programs %d, --shrink %v: at least one program and no time below 0 are needed", o.programs, o.shrink)
 	}

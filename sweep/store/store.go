@@ -229,10 +229,22 @@ func put(path string, text []byte) error {
 	_, err = f.Write(text)
 	err = errors.Join(err, f.Chmod(0o644))
 	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
+		err = replace(f.Name(), path)
 	}
 	if err != nil {
 		_ = os.Remove(f.Name())
 	}
 	return err
+}
+
+// replace renames a file to a path. An empty folder there gives way, as all else does.
+func replace(from, path string) error {
+	err := os.Rename(from, path)
+	if st, serr := os.Lstat(path); err == nil || serr != nil || !st.IsDir() {
+		return err
+	}
+	if os.Remove(path) != nil {
+		return fmt.Errorf("%s is a folder with files in it, where a result belongs: move it away", path)
+	}
+	return os.Rename(from, path)
 }

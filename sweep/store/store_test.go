@@ -120,6 +120,7 @@ func TestWhatStandsInThePlaceOfAResult(t *testing.T) {
 	path := s.path(at)
 	for what, make := range map[string]func() error{
 		"the result of another run": func() error { return os.WriteFile(path, copied, 0o600) },
+		"an empty folder":           func() error { return os.Mkdir(path, 0o700) },
 		"a pipe":                    func() error { return syscall.Mkfifo(path, 0o600) },
 		"a link to a device":        func() error { return os.Symlink("/dev/zero", path) },
 		"a file without end": func() error {
@@ -158,6 +159,13 @@ func TestWhatStandsInThePlaceOfAResult(t *testing.T) {
 	}
 	if err := Check(dir); err == nil || !strings.Contains(err.Error(), "no plain file") {
 		t.Errorf("%v", err)
+	}
+	// A folder with something in it is not removed: it is somebody's.
+	if err := errors.Join(os.Remove(path), os.MkdirAll(filepath.Join(path, "mine"), 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Put(at, []byte(`{}`)); err == nil || !strings.Contains(err.Error(), "is a folder with files in it, where a result belongs: move it away") {
+		t.Errorf("a folder that is used: %v", err)
 	}
 }
 
