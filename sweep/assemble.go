@@ -135,10 +135,11 @@ func join(full experiment.Row, row *experiment.Row) experiment.Row {
 
 // assemble puts the answer together.
 func (r *prepared) assemble(st *store.Store, out *Outcome) (*Answer, error) {
-	a := &Answer{r: r, out: out, store: st, Whole: true, Lost: out.Lost, kept: map[store.Address]*result{}}
+	a := &Answer{r: r, out: out, store: st, Lost: out.Lost, kept: map[store.Address]*result{}}
 	res := &experiment.Result{Name: r.x.Name, Version: r.Request.Version, Seed: r.Request.Seed, Hypotheses: []string{}, Rows: []experiment.Row{},
 		Notes: []string{}, Columns: r.x.Columns, More: r.x.More}
 	a.Result = res
+	a.Whole = a.points() <= mostRows
 	a.rows = newTable(&r.Grid, func(c *cell) []experiment.Row { return a.answerRows(c) }, a.cells)
 	a.runs = newTable(&r.Grid, runRows, a.cells)
 	notes, names, hashes, hypotheses := newNotes(), newList(), newList(), switches{}
@@ -178,6 +179,17 @@ func (r *prepared) assemble(st *store.Store, out *Outcome) (*Answer, error) {
 	a.missing(found)
 	a.present()
 	return a, nil
+}
+
+// points are those with a result, each of which has a row or more.
+func (a *Answer) points() int {
+	n := 0
+	for i := 0; i < a.r.n; i += a.r.Seeds {
+		if slices.Contains(a.out.state[i:i+a.r.Seeds], done) {
+			n++
+		}
+	}
+	return n
 }
 
 // missing says which runs have no result.
