@@ -86,18 +86,18 @@ func Both(t verbs.Thread, tb verbs.Testbed, client *Options, c, s *Env) error {
 
 // meeting is how the two ends of one process find each other where the connection manager connects them.
 type meeting struct {
-	address atomic.Pointer[verbs.GID] // of the server, once it listens
-	ended   [2]atomic.Bool            // client, server
+	address atomic.Pointer[netip.Addr] // of the server, once it listens
+	ended   [2]atomic.Bool             // client, server
 }
 
-func (m *meeting) listening(g verbs.GID) { m.address.Store(&g) }
+func (m *meeting) listening(a netip.Addr) { m.address.Store(&a) }
 
 // server waits until the server listens. So long as it does not, a client of another machine would be told that nobody does.
 func (m *meeting) server(t verbs.Thread) (netip.Addr, error) {
 	for look := firstLook; ; look = min(look+look/8, lastLook) {
 		t.Sleep(look)
-		if g := m.address.Load(); g != nil {
-			return netip.AddrFrom16(*g).Unmap(), nil
+		if a := m.address.Load(); a != nil {
+			return *a, nil
 		}
 		if m.ended[1].Load() {
 			return netip.Addr{}, fmt.Errorf("the server has ended: %w", io.EOF)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/netip"
 	"time"
 
 	"github.com/rdmasim/rdmasim/verbs"
@@ -85,7 +86,11 @@ func (s *side) accept(t verbs.Thread) error {
 		return err
 	}
 	if s.e.env.Listening != nil {
-		s.e.env.Listening(s.e.gid)
+		own, err := s.e.ownAddress(t)
+		if err != nil {
+			return errors.Join(err, listener.Destroy(t))
+		}
+		s.e.env.Listening(own)
 	}
 	err = s.v.expect(t, verbs.CMConnectRequest, 0, func(ev *verbs.CMEvent) error {
 		s.id = ev.ID
@@ -102,6 +107,14 @@ func (s *side) accept(t verbs.Thread) error {
 		return nil
 	})
 	return errors.Join(err, listener.Destroy(t))
+}
+
+// ownAddress is the address of IP of this end's port: on Ethernet that of the GID, on InfiniBand that of its interface of IPoIB.
+func (e *End) ownAddress(t verbs.Thread) (netip.Addr, error) {
+	if e.ethernet() {
+		return netip.AddrFrom16(e.gid).Unmap(), nil
+	}
+	return verbs.InterfaceAddr(t, e.ctx, int(e.o.IBPort))
 }
 
 // create makes the queue pair with what it needs, and posts the receive of the first message.

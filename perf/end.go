@@ -20,7 +20,7 @@ type Env struct {
 	// Server is the address of the server for a client of the connection manager. It may wait until the server listens.
 	Server func(t verbs.Thread) (netip.Addr, error)
 	// Listening, unless nil, is told that a server of the connection manager listens, on a port with this address.
-	Listening func(addr verbs.GID)
+	Listening func(addr netip.Addr)
 	// PeerGone, unless nil, reports that the other end has ended, so that nobody waits for it.
 	PeerGone func() bool
 	// Random draws packet sequence numbers.

@@ -1,7 +1,9 @@
 package verbs
 
 import (
+	"fmt"
 	"net/netip"
+	"syscall"
 	"time"
 )
 
@@ -34,6 +36,30 @@ type Interface struct {
 // the devices of RDMA.
 type InterfaceLister interface {
 	Interfaces(t Thread) ([]Interface, error)
+}
+
+// InterfaceAddr is an address of IP of a port's network interface, of IPv4 if it has one. ENODEV: it has none, or the process cannot
+// list interfaces.
+func InterfaceAddr(t Thread, ctx Context, port int) (netip.Addr, error) {
+	name := ctx.Device().Name()
+	var found netip.Addr
+	if l, ok := t.Process().(InterfaceLister); ok {
+		all, err := l.Interfaces(t)
+		if err != nil {
+			return found, err
+		}
+		for _, i := range all {
+			for _, ip := range i.Addrs {
+				if i.Device == name && i.Port == port && (!found.IsValid() || ip.Is4() && !found.Is4()) {
+					found = ip
+				}
+			}
+		}
+	}
+	if !found.IsValid() {
+		return found, fmt.Errorf("port %d of %s has no interface with an address of IP: %w", port, name, syscall.ENODEV)
+	}
+	return found, nil
 }
 
 // VLANControl makes VLAN interfaces over the network interface of a host's first device, and removes

@@ -353,14 +353,14 @@ func TestPerfPeerIsKilled(t *testing.T) {
 			for victim := range 2 {
 				b := newBench(t)
 				o := options(t, "write_bw", line)
-				var server verbs.GID
+				var server netip.Addr
 				listens, gone := false, false
-				b.envs[1].Listening = func(g verbs.GID) { server, listens = g, true }
+				b.envs[1].Listening = func(a netip.Addr) { server, listens = a, true }
 				b.envs[0].Server = func(th verbs.Thread) (netip.Addr, error) {
 					for !listens && !gone {
 						th.Sleep(10 * time.Microsecond)
 					}
-					return netip.AddrFrom16(server).Unmap(), nil
+					return server, nil
 				}
 				b.envs[1-victim].PeerGone = func() bool { return gone }
 				b.pair(t, o, func(ch perf.Channel) perf.Channel { return ch }, func(th verbs.Thread, procs [2]verbs.Process, chs [2]perf.Channel) {

@@ -96,6 +96,17 @@ func TestPerfPrintsWhatPerftestPrints(t *testing.T) {
 	}
 }
 
+// On InfiniBand the connection manager finds the server by the address of its interface of IPoIB.
+func TestPerfConnectsOnInfiniBand(t *testing.T) {
+	for _, line := range []string{"write_bw -R -n 100", "send_lat -R -c UD -n 50", "read_bw -z -n 100"} {
+		out, errs, status := measure(t, line+" --profile connectx-5-ib")
+		runs, err := perftest.Parse("out", []byte(out))
+		if status != 0 || errs != "" || err != nil || runs[0].Link != "IB" {
+			t.Errorf("%s: status %d, %v\n%s%s", line, status, err, errs, out)
+		}
+	}
+}
+
 // The same seed gives the same bytes, of all outputs; another seed draws other sequence numbers.
 func TestPerfIsDeterministic(t *testing.T) {
 	const line = "send_bw -n 200 -q 2 --both --explain"

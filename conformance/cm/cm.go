@@ -103,7 +103,7 @@ func open(c *spec.C) *end {
 	e.addr = addrOf(e.env.LocalAddr.GID)
 	if e.env.IB {
 		var err error
-		e.addr, err = player.InterfaceAddr(c.T, e.env.Ctx, int(e.env.Port))
+		e.addr, err = verbs.InterfaceAddr(c.T, e.env.Ctx, int(e.env.Port))
 		kit.Must(c, "address of the port's interface", err)
 	}
 	return e

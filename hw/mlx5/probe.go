@@ -16,7 +16,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/rdmasim/rdmasim/verbs"
-	"github.com/rdmasim/rdmasim/verbs/player"
 )
 
 // absent are tokens for which verbs has no call yet, or that only a simulator has: no
@@ -162,7 +161,7 @@ func (p *probe) connects() (err error) {
 	}
 	ip := netip.AddrFrom16(g).Unmap()
 	if a, err := p.ctx.QueryPort(p.t, port); err == nil && a.LinkLayer == verbs.LinkInfiniBand {
-		if ip, err = player.InterfaceAddr(p.t, p.ctx, port); err != nil {
+		if ip, err = verbs.InterfaceAddr(p.t, p.ctx, port); err != nil {
 			return err
 		}
 	}

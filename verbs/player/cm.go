@@ -47,7 +47,7 @@ const (
 	CMDestroy = "cm-destroy"
 	// CMAddresses are those of ids. Args: id. Values: port, peer_port. Data: the id's own address, then the peer's, 16 bytes each.
 	CMAddresses = "cm-addresses"
-	// CMInterface is the address of IP of the device's port, by InterfaceAddr. Data: 4 or 16 bytes.
+	// CMInterface is the address of IP of the device's port, by verbs.InterfaceAddr. Data: 4 or 16 bytes.
 	CMInterface = "cm-interface"
 )
 
@@ -229,35 +229,11 @@ func addresses(_ verbs.Thread, id verbs.CMID, _ verbs.PlayerCommand, r *verbs.Pl
 }
 
 func (a *Agent) cmInterface(t verbs.Thread, _ verbs.PlayerCommand, r *verbs.PlayerReply) error {
-	ip, err := InterfaceAddr(t, a.ctx, int(a.port))
+	ip, err := verbs.InterfaceAddr(t, a.ctx, int(a.port))
 	if err == nil {
 		r.Data = ip.AsSlice()
 	}
 	return err
-}
-
-// InterfaceAddr is an address of IP of a port's network interface, of IPv4 if it has one. ENODEV: it has none, or the process cannot
-// list interfaces.
-func InterfaceAddr(t verbs.Thread, ctx verbs.Context, port int) (netip.Addr, error) {
-	name := ctx.Device().Name()
-	var found netip.Addr
-	if l, ok := t.Process().(verbs.InterfaceLister); ok {
-		all, err := l.Interfaces(t)
-		if err != nil {
-			return found, err
-		}
-		for _, i := range all {
-			for _, ip := range i.Addrs {
-				if i.Device == name && i.Port == port && (!found.IsValid() || ip.Is4() && !found.Is4()) {
-					found = ip
-				}
-			}
-		}
-	}
-	if !found.IsValid() {
-		return found, fmt.Errorf("port %d of %s has no interface with an address of IP: %w", port, name, syscall.ENODEV)
-	}
-	return found, nil
 }
 
 func (a *Agent) cmEvent(t verbs.Thread, c verbs.PlayerCommand, r *verbs.PlayerReply) error {
