@@ -80,6 +80,7 @@ func (s *Supervisor) start(job Job) (*process, error) {
 	go func() {
 		if json.NewEncoder(stdin).Encode(job) == nil {
 			_, _ = stdin.Write(packed)
+			_, _ = stdin.Write([]byte{'\n'}) // messages are lines
 		}
 	}()
 	return p, nil
