@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -14,14 +15,7 @@ import (
 )
 
 // unseen are the entries of the ledger that neither the simulator nor a committed record of hardware shows, each with why.
-var unseen = map[string]string{
-	"MLX-26": "in a guest on the adapter: scripts/vm-suite",
-	"MLX-27": "in a guest on the adapter: scripts/vm-suite 6.1",
-	"MLX-29": "in a guest on the adapter: scripts/vm-suite",
-	"MLX-30": "in a guest on the adapter: scripts/vm-suite newest",
-	"MLX-31": "between a guest on the adapter and Soft-RoCE: scripts/vm-softroce",
-	"MLX-33": "in a guest on the adapter: scripts/vm-suite",
-}
+var unseen = map[string]string{}
 
 // mustFail are the cases that an entry predicts for certain, and may those that it predicts sometimes.
 func mustFail(d *report.Deviation) (must, may map[string]bool) {
@@ -194,11 +188,17 @@ func TestSimulatorWithoutAnEntry(t *testing.T) {
 			seen[d.ID] = true
 		}
 	}
-	below, err := report.ReadFile(t.Context(), "../../fixtures/recordings/part/exec-libmlx5.json")
-	if err != nil {
-		t.Fatal(err)
+	parts, err := filepath.Glob("../../fixtures/recordings/part/*.json")
+	if err != nil || len(parts) == 0 {
+		t.Fatal(parts, err)
 	}
-	maps.Copy(seen, seenBelowExec(t, ledger, below))
+	for _, path := range parts {
+		run, err := report.ReadFile(t.Context(), path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		maps.Copy(seen, seenInPart(t, ledger, run, path))
+	}
 	for _, d := range ledger.Entries {
 		onlyFields := !slices.ContainsFunc(d.Predicts, func(p report.Prediction) bool { return p.Field == "" })
 		if d.Provider == "mlx5" && !onlyFields && seen[d.ID] != (unseen[d.ID] == "") {
@@ -207,23 +207,71 @@ func TestSimulatorWithoutAnEntry(t *testing.T) {
 	}
 }
 
-// seenBelowExec are the entries of which a record of libmlx5 below rdmasim exec has each case, and exactly these fail without it. The
-// record has such cases only.
-func seenBelowExec(t *testing.T, ledger *report.Ledger, run *report.Run) map[string]bool {
+// seenInPart are the entries of which a record of the machine's own libmlx5 or kernel on the adapter has each case. The record has few
+// cases: without an entry exactly its cases of these fail.
+func seenInPart(t *testing.T, ledger *report.Ledger, run *report.Run, path string) map[string]bool {
 	t.Helper()
 	seen := map[string]bool{}
 	for _, d := range ledger.Of(run.Platform()) {
 		must, _ := mustFail(d)
-		got := failsWithout(t, run, d.ID)
-		if len(got) == 0 {
-			continue
+		all := len(must)
+		maps.DeleteFunc(must, func(id string, _ bool) bool {
+			return !slices.ContainsFunc(run.Cases, func(c report.Case) bool { return c.ID == id })
+		})
+		if got, want := failsWithout(t, run, d.ID), slices.Sorted(maps.Keys(must)); !slices.Equal(got, want) {
+			t.Errorf("%s without %s: %v fail, want %v", path, d.ID, got, want)
 		}
-		if want := slices.Sorted(maps.Keys(must)); !slices.Equal(got, want) {
-			t.Errorf("below exec without %s: %v fail, want %v", d.ID, got, want)
+		if all > 0 && len(must) == all {
+			seen[d.ID] = true
 		}
-		seen[d.ID] = true
 	}
 	return seen
+}
+
+// Entries of attributes explain where a guest's kernel is compared with the simulator's: without one, exactly its cases differ.
+func TestGuestsWithoutAnEntryOfAttributes(t *testing.T) {
+	ledger, err := conformance.LoadLedger()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules, err := conformance.LoadRules()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "sim.json")
+	if code, out, stderr := command(t, "--profile", "connectx-5-ib", "--label-filter", "DEV-017", "--report", path); code != exitOK {
+		t.Fatalf("exit %d\n%s%s", code, out, stderr)
+	}
+	sim, err := report.ReadFile(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for kernel, ids := range map[string][]string{"6.1": {"MLX-26", "MLX-27"}, "6.12": {"MLX-26"}, "newest": {"MLX-26"}} {
+		run, err := report.ReadFile(t.Context(), "../../fixtures/recordings/part/guest-"+kernel+".json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		bad := func(l *report.Ledger) (ids []string) {
+			c, err := report.Diff(sim, run, report.DiffOptions{Common: true, Ledger: l, Rules: rules})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, x := range c.Cases {
+				if x.Class.Bad() {
+					ids = append(ids, x.ID)
+				}
+			}
+			return ids
+		}
+		if got := bad(ledger); len(got) > 0 {
+			t.Errorf("%s: %v differ with the whole ledger", kernel, got)
+		}
+		for _, id := range ids {
+			if got := bad(ledger.Without(id)); !slices.Equal(got, []string{"DEV-017"}) {
+				t.Errorf("%s without %s: %v differ, want DEV-017", kernel, id, got)
+			}
+		}
+	}
 }
 
 // Whose date of review has passed fails a run; the date can be given.

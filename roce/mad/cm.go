@@ -207,11 +207,6 @@ func (r REJ) SetInfoGUID(v uint64) { be.PutUint64(r[12:], v) }
 // InfoGUID is the GUID in the additional information.
 func (r REJ) InfoGUID() uint64 { return be.Uint64(r[12:]) }
 
-// APR answers a LAP, which offers another path.
-type APR []byte
-
-func (a APR) SetStatus(v uint8) { a[9] = v }
-
 // SIDRReq asks for the QP of a service of datagrams.
 type SIDRReq []byte
 

@@ -119,9 +119,10 @@ func (c *caps) maxQPWR(g Generation) int {
 	return 1 << c.logMaxQPSz * 64 / 256
 }
 
-// flags are without those of fast registration, which only users in the kernel ask for, and the model has none.
+// flags are device_cap_flags of mlx5_ib_query_device. That of fast registration is there with every device, although only users in the
+// kernel register so, and the model has none of these.
 func (c *caps) flags() uint32 {
-	f := uint32(devChangePhyPort | devPortActiveEvent | devSysImageGUID | devRCRNRNakGen)
+	f := uint32(devChangePhyPort | devPortActiveEvent | devSysImageGUID | devRCRNRNakGen | devMemMgtExtensions)
 	for _, x := range [...]struct {
 		on  bool
 		bit uint32
@@ -138,14 +139,15 @@ func (c *caps) flags() uint32 {
 
 // Bits of ibv_device_attr.device_cap_flags.
 const (
-	devBadPKeyCntr     = 1 << 1
-	devBadQKeyCntr     = 1 << 2
-	devAutoPathMig     = 1 << 4
-	devChangePhyPort   = 1 << 5
-	devPortActiveEvent = 1 << 10
-	devSysImageGUID    = 1 << 11
-	devRCRNRNakGen     = 1 << 12
-	devMemWindow       = 1 << 17
-	devXRC             = 1 << 20
-	devMemWindow2B     = 1 << 24
+	devBadPKeyCntr      = 1 << 1
+	devBadQKeyCntr      = 1 << 2
+	devAutoPathMig      = 1 << 4
+	devChangePhyPort    = 1 << 5
+	devPortActiveEvent  = 1 << 10
+	devSysImageGUID     = 1 << 11
+	devRCRNRNakGen      = 1 << 12
+	devMemWindow        = 1 << 17
+	devXRC              = 1 << 20
+	devMemMgtExtensions = 1 << 21
+	devMemWindow2B      = 1 << 24
 )
