@@ -81,7 +81,8 @@ hw:
 # The supervisors of conform, of exec and of sweeps are what uses goroutines; the simulator itself does not.
 race:
 	@CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 $(LEG) race sh -c '$(GO) test $(TESTFLAGS) -race -short ./attach/... && \
-	  $(GO) test $(TESTFLAGS) -race -short -skip "GoldenRecords|Calibrat|FitFinds|LeaveOneOut|SensitivityFinds|Burst|Completion" ./report/... ./cmd/... ./experiment/... ./sweep/... ./conformance/spec/...'
+	  $(GO) test $(TESTFLAGS) -race -short -skip "GoldenRecords|Calibrat|Burst|Completion" ./report/... ./cmd/... ./sweep/... ./conformance/spec/... && \
+	  $(GO) test $(TESTFLAGS) -race -short -run "EvaluatorRunsOnce|RunCache" ./experiment'
 
 fuzz:
 	@$(LEG) fuzz scripts/fuzz
