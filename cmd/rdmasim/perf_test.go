@@ -15,6 +15,7 @@ import (
 
 	"github.com/rdmasim/rdmasim/perf"
 	"github.com/rdmasim/rdmasim/perftest"
+	"github.com/rdmasim/rdmasim/roce/pcap"
 	"github.com/rdmasim/rdmasim/sim/profile"
 	"github.com/rdmasim/rdmasim/sim/testbed"
 	"github.com/rdmasim/rdmasim/verbs"
@@ -456,9 +457,10 @@ func TestPerfInterrupted(t *testing.T) {
 	}
 }
 
-// The report of an interrupted -a has the sizes so far, and says that some are missing.
+// The report of an interrupted -a has the sizes so far, and says that some are missing. Its capture is kept.
 func TestPerfReportOfAnInterruptedTest(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "out.json")
+	dir := t.TempDir()
+	file, frames := filepath.Join(dir, "out.json"), filepath.Join(dir, "frames.pcapng")
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	go func() {
@@ -469,7 +471,7 @@ func TestPerfReportOfAnInterruptedTest(t *testing.T) {
 		}
 	}()
 	var o, e bytes.Buffer
-	if status := execute(ctx, strings.Fields("perf write_bw -a -n 100000 --out_json --out_json_file="+file), &o, &e); status != exitInterrupted {
+	if status := execute(ctx, strings.Fields("perf write_bw -a -n 5000 --pcap="+frames+" --out_json --out_json_file="+file), &o, &e); status != exitInterrupted {
 		t.Errorf("exit %d, %s", status, e.String())
 	}
 	b, err := os.ReadFile(file)
@@ -481,5 +483,13 @@ func TestPerfReportOfAnInterruptedTest(t *testing.T) {
 	}
 	if err := json.Unmarshal(b, &doc); err != nil || !doc.Incomplete {
 		t.Errorf("%v: the report does not say that it is incomplete:\n%s", err, b)
+	}
+	f, err := os.Open(frames)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, packets, err := pcap.Read(f); err != nil || len(packets) < 5000 {
+		t.Errorf("the capture has %d packets: %v", len(packets), err)
 	}
 }
