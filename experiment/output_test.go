@@ -57,7 +57,7 @@ func TestFaultsOfAScenarioAreCounted(t *testing.T) {
 	}
 }
 
-// Loads that share cores by default are named, and those that were given cores are not.
+// Loads that share cores by default are named, also with a load that was given these cores; those that were all given cores are not.
 func TestLoadsThatShareCores(t *testing.T) {
 	for _, c := range []struct {
 		text  string
@@ -65,6 +65,9 @@ func TestLoadsThatShareCores(t *testing.T) {
 	}{
 		{"[{messages: 10}, {messages: 10}]", true},
 		{"[{messages: 10}, {messages: 10, cores: [1]}]", false},
+		{"[{messages: 10}, {messages: 10, cores: [0]}]", true},
+		{"[{messages: 10, cores: [0]}, {messages: 10}]", true},
+		{"[{messages: 10, cores: [0]}, {messages: 10, cores: [0]}]", false},
 		{"[{messages: 10}, {messages: 10, from: 1, to: 0}]", false},
 		{"[{messages: 10}, {verb: send, messages: 10, from: 1, to: 0}]", true}, // its receiver
 	} {

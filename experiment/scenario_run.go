@@ -233,27 +233,37 @@ func (r *Result) addProfile(i int, name, hash string) {
 }
 
 // sharedCores names loads whose threads share cores although nobody asked for it: threads are
-// put on cores 0, 1, ... of their host unless cores names others.
+// put on cores 0, 1, ... of their host unless cores names others, and another load may name just these.
 func (s *Scenario) sharedCores() (out []string) {
 	type place struct{ host, core int }
 	users := map[place]int{}
-	for i := range s.Traffic {
-		t := &s.Traffic[i]
-		if len(t.Cores) > 0 {
-			continue
-		}
-		l := t.load()
-		for _, side := range []struct{ host, threads int }{{t.From, t.Threads}, {*t.To, l.TargetThreads()}} {
-			host, shared := side.host, i
-			for core := range side.threads {
-				if first, ok := users[place{host, core}]; ok {
-					shared = first
-				} else {
-					users[place{host, core}] = i
-				}
+	for _, named := range []bool{true, false} {
+		for i := range s.Traffic {
+			t := &s.Traffic[i]
+			if len(t.Cores) > 0 != named {
+				continue
 			}
-			if shared != i {
-				out = append(out, fmt.Sprintf("Loads %s and %s share cores of host%d, because neither names its own: cores: [...] puts the threads of a load elsewhere.", s.Traffic[shared].Name, t.Name, host))
+			l := t.load()
+			for _, side := range []struct{ host, threads int }{{t.From, t.Threads}, {*t.To, l.TargetThreads()}} {
+				host, shared := side.host, i
+				for core := range side.threads {
+					if named {
+						core = t.Cores[core%len(t.Cores)]
+					}
+					if first, ok := users[place{host, core}]; ok {
+						shared = first
+					} else {
+						users[place{host, core}] = i
+					}
+				}
+				if shared == i || named {
+					continue
+				}
+				why := "because neither names its own"
+				if len(s.Traffic[shared].Cores) > 0 {
+					why = fmt.Sprintf("because %s names none", t.Name)
+				}
+				out = append(out, fmt.Sprintf("Loads %s and %s share cores of host%d, %s: cores: [...] puts the threads of a load elsewhere.", s.Traffic[shared].Name, t.Name, host, why))
 			}
 		}
 	}

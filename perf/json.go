@@ -55,7 +55,7 @@ func latencyTimedRow(size, iters uint64, average, perSecond float64, output int)
 }
 
 // writeJSON puts the report so far in its file, if it is asked for. As in perftest, results is that of the last size; all_results, which
-// perftest has not, has those of all sizes where there are several.
+// perftest has not, has those of all sizes where there are several. A test with -a that ends early leaves a report that says so.
 func (e *End) writeJSON(r jsonRow) error {
 	if !e.o.JSON || e.env.WriteJSON == nil {
 		return nil
@@ -93,6 +93,9 @@ func (e *End) document() []byte {
 			r.write(&b)
 		}
 		b.WriteString("\n]")
+	}
+	if e.o.Method == AllSizes && len(e.rows) < len(e.sizes()) {
+		b.WriteString(",\n\"incomplete\": true")
 	}
 	b.WriteString("\n}\n")
 	return b.Bytes()

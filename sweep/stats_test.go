@@ -141,7 +141,7 @@ func TestFiguresThatSeedsLack(t *testing.T) {
 	}
 	j := newJudge(&prepared{Plan: &Plan{Seeds: 3, Request: experiment.Request{Seed: 1}}, x: sc.Experiment(), n: 3})
 	j.add(&cell{settings: []experiment.Setting{{Key: "k", Value: "1"}}, runs: runs})
-	if got := strings.Join(j.notes(), "\n"); !strings.Contains(got, "WARNING: 1 row has a figure that some seeds lack") || !strings.Contains(got, "rate_mps, whole of k=1") {
+	if got := strings.Join(j.notes(), "\n"); !strings.Contains(got, "WARNING: in 1 row some seeds lack a figure") || !strings.Contains(got, "rate_mps, whole of k=1") {
 		t.Errorf("notes: %s", got)
 	}
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/rdmasim/rdmasim/conformance"
 	"github.com/rdmasim/rdmasim/input"
+	"github.com/rdmasim/rdmasim/outfile"
 	"github.com/rdmasim/rdmasim/report"
 	"github.com/rdmasim/rdmasim/sim/mutant"
 	"github.com/rdmasim/rdmasim/sweep"
@@ -137,6 +138,9 @@ func newMerge() *cobra.Command {
 				return err
 			}
 			toStandard(cmd, &o.report)
+			if err := o.distinct(args); err != nil {
+				return usagef("%w", err)
+			}
 			first, err := input.ReadUpTo(cmd.Context(), args[0], mostReport) // once: it may be a pipe
 			if err != nil {
 				return usagef("%w", err)
@@ -159,6 +163,18 @@ func newMerge() *cobra.Command {
 	f.StringArrayVar(&o.ledgers, "ledger", nil, "the YAML `FILE`s of known deviations that the parts had")
 	f.StringVar(&o.today, "today", "", "`DATE` by which entries of the ledger must have been reviewed (default: that of the clock)")
 	return cmd
+}
+
+// distinct refuses a report that would overwrite a part.
+func (o *mergeOptions) distinct(parts []string) error {
+	var inputs []outfile.Named
+	for _, path := range parts {
+		inputs = append(inputs, outfile.Named{Flag: "a part", Path: path})
+	}
+	for _, path := range o.ledgers {
+		inputs = append(inputs, outfile.Named{Flag: "--ledger", Path: path})
+	}
+	return outfile.Distinct([]outfile.Named{{Flag: "--report", Path: o.report}}, inputs)
 }
 
 // isMutants says whether a text is the report of conform mutants. A packed record is none, or what its reader says.

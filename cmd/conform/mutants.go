@@ -105,11 +105,14 @@ func runMutants(cmd *cobra.Command, o *mutantOptions) error {
 	if o.list {
 		return listMutants(cmd.OutOrStdout(), mutants)
 	}
+	toStandard(cmd, &o.report)
+	if err := outfile.Distinct([]outfile.Named{{Flag: "--report", Path: o.report}, {Flag: "--update", Path: o.update}}, nil); err != nil {
+		return usagef("%w", err)
+	}
 	hunt, err := o.prepare(cmd)
 	if err != nil {
 		return err
 	}
-	toStandard(cmd, &o.report)
 	var files [2]*outfile.File // the report and the matrix
 	for i, path := range []string{o.report, o.update} {
 		if path == "" {

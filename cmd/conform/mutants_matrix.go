@@ -95,11 +95,17 @@ func parseMatrix(file string, text []byte) (*matrix, error) {
 	m := &matrix{}
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.DisallowUnknownFields()
-	if err := dec.Decode(m); err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
+	err := dec.Decode(m)
+	switch {
+	case err == io.EOF:
+		err = errors.New("it is empty")
+	case err == io.ErrUnexpectedEOF:
+		err = errors.New("it ends in the middle")
+	case err == nil && m.Schema != matrixSchema:
+		err = fmt.Errorf("schema %q: want %q", m.Schema, matrixSchema)
 	}
-	if m.Schema != matrixSchema {
-		return nil, fmt.Errorf("%s: schema %q: want %q; conform mutants --matrix --update %s makes a new one", file, m.Schema, matrixSchema, file)
+	if err != nil {
+		return nil, fmt.Errorf("%s is no matrix of mutants: %w: move %s away, and conform mutants --matrix --update %s makes a new one", file, err, file, file)
 	}
 	for i := range m.Mutants {
 		r, err := &m.Mutants[i], error(nil)

@@ -91,8 +91,8 @@ func TestMatrixKeepsWhatDidNotRun(t *testing.T) {
 }
 
 func TestMatrixThatIsNone(t *testing.T) {
-	for text, want := range map[string]string{"": "x.json: EOF", "{}": `schema "": want`, `{"pears": 1}`: `unknown field "pears"`} {
-		if _, err := parseMatrix("x.json", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+	for text, want := range map[string]string{"": "it is empty", "{}": `schema "": want`, `{"pears": 1}`: `unknown field "pears"`, `{"schema": `: "it ends in the middle"} {
+		if _, err := parseMatrix("x.json", []byte(text)); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "move x.json away") {
 			t.Errorf("%q: %v, want %s", text, err, want)
 		}
 	}

@@ -36,6 +36,12 @@ func TestTwoOutputsWithOnePathAreRefused(t *testing.T) {
 	if code, _, stderr := command(t, "--label-filter", "CQ-001", "--fault", at("old"), "--report", at("hard")); code != exitUsage || !strings.Contains(stderr, "--fault and --report are one file") {
 		t.Errorf("faults and report: exit %d, %s", code, stderr)
 	}
+	if code, _, stderr := command(t, "merge", at("x"), at("old"), "--report", at("soft")); code != exitUsage || !strings.Contains(stderr, "a part and --report are one file") {
+		t.Errorf("part and report: exit %d, %s", code, stderr)
+	}
+	if code, _, stderr := command(t, "mutants", "--matrix", "--filter", "range-unchecked", "--label-filter", "RC-034", "--report", at("x"), "--update", at("x")); code != exitUsage || !strings.Contains(stderr, "--report and --update are one file") {
+		t.Errorf("report and matrix of mutants: exit %d, %s", code, stderr)
+	}
 	if code, _, stderr := command(t, "--label-filter", "CQ-001", "--report", os.DevNull, "--junit", os.DevNull); code != exitOK {
 		t.Errorf("nothing is lost in %s: exit %d, %s", os.DevNull, code, stderr)
 	}

@@ -235,8 +235,11 @@ func perfOnSimulator(c *cobra.Command, f *perfFlags, client *perf.Options, store
 		if cerr := tb.Close(); err == nil {
 			err = cerr
 		}
-		if err == nil && frames != nil {
-			err = frames.Commit(func(io.Writer) error { return nil })
+		if frames == nil {
+			return
+		}
+		if cerr := frames.Commit(func(io.Writer) error { return nil }); err == nil { // also of a test that failed or was interrupted
+			err = cerr
 		}
 	}()
 	e := &perfEnds{f: f, interrupted: interrupted, report: report, out: stored.tee(c.OutOrStdout())}

@@ -195,9 +195,9 @@ func release() string {
 
 // mapped is what this process has mapped of rdma-core.
 type mapped struct {
-	// core is the version of rdma-core: the provider's where its file has one (libmlx5), for it is the
+	// core is the version of rdma-core: the provider's where its file should have one (libmlx5), for it is the
 	// provider that drives the device; otherwise libibverbs'. It begins with "unknown" where two versions
-	// of the provider are mapped.
+	// of the provider are mapped, or the name of its file has none.
 	core      string
 	libraries []string // paths of libibverbs and of the providers, sorted
 }
@@ -214,7 +214,9 @@ func libraries(provider string) mapped {
 // mappedIn finds the libraries in the text of /proc/self/maps, which names files and not links to them.
 func mappedIn(maps, provider string) mapped {
 	var m mapped
+	const nameless = "one without a version in its name"
 	var verbs, providers []string // versions
+	var bare string
 	for line := range strings.Lines(maps) {
 		i := strings.Index(line, "/")
 		if i < 0 {
@@ -232,6 +234,8 @@ func mappedIn(maps, provider string) mapped {
 			verbs = append(verbs, v)
 		} else if v, ok := rdmaCore(base, "lib"+provider+".so"); ok {
 			providers = append(providers, v)
+		} else if strings.HasPrefix(base, "lib"+provider+".so") { // a copy, perhaps of another build than libibverbs
+			providers, bare = append(providers, nameless), base
 		}
 	}
 	slices.Sort(m.libraries)
@@ -240,6 +244,8 @@ func mappedIn(maps, provider string) mapped {
 	switch {
 	case len(providers) > 1:
 		m.core = fmt.Sprintf("unknown (lib%s %s are mapped)", provider, strings.Join(providers, " and "))
+	case bare != "":
+		m.core = fmt.Sprintf("unknown (%s has no version in its name)", bare)
 	case len(providers) == 1:
 		m.core = providers[0]
 	case len(verbs) > 0:
@@ -257,8 +263,8 @@ func rdmaCore(file, name string) (string, bool) {
 		return "", false
 	}
 	parts := strings.Split(rest, ".")
-	if len(parts) < 2 {
-		return rest, true
+	if len(parts) < 3 {
+		return "", false
 	}
 	return strings.Join(parts[len(parts)-2:], "."), true
 }

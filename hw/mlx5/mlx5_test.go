@@ -192,7 +192,7 @@ func TestUnopened(t *testing.T) {
 }
 
 func TestLibraryVersion(t *testing.T) {
-	for file, want := range map[string]string{"libibverbs.so.1.14.44.0": "44.0", "libibverbs.so.1.15.61.2": "61.2", "libmlx5.so.1": ""} {
+	for file, want := range map[string]string{"libibverbs.so.1.14.44.0": "44.0", "libibverbs.so.1.15.61.2": "61.2", "libmlx5.so.1": "", "libibverbs.so.1": ""} {
 		if got, _ := rdmaCore(file, "libibverbs.so"); got != want {
 			t.Errorf("%s: version %q, want %q", file, got, want)
 		}
@@ -204,6 +204,7 @@ func TestMappedLibraries(t *testing.T) {
 	const verbs = "7f0000000000-7f0000001000 r--p 00000000 fe:00 1   /opt/rdma/lib/libibverbs.so.1.14.56.1\n"
 	const old = "7f0000002000-7f0000003000 r-xp 00000000 fe:00 2   /usr/lib/libmlx5.so.1.24.44.0\n"
 	const own = "7f0000004000-7f0000005000 r-xp 00000000 fe:00 3   /opt/rdma/lib/libmlx5.so.1.25.56.1\n"
+	const copied = "7f0000004000-7f0000005000 r-xp 00000000 fe:00 5   /opt/own/libmlx5.so.1\n"
 	const rxe = "7f0000006000-7f0000007000 r-xp 00000000 fe:00 4   /opt/my libs/librxe-rdmav34.so\n"
 	for _, tt := range []struct{ maps, provider, core, libraries string }{
 		{verbs + old + old, "mlx5", "44.0", "/opt/rdma/lib/libibverbs.so.1.14.56.1 /usr/lib/libmlx5.so.1.24.44.0"},
@@ -211,6 +212,9 @@ func TestMappedLibraries(t *testing.T) {
 		{verbs + own + old, "mlx5", "unknown (libmlx5 44.0 and 56.1 are mapped)",
 			"/opt/rdma/lib/libibverbs.so.1.14.56.1 /opt/rdma/lib/libmlx5.so.1.25.56.1 /usr/lib/libmlx5.so.1.24.44.0"},
 		{verbs + old + rxe, "rxe", "56.1", "/opt/my libs/librxe-rdmav34.so /opt/rdma/lib/libibverbs.so.1.14.56.1"},
+		{verbs + copied, "mlx5", "unknown (libmlx5.so.1 has no version in its name)", "/opt/own/libmlx5.so.1 /opt/rdma/lib/libibverbs.so.1.14.56.1"},
+		{verbs + own + copied, "mlx5", "unknown (libmlx5 56.1 and one without a version in its name are mapped)",
+			"/opt/own/libmlx5.so.1 /opt/rdma/lib/libibverbs.so.1.14.56.1 /opt/rdma/lib/libmlx5.so.1.25.56.1"},
 		{"", "mlx5", "unknown", ""},
 	} {
 		if m := mappedIn(tt.maps, tt.provider); m.core != tt.core || strings.Join(m.libraries, " ") != tt.libraries {
