@@ -78,10 +78,13 @@ hw:
 	@CGO_ENABLED=1 $(LEG) hw sh -c '$(GO) vet -tags hw ./hw/... ./target/... ./cmd/... && \
 	  $(GO) tool staticcheck -tags hw ./hw/... ./target/... ./cmd/... && $(GO) test $(TESTFLAGS) -tags hw ./hw/... && $(GO) test $(TESTFLAGS) -tags hw ./cmd/conform -run Players && $(GO) test $(TESTFLAGS) -tags hw ./cmd/rdmasim -run PerfTalks'
 
-# The supervisors of conform, of exec and of sweeps are what uses goroutines; the simulator itself does not.
+# The supervisors of conform, of exec and of sweeps are what uses goroutines; the simulator itself does not, and what runs it alone is left
+# out, as are programs below exec that differ in verbs and sizes only.
+race: ALONE := Golden|Calibrat|Burst|Completion|Capture|Fate|Wire|PartsMake|EqualRuns|HostileTexts|PerfPrints|PerfPeer|EachOperation
+race: ALIKE := Perftest|UARLog|Registers|OtherPingpongs|XRC|Objects|EachOperation|QueuesOfThreads
 race:
-	@CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 $(LEG) race sh -c '$(GO) test $(TESTFLAGS) -race -short ./attach/... && \
-	  $(GO) test $(TESTFLAGS) -race -short -skip "GoldenRecords|Calibrat|Burst|Completion" ./report/... ./cmd/... ./sweep/... ./conformance/spec/... && \
+	@CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 $(LEG) race sh -c '$(GO) test $(TESTFLAGS) -race -short -skip "$(ALIKE)" ./attach/... && \
+	  $(GO) test $(TESTFLAGS) -race -short -skip "$(ALONE)" ./report/... ./cmd/... ./sweep/... ./conformance/spec/... && \
 	  $(GO) test $(TESTFLAGS) -race -short -run "EvaluatorRunsOnce|RunCache" ./experiment'
 
 fuzz:
