@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -16,13 +17,22 @@ import (
 // gap is a case that ran in none of several runs.
 type gap struct{ id, why string }
 
+// gaps are the cases of the suite that none of several runs has run.
+type gaps struct {
+	list  []gap
+	apart int // that need what the machine lacks
+	all   int // cases of the suite
+}
+
 func newGaps() *cobra.Command {
 	atMost := -1
+	var lacks []string
 	cmd := &cobra.Command{
 		Use:   "gaps REPORT.json...",
 		Short: "List the cases that ran in none of several runs",
 		Long: "gaps reads the reports of runs, such as those of one stack on devices of several kinds, and lists the cases of this suite that\n" +
-			"none of them ran: those that are not-run in each, or in none. A case whose call was refused (unsupported) has run.\n" +
+			"none of them ran: those that are not-run in each, or in none. A case whose call was refused (unsupported) has run. Those that need\n" +
+			"what the machine itself lacks (--machine-lacks) are counted apart.\n" +
 			"Exit status: 0, or 1 when there are more such cases than --at-most, 2 wrong usage.",
 		Example: "  conform gaps roce.json infiniband.json --at-most 40",
 		RunE: func(cmd *cobra.Command, names []string) error {
@@ -32,12 +42,12 @@ func newGaps() *cobra.Command {
 			if cmd.Flags().Changed("at-most") && atMost < 0 {
 				return usagef("--at-most %d: it is a number of cases", atMost)
 			}
-			gaps, all, err := gapsOf(cmd.Context(), names)
+			g, err := gapsOf(cmd.Context(), names, lacks)
 			if err != nil {
 				return err
 			}
-			tooMany := atMost >= 0 && len(gaps) > atMost
-			printGaps(cmd.OutOrStdout(), gaps, all, len(names), atMost, tooMany)
+			tooMany := atMost >= 0 && len(g.list) > atMost
+			g.print(cmd.OutOrStdout(), len(names), atMost, tooMany)
 			if tooMany {
 				return &status{code: exitFailed}
 			}
@@ -45,20 +55,25 @@ func newGaps() *cobra.Command {
 		},
 	}
 	cmd.Flags().IntVar(&atMost, "at-most", -1, "fail when more cases than this ran in no run (default: any number may)")
+	cmd.Flags().StringSliceVar(&lacks, "machine-lacks", nil, "count cases apart that need one of these `CAPABILITIES` (conform list --capabilities)")
 	return cmd
 }
 
-// gapsOf are the cases of the suite that none of the runs has run, and how many cases there are.
-func gapsOf(ctx context.Context, names []string) (gaps []gap, all int, err error) {
+func gapsOf(ctx context.Context, names, lacks []string) (*gaps, error) {
 	items, err := conformance.Items(conformance.Suite())
 	if err != nil {
-		return nil, 0, err
+		return nil, err
+	}
+	for _, token := range lacks {
+		if !slices.ContainsFunc(items, func(i conformance.Item) bool { return slices.Contains(i.Entry.Needs, token) }) {
+			return nil, usagef("--machine-lacks %q: no case needs it; conform list --capabilities has the names", token)
+		}
 	}
 	ran, why := map[string]bool{}, map[string]string{}
 	for _, name := range names {
 		r, err := report.ReadFile(ctx, name)
 		if err != nil {
-			return nil, 0, usagef("%w", err)
+			return nil, usagef("%w", err)
 		}
 		for _, c := range r.Cases {
 			if c.Outcome != report.NotRun {
@@ -68,22 +83,29 @@ func gapsOf(ctx context.Context, names []string) (gaps []gap, all int, err error
 			}
 		}
 	}
+	g := &gaps{all: len(items)}
 	for _, i := range items {
-		if id := i.Entry.ID; !ran[id] {
-			if why[id] == "" {
-				why[id] = "no run has chosen it"
-			}
-			gaps = append(gaps, gap{id, why[id]})
+		id := i.Entry.ID
+		if ran[id] {
+			continue
 		}
+		if slices.ContainsFunc(lacks, func(token string) bool { return slices.Contains(i.Entry.Needs, token) }) {
+			g.apart++
+			continue
+		}
+		if why[id] == "" {
+			why[id] = "no run has chosen it"
+		}
+		g.list = append(g.list, gap{id, why[id]})
 	}
-	return gaps, len(items), nil
+	return g, nil
 }
 
-func printGaps(w io.Writer, gaps []gap, all, runs, atMost int, tooMany bool) {
+func (g *gaps) print(w io.Writer, runs, atMost int, tooMany bool) {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tw, "CASE\tWHY IT RAN IN NONE")
-	for _, g := range gaps {
-		fmt.Fprintf(tw, "%s\t%s\n", g.id, plain.Line(g.why))
+	for _, x := range g.list {
+		fmt.Fprintf(tw, "%s\t%s\n", x.id, plain.Line(x.why))
 	}
 	_ = tw.Flush()
 	head, limit := "ok:", ""
@@ -93,5 +115,8 @@ func printGaps(w io.Writer, gaps []gap, all, runs, atMost int, tooMany bool) {
 	if atMost >= 0 {
 		limit = fmt.Sprintf(", and at most %d may", atMost)
 	}
-	fmt.Fprintf(w, "%s %d of %s ran in none of %s%s\n", head, len(gaps), plain.Count(all, "case"), plain.Count(runs, "run"), limit)
+	if g.apart > 0 {
+		limit += fmt.Sprintf("; %s beside them that this machine cannot run", plain.Count(g.apart, "case"))
+	}
+	fmt.Fprintf(w, "%s %d of %s ran in none of %s%s\n", head, len(g.list), plain.Count(g.all, "case"), plain.Count(runs, "run"), limit)
 }

@@ -49,6 +49,8 @@ func TestGapsOfSeveralRuns(t *testing.T) {
 		{[]string{roce, ib, "--at-most", "2"}, exitOK, []string{"ok: 2 of ", "at most 2 may"}},
 		{[]string{roce, ib, "--at-most", "1"}, exitFailed, []string{"FAIL: 2 of "}},
 		{[]string{roce}, exitOK, []string{"ok: 4 of ", "1 run\n"}},
+		{[]string{roce, ib, "--at-most", "1", "--machine-lacks", "ib"}, exitOK, []string{"ok: 1 of ", "at most 1 may; 1 case beside them that this machine cannot run"}},
+		{[]string{roce, ib, "--machine-lacks", "moon"}, exitUsage, []string{`"moon": no case needs it`}},
 		{nil, exitUsage, []string{"needs the reports"}},
 		{[]string{roce, "--at-most", "-1"}, exitUsage, []string{"a number of cases"}},
 		{[]string{roce + "x"}, exitUsage, []string{"no such file"}},
