@@ -23,6 +23,8 @@ type cmProgram struct {
 	needs          string
 	want           string // in the output, a regular expression
 	all            bool   // only with -cm.all
+	// tries, if the end of the programs is a race of theirs: who closes first flushes the receives of the other, which is an error there.
+	tries int
 }
 
 // cmPrograms are those of rdma-core, perftest, qperf, fio and libfabric. FILE and COPY are files; what is said of their contents is the
@@ -51,7 +53,7 @@ var cmPrograms = []cmProgram{
 		client: "fio --name=client --ioengine=rdma --hostname=10.1.0.1 --port=7480 --verb=write --rw=write --size=4M --bs=64k --iodepth=4", ends: true, want: `WRITE: bw=.*io=4096KiB`, all: true},
 	{name: "qperf", needs: "qperf", flags: "-own-network", server: "qperf", client: "qperf 10.1.0.1 -t 1 -cm 1 rc_bw rc_lat rc_rdma_write_bw rc_rdma_read_bw", want: `(?s)rc_bw:.*rc_lat:.*rc_rdma_write_bw:.*rc_rdma_read_bw:\s+bw`, all: true},
 	{name: "fi_pingpong of messages", needs: "fi_pingpong", flags: "-own-network", server: "fi_pingpong -p verbs -e msg -c", client: "fi_pingpong -p verbs -e msg -c 10.1.0.1", ends: true, want: `(?m)^1m `, all: true},
-	{name: "fi_pingpong of datagrams that arrive", needs: "fi_pingpong", flags: "-own-network", server: "fi_pingpong -p 'verbs;ofi_rxm' -e rdm -c", client: "fi_pingpong -p 'verbs;ofi_rxm' -e rdm -c 10.1.0.1", ends: true, want: `(?m)^1m `, all: true},
+	{name: "fi_pingpong of datagrams that arrive", needs: "fi_pingpong", flags: "-own-network", server: "fi_pingpong -p 'verbs;ofi_rxm' -e rdm -c", client: "fi_pingpong -p 'verbs;ofi_rxm' -e rdm -c 10.1.0.1", ends: true, want: `(?m)^1m `, all: true, tries: 3},
 }
 
 // script runs the server, the client when it listens, and says how each ended. mckey's server joins a group in place of listening, and qperf
@@ -96,8 +98,15 @@ func TestConnectionManager(t *testing.T) {
 			if p.needs != "" {
 				needs(t, p.needs)
 			}
-			out, status := u.session(t, append(append([]string{"-v"}, strings.Fields(p.flags)...), "--", "sh", "-c", p.script(file, filepath.Join(dir, "copy")))...)
-			if status != 0 || !strings.Contains(out, "status 0 0") || !regexp.MustCompile(p.want).MatchString(out) {
+			flags := append(append([]string{"-v"}, strings.Fields(p.flags)...), "--", "sh", "-c", p.script(file, filepath.Join(dir, "copy")))
+			out, status := u.session(t, flags...)
+			good := func() bool {
+				return status == 0 && strings.Contains(out, "status 0 0") && regexp.MustCompile(p.want).MatchString(out)
+			}
+			for try := 1; try < p.tries && !good(); try++ {
+				out, status = u.session(t, flags...)
+			}
+			if !good() {
 				t.Errorf("%s: status %d, want %s:\n%s", p.name, status, p.want, out)
 			}
 			if strings.Contains(out, "not given back") {
