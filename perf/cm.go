@@ -21,7 +21,7 @@ const (
 	answerTime  = 100 * time.Second      // more than all resends of a request take
 )
 
-// cmReason is IB_CM_REJ_INVALID_SERVICE_ID: nobody listens to the port.
+// cmNobodyListens is IB_CM_REJ_INVALID_SERVICE_ID: nobody listens to the port.
 const cmNobodyListens = 8
 
 // events is an event channel of an end.
