@@ -198,6 +198,7 @@ type QPInitAttr struct {
 	CreateFlags  uint32
 	SendOpsFlags uint64
 	SourceQPN    uint32
+	Direct       *DirectQPAttr // nil, or mlx5dv_create_qp in place of ibv_create_qp_ex
 }
 
 // TDInitAttr is ibv_td_init_attr with the independent attribute of the scalable
