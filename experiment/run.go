@@ -202,10 +202,14 @@ func unsteady(l *workload.Load, r *workload.Result) string {
 	if l.Duration == 0 {
 		more = "give it more messages, or a longer warmup"
 	}
+	measured := r.End - r.Begin
+	delivered := r.Rate() * measured.Seconds()
 	if r.Confidence <= steady {
+		if n := l.Outstanding(); l.FillsPackets() && l.Duration > 0 && delivered < float64(n) {
+			return fmt.Sprintf("%.1f of its messages were delivered in the measured time of %v, and it keeps %d outstanding: how these fare is not in its rate; %s.", delivered, measured, n, more)
+		}
 		return filling(l, r, more)
 	}
-	measured := r.End - r.Begin
 	switch {
 	case measured <= 0:
 		return "all was delivered before the measured time began; give it more messages, or a shorter warmup."
@@ -214,7 +218,7 @@ func unsteady(l *workload.Load, r *workload.Result) string {
 	case math.IsInf(r.Confidence, 1):
 		return fmt.Sprintf("nothing was delivered in some quarter of the measured time of %v, so its rate says little; %s.", measured, more)
 	}
-	return fmt.Sprintf("its rate is not steady: the quarters of the measured time of %v differ so much that the 95 %% confidence interval of the rate is ±%.0f %%; %s.",
+	return fmt.Sprintf("its rate is not steady: the parts of the measured time of %v differ so much that the 95 %% confidence interval of the rate is ±%.0f %%; %s.",
 		measured, 100*r.Confidence, more)
 }
 

@@ -130,9 +130,8 @@ func batchesOf(meters []*meter, end time.Duration) (all [parts]batch) {
 // confidence is half the width of the 95 % confidence interval of the rate, as a share
 // of the rate, by the method of batch means (Law, Simulation Modeling and Analysis, chapter 9)
 // with the four quarters of the time as batches. It is infinite if there is a quarter in which
-// no thread saw a delivery: such a quarter says nothing. A step is what is delivered at once, and may belong to the time
-// before or behind an edge as well.
-func confidence(all [parts]batch, step float64) float64 {
+// no thread saw a delivery: such a quarter says nothing.
+func confidence(all [parts]batch) float64 {
 	mean, polled := 0.0, true
 	for _, b := range all {
 		mean += b.delivered / parts
@@ -145,5 +144,5 @@ func confidence(all [parts]batch, step float64) float64 {
 	for _, b := range all {
 		squares += (b.delivered - mean) * (b.delivered - mean)
 	}
-	return student*math.Sqrt(squares/(parts-1)/parts)/mean + step/(parts*mean)
+	return student * math.Sqrt(squares/(parts-1)/parts) / mean
 }

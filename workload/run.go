@@ -191,8 +191,8 @@ func (s *Started) until(end time.Duration) *Result {
 	}
 	end = max(end, s.begin())
 	complete := s.complete()
-	s.res.Begin, s.res.End, s.res.Confidence = s.begin(), end, confidence(s.batches(end))
-	s.settle(complete)
+	s.res.Begin, s.res.End, s.res.Confidence = s.begin(), end, confidence(s.batches(end))+s.burst(end)
+	s.settle(end, complete)
 	for i := range s.res.Threads {
 		r := &s.res.Threads[i]
 		if !complete {
