@@ -16,7 +16,9 @@ func TestRequestsBeforeTheEndAreAcknowledged(t *testing.T) {
 		syn    prm.Syndrome // 0: none
 		behind bool         // requests that are never sent lie behind it
 	}{
-		{"lkey", func(r *mr) wr { return wr{op: prm.WQEOpRDMAWrite, raddr: r.va, rkey: r.rkey, sges: []sge{{r.lkey ^ 2, r.va, 4}}} }, prm.SyndromeLocalProt, true},
+		{"lkey", func(r *mr) wr {
+			return wr{op: prm.WQEOpRDMAWrite, raddr: r.va, rkey: r.rkey, sges: []sge{{r.lkey ^ 2, r.va, 4}}}
+		}, prm.SyndromeLocalProt, true},
 		{"second packet", func(r *mr) wr {
 			return wr{op: prm.WQEOpRDMAWrite, raddr: r.va, rkey: r.rkey, sges: []sge{r.sge(0, 1024), {r.lkey ^ 2, r.va, 1024}}}
 		}, prm.SyndromeLocalProt, true},
