@@ -119,9 +119,6 @@ func NewListener(fd int) *Listener {
 	return l
 }
 
-// FD is the descriptor, for poll.
-func (l *Listener) FD() int { return l.fd }
-
 // Close closes the listener: calls that wait get ENOSYS.
 func (l *Listener) Close() error { return unix.Close(l.fd) }
 
@@ -139,11 +136,18 @@ func (l *Listener) ioctl(req uint, p unsafe.Pointer) (uintptr, error) {
 	}
 }
 
-// Recv takes the next notification: ENOENT when the caller vanished meanwhile.
+// Recv waits for the next notification and takes it: ENOENT when the caller vanished meanwhile, or there is none (Ended).
 func (l *Listener) Recv() (Notif, error) {
 	*l.buf = Notif{}
 	_, err := l.ioctl(unix.SECCOMP_IOCTL_NOTIF_RECV, unsafe.Pointer(l.buf))
 	return *l.buf, err
+}
+
+// Ended reports whether no process is left under the filter, and no call waits.
+func (l *Listener) Ended() bool {
+	p := []unix.PollFd{{Fd: int32(l.fd), Events: unix.POLLIN}}
+	n, err := unix.Poll(p, 0)
+	return err == nil && n > 0 && p[0].Revents&unix.POLLIN == 0
 }
 
 // Valid reports whether the caller still waits: what was read from its memory before
