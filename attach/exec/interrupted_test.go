@@ -70,12 +70,13 @@ func TestSignalsDoNotEndCalls(t *testing.T) {
 	})
 }
 
-// TestNoCallHappensTwice makes calls that a signal may have made again: one with SA_RESTART, and a stop.
+// TestNoCallHappensTwice makes calls that a signal may have made again: one with SA_RESTART, and a stop. With -settle the supervisor takes the care
+// that kernels before Linux 6.18 need.
 func TestNoCallHappensTwice(t *testing.T) {
 	needs(t, "gcc")
 	bin := compile(t, "interrupted")
 	each(t, func(t *testing.T, u user) {
-		for _, flags := range [][]string{{}, {"-path-calls"}} {
+		for _, flags := range [][]string{{}, {"-path-calls"}, {"-settle"}} {
 			for _, how := range []string{"restart", "stop"} {
 				for kind, n := range u.interrupted(t, bin, flags, how, 300, 300, supervisedCalls...) {
 					if n.ended != 0 {

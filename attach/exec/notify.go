@@ -162,7 +162,11 @@ func (n *notifier) ioctl(x *seccomp.Notif) {
 	c := &caller{l: n.l, id: x.ID, tid: tid, proc: proc, t: n.s.procs}
 	e := f.ioctl(c, x.Args[2])
 	n.s.procs.streams.Flush() // the program sees what the device wrote before the answer
-	_ = n.l.Fail(x.ID, e)
+	if e != 0 {
+		_ = n.l.Fail(x.ID, e)
+		return
+	}
+	_ = n.l.Done(x.ID, 0)
 }
 
 // errno is the errno inside an error, EIO when there is none.

@@ -174,7 +174,9 @@ func (s *session) run() (status int, err error) {
 		return 0, err
 	}
 	defer s.netlink.close()
-	s.notes = newNotifier(s, seccomp.NewListener(s.started.listener))
+	l := seccomp.NewListener(s.started.listener)
+	l.Settle = l.Settle || s.cfg.settle
+	s.notes = newNotifier(s, l)
 	go s.eng.run()
 	go s.files.watch()
 	go s.channels.watch()
