@@ -33,7 +33,7 @@ const (
 
 // lookAgain goes on with what waits, on the engine's thread.
 func (n *notifier) lookAgain() {
-	n.look = false
+	n.lookAt = time.Time{}
 	for f := range n.waits {
 		n.serve(f)
 	}
@@ -71,10 +71,10 @@ func (n *notifier) serve(f *file) {
 
 // lookLater has lookAgain called at a time, or before.
 func (n *notifier) lookLater(at time.Time) {
-	if n.look {
+	if !n.lookAt.IsZero() && !n.lookAt.After(at) {
 		return
 	}
-	n.look = true
+	n.lookAt = at
 	time.AfterFunc(max(time.Until(at), mmapPause), func() { n.s.eng.do(n.lookAgain) })
 }
 

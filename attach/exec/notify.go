@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -25,7 +26,7 @@ type notifier struct {
 	quit            atomic.Bool
 	slow            chan seccomp.Notif   // calls that are answered without the engine, or not by it alone
 	waits           map[*file][]*waiting // mmaps that wait, in order
-	look            bool                 // lookAgain will be called
+	lookAt          time.Time            // when lookAgain will be called; zero: never
 }
 
 // slowCalls is how many calls may wait for the thread that answers the slow ones, before no other is taken.
