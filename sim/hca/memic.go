@@ -1,7 +1,7 @@
 package hca
 
 import (
-	"github.com/rdmasim/rdmasim/sim/mem"
+	"github.com/rdmasim/rdmasim/sim/pcie"
 )
 
 // memory is what the device has on its chip for programs (MEMIC). Programs see it in the
@@ -15,7 +15,7 @@ type memory struct {
 }
 
 // onChip marks addresses of memory on the device, which are not on the bus.
-const onChip mem.PA = 1 << 63
+const onChip = pcie.OwnBAR0
 
 // pageBytes is the size of a page of BAR 0.
 const pageBytes = 4096

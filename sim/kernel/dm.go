@@ -28,6 +28,9 @@ type DM struct {
 	length uint64 // as asked for
 	size   uint64 // as taken
 	refs   int    // regions
+
+	exports []*dmExport
+	freed   bool // and its pages are still the exports'
 }
 
 // MmapDeviceMem is the mmap command of device memory.
@@ -137,6 +140,15 @@ func (m *DM) destroy(k *call) error {
 	if m.refs > 0 {
 		return fmt.Errorf("%d regions are on it: %w", m.refs, syscall.EBUSY)
 	}
+	m.revoke(k)
+	if m.freed = len(m.exports) > 0; m.freed {
+		return nil
+	}
+	return m.dealloc(k)
+}
+
+// dealloc gives the memory back to the device (mlx5_cmd_dealloc_memic).
+func (m *DM) dealloc(k *call) error {
 	in := prm.NewIn(prm.OpDeallocMemic, 0)
 	prm.DeallocMemicIn(in).SetMemicStartAddr(m.addr)
 	prm.DeallocMemicIn(in).SetMemicSize(uint32(m.size))

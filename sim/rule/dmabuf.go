@@ -8,4 +8,8 @@ const (
 	DmabufBeginsAtItsOffset
 	DmabufIsGivenBack
 	MovedDmabufIsForgotten
+	FreedDMIsRevoked
+	DataDirectIsAsked
+	BuffersHaveTheirPD
+	PlainBuffersHaveNoFD
 )

@@ -377,6 +377,10 @@ var sentences = [...]string{
 	DmabufEndsWhereItEnds:              "A region reaches no further than its DMA-BUF",
 	DmabufAccessIsLimited:              "A region of a DMA-BUF takes only the rights that such a region can have",
 	DmabufBeginsAtItsOffset:            "A region of a DMA-BUF begins at its offset",
+	FreedDMIsRevoked:                   "Device memory that is freed is gone for those who have it by a DMA-BUF",
+	DataDirectIsAsked:                  "A region over the data-direct path needs a device that has it",
+	BuffersHaveTheirPD:                 "A buffer of the library's is registered with the PD that it was allocated with",
+	PlainBuffersHaveNoFD:               "A buffer in plain memory has no descriptor",
 	DmabufIsGivenBack:                  "A region gives its reference to a DMA-BUF back when it is deregistered",
 	MovedDmabufIsForgotten:             "The device forgets pages of a DMA-BUF before they move",
 }

@@ -26,6 +26,10 @@ func (tb *Testbed) Capability(token string) verbs.Capability {
 			has = p.HCA.BFRegSize != 0
 		case "dm":
 			has = p.HCA.MemicSize > 0
+		case "dm.export":
+			has = p.HCA.MemicSize > 0 && p.Kernel.DmabufExport && p.Kernel.Dmabuf && p.HCA.ODP.On() && p.Provider.Generation == kernel.Dynamic
+		case "buf":
+			has = p.Provider.Generation == kernel.Dynamic
 		case "dmabuf", "udmabuf":
 			has = p.Kernel.Dmabuf
 		case "no dmabuf":
