@@ -15,6 +15,8 @@ func (h HCACap) HCACap2() bool                             { return bit(h, 0x04,
 func (h HCACap) SetHCACap2(v bool)                         { putBit(h, 0x04, 31, v) }
 func (h HCACap) VHCAID() uint32                            { return bits(h, 0x04, 15, 0) }
 func (h HCACap) SetVHCAID(v uint32)                        { put(h, 0x04, 15, 0, v) }
+func (h HCACap) LogDMAMMOMaxSize() uint32                  { return bits(h, 0x0c, 20, 16) }
+func (h HCACap) SetLogDMAMMOMaxSize(v uint32)              { put(h, 0x0c, 20, 16, v) }
 func (h HCACap) LogMaxSRQSz() uint32                       { return bits(h, 0x10, 31, 24) }
 func (h HCACap) SetLogMaxSRQSz(v uint32)                   { put(h, 0x10, 31, 24, v) }
 func (h HCACap) LogMaxQPSz() uint32                        { return bits(h, 0x10, 23, 16) }
@@ -77,6 +79,8 @@ func (h HCACap) RoCEAccl() bool                            { return bit(h, 0x28,
 func (h HCACap) SetRoCEAccl(v bool)                        { putBit(h, 0x28, 22, v) }
 func (h HCACap) LogMaxRAReqQP() uint32                     { return bits(h, 0x28, 21, 16) }
 func (h HCACap) SetLogMaxRAReqQP(v uint32)                 { put(h, 0x28, 21, 16, v) }
+func (h HCACap) DMAMMOSQ() bool                            { return bit(h, 0x28, 12) }
+func (h HCACap) SetDMAMMOSQ(v bool)                        { putBit(h, 0x28, 12, v) }
 func (h HCACap) LogMaxRAResQP() uint32                     { return bits(h, 0x28, 5, 0) }
 func (h HCACap) SetLogMaxRAResQP(v uint32)                 { put(h, 0x28, 5, 0, v) }
 func (h HCACap) EndPad() bool                              { return bit(h, 0x2c, 31) }

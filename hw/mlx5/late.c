@@ -24,8 +24,3 @@ struct ibv_mr *hw_late_reg_buf_mr(void *f, struct ibv_pd *pd, void *buf, void *a
 }
 
 int hw_late_export_buf(void *f, void *buf) { return ((int (*)(void *))f)(buf); }
-
-struct ibv_mr *hw_late_reg_dmabuf(void *f, struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd, int access, int flags)
-{
-	return ((struct ibv_mr *(*)(struct ibv_pd *, uint64_t, size_t, uint64_t, int, int, int))f)(pd, offset, length, iova, fd, access, flags);
-}

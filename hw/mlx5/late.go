@@ -36,7 +36,6 @@ const (
 	sinceDMExport  = "the version of IBVERBS_1.16"
 	sinceBuf       = "the version of IBVERBS_1.17"
 	sinceBufExport = "the version of IBVERBS_1.18"
-	sinceRegDmabuf = "the version of MLX5_1.25"
 )
 
 // descriptor is the answer of a call that gives a descriptor, or -1 and errno.
@@ -122,25 +121,6 @@ func (b *providerBuf) ExportFD(t verbs.Thread) (int, error) {
 	}
 	fd, err := C.hw_late_export_buf(f, b.b)
 	return descriptor(call, fd, err)
-}
-
-// RegDirectDmabufMR is mlx5dv_reg_dmabuf_mr.
-func (c *context) RegDirectDmabufMR(t verbs.Thread, vp verbs.PD, offset, length, iova uint64, fd int, access verbs.AccessFlags, flags uint32) (verbs.MR, error) {
-	const call = "mlx5dv_reg_dmabuf_mr"
-	defer enterCall(t, call).leaveCall()
-	p, ok := vp.(*pd)
-	if !ok || p == nil {
-		return nil, fmt.Errorf("%s without a PD, which libraries read: %w", call, syscall.EFAULT)
-	}
-	f, err := late(call, sinceRegDmabuf)
-	if err != nil {
-		return nil, err
-	}
-	m, err := C.hw_late_reg_dmabuf(f, p.p, C.uint64_t(offset), C.size_t(length), C.uint64_t(iova), C.int(fd), C.int(access), C.int(flags))
-	if m == nil {
-		return nil, null(call, err)
-	}
-	return &mr{m: m}, nil
 }
 
 var _ verbs.DescriptorTaker = (*process)(nil)

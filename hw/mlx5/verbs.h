@@ -85,7 +85,6 @@ void *hw_late_alloc_buf(void *f, struct ibv_pd *pd, size_t size, void **buf);
 void hw_late_free_buf(void *f, void *buf);
 struct ibv_mr *hw_late_reg_buf_mr(void *f, struct ibv_pd *pd, void *buf, void *addr, size_t length, int access);
 int hw_late_export_buf(void *f, void *buf);
-struct ibv_mr *hw_late_reg_dmabuf(void *f, struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd, int access, int flags);
 
 int hw_query_port(struct ibv_context *ctx, int port, struct ibv_port_attr *attr);
 int hw_query_gid_ex(struct ibv_context *ctx, uint32_t port, uint32_t index, struct ibv_gid_entry *e, uint32_t flags);

@@ -44,6 +44,7 @@ type Params struct {
 	CQEVersion             uint8    // 1: CQEs carry the user index
 	CoreClockKHz           uint64   // of the free-running timer and of CQE timestamps
 	MemicSize              int      // bytes of memory on the device for programs; 0: none
+	CopyLogMax             int      // bytes that a work request may have the device copy (log2); 0: it does not copy
 	DumpFillMkey           bool     // the fixed local key by which writes go nowhere and reads give zeros
 	VendorPartID           uint32
 	FirmwareMajor          uint16
@@ -232,6 +233,7 @@ func (p *Params) Check() error {
 	pos("AckReqPackets", int64(p.AckReqPackets), 1, 1<<20)
 	pos("WireRate", int64(p.WireRate), 1e6, 1e13)
 	pos("BARSize", int64(p.BARSize), 1<<16, 1<<32)
+	pos("CopyLogMax", int64(p.CopyLogMax), 0, 31)
 	pos("MemicSize", int64(p.MemicSize), 0, int64(p.BARSize)/2)
 	for _, pw := range []struct {
 		name string

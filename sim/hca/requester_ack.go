@@ -117,6 +117,8 @@ func (q *requester) doneElse(m *msg) bool {
 	case m.fail != 0:
 		q.failHead(m.fail)
 		return false
+	case m.op == prm.WQEOpMMO && m.next > 0:
+		return q.copied(m)
 	case m.kind == msgLocal:
 		return q.listRead(m)
 	case m.next < m.n:

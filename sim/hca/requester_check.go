@@ -164,6 +164,8 @@ func (q *requester) supported(op prm.WQEOpcode, w *prm.SendWQE) bool {
 		return q.u.p.Atomics || q.breaks(rule.RequestIsSupported)
 	case prm.WQEOpAtomicWrite:
 		return (q.u.p.AtomicWrite || q.breaks(rule.AtomicWriteRequestIsSupported)) && !w.Memory
+	case prm.WQEOpMMO:
+		return q.copiable(w)
 	case prm.WQEOpUMR:
 		return q.st != prm.STUD || q.breaks(rule.UMRsAreOfConnections)
 	}

@@ -8,8 +8,27 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
+// queryMkey is the part of mlx5dv_query_device for memory keys and copies.
+func (c *Context) queryMkey(uint64, *verbs.DirectAttr) {}
+
+// checkMkeyOps refuses operations of which nothing is modelled.
+func (q *QP) checkMkeyOps(ops uint64) error {
+	if ops&^verbs.DirectQPExRawWQE != 0 {
+		return fmt.Errorf("direct send_ops_flags %#x are not modelled: %w", ops, syscall.EOPNOTSUPP)
+	}
+	return nil
+}
+
+// CreateMkey is mlx5dv_create_mkey.
+func (c *Context) CreateMkey(verbs.Thread, verbs.PD, uint32, uint16) (verbs.Mkey, error) {
+	return nil, c.unmodelled("create_mkey", "not modelled")
+}
+
 // RegDirectDmabufMR is mlx5dv_reg_dmabuf_mr.
 func (c *Context) RegDirectDmabufMR(vt verbs.Thread, vp verbs.PD, offset, length, iova uint64, fd int, access verbs.AccessFlags, flags uint32) (verbs.MR, error) {
+	if err := c.noDirect("reg_dmabuf_mr"); err != nil {
+		return nil, err
+	}
 	p, ok := vp.(*PD)
 	if !ok || p == nil {
 		return nil, fmt.Errorf("reg_dmabuf_mr without a PD, which the library reads: %w", syscall.EFAULT)
@@ -19,4 +38,19 @@ func (c *Context) RegDirectDmabufMR(vt verbs.Thread, vp verbs.PD, offset, length
 		return nil, fmt.Errorf("mlx5dv_reg_dmabuf_mr: the library is too old: %w", syscall.EOPNOTSUPP)
 	}
 	return p.regDmabuf(vt, kernel.DmabufMRReq{Offset: offset, Length: length, Iova: iova, Access: access, Driver: true, Flags: flags}, fd)
+}
+
+// WRMRList is mlx5dv_wr_mr_list.
+func (e *qpEx) WRMRList(t verbs.Thread, _ verbs.Mkey, _ verbs.AccessFlags, _ []verbs.SGE) {
+	e.noDirect(t, "mr_list")
+}
+
+// WRMRInterleaved is mlx5dv_wr_mr_interleaved.
+func (e *qpEx) WRMRInterleaved(t verbs.Thread, _ verbs.Mkey, _ verbs.AccessFlags, _ uint32, _ []verbs.MRInterleaved) {
+	e.noDirect(t, "mr_interleaved")
+}
+
+// WRMemcpy is mlx5dv_wr_memcpy.
+func (e *qpEx) WRMemcpy(t verbs.Thread, _ uint32, _ uint64, _ uint32, _ uint64, _ uint64) {
+	e.noDirect(t, "memcpy")
 }

@@ -8,8 +8,4 @@ const (
 	DmabufBeginsAtItsOffset
 	DmabufIsGivenBack
 	MovedDmabufIsForgotten
-	FreedDMIsRevoked
-	DataDirectIsAsked
-	BuffersHaveTheirPD
-	PlainBuffersHaveNoFD
 )

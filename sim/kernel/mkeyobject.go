@@ -1,0 +1,80 @@
+package kernel
+
+import (
+	"fmt"
+	"syscall"
+
+	"github.com/rdmasim/rdmasim/prm"
+)
+
+// mkeyObject is a memory key that a program has made by the device's own command (DEVX_OBJ_CREATE of an MKEY).
+type mkeyObject struct {
+	u    *Ucontext
+	mkey uint32
+}
+
+// Devx says whether programs may send the device commands of their own (mlx5_ib_devx_create): the driver gives a context that asks for it a
+// user context of the firmware's.
+func (u *Ucontext) Devx() bool { return u.dev.p.Generation == Dynamic && u.dynUAR }
+
+// CopyMax is how many bytes a work request may have the device copy, as programs read it from the device by a command of their own; 0: it does
+// not copy.
+func (u *Ucontext) CopyMax() uint64 {
+	if !u.Devx() {
+		return 0
+	}
+	return u.dev.caps.copyMax
+}
+
+// CreateMKeyObject is DEVX_OBJ_CREATE of a key of mode KLM for up to entries entries, as libmlx5 asks for one (_mlx5dv_create_mkey): it is free until
+// a work request gives it entries. The driver passes the command on, and keeps what page faults need (devx_handle_mkey_indirect). EINVAL: the
+// context is none of DEVX; errnos of the device's status.
+func (u *Ucontext) CreateMKeyObject(c Caller, h Handle, entries uint32, remoteInvalidate bool) (oh Handle, mkey uint32, err error) {
+	err = u.do(c, func(k *call) error {
+		if !u.Devx() {
+			return fmt.Errorf("create a memory key: the context may send no commands: %w", syscall.EINVAL)
+		}
+		p, err := lookup[*pd](&u.objs, h, "PD")
+		if err != nil {
+			return err
+		}
+		in, out := prm.NewIn(prm.OpCreateMKey, 0), prm.NewOut(prm.OpCreateMKey, 0)
+		m := prm.CreateMKeyIn(in).MKC()
+		m.SetFree(true)
+		m.SetUMREn(true)
+		m.SetLR(true)
+		m.SetEnRInval(remoteInvalidate)
+		m.SetAccessMode(prm.MKeyModeKLM)
+		m.SetTranslationsOctwordSize(entries)
+		m.SetPD(p.pdn)
+		m.SetQPN(prm.MKeyQPNAny)
+		if err := k.exec(in, out); err != nil {
+			return fmt.Errorf("create a memory key: %w", err)
+		}
+		o := &mkeyObject{u, prm.MKeyOf(prm.CreateMKeyOut(out).MKeyIndex(), 0)}
+		if entries > 0 {
+			k.d.odp.keys[o.mkey>>8] = &odpKey{kind: keyOfWindow, key: o.mkey, entries: int(entries)}
+		}
+		oh, mkey = u.objs.add(o), o.mkey
+		return nil
+	})
+	return oh, mkey, err
+}
+
+// DestroyMKeyObject is DEVX_OBJ_DESTROY.
+func (u *Ucontext) DestroyMKeyObject(c Caller, h Handle) error {
+	return u.doDestroy(c, func(k *call) error {
+		_, err := destroyObject[*mkeyObject](&u.objs, k, h, "memory key")
+		return err
+	})
+}
+
+func (o *mkeyObject) destroy(k *call) error {
+	in := prm.NewIn(prm.OpDestroyMKey, 0)
+	prm.DestroyMKeyIn(in).SetMKeyIndex(o.mkey >> 8)
+	if err := k.destroy(in); err != nil {
+		return err
+	}
+	delete(k.d.odp.keys, o.mkey>>8)
+	return nil
+}
