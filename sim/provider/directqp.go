@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"syscall"
 
+	"github.com/rdmasim/rdmasim/sim/kernel"
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
@@ -66,6 +67,33 @@ func (q *QP) checkDirectFlags(d *verbs.DirectQPAttr) error {
 		return fmt.Errorf("the device places no data out of order: %w", syscall.EOPNOTSUPP)
 	}
 	return nil
+}
+
+// Flags of mlx5_ib_create_qp (MLX5_QP_FLAG_*).
+const (
+	qpTunnelOffloads = 1 << 2
+	qpPacketCredits  = 1 << 9
+)
+
+// directRequest puts creation flags into the command. The driver takes those of loopback for any QP, and the others where
+// the device has what they ask for.
+func (q *QP) directRequest(r *kernel.QPReq) {
+	d := q.init.Direct
+	if d == nil || d.CompMask&verbs.DirectQPCreateFlags == 0 {
+		return
+	}
+	if d.CreateFlags&verbs.DirectQPCreateDisableScatterToCQE != 0 {
+		r.ScatterToCQE = false
+	}
+	if d.CreateFlags&verbs.DirectQPCreateAllowScatterToCQE != 0 {
+		r.ScatterToCQE, r.AllowScatterToCQE = true, true
+	}
+	if d.CreateFlags&verbs.DirectQPCreateTunnelOffloads != 0 {
+		r.Vendor |= qpTunnelOffloads
+	}
+	if d.CreateFlags&verbs.DirectQPCreatePacketBasedCredit != 0 {
+		r.Vendor |= qpPacketCredits
+	}
 }
 
 // directOps are the operations of direct verbs that the QP was created with.
