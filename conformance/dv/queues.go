@@ -2,7 +2,9 @@ package dv
 
 import (
 	"bytes"
+	"errors"
 	"syscall"
+	"time"
 
 	"github.com/rdmasim/rdmasim/conformance/kit"
 	"github.com/rdmasim/rdmasim/conformance/spec"
@@ -15,6 +17,7 @@ func registerQueues(s *spec.Suite) {
 	s.Case("DV-003", ownReceive)
 	s.Case("DV-019", rawWQE)
 	s.Case("DV-026", lagPort)
+	s.Case("DV-038", clockBracket)
 }
 
 // ownReceive posts a receive of the library's, then two of its own: their completions come through the library, which knows
@@ -121,6 +124,83 @@ func rawWQE(c *spec.C) {
 	x.WRRawWQE(c.T, bad)
 	c.Errno("wr_complete", x.WRComplete(c.T), 0)
 	c.Status("a raw WRITE beyond the region", kit.PollOne(c, p.A.SendCQ), verbs.WCRemAccessErr)
+}
+
+// clockBracket holds times of completions, as the page of the clock converts them, against reads of the clock before and after,
+// by a page that is older and by one that is newer than they are.
+func clockBracket(c *spec.C) {
+	o := kit.Default()
+	e := kit.Open(c)
+	cq, err := e.Ctx.CreateCQ(c.T, verbs.CQAttr{CQE: 16, Ex: true, WCFlags: verbs.WCExCompletionTimestamp})
+	c.NoErr("create_cq_ex", err)
+	kit.DestroyOnce(c, "destroy_cq", cq.Destroy)
+	o.SendCQ, o.RecvCQ = cq, cq
+	p := e.Pair(c, o)
+	mem := e.Buffer(c, 64, kit.AllAccess)
+	d := direct(c, e)
+	clock := func() verbs.ClockInfo {
+		i, err := d.ClockInfo(c.T)
+		c.NoErr("get_clock_info", err)
+		c.True("factors", i.Mult > 0 && i.Shift > 0 && i.Mask > 0 && i.Mask&(i.Mask+1) == 0, "mult %d, shift %d, mask %#x", i.Mult, i.Shift, i.Mask)
+		return i
+	}
+	raw := func() uint64 {
+		v, err := e.Ctx.RawClock(c.T)
+		c.NoErr("query_rt_values_ex", err)
+		return v
+	}
+	older := clock()
+	var ticks [4][3]uint64 // before, of the completion, after
+	started := c.T.Now()
+	for i := range ticks {
+		ticks[i][0] = raw()
+		p.A.Post(c, kit.Write(uint64(i), mem, 32, mem.SGE(0, 8)))
+		ticks[i][1] = completionTime(c, cq)
+		ticks[i][2] = raw()
+	}
+	took := c.T.Now() - started
+	if c.Has(kit.ExactTime) { // the page is written again meanwhile
+		c.T.Sleep(3 * time.Second)
+	}
+	newer := clock()
+	c.True("the page moves on", newer.NSec >= older.NSec, "from %d to %d", older.NSec, newer.NSec)
+	for _, page := range []verbs.ClockInfo{older, newer} {
+		last := uint64(0)
+		for _, t := range ticks {
+			for _, ts := range t {
+				ns := page.TSToNS(ts)
+				c.True("in order", ns >= last, "%d ns after %d ns", ns, last)
+				last = ns
+			}
+		}
+		all := time.Duration(page.TSToNS(ticks[3][2]) - page.TSToNS(ticks[0][0]))
+		c.True("as long as it took", all <= took+slack && all > 0, "%v by the device's clock, %v by the host's", all, took)
+		c.True("its own cycles are its own time", page.TSToNS(page.LastCycles)-page.NSec <= 1, "%d ns, not %d", page.TSToNS(page.LastCycles), page.NSec)
+	}
+}
+
+// slack is what the clocks of host and device differ by at most while a few requests are carried out.
+const slack = time.Millisecond
+
+// completionTime takes a completion and gives its time in ticks.
+func completionTime(c *spec.C, cq verbs.CQ) uint64 {
+	q, ok := cq.(verbs.CQEx)
+	if !ok {
+		c.Errorf("a CQ of the extended call has no start_poll")
+	}
+	for end := c.T.Now() + kit.CompletionTimeout; ; c.T.Sleep(time.Microsecond) {
+		err := q.StartPoll(c.T, 0)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, syscall.ENOENT) || c.T.Now() >= end {
+			kit.Must(c, "start_poll", err)
+		}
+	}
+	status, ts := q.Status(), q.ReadCompletionTS()
+	q.EndPoll(c.T)
+	c.Equal("status", status, verbs.WCSuccess)
+	return ts
 }
 
 func lagPort(c *spec.C) {

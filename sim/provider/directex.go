@@ -6,6 +6,7 @@ import (
 
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/sim"
+	"github.com/rdmasim/rdmasim/sim/rule"
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
@@ -38,12 +39,18 @@ func (e *qpEx) WRRawWQE(vt verbs.Thread, wqe []byte) {
 	idx := sq.posted & uint32(sq.cnt-1)
 	e.ctrl, e.ds = int(idx)<<sq.shift, prm.CtrlSegment(wqe).DS()
 	sq.note(idx, e.id, e.nreq)
-	sq.requests[idx].driver = verbs.WCOpDriver2
+	if !t.breaks(rule.RawRequestsSayTheyAre) {
+		sq.requests[idx].driver = verbs.WCOpDriver2
+	}
 	q.fmCache = 0
 	for off := 0; off < e.ds*segSize; off += segSize {
 		copy(q.seg(e.ctrl+off), wqe[off:off+segSize])
 	}
-	prm.CtrlSegment(q.seg(e.ctrl)).SetWQEIndex(uint16(sq.posted))
+	ctrl := prm.CtrlSegment(q.seg(e.ctrl))
+	ctrl.SetWQEIndex(uint16(sq.posted))
+	if t.breaks(rule.RawRequestsHaveTheirFlags) {
+		ctrl.SetFMCESE(prm.CtrlCQUpdate)
+	}
 	t.Core.Run(t.P, sim.Time(e.ds-1)*q.ctx.proc.Params.BuildSegment)
 	bytes := e.ds * segSize
 	t.Core.Run(t.P, sim.Time((bytes-1)/wqebb)*q.ctx.proc.Params.BuildLine)

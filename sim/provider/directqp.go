@@ -5,6 +5,7 @@ import (
 	"syscall"
 
 	"github.com/rdmasim/rdmasim/sim/kernel"
+	"github.com/rdmasim/rdmasim/sim/rule"
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
@@ -32,7 +33,7 @@ func (q *QP) checkDirect(a *verbs.QPInitAttr) error {
 	if err := q.ctx.noDirect("create_qp"); err != nil {
 		return err
 	}
-	if d.CompMask&^directQPMasks != 0 {
+	if d.CompMask&^directQPMasks != 0 && !q.ctx.breaks(rule.DirectMasksAreKnown) {
 		return fmt.Errorf("comp_mask %#x of direct attributes: %w", d.CompMask, syscall.EINVAL)
 	}
 	if d.CompMask&verbs.DirectQPDC != 0 && a.Type != verbs.QPTDriver {
@@ -44,7 +45,7 @@ func (q *QP) checkDirect(a *verbs.QPInitAttr) error {
 	if a.Type != verbs.QPTDriver {
 		return nil
 	}
-	if d.CompMask&verbs.DirectQPDC == 0 {
+	if d.CompMask&verbs.DirectQPDC == 0 && !q.ctx.breaks(rule.DriverTypeNamesAnEnd) {
 		return fmt.Errorf("a QP of the driver's type that is not dynamically connected: %w", syscall.EINVAL)
 	}
 	return q.checkDC(d)
@@ -57,9 +58,9 @@ func (q *QP) checkDirectFlags(d *verbs.DirectQPAttr) error {
 	}
 	flags := d.CreateFlags
 	switch {
-	case flags&^directQPFlags != 0:
+	case flags&^directQPFlags != 0 && !q.ctx.breaks(rule.DirectFlagsAreKnown):
 		return fmt.Errorf("direct create_flags %#x: %w", flags, syscall.EINVAL)
-	case flags&bothScatter == bothScatter:
+	case flags&bothScatter == bothScatter && !q.ctx.breaks(rule.ScatterFlagsContradict):
 		return fmt.Errorf("scatter to CQE disabled and allowed: %w", syscall.EINVAL)
 	case flags&verbs.DirectQPCreateSigPipelining != 0:
 		return fmt.Errorf("signature pipelining is not modelled: %w", syscall.EOPNOTSUPP)
