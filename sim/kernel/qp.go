@@ -24,6 +24,8 @@ type QPReq struct {
 	BFRegIndex                         uint32
 	BFRegMode                          uint8 // BFRegKernel, BFRegDynamic, BFRegUARPage
 	ScatterToCQE                       bool
+	AllowScatterToCQE                  bool   // of answers too, although not every request is signalled
+	Vendor                             uint32 // other flags of mlx5_ib_create_qp (MLX5_QP_FLAG_*)
 	Cookie                             uint64
 }
 

@@ -1,18 +1,14 @@
 package rule
 
-// Rules of what libraries and drivers export and allocate, of keys that programs give entries, and of copies by the device.
+// Rules of mlx5 direct verbs, in the library, the driver and the device.
 const (
-	FreedDMIsRevoked Rule = iota + 492
-	DataDirectIsAsked
-	BuffersHaveTheirPD
-	PlainBuffersHaveNoFD
-	ListedKeysHaveTheirRights
-	ListedKeysAreOfThePD
-	RoundsHaveTheirStride
-	RoundsEnd
-	EntriesHaveTheirOrder
-	CopiesNeedAWritableTarget
-	CopiesCompleteAsSuch
-	CopiesHaveALimit
-	KeysHaveTheirEntries
+	ForeignDevicesHaveNoDirectVerbs Rule = iota + 512
+	DirectAnswerIsMasked
+	ScatterFlagsContradict
+	DirectFlagsAreKnown
+	DirectMasksAreKnown
+	DriverTypeNamesAnEnd
+	RawRequestsSayTheyAre
+	RawRequestsHaveTheirFlags
+	OldTimestampsAreBehind
 )

@@ -392,4 +392,13 @@ var sentences = [...]string{
 	KeysHaveTheirEntries:               "A key takes at most the entries that it was created for",
 	DmabufIsGivenBack:                  "A region gives its reference to a DMA-BUF back when it is deregistered",
 	MovedDmabufIsForgotten:             "The device forgets pages of a DMA-BUF before they move",
+	ForeignDevicesHaveNoDirectVerbs:    "Direct verbs on a device of another provider are refused",
+	DirectAnswerIsMasked:               "A query by direct verbs answers what it was asked",
+	ScatterFlagsContradict:             "Scatter to CQE is not both disabled and allowed",
+	DirectFlagsAreKnown:                "An unknown creation flag of direct verbs is refused",
+	DirectMasksAreKnown:                "An unknown bit of the mask of direct attributes is refused",
+	DriverTypeNamesAnEnd:               "A QP of the driver's type without an end of the dynamically connected transport is invalid",
+	RawRequestsSayTheyAre:              "The completion of a raw request says that it was one",
+	RawRequestsHaveTheirFlags:          "Whether a raw request is signalled stands in its bytes",
+	OldTimestampsAreBehind:             "A timestamp from before the page of the clock is converted to a time before it",
 }
