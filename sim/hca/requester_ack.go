@@ -175,17 +175,17 @@ func (q *requester) onNAKPacket(s roce.Syndrome) {
 	switch s {
 	case roce.NAKInvalidRequest:
 		q.qs.add(prm.QCReqRemoteInvalidRequest)
-		q.failHead(prm.SyndromeRemoteInvalReq)
+		q.failAnswered(prm.SyndromeRemoteInvalReq)
 	case roce.NAKRemoteAccess:
 		q.qs.add(prm.QCReqRemoteAccessErrors)
 		if q.breaks(rule.NAKsHaveTheirStatus) {
-			q.failHead(prm.SyndromeRemoteOp)
+			q.failAnswered(prm.SyndromeRemoteOp)
 			return
 		}
-		q.failHead(prm.SyndromeRemoteAccess)
+		q.failAnswered(prm.SyndromeRemoteAccess)
 	case roce.NAKRemoteOp:
 		q.qs.add(prm.QCReqRemoteOperationErrors)
-		q.failHead(prm.SyndromeRemoteOp)
+		q.failAnswered(prm.SyndromeRemoteOp)
 	}
 }
 
@@ -198,7 +198,7 @@ func (q *requester) onRNR(timer uint8) {
 	if q.rnrMax != rnrForever || q.breaks(rule.SevenRNRRetriesNeverEnd) {
 		if q.rnr == 0 {
 			q.qs.add(prm.QCReqRNRRetriesExceeded)
-			q.failHead(prm.SyndromeRNRRetryExc)
+			q.failAnswered(prm.SyndromeRNRRetryExc)
 			return
 		}
 		if !q.breaks(rule.RNRRetriesAreCounted) {

@@ -84,7 +84,10 @@ func (q *requester) answeredBy(psn uint32) *msg {
 	case (q.head == q.tail || q.una != psn) && !q.breaks(rule.DataAnswersTheOldest):
 		return nil
 	}
-	return q.msg(q.head)
+	if i := q.unanswered(); i != q.tail {
+		return q.msg(i)
+	}
+	return nil
 }
 
 // checkReadData is what a packet of a READ's data must be like.
