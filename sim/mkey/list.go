@@ -67,9 +67,6 @@ func (t *Table) takeList(k *Key, list []byte) {
 			r.pieces = append(r.pieces, p)
 			r.bytes += p.bytes
 		}
-		if t.breaks(rule.RoundsEnd) {
-			r.count++
-		}
 		k.rounds = r
 		return
 	}

@@ -9,7 +9,6 @@ const (
 	ListedKeysHaveTheirRights
 	ListedKeysAreOfThePD
 	RoundsHaveTheirStride
-	RoundsEnd
 	EntriesHaveTheirOrder
 	CopiesNeedAWritableTarget
 	CopiesCompleteAsSuch

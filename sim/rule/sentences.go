@@ -384,7 +384,6 @@ var sentences = [...]string{
 	ListedKeysHaveTheirRights:          "A key whose entries a program gave writes to what the keys of the entries may write to",
 	ListedKeysAreOfThePD:               "The keys of a key's entries are of its PD",
 	RoundsHaveTheirStride:              "Each round through an interleaved key goes on behind the gap",
-	RoundsEnd:                          "An interleaved key has as many rounds as it was given",
 	EntriesHaveTheirOrder:              "The entries of a key lie one behind the other",
 	CopiesNeedAWritableTarget:          "A copy by the device needs a key that permits writes",
 	CopiesCompleteAsSuch:               "A copy by the device completes with an opcode of its own",
