@@ -77,6 +77,8 @@ func (h HCACap) RoCEAccl() bool                            { return bit(h, 0x28,
 func (h HCACap) SetRoCEAccl(v bool)                        { putBit(h, 0x28, 22, v) }
 func (h HCACap) LogMaxRAReqQP() uint32                     { return bits(h, 0x28, 21, 16) }
 func (h HCACap) SetLogMaxRAReqQP(v uint32)                 { put(h, 0x28, 21, 16, v) }
+func (h HCACap) RTS2RTSQPUDPSport() bool                   { return bit(h, 0x28, 14) }
+func (h HCACap) SetRTS2RTSQPUDPSport(v bool)               { putBit(h, 0x28, 14, v) }
 func (h HCACap) LogMaxRAResQP() uint32                     { return bits(h, 0x28, 5, 0) }
 func (h HCACap) SetLogMaxRAResQP(v uint32)                 { put(h, 0x28, 5, 0, v) }
 func (h HCACap) EndPad() bool                              { return bit(h, 0x2c, 31) }
@@ -367,9 +369,15 @@ type DeviceMemCap []byte
 func (d DeviceMemCap) Memic() bool     { return bit(d, 0x00, 31) }
 func (d DeviceMemCap) SetMemic(v bool) { putBit(d, 0x00, 31, v) }
 
+// MemicIncrementSizes and MemicTestAndSetSizes are log2 of the bytes that an operation takes, as bits.
+func (d DeviceMemCap) MemicIncrementSizes() uint32     { return bits(d, 0x04, 31, 24) }
+func (d DeviceMemCap) SetMemicIncrementSizes(v uint32) { put(d, 0x04, 31, 24, v) }
+
 // LogMinMemicAllocSize is the least that one allocation takes.
 func (d DeviceMemCap) LogMinMemicAllocSize() uint32     { return bits(d, 0x04, 20, 16) }
 func (d DeviceMemCap) SetLogMinMemicAllocSize(v uint32) { put(d, 0x04, 20, 16, v) }
+func (d DeviceMemCap) MemicTestAndSetSizes() uint32     { return bits(d, 0x04, 15, 8) }
+func (d DeviceMemCap) SetMemicTestAndSetSizes(v uint32) { put(d, 0x04, 15, 8, v) }
 
 // LogMaxMemicAddrAlignment counts from 64 bytes.
 func (d DeviceMemCap) LogMaxMemicAddrAlignment() uint32     { return bits(d, 0x04, 7, 0) }
@@ -380,6 +388,10 @@ func (d DeviceMemCap) MemicBARSize() uint32                 { return be32(d, 0x1
 func (d DeviceMemCap) SetMemicBARSize(v uint32)             { putBE32(d, 0x10, v) }
 func (d DeviceMemCap) MaxMemicSize() uint32                 { return be32(d, 0x14) }
 func (d DeviceMemCap) SetMaxMemicSize(v uint32)             { putBE32(d, 0x14, v) }
+
+// MemicOperations are bits by operation.
+func (d DeviceMemCap) MemicOperations() uint32     { return be32(d, 0x40) }
+func (d DeviceMemCap) SetMemicOperations(v uint32) { putBE32(d, 0x40, v) }
 
 // ODPCap is the capability page of on-demand paging (mlx5_ifc_odp_cap_bits): a scheme of page faults by transport, and
 // one by memory, which MemPageFault chooses.

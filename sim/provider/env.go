@@ -65,11 +65,12 @@ func atoi(s string) int {
 // request is GET_CONTEXT's input for the generation that the library belongs to: a static one
 // knows nothing of dynamic UARs.
 func (e *environ) request(g kernel.Generation) kernel.UcontextReq {
-	caps := uint64(libCap4KUAR)
+	caps, flags := uint64(libCap4KUAR), uint32(0)
 	if g == kernel.Dynamic {
 		caps |= libCapDynUAR
+		flags = kernel.UctxDevX
 	}
-	return kernel.UcontextReq{TotalBFRegs: e.Total, LowLatBFRegs: e.LowLat, MaxCQEVersion: 1, LibCaps: caps}
+	return kernel.UcontextReq{Flags: flags, TotalBFRegs: e.Total, LowLatBFRegs: e.LowLat, MaxCQEVersion: 1, LibCaps: caps}
 }
 
 // lib_caps of mlx5_ib_alloc_ucontext_req_v2.
