@@ -2,6 +2,7 @@ package dv
 
 import (
 	"bytes"
+	"fmt"
 	"syscall"
 
 	"github.com/rdmasim/rdmasim/conformance/kit"
@@ -13,6 +14,7 @@ import (
 func registerMemory(s *spec.Suite) {
 	s.Case("DV-033", operationAddresses)
 	s.Case("DV-034", refusedMemory)
+	s.Case("DV-037", allocationSettings)
 }
 
 // Operations on device memory (rdma-core tests/test_mlx5_dm_ops.py).
@@ -105,4 +107,52 @@ func refusedMemory(c *spec.C) {
 		_, err := m.MapOp(c.T, op)
 		c.ErrnoIn("an operation that does not exist", err, syscall.EOPNOTSUPP, syscall.EINVAL)
 	}
+}
+
+// allocationSettings runs the same program in processes with other settings of where the library takes memory of queues from,
+// and compares what they saw.
+func allocationSettings(c *spec.C) {
+	e := kit.Open(c)
+	want := c.Rand().Bytes(4096)
+	var first []string
+	for _, kind := range []string{"", "ANON", "all", "PREFER_HUGE", "PREFER_CONTIG", "nonsense"} {
+		env := map[string]string{}
+		if kind != "" {
+			for _, queue := range []string{"QP", "CQ", "SRQ"} {
+				env["MLX_"+queue+"_ALLOC_TYPE"] = kind
+			}
+		}
+		seen := transcript(c, e, kit.OpenOtherProcess(c, 0, env), want)
+		if first == nil {
+			first = seen
+		}
+		c.Equal("what a process with MLX_*_ALLOC_TYPE="+kind+" saw", seen, first)
+	}
+}
+
+// transcript has another process make queues, send and receive, and fail, and lists what it saw of that.
+func transcript(c *spec.C, e *kit.Env, other *kit.OtherProcess, data []byte) (seen []string) {
+	note := func(format string, a ...any) { seen = append(seen, fmt.Sprintf(format, a...)) }
+	a, b := e.PairWith(c, other, kit.Default())
+	note("inline %d", b.Values["max_inline"])
+	mem, far := e.Buffer(c, len(data), kit.AllAccess), other.Buffer(c, len(data), kit.AllAccess, 0)
+	far.Set(c, 0, data)
+	const n = 70 // more than the queue holds at once
+	for i := range n {
+		off, length := 8*i, 8+i
+		b.Post(c, verbs.SendWR{ID: uint64(i), Opcode: verbs.WRRDMAWrite, Flags: verbs.SendSignaled, RemoteAddr: mem.Addr(off), RKey: mem.MR.RKey()},
+			far.Part(off, length))
+		for _, wc := range other.Completions(c, 1) {
+			note("%d: %v %v", wc.ID, wc.Status, wc.Opcode)
+		}
+	}
+	c.True("bytes that were written", bytes.Equal(mem.Get(c, 0, 8*n), data[:8*n]), "they differ")
+	srq := other.CreateSRQ(c, 8, 1)
+	srq.Recv(c, 7, far.Part(0, 64))
+	b.Post(c, verbs.SendWR{ID: 99, Opcode: verbs.WRRDMAWrite, Flags: verbs.SendSignaled, RemoteAddr: mem.Addr(0) + 1<<40, RKey: mem.MR.RKey()}, far.Part(0, 8))
+	for _, wc := range other.Completions(c, 1) {
+		note("%d: %v", wc.ID, wc.Status)
+	}
+	a.DestroyNow(c)
+	return seen
 }

@@ -21,7 +21,8 @@ type environ struct {
 }
 
 // Variables are the names that the library reads from the environment of a process.
-var Variables = append([]string{"MLX5_CQE_SIZE", "MLX5_SCATTER_TO_CQE", "MLX5_FREEZE_ON_ERROR_CQE", "MLX5_QP_SIGNATURE"}, bfreg.Variables...)
+var Variables = append([]string{"MLX5_CQE_SIZE", "MLX5_SCATTER_TO_CQE", "MLX5_FREEZE_ON_ERROR_CQE", "MLX5_QP_SIGNATURE",
+	"MLX_QP_ALLOC_TYPE", "MLX_CQ_ALLOC_TYPE", "MLX_SRQ_ALLOC_TYPE"}, bfreg.Variables...)
 
 // parseEnviron reads the variables. Those of bfregs can make an open fail.
 func parseEnviron(env map[string]string, pageSize int, scatter bool) (environ, error) {
