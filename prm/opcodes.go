@@ -23,6 +23,7 @@ const (
 	OpPageFaultResume      Opcode = 0x204
 	OpAllocMemic           Opcode = 0x205
 	OpDeallocMemic         Opcode = 0x206
+	OpModifyMemic          Opcode = 0x207
 	OpCreateEQ             Opcode = 0x301
 	OpDestroyEQ            Opcode = 0x302
 	OpQueryEQ              Opcode = 0x303
@@ -144,6 +145,7 @@ var commands = [...]cmdInfo{
 	{OpPageFaultResume, "PAGE_FAULT_RESUME", PageFaultResumeInSize, PageFaultResumeOutSize},
 	{OpAllocMemic, "ALLOC_MEMIC", AllocMemicInSize, AllocMemicOutSize},
 	{OpDeallocMemic, "DEALLOC_MEMIC", DeallocMemicInSize, DeallocMemicOutSize},
+	{OpModifyMemic, "MODIFY_MEMIC", ModifyMemicInSize, ModifyMemicOutSize},
 	{OpCreateEQ, "CREATE_EQ", CreateEQInSize, CreateEQOutSize},
 	{OpDestroyEQ, "DESTROY_EQ", DestroyEQInSize, DestroyEQOutSize},
 	{OpQueryEQ, "QUERY_EQ", QueryEQInSize, QueryEQOutSize},

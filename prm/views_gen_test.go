@@ -48,6 +48,8 @@ var views = []struct {
 	{AllocMemicOut(nil), 0x10, false},
 	{DeallocMemicIn(nil), 0x20, false},
 	{DeallocMemicOut(nil), 0x10, false},
+	{ModifyMemicIn(nil), 0x40, false},
+	{ModifyMemicOut(nil), 0x40, false},
 	{PageFaultResumeIn(nil), 0x10, false},
 	{PageFaultResumeMemoryIn(nil), 0x10, false},
 	{PageFaultResumeOut(nil), 0x10, false},

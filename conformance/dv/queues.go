@@ -16,6 +16,7 @@ import (
 func registerQueues(s *spec.Suite) {
 	s.Case("DV-003", ownReceive)
 	s.Case("DV-019", rawWQE)
+	s.Case("DV-025", sourcePort)
 	s.Case("DV-026", lagPort)
 	s.Case("DV-038", clockBracket)
 }
@@ -201,6 +202,47 @@ func completionTime(c *spec.C, cq verbs.CQ) uint64 {
 	q.EndPoll(c.T)
 	c.Equal("status", status, verbs.WCSuccess)
 	return ts
+}
+
+// sourcePort sets the UDP source port of a connection to another process, and looks at its requests.
+func sourcePort(c *spec.C) {
+	e := kit.Open(c)
+	other := kit.OpenOtherProcess(c, kit.RemoteHost(c), nil)
+	for _, typ := range []verbs.QPType{verbs.QPTRC, verbs.QPTUC} {
+		o := kit.Default()
+		o.Type = typ
+		a, b := e.PairWith(c, other, o)
+		d := directQP(c, a)
+		src := e.Buffer(c, 64, kit.AllAccess)
+		dst := other.Buffer(c, 64, kit.AllAccess, 0)
+		seen := func() (ports []uint16) {
+			packets := kit.Tap(c, func() {
+				wr := verbs.SendWR{ID: 1, Opcode: verbs.WRRDMAWrite, Flags: verbs.SendSignaled, SGEs: []verbs.SGE{src.SGE(0, 8)}, RemoteAddr: dst.Addr, RKey: dst.RKey}
+				c.Status("WRITE", a.PostAndPoll(c, wr), verbs.WCSuccess)
+			})
+			for _, p := range packets {
+				if p.IsFrom(e.LocalAddr) && p.DestQPN() == b.QPN {
+					ports = append(ports, p.UDP().SrcPort())
+				}
+			}
+			return ports
+		}
+		before := seen()
+		c.True("requests", len(before) == 1, "%d packets for one WRITE", len(before))
+		for _, port := range []uint16{0xc123, 0xffff, 0xc000, 0xe001} {
+			c.Errno("modify_qp_udp_sport", d.ModifyUDPSport(c.T, port), 0)
+			c.Equal("source ports of the requests", seen(), []uint16{port})
+		}
+		c.Equal("state", a.QueryState(c), verbs.QPSRTS)
+		a.ModifyState(c, verbs.QPSErr)
+		c.ErrnoIn("in ERROR", d.ModifyUDPSport(c.T, 0xc124), syscall.EOPNOTSUPP, syscall.EINVAL)
+	}
+	q := e.CreateQP(c, kit.Default())
+	d := directQP(c, q)
+	c.ErrnoIn("in RESET", d.ModifyUDPSport(c.T, 0xc124), syscall.EOPNOTSUPP, syscall.EINVAL)
+	ud := kit.Default()
+	ud.Type = verbs.QPTUD
+	c.ErrnoIn("on UD", directQP(c, e.CreateQP(c, ud)).ModifyUDPSport(c.T, 0xc124), syscall.EOPNOTSUPP, syscall.EINVAL)
 }
 
 func lagPort(c *spec.C) {

@@ -42,6 +42,7 @@ var commands = map[prm.Opcode]command{
 	prm.OpDestroyMKey:            {cmdDestroyMKey, phaseRunning, phaseRunning},
 	prm.OpAllocMemic:             {cmdAllocMemic, phaseRunning, phaseRunning},
 	prm.OpDeallocMemic:           {cmdDeallocMemic, phaseRunning, phaseRunning},
+	prm.OpModifyMemic:            {cmdModifyMemic, phaseRunning, phaseRunning},
 	prm.OpQuerySpecialContexts:   {cmdSpecialContexts, phaseRunning, phaseRunning},
 
 	prm.OpPageFaultResume: {cmdPageFaultResume, phaseRunning, phaseRunning},

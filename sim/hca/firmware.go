@@ -116,6 +116,7 @@ func fillGeneral(c prm.HCACap, p *Params) {
 	c.SetRoCEAccl(p.AdaptiveRetrans)
 	c.SetEnhancedErrorQCounters(true)
 	c.SetRTS2RTSQPCountersSetID(true)
+	c.SetRTS2RTSQPUDPSport(p.UDPSport)
 	c.SetMaxQPCnt(uint32(p.MaxQCounters))
 	c.SetLocalCAAckDelay(uint32(p.LocalCAAckDelay))
 	c.SetPortType(prm.PortTypeEth)
@@ -188,4 +189,9 @@ func fillMemic(c prm.DeviceMemCap, p *Params) {
 	c.SetMemicBARStartAddr(m.start)
 	c.SetMemicBARSize(uint32(len(m.pages) * pageBytes))
 	c.SetMaxMemicSize(uint32(p.MemicSize))
+	if p.MemicOps {
+		c.SetMemicOperations(1<<prm.MemicIncrement | 1<<prm.MemicTestAndSet)
+		c.SetMemicIncrementSizes(1) // of 1 byte
+		c.SetMemicTestAndSetSizes(1)
+	}
 }

@@ -44,6 +44,8 @@ type Params struct {
 	CQEVersion             uint8    // 1: CQEs carry the user index
 	CoreClockKHz           uint64   // of the free-running timer and of CQE timestamps
 	MemicSize              int      // bytes of memory on the device for programs; 0: none
+	MemicOps               bool     // a write to an address adds to a byte of it, a read of another tests and sets
+	UDPSport               bool     // RTS2RTS_QP takes the UDP source port
 	CopyLogMax             int      // bytes that a work request may have the device copy (log2); 0: it does not copy
 	DumpFillMkey           bool     // the fixed local key by which writes go nowhere and reads give zeros
 	VendorPartID           uint32

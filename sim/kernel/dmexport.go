@@ -66,10 +66,8 @@ func (x *dmExport) Unpin() {}
 func (x *dmExport) Release() {
 	m := x.dm
 	m.exports = slices.DeleteFunc(m.exports, func(y *dmExport) bool { return y == x })
-	if m.freed && len(m.exports) == 0 && !m.u.dev.removed {
-		k := &call{d: m.u.dev}
-		_ = m.dealloc(k) // which no program waits for
-		m.freed = false
+	if !m.u.dev.removed {
+		_ = m.letGo(&call{d: m.u.dev}) // which no program waits for
 	}
 }
 

@@ -13,14 +13,10 @@ type mkeyObject struct {
 	mkey uint32
 }
 
-// Devx says whether programs may send the device commands of their own (mlx5_ib_devx_create): the driver gives a context that asks for it a
-// user context of the firmware's.
-func (u *Ucontext) Devx() bool { return u.dev.p.Generation == Dynamic && u.dynUAR }
-
 // CopyMax is how many bytes a work request may have the device copy, as programs read it from the device by a command of their own; 0: it does
 // not copy.
 func (u *Ucontext) CopyMax() uint64 {
-	if !u.Devx() {
+	if !u.devx {
 		return 0
 	}
 	return u.dev.caps.copyMax
@@ -31,7 +27,7 @@ func (u *Ucontext) CopyMax() uint64 {
 // context is none of DEVX; errnos of the device's status.
 func (u *Ucontext) CreateMKeyObject(c Caller, h Handle, entries uint32, remoteInvalidate bool) (oh Handle, mkey uint32, err error) {
 	err = u.do(c, func(k *call) error {
-		if !u.Devx() {
+		if !u.devx {
 			return fmt.Errorf("create a memory key: the context may send no commands: %w", syscall.EINVAL)
 		}
 		p, err := lookup[*pd](&u.objs, h, "PD")

@@ -13,4 +13,8 @@ var direct = []Mutant{
 	{Name: "raw-request-by-its-opcode", Area: "DV", broken: rule.RawRequestsSayTheyAre, Killers: []string{"DV-019"}},
 	{Name: "raw-request-always-signalled", Area: "DV", broken: rule.RawRequestsHaveTheirFlags, Killers: []string{"DV-019"}},
 	{Name: "old-timestamp-ahead", Area: "DV", broken: rule.OldTimestampsAreBehind, Killers: []string{"DV-038"}},
+	{Name: "increment-overwrites", Area: "DV", broken: rule.IncrementsAdd, Killers: []string{"DV-033"}},
+	{Name: "test-without-set", Area: "DV", broken: rule.TestsSet, Killers: []string{"DV-033"}},
+	{Name: "operation-of-any-number", Area: "DV", broken: rule.OperationsAreOffered, Killers: []string{"DV-034"}},
+	{Name: "source-port-kept", Area: "DV", broken: rule.SourcePortIsTaken, Killers: []string{"DV-025"}},
 }

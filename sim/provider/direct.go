@@ -91,8 +91,3 @@ func (c *Context) ReleaseQPN(verbs.Thread, uint32) error {
 func (c *Context) AllocVAR(verbs.Thread, uint32) (verbs.VAR, error) {
 	return nil, c.unmodelled("alloc_var", "the device emulates no virtio queues")
 }
-
-// AllocDirectDM is mlx5dv_alloc_dm.
-func (c *Context) AllocDirectDM(verbs.Thread, verbs.DMAttr, verbs.DirectDMAttr) (verbs.DM, error) {
-	return nil, c.unmodelled("alloc_dm", "of direct verbs")
-}
