@@ -106,6 +106,7 @@ type sendRare struct {
 	umr          *umrQueue   // nil until the first UMR
 	copy         *copies     // nil until the first copy
 	faults       [2]pageWait // on GatherSide and on LandingSide
+	landed       uint64      // bytes of responses to READs since reset
 	askAt        sim.Time    // a landing that waits for pages is asked for again then
 }
 
