@@ -432,3 +432,13 @@ func (o ODPSchemeCap) XRC() uint32     { return be32(o, 0x1c) }
 func (o ODPSchemeCap) SetXRC(v uint32) { putBE32(o, 0x1c, v) }
 func (o ODPSchemeCap) DC() uint32      { return be32(o, 0x20) }
 func (o ODPSchemeCap) SetDC(v uint32)  { putBE32(o, 0x20, v) }
+
+// HCACap2Page is the second general capability page (cmd_hca_cap_2 of rdma-core providers/mlx5 mlx5_ifc.h).
+type HCACap2Page []byte
+
+// HCACap2PageSize is its length in bytes.
+const HCACap2PageSize = 0x100
+
+// LogReservedQPNGranularity is log2 of how many numbers an object of reserved QP numbers has.
+func (h HCACap2Page) LogReservedQPNGranularity() uint32     { return bits(h, 0x10, 12, 8) }
+func (h HCACap2Page) SetLogReservedQPNGranularity(v uint32) { put(h, 0x10, 12, 8, v) }

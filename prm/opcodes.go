@@ -112,6 +112,8 @@ const (
 	OpDeallocFlowCounter     Opcode = 0x93a
 	OpQueryFlowCounter       Opcode = 0x93b
 	OpModifyFlowTable        Opcode = 0x93c
+	OpCreateGeneralObject    Opcode = 0xa00
+	OpDestroyGeneralObject   Opcode = 0xa03
 )
 
 // cmdInfo is what the device must know of a command before it looks at fields.
@@ -232,4 +234,6 @@ var commands = [...]cmdInfo{
 	{OpDeallocFlowCounter, "DEALLOC_FLOW_COUNTER", DeallocFlowCounterInSize, DeallocFlowCounterOutSize},
 	{OpQueryFlowCounter, "QUERY_FLOW_COUNTER", QueryFlowCounterInSize, QueryFlowCounterOutSize},
 	{OpModifyFlowTable, "MODIFY_FLOW_TABLE", ModifyFlowTableInSize, ModifyFlowTableOutSize},
+	{OpCreateGeneralObject, "CREATE_GENERAL_OBJECT", CreateGeneralObjectInSize, CreateGeneralObjectOutSize},
+	{OpDestroyGeneralObject, "DESTROY_GENERAL_OBJECT", DestroyGeneralObjectInSize, DestroyGeneralObjectOutSize},
 }

@@ -64,7 +64,7 @@ type directRegistrar interface {
 }
 
 // noDataDirect asks for the data-direct path. A driver before Linux 6.12 does not know the attribute (EPROTONOSUPPORT), an older
-// library not the call (EOPNOTSUPP).
+// library not the call (EOPNOTSUPP, or ENOSYS).
 func noDataDirect(c *spec.C) {
 	e := kit.Open(c)
 	d, ok := e.Ctx.(directRegistrar)
@@ -81,7 +81,7 @@ func noDataDirect(c *spec.C) {
 	}
 	const none = 0 // an errno that is none
 	plain := try(0, 0)
-	c.ErrnoIn("without a flag", plain, none, syscall.EPROTONOSUPPORT, syscall.EOPNOTSUPP)
+	c.ErrnoIn("without a flag", plain, none, syscall.EPROTONOSUPPORT, syscall.EOPNOTSUPP, syscall.ENOSYS)
 	direct, inside, unknown := try(0, verbs.RegDmabufDataDirect), try(8, verbs.RegDmabufDataDirect), try(0, 1<<31)
 	if plain != nil {
 		for _, err := range []error{direct, inside, unknown} {

@@ -18,6 +18,7 @@ func registerQueues(s *spec.Suite) {
 	s.Case("DV-019", rawWQE)
 	s.Case("DV-025", sourcePort)
 	s.Case("DV-026", lagPort)
+	s.Case("DV-027", reservedNumbers)
 	s.Case("DV-038", clockBracket)
 }
 
@@ -243,6 +244,41 @@ func sourcePort(c *spec.C) {
 	ud := kit.Default()
 	ud.Type = verbs.QPTUD
 	c.ErrnoIn("on UD", directQP(c, e.CreateQP(c, ud)).ModifyUDPSport(c.T, 0xc124), syscall.EOPNOTSUPP, syscall.EINVAL)
+}
+
+// reservedNumbers holds numbers while more QPs are made than the numbers that were reserved lie apart.
+func reservedNumbers(c *spec.C) {
+	const held, qps = 40, 200
+	e := kit.Open(c)
+	d := direct(c, e)
+	reserved := map[uint32]bool{}
+	var order []uint32
+	for range held {
+		n, err := d.ReserveQPN(c.T)
+		c.NoErr("reserved_qpn_alloc", err)
+		c.True("a number of 24 bits", n > 1 && n < 1<<24, "%#x", n)
+		c.True("a number of its own", !reserved[n], "%#x was given twice", n)
+		reserved[n] = true
+		order = append(order, n)
+	}
+	cq := e.CreateCQ(c, 16)
+	attr := verbs.QPInitAttr{Type: verbs.QPTRC, SendCQ: cq, RecvCQ: cq, Cap: verbs.QPCap{MaxSendWR: 1, MaxRecvWR: 1, MaxSendSGE: 1, MaxRecvSGE: 1}}
+	for i := range qps {
+		q, err := e.PD.CreateQP(c.T, attr)
+		c.NoErr("create_qp", err)
+		c.True("not a reserved number", !reserved[q.QPN()], "QP %d has %#x, which is reserved", i, q.QPN())
+		if i%2 == 0 { // half of them stay
+			kit.Must(c, "destroy_qp", q.Destroy(c.T))
+			continue
+		}
+		kit.DestroyOnce(c, "destroy_qp", q.Destroy)
+	}
+	unheld := order[held-1] + 1<<20
+	c.Errno("release of a number that was never reserved", d.ReleaseQPN(c.T, unheld), syscall.EINVAL)
+	for _, n := range order {
+		c.Errno("reserved_qpn_dealloc", d.ReleaseQPN(c.T, n), 0)
+		c.Errno("again", d.ReleaseQPN(c.T, n), syscall.EINVAL)
+	}
 }
 
 func lagPort(c *spec.C) {

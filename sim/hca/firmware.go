@@ -63,6 +63,14 @@ func newFirmware(p *Params, id *Identity) firmware {
 		fillMemic(prm.DeviceMemCap(memory.max[:]), p)
 		pages = append(pages, memory)
 	}
+	if p.ReservedNumbers > 0 {
+		g := prm.HCACap(general.max[:])
+		g.SetGeneralObjTypes(g.GeneralObjTypes() | 1<<prm.ObjTypeReservedQPN)
+		g.SetHCACap2(true)
+		second := f.page(prm.CapGeneral2)
+		prm.HCACap2Page(second.max[:]).SetLogReservedQPNGranularity(uint32(p.ReservedNumbers))
+		pages = append(pages, second)
+	}
 	for _, c := range pages {
 		c.cur = c.max
 	}

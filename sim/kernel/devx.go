@@ -50,3 +50,42 @@ func (u *Ucontext) Capability(c Caller, typ uint16) (page []byte, err error) {
 	})
 	return page, err
 }
+
+// generalObject is an object of the device that a program has made by a command of its own (MLX5_IB_OBJECT_DEVX_OBJ).
+type generalObject struct {
+	typ, id uint32
+}
+
+func (o *generalObject) destroy(k *call) error {
+	in := prm.NewIn(prm.OpDestroyGeneralObject, 0)
+	prm.DestroyGeneralObjectIn(in).SetObjType(o.typ)
+	prm.DestroyGeneralObjectIn(in).SetObjID(o.id)
+	return k.destroy(in)
+}
+
+// CreateObjectCommand is MLX5_IB_METHOD_DEVX_OBJ_CREATE of a general object; out has the answer. EINVAL: the context has no
+// DevX; EOPNOTSUPP: a command for another object, of which nothing is modelled; EREMOTEIO: the device refuses it.
+func (u *Ucontext) CreateObjectCommand(c Caller, in, out []byte) (h Handle, err error) {
+	err = u.do(c, func(k *call) error {
+		if !u.devx {
+			return fmt.Errorf("a command by a context without DevX: %w", syscall.EINVAL)
+		}
+		if op := prm.CmdIn(in).Opcode(); op != prm.OpCreateGeneralObject {
+			return fmt.Errorf("%v is not modelled: %w", op, syscall.EOPNOTSUPP)
+		}
+		if err := k.exec(in, out); err != nil {
+			return fmt.Errorf("%v: %w", err, syscall.EREMOTEIO)
+		}
+		h = u.objs.add(&generalObject{prm.CreateGeneralObjectIn(in).ObjType(), prm.CreateGeneralObjectOut(out).ObjID()})
+		return nil
+	})
+	return h, err
+}
+
+// DestroyObject is MLX5_IB_METHOD_DEVX_OBJ_DESTROY.
+func (u *Ucontext) DestroyObject(c Caller, h Handle) error {
+	return u.doDestroy(c, func(k *call) error {
+		_, err := destroyObject[*generalObject](&u.objs, k, h, "object of a command")
+		return err
+	})
+}

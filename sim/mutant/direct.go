@@ -17,4 +17,5 @@ var direct = []Mutant{
 	{Name: "test-without-set", Area: "DV", broken: rule.TestsSet, Killers: []string{"DV-033"}},
 	{Name: "operation-of-any-number", Area: "DV", broken: rule.OperationsAreOffered, Killers: []string{"DV-034"}},
 	{Name: "source-port-kept", Area: "DV", broken: rule.SourcePortIsTaken, Killers: []string{"DV-025"}},
+	{Name: "reserved-number-given", Area: "DV", broken: rule.ReservedNumbersAreKept, Killers: []string{"DV-027"}},
 }

@@ -14,5 +14,9 @@ const (
 	MemicOpDealloc = 1
 )
 
+// ObjTypeReservedQPN is the general object that reserves QP numbers (MLX5_OBJ_TYPE_RESERVED_QPN), also a bit of
+// HCACap.GeneralObjTypes.
+const ObjTypeReservedQPN = 0x2c
+
 // OptParHighUDPSport is a bit of ModifyQPIn.OptParamMaskHigh (MLX5_QPC_OPT_MASK_32_UDP_SPORT).
 const OptParHighUDPSport = 1 << 2
