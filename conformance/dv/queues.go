@@ -166,6 +166,10 @@ func clockBracket(c *spec.C) {
 	}
 	newer := clock()
 	c.True("the page moves on", newer.NSec >= older.NSec, "from %d to %d", older.NSec, newer.NSec)
+	for _, t := range ticks {
+		a, b := older.TSToNS(t[1]), newer.TSToNS(t[1])
+		c.True("the same time by either page", a-b <= uint64(slack) || b-a <= uint64(slack), "%d ns by the older page, %d by the newer", a, b)
+	}
 	for _, page := range []verbs.ClockInfo{older, newer} {
 		last := uint64(0)
 		for _, t := range ticks {

@@ -6,7 +6,6 @@ import (
 
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/sim/cpu"
-	"github.com/rdmasim/rdmasim/sim/rule"
 )
 
 // dmOp is the address of an operation on device memory.
@@ -31,7 +30,7 @@ func (u *Ucontext) MapDMOp(c Caller, h Handle, op uint8) (o DMOp, err error) {
 			return err
 		}
 		d := u.dev
-		if (op >= 32 || d.caps.memic.ops>>op&1 == 0) && !d.breaks(rule.OperationsAreOffered) {
+		if op >= 32 || d.caps.memic.ops>>op&1 == 0 {
 			return fmt.Errorf("operation %d on device memory: %w", op, syscall.EOPNOTSUPP)
 		}
 		x := m.ops[op]

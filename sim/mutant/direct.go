@@ -15,7 +15,7 @@ var direct = []Mutant{
 	{Name: "old-timestamp-ahead", Area: "DV", broken: rule.OldTimestampsAreBehind, Killers: []string{"DV-038"}},
 	{Name: "increment-overwrites", Area: "DV", broken: rule.IncrementsAdd, Killers: []string{"DV-033"}},
 	{Name: "test-without-set", Area: "DV", broken: rule.TestsSet, Killers: []string{"DV-033"}},
-	{Name: "operation-of-any-number", Area: "DV", broken: rule.OperationsAreOffered, Killers: []string{"DV-034"}},
+	{Name: "direct-memory-mask-of-any-bit", Area: "DV", broken: rule.DirectMemoryMasksAreKnown, Killers: []string{"DV-034"}},
 	{Name: "source-port-kept", Area: "DV", broken: rule.SourcePortIsTaken, Killers: []string{"DV-025"}},
 	{Name: "reserved-number-given", Area: "DV", broken: rule.ReservedNumbersAreKept, Killers: []string{"DV-027"}},
 }

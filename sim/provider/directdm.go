@@ -5,6 +5,7 @@ import (
 	"syscall"
 
 	"github.com/rdmasim/rdmasim/sim/kernel"
+	"github.com/rdmasim/rdmasim/sim/rule"
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
@@ -21,7 +22,7 @@ func (c *Context) AllocDirectDM(vt verbs.Thread, a verbs.DMAttr, d verbs.DirectD
 	switch {
 	case d.Type > verbs.DirectDMEncapSWICM:
 		return nil, fmt.Errorf("alloc_dm of type %d: %w", d.Type, syscall.EOPNOTSUPP)
-	case a.CompMask != 0 || d.CompMask != 0:
+	case a.CompMask != 0 || d.CompMask != 0 && !c.breaks(rule.DirectMemoryMasksAreKnown):
 		return nil, fmt.Errorf("alloc_dm: comp_mask %#x, direct %#x: %w", a.CompMask, d.CompMask, syscall.EINVAL)
 	case d.Type == verbs.DirectDMMemic:
 		return c.allocMemic(t, a)

@@ -46,7 +46,10 @@ func (q *QP) checkDirect(a *verbs.QPInitAttr) error {
 	if a.Type != verbs.QPTDriver {
 		return nil
 	}
-	if d.CompMask&verbs.DirectQPDC == 0 && !q.ctx.breaks(rule.DriverTypeNamesAnEnd) {
+	if d.CompMask&verbs.DirectQPDC == 0 {
+		if q.ctx.breaks(rule.DriverTypeNamesAnEnd) {
+			return syscall.EOPNOTSUPP
+		}
 		return fmt.Errorf("a QP of the driver's type that is not dynamically connected: %w", syscall.EINVAL)
 	}
 	return q.checkDC(d)

@@ -14,6 +14,6 @@ const (
 	IncrementsAdd
 	TestsSet
 	SourcePortIsTaken
-	OperationsAreOffered
+	DirectMemoryMasksAreKnown
 	ReservedNumbersAreKept
 )

@@ -401,9 +401,9 @@ var sentences = [...]string{
 	RawRequestsHaveTheirFlags:          "Whether a raw request is signalled stands in its bytes",
 	OldTimestampsAreBehind:             "A timestamp from before the page of the clock is converted to a time before it",
 
-	IncrementsAdd:          "A write to the address of an increment adds to device memory",
-	TestsSet:               "A read of the address of a test and set leaves 1 in device memory",
-	SourcePortIsTaken:      "The UDP source port that is set for a QP is that of its packets",
-	OperationsAreOffered:   "An operation on device memory that the device does not offer is refused",
-	ReservedNumbersAreKept: "A reserved QP number is given to no QP",
+	IncrementsAdd:             "A write to the address of an increment adds to device memory",
+	TestsSet:                  "A read of the address of a test and set leaves 1 in device memory",
+	SourcePortIsTaken:         "The UDP source port that is set for a QP is that of its packets",
+	DirectMemoryMasksAreKnown: "An unknown bit of the direct mask of device memory is refused",
+	ReservedNumbersAreKept:    "A reserved QP number is given to no QP",
 }
