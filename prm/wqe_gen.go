@@ -84,7 +84,8 @@ func (s SRQNextSegment) SetNextWQEIndex(v uint16) { putBE16(s, 2, v) }
 func (s SRQNextSegment) Signature() uint8         { return s[4] }
 func (s SRQNextSegment) SetSignature(v uint8)     { s[4] = v }
 
-// AVSegment is the datagram segment of a UD send WQE: an address vector.
+// AVSegment is the datagram segment of a UD or DCI send WQE: an address vector. It begins with the Q_Key or with the
+// access key of the DCT (DCKey).
 type AVSegment []byte
 
 // AVSegmentSize is its length in bytes.
