@@ -127,8 +127,9 @@ func (p *probe) all() error {
 	p.exports()
 	p.statistics()
 	p.keys()
+	p.direct()
 	if p.ctx.mlx5 {
-		p.direct()
+		p.registers()
 	}
 	return errors.Join(p.cq.Destroy(p.t), p.mem.Unmap(p.t), p.pd.Dealloc(p.t))
 }
@@ -462,8 +463,8 @@ func (p *probe) keys() {
 	p.set("mkeys.lifo", has(p.ctx.mlx5 && keys[0] == keys[1]))
 }
 
-// direct sets the tokens of mlx5 direct verbs.
-func (p *probe) direct() {
+// registers sets the tokens of UARs, of which direct verbs tell.
+func (p *probe) registers() {
 	u, err := p.ctx.AllocUAR(p.t, verbs.UARNonCached)
 	if p.set("devx", answer(err)); err == nil {
 		_ = u.Free(p.t)

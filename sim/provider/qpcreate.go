@@ -41,6 +41,9 @@ func (p *PD) newQP(a *verbs.QPInitAttr) (*QP, error) {
 	if a.CreateFlags&createSourceQPN != 0 && a.Type != verbs.QPTUD {
 		return nil, fmt.Errorf("a source QPN on a QP that is not UD: %w", syscall.EINVAL)
 	}
+	if err := q.checkDirect(a); err != nil {
+		return nil, err
+	}
 	if a.CreateFlags != 0 {
 		return nil, fmt.Errorf("create_flags %#x: %w", a.CreateFlags, syscall.EOPNOTSUPP)
 	}
@@ -54,6 +57,9 @@ func (p *PD) newQP(a *verbs.QPInitAttr) (*QP, error) {
 			return nil, fmt.Errorf("send_ops_flags %#x: %w", ops, syscall.EOPNOTSUPP)
 		}
 		q.ex = &qpEx{q: q}
+	}
+	if err := q.checkDirectOps(directOps(a)); err != nil {
+		return nil, err
 	}
 	var ok bool
 	if q.sendCQ, ok = a.SendCQ.(*CQ); !ok || q.sendCQ == nil {
