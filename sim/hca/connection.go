@@ -59,8 +59,7 @@ type partners struct {
 // trouble.
 type setup struct {
 	uidx  uint32
-	dc    uint32 // of a DCR: the number of the connection, as its initiator counts
-	spare *srq   // of an XRC QP's context: nothing is received there; may be nil
+	spare *srq // of an XRC QP's context: nothing is received there; may be nil
 	ring  ring
 	dbr   mem.PA
 

@@ -16,10 +16,17 @@ type dct struct {
 	ctx      [prm.DCTCSize]byte
 	with     partners
 	pkey     uint16
-	byPeer   map[dcPeer]*qp // looked up, never walked
-	all      []*qp          // DCRs that were made, in that order
-	idle     []*qp          // those of them without a connection
+	byPeer   map[dcPeer]dcLink // looked up, never walked
+	all      []*qp             // DCRs that were made, in that order
+	idle     []*qp             // those of them without a connection
 	draining bool
+}
+
+// dcLink is what a target knows of an initiator that has ever connected: its connection, nil when it has left, and the number of the
+// last one, by which packets of earlier ones are known that come late.
+type dcLink struct {
+	dcr  *qp
+	last uint32
 }
 
 // dcPeer is an initiator by its address.
@@ -40,8 +47,6 @@ func peerOf(p *roce.Packet) dcPeer {
 	return peer
 }
 
-// toTarget takes a packet of the transport that no QP has admitted. One without a connection is dropped: its initiator asks again,
-// connectTo makes a connection, unless it is there: an initiator that has heard nothing connects again. Another access key is
 // answerTo makes the headers of a DCR's answers of those of a packet. It reports false when they make none.
 func (q *qp) answerTo(p *roce.Packet, t *dct) bool {
 	u, c := q.u, t.context()

@@ -15,12 +15,13 @@ func (v *queuePairs) connected(p *roce.Packet) *qp {
 	if t == nil || !p.Has(roce.HasDCETH) {
 		return nil
 	}
-	if q := t.byPeer[peerOf(p)]; q != nil && q.dc == p.DCETH().Connection() && q.framing == p.Framing {
-		return q
+	if l := t.byPeer[peerOf(p)]; l.dcr != nil && l.last == p.DCETH().Connection() && l.dcr.framing == p.Framing {
+		return l.dcr
 	}
 	return nil
 }
 
+// toTarget takes a packet of the transport that no QP has admitted. One without a connection is dropped: its initiator asks again,
 // and connects again when nothing answers.
 func (v *queuePairs) toTarget(f *roce.Frame) {
 	p := &f.Packet
@@ -36,11 +37,12 @@ func (v *queuePairs) toTarget(f *roce.Frame) {
 		v.connectTo(t, p)
 	default:
 		q := v.connected(p)
-		if q == nil || !q.takesRequests() {
+		switch {
+		case q == nil:
 			v.c.RxNoQP++
-		} else if p.Info().Class == roce.ClassDCDisconnect {
+		case p.Info().Class == roce.ClassDCDisconnect:
 			v.release(t, peerOf(p), q)
-		} else {
+		case q.takesRequests():
 			q.responder.request(f)
 			return
 		}
@@ -48,17 +50,20 @@ func (v *queuePairs) toTarget(f *roce.Frame) {
 	f.Release()
 }
 
-// answered as an invalid request (assumed; the context counts them).
+// connectTo makes a connection, unless it is there, or was: an initiator that has heard nothing connects again. Another access key
+// is answered as an invalid request (assumed; the context counts them).
 func (v *queuePairs) connectTo(t *dct, p *roce.Packet) {
 	peer, h := peerOf(p), p.DCETH()
-	if q := t.byPeer[peer]; q != nil {
-		if q.dc == h.Connection() {
+	if l, again := t.byPeer[peer]; again {
+		if int32(h.Connection()-l.last) <= 0 {
 			return
 		}
-		v.release(t, peer, q)
+		if l.dcr != nil {
+			v.release(t, peer, l.dcr)
+		}
 	}
 	q := v.dcr(t)
-	if t.draining || q == nil {
+	if q == nil {
 		v.c.RxNoQP++
 		return
 	}
@@ -67,8 +72,8 @@ func (v *queuePairs) connectTo(t *dct, p *roce.Packet) {
 		v.c.RxAddress++
 		return
 	}
-	t.byPeer[peer] = q
-	q.dc, q.remote = h.Connection(), peer.qpn
+	t.byPeer[peer] = dcLink{q, h.Connection()}
+	q.remote = peer.qpn
 	q.responder.connect()
 	q.responder.epsn, q.responder.est = p.BTH().PSN(), true
 	q.responder.takeRights()
@@ -81,8 +86,11 @@ func (v *queuePairs) connectTo(t *dct, p *roce.Packet) {
 	}
 }
 
-// dcr is a responder context of a target that has no connection, or nil if there is no number for one.
+// dcr is a responder context of a target that has no connection, or nil if it takes none or there is no number for one.
 func (v *queuePairs) dcr(t *dct) *qp {
+	if t.draining || v.breaks(rule.TargetOutlivesItsConnections) && t.context().KeyViolations() > 0 {
+		return nil
+	}
 	if n := len(t.idle); n > 0 {
 		q := t.idle[n-1]
 		t.idle = t.idle[:n-1]
@@ -119,7 +127,7 @@ func (v *queuePairs) dcr(t *dct) *qp {
 
 // release ends a connection.
 func (v *queuePairs) release(t *dct, peer dcPeer, q *qp) {
-	delete(t.byPeer, peer)
+	t.byPeer[peer] = dcLink{last: t.byPeer[peer].last}
 	q.reset()
 	t.idle = append(t.idle, q)
 }
@@ -133,12 +141,12 @@ func (v *queuePairs) drain(t *dct) {
 		v.byNumber[q.num] = nil
 		v.qpNums.release(q.num)
 	}
-	t.all, t.idle, t.byPeer = nil, nil, nil
+	t.all, t.idle, t.byPeer = nil, nil, map[dcPeer]dcLink{}
 }
 
 // newDCT makes a target of a context that was checked.
 func (v *queuePairs) newDCT(num uint32, c prm.DCTC, with partners) *dct {
-	t := &dct{num: num, with: with, pkey: v.pkey(int(c.PKeyIndex())), byPeer: map[dcPeer]*qp{}}
+	t := &dct{num: num, with: with, pkey: v.pkey(int(c.PKeyIndex())), byPeer: map[dcPeer]dcLink{}}
 	copy(t.ctx[:], c)
 	t.context().SetState(prm.DCTActive)
 	v.targets[num] = t
