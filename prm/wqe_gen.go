@@ -21,6 +21,10 @@ func (c CtrlSegment) QPN() uint32           { return bits(c, 4, 31, 8) }
 func (c CtrlSegment) SetQPN(v uint32)       { put(c, 4, 31, 8, v) }
 func (c CtrlSegment) Signature() uint8      { return c[8] }
 func (c CtrlSegment) SetSignature(v uint8)  { c[8] = v }
+
+// DCIStream is the stream of a DCI.
+func (c CtrlSegment) DCIStream() uint16     { return be16(c, 9) }
+func (c CtrlSegment) SetDCIStream(v uint16) { putBE16(c, 9, v) }
 func (c CtrlSegment) FMCESE() uint8         { return c[11] }
 func (c CtrlSegment) SetFMCESE(v uint8)     { c[11] = v }
 

@@ -46,7 +46,7 @@ func (q *QP) checkDirect(a *verbs.QPInitAttr) error {
 	if d.CompMask&verbs.DirectQPDC == 0 {
 		return fmt.Errorf("a QP of the driver's type that is not dynamically connected: %w", syscall.EINVAL)
 	}
-	return q.checkDC(d)
+	return q.checkDC(a)
 }
 
 // checkDirectFlags is the part of it for create_flags.
