@@ -160,6 +160,15 @@ func (m *modify) dctRTR(k *call, c prm.DCTC) error {
 	return nil
 }
 
+// HasDC says whether the device has the transport.
+func (u *Ucontext) HasDC() bool { return u.dev.caps.dct }
+
+// IsDCT says whether a handle is of a DCT.
+func (u *Ucontext) IsDCT(h Handle) bool {
+	q, err := lookup[queuePair](&u.objs, h, "QP")
+	return err == nil && q.queue().dct != nil
+}
+
 // DCTN is the number of a DCT, which the answer to the transition to RTR has (mlx5_ib_modify_qp_resp); 0: it has none yet, or is none.
 func (u *Ucontext) DCTN(h Handle) uint32 {
 	q, err := lookup[queuePair](&u.objs, h, "QP")
