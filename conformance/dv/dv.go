@@ -9,6 +9,8 @@ import (
 
 // Register adds the cases.
 func Register(s *spec.Suite) {
+	registerCreation(s)
+	registerQueues(s)
 	registerDC(s)
 	registerMkey(s)
 }

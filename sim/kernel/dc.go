@@ -37,7 +37,7 @@ func (d *Device) checkDC(r *QPReq) error {
 		return fmt.Errorf("a QP of the driver's type that is neither DCT nor DCI: %w", syscall.EINVAL)
 	case r.DC == DCTEnd && r.Flags != 0:
 		return fmt.Errorf("create flags %#x of a DCT: %w", r.Flags, syscall.EINVAL)
-	case r.DC == DCTEnd && !r.HasSRQ:
+	case r.DC == DCTEnd && !r.HasSRQ && !d.breaks(rule.TargetNeedsAnSRQ):
 		return fmt.Errorf("a DCT without an SRQ: %w", syscall.EINVAL)
 	case r.DC == DCIEnd && (r.Cap.MaxRecvWR != 0 || r.Cap.MaxRecvSGE != 0):
 		return fmt.Errorf("receives of a DCI: %w", syscall.EINVAL)

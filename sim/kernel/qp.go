@@ -26,6 +26,8 @@ type QPReq struct {
 	ScatterToCQE                       bool
 	DC                                 DCEnd  // of the driver's type
 	AccessKey                          uint64 // of a DCT
+	AllowScatterToCQE                  bool   // of answers too, although not every request is signalled
+	Vendor                             uint32 // other flags of mlx5_ib_create_qp (MLX5_QP_FLAG_*)
 	Cookie                             uint64
 }
 

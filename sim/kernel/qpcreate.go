@@ -155,6 +155,9 @@ func (u *Ucontext) createQP(k *call, r *QPReq) (*qp, error) {
 	if err := u.checkQPFlags(r.Flags); err != nil {
 		return nil, err
 	}
+	if r.Vendor != 0 {
+		return nil, fmt.Errorf("the driver's flags %#x: the device has no such thing: %w", r.Vendor, syscall.EINVAL)
+	}
 	uidx, err := u.userIndex(r.UIDX)
 	if err != nil {
 		return nil, err
@@ -320,7 +323,7 @@ func (q *qp) scatterToCQE(c prm.QPC, r *QPReq) {
 			c.SetCSRes(prm.CSResUpTo64B)
 		}
 	}
-	if (q.svc == svcRC || q.svc == svcDCI) && r.SigAll {
+	if (q.svc == svcRC || q.svc == svcDCI) && (r.SigAll || r.AllowScatterToCQE) {
 		c.SetCSReq(prm.CSReqUpTo32B)
 		if q.sendCQ.cqeSize == 128 {
 			c.SetCSReq(prm.CSReqUpTo64B)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"syscall"
 
+	"github.com/rdmasim/rdmasim/sim/rule"
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
@@ -11,7 +12,7 @@ var _ verbs.DirectVerbs = (*Context)(nil)
 
 // noDirect refuses a call of direct verbs on a device that is not libmlx5's (mlx5_get_dv_ops).
 func (c *Context) noDirect(call string) error {
-	if c.proc.Params.Foreign {
+	if c.proc.Params.Foreign && !c.breaks(rule.ForeignDevicesHaveNoDirectVerbs) {
 		return fmt.Errorf("%s on a device that is not mlx5: %w", call, syscall.EOPNOTSUPP)
 	}
 	return nil
@@ -57,6 +58,9 @@ func (c *Context) QueryDirect(vt verbs.Thread, mask uint64) (a verbs.DirectAttr,
 			a.Flags |= f.flag
 		}
 	}
+	if c.breaks(rule.DirectAnswerIsMasked) {
+		mask = verbs.DirectContextKnownMask
+	}
 	a.CompMask = mask & alwaysAnswered
 	if mask&verbs.DirectCQECompression != 0 {
 		a.CQEComp = c.attr.CQEComp
@@ -64,14 +68,13 @@ func (c *Context) QueryDirect(vt verbs.Thread, mask uint64) (a verbs.DirectAttr,
 	if mask&verbs.DirectDynBFRegs != 0 {
 		a.MaxDynamicBFRegs = c.resp.NumDynBFRegs
 	}
+	if i, err := c.u.ClockInfo(); err == nil && mask&verbs.DirectClockInfoUpdate != 0 {
+		a.CompMask |= verbs.DirectClockInfoUpdate
+		a.MaxClockInfoUpdate = i.OverflowPeriod
+	}
 	c.queryDC(mask, &a)
 	c.queryMkey(mask, &a)
 	return a, nil
-}
-
-// ClockInfo is mlx5dv_get_clock_info.
-func (c *Context) ClockInfo(verbs.Thread) (verbs.ClockInfo, error) {
-	return verbs.ClockInfo{}, c.unmodelled("get_clock_info", "no page of the clock")
 }
 
 // ReserveQPN is mlx5dv_reserved_qpn_alloc.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"syscall"
 
+	"github.com/rdmasim/rdmasim/sim/kernel"
+	"github.com/rdmasim/rdmasim/sim/rule"
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
@@ -31,10 +33,10 @@ func (q *QP) checkDirect(a *verbs.QPInitAttr) error {
 	if err := q.ctx.noDirect("create_qp"); err != nil {
 		return err
 	}
-	if d.CompMask&^directQPMasks != 0 {
+	if d.CompMask&^directQPMasks != 0 && !q.ctx.breaks(rule.DirectMasksAreKnown) {
 		return fmt.Errorf("comp_mask %#x of direct attributes: %w", d.CompMask, syscall.EINVAL)
 	}
-	if d.CompMask&verbs.DirectQPDC != 0 && a.Type != verbs.QPTDriver {
+	if d.CompMask&verbs.DirectQPDC != 0 && a.Type != verbs.QPTDriver && !q.ctx.breaks(rule.EndsAreOfTheDriversType) {
 		return fmt.Errorf("a dynamically connected QP of type %d: %w", a.Type, syscall.EINVAL)
 	}
 	if err := q.checkDirectFlags(d); err != nil {
@@ -43,7 +45,7 @@ func (q *QP) checkDirect(a *verbs.QPInitAttr) error {
 	if a.Type != verbs.QPTDriver {
 		return nil
 	}
-	if d.CompMask&verbs.DirectQPDC == 0 {
+	if d.CompMask&verbs.DirectQPDC == 0 && !q.ctx.breaks(rule.DriverTypeNamesAnEnd) {
 		return fmt.Errorf("a QP of the driver's type that is not dynamically connected: %w", syscall.EINVAL)
 	}
 	return q.checkDC(a)
@@ -56,9 +58,9 @@ func (q *QP) checkDirectFlags(d *verbs.DirectQPAttr) error {
 	}
 	flags := d.CreateFlags
 	switch {
-	case flags&^directQPFlags != 0:
+	case flags&^directQPFlags != 0 && !q.ctx.breaks(rule.DirectFlagsAreKnown):
 		return fmt.Errorf("direct create_flags %#x: %w", flags, syscall.EINVAL)
-	case flags&bothScatter == bothScatter:
+	case flags&bothScatter == bothScatter && !q.ctx.breaks(rule.ScatterFlagsContradict):
 		return fmt.Errorf("scatter to CQE disabled and allowed: %w", syscall.EINVAL)
 	case flags&verbs.DirectQPCreateSigPipelining != 0:
 		return fmt.Errorf("signature pipelining is not modelled: %w", syscall.EOPNOTSUPP)
@@ -66,6 +68,33 @@ func (q *QP) checkDirectFlags(d *verbs.DirectQPAttr) error {
 		return fmt.Errorf("the device places no data out of order: %w", syscall.EOPNOTSUPP)
 	}
 	return nil
+}
+
+// Flags of mlx5_ib_create_qp (MLX5_QP_FLAG_*).
+const (
+	qpTunnelOffloads = 1 << 2
+	qpPacketCredits  = 1 << 9
+)
+
+// directRequest puts creation flags into the command. The driver takes those of loopback for any QP, and the others where
+// the device has what they ask for.
+func (q *QP) directRequest(r *kernel.QPReq) {
+	d := q.init.Direct
+	if d == nil || d.CompMask&verbs.DirectQPCreateFlags == 0 {
+		return
+	}
+	if d.CreateFlags&verbs.DirectQPCreateDisableScatterToCQE != 0 {
+		r.ScatterToCQE = false
+	}
+	if d.CreateFlags&verbs.DirectQPCreateAllowScatterToCQE != 0 {
+		r.ScatterToCQE, r.AllowScatterToCQE = true, true
+	}
+	if d.CreateFlags&verbs.DirectQPCreateTunnelOffloads != 0 {
+		r.Vendor |= qpTunnelOffloads
+	}
+	if d.CreateFlags&verbs.DirectQPCreatePacketBasedCredit != 0 {
+		r.Vendor |= qpPacketCredits
+	}
 }
 
 // directOps are the operations of direct verbs that the QP was created with.

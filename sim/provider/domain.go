@@ -169,6 +169,9 @@ type UAR struct {
 func (c *Context) AllocUAR(vt verbs.Thread, flags uint32) (_ verbs.UAR, err error) {
 	defer Of(vt).answers(&err)
 	t := c.enter(vt)
+	if err := c.noDirect("devx_alloc_uar"); err != nil {
+		return nil, err
+	}
 	if err := c.noQueues(); err != nil {
 		return nil, err
 	}

@@ -141,6 +141,7 @@ func (q *QP) build(t *Thread, a *verbs.QPInitAttr) error {
 	r := kernel.QPReq{Type: a.Type, PD: q.pd.h, SendCQ: q.sendCQ.h, Cap: a.Cap, SigAll: a.SigAll,
 		BufAddr: uint64(q.ring.va), DBAddr: uint64(q.db.va), SQWQECount: uint32(q.sq.cnt), RQWQECount: uint32(q.rq.cnt),
 		RQWQEShift: uint32(q.rq.shift), ScatterToCQE: c.env.scatterToCQE}
+	q.directRequest(&r)
 	if q.typ == verbs.QPTXRCSend { // libibverbs asks for no receives, whatever ring the library has made room for
 		r.Cap.MaxRecvWR, r.Cap.MaxRecvSGE = 0, 0
 	} else {

@@ -6,4 +6,7 @@ const (
 	InitiatorTurnsToItsTarget
 	TargetOutlivesItsConnections
 	TargetNumberComesWithRTR
+	EndsAreOfTheDriversType
+	TargetTakesNoPosts
+	TargetNeedsAnSRQ
 )

@@ -24,6 +24,8 @@ func (tb *Testbed) Capability(token string) verbs.Capability {
 		switch token {
 		case "dv":
 			has = !p.Provider.Foreign
+		case "dv.raw":
+			has = !p.Provider.Foreign
 		case "no dv":
 			has = p.Provider.Foreign
 		case "bf":

@@ -147,7 +147,7 @@ func driverFlags(r *kernel.QPReq, flags uint32) error {
 	case flags&uapi.QPFlagBFRegIndex != 0:
 		r.BFRegMode = kernel.BFRegDynamic
 	}
-	r.ScatterToCQE = flags&uapi.QPFlagScatterCQE != 0
+	r.ScatterToCQE, r.AllowScatterToCQE = flags&uapi.QPFlagScatterCQE != 0, flags&uapi.QPFlagAllowScatterCQE != 0
 	return nil
 }
 
