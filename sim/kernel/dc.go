@@ -153,10 +153,7 @@ func (m *modify) dctRTR(k *call, c prm.DCTC) error {
 	if err := k.exec(q.dct.in, out); err != nil {
 		return err
 	}
-	q.state = m.to
-	if !k.d.breaks(rule.TargetNumberComesWithRTR) {
-		q.qpn = prm.CreateDCTOut(out).DCTN()
-	}
+	q.state, q.qpn = m.to, prm.CreateDCTOut(out).DCTN()
 	return nil
 }
 
@@ -172,7 +169,7 @@ func (u *Ucontext) IsDCT(h Handle) bool {
 // DCTN is the number of a DCT, which the answer to the transition to RTR has (mlx5_ib_modify_qp_resp); 0: it has none yet, or is none.
 func (u *Ucontext) DCTN(h Handle) uint32 {
 	q, err := lookup[queuePair](&u.objs, h, "QP")
-	if err != nil || q.queue().dct == nil {
+	if err != nil || q.queue().dct == nil || u.dev.breaks(rule.TargetNumberComesWithRTR) {
 		return 0
 	}
 	return q.queue().qpn
