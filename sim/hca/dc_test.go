@@ -285,3 +285,28 @@ func TestDCRsHaveNoNumberForOthers(t *testing.T) {
 	}
 	d.cq.expectNone()
 }
+
+// Turning from target to target allocates nothing, once each has been reached.
+func TestTurningAllocatesNothing(t *testing.T) {
+	b := newDCBench(t)
+	q := b.ha.newDCI(defaults())
+	var ws []wr
+	for i := range 6 {
+		d := b.ts[i%3]
+		ws = append(ws, wr{op: prm.WQEOpRDMAWrite, av: d.av(d.key), raddr: d.mem.va, rkey: d.mem.rkey, sges: []sge{b.local.sge(0, 64)}, unsig: i < 5})
+	}
+	var posted int
+	round := func() {
+		q.h.d.MMIOWrite(q.reg(), q.put(ws...)[:8])
+		posted++
+		run(t, b.e, 100*sim.Microsecond)
+		q.scq.expect(prm.CQEReq)
+	}
+	for range 40 {
+		round()
+	}
+	driver := testing.AllocsPerRun(20, func() { q.put(ws...); q.pi -= 12; q.record() })
+	if n := testing.AllocsPerRun(20, round); n > driver+8 {
+		t.Errorf("%.0f allocations for 6 turns, %.0f of them the driver's", n, driver)
+	}
+}

@@ -74,6 +74,7 @@ func (q *QP) checkDirectFlags(d *verbs.DirectQPAttr) error {
 const (
 	qpTunnelOffloads = 1 << 2
 	qpPacketCredits  = 1 << 9
+	qpDCIStream      = 1 << 11
 )
 
 // directRequest puts creation flags into the command. The driver takes those of loopback for any QP, and the others where

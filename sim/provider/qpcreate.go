@@ -152,6 +152,9 @@ func (q *QP) build(t *Thread, a *verbs.QPInitAttr) error {
 	}
 	if q.typ == verbs.QPTDriver {
 		r.DC = kernel.DCIEnd
+		if a.Direct.CompMask&verbs.DirectQPDCIStreams != 0 {
+			r.Vendor |= qpDCIStream
+		}
 		r.ScatterToCQE = r.ScatterToCQE && q.ex == nil && directOps(a) == 0 // its setters do not reckon with it
 	}
 	if err := q.register(t, &r); err != nil {
