@@ -191,6 +191,10 @@ func (m ModifyQPIn) ECE() uint32              { return be32(m, 0x14) }
 func (m ModifyQPIn) SetECE(v uint32)          { putBE32(m, 0x14, v) }
 func (m ModifyQPIn) QPC() QPC                 { return QPC(m[0x18:0x100:0x100]) }
 
+// OptParamMaskHigh has bits 95 to 32 of the mask (opt_param_mask_95_32 of rdma-core providers/mlx5 mlx5_ifc.h).
+func (m ModifyQPIn) OptParamMaskHigh() uint64     { return be64(m, 0x108) }
+func (m ModifyQPIn) SetOptParamMaskHigh(v uint64) { putBE64(m, 0x108, v) }
+
 // ModifyQPOut is the out mailbox of a transition.
 type ModifyQPOut []byte
 

@@ -137,6 +137,7 @@ const (
 	CapRoCE         = 0x04
 	CapNICFlowTable = 0x07
 	CapDeviceMem    = 0x0f
+	CapGeneral2     = 0x20
 
 	CapModeMax     = 0
 	CapModeCurrent = 1

@@ -23,6 +23,7 @@ const (
 	OpPageFaultResume      Opcode = 0x204
 	OpAllocMemic           Opcode = 0x205
 	OpDeallocMemic         Opcode = 0x206
+	OpModifyMemic          Opcode = 0x207
 	OpCreateEQ             Opcode = 0x301
 	OpDestroyEQ            Opcode = 0x302
 	OpQueryEQ              Opcode = 0x303
@@ -115,6 +116,8 @@ const (
 	OpDeallocFlowCounter     Opcode = 0x93a
 	OpQueryFlowCounter       Opcode = 0x93b
 	OpModifyFlowTable        Opcode = 0x93c
+	OpCreateGeneralObject    Opcode = 0xa00
+	OpDestroyGeneralObject   Opcode = 0xa03
 )
 
 // cmdInfo is what the device must know of a command before it looks at fields.
@@ -148,6 +151,7 @@ var commands = [...]cmdInfo{
 	{OpPageFaultResume, "PAGE_FAULT_RESUME", PageFaultResumeInSize, PageFaultResumeOutSize},
 	{OpAllocMemic, "ALLOC_MEMIC", AllocMemicInSize, AllocMemicOutSize},
 	{OpDeallocMemic, "DEALLOC_MEMIC", DeallocMemicInSize, DeallocMemicOutSize},
+	{OpModifyMemic, "MODIFY_MEMIC", ModifyMemicInSize, ModifyMemicOutSize},
 	{OpCreateEQ, "CREATE_EQ", CreateEQInSize, CreateEQOutSize},
 	{OpDestroyEQ, "DESTROY_EQ", DestroyEQInSize, DestroyEQOutSize},
 	{OpQueryEQ, "QUERY_EQ", QueryEQInSize, QueryEQOutSize},
@@ -238,4 +242,6 @@ var commands = [...]cmdInfo{
 	{OpDeallocFlowCounter, "DEALLOC_FLOW_COUNTER", DeallocFlowCounterInSize, DeallocFlowCounterOutSize},
 	{OpQueryFlowCounter, "QUERY_FLOW_COUNTER", QueryFlowCounterInSize, QueryFlowCounterOutSize},
 	{OpModifyFlowTable, "MODIFY_FLOW_TABLE", ModifyFlowTableInSize, ModifyFlowTableOutSize},
+	{OpCreateGeneralObject, "CREATE_GENERAL_OBJECT", CreateGeneralObjectInSize, CreateGeneralObjectOutSize},
+	{OpDestroyGeneralObject, "DESTROY_GENERAL_OBJECT", DestroyGeneralObjectInSize, DestroyGeneralObjectOutSize},
 }

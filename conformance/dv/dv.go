@@ -11,6 +11,7 @@ import (
 func Register(s *spec.Suite) {
 	registerCreation(s)
 	registerQueues(s)
+	registerMemory(s)
 	registerDC(s)
 	registerMkey(s)
 }

@@ -16,7 +16,9 @@ import (
 func registerQueues(s *spec.Suite) {
 	s.Case("DV-003", ownReceive)
 	s.Case("DV-019", rawWQE)
+	s.Case("DV-025", sourcePort)
 	s.Case("DV-026", lagPort)
+	s.Case("DV-027", reservedNumbers)
 	s.Case("DV-038", clockBracket)
 }
 
@@ -164,6 +166,10 @@ func clockBracket(c *spec.C) {
 	}
 	newer := clock()
 	c.True("the page moves on", newer.NSec >= older.NSec, "from %d to %d", older.NSec, newer.NSec)
+	for _, t := range ticks {
+		a, b := older.TSToNS(t[1]), newer.TSToNS(t[1])
+		c.True("the same time by either page", a-b <= uint64(slack) || b-a <= uint64(slack), "%d ns by the older page, %d by the newer", a, b)
+	}
 	for _, page := range []verbs.ClockInfo{older, newer} {
 		last := uint64(0)
 		for _, t := range ticks {
@@ -201,6 +207,82 @@ func completionTime(c *spec.C, cq verbs.CQ) uint64 {
 	q.EndPoll(c.T)
 	c.Equal("status", status, verbs.WCSuccess)
 	return ts
+}
+
+// sourcePort sets the UDP source port of a connection to another process, and looks at its requests.
+func sourcePort(c *spec.C) {
+	e := kit.Open(c)
+	other := kit.OpenOtherProcess(c, kit.RemoteHost(c), nil)
+	for _, typ := range []verbs.QPType{verbs.QPTRC, verbs.QPTUC} {
+		o := kit.Default()
+		o.Type = typ
+		a, b := e.PairWith(c, other, o)
+		d := directQP(c, a)
+		src := e.Buffer(c, 64, kit.AllAccess)
+		dst := other.Buffer(c, 64, kit.AllAccess, 0)
+		seen := func() (ports []uint16) {
+			packets := kit.Tap(c, func() {
+				wr := verbs.SendWR{ID: 1, Opcode: verbs.WRRDMAWrite, Flags: verbs.SendSignaled, SGEs: []verbs.SGE{src.SGE(0, 8)}, RemoteAddr: dst.Addr, RKey: dst.RKey}
+				c.Status("WRITE", a.PostAndPoll(c, wr), verbs.WCSuccess)
+			})
+			for _, p := range packets {
+				if p.IsFrom(e.LocalAddr) && p.DestQPN() == b.QPN {
+					ports = append(ports, p.UDP().SrcPort())
+				}
+			}
+			return ports
+		}
+		before := seen()
+		c.True("requests", len(before) == 1, "%d packets for one WRITE", len(before))
+		for _, port := range []uint16{0xc123, 0xffff, 0xc000, 0xe001} {
+			c.Errno("modify_qp_udp_sport", d.ModifyUDPSport(c.T, port), 0)
+			c.Equal("source ports of the requests", seen(), []uint16{port})
+		}
+		c.Equal("state", a.QueryState(c), verbs.QPSRTS)
+		a.ModifyState(c, verbs.QPSErr)
+		c.ErrnoIn("in ERROR", d.ModifyUDPSport(c.T, 0xc124), syscall.EOPNOTSUPP, syscall.EINVAL)
+	}
+	q := e.CreateQP(c, kit.Default())
+	d := directQP(c, q)
+	c.ErrnoIn("in RESET", d.ModifyUDPSport(c.T, 0xc124), syscall.EOPNOTSUPP, syscall.EINVAL)
+	ud := kit.Default()
+	ud.Type = verbs.QPTUD
+	c.ErrnoIn("on UD", directQP(c, e.CreateQP(c, ud)).ModifyUDPSport(c.T, 0xc124), syscall.EOPNOTSUPP, syscall.EINVAL)
+}
+
+// reservedNumbers holds numbers while more QPs are made than the numbers that were reserved lie apart.
+func reservedNumbers(c *spec.C) {
+	const held, qps = 40, 200
+	e := kit.Open(c)
+	d := direct(c, e)
+	reserved := map[uint32]bool{}
+	var order []uint32
+	for range held {
+		n, err := d.ReserveQPN(c.T)
+		c.NoErr("reserved_qpn_alloc", err)
+		c.True("a number of 24 bits", n > 1 && n < 1<<24, "%#x", n)
+		c.True("a number of its own", !reserved[n], "%#x was given twice", n)
+		reserved[n] = true
+		order = append(order, n)
+	}
+	cq := e.CreateCQ(c, 16)
+	attr := verbs.QPInitAttr{Type: verbs.QPTRC, SendCQ: cq, RecvCQ: cq, Cap: verbs.QPCap{MaxSendWR: 1, MaxRecvWR: 1, MaxSendSGE: 1, MaxRecvSGE: 1}}
+	for i := range qps {
+		q, err := e.PD.CreateQP(c.T, attr)
+		c.NoErr("create_qp", err)
+		c.True("not a reserved number", !reserved[q.QPN()], "QP %d has %#x, which is reserved", i, q.QPN())
+		if i%2 == 0 { // half of them stay
+			kit.Must(c, "destroy_qp", q.Destroy(c.T))
+			continue
+		}
+		kit.DestroyOnce(c, "destroy_qp", q.Destroy)
+	}
+	unheld := order[held-1] + 1<<20
+	c.Errno("release of a number that was never reserved", d.ReleaseQPN(c.T, unheld), syscall.EINVAL)
+	for _, n := range order {
+		c.Errno("reserved_qpn_dealloc", d.ReleaseQPN(c.T, n), 0)
+		c.Errno("again", d.ReleaseQPN(c.T, n), syscall.EINVAL)
+	}
 }
 
 func lagPort(c *spec.C) {

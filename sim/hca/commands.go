@@ -40,8 +40,11 @@ var commands = map[prm.Opcode]command{
 	prm.OpCreateMKey:             {cmdCreateMKey, phaseRunning, phaseRunning},
 	prm.OpQueryMKey:              {cmdQueryMKey, phaseRunning, phaseRunning},
 	prm.OpDestroyMKey:            {cmdDestroyMKey, phaseRunning, phaseRunning},
+	prm.OpCreateGeneralObject:    {cmdCreateGeneralObject, phaseRunning, phaseRunning},
+	prm.OpDestroyGeneralObject:   {cmdDestroyGeneralObject, phaseRunning, phaseRunning},
 	prm.OpAllocMemic:             {cmdAllocMemic, phaseRunning, phaseRunning},
 	prm.OpDeallocMemic:           {cmdDeallocMemic, phaseRunning, phaseRunning},
+	prm.OpModifyMemic:            {cmdModifyMemic, phaseRunning, phaseRunning},
 	prm.OpQuerySpecialContexts:   {cmdSpecialContexts, phaseRunning, phaseRunning},
 
 	prm.OpPageFaultResume: {cmdPageFaultResume, phaseRunning, phaseRunning},

@@ -36,6 +36,9 @@ func cmdDeallocMemic(d *Device, in, _ []byte) prm.Status {
 	if !ok || r.MemicStartAddr()%pageBytes != 0 || m.sizes[first] == 0 || m.sizes[first] != r.MemicSize() {
 		return prm.StatusBadParam
 	}
+	if m.operated(first) {
+		return prm.StatusResBusy
+	}
 	m.used -= int(m.sizes[first])
 	for i := range (int(m.sizes[first]) + pageBytes - 1) / pageBytes {
 		m.pages[first+i] = nil

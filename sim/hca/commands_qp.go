@@ -433,12 +433,31 @@ func (d *Device) sameState(in []byte, from, allowed uint32) prm.Status {
 	if st == prm.StatusOK {
 		st = d.checkOptional(q, m, allowed)
 	}
+	high := m.OptParamMaskHigh()
+	if st == prm.StatusOK && high != 0 {
+		st = d.takeSourcePort(q, m, high, from)
+	}
 	if st == prm.StatusOK {
 		d.takeOptional(q, m)
 		q.setState(prm.QPStateRTS)
 		q.requester.goOn()
 	}
 	return st
+}
+
+// takeSourcePort is the one optional field of the mask's upper part: the UDP source port of a connection in RTS.
+func (d *Device) takeSourcePort(q *qp, m prm.ModifyQPIn, high uint64, from uint32) prm.Status {
+	if high != prm.OptParHighUDPSport || !d.p.UDPSport || from != prm.QPStateRTS || q.st != prm.STRC && q.st != prm.STUC || d.ib != nil {
+		return prm.StatusBadParam
+	}
+	if d.breaks(rule.SourcePortIsTaken) {
+		return prm.StatusOK
+	}
+	q.context().PrimaryPath().SetUDPSport(m.QPC().PrimaryPath().UDPSport())
+	if !q.setPath() {
+		return prm.StatusBadParam
+	}
+	return prm.StatusOK
 }
 
 func cmd2Err(d *Device, in, _ []byte) prm.Status {

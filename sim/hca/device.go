@@ -98,7 +98,7 @@ func New(e *sim.Engine, name string, bus pcie.Bus, p Params, id Identity) *Devic
 func (d *Device) reset() {
 	p := &d.p
 	d.memory = newMemory(p)
-	d.tables = newTables(p, d.memory.start)
+	d.tables = newTables(p, d.memory.ops.start)
 	d.events = newEventQueues(&d.core)
 	d.cqs = newCompletionQueues(&d.core, &d.events, (*cqReporters)(d), d.cqs.made)
 	d.srqs = newSharedQueues(&d.core, &d.events, &d.queuePairs, d.srqs.made)

@@ -66,6 +66,14 @@ func newFirmware(p *Params, id *Identity) firmware {
 		fillMemic(prm.DeviceMemCap(memory.max[:]), p)
 		pages = append(pages, memory)
 	}
+	if p.ReservedNumbers > 0 {
+		g := prm.HCACap(general.max[:])
+		g.SetGeneralObjTypes(g.GeneralObjTypes() | 1<<prm.ObjTypeReservedQPN)
+		g.SetHCACap2(true)
+		second := f.page(prm.CapGeneral2)
+		prm.HCACap2Page(second.max[:]).SetLogReservedQPNGranularity(uint32(p.ReservedNumbers))
+		pages = append(pages, second)
+	}
 	for _, c := range pages {
 		c.cur = c.max
 	}
@@ -115,6 +123,7 @@ func fillGeneral(c prm.HCACap, p *Params) {
 	c.SetRoCEAccl(p.AdaptiveRetrans)
 	c.SetEnhancedErrorQCounters(true)
 	c.SetRTS2RTSQPCountersSetID(true)
+	c.SetRTS2RTSQPUDPSport(p.UDPSport)
 	c.SetMaxQPCnt(uint32(p.MaxQCounters))
 	c.SetLocalCAAckDelay(uint32(p.LocalCAAckDelay))
 	c.SetPortType(prm.PortTypeEth)
@@ -193,4 +202,9 @@ func fillMemic(c prm.DeviceMemCap, p *Params) {
 	c.SetMemicBARStartAddr(m.start)
 	c.SetMemicBARSize(uint32(len(m.pages) * pageBytes))
 	c.SetMaxMemicSize(uint32(p.MemicSize))
+	if p.MemicOps {
+		c.SetMemicOperations(1<<prm.MemicIncrement | 1<<prm.MemicTestAndSet)
+		c.SetMemicIncrementSizes(1) // of 1 byte
+		c.SetMemicTestAndSetSizes(1)
+	}
 }

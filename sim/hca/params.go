@@ -45,6 +45,9 @@ type Params struct {
 	CQEVersion             uint8    // 1: CQEs carry the user index
 	CoreClockKHz           uint64   // of the free-running timer and of CQE timestamps
 	MemicSize              int      // bytes of memory on the device for programs; 0: none
+	MemicOps               bool     // a write to an address adds to a byte of it, a read of another tests and sets
+	ReservedNumbers        int      // log2 of the QP numbers of an object that reserves them; 0: there is none
+	UDPSport               bool     // RTS2RTS_QP takes the UDP source port
 	DumpFillMkey           bool     // the fixed local key by which writes go nowhere and reads give zeros
 	VendorPartID           uint32
 	FirmwareMajor          uint16
@@ -235,6 +238,7 @@ func (p *Params) Check() error {
 	pos("AckReqPackets", int64(p.AckReqPackets), 1, 1<<20)
 	pos("WireRate", int64(p.WireRate), 1e6, 1e13)
 	pos("BARSize", int64(p.BARSize), 1<<16, 1<<32)
+	pos("ReservedNumbers", int64(p.ReservedNumbers), 0, 10)
 	pos("MemicSize", int64(p.MemicSize), 0, int64(p.BARSize)/2)
 	for _, pw := range []struct {
 		name string

@@ -11,6 +11,7 @@ type queuePairs struct {
 	*units
 	byNumber []*qp
 	qpNums   numbers
+	reserved []uint32           // first numbers of the objects that reserve some
 	made     uint64             // QPs: it tells those of the same number apart, in the words of their events
 	groups   map[roce.GID][]*qp // multicast groups; looked up, never walked
 	special  [2]*qp             // QP0 and QP1 of the port; nil: none

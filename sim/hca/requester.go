@@ -106,6 +106,7 @@ type sendRare struct {
 	dci          *initiator  // nil of others
 	umr          *umrQueue   // nil until the first UMR
 	faults       [2]pageWait // on GatherSide and on LandingSide
+	landed       uint64      // bytes of responses to READs since reset
 	askAt        sim.Time    // a landing that waits for pages is asked for again then
 }
 

@@ -43,6 +43,7 @@ type caps struct {
 	umrAtomic, umrROWrite, umrRORead                 bool // a UMR changes these rights
 	pkv, qkv, apm                                    bool
 	memic                                            memicCaps
+	udpSport                                         bool // rts2rts_qp_udp_sport
 	dumpFill                                         bool
 	dumpFillKey                                      uint32
 	atomicMode                                       uint32 // 0: no atomics
@@ -59,6 +60,7 @@ type memicCaps struct {
 	max, start uint64
 	pages      int
 	align      uint32 // log2 of the largest, counted from 64 bytes
+	ops        uint32 // operations that have addresses, by bit
 }
 
 // compresses reports whether CQEs of a size can be compressed.

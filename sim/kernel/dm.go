@@ -28,6 +28,8 @@ type DM struct {
 	length uint64 // as asked for
 	size   uint64 // as taken
 	refs   int    // regions
+	ops    map[uint8]*dmOp
+	freed  bool // by the program, which has operation addresses of it mapped
 }
 
 // MmapDeviceMem is the mmap command of device memory.
@@ -136,6 +138,18 @@ func (u *Ucontext) FreeDM(c Caller, h Handle) error {
 func (m *DM) destroy(k *call) error {
 	if m.refs > 0 {
 		return fmt.Errorf("%d regions are on it: %w", m.refs, syscall.EBUSY)
+	}
+	if m.freed = !k.closes && m.mapped(); m.freed {
+		m.u.freedDMs = append(m.u.freedDMs, m)
+		return nil
+	}
+	return m.release(k)
+}
+
+// release gives the memory back to the device.
+func (m *DM) release(k *call) error {
+	if err := m.releaseOps(k); err != nil {
+		return err
 	}
 	in := prm.NewIn(prm.OpDeallocMemic, 0)
 	prm.DeallocMemicIn(in).SetMemicStartAddr(m.addr)

@@ -176,6 +176,7 @@ func (c *caps) general(g prm.HCACap) {
 		c.bfRegSize = 1 << g.LogBFRegSize()
 	}
 	c.clockKHz = uint64(g.DeviceFrequencyKHz())
+	c.udpSport = g.RTS2RTSQPUDPSport()
 	c.transportDomains = g.LogMaxTransportDomain() > 0
 	c.pageAccess, c.xrc, c.memoryWindows = g.PG(), g.XRC(), g.IMAICL()
 	c.scatterToCQE, c.cqResize, c.endPad = g.SctrDataCQE(), g.CQResize(), g.EndPad()
@@ -267,7 +268,8 @@ func (c *caps) deviceMemory(k *call, g prm.HCACap) error {
 		return err
 	}
 	if m := prm.DeviceMemCap(page); m.Memic() {
-		c.memic = memicCaps{uint64(m.MaxMemicSize()), m.MemicBARStartAddr(), int(m.MemicBARSize() / prm.PageSize), m.LogMaxMemicAddrAlignment()}
+		c.memic = memicCaps{uint64(m.MaxMemicSize()), m.MemicBARStartAddr(), int(m.MemicBARSize() / prm.PageSize), m.LogMaxMemicAddrAlignment(),
+			m.MemicOperations()}
 	}
 	return nil
 }

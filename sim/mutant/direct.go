@@ -13,4 +13,9 @@ var direct = []Mutant{
 	{Name: "raw-request-by-its-opcode", Area: "DV", broken: rule.RawRequestsSayTheyAre, Killers: []string{"DV-019"}},
 	{Name: "raw-request-always-signalled", Area: "DV", broken: rule.RawRequestsHaveTheirFlags, Killers: []string{"DV-019"}},
 	{Name: "old-timestamp-ahead", Area: "DV", broken: rule.OldTimestampsAreBehind, Killers: []string{"DV-038"}},
+	{Name: "increment-overwrites", Area: "DV", broken: rule.IncrementsAdd, Killers: []string{"DV-033"}},
+	{Name: "test-without-set", Area: "DV", broken: rule.TestsSet, Killers: []string{"DV-033"}},
+	{Name: "direct-memory-mask-of-any-bit", Area: "DV", broken: rule.DirectMemoryMasksAreKnown, Killers: []string{"DV-034"}},
+	{Name: "source-port-kept", Area: "DV", broken: rule.SourcePortIsTaken, Killers: []string{"DV-025"}},
+	{Name: "reserved-number-given", Area: "DV", broken: rule.ReservedNumbersAreKept, Killers: []string{"DV-027"}},
 }

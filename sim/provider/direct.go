@@ -77,22 +77,7 @@ func (c *Context) QueryDirect(vt verbs.Thread, mask uint64) (a verbs.DirectAttr,
 	return a, nil
 }
 
-// ReserveQPN is mlx5dv_reserved_qpn_alloc.
-func (c *Context) ReserveQPN(verbs.Thread) (uint32, error) {
-	return 0, c.unmodelled("reserved_qpn_alloc", "the device has no objects of reserved QP numbers")
-}
-
-// ReleaseQPN is mlx5dv_reserved_qpn_dealloc.
-func (c *Context) ReleaseQPN(verbs.Thread, uint32) error {
-	return c.unmodelled("reserved_qpn_dealloc", "the device has no objects of reserved QP numbers")
-}
-
 // AllocVAR is mlx5dv_alloc_var.
 func (c *Context) AllocVAR(verbs.Thread, uint32) (verbs.VAR, error) {
 	return nil, c.unmodelled("alloc_var", "the device emulates no virtio queues")
-}
-
-// AllocDirectDM is mlx5dv_alloc_dm.
-func (c *Context) AllocDirectDM(verbs.Thread, verbs.DMAttr, verbs.DirectDMAttr) (verbs.DM, error) {
-	return nil, c.unmodelled("alloc_dm", "of direct verbs")
 }

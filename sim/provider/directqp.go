@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"syscall"
 
+	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/sim/kernel"
 	"github.com/rdmasim/rdmasim/sim/rule"
 	"github.com/rdmasim/rdmasim/verbs"
@@ -45,7 +46,10 @@ func (q *QP) checkDirect(a *verbs.QPInitAttr) error {
 	if a.Type != verbs.QPTDriver {
 		return nil
 	}
-	if d.CompMask&verbs.DirectQPDC == 0 && !q.ctx.breaks(rule.DriverTypeNamesAnEnd) {
+	if d.CompMask&verbs.DirectQPDC == 0 {
+		if q.ctx.breaks(rule.DriverTypeNamesAnEnd) {
+			return syscall.EOPNOTSUPP
+		}
 		return fmt.Errorf("a QP of the driver's type that is not dynamically connected: %w", syscall.EINVAL)
 	}
 	return q.checkDC(a)
@@ -121,9 +125,32 @@ func (q *QP) checkDirectOps(ops uint64) error {
 	return q.checkMkeyOps(ops)
 }
 
-// ModifyUDPSport is mlx5dv_modify_qp_udp_sport.
-func (q *QP) ModifyUDPSport(verbs.Thread, uint16) error {
-	return q.ctx.unmodelled("modify_qp_udp_sport", "not modelled")
+// ModifyUDPSport is mlx5dv_modify_qp_udp_sport: a command of the library's own, in RTS on connections only. The library has
+// asked for the device's capabilities when it opened it; here it asks now.
+func (q *QP) ModifyUDPSport(vt verbs.Thread, sport uint16) (err error) {
+	const call = "modify_qp_udp_sport"
+	t := q.ctx.enter(vt)
+	defer t.answers(&err)
+	if err := q.ctx.noDirect(call); err != nil {
+		return err
+	}
+	general, err := q.ctx.u.Capability(t.caller, prm.CapGeneral)
+	has := err == nil && prm.HCACap(general).RTS2RTSQPUDPSport()
+	if q.typ != verbs.QPTRC && q.typ != verbs.QPTUC || q.state != verbs.QPSRTS || !has {
+		return fmt.Errorf("%s of a QP of type %d in state %v: %w", call, q.typ, q.state, syscall.EOPNOTSUPP)
+	}
+	in, out := prm.NewIn(prm.OpRTS2RTSQP, 0), prm.NewOut(prm.OpRTS2RTSQP, 0)
+	m := prm.ModifyQPIn(in)
+	m.SetQPN(q.qpn)
+	m.SetOptParamMaskHigh(prm.OptParHighUDPSport)
+	m.QPC().PrimaryPath().SetUDPSport(uint32(sport))
+	if err := q.ctx.u.ModifyQPCommand(t.caller, q.h, in, out); err != nil {
+		if said := prm.CmdOut(out).Err(prm.OpRTS2RTSQP); said != nil { // mlx5_get_cmd_status_err
+			err = said
+		}
+		return fmt.Errorf("%s: %w", call, err)
+	}
+	return nil
 }
 
 // QueryLagPort is mlx5dv_query_qp_lag_port.

@@ -20,6 +20,11 @@ type DM struct {
 func (c *Context) AllocDM(vt verbs.Thread, a verbs.DMAttr) (_ verbs.DM, err error) {
 	defer Of(vt).answers(&err)
 	t := c.enter(vt)
+	return c.allocMemic(t, a)
+}
+
+// allocMemic is alloc_dm_memic.
+func (c *Context) allocMemic(t *Thread, a verbs.DMAttr) (verbs.DM, error) {
 	if a.CompMask != 0 || a.Length > c.attr.MaxDMSize {
 		return nil, fmt.Errorf("alloc_dm: %d B of %d, comp_mask %#x: %w", a.Length, c.attr.MaxDMSize, a.CompMask, syscall.EINVAL)
 	}

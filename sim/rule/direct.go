@@ -11,4 +11,9 @@ const (
 	RawRequestsSayTheyAre
 	RawRequestsHaveTheirFlags
 	OldTimestampsAreBehind
+	IncrementsAdd
+	TestsSet
+	SourcePortIsTaken
+	DirectMemoryMasksAreKnown
+	ReservedNumbersAreKept
 )

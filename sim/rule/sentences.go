@@ -391,6 +391,12 @@ var sentences = [...]string{
 	RawRequestsHaveTheirFlags:       "Whether a raw request is signalled stands in its bytes",
 	OldTimestampsAreBehind:          "A timestamp from before the page of the clock is converted to a time before it",
 
+	IncrementsAdd:             "A write to the address of an increment adds to device memory",
+	TestsSet:                  "A read of the address of a test and set leaves 1 in device memory",
+	SourcePortIsTaken:         "The UDP source port that is set for a QP is that of its packets",
+	DirectMemoryMasksAreKnown: "An unknown bit of the direct mask of device memory is refused",
+	ReservedNumbersAreKept:    "A reserved QP number is given to no QP",
+
 	DmabufOffsetMatchesIova: "The offset into a DMA-BUF and the first address of its region have the same place in a page",
 	DmabufEndsWhereItEnds:   "A region reaches no further than its DMA-BUF",
 	DmabufAccessIsLimited:   "A region of a DMA-BUF takes only the rights that such a region can have",

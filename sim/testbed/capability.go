@@ -24,6 +24,12 @@ func (tb *Testbed) Capability(token string) verbs.Capability {
 		switch token {
 		case "dv":
 			has = !p.Provider.Foreign
+		case "dv.sport":
+			has = p.HCA.UDPSport && p.Provider.Generation == kernel.Dynamic && !p.Provider.Foreign && tb.sm == nil
+		case "dv.resqpn":
+			has = p.HCA.ReservedNumbers > 0 && p.Provider.Generation == kernel.Dynamic && !p.Provider.Foreign
+		case "dv.dm_op":
+			has = p.HCA.MemicOps && p.HCA.MemicSize > 0 && !p.Provider.Foreign
 		case "dv.raw":
 			has = !p.Provider.Foreign
 		case "no dv":

@@ -91,6 +91,9 @@ var variants = []struct{ need, key, value string }{
 	{"odp.rc.srq_recv", "odp.rc", "0xf4000000"},
 	{"odp.xrc.srq_recv", "odp.xrc", "0xf4000000"},
 	{"no dv", "provider.foreign", "true"},
+	{"dv.sport", "hca.udp_sport", "true"},
+	{"dv.resqpn", "hca.reserved_numbers", "3"},
+	{"dv.dm_op", "hca.memic_ops", "true"},
 	{"ecn", "congestion.dcqcn", "true"},
 	{"pfc", "link.pfc", "true"},
 }
