@@ -75,6 +75,10 @@ func (h HCACap) LogMaxKLMListSize() uint32                 { return bits(h, 0x20
 func (h HCACap) SetLogMaxKLMListSize(v uint32)             { put(h, 0x20, 5, 0, v) }
 func (h HCACap) QPCExtension() bool                        { return bit(h, 0x24, 29) }
 func (h HCACap) SetQPCExtension(v bool)                    { putBit(h, 0x24, 29, v) }
+func (h HCACap) LogMaxRAReqDC() uint32                     { return bits(h, 0x24, 21, 16) }
+func (h HCACap) SetLogMaxRAReqDC(v uint32)                 { put(h, 0x24, 21, 16, v) }
+func (h HCACap) LogMaxRAResDC() uint32                     { return bits(h, 0x24, 5, 0) }
+func (h HCACap) SetLogMaxRAResDC(v uint32)                 { put(h, 0x24, 5, 0, v) }
 func (h HCACap) ReleaseAllPages() bool                     { return bit(h, 0x28, 26) }
 func (h HCACap) SetReleaseAllPages(v bool)                 { putBit(h, 0x28, 26, v) }
 func (h HCACap) RoCEAccl() bool                            { return bit(h, 0x28, 22) }
@@ -299,6 +303,10 @@ func (h HCACap) DeviceFrequencyKHz() uint32            { return be32(h, 0x9c) }
 func (h HCACap) SetDeviceFrequencyKHz(v uint32)        { putBE32(h, 0x9c, v) }
 func (h HCACap) NumOfUARsPerPage() uint32              { return be32(h, 0xa4) }
 func (h HCACap) SetNumOfUARsPerPage(v uint32)          { putBE32(h, 0xa4, v) }
+func (h HCACap) LogMaxDCIStreamChannels() uint32       { return bits(h, 0xb0, 20, 16) }
+func (h HCACap) SetLogMaxDCIStreamChannels(v uint32)   { put(h, 0xb0, 20, 16, v) }
+func (h HCACap) LogMaxDCIErroredStreams() uint32       { return bits(h, 0xb0, 12, 8) }
+func (h HCACap) SetLogMaxDCIErroredStreams(v uint32)   { put(h, 0xb0, 12, 8, v) }
 func (h HCACap) MiniCQERespStrideIndex() bool          { return bit(h, 0xb4, 3) }
 func (h HCACap) SetMiniCQERespStrideIndex(v bool)      { putBit(h, 0xb4, 3, v) }
 func (h HCACap) CQE128Always() bool                    { return bit(h, 0xb4, 2) }

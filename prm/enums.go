@@ -20,6 +20,7 @@ const (
 	STUD     = 0x2
 	STXRC    = 0x3
 	STDCI    = 0x5
+	STDCT    = 0x6 // of the transport's targets, which have no QPC
 	STQP0    = 0x7
 	STQP1    = 0x8
 	STRaw    = 0x9

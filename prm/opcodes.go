@@ -51,6 +51,10 @@ const (
 	OpDestroyXRCSRQ          Opcode = 0x706
 	OpQueryXRCSRQ            Opcode = 0x707
 	OpArmXRCSRQ              Opcode = 0x708
+	OpCreateDCT              Opcode = 0x710
+	OpDestroyDCT             Opcode = 0x711
+	OpDrainDCT               Opcode = 0x712
+	OpQueryDCT               Opcode = 0x713
 	OpQueryVportState        Opcode = 0x750
 	OpModifyVportState       Opcode = 0x751
 	OpQueryNICVportContext   Opcode = 0x754
@@ -173,6 +177,10 @@ var commands = [...]cmdInfo{
 	{OpDestroyXRCSRQ, "DESTROY_XRC_SRQ", DestroyXRCSRQInSize, DestroyXRCSRQOutSize},
 	{OpQueryXRCSRQ, "QUERY_XRC_SRQ", QueryXRCSRQInSize, QueryXRCSRQOutSize},
 	{OpArmXRCSRQ, "ARM_XRC_SRQ", ArmXRCSRQInSize, ArmXRCSRQOutSize},
+	{OpCreateDCT, "CREATE_DCT", CreateDCTInSize, CreateDCTOutSize},
+	{OpDestroyDCT, "DESTROY_DCT", DestroyDCTInSize, DestroyDCTOutSize},
+	{OpDrainDCT, "DRAIN_DCT", DrainDCTInSize, DrainDCTOutSize},
+	{OpQueryDCT, "QUERY_DCT", QueryDCTInSize, QueryDCTOutSize},
 	{OpQueryVportState, "QUERY_VPORT_STATE", QueryVportStateInSize, QueryVportStateOutSize},
 	{OpModifyVportState, "MODIFY_VPORT_STATE", ModifyVportStateInSize, ModifyVportStateOutSize},
 	{OpQueryNICVportContext, "QUERY_NIC_VPORT_CONTEXT", QueryNICVportContextInSize, QueryNICVportContextOutSize},

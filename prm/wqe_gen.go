@@ -21,6 +21,10 @@ func (c CtrlSegment) QPN() uint32           { return bits(c, 4, 31, 8) }
 func (c CtrlSegment) SetQPN(v uint32)       { put(c, 4, 31, 8, v) }
 func (c CtrlSegment) Signature() uint8      { return c[8] }
 func (c CtrlSegment) SetSignature(v uint8)  { c[8] = v }
+
+// DCIStream is the stream of a DCI.
+func (c CtrlSegment) DCIStream() uint16     { return be16(c, 9) }
+func (c CtrlSegment) SetDCIStream(v uint16) { putBE16(c, 9, v) }
 func (c CtrlSegment) FMCESE() uint8         { return c[11] }
 func (c CtrlSegment) SetFMCESE(v uint8)     { c[11] = v }
 
@@ -84,7 +88,8 @@ func (s SRQNextSegment) SetNextWQEIndex(v uint16) { putBE16(s, 2, v) }
 func (s SRQNextSegment) Signature() uint8         { return s[4] }
 func (s SRQNextSegment) SetSignature(v uint8)     { s[4] = v }
 
-// AVSegment is the datagram segment of a UD send WQE: an address vector.
+// AVSegment is the datagram segment of a UD or DCI send WQE: an address vector. It begins with the Q_Key or with the
+// access key of the DCT (DCKey).
 type AVSegment []byte
 
 // AVSegmentSize is its length in bytes.

@@ -160,21 +160,30 @@ func (w *SendWQE) parseTransport(rest []byte, kind segKind, st uint32) ([]byte, 
 		if op := w.Ctrl.Opcode(); op != WQEOpSend && op != WQEOpSendImm {
 			return nil, ErrWQEOpcode
 		}
-		if len(rest) < AVBaseSegmentSize {
-			return nil, ErrWQELength
-		}
-		n := AVBaseSegmentSize
-		if AVSegment(rest).Extended() {
-			n = AVSegmentSize
-		}
-		if len(rest) < n {
-			return nil, ErrWQELength
-		}
-		w.AV, rest = AVSegment(rest[:n:n]), rest[n:]
+		return w.takeAV(rest)
+	case STDCI:
+		w.rare = true
+		return w.takeAV(rest)
 	default:
 		return nil, ErrWQEOpcode
 	}
 	return rest, nil
+}
+
+// takeAV takes the address vector: all of it, or only its beginning.
+func (w *SendWQE) takeAV(rest []byte) ([]byte, error) {
+	if len(rest) < AVBaseSegmentSize {
+		return nil, ErrWQELength
+	}
+	n := AVBaseSegmentSize
+	if AVSegment(rest).Extended() {
+		n = AVSegmentSize
+	}
+	if len(rest) < n {
+		return nil, ErrWQELength
+	}
+	w.AV = AVSegment(rest[:n:n])
+	return rest[n:], nil
 }
 
 func (w *SendWQE) parseUMR(rest []byte) error {

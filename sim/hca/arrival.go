@@ -269,11 +269,9 @@ func (d *receiveEngine) rxRequest(p *roce.Packet) sim.Time {
 	return d.p.RxInterval
 }
 
-const xrcAcknowledge = roce.Opcode(roce.XRC) | roce.OpAcknowledge
-
 // rxHandling is how long a response takes behind the engine.
 func (d *receiveEngine) rxHandling(p *roce.Packet) sim.Time {
-	if p.Op == roce.RCAcknowledge || p.Op == roce.CNPacket || p.Op == xrcAcknowledge {
+	if p.Op.Operation() == roce.OpAcknowledge || p.Op == roce.CNPacket {
 		return d.p.AckHandling
 	}
 	return d.p.ReadHandling
@@ -382,6 +380,9 @@ func (d *receiveEngine) stray(f *roce.Frame, q *qp) {
 		return
 	case dest == gsiQPN && d.qps.special[gsiQPN] != nil && d.qps.special[gsiQPN].admits(p):
 		d.qps.special[gsiQPN].responder.request(f)
+		return
+	case p.Op.Transport() == roce.DC:
+		d.qps.toTarget(f)
 		return
 	default:
 		d.c.RxNoQP++

@@ -41,6 +41,9 @@ func newFirmware(p *Params, id *Identity) firmware {
 		a.SetSupportedAtomicReq8BEndiannessMode1(true)
 		a.SetAtomicOperations(prm.AtomicOpCmpSwap | prm.AtomicOpFetchAdd)
 		a.SetAtomicSizeQP(1 << 3)
+		if p.DCT {
+			a.SetAtomicSizeDC(1 << 3)
+		}
 	}
 	roce := f.page(prm.CapRoCE)
 	r := prm.RoCECap(roce.max[:])
@@ -146,6 +149,12 @@ func fillGeneral(c prm.HCACap, p *Params) {
 	c.SetUC(true)
 	c.SetUD(true)
 	c.SetXRC(true) // the domains and SRQs; without it mlx5_ib does not load
+	if p.DCT {
+		c.SetDCT(true)
+		c.SetMaxWQESzSQDC(uint32(p.MaxWQESizeSQ))
+		c.SetLogMaxRAReqDC(uint32(p.LogMaxRAReq))
+		c.SetLogMaxRAResDC(uint32(p.LogMaxRARes))
+	}
 	c.SetUARSz(uint32(max(0, bits.Len(uint(p.BARSize>>20))-1)))
 	c.SetUmemUID0(true)
 	c.SetLogPGSz(prm.PageShift)

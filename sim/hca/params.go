@@ -37,6 +37,7 @@ type Params struct {
 	Atomics                bool
 	ScatterToCQE           bool
 	AtomicWrite            bool     // 8-byte writes with an answer, which mlx5 does not have
+	DCT                    bool     // the dynamically connected transport
 	SQD                    bool     // the commands that drain a send queue, which mlx5 drivers do not know
 	CQECompMax             int      // completions that a session of compressed CQEs holds at most; 0: there is no compression
 	CQECompTimeout         sim.Time // for which a session holds completions back at most
@@ -66,6 +67,7 @@ type Params struct {
 	FetchPerDoorbell bool     // each doorbell has a read of its own, even when several wait
 	TxBuffer         int      // payload bytes in preparation for the port, all QPs
 	Quantum          int      // packets that a PU sends of a message before it looks at other QPs
+	DCTurn           sim.Time // of a DCI, to leave its target and to connect to another; may be 0
 	PUReliable       sim.Time // of a PU, more for a WQE of an RC QP; may be 0
 	PURead           sim.Time // of a PU, for a READ or an atomic that was answered; may be 0
 	PUGather         sim.Time // of a PU, more for a WQE of a SEND or WRITE whose payload it reads from memory; may be 0
@@ -230,6 +232,7 @@ func (p *Params) Check() error {
 	pos("RecvCache", int64(p.RecvCache), 0, 1<<20)
 	span("FlushPoll", p.FlushPoll, sim.Nanosecond)
 	span("RNRStall", p.RNRStall, 0)
+	span("DCTurn", p.DCTurn, 0)
 	pos("XRCViolation", int64(p.XRCViolation), 0, int64(len(XRCViolationWords))-1)
 	pos("AdaptiveExtra", int64(p.AdaptiveExtra), 0, 100)
 	pos("RepeatWindow", int64(p.RepeatWindow), 1, 1<<16)

@@ -23,6 +23,8 @@ func (q *requester) mayBegin(op prm.WQEOpcode, fmCESE uint8) bool {
 		return false
 	case q.windowFull():
 		return false
+	case q.st == prm.STDCI && q.turns():
+		return false
 	}
 	return true
 }
@@ -175,9 +177,9 @@ func (q *requester) supported(op prm.WQEOpcode, w *prm.SendWQE) bool {
 	return false
 }
 
-// reachable says whether the address vector of a datagram is whole and leads somewhere.
+// reachable says whether the address vector of a request that has one is whole and leads somewhere.
 func (q *requester) reachable(w *prm.SendWQE) bool {
-	return q.st != prm.STUD || w.AV.Extended() && q.paths.path(&q.u.addresses, w.AV, q.pkey).ok || q.breaks(rule.DatagramsNeedAnAddress)
+	return w.AV == nil || w.AV.Extended() && q.paths.path(&q.u.addresses, w.AV, q.pkey).ok || q.breaks(rule.DatagramsNeedAnAddress)
 }
 
 // fitsDatagram says whether a datagram is no more than a packet's payload.

@@ -20,6 +20,9 @@ type caps struct {
 	logMaxMKey, logMaxPD, logMaxSRQ, logSRQSz        uint32
 	logMaxMsg, logMaxMCG, logPGSz                    uint32
 	logRAReq, logRARes                               uint32
+	logRAReqDC, logRAResDC                           uint32
+	dct                                              bool   // the dynamically connected transport
+	dcAtomicMode                                     uint32 // 0: no atomics on it
 	maxWQESQ, maxWQERQ                               int
 	counterSets, gids                                int
 	ackDelay                                         uint8

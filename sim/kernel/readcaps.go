@@ -165,6 +165,7 @@ func (c *caps) general(g prm.HCACap) {
 	c.logMaxSRQ, c.logSRQSz = g.LogMaxSRQ(), g.LogMaxSRQSz()
 	c.logMaxMsg, c.logMaxMCG, c.logPGSz = g.LogMaxMsg(), g.LogMaxMCG(), g.LogPGSz()
 	c.logRAReq, c.logRARes = g.LogMaxRAReqQP(), g.LogMaxRAResQP()
+	c.dct, c.logRAReqDC, c.logRAResDC = g.DCT(), g.LogMaxRAReqDC(), g.LogMaxRAResDC()
 	c.maxWQESQ, c.maxWQERQ = int(g.MaxWQESzSQ()), int(g.MaxWQESzRQ())
 	c.counterSets = int(g.MaxQPCnt())
 	c.ackDelay = uint8(g.LocalCAAckDelay())
@@ -205,18 +206,25 @@ func (c *caps) general(g prm.HCACap) {
 func (c *caps) atomic(a prm.AtomicCap) {
 	const plain = prm.AtomicOpCmpSwap | prm.AtomicOpFetchAdd
 	ops, sizes := a.AtomicOperations(), a.AtomicSizeQP()&0x1ff
+	c.atomicMode, c.dcAtomicMode = atomicMode(ops, sizes), atomicMode(ops, a.AtomicSizeDC()&0x1ff)
+	c.hostAtomics = ops&plain == plain && sizes&(1<<3) != 0 && a.AtomicReq8BEndiannessMode() != 0
+}
+
+// atomicMode is get_atomic_mode, for the sizes of a kind of queue; 0: it has no atomics.
+func atomicMode(ops, sizes uint32) (mode uint32) {
+	const plain = prm.AtomicOpCmpSwap | prm.AtomicOpFetchAdd
 	switch {
 	case ops&(prm.AtomicOpMaskedCmpSwap|prm.AtomicOpMaskedFetchAdd) != 0 && sizes != 0:
-		c.atomicMode = prm.AtomicModeUpTo8B
+		mode = prm.AtomicModeUpTo8B
 		for n := uint32(4); n < 9; n++ {
 			if sizes>>n != 0 {
-				c.atomicMode = n
+				mode = n
 			}
 		}
 	case ops&plain == plain:
-		c.atomicMode = prm.AtomicModeIBComp
+		mode = prm.AtomicModeIBComp
 	}
-	c.hostAtomics = ops&plain == plain && sizes&(1<<3) != 0 && a.AtomicReq8BEndiannessMode() != 0
+	return mode
 }
 
 // readNICVport reads the MAC address and the GUIDs of a RoCE device.

@@ -150,7 +150,7 @@ func (q *QP) xrcSeg(s *posting, w *verbs.SendWR) {
 func (q *QP) transportElse(s *posting, w *verbs.SendWR) error {
 	switch w.Opcode {
 	case verbs.WRRDMARead, verbs.WRAtomicCmpSwp, verbs.WRAtomicFetchAdd:
-		if q.typ != verbs.QPTRC && q.typ != verbs.QPTXRCSend {
+		if q.typ != verbs.QPTRC && q.typ != verbs.QPTXRCSend && q.typ != verbs.QPTDriver {
 			return nil // the device refuses it
 		}
 	case verbs.WRRDMAWriteImm:

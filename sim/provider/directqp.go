@@ -37,7 +37,7 @@ func (q *QP) checkDirect(a *verbs.QPInitAttr) error {
 	if d.CompMask&^directQPMasks != 0 && !q.ctx.breaks(rule.DirectMasksAreKnown) {
 		return fmt.Errorf("comp_mask %#x of direct attributes: %w", d.CompMask, syscall.EINVAL)
 	}
-	if d.CompMask&verbs.DirectQPDC != 0 && a.Type != verbs.QPTDriver {
+	if d.CompMask&verbs.DirectQPDC != 0 && a.Type != verbs.QPTDriver && !q.ctx.breaks(rule.EndsAreOfTheDriversType) {
 		return fmt.Errorf("a dynamically connected QP of type %d: %w", a.Type, syscall.EINVAL)
 	}
 	if err := q.checkDirectFlags(d); err != nil {
@@ -52,7 +52,7 @@ func (q *QP) checkDirect(a *verbs.QPInitAttr) error {
 		}
 		return fmt.Errorf("a QP of the driver's type that is not dynamically connected: %w", syscall.EINVAL)
 	}
-	return q.checkDC(d)
+	return q.checkDC(a)
 }
 
 // checkDirectFlags is the part of it for create_flags.
@@ -78,6 +78,7 @@ func (q *QP) checkDirectFlags(d *verbs.DirectQPAttr) error {
 const (
 	qpTunnelOffloads = 1 << 2
 	qpPacketCredits  = 1 << 9
+	qpDCIStream      = 1 << 11
 )
 
 // directRequest puts creation flags into the command. The driver takes those of loopback for any QP, and the others where

@@ -82,6 +82,9 @@ func (q *QP) Context() any { return q.init.Context }
 // release gives back what a QP that the kernel no longer knows still holds.
 func (q *QP) release(t *Thread) {
 	c := q.ctx
+	if q.dct() {
+		return
+	}
 	if q.own {
 		c.bf.pools.Put(q.bf.pool)
 	}

@@ -24,7 +24,11 @@ func (p *PD) CreateQP(vt verbs.Thread, a verbs.QPInitAttr) (_ verbs.QP, err erro
 	if t.breaks(rule.DomainQueuesHaveNoLock) {
 		q.sq.lock.single, q.rq.lock.single = p.ctx.env.SingleThreaded, p.ctx.env.SingleThreaded
 	}
-	if err := q.build(t, &a); err != nil {
+	build := q.build
+	if q.dct() {
+		build = q.buildDCT
+	}
+	if err := build(t, &a); err != nil {
 		q.release(t)
 		return nil, fmt.Errorf("create_qp: %w", err)
 	}
@@ -49,6 +53,9 @@ func (p *PD) newQP(a *verbs.QPInitAttr) (*QP, error) {
 	}
 	if c.env.signature {
 		return nil, fmt.Errorf("MLX5_QP_SIGNATURE is set, and signatures are not modelled: %w", syscall.EOPNOTSUPP)
+	}
+	if q.dct() {
+		return q.newDCT(a)
 	}
 	ops := opsAny
 	q.atomics = c.attr.Atomic != verbs.AtomicNone
@@ -99,7 +106,7 @@ func (q *QP) allowedOps() uint64 {
 			return opsRC | verbs.QPExAtomicWrite
 		}
 		return opsRC
-	case verbs.QPTXRCSend:
+	case verbs.QPTXRCSend, verbs.QPTDriver:
 		return opsRC
 	case verbs.QPTUC:
 		return opsUC
@@ -148,6 +155,13 @@ func (q *QP) build(t *Thread, a *verbs.QPInitAttr) error {
 	}
 	if q.srq != nil {
 		r.SRQ, r.HasSRQ = q.srq.h, true
+	}
+	if q.typ == verbs.QPTDriver {
+		r.DC = kernel.DCIEnd
+		if a.Direct.CompMask&verbs.DirectQPDCIStreams != 0 {
+			r.Vendor |= qpDCIStream
+		}
+		r.ScatterToCQE = r.ScatterToCQE && q.ex == nil && directOps(a) == 0 // its setters do not reckon with it
 	}
 	if err := q.register(t, &r); err != nil {
 		return err

@@ -130,7 +130,7 @@ func (e *qpEx) build(vt verbs.Thread, w verbs.SendWR) {
 		return
 	}
 	switch q.typ {
-	case verbs.QPTUD:
+	case verbs.QPTUD, verbs.QPTDriver:
 		e.ds += datagramSize / segSize
 	case verbs.QPTXRCSend:
 		e.ds += prm.XRCSegmentSize / segSize
@@ -154,9 +154,14 @@ func (e *qpEx) finish(t *Thread) {
 	q.sq.posted += uint32((bytes + wqebb - 1) / wqebb)
 }
 
+// addressed says whether each request names its target.
+func (q *QP) addressed() bool {
+	return q.typ == verbs.QPTUD || q.typ == verbs.QPTXRCSend || q.typ == verbs.QPTDriver
+}
+
 // set ends a setter.
 func (e *qpEx) set(t *Thread) {
-	if e.q.typ != verbs.QPTUD && e.q.typ != verbs.QPTXRCSend || e.setters == settersAddressed-1 {
+	if !e.q.addressed() || e.setters == settersAddressed-1 {
 		e.finish(t)
 		return
 	}

@@ -400,6 +400,13 @@ var sentences = [...]string{
 	RawRequestsSayTheyAre:              "The completion of a raw request says that it was one",
 	RawRequestsHaveTheirFlags:          "Whether a raw request is signalled stands in its bytes",
 	OldTimestampsAreBehind:             "A timestamp from before the page of the clock is converted to a time before it",
+	EndsAreOfTheDriversType:            "DCIs and DCTs are QPs of the driver's type alone",
+	TargetTakesNoPosts:                 "Nothing can be posted to a DCT",
+	TargetNeedsAnSRQ:                   "A DCT receives from an SRQ, and is none without one",
+	AccessKeyIsChecked:                 "A target of the dynamically connected transport takes no connection with another access key",
+	InitiatorTurnsToItsTarget:          "Each request of a DCI goes to the target that it names",
+	TargetOutlivesItsConnections:       "An error on a connection of a DCT ends that connection alone",
+	TargetNumberComesWithRTR:           "A DCT is made, and has its number, when it becomes ready to receive",
 
 	IncrementsAdd:             "A write to the address of an increment adds to device memory",
 	TestsSet:                  "A read of the address of a test and set leaves 1 in device memory",

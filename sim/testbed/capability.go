@@ -64,6 +64,8 @@ func (tb *Testbed) Capability(token string) verbs.Capability {
 			has = !p.HCA.Atomics
 		case "dv.cqe_comp", "dv.cqe_comp.read":
 			has = p.HCA.CQECompMax > 0
+		case "dv.dc":
+			has = p.HCA.DCT && !p.Provider.Foreign && p.Provider.Generation == kernel.Dynamic
 		case "ecn":
 			has = p.HCA.Congestion.DCQCN && tb.sm == nil
 		case "rc.atomic_write":

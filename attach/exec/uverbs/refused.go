@@ -20,7 +20,7 @@ type Refusal struct {
 // refused is printed by the command. A test holds the errnos to be those of Ioctl.
 var refused = [...]Refusal{
 	{"tag matching", syscall.EINVAL, "ibv_create_srq_ex fails"},
-	{"dynamically connected transport, raw packets, WQs and RSS", syscall.EOPNOTSUPP, "ibv_create_qp_ex, ibv_create_wq fail"},
+	{"raw packets, WQs and RSS", syscall.EOPNOTSUPP, "ibv_create_qp_ex, ibv_create_wq fail"},
 	{"flow steering", syscall.EOPNOTSUPP, "ibv_create_flow fails"},
 	{"real-time stamps, WQE signatures", syscall.EOPNOTSUPP, "creation with these mlx5dv attributes fails"},
 	{"DEVX, but for memory keys and capabilities, and those with --uar dynamic only", syscall.EPROTONOSUPPORT, "mlx5dv_devx_* fail; the library works without it"},

@@ -48,9 +48,11 @@ func TestRefused(t *testing.T) {
 		return c
 	}
 	cmd := func(cmd uint32) *client.Call { c, _ := x.write(cmd, make([]byte, 64), 64); return c }
-	dc, _, _ := x.qpCall(pd, cq, func(d uapi.MLX5CreateQP) { d.SetFlags(uapi.QPFlagTypeDCI) })
-	dc.Attr(uapi.QPCreateType).SetData(0xff)
-	x.refuse("DC", dc, syscall.EOPNOTSUPP)
+	for flags, what := range map[uint32]string{0: "neither DCT nor DCI", dcEnds: "both", uapi.QPFlagTypeDCT: "DCT without an SRQ", uapi.QPFlagTypeDCI: "receives of a DCI"} {
+		dc, _, _ := x.qpCall(pd, cq, func(d uapi.MLX5CreateQP) { d.SetFlags(flags) })
+		dc.Attr(uapi.QPCreateType).SetData(0xff)
+		x.refuse(what, dc, syscall.EINVAL)
+	}
 	x.refuse("raw packet without capability", qpOf(8), syscall.EPERM)
 	x.refuse("no type", qpOf(77), syscall.EINVAL)
 	for _, c := range []uint32{
