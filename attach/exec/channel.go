@@ -317,7 +317,7 @@ func (t *channels) command(l *seccomp.Listener, x *seccomp.Notif, ch *channel, p
 	case e != 0:
 		_ = l.Fail(x.ID, e)
 	default:
-		_ = l.Return(x.ID, int64(x.Args[2]))
+		_ = l.Done(x.ID, int64(x.Args[2]))
 	}
 }
 

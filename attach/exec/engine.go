@@ -94,6 +94,15 @@ func newEngine(m *machine, streams *procmem.Streams, throttle bool) (*engine, er
 // of the engine it runs f here.
 func (e *engine) do(f func()) {
 	ready := make(chan struct{})
+	e.post(func() { defer close(ready); f() })
+	select {
+	case <-ready:
+	case <-e.done:
+	}
+}
+
+// post is do without the wait.
+func (e *engine) post(f func()) {
 	e.mu.Lock()
 	if e.ending {
 		e.mu.Unlock()
@@ -101,16 +110,12 @@ func (e *engine) do(f func()) {
 		f()
 		return
 	}
-	e.work = append(e.work, func() { defer close(ready); f() })
+	e.work = append(e.work, f)
 	wake := e.sleeping
 	e.mu.Unlock()
 	if wake {
 		one := [8]byte{1}
 		_, _ = unix.Write(e.wake, one[:])
-	}
-	select {
-	case <-ready:
-	case <-e.done:
 	}
 }
 

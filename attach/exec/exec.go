@@ -60,6 +60,8 @@ type Config struct {
 	LimitFiles int
 	// LimitMemory is how many bytes may be registered at a time (0: the memory of this machine).
 	LimitMemory uint64
+	// settle does for calls what kernels before Linux 6.18 need, on any kernel.
+	settle bool
 	// Logf, when not nil, receives the reason for each call of a program that is refused.
 	Logf func(format string, args ...any)
 }

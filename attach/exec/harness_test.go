@@ -60,6 +60,7 @@ func command(args []string) int {
 	f.BoolVar(&cfg.Throttle, "throttle", false, "")
 	f.BoolVar(&cfg.DynamicUARs, "dynamic", false, "")
 	f.BoolVar(&cfg.PathCalls, "path-calls", false, "")
+	f.BoolVar(&cfg.settle, "settle", false, "")
 	f.BoolVar(&cfg.NoODP, "no-odp", false, "")
 	f.BoolVar(&cfg.OwnNetwork, "own-network", false, "")
 	f.BoolVar(&cfg.CopyQueues, "copy-queues", false, "")

@@ -57,7 +57,7 @@ func (n *notifier) memory(x *seccomp.Notif) {
 		_ = n.l.Continue(x.ID)
 		return
 	}
-	n.s.eng.do(func() {
+	n.s.eng.post(func() {
 		n.forget(x)
 		_ = n.l.Continue(x.ID)
 	})

@@ -31,20 +31,9 @@ const (
 	mmapPause = time.Millisecond
 )
 
-// stopPatience bounds, in milliseconds, how late a stop is noticed.
-const stopPatience = 100
-
-// patience is for how many milliseconds the next notification may be waited for.
-func (n *notifier) patience() int {
-	ms := stopPatience
-	for _, q := range n.waits {
-		ms = min(ms, int(time.Until(q[0].next)/time.Millisecond)+1)
-	}
-	return max(ms, 0)
-}
-
 // lookAgain goes on with what waits, on the engine's thread.
 func (n *notifier) lookAgain() {
+	n.lookAt = time.Time{}
 	for f := range n.waits {
 		n.serve(f)
 	}
@@ -59,9 +48,6 @@ func (n *notifier) mmap(x *seccomp.Notif) {
 		return
 	}
 	f.mmapOver(tid)
-	if n.waits == nil {
-		n.waits = map[*file][]*waiting{}
-	}
 	n.waits[f] = append(n.waits[f], &waiting{x: *x, next: time.Now()})
 	n.serve(f)
 }
@@ -71,6 +57,7 @@ func (n *notifier) serve(f *file) {
 	for q := n.waits[f]; len(q) > 0; q = n.waits[f] {
 		w := q[0]
 		if n.l.Valid(w.x.ID) && !w.mayGoOn(f) {
+			n.lookLater(w.next)
 			return
 		}
 		if len(q) == 1 {
@@ -80,6 +67,15 @@ func (n *notifier) serve(f *file) {
 		}
 		n.prepare(f, &w.x)
 	}
+}
+
+// lookLater has lookAgain called at a time, or before.
+func (n *notifier) lookLater(at time.Time) {
+	if !n.lookAt.IsZero() && !n.lookAt.After(at) {
+		return
+	}
+	n.lookAt = at
+	time.AfterFunc(max(time.Until(at), mmapPause), func() { n.s.eng.do(n.lookAgain) })
 }
 
 // mayGoOn reports whether no other thread's mmap is on its way to the kernel, or has been for too long.

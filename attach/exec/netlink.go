@@ -184,7 +184,7 @@ func (n *notifier) sendNetlink(x *seccomp.Notif) {
 				_ = n.l.Fail(x.ID, errno(err))
 				return
 			}
-			_ = n.l.Return(x.ID, int64(len(r.data)))
+			_ = n.l.Done(x.ID, int64(len(r.data)))
 		}
 	})
 }

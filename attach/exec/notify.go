@@ -4,56 +4,103 @@ package exec
 
 import (
 	"errors"
+	"runtime"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/rdmasim/rdmasim/attach/exec/seccomp"
 )
 
-// notifier answers the calls that the filter hands over.
+// notifier answers the calls that the filter hands over. A call that nobody has taken yet is ended by any signal with a handler
+// (EINTR, or a restart), and one that has been taken by none. So one thread does nothing but take calls: it waits inside the kernel for
+// the next one while others answer.
 type notifier struct {
 	s               *session
 	l               *seccomp.Listener
 	askedForDevices atomic.Bool  // a library asked for RDMA devices
 	ioctls          atomic.Int64 // RDMA calls
+	untaken         atomic.Int64 // calls that were gone before they could be taken
 	quit            atomic.Bool
+	slow            chan seccomp.Notif   // calls that are answered without the engine, or not by it alone
 	waits           map[*file][]*waiting // mmaps that wait, in order
+	lookAt          time.Time            // when lookAgain will be called; zero: never
 }
 
-// run serves until no process is left under the filter, or stop.
+// slowCalls is how many calls may wait for the thread that answers the slow ones, before no other is taken.
+const slowCalls = 1024
+
+func newNotifier(s *session, l *seccomp.Listener) *notifier {
+	return &notifier{s: s, l: l, slow: make(chan seccomp.Notif, slowCalls), waits: map[*file][]*waiting{}}
+}
+
+// shortSlice is the shortest slice that the scheduler gives, in nanoseconds.
+const shortSlice = 100_000
+
+// hurry has this thread run soon after it is woken, however many others want its CPU, and not for longer than its share: from Linux 6.12
+// on a thread may ask for a short slice (EEVDF).
+func hurry() {
+	a, err := unix.SchedGetAttr(0, 0)
+	if err != nil {
+		return
+	}
+	a.Runtime = shortSlice
+	_ = unix.SchedSetAttr(0, a, 0)
+}
+
+// run takes calls until no process is left under the filter, or stop. Before Linux 6.11 the end of the last process does not wake it.
 func (n *notifier) run() {
-	p := []unix.PollFd{{Fd: int32(n.l.FD()), Events: unix.POLLIN}}
-	for !n.quit.Load() {
-		if len(n.waits) > 0 {
-			n.s.eng.do(n.lookAgain)
-		}
-		k, err := unix.Poll(p, n.patience())
-		if k <= 0 || err != nil {
-			continue
-		}
-		if p[0].Revents&unix.POLLIN == 0 {
-			return // POLLHUP: no process is left
-		}
+	runtime.LockOSThread()
+	hurry()
+	go n.answerSlow()
+	defer close(n.slow)
+	for {
 		x, err := n.l.Recv()
-		if err != nil {
-			continue // the caller was killed before its call could be taken
+		switch {
+		case n.quit.Load():
+			return
+		case err == nil:
+			n.take(x)
+		case n.l.Ended():
+			return
+		default:
+			n.untaken.Add(1)
 		}
-		n.answer(&x)
 	}
 }
 
 func (n *notifier) stop() { n.quit.Store(true) }
 
-func (n *notifier) answer(x *seccomp.Notif) {
+// take has a call answered, and does not wait for that.
+func (n *notifier) take(x seccomp.Notif) {
 	switch x.Nr {
 	case unix.SYS_IOCTL:
 		n.ioctls.Add(1)
-		n.s.eng.do(func() {
+		n.s.eng.post(func() {
 			n.s.files.hear()
-			n.ioctl(x)
+			n.ioctl(&x)
 		})
+	case unix.SYS_MMAP:
+		n.mapping(&x)
+	case unix.SYS_MUNMAP, unix.SYS_MREMAP, unix.SYS_BRK, unix.SYS_REMAP_FILE_PAGES, unix.SYS_SHMDT, unix.SYS_SHMAT, unix.SYS_MPROTECT,
+		unix.SYS_PKEY_MPROTECT, unix.SYS_MADVISE, unix.SYS_FORK, unix.SYS_CLONE, unix.SYS_CLONE3:
+		n.memory(&x)
+	default:
+		n.slow <- x
+	}
+}
+
+// answerSlow answers the calls for which files are looked at.
+func (n *notifier) answerSlow() {
+	for x := range n.slow {
+		n.answer(&x)
+	}
+}
+
+func (n *notifier) answer(x *seccomp.Notif) {
+	switch x.Nr {
 	case unix.SYS_FSTAT:
 		n.fstat(x, x.Args[1])
 	case unix.SYS_SOCKET:
@@ -64,11 +111,6 @@ func (n *notifier) answer(x *seccomp.Notif) {
 		n.writeChannel(x)
 	case unix.SYS_DUP, unix.SYS_FCNTL:
 		n.dupChannel(x)
-	case unix.SYS_MMAP:
-		n.mapping(x)
-	case unix.SYS_MUNMAP, unix.SYS_MREMAP, unix.SYS_BRK, unix.SYS_REMAP_FILE_PAGES, unix.SYS_SHMDT, unix.SYS_SHMAT, unix.SYS_MPROTECT,
-		unix.SYS_PKEY_MPROTECT, unix.SYS_MADVISE, unix.SYS_FORK, unix.SYS_CLONE, unix.SYS_CLONE3:
-		n.memory(x)
 	case unix.SYS_NEWFSTATAT:
 		if x.Args[3]&unix.AT_EMPTY_PATH != 0 {
 			n.fstat(x, x.Args[2])
@@ -87,7 +129,7 @@ func (n *notifier) mapping(x *seccomp.Notif) {
 		n.memory(x)
 		return
 	}
-	n.s.eng.do(func() {
+	n.s.eng.post(func() {
 		if flags&unix.MAP_FIXED != 0 && n.s.procs.streams.Watched() {
 			n.forget(x)
 		}
@@ -121,7 +163,11 @@ func (n *notifier) ioctl(x *seccomp.Notif) {
 	c := &caller{l: n.l, id: x.ID, tid: tid, proc: proc, t: n.s.procs}
 	e := f.ioctl(c, x.Args[2])
 	n.s.procs.streams.Flush() // the program sees what the device wrote before the answer
-	_ = n.l.Fail(x.ID, e)
+	if e != 0 {
+		_ = n.l.Fail(x.ID, e)
+		return
+	}
+	_ = n.l.Done(x.ID, 0)
 }
 
 // errno is the errno inside an error, EIO when there is none.

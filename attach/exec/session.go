@@ -174,7 +174,9 @@ func (s *session) run() (status int, err error) {
 		return 0, err
 	}
 	defer s.netlink.close()
-	s.notes = &notifier{s: s, l: seccomp.NewListener(s.started.listener)}
+	l := seccomp.NewListener(s.started.listener)
+	l.Settle = l.Settle || s.cfg.settle
+	s.notes = newNotifier(s, l)
 	go s.eng.run()
 	go s.files.watch()
 	go s.channels.watch()
@@ -208,6 +210,9 @@ func (s *session) run() (status int, err error) {
 		s.eng.do(func() {
 			s.cfg.Logf("%v of virtual time, %d queues in shared memory, %d copied", s.m.eng.Now(), s.files.shared, s.files.copied)
 		})
+		if k := s.notes.untaken.Load(); k > 0 {
+			s.cfg.Logf("%d calls were gone, by a signal or the end of their thread, before they could be taken", k)
+		}
 		if l := s.leftover(); l != "" {
 			s.cfg.Logf("not given back: %s", l)
 		}

@@ -105,6 +105,7 @@ type sendRare struct {
 	paths        *avPaths    // of a UD QP, which has them instead of a peer
 	umr          *umrQueue   // nil until the first UMR
 	faults       [2]pageWait // on GatherSide and on LandingSide
+	landed       uint64      // bytes of responses to READs since reset
 	askAt        sim.Time    // a landing that waits for pages is asked for again then
 }
 

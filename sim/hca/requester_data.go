@@ -30,6 +30,7 @@ func (q *requester) onReadResponse(p *roce.Packet, psn uint32) {
 		return
 	}
 	m.next++
+	q.landed += uint64(len(p.Payload()))
 	q.una = roce.AddPSN(psn, 1)
 	if m.next == m.n {
 		q.endRead(m)

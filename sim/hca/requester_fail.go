@@ -9,9 +9,15 @@ import (
 // failAt has message i end in error s, when those before it are done; nothing is
 // sent behind it.
 func (q *requester) failAt(i uint32, s prm.Syndrome) {
-	q.msg(i).fail = s
+	m := q.msg(i)
+	own := 0
+	if q.open && i == q.cur {
+		own = int(q.pkt)
+	}
+	m.fail = s
 	q.halt, q.open = true, false
 	q.complete()
+	q.claimAck(m.first, own)
 }
 
 // failHead ends the oldest message with an error CQE, whether it was signalled or

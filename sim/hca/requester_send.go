@@ -190,12 +190,12 @@ func (q *requester) pushed(m *msg, psn uint32, bytes int) {
 
 // wantsAck is the AckReq policy: the requester must never wait for an ACK that
 // the responder does not owe. An unsignalled message with more behind it leaves the request to a
-// later packet.
+// later packet, and where none comes to claimAck.
 func (q *requester) wantsAck(m *msg, last bool) bool {
 	if int(q.sinceAR) >= q.u.p.AckReqPackets {
 		return true
 	}
-	return last && (m.signal || q.sq.ci+uint16(m.nbb) == q.sq.pi || q.sent != roce.AddPSN(m.first, int32(q.pkt)) || q.probes())
+	return last && (m.signal || q.sq.ci+uint16(m.nbb) == q.sq.pi || q.sent != roce.AddPSN(m.first, int32(q.pkt)) || q.draining || q.probes())
 }
 
 // gather fills p with the next bytes of the message: inline bytes at once, others

@@ -33,6 +33,9 @@ func (q *requester) begin() bool {
 	if m.kind == msgLocal {
 		q.passWQE(m)
 		q.complete()
+		if q.sq.ci == q.sq.pi {
+			q.claimAck(q.psn, 0)
+		}
 		return true
 	}
 	q.ssn = (q.ssn + 1) & roce.PSNMask
@@ -173,6 +176,7 @@ func (q *requester) failLocally(m *msg, s prm.Syndrome) {
 	q.halt = true
 	q.passWQE(m)
 	q.complete()
+	q.claimAck(q.psn, 0)
 }
 
 // passWQE moves the cursor behind the WQE of m.

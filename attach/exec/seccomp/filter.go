@@ -1,7 +1,7 @@
 //go:build linux && amd64
 
 // Package seccomp lets a supervisor answer chosen system calls of a process tree in
-// place of the kernel (seccomp user notification, Linux 5.14 and later). The filter
+// place of the kernel (seccomp user notification, Linux 5.19 and later). The filter
 // is data: a list of rules, compiled to classic BPF.
 package seccomp
 

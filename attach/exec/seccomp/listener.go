@@ -16,8 +16,9 @@ import (
 // the kernel allows one listener.
 var ErrOuterListener = errors.New("another supervisor of system calls (a container, a sandbox or another rdmasim exec) is above this process, and Linux allows only one")
 
-// ErrNoNotification says that the kernel has no user notification.
-var ErrNoNotification = errors.New("this kernel has no seccomp user notification (Linux 5.14 or later with CONFIG_SECCOMP_FILTER is needed)")
+// ErrNoNotification says that the kernel has no user notification, or one before Linux 5.19 (SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV), which
+// protects a call that has been received from signals: without, a signal would end it, and a call that is made again be carried out twice.
+var ErrNoNotification = errors.New("this kernel has no seccomp user notification that signals leave alone (Linux 5.19 or later with CONFIG_SECCOMP_FILTER is needed)")
 
 // rightsOffset is where the descriptor stands in a control message of one.
 const rightsOffset = unix.SizeofCmsghdr
@@ -35,9 +36,6 @@ func Hand(prog []unix.SockFilter, socket int, message []byte) error {
 	f := unix.SockFprog{Len: uint16(len(prog)), Filter: &prog[0]}
 	to := (*int32)(unsafe.Pointer(&rights[rightsOffset]))
 	e := hand(unix.SECCOMP_FILTER_FLAG_NEW_LISTENER|unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, &f, uintptr(socket), &msg, to)
-	if e == unix.EINVAL { // before Linux 5.19: a signal may repeat a notification, and handlers allow for it
-		e = hand(unix.SECCOMP_FILTER_FLAG_NEW_LISTENER, &f, uintptr(socket), &msg, to)
-	}
 	runtime.KeepAlive(prog)
 	runtime.KeepAlive(message)
 	runtime.KeepAlive(rights)
@@ -109,18 +107,17 @@ type addFD struct {
 type Listener struct {
 	fd  int
 	buf *Notif
+	// Settle has Done take the care that kernels before Linux 6.18 need.
+	Settle bool
 }
 
 // NewListener takes over the descriptor that Install returned.
 func NewListener(fd int) *Listener {
-	l := &Listener{fd: fd, buf: new(Notif)}
+	l := &Listener{fd: fd, buf: new(Notif), Settle: !losesNoAnswers()}
 	// Linux 6.6: wake the caller on this CPU. Older kernels refuse, and are slower.
 	_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SECCOMP_IOCTL_NOTIF_SET_FLAGS, unix.SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP)
 	return l
 }
-
-// FD is the descriptor, for poll.
-func (l *Listener) FD() int { return l.fd }
 
 // Close closes the listener: calls that wait get ENOSYS.
 func (l *Listener) Close() error { return unix.Close(l.fd) }
@@ -139,11 +136,18 @@ func (l *Listener) ioctl(req uint, p unsafe.Pointer) (uintptr, error) {
 	}
 }
 
-// Recv takes the next notification: ENOENT when the caller vanished meanwhile.
+// Recv waits for the next notification and takes it: ENOENT when the caller vanished meanwhile, or there is none (Ended).
 func (l *Listener) Recv() (Notif, error) {
 	*l.buf = Notif{}
 	_, err := l.ioctl(unix.SECCOMP_IOCTL_NOTIF_RECV, unsafe.Pointer(l.buf))
 	return *l.buf, err
+}
+
+// Ended reports whether no process is left under the filter, and no call waits.
+func (l *Listener) Ended() bool {
+	p := []unix.PollFd{{Fd: int32(l.fd), Events: unix.POLLIN}}
+	n, err := unix.Poll(p, 0)
+	return err == nil && n > 0 && p[0].Revents&unix.POLLIN == 0
 }
 
 // Valid reports whether the caller still waits: what was read from its memory before
@@ -165,6 +169,38 @@ func (l *Listener) Return(id uint64, val int64) error { return l.send(response{i
 // Fail answers with an errno; 0 is success with the value 0.
 func (l *Listener) Fail(id uint64, e unix.Errno) error {
 	return l.send(response{id: id, err: -int32(e)})
+}
+
+// Done answers a call that has had an effect, and so must not be made again: with a value.
+//
+// A caller that has begun to leave because of a signal, and finds its call received, waits on, from then on for the answer alone. But
+// one that finds its call answered already leaves until Linux 6.18, and makes the call again. There it is given a descriptor first, at a number
+// that it cannot have: nothing comes of it (EBADF), but then the caller has found its call received. AddFD and ReplaceFD do the same.
+func (l *Listener) Done(id uint64, val int64) error {
+	if l.Settle {
+		l.settle(id)
+	}
+	return l.Return(id, val)
+}
+
+// settle returns when the caller waits for its answer whatever signals come, or is gone.
+func (l *Listener) settle(id uint64) {
+	_, _ = l.addFD(&addFD{id: id, flags: unix.SECCOMP_ADDFD_FLAG_SETFD, srcFD: uint32(l.fd), newFD: noFD})
+}
+
+// noFD is beyond every limit of descriptors (RLIMIT_NOFILE, which fs.nr_open bounds).
+const noFD = 1<<31 - 1
+
+// losesNoAnswers reports whether the kernel is one in which Linux 6.18's "seccomp: Fix a race with WAIT_KILLABLE_RECV if the tracer replies too
+// fast" is for certain; stable series have it, too, and do not tell.
+func losesNoAnswers() bool {
+	var u unix.Utsname
+	if unix.Uname(&u) != nil {
+		return false
+	}
+	var major, minor int
+	n, _ := fmt.Sscanf(unix.ByteSliceToString(u.Release[:]), "%d.%d", &major, &minor)
+	return n == 2 && (major > 6 || major == 6 && minor >= 18)
 }
 
 // Continue lets the kernel carry out the call.
