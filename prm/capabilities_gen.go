@@ -9,12 +9,16 @@ type HCACap []byte
 // HCACapSize is its length in bytes.
 const HCACapSize = 0x1000
 
-func (h HCACap) PageRequestDisable() bool                  { return bit(h, 0x00, 25) }
-func (h HCACap) SetPageRequestDisable(v bool)              { putBit(h, 0x00, 25, v) }
-func (h HCACap) HCACap2() bool                             { return bit(h, 0x04, 31) }
-func (h HCACap) SetHCACap2(v bool)                         { putBit(h, 0x04, 31, v) }
-func (h HCACap) VHCAID() uint32                            { return bits(h, 0x04, 15, 0) }
-func (h HCACap) SetVHCAID(v uint32)                        { put(h, 0x04, 15, 0, v) }
+func (h HCACap) PageRequestDisable() bool     { return bit(h, 0x00, 25) }
+func (h HCACap) SetPageRequestDisable(v bool) { putBit(h, 0x00, 25, v) }
+func (h HCACap) HCACap2() bool                { return bit(h, 0x04, 31) }
+func (h HCACap) SetHCACap2(v bool)            { putBit(h, 0x04, 31, v) }
+func (h HCACap) VHCAID() uint32               { return bits(h, 0x04, 15, 0) }
+func (h HCACap) SetVHCAID(v uint32)           { put(h, 0x04, 15, 0, v) }
+
+// LogDMAMMOMaxSize is log_dma_mmo_max_size of rdma-core providers/mlx5 mlx5_ifc.h.
+func (h HCACap) LogDMAMMOMaxSize() uint32                  { return bits(h, 0x0c, 20, 16) }
+func (h HCACap) SetLogDMAMMOMaxSize(v uint32)              { put(h, 0x0c, 20, 16, v) }
 func (h HCACap) LogMaxSRQSz() uint32                       { return bits(h, 0x10, 31, 24) }
 func (h HCACap) SetLogMaxSRQSz(v uint32)                   { put(h, 0x10, 31, 24, v) }
 func (h HCACap) LogMaxQPSz() uint32                        { return bits(h, 0x10, 23, 16) }
@@ -79,8 +83,12 @@ func (h HCACap) LogMaxRAReqQP() uint32                     { return bits(h, 0x28
 func (h HCACap) SetLogMaxRAReqQP(v uint32)                 { put(h, 0x28, 21, 16, v) }
 
 // RTS2RTSQPUDPSport is rts2rts_qp_udp_sport of rdma-core providers/mlx5 mlx5_ifc.h.
-func (h HCACap) RTS2RTSQPUDPSport() bool               { return bit(h, 0x28, 14) }
-func (h HCACap) SetRTS2RTSQPUDPSport(v bool)           { putBit(h, 0x28, 14, v) }
+func (h HCACap) RTS2RTSQPUDPSport() bool     { return bit(h, 0x28, 14) }
+func (h HCACap) SetRTS2RTSQPUDPSport(v bool) { putBit(h, 0x28, 14, v) }
+
+// DMAMMOSQ is dma_mmo_sq of rdma-core providers/mlx5 mlx5_ifc.h.
+func (h HCACap) DMAMMOSQ() bool                        { return bit(h, 0x28, 12) }
+func (h HCACap) SetDMAMMOSQ(v bool)                    { putBit(h, 0x28, 12, v) }
 func (h HCACap) LogMaxRAResQP() uint32                 { return bits(h, 0x28, 5, 0) }
 func (h HCACap) SetLogMaxRAResQP(v uint32)             { put(h, 0x28, 5, 0, v) }
 func (h HCACap) EndPad() bool                          { return bit(h, 0x2c, 31) }

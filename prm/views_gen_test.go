@@ -272,5 +272,8 @@ var views = []struct {
 	{AVSegment(nil), 48, false},
 	{EthSegment(nil), 16, false},
 	{UMRCtrlSegment(nil), 48, false},
+	{UMRRepeatBlock(nil), 16, false},
+	{UMRRepeatEntry(nil), 16, false},
+	{MMOSegment(nil), 16, false},
 	{KLM(nil), 16, false},
 }

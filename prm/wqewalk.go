@@ -40,6 +40,7 @@ type SendSegments struct {
 	UMR    UMRCtrlSegment
 	MKC    MKC    // context segment of a UMR
 	Inline []byte // entries of a UMR, nil when they come by a data segment
+	MMO    MMOSegment
 }
 
 // SGE is one data segment: bytes in the WQE, or a range of memory.
@@ -60,13 +61,14 @@ const (
 	opRead            // raddr, data that is not inline
 	opAtomic          // raddr, atomic, data that is not inline
 	opUMR             // UMR control, mkey context, entries
+	opMMO             // MMO control, data that is not inline
 )
 
 var wqeKinds = [256]segKind{
 	WQEOpNOP: opNone, WQEOpSend: opPlain, WQEOpSendImm: opPlain, WQEOpSendInv: opPlain,
 	WQEOpRDMAWrite: opWrite, WQEOpRDMAWriteImm: opWrite, WQEOpRDMARead: opRead,
 	WQEOpAtomicCS: opAtomic, WQEOpAtomicFA: opAtomic, WQEOpUMR: opUMR,
-	WQEOpAtomicWrite: opWrite,
+	WQEOpAtomicWrite: opWrite, WQEOpMMO: opMMO,
 }
 
 // ParseSendWQE lays w over the send WQE at the beginning of b for a QP of service
@@ -111,6 +113,8 @@ func (w *SendWQE) parseElse(rest []byte, kind segKind, st uint32) error {
 		return nil
 	case opUMR:
 		return w.parseUMR(rest)
+	case opMMO:
+		return w.parseMMO(rest)
 	}
 	rest, err := w.parseTransport(rest, kind, st)
 	if err != nil {
@@ -189,6 +193,15 @@ func (w *SendWQE) parseUMR(rest []byte) error {
 		return nil
 	}
 	w.data = rest
+	return w.checkData(false)
+}
+
+func (w *SendWQE) parseMMO(rest []byte) error {
+	w.rare = true
+	if len(rest) < MMOSegmentSize {
+		return ErrWQELength
+	}
+	w.MMO, w.data = MMOSegment(rest[:MMOSegmentSize:MMOSegmentSize]), rest[MMOSegmentSize:]
 	return w.checkData(false)
 }
 

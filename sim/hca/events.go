@@ -64,6 +64,12 @@ func (v *queuePairs) onList(arg uint64) {
 	}
 }
 
+func (v *queuePairs) onCopied(arg uint64) {
+	if q := v.requesterArg(arg); q != nil {
+		q.onCopied()
+	}
+}
+
 func (v *queuePairs) onRecord(arg uint64) {
 	if q := v.qpArg(arg); q != nil {
 		q.onRecord()

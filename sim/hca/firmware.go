@@ -99,6 +99,10 @@ func fillGeneral(c prm.HCACap, p *Params) {
 	c.SetCQResize(true)
 	c.SetCQModeration(true)
 	c.SetCQE128Always(true)
+	if p.CopyLogMax > 0 {
+		c.SetDMAMMOSQ(true)
+		c.SetLogDMAMMOMaxSize(uint32(p.CopyLogMax))
+	}
 	if p.CQECompMax > 0 {
 		c.SetCQECompression(true)
 		c.SetCQECompression128(true)

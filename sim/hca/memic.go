@@ -2,7 +2,7 @@ package hca
 
 import (
 	"github.com/rdmasim/rdmasim/prm"
-	"github.com/rdmasim/rdmasim/sim/mem"
+	"github.com/rdmasim/rdmasim/sim/pcie"
 )
 
 // memory is what the device has on its chip for programs (MEMIC). Programs see it in the
@@ -23,7 +23,7 @@ type memicOps struct {
 }
 
 // onChip marks addresses of memory on the device, which are not on the bus.
-const onChip mem.PA = 1 << 63
+const onChip = pcie.OwnBAR0
 
 // pageBytes is the size of a page of BAR 0.
 const pageBytes = 4096

@@ -47,6 +47,7 @@ type Params struct {
 	MemicOps               bool     // a write to an address adds to a byte of it, a read of another tests and sets
 	ReservedNumbers        int      // log2 of the QP numbers of an object that reserves them; 0: there is none
 	UDPSport               bool     // RTS2RTS_QP takes the UDP source port
+	CopyLogMax             int      // bytes that a work request may have the device copy (log2); 0: it does not copy
 	DumpFillMkey           bool     // the fixed local key by which writes go nowhere and reads give zeros
 	VendorPartID           uint32
 	FirmwareMajor          uint16
@@ -236,6 +237,7 @@ func (p *Params) Check() error {
 	pos("WireRate", int64(p.WireRate), 1e6, 1e13)
 	pos("BARSize", int64(p.BARSize), 1<<16, 1<<32)
 	pos("ReservedNumbers", int64(p.ReservedNumbers), 0, 10)
+	pos("CopyLogMax", int64(p.CopyLogMax), 0, 31)
 	pos("MemicSize", int64(p.MemicSize), 0, int64(p.BARSize)/2)
 	for _, pw := range []struct {
 		name string

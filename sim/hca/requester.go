@@ -104,6 +104,7 @@ type sendRare struct {
 	csReq        int         // bytes of a response that may be scattered to a CQE
 	paths        *avPaths    // of a UD QP, which has them instead of a peer
 	umr          *umrQueue   // nil until the first UMR
+	copy         *copies     // nil until the first copy
 	faults       [2]pageWait // on GatherSide and on LandingSide
 	landed       uint64      // bytes of responses to READs since reset
 	askAt        sim.Time    // a landing that waits for pages is asked for again then
@@ -112,9 +113,12 @@ type sendRare struct {
 // clear is the state after reset; what is under way stays marked.
 func (q *requester) clear() {
 	rare := q.sendRare
-	*rare = sendRare{landing: rare.landing, paths: rare.paths, umr: rare.umr}
+	*rare = sendRare{landing: rare.landing, paths: rare.paths, umr: rare.umr, copy: rare.copy}
 	if rare.umr != nil {
 		rare.umr.reset()
+	}
+	if rare.copy != nil {
+		rare.copy.reset()
 	}
 	q.sq.clear()
 	*q = requester{

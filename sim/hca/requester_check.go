@@ -84,7 +84,10 @@ func (q *requester) answeredBy(psn uint32) *msg {
 	case (q.head == q.tail || q.una != psn) && !q.breaks(rule.DataAnswersTheOldest):
 		return nil
 	}
-	return q.msg(q.head)
+	if i := q.unanswered(); i != q.tail {
+		return q.msg(i)
+	}
+	return nil
 }
 
 // checkReadData is what a packet of a READ's data must be like.
@@ -164,6 +167,8 @@ func (q *requester) supported(op prm.WQEOpcode, w *prm.SendWQE) bool {
 		return q.u.p.Atomics || q.breaks(rule.RequestIsSupported)
 	case prm.WQEOpAtomicWrite:
 		return (q.u.p.AtomicWrite || q.breaks(rule.AtomicWriteRequestIsSupported)) && !w.Memory
+	case prm.WQEOpMMO:
+		return q.copiable(w)
 	case prm.WQEOpUMR:
 		return q.st != prm.STUD || q.breaks(rule.UMRsAreOfConnections)
 	}

@@ -52,7 +52,7 @@ func (q *requester) begin() bool {
 // kindOf is what an opcode asks for.
 func kindOf(op prm.WQEOpcode) msgKind {
 	switch op {
-	case prm.WQEOpNOP, prm.WQEOpUMR:
+	case prm.WQEOpNOP, prm.WQEOpUMR, prm.WQEOpMMO:
 		return msgLocal
 	case prm.WQEOpRDMARead:
 		return msgRead
@@ -87,8 +87,11 @@ func (q *requester) prepare(m *msg, w *prm.SendWQE) prm.Syndrome {
 	return 0
 }
 
-// doLocally does what needs no packet, in order: UMRs.
+// doLocally does what needs no packet, in order: UMRs and copies.
 func (q *requester) doLocally(m *msg, w *prm.SendWQE) prm.Syndrome {
+	if m.op == prm.WQEOpMMO {
+		return q.doCopy(m, w)
+	}
 	if m.op != prm.WQEOpUMR {
 		return 0
 	}

@@ -35,6 +35,7 @@ type caps struct {
 	cq128                                            bool
 	cqeComp, cqeComp128, miniStrideIndex             bool
 	cqeCompMax                                       uint32
+	copyMax                                          uint64 // bytes that a work request may have the device copy; 0: none
 	roWrite, roRead                                  bool
 	hasAtomics                                       bool
 	umrAtomic, umrROWrite, umrRORead                 bool // a UMR changes these rights

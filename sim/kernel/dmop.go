@@ -2,7 +2,6 @@ package kernel
 
 import (
 	"fmt"
-	"slices"
 	"syscall"
 
 	"github.com/rdmasim/rdmasim/prm"
@@ -75,11 +74,7 @@ func (u *Ucontext) UnmapDMOp(c Caller, m *DM, op uint8) error {
 			return fmt.Errorf("operation %d is not mapped: %w", op, syscall.EINVAL)
 		}
 		x.maps--
-		if m.freed && !m.mapped() {
-			u.freedDMs = slices.DeleteFunc(u.freedDMs, func(f *DM) bool { return f == m })
-			return m.release(k)
-		}
-		return nil
+		return m.letGo(k)
 	})
 }
 

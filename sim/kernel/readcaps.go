@@ -183,6 +183,11 @@ func (c *caps) general(g prm.HCACap) {
 	c.cq128 = g.CQE128Always()
 	c.cqeComp, c.cqeComp128 = g.CQECompression(), g.CQECompression128()
 	c.miniStrideIndex, c.cqeCompMax = g.MiniCQERespStrideIndex(), g.CQECompressionMaxNum()
+	if g.DMAMMOSQ() {
+		if c.copyMax = prm.MMOMaxBytes; g.LogDMAMMOMaxSize() > 0 {
+			c.copyMax = 1 << g.LogDMAMMOMaxSize()
+		}
+	}
 	c.roWrite = g.RelaxedOrderingWrite()
 	c.roRead = g.RelaxedOrderingRead() || g.RelaxedOrderingReadPCIEnabled()
 	c.hasAtomics = g.Atomic()

@@ -116,3 +116,17 @@ func (p *PD) RegDMMR(vt verbs.Thread, dm verbs.DM, off, length uint64, access ve
 	}
 	return &MR{ctx: p.ctx, pd: p, h: h, lkey: lkey, rkey: rkey, length: length, access: access}, nil
 }
+
+// ExportDmabuf is ibv_dm_export_dmabuf_fd. EOPNOTSUPP: a library or kernel without.
+func (m *DM) ExportDmabuf(vt verbs.Thread) (_ int, err error) {
+	defer Of(vt).answers(&err)
+	t := m.ctx.enter(vt)
+	if m.ctx.proc.Params.Generation == kernel.Static {
+		return -1, fmt.Errorf("dm_export_dmabuf_fd: the library is too old: %w", syscall.EOPNOTSUPP)
+	}
+	b, err := m.ctx.u.ExportDM(t.caller, m.k.Handle())
+	if err != nil {
+		return -1, fmt.Errorf("dm_export_dmabuf_fd: %w", err)
+	}
+	return m.ctx.proc.OpenDMABuf(b), nil
+}

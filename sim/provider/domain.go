@@ -20,6 +20,7 @@ type PD struct {
 	td     *TD
 	attr   verbs.ParentDomainAttr
 	refs   int // parent domains, and QPs and CQs of a parent domain
+	opaque *opaque
 }
 
 // AllocPD is ibv_alloc_pd.
@@ -81,6 +82,9 @@ func (p *PD) Dealloc(vt verbs.Thread) (err error) {
 			p.td.refs--
 		}
 		return nil
+	}
+	if err := p.deregOpaque(t); err != nil {
+		return fmt.Errorf("dealloc_pd: %w", err)
 	}
 	if err := p.ctx.u.DeallocPD(t.caller, p.h); err != nil {
 		return fmt.Errorf("dealloc_pd: %w", err)

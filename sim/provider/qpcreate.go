@@ -69,6 +69,9 @@ func (p *PD) newQP(a *verbs.QPInitAttr) (*QP, error) {
 		return nil, fmt.Errorf("no receive CQ: %w", syscall.EINVAL)
 	}
 	var err error
+	if directOps(a)&opsLayout != 0 {
+		ops |= opsUMR // of whose size they are
+	}
 	if q.sq.wqSize, err = c.sizeSQ(a.Type, ops, a.Cap); err != nil {
 		return nil, err
 	}
@@ -122,6 +125,9 @@ func (q *QP) build(t *Thread, a *verbs.QPInitAttr) error {
 	var err error
 	size := max(q.rq.cnt<<q.rq.shift+q.sq.cnt<<q.sq.shift, c.proc.PageSize)
 	if q.ring, err = (allocator{c.proc, q.pd.custom()}).newRing(t, size, resQP); err != nil {
+		return err
+	}
+	if err := q.readyMkeyOps(t); err != nil {
 		return err
 	}
 	if q.ring.custom != nil { // the library's own memory is fresh

@@ -38,6 +38,14 @@ func (tb *Testbed) Capability(token string) verbs.Capability {
 			has = p.HCA.BFRegSize != 0
 		case "dm":
 			has = p.HCA.MemicSize > 0
+		case "dv.mkey":
+			has = p.Kernel.Generation == kernel.Dynamic && p.Provider.Generation == kernel.Dynamic && !p.Provider.Foreign
+		case "dv.memcpy":
+			has = p.Kernel.Generation == kernel.Dynamic && p.Provider.Generation == kernel.Dynamic && !p.Provider.Foreign && p.HCA.CopyLogMax > 0
+		case "dm.export":
+			has = p.HCA.MemicSize > 0 && p.Kernel.DmabufExport && p.Kernel.Dmabuf && p.HCA.ODP.On() && p.Provider.Generation == kernel.Dynamic
+		case "buf":
+			has = p.Provider.Generation == kernel.Dynamic
 		case "dmabuf", "udmabuf":
 			has = p.Kernel.Dmabuf
 		case "no dmabuf":

@@ -81,6 +81,8 @@ var variants = []struct{ need, key, value string }{
 	{"no lib.dyn", "provider.generation", "static"},
 	{"no mkeys.lifo", "kernel.mkey_cache", "fifo"},
 	{"td.independent", "provider.independent_td", "true"},
+	{"dv.memcpy", "hca.copy_log_max", "20"},
+	{"dm.export", "kernel.dmabuf_export", "true"},
 	{"no atomic", "hca.atomics", "false"},
 	{"no odp", "odp.rc", "0"},
 	{"no odp", "odp.ud", "0"},

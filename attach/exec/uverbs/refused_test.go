@@ -57,7 +57,7 @@ func TestRefused(t *testing.T) {
 		uapi.CmdCreateFlow | uapi.CmdExtended, uapi.CmdCreateWQ | uapi.CmdExtended} {
 		x.refuse(fmt.Sprintf("command %#x", c), cmd(c), syscall.EOPNOTSUPP)
 	}
-	for _, o := range [][2]uint16{{uapi.ObjectDEVX, 0x1000}, {uapi.ObjectCounters, 0}, {uapi.ObjectMR, 5}} {
+	for _, o := range [][2]uint16{{uapi.ObjectDEVX, 0x1001}, {uapi.ObjectCounters, 0}, {uapi.ObjectMR, 5}} {
 		x.refuse(fmt.Sprintf("method %x", o), client.New(x.proc, o[0], o[1]), syscall.EPROTONOSUPPORT)
 	}
 	x.proc.dmabufs = map[int]kernel.Exporter{77: nil}
