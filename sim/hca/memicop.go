@@ -17,48 +17,26 @@ func (m *memory) operation(off uint64) (op int, at uint64, ok bool) {
 
 // operate carries out an operation: an access of one byte, since the device says that it takes no more. What else is
 // accessed there changes nothing.
-func (d *doorbells) operate(op int, at uint64, p []byte, write bool) {
+func (m *memory) operate(k *core, op int, at uint64, p []byte, write bool) {
 	if len(p) != 1 {
 		return
 	}
 	var b [1]byte
-	d.memory.read(at, b[:])
+	m.read(at, b[:])
 	switch {
 	case op == prm.MemicIncrement && write:
-		if d.breaks(rule.IncrementsAdd) {
+		if k.breaks(rule.IncrementsAdd) {
 			b[0] = 0
 		}
 		b[0] += p[0]
 	case op == prm.MemicTestAndSet && !write:
 		p[0] = b[0]
-		if d.breaks(rule.TestsSet) {
+		if k.breaks(rule.TestsSet) {
 			return
 		}
 		b[0] = 1
 	}
-	d.memory.write(at, b[:])
-}
-
-// cmdModifyMemic gives operations on an allocation an address, or takes it away.
-func cmdModifyMemic(d *Device, in, out []byte) prm.Status {
-	r, m := prm.ModifyMemicIn(in), &d.memory
-	first, ok := m.page(r.MemicStartAddr())
-	op, mod := int(r.MemicOperationType()), prm.CmdIn(in).OpMod()
-	if !d.p.MemicOps || op >= prm.MemicOps || mod > prm.MemicOpDealloc || !ok || m.sizes[first] == 0 {
-		return prm.StatusBadParam
-	}
-	n := (int(m.sizes[first]) + pageBytes - 1) / pageBytes
-	on := mod == prm.MemicOpAlloc
-	for i := range n {
-		if m.ops.on[op][first+i] == on {
-			return prm.StatusBadParam
-		}
-		m.ops.on[op][first+i] = on
-	}
-	if on {
-		prm.ModifyMemicOut(out).SetMemicOperationAddr(m.ops.start + uint64((op*len(m.pages)+first)*pageBytes))
-	}
-	return prm.StatusOK
+	m.write(at, b[:])
 }
 
 // operated says whether an allocation has addresses of operations.

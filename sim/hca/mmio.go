@@ -50,7 +50,7 @@ func (d *doorbells) MMIOWrite(off uint64, p []byte) {
 			return
 		}
 		if op, at, ok := d.memory.operation(off); ok {
-			d.operate(op, at, p, true)
+			d.memory.operate(&d.core, op, at, p, true)
 			return
 		}
 		d.c.MMIODropped++
@@ -137,7 +137,7 @@ func (d *doorbells) MMIORead(off uint64, p []byte) {
 		return
 	}
 	if op, at, ok := d.memory.operation(off); ok {
-		d.operate(op, at, p, false)
+		d.memory.operate(&d.core, op, at, p, false)
 		return
 	}
 	if off >= prm.InitSegHeadSize {
