@@ -193,8 +193,9 @@ func trafficRow(l *workload.Load, r *workload.Result) Row {
 // needs no remark. Most published figures are compared with a tolerance of 5 to 10 %.
 const steady = 0.05
 
-// unsteady says why the rate of a load means little, and what to do; "" if it means what it says.
-func unsteady(l *workload.Load, r *workload.Result) string {
+// unsteady says why the rate of a load of a run means little, and what to do; "" if it means what it says.
+func unsteady(loads []*workload.Load, i int, r *workload.Result) string {
+	l := loads[i]
 	if l.Latency || r.Failed != nil {
 		return ""
 	}
@@ -202,10 +203,15 @@ func unsteady(l *workload.Load, r *workload.Result) string {
 	if l.Duration == 0 {
 		more = "give it more messages, or a longer warmup"
 	}
+	measured := r.End - r.Begin
+	delivered := r.Rate() * measured.Seconds()
 	if r.Confidence <= steady {
+		alone := len(loads) == 1 && l.Threads*l.QPs == 1 // and meets no other queue pair
+		if n := l.Outstanding(); l.FillsPackets() && l.Duration > 0 && !alone && delivered < float64(n) {
+			return fmt.Sprintf("%.1f of its messages were delivered in the measured time of %v, and it keeps %d outstanding: how these fare is not in its rate; %s.", delivered, measured, n, more)
+		}
 		return filling(l, r, more)
 	}
-	measured := r.End - r.Begin
 	switch {
 	case measured <= 0:
 		return "all was delivered before the measured time began; give it more messages, or a shorter warmup."
@@ -350,7 +356,7 @@ func (out *outcome) noteDropped(env *Env) {
 // noteUnsteady names the loads whose rate means little; run is what to call the run.
 func (out *outcome) noteUnsteady(env *Env, run string) {
 	for i, r := range out.results {
-		if why := unsteady(out.loads[i], r); why != "" {
+		if why := unsteady(out.loads, i, r); why != "" {
 			env.Note("%s: %s", run, why)
 		}
 	}
@@ -371,7 +377,7 @@ func (out *outcome) emit(env *Env, s *Scenario, prof *profile.Profile) error {
 	}
 	for i, r := range out.results {
 		env.Emit(*rows[i])
-		if why := unsteady(out.loads[i], r); why != "" {
+		if why := unsteady(out.loads, i, r); why != "" {
 			env.Note("Load %s: %s", out.loads[i].Name, why)
 		}
 		if why := fewSamples(out.loads[i], r); why != "" {

@@ -91,11 +91,11 @@ func (m *meter) seek(at time.Duration) {
 
 // quarters are the messages delivered in each quarter of the time from begin to end, and
 // whether some delivery ended in it.
-func (m *meter) quarters(end time.Duration) (q [4]float64, polled [4]bool) {
+func (m *meter) quarters(end time.Duration) (q [parts]float64, polled [parts]bool) {
 	span := float64(end - m.begin)
 	for i := range m.bins {
-		from := float64(i) * float64(m.width) * 4 / span // in quarters
-		to := min(float64(i+1)*float64(m.width)*4/span, 4)
+		from := float64(i) * float64(m.width) * parts / span // in quarters
+		to := min(float64(i+1)*float64(m.width)*parts/span, parts)
 		for k := range q {
 			if in := min(to, float64(k+1)) - max(from, float64(k)); in > 0 {
 				q[k] += m.bins[i].delivered * in / (to - from)
@@ -109,27 +109,40 @@ func (m *meter) quarters(end time.Duration) (q [4]float64, polled [4]bool) {
 // student is the 97.5 % point of Student's t distribution with 3 degrees of freedom.
 const student = 3.182
 
-// confidence is half the width of the 95 % confidence interval of the rate until end, as a share
+// batch is a part of the measured time.
+type batch struct {
+	delivered float64
+	polled    bool // some thread saw a delivery in it
+}
+
+// batchesOf are the four quarters of the time until end, by the completions that threads saw.
+func batchesOf(meters []*meter, end time.Duration) (all [parts]batch) {
+	for _, m := range meters {
+		q, p := m.quarters(end)
+		for k := range all {
+			all[k].delivered += q[k]
+			all[k].polled = all[k].polled || p[k]
+		}
+	}
+	return all
+}
+
+// confidence is half the width of the 95 % confidence interval of the rate, as a share
 // of the rate, by the method of batch means (Law, Simulation Modeling and Analysis, chapter 9)
 // with the four quarters of the time as batches. It is infinite if there is a quarter in which
 // no thread saw a delivery: such a quarter says nothing.
-func confidence(meters []*meter, end time.Duration) float64 {
-	var sum [4]float64
-	var polled [4]bool
-	for _, m := range meters {
-		q, p := m.quarters(end)
-		for k := range sum {
-			sum[k] += q[k]
-			polled[k] = polled[k] || p[k]
-		}
+func confidence(all [parts]batch) float64 {
+	mean, polled := 0.0, true
+	for _, b := range all {
+		mean += b.delivered / parts
+		polled = polled && b.polled
 	}
-	mean := (sum[0] + sum[1] + sum[2] + sum[3]) / 4
-	if polled != [4]bool{true, true, true, true} || mean == 0 {
+	if !polled || mean == 0 {
 		return math.Inf(1)
 	}
 	squares := 0.0
-	for _, v := range sum {
-		squares += (v - mean) * (v - mean)
+	for _, b := range all {
+		squares += (b.delivered - mean) * (b.delivered - mean)
 	}
-	return student * math.Sqrt(squares/3/4) / mean
+	return student * math.Sqrt(squares/(parts-1)/parts) / mean
 }

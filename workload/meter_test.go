@@ -47,7 +47,7 @@ func TestMeterWithoutEnd(t *testing.T) {
 			t.Errorf("quarter %d: %v messages, polled %v, want 7500", k+1, q[k], polled[k])
 		}
 	}
-	if c := confidence([]*meter{m}, at); c > 0.001 {
+	if c := confidence(batchesOf([]*meter{m}, at)); c > 0.001 {
 		t.Errorf("a steady rate is known to ±%v", c)
 	}
 }
@@ -73,7 +73,7 @@ func TestConfidence(t *testing.T) {
 		{[]*meter{fill(10, 0, 10, 10)}, math.Inf(1)},
 		{[]*meter{fill()}, math.Inf(1)},
 	} {
-		if got := confidence(c.meters, 6400); got != c.want && !(math.Abs(got-c.want) < 1e-4) {
+		if got := confidence(batchesOf(c.meters, 6400)); got != c.want && !(math.Abs(got-c.want) < 1e-4) {
 			t.Errorf("got ±%v, want ±%v", got, c.want)
 		}
 	}

@@ -16,6 +16,7 @@ type Started struct {
 	res    *Result
 	start  time.Duration // of the load, warm-up included
 	meters []*meter      // of each thread; none before the load begins
+	progress
 	// flows by thread and QP of its set.
 	flows     [][]flow
 	sharedCQs bool
@@ -112,6 +113,7 @@ func (s *Started) Begin(t verbs.Thread) []verbs.Thread {
 	}
 	s.start = t.Now() + l.Start
 	s.measure(s.start+l.Warmup, l.Duration)
+	s.watch()
 	for i := 0; i < l.Threads; i++ {
 		ths = append(ths, s.a.proc.Start(t, fmt.Sprintf("%s-%d", l.Name, i), l.core(i), func(t verbs.Thread) {
 			if l.Start > 0 {
@@ -188,8 +190,9 @@ func (s *Started) until(end time.Duration) *Result {
 		end = min(end, stop)
 	}
 	end = max(end, s.begin())
-	s.res.Begin, s.res.End, s.res.Confidence = s.begin(), end, confidence(s.meters, end)
 	complete := s.complete()
+	s.res.Begin, s.res.End, s.res.Confidence = s.begin(), end, confidence(s.batches(end))+s.burst(end)
+	s.settle(end, complete)
 	for i := range s.res.Threads {
 		r := &s.res.Threads[i]
 		if !complete {

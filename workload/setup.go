@@ -280,12 +280,15 @@ func (l *Load) connect(t verbs.Thread, a, b *side) error {
 	return nil
 }
 
+// defaultMTU is the path MTU of a load that names none.
+const defaultMTU = verbs.MTU1024
+
 func (l *Load) bringUp(t verbs.Thread, k *conn) error {
 	const psn = 0x1000
 	typ := types[l.Transport]
 	mtu, rd := l.MTU, l.RdAtomic
 	if mtu == 0 {
-		mtu = verbs.MTU1024
+		mtu = defaultMTU
 	}
 	if rd == 0 {
 		rd = 16

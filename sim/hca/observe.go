@@ -28,6 +28,25 @@ func (d *Device) HardwareCounters() map[string]uint64 {
 	return all
 }
 
+// Delivered is what a QP has received of what was sent to it and of what it has read, in bytes of payload; false: there is no such QP.
+// Packets that wait for a receive WQE or for one that is missing have been received.
+func (d *Device) Delivered(qpn uint32) (received, read uint64, ok bool) {
+	d.settle()
+	q := d.qpn(qpn)
+	if q == nil {
+		return 0, 0, false
+	}
+	received = q.responder.got
+	for _, l := range []list{q.responder.hold, q.responder.ahead} {
+		for i := l.head; i >= 0; i = d.slot(i).next {
+			if p := d.packet(i); p.Info().Class == roce.ClassSend || p.Info().Class == roce.ClassWrite {
+				received += uint64(len(p.Payload()))
+			}
+		}
+	}
+	return received, q.requester.landed, true
+}
+
 // PageFaults are the counters of the page-fault unit.
 func (d *Device) PageFaults() odp.Counters {
 	if d.faults == nil {

@@ -16,13 +16,13 @@ type recvQueue struct {
 	ci      uint16 // next to consume
 	got     uint16 // ci..got-1 are in buf
 	pi      uint16 // posted, as the record last said
+	reading bool   // the record or WQEs are being read
+	stale   bool   // the result must not be used
 	buf     []byte
-	reading bool  // the record or WQEs are being read
-	stale   bool  // the result must not be used
 	fresh   bool  // the read of the record began after the packet that waits had come
 	looked  bool  // such a read found nothing
+	held    bool  // has been at kept
 	kept    int32 // place in the cache of receive WQEs
-	held    bool  // has been there
 	record  [prm.DBRecSize]byte
 }
 

@@ -15,6 +15,10 @@ import (
 func (q *requester) drain(notify bool) {
 	q.draining, q.drainEvent = true, notify
 	q.complete()
+	if q.draining && !q.open { // else its last packet asks
+		q.claimAck(q.psn, 0)
+		q.kick()
+	}
 }
 
 // drained ends the draining of a send queue that has nothing left under way.

@@ -49,7 +49,7 @@ func (q *requester) rewind() {
 func (q *requester) useRetry() bool {
 	if q.retry == 0 || q.retry == 1 && q.breaks(rule.RetriesAreAllUsed) {
 		q.qs.add(prm.QCReqTransportRetriesExceeded)
-		q.failHead(prm.SyndromeTransportRetryExc)
+		q.failAnswered(prm.SyndromeTransportRetryExc)
 		return false
 	}
 	if !q.breaks(rule.RetriesAreCounted) {
@@ -114,4 +114,18 @@ func (q *requester) resume() {
 	last := q.msg(q.tail - 1)
 	q.cur = q.tail
 	q.sq.moveTo(last.idx + uint16(last.nbb))
+}
+
+// claimAck has the packet before a PSN, which is that of the cursor or before it, sent once more with a request for an ACK, where it was to
+// be acknowledged with what follows, and nothing does: what lies behind it has failed by itself, has no packets, or must wait in SQD. own
+// is how many packets were sent from the PSN on. Responders acknowledge a duplicate again, so it takes no retry. That a card does the same
+// is not published.
+//
+//go:noinline
+func (q *requester) claimAck(before uint32, own int) {
+	if q.head == q.tail || int(q.sinceAR) <= own || q.waiting || roce.CmpPSN(q.una, before) >= 0 || roce.CmpPSN(q.nextPSN(), before) < 0 {
+		return
+	}
+	q.after = roce.AddPSN(before, -1)
+	q.resume()
 }

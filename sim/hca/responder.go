@@ -37,6 +37,7 @@ type responder struct {
 	wkey  uint32
 	wlen  uint32
 	wleft uint32
+	got   uint64 // bytes of payload, of all messages since reset
 
 	itemHead int
 	items    []response // what is due, from itemHead on

@@ -79,6 +79,7 @@ func (q *responder) execSend(p *roce.Packet, info *roce.OpInfo) {
 		return
 	}
 	q.recvGot += uint32(len(data))
+	q.got += uint64(len(data))
 	if !info.Last {
 		q.accept(p, 1, 0)
 		return
@@ -122,6 +123,7 @@ func (q *responder) execWrite(p *roce.Packet, info *roce.OpInfo) {
 	}
 	q.wva = q.sum(rule.WriteAddressesHave64Bits, q.wva, uint32(len(data)))
 	q.wleft -= uint32(len(data))
+	q.got += uint64(len(data))
 	if !info.Last {
 		q.in = inWrite
 		q.accept(p, 1, 0)
@@ -211,7 +213,7 @@ func (q *responder) recvCQE(op prm.CQEOpcode, idx uint16, imm, n uint32, solicit
 	}
 	e.SetByteCnt(n)
 	e.SetTimestamp(u.timestamp(u.e.Now()))
-	e.SetQPN(q.num)
+	e.SetQPN(q.shown())
 	e.SetWQECounter(idx)
 	e.SetOpOwn(op, format, solicited, 0)
 	c.push(all)

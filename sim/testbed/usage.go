@@ -1,7 +1,11 @@
 package testbed
 
 import (
+	"time"
+
 	"github.com/rdmasim/rdmasim/sim"
+	"github.com/rdmasim/rdmasim/sim/provider"
+	"github.com/rdmasim/rdmasim/verbs"
 )
 
 // Usage reads how busy each unit has been until now. Two of them tell what a run was limited by between their instants:
@@ -32,4 +36,13 @@ func (tb *Testbed) UsageAt(at sim.Time, read func(*sim.Usage)) sim.Time {
 	at = max(at, tb.eng.Now()+tb.notice())
 	tb.eng.AtBarrier(at, func(uint64) { read(tb.Usage()) }, 0)
 	return at
+}
+
+// DeliveriesAt implements verbs.DeliveryMeter.
+func (tb *Testbed) DeliveriesAt(at time.Duration, read func(of func(host int, qpn uint32) (verbs.Delivered, bool))) {
+	of := func(host int, qpn uint32) (d verbs.Delivered, ok bool) {
+		d.Received, d.Read, ok = tb.hosts[host].devices[0].hca.Delivered(qpn)
+		return d, ok
+	}
+	tb.eng.At(max(provider.FromDuration(at), tb.eng.Now()), func(uint64) { read(of) }, 0)
 }
