@@ -119,7 +119,7 @@ loop: conform-hw
 	  $(BELOW) --profile connectx-5-ib --own-network --devices 2 -- $(HW) --label-filter "IB-019 || IB-020 || IB-021 || IB-022 || IB-023 || CM-018 || CM-038" --min-pass 7 --report out/loop-ib-cm.json && \
 	  $(BELOW) -- $(HW) --label-filter "DEV || ODP-056 || TD-024 || UAR-019" --report out/loop-static.json && \
 	  $(BELOW) --profile connect-ib --odp=false --devices 2 -- $(HW) --label-filter "ODP-002 || ODP-026 || MR-031" --min-pass 3 --report out/loop-connect-ib.json && \
-	  $(BELOW) --profile generic-roce --uar dynamic --devices 2 -- $(HW) --label-filter "QPS-024 || QPS-025 || QPS-026 || QPS-043 || ODP-007" --min-pass 5 --report out/loop-generic.json && \
+	  $(BELOW) --profile generic-roce --uar dynamic --devices 2 -- $(HW) --label-filter "QPS-024 || QPS-025 || QPS-026 || QPS-043 || ODP-007 || POST-025" --min-pass 6 --report out/loop-generic.json && \
 	  $(BELOW) --profile fixtures/loop/variant.yaml --uar dynamic --devices 2 -- $(HW) --label-filter "ODP-034 || ODP-059 || MR-048 || WIRE-033 || XRC-022" --min-pass 5 --report out/loop-variant.json && \
 	  $(BIN)/conform gaps --at-most 40 $$([ -e /dev/udmabuf ] || echo --machine-lacks exporter,udmabuf) out/loop-*.json && \
 	  $(BELOW) --uar dynamic --devices 2 -- $(BIN)/conform random --programs 150 && \

@@ -109,6 +109,29 @@ var proofs = map[string]proof{
 			SendOpsFlags: verbs.QPExSend, Cap: verbs.QPCap{MaxSendWR: 1, MaxSendSGE: 1, MaxRecvWR: 1, MaxRecvSGE: 1}})
 		return err
 	},
+	"dv": func(c *spec.C, ctx verbs.Context, _ verbs.PD) error {
+		_, err := direct(c, ctx).QueryDirect(c.T, 0)
+		return err
+	},
+	"dv.raw": createDirect(verbs.DirectQPAttr{CompMask: verbs.DirectQPSendOpsFlags, SendOpsFlags: verbs.DirectQPExRawWQE}),
+	// Libraries before rdma-core 56 do not know the flag.
+	"dv.ooo": createDirect(verbs.DirectQPAttr{CompMask: verbs.DirectQPCreateFlags, CreateFlags: verbs.DirectQPCreateOOODP}),
+	"dv.lag": onQP(func(c *spec.C, q verbs.QP) error {
+		d, ok := q.(verbs.DirectQP)
+		if !ok {
+			return errNoDirect
+		}
+		_, _, err := d.QueryLagPort(c.T)
+		return err
+	}),
+	"dv.resqpn": func(c *spec.C, ctx verbs.Context, _ verbs.PD) error {
+		_, err := direct(c, ctx).ReserveQPN(c.T)
+		return err
+	},
+	"dv.var": func(c *spec.C, ctx verbs.Context, _ verbs.PD) error {
+		_, err := direct(c, ctx).AllocVAR(c.T, 0)
+		return err
+	},
 	"mw":    allocMW(1),
 	"mw.t1": allocMW(1),
 	"mw.t2": allocMW(2),

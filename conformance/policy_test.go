@@ -1,6 +1,7 @@
 package conformance_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/rdmasim/rdmasim/conformance"
@@ -41,5 +42,18 @@ func TestPolicyOfCards(t *testing.T) {
 	}
 	if p, err := conformance.LoadPolicy("connectx-99"); err != nil || len(p.Absent) != 0 {
 		t.Errorf("an unknown profile: %v, %+v", err, p)
+	}
+}
+
+// TestPolicyOfOrdinaryUsers: who is not root may leave out what needs it, where an ordinary user can run the suite.
+func TestPolicyOfOrdinaryUsers(t *testing.T) {
+	for _, profile := range []string{"hw-mlx5", "hw-rxe", "hw-mlx5-exec"} {
+		p, err := conformance.LoadPolicy(profile)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.ContainsFunc(p.Absent, func(a conformance.Absence) bool { return a.Token == "root" }) {
+			t.Errorf("%s: nothing lets an ordinary user leave out the cases that need root", profile)
+		}
 	}
 }

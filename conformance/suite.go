@@ -13,6 +13,7 @@ import (
 	"github.com/rdmasim/rdmasim/conformance/cq"
 	"github.com/rdmasim/rdmasim/conformance/dev"
 	"github.com/rdmasim/rdmasim/conformance/dmabuf"
+	"github.com/rdmasim/rdmasim/conformance/dv"
 	"github.com/rdmasim/rdmasim/conformance/errs"
 	"github.com/rdmasim/rdmasim/conformance/ib"
 	"github.com/rdmasim/rdmasim/conformance/mr"
@@ -39,7 +40,7 @@ var registrars = []func(*spec.Suite){
 	td.Register, uar.Register, bf.Register, qps.Register, post.Register, rc.Register, atom.Register, errs.Register,
 	uc.Register, ud.Register,
 	comp.Register, async.Register,
-	srq.Register, mw.Register, wire.Register, perf.Register, ib.Register, odp.Register, xrc.Register, cm.Register, dmabuf.Register,
+	srq.Register, mw.Register, wire.Register, perf.Register, ib.Register, odp.Register, xrc.Register, cm.Register, dmabuf.Register, dv.Register,
 }
 
 // Suite returns every case that has code.

@@ -29,7 +29,7 @@ func TempDir(prefix string) (*Dir, error) {
 
 // PlanDir names a folder that Make makes.
 func PlanDir(prefix string) *Dir {
-	sweepDirs(prefix)
+	Sweep(prefix)
 	return &Dir{Path: filepath.Join(os.TempDir(), prefix+"-"+rand.Text())}
 }
 
@@ -55,7 +55,11 @@ func (d *Dir) Make() error {
 	}
 }
 
-func sweepDirs(prefix string) {
+// CaseFolder is the prefix of the folders in which cases on hardware have their files.
+const CaseFolder = "conform-files"
+
+// Sweep removes the folders with this prefix that killed processes of this user left in the system's temporary folder.
+func Sweep(prefix string) {
 	ours := regexp.MustCompile("^" + regexp.QuoteMeta(prefix) + "-[A-Z2-7]{26}$")
 	entries, err := os.ReadDir(os.TempDir())
 	if err != nil {

@@ -9,12 +9,16 @@ type HCACap []byte
 // HCACapSize is its length in bytes.
 const HCACapSize = 0x1000
 
-func (h HCACap) PageRequestDisable() bool                  { return bit(h, 0x00, 25) }
-func (h HCACap) SetPageRequestDisable(v bool)              { putBit(h, 0x00, 25, v) }
-func (h HCACap) HCACap2() bool                             { return bit(h, 0x04, 31) }
-func (h HCACap) SetHCACap2(v bool)                         { putBit(h, 0x04, 31, v) }
-func (h HCACap) VHCAID() uint32                            { return bits(h, 0x04, 15, 0) }
-func (h HCACap) SetVHCAID(v uint32)                        { put(h, 0x04, 15, 0, v) }
+func (h HCACap) PageRequestDisable() bool     { return bit(h, 0x00, 25) }
+func (h HCACap) SetPageRequestDisable(v bool) { putBit(h, 0x00, 25, v) }
+func (h HCACap) HCACap2() bool                { return bit(h, 0x04, 31) }
+func (h HCACap) SetHCACap2(v bool)            { putBit(h, 0x04, 31, v) }
+func (h HCACap) VHCAID() uint32               { return bits(h, 0x04, 15, 0) }
+func (h HCACap) SetVHCAID(v uint32)           { put(h, 0x04, 15, 0, v) }
+
+// LogDMAMMOMaxSize is log_dma_mmo_max_size of rdma-core providers/mlx5 mlx5_ifc.h.
+func (h HCACap) LogDMAMMOMaxSize() uint32                  { return bits(h, 0x0c, 20, 16) }
+func (h HCACap) SetLogDMAMMOMaxSize(v uint32)              { put(h, 0x0c, 20, 16, v) }
 func (h HCACap) LogMaxSRQSz() uint32                       { return bits(h, 0x10, 31, 24) }
 func (h HCACap) SetLogMaxSRQSz(v uint32)                   { put(h, 0x10, 31, 24, v) }
 func (h HCACap) LogMaxQPSz() uint32                        { return bits(h, 0x10, 23, 16) }
@@ -71,250 +75,266 @@ func (h HCACap) LogMaxKLMListSize() uint32                 { return bits(h, 0x20
 func (h HCACap) SetLogMaxKLMListSize(v uint32)             { put(h, 0x20, 5, 0, v) }
 func (h HCACap) QPCExtension() bool                        { return bit(h, 0x24, 29) }
 func (h HCACap) SetQPCExtension(v bool)                    { putBit(h, 0x24, 29, v) }
+func (h HCACap) LogMaxRAReqDC() uint32                     { return bits(h, 0x24, 21, 16) }
+func (h HCACap) SetLogMaxRAReqDC(v uint32)                 { put(h, 0x24, 21, 16, v) }
+func (h HCACap) LogMaxRAResDC() uint32                     { return bits(h, 0x24, 5, 0) }
+func (h HCACap) SetLogMaxRAResDC(v uint32)                 { put(h, 0x24, 5, 0, v) }
 func (h HCACap) ReleaseAllPages() bool                     { return bit(h, 0x28, 26) }
 func (h HCACap) SetReleaseAllPages(v bool)                 { putBit(h, 0x28, 26, v) }
 func (h HCACap) RoCEAccl() bool                            { return bit(h, 0x28, 22) }
 func (h HCACap) SetRoCEAccl(v bool)                        { putBit(h, 0x28, 22, v) }
 func (h HCACap) LogMaxRAReqQP() uint32                     { return bits(h, 0x28, 21, 16) }
 func (h HCACap) SetLogMaxRAReqQP(v uint32)                 { put(h, 0x28, 21, 16, v) }
-func (h HCACap) LogMaxRAResQP() uint32                     { return bits(h, 0x28, 5, 0) }
-func (h HCACap) SetLogMaxRAResQP(v uint32)                 { put(h, 0x28, 5, 0, v) }
-func (h HCACap) EndPad() bool                              { return bit(h, 0x2c, 31) }
-func (h HCACap) SetEndPad(v bool)                          { putBit(h, 0x2c, 31, v) }
-func (h HCACap) CCQueryAllowed() bool                      { return bit(h, 0x2c, 30) }
-func (h HCACap) SetCCQueryAllowed(v bool)                  { putBit(h, 0x2c, 30, v) }
-func (h HCACap) CCModifyAllowed() bool                     { return bit(h, 0x2c, 29) }
-func (h HCACap) SetCCModifyAllowed(v bool)                 { putBit(h, 0x2c, 29, v) }
-func (h HCACap) CacheLine128byte() bool                    { return bit(h, 0x2c, 27) }
-func (h HCACap) SetCacheLine128byte(v bool)                { putBit(h, 0x2c, 27, v) }
-func (h HCACap) RTS2RTSQPCountersSetID() bool              { return bit(h, 0x2c, 22) }
-func (h HCACap) SetRTS2RTSQPCountersSetID(v bool)          { putBit(h, 0x2c, 22, v) }
-func (h HCACap) QCAMReg() bool                             { return bit(h, 0x2c, 16) }
-func (h HCACap) SetQCAMReg(v bool)                         { putBit(h, 0x2c, 16, v) }
-func (h HCACap) GIDTableSize() uint32                      { return bits(h, 0x2c, 15, 0) }
-func (h HCACap) SetGIDTableSize(v uint32)                  { put(h, 0x2c, 15, 0, v) }
-func (h HCACap) OutOfSeqCnt() bool                         { return bit(h, 0x30, 31) }
-func (h HCACap) SetOutOfSeqCnt(v bool)                     { putBit(h, 0x30, 31, v) }
-func (h HCACap) VportCounters() bool                       { return bit(h, 0x30, 30) }
-func (h HCACap) SetVportCounters(v bool)                   { putBit(h, 0x30, 30, v) }
-func (h HCACap) RetransmissionQCounters() bool             { return bit(h, 0x30, 29) }
-func (h HCACap) SetRetransmissionQCounters(v bool)         { putBit(h, 0x30, 29, v) }
-func (h HCACap) Debug() bool                               { return bit(h, 0x30, 28) }
-func (h HCACap) SetDebug(v bool)                           { putBit(h, 0x30, 28, v) }
-func (h HCACap) ModifyRQCounterSetID() bool                { return bit(h, 0x30, 27) }
-func (h HCACap) SetModifyRQCounterSetID(v bool)            { putBit(h, 0x30, 27, v) }
-func (h HCACap) MaxQPCnt() uint32                          { return bits(h, 0x30, 25, 16) }
-func (h HCACap) SetMaxQPCnt(v uint32)                      { put(h, 0x30, 25, 16, v) }
-func (h HCACap) PKeyTableSize() uint32                     { return bits(h, 0x30, 15, 0) }
-func (h HCACap) SetPKeyTableSize(v uint32)                 { put(h, 0x30, 15, 0, v) }
-func (h HCACap) VportGroupManager() bool                   { return bit(h, 0x34, 31) }
-func (h HCACap) SetVportGroupManager(v bool)               { putBit(h, 0x34, 31, v) }
-func (h HCACap) IBVirt() bool                              { return bit(h, 0x34, 29) }
-func (h HCACap) SetIBVirt(v bool)                          { putBit(h, 0x34, 29, v) }
-func (h HCACap) NICFlowTable() bool                        { return bit(h, 0x34, 25) }
-func (h HCACap) SetNICFlowTable(v bool)                    { putBit(h, 0x34, 25, v) }
-func (h HCACap) EswitchManager() bool                      { return bit(h, 0x34, 24) }
-func (h HCACap) SetEswitchManager(v bool)                  { putBit(h, 0x34, 24, v) }
-func (h HCACap) DeviceMemory() bool                        { return bit(h, 0x34, 23) }
-func (h HCACap) SetDeviceMemory(v bool)                    { putBit(h, 0x34, 23, v) }
-func (h HCACap) MCAMReg() bool                             { return bit(h, 0x34, 22) }
-func (h HCACap) SetMCAMReg(v bool)                         { putBit(h, 0x34, 22, v) }
-func (h HCACap) PCAMReg() bool                             { return bit(h, 0x34, 21) }
-func (h HCACap) SetPCAMReg(v bool)                         { putBit(h, 0x34, 21, v) }
-func (h HCACap) LocalCAAckDelay() uint32                   { return bits(h, 0x34, 20, 16) }
-func (h HCACap) SetLocalCAAckDelay(v uint32)               { put(h, 0x34, 20, 16, v) }
-func (h HCACap) PortModuleEvent() bool                     { return bit(h, 0x34, 15) }
-func (h HCACap) SetPortModuleEvent(v bool)                 { putBit(h, 0x34, 15, v) }
-func (h HCACap) EnhancedErrorQCounters() bool              { return bit(h, 0x34, 14) }
-func (h HCACap) SetEnhancedErrorQCounters(v bool)          { putBit(h, 0x34, 14, v) }
-func (h HCACap) PortsCheck() bool                          { return bit(h, 0x34, 13) }
-func (h HCACap) SetPortsCheck(v bool)                      { putBit(h, 0x34, 13, v) }
-func (h HCACap) PortType() uint32                          { return bits(h, 0x34, 9, 8) }
-func (h HCACap) SetPortType(v uint32)                      { put(h, 0x34, 9, 8, v) }
-func (h HCACap) NumPorts() uint32                          { return bits(h, 0x34, 7, 0) }
-func (h HCACap) SetNumPorts(v uint32)                      { put(h, 0x34, 7, 0, v) }
-func (h HCACap) LogMaxMsg() uint32                         { return bits(h, 0x38, 28, 24) }
-func (h HCACap) SetLogMaxMsg(v uint32)                     { put(h, 0x38, 28, 24, v) }
-func (h HCACap) GeneralNotificationEvent() bool            { return bit(h, 0x38, 13) }
-func (h HCACap) SetGeneralNotificationEvent(v bool)        { putBit(h, 0x38, 13, v) }
-func (h HCACap) StatRateSupport() uint32                   { return bits(h, 0x3c, 31, 16) }
-func (h HCACap) SetStatRateSupport(v uint32)               { put(h, 0x3c, 31, 16, v) }
-func (h HCACap) Init2LAGTXPortAffinity() bool              { return bit(h, 0x3c, 7) }
-func (h HCACap) SetInit2LAGTXPortAffinity(v bool)          { putBit(h, 0x3c, 7, v) }
-func (h HCACap) CQEVersion() uint32                        { return bits(h, 0x3c, 3, 0) }
-func (h HCACap) SetCQEVersion(v uint32)                    { put(h, 0x3c, 3, 0, v) }
-func (h HCACap) CompactAddressVector() bool                { return bit(h, 0x40, 31) }
-func (h HCACap) SetCompactAddressVector(v bool)            { putBit(h, 0x40, 31, v) }
-func (h HCACap) UMRModifyEntitySizeDisabled() bool         { return bit(h, 0x40, 24) }
-func (h HCACap) SetUMRModifyEntitySizeDisabled(v bool)     { putBit(h, 0x40, 24, v) }
-func (h HCACap) UMRModifyAtomicDisabled() bool             { return bit(h, 0x40, 23) }
-func (h HCACap) SetUMRModifyAtomicDisabled(v bool)         { putBit(h, 0x40, 23, v) }
-func (h HCACap) UMRIndirectMKeyDisabled() bool             { return bit(h, 0x40, 22) }
-func (h HCACap) SetUMRIndirectMKeyDisabled(v bool)         { putBit(h, 0x40, 22, v) }
-func (h HCACap) UMRFence() uint32                          { return bits(h, 0x40, 21, 20) }
-func (h HCACap) SetUMRFence(v uint32)                      { put(h, 0x40, 21, 20, v) }
-func (h HCACap) DrainSigErr() bool                         { return bit(h, 0x40, 16) }
-func (h HCACap) SetDrainSigErr(v bool)                     { putBit(h, 0x40, 16, v) }
-func (h HCACap) CmdifChecksum() uint32                     { return bits(h, 0x40, 15, 14) }
-func (h HCACap) SetCmdifChecksum(v uint32)                 { put(h, 0x40, 15, 14, v) }
-func (h HCACap) SctrDataCQE() bool                         { return bit(h, 0x40, 10) }
-func (h HCACap) SetSctrDataCQE(v bool)                     { putBit(h, 0x40, 10, v) }
-func (h HCACap) SHO() bool                                 { return bit(h, 0x40, 8) }
-func (h HCACap) SetSHO(v bool)                             { putBit(h, 0x40, 8, v) }
-func (h HCACap) DCT() bool                                 { return bit(h, 0x40, 5) }
-func (h HCACap) SetDCT(v bool)                             { putBit(h, 0x40, 5, v) }
-func (h HCACap) QoS() bool                                 { return bit(h, 0x40, 4) }
-func (h HCACap) SetQoS(v bool)                             { putBit(h, 0x40, 4, v) }
-func (h HCACap) EthNetOffloads() bool                      { return bit(h, 0x40, 3) }
-func (h HCACap) SetEthNetOffloads(v bool)                  { putBit(h, 0x40, 3, v) }
-func (h HCACap) RoCE() bool                                { return bit(h, 0x40, 2) }
-func (h HCACap) SetRoCE(v bool)                            { putBit(h, 0x40, 2, v) }
-func (h HCACap) Atomic() bool                              { return bit(h, 0x40, 1) }
-func (h HCACap) SetAtomic(v bool)                          { putBit(h, 0x40, 1, v) }
-func (h HCACap) CQResize() bool                            { return bit(h, 0x44, 30) }
-func (h HCACap) SetCQResize(v bool)                        { putBit(h, 0x44, 30, v) }
-func (h HCACap) CQModeration() bool                        { return bit(h, 0x44, 29) }
-func (h HCACap) SetCQModeration(v bool)                    { putBit(h, 0x44, 29, v) }
-func (h HCACap) PG() bool                                  { return bit(h, 0x44, 24) }
-func (h HCACap) SetPG(v bool)                              { putBit(h, 0x44, 24, v) }
-func (h HCACap) BlockLBMC() bool                           { return bit(h, 0x44, 23) }
-func (h HCACap) SetBlockLBMC(v bool)                       { putBit(h, 0x44, 23, v) }
-func (h HCACap) CD() bool                                  { return bit(h, 0x44, 19) }
-func (h HCACap) SetCD(v bool)                              { putBit(h, 0x44, 19, v) }
-func (h HCACap) APM() bool                                 { return bit(h, 0x44, 17) }
-func (h HCACap) SetAPM(v bool)                             { putBit(h, 0x44, 17, v) }
-func (h HCACap) IMAICL() bool                              { return bit(h, 0x44, 14) }
-func (h HCACap) SetIMAICL(v bool)                          { putBit(h, 0x44, 14, v) }
-func (h HCACap) QPPacketBased() bool                       { return bit(h, 0x44, 13) }
-func (h HCACap) SetQPPacketBased(v bool)                   { putBit(h, 0x44, 13, v) }
-func (h HCACap) QKV() bool                                 { return bit(h, 0x44, 9) }
-func (h HCACap) SetQKV(v bool)                             { putBit(h, 0x44, 9, v) }
-func (h HCACap) PKV() bool                                 { return bit(h, 0x44, 8) }
-func (h HCACap) SetPKV(v bool)                             { putBit(h, 0x44, 8, v) }
-func (h HCACap) SetDETHSQPN() bool                         { return bit(h, 0x44, 7) }
-func (h HCACap) SetSetDETHSQPN(v bool)                     { putBit(h, 0x44, 7, v) }
-func (h HCACap) XRC() bool                                 { return bit(h, 0x44, 3) }
-func (h HCACap) SetXRC(v bool)                             { putBit(h, 0x44, 3, v) }
-func (h HCACap) UD() bool                                  { return bit(h, 0x44, 2) }
-func (h HCACap) SetUD(v bool)                              { putBit(h, 0x44, 2, v) }
-func (h HCACap) UC() bool                                  { return bit(h, 0x44, 1) }
-func (h HCACap) SetUC(v bool)                              { putBit(h, 0x44, 1, v) }
-func (h HCACap) RC() bool                                  { return bit(h, 0x44, 0) }
-func (h HCACap) SetRC(v bool)                              { putBit(h, 0x44, 0, v) }
-func (h HCACap) UAR4K() bool                               { return bit(h, 0x48, 31) }
-func (h HCACap) SetUAR4K(v bool)                           { putBit(h, 0x48, 31, v) }
-func (h HCACap) UARSz() uint32                             { return bits(h, 0x48, 21, 16) }
-func (h HCACap) SetUARSz(v uint32)                         { put(h, 0x48, 21, 16, v) }
-func (h HCACap) UmemUID0() bool                            { return bit(h, 0x48, 13) }
-func (h HCACap) SetUmemUID0(v bool)                        { putBit(h, 0x48, 13, v) }
-func (h HCACap) LogPGSz() uint32                           { return bits(h, 0x48, 7, 0) }
-func (h HCACap) SetLogPGSz(v uint32)                       { put(h, 0x48, 7, 0, v) }
-func (h HCACap) BF() bool                                  { return bit(h, 0x4c, 31) }
-func (h HCACap) SetBF(v bool)                              { putBit(h, 0x4c, 31, v) }
-func (h HCACap) DriverVersion() bool                       { return bit(h, 0x4c, 30) }
-func (h HCACap) SetDriverVersion(v bool)                   { putBit(h, 0x4c, 30, v) }
-func (h HCACap) LogBFRegSize() uint32                      { return bits(h, 0x4c, 20, 16) }
-func (h HCACap) SetLogBFRegSize(v uint32)                  { put(h, 0x4c, 20, 16, v) }
-func (h HCACap) QPErrorSyndrome() bool                     { return bit(h, 0x4c, 12) }
-func (h HCACap) SetQPErrorSyndrome(v bool)                 { putBit(h, 0x4c, 12, v) }
-func (h HCACap) MaxWQESzSQ() uint32                        { return bits(h, 0x50, 15, 0) }
-func (h HCACap) SetMaxWQESzSQ(v uint32)                    { put(h, 0x50, 15, 0, v) }
-func (h HCACap) MaxWQESzRQ() uint32                        { return bits(h, 0x54, 15, 0) }
-func (h HCACap) SetMaxWQESzRQ(v uint32)                    { put(h, 0x54, 15, 0, v) }
-func (h HCACap) MaxWQESzSQDC() uint32                      { return bits(h, 0x58, 15, 0) }
-func (h HCACap) SetMaxWQESzSQDC(v uint32)                  { put(h, 0x58, 15, 0, v) }
-func (h HCACap) MaxQPMCG() uint32                          { return bits(h, 0x5c, 24, 0) }
-func (h HCACap) SetMaxQPMCG(v uint32)                      { put(h, 0x5c, 24, 0, v) }
-func (h HCACap) LogMaxMCG() uint32                         { return bits(h, 0x60, 7, 0) }
-func (h HCACap) SetLogMaxMCG(v uint32)                     { put(h, 0x60, 7, 0, v) }
-func (h HCACap) LogMaxTransportDomain() uint32             { return bits(h, 0x64, 28, 24) }
-func (h HCACap) SetLogMaxTransportDomain(v uint32)         { put(h, 0x64, 28, 24, v) }
-func (h HCACap) RelaxedOrderingRead() bool                 { return bit(h, 0x64, 21) }
-func (h HCACap) SetRelaxedOrderingRead(v bool)             { putBit(h, 0x64, 21, v) }
-func (h HCACap) LogMaxPD() uint32                          { return bits(h, 0x64, 20, 16) }
-func (h HCACap) SetLogMaxPD(v uint32)                      { put(h, 0x64, 20, 16, v) }
-func (h HCACap) LogMaxXRCD() uint32                        { return bits(h, 0x64, 4, 0) }
-func (h HCACap) SetLogMaxXRCD(v uint32)                    { put(h, 0x64, 4, 0, v) }
-func (h HCACap) LogMaxRQ() uint32                          { return bits(h, 0x6c, 28, 24) }
-func (h HCACap) SetLogMaxRQ(v uint32)                      { put(h, 0x6c, 28, 24, v) }
-func (h HCACap) LogMaxSQ() uint32                          { return bits(h, 0x6c, 20, 16) }
-func (h HCACap) SetLogMaxSQ(v uint32)                      { put(h, 0x6c, 20, 16, v) }
-func (h HCACap) LogMaxTIR() uint32                         { return bits(h, 0x6c, 12, 8) }
-func (h HCACap) SetLogMaxTIR(v uint32)                     { put(h, 0x6c, 12, 8, v) }
-func (h HCACap) LogMaxTIS() uint32                         { return bits(h, 0x6c, 4, 0) }
-func (h HCACap) SetLogMaxTIS(v uint32)                     { put(h, 0x6c, 4, 0, v) }
-func (h HCACap) LogMaxRMP() uint32                         { return bits(h, 0x70, 28, 24) }
-func (h HCACap) SetLogMaxRMP(v uint32)                     { put(h, 0x70, 28, 24, v) }
-func (h HCACap) LogMaxRQT() uint32                         { return bits(h, 0x70, 20, 16) }
-func (h HCACap) SetLogMaxRQT(v uint32)                     { put(h, 0x70, 20, 16, v) }
-func (h HCACap) LogMaxRQTSize() uint32                     { return bits(h, 0x70, 12, 8) }
-func (h HCACap) SetLogMaxRQTSize(v uint32)                 { put(h, 0x70, 12, 8, v) }
-func (h HCACap) LogMaxTISPerSQ() uint32                    { return bits(h, 0x70, 4, 0) }
-func (h HCACap) SetLogMaxTISPerSQ(v uint32)                { put(h, 0x70, 4, 0, v) }
-func (h HCACap) RoCERWSupported() bool                     { return bit(h, 0x74, 30) }
-func (h HCACap) SetRoCERWSupported(v bool)                 { putBit(h, 0x74, 30, v) }
-func (h HCACap) LogMaxWQSz() uint32                        { return bits(h, 0x78, 4, 0) }
-func (h HCACap) SetLogMaxWQSz(v uint32)                    { put(h, 0x78, 4, 0, v) }
-func (h HCACap) DisableLocalLBUC() bool                    { return bit(h, 0x7c, 30) }
-func (h HCACap) SetDisableLocalLBUC(v bool)                { putBit(h, 0x7c, 30, v) }
-func (h HCACap) DisableLocalLBMC() bool                    { return bit(h, 0x7c, 29) }
-func (h HCACap) SetDisableLocalLBMC(v bool)                { putBit(h, 0x7c, 29, v) }
-func (h HCACap) LogMaxVLANList() uint32                    { return bits(h, 0x7c, 20, 16) }
-func (h HCACap) SetLogMaxVLANList(v uint32)                { put(h, 0x7c, 20, 16, v) }
-func (h HCACap) LogMaxCurrentMCList() uint32               { return bits(h, 0x7c, 12, 8) }
-func (h HCACap) SetLogMaxCurrentMCList(v uint32)           { put(h, 0x7c, 12, 8, v) }
-func (h HCACap) LogMaxCurrentUCList() uint32               { return bits(h, 0x7c, 4, 0) }
-func (h HCACap) SetLogMaxCurrentUCList(v uint32)           { put(h, 0x7c, 4, 0, v) }
-func (h HCACap) GeneralObjTypes() uint64                   { return be64(h, 0x80) }
-func (h HCACap) SetGeneralObjTypes(v uint64)               { putBE64(h, 0x80, v) }
-func (h HCACap) SQTSFormat() uint32                        { return bits(h, 0x88, 31, 30) }
-func (h HCACap) SetSQTSFormat(v uint32)                    { put(h, 0x88, 31, 30, v) }
-func (h HCACap) RQTSFormat() uint32                        { return bits(h, 0x88, 29, 28) }
-func (h HCACap) SetRQTSFormat(v uint32)                    { put(h, 0x88, 29, 28, v) }
-func (h HCACap) CreateQPStartHint() uint32                 { return bits(h, 0x88, 23, 0) }
-func (h HCACap) SetCreateQPStartHint(v uint32)             { put(h, 0x88, 23, 0, v) }
-func (h HCACap) ATS() bool                                 { return bit(h, 0x8c, 30) }
-func (h HCACap) SetATS(v bool)                             { putBit(h, 0x8c, 30, v) }
-func (h HCACap) LogMaxUctx() uint32                        { return bits(h, 0x8c, 28, 24) }
-func (h HCACap) SetLogMaxUctx(v uint32)                    { put(h, 0x8c, 28, 24, v) }
-func (h HCACap) MaxNumEQs() uint32                         { return bits(h, 0x8c, 15, 0) }
-func (h HCACap) SetMaxNumEQs(v uint32)                     { put(h, 0x8c, 15, 0, v) }
-func (h HCACap) LogUARPageSz() uint32                      { return bits(h, 0x90, 15, 0) }
-func (h HCACap) SetLogUARPageSz(v uint32)                  { put(h, 0x90, 15, 0, v) }
-func (h HCACap) DeviceFrequencyMHz() uint32                { return be32(h, 0x98) }
-func (h HCACap) SetDeviceFrequencyMHz(v uint32)            { putBE32(h, 0x98, v) }
-func (h HCACap) DeviceFrequencyKHz() uint32                { return be32(h, 0x9c) }
-func (h HCACap) SetDeviceFrequencyKHz(v uint32)            { putBE32(h, 0x9c, v) }
-func (h HCACap) NumOfUARsPerPage() uint32                  { return be32(h, 0xa4) }
-func (h HCACap) SetNumOfUARsPerPage(v uint32)              { putBE32(h, 0xa4, v) }
-func (h HCACap) MiniCQERespStrideIndex() bool              { return bit(h, 0xb4, 3) }
-func (h HCACap) SetMiniCQERespStrideIndex(v bool)          { putBit(h, 0xb4, 3, v) }
-func (h HCACap) CQE128Always() bool                        { return bit(h, 0xb4, 2) }
-func (h HCACap) SetCQE128Always(v bool)                    { putBit(h, 0xb4, 2, v) }
-func (h HCACap) CQECompression128() bool                   { return bit(h, 0xb4, 1) }
-func (h HCACap) SetCQECompression128(v bool)               { putBit(h, 0xb4, 1, v) }
-func (h HCACap) CQECompression() bool                      { return bit(h, 0xb4, 0) }
-func (h HCACap) SetCQECompression(v bool)                  { putBit(h, 0xb4, 0, v) }
-func (h HCACap) CQECompressionTimeout() uint32             { return bits(h, 0xb8, 31, 16) }
-func (h HCACap) SetCQECompressionTimeout(v uint32)         { put(h, 0xb8, 31, 16, v) }
-func (h HCACap) CQECompressionMaxNum() uint32              { return bits(h, 0xb8, 15, 0) }
-func (h HCACap) SetCQECompressionMaxNum(v uint32)          { put(h, 0xb8, 15, 0, v) }
-func (h HCACap) TagMatching() bool                         { return bit(h, 0xbc, 15) }
-func (h HCACap) SetTagMatching(v bool)                     { putBit(h, 0xbc, 15, v) }
-func (h HCACap) RndvOffloadRC() bool                       { return bit(h, 0xbc, 14) }
-func (h HCACap) SetRndvOffloadRC(v bool)                   { putBit(h, 0xbc, 14, v) }
-func (h HCACap) LogTagMatchingListSz() uint32              { return bits(h, 0xbc, 12, 8) }
-func (h HCACap) SetLogTagMatchingListSz(v uint32)          { put(h, 0xbc, 12, 8, v) }
-func (h HCACap) AffiliateNICVportCriteria() uint32         { return bits(h, 0xc0, 31, 24) }
-func (h HCACap) SetAffiliateNICVportCriteria(v uint32)     { put(h, 0xc0, 31, 24, v) }
-func (h HCACap) NativePortNum() uint32                     { return bits(h, 0xc0, 23, 16) }
-func (h HCACap) SetNativePortNum(v uint32)                 { put(h, 0xc0, 23, 16, v) }
-func (h HCACap) NumVHCAPorts() uint32                      { return bits(h, 0xc0, 15, 8) }
-func (h HCACap) SetNumVHCAPorts(v uint32)                  { put(h, 0xc0, 15, 8, v) }
-func (h HCACap) SWOwnerID() bool                           { return bit(h, 0xc0, 1) }
-func (h HCACap) SetSWOwnerID(v bool)                       { putBit(h, 0xc0, 1, v) }
-func (h HCACap) UctxCap() uint32                           { return be32(h, 0xd4) }
-func (h HCACap) SetUctxCap(v uint32)                       { putBE32(h, 0xd4, v) }
+
+// RTS2RTSQPUDPSport is rts2rts_qp_udp_sport of rdma-core providers/mlx5 mlx5_ifc.h.
+func (h HCACap) RTS2RTSQPUDPSport() bool     { return bit(h, 0x28, 14) }
+func (h HCACap) SetRTS2RTSQPUDPSport(v bool) { putBit(h, 0x28, 14, v) }
+
+// DMAMMOSQ is dma_mmo_sq of rdma-core providers/mlx5 mlx5_ifc.h.
+func (h HCACap) DMAMMOSQ() bool                        { return bit(h, 0x28, 12) }
+func (h HCACap) SetDMAMMOSQ(v bool)                    { putBit(h, 0x28, 12, v) }
+func (h HCACap) LogMaxRAResQP() uint32                 { return bits(h, 0x28, 5, 0) }
+func (h HCACap) SetLogMaxRAResQP(v uint32)             { put(h, 0x28, 5, 0, v) }
+func (h HCACap) EndPad() bool                          { return bit(h, 0x2c, 31) }
+func (h HCACap) SetEndPad(v bool)                      { putBit(h, 0x2c, 31, v) }
+func (h HCACap) CCQueryAllowed() bool                  { return bit(h, 0x2c, 30) }
+func (h HCACap) SetCCQueryAllowed(v bool)              { putBit(h, 0x2c, 30, v) }
+func (h HCACap) CCModifyAllowed() bool                 { return bit(h, 0x2c, 29) }
+func (h HCACap) SetCCModifyAllowed(v bool)             { putBit(h, 0x2c, 29, v) }
+func (h HCACap) CacheLine128byte() bool                { return bit(h, 0x2c, 27) }
+func (h HCACap) SetCacheLine128byte(v bool)            { putBit(h, 0x2c, 27, v) }
+func (h HCACap) RTS2RTSQPCountersSetID() bool          { return bit(h, 0x2c, 22) }
+func (h HCACap) SetRTS2RTSQPCountersSetID(v bool)      { putBit(h, 0x2c, 22, v) }
+func (h HCACap) QCAMReg() bool                         { return bit(h, 0x2c, 16) }
+func (h HCACap) SetQCAMReg(v bool)                     { putBit(h, 0x2c, 16, v) }
+func (h HCACap) GIDTableSize() uint32                  { return bits(h, 0x2c, 15, 0) }
+func (h HCACap) SetGIDTableSize(v uint32)              { put(h, 0x2c, 15, 0, v) }
+func (h HCACap) OutOfSeqCnt() bool                     { return bit(h, 0x30, 31) }
+func (h HCACap) SetOutOfSeqCnt(v bool)                 { putBit(h, 0x30, 31, v) }
+func (h HCACap) VportCounters() bool                   { return bit(h, 0x30, 30) }
+func (h HCACap) SetVportCounters(v bool)               { putBit(h, 0x30, 30, v) }
+func (h HCACap) RetransmissionQCounters() bool         { return bit(h, 0x30, 29) }
+func (h HCACap) SetRetransmissionQCounters(v bool)     { putBit(h, 0x30, 29, v) }
+func (h HCACap) Debug() bool                           { return bit(h, 0x30, 28) }
+func (h HCACap) SetDebug(v bool)                       { putBit(h, 0x30, 28, v) }
+func (h HCACap) ModifyRQCounterSetID() bool            { return bit(h, 0x30, 27) }
+func (h HCACap) SetModifyRQCounterSetID(v bool)        { putBit(h, 0x30, 27, v) }
+func (h HCACap) MaxQPCnt() uint32                      { return bits(h, 0x30, 25, 16) }
+func (h HCACap) SetMaxQPCnt(v uint32)                  { put(h, 0x30, 25, 16, v) }
+func (h HCACap) PKeyTableSize() uint32                 { return bits(h, 0x30, 15, 0) }
+func (h HCACap) SetPKeyTableSize(v uint32)             { put(h, 0x30, 15, 0, v) }
+func (h HCACap) VportGroupManager() bool               { return bit(h, 0x34, 31) }
+func (h HCACap) SetVportGroupManager(v bool)           { putBit(h, 0x34, 31, v) }
+func (h HCACap) IBVirt() bool                          { return bit(h, 0x34, 29) }
+func (h HCACap) SetIBVirt(v bool)                      { putBit(h, 0x34, 29, v) }
+func (h HCACap) NICFlowTable() bool                    { return bit(h, 0x34, 25) }
+func (h HCACap) SetNICFlowTable(v bool)                { putBit(h, 0x34, 25, v) }
+func (h HCACap) EswitchManager() bool                  { return bit(h, 0x34, 24) }
+func (h HCACap) SetEswitchManager(v bool)              { putBit(h, 0x34, 24, v) }
+func (h HCACap) DeviceMemory() bool                    { return bit(h, 0x34, 23) }
+func (h HCACap) SetDeviceMemory(v bool)                { putBit(h, 0x34, 23, v) }
+func (h HCACap) MCAMReg() bool                         { return bit(h, 0x34, 22) }
+func (h HCACap) SetMCAMReg(v bool)                     { putBit(h, 0x34, 22, v) }
+func (h HCACap) PCAMReg() bool                         { return bit(h, 0x34, 21) }
+func (h HCACap) SetPCAMReg(v bool)                     { putBit(h, 0x34, 21, v) }
+func (h HCACap) LocalCAAckDelay() uint32               { return bits(h, 0x34, 20, 16) }
+func (h HCACap) SetLocalCAAckDelay(v uint32)           { put(h, 0x34, 20, 16, v) }
+func (h HCACap) PortModuleEvent() bool                 { return bit(h, 0x34, 15) }
+func (h HCACap) SetPortModuleEvent(v bool)             { putBit(h, 0x34, 15, v) }
+func (h HCACap) EnhancedErrorQCounters() bool          { return bit(h, 0x34, 14) }
+func (h HCACap) SetEnhancedErrorQCounters(v bool)      { putBit(h, 0x34, 14, v) }
+func (h HCACap) PortsCheck() bool                      { return bit(h, 0x34, 13) }
+func (h HCACap) SetPortsCheck(v bool)                  { putBit(h, 0x34, 13, v) }
+func (h HCACap) PortType() uint32                      { return bits(h, 0x34, 9, 8) }
+func (h HCACap) SetPortType(v uint32)                  { put(h, 0x34, 9, 8, v) }
+func (h HCACap) NumPorts() uint32                      { return bits(h, 0x34, 7, 0) }
+func (h HCACap) SetNumPorts(v uint32)                  { put(h, 0x34, 7, 0, v) }
+func (h HCACap) LogMaxMsg() uint32                     { return bits(h, 0x38, 28, 24) }
+func (h HCACap) SetLogMaxMsg(v uint32)                 { put(h, 0x38, 28, 24, v) }
+func (h HCACap) GeneralNotificationEvent() bool        { return bit(h, 0x38, 13) }
+func (h HCACap) SetGeneralNotificationEvent(v bool)    { putBit(h, 0x38, 13, v) }
+func (h HCACap) StatRateSupport() uint32               { return bits(h, 0x3c, 31, 16) }
+func (h HCACap) SetStatRateSupport(v uint32)           { put(h, 0x3c, 31, 16, v) }
+func (h HCACap) Init2LAGTXPortAffinity() bool          { return bit(h, 0x3c, 7) }
+func (h HCACap) SetInit2LAGTXPortAffinity(v bool)      { putBit(h, 0x3c, 7, v) }
+func (h HCACap) CQEVersion() uint32                    { return bits(h, 0x3c, 3, 0) }
+func (h HCACap) SetCQEVersion(v uint32)                { put(h, 0x3c, 3, 0, v) }
+func (h HCACap) CompactAddressVector() bool            { return bit(h, 0x40, 31) }
+func (h HCACap) SetCompactAddressVector(v bool)        { putBit(h, 0x40, 31, v) }
+func (h HCACap) UMRModifyEntitySizeDisabled() bool     { return bit(h, 0x40, 24) }
+func (h HCACap) SetUMRModifyEntitySizeDisabled(v bool) { putBit(h, 0x40, 24, v) }
+func (h HCACap) UMRModifyAtomicDisabled() bool         { return bit(h, 0x40, 23) }
+func (h HCACap) SetUMRModifyAtomicDisabled(v bool)     { putBit(h, 0x40, 23, v) }
+func (h HCACap) UMRIndirectMKeyDisabled() bool         { return bit(h, 0x40, 22) }
+func (h HCACap) SetUMRIndirectMKeyDisabled(v bool)     { putBit(h, 0x40, 22, v) }
+func (h HCACap) UMRFence() uint32                      { return bits(h, 0x40, 21, 20) }
+func (h HCACap) SetUMRFence(v uint32)                  { put(h, 0x40, 21, 20, v) }
+func (h HCACap) DrainSigErr() bool                     { return bit(h, 0x40, 16) }
+func (h HCACap) SetDrainSigErr(v bool)                 { putBit(h, 0x40, 16, v) }
+func (h HCACap) CmdifChecksum() uint32                 { return bits(h, 0x40, 15, 14) }
+func (h HCACap) SetCmdifChecksum(v uint32)             { put(h, 0x40, 15, 14, v) }
+func (h HCACap) SctrDataCQE() bool                     { return bit(h, 0x40, 10) }
+func (h HCACap) SetSctrDataCQE(v bool)                 { putBit(h, 0x40, 10, v) }
+func (h HCACap) SHO() bool                             { return bit(h, 0x40, 8) }
+func (h HCACap) SetSHO(v bool)                         { putBit(h, 0x40, 8, v) }
+func (h HCACap) DCT() bool                             { return bit(h, 0x40, 5) }
+func (h HCACap) SetDCT(v bool)                         { putBit(h, 0x40, 5, v) }
+func (h HCACap) QoS() bool                             { return bit(h, 0x40, 4) }
+func (h HCACap) SetQoS(v bool)                         { putBit(h, 0x40, 4, v) }
+func (h HCACap) EthNetOffloads() bool                  { return bit(h, 0x40, 3) }
+func (h HCACap) SetEthNetOffloads(v bool)              { putBit(h, 0x40, 3, v) }
+func (h HCACap) RoCE() bool                            { return bit(h, 0x40, 2) }
+func (h HCACap) SetRoCE(v bool)                        { putBit(h, 0x40, 2, v) }
+func (h HCACap) Atomic() bool                          { return bit(h, 0x40, 1) }
+func (h HCACap) SetAtomic(v bool)                      { putBit(h, 0x40, 1, v) }
+func (h HCACap) CQResize() bool                        { return bit(h, 0x44, 30) }
+func (h HCACap) SetCQResize(v bool)                    { putBit(h, 0x44, 30, v) }
+func (h HCACap) CQModeration() bool                    { return bit(h, 0x44, 29) }
+func (h HCACap) SetCQModeration(v bool)                { putBit(h, 0x44, 29, v) }
+func (h HCACap) PG() bool                              { return bit(h, 0x44, 24) }
+func (h HCACap) SetPG(v bool)                          { putBit(h, 0x44, 24, v) }
+func (h HCACap) BlockLBMC() bool                       { return bit(h, 0x44, 23) }
+func (h HCACap) SetBlockLBMC(v bool)                   { putBit(h, 0x44, 23, v) }
+func (h HCACap) CD() bool                              { return bit(h, 0x44, 19) }
+func (h HCACap) SetCD(v bool)                          { putBit(h, 0x44, 19, v) }
+func (h HCACap) APM() bool                             { return bit(h, 0x44, 17) }
+func (h HCACap) SetAPM(v bool)                         { putBit(h, 0x44, 17, v) }
+func (h HCACap) IMAICL() bool                          { return bit(h, 0x44, 14) }
+func (h HCACap) SetIMAICL(v bool)                      { putBit(h, 0x44, 14, v) }
+func (h HCACap) QPPacketBased() bool                   { return bit(h, 0x44, 13) }
+func (h HCACap) SetQPPacketBased(v bool)               { putBit(h, 0x44, 13, v) }
+func (h HCACap) QKV() bool                             { return bit(h, 0x44, 9) }
+func (h HCACap) SetQKV(v bool)                         { putBit(h, 0x44, 9, v) }
+func (h HCACap) PKV() bool                             { return bit(h, 0x44, 8) }
+func (h HCACap) SetPKV(v bool)                         { putBit(h, 0x44, 8, v) }
+func (h HCACap) SetDETHSQPN() bool                     { return bit(h, 0x44, 7) }
+func (h HCACap) SetSetDETHSQPN(v bool)                 { putBit(h, 0x44, 7, v) }
+func (h HCACap) XRC() bool                             { return bit(h, 0x44, 3) }
+func (h HCACap) SetXRC(v bool)                         { putBit(h, 0x44, 3, v) }
+func (h HCACap) UD() bool                              { return bit(h, 0x44, 2) }
+func (h HCACap) SetUD(v bool)                          { putBit(h, 0x44, 2, v) }
+func (h HCACap) UC() bool                              { return bit(h, 0x44, 1) }
+func (h HCACap) SetUC(v bool)                          { putBit(h, 0x44, 1, v) }
+func (h HCACap) RC() bool                              { return bit(h, 0x44, 0) }
+func (h HCACap) SetRC(v bool)                          { putBit(h, 0x44, 0, v) }
+func (h HCACap) UAR4K() bool                           { return bit(h, 0x48, 31) }
+func (h HCACap) SetUAR4K(v bool)                       { putBit(h, 0x48, 31, v) }
+func (h HCACap) UARSz() uint32                         { return bits(h, 0x48, 21, 16) }
+func (h HCACap) SetUARSz(v uint32)                     { put(h, 0x48, 21, 16, v) }
+func (h HCACap) UmemUID0() bool                        { return bit(h, 0x48, 13) }
+func (h HCACap) SetUmemUID0(v bool)                    { putBit(h, 0x48, 13, v) }
+func (h HCACap) LogPGSz() uint32                       { return bits(h, 0x48, 7, 0) }
+func (h HCACap) SetLogPGSz(v uint32)                   { put(h, 0x48, 7, 0, v) }
+func (h HCACap) BF() bool                              { return bit(h, 0x4c, 31) }
+func (h HCACap) SetBF(v bool)                          { putBit(h, 0x4c, 31, v) }
+func (h HCACap) DriverVersion() bool                   { return bit(h, 0x4c, 30) }
+func (h HCACap) SetDriverVersion(v bool)               { putBit(h, 0x4c, 30, v) }
+func (h HCACap) LogBFRegSize() uint32                  { return bits(h, 0x4c, 20, 16) }
+func (h HCACap) SetLogBFRegSize(v uint32)              { put(h, 0x4c, 20, 16, v) }
+func (h HCACap) QPErrorSyndrome() bool                 { return bit(h, 0x4c, 12) }
+func (h HCACap) SetQPErrorSyndrome(v bool)             { putBit(h, 0x4c, 12, v) }
+func (h HCACap) MaxWQESzSQ() uint32                    { return bits(h, 0x50, 15, 0) }
+func (h HCACap) SetMaxWQESzSQ(v uint32)                { put(h, 0x50, 15, 0, v) }
+func (h HCACap) MaxWQESzRQ() uint32                    { return bits(h, 0x54, 15, 0) }
+func (h HCACap) SetMaxWQESzRQ(v uint32)                { put(h, 0x54, 15, 0, v) }
+func (h HCACap) MaxWQESzSQDC() uint32                  { return bits(h, 0x58, 15, 0) }
+func (h HCACap) SetMaxWQESzSQDC(v uint32)              { put(h, 0x58, 15, 0, v) }
+func (h HCACap) MaxQPMCG() uint32                      { return bits(h, 0x5c, 24, 0) }
+func (h HCACap) SetMaxQPMCG(v uint32)                  { put(h, 0x5c, 24, 0, v) }
+func (h HCACap) LogMaxMCG() uint32                     { return bits(h, 0x60, 7, 0) }
+func (h HCACap) SetLogMaxMCG(v uint32)                 { put(h, 0x60, 7, 0, v) }
+func (h HCACap) LogMaxTransportDomain() uint32         { return bits(h, 0x64, 28, 24) }
+func (h HCACap) SetLogMaxTransportDomain(v uint32)     { put(h, 0x64, 28, 24, v) }
+func (h HCACap) RelaxedOrderingRead() bool             { return bit(h, 0x64, 21) }
+func (h HCACap) SetRelaxedOrderingRead(v bool)         { putBit(h, 0x64, 21, v) }
+func (h HCACap) LogMaxPD() uint32                      { return bits(h, 0x64, 20, 16) }
+func (h HCACap) SetLogMaxPD(v uint32)                  { put(h, 0x64, 20, 16, v) }
+func (h HCACap) LogMaxXRCD() uint32                    { return bits(h, 0x64, 4, 0) }
+func (h HCACap) SetLogMaxXRCD(v uint32)                { put(h, 0x64, 4, 0, v) }
+func (h HCACap) LogMaxRQ() uint32                      { return bits(h, 0x6c, 28, 24) }
+func (h HCACap) SetLogMaxRQ(v uint32)                  { put(h, 0x6c, 28, 24, v) }
+func (h HCACap) LogMaxSQ() uint32                      { return bits(h, 0x6c, 20, 16) }
+func (h HCACap) SetLogMaxSQ(v uint32)                  { put(h, 0x6c, 20, 16, v) }
+func (h HCACap) LogMaxTIR() uint32                     { return bits(h, 0x6c, 12, 8) }
+func (h HCACap) SetLogMaxTIR(v uint32)                 { put(h, 0x6c, 12, 8, v) }
+func (h HCACap) LogMaxTIS() uint32                     { return bits(h, 0x6c, 4, 0) }
+func (h HCACap) SetLogMaxTIS(v uint32)                 { put(h, 0x6c, 4, 0, v) }
+func (h HCACap) LogMaxRMP() uint32                     { return bits(h, 0x70, 28, 24) }
+func (h HCACap) SetLogMaxRMP(v uint32)                 { put(h, 0x70, 28, 24, v) }
+func (h HCACap) LogMaxRQT() uint32                     { return bits(h, 0x70, 20, 16) }
+func (h HCACap) SetLogMaxRQT(v uint32)                 { put(h, 0x70, 20, 16, v) }
+func (h HCACap) LogMaxRQTSize() uint32                 { return bits(h, 0x70, 12, 8) }
+func (h HCACap) SetLogMaxRQTSize(v uint32)             { put(h, 0x70, 12, 8, v) }
+func (h HCACap) LogMaxTISPerSQ() uint32                { return bits(h, 0x70, 4, 0) }
+func (h HCACap) SetLogMaxTISPerSQ(v uint32)            { put(h, 0x70, 4, 0, v) }
+func (h HCACap) RoCERWSupported() bool                 { return bit(h, 0x74, 30) }
+func (h HCACap) SetRoCERWSupported(v bool)             { putBit(h, 0x74, 30, v) }
+func (h HCACap) LogMaxWQSz() uint32                    { return bits(h, 0x78, 4, 0) }
+func (h HCACap) SetLogMaxWQSz(v uint32)                { put(h, 0x78, 4, 0, v) }
+func (h HCACap) DisableLocalLBUC() bool                { return bit(h, 0x7c, 30) }
+func (h HCACap) SetDisableLocalLBUC(v bool)            { putBit(h, 0x7c, 30, v) }
+func (h HCACap) DisableLocalLBMC() bool                { return bit(h, 0x7c, 29) }
+func (h HCACap) SetDisableLocalLBMC(v bool)            { putBit(h, 0x7c, 29, v) }
+func (h HCACap) LogMaxVLANList() uint32                { return bits(h, 0x7c, 20, 16) }
+func (h HCACap) SetLogMaxVLANList(v uint32)            { put(h, 0x7c, 20, 16, v) }
+func (h HCACap) LogMaxCurrentMCList() uint32           { return bits(h, 0x7c, 12, 8) }
+func (h HCACap) SetLogMaxCurrentMCList(v uint32)       { put(h, 0x7c, 12, 8, v) }
+func (h HCACap) LogMaxCurrentUCList() uint32           { return bits(h, 0x7c, 4, 0) }
+func (h HCACap) SetLogMaxCurrentUCList(v uint32)       { put(h, 0x7c, 4, 0, v) }
+func (h HCACap) GeneralObjTypes() uint64               { return be64(h, 0x80) }
+func (h HCACap) SetGeneralObjTypes(v uint64)           { putBE64(h, 0x80, v) }
+func (h HCACap) SQTSFormat() uint32                    { return bits(h, 0x88, 31, 30) }
+func (h HCACap) SetSQTSFormat(v uint32)                { put(h, 0x88, 31, 30, v) }
+func (h HCACap) RQTSFormat() uint32                    { return bits(h, 0x88, 29, 28) }
+func (h HCACap) SetRQTSFormat(v uint32)                { put(h, 0x88, 29, 28, v) }
+func (h HCACap) CreateQPStartHint() uint32             { return bits(h, 0x88, 23, 0) }
+func (h HCACap) SetCreateQPStartHint(v uint32)         { put(h, 0x88, 23, 0, v) }
+func (h HCACap) ATS() bool                             { return bit(h, 0x8c, 30) }
+func (h HCACap) SetATS(v bool)                         { putBit(h, 0x8c, 30, v) }
+func (h HCACap) LogMaxUctx() uint32                    { return bits(h, 0x8c, 28, 24) }
+func (h HCACap) SetLogMaxUctx(v uint32)                { put(h, 0x8c, 28, 24, v) }
+func (h HCACap) MaxNumEQs() uint32                     { return bits(h, 0x8c, 15, 0) }
+func (h HCACap) SetMaxNumEQs(v uint32)                 { put(h, 0x8c, 15, 0, v) }
+func (h HCACap) LogUARPageSz() uint32                  { return bits(h, 0x90, 15, 0) }
+func (h HCACap) SetLogUARPageSz(v uint32)              { put(h, 0x90, 15, 0, v) }
+func (h HCACap) DeviceFrequencyMHz() uint32            { return be32(h, 0x98) }
+func (h HCACap) SetDeviceFrequencyMHz(v uint32)        { putBE32(h, 0x98, v) }
+func (h HCACap) DeviceFrequencyKHz() uint32            { return be32(h, 0x9c) }
+func (h HCACap) SetDeviceFrequencyKHz(v uint32)        { putBE32(h, 0x9c, v) }
+func (h HCACap) NumOfUARsPerPage() uint32              { return be32(h, 0xa4) }
+func (h HCACap) SetNumOfUARsPerPage(v uint32)          { putBE32(h, 0xa4, v) }
+func (h HCACap) LogMaxDCIStreamChannels() uint32       { return bits(h, 0xb0, 20, 16) }
+func (h HCACap) SetLogMaxDCIStreamChannels(v uint32)   { put(h, 0xb0, 20, 16, v) }
+func (h HCACap) LogMaxDCIErroredStreams() uint32       { return bits(h, 0xb0, 12, 8) }
+func (h HCACap) SetLogMaxDCIErroredStreams(v uint32)   { put(h, 0xb0, 12, 8, v) }
+func (h HCACap) MiniCQERespStrideIndex() bool          { return bit(h, 0xb4, 3) }
+func (h HCACap) SetMiniCQERespStrideIndex(v bool)      { putBit(h, 0xb4, 3, v) }
+func (h HCACap) CQE128Always() bool                    { return bit(h, 0xb4, 2) }
+func (h HCACap) SetCQE128Always(v bool)                { putBit(h, 0xb4, 2, v) }
+func (h HCACap) CQECompression128() bool               { return bit(h, 0xb4, 1) }
+func (h HCACap) SetCQECompression128(v bool)           { putBit(h, 0xb4, 1, v) }
+func (h HCACap) CQECompression() bool                  { return bit(h, 0xb4, 0) }
+func (h HCACap) SetCQECompression(v bool)              { putBit(h, 0xb4, 0, v) }
+func (h HCACap) CQECompressionTimeout() uint32         { return bits(h, 0xb8, 31, 16) }
+func (h HCACap) SetCQECompressionTimeout(v uint32)     { put(h, 0xb8, 31, 16, v) }
+func (h HCACap) CQECompressionMaxNum() uint32          { return bits(h, 0xb8, 15, 0) }
+func (h HCACap) SetCQECompressionMaxNum(v uint32)      { put(h, 0xb8, 15, 0, v) }
+func (h HCACap) TagMatching() bool                     { return bit(h, 0xbc, 15) }
+func (h HCACap) SetTagMatching(v bool)                 { putBit(h, 0xbc, 15, v) }
+func (h HCACap) RndvOffloadRC() bool                   { return bit(h, 0xbc, 14) }
+func (h HCACap) SetRndvOffloadRC(v bool)               { putBit(h, 0xbc, 14, v) }
+func (h HCACap) LogTagMatchingListSz() uint32          { return bits(h, 0xbc, 12, 8) }
+func (h HCACap) SetLogTagMatchingListSz(v uint32)      { put(h, 0xbc, 12, 8, v) }
+func (h HCACap) AffiliateNICVportCriteria() uint32     { return bits(h, 0xc0, 31, 24) }
+func (h HCACap) SetAffiliateNICVportCriteria(v uint32) { put(h, 0xc0, 31, 24, v) }
+func (h HCACap) NativePortNum() uint32                 { return bits(h, 0xc0, 23, 16) }
+func (h HCACap) SetNativePortNum(v uint32)             { put(h, 0xc0, 23, 16, v) }
+func (h HCACap) NumVHCAPorts() uint32                  { return bits(h, 0xc0, 15, 8) }
+func (h HCACap) SetNumVHCAPorts(v uint32)              { put(h, 0xc0, 15, 8, v) }
+func (h HCACap) SWOwnerID() bool                       { return bit(h, 0xc0, 1) }
+func (h HCACap) SetSWOwnerID(v bool)                   { putBit(h, 0xc0, 1, v) }
+func (h HCACap) UctxCap() uint32                       { return be32(h, 0xd4) }
+func (h HCACap) SetUctxCap(v uint32)                   { putBE32(h, 0xd4, v) }
 
 // AtomicCap is the atomic capability page (mlx5_ifc atomic_caps). AtomicOperations:
 // bit 0 compare-and-swap, 1 fetch-and-add, 2 and 3 the masked ones; sizes: bit n = 2^n bytes.
@@ -367,9 +387,15 @@ type DeviceMemCap []byte
 func (d DeviceMemCap) Memic() bool     { return bit(d, 0x00, 31) }
 func (d DeviceMemCap) SetMemic(v bool) { putBit(d, 0x00, 31, v) }
 
+// MemicIncrementSizes and MemicTestAndSetSizes are log2 of the bytes that an operation takes, as bits.
+func (d DeviceMemCap) MemicIncrementSizes() uint32     { return bits(d, 0x04, 31, 24) }
+func (d DeviceMemCap) SetMemicIncrementSizes(v uint32) { put(d, 0x04, 31, 24, v) }
+
 // LogMinMemicAllocSize is the least that one allocation takes.
 func (d DeviceMemCap) LogMinMemicAllocSize() uint32     { return bits(d, 0x04, 20, 16) }
 func (d DeviceMemCap) SetLogMinMemicAllocSize(v uint32) { put(d, 0x04, 20, 16, v) }
+func (d DeviceMemCap) MemicTestAndSetSizes() uint32     { return bits(d, 0x04, 15, 8) }
+func (d DeviceMemCap) SetMemicTestAndSetSizes(v uint32) { put(d, 0x04, 15, 8, v) }
 
 // LogMaxMemicAddrAlignment counts from 64 bytes.
 func (d DeviceMemCap) LogMaxMemicAddrAlignment() uint32     { return bits(d, 0x04, 7, 0) }
@@ -380,6 +406,10 @@ func (d DeviceMemCap) MemicBARSize() uint32                 { return be32(d, 0x1
 func (d DeviceMemCap) SetMemicBARSize(v uint32)             { putBE32(d, 0x10, v) }
 func (d DeviceMemCap) MaxMemicSize() uint32                 { return be32(d, 0x14) }
 func (d DeviceMemCap) SetMaxMemicSize(v uint32)             { putBE32(d, 0x14, v) }
+
+// MemicOperations are bits by operation.
+func (d DeviceMemCap) MemicOperations() uint32     { return be32(d, 0x40) }
+func (d DeviceMemCap) SetMemicOperations(v uint32) { putBE32(d, 0x40, v) }
 
 // ODPCap is the capability page of on-demand paging (mlx5_ifc_odp_cap_bits): a scheme of page faults by transport, and
 // one by memory, which MemPageFault chooses.
@@ -410,3 +440,13 @@ func (o ODPSchemeCap) XRC() uint32     { return be32(o, 0x1c) }
 func (o ODPSchemeCap) SetXRC(v uint32) { putBE32(o, 0x1c, v) }
 func (o ODPSchemeCap) DC() uint32      { return be32(o, 0x20) }
 func (o ODPSchemeCap) SetDC(v uint32)  { putBE32(o, 0x20, v) }
+
+// HCACap2Page is the second general capability page (cmd_hca_cap_2 of rdma-core providers/mlx5 mlx5_ifc.h).
+type HCACap2Page []byte
+
+// HCACap2PageSize is its length in bytes.
+const HCACap2PageSize = 0x100
+
+// LogReservedQPNGranularity is log2 of how many numbers an object of reserved QP numbers has.
+func (h HCACap2Page) LogReservedQPNGranularity() uint32     { return bits(h, 0x10, 12, 8) }
+func (h HCACap2Page) SetLogReservedQPNGranularity(v uint32) { put(h, 0x10, 12, 8, v) }

@@ -129,6 +129,26 @@ type DeallocMemicOut []byte
 // DeallocMemicOutSize is its length in bytes.
 const DeallocMemicOutSize = 0x10
 
+// ModifyMemicIn is the in mailbox of MODIFY_MEMIC (0x207): an operation gets an address, or loses it.
+type ModifyMemicIn []byte
+
+// ModifyMemicInSize is its length in bytes.
+const ModifyMemicInSize = 0x40
+
+func (m ModifyMemicIn) MemicOperationType() uint32     { return bits(m, 0x0c, 7, 0) }
+func (m ModifyMemicIn) SetMemicOperationType(v uint32) { put(m, 0x0c, 7, 0, v) }
+func (m ModifyMemicIn) MemicStartAddr() uint64         { return be64(m, 0x10) }
+func (m ModifyMemicIn) SetMemicStartAddr(v uint64)     { putBE64(m, 0x10, v) }
+
+// ModifyMemicOut is the out mailbox of MODIFY_MEMIC.
+type ModifyMemicOut []byte
+
+// ModifyMemicOutSize is its length in bytes.
+const ModifyMemicOutSize = 0x40
+
+func (m ModifyMemicOut) MemicOperationAddr() uint64     { return be64(m, 0x10) }
+func (m ModifyMemicOut) SetMemicOperationAddr(v uint64) { putBE64(m, 0x10, v) }
+
 // PageFaultResumeIn is the in mailbox of PAGE_FAULT_RESUME (0x204) in the transport scheme
 // (trans_page_fault_info).
 type PageFaultResumeIn []byte

@@ -191,6 +191,10 @@ func (m ModifyQPIn) ECE() uint32              { return be32(m, 0x14) }
 func (m ModifyQPIn) SetECE(v uint32)          { putBE32(m, 0x14, v) }
 func (m ModifyQPIn) QPC() QPC                 { return QPC(m[0x18:0x100:0x100]) }
 
+// OptParamMaskHigh has bits 95 to 32 of the mask (opt_param_mask_95_32 of rdma-core providers/mlx5 mlx5_ifc.h).
+func (m ModifyQPIn) OptParamMaskHigh() uint64     { return be64(m, 0x108) }
+func (m ModifyQPIn) SetOptParamMaskHigh(v uint64) { putBE64(m, 0x108, v) }
+
 // ModifyQPOut is the out mailbox of a transition.
 type ModifyQPOut []byte
 
@@ -394,3 +398,69 @@ type ArmXRCSRQOut []byte
 
 // ArmXRCSRQOutSize is its length in bytes.
 const ArmXRCSRQOutSize = 0x10
+
+// CreateDCTIn is the in mailbox of CREATE_DCT (0x710).
+type CreateDCTIn []byte
+
+// CreateDCTInSize is its length in bytes.
+const CreateDCTInSize = 0x80
+
+func (c CreateDCTIn) Context() DCTC { return DCTC(c[0x10:0x50:0x50]) }
+
+// CreateDCTOut is the out mailbox of CREATE_DCT.
+type CreateDCTOut []byte
+
+// CreateDCTOutSize is its length in bytes.
+const CreateDCTOutSize = 0x10
+
+func (c CreateDCTOut) DCTN() uint32     { return bits(c, 0x08, 23, 0) }
+func (c CreateDCTOut) SetDCTN(v uint32) { put(c, 0x08, 23, 0, v) }
+func (c CreateDCTOut) ECE() uint32      { return be32(c, 0x0c) }
+func (c CreateDCTOut) SetECE(v uint32)  { putBE32(c, 0x0c, v) }
+
+// DestroyDCTIn is the in mailbox of DESTROY_DCT (0x711).
+type DestroyDCTIn []byte
+
+// DestroyDCTInSize is its length in bytes.
+const DestroyDCTInSize = 0x10
+
+func (d DestroyDCTIn) DCTN() uint32     { return bits(d, 0x08, 23, 0) }
+func (d DestroyDCTIn) SetDCTN(v uint32) { put(d, 0x08, 23, 0, v) }
+
+// DestroyDCTOut is the out mailbox of DESTROY_DCT.
+type DestroyDCTOut []byte
+
+// DestroyDCTOutSize is its length in bytes.
+const DestroyDCTOutSize = 0x10
+
+// DrainDCTIn is the in mailbox of DRAIN_DCT (0x712).
+type DrainDCTIn []byte
+
+// DrainDCTInSize is its length in bytes.
+const DrainDCTInSize = 0x10
+
+func (d DrainDCTIn) DCTN() uint32     { return bits(d, 0x08, 23, 0) }
+func (d DrainDCTIn) SetDCTN(v uint32) { put(d, 0x08, 23, 0, v) }
+
+// DrainDCTOut is the out mailbox of DRAIN_DCT.
+type DrainDCTOut []byte
+
+// DrainDCTOutSize is its length in bytes.
+const DrainDCTOutSize = 0x10
+
+// QueryDCTIn is the in mailbox of QUERY_DCT (0x713).
+type QueryDCTIn []byte
+
+// QueryDCTInSize is its length in bytes.
+const QueryDCTInSize = 0x10
+
+func (q QueryDCTIn) DCTN() uint32     { return bits(q, 0x08, 23, 0) }
+func (q QueryDCTIn) SetDCTN(v uint32) { put(q, 0x08, 23, 0, v) }
+
+// QueryDCTOut is the out mailbox of QUERY_DCT.
+type QueryDCTOut []byte
+
+// QueryDCTOutSize is its length in bytes.
+const QueryDCTOutSize = 0x80
+
+func (q QueryDCTOut) Context() DCTC { return DCTC(q[0x10:0x50:0x50]) }

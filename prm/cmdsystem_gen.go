@@ -362,3 +362,43 @@ type DeallocTransportDomainOut []byte
 
 // DeallocTransportDomainOutSize is its length in bytes.
 const DeallocTransportDomainOutSize = 0x10
+
+// CreateGeneralObjectIn is the in mailbox of CREATE_GENERAL_OBJECT (0xa00): general_obj_in_cmd_hdr of rdma-core
+// providers/mlx5 mlx5_ifc.h, and 16 bytes of the object.
+type CreateGeneralObjectIn []byte
+
+// CreateGeneralObjectInSize is its length in bytes.
+const CreateGeneralObjectInSize = 0x20
+
+func (c CreateGeneralObjectIn) ObjType() uint32         { return bits(c, 0x04, 15, 0) }
+func (c CreateGeneralObjectIn) SetObjType(v uint32)     { put(c, 0x04, 15, 0, v) }
+func (c CreateGeneralObjectIn) ObjID() uint32           { return be32(c, 0x08) }
+func (c CreateGeneralObjectIn) SetObjID(v uint32)       { putBE32(c, 0x08, v) }
+func (c CreateGeneralObjectIn) LogObjRange() uint32     { return bits(c, 0x0c, 28, 24) }
+func (c CreateGeneralObjectIn) SetLogObjRange(v uint32) { put(c, 0x0c, 28, 24, v) }
+
+// CreateGeneralObjectOut is the out mailbox of CREATE_GENERAL_OBJECT.
+type CreateGeneralObjectOut []byte
+
+// CreateGeneralObjectOutSize is its length in bytes.
+const CreateGeneralObjectOutSize = 0x10
+
+func (c CreateGeneralObjectOut) ObjID() uint32     { return be32(c, 0x08) }
+func (c CreateGeneralObjectOut) SetObjID(v uint32) { putBE32(c, 0x08, v) }
+
+// DestroyGeneralObjectIn is the in mailbox of DESTROY_GENERAL_OBJECT (0xa03).
+type DestroyGeneralObjectIn []byte
+
+// DestroyGeneralObjectInSize is its length in bytes.
+const DestroyGeneralObjectInSize = 0x10
+
+func (d DestroyGeneralObjectIn) ObjType() uint32     { return bits(d, 0x04, 15, 0) }
+func (d DestroyGeneralObjectIn) SetObjType(v uint32) { put(d, 0x04, 15, 0, v) }
+func (d DestroyGeneralObjectIn) ObjID() uint32       { return be32(d, 0x08) }
+func (d DestroyGeneralObjectIn) SetObjID(v uint32)   { putBE32(d, 0x08, v) }
+
+// DestroyGeneralObjectOut is the out mailbox of DESTROY_GENERAL_OBJECT.
+type DestroyGeneralObjectOut []byte
+
+// DestroyGeneralObjectOutSize is its length in bytes.
+const DestroyGeneralObjectOutSize = 0x10

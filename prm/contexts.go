@@ -22,6 +22,13 @@ const (
 	ArmXRCSRQMod = 1
 )
 
+// States of a target of the dynamically connected transport (mlx5_ifc.h, MLX5_DCTC_STATE_*).
+const (
+	DCTActive   = 0
+	DCTDraining = 1
+	DCTDrained  = 2
+)
+
 // States of an RMP.
 const (
 	RMPStateReady = 1

@@ -453,3 +453,68 @@ func (x XRCSRQC) SetWQECnt(v uint32) { put(x, 0x1c, 15, 0, v) }
 // DBRAddr is db_record_addr_h and db_record_addr_l.
 func (x XRCSRQC) DBRAddr() uint64     { return be64(x, 0x28) }
 func (x XRCSRQC) SetDBRAddr(v uint64) { putBE64(x, 0x28, v) }
+
+// DCTC is the context of a target of the dynamically connected transport (mlx5_ifc dctc). State is DCTActive and so on.
+type DCTC []byte
+
+// DCTCSize is its length in bytes.
+const DCTCSize = 0x40
+
+func (d DCTC) State() uint32              { return bits(d, 0x00, 27, 24) }
+func (d DCTC) SetState(v uint32)          { put(d, 0x00, 27, 24, v) }
+func (d DCTC) UserIndex() uint32          { return bits(d, 0x04, 23, 0) }
+func (d DCTC) SetUserIndex(v uint32)      { put(d, 0x04, 23, 0, v) }
+func (d DCTC) CQN() uint32                { return bits(d, 0x08, 23, 0) }
+func (d DCTC) SetCQN(v uint32)            { put(d, 0x08, 23, 0, v) }
+func (d DCTC) CounterSetID() uint32       { return bits(d, 0x0c, 31, 24) }
+func (d DCTC) SetCounterSetID(v uint32)   { put(d, 0x0c, 31, 24, v) }
+func (d DCTC) AtomicMode() uint32         { return bits(d, 0x0c, 23, 20) }
+func (d DCTC) SetAtomicMode(v uint32)     { put(d, 0x0c, 23, 20, v) }
+func (d DCTC) RRE() bool                  { return bit(d, 0x0c, 19) }
+func (d DCTC) SetRRE(v bool)              { putBit(d, 0x0c, 19, v) }
+func (d DCTC) RWE() bool                  { return bit(d, 0x0c, 18) }
+func (d DCTC) SetRWE(v bool)              { putBit(d, 0x0c, 18, v) }
+func (d DCTC) RAE() bool                  { return bit(d, 0x0c, 17) }
+func (d DCTC) SetRAE(v bool)              { putBit(d, 0x0c, 17, v) }
+func (d DCTC) LatencySensitive() bool     { return bit(d, 0x0c, 15) }
+func (d DCTC) SetLatencySensitive(v bool) { putBit(d, 0x0c, 15, v) }
+func (d DCTC) RLKY() bool                 { return bit(d, 0x0c, 14) }
+func (d DCTC) SetRLKY(v bool)             { putBit(d, 0x0c, 14, v) }
+func (d DCTC) FreeAR() bool               { return bit(d, 0x0c, 13) }
+func (d DCTC) SetFreeAR(v bool)           { putBit(d, 0x0c, 13, v) }
+func (d DCTC) CSRes() uint32              { return bits(d, 0x10, 23, 16) }
+func (d DCTC) SetCSRes(v uint32)          { put(d, 0x10, 23, 16, v) }
+func (d DCTC) MinRNRNAK() uint32          { return bits(d, 0x10, 12, 8) }
+func (d DCTC) SetMinRNRNAK(v uint32)      { put(d, 0x10, 12, 8, v) }
+func (d DCTC) SRQN() uint32               { return bits(d, 0x14, 23, 0) }
+func (d DCTC) SetSRQN(v uint32)           { put(d, 0x14, 23, 0, v) }
+func (d DCTC) PD() uint32                 { return bits(d, 0x18, 23, 0) }
+func (d DCTC) SetPD(v uint32)             { put(d, 0x18, 23, 0, v) }
+func (d DCTC) TClass() uint32             { return bits(d, 0x1c, 31, 24) }
+func (d DCTC) SetTClass(v uint32)         { put(d, 0x1c, 31, 24, v) }
+func (d DCTC) FlowLabel() uint32          { return bits(d, 0x1c, 19, 0) }
+func (d DCTC) SetFlowLabel(v uint32)      { put(d, 0x1c, 19, 0, v) }
+func (d DCTC) AccessKey() uint64          { return be64(d, 0x20) }
+func (d DCTC) SetAccessKey(v uint64)      { putBE64(d, 0x20, v) }
+func (d DCTC) MTU() uint32                { return bits(d, 0x28, 26, 24) }
+func (d DCTC) SetMTU(v uint32)            { put(d, 0x28, 26, 24, v) }
+func (d DCTC) Port() uint32               { return bits(d, 0x28, 23, 16) }
+func (d DCTC) SetPort(v uint32)           { put(d, 0x28, 23, 16, v) }
+func (d DCTC) PKeyIndex() uint32          { return bits(d, 0x28, 15, 0) }
+func (d DCTC) SetPKeyIndex(v uint32)      { put(d, 0x28, 15, 0, v) }
+func (d DCTC) MyAddrIndex() uint32        { return bits(d, 0x2c, 23, 16) }
+func (d DCTC) SetMyAddrIndex(v uint32)    { put(d, 0x2c, 23, 16, v) }
+func (d DCTC) HopLimit() uint32           { return bits(d, 0x2c, 7, 0) }
+func (d DCTC) SetHopLimit(v uint32)       { put(d, 0x2c, 7, 0, v) }
+func (d DCTC) KeyViolations() uint32      { return be32(d, 0x30) }
+func (d DCTC) SetKeyViolations(v uint32)  { putBE32(d, 0x30, v) }
+func (d DCTC) DEICFI() bool               { return bit(d, 0x34, 11) }
+func (d DCTC) SetDEICFI(v bool)           { putBit(d, 0x34, 11, v) }
+func (d DCTC) EthPrio() uint32            { return bits(d, 0x34, 10, 8) }
+func (d DCTC) SetEthPrio(v uint32)        { put(d, 0x34, 10, 8, v) }
+func (d DCTC) ECN() uint32                { return bits(d, 0x34, 7, 6) }
+func (d DCTC) SetECN(v uint32)            { put(d, 0x34, 7, 6, v) }
+func (d DCTC) DSCP() uint32               { return bits(d, 0x34, 5, 0) }
+func (d DCTC) SetDSCP(v uint32)           { put(d, 0x34, 5, 0, v) }
+func (d DCTC) ECE() uint32                { return be32(d, 0x3c) }
+func (d DCTC) SetECE(v uint32)            { putBE32(d, 0x3c, v) }

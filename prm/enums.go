@@ -20,6 +20,7 @@ const (
 	STUD     = 0x2
 	STXRC    = 0x3
 	STDCI    = 0x5
+	STDCT    = 0x6 // of the transport's targets, which have no QPC
 	STQP0    = 0x7
 	STQP1    = 0x8
 	STRaw    = 0x9
@@ -136,6 +137,7 @@ const (
 	CapRoCE         = 0x04
 	CapNICFlowTable = 0x07
 	CapDeviceMem    = 0x0f
+	CapGeneral2     = 0x20
 
 	CapModeMax     = 0
 	CapModeCurrent = 1

@@ -26,6 +26,8 @@ const (
 	EventXRQError        EventType = 0x18
 	EventDBBFCongestion  EventType = 0x1a
 	EventStall           EventType = 0x1b
+	EventDCTDrained      EventType = 0x1c
+	EventDCTKeyViolation EventType = 0x1d
 )
 
 // Sub-types of EventPortChange.

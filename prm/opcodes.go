@@ -23,6 +23,7 @@ const (
 	OpPageFaultResume      Opcode = 0x204
 	OpAllocMemic           Opcode = 0x205
 	OpDeallocMemic         Opcode = 0x206
+	OpModifyMemic          Opcode = 0x207
 	OpCreateEQ             Opcode = 0x301
 	OpDestroyEQ            Opcode = 0x302
 	OpQueryEQ              Opcode = 0x303
@@ -50,6 +51,10 @@ const (
 	OpDestroyXRCSRQ          Opcode = 0x706
 	OpQueryXRCSRQ            Opcode = 0x707
 	OpArmXRCSRQ              Opcode = 0x708
+	OpCreateDCT              Opcode = 0x710
+	OpDestroyDCT             Opcode = 0x711
+	OpDrainDCT               Opcode = 0x712
+	OpQueryDCT               Opcode = 0x713
 	OpQueryVportState        Opcode = 0x750
 	OpModifyVportState       Opcode = 0x751
 	OpQueryNICVportContext   Opcode = 0x754
@@ -111,6 +116,8 @@ const (
 	OpDeallocFlowCounter     Opcode = 0x93a
 	OpQueryFlowCounter       Opcode = 0x93b
 	OpModifyFlowTable        Opcode = 0x93c
+	OpCreateGeneralObject    Opcode = 0xa00
+	OpDestroyGeneralObject   Opcode = 0xa03
 )
 
 // cmdInfo is what the device must know of a command before it looks at fields.
@@ -144,6 +151,7 @@ var commands = [...]cmdInfo{
 	{OpPageFaultResume, "PAGE_FAULT_RESUME", PageFaultResumeInSize, PageFaultResumeOutSize},
 	{OpAllocMemic, "ALLOC_MEMIC", AllocMemicInSize, AllocMemicOutSize},
 	{OpDeallocMemic, "DEALLOC_MEMIC", DeallocMemicInSize, DeallocMemicOutSize},
+	{OpModifyMemic, "MODIFY_MEMIC", ModifyMemicInSize, ModifyMemicOutSize},
 	{OpCreateEQ, "CREATE_EQ", CreateEQInSize, CreateEQOutSize},
 	{OpDestroyEQ, "DESTROY_EQ", DestroyEQInSize, DestroyEQOutSize},
 	{OpQueryEQ, "QUERY_EQ", QueryEQInSize, QueryEQOutSize},
@@ -169,6 +177,10 @@ var commands = [...]cmdInfo{
 	{OpDestroyXRCSRQ, "DESTROY_XRC_SRQ", DestroyXRCSRQInSize, DestroyXRCSRQOutSize},
 	{OpQueryXRCSRQ, "QUERY_XRC_SRQ", QueryXRCSRQInSize, QueryXRCSRQOutSize},
 	{OpArmXRCSRQ, "ARM_XRC_SRQ", ArmXRCSRQInSize, ArmXRCSRQOutSize},
+	{OpCreateDCT, "CREATE_DCT", CreateDCTInSize, CreateDCTOutSize},
+	{OpDestroyDCT, "DESTROY_DCT", DestroyDCTInSize, DestroyDCTOutSize},
+	{OpDrainDCT, "DRAIN_DCT", DrainDCTInSize, DrainDCTOutSize},
+	{OpQueryDCT, "QUERY_DCT", QueryDCTInSize, QueryDCTOutSize},
 	{OpQueryVportState, "QUERY_VPORT_STATE", QueryVportStateInSize, QueryVportStateOutSize},
 	{OpModifyVportState, "MODIFY_VPORT_STATE", ModifyVportStateInSize, ModifyVportStateOutSize},
 	{OpQueryNICVportContext, "QUERY_NIC_VPORT_CONTEXT", QueryNICVportContextInSize, QueryNICVportContextOutSize},
@@ -230,4 +242,6 @@ var commands = [...]cmdInfo{
 	{OpDeallocFlowCounter, "DEALLOC_FLOW_COUNTER", DeallocFlowCounterInSize, DeallocFlowCounterOutSize},
 	{OpQueryFlowCounter, "QUERY_FLOW_COUNTER", QueryFlowCounterInSize, QueryFlowCounterOutSize},
 	{OpModifyFlowTable, "MODIFY_FLOW_TABLE", ModifyFlowTableInSize, ModifyFlowTableOutSize},
+	{OpCreateGeneralObject, "CREATE_GENERAL_OBJECT", CreateGeneralObjectInSize, CreateGeneralObjectOutSize},
+	{OpDestroyGeneralObject, "DESTROY_GENERAL_OBJECT", DestroyGeneralObjectInSize, DestroyGeneralObjectOutSize},
 }

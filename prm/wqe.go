@@ -110,3 +110,9 @@ func WQESignature(wqe []byte) uint8 {
 
 // AVBaseSegmentSize is the length of the short form of an address vector, which is used when Extended is not set.
 const AVBaseSegmentSize = 16
+
+// DCKey is the access key of the DCT in the address vector of a DCI's WQE, in the place of the Q_Key.
+func DCKey(a AVSegment) uint64 { return be64(a, 0) }
+
+// SetDCKey sets it.
+func SetDCKey(a AVSegment, v uint64) { putBE64(a, 0, v) }

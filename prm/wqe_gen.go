@@ -21,6 +21,10 @@ func (c CtrlSegment) QPN() uint32           { return bits(c, 4, 31, 8) }
 func (c CtrlSegment) SetQPN(v uint32)       { put(c, 4, 31, 8, v) }
 func (c CtrlSegment) Signature() uint8      { return c[8] }
 func (c CtrlSegment) SetSignature(v uint8)  { c[8] = v }
+
+// DCIStream is the stream of a DCI.
+func (c CtrlSegment) DCIStream() uint16     { return be16(c, 9) }
+func (c CtrlSegment) SetDCIStream(v uint16) { putBE16(c, 9, v) }
 func (c CtrlSegment) FMCESE() uint8         { return c[11] }
 func (c CtrlSegment) SetFMCESE(v uint8)     { c[11] = v }
 
@@ -84,7 +88,8 @@ func (s SRQNextSegment) SetNextWQEIndex(v uint16) { putBE16(s, 2, v) }
 func (s SRQNextSegment) Signature() uint8         { return s[4] }
 func (s SRQNextSegment) SetSignature(v uint8)     { s[4] = v }
 
-// AVSegment is the datagram segment of a UD send WQE: an address vector.
+// AVSegment is the datagram segment of a UD or DCI send WQE: an address vector. It begins with the Q_Key or with the
+// access key of the DCT (DCKey).
 type AVSegment []byte
 
 // AVSegmentSize is its length in bytes.
@@ -161,6 +166,51 @@ func (u UMRCtrlSegment) XLTOctowords() uint16     { return be16(u, 4) }
 func (u UMRCtrlSegment) SetXLTOctowords(v uint16) { putBE16(u, 4, v) }
 func (u UMRCtrlSegment) MKeyMask() uint64         { return be64(u, 8) }
 func (u UMRCtrlSegment) SetMKeyMask(v uint64)     { putBE64(u, 8, v) }
+
+// UMRRepeatBlock stands at the beginning of the entries of a UMR that gives a key an interleaved layout; the pieces of a round
+// follow it.
+type UMRRepeatBlock []byte
+
+// UMRRepeatBlockSize is its length in bytes.
+const UMRRepeatBlockSize = 16
+
+func (u UMRRepeatBlock) RoundBytes() uint32      { return be32(u, 0) }
+func (u UMRRepeatBlock) SetRoundBytes(v uint32)  { putBE32(u, 0, v) }
+func (u UMRRepeatBlock) Op() uint32              { return be32(u, 4) }
+func (u UMRRepeatBlock) SetOp(v uint32)          { putBE32(u, 4, v) }
+func (u UMRRepeatBlock) RepeatCount() uint32     { return be32(u, 8) }
+func (u UMRRepeatBlock) SetRepeatCount(v uint32) { putBE32(u, 8, v) }
+func (u UMRRepeatBlock) Pieces() uint16          { return be16(u, 14) }
+func (u UMRRepeatBlock) SetPieces(v uint16)      { putBE16(u, 14, v) }
+
+// UMRRepeatEntry is a piece of such a layout.
+type UMRRepeatEntry []byte
+
+// UMRRepeatEntrySize is its length in bytes.
+const UMRRepeatEntrySize = 16
+
+func (u UMRRepeatEntry) Stride() uint16        { return be16(u, 0) }
+func (u UMRRepeatEntry) SetStride(v uint16)    { putBE16(u, 0, v) }
+func (u UMRRepeatEntry) ByteCount() uint16     { return be16(u, 2) }
+func (u UMRRepeatEntry) SetByteCount(v uint16) { putBE16(u, 2, v) }
+func (u UMRRepeatEntry) MKey() uint32          { return be32(u, 4) }
+func (u UMRRepeatEntry) SetMKey(v uint32)      { putBE32(u, 4, v) }
+func (u UMRRepeatEntry) VA() uint64            { return be64(u, 8) }
+func (u UMRRepeatEntry) SetVA(v uint64)        { putBE64(u, 8, v) }
+
+// MMOSegment follows the control segment of an MMO WQE; of a copy (MLX5_OPC_MOD_MMO_DMA) the data segments of source and target
+// follow it.
+type MMOSegment []byte
+
+// MMOSegmentSize is its length in bytes.
+const MMOSegmentSize = 16
+
+func (m MMOSegment) Control() uint32          { return be32(m, 0) }
+func (m MMOSegment) SetControl(v uint32)      { putBE32(m, 0, v) }
+func (m MMOSegment) LocalKey() uint32         { return be32(m, 4) }
+func (m MMOSegment) SetLocalKey(v uint32)     { putBE32(m, 4, v) }
+func (m MMOSegment) LocalAddress() uint64     { return be64(m, 8) }
+func (m MMOSegment) SetLocalAddress(v uint64) { putBE64(m, 8, v) }
 
 // KLM is one entry of 16 bytes that leads to another mkey; a KSM has the same form
 // with its size in the key's context.

@@ -111,7 +111,10 @@ func TestParseSendWQERejects(t *testing.T) {
 		{"UD with half an AV", ctrl(WQEOpSend, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0x80), STUD, ErrWQELength},
 		{"XRC without its segment", ctrl(WQEOpSend, 1), STXRC, ErrWQELength},
 		{"UMR cut short", ctrl(WQEOpUMR, 7), STRC, ErrWQELength},
-		{"DCI", ctrl(WQEOpSend, 2), STDCI, ErrWQEOpcode},
+		{"DCI without AV", ctrl(WQEOpRDMAWrite, 1), STDCI, ErrWQELength},
+		{"DCI with half an AV", ctrl(WQEOpSend, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0x80), STDCI, ErrWQELength},
+		{"DCI without raddr", ctrl(WQEOpRDMAWrite, 2), STDCI, ErrWQELength},
+		{"DCT", ctrl(WQEOpSend, 2), STDCT, ErrWQEOpcode},
 	} {
 		var w SendWQE
 		if err := ParseSendWQE(c.b, c.st, &w); !errors.Is(err, c.want) {
@@ -125,7 +128,7 @@ func TestParseSendWQERejects(t *testing.T) {
 	}{
 		{ctrl(WQEOpNOP, 1), STRC}, {ctrl(WQEOpNOP, 4, inline(99)...), STRC}, {ctrl(WQEOpSend, 1), STRC},
 		{ctrl(WQEOpSend, 2, inline(12)...), STRC}, {ctrl(WQEOpRDMARead, 2), STRC}, {ctrl(WQEOpSend, 2), STUD},
-		{ctrl(WQEOpRDMAWrite, 4), STXRC},
+		{ctrl(WQEOpRDMAWrite, 4), STXRC}, {ctrl(WQEOpSendInv, 2), STDCI}, {ctrl(WQEOpRDMARead, 3), STDCI},
 	} {
 		if err := ParseSendWQE(good.b, good.st, &w); err != nil {
 			t.Errorf("% x: %v", good.b[:16], err)

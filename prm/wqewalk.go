@@ -40,6 +40,7 @@ type SendSegments struct {
 	UMR    UMRCtrlSegment
 	MKC    MKC    // context segment of a UMR
 	Inline []byte // entries of a UMR, nil when they come by a data segment
+	MMO    MMOSegment
 }
 
 // SGE is one data segment: bytes in the WQE, or a range of memory.
@@ -60,13 +61,14 @@ const (
 	opRead            // raddr, data that is not inline
 	opAtomic          // raddr, atomic, data that is not inline
 	opUMR             // UMR control, mkey context, entries
+	opMMO             // MMO control, data that is not inline
 )
 
 var wqeKinds = [256]segKind{
 	WQEOpNOP: opNone, WQEOpSend: opPlain, WQEOpSendImm: opPlain, WQEOpSendInv: opPlain,
 	WQEOpRDMAWrite: opWrite, WQEOpRDMAWriteImm: opWrite, WQEOpRDMARead: opRead,
 	WQEOpAtomicCS: opAtomic, WQEOpAtomicFA: opAtomic, WQEOpUMR: opUMR,
-	WQEOpAtomicWrite: opWrite,
+	WQEOpAtomicWrite: opWrite, WQEOpMMO: opMMO,
 }
 
 // ParseSendWQE lays w over the send WQE at the beginning of b for a QP of service
@@ -111,6 +113,8 @@ func (w *SendWQE) parseElse(rest []byte, kind segKind, st uint32) error {
 		return nil
 	case opUMR:
 		return w.parseUMR(rest)
+	case opMMO:
+		return w.parseMMO(rest)
 	}
 	rest, err := w.parseTransport(rest, kind, st)
 	if err != nil {
@@ -156,21 +160,30 @@ func (w *SendWQE) parseTransport(rest []byte, kind segKind, st uint32) ([]byte, 
 		if op := w.Ctrl.Opcode(); op != WQEOpSend && op != WQEOpSendImm {
 			return nil, ErrWQEOpcode
 		}
-		if len(rest) < AVBaseSegmentSize {
-			return nil, ErrWQELength
-		}
-		n := AVBaseSegmentSize
-		if AVSegment(rest).Extended() {
-			n = AVSegmentSize
-		}
-		if len(rest) < n {
-			return nil, ErrWQELength
-		}
-		w.AV, rest = AVSegment(rest[:n:n]), rest[n:]
+		return w.takeAV(rest)
+	case STDCI:
+		w.rare = true
+		return w.takeAV(rest)
 	default:
 		return nil, ErrWQEOpcode
 	}
 	return rest, nil
+}
+
+// takeAV takes the address vector: all of it, or only its beginning.
+func (w *SendWQE) takeAV(rest []byte) ([]byte, error) {
+	if len(rest) < AVBaseSegmentSize {
+		return nil, ErrWQELength
+	}
+	n := AVBaseSegmentSize
+	if AVSegment(rest).Extended() {
+		n = AVSegmentSize
+	}
+	if len(rest) < n {
+		return nil, ErrWQELength
+	}
+	w.AV = AVSegment(rest[:n:n])
+	return rest[n:], nil
 }
 
 func (w *SendWQE) parseUMR(rest []byte) error {
@@ -189,6 +202,15 @@ func (w *SendWQE) parseUMR(rest []byte) error {
 		return nil
 	}
 	w.data = rest
+	return w.checkData(false)
+}
+
+func (w *SendWQE) parseMMO(rest []byte) error {
+	w.rare = true
+	if len(rest) < MMOSegmentSize {
+		return ErrWQELength
+	}
+	w.MMO, w.data = MMOSegment(rest[:MMOSegmentSize:MMOSegmentSize]), rest[MMOSegmentSize:]
 	return w.checkData(false)
 }
 

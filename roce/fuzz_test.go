@@ -45,7 +45,7 @@ func read(t *testing.T, p *roce.Packet) {
 	}
 	for h, get := range map[roce.Headers]func() []byte{
 		roce.HasRDETH: func() []byte { return p.RDETH() }, roce.HasDETH: func() []byte { return p.DETH() },
-		roce.HasXRCETH: func() []byte { return p.XRCETH() }, roce.HasFETH: func() []byte { return p.FETH() },
+		roce.HasXRCETH: func() []byte { return p.XRCETH() }, roce.HasDCETH: func() []byte { return p.DCETH() }, roce.HasFETH: func() []byte { return p.FETH() },
 		roce.HasRETH: func() []byte { return p.RETH() }, roce.HasAtomicETH: func() []byte { return p.AtomicETH() },
 		roce.HasAETH: func() []byte { return p.AETH() }, roce.HasAtomicAckETH: func() []byte { return p.AtomicAckETH() },
 		roce.HasImmDt: func() []byte { return p.ImmDt() }, roce.HasIETH: func() []byte { return p.IETH() },

@@ -6,6 +6,7 @@ const (
 	RDETHSize        = 4
 	DETHSize         = 8
 	XRCETHSize       = 4
+	DCETHSize        = 16
 	RETHSize         = 16
 	AtomicETHSize    = 28
 	AETHSize         = 4
@@ -84,6 +85,19 @@ type XRCETH []byte
 
 func (h XRCETH) SRQN() uint32     { return get24(h[1:4]) }
 func (h XRCETH) SetSRQN(v uint32) { put24(h[1:4], v) }
+
+// DCETH is the header of every DC request packet, 16 bytes. It is an assumption, see DC: what a target must learn of
+// who asks, in a form of this project's own.
+type DCETH []byte
+
+func (h DCETH) AccessKey() uint64     { return be.Uint64(h[0:8]) }
+func (h DCETH) SrcQP() uint32         { return get24(h[9:12]) }
+func (h DCETH) Connection() uint32    { return be.Uint32(h[12:16]) }
+func (h DCETH) SetAccessKey(v uint64) { be.PutUint64(h[0:8], v) }
+func (h DCETH) SetSrcQP(v uint32)     { put24(h[9:12], v) }
+
+// SetConnection sets the number that tells a connection from those of the same DCI before it.
+func (h DCETH) SetConnection(v uint32) { be.PutUint32(h[12:16], v) }
 
 // RETH is the RDMA header, 16 bytes. Length is that of the whole message.
 type RETH []byte

@@ -19,8 +19,10 @@ const (
 	UD  Transport = 0x60
 	CNP Transport = 0x80
 	XRC Transport = 0xA0
-	// Manufacturer opcodes (0xC0 is reserved) are opaque to us.
-	Manufacturer Transport = 0xE0
+	// DC is the dynamically connected transport, for which this project takes the manufacturer's range (0xC0 is
+	// reserved). How mlx5 devices put it on the wire is not public: its opcodes and its header, DCETH, are an
+	// assumption, and what prints them says so.
+	DC Transport = 0xE0
 )
 
 func (t Transport) String() string {
@@ -37,8 +39,8 @@ func (t Transport) String() string {
 		return "CNP"
 	case XRC:
 		return "XRC"
-	case Manufacturer:
-		return "manufacturer"
+	case DC:
+		return "DC (assumed form)"
 	}
 	return fmt.Sprintf("Transport(0x%02x)", uint8(t))
 }
@@ -69,6 +71,8 @@ const (
 	OpResync             = 0x15 // RD only
 	OpSendLastInv        = 0x16
 	OpSendOnlyInv        = 0x17
+	OpDCConnect          = 0x18 // DC only
+	OpDCDisconnect       = 0x19 // DC only
 	OpFlush              = 0x1C
 	OpAtomicWrite        = 0x1D
 )
@@ -127,6 +131,7 @@ const (
 	HasRDETH Headers = 1 << iota
 	HasDETH
 	HasXRCETH
+	HasDCETH
 	HasFETH
 	HasRETH
 	HasAtomicETH
@@ -140,7 +145,7 @@ const (
 )
 
 var headerSizes = [headerKinds]uint8{
-	RDETHSize, DETHSize, XRCETHSize, FETHSize, RETHSize, AtomicETHSize,
+	RDETHSize, DETHSize, XRCETHSize, DCETHSize, FETHSize, RETHSize, AtomicETHSize,
 	AETHSize, AtomicAckETHSize, ImmDtSize, IETHSize, CNPReservedSize,
 }
 
@@ -213,6 +218,8 @@ const (
 	ClassAtomicWrite
 	ClassResync
 	ClassCNP
+	ClassDCConnect
+	ClassDCDisconnect
 )
 
 // OpInfo is what an opcode says about its packet. It is read-only.
@@ -249,34 +256,36 @@ type opBase struct {
 	payload PayloadRule
 	class   Class
 	flags   string // Q request, P response; F first, L last; R takes, C completes a receive
-	where   string // transports: r RC, u UC, d RD, x XRC
+	where   string // transports: r RC, u UC, d RD, x XRC, c DC
 }
 
 var opBases = [32]opBase{
-	OpSendFirst:          {"SEND First", 0, PayloadFull, ClassSend, "QFR", "rudx"},
-	OpSendMiddle:         {"SEND Middle", 0, PayloadFull, ClassSend, "Q", "rudx"},
-	OpSendLast:           {"SEND Last", 0, PayloadSome, ClassSend, "QLC", "rudx"},
-	OpSendLastImm:        {"SEND Last with Immediate", HasImmDt, PayloadSome, ClassSend, "QLC", "rudx"},
-	OpSendOnly:           {"SEND Only", 0, PayloadAny, ClassSend, "QFLRC", "rudx"},
-	OpSendOnlyImm:        {"SEND Only with Immediate", HasImmDt, PayloadAny, ClassSend, "QFLRC", "rudx"},
-	OpWriteFirst:         {"RDMA WRITE First", HasRETH, PayloadFull, ClassWrite, "QF", "rudx"},
-	OpWriteMiddle:        {"RDMA WRITE Middle", 0, PayloadFull, ClassWrite, "Q", "rudx"},
-	OpWriteLast:          {"RDMA WRITE Last", 0, PayloadSome, ClassWrite, "QL", "rudx"},
-	OpWriteLastImm:       {"RDMA WRITE Last with Immediate", HasImmDt, PayloadSome, ClassWrite, "QLRC", "rudx"},
-	OpWriteOnly:          {"RDMA WRITE Only", HasRETH, PayloadAny, ClassWrite, "QFL", "rudx"},
-	OpWriteOnlyImm:       {"RDMA WRITE Only with Immediate", HasRETH | HasImmDt, PayloadAny, ClassWrite, "QFLRC", "rudx"},
-	OpReadRequest:        {"RDMA READ Request", HasRETH, PayloadNone, ClassReadRequest, "QFL", "rdx"},
-	OpReadResponseFirst:  {"RDMA READ Response First", HasAETH, PayloadFull, ClassReadResponse, "PF", "rdx"},
-	OpReadResponseMiddle: {"RDMA READ Response Middle", 0, PayloadFull, ClassReadResponse, "P", "rdx"},
-	OpReadResponseLast:   {"RDMA READ Response Last", HasAETH, PayloadSome, ClassReadResponse, "PL", "rdx"},
-	OpReadResponseOnly:   {"RDMA READ Response Only", HasAETH, PayloadAny, ClassReadResponse, "PFL", "rdx"},
-	OpAcknowledge:        {"Acknowledge", HasAETH, PayloadNone, ClassAck, "PFL", "rdx"},
-	OpAtomicAcknowledge:  {"ATOMIC Acknowledge", HasAETH | HasAtomicAckETH, PayloadNone, ClassAtomicAck, "PFL", "rdx"},
-	OpCmpSwap:            {"CmpSwap", HasAtomicETH, PayloadNone, ClassAtomic, "QFL", "rdx"},
-	OpFetchAdd:           {"FetchAdd", HasAtomicETH, PayloadNone, ClassAtomic, "QFL", "rdx"},
+	OpSendFirst:          {"SEND First", 0, PayloadFull, ClassSend, "QFR", "rudxc"},
+	OpSendMiddle:         {"SEND Middle", 0, PayloadFull, ClassSend, "Q", "rudxc"},
+	OpSendLast:           {"SEND Last", 0, PayloadSome, ClassSend, "QLC", "rudxc"},
+	OpSendLastImm:        {"SEND Last with Immediate", HasImmDt, PayloadSome, ClassSend, "QLC", "rudxc"},
+	OpSendOnly:           {"SEND Only", 0, PayloadAny, ClassSend, "QFLRC", "rudxc"},
+	OpSendOnlyImm:        {"SEND Only with Immediate", HasImmDt, PayloadAny, ClassSend, "QFLRC", "rudxc"},
+	OpWriteFirst:         {"RDMA WRITE First", HasRETH, PayloadFull, ClassWrite, "QF", "rudxc"},
+	OpWriteMiddle:        {"RDMA WRITE Middle", 0, PayloadFull, ClassWrite, "Q", "rudxc"},
+	OpWriteLast:          {"RDMA WRITE Last", 0, PayloadSome, ClassWrite, "QL", "rudxc"},
+	OpWriteLastImm:       {"RDMA WRITE Last with Immediate", HasImmDt, PayloadSome, ClassWrite, "QLRC", "rudxc"},
+	OpWriteOnly:          {"RDMA WRITE Only", HasRETH, PayloadAny, ClassWrite, "QFL", "rudxc"},
+	OpWriteOnlyImm:       {"RDMA WRITE Only with Immediate", HasRETH | HasImmDt, PayloadAny, ClassWrite, "QFLRC", "rudxc"},
+	OpReadRequest:        {"RDMA READ Request", HasRETH, PayloadNone, ClassReadRequest, "QFL", "rdxc"},
+	OpReadResponseFirst:  {"RDMA READ Response First", HasAETH, PayloadFull, ClassReadResponse, "PF", "rdxc"},
+	OpReadResponseMiddle: {"RDMA READ Response Middle", 0, PayloadFull, ClassReadResponse, "P", "rdxc"},
+	OpReadResponseLast:   {"RDMA READ Response Last", HasAETH, PayloadSome, ClassReadResponse, "PL", "rdxc"},
+	OpReadResponseOnly:   {"RDMA READ Response Only", HasAETH, PayloadAny, ClassReadResponse, "PFL", "rdxc"},
+	OpAcknowledge:        {"Acknowledge", HasAETH, PayloadNone, ClassAck, "PFL", "rdxc"},
+	OpAtomicAcknowledge:  {"ATOMIC Acknowledge", HasAETH | HasAtomicAckETH, PayloadNone, ClassAtomicAck, "PFL", "rdxc"},
+	OpCmpSwap:            {"CmpSwap", HasAtomicETH, PayloadNone, ClassAtomic, "QFL", "rdxc"},
+	OpFetchAdd:           {"FetchAdd", HasAtomicETH, PayloadNone, ClassAtomic, "QFL", "rdxc"},
 	OpResync:             {"RESYNC", 0, PayloadNone, ClassResync, "QFL", "d"},
-	OpSendLastInv:        {"SEND Last with Invalidate", HasIETH, PayloadSome, ClassSend, "QLC", "rx"},
-	OpSendOnlyInv:        {"SEND Only with Invalidate", HasIETH, PayloadAny, ClassSend, "QFLRC", "rx"},
+	OpSendLastInv:        {"SEND Last with Invalidate", HasIETH, PayloadSome, ClassSend, "QLC", "rxc"},
+	OpSendOnlyInv:        {"SEND Only with Invalidate", HasIETH, PayloadAny, ClassSend, "QFLRC", "rxc"},
+	OpDCConnect:          {"Connect", 0, PayloadNone, ClassDCConnect, "QFL", "c"},
+	OpDCDisconnect:       {"Disconnect", 0, PayloadNone, ClassDCDisconnect, "QFL", "c"},
 	OpFlush:              {"FLUSH", HasFETH | HasRETH, PayloadNone, ClassFlush, "QFL", "rdx"},
 	OpAtomicWrite:        {"ATOMIC WRITE", HasRETH, PayloadAtomic8, ClassAtomicWrite, "QFL", "rx"},
 }
@@ -308,6 +317,12 @@ func makeOpTable() *[256]OpInfo {
 					extra = HasXRCETH
 				}
 				t[XRC.Opcode(uint8(op))] = b.info("XRC", extra)
+			case 'c':
+				extra := Headers(0)
+				if b.flags[0] == 'Q' {
+					extra = HasDCETH
+				}
+				t[DC.Opcode(uint8(op))] = b.info(DC.String(), extra)
 			}
 		}
 	}

@@ -113,6 +113,11 @@ func (p *Packet) XRCETH() XRCETH {
 	return p.B[at : at+XRCETHSize : at+XRCETHSize]
 }
 
+func (p *Packet) DCETH() DCETH {
+	at := p.at(HasDCETH)
+	return p.B[at : at+DCETHSize : at+DCETHSize]
+}
+
 func (p *Packet) FETH() FETH {
 	at := p.at(HasFETH)
 	return p.B[at : at+FETHSize : at+FETHSize]

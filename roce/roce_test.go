@@ -239,6 +239,9 @@ func TestOpcodeTable(t *testing.T) {
 		{0xAB, "XRC RDMA WRITE Only with Immediate", roce.HasXRCETH | roce.HasRETH | roce.HasImmDt, 24, roce.KindRequest},
 		{0xB1, "XRC Acknowledge", roce.HasAETH, 4, roce.KindResponse},
 		{0xB3, "XRC CmpSwap", roce.HasXRCETH | roce.HasAtomicETH, 32, roce.KindRequest},
+		{0xE4, "DC (assumed form) SEND Only", roce.HasDCETH, 16, roce.KindRequest},
+		{0xF1, "DC (assumed form) Acknowledge", roce.HasAETH, 4, roce.KindResponse},
+		{0xF8, "DC (assumed form) Connect", roce.HasDCETH, 16, roce.KindRequest},
 	} {
 		i := c.op.Info()
 		if i.Name != c.name || i.Headers != c.headers || int(i.HeaderLen) != c.size || c.headers.Size() != c.size || i.Kind != c.kind {
@@ -251,8 +254,8 @@ func TestOpcodeTable(t *testing.T) {
 			valid++
 		}
 	}
-	// RC, UC, RD (RESYNC, but neither invalidate nor ATOMIC WRITE), UD, CNP, XRC.
-	if valid != 25+12+23+2+1+25 {
+	// RC, UC, RD (RESYNC, but neither invalidate nor ATOMIC WRITE), UD, CNP, XRC, DC (neither FLUSH nor ATOMIC WRITE).
+	if valid != 25+12+23+2+1+25+25 {
 		t.Errorf("%d opcodes are defined", valid)
 	}
 	if roce.XRC.Opcode(roce.OpWriteOnlyImm).Info().Offset(roce.HasImmDt) != 20 {

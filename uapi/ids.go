@@ -22,8 +22,9 @@ const (
 
 	driverNS = 1 << 12 // numbers of drivers begin here
 
-	ObjectDEVX = driverNS
-	ObjectUAR  = driverNS + 8
+	ObjectDEVX    = driverNS
+	ObjectDEVXObj = driverNS + 1
+	ObjectUAR     = driverNS + 8
 )
 
 // Methods, by object.
@@ -55,6 +56,9 @@ const (
 	SRQCreate       = 0
 	SRQDestroy      = 1
 	AsyncEventAlloc = 0
+	DEVXOther       = driverNS
+	DEVXObjCreate   = driverNS
+	DEVXObjDestroy  = driverNS + 1
 	UARAlloc        = driverNS
 	UARDestroy      = driverNS + 1
 )
@@ -177,6 +181,13 @@ const (
 	MRAdviseAdvice = 1
 	MRAdviseFlags  = 2
 	MRAdviseRanges = 3
+
+	DEVXOtherIn          = driverNS
+	DEVXOtherOut         = driverNS + 1
+	DEVXObjCreateHandle  = driverNS
+	DEVXObjCreateIn      = driverNS + 1
+	DEVXObjCreateOut     = driverNS + 2
+	DEVXObjDestroyHandle = driverNS
 
 	UARAllocHandle   = driverNS
 	UARAllocType     = driverNS + 1

@@ -149,10 +149,26 @@ func (m MLX5CreateQP) UIDX() uint32           { return le.Uint32(m[32:]) }
 func (m MLX5CreateQP) SetUIDX(v uint32)       { le.PutUint32(m[32:], v) }
 func (m MLX5CreateQP) BFRegIndex() uint32     { return le.Uint32(m[36:]) }
 func (m MLX5CreateQP) SetBFRegIndex(v uint32) { le.PutUint32(m[36:], v) }
+
+// SQBufAddr is the access key of a DCT.
 func (m MLX5CreateQP) SQBufAddr() uint64      { return le.Uint64(m[40:]) }
 func (m MLX5CreateQP) SetSQBufAddr(v uint64)  { le.PutUint64(m[40:], v) }
 func (m MLX5CreateQP) ECEOptions() uint32     { return le.Uint32(m[48:]) }
 func (m MLX5CreateQP) SetECEOptions(v uint32) { le.PutUint32(m[48:], v) }
+
+// MLX5ModifyQPResp is the driver's answer to EX_MODIFY_QP (struct mlx5_ib_modify_qp_resp). DCTN is the number of a DCT that has
+// come to RTR.
+type MLX5ModifyQPResp []byte
+
+// MLX5ModifyQPRespSize is its length in bytes.
+const MLX5ModifyQPRespSize = 16
+
+func (m MLX5ModifyQPResp) ResponseLength() uint32     { return le.Uint32(m[0:]) }
+func (m MLX5ModifyQPResp) SetResponseLength(v uint32) { le.PutUint32(m[0:], v) }
+func (m MLX5ModifyQPResp) DCTN() uint32               { return le.Uint32(m[4:]) }
+func (m MLX5ModifyQPResp) SetDCTN(v uint32)           { le.PutUint32(m[4:], v) }
+func (m MLX5ModifyQPResp) ECEOptions() uint32         { return le.Uint32(m[8:]) }
+func (m MLX5ModifyQPResp) SetECEOptions(v uint32)     { le.PutUint32(m[8:], v) }
 
 // MLX5CreateQPResp is the driver's answer to QP_CREATE (struct mlx5_ib_create_qp_resp).
 type MLX5CreateQPResp []byte

@@ -70,6 +70,9 @@ var (
 	uhwOut = anyLen(AttrUHWOut, PtrOut, 0)
 )
 
+// Least lengths of commands and answers of DEVX: general_obj_in_cmd_hdr and _out_ (hw/mlx5/devx.c).
+const devxIn, devxOut = 16, 16
+
 // methods is what is known, as the declarations of the kernel have it
 // (core/uverbs_std_types_*.c, hw/mlx5/main.c).
 var methods = [...]Method{
@@ -127,6 +130,11 @@ var methods = [...]Method{
 	{ObjectSRQ, SRQDestroy, "SRQ_DESTROY", []Spec{object(SRQDestroyHandle, ObjectIn), out(SRQDestroyRsp, DestroySRQRespSize)}, false},
 	{ObjectXRCD, XRCDDestroy, "XRCD_DESTROY", []Spec{object(XRCDDestroyHandle, ObjectIn)}, false},
 	{ObjectAsyncEvent, AsyncEventAlloc, "ASYNC_EVENT_ALLOC", []Spec{object(AsyncEventAllocFD, FDNew)}, false},
+	{ObjectDEVX, DEVXOther, "DEVX_OTHER", []Spec{
+		anyLen(DEVXOtherIn, PtrIn, devxIn).mandatory(), anyLen(DEVXOtherOut, PtrOut, devxOut).mandatory()}, false},
+	{ObjectDEVXObj, DEVXObjCreate, "DEVX_OBJ_CREATE", []Spec{object(DEVXObjCreateHandle, ObjectNew),
+		anyLen(DEVXObjCreateIn, PtrIn, devxIn).mandatory(), anyLen(DEVXObjCreateOut, PtrOut, devxOut).mandatory()}, false},
+	{ObjectDEVXObj, DEVXObjDestroy, "DEVX_OBJ_DESTROY", []Spec{object(DEVXObjDestroyHandle, ObjectIn)}, false},
 	{ObjectUAR, UARAlloc, "UAR_OBJ_ALLOC", []Spec{
 		object(UARAllocHandle, ObjectNew), in(UARAllocType, 8), out(UARAllocOffset, 8), out(UARAllocLength, 4), out(UARAllocPageID, 4)}, false},
 	{ObjectUAR, UARDestroy, "UAR_OBJ_DESTROY", []Spec{object(UARDestroyHandle, ObjectIn)}, false},

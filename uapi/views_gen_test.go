@@ -61,6 +61,7 @@ var views = []struct {
 	{MLX5CreateCQ(nil), 32, false},
 	{MLX5CreateCQResp(nil), 8, false},
 	{MLX5CreateQP(nil), 56, false},
+	{MLX5ModifyQPResp(nil), 16, false},
 	{MLX5CreateQPResp(nil), 40, false},
 	{CreateAH(nil), 56, false},
 	{AHAttr(nil), 32, false},

@@ -120,6 +120,12 @@ func (w *Write) Request(n int) ([]byte, error) { return w.c.InExact(InvokeWriteC
 // Respond answers, cut to the room and with zeroes behind (uverbs_response).
 func (w *Write) Respond(b []byte) error { return w.c.OutStruct(InvokeWriteCoreOut, b) }
 
+// RespondDriver gives the driver's part of the answer, cut to the room for it.
+func (w *Write) RespondDriver(b []byte) error { return w.c.Out(AttrUHWOut, b) }
+
+// DriverRoom is the room for it.
+func (w *Write) DriverRoom() int { return w.c.Len(AttrUHWOut) }
+
 // Room is how much of an answer of n bytes arrives (uverbs_response_length).
 func (w *Write) Room(n int) int { return min(n, w.c.Len(InvokeWriteCoreOut)) }
 

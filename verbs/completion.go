@@ -63,6 +63,9 @@ const (
 	WCOpAtomicWrite WCOpcode = 9
 	WCOpRecv        WCOpcode = 128
 	WCOpRecvRDMAImm WCOpcode = 129
+	WCOpDriver1     WCOpcode = 135
+	WCOpDriver2     WCOpcode = 136
+	WCOpDriver3     WCOpcode = 137
 )
 
 // WCFlags are IBV_WC_GRH and the like.

@@ -105,8 +105,18 @@ const (
 // address, or read from it, is an operation of that number on the memory.
 type DirectDM interface {
 	DM
-	// MapOp returns the operation address in the process.
-	MapOp(t Thread, op uint8) (uint64, error)
+	// MapOp is mlx5dv_dm_map_op_addr.
+	MapOp(t Thread, op uint8) (OpAddr, error)
+}
+
+// OpAddr is a mapped operation address, which is as long as the memory.
+type OpAddr interface {
+	// Load and Store access 1, 2, 4 or 8 bytes at once, at an offset that is a multiple of their number. EFAULT: there is
+	// no such byte.
+	Load(t Thread, off uint64, p []byte) error
+	Store(t Thread, off uint64, p []byte) error
+	// Unmap is munmap.
+	Unmap(t Thread) error
 }
 
 // Mkey is mlx5dv_mkey.

@@ -15,3 +15,11 @@ type DM interface {
 	// Free is ibv_free_dm: EBUSY while a region is on it.
 	Free(t Thread) error
 }
+
+// DMExporter is implemented by device memory that can be exported.
+type DMExporter interface {
+	// ExportDmabuf is ibv_dm_export_dmabuf_fd: a descriptor of a DMA-BUF that holds the pages of the device in which the
+	// memory lies. CloseFD of the process closes it. From Free on there is nothing behind it: regions lose their pages, and none can
+	// be registered any more (ENODEV). EOPNOTSUPP: a library, provider or kernel without.
+	ExportDmabuf(t Thread) (fd int, err error)
+}

@@ -14,3 +14,12 @@ type Importer interface {
 	// ENODEV: of another one.
 	ImportDevice(t Thread, fd int) (Context, error)
 }
+
+// DescriptorTaker is implemented by processes that can have what others of their host have open.
+type DescriptorTaker interface {
+	// PID names the process on its host, and allows the others to take its descriptors.
+	PID() int
+	// TakeFD is pidfd_getfd: a descriptor of the file that another process has open as fd. ESRCH: there is no such process;
+	// EBADF; EPERM: the process may not look into the other.
+	TakeFD(t Thread, pid, fd int) (int, error)
+}

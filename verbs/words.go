@@ -25,7 +25,8 @@ var accessWords = []word{{uint64(AccessLocalWrite), "LOCAL_WRITE"}, {uint64(Acce
 
 var wcOpcodeWords = []word{{uint64(WCOpSend), "SEND"}, {uint64(WCOpRDMAWrite), "RDMA_WRITE"}, {uint64(WCOpRDMARead), "RDMA_READ"},
 	{uint64(WCOpCompSwap), "COMP_SWAP"}, {uint64(WCOpFetchAdd), "FETCH_ADD"}, {uint64(WCOpBindMW), "BIND_MW"}, {uint64(WCOpLocalInv), "LOCAL_INV"},
-	{uint64(WCOpTSO), "TSO"}, {uint64(WCOpAtomicWrite), "ATOMIC_WRITE"}, {uint64(WCOpRecv), "RECV"}, {uint64(WCOpRecvRDMAImm), "RECV_RDMA_WITH_IMM"}}
+	{uint64(WCOpTSO), "TSO"}, {uint64(WCOpAtomicWrite), "ATOMIC_WRITE"}, {uint64(WCOpRecv), "RECV"}, {uint64(WCOpRecvRDMAImm), "RECV_RDMA_WITH_IMM"},
+	{uint64(WCOpDriver1), "DRIVER1"}, {uint64(WCOpDriver2), "DRIVER2"}, {uint64(WCOpDriver3), "DRIVER3"}}
 
 var wrOpcodeWords = []word{{uint64(WRRDMAWrite), "RDMA_WRITE"}, {uint64(WRRDMAWriteImm), "RDMA_WRITE_WITH_IMM"}, {uint64(WRSend), "SEND"},
 	{uint64(WRSendImm), "SEND_WITH_IMM"}, {uint64(WRRDMARead), "RDMA_READ"}, {uint64(WRAtomicCmpSwp), "ATOMIC_CMP_AND_SWP"},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/sim"
+	"github.com/rdmasim/rdmasim/sim/kernel"
 	"github.com/rdmasim/rdmasim/uapi"
 )
 
@@ -52,7 +53,7 @@ func (f *file) UnmapClock(n uint64) {
 func (c *clockPage) show(e *engine) {
 	if c.info {
 		if now := e.m.eng.Now(); now >= c.next {
-			c.next = now + infoPeriod
+			c.next = now + kernel.ClockInfoPeriod
 			c.update(e)
 		}
 		return
@@ -70,19 +71,11 @@ func (d *device) cycles() uint64 {
 	return *(*uint64)(unsafe.Pointer(&b[0]))
 }
 
-// infoPeriod is how much virtual time passes at most between two updates: libraries
-// multiply the cycles since the last one, and 64 bits must hold that.
-const infoPeriod = sim.Second
-
-// clockMask is that of the driver, CLOCKSOURCE_MASK(41) (mlx5_timecounter_init).
-const clockMask = 1<<41 - 1
-
 // update writes the page as mlx5_update_clock_info_page does. The time of day is that of
 // the session's start and what has passed of virtual time.
 func (c *clockPage) update(e *engine) {
 	khz := c.f.dev.hca.Params().CoreClockKHz
-	// The driver's constants (mlx5_ptp_shift_constant, clocksource_khz2mult).
-	shift := min(uint32(bits.Len64(khz))-1+16, uint32(bits.Len64((1<<32-1)/1_000_000*khz))-1)
+	mult, shift := kernel.ClockRate(khz)
 	sign := (*uint32)(unsafe.Pointer(&c.mem[0]))
 	was := atomic.LoadUint32(sign)
 	atomic.StoreUint32(sign, was|uapi.ClockInfoUpdating)
@@ -91,11 +84,11 @@ func (c *clockPage) update(e *engine) {
 	hi, lo := bits.Mul64(cycles, 1_000_000)
 	ns, _ := bits.Div64(hi, lo, khz)
 	i.SetNsec(uint64(e.epoch.UnixNano()) + ns)
-	i.SetCycles(cycles & clockMask)
-	i.SetMult(uint32((1_000_000<<shift + khz/2) / khz))
+	i.SetCycles(cycles & kernel.ClockMask)
+	i.SetMult(mult)
 	i.SetShift(shift)
-	i.SetMask(clockMask)
-	i.SetOverflowPeriod(uint64(infoPeriod / sim.Nanosecond))
+	i.SetMask(kernel.ClockMask)
+	i.SetOverflowPeriod(uint64(kernel.ClockInfoPeriod / sim.Nanosecond))
 	atomic.StoreUint32(sign, was+2*uapi.ClockInfoUpdating)
 }
 

@@ -117,8 +117,8 @@ func (d *dmabuf) Unmap() {
 }
 
 // Pin and Unpin have nothing to do: nobody asks the exporter to move it.
-func (d *dmabuf) Pin()   {}
-func (d *dmabuf) Unpin() {}
+func (d *dmabuf) Pin() error { return nil }
+func (d *dmabuf) Unpin()     {}
 
 // Release implements kernel.Exporter.
 func (d *dmabuf) Release() {

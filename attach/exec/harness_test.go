@@ -65,6 +65,7 @@ func command(args []string) int {
 	f.BoolVar(&cfg.OwnNetwork, "own-network", false, "")
 	f.BoolVar(&cfg.CopyQueues, "copy-queues", false, "")
 	f.DurationVar(&cfg.Grace, "grace", 0, "")
+	interrupted := f.Bool("interrupted", false, "as if a signal had come before the program is started")
 	fail := f.Int("fail", 0, "which operation on an output fails")
 	f.IntVar(&cfg.LimitObjects, "limit-objects", 0, "")
 	f.IntVar(&cfg.LimitFiles, "limit-files", 0, "")
@@ -89,6 +90,9 @@ func command(args []string) int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
+	if *interrupted {
+		stop()
+	}
 	calls := 0
 	ctx = outfile.WithFail(ctx, func(_ outfile.Operation, path string) error {
 		if calls++; calls != *fail {

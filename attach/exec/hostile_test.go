@@ -280,3 +280,16 @@ func TestMemoryFilesAreBounded(t *testing.T) {
 		}
 	})
 }
+
+// TestOpensAreAnswered: a program that has no descriptor left, or wants one of O_PATH, which the kernel hands to nobody, gets an answer.
+func TestOpensAreAnswered(t *testing.T) {
+	needs(t, "ibv_devices")
+	bin := compile(t, "opens")
+	each(t, func(t *testing.T, u user) {
+		for _, flags := range [][]string{nil, {"-path-calls"}} {
+			if out, status := u.session(t, append(append([]string{}, flags...), "--", bin)...); status != 0 {
+				t.Errorf("%v: status %d:\n%s", flags, status, out)
+			}
+		}
+	})
+}

@@ -111,20 +111,31 @@ func cString(p *procmem.Process, addr uint64) (string, bool) {
 	return "", false
 }
 
+// open answers an open of a file of a device. The kernel hands nobody a descriptor of O_PATH (fget in seccomp_handle_addfd): one for reading
+// does all that such a descriptor does. Files below /sys cannot be written, as where they are mounted.
 func (n *notifier) open(x *seccomp.Notif, f tree.Found, flags uint64) {
-	if f.Kind == tree.ChannelFile {
+	if flags&unix.O_PATH != 0 {
+		flags &= unix.O_CLOEXEC | unix.O_DIRECTORY | unix.O_NOFOLLOW
+	} else if f.Kind == tree.ChannelFile {
 		n.openChannel(x, flags)
 		return
 	}
-	fd, err := unix.Open(f.Path, int(flags)&^unix.O_CREAT|unix.O_CLOEXEC|unix.O_NOCTTY, 0)
+	const changes = unix.O_CREAT | unix.O_TRUNC | unix.O_TMPFILE&^unix.O_DIRECTORY
+	fd, err := unix.Open(f.Path, int(flags)&^changes|unix.O_CLOEXEC|unix.O_NOCTTY, 0)
 	if err != nil {
 		_ = n.l.Fail(x.ID, errno(err))
 		return
 	}
 	defer unix.Close(fd)
+	if f.Kind == tree.File && flags&(unix.O_ACCMODE|unix.O_TRUNC) != unix.O_RDONLY {
+		_ = n.l.Fail(x.ID, unix.EROFS)
+		return
+	}
 	cloexec := flags&unix.O_CLOEXEC != 0
 	if f.Kind != tree.DeviceFile {
-		_, _ = n.l.ReturnFD(x.ID, fd, cloexec)
+		if _, err := n.l.ReturnFD(x.ID, fd, cloexec); err != nil {
+			_ = n.l.Fail(x.ID, errno(err))
+		}
 		return
 	}
 	// The engine must know the number before the program can use it.
@@ -134,10 +145,13 @@ func (n *notifier) open(x *seccomp.Notif, f tree.Found, flags uint64) {
 			_ = n.l.Fail(x.ID, errno(err))
 			return
 		}
-		if got, err := n.l.AddFD(x.ID, fd, cloexec); err == nil {
-			n.s.files.opened[openedFD{pid, got}] = f.Index
-			_ = n.l.Return(x.ID, int64(got))
+		got, err := n.l.AddFD(x.ID, fd, cloexec)
+		if err != nil {
+			_ = n.l.Fail(x.ID, errno(err))
+			return
 		}
+		n.s.files.opened[openedFD{pid, got}] = f.Index
+		_ = n.l.Return(x.ID, int64(got))
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	osexec "os/exec"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -126,6 +127,29 @@ func TestOneSentenceSaysWhatIsMissing(t *testing.T) {
 		if status != 0 || strings.Count(text, "\n") != 1 || !strings.Contains(text, "made no RDMA call") {
 			t.Errorf("%v, without libibverbs: status %d: %s", program, status, text)
 		}
+	}
+}
+
+// TestInterruptedBeforeTheStart: a signal that comes while the session is made is not lost, and nothing is left of the session.
+func TestInterruptedBeforeTheStart(t *testing.T) {
+	canListen(t)
+	each(t, func(t *testing.T, u user) {
+		out, status := u.session(t, "-interrupted", "-uar-log", filepath.Join(shared(t), "log"), "--", "sh", "-c", "echo it runs")
+		if status != 125 || !strings.Contains(out, "interrupted before") || strings.Contains(out, "it runs") {
+			t.Errorf("status %d:\n%s", status, out)
+		}
+	})
+}
+
+// TestIgnoredHangup: what nohup starts goes on after SIGHUP, and the program finds the signal ignored, as without a supervisor.
+func TestIgnoredHangup(t *testing.T) {
+	canListen(t)
+	signal.Ignore(syscall.SIGHUP) // a child of this process inherits it
+	defer signal.Reset(syscall.SIGHUP)
+	u := users()[0]
+	const program = `kill -HUP $PPID; sleep 0.2; kill -HUP $$; exit 7`
+	if out, status := u.session(t, "--", "sh", "-c", program); status != 7 {
+		t.Errorf("status %d, want 7:\n%s", status, out)
 	}
 }
 

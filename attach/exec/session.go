@@ -51,8 +51,8 @@ type outputs struct {
 // killed. A *UsageError is a mistake of the caller; another error means that the
 // program did not run, or that an output could not be written.
 //
-// Signals that ask for an end are passed on to the program. The end of the context ends only the wait for the
-// reader of an output that is a pipe.
+// Signals that ask for an end are passed on to the program. The end of the context ends what is done before the program is
+// started, with outfile.ErrInterrupted, and nothing later.
 func Run(ctx context.Context, cfg *Config) (status int, err error) {
 	if len(cfg.Args) == 0 {
 		return 0, &UsageError{errors.New("the program to run is missing: rdmasim exec [flags] -- PROGRAM [ARGUMENT...]")}
@@ -77,11 +77,19 @@ func Run(ctx context.Context, cfg *Config) (status int, err error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	s := &session{cfg: cfg, signals: make(chan os.Signal, 4)}
-	signal.Notify(s.signals, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT)
+	signal.Notify(s.signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGQUIT)
+	if !signal.Ignored(syscall.SIGHUP) { // nohup, for the program too
+		signal.Notify(s.signals, syscall.SIGHUP)
+	}
 	defer signal.Stop(s.signals)
 	if err := s.prepare(ctx, path); err != nil {
 		s.outputs.abort()
 		return 0, err
+	}
+	if ctx.Err() != nil { // by a signal that came before those above were waited for, or since
+		s.started.abandon()
+		s.outputs.abort()
+		return 0, fmt.Errorf("%w before %s was started", outfile.ErrInterrupted, path)
 	}
 	status, err = s.run()
 	return status, errors.Join(err, s.close())

@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/rdmasim/rdmasim/outfile"
 )
 
 // Files that would overwrite each other, or what the run reads, are refused before the run.
@@ -158,3 +160,17 @@ func TestReaderThatStopsDoesNotHoldAnInterruptedRun(t *testing.T) {
 type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+
+// TestFoldersOfKilledWorkersAreRemoved: a worker that is killed, as in a run that is interrupted, leaves the folder of its case's files, and
+// the run removes it.
+func TestFoldersOfKilledWorkersAreRemoved(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	left := filepath.Join(os.TempDir(), outfile.CaseFolder+"-"+strings.Repeat("A", 26))
+	if err := os.Mkdir(left, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	code, _, stderr := command(t, "--target=sim", "--label-filter", "PD-001")
+	if _, err := os.Stat(left); code != 0 || err == nil {
+		t.Errorf("status %d, left: %t; %s", code, err == nil, stderr)
+	}
+}

@@ -178,6 +178,7 @@ func (j *job) run(cmd *cobra.Command) (*report.Run, error) {
 	}
 	start := time.Now()
 	res, err := j.supervise(cmd.Context(), cmd, dir)
+	outfile.Sweep(outfile.CaseFolder) // of workers that were killed
 	if errors.Is(err, harness.ErrTarget) || errors.Is(err, harness.ErrWorker) {
 		return nil, &status{exitUsage, err}
 	}

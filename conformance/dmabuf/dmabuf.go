@@ -26,7 +26,10 @@ func Register(s *spec.Suite) {
 	s.Case("DMABUF-011", mixedGather)
 	s.Case("DMABUF-012", overlappingRegions)
 	s.Case("DMABUF-013", byFDAndByAddress)
+	s.Case("DMABUF-014", exportedDM)
+	s.Case("DMABUF-015", noDataDirect)
 	s.Case("DMABUF-016", windowOverDmabuf)
+	s.Case("DMABUF-017", plainBuffer)
 	s.Case("DMABUF-018", manyCycles)
 	s.Case("DMABUF-019", movedMemory)
 }

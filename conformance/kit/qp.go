@@ -20,6 +20,8 @@ type Options struct {
 	CQE            int
 	// SendOps asks for the extended way to post (QPInitAttr.SendOpsFlags).
 	SendOps uint64
+	// Direct are direct attributes (QPInitAttr.Direct).
+	Direct *verbs.DirectQPAttr
 
 	Access      verbs.AccessFlags
 	MTU         verbs.MTU
@@ -89,7 +91,7 @@ func (e *Env) pdFor(o Options) verbs.PD {
 // InitAttr is what the QP was created with.
 func (q *QP) InitAttr() verbs.QPInitAttr {
 	a := verbs.QPInitAttr{Type: q.Opt.Type, SendCQ: q.SendCQ, RecvCQ: q.RecvCQ, Cap: q.Opt.Cap, SigAll: q.Opt.SigAll,
-		SRQ: q.Opt.SRQ}
+		SRQ: q.Opt.SRQ, Direct: q.Opt.Direct}
 	if q.Opt.SendOps != 0 {
 		a.CompMask, a.SendOpsFlags = verbs.QPInitSendOpsFlags, q.Opt.SendOps
 	}

@@ -58,7 +58,9 @@ func foreignOpcodes(c *spec.C) {
 	e := kit.Open(c)
 	mem := e.Buffer(c, 64, kit.AllAccess)
 	mem.FillByte(c, 0)
-	if !c.Has("rc.atomic_write") {
+	attr, err := e.Ctx.QueryDeviceEx(c.T, 0)
+	kit.Must(c, "query_device_ex", err)
+	if attr.CapFlagsEx&verbs.DeviceAtomicWrite == 0 { // the device, whatever its library can post
 		body := inlineWrite(mem, 8)
 		p := e.Pair(c, kit.Default())
 		kit.PostRaw(c, p.A, prm.WQEOpAtomicWrite, p.A.QPN(), 0, body...)

@@ -18,8 +18,11 @@ import (
 // dm is memory on the device.
 type dm struct {
 	verbs.UnimplementedDM
-	d *C.struct_ibv_dm
+	d      *C.struct_ibv_dm
+	length uint64
 }
+
+var _ verbs.DirectDM = (*dm)(nil)
 
 // AllocDM is ibv_alloc_dm.
 func (c *context) AllocDM(t verbs.Thread, a verbs.DMAttr) (verbs.DM, error) {
@@ -29,7 +32,7 @@ func (c *context) AllocDM(t verbs.Thread, a verbs.DMAttr) (verbs.DM, error) {
 	if d == nil {
 		return nil, null("ibv_alloc_dm", err)
 	}
-	return &dm{d: d}, nil
+	return &dm{d: d, length: a.Length}, nil
 }
 
 // first is the address of p, which a call of length 0 does not look at.

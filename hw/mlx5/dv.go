@@ -22,14 +22,10 @@ type dvQP struct {
 	half atomic.Uint32 // of the register that RingDoorbell writes next, in bytes
 }
 
-var _ verbs.Mlx5QP = (*dvQP)(nil)
-
-// dv is mlx5dv_init_obj.
-func (q *dvQP) dv() (C.struct_mlx5dv_qp, error) {
-	var d C.struct_mlx5dv_qp
-	ret, err := C.hw_dv_qp(q.q, &d)
-	return d, failed("mlx5dv_init_obj", ret, err)
-}
+var (
+	_ verbs.Mlx5QP   = (*dvQP)(nil)
+	_ verbs.DirectQP = (*dvQP)(nil)
+)
 
 // adapterPage is how much of a UAR a register's page number counts.
 const adapterPage = 4096

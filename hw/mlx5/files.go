@@ -33,7 +33,7 @@ func (tb *Testbed) files() (string, error) {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
 	if tb.folder == "" {
-		dir, err := outfile.TempDir("conform-files")
+		dir, err := outfile.TempDir(outfile.CaseFolder)
 		if err != nil {
 			return "", err
 		}

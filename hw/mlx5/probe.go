@@ -24,7 +24,7 @@ var absent = map[string]bool{
 	"mmio log": true, "mmio exact": true, "fault": true, "schedule": true, "locks": true, "bf lock": true, "exact time": true, "overrun.drop": true, "shared bf": true,
 	"dmabuf.move": true, "counters": true,
 	"reg_ex": true, "dmah": true, "hotunplug": true,
-	"uar dmabuf": true, "ece": true, "cntr": true, "pfc": true, "ecn": true, "vlan": true, "huge": true, "buf": true, "ts.wall": true,
+	"uar dmabuf": true, "ece": true, "cntr": true, "pfc": true, "ecn": true, "vlan": true, "huge": true, "ts.wall": true,
 }
 
 // capability answers from what was probed.
@@ -125,10 +125,12 @@ func (p *probe) all() error {
 	p.extended()
 	p.regions()
 	p.exports()
+	p.deviceMemory()
 	p.statistics()
 	p.keys()
+	p.direct()
 	if p.ctx.mlx5 {
-		p.direct()
+		p.registers()
 	}
 	return errors.Join(p.cq.Destroy(p.t), p.mem.Unmap(p.t), p.pd.Dealloc(p.t))
 }
@@ -255,6 +257,24 @@ func (p *probe) queried() {
 		p.set(token, has(p.s.wired()))
 	}
 	p.set(subnetNeed, has(p.s.wired() && p.s.subnet))
+}
+
+// deviceMemory tries to export device memory, and to have the library allocate a buffer.
+func (p *probe) deviceMemory() {
+	p.set("dm.export", verbs.Absent)
+	if p.attr.MaxDMSize > 0 {
+		if m, err := p.ctx.AllocDM(p.t, verbs.DMAttr{Length: 64}); err == nil {
+			fd, err := m.(verbs.DMExporter).ExportDmabuf(p.t)
+			if p.set("dm.export", answer(err)); err == nil {
+				_ = unix.Close(fd)
+			}
+			_ = m.Free(p.t)
+		}
+	}
+	b, err := p.pd.(verbs.BufAllocator).AllocBuf(p.t, 64)
+	if p.set("buf", answer(err)); err == nil {
+		_ = b.Unmap(p.t)
+	}
 }
 
 // imports duplicates the context.
@@ -462,8 +482,8 @@ func (p *probe) keys() {
 	p.set("mkeys.lifo", has(p.ctx.mlx5 && keys[0] == keys[1]))
 }
 
-// direct sets the tokens of mlx5 direct verbs.
-func (p *probe) direct() {
+// registers sets the tokens of UARs, of which direct verbs tell.
+func (p *probe) registers() {
 	u, err := p.ctx.AllocUAR(p.t, verbs.UARNonCached)
 	if p.set("devx", answer(err)); err == nil {
 		_ = u.Free(p.t)

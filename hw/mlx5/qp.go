@@ -3,7 +3,7 @@
 package mlx5
 
 /*
-#include "verbs.h"
+#include "direct.h"
 */
 import "C"
 
@@ -46,7 +46,7 @@ func queue(q verbs.QP) *qp {
 	return nil
 }
 
-// CreateQP is ibv_create_qp, or ibv_create_qp_ex where a comp_mask is given.
+// CreateQP is ibv_create_qp, ibv_create_qp_ex where a comp_mask is given, or mlx5dv_create_qp with direct attributes.
 func (p *pd) CreateQP(t verbs.Thread, a verbs.QPInitAttr) (verbs.QP, error) {
 	o := &qp{ctx: p.ctx, init: a}
 	cap := C.struct_ibv_qp_cap{max_send_wr: C.uint32_t(a.Cap.MaxSendWR), max_recv_wr: C.uint32_t(a.Cap.MaxRecvWR),
@@ -67,7 +67,7 @@ func (p *pd) CreateQP(t verbs.Thread, a verbs.QPInitAttr) (verbs.QP, error) {
 		return nil, fmt.Errorf("ibv_create_qp without a CQ is a segmentation fault: %w", syscall.EFAULT)
 	}
 	var err error
-	if a.CompMask == 0 {
+	if a.CompMask == 0 && a.Direct == nil {
 		defer enterCall(t, "ibv_create_qp").leaveCall()
 		x := C.struct_ibv_qp_init_attr{send_cq: scq, recv_cq: rcq, srq: s, cap: cap, qp_type: C.enum_ibv_qp_type(a.Type), sq_sig_all: truth(a.SigAll)}
 		if o.q, err = C.ibv_create_qp(p.p, &x); o.q == nil {
@@ -75,12 +75,22 @@ func (p *pd) CreateQP(t verbs.Thread, a verbs.QPInitAttr) (verbs.QP, error) {
 		}
 		o.caps = goCaps(&x.cap)
 	} else {
-		defer enterCall(t, "ibv_create_qp_ex").leaveCall()
+		call := "ibv_create_qp_ex"
+		if a.Direct != nil {
+			call = "mlx5dv_create_qp"
+		}
+		defer enterCall(t, call).leaveCall()
 		x := C.struct_ibv_qp_init_attr_ex{send_cq: scq, recv_cq: rcq, srq: s, cap: cap, qp_type: C.enum_ibv_qp_type(a.Type), sq_sig_all: truth(a.SigAll),
 			pd: p.p, comp_mask: C.uint32_t(a.CompMask) | C.IBV_QP_INIT_ATTR_PD, create_flags: C.uint32_t(a.CreateFlags),
 			source_qpn: C.uint32_t(a.SourceQPN), send_ops_flags: C.uint64_t(a.SendOpsFlags)}
-		if o.q, err = C.ibv_create_qp_ex(p.ctx.c, &x); o.q == nil {
-			return nil, null("ibv_create_qp_ex", err)
+		if d := a.Direct; d != nil {
+			dv := cDirect(d)
+			o.q, err = C.hw_dv_create_qp(p.ctx.c, &x, &dv)
+		} else {
+			o.q, err = C.ibv_create_qp_ex(p.ctx.c, &x)
+		}
+		if o.q == nil {
+			return nil, null(call, err)
 		}
 		o.caps = goCaps(&x.cap)
 	}

@@ -76,6 +76,16 @@ int hw_interrupt(int pid, int tid);
 // again over p when end has no writer any more, of which it has parent_end itself.
 int hw_fork(void *p, size_t n, int value, int ready, int end, int parent_end);
 
+// hw_find is a function of the libraries that older ones do not have, or NULL.
+void *hw_find(const char *name);
+
+// hw_late_*: calls by what hw_find has found.
+int hw_late_dm_export(void *f, struct ibv_dm *dm);
+void *hw_late_alloc_buf(void *f, struct ibv_pd *pd, size_t size, void **buf);
+void hw_late_free_buf(void *f, void *buf);
+struct ibv_mr *hw_late_reg_buf_mr(void *f, struct ibv_pd *pd, void *buf, void *addr, size_t length, int access);
+int hw_late_export_buf(void *f, void *buf);
+
 int hw_query_port(struct ibv_context *ctx, int port, struct ibv_port_attr *attr);
 int hw_query_gid_ex(struct ibv_context *ctx, uint32_t port, uint32_t index, struct ibv_gid_entry *e, uint32_t flags);
 long hw_query_gid_table(struct ibv_context *ctx, struct ibv_gid_entry *e, size_t n, uint32_t flags);

@@ -103,6 +103,9 @@ func describe(p *roce.Packet, err error) string {
 		}
 	}
 	info := p.Info()
+	if p.Has(roce.HasDCETH) {
+		add(true, "of DCI %#x, access key %#x, connection %d", p.DCETH().SrcQP(), p.DCETH().AccessKey(), p.DCETH().Connection())
+	}
 	if p.Has(roce.HasXRCETH) {
 		add(true, "SRQ %#x", p.XRCETH().SRQN())
 	}

@@ -32,7 +32,8 @@ type BTH struct {
 	EEContext      uint32 // RDETH
 	DETH           DETH
 	SRQN           uint32 // XRCETH
-	Flush          Flush  // FETH
+	DCETH          DCETH
+	Flush          Flush // FETH
 	RETH           RETH
 	AtomicETH      AtomicETH
 	AETH           AETH
@@ -47,6 +48,12 @@ type BTH struct {
 
 // DETH is the datagram header.
 type DETH struct{ QKey, SrcQP uint32 }
+
+// DCETH is the header of the assumed form of DC.
+type DCETH struct {
+	AccessKey         uint64
+	SrcQP, Connection uint32
+}
 
 // RETH is the RDMA header.
 type RETH struct {
@@ -149,6 +156,9 @@ func (b *BTH) getExtended(info *roce.OpInfo, ext []byte) {
 			b.DETH = DETH{roce.DETH(x).QKey(), roce.DETH(x).SrcQP()}
 		case roce.HasXRCETH:
 			b.SRQN = roce.XRCETH(x).SRQN()
+		case roce.HasDCETH:
+			v := roce.DCETH(x)
+			b.DCETH = DCETH{v.AccessKey(), v.SrcQP(), v.Connection()}
 		case roce.HasFETH:
 			b.Flush = Flush{roce.FETH(x).Selectivity(), roce.FETH(x).Placement()}
 		case roce.HasRETH:
@@ -225,6 +235,10 @@ func (b *BTH) putExtended(info *roce.OpInfo, ext []byte) {
 			roce.DETH(x).SetSrcQP(b.DETH.SrcQP)
 		case roce.HasXRCETH:
 			roce.XRCETH(x).SetSRQN(b.SRQN)
+		case roce.HasDCETH:
+			roce.DCETH(x).SetAccessKey(b.DCETH.AccessKey)
+			roce.DCETH(x).SetSrcQP(b.DCETH.SrcQP)
+			roce.DCETH(x).SetConnection(b.DCETH.Connection)
 		case roce.HasFETH:
 			roce.FETH(x).SetSelectivity(b.Flush.Selectivity)
 			roce.FETH(x).SetPlacement(b.Flush.Placement)

@@ -117,6 +117,7 @@ func drawBTH(t *rapid.T) *BTH {
 		roce.HasRDETH:        func() { b.EEContext = u24("ee") },
 		roce.HasDETH:         func() { b.DETH = DETH{u32("qkey"), u24("srcqp")} },
 		roce.HasXRCETH:       func() { b.SRQN = u24("srqn") },
+		roce.HasDCETH:        func() { b.DCETH = DCETH{u64("key"), u24("dci"), u32("conn")} },
 		roce.HasFETH:         func() { b.Flush = Flush{u8("sel", 3), u8("plt", 15)} },
 		roce.HasRETH:         func() { b.RETH = RETH{u64("va"), u32("rkey"), u32("len")} },
 		roce.HasAtomicETH:    func() { b.AtomicETH = AtomicETH{u64("ava"), u32("arkey"), u64("swap"), u64("cmp")} },

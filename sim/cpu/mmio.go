@@ -99,12 +99,12 @@ func (c *Core) storeUncombined(p *sim.Proc, m *Mapping, off uint64, b []byte, wo
 	c.span("UC store", at, p.Now(), off)
 }
 
-// StoreWord stores 4 bytes, which leave alone: buffers here gather words of 8.
+// StoreWord stores 4 bytes or less, which leave alone: buffers here gather words of 8.
 func (c *Core) StoreWord(p *sim.Proc, m *Mapping, off uint64, b []byte) {
 	c.Run(p, c.p.UCStore+c.mmioFar)
 	if !m.revoked {
 		c.c.UCStores++
-		m.Dev.PostMMIO(p, m.Off+off, b[:4])
+		m.Dev.PostMMIO(p, m.Off+off, b)
 	}
 }
 

@@ -152,14 +152,16 @@ func (d *receiveEngine) arrive(k int, x *arrival, t sim.Time) {
 	x.turn = d.arrivals.n
 }
 
-// add adds a packet that arrives now without a plan, before those that are on their way.
-func (l *pipeline) add(x arrival) *arrival {
-	*l.queue.Extend() = x
-	for i := l.queue.Len() - 1; i > l.here; i-- {
-		a, b := l.queue.At(i-1), l.queue.At(i)
-		*a, *b = *b, *a
-	}
+// add makes room for a packet that arrives now without a plan, before those that are on their way.
+func (l *pipeline) add() *arrival {
+	x := l.queue.Extend()
 	l.here++
+	if l.queue.Len() == l.here {
+		return x
+	}
+	for i := l.queue.Len() - 1; i >= l.here; i-- {
+		*l.queue.At(i) = *l.queue.At(i - 1)
+	}
 	return l.queue.At(l.here - 1)
 }
 
@@ -269,11 +271,9 @@ func (d *receiveEngine) rxRequest(p *roce.Packet) sim.Time {
 	return d.p.RxInterval
 }
 
-const xrcAcknowledge = roce.Opcode(roce.XRC) | roce.OpAcknowledge
-
 // rxHandling is how long a response takes behind the engine.
 func (d *receiveEngine) rxHandling(p *roce.Packet) sim.Time {
-	if p.Op == roce.RCAcknowledge || p.Op == roce.CNPacket || p.Op == xrcAcknowledge {
+	if p.Op.Operation() == roce.OpAcknowledge || p.Op == roce.CNPacket {
 		return d.p.AckHandling
 	}
 	return d.p.ReadHandling
@@ -314,14 +314,15 @@ func (d *receiveEngine) receive(f *roce.Frame, slot int32, delay sim.Time) {
 		f.Release()
 		return
 	}
-	x := arrival{f: f, slot: slot}
+	pfc := int8(0)
 	if d.pauser != nil {
 		class := roce.ClassOf(f.B)
-		x.pfc = int8(class) + 1
+		pfc = int8(class) + 1
 		d.pauser.Buffered(class, len(f.B))
 	}
 	k := pipelineOf(p)
-	a := d.arrivals.pipes[k].add(x)
+	a := d.arrivals.pipes[k].add()
+	a.f, a.slot, a.pfc = f, slot, pfc
 	d.arrive(k, a, d.e.Now()+delay)
 	d.wake(a.at)
 }
@@ -382,6 +383,9 @@ func (d *receiveEngine) stray(f *roce.Frame, q *qp) {
 		return
 	case dest == gsiQPN && d.qps.special[gsiQPN] != nil && d.qps.special[gsiQPN].admits(p):
 		d.qps.special[gsiQPN].responder.request(f)
+		return
+	case p.Op.Transport() == roce.DC:
+		d.qps.toTarget(f)
 		return
 	default:
 		d.c.RxNoQP++

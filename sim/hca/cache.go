@@ -65,20 +65,14 @@ func (c *cache) place(key uint64) uint32 {
 }
 
 // touch reports whether the key was there; it is afterwards. Key 0 is none.
-func (c *cache) touch(at uint32, key uint64) bool {
-	tag := &c.tags[at]
-	if *tag == key {
-		return true
-	}
-	if c.ways > 1 {
-		return c.search(at, key)
-	}
-	*tag = key
-	return false
-}
+func (c *cache) touch(at uint32, key uint64) bool { return c.tags[at] == key || c.search(at, key) }
 
 // search is touch of a key that is not the one used last in its set.
 func (c *cache) search(at uint32, key uint64) (found bool) {
+	if c.ways == 1 {
+		c.tags[at] = key
+		return false
+	}
 	set := c.tags[at : at+c.ways]
 	i := 1
 	for i < len(set)-1 && set[i] != key {

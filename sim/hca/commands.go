@@ -40,8 +40,11 @@ var commands = map[prm.Opcode]command{
 	prm.OpCreateMKey:             {cmdCreateMKey, phaseRunning, phaseRunning},
 	prm.OpQueryMKey:              {cmdQueryMKey, phaseRunning, phaseRunning},
 	prm.OpDestroyMKey:            {cmdDestroyMKey, phaseRunning, phaseRunning},
+	prm.OpCreateGeneralObject:    {cmdCreateGeneralObject, phaseRunning, phaseRunning},
+	prm.OpDestroyGeneralObject:   {cmdDestroyGeneralObject, phaseRunning, phaseRunning},
 	prm.OpAllocMemic:             {cmdAllocMemic, phaseRunning, phaseRunning},
 	prm.OpDeallocMemic:           {cmdDeallocMemic, phaseRunning, phaseRunning},
+	prm.OpModifyMemic:            {cmdModifyMemic, phaseRunning, phaseRunning},
 	prm.OpQuerySpecialContexts:   {cmdSpecialContexts, phaseRunning, phaseRunning},
 
 	prm.OpPageFaultResume: {cmdPageFaultResume, phaseRunning, phaseRunning},
@@ -78,6 +81,11 @@ var commands = map[prm.Opcode]command{
 	prm.OpDestroyXRCSRQ: {cmdDestroyXRCSRQ, phaseRunning, phaseRunning},
 	prm.OpQueryXRCSRQ:   {cmdQueryXRCSRQ, phaseRunning, phaseRunning},
 	prm.OpArmXRCSRQ:     {cmdArmXRCSRQ, phaseRunning, phaseRunning},
+
+	prm.OpCreateDCT:  {cmdCreateDCT, phaseRunning, phaseRunning},
+	prm.OpDestroyDCT: {cmdDestroyDCT, phaseRunning, phaseRunning},
+	prm.OpDrainDCT:   {cmdDrainDCT, phaseRunning, phaseRunning},
+	prm.OpQueryDCT:   {cmdQueryDCT, phaseRunning, phaseRunning},
 
 	prm.OpAttachToMCG:   {cmdAttachMCG, phaseRunning, phaseRunning},
 	prm.OpDetachFromMCG: {cmdDetachMCG, phaseRunning, phaseRunning},
@@ -136,9 +144,9 @@ func syndrome(op prm.Opcode, st prm.Status) uint32 { return uint32(op)<<8 | uint
 func (d *Device) commandTime(op prm.Opcode, in []byte) sim.Time {
 	t := &d.p.Commands
 	switch op {
-	case prm.OpCreateQP:
+	case prm.OpCreateQP, prm.OpCreateDCT:
 		return t.CreateQP
-	case prm.OpDestroyQP:
+	case prm.OpDestroyQP, prm.OpDestroyDCT:
 		return t.DestroyQP
 	case prm.OpRst2InitQP, prm.OpInit2InitQP, prm.OpInit2RTRQP, prm.OpRTR2RTSQP, prm.OpRTS2RTSQP,
 		prm.OpSQErr2RTSQP, prm.OpSQDRTSQP, prm.OpRTS2SQDQP, prm.OpSQD2SQDQP, prm.Op2ErrQP, prm.Op2RstQP:

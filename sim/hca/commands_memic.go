@@ -36,6 +36,9 @@ func cmdDeallocMemic(d *Device, in, _ []byte) prm.Status {
 	if !ok || r.MemicStartAddr()%pageBytes != 0 || m.sizes[first] == 0 || m.sizes[first] != r.MemicSize() {
 		return prm.StatusBadParam
 	}
+	if m.operated(first) {
+		return prm.StatusResBusy
+	}
 	m.used -= int(m.sizes[first])
 	for i := range (int(m.sizes[first]) + pageBytes - 1) / pageBytes {
 		m.pages[first+i] = nil
@@ -56,4 +59,26 @@ func (d *Device) BackMemory(off uint64, b []byte) bool {
 		copy(b, d.memory.pages[i])
 		d.memory.pages[i] = b
 	})
+}
+
+// cmdModifyMemic gives operations on an allocation an address, or takes it away.
+func cmdModifyMemic(d *Device, in, out []byte) prm.Status {
+	r, m := prm.ModifyMemicIn(in), &d.memory
+	first, ok := m.page(r.MemicStartAddr())
+	op, mod := int(r.MemicOperationType()), prm.CmdIn(in).OpMod()
+	if !d.p.MemicOps || op >= prm.MemicOps || mod > prm.MemicOpDealloc || !ok || m.sizes[first] == 0 {
+		return prm.StatusBadParam
+	}
+	n := (int(m.sizes[first]) + pageBytes - 1) / pageBytes
+	on := mod == prm.MemicOpAlloc
+	for i := range n {
+		if m.ops.on[op][first+i] == on {
+			return prm.StatusBadParam
+		}
+		m.ops.on[op][first+i] = on
+	}
+	if on {
+		prm.ModifyMemicOut(out).SetMemicOperationAddr(m.ops.start + uint64((op*len(m.pages)+first)*pageBytes))
+	}
+	return prm.StatusOK
 }

@@ -13,6 +13,8 @@ func (d *Device) creatable(c prm.QPC) bool {
 	switch c.ST() {
 	case prm.STRC, prm.STUC, prm.STUD, prm.STQP1:
 		return d.hasPD(c.PD())
+	case prm.STDCI:
+		return d.p.DCT && d.hasPD(c.PD()) && !c.NoSQ()
 	case prm.STXRC:
 		return d.hasPD(c.PD()) && counted(d.xrcds, c.XRCD())
 	case prm.STQP0:
@@ -29,7 +31,7 @@ func (d *Device) receivable(c prm.QPC) bool {
 	xrc := c.ST() == prm.STXRC
 	switch c.RQType() {
 	case prm.RQTypeRegular:
-		return !xrc
+		return !xrc && c.ST() != prm.STDCI
 	case prm.RQTypeNone:
 		return !xrc || !c.NoSQ()
 	case prm.RQTypeSRQ:
@@ -108,7 +110,7 @@ func cmdCreateQP(d *Device, in, out []byte) prm.Status {
 
 func cmdDestroyQP(d *Device, in, _ []byte) prm.Status {
 	n := prm.DestroyQPIn(in).QPN()
-	q := d.qpn(n)
+	q := d.queue(n)
 	if q == nil || q.joined > 0 {
 		return prm.StatusBadResState
 	}
@@ -165,7 +167,7 @@ func (d *Device) partnersOf(c prm.QPC) partners {
 // cmdQueryQP answers with the live context and, as far as there is room, the pages of the ring.
 func cmdQueryQP(d *Device, in, out []byte) prm.Status {
 	m := prm.QueryQPIn(in)
-	q := d.qpn(m.QPN())
+	q := d.queue(m.QPN())
 	switch {
 	case q == nil:
 		return prm.StatusBadResState
@@ -183,10 +185,18 @@ func cmdQueryQP(d *Device, in, out []byte) prm.Status {
 	return prm.StatusOK
 }
 
+// queue is the QP with a number that a driver may name, or nil: a DCR is none.
+func (d *Device) queue(n uint32) *qp {
+	if q := d.qpn(n); q != nil && q.st != prm.STDCT {
+		return q
+	}
+	return nil
+}
+
 // transition finds the QP of a modify command and checks its state.
 func (d *Device) transition(in []byte, from uint32) (*qp, prm.ModifyQPIn, prm.Status) {
 	m := prm.ModifyQPIn(in)
-	q := d.qpn(m.QPN())
+	q := d.queue(m.QPN())
 	switch {
 	case q == nil:
 		return nil, m, prm.StatusBadResState
@@ -210,7 +220,7 @@ const (
 func (d *Device) checkOptional(q *qp, m prm.ModifyQPIn, allowed uint32) prm.Status {
 	mask, c := m.OptParamMask(), m.QPC()
 	switch {
-	case q.special() || q.st == prm.STRegUMR:
+	case q.special() || q.st == prm.STRegUMR || q.st == prm.STDCI: // the driver's table has none for a DCI (mlx5_ib qp.c, opt_mask)
 		allowed = 0
 	case q.st == prm.STUD:
 		allowed = prm.OptParPKeyIndex | prm.OptParPriPort | prm.OptParQKey | prm.OptParCounterSetID
@@ -334,11 +344,17 @@ func cmdInit2RTR(d *Device, in, _ []byte) prm.Status {
 	if roce.MTU(from.MTU()).Bytes() == 0 || from.LogMsgMax() > uint32(d.p.LogMaxMsg) || from.LogRRAMax() > uint32(d.p.LogMaxRARes) {
 		return prm.StatusBadParam
 	}
-	if q.st == prm.STUD || q.st == prm.STRegUMR { // addresses come with each request, or there are none
+	if q.st == prm.STDCI && !d.carries(roce.MTU(from.MTU())) {
+		return prm.StatusBadParam
+	}
+	if q.st == prm.STUD || q.st == prm.STRegUMR || q.st == prm.STDCI { // addresses come with each request, or there are none
 		to.SetMTU(from.MTU())
 		to.SetLogMsgMax(from.LogMsgMax())
 		d.takeOptional(q, m)
 		q.mtu, q.pkey = d.udPayload(roce.MTU(from.MTU())), d.pkeyAt(to.PrimaryPath())
+		if q.st == prm.STDCI {
+			q.mtu = roce.MTU(from.MTU()).Bytes()
+		}
 		q.setState(prm.QPStateRTR)
 		q.responder.rq.refill(false)
 		return prm.StatusOK
@@ -417,6 +433,10 @@ func (d *Device) sameState(in []byte, from, allowed uint32) prm.Status {
 	if st == prm.StatusOK {
 		st = d.checkOptional(q, m, allowed)
 	}
+	high := m.OptParamMaskHigh()
+	if st == prm.StatusOK && high != 0 {
+		st = d.takeSourcePort(q, m, high, from)
+	}
 	if st == prm.StatusOK {
 		d.takeOptional(q, m)
 		q.setState(prm.QPStateRTS)
@@ -425,8 +445,23 @@ func (d *Device) sameState(in []byte, from, allowed uint32) prm.Status {
 	return st
 }
 
+// takeSourcePort is the one optional field of the mask's upper part: the UDP source port of a connection in RTS.
+func (d *Device) takeSourcePort(q *qp, m prm.ModifyQPIn, high uint64, from uint32) prm.Status {
+	if high != prm.OptParHighUDPSport || !d.p.UDPSport || from != prm.QPStateRTS || q.st != prm.STRC && q.st != prm.STUC || d.ib != nil {
+		return prm.StatusBadParam
+	}
+	if d.breaks(rule.SourcePortIsTaken) {
+		return prm.StatusOK
+	}
+	q.context().PrimaryPath().SetUDPSport(m.QPC().PrimaryPath().UDPSport())
+	if !q.setPath() {
+		return prm.StatusBadParam
+	}
+	return prm.StatusOK
+}
+
 func cmd2Err(d *Device, in, _ []byte) prm.Status {
-	q := d.qpn(prm.Cmd2ErrQPIn(in).QPN())
+	q := d.queue(prm.Cmd2ErrQPIn(in).QPN())
 	switch {
 	case q == nil:
 		return prm.StatusBadResState
@@ -438,7 +473,7 @@ func cmd2Err(d *Device, in, _ []byte) prm.Status {
 }
 
 func cmd2Rst(d *Device, in, _ []byte) prm.Status {
-	q := d.qpn(prm.Cmd2RstQPIn(in).QPN())
+	q := d.queue(prm.Cmd2RstQPIn(in).QPN())
 	if q == nil {
 		return prm.StatusBadResState
 	}

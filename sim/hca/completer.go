@@ -65,7 +65,7 @@ func (q *connection) errorCQE(op prm.CQEOpcode, idx uint16, sop prm.WQEOpcode, s
 	}
 	q.qs.add(all)
 	b, e := q.entry(c, op == prm.CQERespErr)
-	e.SetQPN(q.num)
+	e.SetQPN(q.shown())
 	e.SetSOp(sop)
 	e.SetVendorErrSynd(q.vendorSynd(s))
 	e.SetSyndrome(s)

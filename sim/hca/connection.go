@@ -118,6 +118,35 @@ func (q *connection) special() bool { return q.wireQPN != q.num }
 // flushes says whether what is posted to the send queue ends with a flush error.
 func (q *connection) flushes() bool { return q.state == prm.QPStateERR || q.state == prm.QPStateSQER }
 
+// shown is the number that completions and events bear: of a DCR that of its target.
+func (q *connection) shown() uint32 {
+	if q.st == prm.STDCT {
+		return q.wireQPN
+	}
+	return q.num
+}
+
+// raise reports an event of the queue.
+func (q *connection) raise(t prm.EventType) {
+	if q.st == prm.STDCT {
+		q.u.events.ofDCT(t, q.wireQPN)
+		return
+	}
+	q.u.events.ofQP(t, q.num)
+}
+
+// takes says whether a QP of the service types behind UD takes packets of a kind: an XRC QP those of its direction, a DCI
+// responses, and a DCR none that names it.
+func (q *connection) takes(k roce.Kind) bool {
+	switch q.st {
+	case prm.STXRC:
+		return (k == roce.KindRequest) == q.target() || q.breaks(rule.InitiatorTakesNoRequests)
+	case prm.STDCI:
+		return k == roce.KindResponse
+	}
+	return false
+}
+
 // target says whether the QP is the target of an XRC connection, which has no send queue. It takes requests only, and an initiator
 // responses only.
 func (q *connection) target() bool { return q.st == prm.STXRC && q.context().NoSQ() }

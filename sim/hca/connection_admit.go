@@ -16,7 +16,7 @@ func (q *connection) admits(p *roce.Packet) bool {
 	if p.Op.Transport() != q.transport {
 		return false
 	}
-	if q.st == prm.STXRC && (p.Info().Kind == roce.KindRequest) != q.target() && !q.breaks(rule.InitiatorTakesNoRequests) {
+	if q.st >= prm.STXRC && !q.takes(p.Info().Kind) {
 		return false
 	}
 	if p.Info().Kind == roce.KindRequest && !q.takesRequests() || p.Info().Kind == roce.KindResponse && !q.takesResponses() {

@@ -36,7 +36,7 @@ type lateArrivals interface {
 // Such a maker is not inlined, since the compiler then inlines nothing into what it makes.
 type handlers struct {
 	pu, fetch, wait, timer, record, poll sim.Handler // of a QP's requester
-	list                                 sim.Handler // and of its UMRs
+	list, copied                         sim.Handler // and of its UMRs and copies
 	rqRecord, rqFetch, ack, nak, respond sim.Handler // of its responder
 	srqRecord, srqFetch                  sim.Handler
 	gather, send, rx                     sim.Handler // of a slot

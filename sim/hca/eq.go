@@ -110,6 +110,14 @@ func (v *eventQueues) ofQP(t prm.EventType, qpn uint32) {
 	v.report(e)
 }
 
+// ofDCT reports an event of a target of the dynamically connected transport.
+func (v *eventQueues) ofDCT(t prm.EventType, dctn uint32) {
+	e := v.event(t)
+	e.SetQueueType(prm.EventQueueDCT)
+	e.SetQPSRQN(dctn)
+	v.report(e)
+}
+
 // ofPort reports a change of the port.
 func (v *eventQueues) ofPort(sub uint8) {
 	e := v.event(prm.EventPortChange)

@@ -64,6 +64,12 @@ func (v *queuePairs) onList(arg uint64) {
 	}
 }
 
+func (v *queuePairs) onCopied(arg uint64) {
+	if q := v.requesterArg(arg); q != nil {
+		q.onCopied()
+	}
+}
+
 func (v *queuePairs) onRecord(arg uint64) {
 	if q := v.qpArg(arg); q != nil {
 		q.onRecord()
@@ -163,6 +169,9 @@ func (v *queuePairs) goOn(word uint64) {
 func (v *queuePairs) lookUp(p *roce.Packet) (m miss) {
 	q := v.qpn(p.BTH().DestQP())
 	info := p.Info()
+	if q == nil && p.Op.Transport() == roce.DC {
+		q = v.connected(p)
+	}
 	if q == nil || info.Class == roce.ClassReadRequest {
 		return m
 	}

@@ -41,6 +41,9 @@ func newFirmware(p *Params, id *Identity) firmware {
 		a.SetSupportedAtomicReq8BEndiannessMode1(true)
 		a.SetAtomicOperations(prm.AtomicOpCmpSwap | prm.AtomicOpFetchAdd)
 		a.SetAtomicSizeQP(1 << 3)
+		if p.DCT {
+			a.SetAtomicSizeDC(1 << 3)
+		}
 	}
 	roce := f.page(prm.CapRoCE)
 	r := prm.RoCECap(roce.max[:])
@@ -62,6 +65,14 @@ func newFirmware(p *Params, id *Identity) firmware {
 		memory := f.page(prm.CapDeviceMem)
 		fillMemic(prm.DeviceMemCap(memory.max[:]), p)
 		pages = append(pages, memory)
+	}
+	if p.ReservedNumbers > 0 {
+		g := prm.HCACap(general.max[:])
+		g.SetGeneralObjTypes(g.GeneralObjTypes() | 1<<prm.ObjTypeReservedQPN)
+		g.SetHCACap2(true)
+		second := f.page(prm.CapGeneral2)
+		prm.HCACap2Page(second.max[:]).SetLogReservedQPNGranularity(uint32(p.ReservedNumbers))
+		pages = append(pages, second)
 	}
 	for _, c := range pages {
 		c.cur = c.max
@@ -91,6 +102,10 @@ func fillGeneral(c prm.HCACap, p *Params) {
 	c.SetCQResize(true)
 	c.SetCQModeration(true)
 	c.SetCQE128Always(true)
+	if p.CopyLogMax > 0 {
+		c.SetDMAMMOSQ(true)
+		c.SetLogDMAMMOMaxSize(uint32(p.CopyLogMax))
+	}
 	if p.CQECompMax > 0 {
 		c.SetCQECompression(true)
 		c.SetCQECompression128(true)
@@ -112,6 +127,7 @@ func fillGeneral(c prm.HCACap, p *Params) {
 	c.SetRoCEAccl(p.AdaptiveRetrans)
 	c.SetEnhancedErrorQCounters(true)
 	c.SetRTS2RTSQPCountersSetID(true)
+	c.SetRTS2RTSQPUDPSport(p.UDPSport)
 	c.SetMaxQPCnt(uint32(p.MaxQCounters))
 	c.SetLocalCAAckDelay(uint32(p.LocalCAAckDelay))
 	c.SetPortType(prm.PortTypeEth)
@@ -133,6 +149,12 @@ func fillGeneral(c prm.HCACap, p *Params) {
 	c.SetUC(true)
 	c.SetUD(true)
 	c.SetXRC(true) // the domains and SRQs; without it mlx5_ib does not load
+	if p.DCT {
+		c.SetDCT(true)
+		c.SetMaxWQESzSQDC(uint32(p.MaxWQESizeSQ))
+		c.SetLogMaxRAReqDC(uint32(p.LogMaxRAReq))
+		c.SetLogMaxRAResDC(uint32(p.LogMaxRARes))
+	}
 	c.SetUARSz(uint32(max(0, bits.Len(uint(p.BARSize>>20))-1)))
 	c.SetUmemUID0(true)
 	c.SetLogPGSz(prm.PageShift)
@@ -184,4 +206,9 @@ func fillMemic(c prm.DeviceMemCap, p *Params) {
 	c.SetMemicBARStartAddr(m.start)
 	c.SetMemicBARSize(uint32(len(m.pages) * pageBytes))
 	c.SetMaxMemicSize(uint32(p.MemicSize))
+	if p.MemicOps {
+		c.SetMemicOperations(1<<prm.MemicIncrement | 1<<prm.MemicTestAndSet)
+		c.SetMemicIncrementSizes(1) // of 1 byte
+		c.SetMemicTestAndSetSizes(1)
+	}
 }

@@ -1,7 +1,8 @@
 package hca
 
 import (
-	"github.com/rdmasim/rdmasim/sim/mem"
+	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/sim/pcie"
 )
 
 // memory is what the device has on its chip for programs (MEMIC). Programs see it in the
@@ -12,10 +13,17 @@ type memory struct {
 	pages [][]byte // what lies behind each; nil: nothing is allocated there
 	sizes []uint32 // of the allocation that begins with a page
 	used  int      // bytes
+	ops   memicOps
+}
+
+// memicOps are the addresses of operations on the memory: before its pages BAR 0 has as many for each operation.
+type memicOps struct {
+	start uint64 // of the first operation's pages; memory.start where the device has no operations
+	on    [prm.MemicOps][]bool
 }
 
 // onChip marks addresses of memory on the device, which are not on the bus.
-const onChip mem.PA = 1 << 63
+const onChip = pcie.OwnBAR0
 
 // pageBytes is the size of a page of BAR 0.
 const pageBytes = 4096
@@ -25,7 +33,14 @@ const memicUnit = 64
 
 func newMemory(p *Params) memory {
 	n := (p.MemicSize + pageBytes - 1) / pageBytes
-	return memory{start: uint64(p.BARSize - n*pageBytes), pages: make([][]byte, n), sizes: make([]uint32, n)}
+	m := memory{start: uint64(p.BARSize - n*pageBytes), pages: make([][]byte, n), sizes: make([]uint32, n)}
+	if m.ops.start = m.start; p.MemicOps {
+		m.ops.start -= uint64(prm.MemicOps * n * pageBytes)
+		for i := range m.ops.on {
+			m.ops.on[i] = make([]bool, n)
+		}
+	}
+	return m
 }
 
 // page is the number of the page at a place in BAR 0, and whether memory can be seen there.

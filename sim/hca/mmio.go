@@ -49,6 +49,10 @@ func (d *doorbells) MMIOWrite(off uint64, p []byte) {
 			d.memory.write(off, p)
 			return
 		}
+		if op, at, ok := d.memory.operation(off); ok {
+			d.memory.operate(&d.core, op, at, p, true)
+			return
+		}
 		d.c.MMIODropped++
 		return
 	}
@@ -130,6 +134,10 @@ func (d *doorbells) MMIORead(off uint64, p []byte) {
 	}
 	if _, ok := d.memory.page(off); ok {
 		d.memory.read(off, p)
+		return
+	}
+	if op, at, ok := d.memory.operation(off); ok {
+		d.memory.operate(&d.core, op, at, p, false)
 		return
 	}
 	if off >= prm.InitSegHeadSize {

@@ -37,6 +37,7 @@ type Params struct {
 	Atomics                bool
 	ScatterToCQE           bool
 	AtomicWrite            bool     // 8-byte writes with an answer, which mlx5 does not have
+	DCT                    bool     // the dynamically connected transport
 	SQD                    bool     // the commands that drain a send queue, which mlx5 drivers do not know
 	CQECompMax             int      // completions that a session of compressed CQEs holds at most; 0: there is no compression
 	CQECompTimeout         sim.Time // for which a session holds completions back at most
@@ -44,6 +45,10 @@ type Params struct {
 	CQEVersion             uint8    // 1: CQEs carry the user index
 	CoreClockKHz           uint64   // of the free-running timer and of CQE timestamps
 	MemicSize              int      // bytes of memory on the device for programs; 0: none
+	MemicOps               bool     // a write to an address adds to a byte of it, a read of another tests and sets
+	ReservedNumbers        int      // log2 of the QP numbers of an object that reserves them; 0: there is none
+	UDPSport               bool     // RTS2RTS_QP takes the UDP source port
+	CopyLogMax             int      // bytes that a work request may have the device copy (log2); 0: it does not copy
 	DumpFillMkey           bool     // the fixed local key by which writes go nowhere and reads give zeros
 	VendorPartID           uint32
 	FirmwareMajor          uint16
@@ -62,6 +67,7 @@ type Params struct {
 	FetchPerDoorbell bool     // each doorbell has a read of its own, even when several wait
 	TxBuffer         int      // payload bytes in preparation for the port, all QPs
 	Quantum          int      // packets that a PU sends of a message before it looks at other QPs
+	DCTurn           sim.Time // of a DCI, to leave its target and to connect to another; may be 0
 	PUReliable       sim.Time // of a PU, more for a WQE of an RC QP; may be 0
 	PURead           sim.Time // of a PU, for a READ or an atomic that was answered; may be 0
 	PUGather         sim.Time // of a PU, more for a WQE of a SEND or WRITE whose payload it reads from memory; may be 0
@@ -226,12 +232,15 @@ func (p *Params) Check() error {
 	pos("RecvCache", int64(p.RecvCache), 0, 1<<20)
 	span("FlushPoll", p.FlushPoll, sim.Nanosecond)
 	span("RNRStall", p.RNRStall, 0)
+	span("DCTurn", p.DCTurn, 0)
 	pos("XRCViolation", int64(p.XRCViolation), 0, int64(len(XRCViolationWords))-1)
 	pos("AdaptiveExtra", int64(p.AdaptiveExtra), 0, 100)
 	pos("RepeatWindow", int64(p.RepeatWindow), 1, 1<<16)
 	pos("AckReqPackets", int64(p.AckReqPackets), 1, 1<<20)
 	pos("WireRate", int64(p.WireRate), 1e6, 1e13)
 	pos("BARSize", int64(p.BARSize), 1<<16, 1<<32)
+	pos("ReservedNumbers", int64(p.ReservedNumbers), 0, 10)
+	pos("CopyLogMax", int64(p.CopyLogMax), 0, 31)
 	pos("MemicSize", int64(p.MemicSize), 0, int64(p.BARSize)/2)
 	for _, pw := range []struct {
 		name string

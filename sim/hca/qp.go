@@ -60,6 +60,9 @@ func (q *qp) toError() {
 	q.responder.dropRequests()
 	q.requester.fail()
 	q.responder.flushOpen()
+	if q.st == prm.STDCT { // what a target has of one initiator; it has no queue, and no event of its own
+		return
+	}
 	if (q.srq != nil || q.target()) && !q.u.breaks(rule.LastWQEIsReported) { // its WQEs stay for others; this QP takes no more
 		q.u.events.ofQP(prm.EventSRQLastWQE, q.num)
 	}
@@ -84,7 +87,8 @@ func (q *qp) rateReturned() {
 func (q *qp) repath() {
 	switch q.st {
 	case prm.STRegUMR: // it has no peer
-	case prm.STUD:
+	case prm.STDCT: // made anew with each connection
+	case prm.STUD, prm.STDCI:
 		q.pkey = q.u.pkeyAt(q.context().PrimaryPath())
 		q.requester.paths.forget()
 	default:

@@ -11,14 +11,16 @@ type queuePairs struct {
 	*units
 	byNumber []*qp
 	qpNums   numbers
+	reserved []uint32           // first numbers of the objects that reserve some
 	made     uint64             // QPs: it tells those of the same number apart, in the words of their events
 	groups   map[roce.GID][]*qp // multicast groups; looked up, never walked
 	special  [2]*qp             // QP0 and QP1 of the port; nil: none
+	targets  map[uint32]*dct    // of the dynamically connected transport; looked up, never walked
 }
 
 // reset forgets all QPs.
 func (v *queuePairs) reset() {
-	v.byNumber, v.groups, v.special = nil, map[roce.GID][]*qp{}, [2]*qp{}
+	v.byNumber, v.groups, v.special, v.targets = nil, map[roce.GID][]*qp{}, [2]*qp{}, map[uint32]*dct{}
 	v.qpNums = numbers{next: firstQPN, limit: 1 << v.p.LogMaxQP, late: true}
 }
 
@@ -53,6 +55,11 @@ func (v *queuePairs) newQP(num uint32, c prm.QPC, r ring, with partners) *qp {
 		q.transport = roce.XRC
 	case prm.STUC:
 		q.transport = roce.UC
+	case prm.STDCI:
+		q.transport = roce.DC
+		q.requester.paths, q.requester.dci = new(avPaths), new(initiator)
+	case prm.STDCT:
+		q.transport = roce.DC
 	case prm.STUD:
 		q.transport = roce.UD
 		q.requester.paths, q.responder.grh = new(avPaths), new([roce.GRHSize]byte)

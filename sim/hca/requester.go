@@ -102,8 +102,10 @@ type sendRare struct {
 	after        uint32   // selective repeat: PSN at the cursor before a packet was sent again
 	skipTo       uint32
 	csReq        int         // bytes of a response that may be scattered to a CQE
-	paths        *avPaths    // of a UD QP, which has them instead of a peer
+	paths        *avPaths    // of a UD QP, which has them instead of a peer, and of a DCI
+	dci          *initiator  // nil of others
 	umr          *umrQueue   // nil until the first UMR
+	copy         *copies     // nil until the first copy
 	faults       [2]pageWait // on GatherSide and on LandingSide
 	landed       uint64      // bytes of responses to READs since reset
 	out          uint64      // bytes of SENDs and WRITEs sent since reset, those sent again too
@@ -113,9 +115,12 @@ type sendRare struct {
 // clear is the state after reset; what is under way stays marked.
 func (q *requester) clear() {
 	rare := q.sendRare
-	*rare = sendRare{landing: rare.landing, paths: rare.paths, umr: rare.umr}
+	*rare = sendRare{landing: rare.landing, paths: rare.paths, umr: rare.umr, copy: rare.copy, dci: rare.dci}
 	if rare.umr != nil {
 		rare.umr.reset()
+	}
+	if rare.copy != nil {
+		rare.copy.reset()
 	}
 	q.sq.clear()
 	*q = requester{
@@ -177,6 +182,9 @@ func (q *requester) stop() {
 	q.u.abandon(&q.txq)
 	q.waiting, q.dams, q.deadline = false, false, sim.Never
 	q.dropFaults()
+	if q.dci != nil {
+		q.disconnect()
+	}
 }
 
 // fail is the state ERR: nothing is sent, and what was taken is flushed.

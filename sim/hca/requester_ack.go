@@ -117,6 +117,8 @@ func (q *requester) doneElse(m *msg) bool {
 	case m.fail != 0:
 		q.failHead(m.fail)
 		return false
+	case m.op == prm.WQEOpMMO && m.next > 0:
+		return q.copied(m)
 	case m.kind == msgLocal:
 		return q.listRead(m)
 	case m.next < m.n:
@@ -173,17 +175,17 @@ func (q *requester) onNAKPacket(s roce.Syndrome) {
 	switch s {
 	case roce.NAKInvalidRequest:
 		q.qs.add(prm.QCReqRemoteInvalidRequest)
-		q.failHead(prm.SyndromeRemoteInvalReq)
+		q.failAnswered(prm.SyndromeRemoteInvalReq)
 	case roce.NAKRemoteAccess:
 		q.qs.add(prm.QCReqRemoteAccessErrors)
 		if q.breaks(rule.NAKsHaveTheirStatus) {
-			q.failHead(prm.SyndromeRemoteOp)
+			q.failAnswered(prm.SyndromeRemoteOp)
 			return
 		}
-		q.failHead(prm.SyndromeRemoteAccess)
+		q.failAnswered(prm.SyndromeRemoteAccess)
 	case roce.NAKRemoteOp:
 		q.qs.add(prm.QCReqRemoteOperationErrors)
-		q.failHead(prm.SyndromeRemoteOp)
+		q.failAnswered(prm.SyndromeRemoteOp)
 	}
 }
 
@@ -196,7 +198,7 @@ func (q *requester) onRNR(timer uint8) {
 	if q.rnrMax != rnrForever || q.breaks(rule.SevenRNRRetriesNeverEnd) {
 		if q.rnr == 0 {
 			q.qs.add(prm.QCReqRNRRetriesExceeded)
-			q.failHead(prm.SyndromeRNRRetryExc)
+			q.failAnswered(prm.SyndromeRNRRetryExc)
 			return
 		}
 		if !q.breaks(rule.RNRRetriesAreCounted) {

@@ -39,8 +39,8 @@ func (q *requester) askAgain() {
 	} else {
 		f = q.atomicRequest(m, w)
 	}
-	if q.st == prm.STXRC {
-		q.nameSRQ(m, f, roce.AddPSN(m.first, int32(m.next)))
+	if q.st >= prm.STXRC {
+		q.nameTarget(m, f, roce.AddPSN(m.first, int32(m.next)))
 	}
 	q.u.c.RequestsAskedAgain++
 	q.u.port.enqueue(&q.sender, &q.txq, q.u.getSlot(f))

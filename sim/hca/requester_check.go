@@ -23,6 +23,8 @@ func (q *requester) mayBegin(op prm.WQEOpcode, fmCESE uint8) bool {
 		return false
 	case q.windowFull():
 		return false
+	case q.st == prm.STDCI && q.turns():
+		return false
 	}
 	return true
 }
@@ -84,7 +86,10 @@ func (q *requester) answeredBy(psn uint32) *msg {
 	case (q.head == q.tail || q.una != psn) && !q.breaks(rule.DataAnswersTheOldest):
 		return nil
 	}
-	return q.msg(q.head)
+	if i := q.unanswered(); i != q.tail {
+		return q.msg(i)
+	}
+	return nil
 }
 
 // checkReadData is what a packet of a READ's data must be like.
@@ -164,15 +169,17 @@ func (q *requester) supported(op prm.WQEOpcode, w *prm.SendWQE) bool {
 		return q.u.p.Atomics || q.breaks(rule.RequestIsSupported)
 	case prm.WQEOpAtomicWrite:
 		return (q.u.p.AtomicWrite || q.breaks(rule.AtomicWriteRequestIsSupported)) && !w.Memory
+	case prm.WQEOpMMO:
+		return q.copiable(w)
 	case prm.WQEOpUMR:
 		return q.st != prm.STUD || q.breaks(rule.UMRsAreOfConnections)
 	}
 	return false
 }
 
-// reachable says whether the address vector of a datagram is whole and leads somewhere.
+// reachable says whether the address vector of a request that has one is whole and leads somewhere.
 func (q *requester) reachable(w *prm.SendWQE) bool {
-	return q.st != prm.STUD || w.AV.Extended() && q.paths.path(&q.u.addresses, w.AV, q.pkey).ok || q.breaks(rule.DatagramsNeedAnAddress)
+	return w.AV == nil || w.AV.Extended() && q.paths.path(&q.u.addresses, w.AV, q.pkey).ok || q.breaks(rule.DatagramsNeedAnAddress)
 }
 
 // fitsDatagram says whether a datagram is no more than a packet's payload.

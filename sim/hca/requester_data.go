@@ -41,7 +41,7 @@ func (q *requester) onReadResponse(p *roce.Packet, psn uint32) {
 // badResponse is a response that does not answer what it should.
 func (q *requester) badResponse() {
 	q.qs.add(prm.QCReqBadResponse)
-	q.failHead(prm.SyndromeBadResp)
+	q.failAnswered(prm.SyndromeBadResp)
 }
 
 // land writes response data to where a READ's or an atomic's data segments say,

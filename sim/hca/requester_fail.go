@@ -2,6 +2,7 @@ package hca
 
 import (
 	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/rule"
 )
@@ -18,6 +19,39 @@ func (q *requester) failAt(i uint32, s prm.Syndrome) {
 	q.halt, q.open = true, false
 	q.complete()
 	q.claimAck(m.first, own)
+}
+
+// unanswered is the oldest message that the peer has not answered. It is the oldest of all, unless a local one at the head is still under
+// way: those behind that may have been answered.
+func (q *requester) unanswered() uint32 {
+	if q.head == q.tail || q.msg(q.head).kind != msgLocal {
+		return q.head
+	}
+	return q.unansweredBehind()
+}
+
+//go:noinline
+func (q *requester) unansweredBehind() uint32 {
+	i := q.head
+	for ; i != q.tail; i++ {
+		m := q.msg(i)
+		answered := m.kind == msgLocal || roce.CmpPSN(roce.AddPSN(m.first, int32(m.n)), q.una) <= 0 && (m.kind == msgPush || m.next >= m.n)
+		if !answered || m.fail != 0 {
+			break
+		}
+	}
+	return i
+}
+
+// failAnswered has the oldest message that the peer has not answered end with an error.
+func (q *requester) failAnswered(s prm.Syndrome) {
+	i := q.unanswered()
+	switch {
+	case i == q.head || i == q.tail:
+		q.failHead(s)
+	case q.msg(i).fail == 0:
+		q.failAt(i, s)
+	}
 }
 
 // failHead ends the oldest message with an error CQE, whether it was signalled or

@@ -35,17 +35,18 @@ func (q *requester) cannotGather(r mkey.Result, packet int) {
 //
 //go:noinline
 func (q *requester) cannotLand(r mkey.Result, off uint32, packet int) {
-	m, operation := q.msg(q.head), uint32(prm.ODPRead)
+	i := q.unanswered()
+	m, operation := q.msg(i), uint32(prm.ODPRead)
 	if m.kind == msgAtomic {
 		operation = prm.ODPAtomic
 	}
-	if !q.breaks(rule.LandingWaitsForPages) && q.pages(r, operation) && q.await(odp.LandingSide, q.head, off, packet, m.length) {
+	if !q.breaks(rule.LandingWaitsForPages) && q.pages(r, operation) && q.await(odp.LandingSide, i, off, packet, m.length) {
 		q.deadline = sim.Never
 		q.beginAsking()
 		return
 	}
 	q.qs.add(prm.QCReqLocalProtection)
-	q.failHead(prm.SyndromeLocalProt)
+	q.failAnswered(prm.SyndromeLocalProt)
 }
 
 // await has message i wait for pages.

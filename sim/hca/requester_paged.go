@@ -17,7 +17,7 @@ func (q *requester) pagesCame(s odp.Side, failed bool) {
 		q.failAt(w.msg, prm.SyndromeLocalProt)
 	case failed:
 		q.qs.add(prm.QCReqLocalProtection)
-		q.failHead(prm.SyndromeLocalProt)
+		q.failAnswered(prm.SyndromeLocalProt)
 	case s == odp.LandingSide && !q.breaks(rule.LandingIsAskedForAgain):
 		q.goBack()
 		q.setDeadline()

@@ -49,7 +49,7 @@ func (q *requester) rewind() {
 func (q *requester) useRetry() bool {
 	if q.retry == 0 || q.retry == 1 && q.breaks(rule.RetriesAreAllUsed) {
 		q.qs.add(prm.QCReqTransportRetriesExceeded)
-		q.failHead(prm.SyndromeTransportRetryExc)
+		q.failAnswered(prm.SyndromeTransportRetryExc)
 		return false
 	}
 	if !q.breaks(rule.RetriesAreCounted) {

@@ -135,7 +135,7 @@ func (q *requester) sendPush(m *msg, w *prm.SendWQE) bool {
 		h.SetRKey(w.Raddr.RKey())
 		h.SetLength(m.length)
 	}
-	if info.Headers&(roce.HasXRCETH|roce.HasImmDt|roce.HasIETH) != 0 {
+	if info.Headers&(roce.HasXRCETH|roce.HasDCETH|roce.HasImmDt|roce.HasIETH) != 0 {
 		q.putRare(m, f, info, psn, w)
 	}
 	if i < 0 && w != nil && (n == 0 || !w.Memory) && q.u.port.free(&q.sender, &q.txq) {
@@ -161,13 +161,13 @@ func (q *requester) sendPush(m *msg, w *prm.SendWQE) bool {
 	return true
 }
 
-// putRare writes the headers that few packets of a SEND or WRITE have: the number of the SRQ, which each packet of XRC bears,
+// putRare writes the headers that few packets of a SEND or WRITE have: the target, which each packet of XRC and of a DCI bears,
 // and immediate data or the key that is invalidated, which are in the last.
 //
 //go:noinline
 func (q *requester) putRare(m *msg, f *roce.Frame, info *roce.OpInfo, psn uint32, w *prm.SendWQE) {
-	if info.Headers.Has(roce.HasXRCETH) {
-		q.nameSRQ(m, f, psn)
+	if info.Headers&(roce.HasXRCETH|roce.HasDCETH) != 0 {
+		q.nameTarget(m, f, psn)
 	}
 	if info.Headers.Has(roce.HasImmDt) {
 		f.ImmDt().SetValue(w.Ctrl.Imm())
@@ -191,12 +191,12 @@ func (q *requester) pushed(m *msg, psn uint32, n, bytes int) {
 
 // wantsAck is the AckReq policy: the requester must never wait for an ACK that
 // the responder does not owe. An unsignalled message with more behind it leaves the request to a
-// later packet, and where none comes to claimAck.
+// later packet, and where none comes to claimAck; not so on a DCI, whose next message may wait for the end of this one.
 func (q *requester) wantsAck(m *msg, last bool) bool {
 	if int(q.sinceAR) >= q.u.p.AckReqPackets {
 		return true
 	}
-	return last && (m.signal || q.sq.ci+uint16(m.nbb) == q.sq.pi || q.sent != roce.AddPSN(m.first, int32(q.pkt)) || q.draining || q.probes())
+	return last && (m.signal || q.sq.ci+uint16(m.nbb) == q.sq.pi || q.sent != roce.AddPSN(m.first, int32(q.pkt)) || q.draining || q.probes() || q.st == prm.STDCI)
 }
 
 // gather fills p with the next bytes of the message: inline bytes at once, others
@@ -300,8 +300,8 @@ func (q *requester) sendAtomicWrite(m *msg, w *prm.SendWQE) {
 
 // sendRequest sends a packet that asks for data: its PSN, and that behind its answer.
 func (q *requester) sendRequest(m *msg, f *roce.Frame, psn, behind uint32) {
-	if q.st == prm.STXRC {
-		q.nameSRQ(m, f, psn)
+	if q.st >= prm.STXRC {
+		q.nameTarget(m, f, psn)
 	}
 	q.sinceAR = 0
 	q.noteSent(behind)

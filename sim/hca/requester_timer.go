@@ -58,6 +58,9 @@ func (q *requester) onTimer() {
 	}
 	q.undam()
 	q.goBack()
+	if q.dci != nil { // the connect packet may have been lost
+		q.dci.announce = q.dci.connected
+	}
 	q.setDeadline()
 	q.kick()
 }

@@ -52,7 +52,7 @@ func (q *requester) begin() bool {
 // kindOf is what an opcode asks for.
 func kindOf(op prm.WQEOpcode) msgKind {
 	switch op {
-	case prm.WQEOpNOP, prm.WQEOpUMR:
+	case prm.WQEOpNOP, prm.WQEOpUMR, prm.WQEOpMMO:
 		return msgLocal
 	case prm.WQEOpRDMARead:
 		return msgRead
@@ -70,8 +70,11 @@ func (q *requester) prepare(m *msg, w *prm.SendWQE) prm.Syndrome {
 		return s
 	}
 	m.length = uint32(w.Bytes)
-	if q.st == prm.STXRC {
+	switch q.st {
+	case prm.STXRC:
 		m.srqn = w.XRC.SRQN()
+	case prm.STDCI:
+		q.announced()
 	}
 	if q.breaks(rule.DatagramFitsAPacket) && q.st == prm.STUD {
 		m.length = min(m.length, uint32(q.mtu))
@@ -87,8 +90,11 @@ func (q *requester) prepare(m *msg, w *prm.SendWQE) prm.Syndrome {
 	return 0
 }
 
-// doLocally does what needs no packet, in order: UMRs.
+// doLocally does what needs no packet, in order: UMRs and copies.
 func (q *requester) doLocally(m *msg, w *prm.SendWQE) prm.Syndrome {
+	if m.op == prm.WQEOpMMO {
+		return q.doCopy(m, w)
+	}
 	if m.op != prm.WQEOpUMR {
 		return 0
 	}
@@ -120,6 +126,9 @@ func (q *requester) beginAgain(w *prm.SendWQE, err error) bool {
 	if m.kind == msgLocal || m.dammed {
 		q.passWQE(m)
 		return true
+	}
+	if q.st == prm.STDCI {
+		q.announced()
 	}
 	if err != nil || w.Ctrl.Opcode() != m.op || w.Bytes != uint64(m.length) || q.nbb != uint16(m.nbb) || q.namesAnother(m, w) {
 		q.failAt(q.cur, prm.SyndromeLocalQPOp)

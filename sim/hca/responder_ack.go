@@ -84,7 +84,7 @@ func (q *responder) fatal(s roce.Syndrome) {
 	if q.breaks(rule.EventsHaveTheirType) {
 		ev = prm.EventWQCatasError
 	}
-	q.u.events.ofQP(ev, q.num)
+	q.raise(ev)
 	if q.breaks(rule.FatalRequestEndsTheQP) {
 		return
 	}

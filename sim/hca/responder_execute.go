@@ -213,7 +213,7 @@ func (q *responder) recvCQE(op prm.CQEOpcode, idx uint16, imm, n uint32, solicit
 	}
 	e.SetByteCnt(n)
 	e.SetTimestamp(u.timestamp(u.e.Now()))
-	e.SetQPN(q.num)
+	e.SetQPN(q.shown())
 	e.SetWQECounter(idx)
 	e.SetOpOwn(op, format, solicited, 0)
 	c.push(all)

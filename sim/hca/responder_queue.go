@@ -196,7 +196,7 @@ func (q *responder) failRead(psn, msn uint32) {
 	q.sendAck(psn, msn, roce.NAKRemoteAccess)
 	q.qs.add(prm.QCRespRemoteAccessErrors)
 	if q.state != prm.QPStateERR {
-		q.u.events.ofQP(prm.EventWQAccessError, q.num)
+		q.raise(prm.EventWQAccessError)
 		q.owner.toError()
 	}
 	q.items = q.items[:q.itemHead+1]

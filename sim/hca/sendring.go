@@ -201,6 +201,9 @@ func (r *sendRing) begun(idx uint16, lines []byte) {
 // inlineParts is the length of a SEND's or WRITE's header with the inline length
 // word, and of the inline data behind it; zeros for any other WQE.
 func inlineParts(lines []byte, st uint8) (parts [2]int) {
+	if st == prm.STDCI { // the address vector fills the lines
+		return parts
+	}
 	c := prm.CtrlSegment(lines)
 	at := prm.CtrlSegmentSize
 	if st == prm.STXRC {

@@ -38,7 +38,9 @@ type sender struct {
 }
 
 // reliable says whether the peer acknowledges what is sent.
-func (q *sender) reliable() bool { return q.st == prm.STRC || q.st == prm.STXRC }
+func (q *sender) reliable() bool { return reliableTypes>>(q.st&15)&1 != 0 }
+
+const reliableTypes = 1<<prm.STRC | 1<<prm.STXRC | 1<<prm.STDCI | 1<<prm.STDCT
 
 func (d *frameStore) slot(i int32) *slot { return d.slots.At(uint32(i)) }
 

@@ -23,6 +23,7 @@ type units struct {
 	notices notices
 	memory  memory // on the device
 	scratch
+	dcConnections uint32 // that DCIs have made
 }
 
 // pipelines are the servers that all messages of a kind pass, one after the other.

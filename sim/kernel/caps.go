@@ -20,6 +20,9 @@ type caps struct {
 	logMaxMKey, logMaxPD, logMaxSRQ, logSRQSz        uint32
 	logMaxMsg, logMaxMCG, logPGSz                    uint32
 	logRAReq, logRARes                               uint32
+	logRAReqDC, logRAResDC                           uint32
+	dct                                              bool   // the dynamically connected transport
+	dcAtomicMode                                     uint32 // 0: no atomics on it
 	maxWQESQ, maxWQERQ                               int
 	counterSets, gids                                int
 	ackDelay                                         uint8
@@ -35,11 +38,13 @@ type caps struct {
 	cq128                                            bool
 	cqeComp, cqeComp128, miniStrideIndex             bool
 	cqeCompMax                                       uint32
+	copyMax                                          uint64 // bytes that a work request may have the device copy; 0: none
 	roWrite, roRead                                  bool
 	hasAtomics                                       bool
 	umrAtomic, umrROWrite, umrRORead                 bool // a UMR changes these rights
 	pkv, qkv, apm                                    bool
 	memic                                            memicCaps
+	udpSport                                         bool // rts2rts_qp_udp_sport
 	dumpFill                                         bool
 	dumpFillKey                                      uint32
 	atomicMode                                       uint32 // 0: no atomics
@@ -56,6 +61,7 @@ type memicCaps struct {
 	max, start uint64
 	pages      int
 	align      uint32 // log2 of the largest, counted from 64 bytes
+	ops        uint32 // operations that have addresses, by bit
 }
 
 // compresses reports whether CQEs of a size can be compressed.

@@ -18,6 +18,8 @@ func (d *Device) event(e prm.EQE) {
 		to = d.srqs[e.QPSRQN()]
 	case prm.EventPortChange:
 		to = (*portTarget)(d)
+	case prm.EventDCTDrained:
+		return // whoever has asked knows
 	default:
 		to = d.qps[e.QPSRQN()]
 	}

@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"fmt"
+	"slices"
 	"syscall"
 
 	"github.com/rdmasim/rdmasim/prm"
@@ -28,6 +29,10 @@ type DM struct {
 	length uint64 // as asked for
 	size   uint64 // as taken
 	refs   int    // regions
+	ops    map[uint8]*dmOp
+	freed  bool // by the program, which has operation addresses of it mapped, or exports
+
+	exports []*dmExport
 }
 
 // MmapDeviceMem is the mmap command of device memory.
@@ -136,6 +141,32 @@ func (u *Ucontext) FreeDM(c Caller, h Handle) error {
 func (m *DM) destroy(k *call) error {
 	if m.refs > 0 {
 		return fmt.Errorf("%d regions are on it: %w", m.refs, syscall.EBUSY)
+	}
+	m.revoke(k)
+	if m.freed = !k.closes && m.held(); m.freed {
+		m.u.freedDMs = append(m.u.freedDMs, m)
+		return nil
+	}
+	return m.release(k)
+}
+
+// held says whether something keeps the memory that the program has freed.
+func (m *DM) held() bool { return m.mapped() || len(m.exports) > 0 }
+
+// letGo gives memory back that was freed, and that nothing keeps any more.
+func (m *DM) letGo(k *call) error {
+	if !m.freed || m.held() {
+		return nil
+	}
+	m.u.freedDMs = slices.DeleteFunc(m.u.freedDMs, func(f *DM) bool { return f == m })
+	return m.release(k)
+}
+
+// release gives the memory back to the device.
+func (m *DM) release(k *call) error {
+	m.freed = false
+	if err := m.releaseOps(k); err != nil {
+		return err
 	}
 	in := prm.NewIn(prm.OpDeallocMemic, 0)
 	prm.DeallocMemicIn(in).SetMemicStartAddr(m.addr)

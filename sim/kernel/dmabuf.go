@@ -15,8 +15,8 @@ type Exporter interface {
 	// Map makes the memory reachable for devices; Unmap undoes it.
 	Map() (Pages, error)
 	Unmap()
-	// Pin keeps the memory where it is until Unpin.
-	Pin()
+	// Pin keeps the memory where it is until Unpin. EOPNOTSUPP: it can be taken away at any time.
+	Pin() error
 	Unpin()
 	// Release is called when the last reference is gone.
 	Release()
@@ -91,7 +91,10 @@ func (b *DMABuf) attach(notify func(), pin bool) (*attachment, error) {
 		if err := a.mapPages(); err != nil {
 			return nil, err
 		}
-		b.exp.Pin()
+		if err := b.exp.Pin(); err != nil {
+			a.unmapPages()
+			return nil, fmt.Errorf("pin a DMA-BUF of %s: %w", b.exp.Name(), err)
+		}
 	}
 	b.Get()
 	b.attachments = append(b.attachments, a)

@@ -16,6 +16,9 @@ type DmabufMRReq struct {
 	PD                   Handle
 	Offset, Length, Iova uint64
 	Access               verbs.AccessFlags
+	// Driver says that the driver's own attribute is given, and Flags are its value (MLX5_IB_ATTR_REG_DMABUF_MR_ACCESS_FLAGS).
+	Driver bool
+	Flags  uint32
 	// File is the DMA-BUF behind the descriptor that was given. EBADF: it is not open; EINVAL: another file.
 	File func() (*DMABuf, error)
 }
@@ -68,6 +71,9 @@ func (u *Ucontext) regDmabufMR(k *call, r *DmabufMRReq) (*mr, error) {
 func (m *mr) registerDmabuf(k *call, r *DmabufMRReq) error {
 	d := k.d
 	k.work += d.p.RegMRBase
+	if err := d.checkDmabufFlags(r); err != nil {
+		return err
+	}
 	if _, err := k.umrs(); err != nil {
 		return err
 	}
@@ -92,6 +98,24 @@ func (m *mr) registerDmabuf(k *call, r *DmabufMRReq) error {
 	return nil
 }
 
+// checkDmabufFlags judges the driver's flags. EINVAL: an unknown one, or the data-direct path, which no device here has.
+// EOPNOTSUPP: that path and an iova that begins no page. EPROTONOSUPPORT: a kernel that does not know the attribute.
+func (d *Device) checkDmabufFlags(r *DmabufMRReq) error {
+	switch {
+	case !r.Driver:
+		return nil
+	case d.p.Generation == Static:
+		return fmt.Errorf("the driver has no flags of DMA-BUFs: %w", syscall.EPROTONOSUPPORT)
+	case r.Flags&^verbs.RegDmabufDataDirect != 0:
+		return fmt.Errorf("flags %#x of a DMA-BUF: %w", r.Flags, syscall.EINVAL)
+	case r.Flags == 0 || d.breaks(rule.DataDirectIsAsked):
+		return nil
+	case r.Iova&pageMask != 0:
+		return fmt.Errorf("a data-direct region begins a page, not at %#x: %w", r.Iova, syscall.EOPNOTSUPP)
+	}
+	return fmt.Errorf("the device has no data-direct function: %w", syscall.EINVAL)
+}
+
 // attachDmabuf is ib_umem_dmabuf_get.
 func (m *mr) attachDmabuf(r *DmabufMRReq) (*odpMem, error) {
 	end := r.Offset + r.Length
@@ -104,6 +128,8 @@ func (m *mr) attachDmabuf(r *DmabufMRReq) (*odpMem, error) {
 	}
 	d := m.u.dev
 	switch size := b.exp.Size(); {
+	case exporterOf(b) != nil && exporterOf(b) != d:
+		return nil, fmt.Errorf("memory of another adapter is not modelled: %w", syscall.EOPNOTSUPP)
 	case end > size && (r.Length > size || !d.breaks(rule.DmabufEndsWhereItEnds)):
 		return nil, fmt.Errorf("[%#x, +%#x) of a DMA-BUF of %d B: %w", r.Offset, r.Length, size, syscall.EINVAL)
 	case r.Length == 0:

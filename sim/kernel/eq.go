@@ -37,7 +37,11 @@ func (d *Device) makeEQs(k *call) error {
 	if n < 1 {
 		return fmt.Errorf("the device has %d EQs, at least 2 are needed: %w", d.caps.maxEQs, syscall.ENOSPC)
 	}
-	if err := d.makeEQ(k, asyncEQEntries, asyncEvents); err != nil {
+	events := uint64(asyncEvents)
+	if d.caps.dct {
+		events |= 1 << prm.EventDCTDrained
+	}
+	if err := d.makeEQ(k, asyncEQEntries, events); err != nil {
 		return err
 	}
 	for range n {

@@ -152,6 +152,8 @@ func (f *fakeFunction) makes(op prm.Opcode, in, out []byte) bool {
 		prm.AllocTransportDomainOut(out).SetTransportDomain(f.number(op))
 	case prm.OpAllocQCounter:
 		prm.AllocQCounterOut(out).SetCounterSetID(f.number(op))
+	case prm.OpAllocMemic:
+		prm.AllocMemicOut(out).SetMemicStartAddr(prm.AllocMemicIn(in).RangeStartAddr())
 	case prm.OpCreateMKey:
 		n := f.number(op)
 		f.free[n] = prm.CreateMKeyIn(in).MKC().Free()

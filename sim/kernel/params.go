@@ -56,6 +56,8 @@ type Params struct {
 	// Dmabuf: the driver has regions of DMA-BUFs (Linux 5.12 and later). False is what older kernels, and drivers such as
 	// that of Soft-RoCE, have.
 	Dmabuf bool
+	// DmabufExport: programs can export device memory (Linux, core/uverbs_std_types_dmabuf.c, of 2026). False is what older kernels do.
+	DmabufExport bool
 	// PinDmabuf: the driver pins what it attaches to, so that the exporter cannot move it. False is what mlx5_ib does.
 	PinDmabuf bool `profile:"-"`
 	// LinkWidth and LinkSpeed are the active_width and active_speed codes of
@@ -100,7 +102,7 @@ const maxNetMTU = 9978
 func (p *Params) Validate() error {
 	v := reflect.ValueOf(*p)
 	for i := range v.NumField() {
-		if name := v.Type().Field(i).Name; name != "Generation" && name != "MKeyCache" && name != "PCIRevision" && name != "Paging" && name != "XRC" && name != "SQD" && name != "AtomicWrite" && name != "Dmabuf" && name != "PinDmabuf" && v.Field(i).IsZero() {
+		if name := v.Type().Field(i).Name; name != "Generation" && name != "MKeyCache" && name != "PCIRevision" && name != "Paging" && name != "XRC" && name != "SQD" && name != "AtomicWrite" && name != "Dmabuf" && name != "DmabufExport" && name != "PinDmabuf" && v.Field(i).IsZero() {
 			return fmt.Errorf("kernel: parameter %s is missing: %w", name, syscall.EINVAL)
 		}
 	}

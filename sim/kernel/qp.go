@@ -24,6 +24,10 @@ type QPReq struct {
 	BFRegIndex                         uint32
 	BFRegMode                          uint8 // BFRegKernel, BFRegDynamic, BFRegUARPage
 	ScatterToCQE                       bool
+	DC                                 DCEnd  // of the driver's type
+	AccessKey                          uint64 // of a DCT
+	AllowScatterToCQE                  bool   // of answers too, although not every request is signalled
+	Vendor                             uint32 // other flags of mlx5_ib_create_qp (MLX5_QP_FLAG_*)
 	Cookie                             uint64
 }
 
@@ -69,6 +73,7 @@ type qp struct {
 	asyncSeen uint32
 	groups    groups
 	holds     holders
+	dct       *dctState // nil of others
 
 	state     verbs.QPState // as the driver remembers it
 	port      uint8
@@ -92,6 +97,8 @@ func (q *qp) serviceType() uint32 {
 		return prm.STUD
 	case svcXRCSend, svcXRCRecv:
 		return prm.STXRC
+	case svcDCI:
+		return prm.STDCI
 	}
 	return prm.STRC
 }
@@ -111,6 +118,13 @@ func (u *Ucontext) DestroyQP(c Caller, h Handle) (asyncEvents uint32, err error)
 
 // destroy is destroy_qp_common: to RESET first, so that the device no longer uses the rings.
 func (q *qp) destroy(k *call) error {
+	if q.dct != nil {
+		if err := q.removeDCT(k); err != nil {
+			return err
+		}
+		q.drop()
+		return nil
+	}
 	if err := q.groups.leaveAll(k, q.qpn, !q.u.closed && !q.u.removed); err != nil {
 		return err
 	}
@@ -125,6 +139,12 @@ func (q *qp) destroy(k *call) error {
 	}
 	q.u.dbPages.unpin(k, q.dbAddr)
 	k.unpin(q.mem)
+	q.drop()
+	return nil
+}
+
+// drop ends the references to what the QP was made with.
+func (q *qp) drop() {
 	q.pd.refs--
 	q.sendCQ.refs--
 	if q.recvCQ != nil {
@@ -133,7 +153,6 @@ func (q *qp) destroy(k *call) error {
 	if q.srq != nil {
 		q.srq.refs--
 	}
-	return nil
 }
 
 // remove takes the QP from the device.

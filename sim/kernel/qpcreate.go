@@ -40,8 +40,8 @@ func (u *Ucontext) CreateQP(c Caller, r QPReq) (h Handle, resp QPResp, err error
 }
 
 // checkQPType is the switch of uverbs' create_qp, then what the device has.
-func (u *Ucontext) checkQPType(t verbs.QPType) error {
-	switch t {
+func (u *Ucontext) checkQPType(r *QPReq) error {
+	switch t := r.Type; t {
 	case verbs.QPTRC, verbs.QPTUC, verbs.QPTUD:
 		return nil
 	case verbs.QPTRawPacket:
@@ -52,9 +52,9 @@ func (u *Ucontext) checkQPType(t verbs.QPType) error {
 	case verbs.QPTXRCSend, verbs.QPTXRCRecv:
 		return u.dev.hasXRC()
 	case verbs.QPTDriver:
-		return fmt.Errorf("dynamically connected transport is not modelled: %w", syscall.EOPNOTSUPP)
+		return u.dev.checkDC(r)
 	}
-	return fmt.Errorf("QP type %d: %w", t, syscall.EINVAL)
+	return fmt.Errorf("QP type %d: %w", r.Type, syscall.EINVAL)
 }
 
 func (u *Ucontext) checkQPFlags(flags uint32) error {
@@ -133,7 +133,7 @@ func (u *Ucontext) userIndex(uidx uint32) (uint32, error) {
 }
 
 func (u *Ucontext) createQP(k *call, r *QPReq) (*qp, error) {
-	if err := u.checkQPType(r.Type); err != nil {
+	if err := u.checkQPType(r); err != nil {
 		return nil, err
 	}
 	q := &qp{
@@ -141,23 +141,40 @@ func (u *Ucontext) createQP(k *call, r *QPReq) (*qp, error) {
 		rqCount: r.RQWQECount, rqShift: r.RQWQEShift, sqCount: r.SQWQECount, sigAll: r.SigAll,
 		inline: r.Cap.MaxInline,
 	}
-	q.svc, _ = serviceOf(r.Type)
+	switch r.DC {
+	case DCTEnd:
+		q.svc = svcDCT
+	case DCIEnd:
+		q.svc = svcDCI
+	default:
+		q.svc, _ = serviceOf(r.Type)
+	}
 	if err := q.find(r); err != nil {
 		return nil, err
 	}
 	if err := u.checkQPFlags(r.Flags); err != nil {
 		return nil, err
 	}
+	if r.Vendor != 0 {
+		return nil, fmt.Errorf("the driver's flags %#x: the device has no such thing: %w", r.Vendor, syscall.EINVAL)
+	}
 	uidx, err := u.userIndex(r.UIDX)
 	if err != nil {
 		return nil, err
 	}
-	if err := q.checkSizes(r); err != nil {
-		return nil, err
+	if q.svc != svcDCT {
+		if err := q.checkSizes(r); err != nil {
+			return nil, err
+		}
 	}
 	k.work += u.dev.p.CreateQP
 	if err := q.name(k); err != nil {
 		return nil, err
+	}
+	if q.svc == svcDCT {
+		q.createDCT(r, uidx)
+		q.hold()
+		return q, nil
 	}
 	if err := q.create(k, r, uidx); err != nil {
 		if q.bfreg != InvalidBFReg {
@@ -167,6 +184,13 @@ func (u *Ucontext) createQP(k *call, r *QPReq) (*qp, error) {
 		return nil, err
 	}
 	u.dev.qps[q.qpn] = q
+	q.hold()
+	u.dev.res.QP++
+	return q, nil
+}
+
+// hold refers to what the QP was made with.
+func (q *qp) hold() {
 	q.pd.refs++
 	q.sendCQ.refs++
 	if q.recvCQ != nil {
@@ -175,8 +199,6 @@ func (u *Ucontext) createQP(k *call, r *QPReq) (*qp, error) {
 	if q.srq != nil {
 		q.srq.refs++
 	}
-	u.dev.res.QP++
-	return q, nil
 }
 
 // name finds the numbers of the objects that the context names (the default resources of create_user_qp).
@@ -301,7 +323,7 @@ func (q *qp) scatterToCQE(c prm.QPC, r *QPReq) {
 			c.SetCSRes(prm.CSResUpTo64B)
 		}
 	}
-	if q.svc == svcRC && r.SigAll {
+	if (q.svc == svcRC || q.svc == svcDCI) && (r.SigAll || r.AllowScatterToCQE) {
 		c.SetCSReq(prm.CSReqUpTo32B)
 		if q.sendCQ.cqeSize == 128 {
 			c.SetCSReq(prm.CSReqUpTo64B)

@@ -45,6 +45,9 @@ func (m *modify) run(k *call) error {
 	if err := m.core(k); err != nil {
 		return err
 	}
+	if m.q.dct != nil {
+		return m.dct(k)
+	}
 	if err := m.driver(k.d); err != nil {
 		return err
 	}
@@ -114,7 +117,7 @@ func (m *modify) core(k *call) error {
 			return err
 		}
 		m.sgid = sgid
-		if m.q.svc != svcUD && m.q.svc != svcRaw && !k.d.caps.ib {
+		if m.q.svc.connected() && !k.d.caps.ib {
 			mac, hops, err := k.resolve(sgid, a.AH.GRH.DGID)
 			if err != nil {
 				return err
@@ -149,12 +152,7 @@ func (m *modify) driver(d *Device) error {
 	if m.has(mState) {
 		m.to = a.State
 	}
-	cell := &transitions[m.from][m.to]
-	if rule.Mutants {
-		wrong := cell.broken(m.from, m.to, q.svc, d.eng.Broken().TableBit())
-		cell = &wrong
-	}
-	if !cell.takes(m.from, q.svc, m.brokenMask(d)) && !d.breaks(rule.TransitionsAreATable) {
+	if !m.allowed(d) && !d.breaks(rule.TransitionsAreATable) {
 		return fmt.Errorf("%v to %v with attributes %#x: %w", m.from, m.to, uint32(m.mask), syscall.EINVAL)
 	}
 	if m.has(mAlt) {
@@ -163,13 +161,30 @@ func (m *modify) driver(d *Device) error {
 	if m.has(mPKey) && int(a.PKeyIndex) >= d.caps.pkeys {
 		return fmt.Errorf("P_Key index %d of %d: %w", a.PKeyIndex, d.caps.pkeys, syscall.EINVAL)
 	}
-	if m.has(mRdAtom) && int(a.MaxRdAtomic) > 1<<d.caps.logRARes && !d.breaks(rule.ReadsAreLimitedByTheDevice) {
+	logRARes := d.caps.logRARes
+	if q.svc == svcDCI {
+		logRARes = d.caps.logRAResDC
+	}
+	if m.has(mRdAtom) && int(a.MaxRdAtomic) > 1<<logRARes && !d.breaks(rule.ReadsAreLimitedByTheDevice) {
 		return fmt.Errorf("max_rd_atomic %d: %w", a.MaxRdAtomic, syscall.EINVAL)
 	}
 	if m.has(mDestRd) && int(a.MaxDestRdAtomic) > 1<<d.caps.logRAReq {
 		return fmt.Errorf("max_dest_rd_atomic %d: %w", a.MaxDestRdAtomic, syscall.EINVAL)
 	}
 	return nil
+}
+
+// allowed says whether there is such a transition with these attributes.
+func (m *modify) allowed(d *Device) bool {
+	if m.q.svc == svcDCI {
+		return dciIsOK(m.from, m.to, m.mask)
+	}
+	cell := &transitions[m.from][m.to]
+	if rule.Mutants {
+		wrong := cell.broken(m.from, m.to, m.q.svc, d.eng.Broken().TableBit())
+		cell = &wrong
+	}
+	return cell.takes(m.from, m.q.svc, m.brokenMask(d))
 }
 
 // brokenMask is the mask, with what a broken rule adds and takes away.
@@ -203,7 +218,7 @@ func (m *modify) send(k *call) error {
 	case prm.Op2ErrQP:
 		prm.Cmd2ErrQPIn(in).SetQPN(q.qpn)
 	default:
-		req := prm.ModifyQPIn(in)
+		req := prm.ModifyQPIn(in) // of a DCI the device gets what it needs, and no optional field
 		req.SetQPN(q.qpn)
 		req.SetOptParamMask(optParams(m.mask) & optAllowed(op, q.svc))
 		copy(req.QPC(), ctx)

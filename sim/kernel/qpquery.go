@@ -17,7 +17,11 @@ func (u *Ucontext) QueryQP(c Caller, h Handle, mask verbs.QPAttrMask) (a verbs.Q
 		if err != nil {
 			return err
 		}
-		a, err = q.queue().query(k)
+		if of := q.queue(); of.dct != nil {
+			a, err = of.queryDCT(k, mask)
+		} else {
+			a, err = of.query(k)
+		}
 		return err
 	})
 	return a, err

@@ -45,7 +45,15 @@ const (
 	svcXRCRecv
 	svcRaw
 	services
+	// The ends of the dynamically connected transport, which have no column (dc.go).
+	svcDCI
+	svcDCT
 )
+
+// connected says whether ib_core resolves the addresses that come with a transition (is_qp_type_connected).
+func (s service) connected() bool {
+	return s == svcRC || s == svcUC || s == svcXRCSend || s == svcXRCRecv
+}
 
 func serviceOf(t verbs.QPType) (service, bool) {
 	switch t {

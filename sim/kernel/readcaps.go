@@ -165,6 +165,7 @@ func (c *caps) general(g prm.HCACap) {
 	c.logMaxSRQ, c.logSRQSz = g.LogMaxSRQ(), g.LogMaxSRQSz()
 	c.logMaxMsg, c.logMaxMCG, c.logPGSz = g.LogMaxMsg(), g.LogMaxMCG(), g.LogPGSz()
 	c.logRAReq, c.logRARes = g.LogMaxRAReqQP(), g.LogMaxRAResQP()
+	c.dct, c.logRAReqDC, c.logRAResDC = g.DCT(), g.LogMaxRAReqDC(), g.LogMaxRAResDC()
 	c.maxWQESQ, c.maxWQERQ = int(g.MaxWQESzSQ()), int(g.MaxWQESzRQ())
 	c.counterSets = int(g.MaxQPCnt())
 	c.ackDelay = uint8(g.LocalCAAckDelay())
@@ -175,6 +176,7 @@ func (c *caps) general(g prm.HCACap) {
 		c.bfRegSize = 1 << g.LogBFRegSize()
 	}
 	c.clockKHz = uint64(g.DeviceFrequencyKHz())
+	c.udpSport = g.RTS2RTSQPUDPSport()
 	c.transportDomains = g.LogMaxTransportDomain() > 0
 	c.pageAccess, c.xrc, c.memoryWindows = g.PG(), g.XRC(), g.IMAICL()
 	c.scatterToCQE, c.cqResize, c.endPad = g.SctrDataCQE(), g.CQResize(), g.EndPad()
@@ -182,6 +184,11 @@ func (c *caps) general(g prm.HCACap) {
 	c.cq128 = g.CQE128Always()
 	c.cqeComp, c.cqeComp128 = g.CQECompression(), g.CQECompression128()
 	c.miniStrideIndex, c.cqeCompMax = g.MiniCQERespStrideIndex(), g.CQECompressionMaxNum()
+	if g.DMAMMOSQ() {
+		if c.copyMax = prm.MMOMaxBytes; g.LogDMAMMOMaxSize() > 0 {
+			c.copyMax = 1 << g.LogDMAMMOMaxSize()
+		}
+	}
 	c.roWrite = g.RelaxedOrderingWrite()
 	c.roRead = g.RelaxedOrderingRead() || g.RelaxedOrderingReadPCIEnabled()
 	c.hasAtomics = g.Atomic()
@@ -199,18 +206,25 @@ func (c *caps) general(g prm.HCACap) {
 func (c *caps) atomic(a prm.AtomicCap) {
 	const plain = prm.AtomicOpCmpSwap | prm.AtomicOpFetchAdd
 	ops, sizes := a.AtomicOperations(), a.AtomicSizeQP()&0x1ff
+	c.atomicMode, c.dcAtomicMode = atomicMode(ops, sizes), atomicMode(ops, a.AtomicSizeDC()&0x1ff)
+	c.hostAtomics = ops&plain == plain && sizes&(1<<3) != 0 && a.AtomicReq8BEndiannessMode() != 0
+}
+
+// atomicMode is get_atomic_mode, for the sizes of a kind of queue; 0: it has no atomics.
+func atomicMode(ops, sizes uint32) (mode uint32) {
+	const plain = prm.AtomicOpCmpSwap | prm.AtomicOpFetchAdd
 	switch {
 	case ops&(prm.AtomicOpMaskedCmpSwap|prm.AtomicOpMaskedFetchAdd) != 0 && sizes != 0:
-		c.atomicMode = prm.AtomicModeUpTo8B
+		mode = prm.AtomicModeUpTo8B
 		for n := uint32(4); n < 9; n++ {
 			if sizes>>n != 0 {
-				c.atomicMode = n
+				mode = n
 			}
 		}
 	case ops&plain == plain:
-		c.atomicMode = prm.AtomicModeIBComp
+		mode = prm.AtomicModeIBComp
 	}
-	c.hostAtomics = ops&plain == plain && sizes&(1<<3) != 0 && a.AtomicReq8BEndiannessMode() != 0
+	return mode
 }
 
 // readNICVport reads the MAC address and the GUIDs of a RoCE device.
@@ -259,7 +273,8 @@ func (c *caps) deviceMemory(k *call, g prm.HCACap) error {
 		return err
 	}
 	if m := prm.DeviceMemCap(page); m.Memic() {
-		c.memic = memicCaps{uint64(m.MaxMemicSize()), m.MemicBARStartAddr(), int(m.MemicBARSize() / prm.PageSize), m.LogMaxMemicAddrAlignment()}
+		c.memic = memicCaps{uint64(m.MaxMemicSize()), m.MemicBARStartAddr(), int(m.MemicBARSize() / prm.PageSize), m.LogMaxMemicAddrAlignment(),
+			m.MemicOperations()}
 	}
 	return nil
 }

@@ -155,6 +155,9 @@ func (u *Ucontext) describe(k *call, x object, ids map[object]uint32, t *Tracked
 }
 
 func (q *qp) describe(k *call, ids map[object]uint32, t *Tracked) bool {
+	if q.dct != nil { // rdma_restrack_no_track
+		return false
+	}
 	t.ID, t.QPType = q.qpn, q.typ
 	if t.NoPD = q.pd == nil; !t.NoPD {
 		t.PD = ids[q.pd]

@@ -18,9 +18,9 @@ const (
 	LibCapDynUAR = 1 << 1
 )
 
-// uctxDevX is the only flag of UcontextReq that the driver knows; it asks for a
-// user context of the firmware, which nothing here needs yet.
-const uctxDevX = 1
+// UctxDevX is the only flag of UcontextReq that the driver knows: it asks for a user context of the firmware, which
+// commands of the program's own go by.
+const UctxDevX = 1
 
 // UcontextReq is mlx5_ib_alloc_ucontext_req_v2.
 type UcontextReq struct {
@@ -66,6 +66,8 @@ type Ucontext struct {
 	dbPages    dbPages
 	mmapPages  mmapPages // of UAR objects
 	orphans    []uint32
+	freedDMs   []*DM // whose operation addresses are mapped
+	devx       bool  // has a user context of the firmware
 }
 
 // AllocUcontext is GET_CONTEXT. EOPNOTSUPP for flags or a comp_mask that the driver
@@ -85,7 +87,7 @@ func (d *Device) allocUcontext(k *call, p *Process, req UcontextReq) (*Ucontext,
 	if d.removed {
 		return nil, UcontextResp{}, fmt.Errorf("the device was removed: %w", syscall.ENODEV)
 	}
-	if req.Flags&^uctxDevX != 0 || req.CompMask != 0 {
+	if req.Flags&^UctxDevX != 0 || req.CompMask != 0 {
 		return nil, UcontextResp{}, fmt.Errorf("flags %#x, comp_mask %#x: %w", req.Flags, req.CompMask, syscall.EOPNOTSUPP)
 	}
 	// The layout's checks are made for a dynamic library too, as far as the kernel
@@ -97,7 +99,7 @@ func (d *Device) allocUcontext(k *call, p *Process, req UcontextReq) (*Ucontext,
 	u := &Ucontext{
 		dev: d, proc: p, async: eventFile{d: d}, dbPages: dbPages{},
 		dynUAR:     d.p.Generation == Dynamic && req.LibCaps&LibCapDynUAR != 0,
-		cqeVersion: min(d.caps.cqeVersion, req.MaxCQEVersion),
+		cqeVersion: min(d.caps.cqeVersion, req.MaxCQEVersion), devx: req.Flags&UctxDevX != 0,
 	}
 	if !u.dynUAR {
 		if err := u.staticUARs(k, req); err != nil {
@@ -184,6 +186,12 @@ func (u *Ucontext) release(k *call, destroy func(*call) error) {
 	if err := destroy(k); err != nil {
 		panic(fmt.Sprintf("kernel: %v: %s: context cannot be cleaned up: %v", u.dev.eng.Now(), u.dev.name, err))
 	}
+	for _, m := range u.freedDMs {
+		if err := m.release(k); err != nil {
+			panic(fmt.Sprintf("kernel: %v: %s: device memory cannot be given back: %v", u.dev.eng.Now(), u.dev.name, err))
+		}
+	}
+	u.freedDMs = nil
 	if u.dev.caps.transportDomains {
 		in := prm.NewIn(prm.OpDeallocTransportDomain, 0)
 		prm.DeallocTransportDomainIn(in).SetTransportDomain(u.tdn)

@@ -83,11 +83,13 @@ func (l *lanes) send(w blocked) {
 	if v := &l.vl[n]; v.queue.Len() > 0 || !l.take(v, &w) {
 		w.since = p.e.Now()
 		l.Stalls++
-		v.queue.Push(w)
-		l.plan(n)
+		*v.queue.Extend() = w
+		if !v.waking {
+			l.plan(n)
+		}
 		return
 	}
-	l.transmit(w, n)
+	l.transmit(&w, n)
 }
 
 // take takes the credits of a packet that would begin to be sent as soon as the line
@@ -111,14 +113,14 @@ func (l *lanes) take(v *lane, w *blocked) bool {
 }
 
 // transmit is Port.send of a packet that has its credits.
-func (l *lanes) transmit(w blocked, n uint8) {
+func (l *lanes) transmit(w *blocked, n uint8) {
 	p, f := l.p, w.f
 	bits, line := p.times(len(f.B))
 	start := max(w.earliest, p.free, w.tail-bits)
 	p.free = start + line
 	p.countTx(f)
 	p.C.TxWireBytes += uint64(len(f.B) + p.p.Preamble + p.p.FCS + p.p.Gap)
-	l.leave(&w, start+bits)
+	l.leave(w, start+bits)
 	head := start + p.p.Propagation
 	if len(p.taps) == 0 && p.script.Empty() {
 		p.peer.expectOn(f, head, head+bits, w.bad, n, true)
@@ -173,18 +175,15 @@ func (l *lanes) refund(n uint8, blocks int, at sim.Time) {
 		at = v.back[last-1].at // what an engine takes out of order counts in order
 	}
 	v.back = append(v.back, credit{at, blocks})
-	if v.queue.Len() > 0 {
+	if !v.waking && v.queue.Len() > 0 {
 		l.plan(n)
 	}
 }
 
-// plan sets the event of a lane that waits: when the credits that its first packet
+// plan sets the event of a lane that waits and has none: when the credits that its first packet
 // lacks have come, as far as that is known.
 func (l *lanes) plan(n uint8) {
 	v := &l.vl[n]
-	if v.waking {
-		return
-	}
 	need := blocks(len(v.queue.Front().f.B)) - v.avail
 	for _, c := range v.back[v.head:] {
 		if need -= c.blocks; need <= 0 {
@@ -207,12 +206,14 @@ func (l *lanes) onWake(x uint64) {
 		w := *v.queue.Front()
 		w.earliest = max(w.earliest, now)
 		if !l.take(v, &w) {
-			l.plan(n)
+			if !v.waking { // by the room of a packet that a rule has dropped
+				l.plan(n)
+			}
 			return
 		}
 		v.queue.Drop()
 		l.StallFor += now - w.since
-		l.transmit(w, n)
+		l.transmit(&w, n)
 	}
 }
 

@@ -179,6 +179,9 @@ func TestCreditsSurviveRules(t *testing.T) {
 		if len(b.rx.got) != want {
 			t.Errorf("%v: %d arrived, want %d", act, len(b.rx.got), want)
 		}
+		if n, came := b.e.Events(), b.c.End(1).C.RxPackets; n > came+19 { // all but the first wait, and wake the lane once
+			t.Errorf("%v: %d events for %d arrivals", act, n, came)
+		}
 		l := b.c.End(0).lanes
 		l.take(&l.vl[0], &blocked{f: ibFrame(t, &b.pool, 1, 2, 0, 0, 0), earliest: sim.Second})
 		if got := l.vl[0].avail; got != 65 {

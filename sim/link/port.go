@@ -62,6 +62,7 @@ type Port struct {
 	flight  []flight // frames on the way to this port, by slot
 	vacant  []uint32
 	planner Planner     // rx, if it plans arrivals
+	drainer Drainer     // rx, if it is one
 	held    *roce.Frame // kept back by a rule until another one leaves
 	pfc     *lossless   // nil without priority flow control
 	sender  Sender      // rx, if it is one and the port has flow control
@@ -98,6 +99,7 @@ func (p *Port) Peer() *Port { return p.peer }
 // Attach names who gets the frames that arrive here.
 func (p *Port) Attach(r Receiver) {
 	p.rx = r
+	p.drainer, _ = r.(Drainer)
 	if p.pfc != nil {
 		p.sender, _ = r.(Sender)
 	}
@@ -196,10 +198,13 @@ func (p *Port) countRx(f *roce.Frame) {
 	}
 }
 
-// maybeToGroup says whether a frame need be looked at closer to know where it goes: those of
-// Ethernet that go to one address need not.
+// maybeToGroup says whether a frame need be looked at closer to know where it goes: those
+// that go to one address need not.
 func (p *Port) maybeToGroup(f *roce.Frame) bool {
-	return p.lanes != nil || len(f.B) >= roce.EthernetSize && roce.Ethernet(f.B).ToGroup()
+	if p.lanes != nil {
+		return roce.IsMulticastLID(roce.LRH(f.B).DLID())
+	}
+	return len(f.B) >= roce.EthernetSize && roce.Ethernet(f.B).ToGroup()
 }
 
 // countGroup counts a frame that goes to a group, if it does.
@@ -207,9 +212,7 @@ func (p *Port) maybeToGroup(f *roce.Frame) bool {
 //go:noinline
 func (p *Port) countGroup(f *roce.Frame, multicast, broadcast *uint64) {
 	if p.lanes != nil {
-		if roce.IsMulticastLID(roce.LRH(f.B).DLID()) {
-			*multicast++
-		}
+		*multicast++
 		return
 	}
 	if dst := roce.Ethernet(f.B).Dst(); dst.IsBroadcast() {
@@ -333,8 +336,8 @@ func (p *Port) take(fl *flight) {
 		fl.f.Release()
 	} else {
 		p.rx.Receive(fl.f)
-		if d, ok := p.rx.(Drainer); ok {
-			at = max(at, d.Drained())
+		if p.drainer != nil {
+			at = max(at, p.drainer.Drained())
 		}
 	}
 	if !fl.free {

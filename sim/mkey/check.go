@@ -87,5 +87,5 @@ func (k *Key) modelled() bool {
 	case prm.MKeyModePA, prm.MKeyModeMTT, prm.MKeyModeMemic, prm.MKeyModeKSM:
 		return true
 	}
-	return k.mode == prm.MKeyModeKLM && (k.window.region != nil || len(k.children) > 0)
+	return k.mode == prm.MKeyModeKLM && (k.window.region != nil || len(k.children) > 0 || k.rounds != nil)
 }

@@ -35,6 +35,8 @@ type Key struct {
 	boundWindows     int     // of mode KLM that lead here
 	deviceMemory     mem.PA  // of the first byte, mode MEMIC, whose addresses begin at 0
 	children         []child // mode KSM: where each page lies; mode KLM: where pieces lie, one behind the other
+	rounds           *rounds // in place of children, of an interleaved key
+	program          bool    // a program gave the entries
 	remoteInvalidate bool
 	Index            uint32
 	Context          [prm.MKCSize]byte // as created

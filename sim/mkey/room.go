@@ -14,7 +14,7 @@ func (t *Table) Room(words int) bool { return words <= MaxWords-t.words }
 
 // words is what the entries of the key take.
 func (k *Key) words() int {
-	return len(k.entries) + childWords*len(k.children) + sparseBlock*len(k.far)
+	return len(k.entries) + childWords*(len(k.children)+k.rounds.len()) + sparseBlock*len(k.far)
 }
 
 // growth is how many words more the key takes at most when a UMR has written its entries.

@@ -3,6 +3,7 @@ package mkey
 import (
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/sim/mem"
+	"github.com/rdmasim/rdmasim/sim/rule"
 )
 
 // Run is a piece of contiguous physical memory.
@@ -123,6 +124,9 @@ func (k *Key) place(off uint64) (e child, in, left uint64, ok bool) {
 		}
 		return k.children[i], in, k.pageMask - in + 1, true
 	}
+	if k.rounds != nil {
+		return k.rounds.at(off)
+	}
 	for _, e := range k.children {
 		n := uint64(e.length)
 		if n == 0 { // as of a window's entry
@@ -140,7 +144,7 @@ func (k *Key) place(off uint64) (e child, in, left uint64, ok bool) {
 const MaxIndirection = 4
 
 // descend translates by a key of mode KSM or KLM, and by those that its entries name. Of them all is
-// checked again but the rights.
+// checked again; rights only where a program gave the entries.
 func (t *Table) descend(u User, k *Key, va uint64, n int, a Access, runs []Run, depth int) ([]Run, Result) {
 	if depth == MaxIndirection {
 		return runs, NotModelled
@@ -159,7 +163,11 @@ func (t *Table) descend(u User, k *Key, va uint64, n int, a Access, runs []Run, 
 		if e.mkey == t.nullMKey && t.nullMKey != 0 {
 			return runs, t.missed(k, off+va0, n)
 		}
-		below, r := t.check(User{k.PD, u.QPN}, e.mkey, e.va+in, uint64(l), 0)
+		pd := k.PD
+		if c := t.At(e.mkey >> 8); c != nil && k.program && t.breaks(rule.ListedKeysAreOfThePD) {
+			pd = c.PD
+		}
+		below, r := t.check(User{pd, u.QPN}, e.mkey, e.va+in, uint64(l), t.below(k, a))
 		if r != OK {
 			return runs, r
 		}
@@ -171,6 +179,8 @@ func (t *Table) descend(u User, k *Key, va uint64, n int, a Access, runs []Run, 
 			out, r = t.descend(u, below, e.va+in, l, a, out, depth+1)
 		case prm.MKeyModePA:
 			out = append(out, Run{mem.PA(e.va + in), l})
+		case prm.MKeyModeMemic:
+			out = append(out, Run{below.deviceMemory + mem.PA(e.va+in), l})
 		case prm.MKeyModeMTT:
 			out, r = t.walk(below, e.va+in, l, a, out)
 		default:

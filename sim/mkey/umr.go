@@ -40,7 +40,12 @@ func (t *Table) update(u Queue, mkey uint32, umr prm.UMRCtrlSegment, c prm.MKC, 
 	mask, to := umr.MKeyMask(), window{}
 	before := k.words()
 	defer func() { t.words += k.words() - before }()
+	listed := !u.FastRegister && k.listed(umr, list)
 	switch {
+	case listed:
+		if r := t.checkList(k, list); r != OK {
+			return r
+		}
 	case k.mode != prm.MKeyModeKLM || u.FastRegister && len(list) > 0:
 		if r := k.checkLoad(u, umr, c, list); r != OK {
 			return r
@@ -58,7 +63,10 @@ func (t *Table) update(u Queue, mkey uint32, umr prm.UMRCtrlSegment, c prm.MKC, 
 	t.apply(k, mask, c)
 	if k.mode == prm.MKeyModeKLM && (!k.inUse() || to.region != nil) {
 		k.bind(to)
-		k.children = nil
+		k.forget()
+	}
+	if listed && k.inUse() {
+		t.takeList(k, list)
 	}
 	return OK
 }

@@ -75,6 +75,7 @@ func (k *Key) load(umr prm.UMRCtrlSegment, c prm.MKC, list []byte) {
 	at := int(xltOffset(umr))
 	if k.mode == prm.MKeyModeKLM {
 		k.bind(window{})
+		k.rounds, k.program = nil, false
 	} else {
 		k.setPageSize(k.newPageSize(umr.MKeyMask(), c))
 	}

@@ -39,6 +39,13 @@ type AheadFunction interface {
 	MMIOWriteAt(at sim.Place, off uint64, p []byte) bool
 }
 
+// BusAddress is an address on the bus, as the host gives it to devices.
+type BusAddress = mem.PA
+
+// OwnBAR0 is where BAR 0 of a device lies on the bus, as the device itself reaches it: a request to an address there never leaves
+// it. (Whether hardware sends such a request out is not published.) No other device has a way there.
+const OwnBAR0 BusAddress = 1 << 63
+
 // Bus is what a device may do to its host. One Link implements it.
 type Bus interface {
 	// ReadDMA reads len(p) bytes at pa; when the completion data has arrived p is

@@ -99,13 +99,13 @@ func (q *QP) tooMuchInline() error {
 // buildUMR is the rest of buildSend for a bind or a local invalidate. It leaves a fence
 // for the request behind it.
 func (q *QP) buildUMR(s *posting, w *verbs.SendWR, idx uint32, ctrl prm.CtrlSegment, fm uint8) error {
+	sq := &q.sq
+	sq.note(idx, w.ID, s.nreq)
 	key, err := q.umr(s, w)
 	if err != nil {
 		return err
 	}
-	sq := &q.sq
 	ctrl.Set(prm.WQEOpUMR, 0, uint16(sq.posted), q.qpn, s.ds, fm, key)
-	sq.note(idx, w.ID, s.nreq)
 	sq.posted += uint32((s.ds*segSize + wqebb - 1) / wqebb)
 	q.fmCache = prm.CtrlSmallFence
 	return nil
@@ -150,7 +150,7 @@ func (q *QP) xrcSeg(s *posting, w *verbs.SendWR) {
 func (q *QP) transportElse(s *posting, w *verbs.SendWR) error {
 	switch w.Opcode {
 	case verbs.WRRDMARead, verbs.WRAtomicCmpSwp, verbs.WRAtomicFetchAdd:
-		if q.typ != verbs.QPTRC && q.typ != verbs.QPTXRCSend {
+		if q.typ != verbs.QPTRC && q.typ != verbs.QPTXRCSend && q.typ != verbs.QPTDriver {
 			return nil // the device refuses it
 		}
 	case verbs.WRRDMAWriteImm:

@@ -40,6 +40,7 @@ type Context struct {
 	dbPages     []*dbPage
 	ports       *sim.Rand   // of datagrams; nil before the first
 	broken      rule.Broken // see breaks
+	qpnBlocks   []*qpnBlock // of reserved numbers
 }
 
 // enter is what each control verb does first.

@@ -43,6 +43,11 @@ func (c *Context) newCQ(t *Thread, a *verbs.CQAttr) (*CQ, error) {
 		if err := q.checkEx(a); err != nil {
 			return nil, err
 		}
+		if a.CQESize != 0 || a.CQEPad || a.CQECompression != 0 {
+			if err := c.noDirect("create_cq"); err != nil {
+				return nil, err
+			}
+		}
 		q.ex = &exPoll{flags: a.WCFlags, unlocked: a.Flags&verbs.CQSingleThreaded != 0}
 	}
 	if q.esize == 0 {

@@ -20,6 +20,11 @@ type DM struct {
 func (c *Context) AllocDM(vt verbs.Thread, a verbs.DMAttr) (_ verbs.DM, err error) {
 	defer Of(vt).answers(&err)
 	t := c.enter(vt)
+	return c.allocMemic(t, a)
+}
+
+// allocMemic is alloc_dm_memic.
+func (c *Context) allocMemic(t *Thread, a verbs.DMAttr) (verbs.DM, error) {
 	if a.CompMask != 0 || a.Length > c.attr.MaxDMSize {
 		return nil, fmt.Errorf("alloc_dm: %d B of %d, comp_mask %#x: %w", a.Length, c.attr.MaxDMSize, a.CompMask, syscall.EINVAL)
 	}
@@ -110,4 +115,18 @@ func (p *PD) RegDMMR(vt verbs.Thread, dm verbs.DM, off, length uint64, access ve
 		return nil, fmt.Errorf("reg_dm_mr: %w", err)
 	}
 	return &MR{ctx: p.ctx, pd: p, h: h, lkey: lkey, rkey: rkey, length: length, access: access}, nil
+}
+
+// ExportDmabuf is ibv_dm_export_dmabuf_fd. EOPNOTSUPP: a library or kernel without.
+func (m *DM) ExportDmabuf(vt verbs.Thread) (_ int, err error) {
+	defer Of(vt).answers(&err)
+	t := m.ctx.enter(vt)
+	if m.ctx.proc.Params.Generation == kernel.Static {
+		return -1, fmt.Errorf("dm_export_dmabuf_fd: the library is too old: %w", syscall.EOPNOTSUPP)
+	}
+	b, err := m.ctx.u.ExportDM(t.caller, m.k.Handle())
+	if err != nil {
+		return -1, fmt.Errorf("dm_export_dmabuf_fd: %w", err)
+	}
+	return m.ctx.proc.OpenDMABuf(b), nil
 }

@@ -23,14 +23,19 @@ func (p *Process) DMABuf(fd int) (*kernel.DMABuf, error) {
 }
 
 // RegDmabufMR is ibv_reg_dmabuf_mr.
-func (p *PD) RegDmabufMR(vt verbs.Thread, offset, length, iova uint64, fd int, access verbs.AccessFlags) (_ verbs.MR, err error) {
+func (p *PD) RegDmabufMR(vt verbs.Thread, offset, length, iova uint64, fd int, access verbs.AccessFlags) (verbs.MR, error) {
+	return p.regDmabuf(vt, kernel.DmabufMRReq{Offset: offset, Length: length, Iova: iova, Access: access}, fd)
+}
+
+// regDmabuf registers a part of the DMA-BUF behind a descriptor.
+func (p *PD) regDmabuf(vt verbs.Thread, r kernel.DmabufMRReq, fd int) (_ verbs.MR, err error) {
 	defer Of(vt).answers(&err)
 	t := p.ctx.enter(vt)
-	h, lkey, rkey, err := p.ctx.u.RegDmabufMR(t.caller, kernel.DmabufMRReq{PD: p.h, Offset: offset, Length: length, Iova: iova, Access: access,
-		File: func() (*kernel.DMABuf, error) { return p.ctx.proc.DMABuf(fd) }})
+	r.PD, r.File = p.h, func() (*kernel.DMABuf, error) { return p.ctx.proc.DMABuf(fd) }
+	h, lkey, rkey, err := p.ctx.u.RegDmabufMR(t.caller, r)
 	if err != nil {
-		return nil, fmt.Errorf("reg_dmabuf_mr %#x+%#x of descriptor %d: %w", offset, length, fd, err)
+		return nil, fmt.Errorf("reg_dmabuf_mr %#x+%#x of descriptor %d: %w", r.Offset, r.Length, fd, err)
 	}
 	// The region is no memory of the process: libibverbs keeps nothing from children here, and gives the offset as its address.
-	return &MR{ctx: p.ctx, pd: p, h: h, lkey: lkey, rkey: rkey, addr: offset, length: length, access: access, kind: mrDmabuf}, nil
+	return &MR{ctx: p.ctx, pd: p, h: h, lkey: lkey, rkey: rkey, addr: r.Offset, length: r.Length, access: r.Access, kind: mrDmabuf}, nil
 }

@@ -20,6 +20,7 @@ type PD struct {
 	td     *TD
 	attr   verbs.ParentDomainAttr
 	refs   int // parent domains, and QPs and CQs of a parent domain
+	opaque *opaque
 }
 
 // AllocPD is ibv_alloc_pd.
@@ -81,6 +82,9 @@ func (p *PD) Dealloc(vt verbs.Thread) (err error) {
 			p.td.refs--
 		}
 		return nil
+	}
+	if err := p.deregOpaque(t); err != nil {
+		return fmt.Errorf("dealloc_pd: %w", err)
 	}
 	if err := p.ctx.u.DeallocPD(t.caller, p.h); err != nil {
 		return fmt.Errorf("dealloc_pd: %w", err)
@@ -169,6 +173,9 @@ type UAR struct {
 func (c *Context) AllocUAR(vt verbs.Thread, flags uint32) (_ verbs.UAR, err error) {
 	defer Of(vt).answers(&err)
 	t := c.enter(vt)
+	if err := c.noDirect("devx_alloc_uar"); err != nil {
+		return nil, err
+	}
 	if err := c.noQueues(); err != nil {
 		return nil, err
 	}

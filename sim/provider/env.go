@@ -21,7 +21,8 @@ type environ struct {
 }
 
 // Variables are the names that the library reads from the environment of a process.
-var Variables = append([]string{"MLX5_CQE_SIZE", "MLX5_SCATTER_TO_CQE", "MLX5_FREEZE_ON_ERROR_CQE", "MLX5_QP_SIGNATURE"}, bfreg.Variables...)
+var Variables = append([]string{"MLX5_CQE_SIZE", "MLX5_SCATTER_TO_CQE", "MLX5_FREEZE_ON_ERROR_CQE", "MLX5_QP_SIGNATURE",
+	"MLX_QP_ALLOC_TYPE", "MLX_CQ_ALLOC_TYPE", "MLX_SRQ_ALLOC_TYPE"}, bfreg.Variables...)
 
 // parseEnviron reads the variables. Those of bfregs can make an open fail.
 func parseEnviron(env map[string]string, pageSize int, scatter bool) (environ, error) {
@@ -65,11 +66,12 @@ func atoi(s string) int {
 // request is GET_CONTEXT's input for the generation that the library belongs to: a static one
 // knows nothing of dynamic UARs.
 func (e *environ) request(g kernel.Generation) kernel.UcontextReq {
-	caps := uint64(libCap4KUAR)
+	caps, flags := uint64(libCap4KUAR), uint32(0)
 	if g == kernel.Dynamic {
 		caps |= libCapDynUAR
+		flags = kernel.UctxDevX
 	}
-	return kernel.UcontextReq{TotalBFRegs: e.Total, LowLatBFRegs: e.LowLat, MaxCQEVersion: 1, LibCaps: caps}
+	return kernel.UcontextReq{Flags: flags, TotalBFRegs: e.Total, LowLatBFRegs: e.LowLat, MaxCQEVersion: 1, LibCaps: caps}
 }
 
 // lib_caps of mlx5_ib_alloc_ucontext_req_v2.

@@ -126,3 +126,21 @@ func (m *MR) Unimport(vt verbs.Thread) error {
 	m.ctx.enter(vt)
 	return nil
 }
+
+// TakeFD is pidfd_getfd: a descriptor of what another process has open as fd. EBADF: nothing. EOPNOTSUPP: files of
+// RDMA devices, which are not modelled outside of their process.
+func (p *Process) TakeFD(vt verbs.Thread, from *Process, fd int) (int, error) {
+	Of(vt).P.Sync() // the other process may be opening or closing it
+	i := fd - firstFD
+	if i < 0 || i >= len(from.fds) || from.fds[i] == nil {
+		return -1, fmt.Errorf("take descriptor %d of another process: %w", fd, syscall.EBADF)
+	}
+	d := *from.fds[i]
+	if d.of != nil {
+		return -1, fmt.Errorf("take descriptor %d of another process: it is of a device: %w", fd, syscall.EOPNOTSUPP)
+	}
+	if d.buf != nil {
+		d.buf.Get()
+	}
+	return p.openFD(&d), nil
+}

@@ -173,8 +173,10 @@ func (q *CQ) freeze(t *Thread, e prm.CQE64) {
 	}
 }
 
-// goodRequest is handle_good_req.
+// goodRequest is handle_good_req. The completion has what the library remembers of the request, which the entry says better
+// but for raw ones.
 func goodRequest(e prm.CQE64, wc *verbs.WC) {
+	raw := wc.Opcode == verbs.WCOpDriver2
 	switch e.SOp() {
 	case prm.WQEOpRDMAWriteImm:
 		wc.Flags |= verbs.WCWithImm
@@ -196,6 +198,9 @@ func goodRequest(e prm.CQE64, wc *verbs.WC) {
 		wc.Opcode = verbs.WCOpAtomicWrite
 	case prm.WQEOpTSO:
 		wc.Opcode = verbs.WCOpTSO
+	}
+	if raw {
+		wc.Opcode = verbs.WCOpDriver2
 	}
 }
 

@@ -18,6 +18,9 @@ func (q *QP) PostSend(vt verbs.Thread, wrs []verbs.SendWR) (bad int, err error) 
 	p := q.ctx.proc.Params
 	start := t.P.Now()
 	t.Core.Run(t.P, p.PostCall)
+	if t.breaks(rule.TargetTakesNoPosts) && q.dct() {
+		return len(wrs), nil
+	}
 	left := q.sq.lock.acquire(t, p, q.sendCost(p, wrs))
 	left += t.Core.Claim(t.P, &q.sq.line)
 	var s posting

@@ -3,6 +3,7 @@ package provider
 import (
 	"github.com/rdmasim/rdmasim/sim/kernel"
 	"github.com/rdmasim/rdmasim/sim/mem"
+	"github.com/rdmasim/rdmasim/verbs"
 )
 
 // Process is what the library knows of the process that it is linked into.
@@ -20,6 +21,9 @@ type Process struct {
 	DoorbellRecord func(t *Thread, qpn uint32, counter uint16)
 	// Registered, when set, is called for each memory region that is registered.
 	Registered func(addr, length uint64)
+
+	// Alloc maps anonymous memory for a program.
+	Alloc func(t verbs.Thread, n uint64) (verbs.Buffer, error)
 
 	// Folder is where the process opens files.
 	Folder *Folder

@@ -29,14 +29,16 @@ type queue struct {
 // request is what the library remembers of a work request until it completes.
 type request struct {
 	id   uint64
-	head uint32         // send: head when it was posted
-	umr  verbs.WCOpcode // send: what a UMR is for
+	head uint32 // send: head when it was posted
+	// driver is what the completion is to say of a send request if its entry does not (wr_data): what a UMR was for, or that
+	// the request was raw bytes.
+	driver verbs.WCOpcode
 }
 
 // note remembers a send request, the nreq-th of its call, by the index of its WQE.
 func (w *queue) note(idx uint32, id uint64, nreq int) {
 	r := &w.requests[idx]
-	r.id, r.head = id, w.head+uint32(nreq)
+	r.id, r.head, r.driver = id, w.head+uint32(nreq), 0
 }
 
 // QP is a queue pair. What a post and a completion read comes first and lies together: with
@@ -80,6 +82,9 @@ func (q *QP) Context() any { return q.init.Context }
 // release gives back what a QP that the kernel no longer knows still holds.
 func (q *QP) release(t *Thread) {
 	c := q.ctx
+	if q.dct() {
+		return
+	}
 	if q.own {
 		c.bf.pools.Put(q.bf.pool)
 	}

@@ -15,9 +15,7 @@ func (q *QP) completeSend(t *Thread, e prm.CQE64, wc *verbs.WC) {
 	idx := uint32(e.WQECounter()) & uint32(q.sq.cnt-1)
 	r := &q.sq.requests[idx]
 	wc.ID = r.id
-	if e.SOp() == prm.WQEOpUMR {
-		wc.Opcode = r.umr
-	}
+	wc.Opcode = r.driver
 	if t.breaks(rule.RetiresUnsignalled) {
 		q.sq.tail++
 		return

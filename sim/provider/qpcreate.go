@@ -24,7 +24,11 @@ func (p *PD) CreateQP(vt verbs.Thread, a verbs.QPInitAttr) (_ verbs.QP, err erro
 	if t.breaks(rule.DomainQueuesHaveNoLock) {
 		q.sq.lock.single, q.rq.lock.single = p.ctx.env.SingleThreaded, p.ctx.env.SingleThreaded
 	}
-	if err := q.build(t, &a); err != nil {
+	build := q.build
+	if q.dct() {
+		build = q.buildDCT
+	}
+	if err := build(t, &a); err != nil {
 		q.release(t)
 		return nil, fmt.Errorf("create_qp: %w", err)
 	}
@@ -41,11 +45,17 @@ func (p *PD) newQP(a *verbs.QPInitAttr) (*QP, error) {
 	if a.CreateFlags&createSourceQPN != 0 && a.Type != verbs.QPTUD {
 		return nil, fmt.Errorf("a source QPN on a QP that is not UD: %w", syscall.EINVAL)
 	}
+	if err := q.checkDirect(a); err != nil {
+		return nil, err
+	}
 	if a.CreateFlags != 0 {
 		return nil, fmt.Errorf("create_flags %#x: %w", a.CreateFlags, syscall.EOPNOTSUPP)
 	}
 	if c.env.signature {
 		return nil, fmt.Errorf("MLX5_QP_SIGNATURE is set, and signatures are not modelled: %w", syscall.EOPNOTSUPP)
+	}
+	if q.dct() {
+		return q.newDCT(a)
 	}
 	ops := opsAny
 	q.atomics = c.attr.Atomic != verbs.AtomicNone
@@ -55,6 +65,9 @@ func (p *PD) newQP(a *verbs.QPInitAttr) (*QP, error) {
 		}
 		q.ex = &qpEx{q: q}
 	}
+	if err := q.checkDirectOps(directOps(a)); err != nil {
+		return nil, err
+	}
 	var ok bool
 	if q.sendCQ, ok = a.SendCQ.(*CQ); !ok || q.sendCQ == nil {
 		return nil, fmt.Errorf("no send CQ: %w", syscall.EINVAL)
@@ -63,6 +76,9 @@ func (p *PD) newQP(a *verbs.QPInitAttr) (*QP, error) {
 		return nil, fmt.Errorf("no receive CQ: %w", syscall.EINVAL)
 	}
 	var err error
+	if directOps(a)&opsLayout != 0 {
+		ops |= opsUMR // of whose size they are
+	}
 	if q.sq.wqSize, err = c.sizeSQ(a.Type, ops, a.Cap); err != nil {
 		return nil, err
 	}
@@ -90,7 +106,7 @@ func (q *QP) allowedOps() uint64 {
 			return opsRC | verbs.QPExAtomicWrite
 		}
 		return opsRC
-	case verbs.QPTXRCSend:
+	case verbs.QPTXRCSend, verbs.QPTDriver:
 		return opsRC
 	case verbs.QPTUC:
 		return opsUC
@@ -118,6 +134,9 @@ func (q *QP) build(t *Thread, a *verbs.QPInitAttr) error {
 	if q.ring, err = (allocator{c.proc, q.pd.custom()}).newRing(t, size, resQP); err != nil {
 		return err
 	}
+	if err := q.readyMkeyOps(t); err != nil {
+		return err
+	}
 	if q.ring.custom != nil { // the library's own memory is fresh
 		q.ring.fill(make([]byte, wqebb))
 	}
@@ -128,6 +147,7 @@ func (q *QP) build(t *Thread, a *verbs.QPInitAttr) error {
 	r := kernel.QPReq{Type: a.Type, PD: q.pd.h, SendCQ: q.sendCQ.h, Cap: a.Cap, SigAll: a.SigAll,
 		BufAddr: uint64(q.ring.va), DBAddr: uint64(q.db.va), SQWQECount: uint32(q.sq.cnt), RQWQECount: uint32(q.rq.cnt),
 		RQWQEShift: uint32(q.rq.shift), ScatterToCQE: c.env.scatterToCQE}
+	q.directRequest(&r)
 	if q.typ == verbs.QPTXRCSend { // libibverbs asks for no receives, whatever ring the library has made room for
 		r.Cap.MaxRecvWR, r.Cap.MaxRecvSGE = 0, 0
 	} else {
@@ -135,6 +155,13 @@ func (q *QP) build(t *Thread, a *verbs.QPInitAttr) error {
 	}
 	if q.srq != nil {
 		r.SRQ, r.HasSRQ = q.srq.h, true
+	}
+	if q.typ == verbs.QPTDriver {
+		r.DC = kernel.DCIEnd
+		if a.Direct.CompMask&verbs.DirectQPDCIStreams != 0 {
+			r.Vendor |= qpDCIStream
+		}
+		r.ScatterToCQE = r.ScatterToCQE && q.ex == nil && directOps(a) == 0 // its setters do not reckon with it
 	}
 	if err := q.register(t, &r); err != nil {
 		return err

@@ -88,10 +88,16 @@ func (e *qpEx) fail(err error) {
 // there is no place for it.
 func (e *qpEx) begin(t *Thread, op verbs.WROpcode, imm uint32) (ok bool) {
 	q := e.q
-	sq := &q.sq
 	if q.allowedOps()&exOps[op] == 0 {
 		panic(Abort{fmt.Sprintf("segmentation fault: %q calls a builder that a QP of type %d does not have (opcode %d)", t.name, q.typ, op)})
 	}
+	return e.beginAs(t, wqeOpcode(op), 0, imm)
+}
+
+// beginAs is begin for an opcode of the device's. done is what the completion says that the entry does not.
+func (e *qpEx) beginAs(t *Thread, op prm.WQEOpcode, done verbs.WCOpcode, imm uint32) (ok bool) {
+	q := e.q
+	sq := &q.sq
 	t.Core.Run(t.P, q.ctx.proc.Params.BuildWQE)
 	e.setters = 0
 	if e.full = q.overflow(t, sq, e.nreq, q.sendCQ); e.full {
@@ -101,9 +107,10 @@ func (e *qpEx) begin(t *Thread, op verbs.WROpcode, imm uint32) (ok bool) {
 	idx := sq.posted & uint32(sq.cnt-1)
 	e.ctrl, e.ds = int(idx)<<sq.shift, 1
 	sq.note(idx, e.id, e.nreq)
+	sq.requests[idx].driver = done
 	fm := q.fence(&verbs.SendWR{Flags: e.flags}) | q.signal
 	q.fmCache = 0
-	prm.CtrlSegment(q.seg(e.ctrl)).Set(wqeOpcode(op), 0, uint16(sq.posted), q.qpn, 0, fm, imm)
+	prm.CtrlSegment(q.seg(e.ctrl)).Set(op, 0, uint16(sq.posted), q.qpn, 0, fm, imm)
 	return true
 }
 
@@ -123,7 +130,7 @@ func (e *qpEx) build(vt verbs.Thread, w verbs.SendWR) {
 		return
 	}
 	switch q.typ {
-	case verbs.QPTUD:
+	case verbs.QPTUD, verbs.QPTDriver:
 		e.ds += datagramSize / segSize
 	case verbs.QPTXRCSend:
 		e.ds += prm.XRCSegmentSize / segSize
@@ -147,9 +154,14 @@ func (e *qpEx) finish(t *Thread) {
 	q.sq.posted += uint32((bytes + wqebb - 1) / wqebb)
 }
 
+// addressed says whether each request names its target.
+func (q *QP) addressed() bool {
+	return q.typ == verbs.QPTUD || q.typ == verbs.QPTXRCSend || q.typ == verbs.QPTDriver
+}
+
 // set ends a setter.
 func (e *qpEx) set(t *Thread) {
-	if e.q.typ != verbs.QPTUD && e.q.typ != verbs.QPTXRCSend || e.setters == settersAddressed-1 {
+	if !e.q.addressed() || e.setters == settersAddressed-1 {
 		e.finish(t)
 		return
 	}

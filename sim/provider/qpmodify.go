@@ -19,6 +19,10 @@ func (q *QP) Modify(vt verbs.Thread, a *verbs.QPAttr, mask verbs.QPAttrMask) (er
 		return nil
 	}
 	t.P.Sync()
+	if q.dct() {
+		q.numbered(a)
+		return nil
+	}
 	q.state = a.State
 	switch a.State {
 	case verbs.QPSReset:

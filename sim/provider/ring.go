@@ -22,6 +22,7 @@ type ring struct {
 	mem    *mem.Memory
 
 	custom verbs.Buffer // of a parent domain's allocator
+	mapped uint64       // bytes of its own memory
 }
 
 // physicalRun is a part of a ring that is contiguous in physical memory.
@@ -126,7 +127,7 @@ func (a allocator) newRing(t *Thread, size int, resource uint64) (*ring, error) 
 	r := &ring{size: size, custom: custom}
 	if ok {
 		r.va = mem.VA(custom.Addr())
-	} else if r.va, err = a.proc.K.Space.Map(n, mem.Read|mem.Write); err != nil {
+	} else if r.va, r.mapped, err = a.proc.queueMemory(t, n, resource); err != nil {
 		return nil, fmt.Errorf("memory of a queue: %w", err)
 	}
 	if err := r.window(a.proc, int(page)); err != nil {
@@ -178,9 +179,7 @@ func (a allocator) freeRing(t *Thread, r *ring, resource uint64) {
 		}
 		return
 	}
-	page := uint64(a.proc.PageSize)
-	n := (uint64(r.size) + page - 1) &^ (page - 1)
-	if err := a.proc.K.Space.Unmap(r.va, n); err != nil {
+	if err := a.proc.K.Space.Unmap(r.va, r.mapped); err != nil {
 		panic(fmt.Sprintf("provider: %s: unmapping its own ring at %#x: %v", t.name, r.va, err))
 	}
 }

@@ -67,6 +67,9 @@ func sendOverhead(typ verbs.QPType, ops uint64) (int, error) {
 		return o, nil
 	case verbs.QPTUD:
 		return segSize + datagramSize, nil
+	case verbs.QPTDriver:
+		o, err := sendOverhead(verbs.QPTRC, ops)
+		return o + datagramSize, err
 	case verbs.QPTRawPacket:
 		return segSize + ethernetSize, nil
 	}

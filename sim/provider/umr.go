@@ -101,5 +101,5 @@ func (q *QP) umrControl(s *posting, typ verbs.MWType, bind bool) {
 // noteUMR remembers what a UMR at a place of the ring was asked for (wr_data): its
 // completion does not say.
 func (q *QP) noteUMR(ctrl int, op verbs.WCOpcode) {
-	q.sq.requests[ctrl>>q.sq.shift].umr = op
+	q.sq.requests[ctrl>>q.sq.shift].driver = op
 }

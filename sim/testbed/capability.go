@@ -11,7 +11,7 @@ var always = map[string]bool{
 	"td": true, "pdom": true, "4k page": true, "raw db": true, "env": true,
 	"tap": true, "inj": true, "linkctl": true, "shared bf": true, "bf lock": true, "schedule": true, "root": true, "non-root": true, "events": true,
 	"cq_ex": true, "cq.moderation": true, "ts": true, "clock": true, "resize": true, "cq.ignore_overrun": true, "overrun": true,
-	"bigmem": true, "counters": true, "dv": true, "exact time": true, "simulated": true, "in flight": true, "locks": true, "mcast": true, "mw": true,
+	"bigmem": true, "counters": true, "exact time": true, "simulated": true, "in flight": true, "locks": true, "mcast": true, "mw": true,
 	"mw.t1": true, "mw.t2": true, "rereg": true, "ro": true, "speed": true, "device time": true, "srq": true, "uc": true, "ud": true, "wr_ex": true,
 	"hotunplug": true, "restrack": true, "addr": true, "cm": true, "other net": true, "fork": true, "invalidate.checked": true, "huge": true, "exporter": true,
 }
@@ -22,10 +22,30 @@ func (tb *Testbed) Capability(token string) verbs.Capability {
 	has, known := always[token]
 	if !known {
 		switch token {
+		case "dv":
+			has = !p.Provider.Foreign
+		case "dv.sport":
+			has = p.HCA.UDPSport && p.Provider.Generation == kernel.Dynamic && !p.Provider.Foreign && tb.sm == nil
+		case "dv.resqpn":
+			has = p.HCA.ReservedNumbers > 0 && p.Provider.Generation == kernel.Dynamic && !p.Provider.Foreign
+		case "dv.dm_op":
+			has = p.HCA.MemicOps && p.HCA.MemicSize > 0 && !p.Provider.Foreign
+		case "dv.raw":
+			has = !p.Provider.Foreign
+		case "no dv":
+			has = p.Provider.Foreign
 		case "bf":
 			has = p.HCA.BFRegSize != 0
 		case "dm":
 			has = p.HCA.MemicSize > 0
+		case "dv.mkey":
+			has = p.Kernel.Generation == kernel.Dynamic && p.Provider.Generation == kernel.Dynamic && !p.Provider.Foreign
+		case "dv.memcpy":
+			has = p.Kernel.Generation == kernel.Dynamic && p.Provider.Generation == kernel.Dynamic && !p.Provider.Foreign && p.HCA.CopyLogMax > 0
+		case "dm.export":
+			has = p.HCA.MemicSize > 0 && p.Kernel.DmabufExport && p.Kernel.Dmabuf && p.HCA.ODP.On() && p.Provider.Generation == kernel.Dynamic
+		case "buf":
+			has = p.Provider.Generation == kernel.Dynamic
 		case "dmabuf", "udmabuf":
 			has = p.Kernel.Dmabuf
 		case "no dmabuf":
@@ -44,6 +64,8 @@ func (tb *Testbed) Capability(token string) verbs.Capability {
 			has = !p.HCA.Atomics
 		case "dv.cqe_comp", "dv.cqe_comp.read":
 			has = p.HCA.CQECompMax > 0
+		case "dv.dc":
+			has = p.HCA.DCT && !p.Provider.Foreign && p.Provider.Generation == kernel.Dynamic
 		case "ecn":
 			has = p.HCA.Congestion.DCQCN && tb.sm == nil
 		case "rc.atomic_write":

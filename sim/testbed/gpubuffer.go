@@ -103,6 +103,13 @@ func (b *gpuBuffer) Migrate(t verbs.Thread) error {
 // gpuExport is a GPU's export as the kernel takes it.
 type gpuExport struct{ *gpu.Export }
 
+// Pin keeps the memory from being moved.
+func (x gpuExport) Pin() error {
+	x.Export.Pin()
+	return nil
+}
+
+// Map makes the memory reachable.
 func (x gpuExport) Map() (kernel.Pages, error) {
 	pa, err := x.Export.Map()
 	return kernel.Pages{Start: pa}, err

@@ -48,6 +48,7 @@ func (h *host) newProcess(env map[string]string) *process {
 		Folder:       &h.folder,
 		CopiesOnFork: h.tb.cfg.Profile.Kernel.Generation != kernel.Static, // which is 4.16
 	}
+	p.lib.Alloc = func(t verbs.Thread, n uint64) (verbs.Buffer, error) { return p.Map(t, n, verbs.MapOptions{}) }
 	p.lib.C.Fields(func(name string, c *uint64) { h.tb.eng.Counters.Add(p.name, name, c) })
 	if !h.tb.cfg.NoTap {
 		p.lib.DoorbellRecord = h.tb.log.doorbellRecord

@@ -1,10 +1,16 @@
 package testbed
 
-import "github.com/rdmasim/rdmasim/verbs"
+import (
+	"fmt"
+	"syscall"
+
+	"github.com/rdmasim/rdmasim/verbs"
+)
 
 var (
-	_ verbs.Importer   = (*process)(nil)
-	_ verbs.FileOpener = (*process)(nil)
+	_ verbs.DescriptorTaker = (*process)(nil)
+	_ verbs.Importer        = (*process)(nil)
+	_ verbs.FileOpener      = (*process)(nil)
 )
 
 // OpenFile is open(2) in the folder of the host.
@@ -29,4 +35,23 @@ func (p *process) CloseFD(t verbs.Thread, fd int) error { return p.lib.CloseFD(t
 // ImportDevice is ibv_import_device.
 func (p *process) ImportDevice(t verbs.Thread, fd int) (verbs.Context, error) {
 	return p.lib.ImportDevice(t, fd)
+}
+
+// PID is the process's number among all of the testbed, from 1 on.
+func (p *process) PID() int {
+	for i, x := range p.host.tb.procs {
+		if x == p {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// TakeFD is pidfd_getfd.
+func (p *process) TakeFD(t verbs.Thread, pid, fd int) (int, error) {
+	all := p.host.tb.procs
+	if pid < 1 || pid > len(all) || all[pid-1].host != p.host || all[pid-1].dead {
+		return -1, fmt.Errorf("take a descriptor of process %d: %w", pid, syscall.ESRCH)
+	}
+	return p.lib.TakeFD(t, &all[pid-1].lib, fd)
 }

@@ -255,7 +255,7 @@ type udmabuf struct {
 func (x *udmabuf) Name() string { return "udmabuf" }
 func (x *udmabuf) Size() uint64 { return x.n }
 func (x *udmabuf) Unmap()       {}
-func (x *udmabuf) Pin()         {}
+func (x *udmabuf) Pin() error   { return nil }
 func (x *udmabuf) Unpin()       {}
 func (x *udmabuf) Release()     { x.space.Unpin(x.pages) }
 

@@ -202,7 +202,11 @@ func (g *Page) WriteAhead(e *sim.Engine, at sim.Place, off uint64, b []byte, s S
 	}
 	g.ahead = append(g.ahead, ahead{at: at})
 	g.tally = &g.ahead[len(g.ahead)-1].tally
-	g.writeReg(at.Time(), int(a.Reg), int(a.Half), 0, b, s)
+	if len(b) == block && g.bf && g.half >= block { // a whole push, as nearly all are; no other waits for more lines
+		g.whole(at.Time(), int(a.Reg), b, s)
+	} else {
+		g.writeReg(at.Time(), int(a.Reg), int(a.Half), 0, b, s)
+	}
 	g.tally = nil
 	return true
 }

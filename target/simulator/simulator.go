@@ -71,7 +71,7 @@ func New(cfg Config) (*Target, error) {
 
 // variants are the needs of cases that ask for another kind of machine than the profile's:
 // kernel and library of the static generation, together or one of them, a driver that takes the oldest free key, a library with the independent thread domains of the
-// proposal, which stock ones refuse, a device without atomics, without or with less or more on-demand paging, and what an
+// proposal, which stock ones refuse, a device of another provider, one without atomics, without or with less or more on-demand paging, and what an
 // administrator turns on.
 var variants = []struct{ need, key, value string }{
 	{"legacy abi", "kernel.generation", "static"},
@@ -81,6 +81,8 @@ var variants = []struct{ need, key, value string }{
 	{"no lib.dyn", "provider.generation", "static"},
 	{"no mkeys.lifo", "kernel.mkey_cache", "fifo"},
 	{"td.independent", "provider.independent_td", "true"},
+	{"dv.memcpy", "hca.copy_log_max", "20"},
+	{"dm.export", "kernel.dmabuf_export", "true"},
 	{"no atomic", "hca.atomics", "false"},
 	{"no odp", "odp.rc", "0"},
 	{"no odp", "odp.ud", "0"},
@@ -90,6 +92,10 @@ var variants = []struct{ need, key, value string }{
 	{"no advise", "kernel.mkey_cache", "fifo"},
 	{"odp.rc.srq_recv", "odp.rc", "0xf4000000"},
 	{"odp.xrc.srq_recv", "odp.xrc", "0xf4000000"},
+	{"no dv", "provider.foreign", "true"},
+	{"dv.sport", "hca.udp_sport", "true"},
+	{"dv.resqpn", "hca.reserved_numbers", "3"},
+	{"dv.dm_op", "hca.memic_ops", "true"},
 	{"ecn", "congestion.dcqcn", "true"},
 	{"pfc", "link.pfc", "true"},
 }

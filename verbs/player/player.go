@@ -36,6 +36,9 @@ const (
 	RegBuffer = "buffer"
 	// DeregBuffer deregisters the memory region of buf and leaves the memory.
 	DeregBuffer = "dereg"
+	// RegDmabuf registers len bytes of the DMA-BUF that process pid has open as fd, from byte off on. Args: pid, fd, off, len, iova,
+	// access. Values: buf (to be deregistered only), lkey, rkey.
+	RegDmabuf = "dmabuf"
 	// ReadBuffer: args buf, off, len; the reply's Data.
 	ReadBuffer = "read"
 	// WriteBuffer: args buf, off; Data.
@@ -106,7 +109,7 @@ type buffer struct {
 func NewAgent() *Agent {
 	a := &Agent{}
 	a.handlers = map[string]handler{
-		Open: a.open, Close: a.close, Drop: drop, AllocPD: a.allocPD, RegBuffer: a.regBuffer, DeregBuffer: a.deregBuffer,
+		Open: a.open, Close: a.close, Drop: drop, AllocPD: a.allocPD, RegBuffer: a.regBuffer, DeregBuffer: a.deregBuffer, RegDmabuf: a.regDmabuf,
 		ReadBuffer: a.readBuffer, WriteBuffer: a.writeBuffer, CreateQP: a.createQP, AllocTDQP: a.createTDQP,
 		Connect: a.connect, SetState: a.setState, QueryQP: a.queryQP, DestroyQP: a.destroyQP,
 		PostSend: a.postSend, PostRecv: a.postRecv, Wait: a.wait, Race: a.race, OneOfEach: a.oneOfEach,
@@ -345,8 +348,17 @@ func (a *Agent) deregBuffer(t verbs.Thread, c verbs.PlayerCommand, _ *verbs.Play
 	return b.mr.Dereg(t)
 }
 
+// buffer is the buffer of a number. ENOENT: none, or a region of another process's memory.
+func (a *Agent) buffer(n uint64) (buffer, error) {
+	b, err := pick(a.bufs, n, "buffer")
+	if err == nil && b.mem == nil {
+		err = fmt.Errorf("player: buffer %d is memory of another process: %w", n, syscall.ENOENT)
+	}
+	return b, err
+}
+
 func (a *Agent) readBuffer(t verbs.Thread, c verbs.PlayerCommand, r *verbs.PlayerReply) error {
-	b, err := pick(a.bufs, c.Args["buf"], "buffer")
+	b, err := a.buffer(c.Args["buf"])
 	if err != nil {
 		return err
 	}
@@ -356,7 +368,7 @@ func (a *Agent) readBuffer(t verbs.Thread, c verbs.PlayerCommand, r *verbs.Playe
 }
 
 func (a *Agent) writeBuffer(t verbs.Thread, c verbs.PlayerCommand, _ *verbs.PlayerReply) error {
-	b, err := pick(a.bufs, c.Args["buf"], "buffer")
+	b, err := a.buffer(c.Args["buf"])
 	if err != nil {
 		return err
 	}

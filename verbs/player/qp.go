@@ -175,7 +175,7 @@ func (a *Agent) destroyQP(t verbs.Thread, c verbs.PlayerCommand, _ *verbs.Player
 func (a *Agent) sges(c verbs.PlayerCommand) ([]verbs.SGE, error) {
 	var list []verbs.SGE
 	for n := ""; c.Args["buf"+n] != 0; n = strconv.Itoa(len(list)) {
-		b, err := pick(a.bufs, c.Args["buf"+n], "buffer")
+		b, err := a.buffer(c.Args["buf"+n])
 		if err != nil {
 			return nil, err
 		}

@@ -13,7 +13,7 @@ func (c *context) AllocDM(t verbs.Thread, a verbs.DMAttr) (verbs.DM, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &dm{m, c.r}, nil
+	return c.r.dm(m), nil
 }
 
 func (m *dm) CopyTo(t verbs.Thread, off uint64, p []byte) error {
@@ -35,9 +35,6 @@ func (m *dm) Free(t verbs.Thread) error {
 }
 
 func (p *pd) RegDMMR(t verbs.Thread, d verbs.DM, off, length uint64, access verbs.AccessFlags) (verbs.MR, error) {
-	if x, ok := d.(*dm); ok {
-		d = x.DM
-	}
-	m, err := p.PD.RegDMMR(innerThread(t), d, off, length, access)
+	m, err := p.PD.RegDMMR(innerThread(t), bareDM(d), off, length, access)
 	return p.c.r.mr(t, "reg_dm_mr", m, err, list(off, length, mask(access)))
 }

@@ -77,6 +77,9 @@ func (p *pd) CreateQP(t verbs.Thread, a verbs.QPInitAttr) (verbs.QP, error) {
 	in.SRQ = bareSRQ(a.SRQ)
 	q, err := p.PD.CreateQP(innerThread(t), in)
 	args := list(a.Type, fmt.Sprintf("%+v", a.Cap), a.SigAll, mask(a.CompMask), mask(a.CreateFlags), mask(a.SendOpsFlags))
+	if d := a.Direct; d != nil {
+		args = append(args, fmt.Sprintf("direct %#x flags %#x ops %#x", d.CompMask, d.CreateFlags, d.SendOpsFlags))
+	}
 	if err != nil {
 		p.c.r.add(t, "create_qp", args, err)
 		return nil, err

@@ -19,7 +19,11 @@ func (q *qp) Ex() verbs.QPEx {
 	if x == nil {
 		return nil
 	}
-	return wrap(q.r, x, func() *qpEx { return &qpEx{QPEx: x, q: q} })
+	plain := func() *qpEx { return &qpEx{QPEx: x, q: q} }
+	if d, ok := x.(verbs.DirectQPEx); ok {
+		return wrap(q.r, x, func() *directEx { return &directEx{plain(), d} })
+	}
+	return wrap(q.r, x, plain)
 }
 
 func (e *qpEx) note(format string, a ...any) { e.calls = append(e.calls, fmt.Sprintf(format, a...)) }

@@ -114,6 +114,12 @@ func (f *File) method(c Caller, k *uapi.Call) error {
 		do = plain((*File).destroyXRCD)
 	case [2]uint16{uapi.ObjectAsyncEvent, uapi.AsyncEventAlloc}:
 		do, makes = (*File).allocAsync, true
+	case [2]uint16{uapi.ObjectDEVX, uapi.DEVXOther}:
+		do = plain((*File).devxOther)
+	case [2]uint16{uapi.ObjectDEVXObj, uapi.DEVXObjCreate}:
+		do, owned, makes = plain((*File).createDevxObject), true, true
+	case [2]uint16{uapi.ObjectDEVXObj, uapi.DEVXObjDestroy}:
+		do = destroyer(uapi.DEVXObjDestroyHandle, (*kernel.Ucontext).DestroyMKeyObject)
 	case [2]uint16{uapi.ObjectUAR, uapi.UARAlloc}:
 		do, makes = plain((*File).allocUAR), true
 	case [2]uint16{uapi.ObjectUAR, uapi.UARDestroy}:

@@ -35,10 +35,10 @@ func (e *exporter) Map() (kernel.Pages, error) {
 	e.maps++
 	return kernel.Pages{Start: e.at}, nil
 }
-func (e *exporter) Unmap()   { e.maps-- }
-func (e *exporter) Pin()     {}
-func (e *exporter) Unpin()   {}
-func (e *exporter) Release() { e.releases++ }
+func (e *exporter) Unmap()     { e.maps-- }
+func (e *exporter) Pin() error { return nil }
+func (e *exporter) Unpin()     {}
+func (e *exporter) Release()   { e.releases++ }
 
 // TestRegionsOfDmabufs makes and ends some, and counts what the exporter is asked.
 func TestRegionsOfDmabufs(t *testing.T) {

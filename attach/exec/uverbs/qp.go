@@ -20,7 +20,7 @@ type qp struct {
 	h      kernel.Handle
 	cookie uint64
 	sigAll bool
-	target bool // of XRC: it has no rings and rings nothing
+	target bool // of XRC, or a DCT: it has no rings and rings nothing
 }
 
 // createQP is QP_CREATE.
@@ -38,7 +38,7 @@ func (f *File) createQP(c Caller, k *uapi.Call) error {
 	if err != nil {
 		return err
 	}
-	q := &qp{sigAll: r.SigAll, target: r.Type == verbs.QPTXRCRecv}
+	q := &qp{sigAll: r.SigAll, target: r.Type == verbs.QPTXRCRecv || r.DC == kernel.DCTEnd}
 	q.UserHandle = k.Value(uapi.QPCreateUserHandle)
 	q.DBAddr, q.RQAddr, q.RQCount, q.RQShift = r.DBAddr, r.BufAddr, r.RQWQECount, r.RQWQEShift
 	q.SQAddr, q.SQCount = r.BufAddr+uint64(r.RQWQECount)<<r.RQWQEShift, r.SQWQECount
@@ -95,8 +95,8 @@ func (f *File) qpReq(k *uapi.Call, d uapi.MLX5CreateQP) (r kernel.QPReq, err err
 	}
 	r.SigAll, r.Flags = flags&uapi.QPCreateSQSigAll != 0, flags&^uapi.QPCreateSQSigAll
 	switch {
-	case r.Type == verbs.QPTDriver: // before the driver looks at its flags (check_qp_type)
-		return r, fmt.Errorf("dynamically connected transport: %w: %w", errNotModelled, syscall.EOPNOTSUPP)
+	case r.Type == verbs.QPTDriver && !f.u.HasDC(): // before the driver looks at its flags (check_qp_type)
+		return r, fmt.Errorf("dynamically connected transport: the device has none: %w", syscall.EOPNOTSUPP)
 	case k.Has(uapi.QPCreateIndTable):
 		return r, fmt.Errorf("QP_CREATE with an indirection table: %w", syscall.EINVAL)
 	case r.Type == verbs.QPTXRCRecv && (k.Has(uapi.QPCreatePD) || k.Has(uapi.QPCreateSendCQ) || k.Has(uapi.QPCreateRecvCQ)):
@@ -125,13 +125,18 @@ func (f *File) qpReq(k *uapi.Call, d uapi.MLX5CreateQP) (r kernel.QPReq, err err
 	r.Cap = verbs.QPCap{MaxSendWR: n.MaxSendWR(), MaxRecvWR: n.MaxRecvWR(), MaxSendSGE: n.MaxSendSGE(), MaxRecvSGE: n.MaxRecvSGE(), MaxInline: n.MaxInlineData()}
 	r.BufAddr, r.DBAddr, r.UIDX, r.BFRegIndex = d.BufAddr(), d.DBAddr(), d.UIDX(), d.BFRegIndex()
 	r.SQWQECount, r.RQWQECount, r.RQWQEShift = d.SQWQECount(), d.RQWQECount(), d.RQWQEShift()
+	r.AccessKey = d.SQBufAddr()
 	return r, driverFlags(&r, d.Flags())
 }
 
 // driverFlags is process_vendor_flags. The permission to scatter small payloads into
 // CQEs where not every request is signalled is accepted and not used.
 func driverFlags(r *kernel.QPReq, flags uint32) error {
-	const known = uapi.QPFlagScatterCQE | uapi.QPFlagAllowScatterCQE | uapi.QPFlagBFRegIndex | uapi.QPFlagUARPageIndex
+	known := uint32(uapi.QPFlagScatterCQE | uapi.QPFlagAllowScatterCQE | uapi.QPFlagBFRegIndex | uapi.QPFlagUARPageIndex)
+	if r.Type == verbs.QPTDriver {
+		known |= dcEnds
+		r.DC = dcEnd(flags)
+	}
 	switch {
 	case flags&uapi.QPFlagSignature != 0:
 		return fmt.Errorf("QP_CREATE: WQE signatures: %w: %w", errNotModelled, syscall.EOPNOTSUPP)
@@ -142,8 +147,21 @@ func driverFlags(r *kernel.QPReq, flags uint32) error {
 	case flags&uapi.QPFlagBFRegIndex != 0:
 		r.BFRegMode = kernel.BFRegDynamic
 	}
-	r.ScatterToCQE = flags&uapi.QPFlagScatterCQE != 0
+	r.ScatterToCQE, r.AllowScatterToCQE = flags&uapi.QPFlagScatterCQE != 0, flags&uapi.QPFlagAllowScatterCQE != 0
 	return nil
+}
+
+// dcEnds are the flags of the ends of the dynamically connected transport.
+const dcEnds = uapi.QPFlagTypeDCT | uapi.QPFlagTypeDCI
+
+func dcEnd(flags uint32) kernel.DCEnd {
+	switch flags & dcEnds {
+	case uapi.QPFlagTypeDCT:
+		return kernel.DCTEnd
+	case uapi.QPFlagTypeDCI:
+		return kernel.DCIEnd
+	}
+	return kernel.NoDCEnd
 }
 
 // register finds the page and the register that the library will ring.
@@ -217,7 +235,12 @@ func (f *File) modifyQP(w *uapi.Write) error {
 	} else if m.AttrMask()&^standardMask != 0 {
 		return fmt.Errorf("%s: attribute mask %#x: %w", w.Name, m.AttrMask(), syscall.EOPNOTSUPP)
 	}
-	if err := f.u.ModifyQP(noCaller, kernelHandle(m.QPHandle()), &a, verbs.QPAttrMask(m.AttrMask())); err != nil {
+	h, mask := kernelHandle(m.QPHandle()), verbs.QPAttrMask(m.AttrMask())
+	numbers := f.u.IsDCT(h) && mask&verbs.QPMaskState != 0 && a.State == verbs.QPSRTR
+	if numbers && (!ex || w.DriverRoom() < dctnEnd) {
+		return fmt.Errorf("%s: no room for the number of a DCT: %w", w.Name, syscall.EINVAL)
+	}
+	if err := f.u.ModifyQP(noCaller, h, &a, mask); err != nil {
 		return err
 	}
 	if !ex {
@@ -225,7 +248,27 @@ func (f *File) modifyQP(w *uapi.Write) error {
 	}
 	r := uapi.ExModifyQPResp(make([]byte, uapi.ExModifyQPRespSize))
 	r.SetResponseLength(uint32(w.Room(len(r))))
+	if numbers {
+		if err := f.answerDCT(w, h, f.qps[m.QPHandle()]); err != nil {
+			return err
+		}
+	}
 	return w.Respond(r)
+}
+
+// dctnEnd is how much of the driver's answer reaches behind the number of a DCT.
+const dctnEnd = 8
+
+// answerDCT tells the number of a DCT that the device has just made (mlx5_ib_modify_dct).
+func (f *File) answerDCT(w *uapi.Write, h kernel.Handle, q *qp) error {
+	d := uapi.MLX5ModifyQPResp(make([]byte, uapi.MLX5ModifyQPRespSize))
+	q.QPN = f.u.DCTN(h)
+	d.SetDCTN(q.QPN)
+	if w.DriverRoom() < len(d) {
+		d = d[:dctnEnd]
+	}
+	d.SetResponseLength(uint32(len(d)))
+	return w.RespondDriver(d)
 }
 
 // qpAttr is modify_qp's translation.

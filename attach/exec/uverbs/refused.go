@@ -20,10 +20,10 @@ type Refusal struct {
 // refused is printed by the command. A test holds the errnos to be those of Ioctl.
 var refused = [...]Refusal{
 	{"tag matching", syscall.EINVAL, "ibv_create_srq_ex fails"},
-	{"dynamically connected transport, raw packets, WQs and RSS", syscall.EOPNOTSUPP, "ibv_create_qp_ex, ibv_create_wq fail"},
+	{"raw packets, WQs and RSS", syscall.EOPNOTSUPP, "ibv_create_qp_ex, ibv_create_wq fail"},
 	{"flow steering", syscall.EOPNOTSUPP, "ibv_create_flow fails"},
 	{"real-time stamps, WQE signatures", syscall.EOPNOTSUPP, "creation with these mlx5dv attributes fails"},
-	{"DEVX", syscall.EPROTONOSUPPORT, "mlx5dv_devx_* fail; the library works without it"},
+	{"DEVX, but for memory keys and capabilities, and those with --uar dynamic only", syscall.EPROTONOSUPPORT, "mlx5dv_devx_* fail; the library works without it"},
 	{"counters", syscall.EPROTONOSUPPORT, "ibv_create_counters fails"},
 	{"regions of a DMA-BUF that programs cannot map, such as of most GPUs: only the driver that exports it knows its pages", syscall.EOPNOTSUPP, "ibv_reg_dmabuf_mr fails"},
 	{"device memory for steering, operations on device memory by stores", syscall.EOPNOTSUPP, "mlx5dv_alloc_dm, mlx5dv_dm_map_op_addr fail"},

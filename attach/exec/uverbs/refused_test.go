@@ -48,16 +48,18 @@ func TestRefused(t *testing.T) {
 		return c
 	}
 	cmd := func(cmd uint32) *client.Call { c, _ := x.write(cmd, make([]byte, 64), 64); return c }
-	dc, _, _ := x.qpCall(pd, cq, func(d uapi.MLX5CreateQP) { d.SetFlags(uapi.QPFlagTypeDCI) })
-	dc.Attr(uapi.QPCreateType).SetData(0xff)
-	x.refuse("DC", dc, syscall.EOPNOTSUPP)
+	for flags, what := range map[uint32]string{0: "neither DCT nor DCI", dcEnds: "both", uapi.QPFlagTypeDCT: "DCT without an SRQ", uapi.QPFlagTypeDCI: "receives of a DCI"} {
+		dc, _, _ := x.qpCall(pd, cq, func(d uapi.MLX5CreateQP) { d.SetFlags(flags) })
+		dc.Attr(uapi.QPCreateType).SetData(0xff)
+		x.refuse(what, dc, syscall.EINVAL)
+	}
 	x.refuse("raw packet without capability", qpOf(8), syscall.EPERM)
 	x.refuse("no type", qpOf(77), syscall.EINVAL)
 	for _, c := range []uint32{
 		uapi.CmdCreateFlow | uapi.CmdExtended, uapi.CmdCreateWQ | uapi.CmdExtended} {
 		x.refuse(fmt.Sprintf("command %#x", c), cmd(c), syscall.EOPNOTSUPP)
 	}
-	for _, o := range [][2]uint16{{uapi.ObjectDEVX, 0x1000}, {uapi.ObjectCounters, 0}, {uapi.ObjectMR, 5}} {
+	for _, o := range [][2]uint16{{uapi.ObjectDEVX, 0x1001}, {uapi.ObjectCounters, 0}, {uapi.ObjectMR, 5}} {
 		x.refuse(fmt.Sprintf("method %x", o), client.New(x.proc, o[0], o[1]), syscall.EPROTONOSUPPORT)
 	}
 	x.proc.dmabufs = map[int]kernel.Exporter{77: nil}

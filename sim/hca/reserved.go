@@ -1,0 +1,57 @@
+package hca
+
+import (
+	"github.com/rdmasim/rdmasim/prm"
+	"github.com/rdmasim/rdmasim/sim/rule"
+)
+
+// allocRange takes 1<<log numbers in a row, of which the first is a multiple of their number.
+func (n *numbers) allocRange(log uint32) (first uint32, ok bool) {
+	size := uint32(1) << log
+	first = (n.next + size - 1) &^ (size - 1)
+	if first < n.next || first > n.limit || n.limit-first < size {
+		return 0, false
+	}
+	for x := n.next; x < first; x++ {
+		n.release(x)
+	}
+	n.next = first + size
+	return first, true
+}
+
+// cmdCreateGeneralObject makes a general object: of the kinds that there are, one that keeps QP numbers from being given
+// to QPs.
+func cmdCreateGeneralObject(d *Device, in, out []byte) prm.Status {
+	r := prm.CreateGeneralObjectIn(in)
+	if d.p.ReservedNumbers == 0 || r.ObjType() != prm.ObjTypeReservedQPN || int(r.LogObjRange()) != d.p.ReservedNumbers {
+		return prm.StatusBadParam
+	}
+	first, ok := d.qpNums.allocRange(r.LogObjRange())
+	if !ok {
+		return prm.StatusNoRes
+	}
+	if d.breaks(rule.ReservedNumbersAreKept) {
+		for i := range uint32(1) << r.LogObjRange() {
+			d.qpNums.release(first + i)
+		}
+		d.qpNums.late = false
+	}
+	d.reserved = append(d.reserved, first)
+	prm.CreateGeneralObjectOut(out).SetObjID(first)
+	return prm.StatusOK
+}
+
+// cmdDestroyGeneralObject gives the numbers back.
+func cmdDestroyGeneralObject(d *Device, in, _ []byte) prm.Status {
+	r := prm.DestroyGeneralObjectIn(in)
+	for i, first := range d.reserved {
+		if first == r.ObjID() && r.ObjType() == prm.ObjTypeReservedQPN {
+			d.reserved = append(d.reserved[:i], d.reserved[i+1:]...)
+			for i := range uint32(1) << d.p.ReservedNumbers {
+				d.qpNums.release(first + i)
+			}
+			return prm.StatusOK
+		}
+	}
+	return prm.StatusBadResState
+}

@@ -1,0 +1,46 @@
+package kernel
+
+import (
+	"math/bits"
+
+	"github.com/rdmasim/rdmasim/sim"
+)
+
+// ClockInfoPeriod is how much time passes at most between two updates of the page that turns cycles of a device's clock
+// into nanoseconds: libraries multiply the cycles since the last one, and 64 bits must hold that.
+const ClockInfoPeriod = sim.Second
+
+// ClockMask is that of the driver, CLOCKSOURCE_MASK(41) (mlx5_timecounter_init).
+const ClockMask = 1<<41 - 1
+
+// ClockRate are the factors by which cycles of a clock of so many kHz become nanoseconds: cycles * mult >> shift
+// (mlx5_ptp_shift_constant, clocksource_khz2mult).
+func ClockRate(khz uint64) (mult, shift uint32) {
+	const million = 1_000_000
+	shift = min(uint32(bits.Len64(khz))-1+16, uint32(bits.Len64((1<<32-1)/million*khz))-1)
+	return uint32((million<<shift + khz/2) / khz), shift
+}
+
+// ClockInfo is the page of MLX5_IB_MMAP_CLOCK_INFO (struct mlx5_ib_clock_info) without its sign.
+type ClockInfo struct {
+	NSec, Cycles, Frac uint64
+	Mult, Shift        uint32
+	Mask               uint64
+	OverflowPeriod     uint64 // ns
+}
+
+// ClockInfo reads the page as the driver wrote it last: every ClockInfoPeriod since the start. The time of day is that of
+// the simulation, which begins at 0.
+func (u *Ucontext) ClockInfo() (ClockInfo, error) {
+	if err := u.usable(); err != nil {
+		return ClockInfo{}, err
+	}
+	khz := u.dev.caps.clockKHz
+	at := u.dev.eng.Now() / ClockInfoPeriod * ClockInfoPeriod
+	i := ClockInfo{NSec: uint64(at / sim.Nanosecond), Mask: ClockMask, OverflowPeriod: uint64(ClockInfoPeriod / sim.Nanosecond)}
+	hi, lo := bits.Mul64(uint64(at), khz)
+	cycles, _ := bits.Div64(hi, lo, uint64(sim.Millisecond))
+	i.Cycles = cycles & ClockMask
+	i.Mult, i.Shift = ClockRate(khz)
+	return i, nil
+}

@@ -1,0 +1,328 @@
+package record
+
+import (
+	"fmt"
+	"syscall"
+
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+var (
+	_ verbs.DirectVerbs = (*context)(nil)
+	_ verbs.DirectQP    = (*qp)(nil)
+	_ verbs.DirectQPEx  = (*directEx)(nil)
+)
+
+// errNoDirect is the answer of a testbed without direct verbs: that of a library which finds no mlx5 device.
+var errNoDirect = fmt.Errorf("the testbed has no direct verbs: %w", syscall.EOPNOTSUPP)
+
+func (c *context) direct() (verbs.DirectVerbs, error) {
+	if d, ok := c.Context.(verbs.DirectVerbs); ok {
+		return d, nil
+	}
+	return nil, errNoDirect
+}
+
+func (c *context) DirectSupported() bool {
+	d, err := c.direct()
+	return err == nil && d.DirectSupported()
+}
+
+func (c *context) QueryDirect(t verbs.Thread, m uint64) (a verbs.DirectAttr, err error) {
+	d, err := c.direct()
+	if err == nil {
+		a, err = d.QueryDirect(innerThread(t), m)
+	}
+	c.r.add(t, "mlx5dv_query_device", list(mask(m)), err)
+	return a, err
+}
+
+func (c *context) ClockInfo(t verbs.Thread) (i verbs.ClockInfo, err error) {
+	d, err := c.direct()
+	if err == nil {
+		i, err = d.ClockInfo(innerThread(t))
+	}
+	c.r.add(t, "mlx5dv_get_clock_info", nil, err)
+	return i, err
+}
+
+func (c *context) ReserveQPN(t verbs.Thread) (n uint32, err error) {
+	d, err := c.direct()
+	if err == nil {
+		n, err = d.ReserveQPN(innerThread(t))
+	}
+	if err != nil {
+		c.r.add(t, "mlx5dv_reserved_qpn_alloc", nil, err)
+		return 0, err
+	}
+	c.r.add(t, "mlx5dv_reserved_qpn_alloc", nil, nil, c.r.qpn(n))
+	return n, nil
+}
+
+func (c *context) ReleaseQPN(t verbs.Thread, n uint32) error {
+	d, err := c.direct()
+	if err == nil {
+		err = d.ReleaseQPN(innerThread(t), n)
+	}
+	c.r.add(t, "mlx5dv_reserved_qpn_dealloc", list(c.r.qpn(n)), err)
+	return err
+}
+
+// directVAR is a VAR page; its numbers are the device's own affair.
+type directVAR struct {
+	verbs.VAR
+	r *Recorder
+}
+
+func (c *context) AllocVAR(t verbs.Thread, flags uint32) (v verbs.VAR, err error) {
+	d, err := c.direct()
+	if err == nil {
+		v, err = d.AllocVAR(innerThread(t), flags)
+	}
+	c.r.add(t, "mlx5dv_alloc_var", list(mask(flags)), err)
+	if err != nil {
+		return nil, err
+	}
+	return &directVAR{v, c.r}, nil
+}
+
+func (v *directVAR) Map(t verbs.Thread) (uint64, error) {
+	a, err := v.VAR.Map(innerThread(t))
+	v.r.add(t, "mmap of VAR", nil, err)
+	return a, err
+}
+
+func (v *directVAR) Unmap(t verbs.Thread, addr uint64) error {
+	err := v.VAR.Unmap(innerThread(t), addr)
+	v.r.add(t, "munmap of VAR", nil, err)
+	return err
+}
+
+func (v *directVAR) Free(t verbs.Thread) error {
+	err := v.VAR.Free(innerThread(t))
+	v.r.add(t, "mlx5dv_free_var", nil, err)
+	return err
+}
+
+func (c *context) AllocDirectDM(t verbs.Thread, a verbs.DMAttr, da verbs.DirectDMAttr) (m verbs.DM, err error) {
+	d, err := c.direct()
+	if err == nil {
+		m, err = d.AllocDirectDM(innerThread(t), a, da)
+	}
+	c.r.add(t, "mlx5dv_alloc_dm", list(a.Length, a.LogAlign, mask(a.CompMask), da.Type, mask(da.CompMask)), err)
+	if err != nil {
+		return nil, err
+	}
+	return c.r.dm(m), nil
+}
+
+type directDM struct {
+	*dm
+	d verbs.DirectDM
+}
+
+func (r *Recorder) dm(m verbs.DM) verbs.DM {
+	w := &dm{m, r}
+	if d, ok := m.(verbs.DirectDM); ok {
+		return &directDM{w, d}
+	}
+	return w
+}
+
+func bareDM(m verbs.DM) verbs.DM {
+	switch w := m.(type) {
+	case *dm:
+		return w.DM
+	case *directDM:
+		return w.DM
+	}
+	return m
+}
+
+func (m *directDM) MapOp(t verbs.Thread, op uint8) (verbs.OpAddr, error) {
+	a, err := m.d.MapOp(innerThread(t), op)
+	m.r.add(t, "mlx5dv_dm_map_op_addr", list(op), err)
+	if err != nil {
+		return nil, err
+	}
+	return opAddr{a}, nil
+}
+
+// opAddr is an operation address; accesses to it are not calls.
+type opAddr struct{ verbs.OpAddr }
+
+func (a opAddr) Load(t verbs.Thread, off uint64, p []byte) error {
+	return a.OpAddr.Load(innerThread(t), off, p)
+}
+
+func (a opAddr) Store(t verbs.Thread, off uint64, p []byte) error {
+	return a.OpAddr.Store(innerThread(t), off, p)
+}
+
+func (a opAddr) Unmap(t verbs.Thread) error { return a.OpAddr.Unmap(innerThread(t)) }
+
+type mkey struct {
+	verbs.Mkey
+	r *Recorder
+}
+
+func bareMkey(m verbs.Mkey) verbs.Mkey {
+	if w, ok := m.(*mkey); ok {
+		return w.Mkey
+	}
+	return m
+}
+
+func (c *context) CreateMkey(t verbs.Thread, p verbs.PD, flags uint32, entries uint16) (m verbs.Mkey, err error) {
+	d, err := c.direct()
+	if err == nil {
+		m, err = d.CreateMkey(innerThread(t), barePD(p), flags, entries)
+	}
+	args := list(mask(flags), entries)
+	if err != nil {
+		c.r.add(t, "mlx5dv_create_mkey", args, err)
+		return nil, err
+	}
+	c.r.add(t, "mlx5dv_create_mkey", args, nil, c.r.key(m.LKey()), c.r.key(m.RKey()))
+	return &mkey{m, c.r}, nil
+}
+
+func (m *mkey) Destroy(t verbs.Thread) error {
+	k := m.r.key(m.LKey())
+	err := m.Mkey.Destroy(innerThread(t))
+	m.r.add(t, "mlx5dv_destroy_mkey", list(k), err)
+	return err
+}
+
+func (c *context) RegDirectDmabufMR(t verbs.Thread, p verbs.PD, offset, length, iova uint64, fd int, access verbs.AccessFlags,
+	flags uint32) (m verbs.MR, err error) {
+	d, err := c.direct()
+	if err == nil {
+		m, err = d.RegDirectDmabufMR(innerThread(t), barePD(p), offset, length, iova, fd, access, flags)
+	}
+	return c.r.mr(t, "mlx5dv_reg_dmabuf_mr", m, err, list(offset, length, c.r.addr(iova), mask(access), mask(flags)))
+}
+
+func (q *qp) direct() (verbs.DirectQP, error) {
+	if d, ok := q.QP.(verbs.DirectQP); ok {
+		return d, nil
+	}
+	return nil, errNoDirect
+}
+
+func (q *qp) ModifyUDPSport(t verbs.Thread, sport uint16) error {
+	d, err := q.direct()
+	if err == nil {
+		err = d.ModifyUDPSport(innerThread(t), sport)
+	}
+	q.r.add(t, "mlx5dv_modify_qp_udp_sport", list(q.name(), sport), err)
+	return err
+}
+
+func (q *qp) QueryLagPort(t verbs.Thread) (port, active uint8, err error) {
+	d, err := q.direct()
+	if err == nil {
+		port, active, err = d.QueryLagPort(innerThread(t))
+	}
+	q.r.add(t, "mlx5dv_query_qp_lag_port", list(q.name()), err, list(port, active)...)
+	return port, active, err
+}
+
+func (q *qp) ModifyLagPort(t verbs.Thread, port uint8) error {
+	d, err := q.direct()
+	if err == nil {
+		err = d.ModifyLagPort(innerThread(t), port)
+	}
+	q.r.add(t, "mlx5dv_modify_qp_lag_port", list(q.name(), port), err)
+	return err
+}
+
+func (q *qp) ResetDCIStream(t verbs.Thread, stream uint16) error {
+	d, err := q.direct()
+	if err == nil {
+		err = d.ResetDCIStream(innerThread(t), stream)
+	}
+	q.r.add(t, "mlx5dv_dci_stream_id_reset", list(q.name(), stream), err)
+	return err
+}
+
+// What is done to the insides of a QP is not recorded.
+
+func (q *qp) RecvQueue(t verbs.Thread, off int, p []byte) error {
+	d, err := q.direct()
+	if err != nil {
+		return err
+	}
+	return d.RecvQueue(innerThread(t), off, p)
+}
+
+func (q *qp) WriteRecvQueue(t verbs.Thread, off int, p []byte) error {
+	d, err := q.direct()
+	if err != nil {
+		return err
+	}
+	return d.WriteRecvQueue(innerThread(t), off, p)
+}
+
+func (q *qp) WriteRecvDoorbellRecord(t verbs.Thread, n uint16) error {
+	d, err := q.direct()
+	if err != nil {
+		return err
+	}
+	return d.WriteRecvDoorbellRecord(innerThread(t), n)
+}
+
+func (q *qp) RecvQueueGeometry() (entries, stride int) {
+	d, err := q.direct()
+	if err != nil {
+		return 0, 0
+	}
+	return d.RecvQueueGeometry()
+}
+
+// directEx is the extended way to post of a QP of an mlx5 device.
+type directEx struct {
+	*qpEx
+	d verbs.DirectQPEx
+}
+
+func (e *directEx) SetDCAddr(t verbs.Thread, ah verbs.AH, dctn uint32, key uint64) {
+	e.note("to DCT %s key %#x", e.q.r.qpn(dctn), key)
+	e.d.SetDCAddr(innerThread(t), bareAH(ah), dctn, key)
+}
+
+func (e *directEx) SetDCAddrStream(t verbs.Thread, ah verbs.AH, dctn uint32, key uint64, stream uint16) {
+	e.note("to DCT %s key %#x stream %d", e.q.r.qpn(dctn), key, stream)
+	e.d.SetDCAddrStream(innerThread(t), bareAH(ah), dctn, key, stream)
+}
+
+func (e *directEx) keyOf(m verbs.Mkey) string {
+	if m == nil {
+		return "none"
+	}
+	return e.q.r.key(m.LKey())
+}
+
+func (e *directEx) WRMRList(t verbs.Thread, m verbs.Mkey, access verbs.AccessFlags, sges []verbs.SGE) {
+	e.note("mkey %s list %s access %#x", e.keyOf(m), e.q.r.sges(sges), uint32(access))
+	e.d.WRMRList(innerThread(t), bareMkey(m), access, sges)
+}
+
+func (e *directEx) WRMRInterleaved(t verbs.Thread, m verbs.Mkey, access verbs.AccessFlags, repeat uint32, pieces []verbs.MRInterleaved) {
+	e.note("mkey %s interleaved, %d rounds access %#x", e.keyOf(m), repeat, uint32(access))
+	for _, p := range pieces {
+		e.note("piece %s:%d:%s skip %d", e.q.r.addr(p.Addr), p.Bytes, e.q.r.key(p.LKey), p.Skip)
+	}
+	e.d.WRMRInterleaved(innerThread(t), bareMkey(m), access, repeat, pieces)
+}
+
+func (e *directEx) WRMemcpy(t verbs.Thread, destLKey uint32, dest uint64, srcLKey uint32, src, length uint64) {
+	e.note("copy %d from %s to %s", length, e.remote(srcLKey, src), e.remote(destLKey, dest))
+	e.d.WRMemcpy(innerThread(t), destLKey, dest, srcLKey, src, length)
+}
+
+// WRRawWQE is recorded by its length: keys and addresses lie anywhere in it.
+func (e *directEx) WRRawWQE(t verbs.Thread, wqe []byte) {
+	e.note("raw WQE of %d B", len(wqe))
+	e.d.WRRawWQE(innerThread(t), wqe)
+}
