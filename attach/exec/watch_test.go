@@ -4,7 +4,10 @@ package exec
 
 import (
 	"os"
+	osexec "os/exec"
+	"path/filepath"
 	"slices"
+	"syscall"
 	"testing"
 	"unsafe"
 
@@ -50,6 +53,38 @@ func TestFilesInUse(t *testing.T) {
 	const noProcess = 1 << 30
 	if !inodesOf([]int{os.Getpid(), noProcess}, used) || !used[files[0].inode] || !used[files[1].inode] || used[files[2].inode] {
 		t.Errorf("open %v, mapped %v, closed %v", used[files[0].inode], used[files[1].inode], used[files[2].inode])
+	}
+}
+
+// TestFilesOfAProcessWithoutItsMainThread looks for a memory file that only another thread has open.
+func TestFilesOfAProcessWithoutItsMainThread(t *testing.T) {
+	m, err := newMemfd(pageSize)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.close()
+	f, err := m.open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	c := osexec.Command(compile(t, "mainless"))
+	ready := filepath.Join(shared(t), "ready")
+	c.Env, c.ExtraFiles = []string{"READY=" + ready}, []*os.File{f}
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = unix.Kill(-c.Process.Pid, unix.SIGKILL) // with its child
+		_ = c.Wait()
+	}()
+	if !inTime(func() bool { _, err := os.Stat(ready); return err == nil }) {
+		t.Fatal("the main thread does not end")
+	}
+	used := map[uverbs.Inode]bool{}
+	if !inodesOf([]int{c.Process.Pid}, used) || !used[m.inode] {
+		t.Errorf("the file is not seen among %d", len(used))
 	}
 }
 
