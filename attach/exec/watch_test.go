@@ -7,6 +7,7 @@ import (
 	osexec "os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"unsafe"
@@ -98,4 +99,15 @@ func TestEndIsHeardFirst(t *testing.T) {
 			t.Errorf("%v: status %d:\n%s", flags, status, out)
 		}
 	}
+}
+
+// TestClockAfterACompletion: a program that has found a completion does not read a time before it.
+func TestClockAfterACompletion(t *testing.T) {
+	needs(t, "ibv_devices")
+	bin := compile(t, "clock")
+	each(t, func(t *testing.T, u user) {
+		if out, status := u.session(t, "--", bin, "2000"); status != 0 || !strings.HasPrefix(out, "0 late") {
+			t.Errorf("status %d:\n%s", status, out)
+		}
+	})
 }
