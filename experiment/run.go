@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -210,7 +211,7 @@ func unsteady(loads []*workload.Load, i int, r *workload.Result) string {
 		if n := l.Outstanding(); l.FillsPackets() && l.Duration > 0 && !alone && delivered < float64(n) {
 			return fmt.Sprintf("%.1f of its messages were delivered in the measured time of %v, and it keeps %d outstanding: how these fare is not in its rate; %s.", delivered, measured, n, more)
 		}
-		return filling(l, r, more)
+		return cmp.Or(filling(l, r, more), draining(l, r, more))
 	}
 	switch {
 	case measured <= 0:
@@ -242,6 +243,17 @@ func filling(l *workload.Load, r *workload.Result, more string) string {
 		return ""
 	}
 	return fmt.Sprintf("for %v of the measured time of %v its windows were not full: a thread with room only posts, and does not poll, so that the rate is higher than later; %s.", full-r.Begin, measured, more)
+}
+
+// draining says that more receives were used up in the measured time than the target posted, so that the rate lasts for as long as there are
+// some of those that were posted before the load began; "" if not. A target polls 16 completions at a time.
+func draining(l *workload.Load, r *workload.Result, more string) string {
+	used, measured := r.Rate()*(r.End-r.Begin).Seconds()*l.Taking(), r.End-r.Begin
+	lost := used - float64(r.Refilled)
+	if l.Transport == workload.UC || l.Transport == workload.UD || lost <= used*steady || lost <= float64(16+l.Threads*l.QPs*max(1, l.RecvPostlist)) {
+		return ""
+	}
+	return fmt.Sprintf("%.0f receives were used up in the measured time of %v, and its target posted only %d: the rate is higher than when those posted before have been used up; %s.", used, measured, r.Refilled, more)
 }
 
 // fewSamples says that a load's percentiles mean little, and what to do; "" if they do not: of
@@ -332,6 +344,38 @@ func (out *outcome) noteOverlap(env *Env) {
 	}
 }
 
+// neighbours are loads whose own rate is steady in the measured time beside loads whose is not: a load that has hardly begun, or waits for a
+// timer, leaves a port or an engine to others that it takes from them later.
+func (out *outcome) neighbours() (still, moving []string) {
+	for i, l := range out.loads {
+		if r := out.results[i]; r.Failed != nil || l.Latency || unsteady(out.loads, i, r) != "" {
+			continue
+		}
+		met := false
+		for j, o := range out.loads {
+			r := out.results[j]
+			if r.Failed != nil || unsteady(out.loads, j, r) == "" || l.From != o.From && l.From != o.To && l.To != o.From && l.To != o.To {
+				continue
+			}
+			met = true
+			if !slices.Contains(moving, o.Name) {
+				moving = append(moving, o.Name)
+			}
+		}
+		if met {
+			still = append(still, l.Name)
+		}
+	}
+	return still, moving
+}
+
+// noteNeighbours names them.
+func (out *outcome) noteNeighbours(env *Env) {
+	if still, moving := out.neighbours(); len(still) > 0 {
+		env.Note("What loads without a steady rate take from others on their hosts later is not in the rates of these: %s beside %s. Give all of them a longer duration.", strings.Join(still, ", "), strings.Join(moving, ", "))
+	}
+}
+
 // noteUnreliable names loads whose requests complete when they have been sent, and may be lost after that.
 func (out *outcome) noteUnreliable(env *Env) {
 	var names []string
@@ -384,6 +428,7 @@ func (out *outcome) emit(env *Env, s *Scenario, prof *profile.Profile) error {
 			env.Note("Load %s: %s", out.loads[i].Name, why)
 		}
 	}
+	out.noteNeighbours(env)
 	out.noteUnreliable(env)
 	out.noteOverlap(env)
 	out.noteDropped(env)

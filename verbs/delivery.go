@@ -10,8 +10,9 @@ type DeliveryMeter interface {
 	DeliveriesAt(at time.Duration, read func(of func(host int, qpn uint32) (d Delivered, ok bool)))
 }
 
-// Delivered are bytes of payload that a QP has taken, each once however often it was sent.
+// Delivered are bytes of payload that a QP has taken, each once however often it was sent, and those that it has sent.
 type Delivered struct {
 	Received uint64 // of SENDs and WRITEs of its peer
 	Read     uint64 // of responses to its READs
+	Sent     uint64 // of SENDs and WRITEs, lost or not; those that are sent again count again
 }

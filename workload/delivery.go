@@ -29,10 +29,11 @@ func (p *progress) whole() bool { return p.read == looks+1 }
 // FillsPackets reports whether the messages of the load are of a whole packet or more.
 func (l *Load) FillsPackets() bool { return l.Payload >= uint32(cmp.Or(l.MTU, defaultMTU).Bytes()) }
 
-// visible reports whether the bytes that the load's queue pairs receive and read tell how many of its messages were delivered.
+// visible reports whether the bytes that the load's queue pairs receive and read, or send where nothing tells a sender of deliveries, say how many
+// of its messages were delivered.
 func (l *Load) visible() bool {
 	atomic := slices.ContainsFunc(l.Mix, func(m Mix) bool { return m.Verb == CmpSwap || m.Verb == FetchAdd })
-	return types[l.Transport] == verbs.QPTRC && l.Churn == "" && !l.Latency && l.Payload > 0 && !atomic
+	return l.Churn == "" && !l.Latency && l.Payload > 0 && !atomic
 }
 
 // Outstanding is how many requests a load that posts as fast as it can keeps outstanding.
@@ -70,7 +71,11 @@ func (s *Started) look(of func(host int, qpn uint32) (verbs.Delivered, bool)) {
 			if !ok || !also {
 				return
 			}
-			bytes += there.Received + here.Read
+			if types[s.l.Transport] == verbs.QPTRC {
+				bytes += there.Received + here.Read
+			} else {
+				bytes += here.Sent
+			}
 		}
 		by[g] = float64(bytes) / float64(s.l.Payload)
 		p.total[p.read] += by[g]

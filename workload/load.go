@@ -228,6 +228,21 @@ func (l *Load) Validate() error {
 	return nil
 }
 
+// Taking is the share of the load's messages that take a receive which the target posts again; 0 if it posts none.
+func (l *Load) Taking() float64 {
+	all, taking := 0, 0
+	for _, m := range l.Mix {
+		all += m.Weight
+		if m.Verb == Send || m.Verb == WriteImm {
+			taking += m.Weight
+		}
+	}
+	if all == 0 || !l.needsReceiver() {
+		return 0
+	}
+	return float64(taking) / float64(all)
+}
+
 // unanswered reports whether the load's requests draw RNR NAKs as long as it runs.
 func (l *Load) unanswered() bool { return l.NoReceive && types[l.Transport] == verbs.QPTRC }
 
@@ -262,6 +277,8 @@ type Result struct {
 	// the rate: it is large when the rate is not steady in the measured time, and infinite
 	// when a quarter of that time saw no delivery.
 	Confidence float64
+	// Refilled are the receives that the target posted in the measured time.
+	Refilled uint64
 	// MRPage is the size of the pages in which the device translates the load's regions, in
 	// bytes, and MREntries how many entries these take on one side. 0: the device does not tell.
 	MRPage    uint64

@@ -74,6 +74,9 @@ func (s *Started) receive(t verbs.Thread, set []*conn) {
 			if k.received = 0; !r.post(t, k, len(r.wrs)) {
 				return
 			}
+			if now := t.Now(); now >= s.begin() && (s.stop() == 0 || now < s.stop()) {
+				s.refilled.Add(uint64(len(r.wrs)))
+			}
 		}
 	}
 }

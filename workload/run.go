@@ -21,7 +21,8 @@ type Started struct {
 	flows     [][]flow
 	sharedCQs bool
 	ended     atomic.Bool
-	done      atomic.Int32 // threads that have come to their end
+	done      atomic.Int32  // threads that have come to their end
+	refilled  atomic.Uint64 // receives that the target has posted in the measured time
 	churners  []churner
 }
 
@@ -193,6 +194,7 @@ func (s *Started) until(end time.Duration) *Result {
 	complete := s.complete()
 	s.res.Begin, s.res.End, s.res.Confidence = s.begin(), end, confidence(s.batches(end))+s.burst(end)
 	s.settle(end, complete)
+	s.res.Refilled = s.refilled.Load()
 	for i := range s.res.Threads {
 		r := &s.res.Threads[i]
 		if !complete {

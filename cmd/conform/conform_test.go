@@ -32,6 +32,11 @@ func TestBadInput(t *testing.T) {
 	}{
 		"unknown command":   {[]string{"lst"}, `unknown command "lst" (did you mean "list"?)`},
 		"unknown flag":      {[]string{"--taget=sim"}, `did you mean "--target"?`},
+		"no command":        {[]string{"foo"}, `unknown command "foo"; see conform --help`},
+		"case, no hyphen":   {[]string{"RC012"}, "conform --label-filter RC-012 runs that one"},
+		"case, short":       {[]string{"run", "rc-12"}, "conform --label-filter RC-012 runs that one"},
+		"version":           {[]string{"version"}, "did you mean conform --version?"},
+		"far flag":          {[]string{"--workers", "2"}, "unknown flag --workers; see conform --help"},
 		"unknown target":    {[]string{"--target=sin"}, `did you mean "sim"?`},
 		"unknown profile":   {[]string{"--profile", "connectx5"}, `did you mean "connectx-5"?`},
 		"profiles":          {[]string{"--profile", "connectx-7"}, "profiles are connect-ib, "},

@@ -8,12 +8,13 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"regexp"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/rdmasim/rdmasim/conformance"
 	"github.com/rdmasim/rdmasim/input"
@@ -151,8 +152,11 @@ func knownCommand(cmd *cobra.Command, args []string) error {
 	if err := meantCase(args[0]); err != nil {
 		return err
 	}
-	return usagef("unknown command %q%s", args[0], input.Suggest(args[0], names))
+	return usagef("unknown command %q%s; see conform --help", args[0], commands.Meant(cmd, args[0], names))
 }
+
+// caseID is the name of a case, written in one way or another.
+var caseID = regexp.MustCompile(`^([A-Z]+)[-_ ]?([0-9]{1,3})$`)
 
 // meantCase returns what to type in place of the name of a case or an area alone.
 func meantCase(word string) error {
@@ -167,6 +171,13 @@ func meantCase(word string) error {
 	for _, a := range cat.Areas {
 		if a.Area == word {
 			return usagef("%s is an area: conform --label-filter %s runs its cases, conform list %s lists them", word, word, word)
+		}
+	}
+	if id := caseID.FindStringSubmatch(word); id != nil { // RC012, RC_12
+		n, _ := strconv.Atoi(id[2])
+		word = fmt.Sprintf("%s-%03d", id[1], n)
+		if _, ok := cat.Find(word); ok {
+			return usagef("cases have names such as %s: conform --label-filter %s runs that one, conform show %s explains it", word, word, word)
 		}
 	}
 	return nil
@@ -201,10 +212,8 @@ func versionOf(settings []debug.BuildSetting) string {
 }
 
 func flagError(cmd *cobra.Command, err error) error {
-	var names []string
-	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
 	if flag, ok := strings.CutPrefix(err.Error(), "unknown flag: "); ok {
-		return usagef("unknown flag %s%s; see %s --help", flag, input.Suggest(flag, names), cmd.CommandPath())
+		return usagef("unknown flag %s%s; see %s --help", flag, commands.MeantFlag(cmd, flag), cmd.CommandPath())
 	}
 	return usagef("%w", input.FlagError(err))
 }

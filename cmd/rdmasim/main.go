@@ -13,7 +13,6 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
 	"github.com/schollz/progressbar/v3"
@@ -150,7 +149,7 @@ func knownCommand(c *cobra.Command, args []string) error {
 	for _, sub := range c.Commands() {
 		names = append(names, sub.Name())
 	}
-	return fmt.Errorf("unknown command %q%s", args[0], input.Suggest(args[0], names))
+	return fmt.Errorf("unknown command %q%s", args[0], commands.Meant(c, args[0], names))
 }
 
 // oneArg demands exactly one argument, which what describes.
@@ -169,9 +168,7 @@ func oneArg(what string) cobra.PositionalArgs {
 func flagError(c *cobra.Command, err error) error {
 	suggestion := ""
 	if flag, ok := strings.CutPrefix(err.Error(), "unknown flag: "); ok {
-		var names []string
-		c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
-		suggestion = input.Suggest(flag, names)
+		suggestion = commands.MeantFlag(c, flag)
 	}
 	return &experiment.UsageError{Err: fmt.Errorf("%w%s; see %s --help", input.FlagError(err), suggestion, c.CommandPath())}
 }

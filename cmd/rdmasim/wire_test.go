@@ -47,6 +47,8 @@ func TestWrongUsage(t *testing.T) {
 	}{
 		{[]string{"rn"}, `unknown command "rn" (did you mean "run"?)`},
 		{[]string{"profile", "shw"}, `unknown command "shw" (did you mean "show"?)`},
+		{[]string{"version"}, `did you mean rdmasim --version?`},
+		{[]string{"--seed", "1"}, `unknown flag: --seed (it is a flag of rdmasim `},
 		{[]string{"benchmark"}, `unknown command "benchmark"; see rdmasim --help`},
 		{[]string{"run"}, "a scenario file is needed"},
 		{[]string{"run", "uar-sharing", "--sed", "2"}, `did you mean "--seed"?`},

@@ -152,25 +152,36 @@ func otherQPs(c *spec.C) {
 func unsignalledChain(c *spec.C) {
 	e := kit.Open(c)
 	mem := e.Buffer(c, 64, kit.AllAccess)
-	o := kit.Default()
 	for _, failing := range []int{0, 20, 63} {
-		p := e.Pair(c, o)
-		var chain []verbs.SendWR
-		for i := range 64 {
-			wr := kit.Write(uint64(500+i), mem, 32, mem.SGE(0, 8))
-			if i == failing {
-				wr = writeToNoRegion(uint64(500+i), mem)
-			}
-			wr.Flags = 0
-			chain = append(chain, wr)
+		failChain(c, e.Pair(c, kit.Default()), mem, failing, writeToNoRegion(0, mem), verbs.WCRemAccessErr)
+	}
+	// A request that fails by itself asks for no ACK of those before it. They are done all the same, and without a retry.
+	o := kit.Default()
+	o.RetryCnt = 0
+	local := kit.Write(0, mem, 32, mem.SGE(0, 8))
+	local.SGEs[0].LKey ^= 0x7f00
+	for _, failing := range []int{20, 63} {
+		failChain(c, e.Pair(c, o), mem, failing, local, verbs.WCLocProtErr)
+	}
+}
+
+// failChain posts 64 unsignalled writes, one of which is bad and fails.
+func failChain(c *spec.C, p *kit.Pair, mem *kit.Buffer, failing int, bad verbs.SendWR, status verbs.WCStatus) {
+	var chain []verbs.SendWR
+	for i := range 64 {
+		wr := kit.Write(0, mem, 32, mem.SGE(0, 8))
+		if i == failing {
+			wr = bad
 		}
-		p.A.Post(c, chain...)
-		wc := kit.PollOne(c, p.A.SendCQ)
-		c.Status("first completion", wc, verbs.WCRemAccessErr)
-		c.Equal("wr_id", wc.ID, uint64(500+failing))
-		for i, w := range kit.ExpectFlushed(c, p.A.SendCQ, 63-failing) {
-			c.Equal("wr_id", w.ID, uint64(500+failing+1+i))
-		}
+		wr.ID, wr.Flags = uint64(500+i), 0
+		chain = append(chain, wr)
+	}
+	p.A.Post(c, chain...)
+	wc := kit.PollOne(c, p.A.SendCQ)
+	c.Status("first completion", wc, status)
+	c.Equal("wr_id", wc.ID, uint64(500+failing))
+	for i, w := range kit.ExpectFlushed(c, p.A.SendCQ, 63-failing) {
+		c.Equal("wr_id", w.ID, uint64(500+failing+1+i))
 	}
 }
 

@@ -193,6 +193,10 @@ var mutations = []mutation{
 	{"RNR NAK for an atomic", "nak_rkey", "OR-068", oracle.Violation, one(2, setSyndrome(roce.RNRSyndrome(14))), nil},
 	{"RNR timer", "rnr", "OR-069", oracle.Violation, one(2, setSyndrome(roce.RNRSyndrome(13))), nil},
 	{"RNR NAK again", "rnr", "OR-070", oracle.Violation, func(_ *testing.T, c *oracle.Capture) { insert(c, 2, 2, 1000) }, nil},
+	{"the last packet asks when it is sent again", "timeout", "OR-041", oracle.Note, func(t *testing.T, c *oracle.Capture) {
+		edit(t, c, 1, func(p *roce.Packet) { p.BTH().SetAckReq(false) })
+		c.Frames[0].Time = c.Frames[1].Time - 40*ms
+	}, nil},
 	{"READ asked for again after its answer", "read", "OR-041", oracle.Violation, func(_ *testing.T, c *oracle.Capture) { insert(c, 1, 4, 1000) }, nil},
 	{"READ asked for again after its answer, paging", "read", "OR-041", oracle.Note, func(_ *testing.T, c *oracle.Capture) { insert(c, 1, 4, 1000) },
 		func(o *oracle.Options) { o.ODP = true }},

@@ -210,6 +210,9 @@ func (h *half) checkTimer(p *packet, r *rec, pos int64) {
 	}
 	from := max(p.last, h.since)
 	switch elapsed := r.Time - from; {
+	case elapsed < t-o.Tolerance && p.end == h.next && r.p.BTH().AckReq() && !p.ackReq && !p.responds():
+		h.report(Note, "OR-041", r, "the last packet is sent again to ask for the ACK that nothing had asked for")
+		return
 	case elapsed < t-o.Tolerance:
 		h.report(Violation, "OR-041", r, "sent again %d ns after the timer began, no NAK asks for it; the timer is %d ns", elapsed, t)
 		return

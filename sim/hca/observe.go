@@ -28,13 +28,13 @@ func (d *Device) HardwareCounters() map[string]uint64 {
 	return all
 }
 
-// Delivered is what a QP has received of what was sent to it and of what it has read, in bytes of payload; false: there is no such QP.
+// Delivered is what a QP has received of what was sent to it, what it has read, and what it has sent, in bytes of payload; false: there is no such QP.
 // Packets that wait for a receive WQE or for one that is missing have been received.
-func (d *Device) Delivered(qpn uint32) (received, read uint64, ok bool) {
+func (d *Device) Delivered(qpn uint32) (received, read, sent uint64, ok bool) {
 	d.settle()
 	q := d.qpn(qpn)
 	if q == nil {
-		return 0, 0, false
+		return 0, 0, 0, false
 	}
 	received = q.responder.got
 	for _, l := range []list{q.responder.hold, q.responder.ahead} {
@@ -44,7 +44,7 @@ func (d *Device) Delivered(qpn uint32) (received, read uint64, ok bool) {
 			}
 		}
 	}
-	return received, q.requester.landed, true
+	return received, q.requester.landed, q.requester.out, true
 }
 
 // PageFaults are the counters of the page-fault unit.

@@ -108,6 +108,7 @@ type sendRare struct {
 	copy         *copies     // nil until the first copy
 	faults       [2]pageWait // on GatherSide and on LandingSide
 	landed       uint64      // bytes of responses to READs since reset
+	out          uint64      // bytes of SENDs and WRITEs sent since reset, those sent again too
 	askAt        sim.Time    // a landing that waits for pages is asked for again then
 }
 

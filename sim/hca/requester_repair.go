@@ -123,7 +123,7 @@ func (q *requester) resume() {
 //
 //go:noinline
 func (q *requester) claimAck(before uint32, own int) {
-	if q.head == q.tail || int(q.sinceAR) <= own || q.waiting || roce.CmpPSN(q.una, before) >= 0 || roce.CmpPSN(q.nextPSN(), before) < 0 {
+	if q.breaks(rule.AckIsAskedForInTheEnd) || q.head == q.tail || int(q.sinceAR) <= own || q.waiting || roce.CmpPSN(q.una, before) >= 0 || roce.CmpPSN(q.nextPSN(), before) < 0 {
 		return
 	}
 	q.after = roce.AddPSN(before, -1)

@@ -140,7 +140,7 @@ func (q *requester) sendPush(m *msg, w *prm.SendWQE) bool {
 	}
 	if i < 0 && w != nil && (n == 0 || !w.Memory) && q.u.port.free(&q.sender, &q.txq) {
 		q.gather(-1, f.Payload(), w)
-		q.pushed(m, psn, len(f.B))
+		q.pushed(m, psn, n, len(f.B))
 		u.port.leave(f)
 		return true
 	}
@@ -156,7 +156,7 @@ func (q *requester) sendPush(m *msg, w *prm.SendWQE) bool {
 	if w != nil && w.Memory {
 		q.puOwed += u.p.PUGather
 	}
-	q.pushed(m, psn, len(f.B))
+	q.pushed(m, psn, n, len(f.B))
 	q.u.port.enqueue(&q.sender, &q.txq, i)
 	return true
 }
@@ -176,8 +176,9 @@ func (q *requester) putRare(m *msg, f *roce.Frame, info *roce.OpInfo, psn uint32
 	}
 }
 
-// pushed notes that the packet of m at the cursor is made, with that many bytes.
-func (q *requester) pushed(m *msg, psn uint32, bytes int) {
+// pushed notes that the packet of m at the cursor is made, with n bytes of payload and that many in all.
+func (q *requester) pushed(m *msg, psn uint32, n, bytes int) {
+	q.out += uint64(n)
 	q.noteSent(roce.AddPSN(psn, 1))
 	if q.reaction != nil {
 		q.spend(bytes)

@@ -92,6 +92,7 @@ var requester = []Mutant{
 	{Name: "datagram-without-source", Area: "UD", broken: rule.DatagramsNeedAnAddress, Killers: []string{"UD-025"}},
 	{Name: "atomic-into-any-length", Area: "ATOM", broken: rule.AtomicsHaveTheirLength, Killers: []string{"POST-025"}},
 	{Name: "read-of-any-packet-count", Area: "RC", broken: rule.ReadFitsTheWindowOfPSNs},
+	{Name: "ack-never-claimed", Area: "ERR", broken: rule.AckIsAskedForInTheEnd, Killers: []string{"ERR-013"}},
 	{Name: "failed-bind-succeeds", Area: "MW", broken: rule.FailedBindIsReported, Killers: []string{"MW-024"}},
 	{Name: "data-beside-the-oldest", Area: "WIRE", broken: rule.DataAnswersTheOldest},
 	{Name: "read-data-for-an-atomic", Area: "WIRE", broken: rule.ReadDataAnswersARead, Killers: []string{"WIRE-057"}},

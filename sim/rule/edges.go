@@ -80,4 +80,5 @@ const (
 	ReregistrationIsReported
 	TimeoutZeroIsNone
 	SendOpsAreOfTheType
+	AckIsAskedForInTheEnd
 )

@@ -255,6 +255,7 @@ var sentences = [...]string{
 	PendingIsClearedFirst:              "A work item can be queued again from the moment at which it runs",
 	WorkersAreLIFO:                     "The worker that became idle last is woken first",
 	SoftirqsEnd:                        "Softirqs that do not end are handed over to ksoftirqd",
+	AckIsAskedForInTheEnd:              "Where nothing follows that could ask for the ACK of what was sent, the last packet is sent again and asks",
 	HalvesAreOfTheRegister:             "The halves of a register are used in turn by all queues that ring it",
 	RegisterIsFlushed:                  "A store to a register is flushed before the call returns",
 	ParentRefusesUnknownBits:           "A parent domain with an unknown comp_mask bit is refused",

@@ -1,0 +1,39 @@
+package commands
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/rdmasim/rdmasim/input"
+)
+
+// Meant says what was probably meant with a word that is no command of c, or nothing.
+func Meant(c *cobra.Command, word string, names []string) string {
+	if word == "version" {
+		return fmt.Sprintf(" (did you mean %s --version?)", c.Root().Name())
+	}
+	return input.Suggest(word, names)
+}
+
+// MeantFlag says what was probably meant with a flag, --name, that c does not have: another of its flags, or a command that has it.
+func MeantFlag(c *cobra.Command, flag string) string {
+	var names []string
+	c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	name := strings.TrimPrefix(flag, "--")
+	if s := input.Suggest(name, names); s != "" {
+		return strings.Replace(s, `"`, `"--`, 1)
+	}
+	var have []string
+	for _, sub := range c.Commands() {
+		if !sub.Hidden && sub.Flags().Lookup(name) != nil {
+			have = append(have, sub.CommandPath())
+		}
+	}
+	if len(have) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (it is a flag of %s)", strings.Join(have, ", "))
+}
