@@ -58,8 +58,28 @@ func (c *clockPage) show(e *engine) {
 		}
 		return
 	}
-	// Both words at once.
-	atomic.StoreUint64(c.word(prm.InitSegTimer%pageSize), c.f.dev.cycles())
+	c.showCycles(e.m.eng.Now())
+}
+
+// showCycles stores a time in cycles, both words at once, as the device's register has it.
+func (c *clockPage) showCycles(t sim.Time) {
+	hi, lo := bits.Mul64(uint64(t), c.f.dev.hca.Params().CoreClockKHz)
+	q, _ := bits.Div64(hi, lo, uint64(sim.Millisecond))
+	atomic.StoreUint64(c.word(prm.InitSegTimer%pageSize), bits.ReverseBytes64(q))
+}
+
+// showBefore shows the time of what the device is about to do: a program that finds a completion may read the clock at once, and must not
+// find a time before the completion's.
+func (e *engine) showBefore(t sim.Time) {
+	if len(e.clocks) == 0 {
+		return
+	}
+	defer e.loseGone()
+	for _, c := range e.clocks {
+		if !c.info {
+			c.showCycles(t)
+		}
+	}
 }
 
 func (c *clockPage) word(off int) *uint64 { return (*uint64)(unsafe.Pointer(&c.mem[off])) }

@@ -85,9 +85,11 @@ func newEngine(m *machine, streams *procmem.Streams, throttle bool) (*engine, er
 	if err != nil {
 		return nil, fmt.Errorf("eventfd: %w", err)
 	}
-	return &engine{
+	e := &engine{
 		m: m, streams: streams, pace: pace.New(m.eng, throttle), wake: fd, done: make(chan struct{}), epoch: time.Now(), cpuLoad: newCPULoad(), hear: func() {}, showPorts: func() {},
-	}, nil
+	}
+	e.pace.Before = e.showBefore
+	return e, nil
 }
 
 // do runs f on the engine's thread, between events, and waits for it. After the end

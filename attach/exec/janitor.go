@@ -54,10 +54,7 @@ func killMarked(mark string) bool {
 		if err != nil || pid == os.Getpid() {
 			continue
 		}
-		env, err := os.ReadFile(d + "/environ")
-		if err != nil {
-			continue
-		}
+		env := environment(d)
 		for _, v := range bytes.Split(env, []byte{0}) {
 			if bytes.Equal(v, want) {
 				found = true
@@ -67,4 +64,18 @@ func killMarked(mark string) bool {
 		}
 	}
 	return found
+}
+
+// environment is that of the process of a folder of /proc. One that goes on without its main thread shows it with another thread.
+func environment(dir string) []byte {
+	if env, err := os.ReadFile(dir + "/environ"); err == nil && len(env) > 0 {
+		return env
+	}
+	threads, _ := filepath.Glob(dir + "/task/[0-9]*")
+	for _, t := range threads {
+		if env, err := os.ReadFile(t + "/environ"); err == nil && len(env) > 0 {
+			return env
+		}
+	}
+	return nil
 }

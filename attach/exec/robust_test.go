@@ -335,3 +335,69 @@ func withEnv(v string) (l []string) {
 	}
 	return l
 }
+
+// TestProcessesWithoutTheirMainThreadEnd ends a session whose processes go on without their main thread, after SIGTERM, with
+// the program, and after a supervisor that is killed.
+func TestProcessesWithoutTheirMainThreadEnd(t *testing.T) {
+	canListen(t)
+	bin := compile(t, "mainless")
+	each(t, func(t *testing.T, u user) {
+		for _, c := range []struct {
+			name   string
+			args   []string
+			signal unix.Signal
+			status int
+		}{
+			{"asked", nil, unix.SIGTERM, 128 + 9},
+			{"left behind", []string{"child"}, 0, 7},
+			{"supervisor killed", []string{"child"}, unix.SIGKILL, -1},
+			{"supervisor of the program killed", nil, unix.SIGKILL, -1},
+		} {
+			dir := shared(t)
+			ready := filepath.Join(dir, "ready")
+			t.Setenv("READY", ready)
+			run, out := u.start(t, append([]string{"-grace", "50ms", "--", bin}, c.args...)...)
+			run.WaitDelay = time.Second // whoever is left has the output open
+			timer := time.AfterFunc(soon, func() { _ = run.Process.Kill() })
+			for begin := time.Now(); c.signal != 0 && time.Since(begin) < soon; time.Sleep(time.Millisecond) {
+				if _, err := os.Stat(ready); err == nil {
+					_ = run.Process.Signal(c.signal)
+					break
+				}
+			}
+			_ = run.Wait()
+			if !timer.Stop() || run.ProcessState.ExitCode() != c.status {
+				t.Errorf("%s: status %d, want %d, within %v:\n%s", c.name, run.ProcessState.ExitCode(), c.status, soon, out)
+			}
+			if !inTime(func() bool { return len(withThreads("READY="+ready)) == 0 }) {
+				left := withThreads("READY=" + ready)
+				t.Errorf("%s: processes %v are left", c.name, left)
+				for _, pid := range left {
+					_ = unix.Kill(pid, unix.SIGKILL)
+				}
+			}
+		}
+	})
+}
+
+// inTime waits for a condition.
+func inTime(is func() bool) bool {
+	for deadline := time.Now().Add(soon); !is(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			return false
+		}
+	}
+	return true
+}
+
+// withThreads lists the processes of which a thread has a variable.
+func withThreads(v string) (l []int) {
+	threads, _ := filepath.Glob("/proc/[0-9]*/task/[0-9]*/environ")
+	for _, name := range threads {
+		if b, err := os.ReadFile(name); err == nil && bytes.Contains(b, append([]byte(v), 0)) {
+			pid, _ := strconv.Atoi(strings.Split(name, "/")[2])
+			l = append(l, pid)
+		}
+	}
+	return l
+}

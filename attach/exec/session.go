@@ -310,6 +310,9 @@ func (s *session) killRest() {
 	}
 }
 
+// statThreads is where the number of threads stands in /proc/PID/stat, after the name.
+const statThreads = 17
+
 // descendants lists the processes below root, without except.
 func descendants(root, except int) []int {
 	parent := map[int]int{}
@@ -323,7 +326,11 @@ func descendants(root, except int) []int {
 		_, rest, _ := strings.Cut(string(b[strings.LastIndexByte(string(b), ')')+1:]), " ")
 		f := strings.Fields(rest)
 		pid, err := strconv.Atoi(filepath.Base(d))
-		if err != nil || len(f) < 2 || f[0] == "Z" {
+		if err != nil || len(f) <= statThreads {
+			continue
+		}
+		// A process without its main thread is a zombie, too, and goes on with its other threads.
+		if n, err := strconv.Atoi(f[statThreads]); f[0] == "Z" && err == nil && n <= 1 {
 			continue
 		}
 		parent[pid], _ = strconv.Atoi(f[1])

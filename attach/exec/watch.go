@@ -117,15 +117,8 @@ func (t *files) endUnused() {
 // inodesOf adds the files that processes have open or mapped. It reports false if it could not look at one.
 func inodesOf(pids []int, to map[uverbs.Inode]bool) bool {
 	for _, pid := range pids {
-		dir := fmt.Sprintf("/proc/%d/fd", pid)
-		entries, err := os.ReadDir(dir)
+		err := openInodes(pid, to)
 		if err == nil {
-			for _, e := range entries {
-				fd, _ := strconv.Atoi(e.Name())
-				if st, err := statFD(pid, fd); err == nil {
-					to[uverbs.Inode{Dev: st.Dev, Ino: st.Ino}] = true
-				}
-			}
 			err = mappedInodes(pid, to)
 		}
 		if err != nil && !errors.Is(err, os.ErrNotExist) && !errors.Is(err, syscall.ESRCH) {
@@ -133,6 +126,31 @@ func inodesOf(pids []int, to map[uverbs.Inode]bool) bool {
 		}
 	}
 	return true
+}
+
+// openInodes looks at all threads: one that has ended, maybe the main one, has no files.
+func openInodes(pid int, to map[uverbs.Inode]bool) error {
+	threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+	if err != nil {
+		return err
+	}
+	for _, t := range threads {
+		entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/task/%s/fd", pid, t.Name()))
+		if err != nil && !errors.Is(err, os.ErrNotExist) && !errors.Is(err, syscall.ESRCH) {
+			return err
+		}
+		tid, _ := strconv.Atoi(t.Name())
+		for _, e := range entries {
+			fd, _ := strconv.Atoi(e.Name())
+			if st, err := statFD(tid, fd); err == nil {
+				to[uverbs.Inode{Dev: st.Dev, Ino: st.Ino}] = true
+			}
+		}
+		if len(entries) > 0 {
+			return nil // the others have the same
+		}
+	}
+	return nil
 }
 
 func mappedInodes(pid int, to map[uverbs.Inode]bool) error {

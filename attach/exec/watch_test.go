@@ -4,7 +4,11 @@ package exec
 
 import (
 	"os"
+	osexec "os/exec"
+	"path/filepath"
 	"slices"
+	"strings"
+	"syscall"
 	"testing"
 	"unsafe"
 
@@ -53,6 +57,38 @@ func TestFilesInUse(t *testing.T) {
 	}
 }
 
+// TestFilesOfAProcessWithoutItsMainThread looks for a memory file that only another thread has open.
+func TestFilesOfAProcessWithoutItsMainThread(t *testing.T) {
+	m, err := newMemfd(pageSize)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.close()
+	f, err := m.open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	c := osexec.Command(compile(t, "mainless"))
+	ready := filepath.Join(shared(t), "ready")
+	c.Env, c.ExtraFiles = []string{"READY=" + ready}, []*os.File{f}
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = unix.Kill(-c.Process.Pid, unix.SIGKILL) // with its child
+		_ = c.Wait()
+	}()
+	if !inTime(func() bool { _, err := os.Stat(ready); return err == nil }) {
+		t.Fatal("the main thread does not end")
+	}
+	used := map[uverbs.Inode]bool{}
+	if !inodesOf([]int{c.Process.Pid}, used) || !used[m.inode] {
+		t.Errorf("the file is not seen among %d", len(used))
+	}
+}
+
 // TestEndIsHeardFirst: what a process had is gone when waitpid has returned, also for a request that is posted right after it.
 func TestEndIsHeardFirst(t *testing.T) {
 	canListen(t)
@@ -63,4 +99,15 @@ func TestEndIsHeardFirst(t *testing.T) {
 			t.Errorf("%v: status %d:\n%s", flags, status, out)
 		}
 	}
+}
+
+// TestClockAfterACompletion: a program that has found a completion does not read a time before it.
+func TestClockAfterACompletion(t *testing.T) {
+	needs(t, "ibv_devices")
+	bin := compile(t, "clock")
+	each(t, func(t *testing.T, u user) {
+		if out, status := u.session(t, "--", bin, "2000"); status != 0 || !strings.HasPrefix(out, "0 late") {
+			t.Errorf("status %d:\n%s", status, out)
+		}
+	})
 }

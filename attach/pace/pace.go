@@ -24,6 +24,8 @@ type Clock struct {
 	// throttle keeps virtual time from running ahead of real time.
 	throttle bool
 	err      error
+	// Before is told of each time at which the device does something by itself, before it does. Nil: nobody.
+	Before func(sim.Time)
 	// Virtual time virtual was at real time wall: pauses count from there.
 	virtual sim.Time
 	wall    time.Time
@@ -62,6 +64,7 @@ const (
 func (c *Clock) CatchUp() {
 	until, begin := max(c.eng.Now(), c.Real()), time.Now()
 	for next := c.eng.Next(); next < until && c.err == nil; next = c.eng.Next() {
+		c.tell(next)
 		c.run(min(next+slice, until))
 		if time.Since(begin) > chase {
 			c.Rest()
@@ -77,6 +80,12 @@ func (c *Clock) Pass(t sim.Time) {
 		c.eng.At(t, func(uint64) {}, 0)
 	}
 	c.run(t)
+}
+
+func (c *Clock) tell(t sim.Time) {
+	if c.Before != nil {
+		c.Before(t)
+	}
 }
 
 func (c *Clock) run(t sim.Time) {
@@ -97,6 +106,7 @@ func (c *Clock) Advance(instants int, busy bool) bool {
 			return n > 0
 		}
 		before := c.eng.Now()
+		c.tell(next)
 		c.run(next)
 		c.worked += min(c.eng.Now()-before, longestStep)
 	}
