@@ -38,8 +38,8 @@ func ownReceive(c *spec.C) {
 	kit.Must(c, "read the receive queue", d.RecvQueue(c.T, 0, first))
 	s := prm.DataSegment(first)
 	c.Equal("length in the library's receive", s.ByteCount(), uint32(size))
-	c.Equal("key in the library's receive", s.LKey(), dst.MR.LKey())
-	c.Equal("address in the library's receive", s.Addr(), dst.Addr(0))
+	c.True("key and address in the library's receive", s.LKey() == dst.MR.LKey() && s.Addr() == dst.Addr(0), "key %#x for %#x, address %#x for %#x",
+		s.LKey(), dst.MR.LKey(), s.Addr(), dst.Addr(0))
 
 	for i := 1; i < 3; i++ {
 		wqe := make([]byte, stride)
@@ -55,6 +55,9 @@ func ownReceive(c *spec.C) {
 	for i := range 3 {
 		c.Status("SEND", p.A.PostAndPoll(c, kit.Send(uint64(i), src.SGE(i*size, size-i))), verbs.WCSuccess)
 		wc := kit.PollOne(c, p.B.RecvCQ)
+		if i > 0 {
+			wc.ID = 0 // the library has none of a receive that it did not post
+		}
 		c.Status("receive", wc, verbs.WCSuccess)
 		c.Equal("bytes received", wc.ByteLen, uint32(size-i))
 		c.Equal("contents", dst.Get(c, i*size, size-i), want[i*size:i*size+size-i])

@@ -76,7 +76,7 @@ func completionOf(wc verbs.WC) completion {
 	}
 	op, fl := uint32(wc.Opcode), uint32(wc.Flags)
 	o.Opcode, o.Flags = &op, &fl
-	if op >= uint32(verbs.WCOpRecv) {
+	if wc.Opcode == verbs.WCOpRecv || wc.Opcode == verbs.WCOpRecvRDMAImm {
 		o.ByteLen = &wc.ByteLen
 		if wc.Flags&verbs.WCWithImm != 0 {
 			o.Imm = &wc.Imm
