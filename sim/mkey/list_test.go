@@ -11,23 +11,12 @@ import (
 
 // listBed has a region of 16 pages that lie apart (key 1, variant 9, from 0x10000 on) and a free key of 16 entries (key 2, variant 0).
 func listBed() *Table {
-	t := NewTable(16)
-	c := prm.MKC(make([]byte, prm.MKCSize))
-	c.SetAccessMode(prm.MKeyModeMTT)
-	c.SetLR(true)
-	c.SetLW(true)
-	c.SetPD(tPD)
-	c.SetQPN(prm.MKeyQPNAny)
-	c.SetMKey70(9)
-	c.SetStartAddr(0x10000)
-	c.SetLen(16 << 12)
-	c.SetLogPageSize(12)
-	pages := prm.MTT(make([]byte, 16*8))
-	for i := range 16 {
-		pages.Set(i, uint64(1+i*7%16)<<16, 0)
+	pages := make([]uint64, 16)
+	for i := range pages {
+		pages[i] = uint64(1+i*7%16) << 16
 	}
-	t.Insert(1, c, pages, false)
-	c = prm.MKC(make([]byte, prm.MKCSize))
+	t := regionBed(pages...)
+	c := prm.MKC(make([]byte, prm.MKCSize))
 	c.SetAccessMode(prm.MKeyModeKLM)
 	c.SetFree(true)
 	c.SetUMREn(true)

@@ -12,9 +12,8 @@ const (
 		prm.MKeyMaskLW | prm.MKeyMaskRR | prm.MKeyMaskRW | prm.MKeyMaskA
 )
 
-// umrBed has a region of two pages at 0x10000 (key 1, variant 9) and a free window of
-// type 2 (key 2, variant 3).
-func umrBed() *Table {
+// regionBed has a region of pages (key 1, variant 9, from 0x10000 on).
+func regionBed(pages ...uint64) *Table {
 	t := NewTable(16)
 	c := prm.MKC(make([]byte, prm.MKCSize))
 	c.SetAccessMode(prm.MKeyModeMTT)
@@ -25,13 +24,21 @@ func umrBed() *Table {
 	c.SetQPN(prm.MKeyQPNAny)
 	c.SetMKey70(9)
 	c.SetStartAddr(0x10000)
-	c.SetLen(0x2000)
+	c.SetLen(uint64(len(pages)) << 12)
 	c.SetLogPageSize(12)
-	pages := prm.MTT(make([]byte, 16))
-	pages.Set(0, 0x5000, 0)
-	pages.Set(1, 0x9000, 0)
-	t.Insert(1, c, pages, false)
-	c = prm.MKC(make([]byte, prm.MKCSize))
+	mtt := prm.MTT(make([]byte, len(pages)*8))
+	for i, p := range pages {
+		mtt.Set(i, p, 0)
+	}
+	t.Insert(1, c, mtt, false)
+	return t
+}
+
+// umrBed has a region of two pages at 0x10000 (key 1, variant 9) and a free window of
+// type 2 (key 2, variant 3).
+func umrBed() *Table {
+	t := regionBed(0x5000, 0x9000)
+	c := prm.MKC(make([]byte, prm.MKCSize))
 	c.SetAccessMode(prm.MKeyModeKLM)
 	c.SetFree(true)
 	c.SetUMREn(true)
