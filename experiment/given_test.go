@@ -51,6 +51,8 @@ func TestContradictionsAreRefused(t *testing.T) {
 		{"duration: 1ps", "", "", "less than 1ns"},
 		{"threads: 2, qp_sharing: 2, window: 1", "", "", "window is 1, and 2 threads that share a queue pair"},
 		{"threads: 4, qp_sharing: 4, signal_every: 64, messages: 64", "", "", "signal_every 64, need 256"},
+		{"window: 8, drain: true, postlist: 3, messages: 64", "", "", "a multiple of postlist and signal_every"},
+		{"window: 8, drain: true, measure: latency, messages: 64", "", "", "does not measure latency"},
 	} {
 		s, err := ParseScenario("s.yaml", []byte("name: x\ntraffic:\n  - {"+c.load+"}\n"))
 		if err == nil && c.key != "" {

@@ -87,6 +87,7 @@ type Traffic struct {
 	Window      int               `yaml:"window" min:"1" max:"32768" help:"outstanding requests of a queue pair (default 128)"`
 	Postlist    int               `yaml:"postlist" min:"1" max:"1024" help:"requests in each post call (default 1)"`
 	SignalEvery int               `yaml:"signal_every" min:"1" max:"32768" help:"signal every N-th request (default 1)"`
+	Drain       bool              `yaml:"drain" help:"a thread that has posted its whole window on a queue pair posts there again when all of it has completed"`
 	RecvDepth   int               `yaml:"recv_depth" min:"1" max:"32768" help:"receives that a queue pair keeps posted (default 128)"`
 	RecvPost    int               `yaml:"recv_postlist" min:"1" max:"1024" help:"receives of a queue pair in each post call (default 1)"`
 	MTU         string            `yaml:"mtu" oneof:"256,512,1024,2048,4096" help:"path MTU in bytes (default 1024)"`
@@ -208,7 +209,7 @@ func (t *Traffic) load() *workload.Load {
 		NoReceive: t.Receive == "none", MinRNRTimer: code(t.RNRTimer), AckTimeout: code(t.AckTimeout), Spread: t.Spread, Env: t.Env, Latency: t.Measure == "latency", Messages: t.Messages,
 		Work: time.Duration(t.Work / 1000), Churn: workload.Churn(t.Churn), Start: time.Duration(t.Start / 1000), Warmup: time.Duration(t.Warmup / 1000), Duration: time.Duration(t.Duration / 1000),
 	}
-	l.Cold, l.BothWays = t.Cold, t.BothWays
+	l.Cold, l.BothWays, l.Drain = t.Cold, t.BothWays, t.Drain
 	if t.OnDemand != "none" {
 		l.OnDemand = workload.OnDemand(t.OnDemand)
 	}

@@ -5,20 +5,20 @@ import (
 	"testing"
 )
 
-// One queue pair of all threads of two sockets, READs in batches of 8, ConnectX-6: 0.34, 0.26 and 0.255 M/s with 32, 64 and 96 threads in
-// the data of Ren et al., SMART (ASPLOS 2024), of which the client's software is a part, hence the factor. Nothing is fitted to it. With 96
-// threads the simulator gives less than half of the paper's rate, which is open.
+// One queue pair of all threads of two sockets, ConnectX-6: 0.34, 0.27, 0.26 and 0.255 M READs/s with 32, 48, 64 and 96 threads in the data of
+// Ren et al., SMART (ASPLOS 2024). Their program (test/test_rdma.cpp of madsys-dev/smart) posts eight READs one by one, each signalled, and
+// polls until all have completed; work is what check 20 has. Nothing is fitted to these figures. From 48 threads on each core of a
+// socket has one that waits for the lock, and the rate falls no further.
 func TestQueuePairOfTwoSockets(t *testing.T) {
 	for _, c := range []struct {
-		threads      int
-		want, factor float64
-	}{{32, 0.34, 1.5}, {64, 0.26, 1.5}, {96, 0.255, 2.2}} {
-		threads, want := c.threads, c.want
+		threads int
+		want    float64
+	}{{32, 0.342}, {48, 0.268}, {64, 0.264}, {96, 0.255}} {
 		out := runText(t, fmt.Sprintf("name: x\nprofile: connectx-6\nlink: switch\ncores: 96\nset: {kernel.generation: static, provider.generation: static}\ntraffic:\n"+
-			"  - {verb: read, payload: 8B, threads: %d, qp_sharing: %d, window: %d, postlist: 8, signal_every: 8, mr_size: 2MiB, page_size: 2MiB, access: random, mtu: 512, warmup: 400us, duration: 1ms}\n",
-			threads, threads, 8*threads))
-		if got := out.results[0].Rate() / 1e6; got < want/c.factor || got > want*c.factor {
-			t.Errorf("%d threads: %.3f M/s, want %.3f within a factor of %.1f", threads, got, want, c.factor)
+			"  - {verb: read, payload: 8B, threads: %d, qp_sharing: %d, window: %d, drain: true, work: 75ns, mr_size: 2MiB, page_size: 2MiB, access: random, mtu: 512, warmup: 4ms, duration: 8ms}\n",
+			c.threads, c.threads, 8*c.threads))
+		if got := out.results[0].Rate() / 1e6; got < c.want/1.5 || got > c.want*1.5 {
+			t.Errorf("%d threads: %.3f M/s, want %.3f within a factor of 1.5", c.threads, got, c.want)
 		}
 	}
 }

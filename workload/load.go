@@ -131,7 +131,10 @@ type Load struct {
 	Window      int    // outstanding requests of a QP
 	Postlist    int    // requests of one post call
 	SignalEvery int
-	RecvDepth   int
+	// Drain has a thread that has posted a whole window on a QP post there again when all of it has completed, as programs do that post
+	// a batch and wait for it.
+	Drain     bool
+	RecvDepth int
 	// RecvPostlist is how many receives of a QP are posted in one call; 0 is 1.
 	RecvPostlist int
 	MTU          verbs.MTU
@@ -183,7 +186,7 @@ func (l *Load) Validate() error {
 		return fmt.Errorf("messages or duration is needed")
 	case l.Threads%l.QPShare != 0:
 		return fmt.Errorf("qp_sharing is %d, which does not divide the %d threads", l.QPShare, l.Threads)
-	case l.QPShare > 1 && max(l.Window/l.QPShare, l.Postlist, l.SignalEvery)*l.QPShare > l.Window:
+	case l.QPShare > 1 && l.share()*l.QPShare > l.Window:
 		return fmt.Errorf("window is %d, and %d threads that share a queue pair, each with postlist %d and signal_every %d, need %d",
 			l.Window, l.QPShare, l.Postlist, l.SignalEvery, max(l.Postlist, l.SignalEvery)*l.QPShare)
 	case l.QPShare > 1 && l.Threads/l.Contexts < l.QPShare:
@@ -200,6 +203,8 @@ func (l *Load) Validate() error {
 		return fmt.Errorf("spread needs signal_every 1, postlist 1, and queue pairs and CQs that threads do not share, and does not measure latency")
 	case l.Spread > l.Window:
 		return fmt.Errorf("spread is %d, which is more than the window of %d, and all requests may fall on one queue pair", l.Spread, l.Window)
+	case l.Drain && (l.share()%l.Postlist != 0 || l.share()%l.SignalEvery != 0 || l.Spread > 0 || l.Latency):
+		return fmt.Errorf("drain needs a window of each thread (%d) that is a multiple of postlist and signal_every, has no spread, and does not measure latency", l.share())
 	case len(l.Mix) == 0:
 		return fmt.Errorf("the verb mix is empty")
 	case l.QPShare > 1 && l.TD != TDNone:
@@ -245,6 +250,9 @@ func (l *Load) Taking() float64 {
 
 // unanswered reports whether the load's requests draw RNR NAKs as long as it runs.
 func (l *Load) unanswered() bool { return l.NoReceive && types[l.Transport] == verbs.QPTRC }
+
+// share is how many requests a thread keeps outstanding on a QP.
+func (l *Load) share() int { return max(l.Window/l.QPShare, l.Postlist, l.SignalEvery) }
 
 func (l *Load) sharesQueues() bool { return l.QPShare > 1 || l.CQShare > 0 }
 

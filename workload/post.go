@@ -130,7 +130,7 @@ func (s *Started) rate(t verbs.Thread, i int) {
 	p := s.newPoster(i)
 	set := s.a.qps[i/l.QPShare]
 	flows := s.flows[i]
-	window := max(l.Window/l.QPShare, l.Postlist, l.SignalEvery)
+	window := l.share()
 	wc := make([]verbs.WC, pollBatch)
 	var total uint64
 	for s.res.Failed == nil && !s.finished(t, i, total) {
@@ -140,7 +140,7 @@ func (s *Started) rate(t verbs.Thread, i int) {
 		posted := uint64(0)
 		for q, k := range set {
 			f := &flows[q]
-			if window-f.outstanding() < l.Postlist {
+			if window-f.outstanding() < l.Postlist || l.Drain && f.outstanding() > 0 && f.posted%uint64(window) == 0 {
 				continue
 			}
 			wrs := p.prepare(k, i, l.Postlist, f.posted)

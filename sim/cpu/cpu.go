@@ -22,6 +22,7 @@ type Host struct {
 	cores []Core
 	// contended are the locks for which a thread has waited.
 	contended []*Spinlock
+	handOvers uint64 // of locks, on a host of two sockets
 }
 
 // NewHost makes n cores. Wrong Params panic: profiles are validated where they are
@@ -69,7 +70,8 @@ type Core struct {
 	srv     sim.Server
 	wc      []wcBuffer // dirty, oldest first
 	c       Counters
-	track   int32 // of the timeline, when there is one
+	track   int32  // of the timeline, when there is one
+	asked   uint64 // the last of Host.handOvers in which this core, or its second thread, asked for the lock's line
 }
 
 // Counters of a core.

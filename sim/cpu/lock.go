@@ -6,8 +6,8 @@ import (
 	"github.com/rdmasim/rdmasim/sim"
 )
 
-// Spinlock is a lock on its own line, fair in the order of arrival. The zero
-// value is free.
+// Spinlock is a lock on its own line. Within a socket it is fair in the order of arrival; over two, Params.LockNear says how far it
+// favours the socket where it is. The zero value is free.
 //
 // Spinning makes no events. A holder that ran ahead may have released the lock at
 // a time that is still to come (freeAt): who arrives before it knows how long to
@@ -21,6 +21,7 @@ type Spinlock struct {
 	since   sim.Time // it is held, or was when it was released last
 	held    sim.Time // in all, with the time that it takes to pass from one thread to the next that waits
 	listed  bool     // in Host.contended
+	stays   int      // times in a row that it passed within a socket while a thread of the other waited longer
 	waiters []waiter
 }
 
@@ -99,21 +100,28 @@ func (l *Spinlock) grant(p *sim.Proc, c *Core) sim.Time {
 	return at
 }
 
-// far is what a second socket adds when the lock passes to core c. Threads that spin there ask for its line across the
-// sockets, also when it is written to be released.
+// far is what a second socket adds when the lock passes to core c. Each core on which a thread spins there asks for its line across
+// the sockets, that which gets it included. Two threads of one core have one cache, and so one request.
 func (l *Spinlock) far(c *Core) (d sim.Time) {
 	if c.p.SocketCores == 0 {
 		return 0
 	}
-	if c.p.apart(c.id, l.from) {
-		d = 2 * c.p.LineFar // its own request, and the line
-	}
+	c.host.handOvers++
+	d = l.ask(c)
 	for i := range l.waiters {
-		if c.p.apart(l.waiters[i].c.id, l.from) {
-			d += c.p.LineFar
-		}
+		d += l.ask(l.waiters[i].c)
 	}
 	return d
+}
+
+// ask is what the request of core c for the line costs in this hand-over: nothing if it is near, or has been made.
+func (l *Spinlock) ask(c *Core) sim.Time {
+	first := &c.host.cores[c.id%int32(2*c.p.SocketCores)]
+	if !c.p.apart(c.id, l.from) || first.asked == c.host.handOvers {
+		return 0
+	}
+	first.asked = c.host.handOvers
+	return c.p.LineFar
 }
 
 // apart says whether two cores are of different sockets.
@@ -139,19 +147,35 @@ func (l *Spinlock) Unlock(p *sim.Proc, c *Core) {
 	}
 }
 
-// handOver gives a lock that is released to the thread that waits longest.
+// handOver gives a lock that is released to the thread that waits longest, or to a nearer one.
 //
 //go:noinline
 func (l *Spinlock) handOver() {
 	for len(l.waiters) > 0 {
-		w := l.waiters[0]
-		l.waiters = l.waiters[:copy(l.waiters, l.waiters[1:])]
+		i := l.next()
+		w := l.waiters[i]
+		l.waiters = append(l.waiters[:i], l.waiters[i+1:]...)
 		if w.p.Done() { // killed while it spun
 			continue
 		}
 		w.p.Wake(l.grant(w.p, w.c))
 		return
 	}
+}
+
+// next is the place of the waiter that gets the lock: the first, unless it is of the other socket and one of this is allowed to go before it.
+func (l *Spinlock) next() int {
+	p := l.waiters[0].c.p
+	if l.stays < p.LockNear && p.apart(l.waiters[0].c.id, l.from) {
+		for i := 1; i < len(l.waiters); i++ {
+			if w := &l.waiters[i]; !p.apart(w.c.id, l.from) && !w.p.Done() {
+				l.stays++
+				return i
+			}
+		}
+	}
+	l.stays = 0
+	return 0
 }
 
 // Held reports whether a thread holds the lock and has not released it, for the

@@ -12,8 +12,9 @@ type Params struct {
 	LockFree     sim.Time // taking a free lock whose line is owned
 	LockHandover sim.Time // extra when a lock passes from one core to a waiting one
 	Unlock       sim.Time
-	SocketCores  int      // cores of a socket, in the order of their numbers, round and round over two sockets; 0: there is one socket
-	LineFar      sim.Time // extra when a line comes from a core of another socket, and when a lock passes for each thread that spins on it there; may be 0
+	SocketCores  int      // cores of a socket; those beyond two sockets are second threads of the first ones, in the same order; 0: there is one socket
+	LineFar      sim.Time // extra when a line comes from a core of another socket, and when a lock passes for each core where a thread spins on it there; may be 0
+	LockNear     int      // times in a row that a lock passes to a waiter of the same socket although one of the other waits longer; 0: first come, first served
 	MMIOFar      sim.Time // extra of a write that leaves for a device from a core of the second socket: devices are at the first; may be 0
 	DMAFar       sim.Time // extra when such a core reads a line that a device wrote: from memory, not from the cache; may be 0
 	StoreFence   sim.Time // sfence / dsb st with nothing to flush
@@ -27,6 +28,9 @@ type Params struct {
 	NoWC         sim.Time // one 8-byte store where a WC mapping is not available
 	CacheLine    int      // bytes
 }
+
+// mostLockNear still lets the other socket have the lock.
+const mostLockNear = 1000
 
 // mostWCBuffers is far above the dozen that cores have, and each of them is made.
 const mostWCBuffers = 1024
@@ -52,6 +56,9 @@ func (p *Params) Validate() error {
 	}
 	if p.SocketCores < 0 {
 		return fmt.Errorf("cpu: %d cores in a socket (SocketCores): want 0 for one socket, or more", p.SocketCores)
+	}
+	if p.LockNear < 0 || p.LockNear > mostLockNear {
+		return fmt.Errorf("cpu: a lock passes within a socket %d times (LockNear): want 0 to %d", p.LockNear, mostLockNear)
 	}
 	if p.WCBuffers < 0 || p.WCBuffers > mostWCBuffers {
 		return fmt.Errorf("cpu: %d write-combining buffers (WCBuffers): want 0 to %d", p.WCBuffers, mostWCBuffers)

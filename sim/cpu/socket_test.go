@@ -1,12 +1,13 @@
 package cpu
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/rdmasim/rdmasim/sim"
 )
 
-// A line from a core of another socket costs more, and a lock that passes there more for each thread that spins on the other
+// A line from a core of another socket costs more, and a lock that passes there more for each core that spins on the other
 // side; cores of one socket pay nothing.
 func TestSockets(t *testing.T) {
 	for _, lockstep := range []bool{false, true} {
@@ -61,9 +62,12 @@ func TestLockOverSockets(t *testing.T) {
 	}{
 		{"one socket", 0, []int{0, 2, 3}, 0},
 		{"two threads of one socket", 2, []int{0, 1}, 0},
-		{"to the other socket", 2, []int{0, 2}, 1000 * ns},
+		{"to the other socket", 2, []int{0, 2}, 500 * ns},
 		{"while another spins there", 2, []int{0, 1, 2}, 500 * ns},
-		{"to the other, where two spin", 2, []int{0, 2, 3}, 1500 * ns},
+		{"to the other, where two spin", 2, []int{0, 2, 3}, 1000 * ns},
+		{"to the other, where two threads of a core spin", 2, []int{0, 2, 6}, 500 * ns},
+		{"while two threads of a core spin there", 2, []int{0, 1, 2, 6}, 500 * ns},
+		{"while two cores and a second thread of one spin there", 2, []int{0, 5, 7, 2, 6}, 1000 * ns},
 	} {
 		if got := second(c.socket, c.cores...); got != near+c.far {
 			t.Errorf("%s: %v, want %v more than %v", c.name, got, c.far, near)
@@ -73,6 +77,46 @@ func TestLockOverSockets(t *testing.T) {
 	p.SocketCores = -1
 	if p.Validate() == nil {
 		t.Error("a socket of -1 cores is accepted")
+	}
+}
+
+// A lock passes to a thread of the same socket first, so many times while the first in line is of the other one.
+func TestLockPrefersItsSocket(t *testing.T) {
+	order := func(near int, cores ...int) (got []int) {
+		p := params()
+		p.SocketCores, p.LineFar, p.LockNear = 5, 500*ns, near
+		r := newRig(sim.Options{}, p)
+		var l Spinlock
+		for i, core := range cores {
+			r.thread(core, func(p *sim.Proc, c *Core) {
+				p.Advance(sim.Time(i) * ns)
+				l.Lock(p, c)
+				got = append(got, core)
+				p.Sleep(sim.Microsecond)
+				l.Unlock(p, c)
+			})
+		}
+		r.run(t)
+		return got
+	}
+	for _, c := range []struct {
+		near        int
+		cores, want []int
+	}{
+		{0, []int{0, 5, 1, 6, 2, 3, 4}, []int{0, 5, 1, 6, 2, 3, 4}},
+		{1, []int{0, 5, 1, 6, 2, 3, 4}, []int{0, 1, 5, 6, 2, 3, 4}},
+		{2, []int{0, 5, 1, 6, 2, 3, 4}, []int{0, 1, 2, 5, 6, 3, 4}},
+		{9, []int{0, 5, 1, 6, 2, 3, 4}, []int{0, 1, 2, 3, 4, 5, 6}},
+		{9, []int{5, 0, 6, 1}, []int{5, 6, 0, 1}},
+	} {
+		if got := order(c.near, c.cores...); !slices.Equal(got, c.want) {
+			t.Errorf("near %d, threads on %v: they get the lock in the order %v, want %v", c.near, c.cores, got, c.want)
+		}
+	}
+	p := params()
+	p.LockNear = -1
+	if p.Validate() == nil {
+		t.Error("a lock that stays -1 times is accepted")
 	}
 }
 
@@ -118,7 +162,7 @@ func TestDevicesOfTheFirstSocket(t *testing.T) {
 func TestLockOverSocketsInLockstep(t *testing.T) {
 	times := func(lockstep bool) (all [6]sim.Time) {
 		p := params()
-		p.SocketCores, p.LineFar = 2, 500*ns
+		p.SocketCores, p.LineFar, p.LockNear = 2, 500*ns, 2
 		r := newRig(sim.Options{Lockstep: lockstep}, p)
 		var l Spinlock
 		for core := range all {

@@ -63,6 +63,7 @@ type Params struct {
 	RequesterLatency sim.Time // WQE at hand to first byte on the port, PUService included
 	IssueInterval    sim.Time // between two WQEs of the whole device: its message ceiling
 	WQEBuffer        int      // WQEBBs of a QP that the device holds ahead: power of two, >= 32
+	PushIdle         bool     // a pushed WQE is taken only if none of its QP waits, and fetched otherwise: a hypothesis
 	FetchLimit       int      // WQEBBs that one WQE fetch reads at most
 	FetchPerDoorbell bool     // each doorbell has a read of its own, even when several wait
 	TxBuffer         int      // payload bytes in preparation for the port, all QPs

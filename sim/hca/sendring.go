@@ -34,10 +34,10 @@ func (r *sendRing) clear() {
 	*r = sendRing{connection: r.connection, ringRare: rare, size: r.size, buf: r.buf, fetching: r.fetching, stale: r.fetching}
 }
 
-// take puts a pushed WQE into the buffer if there is room.
+// take puts a pushed WQE into the buffer if there is room, and with PushIdle if nothing is there.
 func (r *sendRing) take(idx uint16, wqe []byte) bool {
 	n := uint16(len(wqe) / prm.WQEBBSize)
-	if int(idx+n-r.ci) > r.u.p.WQEBuffer {
+	if int(idx+n-r.ci) > r.u.p.WQEBuffer || r.u.p.PushIdle && idx != r.ci {
 		return false
 	}
 	if r.got = idx + n; n == 1 && r.buf != nil && len(r.u.caches.sendWQEs.nodes) == 0 { // the rule

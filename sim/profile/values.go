@@ -46,11 +46,11 @@ func (p *Profile) value(q param) Value {
 }
 
 // Hypotheses are the values that belong to unexplained mechanisms, as key=value:
-// every result carries them. A time of 0, and a switch that is false, is a mechanism that is off.
+// every result carries them. A time or count of 0, and a switch that is false, is a mechanism that is off.
 func (p *Profile) Hypotheses() []string {
 	var hs []string
 	for _, v := range p.Values() {
-		if off := v.Kind == Time && v.Text == "0ps" || v.Kind == Bool && v.Text == "false"; v.Hypothesis && !off {
+		if off := v.Kind == Time && v.Text == "0ps" || v.Kind == Count && v.Text == "0" || v.Kind == Bool && v.Text == "false"; v.Hypothesis && !off {
 			hs = append(hs, v.Key+"="+v.Text)
 		}
 	}
