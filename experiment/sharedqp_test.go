@@ -22,3 +22,18 @@ func TestQueuePairOfTwoSockets(t *testing.T) {
 		}
 	}
 }
+
+// A load that drains has pauses: a batch of eight lasts as long as its last READ, where a window that is kept full has the next one posted already.
+func TestDrain(t *testing.T) {
+	rate := func(window int, more string) float64 {
+		out := runText(t, fmt.Sprintf("name: x\nprofile: connectx-6\ntraffic:\n  - {verb: read, payload: 8B, window: %d, %swarmup: 50us, duration: 100us}\n", window, more))
+		return out.results[0].Rate() / 1e6
+	}
+	one, full, drained, list := rate(1, ""), rate(8, ""), rate(8, "drain: true, "), rate(8, "drain: true, postlist: 4, signal_every: 4, ")
+	if drained < 2*one || drained > 0.7*full {
+		t.Errorf("one by one %.2f M/s, with a full window %.2f, in batches %.2f", one, full, drained)
+	}
+	if list < 2*one || list > 0.7*full {
+		t.Errorf("one by one %.2f M/s, with a full window %.2f, in batches of two lists %.2f", one, full, list)
+	}
+}
