@@ -81,7 +81,7 @@ hw:
 # What uses goroutines; the simulator itself does not, and what runs it alone is left out, as are programs below exec that differ in
 # verbs, sizes and memory only. unit-full runs all of them.
 race: ALONE := Golden|Calibrat|Burst|Completion|Capture|Fate|Wire|PartsMake|EqualRuns|HostileTexts|PerfPrints|PerfPeer|EachOperation|LostPoints|PerfForATime|PerfPlots|PerfJSON|PerfAgrees|PerfIsDeterministic|PerfCompares|TimelinesAre|WithoutAnEntry|FailureIsExplained|EmbeddedSuite|FaultFile
-race: ALIKE := Perftest|UARLog|Registers|OtherPingpongs|XRC|Objects|EachOperation|QueuesOfThreads|QueueMemory|ManyQueues|InfiniBand|TestPaging$$|CallsTakePages
+race: ALIKE := Perftest|UARLog|Registers|OtherPingpongs|XRC|Objects|EachOperation|QueuesOfThreads|QueueMemory|ManyQueues|InfiniBand|TestPaging$$|CallsTakePages|OneSentence
 race:
 	@CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 $(LEG) race sh -c '$(GO) test $(TESTFLAGS) -race -short -skip "$(ALIKE)" \
 	    ./attach/exec ./attach/exec/seccomp ./attach/exec/uverbs ./attach/pci/... && \
