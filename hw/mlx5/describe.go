@@ -90,6 +90,9 @@ func (p *probe) describe() error {
 			d["env."+k] = v
 		}
 	}
+	if path := os.Getenv("LD_LIBRARY_PATH"); path != "" {
+		d["library_path"] = path
+	}
 	s.Details = d
 	return unusedProvider(cmp.Or(os.Getenv("RDMAV_DRIVERS"), os.Getenv("IBV_DRIVERS")), provider, loaded.libraries)
 }
