@@ -385,9 +385,17 @@ func split(plots []Plot, keys []string) []Plot {
 // caption says where the numbers of a picture are from.
 func (r *Result) caption() string {
 	release, _, _ := strings.Cut(r.Version, "+") // pictures do not change with every commit
-	s := fmt.Sprintf("rdmasim %s, profile %s (%s), seed %d", release, r.Profile, r.ProfileHash, r.Seed)
+	s := fmt.Sprintf("rdmasim %s, profile %s (%s), %s", release, r.Profile, r.ProfileHash, r.seeds())
 	if !r.Complete {
 		s += ", INCOMPLETE"
 	}
 	return s
+}
+
+// seeds says which seeds the numbers are of.
+func (r *Result) seeds() string {
+	if r.Seeds > 1 {
+		return fmt.Sprintf("seeds %d to %d", r.Seed, r.Seed+uint64(r.Seeds)-1)
+	}
+	return fmt.Sprintf("seed %d", r.Seed)
 }
