@@ -53,7 +53,12 @@ func (x *Experiment) Files() []string {
 	names := []string{x.Name + ".json", x.Name + ".csv"}
 	plots := x.Plots
 	if x.scenario != nil { // those of a sweep
-		plots = []Plot{{File: x.Name + "-rate"}, {File: x.Name + "-latency"}}
+		plots = ScenarioPlots(x.Name, "", nil, nil)
+		for _, m := range MapKinds {
+			for i := range MostMaps {
+				plots = append(plots, Plot{File: MapFile(x.Name, m.Name, i+1)})
+			}
+		}
 	}
 	for i := range plots {
 		names = append(names, plots[i].File+".png", plots[i].File+".svg")

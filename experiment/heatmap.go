@@ -8,12 +8,15 @@ import (
 	"slices"
 
 	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/palette"
 	"gonum.org/v1/plot/palette/moreland"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
 	"gonum.org/v1/plot/vg/vgsvg"
+
+	"github.com/rdmasim/rdmasim/plain"
 )
 
 // HeatMap is a value over two keys that were swept, in colours and, where there is room, in figures.
@@ -24,12 +27,19 @@ type HeatMap struct {
 	Value, ValueLabel    string
 	Only                 map[string]any
 	lookup               map[[2]int]float64
-	figures              bool
 	lowest, highest, gap float64
 }
 
-// Bounds of the figures in a heat map: more would not be read.
-const mostFigures = 144
+// MostMaps bounds the heat maps of a sweep: one for each load and each combination of the keys that a map does not show.
+const MostMaps = 12
+
+// MapKinds are what heat maps of a sweep over a scenario show.
+var MapKinds = []struct{ Column, Name, Label string }{{"rate_mps", "rate", "million messages/s"}, {"latency_ns_p50", "latency", "median latency, ns"}}
+
+// MapFile is the file of the n-th map of a kind, without extension; the first is 1.
+func MapFile(scenario, kind string, n int) string {
+	return fmt.Sprintf("%s-%s-map-%d", scenario, kind, n)
+}
 
 // renderBoth renders a picture as PNG and SVG.
 func renderBoth(width, height vg.Length, render func(draw.Canvas)) (png, svg []byte, err error) {
@@ -89,6 +99,15 @@ func (h *HeatMap) Z(c, r int) float64 {
 
 // Draw renders the map as PNG and SVG, with a caption below it.
 func (h *HeatMap) Draw(rows []Row, caption string) (png, svg []byte, err error) {
+	pic, err := h.picture(rows, caption)
+	if err != nil {
+		return nil, nil, err
+	}
+	return renderBoth(pic.width, pic.height, pic.render)
+}
+
+// find looks up the values of the cells.
+func (h *HeatMap) find(rows []Row) error {
 	h.lookup, h.lowest, h.highest = map[[2]int]float64{}, math.Inf(1), math.Inf(-1)
 	filter := Plot{Only: h.Only}
 	for i := range rows {
@@ -101,27 +120,83 @@ func (h *HeatMap) Draw(rows []Row, caption string) (png, svg []byte, err error) 
 		h.lowest, h.highest = min(h.lowest, v), max(h.highest, v)
 	}
 	if len(h.lookup) == 0 {
-		return nil, nil, fmt.Errorf("plot %s: no rows", h.File)
+		return fmt.Errorf("plot %s: no rows", h.File)
 	}
-	h.figures = len(h.XValues)*len(h.YValues) <= mostFigures
 	if h.gap = 0; h.highest == h.lowest {
 		h.gap = max(math.Abs(h.highest)/2, 1)
 	}
+	return nil
+}
+
+// mapPicture is a heat map with its bar of colours and its caption.
+type mapPicture struct {
+	main, bar     *plot.Plot
+	width, height vg.Length
+	beside, below vg.Length // width of the bar, height of the caption with its margin
+	caption       string
+}
+
+// Room of the cells, at least.
+const cellsHeight = 8 * vg.Centimeter
+
+// picture lays the map out.
+func (h *HeatMap) picture(rows []Row, caption string) (*mapPicture, error) {
+	if err := h.find(rows); err != nil {
+		return nil, err
+	}
 	main, bar, err := h.plots()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	const width, height, barWidth, below = plotWidth + 3*vg.Centimeter, plotHeight + 1*vg.Centimeter, 3 * vg.Centimeter, 1 * vg.Centimeter
-	return renderBoth(width, height, func(c draw.Canvas) {
-		c.SetColor(color.White)
-		c.Fill(c.Rectangle.Path())
-		c = draw.Crop(c, vg.Points(margin), -vg.Points(margin), vg.Points(margin), -vg.Points(margin))
-		style := main.X.Tick.Label
-		style.XAlign, style.YAlign = draw.XLeft, draw.YBottom
-		c.FillText(style, c.Min, fit(style, caption, c.Size().X, captLines))
-		main.Draw(draw.Crop(c, 0, -barWidth, below, 0))
-		bar.Draw(draw.Crop(c, c.Size().X-barWidth+vg.Points(margin), 0, below, 0))
-	})
+	extra, left := h.places(main)
+	p := &mapPicture{main: main, bar: bar}
+	sty, widest := bar.Y.Tick.Label, vg.Length(0)
+	for _, t := range bar.Y.Tick.Marker.Ticks(h.lowest-h.gap, h.highest+h.gap) {
+		widest = max(widest, sty.Width(t.Label))
+	}
+	p.beside = max(3*vg.Centimeter, 2*vg.Centimeter+widest)
+	p.width = max(plotWidth, axisWidth+left+1.5*vg.Centimeter+vg.Points(2*margin)) + p.beside
+	p.caption = fit(sty, caption, p.width-vg.Points(2*margin), captLines)
+	p.below = sty.Rectangle(p.caption).Size().Y + vg.Points(margin)
+	p.height = max(plotHeight, cellsHeight+2.5*vg.Centimeter+main.Title.TextStyle.Height(main.Title.Text)) + extra + p.below
+	return p, nil
+}
+
+// render draws the picture.
+func (p *mapPicture) render(c draw.Canvas) {
+	c.SetColor(color.White)
+	c.Fill(c.Rectangle.Path())
+	c = draw.Crop(c, vg.Points(margin), -vg.Points(margin), vg.Points(margin), -vg.Points(margin))
+	style := p.bar.Y.Tick.Label
+	style.XAlign, style.YAlign = draw.XLeft, draw.YBottom
+	c.FillText(style, c.Min, p.caption)
+	p.main.Draw(draw.Crop(c, 0, -p.beside, p.below, 0))
+	p.bar.Draw(draw.Crop(c, c.Size().X-p.beside+vg.Points(margin), 0, p.below, 0))
+}
+
+// places names the columns and rows, and returns how high labels below are that are turned, and how wide those beside.
+func (h *HeatMap) places(main *plot.Plot) (extra, left vg.Length) {
+	ticks := func(labels []string) (ticks []plot.Tick, numbers bool) {
+		numbers = true
+		for i, l := range labels {
+			_, ok := number(l)
+			numbers = numbers && ok
+			ticks = append(ticks, plot.Tick{Value: float64(i), Label: plain.Line(l)})
+		}
+		return ticks, numbers
+	}
+	columns, numbers := ticks(h.XValues)
+	main.X.Tick.Width, main.X.Tick.Length, main.X.Width = 0, 0, 0
+	main.Y.Tick.Width, main.Y.Tick.Length, main.Y.Width = 0, 0, 0
+	every, turn := placed(main.X.Tick.Label, h.XValues, axisWidth/vg.Length(len(columns)), numbers)
+	extra = setTicks(&main.X, columns, every, turn)
+	lines, _ := ticks(h.YValues)
+	sty, pitch := main.Y.Tick.Label, cellsHeight/vg.Length(len(lines))
+	setTicks(&main.Y, lines, max(1, int(math.Ceil(float64(sty.Height("X")/pitch)))), false)
+	for _, t := range main.Y.Tick.Marker.Ticks(0, 0) {
+		left = max(left, sty.Width(t.Label))
+	}
+	return extra, left
 }
 
 // cells is the map as package plotter reads it.
@@ -139,18 +214,16 @@ func (h *HeatMap) plots() (main, bar *plot.Plot, err error) {
 	heat.Min, heat.Max = h.lowest-h.gap, h.highest+h.gap
 	heat.NaN = color.NRGBA{230, 230, 230, 255}
 	main = plot.New()
-	main.Title.Text, main.X.Label.Text, main.Y.Label.Text = h.Title, h.X, h.Y
-	main.Title.Padding = vg.Points(margin)
+	main.X.Label.Text, main.Y.Label.Text = fit(main.X.Label.TextStyle, h.X, labelWidth, 1), fit(main.Y.Label.TextStyle, h.Y, cellsHeight, 1)
+	main.Title.Text, main.Title.Padding = h.Title, vg.Points(margin)
 	main.Title.Text = fit(main.Title.TextStyle, main.Title.Text, plotWidth-vg.Points(4*margin), titleLines)
 	main.Add(heat)
-	main.NominalX(h.XValues...)
-	main.NominalY(h.YValues...)
 	main.X.Min, main.X.Max, main.Y.Min, main.Y.Max = -0.5, float64(len(h.XValues))-0.5, -0.5, float64(len(h.YValues))-0.5
-	if h.figures {
-		labels, err := h.labels()
-		if err != nil {
-			return nil, nil, err
-		}
+	labels, err := h.labels(colours)
+	if err != nil {
+		return nil, nil, err
+	}
+	if h.haveRoom(labels) {
 		main.Add(labels)
 	}
 	bar = plot.New()
@@ -159,12 +232,12 @@ func (h *HeatMap) plots() (main, bar *plot.Plot, err error) {
 	bar.Title.Text = fit(bar.Title.TextStyle, h.ValueLabel, 3*vg.Centimeter, 3)
 	bar.Add(&plotter.ColorBar{ColorMap: colours, Vertical: true})
 	bar.HideX()
-	bar.Y.Padding = 0
+	bar.Y.Padding, bar.Y.Tick.Marker = 0, roundTicks{}
 	return main, bar, nil
 }
 
 // labels are the figures of the cells, light on dark cells and dark on light ones.
-func (h *HeatMap) labels() (*plotter.Labels, error) {
+func (h *HeatMap) labels(colours palette.ColorMap) (*plotter.Labels, error) {
 	var at plotter.XYLabels
 	var light []bool
 	for y := range h.YValues {
@@ -175,7 +248,7 @@ func (h *HeatMap) labels() (*plotter.Labels, error) {
 			}
 			at.XYs = append(at.XYs, plotter.XY{X: float64(x), Y: float64(y)})
 			at.Labels = append(at.Labels, threeDigits(v))
-			light = append(light, v < (h.lowest+h.highest)/2)
+			light = append(light, dark(colours, v))
 		}
 	}
 	labels, err := plotter.NewLabels(at)
@@ -190,6 +263,26 @@ func (h *HeatMap) labels() (*plotter.Labels, error) {
 		}
 	}
 	return labels, nil
+}
+
+// haveRoom says whether each figure fits into its cell.
+func (h *HeatMap) haveRoom(labels *plotter.Labels) bool {
+	wide, high := axisWidth/vg.Length(len(h.XValues)), cellsHeight/vg.Length(len(h.YValues))
+	for i, l := range labels.Labels {
+		if s := labels.TextStyle[i].Rectangle(l).Size(); s.X+vg.Points(2) > wide || s.Y+vg.Points(2) > high {
+			return false
+		}
+	}
+	return true
+}
+
+// dark says whether white is easier to read than black on the colour of a value.
+func dark(colours palette.ColorMap, v float64) bool {
+	c, err := colours.At(v)
+	if err != nil {
+		return false
+	}
+	return color.GrayModel.Convert(c).(color.Gray).Y < 128
 }
 
 func threeDigits(v float64) string {

@@ -77,11 +77,13 @@ type chart struct {
 	bands map[string][]float64 // half the width at each point of a line
 	ticks []plot.Tick
 	log   bool
+	words bool // values are not numbers
+	units bool // labels of values are not as the axis counts: some have units
 }
 
 // collect gathers the points of the rows that belong to the plot.
 func (p *Plot) collect(rows []Row) *chart {
-	c := &chart{lines: map[string]plotter.XYs{}, bands: map[string][]float64{}, log: p.LogX}
+	c := &chart{lines: map[string]plotter.XYs{}, bands: map[string][]float64{}, log: p.LogX, words: p.Words != nil}
 	seen := map[float64]bool{}
 	for i := range rows {
 		x, okx := p.at(&rows[i])
@@ -98,9 +100,11 @@ func (p *Plot) collect(rows []Row) *chart {
 		c.bands[name] = append(c.bands[name], half)
 		if !seen[x] {
 			seen[x] = true
-			label := short(x)
+			label := exact(x)
 			if text, ok := rows[i].Get(p.X).(string); ok {
 				label = plain.Line(text)
+				_, err := strconv.ParseFloat(text, 64)
+				c.units = c.units || err != nil
 			}
 			c.ticks = append(c.ticks, plot.Tick{Value: x, Label: label})
 		}
@@ -206,7 +210,7 @@ func (p *Plot) picture(rows []Row, caption string) (*picture, error) {
 	if more := len(ch.names) - mostNames; more > 0 {
 		pic.name(fmt.Sprintf("and %d more, in light grey", more))
 	}
-	ch.axes(pl)
+	pic.extra = ch.axes(pl)
 	if len(p.YWords) > 0 {
 		p.nameHeights(pl)
 	}
@@ -223,6 +227,7 @@ type picture struct {
 	width, height vg.Length
 	caption       string
 	below         vg.Length // height of the caption with its margin
+	extra         vg.Length // height of labels below that are turned
 }
 
 func newPicture() *picture {
@@ -241,16 +246,23 @@ func (p *picture) name(name string, thumbs ...plot.Thumbnailer) {
 	p.beside = max(p.beside, p.legend.TextStyle.Width(name)+vg.Points(thumbnail+3*margin))
 }
 
+// captionStyle is that of labels which are not turned.
+func (p *picture) captionStyle() draw.TextStyle {
+	style := p.plot.Y.Tick.Label
+	style.Rotation, style.XAlign, style.YAlign = 0, draw.XLeft, draw.YBottom
+	return style
+}
+
 // layOut gives everything its room.
 func (p *picture) layOut(caption string) *picture {
 	pl := p.plot
 	pl.Title.Text = fit(pl.Title.TextStyle, pl.Title.Text, plotWidth-vg.Points(4*margin), titleLines)
 	pl.X.Label.Text = fit(pl.X.Label.TextStyle, pl.X.Label.Text, labelWidth, 1)
 	p.width = plotWidth + p.beside
-	p.caption = fit(pl.X.Tick.Label, caption, p.width-vg.Points(2*margin), captLines)
-	p.below = pl.X.Tick.Label.Rectangle(p.caption).Size().Y + vg.Points(margin)
+	p.caption = fit(p.captionStyle(), caption, p.width-vg.Points(2*margin), captLines)
+	p.below = p.captionStyle().Rectangle(p.caption).Size().Y + vg.Points(margin)
 	list := vg.Length(p.names)*(p.tallest+p.legend.Padding) + vg.Points(6*margin)
-	p.height = max(plotHeight, list) + p.below
+	p.height = max(plotHeight+p.extra, list) + p.below
 	return p
 }
 
@@ -259,9 +271,7 @@ func (p *picture) render(c draw.Canvas) {
 	c.SetColor(color.White)
 	c.Fill(c.Rectangle.Path())
 	c = draw.Crop(c, vg.Points(margin), -vg.Points(margin), vg.Points(margin), -vg.Points(margin))
-	style := p.plot.X.Tick.Label
-	style.XAlign, style.YAlign = draw.XLeft, draw.YBottom
-	c.FillText(style, c.Min, p.caption)
+	c.FillText(p.captionStyle(), c.Min, p.caption)
 	p.plot.Draw(draw.Crop(c, 0, -p.beside, p.below, 0))
 	beside := c
 	beside.Min.X = c.Max.X - p.beside + vg.Points(margin)
@@ -278,15 +288,14 @@ func (p *Plot) Draw(rows []Row, caption string) (png, svg []byte, err error) {
 	return renderBoth(pic.width, pic.height, pic.render)
 }
 
-// axes sets ranges and ticks: every value that occurs, unless they are many, and rates from 0.
-func (c *chart) axes(pl *plot.Plot) {
+// axes sets ranges and ticks, rates from 0, and returns by how much labels make the axis below higher.
+func (c *chart) axes(pl *plot.Plot) (extra vg.Length) {
 	first, last := c.ticks[0].Value, c.ticks[len(c.ticks)-1].Value
 	if c.log {
-		pl.X.Scale, pl.X.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
+		pl.X.Scale = plot.LogScale{}
 	}
-	if len(c.ticks) <= 32 {
-		pl.X.Tick.Marker = plot.ConstantTicks(c.apart(pl.X.Tick.Label, first, last))
-	}
+	extra = c.below(pl)
+	pl.Y.Tick.Marker = roundTicks{}
 	if first == last && c.log {
 		pl.X.Min, pl.X.Max = first/2, first*2
 	} else if first == last {
@@ -296,6 +305,7 @@ func (c *chart) axes(pl *plot.Plot) {
 		pl.Y.Max = 1
 	}
 	pl.Y.Max *= 1.05
+	return extra
 }
 
 // nameHeights gives the axis beside words for numbers.
@@ -305,28 +315,6 @@ func (p *Plot) nameHeights(pl *plot.Plot) {
 		ticks = append(ticks, plot.Tick{Value: float64(i), Label: w})
 	}
 	pl.Y.Tick.Marker, pl.Y.Min, pl.Y.Max = plot.ConstantTicks(ticks), -0.5, float64(len(p.YWords))-0.5
-}
-
-// apart shortens long labels of ticks, and leaves out those that would touch the one before.
-func (c *chart) apart(sty draw.TextStyle, first, last float64) []plot.Tick {
-	scale := func(v float64) float64 { return v }
-	if c.log {
-		scale = math.Log
-	}
-	span := max(scale(last)-scale(first), math.SmallestNonzeroFloat64)
-	var kept []plot.Tick
-	end := vg.Length(math.Inf(-1)) // of the label before
-	for _, t := range c.ticks {
-		t.Label = fit(sty, t.Label, tickWidth, 1)
-		at, half := axisWidth*vg.Length((scale(t.Value)-scale(first))/span), sty.Width(t.Label)/2
-		if at-half < end+vg.Points(margin/2) {
-			t.Label = ""
-		} else {
-			end = at + half
-		}
-		kept = append(kept, t)
-	}
-	return kept
 }
 
 func (p *Plot) matches(r *Row) bool {
@@ -397,9 +385,17 @@ func split(plots []Plot, keys []string) []Plot {
 // caption says where the numbers of a picture are from.
 func (r *Result) caption() string {
 	release, _, _ := strings.Cut(r.Version, "+") // pictures do not change with every commit
-	s := fmt.Sprintf("rdmasim %s, profile %s (%s), seed %d", release, r.Profile, r.ProfileHash, r.Seed)
+	s := fmt.Sprintf("rdmasim %s, profile %s (%s), %s", release, r.Profile, r.ProfileHash, r.seeds())
 	if !r.Complete {
 		s += ", INCOMPLETE"
 	}
 	return s
+}
+
+// seeds says which seeds the numbers are of.
+func (r *Result) seeds() string {
+	if r.Seeds > 1 {
+		return fmt.Sprintf("seeds %d to %d", r.Seed, r.Seed+uint64(r.Seeds)-1)
+	}
+	return fmt.Sprintf("seed %d", r.Seed)
 }

@@ -54,6 +54,20 @@ func TestPlotOfOnePoint(t *testing.T) {
 	}
 }
 
+// So is a sweep over an experiment, a line for each point.
+func TestSweepOfAnExperimentIsDrawn(t *testing.T) {
+	x, err := Find("uar-factorial")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := drawn(t, x, Request{Set: []string{"duration_us=10"}, Sweep: []string{"threads=2,4"}})["uar-factorial.svg"]
+	for _, want := range []string{">shared by 2, lock=none, threads=2<", ">shared by all, lock=QP lock, threads=4<", ">own<"} {
+		if !strings.Contains(p, want) {
+			t.Errorf("no %s", want)
+		}
+	}
+}
+
 // No two lines that the legend names look the same, and those that it does not name look like none of them.
 func TestLinesLookDifferent(t *testing.T) {
 	looks := map[string]int{}

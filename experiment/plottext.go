@@ -76,7 +76,8 @@ func (c *svgCanvas) FillString(f font.Face, pt vg.Point, s string) {
 	c.Canvas.FillString(f, pt, s)
 }
 
-// bytes is the picture, with the width of each text.
+// bytes is the picture, with the width of each text. Its images fill the room that they are given, as on paper; texts cannot
+// hold their mark, since < is escaped there.
 func (c *svgCanvas) bytes() ([]byte, error) {
 	var raw, out bytes.Buffer
 	if _, err := c.WriteTo(&raw); err != nil {
@@ -89,5 +90,5 @@ func (c *svgCanvas) bytes() ([]byte, error) {
 		}
 		out.Write(part)
 	}
-	return out.Bytes(), nil
+	return bytes.ReplaceAll(out.Bytes(), []byte("<image "), []byte(`<image preserveAspectRatio="none" `)), nil
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -112,6 +113,165 @@ func hardPlots() map[string]func() (Plot, []Row, string) {
 		"large numbers": func() (Plot, []Row, string) {
 			return plain, rows(2, []any{1, 1e5, 1e10, 1e15}, func(i int) string { return fmt.Sprint(i) }), caption
 		},
+		"profiles": func() (Plot, []Row, string) {
+			p, xs := plain, []any(nil)
+			p.LogX, p.Words = false, profiles
+			for _, w := range profiles {
+				xs = append(xs, w)
+			}
+			return p, rows(1, xs, func(int) string { return "" }), caption
+		},
+		"many words": func() (Plot, []Row, string) {
+			p, xs := plain, []any(nil)
+			p.LogX = false
+			for i := range 80 {
+				p.Words = append(p.Words, fmt.Sprint("the setting number ", i))
+				xs = append(xs, p.Words[i])
+			}
+			return p, rows(1, xs, func(int) string { return "" }), caption
+		},
+		"many times": func() (Plot, []Row, string) {
+			p, xs := plain, []any(nil)
+			p.LogX = false
+			for i := range 41 {
+				xs = append(xs, fmt.Sprint(10+i, "us"))
+			}
+			return p, rows(1, xs, func(int) string { return "" }), caption
+		},
+		"within a decade": func() (Plot, []Row, string) {
+			var xs []any
+			for i := range 80 {
+				xs = append(xs, fmt.Sprint(11+i))
+			}
+			return plain, rows(1, xs, func(int) string { return "" }), caption
+		},
+	}
+}
+
+var profiles = []string{"connect-ib", "connectx-4", "connectx-4-ib", "connectx-4lx", "connectx-5", "connectx-5-ib", "connectx-6", "connectx-6dx", "generic-roce", "thunderx2"}
+
+// Each word of an axis is there, as far as there is room, and numbers have their units.
+func TestPlotNamesItsPlaces(t *testing.T) {
+	for name, want := range map[string][]string{"profiles": profiles, "many times": {"10us", "50us"}, "within a decade": {"20", "50"}} {
+		p, rows, caption := hardPlots()[name]()
+		_, svg, err := p.Draw(rows, caption)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, w := range want {
+			if !strings.Contains(string(svg), ">"+w+"<") {
+				t.Errorf("%s: no label %s", name, w)
+			}
+		}
+		if strings.Contains(string(svg), "e+07<") {
+			t.Errorf("%s: a time without its unit", name)
+		}
+	}
+}
+
+// hardMaps are heat maps of so many columns and rows.
+func hardMaps() map[string]func() (*HeatMap, []Row) {
+	numbers := func(n int) (texts []string) {
+		for i := range n {
+			texts = append(texts, fmt.Sprint(1+i))
+		}
+		return texts
+	}
+	of := func(xs, ys []string, value func(i int) float64) func() (*HeatMap, []Row) {
+		return func() (*HeatMap, []Row) {
+			var rows []Row
+			for _, x := range xs {
+				for _, y := range ys {
+					var r Row
+					rows = append(rows, *r.Set("traffic.0.window", x).Set("uar.bf_conflict", y).Set("v", value(len(rows))))
+				}
+			}
+			return &HeatMap{File: "f", Title: strings.Repeat("a long title ", 12), X: "traffic.0.window", Y: "uar.bf_conflict", XValues: xs, YValues: ys, Value: "v", ValueLabel: "million messages/s"}, rows
+		}
+	}
+	usual := func(i int) float64 { return 0.643 + float64(i)/7 }
+	return map[string]func() (*HeatMap, []Row){
+		"usual":          of(numbers(5), []string{"none", "serialize"}, usual),
+		"many columns":   of(numbers(100), []string{"none", "serialize"}, usual),
+		"many rows":      of([]string{"none", "serialize"}, numbers(100), usual),
+		"many figures":   of(numbers(40), numbers(3), usual),
+		"profiles":       of(profiles, numbers(3), usual),
+		"profiles up":    of(numbers(3), profiles, usual),
+		"close values":   of(numbers(3), numbers(2), func(i int) float64 { return 4.4912 + float64(i)/10000 }),
+		"large values":   of(numbers(12), numbers(12), func(i int) float64 { return 123456789e3 + float64(i) }),
+		"small values":   of(numbers(12), numbers(12), func(i int) float64 { return 1.2345678e-9 * float64(i+1) }),
+		"equal values":   of(numbers(2), numbers(2), func(int) float64 { return 0 }),
+		"too many":       of(numbers(1000), numbers(7), usual),
+		"very long word": of([]string{strings.Repeat("W", 300), "b"}, []string{strings.Repeat("M", 300), "d"}, usual),
+	}
+}
+
+// No text of a heat map leaves it or lies over another one, and no two of its colours have one name.
+func TestMapTextsStayApart(t *testing.T) {
+	caption := "rdmasim 0.1.0, profile " + strings.Join(profiles, ", ") + " and 3 more (13c40664f4453d1e, 500838a2b53a7cb3, 71614ba03abe8aea, fe2af24b08fc4403 and 2 more), seed 1"
+	for name, make := range hardMaps() {
+		t.Run(name, func(t *testing.T) {
+			h, rows := make()
+			pic, err := h.picture(rows, caption)
+			if err != nil {
+				t.Fatal(err)
+			}
+			boxes := textsApart(t, pic.width, pic.height, pic.render)
+			if len(boxes) < 8 {
+				t.Errorf("%d texts", len(boxes))
+			}
+			if strings.HasPrefix(name, "profiles") {
+				for _, w := range profiles {
+					if !slices.ContainsFunc(boxes, func(b box) bool { return b.text == w }) {
+						t.Errorf("no label %s", w)
+					}
+				}
+			}
+		})
+	}
+}
+
+// textsApart renders a picture and reports texts that leave it or lie over one another.
+func textsApart(t *testing.T, width, height vg.Length, render func(draw.Canvas)) []box {
+	t.Helper()
+	if height > 2*plotHeight || width > 2*plotWidth {
+		t.Errorf("a picture of %.0f x %.0f points", width, height)
+	}
+	c := &measure{Canvas: vgimg.New(width, height), m: [6]float64{1, 0, 0, 1, 0, 0}}
+	render(draw.NewCanvas(c, width, height))
+	for i, b := range c.boxes {
+		if b.x < 0 || b.y < 0 || b.x+b.w > width.Points() || b.y+b.h > height.Points() {
+			t.Errorf("%+v leaves the picture of %.0f x %.0f", b, width, height)
+		}
+		for _, o := range c.boxes[:i] {
+			if b.overlaps(o) {
+				t.Errorf("%+v lies over %+v", b, o)
+			}
+		}
+	}
+	return c.boxes
+}
+
+// The ticks of an axis are round, more than one and not too many, and no two have one label.
+func TestRoundTicks(t *testing.T) {
+	for _, r := range [][2]float64{{0, 1}, {0, 157.5}, {0, 262500}, {0, 5e-9}, {0, 3e15}, {4.4912, 4.4914}, {1566, 1567}, {123456789000, 123456789144}, {0, 2.1}, {-3, 7}, {0, 1e300}, {1, math.Nextafter(1, 2)}} {
+		seen := map[string]bool{}
+		for _, tick := range (roundTicks{}).Ticks(r[0], r[1]) {
+			if tick.Value < r[0] || tick.Value > r[1] {
+				t.Errorf("%v: a tick at %v", r, tick.Value)
+			}
+			if seen[tick.Label] && tick.Label != "" {
+				t.Errorf("%v: two ticks %s", r, tick.Label)
+			}
+			if strings.Contains(tick.Label, ".") && strings.HasSuffix(tick.Label, "00") && !strings.Contains(tick.Label, "e") {
+				t.Errorf("%v: %s has zeros that say nothing", r, tick.Label)
+			}
+			seen[tick.Label] = true
+		}
+		delete(seen, "")
+		if len(seen) < 2 || len(seen) > 6 {
+			t.Errorf("%v: labels %v", r, seen)
+		}
 	}
 }
 
@@ -124,23 +284,8 @@ func TestPlotTextsStayApart(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if pic.height > 2*plotHeight || pic.width > 2*plotWidth {
-				t.Errorf("a picture of %.0f x %.0f points", pic.width, pic.height)
-			}
-			c := &measure{Canvas: vgimg.New(pic.width, pic.height), m: [6]float64{1, 0, 0, 1, 0, 0}}
-			pic.render(draw.NewCanvas(c, pic.width, pic.height))
-			if len(c.boxes) < 4 {
-				t.Fatalf("%d texts", len(c.boxes))
-			}
-			for i, b := range c.boxes {
-				if b.x < 0 || b.y < 0 || b.x+b.w > pic.width.Points() || b.y+b.h > pic.height.Points() {
-					t.Errorf("%+v leaves the picture of %.0f x %.0f", b, pic.width, pic.height)
-				}
-				for _, o := range c.boxes[:i] {
-					if b.overlaps(o) {
-						t.Errorf("%+v lies over %+v", b, o)
-					}
-				}
+			if boxes := textsApart(t, pic.width, pic.height, pic.render); len(boxes) < 4 {
+				t.Fatalf("%d texts", len(boxes))
 			}
 		})
 	}
@@ -156,6 +301,19 @@ func TestPlotTextsHaveWidths(t *testing.T) {
 	texts, sized := regexp.MustCompile(`<text `).FindAll(svg, -1), regexp.MustCompile(`<text textLength="[0-9.]+" lengthAdjust="spacingAndGlyphs" x=`).FindAll(svg, -1)
 	if len(texts) < 8 || len(sized) != len(texts) {
 		t.Errorf("%d texts, of which %d have a width", len(texts), len(sized))
+	}
+}
+
+// Browsers stretch the strip of colours beside a heat map to the width of the bar, and do not keep it a hair wide.
+func TestMapColoursFillTheirBar(t *testing.T) {
+	h, rows := hardMaps()["usual"]()
+	_, svg, err := h.Draw(rows, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	images := regexp.MustCompile(`<image `).FindAll(svg, -1)
+	if stretched := regexp.MustCompile(`<image preserveAspectRatio="none" `).FindAll(svg, -1); len(images) == 0 || len(stretched) != len(images) {
+		t.Errorf("%d images, of which %d are stretched", len(images), len(stretched))
 	}
 }
 

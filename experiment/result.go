@@ -115,6 +115,8 @@ type Result struct {
 	Faults []FaultCount `json:"-"`
 	// Sensitivity is there if it was asked for.
 	Sensitivity *Sensitivity `json:"sensitivity,omitempty"`
+	// Seeds is how many seeds the numbers are means of, from Seed up; 0: one.
+	Seeds int `json:"-"`
 	// Plots are drawn when an output folder is asked for.
 	Plots []Plot `json:"-"`
 	// Drawings are pictures that are no plots of rows; they too need a folder.
@@ -262,7 +264,7 @@ func (r *Result) writeTable(w io.Writer) error {
 	if len(r.Hypotheses) > 0 {
 		hyp = strings.Join(r.Hypotheses, ", ")
 	}
-	_, err := fmt.Fprintf(w, "rdmasim %s, profile %s (%s), seed %d%s; hypotheses on: %s\n", r.Version, r.Profile, r.ProfileHash, r.Seed, state, hyp)
+	_, err := fmt.Fprintf(w, "rdmasim %s, profile %s (%s), %s%s; hypotheses on: %s\n", r.Version, r.Profile, r.ProfileHash, r.seeds(), state, hyp)
 	return err
 }
 

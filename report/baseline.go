@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -15,8 +16,8 @@ func (r *Run) Measured() error {
 	switch {
 	case r.Target.Kind != "hw":
 		return fmt.Errorf("the record is of target %q; %s", r.Target.Kind, only)
-	case r.Environment[KeyBelow] != "":
-		return fmt.Errorf("the run was made below %s, where the device is simulated; %s: run conform --target=hw on the card", r.Environment[KeyBelow], only)
+	case r.Environment[KeyBelow] != "" || r.Environment[KeySession] != "":
+		return fmt.Errorf("the run was made below %s, where the device is simulated; %s: run conform --target=hw on the card", cmp.Or(r.Environment[KeyBelow], r.Environment[KeySession]), only)
 	case r.Target.Profile == ExecProfile || r.Target.Profile == PCIProfile:
 		return fmt.Errorf("the record is of profile %s, a simulated device; %s: run conform --target=hw on the card", r.Target.Profile, only)
 	}

@@ -39,6 +39,8 @@ func TestWhatIsNoBaseline(t *testing.T) {
 		"of profile hw-mlx5-pci": {Target: Target{Kind: "hw", Profile: "hw-mlx5-pci"}, Environment: card},
 		"below rdmasim pci, where the device is simulated": {Target: Target{Kind: "hw"},
 			Environment: map[string]string{KeyProvider: "mlx5", KeyPart: "0x1017", KeyMachine: VirtualMachine, KeyPCI: "0000:01:00.0", KeyBelow: "rdmasim pci"}},
+		"below rdmasim exec -- , where the device is simulated": {Target: Target{Kind: "hw"}, // one that somebody has edited
+			Environment: map[string]string{KeyProvider: "mlx5", KeyPart: "0x1017", KeySession: "rdmasim exec -- "}},
 		"of profile hw-mlx5-exec": {Target: Target{Kind: "hw", Profile: "hw-mlx5-exec"}, Environment: card},
 		"in a virtual machine, and its device is no PCI function": {Target: Target{Kind: "hw"},
 			Environment: map[string]string{KeyProvider: "mlx5", KeyPart: "0x1017", KeyMachine: VirtualMachine}},

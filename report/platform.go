@@ -30,6 +30,9 @@ const (
 	// KeySession is the command of a run below rdmasim exec up to the program, as a shell reads it: rdmasim exec --devices 2 --
 	KeySession = "session"
 
+	// KeyLibraryPath is LD_LIBRARY_PATH, where it is set. KeyProvider and KeyRDMACore say what came of it.
+	KeyLibraryPath = "library_path"
+
 	// KeyPCI is the address of the device's PCI function; a device of software has none.
 	KeyPCI    = "pci"
 	KeyDriver = "driver" // the kernel's driver of the device

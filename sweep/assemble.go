@@ -226,6 +226,7 @@ func (a *Answer) present() {
 	if len(res.More.Kinds) > 0 {
 		res.More.Lead = append(slices.Clone(keys), res.More.Lead...)
 	}
+	res.Seeds = a.r.Seeds
 	if !a.Whole {
 		res.Note("The answer has more than %d rows: it is in the files of -o and in --format jsonl and csv, and neither in a table nor in pictures.", mostRows)
 		return

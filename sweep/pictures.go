@@ -74,9 +74,6 @@ func (a *Answer) plots() []experiment.Plot {
 	return plots
 }
 
-// mostMaps bounds the heat maps of a sweep: one for each load and each combination of the keys that a map does not show.
-const mostMaps = 12
-
 // maps are heat maps over the first two keys with several values, of a scenario.
 func (a *Answer) maps() []*experiment.HeatMap {
 	var long []*grid.Axis
@@ -89,27 +86,27 @@ func (a *Answer) maps() []*experiment.HeatMap {
 		return nil
 	}
 	var maps []*experiment.HeatMap
-	for _, m := range []struct{ column, name, label string }{{"rate_mps", "rate", "million messages/s"}, {"latency_ns_p50", "latency", "median latency, ns"}} {
+	for _, m := range experiment.MapKinds {
 		seen := map[string]bool{}
 		for i := range a.Result.Rows {
 			row := &a.Result.Rows[i]
-			if v, ok := row.Float(m.column); !ok || v != v || row.Get("row") != "traffic" {
+			if v, ok := row.Float(m.Column); !ok || v != v || row.Get("row") != "traffic" {
 				continue
 			}
 			only := map[string]any{"row": "traffic", "name": row.Get("name")}
-			title := fmt.Sprintf("%s: %s of %v", a.Result.Name, m.name, row.Get("name"))
+			title := fmt.Sprintf("%s: %s of %v", a.Result.Name, m.Name, row.Get("name"))
 			for _, b := range long[2:] {
 				for _, k := range b.Keys {
 					only[k] = row.Get(k)
 					title += fmt.Sprintf(", %s=%v", k, row.Get(k))
 				}
 			}
-			if seen[title] || len(seen) == mostMaps {
+			if seen[title] || len(seen) == experiment.MostMaps {
 				continue
 			}
 			seen[title] = true
-			maps = append(maps, &experiment.HeatMap{File: fmt.Sprintf("%s-%s-map-%d", a.Result.Name, m.name, len(seen)), Title: title, X: long[0].Keys[0], Y: long[1].Keys[0],
-				XValues: values(long[0]), YValues: values(long[1]), Value: m.column, ValueLabel: m.label, Only: only})
+			maps = append(maps, &experiment.HeatMap{File: experiment.MapFile(a.Result.Name, m.Name, len(seen)), Title: title, X: long[0].Keys[0], Y: long[1].Keys[0],
+				XValues: values(long[0]), YValues: values(long[1]), Value: m.Column, ValueLabel: m.Label, Only: only})
 		}
 	}
 	return maps

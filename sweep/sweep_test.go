@@ -463,6 +463,19 @@ func TestSweepOfAScenarioFile(t *testing.T) {
 	}
 }
 
+// Means over seeds say of which seeds they are, below pictures and tables.
+func TestAnswerNamesItsSeeds(t *testing.T) {
+	a, _, err := runPlan(t, planOf(t, question, Flags{Seeds: 2, Sweep: []string{"traffic.0.window=4"}}), optionsOf(t, 1, t.TempDir()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := fmt.Sprintf(", seeds %d to %d", a.Result.Seed, a.Result.Seed+1)
+	var table bytes.Buffer
+	if err := a.Write(&table, "table"); err != nil || !strings.Contains(table.String(), want) || !strings.HasSuffix(a.Result.Caption(), want) {
+		t.Errorf("%q, %v\n%s", a.Result.Caption(), err, &table)
+	}
+}
+
 func TestShards(t *testing.T) {
 	env := func(kv ...string) func(string) string {
 		return func(k string) string {

@@ -15,6 +15,12 @@ import (
 // the driver reads, rdmasim exec with its flags, the lab.
 func (o *runOptions) again(run *report.Run, id string) string {
 	words := driverVariables(run)
+	if worker := os.Getenv("CONFORM_HW"); worker != "" && o.target == "hw" {
+		if len(words) == 0 {
+			words = []string{"env"}
+		}
+		words = append(words, "CONFORM_HW="+quoted(worker))
+	}
 	switch {
 	case run.Environment[report.KeyBelow] == "rdmasim exec": // a guest on rdmasim pci is a machine of its own
 		words = append(execPrefix(ancestors()), words...)
@@ -55,8 +61,11 @@ func (o *runOptions) again(run *report.Run, id string) string {
 	return fmt.Sprintf("%s --seed %d --label-filter %s -v", strings.Join(words, " "), run.Seed, id)
 }
 
-// driverVariables are the words that set the variables of the driver as a run had them.
+// driverVariables are the words that set the variables of the driver, and of where it is found, as a run had them.
 func driverVariables(run *report.Run) (words []string) {
+	if path := run.Environment[report.KeyLibraryPath]; path != "" {
+		words = append(words, "LD_LIBRARY_PATH="+quoted(path))
+	}
 	for _, k := range slices.Sorted(maps.Keys(run.Environment)) {
 		if name, ok := strings.CutPrefix(k, report.KeyEnv); ok {
 			words = append(words, name+"="+quoted(run.Environment[k]))

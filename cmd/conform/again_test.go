@@ -20,6 +20,8 @@ func TestAgainIsTheWholeCommand(t *testing.T) {
 			runOptions{target: "hw", gidIndex: -1, wire: "w0,w1"}, map[string]string{report.KeyKernel: "6.1.0-56-amd64", "env.MLX5_SINGLE_THREADED": "1"}},
 		"rdmasim exec -- conform --target=hw --repeat 3 --seed 9 --label-filter RC-001 -v": {
 			runOptions{target: "hw", gidIndex: -1, repeat: 3}, map[string]string{report.KeyBelow: "rdmasim exec"}},
+		"rdmasim exec -- env LD_LIBRARY_PATH=/opt/rdma/lib MLX5_SINGLE_THREADED=1 conform --target=hw --seed 9 --label-filter RC-001 -v": {
+			runOptions{target: "hw", gidIndex: -1}, map[string]string{report.KeyBelow: "rdmasim exec", report.KeyLibraryPath: "/opt/rdma/lib", "env.MLX5_SINGLE_THREADED": "1"}},
 		"conform --target=hw --device mlx5_0 --seed 9 --label-filter RC-001 -v": {
 			runOptions{target: "hw", device: "mlx5_0", gidIndex: -1}, map[string]string{report.KeyBelow: "rdmasim pci"}},
 	} {
@@ -28,6 +30,12 @@ func TestAgainIsTheWholeCommand(t *testing.T) {
 		printRun(&b, &tt.o, run)
 		if !strings.Contains(b.String(), "again: "+want+"\n") {
 			t.Errorf("no %q in\n%s", want, b.String())
+		}
+	}
+	t.Setenv("CONFORM_HW", "/opt/my build/conform-hw")
+	for target, want := range map[string]string{"hw": "env CONFORM_HW='/opt/my build/conform-hw' conform --target=hw", "sim": "conform --target=sim"} {
+		if got := (&runOptions{target: target, gidIndex: -1}).again(&report.Run{}, "RC-001"); !strings.HasPrefix(got, want) {
+			t.Errorf("another worker: %s", got)
 		}
 	}
 	for arg0, want := range map[string]string{"conform": "conform", "bin/conform": "bin/conform", "/opt/rdma tools/conform": "/opt/rdma tools/conform",

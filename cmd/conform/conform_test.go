@@ -41,7 +41,7 @@ func TestBadInput(t *testing.T) {
 		"unknown profile":   {[]string{"--profile", "connectx5"}, `did you mean "connectx-5"?`},
 		"profiles":          {[]string{"--profile", "connectx-7"}, "profiles are connect-ib, "},
 		"of mutants":        {[]string{"mutants", "--profile", "connectx-7"}, "profiles are connect-ib, "},
-		"unknown label":     {[]string{"--label-filter", "DEV && !tab"}, `did you mean "tap"?`},
+		"unknown label":     {[]string{"--label-filter", "DEV && !tab"}, `did you mean "tap"?); labels are areas (conform list)`},
 		"filter syntax":     {[]string{"--label-filter", "DEV &&"}, `--label-filter "DEV &&": Unexpected EOF`},
 		"filter for none":   {[]string{"--label-filter", "DEV && CQ"}, "matches no case"},
 		"unknown case":      {[]string{"show", "CQ-0001"}, `unknown case "CQ-0001" (did you mean "CQ-001"?)`},

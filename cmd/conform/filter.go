@@ -61,7 +61,7 @@ func checkLabels(filter string) error {
 		for _, l := range strings.FieldsFunc(regexes, func(r rune) bool { return strings.ContainsRune("&|!,()", r) }) {
 			l = strings.TrimSpace(l)
 			if l != "" && !strings.Contains(l, ":") && !known[strings.ToLower(l)] {
-				return usagef("--label-filter: unknown label %q%s", l, input.Suggest(l, names))
+				return usagef("--label-filter: unknown label %q%s; labels are areas (conform list), IDs of cases (conform list RC), strengths and needs (conform show RC-013), such as 'RC && !tap'", l, input.Suggest(l, names))
 			}
 		}
 	}

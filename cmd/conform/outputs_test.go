@@ -35,6 +35,12 @@ func TestTwoOutputsWithOnePathAreRefused(t *testing.T) {
 	if code, _, stderr := command(t, "--label-filter", "CQ-001", "--trace", at("x"), "--pcap", at("x")); code != exitUsage || !strings.Contains(stderr, "are one file") {
 		t.Errorf("capture and timeline: exit %d, %s", code, stderr)
 	}
+	if code, _, stderr := command(t, "--label-filter", "CQ-001", "--captures", at("c"), "--report", at("c")); code != exitUsage || !strings.Contains(stderr, "are one file") {
+		t.Errorf("captures and a report: exit %d, %s", code, stderr)
+	}
+	if _, err := os.Stat(at("c")); err == nil {
+		t.Error("a refused command has left its folder")
+	}
 	if code, _, stderr := command(t, "--label-filter", "CQ-001", "--fault", at("old"), "--report", at("hard")); code != exitUsage || !strings.Contains(stderr, "--fault and --report are one file") {
 		t.Errorf("faults and report: exit %d, %s", code, stderr)
 	}

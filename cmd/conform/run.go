@@ -147,7 +147,7 @@ func (o *runOptions) distinct(parallel bool) error {
 	for _, b := range o.baselines {
 		inputs = append(inputs, outfile.Named{Flag: "--baseline", Path: b})
 	}
-	var outputs []outfile.Named
+	outputs := []outfile.Named{{Flag: "--captures", Path: o.captures}}
 	for _, target := range []string{"hw", "sim"} {
 		if o.on(target) {
 			t := o.of(target, parallel)

@@ -35,6 +35,8 @@ func TestTwoOutputsWithOnePathAreRefused(t *testing.T) {
 		{[]string{"run", own, "--fault", at("f"), "--trace", at("f")}, "--fault and --trace are one file"},
 		{[]string{"run", own, "-o", at("o"), "--pcap", at("o/own.json")}, "a result of -o and --pcap are one file"},
 		{[]string{"run", own, "-o", at("o"), "--sweep", "traffic.0.payload=8B,16B", "--pcap", at("o/own-rate.svg")}, "a result of -o and --pcap are one file"},
+		{[]string{"run", own, "-o", at("o"), "--sweep", "traffic.0.payload=8B,16B", "--trace", at("o/own-limit.png")}, "a result of -o and --trace are one file"},
+		{[]string{"run", own, "-o", at("o"), "--sweep", "traffic.0.payload=8B,16B", "--sweep", "traffic.0.window=1,2", "--pcap", at("o/own-rate-map-1.svg")}, "a result of -o and --pcap are one file"},
 		{[]string{"exec", "--pcap", at("x"), "--trace", at("x"), "--", "true"}, "--pcap and --trace are one file"},
 		{[]string{"exec", "--trace", at("x"), "--uar-log", at("x"), "--", "true"}, "--trace and --uar-log are one file"},
 	} {

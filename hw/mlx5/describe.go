@@ -3,6 +3,7 @@
 package mlx5
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -17,7 +18,7 @@ import (
 )
 
 // describe fills in the names and versions of the device and the stack below it.
-func (p *probe) describe() {
+func (p *probe) describe() error {
 	s := p.s
 	n := s.nodes[0]
 	driver, exec := driverOf(n.Device)
@@ -89,7 +90,11 @@ func (p *probe) describe() {
 			d["env."+k] = v
 		}
 	}
+	if path := os.Getenv("LD_LIBRARY_PATH"); path != "" {
+		d["library_path"] = path
+	}
 	s.Details = d
+	return unusedProvider(cmp.Or(os.Getenv("RDMAV_DRIVERS"), os.Getenv("IBV_DRIVERS")), provider, loaded.libraries)
 }
 
 // driverOf is the kernel's driver of a device, and whether it is our own below
@@ -216,6 +221,7 @@ func mappedIn(maps, provider string) mapped {
 	var m mapped
 	const nameless = "one without a version in its name"
 	var verbs, providers []string // versions
+	loaded := false               // a provider that libibverbs has loaded by its own name
 	var bare string
 	for line := range strings.Lines(maps) {
 		i := strings.Index(line, "/")
@@ -236,7 +242,12 @@ func mappedIn(maps, provider string) mapped {
 			providers = append(providers, v)
 		} else if strings.HasPrefix(base, "lib"+provider+".so") { // a copy, perhaps of another build than libibverbs
 			providers, bare = append(providers, nameless), base
+		} else if isProvider {
+			loaded = true
 		}
+	}
+	if loaded && len(providers) > 0 {
+		providers = append(providers, nameless)
 	}
 	slices.Sort(m.libraries)
 	slices.Sort(providers)
@@ -254,6 +265,26 @@ func mappedIn(maps, provider string) mapped {
 		m.core = "unknown"
 	}
 	return m
+}
+
+// unusedProvider refuses a run that would test another provider than the one that RDMAV_DRIVERS (or IBV_DRIVERS) names by its
+// path. libibverbs loads what they name only if no provider that is there already takes the device (rdma-core,
+// libibverbs/init.c, ibverbs_get_device_list), and libmlx5 is, for this program is linked with it.
+func unusedProvider(drivers, provider string, mapped []string) error {
+	for name := range strings.FieldsFuncSeq(drivers, func(r rune) bool { return r == ':' || r == ';' }) {
+		if !filepath.IsAbs(name) || filepath.Base(name) != "lib"+provider {
+			continue
+		}
+		files, _ := filepath.Glob(name + "-rdmav*.so")
+		if !slices.ContainsFunc(files, func(f string) bool {
+			real, err := filepath.EvalSymlinks(f)
+			return err == nil && slices.Contains(mapped, real)
+		}) {
+			return fmt.Errorf("RDMAV_DRIVERS or IBV_DRIVERS names %s-rdmav*.so, which is not what serves the device: mapped are %s; name the folder of your libibverbs.so.1 and lib%s.so.1 in LD_LIBRARY_PATH, or unset the variable",
+				name, strings.Join(mapped, " and "), provider)
+		}
+	}
+	return nil
 }
 
 // rdmaCore reads the version out of libibverbs.so.1.14.44.0.

@@ -215,10 +215,43 @@ func TestMappedLibraries(t *testing.T) {
 		{verbs + copied, "mlx5", "unknown (libmlx5.so.1 has no version in its name)", "/opt/own/libmlx5.so.1 /opt/rdma/lib/libibverbs.so.1.14.56.1"},
 		{verbs + own + copied, "mlx5", "unknown (libmlx5 56.1 and one without a version in its name are mapped)",
 			"/opt/own/libmlx5.so.1 /opt/rdma/lib/libibverbs.so.1.14.56.1 /opt/rdma/lib/libmlx5.so.1.25.56.1"},
+		{verbs + old + strings.ReplaceAll(rxe, "rxe", "mlx5"), "mlx5", "unknown (libmlx5 44.0 and one without a version in its name are mapped)",
+			"/opt/my libs/libmlx5-rdmav34.so /opt/rdma/lib/libibverbs.so.1.14.56.1 /usr/lib/libmlx5.so.1.24.44.0"},
 		{"", "mlx5", "unknown", ""},
 	} {
 		if m := mappedIn(tt.maps, tt.provider); m.core != tt.core || strings.Join(m.libraries, " ") != tt.libraries {
 			t.Errorf("mapped %+v, want %s of %s", m, tt.core, tt.libraries)
+		}
+	}
+}
+
+// A provider that RDMAV_DRIVERS names and that is not mapped is not what the run would test. It may be a link to one that is.
+func TestUnusedProviderIsRefused(t *testing.T) {
+	dir := t.TempDir()
+	for name, to := range map[string]string{"libmlx5-rdmav34.so": dir + "/libmlx5.so.1.25.56.1", "libmlx5.so.1.25.56.1": ""} {
+		err := os.WriteFile(filepath.Join(dir, name), nil, 0o600)
+		if to != "" {
+			err = errors.Join(os.Remove(filepath.Join(dir, name)), os.Symlink(to, filepath.Join(dir, name)))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	own := []string{dir + "/libmlx5.so.1.25.56.1"}
+	for _, tt := range []struct {
+		drivers string
+		mapped  []string
+		refused bool
+	}{
+		{dir + "/libmlx5", []string{"/usr/lib/libmlx5.so.1.24.44.0"}, true},
+		{"rxe;" + dir + "/libmlx5", nil, true},
+		{dir + "/libmlx5", own, false},
+		{"/opt/none/libmlx5", own, true},
+		{"mlx5:/opt/librxe", nil, false},
+		{"", nil, false},
+	} {
+		if err := unusedProvider(tt.drivers, "mlx5", tt.mapped); (err != nil) != tt.refused || err != nil && !strings.Contains(err.Error(), "LD_LIBRARY_PATH") {
+			t.Errorf("RDMAV_DRIVERS=%s with %v: %v", tt.drivers, tt.mapped, err)
 		}
 	}
 }

@@ -108,7 +108,9 @@ func (p *probe) all() error {
 	p.set("cm", connects)
 	p.set("raw cm", connects)
 	p.set("other net", has(p.otherNet()))
-	p.describe()
+	if err := p.describe(); err != nil {
+		return err
+	}
 	if p.pd, err = p.ctx.AllocPD(p.t); err != nil {
 		return err
 	}
