@@ -148,8 +148,8 @@ func TestLoadsGoOnTogether(t *testing.T) {
 		t.Fatalf("looked at: %v; want the first alone", out.later)
 	}
 	together := runText(t, text, sweepValue{"traffic.0.duration", "400us"}).results
-	if got, want := out.later[0].rate, together[0].Rate(); math.Abs(got/want-1) > steady || want > 0.7*runText(t, text).results[1].Rate() {
-		t.Errorf("the first load goes on with %.4g messages/s, and has %.4g beside the second, which has %.4g, without it %.4g", got, want, together[1].Rate(), runText(t, text).results[1].Rate())
+	if got, want := out.later[0].rate, together[0].Rate(); math.Abs(got/want-1) > 0.02 || want > 0.95*out.results[1].Rate() {
+		t.Errorf("the first load goes on with %.4g messages/s, and has %.4g beside the second, which has %.4g, and %.4g without it for the most part", got, want, together[1].Rate(), out.results[1].Rate())
 	}
 }
 
