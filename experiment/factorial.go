@@ -67,6 +67,9 @@ func runFactorial(env *Env) error {
 		if err != nil {
 			return err
 		}
+		if err := sc.lookAhead(env.Ctx, env.Seed, prof, env.rec, out); err != nil {
+			return err
+		}
 		out.noteUnsteady(env, fmt.Sprintf("page %v, lock %v, context %v", row.Get("page"), row.Get("lock"), row.Get("context")))
 		rate := out.results[0].Rate() / 1e6
 		rates[cell] = rate

@@ -3,7 +3,6 @@ package experiment
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -21,7 +20,7 @@ func TestIntervalsContainTheLongRun(t *testing.T) {
 	quiet := 0
 	for _, text := range []string{
 		alone("payload: 8B"), alone("payload: 64KiB, window: 4"), alone("payload: 1MiB, window: 2"), alone("verb: read, payload: 16KiB, window: 8"),
-		alone("verb: send, payload: 256B"), alone("verb: send, payload: 8B, inline: true, postlist: 32, signal_every: 32, recv_depth: 600"), alone("verb: faa, threads: 2, window: 8, mr_size: 8B"), alone("transport: uc, payload: 32KiB, window: 16, signal_every: 8"),
+		alone("verb: send, payload: 256B"), alone("verb: send, payload: 256B, threads: 4"), alone("verb: send, payload: 8B, inline: true, postlist: 32, signal_every: 32, recv_depth: 600"), alone("verb: faa, threads: 2, window: 8, mr_size: 8B"), alone("transport: uc, payload: 32KiB, window: 16, signal_every: 8"),
 		alone("transport: ud, payload: 512B, window: 32"), alone("qps_per_thread: 16, spread: 16, payload: 4KiB"), alone("verb: faa, threads: 8, qps_per_thread: 8, mr_size: 8B"),
 		twoInto("payload: 1MiB, window: 8", "cores: [8], payload: 64B, window: 16"), twoInto("payload: 4KiB, window: 16", "cores: [8], verb: read, payload: 4KiB, window: 8"),
 		twoInto("transport: ud, payload: 712B, qps_per_thread: 4, window: 12", "cores: [8, 9], verb: send, payload: 982116B, threads: 2, window: 5, on_demand: explicit"),
@@ -33,16 +32,13 @@ func TestIntervalsContainTheLongRun(t *testing.T) {
 			for i := range strings.Count(text, "{name: ") {
 				changes = append(changes, sweepValue{fmt.Sprintf("traffic.%d.warmup", i), us(warmup)}, sweepValue{fmt.Sprintf("traffic.%d.duration", i), us(duration)})
 			}
-			return runText(t, text, changes...)
+			return looked(t, text, changes...)
 		}
 		var long *outcome
 		for _, duration := range []time.Duration{25 * time.Microsecond, 100 * time.Microsecond, 400 * time.Microsecond} {
 			short := run(20*time.Microsecond, duration)
-			still, _ := short.neighbours()
-			for i, r := range short.results {
-				if unsteady(short.loads, i, r) != "" || slices.Contains(still, short.loads[i].Name) {
-					continue
-				}
+			for _, i := range short.quiet() {
+				r := short.results[i]
 				if long == nil {
 					long = run(300*time.Microsecond, 1500*time.Microsecond)
 				}

@@ -35,8 +35,13 @@ type outcome struct {
 	span     time.Duration // between the two readings of the counters
 	ended    []string      // why loads ended early, in a run with events
 	lossless bool          // flow control is on
-	use      useWatch      // of the units
-	row      *Row          // of completions, which are no loads
+	breaks   bool          // events take from programs what they need
+	later    []*later      // of loads that were looked at behind their measured time
+	rules    []fault.Rule  // of faults, how many frames each has met, and on how many it acted
+	met      []int
+	acted    []int
+	use      useWatch // of the units
+	row      *Row     // of completions, which are no loads
 }
 
 // outOfBand is the latency of the messages by which testers coordinate, outside of RDMA; none is part of a result.
@@ -48,6 +53,11 @@ const deadline = 1000 * time.Second
 // run builds the testbed, runs all loads of the scenario at once, and reads the
 // counters around them. rec may be nil; name is that of the run in its capture.
 func (s *Scenario) run(ctx context.Context, seed uint64, prof *profile.Profile, rec *recorder, name string) (*outcome, error) {
+	return s.runUntil(ctx, seed, prof, rec, name, 0)
+}
+
+// runUntil is run that ends at a time, unless that is 0, with what has been measured by then.
+func (s *Scenario) runUntil(ctx context.Context, seed uint64, prof *profile.Profile, rec *recorder, name string, until time.Duration) (*outcome, error) {
 	if s.Completions != nil {
 		p := s.completionPoint(seed)
 		r, err := p.measure(&Env{Ctx: ctx, rec: &recorder{}})
@@ -70,16 +80,19 @@ func (s *Scenario) run(ctx context.Context, seed uint64, prof *profile.Profile, 
 	if err != nil {
 		return nil, usage("%w", err)
 	}
-	out := &outcome{lossless: prof.Link.PFC}
+	out := &outcome{lossless: prof.Link.PFC, breaks: tb.Breaks()}
 	var failed error
-	err = tb.Run(deadline, func(t verbs.Thread) { failed = s.body(t, tb, out) })
+	err = tb.Run(cmp.Or(until, deadline), func(t verbs.Thread) { failed = s.body(t, tb, out) })
+	ended := until > 0 && errors.Is(err, testbed.ErrDeadline)
 	switch {
-	case errors.Is(err, sim.ErrInterrupted):
+	case ended || errors.Is(err, sim.ErrInterrupted):
 		// What the threads have measured so far stays; counters belong to a whole run.
-		for _, st := range out.started {
+		for _, st := range out.started[len(out.results):] {
 			out.results = append(out.results, st.SoFar(provider.Duration(tb.Engine().Now())))
 		}
-		err = ErrInterrupted
+		if err = ErrInterrupted; ended {
+			err = nil
+		}
 	case failed != nil:
 		err = failed
 	}
@@ -87,6 +100,10 @@ func (s *Scenario) run(ctx context.Context, seed uint64, prof *profile.Profile, 
 		err = cerr
 	}
 	out.events = tb.Events()
+	if cfg.Faults != nil {
+		out.rules = cfg.Faults.Rules
+		out.met, out.acted = tb.FaultsActed()
+	}
 	return out, err
 }
 
@@ -221,8 +238,11 @@ func unsteady(loads []*workload.Load, i int, r *workload.Result) string {
 	case math.IsInf(r.Confidence, 1):
 		return fmt.Sprintf("nothing was delivered in some quarter of the measured time of %v, so its rate says little; %s.", measured, more)
 	}
-	return fmt.Sprintf("its rate is not steady: the quarters of the measured time of %v differ so much that the 95 %% confidence interval of the rate is ±%.0f %%; %s.",
-		measured, 100*r.Confidence, more)
+	because := fmt.Sprintf("the quarters of the measured time of %v differ so much", measured)
+	if r.Confidence-r.Bursts <= steady {
+		because = fmt.Sprintf("its messages come in bursts, or with pauses, of up to %.0f %% of what was delivered in the measured time of %v, so", 100*r.Bursts, measured)
+	}
+	return fmt.Sprintf("its rate is not steady: %s that the 95 %% confidence interval of the rate is ±%.0f %%; %s.", because, 100*r.Confidence, more)
 }
 
 // filling says that the windows of a load were not full for more than a tenth of the measured time, however steady its
@@ -332,16 +352,21 @@ func (s *Scenario) emit(env *Env) error {
 // noteOverlap names loads that ended so early that another one ran without them.
 func (out *outcome) noteOverlap(env *Env) {
 	for i, r := range out.results {
-		var early []string
-		for j, other := range out.results {
-			if other.End < r.End-(r.End-r.Begin)/20 {
-				early = append(early, out.loads[j].Name)
-			}
-		}
-		if len(early) > 0 && r.Failed == nil {
+		if early := out.endedBefore(i); len(early) > 0 && r.Failed == nil {
 			env.Note("Load %s was measured also when these had ended: %s. Loads of one duration and warmup run together to the end.", out.loads[i].Name, strings.Join(early, ", "))
 		}
 	}
+}
+
+// endedBefore are the loads without which load i was measured for more than a twentieth of its time, because they had ended.
+func (out *outcome) endedBefore(i int) (early []string) {
+	r := out.results[i]
+	for j, other := range out.results {
+		if other.End < r.End-(r.End-r.Begin)/20 {
+			early = append(early, out.loads[j].Name)
+		}
+	}
+	return early
 }
 
 // neighbours are loads whose own rate is steady in the measured time beside loads whose is not: a load that has hardly begun, or waits for a
@@ -399,11 +424,12 @@ func (out *outcome) noteDropped(env *Env) {
 
 // noteUnsteady names the loads whose rate means little; run is what to call the run.
 func (out *outcome) noteUnsteady(env *Env, run string) {
-	for i, r := range out.results {
-		if why := unsteady(out.loads, i, r); why != "" {
+	for i := range out.results {
+		if why := out.why(i); why != "" {
 			env.Note("%s: %s", run, why)
 		}
 	}
+	out.noteRare(env, run+": ")
 }
 
 // emit adds the rows of an outcome: loads, threads, and counters that changed.
@@ -414,6 +440,9 @@ func (out *outcome) emit(env *Env, s *Scenario, prof *profile.Profile) error {
 		out.setLimit(&row)
 		rows[i] = &row
 	}
+	if err := s.lookAhead(env.Ctx, env.Seed, prof, env.rec, out); err != nil && !errors.Is(err, ErrInterrupted) {
+		return err
+	}
 	if out.use.after != nil {
 		if err := out.confirmLimit(env, s, prof, pointName(env.prefix), "", rows...); err != nil {
 			return err
@@ -421,7 +450,7 @@ func (out *outcome) emit(env *Env, s *Scenario, prof *profile.Profile) error {
 	}
 	for i, r := range out.results {
 		env.Emit(*rows[i])
-		if why := unsteady(out.loads, i, r); why != "" {
+		if why := out.why(i); why != "" {
 			env.Note("Load %s: %s", out.loads[i].Name, why)
 		}
 		if why := fewSamples(out.loads[i], r); why != "" {
@@ -432,6 +461,7 @@ func (out *outcome) emit(env *Env, s *Scenario, prof *profile.Profile) error {
 	out.noteUnreliable(env)
 	out.noteOverlap(env)
 	out.noteDropped(env)
+	out.noteRare(env, "")
 	for _, why := range out.ended {
 		env.Note("%s: the load ended there.", why)
 	}

@@ -201,6 +201,9 @@ func (s *series) point(env *Env, threads, way int, base float64) (Row, error) {
 	if err != nil {
 		return row, err
 	}
+	if err := sc.lookAhead(env.Ctx, env.Seed, prof, env.rec, out); err != nil {
+		return row, err
+	}
 	out.noteUnsteady(env, fmt.Sprintf("%s, %d-way", s.name, way))
 	r := out.results[0]
 	rate := r.Rate() / 1e6

@@ -26,8 +26,13 @@ type progress struct {
 // whole reports whether the progress was read until the end of the measured time.
 func (p *progress) whole() bool { return p.read == looks+1 }
 
-// FillsPackets reports whether the messages of the load are of a whole packet or more.
-func (l *Load) FillsPackets() bool { return l.Payload >= uint32(cmp.Or(l.MTU, defaultMTU).Bytes()) }
+// longMessage is what counts as a whole packet where packets are longer: few such messages fill a port, and each counts.
+const longMessage = 1024
+
+// FillsPackets reports whether the messages of the load are of a whole packet or more, or nearly.
+func (l *Load) FillsPackets() bool {
+	return l.Payload >= uint32(min(cmp.Or(l.MTU, defaultMTU).Bytes(), longMessage))
+}
 
 // visible reports whether the bytes that the load's queue pairs receive and read, or send where nothing tells a sender of deliveries, say how many
 // of its messages were delivered.

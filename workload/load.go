@@ -285,6 +285,8 @@ type Result struct {
 	// the rate: it is large when the rate is not steady in the measured time, and infinite
 	// when a quarter of that time saw no delivery.
 	Confidence float64
+	// Bursts is the part of Confidence that bursts and pauses within the quarters make.
+	Bursts float64
 	// Refilled are the receives that the target posted in the measured time.
 	Refilled uint64
 	// MRPage is the size of the pages in which the device translates the load's regions, in

@@ -192,7 +192,8 @@ func (s *Started) until(end time.Duration) *Result {
 	}
 	end = max(end, s.begin())
 	complete := s.complete()
-	s.res.Begin, s.res.End, s.res.Confidence = s.begin(), end, confidence(s.batches(end))+s.burst(end)
+	s.res.Begin, s.res.End, s.res.Bursts = s.begin(), end, s.burst(end)
+	s.res.Confidence = confidence(s.batches(end)) + s.res.Bursts
 	s.settle(end, complete)
 	s.res.Refilled = s.refilled.Load()
 	for i := range s.res.Threads {
