@@ -380,6 +380,34 @@ func TestProcessesWithoutTheirMainThreadEnd(t *testing.T) {
 	})
 }
 
+// TestChainsOfProcessesEnd ends a session in which no process lives for long, but for the chains that they make.
+func TestChainsOfProcessesEnd(t *testing.T) {
+	canListen(t)
+	bin := compile(t, "hops")
+	each(t, func(t *testing.T, u user) {
+		for _, flags := range [][]string{{}, {"-no-odp"}} {
+			mark := fmt.Sprintf("CHAIN=%d-%d", os.Getpid(), u.id)
+			t.Setenv("CHAIN", strings.TrimPrefix(mark, "CHAIN="))
+			run, out := u.start(t, append(flags, "--", bin, "4")...)
+			run.WaitDelay = time.Second // whoever is left has the output open
+			timer := time.AfterFunc(soon, func() { _ = run.Process.Kill() })
+			_ = run.Wait()
+			if status := run.ProcessState.ExitCode(); !timer.Stop() || status != 7 {
+				t.Errorf("%v: status %d, want 7:\n%s", flags, status, out)
+			}
+			for range 20 {
+				left := withThreads(mark)
+				for _, pid := range left {
+					_ = unix.Kill(pid, unix.SIGKILL)
+				}
+				if len(left) > 0 {
+					t.Fatalf("%v: processes %v are left", flags, left)
+				}
+			}
+		}
+	})
+}
+
 // inTime waits for a condition.
 func inTime(is func() bool) bool {
 	for deadline := time.Now().Add(soon); !is(); time.Sleep(10 * time.Millisecond) {

@@ -10,10 +10,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"runtime"
-	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
@@ -263,15 +260,6 @@ func (s *session) forward() (stop func()) {
 	return func() { close(quit); <-done }
 }
 
-// killAll kills the program and its children once, and says whom. wait reaps the program.
-func (s *session) killAll() (killed []int) {
-	killed = descendants(os.Getpid(), s.started.janitor)
-	for _, pid := range killed {
-		_ = unix.Kill(pid, unix.SIGKILL)
-	}
-	return killed
-}
-
 // wait reaps children until the program has ended.
 func (s *session) wait() int {
 	for {
@@ -290,61 +278,6 @@ func (s *session) wait() int {
 			return 128 + int(ws.Signal())
 		}
 	}
-}
-
-// killRest kills what is left of the program's processes; they are descendants of this
-// one by now, as it is their subreaper.
-func (s *session) killRest() {
-	for range 200 {
-		left := s.killAll()
-		for {
-			pid, err := unix.Wait4(-1, nil, unix.WNOHANG, nil)
-			if err != nil || pid <= 0 {
-				break
-			}
-		}
-		if len(left) == 0 {
-			return
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
-}
-
-// statThreads is where the number of threads stands in /proc/PID/stat, after the name.
-const statThreads = 17
-
-// descendants lists the processes below root, without except.
-func descendants(root, except int) []int {
-	parent := map[int]int{}
-	dirs, _ := filepath.Glob("/proc/[0-9]*")
-	for _, d := range dirs {
-		b, err := os.ReadFile(d + "/stat")
-		if err != nil {
-			continue
-		}
-		// "pid (name) state ppid ...": the name may hold anything.
-		_, rest, _ := strings.Cut(string(b[strings.LastIndexByte(string(b), ')')+1:]), " ")
-		f := strings.Fields(rest)
-		pid, err := strconv.Atoi(filepath.Base(d))
-		if err != nil || len(f) <= statThreads {
-			continue
-		}
-		// A process without its main thread is a zombie, too, and goes on with its other threads.
-		if n, err := strconv.Atoi(f[statThreads]); f[0] == "Z" && err == nil && n <= 1 {
-			continue
-		}
-		parent[pid], _ = strconv.Atoi(f[1])
-	}
-	var l []int
-	for pid := range parent {
-		for p, n := pid, 0; p > 1 && n < 1000 && pid != except && pid != root; p, n = parent[p], n+1 {
-			if p == root {
-				l = append(l, pid)
-				break
-			}
-		}
-	}
-	return l
 }
 
 // stop ends the goroutines.
