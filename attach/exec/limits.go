@@ -103,7 +103,7 @@ func warning(format string, args ...any) func() {
 	said := false
 	return func() {
 		if !said {
-			fmt.Fprintf(os.Stderr, "rdmasim exec: "+format+"\n", args...)
+			say(format, args...)
 		}
 		said = true
 	}

@@ -3,7 +3,6 @@
 package exec
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -43,7 +42,7 @@ func (s *session) killRest() {
 			return
 		}
 		if time.Since(begin) > killPatience {
-			fmt.Fprintf(os.Stderr, "rdmasim exec: processes %v have not ended %v after they were killed\n", left, killPatience)
+			say("processes %v have not ended %v after they were killed", left, killPatience)
 			return
 		}
 		for _, pid := range left {

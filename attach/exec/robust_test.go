@@ -144,9 +144,12 @@ func TestInterruptedBeforeTheStart(t *testing.T) {
 // TestIgnoredHangup: what nohup starts goes on after SIGHUP, and the program finds the signal ignored, as without a supervisor.
 func TestIgnoredHangup(t *testing.T) {
 	canListen(t)
-	signal.Ignore(syscall.SIGHUP) // a child of this process inherits it
-	defer signal.Reset(syscall.SIGHUP)
+	signal.Ignore(syscall.SIGHUP, syscall.SIGINT) // a child of this process inherits it
+	defer signal.Reset(syscall.SIGHUP, syscall.SIGINT)
 	u := users()[0]
+	if out, status := u.session(t, "--", "sh", "-c", "kill -INT $$; exit 6"); status != 6 {
+		t.Errorf("SIGINT: status %d, want 6:\n%s", status, out)
+	}
 	const program = `kill -HUP $PPID; sleep 0.2; kill -HUP $$; exit 7`
 	if out, status := u.session(t, "--", "sh", "-c", program); status != 7 {
 		t.Errorf("status %d, want 7:\n%s", status, out)

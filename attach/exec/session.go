@@ -73,12 +73,17 @@ func Run(ctx context.Context, cfg *Config) (status int, err error) {
 	// The child dies with the thread that starts it, and this one waits for its end.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	s := &session{cfg: cfg, signals: make(chan os.Signal, 4)}
-	signal.Notify(s.signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGQUIT)
-	if !signal.Ignored(syscall.SIGHUP) { // nohup, for the program too
-		signal.Notify(s.signals, syscall.SIGHUP)
+	own := *cfg
+	own.Logf = sayLater(cfg.Logf)
+	s := &session{cfg: &own, signals: make(chan os.Signal, 4)}
+	signal.Notify(s.signals, syscall.SIGTERM, syscall.SIGQUIT)
+	for _, sig := range []os.Signal{syscall.SIGHUP, syscall.SIGINT} {
+		if !signal.Ignored(sig) { // otherwise the program finds it ignored too
+			signal.Notify(s.signals, sig)
+		}
 	}
 	defer signal.Stop(s.signals)
+	defer stderr.finish(s.signals)
 	if err := s.prepare(ctx, path); err != nil {
 		s.outputs.abort()
 		return 0, err
@@ -209,7 +214,7 @@ func (s *session) run() (status int, err error) {
 	status = s.wait()
 	s.killRest()
 	if !s.notes.askedForDevices.Load() && s.notes.ioctls.Load() == 0 {
-		fmt.Fprintf(os.Stderr, "rdmasim exec: %s made no RDMA call: it does not use libibverbs, or did not find it\n", plain.Line(s.cfg.Args[0]))
+		say("%s made no RDMA call: it does not use libibverbs, or did not find it", plain.Line(s.cfg.Args[0]))
 	}
 	if s.cfg.Logf != nil {
 		s.eng.do(func() {
@@ -250,7 +255,7 @@ func (s *session) forward() (stop func()) {
 					}
 				}
 			case <-late:
-				fmt.Fprintf(os.Stderr, "rdmasim exec: %s is killed with its children: it has not ended %v after it was asked to (--grace)\n", plain.Line(s.cfg.Args[0]), grace)
+				say("%s is killed with its children: it has not ended %v after it was asked to (--grace)", plain.Line(s.cfg.Args[0]), grace)
 				_ = s.killAll()
 			case <-quit:
 				return
@@ -296,7 +301,7 @@ func (s *session) stop() {
 func (s *session) close() error {
 	err := s.closeCapture()
 	if c := s.m.net.Captured(); c.LeftOut > 0 {
-		fmt.Fprintf(os.Stderr, "rdmasim exec: %s ends after %d frames, %d bytes; %d later frames are left out: --pcap-limit raises the limit, and 0 removes it\n",
+		say("%s ends after %d frames, %d bytes; %d later frames are left out: --pcap-limit raises the limit, and 0 removes it",
 			plain.Line(s.cfg.Pcap), c.Frames, c.Bytes, c.LeftOut)
 	}
 	if f := s.outputs.trace; f != nil {
