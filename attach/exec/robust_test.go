@@ -141,6 +141,30 @@ func TestInterruptedBeforeTheStart(t *testing.T) {
 	})
 }
 
+// TestStoppedBeforeTheStart asks a session to end whose child was stopped before it could become the program.
+func TestStoppedBeforeTheStart(t *testing.T) {
+	canListen(t)
+	run, out := users()[0].start(t, "--", "true")
+	stopped, begin := false, time.Now()
+	for !stopped && time.Since(begin) < time.Second { // how long it is there depends on the machine
+		for _, pid := range descendants(run.Process.Pid, run.Process.Pid) {
+			if b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); bytes.Contains(b, []byte(childArg)) {
+				stopped = unix.Kill(pid, unix.SIGSTOP) == nil
+			}
+		}
+	}
+	if !stopped {
+		_ = run.Wait()
+		t.Skip("the child was not seen in time")
+	}
+	timer := time.AfterFunc(soon, func() { _ = run.Process.Kill() })
+	_ = run.Process.Signal(unix.SIGTERM)
+	_ = run.Wait()
+	if status := run.ProcessState.ExitCode(); !timer.Stop() || status != 125 && status != 128+15 {
+		t.Errorf("status %d, within %v of SIGTERM:\n%s", status, soon, out)
+	}
+}
+
 // TestIgnoredHangup: what nohup starts goes on after SIGHUP, and the program finds the signal ignored, as without a supervisor.
 func TestIgnoredHangup(t *testing.T) {
 	canListen(t)

@@ -84,14 +84,15 @@ func Run(ctx context.Context, cfg *Config) (status int, err error) {
 	}
 	defer signal.Stop(s.signals)
 	defer stderr.finish(s.signals)
-	if err := s.prepare(ctx, path); err != nil {
+	if err = s.prepare(ctx, path); err == nil && ctx.Err() != nil { // by a signal that came before those above were waited for, or since
+		s.started.abandon()
+	}
+	if ctx.Err() != nil {
+		err = fmt.Errorf("%w before %s was started", outfile.ErrInterrupted, path)
+	}
+	if err != nil {
 		s.outputs.abort()
 		return 0, err
-	}
-	if ctx.Err() != nil { // by a signal that came before those above were waited for, or since
-		s.started.abandon()
-		s.outputs.abort()
-		return 0, fmt.Errorf("%w before %s was started", outfile.ErrInterrupted, path)
 	}
 	status, err = s.run()
 	return status, errors.Join(err, s.close())
@@ -120,7 +121,7 @@ func (s *session) prepare(ctx context.Context, path string) (err error) {
 	if err != nil {
 		return err
 	}
-	if s.started, err = start(s.cfg, path, devices, interfaces); err != nil {
+	if s.started, err = start(ctx, s.cfg, path, devices, interfaces); err != nil {
 		return err
 	}
 	if s.ports, err = newPortFiles(s.m, devices); err != nil {
@@ -206,11 +207,11 @@ func (s *session) run() (status int, err error) {
 	if err := s.started.release(); err != nil {
 		return 0, err
 	}
+	defer s.forward()() // the file of the program may be on a file system that takes its time
 	if err := s.started.execError(); err != nil {
 		_, _ = unix.Wait4(s.started.pid, nil, 0, nil)
 		return 0, &UsageError{err}
 	}
-	defer s.forward()()
 	status = s.wait()
 	s.killRest()
 	if !s.notes.askedForDevices.Load() && s.notes.ioctls.Load() == 0 {
