@@ -50,9 +50,8 @@ type channel struct {
 
 // waiter is a thread in GET_EVENT.
 type waiter struct {
-	x       seccomp.Notif
-	proc    *process
-	signals int // looks in a row at which a signal was pending
+	x    seccomp.Notif
+	proc *process
 }
 
 // channels are the open channel files. Only the engine's thread uses them, but for watch.
@@ -66,6 +65,7 @@ type channels struct {
 	waiters atomic.Int64
 	quit    atomic.Bool
 	full    func() // says that a process has no number left
+	look    look   // of watch
 }
 
 func newChannels(s *session) (*channels, error) {
@@ -186,6 +186,7 @@ func (ch *channel) serve() {
 
 // leave removes a waiter.
 func (ch *channel) leave(i int) {
+	ch.waiting[i].proc.waiting.Give(1)
 	ch.waiting = append(ch.waiting[:i], ch.waiting[i+1:]...)
 	ch.t.waiters.Add(-1)
 }
@@ -329,6 +330,8 @@ func (t *channels) wait(l *seccomp.Listener, x *seccomp.Notif, ch *channel, proc
 		_ = l.Fail(x.ID, syscall.EBADF)
 	case flags&unix.O_NONBLOCK != 0:
 		_ = l.Fail(x.ID, syscall.EAGAIN)
+	case proc.waiting.Take(1) != nil:
+		_ = l.Fail(x.ID, syscall.ENOMEM)
 	default:
 		ch.waiting = append(ch.waiting, &waiter{x: *x, proc: proc})
 		t.waiters.Add(1)

@@ -8,8 +8,10 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 var allCM = flag.Bool("cm.all", false, "all programs of the connection manager, with more connections and longer transfers")
@@ -132,6 +134,19 @@ func TestChannelFile(t *testing.T) {
 
 // TestNumbersOfChannels opens more channels than there are numbers for below the limit of descriptors, and more than the supervisor
 // opens for one process.
+// TestThreadsThatWaitForEvents: however many they are, other processes go on.
+func TestThreadsThatWaitForEvents(t *testing.T) {
+	needs(t, "ibv_devices")
+	begin := time.Now()
+	out, status := users()[0].session(t, "--", compile(t, "waiters"), strconv.Itoa(defaultWaiting))
+	if status != 0 || !strings.Contains(out, "status 0, 1 refused") || !strings.Contains(out, "wait for events of rdma_cm") {
+		t.Errorf("status %d:\n%s", status, out)
+	}
+	if d := time.Since(begin); d > soon {
+		t.Errorf("it took %v", d)
+	}
+}
+
 func TestNumbersOfChannels(t *testing.T) {
 	needs(t, "gcc")
 	bin := compile(t, "channel")

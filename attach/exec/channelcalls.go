@@ -5,9 +5,6 @@ package exec
 import (
 	"errors"
 	"fmt"
-	"os"
-	"strconv"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -22,9 +19,6 @@ var channelRanges = [...]struct{ first, end int }{{768, firstNetlinkFD}, {8192, 
 
 // restartSys is ERESTARTSYS, which the kernel turns into EINTR or a restart of the call, as the handler of the signal has it.
 const restartSys = 512
-
-// signalLook is how often threads in GET_EVENT are looked at.
-const signalLook = 20 * time.Millisecond
 
 // channelRules hand over what programs do to channel files; with paths, the filter hands over all opens anyway.
 func channelRules(paths bool) (r []seccomp.Rule) {
@@ -179,77 +173,3 @@ func (t *channels) dup(l *seccomp.Listener, x *seccomp.Notif, fd int) error {
 }
 
 func isPipe(st *unix.Stat_t) bool { return st.Mode&unix.S_IFMT == unix.S_IFIFO }
-
-// watch waits for last closes, and for signals to threads in GET_EVENT: these do not leave a call that the supervisor has taken.
-func (t *channels) watch() {
-	var events [64]unix.EpollEvent
-	for !t.quit.Load() {
-		patience := -1
-		if t.waiters.Load() > 0 {
-			patience = int(signalLook / time.Millisecond)
-		}
-		n, err := unix.EpollWait(t.epoll, events[:], patience)
-		if err != nil && !errors.Is(err, unix.EINTR) {
-			return
-		}
-		closed := false
-		for _, e := range events[:max(n, 0)] {
-			if e.Fd == int32(t.kick) {
-				var b [8]byte
-				_, _ = unix.Read(t.kick, b[:])
-			} else {
-				closed = true
-			}
-		}
-		if closed || t.waiters.Load() > 0 {
-			t.s.eng.do(func() {
-				t.hear()
-				t.interrupt()
-			})
-		}
-	}
-}
-
-func (t *channels) stop() {
-	t.quit.Store(true)
-	t.wake()
-}
-
-// interrupt ends the waits of threads that have a signal to handle.
-func (t *channels) interrupt() {
-	for _, ch := range t.byPipe {
-		for i := 0; i < len(ch.waiting); i++ {
-			w := ch.waiting[i]
-			if !t.s.notes.l.Valid(w.x.ID) {
-				ch.leave(i)
-				i--
-				continue
-			}
-			if !signalled(int(w.x.PID)) {
-				w.signals = 0
-				continue
-			}
-			// Another thread may be about to take a signal of the process.
-			if w.signals++; w.signals < 2 {
-				continue
-			}
-			ch.leave(i)
-			i--
-			_ = t.s.notes.l.Fail(w.x.ID, restartSys)
-		}
-		t.releaseClosed(ch)
-	}
-}
-
-// signalled says whether a thread has a signal pending that it does not block.
-func signalled(tid int) bool {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", tid))
-	if err != nil {
-		return false
-	}
-	mask := func(key string) uint64 {
-		v, _ := strconv.ParseUint(statusValue(string(text), key), 16, 64)
-		return v
-	}
-	return (mask("SigPnd:")|mask("ShdPnd:"))&^mask("SigBlk:")&^mask("SigIgn:") != 0
-}

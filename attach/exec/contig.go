@@ -87,7 +87,7 @@ func (f *file) contiguous(l *seccomp.Listener, id uint64, tid, fd int, off, n ui
 	}
 	if f.held == nil {
 		// The file must not end with the descriptor that shows a buffer now.
-		if f.held, err = proc.mem.File(fd); err != nil {
+		if f.held, err = f.description(fd); err != nil {
 			return err
 		}
 	}
@@ -105,6 +105,20 @@ func (f *file) contiguous(l *seccomp.Listener, id uint64, tid, fd int, off, n ui
 	}
 	f.mapping = &mapping{tid, b.inode, off}
 	return nil
+}
+
+// description is the program's description of the device file behind a descriptor: another thread may have put another file there.
+func (f *file) description(fd int) (*os.File, error) {
+	held, err := f.proc.mem.File(fd)
+	if err != nil {
+		return nil, err
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(int(held.Fd()), &st); err != nil || (uverbs.Inode{Dev: st.Dev, Ino: st.Ino}) != f.inode {
+		held.Close()
+		return nil, fmt.Errorf("descriptor %d was changed: %w", fd, syscall.EBADF)
+	}
+	return held, nil
 }
 
 // makeBuffer is newBuffer within the limits. All bytes of the file count, since programs can write to them all.

@@ -4,7 +4,6 @@ package exec
 
 import (
 	"fmt"
-	"os"
 	"runtime"
 	"slices"
 	"sync"
@@ -314,7 +313,7 @@ func (e *engine) loseGone() {
 	if pages+clocks == len(e.pages)+len(e.clocks) {
 		panic(r) // the memory is nobody's
 	}
-	fmt.Fprintln(os.Stderr, "rdmasim exec: the memory of a page of registers is gone; what programs store there is not seen any more")
+	say("the memory of a page of registers is gone; what programs store there is not seen any more")
 }
 
 func (e *engine) addPage(p *page) {

@@ -4,8 +4,6 @@ package exec
 
 import (
 	"errors"
-	"fmt"
-	"os"
 
 	"github.com/rdmasim/rdmasim/attach/pci"
 )
@@ -14,7 +12,7 @@ import (
 func (cfg *Config) guests() pci.Config {
 	return pci.Config{
 		Socket: cfg.Socket, Functions: cfg.Guests, Profile: cfg.Profile, Seed: cfg.Seed,
-		Logf: func(format string, a ...any) { fmt.Fprintf(os.Stderr, "rdmasim exec: "+format+"\n", a...) },
+		Logf: say,
 	}
 }
 
@@ -25,7 +23,7 @@ func (s *session) serveGuests() error {
 		return guestsError(err)
 	}
 	for _, path := range s.m.guests.Sockets() {
-		fmt.Fprintf(os.Stderr, "rdmasim exec: a guest can join the network: rdmasim vm --connect %s\n", path)
+		say("a guest can join the network: rdmasim vm --connect %s", path)
 	}
 	return nil
 }

@@ -159,18 +159,24 @@ func (u user) session(t *testing.T, args ...string) (out string, status int) {
 
 func (u user) start(t *testing.T, args ...string) (*osexec.Cmd, *bytes.Buffer) {
 	t.Helper()
-	// /proc/self/exe: an ordinary user may not walk to the folder of the test binary.
-	c := osexec.Command("/proc/self/exe", append([]string{runArg}, args...)...)
-	c.Dir = "/"
-	if int(u.id) != os.Geteuid() {
-		c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: u.id, Gid: u.id}}
-	}
+	c := u.command(args...)
 	var buf bytes.Buffer
 	c.Stdout, c.Stderr = &buf, &buf
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
 	return c, &buf
+}
+
+// command is a session that is not started yet.
+func (u user) command(args ...string) *osexec.Cmd {
+	// /proc/self/exe: an ordinary user may not walk to the folder of the test binary.
+	c := osexec.Command("/proc/self/exe", append([]string{runArg}, args...)...)
+	c.Dir = "/"
+	if int(u.id) != os.Geteuid() {
+		c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: u.id, Gid: u.id}}
+	}
+	return c
 }
 
 // needEnv is set by `make test`, which has installed what the tests need.

@@ -25,6 +25,8 @@ const (
 	defaultFiles   = 1 << 11
 	// allProcesses is how many times the objects of one process all of them may have.
 	allProcesses = 4
+	// defaultWaiting is how many threads of one process may wait in GET_EVENT: the kernel searches all that wait for each call of any program.
+	defaultWaiting = 1 << 11
 )
 
 // Descriptors of the supervisor.
@@ -37,6 +39,7 @@ const (
 // limits are those of all programs together.
 type limits struct {
 	objects, files, maps *uverbs.Quota
+	waiting              *uverbs.Quota
 	fileBytes            *uverbs.Quota // of the memory files of queues
 	ram                  *kernel.RAM
 	noPaging             func() // says that the session has no on-demand paging; nil: it has
@@ -49,6 +52,8 @@ func newLimits(cfg *Config) *limits {
 	together := allProcesses * min(l.ofObjects(), math.MaxInt/allProcesses)
 	l.objects = &uverbs.Quota{Name: "objects of all processes", Most: together, Errno: unix.ENOMEM,
 		OnFull: warning("the processes have %d objects together, the most that they may have: --limit-objects raises the limit", together)}
+	l.waiting = &uverbs.Quota{Name: "threads of all processes that wait for events", Most: allProcesses * defaultWaiting, Errno: unix.ENOMEM,
+		OnFull: warning("%d threads of the processes wait for events of rdma_cm, the most that may", allProcesses*defaultWaiting)}
 	files := maxFiles()
 	l.files = &uverbs.Quota{Name: "descriptors for all processes", Most: files, Errno: unix.ENFILE,
 		OnFull: warning("%d descriptors are open for the processes, as many as this process may have: a higher limit (ulimit -n) allows more", files)}
@@ -93,6 +98,8 @@ func (l *limits) of(p *process, pid int) {
 		OnFull: warning("process %d has %d objects, the most that one may have: --limit-objects raises the limit", pid, objects)}
 	p.files = &uverbs.Quota{Name: "descriptors", Most: files, Errno: unix.EMFILE, Up: l.files,
 		OnFull: warning("process %d asks for more than %d descriptors, the most that one may have: --limit-files raises the limit", pid, files)}
+	p.waiting = &uverbs.Quota{Name: "threads that wait for events", Most: defaultWaiting, Errno: unix.ENOMEM, Up: l.waiting,
+		OnFull: warning("%d threads of process %d wait for events of rdma_cm, the most that may", defaultWaiting, pid)}
 	half := l.maps.Most / 2
 	p.maps = &uverbs.Quota{Name: "mapped pages and queues", Most: half, Errno: unix.ENOMEM, Up: l.maps,
 		OnFull: warning("%d pages and queues of process %d are mapped, half of what the kernel allows: a higher vm.max_map_count allows more", half, pid)}
@@ -103,7 +110,7 @@ func warning(format string, args ...any) func() {
 	said := false
 	return func() {
 		if !said {
-			fmt.Fprintf(os.Stderr, "rdmasim exec: "+format+"\n", args...)
+			say(format, args...)
 		}
 		said = true
 	}

@@ -53,6 +53,10 @@ func memoryRules() []seccomp.Rule {
 
 // memory answers a call that changes memory. While no program has any that is paged on demand it costs nothing but the notice.
 func (n *notifier) memory(x *seccomp.Notif) {
+	if n.ending.Load() && (x.Nr == unix.SYS_FORK || x.Nr == unix.SYS_CLONE || x.Nr == unix.SYS_CLONE3) {
+		_ = n.l.Fail(x.ID, unix.EAGAIN)
+		return
+	}
 	if !n.s.procs.streams.Watched() {
 		_ = n.l.Continue(x.ID)
 		return

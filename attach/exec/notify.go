@@ -24,6 +24,7 @@ type notifier struct {
 	ioctls          atomic.Int64 // RDMA calls
 	untaken         atomic.Int64 // calls that were gone before they could be taken
 	quit            atomic.Bool
+	ending          atomic.Bool          // the program has ended: no process is started any more
 	slow            chan seccomp.Notif   // calls that are answered without the engine, or not by it alone
 	waits           map[*file][]*waiting // mmaps that wait, in order
 	lookAt          time.Time            // when lookAgain will be called; zero: never

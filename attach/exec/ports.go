@@ -4,7 +4,6 @@ package exec
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"github.com/rdmasim/rdmasim/attach/exec/tree"
@@ -80,7 +79,7 @@ func (f *portFiles) show() {
 				err = now.WriteLive(was)
 			}
 			if err != nil {
-				fmt.Fprintf(os.Stderr, "rdmasim exec: the files of port %d of %s are not up to date: %s\n", n+1, f.m.devs[k].name, plain.Line(err.Error()))
+				say("the files of port %d of %s are not up to date: %s", n+1, f.m.devs[k].name, plain.Line(err.Error()))
 				continue
 			}
 			*was = now

@@ -26,6 +26,7 @@ type process struct {
 	open int // device files and channel files that it opened
 	// What it holds.
 	objects, files, maps *uverbs.Quota
+	waiting              *uverbs.Quota // threads in GET_EVENT
 	// channels are where the search for numbers of channel files goes on, in each range of them.
 	channels [len(channelRanges)]int
 }

@@ -141,12 +141,39 @@ func TestInterruptedBeforeTheStart(t *testing.T) {
 	})
 }
 
+// TestStoppedBeforeTheStart asks a session to end whose child was stopped before it could become the program.
+func TestStoppedBeforeTheStart(t *testing.T) {
+	canListen(t)
+	run, out := users()[0].start(t, "--", "true")
+	stopped, begin := false, time.Now()
+	for !stopped && time.Since(begin) < time.Second { // how long it is there depends on the machine
+		for _, pid := range descendants(run.Process.Pid, run.Process.Pid) {
+			if b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); bytes.Contains(b, []byte(childArg)) {
+				stopped = unix.Kill(pid, unix.SIGSTOP) == nil
+			}
+		}
+	}
+	if !stopped {
+		_ = run.Wait()
+		t.Skip("the child was not seen in time")
+	}
+	timer := time.AfterFunc(soon, func() { _ = run.Process.Kill() })
+	_ = run.Process.Signal(unix.SIGTERM)
+	_ = run.Wait()
+	if status := run.ProcessState.ExitCode(); !timer.Stop() || status != 125 && status != 128+15 {
+		t.Errorf("status %d, within %v of SIGTERM:\n%s", status, soon, out)
+	}
+}
+
 // TestIgnoredHangup: what nohup starts goes on after SIGHUP, and the program finds the signal ignored, as without a supervisor.
 func TestIgnoredHangup(t *testing.T) {
 	canListen(t)
-	signal.Ignore(syscall.SIGHUP) // a child of this process inherits it
-	defer signal.Reset(syscall.SIGHUP)
+	signal.Ignore(syscall.SIGHUP, syscall.SIGINT) // a child of this process inherits it
+	defer signal.Reset(syscall.SIGHUP, syscall.SIGINT)
 	u := users()[0]
+	if out, status := u.session(t, "--", "sh", "-c", "kill -INT $$; exit 6"); status != 6 {
+		t.Errorf("SIGINT: status %d, want 6:\n%s", status, out)
+	}
 	const program = `kill -HUP $PPID; sleep 0.2; kill -HUP $$; exit 7`
 	if out, status := u.session(t, "--", "sh", "-c", program); status != 7 {
 		t.Errorf("status %d, want 7:\n%s", status, out)
@@ -374,6 +401,34 @@ func TestProcessesWithoutTheirMainThreadEnd(t *testing.T) {
 				t.Errorf("%s: processes %v are left", c.name, left)
 				for _, pid := range left {
 					_ = unix.Kill(pid, unix.SIGKILL)
+				}
+			}
+		}
+	})
+}
+
+// TestChainsOfProcessesEnd ends a session in which no process lives for long, but for the chains that they make.
+func TestChainsOfProcessesEnd(t *testing.T) {
+	canListen(t)
+	bin := compile(t, "hops")
+	each(t, func(t *testing.T, u user) {
+		for _, flags := range [][]string{{}, {"-no-odp"}} {
+			mark := fmt.Sprintf("CHAIN=%d-%d", os.Getpid(), u.id)
+			t.Setenv("CHAIN", strings.TrimPrefix(mark, "CHAIN="))
+			run, out := u.start(t, append(flags, "--", bin, "4")...)
+			run.WaitDelay = time.Second // whoever is left has the output open
+			timer := time.AfterFunc(soon, func() { _ = run.Process.Kill() })
+			_ = run.Wait()
+			if status := run.ProcessState.ExitCode(); !timer.Stop() || status != 7 {
+				t.Errorf("%v: status %d, want 7:\n%s", flags, status, out)
+			}
+			for range 20 {
+				left := withThreads(mark)
+				for _, pid := range left {
+					_ = unix.Kill(pid, unix.SIGKILL)
+				}
+				if len(left) > 0 {
+					t.Fatalf("%v: processes %v are left", flags, left)
 				}
 			}
 		}

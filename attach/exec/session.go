@@ -10,10 +10,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"runtime"
-	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
@@ -76,20 +73,26 @@ func Run(ctx context.Context, cfg *Config) (status int, err error) {
 	// The child dies with the thread that starts it, and this one waits for its end.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	s := &session{cfg: cfg, signals: make(chan os.Signal, 4)}
-	signal.Notify(s.signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGQUIT)
-	if !signal.Ignored(syscall.SIGHUP) { // nohup, for the program too
-		signal.Notify(s.signals, syscall.SIGHUP)
+	own := *cfg
+	own.Logf = sayLater(cfg.Logf)
+	s := &session{cfg: &own, signals: make(chan os.Signal, 4)}
+	signal.Notify(s.signals, syscall.SIGTERM, syscall.SIGQUIT)
+	for _, sig := range []os.Signal{syscall.SIGHUP, syscall.SIGINT} {
+		if !signal.Ignored(sig) { // otherwise the program finds it ignored too
+			signal.Notify(s.signals, sig)
+		}
 	}
 	defer signal.Stop(s.signals)
-	if err := s.prepare(ctx, path); err != nil {
+	defer stderr.finish(s.signals)
+	if err = s.prepare(ctx, path); err == nil && ctx.Err() != nil { // by a signal that came before those above were waited for, or since
+		s.started.abandon()
+	}
+	if ctx.Err() != nil {
+		err = fmt.Errorf("%w before %s was started", outfile.ErrInterrupted, path)
+	}
+	if err != nil {
 		s.outputs.abort()
 		return 0, err
-	}
-	if ctx.Err() != nil { // by a signal that came before those above were waited for, or since
-		s.started.abandon()
-		s.outputs.abort()
-		return 0, fmt.Errorf("%w before %s was started", outfile.ErrInterrupted, path)
 	}
 	status, err = s.run()
 	return status, errors.Join(err, s.close())
@@ -118,7 +121,7 @@ func (s *session) prepare(ctx context.Context, path string) (err error) {
 	if err != nil {
 		return err
 	}
-	if s.started, err = start(s.cfg, path, devices, interfaces); err != nil {
+	if s.started, err = start(ctx, s.cfg, path, devices, interfaces); err != nil {
 		return err
 	}
 	if s.ports, err = newPortFiles(s.m, devices); err != nil {
@@ -204,15 +207,15 @@ func (s *session) run() (status int, err error) {
 	if err := s.started.release(); err != nil {
 		return 0, err
 	}
+	defer s.forward()() // the file of the program may be on a file system that takes its time
 	if err := s.started.execError(); err != nil {
 		_, _ = unix.Wait4(s.started.pid, nil, 0, nil)
 		return 0, &UsageError{err}
 	}
-	defer s.forward()()
 	status = s.wait()
 	s.killRest()
 	if !s.notes.askedForDevices.Load() && s.notes.ioctls.Load() == 0 {
-		fmt.Fprintf(os.Stderr, "rdmasim exec: %s made no RDMA call: it does not use libibverbs, or did not find it\n", plain.Line(s.cfg.Args[0]))
+		say("%s made no RDMA call: it does not use libibverbs, or did not find it", plain.Line(s.cfg.Args[0]))
 	}
 	if s.cfg.Logf != nil {
 		s.eng.do(func() {
@@ -253,7 +256,7 @@ func (s *session) forward() (stop func()) {
 					}
 				}
 			case <-late:
-				fmt.Fprintf(os.Stderr, "rdmasim exec: %s is killed with its children: it has not ended %v after it was asked to (--grace)\n", plain.Line(s.cfg.Args[0]), grace)
+				say("%s is killed with its children: it has not ended %v after it was asked to (--grace)", plain.Line(s.cfg.Args[0]), grace)
 				_ = s.killAll()
 			case <-quit:
 				return
@@ -261,15 +264,6 @@ func (s *session) forward() (stop func()) {
 		}
 	}()
 	return func() { close(quit); <-done }
-}
-
-// killAll kills the program and its children once, and says whom. wait reaps the program.
-func (s *session) killAll() (killed []int) {
-	killed = descendants(os.Getpid(), s.started.janitor)
-	for _, pid := range killed {
-		_ = unix.Kill(pid, unix.SIGKILL)
-	}
-	return killed
 }
 
 // wait reaps children until the program has ended.
@@ -292,61 +286,6 @@ func (s *session) wait() int {
 	}
 }
 
-// killRest kills what is left of the program's processes; they are descendants of this
-// one by now, as it is their subreaper.
-func (s *session) killRest() {
-	for range 200 {
-		left := s.killAll()
-		for {
-			pid, err := unix.Wait4(-1, nil, unix.WNOHANG, nil)
-			if err != nil || pid <= 0 {
-				break
-			}
-		}
-		if len(left) == 0 {
-			return
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
-}
-
-// statThreads is where the number of threads stands in /proc/PID/stat, after the name.
-const statThreads = 17
-
-// descendants lists the processes below root, without except.
-func descendants(root, except int) []int {
-	parent := map[int]int{}
-	dirs, _ := filepath.Glob("/proc/[0-9]*")
-	for _, d := range dirs {
-		b, err := os.ReadFile(d + "/stat")
-		if err != nil {
-			continue
-		}
-		// "pid (name) state ppid ...": the name may hold anything.
-		_, rest, _ := strings.Cut(string(b[strings.LastIndexByte(string(b), ')')+1:]), " ")
-		f := strings.Fields(rest)
-		pid, err := strconv.Atoi(filepath.Base(d))
-		if err != nil || len(f) <= statThreads {
-			continue
-		}
-		// A process without its main thread is a zombie, too, and goes on with its other threads.
-		if n, err := strconv.Atoi(f[statThreads]); f[0] == "Z" && err == nil && n <= 1 {
-			continue
-		}
-		parent[pid], _ = strconv.Atoi(f[1])
-	}
-	var l []int
-	for pid := range parent {
-		for p, n := pid, 0; p > 1 && n < 1000 && pid != except && pid != root; p, n = parent[p], n+1 {
-			if p == root {
-				l = append(l, pid)
-				break
-			}
-		}
-	}
-	return l
-}
-
 // stop ends the goroutines.
 func (s *session) stop() {
 	s.notes.stop()
@@ -363,7 +302,7 @@ func (s *session) stop() {
 func (s *session) close() error {
 	err := s.closeCapture()
 	if c := s.m.net.Captured(); c.LeftOut > 0 {
-		fmt.Fprintf(os.Stderr, "rdmasim exec: %s ends after %d frames, %d bytes; %d later frames are left out: --pcap-limit raises the limit, and 0 removes it\n",
+		say("%s ends after %d frames, %d bytes; %d later frames are left out: --pcap-limit raises the limit, and 0 removes it",
 			plain.Line(s.cfg.Pcap), c.Frames, c.Bytes, c.LeftOut)
 	}
 	if f := s.outputs.trace; f != nil {

@@ -3,6 +3,7 @@
 package exec
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -57,7 +58,7 @@ func findProgram(name string) (string, error) {
 
 // start makes the child, its janitor and the files of the devices. The calling
 // goroutine stays on its thread, since the child dies with the thread that made it.
-func start(cfg *Config, path string, devices []tree.Device, interfaces []ownInterface) (s *started, err error) {
+func start(ctx context.Context, cfg *Config, path string, devices []tree.Device, interfaces []ownInterface) (s *started, err error) {
 	s = &started{sock: -1, listener: -1, janitorSocket: -1}
 	defer func() {
 		if err != nil {
@@ -78,7 +79,7 @@ func start(cfg *Config, path string, devices []tree.Device, interfaces []ownInte
 	if !cfg.CopyQueues {
 		o.Env = shareEnv()
 	}
-	r, err := s.startChild(&o, mark)
+	r, err := s.startChild(ctx, &o, mark)
 	if err != nil {
 		return s, err
 	}
@@ -118,7 +119,7 @@ func (s *started) startJanitor(mark string) (err error) {
 	return err
 }
 
-func (s *started) startChild(o *order, mark string) (r report, err error) {
+func (s *started) startChild(ctx context.Context, o *order, mark string) (r report, err error) {
 	b, err := json.Marshal(o)
 	if err != nil {
 		return r, err
@@ -143,6 +144,9 @@ func (s *started) startChild(o *order, mark string) (r report, err error) {
 		}
 		return r, err
 	}
+	// It may take its time, and be stopped: whoever asks for the end does not wait for it.
+	stop := context.AfterFunc(ctx, func() { _ = unix.Kill(s.pid, unix.SIGKILL) })
+	defer stop()
 	return s.receive()
 }
 

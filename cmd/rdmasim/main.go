@@ -44,9 +44,11 @@ func main() {
 		fmt.Fprintln(os.Stderr, "rdmasim:", err)
 		os.Exit(exitUsage)
 	}
-	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
-	if !signal.Ignored(syscall.SIGHUP) { // nohup
-		ends = append(ends, syscall.SIGHUP)
+	ends := []os.Signal{syscall.SIGTERM}
+	for _, s := range []os.Signal{os.Interrupt, syscall.SIGHUP} {
+		if !signal.Ignored(s) { // as for what a script starts in the background, or nohup
+			ends = append(ends, s)
+		}
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), ends...)
 	defer stop()

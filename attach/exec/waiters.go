@@ -1,0 +1,146 @@
+//go:build linux && amd64
+
+package exec
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Threads in GET_EVENT wait in a call that the supervisor has taken, which signals do not end. So they are looked at now and then, beside the
+// engine's thread: programs may have thousands of them, and no other program waits for that.
+
+// signalLook is how often threads in GET_EVENT are looked at, lookShare the most of its time that the look may take (one part in so many), and
+// fullLook after how many looks the kernel is asked about each: it searches all that wait for each answer.
+const (
+	signalLook = 20 * time.Millisecond
+	lookShare  = 5
+	fullLook   = 64
+)
+
+// look is what watch knows of threads in GET_EVENT. Its goroutine owns it.
+type look struct {
+	due       time.Time
+	count     int
+	signalled map[uint64]bool // calls whose threads had a signal pending at the last look
+}
+
+// watch waits for last closes, and for signals to threads in GET_EVENT.
+func (t *channels) watch() {
+	var events [64]unix.EpollEvent
+	for !t.quit.Load() {
+		patience := -1
+		if t.waiters.Load() > 0 {
+			patience = int(max(0, time.Until(t.look.due))/time.Millisecond) + 1
+		}
+		n, err := unix.EpollWait(t.epoll, events[:], patience)
+		if err != nil && !errors.Is(err, unix.EINTR) {
+			return
+		}
+		closed := false
+		for _, e := range events[:max(n, 0)] {
+			if e.Fd == int32(t.kick) {
+				var b [8]byte
+				_, _ = unix.Read(t.kick, b[:])
+			} else {
+				closed = true
+			}
+		}
+		if closed {
+			t.s.eng.do(t.hear)
+		}
+		if now := time.Now(); t.waiters.Load() > 0 && !now.Before(t.look.due) {
+			t.interrupt()
+			t.look.due = time.Now().Add(max(signalLook, lookShare*time.Since(now)))
+		}
+	}
+}
+
+func (t *channels) stop() {
+	t.quit.Store(true)
+	t.wake()
+}
+
+// calling is a thread in a call.
+type calling struct {
+	id  uint64
+	tid int
+}
+
+// interrupt ends the waits of threads that have a signal to handle, or are gone.
+func (t *channels) interrupt() {
+	var list []calling
+	t.s.eng.do(func() {
+		for _, ch := range t.byPipe {
+			for _, w := range ch.waiting {
+				list = append(list, calling{w.x.ID, int(w.x.PID)})
+			}
+		}
+	})
+	t.look.count++
+	all := t.look.count%fullLook == 0
+	before := t.look.signalled
+	t.look.signalled = map[uint64]bool{}
+	over := map[uint64]waitEnd{}
+	for _, c := range list {
+		alive, signalled := stateOf(c.tid)
+		switch {
+		case (all || !alive || signalled) && !t.s.notes.l.Valid(c.id):
+			over[c.id] = isGone
+		case !signalled:
+		case before[c.id]: // at the first look another thread may be about to take a signal of the process
+			over[c.id] = hasSignal
+		default:
+			t.look.signalled[c.id] = true
+		}
+	}
+	if len(over) > 0 {
+		t.s.eng.do(func() { t.end(over) })
+	}
+}
+
+// waitEnd is how a wait ends.
+type waitEnd int
+
+const (
+	isGone waitEnd = iota + 1
+	hasSignal
+)
+
+// end ends the waits of calls.
+func (t *channels) end(calls map[uint64]waitEnd) {
+	for _, ch := range t.byPipe {
+		for i := 0; i < len(ch.waiting); i++ {
+			id := ch.waiting[i].x.ID
+			if calls[id] == 0 {
+				continue
+			}
+			ch.leave(i)
+			i--
+			if calls[id] == hasSignal {
+				_ = t.s.notes.l.Fail(id, restartSys)
+			}
+		}
+		t.releaseClosed(ch)
+	}
+}
+
+// stateOf says whether a thread lives, and whether it has a signal pending that it does not block.
+func stateOf(tid int) (alive, signalled bool) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", tid))
+	if err != nil {
+		return false, false
+	}
+	mask := func(key string) uint64 {
+		v, _ := strconv.ParseUint(statusValue(string(text), key), 16, 64)
+		return v
+	}
+	state := statusValue(string(text), "State:")
+	alive = state != "" && state[0] != 'Z' && state[0] != 'X'
+	return alive, (mask("SigPnd:")|mask("ShdPnd:"))&^mask("SigBlk:")&^mask("SigIgn:") != 0
+}
