@@ -225,6 +225,20 @@ func (w *SendWQE) parseMMO(rest []byte) error {
 
 // checkData walks the data segments, counts them, adds up their lengths and reads the first.
 func (w *SendWQE) checkData(inline bool) error {
+	if p := w.data; inline && len(p) > InlineHeaderSize { // inline data alone, as most
+		if n := be32(p, 0); n&InlineFlag != 0 {
+			if k := uint(n &^ InlineFlag); k <= uint(len(p)-InlineHeaderSize) && InlineSize(int(k)) == len(p) {
+				w.Bytes, w.Segments, w.next = uint64(k), 1, len(p)
+				w.first = SGE{Inline: p[InlineHeaderSize : InlineHeaderSize+k : InlineHeaderSize+k], Len: uint32(k)}
+				return nil
+			}
+		}
+	}
+	return w.checkList(inline)
+}
+
+//go:noinline
+func (w *SendWQE) checkList(inline bool) error {
 	for p := w.data; len(p) > 0; w.Segments++ {
 		n, size := be32(p, 0), DataSegmentSize
 		if n&InlineFlag == 0 {

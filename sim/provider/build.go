@@ -55,7 +55,10 @@ func (q *QP) buildSend(t *Thread, s *posting, w *verbs.SendWR) error {
 		if q.typ == verbs.QPTXRCSend {
 			q.xrcSeg(s, w)
 		}
-		if err := q.transport(s, w); err != nil {
+		if w.Opcode == verbs.WRRDMAWrite && s.ds == 1 { // most are
+			prm.RaddrSegment(s.block[segSize:]).Set(w.RemoteAddr, w.RKey)
+			s.ds++
+		} else if err := q.transport(s, w); err != nil {
 			return err
 		}
 	}
@@ -127,16 +130,6 @@ func (q *QP) fence(w *verbs.SendWR) uint8 {
 	return fm
 }
 
-// transport writes the segments between control and data.
-func (q *QP) transport(s *posting, w *verbs.SendWR) error {
-	if w.Opcode == verbs.WRRDMAWrite { // most are
-		prm.RaddrSegment(s.next(q)).Set(w.RemoteAddr, w.RKey)
-		s.ds++
-		return nil
-	}
-	return q.transportElse(s, w)
-}
-
 // xrcSeg says which SRQ of the peer receives.
 //
 //go:noinline
@@ -146,14 +139,16 @@ func (q *QP) xrcSeg(s *posting, w *verbs.SendWR) {
 	s.ds++
 }
 
+// transport writes the segments between control and data.
+//
 //go:noinline
-func (q *QP) transportElse(s *posting, w *verbs.SendWR) error {
+func (q *QP) transport(s *posting, w *verbs.SendWR) error {
 	switch w.Opcode {
 	case verbs.WRRDMARead, verbs.WRAtomicCmpSwp, verbs.WRAtomicFetchAdd:
 		if q.typ != verbs.QPTRC && q.typ != verbs.QPTXRCSend && q.typ != verbs.QPTDriver {
 			return nil // the device refuses it
 		}
-	case verbs.WRRDMAWriteImm:
+	case verbs.WRRDMAWrite, verbs.WRRDMAWriteImm:
 	case verbs.WRDriver1:
 		return fmt.Errorf("opcode %d: the UMR of direct verbs is not modelled: %w", w.Opcode, syscall.EOPNOTSUPP)
 	default:
