@@ -187,20 +187,21 @@ func (p *Proc) advance(t Time) {
 // that it sees, and is seen, in order. It costs a switch only if something is due.
 func (p *Proc) Sync() {
 	e := p.eng
-	// Of lists and heaps of events nothing is asked where the next one is later, for sure.
-	if x := e.queue.cur; p.local < x.t && x != e.queue.end && p.local < e.queue.bound && p.local < e.limit && e.steps < e.pause && !p.dying {
-		p.pass()
-		return
+	switch x := e.queue.cur; {
+	case p.dying:
+	case x.t < p.local: // due before, if not the next
+		p.schedule()
+		p.block()
+	case p.local < x.t && x != e.queue.end && p.local < e.queue.bound && p.local < e.limit && e.steps < e.pause:
+		p.pass() // the next one is later, for sure
+	default:
+		p.syncSlowly()
 	}
-	p.syncSlowly()
 }
 
 //go:noinline
 func (p *Proc) syncSlowly() {
 	e := p.eng
-	if p.dying {
-		return
-	}
 	if p.local <= e.until && !e.stop && e.steps < e.opt.MaxEvents &&
 		(!e.opt.Lockstep || p.local == e.queue.now) {
 		if e.queue.empty() || p.first(e.queue.min()) {
