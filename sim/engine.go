@@ -228,7 +228,7 @@ func (e *Engine) Run(until Time) error {
 	e.queue.limitTo(until)
 	for e.steps < e.pause || e.goesOn() {
 		x := e.queue.cur
-		if x.t < e.queue.bound { // take would not be inlined
+		if x.t < e.queue.bound { // queue.take, which is not inlined
 			e.queue.drop(x)
 		} else if x = e.queue.takeSlowly(); x == nil {
 			e.idle(until)

@@ -18,7 +18,7 @@ import (
 type queue struct {
 	now Time  // nothing is pushed that is due before it
 	cur *node // the first, or end
-	// bound is before nothing of cur that is not the next event: min(restAt, until).
+	// bound is min(restAt, until): an event of cur before it is the next one.
 	bound  Time
 	free   *node  // unused nodes
 	tick   uint64 // of the bucket that was opened last
@@ -32,7 +32,7 @@ type queue struct {
 	// nonEmpty has a bit for each bucket of the wheel, nonEmptyWords one for each of its words.
 	nonEmptyWords uint64
 	nonEmpty      [wheelSize / 64]uint64
-	// head is the first event of each bucket.
+	// head is the first event of each bucket, or end.
 	head [wheelSize]*node
 }
 
@@ -43,7 +43,7 @@ type node struct {
 }
 
 const (
-	tickShift = 13 // a tick is 4 ns, the wheel 17 us
+	tickShift = 13 // a tick is 8 ns, the wheel 34 us
 	wheelSize = 4096
 	wheelMask = wheelSize - 1
 	maxSteps  = 24 // at most this many events are compared with a new one
@@ -198,8 +198,8 @@ func (q *queue) min() (t Time, seq uint64) {
 	return q.restAt, q.rest.ev[0].seq
 }
 
-// take takes the next event out, and returns nil if there is none that is not later than until.
-// What it returns is good until the next push or take.
+// take takes the next event out, and returns nil if there is none that is not later than until. Engine.Run
+// has it written out. What it returns is good until the next push or take.
 func (q *queue) take() *node {
 	if x := q.cur; x.t < q.bound {
 		q.drop(x)
