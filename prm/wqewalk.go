@@ -77,11 +77,27 @@ var wqeKinds = [256]segKind{
 // and walks the data segments once, so that iteration cannot fail afterwards.
 // Addresses, keys and indexes are not checked.
 func ParseSendWQE(b []byte, st uint32, w *SendWQE) error {
+	w.Bytes, w.Memory, w.Segments = 0, false, 0
+	if st == STRC && !w.rare && len(b) >= CtrlSegmentSize+RaddrSegmentSize { // most are
+		w.Ctrl = CtrlSegment(b[:CtrlSegmentSize:CtrlSegmentSize])
+		n := uint(w.Ctrl.DS()) * DSSize
+		if wqeKinds[w.Ctrl.Opcode()] == opWrite && n >= CtrlSegmentSize+RaddrSegmentSize && n <= uint(len(b)) {
+			w.Raddr = RaddrSegment(b[CtrlSegmentSize : CtrlSegmentSize+RaddrSegmentSize : CtrlSegmentSize+RaddrSegmentSize])
+			w.data = b[CtrlSegmentSize+RaddrSegmentSize : n]
+			return w.checkData(true)
+		}
+	}
+	return w.parseElse(b, st)
+}
+
+// parseElse is ParseSendWQE of what is no plain WRITE of a reliable connection.
+//
+//go:noinline
+func (w *SendWQE) parseElse(b []byte, st uint32) error {
 	if w.rare {
 		w.clearRare()
 	}
 	w.Ctrl, w.Raddr, w.data = nil, nil, nil
-	w.Bytes, w.Memory, w.Segments = 0, false, 0
 	if len(b) < CtrlSegmentSize {
 		return ErrWQETruncated
 	}
@@ -94,18 +110,11 @@ func ParseSendWQE(b []byte, st uint32, w *SendWQE) error {
 		return ErrWQETruncated
 	}
 	kind := wqeKinds[w.Ctrl.Opcode()]
-	rest := b[CtrlSegmentSize : ds*DSSize]
-	if st == STRC && kind == opWrite && len(rest) >= RaddrSegmentSize { // most are
-		w.Raddr, w.data = RaddrSegment(rest[:RaddrSegmentSize:RaddrSegmentSize]), rest[RaddrSegmentSize:]
-		return w.checkData(true)
-	}
-	return w.parseElse(rest, kind, st)
+	return w.parseSegments(b[CtrlSegmentSize:ds*DSSize], kind, st)
 }
 
-// parseElse is the rest of ParseSendWQE behind the control segment.
-//
-//go:noinline
-func (w *SendWQE) parseElse(rest []byte, kind segKind, st uint32) error {
+// parseSegments is the rest of ParseSendWQE behind the control segment.
+func (w *SendWQE) parseSegments(rest []byte, kind segKind, st uint32) error {
 	switch kind {
 	case opUnknown:
 		return ErrWQEOpcode
@@ -216,6 +225,20 @@ func (w *SendWQE) parseMMO(rest []byte) error {
 
 // checkData walks the data segments, counts them, adds up their lengths and reads the first.
 func (w *SendWQE) checkData(inline bool) error {
+	if p := w.data; inline && len(p) > InlineHeaderSize { // inline data alone, as most
+		if n := be32(p, 0); n&InlineFlag != 0 {
+			if k := uint(n &^ InlineFlag); k <= uint(len(p)-InlineHeaderSize) && InlineSize(int(k)) == len(p) {
+				w.Bytes, w.Segments, w.next = uint64(k), 1, len(p)
+				w.first = SGE{Inline: p[InlineHeaderSize : InlineHeaderSize+k : InlineHeaderSize+k], Len: uint32(k)}
+				return nil
+			}
+		}
+	}
+	return w.checkList(inline)
+}
+
+//go:noinline
+func (w *SendWQE) checkList(inline bool) error {
 	for p := w.data; len(p) > 0; w.Segments++ {
 		n, size := be32(p, 0), DataSegmentSize
 		if n&InlineFlag == 0 {
@@ -254,6 +277,14 @@ func (w *SendWQE) Data(at int) (s *SGE, next int, ok bool) {
 		return &w.first, w.next, w.Segments > 0
 	}
 	return w.further(at)
+}
+
+// OnlyInline is the inline data of a WQE that has no other; nil: it has none, or has others too.
+func (w *SendWQE) OnlyInline() []byte {
+	if w.Segments != 1 {
+		return nil
+	}
+	return w.first.Inline
 }
 
 // further is Data behind the first segment.

@@ -61,7 +61,7 @@ type Engine struct {
 	// What each event and each step of a program needs comes first, in few cache lines; the
 	// queue ends with its wheel, which is large.
 	steps uint64 // events, and synchronisations that needed none
-	pause uint64 // steps at which Run looks at the budget and asks Interrupt
+	pause uint64 // steps at which Run looks further: 0 when it is to stop, else ask
 	place uint64 // sequence of what is running
 	seq   uint64 // of the event that was scheduled last
 	// limit is min(barrier, now+reach) of some time up to now, and never positive in lockstep: a
@@ -71,6 +71,7 @@ type Engine struct {
 	cur     *Proc
 	stop    bool
 	running bool
+	ask     uint64 // steps at which Run looks at the budget and asks Interrupt
 	last    Time   // the latest Place that was reserved
 	syncs   uint64 // of the steps, the synchronisations
 	horizon Time   // programs are less ahead of now
@@ -91,7 +92,7 @@ type Engine struct {
 
 // New makes an engine at time 0 with an empty queue.
 func New(opt Options) *Engine {
-	e := &Engine{opt: opt, queue: newQueue(), seq: eventClass, barrier: Never}
+	e := &Engine{opt: opt, seq: eventClass, barrier: Never}
 	if e.opt.MaxEvents == 0 {
 		e.opt.MaxEvents = math.MaxUint64
 	}
@@ -99,6 +100,7 @@ func New(opt Options) *Engine {
 		e.horizon = Never
 	}
 	e.reach = min(e.horizon, Never/2)
+	e.queue.init()
 	e.lift()
 	return e
 }
@@ -118,7 +120,7 @@ func (e *Engine) Pending() int { return e.queue.n() }
 // Next is the time of the first scheduled event, Never when there is none: a caller that paces a
 // run by another clock asks it.
 func (e *Engine) Next() Time {
-	if e.queue.n() == 0 {
+	if e.queue.empty() {
 		return Never
 	}
 	t, _ := e.queue.min()
@@ -203,11 +205,11 @@ func (e *Engine) Fail(err error) {
 	if e.err == nil {
 		e.err = err
 	}
-	e.stop = true
+	e.Stop()
 }
 
 // Stop ends Run after the event that is running; Run can be called again.
-func (e *Engine) Stop() { e.stop = true }
+func (e *Engine) Stop() { e.stop, e.pause = true, 0 }
 
 // Run runs events until the queue is empty, Stop or Fail is called, the event
 // budget is used up, or the next event is later than until. It returns the first
@@ -219,15 +221,16 @@ func (e *Engine) Run(until Time) error {
 	}
 	e.running = true
 	defer func() { e.running, e.cur = false, nil }()
-	e.stop, e.until = e.err != nil, until
-	for !e.stop {
-		if e.steps >= e.pause {
-			if e.due(until) && !e.proceed() {
-				break
-			}
-		}
-		x := e.queue.take(until)
-		if x == nil {
+	e.stop, e.pause, e.until = false, e.ask, until
+	if e.err != nil {
+		e.Stop()
+	}
+	e.queue.limitTo(until)
+	for e.steps < e.pause || e.goesOn() {
+		x := e.queue.cur
+		if x.t < e.queue.bound { // queue.take, which is not inlined
+			e.queue.drop(x)
+		} else if x = e.queue.takeSlowly(); x == nil {
 			e.idle(until)
 			break
 		}
@@ -241,11 +244,16 @@ func (e *Engine) Run(until Time) error {
 	return e.err
 }
 
+// goesOn says whether Run takes another event, if there is one, where it has to look.
+//
+//go:noinline
+func (e *Engine) goesOn() bool { return !e.stop && (!e.due(e.until) || e.proceed()) }
+
 // idle is the end of a Run in which nothing is due any more. What was put off counts as
 // the events that it stands for.
 func (e *Engine) idle(until Time) {
 	e.place = math.MaxUint64
-	if e.queue.n() > 0 || e.last > until {
+	if !e.queue.empty() || e.last > until {
 		e.setNow(max(e.queue.now, until))
 		return
 	}
@@ -261,20 +269,21 @@ func (e *Engine) proceed() bool {
 		e.Fail(ErrEventBudget)
 		return false
 	}
-	e.pause = e.opt.MaxEvents
+	e.ask = e.opt.MaxEvents
 	if e.opt.Interrupt != nil {
 		if e.opt.Interrupt() {
 			e.Fail(ErrInterrupted)
 			return false
 		}
-		e.pause = min(e.pause, e.steps+interruptEvery)
+		e.ask = min(e.ask, e.steps+interruptEvery)
 	}
+	e.pause = e.ask
 	return true
 }
 
 // due says whether an event is left that is not later than until.
 func (e *Engine) due(until Time) bool {
-	if e.queue.n() == 0 {
+	if e.queue.empty() {
 		return false
 	}
 	t, _ := e.queue.min()

@@ -16,7 +16,7 @@ type Proc struct {
 	eng    *Engine
 	name   string
 	id     uint64
-	seq    uint64
+	seq    uint64 // of what it did last: its number, and above all of devices
 	local  Time
 	next   func() (struct{}, bool)
 	stop   func()
@@ -71,6 +71,7 @@ func (p *ProgramPanic) Unwrap() error {
 // and its local time has come.
 func (e *Engine) Go(name string, body func(p *Proc)) *Proc {
 	p := &Proc{eng: e, name: name, id: uint64(len(e.procs)), local: e.queue.now, lockstep: e.opt.Lockstep}
+	p.seq = procClass | p.id<<40
 	p.timer.init(p)
 	if e.cur != nil {
 		p.local = max(p.local, e.cur.local)
@@ -117,7 +118,7 @@ func (p *Proc) exit() {
 
 func (p *Proc) key() uint64 {
 	p.seq++
-	return procClass | p.id<<40 | p.seq
+	return p.seq
 }
 
 func (p *Proc) schedule() {
@@ -186,29 +187,44 @@ func (p *Proc) advance(t Time) {
 // that it sees, and is seen, in order. It costs a switch only if something is due.
 func (p *Proc) Sync() {
 	e := p.eng
+	switch x := e.queue.cur; {
+	case p.dying:
+	case x.t < p.local: // due before, if not the next
+		p.schedule()
+		p.block()
+	case p.local < x.t && x != e.queue.end && p.local < e.queue.bound && p.local < e.limit && e.steps < e.pause:
+		p.pass() // the next one is later, for sure
+	default:
+		p.syncSlowly()
+	}
+}
+
+//go:noinline
+func (p *Proc) syncSlowly() {
+	e := p.eng
 	if p.local <= e.until && !e.stop && e.steps < e.opt.MaxEvents &&
 		(!e.opt.Lockstep || p.local == e.queue.now) {
-		if e.queue.n() == 0 || p.first(e.queue.min()) {
-			if p.dying {
-				return
-			}
-			e.steps++
-			e.syncs++
-			e.setNow(p.local)
-			e.place = procClass | p.id<<40 | p.seq
+		if e.queue.empty() || p.first(e.queue.min()) {
+			p.pass()
 			return
 		}
-	}
-	if p.dying {
-		return
 	}
 	p.schedule()
 	p.block()
 }
 
+// pass is a synchronisation for which nothing has to run.
+func (p *Proc) pass() {
+	e := p.eng
+	e.steps++
+	e.syncs++
+	e.setNow(p.local)
+	e.place = p.seq
+}
+
 // first reports whether the program goes on before the event of a key.
 func (p *Proc) first(t Time, seq uint64) bool {
-	return t > p.local || t == p.local && seq > procClass|p.id<<40|p.seq
+	return t > p.local || t == p.local && seq > p.seq
 }
 
 // Sleep is Advance and Sync.

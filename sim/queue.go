@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"math"
 	"math/bits"
 )
 
@@ -15,85 +16,104 @@ import (
 //
 // The next event is the first of cur or of rest.
 type queue struct {
-	now   Time // nothing is pushed that is due before it
-	size  int
-	tick  uint64 // of the bucket that was opened last
-	cur   uint32 // index of the first node; 0: none
-	free  uint32 // as cur, the unused nodes
-	nodes []node // the first stands behind an empty list: it is at Never
-	rest  heap
-	// restAt is the time of the first of rest, Never if there is none.
-	restAt Time
-	taken  event // out of rest
+	now Time  // nothing is pushed that is due before it
+	cur *node // the first, or end
+	// bound is min(restAt, until): an event of cur before it is the next one.
+	bound  Time
+	free   *node  // unused nodes
+	tick   uint64 // of the bucket that was opened last
+	end    *node  // stands behind each list, at Never
+	until  Time   // no later event is taken
+	restAt Time   // of the first of rest, Never if there is none
+	rest   heap
+	made   int  // nodes
+	taken  node // out of rest
 
 	// nonEmpty has a bit for each bucket of the wheel, nonEmptyWords one for each of its words.
 	nonEmptyWords uint64
 	nonEmpty      [wheelSize / 64]uint64
-	// head is the first event of each bucket.
-	head [wheelSize]uint32
+	// head is the first event of each bucket, or end.
+	head [wheelSize]*node
 }
 
 // node is an event in a list.
 type node struct {
 	event
-	next uint32 // index; 0: none
+	next *node
 }
 
 const (
-	tickShift = 12 // a tick is 4 ns, the wheel 17 us
+	tickShift = 13 // a tick is 8 ns, the wheel 34 us
 	wheelSize = 4096
 	wheelMask = wheelSize - 1
 	maxSteps  = 24 // at most this many events are compared with a new one
 )
 
-func newQueue() queue {
-	return queue{nodes: []node{{event: event{t: Never}}}, restAt: Never}
+// init makes the queue empty.
+func (q *queue) init() {
+	q.end = &node{event: event{t: Never, seq: math.MaxUint64}}
+	q.cur, q.restAt = q.end, Never
+	for b := range q.head {
+		q.head[b] = q.end
+	}
+	q.limitTo(Never)
 }
+
+// limitTo has take give out no event that is later than until.
+func (q *queue) limitTo(until Time) { q.until, q.bound = until, min(q.restAt, until) }
 
 func tickOf(t Time) uint64 { return uint64(t) >> tickShift }
 
-func (q *queue) n() int { return q.size }
+// empty says whether no event is pending.
+func (q *queue) empty() bool { return q.cur == q.end && q.nonEmptyWords == 0 && q.restAt == Never }
+
+// n counts the events.
+func (q *queue) n() int {
+	n := len(q.rest.ev)
+	for x := q.cur; x != q.end; x = x.next {
+		n++
+	}
+	for _, x := range q.head {
+		for ; x != q.end; x = x.next {
+			n++
+		}
+	}
+	return n
+}
 
 // push adds an event. One at Never does not happen, and is not kept. Nothing of push is needed
 // after a call of another function, so that it keeps its values in registers.
 func (q *queue) push(t Time, seq uint64, h Handler, arg uint64) {
-	k := q.free
-	if t < q.now || k == 0 {
+	nd := q.free
+	if t < q.now || nd == nil {
 		q.pushSlowly(t, seq, h, arg)
 		return
 	}
 	tick := tickOf(t)
-	list := &q.cur
+	at := &q.cur
 	if tick > q.tick {
 		if tick-q.tick >= wheelSize {
 			q.pushRest(t, seq, h, arg)
 			return
 		}
 		b := tick & wheelMask
-		if list = &q.head[b]; *list == 0 {
+		if at = &q.head[b]; *at == q.end {
 			q.nonEmpty[b/64] |= 1 << (b % 64)
 			q.nonEmptyWords |= 1 << (b / 64)
 		}
 	}
 	// The place behind those that come before it is found by their times, nearly always.
-	nodes, at := q.nodes, list
-	for steps := 0; ; steps++ {
-		i := *at
-		x := &nodes[i] // the first node is at Never
-		if t < x.t || t == x.t && seq < x.seq || i == 0 {
-			break
-		}
+	next := *at
+	for steps := 0; t > next.t || t == next.t && seq > next.seq; steps++ {
 		if steps == maxSteps {
 			q.pushRest(t, seq, h, arg)
 			return
 		}
-		at = &x.next
+		at, next = &next.next, next.next
 	}
-	nd := &nodes[k]
-	next := *at
-	*at, q.free = k, nd.next
+	q.free = nd.next
 	nd.t, nd.seq, nd.h, nd.arg, nd.next = t, seq, h, arg, next
-	q.size++
+	*at = nd
 }
 
 // pushSlowly is push when no node is free.
@@ -117,17 +137,17 @@ func (q *queue) pushRest(t Time, seq uint64, h Handler, arg uint64) {
 	if t == Never {
 		return
 	}
-	q.size++
 	q.rest.push(event{t, seq, h, arg})
 	q.restAt = q.rest.ev[0].t
+	q.limitTo(q.until)
 }
 
 // grow makes free nodes.
 func (q *queue) grow() {
-	n := len(q.nodes)
-	q.nodes = append(q.nodes, make([]node, max(64, n))...)
-	for i := len(q.nodes) - 1; i >= n; i-- {
-		q.nodes[i].next, q.free = q.free, uint32(i)
+	nodes := make([]node, max(64, q.made))
+	q.made += len(nodes)
+	for i := range nodes {
+		nodes[i].next, q.free = q.free, &nodes[i]
 	}
 }
 
@@ -147,7 +167,7 @@ func (q *queue) open() {
 	}
 	q.tick = tick
 	b := tick & wheelMask
-	q.cur, q.head[b] = q.head[b], 0
+	q.cur, q.head[b] = q.head[b], q.end
 	if q.nonEmpty[b/64] &^= 1 << (b % 64); q.nonEmpty[b/64] == 0 {
 		q.nonEmptyWords &^= 1 << (b / 64)
 	}
@@ -169,48 +189,57 @@ func (q *queue) furtherTick(from uint64) uint64 {
 
 // min is the key of the next event; the queue is not empty.
 func (q *queue) min() (t Time, seq uint64) {
-	if q.cur == 0 {
+	if q.cur == q.end {
 		q.open()
 	}
-	nd := &q.nodes[q.cur]
-	if nd.t < q.restAt || nd.t == q.restAt && nd.before(&q.rest.ev[0]) {
-		return nd.t, nd.seq
+	if x := q.cur; x.t < q.restAt || x.t == q.restAt && x.before(&q.rest.ev[0]) {
+		return x.t, x.seq
 	}
 	return q.restAt, q.rest.ev[0].seq
 }
 
-// take takes the next event out, and returns nil if there is none that is not later than until.
-// What it returns is good until the next push or take.
-func (q *queue) take(until Time) *event {
-	if q.cur == 0 {
+// take takes the next event out, and returns nil if there is none that is not later than until. Engine.Run
+// has it written out. What it returns is good until the next push or take.
+func (q *queue) take() *node {
+	if x := q.cur; x.t < q.bound {
+		q.drop(x)
+		return x
+	}
+	return q.takeSlowly()
+}
+
+// drop takes x, the first of cur, out.
+func (q *queue) drop(x *node) { q.cur, x.next, q.free = x.next, q.free, x }
+
+// takeSlowly is take where cur is empty, or its first event may not be the next one.
+//
+//go:noinline
+func (q *queue) takeSlowly() *node {
+	if q.cur == q.end {
 		q.open()
 	}
-	i := q.cur
-	nd := &q.nodes[i]
-	if nd.t >= q.restAt && (q.restAt == Never || !nd.before(&q.rest.ev[0])) {
-		return q.takeRest(until)
+	x := q.cur
+	if x.t >= q.restAt && (q.restAt == Never || !x.before(&q.rest.ev[0])) {
+		return q.takeRest()
 	}
-	if nd.t > until {
+	if x.t > q.until {
 		return nil
 	}
-	q.size--
-	q.cur, nd.next, q.free = nd.next, q.free, i
-	return &nd.event
+	q.drop(x)
+	return x
 }
 
 // takeRest is take where the next event is the first of rest, or there is none.
-//
-//go:noinline
-func (q *queue) takeRest(until Time) *event {
-	if q.restAt > until || q.restAt == Never {
+func (q *queue) takeRest() *node {
+	if q.restAt > q.until || q.restAt == Never {
 		return nil
 	}
-	q.size--
-	q.taken = q.rest.pop()
+	q.taken.event = q.rest.pop()
 	if q.restAt = Never; len(q.rest.ev) > 0 {
 		q.restAt = q.rest.ev[0].t
 	}
-	if q.cur == 0 { // no bucket is left before it
+	q.limitTo(q.until)
+	if q.cur == q.end { // no bucket is left before it
 		q.tick = max(q.tick, tickOf(q.taken.t))
 	}
 	return &q.taken

@@ -11,7 +11,8 @@ import (
 // that are never before the last pop.
 func TestQueueOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		q := newQueue()
+		var q queue
+		q.init()
 		var model []event
 		now, seq := Time(0), uint64(0)
 		for range rapid.IntRange(1, 400).Draw(t, "steps") {
@@ -45,10 +46,12 @@ func TestQueueOrder(t *testing.T) {
 						break
 					}
 					slices.SortFunc(model, compareEvents)
-					if x := q.take(model[0].t - 1); x != nil {
+					q.limitTo(model[0].t - 1)
+					if x := q.take(); x != nil {
 						t.Fatalf("took an event before %v", model[0].t)
 					}
-					x := q.take(model[0].t)
+					q.limitTo(model[0].t)
+					x := q.take()
 					if x == nil || x.t != model[0].t || x.arg != model[0].arg {
 						t.Fatalf("took %v, want %v/%d", x, model[0].t, model[0].arg)
 					}

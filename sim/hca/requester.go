@@ -159,7 +159,7 @@ func (q *requester) connect() {
 
 // goOn is the return to RTS from a state that sends nothing new.
 func (q *requester) goOn() {
-	q.draining = false
+	q.draining, q.sq.passed = false, false
 	q.sq.readAhead()
 	q.kick()
 }

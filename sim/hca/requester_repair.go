@@ -37,7 +37,7 @@ func (q *requester) rewind() {
 			q.exact = m.kind != msgPush
 			if int32(i-q.cur) <= 0 {
 				q.cur = i
-				q.sq.ci, q.sq.got = m.idx, m.idx
+				q.sq.ci, q.sq.got, q.sq.passed = m.idx, m.idx, false
 				q.sq.stale = q.sq.fetching
 			}
 			return

@@ -139,7 +139,11 @@ func (q *requester) sendPush(m *msg, w *prm.SendWQE) bool {
 		q.putRare(m, f, info, psn, w)
 	}
 	if i < 0 && w != nil && (n == 0 || !w.Memory) && q.u.port.free(&q.sender, &q.txq) {
-		q.gather(-1, f.Payload(), w)
+		if p, all := f.Payload(), w.OnlyInline(); len(p) == len(all) { // one packet
+			copy(p, all)
+		} else {
+			q.gather(-1, p, w)
+		}
 		q.pushed(m, psn, n, len(f.B))
 		u.port.leave(f)
 		return true

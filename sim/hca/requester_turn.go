@@ -1,6 +1,7 @@
 package hca
 
 import (
+	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/rule"
@@ -17,6 +18,9 @@ func (q *requester) runnable() bool {
 	}
 	if q.sq.ci == q.sq.pi {
 		return false
+	}
+	if q.sq.passed {
+		return q.reaction == nil || !q.paced()
 	}
 	c, n := q.sq.first()
 	if q.nbb = uint16(n); n == 0 {
@@ -84,6 +88,7 @@ func (q *requester) start() {
 // before a time, or a further packet.
 func (q *requester) service(notBefore sim.Time) {
 	u := q.u
+	q.sq.passed = !q.open && !q.sq.cut && q.st != prm.STDCI
 	if q.open {
 		q.puBusy += u.p.PUPacket
 		u.e.After(u.p.PUPacket, u.h.pu, q.arg)
@@ -121,7 +126,9 @@ func (q *requester) work() {
 // step makes one packet. It reports whether the PU stays with the QP.
 func (q *requester) step() bool {
 	u := q.u
-	if !q.runnable() {
+	goes := q.runnable()
+	q.sq.passed = false
+	if !goes {
 		return false
 	}
 	fresh := !q.open

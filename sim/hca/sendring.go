@@ -15,6 +15,8 @@ type sendRing struct {
 	got      uint16
 	fetching bool   // a WQE fetch is under way
 	stale    bool   // its result must not be used
+	cut      bool   // the WQE at the cursor names more than was posted
+	passed   bool   // the WQE at the cursor may be begun: nothing changes that until it is, or until passed is taken back
 	size     uint32 // basic blocks
 	*ringRare
 }
@@ -183,7 +185,9 @@ func (r *sendRing) first() (c prm.CtrlSegment, blocks int) {
 	at := int(r.ci) * prm.WQEBBSize & (len(r.buf) - 1)
 	c = prm.CtrlSegment(r.buf[at : at+prm.CtrlSegmentSize : at+prm.CtrlSegmentSize])
 	n := max(1, (uint(c.DS())+segmentsPerBlock-1)/segmentsPerBlock)
-	n = min(n, uint(r.pi-r.ci)) // it names more than was posted: malformed
+	if r.cut = n > uint(r.pi-r.ci); r.cut { // malformed
+		n = uint(r.pi - r.ci)
+	}
 	if have < n {
 		return nil, 0
 	}
@@ -226,6 +230,7 @@ func inlineParts(lines []byte, st uint8) (parts [2]int) {
 
 // moveTo sets the cursor to WQE index idx.
 func (r *sendRing) moveTo(idx uint16) {
+	r.passed = false
 	if step := idx - r.ci; step <= r.got-r.ci {
 		r.ci = idx
 		return

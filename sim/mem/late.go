@@ -21,13 +21,33 @@ func (m *Memory) HeldBack(n int) { m.heldBack += n }
 // through calls of Memory and Space, so that a write to them may be held back; else nil.
 // They are valid until Hurry.
 func (m *Memory) Unobserved(pa PA, n int) []byte {
+	pg, at := uint64(pa)>>m.shift, uint64(pa)&(1<<m.shift-1)
+	if s := &m.unobserved[pg%uint64(len(m.unobserved))]; s.page == pg+1 && uint64(n-1) < uint64(len(s.bytes))-at {
+		return s.bytes[at : at+uint64(n)]
+	}
+	return m.lookUp(pa, n)
+}
+
+// unobservedPage is a page that Unobserved has found, until hurry.
+type unobservedPage struct {
+	page  uint64 // its number + 1
+	bytes []byte
+}
+
+// lookUp is Unobserved of what it has not found of late.
+//
+//go:noinline
+func (m *Memory) lookUp(pa PA, n int) []byte {
 	c, i := m.pageOf(pa, n)
 	if n == 0 || c == nil || i < uint64(len(c.watch)) && c.watch[i] != nil || i < uint64(len(c.window)) && c.window[i] {
 		return nil
 	}
-	x := c.backing(i)
-	at := int(pa - x.start)
-	return x.bytes()[at : at+n]
+	x, pg := c.backing(i), uint64(pa)>>m.shift
+	start := int(PA(pg<<m.shift) - x.start)
+	bytes := x.bytes()[start : start+1<<m.shift]
+	m.unobserved[pg%uint64(len(m.unobserved))] = unobservedPage{pg + 1, bytes}
+	at := uint64(pa) & (1<<m.shift - 1)
+	return bytes[at : at+uint64(n)]
 }
 
 // settle is called before any look at bytes, and before anything but the link changes bytes.
@@ -37,8 +57,13 @@ func (m *Memory) settle() {
 	}
 }
 
-// hurry is called before pages are observed in another way, or change their owner.
-func (m *Memory) hurry() {
+// hurry is called before the pages of [pa, pa+n) are observed in another way, or change their owner.
+func (m *Memory) hurry(pa PA, n int) {
+	for pg := uint64(pa) >> m.shift; pg <= (uint64(pa)+uint64(n)-1)>>m.shift; pg++ {
+		if s := &m.unobserved[pg%uint64(len(m.unobserved))]; s.page == pg+1 {
+			*s = unobservedPage{}
+		}
+	}
 	if m.heldBack > 0 {
 		m.late.Settle()
 		m.late.Hurry()
@@ -50,7 +75,7 @@ func (m *Memory) expose(pa PA, n int) {
 	if n == 0 {
 		return
 	}
-	m.hurry()
+	m.hurry(pa, n)
 	for pg := uint64(pa) >> m.shift; pg <= (uint64(pa)+uint64(n)-1)>>m.shift; pg++ {
 		c := &m.chunks[pg<<m.shift>>chunkShift]
 		if c.window == nil {

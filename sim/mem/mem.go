@@ -53,7 +53,8 @@ type Memory struct {
 	used       uint64   // pages
 	everBacked uint64   // bytes that have got Go memory since New
 	w          watches
-	late       Late // the link that holds back writes; may be nil
+	late       Late               // the link that holds back writes; may be nil
+	unobserved [64]unobservedPage // by the number of the page
 	// heldBack is how many writes it holds back.
 	heldBack int
 	// foreign are the address spaces of processes outside, by slot; nil when free.

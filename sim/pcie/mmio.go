@@ -41,16 +41,24 @@ func (s *mmioSide) put(i uint32) {
 // programs' local times however far they run ahead; the time on the wire is
 // computed there, and an idle link needs no second event.
 func (l *Link) PostMMIO(p *sim.Proc, off uint64, b []byte) {
+	if len(b) == mmioLine && off%mmioLine == 0 { // the rule
+		i := l.mmio.slots.Get()
+		s := l.mmio.slots.At(i)
+		s.off, s.n, s.data = off, mmioLine, [mmioLine]byte(b)
+		p.Post(l.p.PostedLatency, l.mmio.arrive, uint64(i))
+		return
+	}
+	l.postPieces(p, off, b)
+}
+
+//go:noinline
+func (l *Link) postPieces(p *sim.Proc, off uint64, b []byte) {
 	for len(b) > 0 {
 		n := min(len(b), mmioLine-int(off%mmioLine))
 		i := l.mmio.slots.Get()
 		s := l.mmio.slots.At(i)
 		s.off, s.n = off, n
-		if n == mmioLine {
-			s.data = [mmioLine]byte(b)
-		} else {
-			copy(s.data[:], b[:n])
-		}
+		copy(s.data[:], b[:n])
 		p.Post(l.p.PostedLatency, l.mmio.arrive, uint64(i))
 		off, b = off+uint64(n), b[n:]
 	}

@@ -70,9 +70,18 @@ func log2(n int) uint { return uint(bits.Len(uint(n)) - 1) }
 // bytes is one TLP.
 func requests(a uint64, n int, unit uint) int {
 	if in := a & (pageTLP - 1); in+uint64(n) <= pageTLP {
-		return max(1, (n+1<<unit-1)>>unit)
+		if n>>unit == 0 { // fewer than one takes in
+			return 1
+		}
+		return (n + 1<<unit - 1) >> unit
 	}
-	k := 0
+	return requestsAcross(a, n, unit)
+}
+
+// requestsAcross is requests of a range that crosses a boundary.
+//
+//go:noinline
+func requestsAcross(a uint64, n int, unit uint) (k int) {
 	for n > 0 {
 		piece := min(n, pageTLP-int(a&(pageTLP-1)))
 		k += (piece + 1<<unit - 1) >> unit

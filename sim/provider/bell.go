@@ -73,6 +73,20 @@ func (q *QP) blueFlame(s *posting) bool {
 func (q *QP) push(t *Thread, s *posting, unspent sim.Time) {
 	q.blue++
 	proc := q.ctx.proc
+	if s.block != nil && s.ds*segSize <= wqebb { // one block, as most are
+		proc.C.BlueFlame++
+		proc.C.BlueFlameBytes += wqebb
+		t.Core.StoreAfter(t.P, q.bf.m, q.bf.off+q.bf.half, s.block, unspent+proc.Params.BFCopyLine)
+		return
+	}
+	q.pushBlocks(t, s, unspent)
+}
+
+// pushBlocks is push of several blocks.
+//
+//go:noinline
+func (q *QP) pushBlocks(t *Thread, s *posting, unspent sim.Time) {
+	proc := q.ctx.proc
 	bytes := min(align(s.ds*segSize, wqebb), proc.Params.BFLines*wqebb)
 	proc.C.BlueFlame++
 	proc.C.BlueFlameBytes += uint64(bytes)

@@ -55,7 +55,10 @@ func (q *QP) buildSend(t *Thread, s *posting, w *verbs.SendWR) error {
 		if q.typ == verbs.QPTXRCSend {
 			q.xrcSeg(s, w)
 		}
-		if err := q.transport(s, w); err != nil {
+		if w.Opcode == verbs.WRRDMAWrite && s.ds == 1 { // most are
+			prm.RaddrSegment(s.block[segSize:]).Set(w.RemoteAddr, w.RKey)
+			s.ds++
+		} else if err := q.transport(s, w); err != nil {
 			return err
 		}
 	}
@@ -127,16 +130,6 @@ func (q *QP) fence(w *verbs.SendWR) uint8 {
 	return fm
 }
 
-// transport writes the segments between control and data.
-func (q *QP) transport(s *posting, w *verbs.SendWR) error {
-	if w.Opcode == verbs.WRRDMAWrite { // most are
-		prm.RaddrSegment(s.next(q)).Set(w.RemoteAddr, w.RKey)
-		s.ds++
-		return nil
-	}
-	return q.transportElse(s, w)
-}
-
 // xrcSeg says which SRQ of the peer receives.
 //
 //go:noinline
@@ -146,14 +139,16 @@ func (q *QP) xrcSeg(s *posting, w *verbs.SendWR) {
 	s.ds++
 }
 
+// transport writes the segments between control and data.
+//
 //go:noinline
-func (q *QP) transportElse(s *posting, w *verbs.SendWR) error {
+func (q *QP) transport(s *posting, w *verbs.SendWR) error {
 	switch w.Opcode {
 	case verbs.WRRDMARead, verbs.WRAtomicCmpSwp, verbs.WRAtomicFetchAdd:
 		if q.typ != verbs.QPTRC && q.typ != verbs.QPTXRCSend && q.typ != verbs.QPTDriver {
 			return nil // the device refuses it
 		}
-	case verbs.WRRDMAWriteImm:
+	case verbs.WRRDMAWrite, verbs.WRRDMAWriteImm:
 	case verbs.WRDriver1:
 		return fmt.Errorf("opcode %d: the UMR of direct verbs is not modelled: %w", w.Opcode, syscall.EOPNOTSUPP)
 	default:
@@ -197,6 +192,24 @@ func (q *QP) dataSegs(s *posting, sges []verbs.SGE, atomic bool) {
 // inlineData copies the payload behind a length word. The copy wraps at the ring's
 // end.
 func (q *QP) inlineData(t *Thread, s *posting, w *verbs.SendWR) error {
+	if len(w.SGEs) != 1 {
+		return q.inlineList(t, s, w)
+	}
+	n, at := w.SGEs[0].Length, uint32(s.ds*segSize)
+	if n == 0 || n > uint32(q.maxInl) || at+prm.InlineHeaderSize+n > uint32(len(s.block)) {
+		return q.inlineList(t, s, w)
+	}
+	b := s.block[at : at+prm.InlineHeaderSize+n]
+	prm.InlineSegment(b).SetLen(int(n))
+	q.load(t, b[prm.InlineHeaderSize:], w.SGEs[0].Addr)
+	s.ds += prm.InlineSize(int(n)) / segSize
+	return nil
+}
+
+// inlineList is inlineData of several pieces, and of what goes on in another block.
+//
+//go:noinline
+func (q *QP) inlineList(t *Thread, s *posting, w *verbs.SendWR) error {
 	total := 0
 	for i := range w.SGEs {
 		total += int(w.SGEs[i].Length)
@@ -208,19 +221,12 @@ func (q *QP) inlineData(t *Thread, s *posting, w *verbs.SendWR) error {
 		return nil
 	}
 	prm.InlineSegment(s.next(q)).SetLen(total)
-	if at := s.ds*segSize + prm.InlineHeaderSize; len(w.SGEs) == 1 && at+total <= len(s.block) {
-		q.load(t, s.block[at:at+total], w.SGEs[0].Addr)
-		s.ds += prm.InlineSize(total) / segSize
-		return nil
-	}
 	q.gatherInline(t, s, w)
 	s.ds += prm.InlineSize(total) / segSize
 	return nil
 }
 
-// gatherInline copies several pieces of inline data, or what goes on in another block.
-//
-//go:noinline
+// gatherInline copies the pieces.
 func (q *QP) gatherInline(t *Thread, s *posting, w *verbs.SendWR) {
 	at := s.ctrl + s.ds*segSize + prm.InlineHeaderSize
 	for i := range w.SGEs {

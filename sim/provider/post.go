@@ -57,8 +57,30 @@ func (q *QP) PostSend(vt verbs.Thread, wrs []verbs.SendWR) (bad int, err error) 
 //go:noinline
 func badRequest(n int, err error) error { return fmt.Errorf("post_send: request %d: %w", n, err) }
 
-// sendCost is the CPU time to build the list, from what it asks for.
+// postCost is what sendCost was for a request with one entry.
+type postCost struct {
+	op     verbs.WROpcode
+	inline verbs.SendFlags
+	length uint32
+	cost   sim.Time // 0: none yet
+}
+
+// sendCost is the CPU time to build the list. Programs post many requests of one kind, one by one.
 func (q *QP) sendCost(p *Params, wrs []verbs.SendWR) sim.Time {
+	if len(wrs) != 1 || len(wrs[0].SGEs) != 1 {
+		return q.listCost(p, wrs)
+	}
+	w, last := &wrs[0], &q.lastCost
+	if w.Opcode != last.op || w.Flags&verbs.SendInline != last.inline || w.SGEs[0].Length != last.length || last.cost == 0 {
+		*last = postCost{w.Opcode, w.Flags & verbs.SendInline, w.SGEs[0].Length, q.listCost(p, wrs)}
+	}
+	return last.cost
+}
+
+// listCost is the CPU time to build a list, from what it asks for.
+//
+//go:noinline
+func (q *QP) listCost(p *Params, wrs []verbs.SendWR) sim.Time {
 	d := p.Bookkeeping
 	for i := range wrs {
 		w := &wrs[i]
