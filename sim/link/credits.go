@@ -58,7 +58,7 @@ func newLanes(p *Port, ib *IBParams) *lanes {
 	for i := range l.vl {
 		l.vl[i].avail = l.total
 	}
-	l.wake = l.onWake
+	l.wake = l.onWake()
 	return l
 }
 
@@ -70,64 +70,117 @@ func (l *lanes) lane(f *roce.Frame) uint8 {
 	return 0
 }
 
-// send puts a packet on the line when its lane has credits, or has it wait for them.
-func (l *lanes) send(w blocked) {
+// send puts a packet of the device that has the port on the line when its lane has credits, or has
+// it wait for them.
+func (l *lanes) send(f *roce.Frame, now sim.Time) {
 	p := l.p
-	if !p.cable.up || len(w.f.B) < roce.LRHSize || len(w.f.B) > maxIBPacket {
-		p.C.TxDiscards++
-		l.leave(&w, p.e.Now())
-		w.f.Release()
+	if !l.fits(f) {
+		l.discard(&blocked{f: f})
+		return
+	}
+	n := l.lane(f)
+	v := &l.vl[n]
+	if start := max(now, p.free); v.queue.Len() == 0 && v.take(blocks(len(f.B)), start, l.total) {
+		l.transmit(f, start, p.measure(len(f.B)), false, n, nil)
+		return
+	}
+	*l.enqueue(v, n) = blocked{f: f, earliest: now, tail: now, since: now}
+	l.await(v, n)
+}
+
+// forward is send of a packet that a switch has got.
+func (l *lanes) forward(w blocked) {
+	p := l.p
+	if !l.fits(w.f) {
+		l.discard(&w)
 		return
 	}
 	n := l.lane(w.f)
-	if v := &l.vl[n]; v.queue.Len() > 0 || !l.take(v, &w) {
-		w.since = p.e.Now()
-		l.Stalls++
-		*v.queue.Extend() = w
-		if !v.waking {
-			l.plan(n)
-		}
+	v := &l.vl[n]
+	if v.queue.Len() == 0 && v.take(blocks(len(w.f.B)), max(w.earliest, p.free), l.total) {
+		l.depart(&w, w.earliest, n)
 		return
 	}
-	l.transmit(&w, n)
+	w.since = p.e.Now()
+	*l.enqueue(v, n) = w
+	l.await(v, n)
 }
 
-// take takes the credits of a packet that would begin to be sent as soon as the line
-// is free.
-func (l *lanes) take(v *lane, w *blocked) bool {
-	start := max(w.earliest, l.p.free)
-	for v.head < len(v.back) && v.back[v.head].at <= start {
-		v.avail = min(v.avail+v.back[v.head].blocks, l.total)
+// fits says whether a packet can be sent at all.
+func (l *lanes) fits(f *roce.Frame) bool {
+	return l.p.cable.up && len(f.B) >= roce.LRHSize && len(f.B) <= maxIBPacket
+}
+
+// discard drops a packet that cannot be sent.
+//
+//go:noinline
+func (l *lanes) discard(w *blocked) {
+	l.p.C.TxDiscards++
+	if w.from != nil {
+		w.from.drained(w.f, l.p.e.Now())
+	}
+	w.f.Release()
+}
+
+// enqueue makes room for a packet that waits.
+func (l *lanes) enqueue(v *lane, n uint8) *blocked {
+	l.Stalls++
+	return v.queue.Extend()
+}
+
+// await sees to the event of a lane on which a packet waits.
+func (l *lanes) await(v *lane, n uint8) {
+	if !v.waking {
+		l.plan(v, n)
+	}
+}
+
+// take takes n credits of those that are here at start, when the line is free.
+func (v *lane) take(n int, start sim.Time, total int) bool {
+	back, avail := v.back[v.head:], v.avail
+	for i := range back {
+		if back[i].at > start {
+			break
+		}
+		avail = min(avail+back[i].blocks, total)
 		v.head++
 	}
-	if v.head > 32 && 2*v.head > len(v.back) {
-		v.back = v.back[:copy(v.back, v.back[v.head:])]
-		v.head = 0
-	}
-	n := blocks(len(w.f.B))
-	if v.avail < n {
+	if avail < n {
+		v.avail = avail
 		return false
 	}
-	v.avail -= n
+	v.avail = avail - n
 	return true
 }
 
-// transmit is Port.send of a packet that has its credits.
-func (l *lanes) transmit(w *blocked, n uint8) {
-	p, f := l.p, w.f
-	bits, line := p.times(len(f.B))
-	start := max(w.earliest, p.free, w.tail-bits)
-	p.free = start + line
-	p.countTx(f)
-	p.C.TxWireBytes += uint64(len(f.B) + p.p.Preamble + p.p.FCS + p.p.Gap)
-	l.leave(w, start+bits)
+// depart puts a packet that has its credits on the line, not before earliest.
+func (l *lanes) depart(w *blocked, earliest sim.Time, n uint8) {
+	m := l.p.measure(len(w.f.B))
+	l.transmit(w.f, max(earliest, l.p.free, w.tail-m.bits), m, w.bad, n, w.from)
+}
+
+// transmit puts a packet, which has room in a switch or not (from), on the line at start, when that
+// is free.
+func (l *lanes) transmit(f *roce.Frame, start sim.Time, m *measures, bad bool, n uint8, from *Port) {
+	p, bits := l.p, m.bits
+	p.free = start + m.line
+	p.countTx(f, m)
+	if from != nil {
+		from.drained(f, start+bits)
+	}
 	head := start + p.p.Propagation
 	if len(p.taps) == 0 && p.script.Empty() {
-		p.peer.expectOn(f, head, head+bits, w.bad, n, true)
+		p.peer.expectOn(f, head, head+bits, marks(n).with(badFCS, bad)|paid)
 		return
 	}
-	size := len(f.B)
-	f, extra, twice, bad := p.disturb(f, start, false)
+	l.inspect(f, start, bits, bad, n)
+}
+
+// inspect is transmit of a packet that somebody watches or disturbs.
+func (l *lanes) inspect(f *roce.Frame, start, bits sim.Time, bad bool, n uint8) {
+	p, size := l.p, len(f.B)
+	head := start + p.p.Propagation
+	f, extra, twice, spoiled := p.disturb(f, start, false)
 	if f == nil { // it never arrives, and its room is free
 		l.refund(n, blocks(size), head+bits)
 		return
@@ -136,29 +189,19 @@ func (l *lanes) transmit(w *blocked, n uint8) {
 		l.refund(n, cut, head+bits)
 	}
 	head += extra
+	m := marks(n).with(badFCS, bad || spoiled)
 	if twice {
-		p.peer.expectOn(f.Retain(), head, head+bits, w.bad || bad, n, false)
+		p.peer.expectOn(f.Retain(), head, head+bits, m)
 	}
-	p.peer.expectOn(f, head, head+bits, w.bad || bad, n, true)
+	p.peer.expectOn(f, head, head+bits, m|paid)
 	if p.held != nil {
 		p.release(head + bits)
 	}
 }
 
-// leave gives back the room that a packet had in the switch that forwards it.
-func (l *lanes) leave(w *blocked, at sim.Time) {
-	if w.from != nil {
-		w.from.drained(w.f, at)
-	}
-}
-
-// expectOn is expect of a packet on an InfiniBand lane; paid says that it holds credits.
-func (p *Port) expectOn(f *roce.Frame, head, tail sim.Time, bad bool, vl uint8, paid bool) {
-	at := tail
-	if p.head != nil {
-		at = min(tail, head+p.headIn)
-	}
-	p.place(flight{f: f, tail: tail, epoch: p.cable.epoch, bad: bad, vl: vl, free: !paid}, at)
+// expectOn is expect of a packet on an InfiniBand lane.
+func (p *Port) expectOn(f *roce.Frame, head, tail sim.Time, m marks) {
+	p.place(flight{f, tail, p.cable.epoch, m}, p.due(head, tail))
 }
 
 // drained tells the sender that a packet has left, or will leave, this port's buffer.
@@ -174,46 +217,51 @@ func (l *lanes) refund(n uint8, blocks int, at sim.Time) {
 	if last := len(v.back); last > v.head && v.back[last-1].at > at {
 		at = v.back[last-1].at // what an engine takes out of order counts in order
 	}
+	if len(v.back) == cap(v.back) && v.head > len(v.back)/2 {
+		v.back, v.head = v.back[:copy(v.back, v.back[v.head:])], 0
+	}
 	v.back = append(v.back, credit{at, blocks})
 	if !v.waking && v.queue.Len() > 0 {
-		l.plan(n)
+		l.plan(v, n)
 	}
 }
 
 // plan sets the event of a lane that waits and has none: when the credits that its first packet
 // lacks have come, as far as that is known.
-func (l *lanes) plan(n uint8) {
-	v := &l.vl[n]
+func (l *lanes) plan(v *lane, n uint8) {
 	need := blocks(len(v.queue.Front().f.B)) - v.avail
-	for _, c := range v.back[v.head:] {
-		if need -= c.blocks; need <= 0 {
+	back := v.back[v.head:]
+	for i := range back {
+		if need -= back[i].blocks; need <= 0 {
 			v.waking = true
-			l.p.e.At(max(c.at, l.p.e.Now()), l.wake, uint64(v.epoch)<<8|uint64(n))
+			l.p.e.At(max(back[i].at, l.p.e.Now()), l.wake, uint64(v.epoch)<<8|uint64(n))
 			return
 		}
 	}
 }
 
 // onWake sends what waits on a lane and has its credits.
-func (l *lanes) onWake(x uint64) {
-	n, now := uint8(x), l.p.e.Now()
-	v := &l.vl[n]
-	if uint32(x>>8) != v.epoch {
-		return
-	}
-	v.waking = false
-	for v.queue.Len() > 0 {
-		w := *v.queue.Front()
-		w.earliest = max(w.earliest, now)
-		if !l.take(v, &w) {
-			if !v.waking { // by the room of a packet that a rule has dropped
-				l.plan(n)
-			}
+//
+//go:noinline
+func (l *lanes) onWake() sim.Handler {
+	return func(x uint64) {
+		n, now := uint8(x), l.p.e.Now()
+		v := &l.vl[n]
+		if uint32(x>>8) != v.epoch {
 			return
 		}
-		v.queue.Drop()
-		l.StallFor += now - w.since
-		l.transmit(&w, n)
+		v.waking = false
+		for v.queue.Len() > 0 {
+			w := v.queue.Front()
+			earliest := max(w.earliest, now)
+			if !v.take(blocks(len(w.f.B)), max(earliest, l.p.free), l.total) {
+				l.await(v, n) // not yet, unless by the room of a packet that a rule has dropped
+				return
+			}
+			v.queue.Drop()
+			l.StallFor += now - w.since
+			l.depart(w, earliest, n)
+		}
 	}
 }
 

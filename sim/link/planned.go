@@ -45,7 +45,7 @@ func (p *Port) unplan() {
 	}
 	p.planner.Settle()
 	p.planner.Unplan(func(f *roce.Frame, at sim.Place) {
-		fl := flight{f: f, tail: at.Time(), epoch: p.cable.epoch, free: true}
+		fl := flight{f: f, tail: at.Time(), epoch: p.cable.epoch}
 		p.e.AtPlace(at, p.arrived, p.slot(fl))
 	})
 }
