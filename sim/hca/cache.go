@@ -99,21 +99,35 @@ type cachedQP struct{ num, place uint32 }
 // touchQP looks up the QP's context.
 func (h *caches) touchQP(q cachedQP, m *miss) {
 	h.settle()
+	h.findQP(q, m)
+}
+
+// findQP is touchQP for a packet that arrives, behind all that arrived before.
+func (h *caches) findQP(q cachedQP, m *miss) {
 	h.c.QPCLookups++
-	if !h.qpc.touch(q.place, uint64(q.num)) {
-		h.missedQP(m)
+	if h.qpc.tags[q.place] != uint64(q.num) {
+		h.searchQP(q, m)
 	}
 }
 
+// searchQP is findQP of a QP that is not the one used last in its set.
+//
 //go:noinline
-func (h *caches) missedQP(m *miss) {
-	h.c.QPCMisses++
-	m.add(h.p.QPCMiss, h.p.QPCOverlap)
+func (h *caches) searchQP(q cachedQP, m *miss) {
+	if !h.qpc.search(q.place, uint64(q.num)) {
+		h.c.QPCMisses++
+		m.add(h.p.QPCMiss, h.p.QPCOverlap)
+	}
 }
 
 // touchKey looks up a memory key, and the translation of an address of it.
 func (h *caches) touchKey(key uint32, va uint64, m *miss) {
 	h.settle()
+	h.findKey(key, va, m)
+}
+
+// findKey is touchKey for a packet that arrives, behind all that arrived before.
+func (h *caches) findKey(key uint32, va uint64, m *miss) {
 	index := key >> 8
 	k := h.keys.At(index)
 	if k == nil {
