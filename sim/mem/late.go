@@ -26,8 +26,8 @@ func (m *Memory) Unobserved(pa PA, n int) []byte {
 		return nil
 	}
 	x := c.backing(i)
-	at := int(pa - x.start)
-	return x.bytes()[at : at+n]
+	at := uint64(pa - x.start)
+	return x.bytes()[at:][:n]
 }
 
 // settle is called before any look at bytes, and before anything but the link changes bytes.
