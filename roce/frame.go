@@ -104,11 +104,14 @@ func (f *Frame) Parse() (Packet, error) {
 // Decode is the frame's packet, which lives as long as the reference. Bytes that are as they
 // were made, or were decoded before, are not read again.
 func (f *Frame) Decode() (*Packet, error) {
-	if f.decoded && Opcode(f.B[f.bth]) == f.Op {
+	if f.Decoded() {
 		return &f.Packet, nil
 	}
 	return f.decode()
 }
+
+// Decoded says whether Packet is that of the bytes as they are.
+func (f *Frame) Decoded() bool { return f.decoded && Opcode(f.B[f.bth]) == f.Op }
 
 func (f *Frame) decode() (*Packet, error) {
 	p, err := f.Parse()

@@ -15,6 +15,7 @@ type receiveEngine struct {
 	reqAt, rspAt sim.Time // the last request, the last response takes effect then
 	drained      sim.Time // the engine took the last packet out of the port's buffer then
 	lateWire     LateWire // nil: no frame is planned
+	plans        bool     // frames of the wire are planned
 	arrivals     arrivals
 	effects      sim.Lane // received packets that take effect
 }
@@ -40,7 +41,8 @@ type arrivals struct {
 // that have arrived, then those that are on their way.
 type pipeline struct {
 	queue sim.FIFO[arrival]
-	here  int // have arrived
+	here  int       // have arrived
+	next  sim.Place // of the arrival of the first that is on its way; at Never: none is
 
 	// What a further frame will find at the least: when the engine is free, and when the last
 	// packet takes effect.
@@ -73,23 +75,35 @@ func pipelineOf(p *roce.Packet) int {
 // Plan foresees a frame that is on its way. A device whose engines may stand still, that
 // pauses the other end by what has arrived, or that is a network interface, plans nothing.
 func (d *receiveEngine) Plan(f *roce.Frame, tail sim.Time) bool {
-	if d.lateWire == nil || d.pauser != nil || d.p.RNRStall > 0 || d.nic != nil {
+	if !d.plans || !f.Decoded() && !decodes(f) {
 		return false
 	}
-	p, err := f.Decode()
-	if err != nil || p.Info().Kind == roce.KindNotification {
+	p := &f.Packet
+	k, kind := responses, p.Info().Kind
+	if kind == roce.KindRequest {
+		k = requests
+	} else if kind == roce.KindNotification {
 		return false
 	}
-	k := pipelineOf(p)
 	at := d.foresee(k, p, tail)
 	if at <= tail {
 		return false
 	}
 	d.nextArrival = min(d.nextArrival, tail)
-	x := d.arrivals.pipes[k].queue.Extend()
-	x.f, x.at, x.place, x.slot, x.pfc = f, at, d.e.Reserve(tail), -1, 0
+	l, place := &d.arrivals.pipes[k], d.e.Reserve(tail)
+	if l.queue.Len() == l.here {
+		l.next = place
+	}
+	x := l.queue.Extend()
+	x.f, x.at, x.place, x.slot, x.pfc = f, at, place, -1, 0
 	d.wake(at)
 	return true
+}
+
+// decodes says whether a frame is a whole packet.
+func decodes(f *roce.Frame) bool {
+	_, err := f.Decode()
+	return err == nil
 }
 
 // Settle lets planned frames arrive that should have by now.
@@ -97,46 +111,46 @@ func (d *receiveEngine) Settle() { d.settle() }
 
 // arriveLate takes the planned frames whose places have passed through the receive engine.
 func (d *receiveEngine) arriveLate() (next sim.Time) {
-	a := &d.arrivals
 	for {
-		k := a.firstPlanned()
-		if k < 0 {
-			return sim.Never
+		k := d.arrivals.firstPlanned()
+		l := &d.arrivals.pipes[k]
+		if !d.e.Passed(l.next) {
+			return l.next.Time()
 		}
-		x := a.pipes[k].queue.At(a.pipes[k].here)
-		if !d.e.Passed(x.place) {
-			return x.place.Time()
-		}
-		a.pipes[k].here++
+		x := l.takeNext()
 		d.lateWire.Arrived(x.f)
 		d.arrive(k, x, x.place.Time())
 	}
 }
 
-// firstPlanned is the pipeline of the planned frame that arrives next; -1: none is planned.
+// firstPlanned is the pipeline of the planned frame that arrives next, if one is planned.
 func (a *arrivals) firstPlanned() int {
-	req, rsp := &a.pipes[requests], &a.pipes[responses]
-	if rsp.queue.Len() == rsp.here {
-		if req.queue.Len() == req.here {
-			return -1
-		}
-		return requests
-	}
-	if req.queue.Len() == req.here || rsp.queue.At(rsp.here).place.Before(req.queue.At(req.here).place) {
+	if a.pipes[responses].next.Before(a.pipes[requests].next) {
 		return responses
 	}
 	return requests
 }
 
+// takeNext is the first frame that is on its way, which has arrived.
+func (l *pipeline) takeNext() *arrival {
+	x := l.queue.At(l.here)
+	l.here++
+	if l.next = nowhere; l.queue.Len() > l.here {
+		l.next = l.queue.At(l.here).place
+	}
+	return x
+}
+
+// nowhere is the place of what is not planned.
+var nowhere = sim.PlaceAt(sim.Never)
+
 // Unplan gives back the planned frames, in the order in which they would arrive: the link is down.
 func (d *receiveEngine) Unplan(back func(f *roce.Frame, at sim.Place)) {
 	a := &d.arrivals
 	n := [2]int{a.pipes[requests].here, a.pipes[responses].here}
-	for k := a.firstPlanned(); k >= 0; k = a.firstPlanned() {
-		l := &a.pipes[k]
-		x := l.queue.At(l.here)
+	for l := &a.pipes[a.firstPlanned()]; l.next != nowhere; l = &a.pipes[a.firstPlanned()] {
+		x := l.takeNext()
 		back(x.f, x.place)
-		l.here++
 	}
 	for k := range a.pipes {
 		l := &a.pipes[k]
@@ -295,19 +309,10 @@ func (d *receiveEngine) Receive(f *roce.Frame) { d.receive(f, -1, 0) }
 // device sends it to itself.
 func (d *receiveEngine) receive(f *roce.Frame, slot int32, delay sim.Time) {
 	d.settle()
-	p, err := f.Decode()
-	if d.nic != nil && slot < 0 && d.nic.takes(f, err) {
-		d.nic.arrive(f)
+	if (d.nic != nil || !f.Decoded()) && d.receiveElse(f, slot) {
 		return
 	}
-	if err != nil {
-		if r, ok := err.(roce.DropReason); ok {
-			d.c.RxDropped[r]++
-		}
-		d.returned(slot)
-		f.Release()
-		return
-	}
+	p := &f.Packet
 	if (d.ib != nil || p.Framing == roce.InfiniBand) && !d.accepts(p) {
 		d.c.RxAddress++
 		d.returned(slot)
@@ -325,6 +330,26 @@ func (d *receiveEngine) receive(f *roce.Frame, slot int32, delay sim.Time) {
 	a.f, a.slot, a.pfc = f, slot, pfc
 	d.arrive(k, a, d.e.Now()+delay)
 	d.wake(a.at)
+}
+
+// receiveElse takes a frame that is for the network interface or no whole packet. It reports false for others, which are decoded.
+//
+//go:noinline
+func (d *receiveEngine) receiveElse(f *roce.Frame, slot int32) bool {
+	_, err := f.Decode()
+	if d.nic != nil && slot < 0 && d.nic.takes(f, err) {
+		d.nic.arrive(f)
+		return true
+	}
+	if err == nil {
+		return false
+	}
+	if r, ok := err.(roce.DropReason); ok {
+		d.c.RxDropped[r]++
+	}
+	d.returned(slot)
+	f.Release()
+	return true
 }
 
 // returned gives back the slot of a frame that the device sent to itself.
