@@ -79,6 +79,9 @@ func (d *receiveEngine) Plan(f *roce.Frame, tail sim.Time) bool {
 		return false
 	}
 	p := &f.Packet
+	if d.ib != nil && !d.accepts(p) {
+		return false
+	}
 	k, kind := responses, p.Info().Kind
 	if kind == roce.KindRequest {
 		k = requests
@@ -118,8 +121,8 @@ func (d *receiveEngine) arriveLate() (next sim.Time) {
 			return l.next.Time()
 		}
 		x := l.takeNext()
-		d.lateWire.Arrived(x.f)
 		d.arrive(k, x, x.place.Time())
+		d.lateWire.Arrived(x.f, d.drained)
 	}
 }
 
@@ -265,15 +268,17 @@ func (d *receiveEngine) pass(k int, p *roce.Packet, t sim.Time) sim.Time {
 // foresee is pass when nothing but planned frames uses the engine from now on, and nothing
 // is missing in the caches: the packet does not take effect before that.
 func (d *receiveEngine) foresee(k int, p *roce.Packet, t sim.Time) sim.Time {
-	l := &d.arrivals.pipes[k]
-	busy, latency, free, last := d.p.RxAckInterval, sim.Time(0), d.rxRsp.FreeAt(), d.rspAt
+	t += d.p.RoCEAdder
 	if k == requests {
-		busy, latency, free, last = d.rxRequest(p), d.p.ResponderLatency, d.rxReq.FreeAt(), d.reqAt
-	} else {
-		latency = d.rxHandling(p)
+		return d.arrivals.pipes[k].foresee(max(t, d.rxReq.FreeAt()), d.rxRequest(p), d.p.ResponderLatency, d.reqAt)
 	}
-	start := max(t+d.p.RoCEAdder, free, l.free)
-	l.free, l.last = start+busy, max(start+latency, last, l.last)
+	return d.arrivals.pipes[k].foresee(max(t, d.rxRsp.FreeAt()), d.p.RxAckInterval, d.rxHandling(p), d.rspAt)
+}
+
+// foresee is when a packet takes effect whose engine is free at t, takes busy for it and then needs some time; not before last.
+func (l *pipeline) foresee(t, busy, latency, last sim.Time) sim.Time {
+	t = max(t, l.free)
+	l.free, l.last = t+busy, max(t+latency, last, l.last)
 	return l.last
 }
 
@@ -313,7 +318,7 @@ func (d *receiveEngine) receive(f *roce.Frame, slot int32, delay sim.Time) {
 		return
 	}
 	p := &f.Packet
-	if (d.ib != nil || p.Framing == roce.InfiniBand) && !d.accepts(p) {
+	if !d.forPort(p) {
 		d.c.RxAddress++
 		d.returned(slot)
 		f.Release()
@@ -330,6 +335,16 @@ func (d *receiveEngine) receive(f *roce.Frame, slot int32, delay sim.Time) {
 	a.f, a.slot, a.pfc = f, slot, pfc
 	d.arrive(k, a, d.e.Now()+delay)
 	d.wake(a.at)
+}
+
+// forPort says whether a packet is for the port, as far as that is not known from its being here.
+func (d *receiveEngine) forPort(p *roce.Packet) bool {
+	return d.ib == nil && p.Framing != roce.InfiniBand || d.accepts(p)
+}
+
+// NextArrival is the place of the planned frame that arrives next.
+func (d *receiveEngine) NextArrival() sim.Place {
+	return d.arrivals.pipes[d.arrivals.firstPlanned()].next
 }
 
 // receiveElse takes a frame that is for the network interface or no whole packet. It reports false for others, which are decoded.

@@ -16,13 +16,16 @@ type Drainer interface {
 // credits when it begins to be sent; they come back a propagation after the packet has
 // left that buffer. So no packet is ever lost for want of room.
 //
-// Returns are kept as times, not as events; there is an event only while a lane waits.
+// Returns are kept as times, not as events; there is an event only while a lane waits. Of packets whose
+// arrival is planned (Planner) the receiver is asked when a lane lacks credits. While that is not known
+// for a packet that waits, there is an event in the place of the next arrival.
 // The packets that carry credits take no time of the line.
 type lanes struct {
 	p     *Port
 	total int
 	vl    []lane
 	wake  sim.Handler // of a lane that waits
+	come  sim.Handler // and does not know how long: of a planned arrival
 
 	Stalls   uint64 // packets that had to wait for credits
 	StallFor sim.Time
@@ -31,10 +34,12 @@ type lanes struct {
 // lane is the sending side of one lane.
 type lane struct {
 	avail  int
-	back   []credit // on their way here, by time
+	next   sim.Time // of the first of back; Never: there is none
+	back   []credit // on their way here, by time, from head on
 	head   int
 	queue  sim.FIFO[blocked] // packets without credits, in order
 	waking bool
+	awaits bool // a planned arrival
 	epoch  uint32
 }
 
@@ -56,9 +61,9 @@ type blocked struct {
 func newLanes(p *Port, ib *IBParams) *lanes {
 	l := &lanes{p: p, total: ib.Credits, vl: make([]lane, ib.VLs)}
 	for i := range l.vl {
-		l.vl[i].avail = l.total
+		l.vl[i].avail, l.vl[i].next = l.total, sim.Never
 	}
-	l.wake = l.onWake()
+	l.wake, l.come = l.onWake(), l.onCome
 	return l
 }
 
@@ -80,7 +85,7 @@ func (l *lanes) send(f *roce.Frame, now sim.Time) {
 	}
 	n := l.lane(f)
 	v := &l.vl[n]
-	if start := max(now, p.free); v.queue.Len() == 0 && v.take(blocks(len(f.B)), start, l.total) {
+	if start := max(now, p.free); v.queue.Len() == 0 && l.claim(v, blocks(len(f.B)), start) {
 		l.transmit(f, start, p.measure(len(f.B)), false, n, nil)
 		return
 	}
@@ -97,7 +102,7 @@ func (l *lanes) forward(w blocked) {
 	}
 	n := l.lane(w.f)
 	v := &l.vl[n]
-	if v.queue.Len() == 0 && v.take(blocks(len(w.f.B)), max(w.earliest, p.free), l.total) {
+	if v.queue.Len() == 0 && l.claim(v, blocks(len(w.f.B)), max(w.earliest, p.free)) {
 		l.depart(&w, w.earliest, n)
 		return
 	}
@@ -135,22 +140,43 @@ func (l *lanes) await(v *lane, n uint8) {
 	}
 }
 
+// claim takes n credits of those that are here at start, when the line is free.
+func (l *lanes) claim(v *lane, n int, start sim.Time) bool {
+	return v.take(n, start, l.total) || l.p.peer.planner != nil && l.claimLate(v, n, start)
+}
+
+// claimLate is claim with what planned arrivals have returned that nobody has looked at.
+func (l *lanes) claimLate(v *lane, n int, start sim.Time) bool {
+	waking := v.waking
+	v.waking = true // what comes back now wakes no lane that is awake
+	l.p.peer.planner.Settle()
+	v.waking = waking
+	return v.take(n, start, l.total)
+}
+
 // take takes n credits of those that are here at start, when the line is free.
 func (v *lane) take(n int, start sim.Time, total int) bool {
-	back, avail := v.back[v.head:], v.avail
-	for i := range back {
-		if back[i].at > start {
-			break
-		}
-		avail = min(avail+back[i].blocks, total)
-		v.head++
+	if v.next <= start {
+		v.collect(start, total)
 	}
-	if avail < n {
-		v.avail = avail
+	if v.avail < n {
 		return false
 	}
-	v.avail = avail - n
+	v.avail -= n
 	return true
+}
+
+// collect takes in the credits that are here at start.
+func (v *lane) collect(start sim.Time, total int) {
+	i := v.head
+	for v.next = sim.Never; i < len(v.back); i++ {
+		if c := &v.back[i]; c.at > start {
+			v.next = c.at
+			break
+		}
+		v.avail = min(v.avail+v.back[i].blocks, total)
+	}
+	v.head = i
 }
 
 // depart puts a packet that has its credits on the line, not before earliest.
@@ -170,7 +196,9 @@ func (l *lanes) transmit(f *roce.Frame, start sim.Time, m *measures, bad bool, n
 	}
 	head := start + p.p.Propagation
 	if len(p.taps) == 0 && p.script.Empty() {
-		p.peer.expectOn(f, head, head+bits, marks(n).with(badFCS, bad)|paid)
+		if bad || !p.peer.foresee(f, head+bits) {
+			p.peer.expectOn(f, head, head+bits, marks(n).with(badFCS, bad)|paid)
+		}
 		return
 	}
 	l.inspect(f, start, bits, bad, n)
@@ -179,6 +207,7 @@ func (l *lanes) transmit(f *roce.Frame, start sim.Time, m *measures, bad bool, n
 // inspect is transmit of a packet that somebody watches or disturbs.
 func (l *lanes) inspect(f *roce.Frame, start, bits sim.Time, bad bool, n uint8) {
 	p, size := l.p, len(f.B)
+	p.peer.settle()
 	head := start + p.p.Propagation
 	f, extra, twice, spoiled := p.disturb(f, start, false)
 	if f == nil { // it never arrives, and its room is free
@@ -214,8 +243,10 @@ func (p *Port) drained(f *roce.Frame, at sim.Time) {
 func (l *lanes) refund(n uint8, blocks int, at sim.Time) {
 	v := &l.vl[n]
 	at += l.p.p.Propagation
-	if last := len(v.back); last > v.head && v.back[last-1].at > at {
-		at = v.back[last-1].at // what an engine takes out of order counts in order
+	if v.next == sim.Never {
+		v.next = at
+	} else {
+		at = max(at, v.back[len(v.back)-1].at) // what an engine takes out of order counts in order
 	}
 	if len(v.back) == cap(v.back) && v.head > len(v.back)/2 {
 		v.back, v.head = v.back[:copy(v.back, v.back[v.head:])], 0
@@ -238,6 +269,31 @@ func (l *lanes) plan(v *lane, n uint8) {
 			return
 		}
 	}
+	if l.p.peer.planner != nil && !v.awaits {
+		l.awaitArrival(v, n)
+	}
+}
+
+// awaitArrival sets an event in the place of the next planned arrival, if there is one.
+func (l *lanes) awaitArrival(v *lane, n uint8) {
+	if at := l.p.peer.planner.NextArrival(); at.Time() != sim.Never {
+		v.awaits = true
+		l.p.e.AtPlace(at, l.come, uint64(v.epoch)<<8|uint64(n))
+	}
+}
+
+// onCome is a planned arrival: its credits may be what a lane waits for.
+func (l *lanes) onCome(x uint64) {
+	n := uint8(x)
+	v := &l.vl[n]
+	if uint32(x>>8) != v.epoch {
+		return
+	}
+	v.awaits = false
+	l.p.peer.settle()
+	if v.queue.Len() > 0 && !v.waking && !v.awaits {
+		l.plan(v, n)
+	}
 }
 
 // onWake sends what waits on a lane and has its credits.
@@ -254,7 +310,7 @@ func (l *lanes) onWake() sim.Handler {
 		for v.queue.Len() > 0 {
 			w := v.queue.Front()
 			earliest := max(w.earliest, now)
-			if !v.take(blocks(len(w.f.B)), max(earliest, l.p.free), l.total) {
+			if !l.claim(v, blocks(len(w.f.B)), max(earliest, l.p.free)) {
 				l.await(v, n) // not yet, unless by the room of a packet that a rule has dropped
 				return
 			}
@@ -270,7 +326,7 @@ func (l *lanes) reset() {
 	for i := range l.vl {
 		v := &l.vl[i]
 		queue := v.queue
-		*v = lane{avail: l.total, epoch: v.epoch + 1}
+		*v = lane{avail: l.total, next: sim.Never, epoch: v.epoch + 1}
 		for queue.Len() > 0 {
 			w := queue.Pop()
 			l.p.C.TxDiscards++

@@ -385,6 +385,7 @@ func (p *Port) arriveElse(fl flight) {
 		p.hand(fl.f)
 	case fl.marks.has(paid):
 		fl.f.Release()
+		p.settle()
 		p.peer.lanes.refund(uint8(fl.marks&laneMask), n, p.e.Now())
 	default:
 		fl.f.Release()
