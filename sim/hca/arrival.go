@@ -114,9 +114,12 @@ func (d *receiveEngine) Settle() { d.settle() }
 
 // arriveLate takes the planned frames whose places have passed through the receive engine.
 func (d *receiveEngine) arriveLate() (next sim.Time) {
+	req, rsp := &d.arrivals.pipes[requests], &d.arrivals.pipes[responses]
 	for {
-		k := d.arrivals.firstPlanned()
-		l := &d.arrivals.pipes[k]
+		k, l := requests, req
+		if rsp.next.Before(req.next) {
+			k, l = responses, rsp
+		}
 		if !d.e.Passed(l.next) {
 			return l.next.Time()
 		}
@@ -127,11 +130,12 @@ func (d *receiveEngine) arriveLate() (next sim.Time) {
 }
 
 // firstPlanned is the pipeline of the planned frame that arrives next, if one is planned.
-func (a *arrivals) firstPlanned() int {
-	if a.pipes[responses].next.Before(a.pipes[requests].next) {
-		return responses
+func (a *arrivals) firstPlanned() *pipeline {
+	req, rsp := &a.pipes[requests], &a.pipes[responses]
+	if rsp.next.Before(req.next) {
+		return rsp
 	}
-	return requests
+	return req
 }
 
 // takeNext is the first frame that is on its way, which has arrived.
@@ -151,7 +155,7 @@ var nowhere = sim.PlaceAt(sim.Never)
 func (d *receiveEngine) Unplan(back func(f *roce.Frame, at sim.Place)) {
 	a := &d.arrivals
 	n := [2]int{a.pipes[requests].here, a.pipes[responses].here}
-	for l := &a.pipes[a.firstPlanned()]; l.next != nowhere; l = &a.pipes[a.firstPlanned()] {
+	for l := a.firstPlanned(); l.next != nowhere; l = a.firstPlanned() {
 		x := l.takeNext()
 		back(x.f, x.place)
 	}
@@ -344,7 +348,7 @@ func (d *receiveEngine) forPort(p *roce.Packet) bool {
 
 // NextArrival is the place of the planned frame that arrives next.
 func (d *receiveEngine) NextArrival() sim.Place {
-	return d.arrivals.pipes[d.arrivals.firstPlanned()].next
+	return d.arrivals.firstPlanned().next
 }
 
 // receiveElse takes a frame that is for the network interface or no whole packet. It reports false for others, which are decoded.

@@ -88,7 +88,7 @@ func (q *connection) fromPeer(p *roce.Packet) bool {
 // the peer's LID, and global or not as the QP's own path is.
 func (q *connection) fromIBPeer(p *roce.Packet) bool {
 	lmc := q.u.ib.info.LMC
-	if (p.LRH().SLID()^q.dlid)>>lmc != 0 {
+	if (p.LRH().SLID()^q.dlid)>>(lmc&15) != 0 {
 		return false
 	}
 	if !p.HasGRH() {

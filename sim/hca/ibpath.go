@@ -19,7 +19,7 @@ func (d *addresses) accepts(p *roce.Packet) bool {
 	if roce.IsMulticastLID(dlid) {
 		return p.HasGRH() && dest == multicastQPN
 	}
-	return (dlid^b.info.LID)>>b.info.LMC == 0 && dest != multicastQPN
+	return (dlid^b.info.LID)>>(b.info.LMC&15) == 0 && dest != multicastQPN
 }
 
 // ibPath is the way from this port that an address path or an address vector describes.
