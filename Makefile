@@ -16,8 +16,8 @@
 #   conform      the suite on the simulator, and what it shows compared with the committed records
 #   unit-full    go test of everything, nothing left out, nothing from the cache
 #   hw           vet, static checks and tests of what is built with the tag hw (cgo, libibverbs)
-#   race         the race detector on what uses goroutines: the supervisor of conform, exec and pci
-#   fuzz         every fuzz target, for a count of inputs
+#   race         the race detector on what uses goroutines: the supervisors of conform, exec, pci and sweeps
+#   fuzz         every fuzz target on changed seeds, for a count of inputs; make soak also follows what reaches new code
 #   determinism  same seed, same bytes
 #   full         the suite with each case doing as much as the catalogue says
 #   mutants      simulators each of which breaks one rule: the suite notices every one; a tenth of the matrix of mutants and cases
@@ -78,17 +78,20 @@ hw:
 	@CGO_ENABLED=1 $(LEG) hw sh -c '$(GO) vet -tags hw ./hw/... ./target/... ./cmd/... && \
 	  $(GO) tool staticcheck -tags hw ./hw/... ./target/... ./cmd/... && $(GO) test $(TESTFLAGS) -tags hw ./hw/... && $(GO) test $(TESTFLAGS) -tags hw ./cmd/conform -run Players && $(GO) test $(TESTFLAGS) -tags hw ./cmd/rdmasim -run PerfTalks'
 
-# The supervisors of conform, of exec and of sweeps are what uses goroutines; the simulator itself does not, and what runs it alone is left
-# out, as are programs below exec that differ in verbs and sizes only.
-race: ALONE := Golden|Calibrat|Burst|Completion|Capture|Fate|Wire|PartsMake|EqualRuns|HostileTexts|PerfPrints|PerfPeer|EachOperation|LostPoints
-race: ALIKE := Perftest|UARLog|Registers|OtherPingpongs|XRC|Objects|EachOperation|QueuesOfThreads
+# What uses goroutines; the simulator itself does not, and what runs it alone is left out, as are programs below exec that differ in
+# verbs, sizes and memory only. unit-full runs all of them.
+race: ALONE := Golden|Calibrat|Burst|Completion|Capture|Fate|Wire|PartsMake|EqualRuns|HostileTexts|PerfPrints|PerfPeer|EachOperation|LostPoints|PerfForATime|PerfPlots|PerfJSON|PerfAgrees|PerfIsDeterministic|PerfCompares|TimelinesAre|WithoutAnEntry|FailureIsExplained|EmbeddedSuite|FaultFile
+race: ALIKE := Perftest|UARLog|Registers|OtherPingpongs|XRC|Objects|EachOperation|QueuesOfThreads|QueueMemory|ManyQueues|InfiniBand|TestPaging$$|CallsTakePages|OneSentence
 race:
-	@CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 $(LEG) race sh -c '$(GO) test $(TESTFLAGS) -race -short -skip "$(ALIKE)" ./attach/... && \
-	  $(GO) test $(TESTFLAGS) -race -short -skip "$(ALONE)" ./report/... ./cmd/... ./sweep/... ./conformance/spec/... && \
+	@CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 $(LEG) race sh -c '$(GO) test $(TESTFLAGS) -race -short -skip "$(ALIKE)" \
+	    ./attach/exec ./attach/exec/seccomp ./attach/exec/uverbs ./attach/pci/... && \
+	  $(GO) test $(TESTFLAGS) -race -short -skip "$(ALONE)" ./cmd/... ./sweep && \
+	  $(GO) test $(TESTFLAGS) -race -short -skip RepliesAreBounded ./conformance/harness ./hw/agent ./hw/wire ./input ./outfile ./perf ./verbs/remotewire && \
 	  $(GO) test $(TESTFLAGS) -race -short -run "EvaluatorRunsOnce|RunCache" ./experiment'
 
+# With what unit-full has compiled; make soak looks at what each input reaches.
 fuzz:
-	@$(LEG) fuzz scripts/fuzz
+	@$(LEG) fuzz scripts/fuzz --blind
 
 determinism: build
 	@$(LEG) determinism scripts/determinism $(BIN)

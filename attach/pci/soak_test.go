@@ -182,7 +182,11 @@ func TestRandomGuest(t *testing.T) {
 	}
 	// The hole between the windows of a PC is part of the file, and nobody may write there.
 	const hole, holeEnd = 0xa0000, 0x100000
-	for n := range *sequences {
+	steps := *sequences
+	if testing.Short() {
+		steps /= 10
+	}
+	for n := range steps {
 		w := all[draw.Intn(2)]
 		switch draw.Intn(40) {
 		case 0:
