@@ -61,12 +61,17 @@ func (f *Frame) FinishICRC() {
 // in). The answer is computed at most once.
 func (f *Frame) ICRCOK() bool {
 	if f.ICRC == ICRCUnchecked {
-		f.ICRC = ICRCInvalid
-		if p, err := f.Parse(); err == nil && p.ICRCOK() {
-			f.ICRC = ICRCValid
-		}
+		f.checkICRC()
 	}
 	return f.ICRC != ICRCInvalid
+}
+
+//go:noinline
+func (f *Frame) checkICRC() {
+	f.ICRC = ICRCInvalid
+	if p, err := f.Parse(); err == nil && p.ICRCOK() {
+		f.ICRC = ICRCValid
+	}
 }
 
 // Touch must be called before bytes under the ICRC are changed on the way (corruption,
@@ -99,11 +104,14 @@ func (f *Frame) Parse() (Packet, error) {
 // Decode is the frame's packet, which lives as long as the reference. Bytes that are as they
 // were made, or were decoded before, are not read again.
 func (f *Frame) Decode() (*Packet, error) {
-	if f.decoded && Opcode(f.B[f.bth]) == f.Op {
+	if f.Decoded() {
 		return &f.Packet, nil
 	}
 	return f.decode()
 }
+
+// Decoded says whether Packet is that of the bytes as they are.
+func (f *Frame) Decoded() bool { return f.decoded && Opcode(f.B[f.bth]) == f.Op }
 
 func (f *Frame) decode() (*Packet, error) {
 	p, err := f.Parse()
@@ -125,14 +133,21 @@ func (f *Frame) Refs() int { return int(f.refs) }
 
 // Release drops a reference; the last one returns the frame to its pool.
 func (f *Frame) Release() {
-	f.refs--
-	if f.refs > 0 {
-		return
+	if f.refs--; f.refs <= 0 {
+		f.recycle()
 	}
+}
+
+// recycle returns a frame to its pool.
+func (f *Frame) recycle() {
 	if f.refs < 0 {
 		panic("roce: frame released more often than retained")
 	}
-	f.pool.put(f)
+	f.pool.Live--
+	if f.class >= 0 {
+		free := &f.pool.free[f.class]
+		*free = append(*free, f)
+	}
 }
 
 // classSmall makes a smallFrame three lines of a cache.
@@ -152,22 +167,37 @@ type Pool struct {
 
 // Get is a frame of n bytes with one reference and undefined contents.
 func (p *Pool) Get(n int) *Frame {
+	f := p.take(n)
+	f.ICRC, f.decoded, f.LRH = ICRCUnchecked, false, false
+	return f
+}
+
+// take is Get of a frame whose state is undefined too.
+func (p *Pool) take(n int) *Frame {
 	p.Live++
 	c := 0
 	for c < len(classSizes) && classSizes[c] < n {
 		c++
 	}
+	if c < len(classSizes) {
+		if l := len(p.free[c]) - 1; l >= 0 {
+			f := p.free[c][l]
+			p.free[c] = p.free[c][:l]
+			f.B, f.refs = f.B[:n], 1
+			return f
+		}
+	}
+	return p.make(c, n)
+}
+
+// make makes a frame of a class, or one that is too large for all.
+//
+//go:noinline
+func (p *Pool) make(c, n int) *Frame {
+	p.Made++
 	if c == len(classSizes) {
-		p.Made++
 		return &Frame{Packet: Packet{B: make([]byte, n)}, class: -1, refs: 1, pool: p}
 	}
-	if l := len(p.free[c]); l > 0 {
-		f := p.free[c][l-1]
-		p.free[c] = p.free[c][:l-1]
-		f.B, f.refs, f.ICRC, f.decoded, f.LRH = f.B[:n], 1, ICRCUnchecked, false, false
-		return f
-	}
-	p.Made++
 	var f *Frame
 	if c == 0 {
 		small := new(smallFrame)
@@ -202,11 +232,3 @@ func (p *Pool) Copy(f *Frame) *Frame {
 
 // Pool is the pool that the frame returns to.
 func (f *Frame) Pool() *Pool { return f.pool }
-
-func (p *Pool) put(f *Frame) {
-	p.Live--
-	if f.class < 0 {
-		return
-	}
-	p.free[f.class] = append(p.free[f.class], f)
-}

@@ -205,7 +205,7 @@ func (t *Template) New(pool *Pool, op Opcode, psn uint32, n int, flags Flags) *F
 	payload := ext + int(op.Info().HeaderLen)
 	pad := PadCount(n)
 	total := payload + n + pad + ICRCSize
-	f := pool.Get(total)
+	f := pool.take(total)
 	f.ICRC = ICRCPending
 	f.Framing, f.Op, f.pad, f.net, f.bth = t.frame, op, uint8(pad), uint16(t.net), uint16(t.bth)
 	f.payload, f.end = uint16(payload), uint16(total-ICRCSize)

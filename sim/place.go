@@ -9,6 +9,9 @@ type Place struct {
 	seq uint64
 }
 
+// PlaceAt is a place before all others of an instant.
+func PlaceAt(t Time) Place { return Place{t: t} }
+
 // Time is the instant of the place.
 func (p Place) Time() Time { return p.t }
 

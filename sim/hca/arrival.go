@@ -15,6 +15,7 @@ type receiveEngine struct {
 	reqAt, rspAt sim.Time // the last request, the last response takes effect then
 	drained      sim.Time // the engine took the last packet out of the port's buffer then
 	lateWire     LateWire // nil: no frame is planned
+	plans        bool     // frames of the wire are planned
 	arrivals     arrivals
 	effects      sim.Lane // received packets that take effect
 }
@@ -40,7 +41,8 @@ type arrivals struct {
 // that have arrived, then those that are on their way.
 type pipeline struct {
 	queue sim.FIFO[arrival]
-	here  int // have arrived
+	here  int       // have arrived
+	next  sim.Place // of the arrival of the first that is on its way; at Never: none is
 
 	// What a further frame will find at the least: when the engine is free, and when the last
 	// packet takes effect.
@@ -73,23 +75,38 @@ func pipelineOf(p *roce.Packet) int {
 // Plan foresees a frame that is on its way. A device whose engines may stand still, that
 // pauses the other end by what has arrived, or that is a network interface, plans nothing.
 func (d *receiveEngine) Plan(f *roce.Frame, tail sim.Time) bool {
-	if d.lateWire == nil || d.pauser != nil || d.p.RNRStall > 0 || d.nic != nil {
+	if !d.plans || !f.Decoded() && !decodes(f) {
 		return false
 	}
-	p, err := f.Decode()
-	if err != nil || p.Info().Kind == roce.KindNotification {
+	p := &f.Packet
+	if d.ib != nil && !d.accepts(p) {
 		return false
 	}
-	k := pipelineOf(p)
+	k, kind := responses, p.Info().Kind
+	if kind == roce.KindRequest {
+		k = requests
+	} else if kind == roce.KindNotification {
+		return false
+	}
 	at := d.foresee(k, p, tail)
 	if at <= tail {
 		return false
 	}
 	d.nextArrival = min(d.nextArrival, tail)
-	x := d.arrivals.pipes[k].queue.Extend()
-	x.f, x.at, x.place, x.slot, x.pfc = f, at, d.e.Reserve(tail), -1, 0
+	l, place := &d.arrivals.pipes[k], d.e.Reserve(tail)
+	if l.queue.Len() == l.here {
+		l.next = place
+	}
+	x := l.queue.Extend()
+	x.f, x.at, x.place, x.slot, x.pfc = f, at, place, -1, 0
 	d.wake(at)
 	return true
+}
+
+// decodes says whether a frame is a whole packet.
+func decodes(f *roce.Frame) bool {
+	_, err := f.Decode()
+	return err == nil
 }
 
 // Settle lets planned frames arrive that should have by now.
@@ -97,46 +114,50 @@ func (d *receiveEngine) Settle() { d.settle() }
 
 // arriveLate takes the planned frames whose places have passed through the receive engine.
 func (d *receiveEngine) arriveLate() (next sim.Time) {
-	a := &d.arrivals
+	req, rsp := &d.arrivals.pipes[requests], &d.arrivals.pipes[responses]
 	for {
-		k := a.firstPlanned()
-		if k < 0 {
-			return sim.Never
+		k, l := requests, req
+		if rsp.next.Before(req.next) {
+			k, l = responses, rsp
 		}
-		x := a.pipes[k].queue.At(a.pipes[k].here)
-		if !d.e.Passed(x.place) {
-			return x.place.Time()
+		if !d.e.Passed(l.next) {
+			return l.next.Time()
 		}
-		a.pipes[k].here++
-		d.lateWire.Arrived(x.f)
+		x := l.takeNext()
 		d.arrive(k, x, x.place.Time())
+		d.lateWire.Arrived(x.f, d.drained)
 	}
 }
 
-// firstPlanned is the pipeline of the planned frame that arrives next; -1: none is planned.
-func (a *arrivals) firstPlanned() int {
+// firstPlanned is the pipeline of the planned frame that arrives next, if one is planned.
+func (a *arrivals) firstPlanned() *pipeline {
 	req, rsp := &a.pipes[requests], &a.pipes[responses]
-	if rsp.queue.Len() == rsp.here {
-		if req.queue.Len() == req.here {
-			return -1
-		}
-		return requests
+	if rsp.next.Before(req.next) {
+		return rsp
 	}
-	if req.queue.Len() == req.here || rsp.queue.At(rsp.here).place.Before(req.queue.At(req.here).place) {
-		return responses
-	}
-	return requests
+	return req
 }
+
+// takeNext is the first frame that is on its way, which has arrived.
+func (l *pipeline) takeNext() *arrival {
+	x := l.queue.At(l.here)
+	l.here++
+	if l.next = nowhere; l.queue.Len() > l.here {
+		l.next = l.queue.At(l.here).place
+	}
+	return x
+}
+
+// nowhere is the place of what is not planned.
+var nowhere = sim.PlaceAt(sim.Never)
 
 // Unplan gives back the planned frames, in the order in which they would arrive: the link is down.
 func (d *receiveEngine) Unplan(back func(f *roce.Frame, at sim.Place)) {
 	a := &d.arrivals
 	n := [2]int{a.pipes[requests].here, a.pipes[responses].here}
-	for k := a.firstPlanned(); k >= 0; k = a.firstPlanned() {
-		l := &a.pipes[k]
-		x := l.queue.At(l.here)
+	for l := a.firstPlanned(); l.next != nowhere; l = a.firstPlanned() {
+		x := l.takeNext()
 		back(x.f, x.place)
-		l.here++
 	}
 	for k := range a.pipes {
 		l := &a.pipes[k]
@@ -251,15 +272,17 @@ func (d *receiveEngine) pass(k int, p *roce.Packet, t sim.Time) sim.Time {
 // foresee is pass when nothing but planned frames uses the engine from now on, and nothing
 // is missing in the caches: the packet does not take effect before that.
 func (d *receiveEngine) foresee(k int, p *roce.Packet, t sim.Time) sim.Time {
-	l := &d.arrivals.pipes[k]
-	busy, latency, free, last := d.p.RxAckInterval, sim.Time(0), d.rxRsp.FreeAt(), d.rspAt
+	t += d.p.RoCEAdder
 	if k == requests {
-		busy, latency, free, last = d.rxRequest(p), d.p.ResponderLatency, d.rxReq.FreeAt(), d.reqAt
-	} else {
-		latency = d.rxHandling(p)
+		return d.arrivals.pipes[k].foresee(max(t, d.rxReq.FreeAt()), d.rxRequest(p), d.p.ResponderLatency, d.reqAt)
 	}
-	start := max(t+d.p.RoCEAdder, free, l.free)
-	l.free, l.last = start+busy, max(start+latency, last, l.last)
+	return d.arrivals.pipes[k].foresee(max(t, d.rxRsp.FreeAt()), d.p.RxAckInterval, d.rxHandling(p), d.rspAt)
+}
+
+// foresee is when a packet takes effect whose engine is free at t, takes busy for it and then needs some time; not before last.
+func (l *pipeline) foresee(t, busy, latency, last sim.Time) sim.Time {
+	t = max(t, l.free)
+	l.free, l.last = t+busy, max(t+latency, last, l.last)
 	return l.last
 }
 
@@ -295,20 +318,11 @@ func (d *receiveEngine) Receive(f *roce.Frame) { d.receive(f, -1, 0) }
 // device sends it to itself.
 func (d *receiveEngine) receive(f *roce.Frame, slot int32, delay sim.Time) {
 	d.settle()
-	p, err := f.Decode()
-	if d.nic != nil && slot < 0 && d.nic.takes(f, err) {
-		d.nic.arrive(f)
+	if (d.nic != nil || !f.Decoded()) && d.receiveElse(f, slot) {
 		return
 	}
-	if err != nil {
-		if r, ok := err.(roce.DropReason); ok {
-			d.c.RxDropped[r]++
-		}
-		d.returned(slot)
-		f.Release()
-		return
-	}
-	if (d.ib != nil || p.Framing == roce.InfiniBand) && !d.accepts(p) {
+	p := &f.Packet
+	if !d.forPort(p) {
 		d.c.RxAddress++
 		d.returned(slot)
 		f.Release()
@@ -325,6 +339,36 @@ func (d *receiveEngine) receive(f *roce.Frame, slot int32, delay sim.Time) {
 	a.f, a.slot, a.pfc = f, slot, pfc
 	d.arrive(k, a, d.e.Now()+delay)
 	d.wake(a.at)
+}
+
+// forPort says whether a packet is for the port, as far as that is not known from its being here.
+func (d *receiveEngine) forPort(p *roce.Packet) bool {
+	return d.ib == nil && p.Framing != roce.InfiniBand || d.accepts(p)
+}
+
+// NextArrival is the place of the planned frame that arrives next.
+func (d *receiveEngine) NextArrival() sim.Place {
+	return d.arrivals.firstPlanned().next
+}
+
+// receiveElse takes a frame that is for the network interface or no whole packet. It reports false for others, which are decoded.
+//
+//go:noinline
+func (d *receiveEngine) receiveElse(f *roce.Frame, slot int32) bool {
+	_, err := f.Decode()
+	if d.nic != nil && slot < 0 && d.nic.takes(f, err) {
+		d.nic.arrive(f)
+		return true
+	}
+	if err == nil {
+		return false
+	}
+	if r, ok := err.(roce.DropReason); ok {
+		d.c.RxDropped[r]++
+	}
+	d.returned(slot)
+	f.Release()
+	return true
 }
 
 // returned gives back the slot of a frame that the device sent to itself.

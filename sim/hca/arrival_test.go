@@ -11,8 +11,9 @@ import (
 // lateWire takes what is sent, and notes which planned frames have arrived.
 type lateWire struct{ arrived []uint32 }
 
-func (w *lateWire) Send(f *roce.Frame)    { f.Release() }
-func (w *lateWire) Arrived(f *roce.Frame) { w.arrived = append(w.arrived, f.BTH().PSN()) }
+func (w *lateWire) Send(f *roce.Frame)                { f.Release() }
+func (w *lateWire) Arrived(f *roce.Frame, _ sim.Time) { w.arrived = append(w.arrived, f.BTH().PSN()) }
+func (w *lateWire) Recall()                           {}
 
 // arrivalRig is a device on such a wire, and packets to a QP that it does not have.
 type arrivalRig struct {

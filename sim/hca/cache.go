@@ -99,25 +99,41 @@ type cachedQP struct{ num, place uint32 }
 // touchQP looks up the QP's context.
 func (h *caches) touchQP(q cachedQP, m *miss) {
 	h.settle()
-	h.c.QPCLookups++
-	if !h.qpc.touch(q.place, uint64(q.num)) {
-		h.missedQP(m)
-	}
+	*m = h.findQP(q, *m)
 }
 
+// findQP is touchQP for a packet that arrives, behind all that arrived before; it returns m with what is added.
+func (h *caches) findQP(q cachedQP, m miss) miss {
+	h.c.QPCLookups++
+	if h.qpc.tags[q.place] != uint64(q.num) {
+		return h.searchQP(q, m)
+	}
+	return m
+}
+
+// searchQP is findQP of a QP that is not the one used last in its set.
+//
 //go:noinline
-func (h *caches) missedQP(m *miss) {
-	h.c.QPCMisses++
-	m.add(h.p.QPCMiss, h.p.QPCOverlap)
+func (h *caches) searchQP(q cachedQP, m miss) miss {
+	if !h.qpc.search(q.place, uint64(q.num)) {
+		h.c.QPCMisses++
+		m.add(h.p.QPCMiss, h.p.QPCOverlap)
+	}
+	return m
 }
 
 // touchKey looks up a memory key, and the translation of an address of it.
 func (h *caches) touchKey(key uint32, va uint64, m *miss) {
 	h.settle()
+	*m = h.findKey(key, va, *m)
+}
+
+// findKey is touchKey for a packet that arrives, behind all that arrived before; it returns m with what is added.
+func (h *caches) findKey(key uint32, va uint64, m miss) miss {
 	index := key >> 8
 	k := h.keys.At(index)
 	if k == nil {
-		return
+		return m
 	}
 	h.c.MPTLookups++
 	entry, mapped := k.EntryIndex(va)
@@ -125,30 +141,44 @@ func (h *caches) touchKey(key uint32, va uint64, m *miss) {
 	if mapped {
 		h.c.MTTLookups++
 		if tag == h.lastMTT { // nothing has been looked up since
-			return
+			return m
 		}
 	}
-	if !h.mpt.touch(k.Place, uint64(index)) {
-		h.missedKey(m)
+	if h.mpt.tags[k.Place] != uint64(index) {
+		m = h.searchKey(k.Place, index, m)
 	}
 	if !mapped {
-		tag = 0
-	} else if !h.mtt.touch(h.mtt.place(tag), tag) {
-		h.missedEntry(m)
+		h.lastMTT = 0
+		return m
 	}
 	h.lastMTT = tag
+	if k.LastEntry != tag {
+		k.LastEntry, k.EntryPlace = tag, h.mtt.place(tag)
+	}
+	if h.mtt.tags[k.EntryPlace] != tag {
+		m = h.searchEntry(k.EntryPlace, tag, m)
+	}
+	return m
+}
+
+// searchKey and searchEntry look for what is not the one used last in its set.
+//
+//go:noinline
+func (h *caches) searchKey(at, index uint32, m miss) miss {
+	if !h.mpt.search(at, uint64(index)) {
+		h.c.MPTMisses++
+		m.add(h.p.MPTMiss, h.p.MPTOverlap)
+	}
+	return m
 }
 
 //go:noinline
-func (h *caches) missedKey(m *miss) {
-	h.c.MPTMisses++
-	m.add(h.p.MPTMiss, h.p.MPTOverlap)
-}
-
-//go:noinline
-func (h *caches) missedEntry(m *miss) {
-	h.c.MTTMisses++
-	m.add(h.p.MTTMiss, h.p.MTTOverlap)
+func (h *caches) searchEntry(at uint32, tag uint64, m miss) miss {
+	if !h.mtt.search(at, tag) {
+		h.c.MTTMisses++
+		m.add(h.p.MTTMiss, h.p.MTTOverlap)
+	}
+	return m
 }
 
 // fillQP and fillKey are firmware commands that write what the caches hold: they leave

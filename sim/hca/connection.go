@@ -164,20 +164,14 @@ func (q *connection) recvCQ() *cq {
 
 // takesRequests says whether the state lets the responder work.
 func (q *connection) takesRequests() bool {
-	switch q.state {
-	case prm.QPStateRTR, prm.QPStateRTS, prm.QPStateSQD, prm.QPStateSQER:
-		return true
-	}
-	return false
+	const states = 1<<prm.QPStateRTR | 1<<prm.QPStateRTS | 1<<prm.QPStateSQD | 1<<prm.QPStateSQER
+	return states>>q.state&1 != 0
 }
 
 // takesResponses says whether it lets the requester take answers.
 func (q *connection) takesResponses() bool {
-	switch q.state {
-	case prm.QPStateRTS, prm.QPStateSQD, prm.QPStateSQER:
-		return true
-	}
-	return false
+	const states = 1<<prm.QPStateRTS | 1<<prm.QPStateSQD | 1<<prm.QPStateSQER
+	return states>>q.state&1 != 0
 }
 
 // cqeIndex is what CQEs carry to find the queue by: version 1 the user index, version

@@ -16,17 +16,18 @@ func (q *connection) admits(p *roce.Packet) bool {
 	if p.Op.Transport() != q.transport {
 		return false
 	}
-	if q.st >= prm.STXRC && !q.takes(p.Info().Kind) {
+	kind := p.Info().Kind
+	if q.st >= prm.STXRC && !q.takes(kind) {
 		return false
 	}
-	if p.Info().Kind == roce.KindRequest && !q.takesRequests() || p.Info().Kind == roce.KindResponse && !q.takesResponses() {
+	if kind == roce.KindRequest && !q.takesRequests() || kind == roce.KindResponse && !q.takesResponses() {
 		return false
 	}
 	if !q.fromPeer(p) && !q.breaks(rule.PacketsComeFromThePeer) {
 		q.u.c.RxAddress++
 		return false
 	}
-	if !roce.PKeyMatch(p.BTH().PKey(), q.pkey) && !q.breaks(rule.PKeysMatch) && !q.partMatches(p.BTH().PKey()) {
+	if key := p.BTH().PKey(); !roce.PKeyMatch(key, q.pkey) && !q.breaks(rule.PKeysMatch) && !q.partMatches(key) {
 		q.u.badPKey()
 		return false
 	}
@@ -67,14 +68,18 @@ func (q *connection) partMatches(key uint16) bool {
 
 // fromPeer checks the addresses of a packet.
 func (q *connection) fromPeer(p *roce.Packet) bool {
-	if p.Framing != q.framing || p.VLANID() != q.vlan {
+	if p.Framing != q.framing {
+		return false
+	}
+	if p.Framing == roce.InfiniBand { // which has no VLANs
+		return q.fromIBPeer(p)
+	}
+	if p.VLANID() != q.vlan {
 		return false
 	}
 	if p.Framing == roce.RoCEv2IPv4 {
-		return p.IPv4().SrcDst() == q.from4 || q.breaks(rule.PacketsAreForThisAddress) && p.IPv4().SrcDst()>>32 == q.from4>>32
-	}
-	if p.Framing == roce.InfiniBand {
-		return q.fromIBPeer(p)
+		from := p.IPv4().SrcDst()
+		return from == q.from4 || q.breaks(rule.PacketsAreForThisAddress) && from>>32 == q.from4>>32
 	}
 	return p.SrcGID() == q.dstGID && p.DstGID() == q.srcGID
 }
@@ -83,8 +88,11 @@ func (q *connection) fromPeer(p *roce.Packet) bool {
 // the peer's LID, and global or not as the QP's own path is.
 func (q *connection) fromIBPeer(p *roce.Packet) bool {
 	lmc := q.u.ib.info.LMC
-	if p.LRH().SLID()>>lmc != q.dlid>>lmc || p.HasGRH() != (q.dstGID != roce.GID{}) {
+	if (p.LRH().SLID()^q.dlid)>>(lmc&15) != 0 {
 		return false
 	}
-	return p.SrcGID() == q.dstGID && p.DstGID() == q.srcGID
+	if !p.HasGRH() {
+		return q.dstGID == roce.GID{}
+	}
+	return q.dstGID != roce.GID{} && p.SrcGID() == q.dstGID && p.DstGID() == q.srcGID
 }

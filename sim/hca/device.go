@@ -71,6 +71,7 @@ func New(e *sim.Engine, name string, bus pcie.Bus, p Params, id Identity) *Devic
 	d.sendEngine = newSendEngine(&d.p, &d.queuePairs)
 	d.dma = dma{core: &d.core, store: &d.frameStore, memory: &d.memory, runs: make([]mkey.Run, 0, 64)}
 	d.delayed, d.effects, d.arrivals.alarm = e.NewLane(), e.NewLane(), sim.Never
+	d.arrivals.pipes[requests].next, d.arrivals.pipes[responses].next = nowhere, nowhere
 	d.txRoom.core, d.engines = &d.core, &d.queuePairs
 	d.port.core, d.port.store, d.port.users = &d.core, &d.frameStore, d
 	d.atomics = atomicUnit{core: &d.core, dma: &d.dma, users: &d.queuePairs}
@@ -161,6 +162,7 @@ func (d *Device) SetWire(w Wire) {
 	if d.pauser, _ = w.(Pauser); d.pauser != nil && d.pauser.Lossless() == 0 {
 		d.pauser = nil
 	}
+	d.plans = d.lateWire != nil && d.pauser == nil && d.p.RNRStall == 0 && d.receiveEngine.nic == nil
 }
 
 // lossless are the classes that the port's wire loses nothing of.

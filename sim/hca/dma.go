@@ -58,6 +58,10 @@ func (m *dma) writeTo(u mkey.User, key uint32, va uint64, p []byte, a mkey.Acces
 
 // writeRuns posts the DMA writes of p to where a translation has just led.
 func (m *dma) writeRuns(p []byte) {
+	if len(m.runs) == 1 { // as nearly always
+		m.writeAt(m.runs[0].PA, p[:m.runs[0].Len])
+		return
+	}
 	for _, run := range m.runs {
 		m.writeAt(run.PA, p[:run.Len])
 		p = p[run.Len:]

@@ -175,10 +175,10 @@ func (v *queuePairs) lookUp(p *roce.Packet) (m miss) {
 	if q == nil || info.Class == roce.ClassReadRequest {
 		return m
 	}
-	v.caches.touchQP(q.cachedQP, &m)
+	m = v.caches.findQP(q.cachedQP, m)
 	if info.Headers.Has(roce.HasRETH) {
 		if h := p.RETH(); h.Length() > 0 {
-			v.caches.touchKey(h.RKey(), h.VA(), &m)
+			return v.caches.findKey(h.RKey(), h.VA(), m)
 		}
 	}
 	return m

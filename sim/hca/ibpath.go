@@ -11,14 +11,15 @@ func (b *ibPort) vl(sl uint8) uint8 { return sl % max(b.info.VLs, 1) }
 // accepts says whether a packet that came from the link is for this port (IBTA Vol. 1,
 // 7.7.4 and 9.6.1.1): its LID, or that of a group, in a state that takes packets.
 func (d *addresses) accepts(p *roce.Packet) bool {
-	if d.ib == nil || p.Framing != roce.InfiniBand || d.ib.info.State < roce.PortArmed {
+	b := d.ib
+	if b == nil || p.Framing != roce.InfiniBand || b.info.State < roce.PortArmed {
 		return false
 	}
-	dlid := p.LRH().DLID()
+	dlid, dest := p.LRH().DLID(), p.BTH().DestQP()
 	if roce.IsMulticastLID(dlid) {
-		return p.HasGRH() && p.BTH().DestQP() == multicastQPN
+		return p.HasGRH() && dest == multicastQPN
 	}
-	return dlid>>d.ib.info.LMC == d.ib.info.LID>>d.ib.info.LMC && p.BTH().DestQP() != multicastQPN
+	return (dlid^b.info.LID)>>(b.info.LMC&15) == 0 && dest != multicastQPN
 }
 
 // ibPath is the way from this port that an address path or an address vector describes.

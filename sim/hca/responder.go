@@ -227,6 +227,10 @@ func (q *responder) execute(p *roce.Packet) (wait bool) {
 	info := p.Info()
 	switch v := q.check(p, info); v {
 	case passed:
+		if info.Class == roce.ClassWrite { // most are
+			q.execWrite(p, info)
+			return false
+		}
 		return q.carryOut(p, info)
 	case mustWait:
 		return true

@@ -64,7 +64,7 @@ func (q *responder) checkRC(p *roce.Packet, info *roce.OpInfo) verdict {
 		return invalid
 	case !q.hasReceive(info):
 		return q.awaitReceive()
-	case !q.payloadOK(p):
+	case !q.payloadOK(p, info):
 		return invalid
 	case !q.padOK(p):
 		return invalid
@@ -89,7 +89,7 @@ func (q *responder) checkUC(p *roce.Packet, info *roce.OpInfo) verdict {
 	switch {
 	case !q.follows(info):
 		return invalid
-	case !q.payloadOK(p):
+	case !q.payloadOK(p, info):
 		return invalid
 	case !q.padOK(p):
 		return invalid
@@ -279,8 +279,8 @@ func (q *responder) awaitReceive() verdict {
 }
 
 // payloadOK is the length that the opcode allows at the path MTU.
-func (q *responder) payloadOK(p *roce.Packet) bool {
-	return p.PayloadOK(q.mtu) || q.breaks(rule.PayloadFitsTheMTU)
+func (q *responder) payloadOK(p *roce.Packet, info *roce.OpInfo) bool {
+	return info.Payload.Allows(p.PayloadLen(), q.mtu) || q.breaks(rule.PayloadFitsTheMTU)
 }
 
 // padOK says whether the pad count is the one that belongs to the payload.
@@ -296,9 +296,11 @@ func (q *responder) writeLengthOK(n uint32) bool {
 // writeRangeOK checks the key for the whole message with its first packet. A message that is
 // all here is checked when it is written.
 func (q *responder) writeRangeOK(info *roce.OpInfo, n uint32) bool {
-	if q.wlen == 0 || info.Last && q.wlen == n || q.breaks(rule.FirstPacketChecksTheRange) {
-		return true
-	}
+	return q.wlen == 0 || info.Last && q.wlen == n || q.breaks(rule.FirstPacketChecksTheRange) || q.wholeWriteOK()
+}
+
+//go:noinline
+func (q *responder) wholeWriteOK() bool {
 	_, r := q.u.dma.keys.Check(q.user(), q.wkey, q.wva, uint64(q.wlen), mkey.RemoteWrite)
 	return r == mkey.OK
 }

@@ -9,16 +9,9 @@ import (
 // carryOut does what a request packet that passed the checks asks for. It reports true
 // when that takes time, and later packets must wait.
 func (q *responder) carryOut(p *roce.Packet, info *roce.OpInfo) (wait bool) {
-	if info.Class == roce.ClassWrite { // most are
-		q.execWrite(p, info)
-		return false
-	}
-	return q.carryOutElse(p, info)
-}
-
-//go:noinline
-func (q *responder) carryOutElse(p *roce.Packet, info *roce.OpInfo) (wait bool) {
 	switch info.Class {
+	case roce.ClassWrite:
+		q.execWrite(p, info)
 	case roce.ClassSend:
 		if q.st == prm.STUD {
 			q.execDatagram(p)
@@ -37,14 +30,14 @@ func (q *responder) carryOutElse(p *roce.Packet, info *roce.OpInfo) (wait bool) 
 }
 
 // accept is what every packet that is executed does.
-func (q *responder) accept(p *roce.Packet, psns, msns uint32) {
+func (q *responder) accept(p *roce.Packet, info *roce.OpInfo, psns, msns uint32) {
 	q.epsn = roce.AddPSN(q.epsn, int32(psns))
 	q.msn = (q.msn + msns) & roce.PSNMask
 	q.nak = noNAK
 	if !q.est && q.state == prm.QPStateRTR {
 		q.establish()
 	}
-	if (p.Info().Class == roce.ClassSend || p.Info().Class == roce.ClassWrite) && p.BTH().AckReq() && q.reliable() {
+	if (info.Class == roce.ClassSend || info.Class == roce.ClassWrite) && p.BTH().AckReq() && q.reliable() {
 		q.oweAck()
 	}
 }
@@ -81,7 +74,7 @@ func (q *responder) execSend(p *roce.Packet, info *roce.OpInfo) {
 	q.recvGot += uint32(len(data))
 	q.got += uint64(len(data))
 	if !info.Last {
-		q.accept(p, 1, 0)
+		q.accept(p, info, 1, 0)
 		return
 	}
 	op, imm := prm.CQERespSend, uint32(0)
@@ -93,7 +86,7 @@ func (q *responder) execSend(p *roce.Packet, info *roce.OpInfo) {
 	}
 	q.in, q.recvOpen = inNone, false
 	q.recvCQE(op, q.recvIdx, imm, q.recvGot, p.BTH().Solicited(), inline)
-	q.accept(p, 1, 1)
+	q.accept(p, info, 1, 1)
 }
 
 // openSend is the beginning of a SEND: it takes a receive WQE, or that of a message that
@@ -126,14 +119,14 @@ func (q *responder) execWrite(p *roce.Packet, info *roce.OpInfo) {
 	q.got += uint64(len(data))
 	if !info.Last {
 		q.in = inWrite
-		q.accept(p, 1, 0)
+		q.accept(p, info, 1, 0)
 		return
 	}
 	q.in = inNone
 	if info.TakesReceive {
 		q.endWriteImm(p)
 	}
-	q.accept(p, 1, 1)
+	q.accept(p, info, 1, 1)
 }
 
 // endWriteImm reports a WRITE with immediate data.
@@ -155,7 +148,7 @@ func (q *responder) execRead(p *roce.Packet) {
 	h := p.RETH()
 	q.qs.add(prm.QCRxReadRequests)
 	psn, before, n := q.epsn, q.msn, roce.PacketsOf(h.Length(), q.mtu)
-	q.accept(p, n, 1)
+	q.accept(p, p.Info(), n, 1)
 	i := q.saved.save(savedOp{op: p.Op, unsent: true, psn: psn, n: n, before: before, by: q.requested(p), rkey: h.RKey(), len: h.Length(), va: h.VA()})
 	q.due(response{kind: answerRead, psn: psn, msn: q.msn, before: before, done: before, pd: q.pd, rkey: h.RKey(), left: h.Length(), va: h.VA(), saved: i, first: true})
 }
@@ -164,7 +157,7 @@ func (q *responder) execAtomicWrite(p *roce.Packet) {
 	q.u.dma.writeRuns(p.Payload())
 	q.qs.add(prm.QCRxAtomicRequests)
 	psn := q.epsn
-	q.accept(p, 1, 1)
+	q.accept(p, p.Info(), 1, 1)
 	i := q.saved.save(savedOp{op: p.Op, unsent: true, psn: psn, n: 1})
 	q.due(response{kind: answerAtomicWrite, psn: psn, msn: q.msn, saved: i})
 }
@@ -195,7 +188,7 @@ func (q *responder) finishAtomic(op roce.Opcode, old uint64) {
 	q.qs.add(prm.QCRxAtomicRequests)
 	psn := q.epsn
 	p := u.packet(q.hold.head)
-	q.accept(p, 1, 1)
+	q.accept(p, p.Info(), 1, 1)
 	i := q.saved.save(savedOp{op: op, unsent: true, psn: psn, n: 1, value: old})
 	q.due(response{kind: answerAtomic, psn: psn, msn: q.msn, value: old, saved: i})
 	q.unhold(false)

@@ -11,6 +11,9 @@ func (d *Device) PortInfo() roce.PortInfo { return d.ib.info }
 // SetPortInfo takes the settings of the subnet manager. An event reports each change to the
 // driver: of the state, the LID or the GID prefix, and the wish that clients register again.
 func (d *Device) SetPortInfo(v roce.PortInfo) {
+	if d.lateWire != nil {
+		d.lateWire.Recall() // what is on its way may not be for the port any more
+	}
 	b := d.ib
 	old := b.info
 	b.info = v

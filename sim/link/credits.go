@@ -16,13 +16,16 @@ type Drainer interface {
 // credits when it begins to be sent; they come back a propagation after the packet has
 // left that buffer. So no packet is ever lost for want of room.
 //
-// Returns are kept as times, not as events; there is an event only while a lane waits.
+// Returns are kept as times, not as events; there is an event only while a lane waits. Of packets whose
+// arrival is planned (Planner) the receiver is asked when a lane lacks credits. While that is not known
+// for a packet that waits, there is an event in the place of the next arrival.
 // The packets that carry credits take no time of the line.
 type lanes struct {
 	p     *Port
 	total int
 	vl    []lane
 	wake  sim.Handler // of a lane that waits
+	come  sim.Handler // and does not know how long: of a planned arrival
 
 	Stalls   uint64 // packets that had to wait for credits
 	StallFor sim.Time
@@ -31,10 +34,12 @@ type lanes struct {
 // lane is the sending side of one lane.
 type lane struct {
 	avail  int
-	back   []credit // on their way here, by time
+	next   sim.Time // of the first of back; Never: there is none
+	back   []credit // on their way here, by time, from head on
 	head   int
 	queue  sim.FIFO[blocked] // packets without credits, in order
 	waking bool
+	awaits bool // a planned arrival
 	epoch  uint32
 }
 
@@ -56,9 +61,9 @@ type blocked struct {
 func newLanes(p *Port, ib *IBParams) *lanes {
 	l := &lanes{p: p, total: ib.Credits, vl: make([]lane, ib.VLs)}
 	for i := range l.vl {
-		l.vl[i].avail = l.total
+		l.vl[i].avail, l.vl[i].next = l.total, sim.Never
 	}
-	l.wake = l.onWake
+	l.wake, l.come = l.onWake(), l.onCome
 	return l
 }
 
@@ -70,41 +75,90 @@ func (l *lanes) lane(f *roce.Frame) uint8 {
 	return 0
 }
 
-// send puts a packet on the line when its lane has credits, or has it wait for them.
-func (l *lanes) send(w blocked) {
+// send puts a packet of the device that has the port on the line when its lane has credits, or has
+// it wait for them.
+func (l *lanes) send(f *roce.Frame, now sim.Time) {
 	p := l.p
-	if !p.cable.up || len(w.f.B) < roce.LRHSize || len(w.f.B) > maxIBPacket {
-		p.C.TxDiscards++
-		l.leave(&w, p.e.Now())
-		w.f.Release()
+	if !l.fits(f) {
+		l.discard(&blocked{f: f})
+		return
+	}
+	n := l.lane(f)
+	v := &l.vl[n]
+	if start := max(now, p.free); v.queue.Len() == 0 && l.claim(v, blocks(len(f.B)), start) {
+		l.transmit(f, start, p.measure(len(f.B)), false, n, nil)
+		return
+	}
+	*l.enqueue(v, n) = blocked{f: f, earliest: now, tail: now, since: now}
+	l.await(v, n)
+}
+
+// forward is send of a packet that a switch has got.
+func (l *lanes) forward(w blocked) {
+	p := l.p
+	if !l.fits(w.f) {
+		l.discard(&w)
 		return
 	}
 	n := l.lane(w.f)
-	if v := &l.vl[n]; v.queue.Len() > 0 || !l.take(v, &w) {
-		w.since = p.e.Now()
-		l.Stalls++
-		*v.queue.Extend() = w
-		if !v.waking {
-			l.plan(n)
-		}
+	v := &l.vl[n]
+	if v.queue.Len() == 0 && l.claim(v, blocks(len(w.f.B)), max(w.earliest, p.free)) {
+		l.depart(&w, w.earliest, n)
 		return
 	}
-	l.transmit(&w, n)
+	w.since = p.e.Now()
+	*l.enqueue(v, n) = w
+	l.await(v, n)
 }
 
-// take takes the credits of a packet that would begin to be sent as soon as the line
-// is free.
-func (l *lanes) take(v *lane, w *blocked) bool {
-	start := max(w.earliest, l.p.free)
-	for v.head < len(v.back) && v.back[v.head].at <= start {
-		v.avail = min(v.avail+v.back[v.head].blocks, l.total)
-		v.head++
+// fits says whether a packet can be sent at all.
+func (l *lanes) fits(f *roce.Frame) bool {
+	return l.p.cable.up && len(f.B) >= roce.LRHSize && len(f.B) <= maxIBPacket
+}
+
+// discard drops a packet that cannot be sent.
+//
+//go:noinline
+func (l *lanes) discard(w *blocked) {
+	l.p.C.TxDiscards++
+	if w.from != nil {
+		w.from.drained(w.f, l.p.e.Now())
 	}
-	if v.head > 32 && 2*v.head > len(v.back) {
-		v.back = v.back[:copy(v.back, v.back[v.head:])]
-		v.head = 0
+	w.f.Release()
+}
+
+// enqueue makes room for a packet that waits.
+func (l *lanes) enqueue(v *lane, n uint8) *blocked {
+	l.Stalls++
+	return v.queue.Extend()
+}
+
+// await sees to the event of a lane on which a packet waits.
+func (l *lanes) await(v *lane, n uint8) {
+	if !v.waking {
+		l.plan(v, n)
 	}
-	n := blocks(len(w.f.B))
+}
+
+// claim takes n credits of those that are here at start, when the line is free.
+func (l *lanes) claim(v *lane, n int, start sim.Time) bool {
+	return v.take(n, start, l.total) || l.p.peer.planner != nil && l.claimLate(v, n, start)
+}
+
+// claimLate is claim with what planned arrivals have returned that nobody has looked at.
+func (l *lanes) claimLate(v *lane, n int, start sim.Time) bool {
+	waking := v.waking
+	v.waking = true // what comes back now wakes no lane that is awake
+	l.p.peer.planner.Settle()
+	v.waking = waking
+	return v.take(n, start, l.total)
+}
+
+// take takes n credits of those that are here at start, when the line is free.
+func (v *lane) take(n int, start sim.Time, total int) bool {
+	if v.next <= start {
+		v.collect(start, total)
+	}
 	if v.avail < n {
 		return false
 	}
@@ -112,22 +166,50 @@ func (l *lanes) take(v *lane, w *blocked) bool {
 	return true
 }
 
-// transmit is Port.send of a packet that has its credits.
-func (l *lanes) transmit(w *blocked, n uint8) {
-	p, f := l.p, w.f
-	bits, line := p.times(len(f.B))
-	start := max(w.earliest, p.free, w.tail-bits)
-	p.free = start + line
-	p.countTx(f)
-	p.C.TxWireBytes += uint64(len(f.B) + p.p.Preamble + p.p.FCS + p.p.Gap)
-	l.leave(w, start+bits)
+// collect takes in the credits that are here at start.
+func (v *lane) collect(start sim.Time, total int) {
+	i := v.head
+	for v.next = sim.Never; i < len(v.back); i++ {
+		if c := &v.back[i]; c.at > start {
+			v.next = c.at
+			break
+		}
+		v.avail = min(v.avail+v.back[i].blocks, total)
+	}
+	v.head = i
+}
+
+// depart puts a packet that has its credits on the line, not before earliest.
+func (l *lanes) depart(w *blocked, earliest sim.Time, n uint8) {
+	m := l.p.measure(len(w.f.B))
+	l.transmit(w.f, max(earliest, l.p.free, w.tail-m.bits), m, w.bad, n, w.from)
+}
+
+// transmit puts a packet, which has room in a switch or not (from), on the line at start, when that
+// is free.
+func (l *lanes) transmit(f *roce.Frame, start sim.Time, m *measures, bad bool, n uint8, from *Port) {
+	p, bits := l.p, m.bits
+	p.free = start + m.line
+	p.countTx(f, m)
+	if from != nil {
+		from.drained(f, start+bits)
+	}
 	head := start + p.p.Propagation
 	if len(p.taps) == 0 && p.script.Empty() {
-		p.peer.expectOn(f, head, head+bits, w.bad, n, true)
+		if bad || !p.peer.foresee(f, head+bits) {
+			p.peer.expectOn(f, head, head+bits, marks(n).with(badFCS, bad)|paid)
+		}
 		return
 	}
-	size := len(f.B)
-	f, extra, twice, bad := p.disturb(f, start, false)
+	l.inspect(f, start, bits, bad, n)
+}
+
+// inspect is transmit of a packet that somebody watches or disturbs.
+func (l *lanes) inspect(f *roce.Frame, start, bits sim.Time, bad bool, n uint8) {
+	p, size := l.p, len(f.B)
+	p.peer.settle()
+	head := start + p.p.Propagation
+	f, extra, twice, spoiled := p.disturb(f, start, false)
 	if f == nil { // it never arrives, and its room is free
 		l.refund(n, blocks(size), head+bits)
 		return
@@ -136,29 +218,19 @@ func (l *lanes) transmit(w *blocked, n uint8) {
 		l.refund(n, cut, head+bits)
 	}
 	head += extra
+	m := marks(n).with(badFCS, bad || spoiled)
 	if twice {
-		p.peer.expectOn(f.Retain(), head, head+bits, w.bad || bad, n, false)
+		p.peer.expectOn(f.Retain(), head, head+bits, m)
 	}
-	p.peer.expectOn(f, head, head+bits, w.bad || bad, n, true)
+	p.peer.expectOn(f, head, head+bits, m|paid)
 	if p.held != nil {
 		p.release(head + bits)
 	}
 }
 
-// leave gives back the room that a packet had in the switch that forwards it.
-func (l *lanes) leave(w *blocked, at sim.Time) {
-	if w.from != nil {
-		w.from.drained(w.f, at)
-	}
-}
-
-// expectOn is expect of a packet on an InfiniBand lane; paid says that it holds credits.
-func (p *Port) expectOn(f *roce.Frame, head, tail sim.Time, bad bool, vl uint8, paid bool) {
-	at := tail
-	if p.head != nil {
-		at = min(tail, head+p.headIn)
-	}
-	p.place(flight{f: f, tail: tail, epoch: p.cable.epoch, bad: bad, vl: vl, free: !paid}, at)
+// expectOn is expect of a packet on an InfiniBand lane.
+func (p *Port) expectOn(f *roce.Frame, head, tail sim.Time, m marks) {
+	p.place(flight{f, tail, p.cable.epoch, m}, p.due(head, tail))
 }
 
 // drained tells the sender that a packet has left, or will leave, this port's buffer.
@@ -171,49 +243,81 @@ func (p *Port) drained(f *roce.Frame, at sim.Time) {
 func (l *lanes) refund(n uint8, blocks int, at sim.Time) {
 	v := &l.vl[n]
 	at += l.p.p.Propagation
-	if last := len(v.back); last > v.head && v.back[last-1].at > at {
-		at = v.back[last-1].at // what an engine takes out of order counts in order
+	if v.next == sim.Never {
+		v.next = at
+	} else {
+		at = max(at, v.back[len(v.back)-1].at) // what an engine takes out of order counts in order
+	}
+	if len(v.back) == cap(v.back) && v.head > len(v.back)/2 {
+		v.back, v.head = v.back[:copy(v.back, v.back[v.head:])], 0
 	}
 	v.back = append(v.back, credit{at, blocks})
 	if !v.waking && v.queue.Len() > 0 {
-		l.plan(n)
+		l.plan(v, n)
 	}
 }
 
 // plan sets the event of a lane that waits and has none: when the credits that its first packet
 // lacks have come, as far as that is known.
-func (l *lanes) plan(n uint8) {
-	v := &l.vl[n]
+func (l *lanes) plan(v *lane, n uint8) {
 	need := blocks(len(v.queue.Front().f.B)) - v.avail
-	for _, c := range v.back[v.head:] {
-		if need -= c.blocks; need <= 0 {
+	back := v.back[v.head:]
+	for i := range back {
+		if need -= back[i].blocks; need <= 0 {
 			v.waking = true
-			l.p.e.At(max(c.at, l.p.e.Now()), l.wake, uint64(v.epoch)<<8|uint64(n))
+			l.p.e.At(max(back[i].at, l.p.e.Now()), l.wake, uint64(v.epoch)<<8|uint64(n))
 			return
 		}
 	}
+	if l.p.peer.planner != nil && !v.awaits {
+		l.awaitArrival(v, n)
+	}
 }
 
-// onWake sends what waits on a lane and has its credits.
-func (l *lanes) onWake(x uint64) {
-	n, now := uint8(x), l.p.e.Now()
+// awaitArrival sets an event in the place of the next planned arrival, if there is one.
+func (l *lanes) awaitArrival(v *lane, n uint8) {
+	if at := l.p.peer.planner.NextArrival(); at.Time() != sim.Never {
+		v.awaits = true
+		l.p.e.AtPlace(at, l.come, uint64(v.epoch)<<8|uint64(n))
+	}
+}
+
+// onCome is a planned arrival: its credits may be what a lane waits for.
+func (l *lanes) onCome(x uint64) {
+	n := uint8(x)
 	v := &l.vl[n]
 	if uint32(x>>8) != v.epoch {
 		return
 	}
-	v.waking = false
-	for v.queue.Len() > 0 {
-		w := *v.queue.Front()
-		w.earliest = max(w.earliest, now)
-		if !l.take(v, &w) {
-			if !v.waking { // by the room of a packet that a rule has dropped
-				l.plan(n)
-			}
+	v.awaits = false
+	l.p.peer.settle()
+	if v.queue.Len() > 0 && !v.waking && !v.awaits {
+		l.plan(v, n)
+	}
+}
+
+// onWake sends what waits on a lane and has its credits.
+//
+//go:noinline
+func (l *lanes) onWake() sim.Handler {
+	return func(x uint64) {
+		n, now := uint8(x), l.p.e.Now()
+		v := &l.vl[n]
+		if uint32(x>>8) != v.epoch {
 			return
 		}
-		v.queue.Drop()
-		l.StallFor += now - w.since
-		l.transmit(&w, n)
+		v.waking = false
+		for v.queue.Len() > 0 {
+			w := v.queue.Front()
+			earliest := max(w.earliest, now)
+			if !l.claim(v, blocks(len(w.f.B)), max(earliest, l.p.free)) {
+				l.await(v, n) // not yet, unless by the room of a packet that a rule has dropped
+				return
+			}
+			v.queue.Drop()
+			l.StallFor += now - w.since
+			l.depart(w, earliest, n)
+		}
 	}
 }
 
@@ -222,7 +326,7 @@ func (l *lanes) reset() {
 	for i := range l.vl {
 		v := &l.vl[i]
 		queue := v.queue
-		*v = lane{avail: l.total, epoch: v.epoch + 1}
+		*v = lane{avail: l.total, next: sim.Never, epoch: v.epoch + 1}
 		for queue.Len() > 0 {
 			w := queue.Pop()
 			l.p.C.TxDiscards++

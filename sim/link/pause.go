@@ -114,8 +114,7 @@ func (p *Port) sendPause(class uint8, quanta int) {
 	}
 	p.C.TxPause[class]++
 	f := roce.NewPFC(&p.pfc.pool, p.mac, class, uint16(quanta))
-	bits, line := p.times(len(f.B))
-	p.emit(f, max(p.e.Now(), p.free), bits, line, false)
+	p.emit(f, max(p.e.Now(), p.free), p.measure(len(f.B)), false)
 	if quanta > 0 {
 		p.e.After(p.quanta(quanta)/2, p.pfc.refresh, uint64(class))
 	}
@@ -213,8 +212,8 @@ func (p *Port) drain() {
 			w.f.Release()
 		} else {
 			p.forget(w)
-			bits, line := p.times(len(w.f.B))
-			p.emit(w.f, max(now, w.tail-bits), bits, line, w.bad)
+			m := p.measure(len(w.f.B))
+			p.emit(w.f, max(now, w.tail-m.bits), m, w.bad)
 		}
 		if p.sender != nil {
 			p.sender.Relieved()

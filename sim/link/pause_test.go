@@ -68,7 +68,7 @@ func TestPauseEnds(t *testing.T) {
 	b := newBench(t, params)
 	p, q := b.c.End(0), b.c.End(1)
 	f := roce.NewPFC(&b.pool, roce.MAC{}, 0, 1000)
-	q.emit(f, 0, 0, 0, false)
+	q.emit(f, 0, &measures{}, false)
 	b.e.At(sim.Microsecond, func(uint64) { p.Send(b.frame(1, 7, "x")) }, 0)
 	b.run()
 	if len(b.rx[1].got) != 1 {

@@ -42,8 +42,15 @@ func (p *planner) Plan(f *roce.Frame, tail sim.Time) bool {
 func (p *planner) Settle() {
 	for k := len(p.order) + len(p.lost); k < len(p.way) && p.e.Passed(p.places[k]); k++ {
 		p.here[k], p.order = true, append(p.order, uint64(k))
-		p.port.Arrived(p.way[k])
+		p.port.Arrived(p.way[k], p.places[k].Time())
 	}
+}
+
+func (p *planner) NextArrival() sim.Place {
+	if k := len(p.order) + len(p.lost); k < len(p.way) {
+		return p.places[k]
+	}
+	return sim.PlaceAt(sim.Never)
 }
 
 func (p *planner) Unplan(back func(f *roce.Frame, at sim.Place)) {

@@ -19,6 +19,8 @@ type Planner interface {
 	// Settle lets planned frames arrive whose places have passed, in order, each with a call
 	// of Port.Arrived.
 	Settle()
+	// NextArrival is the place of the planned frame that arrives next; at Never if there is none.
+	NextArrival() sim.Place
 	// Unplan gives back the planned frames that have not arrived, in order, with their places.
 	Unplan(back func(f *roce.Frame, at sim.Place))
 }
@@ -28,8 +30,18 @@ func (p *Port) foresee(f *roce.Frame, tail sim.Time) bool {
 	return p.planner != nil && p.planner.Plan(f, tail)
 }
 
-// Arrived counts a planned frame that arrives.
-func (p *Port) Arrived(f *roce.Frame) { p.countRx(f) }
+// Arrived counts a planned frame that arrives, and returns its credits on an InfiniBand link. It is out of
+// the receiver's buffer at a time.
+func (p *Port) Arrived(f *roce.Frame, out sim.Time) {
+	p.countRx(f)
+	if p.lanes != nil {
+		s := p.peer.lanes
+		s.refund(s.lane(f), blocks(len(f.B)), out)
+	}
+}
+
+// Recall has planned frames come by Receive: what they depend on is about to change.
+func (p *Port) Recall() { p.unplan() }
 
 // settle lets planned frames arrive that should have by now.
 func (p *Port) settle() {
@@ -45,7 +57,10 @@ func (p *Port) unplan() {
 	}
 	p.planner.Settle()
 	p.planner.Unplan(func(f *roce.Frame, at sim.Place) {
-		fl := flight{f: f, tail: at.Time(), epoch: p.cable.epoch, free: true}
+		fl := flight{f: f, tail: at.Time(), epoch: p.cable.epoch}
+		if p.lanes != nil {
+			fl.marks = paid | marks(p.peer.lanes.lane(f))
+		}
 		p.e.AtPlace(at, p.arrived, p.slot(fl))
 	})
 }

@@ -49,18 +49,16 @@ type Port struct {
 	headIn sim.Time     // from the first bit to the call of the headReceiver
 	free   sim.Time     // when the line can take the next frame
 	limit  sim.Time     // backlog beyond which Send drops; 0: none
-	lastN  int          // serialisation times of the last frame length
-	lastT  sim.Time
-	lastL  sim.Time
-	lanes  *lanes // of an InfiniBand link
+	last   measures     // of the last frame length
+	lanes  *lanes       // of an InfiniBand link
 	sm     *SubnetManager
 	taps   []Tap
 	script *fault.Script
 	rand   *sim.Rand
 
 	arrived sim.Handler
-	flight  []flight // frames on the way to this port, by slot
-	vacant  []uint32
+	flight  []berth     // frames on the way to this port, by slot
+	vacant  uint32      // the first that is free; the last of flight is never used
 	planner Planner     // rx, if it plans arrivals
 	drainer Drainer     // rx, if it is one
 	held    *roce.Frame // kept back by a rule until another one leaves
@@ -69,20 +67,51 @@ type Port struct {
 	mac     roce.MAC    // source of pause frames
 }
 
-// flight is a frame on its way.
+// flight is a frame on its way. It has no more fields than fit registers.
 type flight struct {
 	f     *roce.Frame
 	tail  sim.Time
 	epoch uint32
-	bad   bool // wrong FCS
-	loop  bool // looped back, not from the cable
-	vl    uint8
-	free  bool // it holds no credits of an InfiniBand link
+	marks marks
+}
+
+// marks are what is known of a frame on its way; the lowest bits are the lane of an InfiniBand link.
+type marks uint32
+
+const (
+	laneMask marks = 0xff
+	badFCS   marks = 0x100
+	looped   marks = 0x200 // back to its sender, not from the cable
+	paid     marks = 0x400 // it holds credits of an InfiniBand link
+)
+
+// with is m and, if it is to be, another mark.
+func (m marks) with(x marks, set bool) marks {
+	if set {
+		m |= x
+	}
+	return m
+}
+
+// has says whether the frame has a mark.
+func (m marks) has(x marks) bool { return m&x != 0 }
+
+// berth is the memory of a flight, or free.
+type berth struct {
+	flight
+	next uint32 // that is free
+}
+
+// measures are what a frame of some length takes of a line, and counts.
+type measures struct {
+	n           int
+	bits, line  sim.Time // from its first to its last bit; how long it keeps the line
+	bytes, wire uint64   // with the FCS; with all that it takes on the line
 }
 
 func newPort(e *sim.Engine, name string, p *Params, c *Cable) *Port {
 	port := &Port{e: e, name: name, p: p, cable: c}
-	port.arrived = port.arrive
+	port.arrived = port.onArrival()
 	port.rand = sim.NewRand(e.Seed(), "link/"+name)
 	if p.PFC {
 		port.pfc = newLossless(port)
@@ -134,7 +163,7 @@ func (p *Port) FreeAt() sim.Time { return p.free }
 func (p *Port) Send(f *roce.Frame) {
 	now := p.e.Now()
 	if p.lanes != nil {
-		p.lanes.send(blocked{f: f, earliest: now, tail: now})
+		p.lanes.send(f, now)
 		return
 	}
 	p.send(f, now, now, false)
@@ -142,9 +171,9 @@ func (p *Port) Send(f *roce.Frame) {
 
 // send transmits f not before earliest, and so that its last bit does not leave
 // before tail (it is still coming in at a cut-through switch).
-func (p *Port) send(f *roce.Frame, earliest, tail sim.Time, badFCS bool) {
+func (p *Port) send(f *roce.Frame, earliest, tail sim.Time, bad bool) {
 	if p.pfc != nil {
-		p.enqueue(waiting{f: f, tail: tail, bad: badFCS}, earliest)
+		p.enqueue(waiting{f: f, tail: tail, bad: bad}, earliest)
 		return
 	}
 	if !p.cable.up || p.limit > 0 && p.free-earliest > p.limit {
@@ -152,38 +181,44 @@ func (p *Port) send(f *roce.Frame, earliest, tail sim.Time, badFCS bool) {
 		f.Release()
 		return
 	}
-	bits, line := p.times(len(f.B))
-	p.emit(f, max(earliest, p.free, tail-bits), bits, line, badFCS)
+	m := p.measure(len(f.B))
+	p.emit(f, max(earliest, p.free, tail-m.bits), m, bad)
 }
 
 // emit puts a frame on the line at start, when that is free.
-func (p *Port) emit(f *roce.Frame, start, bits, line sim.Time, badFCS bool) {
-	p.free = start + line
-	p.countTx(f)
-	p.C.TxWireBytes += uint64(p.p.Preamble + max(len(f.B), p.p.MinFrame) + p.p.FCS + p.p.Gap)
+func (p *Port) emit(f *roce.Frame, start sim.Time, m *measures, bad bool) {
+	bits := m.bits
+	p.free = start + m.line
+	p.countTx(f, m)
 	if len(p.taps) == 0 && p.script.Empty() {
-		if tail := start + bits + p.p.Propagation; badFCS || !p.peer.foresee(f, tail) {
-			p.peer.expect(f, start+p.p.Propagation, tail, badFCS)
+		if tail := start + bits + p.p.Propagation; bad || !p.peer.foresee(f, tail) {
+			p.peer.expect(f, start+p.p.Propagation, tail, bad)
 		}
 		return
 	}
-	p.inspect(f, start, bits, badFCS)
+	p.inspect(f, start, bits, bad)
 }
 
-// times are how long a frame of n bytes takes from its first to its last bit, and
-// how long it keeps the line. Streams have few lengths, so the last one is kept.
-func (p *Port) times(n int) (bits, line sim.Time) {
-	if n != p.lastN {
-		body := p.p.Preamble + max(n, p.p.MinFrame) + p.p.FCS
-		p.lastN, p.lastT, p.lastL = n, p.p.bytesTime(body), p.p.bytesTime(body+p.p.Gap)
+// measure is what a frame of n bytes takes. Streams have few lengths, so the last one is kept.
+func (p *Port) measure(n int) *measures {
+	if n != p.last.n {
+		p.measureAnew(n)
 	}
-	return p.lastT, p.lastL
+	return &p.last
+}
+
+//go:noinline
+func (p *Port) measureAnew(n int) {
+	whole := max(n, p.p.MinFrame) + p.p.FCS
+	body := p.p.Preamble + whole
+	p.last = measures{n, p.p.bytesTime(body), p.p.bytesTime(body + p.p.Gap), uint64(whole), uint64(body + p.p.Gap)}
 }
 
 // countTx counts a frame that is sent.
-func (p *Port) countTx(f *roce.Frame) {
+func (p *Port) countTx(f *roce.Frame, m *measures) {
 	p.C.TxPackets++
-	p.C.TxBytes += uint64(max(len(f.B), p.p.MinFrame) + p.p.FCS)
+	p.C.TxBytes += m.bytes
+	p.C.TxWireBytes += m.wire
 	if p.maybeToGroup(f) {
 		p.countGroup(f, &p.C.TxMulticast, &p.C.TxBroadcast)
 	}
@@ -243,35 +278,40 @@ func (p *Port) Loopback(f *roce.Frame, after sim.Time) {
 		}
 		after += extra
 		if twice {
-			p.place(flight{f: f.Retain(), tail: now + after, loop: true}, now+after)
+			p.place(flight{f: f.Retain(), tail: now + after, marks: looped}, now+after)
 		}
 	}
-	p.place(flight{f: f, tail: now + after, loop: true}, now+after)
+	p.place(flight{f: f, tail: now + after, marks: looped}, now+after)
 }
 
 // inspect is the path of a frame that somebody watches or disturbs.
-func (p *Port) inspect(f *roce.Frame, start, bits sim.Time, badFCS bool) {
-	f, extra, twice, bad := p.disturb(f, start, false)
+func (p *Port) inspect(f *roce.Frame, start, bits sim.Time, bad bool) {
+	f, extra, twice, spoiled := p.disturb(f, start, false)
 	if f == nil {
 		return
 	}
+	bad = bad || spoiled
 	head := start + p.p.Propagation + extra
 	if twice {
-		p.peer.expect(f.Retain(), head, head+bits, badFCS || bad)
+		p.peer.expect(f.Retain(), head, head+bits, bad)
 	}
-	p.peer.expect(f, head, head+bits, badFCS || bad)
+	p.peer.expect(f, head, head+bits, bad)
 	if p.held != nil {
 		p.release(head + bits)
 	}
 }
 
 // expect schedules the arrival of a frame from the cable.
-func (p *Port) expect(f *roce.Frame, head, tail sim.Time, badFCS bool) {
-	at := tail
+func (p *Port) expect(f *roce.Frame, head, tail sim.Time, bad bool) {
+	p.place(flight{f, tail, p.cable.epoch, marks(0).with(badFCS, bad)}, p.due(head, tail))
+}
+
+// due is when a frame, whose first and last bit come at head and tail, needs its event.
+func (p *Port) due(head, tail sim.Time) sim.Time {
 	if p.head != nil {
-		at = min(tail, head+p.headIn)
+		return min(tail, head+p.headIn)
 	}
-	p.place(flight{f: f, tail: tail, epoch: p.cable.epoch, bad: badFCS, free: true}, at)
+	return tail
 }
 
 // place sets the event of a frame that is on its way.
@@ -279,70 +319,95 @@ func (p *Port) place(fl flight, at sim.Time) { p.e.At(at, p.arrived, p.slot(fl))
 
 // slot keeps a frame until its event.
 func (p *Port) slot(fl flight) uint64 {
-	var slot uint32
-	if n := len(p.vacant); n > 0 {
-		slot = p.vacant[n-1]
-		p.vacant = p.vacant[:n-1]
-		p.flight[slot] = fl
-	} else {
-		slot = uint32(len(p.flight))
-		p.flight = append(p.flight, fl)
+	if int(p.vacant)+1 >= len(p.flight) {
+		p.moreSlots()
 	}
+	slot := p.vacant
+	b := &p.flight[slot]
+	p.vacant, b.flight = b.next, fl
 	return uint64(slot)
 }
 
-// arrive is the event of a frame that has come.
-func (p *Port) arrive(slot uint64) {
-	fl := p.flight[slot]
-	p.vacant = append(p.vacant, uint32(slot))
-	if !fl.loop {
+// moreSlots makes free slots.
+//
+//go:noinline
+func (p *Port) moreSlots() {
+	n := len(p.flight)
+	p.flight = append(p.flight, make([]berth, max(64, n))...)
+	for i := n; i < len(p.flight); i++ {
+		p.flight[i].next = uint32(i + 1)
+	}
+	p.vacant = uint32(max(n-1, 0))
+}
+
+// onArrival is the event of a frame that has come.
+//
+//go:noinline
+func (p *Port) onArrival() sim.Handler {
+	return func(slot uint64) {
+		b := &p.flight[slot]
+		fl := b.flight
+		b.next, p.vacant = p.vacant, uint32(slot)
+		if fl.marks.has(looped) {
+			p.hand(fl.f)
+			return
+		}
 		if fl.epoch != p.cable.epoch {
 			p.C.LostInFlight++
 			fl.f.Release()
 			return
 		}
 		p.countRx(fl.f)
-		if fl.bad {
-			p.C.RxCRCErrors++
-		}
-		if p.pfc != nil && !fl.bad && p.paused(fl.f) {
-			fl.f.Release()
+		if p.lanes != nil && p.head == nil && fl.marks&(badFCS|paid) == paid { // as nearly all of InfiniBand
+			p.take(fl.f, uint8(fl.marks&laneMask))
 			return
 		}
-		if p.head != nil {
-			p.head.receiveHead(fl.f, fl.tail, fl.bad)
-			return
-		}
-		if p.lanes != nil {
-			p.take(&fl)
-			return
-		}
-		if fl.bad {
-			fl.f.Release()
-			return
-		}
+		p.arriveElse(fl)
 	}
+}
+
+// arriveElse is a frame that has come from the cable and was counted.
+func (p *Port) arriveElse(fl flight) {
+	bad := fl.marks.has(badFCS)
+	if bad {
+		p.C.RxCRCErrors++
+	}
+	if p.pfc != nil && !bad && p.paused(fl.f) {
+		fl.f.Release()
+		return
+	}
+	if p.head != nil {
+		p.head.receiveHead(fl.f, fl.tail, bad)
+		return
+	}
+	switch n := blocks(len(fl.f.B)); {
+	case !bad:
+		p.hand(fl.f)
+	case fl.marks.has(paid):
+		fl.f.Release()
+		p.settle()
+		p.peer.lanes.refund(uint8(fl.marks&laneMask), n, p.e.Now())
+	default:
+		fl.f.Release()
+	}
+}
+
+// hand gives a frame to the receiver.
+func (p *Port) hand(f *roce.Frame) {
 	if p.rx == nil {
 		panic(fmt.Sprintf("link: at %v: frame at port %s, to which nothing is attached", p.e.Now(), p.name))
 	}
-	p.rx.Receive(fl.f)
+	p.rx.Receive(f)
 }
 
 // take hands a packet of an InfiniBand link to the receiver and returns its credits.
-func (p *Port) take(fl *flight) {
-	s := p.peer.lanes
-	n, at := blocks(len(fl.f.B)), p.e.Now()
-	if fl.bad {
-		fl.f.Release()
-	} else {
-		p.rx.Receive(fl.f)
-		if p.drainer != nil {
-			at = max(at, p.drainer.Drained())
-		}
+func (p *Port) take(f *roce.Frame, vl uint8) {
+	n, at := blocks(len(f.B)), p.e.Now()
+	p.rx.Receive(f)
+	if p.drainer != nil {
+		at = max(at, p.drainer.Drained())
 	}
-	if !fl.free {
-		s.refund(fl.vl, n, at)
-	}
+	p.peer.lanes.refund(vl, n, at)
 }
 
 // Cable joins two ports.

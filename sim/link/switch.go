@@ -183,7 +183,7 @@ func (in *ingress) route(f *roce.Frame, tail sim.Time, bad bool) {
 		case out == in.no:
 			drop(&s.Filtered)
 		default:
-			s.ports[out].lanes.send(w)
+			s.ports[out].lanes.forward(w)
 		}
 		return
 	}
@@ -204,7 +204,7 @@ func (in *ingress) route(f *roce.Frame, tail sim.Time, bad bool) {
 			if f.Retain(); i != last { // the buffer is free when the last copy has left
 				c.from = nil
 			}
-			s.ports[i].lanes.send(c)
+			s.ports[i].lanes.forward(c)
 		}
 	}
 	f.Release()

@@ -90,7 +90,7 @@ func (p *Port) hold(f *roce.Frame) {
 func (p *Port) release(tail sim.Time) {
 	if f := p.held; f != nil {
 		p.held = nil
-		bits, _ := p.times(len(f.B))
+		bits := p.measure(len(f.B)).bits
 		p.peer.expect(f, tail, tail+bits, false)
 	}
 }

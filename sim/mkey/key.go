@@ -30,6 +30,8 @@ type Key struct {
 	pageOff     uint64   // of start in its page
 	pageMask    uint64
 	Place       uint32 // in the device's cache of keys
+	EntryPlace  uint32 // in the device's cache of entries, of the one that the device looked up last and names so:
+	LastEntry   uint64
 
 	window           window  // mode KLM, of a memory window
 	boundWindows     int     // of mode KLM that lead here

@@ -32,11 +32,8 @@ func (w *writeSide) bind(l *Link) { w.land, w.ring = l.land, make([]posted, 64) 
 
 func (w *writeSide) full() bool { return int(w.n) == len(w.ring) }
 
-// push returns the next free entry.
+// push returns the next free entry; there is one.
 func (w *writeSide) push() *posted {
-	if w.full() {
-		w.grow()
-	}
 	x := &w.ring[(w.head+w.n)&uint32(len(w.ring)-1)]
 	w.n++
 	return x
@@ -52,7 +49,11 @@ func (w *writeSide) grow() {
 }
 
 // WriteDMA implements Bus.
-func (l *Link) WriteDMA(pa mem.PA, p []byte) { l.WriteDMANotify(pa, p, nil, 0) }
+func (l *Link) WriteDMA(pa mem.PA, p []byte) {
+	l.c.DMAWrites++
+	l.c.DMAWriteBytes += uint64(len(p))
+	l.send(pa, p, l.p.MemoryLatency, -1, nil, 0)
+}
 
 // WriteDMANotify implements Bus.
 func (l *Link) WriteDMANotify(pa mem.PA, p []byte, done sim.Handler, arg uint64) {
@@ -93,21 +94,30 @@ func (l *Link) send(pa mem.PA, p []byte, beyond sim.Time, vector int, done sim.H
 		l.c.CreditWaits++
 	}
 	l.span(toHost, "write", start, dur, bytes)
+	at := max(start+l.p.PostedLatency+beyond+max(0, dur-l.smallWrite), l.wr.visible)
+	l.wr.visible = at
 	if l.wr.full() {
-		l.Settle()
+		l.makeRoom()
 	}
 	x := l.wr.push()
-	x.pa, x.b, x.landed, x.vector, x.done, x.arg = pa, append(x.b[:0], p...), false, vector, done, arg
-	x.at = max(start+l.p.PostedLatency+beyond+max(0, dur-l.smallWrite), l.wr.visible)
-	l.wr.visible = x.at
-	if x.dst = nil; l.wr.lazy && vector < 0 && done == nil {
-		x.dst = l.m.Unobserved(pa, len(p))
+	x.at, x.pa, x.b, x.landed, x.vector = at, pa, append(x.b[:0], p...), false, vector
+	if l.wr.lazy && vector < 0 && done == nil {
+		if x.dst = l.m.Unobserved(pa, len(p)); x.dst != nil {
+			x.place = l.e.Reserve(at)
+			l.m.HeldBack(1)
+			return
+		}
 	}
-	if x.dst == nil {
-		l.e.At(x.at, l.wr.land, 0)
-	} else {
-		x.place = l.e.Reserve(x.at)
-		l.m.HeldBack(1)
+	x.dst, x.done, x.arg = nil, done, arg
+	l.e.At(at, l.wr.land, 0)
+}
+
+// makeRoom makes room for a posted write.
+//
+//go:noinline
+func (l *Link) makeRoom() {
+	if l.Settle(); l.wr.full() {
+		l.wr.grow()
 	}
 }
 
@@ -143,7 +153,7 @@ func (l *Link) Hurry() {
 	w := &l.wr
 	for i := range w.n {
 		if x := &w.ring[(w.head+i)&uint32(len(w.ring)-1)]; x.dst != nil {
-			x.dst = nil
+			x.dst, x.done = nil, nil
 			l.m.HeldBack(-1)
 			l.e.AtPlace(x.place, w.land, 0)
 		}
