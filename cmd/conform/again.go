@@ -77,9 +77,9 @@ func driverVariables(run *report.Run) (words []string) {
 	return words
 }
 
-// calledAs is the program as the command line named it, unless go run or a test built it for this time only.
+// calledAs is the program as the command line named it, also one built with a tag (conform-hw), unless go run or a test built it for this time only.
 func calledAs(arg0 string) string {
-	if filepath.Base(arg0) != "conform" || strings.Contains(arg0, string(filepath.Separator)+"go-build") {
+	if base := filepath.Base(arg0); base != "conform" && !strings.HasPrefix(base, "conform-") || strings.Contains(arg0, string(filepath.Separator)+"go-build") {
 		return "conform"
 	}
 	return arg0

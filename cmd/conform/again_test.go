@@ -39,7 +39,8 @@ func TestAgainIsTheWholeCommand(t *testing.T) {
 		}
 	}
 	for arg0, want := range map[string]string{"conform": "conform", "bin/conform": "bin/conform", "/opt/rdma tools/conform": "/opt/rdma tools/conform",
-		"/tmp/go-build1/b001/exe/conform": "conform", "/tmp/conform.test": "conform"} {
+		"/tmp/go-build1/b001/exe/conform": "conform", "/tmp/conform.test": "conform",
+		"/opt/bin/conform-hw": "/opt/bin/conform-hw", "bin/conform-mutants": "bin/conform-mutants"} {
 		if got := calledAs(arg0); got != want {
 			t.Errorf("called as %s: %s, want %s", arg0, got, want)
 		}

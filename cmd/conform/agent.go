@@ -1,9 +1,12 @@
 package main
 
 import (
+	"net"
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/rdmasim/rdmasim/input/commands"
 )
 
 type agentOptions struct {
@@ -23,7 +26,7 @@ func newAgent(serve func(*cobra.Command, *agentOptions) error) *cobra.Command {
 		Example: "  openssl rand -hex 32 >key; chmod 600 key        # the same file on both machines\n" +
 			"  conform agent --listen tcp:0.0.0.0:7471 --key key --device mlx5_0\n" +
 			"  conform --target=hw --peer tcp:other-machine:7471 --peer-key key",
-		Args: cobra.NoArgs,
+		Args: commands.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.listen == "" {
 				return usagef("agent needs --listen unix:PATH or --listen tcp:HOST:PORT")
@@ -43,8 +46,14 @@ func newAgent(serve func(*cobra.Command, *agentOptions) error) *cobra.Command {
 	return cmd
 }
 
-// meantAddress puts the kind before an address that has none.
+// meantAddress puts the kind before an address that has none, and completes an IP address or a port that stands alone.
 func meantAddress(s string) string {
+	if net.ParseIP(s) != nil {
+		return "tcp:" + net.JoinHostPort(s, "7471")
+	}
+	if s != "" && strings.Trim(s, "0123456789") == "" {
+		return "tcp:0.0.0.0:" + s
+	}
 	if strings.Contains(s, "/") || !strings.Contains(s, ":") {
 		return "unix:" + s
 	}

@@ -62,7 +62,8 @@ func show(w io.Writer, ids []string, more []conformance.LedgerFile) error {
 			if err := meantCase(id); err != nil {
 				return err
 			}
-			return usagef("unknown case %q%s", id, input.Suggest(id, append(allIDs(cat), entryIDs(ledger)...)))
+			const where = "; conform list shows the areas, and conform list RC the cases of one"
+			return usagef("unknown case %q%s", id, cmp.Or(input.Suggest(id, append(allIDs(cat), entryIDs(ledger)...)), where))
 		}
 		if n > 0 {
 			fmt.Fprintln(w)

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rdmasim/rdmasim/experiment"
+	"github.com/rdmasim/rdmasim/input/commands"
 	"github.com/rdmasim/rdmasim/outfile"
 	"github.com/rdmasim/rdmasim/sim/profile"
 )
@@ -99,7 +100,7 @@ func calibrateCommand() *cobra.Command {
 beside those that are stored. With --leave-one-out it fits without each check in turn, predicts that check, and prints
 the errors. With --from it takes what was measured on your own card and writes a profile. The results of runs are kept in a folder, so that a command that was interrupted goes on where it was. The exit
 status is 1 if a fitted figure is out of its tolerance.`,
-		Args: cobra.NoArgs,
+		Args: commands.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := checkFormat(format); err != nil {
 				return err

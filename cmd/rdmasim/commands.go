@@ -13,6 +13,7 @@ import (
 
 	"github.com/rdmasim/rdmasim/experiment"
 	"github.com/rdmasim/rdmasim/input"
+	"github.com/rdmasim/rdmasim/input/commands"
 	"github.com/rdmasim/rdmasim/outfile"
 	"github.com/rdmasim/rdmasim/sim/profile"
 	"github.com/rdmasim/rdmasim/sweep"
@@ -20,7 +21,7 @@ import (
 
 func listCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "list", Short: "List the experiments with their keys, and the scenarios that come with the program", Args: cobra.NoArgs,
+		Use: "list", Short: "List the experiments with their keys, and the scenarios that come with the program", Args: commands.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			w := c.OutOrStdout()
 			fmt.Fprintln(w, "Experiments, to run with: rdmasim run NAME [--set key=value] [--sweep key=v1,v2]")
@@ -266,7 +267,7 @@ func profileCommand() *cobra.Command {
 		return knownCommand(c, args)
 	}, RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
 	c.AddCommand(&cobra.Command{
-		Use: "list", Short: "List the profiles", Args: cobra.NoArgs,
+		Use: "list", Short: "List the profiles", Args: commands.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			tw := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
 			for _, n := range profile.List() {

@@ -12,6 +12,7 @@ import (
 	"github.com/rdmasim/rdmasim/experiment"
 	"github.com/rdmasim/rdmasim/fault"
 	"github.com/rdmasim/rdmasim/input"
+	"github.com/rdmasim/rdmasim/input/commands"
 	"github.com/rdmasim/rdmasim/outfile"
 	"github.com/rdmasim/rdmasim/sim/profile"
 )
@@ -26,7 +27,7 @@ later connects to the socket, and the guest's own mlx5_core and mlx5_ib drive th
 unmodified. With several functions each has a socket of its own, PATH.0, PATH.1 and so on.
 The options for QEMU are printed. The session ends with an interrupt or SIGTERM, which
 disconnects the guests. rdmasim vm boots a guest, too.`,
-		Args: cobra.NoArgs,
+		Args: commands.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			cfg, err := f.config(c.Context(), outfile.Named{Flag: "--socket", Path: f.cfg.Socket}, outfile.Named{Flag: "--wire", Path: f.cfg.Wire})
 			if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rdmasim/rdmasim/input"
+	"github.com/rdmasim/rdmasim/input/commands"
 	"github.com/rdmasim/rdmasim/outfile"
 	"github.com/rdmasim/rdmasim/plain"
 	"github.com/rdmasim/rdmasim/sweep"
@@ -62,7 +63,7 @@ type listed struct {
 
 func resultsList(dir *string) *cobra.Command {
 	verbose := false
-	c := &cobra.Command{Use: "ls", Short: "List the results, by version of the model and experiment", Args: cobra.NoArgs, RunE: func(c *cobra.Command, _ []string) error {
+	c := &cobra.Command{Use: "ls", Short: "List the results, by version of the model and experiment", Args: commands.NoArgs, RunE: func(c *cobra.Command, _ []string) error {
 		folder, err := storeFolder(*dir)
 		if err != nil {
 			return err
@@ -130,7 +131,7 @@ func resultsCollect(dir *string) *cobra.Command {
 	older, all := time.Duration(0), false
 	c := &cobra.Command{Use: "gc", Short: "Remove results of other versions of the model, or old ones",
 		Long: "gc removes the results of versions of the model other than this program's, with --older those of any version that are as old\nas that, and with --all everything. What is missing is run again when a sweep needs it. Folders of jobs of a cluster go when nothing in\nthem has changed for 30 days, for as long as --older says, or with --all.",
-		Args: cobra.NoArgs, RunE: func(c *cobra.Command, _ []string) error {
+		Args: commands.NoArgs, RunE: func(c *cobra.Command, _ []string) error {
 			if older < 0 {
 				return usagef("--older %v: a time above zero is needed, such as 720h", older)
 			}
@@ -174,7 +175,7 @@ func resultsExport(dir *string) *cobra.Command {
 	any := false
 	c := &cobra.Command{Use: "export", Short: "Write the rows of all results as one table",
 		Long: "export writes the rows of results of this program's version of the model, each with its experiment, profile, seed and the\nsettings that its command line gave, as JSON Lines, CSV or Parquet.",
-		Args: cobra.NoArgs, RunE: func(c *cobra.Command, _ []string) error {
+		Args: commands.NoArgs, RunE: func(c *cobra.Command, _ []string) error {
 			if !sweep.ExportFormat(format) {
 				return usagef("--format %q is not one of jsonl, csv, parquet%s", format, input.Suggest(format, []string{"jsonl", "csv", "parquet"}))
 			}

@@ -37,3 +37,11 @@ func MeantFlag(c *cobra.Command, flag string) string {
 	}
 	return fmt.Sprintf(" (it is a flag of %s)", strings.Join(have, ", "))
 }
+
+// NoArgs refuses arguments, and says what to type instead.
+func NoArgs(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s takes no %q: %s", c.CommandPath(), args[0], c.UseLine())
+}
