@@ -92,7 +92,7 @@ func (q *connection) fromIBPeer(p *roce.Packet) bool {
 		return false
 	}
 	if !p.HasGRH() {
-		return q.dstGID == roce.GID{}
+		return q.dstGID.IsZero()
 	}
-	return q.dstGID != roce.GID{} && p.SrcGID() == q.dstGID && p.DstGID() == q.srcGID
+	return !q.dstGID.IsZero() && p.SrcGID() == q.dstGID && p.DstGID() == q.srcGID
 }
