@@ -114,7 +114,8 @@ func (l *lanes) send(f *roce.Frame, now sim.Time) {
 		l.transmit(f, max(now, p.free), p.measure(len(f.B)), false, n, nil)
 		return
 	}
-	*l.enqueue(v, n) = blocked{f: f, earliest: now, tail: now, since: now}
+	v.queue.Reserve()
+	*v.queue.Extend() = blocked{f: f, earliest: now, tail: now, since: now}
 	l.await(v, n)
 }
 
@@ -133,7 +134,8 @@ func (l *lanes) forward(w blocked) {
 		return
 	}
 	w.since = p.e.Now()
-	*l.enqueue(v, n) = w
+	v.queue.Reserve()
+	*v.queue.Extend() = w
 	l.await(v, n)
 }
 
@@ -153,14 +155,9 @@ func (l *lanes) discard(w *blocked) {
 	w.f.Release()
 }
 
-// enqueue makes room for a packet that waits.
-func (l *lanes) enqueue(v *lane, n uint8) *blocked {
-	l.Stalls++
-	return v.queue.Extend()
-}
-
-// await sees to the event of a lane on which a packet waits.
+// await sees to the event of a lane on which a packet waits from now on.
 func (l *lanes) await(v *lane, n uint8) {
+	l.Stalls++
 	if !v.waking {
 		l.plan(v, n)
 	}
@@ -353,7 +350,9 @@ func (l *lanes) resume(v *lane, n uint8) bool {
 	now, size := p.e.Now(), len(w.f.B)
 	start := max(w.earliest, now, p.free)
 	if !l.claim(v, blocks(size), start) {
-		l.await(v, n) // not yet, unless by the room of a packet that a rule has dropped
+		if !v.waking {
+			l.plan(v, n) // not yet, unless by the room of a packet that a rule has dropped
+		}
 		return false
 	}
 	v.queue.Drop()

@@ -39,7 +39,7 @@ func (p *Port) Arrived(f *roce.Frame, out sim.Time) {
 	}
 	n := len(f.B)
 	p.C.RxPackets++
-	p.C.RxBytes += uint64(max(n, p.p.MinFrame) + p.p.FCS)
+	p.C.RxBytes += uint64(n + p.p.FCS)
 	if roce.IsMulticastLID(roce.LRH(f.B).DLID()) {
 		p.C.RxMulticast++
 	}
