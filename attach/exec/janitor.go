@@ -16,10 +16,11 @@ import (
 // sessionEnv marks the processes of a session.
 const sessionEnv = "RDMASIM_EXEC_SESSION"
 
-// janitorPause lies between two looks at all processes. newestLooks is how often the newest processes are looked at after each, and how
-// many of them: together some 50 ms.
+// janitorPause lies between two looks that find nothing, quietLooks is how many of them there are at the end. newestLooks is how often the newest
+// processes are looked at after a look at all of them that finds nothing, and newestPids how many: together some 50 ms.
 const (
 	janitorPause = 20 * time.Millisecond
+	quietLooks   = 3
 	newestLooks  = 500
 	newestPids   = 3
 )
@@ -43,12 +44,14 @@ func janitor() {
 		}
 		break
 	}
-	for range 50 {
-		all, newest := killMarked(mark), killNewest(mark)
-		if !all && !newest {
-			break
+	for begin, quiet := time.Now(), 0; quiet < quietLooks && time.Since(begin) < killPatience; {
+		quiet++
+		if killMarked(mark) || killNewest(mark) {
+			quiet = 0
 		}
-		time.Sleep(janitorPause)
+		if quiet > 0 {
+			time.Sleep(janitorPause)
+		}
 	}
 	_ = os.RemoveAll(dir)
 }
