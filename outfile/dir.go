@@ -115,16 +115,22 @@ func (d *Dir) Remove() error {
 }
 
 // RemoveOrphan removes a folder of TempDir when the process that made it has ended. It is for a process that
-// noticed that end by the loss of another file, which may come before that of the lock: it waits a little. Other
+// noticed that end by the loss of another file, which may come before that of the lock: it waits up to half a minute. Other
 // processes may remove the folder too, or still write to it.
 func RemoveOrphan(path string) {
-	for range 250 {
+	for range orphanLooks {
 		if abandoned(path) {
 			_ = os.RemoveAll(path) // an error: it is tried again
 		}
 		if _, err := os.Lstat(path); err != nil {
 			return
 		}
-		time.Sleep(20 * time.Millisecond)
+		time.Sleep(orphanPause)
 	}
 }
+
+// A killed process on a busy machine may keep its lock for seconds.
+const (
+	orphanLooks = 1500
+	orphanPause = 20 * time.Millisecond
+)

@@ -1,6 +1,9 @@
 package roce
 
-import "fmt"
+import (
+	"encoding/binary"
+	"fmt"
+)
 
 // MAC is an Ethernet address.
 type MAC [6]byte
@@ -17,6 +20,11 @@ func (m MAC) IsBroadcast() bool { return m == MAC{0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 
 
 // GID is a port's address: an IPv6 address, or an IPv4 address mapped into IPv6.
 type GID [16]byte
+
+// IsZero says whether the address is ::, which is nobody's.
+func (g *GID) IsZero() bool {
+	return binary.NativeEndian.Uint64(g[:8])|binary.NativeEndian.Uint64(g[8:]) == 0
+}
 
 // GIDFromIPv4 is ::ffff:a.b.c.d.
 func GIDFromIPv4(ip [4]byte) GID {
@@ -100,6 +108,9 @@ func UDPSourcePortRXE(qpn uint32) uint16 {
 // PKeyMatch says whether two partition keys may talk: the same non-zero base and
 // at least one full member.
 func PKeyMatch(a, b uint16) bool {
+	if a == b && a > 0x8000 { // as nearly all
+		return true
+	}
 	return a&0x7FFF == b&0x7FFF && a&0x7FFF != 0 && (a|b)&0x8000 != 0
 }
 

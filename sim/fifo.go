@@ -33,12 +33,16 @@ func (q *FIFO[T]) Front() *T { return &q.ring[int(q.head)&(len(q.ring)-1)] }
 // as that of Front is.
 func (q *FIFO[T]) At(i int) *T { return &q.ring[(int(q.head)+i)&(len(q.ring)-1)] }
 
-// Extend adds a value behind the others for the caller to fill in; it is as another left it. The
-// pointer is valid as that of Front is.
-func (q *FIFO[T]) Extend() *T {
+// Reserve makes room for one more value.
+func (q *FIFO[T]) Reserve() {
 	if int(q.tail-q.head) == len(q.ring) {
 		q.grow()
 	}
+}
+
+// Extend adds a value behind the others, for which there is room (Reserve), for the caller to fill in; it
+// is as another left it. The pointer is valid as that of Front is. Both are inlined; one function is not.
+func (q *FIFO[T]) Extend() *T {
 	q.tail++
 	return &q.ring[int(q.tail-1)&(len(q.ring)-1)]
 }

@@ -45,6 +45,7 @@ func TestFIFOUsesItsMemoryAgain(t *testing.T) {
 func TestFIFOInPlace(t *testing.T) {
 	var q FIFO[int]
 	for i := range 20 {
+		q.Reserve()
 		*q.Extend() = i
 		if i < 9 {
 			q.Drop()

@@ -97,6 +97,7 @@ func (d *receiveEngine) Plan(f *roce.Frame, tail sim.Time) bool {
 	if l.queue.Len() == l.here {
 		l.next = place
 	}
+	l.queue.Reserve()
 	x := l.queue.Extend()
 	x.f, x.at, x.place, x.slot, x.pfc = f, at, place, -1, 0
 	d.wake(at)
@@ -175,6 +176,7 @@ func (d *receiveEngine) arrive(k int, x *arrival, t sim.Time) {
 
 // add makes room for a packet that arrives now without a plan, before those that are on their way.
 func (l *pipeline) add() *arrival {
+	l.queue.Reserve()
 	x := l.queue.Extend()
 	l.here++
 	if l.queue.Len() == l.here {
@@ -214,11 +216,12 @@ func (d *receiveEngine) onRx() sim.Handler {
 			d.setAlarm(a.stalled)
 			return
 		}
-		if l := a.first(); l.here > 0 && l.queue.Front().at <= now {
-			x := l.queue.Front()
-			l.queue.Drop()
-			l.here--
-			d.effect(x.f, x.slot, x.pfc)
+		if l := a.first(); l.here > 0 {
+			if x := l.queue.Front(); x.at <= now {
+				l.queue.Drop()
+				l.here--
+				d.effect(x.f, x.slot, x.pfc)
+			}
 		}
 		d.wake(max(min(a.pipes[requests].soonest(), a.pipes[responses].soonest()), now))
 	}

@@ -66,13 +66,18 @@ func (q *connection) partMatches(key uint16) bool {
 	return q.breaks(rule.LimitedMembersDoNotTalk) && (key^q.pkey)&0x7fff == 0 || q.breaks(rule.PKeysMatchInTheirHighByte) && uint8(key^q.pkey) == 0
 }
 
-// fromPeer checks the addresses of a packet.
+// fromPeer checks the addresses of a packet to a connected QP (of InfiniBand: IBTA Vol. 1, 9.6.1.5).
 func (q *connection) fromPeer(p *roce.Packet) bool {
 	if p.Framing != q.framing {
 		return false
 	}
 	if p.Framing == roce.InfiniBand { // which has no VLANs
-		return q.fromIBPeer(p)
+		// The peer's LID, and global or not as the QP's own path is.
+		lmc := q.u.ib.info.LMC
+		if (p.LRH().SLID()^q.dlid)>>(lmc&15) != 0 {
+			return false
+		}
+		return !p.HasGRH() && q.dstGID.IsZero() || q.fromGlobalPeer(p)
 	}
 	if p.VLANID() != q.vlan {
 		return false
@@ -84,15 +89,9 @@ func (q *connection) fromPeer(p *roce.Packet) bool {
 	return p.SrcGID() == q.dstGID && p.DstGID() == q.srcGID
 }
 
-// fromIBPeer checks the addresses of a packet to a connected QP (IBTA Vol. 1, 9.6.1.5):
-// the peer's LID, and global or not as the QP's own path is.
-func (q *connection) fromIBPeer(p *roce.Packet) bool {
-	lmc := q.u.ib.info.LMC
-	if (p.LRH().SLID()^q.dlid)>>(lmc&15) != 0 {
-		return false
-	}
-	if !p.HasGRH() {
-		return q.dstGID == roce.GID{}
-	}
-	return q.dstGID != roce.GID{} && p.SrcGID() == q.dstGID && p.DstGID() == q.srcGID
+// fromGlobalPeer checks the GIDs of an InfiniBand packet.
+//
+//go:noinline
+func (q *connection) fromGlobalPeer(p *roce.Packet) bool {
+	return p.HasGRH() && !q.dstGID.IsZero() && p.SrcGID() == q.dstGID && p.DstGID() == q.srcGID
 }

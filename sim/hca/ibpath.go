@@ -12,6 +12,17 @@ func (b *ibPort) vl(sl uint8) uint8 { return sl % max(b.info.VLs, 1) }
 // 7.7.4 and 9.6.1.1): its LID, or that of a group, in a state that takes packets.
 func (d *addresses) accepts(p *roce.Packet) bool {
 	b := d.ib
+	if b != nil && p.Framing == roce.InfiniBand && b.lids.has(p.LRH().DLID()) { // as nearly all
+		return p.BTH().DestQP() != multicastQPN
+	}
+	return d.acceptsElse(p)
+}
+
+// acceptsElse is accepts of packets to groups, and where the port has no LID that takes packets.
+//
+//go:noinline
+func (d *addresses) acceptsElse(p *roce.Packet) bool {
+	b := d.ib
 	if b == nil || p.Framing != roce.InfiniBand || b.info.State < roce.PortArmed {
 		return false
 	}

@@ -8,11 +8,29 @@ import (
 // has set, and what it may read. A subnet manager comes by calls (PortInfo, SetPortInfo,
 // SetPKeys), not by packets to QP0.
 type ibPort struct {
-	info  roce.PortInfo
+	info  roce.PortInfo // what is derived from it is kept by update
+	lids  lidRange      // for which the port takes packets
 	pkeys [ibPKeys]uint16
 
 	capMask            uint32
 	badPKeys, badQKeys uint16 // violations, as the port's attributes count them
+}
+
+// lidRange is LIDs that are like id in the bits of mask: packets to one address have no others. None is
+// while id has a bit that LIDs lack.
+type lidRange struct{ mask, id uint32 }
+
+// has says whether a LID is in the range.
+func (r *lidRange) has(lid uint16) bool { return uint32(lid)&r.mask == r.id }
+
+// update derives what packets are compared with from info.
+func (b *ibPort) update() {
+	i := &b.info
+	b.lids = lidRange{mask: 0xffff, id: 1 << 16}
+	if i.State >= roce.PortArmed && i.LID < roce.FirstMulticastLID && i.LMC < 8 {
+		b.lids.mask &= 0xffff << i.LMC
+		b.lids.id = uint32(i.LID) & b.lids.mask
+	}
 }
 
 // Sizes of tables. Drivers limit that of P_Keys to 128 (handle_hca_cap), which is the
@@ -36,4 +54,5 @@ const ibCapChangeable = 1<<16 | 1<<17 | 1<<19 | 1<<21
 func (b *ibPort) reset() {
 	*b = ibPort{capMask: ibCapMask, info: roce.PortInfo{State: roce.PortInit, MTU: roce.MTU4096, VLs: 1}}
 	b.pkeys[0] = roce.DefaultPKey
+	b.update()
 }

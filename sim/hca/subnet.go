@@ -18,6 +18,7 @@ func (d *Device) SetPortInfo(v roce.PortInfo) {
 	old := b.info
 	b.info = v
 	b.info.Reregister = false
+	b.update()
 	d.port.mute = v.State < roce.PortArmed
 	d.fillGIDs()
 	if v.LID != old.LID || v.VLs != old.VLs || v.GIDPrefix != old.GIDPrefix {
@@ -58,5 +59,6 @@ func (d *Device) ibLink(up bool) {
 	if up {
 		d.ib.info.State, sub = roce.PortInit, prm.PortChangeInitialized
 	}
+	d.ib.update()
 	d.events.ofPort(sub)
 }

@@ -24,6 +24,7 @@ type lanes struct {
 	p     *Port
 	total int
 	vl    []lane
+	after sim.Time    // a packet left the other end's buffer, its credits come back
 	wake  sim.Handler // of a lane that waits
 	come  sim.Handler // and does not know how long: of a planned arrival
 
@@ -35,12 +36,36 @@ type lanes struct {
 type lane struct {
 	avail  int
 	next   sim.Time // of the first of back; Never: there is none
-	back   []credit // on their way here, by time, from head on
-	head   int
+	last   sim.Time // of the last of back, if there is one
+	back   returns
 	queue  sim.FIFO[blocked] // packets without credits, in order
 	waking bool
 	awaits bool // a planned arrival
 	epoch  uint32
+}
+
+// returns are credits on their way here, by time: those from head to tail in a ring whose length is
+// 0 or a power of two. (A sim.FIFO is not inlined.)
+type returns struct {
+	ring       []credit
+	head, tail uint32
+}
+
+// at is the place in the ring of the credits that i others have been before.
+func (r *returns) at(i uint32) *credit { return &r.ring[int(i)&(len(r.ring)-1)] }
+
+// full says whether the ring has no place.
+func (r *returns) full() bool { return int(r.tail-r.head) == len(r.ring) }
+
+// grow makes places.
+func (r *returns) grow() {
+	ring := make([]credit, max(8, 2*len(r.ring)))
+	n := uint32(0)
+	for i := r.head; i != r.tail; i++ {
+		ring[n] = *r.at(i)
+		n++
+	}
+	*r = returns{ring: ring, tail: n}
 }
 
 // credit is blocks that come back at a time.
@@ -59,7 +84,7 @@ type blocked struct {
 }
 
 func newLanes(p *Port, ib *IBParams) *lanes {
-	l := &lanes{p: p, total: ib.Credits, vl: make([]lane, ib.VLs)}
+	l := &lanes{p: p, total: ib.Credits, vl: make([]lane, ib.VLs), after: p.p.Propagation}
 	for i := range l.vl {
 		l.vl[i].avail, l.vl[i].next = l.total, sim.Never
 	}
@@ -85,11 +110,12 @@ func (l *lanes) send(f *roce.Frame, now sim.Time) {
 	}
 	n := l.lane(f)
 	v := &l.vl[n]
-	if start := max(now, p.free); v.queue.Len() == 0 && l.claim(v, blocks(len(f.B)), start) {
-		l.transmit(f, start, p.measure(len(f.B)), false, n, nil)
+	if v.queue.Len() == 0 && l.claim(v, blocks(len(f.B)), max(now, p.free)) {
+		l.transmit(f, max(now, p.free), p.measure(len(f.B)), false, n, nil)
 		return
 	}
-	*l.enqueue(v, n) = blocked{f: f, earliest: now, tail: now, since: now}
+	v.queue.Reserve()
+	*v.queue.Extend() = blocked{f: f, earliest: now, tail: now, since: now}
 	l.await(v, n)
 }
 
@@ -103,11 +129,13 @@ func (l *lanes) forward(w blocked) {
 	n := l.lane(w.f)
 	v := &l.vl[n]
 	if v.queue.Len() == 0 && l.claim(v, blocks(len(w.f.B)), max(w.earliest, p.free)) {
-		l.depart(&w, w.earliest, n)
+		m := p.measure(len(w.f.B))
+		l.transmit(w.f, max(w.earliest, p.free, w.tail-m.bits), m, w.bad, n, w.from)
 		return
 	}
 	w.since = p.e.Now()
-	*l.enqueue(v, n) = w
+	v.queue.Reserve()
+	*v.queue.Extend() = w
 	l.await(v, n)
 }
 
@@ -127,14 +155,9 @@ func (l *lanes) discard(w *blocked) {
 	w.f.Release()
 }
 
-// enqueue makes room for a packet that waits.
-func (l *lanes) enqueue(v *lane, n uint8) *blocked {
-	l.Stalls++
-	return v.queue.Extend()
-}
-
-// await sees to the event of a lane on which a packet waits.
+// await sees to the event of a lane on which a packet waits from now on.
 func (l *lanes) await(v *lane, n uint8) {
+	l.Stalls++
 	if !v.waking {
 		l.plan(v, n)
 	}
@@ -142,7 +165,14 @@ func (l *lanes) await(v *lane, n uint8) {
 
 // claim takes n credits of those that are here at start, when the line is free.
 func (l *lanes) claim(v *lane, n int, start sim.Time) bool {
-	return v.take(n, start, l.total) || l.p.peer.planner != nil && l.claimLate(v, n, start)
+	if v.next <= start {
+		v.collect(start, l.total)
+	}
+	if v.avail >= n {
+		v.avail -= n
+		return true
+	}
+	return l.p.peer.planner != nil && l.claimLate(v, n, start)
 }
 
 // claimLate is claim with what planned arrivals have returned that nobody has looked at.
@@ -151,13 +181,8 @@ func (l *lanes) claimLate(v *lane, n int, start sim.Time) bool {
 	v.waking = true // what comes back now wakes no lane that is awake
 	l.p.peer.planner.Settle()
 	v.waking = waking
-	return v.take(n, start, l.total)
-}
-
-// take takes n credits of those that are here at start, when the line is free.
-func (v *lane) take(n int, start sim.Time, total int) bool {
 	if v.next <= start {
-		v.collect(start, total)
+		v.collect(start, l.total)
 	}
 	if v.avail < n {
 		return false
@@ -168,21 +193,16 @@ func (v *lane) take(n int, start sim.Time, total int) bool {
 
 // collect takes in the credits that are here at start.
 func (v *lane) collect(start sim.Time, total int) {
-	i := v.head
-	for v.next = sim.Never; i < len(v.back); i++ {
-		if c := &v.back[i]; c.at > start {
-			v.next = c.at
+	r, avail, next := &v.back, v.avail, sim.Never
+	i := r.head
+	for ; i != r.tail; i++ {
+		c := r.at(i)
+		if next = c.at; next > start {
 			break
 		}
-		v.avail = min(v.avail+v.back[i].blocks, total)
+		avail, next = min(avail+c.blocks, total), sim.Never
 	}
-	v.head = i
-}
-
-// depart puts a packet that has its credits on the line, not before earliest.
-func (l *lanes) depart(w *blocked, earliest sim.Time, n uint8) {
-	m := l.p.measure(len(w.f.B))
-	l.transmit(w.f, max(earliest, l.p.free, w.tail-m.bits), m, w.bad, n, w.from)
+	r.head, v.avail, v.next = i, avail, next
 }
 
 // transmit puts a packet, which has room in a switch or not (from), on the line at start, when that
@@ -190,7 +210,10 @@ func (l *lanes) depart(w *blocked, earliest sim.Time, n uint8) {
 func (l *lanes) transmit(f *roce.Frame, start sim.Time, m *measures, bad bool, n uint8, from *Port) {
 	p, bits := l.p, m.bits
 	p.free = start + m.line
-	p.countTx(f, m)
+	p.C.sent(m)
+	if roce.IsMulticastLID(roce.LRH(f.B).DLID()) {
+		p.C.TxMulticast++
+	}
 	if from != nil {
 		from.drained(f, start+bits)
 	}
@@ -242,16 +265,21 @@ func (p *Port) drained(f *roce.Frame, at sim.Time) {
 // refund takes credits for packets that left the other end's buffer at a time.
 func (l *lanes) refund(n uint8, blocks int, at sim.Time) {
 	v := &l.vl[n]
-	at += l.p.p.Propagation
+	r := &v.back
+	if r.full() {
+		r.grow()
+		l.refund(n, blocks, at)
+		return
+	}
+	at += l.after
 	if v.next == sim.Never {
 		v.next = at
 	} else {
-		at = max(at, v.back[len(v.back)-1].at) // what an engine takes out of order counts in order
+		at = max(at, v.last) // what an engine takes out of order counts in order
 	}
-	if len(v.back) == cap(v.back) && v.head > len(v.back)/2 {
-		v.back, v.head = v.back[:copy(v.back, v.back[v.head:])], 0
-	}
-	v.back = append(v.back, credit{at, blocks})
+	v.last = at
+	*r.at(r.tail) = credit{at, blocks}
+	r.tail++
 	if !v.waking && v.queue.Len() > 0 {
 		l.plan(v, n)
 	}
@@ -261,11 +289,12 @@ func (l *lanes) refund(n uint8, blocks int, at sim.Time) {
 // lacks have come, as far as that is known.
 func (l *lanes) plan(v *lane, n uint8) {
 	need := blocks(len(v.queue.Front().f.B)) - v.avail
-	back := v.back[v.head:]
-	for i := range back {
-		if need -= back[i].blocks; need <= 0 {
+	r := &v.back
+	for i := r.head; i != r.tail; i++ {
+		c := r.at(i)
+		if need -= c.blocks; need <= 0 {
 			v.waking = true
-			l.p.e.At(max(back[i].at, l.p.e.Now()), l.wake, uint64(v.epoch)<<8|uint64(n))
+			l.p.e.At(max(c.at, l.p.e.Now()), l.wake, uint64(v.epoch)<<8|uint64(n))
 			return
 		}
 	}
@@ -301,24 +330,36 @@ func (l *lanes) onCome(x uint64) {
 //go:noinline
 func (l *lanes) onWake() sim.Handler {
 	return func(x uint64) {
-		n, now := uint8(x), l.p.e.Now()
+		n := uint8(x)
 		v := &l.vl[n]
 		if uint32(x>>8) != v.epoch {
 			return
 		}
 		v.waking = false
-		for v.queue.Len() > 0 {
-			w := v.queue.Front()
-			earliest := max(w.earliest, now)
-			if !l.claim(v, blocks(len(w.f.B)), max(earliest, l.p.free)) {
-				l.await(v, n) // not yet, unless by the room of a packet that a rule has dropped
-				return
-			}
-			v.queue.Drop()
-			l.StallFor += now - w.since
-			l.depart(w, earliest, n)
+		for l.resume(v, n) && v.queue.Len() > 0 {
 		}
 	}
+}
+
+// resume sends the packet that waits longest on a lane, if its credits are here.
+func (l *lanes) resume(v *lane, n uint8) bool {
+	if v.queue.Len() == 0 {
+		return false
+	}
+	p, w := l.p, v.queue.Front()
+	now, size := p.e.Now(), len(w.f.B)
+	start := max(w.earliest, now, p.free)
+	if !l.claim(v, blocks(size), start) {
+		if !v.waking {
+			l.plan(v, n) // not yet, unless by the room of a packet that a rule has dropped
+		}
+		return false
+	}
+	v.queue.Drop()
+	l.StallFor += now - w.since
+	m := p.measure(size)
+	l.transmit(w.f, max(start, w.tail-m.bits), m, w.bad, n, w.from)
+	return true
 }
 
 // reset is what a link does that trains again: buffers are empty, and what waited is lost.

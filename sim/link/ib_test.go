@@ -183,7 +183,7 @@ func TestCreditsSurviveRules(t *testing.T) {
 			t.Errorf("%v: %d events for %d arrivals", act, n, came)
 		}
 		l := b.c.End(0).lanes
-		l.vl[0].take(1, sim.Second, l.total)
+		l.claim(&l.vl[0], 1, sim.Second)
 		if got := l.vl[0].avail; got != 65 {
 			t.Errorf("%v: %d blocks are left of 66 behind a packet of one", act, got)
 		}
@@ -335,7 +335,7 @@ func TestSwitchGroups(t *testing.T) {
 		t.Errorf("%d without a way, %d frames leaked", sw.NoRoute, pool.Live)
 	}
 	// What was dropped has given its credits back.
-	if l := ends[0].lanes; !l.vl[0].take(63, sim.Second, l.total) || l.vl[0].avail != l.total-63 {
+	if l := ends[0].lanes; !l.claim(&l.vl[0], 63, sim.Second) || l.vl[0].avail != l.total-63 {
 		t.Errorf("%d blocks of %d are left", l.vl[0].avail, l.total)
 	}
 }

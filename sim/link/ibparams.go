@@ -106,7 +106,7 @@ func (p *IBParams) Check() error {
 const maxIBPacket = 4096 + 126
 
 // blocks is how many credits a packet of n bytes takes.
-func blocks(n int) int { return (n + creditBlock - 1) / creditBlock }
+func blocks(n int) int { return int((uint(n) + creditBlock - 1) / creditBlock) }
 
 // framing is the cable that carries InfiniBand: its rate and its bytes around a packet.
 func (p *IBParams) framing(propagation sim.Time) Params {

@@ -33,11 +33,18 @@ func (p *Port) foresee(f *roce.Frame, tail sim.Time) bool {
 // Arrived counts a planned frame that arrives, and returns its credits on an InfiniBand link. It is out of
 // the receiver's buffer at a time.
 func (p *Port) Arrived(f *roce.Frame, out sim.Time) {
-	p.countRx(f)
-	if p.lanes != nil {
-		s := p.peer.lanes
-		s.refund(s.lane(f), blocks(len(f.B)), out)
+	if p.lanes == nil {
+		p.countRx(f)
+		return
 	}
+	n := len(f.B)
+	p.C.RxPackets++
+	p.C.RxBytes += uint64(n + p.p.FCS)
+	if roce.IsMulticastLID(roce.LRH(f.B).DLID()) {
+		p.C.RxMulticast++
+	}
+	s := p.peer.lanes
+	s.refund(s.lane(f), blocks(n), out)
 }
 
 // Recall has planned frames come by Receive: what they depend on is about to change.

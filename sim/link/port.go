@@ -214,11 +214,16 @@ func (p *Port) measureAnew(n int) {
 	p.last = measures{n, p.p.bytesTime(body), p.p.bytesTime(body + p.p.Gap), uint64(whole), uint64(body + p.p.Gap)}
 }
 
+// sent counts a frame of the given measures.
+func (c *Counters) sent(m *measures) {
+	c.TxPackets++
+	c.TxBytes += m.bytes
+	c.TxWireBytes += m.wire
+}
+
 // countTx counts a frame that is sent.
 func (p *Port) countTx(f *roce.Frame, m *measures) {
-	p.C.TxPackets++
-	p.C.TxBytes += m.bytes
-	p.C.TxWireBytes += m.wire
+	p.C.sent(m)
 	if p.maybeToGroup(f) {
 		p.countGroup(f, &p.C.TxMulticast, &p.C.TxBroadcast)
 	}
