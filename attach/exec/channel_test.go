@@ -185,3 +185,14 @@ func TestOwnNetwork(t *testing.T) {
 		t.Errorf("on InfiniBand: status %d:\n%s", status, out)
 	}
 }
+
+// TestOneSignalForManyWaiters: a thread that waits beside the one that a signal is for sees no number of the kernel's own.
+func TestOneSignalForManyWaiters(t *testing.T) {
+	canListen(t)
+	bin := compile(t, "onesignal")
+	each(t, func(t *testing.T, u user) {
+		if out, status := u.session(t, "--", bin); status != 0 || !strings.Contains(out, "errno 0\n") {
+			t.Errorf("status %d:\n%s", status, out)
+		}
+	})
+}

@@ -412,15 +412,38 @@ func TestChainsOfProcessesEnd(t *testing.T) {
 	canListen(t)
 	bin := compile(t, "hops")
 	each(t, func(t *testing.T, u user) {
-		for _, flags := range [][]string{{}, {"-no-odp"}} {
+		for _, c := range []struct {
+			flags  []string
+			wait   string // how long the program does
+			kill   bool   // the supervisor
+			status int
+		}{
+			{nil, "20", false, 7}, {[]string{"-no-odp"}, "20", false, 7}, {[]string{"-no-odp"}, "60000", true, -1},
+		} {
+			flags := c.flags
 			mark := fmt.Sprintf("CHAIN=%d-%d", os.Getpid(), u.id)
 			t.Setenv("CHAIN", strings.TrimPrefix(mark, "CHAIN="))
-			run, out := u.start(t, append(flags, "--", bin, "4")...)
+			ready := filepath.Join(shared(t), "ready")
+			t.Setenv("READY", ready)
+			run, out := u.start(t, append(flags, "--", bin, "4", c.wait)...)
 			run.WaitDelay = time.Second // whoever is left has the output open
+			if c.kill {
+				run.WaitDelay = 8 * time.Second // the janitor takes its time
+			}
 			timer := time.AfterFunc(soon, func() { _ = run.Process.Kill() })
+			if c.kill {
+				if !inTime(func() bool { _, err := os.Stat(ready); return err == nil }) {
+					t.Errorf("the program does not start within %v", soon)
+				}
+				_ = run.Process.Kill()
+			}
+			began := time.Now()
 			_ = run.Wait()
-			if status := run.ProcessState.ExitCode(); !timer.Stop() || status != 7 {
-				t.Errorf("%v: status %d, want 7:\n%s", flags, status, out)
+			if c.kill && time.Since(began) > run.WaitDelay {
+				t.Errorf("%v: %v after the supervisor was killed processes are left", flags, run.WaitDelay)
+			}
+			if status := run.ProcessState.ExitCode(); !timer.Stop() || status != c.status {
+				t.Errorf("%v: status %d, want %d:\n%s", flags, status, c.status, out)
 			}
 			for range 20 {
 				left := withThreads(mark)

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -36,6 +37,7 @@ type session struct {
 	ports    *portFiles
 	outputs  outputs
 	signals  chan os.Signal // to this process, since before the program was started
+	asked    atomic.Bool    // one of them that asks for the end has been passed on
 }
 
 // outputs are the files that a session writes.
@@ -83,7 +85,7 @@ func Run(ctx context.Context, cfg *Config) (status int, err error) {
 		}
 	}
 	defer signal.Stop(s.signals)
-	defer stderr.finish(s.signals)
+	defer func() { stderr.finish(s.signals, s.asked.Load()) }()
 	if err = s.prepare(ctx, path); err == nil && ctx.Err() != nil { // by a signal that came before those above were waited for, or since
 		s.started.abandon()
 	}
@@ -250,6 +252,7 @@ func (s *session) forward() (stop func()) {
 			select {
 			case sig := <-s.signals:
 				if sig == syscall.SIGTERM || sig == syscall.SIGHUP {
+					s.asked.Store(true)
 					_ = unix.Kill(s.started.pid, sig.(syscall.Signal))
 					if late == nil { // timeout sends the same signal twice
 						late = time.After(grace)

@@ -82,20 +82,23 @@ func (p *speaker) speak() {
 	}
 }
 
-// finish waits until all is said, but not long after somebody asks for the end.
-func (p *speaker) finish(signals <-chan os.Signal) {
+// finish waits until all is said, but not long after somebody asks for the end, or has asked for it.
+func (p *speaker) finish(signals <-chan os.Signal, asked bool) {
 	p.mu.Lock()
 	quiet := p.quiet
 	p.mu.Unlock()
 	if quiet == nil {
 		return
 	}
-	select {
-	case <-quiet:
-	case <-signals:
+	if !asked {
 		select {
 		case <-quiet:
-		case <-time.After(lastWords):
+			return
+		case <-signals:
 		}
+	}
+	select {
+	case <-quiet:
+	case <-time.After(lastWords):
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -87,20 +88,43 @@ func (t *channels) interrupt() {
 	before := t.look.signalled
 	t.look.signalled = map[uint64]bool{}
 	over := map[uint64]waitEnd{}
+	shared := map[int][]calling{} // those that a signal of their process may be for
 	for _, c := range list {
-		alive, signalled := stateOf(c.tid)
+		alive, own, signalled := stateOf(c.tid)
 		switch {
 		case (all || !alive || signalled) && !t.s.notes.l.Valid(c.id):
 			over[c.id] = isGone
 		case !signalled:
-		case before[c.id]: // at the first look another thread may be about to take a signal of the process
+		case before[c.id] && own:
 			over[c.id] = hasSignal
+		case before[c.id]: // at the first look another thread may be about to take a signal of the process
+			if pid, err := threadGroup(c.tid); err == nil {
+				shared[pid] = append(shared[pid], c)
+			}
 		default:
 			t.look.signalled[c.id] = true
 		}
 	}
+	for pid, l := range shared {
+		chooseFor(pid, l, over)
+	}
 	if len(over) > 0 {
 		t.s.eng.do(func() { t.end(over) })
+	}
+}
+
+// chooseFor ends the waits of those threads that may have been given a signal of their process. The kernel gives it to the main thread if that does not
+// block it, and otherwise to any other (complete_signal of kernel/signal.c). A restart is the answer for that thread alone: others would see
+// its number. So where it may be one of several, all are told EINTR.
+func chooseFor(pid int, l []calling, over map[uint64]waitEnd) {
+	for _, c := range l {
+		if c.tid == pid || len(l) == 1 {
+			over[c.id] = hasSignal
+			return
+		}
+	}
+	for _, c := range l {
+		over[c.id] = mayHaveSignal
 	}
 }
 
@@ -110,6 +134,7 @@ type waitEnd int
 const (
 	isGone waitEnd = iota + 1
 	hasSignal
+	mayHaveSignal
 )
 
 // end ends the waits of calls.
@@ -122,19 +147,22 @@ func (t *channels) end(calls map[uint64]waitEnd) {
 			}
 			ch.leave(i)
 			i--
-			if calls[id] == hasSignal {
+			switch calls[id] {
+			case hasSignal:
 				_ = t.s.notes.l.Fail(id, restartSys)
+			case mayHaveSignal:
+				_ = t.s.notes.l.Fail(id, syscall.EINTR)
 			}
 		}
 		t.releaseClosed(ch)
 	}
 }
 
-// stateOf says whether a thread lives, and whether it has a signal pending that it does not block.
-func stateOf(tid int) (alive, signalled bool) {
+// stateOf says whether a thread lives, and whether it has a signal pending that it does not block: one of its own, any.
+func stateOf(tid int) (alive, own, signalled bool) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", tid))
 	if err != nil {
-		return false, false
+		return false, false, false
 	}
 	mask := func(key string) uint64 {
 		v, _ := strconv.ParseUint(statusValue(string(text), key), 16, 64)
@@ -142,5 +170,6 @@ func stateOf(tid int) (alive, signalled bool) {
 	}
 	state := statusValue(string(text), "State:")
 	alive = state != "" && state[0] != 'Z' && state[0] != 'X'
-	return alive, (mask("SigPnd:")|mask("ShdPnd:"))&^mask("SigBlk:")&^mask("SigIgn:") != 0
+	taken := ^mask("SigBlk:") &^ mask("SigIgn:")
+	return alive, mask("SigPnd:")&taken != 0, (mask("SigPnd:")|mask("ShdPnd:"))&taken != 0
 }
