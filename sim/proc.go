@@ -192,7 +192,7 @@ func (p *Proc) Sync() {
 	case x.t < p.local: // due before, if not the next
 		p.schedule()
 		p.block()
-	case p.local < x.t && x != e.queue.end && p.local < e.queue.bound && p.local < e.limit && e.steps < e.pause:
+	case p.local < x.t && (x != e.queue.end || e.queue.nonEmptyWords == 0) && p.local < e.queue.bound && p.local < e.limit && e.steps < e.pause:
 		p.pass() // the next one is later, for sure
 	default:
 		p.syncSlowly()
