@@ -37,6 +37,8 @@ func (r *Run) Acceptable() error {
 		}
 		return fmt.Errorf("the run was made in a virtual machine, which may emulate its devices: if the host has passed a real card through to it, as PCI function %s, say so with conform accept --passed-through",
 			r.Environment[KeyPCI])
+	case r.older && r.Environment[KeyMachine] == "":
+		return errors.New("an older conform wrote the record, and it does not say whether the machine was a virtual one or the device simulated: run conform --target=hw --report FILE anew")
 	case r.Incomplete:
 		return errors.New("the run was interrupted")
 	case p[KeyProvider] == "" || p[KeyPart] == "":

@@ -31,9 +31,10 @@ func TestBaseline(t *testing.T) {
 func TestWhatIsNoBaseline(t *testing.T) {
 	card := map[string]string{KeyProvider: "mlx5", KeyPart: "0x1017"}
 	for want, r := range map[string]*Run{
-		"only what hardware showed": {Target: Target{Kind: "sim", Profile: "connectx-5"}},
-		"was interrupted":           {Target: Target{Kind: "hw"}, Incomplete: true, Environment: card},
-		"which device":              {Target: Target{Kind: "hw"}},
+		"only what hardware showed":         {Target: Target{Kind: "sim", Profile: "connectx-5"}},
+		"was interrupted":                   {Target: Target{Kind: "hw"}, Incomplete: true, Environment: card},
+		"which device":                      {Target: Target{Kind: "hw"}},
+		"an older conform wrote the record": {Target: Target{Kind: "hw"}, Environment: card, older: true},
 		"below rdmasim exec, where the device is simulated": {Target: Target{Kind: "hw"},
 			Environment: map[string]string{KeyProvider: "mlx5", KeyPart: "0x1017", KeyBelow: "rdmasim exec"}},
 		"of profile hw-mlx5-pci": {Target: Target{Kind: "hw", Profile: "hw-mlx5-pci"}, Environment: card},
@@ -81,5 +82,18 @@ func TestPassedThroughCard(t *testing.T) {
 	below := in(KeyBelow, "rdmasim exec")
 	if err := below.PassThrough(); err != nil || below.Acceptable() == nil {
 		t.Errorf("below exec in a virtual machine: %v, %v", err, below.Acceptable())
+	}
+}
+
+// The recordings of Soft-RoCE are of guests, and the older ones do not say so.
+func TestRecordsOfGuestsAreNoBaselines(t *testing.T) {
+	for _, name := range []string{"rxe-6.1", "rxe-6.12", "rxe-newest"} {
+		r, err := ReadFile(t.Context(), "../fixtures/recordings/"+name+".json.gz")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Acceptable(); err == nil || !strings.Contains(err.Error(), "virtual") {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

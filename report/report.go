@@ -17,7 +17,8 @@ const Schema = "rdmasim/conform/2"
 
 // olderSchemas are those of records that can still be read:
 //
-//	1  has no stale: a case that failed for it says so in its reason
+//	1  has no stale: a case that failed for it says so in its reason. Of a machine that is virtual, and of rdmasim exec, not
+//	   every such record speaks
 var olderSchemas = []string{"rdmasim/conform/1"}
 
 // upgrade makes a record one of this version, or says why that cannot be.
@@ -25,7 +26,7 @@ func (r *Run) upgrade() error {
 	switch {
 	case r.Schema == Schema:
 	case slices.Contains(olderSchemas, r.Schema):
-		r.Schema = Schema
+		r.Schema, r.older = Schema, true
 	default:
 		return fmt.Errorf("the schema %q, and this program reads %s and older: a newer conform wrote it, or it is no record of a run", r.Schema, Schema)
 	}
@@ -93,6 +94,8 @@ type Run struct {
 	Findings   []string        `json:"findings,omitempty"` // about the run as a whole
 	Summary    map[Outcome]int `json:"summary"`
 	Cases      []Case          `json:"cases"`
+
+	older bool // it was read, and has one of olderSchemas
 }
 
 // Target names what was tested.

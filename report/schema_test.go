@@ -73,6 +73,9 @@ func schemaOf(t reflect.Type) map[string]any {
 func objectOf(t reflect.Type) map[string]any {
 	props, required := map[string]any{}, []string{}
 	for i := range t.NumField() {
+		if !t.Field(i).IsExported() {
+			continue
+		}
 		name, options, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
 		p := schemaOf(t.Field(i).Type)
 		if d := aboutFields[name]; d != "" && p["$ref"] == nil {
