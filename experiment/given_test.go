@@ -53,6 +53,7 @@ func TestContradictionsAreRefused(t *testing.T) {
 		{"threads: 4, qp_sharing: 4, signal_every: 64, messages: 64", "", "", "signal_every 64, need 256"},
 		{"window: 8, drain: true, postlist: 3, messages: 64", "", "", "a multiple of postlist and signal_every"},
 		{"window: 8, drain: true, measure: latency, messages: 64", "", "", "does not measure latency"},
+		{"verb: send, receive: none, duration: 20us, messages: 1000", "", "", "needs a duration, no messages"},
 	} {
 		s, err := ParseScenario("s.yaml", []byte("name: x\ntraffic:\n  - {"+c.load+"}\n"))
 		if err == nil && c.key != "" {

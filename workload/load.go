@@ -197,8 +197,8 @@ func (l *Load) Validate() error {
 		return fmt.Errorf("unknown transport %q", l.Transport)
 	case l.Latency && (l.Transport == UC || l.Transport == UD):
 		return fmt.Errorf("latency cannot be measured on %s, where a completion means only that the message has left", l.Transport)
-	case l.unanswered() && (l.Duration == 0 || l.Latency || l.Spread > 0 || l.QPs > 1 || l.sharesQueues()):
-		return fmt.Errorf("receive is none on a reliable connection, which does not go on without receives: such a load needs a duration, and one queue pair and one CQ for each thread")
+	case l.unanswered() && (l.Messages > 0 || l.Latency || l.Spread > 0 || l.QPs > 1 || l.sharesQueues()):
+		return fmt.Errorf("receive is none on a reliable connection, which does not go on without receives: such a load needs a duration, no messages, and one queue pair and one CQ for each thread")
 	case l.Spread > 0 && (l.SignalEvery != 1 || l.Postlist != 1 || l.CQShare != 0 || l.QPShare != 1 || l.Latency):
 		return fmt.Errorf("spread needs signal_every 1, postlist 1, and queue pairs and CQs that threads do not share, and does not measure latency")
 	case l.Spread > l.Window:
