@@ -8,29 +8,32 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rdmasim/rdmasim/input/commands"
 	"github.com/rdmasim/rdmasim/report"
 )
 
 // again is the command that runs a case of a run again, with all that stood before conform: variables that
-// the driver reads, rdmasim exec with its flags, the lab.
+// the driver reads, rdmasim exec or vm with its flags, the lab.
 func (o *runOptions) again(run *report.Run, id string) string {
 	words := driverVariables(run)
 	if worker := os.Getenv("CONFORM_HW"); worker != "" && o.target == "hw" {
 		if len(words) == 0 {
 			words = []string{"env"}
 		}
-		words = append(words, "CONFORM_HW="+quoted(worker))
+		words = append(words, "CONFORM_HW="+commands.Quoted(worker))
 	}
-	switch {
-	case run.Environment[report.KeyBelow] == "rdmasim exec": // a guest on rdmasim pci is a machine of its own
+	switch guest := os.Getenv(commands.GuestVariable); {
+	case run.Environment[report.KeyBelow] == "rdmasim exec":
 		words = append(execPrefix(ancestors()), words...)
-	case o.target == "hw" && o.wire != "" && o.wire == os.Getenv("LAB_WIRE"):
+	case guest != "" && o.target == "hw": // any other guest on rdmasim pci is a machine of its own
+		words = append([]string{guest}, words...)
+	case o.target == "hw" && o.wire != "" && os.Getenv("LAB_WIRE") != "":
 		words = append([]string{"scripts/lab", "--kernel", labKernel(run.Environment[report.KeyKernel]), "--"}, words...)
 	}
-	words = append(words, quoted(calledAs(os.Args[0])), "--target="+o.target)
+	words = append(words, commands.Quoted(calledAs(os.Args[0])), "--target="+o.target)
 	add := func(given bool, flag string, value any) {
 		if given {
-			words = append(words, flag, quoted(fmt.Sprint(value)))
+			words = append(words, flag, commands.Quoted(fmt.Sprint(value)))
 		}
 	}
 	add(o.target == "sim", "--profile", o.profile)
@@ -64,11 +67,11 @@ func (o *runOptions) again(run *report.Run, id string) string {
 // driverVariables are the words that set the variables of the driver, and of where it is found, as a run had them.
 func driverVariables(run *report.Run) (words []string) {
 	if path := run.Environment[report.KeyLibraryPath]; path != "" {
-		words = append(words, "LD_LIBRARY_PATH="+quoted(path))
+		words = append(words, "LD_LIBRARY_PATH="+commands.Quoted(path))
 	}
 	for _, k := range slices.Sorted(maps.Keys(run.Environment)) {
 		if name, ok := strings.CutPrefix(k, report.KeyEnv); ok {
-			words = append(words, name+"="+quoted(run.Environment[k]))
+			words = append(words, name+"="+commands.Quoted(run.Environment[k]))
 		}
 	}
 	if len(words) > 0 {
@@ -96,12 +99,12 @@ func labKernel(release string) string {
 }
 
 // execPrefix is the part of the nearest supervisor's command line that ends with --.
-func execPrefix(commands [][]string) []string {
-	for _, c := range commands {
+func execPrefix(above [][]string) []string {
+	for _, c := range above {
 		if end := slices.Index(c, "--"); end > 0 && slices.Contains(c[:end], "exec") {
 			var out []string
 			for _, w := range c[:end+1] {
-				out = append(out, quoted(w))
+				out = append(out, commands.Quoted(w))
 			}
 			return out
 		}
@@ -131,15 +134,4 @@ func ancestors() (out [][]string) {
 		}
 	}
 	return out
-}
-
-// quoted is a word as a shell reads it.
-func quoted(word string) string {
-	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_=./:,@%+", r)
-	}
-	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !plain(r) }) < 0 {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rdmasim/rdmasim/input/commands"
 	"github.com/rdmasim/rdmasim/report"
 )
 
@@ -18,6 +19,8 @@ func TestAgainIsTheWholeCommand(t *testing.T) {
 			runOptions{target: "hw", device: "rxe0", port: 2, gidIndex: 3, peer: "tcp:there:7471", peerKey: "my key", full: true}, nil},
 		"scripts/lab --kernel 6.1 -- env MLX5_SINGLE_THREADED=1 conform --target=hw --seed 9 --label-filter RC-001 -v": {
 			runOptions{target: "hw", gidIndex: -1, wire: "w0,w1"}, map[string]string{report.KeyKernel: "6.1.0-56-amd64", "env.MLX5_SINGLE_THREADED": "1"}},
+		"scripts/lab --kernel 6.12 -- conform --target=hw --wire w1,w0 --seed 9 --label-filter RC-001 -v": {
+			runOptions{target: "hw", gidIndex: -1, wire: "w1,w0"}, map[string]string{report.KeyKernel: "6.12.117+deb12-amd64"}},
 		"rdmasim exec -- conform --target=hw --repeat 3 --seed 9 --label-filter RC-001 -v": {
 			runOptions{target: "hw", gidIndex: -1, repeat: 3}, map[string]string{report.KeyBelow: "rdmasim exec"}},
 		"rdmasim exec -- env LD_LIBRARY_PATH=/opt/rdma/lib MLX5_SINGLE_THREADED=1 conform --target=hw --seed 9 --label-filter RC-001 -v": {
@@ -51,6 +54,11 @@ func TestAgainIsTheWholeCommand(t *testing.T) {
 		if got := againAs(below, "RC-001"); got != want+" conform --target=hw --seed 9 --label-filter RC-001 -v" {
 			t.Errorf("after a session %q: %s", session, got)
 		}
+	}
+	t.Setenv(commands.GuestVariable, commands.Guest([]string{"bin/rdmasim", "vm", "--kernel", "6.1", "bin/conform", "--target=hw"}, 2))
+	guest := &report.Run{Environment: map[string]string{report.KeyBelow: "rdmasim pci"}}
+	if got, want := (&runOptions{target: "hw", gidIndex: -1}).again(guest, "RC-001"), "bin/rdmasim vm --kernel 6.1 -- env CONFORM_HW="; !strings.HasPrefix(got, want) {
+		t.Errorf("in a guest of rdmasim vm: %s", got)
 	}
 	above := [][]string{{"sh", "-c", "conform"}, {"bin/rdmasim", "exec", "--uar", "dynamic", "--set", "a b", "--", "sh", "-c", "conform"}}
 	if got := strings.Join(execPrefix(above), " "); got != "bin/rdmasim exec --uar dynamic --set 'a b' --" {

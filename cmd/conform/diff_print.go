@@ -11,6 +11,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/rdmasim/rdmasim/plain"
+	"github.com/rdmasim/rdmasim/input/commands"
 	"github.com/rdmasim/rdmasim/report"
 )
 
@@ -146,11 +147,11 @@ func againAs(r *report.Run, filter string) string {
 	}
 	words = append(words, "conform", "--target="+r.Target.Kind)
 	if r.Target.Kind == "sim" {
-		words = append(words, "--profile", quoted(r.Target.Profile))
+		words = append(words, "--profile", commands.Quoted(r.Target.Profile))
 	} else if r.Target.Device != "" {
-		words = append(words, "--device", quoted(r.Target.Device))
+		words = append(words, "--device", commands.Quoted(r.Target.Device))
 	}
-	return plain.Line(fmt.Sprintf("%s --seed %d --label-filter %s -v", strings.Join(words, " "), r.Seed, quoted(filter)))
+	return plain.Line(fmt.Sprintf("%s --seed %d --label-filter %s -v", strings.Join(words, " "), r.Seed, commands.Quoted(filter)))
 }
 
 // comparedOf says how many cases were compared, and of how many.

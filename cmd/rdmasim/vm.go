@@ -13,6 +13,7 @@ import (
 	"github.com/rdmasim/rdmasim/attach/vm"
 	"github.com/rdmasim/rdmasim/experiment"
 	"github.com/rdmasim/rdmasim/input"
+	"github.com/rdmasim/rdmasim/input/commands"
 	"github.com/rdmasim/rdmasim/outfile"
 )
 
@@ -41,6 +42,9 @@ kernel and, where QEMU is older than 10.1, a QEMU. The exit status is that of th
 		},
 		RunE: func(c *cobra.Command, args []string) error {
 			guest.Args, guest.Stdout, guest.Stderr = args, os.Stdout, os.Stderr
+			if err := os.Setenv(commands.GuestVariable, commands.Guest(os.Args, len(args))); err != nil {
+				return err
+			}
 			if err := checkGuest(c, &guest); err != nil {
 				return &experiment.UsageError{Err: fmt.Errorf("vm: %w", err)}
 			}
