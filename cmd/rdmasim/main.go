@@ -52,7 +52,7 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), ends...)
 	defer stop()
-	context.AfterFunc(ctx, func() { signal.Reset(os.Interrupt) }) // a second one ends what hangs
+	commands.EndOnSecondInterrupt(ctx)
 	// A reader of standard output that has gone does not end a run, which may have files to write.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	os.Exit(execute(ctx, os.Args[1:], os.Stdout, os.Stderr))

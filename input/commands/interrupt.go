@@ -1,0 +1,16 @@
+package commands
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"time"
+)
+
+// A user who presses a key again waits for longer; timeout -s INT sends the signal to its program and at once to the group.
+const sameInterrupt = 500 * time.Millisecond
+
+// EndOnSecondInterrupt lets an interrupt end the program, whatever hangs in it, when ctx has ended for a while.
+func EndOnSecondInterrupt(ctx context.Context) {
+	context.AfterFunc(ctx, func() { time.AfterFunc(sameInterrupt, func() { signal.Reset(os.Interrupt) }) })
+}
