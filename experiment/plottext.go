@@ -90,5 +90,7 @@ func (c *svgCanvas) bytes() ([]byte, error) {
 		}
 		out.Write(part)
 	}
-	return bytes.ReplaceAll(out.Bytes(), []byte("<image "), []byte(`<image preserveAspectRatio="none" `)), nil
+	// vgsvg calls its PNG data a JPEG, which librsvg then does not draw.
+	images := strings.NewReplacer("<image ", `<image preserveAspectRatio="none" `, "data:image/jpg;", "data:image/png;")
+	return []byte(images.Replace(out.String())), nil
 }

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"regexp"
@@ -314,6 +315,9 @@ func TestMapColoursFillTheirBar(t *testing.T) {
 	images := regexp.MustCompile(`<image `).FindAll(svg, -1)
 	if stretched := regexp.MustCompile(`<image preserveAspectRatio="none" `).FindAll(svg, -1); len(images) == 0 || len(stretched) != len(images) {
 		t.Errorf("%d images, of which %d are stretched", len(images), len(stretched))
+	}
+	if pngs := bytes.Count(svg, []byte(`"data:image/png;base64,iVBOR`)); pngs != len(images) {
+		t.Errorf("%d images, of which %d are called what they are", len(images), pngs)
 	}
 }
 
