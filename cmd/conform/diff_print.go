@@ -10,8 +10,8 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/rdmasim/rdmasim/plain"
 	"github.com/rdmasim/rdmasim/input/commands"
+	"github.com/rdmasim/rdmasim/plain"
 	"github.com/rdmasim/rdmasim/report"
 )
 
