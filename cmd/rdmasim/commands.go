@@ -157,6 +157,7 @@ scenario that comes with the program by the name of its file. rdmasim list shows
 			}
 			// What standard output does not take is in the folder all the same.
 			err = errors.Join(err, res.Write(c.OutOrStdout(), format))
+			notesBeside(c, res, format)
 			if out != "" {
 				names, werr := res.WriteFolder(c.Context(), out)
 				if werr != nil { // more than an interrupted run, whose results so far are written

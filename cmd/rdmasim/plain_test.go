@@ -107,3 +107,16 @@ func TestCellsOfASweep(t *testing.T) {
 		}
 	}
 }
+
+// A CSV has no place for what is to be said of its figures.
+func TestNotesBesideACSV(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "x.yaml")
+	if err := os.WriteFile(name, []byte("name: x\ntraffic: [{name: a, messages: 10}]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out, stderr strings.Builder
+	code := execute(t.Context(), []string{"run", name, "--format", "csv"}, &out, &stderr)
+	if code != 0 || !strings.HasPrefix(stderr.String(), "Load a: ") || strings.Contains(out.String(), "Load a: ") {
+		t.Errorf("exit %d\n%s%s", code, out.String(), stderr.String())
+	}
+}

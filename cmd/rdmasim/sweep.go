@@ -222,6 +222,7 @@ func runSweep(c *cobra.Command, plan *sweep.Plan, s *sweepFlags, out, format str
 // writeAnswer writes the answer; err is what ended the runs.
 func writeAnswer(c *cobra.Command, answer *sweep.Answer, out, format string, err error) error {
 	err = errors.Join(err, answer.Write(c.OutOrStdout(), format))
+	notesBeside(c, answer.Result, format)
 	if out != "" {
 		names, werr := answer.WriteFolder(c.Context(), out)
 		if werr != nil {
@@ -232,6 +233,16 @@ func writeAnswer(c *cobra.Command, answer *sweep.Answer, out, format string, err
 		}
 	}
 	return err
+}
+
+// notesBeside says what formats that have rows only leave out.
+func notesBeside(c *cobra.Command, res *experiment.Result, format string) {
+	if format == "table" || format == "json" {
+		return
+	}
+	for _, n := range res.Notes {
+		fmt.Fprintln(c.ErrOrStderr(), n)
+	}
 }
 
 // sweepProgress draws a bar with the rate of points and the time that is left, if standard error is a terminal.
