@@ -152,7 +152,7 @@ static void kinds(void)
 }
 
 static int blocked;
-static volatile int handled;
+static volatile int handled, task;
 
 static void handler(int s) { handled = s; }
 
@@ -160,8 +160,31 @@ static void *waiter(void *result)
 {
 	struct rdma_ucm_event_resp e;
 
+	task = syscall(SYS_gettid);
 	*(int *)result = get(blocked, &e) ? errno : 0;
 	return NULL;
+}
+
+/* Starts a waiter, and returns when it has been asleep in GET_EVENT for a while, however busy the machine is. */
+static void start(pthread_t *t, int *result)
+{
+	struct timespec some = { 0, 50000000 }, more = { 0, 300000000 }; /* until the supervisor has the call */
+	char name[64], state = 0;
+	FILE *f;
+
+	task = 0;
+	*result = -1;
+	pthread_create(t, NULL, waiter, result);
+	while (state != 'S') {
+		nanosleep(&some, NULL);
+		snprintf(name, sizeof(name), "/proc/self/task/%d/stat", task);
+		f = task ? fopen(name, "r") : NULL;
+		if (f && fscanf(f, "%*d (%*[^)]) %c", &state) != 1)
+			state = 0;
+		if (f)
+			fclose(f);
+	}
+	nanosleep(&more, NULL);
 }
 
 /* GET_EVENT waits, other threads go on, and an event or a signal ends it, but not the last close, as the call has the file open. */
@@ -174,8 +197,7 @@ static void waits(void)
 
 	sigaction(SIGUSR1, &a, NULL);
 	blocked = opened(0);
-	pthread_create(&t, NULL, waiter, &result);
-	nanosleep(&some, NULL);
+	start(&t, &result);
 	id = create(blocked, RDMA_PS_TCP);
 	check(id >= 0, "CREATE_ID beside a thread in GET_EVENT");
 	check(!provoke(blocked, id), "RESOLVE_IP beside a thread in GET_EVENT");
@@ -183,16 +205,12 @@ static void waits(void)
 	check(result == 0, "GET_EVENT that waits: %d", result);
 	check(!readable(blocked, 0), "readable though a thread has the event");
 
-	result = -1;
-	pthread_create(&t, NULL, waiter, &result);
-	nanosleep(&some, NULL);
+	start(&t, &result);
 	pthread_kill(t, SIGUSR1);
 	pthread_join(t, NULL);
 	check(result == EINTR && handled == SIGUSR1, "a signal in GET_EVENT: %d, handled %d", result, handled);
 
-	result = -1;
-	pthread_create(&t, NULL, waiter, &result);
-	nanosleep(&some, NULL);
+	start(&t, &result);
 	close(blocked);
 	nanosleep(&some, NULL);
 	check(result == -1, "GET_EVENT of a file that another thread has closed: %d", result);
