@@ -55,10 +55,7 @@ func (r *ValidationReport) writeTable(w io.Writer) error {
 		return err
 	}
 	fmt.Fprintln(w)
-	for _, n := range r.remarks() {
-		fmt.Fprintln(w, wrap(n, 100))
-	}
-	for _, n := range r.Notes {
+	for _, n := range r.Said() {
 		fmt.Fprintln(w, wrap(n, 100))
 	}
 	for _, n := range r.NotModelled {
@@ -103,6 +100,9 @@ func (r *ValidationReport) writeSummary(w io.Writer) {
 		fmt.Fprintln(w)
 	}
 }
+
+// Said is what a table says in sentences, which CSV has no place for: notes on figures, and on the run.
+func (r *ValidationReport) Said() []string { return append(r.remarks(), r.Notes...) }
 
 // remarks are the notes on figures; consecutive figures with the same note share a line.
 func (r *ValidationReport) remarks() []string {

@@ -157,7 +157,7 @@ scenario that comes with the program by the name of its file. rdmasim list shows
 			}
 			// What standard output does not take is in the folder all the same.
 			err = errors.Join(err, res.Write(c.OutOrStdout(), format))
-			notesBeside(c, res, format)
+			notesBeside(c, res.Notes, format)
 			if out != "" {
 				names, werr := res.WriteFolder(c.Context(), out)
 				if werr != nil { // more than an interrupted run, whose results so far are written
@@ -247,6 +247,7 @@ tolerance and not marked as a known miss, or is marked as one and within its tol
 				if werr := rep.Write(c.OutOrStdout(), format); werr != nil {
 					return werr
 				}
+				notesBeside(c, rep.Said(), format)
 			}
 			if err == nil && !rep.Pass() {
 				return errFigures

@@ -222,7 +222,7 @@ func runSweep(c *cobra.Command, plan *sweep.Plan, s *sweepFlags, out, format str
 // writeAnswer writes the answer; err is what ended the runs.
 func writeAnswer(c *cobra.Command, answer *sweep.Answer, out, format string, err error) error {
 	err = errors.Join(err, answer.Write(c.OutOrStdout(), format))
-	notesBeside(c, answer.Result, format)
+	notesBeside(c, answer.Result.Notes, format)
 	if out != "" {
 		names, werr := answer.WriteFolder(c.Context(), out)
 		if werr != nil {
@@ -236,11 +236,11 @@ func writeAnswer(c *cobra.Command, answer *sweep.Answer, out, format string, err
 }
 
 // notesBeside says what formats that have rows only leave out.
-func notesBeside(c *cobra.Command, res *experiment.Result, format string) {
+func notesBeside(c *cobra.Command, notes []string, format string) {
 	if format == "table" || format == "json" {
 		return
 	}
-	for _, n := range res.Notes {
+	for _, n := range notes {
 		fmt.Fprintln(c.ErrOrStderr(), n)
 	}
 }
