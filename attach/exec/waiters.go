@@ -88,43 +88,45 @@ func (t *channels) interrupt() {
 	before := t.look.signalled
 	t.look.signalled = map[uint64]bool{}
 	over := map[uint64]waitEnd{}
-	shared := map[int][]calling{} // those that a signal of their process may be for
+	shared := map[int][]calling{} // those of a process that a signal of it may be for
+	candidates := map[int]int{}   // threads of a process that have a signal, or may have it
 	for _, c := range list {
-		alive, own, signalled := stateOf(c.tid)
-		switch {
-		case (all || !alive || signalled) && !t.s.notes.l.Valid(c.id):
+		s := stateOf(c.tid)
+		if (all || !s.alive || s.signalled) && !t.s.notes.l.Valid(c.id) {
 			over[c.id] = isGone
-		case !signalled:
-		case before[c.id] && own:
-			over[c.id] = hasSignal
-		case before[c.id]: // at the first look another thread may be about to take a signal of the process
-			if pid, err := threadGroup(c.tid); err == nil {
-				shared[pid] = append(shared[pid], c)
-			}
-		default:
+			continue
+		}
+		if !s.signalled {
+			continue
+		}
+		candidates[s.pid]++
+		switch {
+		case !before[c.id]: // another thread may be about to take a signal of the process
 			t.look.signalled[c.id] = true
+		case s.own:
+			over[c.id] = hasSignal
+		default:
+			shared[s.pid] = append(shared[s.pid], c)
 		}
 	}
 	for pid, l := range shared {
-		chooseFor(pid, l, over)
+		chooseFor(l, candidates[pid], over)
 	}
 	if len(over) > 0 {
 		t.s.eng.do(func() { t.end(over) })
 	}
 }
 
-// chooseFor ends the waits of those threads that may have been given a signal of their process. The kernel gives it to the main thread if that does not
-// block it, and otherwise to any other (complete_signal of kernel/signal.c). A restart is the answer for that thread alone: others would see
-// its number. So where it may be one of several, all are told EINTR.
-func chooseFor(pid int, l []calling, over map[uint64]waitEnd) {
-	for _, c := range l {
-		if c.tid == pid || len(l) == 1 {
-			over[c.id] = hasSignal
-			return
-		}
+// chooseFor ends the waits of those threads that may have been given a signal of their process. The kernel gives it to one thread that does not
+// block it: the one that the signal was sent to or whose child has ended, or else any other (complete_signal of kernel/signal.c). A restart is the
+// answer for that thread alone: others would see its number. So where it may be one of several, all are told EINTR.
+func chooseFor(l []calling, candidates int, over map[uint64]waitEnd) {
+	end := mayHaveSignal
+	if candidates == 1 {
+		end = hasSignal
 	}
 	for _, c := range l {
-		over[c.id] = mayHaveSignal
+		over[c.id] = end
 	}
 }
 
@@ -158,18 +160,29 @@ func (t *channels) end(calls map[uint64]waitEnd) {
 	}
 }
 
-// stateOf says whether a thread lives, and whether it has a signal pending that it does not block: one of its own, any.
-func stateOf(tid int) (alive, own, signalled bool) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", tid))
+// threadState is what the kernel says of a thread.
+type threadState struct {
+	pid       int // of its process
+	alive     bool
+	signalled bool // it has a signal pending that it does not block, or its process has
+	own       bool // it has
+}
+
+func stateOf(tid int) (s threadState) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", tid))
 	if err != nil {
-		return false, false, false
+		return s
 	}
+	text := string(b)
 	mask := func(key string) uint64 {
-		v, _ := strconv.ParseUint(statusValue(string(text), key), 16, 64)
+		v, _ := strconv.ParseUint(statusValue(text, key), 16, 64)
 		return v
 	}
-	state := statusValue(string(text), "State:")
-	alive = state != "" && state[0] != 'Z' && state[0] != 'X'
+	state := statusValue(text, "State:")
 	taken := ^mask("SigBlk:") &^ mask("SigIgn:")
-	return alive, mask("SigPnd:")&taken != 0, (mask("SigPnd:")|mask("ShdPnd:"))&taken != 0
+	s.pid, _ = strconv.Atoi(statusValue(text, "Tgid:"))
+	s.alive = state != "" && state[0] != 'Z' && state[0] != 'X'
+	s.own = mask("SigPnd:")&taken != 0
+	s.signalled = s.own || mask("ShdPnd:")&taken != 0
+	return s
 }
