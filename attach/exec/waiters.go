@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"syscall"
 	"time"
@@ -17,18 +18,20 @@ import (
 // engine's thread: programs may have thousands of them, and no other program waits for that.
 
 // signalLook is how often threads in GET_EVENT are looked at, lookShare the most of its time that the look may take (one part in so many), and
-// fullLook after how many looks the kernel is asked about each: it searches all that wait for each answer.
+// fullLook after how many looks the kernel is asked about each: it searches all that wait for each answer. For mostLooks looks another thread may
+// take the signal that a wait may have to end for.
 const (
 	signalLook = 20 * time.Millisecond
 	lookShare  = 5
 	fullLook   = 64
+	mostLooks  = 10
 )
 
 // look is what watch knows of threads in GET_EVENT. Its goroutine owns it.
 type look struct {
 	due       time.Time
 	count     int
-	signalled map[uint64]bool // calls whose threads had a signal pending at the last look
+	signalled map[uint64]int // in how many looks, up to the last one, the threads of calls had a signal pending
 }
 
 // watch waits for last closes, and for signals to threads in GET_EVENT.
@@ -86,7 +89,7 @@ func (t *channels) interrupt() {
 	t.look.count++
 	all := t.look.count%fullLook == 0
 	before := t.look.signalled
-	t.look.signalled = map[uint64]bool{}
+	t.look.signalled = map[uint64]int{}
 	over := map[uint64]waitEnd{}
 	shared := map[int][]calling{} // those of a process that a signal of it may be for
 	candidates := map[int]int{}   // threads of a process that have a signal, or may have it
@@ -100,9 +103,10 @@ func (t *channels) interrupt() {
 			continue
 		}
 		candidates[s.pid]++
+		looks := before[c.id] + 1
+		t.look.signalled[c.id] = looks
 		switch {
-		case !before[c.id]: // another thread may be about to take a signal of the process
-			t.look.signalled[c.id] = true
+		case looks < 2: // another thread may be about to take a signal of the process
 		case s.own:
 			over[c.id] = hasSignal
 		default:
@@ -110,6 +114,12 @@ func (t *channels) interrupt() {
 		}
 	}
 	for pid, l := range shared {
+		if candidates[pid] == 1 && othersMayTake(pid, l[0].tid) {
+			if t.look.signalled[l[0].id] < mostLooks {
+				continue
+			}
+			candidates[pid]++
+		}
 		chooseFor(l, candidates[pid], over)
 	}
 	if len(over) > 0 {
@@ -128,6 +138,19 @@ func chooseFor(l []calling, candidates int, over map[uint64]waitEnd) {
 	for _, c := range l {
 		over[c.id] = end
 	}
+}
+
+// othersMayTake reports whether a thread of the process that does not wait for an event may have been given its signal, and has not come to take it: one
+// that waits for a CPU or in a vfork.
+func othersMayTake(pid, except int) bool {
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/[0-9]*", pid))
+	for _, t := range threads {
+		tid, err := strconv.Atoi(filepath.Base(t))
+		if s := stateOf(tid); err == nil && tid != except && s.signalled && !s.asleep {
+			return true
+		}
+	}
+	return false
 }
 
 // waitEnd is how a wait ends.
@@ -166,6 +189,7 @@ type threadState struct {
 	alive     bool
 	signalled bool // it has a signal pending that it does not block, or its process has
 	own       bool // it has
+	asleep    bool // a signal that it is given wakes it
 }
 
 func stateOf(tid int) (s threadState) {
@@ -182,6 +206,7 @@ func stateOf(tid int) (s threadState) {
 	taken := ^mask("SigBlk:") &^ mask("SigIgn:")
 	s.pid, _ = strconv.Atoi(statusValue(text, "Tgid:"))
 	s.alive = state != "" && state[0] != 'Z' && state[0] != 'X'
+	s.asleep = state != "" && state[0] == 'S'
 	s.own = mask("SigPnd:")&taken != 0
 	s.signalled = s.own || mask("ShdPnd:")&taken != 0
 	return s
