@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -13,6 +14,8 @@ type impatient struct {
 	ctx context.Context
 	w   io.Writer
 	mu  sync.Mutex // one write at a time, also of those that are not waited for any more
+
+	stopped atomic.Bool // a write was given up and has not ended since
 }
 
 // Impatient returns a writer to w, which may be a terminal that is stopped or a pipe that nobody reads. A write that has not ended a second
@@ -25,12 +28,16 @@ type written struct {
 }
 
 func (i *impatient) Write(p []byte) (int, error) {
+	if i.stopped.Load() {
+		return 0, errReaderStopped
+	}
 	done := make(chan written, 1)
 	b := bytes.Clone(p) // the caller has p again when it is given up
 	go func() {
 		i.mu.Lock()
 		defer i.mu.Unlock()
 		n, err := i.w.Write(b)
+		i.stopped.Store(false)
 		done <- written{n, err}
 	}()
 	select {
@@ -42,6 +49,7 @@ func (i *impatient) Write(p []byte) (int, error) {
 	case r := <-done:
 		return r.n, r.err
 	case <-time.After(patience):
+		i.stopped.Store(true)
 		return 0, errReaderStopped
 	}
 }
