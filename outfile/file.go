@@ -36,6 +36,9 @@ const (
 	piece = 64 << 10
 )
 
+// errReaderStopped is the end of a write to a pipe that nobody reads any more.
+var errReaderStopped = errors.New("its reader has stopped reading, and the run was interrupted")
+
 // Create prepares an output at path. While it waits for the reader of a named pipe, the end of ctx ends it.
 func Create(ctx context.Context, path string) (*File, error) {
 	if path == Standard {
@@ -258,7 +261,7 @@ func (f *File) Write(p []byte) (int, error) {
 		n, err := f.f.Write(p[done:end])
 		done += n
 		if errors.Is(err, os.ErrDeadlineExceeded) {
-			return done, errors.New("its reader has stopped reading, and the run was interrupted")
+			return done, errReaderStopped
 		}
 		if err != nil {
 			return done, cause(err)

@@ -189,10 +189,12 @@ func TestOwnNetwork(t *testing.T) {
 // TestOneSignalForManyWaiters: a thread that waits beside the one that a signal is for sees no number of the kernel's own.
 func TestOneSignalForManyWaiters(t *testing.T) {
 	canListen(t)
-	bin := compile(t, "onesignal")
-	each(t, func(t *testing.T, u user) {
-		if out, status := u.session(t, "--", bin); status != 0 || !strings.Contains(out, "errno 0\n") {
-			t.Errorf("status %d:\n%s", status, out)
-		}
-	})
+	for _, name := range []string{"onesignal", "whosesignal", "vforksignal"} {
+		bin := compile(t, name)
+		each(t, func(t *testing.T, u user) {
+			if out, status := u.session(t, "--", bin); status != 0 || !strings.Contains(out, "errno 0\n") {
+				t.Errorf("%s: status %d:\n%s", name, status, out)
+			}
+		})
+	}
 }

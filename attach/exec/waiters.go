@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"syscall"
 	"time"
@@ -17,18 +18,20 @@ import (
 // engine's thread: programs may have thousands of them, and no other program waits for that.
 
 // signalLook is how often threads in GET_EVENT are looked at, lookShare the most of its time that the look may take (one part in so many), and
-// fullLook after how many looks the kernel is asked about each: it searches all that wait for each answer.
+// fullLook after how many looks the kernel is asked about each: it searches all that wait for each answer. For mostLooks looks another thread may
+// take the signal that a wait may have to end for.
 const (
 	signalLook = 20 * time.Millisecond
 	lookShare  = 5
 	fullLook   = 64
+	mostLooks  = 10
 )
 
 // look is what watch knows of threads in GET_EVENT. Its goroutine owns it.
 type look struct {
 	due       time.Time
 	count     int
-	signalled map[uint64]bool // calls whose threads had a signal pending at the last look
+	signalled map[uint64]int // in how many looks, up to the last one, the threads of calls had a signal pending
 }
 
 // watch waits for last closes, and for signals to threads in GET_EVENT.
@@ -86,46 +89,68 @@ func (t *channels) interrupt() {
 	t.look.count++
 	all := t.look.count%fullLook == 0
 	before := t.look.signalled
-	t.look.signalled = map[uint64]bool{}
+	t.look.signalled = map[uint64]int{}
 	over := map[uint64]waitEnd{}
-	shared := map[int][]calling{} // those that a signal of their process may be for
+	shared := map[int][]calling{} // those of a process that a signal of it may be for
+	candidates := map[int]int{}   // threads of a process that have a signal, or may have it
 	for _, c := range list {
-		alive, own, signalled := stateOf(c.tid)
-		switch {
-		case (all || !alive || signalled) && !t.s.notes.l.Valid(c.id):
+		s := stateOf(c.tid)
+		if (all || !s.alive || s.signalled) && !t.s.notes.l.Valid(c.id) {
 			over[c.id] = isGone
-		case !signalled:
-		case before[c.id] && own:
+			continue
+		}
+		if !s.signalled {
+			continue
+		}
+		candidates[s.pid]++
+		looks := before[c.id] + 1
+		t.look.signalled[c.id] = looks
+		switch {
+		case looks < 2: // another thread may be about to take a signal of the process
+		case s.own:
 			over[c.id] = hasSignal
-		case before[c.id]: // at the first look another thread may be about to take a signal of the process
-			if pid, err := threadGroup(c.tid); err == nil {
-				shared[pid] = append(shared[pid], c)
-			}
 		default:
-			t.look.signalled[c.id] = true
+			shared[s.pid] = append(shared[s.pid], c)
 		}
 	}
 	for pid, l := range shared {
-		chooseFor(pid, l, over)
+		if candidates[pid] == 1 && othersMayTake(pid, l[0].tid) {
+			if t.look.signalled[l[0].id] < mostLooks {
+				continue
+			}
+			candidates[pid]++
+		}
+		chooseFor(l, candidates[pid], over)
 	}
 	if len(over) > 0 {
 		t.s.eng.do(func() { t.end(over) })
 	}
 }
 
-// chooseFor ends the waits of those threads that may have been given a signal of their process. The kernel gives it to the main thread if that does not
-// block it, and otherwise to any other (complete_signal of kernel/signal.c). A restart is the answer for that thread alone: others would see
-// its number. So where it may be one of several, all are told EINTR.
-func chooseFor(pid int, l []calling, over map[uint64]waitEnd) {
+// chooseFor ends the waits of those threads that may have been given a signal of their process. The kernel gives it to one thread that does not
+// block it: the one that the signal was sent to or whose child has ended, or else any other (complete_signal of kernel/signal.c). A restart is the
+// answer for that thread alone: others would see its number. So where it may be one of several, all are told EINTR.
+func chooseFor(l []calling, candidates int, over map[uint64]waitEnd) {
+	end := mayHaveSignal
+	if candidates == 1 {
+		end = hasSignal
+	}
 	for _, c := range l {
-		if c.tid == pid || len(l) == 1 {
-			over[c.id] = hasSignal
-			return
+		over[c.id] = end
+	}
+}
+
+// othersMayTake reports whether a thread of the process that does not wait for an event may have been given its signal, and has not come to take it: one
+// that waits for a CPU or in a vfork.
+func othersMayTake(pid, except int) bool {
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/[0-9]*", pid))
+	for _, t := range threads {
+		tid, err := strconv.Atoi(filepath.Base(t))
+		if s := stateOf(tid); err == nil && tid != except && s.signalled && !s.asleep {
+			return true
 		}
 	}
-	for _, c := range l {
-		over[c.id] = mayHaveSignal
-	}
+	return false
 }
 
 // waitEnd is how a wait ends.
@@ -158,18 +183,31 @@ func (t *channels) end(calls map[uint64]waitEnd) {
 	}
 }
 
-// stateOf says whether a thread lives, and whether it has a signal pending that it does not block: one of its own, any.
-func stateOf(tid int) (alive, own, signalled bool) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", tid))
+// threadState is what the kernel says of a thread.
+type threadState struct {
+	pid       int // of its process
+	alive     bool
+	signalled bool // it has a signal pending that it does not block, or its process has
+	own       bool // it has
+	asleep    bool // a signal that it is given wakes it
+}
+
+func stateOf(tid int) (s threadState) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", tid))
 	if err != nil {
-		return false, false, false
+		return s
 	}
+	text := string(b)
 	mask := func(key string) uint64 {
-		v, _ := strconv.ParseUint(statusValue(string(text), key), 16, 64)
+		v, _ := strconv.ParseUint(statusValue(text, key), 16, 64)
 		return v
 	}
-	state := statusValue(string(text), "State:")
-	alive = state != "" && state[0] != 'Z' && state[0] != 'X'
+	state := statusValue(text, "State:")
 	taken := ^mask("SigBlk:") &^ mask("SigIgn:")
-	return alive, mask("SigPnd:")&taken != 0, (mask("SigPnd:")|mask("ShdPnd:"))&taken != 0
+	s.pid, _ = strconv.Atoi(statusValue(text, "Tgid:"))
+	s.alive = state != "" && state[0] != 'Z' && state[0] != 'X'
+	s.asleep = state != "" && state[0] == 'S'
+	s.own = mask("SigPnd:")&taken != 0
+	s.signalled = s.own || mask("ShdPnd:")&taken != 0
+	return s
 }

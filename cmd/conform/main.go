@@ -19,6 +19,7 @@ import (
 	"github.com/rdmasim/rdmasim/conformance"
 	"github.com/rdmasim/rdmasim/input"
 	"github.com/rdmasim/rdmasim/input/commands"
+	"github.com/rdmasim/rdmasim/outfile"
 	"github.com/rdmasim/rdmasim/plain"
 	"github.com/rdmasim/rdmasim/rlimit"
 )
@@ -68,8 +69,8 @@ func main() {
 // execute runs the command line and returns the exit status. What cannot be written to standard output
 // fails a command that went well otherwise.
 func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	out := plain.NewOutput(stdout)
-	stderr = plain.NewWriter(stderr)
+	out := plain.NewOutput(outfile.Impatient(ctx, stdout))
+	stderr = plain.NewWriter(outfile.Impatient(ctx, stderr))
 	root := newRoot()
 	root.SetArgs(args)
 	root.SetOut(out)

@@ -180,3 +180,24 @@ func TestFoldersOfKilledWorkersAreRemoved(t *testing.T) {
 		t.Errorf("status %d, left: %t; %s", code, err == nil, stderr)
 	}
 }
+
+// Standard output and error that nobody reads, a pipe that is full or a terminal that is stopped, do not keep a command that was asked to end.
+func TestUnreadTextsDoNotHoldTheEnd(t *testing.T) {
+	never := make(chan struct{})
+	defer close(never)
+	full := writerFunc(func([]byte) (int, error) { <-never; return 0, syscall.EPIPE })
+	for _, args := range [][]string{{"list"}, {"frobnicate"}} {
+		ctx, cancel := context.WithCancel(context.Background())
+		ended := make(chan int, 1)
+		go func() { ended <- execute(ctx, args, full, full) }()
+		cancel()
+		select {
+		case code := <-ended:
+			if code == 0 {
+				t.Errorf("%v: exit 0", args)
+			}
+		case <-time.After(30 * time.Second):
+			t.Fatalf("%v: it waits for its reader", args)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -11,6 +12,7 @@ import (
 	"github.com/rdmasim/rdmasim/experiment"
 	"github.com/rdmasim/rdmasim/input"
 	"github.com/rdmasim/rdmasim/outfile"
+	"github.com/rdmasim/rdmasim/plain"
 	"github.com/rdmasim/rdmasim/sim/profile"
 )
 
@@ -57,8 +59,9 @@ the program, or 2 if it cannot be started.`,
 			default:
 				return &experiment.UsageError{Err: fmt.Errorf("--queues %q is neither shared nor copied%s", queues, input.Suggest(queues, []string{"shared", "copied"}))}
 			}
-			if verbose {
-				cfg.Logf = func(format string, a ...any) { fmt.Fprintf(c.ErrOrStderr(), "rdmasim exec: "+format+"\n", a...) }
+			if verbose { // exec says by itself how long a reader is waited for
+				stderr := plain.NewWriter(os.Stderr)
+				cfg.Logf = func(format string, a ...any) { fmt.Fprintf(stderr, "rdmasim exec: "+format+"\n", a...) }
 			}
 			if cfg.Grace <= 0 {
 				return &experiment.UsageError{Err: fmt.Errorf("--grace %v: a time above 0 is needed, such as 5s", cfg.Grace)}

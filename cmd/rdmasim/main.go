@@ -61,8 +61,8 @@ func main() {
 // execute runs the command line and returns the exit status. What cannot be written to standard output
 // fails a command that went well otherwise.
 func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	out := plain.NewOutput(stdout)
-	stderr = plain.NewWriter(stderr)
+	out := plain.NewOutput(outfile.Impatient(ctx, stdout))
+	stderr = plain.NewWriter(outfile.Impatient(ctx, stderr))
 	root := newRoot(out, stderr)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
