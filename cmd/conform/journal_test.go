@@ -254,3 +254,43 @@ func TestEachOperationOnOutputsMayFail(t *testing.T) {
 		}
 	}
 }
+
+// A page and captures are written whole or not at all, and what failed is named.
+func TestEachOperationOnPagesAndCapturesMayFail(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", t.TempDir())
+	t.Setenv("CONFORM_MUTANTS", os.Args[0]) // the test binary is the worker
+	page, captures := filepath.Join(dir, "h.html"), filepath.Join(dir, "captures")
+	for n := 1; ; n++ {
+		calls, failed := 0, ""
+		ctx := outfile.WithFail(context.Background(), func(op outfile.Operation, path string) error {
+			if strings.HasPrefix(path, page) || strings.HasPrefix(path, captures) {
+				calls++
+			}
+			if calls != n || failed != "" {
+				return nil
+			}
+			failed = path
+			return syscall.EIO
+		})
+		var out, stderr bytes.Buffer
+		code := execute(ctx, []string{"--mutant", "nak-access-as-invalid", "--label-filter", "RC-007", "--parallel", "1", "--report", filepath.Join(dir, "r.json"), "--html", page, "--captures", captures}, &out, &stderr)
+		if failed == "" {
+			if code != exitFailed || n < 12 {
+				t.Errorf("exit %d after %d operations\n%s", code, n-1, stderr.String())
+			}
+			return
+		}
+		if code != exitFailed && code != exitUsage || !strings.Contains(stderr.String(), failed) {
+			t.Errorf("operation %d, on %s: exit %d, %s", n, failed, code, stderr.String())
+		}
+		for _, name := range []string{"h.html", "captures", "r.json", "r.json.journal"} {
+			if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if left := entries(t, dir); len(left) > 0 {
+			t.Errorf("operation %d, on %s: left %v", n, failed, left)
+		}
+	}
+}

@@ -4,6 +4,7 @@
 package page
 
 import (
+	"bufio"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
@@ -61,5 +62,9 @@ func policy() string {
 func (p *Page) Write(w io.Writer) error {
 	v := p.view()
 	v.Policy, v.Style, v.Script = policy(), template.CSS(pageCSS), template.JS(pageJS)
-	return layout.Execute(w, v)
+	b := bufio.NewWriterSize(w, 1<<16)
+	if err := layout.Execute(b, v); err != nil {
+		return err
+	}
+	return b.Flush()
 }
