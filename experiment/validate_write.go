@@ -55,7 +55,10 @@ func (r *ValidationReport) writeTable(w io.Writer) error {
 		return err
 	}
 	fmt.Fprintln(w)
-	for _, n := range r.Said() {
+	for _, n := range r.remarks() {
+		fmt.Fprintln(w, wrap(n, 100))
+	}
+	for _, n := range r.Notes {
 		fmt.Fprintln(w, wrap(n, 100))
 	}
 	for _, n := range r.NotModelled {
@@ -102,7 +105,12 @@ func (r *ValidationReport) writeSummary(w io.Writer) {
 }
 
 // Said is what a table says in sentences, which CSV has no place for: notes on figures, and on the run.
-func (r *ValidationReport) Said() []string { return append(r.remarks(), r.Notes...) }
+func (r *ValidationReport) Said() (said []string) {
+	for _, n := range append(r.remarks(), r.Notes...) {
+		said = append(said, wrap("note: "+n, 100))
+	}
+	return said
+}
 
 // remarks are the notes on figures; consecutive figures with the same note share a line.
 func (r *ValidationReport) remarks() []string {

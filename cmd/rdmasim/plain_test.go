@@ -124,7 +124,7 @@ func TestNotesBesideACSV(t *testing.T) {
 func TestNotesBesideACSVOfFigures(t *testing.T) {
 	var out, stderr strings.Builder
 	code := execute(t.Context(), []string{"validate", "../../fixtures/validation/06-window.yaml", "--format", "csv"}, &out, &stderr)
-	if code != 0 || !strings.Contains(stderr.String(), "6a: known miss: ") || strings.Contains(out.String(), "6a: known miss") {
+	if code != 0 || !strings.Contains(stderr.String(), "note: 6a: known miss: ") || strings.Contains(out.String(), "6a: known miss") {
 		t.Errorf("exit %d\n%s%s", code, out.String(), stderr.String())
 	}
 }
