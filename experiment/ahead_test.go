@@ -14,17 +14,7 @@ import (
 // looked runs a scenario, with changes, and looks behind its measured time as a run does that prints rates.
 func looked(t *testing.T, text string, changes ...sweepValue) *outcome {
 	t.Helper()
-	s, err := ParseScenario("s.yaml", []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if s, err = s.with(changes...); err != nil {
-		t.Fatal(err)
-	}
-	p, err := s.profile()
-	if err != nil {
-		t.Fatal(err)
-	}
+	s, p := changed(t, text, changes...)
 	out, err := s.run(t.Context(), 1, p, nil, "")
 	if err == nil {
 		err = s.lookAhead(t.Context(), 1, p, nil, out)

@@ -10,17 +10,7 @@ import (
 // limitOf runs a scenario and returns what limits it, and what a second run with more of that says.
 func limitOf(t *testing.T, lockstep bool, text string, changes ...sweepValue) (sim.Load, *confirmation) {
 	t.Helper()
-	s, err := ParseScenario("s.yaml", []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if s, err = s.with(changes...); err != nil {
-		t.Fatal(err)
-	}
-	p, err := s.profile()
-	if err != nil {
-		t.Fatal(err)
-	}
+	s, p := changed(t, text, changes...)
 	rec := &recorder{lockstep: lockstep}
 	out, err := s.run(t.Context(), 1, p, rec, "")
 	if err != nil {

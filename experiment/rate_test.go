@@ -5,10 +5,12 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/rdmasim/rdmasim/sim/profile"
 )
 
-// runText runs a scenario, with changes, and returns what its loads measured.
-func runText(t *testing.T, text string, changes ...sweepValue) *outcome {
+// changed is a scenario, with changes, and its profile.
+func changed(t *testing.T, text string, changes ...sweepValue) (*Scenario, *profile.Profile) {
 	t.Helper()
 	s, err := ParseScenario("s.yaml", []byte(text))
 	if err != nil {
@@ -21,6 +23,13 @@ func runText(t *testing.T, text string, changes ...sweepValue) *outcome {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return s, p
+}
+
+// runText runs a scenario, with changes, and returns what its loads measured.
+func runText(t *testing.T, text string, changes ...sweepValue) *outcome {
+	t.Helper()
+	s, p := changed(t, text, changes...)
 	out, err := s.run(t.Context(), 1, p, nil, "")
 	if err != nil {
 		t.Fatal(err)
