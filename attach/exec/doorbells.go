@@ -5,6 +5,7 @@ package exec
 import (
 	"bytes"
 	"sync/atomic"
+	"time"
 	"unsafe"
 
 	"github.com/rdmasim/rdmasim/attach/exec/uverbs"
@@ -90,9 +91,33 @@ func (p *page) takeDoorbell(e *engine, k, h uint32) {
 	}
 }
 
-// pushSpins is how often a half is looked at for the rest of a push, whose bytes follow
-// the first ones within nanoseconds unless the program is interrupted just there.
-const pushSpins = 200
+// A half is looked at pushSpins times for the rest of a push, whose bytes follow the first ones within nanoseconds unless the
+// program is interrupted just there. Then it passes for a doorbell, which has the same effect. Where a tester tears pushes it has
+// not, so that the supervisor waits up to tornSleeps times tornSleep for such a program.
+const (
+	pushSpins  = 200
+	tornSleeps = 20_000
+	tornSleep  = 20 * time.Microsecond
+)
+
+// awaitPush waits for something to come true that the rest of a push brings.
+func awaitPush(torn bool, come func() bool) bool {
+	for range pushSpins {
+		if come() {
+			return true
+		}
+	}
+	for range tornSleeps {
+		if !torn {
+			return false
+		}
+		time.Sleep(tornSleep)
+		if come() {
+			return true
+		}
+	}
+	return false
+}
 
 // forwardPush sends a WQE on to the device if the program pushed it (BlueFlame), and did not
 // only ring: then more than the doorbell lies in the half. The device gets the
@@ -100,19 +125,15 @@ const pushSpins = 200
 // that the next store to it shows again what it is. arrived is what the device got, 0 if it was no push.
 func (p *page) forwardPush(q *doorbellQP, b, half []byte, off uint32) (arrived int) {
 	rest := half[prm.DoorbellSize:len(b)]
-	for spin := 0; allZero(rest); spin++ {
-		if spin == pushSpins {
-			return 0
-		}
+	torn := p.f.dev.torn.n > 0
+	if !awaitPush(torn, func() bool { return !allZero(rest) }) {
+		return 0
 	}
 	wqe, ok := p.readWQE(q, prm.CtrlSegment(b).WQEIndex(), len(b))
 	if !ok {
 		return 0
 	}
-	same := false
-	for spin := 0; !same && spin < pushSpins; spin++ {
-		same = bytes.Equal(rest, wqe[prm.DoorbellSize:])
-	}
+	same := awaitPush(torn, func() bool { return bytes.Equal(rest, wqe[prm.DoorbellSize:]) })
 	clear(half[prm.DoorbellSize:])
 	if !same {
 		return 0 // bytes of an earlier push that came late
