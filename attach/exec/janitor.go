@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -23,6 +24,7 @@ const (
 	quietLooks   = 3
 	newestLooks  = 500
 	newestPids   = 3
+	attendPause  = 50 * time.Millisecond // between two looks at a supervisor that lives, at least
 )
 
 // janitor outlives a supervisor that was killed: it ends the programs, whose calls
@@ -33,20 +35,13 @@ func janitor() {
 		return
 	}
 	mark, dir := os.Args[2], os.Args[3]
-	var b [1]byte
-	for {
-		n, err := unix.Read(handshakeFD, b[:])
-		if err == unix.EINTR {
-			continue
-		}
-		if n == 1 {
-			return
-		}
-		break
+	known, orderly := attend()
+	if orderly {
+		return
 	}
 	for begin, quiet := time.Now(), 0; quiet < quietLooks && time.Since(begin) < killPatience; {
 		quiet++
-		if killMarked(mark) || killNewest(mark) {
+		if known.kill() || killMarked(mark) || killNewest(mark) {
 			quiet = 0
 		}
 		if quiet > 0 {
@@ -54,6 +49,72 @@ func janitor() {
 		}
 	}
 	_ = os.RemoveAll(dir)
+}
+
+// attend waits for the end of the supervisor, which is orderly if it sends a byte first, and says which processes it had below it. It looks
+// for them from time to time, for a hundredth of the time.
+func attend() (known family, orderly bool) {
+	known = family{}
+	supervisor := os.Getppid()
+	look := []unix.PollFd{{Fd: handshakeFD, Events: unix.POLLIN}}
+	for pause := attendPause; ; {
+		n, err := unix.Poll(look, int(pause.Milliseconds()))
+		switch {
+		case err == unix.EINTR:
+		case n == 0:
+			begin := time.Now()
+			known.join(processTree(), supervisor)
+			pause = max(attendPause, 100*time.Since(begin))
+		default:
+			var b [1]byte
+			if n, err = unix.Read(handshakeFD, b[:]); err != unix.EINTR {
+				return known, n == 1
+			}
+		}
+	}
+}
+
+// family is the processes of the session that were seen, with their starts. Some of them may have no environment that tells: one that has
+// cleared it, or one that this user may not look into.
+type family map[int]string
+
+// join has the processes below the supervisor replace those that were known.
+func (f family) join(tree map[int]procEntry, supervisor int) {
+	below := below(tree, os.Getpid(), func(pid int, _ procEntry) bool { return pid == supervisor })
+	if os.Getppid() != supervisor {
+		return // it has ended, and the tree may show what it had below itself without a parent
+	}
+	clear(f)
+	for _, pid := range below {
+		f[pid] = tree[pid].start
+	}
+}
+
+// kill kills the known processes and those below them, and reports whether there were any.
+func (f family) kill() (found bool) {
+	for _, pid := range f.under(processTree()) {
+		if unix.Kill(pid, unix.SIGKILL) == nil {
+			found = true
+		}
+	}
+	return found
+}
+
+// under lists the known processes of a tree and those that they have started since, which are known from then on.
+func (f family) under(tree map[int]procEntry) []int {
+	known := func(pid int, p procEntry) bool { return p.start != "" && f[pid] == p.start }
+	l := below(tree, os.Getpid(), known)
+	for pid, p := range tree {
+		if known(pid, p) {
+			l = append(l, pid)
+		}
+	}
+	slices.Sort(l)
+	l = slices.Compact(l)
+	for _, pid := range l {
+		f[pid] = tree[pid].start
+	}
+	return l
 }
 
 // killMarked kills the processes that carry the mark in their environment, and reports
