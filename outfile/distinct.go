@@ -50,6 +50,15 @@ func Distinct(outputs, inputs []Named) error {
 	return nil
 }
 
+// Within reports whether a path leads to a file of a folder, and by which name. Neither need exist yet. An empty path leads nowhere.
+func Within(path, dir string) (name string, ok bool) {
+	if path == "" || dir == "" {
+		return "", false
+	}
+	path = resolved(path)
+	return filepath.Base(path), sameFile(filepath.Dir(path), dir)
+}
+
 // sameFile reports whether two paths lead to one file, which need not exist yet.
 func sameFile(a, b string) bool {
 	x, errX := os.Stat(a)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -138,14 +139,14 @@ func filterOf(ids []string) string {
 	return strings.Join(ids, " || ")
 }
 
-// againAs is the command that runs cases as the run of a record did, as far as the record says how.
+// againAs is the command that runs cases as the run of a record did, as far as the record says how, with this program.
 func againAs(r *report.Run, filter string) string {
 	words := driverVariables(r)
 	if below := r.Environment[report.KeyBelow]; below == "rdmasim exec" {
 		session := r.Environment[report.KeySession] // a record of an older version has none
 		words = append([]string{cmp.Or(session, "rdmasim exec --")}, words...)
 	}
-	words = append(words, "conform", "--target="+r.Target.Kind)
+	words = append(words, commands.Quoted(calledAs(os.Args[0])), "--target="+r.Target.Kind)
 	if r.Target.Kind == "sim" {
 		words = append(words, "--profile", commands.Quoted(r.Target.Profile))
 	} else if r.Target.Device != "" {

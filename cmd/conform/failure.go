@@ -134,6 +134,9 @@ func capturesIn(dir string) captures {
 	}
 }
 
+// capturesSuffix ends the name of a file of --captures, after the ID of its case.
+const capturesSuffix = ".pcapng"
+
 // saveCaptures writes the captures of the cases that failed into a folder of the user.
 func saveCaptures(ctx context.Context, run *report.Run, from, into string) error {
 	if into == "" {
@@ -145,7 +148,7 @@ func saveCaptures(ctx context.Context, run *report.Run, from, into string) error
 		if text == nil {
 			continue
 		}
-		f, err := create(ctx, filepath.Join(into, c.ID+".pcapng"))
+		f, err := create(ctx, filepath.Join(into, c.ID+capturesSuffix))
 		if err == nil {
 			err = f.Commit(func(w io.Writer) error { _, err := w.Write(text); return err })
 		}

@@ -38,6 +38,16 @@ func TestTwoOutputsWithOnePathAreRefused(t *testing.T) {
 	if code, _, stderr := command(t, "--label-filter", "CQ-001", "--captures", at("c"), "--report", at("c")); code != exitUsage || !strings.Contains(stderr, "are one file") {
 		t.Errorf("captures and a report: exit %d, %s", code, stderr)
 	}
+	for flag, path := range map[string]string{"--report": at("c/CQ-001.pcapng"), "--pcap": at("d/../c/CQ-001.pcapng"), "--html": at("e/CQ-001.pcapng")} {
+		captures := at("c")
+		if flag == "--html" {
+			captures = at("d") // e is a link to it
+		}
+		code, _, stderr := command(t, "--label-filter", "CQ-001", "--captures", captures, flag, path)
+		if code != exitUsage || !strings.Contains(stderr, flag+" "+path+" is where --captures puts the frames of CQ-001") {
+			t.Errorf("%s among the captures: exit %d, %s", flag, code, stderr)
+		}
+	}
 	if _, err := os.Stat(at("c")); err == nil {
 		t.Error("a refused command has left its folder")
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -102,7 +103,7 @@ func (o *runOptions) jobs(ctx context.Context, stderr io.Writer, parallel bool) 
 	if items = of(o.part, items); len(items) == 0 {
 		return nil, usagef("--shard %v: there are fewer cases than parts", o.part)
 	}
-	if err := o.distinct(parallel); err != nil {
+	if err := o.distinct(parallel, ids); err != nil {
 		return nil, err
 	}
 	if err := o.readFaults(ctx); err != nil {
@@ -138,8 +139,8 @@ func (o *runOptions) jobs(ctx context.Context, stderr io.Writer, parallel bool) 
 	return jobs, nil
 }
 
-// distinct refuses outputs of the run that would overwrite each other or an input.
-func (o *runOptions) distinct(parallel bool) error {
+// distinct refuses outputs of a run of cases that would overwrite each other or an input.
+func (o *runOptions) distinct(parallel bool, ids []string) error {
 	inputs := []outfile.Named{{Flag: "--fault", Path: o.fault}, {Flag: "--peer-key", Path: o.peerKey}}
 	for _, l := range o.ledgers {
 		inputs = append(inputs, outfile.Named{Flag: "--ledger", Path: l})
@@ -157,7 +158,14 @@ func (o *runOptions) distinct(parallel bool) error {
 			}
 		}
 	}
-	if err := outfile.Distinct(outputs, inputs); err != nil {
+	err := outfile.Distinct(outputs, inputs)
+	for _, f := range append(outputs[1:], inputs...) {
+		name, within := outfile.Within(f.Path, o.captures)
+		if id, capture := strings.CutSuffix(name, capturesSuffix); err == nil && within && capture && slices.Contains(ids, id) {
+			err = fmt.Errorf("%s %s is where --captures puts the frames of %s if it fails: give each its own", f.Flag, f.Path, id)
+		}
+	}
+	if err != nil {
 		return usagef("%w", err)
 	}
 	return nil
