@@ -13,6 +13,8 @@ import (
 // ErrCut says that a text ends before what it begins is complete.
 var ErrCut = errors.New("it ends in the middle")
 
+var errKeyTwice = errors.New("this key is there twice in one object")
+
 // JSON decodes a text that is one JSON value. Its errors say where in the text something is wrong, and what is needed there.
 // Numbers of unknown type stay exact.
 func JSON(text []byte, into any) error {
@@ -37,7 +39,42 @@ func JSON(text []byte, into any) error {
 	if end := dec.InputOffset(); len(bytes.TrimSpace(text[end:])) > 0 {
 		return fmt.Errorf("%s: something follows the end", place(text, end+1))
 	}
-	return nil
+	return keysOnce(text)
+}
+
+// keysOnce refuses an object that has a key twice: package json takes the last value, and a reader may see the first.
+func keysOnce(text []byte) error {
+	dec := json.NewDecoder(bytes.NewReader(text))
+	type object struct {
+		keys  map[string]bool // nil: a list
+		value bool            // a value comes next, and not a key
+	}
+	var in []object
+	for {
+		token, err := dec.Token()
+		if err != nil {
+			return nil // the end: the text has been decoded
+		}
+		if d, ok := token.(json.Delim); ok && (d == '}' || d == ']') {
+			in = in[:len(in)-1]
+			continue
+		}
+		if n := len(in) - 1; n >= 0 && in[n].keys != nil {
+			if key, _ := token.(string); !in[n].value && in[n].keys[key] {
+				return fmt.Errorf("%s: %w: %q", place(text, dec.InputOffset()), errKeyTwice, key)
+			} else if !in[n].value {
+				in[n].keys[key], in[n].value = true, true
+				continue
+			}
+			in[n].value = false
+		}
+		switch token {
+		case json.Delim('{'):
+			in = append(in, object{keys: map[string]bool{}})
+		case json.Delim('['):
+			in = append(in, object{})
+		}
+	}
 }
 
 // place is the line and column of the byte before an offset, both counted from 1.
