@@ -1,0 +1,103 @@
+package experiment
+
+import (
+	"context"
+	"flag"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+var (
+	longerChecks = flag.String("validate.longer", "3,7,18,29", "numbers of the checks that TestFiguresInLongerWindows runs again; all: each")
+	longerTimes  = flag.Int64("validate.times", 3, "how much longer the windows are")
+)
+
+// longer is the scenario with windows that are times as long. ok: it has some.
+func (s *Scenario) longer(times int64) (ok bool) {
+	s.Traffic = slices.Clone(s.Traffic)
+	for i := range s.Traffic {
+		t := &s.Traffic[i]
+		switch {
+		case t.Messages > 0 && t.Duration > 0:
+			return false // whichever ends first
+		case t.Messages > 0:
+			continue
+		case t.Duration == 0:
+			t.Duration = int64(200 * 1000 * 1000)
+		}
+		t.Duration *= times
+		ok = true
+	}
+	return ok
+}
+
+// aRate is a metric that does not depend on how long it is measured.
+var aRate = regexp.MustCompile(`_mps$|(^|\.)gbps$|_us$|_ns$`)
+
+// TestFiguresInLongerWindows: a figure of validate is what it is in a longer window.
+func TestFiguresInLongerWindows(t *testing.T) {
+	all, err := loadValidations(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	compared := 0
+	for _, v := range all {
+		if number := strconv.Itoa(v.Check); v.NotModelled != "" || *longerChecks != "all" && !slices.Contains(strings.Split(*longerChecks, ","), number) {
+			continue
+		}
+		outs := map[string][2]*outcome{}
+		for _, name := range keysOf(v.Runs) {
+			var o [2]*outcome
+			for i, times := range []int64{1, *longerTimes} {
+				s, err := v.run(name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !s.longer(times) {
+					break
+				}
+				p, err := s.profile()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if o[i], err = s.run(context.Background(), 1, p, nil, ""); err != nil {
+					t.Fatalf("check %d, run %s: %v", v.Check, name, err)
+				}
+			}
+			outs[name] = o
+		}
+		for _, f := range v.Figures {
+			var got [2]float64
+			rates := true
+			for i := range got {
+				got[i], err = Eval(f.Value, func(run, metric string) (float64, error) {
+					if outs[run][i] == nil || !aRate.MatchString(metric) {
+						rates = false
+						return 1, nil
+					}
+					v, _, err := outs[run][i].metric(metric)
+					return v, err
+				})
+				if err != nil && rates {
+					t.Fatal(err)
+				}
+			}
+			if !rates {
+				continue
+			}
+			compared++
+			t.Logf("figure %s: %.4g %s, and %.4g in windows %d times as long", f.ID, got[0], f.Unit, got[1], *longerTimes)
+			// A difference of two rates may be nothing, whose parts of a hundred say nothing.
+			if _, absolute := strconv.ParseFloat(f.Tolerance, 64); math.Abs(got[1]-got[0]) > steady*math.Abs(got[0]) && (absolute != nil || !within(got[1], got[0], f.Tolerance)) {
+				t.Errorf("figure %s: %.4g %s, and %.4g in windows %d times as long", f.ID, got[0], f.Unit, got[1], *longerTimes)
+			}
+		}
+	}
+	if compared == 0 {
+		t.Error("no figure was compared")
+	}
+}
