@@ -214,7 +214,7 @@ func perfOnSimulator(c *cobra.Command, f *perfFlags, client *perf.Options, store
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, report.finish()) }()
+	defer func() { err = alsoLost(c, err, report.finish()) }()
 	interrupted := ended(c, client)
 	if client.Method != perf.Infinite { // which ends in good order
 		cfg.Interrupt = interrupted
@@ -222,7 +222,10 @@ func perfOnSimulator(c *cobra.Command, f *perfFlags, client *perf.Options, store
 	var frames *outfile.File
 	if f.pcap != "" {
 		if frames, err = outfile.Create(c.Context(), f.pcap); err != nil {
-			return err
+			if errors.Is(err, outfile.ErrInterrupted) {
+				return fmt.Errorf("perf: --pcap: %w", err)
+			}
+			return usagef("perf: --pcap: %w", err)
 		}
 		defer frames.Abort()
 		cfg.Pcap = frames
@@ -232,15 +235,13 @@ func perfOnSimulator(c *cobra.Command, f *perfFlags, client *perf.Options, store
 		return err
 	}
 	defer func() {
-		if cerr := tb.Close(); err == nil {
-			err = cerr
+		lost := tb.Close()
+		if frames != nil { // also of a test that failed or was interrupted
+			if unwritten := frames.Commit(func(io.Writer) error { return nil }); unwritten != nil {
+				lost = unwritten // which names the file
+			}
 		}
-		if frames == nil {
-			return
-		}
-		if cerr := frames.Commit(func(io.Writer) error { return nil }); err == nil { // also of a test that failed or was interrupted
-			err = cerr
-		}
+		err = alsoLost(c, err, lost)
 	}()
 	e := &perfEnds{f: f, interrupted: interrupted, report: report, out: stored.tee(c.OutOrStdout())}
 	return e.run(c, tb, client, stored)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
@@ -18,6 +19,7 @@ type perfReport struct {
 	ctx    context.Context
 	direct *outfile.File // no regular file, open from the beginning
 	last   []byte        // for it
+	lost   error         // why the last report is not in its place; the test goes on, for its sizes are printed
 }
 
 // openPerfReport sees to it that the report can be written, before anything is measured.
@@ -46,22 +48,33 @@ func (r *perfReport) write(path string, b []byte) error {
 		return nil
 	}
 	f, err := outfile.Create(r.ctx, path)
-	if err != nil {
-		return err
+	if err == nil {
+		err = f.Commit(func(w io.Writer) error { _, err := w.Write(b); return err })
 	}
-	return f.Commit(func(w io.Writer) error { _, err := w.Write(b); return err })
+	r.lost = err
+	return nil
 }
 
-// finish writes what has waited for the end.
+// finish writes what has waited for the end, and says what is lost.
 func (r *perfReport) finish() error {
 	switch {
 	case r.direct == nil:
-		return nil
+		return r.lost
 	case r.last == nil:
 		r.direct.Abort()
 		return nil
 	}
 	return r.direct.Commit(func(w io.Writer) error { _, err := w.Write(r.last); return err })
+}
+
+// alsoLost adds to the error that ended a test that of an output, which is said at once where a status alone is to come.
+func alsoLost(c *cobra.Command, err, lost error) error {
+	var status programStatus
+	if errors.As(err, &status) && lost != nil { // perfFailed has said what it is about
+		fmt.Fprintln(c.ErrOrStderr(), "rdmasim perf:", plain.Message(lost.Error()))
+		return status
+	}
+	return errors.Join(err, lost)
 }
 
 // ended reports whether a test is to end: the user wants it, or of one that has no end of its own nobody reads the output any more.
