@@ -97,7 +97,7 @@ func (f *file) contiguous(l *seccomp.Listener, id uint64, tid, fd int, off, n ui
 		return err
 	}
 	defer theirs.Close()
-	f.s.files.byInode[b.inode], f.s.files.byWatch[b.watch] = f, watched{f, b}
+	f.s.files.byInode[b.inode], f.s.files.byWatch[b.watch] = f, watched{f: f, b: b}
 	f.buffers = append(f.buffers, b)
 	if err := l.ReplaceFD(id, int(theirs.Fd()), fd, true); err != nil {
 		f.dropBuffer(b)

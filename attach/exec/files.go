@@ -64,6 +64,8 @@ type files struct {
 type watched struct {
 	f *file
 	b *buffer
+	// reopened says that somebody has opened it by way of /proc, so that the end of a description may not be that of the file.
+	reopened bool
 }
 
 // openedFD is a descriptor between open and the first ioctl.
@@ -189,7 +191,7 @@ func (m *memfd) open() (*os.File, error) { return os.OpenFile(m.path, os.O_RDWR,
 // watch has the end of descriptions of the file told, of which one is open.
 func (m *memfd) watch(inotify int, one *os.File) (int, error) {
 	m.close()
-	return unix.InotifyAddWatch(inotify, fmt.Sprintf("/proc/self/fd/%d", one.Fd()), unix.IN_CLOSE_WRITE)
+	return unix.InotifyAddWatch(inotify, fmt.Sprintf("/proc/self/fd/%d", one.Fd()), noticed)
 }
 
 func (m *memfd) close() {
@@ -248,7 +250,7 @@ func (t *files) create(l *seccomp.Listener, id uint64, proc *process, fd int, d 
 	}
 	proc.open++
 	delete(t.opened, openedFD{proc.mem.PID(), fd}) // an open that failed can be tried again
-	t.byInode[f.inode], t.byWatch[f.watch] = f, watched{f, nil}
+	t.byInode[f.inode], t.byWatch[f.watch] = f, watched{f: f}
 	return f, nil
 }
 

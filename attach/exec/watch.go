@@ -50,9 +50,20 @@ func (t *files) hear() {
 		if errno != 0 || n == 0 {
 			return
 		}
-		closed, lost := closings(t.notices[:n])
-		for _, wd := range closed {
-			t.end(wd)
+		told, lost := notices(t.notices[:n])
+		for _, x := range told {
+			w := t.byWatch[x.watch]
+			switch {
+			case x.opened:
+				if w.f != nil {
+					w.reopened = true
+					t.byWatch[x.watch] = w
+				}
+			case w.reopened:
+				lost = true // which of its descriptions it was is not told
+			case x.written:
+				t.end(x.watch)
+			}
 		}
 		if lost {
 			t.lost.Store(true) // watch looks who has what
@@ -60,19 +71,28 @@ func (t *files) hear() {
 	}
 }
 
-// closings are the watches of files that were closed, and whether the kernel had no room for more events (IN_Q_OVERFLOW).
-func closings(events []byte) (watches []int, lost bool) {
+// noticed are the events of files that are watched: a description was opened, by way of /proc, or closed.
+const noticed = unix.IN_OPEN | unix.IN_CLOSE_WRITE | unix.IN_CLOSE_NOWRITE
+
+// notice is an event of a watch: a description of its file was opened, or it was closed and could be written by.
+type notice struct {
+	watch           int
+	opened, written bool
+}
+
+// notices are events, in order, and whether the kernel had no room for more (IN_Q_OVERFLOW).
+func notices(events []byte) (told []notice, lost bool) {
 	for len(events) >= unix.SizeofInotifyEvent {
 		e := (*unix.InotifyEvent)(unsafe.Pointer(&events[0]))
 		switch {
 		case e.Mask&unix.IN_Q_OVERFLOW != 0:
 			lost = true
-		case e.Mask&unix.IN_CLOSE_WRITE != 0:
-			watches = append(watches, int(e.Wd))
+		case e.Mask&noticed != 0:
+			told = append(told, notice{int(e.Wd), e.Mask&unix.IN_OPEN != 0, e.Mask&unix.IN_CLOSE_WRITE != 0})
 		}
 		events = events[unix.SizeofInotifyEvent+int(e.Len):]
 	}
-	return watches, lost
+	return told, lost
 }
 
 // end is the end of what has the watch: an open file or a buffer.
@@ -85,7 +105,8 @@ func (t *files) end(wd int) {
 	}
 }
 
-// endUnused ends the files and buffers that no process of the session has any more, after events were lost.
+// endUnused ends the files and buffers that no process of the session has any more, after events were lost or a file has
+// had several descriptions.
 func (t *files) endUnused() {
 	watches := map[int]uverbs.Inode{}
 	t.s.eng.do(func() {
@@ -107,9 +128,14 @@ func (t *files) endUnused() {
 	t.s.eng.do(func() {
 		for wd, in := range watches {
 			w := t.byWatch[wd]
-			if same := w.b != nil && w.b.inode == in || w.b == nil && w.f != nil && w.f.inode == in; same && !used[in] {
-				t.end(wd)
+			if same := w.b != nil && w.b.inode == in || w.b == nil && w.f != nil && w.f.inode == in; !same || used[in] {
+				continue
 			}
+			if w.b == nil && w.f.held != nil { // here, while its descriptor shows a buffer
+				t.lost.Store(true)
+				continue
+			}
+			t.end(wd)
 		}
 	})
 }

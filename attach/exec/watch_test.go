@@ -17,19 +17,33 @@ import (
 	"github.com/rdmasim/rdmasim/attach/exec/uverbs"
 )
 
-// TestClosings: events that were lost are told by one of their own, which names no watch.
-func TestClosings(t *testing.T) {
+// TestNotices: events that were lost are told by one of their own, which names no watch.
+func TestNotices(t *testing.T) {
 	event := func(wd int32, mask uint32, name string) []byte {
 		e := unix.InotifyEvent{Wd: wd, Mask: mask, Len: uint32(len(name))}
 		return append(slices.Clone((*[unix.SizeofInotifyEvent]byte)(unsafe.Pointer(&e))[:]), name...)
 	}
-	b := slices.Concat(event(3, unix.IN_CLOSE_WRITE, "x\x00\x00\x00"), event(4, unix.IN_IGNORED, ""), event(5, unix.IN_CLOSE_WRITE, ""))
-	if watches, lost := closings(b); !slices.Equal(watches, []int{3, 5}) || lost {
-		t.Errorf("%v, lost %v", watches, lost)
+	b := slices.Concat(event(3, unix.IN_CLOSE_WRITE, "x\x00\x00\x00"), event(4, unix.IN_IGNORED, ""), event(5, unix.IN_OPEN, ""), event(5, unix.IN_CLOSE_NOWRITE, ""))
+	want := []notice{{3, false, true}, {5, true, false}, {5, false, false}}
+	if told, lost := notices(b); !slices.Equal(told, want) || lost {
+		t.Errorf("%v, lost %v", told, lost)
 	}
-	if watches, lost := closings(append(event(-1, unix.IN_Q_OVERFLOW, ""), b...)); !slices.Equal(watches, []int{3, 5}) || !lost {
-		t.Errorf("%v, lost %v", watches, lost)
+	if told, lost := notices(append(event(-1, unix.IN_Q_OVERFLOW, ""), b...)); !slices.Equal(told, want) || !lost {
+		t.Errorf("%v, lost %v", told, lost)
 	}
+}
+
+// TestReopenedFiles: a device file ends with its last descriptor, also if it was opened again by way of /proc.
+func TestReopenedFiles(t *testing.T) {
+	needs(t, "ibv_devices")
+	bin := compile(t, "reopened")
+	each(t, func(t *testing.T, u user) {
+		for _, flags := range [][]string{nil, {"-copy-queues", "-dynamic"}} {
+			if out, status := u.session(t, append(slices.Clone(flags), "--", bin)...); status != 0 || strings.Contains(out, "still") {
+				t.Errorf("%v: status %d:\n%s", flags, status, out)
+			}
+		}
+	})
 }
 
 // TestFilesInUse looks for memory files of this process: one that is open, one that is only mapped, one that is closed.
