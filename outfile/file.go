@@ -27,7 +27,7 @@ type File struct {
 	ctx   context.Context // ends the writes to a pipe
 	stop  func() bool
 	fail  Fail
-	lost  error // the first of Write: what is missing in the middle keeps the output from its place
+	lost  error // that of the first Write that failed
 }
 
 const (
@@ -246,7 +246,8 @@ func (f *File) Path() string {
 	return f.path
 }
 
-// Write adds to the output before Commit, for content that is too large to keep in memory. After an error Commit fails with it.
+// Write adds to the output before Commit, for content that is too large to keep in memory.
+// After an error Commit fails too, whether or not its caller has looked.
 func (f *File) Write(p []byte) (int, error) {
 	n, err := f.write(p)
 	if f.lost == nil {
@@ -285,7 +286,7 @@ func (f *File) write(p []byte) (int, error) {
 func (f *File) Commit(fill func(io.Writer) error) error {
 	err := fill(f)
 	if err == nil {
-		err = f.lost
+		err = f.lost // part of it is missing
 	}
 	if err == nil {
 		err = f.finish()

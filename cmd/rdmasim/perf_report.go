@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 
@@ -65,16 +64,6 @@ func (r *perfReport) finish() error {
 		return nil
 	}
 	return r.direct.Commit(func(w io.Writer) error { _, err := w.Write(r.last); return err })
-}
-
-// alsoLost adds to the error that ended a test that of an output, which is said at once where a status alone is to come.
-func alsoLost(c *cobra.Command, err, lost error) error {
-	var status programStatus
-	if errors.As(err, &status) && lost != nil { // perfFailed has said what it is about
-		fmt.Fprintln(c.ErrOrStderr(), "rdmasim perf:", plain.Message(lost.Error()))
-		return status
-	}
-	return errors.Join(err, lost)
 }
 
 // ended reports whether a test is to end: the user wants it, or of one that has no end of its own nobody reads the output any more.
