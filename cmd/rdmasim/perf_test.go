@@ -212,7 +212,7 @@ func TestPerfJSON(t *testing.T) {
 	if out, errs, status := measure(t, "write_bw -n 5 --pcap=/no/such/folder/x"); status != exitUsage || !strings.Contains(errs, "--pcap: /no/such/folder/x cannot be written") || out != "" {
 		t.Errorf("%d %s\n%s", status, errs, out)
 	}
-	if out, errs, status := measure(t, "write_bw -n 5 --pcap=/dev/full"); status != exitFailure || !strings.Contains(errs, "/dev/full cannot be written: no space left") || !strings.Contains(out, "BW average") {
+	if out, errs, status := measure(t, "write_bw -n 5 --pcap=/dev/full"); status != exitFailure || !strings.Contains(errs, "/dev/full cannot be written: capture: no space left") || !strings.Contains(out, "BW average") {
 		t.Errorf("%d %s\n%s", status, errs, out)
 	}
 	// A pipe has one reader, who takes what comes until the end as the report.
