@@ -15,6 +15,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/rdmasim/rdmasim/conformance"
 	"github.com/rdmasim/rdmasim/input"
@@ -216,5 +217,9 @@ func flagError(cmd *cobra.Command, err error) error {
 	if flag, ok := strings.CutPrefix(err.Error(), "unknown flag: "); ok {
 		return usagef("unknown flag %s%s; see %s --help", flag, commands.MeantFlag(cmd, flag), cmd.CommandPath())
 	}
-	return usagef("%w", input.FlagError(err))
+	var value *pflag.InvalidValueError
+	if said := input.FlagError(err); errors.As(err, &value) { // which says what it takes
+		return usagef("%w", said)
+	}
+	return usagef("%w%s; see %s --help", err, commands.MeantLong(cmd, err), cmd.CommandPath())
 }

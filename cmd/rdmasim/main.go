@@ -171,7 +171,7 @@ func oneArg(what string) cobra.PositionalArgs {
 }
 
 func flagError(c *cobra.Command, err error) error {
-	suggestion := ""
+	suggestion := commands.MeantLong(c, err)
 	if flag, ok := strings.CutPrefix(err.Error(), "unknown flag: "); ok {
 		suggestion = commands.MeantFlag(c, flag)
 	}
