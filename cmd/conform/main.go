@@ -81,8 +81,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		if !errors.Is(out.Err, syscall.EPIPE) { // a reader that wants no more, such as head
 			fmt.Fprintln(stderr, "conform: the output is not complete:", out.Err)
 		}
-		var cause syscall.Errno // of each failed write
-		if err == nil || errors.Is(err, out.Err) || errors.As(out.Err, &cause) && errors.Is(err, cause) {
+		if err = commands.Besides(err, out.Err); err == nil {
 			err = &status{code: exitFailed}
 		}
 	}
