@@ -24,6 +24,7 @@ type runCache struct {
 	mu    sync.Mutex
 	known map[string]map[string]float64
 	log   *outfile.Log // nil: memory only
+	lost  error        // the first result that the file did not take: those behind it are in memory only
 }
 
 // cachedRun is a line of the file.
@@ -94,19 +95,29 @@ func (c *runCache) get(key string) (map[string]float64, bool) {
 	return m, ok
 }
 
-// put keeps a result. Numbers that JSON cannot have stay in memory.
-func (c *runCache) put(key string, m map[string]float64) error {
+// put keeps a result. Numbers that JSON cannot have stay in memory, and so does all behind a line that the file did not take.
+func (c *runCache) put(key string, m map[string]float64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.known[key] = m
 	if c.log == nil {
-		return nil
+		return
 	}
 	line, err := json.Marshal(cachedRun{key, m})
 	if err != nil {
-		return nil
+		return
 	}
-	return c.log.Append(append(line, '\n'), false)
+	if err := c.log.Append(append(line, '\n'), false); c.lost == nil {
+		c.lost = err
+	}
+}
+
+// unkept is why results are not in the file, if some are not: an error of a command whose answer is there.
+func (c *runCache) unkept() error {
+	if c.lost != nil {
+		return fmt.Errorf("--cache: %w: the next calibration runs again what is not there", c.lost)
+	}
+	return nil
 }
 
 // close ends the file; what is in it stays.

@@ -133,7 +133,8 @@ func (e *evaluator) run(ctx context.Context, v *Validation, name string, set []s
 	e.mu.Lock()
 	e.ran++
 	e.mu.Unlock()
-	return m, e.cache.put(key, m)
+	e.cache.put(key, m)
+	return m, nil
 }
 
 // scenario is a run with its profile under the settings.

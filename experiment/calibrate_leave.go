@@ -131,7 +131,7 @@ func LeaveOut(ctx context.Context, seed uint64, only []int, cache string, progre
 		}
 	}
 	rep.summarize()
-	return rep, nil
+	return rep, known.unkept()
 }
 
 func (e *evaluator) leaveOut(ctx context.Context, whole []setting, n int, rep *LeaveOneOut) error {

@@ -22,7 +22,8 @@ type CalibrationReport struct {
 	Figures    []FittedFigure `json:"figures"`
 }
 
-// Calibrate fits all values to their figures. Runs are kept in the folder cache, unless it is "".
+// Calibrate fits all values to their figures. Runs are kept in the folder cache, unless it is ""; with a report the error is that
+// some could not be kept.
 func Calibrate(ctx context.Context, seed uint64, cache string) (*CalibrationReport, error) {
 	c, err := LoadCalibration(ctx)
 	if err != nil {
@@ -56,7 +57,7 @@ func Calibrate(ctx context.Context, seed uint64, cache string) (*CalibrationRepo
 		rep.Figures = append(rep.Figures, FittedFigure{id, f.Name, f.Expected, got[i], f.Unit, f.Tolerance, within(got[i], f.Expected, f.Tolerance)})
 	}
 	rep.Runs = len(e.asked)
-	return rep, nil
+	return rep, known.unkept()
 }
 
 // Pass reports whether every figure that was fitted to is within its tolerance.

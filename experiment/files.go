@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -70,39 +71,37 @@ func (x *Experiment) Files() []string {
 }
 
 // WriteFolder writes the result as JSON and CSV, and its plots as SVG and PNG, to a
-// folder, and returns the names of the files. Those of two runs that end at once do not mix.
+// folder, and returns the names of the files that are there now; a file that cannot be written does not keep others from their
+// place. Those of two runs that end at once do not mix.
 func (r *Result) WriteFolder(ctx context.Context, dir string) ([]string, error) {
 	defer outfile.LockFolder(ctx, dir)()
 	var names []string
-	put := func(name string, fill func(io.Writer) error) error {
-		names = append(names, name)
-		return writeFile(ctx, filepath.Join(dir, name), fill)
+	var lost []error
+	put := func(name string, fill func(io.Writer) error) {
+		err := writeFile(ctx, filepath.Join(dir, name), fill)
+		if err == nil {
+			names = append(names, name)
+		}
+		lost = append(lost, err)
 	}
 	for _, f := range []string{"json", "csv"} {
-		if err := put(r.Name+"."+f, func(w io.Writer) error { return r.Write(w, f) }); err != nil {
-			return names, err
-		}
+		put(r.Name+"."+f, func(w io.Writer) error { return r.Write(w, f) })
 	}
 	for i := range r.Plots {
 		png, svg, err := r.Plots[i].Draw(r.Rows, r.caption())
 		if err != nil {
 			continue // no row belongs to this plot; the JSON and CSV files have all rows
 		}
-		if err := put(r.Plots[i].File+".png", bytesTo(png)); err != nil {
-			return names, err
-		}
-		if err := put(r.Plots[i].File+".svg", bytesTo(svg)); err != nil {
-			return names, err
-		}
+		put(r.Plots[i].File+".png", bytesTo(png))
+		put(r.Plots[i].File+".svg", bytesTo(svg))
 	}
 	for _, d := range r.Drawings {
 		svg, err := d.Draw(r.caption())
 		if err != nil {
-			return names, err
+			lost = append(lost, err)
+			continue
 		}
-		if err := put(d.File+".svg", bytesTo(svg)); err != nil {
-			return names, err
-		}
+		put(d.File+".svg", bytesTo(svg))
 	}
-	return names, nil
+	return names, errors.Join(lost...)
 }

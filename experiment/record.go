@@ -26,6 +26,7 @@ type recorder struct {
 	buf               *bufio.Writer // of capture
 	frames            *pcap.Writer
 	traced            bool
+	untraced          error // why the timeline is not whole: end says it, for the run has its results all the same
 
 	faults     *fault.Plan
 	met, acted []int // by rule, over all runs
@@ -130,24 +131,16 @@ func (r *recorder) finish(tb *testbed.Testbed) error {
 		r.events = append(r.events, tb.EventsDone()...)
 	}
 	if r != nil && tb.Config().Trace {
-		r.traced = true
-		if werr := tb.WriteTrace(r.timeline); werr != nil {
-			err = errors.Join(err, fmt.Errorf("%s cannot be written: %w", r.timeline.Path(), werr))
-		}
+		r.traced, r.untraced = true, tb.WriteTrace(r.timeline)
 	}
 	return err
 }
 
 // write writes a timeline, if one was asked for.
-func (r *recorder) write(spans *sim.Spans) error {
-	if r == nil || r.timeline == nil {
-		return nil
+func (r *recorder) write(spans *sim.Spans) {
+	if r != nil && r.timeline != nil {
+		r.traced, r.untraced = true, spans.WriteJSON(r.timeline)
 	}
-	r.traced = true
-	if err := spans.WriteJSON(r.timeline); err != nil {
-		return fmt.Errorf("%s cannot be written: %w", r.timeline.Path(), err)
-	}
-	return nil
 }
 
 // notes adds to a result what the rules and events did, those of --fault or the scenario's own.
@@ -170,7 +163,7 @@ func (r *recorder) notes(res *Result) {
 }
 
 // end puts the files in place when the runs have ended well, or were interrupted:
-// what has run is then in them.
+// what has run is then in them. A file that cannot be written is an error, and no end of the results.
 func (r *recorder) end(err error) error {
 	if err != nil && !errors.Is(err, ErrInterrupted) {
 		r.abort()
@@ -198,7 +191,7 @@ func (r *recorder) end(err error) error {
 	case err != nil && !r.traced:
 		r.timeline.Abort()
 	default:
-		lost = errors.Join(lost, r.timeline.Commit(func(io.Writer) error { return nil }))
+		lost = errors.Join(lost, r.timeline.Commit(func(io.Writer) error { return r.untraced }))
 	}
 	if lost != nil { // more than an interrupted run, whose results so far are written
 		return lost

@@ -2,15 +2,18 @@ package experiment
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/rdmasim/rdmasim/input"
+	"github.com/rdmasim/rdmasim/outfile"
 	"github.com/rdmasim/rdmasim/sim"
 )
 
@@ -173,6 +176,26 @@ func TestStoredSensitivities(t *testing.T) {
 	}
 }
 
+// A result that the file does not take does not end a calibration, whose answer is told with the loss.
+func TestRunCacheOnAFullDisk(t *testing.T) {
+	ctx := outfile.WithFail(t.Context(), func(op outfile.Operation, _ string) error {
+		if op == outfile.OpWrite {
+			return syscall.ENOSPC
+		}
+		return nil
+	})
+	c, err := openRunCache(ctx, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.close()
+	c.put("a", map[string]float64{"rate_mps": 1.25})
+	c.put("b", map[string]float64{"rate_mps": 2.5})
+	if m, ok := c.get("b"); !ok || m["rate_mps"] != 2.5 || !errors.Is(c.unkept(), syscall.ENOSPC) {
+		t.Errorf("%v %t, %v", m, ok, c.unkept())
+	}
+}
+
 // The cache gives what was put, also to the next program; a line that was cut is run again.
 func TestRunCache(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cache")
@@ -180,10 +203,9 @@ func TestRunCache(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.put("a", map[string]float64{"rate_mps": 1.25}); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.put("nan", map[string]float64{"rate_mps": math.NaN()}); err != nil {
+	c.put("a", map[string]float64{"rate_mps": 1.25})
+	c.put("nan", map[string]float64{"rate_mps": math.NaN()})
+	if err := c.unkept(); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := openRunCache(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "another process writes it") {

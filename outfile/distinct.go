@@ -5,7 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
+
+	"golang.org/x/sys/unix"
 )
 
 // Named is a file of a command line, by the flag that names it.
@@ -40,14 +41,49 @@ func Distinct(outputs, inputs []Named) error {
 	if err := NotStandard(outputs...); err != nil {
 		return err
 	}
-	for i, out := range outputs {
-		for _, other := range append(slices.Clone(inputs), outputs[:i]...) {
-			if out.Path != "" && other.Path != "" && out.Path != os.DevNull && sameFile(out.Path, other.Path) {
+	var before []place
+	for _, in := range inputs {
+		before = append(before, placeOf(in))
+	}
+	for _, out := range outputs {
+		if out.Path == "" {
+			continue
+		}
+		p := placeOf(out)
+		for i := range before {
+			if other := &before[i]; out.Path != os.DevNull && other.Path != "" && p.same(other) {
 				return fmt.Errorf("%s and %s are one file, %s: give each its own", other.Flag, out.Flag, out.Path)
 			}
 		}
+		before = append(before, p)
 	}
 	return nil
+}
+
+// place is where a path leads. It is looked up once, for a run may have a hundred outputs.
+type place struct {
+	Named
+	st       os.FileInfo // nil: nothing is there
+	resolved string
+}
+
+func placeOf(n Named) place {
+	if n.Path == "" {
+		return place{Named: n}
+	}
+	st, err := os.Stat(n.Path)
+	if err != nil {
+		st = nil
+	}
+	return place{n, st, resolved(n.Path)}
+}
+
+// same reports whether two paths lead to one file, which need not exist yet.
+func (p *place) same(other *place) bool {
+	if p.st != nil && other.st != nil {
+		return os.SameFile(p.st, other.st)
+	}
+	return p.resolved == other.resolved
 }
 
 // Within reports whether a path leads to a file of a folder, and by which name. Neither need exist yet. An empty path leads nowhere.
@@ -56,17 +92,8 @@ func Within(path, dir string) (name string, ok bool) {
 		return "", false
 	}
 	path = resolved(path)
-	return filepath.Base(path), sameFile(filepath.Dir(path), dir)
-}
-
-// sameFile reports whether two paths lead to one file, which need not exist yet.
-func sameFile(a, b string) bool {
-	x, errX := os.Stat(a)
-	y, errY := os.Stat(b)
-	if errX == nil && errY == nil {
-		return os.SameFile(x, y)
-	}
-	return resolved(a) == resolved(b)
+	in, of := placeOf(Named{Path: filepath.Dir(path)}), placeOf(Named{Path: dir})
+	return filepath.Base(path), in.same(&of)
 }
 
 // mostLinks is how many links in a row Linux follows.
@@ -81,6 +108,9 @@ func resolved(path string) string {
 	for range mostLinks {
 		if dir, err := filepath.EvalSymlinks(filepath.Dir(abs)); err == nil {
 			abs = filepath.Join(dir, filepath.Base(abs))
+		}
+		if _, err := os.Stat(abs); errors.Is(err, unix.ELOOP) { // links in a circle lead nowhere
+			break
 		}
 		to, err := os.Readlink(abs)
 		if err != nil {

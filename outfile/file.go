@@ -27,6 +27,7 @@ type File struct {
 	ctx   context.Context // ends the writes to a pipe
 	stop  func() bool
 	fail  Fail
+	lost  error // that of the first Write that failed
 }
 
 const (
@@ -45,7 +46,9 @@ func Create(ctx context.Context, path string) (*File, error) {
 		return nil, fmt.Errorf("%s: %w", path, ErrStandard)
 	}
 	f := &File{path: path, place: path, ctx: ctx, fail: failOf(ctx), stop: func() bool { return true }}
-	if place, err := filepath.EvalSymlinks(path); err == nil {
+	if st, err := os.Lstat(path); err == nil && st.Mode().Type() == fs.ModeSymlink { // also one to what is not there yet
+		f.place = resolved(path)
+	} else if place, err := filepath.EvalSymlinks(path); err == nil {
 		f.place = place
 	}
 	err := f.call(OpOpen, f.open)
@@ -68,7 +71,7 @@ func (f *File) open() error {
 		return errors.New("it is a directory")
 	case err == nil && !st.Mode().IsRegular():
 		return f.openDirect(f.path)
-	case errors.Is(err, unix.ENAMETOOLONG): // a file without a name would take it until it gets one
+	case errors.Is(err, unix.ENAMETOOLONG), errors.Is(err, unix.ELOOP): // a file without a name would take it until it gets one
 		return cause(err)
 	}
 	return f.openTemporary()
@@ -244,7 +247,16 @@ func (f *File) Path() string {
 }
 
 // Write adds to the output before Commit, for content that is too large to keep in memory.
+// After an error Commit fails too, whether or not its caller has looked.
 func (f *File) Write(p []byte) (int, error) {
+	n, err := f.write(p)
+	if f.lost == nil {
+		f.lost = err
+	}
+	return n, err
+}
+
+func (f *File) write(p []byte) (int, error) {
 	if err := f.fail(OpWrite, f.path); err != nil {
 		n, _ := f.f.Write(p[:len(p)/2])
 		return n, err
@@ -273,6 +285,9 @@ func (f *File) Write(p []byte) (int, error) {
 // Commit writes the output with fill, behind what Write wrote, makes it durable and puts it in place.
 func (f *File) Commit(fill func(io.Writer) error) error {
 	err := fill(f)
+	if err == nil {
+		err = f.lost // part of it is missing
+	}
 	if err == nil {
 		err = f.finish()
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"path/filepath"
 
@@ -80,22 +81,24 @@ func (a *Answer) outputs() []output {
 // Endings are those of the files that an answer may have, behind the name of the experiment.
 var Endings = []string{".json", ".csv", ".jsonl", ".parquet", "-runs.csv", "-runs.jsonl", "-runs.parquet"}
 
-// WriteFolder writes the answer to a folder, with its pictures, and returns the names of the files.
+// WriteFolder writes the answer to a folder, with its pictures, and returns the names of the files that are there now. A file that
+// cannot be written does not keep others from their place.
 func (a *Answer) WriteFolder(ctx context.Context, dir string) ([]string, error) {
 	defer outfile.LockFolder(ctx, dir)()
 	var names []string
-	put := func(name string, fill func(io.Writer) error) error {
-		names = append(names, name)
+	var lost []error
+	put := func(name string, fill func(io.Writer) error) {
 		f, err := outfile.Create(ctx, filepath.Join(dir, name))
-		if err != nil {
-			return err
+		if err == nil {
+			err = f.Commit(fill)
 		}
-		return f.Commit(fill)
+		if err == nil {
+			names = append(names, name)
+		}
+		lost = append(lost, err)
 	}
 	for _, o := range a.outputs() {
-		if err := put(a.Result.Name+o.ending, o.fill); err != nil {
-			return names, err
-		}
+		put(a.Result.Name+o.ending, o.fill)
 	}
 	for _, p := range a.pictures() {
 		png, svg, err := p.draw(a.Result.Rows, a.Result.Caption())
@@ -106,10 +109,8 @@ func (a *Answer) WriteFolder(ctx context.Context, dir string) ([]string, error) 
 			ending string
 			text   []byte
 		}{{".png", png}, {".svg", svg}} {
-			if err := put(p.file+f.ending, func(w io.Writer) error { _, err := w.Write(f.text); return err }); err != nil {
-				return names, err
-			}
+			put(p.file+f.ending, func(w io.Writer) error { _, err := w.Write(f.text); return err })
 		}
 	}
-	return names, nil
+	return names, errors.Join(lost...)
 }

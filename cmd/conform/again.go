@@ -5,10 +5,12 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/rdmasim/rdmasim/input/commands"
+	"github.com/rdmasim/rdmasim/plain"
 	"github.com/rdmasim/rdmasim/report"
 )
 
@@ -30,7 +32,7 @@ func (o *runOptions) again(run *report.Run, id string) string {
 	case o.target == "hw" && o.wire != "" && os.Getenv("LAB_WIRE") != "":
 		words = append([]string{"scripts/lab", "--kernel", labKernel(run.Environment[report.KeyKernel]), "--"}, words...)
 	}
-	words = append(words, commands.Quoted(calledAs(os.Args[0])), "--target="+o.target)
+	words = append(words, commands.Quoted(calledAs(os.Args[0])), "--target="+commands.Quoted(o.target))
 	add := func(given bool, flag string, value any) {
 		if given {
 			words = append(words, flag, commands.Quoted(fmt.Sprint(value)))
@@ -61,8 +63,12 @@ func (o *runOptions) again(run *report.Run, id string) string {
 	if o.lockstep {
 		words = append(words, "--lockstep")
 	}
-	return fmt.Sprintf("%s --seed %d --label-filter %s -v", strings.Join(words, " "), run.Seed, id)
+	return plain.Line(fmt.Sprintf("%s --seed %d --label-filter %s -v", strings.Join(words, " "), run.Seed, commands.Quoted(id)))
 }
+
+// driverVariable is the name of a variable that records have. That of another, such as LD_PRELOAD, or what is no name, would run
+// something else where it is pasted.
+var driverVariable = regexp.MustCompile(`^(?:MLX|MLX5|IBV|RDMAV)_[A-Za-z0-9_]*$`)
 
 // driverVariables are the words that set the variables of the driver, and of where it is found, as a run had them.
 func driverVariables(run *report.Run) (words []string) {
@@ -70,7 +76,7 @@ func driverVariables(run *report.Run) (words []string) {
 		words = append(words, "LD_LIBRARY_PATH="+commands.Quoted(path))
 	}
 	for _, k := range slices.Sorted(maps.Keys(run.Environment)) {
-		if name, ok := strings.CutPrefix(k, report.KeyEnv); ok {
+		if name, ok := strings.CutPrefix(k, report.KeyEnv); ok && driverVariable.MatchString(name) {
 			words = append(words, name+"="+commands.Quoted(run.Environment[k]))
 		}
 	}

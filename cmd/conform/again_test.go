@@ -2,12 +2,39 @@ package main
 
 import (
 	"bytes"
+	"os"
+	"os/exec"
 	"strings"
 	"testing"
 
 	"github.com/rdmasim/rdmasim/input/commands"
 	"github.com/rdmasim/rdmasim/report"
 )
+
+// What is pasted from a record, which may be anybody's, runs conform and nothing else.
+func TestAgainOfAHostileRecordIsHarmless(t *testing.T) {
+	const evil = "sim; touch pwned # $(touch pwned) `touch pwned`\ntouch pwned\n'"
+	dir := t.TempDir()
+	t.Chdir(dir)
+	for _, kind := range []string{evil, "sim", "hw"} {
+		r := &report.Run{Target: report.Target{Kind: kind, Profile: evil, Device: evil}, Seed: 9, Cases: []report.Case{{ID: evil, Outcome: report.Fail}},
+			Environment: map[string]string{report.KeyBelow: "rdmasim exec", report.KeySession: "rdmasim exec --; touch pwned; rdmasim exec --", report.KeyKernel: evil, report.KeyLibraryPath: evil,
+				"env." + evil: evil, "env.LD_PRELOAD": "/tmp/x.so", "env.MLX5_SHUT_UP_BF": evil}}
+		o := &runOptions{target: kind, profile: evil, gidIndex: -1}
+		for _, line := range []string{againAs(r, filterOf([]string{evil})), o.again(r, evil)} {
+			if strings.Contains(line, "LD_PRELOAD") {
+				t.Errorf("kind %q: a variable of no driver: %s", kind, line)
+			}
+			// Neither program is there.
+			if out, err := exec.Command("/bin/sh", "-c", "PATH=/bin:/usr/bin; rdmasim() { :; }; conform() { :; }\n"+line).CombinedOutput(); err != nil && !strings.Contains(string(out), "not found") && !strings.Contains(string(out), "No such file") {
+				t.Errorf("kind %q: %v, %s", kind, err, out)
+			}
+		}
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("pasted lines have made %v, %v", left, err)
+	}
+}
 
 func TestAgainIsTheWholeCommand(t *testing.T) {
 	t.Setenv("LAB_WIRE", "w0,w1")
@@ -52,6 +79,14 @@ func TestAgainIsTheWholeCommand(t *testing.T) {
 	for session, want := range map[string]string{"": "rdmasim exec --", "rdmasim exec --devices 2 --set 'a b' --": "rdmasim exec --devices 2 --set 'a b' --"} {
 		below.Environment[report.KeySession] = session
 		if got := againAs(below, "RC-001"); got != want+" conform --target=hw --seed 9 --label-filter RC-001 -v" {
+			t.Errorf("after a session %q: %s", session, got)
+		}
+	}
+	for _, session := range []string{"rdmasim exec --; touch /tmp/pwned; rdmasim exec --", "rdmasim exec $(touch /tmp/pwned) --", "rdmasim exec `touch /tmp/pwned` --",
+		"rdmasim exec\ntouch /tmp/pwned\nrdmasim exec --", "rdmasim exec 'a' 'b --", "rdmasim exec a'b' --", "rdmasim exec  --", "rdmasim exec -- sh -c 'touch /tmp/pwned' --", "touch /tmp/pwned exec --", "rdmasim exec",
+		"rdmasim exec --\\", "rdmasim exec 'a'\"'\"'; touch /tmp/pwned' --"} {
+		below.Environment[report.KeySession] = session
+		if got := againAs(below, "RC-001"); got != "rdmasim exec -- conform --target=hw --seed 9 --label-filter RC-001 -v" {
 			t.Errorf("after a session %q: %s", session, got)
 		}
 	}

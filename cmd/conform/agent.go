@@ -34,6 +34,9 @@ func newAgent(serve func(*cobra.Command, *agentOptions) error) *cobra.Command {
 			if kind, _, _ := strings.Cut(o.listen, ":"); kind != "unix" && kind != "tcp" {
 				return usagef("--listen %s: an address is unix:PATH or tcp:HOST:PORT; did you mean --listen %s?", o.listen, meantAddress(o.listen))
 			}
+			if err := checkPort(o.port, o.gidIndex); err != nil {
+				return err
+			}
 			return serve(cmd, o)
 		},
 	}
@@ -42,7 +45,7 @@ func newAgent(serve func(*cobra.Command, *agentOptions) error) *cobra.Command {
 	f.StringVar(&o.key, "key", "", "`FILE` with the shared key for TCP: at least 32 bytes, and only its owner may read it")
 	f.StringVar(&o.device, "device", "", "device to offer (default: the first with an active port)")
 	f.IntVar(&o.port, "port", 0, "port of the device (default: the first that is active)")
-	f.IntVar(&o.gidIndex, "gid-index", -1, "index of the GID that connections use (default: RoCE v2 with an IPv4 address)")
+	f.IntVar(&o.gidIndex, "gid-index", defaultGIDIndex, "index of the GID that connections use (default: RoCE v2 with an IPv4 address)")
 	return cmd
 }
 

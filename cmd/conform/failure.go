@@ -12,6 +12,7 @@ import (
 
 	"github.com/rdmasim/rdmasim/conformance"
 	"github.com/rdmasim/rdmasim/conformance/harness"
+	"github.com/rdmasim/rdmasim/outfile"
 	"github.com/rdmasim/rdmasim/plain"
 	"github.com/rdmasim/rdmasim/report"
 	"github.com/rdmasim/rdmasim/roce/ladder"
@@ -136,6 +137,26 @@ func capturesIn(dir string) captures {
 
 // capturesSuffix ends the name of a file of --captures, after the ID of its case.
 const capturesSuffix = ".pcapng"
+
+// checkCaptures makes the folder of captures, and says before a run what will keep those of its cases from being written.
+func checkCaptures(ctx context.Context, into string, ids []string) error {
+	if into == "" {
+		return nil
+	}
+	if err := os.MkdirAll(into, 0o755); err != nil {
+		return usagef("--captures %s cannot be made: %w", into, err)
+	}
+	for i, id := range ids {
+		path := filepath.Join(into, id+capturesSuffix)
+		if st, err := os.Stat(path); i > 0 && (err != nil || st.Mode().IsRegular()) { // as for the first
+			continue
+		}
+		if err := outfile.Check(ctx, path); err != nil {
+			return usagef("--captures: %w", err)
+		}
+	}
+	return nil
+}
 
 // saveCaptures writes the captures of the cases that failed into a folder of the user.
 func saveCaptures(ctx context.Context, run *report.Run, from, into string) error {

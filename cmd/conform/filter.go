@@ -17,7 +17,7 @@ func (o *runOptions) pick(all []conformance.Item) ([]conformance.Item, error) {
 	}
 	match, err := types.ParseLabelFilter(o.filter)
 	if err != nil {
-		return nil, usagef("--label-filter %q: %s", o.filter, filterComplaint(err))
+		return nil, usagef("--label-filter %q: %s; a filter is labels joined by && and ||, with ! and parentheses, such as 'RC && !tap'", o.filter, filterComplaint(err))
 	}
 	var items []conformance.Item
 	for _, i := range all {
@@ -38,7 +38,11 @@ func filterComplaint(err error) string {
 	if !errors.As(err, &g) {
 		return err.Error()
 	}
-	return g.Message[strings.LastIndexByte(g.Message, '\n')+1:]
+	text := g.Message[strings.LastIndexByte(g.Message, '\n')+1:]
+	if text == "Unexpected EOF." {
+		return "a label is missing at its end"
+	}
+	return strings.TrimSuffix(text, ".")
 }
 
 // checkLabels refuses a filter with labels that no case of the catalogue has.

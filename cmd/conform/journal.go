@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rdmasim/rdmasim/input/commands"
 	"github.com/rdmasim/rdmasim/outfile"
 	"github.com/rdmasim/rdmasim/report"
 )
@@ -107,7 +108,7 @@ func (j *journal) mention(err error) error {
 	if j.failed() {
 		what = fmt.Sprintf("only %s of the run, those before the journal failed, are", cases(j.Cases()))
 	}
-	return &status{code, fmt.Errorf("%w; %s in %s: conform recover %s makes a record of them", err, what, j.path, j.path)}
+	return &status{code, fmt.Errorf("%w; %s in %s: conform recover %s makes a record of them", err, what, j.path, commands.Quoted(j.path))}
 }
 
 func newRecover() *cobra.Command {

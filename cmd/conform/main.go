@@ -15,6 +15,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/rdmasim/rdmasim/conformance"
 	"github.com/rdmasim/rdmasim/input"
@@ -80,8 +81,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		if !errors.Is(out.Err, syscall.EPIPE) { // a reader that wants no more, such as head
 			fmt.Fprintln(stderr, "conform: the output is not complete:", out.Err)
 		}
-		var cause syscall.Errno // of each failed write
-		if err == nil || errors.Is(err, out.Err) || errors.As(out.Err, &cause) && errors.Is(err, cause) {
+		if err = commands.Besides(err, out.Err); err == nil {
 			err = &status{code: exitFailed}
 		}
 	}
@@ -216,5 +216,9 @@ func flagError(cmd *cobra.Command, err error) error {
 	if flag, ok := strings.CutPrefix(err.Error(), "unknown flag: "); ok {
 		return usagef("unknown flag %s%s; see %s --help", flag, commands.MeantFlag(cmd, flag), cmd.CommandPath())
 	}
-	return usagef("%w", input.FlagError(err))
+	var value *pflag.InvalidValueError
+	if said := input.FlagError(err); errors.As(err, &value) { // which says what it takes
+		return usagef("%w", said)
+	}
+	return usagef("%w%s; see %s --help", err, commands.MeantLong(cmd, err), cmd.CommandPath())
 }

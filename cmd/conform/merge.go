@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"reflect"
@@ -177,6 +178,21 @@ func (o *mergeOptions) distinct(parts []string) error {
 	return outfile.Distinct([]outfile.Named{{Flag: "--report", Path: o.report}}, inputs)
 }
 
+// write writes the report of the whole run, if one was asked for.
+func (o *mergeOptions) write(ctx context.Context, fill func(io.Writer) error) error {
+	if o.report == "" {
+		return nil
+	}
+	file, err := create(ctx, o.report)
+	if err != nil {
+		return err
+	}
+	if err := file.Commit(fill); err != nil {
+		return &status{exitFailed, err}
+	}
+	return nil
+}
+
 // isMutants says whether a text is the report of conform mutants. A packed record is none, or what its reader says.
 func isMutants(text []byte) bool {
 	var head struct {
@@ -220,17 +236,11 @@ func mergeRuns(cmd *cobra.Command, o *mergeOptions, names []string, read reading
 	if err != nil {
 		return err
 	}
-	if o.report != "" {
-		file, err := create(cmd.Context(), o.report)
-		if err != nil {
-			return err
-		}
-		if err := file.Commit(run.WriteJSON); err != nil {
-			return &status{exitFailed, err}
-		}
-	}
+	lost := o.write(cmd.Context(), run.WriteJSON)
 	printRun(cmd.OutOrStdout(), &runOptions{target: run.Target.Kind, profile: run.Target.Profile, seed: run.Seed}, run)
 	switch {
+	case lost != nil:
+		return lost
 	case run.Incomplete:
 		return &status{code: exitInterrupted}
 	case !run.OK():
@@ -404,17 +414,11 @@ func mergeMutants(cmd *cobra.Command, o *mergeOptions, names []string, read read
 		}
 		whole.Idle = idleCases(items, whole)
 	}
-	if o.report != "" {
-		file, err := create(cmd.Context(), o.report)
-		if err != nil {
-			return err
-		}
-		if err := file.Commit(whole.writeJSON); err != nil {
-			return &status{exitFailed, err}
-		}
-	}
+	lost := o.write(cmd.Context(), whole.writeJSON)
 	printMutants(cmd.OutOrStdout(), whole, explained, findings)
 	switch {
+	case lost != nil:
+		return lost
 	case whole.Incomplete:
 		return &status{code: exitInterrupted}
 	case len(findings) > 0:

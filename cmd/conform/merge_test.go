@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -78,6 +79,10 @@ func TestPartsMakeTheWhole(t *testing.T) {
 			t.Errorf("merge %s: exit %d, %s\nwant %s", c.files, code, stderr, c.want)
 		}
 	}
+	// A report that cannot be written does not take the table with it.
+	if code, out, stderr := command(t, "merge", at("0.json"), at("1.json"), at("2.json"), "--report", "/dev/full"); code != exitFailed || !strings.Contains(out, "ok: ") || !strings.Contains(stderr, "/dev/full cannot be written") {
+		t.Errorf("lost report: exit %d\n%s%s", code, out, stderr)
+	}
 	// What is judged of a run as a whole is judged by merge.
 	if code, out, _ := command(t, "merge", at("0.json"), at("1.json"), at("2.json"), "--min-pass", "1000"); code != exitFailed || !strings.Contains(out, "--min-pass asks for 1000") {
 		t.Errorf("--min-pass: exit %d\n%s", code, out)
@@ -146,6 +151,9 @@ func TestPartsOfMutantsMakeTheWhole(t *testing.T) {
 	}
 	if code, _, stderr := command(t, args[:len(args)-1]...); code != exitUsage || !strings.Contains(stderr, "run --shard 3/4") {
 		t.Errorf("without a part: exit %d, %s", code, stderr)
+	}
+	if code, some, stderr := command(t, append(slices.Clone(args), "--report", "/dev/full")...); code != exitFailed || some != out || !strings.Contains(stderr, "/dev/full cannot be written") {
+		t.Errorf("lost report: exit %d, %s, and the table is %.300s", code, stderr, some)
 	}
 	// A part that is there twice and differs hides a survivor; so does one with an outcome that is none.
 	first, err := os.ReadFile(args[3])

@@ -137,21 +137,23 @@ func runMutants(cmd *cobra.Command, o *mutantOptions) error {
 		r.Part = &mutantPart{Part: o.part.String(), Of: o.wholeHash, Matrix: o.matrix}
 	}
 	findings := hunt.judgeAll(o, r, mutants, fates)
-	update, err := hunt.updated(cmd.Context(), o, mutants, fates)
-	if err != nil {
-		return err
-	}
-	fill := []func(io.Writer) error{r.writeJSON, update.write}
-	for i, f := range files {
-		if f == nil {
-			continue
+	update, unread := hunt.updated(cmd.Context(), o, mutants, fates)
+	fill := []func(io.Writer) error{r.writeJSON, func(w io.Writer) error {
+		if unread != nil {
+			return unread
 		}
-		if err := f.Commit(fill[i]); err != nil {
-			return &status{exitFailed, err}
+		return update.write(w)
+	}}
+	var lost []error
+	for i, f := range files {
+		if f != nil {
+			lost = append(lost, f.Commit(fill[i]))
 		}
 	}
 	printMutants(cmd.OutOrStdout(), r, hunt.explainedBy, findings)
-	switch {
+	switch err := errors.Join(lost...); {
+	case err != nil:
+		return &status{exitFailed, err}
 	case r.Incomplete:
 		return &status{code: exitInterrupted}
 	case len(findings) > 0:

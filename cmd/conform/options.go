@@ -68,7 +68,7 @@ func (o *runOptions) flags(f *pflag.FlagSet) {
 	f.StringArrayVar(&o.baselines, "baseline", nil, "compare cases of strength H with an accepted record (conform accept) of the same kind of device")
 	f.StringVar(&o.device, "device", "", "device of --target=hw, by its name in ibv_devices (default: the first with an active port)")
 	f.IntVar(&o.port, "port", 0, "port of the device (default: the first that is active)")
-	f.IntVar(&o.gidIndex, "gid-index", -1, "index of the GID that connections use (default: RoCE v2 with an IPv4 address)")
+	f.IntVar(&o.gidIndex, "gid-index", defaultGIDIndex, "index of the GID that connections use (default: RoCE v2 with an IPv4 address)")
 	f.StringVar(&o.wire, "wire", os.Getenv("LAB_WIRE"), "`INTERFACES` behind the first and the second device, as w0,w1, for cases that watch and disturb frames (default: $LAB_WIRE, which scripts/lab sets)")
 	f.StringVar(&o.peer, "peer", "", "`ADDRESS` of a conform agent whose device is the second node: unix:PATH or tcp:HOST:PORT (default: another device of this machine)")
 	f.StringVar(&o.peerKey, "peer-key", "", "`FILE` with the key of the agent")
@@ -115,6 +115,20 @@ func (o *runOptions) of(target string, parallel bool) *runOptions {
 	return &p
 }
 
+// defaultGIDIndex lets the device choose.
+const defaultGIDIndex = -1
+
+// checkPort refuses what no port of a device is, and no GID of it.
+func checkPort(port, gidIndex int) error {
+	if port < 0 || port > 255 {
+		return usagef("--port %d is not a port: ports count from 1 to 255", port)
+	}
+	if gidIndex < defaultGIDIndex || gidIndex > 0xFFFF {
+		return usagef("--gid-index %d is no index of a GID: they count from 0 (ibv_devinfo -v lists them)", gidIndex)
+	}
+	return nil
+}
+
 // check refuses options that are impossible or contradict each other.
 func (o *runOptions) check() error {
 	var err error
@@ -131,7 +145,7 @@ func (o *runOptions) check() error {
 		return usagef("unknown profile %q%s; profiles are %s", o.profile, input.Suggest(o.profile, simulator.Profiles()),
 			strings.Join(simulator.Profiles(), ", "))
 	}
-	if !o.on("hw") && (o.device != "" || o.port != 0 || o.gidIndex >= 0 || o.peer != "" || o.peerKey != "") {
+	if !o.on("hw") && (o.device != "" || o.port != 0 || o.gidIndex != defaultGIDIndex || o.peer != "" || o.peerKey != "") {
 		return usagef("--device, --port, --gid-index and --peer choose hardware: add --target=hw")
 	}
 	if o.lockstep && !o.on("sim") {
@@ -161,8 +175,8 @@ func (o *runOptions) check() error {
 			}
 		}
 	}
-	if o.port < 0 || o.port > 255 {
-		return usagef("--port %d is not a port: ports count from 1 to 255", o.port)
+	if err := checkPort(o.port, o.gidIndex); err != nil {
+		return err
 	}
 	if _, err := dayOf(o.today); err != nil {
 		return err

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -101,8 +100,5 @@ func (out outputs) write(run *report.Run, dir string, again func(id string) stri
 	}
 	commit(out.pcap, func(w io.Writer) error { return joinCaptures(w, dir, run.Cases) })
 	commit(out.trace, func(w io.Writer) error { return joinTraces(w, dir, run.Cases) })
-	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("the run's results are lost in part: %w", err)
-	}
-	return nil
+	return errors.Join(errs...)
 }

@@ -211,3 +211,48 @@ func TestUnreadTextsDoNotHoldTheEnd(t *testing.T) {
 		}
 	}
 }
+
+// One output that cannot be written at the end does not take the table and the other outputs with it.
+func TestOutputThatIsLostLeavesTheRest(t *testing.T) {
+	for _, flag := range []string{"--report", "--junit", "--html", "--pcap", "--trace"} {
+		dir := t.TempDir()
+		all := map[string]string{}
+		args := []string{"--label-filter", "CQ-001"}
+		for _, f := range []string{"--report", "--junit", "--html", "--pcap", "--trace"} {
+			all[f] = filepath.Join(dir, strings.TrimPrefix(f, "--"))
+			if f == flag {
+				all[f] = "/dev/full"
+			}
+			args = append(args, f, all[f])
+		}
+		code, out, stderr := command(t, args...)
+		if code != exitFailed || !strings.Contains(out, "ok: 1 case") || !strings.Contains(out, "area") {
+			t.Errorf("%s: exit %d, and the table is not there:\n%s", flag, code, out)
+		}
+		if !strings.Contains(stderr, "the run's results are lost in part: /dev/full cannot be written: no space left on device") {
+			t.Errorf("%s: %s", flag, stderr)
+		}
+		for f, path := range all {
+			if st, err := os.Stat(path); err != nil || f != flag && st.Size() == 0 {
+				t.Errorf("%s is lost, and so is %s: %v", flag, f, err)
+			}
+		}
+	}
+}
+
+// What will keep captures from being written is said before the run, as far as it can be known.
+func TestCapturesThatCannotBeWrittenAreSaidBeforeTheRun(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "CQ-002.pcapng"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for folder, want := range map[string]string{
+		"/proc/self": "--captures: /proc/self/CQ-001.pcapng cannot be written", // where nobody, not even root, makes a file
+		dir:          "--captures: " + dir + "/CQ-002.pcapng cannot be written: it is a directory",
+	} {
+		code, out, stderr := command(t, "--label-filter", "CQ-001 || CQ-002", "--captures", folder)
+		if code != exitUsage || out != "" || !strings.Contains(stderr, want) {
+			t.Errorf("%s: exit %d\n%s%s", folder, code, out, stderr)
+		}
+	}
+}

@@ -68,7 +68,7 @@ func newRandom() *cobra.Command {
 	f.StringVar(&o.source, "case", "", "write the program that shows a difference as a case in Go to `FILE` too")
 	f.StringVar(&o.device, "device", "", "device of the hardware, by its name in ibv_devices (default: the first with an active port)")
 	f.IntVar(&o.port, "port", 0, "port of the device (default: the first that is active)")
-	f.IntVar(&o.gidIndex, "gid-index", -1, "index of the GID that connections use (default: RoCE v2 with an IPv4 address)")
+	f.IntVar(&o.gidIndex, "gid-index", defaultGIDIndex, "index of the GID that connections use (default: RoCE v2 with an IPv4 address)")
 	return cmd
 }
 
@@ -86,8 +86,10 @@ func (o *randomOptions) sides() (jobs [2]harness.Job, names [2]string, err error
 	switch {
 	case !hw && o.target != "sim":
 		return jobs, names, usagef("target %q: two are compared, which are sim,hw, or sim with two profiles or --mutant", o.target)
-	case !hw && (o.device != "" || o.port != 0 || o.gidIndex >= 0):
+	case !hw && (o.device != "" || o.port != 0 || o.gidIndex != defaultGIDIndex):
 		return jobs, names, usagef("--device, --port and --gid-index choose hardware: add --target=sim,hw")
+	case hw && checkPort(o.port, o.gidIndex) != nil:
+		return jobs, names, checkPort(o.port, o.gidIndex)
 	case hw && (o.mutant != "" || len(o.profiles) > 1):
 		return jobs, names, usagef("the simulator with one profile is compared with the hardware: --target=sim compares two profiles, or a mutant")
 	case hw:

@@ -51,17 +51,23 @@ func runSuite(cmd *cobra.Command, o *runOptions) error {
 		return err
 	}
 	var runs []*report.Run
+	var lost error // outputs
 	bad := false
 	for i, j := range jobs {
 		run, err := j.run(cmd)
-		if err != nil {
+		if run == nil {
 			abort(jobs[i:])
-			return j.out.journal.mention(err)
+			return lostToo(lost, j.out.journal.mention(err))
 		}
+		// What could be written and printed is there before the error that says what could not.
 		printRun(cmd.OutOrStdout(), j.runOptions, run)
+		if err != nil {
+			j.out.abort()
+			lost = lostToo(lost, j.out.journal.mention(err))
+		}
 		if run.Incomplete {
 			abort(jobs[i+1:])
-			return &status{code: exitInterrupted}
+			return lostToo(lost, &status{code: exitInterrupted})
 		}
 		bad = bad || !run.OK() || j.out.journal.failed()
 		runs = append(runs, run)
@@ -73,7 +79,18 @@ func runSuite(cmd *cobra.Command, o *runOptions) error {
 	if err == nil && bad {
 		err = &status{code: exitFailed}
 	}
-	return err
+	return lostToo(lost, err)
+}
+
+// lostToo is the error of a command that has lost outputs and may have ended with an error besides: its status is that of the loss.
+func lostToo(lost, err error) error {
+	if lost == nil {
+		return err
+	}
+	if err == nil || err.Error() == "" {
+		return lost
+	}
+	return &status{exitFailed, errors.Join(lost, err)}
 }
 
 // abort discards the outputs of runs that do not take place.
@@ -122,10 +139,8 @@ func (o *runOptions) jobs(ctx context.Context, stderr io.Writer, parallel bool) 
 		if err == nil {
 			j.program, err = j.workerCommand(ctx, stderr)
 		}
-		if err == nil && j.captures != "" {
-			if made := os.MkdirAll(j.captures, 0o755); made != nil {
-				err = usagef("--captures %s cannot be made: %w", j.captures, made)
-			}
+		if err == nil {
+			err = checkCaptures(ctx, j.captures, ids)
 		}
 		if err == nil {
 			j.out, err = j.open(ctx)
@@ -171,7 +186,7 @@ func (o *runOptions) distinct(parallel bool, ids []string) error {
 	return nil
 }
 
-// run runs the suite on one target and writes its outputs. After an error the caller has to abort them.
+// run runs the suite on one target and writes its outputs. After an error the caller has to abort them; with a run it is that of an output.
 func (j *job) run(cmd *cobra.Command) (*report.Run, error) {
 	dir := ""
 	d, err := outfile.TempDir("conform-run")
@@ -213,7 +228,7 @@ func (j *job) run(cmd *cobra.Command) (*report.Run, error) {
 	j.took = time.Since(start)
 	again := func(id string) string { return j.again(run, id) }
 	if err := errors.Join(j.out.write(run, dir, again), saveCaptures(cmd.Context(), run, dir, j.captures)); err != nil {
-		return nil, &status{exitFailed, err}
+		return run, &status{exitFailed, fmt.Errorf("the run's results are lost in part: %w", err)}
 	}
 	return run, nil
 }

@@ -52,18 +52,25 @@ func fromMeasurements(c *cobra.Command, dir, base, out, format string, seed uint
 	if err != nil {
 		return err
 	}
-	if out != "" {
-		f, err := outfile.Create(c.Context(), out)
-		if err != nil {
-			return err
-		}
-		name := strings.TrimSuffix(filepath.Base(out), filepath.Ext(out))
-		if err := f.Commit(func(w io.Writer) error { _, err := w.Write(rep.Profile(name)); return err }); err != nil {
-			return err
-		}
-		fmt.Fprintln(c.ErrOrStderr(), "wrote", out)
+	lost := writeProfile(c, out, rep)
+	return errors.Join(rep.Write(c.OutOrStdout(), format), lost)
+}
+
+// writeProfile writes the profile of a card, if a file is named for it.
+func writeProfile(c *cobra.Command, out string, rep *experiment.CardReport) error {
+	if out == "" {
+		return nil
 	}
-	return rep.Write(c.OutOrStdout(), format)
+	f, err := outfile.Create(c.Context(), out)
+	if err != nil {
+		return err
+	}
+	name := strings.TrimSuffix(filepath.Base(out), filepath.Ext(out))
+	if err := f.Commit(func(w io.Writer) error { _, err := w.Write(rep.Profile(name)); return err }); err != nil {
+		return err
+	}
+	fmt.Fprintln(c.ErrOrStderr(), "wrote", out)
+	return nil
 }
 
 // cacheFolder is where results of runs are kept unless the user says so; "" if the system names no place.
@@ -123,19 +130,19 @@ status is 1 if a fitted figure is out of its tolerance.`,
 			}
 			if leave {
 				rep, err := experiment.LeaveOut(c.Context(), seed, checks, cache, progress())
-				if err != nil {
+				if rep == nil {
 					return err
 				}
-				return rep.Write(c.OutOrStdout(), format)
+				return errors.Join(rep.Write(c.OutOrStdout(), format), err)
 			}
 			if len(checks) > 0 {
 				return &experiment.UsageError{Err: errCheckNeedsLeaveOut}
 			}
 			rep, err := experiment.Calibrate(c.Context(), seed, cache)
-			if err != nil {
+			if rep == nil {
 				return err
 			}
-			if err := rep.Write(c.OutOrStdout(), format); err != nil {
+			if err := errors.Join(rep.Write(c.OutOrStdout(), format), err); err != nil {
 				return err
 			}
 			if !rep.Pass() {

@@ -2,8 +2,10 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -93,22 +95,8 @@ scenario that comes with the program by the name of its file. rdmasim list shows
 			if err := distinctFiles(args[0], x, out, &req); err != nil {
 				return err
 			}
-			if out != "" {
-				if err := experiment.CheckWritable(c.Context(), out, true); err != nil {
-					return err
-				}
-				for _, ending := range []string{".json", ".csv"} {
-					if err := experiment.CheckWritable(c.Context(), filepath.Join(out, x.Name+ending), false); err != nil {
-						return err
-					}
-				}
-			}
-			for _, f := range []string{req.Pcap, req.Trace} {
-				if f != "" {
-					if err := experiment.CheckWritable(c.Context(), f, false); err != nil {
-						return err
-					}
-				}
+			if err := checkOutputs(c.Context(), x, out, &req); err != nil {
+				return err
 			}
 			if req.Fault != "" {
 				if req.FaultText, err = input.ReadFile(c.Context(), req.Fault); err != nil {
@@ -150,24 +138,7 @@ scenario that comes with the program by the name of its file. rdmasim list shows
 					res.Note("%s", res.Sensitivity.Summary())
 				}
 			}
-			if res.Sensitivity != nil && out != "" {
-				if werr := writeSensitivity(c, filepath.Join(out, x.Name+"-sensitivity.json"), experiment.SensitivityOf(res, req)); werr != nil {
-					return werr
-				}
-			}
-			// What standard output does not take is in the folder all the same.
-			err = errors.Join(err, res.Write(c.OutOrStdout(), format))
-			notesBeside(c, res.Notes, format)
-			if out != "" {
-				names, werr := res.WriteFolder(c.Context(), out)
-				if werr != nil { // more than an interrupted run, whose results so far are written
-					return werr
-				}
-				for _, n := range names {
-					fmt.Fprintln(c.ErrOrStderr(), "wrote", filepath.Join(out, n))
-				}
-			}
-			return err
+			return writeResult(c, res, req, out, format, err)
 		},
 	}
 	f := c.Flags()
@@ -192,6 +163,40 @@ var errConfirmAlone = errors.New("--confirm is of single runs: leave out what ma
 
 var errStoredSensitivity = errors.New("--stored prints the sensitivity that comes with the program: give it with --sensitivity, and with --set at most")
 
+// writeResult prints a result and writes it to a folder, if there is one; err is what ended the runs. What standard output does not
+// take is in the folder all the same, and one file that cannot be written does not keep others from their place.
+func writeResult(c *cobra.Command, res *experiment.Result, req experiment.Request, out, format string, err error) error {
+	err = errors.Join(err, res.Write(c.OutOrStdout(), format))
+	notesBeside(c, res.Notes, format)
+	if out == "" {
+		return err
+	}
+	var lost error
+	if res.Sensitivity != nil {
+		lost = writeSensitivity(c, filepath.Join(out, res.Name+sensitivityEnding), experiment.SensitivityOf(res, req))
+	}
+	names, werr := res.WriteFolder(c.Context(), out)
+	wrote(c, out, names)
+	lost = errors.Join(lost, werr)
+	switch {
+	case lost == nil:
+		return err
+	case errors.Is(err, experiment.ErrInterrupted): // a loss is more than an interrupted run, whose results so far are written
+		return lost
+	}
+	return errors.Join(err, lost)
+}
+
+// wrote names the files that are in a folder now.
+func wrote(c *cobra.Command, folder string, names []string) {
+	for _, n := range names {
+		fmt.Fprintln(c.ErrOrStderr(), "wrote", filepath.Join(folder, n))
+	}
+}
+
+// sensitivityEnding ends the name of the file of a sensitivity, behind that of its experiment.
+const sensitivityEnding = "-sensitivity.json"
+
 // writeSensitivity writes the sensitivity of a result to a file.
 func writeSensitivity(c *cobra.Command, path string, rep *experiment.SensitivityReport) error {
 	f, err := outfile.Create(c.Context(), path)
@@ -205,17 +210,49 @@ func writeSensitivity(c *cobra.Command, path string, rep *experiment.Sensitivity
 	return nil
 }
 
+// resultFiles are the names of the files that a run may write to the folder of -o.
+func resultFiles(x *experiment.Experiment) []string {
+	names := append(x.Files(), x.Name+sensitivityEnding)
+	for _, ending := range sweep.Endings {
+		if n := x.Name + ending; !slices.Contains(names, n) {
+			names = append(names, n)
+		}
+	}
+	return names
+}
+
+// checkOutputs says before a run what will keep its outputs from being written.
+func checkOutputs(ctx context.Context, x *experiment.Experiment, out string, req *experiment.Request) error {
+	if out != "" {
+		if err := experiment.CheckWritable(ctx, out, true); err != nil {
+			return err
+		}
+		for _, name := range resultFiles(x) {
+			path := filepath.Join(out, name)
+			st, err := os.Stat(path)
+			if always := name == x.Name+".json" || name == x.Name+".csv"; !always && (err != nil || st.Mode().IsRegular()) {
+				continue // it is made where the folder has just been seen to take files
+			}
+			if err := experiment.CheckWritable(ctx, path, false); err != nil {
+				return err
+			}
+		}
+	}
+	for _, f := range []string{req.Pcap, req.Trace} {
+		if f != "" {
+			if err := experiment.CheckWritable(ctx, f, false); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // distinctFiles refuses outputs of a run that are one file, or a file that the run reads.
 func distinctFiles(name string, x *experiment.Experiment, folder string, req *experiment.Request) error {
 	var outputs []outfile.Named
 	if folder != "" {
-		names := x.Files()
-		for _, ending := range sweep.Endings {
-			if n := x.Name + ending; !slices.Contains(names, n) {
-				names = append(names, n)
-			}
-		}
-		for _, n := range names {
+		for _, n := range resultFiles(x) {
 			outputs = append(outputs, outfile.Named{Flag: "a result of -o", Path: filepath.Join(folder, n)})
 		}
 	}

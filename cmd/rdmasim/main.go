@@ -70,8 +70,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		if !errors.Is(out.Err, syscall.EPIPE) { // a reader that wants no more, such as head
 			fmt.Fprintln(stderr, "rdmasim: the output is not complete:", out.Err)
 		}
-		var cause syscall.Errno // of each failed write
-		if err == nil || errors.As(out.Err, &cause) && errors.Is(err, cause) {
+		if err = commands.Besides(err, out.Err); err == nil {
 			return exitFailure
 		}
 	}
@@ -171,7 +170,7 @@ func oneArg(what string) cobra.PositionalArgs {
 }
 
 func flagError(c *cobra.Command, err error) error {
-	suggestion := ""
+	suggestion := commands.MeantLong(c, err)
 	if flag, ok := strings.CutPrefix(err.Error(), "unknown flag: "); ok {
 		suggestion = commands.MeantFlag(c, flag)
 	}

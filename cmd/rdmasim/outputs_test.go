@@ -140,6 +140,60 @@ func TestEachOperationOnOutputsMayFail(t *testing.T) {
 	}
 }
 
+// One output that cannot be written at the end takes neither the table nor the other outputs with it, and the status is 1.
+func TestOutputThatIsLostLeavesTheRest(t *testing.T) {
+	sharing := []string{"run", "uar-sharing", "--set", "graph=1", "--set", "threads=2", "--set", "ablate=false", "--set", "duration_us=10"}
+	for _, c := range []struct {
+		name string
+		args []string
+		flag string
+	}{{"request-response", short, "--trace"}, {"request-response", short, "--pcap"}, {"uar-sharing", sharing, "--pcap"}} {
+		dir := t.TempDir()
+		args := append(slices.Clone(c.args), "-o", dir, c.flag, "/dev/full")
+		var out, stderr bytes.Buffer
+		code := execute(t.Context(), args, &out, &stderr)
+		if code != exitFailure || !strings.Contains(stderr.String(), "rdmasim: /dev/full cannot be written: no space left on device") {
+			t.Errorf("%s %s: exit %d, %s", c.name, c.flag, code, &stderr)
+		}
+		if !strings.Contains(out.String(), "rate_mps") || strings.Contains(out.String(), "INCOMPLETE") {
+			t.Errorf("%s %s: standard output has\n%s", c.name, c.flag, &out)
+		}
+		for _, ending := range []string{".json", ".csv"} {
+			if _, err := os.Stat(filepath.Join(dir, c.name+ending)); err != nil {
+				t.Errorf("%s %s: %v", c.name, c.flag, err)
+			}
+		}
+	}
+	// A file of the folder is lost as well, and the others are not.
+	dir := t.TempDir()
+	ctx := outfile.WithFail(t.Context(), func(op outfile.Operation, path string) error {
+		if op == outfile.OpSync && strings.HasSuffix(path, ".json") {
+			return syscall.EIO
+		}
+		return nil
+	})
+	var out, stderr bytes.Buffer
+	if code := execute(ctx, append(slices.Clone(sharing), "-o", dir), &out, &stderr); code != exitFailure || !strings.Contains(stderr.String(), "uar-sharing.json cannot be written: input/output error") || out.Len() == 0 {
+		t.Errorf("exit %d, %s", code, &stderr)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) != 3 { // CSV, SVG, PNG
+		t.Errorf("%v, %v", entries, err)
+	}
+}
+
+// A folder that has the name of a picture is said before the run.
+func TestFolderInPlaceOfAPicture(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "uar-sharing-1.png"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	code, out := rdmasim(t, "run", "uar-sharing", "--set", "graph=1", "--set", "threads=1", "--set", "duration_us=10", "-o", dir)
+	if code != exitUsage || !strings.Contains(out, "uar-sharing-1.png cannot be written: it is a directory") || strings.Contains(out, "rate_mps") {
+		t.Errorf("exit %d\n%s", code, out)
+	}
+}
+
 // A pipe without a reader does not hold a run that was asked to end, and one whose reader comes late gets all.
 func TestOutputToAPipe(t *testing.T) {
 	for _, flag := range []string{"--pcap", "--trace"} {
@@ -195,3 +249,27 @@ func TestUnreadTextsDoNotHoldTheEnd(t *testing.T) {
 type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+
+// A capture of perf of which a part could not be written does not take the place of an older one, and the error names it.
+func TestCaptureOfPerfThatCannotBeWritten(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "p.pcapng")
+	for n := range 3 { // the last write is that at the end
+		if err := os.WriteFile(path, []byte("old"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		writes := 0
+		ctx := outfile.WithFail(context.Background(), func(op outfile.Operation, _ string) error {
+			if op == outfile.OpWrite {
+				if writes++; writes == n+1 {
+					return syscall.ENOSPC
+				}
+			}
+			return nil
+		})
+		var out, stderr bytes.Buffer
+		code := execute(ctx, []string{"perf", "send_bw", "-n", "200", "--pcap=" + path}, &out, &stderr)
+		if text, err := os.ReadFile(path); code != exitFailure || err != nil || string(text) != "old" || !strings.Contains(stderr.String(), path) {
+			t.Errorf("write %d fails: exit %d, %d bytes, %v, %s", n+1, code, len(text), err, &stderr)
+		}
+	}
+}

@@ -18,6 +18,7 @@ type perfReport struct {
 	ctx    context.Context
 	direct *outfile.File // no regular file, open from the beginning
 	last   []byte        // for it
+	lost   error         // why the last report is not in its place; the test goes on, for its sizes are printed
 }
 
 // openPerfReport sees to it that the report can be written, before anything is measured.
@@ -46,17 +47,18 @@ func (r *perfReport) write(path string, b []byte) error {
 		return nil
 	}
 	f, err := outfile.Create(r.ctx, path)
-	if err != nil {
-		return err
+	if err == nil {
+		err = f.Commit(func(w io.Writer) error { _, err := w.Write(b); return err })
 	}
-	return f.Commit(func(w io.Writer) error { _, err := w.Write(b); return err })
+	r.lost = err
+	return nil
 }
 
-// finish writes what has waited for the end.
+// finish writes what has waited for the end, and says what is lost.
 func (r *perfReport) finish() error {
 	switch {
 	case r.direct == nil:
-		return nil
+		return r.lost
 	case r.last == nil:
 		r.direct.Abort()
 		return nil

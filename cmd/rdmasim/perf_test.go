@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rdmasim/rdmasim/outfile"
 	"github.com/rdmasim/rdmasim/perf"
 	"github.com/rdmasim/rdmasim/perftest"
 	"github.com/rdmasim/rdmasim/roce/pcap"
@@ -195,6 +196,24 @@ func TestPerfJSON(t *testing.T) {
 	}
 	if out, _, _ := measure(t, "write_bw -n 5 --out_json --out_json_file=/no/such/folder/x.json"); strings.Contains(out, "BW average") {
 		t.Errorf("a file that cannot be written is noticed after the run:\n%s", out)
+	}
+	// What is lost later is said when the sizes have been printed.
+	ctx := outfile.WithFail(t.Context(), func(op outfile.Operation, path string) error {
+		if op == outfile.OpSync && strings.HasSuffix(path, "late.json") {
+			return syscall.EIO
+		}
+		return nil
+	})
+	var late, lateErrs bytes.Buffer
+	status := execute(ctx, []string{"perf", "write_bw", "-n", "5", "-a", "--out_json", "--out_json_file=" + filepath.Join(t.TempDir(), "late.json")}, &late, &lateErrs)
+	if status != exitFailure || !strings.Contains(lateErrs.String(), "late.json cannot be written: input/output error") || !strings.Contains(late.String(), "8388608") {
+		t.Errorf("%d %s\n%s", status, &lateErrs, &late)
+	}
+	if out, errs, status := measure(t, "write_bw -n 5 --pcap=/no/such/folder/x"); status != exitUsage || !strings.Contains(errs, "--pcap: /no/such/folder/x cannot be written") || out != "" {
+		t.Errorf("%d %s\n%s", status, errs, out)
+	}
+	if out, errs, status := measure(t, "write_bw -n 5 --pcap=/dev/full"); status != exitFailure || !strings.Contains(errs, "/dev/full cannot be written: capture: no space left") || !strings.Contains(out, "BW average") {
+		t.Errorf("%d %s\n%s", status, errs, out)
 	}
 	// A pipe has one reader, who takes what comes until the end as the report.
 	fifo := filepath.Join(t.TempDir(), "fifo")

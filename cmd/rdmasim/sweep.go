@@ -224,12 +224,10 @@ func writeAnswer(c *cobra.Command, answer *sweep.Answer, out, format string, err
 	err = errors.Join(err, answer.Write(c.OutOrStdout(), format))
 	notesBeside(c, answer.Result.Notes, format)
 	if out != "" {
-		names, werr := answer.WriteFolder(c.Context(), out)
-		if werr != nil {
-			return errors.Join(werr, err)
-		}
-		for _, n := range names {
-			fmt.Fprintln(c.ErrOrStderr(), "wrote", filepath.Join(out, n))
+		names, lost := answer.WriteFolder(c.Context(), out)
+		wrote(c, out, names)
+		if lost != nil {
+			return errors.Join(lost, err)
 		}
 	}
 	return err

@@ -75,7 +75,7 @@ func TestWrongUsage(t *testing.T) {
 		{[]string{"help", "foo"}, `unknown command "foo"`},
 		{[]string{"help", "run", "foo"}, `unknown command "foo"`},
 		{[]string{"help", "exce"}, `(did you mean "exec"?)`},
-		{[]string{"completion", "foo"}, `unknown command "foo"`},
+		{[]string{"completion", "foo"}, `completion foo: shells are bash, fish, powershell, zsh; see rdmasim completion --help`},
 		{[]string{"vm", "--blueflame", "1h", "--", "true"}, "--blueflame=1h"},
 		{[]string{"exec", "--socket", "/nonexistent/s", "--", "true"}, "--guests"},
 		{[]string{"vm", "--functions", "0", "--", "true"}, "rdmasim: vm: --functions 0"},

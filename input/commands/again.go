@@ -11,11 +11,45 @@ func Guest(line []string, program int) string {
 	if line[len(line)-1] != "--" {
 		line = append(line[:len(line):len(line)], "--")
 	}
-	words := make([]string, len(line))
-	for i, w := range line {
-		words[i] = Quoted(w)
+	return Line(line)
+}
+
+// Line is a command line of such words as a shell reads it.
+func Line(words []string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		quoted[i] = Quoted(w)
 	}
-	return strings.Join(words, " ")
+	return strings.Join(quoted, " ")
+}
+
+// Words are those of a text that Line has made. Of any other text ok is false: a shell would do more with it than run one
+// command with these words.
+func Words(line string) (words []string, ok bool) {
+	var word strings.Builder
+	quoted, escaped := false, false
+	for _, r := range line {
+		switch {
+		case escaped:
+			escaped = false
+		case r == '\\' && !quoted:
+			escaped = true
+		case r == '\'':
+			quoted = !quoted
+		case r == ' ' && !quoted:
+			words = append(words, word.String())
+			word.Reset()
+			continue
+		}
+		word.WriteRune(r)
+	}
+	words = append(words, word.String())
+	for i, w := range words {
+		if inner, cut := strings.CutPrefix(w, "'"); cut {
+			words[i] = strings.ReplaceAll(strings.TrimSuffix(inner, "'"), `'\''`, "'")
+		}
+	}
+	return words, Line(words) == line
 }
 
 // Quoted is a word as a shell reads it.

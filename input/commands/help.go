@@ -1,7 +1,26 @@
 // Package commands has what the command lines of both programs share.
 package commands
 
-import "github.com/spf13/cobra"
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rdmasim/rdmasim/input"
+)
+
+// knownShell refuses what is no shell that completion has a script for.
+func knownShell(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var shells []string
+	for _, sub := range c.Commands() {
+		shells = append(shells, sub.Name())
+	}
+	return fmt.Errorf("%s %s: shells are %s%s", c.Name(), args[0], strings.Join(shells, ", "), input.Suggest(args[0], shells))
+}
 
 // StrictHelp lets help and completion refuse what is no command. known judges the arguments behind a command.
 func StrictHelp(root *cobra.Command, known cobra.PositionalArgs) {
@@ -18,7 +37,7 @@ func StrictHelp(root *cobra.Command, known cobra.PositionalArgs) {
 				return known(about, rest)
 			}
 		case "completion":
-			c.Args, c.RunE = known, func(c *cobra.Command, _ []string) error { return c.Help() }
+			c.Args, c.RunE = knownShell, func(c *cobra.Command, _ []string) error { return c.Help() }
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -36,6 +37,19 @@ func MeantFlag(c *cobra.Command, flag string) string {
 		return ""
 	}
 	return fmt.Sprintf(" (it is a flag of %s)", strings.Join(have, ", "))
+}
+
+// MeantLong says what was probably meant where the error is that c has no such letter: a flag with one dash too few.
+func MeantLong(c *cobra.Command, err error) string {
+	var no *pflag.NotExistError
+	if !errors.As(err, &no) || len(no.GetSpecifiedShortnames()) < 2 {
+		return ""
+	}
+	name, _, _ := strings.Cut(no.GetSpecifiedShortnames(), "=")
+	if c.Flags().Lookup(name) == nil {
+		return ""
+	}
+	return fmt.Sprintf(" (did you mean --%s?)", name)
 }
 
 // NoArgs refuses arguments, and says what to type instead.

@@ -166,6 +166,9 @@ func TestSet(t *testing.T) {
 func TestValuesThatContradictOthers(t *testing.T) {
 	for a, want := range map[string]string{
 		"hca.pu_service=1s":         "hca.requester_latency: 140ns, less than hca.pu_service (1s), which is a part of it: change both",
+		"uar.bf_conflict_cost=0ns":  "uar.bf_conflict_cost: 0ps: want a time above 0 for serialize",
+		"uar.bf_lines=9":            "uar.bf_lines: 9, not 1 to 4",
+		"uar.bf_busy=0ns":           "uar.bf_busy: 0ps: want a time above 0",
 		"hca.requester_latency=1ns": "hca.requester_latency: 1ns, less than hca.pu_service (100ns), which is a part of it: change both",
 		"hca.flush_poll=2s":         "hca.flush_poll: 2s, not in 1ns..1s",
 	} {

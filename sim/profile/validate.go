@@ -57,7 +57,8 @@ func (p *Profile) place(section string, err error) error {
 	if best.key == "" {
 		return err
 	}
-	what := p.keysFor(section, err.Error())
+	part, _, _ := strings.Cut(best.key, ".") // of the section, or the section itself
+	what := p.keysFor(err.Error(), section, part)
 	if v, ok := strings.CutPrefix(what, best.key+" is "); ok && strings.IndexAny(v, "0123456789") == 0 {
 		what = v
 	}
@@ -68,13 +69,15 @@ func (p *Profile) place(section string, err error) error {
 	return errors.New(what)
 }
 
-// keysFor is a unit's error with the keys of values in place of the fields' names.
-func (p *Profile) keysFor(section, text string) string {
-	text = strings.TrimPrefix(text, section+": ")
+// keysFor is a unit's error with the keys of values in place of the fields' names, those of the last section first.
+func (p *Profile) keysFor(text string, sections ...string) string {
 	keys := map[string]string{}
-	for _, q := range p.params() {
-		if s, _, _ := strings.Cut(q.key, "."); s == section {
-			keys[q.field] = q.key
+	for _, section := range sections {
+		text = strings.TrimPrefix(text, section+": ")
+		for _, q := range p.params() {
+			if s, _, _ := strings.Cut(q.key, "."); s == section {
+				keys[q.field] = q.key
+			}
 		}
 	}
 	return fieldName.ReplaceAllStringFunc(text, func(word string) string { return cmp.Or(keys[word], word) })

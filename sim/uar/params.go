@@ -73,7 +73,7 @@ func (p *Params) Check() error {
 	case p.BFLines < 1 || p.BFLines > maxHalf/block:
 		return fmt.Errorf("uar: BFLines is %d, not 1 to %d", p.BFLines, maxHalf/block)
 	case p.BFConflictCost < 0 || p.BFConflict == ConflictSerialize && p.BFConflictCost == 0:
-		return fmt.Errorf("uar: BFConflictCost must be set for serialize")
+		return fmt.Errorf("uar: BFConflictCost is %v: want a time above 0 for serialize", p.BFConflictCost)
 	}
 	return nil
 }
