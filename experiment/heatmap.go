@@ -14,7 +14,6 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
-	"gonum.org/v1/plot/vg/vgsvg"
 
 	"github.com/rdmasim/rdmasim/plain"
 )
@@ -49,7 +48,7 @@ func renderBoth(width, height vg.Length, render func(draw.Canvas)) (png, svg []b
 	if _, err := (vgimg.PngCanvas{Canvas: img}).WriteTo(&b); err != nil {
 		return nil, nil, err
 	}
-	sc := &svgCanvas{Canvas: vgsvg.New(width, height)}
+	sc := newSVG(width, height)
 	render(draw.NewCanvas(sc, width, height))
 	svg, err = sc.bytes()
 	return b.Bytes(), svg, err

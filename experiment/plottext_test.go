@@ -292,19 +292,6 @@ func TestPlotTextsStayApart(t *testing.T) {
 	}
 }
 
-// A viewer that has another font gives each text the room that was measured.
-func TestPlotTextsHaveWidths(t *testing.T) {
-	p, rows, caption := hardPlots()["long names"]()
-	_, svg, err := p.Draw(rows, caption)
-	if err != nil {
-		t.Fatal(err)
-	}
-	texts, sized := regexp.MustCompile(`<text `).FindAll(svg, -1), regexp.MustCompile(`<text textLength="[0-9.]+" lengthAdjust="spacingAndGlyphs" x=`).FindAll(svg, -1)
-	if len(texts) < 8 || len(sized) != len(texts) {
-		t.Errorf("%d texts, of which %d have a width", len(texts), len(sized))
-	}
-}
-
 // Browsers stretch the strip of colours beside a heat map to the width of the bar, and do not keep it a hair wide.
 func TestMapColoursFillTheirBar(t *testing.T) {
 	h, rows := hardMaps()["usual"]()
