@@ -187,7 +187,7 @@ func hardMaps() map[string]func() (*HeatMap, []Row) {
 					rows = append(rows, *r.Set("traffic.0.window", x).Set("uar.bf_conflict", y).Set("v", value(len(rows))))
 				}
 			}
-			return &HeatMap{File: "f", Title: strings.Repeat("a long title ", 12), X: "traffic.0.window", Y: "uar.bf_conflict", XValues: xs, YValues: ys, Value: "v", ValueLabel: "million messages/s"}, rows
+			return &HeatMap{File: "f", Title: strings.Repeat("a long title ", 12), X: []string{"traffic.0.window"}, Y: []string{"uar.bf_conflict"}, XValues: xs, YValues: ys, Value: "v", ValueLabel: "million messages/s"}, rows
 		}
 	}
 	usual := func(i int) float64 { return 0.643 + float64(i)/7 }
