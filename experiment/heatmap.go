@@ -246,15 +246,21 @@ func (c belowWhite) Palette(n int) palette.Palette {
 	return shades(all[:n])
 }
 
+// colours are those of the map.
+func (h *HeatMap) colours() belowWhite {
+	c := belowWhite{moreland.Kindlmann()}
+	c.SetMin(h.lowest - h.gap)
+	c.SetMax(h.highest + h.gap)
+	return c
+}
+
 type shades []color.Color
 
 // Colors are the colours in order.
 func (s shades) Colors() []color.Color { return s }
 
 func (h *HeatMap) plots() (main, bar *plot.Plot, err error) {
-	colours := belowWhite{moreland.Kindlmann()}
-	colours.SetMin(h.lowest - h.gap)
-	colours.SetMax(h.highest + h.gap)
+	colours := h.colours()
 	heat := plotter.NewHeatMap(cells{h}, colours.Palette(255))
 	heat.Min, heat.Max = h.lowest-h.gap, h.highest+h.gap
 	heat.NaN = color.NRGBA{230, 230, 230, 255}
