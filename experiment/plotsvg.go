@@ -69,47 +69,64 @@ func (c *svgCanvas) bytes() ([]byte, error) {
 	return fmt.Appendf(nil, "%s<defs>\n%s</defs>\n<g %s", head, c.outlines.String(), body), nil
 }
 
-// othersLetters is how large letters are that the font lacks, of the others: the room of one, which is that of the box for
+// othersLetters is how large letters are that the font lacks, as a part of the others: the room of one, which is that of the box for
 // unknown letters, is then enough for those as wide as they are high.
 const othersLetters = 0.75
 
 // outlined is a text as SVG: its outlines are placed in units of the font, with y upwards like everything in the file.
 func (c *svgCanvas) outlined(f plotfont.Face, pt vg.Point, s string) string {
-	var b, strange strings.Builder
-	em, size := fixed.Int26_6(f.Face.UnitsPerEm()), f.Font.Size.Points()
-	fmt.Fprintf(&b, `<g transform="translate(%.5g,%.5g)"><text textLength="%.5g" lengthAdjust="spacingAndGlyphs" transform="scale(1,-1)" font-family="Liberation Serif, serif" font-size="%.5g" fill-opacity="0">%s</text>`,
+	p := letterPen{c: c, f: f, em: fixed.Int26_6(f.Face.UnitsPerEm())}
+	size := f.Font.Size.Points()
+	fmt.Fprintf(&p.out, `<g transform="translate(%.5g,%.5g)"><text textLength="%.5g" lengthAdjust="spacingAndGlyphs" transform="scale(1,-1)" font-family="Liberation Serif, serif" font-size="%.5g" fill-opacity="0">%s</text>`,
 		pt.X.Points(), pt.Y.Points(), f.Width(s).Points(), size, html.EscapeString(s))
-	fmt.Fprintf(&b, `<g transform="scale(%.8g)">`, size/float64(em))
-	var x, from fixed.Int26_6
-	viewers := func() { // draws letters that the font lacks
-		if strange.Len() > 0 {
-			fmt.Fprintf(&b, `<text x="%d" transform="scale(1,-1)" font-size="%d" aria-hidden="true">%s</text>`, from, int(othersLetters*float64(em)), html.EscapeString(strange.String()))
-			strange.Reset()
-		}
+	fmt.Fprintf(&p.out, `<g transform="scale(%.8g)">`, size/float64(p.em))
+	for _, r := range s {
+		p.letter(r)
 	}
-	var buf sfnt.Buffer
-	var before sfnt.GlyphIndex
-	for i, r := range s {
-		glyph, _ := f.Face.GlyphIndex(&buf, r)
-		if i > 0 {
-			kern, _ := f.Face.Kern(&buf, before, glyph, em, font.HintingNone) // 0 if there is none
-			x += kern
-		}
-		if glyph != 0 && unicode.In(r, unicode.Latin, unicode.Greek, unicode.Cyrillic, unicode.Common) {
-			viewers()
-			c.use(&b, f, glyph, x)
-		} else {
-			if strange.Len() == 0 {
-				from = x
-			}
-			strange.WriteRune(r)
-		}
-		advance, _ := f.Face.GlyphAdvance(&buf, glyph, em, font.HintingNone)
-		x, before = x+advance, glyph
+	p.others()
+	p.out.WriteString("</g></g>\n")
+	return p.out.String()
+}
+
+// letterPen draws the letters of a text where the width of the text, as it was measured, has them.
+type letterPen struct {
+	c       *svgCanvas
+	f       plotfont.Face
+	em      fixed.Int26_6
+	buf     sfnt.Buffer
+	out     strings.Builder
+	x       fixed.Int26_6
+	before  sfnt.GlyphIndex // 0: none
+	strange []rune          // letters before x that the font lacks
+	from    fixed.Int26_6   // where they begin
+}
+
+func (p *letterPen) letter(r rune) {
+	glyph, _ := p.f.Face.GlyphIndex(&p.buf, r)
+	if p.before != 0 {
+		kern, _ := p.f.Face.Kern(&p.buf, p.before, glyph, p.em, font.HintingNone) // 0 if there is none
+		p.x += kern
 	}
-	viewers()
-	b.WriteString("</g></g>\n")
-	return b.String()
+	if glyph != 0 && unicode.In(r, unicode.Latin, unicode.Greek, unicode.Cyrillic, unicode.Common) {
+		p.others()
+		p.c.use(&p.out, p.f, glyph, p.x)
+	} else {
+		if len(p.strange) == 0 {
+			p.from = p.x
+		}
+		p.strange = append(p.strange, r)
+	}
+	advance, _ := p.f.Face.GlyphAdvance(&p.buf, glyph, p.em, font.HintingNone)
+	p.x, p.before = p.x+advance, glyph
+}
+
+// others leaves letters to the viewer's fonts that the font lacks, or of scripts that want more than letters side by side.
+func (p *letterPen) others() {
+	if len(p.strange) == 0 {
+		return
+	}
+	fmt.Fprintf(&p.out, `<text x="%d" transform="scale(1,-1)" font-size="%d" aria-hidden="true">%s</text>`, p.from, int(othersLetters*float64(p.em)), html.EscapeString(string(p.strange)))
+	p.strange = p.strange[:0]
 }
 
 // use places a letter, whose outline the file has once. Its id is the same in all pictures of a page that have one font.
