@@ -98,6 +98,7 @@ func exact(x float64) string {
 
 const (
 	mostTicks    = 32 // of values of their own; more get round ones
+	fewWhole     = 8  // numbers: no round one needs to stand for them
 	turnedWidth  = 4 * vg.Centimeter
 	besideLabels = margin / 2 // points
 )
@@ -114,7 +115,7 @@ func (c *chart) below(pl *plot.Plot) (extra vg.Length) {
 		}
 		every, turn := placed(sty, labels, axisWidth/vg.Length(max(1, last-first)), false)
 		extra = setTicks(&pl.X, c.ticks, every, turn)
-	case c.round:
+	case c.round && (c.units || last-first > fewWhole): // an interval without units is of whole numbers
 		pl.X.Tick.Marker = plot.ConstantTicks(c.apart(sty, c.roundOnes(first, last), first, last))
 	case len(c.ticks) <= mostTicks:
 		pl.X.Tick.Marker = plot.ConstantTicks(c.apart(sty, c.ticks, first, last))

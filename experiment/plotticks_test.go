@@ -42,6 +42,7 @@ func TestTicksOfASample(t *testing.T) {
 		{[]any{"13ns", "4.718281us", "2.5us"}, "1us 2us 3us 4us"},
 		{[]any{"11.86600712Gbps", "57.867052407Gbps"}, "20Gbps 30Gbps 40Gbps 50Gbps"},
 		{[]any{"3", "64", "17"}, "20 40 60"},
+		{[]any{"14", "12", "11"}, "11 12 14"},
 	} {
 		plots := ScenarioPlots("s", []string{"x"}, nil, nil)
 		got := labelsOf(t, &plots[0], at(c.places...))
