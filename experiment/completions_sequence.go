@@ -8,7 +8,6 @@ import (
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgsvg"
 
 	"github.com/rdmasim/rdmasim/sim"
 )
@@ -186,7 +185,7 @@ const (
 // draw makes the picture.
 func (s *sequence) draw(caption string) ([]byte, error) {
 	height := headHeight + footHeight + laneHeight*vg.Length(len(s.lanes)+1)
-	sc := &svgCanvas{Canvas: vgsvg.New(sequenceWidth, height)}
+	sc := newSVG(sequenceWidth, height)
 	c := draw.NewCanvas(sc, sequenceWidth, height)
 	c.SetColor(color.White)
 	c.Fill(c.Rectangle.Path())

@@ -54,7 +54,7 @@ func (x *Experiment) Files() []string {
 	names := []string{x.Name + ".json", x.Name + ".csv"}
 	plots := x.Plots
 	if x.scenario != nil { // those of a sweep
-		plots = ScenarioPlots(x.Name, "", nil, nil)
+		plots = ScenarioPlots(x.Name, []string{""}, nil, nil)
 		for _, m := range MapKinds {
 			for i := range MostMaps {
 				plots = append(plots, Plot{File: MapFile(x.Name, m.Name, i+1)})

@@ -6,6 +6,7 @@ import (
 	"image/color"
 	"math"
 	"slices"
+	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/palette"
@@ -14,7 +15,6 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
-	"gonum.org/v1/plot/vg/vgsvg"
 
 	"github.com/rdmasim/rdmasim/plain"
 )
@@ -22,8 +22,8 @@ import (
 // HeatMap is a value over two keys that were swept, in colours and, where there is room, in figures.
 type HeatMap struct {
 	File, Title          string
-	X, Y                 string   // keys
-	XValues, YValues     []string // in order
+	X, Y                 []string // a key each, or keys that change together
+	XValues, YValues     []string // in order, as Together has them
 	Value, ValueLabel    string
 	Only                 map[string]any
 	lookup               map[[2]int]float64
@@ -49,17 +49,20 @@ func renderBoth(width, height vg.Length, render func(draw.Canvas)) (png, svg []b
 	if _, err := (vgimg.PngCanvas{Canvas: img}).WriteTo(&b); err != nil {
 		return nil, nil, err
 	}
-	sc := &svgCanvas{Canvas: vgsvg.New(width, height)}
+	sc := newSVG(width, height)
 	render(draw.NewCanvas(sc, width, height))
 	svg, err = sc.bytes()
 	return b.Bytes(), svg, err
 }
 
-// shade draws the interval around a line.
-func (c *chart) shade(pl *plot.Plot, name string, line color.Color) error {
+// shade draws the interval around a line, or around each of its points if they come in no order.
+func (c *chart) shade(pl *plot.Plot, name string, line color.Color, scattered bool) error {
 	points, half := c.lines[name], c.bands[name]
 	if !slices.ContainsFunc(half, func(h float64) bool { return h > 0 }) {
 		return nil
+	}
+	if scattered {
+		return bars(pl, points, half, line)
 	}
 	var edge plotter.XYs
 	for i, p := range points {
@@ -77,6 +80,28 @@ func (c *chart) shade(pl *plot.Plot, name string, line color.Color) error {
 	band.LineStyle.Width = 0
 	pl.Add(band)
 	return nil
+}
+
+// bars draws the interval around each point.
+func bars(pl *plot.Plot, points plotter.XYs, half []float64, line color.Color) error {
+	s := spreads{XYer: points}
+	for i, p := range points {
+		h := orZero(half[i])
+		s.YErrors = append(s.YErrors, struct{ Low, High float64 }{min(h, max(0, p.Y)), h})
+	}
+	each, err := plotter.NewYErrorBars(s)
+	if err != nil {
+		return err
+	}
+	each.Color = line
+	pl.Add(each)
+	return nil
+}
+
+// spreads are points with the intervals around them, as package plotter reads them.
+type spreads struct {
+	plotter.XYer
+	plotter.YErrors
 }
 
 func orZero(f float64) float64 {
@@ -111,7 +136,7 @@ func (h *HeatMap) find(rows []Row) error {
 	h.lookup, h.lowest, h.highest = map[[2]int]float64{}, math.Inf(1), math.Inf(-1)
 	filter := Plot{Only: h.Only}
 	for i := range rows {
-		x, y := slices.Index(h.XValues, text(rows[i].Get(h.X))), slices.Index(h.YValues, text(rows[i].Get(h.Y)))
+		x, y := slices.Index(h.XValues, placeOf(&rows[i], h.X)), slices.Index(h.YValues, placeOf(&rows[i], h.Y))
 		v, ok := rows[i].Float(h.Value)
 		if !filter.matches(&rows[i]) || x < 0 || y < 0 || !ok || math.IsNaN(v) {
 			continue
@@ -205,16 +230,43 @@ type cells struct{ *HeatMap }
 func (c cells) X(i int) float64 { return float64(i) }
 func (c cells) Y(i int) float64 { return float64(i) }
 
+// belowWhite is a map of colours without the lightest ones, which look like the page.
+type belowWhite struct{ palette.ColorMap }
+
+const lightest = 0.9 // of the way to white
+
+// At is the colour of a value.
+func (c belowWhite) At(v float64) (color.Color, error) {
+	return c.ColorMap.At(c.Min() + (v-c.Min())*lightest)
+}
+
+// Palette is so many colours at equal distances.
+func (c belowWhite) Palette(n int) palette.Palette {
+	all := c.ColorMap.Palette(1 + int(math.Round(float64(n-1)/lightest))).Colors()
+	return shades(all[:n])
+}
+
+// colours are those of the map.
+func (h *HeatMap) colours() belowWhite {
+	c := belowWhite{moreland.Kindlmann()}
+	c.SetMin(h.lowest - h.gap)
+	c.SetMax(h.highest + h.gap)
+	return c
+}
+
+type shades []color.Color
+
+// Colors are the colours in order.
+func (s shades) Colors() []color.Color { return s }
+
 func (h *HeatMap) plots() (main, bar *plot.Plot, err error) {
-	colours := moreland.Kindlmann()
-	colours.SetMin(h.lowest - h.gap)
-	colours.SetMax(h.highest + h.gap)
-	const shades = 255
-	heat := plotter.NewHeatMap(cells{h}, colours.Palette(shades))
+	colours := h.colours()
+	heat := plotter.NewHeatMap(cells{h}, colours.Palette(255))
 	heat.Min, heat.Max = h.lowest-h.gap, h.highest+h.gap
 	heat.NaN = color.NRGBA{230, 230, 230, 255}
 	main = plot.New()
-	main.X.Label.Text, main.Y.Label.Text = fit(main.X.Label.TextStyle, h.X, labelWidth, 1), fit(main.Y.Label.TextStyle, h.Y, cellsHeight, 1)
+	main.X.Label.Text = fit(main.X.Label.TextStyle, strings.Join(h.X, ", "), labelWidth, 1)
+	main.Y.Label.Text = fit(main.Y.Label.TextStyle, strings.Join(h.Y, ", "), cellsHeight, 1)
 	main.Title.Text, main.Title.Padding = h.Title, vg.Points(margin)
 	main.Title.Text = fit(main.Title.TextStyle, main.Title.Text, plotWidth-vg.Points(4*margin), titleLines)
 	main.Add(heat)

@@ -38,6 +38,12 @@ type Plot struct {
 	Band string
 	// Scattered says that X comes in no order: there are points without lines between them.
 	Scattered bool
+	// With are keys that change together with X. Words are then what Together makes of their values.
+	With []string
+	// Between says that X takes any value of an interval: ticks are at round ones.
+	Between bool
+	// Across is what the points of one line differ in besides X, for its name.
+	Across string
 }
 
 // Lines that stay apart for readers who do not see all colours.
@@ -60,11 +66,14 @@ var glyphs = []draw.GlyphDrawer{draw.CircleGlyph{}, draw.SquareGlyph{}, draw.Tri
 // unnamed is how lines look that the legend does not name.
 var unnamed = color.RGBA{200, 200, 200, 255}
 
-// style gives a line its look: no two of those that have names look the same.
-func style(i int, line *plotter.Line, points *plotter.Scatter) {
+// style gives a line its look, or points without a line theirs: no two of those that have names look the same.
+func style(i int, drawnAsLine bool, line *plotter.Line, points *plotter.Scatter) {
 	s := strokes[i%len(strokes)]
 	line.Color, line.Dashes, line.Width = s.c, s.d, vg.Points(1.6)
 	points.Color, points.Shape = s.c, glyphs[i/len(strokes)%len(glyphs)]
+	if !drawnAsLine { // dashes tell nothing apart
+		points.Shape = glyphs[(i+i/24)%len(glyphs)]
+	}
 	if i >= mostNames {
 		line.Color, line.Dashes, points.Color, points.Shape = unnamed, nil, unnamed, draw.CircleGlyph{}
 	}
@@ -79,11 +88,12 @@ type chart struct {
 	log   bool
 	words bool // values are not numbers
 	units bool // labels of values are not as the axis counts: some have units
+	round bool // ticks are at round values, not at those that occur
 }
 
 // collect gathers the points of the rows that belong to the plot.
 func (p *Plot) collect(rows []Row) *chart {
-	c := &chart{lines: map[string]plotter.XYs{}, bands: map[string][]float64{}, log: p.LogX, words: p.Words != nil}
+	c := &chart{lines: map[string]plotter.XYs{}, bands: map[string][]float64{}, log: p.LogX, words: p.Words != nil, round: p.Between}
 	seen := map[float64]bool{}
 	for i := range rows {
 		x, okx := p.at(&rows[i])
@@ -100,13 +110,7 @@ func (p *Plot) collect(rows []Row) *chart {
 		c.bands[name] = append(c.bands[name], half)
 		if !seen[x] {
 			seen[x] = true
-			label := exact(x)
-			if text, ok := rows[i].Get(p.X).(string); ok {
-				label = plain.Line(text)
-				_, err := strconv.ParseFloat(text, 64)
-				c.units = c.units || err != nil
-			}
-			c.ticks = append(c.ticks, plot.Tick{Value: x, Label: label})
+			c.ticks = append(c.ticks, plot.Tick{Value: x, Label: c.label(x, p.place(&rows[i]))})
 		}
 	}
 	sort.Slice(c.ticks, func(i, j int) bool { return c.ticks[i].Value < c.ticks[j].Value })
@@ -114,11 +118,42 @@ func (p *Plot) collect(rows []Row) *chart {
 	return c
 }
 
+// label names a place on the axis.
+func (c *chart) label(x float64, place any) string {
+	text, ok := place.(string)
+	if !ok {
+		return exact(x)
+	}
+	_, err := strconv.ParseFloat(text, 64)
+	c.units = c.units || err != nil
+	return plain.Line(text)
+}
+
+// Together is the name of a place on an axis of keys that change together: their values as a sweep gives them.
+func Together(values []string) string { return strings.Join(values, ":") }
+
+// placeOf is the place of a row on an axis of so many keys.
+func placeOf(r *Row, keys []string) string {
+	values := make([]string, len(keys))
+	for i, k := range keys {
+		values[i] = text(r.Get(k))
+	}
+	return Together(values)
+}
+
+// place is the value of the axis in a row.
+func (p *Plot) place(r *Row) any {
+	if len(p.With) > 0 {
+		return placeOf(r, append([]string{p.X}, p.With...))
+	}
+	return r.Get(p.X)
+}
+
 // at is where a row lies on the axis.
 func (p *Plot) at(r *Row) (float64, bool) {
-	if text, ok := r.Get(p.X).(string); ok {
+	if text, ok := p.place(r).(string); ok {
 		i := slices.Index(p.Words, text)
-		if v, ok := number(text); ok && i < 0 {
+		if v, ok := number(text); ok && i < 0 && len(p.With) == 0 {
 			return v, true
 		}
 		return float64(i), i >= 0
@@ -142,10 +177,13 @@ func (p *Plot) line(r *Row) string {
 	for _, k := range p.By {
 		name += ", " + k + "=" + text(r.Get(k))
 	}
+	if p.Across != "" {
+		name += ", " + p.Across
+	}
 	return plain.Line(strings.TrimPrefix(name, ", "))
 }
 
-// number reads a value of a sweep: a number, a size or a time.
+// number reads a value of a sweep: a number, a size, a time, a rate or a frequency.
 func number(s string) (float64, bool) {
 	if v, err := strconv.ParseFloat(s, 64); err == nil && !math.IsNaN(v) && !math.IsInf(v, 0) {
 		return v, true
@@ -156,7 +194,11 @@ func number(s string) (float64, bool) {
 	if v, err := input.ParseTime(s); err == nil {
 		return float64(v), true
 	}
-	return 0, false
+	if v, err := input.ParseRate(s); err == nil {
+		return float64(v), true
+	}
+	v, err := input.ParseFrequency(s)
+	return float64(v), err == nil
 }
 
 // Lines and axes take plotWidth of a picture; the legend beside them takes what it needs, up to a limit.
@@ -187,27 +229,14 @@ func (p *Plot) picture(rows []Row, caption string) (*picture, error) {
 	pl.Title.Text, pl.X.Label.Text, pl.Y.Label.Text = p.Title, p.XLabel, p.YLabel
 	pl.Title.Padding, pl.X.Padding, pl.Y.Padding = vg.Points(margin), vg.Points(4), vg.Points(4)
 	pl.Add(plotter.NewGrid())
-	for i, name := range ch.names {
-		line, points, err := plotter.NewLinePoints(ch.lines[name])
-		if err != nil {
+	named := min(len(ch.names), mostNames)
+	for k := range ch.names {
+		i := (named + k) % len(ch.names) // those without a name first, so that they lie over none that has one
+		if err := p.addLine(pic, ch, i); err != nil {
 			return nil, fmt.Errorf("plot %s: %w", p.File, err)
 		}
-		style(i, line, points)
-		if p.Band != "" {
-			if err := ch.shade(pl, name, line.Color); err != nil {
-				return nil, fmt.Errorf("plot %s: %w", p.File, err)
-			}
-		}
-		if p.Scattered {
-			pl.Add(points)
-		} else {
-			pl.Add(line, points)
-		}
-		if i < mostNames {
-			pic.name(name, line, points)
-		}
 	}
-	if more := len(ch.names) - mostNames; more > 0 {
+	if more := len(ch.names) - named; more > 0 {
 		pic.name(fmt.Sprintf("and %d more, in light grey", more))
 	}
 	pic.extra = ch.axes(pl)
@@ -215,6 +244,32 @@ func (p *Plot) picture(rows []Row, caption string) (*picture, error) {
 		p.nameHeights(pl)
 	}
 	return pic.layOut(caption), nil
+}
+
+// addLine draws the i-th line, or its points, and names it in the legend if there is room.
+func (p *Plot) addLine(pic *picture, ch *chart, i int) error {
+	name := ch.names[i]
+	line, points, err := plotter.NewLinePoints(ch.lines[name])
+	if err != nil {
+		return err
+	}
+	style(i, !p.Scattered, line, points)
+	if p.Band != "" {
+		if err := ch.shade(pic.plot, name, line.Color, p.Scattered); err != nil {
+			return err
+		}
+	}
+	thumbs := []plot.Thumbnailer{line, points}
+	if p.Scattered {
+		pic.plot.Add(points)
+		thumbs = thumbs[1:]
+	} else {
+		pic.plot.Add(line, points)
+	}
+	if i < mostNames {
+		pic.name(name, thumbs...)
+	}
+	return nil
 }
 
 // picture is a plot with its legend and its caption.
@@ -349,13 +404,16 @@ func sweepPlots(name string, points [][]sweepValue) []Plot {
 	if x == "" {
 		return nil
 	}
-	return ScenarioPlots(name, x, values[x], others)
+	return ScenarioPlots(name, []string{x}, values[x], others)
 }
 
-// ScenarioPlots are the pictures of a sweep over a scenario: rates and latencies against the key x, whose values are given. The
-// other keys distinguish lines.
-func ScenarioPlots(name, x string, values, others []string) []Plot {
-	p := Plot{X: x, XLabel: x, Series: "name", By: others, Only: map[string]any{"row": "traffic"}}
+// ScenarioPlots are the pictures of a sweep over a scenario: rates and latencies against a key, or keys that change together,
+// whose values are given, each of them as Together has it; there are none for an interval. The other keys distinguish lines.
+func ScenarioPlots(name string, keys, values, others []string) []Plot {
+	p := Plot{X: keys[0], With: keys[1:], XLabel: strings.Join(keys, ", "), Series: "name", By: others, Between: values == nil, Only: map[string]any{"row": "traffic"}}
+	if len(p.With) > 0 {
+		p.Words = values
+	}
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, text := range values {
 		v, ok := number(text)

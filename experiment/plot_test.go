@@ -70,18 +70,23 @@ func TestSweepOfAnExperimentIsDrawn(t *testing.T) {
 
 // No two lines that the legend names look the same, and those that it does not name look like none of them.
 func TestLinesLookDifferent(t *testing.T) {
-	looks := map[string]int{}
-	for i := range 2 * mostNames {
-		line, points, err := plotter.NewLinePoints(plotter.XYs{{X: 1, Y: 1}})
-		if err != nil {
-			t.Fatal(err)
+	for _, lines := range []bool{true, false} {
+		looks := map[string]int{}
+		for i := range 2 * mostNames {
+			line, points, err := plotter.NewLinePoints(plotter.XYs{{X: 1, Y: 1}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			style(i, lines, line, points)
+			look := fmt.Sprintf("%v %T", points.Color, points.Shape)
+			if lines {
+				look += fmt.Sprintf(" %v %v", line.Color, line.Dashes)
+			}
+			if other, ok := looks[look]; ok && (i < mostNames || other < mostNames) {
+				t.Errorf("lines %d and %d look like %s", other, i, look)
+			}
+			looks[look] = i
 		}
-		style(i, line, points)
-		look := fmt.Sprintf("%v %v %T", line.Color, line.Dashes, points.Shape)
-		if other, ok := looks[look]; ok && (i < mostNames || other < mostNames) {
-			t.Errorf("lines %d and %d look like %s", other, i, look)
-		}
-		looks[look] = i
 	}
 }
 

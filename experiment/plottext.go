@@ -1,14 +1,10 @@
 package experiment
 
 import (
-	"bytes"
-	"fmt"
 	"strings"
 
-	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgsvg"
 )
 
 // fit breaks s into lines that are not wider than width. What needs more lines loses its middle: names that are
@@ -61,36 +57,4 @@ func broken(sty draw.TextStyle, s string, width vg.Length, lines int) (string, b
 	}
 	out = append(out, line)
 	return strings.Join(out, "\n"), len(out) <= lines
-}
-
-// svgCanvas notes how wide each text is in the font that was measured, so that a viewer with another font gives it the
-// same room.
-type svgCanvas struct {
-	*vgsvg.Canvas
-	widths []vg.Length
-}
-
-// FillString draws a text.
-func (c *svgCanvas) FillString(f font.Face, pt vg.Point, s string) {
-	c.widths = append(c.widths, f.Width(s))
-	c.Canvas.FillString(f, pt, s)
-}
-
-// bytes is the picture, with the width of each text. Its images fill the room that they are given, as on paper; texts cannot
-// hold their mark, since < is escaped there.
-func (c *svgCanvas) bytes() ([]byte, error) {
-	var raw, out bytes.Buffer
-	if _, err := c.WriteTo(&raw); err != nil {
-		return nil, err
-	}
-	const element = "<text "
-	for i, part := range bytes.Split(raw.Bytes(), []byte(element)) {
-		if i > 0 {
-			fmt.Fprintf(&out, `%stextLength="%.5g" lengthAdjust="spacingAndGlyphs" `, element, c.widths[i-1].Points())
-		}
-		out.Write(part)
-	}
-	// vgsvg calls its PNG data a JPEG, which librsvg then does not draw.
-	images := strings.NewReplacer("<image ", `<image preserveAspectRatio="none" `, "data:image/jpg;", "data:image/png;")
-	return []byte(images.Replace(out.String())), nil
 }

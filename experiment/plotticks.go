@@ -3,10 +3,13 @@ package experiment
 import (
 	"math"
 	"strconv"
+	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/rdmasim/rdmasim/input"
 )
 
 // roundTicks has at most six labels, at multiples of 1, 2 or 5 and a power of ten, with as many digits as tell them apart.
@@ -95,6 +98,7 @@ func exact(x float64) string {
 
 const (
 	mostTicks    = 32 // of values of their own; more get round ones
+	fewWhole     = 8  // numbers: no round one needs to stand for them
 	turnedWidth  = 4 * vg.Centimeter
 	besideLabels = margin / 2 // points
 )
@@ -111,6 +115,8 @@ func (c *chart) below(pl *plot.Plot) (extra vg.Length) {
 		}
 		every, turn := placed(sty, labels, axisWidth/vg.Length(max(1, last-first)), false)
 		extra = setTicks(&pl.X, c.ticks, every, turn)
+	case c.round && (c.units || last-first > fewWhole): // an interval without units is of whole numbers
+		pl.X.Tick.Marker = plot.ConstantTicks(c.apart(sty, c.roundOnes(first, last), first, last))
 	case len(c.ticks) <= mostTicks:
 		pl.X.Tick.Marker = plot.ConstantTicks(c.apart(sty, c.ticks, first, last))
 	case c.units:
@@ -129,12 +135,45 @@ func (c *chart) below(pl *plot.Plot) (extra vg.Length) {
 	return extra
 }
 
+const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+// tickText is a label that is not wider than width: of a number that is wider digits are left out, and of words the middle.
+func tickText(sty draw.TextStyle, label string, width vg.Length) string {
+	digits := strings.TrimRight(label, letters)
+	if v, err := strconv.ParseFloat(digits, 64); err == nil && sty.Width(label) > width {
+		label = strconv.FormatFloat(v, 'g', 5, 64) + label[len(digits):]
+	}
+	return fit(sty, label, width, 1)
+}
+
+// roundOnes are ticks at round multiples of the unit of the highest value.
+func (c *chart) roundOnes(first, last float64) []plot.Tick {
+	unit, name := 1.0, ""
+	highest := c.ticks[len(c.ticks)-1]
+	if _, err := input.ParseSize(highest.Label); err == nil && c.units { // has a larger unit than B only where that is exact
+		highest.Value = math.Exp2(math.Floor(math.Log2(max(1, highest.Value))))
+		highest.Label = input.FormatSize(uint64(highest.Value))
+	}
+	digits := strings.TrimRight(highest.Label, letters)
+	if v, err := strconv.ParseFloat(digits, 64); err == nil && v > 0 {
+		unit, name = math.Round(highest.Value/v), highest.Label[len(digits):]
+	}
+	ticks := roundTicks{}.Ticks(first/unit, last/unit)
+	for i := range ticks {
+		t := &ticks[i]
+		if t.Value *= unit; t.Label != "" && t.Value != 0 {
+			t.Label += name
+		}
+	}
+	return ticks
+}
+
 // placed says how labels at equal distances find room: every which of them, and whether they are turned upright. Of numbers
 // some are left out rather than turned.
 func placed(sty draw.TextStyle, labels []string, pitch vg.Length, numbers bool) (every int, turn bool) {
 	widest := vg.Length(0)
 	for _, l := range labels {
-		widest = max(widest, sty.Width(fit(sty, l, tickWidth, 1)))
+		widest = max(widest, sty.Width(tickText(sty, l, tickWidth)))
 	}
 	need := widest + vg.Points(besideLabels)
 	if need > pitch && !numbers {
@@ -152,7 +191,7 @@ func setTicks(a *plot.Axis, ticks []plot.Tick, every int, turn bool) (extra vg.L
 	}
 	var kept []plot.Tick
 	for i, t := range ticks {
-		if t.Label = fit(sty, t.Label, width, 1); i%every != 0 {
+		if t.Label = tickText(sty, t.Label, width); i%every != 0 {
 			t.Label = ""
 		} else if turn {
 			extra = max(extra, sty.Width(t.Label))
@@ -181,7 +220,7 @@ func (c *chart) apart(sty draw.TextStyle, ticks []plot.Tick, first, last float64
 	}
 	end := vg.Length(math.Inf(-1)) // of the label before
 	for _, t := range ticks {
-		if t.Label = fit(sty, t.Label, tickWidth, 1); t.Label != "" {
+		if t.Label = tickText(sty, t.Label, tickWidth); t.Label != "" {
 			if left, right := edges(t); left < end+vg.Points(besideLabels) {
 				t.Label = ""
 			} else {
@@ -200,7 +239,7 @@ func (c *chart) nameLast(kept, ticks []plot.Tick, sty draw.TextStyle, edges func
 	if i < 1 || kept[i].Label != "" || ticks[i].Label == "" {
 		return
 	}
-	t := plot.Tick{Value: ticks[i].Value, Label: fit(sty, ticks[i].Label, tickWidth, 1)}
+	t := plot.Tick{Value: ticks[i].Value, Label: tickText(sty, ticks[i].Label, tickWidth)}
 	left, _ := edges(t)
 	for j := i - 1; j >= 0; j-- {
 		if _, right := edges(kept[j]); kept[j].Label == "" || right+vg.Points(besideLabels) <= left {

@@ -3,6 +3,7 @@ package sweep
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/rdmasim/rdmasim/experiment"
 	"github.com/rdmasim/rdmasim/sweep/grid"
@@ -33,11 +34,11 @@ const mostAxisValues = 1000
 
 func axisIsLong(a grid.Axis) bool { return len(a.Values) > 1 || a.Between != nil }
 
-// values are those of an axis's first key, in order.
+// values are those of an axis, in order.
 func values(a *grid.Axis) []string {
 	var v []string
 	for _, s := range a.Values {
-		v = append(v, s[0])
+		v = append(v, experiment.Together(s))
 	}
 	return v
 }
@@ -55,15 +56,10 @@ func (a *Answer) plots() []experiment.Plot {
 		}
 	} else if i := slices.IndexFunc(axes, axisIsLong); i >= 0 {
 		sampled := a.r.Grid.Sample != nil
-		var others []string
-		for k, b := range axes {
-			if k != i && !sampled { // each point of a sample would be a line of its own
-				others = append(others, b.Keys...)
-			}
-		}
-		plots = experiment.ScenarioPlots(a.Result.Name, axes[i].Keys[0], values(&axes[i]), others)
+		others, across := a.lines(i)
+		plots = experiment.ScenarioPlots(a.Result.Name, axes[i].Keys, values(&axes[i]), others)
 		for k := range plots {
-			plots[k].Scattered = sampled
+			plots[k].Scattered, plots[k].Across = sampled, strings.Join(across, ", ")
 		}
 	}
 	for i := range plots {
@@ -72,6 +68,29 @@ func (a *Answer) plots() []experiment.Plot {
 		}
 	}
 	return plots
+}
+
+// mostSampledLines bounds the lines of a sample: each of its points would be one if all keys told lines apart.
+const mostSampledLines = 16
+
+// lines are the keys besides an axis whose values tell lines apart, and what the points of each line differ in besides.
+func (a *Answer) lines(axis int) (keys, across []string) {
+	lines := 1
+	for k, b := range a.r.Grid.Axes {
+		switch n := len(b.Values); {
+		case k == axis:
+		case a.r.Grid.Sample == nil:
+			keys = append(keys, b.Keys...)
+		case b.Between != nil:
+			across = append(across, fmt.Sprintf("%s=%v", b.Name(), b.Between))
+		case n*lines > mostSampledLines:
+			across = append(across, fmt.Sprintf("%s=%s,…,%s", b.Name(), experiment.Together(b.Values[0]), experiment.Together(b.Values[n-1])))
+		default:
+			keys = append(keys, b.Keys...)
+			lines *= n
+		}
+	}
+	return keys, across
 }
 
 // maps are heat maps over the first two keys with several values, of a scenario.
@@ -105,7 +124,7 @@ func (a *Answer) maps() []*experiment.HeatMap {
 				continue
 			}
 			seen[title] = true
-			maps = append(maps, &experiment.HeatMap{File: experiment.MapFile(a.Result.Name, m.Name, len(seen)), Title: title, X: long[0].Keys[0], Y: long[1].Keys[0],
+			maps = append(maps, &experiment.HeatMap{File: experiment.MapFile(a.Result.Name, m.Name, len(seen)), Title: title, X: long[0].Keys, Y: long[1].Keys,
 				XValues: values(long[0]), YValues: values(long[1]), Value: m.Column, ValueLabel: m.Label, Only: only})
 		}
 	}
