@@ -23,7 +23,7 @@ type Log struct {
 // ErrLocked says that a living process has opened the log.
 var ErrLocked = errors.New("another process writes it")
 
-// OpenLog opens the log at path to append to it, and creates it if it is not there.
+// OpenLog opens the log at path to add to it, and creates it if it is not there.
 func OpenLog(ctx context.Context, path string) (*Log, error) {
 	l := &Log{path: path, fail: failOf(ctx)}
 	if err := l.call(OpOpen, l.open); err != nil {
@@ -34,7 +34,7 @@ func OpenLog(ctx context.Context, path string) (*Log, error) {
 
 func (l *Log) open() error {
 	for {
-		f, err := os.OpenFile(l.path, os.O_RDWR|os.O_CREATE|os.O_APPEND|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o644)
+		f, err := os.OpenFile(l.path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o644)
 		if err != nil {
 			return err
 		}
@@ -81,14 +81,26 @@ func (l *Log) Append(line []byte, durable bool) error {
 	}
 	err := l.call(OpWrite, func() error { return nil })
 	if err != nil {
-		_, _ = l.f.Write(line[:len(line)/2]) // as a disk without room does
-	} else if _, werr := l.f.Write(line); werr != nil {
+		_ = l.atEnd(line[:len(line)/2]) // as a disk without room does
+	} else if werr := l.atEnd(line); werr != nil {
 		err = fmt.Errorf("%s cannot be written: %w", l.path, cause(werr))
 	}
 	if err == nil && durable {
 		err = l.call(OpSync, l.f.Sync)
 	}
 	l.broken = err != nil
+	return err
+}
+
+// atEnd writes behind what the file has. It names the place, where O_APPEND would leave it to the file system: a guest that
+// caches the writes of a folder of its host (9p of Linux 6.12) sends whole pages, and a host that appends them has their
+// beginnings twice.
+func (l *Log) atEnd(text []byte) error {
+	st, err := l.f.Stat()
+	if err != nil {
+		return err
+	}
+	_, err = l.f.WriteAt(text, st.Size())
 	return err
 }
 

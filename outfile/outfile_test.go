@@ -379,11 +379,38 @@ func TestLogOfALivingProcessIsLocked(t *testing.T) {
 	if err := l.Append([]byte("two\n"), false); err != nil || content(t, path) != "one\ntwo\n" {
 		t.Errorf("%v, %q", err, content(t, path))
 	}
-	if err := errors.Join(l.Reset(), l.Remove()); err != nil {
+	if err := errors.Join(l.Reset(), l.Append([]byte("three\n"), true)); err != nil || content(t, path) != "three\n" {
+		t.Errorf("%v, %q", err, content(t, path))
+	}
+	if err := l.Remove(); err != nil {
 		t.Error(err)
 	}
 	if _, err := os.Stat(path); err == nil {
 		t.Error("the log is still there")
+	}
+}
+
+// A file system that sends a page again, from its beginning, writes it where it was: the log names the place of each line.
+func TestLogNamesThePlaceOfItsLines(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	if err := os.WriteFile(path, []byte("one\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l, err := OpenLog(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for range 2 {
+		if _, err := l.f.WriteAt([]byte("one\n"), 0); err != nil { // refused of a file that appends
+			t.Error(err)
+		}
+		if err := l.Append([]byte("two\n"), true); err != nil {
+			t.Error(err)
+		}
+	}
+	if got := content(t, path); got != "one\ntwo\ntwo\n" {
+		t.Errorf("%q", got)
 	}
 }
 

@@ -53,20 +53,23 @@ func (c *Clock) Real() sim.Time {
 	return c.virtual + sim.Time(time.Since(c.wall))*sim.Nanosecond
 }
 
-// Since somebody waits for CatchUp, it ends after chase of real time, which it looks at after each slice.
+// Since somebody waits for CatchUp, it ends after chase of real time, which it looks at after each slice. A few slices are no such
+// amount of work: where they take that long another program has had the processor.
 const (
-	chase = 2 * time.Millisecond
-	slice = sim.Microsecond
+	chase     = 2 * time.Millisecond
+	slice     = sim.Microsecond
+	fewSlices = 64
 )
 
 // CatchUp runs what fell due in the pause that ends now. A device that had so much to do that the simulator cannot follow
 // has had no pause: it goes on later from where it is then.
 func (c *Clock) CatchUp() {
 	until, begin := max(c.eng.Now(), c.Real()), time.Now()
+	slices := 0
 	for next := c.eng.Next(); next < until && c.err == nil; next = c.eng.Next() {
 		c.tell(next)
 		c.run(min(next+slice, until))
-		if time.Since(begin) > chase {
+		if slices++; slices > fewSlices && time.Since(begin) > chase {
 			c.Rest()
 			return
 		}

@@ -70,6 +70,21 @@ func TestThrottle(t *testing.T) {
 	}
 }
 
+// TestCatchUpOfAStarvedMachine: where little was due and other programs had the processor meanwhile, the pause passes all the same.
+func TestCatchUpOfAStarvedMachine(t *testing.T) {
+	e := sim.New(sim.Options{})
+	c := New(e, false)
+	for i := range 4 {
+		e.At(sim.Time(i+1)*sim.Millisecond, func(uint64) { time.Sleep(2 * chase) }, 0)
+	}
+	e.At(sim.Time(time.Hour)*sim.Nanosecond, func(uint64) {}, 0)
+	c.wall = c.wall.Add(-time.Minute)
+	c.CatchUp()
+	if e.Now() < 60*sim.Second {
+		t.Errorf("at %v", e.Now())
+	}
+}
+
 // TestCatchUpEnds: a pause in which the device is found to have had more to do than the simulator can follow is given up,
 // since programs wait meanwhile.
 func TestCatchUpEnds(t *testing.T) {

@@ -70,8 +70,9 @@ func Register(s *spec.Suite) {
 	s.Case("IB-023", globalPath)
 }
 
-// timeout is how long addresses and routes may take to resolve, and events of a peer to come.
-const timeout = 2 * time.Second
+// timeout is how long addresses and routes may take to resolve, and events of a peer to come: long enough for a host that has little of
+// its processors.
+const timeout = 10 * time.Second
 
 // patience is how long a case waits for an event, resends of the connection manager included; giveUp for one that comes when all
 // resends were in vain.

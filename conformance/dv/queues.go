@@ -2,7 +2,9 @@ package dv
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
+	"slices"
 	"syscall"
 	"time"
 
@@ -155,37 +157,71 @@ func clockBracket(c *spec.C) {
 		return v
 	}
 	older := clock()
-	var ticks [4][3]uint64 // before, of the completion, after
-	started := c.T.Now()
-	for i := range ticks {
-		ticks[i][0] = raw()
-		p.A.Post(c, kit.Write(uint64(i), mem, 32, mem.SGE(0, 8)))
-		ticks[i][1] = completionTime(c, cq)
-		ticks[i][2] = raw()
+	var tries []clockTry
+	for len(tries) < clockTries && (len(tries) == 0 || tries[len(tries)-1].excess(older) > slack) {
+		t, started := clockTry{}, c.T.Now()
+		for j := range t.ticks {
+			before := raw()
+			p.A.Post(c, kit.Write(uint64(j), mem, 32, mem.SGE(0, 8)))
+			t.ticks[j] = [3]uint64{before, completionTime(c, cq), raw()}
+		}
+		t.took = c.T.Now() - started
+		tries = append(tries, t)
 	}
-	took := c.T.Now() - started
 	if c.Has(kit.ExactTime) { // the page is written again meanwhile
 		c.T.Sleep(3 * time.Second)
 	}
 	newer := clock()
 	c.True("the page moves on", newer.NSec >= older.NSec, "from %d to %d", older.NSec, newer.NSec)
-	for _, t := range ticks {
-		a, b := older.TSToNS(t[1]), newer.TSToNS(t[1])
-		c.True("the same time by either page", a-b <= uint64(slack) || b-a <= uint64(slack), "%d ns by the older page, %d by the newer", a, b)
+	for _, try := range tries {
+		for _, t := range try.ticks {
+			a, b := older.TSToNS(t[1]), newer.TSToNS(t[1])
+			c.True("the same time by either page", a-b <= uint64(slack) || b-a <= uint64(slack), "%d ns by the older page, %d by the newer", a, b)
+		}
 	}
 	for _, page := range []verbs.ClockInfo{older, newer} {
-		last := uint64(0)
-		for _, t := range ticks {
+		inOrder(c, page, tries)
+		asLong(c, page, tries)
+		c.True("its own cycles are its own time", page.TSToNS(page.LastCycles)-page.NSec <= 1, "%d ns, not %d", page.TSToNS(page.LastCycles), page.NSec)
+	}
+}
+
+// clockTries is how often requests are timed by both clocks at most. A host that is short of processors reads its clock late, or a device of
+// software is behind with its own; that does not happen each time.
+const clockTries = 8
+
+// clockTry is a few requests: of each the clock before, of its completion and after, in ticks, and how long all took by the host's.
+type clockTry struct {
+	ticks [4][3]uint64
+	took  time.Duration
+}
+
+// inOrder says that no time is before an earlier one.
+func inOrder(c *spec.C, page verbs.ClockInfo, tries []clockTry) {
+	last := uint64(0)
+	for _, try := range tries {
+		for _, t := range try.ticks {
 			for _, ts := range t {
 				ns := page.TSToNS(ts)
 				c.True("in order", ns >= last, "%d ns after %d ns", ns, last)
 				last = ns
 			}
 		}
-		all := time.Duration(page.TSToNS(ticks[3][2]) - page.TSToNS(ticks[0][0]))
-		c.True("as long as it took", all <= took+slack && all > 0, "%v by the device's clock, %v by the host's", all, took)
-		c.True("its own cycles are its own time", page.TSToNS(page.LastCycles)-page.NSec <= 1, "%d ns, not %d", page.TSToNS(page.LastCycles), page.NSec)
 	}
+}
+
+// all is how long the requests took by the device's clock, and excess by how much that is more than by the host's.
+func (t *clockTry) all(page verbs.ClockInfo) time.Duration {
+	return time.Duration(page.TSToNS(t.ticks[len(t.ticks)-1][2]) - page.TSToNS(t.ticks[0][0]))
+}
+
+func (t *clockTry) excess(page verbs.ClockInfo) time.Duration { return t.all(page) - t.took }
+
+// asLong says that a page gives time its length: of the tries the one counts that takes least too long.
+func asLong(c *spec.C, page verbs.ClockInfo, tries []clockTry) {
+	best := slices.MinFunc(tries, func(a, b clockTry) int { return cmp.Compare(a.excess(page), b.excess(page)) })
+	all := best.all(page)
+	c.True("as long as it took", all <= best.took+slack && all > 0, "%v by the device's clock, %v by the host's", all, best.took)
 }
 
 // slack is what the clocks of host and device differ by at most while a few requests are carried out.
