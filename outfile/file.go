@@ -27,6 +27,7 @@ type File struct {
 	ctx   context.Context // ends the writes to a pipe
 	stop  func() bool
 	fail  Fail
+	lost  error // that of the first Write that failed
 }
 
 const (
@@ -244,7 +245,16 @@ func (f *File) Path() string {
 }
 
 // Write adds to the output before Commit, for content that is too large to keep in memory.
+// After an error Commit fails too, whether or not its caller has looked.
 func (f *File) Write(p []byte) (int, error) {
+	n, err := f.write(p)
+	if f.lost == nil {
+		f.lost = err
+	}
+	return n, err
+}
+
+func (f *File) write(p []byte) (int, error) {
 	if err := f.fail(OpWrite, f.path); err != nil {
 		n, _ := f.f.Write(p[:len(p)/2])
 		return n, err
@@ -273,6 +283,9 @@ func (f *File) Write(p []byte) (int, error) {
 // Commit writes the output with fill, behind what Write wrote, makes it durable and puts it in place.
 func (f *File) Commit(fill func(io.Writer) error) error {
 	err := fill(f)
+	if err == nil {
+		err = f.lost // part of it is missing
+	}
 	if err == nil {
 		err = f.finish()
 	}

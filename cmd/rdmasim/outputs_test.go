@@ -195,3 +195,27 @@ func TestUnreadTextsDoNotHoldTheEnd(t *testing.T) {
 type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+
+// A capture of perf of which a part could not be written does not take the place of an older one, and the error names it.
+func TestCaptureOfPerfThatCannotBeWritten(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "p.pcapng")
+	for n := range 3 { // the last write is that at the end
+		if err := os.WriteFile(path, []byte("old"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		writes := 0
+		ctx := outfile.WithFail(context.Background(), func(op outfile.Operation, _ string) error {
+			if op == outfile.OpWrite {
+				if writes++; writes == n+1 {
+					return syscall.ENOSPC
+				}
+			}
+			return nil
+		})
+		var out, stderr bytes.Buffer
+		code := execute(ctx, []string{"perf", "send_bw", "-n", "200", "--pcap=" + path}, &out, &stderr)
+		if text, err := os.ReadFile(path); code != exitFailure || err != nil || string(text) != "old" || !strings.Contains(stderr.String(), path) {
+			t.Errorf("write %d fails: exit %d, %d bytes, %v, %s", n+1, code, len(text), err, &stderr)
+		}
+	}
+}

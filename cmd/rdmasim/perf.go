@@ -214,7 +214,7 @@ func perfOnSimulator(c *cobra.Command, f *perfFlags, client *perf.Options, store
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, report.finish()) }()
+	defer func() { err = withLoss(c, err, report.finish()) }()
 	interrupted := ended(c, client)
 	if client.Method != perf.Infinite { // which ends in good order
 		cfg.Interrupt = interrupted
@@ -232,18 +232,23 @@ func perfOnSimulator(c *cobra.Command, f *perfFlags, client *perf.Options, store
 		return err
 	}
 	defer func() {
-		if cerr := tb.Close(); err == nil {
-			err = cerr
-		}
 		if frames == nil {
+			err = errors.Join(err, tb.Close())
 			return
 		}
-		if cerr := frames.Commit(func(io.Writer) error { return nil }); err == nil { // also of a test that failed or was interrupted
-			err = cerr
-		}
+		err = withLoss(c, err, frames.Commit(func(io.Writer) error { return tb.Close() })) // also of a test that failed or was interrupted
 	}()
 	e := &perfEnds{f: f, interrupted: interrupted, report: report, out: stored.tee(c.OutOrStdout())}
 	return e.run(c, tb, client, stored)
+}
+
+// withLoss adds to the end of a test that an output is lost. The end decides the status, and may be nothing but that number.
+func withLoss(c *cobra.Command, end, lost error) error {
+	if end == nil || lost == nil {
+		return errors.Join(end, lost)
+	}
+	fmt.Fprintln(c.ErrOrStderr(), "rdmasim perf:", plain.Message(lost.Error()))
+	return end
 }
 
 func jsonFile(o *perf.Options) string {
