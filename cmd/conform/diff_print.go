@@ -1,17 +1,14 @@
 package main
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
 
-	"github.com/rdmasim/rdmasim/input/commands"
 	"github.com/rdmasim/rdmasim/plain"
 	"github.com/rdmasim/rdmasim/report"
 )
@@ -137,22 +134,6 @@ func filterOf(ids []string) string {
 		ids = slices.Compact(ids)
 	}
 	return strings.Join(ids, " || ")
-}
-
-// againAs is the command that runs cases as the run of a record did, as far as the record says how, with this program.
-func againAs(r *report.Run, filter string) string {
-	words := driverVariables(r)
-	if below := r.Environment[report.KeyBelow]; below == "rdmasim exec" {
-		session := r.Environment[report.KeySession] // a record of an older version has none
-		words = append([]string{cmp.Or(session, "rdmasim exec --")}, words...)
-	}
-	words = append(words, commands.Quoted(calledAs(os.Args[0])), "--target="+r.Target.Kind)
-	if r.Target.Kind == "sim" {
-		words = append(words, "--profile", commands.Quoted(r.Target.Profile))
-	} else if r.Target.Device != "" {
-		words = append(words, "--device", commands.Quoted(r.Target.Device))
-	}
-	return plain.Line(fmt.Sprintf("%s --seed %d --label-filter %s -v", strings.Join(words, " "), r.Seed, commands.Quoted(filter)))
 }
 
 // comparedOf says how many cases were compared, and of how many.

@@ -229,7 +229,7 @@ func mergeRuns(cmd *cobra.Command, o *mergeOptions, names []string, read reading
 			return &status{exitFailed, err}
 		}
 	}
-	printRun(cmd.OutOrStdout(), &runOptions{target: run.Target.Kind, profile: run.Target.Profile, seed: run.Seed}, run)
+	printRun(cmd.OutOrStdout(), &runOptions{ledgers: o.ledgers}, run)
 	switch {
 	case run.Incomplete:
 		return &status{code: exitInterrupted}
