@@ -15,8 +15,11 @@ type File struct {
 }
 
 // Open opens a file to read it. Where the name is a FIFO that nobody writes to, Open waits, and Read does, until ctx ends;
-// the error is then context.Canceled or another cause.
+// the error is then context.Canceled or another cause. After its end no file is opened, so that whoever reads many ends.
 func Open(ctx context.Context, name string) (*File, error) {
+	if ctx.Err() != nil {
+		return nil, &os.PathError{Op: "open", Path: name, Err: context.Cause(ctx)}
+	}
 	if st, err := os.Stat(name); err == nil && st.Mode().IsRegular() { // there is nothing to wait for
 		f, err := os.Open(name)
 		if err != nil {
