@@ -94,7 +94,7 @@ func TestOutcomes(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			told := 1
-			r.Repeat, r.Again = tt.repeat, func() { told++ }
+			r.Repeat, r.Again = tt.repeat, func(*report.Case) { told++ }
 			got := run(t, r, tt.id, tt.body)
 			if got.Outcome != tt.want || !strings.Contains(got.Reason, tt.reason) {
 				t.Errorf("outcome %s (%s), want %s (%s)", got.Outcome, got.Reason, tt.want, tt.reason)

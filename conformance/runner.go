@@ -24,8 +24,8 @@ type Runner struct {
 	Ledger *report.Ledger
 	// Repeat is how many times each case runs; a case whose records differ is flaky.
 	Repeat int
-	// Again is called before each run of a case but the first; it may be nil.
-	Again func()
+	// Again is called before each run of a case but the first; it may be nil. Before the second it gets the record of the first.
+	Again func(first *report.Case)
 	// Options returns the options of a case's testbed; nil: none.
 	Options func(id string) spec.BedOptions
 	// Evidence names the file that gets the frames of a case that fails (pcapng); nil or empty: none, and the
@@ -43,7 +43,11 @@ func (r *Runner) Run(e Entry, c spec.Case) report.Case {
 	first := r.once(e, c, "")
 	for i := 1; i < r.Repeat; i++ {
 		if r.Again != nil {
-			r.Again()
+			var told *report.Case
+			if i == 1 {
+				told = &first.Case
+			}
+			r.Again(told)
 		}
 		if again := r.once(e, c, ""); !sameRecord(first.Case, again.Case) {
 			step, what := report.FirstDifference(&first.Case, &again.Case)

@@ -51,10 +51,12 @@ func OpenJournal(ctx context.Context, path string, sync time.Duration) (*Journal
 		return nil, err
 	}
 	n, err := journalLines(log.Reader())
-	if n > 1 {
+	switch {
+	case err != nil:
+		err = fmt.Errorf("%s: %w", path, err)
+	case n > 1:
 		err = &UnrecoveredError{path, n - 1}
-	}
-	if err == nil {
+	default:
 		err = log.Reset()
 	}
 	if err != nil {

@@ -10,6 +10,9 @@ import (
 // Child does nothing here.
 func Child() {}
 
+// Nested is false.
+func Nested() bool { return false }
+
 // Run fails: ErrPlatform.
 func Run(context.Context, *Config) (status int, err error) { return 0, ErrPlatform }
 

@@ -262,10 +262,13 @@ func (s *started) endJanitor() {
 	_, _ = unix.Wait4(s.janitor, nil, 0, nil)
 }
 
+// Nested reports whether this process runs in a session already, whose program Run then becomes.
+func Nested() bool { return os.Getenv(sessionEnv) != "" }
+
 // nested executes the program in place of this process when this process runs in a session
 // already, whose supervisor sees the system calls of the program as well.
 func nested(path string, args []string) error {
-	if os.Getenv(sessionEnv) == "" {
+	if !Nested() {
 		return nil
 	}
 	runtime.LockOSThread()

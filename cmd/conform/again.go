@@ -14,11 +14,16 @@ import (
 	"github.com/rdmasim/rdmasim/report"
 )
 
-// again is the command that runs a case of a run again, with all that stood before conform: variables that
-// the driver reads, rdmasim exec or vm with its flags, the lab.
-func (o *runOptions) again(run *report.Run, id string) string {
+// againAs is the command that runs cases as the run of a record did, as far as the record says how, with this program.
+func againAs(run *report.Run, filter string) string { return (&runOptions{}).again(run, filter) }
+
+// again is the command that runs cases as the run of a record did, with all that stood before conform: variables that the driver
+// reads, rdmasim exec or vm with its flags, the lab. The options say what the record does not have: where its files lie, and, if they
+// are those of the run, that this program's environment is the run's. A record may be a stranger's: each word of it is quoted.
+func (o *runOptions) again(run *report.Run, filter string) string {
+	here := o.target == "hw"
 	words := driverVariables(run)
-	if worker := os.Getenv("CONFORM_HW"); worker != "" && o.target == "hw" {
+	if worker := os.Getenv("CONFORM_HW"); worker != "" && here {
 		if len(words) == 0 {
 			words = []string{"env"}
 		}
@@ -26,44 +31,96 @@ func (o *runOptions) again(run *report.Run, id string) string {
 	}
 	switch guest := os.Getenv(commands.GuestVariable); {
 	case run.Environment[report.KeyBelow] == "rdmasim exec":
-		words = append(execPrefix(ancestors()), words...)
-	case guest != "" && o.target == "hw": // any other guest on rdmasim pci is a machine of its own
+		words = append([]string{commands.Shell(session(run, here))}, words...)
+	case guest != "" && here: // any other guest on rdmasim pci is a machine of its own
 		words = append([]string{guest}, words...)
-	case o.target == "hw" && o.wire != "" && os.Getenv("LAB_WIRE") != "":
+	case here && o.wire != "" && os.Getenv("LAB_WIRE") != "":
 		words = append([]string{"scripts/lab", "--kernel", labKernel(run.Environment[report.KeyKernel]), "--"}, words...)
 	}
-	words = append(words, commands.Quoted(calledAs(os.Args[0])), "--target="+commands.Quoted(o.target))
+	words = append(words, commands.Quoted(calledAs(os.Args[0])), "--target="+commands.Quoted(run.Target.Kind))
 	add := func(given bool, flag string, value any) {
 		if given {
 			words = append(words, flag, commands.Quoted(fmt.Sprint(value)))
 		}
 	}
-	add(o.target == "sim", "--profile", o.profile)
-	if o.target == "hw" {
-		add(o.device != "", "--device", o.device)
-		add(o.port > 0, "--port", o.port)
-		add(o.gidIndex >= 0, "--gid-index", o.gidIndex)
-		add(o.wire != "" && o.wire != os.Getenv("LAB_WIRE"), "--wire", o.wire)
-		add(o.peer != "", "--peer", o.peer)
-		add(o.peerKey != "", "--peer-key", o.peerKey)
-		for _, b := range o.baselines {
-			add(true, "--baseline", b)
-		}
+	add(run.Target.Kind == "sim", "--profile", run.Target.Profile)
+	add(run.Target.Kind != "sim" && run.Target.Device != "", "--device", run.Target.Device)
+	words = append(words, recordedFlags(run)...)
+	add(o.peerKey != "", "--peer-key", o.peerKey)
+	for _, b := range o.baselines {
+		add(true, "--baseline", b)
 	}
-	add(o.mutant != "", "--mutant", o.mutant)
-	add(o.fault != "", "--fault", o.fault)
+	add(run.Environment[mutantKey] != "", "--mutant", run.Environment[mutantKey])
+	fault := o.fault
+	if faults := run.Environment[faultsKey]; fault == "" && faults != "" {
+		fault = faults[:max(strings.LastIndex(faults, ", "), 0)]
+	}
+	add(fault != "", "--fault", fault)
 	for _, l := range o.ledgers {
 		add(true, "--ledger", l)
 	}
-	add(o.repeat > 1, "--repeat", o.repeat)
 	add(o.wall > 0, "--wall-limit", o.wall)
-	if o.full {
-		words = append(words, "--full")
-	}
 	if o.lockstep {
 		words = append(words, "--lockstep")
 	}
-	return plain.Line(fmt.Sprintf("%s --seed %d --label-filter %s -v", strings.Join(words, " "), run.Seed, commands.Quoted(id)))
+	return plain.Line(fmt.Sprintf("%s --seed %d --label-filter %s -v", strings.Join(words, " "), run.Seed, commands.Quoted(filter)))
+}
+
+// Entries of a record's environment that say how the run was made, if not as by default.
+const (
+	mutantKey = "mutant"
+	faultsKey = "faults" // name of the file without its folder, a comma and the hash of its text
+	flagsKey  = "flags"  // of the command, as a shell reads them: --repeat=3 --full
+)
+
+// mayBeRecorded are the flags of flagsKey. That --lockstep changes nothing is what it is for.
+var mayBeRecorded = regexp.MustCompile(`^--(?:port|gid-index|wire|peer|repeat|full)(?:=|$)`)
+
+// flagsOf are the flags that decide what a run shows, and that its record does not have otherwise.
+func (o *runOptions) flagsOf() string {
+	var words []string
+	add := func(given bool, flag string, value any) {
+		if given {
+			words = append(words, fmt.Sprintf("--%s=%v", flag, value))
+		}
+	}
+	if o.target == "hw" {
+		add(o.port > 0, "port", o.port)
+		add(o.gidIndex >= 0, "gid-index", o.gidIndex)
+		add(o.wire != "" && o.wire != os.Getenv("LAB_WIRE"), "wire", o.wire)
+		add(o.peer != "", "peer", o.peer)
+	}
+	add(o.repeat > 1, "repeat", o.repeat)
+	if o.full {
+		words = append(words, "--full")
+	}
+	return commands.Shell(words)
+}
+
+// recordedFlags are the words of flagsKey, but for those that no conform writes.
+func recordedFlags(run *report.Run) (words []string) {
+	all, _ := commands.Words(run.Environment[flagsKey])
+	for _, w := range all {
+		if mayBeRecorded.MatchString(w) {
+			words = append(words, commands.Quoted(w))
+		}
+	}
+	return words
+}
+
+// session is the command of rdmasim exec of a run, up to the program: here with the name by which rdmasim was called.
+func session(run *report.Run, here bool) []string {
+	words, ok := commands.Words(run.Environment[report.KeySession]) // a record of an older version has none
+	if here {
+		words, ok = commands.Words(os.Getenv(commands.SessionVariable))
+	}
+	if !ok || len(words) < 3 || words[1] != "exec" || slices.Index(words, "--") != len(words)-1 {
+		return []string{"rdmasim", "exec", "--"}
+	}
+	if !here {
+		words[0] = "rdmasim"
+	}
+	return words
 }
 
 // driverVariable is the name of a variable that records have. That of another, such as LD_PRELOAD, or what is no name, would run
@@ -102,42 +159,4 @@ func labKernel(release string) string {
 		}
 	}
 	return "newest"
-}
-
-// execPrefix is the part of the nearest supervisor's command line that ends with --.
-func execPrefix(above [][]string) []string {
-	for _, c := range above {
-		if end := slices.Index(c, "--"); end > 0 && slices.Contains(c[:end], "exec") {
-			var out []string
-			for _, w := range c[:end+1] {
-				out = append(out, commands.Quoted(w))
-			}
-			return out
-		}
-	}
-	return []string{"rdmasim", "exec", "--"}
-}
-
-// ancestors are the command lines of the processes above this one, the nearest first.
-func ancestors() (out [][]string) {
-	for pid := os.Getppid(); pid > 1; {
-		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-		if err != nil {
-			return out
-		}
-		out = append(out, strings.Split(strings.TrimRight(string(line), "\x00"), "\x00"))
-		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-		if err != nil {
-			return out
-		}
-		fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
-		if len(fields) < 2 {
-			return out
-		}
-		pid = 0
-		if _, err := fmt.Sscan(fields[1], &pid); err != nil {
-			return out
-		}
-	}
-	return out
 }

@@ -52,13 +52,13 @@ func newDiff() *cobra.Command {
 			if o.format == "json" && o.verbose {
 				return usagef("--format json has explained differences as well: leave out -v")
 			}
-			a, err := report.ReadFile(cmd.Context(), args[0])
+			a, err := readRecord(cmd.Context(), args[0])
 			if err != nil {
-				return usagef("%w", err)
+				return err
 			}
-			b, err := report.ReadFile(cmd.Context(), args[1])
+			b, err := readRecord(cmd.Context(), args[1])
 			if err != nil {
-				return usagef("%w", err)
+				return err
 			}
 			pageFile, err := createPage(cmd, html, args)
 			if err != nil {

@@ -5,12 +5,10 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
 
-	"github.com/rdmasim/rdmasim/input/commands"
 	"github.com/rdmasim/rdmasim/plain"
 	"github.com/rdmasim/rdmasim/report"
 )
@@ -136,32 +134,6 @@ func filterOf(ids []string) string {
 		ids = slices.Compact(ids)
 	}
 	return strings.Join(ids, " || ")
-}
-
-// againAs is the command that runs cases as the run of a record did, as far as the record says how, with this program.
-func againAs(r *report.Run, filter string) string {
-	words := driverVariables(r)
-	if below := r.Environment[report.KeyBelow]; below == "rdmasim exec" {
-		words = append([]string{sessionOf(r)}, words...)
-	}
-	words = append(words, commands.Quoted(calledAs(os.Args[0])), "--target="+commands.Quoted(r.Target.Kind))
-	if r.Target.Kind == "sim" {
-		words = append(words, "--profile", commands.Quoted(r.Target.Profile))
-	} else if r.Target.Device != "" {
-		words = append(words, "--device", commands.Quoted(r.Target.Device))
-	}
-	return plain.Line(fmt.Sprintf("%s --seed %d --label-filter %s -v", strings.Join(words, " "), r.Seed, commands.Quoted(filter)))
-}
-
-// sessionOf is the part of a command line that puts a program below the rdmasim exec of a record. The record may be anybody's, and
-// what is pasted from it runs: a text that is more than the words of that one command is left out.
-func sessionOf(r *report.Run) string {
-	session := r.Environment[report.KeySession] // a record of an older version has none
-	words, ok := commands.Words(session)
-	if n := len(words); ok && n > 2 && words[0] == "rdmasim" && words[1] == "exec" && slices.Index(words, "--") == n-1 {
-		return session
-	}
-	return "rdmasim exec --"
 }
 
 // comparedOf says how many cases were compared, and of how many.

@@ -71,9 +71,9 @@ func gapsOf(ctx context.Context, names, lacks []string) (*gaps, error) {
 	}
 	ran, why := map[string]bool{}, map[string]string{}
 	for _, name := range names {
-		r, err := report.ReadFile(ctx, name)
+		r, err := readRecord(ctx, name)
 		if err != nil {
-			return nil, usagef("%w", err)
+			return nil, err
 		}
 		for _, c := range r.Cases {
 			if c.Outcome != report.NotRun {
@@ -119,4 +119,16 @@ func (g *gaps) print(w io.Writer, runs, atMost int, tooMany bool) {
 		limit += fmt.Sprintf("; %s beside them that this machine cannot run", plain.Count(g.apart, "case"))
 	}
 	fmt.Fprintf(w, "%s %d of %s ran in none of %s%s\n", head, len(g.list), plain.Count(g.all, "case"), plain.Count(runs, "run"), limit)
+}
+
+// readRecord reads one of several records, unless the command is to end: they may be many, and large.
+func readRecord(ctx context.Context, name string) (*report.Run, error) {
+	if ctx.Err() != nil {
+		return nil, &status{exitInterrupted, fmt.Errorf("interrupted before %s was read", name)}
+	}
+	r, err := report.ReadFile(ctx, name)
+	if err != nil {
+		return nil, usagef("%w", err)
+	}
+	return r, nil
 }

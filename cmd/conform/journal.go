@@ -168,6 +168,7 @@ func recoverRun(ctx context.Context, stdout, stderr io.Writer, path, into string
 	if err := f.Commit(back.Run.WriteJSON); err != nil {
 		return &status{exitFailed, err}
 	}
+	printFailures(stdout, &runOptions{}, back.Run)
 	printTable(stdout, back.Run)
 	fmt.Fprintf(stdout, "%s: %d of %s, marked as incomplete\n", into, back.Finished, cases(len(back.Run.Cases)))
 	if err := log.Remove(); err != nil {

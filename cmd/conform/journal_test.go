@@ -294,3 +294,16 @@ func TestEachOperationOnPagesAndCapturesMayFail(t *testing.T) {
 		}
 	}
 }
+
+// What lies in the place of a journal and is none is left alone, and named.
+func TestForeignFileInPlaceOfAJournal(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "e.json")
+	journal := file + report.JournalSuffix
+	if err := os.WriteFile(journal, []byte("my diary\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, out, stderr := command(t, "--label-filter", "PD-001", "--report", file)
+	if text, err := os.ReadFile(journal); code != exitUsage || !strings.Contains(stderr, journal+": it does not begin as a journal does") || err != nil || string(text) != "my diary\n" {
+		t.Errorf("exit %d, %s%s; then %q, %v", code, out, stderr, text, err)
+	}
+}

@@ -153,21 +153,28 @@ type judgement struct {
 	notWhole bool
 }
 
-// run judges a file. If the file is broken, run judges what can be read, and says so.
-func (o *wireOptions) run(ctx context.Context, w io.Writer, name string) error {
+// wireFindings is a judgement, and why there may be none.
+type wireFindings struct {
+	judgement
+	broken  *pcap.BrokenError
+	nothing error // says that nothing is to be judged
+}
+
+// judge judges a file. If the file is broken, it judges what can be read.
+func (o *wireOptions) judge(ctx context.Context, name string) (*wireFindings, error) {
 	f, err := input.Open(ctx, name)
 	if err != nil {
-		return usagef("%w", err)
+		return nil, usagef("%w", err)
 	}
 	defer func() { _ = f.Close() }()
 	r, packets, err := pcap.Read(f)
 	var broken *pcap.BrokenError
 	if err != nil && (r == nil || !errors.As(err, &broken)) {
-		return usagef("%s: %w", name, err)
+		return nil, usagef("%s: %w", name, err)
 	}
 	runs, runErr := oracle.Runs(r, packets)
 	if runErr != nil {
-		return usagef("%s: %w", name, runErr)
+		return nil, usagef("%s: %w", name, runErr)
 	}
 	opts := o.oracle
 	own, all := oracle.Own(r, packets)
@@ -202,20 +209,40 @@ func (o *wireOptions) run(ctx context.Context, w io.Writer, name string) error {
 	case nothing != nil:
 		j.Error = nothing.Error()
 	}
+	return &wireFindings{j, broken, nothing}, nil
+}
+
+// run judges a file and prints what was found. Nobody waits for the judgement of a large file when ctx ends.
+func (o *wireOptions) run(ctx context.Context, w io.Writer, name string) error {
+	var j *wireFindings
+	var err error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		j, err = o.judge(ctx, name)
+	}()
+	select {
+	case <-done:
+	case <-ctx.Done():
+		return &status{exitInterrupted, fmt.Errorf("interrupted before %s was judged", name)}
+	}
+	if err != nil {
+		return err
+	}
 	if o.format == "json" {
 		enc := json.NewEncoder(w)
 		enc.SetIndent("", "  ")
-		if err := enc.Encode(j); err != nil {
+		if err := enc.Encode(&j.judgement); err != nil {
 			return err
 		}
-	} else if nothing == nil || broken != nil {
-		o.table(w, &j)
+	} else if j.nothing == nil || j.broken != nil {
+		o.table(w, &j.judgement)
 	}
 	switch {
-	case broken != nil:
-		return usagef("%s: %w", name, broken)
-	case nothing != nil:
-		return nothing
+	case j.broken != nil:
+		return usagef("%s: %w", name, j.broken)
+	case j.nothing != nil:
+		return j.nothing
 	case j.Summary[oracle.Violation.String()] > 0, j.notWhole:
 		return &status{exitFailed, nil}
 	}

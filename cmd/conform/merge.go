@@ -147,10 +147,17 @@ func newMerge() *cobra.Command {
 				return usagef("%w", err)
 			}
 			read := func(i int) ([]byte, error) {
+				if cmd.Context().Err() != nil {
+					return nil, &status{exitInterrupted, fmt.Errorf("interrupted before %s was read", args[i])}
+				}
 				if i == 0 {
 					return first, nil
 				}
-				return input.ReadUpTo(cmd.Context(), args[i], mostReport)
+				text, err := input.ReadUpTo(cmd.Context(), args[i], mostReport)
+				if err != nil {
+					err = usagef("%w", err)
+				}
+				return text, err
 			}
 			if isMutants(first) {
 				return mergeMutants(cmd, o, args, read)
@@ -210,7 +217,7 @@ func mergeRuns(cmd *cobra.Command, o *mergeOptions, names []string, read reading
 	for i, name := range names {
 		text, err := read(i)
 		if err != nil {
-			return usagef("%w", err)
+			return err
 		}
 		r, err := report.Read(name, bytes.NewReader(text))
 		if err != nil {
@@ -237,7 +244,7 @@ func mergeRuns(cmd *cobra.Command, o *mergeOptions, names []string, read reading
 		return err
 	}
 	lost := o.write(cmd.Context(), run.WriteJSON)
-	printRun(cmd.OutOrStdout(), &runOptions{target: run.Target.Kind, profile: run.Target.Profile, seed: run.Seed}, run)
+	printRun(cmd.OutOrStdout(), &runOptions{ledgers: o.ledgers}, run)
 	switch {
 	case lost != nil:
 		return lost
@@ -359,7 +366,7 @@ func mergeMutants(cmd *cobra.Command, o *mergeOptions, names []string, read read
 	for i, name := range names {
 		text, err := read(i)
 		if err != nil {
-			return usagef("%w", err)
+			return err
 		}
 		r := &mutantReport{}
 		if err := input.JSON(text, r); err != nil {

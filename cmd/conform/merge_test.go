@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -228,5 +229,21 @@ func TestPartsOfOddRecords(t *testing.T) {
 	both := changed("0", func(r *report.Run) { r.Cases = append(r.Cases, other.Cases...); r.Count() })
 	if code, _, stderr := command(t, "merge", both, at("1")); code != exitUsage || !strings.Contains(stderr, "is in part 0/2 and in part 1/2") {
 		t.Errorf("a case in two parts: exit %d, %.300s", code, stderr)
+	}
+}
+
+// Commands that read many files, or a large one, end when they are asked to, with nothing printed.
+func TestReadersAreInterrupted(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "r")
+	if code, out, stderr := command(t, "--label-filter", "PD-001", "--shard", "0/1", "--report", file, "--pcap", file+".pcapng"); code != 0 {
+		t.Fatalf("exit %d\n%s%s", code, out, stderr)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, args := range [][]string{{"merge", file, file}, {"gaps", file, file}, {"diff", file, file}, {"wire", file + ".pcapng"}} {
+		var out, stderr bytes.Buffer
+		if code := execute(ctx, args, &out, &stderr); code != exitInterrupted || out.Len() > 0 || stderr.Len() == 0 {
+			t.Errorf("%v: exit %d, %s%s", args, code, &out, &stderr)
+		}
 	}
 }

@@ -140,13 +140,16 @@ func runRandom(cmd *cobra.Command, o *randomOptions) error {
 		if file, err = create(cmd.Context(), o.source); err != nil {
 			return err
 		}
+		defer file.Abort() // where there was nothing to write
 	}
 	var sides [2]random.Side
 	atomic := true
 	for i, job := range jobs {
 		s := &process{ctx: cmd.Context(), job: job, stderr: cmd.ErrOrStderr()}
 		defer s.end()
-		if err := s.start(); err != nil {
+		if err := s.start(); err != nil && cmd.Context().Err() != nil {
+			return errNoDifference
+		} else if err != nil {
 			return err
 		}
 		atomic = atomic && s.atomic
@@ -162,7 +165,7 @@ func runRandom(cmd *cobra.Command, o *randomOptions) error {
 		}
 		return &status{code, errors.Join(o.report(cmd, f, names, file), fmt.Errorf("no smaller program was looked for to the end: %w", why))}
 	case interrupted:
-		return &status{exitInterrupted, errors.New("interrupted before a difference was found")}
+		return errNoDifference
 	case err != nil:
 		return &status{exitFailed, err}
 	case f == nil && given != nil:
@@ -174,6 +177,8 @@ func runRandom(cmd *cobra.Command, o *randomOptions) error {
 	}
 	return o.report(cmd, f, names, file)
 }
+
+var errNoDifference = &status{exitInterrupted, errors.New("interrupted before a difference was found")}
 
 func search(o *randomOptions, sides [2]random.Side, given *random.Program, atomic bool) (*random.Finding, error) {
 	if given == nil {

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 )
 
 func randomly(t *testing.T, args ...string) (status int, out, errs string) {
@@ -62,5 +63,23 @@ func TestRandomUsage(t *testing.T) {
 		if status, out, errs := randomly(t, strings.Fields(args)...); status != exitUsage || out != "" || !strings.Contains(errs, want) {
 			t.Errorf("%s: status %d, %s%s, want %q", args, status, out, errs, want)
 		}
+	}
+}
+
+// TestRandomInterrupted: it ends as interrupted, says so, and draws no more programs.
+func TestRandomInterrupted(t *testing.T) {
+	args := strings.Fields("random --target=sim --profile connectx-5,connectx-4 --programs 2147483647")
+	for _, early := range []bool{true, false} {
+		ctx, cancel := context.WithCancel(context.Background())
+		var stdout, stderr bytes.Buffer
+		if early {
+			cancel()
+		} else { // when its workers run, or before
+			time.AfterFunc(time.Second, cancel)
+		}
+		if status := execute(ctx, args, &stdout, &stderr); status != exitInterrupted || !strings.Contains(stderr.String(), "interrupted before a difference") {
+			t.Errorf("early %t: status %d, %s%s", early, status, &stdout, &stderr)
+		}
+		cancel()
 	}
 }

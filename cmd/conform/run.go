@@ -17,6 +17,7 @@ import (
 	"github.com/rdmasim/rdmasim/conformance"
 	"github.com/rdmasim/rdmasim/conformance/harness"
 	"github.com/rdmasim/rdmasim/input"
+	"github.com/rdmasim/rdmasim/input/commands"
 	"github.com/rdmasim/rdmasim/outfile"
 	"github.com/rdmasim/rdmasim/report"
 )
@@ -313,18 +314,21 @@ func (j *job) supervise(ctx context.Context, cmd *cobra.Command, dir string) (ha
 func (j *job) record(res harness.Result) *report.Run {
 	run := conformance.NewRecord(j.target, j.seed, res.Hello.Description, j.items, res.Cases)
 	if j.fault != "" {
-		run.Environment["faults"] = filepath.Base(j.fault) + ", " + report.Digest([]byte(j.faults))
+		run.Environment[faultsKey] = filepath.Base(j.fault) + ", " + report.Digest([]byte(j.faults))
 	}
 	if j.mutant != "" {
-		run.Environment["mutant"] = j.mutant
+		run.Environment[mutantKey] = j.mutant
+	}
+	if flags := j.flagsOf(); flags != "" {
+		run.Environment[flagsKey] = flags
 	}
 	if j.part.parts > 0 {
 		run.Environment[partKey], run.Environment[wholeKey] = j.part.String(), j.wholeHash
 	}
-	if run.Environment[report.KeyBelow] == "rdmasim exec" {
-		words := execPrefix(ancestors())
+	if run.Environment[report.KeyBelow] == "rdmasim exec" && os.Getenv(commands.SessionVariable) != "" {
+		words := session(run, true)
 		words[0] = "rdmasim" // wherever it lies on this machine
-		run.Environment[report.KeySession] = strings.Join(words, " ")
+		run.Environment[report.KeySession] = commands.Shell(words)
 	}
 	return run
 }

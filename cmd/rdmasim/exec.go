@@ -11,6 +11,7 @@ import (
 	"github.com/rdmasim/rdmasim/attach/exec"
 	"github.com/rdmasim/rdmasim/experiment"
 	"github.com/rdmasim/rdmasim/input"
+	"github.com/rdmasim/rdmasim/input/commands"
 	"github.com/rdmasim/rdmasim/outfile"
 	"github.com/rdmasim/rdmasim/plain"
 	"github.com/rdmasim/rdmasim/sim/profile"
@@ -82,6 +83,11 @@ the program, or 2 if it cannot be started.`,
 			}
 			if err := outfile.Distinct([]outfile.Named{{Flag: "--pcap", Path: cfg.Pcap}, {Flag: "--trace", Path: cfg.Trace}, {Flag: "--uar-log", Path: cfg.UARLog}, {Flag: "--socket", Path: cfg.Socket}}, nil); err != nil {
 				return &experiment.UsageError{Err: fmt.Errorf("exec: %w", err)}
+			}
+			if !exec.Nested() { // otherwise the session is that of another command
+				if err := os.Setenv(commands.SessionVariable, commands.UpTo(os.Args, len(args))); err != nil {
+					return err
+				}
 			}
 			cfg.Args, cfg.Profile, cfg.NoODP = args, p, !odp
 			status, err := exec.Run(c.Context(), &cfg)

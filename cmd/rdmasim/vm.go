@@ -42,7 +42,7 @@ kernel and, where QEMU is older than 10.1, a QEMU. The exit status is that of th
 		},
 		RunE: func(c *cobra.Command, args []string) error {
 			guest.Args, guest.Stdout, guest.Stderr = args, os.Stdout, os.Stderr
-			if err := os.Setenv(commands.GuestVariable, commands.Guest(os.Args, len(args))); err != nil {
+			if err := os.Setenv(commands.GuestVariable, commands.UpTo(os.Args, len(args))); err != nil {
 				return err
 			}
 			if err := checkGuest(c, &guest); err != nil {

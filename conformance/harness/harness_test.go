@@ -41,6 +41,8 @@ const (
 	hangs        = "DEV-006"
 )
 
+const crashesInRepeat = "DEV-011" // in the third run
+
 // rogue is a worker that sends what it likes on the pipe of its messages, or prints.
 func rogue(script string) *harness.Supervisor {
 	s := supervisor("DEV-001", "DEV-002", "DEV-003", "DEV-004", "DEV-006")
@@ -142,6 +144,20 @@ func TestRepeatsHaveTheLimitEach(t *testing.T) {
 	}
 }
 
+// A crash in a repeat says in which, and the first run is kept.
+func TestCrashInARepeat(t *testing.T) {
+	s := supervisor(crashesInRepeat)
+	s.Job.Repeat = 4
+	res, err := s.Run(context.Background())
+	c := res.Cases[crashesInRepeat]
+	if err != nil || c.Outcome != report.Flaky || !strings.HasPrefix(c.Reason, "repeat 3 differs from the first run with the same seed: pass, then error (the worker crashed (exit status 9)") {
+		t.Errorf("%v, %s (%s)", err, c.Outcome, c.Reason)
+	}
+	if len(c.Observations) != 1 || c.Observations[0].Step != "fine" || c.Differs == nil || c.Differs.Outcome != report.Error {
+		t.Errorf("%+v", c)
+	}
+}
+
 // suite misbehaves in every way.
 func suite() *spec.Suite {
 	s := &spec.Suite{}
@@ -154,6 +170,13 @@ func suite() *spec.Suite {
 	s.Case("DEV-007", func(*spec.C) { go func() { panic("in another goroutine") }(); time.Sleep(time.Hour) })
 	s.Case("DEV-008", func(*spec.C) { os.Exit(7) })
 	s.Case("DEV-010", func(*spec.C) { _ = syscall.Kill(os.Getpid(), syscall.SIGKILL); select {} })
+	begun := 0
+	s.Case(crashesInRepeat, func(c *spec.C) {
+		if begun++; begun == 3 {
+			os.Exit(9)
+		}
+		c.Observe("fine", 7)
+	})
 	s.Case("DEV-009", func(c *spec.C) { c.Observe("after", true) })
 	return s
 }
@@ -187,7 +210,7 @@ func TestEveryCaseIsAccountedFor(t *testing.T) {
 	}
 	var ids []string
 	for _, c := range suite().Cases() {
-		if c.ID != hangs && c.ID != hangsForEver {
+		if c.ID != hangs && c.ID != hangsForEver && c.ID != crashesInRepeat {
 			ids = append(ids, c.ID)
 		}
 	}

@@ -62,13 +62,15 @@ type Job struct {
 // EvidenceSuffix ends the name of the capture of a case that failed.
 const EvidenceSuffix = ".frames"
 
-// Message is one message of a worker; one of its fields is set.
+// Message is one message of a worker; one of its fields is set, and First beside Again.
 type Message struct {
 	Hello    *Hello       `json:"hello,omitempty"`
 	Started  string       `json:"started,omitempty"`
 	Finished *report.Case `json:"finished,omitempty"`
 	Again    bool         `json:"again,omitempty"` // the case that has started runs once more
-	Done     bool         `json:"done,omitempty"`
+	// First is the record of its first run, before the second: what is known of the case if that one ends the worker.
+	First *report.Case `json:"first,omitempty"`
+	Done  bool         `json:"done,omitempty"`
 }
 
 // Hello describes the target before the first case.
@@ -128,8 +130,9 @@ type order struct {
 	greeted bool
 	left    map[string]bool // cases that it has not begun
 	running string
-	repeat  int // how many times each case runs
-	again   int // how many runs of the case are left
+	repeat  int          // how many times each case runs
+	again   int          // how many runs of the case are left
+	first   *report.Case // the record of its first run, in a later one
 }
 
 func newOrder(ids []string, repeat int) *order {
@@ -155,7 +158,7 @@ func (o *order) check(m Message) error {
 			return fmt.Errorf("the start of %.*q, which it was not asked for now", maxQuoted, m.Started)
 		}
 		delete(o.left, m.Started)
-		o.running, o.again = m.Started, o.repeat-1
+		o.running, o.again, o.first = m.Started, o.repeat-1, nil
 	case m.Finished != nil:
 		if o.running == "" || m.Finished.ID != o.running {
 			return fmt.Errorf("the end of %.*q, which it had not begun", maxQuoted, m.Finished.ID)
@@ -168,8 +171,16 @@ func (o *order) check(m Message) error {
 		if o.again--; o.running == "" || o.again < 0 {
 			return fmt.Errorf("another run of %q, which it was not asked for", o.running)
 		}
+		if m.First != nil {
+			o.first = m.First
+		}
 	case !m.Done:
 		return errors.New("an empty message")
 	}
 	return nil
+}
+
+// ending is the end of a worker in the middle of what it was doing.
+func (o *order) ending(reason string) ending {
+	return ending{running: o.running, run: o.repeat - o.again, first: o.first, reason: reason}
 }

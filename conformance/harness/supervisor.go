@@ -110,7 +110,7 @@ func (s *Supervisor) shard(ctx context.Context, ids []string) error {
 			return nil
 		}
 		if end.running != "" {
-			s.finish(report.Case{ID: end.running, Outcome: report.Error, Reason: end.reason})
+			s.finish(end.record())
 			rest = slices.DeleteFunc(rest, func(id string) bool { return id == end.running })
 		}
 		if len(rest) == len(ids) {
@@ -165,9 +165,23 @@ func (s *Supervisor) finish(c report.Case) {
 
 // ending is how a worker ended before its job was done.
 type ending struct {
-	running string // the case that it was in
+	running string       // the case that it was in
+	run     int          // which of its runs
+	first   *report.Case // the record of the first, if that is not it
 	reason  string
 	hung    bool
+}
+
+// record is that of the case, of which the run that ended the worker is an error.
+func (e *ending) record() report.Case {
+	c := report.Case{ID: e.running, Outcome: report.Error, Reason: e.reason}
+	if e.first == nil || e.first.ID != e.running {
+		return c
+	}
+	kept := *e.first
+	kept.Outcome, kept.Differs = report.Flaky, &c
+	kept.Reason = fmt.Sprintf("repeat %d differs from the first run with the same seed: %s, then %s (%s)", e.run, e.first.Outcome, c.Outcome, c.Reason)
+	return kept
 }
 
 // worker runs one worker to its end.
@@ -197,7 +211,7 @@ func (s *Supervisor) worker(ctx context.Context, ids []string) (ending, error) {
 		}
 		select {
 		case <-ctx.Done():
-			return ending{running: o.running, reason: "interrupted"}, nil
+			return o.ending("interrupted"), nil
 		case <-slow:
 			s.waits(fmt.Sprintf("waiting for %s to describe its target; it is killed after %v", w.cmd.Path, s.Wall))
 		case <-timer.C:
@@ -211,7 +225,7 @@ func (s *Supervisor) worker(ctx context.Context, ids []string) (ending, error) {
 				return s.broken(w, o, "sent "+w.broken.Error())
 			}
 			if !open {
-				return ending{running: o.running, reason: w.crash()}, nil
+				return o.ending(w.crash()), nil
 			}
 			if err := o.check(m); err != nil {
 				return s.broken(w, o, "sent "+err.Error())
@@ -230,7 +244,7 @@ func (s *Supervisor) broken(w *process, o *order, what string) (ending, error) {
 	if !s.greeted() {
 		return ending{}, fmt.Errorf("%s: %w: it %s%s", w.cmd.Path, ErrWorker, what, w.printed())
 	}
-	return ending{running: o.running, reason: fmt.Sprintf("killed: %s %s%s", w.cmd.Path, what, w.printed())}, nil
+	return o.ending(fmt.Sprintf("killed: %s %s%s", w.cmd.Path, what, w.printed())), nil
 }
 
 // hung is the end of a worker from which nothing came.
@@ -238,7 +252,9 @@ func (s *Supervisor) hung(w *process, o *order) (ending, error) {
 	if !s.greeted() {
 		return ending{}, fmt.Errorf("%w: %s did not describe its target in %v, and was killed: its driver hangs, or it is %w%s", ErrTarget, w.cmd.Path, s.Wall, ErrWorker, w.printed())
 	}
-	return ending{running: o.running, reason: fmt.Sprintf("killed: it hung in real time: nothing in %v from %s%s", s.Wall, w.cmd.Path, w.printed()), hung: true}, nil
+	end := o.ending(fmt.Sprintf("killed: it hung in real time: nothing in %v from %s%s", s.Wall, w.cmd.Path, w.printed()))
+	end.hung = true
+	return end, nil
 }
 
 func (s *Supervisor) greeted() bool {

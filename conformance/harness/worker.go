@@ -69,7 +69,7 @@ func Work(in io.Reader, targets Targets, suite *spec.Suite) error {
 	if hello.Error != "" {
 		return nil
 	}
-	runner.Again = func() { send(Message{Again: true}) }
+	runner.Again = func(first *report.Case) { send(Message{Again: true, First: first}) }
 	items, err := pick(suite, job.Cases)
 	if err != nil {
 		return err

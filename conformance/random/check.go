@@ -4,6 +4,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"runtime"
 	"strconv"
 	"testing"
 	"time"
@@ -61,16 +62,13 @@ func Search(sides [2]Side, atomic bool, programs int, seed uint64, shrink time.D
 	tb.run(func() {
 		rapid.Check(tb, func(t *rapid.T) {
 			p := draw.Draw(t, "program")
-			if broken != nil {
-				return
-			}
 			if found == nil {
 				tried++
 			}
 			d, err := p.Compare(sides)
 			if err != nil {
 				broken = fmt.Errorf("%w; the program: %s", err, p.Text())
-				return
+				runtime.Goexit() // rapid would take any other end for that of one program, and draw all the others
 			}
 			if d != nil {
 				found = &Finding{p, *d, tried}
@@ -128,15 +126,21 @@ type recorder struct{ failed bool }
 // ended is the panic that ends a function of rapid.
 type ended struct{}
 
+// run runs f on a goroutine of its own, which f may end.
 func (r *recorder) run(f func()) {
-	defer func() {
-		if p := recover(); p != nil {
-			if _, ok := p.(ended); !ok {
-				panic(p)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer func() {
+			if p := recover(); p != nil {
+				if _, ok := p.(ended); !ok {
+					panic(p)
+				}
 			}
-		}
+		}()
+		f()
 	}()
-	f()
+	<-done
 }
 
 func (r *recorder) Helper()               {}

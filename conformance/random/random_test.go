@@ -2,6 +2,7 @@ package random_test
 
 import (
 	"errors"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -96,5 +97,12 @@ func TestFoundAndCutShort(t *testing.T) {
 		if f != nil && f.Difference.Sides != [2]string{"0", "EINVAL"} {
 			t.Errorf("%+v", f.Difference)
 		}
+	}
+}
+
+// TestErrorEndsTheSearch: no more programs are drawn, however many there were to be.
+func TestErrorEndsTheSearch(t *testing.T) {
+	if f, err := random.Search([2]random.Side{&side{"0", 0}, &side{"0", 0}}, true, math.MaxInt32, 1, time.Minute); f != nil || err == nil {
+		t.Errorf("found %v, %v", f, err)
 	}
 }

@@ -238,6 +238,7 @@ func TestUnusedProviderIsRefused(t *testing.T) {
 		}
 	}
 	own := []string{dir + "/libmlx5.so.1.25.56.1"}
+	t.Chdir(dir)
 	for _, tt := range []struct {
 		drivers string
 		mapped  []string
@@ -248,6 +249,10 @@ func TestUnusedProviderIsRefused(t *testing.T) {
 		{dir + "/libmlx5", own, false},
 		{"/opt/none/libmlx5", own, true},
 		{"mlx5:/opt/librxe", nil, false},
+		{"./libmlx5", []string{"/usr/lib/libmlx5.so.1.24.44.0"}, true},
+		{"../libmlx5:./libmlx5", own, true},
+		{"rxe:./libmlx5", own, false},
+		{"libmlx5:mlx5", nil, false},
 		{"", nil, false},
 	} {
 		if err := unusedProvider(tt.drivers, "mlx5", tt.mapped); (err != nil) != tt.refused || err != nil && !strings.Contains(err.Error(), "LD_LIBRARY_PATH") {

@@ -1,21 +1,28 @@
 package commands
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+)
 
-// GuestVariable is the environment variable of a guest of rdmasim vm with the command that booted it, up to the program, as a shell reads it.
-const GuestVariable = "RDMASIM_VM"
+// Environment variables of a program with the command that it runs below, up to the program, as a shell reads it.
+const (
+	GuestVariable   = "RDMASIM_VM"   // of rdmasim vm, whose guest has it
+	SessionVariable = "RDMASIM_EXEC" // of rdmasim exec
+)
 
-// Guest is the value of GuestVariable for a command line that ends with so many words of the program.
-func Guest(line []string, program int) string {
-	line = line[:len(line)-program]
-	if line[len(line)-1] != "--" {
+// UpTo is the value of such a variable for a command line that ends with so many words of the program. Only the command itself knows
+// which these are: what looks like its flags behind the program is the program's.
+func UpTo(line []string, program int) string {
+	line = line[:max(len(line)-program, 0)]
+	if len(line) == 0 || line[len(line)-1] != "--" {
 		line = append(line[:len(line):len(line)], "--")
 	}
-	return Line(line)
+	return Shell(line)
 }
 
-// Line is a command line of such words as a shell reads it.
-func Line(words []string) string {
+// Shell are words as a shell reads them.
+func Shell(words []string) string {
 	quoted := make([]string, len(words))
 	for i, w := range words {
 		quoted[i] = Quoted(w)
@@ -23,33 +30,28 @@ func Line(words []string) string {
 	return strings.Join(quoted, " ")
 }
 
-// Words are those of a text that Line has made. Of any other text ok is false: a shell would do more with it than run one
-// command with these words.
-func Words(line string) (words []string, ok bool) {
-	var word strings.Builder
-	quoted, escaped := false, false
-	for _, r := range line {
-		switch {
-		case escaped:
-			escaped = false
-		case r == '\\' && !quoted:
-			escaped = true
-		case r == '\'':
-			quoted = !quoted
-		case r == ' ' && !quoted:
-			words = append(words, word.String())
-			word.Reset()
-			continue
+var (
+	pieceOfWord = regexp.MustCompile(`[-_=./:,@%+A-Za-z0-9]+|'[^']*'|\\'`)
+	shellWord   = regexp.MustCompile(`^((?:` + pieceOfWord.String() + `)+)(?: |$)`)
+)
+
+// Words are those of a text of Shell. Any other text is refused, for a shell might see more in it than words.
+func Words(text string) (words []string, ok bool) {
+	whole := text
+	for text != "" {
+		m := shellWord.FindStringSubmatch(text)
+		if m == nil {
+			return nil, false
 		}
-		word.WriteRune(r)
+		text = text[len(m[0]):]
+		words = append(words, pieceOfWord.ReplaceAllStringFunc(m[1], func(piece string) string {
+			if piece == `\'` {
+				return "'"
+			}
+			return strings.Trim(piece, "'")
+		}))
 	}
-	words = append(words, word.String())
-	for i, w := range words {
-		if inner, cut := strings.CutPrefix(w, "'"); cut {
-			words[i] = strings.ReplaceAll(strings.TrimSuffix(inner, "'"), `'\''`, "'")
-		}
-	}
-	return words, Line(words) == line
+	return words, len(words) > 0 && Shell(words) == whole
 }
 
 // Quoted is a word as a shell reads it.
