@@ -32,6 +32,7 @@ func (e *End) bandwidthTest(t verbs.Thread) error {
 	if err != nil {
 		return err
 	}
+	e.noteBacklog()
 	e.printf("%s", separator)
 	if o.Sender && !o.BothWays && !o.Test.Verb.receives() {
 		if err := e.handshake(t); err != nil {

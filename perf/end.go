@@ -36,6 +36,8 @@ type Env struct {
 	Calls func() []CallCount
 	// Measuring, unless nil, is told when the run of a size begins, and when it has ended.
 	Measuring func(size uint64, begins bool, now time.Duration)
+	// Note, unless nil, is told what the results do not show.
+	Note func(text string)
 }
 
 // StepError is a step of the flow that failed, why, and what to try.
@@ -108,6 +110,7 @@ type End struct {
 	mine   exchange.Report
 	passed struct{ bw, rate bool }
 	rows   []jsonRow
+	behind []fellBehind
 }
 
 // conn is a queue pair with what its loops count.

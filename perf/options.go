@@ -230,6 +230,7 @@ const (
 	allSizesMost  = 1 << 23
 	modLimit      = 8192  // larger messages are moderated only on request
 	peakLimit     = 20000 // of more iterations no peak is searched
+	fewSamples    = 100   // a latency test with less has no 99 % point
 	dynamicLeast  = 3000
 	latencyMost   = 100_000_000 // a latency test keeps the time of each message
 )

@@ -18,15 +18,18 @@ type receiver struct {
 	counted    uint64
 	quietSince time.Duration
 	infinite   bool
+	backlog    backlog
 }
 
 // runReceiver receives the messages of a measurement. Its time begins with the first.
 func (e *End) runReceiver(t verbs.Thread) error {
 	r := &receiver{e: e, total: e.o.Iters * uint64(e.o.QPs), quietSince: t.Now()}
+	r.backlog = e.newBacklog(r.total)
 	e.startTimes(t.Now())
 	if err := r.run(t, func() bool { return r.finished(t.Now()) }); err != nil {
 		return err
 	}
+	e.judgeBacklog(&r.backlog, r.got, t.Now())
 	e.stopTimes(t.Now(), &r.clock)
 	e.counted(r.counted)
 	return nil
@@ -82,6 +85,7 @@ func (r *receiver) poll(t verbs.Thread, idle time.Duration) (int, error) {
 	if !r.begun {
 		r.begun, r.clock, e.times.first = true, e.newClock(now), now
 	}
+	r.backlog.polled(r.got, now)
 	for i := range e.wc[:n] {
 		if err := e.take(t, &e.wc[i], r.got); err != nil {
 			return n, err
@@ -114,7 +118,7 @@ func (e *End) runBothWays(t verbs.Thread) error {
 	now := t.Now()
 	total := e.o.Iters * uint64(e.o.QPs)
 	s := &sender{e: e, total: total, quietSince: now}
-	r := &receiver{e: e, total: total, quietSince: now}
+	r := &receiver{e: e, total: total, quietSince: now, backlog: e.newBacklog(total)}
 	e.startTimes(now)
 	if len(e.swc) == 0 {
 		e.swc = make([]verbs.WC, e.o.CQEPoll)
@@ -166,6 +170,7 @@ func (e *End) runBothWays(t verbs.Thread) error {
 const idleShare = 32
 
 func (e *End) stopBothWays(now time.Duration, s *sender, r *receiver) {
+	e.judgeBacklog(&r.backlog, r.got, now)
 	e.stopTimes(now, &s.clock)
 	e.counted(s.counted + r.counted)
 }

@@ -210,7 +210,7 @@ func (l *Load) Validate() error {
 	case l.QPShare > 1 && l.TD != TDNone:
 		return fmt.Errorf("td and qp_sharing exclude each other: a thread domain promises that one thread uses it")
 	}
-	if err := errors.Join(l.checkRegions(), l.checkLatency(), l.checkPaging(), l.checkMemory()); err != nil {
+	if err := errors.Join(l.checkSignals(), l.checkRegions(), l.checkLatency(), l.checkPaging(), l.checkMemory()); err != nil {
 		return err
 	}
 	for _, m := range l.Mix {

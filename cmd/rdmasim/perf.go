@@ -159,7 +159,7 @@ func runPerf(c *cobra.Command, args []string) error {
 		return usagef("perf: %w", err)
 	}
 	for _, n := range o.Notes {
-		fmt.Fprintln(c.ErrOrStderr(), "rdmasim perf: note:", n)
+		perfNote(c)(n)
 	}
 	stored, err := openComparison(c.Context(), &f, o)
 	if err != nil {
@@ -172,6 +172,11 @@ func runPerf(c *cobra.Command, args []string) error {
 		return perfOnDevice(c, &f, o, stored)
 	}
 	return perfOnSimulator(c, &f, o, stored)
+}
+
+// perfNote prints notes.
+func perfNote(c *cobra.Command) func(string) {
+	return func(text string) { fmt.Fprintln(c.ErrOrStderr(), "rdmasim perf: note:", text) }
 }
 
 // mostSimulated is less than the range of the simulator's clock (sim.Time), 106 days.
@@ -273,8 +278,8 @@ type perfEnds struct {
 
 func (e *perfEnds) run(c *cobra.Command, tb *testbed.Testbed, client *perf.Options, stored *comparison) error {
 	envs := [2]*perf.Env{
-		{Out: e.out, Err: c.ErrOrStderr(), Interrupted: e.interrupted, Random: random(e.f.seed, 1), WriteJSON: e.report.write},
-		{Out: &e.server, Err: &e.errors, Random: random(e.f.seed, 2)},
+		{Out: e.out, Err: c.ErrOrStderr(), Interrupted: e.interrupted, Random: random(e.f.seed, 1), WriteJSON: e.report.write, Note: perfNote(c)},
+		{Out: &e.server, Err: &e.errors, Random: random(e.f.seed, 2), Note: perfNote(c)},
 	}
 	var bed verbs.Testbed = tb
 	if e.f.explain {

@@ -31,7 +31,7 @@ func perfOnDevice(c *cobra.Command, f *perfFlags, o *perf.Options, stored *compa
 		return err
 	}
 	defer func() { err = withLoss(c, err, report.finish()) }()
-	env := &perf.Env{Out: stored.tee(c.OutOrStdout()), Err: c.ErrOrStderr(), OldPost: true, Random: rand.Uint32, WriteJSON: report.write,
+	env := &perf.Env{Out: stored.tee(c.OutOrStdout()), Err: c.ErrOrStderr(), OldPost: true, Random: rand.Uint32, WriteJSON: report.write, Note: perfNote(c),
 		Interrupted: ended(c, o), Connect: func() (perf.Channel, error) { return channelTo(c.Context(), o) },
 		Server: func(verbs.Thread) (netip.Addr, error) { return perf.Lookup(c.Context(), o) }}
 	for k, v := range o.Environment() {

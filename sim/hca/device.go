@@ -162,6 +162,7 @@ func (d *Device) SetWire(w Wire) {
 	if d.pauser, _ = w.(Pauser); d.pauser != nil && d.pauser.Lossless() == 0 {
 		d.pauser = nil
 	}
+	d.crowded = d.pauser != nil || d.stalled.Len() > 0
 	d.plans = d.lateWire != nil && d.pauser == nil && d.p.RNRStall == 0 && d.receiveEngine.nic == nil
 }
 

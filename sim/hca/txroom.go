@@ -14,6 +14,8 @@ type txRoom struct {
 	full     sim.Waiting      // an engine is stalled
 	resuming bool             // a resume event is set
 	pauser   Pauser           // the port's wire, if it has priority flow control
+	crowded  bool             // an engine is stalled, or there is a pauser: room takes a closer look
+	passed   int              // bytes of packets that went into preparation while the first of stalled was the first
 	engines  stalledEngines
 }
 
@@ -43,6 +45,7 @@ func (r *txRoom) stall(word uint64) {
 	}
 	r.c.TxStalls++
 	r.stalled.Push(word)
+	r.crowded = true
 	r.full.Set(r.e.Now(), true)
 }
 
@@ -61,23 +64,43 @@ func (r *txRoom) onResume(uint64) {
 			return
 		}
 		r.stalled.Pop()
+		r.passed = 0
+		r.crowded = r.pauser != nil || r.stalled.Len() > 0
 		r.full.Set(r.e.Now(), r.stalled.Len() > 0)
 		more = r.stalled.Len() < waiting && !r.resuming
 	}
 }
 
-// room says whether a packet of n bytes may go into preparation; one always may. What a
-// paused port holds back takes room too.
+// room says whether a packet of n bytes may go into preparation; one always may.
 func (r *txRoom) room(n int) bool {
-	used := r.txBytes
-	if r.pauser != nil {
-		return r.roomUnderPause(n)
+	if r.crowded {
+		return r.roomBehind(n)
 	}
+	used := r.txBytes
 	return n == 0 || used == 0 || used+n <= r.p.TxBuffer
 }
 
+// roomBehind is room where engines wait or the port has flow control. What a paused port holds back takes room too. Packets of engines that do
+// not wait pass the first that does while there is room for them and not for it, but no more of them than the buffer holds: small
+// ones would else starve a large one, of which there is always some in the way. Who waits behind others goes on when they have: for as
+// long as one waits, some room is taken or a resume event is set.
+//
 //go:noinline
-func (r *txRoom) roomUnderPause(n int) bool {
-	used := r.txBytes + r.pauser.Queued()
-	return n == 0 || used == 0 || used+n <= r.p.TxBuffer
+func (r *txRoom) roomBehind(n int) bool {
+	used := r.txBytes
+	if r.pauser != nil {
+		used += r.pauser.Queued()
+	}
+	switch {
+	case n == 0:
+		return true
+	case used != 0 && used+n > r.p.TxBuffer:
+		return false
+	case r.trying != 0 || r.stalled.Len() == 0:
+		return true
+	case r.passed+n > r.p.TxBuffer:
+		return false
+	}
+	r.passed += n
+	return true
 }

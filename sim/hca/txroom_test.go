@@ -50,3 +50,38 @@ func TestStalledEngineKeepsItsPlace(t *testing.T) {
 		t.Errorf("%d stalls counted, want 3: one for each packet", c.c.TxStalls)
 	}
 }
+
+// Small packets of engines that come later pass a large one that waits for room, while there is some for them, until they are as much as the
+// buffer holds; what needs no room always does.
+func TestNewcomersDoNotStarveAStalledEngine(t *testing.T) {
+	e := sim.New(sim.Options{})
+	c := core{e: e}
+	c.p.TxBuffer = 100
+	w := &waiters{sizes: map[uint64]int{1: 80, 2: 30, 3: 0}}
+	r := &txRoom{core: &c, engines: w, txBytes: 30}
+	w.room = r
+	c.h.resume = r.onResume
+	free := func(n int) {
+		r.txBytes -= n
+		r.resumeOne()
+		if err := e.Run(sim.Never - 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.goOn(1)
+	for range 9 { // as if there were always one more
+		if w.goOn(2); r.stalled.Len() > 1 {
+			break
+		}
+		free(30)
+	}
+	w.goOn(3)
+	if want := []uint64{2, 2, 2, 3}; !slices.Equal(w.went, want) {
+		t.Errorf("%v went, want %v", w.went, want)
+	}
+	free(r.txBytes)
+	free(80)
+	if want := []uint64{2, 2, 2, 3, 1, 2}; !slices.Equal(w.went, want) || r.stalled.Len() != 0 {
+		t.Errorf("%v went, want %v; %d wait", w.went, want, r.stalled.Len())
+	}
+}

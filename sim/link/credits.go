@@ -79,8 +79,33 @@ type blocked struct {
 	f              *roce.Frame
 	earliest, tail sim.Time
 	bad            bool
-	from           *Port // whose buffer holds it in a switch; nil: no one's
+	from           room
 	since          sim.Time
+}
+
+// room is what a packet in a switch holds of the buffer of the port that it came by. The zero room is none: that of a packet which
+// took no credits for this way, such as the copy that a rule made. The lane and the credits are those that were taken, whatever
+// becomes of the packet or, until it leaves, of the link.
+type room struct {
+	at     *Port
+	blocks int
+	epoch  uint32
+	vl     uint8
+}
+
+// roomFor is what a packet takes that has come.
+func (p *Port) roomFor(f *roce.Frame, m marks) room {
+	if !m.has(paid) {
+		return room{}
+	}
+	return room{p, blocks(len(f.B)), p.cable.epoch, uint8(m & laneMask)}
+}
+
+// leave tells the sender that a packet has left, or will leave, its room. A link that has trained again since has all its credits.
+func (r *room) leave(at sim.Time) {
+	if r.at != nil && r.epoch == r.at.cable.epoch {
+		r.at.peer.lanes.refund(r.vl, r.blocks, at)
+	}
 }
 
 func newLanes(p *Port, ib *IBParams) *lanes {
@@ -111,7 +136,7 @@ func (l *lanes) send(f *roce.Frame, now sim.Time) {
 	n := l.lane(f)
 	v := &l.vl[n]
 	if v.queue.Len() == 0 && l.claim(v, blocks(len(f.B)), max(now, p.free)) {
-		l.transmit(f, max(now, p.free), p.measure(len(f.B)), false, n, nil)
+		l.transmit(f, max(now, p.free), p.measure(len(f.B)), false, n, &room{})
 		return
 	}
 	v.queue.Reserve()
@@ -130,7 +155,7 @@ func (l *lanes) forward(w blocked) {
 	v := &l.vl[n]
 	if v.queue.Len() == 0 && l.claim(v, blocks(len(w.f.B)), max(w.earliest, p.free)) {
 		m := p.measure(len(w.f.B))
-		l.transmit(w.f, max(w.earliest, p.free, w.tail-m.bits), m, w.bad, n, w.from)
+		l.transmit(w.f, max(w.earliest, p.free, w.tail-m.bits), m, w.bad, n, &w.from)
 		return
 	}
 	w.since = p.e.Now()
@@ -149,9 +174,7 @@ func (l *lanes) fits(f *roce.Frame) bool {
 //go:noinline
 func (l *lanes) discard(w *blocked) {
 	l.p.C.TxDiscards++
-	if w.from != nil {
-		w.from.drained(w.f, l.p.e.Now())
-	}
+	w.from.leave(l.p.e.Now())
 	w.f.Release()
 }
 
@@ -205,18 +228,15 @@ func (v *lane) collect(start sim.Time, total int) {
 	r.head, v.avail, v.next = i, avail, next
 }
 
-// transmit puts a packet, which has room in a switch or not (from), on the line at start, when that
-// is free.
-func (l *lanes) transmit(f *roce.Frame, start sim.Time, m *measures, bad bool, n uint8, from *Port) {
+// transmit puts a packet on the line at start, when that is free. It leaves the room that it has in a switch.
+func (l *lanes) transmit(f *roce.Frame, start sim.Time, m *measures, bad bool, n uint8, from *room) {
 	p, bits := l.p, m.bits
 	p.free = start + m.line
 	p.C.sent(m)
 	if roce.IsMulticastLID(roce.LRH(f.B).DLID()) {
 		p.C.TxMulticast++
 	}
-	if from != nil {
-		from.drained(f, start+bits)
-	}
+	from.leave(start + bits)
 	head := start + p.p.Propagation
 	if len(p.taps) == 0 && p.script.Empty() {
 		if bad || !p.peer.foresee(f, head+bits) {
@@ -254,12 +274,6 @@ func (l *lanes) inspect(f *roce.Frame, start, bits sim.Time, bad bool, n uint8) 
 // expectOn is expect of a packet on an InfiniBand lane.
 func (p *Port) expectOn(f *roce.Frame, head, tail sim.Time, m marks) {
 	p.place(flight{f, tail, p.cable.epoch, m}, p.due(head, tail))
-}
-
-// drained tells the sender that a packet has left, or will leave, this port's buffer.
-func (p *Port) drained(f *roce.Frame, at sim.Time) {
-	s := p.peer.lanes
-	s.refund(s.lane(f), blocks(len(f.B)), at)
 }
 
 // refund takes credits for packets that left the other end's buffer at a time.
@@ -358,7 +372,7 @@ func (l *lanes) resume(v *lane, n uint8) bool {
 	v.queue.Drop()
 	l.StallFor += now - w.since
 	m := p.measure(size)
-	l.transmit(w.f, max(start, w.tail-m.bits), m, w.bad, n, w.from)
+	l.transmit(w.f, max(start, w.tail-m.bits), m, w.bad, n, &w.from)
 	return true
 }
 
@@ -371,9 +385,7 @@ func (l *lanes) reset() {
 		for queue.Len() > 0 {
 			w := queue.Pop()
 			l.p.C.TxDiscards++
-			if w.from != nil && w.from.cable.up {
-				w.from.drained(w.f, l.p.e.Now())
-			}
+			w.from.leave(l.p.e.Now())
 			w.f.Release()
 		}
 	}

@@ -32,7 +32,7 @@ type LinkWatcher interface {
 // headReceiver is called with a frame when its header has arrived, and with tail, the time
 // at which its last bit will have. Only switches are.
 type headReceiver interface {
-	receiveHead(f *roce.Frame, tail sim.Time, badFCS bool)
+	receiveHead(f *roce.Frame, tail sim.Time, m marks)
 }
 
 // Port is one end of a cable.
@@ -382,7 +382,7 @@ func (p *Port) arriveElse(fl flight) {
 		return
 	}
 	if p.head != nil {
-		p.head.receiveHead(fl.f, fl.tail, bad)
+		p.head.receiveHead(fl.f, fl.tail, fl.marks)
 		return
 	}
 	switch n := blocks(len(fl.f.B)); {

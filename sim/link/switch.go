@@ -85,10 +85,10 @@ type ingress struct {
 
 // receiveHead forwards a frame: at its header when cutting through, else at its
 // last bit. A broken frame is dropped unless it is already on its way out.
-func (in *ingress) receiveHead(f *roce.Frame, tail sim.Time, badFCS bool) {
-	s := in.s
+func (in *ingress) receiveHead(f *roce.Frame, tail sim.Time, m marks) {
+	s, badFCS := in.s, m.has(badFCS)
 	if s.ports[in.no].lanes != nil {
-		in.route(f, tail, badFCS)
+		in.route(f, tail, m)
 		return
 	}
 	if badFCS && !s.p.CutThrough {
@@ -163,11 +163,12 @@ func (s *Switch) congested(p *Port, now sim.Time) bool {
 }
 
 // route forwards an InfiniBand packet.
-func (in *ingress) route(f *roce.Frame, tail sim.Time, bad bool) {
-	s, from := in.s, in.s.ports[in.no]
+func (in *ingress) route(f *roce.Frame, tail sim.Time, m marks) {
+	s, bad := in.s, m.has(badFCS)
+	from := s.ports[in.no].roomFor(f, m)
 	drop := func(c *uint64) {
 		*c++
-		from.drained(f, s.e.Now())
+		from.leave(s.e.Now())
 		f.Release()
 	}
 	if bad && !s.p.CutThrough {
@@ -202,7 +203,7 @@ func (in *ingress) route(f *roce.Frame, tail sim.Time, bad bool) {
 		if i != in.no {
 			c := w
 			if f.Retain(); i != last { // the buffer is free when the last copy has left
-				c.from = nil
+				c.from = room{}
 			}
 			s.ports[i].lanes.forward(c)
 		}

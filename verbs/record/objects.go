@@ -120,6 +120,14 @@ type cq struct {
 	r *Recorder
 }
 
+// KeepTimes and CompletedAt are of verbs.TimedCQ, and are not recorded: they ask nothing of the library. A queue that keeps no times says so.
+func (q *cq) KeepTimes(n int) bool {
+	in, ok := q.CQ.(verbs.TimedCQ)
+	return ok && in.KeepTimes(n)
+}
+
+func (q *cq) CompletedAt(i int) time.Duration { return q.CQ.(verbs.TimedCQ).CompletedAt(i) }
+
 // lockedCQ is a CQ of a testbed that counts locks.
 type lockedCQ struct {
 	*cq

@@ -1,0 +1,100 @@
+package perf
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/rdmasim/rdmasim/verbs"
+)
+
+// backlog is how long what an end receives waits to be polled, while the end posts a receive for each that it takes. An end that is slower than
+// the messages come has messages that wait longer and longer, and none is late until the receives that were posted before the test
+// have been used up: a short test measures how fast those are filled.
+type backlog struct {
+	times  verbs.TimedCQ    // nil: nobody knows
+	posted uint64           // receives, before the test
+	total  uint64           // messages for which a receive is posted in the test
+	waits  [3]time.Duration // the longest, in each third of them
+}
+
+// newBacklog is that of an end that has posted its receives and is to take a number of messages.
+func (e *End) newBacklog(total uint64) (b backlog) {
+	for _, c := range e.conns {
+		b.posted += c.rposted
+	}
+	if q, ok := e.rcq.(verbs.TimedCQ); ok && !e.o.Timed && e.o.Method != Infinite && b.posted < total && q.KeepTimes(1) {
+		b.times, b.total = q, total-b.posted
+	}
+	return b
+}
+
+// polled takes note of how long the first of a poll has waited, when so many had been taken before.
+func (b *backlog) polled(got uint64, now time.Duration) {
+	if b.times == nil || got >= b.total {
+		return
+	}
+	w := &b.waits[3*got/b.total]
+	*w = max(*w, now-b.times.CompletedAt(0))
+}
+
+// What waits before an end that keeps up varies with bursts and with the batches of polls. It has fallen behind if in the end so many
+// messages wait, and more than in the beginning by a part.
+const (
+	leastBehind = 24
+	moreBehind  = 1.25
+)
+
+// behind is after how many messages of a rate (in a second) the receives are used up that were posted before the test; 0 if that is not seen.
+func (b *backlog) behind(rate float64) (after uint64) {
+	first, last := b.waits[0].Seconds()*rate, b.waits[2].Seconds()*rate
+	if last < leastBehind || last < moreBehind*first {
+		return 0
+	}
+	return uint64(float64(b.posted) * float64(b.total) * 2 / 3 / (last - first))
+}
+
+// fellBehind is a size at which an end has fallen behind.
+type fellBehind struct {
+	size, after, posted uint64
+	wait                time.Duration
+}
+
+// judgeBacklog sees whether the end kept up with a size.
+func (e *End) judgeBacklog(b *backlog, got uint64, now time.Duration) {
+	if span := (now - e.times.first).Seconds(); b.times != nil && span > 0 {
+		if after := b.behind(float64(got) / span); after > 0 {
+			e.behind = append(e.behind, fellBehind{e.size, after, b.posted, b.waits[2]})
+		}
+	}
+}
+
+// noteBacklog says what the rates do not show of an end that fell behind.
+func (e *End) noteBacklog() {
+	if len(e.behind) == 0 || e.env.Note == nil {
+		return
+	}
+	sizes, most, worst := "", uint64(0), e.behind[0]
+	for i, b := range e.behind {
+		if i > 0 {
+			sizes += ", "
+		}
+		sizes += fmt.Sprint(b.size)
+		most = max(most, b.after)
+		if b.wait > worst.wait {
+			worst = b
+		}
+	}
+	end := "client"
+	if e.o.Host == "" {
+		end = "server"
+	}
+	n := 4 * most / uint64(e.o.QPs) // of which three quarters come behind
+	unit := uint64(math.Pow10(len(fmt.Sprint(n)) - 1))
+	then := fmt.Sprintf("messages wait for receives, at the worst for the RNR timer of 0.64 ms: see the rate with -n %d", (n+unit-1)/unit*unit)
+	if e.o.Connection != RC {
+		then = "messages are lost"
+	}
+	e.env.Note(fmt.Sprintf("the %s fell behind at -s %s: messages waited for it ever longer, up to %v, and the %d receives that it had posted before the test let them in. A longer test uses these up, and then %s.",
+		end, sizes, worst.wait.Round(100*time.Nanosecond), worst.posted, then))
+}
