@@ -23,6 +23,7 @@ type packet struct {
 	corrupted  bool  // one was corrupted
 	kept       *rec  // it came early, and a responder that repeats selectively kept it
 	got        int64 // READ, ATOMIC: position of the first response that has not arrived
+	heard      int64 // when the one before it was sent
 	answer     uint64
 	answered   bool // an ATOMIC was
 	askedSince int64
@@ -85,6 +86,15 @@ func (h *half) violationUnlessLost() Kind {
 		return Violation
 	}
 	return Inconclusive
+}
+
+// unlessLate is Violation, or Inconclusive where frames were delayed: a requester without an answer in its turn asks again, drops what
+// comes behind it, and follows a NAK when it has come.
+func (h *half) unlessLate() Kind {
+	if h.uncertain {
+		return Inconclusive
+	}
+	return Violation
 }
 
 // position is where a PSN lies near the next new one.
