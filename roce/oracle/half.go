@@ -308,8 +308,13 @@ func (h *half) learnMTU() int {
 // reservedMTU is the path MTU by which a READ reserves as many PSNs as the next request leaves to it; 0: there is none, or no
 // READ of more than a packet.
 func (s *stream) reservedMTU() int {
+	newest := s.recs[0].psn
 	for i, r := range s.recs {
-		if r.info.Class != roce.ClassReadRequest || i+1 == len(s.recs) || s.recs[i+1].info.Kind != roce.KindRequest {
+		again := r.kind != roce.KindRequest || roce.CmpPSN(r.psn, newest) < 0 // behind it not all requests may be sent again
+		if !again {
+			newest = r.psn
+		}
+		if again || r.info.Class != roce.ClassReadRequest || i+1 == len(s.recs) || s.recs[i+1].info.Kind != roce.KindRequest {
 			continue
 		}
 		d := (s.recs[i+1].psn - r.psn) & (1<<24 - 1)

@@ -149,6 +149,9 @@ func (h *half) checkRetransmission(p *packet, r *rec, pos int64) {
 		return
 	}
 	switch {
+	case pos == h.rnrPos && pos == h.resendNext && r.Time < h.rnrUntil-o.Tolerance && r.Time-o.flight() <= h.rnrAt: // the NAK is on its way
+		h.resendNext, h.passNext = end, -1
+		return
 	case pos == h.rnrPos:
 		if r.Time < h.rnrUntil-o.Tolerance {
 			h.report(h.unlessLate(), "OR-045", r, "%d ns before the RNR time is over", h.rnrUntil-r.Time)
@@ -175,6 +178,7 @@ func (h *half) checkRetransmission(p *packet, r *rec, pos int64) {
 	case p.responds() && h.lastPos >= pos && !o.Complete && !o.Delivered:
 		h.checkRetries(r) // the same, if a response was lost behind the tap
 	case h.goesOn(pos, end, h.resendNext, r.Time):
+		h.resendNext = max(h.resendNext, end) // a whole READ, of which some answers had moved it on
 		return
 	case h.follows(pos, r.Time):
 		h.checkRetries(r)
