@@ -146,8 +146,9 @@ type judgement struct {
 	Frames  int              `json:"frames"`
 	Summary map[string]int   `json:"summary"`
 	Runs    []*oracle.Result `json:"runs"`
-	// Hint says which flag the capture seems to need.
-	Hint string `json:"hint,omitempty"`
+	// Hint says which flags the capture seems to need.
+	Hint     string `json:"hint,omitempty"`
+	hintOnly bool   // with them it has no violation
 	// Part: it lacks packets of a capture of the simulator, and so is judged as other captures are.
 	Part     bool `json:"part,omitempty"`
 	notWhole bool
@@ -182,25 +183,20 @@ func (o *wireOptions) judge(ctx context.Context, name string) (*wireFindings, er
 		opts.Complete, opts.Reconnects = all || opts.Complete, true
 	}
 	opts.Kept = &oracle.Kept{}
-	var paging paging
 	j := judgement{Schema: "rdmasim/wire/1", File: name, Format: r.Format, Frames: len(packets), Summary: map[string]int{}, Runs: []*oracle.Result{}, Part: own && !all}
 	for _, c := range runs {
 		if len(c.Frames) == 0 && len(runs) > 1 {
 			continue
 		}
 		res := oracle.Judge(c, opts)
-		paging.look(c, opts, res)
-		if own && !o.chosen && selective(c, opts, res) {
-			j.Hint = fmt.Sprintf("this capture needs --sender selective-repeat: by the rules of go-back-n, the default, it has %s, and by those of selective repeat none", plain.Count(res.Count(oracle.Violation), "violation"))
-		}
 		j.Runs = append(j.Runs, res)
 		j.notWhole = j.notWhole || !res.Whole
 		for _, k := range []oracle.Kind{oracle.Violation, oracle.Warning, oracle.Note, oracle.Inconclusive} {
 			j.Summary[k.String()] += res.Count(k)
 		}
 	}
-	if paging.seen && !paging.other && j.Hint == "" {
-		j.Hint = fmt.Sprintf("this capture needs --odp: without on-demand paging it has %s, such as RNR NAKs for requests that need no receive, and with it none", plain.Count(j.Summary[oracle.Violation.String()], "violation"))
+	if n := j.Summary[oracle.Violation.String()]; n > 0 {
+		j.Hint, j.hintOnly = hint(runs, n, o.others(own, opts))
 	}
 	nothing := withoutRDMA(name, runs, j.Runs)
 	switch {
@@ -249,38 +245,12 @@ func (o *wireOptions) run(ctx context.Context, w io.Writer, name string) error {
 	return nil
 }
 
-// paging says whether what looks wrong in the runs of a capture is on-demand paging.
-type paging struct {
-	seen  bool // in some run it is
-	other bool // in some run something is wrong all the same
-}
-
-// look adds a run.
-func (p *paging) look(c oracle.Capture, opts oracle.Options, res *oracle.Result) {
-	if p.other || opts.ODP || res.Count(oracle.Violation) == 0 {
-		return
-	}
-	opts.ODP, opts.Kept = true, nil
-	if oracle.Judge(c, opts).Count(oracle.Violation) == 0 {
-		p.seen = true
-	} else {
-		p.other = true
-	}
-}
-
-// selective reports whether what looks wrong in a run is selective repeat.
-func selective(c oracle.Capture, opts oracle.Options, res *oracle.Result) bool {
-	if res.Count(oracle.Violation) == 0 {
-		return false
-	}
-	opts.Sender, opts.Kept = oracle.SelectiveRepeat, nil
-	return oracle.Judge(c, opts).Count(oracle.Violation) == 0
-}
-
-// table prints flows, verdicts and the summary.
+// table prints flows, verdicts and the summary, and the hint below them; the hint alone where other flags leave no violation.
 func (o *wireOptions) table(w io.Writer, j *judgement) {
 	if j.Hint != "" {
-		fmt.Fprintln(w, j.Hint)
+		defer fmt.Fprintln(w, j.Hint)
+	}
+	if j.hintOnly {
 		return
 	}
 	rdma := 0

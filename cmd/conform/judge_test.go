@@ -29,6 +29,16 @@ func judgeFile(t *testing.T, args ...string) (code int, out, errs string) {
 // captureOf runs a scenario and returns the name of its capture.
 func captureOf(t *testing.T, text string) string {
 	t.Helper()
+	capture, err := captured(t, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return capture
+}
+
+// captured is captureOf of a scenario that may fail.
+func captured(t *testing.T, text string) (string, error) {
+	t.Helper()
 	dir := t.TempDir()
 	scenario, capture := filepath.Join(dir, "s.yaml"), filepath.Join(dir, "out.pcapng")
 	if err := os.WriteFile(scenario, []byte(text), 0o600); err != nil {
@@ -36,12 +46,10 @@ func captureOf(t *testing.T, text string) string {
 	}
 	x, err := experiment.Open(t.Context(), scenario)
 	if err != nil {
-		t.Fatal(err)
+		return "", err
 	}
-	if _, err := x.Execute(t.Context(), experiment.Request{Seed: 1, Pcap: capture}, nil); err != nil {
-		t.Fatal(err)
-	}
-	return capture
+	_, err = x.Execute(t.Context(), experiment.Request{Seed: 1, Pcap: capture}, nil)
+	return capture, err
 }
 
 func TestWireJudges(t *testing.T) {

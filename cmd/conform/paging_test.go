@@ -42,3 +42,15 @@ func TestWireOfPagedReadsBesideOthers(t *testing.T) {
 		}
 	}
 }
+
+// A requester without its pages asks again from its first READ on, of which all were answered: that is no new connection, also when
+// one of the repeated requests is lost.
+func TestWireOfReadsThatAreAskedForAgainFromTheFirst(t *testing.T) {
+	for _, psn := range []int{0x1010, 0x1090, 0x10b0} {
+		capture := captureOf(t, fmt.Sprintf("name: again\ntraffic: [{verb: read, payload: 16KiB, window: 16, messages: 100, on_demand: explicit}]\n"+
+			"faults: [{do: drop, direction: requests, psn: %#x, iteration: 2, count: 1}]\n", psn))
+		if code, out, errs := judgeFile(t, capture, "--odp"); code != exitOK || !strings.Contains(out, " 0 violations") {
+			t.Errorf("PSN %#x: exit %d\n%.1500s%s", psn, code, out, errs)
+		}
+	}
+}

@@ -49,9 +49,19 @@ func isMarked(r *rec) bool {
 	return r.Fate.arrives() && (r.p.TrafficClass()&3 == 3 || r.Fate == Marked)
 }
 
+// isMarkable says whether a switch may mark the frame: its sender heeds marks (ECT).
+func isMarkable(r *rec) bool {
+	ecn := r.p.TrafficClass() & 3
+	return r.Fate.arrives() && (ecn == 1 || ecn == 2)
+}
+
 // notice judges a CNP against the marks and the CNPs before it.
 func (j *judge) notice(r *rec, e endpoint) {
-	if !j.marked[endpoint{e.src, e.dst, 0, 0}] {
+	switch ends := (endpoint{e.src, e.dst, 0, 0}); {
+	case j.marked[ends]:
+	case j.markable[ends]:
+		j.constant(Inconclusive, "OR-106", r, flowName(&r.p), "a CNP, and no frame of its receiver was marked CE where it was captured: a switch may have marked one behind it")
+	default:
 		j.verdict(Violation, "OR-106", r.Number, flowName(&r.p), "a CNP, and no frame of its receiver was marked CE")
 	}
 	if j.o.CNPInterval == 0 {
@@ -67,8 +77,12 @@ func (j *judge) notice(r *rec, e endpoint) {
 // congestion checks a frame for marks that need a CNP, and for CNPs that are late. With
 // one domain for each QP it is not known which QP a mark is for.
 func (j *judge) congestion(r *rec, e endpoint) {
+	ends := endpoint{e.dst, e.src, 0, 0}
 	if isMarked(r) {
-		j.marked[endpoint{e.dst, e.src, 0, 0}] = true
+		j.marked[ends] = true
+	}
+	if isMarkable(r) {
+		j.markable[ends] = true
 	}
 	if j.o.CNPInterval == 0 || j.o.CNPScope == PerQP {
 		return

@@ -2,6 +2,7 @@ package oracle
 
 import (
 	"bytes"
+	"slices"
 	"sort"
 
 	"github.com/rdmasim/rdmasim/roce"
@@ -22,6 +23,7 @@ type packet struct {
 	corrupted  bool  // one was corrupted
 	kept       *rec  // it came early, and a responder that repeats selectively kept it
 	got        int64 // READ, ATOMIC: position of the first response that has not arrived
+	heard      int64 // when the one before it was sent
 	answer     uint64
 	answered   bool // an ATOMIC was
 	askedSince int64
@@ -84,6 +86,15 @@ func (h *half) violationUnlessLost() Kind {
 		return Violation
 	}
 	return Inconclusive
+}
+
+// unlessLate is Violation, or Inconclusive where frames were delayed: a requester without an answer in its turn asks again, drops what
+// comes behind it, and follows a NAK when it has come.
+func (h *half) unlessLate() Kind {
+	if h.uncertain {
+		return Inconclusive
+	}
+	return Violation
 }
 
 // position is where a PSN lies near the next new one.
@@ -165,12 +176,58 @@ func (h *half) isNewConnection(r *rec) bool {
 		return false
 	}
 	if p := h.at(pos); p != nil && p.pos == pos && same(p.r, r) {
-		return h.j.o.Reconnects && quiet && pos == h.pk[0].pos
+		return h.j.o.Reconnects && quiet && pos == h.pk[0].pos && !h.countsOn(r)
 	}
 	if h.j.o.Reconnects && pos == h.pk[0].pos {
 		return true
 	}
 	return quiet && (pos == h.pk[0].pos || pos > h.next || pos < h.pk[0].pos || h.dead)
+}
+
+// mostAhead is how many frames are looked at for it: a requester has fewer under way before the first answer, and a forged capture
+// cannot keep the judge busy.
+const mostAhead = 1024
+
+// countsOn says whether the responder goes on counting behind a request that could begin a new connection: the next MSN is higher
+// than what has come in order since. A requester without its pages asks again for READs and atomics from the first one on.
+func (h *half) countsOn(r *rec) bool {
+	answer := h.nextMSN(r.Number)
+	if answer == nil {
+		return false
+	}
+	next, complete := r.psn, int64(0)
+	i, _ := slices.BinarySearchFunc(h.s.recs, r.Number, func(x *rec, n int) int { return x.Number - n })
+	for _, q := range h.s.recs[i:min(i+mostAhead, len(h.s.recs))] {
+		if q.Number > answer.Number {
+			break
+		}
+		if q.kind != roce.KindRequest || q.psn != next || !q.Fate.arrives() {
+			continue
+		}
+		next = roce.AddPSN(next, 1)
+		if q.info.Class == roce.ClassReadRequest {
+			next = roce.AddPSN(q.psn, int32(roce.PacketsOf(q.p.RETH().Length(), h.pathMTU())))
+		}
+		if q.info.Last {
+			complete++
+		}
+	}
+	return !within(int64(answer.p.AETH().MSN()), 0, complete)
+}
+
+// nextMSN is the first response behind a frame that has an MSN; nil without one.
+func (h *half) nextMSN(frame int) *rec {
+	if h.s.peer == nil {
+		return nil
+	}
+	recs := h.s.peer.recs
+	i, _ := slices.BinarySearchFunc(recs, frame, func(x *rec, n int) int { return x.Number - n })
+	for _, r := range recs[i:min(i+mostAhead, len(recs))] {
+		if r.kind == roce.KindResponse && r.info.Headers.Has(roce.HasAETH) {
+			return r
+		}
+	}
+	return nil
 }
 
 // restart forgets the old connection. The MSN that its next response would have had shows
@@ -251,8 +308,13 @@ func (h *half) learnMTU() int {
 // reservedMTU is the path MTU by which a READ reserves as many PSNs as the next request leaves to it; 0: there is none, or no
 // READ of more than a packet.
 func (s *stream) reservedMTU() int {
+	newest := s.recs[0].psn
 	for i, r := range s.recs {
-		if r.info.Class != roce.ClassReadRequest || i+1 == len(s.recs) || s.recs[i+1].info.Kind != roce.KindRequest {
+		again := r.kind != roce.KindRequest || roce.CmpPSN(r.psn, newest) < 0 // behind it not all requests may be sent again
+		if !again {
+			newest = r.psn
+		}
+		if again || r.info.Class != roce.ClassReadRequest || i+1 == len(s.recs) || s.recs[i+1].info.Kind != roce.KindRequest {
 			continue
 		}
 		d := (s.recs[i+1].psn - r.psn) & (1<<24 - 1)

@@ -62,9 +62,9 @@ func (f *inFlight) follows(pos, now int64) bool {
 }
 
 // landsAt is the answer for a position of a READ, or that of an ATOMIC, which its requester takes.
-func (h *half) landsAt(p *packet, pos int64) {
+func (h *half) landsAt(p *packet, pos, now int64) {
 	was := p.got < p.end
-	p.got, h.landed = pos+1, max(h.landed, pos+1)
+	p.got, p.heard, h.landed = pos+1, now, max(h.landed, pos+1)
 	if was && p.got == p.end {
 		h.unanswered--
 	}
@@ -76,6 +76,17 @@ func (h *half) forget(p *packet, pos int64) {
 		h.unanswered++
 	}
 	p.got = pos
+}
+
+// askedAgain is a request for an answer that has come, of a requester that pages. One that has not heard of that answer yet may ask
+// for another reason, and go on with new requests when it has; what it keeps is known when it asks later.
+func (h *half) askedAgain(p *packet, r *rec, pos int64) {
+	if r.Time-p.heard > h.j.o.flight() {
+		h.takeBack(p, r, pos)
+		return
+	}
+	h.report(Note, "OR-041", r, "asked for again while or after its answer comes, as a requester may whose pages were not there")
+	h.rnrPos, h.nakPos = -1, -1
 }
 
 // takeBack is an answer that has found no page to land on: its requester drops it and all behind it, and asks again.

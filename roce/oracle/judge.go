@@ -8,15 +8,16 @@ import (
 
 // judge holds the state of one judgement.
 type judge struct {
-	o       Options
-	res     *Result
-	merged  map[mergeKey]int // verdicts that are given once for a flow; leftOut where it was not kept
-	left    map[ruleKind]int // how many verdicts are not kept
-	streams []*stream
-	newest  map[endpoint]*stream
-	ported  map[ported]*stream
-	marked  map[endpoint]bool // CE-marked packets came from here
-	words   map[word]uint64   // what atomics left, for OnlyAtomics
+	o        Options
+	res      *Result
+	merged   map[mergeKey]int // verdicts that are given once for a flow; leftOut where it was not kept
+	left     map[ruleKind]int // how many verdicts are not kept
+	streams  []*stream
+	newest   map[endpoint]*stream
+	ported   map[ported]*stream
+	marked   map[endpoint]bool // CE-marked packets came from here
+	markable map[endpoint]bool // packets that a switch may have marked did
+	words    map[word]uint64   // what atomics left, for OnlyAtomics
 
 	notifiers map[notifier]*notifying
 }
@@ -29,7 +30,7 @@ const leftOut = -1
 func Judge(c Capture, o Options) *Result {
 	j := &judge{
 		o: o, res: &Result{Name: c.Name, Frames: len(c.Frames), Flows: []Flow{}, Verdicts: []Verdict{}},
-		merged: map[mergeKey]int{}, left: map[ruleKind]int{}, newest: map[endpoint]*stream{}, ported: map[ported]*stream{}, marked: map[endpoint]bool{}, words: map[word]uint64{},
+		merged: map[mergeKey]int{}, left: map[ruleKind]int{}, newest: map[endpoint]*stream{}, ported: map[ported]*stream{}, marked: map[endpoint]bool{}, markable: map[endpoint]bool{}, words: map[word]uint64{},
 		notifiers: map[notifier]*notifying{},
 	}
 	if j.o.Kept == nil {

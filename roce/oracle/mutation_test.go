@@ -314,6 +314,11 @@ func TestCongestion(t *testing.T) {
 		t.Fatal(err)
 	}
 	data, err := roce.NewTemplate(roce.Path{Framing: roce.RoCEv2IPv4, SrcGID: gidOf(1), DstGID: gidOf(2), HopLimit: 64, SrcPort: 0xC000,
+		PKey: roce.DefaultPKey, DestQP: 0x12, MigReq: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	markable, err := roce.NewTemplate(roce.Path{Framing: roce.RoCEv2IPv4, SrcGID: gidOf(1), DstGID: gidOf(2), HopLimit: 64, SrcPort: 0xC000,
 		PKey: roce.DefaultPKey, DestQP: 0x12, TrafficClass: 2, MigReq: true})
 	if err != nil {
 		t.Fatal(err)
@@ -328,17 +333,23 @@ func TestCongestion(t *testing.T) {
 		name  string
 		steps []step
 		rule  string
+		ect   bool
 	}{
-		{"one for a mark", []step{{0, oracle.Marked, false}, {2, oracle.Sent, true}, {3, oracle.Marked, false}, {100, oracle.Sent, false}}, ""},
-		{"no mark", []step{{0, oracle.Sent, false}, {2, oracle.Sent, true}}, "OR-106"},
-		{"the mark was lost", []step{{0, oracle.Lost, false}, {2, oracle.Sent, true}}, "OR-106"},
-		{"too close", []step{{0, oracle.Marked, false}, {2, oracle.Sent, true}, {5, oracle.Sent, true}}, "OR-108"},
-		{"none", []step{{0, oracle.Marked, false}, {30, oracle.Sent, false}}, "OR-107"},
+		{"one for a mark", []step{{0, oracle.Marked, false}, {2, oracle.Sent, true}, {3, oracle.Marked, false}, {100, oracle.Sent, false}}, "", false},
+		{"no mark", []step{{0, oracle.Sent, false}, {2, oracle.Sent, true}}, "OR-106", false},
+		{"no mark that was captured", []step{{0, oracle.Sent, false}, {2, oracle.Sent, true}}, "", true},
+		{"the mark was lost", []step{{0, oracle.Lost, false}, {2, oracle.Sent, true}}, "OR-106", false},
+		{"too close", []step{{0, oracle.Marked, false}, {2, oracle.Sent, true}, {5, oracle.Sent, true}}, "OR-108", false},
+		{"none", []step{{0, oracle.Marked, false}, {30, oracle.Sent, false}}, "OR-107", false},
 	} {
 		var capture oracle.Capture
 		psn := uint32(0)
 		for i, s := range c.steps {
-			f := data.New(&pool, roce.RCSendOnly|roce.Opcode(roce.UC), psn, 0, 0)
+			from := data
+			if c.ect {
+				from = markable
+			}
+			f := from.New(&pool, roce.RCSendOnly|roce.Opcode(roce.UC), psn, 0, 0)
 			if s.cnp {
 				f = tmpl.New(&pool, roce.CNPacket, 0, 0, roce.BECN)
 			} else {

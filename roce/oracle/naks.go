@@ -34,7 +34,9 @@ func (h *half) rnr(r *rec, p *packet, pos int64) {
 	if r.Fate.arrives() {
 		h.advance(pos, r.Time)
 		h.nakPos = -1
-		if h.unacked == pos { // otherwise it is an implied NAK of a READ or ATOMIC before it
+		// Otherwise it is an implied NAK of a READ or ATOMIC before it, or the NAK of a second try that was on its way: the time of the
+		// first one runs.
+		if h.unacked == pos && !(h.rnrPos == pos && r.Time < h.rnrUntil) {
 			h.rnrPos, h.rnrAt = pos, r.Time
 			h.rnrUntil = r.Time + roce.RNRTimer(uint8(code))
 		}
@@ -72,6 +74,9 @@ func (h *half) rewindResponder(pos int64) {
 	h.gapAt = 0
 }
 
+// impliedToo is how long a NAK may be followed that is an implied one too: there is a timer in it.
+const impliedToo = 10_000_000_000
+
 // sequenceNAK judges a NAK for a PSN that is missing.
 func (h *half) sequenceNAK(r *rec, p *packet, pos int64) {
 	switch {
@@ -96,7 +101,10 @@ func (h *half) sequenceNAK(r *rec, p *packet, pos int64) {
 	h.nakOut, h.nakOutAt = pos, r.Time
 	if r.Fate.arrives() {
 		h.advance(pos, r.Time)
-		if pos >= h.unacked {
+		switch {
+		case pos > h.unacked && h.j.o.Sender == SelectiveRepeat: // it is an implied NAK too, of a READ or ATOMIC before it, which may be all that is followed
+			h.hold(pos, r.Time+impliedToo, r.Time)
+		case pos >= h.unacked:
 			if h.nakPos >= 0 && h.nakPos != pos {
 				h.supersedeNAK(r.Time)
 			}

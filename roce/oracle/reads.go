@@ -29,7 +29,7 @@ func (h *half) readResponse(r *rec, p *packet, pos int64) {
 	h.proved, h.lastPos = max(h.proved, pos), max(h.lastPos, pos)
 	if r.Fate.arrives() {
 		if p.got == pos && h.answeredBefore(p) {
-			h.landsAt(p, pos)
+			h.landsAt(p, pos, r.Time)
 		}
 		h.advance(pos, r.Time)
 	}
@@ -144,7 +144,7 @@ func (h *half) atomicResponse(r *rec, p *packet, pos int64) {
 	h.proved, h.lastPos = max(h.proved, pos), max(h.lastPos, pos)
 	if r.Fate.arrives() {
 		if h.answeredBefore(p) {
-			h.landsAt(p, pos)
+			h.landsAt(p, pos, r.Time)
 		}
 		h.advance(pos, r.Time)
 	}

@@ -40,7 +40,7 @@ func (h *half) checkNewRequest(r *rec, pos int64) {
 	switch late := r.Time - o.flight(); {
 	case h.dead:
 		if late > h.deadAt {
-			h.report(Violation, "OR-049", r, "%s after a fatal NAK", r.info.Name)
+			h.report(h.unlessLate(), "OR-049", r, "%s after a fatal NAK", r.info.Name)
 		}
 	case h.rnrPos >= 0 && late > h.rnrAt:
 		h.insteadOfRNR(r)
@@ -70,19 +70,19 @@ func (h *half) checkNewRequest(r *rec, pos int64) {
 // insteadOfRNR judges another request than the one that an RNR NAK asks for.
 func (h *half) insteadOfRNR(r *rec) {
 	if r.Time < h.rnrUntil-h.j.o.Tolerance {
-		h.report(Violation, "OR-045", r, "a request %d ns before the RNR time is over", h.rnrUntil-r.Time)
+		h.report(h.unlessLate(), "OR-045", r, "a request %d ns before the RNR time is over", h.rnrUntil-r.Time)
 	} else {
-		h.report(Violation, "OR-046", r, "PSN %#06x is sent first after the RNR time, %#06x is due", r.psn, psn(h.rnrPos))
+		h.report(h.unlessLate(), "OR-046", r, "PSN %#06x is sent first after the RNR time, %#06x is due", r.psn, psn(h.rnrPos))
 	}
 	h.rnrPos = -1
 }
 
 func (h *half) checkGoBack(r *rec, pos int64) {
-	k := Violation
+	k := h.unlessLate()
 	if h.j.o.Sender == SelectiveRepeat {
 		k = Note
 	}
-	if k == Violation && h.pending(h.resendNext, pos) == nil {
+	if k != Note && h.pending(h.resendNext, pos) == nil {
 		return
 	}
 	h.report(k, "OR-044", r, "PSN %#06x, %#06x is next after going back", r.psn, psn(h.resendNext))
@@ -135,11 +135,11 @@ func (h *half) checkRetransmission(p *packet, r *rec, pos int64) {
 	o := &h.j.o
 	end := p.end
 	if h.dead && r.Time-o.flight() > h.deadAt {
-		h.report(Violation, "OR-049", r, "%s is sent again after a fatal NAK", r.info.Name)
+		h.report(h.unlessLate(), "OR-049", r, "%s is sent again after a fatal NAK", r.info.Name)
 		return
 	}
 	if o.ODP && p.responds() && p.got > pos && pos < h.unacked && pos != h.resendNext {
-		h.takeBack(p, r, pos)
+		h.askedAgain(p, r, pos)
 		h.goBack(r, end)
 		return
 	}
@@ -149,13 +149,16 @@ func (h *half) checkRetransmission(p *packet, r *rec, pos int64) {
 		return
 	}
 	switch {
+	case pos == h.rnrPos && pos == h.resendNext && r.Time < h.rnrUntil-o.Tolerance && r.Time-o.flight() <= h.rnrAt: // the NAK is on its way
+		h.resendNext, h.passNext = end, -1
+		return
 	case pos == h.rnrPos:
 		if r.Time < h.rnrUntil-o.Tolerance {
-			h.report(Violation, "OR-045", r, "%d ns before the RNR time is over", h.rnrUntil-r.Time)
+			h.report(h.unlessLate(), "OR-045", r, "%d ns before the RNR time is over", h.rnrUntil-r.Time)
 		}
 		h.rnrRetries++
 		if limit := o.RNRRetry; limit != nil && *limit < 7 && h.rnrRetries > *limit {
-			h.report(Violation, "OR-048", r, "RNR retry %d, rnr_retry is %d", h.rnrRetries, *limit)
+			h.report(h.unlessLate(), "OR-048", r, "RNR retry %d, rnr_retry is %d", h.rnrRetries, *limit)
 		}
 		h.rnrPos = -1
 	case pos == h.nakPos:
@@ -168,13 +171,14 @@ func (h *half) checkRetransmission(p *packet, r *rec, pos int64) {
 		h.resendNext, h.passNext = end, -1
 		return
 	case h.nakPos >= 0 && r.Time-o.flight() > h.nakAt && pos != h.unacked && pos >= min(h.unheard, h.nakPos):
-		h.report(Violation, "OR-043", r, "PSN %#06x after a NAK for %#06x", r.psn, psn(h.nakPos))
+		h.report(h.unlessLate(), "OR-043", r, "PSN %#06x after a NAK for %#06x", r.psn, psn(h.nakPos))
 		h.nakPos = -1
 	case p.responds() && h.acked > pos && p.got <= pos:
 		h.checkRetries(r) // an implied NAK: something later was acknowledged
 	case p.responds() && h.lastPos >= pos && !o.Complete && !o.Delivered:
 		h.checkRetries(r) // the same, if a response was lost behind the tap
 	case h.goesOn(pos, end, h.resendNext, r.Time):
+		h.resendNext = max(h.resendNext, end) // a whole READ, of which some answers had moved it on
 		return
 	case h.follows(pos, r.Time):
 		h.checkRetries(r)
@@ -197,7 +201,7 @@ func (h *half) goBack(r *rec, end int64) {
 func (h *half) checkRetries(r *rec) {
 	h.retries++
 	if limit := h.j.o.RetryCount; limit != nil && h.retries > *limit {
-		h.report(Violation, "OR-047", r, "retry %d without progress, retry_cnt is %d", h.retries, *limit)
+		h.report(h.unlessLate(), "OR-047", r, "retry %d without progress, retry_cnt is %d", h.retries, *limit)
 	}
 }
 
@@ -214,7 +218,7 @@ func (h *half) checkTimer(p *packet, r *rec, pos int64) {
 		h.report(Note, "OR-041", r, "the last packet is sent again to ask for the ACK that nothing had asked for")
 		return
 	case elapsed < t-o.Tolerance:
-		h.report(Violation, "OR-041", r, "sent again %d ns after the timer began, no NAK asks for it; the timer is %d ns", elapsed, t)
+		h.report(h.unlessLate(), "OR-041", r, "sent again %d ns after the timer began, no NAK asks for it; the timer is %d ns", elapsed, t)
 		return
 	case known && elapsed > 4*t+o.Tolerance:
 		h.report(Warning, "OR-042", r, "sent again after %d ns, the timer is %d ns", elapsed, t)
@@ -239,7 +243,7 @@ func (h *half) blameTimeout(r *rec) {
 		asked = asked || p.ackReq || p.responds()
 	}
 	if !asked && h.unacked < h.next && !h.j.o.ODP { // a requester that pages may stand still within a message
-		h.report(Violation, "OR-051", r, "the timer ran out and no outstanding packet asks for an ACK")
+		h.report(h.unlessLate(), "OR-051", r, "the timer ran out and no outstanding packet asks for an ACK")
 	}
 	h.blame = ""
 	if !h.uncertain && h.answers > 0 {

@@ -119,7 +119,7 @@ var rules = [...]Rule{
 	{ID: "OR-103", Text: "service ID of the IP CM prefix but private data without version 0 header or IP version 4/6; v4 address not in the last 4 bytes", Blind: "not judged yet"},
 	{ID: "OR-104", Text: "data on a QP after DREP + in-flight time", Blind: "not judged yet"},
 	{ID: "OR-105", Text: "CNP malformed: opcode 0x81 without B = 1, or not 16 zero bytes, or AckReq/PSN non-zero"},
-	{ID: "OR-106", Text: "CNP without any CE-marked packet delivered to that QP before"},
+	{ID: "OR-106", Text: "CNP without any CE-marked packet delivered to that QP before (inconclusive if a switch may have marked one)"},
 	{ID: "OR-107", Text: "CE-marked delivered and no CNP for longer than min_time_between_cnps (feature on)", Needs: "CNPInterval, CNPScope other than PerQP"},
 	{ID: "OR-108", Text: "CNPs of one pacing domain closer than min_time_between_cnps", Needs: "CNPInterval, CNPScope"},
 	{ID: "OR-109", Text: "sender's rate does not fall after a CNP, or never recovers", Blind: "a rate needs a longer view than a rule has"},

@@ -34,7 +34,7 @@ func (p *Port) disturb(f *roce.Frame, at sim.Time, loop bool) (out *roce.Frame, 
 		}
 	}
 	action := fault.Pass
-	if rule != nil {
+	if rule != nil && !(rule.Action == fault.Truncate && rule.Keep >= len(f.B)) { // which leaves the frame as it is
 		action = rule.Action
 	}
 	if len(p.taps) > 0 {
