@@ -75,7 +75,7 @@ func (out *outcome) brief() (loads []int) {
 	still, _ := out.neighbours()
 	for i, l := range out.loads {
 		r := out.results[i]
-		if !l.Latency && l.Churn == "" && r.Failed == nil && r.End-r.Begin < lookedAt && unsteady(out.loads, i, r) == "" && !slices.Contains(still, l.Name) && len(out.endedBefore(i)) == 0 {
+		if !l.Latency && l.Churn == "" && r.Failed == nil && r.End-r.Begin < lookedAt && out.unsteady(i) == "" && !slices.Contains(still, l.Name) && len(out.endedBefore(i)) == 0 {
 			loads = append(loads, i)
 		}
 	}
@@ -130,7 +130,7 @@ func (t *Traffic) goOn(r *workload.Result, until time.Duration) {
 
 // why says why the rate of a load means little, by what was seen in its measured time and behind it; "" if it means what it says.
 func (out *outcome) why(i int) string {
-	why := unsteady(out.loads, i, out.results[i])
+	why := out.unsteady(i)
 	if out.later != nil {
 		why = cmp.Or(why, out.later[i].unlike(out.results[i]))
 	}
