@@ -12,7 +12,7 @@ import (
 )
 
 var (
-	longerChecks = flag.String("validate.longer", "3,7,13,18,29", "numbers of the checks that TestFiguresInLongerWindows runs again; all: each")
+	longerChecks = flag.String("validate.longer", "3,7,18,29", "numbers of the checks that TestFiguresInLongerWindows runs again; all: each")
 	longerTimes  = flag.Int64("validate.times", 3, "how much longer the windows are")
 )
 
