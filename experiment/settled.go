@@ -97,14 +97,22 @@ func (out *outcome) outwaited(i int) string {
 	l, r := out.loads[i], out.results[i]
 	measured := r.End - r.Begin
 	wait := out.ackTimeout(l)
-	if l.Churn != "" || l.Transport == workload.UC || l.Transport == workload.UD || measured >= waits*wait || !out.loses() {
+	if l.Churn != "" || l.Transport == workload.UC || l.Transport == workload.UD || measured >= waits*wait || out.breaks || !out.loses() {
 		return ""
 	}
 	or := ""
 	if wait > out.leastTimeout {
 		or = ", or a smaller ack_timeout"
 	}
-	return fmt.Sprintf("frames are lost, and a queue pair that waits for its ACK timer does so for %v: what such waits cost is not in a rate that was steady in a measured time of %v; give it a duration of %v or more%s.", wait, measured, waits*wait, or)
+	return fmt.Sprintf("frames are lost, and a queue pair that waits for its ACK timer does so for %v: what such waits cost is not in a rate that was steady in a measured time of %v; give it a duration of %v or more%s.", readable(wait), measured, readable(waits*wait), or)
+}
+
+// readable is a time without digits that say nothing.
+func readable(d time.Duration) time.Duration {
+	if d > 10*time.Millisecond {
+		return d.Round(100 * time.Microsecond)
+	}
+	return d.Round(time.Microsecond)
 }
 
 // ackTimeout is how long a queue pair of a load waits for an answer; 0 if it has no timer.
