@@ -32,6 +32,9 @@ func (d draws) scale(low, high float64) int {
 
 // scenario has one load to four, on two hosts to four, which all begin and end together, and loss in some.
 func (d draws) scenario() (text string, duration time.Duration) {
+	if d.chance(10) {
+		return d.settling()
+	}
 	var b strings.Builder
 	hosts, link := 2, d.of("cable", "switch")
 	if d.chance(50) {
@@ -60,6 +63,24 @@ func (d draws) scenario() (text string, duration time.Duration) {
 		core += threads
 	}
 	return b.String(), time.Duration(us) * time.Microsecond
+}
+
+// settling has one load with a steady rate that may depend on something which has not settled: pages, a mix, queue pairs that wait for a timer.
+func (d draws) settling() (text string, duration time.Duration) {
+	us, faults, load := 0, "", ""
+	switch d.IntN(3) {
+	case 0:
+		us = d.scale(2000, 10000)
+		load = fmt.Sprintf("verb: %s, payload: %dB, mrs: %d, window: %d, on_demand: explicit, on_demand_at: %s", d.of("write", "read", "send"), d.scale(1, 4096), d.scale(20, 1000), d.scale(1, 32), d.of("from", "to", "both"))
+	case 1:
+		us = d.scale(50, 1000)
+		load = fmt.Sprintf("mix: [{verb: %s, weight: %d}, {verb: %s, weight: %d}], payload: 8B, mr_size: 64B, window: %d", d.of("write", "read"), d.scale(1, 1000), d.of("faa", "cas", "send"), d.scale(1, 1000), d.scale(1, 32))
+	case 2:
+		us = d.scale(150, 1500)
+		faults = fmt.Sprintf("set: {link.pfc: false, congestion.dcqcn: false}\nfaults: [{do: drop, direction: responses, per_million: %d}]\n", d.scale(2000, 50000))
+		load = fmt.Sprintf("verb: read, payload: %dB, mtu: 256, threads: %d, qps_per_thread: %d, window: %d", d.scale(1, 64), 1+d.IntN(8), 1+d.IntN(8), d.scale(1, 16))
+	}
+	return fmt.Sprintf("name: x\ncores: 64\n%straffic: [{name: l0, %s, warmup: %dus, duration: %dus}]\n", faults, load, d.scale(1, 60), us), time.Duration(us) * time.Microsecond
 }
 
 // verbs is the verb of a load, or a mix with it.
