@@ -18,7 +18,8 @@ import (
 // queues hold has no such change of more than steady before it. Another one is looked at behind its measured time.
 const (
 	turnovers = 1 / steady
-	// lookedAt is the measured time from which on a rate is taken for what it is, and the longest that a load is looked at behind one.
+	// lookedAt is the measured time below which a load is looked at for the sake of others, and how long it is looked at at most, or for as long as
+	// it was measured.
 	lookedAt = time.Millisecond
 	// leastAhead is how long a load is looked at at least.
 	leastAhead = 100 * time.Microsecond
@@ -67,15 +68,15 @@ func young(l *workload.Load, r *workload.Result) time.Duration {
 	if need <= 0 {
 		return 0
 	}
-	return time.Duration(max(float64(leastAhead), min(need/max(r.Rate(), 1)*1e9, float64(lookedAt))))
+	return time.Duration(max(float64(leastAhead), min(need/max(r.Rate(), 1)*1e9, float64(max(lookedAt, r.End-r.Begin)))))
 }
 
-// brief are the loads that were measured for a short time, and of whose rate there is nothing to say.
+// brief are the loads that were measured for a short time, or are young, and of whose rate there is nothing to say.
 func (out *outcome) brief() (loads []int) {
 	still, _ := out.neighbours()
 	for i, l := range out.loads {
 		r := out.results[i]
-		if !l.Latency && l.Churn == "" && r.Failed == nil && r.End-r.Begin < lookedAt && unsteady(out.loads, i, r) == "" && !slices.Contains(still, l.Name) && len(out.endedBefore(i)) == 0 {
+		if !l.Latency && l.Churn == "" && r.Failed == nil && (r.End-r.Begin < lookedAt || young(l, r) > 0) && out.unsteady(i) == "" && !slices.Contains(still, l.Name) && len(out.endedBefore(i)) == 0 {
 			loads = append(loads, i)
 		}
 	}
@@ -130,7 +131,7 @@ func (t *Traffic) goOn(r *workload.Result, until time.Duration) {
 
 // why says why the rate of a load means little, by what was seen in its measured time and behind it; "" if it means what it says.
 func (out *outcome) why(i int) string {
-	why := unsteady(out.loads, i, out.results[i])
+	why := out.unsteady(i)
 	if out.later != nil {
 		why = cmp.Or(why, out.later[i].unlike(out.results[i]))
 	}

@@ -148,6 +148,7 @@ func TestLongRunsAreNotLookedAt(t *testing.T) {
 	for load, want := range map[string]bool{
 		drains + "duration: 25us": true, drains + "duration: 1ms": false, "window: 4, duration: 50us": false, "window: 64, duration: 20us, warmup: 50us": true,
 		"window: 4, duration: 20us, warmup: 100us": false, "measure: latency, messages: 5": false, "churn: reg_mr, duration: 50us": false, "messages: 100000": false,
+		"payload: 64KiB, threads: 4, qps_per_thread: 4, window: 16, warmup: 1ms, duration: 1500us": true, // 2,900 messages, and 256 are outstanding
 	} {
 		if out := looked(t, "name: x\ntraffic: [{name: a, "+load+"}]\n"); (out.later != nil) != want {
 			t.Errorf("%s: looked at: %v", load, out.later != nil)

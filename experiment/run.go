@@ -26,22 +26,24 @@ import (
 
 // outcome is the result of one run of a scenario.
 type outcome struct {
-	loads    []*workload.Load
-	started  []*workload.Started
-	results  []*workload.Result
-	counters []reading // of the measured part: after minus before
-	uars     int       // UAR pages that the first load's posting process holds
-	events   uint64
-	span     time.Duration // between the two readings of the counters
-	ended    []string      // why loads ended early, in a run with events
-	lossless bool          // flow control is on
-	breaks   bool          // events take from programs what they need
-	later    []*later      // of loads that were looked at behind their measured time
-	rules    []fault.Rule  // of faults, how many frames each has met, and on how many it acted
-	met      []int
-	acted    []int
-	use      useWatch // of the units
-	row      *Row     // of completions, which are no loads
+	loads        []*workload.Load
+	started      []*workload.Started
+	results      []*workload.Result
+	counters     []reading // of the measured part: after minus before
+	uars         int       // UAR pages that the first load's posting process holds
+	events       uint64
+	span         time.Duration // between the two readings of the counters
+	ended        []string      // why loads ended early, in a run with events
+	lossless     bool          // flow control is on
+	breaks       bool          // events take from programs what they need
+	later        []*later      // of loads that were looked at behind their measured time
+	rules        []fault.Rule  // of faults, how many frames each has met, and on how many it acted
+	met          []int
+	acted        []int
+	use          useWatch      // of the units
+	paging       []*useWatch   // of loads whose pages come on demand, during their measured time
+	leastTimeout time.Duration // of what queue pairs wait for an ACK
+	row          *Row          // of completions, which are no loads
 }
 
 // outOfBand is the latency of the messages by which testers coordinate, outside of RDMA; none is part of a result.
@@ -80,7 +82,7 @@ func (s *Scenario) runUntil(ctx context.Context, seed uint64, prof *profile.Prof
 	if err != nil {
 		return nil, usage("%w", err)
 	}
-	out := &outcome{lossless: prof.Link.PFC, breaks: tb.Breaks()}
+	out := &outcome{lossless: prof.Link.PFC, breaks: tb.Breaks(), leastTimeout: leastTimeout(prof)}
 	var failed error
 	err = tb.Run(cmp.Or(until, deadline), func(t verbs.Thread) { failed = s.body(t, tb, out) })
 	ended := until > 0 && errors.Is(err, testbed.ErrDeadline)
@@ -137,6 +139,7 @@ func (s *Scenario) body(t verbs.Thread, tb *testbed.Testbed, out *outcome) error
 		threads = append(threads, st.Begin(t))
 	}
 	out.use.watch(t, tb, out.started)
+	out.watchPaging(func(w *useWatch, i int) { w.watch(t, tb, out.started[i:i+1]) })
 	for i, st := range out.started {
 		r := st.Finish(t, threads[i])
 		if r.Failed != nil && !tb.Breaks() {
@@ -147,6 +150,11 @@ func (s *Scenario) body(t verbs.Thread, tb *testbed.Testbed, out *outcome) error
 		out.results = append(out.results, r)
 	}
 	out.use.finish(tb, out.results)
+	for i, w := range out.paging {
+		if w != nil {
+			w.finish(tb, out.results[i:i+1])
+		}
+	}
 	// Posted writes and acknowledgements that are still under way belong to the run.
 	t.Sleep(settle)
 	out.span = t.Now() - began
@@ -212,8 +220,8 @@ func trafficRow(l *workload.Load, r *workload.Result) Row {
 const steady = 0.05
 
 // unsteady says why the rate of a load of a run means little, and what to do; "" if it means what it says.
-func unsteady(loads []*workload.Load, i int, r *workload.Result) string {
-	l := loads[i]
+func (out *outcome) unsteady(i int) string {
+	l, r := out.loads[i], out.results[i]
 	if l.Latency || r.Failed != nil {
 		return ""
 	}
@@ -224,11 +232,11 @@ func unsteady(loads []*workload.Load, i int, r *workload.Result) string {
 	measured := r.End - r.Begin
 	delivered := r.Rate() * measured.Seconds()
 	if r.Confidence <= steady {
-		alone := len(loads) == 1 && l.Threads*l.QPs == 1 // and meets no other queue pair
+		alone := len(out.loads) == 1 && l.Threads*l.QPs == 1 // and meets no other queue pair
 		if n := l.Outstanding(); l.FillsPackets() && l.Duration > 0 && !alone && delivered < float64(n) {
 			return fmt.Sprintf("%.1f of its messages were delivered in the measured time of %v, and it keeps %d outstanding: how these fare is not in its rate; %s.", delivered, measured, n, more)
 		}
-		return cmp.Or(filling(l, r, more), draining(l, r, more))
+		return cmp.Or(filling(l, r, more), draining(l, r, more), out.unsettled(i, more))
 	}
 	switch {
 	case measured <= 0:
@@ -373,13 +381,13 @@ func (out *outcome) endedBefore(i int) (early []string) {
 // timer, leaves a port or an engine to others that it takes from them later.
 func (out *outcome) neighbours() (still, moving []string) {
 	for i, l := range out.loads {
-		if r := out.results[i]; r.Failed != nil || l.Latency || unsteady(out.loads, i, r) != "" {
+		if r := out.results[i]; r.Failed != nil || l.Latency || out.unsteady(i) != "" {
 			continue
 		}
 		met := false
 		for j, o := range out.loads {
 			r := out.results[j]
-			if r.Failed != nil || unsteady(out.loads, j, r) == "" || l.From != o.From && l.From != o.To && l.To != o.From && l.To != o.To {
+			if r.Failed != nil || out.unsteady(j) == "" || l.From != o.From && l.From != o.To && l.To != o.From && l.To != o.To {
 				continue
 			}
 			met = true

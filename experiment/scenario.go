@@ -79,7 +79,7 @@ type Traffic struct {
 	RNRTimer    *int              `yaml:"min_rnr_timer" min:"0" max:"31" help:"code of the time that an RNR NAK asks for (default 12: 0.64 ms)"`
 	Spread      int               `yaml:"spread" min:"0" max:"32768" help:"requests that a thread keeps outstanding, each on one of its queue pairs chosen at random; 0: queue pairs in turn, each up to its window (default 0)"`
 	Verb        string            `yaml:"verb" oneof:"write,write_imm,send,read,cas,faa" help:"operation of each request (default write; send on ud)"`
-	Mix         []MixItem         `yaml:"mix" help:"several verbs in turn, instead of verb"`
+	Mix         []MixItem         `yaml:"mix" help:"several verbs in turn, as often as their weights say, instead of verb"`
 	Payload     uint32            `yaml:"payload" unit:"size" max:"1GiB" help:"bytes of a message (default 2B, 8B with atomics)"`
 	Empty       bool              `yaml:"empty" help:"send messages without payload"`
 	Inline      bool              `yaml:"inline" help:"post with IBV_SEND_INLINE"`
@@ -107,7 +107,7 @@ type Traffic struct {
 // MixItem is one verb of a mix.
 type MixItem struct {
 	Verb   string `yaml:"verb" oneof:"write,write_imm,send,read,cas,faa" required:"true"`
-	Weight int    `yaml:"weight" min:"1" max:"1000" help:"how many times in a row the verb is posted (default 1)"`
+	Weight int    `yaml:"weight" min:"1" max:"1000" help:"share of the verb, against the weights of the others: 70 and 30 are 7 of 10 messages and 3, spread evenly (default 1)"`
 }
 
 // ScenarioSchema is the JSON schema of scenario files.

@@ -348,7 +348,7 @@ func (o *outcome) metric(name string) (v float64, note string, err error) {
 			continue
 		}
 		if strings.HasSuffix(own, "_mps") || own == "gbps" {
-			note = unsteady(o.loads, i, o.results[i])
+			note = o.unsteady(i)
 		}
 		return v, note, nil
 	}

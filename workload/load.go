@@ -40,7 +40,7 @@ const (
 	TDIndependent TDKind = "independent"
 )
 
-// Mix is one operation of a load's mix, taken Weight times in turn.
+// Mix is one operation of a load's mix, which has a share of the messages in proportion to its Weight.
 type Mix struct {
 	Verb   Verb
 	Weight int
@@ -69,6 +69,9 @@ func (tr Transport) carries(v Verb) bool {
 	}
 	return true
 }
+
+// AckTimeout is the code of the queue pairs' ACK timeout unless a load says another one.
+const AckTimeout = 14
 
 // Load describes a load from one host to another (or to itself). Sizes are bytes.
 type Load struct {
@@ -287,6 +290,8 @@ type Result struct {
 	Confidence float64
 	// Bursts is the part of Confidence that bursts and pauses within the quarters make.
 	Bursts float64
+	// Moving is how many queue pairs got something delivered in each quarter of the measured time; nil: nothing can tell.
+	Moving []int
 	// Refilled are the receives that the target posted in the measured time.
 	Refilled uint64
 	// MRPage is the size of the pages in which the device translates the load's regions, in

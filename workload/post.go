@@ -11,7 +11,7 @@ import (
 type poster struct {
 	s    *Started
 	rng  uint64
-	mix  []verbs.WROpcode // the mix, written out
+	mix  []verbs.WROpcode // a turn of the mix
 	turn int
 	wrs  []verbs.SendWR
 	sges []verbs.SGE
@@ -20,13 +20,7 @@ type poster struct {
 
 func (s *Started) newPoster(thread int) *poster {
 	l := s.l
-	p := &poster{s: s, rng: firstDraw(l.Seed, thread), wrs: make([]verbs.SendWR, l.Postlist), sges: make([]verbs.SGE, l.Postlist)}
-	for _, m := range l.Mix {
-		for i := 0; i < m.Weight; i++ {
-			p.mix = append(p.mix, opcodes[m.Verb])
-		}
-	}
-	return p
+	return &poster{s: s, rng: firstDraw(l.Seed, thread), mix: turns(l.Mix), wrs: make([]verbs.SendWR, l.Postlist), sges: make([]verbs.SGE, l.Postlist)}
 }
 
 // firstDraw is where the random choices of a thread begin: never at 0, where they would stay.

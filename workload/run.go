@@ -17,6 +17,7 @@ type Started struct {
 	start  time.Duration // of the load, warm-up included
 	meters []*meter      // of each thread; none before the load begins
 	progress
+	motion
 	// flows by thread and QP of its set.
 	flows     [][]flow
 	sharedCQs bool
@@ -115,6 +116,7 @@ func (s *Started) Begin(t verbs.Thread) []verbs.Thread {
 	s.start = t.Now() + l.Start
 	s.measure(s.start+l.Warmup, l.Duration)
 	s.watch()
+	s.watchMotion()
 	for i := 0; i < l.Threads; i++ {
 		ths = append(ths, s.a.proc.Start(t, fmt.Sprintf("%s-%d", l.Name, i), l.core(i), func(t verbs.Thread) {
 			if l.Start > 0 {
@@ -195,6 +197,7 @@ func (s *Started) until(end time.Duration) *Result {
 	s.res.Begin, s.res.End, s.res.Bursts = s.begin(), end, s.burst(end)
 	s.res.Confidence = confidence(s.batches(end)) + s.res.Bursts
 	s.settle(end, complete)
+	s.res.Moving = s.motion.seen()
 	s.res.Refilled = s.refilled.Load()
 	for i := range s.res.Threads {
 		r := &s.res.Threads[i]

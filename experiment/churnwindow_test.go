@@ -1,0 +1,45 @@
+package experiment
+
+import (
+	"math"
+	"testing"
+)
+
+// The deregistrations of check 13 come as often before a window as in it: one half as long gives the same share of misses.
+func TestChurnFigureHasSettled(t *testing.T) {
+	all, err := loadValidations(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range all {
+		if v.Check != 13 {
+			continue
+		}
+		var missed [2]float64
+		for i, duration := range []string{"11200us", "23400us"} { // with the warmup four deregistrations, and eight
+			s, err := v.run("dereg")
+			if err == nil {
+				s, err = s.with(sweepValue{"traffic.0.duration", duration})
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, err := s.profile()
+			if err != nil {
+				t.Fatal(err)
+			}
+			out, err := s.run(t.Context(), 1, p, nil, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			misses, _ := out.counter("host0.hca.mtt_misses")
+			lookups, _ := out.counter("host0.hca.mtt_lookups")
+			missed[i] = misses / lookups
+		}
+		if off := math.Abs(missed[1]/missed[0] - 1); off > steady || math.IsNaN(off) {
+			t.Errorf("%.3g of the look-ups miss in one window, and %.3g in one twice as long", missed[0], missed[1])
+		}
+		return
+	}
+	t.Error("there is no check 13")
+}
