@@ -51,6 +51,9 @@ func newWire() *cobra.Command {
 			if o.rules && len(args) == 0 {
 				return nil
 			}
+			if o.rules {
+				return usagef("--rules lists the rules and judges nothing: leave %s out, or --rules", args[0])
+			}
 			return needs(1, "a capture")(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {

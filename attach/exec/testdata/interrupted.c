@@ -217,13 +217,21 @@ static const struct {
 } kinds[] = { { "ioctl", ioctls }, { "region", regions }, { "memory", maps }, { "fork", forks }, { "file", files },
 	{ "channel", channels }, { "netlink", netlinks } };
 
+/* stop ends by SIGTERM, but not while the victim is stopped. */
 static void stop(pid_t victim, int us)
 {
+	sigset_t term, none;
+
+	sigemptyset(&none);
+	sigemptyset(&term);
+	sigaddset(&term, SIGTERM);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	for (;;) {
 		usleep(us);
+		sigprocmask(SIG_SETMASK, &term, NULL);
 		kill(victim, SIGSTOP);
 		kill(victim, SIGCONT);
+		sigprocmask(SIG_SETMASK, &none, NULL);
 	}
 }
 
@@ -237,7 +245,7 @@ static void storm(int us)
 		if (setitimer(ITIMER_REAL, &every, NULL))
 			fail("setitimer");
 	} else if (!us) {
-		kill(stopper, SIGKILL);
+		kill(stopper, SIGTERM);
 		reap(stopper);
 	} else {
 		do {
