@@ -143,6 +143,23 @@ func driverVariables(run *report.Run) (words []string) {
 	return words
 }
 
+// undescribed puts into a record what this program knows of a run whose worker ended before it could say what it runs on, so that the
+// command which runs it again is whole.
+func (o *runOptions) undescribed(run *report.Run) {
+	run.Target.Device = o.device
+	if os.Getenv(commands.SessionVariable) != "" {
+		run.Environment[report.KeyBelow] = "rdmasim exec"
+	}
+	if path := os.Getenv("LD_LIBRARY_PATH"); path != "" {
+		run.Environment[report.KeyLibraryPath] = path
+	}
+	for _, v := range os.Environ() {
+		if name, value, _ := strings.Cut(v, "="); driverVariable.MatchString(name) {
+			run.Environment[report.KeyEnv+name] = value
+		}
+	}
+}
+
 // calledAs is the program as the command line named it, also one built with a tag (conform-hw), unless go run or a test built it for this time only.
 func calledAs(arg0 string) string {
 	if base := filepath.Base(arg0); base != "conform" && !strings.HasPrefix(base, "conform-") || strings.Contains(arg0, string(filepath.Separator)+"go-build") {

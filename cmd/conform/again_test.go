@@ -100,6 +100,19 @@ func TestRecordOfASession(t *testing.T) {
 	}
 }
 
+// The command is whole also if the worker has ended before it could say what it runs on.
+func TestRecordOfAWorkerThatCannotStart(t *testing.T) {
+	t.Setenv(commands.SessionVariable, "rdmasim exec --devices 2 --")
+	t.Setenv("LD_LIBRARY_PATH", "/my build")
+	t.Setenv("MLX5_SINGLE_THREADED", "1")
+	j := &job{runOptions: &runOptions{target: "hw", gidIndex: -1, device: "mlx5_1"}}
+	run := j.record(harness.Result{})
+	const want = "rdmasim exec --devices 2 -- env LD_LIBRARY_PATH='/my build' MLX5_SINGLE_THREADED=1 conform --target=hw --device mlx5_1 --seed 0 --label-filter RC-001 -v"
+	if own, read := j.again(run, "RC-001"), againAs(run, "RC-001"); own != want || read != want {
+		t.Errorf("own %s\nread %s", own, read)
+	}
+}
+
 // conform merge prints the command that the run had, with what the record of a part says of it.
 func TestMergePrintsTheCommandOfTheRun(t *testing.T) {
 	dir := t.TempDir()

@@ -325,6 +325,9 @@ func (j *job) record(res harness.Result) *report.Run {
 	if j.part.parts > 0 {
 		run.Environment[partKey], run.Environment[wholeKey] = j.part.String(), j.wholeHash
 	}
+	if j.target == "hw" && len(res.Hello.Target.Details) == 0 {
+		j.undescribed(run)
+	}
 	if run.Environment[report.KeyBelow] == "rdmasim exec" && os.Getenv(commands.SessionVariable) != "" {
 		words := session(run, true)
 		words[0] = "rdmasim" // wherever it lies on this machine

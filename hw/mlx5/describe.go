@@ -272,7 +272,7 @@ func mappedIn(maps, provider string) mapped {
 // libibverbs/init.c, ibverbs_get_device_list), and libmlx5 is, for this program is linked with it. Of a path that is not absolute it loads nothing, and says nothing.
 func unusedProvider(drivers, provider string, mapped []string) error {
 	for name := range strings.FieldsFuncSeq(drivers, func(r rune) bool { return r == ':' || r == ';' }) {
-		if !strings.Contains(name, "/") || filepath.Base(name) != "lib"+provider {
+		if !strings.Contains(name, "/") || !strings.HasPrefix(filepath.Base(name), "lib"+provider) {
 			continue
 		}
 		files, _ := filepath.Glob(name + "-rdmav*.so")

@@ -248,6 +248,8 @@ func TestUnusedProviderIsRefused(t *testing.T) {
 		{"rxe;" + dir + "/libmlx5", nil, true},
 		{dir + "/libmlx5", own, false},
 		{"/opt/none/libmlx5", own, true},
+		{"/opt/none/libmlx5-rdmav34.so", own, true}, // the whole name, to which libibverbs adds -rdmav34.so
+		{"/opt/none/libmlx5-mine", own, true},
 		{"mlx5:/opt/librxe", nil, false},
 		{"./libmlx5", []string{"/usr/lib/libmlx5.so.1.24.44.0"}, true},
 		{"../libmlx5:./libmlx5", own, true},
