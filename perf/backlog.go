@@ -3,6 +3,7 @@ package perf
 import (
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/rdmasim/rdmasim/verbs"
@@ -14,8 +15,9 @@ import (
 type backlog struct {
 	times  verbs.TimedCQ    // nil: nobody knows
 	posted uint64           // receives, before the test
-	total  uint64           // messages for which a receive is posted in the test
+	total  uint64           // messages that are looked at: those for which a receive is posted in the test, if there are any
 	waits  [3]time.Duration // the longest, in each third of them
+	idle   bool             // no receive is posted in the test
 }
 
 // newBacklog is that of an end that has posted its receives and is to take a number of messages.
@@ -23,8 +25,13 @@ func (e *End) newBacklog(total uint64) (b backlog) {
 	for _, c := range e.conns {
 		b.posted += c.rposted
 	}
-	if q, ok := e.rcq.(verbs.TimedCQ); ok && !e.o.Timed && e.o.Method != Infinite && b.posted < total && q.KeepTimes(1) {
-		b.times, b.total = q, total-b.posted
+	if q, ok := e.rcq.(verbs.TimedCQ); ok && !e.o.Timed && e.o.Method != Infinite && q.KeepTimes(1) {
+		b.times, b.total = q, total
+		if b.posted < total {
+			b.total -= b.posted
+		} else {
+			b.idle = true
+		}
 	}
 	return b
 }
@@ -39,7 +46,7 @@ func (b *backlog) polled(got uint64, now time.Duration) {
 }
 
 // What waits before an end that keeps up varies with bursts and with the batches of polls. It has fallen behind if in the end so many
-// messages wait, and more than in the beginning by a part.
+// messages wait, and more than in the beginning by a part, or half as many as receives were posted.
 const (
 	leastBehind = 24
 	moreBehind  = 1.25
@@ -48,10 +55,25 @@ const (
 // behind is after how many messages of a rate (in a second) the receives are used up that were posted before the test; 0 if that is not seen.
 func (b *backlog) behind(rate float64) (after uint64) {
 	first, last := b.waits[0].Seconds()*rate, b.waits[2].Seconds()*rate
-	if last < leastBehind || last < moreBehind*first {
+	if last < leastBehind || last < moreBehind*first && 2*last < float64(b.posted) {
 		return 0
 	}
-	return uint64(float64(b.posted) * float64(b.total) * 2 / 3 / (last - first))
+	// Where as many wait in the beginning, they have come to wait within the first third.
+	grown := max(last-first, last/3)
+	return uint64(float64(b.posted) * float64(b.total) * 2 / 3 / grown)
+}
+
+// perMessage is from what rate (in a second) on it matters what an end does for each message that it takes.
+const perMessage = 1e6
+
+// noteIdle says that an end had less to do than in a longer test.
+func (e *End) noteIdle() {
+	if len(e.idle) == 0 || e.env.Note == nil {
+		return
+	}
+	sizes := strings.Trim(strings.ReplaceAll(fmt.Sprint(e.idle), " ", ", "), "[]")
+	e.env.Note(fmt.Sprintf("at -s %s all receives were posted before the test, and none in it, since -r is not less than -n. In a longer test the end that receives posts one for each message, and may be slower: compare -n %d.",
+		sizes, 100*e.o.Iters))
 }
 
 // fellBehind is a size at which an end has fallen behind.
@@ -63,6 +85,9 @@ type fellBehind struct {
 // judgeBacklog sees whether the end kept up with a size.
 func (e *End) judgeBacklog(b *backlog, got uint64, now time.Duration) {
 	if span := (now - e.times.first).Seconds(); b.times != nil && span > 0 {
+		if b.idle && float64(got)/span > perMessage {
+			e.idle = append(e.idle, e.size)
+		}
 		if after := b.behind(float64(got) / span); after > 0 {
 			e.behind = append(e.behind, fellBehind{e.size, after, b.posted, b.waits[2]})
 		}
@@ -71,6 +96,7 @@ func (e *End) judgeBacklog(b *backlog, got uint64, now time.Duration) {
 
 // noteBacklog says what the rates do not show of an end that fell behind.
 func (e *End) noteBacklog() {
+	e.noteIdle()
 	if len(e.behind) == 0 || e.env.Note == nil {
 		return
 	}

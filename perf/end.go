@@ -111,6 +111,7 @@ type End struct {
 	passed struct{ bw, rate bool }
 	rows   []jsonRow
 	behind []fellBehind
+	idle   []uint64 // sizes of which all receives were posted before
 }
 
 // conn is a queue pair with what its loops count.

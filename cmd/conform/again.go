@@ -32,10 +32,13 @@ func (o *runOptions) again(run *report.Run, filter string) string {
 	switch guest := os.Getenv(commands.GuestVariable); {
 	case run.Environment[report.KeyBelow] == "rdmasim exec":
 		words = append([]string{commands.Shell(session(run, here))}, words...)
+		if here && os.Getenv("LAB_WIRE") != "" {
+			words = append(inLab(run), words...)
+		}
 	case guest != "" && here: // any other guest on rdmasim pci is a machine of its own
 		words = append([]string{guest}, words...)
-	case here && o.wire != "" && os.Getenv("LAB_WIRE") != "":
-		words = append([]string{"scripts/lab", "--kernel", labKernel(run.Environment[report.KeyKernel]), "--"}, words...)
+	case here && o.wire != "" && labWire() != "":
+		words = append(inLab(run), words...)
 	}
 	words = append(words, commands.Quoted(calledAs(os.Args[0])), "--target="+commands.Quoted(run.Target.Kind))
 	add := func(given bool, flag string, value any) {
@@ -87,7 +90,7 @@ func (o *runOptions) flagsOf() string {
 	if o.target == "hw" {
 		add(o.port > 0, "port", o.port)
 		add(o.gidIndex >= 0, "gid-index", o.gidIndex)
-		add(o.wire != "" && o.wire != os.Getenv("LAB_WIRE"), "wire", o.wire)
+		add(o.wire != "" && o.wire != labWire(), "wire", o.wire)
 		add(o.peer != "", "peer", o.peer)
 	}
 	add(o.repeat > 1, "repeat", o.repeat)
@@ -166,6 +169,11 @@ func calledAs(arg0 string) string {
 		return "conform"
 	}
 	return arg0
+}
+
+// inLab are the words that run a command in the lab of a run.
+func inLab(run *report.Run) []string {
+	return []string{"scripts/lab", "--kernel", labKernel(run.Environment[report.KeyKernel]), "--"}
 }
 
 // labKernel is the value of scripts/lab --kernel for a release.

@@ -26,9 +26,9 @@ func TestAgainIsTheWholeCommand(t *testing.T) {
 			runOptions{target: "hw", gidIndex: -1, wire: "w0,w1"}, map[string]string{report.KeyKernel: "6.1.0-56-amd64", "env.MLX5_SINGLE_THREADED": "1"}},
 		"scripts/lab --kernel 6.12 -- conform --target=hw --wire=w1,w0 --seed 9 --label-filter RC-001 -v": {
 			runOptions{target: "hw", gidIndex: -1, wire: "w1,w0"}, map[string]string{report.KeyKernel: "6.12.117+deb12-amd64"}},
-		"rdmasim exec -- conform --target=hw --repeat=3 --seed 9 --label-filter RC-001 -v": {
+		"scripts/lab --kernel newest -- rdmasim exec -- conform --target=hw --repeat=3 --seed 9 --label-filter RC-001 -v": {
 			runOptions{target: "hw", gidIndex: -1, repeat: 3}, map[string]string{report.KeyBelow: "rdmasim exec"}},
-		"rdmasim exec -- env LD_LIBRARY_PATH=/opt/rdma/lib MLX5_SINGLE_THREADED=1 conform --target=hw --seed 9 --label-filter RC-001 -v": {
+		"scripts/lab --kernel newest -- rdmasim exec -- env LD_LIBRARY_PATH=/opt/rdma/lib MLX5_SINGLE_THREADED=1 conform --target=hw --seed 9 --label-filter RC-001 -v": {
 			runOptions{target: "hw", gidIndex: -1}, map[string]string{report.KeyBelow: "rdmasim exec", report.KeyLibraryPath: "/opt/rdma/lib", "env.MLX5_SINGLE_THREADED": "1"}},
 		"conform --target=hw --device mlx5_0 --seed 9 --label-filter RC-001 -v": {
 			runOptions{target: "hw", device: "mlx5_0", gidIndex: -1}, map[string]string{report.KeyBelow: "rdmasim pci"}},
@@ -110,6 +110,23 @@ func TestRecordOfAWorkerThatCannotStart(t *testing.T) {
 	const want = "rdmasim exec --devices 2 -- env LD_LIBRARY_PATH='/my build' MLX5_SINGLE_THREADED=1 conform --target=hw --device mlx5_1 --seed 0 --label-filter RC-001 -v"
 	if own, read := j.again(run, "RC-001"), againAs(run, "RC-001"); own != want || read != want {
 		t.Errorf("own %s\nread %s", own, read)
+	}
+}
+
+// In the lab, a run below rdmasim exec does not watch the interfaces of the lab's own devices.
+func TestSessionInTheLab(t *testing.T) {
+	t.Setenv("LAB_WIRE", "w0,w1")
+	if labWire() != "w0,w1" {
+		t.Errorf("wire %q", labWire())
+	}
+	t.Setenv(commands.SessionVariable, "rdmasim exec --devices 2 --")
+	if labWire() != "" {
+		t.Errorf("below rdmasim exec: wire %q", labWire())
+	}
+	run := &report.Run{Target: report.Target{Kind: "hw"}, Environment: map[string]string{report.KeyBelow: "rdmasim exec", report.KeyKernel: "6.12.1"}}
+	const want = "scripts/lab --kernel 6.12 -- rdmasim exec --devices 2 -- conform --target=hw "
+	if got := (&runOptions{target: "hw", gidIndex: -1}).again(run, "RC-018"); !strings.HasPrefix(got, want) {
+		t.Errorf("%s", got)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/rdmasim/rdmasim/conformance"
 	"github.com/rdmasim/rdmasim/fault"
 	"github.com/rdmasim/rdmasim/input"
+	"github.com/rdmasim/rdmasim/input/commands"
 	"github.com/rdmasim/rdmasim/outfile"
 	"github.com/rdmasim/rdmasim/report"
 	"github.com/rdmasim/rdmasim/target/simulator"
@@ -69,12 +70,20 @@ func (o *runOptions) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.device, "device", "", "device of --target=hw, by its name in ibv_devices (default: the first with an active port)")
 	f.IntVar(&o.port, "port", 0, "port of the device (default: the first that is active)")
 	f.IntVar(&o.gidIndex, "gid-index", defaultGIDIndex, "index of the GID that connections use (default: RoCE v2 with an IPv4 address)")
-	f.StringVar(&o.wire, "wire", os.Getenv("LAB_WIRE"), "`INTERFACES` behind the first and the second device, as w0,w1, for cases that watch and disturb frames (default: $LAB_WIRE, which scripts/lab sets)")
+	f.StringVar(&o.wire, "wire", labWire(), "`INTERFACES` behind the first and the second device, as w0,w1, for cases that watch and disturb frames (default: $LAB_WIRE, which scripts/lab sets)")
 	f.StringVar(&o.peer, "peer", "", "`ADDRESS` of a conform agent whose device is the second node: unix:PATH or tcp:HOST:PORT (default: another device of this machine)")
 	f.StringVar(&o.peerKey, "peer-key", "", "`FILE` with the key of the agent")
 	f.StringArrayVar(&o.ledgers, "ledger", nil, "add a YAML `FILE` of known deviations to those that come with the program (docs/hw.md)")
 	f.StringVar(&o.today, "today", "", "`DATE` (2026-11-21) by which entries of the ledger of deviations must have been reviewed (default: that of the clock); an entry of the target that is overdue fails the run")
 	f.DurationVar(&o.wall, "wall-limit", 0, "real time that a case, or each of its repeats, may take before its worker is killed (default: 2m, or $LAB_WALL_LIMIT, which scripts/lab sets; on sim, where only the simulator itself can hang, 30m)")
+}
+
+// labWire are the interfaces behind the devices of the lab. Programs below rdmasim exec do not see those devices.
+func labWire() string {
+	if os.Getenv(commands.SessionVariable) != "" {
+		return ""
+	}
+	return os.Getenv("LAB_WIRE")
 }
 
 // processors returns how many CPUs are online. A container may have fewer than the machine.
@@ -154,7 +163,7 @@ func (o *runOptions) check() error {
 	if o.peerKey != "" && o.peer == "" {
 		return usagef("--peer-key %s is for an agent: give its address with --peer", o.peerKey)
 	}
-	if !o.on("hw") && o.wire != os.Getenv("LAB_WIRE") {
+	if !o.on("hw") && o.wire != labWire() {
 		return usagef("--wire watches the wire of hardware: add --target=hw (on the simulator, the cases have its wire without a flag)")
 	}
 	if !o.on("sim") && (o.pcap != "" || o.trace != "") {

@@ -276,6 +276,19 @@ type perfEnds struct {
 	use            perfUse
 }
 
+// noteRNR says that senders have waited since no receive was posted: how much of a test that takes depends on its length.
+func (e *perfEnds) noteRNR(c *cobra.Command, tb *testbed.Testbed) {
+	waits := uint64(0)
+	for _, r := range tb.Counters() {
+		if r.Name == "rnr_naks_sent" {
+			waits += r.Value
+		}
+	}
+	if waits > 0 {
+		perfNote(c)(fmt.Sprintf("messages met no receive %d times, and the sender waited for the RNR timer (0.64 ms in perftest). These waits are in the rates, and what they cost depends on the length of the test: compare one with ten times as many messages (-n).", waits))
+	}
+}
+
 func (e *perfEnds) run(c *cobra.Command, tb *testbed.Testbed, client *perf.Options, stored *comparison) error {
 	envs := [2]*perf.Env{
 		{Out: e.out, Err: c.ErrOrStderr(), Interrupted: e.interrupted, Random: random(e.f.seed, 1), WriteJSON: e.report.write, Note: perfNote(c)},
@@ -326,6 +339,7 @@ func (e *perfEnds) run(c *cobra.Command, tb *testbed.Testbed, client *perf.Optio
 	if err := e.use.write(c.OutOrStdout()); err != nil {
 		return err
 	}
+	e.noteRNR(c, tb)
 	return stored.print(c.OutOrStdout(), "simulator "+e.f.profile)
 }
 

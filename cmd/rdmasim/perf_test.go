@@ -381,7 +381,9 @@ func TestPerfNotesWhatAShortTestHides(t *testing.T) {
 		{"send_bw -s 2 --explain --out_json --out_json_file=" + filepath.Join(t.TempDir(), "out.json"), "the server fell behind at -s 2:"},
 		{"send_bw -s 256 -q 2 -n 2000", "the 1024 receives"},
 		{"write_bw --write_with_imm -s 8 -n 1500", ""}, // this server keeps up
-		{"send_bw -s 2 -n 20000 -N", ""},               // which has the rate of a longer test
+		{"send_bw -s 2 -n 20000 -N --profile=connectx-4", "the server fell behind at -s 2:"},
+		{"send_bw -s 2 -n 1000 -r 1024", "all receives were posted before the test"},
+		{"send_bw -s 2 -b", "the sender waited for the RNR timer"},
 		{"send_bw -s 8192", ""},
 		{"send_bw -s 64 --set link.bandwidth=1Gbps -n 700", ""},
 		{"write_bw -s 2 -n 1000", ""},
