@@ -17,7 +17,7 @@ type backlog struct {
 	posted uint64           // receives, before the test
 	total  uint64           // messages that are looked at: those for which a receive is posted in the test, if there are any
 	waits  [3]time.Duration // the longest, in each third of them
-	idle   bool             // no receive is posted in the test
+	short  bool             // many of the receives were posted before the test
 }
 
 // newBacklog is that of an end that has posted its receives and is to take a number of messages.
@@ -29,9 +29,8 @@ func (e *End) newBacklog(total uint64) (b backlog) {
 		b.times, b.total = q, total
 		if b.posted < total {
 			b.total -= b.posted
-		} else {
-			b.idle = true
 		}
+		b.short = total < shortTest*b.posted
 	}
 	return b
 }
@@ -63,17 +62,29 @@ func (b *backlog) behind(rate float64) (after uint64) {
 	return uint64(float64(b.posted) * float64(b.total) * 2 / 3 / grown)
 }
 
-// perMessage is from what rate (in a second) on it matters what an end does for each message that it takes.
-const perMessage = 1e6
+// A test is short if it has fewer messages than shortTest times the receives that were posted before it. perMessage is from what rate (in a
+// second) on it matters what an end does for each message that it takes.
+const (
+	shortTest  = 20
+	perMessage = 3e6
+)
 
-// noteIdle says that an end had less to do than in a longer test.
-func (e *End) noteIdle() {
-	if len(e.idle) == 0 || e.env.Note == nil {
+// noteShort says that an end had less to do than in a longer test.
+func (e *End) noteShort(posted uint64) {
+	if len(e.short) == 0 || e.env.Note == nil {
 		return
 	}
-	sizes := strings.Trim(strings.ReplaceAll(fmt.Sprint(e.idle), " ", ", "), "[]")
-	e.env.Note(fmt.Sprintf("at -s %s all receives were posted before the test, and none in it, since -r is not less than -n. In a longer test the end that receives posts one for each message, and may be slower: compare -n %d.",
-		sizes, 100*e.o.Iters))
+	sizes := strings.Trim(strings.ReplaceAll(fmt.Sprint(e.short), " ", ", "), "[]")
+	total := e.o.Iters * uint64(e.o.QPs)
+	e.env.Note(fmt.Sprintf("at -s %s, %d of the %d messages that the %s took found receives that were posted before the test. How fast it posts others shows only in a longer test: compare -n %d.",
+		sizes, min(posted, total), total, e.name(), shortTest*posted/uint64(e.o.QPs)))
+}
+
+func (e *End) name() string {
+	if e.o.Host == "" {
+		return "server"
+	}
+	return "client"
 }
 
 // fellBehind is a size at which an end has fallen behind.
@@ -85,10 +96,11 @@ type fellBehind struct {
 // judgeBacklog sees whether the end kept up with a size.
 func (e *End) judgeBacklog(b *backlog, got uint64, now time.Duration) {
 	if span := (now - e.times.first).Seconds(); b.times != nil && span > 0 {
-		if b.idle && float64(got)/span > perMessage {
-			e.idle = append(e.idle, e.size)
+		after := b.behind(float64(got) / span)
+		if b.short && after == 0 && float64(got)/span > perMessage {
+			e.short, e.posted = append(e.short, e.size), b.posted
 		}
-		if after := b.behind(float64(got) / span); after > 0 {
+		if after > 0 {
 			e.behind = append(e.behind, fellBehind{e.size, after, b.posted, b.waits[2]})
 		}
 	}
@@ -96,7 +108,7 @@ func (e *End) judgeBacklog(b *backlog, got uint64, now time.Duration) {
 
 // noteBacklog says what the rates do not show of an end that fell behind.
 func (e *End) noteBacklog() {
-	e.noteIdle()
+	e.noteShort(e.posted)
 	if len(e.behind) == 0 || e.env.Note == nil {
 		return
 	}
@@ -111,10 +123,6 @@ func (e *End) noteBacklog() {
 			worst = b
 		}
 	}
-	end := "client"
-	if e.o.Host == "" {
-		end = "server"
-	}
 	n := 4 * most / uint64(e.o.QPs) // of which three quarters come behind
 	unit := uint64(math.Pow10(len(fmt.Sprint(n)) - 1))
 	then := fmt.Sprintf("messages wait for receives, at the worst for the RNR timer of 0.64 ms: see the rate with -n %d", (n+unit-1)/unit*unit)
@@ -122,5 +130,5 @@ func (e *End) noteBacklog() {
 		then = "messages are lost"
 	}
 	e.env.Note(fmt.Sprintf("the %s fell behind at -s %s: messages waited for it ever longer, up to %v, and the %d receives that it had posted before the test let them in. A longer test uses these up, and then %s.",
-		end, sizes, worst.wait.Round(100*time.Nanosecond), worst.posted, then))
+		e.name(), sizes, worst.wait.Round(100*time.Nanosecond), worst.posted, then))
 }

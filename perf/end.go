@@ -111,7 +111,8 @@ type End struct {
 	passed struct{ bw, rate bool }
 	rows   []jsonRow
 	behind []fellBehind
-	idle   []uint64 // sizes of which all receives were posted before
+	short  []uint64 // sizes at which many receives had been posted before
+	posted uint64   // receives, before the last of them
 }
 
 // conn is a queue pair with what its loops count.

@@ -213,6 +213,10 @@ func (o *wireOptions) judge(ctx context.Context, name string) (*wireFindings, er
 
 // run judges a file and prints what was found. Nobody waits for the judgement of a large file when ctx ends.
 func (o *wireOptions) run(ctx context.Context, w io.Writer, name string) error {
+	interrupted := &status{exitInterrupted, fmt.Errorf("interrupted before %s was judged", name)}
+	if ctx.Err() != nil {
+		return interrupted
+	}
 	var j *wireFindings
 	var err error
 	done := make(chan struct{})
@@ -223,7 +227,7 @@ func (o *wireOptions) run(ctx context.Context, w io.Writer, name string) error {
 	select {
 	case <-done:
 	case <-ctx.Done():
-		return &status{exitInterrupted, fmt.Errorf("interrupted before %s was judged", name)}
+		return interrupted
 	}
 	if err != nil {
 		return err
