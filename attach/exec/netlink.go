@@ -167,6 +167,9 @@ func (n *notifier) sendNetlink(x *seccomp.Notif) {
 		return
 	}
 	n.s.eng.do(func() {
+		// What a process had that has ended is not listed.
+		n.s.files.hear()
+		n.s.channels.hear()
 		proc, err := n.s.procs.ofThread(tid)
 		if err != nil {
 			_ = n.l.Fail(x.ID, errno(err))
