@@ -52,7 +52,7 @@ func janitor() {
 }
 
 // attend waits for the end of the supervisor, which is orderly if it sends a byte first, and says which processes it had below it. It looks
-// for them from time to time, for a hundredth of the time.
+// for them from time to time, for a hundredth of a processor's time.
 func attend() (known family, orderly bool) {
 	known = family{}
 	supervisor := os.Getppid()
@@ -62,9 +62,9 @@ func attend() (known family, orderly bool) {
 		switch {
 		case err == unix.EINTR:
 		case n == 0:
-			begin := time.Now()
+			begin := ownCPU()
 			known.join(processTree(), supervisor)
-			pause = max(attendPause, 100*time.Since(begin))
+			pause = max(attendPause, 100*(ownCPU()-begin))
 		default:
 			var b [1]byte
 			if n, err = unix.Read(handshakeFD, b[:]); err != unix.EINTR {
@@ -72,6 +72,15 @@ func attend() (known family, orderly bool) {
 			}
 		}
 	}
+}
+
+// ownCPU is the time that this process has had of processors.
+func ownCPU() time.Duration {
+	var u unix.Rusage
+	if unix.Getrusage(unix.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // family is the processes of the session that were seen, with their starts. Some of them may have no environment that tells: one that has
