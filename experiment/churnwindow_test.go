@@ -24,14 +24,7 @@ func TestChurnFigureHasSettled(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p, err := s.profile()
-			if err != nil {
-				t.Fatal(err)
-			}
-			out, err := s.run(t.Context(), 1, p, nil, "")
-			if err != nil {
-				t.Fatal(err)
-			}
+			out := ran(t, s)
 			misses, _ := out.counter("host0.hca.mtt_misses")
 			lookups, _ := out.counter("host0.hca.mtt_lookups")
 			missed[i] = misses / lookups

@@ -130,20 +130,9 @@ func TestScenarioErrors(t *testing.T) {
 
 // Loads with churn run beside others, at the pace that work gives; work slows a poster down.
 func TestChurnAndWork(t *testing.T) {
-	s, err := ParseScenario("s.yaml", []byte("name: x\ntraffic:\n  - {name: busy, payload: 2B, inline: true, window: 8, work: 1us, duration: 100us}\n"+
+	out := runText(t, "name: x\ntraffic:\n  - {name: busy, payload: 2B, inline: true, window: 8, work: 1us, duration: 100us}\n"+
 		"  - {name: keeps, churn: reg_mr, cores: [3], mrs: 3, messages: 9, work: 10us}\n"+
-		"  - {name: drops, churn: dereg_mr, cores: [4], mrs: 9, work: 20us, warmup: 10us, duration: 100us}\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := s.profile()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := s.run(t.Context(), 1, p, nil, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+		"  - {name: drops, churn: dereg_mr, cores: [4], mrs: 9, work: 20us, warmup: 10us, duration: 100us}\n")
 	if r := out.results[0].Rate() / 1e6; r < 0.8 || r > 1 {
 		t.Errorf("%v M/s of a thread that computes 1us for each post", r)
 	}

@@ -26,16 +26,9 @@ func TestLoadsOnDemand(t *testing.T) {
 			continue
 		}
 		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := s.profile()
-		if err != nil {
-			t.Fatal(err)
-		}
-		out, err := s.run(t.Context(), 1, p, nil, "")
-		if err != nil {
 			t.Fatalf("%s: %v", c.traffic, err)
 		}
+		out := ran(t, s)
 		n, _ := out.counter("kernel.num_page_faults")
 		if r := out.results[0]; r.Failed != nil || r.Threads[0].Completed != 8 || n == 0 {
 			t.Errorf("%s: %d messages, %v page faults, %v", c.traffic, r.Threads[0].Completed, n, r.Failed)

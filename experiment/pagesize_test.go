@@ -26,18 +26,7 @@ func TestPageSizeOfRegions(t *testing.T) {
 			page = ", page_size: " + c.page
 		}
 		src := fmt.Sprintf("name: x\ntraffic: [{verb: write, messages: 1, mr_size: %s, mrs: %d%s}]\n", c.size, c.mrs, page)
-		s, err := ParseScenario("s.yaml", []byte(src))
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := s.profile()
-		if err != nil {
-			t.Fatal(err)
-		}
-		out, err := s.run(t.Context(), 1, p, nil, "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := runText(t, src)
 		row := trafficRow(out.loads[0], out.results[0])
 		if row.Get("mr_page") != c.want || row.Get("mr_entries") != c.entries {
 			t.Errorf("%s in pages %q: %v in %v entries, want %s in %d", c.size, c.page, row.Get("mr_page"), row.Get("mr_entries"), c.want, c.entries)

@@ -29,7 +29,17 @@ func changed(t *testing.T, text string, changes ...sweepValue) (*Scenario, *prof
 // runText runs a scenario, with changes, and returns what its loads measured.
 func runText(t *testing.T, text string, changes ...sweepValue) *outcome {
 	t.Helper()
-	s, p := changed(t, text, changes...)
+	s, _ := changed(t, text, changes...)
+	return ran(t, s)
+}
+
+// ran runs a scenario.
+func ran(t *testing.T, s *Scenario) *outcome {
+	t.Helper()
+	p, err := s.profile()
+	if err != nil {
+		t.Fatal(err)
+	}
 	out, err := s.run(t.Context(), 1, p, nil, "")
 	if err != nil {
 		t.Fatal(err)

@@ -1,7 +1,6 @@
 package experiment
 
 import (
-	"context"
 	"flag"
 	"math"
 	"regexp"
@@ -78,13 +77,7 @@ func TestFiguresInLongerWindows(t *testing.T) {
 				if !s.longer(times) {
 					break
 				}
-				p, err := s.profile()
-				if err != nil {
-					t.Fatal(err)
-				}
-				if o[i], err = s.run(context.Background(), 1, p, nil, ""); err != nil {
-					t.Fatalf("check %d, run %s: %v", v.Check, name, err)
-				}
+				o[i] = ran(t, s)
 			}
 			outs[name] = o
 		}

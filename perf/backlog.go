@@ -70,14 +70,14 @@ const (
 )
 
 // noteShort says that an end had less to do than in a longer test.
-func (e *End) noteShort(posted uint64) {
+func (e *End) noteShort() {
 	if len(e.short) == 0 || e.env.Note == nil {
 		return
 	}
 	sizes := strings.Trim(strings.ReplaceAll(fmt.Sprint(e.short), " ", ", "), "[]")
 	total := e.o.Iters * uint64(e.o.QPs)
 	e.env.Note(fmt.Sprintf("at -s %s, %d of the %d messages that the %s took found receives that were posted before the test. How fast it posts others shows only in a longer test: compare -n %d.",
-		sizes, min(posted, total), total, e.name(), shortTest*posted/uint64(e.o.QPs)))
+		sizes, min(e.posted, total), total, e.name(), shortTest*e.posted/uint64(e.o.QPs)))
 }
 
 func (e *End) name() string {
@@ -108,7 +108,7 @@ func (e *End) judgeBacklog(b *backlog, got uint64, now time.Duration) {
 
 // noteBacklog says what the rates do not show of an end that fell behind.
 func (e *End) noteBacklog() {
-	e.noteShort(e.posted)
+	e.noteShort()
 	if len(e.behind) == 0 || e.env.Note == nil {
 		return
 	}
