@@ -6,7 +6,7 @@ import (
 	"strconv"
 
 	"github.com/rdmasim/rdmasim/fault"
-	"github.com/rdmasim/rdmasim/input"
+	"github.com/rdmasim/rdmasim/internal/cli/input"
 	"github.com/rdmasim/rdmasim/sim/profile"
 )
 

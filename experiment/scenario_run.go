@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/rdmasim/rdmasim/fault"
-	"github.com/rdmasim/rdmasim/input"
+	"github.com/rdmasim/rdmasim/internal/cli/input"
 	"github.com/rdmasim/rdmasim/sim/profile"
 )
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rdmasim/rdmasim/input"
+	"github.com/rdmasim/rdmasim/internal/cli/input"
 )
 
 // Ledger is the list of known deviations of targets from the catalogue, each with its

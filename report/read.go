@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/rdmasim/rdmasim/input"
+	"github.com/rdmasim/rdmasim/internal/cli/input"
 )
 
 // maxRecord bounds a record that is read: the whole catalogue needs about 1 MB.

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/rdmasim/rdmasim/conformance/harness"
-	"github.com/rdmasim/rdmasim/input/commands"
+	"github.com/rdmasim/rdmasim/internal/cli/input/commands"
 	"github.com/rdmasim/rdmasim/report"
 )
 

@@ -9,7 +9,7 @@ import (
 	"math"
 	"text/tabwriter"
 
-	"github.com/rdmasim/rdmasim/input"
+	"github.com/rdmasim/rdmasim/internal/cli/input"
 	"github.com/rdmasim/rdmasim/perf"
 	"github.com/rdmasim/rdmasim/perftest"
 )

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rdmasim/rdmasim/input"
+	"github.com/rdmasim/rdmasim/internal/cli/input"
 )
 
 // Parse reads one sweep: KEY=VALUES, or KEY,KEY=VALUES for keys that change together. VALUES are items with commas between
