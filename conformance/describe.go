@@ -13,7 +13,7 @@ import (
 	"github.com/onsi/ginkgo/v2/types"
 
 	"github.com/rdmasim/rdmasim/conformance/spec"
-	"github.com/rdmasim/rdmasim/outfile"
+	"github.com/rdmasim/rdmasim/internal/cli/outfile"
 	"github.com/rdmasim/rdmasim/report"
 )
 

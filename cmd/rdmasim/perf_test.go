@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rdmasim/rdmasim/outfile"
+	"github.com/rdmasim/rdmasim/internal/cli/outfile"
 	"github.com/rdmasim/rdmasim/perf"
 	"github.com/rdmasim/rdmasim/perftest"
 	"github.com/rdmasim/rdmasim/roce/pcap"
