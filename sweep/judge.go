@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/rdmasim/rdmasim/experiment"
-	"github.com/rdmasim/rdmasim/plain"
+	"github.com/rdmasim/rdmasim/internal/cli/plain"
 )
 
 // judge says whether the intervals hide what the sweep asks: whether neighbours on the first axis differ.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/rdmasim/rdmasim/plain"
+	"github.com/rdmasim/rdmasim/internal/cli/plain"
 	"github.com/rdmasim/rdmasim/sweep/store"
 )
 

@@ -14,7 +14,7 @@ import (
 
 	"github.com/rdmasim/rdmasim/attach/pci/vfiouser"
 	"github.com/rdmasim/rdmasim/internal/cli/outfile"
-	"github.com/rdmasim/rdmasim/plain"
+	"github.com/rdmasim/rdmasim/internal/cli/plain"
 	"github.com/rdmasim/rdmasim/verbs/remotewire"
 )
 

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/rdmasim/rdmasim/internal/cli/input/commands"
-	"github.com/rdmasim/rdmasim/plain"
+	"github.com/rdmasim/rdmasim/internal/cli/plain"
 	"github.com/rdmasim/rdmasim/report"
 )
 

@@ -20,7 +20,7 @@ import (
 
 	"github.com/rdmasim/rdmasim/internal/cli/input"
 	"github.com/rdmasim/rdmasim/internal/cli/outfile"
-	"github.com/rdmasim/rdmasim/plain"
+	"github.com/rdmasim/rdmasim/internal/cli/plain"
 	"github.com/rdmasim/rdmasim/sweep"
 	"github.com/rdmasim/rdmasim/sweep/slurm"
 	"github.com/rdmasim/rdmasim/sweep/store"

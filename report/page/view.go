@@ -7,7 +7,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/rdmasim/rdmasim/plain"
+	"github.com/rdmasim/rdmasim/internal/cli/plain"
 	"github.com/rdmasim/rdmasim/report"
 )
 
