@@ -23,7 +23,7 @@ import (
 	"github.com/rdmasim/rdmasim/internal/cli/input/commands"
 	"github.com/rdmasim/rdmasim/internal/cli/outfile"
 	"github.com/rdmasim/rdmasim/internal/cli/plain"
-	"github.com/rdmasim/rdmasim/rlimit"
+	"github.com/rdmasim/rdmasim/internal/cli/rlimit"
 	"github.com/rdmasim/rdmasim/sweep"
 )
 

@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/rdmasim/rdmasim/rlimit"
+	"github.com/rdmasim/rdmasim/internal/cli/rlimit"
 )
 
 // WorkerMemory is what a worker on the simulator is expected to take at most, in bytes: Go collects its
