@@ -7,8 +7,8 @@ import (
 	"os"
 	"time"
 
-	"github.com/rdmasim/rdmasim/perftest/exchange"
 	"github.com/rdmasim/rdmasim/verbs"
+	"github.com/rdmasim/rdmasim/workload/perftest/exchange"
 )
 
 // messages is implemented by channels that keep the ends of messages.

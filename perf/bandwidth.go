@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/rdmasim/rdmasim/perftest/exchange"
 	"github.com/rdmasim/rdmasim/verbs"
+	"github.com/rdmasim/rdmasim/workload/perftest/exchange"
 )
 
 // bandwidthTest is what the bandwidth programs do once they are connected.

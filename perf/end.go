@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rdmasim/rdmasim/perftest/exchange"
 	"github.com/rdmasim/rdmasim/verbs"
+	"github.com/rdmasim/rdmasim/workload/perftest/exchange"
 )
 
 // Env is what an end has around it.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rdmasim/rdmasim/perftest/exchange"
+	"github.com/rdmasim/rdmasim/workload/perftest/exchange"
 )
 
 // option is a flag of perftest: a name, a letter or both.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/rdmasim/rdmasim/perftest/exchange"
+	"github.com/rdmasim/rdmasim/workload/perftest/exchange"
 )
 
 // titleNames are the verbs in the title of a test (testsStr).

@@ -10,7 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/rdmasim/rdmasim/perftest/exchange"
+	"github.com/rdmasim/rdmasim/workload/perftest/exchange"
 )
 
 // The best window is that of all pairs of a post and a completion, as perftest tries them.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/rdmasim/rdmasim/internal/cli/input"
 	"github.com/rdmasim/rdmasim/perf"
-	"github.com/rdmasim/rdmasim/perftest"
+	"github.com/rdmasim/rdmasim/workload/perftest"
 )
 
 // comparison is a stored result of perftest, and what this run prints, to be put beside it.
