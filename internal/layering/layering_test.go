@@ -34,7 +34,7 @@ var allowed = map[string][]string{
 	"internal/cli/outfile":       {},
 	"workload/perftest":          {},
 	"workload/perftest/exchange": {"verbs"},
-	"perf":                       {"verbs", "workload/perftest/exchange"},
+	"workload/perftest/perf":     {"verbs", "workload/perftest/exchange"},
 	"sim":                        {"sim/rule"},
 	"sim/rule":                   {},
 	"sim/mem":                    {"sim"},

@@ -15,7 +15,7 @@ import (
 
 // recorded are the runs of real programs, by their names: D12/wbw-q4.
 var recorded = sync.OnceValues(func() (map[string]map[string]string, error) {
-	f, err := os.Open("../fixtures/perftest/runs.tar.gz")
+	f, err := os.Open("../../../fixtures/perftest/runs.tar.gz")
 	if err != nil {
 		return nil, err
 	}
