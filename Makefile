@@ -75,8 +75,8 @@ unit-full:
 	@RDMASIM_NEED_TSHARK=1 RDMASIM_NEED_HEADERS=1 RDMASIM_NEED_RDMA=1 RDMASIM_NEED_BROWSER=1 $(LEG) unit-full $(GO) test $(TESTFLAGS) -count=1 ./...
 
 hw:
-	@CGO_ENABLED=1 $(LEG) hw sh -c '$(GO) vet -tags hw ./hw/... ./target/... ./cmd/... && \
-	  $(GO) tool staticcheck -tags hw ./hw/... ./target/... ./cmd/... && $(GO) test $(TESTFLAGS) -tags hw ./hw/... && $(GO) test $(TESTFLAGS) -tags hw ./cmd/conform -run Players && $(GO) test $(TESTFLAGS) -tags hw ./cmd/rdmasim -run PerfTalks'
+	@CGO_ENABLED=1 $(LEG) hw sh -c '$(GO) vet -tags hw ./hw/... ./conformance/target/... ./cmd/... && \
+	  $(GO) tool staticcheck -tags hw ./hw/... ./conformance/target/... ./cmd/... && $(GO) test $(TESTFLAGS) -tags hw ./hw/... && $(GO) test $(TESTFLAGS) -tags hw ./cmd/conform -run Players && $(GO) test $(TESTFLAGS) -tags hw ./cmd/rdmasim -run PerfTalks'
 
 # What uses goroutines; the simulator itself does not, and what runs it alone is left out, as are programs below exec that differ in
 # verbs, sizes and memory only. unit-full runs all of them.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/rdmasim/rdmasim/conformance"
 	"github.com/rdmasim/rdmasim/conformance/spec"
-	"github.com/rdmasim/rdmasim/target/simulator"
+	"github.com/rdmasim/rdmasim/conformance/target/simulator"
 )
 
 // What a case may cost where it need not do as much as the catalogue says, so that the suite

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/rdmasim/rdmasim/conformance/random"
+	"github.com/rdmasim/rdmasim/conformance/target/simulator"
 	"github.com/rdmasim/rdmasim/sim/mutant"
-	"github.com/rdmasim/rdmasim/target/simulator"
 )
 
 var (
