@@ -162,7 +162,7 @@ bench:
 	scripts/bench
 
 golden:
-	$(GO) test $(TESTFLAGS) ./experiment ./internal/readme ./cmd/conform ./report -run Golden -update
+	$(GO) test $(TESTFLAGS) ./experiment ./internal/readme ./cmd/conform ./conformance/report -run Golden -update
 
 lab:
 	scripts/lab --tools

@@ -13,8 +13,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/rdmasim/rdmasim/conformance/report"
 	"github.com/rdmasim/rdmasim/internal/cli/input"
-	"github.com/rdmasim/rdmasim/report"
 	"github.com/rdmasim/rdmasim/workload/perftest"
 )
 

@@ -17,9 +17,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rdmasim/rdmasim/conformance"
+	"github.com/rdmasim/rdmasim/conformance/report"
 	"github.com/rdmasim/rdmasim/internal/cli/input"
 	"github.com/rdmasim/rdmasim/internal/cli/outfile"
-	"github.com/rdmasim/rdmasim/report"
 	"github.com/rdmasim/rdmasim/sim/mutant"
 	"github.com/rdmasim/rdmasim/sweep"
 )

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/rdmasim/rdmasim/conformance"
+	"github.com/rdmasim/rdmasim/conformance/report"
 	"github.com/rdmasim/rdmasim/conformance/target/simulator"
-	"github.com/rdmasim/rdmasim/report"
 	"github.com/rdmasim/rdmasim/sim/mutant"
 )
 

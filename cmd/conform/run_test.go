@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rdmasim/rdmasim/conformance/report"
 	"github.com/rdmasim/rdmasim/conformance/target/simulator"
-	"github.com/rdmasim/rdmasim/report"
 	"github.com/rdmasim/rdmasim/roce/pcap"
 )
 

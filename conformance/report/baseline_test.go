@@ -88,7 +88,7 @@ func TestPassedThroughCard(t *testing.T) {
 // The recordings of Soft-RoCE are of guests, and the older ones do not say so.
 func TestRecordsOfGuestsAreNoBaselines(t *testing.T) {
 	for _, name := range []string{"rxe-6.1", "rxe-6.12", "rxe-newest"} {
-		r, err := ReadFile(t.Context(), "../fixtures/recordings/"+name+".json.gz")
+		r, err := ReadFile(t.Context(), "../../fixtures/recordings/"+name+".json.gz")
 		if err != nil {
 			t.Fatal(err)
 		}

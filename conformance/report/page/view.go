@@ -7,8 +7,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/rdmasim/rdmasim/conformance/report"
 	"github.com/rdmasim/rdmasim/internal/cli/plain"
-	"github.com/rdmasim/rdmasim/report"
 )
 
 // Bounds of the captures that a page holds, in bytes before they are encoded.

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rdmasim/rdmasim/conformance/report"
 	"github.com/rdmasim/rdmasim/internal/cli/plain"
-	"github.com/rdmasim/rdmasim/report"
 )
 
 // leastPoints is how many sizes or counts a step must have been measured at to have a shape.

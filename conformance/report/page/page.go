@@ -11,7 +11,7 @@ import (
 	"html/template"
 	"io"
 
-	"github.com/rdmasim/rdmasim/report"
+	"github.com/rdmasim/rdmasim/conformance/report"
 )
 
 // Target is a run on a page.

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rdmasim/rdmasim/conformance/report"
+	"github.com/rdmasim/rdmasim/conformance/report/page"
 	"github.com/rdmasim/rdmasim/internal/browser"
-	"github.com/rdmasim/rdmasim/report"
-	"github.com/rdmasim/rdmasim/report/page"
 )
 
 // sample is a run with one failed case of two areas, frames, a shape, and texts that would like to be markup.

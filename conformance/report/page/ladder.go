@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/rdmasim/rdmasim/conformance/report"
 	"github.com/rdmasim/rdmasim/internal/cli/plain"
-	"github.com/rdmasim/rdmasim/report"
 	"github.com/rdmasim/rdmasim/roce/ladder"
 )
 

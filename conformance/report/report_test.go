@@ -7,7 +7,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/rdmasim/rdmasim/report"
+	"github.com/rdmasim/rdmasim/conformance/report"
 )
 
 func sample() *report.Run {

@@ -98,7 +98,7 @@ func recordSchema() map[string]any {
 	return s
 }
 
-const schemaPath = "../docs/record.schema.json"
+const schemaPath = "../../docs/record.schema.json"
 
 func TestGoldenRecordSchema(t *testing.T) {
 	var b bytes.Buffer
@@ -128,7 +128,7 @@ func TestRecordsMeetTheSchema(t *testing.T) {
 	if err := json.Unmarshal(text, &schema); err != nil {
 		t.Fatal(err)
 	}
-	paths, err := filepath.Glob("../fixtures/recordings/*.json*")
+	paths, err := filepath.Glob("../../fixtures/recordings/*.json*")
 	if err != nil || len(paths) < 5 {
 		t.Fatalf("%v, %v", paths, err)
 	}
