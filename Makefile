@@ -85,7 +85,7 @@ race: ALIKE := Perftest|UARLog|Registers|OtherPingpongs|XRC|Objects|EachOperatio
 race:
 	@CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 $(LEG) race sh -c '$(GO) test $(TESTFLAGS) -race -short -skip "$(ALIKE)" \
 	    ./attach/exec ./attach/exec/seccomp ./attach/exec/uverbs ./attach/pci/... && \
-	  $(GO) test $(TESTFLAGS) -race -short -skip "$(ALONE)" ./cmd/... ./sweep && \
+	  $(GO) test $(TESTFLAGS) -race -short -skip "$(ALONE)" ./cmd/... ./experiment/sweep && \
 	  $(GO) test $(TESTFLAGS) -race -short -skip RepliesAreBounded ./conformance/harness ./conformance/random ./hw/agent ./hw/wire ./internal/cli/input ./internal/cli/outfile ./workload/perftest/perf ./verbs/remotewire && \
 	  $(GO) test $(TESTFLAGS) -race -short -run "EvaluatorRunsOnce|RunCache" ./experiment'
 

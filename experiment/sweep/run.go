@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rdmasim/rdmasim/experiment/sweep/store"
 	"github.com/rdmasim/rdmasim/internal/cli/plain"
-	"github.com/rdmasim/rdmasim/sweep/store"
 )
 
 // ManyPoints is how many runs a sweep may make without being asked twice.

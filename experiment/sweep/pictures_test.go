@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/rdmasim/rdmasim/sweep/grid"
+	"github.com/rdmasim/rdmasim/experiment/sweep/grid"
 )
 
 // Points of a sample that a list tells apart have lines of their own, as far as they are few; of the other keys the line's

@@ -9,8 +9,8 @@ import (
 	"slices"
 
 	"github.com/rdmasim/rdmasim/experiment"
+	"github.com/rdmasim/rdmasim/experiment/sweep/store"
 	"github.com/rdmasim/rdmasim/internal/cli/plain"
-	"github.com/rdmasim/rdmasim/sweep/store"
 )
 
 // mostRows bounds the rows that are kept in memory, for a table and for pictures. Files have all of them.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rdmasim/rdmasim/experiment"
-	"github.com/rdmasim/rdmasim/sweep/grid"
+	"github.com/rdmasim/rdmasim/experiment/sweep/grid"
 )
 
 // By the tables of t: 2.7764 with 4 degrees of freedom, 12.7062 with 1.

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/rdmasim/rdmasim/experiment"
-	"github.com/rdmasim/rdmasim/sweep/store"
+	"github.com/rdmasim/rdmasim/experiment/sweep/store"
 )
 
 // Options say how a plan is carried out; they change no result.

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/rdmasim/rdmasim/experiment"
-	"github.com/rdmasim/rdmasim/sweep/store"
+	"github.com/rdmasim/rdmasim/experiment/sweep/store"
 )
 
 // BenchmarkKnownPoint is what a run costs that is known: in a worker its address and a look into the store, in the supervisor the

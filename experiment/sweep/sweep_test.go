@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"github.com/rdmasim/rdmasim/experiment"
-	"github.com/rdmasim/rdmasim/sweep/store"
+	"github.com/rdmasim/rdmasim/experiment/sweep/store"
 )
 
 // trouble is what a worker of the tests does instead of a run: "crash 3" at point 3.

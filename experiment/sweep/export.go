@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/rdmasim/rdmasim/experiment"
-	"github.com/rdmasim/rdmasim/sweep/grid"
-	"github.com/rdmasim/rdmasim/sweep/store"
+	"github.com/rdmasim/rdmasim/experiment/sweep/grid"
+	"github.com/rdmasim/rdmasim/experiment/sweep/store"
 )
 
 // ReadEntry reads a result of a store.

@@ -13,10 +13,10 @@ import (
 	"strings"
 
 	"github.com/rdmasim/rdmasim/experiment"
+	"github.com/rdmasim/rdmasim/experiment/sweep/grid"
+	"github.com/rdmasim/rdmasim/experiment/sweep/store"
 	"github.com/rdmasim/rdmasim/fixtures"
 	"github.com/rdmasim/rdmasim/internal/cli/input"
-	"github.com/rdmasim/rdmasim/sweep/grid"
-	"github.com/rdmasim/rdmasim/sweep/store"
 )
 
 // MostSeeds bounds the seeds of a point.

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/rdmasim/rdmasim/sweep/store"
+	"github.com/rdmasim/rdmasim/experiment/sweep/store"
 )
 
 // job is the first line that a worker reads.

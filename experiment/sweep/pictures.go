@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/rdmasim/rdmasim/experiment"
-	"github.com/rdmasim/rdmasim/sweep/grid"
+	"github.com/rdmasim/rdmasim/experiment/sweep/grid"
 )
 
 // picture is a plot or a heat map.

@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/rdmasim/rdmasim/experiment"
-	"github.com/rdmasim/rdmasim/sweep/store"
+	"github.com/rdmasim/rdmasim/experiment/sweep/store"
 )
 
 // result is what the store keeps of a run.

@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/rdmasim/rdmasim/experiment"
+	"github.com/rdmasim/rdmasim/experiment/sweep/grid"
 	"github.com/rdmasim/rdmasim/internal/cli/plain"
-	"github.com/rdmasim/rdmasim/sweep/grid"
 )
 
 // kind is the type of a column in files that have types.
