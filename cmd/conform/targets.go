@@ -15,8 +15,8 @@ import (
 	"github.com/rdmasim/rdmasim/conformance/spec"
 	"github.com/rdmasim/rdmasim/conformance/target/hardware"
 	"github.com/rdmasim/rdmasim/conformance/target/simulator"
-	"github.com/rdmasim/rdmasim/fault"
 	"github.com/rdmasim/rdmasim/internal/cli/rlimit"
+	"github.com/rdmasim/rdmasim/roce/fault"
 	"github.com/rdmasim/rdmasim/sim/mutant"
 )
 

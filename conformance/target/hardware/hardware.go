@@ -10,7 +10,7 @@ package hardware
 import (
 	"time"
 
-	"github.com/rdmasim/rdmasim/fault"
+	"github.com/rdmasim/rdmasim/roce/fault"
 )
 
 // Config chooses the devices. GIDIndex -1 and the zero values of the others leave the

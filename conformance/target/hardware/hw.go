@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/rdmasim/rdmasim/conformance/spec"
-	"github.com/rdmasim/rdmasim/fault"
 	"github.com/rdmasim/rdmasim/hw/mlx5"
+	"github.com/rdmasim/rdmasim/roce/fault"
 	"github.com/rdmasim/rdmasim/verbs"
 )
 

@@ -114,7 +114,7 @@ func TestHistory(t *testing.T) {
 
 // TestDocumentedFormParses: the example of docs/wire.md is true.
 func TestDocumentedFormParses(t *testing.T) {
-	doc, err := os.ReadFile("../docs/wire.md")
+	doc, err := os.ReadFile("../../docs/wire.md")
 	if err != nil {
 		t.Fatal(err)
 	}
