@@ -6,6 +6,7 @@
 # make bench   engine and message path, each as a ratio to the bare engine
 # make lab     a shell on a real RDMA stack: two Soft-RoCE devices in a VM, no card, no root
 # make duckdb  DuckDB reads the tables that sweeps write; loads 100 MB
+# make dist    release archives, reproducible, into out/dist
 # make golden  rewrite golden files (review the diff)
 #
 # The legs of check and test, each a target of its own. Each prints its CPU time and wall time; out/times.json has them.
@@ -49,7 +50,7 @@ sensitivity: build
 	@scripts/sensitivity
 
 .PHONY: leave-one-out sensitivity
-.PHONY: all build check test soak bench golden clean fmt vet static unit unit-full hw race fuzz determinism conform full mutants loop validate slurm duckdb \
+.PHONY: all build dist check test soak bench golden clean fmt vet static unit unit-full hw race fuzz determinism conform full mutants loop validate slurm duckdb \
 	tools lab lab-conform lab-smoke vm-smoke vm-suite conform-hw rdmasim-hw forget-times
 
 all: build
@@ -189,6 +190,10 @@ conform-hw: build
 # What rdmasim perf --target=hw runs: needs gcc and libibverbs-dev.
 rdmasim-hw: build
 	CGO_ENABLED=1 $(GO) build -tags hw -o $(BIN)/rdmasim-hw ./cmd/rdmasim
+
+# Release archives for amd64 and arm64 with checksums; equal trees give equal bytes.
+dist:
+	scripts/dist
 
 clean:
 	rm -rf $(BIN) out

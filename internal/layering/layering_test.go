@@ -75,6 +75,7 @@ var allowed = map[string][]string{
 	"internal/layout":              {},
 	"internal/deadcode":            {},
 	"internal/modes":               {"verbs", "roce/fault", "sim", "experiment"},
+	"internal/api":                 {},
 	"internal/ci":                  {},
 	"internal/readme":              {},
 	"internal/scripts":             {},
