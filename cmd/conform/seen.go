@@ -41,7 +41,7 @@ func withoutRDMA(name string, runs []oracle.Capture, judged []*oracle.Result) er
 	if n := len(names) - mostKinds; n > 0 {
 		seen = append(seen, plain.Count(n, "other kind"))
 	}
-	return usagef("%s: of %s none is of RDMA: %s. RoCEv2 is UDP to port %d and RoCEv1 EtherType %#x, behind at most one VLAN tag; capture where such traffic passes",
+	return usagef("%s: of %s none is of RDMA: %s. RoCEv2 is UDP to port %d and RoCEv1 EtherType %#x, behind any number of VLAN tags; capture where such traffic passes",
 		name, plain.Count(all, "packet"), strings.Join(seen, ", "), roce.UDPPort, roce.EtherTypeRoCE)
 }
 

@@ -66,5 +66,6 @@ func group(p *roce.Packet) bool {
 	if p.Framing == roce.InfiniBand {
 		return multicast && roce.IsMulticastLID(p.LRH().DLID())
 	}
-	return multicast && p.Ethernet().Dst() == g.MulticastMAC()
+	mac := p.Ethernet().Dst()
+	return multicast && (mac == g.MulticastMAC() || mac == roce.MAC{}) // some captures do not have it
 }
