@@ -9,6 +9,9 @@ import (
 func (j *judge) unreliable(s *stream) {
 	h := newHalf(j, s)
 	s.half = h
+	if j.mixedUp(s, s.recs) {
+		return
+	}
 	for _, r := range s.recs {
 		if !h.begun {
 			h.beginConnection(r)
