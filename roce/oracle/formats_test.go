@@ -207,30 +207,41 @@ func TestDisorderThatIsNotMended(t *testing.T) {
 	}
 }
 
-// stamped gives frames that are exchanged the time stamps of their new places, all frames a microsecond apart.
+// stamped has frames that are less than a millisecond apart a microsecond apart, and exchanges two frames but not their times.
 func stamped(shots []shot, swap int) []shot {
 	out := slices.Clone(shots)
+	for i := 1; i < len(out); i++ {
+		gap := shots[i].time - shots[i-1].time
+		if gap < 1_000_000 {
+			gap = 1000
+		}
+		out[i].time = out[i-1].time + gap
+	}
 	if swap > 0 {
 		out[swap-1], out[swap] = out[swap], out[swap-1]
-	}
-	for i := range out {
-		out[i].time = int64(i) * 1000
+		out[swap-1].time, out[swap].time = out[swap].time, out[swap-1].time
 	}
 	return out
 }
 
-// Neighbours whose time stamps are wrong too break no rule, and where the order shows it the message says what to do.
+// Neighbours whose time stamps are wrong too break no rule where nothing is sent again, and where the order shows it the message
+// says what to do.
 func TestDisorderThatStampsDoNotShow(t *testing.T) {
 	told := 0
 	for name, shots := range recordings(t) {
-		before := judged(t, containers[2].of(stamped(shots, 0)))
+		ordered := stamped(shots, 0)
+		before := judged(t, containers[2].of(ordered))
+		again := slices.ContainsFunc(before.Flows, func(f oracle.Flow) bool { return f.Resent > 0 })
 		for i := 1; i < len(shots); i++ {
+			if ordered[i].time-ordered[i-1].time > 1000 {
+				continue
+			}
 			res := judged(t, containers[2].of(stamped(shots, i)))
 			for _, v := range res.Verdicts {
 				if v.Rule == "OR-001" && strings.Contains(v.Text, "reordercap cannot mend it") {
 					told++
 				}
-				if v.Kind == oracle.Violation && !slices.ContainsFunc(before.Verdicts, func(b oracle.Verdict) bool { return b.Rule == v.Rule }) {
+				if v.Kind == oracle.Violation && !again && v.Rule != "OR-098" && !slices.ContainsFunc(before.Verdicts, func(b oracle.Verdict) bool { return b.Rule == v.Rule }) {
 					t.Errorf("%s, frames %d and %d: %v", name, i, i+1, v)
 				}
 			}

@@ -1,6 +1,10 @@
 package oracle
 
-import "github.com/rdmasim/rdmasim/roce"
+import (
+	"slices"
+
+	"github.com/rdmasim/rdmasim/roce"
+)
 
 // A tap with several receive queues may hand frames over in another order than they had on the wire, and stamp them in that order.
 // Nothing mends that afterwards, and what it shows cannot be told from a broken queue pair: the connection is not judged.
@@ -16,7 +20,7 @@ func (j *judge) mixedUp(s *stream, events []*rec) bool {
 		var before *rec
 		if r.kind == roce.KindRequest {
 			before = o.request(r, events[i+1:])
-		} else if r.info.Headers.Has(roce.HasAETH) {
+		} else {
 			before = o.response(r)
 		}
 		if before != nil {
@@ -31,56 +35,61 @@ func (j *judge) mixedUp(s *stream, events []*rec) bool {
 // order is what a connection has shown so far.
 type order struct {
 	flight  int64
-	newest  *rec   // the request with the highest PSN
-	next    uint32 // the PSN behind it
-	skips   *rec   // the last request that came where another PSN was due
+	last    *rec   // the newest request
+	next    uint32 // the PSN behind all requests
+	skips   *rec   // the newest request before which another PSN was due
 	due     uint32 // that PSN
-	answer  *rec   // the newest response with an MSN
-	early   *rec   // an ACK of a PSN that had not been sent yet
+	answer  *rec   // the newest response
+	nak     *rec   // the newest of them that is no ACK
+	early   *rec   // a response to a PSN that had not been sent yet
 	repeats bool   // a request was sent again: its answer may come out of order
 }
 
+// beforeFirst is how many PSNs before the first of the capture may be shown behind it.
+const beforeFirst = 64
+
 // request takes a request, which rest follows, and returns the frame before which it belongs.
 func (o *order) request(r *rec, rest []*rec) *rec {
-	if o.newest == nil || roce.CmpPSN(r.psn, o.next) >= 0 {
-		if e := o.early; e != nil && r.psn == e.psn && r.Time-e.Time <= o.flight {
-			return e
-		}
-		if o.newest != nil && r.psn != o.next {
-			o.skips, o.due = r, o.next
-		}
-		o.newest, o.next, o.early = r, roce.AddPSN(r.psn, 1), nil
+	last := o.last
+	o.last = r
+	switch {
+	case last == nil:
+		o.skips, o.due = r, roce.AddPSN(r.psn, -beforeFirst)
+	case last.info.Class == roce.ClassReadRequest: // how many PSNs it reserves is not known yet
+	case roce.CmpPSN(r.psn, last.psn) > 1:
+		o.skips, o.due = r, roce.AddPSN(last.psn, 1)
+	}
+	isNew := last == nil || roce.CmpPSN(r.psn, o.next) >= 0
+	if e := o.early; isNew && e != nil && r.psn == e.psn && r.Time-e.Time <= o.flight {
+		return e
+	}
+	if isNew {
+		o.next, o.early = roce.AddPSN(r.psn, 1), nil
 		return nil
 	}
 	o.repeats = true
 	// One that was left out: sent now, or shown now. A requester that goes back sends again what follows, and one that repeats single
 	// packets waits for a NAK.
 	m := o.skips
-	if m == nil || r.Time-m.Time > o.flight || roce.CmpPSN(r.psn, o.due) < 0 || roce.CmpPSN(r.psn, m.psn) >= 0 || m.info.Class == roce.ClassReadRequest {
+	if r.Time-m.Time > o.flight || roce.CmpPSN(r.psn, o.due) < 0 || roce.CmpPSN(r.psn, m.psn) >= 0 || o.nak != nil && o.nak.Number > m.Number {
 		return nil
 	}
-	if a := o.answer; a != nil && a.Number > m.Number && a.p.AETH().Syndrome().Type() != roce.SyndromeTypeAck {
+	if i := slices.IndexFunc(rest, func(q *rec) bool { return q.kind == roce.KindRequest }); i >= 0 && roce.CmpPSN(rest[i].psn, last.psn) <= 0 {
 		return nil
-	}
-	for _, q := range rest {
-		if q.kind == roce.KindRequest && roce.CmpPSN(q.psn, o.next) < 0 && roce.CmpPSN(q.psn, o.due) > 0 && q.psn != r.psn {
-			return nil
-		}
-		if q.kind == roce.KindRequest {
-			break
-		}
 	}
 	return m
 }
 
-// response takes a response with an MSN, and returns the frame before which it belongs.
+// response takes a response, and returns the frame before which it belongs.
 func (o *order) response(r *rec) *rec {
 	last := o.answer
 	o.answer = r
-	if a := r.p.AETH(); o.newest != nil && roce.CmpPSN(r.psn, o.next) >= 0 && o.newest.info.Class != roce.ClassReadRequest && a.Syndrome().Type() == roce.SyndromeTypeAck {
+	if r.info.Headers.Has(roce.HasAETH) && r.p.AETH().Syndrome().Type() != roce.SyndromeTypeAck {
+		o.nak = r
+	} else if o.last == nil || roce.CmpPSN(r.psn, o.next) >= 0 && o.last.info.Class != roce.ClassReadRequest {
 		o.early = r
 	}
-	if last != nil && !o.repeats && r.Time-last.Time <= o.flight && roce.CmpPSN(r.psn, last.psn) < 0 && roce.CmpPSN(r.p.AETH().MSN(), last.p.AETH().MSN()) < 0 {
+	if last != nil && !o.repeats && r.Time-last.Time <= o.flight && roce.CmpPSN(r.psn, last.psn) < 0 {
 		return last
 	}
 	return nil
