@@ -108,7 +108,7 @@ func Runs(r *pcap.Reader, packets []pcap.Packet) ([]Capture, error) {
 		}
 		p.Frame()
 		run.Frames = append(run.Frames, Frame{Number: i + 1, Time: p.Time, Data: p.Data, Length: p.Length, Fate: fate(p.Comment),
-			InfiniBand: p.LinkType == pcap.LinkTypeInfiniBand, Untimed: p.Untimed, at: place{p.Interface, p.HostInterface, p.Outgoing}})
+			InfiniBand: p.LinkType == pcap.LinkTypeInfiniBand, Untimed: p.Untimed, at: place{uint16(p.Interface), p.Outgoing, p.HostInterface}})
 	}
 	for i := range runs {
 		runs[i].sort()

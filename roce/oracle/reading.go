@@ -17,15 +17,18 @@ type Reading struct {
 
 // place is where a frame was seen.
 type place struct {
-	intf int
-	host uint32 // number of the host's interface, in a capture of all
+	intf uint16
 	out  bool
+	host uint32 // number of the host's interface, in a capture of all
 }
 
 // mostDisorder bounds, in nanoseconds, how far a frame may stand behind later ones to be sorted, and how far apart two interfaces may see
 // one frame. Taps with several receive queues, and hosts that forward, are far below it; clocks that are set back are above: ntpd sets
 // a clock from 128 ms on, and slews it before.
 const mostDisorder = 1_000_000
+
+// mostRecent bounds how many packets are remembered that another interface may see: 200 Gb/s of the shortest take 0.3 million in that time.
+const mostRecent = 1 << 20
 
 // sort puts frames into the order of their times, if none stands behind others by more than mostDisorder.
 func (c *Capture) sort() {
@@ -67,7 +70,7 @@ func (c *Capture) countOnce() {
 	var key []byte
 	keep := c.Frames[:0]
 	for _, f := range c.Frames {
-		for len(recent) > 0 && f.Time-recent[0].time > mostDisorder {
+		for len(recent) > mostRecent || len(recent) > 0 && f.Time-recent[0].time > mostDisorder {
 			delete(seen, recent[0].key)
 			recent = recent[1:]
 		}
