@@ -26,24 +26,30 @@ func file(t *testing.T, b []byte) string {
 func TestTsharkReadsTheFormats(t *testing.T) {
 	path := tshark.Find(t)
 	recorded := recordings(t)
-	for i, l := range links {
-		if l.name == "raw IP (14)" {
-			continue // a number of OpenBSD's, which tshark takes for another
+	shots := slices.Concat(recorded["7.2/atomic"], recorded["7.2/send_multi"])
+	var mixed, frames []shot // in a link layer, and without
+	for _, l := range links {
+		if l.name != "raw IP (14)" { // a number of OpenBSD's, which tshark takes for another
+			mixed, frames = append(mixed, show(shots, l)...), append(frames, shots...)
 		}
-		shots := slices.Concat(recorded["7.2/atomic"], recorded["7.2/send_multi"])
-		c := containers[i%len(containers)]
-		rows := tshark.Fields(t, path, file(t, c.of(show(shots, l))), "infiniband.bth.opcode", "infiniband.bth.psn", "frame.len")
+	}
+	check := func(c container, show, frames []shot) {
+		rows := tshark.Fields(t, path, file(t, c.of(show)), "infiniband.bth.opcode", "infiniband.bth.psn", "frame.len")
 		rows = slices.DeleteFunc(rows, func(r []string) bool { return r[0] == "" }) // custom blocks, which it shows as packets
-		if len(rows) != len(shots) {
-			t.Fatalf("%s in %s: tshark shows %d packets of %d", l.name, c.name, len(rows), len(shots))
+		if len(rows) != len(frames) {
+			t.Fatalf("%s: tshark shows %d packets of %d", c.name, len(rows), len(frames))
 		}
 		for k, row := range rows {
-			p, err := roce.Parse(shots[k].data)
-			if want := []string{fmt.Sprint(uint8(p.Op)), fmt.Sprint(p.BTH().PSN()), fmt.Sprint(l.of(shots[k]).length)}; err != nil || !slices.Equal(row, want) {
-				t.Errorf("%s in %s, packet %d: %q, want %q, %v", l.name, c.name, k+1, row, want, err)
+			p, err := roce.Parse(frames[k].data)
+			if want := []string{fmt.Sprint(uint8(p.Op)), fmt.Sprint(p.BTH().PSN()), fmt.Sprint(show[k].length)}; err != nil || !slices.Equal(row, want) {
+				t.Errorf("%s, link type %d, packet %d: %q, want %q, %v", c.name, show[k].link, k+1, row, want, err)
 			}
 		}
 	}
+	check(containers[6], mixed, frames)
+	check(containers[1], show(shots, linkKind{of: sll}), shots)
+	check(containers[2], show(shots, linkKind{of: sll2}), shots)
+	check(containers[4], show(shots, linkKind{of: bare(101)}), shots)
 }
 
 // tool runs a program of Wireshark's that makes a file of a file, and returns the new one.

@@ -96,13 +96,14 @@ func show(shots []shot, l linkKind) []shot {
 func TestFormats(t *testing.T) {
 	for name, shots := range recordings(t) {
 		want := said(judged(t, containers[0].of(shots)), itself)
-		for _, c := range containers {
-			for _, l := range links {
-				for _, pack := range []func([]byte) []byte{bytes.Clone, zipped} {
-					got := judged(t, pack(c.of(show(shots, l))))
-					if !slices.Equal(said(got, itself), want) || !got.Whole || len(got.Reading) != 0 {
-						t.Fatalf("%s as %s in %s: %q\n%q\nwant %q", name, l.name, c.name, got.Reading, said(got, itself), want)
-					}
+		for k, c := range containers {
+			for i, l := range links {
+				file := c.of(show(shots, l))
+				if (i+k)%8 == 0 {
+					file = zipped(file)
+				}
+				if got := judged(t, file); !slices.Equal(said(got, itself), want) || !got.Whole || len(got.Reading) != 0 {
+					t.Fatalf("%s as %s in %s: %q\n%q\nwant %q", name, l.name, c.name, got.Reading, said(got, itself), want)
 				}
 			}
 		}
