@@ -23,12 +23,16 @@ func withoutRDMA(name string, runs []oracle.Capture, judged []*oracle.Result) er
 			return nil
 		}
 	}
-	kinds, all := map[string]int{}, 0
+	kinds, all, unknown := map[string]int{}, 0, 0
 	for _, c := range runs {
+		unknown += c.Read.Unknown
 		for i := range c.Frames {
 			kinds[kindOf(&c.Frames[i])]++
 			all++
 		}
+	}
+	if all == 0 && unknown > 0 {
+		return usagef("%s: its packets, %d, are of link types that are not read: capture on an interface of Ethernet or InfiniBand, or on all (tcpdump -i any)", name, unknown)
 	}
 	if all == 0 {
 		return usagef("%s: the capture has no packets: capture while RDMA traffic flows, where it passes", name)

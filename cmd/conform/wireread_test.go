@@ -133,3 +133,54 @@ func TestWireOfHeaders(t *testing.T) {
 		t.Errorf("exit %d\n%.1000s", code, out)
 	}
 }
+
+// Packets of link types that are not read are counted beside others; a capture of nothing else is bad input.
+func TestWireOfOtherLinkTypes(t *testing.T) {
+	b, err := os.ReadFile(recorded + "send_multi.pcap")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, packets, err := pcap.Read(bytes.NewReader(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		links     []uint16 // the second is that of one more packet
+		frames    int
+		code      int
+		out, errs string
+	}{
+		{[]uint16{pcap.LinkTypeEthernet, 220}, len(packets), exitOK, "packets of link types that are not read: 1\n", ""},
+		{[]uint16{pcap.LinkTypeEthernet, 220}, 0, exitUsage, "", "its packets, 1, are of link types that are not read"},
+		{[]uint16{220, 220}, 0, exitUsage, "", "link type 220: only Ethernet (1)"},
+	} {
+		var file bytes.Buffer
+		w, err := pcap.NewWriter(&file, "somebody's")
+		for _, l := range c.links {
+			if err == nil {
+				_, err = w.AddInterfaceOf("if", l)
+			}
+		}
+		for _, p := range packets[:c.frames] {
+			if err == nil {
+				err = w.Write(0, p.Time, p.Data, "")
+			}
+		}
+		if err == nil {
+			err = w.Write(1, packets[len(packets)-1].Time, []byte("USB"), "")
+		}
+		if err == nil {
+			err = w.Close()
+		}
+		name := filepath.Join(t.TempDir(), "x.pcapng")
+		if err == nil {
+			err = os.WriteFile(name, file.Bytes(), 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if code, out, errs := judgeFile(t, name); code != c.code || !strings.Contains(out, c.out) || !strings.Contains(errs, c.errs) || c.errs == "" && errs != "" {
+			t.Errorf("%v: exit %d\n%s%s", c.links, code, out, errs)
+		}
+	}
+}

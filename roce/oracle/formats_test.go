@@ -202,10 +202,27 @@ func TestDisorderThatIsNotMended(t *testing.T) {
 	if res.Whole || !strings.Contains(strings.Join(res.Broken, ""), "reordercap") {
 		t.Errorf("%q", res.Broken)
 	}
+	if res := judged(t, simple(shots)); res.Whole || !strings.Contains(strings.Join(res.Broken, ""), "frame 3 has no time") {
+		t.Errorf("%q", res.Broken)
+	}
 	late[2].time += 600_000
 	if res := judged(t, containers[5].of(late)); !res.Whole || len(res.Reading) != 1 {
 		t.Errorf("%q, %q", res.Broken, res.Reading)
 	}
+}
+
+// simple is a file of pcapng whose third packet has no time.
+func simple(shots []shot) []byte {
+	file := pcapng(be)(shots)
+	r, packets, err := pcap.Read(bytes.NewReader(file))
+	if err != nil || len(r.Interfaces) != 1 {
+		panic(err)
+	}
+	at, n := packets[2].Offset, len(packets[2].Data)
+	length := be.Uint32(file[at+4:])
+	b := be.AppendUint32(be.AppendUint32(be.AppendUint32(nil, 3), length-16), uint32(n))
+	b = append(append(b, file[at+28:at+int64(length)-4]...), be.AppendUint32(nil, length-16)...)
+	return slices.Concat(file[:at], b, file[at+int64(length):])
 }
 
 // stamped has frames that are less than a millisecond apart a microsecond apart, and exchanges two frames but not their times.
