@@ -27,6 +27,7 @@ type wireOptions struct {
 	retries  map[string]*int
 	pkey     uint16
 	rules    bool
+	stdin    io.Reader
 
 	tolerance, flight time.Duration
 	cnpInterval       time.Duration
@@ -39,14 +40,18 @@ var senders = map[string]oracle.Sender{"go-back-n": oracle.GoBackN, "selective-r
 func newWire() *cobra.Command {
 	o := &wireOptions{retries: map[string]*int{}}
 	cmd := &cobra.Command{
-		Use:   "wire FILE.pcap",
+		Use:   "wire FILE.pcap|-",
 		Short: "Judge a capture by the rules of the transport",
-		Long: "wire reads a capture (pcap or pcapng, Ethernet or InfiniBand) and judges PSNs, acknowledgements, NAKs, retries, READ\n" +
-			"responses and atomics by numbered rules. A rule that needs a value which the capture does not show says nothing,\n" +
+		Long: "wire reads a capture and judges PSNs, acknowledgements, NAKs, retries, READ responses and atomics by numbered rules.\n" +
+			"It reads pcap and pcapng, also in gzip, of Ethernet (with any number of VLAN tags), InfiniBand, \"tcpdump -i any\" (SLL and\n" +
+			"SLL2) and raw IP; - is the standard input. Frames that stand up to 1 ms behind later ones are put in the order of their\n" +
+			"time stamps, a frame that two interfaces have seen counts once, and of frames that were cut the headers are judged.\n" +
+			"A rule that needs a value which the capture does not show says nothing,\n" +
 			"unless a flag gives the value. The exit status is 0 without a violation, 1 for a violation or a capture that is not\n" +
 			"whole, and 2 for a file that cannot be read or has no packet of RDMA.",
 		Example: "  conform --target=sim --label-filter RC --pcap run.pcapng && conform wire run.pcapng\n" +
-			"  conform wire --mtu 1024 --timeout 14 --rnr-timer 14 trace.pcap",
+			"  conform wire --mtu 1024 --timeout 14 --rnr-timer 14 trace.pcap\n" +
+			"  ssh host tcpdump -i any -w - udp port 4791 | conform wire -",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if o.rules && len(args) == 0 {
 				return nil
@@ -63,6 +68,7 @@ func newWire() *cobra.Command {
 			if o.rules {
 				return printRules(cmd.OutOrStdout(), o.format)
 			}
+			o.stdin = cmd.InOrStdin()
 			return o.run(cmd.Context(), cmd.OutOrStdout(), args[0])
 		},
 	}
@@ -166,12 +172,16 @@ type wireFindings struct {
 
 // judge judges a file. If the file is broken, it judges what can be read.
 func (o *wireOptions) judge(ctx context.Context, name string) (*wireFindings, error) {
-	f, err := input.Open(ctx, name)
-	if err != nil {
-		return nil, usagef("%w", err)
+	from := o.stdin
+	if name != "-" {
+		f, err := input.Open(ctx, name)
+		if err != nil {
+			return nil, usagef("%w", err)
+		}
+		defer func() { _ = f.Close() }()
+		from = f
 	}
-	defer func() { _ = f.Close() }()
-	r, packets, err := pcap.Read(f)
+	r, packets, err := pcap.Read(from)
 	var broken *pcap.BrokenError
 	if err != nil && (r == nil || !errors.As(err, &broken)) {
 		return nil, usagef("%s: %w", name, err)
@@ -300,6 +310,9 @@ func printJudged(w io.Writer, res *oracle.Result, notes bool) {
 			count = fmt.Sprintf(" (and %d more)", v.Count-1)
 		}
 		fmt.Fprintf(w, "%s %-12v frame %-5d %s: %s%s\n", v.Rule, v.Kind, v.Frame, plain.Line(v.Flow), plain.Line(v.Text), count)
+	}
+	for _, line := range res.Reading {
+		fmt.Fprintln(w, line)
 	}
 	for _, l := range res.LeftOut {
 		if l.Kind != oracle.Note || notes {

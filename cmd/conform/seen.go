@@ -23,12 +23,16 @@ func withoutRDMA(name string, runs []oracle.Capture, judged []*oracle.Result) er
 			return nil
 		}
 	}
-	kinds, all := map[string]int{}, 0
+	kinds, all, unknown := map[string]int{}, 0, 0
 	for _, c := range runs {
+		unknown += c.Read.Unknown
 		for i := range c.Frames {
 			kinds[kindOf(&c.Frames[i])]++
 			all++
 		}
+	}
+	if all == 0 && unknown > 0 {
+		return usagef("%s: its packets, %d, are of link types that are not read: capture on an interface of Ethernet or InfiniBand, or on all (tcpdump -i any)", name, unknown)
 	}
 	if all == 0 {
 		return usagef("%s: the capture has no packets: capture while RDMA traffic flows, where it passes", name)
@@ -41,7 +45,7 @@ func withoutRDMA(name string, runs []oracle.Capture, judged []*oracle.Result) er
 	if n := len(names) - mostKinds; n > 0 {
 		seen = append(seen, plain.Count(n, "other kind"))
 	}
-	return usagef("%s: of %s none is of RDMA: %s. RoCEv2 is UDP to port %d and RoCEv1 EtherType %#x, behind at most one VLAN tag; capture where such traffic passes",
+	return usagef("%s: of %s none is of RDMA: %s. RoCEv2 is UDP to port %d and RoCEv1 EtherType %#x, behind any number of VLAN tags; capture where such traffic passes",
 		name, plain.Count(all, "packet"), strings.Join(seen, ", "), roce.UDPPort, roce.EtherTypeRoCE)
 }
 

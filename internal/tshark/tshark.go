@@ -25,13 +25,19 @@ var Guessers = []string{"rpcordma", "infiniband.eoib"}
 // Find returns tshark's path, or ends the test.
 func Find(t testing.TB) string {
 	t.Helper()
-	path, err := exec.LookPath("tshark")
+	return Tool(t, "tshark")
+}
+
+// Tool returns the path of a program of Wireshark's, or ends the test.
+func Tool(t testing.TB, name string) string {
+	t.Helper()
+	path, err := exec.LookPath(name)
 	switch {
 	case err == nil:
 	case os.Getenv(Need) == "1":
-		t.Fatalf("tshark is missing and %s is set", Need)
+		t.Fatalf("%s is missing and %s is set", name, Need)
 	default:
-		t.Skipf("tshark is missing: the check of our captures by another decoder is left out (%s=1 makes this a failure)", Need)
+		t.Skipf("%s is missing: the check of our captures by another program is left out (%s=1 makes this a failure)", name, Need)
 	}
 	return path
 }

@@ -27,13 +27,15 @@ func (f Fate) arrives() bool { return f != Lost && f != Corrupted }
 // Frame is a captured frame, from the Ethernet header or, of InfiniBand, from the LRH to
 // the VCRC.
 type Frame struct {
-	Number int   // in its file, from 1
+	Number int   // in its file, from 1; of a file that Runs has sorted, in the order of time
 	Time   int64 // nanoseconds
 	Data   []byte
 	Length int // on the wire; more than len(Data) when the capture was cut
 	Fate   Fate
 
 	InfiniBand bool
+	Untimed    bool // the file has no time for it
+	at         place
 }
 
 // Capture is what one run put on the wire, in the order of the file.
@@ -41,6 +43,7 @@ type Capture struct {
 	Name    string
 	Frames  []Frame
 	Dropped uint64 // frames that the taps lost, as far as they know
+	Read    Reading
 }
 
 // Application is the name that our own captures carry.
@@ -69,17 +72,22 @@ func Own(r *pcap.Reader, packets []pcap.Packet) (own, whole bool) {
 // any other file is one. Comments of the simulator tell the fate of frames.
 func Runs(r *pcap.Reader, packets []pcap.Packet) ([]Capture, error) {
 	for i, intf := range r.Interfaces {
-		if t := intf.LinkType; t != pcap.LinkTypeEthernet && t != pcap.LinkTypeInfiniBand && t != pcap.LinkTypeERF {
-			return nil, fmt.Errorf("interface %d has link type %d: only Ethernet (%d) and InfiniBand (%d, or ERF, %d) can be judged",
-				i, t, pcap.LinkTypeEthernet, pcap.LinkTypeInfiniBand, pcap.LinkTypeERF)
+		if pcap.Framed(intf.LinkType) {
+			break
+		}
+		if i == len(r.Interfaces)-1 {
+			return nil, fmt.Errorf("link type %d: only Ethernet (%d), InfiniBand (%d, or ERF, %d), Linux cooked captures (%d, %d) and IP (%d, %d, %d) can be judged",
+				intf.LinkType, pcap.LinkTypeEthernet, pcap.LinkTypeInfiniBand, pcap.LinkTypeERF, pcap.LinkTypeSLL, pcap.LinkTypeSLL2,
+				pcap.LinkTypeRaw, pcap.LinkTypeIPv4, pcap.LinkTypeIPv6)
 		}
 	}
+	own := r.Application == Application
 	var runs []Capture
 	index := map[string]int{}
 	at := make([]int, len(r.Interfaces)) // run of each interface
 	for i, intf := range r.Interfaces {
 		name := ""
-		if r.Application == Application {
+		if own {
 			name, _, _ = cutLast(intf.Name, " ")
 		}
 		n, ok := index[name]
@@ -91,10 +99,22 @@ func Runs(r *pcap.Reader, packets []pcap.Packet) ([]Capture, error) {
 		at[i] = n
 		runs[n].Dropped += intf.Dropped
 	}
-	for i, p := range packets {
+	for i := range packets {
+		p := &packets[i]
 		run := &runs[at[p.Interface]]
+		if !pcap.Framed(p.LinkType) {
+			run.Read.Unknown++
+			continue
+		}
+		p.Frame()
 		run.Frames = append(run.Frames, Frame{Number: i + 1, Time: p.Time, Data: p.Data, Length: p.Length, Fate: fate(p.Comment),
-			InfiniBand: p.LinkType == pcap.LinkTypeInfiniBand})
+			InfiniBand: p.LinkType == pcap.LinkTypeInfiniBand, Untimed: p.Untimed, at: place{uint16(p.Interface), p.Outgoing, p.HostInterface}})
+	}
+	for i := range runs {
+		runs[i].sort()
+		if !own { // our own have each frame once, at the port that sends it
+			runs[i].countOnce()
+		}
 	}
 	return runs, nil
 }

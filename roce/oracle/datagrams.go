@@ -9,6 +9,9 @@ import (
 func (j *judge) unreliable(s *stream) {
 	h := newHalf(j, s)
 	s.half = h
+	if j.mixedUp(s, s.recs) {
+		return
+	}
 	for _, r := range s.recs {
 		if !h.begun {
 			h.beginConnection(r)
@@ -66,5 +69,6 @@ func group(p *roce.Packet) bool {
 	if p.Framing == roce.InfiniBand {
 		return multicast && roce.IsMulticastLID(p.LRH().DLID())
 	}
-	return multicast && p.Ethernet().Dst() == g.MulticastMAC()
+	mac := p.Ethernet().Dst()
+	return multicast && (mac == g.MulticastMAC() || mac == roce.MAC{}) // some captures do not have it
 }

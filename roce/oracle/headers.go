@@ -2,6 +2,7 @@ package oracle
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/roce/ether"
@@ -27,27 +28,25 @@ type rec struct {
 // decode reads a frame and judges what it shows by itself. It is nil when the frame
 // is not RDMA or no receiver can accept it.
 func (j *judge) decode(f *Frame) *rec {
-	parse := roce.Parse
-	if f.InfiniBand {
-		parse = roce.ParseInfiniBand
-	}
-	p, err := parse(f.Data)
-	if err == roce.DropNotRDMA || err != nil && !f.InfiniBand && f.Length <= len(f.Data) && !isRoCE(f.Data) {
+	p, err := j.parse(f)
+	if err == roce.DropNotRDMA || err != nil && err != errHeadersCut && !f.InfiniBand && !isRoCE(f.Data) {
 		return nil
 	}
 	j.res.RDMA++
-	if f.Length > len(f.Data) {
-		j.verdict(Inconclusive, "OR-016", f.Number, "", "the capture was cut: %d of %d bytes", len(f.Data), f.Length)
-		return nil
+	if f.cut() {
+		j.wasCut(f, err == errHeadersCut)
 	}
-	if err != nil {
+	switch {
+	case err == errHeadersCut:
+		return nil
+	case err != nil:
 		reason, _ := err.(roce.DropReason)
 		j.verdict(Violation, structural[reason], f.Number, "", "%v", reason)
 		return nil
 	}
 	r := &rec{Frame: f, p: p, info: p.Info(), psn: p.BTH().PSN(), kind: p.Info().Kind}
 	flow := flowName(&p)
-	if !p.ICRCOK() {
+	if !f.cut() && !p.ICRCOK() {
 		if f.Fate != Corrupted {
 			j.verdict(Violation, "OR-011", f.Number, flow, "ICRC %#08x, the bytes have %#08x", p.StoredICRC(), p.ComputeICRC())
 		}
@@ -77,7 +76,7 @@ func (j *judge) network(r *rec, flow string) {
 		if port := p.UDP().SrcPort(); port < 0xC000 {
 			j.constant(Warning, "OR-003", r, flow, "UDP source port %d", port)
 		}
-		if p.UDP().Checksum() != 0 {
+		if p.UDP().Checksum() != 0 && !r.cut() {
 			j.constant(Note, "OR-010", r, flow, "a UDP checksum, and a right one")
 		}
 	}
@@ -91,12 +90,8 @@ func (j *judge) transport(r *rec, flow string) {
 	if p.PadCount() != 0 && (p.PayloadLen() <= 0 || info.Payload == roce.PayloadFull || info.Payload == roce.PayloadAtomic8) {
 		j.verdict(Violation, "OR-017", r.Number, flow, "%s with %d bytes of pad behind %d bytes", info.Name, p.PadCount(), p.PayloadLen())
 	}
-	body := p.B[:p.Len()-roce.ICRCSize]
-	for _, b := range body[len(body)-p.PadCount():] {
-		if b != 0 {
-			j.constant(Note, "OR-018", r, flow, "pad bytes are not zero")
-			break
-		}
+	if end := p.Len() - roce.ICRCSize; !r.cut() && slices.ContainsFunc(p.B[end-p.PadCount():end], func(b byte) bool { return b != 0 }) {
+		j.constant(Note, "OR-018", r, flow, "pad bytes are not zero")
 	}
 	if pkey := bth.PKey(); j.o.PKey != 0 && pkey&0x7FFF != j.o.PKey&0x7FFF {
 		j.verdict(Violation, "OR-019", r.Number, flow, "P_Key %#04x, configured is %#04x", pkey, j.o.PKey)

@@ -20,6 +20,9 @@ type judge struct {
 	words    map[word]uint64   // what atomics left, for OnlyAtomics
 
 	notifiers map[notifier]*notifying
+
+	parser
+	cutFrames, headerless int // frames that were cut, behind and within their headers
 }
 
 type mergeKey struct{ rule, flow string }
@@ -42,7 +45,8 @@ func Judge(c Capture, o Options) *Result {
 			j.assignStream(r)
 		}
 	}
-	if j.res.Whole {
+	j.reading(&c)
+	if j.res.Whole = len(j.res.Broken) == 0; j.res.Whole {
 		j.replay()
 	}
 	for _, s := range j.streams {
@@ -58,26 +62,29 @@ func Judge(c Capture, o Options) *Result {
 
 // integrity proves that the capture is whole, or says why it is not.
 func (j *judge) integrity(c *Capture) {
-	broken := func(frame int, format string, a ...any) {
-		j.res.Broken = append(j.res.Broken, fmt.Sprintf(format, a...))
-		j.verdict(Inconclusive, "OR-001", frame, "", "%s: no rule that needs history is judged", fmt.Sprintf(format, a...))
-	}
 	if c.Dropped > 0 {
-		broken(0, "the tap lost %d frames", c.Dropped)
-	}
-	for i := 1; i < len(c.Frames); i++ {
-		if c.Frames[i].Time < c.Frames[i-1].Time {
-			broken(c.Frames[i].Number, "time goes back by %d ns at frame %d", c.Frames[i-1].Time-c.Frames[i].Time, c.Frames[i].Number)
-			break
-		}
+		j.broken(0, "the tap lost %d frames", c.Dropped)
 	}
 	for i := range c.Frames {
-		if f := &c.Frames[i]; f.Length > len(f.Data) {
-			broken(f.Number, "frame %d was cut to %d of %d bytes", f.Number, len(f.Data), f.Length)
+		f := &c.Frames[i]
+		if f.Untimed {
+			j.broken(f.Number, "frame %d has no time (its block of pcapng is a simple one)", f.Number)
 			break
 		}
+		if i == 0 || f.Time >= c.Frames[i-1].Time {
+			continue
+		}
+		j.broken(f.Number, "time goes back by %d ns at frame %d (up to %d ns are put in order; reordercap does it for any, if the time stamps are right)",
+			c.Frames[i-1].Time-f.Time, f.Number, mostDisorder)
+		break
 	}
-	j.res.Whole = len(j.res.Broken) == 0
+}
+
+// broken notes why the capture is not whole.
+func (j *judge) broken(frame int, format string, a ...any) {
+	text := fmt.Sprintf(format, a...)
+	j.res.Broken = append(j.res.Broken, text)
+	j.verdict(Inconclusive, "OR-001", frame, "", "%s: no rule that needs history is judged", text)
 }
 
 // verdict gives a verdict, and returns its place or leftOut.

@@ -66,6 +66,9 @@ func (j *judge) management() {
 	}
 	sortByNumber(all)
 	for _, r := range all {
+		if r.cut() {
+			continue
+		}
 		name := flowName(&r.p)
 		if r.p.PayloadLen() != madSize {
 			j.verdict(Violation, "OR-097", r.Number, name, "a management datagram of %d bytes", r.p.PayloadLen())

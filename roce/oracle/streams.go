@@ -347,6 +347,9 @@ func (j *judge) connection(s *stream) {
 		}
 		slices.SortStableFunc(events, func(a, b *rec) int { return a.Number - b.Number })
 	}
+	if j.mixedUp(s, events) {
+		return
+	}
 	for _, r := range events {
 		if r.kind == roce.KindRequest {
 			h.request(r)

@@ -93,7 +93,8 @@ type Flow struct {
 type Result struct {
 	Name     string    `json:"name,omitempty"` // of the run, in a file of several
 	Whole    bool      `json:"whole"`
-	Broken   []string  `json:"broken,omitempty"` // why it is not whole
+	Broken   []string  `json:"broken,omitempty"`  // why it is not whole
+	Reading  []string  `json:"reading,omitempty"` // what was done to the frames first, and what cannot be judged of them
 	Frames   int       `json:"frames"`
 	RDMA     int       `json:"rdma_frames"`
 	Flows    []Flow    `json:"flows"`

@@ -25,6 +25,7 @@ const (
 	optIsbIfDrop  = 5
 	optUserAppl   = 4
 	optEpbDrops   = 4
+	optEpbFlags   = 2
 )
 
 // majorVersion is that of the format whose blocks are known. Minor versions only add to it.
@@ -34,6 +35,9 @@ const majorVersion = 1
 func (c *Reader) nextNg() (Packet, error) {
 	for {
 		start := c.at
+		if c.most > 0 && start > c.most { // blocks without packets have no end
+			return Packet{}, errTooLong
+		}
 		typ, body, err := c.block(start)
 		if err != nil {
 			return Packet{}, err
@@ -258,6 +262,8 @@ func (c *Reader) enhanced(start int64, b []byte) (Packet, error) {
 			p.Comment = string(v)
 		case code == optEpbDrops && len(v) == 8:
 			c.Interfaces[intf].lost(c.order.Uint64(v))
+		case code == optEpbFlags && len(v) == 4:
+			p.Outgoing = c.order.Uint32(v)&3 == outgoing
 		}
 	})
 	return p, err
@@ -304,5 +310,5 @@ func (c *Reader) simple(start int64, b []byte) (Packet, error) {
 	if uint64(n) > uint64(len(b)-4) {
 		return Packet{}, c.broken(start, "%d bytes of a packet in a block with room for %d", n, len(b)-4)
 	}
-	return Packet{Interface: intf, Data: b[4 : 4+n : 4+n], Length: int(length), Offset: start}, nil
+	return Packet{Interface: intf, Data: b[4 : 4+n : 4+n], Length: int(length), Offset: start, Untimed: true}, nil
 }

@@ -19,6 +19,12 @@ type Packet struct {
 	// LinkType is that of the interface; a packet of InfiniBand in an ERF record has been
 	// taken out of it and says LinkTypeInfiniBand.
 	LinkType uint16
+	// Untimed: the file has no time for it (a simple packet block of pcapng).
+	Untimed bool
+	// Outgoing: the capture says that its host sent the packet. HostInterface is the number that the host's interface has in a capture
+	// of all interfaces; Frame reads it from the link header.
+	Outgoing      bool
+	HostInterface uint32
 }
 
 // Interface is where packets were captured. Classic pcap has one, without a name.
@@ -49,6 +55,7 @@ const (
 type BrokenError struct {
 	Offset  int64 // of the block or record that cannot be read
 	Packets int   // packets before it
+	Zipped  bool  // Offset counts in what the gzip file holds
 	Reason  string
 }
 
@@ -57,7 +64,11 @@ func (e *BrokenError) Error() string {
 	if e.Packets == 1 {
 		s = ""
 	}
-	return fmt.Sprintf("broken capture at byte %d, after %d packet%s: %s", e.Offset, e.Packets, s, e.Reason)
+	at := ""
+	if e.Zipped {
+		at = " of what is unpacked"
+	}
+	return fmt.Sprintf("broken capture at byte %d%s, after %d packet%s: %s", e.Offset, at, e.Packets, s, e.Reason)
 }
 
 // ErrNotCapture is wrapped when a file does not begin like a capture at all.
@@ -82,7 +93,10 @@ type Reader struct {
 	Application string
 
 	r       *bufio.Reader
+	zipped  bool
 	at      int64 // offset of what is read next
+	most    int64 // how far it may be; 0: without end
+	header  int   // bytes before a packet of classic pcap
 	packets int
 	order   binary.ByteOrder
 	base    int // first interface of the current section
@@ -91,12 +105,16 @@ type Reader struct {
 	err      error
 }
 
-// NewReader reads the beginning of a capture.
+// NewReader reads the beginning of a capture, which may be in a gzip file.
 func NewReader(r io.Reader) (*Reader, error) {
-	c := &Reader{r: bufio.NewReaderSize(r, 1<<16)}
+	c := &Reader{}
+	var err error
+	if c.r, c.zipped, err = unzip(bufio.NewReaderSize(r, 1<<16)); err != nil {
+		return nil, err
+	}
 	magic, err := c.r.Peek(4)
 	if err != nil {
-		if err == io.EOF {
+		if err == io.EOF || errors.As(err, new(*brokenZip)) {
 			return nil, fmt.Errorf("%w: it has %d bytes", ErrNotCapture, len(magic))
 		}
 		return nil, fmt.Errorf("pcap: %w", err)
@@ -105,10 +123,10 @@ func NewReader(r io.Reader) (*Reader, error) {
 	case blockSection:
 		c.Format = "pcapng"
 		return c, nil
-	case magicMicro, magicNano:
+	case magicMicro, magicNano, magicModified:
 		return c, c.classicHeader(binary.LittleEndian)
 	default:
-		if m := binary.BigEndian.Uint32(magic); m == magicMicro || m == magicNano {
+		if m := binary.BigEndian.Uint32(magic); m == magicMicro || m == magicNano || m == magicModified {
 			return c, c.classicHeader(binary.BigEndian)
 		}
 		return nil, fmt.Errorf("%w: it begins with % x", ErrNotCapture, magic)
@@ -143,9 +161,16 @@ func read(r io.Reader, bytes int64, packets int) (*Reader, []Packet, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	c.most = bytes
+	tooLong := func() error {
+		return c.broken(c.at, "it has more than %d packets or %d bytes, the most that is read at once: cut it with editcap -c", packets, bytes)
+	}
 	var all []Packet
 	for {
 		p, err := c.Next()
+		if err == errTooLong {
+			return c, all, tooLong()
+		}
 		if err == io.EOF {
 			return c, all, nil
 		}
@@ -153,13 +178,13 @@ func read(r io.Reader, bytes int64, packets int) (*Reader, []Packet, error) {
 			return c, all, err
 		}
 		if all = append(all, p); len(all) > packets || c.at > bytes {
-			return c, all[:len(all)-1], c.broken(c.at, "it has more than %d packets or %d bytes, the most that is read at once: cut it with editcap -c", packets, bytes)
+			return c, all[:len(all)-1], tooLong()
 		}
 	}
 }
 
 func (c *Reader) broken(at int64, format string, a ...any) error {
-	return &BrokenError{Offset: at, Packets: c.packets, Reason: fmt.Sprintf(format, a...)}
+	return &BrokenError{Offset: at, Packets: c.packets, Zipped: c.zipped, Reason: fmt.Sprintf(format, a...)}
 }
 
 // take reads n bytes of the record that began at start. A file that ends at a
@@ -179,12 +204,27 @@ func (c *Reader) take(n int, start int64, what string) ([]byte, error) {
 	case io.ErrUnexpectedEOF:
 		return nil, c.broken(start, "the file ends in %s, which needs %d more bytes", what, n-got)
 	}
+	if zip := (*brokenZip)(nil); errors.As(err, &zip) {
+		return nil, c.broken(start, "%s", zip.reason)
+	}
 	return nil, fmt.Errorf("pcap: %w", err)
 }
 
+// errTooLong ends the reading of a file of which only so much is wanted.
+var errTooLong = errors.New("pcap: the file is too long")
+
+// First words of classic pcap. The third is that of a libpcap of old distributions of Linux, whose packets say after their lengths on
+// which interface and in which direction they went.
 const (
-	magicMicro = 0xA1B2C3D4
-	magicNano  = 0xA1B23C4D
+	magicMicro    = 0xA1B2C3D4
+	magicNano     = 0xA1B23C4D
+	magicModified = 0xA1B2CD34
+)
+
+const (
+	classicHeader  = 16
+	modifiedHeader = 24
+	modifiedType   = 22 // where the direction is, by the numbers of SLL
 )
 
 func (c *Reader) classicHeader(order binary.ByteOrder) error {
@@ -200,13 +240,17 @@ func (c *Reader) classicHeader(order binary.ByteOrder) error {
 	if order.Uint32(h) == magicNano {
 		intf.perSecond = 1e9
 	}
+	c.header = classicHeader
+	if order.Uint32(h) == magicModified {
+		c.header = modifiedHeader
+	}
 	c.Interfaces = []Interface{intf}
 	return nil
 }
 
 func (c *Reader) nextClassic() (Packet, error) {
 	start := c.at
-	h, err := c.take(16, start, "a packet header")
+	h, err := c.take(c.header, start, "a packet header")
 	if err != nil {
 		return Packet{}, err
 	}
@@ -228,5 +272,6 @@ func (c *Reader) nextClassic() (Packet, error) {
 	}
 	return Packet{
 		Time: int64(sec)*1e9 + int64(frac*(1e9/perSecond)), Data: data, Length: int(length), Offset: start,
+		Outgoing: c.header == modifiedHeader && h[modifiedType] == sllOutgoing,
 	}, nil
 }
