@@ -9,7 +9,9 @@
 # make dist    release archives, reproducible, into out/dist
 # make golden  rewrite golden files (review the diff)
 #
-# The legs of check and test, each a target of its own. Each prints its CPU time and wall time; out/times.json has them.
+# The legs of check and test, each a target of its own. Each prints its CPU time and wall time; out/times.json has them. One that fails
+# hides no other: a table at the end has all of them, and the command that runs the first failing test of each alone.
+#   tools        installs what the other legs of make test need
 #   build        the programs, into bin/, without cgo; every package compiles
 #   fmt          gofmt has nothing to change
 #   vet, static  go vet, staticcheck
@@ -22,6 +24,7 @@
 #   determinism  same seed, same bytes
 #   full         the suite with each case doing as much as the catalogue says
 #   mutants      simulators each of which breaks one rule: the suite notices every one; a tenth of the matrix of mutants and cases
+#   conform-hw   bin/conform-hw, the worker of conform --target=hw
 #   loop         the suite through libibverbs and libmlx5 onto simulated devices of RoCE, compared with the simulator, of InfiniBand, and parts of it
 #                on devices that lack or have what these do not; random programs there and on the simulator
 #   slurm        a sweep on a real Slurm of three nodes, one of which is killed: the same bytes as on one core
@@ -31,13 +34,18 @@
 GO      ?= go
 BIN     := bin
 SOAK    ?= 1h
-LEG     := scripts/leg
+LEG     := scripts/leg run
 export GOFLAGS ?= -trimpath
 # Only what has the tag hw, and the race detector, need cgo: all else is compiled once, without it.
 export CGO_ENABLED ?= 0
 
 # A test that hangs ends after this; how fast the machine is must not matter. The leg vet looks at all code, so go test need not.
 TESTFLAGS := -vet=off -timeout 60m
+TEST      := $(GO) test -json $(TESTFLAGS)
+
+# What a leg needs built. The legs of check and test say that themselves, and make it once.
+BUILT    ?= build
+BUILT_HW ?= $(if $(BUILT),conform-hw)
 
 # What is too long for every build, and is stored: how well left-out figures are predicted (about 15 minutes of CPU time; a run that was
 # interrupted goes on), and which values results depend on.
@@ -51,7 +59,7 @@ sensitivity: build
 
 .PHONY: leave-one-out sensitivity
 .PHONY: all build dist check test soak bench golden clean fmt vet static unit unit-full hw race fuzz determinism conform full mutants loop validate slurm duckdb \
-	tools lab lab-conform lab-smoke vm-smoke vm-suite conform-hw rdmasim-hw forget-times
+	tools lab lab-conform lab-smoke vm-smoke vm-suite conform-hw rdmasim-hw
 
 all: build
 
@@ -70,53 +78,55 @@ static:
 	@$(LEG) static $(GO) tool staticcheck ./...
 
 unit:
-	@$(LEG) unit $(GO) test $(TESTFLAGS) -short ./...
+	@$(LEG) unit $(TEST) -short ./...
 
 unit-full:
-	@RDMASIM_NEED_TSHARK=1 RDMASIM_NEED_HEADERS=1 RDMASIM_NEED_RDMA=1 RDMASIM_NEED_BROWSER=1 $(LEG) unit-full $(GO) test $(TESTFLAGS) -count=1 ./...
+	@$(LEG) unit-full RDMASIM_NEED_TSHARK=1 RDMASIM_NEED_HEADERS=1 RDMASIM_NEED_RDMA=1 RDMASIM_NEED_BROWSER=1 $(TEST) -count=1 ./...
 
 hw:
-	@CGO_ENABLED=1 $(LEG) hw sh -c '$(GO) vet -tags hw ./hw/... ./conformance/target/... ./cmd/... && \
-	  $(GO) tool staticcheck -tags hw ./hw/... ./conformance/target/... ./cmd/... && $(GO) test $(TESTFLAGS) -tags hw ./hw/... && $(GO) test $(TESTFLAGS) -tags hw ./cmd/conform -run Players && $(GO) test $(TESTFLAGS) -tags hw ./cmd/rdmasim -run PerfTalks'
+	@$(LEG) hw CGO_ENABLED=1 $(GO) vet -tags hw ./hw/... ./conformance/target/... ./cmd/... + \
+	  $(GO) tool staticcheck -tags hw ./hw/... ./conformance/target/... ./cmd/... + $(TEST) -tags hw ./hw/... + \
+	  $(TEST) -tags hw ./cmd/conform -run Players + $(TEST) -tags hw ./cmd/rdmasim -run PerfTalks
 
 # What uses goroutines; the simulator itself does not, and what runs it alone is left out, as are programs below exec that differ in
 # verbs, sizes and memory only. unit-full runs all of them.
 race: ALONE := Golden|Calibrat|Burst|Completion|Capture|Fate|Wire|PartsMake|EqualRuns|HostileTexts|PerfPrints|PerfPeer|EachOperation|LostPoints|PerfForATime|PerfPlots|PerfJSON|PerfAgrees|PerfIsDeterministic|PerfCompares|TimelinesAre|WithoutAnEntry|FailureIsExplained|EmbeddedSuite|FaultFile
 race: ALIKE := Perftest|UARLog|Registers|OtherPingpongs|XRC|Objects|EachOperation|QueuesOfThreads|QueueMemory|ManyQueues|InfiniBand|TestPaging$$|CallsTakePages|OneSentence
 race:
-	@CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 $(LEG) race sh -c '$(GO) test $(TESTFLAGS) -race -short -skip "$(ALIKE)" \
-	    ./attach/exec ./attach/exec/seccomp ./attach/exec/uverbs ./attach/pci/... && \
-	  $(GO) test $(TESTFLAGS) -race -short -skip "$(ALONE)" ./cmd/... ./experiment/sweep && \
-	  $(GO) test $(TESTFLAGS) -race -short -skip RepliesAreBounded ./conformance/harness ./conformance/random ./hw/agent ./hw/wire ./internal/cli/input ./internal/cli/outfile ./workload/perftest/perf ./verbs/remotewire && \
-	  $(GO) test $(TESTFLAGS) -race -short -run "EvaluatorRunsOnce|RunCache" ./experiment'
+	@$(LEG) race CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 RDMASIM_NEED_RDMA=1 $(TEST) -race -short -skip "$(ALIKE)" \
+	    ./attach/exec ./attach/exec/seccomp ./attach/exec/uverbs ./attach/pci/... + \
+	  $(TEST) -race -short -skip "$(ALONE)" ./cmd/... ./experiment/sweep + \
+	  $(TEST) -race -short -skip RepliesAreBounded ./conformance/harness ./conformance/random ./hw/agent ./hw/wire ./internal/cli/input ./internal/cli/outfile ./workload/perftest/perf ./verbs/remotewire + \
+	  $(TEST) -race -short -run "EvaluatorRunsOnce|RunCache" ./experiment
 
 # With what unit-full has compiled; make soak looks at what each input reaches.
 fuzz:
 	@$(LEG) fuzz scripts/fuzz --blind
 
-determinism: build
+determinism: $(BUILT)
 	@$(LEG) determinism scripts/determinism $(BIN)
 
 # What no case fixes is as in the committed records, which make golden rewrites.
-conform: build
+conform: $(BUILT)
 	@mkdir -p out
 	@$(LEG) conform sh -c '$(BIN)/conform --target=sim --report out/sim-connectx-5.json && \
 	  $(BIN)/conform --target=sim --profile generic-roce --report out/sim-generic-roce.json >out/sim-generic-roce.txt && \
 	  for p in connectx-5 generic-roce; do $(BIN)/conform diff --exact fixtures/recordings/sim-$$p.json out/sim-$$p.json || \
 	    { echo "the simulator is not as recorded; if that is meant: make golden, and review the diff"; exit 1; }; done'
 
-full: build
+full: $(BUILT)
 	@$(LEG) full $(BIN)/conform --target=sim --full
 
-mutants: build
+mutants: $(BUILT)
 	@mkdir -p out
-	@$(LEG) mutants sh -c '$(GO) test $(TESTFLAGS) -tags mutants ./sim/rule ./sim/kernel/completion/oracle && $(GO) test $(TESTFLAGS) -tags mutants -run FindMutants ./sim/testbed && $(GO) test $(TESTFLAGS) -tags mutants -run EveryBitOfTheTable ./cmd/conform && $(BIN)/conform mutants --matrix --every 10 --report out/mutants.json'
+	@$(LEG) mutants $(TEST) -tags mutants ./sim/rule ./sim/kernel/completion/oracle + $(TEST) -tags mutants -run FindMutants ./sim/testbed + \
+	  $(TEST) -tags mutants -run EveryBitOfTheTable ./cmd/conform + $(BIN)/conform mutants --matrix --every 10 --report out/mutants.json
 
 # One report of each leg: conform gaps counts the cases that ran in none of them, and apart those for which a machine has no GPU, no
 # exporter of DMA-BUFs, or an rdma-core before 60 (buf, dm.export).
 BELOW := $(BIN)/rdmasim exec
 HW    := $(BIN)/conform --target=hw
-loop: conform-hw
+loop: $(BUILT_HW)
 	@mkdir -p out
 	@rm -f out/loop-*.json
 	@$(LEG) loop sh -c '$(BELOW) --uar dynamic --devices 2 -- $(HW) --label-filter "!CM-029" --wall-limit 30m --min-pass 535 --report out/loop-hw.json && \
@@ -134,7 +144,7 @@ loop: conform-hw
 validate: build
 	@$(BIN)/rdmasim validate
 
-slurm: build
+slurm: $(BUILT)
 	@$(LEG) slurm scripts/slurm scripts/slurm-sweep $(BIN)
 
 # DuckDB reads what sweeps write. It is a module of its own: 100 MB to load, 600 MB on disk, and cgo.
@@ -144,20 +154,19 @@ duckdb: build
 # One leg after another: each is measured alone.
 .NOTPARALLEL:
 
-forget-times:
-	@$(LEG) --reset
+# Behind a colon stand the legs without which one cannot run.
+check:
+	@scripts/leg all build fmt vet static unit conform:build
 
-check: forget-times build fmt vet static unit conform
-
-test: forget-times tools build fmt vet static unit-full hw
-	@RDMASIM_NEED_RDMA=1 $(MAKE) --no-print-directory race
-	@$(MAKE) --no-print-directory fuzz determinism full mutants loop slurm lab-smoke vm-smoke
+test:
+	@scripts/leg all tools build fmt vet static unit-full hw race fuzz determinism:build full:build mutants:build conform-hw:build \
+	  loop:build,conform-hw slurm:build lab-smoke:build,conform-hw vm-smoke:build,conform-hw
 
 soak: build
 	@scripts/soak $(SOAK)
 
 tools:
-	scripts/tools
+	@$(LEG) tools scripts/tools
 
 bench:
 	scripts/bench
@@ -173,10 +182,10 @@ lab:
 lab-conform:
 	scripts/lab-conform
 
-lab-smoke: build
+lab-smoke: $(BUILT_HW)
 	@$(LEG) lab-smoke scripts/lab-conform --smoke
 
-vm-smoke: conform-hw
+vm-smoke: $(BUILT_HW)
 	@$(LEG) vm-smoke scripts/vm-smoke
 
 # The whole suite through a real kernel on the simulated adapter, compared with the simulator; the records are in out/vm.
@@ -184,8 +193,8 @@ vm-suite:
 	scripts/vm-suite
 
 # The worker of conform --target=hw: needs gcc and libibverbs-dev.
-conform-hw: build
-	CGO_ENABLED=1 $(GO) build -tags hw -o $(BIN)/conform-hw ./cmd/conform
+conform-hw: $(BUILT)
+	@$(LEG) conform-hw CGO_ENABLED=1 $(GO) build -tags hw -o $(BIN)/conform-hw ./cmd/conform
 
 # What rdmasim perf --target=hw runs: needs gcc and libibverbs-dev.
 rdmasim-hw: build
