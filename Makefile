@@ -35,8 +35,11 @@ GO      ?= go
 BIN     := bin
 SOAK    ?= 1h
 LEG     := scripts/leg run
-export GOFLAGS ?= -trimpath
-# Only what has the tag hw, and the race detector, need cgo: all else is compiled once, without it.
+GOFLAGS ?= -trimpath
+# Only what has the tag hw, and the race detector, need cgo. With these tags package net has the same files with cgo as without it, so that
+# what has the tag hw finds all else compiled; a command's own -tags are in place of those of GOFLAGS.
+PURE := netgo,osusergo
+export GOFLAGS := $(GOFLAGS)$(if $(findstring -tags,$(GOFLAGS)),, -tags=$(PURE))
 export CGO_ENABLED ?= 0
 
 # A test that hangs ends after this; how fast the machine is must not matter. The leg vet looks at all code, so go test need not.
@@ -66,7 +69,7 @@ all: build
 build:
 	@mkdir -p $(BIN)
 	@$(LEG) build sh -c '$(GO) build -o $(BIN)/ ./cmd/... && \
-	  $(GO) build -tags mutants -o $(BIN)/conform-mutants ./cmd/conform && $(GO) build ./...'
+	  $(GO) build -tags mutants,$(PURE) -o $(BIN)/conform-mutants ./cmd/conform && $(GO) build ./...'
 
 fmt:
 	@$(LEG) fmt sh -c 'out=$$(gofmt -l $$(git ls-files "*.go")); [ -z "$$out" ] || { echo "gofmt would change:"; echo "$$out"; exit 1; }'
@@ -84,9 +87,9 @@ unit-full:
 	@$(LEG) unit-full RDMASIM_NEED_TSHARK=1 RDMASIM_NEED_HEADERS=1 RDMASIM_NEED_RDMA=1 RDMASIM_NEED_BROWSER=1 $(TEST) -count=1 ./...
 
 hw:
-	@$(LEG) hw CGO_ENABLED=1 $(GO) vet -tags hw ./hw/... ./conformance/target/... ./cmd/... + \
-	  $(GO) tool staticcheck -tags hw ./hw/... ./conformance/target/... ./cmd/... + $(TEST) -tags hw ./hw/... + \
-	  $(TEST) -tags hw ./cmd/conform -run Players + $(TEST) -tags hw ./cmd/rdmasim -run PerfTalks
+	@$(LEG) hw CGO_ENABLED=1 $(GO) vet -tags hw,$(PURE) ./hw/... ./conformance/target/... ./cmd/... + \
+	  $(GO) tool staticcheck -tags hw,$(PURE) ./hw/... ./conformance/target/... ./cmd/... + $(TEST) -tags hw,$(PURE) ./hw/... + \
+	  $(TEST) -tags hw,$(PURE) ./cmd/conform -run Players + $(TEST) -tags hw,$(PURE) ./cmd/rdmasim -run PerfTalks
 
 # What uses goroutines; the simulator itself does not, and what runs it alone is left out, as are programs below exec that differ in
 # verbs, sizes and memory only. unit-full runs all of them.
@@ -119,8 +122,8 @@ full: $(BUILT)
 
 mutants: $(BUILT)
 	@mkdir -p out
-	@$(LEG) mutants $(TEST) -tags mutants ./sim/rule ./sim/kernel/completion/oracle + $(TEST) -tags mutants -run FindMutants ./sim/testbed + \
-	  $(TEST) -tags mutants -run EveryBitOfTheTable ./cmd/conform + $(BIN)/conform mutants --matrix --every 10 --report out/mutants.json
+	@$(LEG) mutants $(TEST) -tags mutants,$(PURE) ./sim/rule ./sim/kernel/completion/oracle + $(TEST) -tags mutants,$(PURE) -run FindMutants ./sim/testbed + \
+	  $(TEST) -tags mutants,$(PURE) -run EveryBitOfTheTable ./cmd/conform + $(BIN)/conform mutants --matrix --every 10 --report out/mutants.json
 
 # One report of each leg: conform gaps counts the cases that ran in none of them, and apart those for which a machine has no GPU, no
 # exporter of DMA-BUFs, or an rdma-core before 60 (buf, dm.export).
@@ -194,11 +197,11 @@ vm-suite:
 
 # The worker of conform --target=hw: needs gcc and libibverbs-dev.
 conform-hw: $(BUILT)
-	@$(LEG) conform-hw CGO_ENABLED=1 $(GO) build -tags hw -o $(BIN)/conform-hw ./cmd/conform
+	@$(LEG) conform-hw CGO_ENABLED=1 $(GO) build -tags hw,$(PURE) -o $(BIN)/conform-hw ./cmd/conform
 
 # What rdmasim perf --target=hw runs: needs gcc and libibverbs-dev.
 rdmasim-hw: build
-	CGO_ENABLED=1 $(GO) build -tags hw -o $(BIN)/rdmasim-hw ./cmd/rdmasim
+	CGO_ENABLED=1 $(GO) build -tags hw,$(PURE) -o $(BIN)/rdmasim-hw ./cmd/rdmasim
 
 # Release archives for amd64 and arm64 with checksums; equal trees give equal bytes.
 dist:
