@@ -10,6 +10,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 )
 
@@ -31,7 +32,7 @@ func Model() (string, error) {
 		case "vcs.modified":
 			modified = s.Value != "false"
 		case "-tags":
-			tags = " tags " + s.Value
+			tags = modelTags(s.Value)
 		}
 	}
 	if revision != "" && !modified {
@@ -39,6 +40,15 @@ func Model() (string, error) {
 	}
 	id, err := buildID()
 	return "build " + id, err
+}
+
+// modelTags names the build tags that may change a result. How a program looks up names, which make fixes, changes none.
+func modelTags(list string) string {
+	kept := slices.DeleteFunc(strings.Split(list, ","), func(tag string) bool { return tag == "netgo" || tag == "osusergo" || tag == "" })
+	if len(kept) == 0 {
+		return ""
+	}
+	return " tags " + strings.Join(kept, ",")
 }
 
 // buildID is the linker's hash of this program, or one of its file where the linker left none.
