@@ -92,15 +92,17 @@ hw:
 	  $(TEST) -tags hw,$(PURE) ./cmd/conform -run Players + $(TEST) -tags hw,$(PURE) ./cmd/rdmasim -run PerfTalks
 
 # What uses goroutines; the simulator itself does not, and what runs it alone is left out, as are programs below exec that differ in
-# verbs, sizes and memory only. unit-full runs all of them.
+# verbs, sizes and memory only. unit-full runs all of them. What is compiled for this leg alone is not inlined and has no DWARF: that takes
+# half the CPU time, and the detector sees the same accesses.
+race: RACE := $(TEST) -race -short '-gcflags=all=-l -dwarf=false'
 race: ALONE := Golden|Calibrat|Burst|Completion|Capture|Fate|Wire|PartsMake|EqualRuns|HostileTexts|PerfPrints|PerfPeer|EachOperation|LostPoints|PerfForATime|PerfPlots|PerfJSON|PerfAgrees|PerfIsDeterministic|PerfCompares|TimelinesAre|WithoutAnEntry|FailureIsExplained|EmbeddedSuite|FaultFile
 race: ALIKE := Perftest|UARLog|Registers|OtherPingpongs|XRC|Objects|EachOperation|QueuesOfThreads|QueueMemory|ManyQueues|InfiniBand|TestPaging$$|CallsTakePages|OneSentence
 race:
-	@$(LEG) race CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 RDMASIM_NEED_RDMA=1 $(TEST) -race -short -skip "$(ALIKE)" \
+	@$(LEG) race CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 RDMASIM_NEED_RDMA=1 $(RACE) -skip "$(ALIKE)" \
 	    ./attach/exec ./attach/exec/seccomp ./attach/exec/uverbs ./attach/pci/... + \
-	  $(TEST) -race -short -skip "$(ALONE)" ./cmd/... ./experiment/sweep + \
-	  $(TEST) -race -short -skip RepliesAreBounded ./conformance/harness ./conformance/random ./hw/agent ./hw/wire ./internal/cli/input ./internal/cli/outfile ./workload/perftest/perf ./verbs/remotewire + \
-	  $(TEST) -race -short -run "EvaluatorRunsOnce|RunCache" ./experiment
+	  $(RACE) -skip "$(ALONE)" ./cmd/... ./experiment/sweep + \
+	  $(RACE) -skip RepliesAreBounded ./conformance/harness ./conformance/random ./hw/agent ./hw/wire ./internal/cli/input ./internal/cli/outfile ./internal/legs ./workload/perftest/perf ./verbs/remotewire + \
+	  $(RACE) -run "EvaluatorRunsOnce|RunCache" ./experiment
 
 # With what unit-full has compiled; make soak looks at what each input reaches.
 fuzz:

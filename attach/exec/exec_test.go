@@ -4,10 +4,10 @@ package exec
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -47,21 +47,24 @@ func TestDevinfo(t *testing.T) {
 func TestPingpong(t *testing.T) {
 	needs(t, "ibv_rc_pingpong")
 	each(t, func(t *testing.T, u user) {
-		kinds := []string{"", "-e", "-c", "-s 65536 -n 50"}
+		kinds := []string{"-c", "-e", "", "-s 65536 -n 20"}
 		if testing.Short() {
 			kinds = []string{"-c -e"}
 		}
-		for _, flags := range kinds {
+		for i, flags := range kinds {
+			if !u.runs(i) {
+				continue
+			}
 			t.Run("one device "+flags, func(t *testing.T) {
-				cmd := "ibv_rc_pingpong -g 0 -n 200 " + flags
+				cmd := "ibv_rc_pingpong -g 0 -n 50 " + flags
 				u.pair(t, nil, cmd, cmd)
 			})
 			t.Run("two devices "+flags, func(t *testing.T) {
-				cmd := "ibv_rc_pingpong -g 0 -n 200 " + flags
+				cmd := "ibv_rc_pingpong -g 0 -n 50 " + flags
 				u.pair(t, []string{"-devices", "2"}, cmd+" -d mlx5_0", cmd+" -d mlx5_1")
 			})
 			t.Run("copied queues "+flags, func(t *testing.T) {
-				cmd := "ibv_rc_pingpong -g 0 -n 200 " + flags
+				cmd := "ibv_rc_pingpong -g 0 -n 50 " + flags
 				u.pair(t, []string{"-copy-queues"}, cmd, cmd)
 			})
 		}
@@ -76,15 +79,18 @@ func TestOtherPingpongs(t *testing.T) {
 	}
 	needs(t, "ibv_uc_pingpong", "ibv_ud_pingpong", "ibv_srq_pingpong", "ibv_rc_pingpong")
 	each(t, func(t *testing.T, u user) {
-		for _, cmd := range []string{
-			"ibv_uc_pingpong -g 0 -n 100", "ibv_uc_pingpong -g 0 -n 100 -e", "ibv_ud_pingpong -g 0 -n 100", "ibv_ud_pingpong -g 0 -n 100 -e",
-			"ibv_srq_pingpong -g 0 -n 100", "ibv_srq_pingpong -g 0 -n 100 -e", "ibv_rc_pingpong -g 0 -n 100 -t",
-			"ibv_rc_pingpong -g 0 -n 100 -c -o", "ibv_rc_pingpong -g 0 -n 100 -c -O", "ibv_rc_pingpong -g 0 -n 100 -c -o -P", "ibv_rc_pingpong -g 0 -n 100 -c -e -O -P",
+		for i, cmd := range []string{
+			"ibv_uc_pingpong -g 0 -n 50", "ibv_uc_pingpong -g 0 -n 50 -e", "ibv_ud_pingpong -g 0 -n 50", "ibv_ud_pingpong -g 0 -n 50 -e",
+			"ibv_srq_pingpong -g 0 -n 50", "ibv_srq_pingpong -g 0 -n 50 -e", "ibv_rc_pingpong -g 0 -n 50 -t",
+			"ibv_rc_pingpong -g 0 -n 50 -c -o", "ibv_rc_pingpong -g 0 -n 50 -c -O", "ibv_rc_pingpong -g 0 -n 50 -c -o -P", "ibv_rc_pingpong -g 0 -n 50 -c -e -O -P",
 		} {
+			if !u.runs(i) {
+				continue
+			}
 			t.Run(cmd, func(t *testing.T) { u.pair(t, nil, cmd, cmd) })
 		}
 		t.Run("two devices", func(t *testing.T) {
-			cmd := "ibv_ud_pingpong -g 0 -n 100 -e -d mlx5_"
+			cmd := "ibv_ud_pingpong -g 0 -n 50 -e -d mlx5_"
 			u.pair(t, []string{"-devices", "2"}, cmd+"0", cmd+"1")
 		})
 	})
@@ -94,21 +100,27 @@ func TestOtherPingpongs(t *testing.T) {
 func TestXRC(t *testing.T) {
 	needs(t, "ibv_xsrq_pingpong", "ib_send_bw", "ib_write_bw", "ib_read_lat", "ib_atomic_bw")
 	each(t, func(t *testing.T, u user) {
-		for _, cmd := range []string{
-			"ibv_xsrq_pingpong -g 0 -n 100", "ibv_xsrq_pingpong -g 0 -n 100 -e",
+		for i, cmd := range []string{
+			"ibv_xsrq_pingpong -g 0 -n 50", "ibv_xsrq_pingpong -g 0 -n 50 -e",
 			"ib_send_bw -c XRC -n 100 -x 3 -q 2", "ib_write_bw -c XRC -n 100 -x 3", "ib_read_lat -c XRC -n 100 -x 3", "ib_atomic_bw -c XRC -n 100 -x 3",
 		} {
+			if !u.runs(i) {
+				continue
+			}
 			t.Run(cmd, func(t *testing.T) {
 				defer removeDomains(t)
 				u.pair(t, nil, cmd, cmd)
 			})
 		}
 		t.Run("two devices, dynamic registers", func(t *testing.T) {
-			cmd := "ibv_xsrq_pingpong -g 0 -n 100 -d mlx5_"
+			cmd := "ibv_xsrq_pingpong -g 0 -n 50 -d mlx5_"
 			u.pair(t, []string{"-devices", "2", "-dynamic"}, cmd+"0", cmd+"1")
 		})
+		if !u.runs(1) {
+			return
+		}
 		t.Run("InfiniBand", func(t *testing.T) {
-			cmd := "ibv_xsrq_pingpong -n 100 -d mlx5_"
+			cmd := "ibv_xsrq_pingpong -n 50 -d mlx5_"
 			u.pair(t, []string{"-profile", "connectx-5-ib", "-devices", "2"}, cmd+"0", cmd+"1")
 		})
 	})
@@ -129,7 +141,10 @@ func removeDomains(t *testing.T) {
 func TestInfiniBand(t *testing.T) {
 	needs(t, "ibv_rc_pingpong", "ibv_ud_pingpong", "ibv_srq_pingpong")
 	each(t, func(t *testing.T, u user) {
-		for _, cmd := range []string{"ibv_rc_pingpong -n 50", "ibv_rc_pingpong -g 0 -n 50", "ibv_ud_pingpong -n 50", "ibv_ud_pingpong -g 0 -n 50 -e", "ibv_srq_pingpong -n 50"} {
+		for i, cmd := range []string{"ibv_rc_pingpong -n 50", "ibv_rc_pingpong -g 0 -n 50", "ibv_ud_pingpong -n 50", "ibv_ud_pingpong -g 0 -n 50 -e", "ibv_srq_pingpong -n 50"} {
+			if !u.runs(i) {
+				continue
+			}
 			t.Run(cmd, func(t *testing.T) {
 				u.pair(t, []string{"-profile", "connectx-5-ib", "-devices", "2"}, cmd+" -d mlx5_0", cmd+" -d mlx5_1")
 			})
@@ -154,19 +169,22 @@ func TestRefusedProgram(t *testing.T) {
 func TestRegisters(t *testing.T) {
 	needs(t, "ib_write_bw", "ibv_rc_pingpong")
 	each(t, func(t *testing.T, u user) {
-		kinds := [][]string{{}, {"-dynamic"}, {"-copy-queues"}, {"-dynamic", "-copy-queues"}}
+		kinds := [][]string{{"-dynamic", "-copy-queues"}, {"-dynamic"}, {"-copy-queues"}, {}}
 		if testing.Short() {
-			kinds = kinds[3:]
+			kinds = kinds[:1]
 		}
-		for _, flags := range kinds {
+		for i, flags := range kinds {
+			if !u.runs(i) {
+				continue
+			}
 			t.Run(strings.Join(flags, " "), func(t *testing.T) {
-				u.pair(t, flags, "ib_write_bw -F -q 8 -n 100", "ib_write_bw -F -q 8 -n 100")
+				u.pair(t, flags, "ib_write_bw -F -q 8 -n 50", "ib_write_bw -F -q 8 -n 50")
 				for _, c := range []struct {
 					env, kind string
 				}{{"", "blueflame"}, {"MLX5_SHUT_UP_BF=1 ", "doorbell"}} {
 					log := filepath.Join(shared(t), "log")
 					cmd := c.env + "ibv_rc_pingpong -g 0 -c -n 50"
-					u.pair(t, append(flags, "-uar-log", log), cmd, cmd)
+					u.pair(t, append(slices.Clip(flags), "-uar-log", log), cmd, cmd)
 					b, err := os.ReadFile(log)
 					if err != nil {
 						t.Fatal(err)
@@ -186,7 +204,7 @@ func TestRegisters(t *testing.T) {
 func TestQueueMemory(t *testing.T) {
 	needs(t, "ibv_rc_pingpong")
 	each(t, func(t *testing.T, u user) {
-		for _, c := range []struct {
+		for i, c := range []struct {
 			flags  []string
 			env    string
 			shared int
@@ -196,7 +214,10 @@ func TestQueueMemory(t *testing.T) {
 			{nil, "MLX_QP_ALLOC_TYPE=CONTIG ", 4}, {nil, "RDMAV_FORK_SAFE=1 ", 4},
 			{[]string{"-copy-queues"}, "MLX_QP_ALLOC_TYPE=PREFER_CONTIG ", 0},
 		} {
-			cmd := c.env + "ibv_rc_pingpong -g 0 -c -n 50"
+			if !u.runs(i) {
+				continue
+			}
+			cmd := c.env + "ibv_rc_pingpong -g 0 -c -n 10"
 			out := u.pair(t, append([]string{"-v"}, c.flags...), cmd, cmd)
 			if want := fmt.Sprintf("%d queues in shared memory, %d copied", c.shared, 4-c.shared); !strings.Contains(out, want) {
 				t.Errorf("%v %s: want %s:\n%s", c.flags, cmd, want, out)
@@ -205,11 +226,8 @@ func TestQueueMemory(t *testing.T) {
 	})
 }
 
-var perftestAll = flag.Bool("perftest.all", false, "all runs of perftest for each user and way to reach queues")
-
 // TestPerftest runs each program with several queue pairs, in both directions, waiting for events, and one with all sizes.
-// How bytes are reached depends on the user and not on the verb or on their number: an ordinary user runs each program once.
-// With -perftest.all each user has all, and each program that can all sizes.
+// An ordinary user runs each program once (user.runs), and only ib_write_bw all sizes, but for -perftest.all.
 func TestPerftest(t *testing.T) {
 	each(t, func(t *testing.T, u user) {
 		for _, c := range []struct {
@@ -237,15 +255,14 @@ func TestPerftest(t *testing.T) {
 				if testing.Short() && !strings.Contains(flags, "-e") {
 					continue
 				}
-				few := !*perftestAll
-				if few && (u.name == "nobody" && i > 0 || strings.HasPrefix(flags, "-a") && c.program != "ib_write_bw") {
+				if !u.runs(i) || !*perftestAll && strings.HasPrefix(flags, "-a") && c.program != "ib_write_bw" {
 					continue
 				}
 				t.Run(c.program+" "+flags, func(t *testing.T) {
 					needs(t, c.program)
 					cmd := c.program + " -F -d mlx5_0 " + flags
 					u.pair(t, nil, cmd, cmd)
-					if i == 0 && (u.name != "nobody" || !few) {
+					if i == 0 && u.runs(1) {
 						u.pair(t, []string{"-copy-queues"}, cmd, cmd)
 					}
 				})

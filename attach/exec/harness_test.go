@@ -46,7 +46,11 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == idleArg {
 		os.Exit(0)
 	}
-	os.Exit(m.Run())
+	status := m.Run()
+	if built.dir != "" {
+		_ = os.RemoveAll(built.dir)
+	}
+	os.Exit(status)
 }
 
 func command(args []string) int {
@@ -133,6 +137,12 @@ func each(t *testing.T, f func(t *testing.T, u user)) {
 		t.Run(u.name, func(t *testing.T) { f(t, u) })
 	}
 }
+
+var perftestAll = flag.Bool("perftest.all", false, "all ping-pongs and runs of perftest for each user and way to reach queues")
+
+// runs tells whether a user runs the i-th of programs that differ in their verbs, sizes and numbers. How bytes are reached depends on the
+// user and not on those: beside root an ordinary user runs the first, and with -perftest.all all.
+func (u user) runs(i int) bool { return i == 0 || *perftestAll || int(u.id) == os.Geteuid() }
 
 // limit ends a session that hangs. It is so long that no session reaches it only because the
 // machine is slow or busy.
@@ -245,13 +255,18 @@ exit $((s+c))`, server, p, p, client, p)
 // shared is a folder that every user may write to.
 func shared(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "rdmasim-test-")
-	if err == nil {
-		err = os.Chmod(dir, 0o777)
-	}
+	dir, err := openFolder()
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	return dir
+}
+
+func openFolder() (string, error) {
+	dir, err := os.MkdirTemp("", "rdmasim-test-")
+	if err == nil {
+		err = os.Chmod(dir, 0o777)
+	}
+	return dir, err
 }

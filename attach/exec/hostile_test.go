@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -21,13 +22,33 @@ import (
 	"github.com/rdmasim/rdmasim/roce/pcap"
 )
 
-// compile builds a program of testdata where every user can run it.
+// built are the programs of testdata that have been compiled, in a folder where every user can run them; TestMain removes it.
+var built struct {
+	sync.Mutex
+	dir   string
+	paths map[string]string
+}
+
+// compile builds a program of testdata, once for all tests.
 func compile(t *testing.T, name string) string {
 	t.Helper()
-	bin := filepath.Join(shared(t), name)
+	built.Lock()
+	defer built.Unlock()
+	if built.paths[name] != "" {
+		return built.paths[name]
+	}
+	if built.dir == "" {
+		dir, err := openFolder()
+		if err != nil {
+			t.Fatal(err)
+		}
+		built.dir, built.paths = dir, map[string]string{}
+	}
+	bin := filepath.Join(built.dir, name)
 	if out, err := osexec.Command("gcc", "-O1", "-Wall", "-Wno-unused-result", "-Werror", "-o", bin, "testdata/"+name+".c", "-libverbs", "-lmlx5", "-lpthread").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
+	built.paths[name] = bin
 	return bin
 }
 

@@ -3,8 +3,6 @@
 package exec
 
 import (
-	osexec "os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -14,10 +12,7 @@ import (
 // limits of shared receive queues and the counts of events, time stamps and the clock.
 func TestObjects(t *testing.T) {
 	needs(t, "gcc")
-	bin := filepath.Join(shared(t), "objects")
-	if out, err := osexec.Command("gcc", "-O2", "-Wall", "-Werror", "-o", bin, "testdata/objects.c", "-libverbs", "-lmlx5").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	bin := compile(t, "objects")
 	each(t, func(t *testing.T, u user) {
 		for _, flags := range [][]string{{}, {"-dynamic"}, {"-copy-queues"}, {"-throttle"}} {
 			t.Run(strings.Join(flags, " "), func(t *testing.T) {

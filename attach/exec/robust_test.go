@@ -196,11 +196,7 @@ func TestSignalsToTheSupervisor(t *testing.T) {
 // it moves, in memory that is shared and that is not.
 func TestQueuesOfThreads(t *testing.T) {
 	needs(t, "ibv_devices")
-	dir := shared(t)
-	bin := filepath.Join(dir, "queues")
-	if out, err := osexec.Command("gcc", "-O2", "-Wall", "-Werror", "-o", bin, "testdata/queues.c", "-libverbs", "-lpthread").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	bin := compile(t, "queues")
 	threads, rounds := 8, 6
 	if testing.Short() {
 		threads, rounds = 4, 2

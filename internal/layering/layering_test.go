@@ -77,6 +77,7 @@ var allowed = map[string][]string{
 	"internal/modes":               {"verbs", "roce/fault", "sim", "experiment"},
 	"internal/api":                 {},
 	"internal/ci":                  {},
+	"internal/legs":                {},
 	"internal/readme":              {},
 	"internal/scripts":             {},
 	"internal/tshark":              {"roce"},
