@@ -153,7 +153,7 @@ func testFstat([]string) int {
 // TestStatusOfDeviceFiles: a descriptor of a device file says that it is one, and of which device.
 func TestStatusOfDeviceFiles(t *testing.T) {
 	each(t, func(t *testing.T, u user) {
-		for _, flags := range [][]string{nil, {"-path-calls"}} {
+		for _, flags := range u.sessions(nil, []string{"-path-calls"}) {
 			if out, status := u.session(t, append(flags, "-devices", "2", "--", "/proc/self/exe", fstatArg)...); status != 0 {
 				t.Errorf("%v: status %d:\n%s", flags, status, out)
 			}

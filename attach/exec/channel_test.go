@@ -123,7 +123,7 @@ func TestChannelFile(t *testing.T) {
 	needs(t, "gcc")
 	bin := compile(t, "channel")
 	each(t, func(t *testing.T, u user) {
-		for _, flags := range [][]string{{"-v"}, {"-v", "-path-calls"}} {
+		for _, flags := range u.sessions([]string{"-v"}, []string{"-v", "-path-calls"}) {
 			out, status := u.session(t, append(flags, "--", bin)...)
 			if status != 0 || !strings.Contains(out, "\n0 failures\n") || strings.Contains(out, "not given back") {
 				t.Errorf("%v: status %d:\n%.3000s", flags, status, out)

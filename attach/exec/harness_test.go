@@ -12,6 +12,7 @@ import (
 	"os"
 	osexec "os/exec"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -143,6 +144,15 @@ var perftestAll = flag.Bool("perftest.all", false, "all ping-pongs and runs of p
 // runs tells whether a user runs the i-th of programs that differ in their verbs, sizes and numbers. How bytes are reached depends on the
 // user and not on those: beside root an ordinary user runs the first, and with -perftest.all all.
 func (u user) runs(i int) bool { return i == 0 || *perftestAll || int(u.id) == os.Geteuid() }
+
+// sessions are those of some sessions' flags that make a difference to a user: nobody but root has the device files by a mount, and so
+// for all others -path-calls changes nothing.
+func (u user) sessions(flags ...[]string) [][]string {
+	if u.id == 0 {
+		return flags
+	}
+	return slices.DeleteFunc(slices.Clone(flags), func(f []string) bool { return slices.Contains(f, "-path-calls") })
+}
 
 // limit ends a session that hangs. It is so long that no session reaches it only because the
 // machine is slow or busy.

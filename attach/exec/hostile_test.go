@@ -307,7 +307,7 @@ func TestOpensAreAnswered(t *testing.T) {
 	needs(t, "ibv_devices")
 	bin := compile(t, "opens")
 	each(t, func(t *testing.T, u user) {
-		for _, flags := range [][]string{nil, {"-path-calls"}} {
+		for _, flags := range u.sessions(nil, []string{"-path-calls"}) {
 			if out, status := u.session(t, append(append([]string{}, flags...), "--", bin)...); status != 0 {
 				t.Errorf("%v: status %d:\n%s", flags, status, out)
 			}

@@ -45,7 +45,7 @@ func TestHostileCorpus(t *testing.T) {
 		args = append(args, to)
 	}
 	each(t, func(t *testing.T, u user) {
-		for _, flags := range hostileSessions {
+		for _, flags := range u.sessions(hostileSessions...) {
 			u.survives(t, flags, args...)
 		}
 	})
@@ -62,7 +62,7 @@ func TestHostilePrograms(t *testing.T) {
 		n = 12
 	}
 	each(t, func(t *testing.T, u user) {
-		for i, flags := range hostileSessions {
+		for i, flags := range u.sessions(hostileSessions...) {
 			first := *hostileFirst + uint64(i*n)
 			u.survives(t, flags, bin, "seeds", strconv.FormatUint(first, 10), strconv.Itoa(n), strconv.Itoa(*hostileLength))
 		}

@@ -30,7 +30,7 @@ func TestXRCDomains(t *testing.T) {
 	needs(t, "gcc")
 	bin := compile(t, "xrc")
 	each(t, func(t *testing.T, u user) {
-		for _, flags := range [][]string{{}, {"-path-calls"}} {
+		for _, flags := range u.sessions(nil, []string{"-path-calls"}) {
 			t.Run(strings.Join(flags, " "), func(t *testing.T) {
 				out, status := u.session(t, append(flags, "--", "sh", "-c", `d=$(mktemp -d) && `+bin+` "$d"; s=$?; rm -r "$d"; exit $s`)...)
 				if status != 0 || !strings.HasSuffix(out, "children\n") {

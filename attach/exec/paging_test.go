@@ -27,7 +27,7 @@ func TestPaging(t *testing.T) {
 	needs(t, "gcc")
 	bin := compile(t, "paging")
 	each(t, func(t *testing.T, u user) {
-		for i, flags := range pagingSessions {
+		for i, flags := range u.sessions(pagingSessions...) {
 			seed := strconv.FormatUint(*pagingSeed+uint64(i), 10)
 			u.paging(t, flags, "", bin, "check", seed, strconv.Itoa(*pagingSteps))
 		}
@@ -40,7 +40,7 @@ func TestCallsTakePages(t *testing.T) {
 	needs(t, "gcc")
 	bin := compile(t, "paging")
 	each(t, func(t *testing.T, u user) {
-		for _, flags := range pagingSessions {
+		for _, flags := range u.sessions(pagingSessions...) {
 			u.paging(t, flags, "", bin, "calls")
 		}
 	})
@@ -56,7 +56,7 @@ func TestPagingRace(t *testing.T) {
 		sessions = sessions[:3] // the others differ in what the device reports
 	}
 	each(t, func(t *testing.T, u user) {
-		for i, flags := range sessions {
+		for i, flags := range u.sessions(sessions...) {
 			seed := strconv.FormatUint(*pagingSeed+uint64(i), 10)
 			u.paging(t, flags, bin+" race "+seed+" "+strconv.Itoa(*pagingRace)+"; ", bin, "calls")
 		}
@@ -76,7 +76,7 @@ func (u user) paging(t *testing.T, flags []string, before string, program ...str
 func TestCountersAreNobodysToChange(t *testing.T) {
 	needs(t, "ibv_devinfo")
 	each(t, func(t *testing.T, u user) {
-		for _, flags := range [][]string{{}, {"-path-calls"}} {
+		for _, flags := range u.sessions(nil, []string{"-path-calls"}) {
 			out, status := u.session(t, append(flags, "--", "sh", "-c", `f=/sys/class/infiniband_verbs/uverbs0/num_page_faults
 				echo 7 >$f; echo 7 >>$f; dd if=/dev/zero of=$f conv=notrunc count=1; rm -f $f; cat $f; exec ibv_devices >/dev/null`)...)
 			if status != 0 || !strings.HasSuffix(out, "\n0\n") {

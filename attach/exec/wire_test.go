@@ -128,7 +128,7 @@ func awaitState(want string) error {
 func TestLinkInFiles(t *testing.T) {
 	canListen(t)
 	each(t, func(t *testing.T, u user) {
-		for _, flags := range [][]string{nil, {"-path-calls"}, {"-profile", "connectx-5-ib", "-devices", "2"}} {
+		for _, flags := range u.sessions(nil, []string{"-path-calls"}, []string{"-profile", "connectx-5-ib", "-devices", "2"}) {
 			if out, status := u.session(t, append(flags, "--", "/proc/self/exe", wireArg)...); status != 0 {
 				t.Errorf("%v: status %d:\n%s", flags, status, out)
 			}
