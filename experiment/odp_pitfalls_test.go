@@ -36,7 +36,7 @@ func TestPairsAreDammed(t *testing.T) {
 			t.Errorf("timer %d: %v page faults, %v with damming", timer, a, b)
 		}
 	}
-	if !slices.Contains(res.Hypotheses, damming) || !res.noted("67.1ms here") || slices.Contains(odpRows(t, "scenario=remap").Hypotheses, damming) {
+	if !slices.Contains(res.Hypotheses, damming) || !res.noted("21ms here") || slices.Contains(odpRows(t, "scenario=remap").Hypotheses, damming) {
 		t.Errorf("%v, %v", res.Hypotheses, res.Notes)
 	}
 	for _, r := range odpRows(t, "scenario=incast", "senders=2", "messages=4", "read_qps=1", "gap_us=0").series("incast-pairs", "pairs, cold, damming") {

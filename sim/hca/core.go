@@ -19,6 +19,7 @@ type core struct {
 	id   Identity
 	h    handlers
 	c    Counters
+	accl roceAccl
 
 	arriving    lateArrivals
 	nextArrival sim.Time // no planned frame arrives before

@@ -127,7 +127,7 @@ func (d *Device) reset() {
 	d.atomics.reset()
 	d.caches = newCaches(&d.core, d.keys, &d.queuePairs)
 	d.answers = p.PURead != 0 || p.WQECache > 0
-	d.fw, d.regs = newFirmware(p, &d.id), newPortRegisters(p)
+	d.fw, d.regs, d.accl = newFirmware(p, &d.id), newPortRegisters(p), newRoCEAccl(p)
 	if d.nic != nil {
 		d.fw.fillNIC(p)
 	}

@@ -61,13 +61,12 @@ type requester struct {
 	burst           int32       // packets since the PU took the QP
 	rest            memoryRange // of segment segAt, where the packet before has ended in it
 
-	open            bool // the WQE at the cursor is being sent
-	halt            bool // nothing more is sent: a WQE failed by itself
-	draining        bool // in state SQD, with messages under way
-	running, queued bool // on a PU; in the ready queue
-	waiting         bool // for RNR, or for the reaction to a NAK
-	timerSet        bool
-	backoff         uint8 // adaptive: timeouts in a row
+	open            bool  // the WQE at the cursor is being sent
+	halt            bool  // nothing more is sent: a WQE failed by itself
+	draining        bool  // in state SQD, with messages under way
+	running, queued bool  // on a PU; in the ready queue
+	waiting         bool  // for RNR, or for the reaction to a NAK
+	backoff         uint8 // ACK timeouts in a row
 	repairing       bool  // selective repeat: one packet is sent again
 	skipAcked       bool  // the WQE at the cursor goes on at skipTo
 	exact           bool  // a READ or an atomic was asked for again: only its next response counts
@@ -83,6 +82,7 @@ type requester struct {
 	reads           int32    // READs and atomics outstanding
 	timeout         sim.Time // 0: no timer
 	deadline        sim.Time
+	timerAt         sim.Time // when the event that looks at deadline is; Never: there is none
 	readyAt         sim.Time
 	puOwed          sim.Time // work on answers that its PU does next
 	puBusy          sim.Time // that processing units have worked for the QP
@@ -92,24 +92,24 @@ type requester struct {
 
 // sendRare is what few messages need of a requester.
 type sendRare struct {
-	drainEvent   bool   // the end of draining is to be reported
-	lsn          uint32 // limit of ssn by credits
-	unlimited    bool   // the responder announces none
-	readMax      int
-	landing      []landing
-	waitEnd      sim.Time
-	exactTimeout sim.Time // of the connection; timeout is an adaptive part of it
-	after        uint32   // selective repeat: PSN at the cursor before a packet was sent again
-	skipTo       uint32
-	csReq        int         // bytes of a response that may be scattered to a CQE
-	paths        *avPaths    // of a UD QP, which has them instead of a peer, and of a DCI
-	dci          *initiator  // nil of others
-	umr          *umrQueue   // nil until the first UMR
-	copy         *copies     // nil until the first copy
-	faults       [2]pageWait // on GatherSide and on LandingSide
-	landed       uint64      // bytes of responses to READs since reset
-	out          uint64      // bytes of SENDs and WRITEs sent since reset, those sent again too
-	askAt        sim.Time    // a landing that waits for pages is asked for again then
+	drainEvent bool   // the end of draining is to be reported
+	lsn        uint32 // limit of ssn by credits
+	unlimited  bool   // the responder announces none
+	readMax    int
+	landing    []landing
+	waitEnd    sim.Time
+	ack        ackTimer // by which timeout is chosen
+	after      uint32   // selective repeat: PSN at the cursor before a packet was sent again
+	skipTo     uint32
+	csReq      int         // bytes of a response that may be scattered to a CQE
+	paths      *avPaths    // of a UD QP, which has them instead of a peer, and of a DCI
+	dci        *initiator  // nil of others
+	umr        *umrQueue   // nil until the first UMR
+	copy       *copies     // nil until the first copy
+	faults     [2]pageWait // on GatherSide and on LandingSide
+	landed     uint64      // bytes of responses to READs since reset
+	out        uint64      // bytes of SENDs and WRITEs sent since reset, those sent again too
+	askAt      sim.Time    // a landing that waits for pages is asked for again then
 }
 
 // clear is the state after reset; what is under way stays marked.
@@ -126,7 +126,7 @@ func (q *requester) clear() {
 	*q = requester{
 		connection: q.connection, sendRare: rare,
 		sq: q.sq, msgs: q.msgs, puGroup: q.puGroup,
-		running: q.running, queued: q.queued, deadline: sim.Never, timerSet: q.timerSet, txq: emptyList,
+		running: q.running, queued: q.queued, deadline: sim.Never, timerAt: q.timerAt, txq: emptyList,
 		scripted: q.scripted,
 	}
 	for i := range q.landing {
