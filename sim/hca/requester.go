@@ -66,6 +66,8 @@ type requester struct {
 	draining        bool  // in state SQD, with messages under way
 	running, queued bool  // on a PU; in the ready queue
 	waiting         bool  // for RNR, or for the reaction to a NAK
+	timerSet        bool  // an event looks at deadline, at timerAt
+	timerLong       bool  // it was set for a wait that may end before
 	backoff         uint8 // ACK timeouts in a row
 	repairing       bool  // selective repeat: one packet is sent again
 	skipAcked       bool  // the WQE at the cursor goes on at skipTo
@@ -82,7 +84,6 @@ type requester struct {
 	reads           int32    // READs and atomics outstanding
 	timeout         sim.Time // 0: no timer
 	deadline        sim.Time
-	timerAt         sim.Time // when the event that looks at deadline is; Never: there is none
 	readyAt         sim.Time
 	puOwed          sim.Time // work on answers that its PU does next
 	puBusy          sim.Time // that processing units have worked for the QP
@@ -99,7 +100,8 @@ type sendRare struct {
 	landing    []landing
 	waitEnd    sim.Time
 	ack        ackTimer // by which timeout is chosen
-	after      uint32   // selective repeat: PSN at the cursor before a packet was sent again
+	timerAt    sim.Time
+	after      uint32 // selective repeat: PSN at the cursor before a packet was sent again
 	skipTo     uint32
 	csReq      int         // bytes of a response that may be scattered to a CQE
 	paths      *avPaths    // of a UD QP, which has them instead of a peer, and of a DCI
@@ -115,7 +117,7 @@ type sendRare struct {
 // clear is the state after reset; what is under way stays marked.
 func (q *requester) clear() {
 	rare := q.sendRare
-	*rare = sendRare{landing: rare.landing, paths: rare.paths, umr: rare.umr, copy: rare.copy, dci: rare.dci}
+	*rare = sendRare{timerAt: rare.timerAt, landing: rare.landing, paths: rare.paths, umr: rare.umr, copy: rare.copy, dci: rare.dci}
 	if rare.umr != nil {
 		rare.umr.reset()
 	}
@@ -126,7 +128,7 @@ func (q *requester) clear() {
 	*q = requester{
 		connection: q.connection, sendRare: rare,
 		sq: q.sq, msgs: q.msgs, puGroup: q.puGroup,
-		running: q.running, queued: q.queued, deadline: sim.Never, timerAt: q.timerAt, txq: emptyList,
+		running: q.running, queued: q.queued, deadline: sim.Never, timerSet: q.timerSet, timerLong: q.timerLong, txq: emptyList,
 		scripted: q.scripted,
 	}
 	for i := range q.landing {

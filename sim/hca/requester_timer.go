@@ -24,14 +24,19 @@ func (q *requester) setDeadline() {
 	if q.breaks(rule.TimeoutIsTheQPs) {
 		q.deadline += 4 * q.timeout
 	}
-	if q.deadline < q.timerAt {
+	if !q.timerSet || q.timerLong {
 		q.setTimerEvent()
 	}
 }
 
+// setTimerEvent sets an event for the deadline unless one comes before it.
+//
 //go:noinline
 func (q *requester) setTimerEvent() {
-	q.timerAt = q.deadline
+	if q.timerSet && q.timerAt <= q.deadline {
+		return
+	}
+	q.timerSet, q.timerLong, q.timerAt = true, q.backoff > 0, q.deadline
 	q.u.e.At(q.deadline, q.u.h.timer, q.arg)
 }
 
@@ -39,10 +44,10 @@ func (q *requester) setTimerEvent() {
 // the event was set.
 func (q *requester) onTimer() {
 	now := q.u.e.Now()
-	if now != q.timerAt { // an earlier event has taken its place
+	if !q.timerSet || now != q.timerAt { // an earlier event has taken its place
 		return
 	}
-	q.timerAt = sim.Never
+	q.timerSet = false
 	switch {
 	case q.deadline == sim.Never:
 		return
@@ -109,6 +114,7 @@ func (q *requester) onWait() {
 // setTimer takes the ACK timeout code and the retry count of a connection.
 func (q *requester) setTimer(code uint8, retries uint32) {
 	q.timeout, q.retryMax, q.retry, q.backoff = 0, retries, retries, 0
+	q.timerLong = q.timerSet // the event may be of a longer timeout before
 	if q.reliable() { // nothing is acknowledged on UC and UD
 		if code == 0 && q.breaks(rule.TimeoutZeroIsNone) {
 			code = 1

@@ -230,6 +230,29 @@ func TestTimerEndsSooner(t *testing.T) {
 	}
 }
 
+// TestTimerOfTheLifeBefore: a queue pair that is set up again with a shorter timeout goes by that, though an event for the longer one is still to come.
+func TestTimerOfTheLifeBefore(t *testing.T) {
+	o := defaults()
+	o.timeout, o.retry = 20, 1
+	ha, _, a, b, _, _ := twoHosts(t, testParams(), 1, o)
+	v := &void{e: ha.e}
+	ha.d.SetWire(v)
+	w := wr{op: prm.WQEOpRDMAWrite, inline: []byte("x")}
+	a.post(w)
+	run(t, ha.e, ms)
+	a.modify2(prm.Op2RstQP)
+	a.pi = 0
+	o.timeout = 8
+	a.connect(b, o)
+	v.at = nil
+	a.post(w)
+	run(t, ha.e, 3*ms)
+	a.scq.expectError(prm.CQEReqErr, prm.SyndromeTransportRetryExc)
+	if len(v.at) != 2 || v.at[1]-v.at[0] > codeTime(8)+sim.Microsecond {
+		t.Errorf("transmissions at %v", v.at)
+	}
+}
+
 // TestPlanAndDevice compares what Unanswered foretells with what a device does, at random settings.
 func TestPlanAndDevice(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
