@@ -27,24 +27,24 @@ import (
 
 // outcome is the result of one run of a scenario.
 type outcome struct {
-	loads        []*workload.Load
-	started      []*workload.Started
-	results      []*workload.Result
-	counters     []reading // of the measured part: after minus before
-	uars         int       // UAR pages that the first load's posting process holds
-	events       uint64
-	span         time.Duration // between the two readings of the counters
-	ended        []string      // why loads ended early, in a run with events
-	lossless     bool          // flow control is on
-	breaks       bool          // events take from programs what they need
-	later        []*later      // of loads that were looked at behind their measured time
-	rules        []fault.Rule  // of faults, how many frames each has met, and on how many it acted
-	met          []int
-	acted        []int
-	use          useWatch      // of the units
-	paging       []*useWatch   // of loads whose pages come on demand, during their measured time
-	device       *hca.Params // of the hosts
-	row          *Row          // of completions, which are no loads
+	loads    []*workload.Load
+	started  []*workload.Started
+	results  []*workload.Result
+	counters []reading // of the measured part: after minus before
+	uars     int       // UAR pages that the first load's posting process holds
+	events   uint64
+	span     time.Duration // between the two readings of the counters
+	ended    []string      // why loads ended early, in a run with events
+	lossless bool          // flow control is on
+	breaks   bool          // events take from programs what they need
+	later    []*later      // of loads that were looked at behind their measured time
+	rules    []fault.Rule  // of faults, how many frames each has met, and on how many it acted
+	met      []int
+	acted    []int
+	use      useWatch    // of the units
+	paging   []*useWatch // of loads whose pages come on demand, during their measured time
+	device   *hca.Params // of the hosts
+	row      *Row        // of completions, which are no loads
 }
 
 // outOfBand is the latency of the messages by which testers coordinate, outside of RDMA; none is part of a result.

@@ -137,7 +137,7 @@ const leastPatience = time.Second
 // 268 ms at least.
 func (l *Load) patience() time.Duration {
 	timeout := 4096 * time.Nanosecond << max(code(l.AckTimeout, AckTimeout), 16)
-	return max(leastPatience, 2*timeout*time.Duration(code(l.RetryCnt, 7)+3))
+	return max(leastPatience, 2*timeout*time.Duration(code(l.RetryCnt, 7)+8))
 }
 
 // volley writes the payload, whose last byte is mark, to the peer.

@@ -77,7 +77,7 @@ func New(e *sim.Engine, name string, bus pcie.Bus, p Params, id Identity) *Devic
 	d.atomics = atomicUnit{core: &d.core, dma: &d.dma, users: &d.queuePairs}
 	d.h = handlers{
 		pu: d.onPU(), fetch: d.onFetch, wait: d.onWait, timer: d.onTimer, record: d.onRecord, poll: d.onPoll,
-		list: d.onList, copied: d.onCopied, rqRecord: d.onRQRecord, rqFetch: d.onRQFetch, ack: d.onAck, nak: d.onNak, respond: d.onRespond,
+		list: d.onList, copied: d.onCopied, rqRecord: d.onRQRecord, rqFetch: d.onRQFetch, ack: d.onAck, nak: d.onNak, respond: d.onRespond, hush: d.onHush,
 		srqRecord: d.srqs.onRecord, srqFetch: d.srqs.onFetch,
 		gather: d.port.onGather(), send: d.port.onSend(), rx: d.onRx(),
 		atomic: d.atomics.onRead, atomicFree: d.atomics.onFree, atomicBegin: d.atomics.onBegin,

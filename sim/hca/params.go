@@ -114,6 +114,10 @@ type Params struct {
 	FirstFault                 bool       // every fault is taken as the first one of a new process, whose regular timeouts begin at another time
 	IBAckTimer                 IBAckTimer // the same of an InfiniBand port
 
+	// What errors show.
+	CardFaults   bool     // as ConnectX-5 and ConnectX-6 were seen to do in 2026 (requester_record.go, responder_silence.go): vendor bytes by cause, no error counters of responders, lengths checked packet by packet, completions in ERR by the doorbell record
+	DeregSilence sim.Time // for which a responder answers nothing that names a deregistered key; 0: it refuses at once
+
 	// Caches of what lives in host memory. A miss takes its time, and holds up the
 	// engine that needs the entry for that time divided by the cache's overlap.
 	QPCCache   int // QP contexts, a power of two, as the next two
@@ -243,6 +247,7 @@ func (p *Params) Check() error {
 	pos("RecvCache", int64(p.RecvCache), 0, 1<<20)
 	span("FlushPoll", p.FlushPoll, sim.Nanosecond)
 	span("RNRStall", p.RNRStall, 0)
+	span("DeregSilence", p.DeregSilence, 0)
 	span("DCTurn", p.DCTurn, 0)
 	pos("XRCViolation", int64(p.XRCViolation), 0, int64(len(XRCViolationWords))-1)
 	p.checkRetransmission(pos, func(format string, a ...any) { errs = append(errs, fmt.Errorf(format, a...)) })
@@ -273,4 +278,24 @@ func (p *Params) Check() error {
 			p.LinkLayer, LinkLayersWords[min(p.LinkLayers, EitherLinkLayer)]))
 	}
 	return errors.Join(append(errs, p.UAR.Check(), p.Congestion.Check(), p.ODP.Check())...)
+}
+
+// checkRetransmission is the part of Check about the ACK timer.
+func (p *Params) checkRetransmission(pos func(name string, v, lo, hi int64), wrong func(format string, a ...any)) {
+	pos("AdaptiveSchedule", int64(p.AdaptiveSchedule), 0, int64(len(schedules))-1)
+	pos("AdaptiveStart", int64(p.AdaptiveStart), 0, 3)
+	pos("AckTimeoutMin", int64(p.AckTimeoutMin), 0, 31)
+	pos("SilentCount", int64(p.SilentCount), 0, 1000)
+	pos("IBAckTimer", int64(p.IBAckTimer), 0, int64(len(IBAckTimerWords))-1)
+	for _, f := range []struct {
+		name string
+		on   bool
+	}{{"RoCEAdpRetransEn", p.RoCEAdpRetransEn}, {"RoCESlowRestartEn", p.RoCESlowRestartEn}, {"MinAckTimeoutLimitDisabled", p.MinAckTimeoutLimitDisabled}} {
+		if f.on && !p.RoCEAccl {
+			wrong("hca: %s is true, and RoCEAccl false: a device without the register ROCE_ACCL has none of its modes; set RoCEAccl to true, or %s to false", f.name, f.name)
+		}
+	}
+	if p.FirstFault && (!p.RoCEAdpRetransEn || p.MinAckTimeoutLimitDisabled) {
+		wrong("hca: FirstFault is true, and says of adaptive retransmission when its regular timeouts begin; RoCEAdpRetransEn must be true and MinAckTimeoutLimitDisabled false")
+	}
 }

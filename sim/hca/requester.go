@@ -4,6 +4,7 @@ import (
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/sim"
+	"github.com/rdmasim/rdmasim/sim/mkey"
 	"github.com/rdmasim/rdmasim/sim/odp"
 )
 
@@ -32,6 +33,7 @@ type msg struct {
 	land   int16        // READ, atomics: its landing area
 	dammed bool         // counts as sent, and is not sent again after an RNR NAK
 	srqn   uint32       // XRC: that the WQE has named
+	vendor uint16       // vendor byte of fail, plus 1; 0: that of the syndrome
 }
 
 // landing is where the response of a READ or an atomic goes: the data segments of
@@ -109,6 +111,14 @@ type sendRare struct {
 	umr        *umrQueue   // nil until the first UMR
 	copy       *copies     // nil until the first copy
 	faults     [2]pageWait // on GatherSide and on LandingSide
+	refused    mkey.Result // of the local key that was refused last
+	headGone   bool        // a request has completed in error, or was flushed
+	headFails  bool        // the oldest request has failed, and has yet to complete
+	nakked     bool        // a NAK has ended it
+	lastLeave  bool        // what was prepared for the port still leaves
+	rung       uint16      // ERR: producer index by the doorbell register,
+	record     uint16      // and by the record
+	psnInError uint32      // send PSN that a query gives
 	landed     uint64      // bytes of responses to READs since reset
 	out        uint64      // bytes of SENDs and WRITEs sent since reset, those sent again too
 	askAt      sim.Time    // a landing that waits for pages is asked for again then
@@ -161,6 +171,7 @@ func (q *requester) connect() {
 
 // goOn is the return to RTS from a state that sends nothing new.
 func (q *requester) goOn() {
+	q.headGone = false
 	q.draining, q.sq.passed = false, false
 	q.sq.readAhead()
 	q.kick()
@@ -170,6 +181,9 @@ func (q *requester) goOn() {
 func (q *requester) report(c prm.QPC) {
 	if q.state >= prm.QPStateRTS {
 		c.SetNextSendPSN(q.psn)
+		if q.followsRecord() {
+			c.SetNextSendPSN(q.psnInError)
+		}
 		c.SetLastAckedPSN(roce.AddPSN(q.una, -1))
 		c.SetSSN(q.ssn)
 		c.SetCurRetryCount(min(q.retry, 7))
@@ -177,11 +191,16 @@ func (q *requester) report(c prm.QPC) {
 	}
 	c.SetHWSQWQEBBCounter(uint32(q.sq.ci))
 	c.SetSWSQWQEBBCounter(uint32(q.sq.pi))
+	if q.followsRecord() {
+		c.SetSWSQWQEBBCounter(uint32(q.record))
+	}
 }
 
 // stop drops what is under way.
 func (q *requester) stop() {
-	q.u.abandon(&q.txq)
+	if !q.lastLeave {
+		q.u.abandon(&q.txq)
+	}
 	q.waiting, q.dams, q.deadline = false, false, sim.Never
 	q.dropFaults()
 	if q.dci != nil {
@@ -191,8 +210,13 @@ func (q *requester) stop() {
 
 // fail is the state ERR: nothing is sent, and what was taken is flushed.
 func (q *requester) fail() {
+	q.psnInError = q.standsAt()
 	q.stop()
 	q.draining, q.open = false, false
+	if q.followsRecord() {
+		q.hold()
+		return
+	}
 	q.flushTaken()
 }
 

@@ -115,7 +115,7 @@ func (q *requester) onWait() {
 func (q *requester) setTimer(code uint8, retries uint32) {
 	q.timeout, q.retryMax, q.retry, q.backoff = 0, retries, retries, 0
 	q.timerLong = q.timerSet // the event may be of a longer timeout before
-	if q.reliable() { // nothing is acknowledged on UC and UD
+	if q.reliable() {        // nothing is acknowledged on UC and UD
 		if code == 0 && q.breaks(rule.TimeoutZeroIsNone) {
 			code = 1
 		}
@@ -135,6 +135,12 @@ func (q *requester) rewait(n uint8) {
 // timedOut counts an ACK timeout, chooses the next wait and takes a retry where the rule says so. Without one left the QP fails.
 func (q *requester) timedOut() (effect timeoutEffect, alive bool) {
 	effect, counter := q.ack.effect(q.backoff)
+	if counter == prm.QCRoCEADPRetrans && q.breaks(rule.AdaptiveTimeoutsCountApart) {
+		counter = prm.QCLocalAckTimeoutErr
+	}
+	if q.ack.adapts(q.backoff) && q.breaks(rule.AdaptivePhaseTakesARetry) {
+		effect = sendsAgain
+	}
 	if counter == prm.QCLocalAckTimeoutErr { // also the one that ends with the error
 		q.qs.add(counter)
 	}

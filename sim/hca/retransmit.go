@@ -10,45 +10,6 @@ import (
 // without it, or on InfiniBand, the formula of the specification. The figures are measurements of ConnectX-5 and ConnectX-6 that
 // were published in 2026 (github.com/unionxic/rdma-fault-characterization, harness/ack_timeout); how firmware comes to them is not public.
 
-// RetransSchedule is a firmware's schedule of adaptive retransmission.
-type RetransSchedule uint8
-
-// Schedules, with the words of profiles in RetransScheduleWords.
-const (
-	ScheduleFW20   RetransSchedule = iota // ConnectX-6 with firmware 20.43, of 2026
-	ScheduleLumina                        // ConnectX-6 Dx of 2022: Yu et al., Lumina, SIGCOMM 2023, section 6.3
-)
-
-// RetransScheduleWords are the words for RetransSchedule.
-var RetransScheduleWords = []string{"fw20", "lumina"}
-
-// scheduleUnit is what the points of a schedule count: a third of 4.19 ms, which is the ACK timeout of code 10.
-const scheduleUnit = sim.Time(4096<<10) * sim.Nanosecond / 3
-
-// schedule is when adaptive retransmissions leave, counted from the request, by which of the points at the front may be left out.
-type schedule struct {
-	points []sim.Time // in scheduleUnit
-	starts int        // points of which one is the first
-}
-
-var schedules = [...]schedule{
-	ScheduleFW20:   {[]sim.Time{9, 15, 27, 51, 99, 171, 315, 699, 1275, 2811, 5883}, 4},
-	ScheduleLumina: {[]sim.Time{4, 7, 13, 25, 43, 91}, 1},
-}
-
-// step is the n-th wait of a schedule that begins at point start. What follows the last published point doubles, which is assumed.
-func (s *schedule) step(start, n int) sim.Time {
-	start = min(start, s.starts-1)
-	i, last := start+n, len(s.points)-1
-	switch {
-	case n == 0:
-		return s.points[start] * scheduleUnit
-	case i <= last:
-		return (s.points[i] - s.points[i-1]) * scheduleUnit
-	}
-	return (s.points[last] - s.points[last-1]) * scheduleUnit << min(i-last, 32)
-}
-
 // roceAccl is what the register ROCE_ACCL says; connections that are made from then on go by it.
 type roceAccl struct {
 	adaptive    bool // roce_adp_retrans_en
@@ -156,13 +117,16 @@ func (t *ackTimer) effect(n uint8) (timeoutEffect, prm.QCounter) {
 		return countsInVain, prm.QCLocalAckTimeoutErr
 	case t.rule != adaptiveTimer:
 		return takesRetry, prm.QCLocalAckTimeoutErr
-	case n >= t.adaptive:
+	case !t.adapts(n):
 		return takesLastToo, prm.QCLocalAckTimeoutErr
 	case n+1 == t.adaptive && t.retries != 0: // the whole phase takes one
 		return takesLastToo, prm.QCRoCEADPRetrans
 	}
 	return sendsAgain, prm.QCRoCEADPRetrans
 }
+
+// adapts says whether the timeout after n others in a row is of the schedule.
+func (t *ackTimer) adapts(n uint8) bool { return t.rule == adaptiveTimer && n < t.adaptive }
 
 // FirstFaultShift says by how much later than after another fault of the same process the regular timeouts of a new process's first
 // fault begin, at a timeout code: at least, typically, at most. It is known of the codes up to 16 and of 20 (published for 14 and 20);
@@ -225,36 +189,4 @@ func (p *Params) FirstRetransmission(code uint8) sim.Time {
 		return t.first + t.nominal
 	}
 	return t.wait(0)
-}
-
-// IBAckTimer is what the ACK timer of an InfiniBand port goes by: what cards do there is not published.
-type IBAckTimer uint8
-
-// Choices, with the words of profiles in IBAckTimerWords.
-const (
-	IBTimerExact  IBAckTimer = iota // the formula of the specification
-	IBTimerAsRoCE                   // as on a RoCE port
-)
-
-// IBAckTimerWords are the words for IBAckTimer.
-var IBAckTimerWords = []string{"exact", "as-roce"}
-
-// checkRetransmission is the part of Check about the ACK timer.
-func (p *Params) checkRetransmission(pos func(name string, v, lo, hi int64), wrong func(format string, a ...any)) {
-	pos("AdaptiveSchedule", int64(p.AdaptiveSchedule), 0, int64(len(schedules))-1)
-	pos("AdaptiveStart", int64(p.AdaptiveStart), 0, 3)
-	pos("AckTimeoutMin", int64(p.AckTimeoutMin), 0, 31)
-	pos("SilentCount", int64(p.SilentCount), 0, 1000)
-	pos("IBAckTimer", int64(p.IBAckTimer), 0, int64(len(IBAckTimerWords))-1)
-	for _, f := range []struct {
-		name string
-		on   bool
-	}{{"RoCEAdpRetransEn", p.RoCEAdpRetransEn}, {"RoCESlowRestartEn", p.RoCESlowRestartEn}, {"MinAckTimeoutLimitDisabled", p.MinAckTimeoutLimitDisabled}} {
-		if f.on && !p.RoCEAccl {
-			wrong("hca: %s is true, and RoCEAccl false: a device without the register ROCE_ACCL has none of its modes; set RoCEAccl to true, or %s to false", f.name, f.name)
-		}
-	}
-	if p.FirstFault && (!p.RoCEAdpRetransEn || p.MinAckTimeoutLimitDisabled) {
-		wrong("hca: FirstFault is true, and says of adaptive retransmission when its regular timeouts begin; RoCEAdpRetransEn must be true and MinAckTimeoutLimitDisabled false")
-	}
 }

@@ -21,7 +21,6 @@ func measuredParams() Params {
 // death is what a request left that nobody answered.
 type death struct {
 	at         []sim.Time // transmissions, from the first on
-	took       sim.Time
 	h          *host
 	cqe        prm.CQE64
 	unanswered Unanswered

@@ -74,8 +74,8 @@ var words = map[string][]string{
 
 	"hca.adaptive_schedule": hca.RetransScheduleWords,
 	"hca.ib_ack_timer":      hca.IBAckTimerWords,
-	"ib.speed":          link.SpeedWords,
-	"odp.srq_fault":     odp.SRQFaultWords,
+	"ib.speed":              link.SpeedWords,
+	"odp.srq_fault":         odp.SRQFaultWords,
 
 	"congestion.cnp_scope": {"port", "destination", "qp"},
 }
