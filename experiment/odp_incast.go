@@ -233,7 +233,7 @@ func (x *odpRun) countIncast(t verbs.Thread, b *bed, row *Row, regions []verbs.M
 		packets += sent["tx_requests"]
 		dammed += sent["requests_dammed"]
 		if c, err := b.tb.HardwareCounters(t, i); err == nil {
-			timeouts += c["local_ack_timeout_err"]
+			timeouts += c["local_ack_timeout_err"] + c["roce_adp_retrans"]
 			sequence += c["packet_seq_err"]
 		}
 	}

@@ -152,14 +152,14 @@ func (x *odpRun) concludePairs(rows []Row) {
 	pre := of(rows, "pairs, prefetched, damming")
 	n("incast: into prefetched receive buffers pairs go at %s Gb/s with packet damming, since without an RNR NAK nothing is dammed (%s requests); so it is with pinned ones.", num(pre, "goodput_gbps"), num(pre, "dammed"))
 	timeout := x.ackTimeout()
-	n("incast: a dammed request waits for the ACK timeout of its queue pair, %v here, which is %s times as long as a page fault takes. Profile connectx-4 has a device that honours none below 500 ms (assumed).", timeout.Round(time.Millisecond/10), timesFault(timeout, &rows[0]))
-	n("incast: what helps against packet damming, in this order: receive buffers that are pinned or prefetched; a further request, such as a WRITE of no bytes, when the first one has completed and the next stays out for longer than an RNR wait, since its PSN shows the hole and draws a NAK (during the wait it would be dammed itself); a short ACK timeout, of which this device honours no less than %v (hca.ack_timeout_floor); requests that are posted together, before a NAK can come (gap_us=0).", time.Duration(x.Profile.HCA.AckTimeoutFloor/sim.Nanosecond))
+	n("incast: a dammed request waits until its queue pair sends again, %v here, which is %s times as long as a page fault takes. Profile connectx-4 has a device that honours none below 500 ms (assumed).", timeout.Round(time.Millisecond/10), timesFault(timeout, &rows[0]))
+	n("incast: what helps against packet damming, in this order: receive buffers that are pinned or prefetched; a further request, such as a WRITE of no bytes, when the first one has completed and the next stays out for longer than an RNR wait, since its PSN shows the hole and draws a NAK (during the wait it would be dammed itself); a short ACK timeout, of which this device honours no less than %v; requests that are posted together, before a NAK can come (gap_us=0).", time.Duration(x.Profile.HCA.FirstRetransmission(1)/sim.Nanosecond))
 }
 
-// ackTimeout is how long the queue pairs of endpoints wait for an ACK, which have code 14.
+// ackTimeout is how long the queue pairs of endpoints, which have code 14, wait for an ACK before they send again.
 func (x *odpRun) ackTimeout() time.Duration {
 	const code = 14
-	return max(time.Duration(roce.AckTimeout(code)), time.Duration(x.Profile.HCA.AckTimeoutFloor/sim.Nanosecond))
+	return time.Duration(x.Profile.HCA.FirstRetransmission(code) / sim.Nanosecond)
 }
 
 // timesFault is how many page faults of a row a time is.

@@ -17,6 +17,7 @@ import (
 	"github.com/rdmasim/rdmasim/internal/cli/input"
 	"github.com/rdmasim/rdmasim/roce/fault"
 	"github.com/rdmasim/rdmasim/sim"
+	"github.com/rdmasim/rdmasim/sim/hca"
 	"github.com/rdmasim/rdmasim/sim/profile"
 	"github.com/rdmasim/rdmasim/sim/provider"
 	"github.com/rdmasim/rdmasim/sim/testbed"
@@ -26,24 +27,24 @@ import (
 
 // outcome is the result of one run of a scenario.
 type outcome struct {
-	loads        []*workload.Load
-	started      []*workload.Started
-	results      []*workload.Result
-	counters     []reading // of the measured part: after minus before
-	uars         int       // UAR pages that the first load's posting process holds
-	events       uint64
-	span         time.Duration // between the two readings of the counters
-	ended        []string      // why loads ended early, in a run with events
-	lossless     bool          // flow control is on
-	breaks       bool          // events take from programs what they need
-	later        []*later      // of loads that were looked at behind their measured time
-	rules        []fault.Rule  // of faults, how many frames each has met, and on how many it acted
-	met          []int
-	acted        []int
-	use          useWatch      // of the units
-	paging       []*useWatch   // of loads whose pages come on demand, during their measured time
-	leastTimeout time.Duration // of what queue pairs wait for an ACK
-	row          *Row          // of completions, which are no loads
+	loads    []*workload.Load
+	started  []*workload.Started
+	results  []*workload.Result
+	counters []reading // of the measured part: after minus before
+	uars     int       // UAR pages that the first load's posting process holds
+	events   uint64
+	span     time.Duration // between the two readings of the counters
+	ended    []string      // why loads ended early, in a run with events
+	lossless bool          // flow control is on
+	breaks   bool          // events take from programs what they need
+	later    []*later      // of loads that were looked at behind their measured time
+	rules    []fault.Rule  // of faults, how many frames each has met, and on how many it acted
+	met      []int
+	acted    []int
+	use      useWatch    // of the units
+	paging   []*useWatch // of loads whose pages come on demand, during their measured time
+	device   *hca.Params // of the hosts
+	row      *Row        // of completions, which are no loads
 }
 
 // outOfBand is the latency of the messages by which testers coordinate, outside of RDMA; none is part of a result.
@@ -82,7 +83,7 @@ func (s *Scenario) runUntil(ctx context.Context, seed uint64, prof *profile.Prof
 	if err != nil {
 		return nil, usage("%w", err)
 	}
-	out := &outcome{lossless: prof.Link.PFC, breaks: tb.Breaks(), leastTimeout: leastTimeout(prof)}
+	out := &outcome{lossless: prof.Link.PFC, breaks: tb.Breaks(), device: &prof.HCA}
 	var failed error
 	err = tb.Run(cmp.Or(until, deadline), func(t verbs.Thread) { failed = s.body(t, tb, out) })
 	ended := until > 0 && errors.Is(err, testbed.ErrDeadline)
@@ -142,7 +143,7 @@ func (s *Scenario) body(t verbs.Thread, tb *testbed.Testbed, out *outcome) error
 	out.watchPaging(func(w *useWatch, i int) { w.watch(t, tb, out.started[i:i+1]) })
 	for i, st := range out.started {
 		r := st.Finish(t, threads[i])
-		if r.Failed != nil && !tb.Breaks() {
+		if r.Failed != nil && !tb.Breaks() && !(r.Detection > 0 && cutOff(tb.Config().Faults)) {
 			return r.Failed
 		} else if r.Failed != nil {
 			out.ended = append(out.ended, r.Failed.Error())
@@ -160,6 +161,11 @@ func (s *Scenario) body(t verbs.Thread, tb *testbed.Testbed, out *outcome) error
 	out.span = t.Now() - began
 	out.counters = growth(before, tb.Counters())
 	return nil
+}
+
+// cutOff says whether a script takes all frames of a kind from some time on: that a load ends in error is what it asks for.
+func cutOff(plan *fault.Plan) bool {
+	return plan != nil && slices.ContainsFunc(plan.Rules, func(r fault.Rule) bool { return r.Action == fault.Drop && r.Count == 0 && r.Chance == 0 })
 }
 
 // unbuildable places the error of an object that load i needs, and that the simulated
@@ -212,6 +218,9 @@ func trafficRow(l *workload.Load, r *workload.Result) Row {
 		}
 	}
 	percentiles(&row, all)
+	if r.Detection > 0 {
+		row.Set("detection_ms", r.Detection.Seconds()*1e3)
+	}
 	return row
 }
 

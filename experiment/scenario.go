@@ -76,6 +76,8 @@ type Traffic struct {
 	Transport   string            `yaml:"transport" oneof:"rc,uc,ud" help:"service of the queue pairs (default rc); uc carries write, write_imm and send, ud send"`
 	Receive     string            `yaml:"receive" oneof:"post,none" help:"none: the target posts no receives, so that datagrams and unreliable messages are dropped there, and reliable ones draw RNR NAKs (default post)"`
 	AckTimeout  *int              `yaml:"ack_timeout" min:"0" max:"31" help:"code of the queue pairs' ACK timeout, 0 for none (default 14: 67.1 ms)"`
+	RetryCnt    *int              `yaml:"retry_cnt" min:"0" max:"7" help:"retries of the queue pairs after timeouts and NAKs (default 7)"`
+	RNRRetry    *int              `yaml:"rnr_retry" min:"0" max:"7" help:"retries of the queue pairs after RNR NAKs; 7: without end (default 7)"`
 	RNRTimer    *int              `yaml:"min_rnr_timer" min:"0" max:"31" help:"code of the time that an RNR NAK asks for (default 12: 0.64 ms)"`
 	Spread      int               `yaml:"spread" min:"0" max:"32768" help:"requests that a thread keeps outstanding, each on one of its queue pairs chosen at random; 0: queue pairs in turn, each up to its window (default 0)"`
 	Verb        string            `yaml:"verb" oneof:"write,write_imm,send,read,cas,faa" help:"operation of each request (default write; send on ud)"`
@@ -206,7 +208,7 @@ func (t *Traffic) load() *workload.Load {
 		TD: workload.TDKind(t.TD), QPs: t.QPs, QPShare: t.QPSharing, CQShare: t.CQSharing, MRs: t.MRs, MRSize: t.MRSize, LocalMRSize: t.LocalMRSize, Stride: t.Stride, PageSize: pageSizes[t.PageSize],
 		Random: t.Access == "random", Transport: workload.Transport(t.Transport), Payload: t.Payload, Inline: t.Inline, InlineMax: t.InlineMax, Window: t.Window,
 		Postlist: t.Postlist, SignalEvery: t.SignalEvery, RecvDepth: t.RecvDepth, RecvPostlist: t.RecvPost, MTU: mtus[t.MTU], RdAtomic: uint8(t.RdAtomic),
-		NoReceive: t.Receive == "none", MinRNRTimer: code(t.RNRTimer), AckTimeout: code(t.AckTimeout), Spread: t.Spread, Env: t.Env, Latency: t.Measure == "latency", Messages: t.Messages,
+		NoReceive: t.Receive == "none", MinRNRTimer: code(t.RNRTimer), AckTimeout: code(t.AckTimeout), RetryCnt: code(t.RetryCnt), RNRRetry: code(t.RNRRetry), Spread: t.Spread, Env: t.Env, Latency: t.Measure == "latency", Messages: t.Messages,
 		Work: time.Duration(t.Work / 1000), Churn: workload.Churn(t.Churn), Start: time.Duration(t.Start / 1000), Warmup: time.Duration(t.Warmup / 1000), Duration: time.Duration(t.Duration / 1000),
 	}
 	l.Cold, l.BothWays, l.Drain = t.Cold, t.BothWays, t.Drain

@@ -10,7 +10,6 @@ import (
 	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/roce/fault"
 	"github.com/rdmasim/rdmasim/sim"
-	"github.com/rdmasim/rdmasim/sim/profile"
 	"github.com/rdmasim/rdmasim/workload"
 )
 
@@ -101,7 +100,7 @@ func (out *outcome) outwaited(i int) string {
 		return ""
 	}
 	or := ""
-	if wait > out.leastTimeout {
+	if wait > time.Duration(out.device.FirstRetransmission(1)/sim.Nanosecond) {
 		or = ", or a smaller ack_timeout"
 	}
 	return fmt.Sprintf("frames are lost, and a queue pair that waits for its ACK timer does so for %v: what such waits cost is not in a rate that was steady in a measured time of %v; give it a duration of %v or more%s.", readable(wait), measured, readable(waits*wait), or)
@@ -115,7 +114,7 @@ func readable(d time.Duration) time.Duration {
 	return d.Round(time.Microsecond)
 }
 
-// ackTimeout is how long a queue pair of a load waits for an answer; 0 if it has no timer.
+// ackTimeout is how long a queue pair of a load waits for an answer before it sends again; 0 if it has no timer.
 func (out *outcome) ackTimeout(l *workload.Load) time.Duration {
 	code := uint8(workload.AckTimeout)
 	if l.AckTimeout != nil {
@@ -124,12 +123,7 @@ func (out *outcome) ackTimeout(l *workload.Load) time.Duration {
 	if code == 0 {
 		return 0
 	}
-	return max(time.Duration(roce.AckTimeout(code)), out.leastTimeout)
-}
-
-// leastTimeout is the ACK timeout that a device honours at least.
-func leastTimeout(p *profile.Profile) time.Duration {
-	return time.Duration(p.HCA.AckTimeoutFloor / sim.Nanosecond)
+	return time.Duration(out.device.FirstRetransmission(code) / sim.Nanosecond)
 }
 
 // loses reports whether frames were lost at random, or for want of room in a switch.

@@ -5,6 +5,7 @@ type Register uint32
 
 // Registers.
 const (
+	RegROCEAccl       Register = 0x402c // mstflint, register_access_table.adb
 	RegPMTU           Register = 0x5003
 	RegPTYS           Register = 0x5004
 	RegPAOS           Register = 0x5006

@@ -148,6 +148,32 @@ func (p PVLCReg) SetVLAdmin(v uint32)       { put(p, 0x08, 3, 0, v) }
 func (p PVLCReg) VLOperational() uint32     { return bits(p, 0x0c, 3, 0) }
 func (p PVLCReg) SetVLOperational(v uint32) { put(p, 0x0c, 3, 0, v) }
 
+// ROCEAcclReg is the register ROCE_ACCL, which no kernel header has (mstflint's register_access_table.adb, roce_accl_reg_ext):
+// how RoCE retransmits. A mode is there if its Has bit is read as 1, and a write changes the modes whose Has bits it sets.
+type ROCEAcclReg []byte
+
+// ROCEAcclRegSize is its length in bytes.
+const ROCEAcclRegSize = 0x40
+
+func (r ROCEAcclReg) HasAdpRetrans() bool                     { return bit(r, 0x00, 0) }
+func (r ROCEAcclReg) SetHasAdpRetrans(v bool)                 { putBit(r, 0x00, 0, v) }
+func (r ROCEAcclReg) HasSlowRestart() bool                    { return bit(r, 0x00, 2) }
+func (r ROCEAcclReg) SetHasSlowRestart(v bool)                { putBit(r, 0x00, 2, v) }
+func (r ROCEAcclReg) HasMinAckTimeoutLimitDisabled() bool     { return bit(r, 0x00, 4) }
+func (r ROCEAcclReg) SetHasMinAckTimeoutLimitDisabled(v bool) { putBit(r, 0x00, 4, v) }
+
+// AdpRetransEn is roce_adp_retrans_en.
+func (r ROCEAcclReg) AdpRetransEn() bool     { return bit(r, 0x04, 0) }
+func (r ROCEAcclReg) SetAdpRetransEn(v bool) { putBit(r, 0x04, 0, v) }
+
+// SlowRestartEn is roce_slow_restart_en.
+func (r ROCEAcclReg) SlowRestartEn() bool     { return bit(r, 0x04, 2) }
+func (r ROCEAcclReg) SetSlowRestartEn(v bool) { putBit(r, 0x04, 2, v) }
+
+// MinAckTimeoutLimitDisabled is min_ack_timeout_limit_disabled.
+func (r ROCEAcclReg) MinAckTimeoutLimitDisabled() bool     { return bit(r, 0x04, 4) }
+func (r ROCEAcclReg) SetMinAckTimeoutLimitDisabled(v bool) { putBit(r, 0x04, 4, v) }
+
 // PPCNTReg is the register PPCNT: a group of a port's counters.
 type PPCNTReg []byte
 

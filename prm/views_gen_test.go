@@ -257,6 +257,7 @@ var views = []struct {
 	{PAOSReg(nil), 0x10, false},
 	{PFCCReg(nil), 0x20, false},
 	{PVLCReg(nil), 0x10, false},
+	{ROCEAcclReg(nil), 0x40, false},
 	{PPCNTReg(nil), 0x100, false},
 	{NICVportContext(nil), 0x100, false},
 	{RoCEAddr(nil), 0x20, false},

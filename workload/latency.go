@@ -53,13 +53,17 @@ func (s *Started) latency(t verbs.Thread, i int) {
 				return
 			}
 			f.posted++
-			n, err := k.cq.PollWait(t, wc, patience)
+			n, err := k.cq.PollWait(t, wc, l.patience())
 			if err != nil || n == 0 {
 				s.fail("thread %d: no completion: %v", i, err)
 				return
 			}
 			now := t.Now()
 			s.account(now, nil, wc[:n])
+			if s.res.Failed != nil {
+				s.res.Detection = now - start
+				return
+			}
 			s.sample(r, start, now-start)
 		}
 	}
@@ -102,9 +106,9 @@ func (s *Started) pong(t verbs.Thread, g int) {
 func (s *Started) room(t verbs.Thread, k *conn) bool {
 	var wc [1]verbs.WC
 	for k.writes >= max(1, s.l.Window/s.l.SignalEvery) {
-		n, err := k.cq.PollWait(t, wc[:], patience)
+		n, err := k.cq.PollWait(t, wc[:], s.l.patience())
 		if err != nil || n == 0 {
-			s.fail("no completion in %v: %v", patience, err)
+			s.fail("no completion in %v: %v", s.l.patience(), err)
 			return false
 		}
 		if !s.written(k, wc[:n]) {
@@ -126,8 +130,15 @@ func (s *Started) written(k *conn, wc []verbs.WC) bool {
 	return true
 }
 
-// patience is how long a message or a completion may take: more than the tries of bringUp, 8 times 67 ms.
-const patience = time.Second
+// leastPatience is how long a message may take, and a completion where it is less than a device may try.
+const leastPatience = time.Second
+
+// patience is how long a completion may take: more than a device tries at most, which is twice the ACK timeout for each try, and a timeout of
+// 268 ms at least.
+func (l *Load) patience() time.Duration {
+	timeout := 4096 * time.Nanosecond << max(code(l.AckTimeout, AckTimeout), 16)
+	return max(leastPatience, 2*timeout*time.Duration(code(l.RetryCnt, 7)+8))
+}
 
 // volley writes the payload, whose last byte is mark, to the peer.
 func (s *Started) volley(t verbs.Thread, k *conn, mark byte) bool {
@@ -176,8 +187,8 @@ func (s *Started) await(t verbs.Thread, k *conn, mark byte) bool {
 		switch {
 		case waited <= late:
 			t.Work(spin)
-		case waited > patience:
-			s.fail("no message in %v", patience)
+		case waited > s.l.patience():
+			s.fail("no message in %v", s.l.patience())
 			return false
 		case !s.pollWrites(t, k, wc[:]): // no message comes if the write that it answers has failed
 			return false

@@ -123,6 +123,8 @@ type Load struct {
 	// MinRNRTimer and AckTimeout are attributes of the queue pairs; nil: 12, which is 0.64 ms,
 	// and 14, which is 67.1 ms.
 	MinRNRTimer, AckTimeout *uint8
+	// RetryCnt and RNRRetry are attributes of the queue pairs; nil: 7.
+	RetryCnt, RNRRetry *uint8
 	// Spread, unless 0, is how many requests a thread keeps outstanding, each on a QP
 	// chosen at random; otherwise QPs come in turn, each up to its window.
 	Spread int
@@ -300,6 +302,8 @@ type Result struct {
 	MREntries int
 	// Failed is the first completion in error, or nil.
 	Failed error
+	// Detection is the time from a post to its completion in error, of a load that measures latency; 0: there was none.
+	Detection time.Duration
 }
 
 // countTranslation adds a region to the result.

@@ -187,7 +187,7 @@ func (s *Started) finished(t verbs.Thread, i int, total uint64) bool {
 // reap polls the CQs of the thread until one gives something, or for a short
 // while: a thread that shares the CQ may have taken what this one waits for.
 func (s *Started) reap(t verbs.Thread, i int, set []*conn, wc []verbs.WC) {
-	patience := patience
+	patience := s.l.patience()
 	if s.sharedCQs {
 		patience = time.Microsecond
 	}

@@ -296,7 +296,7 @@ func (l *Load) bringUp(t verbs.Thread, k *conn) error {
 	ah := k.ctx.pathTo(k.peer.ctx)
 	access := verbs.AccessLocalWrite | verbs.AccessRemoteWrite | verbs.AccessRemoteRead | verbs.AccessRemoteAtomic
 	attr := verbs.QPAttr{Port: port, Access: access, QKey: QKey, AH: ah, PathMTU: mtu, DestQPN: k.peer.qp.QPN(), RQPSN: psn,
-		MaxDestRdAtomic: rd, MinRNRTimer: code(l.MinRNRTimer, 12), SQPSN: psn, Timeout: code(l.AckTimeout, AckTimeout), RetryCnt: 7, RNRRetry: 7, MaxRdAtomic: rd}
+		MaxDestRdAtomic: rd, MinRNRTimer: code(l.MinRNRTimer, 12), SQPSN: psn, Timeout: code(l.AckTimeout, AckTimeout), RetryCnt: code(l.RetryCnt, 7), RNRRetry: code(l.RNRRetry, 7), MaxRdAtomic: rd}
 	for _, to := range []verbs.QPState{verbs.QPSInit, verbs.QPSRTR, verbs.QPSRTS} {
 		from := attr.State
 		attr.State = to

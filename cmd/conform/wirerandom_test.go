@@ -57,17 +57,17 @@ traffic:
 		{"a READ is asked for again while its answer comes, and new requests follow", "--odp", wide + `profile: connectx-5-ib
 traffic: [{from: 0, to: 2, messages: 200, window: 16, payload: 64, min_rnr_timer: 5, ack_timeout: 8, mix: [{verb: write_imm}, {verb: read}], on_demand: implicit, on_demand_at: to, mr_size: 64KiB, access: random, signal_every: 2}]
 faults: [{do: drop, per_million: 20000}]`},
-		{"an RNR NAK for a second try that was on its way", "--odp", two + `set: {hca.adaptive_retrans: true}
+		{"an RNR NAK for a second try that was on its way", "--odp", two + `set: {hca.adaptive_schedule: lumina, hca.ack_timeout_min: 0}
 traffic:
   - {from: 0, to: 1, messages: 200, window: 16, transport: uc, verb: write_imm, payload: 3000}
   - {from: 1, to: 0, messages: 200, window: 16, payload: 16KiB, mtu: 4096, rd_atomic: 4, min_rnr_timer: 5, ack_timeout: 8, recv_depth: 4, mix: [{verb: read, weight: 2}, {verb: write}], on_demand: implicit, on_demand_at: to, mr_size: 1MiB, access: random, signal_every: 2}
 faults: [{do: drop, direction: responses, per_million: 20000}, {do: mark, direction: requests, packet: 34, iteration: 2, count: 1}]`},
-		{"requests behind a repeated READ do not show the MTU", "--odp --sender selective-repeat", wide + `set: {hca.selective_repeat: true, hca.adaptive_retrans: true}
+		{"requests behind a repeated READ do not show the MTU", "--odp --sender selective-repeat", wide + `set: {hca.selective_repeat: true, hca.adaptive_schedule: lumina, hca.ack_timeout_min: 0}
 traffic:
   - {from: 0, to: 2, messages: 100, window: 16, payload: 3000, mtu: 4096, rd_atomic: 1, min_rnr_timer: 5, ack_timeout: 8, recv_depth: 128, mix: [{verb: send, weight: 2}, {verb: read}], on_demand: implicit, on_demand_at: from, mr_size: 1MiB, access: fixed, signal_every: 4}
   - {from: 1, to: 2, messages: 200, window: 1, transport: ud, payload: 512}
 faults: [{do: drop, per_million: 20000}, {do: drop, direction: requests, packet: 20, iteration: 2, count: 1}]`},
-		{"a READ is repeated whole while its answers come", "", wide + `set: {hca.credits: true, hca.adaptive_retrans: true}
+		{"a READ is repeated whole while its answers come", "", wide + `set: {hca.credits: true, hca.adaptive_schedule: lumina, hca.ack_timeout_min: 0}
 traffic: [{from: 1, to: 2, messages: 50, window: 16, payload: 16KiB, mtu: 256, rd_atomic: 4, ack_timeout: 12, recv_depth: 128, mix: [{verb: send}, {verb: read}], signal_every: 2}]
 faults: [{do: drop, direction: responses, per_million: 1000}, {do: corrupt-fcs, direction: responses, per_million: 5000}]`},
 		{"nothing is cut from a frame that is short enough", "", two + `profile: connect-ib
@@ -153,7 +153,7 @@ func (d *draw) values() {
 		set = append(set, "hca.credits: true")
 	}
 	if d.one(4) {
-		set = append(set, "hca.adaptive_retrans: true")
+		set = append(set, "hca.adaptive_schedule: lumina, hca.ack_timeout_min: 0")
 	}
 	if len(set) > 0 {
 		d.line("set: {%s}", strings.Join(set, ", "))

@@ -76,7 +76,7 @@ func (d draw) parameters(p *Program) {
 	set(10, "hca.wqe_buffer", "32", "128")
 	set(10, "hca.ack_delay", "100ns", "1us")
 	set(10, "hca.selective_repeat", "true")
-	set(10, "hca.adaptive_retrans", "true")
+	set(10, "hca.roce_adp_retrans_en", "false")
 	set(10, "hca.ack_timeout_floor", "0ps", "30us")
 	set(8, "hca.credits", "true")
 	set(8, "hca.rnr_stall", "5us")

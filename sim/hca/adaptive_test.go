@@ -19,47 +19,6 @@ func (v *void) Send(f *roce.Frame) {
 	f.Release()
 }
 
-// TestAdaptiveWaits: a packet that nobody answers is sent again after each of the
-// published waits, the last of which repeats, and more often than retry_cnt says; an
-// answer starts the series anew.
-func TestAdaptiveWaits(t *testing.T) {
-	p := testParams()
-	p.AdaptiveRetrans, p.AdaptiveExtra = true, 3
-	o := defaults() // timeout 14, 7 retries
-	ha, hb, a, _, ab, _ := twoHosts(t, p, 1, o)
-	v := &void{e: ha.e}
-	r := hb.newMR(4096, rightsAll)
-	w := wr{op: prm.WQEOpRDMAWrite, raddr: r.va, rkey: r.rkey, inline: []byte("x")}
-
-	ha.d.SetWire(v)
-	a.post(w)
-	run(t, ha.e, 8*ms) // one retry: 5.6 ms
-	ha.d.SetWire(ab)
-	run(t, ha.e, 10*ms)
-	a.scq.expect(prm.CQEReq)
-	if len(v.at) != 2 || ha.counter(prm.QCRoCEADPRetrans) != 2 {
-		t.Fatalf("%d frames, %d adaptive retransmissions", len(v.at), ha.counter(prm.QCRoCEADPRetrans))
-	}
-
-	v.at = nil
-	ha.d.SetWire(v)
-	a.post(w)
-	run(t, ha.e, 2000*ms)
-	a.scq.expectError(prm.CQEReqErr, prm.SyndromeTransportRetryExc)
-	want := []int{5592, 4194, 8388, 16777, 25165, 67108, 134217, 134217, 134217, 134217} // us
-	if len(v.at) != len(want)+1 {
-		t.Fatalf("sent %d times, want %d", len(v.at), len(want)+1)
-	}
-	for i, us := range want {
-		if got := int((v.at[i+1] - v.at[i]) / sim.Microsecond); got != us {
-			t.Errorf("wait %d: %d us, want %d", i+1, got, us)
-		}
-	}
-	if n := ha.counter(prm.QCRoCEADPRetransTo); n != 13 {
-		t.Errorf("roce_adp_retrans_to is %d, want 13", n)
-	}
-}
-
 // TestReadRecovery: what a lost READ response costs is the two delays of the profile.
 func TestReadRecovery(t *testing.T) {
 	p := testParams()

@@ -137,6 +137,7 @@ func cmdCreateMKey(d *Device, in, out []byte) prm.Status {
 	if !ok {
 		return prm.StatusLimErr
 	}
+	d.gone.remove(n)
 	d.keys.Insert(n, c, prm.MTT(m.Entries()[:units*16]), m.PGAccess())
 	d.caches.fillKey(n, c.StartAddr(), c.Len())
 	prm.CreateMKeyOut(out).SetMKeyIndex(n)
@@ -186,6 +187,7 @@ func cmdDestroyMKey(d *Device, in, _ []byte) prm.Status {
 	}
 	d.keys.Remove(n)
 	d.keyNums.release(n)
+	d.gone.add(n, d.e.Now(), d.p.DeregSilence)
 	if d.p.FlushOnDestroy {
 		d.caches.flushKeys()
 	}

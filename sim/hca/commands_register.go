@@ -20,6 +20,7 @@ var registers = map[prm.Register]register{
 	prm.RegPPCNT:          {prm.PPCNTRegSize, true, EitherLinkLayer, readPPCNT, readOnly},
 	prm.RegPAOS:           {prm.PAOSRegSize, true, EthernetOnly, readPAOS, writePAOS},
 	prm.RegPFCC:           {prm.PFCCRegSize, true, EthernetOnly, readPFCC, writePFCC},
+	prm.RegROCEAccl:       {prm.ROCEAcclRegSize, false, EthernetOnly, readROCEAccl, writeROCEAccl},
 	prm.RegPVLC:           {prm.PVLCRegSize, true, InfiniBandOnly, readPVLC, writePVLC},
 }
 

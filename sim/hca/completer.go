@@ -60,7 +60,7 @@ func (q *connection) errorCQE(op prm.CQEOpcode, idx uint16, sop prm.WQEOpcode, s
 		}
 		all, flush = prm.QCRespCQEError, prm.QCRespCQEFlushError
 	}
-	if s == prm.SyndromeWRFlush {
+	if s == prm.SyndromeWRFlush && q.vendor != vendorFlushedFirst+1 {
 		q.qs.add(flush)
 	}
 	q.qs.add(all)

@@ -19,6 +19,7 @@ type core struct {
 	id   Identity
 	h    handlers
 	c    Counters
+	accl roceAccl
 
 	arriving    lateArrivals
 	nextArrival sim.Time // no planned frame arrives before
@@ -38,6 +39,7 @@ type handlers struct {
 	pu, fetch, wait, timer, record, poll sim.Handler // of a QP's requester
 	list, copied                         sim.Handler // and of its UMRs and copies
 	rqRecord, rqFetch, ack, nak, respond sim.Handler // of its responder
+	hush                                 sim.Handler
 	srqRecord, srqFetch                  sim.Handler
 	gather, send, rx                     sim.Handler // of a slot
 	atomic, atomicFree, atomicBegin      sim.Handler

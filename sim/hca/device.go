@@ -77,7 +77,7 @@ func New(e *sim.Engine, name string, bus pcie.Bus, p Params, id Identity) *Devic
 	d.atomics = atomicUnit{core: &d.core, dma: &d.dma, users: &d.queuePairs}
 	d.h = handlers{
 		pu: d.onPU(), fetch: d.onFetch, wait: d.onWait, timer: d.onTimer, record: d.onRecord, poll: d.onPoll,
-		list: d.onList, copied: d.onCopied, rqRecord: d.onRQRecord, rqFetch: d.onRQFetch, ack: d.onAck, nak: d.onNak, respond: d.onRespond,
+		list: d.onList, copied: d.onCopied, rqRecord: d.onRQRecord, rqFetch: d.onRQFetch, ack: d.onAck, nak: d.onNak, respond: d.onRespond, hush: d.onHush,
 		srqRecord: d.srqs.onRecord, srqFetch: d.srqs.onFetch,
 		gather: d.port.onGather(), send: d.port.onSend(), rx: d.onRx(),
 		atomic: d.atomics.onRead, atomicFree: d.atomics.onFree, atomicBegin: d.atomics.onBegin,
@@ -127,7 +127,7 @@ func (d *Device) reset() {
 	d.atomics.reset()
 	d.caches = newCaches(&d.core, d.keys, &d.queuePairs)
 	d.answers = p.PURead != 0 || p.WQECache > 0
-	d.fw, d.regs = newFirmware(p, &d.id), newPortRegisters(p)
+	d.fw, d.regs, d.accl = newFirmware(p, &d.id), newPortRegisters(p), newRoCEAccl(p)
 	if d.nic != nil {
 		d.fw.fillNIC(p)
 	}

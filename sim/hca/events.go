@@ -88,6 +88,12 @@ func (v *queuePairs) onAck(arg uint64) {
 	}
 }
 
+func (v *queuePairs) onHush(arg uint64) {
+	if q := v.responderArg(arg); q != nil {
+		q.onHush()
+	}
+}
+
 func (v *queuePairs) onNak(arg uint64) {
 	if q := v.responderArg(arg); q != nil {
 		q.onNak()

@@ -124,7 +124,7 @@ func fillGeneral(c prm.HCACap, p *Params) {
 	c.SetOutOfSeqCnt(true)
 	c.SetVportCounters(true)
 	c.SetRetransmissionQCounters(true)
-	c.SetRoCEAccl(p.AdaptiveRetrans)
+	c.SetRoCEAccl(p.RoCEAccl)
 	c.SetEnhancedErrorQCounters(true)
 	c.SetRTS2RTSQPCountersSetID(true)
 	c.SetRTS2RTSQPUDPSport(p.UDPSport)

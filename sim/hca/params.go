@@ -92,9 +92,7 @@ type Params struct {
 	AtomicsHoldReads bool         // READs wait behind atomics that find no room
 	NackGenerate     [2]sim.Time  // loss noticed to asked for again: [0] by the NAK of a SEND or WRITE, [1] by a new READ request
 	NackReact        [2]sim.Time  // that received to sent again, by requester and responder
-	AckTimeoutFloor  sim.Time     // the least ACK timeout that the device honours; 0: none
-	AdaptiveRetrans  bool         // ACK timeouts follow the published series instead of the exact formula
-	AdaptiveExtra    int          // retries beyond retry_cnt that it makes
+	AckTimeoutFloor  sim.Time     // the least ACK timeout that the device honours, where it goes by the formula of the specification; 0: none
 	SelectiveRepeat  bool         // only what a NAK names is sent again; the responder keeps what came early
 	RepeatWindow     int          // PSNs ahead that it keeps
 	Credits          bool         // ACKs announce the receives of a queue, and requesters heed it
@@ -103,6 +101,22 @@ type Params struct {
 	RNRStall         sim.Time     // the engines take nothing for so long when an RNR NAK is sent; 0: they go on
 	RNRDamming       bool         // what is taken up during the wait for an RNR NAK counts as sent and is not put on the wire
 	FlushPoll        sim.Time     // a QP in ERR looks at its doorbell record again after this, then at doubling distances
+
+	// ACK timer of a RoCE port (retransmit.go); the first three are fields of the register ROCE_ACCL after power-on.
+	RoCEAccl                   bool // the device has the register
+	RoCEAdpRetransEn           bool // adaptive retransmission
+	RoCESlowRestartEn          bool // a retransmission after a timeout counts as a congestion notice
+	MinAckTimeoutLimitDisabled bool // no floor, and no adaptive retransmission
+	AdaptiveSchedule           RetransSchedule
+	AdaptiveStart              int        // points of the schedule that are left out at its front, 0..3
+	AckTimeoutMin              int        // timeout codes below it act as it
+	SilentCount                int        // without the floor: a first count that sends nothing, in percent of the timeout
+	FirstFault                 bool       // every fault is taken as the first one of a new process, whose regular timeouts begin at another time
+	IBAckTimer                 IBAckTimer // the same of an InfiniBand port
+
+	// What errors show.
+	CardFaults   bool     // as ConnectX-5 and ConnectX-6 were seen to do in 2026 (requester_record.go, responder_silence.go): vendor bytes by cause, no error counters of responders, lengths checked packet by packet, completions in ERR by the doorbell record
+	DeregSilence sim.Time // for which a responder answers nothing that names a deregistered key; 0: it refuses at once
 
 	// Caches of what lives in host memory. A miss takes its time, and holds up the
 	// engine that needs the entry for that time divided by the cache's overlap.
@@ -233,9 +247,10 @@ func (p *Params) Check() error {
 	pos("RecvCache", int64(p.RecvCache), 0, 1<<20)
 	span("FlushPoll", p.FlushPoll, sim.Nanosecond)
 	span("RNRStall", p.RNRStall, 0)
+	span("DeregSilence", p.DeregSilence, 0)
 	span("DCTurn", p.DCTurn, 0)
 	pos("XRCViolation", int64(p.XRCViolation), 0, int64(len(XRCViolationWords))-1)
-	pos("AdaptiveExtra", int64(p.AdaptiveExtra), 0, 100)
+	p.checkRetransmission(pos, func(format string, a ...any) { errs = append(errs, fmt.Errorf(format, a...)) })
 	pos("RepeatWindow", int64(p.RepeatWindow), 1, 1<<16)
 	pos("AckReqPackets", int64(p.AckReqPackets), 1, 1<<20)
 	pos("WireRate", int64(p.WireRate), 1e6, 1e13)
@@ -263,4 +278,24 @@ func (p *Params) Check() error {
 			p.LinkLayer, LinkLayersWords[min(p.LinkLayers, EitherLinkLayer)]))
 	}
 	return errors.Join(append(errs, p.UAR.Check(), p.Congestion.Check(), p.ODP.Check())...)
+}
+
+// checkRetransmission is the part of Check about the ACK timer.
+func (p *Params) checkRetransmission(pos func(name string, v, lo, hi int64), wrong func(format string, a ...any)) {
+	pos("AdaptiveSchedule", int64(p.AdaptiveSchedule), 0, int64(len(schedules))-1)
+	pos("AdaptiveStart", int64(p.AdaptiveStart), 0, 3)
+	pos("AckTimeoutMin", int64(p.AckTimeoutMin), 0, 31)
+	pos("SilentCount", int64(p.SilentCount), 0, 1000)
+	pos("IBAckTimer", int64(p.IBAckTimer), 0, int64(len(IBAckTimerWords))-1)
+	for _, f := range []struct {
+		name string
+		on   bool
+	}{{"RoCEAdpRetransEn", p.RoCEAdpRetransEn}, {"RoCESlowRestartEn", p.RoCESlowRestartEn}, {"MinAckTimeoutLimitDisabled", p.MinAckTimeoutLimitDisabled}} {
+		if f.on && !p.RoCEAccl {
+			wrong("hca: %s is true, and RoCEAccl false: a device without the register ROCE_ACCL has none of its modes; set RoCEAccl to true, or %s to false", f.name, f.name)
+		}
+	}
+	if p.FirstFault && (!p.RoCEAdpRetransEn || p.MinAckTimeoutLimitDisabled) {
+		wrong("hca: FirstFault is true, and says of adaptive retransmission when its regular timeouts begin; RoCEAdpRetransEn must be true and MinAckTimeoutLimitDisabled false")
+	}
 }

@@ -30,7 +30,7 @@ func (q *qp) joinDomain(spare *srq, srqs *sharedQueues) {
 func (q *qp) reset() {
 	q.stop()
 	q.setState(prm.QPStateRST)
-	q.flush.interval = 0
+	q.flush.interval, q.flush.looks = 0, 0
 	q.requester.clear()
 	q.responder.clear()
 }
@@ -99,6 +99,8 @@ func (q *qp) repath() {
 // flush is how a QP in ERR finds out what is posted: it looks at its doorbell record.
 type flush struct {
 	interval sim.Time // to the next look
+	looks    int      // at a record that is behind
+	again    bool     // a look was asked for while one was under way
 	reading  bool
 	waiting  bool // an event is set for the next look
 	record   [prm.DBRecSize]byte
@@ -108,6 +110,7 @@ type flush struct {
 // doorbell does not say, or what is left to flush.
 func (q *qp) readRecord() {
 	if q.flush.reading {
+		q.flush.again = true
 		return
 	}
 	q.flush.reading = true
@@ -120,18 +123,25 @@ func (q *qp) onRecord() {
 		return // reset since: the record is of the life before
 	}
 	rec := prm.QPDBRec(q.flush.record[:])
-	q.requester.sq.learn(rec.Send(), q.requester.oldest())
+	follows := q.requester.followsRecord()
+	if !follows {
+		q.requester.sq.learn(rec.Send(), q.requester.oldest())
+	}
 	switch q.state {
 	case prm.QPStateRTS:
 		q.requester.kick()
 	case prm.QPStateSQER:
 		q.requester.flushSQ()
 	case prm.QPStateERR:
-		found := q.requester.sq.ci != q.requester.sq.pi
+		found := follows && q.requester.flushTo(rec.Send()) || q.requester.sq.ci != q.requester.sq.pi && !follows
 		if q.responder.rq.flush(rec.Recv()) {
 			found = true
 		}
 		q.requester.flushSQ()
+		if q.flush.again {
+			q.flush.again = false
+			q.readRecord()
+		}
 		q.pollAgain(found)
 	}
 }
@@ -148,6 +158,10 @@ func (q *qp) pollAgain(found bool) {
 	f, first := &q.flush, q.u.p.FlushPoll
 	if found {
 		f.interval = first
+	}
+	if q.requester.awaitsRecord() && f.looks < recordLooks {
+		f.looks++
+		f.interval = recordLook
 	}
 	if f.waiting || f.interval > first*maxFlushPoll {
 		return

@@ -53,7 +53,7 @@ func port1(r []byte) { prm.PMTUReg(r).SetLocalPort(1) }
 func TestAccessReg(t *testing.T) {
 	for _, layer := range []LinkLayer{Ethernet, InfiniBand} {
 		p := testParams()
-		p.LinkLayers, p.LinkLayer = EitherLinkLayer, layer
+		p.LinkLayers, p.LinkLayer, p.RoCEAccl = EitherLinkLayer, layer, true
 		h := newHost(t, sim.New(sim.Options{}), p, 1)
 		for id, reg := range registers {
 			ok, n := prm.StatusOK, reg.size

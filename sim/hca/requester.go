@@ -4,6 +4,7 @@ import (
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/sim"
+	"github.com/rdmasim/rdmasim/sim/mkey"
 	"github.com/rdmasim/rdmasim/sim/odp"
 )
 
@@ -32,6 +33,7 @@ type msg struct {
 	land   int16        // READ, atomics: its landing area
 	dammed bool         // counts as sent, and is not sent again after an RNR NAK
 	srqn   uint32       // XRC: that the WQE has named
+	vendor uint16       // vendor byte of fail, plus 1; 0: that of the syndrome
 }
 
 // landing is where the response of a READ or an atomic goes: the data segments of
@@ -61,13 +63,14 @@ type requester struct {
 	burst           int32       // packets since the PU took the QP
 	rest            memoryRange // of segment segAt, where the packet before has ended in it
 
-	open            bool // the WQE at the cursor is being sent
-	halt            bool // nothing more is sent: a WQE failed by itself
-	draining        bool // in state SQD, with messages under way
-	running, queued bool // on a PU; in the ready queue
-	waiting         bool // for RNR, or for the reaction to a NAK
-	timerSet        bool
-	backoff         uint8 // adaptive: timeouts in a row
+	open            bool  // the WQE at the cursor is being sent
+	halt            bool  // nothing more is sent: a WQE failed by itself
+	draining        bool  // in state SQD, with messages under way
+	running, queued bool  // on a PU; in the ready queue
+	waiting         bool  // for RNR, or for the reaction to a NAK
+	timerSet        bool  // an event looks at deadline, at timerAt
+	timerLong       bool  // it was set for a wait that may end before
+	backoff         uint8 // ACK timeouts in a row
 	repairing       bool  // selective repeat: one packet is sent again
 	skipAcked       bool  // the WQE at the cursor goes on at skipTo
 	exact           bool  // a READ or an atomic was asked for again: only its next response counts
@@ -92,30 +95,39 @@ type requester struct {
 
 // sendRare is what few messages need of a requester.
 type sendRare struct {
-	drainEvent   bool   // the end of draining is to be reported
-	lsn          uint32 // limit of ssn by credits
-	unlimited    bool   // the responder announces none
-	readMax      int
-	landing      []landing
-	waitEnd      sim.Time
-	exactTimeout sim.Time // of the connection; timeout is an adaptive part of it
-	after        uint32   // selective repeat: PSN at the cursor before a packet was sent again
-	skipTo       uint32
-	csReq        int         // bytes of a response that may be scattered to a CQE
-	paths        *avPaths    // of a UD QP, which has them instead of a peer, and of a DCI
-	dci          *initiator  // nil of others
-	umr          *umrQueue   // nil until the first UMR
-	copy         *copies     // nil until the first copy
-	faults       [2]pageWait // on GatherSide and on LandingSide
-	landed       uint64      // bytes of responses to READs since reset
-	out          uint64      // bytes of SENDs and WRITEs sent since reset, those sent again too
-	askAt        sim.Time    // a landing that waits for pages is asked for again then
+	drainEvent bool   // the end of draining is to be reported
+	lsn        uint32 // limit of ssn by credits
+	unlimited  bool   // the responder announces none
+	readMax    int
+	landing    []landing
+	waitEnd    sim.Time
+	ack        ackTimer // by which timeout is chosen
+	timerAt    sim.Time
+	after      uint32 // selective repeat: PSN at the cursor before a packet was sent again
+	skipTo     uint32
+	csReq      int         // bytes of a response that may be scattered to a CQE
+	paths      *avPaths    // of a UD QP, which has them instead of a peer, and of a DCI
+	dci        *initiator  // nil of others
+	umr        *umrQueue   // nil until the first UMR
+	copy       *copies     // nil until the first copy
+	faults     [2]pageWait // on GatherSide and on LandingSide
+	refused    mkey.Result // of the local key that was refused last
+	headGone   bool        // a request has completed in error, or was flushed
+	headFails  bool        // the oldest request has failed, and has yet to complete
+	nakked     bool        // a NAK has ended it
+	lastLeave  bool        // what was prepared for the port still leaves
+	rung       uint16      // ERR: producer index by the doorbell register,
+	record     uint16      // and by the record
+	psnInError uint32      // send PSN that a query gives
+	landed     uint64      // bytes of responses to READs since reset
+	out        uint64      // bytes of SENDs and WRITEs sent since reset, those sent again too
+	askAt      sim.Time    // a landing that waits for pages is asked for again then
 }
 
 // clear is the state after reset; what is under way stays marked.
 func (q *requester) clear() {
 	rare := q.sendRare
-	*rare = sendRare{landing: rare.landing, paths: rare.paths, umr: rare.umr, copy: rare.copy, dci: rare.dci}
+	*rare = sendRare{timerAt: rare.timerAt, landing: rare.landing, paths: rare.paths, umr: rare.umr, copy: rare.copy, dci: rare.dci}
 	if rare.umr != nil {
 		rare.umr.reset()
 	}
@@ -126,7 +138,7 @@ func (q *requester) clear() {
 	*q = requester{
 		connection: q.connection, sendRare: rare,
 		sq: q.sq, msgs: q.msgs, puGroup: q.puGroup,
-		running: q.running, queued: q.queued, deadline: sim.Never, timerSet: q.timerSet, txq: emptyList,
+		running: q.running, queued: q.queued, deadline: sim.Never, timerSet: q.timerSet, timerLong: q.timerLong, txq: emptyList,
 		scripted: q.scripted,
 	}
 	for i := range q.landing {
@@ -159,6 +171,7 @@ func (q *requester) connect() {
 
 // goOn is the return to RTS from a state that sends nothing new.
 func (q *requester) goOn() {
+	q.headGone = false
 	q.draining, q.sq.passed = false, false
 	q.sq.readAhead()
 	q.kick()
@@ -168,6 +181,9 @@ func (q *requester) goOn() {
 func (q *requester) report(c prm.QPC) {
 	if q.state >= prm.QPStateRTS {
 		c.SetNextSendPSN(q.psn)
+		if q.followsRecord() {
+			c.SetNextSendPSN(q.psnInError)
+		}
 		c.SetLastAckedPSN(roce.AddPSN(q.una, -1))
 		c.SetSSN(q.ssn)
 		c.SetCurRetryCount(min(q.retry, 7))
@@ -175,11 +191,16 @@ func (q *requester) report(c prm.QPC) {
 	}
 	c.SetHWSQWQEBBCounter(uint32(q.sq.ci))
 	c.SetSWSQWQEBBCounter(uint32(q.sq.pi))
+	if q.followsRecord() {
+		c.SetSWSQWQEBBCounter(uint32(q.record))
+	}
 }
 
 // stop drops what is under way.
 func (q *requester) stop() {
-	q.u.abandon(&q.txq)
+	if !q.lastLeave {
+		q.u.abandon(&q.txq)
+	}
 	q.waiting, q.dams, q.deadline = false, false, sim.Never
 	q.dropFaults()
 	if q.dci != nil {
@@ -189,8 +210,13 @@ func (q *requester) stop() {
 
 // fail is the state ERR: nothing is sent, and what was taken is flushed.
 func (q *requester) fail() {
+	q.psnInError = q.standsAt()
 	q.stop()
 	q.draining, q.open = false, false
+	if q.followsRecord() {
+		q.hold()
+		return
+	}
 	q.flushTaken()
 }
 

@@ -114,6 +114,8 @@ func (q *requester) progress() {
 //go:noinline
 func (q *requester) doneElse(m *msg) bool {
 	switch {
+	case q.state == prm.QPStateERR: // it waits for the doorbell record
+		return false
 	case m.fail != 0:
 		q.failHead(m.fail)
 		return false
@@ -172,6 +174,7 @@ func (q *requester) onNAKPacket(s roce.Syndrome) {
 		q.pause(wait)
 		return
 	}
+	q.nakked = true
 	switch s {
 	case roce.NAKInvalidRequest:
 		q.qs.add(prm.QCReqRemoteInvalidRequest)
@@ -198,6 +201,7 @@ func (q *requester) onRNR(timer uint8) {
 	if q.rnrMax != rnrForever || q.breaks(rule.SevenRNRRetriesNeverEnd) {
 		if q.rnr == 0 {
 			q.qs.add(prm.QCReqRNRRetriesExceeded)
+			q.nakked = true
 			q.failAnswered(prm.SyndromeRNRRetryExc)
 			return
 		}

@@ -219,17 +219,20 @@ func (q *requester) segmentsPermitted(m *msg, w *prm.SendWQE) bool {
 //
 //go:noinline
 func (q *requester) keysPermit(m *msg, w *prm.SendWQE) bool {
-	u, access := q.u, mkey.LocalRead
+	u, access, prior := q.u, mkey.LocalRead, uint64(0)
 	if m.kind != msgPush {
 		access = mkey.LocalWrite
 	}
 	for s, at, ok := w.Data(0); ok; s, at, ok = w.Data(at) {
 		if s.Inline != nil {
+			prior += uint64(len(s.Inline))
 			continue
 		}
 		if _, r := u.dma.keys.Check(q.user(), s.LKey, s.Addr, uint64(s.Len), access); r != mkey.OK {
-			return false
+			q.refused = r
+			return r == mkey.OutOfRange && q.sendsBefore(m, w, s.LKey, s.Addr, prior)
 		}
+		prior += uint64(s.Len)
 		var cost miss
 		u.caches.touchKey(s.LKey, s.Addr, &cost)
 		u.xlate += cost.stall

@@ -2,8 +2,6 @@ package hca
 
 import (
 	"github.com/rdmasim/rdmasim/prm"
-	"github.com/rdmasim/rdmasim/roce"
-	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/rule"
 )
 
@@ -47,9 +45,5 @@ func (q *requester) takeRetries() {
 	c := q.context()
 	q.rnrMax = c.RNRRetry()
 	q.rnr = q.rnrMax
-	timeout := sim.Time(0) // nothing is acknowledged on UC and UD
-	if q.reliable() {
-		timeout = sim.Time(roce.AckTimeout(uint8(c.PrimaryPath().AckTimeout()))) * sim.Nanosecond
-	}
-	q.setTimer(timeout, c.RetryCount())
+	q.setTimer(uint8(c.PrimaryPath().AckTimeout()), c.RetryCount())
 }

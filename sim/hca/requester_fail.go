@@ -15,7 +15,7 @@ func (q *requester) failAt(i uint32, s prm.Syndrome) {
 	if q.open && i == q.cur {
 		own = int(q.pkt)
 	}
-	m.fail = s
+	m.fail, m.vendor = s, q.refusedKey(s)
 	q.halt, q.open = true, false
 	q.complete()
 	q.claimAck(m.first, own)
@@ -71,9 +71,17 @@ func (q *requester) failHead(s prm.Syndrome) {
 	case prm.SyndromeLocalProt:
 		q.qs.add(prm.QCReqLocalProtection)
 	}
-	if m.signal || !q.breaks(rule.ErrorsCompleteUnsignalled) {
-		q.errorCQE(prm.CQEReqErr, m.idx, m.op, s)
+	m.fail, q.headFails = s, true
+	if q.vendor != 0 { // the script's
+		m.vendor, q.vendor = q.vendor, 0
 	}
+	if q.u.p.CardFaults && (q.reliable() || q.st == prm.STRegUMR) && q.sq.size > 0 { // it completes when the record was read
+		q.lastLeave = s == prm.SyndromeLocalProt
+		q.owner.abort()
+		q.lastLeave = false
+		return
+	}
+	q.reportFailed(m)
 	end := m.idx + uint16(m.nbb)
 	q.head++
 	if q.head == q.tail {
@@ -88,9 +96,22 @@ func (q *requester) failHead(s prm.Syndrome) {
 	q.owner.abort()
 }
 
+// reportFailed completes a request that has failed.
+func (q *requester) reportFailed(m *msg) {
+	q.headGone, q.headFails = true, false
+	q.vendor = m.vendor
+	if m.signal || !q.breaks(rule.ErrorsCompleteUnsignalled) {
+		q.errorCQE(prm.CQEReqErr, m.idx, m.op, m.fail)
+	}
+	q.vendor = 0
+}
+
 // flushSQ completes with a flush error what is posted and was never started. The
 // WQEs are fetched, since only they say how long they are.
 func (q *requester) flushSQ() {
+	if q.followsRecord() && q.head != q.tail { // it waits for the record
+		return
+	}
 	for q.sq.ci != q.sq.pi {
 		c, n := q.sq.first()
 		if n == 0 {
@@ -101,7 +122,7 @@ func (q *requester) flushSQ() {
 			q.sq.ci += uint16(n)
 			continue
 		}
-		q.errorCQE(prm.CQEReqErr, q.sq.ci, c.Opcode(), prm.SyndromeWRFlush)
+		q.reportFlush(q.sq.ci, c.Opcode())
 		q.sq.ci += uint16(n)
 	}
 }
@@ -123,7 +144,7 @@ func (q *requester) toSQError() {
 func (q *requester) flushTaken() {
 	for q.head != q.tail {
 		m := q.msg(q.head)
-		q.errorCQE(prm.CQEReqErr, m.idx, m.op, prm.SyndromeWRFlush)
+		q.reportFlush(m.idx, m.op)
 		q.head++
 		if q.head == q.tail {
 			q.sq.moveTo(m.idx + uint16(m.nbb))

@@ -20,6 +20,7 @@ func (q *requester) cannotGather(r mkey.Result, packet int) {
 		operation = prm.ODPSend
 	}
 	if !q.pages(r, operation) || q.breaks(rule.GatherWaitsForPages) || !q.await(odp.GatherSide, q.cur, q.pkt*uint32(q.mtu), packet, m.length) {
+		q.refused = r
 		q.failAt(q.cur, prm.SyndromeLocalProt)
 		return
 	}

@@ -15,6 +15,11 @@ func (q *requester) posted(idx uint16, ds int, wqe []byte) {
 	if idx != q.sq.pi && q.breaks(rule.DoorbellCoversThoseBefore) {
 		return
 	}
+	if !ready && q.followsRecord() {
+		q.rung = idx + uint16(max(1, (uint(ds)+segmentsPerBlock-1)/segmentsPerBlock))
+		q.owner.readRecord()
+		return
+	}
 	n := uint16(max(1, (uint(ds)+segmentsPerBlock-1)/segmentsPerBlock))
 	pi := idx + n
 	if int16(pi-q.sq.pi) <= 0 || uint32(pi-q.oldest()) > q.sq.size {

@@ -46,8 +46,11 @@ func (q *requester) rewind() {
 }
 
 // useRetry takes one of the retries; without one left the QP fails.
-func (q *requester) useRetry() bool {
-	if q.retry == 0 || q.retry == 1 && q.breaks(rule.RetriesAreAllUsed) {
+func (q *requester) useRetry() bool { return q.takeRetry(0) }
+
+// takeRetry takes one of the retries; with no more than spare left the QP fails.
+func (q *requester) takeRetry(spare uint32) bool {
+	if q.retry <= spare || q.retry == spare+1 && q.breaks(rule.RetriesAreAllUsed) {
 		q.qs.add(prm.QCReqTransportRetriesExceeded)
 		q.failAnswered(prm.SyndromeTransportRetryExc)
 		return false

@@ -1,6 +1,8 @@
 package hca
 
 import (
+	"math"
+
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/rule"
@@ -13,7 +15,7 @@ func (q *requester) startTimer() {
 	}
 }
 
-// setDeadline (re)starts the ACK timer; one event at a time looks at it.
+// setDeadline (re)starts the ACK timer. One event looks at it, and another only where the timer must end before that.
 func (q *requester) setDeadline() {
 	if q.timeout == 0 {
 		return
@@ -22,18 +24,30 @@ func (q *requester) setDeadline() {
 	if q.breaks(rule.TimeoutIsTheQPs) {
 		q.deadline += 4 * q.timeout
 	}
-	if !q.timerSet {
-		q.timerSet = true
-		q.u.e.At(q.deadline, q.u.h.timer, q.arg)
+	if !q.timerSet || q.timerLong {
+		q.setTimerEvent()
 	}
+}
+
+// setTimerEvent sets an event for the deadline unless one comes before it.
+//
+//go:noinline
+func (q *requester) setTimerEvent() {
+	if q.timerSet && q.timerAt <= q.deadline {
+		return
+	}
+	q.timerSet, q.timerLong, q.timerAt = true, q.backoff > 0, q.deadline
+	q.u.e.At(q.deadline, q.u.h.timer, q.arg)
 }
 
 // onTimer looks whether the ACK timer has run out; it may have been moved since
 // the event was set.
 func (q *requester) onTimer() {
-	u := q.u
+	now := q.u.e.Now()
+	if !q.timerSet || now != q.timerAt { // an earlier event has taken its place
+		return
+	}
 	q.timerSet = false
-	now := u.e.Now()
 	switch {
 	case q.deadline == sim.Never:
 		return
@@ -41,21 +55,21 @@ func (q *requester) onTimer() {
 		q.deadline = sim.Never
 		return
 	case now < q.deadline:
-		q.timerSet = true
-		u.e.At(q.deadline, u.h.timer, q.arg)
+		q.setTimerEvent()
 		return
 	}
 	q.deadline = sim.Never
 	if !q.takesResponses() || !q.outstanding() {
 		return
 	}
-	q.timedOut()
-	if !q.useRetry() {
+	switch effect, alive := q.timedOut(); {
+	case !alive:
+		return
+	case effect == countsInVain:
+		q.setDeadline()
 		return
 	}
-	if q.u.p.AdaptiveRetrans {
-		q.qs.add(prm.QCRoCEADPRetrans)
-	}
+	q.slowRestart()
 	q.undam()
 	q.goBack()
 	if q.dci != nil { // the connect packet may have been lost
@@ -97,48 +111,69 @@ func (q *requester) onWait() {
 	q.kick()
 }
 
-// adaptiveSteps are the waits of adaptive retransmission, one for each timeout of a
-// packet in a row, in parts of the exact ACK timeout; the last one repeats. Yu et al.,
-// Lumina (SIGCOMM 2023, section 6.3) saw 5.6, 4.1, 8.4, 16.7, 25.1, 67.1 and 134.2 ms
-// at timeout 14, which is 67.1 ms, on a ConnectX-6 Dx. That other timeouts scale the
-// series is an assumption.
-var adaptiveSteps = [...]sim.Time{4, 3, 6, 12, 18, 48, 96}
-
-// adaptiveParts is how many parts the exact timeout has.
-const adaptiveParts = 48
-
-// setTimer takes the ACK timeout and the retry count of a connection.
-func (q *requester) setTimer(timeout sim.Time, retries uint32) {
-	p := &q.u.p
-	q.timeout, q.retryMax, q.retry = 0, retries, retries
-	if timeout == 0 && q.breaks(rule.TimeoutZeroIsNone) {
-		timeout = 8192 * sim.Nanosecond
+// setTimer takes the ACK timeout code and the retry count of a connection.
+func (q *requester) setTimer(code uint8, retries uint32) {
+	q.timeout, q.retryMax, q.retry, q.backoff = 0, retries, retries, 0
+	q.timerLong = q.timerSet // the event may be of a longer timeout before
+	if q.reliable() {        // nothing is acknowledged on UC and UD
+		if code == 0 && q.breaks(rule.TimeoutZeroIsNone) {
+			code = 1
+		}
+		if code != 0 {
+			q.ack = newAckTimer(&q.u.p, q.u.accl, code, retries)
+			q.rewait(0)
+		}
 	}
-	if timeout > 0 {
-		q.timeout = max(timeout, p.AckTimeoutFloor)
-	}
-	q.exactTimeout = q.timeout
-	if !p.AdaptiveRetrans || q.timeout == 0 {
-		return
-	}
-	if retries > 0 {
-		q.retryMax += uint32(p.AdaptiveExtra)
-		q.retry = q.retryMax
-	}
-	q.rewait(0)
 }
 
-// rewait makes step n the wait of the next timeout.
+// rewait makes the wait after n timeouts in a row the next one.
 func (q *requester) rewait(n uint8) {
-	q.backoff = min(n, uint8(len(adaptiveSteps)-1))
-	q.timeout = q.exactTimeout * adaptiveSteps[q.backoff] / adaptiveParts
+	q.backoff = n
+	q.timeout = q.ack.wait(n)
 }
 
-// timedOut counts an ACK timeout and chooses the next wait.
-func (q *requester) timedOut() {
-	q.qs.add(prm.QCLocalAckTimeoutErr)
-	if q.u.p.AdaptiveRetrans {
-		q.qs.add(prm.QCRoCEADPRetransTo)
+// timedOut counts an ACK timeout, chooses the next wait and takes a retry where the rule says so. Without one left the QP fails.
+func (q *requester) timedOut() (effect timeoutEffect, alive bool) {
+	effect, counter := q.ack.effect(q.backoff)
+	if counter == prm.QCRoCEADPRetrans && q.breaks(rule.AdaptiveTimeoutsCountApart) {
+		counter = prm.QCLocalAckTimeoutErr
+	}
+	if q.ack.adapts(q.backoff) && q.breaks(rule.AdaptivePhaseTakesARetry) {
+		effect = sendsAgain
+	}
+	if counter == prm.QCLocalAckTimeoutErr { // also the one that ends with the error
+		q.qs.add(counter)
+	}
+	switch effect {
+	case takesRetry:
+		alive = q.takeRetry(0)
+	case takesLastToo:
+		alive = q.takeRetry(1)
+	default:
+		alive = true
+	}
+	if !alive {
+		return effect, false
+	}
+	if counter != prm.QCLocalAckTimeoutErr {
+		q.qs.add(counter)
+	}
+	if q.backoff < math.MaxUint8 {
 		q.rewait(q.backoff + 1)
 	}
+	return effect, true
+}
+
+// slowRestart is what a retransmission after a timeout does to the congestion control of its QP: it handles a notice that nobody sent.
+// That the notice slows the QP down where DCQCN is on follows from what notices are.
+func (q *requester) slowRestart() {
+	if !q.ack.slowRestart {
+		return
+	}
+	q.qs.add(prm.QCRoCESlowRestartCNPs)
+	if q.u.p.Congestion.DCQCN {
+		q.notified()
+		return
+	}
+	q.u.c.RpCNPHandled++
 }

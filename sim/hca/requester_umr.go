@@ -124,8 +124,12 @@ func (q *requester) noteKey(w *prm.SendWQE) {
 		return
 	}
 	if !c.Free() {
+		u.gone.remove(index)
 		u.caches.fillKey(index, c.StartAddr(), c.Len())
-	} else if u.p.FlushOnDestroy {
+		return
+	}
+	u.gone.add(index, u.e.Now(), u.p.DeregSilence)
+	if u.p.FlushOnDestroy {
 		u.caches.flushKeys()
 	}
 }

@@ -181,7 +181,7 @@ func (q *requester) newMsg() *msg {
 // failLocally ends sending: the WQE at the cursor failed by itself, and is reported
 // when those before it are done.
 func (q *requester) failLocally(m *msg, s prm.Syndrome) {
-	m.fail, m.kind, m.n, m.first = s, msgLocal, 0, q.psn
+	m.fail, m.vendor, m.kind, m.n, m.first = s, q.refusedKey(s), msgLocal, 0, q.psn
 	q.halt = true
 	q.passWQE(m)
 	q.complete()

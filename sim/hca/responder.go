@@ -61,6 +61,7 @@ type recvRare struct {
 	srqs *sharedQueues // of an XRC target: the SRQs that a request may name; nil for others
 
 	faults    [2]odp.Token // that are out, on WriteSide and on ReadSide
+	hushed    bool         // the first of the packets that wait names a key that was deregistered a moment ago
 	held      bool         // the READ whose response is due waits for its source
 	heldFault bool         // and it is its fault that is out on ReadSide, not that of a later READ
 }
@@ -152,7 +153,7 @@ func (q *responder) stop() {
 
 // dropRequests is the state ERR: what has come is not executed any more.
 func (q *responder) dropRequests() {
-	q.busy, q.atomicBusy = false, false
+	q.busy, q.atomicBusy, q.hushed = false, false, false
 	q.dropHeld()
 	q.dropFaults()
 }
@@ -234,6 +235,12 @@ func (q *responder) execute(p *roce.Packet) (wait bool) {
 		return q.carryOut(p, info)
 	case mustWait:
 		return true
+	case noAccess:
+		if q.staysSilent(p) {
+			return true
+		}
+		q.countRefused(info)
+		fallthrough
 	default:
 		q.refuse(v, p)
 		return false

@@ -75,10 +75,10 @@ func (q *responder) fatal(s roce.Syndrome) {
 	switch s {
 	case roce.NAKInvalidRequest:
 		ev = prm.EventWQInvalReqError
-		q.qs.add(prm.QCRespRemoteInvalidRequest)
+		q.countError(prm.QCRespRemoteInvalidRequest)
 	case roce.NAKRemoteAccess:
 		ev = prm.EventWQAccessError
-		q.qs.add(prm.QCRespRemoteAccessErrors)
+		q.countError(prm.QCRespRemoteAccessErrors)
 	}
 	q.answer(answerNAK, q.epsn, s)
 	if q.breaks(rule.EventsHaveTheirType) {

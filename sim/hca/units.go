@@ -21,6 +21,7 @@ type units struct {
 	events  eventQueues
 	faults  *odp.Unit // nil: no paging on demand
 	notices notices
+	gone    goneKeys
 	memory  memory // on the device
 	scratch
 	dcConnections uint32 // that DCIs have made

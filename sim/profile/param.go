@@ -71,8 +71,11 @@ var words = map[string][]string{
 	"hca.xrc_violation": hca.XRCViolationWords,
 	"hca.atomic_index":  hca.AtomicIndexWords,
 	"hca.pu_choice":     hca.PUChoiceWords,
-	"ib.speed":          link.SpeedWords,
-	"odp.srq_fault":     odp.SRQFaultWords,
+
+	"hca.adaptive_schedule": hca.RetransScheduleWords,
+	"hca.ib_ack_timer":      hca.IBAckTimerWords,
+	"ib.speed":              link.SpeedWords,
+	"odp.srq_fault":         odp.SRQFaultWords,
 
 	"congestion.cnp_scope": {"port", "destination", "qp"},
 }
@@ -80,7 +83,8 @@ var words = map[string][]string{
 // names are the fields whose key does not follow from their name. A field of two
 // has a key for each.
 var names = map[string][]string{
-	"PUs": {"pus"}, "MKeyCache": {"mkey_cache"}, "BAR1": {"bar1"}, "ACS": {"acs"}, "IOMMU": {"iommu"}, "IOMMULatency": {"iommu_latency"}, "RoCEAdder": {"roce_adder"}, "VLs": {"vls"}, "CoreClockKHz": {"core_clock"},
+	"PUs": {"pus"}, "MKeyCache": {"mkey_cache"}, "BAR1": {"bar1"}, "ACS": {"acs"}, "IOMMU": {"iommu"}, "IOMMULatency": {"iommu_latency"}, "RoCEAdder": {"roce_adder"}, "RoCEAccl": {"roce_accl"}, "RoCEAdpRetransEn": {"roce_adp_retrans_en"}, "RoCESlowRestartEn": {"roce_slow_restart_en"},
+	"IBAckTimer": {"ib_ack_timer"}, "VLs": {"vls"}, "CoreClockKHz": {"core_clock"},
 	"MinTimeBetweenCNPs": {"min_time_between_cnps"}, "CNPDSCP": {"cnp_dscp"}, "ClampAfterTimeInc": {"clamp_tgt_rate_after_time_inc"},
 	"RPGAIRate": {"rpg_ai_rate"}, "RPGHAIRate": {"rpg_hai_rate"}, "RateOnFirstCNP": {"rate_to_set_on_first_cnp"},
 	"DCETCPG": {"dce_tcp_g"}, "DCETCPRTT": {"dce_tcp_rtt"}, "RateReducePeriod": {"rate_reduce_monitor_period"}, "InitialAlpha": {"initial_alpha_value"},

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"text/tabwriter"
+
+	"github.com/rdmasim/rdmasim/sim/hca"
 )
 
 // Value is one parameter with its source.
@@ -50,6 +52,9 @@ func (p *Profile) value(q param) Value {
 func (p *Profile) Hypotheses() []string {
 	var hs []string
 	for _, v := range p.Values() {
+		if v.Key == "hca.ib_ack_timer" && p.HCA.LinkLayer != hca.InfiniBand {
+			continue
+		}
 		if off := v.Kind == Time && v.Text == "0ps" || v.Kind == Count && v.Text == "0" || v.Kind == Bool && v.Text == "false"; v.Hypothesis && !off {
 			hs = append(hs, v.Key+"="+v.Text)
 		}

@@ -414,4 +414,7 @@ var sentences = [...]string{
 	SourcePortIsTaken:         "The UDP source port that is set for a QP is that of its packets",
 	DirectMemoryMasksAreKnown: "An unknown bit of the direct mask of device memory is refused",
 	ReservedNumbersAreKept:    "A reserved QP number is given to no QP",
+
+	AdaptivePhaseTakesARetry:   "Adaptive retransmissions take one of the retries together",
+	AdaptiveTimeoutsCountApart: "Adaptive retransmissions have a counter of their own",
 }

@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"unicode"
 
+	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/provider"
 	"github.com/rdmasim/rdmasim/verbs"
@@ -40,6 +41,9 @@ func (tb *Testbed) Counters() []Reading {
 	for _, h := range tb.hosts {
 		for _, d := range h.devices {
 			all = fields(all, d.path()+"/hca", reflect.ValueOf(*d.hca.Counters()))
+			for _, q := range prm.QCounterNames {
+				all = append(all, Reading{d.path() + "/hw_counters", q.Name, d.hca.QCounter(q.Counter)})
+			}
 			all = fields(all, d.path()+"/uar", reflect.ValueOf(d.hca.UARTotals()))
 			all = fields(all, d.path()+"/kernel", reflect.ValueOf(d.kern.Counters()))
 			all = d.paging(all)

@@ -156,6 +156,12 @@ func (x *rig) qp(t verbs.Thread, pd verbs.PD, cq verbs.CQ) verbs.QP {
 // connect takes a QP to RTS towards another.
 func (x *rig) connect(t verbs.Thread, q verbs.QP, own, peer verbs.GIDEntry, dest uint32, mtu verbs.MTU) {
 	x.Helper()
+	x.connectWith(t, q, own, peer, dest, mtu, verbs.QPAttr{Timeout: 14, RetryCnt: 7, RNRRetry: 7})
+}
+
+// connectWith is connect with the timeout and the retry counts of r.
+func (x *rig) connectWith(t verbs.Thread, q verbs.QP, own, peer verbs.GIDEntry, dest uint32, mtu verbs.MTU, r verbs.QPAttr) {
+	x.Helper()
 	a := verbs.QPAttr{State: verbs.QPSInit, Port: 1, Access: verbs.AccessRemoteWrite | verbs.AccessRemoteRead | verbs.AccessRemoteAtomic}
 	x.ok("INIT", q.Modify(t, &a, verbs.QPMaskState|verbs.QPMaskPKeyIndex|verbs.QPMaskPort|verbs.QPMaskAccessFlags))
 	a = verbs.QPAttr{State: verbs.QPSRTR, PathMTU: mtu, DestQPN: dest, RQPSN: 77, MaxDestRdAtomic: 16, MinRNRTimer: 12,
@@ -165,7 +171,7 @@ func (x *rig) connect(t verbs.Thread, q verbs.QP, own, peer verbs.GIDEntry, dest
 	}
 	x.ok("RTR", q.Modify(t, &a, verbs.QPMaskState|verbs.QPMaskAV|verbs.QPMaskPathMTU|verbs.QPMaskDestQPN|verbs.QPMaskRQPSN|
 		verbs.QPMaskMaxDestRdAtomic|verbs.QPMaskMinRNRTimer))
-	a = verbs.QPAttr{State: verbs.QPSRTS, SQPSN: 77, Timeout: 14, RetryCnt: 7, RNRRetry: 7, MaxRdAtomic: 16}
+	a = verbs.QPAttr{State: verbs.QPSRTS, SQPSN: 77, Timeout: r.Timeout, RetryCnt: r.RetryCnt, RNRRetry: r.RNRRetry, MaxRdAtomic: 16}
 	x.ok("RTS", q.Modify(t, &a, verbs.QPMaskState|verbs.QPMaskSQPSN|verbs.QPMaskTimeout|verbs.QPMaskRetryCnt|
 		verbs.QPMaskRNRRetry|verbs.QPMaskMaxQPRdAtomic))
 }

@@ -1,0 +1,54 @@
+package hca
+
+import "github.com/rdmasim/rdmasim/sim"
+
+// RetransSchedule is a firmware's schedule of adaptive retransmission.
+type RetransSchedule uint8
+
+// Schedules, with the words of profiles in RetransScheduleWords.
+const (
+	ScheduleFW20   RetransSchedule = iota // ConnectX-6 with firmware 20.43, of 2026
+	ScheduleLumina                        // ConnectX-6 Dx of 2022: Yu et al., Lumina, SIGCOMM 2023, section 6.3
+)
+
+// RetransScheduleWords are the words for RetransSchedule.
+var RetransScheduleWords = []string{"fw20", "lumina"}
+
+// scheduleUnit is what the points of a schedule count: a third of 4.19 ms, which is the ACK timeout of code 10.
+const scheduleUnit = sim.Time(4096<<10) * sim.Nanosecond / 3
+
+// schedule is when adaptive retransmissions leave, counted from the request, by which of the points at the front may be left out.
+type schedule struct {
+	points []sim.Time // in scheduleUnit
+	starts int        // points of which one is the first
+}
+
+var schedules = [...]schedule{
+	ScheduleFW20:   {[]sim.Time{9, 15, 27, 51, 99, 171, 315, 699, 1275, 2811, 5883}, 4},
+	ScheduleLumina: {[]sim.Time{4, 7, 13, 25, 43, 91}, 1},
+}
+
+// step is the n-th wait of a schedule that begins at point start. What follows the last published point doubles, which is assumed.
+func (s *schedule) step(start, n int) sim.Time {
+	start = min(start, s.starts-1)
+	i, last := start+n, len(s.points)-1
+	switch {
+	case n == 0:
+		return s.points[start] * scheduleUnit
+	case i <= last:
+		return (s.points[i] - s.points[i-1]) * scheduleUnit
+	}
+	return (s.points[last] - s.points[last-1]) * scheduleUnit << min(i-last, 32)
+}
+
+// IBAckTimer is what the ACK timer of an InfiniBand port goes by: what cards do there is not published.
+type IBAckTimer uint8
+
+// Choices, with the words of profiles in IBAckTimerWords.
+const (
+	IBTimerExact  IBAckTimer = iota // the formula of the specification
+	IBTimerAsRoCE                   // as on a RoCE port
+)
+
+// IBAckTimerWords are the words for IBAckTimer.
+var IBAckTimerWords = []string{"exact", "as-roce"}
