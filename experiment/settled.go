@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/roce/fault"
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/workload"
