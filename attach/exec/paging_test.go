@@ -46,6 +46,18 @@ func TestCallsTakePages(t *testing.T) {
 	})
 }
 
+// TestPagesThatWereRead has the device read memory that nobody has touched, and then write it: on kernels that share one page of zeroes, and
+// on those that give each read a page.
+func TestPagesThatWereRead(t *testing.T) {
+	needs(t, "gcc")
+	bin := compile(t, "paging")
+	each(t, func(t *testing.T, u user) {
+		for _, flags := range pagingSessions {
+			u.paging(t, flags, "", bin, "reads")
+		}
+	})
+}
+
 // TestPagingRace has threads change memory, also by calls that make no sense, while the device accesses it. Another program of the
 // session does not notice.
 func TestPagingRace(t *testing.T) {
