@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 )
 
 var allCM = flag.Bool("cm.all", false, "all programs of the connection manager, with more connections and longer transfers")
@@ -137,13 +136,9 @@ func TestChannelFile(t *testing.T) {
 // TestThreadsThatWaitForEvents: however many they are, other processes go on.
 func TestThreadsThatWaitForEvents(t *testing.T) {
 	needs(t, "ibv_devices")
-	begin := time.Now()
 	out, status := users()[0].session(t, "--", compile(t, "waiters"), strconv.Itoa(defaultWaiting))
 	if status != 0 || !strings.Contains(out, "status 0, 1 refused") || !strings.Contains(out, "wait for events of rdma_cm") {
 		t.Errorf("status %d:\n%s", status, out)
-	}
-	if d := time.Since(begin); d > soon {
-		t.Errorf("it took %v", d)
 	}
 }
 
