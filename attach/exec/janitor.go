@@ -23,7 +23,7 @@ const sessionEnv = "RDMASIM_EXEC_SESSION"
 const (
 	janitorPause = 20 * time.Millisecond
 	quietLooks   = 3
-	janitorLooks    = 500
+	janitorLooks = 500
 	newestLooks  = 500
 	newestPids   = 3
 	attendPause  = 50 * time.Millisecond // between two looks at a supervisor that lives, at least
