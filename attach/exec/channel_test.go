@@ -67,7 +67,7 @@ func (p *cmProgram) script(file, copied string) string {
 	return strings.NewReplacer("FILE", file, "COPY", copied).Replace(fmt.Sprintf(`rm -f COPY; %s & s=$!
 i=0
 until rdma res show cm_id | grep -q . || ss -Hltnp | grep -q "pid=$s,"; do
-  i=$((i+1)); [ $i -gt 500 ] && echo no server && exit 9
+  i=$((i+1)); [ $i -gt 15000 ] && echo no server && exit 9
   kill -0 $s || exit 8
   sleep 0.02
 done

@@ -326,7 +326,7 @@ static long counter(const char *name)
 
 static void becomes(const char *what, const char *name, long least)
 {
-	for (int i = 0; i < 2000 && counter(name) < least; i++)
+	for (int i = 0; i < 60000 && counter(name) < least; i++)
 		usleep(1000);
 	if (counter(name) < least) {
 		printf("%s: %s is %ld, want %ld\n", what, name, counter(name), least);
