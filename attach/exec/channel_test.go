@@ -99,7 +99,7 @@ func TestConnectionManager(t *testing.T) {
 			if p.needs != "" {
 				needs(t, p.needs)
 			}
-			flags := append(append([]string{"-v"}, strings.Fields(p.flags)...), "--", "sh", "-c", p.script(file, filepath.Join(dir, "copy")))
+			flags := append(append([]string{"-v"}, strings.Fields(p.flags)...), "--", "sh", "-c", p.script(quote(file), quote(filepath.Join(dir, "copy"))))
 			out, status := u.session(t, flags...)
 			good := func() bool {
 				return status == 0 && strings.Contains(out, "status 0 0") && regexp.MustCompile(p.want).MatchString(out)
@@ -150,9 +150,9 @@ func TestNumbersOfChannels(t *testing.T) {
 	for _, c := range []struct {
 		script, want string
 	}{
-		{"ulimit -n 1024; exec " + bin + " 400", fmt.Sprintf("%d channels, then Too many open files\n", few)},
-		{"ulimit -Sn 1024; exec " + bin + " 400", "400 channels, then enough\n"},
-		{"ulimit -Sn 1024; exec " + bin + " 900", "600 channels, then Too many open files\n"},
+		{"ulimit -n 1024; exec " + quote(bin) + " 400", fmt.Sprintf("%d channels, then Too many open files\n", few)},
+		{"ulimit -Sn 1024; exec " + quote(bin) + " 400", "400 channels, then enough\n"},
+		{"ulimit -Sn 1024; exec " + quote(bin) + " 900", "600 channels, then Too many open files\n"},
 	} {
 		out, status := u.session(t, "-limit-files", "600", "--", "sh", "-c", c.script)
 		if status != 0 || !strings.Contains(out, c.want) {

@@ -248,6 +248,9 @@ exit $((s+c))`, server, p, listens(p), client, p)
 	return out
 }
 
+// quote is a word as the shell needs it.
+func quote(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
+
 // shared is a folder that every user may write to.
 func shared(t *testing.T) string {
 	t.Helper()

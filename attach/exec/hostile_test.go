@@ -113,7 +113,7 @@ func TestAskedToEnd(t *testing.T) {
 			"often":    {"50ms", stubborn, true, 128 + 9, "is killed with its children"},
 		} {
 			ready := filepath.Join(shared(t), "ready")
-			run, out := u.start(t, "-grace", c.grace, "--", "sh", "-c", "READY="+ready+"; export READY; "+c.script)
+			run, out := u.start(t, "-grace", c.grace, "--", "sh", "-c", "READY="+quote(ready)+"; export READY; "+c.script)
 			ended := make(chan error, 1)
 			go func() { ended <- run.Wait() }()
 			late := time.After(soon)

@@ -70,7 +70,7 @@ func TestPagingRace(t *testing.T) {
 	each(t, func(t *testing.T, u user) {
 		for i, flags := range sessions {
 			seed := strconv.FormatUint(*pagingSeed+uint64(i), 10)
-			u.paging(t, flags, bin+" race "+seed+" "+strconv.Itoa(*pagingRace)+"; ", bin, "calls")
+			u.paging(t, flags, quote(bin)+" race "+seed+" "+strconv.Itoa(*pagingRace)+"; ", bin, "calls")
 		}
 	})
 }
@@ -78,7 +78,7 @@ func TestPagingRace(t *testing.T) {
 // paging runs a program in a session, after what a shell does before it.
 func (u user) paging(t *testing.T, flags []string, before string, program ...string) {
 	t.Helper()
-	out, status := u.session(t, append(append([]string{"-v"}, flags...), "--", "sh", "-c", before+"exec "+strings.Join(program, " "))...)
+	out, status := u.session(t, append(append(append([]string{"-v"}, flags...), "--", "sh", "-c", before+`exec "$@"`, "sh"), program...)...)
 	if status != 0 || !strings.Contains(out, program[1]+": as it should be") || strings.Contains(out, "goroutine ") || strings.Contains(out, "not given back") {
 		t.Errorf("%v: status %d:\n%s", flags, status, lastOf(out, 3000))
 	}

@@ -28,7 +28,7 @@ func TestNobodyReadsStderr(t *testing.T) {
 	} {
 		u := users()[0]
 		done := filepath.Join(shared(t), "done")
-		run := u.command("-v", "-grace", c.grace, "--", "sh", "-c", fmt.Sprintf("%sibv_devinfo >%s.out && touch %s; %s", c.first, done, done, c.then))
+		run := u.command("-v", "-grace", c.grace, "--", "sh", "-c", fmt.Sprintf("%sibv_devinfo >%s && touch %s; %s", c.first, quote(done), quote(done), c.then))
 		r, w, err := os.Pipe()
 		if err != nil {
 			t.Fatal(err)
