@@ -80,7 +80,7 @@ func kernelHeader() string {
 func TestTablesAgainstKernelHeader(t *testing.T) {
 	dir := kernelHeader()
 	if dir == "" {
-		t.Skip("no mlx5_ifc.h of Linux 6.12: the comparison with it needs it (package linux-headers-6.12.*-common, or RDMASIM_MLX5_IFC)")
+		t.Skip("needs mlx5_ifc.h of Linux 6.12 (package linux-headers-6.12.*-common, or RDMASIM_MLX5_IFC)")
 	}
 	h := layout.Header{Folders: []string{dir}, Files: []string{"mlx5_ifc.h"},
 		Before: "typedef uint8_t u8;\ntypedef uint16_t u16;\ntypedef uint32_t u32;\ntypedef uint64_t u64;\n" +

@@ -57,7 +57,7 @@ func TestAgainstMlx5dv(t *testing.T) {
 	members := append(tables(t).Members("mlx5_wqe_"), tables(t).Members("mlx5_cqe64")...)
 	measured, err := dv.Measure(append(members, mkeySegment...))
 	if errors.Is(err, layout.ErrMissing) {
-		t.Skip(err, "(packages gcc and libibverbs-dev)")
+		t.Skipf("needs the packages gcc and libibverbs-dev: %v", err)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -138,7 +138,7 @@ func TestAgainstKernelHeaders(t *testing.T) {
 	members := append(tables(t).Members(""), layout.Member{Struct: "ib_uverbs_detach_mcast", Width: AttachMcastSize})
 	measured, err := h.Measure(members)
 	if errors.Is(err, layout.ErrMissing) && os.Getenv("RDMASIM_NEED_HEADERS") != "1" {
-		t.Skip(err, "(packages gcc and linux-libc-dev)")
+		t.Skipf("needs the packages gcc and linux-libc-dev: %v", err)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -115,7 +115,8 @@ func TestBench(t *testing.T) {
 	canListen(t)
 	needs(t, "ibv_rc_pingpong")
 	each(t, func(t *testing.T, u user) {
-		script := fmt.Sprintf(`ibv_rc_pingpong -g 0 -s 512 -n 10 -d mlx5_0 -p %d & sleep 1; ibv_rc_pingpong -g 0 -s 512 -n 10 -d mlx5_1 -p %[1]d 127.0.0.1; wait`, port(t))
+		p := port(t)
+		script := fmt.Sprintf(`ibv_rc_pingpong -g 0 -s 512 -n 10 -d mlx5_0 -p %d & s=$!; %s; ibv_rc_pingpong -g 0 -s 512 -n 10 -d mlx5_1 -p %[1]d 127.0.0.1; wait`, p, listens(p))
 		out, status := u.session(t, "-devices", "2", "--", "/proc/self/exe", benchArg, script)
 		if status != 0 || !strings.Contains(out, "20 rings, 20 packets left") {
 			t.Fatalf("status %d, want 10 messages each way, with an ACK for each:\n%s", status, out)

@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 )
 
 var allCM = flag.Bool("cm.all", false, "all programs of the connection manager, with more connections and longer transfers")
@@ -68,7 +67,7 @@ func (p *cmProgram) script(file, copied string) string {
 	return strings.NewReplacer("FILE", file, "COPY", copied).Replace(fmt.Sprintf(`rm -f COPY; %s & s=$!
 i=0
 until rdma res show cm_id | grep -q . || ss -Hltnp | grep -q "pid=$s,"; do
-  i=$((i+1)); [ $i -gt 500 ] && echo no server && exit 9
+  i=$((i+1)); [ $i -gt 15000 ] && echo no server && exit 9
   kill -0 $s || exit 8
   sleep 0.02
 done
@@ -100,7 +99,7 @@ func TestConnectionManager(t *testing.T) {
 			if p.needs != "" {
 				needs(t, p.needs)
 			}
-			flags := append(append([]string{"-v"}, strings.Fields(p.flags)...), "--", "sh", "-c", p.script(file, filepath.Join(dir, "copy")))
+			flags := append(append([]string{"-v"}, strings.Fields(p.flags)...), "--", "sh", "-c", p.script(quote(file), quote(filepath.Join(dir, "copy"))))
 			out, status := u.session(t, flags...)
 			good := func() bool {
 				return status == 0 && strings.Contains(out, "status 0 0") && regexp.MustCompile(p.want).MatchString(out)
@@ -137,13 +136,9 @@ func TestChannelFile(t *testing.T) {
 // TestThreadsThatWaitForEvents: however many they are, other processes go on.
 func TestThreadsThatWaitForEvents(t *testing.T) {
 	needs(t, "ibv_devices")
-	begin := time.Now()
 	out, status := users()[0].session(t, "--", compile(t, "waiters"), strconv.Itoa(defaultWaiting))
 	if status != 0 || !strings.Contains(out, "status 0, 1 refused") || !strings.Contains(out, "wait for events of rdma_cm") {
 		t.Errorf("status %d:\n%s", status, out)
-	}
-	if d := time.Since(begin); d > soon {
-		t.Errorf("it took %v", d)
 	}
 }
 
@@ -155,9 +150,9 @@ func TestNumbersOfChannels(t *testing.T) {
 	for _, c := range []struct {
 		script, want string
 	}{
-		{"ulimit -n 1024; exec " + bin + " 400", fmt.Sprintf("%d channels, then Too many open files\n", few)},
-		{"ulimit -Sn 1024; exec " + bin + " 400", "400 channels, then enough\n"},
-		{"ulimit -Sn 1024; exec " + bin + " 900", "600 channels, then Too many open files\n"},
+		{"ulimit -n 1024; exec " + quote(bin) + " 400", fmt.Sprintf("%d channels, then Too many open files\n", few)},
+		{"ulimit -Sn 1024; exec " + quote(bin) + " 400", "400 channels, then enough\n"},
+		{"ulimit -Sn 1024; exec " + quote(bin) + " 900", "600 channels, then Too many open files\n"},
 	} {
 		out, status := u.session(t, "-limit-files", "600", "--", "sh", "-c", c.script)
 		if status != 0 || !strings.Contains(out, c.want) {

@@ -158,8 +158,9 @@ func (u user) sessions(flags ...[]string) [][]string {
 // machine is slow or busy.
 const limit = 20 * time.Minute
 
-// soon ends the wait for a session that has nothing to compute: it starts a shell, or ends what it started.
-const soon = 30 * time.Second
+// soon ends the wait for a session that has nothing to compute: it starts a shell, or ends what it started. A machine on which dozens of
+// others want the CPUs needs seconds for that.
+const soon = 5 * time.Minute
 
 // session runs a session to its end and returns its output.
 func (u user) session(t *testing.T, args ...string) (out string, status int) {
@@ -206,7 +207,7 @@ const needEnv = "RDMASIM_NEED_RDMA"
 func needs(t *testing.T, programs ...string) {
 	t.Helper()
 	if os.Getenv(needEnv) == "" {
-		t.Skipf("runs %v of Debian's ibverbs-utils, ibverbs-providers or perftest: set %s=1, as make test does", programs, needEnv)
+		t.Skipf("needs %v of Debian's ibverbs-utils, ibverbs-providers, perftest or gcc, and %s=1, as make test sets it", programs, needEnv)
 	}
 	for _, p := range programs {
 		if _, err := osexec.LookPath(p); err != nil {
@@ -221,7 +222,7 @@ func canListen(t *testing.T) {
 	out, status := users()[0].session(t, "--", "true")
 	for _, e := range []error{seccomp.ErrNoNotification, seccomp.ErrOuterListener, procmem.ErrRights} {
 		if status == 125 && strings.Contains(out, e.Error()) && os.Getenv(needEnv) == "" {
-			t.Skip(strings.TrimSpace(out))
+			t.Skip("needs a machine that lets programs be supervised: " + strings.TrimSpace(out))
 		}
 	}
 }
@@ -237,6 +238,16 @@ func port(t *testing.T) int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
+// listens is a shell command that waits until the process of the variable s, or one of its children, listens on a TCP port, and fails when that
+// process has ended, or has not begun to after five minutes.
+func listens(port int) string {
+	return fmt.Sprintf(`(i=0; until grep -q ':%04X 0*:0000 0A' /proc/net/tcp /proc/net/tcp6; do
+  i=$((i+1)); [ $i -lt 15000 ] || { echo no server; exit 1; }
+  kill -0 $s || exit 1
+  sleep 0.02
+done)`, port)
+}
+
 // pair runs a server and a client of a program in one session and wants both to
 // succeed. The flags go before the program's arguments.
 func (u user) pair(t *testing.T, flags []string, server, client string) string {
@@ -244,23 +255,21 @@ func (u user) pair(t *testing.T, flags []string, server, client string) string {
 	p := port(t)
 	script := fmt.Sprintf(`
 %s -p %d >/dev/null & s=$!
-i=0
-until grep -q ':%04X 0*:0000 0A' /proc/net/tcp /proc/net/tcp6; do
-  i=$((i+1)); [ $i -gt 500 ] && echo no server && exit 9
-  kill -0 $s || exit 8
-  sleep 0.02
-done
+%s || exit 9
 %s -p %d 127.0.0.1; c=$?
 [ $c -eq 0 ] || kill $s # it would wait for another client
 wait $s; s=$?
 echo "status $s $c"
-exit $((s+c))`, server, p, p, client, p)
+exit $((s+c))`, server, p, listens(p), client, p)
 	out, status := u.session(t, append(flags, "--", "sh", "-c", script)...)
 	if status != 0 || !strings.Contains(out, "status 0 0") {
 		t.Fatalf("%s | %s: status %d\n%s", server, client, status, out)
 	}
 	return out
 }
+
+// quote is a word as the shell needs it.
+func quote(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
 
 // shared is a folder that every user may write to.
 func shared(t *testing.T) string {

@@ -17,11 +17,13 @@ import (
 // sessionEnv marks the processes of a session.
 const sessionEnv = "RDMASIM_EXEC_SESSION"
 
-// janitorPause lies between two looks that find nothing, quietLooks is how many of them there are at the end. newestLooks is how often the newest
+// janitorPause lies between two looks that find nothing, quietLooks is how many of them there are at the end, and janitorLooks how many there are at
+// all, if processes do not end: they are counted since a busy machine may let the janitor wait for long. newestLooks is how often the newest
 // processes are looked at after a look at all of them that finds nothing, and newestPids how many: together some 50 ms.
 const (
 	janitorPause = 20 * time.Millisecond
 	quietLooks   = 3
+	janitorLooks = 500
 	newestLooks  = 500
 	newestPids   = 3
 	attendPause  = 50 * time.Millisecond // between two looks at a supervisor that lives, at least
@@ -39,7 +41,7 @@ func janitor() {
 	if orderly {
 		return
 	}
-	for begin, quiet := time.Now(), 0; quiet < quietLooks && time.Since(begin) < killPatience; {
+	for looks, quiet := 0, 0; quiet < quietLooks && looks < janitorLooks; looks++ {
 		quiet++
 		if known.kill() || killMarked(mark) || killNewest(mark) {
 			quiet = 0

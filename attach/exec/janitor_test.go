@@ -3,6 +3,8 @@
 package exec
 
 import (
+	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -30,7 +32,7 @@ func TestHiddenProcessesEnd(t *testing.T) {
 		}) {
 			t.Errorf("the program does not start within %v: %s", soon, out)
 		}
-		time.Sleep(20 * attendPause) // the janitor has time to look
+		waitForLook(t, run.Process.Pid)
 		_ = run.Process.Kill()
 		_ = run.Wait()
 		for _, f := range pids {
@@ -41,6 +43,33 @@ func TestHiddenProcessesEnd(t *testing.T) {
 			}
 		}
 	})
+}
+
+// waitForLook returns when the janitor of a supervisor has looked at all processes once at least: it reads a file of each, which the kernel
+// counts. A look that began before reads each once more.
+func waitForLook(t *testing.T, supervisor int) {
+	t.Helper()
+	for _, pid := range descendants(supervisor, supervisor) {
+		if b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); !bytes.Contains(b, []byte(janitorArg)) {
+			continue
+		}
+		reads := func() (n int) {
+			b, err := os.ReadFile(fmt.Sprintf("/proc/%d/io", pid))
+			if err != nil {
+				t.Skipf("needs the count of a process's reads (CONFIG_TASK_IO_ACCOUNTING): %v", err)
+			}
+			_, after, _ := strings.Cut(string(b), "syscr: ")
+			_, _ = fmt.Sscan(after, &n)
+			return n
+		}
+		const readsOfAFile = 2 // one finds its end
+		want := reads() + 2*readsOfAFile*len(processTree()) + 100
+		if !inTime(func() bool { return reads() >= want }) {
+			t.Errorf("the janitor does not look at all processes within %v", soon)
+		}
+		return
+	}
+	t.Error("there is no janitor")
 }
 
 // TestFamily: what a known process has started since is known with it, and a process that only has a known one's number is not.

@@ -25,7 +25,7 @@ func TestRDMATool(t *testing.T) {
 	needs(t, "rdma", "ibv_rc_pingpong")
 	each(t, func(t *testing.T, u user) {
 		out, status := u.session(t, "-devices", "2", "--", "bash", "-c", `ibv_rc_pingpong -g 0 -o -P >/dev/null & server=$!
-			for i in $(seq 100); do rdma res show qp | grep -q INIT && break; sleep 0.1; done
+			for i in $(seq 3000); do rdma res show qp | grep -q INIT && break; sleep 0.1; done
 			echo "server $server"; rdma dev; rdma link; rdma system; rdma res; rdma res show qp; rdma res show mr; rdma res show cq; rdma res show pd; rdma res show ctx
 			rdma -dd res show mr mrn 0; rdma statistic show mr; rdma statistic show link mlx5_1/1
 			rdma dev set mlx5_0 name other || echo "refused"

@@ -22,6 +22,7 @@ type notifier struct {
 	l               *seccomp.Listener
 	askedForDevices atomic.Bool  // a library asked for RDMA devices
 	ioctls          atomic.Int64 // RDMA calls
+	taken           atomic.Int64 // calls that were taken
 	untaken         atomic.Int64 // calls that were gone before they could be taken
 	quit            atomic.Bool
 	ending          atomic.Bool          // the program has ended: no process is started any more
@@ -63,6 +64,7 @@ func (n *notifier) run() {
 		case n.quit.Load():
 			return
 		case err == nil:
+			n.taken.Add(1)
 			n.take(x)
 		case n.l.Ended():
 			return

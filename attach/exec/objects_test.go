@@ -32,7 +32,7 @@ func TestXRCDomains(t *testing.T) {
 	each(t, func(t *testing.T, u user) {
 		for _, flags := range u.sessions(nil, []string{"-path-calls"}) {
 			t.Run(strings.Join(flags, " "), func(t *testing.T) {
-				out, status := u.session(t, append(flags, "--", "sh", "-c", `d=$(mktemp -d) && `+bin+` "$d"; s=$?; rm -r "$d"; exit $s`)...)
+				out, status := u.session(t, append(flags, "--", "sh", "-c", `d=$(mktemp -d) && `+quote(bin)+` "$d"; s=$?; rm -r "$d"; exit $s`)...)
 				if status != 0 || !strings.HasSuffix(out, "children\n") {
 					t.Errorf("status %d:\n%s", status, out)
 				}

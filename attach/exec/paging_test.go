@@ -46,6 +46,18 @@ func TestCallsTakePages(t *testing.T) {
 	})
 }
 
+// TestPagesThatWereRead has the device read memory that nobody has touched, and then write it: on kernels that share one page of zeroes, and
+// on those that give each read a page.
+func TestPagesThatWereRead(t *testing.T) {
+	needs(t, "gcc")
+	bin := compile(t, "paging")
+	each(t, func(t *testing.T, u user) {
+		for _, flags := range pagingSessions {
+			u.paging(t, flags, "", bin, "reads")
+		}
+	})
+}
+
 // TestPagingRace has threads change memory, also by calls that make no sense, while the device accesses it. Another program of the
 // session does not notice.
 func TestPagingRace(t *testing.T) {
@@ -58,7 +70,7 @@ func TestPagingRace(t *testing.T) {
 	each(t, func(t *testing.T, u user) {
 		for i, flags := range u.sessions(sessions...) {
 			seed := strconv.FormatUint(*pagingSeed+uint64(i), 10)
-			u.paging(t, flags, bin+" race "+seed+" "+strconv.Itoa(*pagingRace)+"; ", bin, "calls")
+			u.paging(t, flags, quote(bin)+" race "+seed+" "+strconv.Itoa(*pagingRace)+"; ", bin, "calls")
 		}
 	})
 }
@@ -66,7 +78,7 @@ func TestPagingRace(t *testing.T) {
 // paging runs a program in a session, after what a shell does before it.
 func (u user) paging(t *testing.T, flags []string, before string, program ...string) {
 	t.Helper()
-	out, status := u.session(t, append(append([]string{"-v"}, flags...), "--", "sh", "-c", before+"exec "+strings.Join(program, " "))...)
+	out, status := u.session(t, append(append(append([]string{"-v"}, flags...), "--", "sh", "-c", before+`exec "$@"`, "sh"), program...)...)
 	if status != 0 || !strings.Contains(out, program[1]+": as it should be") || strings.Contains(out, "goroutine ") || strings.Contains(out, "not given back") {
 		t.Errorf("%v: status %d:\n%s", flags, status, lastOf(out, 3000))
 	}

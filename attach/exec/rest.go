@@ -15,7 +15,7 @@ import (
 // killPatience is how long the last processes of a session may take to end, and killPause how long a look at them waits for what
 // has been killed.
 const (
-	killPatience = 10 * time.Second
+	killPatience = time.Minute
 	killPause    = 200 * time.Microsecond
 )
 

@@ -13,7 +13,7 @@ func TestMemlock(t *testing.T) {
 	needs(t, "ibv_rc_pingpong")
 	each(t, func(t *testing.T, u user) {
 		if u.id == 0 {
-			t.Skip("root has CAP_IPC_LOCK")
+			t.Skip("needs a user without CAP_IPC_LOCK, which root has")
 		}
 		for _, limit := range []string{"0", "4"} { // KiB; the region has two pages
 			out, status := u.session(t, "--", "sh", "-c", "ulimit -l "+limit+"; ibv_rc_pingpong -g 0 -s 8192")

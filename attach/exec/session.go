@@ -223,9 +223,7 @@ func (s *session) run() (status int, err error) {
 		s.eng.do(func() {
 			s.cfg.Logf("%v of virtual time, %d queues in shared memory, %d copied", s.m.eng.Now(), s.files.shared, s.files.copied)
 		})
-		if k := s.notes.untaken.Load(); k > 0 {
-			s.cfg.Logf("%d calls were gone, by a signal or the end of their thread, before they could be taken", k)
-		}
+		s.cfg.Logf("%d calls were taken; %d were gone, by a signal or the end of their thread, before they could be", s.notes.taken.Load(), s.notes.untaken.Load())
 		if l := s.leftover(); l != "" {
 			s.cfg.Logf("not given back: %s", l)
 		}

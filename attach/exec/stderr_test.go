@@ -17,16 +17,18 @@ func TestNobodyReadsStderr(t *testing.T) {
 	needs(t, "ibv_devinfo")
 	for _, c := range []struct {
 		then   string
-		once   bool // SIGTERM is sent once
+		first  string
+		ask    int // how often SIGTERM is sent; -1: until the session ends
+		grace  string
 		status int
 	}{
-		{"exit 7", false, 7},
-		{"trap '' TERM; while :; do sleep 0.05; done", false, 128 + 9},
-		{"exec sleep 60", true, 128 + 15},
+		{"exit 7", "trap '' TERM; ", -1, "1h", 7},
+		{"while :; do sleep 0.05; done", "trap '' TERM; ", -1, "50ms", 128 + 9},
+		{"exec sleep 3600", "", 1, "1h", 128 + 15},
 	} {
 		u := users()[0]
 		done := filepath.Join(shared(t), "done")
-		run := u.command("-v", "-grace", "50ms", "--", "sh", "-c", fmt.Sprintf("ibv_devinfo >%s.out && touch %s; %s", done, done, c.then))
+		run := u.command("-v", "-grace", c.grace, "--", "sh", "-c", fmt.Sprintf("%sibv_devinfo >%s && touch %s; %s", c.first, quote(done), quote(done), c.then))
 		r, w, err := os.Pipe()
 		if err != nil {
 			t.Fatal(err)
@@ -44,15 +46,14 @@ func TestNobodyReadsStderr(t *testing.T) {
 		timer := time.AfterFunc(soon, func() { _ = run.Process.Kill() })
 		over := make(chan error, 1)
 		go func() { over <- run.Wait() }()
-		again := 100 * time.Millisecond // the shell may not be ready for the first one
-		for ended := false; !ended; {
+		for ended, asked := false, 0; !ended; {
 			select {
 			case <-over:
 				ended = true
-			case <-time.After(again):
-				_ = run.Process.Signal(unix.SIGTERM)
-				if c.once {
-					again = time.Hour
+			case <-time.After(100 * time.Millisecond):
+				if asked != c.ask {
+					_ = run.Process.Signal(unix.SIGTERM)
+					asked++
 				}
 			}
 		}

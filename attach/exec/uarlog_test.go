@@ -95,7 +95,7 @@ func buildPosts(t *testing.T) string {
 	_, noHeader := os.Stat(header)
 	_, noDriver := os.Stat("/etc/libibverbs.d/mlx5.driver")
 	if os.Getenv(needEnv) == "" && (noGCC != nil || noHeader != nil || noDriver != nil) {
-		t.Skipf("compiles a program with libibverbs: needs gcc, libibverbs-dev and ibverbs-providers; with %s=1, as make test sets it, they must be there", needEnv)
+		t.Skipf("needs gcc, libibverbs-dev and ibverbs-providers; with %s=1, as make test sets it, they must be there", needEnv)
 	}
 	bin := filepath.Join(t.TempDir(), "posts")
 	if out, err := osexec.Command("gcc", "-O2", "-Wall", "-Werror", "-o", bin, "testdata/posts.c", "-libverbs", "-lmlx5").CombinedOutput(); err != nil {

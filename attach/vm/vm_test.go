@@ -55,7 +55,7 @@ func TestGuestWithoutFunctions(t *testing.T) {
 // What --kernel cannot be is said before anything is downloaded, and what is missing of a folder is named.
 func TestKernelOfOnesOwn(t *testing.T) {
 	if _, err := exec.LookPath("dpkg-deb"); err != nil {
-		t.Skip("no dpkg-deb")
+		t.Skip("needs dpkg-deb, of Debian")
 	}
 	dir, err := unpack()
 	if err != nil {

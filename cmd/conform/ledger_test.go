@@ -307,7 +307,7 @@ func TestLedgerOfTheUser(t *testing.T) {
 	head := "provider: mlx5\ndeviations:\n- {id: MINE-01, title: t, where: {profile: connectx-5}, kind: errno, evidence: e, owner: o, opened: \"2026-11-24\", review_by: \"2027-05-01\", predicts: ["
 	mine := fileOf(t, "mine.yaml", []byte(head+`{case: DEV-006, step: "query_port 0", got: EIO}]}`+"\n"))
 	code, out, _ := command(t, "--target=sim", "--label-filter", "DEV-006", "--ledger", mine)
-	if code != exitFailed || !strings.Contains(out, "deviation MINE-01, which predicts EIO, is stale") || !strings.Contains(out, "--ledger "+mine) {
+	if code != exitFailed || !strings.Contains(out, "deviation MINE-01, which predicts EIO, is stale") || !strings.Contains(strings.ReplaceAll(out, "'", ""), "--ledger "+mine) {
 		t.Errorf("an entry that does not hold: exit %d\n%s", code, out)
 	}
 	if code, _, stderr := command(t, "--ledger", fileOf(t, "bad.yaml", []byte(head+"{case: DEV-999, step: s, got: EIO}]}\n"))); code != exitUsage || !strings.Contains(stderr, `bad.yaml:3:`) && !strings.Contains(stderr, `case "DEV-999" is unknown`) {

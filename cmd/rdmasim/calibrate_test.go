@@ -16,7 +16,7 @@ import (
 // are those of this machine's processor, so nothing is asked of the values.
 func TestCalibrateScriptBelowExec(t *testing.T) {
 	if os.Getenv("RDMASIM_NEED_RDMA") == "" {
-		t.Skip("runs programs of Debian's perftest: set RDMASIM_NEED_RDMA=1, as make test does")
+		t.Skip("needs Debian's perftest, and RDMASIM_NEED_RDMA=1, as make test sets it")
 	}
 	bin, dir := filepath.Join(t.TempDir(), "rdmasim"), t.TempDir()
 	if out, err := osexec.Command("go", "build", "-o", bin, ".").CombinedOutput(); err != nil {

@@ -13,7 +13,7 @@ import (
 // The program of exec knows the command of its session, whatever its own words look like; a session within another is that one.
 func TestExecTellsItsCommand(t *testing.T) {
 	if runtime.GOARCH != "amd64" {
-		t.Skip("exec is for x86-64")
+		t.Skip("needs Linux on x86-64, for exec")
 	}
 	self, err := os.Executable()
 	if err != nil {

@@ -71,7 +71,7 @@ func TestNoOutputIsNamedDash(t *testing.T) {
 		{"vm", "--pcap", "-", "--", "true"},
 		{"vm", "--dmesg", "-", "--", "true"},
 	} {
-		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 		var out, stderr bytes.Buffer
 		code := execute(ctx, args, &out, &stderr)
 		cancel()
@@ -219,8 +219,8 @@ func TestOutputToAPipe(t *testing.T) {
 			if code != 0 || len(got) < 1000 {
 				t.Errorf("%s: exit %d, %d bytes\n%s", flag, code, len(got), text)
 			}
-		case <-time.After(time.Minute):
-			t.Fatalf("%s: exit %d, and waited a minute for the end of the pipe\n%s", flag, code, text)
+		case <-time.After(10 * time.Minute):
+			t.Fatalf("%s: exit %d, and waited ten minutes for the end of the pipe\n%s", flag, code, text)
 		}
 	}
 }
@@ -240,7 +240,7 @@ func TestUnreadTextsDoNotHoldTheEnd(t *testing.T) {
 			if code == 0 {
 				t.Errorf("%v: exit 0", args)
 			}
-		case <-time.After(30 * time.Second):
+		case <-time.After(10 * time.Minute):
 			t.Fatalf("%v: it waits for its reader", args)
 		}
 	}

@@ -327,7 +327,7 @@ func TestLostPoints(t *testing.T) {
 func TestStoreThatTakesNothing(t *testing.T) {
 	if os.Geteuid() == 0 {
 		if _, err := os.Stat("/dev/full"); err != nil {
-			t.Skip("no /dev/full")
+			t.Skip("needs /dev/full")
 		}
 	}
 	p := planOf(t, question, Flags{Sweep: []string{"traffic.0.window=1:9:1"}})
@@ -514,7 +514,7 @@ func TestShards(t *testing.T) {
 func TestMemoryOfManyPoints(t *testing.T) {
 	var points int
 	if _, err := fmt.Sscan(os.Getenv("SWEEP_POINTS"), &points); err != nil {
-		t.Skip("SWEEP_POINTS does not say how many")
+		t.Skip("needs SWEEP_POINTS, the number of points, as make soak sets it")
 	}
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(SupervisorMemory))
 	one := planOf(t, question, Flags{Seeds: 1})

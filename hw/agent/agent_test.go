@@ -140,7 +140,7 @@ func TestPlayerOverAnAgent(t *testing.T) {
 func TestStrangersAreRefused(t *testing.T) {
 	k := key(t, strings.Repeat("k", 64))
 	touched := filepath.Join(t.TempDir(), "touched")
-	address, log := serve(t, "tcp:127.0.0.1:0", k, "touch "+touched)
+	address, log := serve(t, "tcp:127.0.0.1:0", k, "touch '"+touched+"'")
 	host := strings.TrimPrefix(address, "tcp:")
 
 	if _, err := Dial(address, key(t, strings.Repeat("x", 64)), nil); err == nil {

@@ -16,7 +16,7 @@ import (
 func TestLab(t *testing.T) {
 	a, b, ok := strings.Cut(os.Getenv("LAB_WIRE"), ",")
 	if !ok {
-		t.Skip("LAB_WIRE is not set: this is for scripts/lab")
+		t.Skip("needs LAB_WIRE, two interfaces, as scripts/lab sets it")
 	}
 	w, err := Open(a, b, time.Now(), 1)
 	if err != nil {

@@ -195,7 +195,7 @@ func TestJobWithALibrary(t *testing.T) {
 	}
 	need := os.Getenv("RDMASIM_NEED_RDMA") != ""
 	if _, err := os.Stat("/usr/include/infiniband/verbs.h"); err != nil && !need {
-		t.Skip("libibverbs-dev is not installed")
+		t.Skip("needs libibverbs-dev")
 	}
 	jobs, dir := pageJobs(t), users(t)
 	var steps []step

@@ -24,7 +24,7 @@ func TestNoDeadCode(t *testing.T) {
 		t.Skip("half a minute of CPU time")
 	}
 	if _, err := os.Stat("/usr/include/infiniband/mlx5dv.h"); err != nil && os.Getenv("RDMASIM_NEED_HEADERS") != "1" {
-		t.Skip("no infiniband/mlx5dv.h: code with the tag hw needs it (package libibverbs-dev)")
+		t.Skip("needs infiniband/mlx5dv.h for code with the tag hw (package libibverbs-dev)")
 	}
 	program, err := exec.Command("go", "tool", "-n", "deadcode").Output()
 	if err != nil {

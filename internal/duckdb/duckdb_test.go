@@ -23,7 +23,7 @@ func rdmasim(t *testing.T, args ...string) {
 	t.Helper()
 	program := os.Getenv("RDMASIM")
 	if program == "" {
-		t.Skip("RDMASIM does not name the program to test: make duckdb does")
+		t.Skip("needs RDMASIM, the program to test, as make duckdb sets it")
 	}
 	if out, err := exec.Command(program, args...).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %v\n%s", args, err, out)

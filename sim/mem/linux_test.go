@@ -33,10 +33,10 @@ type realRun struct {
 // be sent a signal.
 func TestAsLinux(t *testing.T) {
 	if os.Getpagesize() != PageSize {
-		t.Skip("pages of another size")
+		t.Skip("needs a kernel with pages of 4 KiB")
 	}
 	if err := probeRemote(); err != nil {
-		t.Skipf("this machine does not let a process read its own memory by process_vm_readv: %v", err)
+		t.Skipf("needs a machine that lets a process read its own memory by process_vm_readv: %v", err)
 	}
 	rapid.Check(t, func(rt *rapid.T) {
 		r := &realRun{T: rt, s: NewSpace(New(64 << 20))}

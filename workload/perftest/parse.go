@@ -5,6 +5,7 @@ package perftest
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math"
 	"regexp"
@@ -68,9 +69,16 @@ type Error struct {
 	File string
 	Line int
 	Text string
+	Err  error // ErrNothingMeasured, or nil
 }
 
 func (e *Error) Error() string { return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Text) }
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// ErrNothingMeasured is inside the error of a table whose numbers are zero or none: perftest did what it was to do, or its peer ended, and it
+// could not measure the frequency of its clock.
+var ErrNothingMeasured = errors.New("the test measured nothing")
 
 var (
 	separator = regexp.MustCompile(`^-{60,}\s*$`)
@@ -117,7 +125,7 @@ func Parse(file string, src []byte) ([]*Run, error) {
 }
 
 func (p *parser) errorf(at int, format string, args ...any) error {
-	return &Error{p.file, at + 1, fmt.Sprintf(format, args...)}
+	return &Error{File: p.file, Line: at + 1, Text: fmt.Sprintf(format, args...)}
 }
 
 // noTest says why an output has no test.
@@ -324,5 +332,6 @@ func (p *parser) sound(v float64, f []string) error {
 	if v > 0 && !math.IsInf(v, 0) && !math.IsNaN(v) {
 		return nil
 	}
-	return p.errorf(p.at, "the test measured nothing: %s. perftest prints that where it cannot measure the clock's frequency, as on some virtual machines, or where the peer ended", strings.Join(f, " "))
+	return &Error{p.file, p.at + 1, fmt.Sprintf("%v: %s. perftest prints that where it cannot measure the clock's frequency, as on some virtual machines, or where the peer ended",
+		ErrNothingMeasured, strings.Join(f, " ")), ErrNothingMeasured}
 }

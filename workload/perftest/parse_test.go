@@ -169,6 +169,8 @@ func TestBadOutputs(t *testing.T) {
 	} {
 		if _, err := Parse("x", []byte(c.text)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %s", c.name, err, c.want)
+		} else if nothing := strings.Contains(c.want, "measured nothing"); errors.Is(err, ErrNothingMeasured) != nothing {
+			t.Errorf("%s: ErrNothingMeasured: %v", c.name, !nothing)
 		}
 	}
 	if got, err := Parse("x", []byte(whole+whole)); err != nil || len(got) != 2 {

@@ -72,7 +72,7 @@ func TestMissingMemoryIsEFAULT(t *testing.T) {
 func TestDeadProcessIsESRCH(t *testing.T) {
 	c := exec.Command("sleep", "100")
 	if err := c.Start(); err != nil {
-		t.Skip(err)
+		t.Skipf("needs the program sleep: %v", err)
 	}
 	p, err := Open(c.Process.Pid)
 	if err != nil {

@@ -46,7 +46,7 @@ func twice(t *testing.T) (here, there []byte) {
 	t.Helper()
 	fd, err := unix.MemfdCreate("test", unix.MFD_CLOEXEC)
 	if err != nil {
-		t.Skip(err)
+		t.Skipf("needs memory files (memfd_create): %v", err)
 	}
 	defer unix.Close(fd)
 	if err := unix.Ftruncate(fd, mem.PageSize); err != nil {

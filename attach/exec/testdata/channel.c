@@ -110,7 +110,7 @@ static void kinds(void)
 	id = create(fd, RDMA_PS_TCP);
 	check(id >= 0, "CREATE_ID");
 	check(!provoke(fd, id), "RESOLVE_IP");
-	check(readable(fd, 5000), "poll of an event");
+	check(readable(fd, 60000), "poll of an event");
 	check(epoll_wait(ep, &want, 1, 5000) == 1, "epoll of an event");
 	FD_ZERO(&set);
 	FD_SET(fd, &set);
@@ -144,7 +144,7 @@ static void kinds(void)
 	}
 	check(!readable(got, 0), "a received descriptor is readable");
 	id = create(fd, RDMA_PS_TCP);
-	check(!provoke(fd, id) && readable(got, 5000), "poll of an event by a received descriptor");
+	check(!provoke(fd, id) && readable(got, 60000), "poll of an event by a received descriptor");
 	close(got);
 	close(other);
 	close(ep);

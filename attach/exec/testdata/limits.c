@@ -101,7 +101,7 @@ static int fill(const char *kind)
 			return 1;
 		}
 	void *again = make(kind);
-	for (int tries = 0; !again && tries < 1000; tries++) { // the end of a file is seen a little later
+	for (int tries = 0; !again && tries < 60000; tries++) { // the end of a file is seen a little later
 		usleep(1000);
 		again = make(kind);
 	}

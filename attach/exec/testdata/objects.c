@@ -165,7 +165,7 @@ static struct ibv_async_event async(void)
 	struct pollfd p = { ctx->async_fd, POLLIN, 0 };
 	struct ibv_async_event e;
 
-	CHECK(poll(&p, 1, 1000) == 1 && !ibv_get_async_event(ctx, &e));
+	CHECK(poll(&p, 1, 60000) == 1 && !ibv_get_async_event(ctx, &e));
 	return e;
 }
 

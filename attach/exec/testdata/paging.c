@@ -2,6 +2,7 @@
 //
 //   paging check SEED STEPS   any changes, one after another: each byte is the one that was put there
 //   paging calls              each kind of call takes the pages from the device, which the counters show
+//   paging reads              what the device has read before is the process's own or not, as this kernel has it
 //   paging race SEED MS       threads change the memory while the device accesses it; nothing is checked
 #define _GNU_SOURCE
 #include <errno.h>
@@ -325,7 +326,7 @@ static long counter(const char *name)
 
 static void becomes(const char *what, const char *name, long least)
 {
-	for (int i = 0; i < 2000 && counter(name) < least; i++)
+	for (int i = 0; i < 60000 && counter(name) < least; i++)
 		usleep(1000);
 	if (counter(name) < least) {
 		printf("%s: %s is %ld, want %ld\n", what, name, counter(name), least);
@@ -410,6 +411,73 @@ static void calls(void)
 	part(p);
 	p = join();
 	has(p, region, PAGES);
+	part(p);
+}
+
+// ---- reads ----
+
+// own says whether a page is present and mapped by this process alone, of anonymous memory: bits 63, 56 and 61 of its entry of pagemap.
+static int own(const uint8_t *at)
+{
+	uint64_t e;
+	int fd = open("/proc/self/pagemap", O_RDONLY);
+
+	CHECK(fd >= 0 && pread(fd, &e, sizeof e, (uintptr_t)at / PAGE * sizeof e) == sizeof e);
+	close(fd);
+	return e >> 63 && (e >> 56 & 1) && !(e >> 61 & 1);
+}
+
+// of_zeroes has the device read a page, which is all zeroes.
+static void of_zeroes(struct pair p, uint8_t *at, uint32_t rkey)
+{
+	memset(plain, 0xff, PAGE);
+	CHECK(!post(p.a, IBV_WR_RDMA_READ, plain, PAGE, pinned->lkey, at, rkey) && next() == IBV_WC_SUCCESS);
+	for (int i = 0; i < PAGE; i++)
+		CHECK(!plain[i]);
+}
+
+/* reads has the device read pages that nobody has touched: a kernel maps for them one page of zeroes that all share, or to each one of its own.
+ * A region that is registered later has pages for writing only where they are the process's own, and writes change one page each. */
+static void reads(void)
+{
+	enum { N = 12 };
+	struct pair p = join();
+	uint8_t *at = mmap(NULL, N * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct ibv_mr *reader, *writer;
+	long faults, shared = 0;
+
+	CHECK(at != MAP_FAILED && !madvise(at, N * PAGE, MADV_NOHUGEPAGE));
+	CHECK(reader = ibv_reg_mr(pd, at, N * PAGE, IBV_ACCESS_REMOTE_READ | IBV_ACCESS_ON_DEMAND));
+	for (step = 0; step < N; step++)
+		of_zeroes(p, at + step * PAGE, reader->rkey);
+	for (step = 0; step < N; step += 2)
+		at[step * PAGE] = step + 1; // from now on the process's own, on any kernel
+	for (step = 0; step < N; step++) {
+		CHECK(step % 2 || own(at + step * PAGE));
+		shared += !own(at + step * PAGE);
+	}
+	CHECK(shared == 0 || shared == N / 2);
+	CHECK(writer = ibv_reg_mr(pd, at, N * PAGE, ALL | IBV_ACCESS_ON_DEMAND));
+	faults = counter("num_page_faults");
+	for (step = 0; step < N; step++) {
+		plain[0] = 100 + step;
+		CHECK(!post(p.a, IBV_WR_RDMA_WRITE, plain, 1, pinned->lkey, at + step * PAGE + 7, writer->rkey) && next() == IBV_WC_SUCCESS);
+		CHECK(own(at + step * PAGE));
+		for (int i = step + 1; i < N; i++)
+			CHECK(!at[i * PAGE + 7]);
+	}
+	becomes("writes", "num_page_faults", faults + shared);
+	usleep(20000);
+	CHECK(counter("num_page_faults") == faults + shared);
+	// What the device has for reading is what the process has now, and what it gives away is zero again.
+	for (step = 0; step < N; step++) {
+		CHECK(!post(p.a, IBV_WR_RDMA_READ, plain, PAGE, pinned->lkey, at + step * PAGE, reader->rkey) && next() == IBV_WC_SUCCESS);
+		CHECK(plain[0] == (step % 2 ? 0 : step + 1) && plain[7] == 100 + step && !memcmp(plain, at + step * PAGE, PAGE));
+	}
+	CHECK(!madvise(at, N * PAGE, MADV_DONTNEED));
+	for (step = 0; step < N; step++)
+		of_zeroes(p, at + step * PAGE, step % 2 ? reader->rkey : writer->rkey);
+	CHECK(!ibv_dereg_mr(reader) && !ibv_dereg_mr(writer));
 	part(p);
 }
 
@@ -507,6 +575,8 @@ int main(int argc, char **argv)
 	open_device();
 	if (!strcmp(argv[1], "calls"))
 		calls();
+	else if (!strcmp(argv[1], "reads"))
+		reads();
 	else if (!strcmp(argv[1], "check") && argc > 3)
 		check(atoi(argv[3]));
 	else if (!strcmp(argv[1], "race") && argc > 3)

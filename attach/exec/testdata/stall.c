@@ -1,6 +1,6 @@
 // One thread makes an mmap that the kernel refuses, and no call after it; a second one makes an mmap of the
 // same file, which has to wait for the first. Meanwhile the calls on another file must be answered:
-// stall ROUNDS says in how many rounds all of them were, before the second mmap returned. In the end
+// stall ROUNDS says in how many rounds all of them were, before the second mmap returned, and ends them after two. In the end
 // threads repeat refused mmaps, and each must get on.
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -64,7 +64,7 @@ int main(int argc, char **argv)
 	x = y ? ibv_open_device(l[0]) : NULL;
 	if (!x)
 		return 3;
-	for (int k = 0; k < rounds; k++) {
+	for (int k = 0; k < rounds && answered < 2; k++) {
 		pthread_t a, b;
 		refused = go_on = returned = tid = 0;
 		pthread_create(&a, NULL, first, NULL);

@@ -23,8 +23,8 @@ func commands(t *testing.T, texts map[string]string) {
 
 // The script is one that a shell takes, with names and folders as they are, and runs the program with its part.
 func TestScriptRunsThePart(t *testing.T) {
-	dir := t.TempDir()
-	j := &Job{Name: "it's; rm", Dir: filepath.Join(dir, "job"), Tasks: 7, Partition: "batch", Time: "1-00:00:00", Memory: "2G",
+	t.Chdir(t.TempDir()) // whose path Slurm may not take
+	j := &Job{Name: "it's; rm", Dir: "job", Tasks: 7, Partition: "batch", Time: "1-00:00:00", Memory: "2G",
 		Program: "/bin/echo", Args: []string{"a b", "it's"}}
 	path, err := j.Write()
 	if err != nil {
@@ -34,7 +34,7 @@ func TestScriptRunsThePart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"--array=0-6\n", "--partition=batch\n", "--time=1-00:00:00\n", "--mem=2G\n", "--job-name=rdmasim-it_s__rm\n", "--output=" + dir + "/job/%a.log\n"} {
+	for _, want := range []string{"--array=0-6\n", "--partition=batch\n", "--time=1-00:00:00\n", "--mem=2G\n", "--job-name=rdmasim-it_s__rm\n", "--output=job/%a.log\n"} {
 		if !strings.Contains(string(text), "#SBATCH "+want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
@@ -64,7 +64,7 @@ func TestScriptRunsThePart(t *testing.T) {
 // A job is followed until no task goes on; a controller that is silent for a while ends nothing.
 func TestFollow(t *testing.T) {
 	dir := t.TempDir()
-	commands(t, map[string]string{"squeue": `n=$(cat ` + dir + `/n 2>/dev/null || echo 0); echo $((n+1)) >` + dir + `/n
+	commands(t, map[string]string{"squeue": `n=$(cat "` + dir + `/n" 2>/dev/null || echo 0); echo $((n+1)) >"` + dir + `/n"
 case $n in
 0) echo "0|PENDING"; echo "1|PENDING";;
 1) echo "slurm_load_jobs error: Unable to contact slurm controller" >&2; exit 1;;

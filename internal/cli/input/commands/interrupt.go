@@ -11,6 +11,8 @@ import (
 const sameInterrupt = 500 * time.Millisecond
 
 // EndOnSecondInterrupt lets an interrupt end the program, whatever hangs in it, when ctx has ended for a while.
-func EndOnSecondInterrupt(ctx context.Context) {
-	context.AfterFunc(ctx, func() { time.AfterFunc(sameInterrupt, func() { signal.Reset(os.Interrupt) }) })
+func EndOnSecondInterrupt(ctx context.Context) { endOnInterruptAfter(ctx, sameInterrupt) }
+
+func endOnInterruptAfter(ctx context.Context, d time.Duration) {
+	context.AfterFunc(ctx, func() { time.AfterFunc(d, func() { signal.Reset(os.Interrupt) }) })
 }
