@@ -21,7 +21,7 @@ import (
 	"github.com/rdmasim/rdmasim/outfile"
 	"github.com/rdmasim/rdmasim/report"
 	"github.com/rdmasim/rdmasim/sim/mutant"
-	"github.com/rdmasim/rdmasim/sweep"
+	"github.com/rdmasim/rdmasim/sweep/shard"
 )
 
 // partKey is the entry of a record's environment that says which part of a run it is: "1/4". wholeKey has a hash of what the whole
@@ -51,7 +51,7 @@ func readPart(text, reportFile string) (part, error) {
 	if text == "" {
 		return part{}, nil
 	}
-	i, n, err := sweep.ParseShard(text, os.Getenv)
+	i, n, err := shard.Parse(text, os.Getenv)
 	if err != nil {
 		return part{}, usagef("--shard %s: %w", text, err)
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/rdmasim/rdmasim/plain"
 	"github.com/rdmasim/rdmasim/rlimit"
 	"github.com/rdmasim/rdmasim/sweep"
+	"github.com/rdmasim/rdmasim/sweep/shard"
 	"github.com/rdmasim/rdmasim/sweep/store"
 )
 
@@ -101,7 +102,7 @@ func (s *sweepFlags) options(c *cobra.Command) (*sweep.Options, error) {
 		return nil, err
 	}
 	if s.shard != "" {
-		if o.Shard, o.Shards, err = sweep.ParseShard(s.shard, os.Getenv); err != nil {
+		if o.Shard, o.Shards, err = shard.Parse(s.shard, os.Getenv); err != nil {
 			return nil, usagef("--shard %s: %w", s.shard, err)
 		}
 	}

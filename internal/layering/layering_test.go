@@ -63,6 +63,7 @@ var allowed = map[string][]string{
 	"sweep":             {"experiment", "sweep/grid", "sweep/store", "outfile", "input", "plain", "fixtures"},
 	"sweep/grid":        {"input"},
 	"sweep/store":       {},
+	"sweep/shard":       {},
 	"sweep/slurm":       {},
 	"report":            {"input", "outfile", "plain"},
 	"report/page":       {"report", "plain", "roce", "verbs", "internal/browser"}, // the last in its tests
