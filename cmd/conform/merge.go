@@ -336,7 +336,7 @@ func (o *mergeOptions) join(ctx context.Context, parts []string, runs []*report.
 	}
 	run.Count()
 	j := &job{runOptions: &runOptions{minPass: o.minPass, today: o.today}, whole: len(run.Cases) == len(items)}
-	policy, err := conformance.LoadPolicy(run.Target.Profile)
+	policy, err := conformance.LoadPolicy(run.Target.Profile, run.Environment)
 	if err != nil {
 		return nil, err
 	}
