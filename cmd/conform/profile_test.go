@@ -25,7 +25,7 @@ func ownProfile(t *testing.T, name, interval string) string {
 func TestProfileOfAFile(t *testing.T) {
 	path, dir := ownProfile(t, "my-card", "20ns"), t.TempDir()
 	file := filepath.Join(dir, "run.json")
-	run := func(file, profile, filter string) *report.Run {
+	run := func(file, profile, filter string) report.Run {
 		if code, out, stderr := command(t, "--profile", profile, "--label-filter", filter, "--report", file); code != exitOK {
 			t.Fatalf("exit %d\n%s%s", code, out, stderr)
 		}
@@ -43,7 +43,7 @@ func TestProfileOfAFile(t *testing.T) {
 			t.Errorf("%s: %s, and %s on what the file extends", c.ID, c.Outcome, stock.Cases[i].Outcome)
 		}
 	}
-	if got, want := againAs(own, "PD-007"), "conform --target=sim --profile own.yaml --seed 1 "; !strings.HasPrefix(got, want) {
+	if got, want := againAs(&own, "PD-007"), "conform --target=sim --profile own.yaml --seed 1 "; !strings.HasPrefix(got, want) {
 		t.Errorf("a record is run again by %s", got)
 	}
 	const fails = "again: conform --target=sim --profile "
