@@ -11,9 +11,9 @@ import (
 	"github.com/onsi/ginkgo/v2"
 
 	"github.com/rdmasim/rdmasim/conformance"
+	"github.com/rdmasim/rdmasim/conformance/report"
 	"github.com/rdmasim/rdmasim/conformance/spec"
-	"github.com/rdmasim/rdmasim/report"
-	"github.com/rdmasim/rdmasim/target/simulator"
+	"github.com/rdmasim/rdmasim/conformance/target/simulator"
 )
 
 // embedded is the variable that names the file to which TestEmbeddedSuite writes its record.

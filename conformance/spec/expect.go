@@ -7,7 +7,7 @@ import (
 
 	"github.com/onsi/gomega/types"
 
-	"github.com/rdmasim/rdmasim/report"
+	"github.com/rdmasim/rdmasim/conformance/report"
 )
 
 // Expect is Gomega's Expect, with its matchers and messages: a failure fails this case. Gomega itself is not needed: its own

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rdmasim/rdmasim/input"
+	"github.com/rdmasim/rdmasim/internal/cli/input"
 )
 
 // IsFile reports whether a name that --profile takes is the path of a user's file: it ends in .yaml or .yml.
