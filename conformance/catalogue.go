@@ -188,6 +188,35 @@ func (c *Catalogue) checkEntry(e Entry, number int) error {
 // reserved is the first number of each area that the catalogue leaves to the cases of other suites.
 const reserved = 900
 
+// ownForm is the form of their IDs: three digits, as in the catalogue.
+var ownForm = regexp.MustCompile(`^[A-Z][A-Z0-9]*-9[0-9]{2}$`)
+
+// knows reports whether a file may speak of a case: one of the catalogue, or of another suite.
+func (c *Catalogue) knows(id string) bool {
+	_, ok := c.Find(id)
+	return ok || ownForm.MatchString(id)
+}
+
+// checkOwn refuses items with an ID that a case of the catalogue has or may get, or that is there twice.
+func (c *Catalogue) checkOwn(items []Item) error {
+	seen := map[string]bool{}
+	for _, i := range items {
+		id, area := i.Entry.ID, i.Entry.Area
+		if seen[id] {
+			return fmt.Errorf("case %s is there twice", id)
+		}
+		seen[id] = true
+		e, ok := c.Find(id)
+		if ok && (e.Area != area || e.Text != i.Entry.Text) {
+			return fmt.Errorf("%s is a case of the catalogue: numbers from %d are yours, such as %s-%d", id, reserved, e.Area, reserved)
+		}
+		if ours := slices.ContainsFunc(c.Areas, func(a Area) bool { return strings.HasPrefix(id, a.Area+"-") }); !ok && ours && !ownForm.MatchString(id) {
+			return fmt.Errorf("%s may become a case of the catalogue: numbers from %d are yours, such as %s-%d", id, reserved, area, reserved)
+		}
+	}
+	return nil
+}
+
 func (c *Catalogue) capabilityNames() []string {
 	names := make([]string, len(c.Capabilities))
 	for i, k := range c.Capabilities {

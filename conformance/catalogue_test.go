@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"strings"
 	"sync"
@@ -39,6 +40,44 @@ func TestCatalogueRefuses(t *testing.T) {
 				t.Errorf("parseCatalogue returned %v, want %q", err, tt.want)
 			}
 		})
+	}
+}
+
+// Numbers from 900 stay free: the catalogue takes 899 rows of an area and refuses the next, and files of others may speak of theirs.
+func TestNumbersOfOtherSuites(t *testing.T) {
+	var rows strings.Builder
+	row := func(n int) string {
+		return fmt.Sprintf("  - {id: RC-%03d, area: RC, text: t, needs: [], strength: E, sources: [], runs: \"S R M\"}\n", n)
+	}
+	for n := 2; n < reserved; n++ {
+		rows.WriteString(row(n))
+	}
+	c, err := parseCatalogue([]byte(small + rows.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := parseCatalogue([]byte(small + rows.String() + row(reserved))); err == nil || !strings.Contains(err.Error(), "RC-900: numbers from 900 are reserved") {
+		t.Errorf("row 900: %v", err)
+	}
+	for id, want := range map[string]bool{"RC-001": true, "RC-899": true, "RC-900": true, "RC-901": true, "NIC-999": true, "V2-950": true,
+		"NIC-001": false, "RC-1000": false, "RC-90": false, "RC-9": false, "-900": false, "RC-901x": false, "rc-901": false} {
+		if c.knows(id) != want {
+			t.Errorf("%s: %v", id, !want)
+		}
+	}
+	item := func(id, area, text string) Item { return Item{Entry: Entry{ID: id, Area: area, Text: text}} }
+	for _, tt := range []struct {
+		items []Item
+		want  string
+	}{
+		{[]Item{item("RC-001", "RC", "first"), item("RC-901", "RC", "own"), item("NIC-1", "NIC", "own")}, ""},
+		{[]Item{item("RC-901", "RC", "own"), item("RC-901", "RC", "own")}, "case RC-901 is there twice"},
+		{[]Item{item("RC-001", "RC", "own")}, "RC-001 is a case of the catalogue: numbers from 900 are yours, such as RC-900"},
+		{[]Item{item("RC-1000", "RC", "own")}, "RC-1000 may become a case of the catalogue"},
+	} {
+		if err := c.checkOwn(tt.items); (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%v: %v, want %q", tt.items, err, tt.want)
+		}
 	}
 }
 

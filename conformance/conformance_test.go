@@ -168,7 +168,7 @@ func TestNullTargetFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	policy, err := conformance.LoadPolicy("connectx-5")
+	policy, err := conformance.LoadPolicy("connectx-5", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

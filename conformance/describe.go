@@ -61,7 +61,12 @@ func Describe(text string, target spec.Target, o Options) bool {
 	if r.whole {
 		r.items = all
 	}
-	r.prepare = sync.OnceValues(func() (*Runner, error) { return r.prepared() })
+	r.prepare = sync.OnceValues(func() (*Runner, error) {
+		if err := cat.checkOwn(r.items); err != nil {
+			return nil, err
+		}
+		return r.prepared()
+	})
 	ginkgo.Describe(text, func() { (&registration{runner: r.prepare}).add(cat, r.items) })
 	ginkgo.ReportAfterSuite(text+", as a whole", r.judge)
 	return true

@@ -48,8 +48,25 @@ type Allowance struct {
 	Because string `yaml:"because"`
 }
 
-// LoadPolicy returns the policy of a profile. A target of an unknown profile may lack nothing.
-func LoadPolicy(profile string) (*Policy, error) {
+// ExtendsKey is the entry of a target's details, and of a record's environment, that names the stored profile which a user's own
+// extends.
+const ExtendsKey = "profile_extends"
+
+// LoadPolicy returns the policy of a profile, or if there is none, of the stored one that it extends, as the details of its
+// target or the environment of its record say. A target of an unknown profile may lack nothing.
+func LoadPolicy(profile string, details map[string]string) (*Policy, error) {
+	p, err := loadPolicy(profile)
+	if base := details[ExtendsKey]; err == nil && base != "" && p.Profiles == nil {
+		p, err = loadPolicy(base)
+	}
+	if err != nil {
+		return nil, err
+	}
+	p.Profile = profile
+	return p, nil
+}
+
+func loadPolicy(profile string) (*Policy, error) {
 	files, err := fs.Glob(policies, "unsupported/*.yaml")
 	if err != nil {
 		return nil, err
@@ -76,14 +93,12 @@ func LoadPolicy(profile string) (*Policy, error) {
 			return nil, err
 		}
 		if slices.Contains(p.Profiles, profile) {
-			p.Profile = profile
 			return p, nil
 		}
 		if slices.ContainsFunc(p.Profiles, func(x string) bool { ok, err := path.Match(x, profile); return err == nil && ok }) {
 			found = p
 		}
 	}
-	found.Profile = profile
 	return found, nil
 }
 
@@ -108,7 +123,7 @@ func ParsePolicy(name string, text []byte) (*Policy, error) {
 		}
 	}
 	for _, a := range p.Allowed {
-		if _, ok := cat.Find(a.ID); !ok || a.Because == "" {
+		if !cat.knows(a.ID) || a.Because == "" {
 			return nil, fmt.Errorf("%s: allowed %q is not in the catalogue, or no reason is given", name, a.ID)
 		}
 	}

@@ -21,7 +21,7 @@ func TestPolicyOfCards(t *testing.T) {
 		}
 	}
 	for profile, floor := range map[string]int{"hw-mlx5": 100, "hw-irdma": 100} {
-		p, err := conformance.LoadPolicy(profile)
+		p, err := conformance.LoadPolicy(profile, nil)
 		if err != nil || p.Profile != profile || p.MinPass != floor || len(p.Required) != 1 {
 			t.Fatalf("%s: %v, %+v", profile, err, p)
 		}
@@ -36,11 +36,11 @@ func TestPolicyOfCards(t *testing.T) {
 		}
 	}
 	for _, profile := range []string{"hw-rxe", "hw-mlx5-exec", "hw-mlx5-pci"} {
-		if p, err := conformance.LoadPolicy(profile); err != nil || p.MinPass == 100 {
+		if p, err := conformance.LoadPolicy(profile, nil); err != nil || p.MinPass == 100 {
 			t.Errorf("%s has the policy of cards: %v", profile, err)
 		}
 	}
-	if p, err := conformance.LoadPolicy("connectx-99"); err != nil || len(p.Absent) != 0 {
+	if p, err := conformance.LoadPolicy("connectx-99", nil); err != nil || len(p.Absent) != 0 {
 		t.Errorf("an unknown profile: %v, %+v", err, p)
 	}
 }
@@ -48,7 +48,7 @@ func TestPolicyOfCards(t *testing.T) {
 // TestPolicyOfOrdinaryUsers: who is not root may leave out what needs it, where an ordinary user can run the suite.
 func TestPolicyOfOrdinaryUsers(t *testing.T) {
 	for _, profile := range []string{"hw-mlx5", "hw-rxe", "hw-mlx5-exec"} {
-		p, err := conformance.LoadPolicy(profile)
+		p, err := conformance.LoadPolicy(profile, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -34,7 +34,7 @@ func Prepare(target spec.Target, seed uint64, policy *Policy, more ...LedgerFile
 	}
 	d := Description{Target: bed.Target()}
 	if policy == nil {
-		policy, err = LoadPolicy(d.Target.Profile)
+		policy, err = LoadPolicy(d.Target.Profile, d.Target.Details)
 	}
 	if err == nil {
 		d.Lacks = policy.Lacks(bed)

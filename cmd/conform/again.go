@@ -46,7 +46,7 @@ func (o *runOptions) again(run *report.Run, filter string) string {
 			words = append(words, flag, commands.Quoted(fmt.Sprint(value)))
 		}
 	}
-	add(run.Target.Kind == "sim", "--profile", run.Target.Profile)
+	add(run.Target.Kind == "sim", "--profile", o.profileOf(run))
 	add(run.Target.Kind != "sim" && run.Target.Device != "", "--device", run.Target.Device)
 	words = append(words, recordedFlags(run)...)
 	add(o.peerKey != "", "--peer-key", o.peerKey)
@@ -55,8 +55,8 @@ func (o *runOptions) again(run *report.Run, filter string) string {
 	}
 	add(run.Environment[mutantKey] != "", "--mutant", run.Environment[mutantKey])
 	fault := o.fault
-	if faults := run.Environment[faultsKey]; fault == "" && faults != "" {
-		fault = faults[:max(strings.LastIndex(faults, ", "), 0)]
+	if fault == "" {
+		fault = fileName(run.Environment[faultsKey])
 	}
 	add(fault != "", "--fault", fault)
 	for _, l := range o.ledgers {
@@ -67,6 +67,18 @@ func (o *runOptions) again(run *report.Run, filter string) string {
 		words = append(words, "--lockstep")
 	}
 	return plain.Line(fmt.Sprintf("%s --seed %d --label-filter %s -v", strings.Join(words, " "), run.Seed, commands.Quoted(filter)))
+}
+
+// profileOf is the value of --profile of a run: a name, or a file, of which the record has no folder.
+func (o *runOptions) profileOf(run *report.Run) string {
+	switch name := fileName(run.Environment[profileKey]); {
+	case name == "":
+		return run.Target.Profile
+	case o.sim.text != "":
+		return o.profile
+	default:
+		return name
+	}
 }
 
 // Entries of a record's environment that say how the run was made, if not as by default.

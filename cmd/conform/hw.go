@@ -14,6 +14,9 @@ import (
 	"github.com/rdmasim/rdmasim/hw/mlx5"
 )
 
+// builtForHardware says that this program has the target hw.
+const builtForHardware = true
+
 // hwCommands returns the command of the agent and the hidden command of players.
 func hwCommands() []*cobra.Command {
 	return []*cobra.Command{newAgent(serveAgent), {Use: mlx5.PlayerArg, Hidden: true, Args: cobra.NoArgs,

@@ -18,7 +18,7 @@ import (
 
 	"github.com/rdmasim/rdmasim/conformance"
 	"github.com/rdmasim/rdmasim/conformance/report"
-	"github.com/rdmasim/rdmasim/experiment/sweep"
+	"github.com/rdmasim/rdmasim/experiment/sweep/shard"
 	"github.com/rdmasim/rdmasim/internal/cli/input"
 	"github.com/rdmasim/rdmasim/internal/cli/outfile"
 	"github.com/rdmasim/rdmasim/sim/mutant"
@@ -51,7 +51,7 @@ func readPart(text, reportFile string) (part, error) {
 	if text == "" {
 		return part{}, nil
 	}
-	i, n, err := sweep.ParseShard(text, os.Getenv)
+	i, n, err := shard.Parse(text, os.Getenv)
 	if err != nil {
 		return part{}, usagef("--shard %s: %w", text, err)
 	}
@@ -336,7 +336,7 @@ func (o *mergeOptions) join(ctx context.Context, parts []string, runs []*report.
 	}
 	run.Count()
 	j := &job{runOptions: &runOptions{minPass: o.minPass, today: o.today}, whole: len(run.Cases) == len(items)}
-	policy, err := conformance.LoadPolicy(run.Target.Profile)
+	policy, err := conformance.LoadPolicy(run.Target.Profile, run.Environment)
 	if err != nil {
 		return nil, err
 	}

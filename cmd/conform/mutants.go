@@ -34,6 +34,7 @@ type mutantOptions struct {
 	filter    []string
 	report    string
 	profile   string
+	sim       simProfile // what profile chooses
 	seed      uint64
 	parallel  int
 	list      bool
@@ -78,7 +79,7 @@ func newMutants() *cobra.Command {
 	f := cmd.Flags()
 	f.StringSliceVar(&o.filter, "filter", nil, "run mutants with these `NAMES` or of these areas; * stands for any characters")
 	f.StringVar(&o.report, "report", "", "write the outcome of each mutant as JSON to `FILE`; - is standard output, and the table goes to standard error")
-	f.StringVar(&o.profile, "profile", simulator.DefaultProfile, "profile of the simulated device, for mutants that do not choose one")
+	f.StringVar(&o.profile, "profile", simulator.DefaultProfile, profileHelp+", for mutants that do not choose one")
 	f.Uint64Var(&o.seed, "seed", 1, "root of everything random in the runs")
 	f.IntVar(&o.parallel, "parallel", processors(), "how many mutants run at once")
 	f.BoolVar(&o.list, "list", false, "list the mutants, and run nothing")
@@ -95,7 +96,7 @@ func newMutants() *cobra.Command {
 
 // runMutants is the command.
 func runMutants(cmd *cobra.Command, o *mutantOptions) error {
-	mutants, err := o.check()
+	mutants, err := o.check(cmd.Context())
 	if err != nil {
 		return err
 	}
@@ -106,7 +107,7 @@ func runMutants(cmd *cobra.Command, o *mutantOptions) error {
 		return listMutants(cmd.OutOrStdout(), mutants)
 	}
 	toStandard(cmd, &o.report)
-	if err := outfile.Distinct([]outfile.Named{{Flag: "--report", Path: o.report}, {Flag: "--update", Path: o.update}}, nil); err != nil {
+	if err := outfile.Distinct([]outfile.Named{{Flag: "--report", Path: o.report}, {Flag: "--update", Path: o.update}}, []outfile.Named{{Flag: "--profile", Path: o.sim.path()}}); err != nil {
 		return usagef("%w", err)
 	}
 	hunt, err := o.prepare(cmd)
@@ -276,9 +277,10 @@ func (h *mutantRun) judgeAll(o *mutantOptions, r *mutantReport, mutants []mutant
 }
 
 // check refuses values that no run can have, and picks the mutants.
-func (o *mutantOptions) check() ([]mutant.Mutant, error) {
-	if !slices.Contains(simulator.Profiles(), o.profile) {
-		return nil, usagef("unknown profile %q%s; profiles are %s", o.profile, input.Suggest(o.profile, simulator.Profiles()), strings.Join(simulator.Profiles(), ", "))
+func (o *mutantOptions) check(ctx context.Context) ([]mutant.Mutant, error) {
+	var err error
+	if o.sim, err = readProfile(ctx, o.profile); err != nil {
+		return nil, err
 	}
 	if o.parallel < 1 {
 		return nil, usagef("--parallel must be above zero")
@@ -295,7 +297,6 @@ func (o *mutantOptions) check() ([]mutant.Mutant, error) {
 	case o.every > 1 && (o.cases != "" || o.update != ""):
 		return nil, usagef("--every chooses pairs by itself: leave out --label-filter and --update")
 	}
-	var err error
 	if o.part, err = readPart(o.shard, o.report); err != nil {
 		return nil, err
 	}
@@ -377,13 +378,13 @@ func pickMutants(all []mutant.Mutant, filter []string) ([]mutant.Mutant, error) 
 // attack runs cases on a mutant in one worker process, and reports each case that ends to finished.
 func (o *mutantOptions) attack(program string, memory *harness.Memory, stderr io.Writer) attack {
 	return func(ctx context.Context, m mutant.Mutant, ids []string, finished func(report.Case)) error {
-		profile := m.Profile
+		profile, text := m.Profile, ""
 		if profile == "" {
-			profile = o.profile
+			profile, text = o.profile, o.sim.text
 		}
 		s := &harness.Supervisor{
 			Command: func() (*exec.Cmd, error) { return exec.Command(program, "worker"), nil },
-			Job: harness.Job{Target: "sim", Profile: profile, Seed: o.seed, Cases: ids, Mutant: m.Name, MaxEvents: mutantEvents,
+			Job: harness.Job{Target: "sim", Profile: profile, ProfileText: text, Seed: o.seed, Cases: ids, Mutant: m.Name, MaxEvents: mutantEvents,
 				Wall: o.wall},
 			Shards: 1, Wall: o.wall, Finished: finished, Memory: memory,
 		}

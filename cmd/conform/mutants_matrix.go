@@ -79,7 +79,7 @@ func (m *matrix) apart(words []string) (out []string, err error) {
 }
 
 func newMatrix(o *mutantOptions) *matrix {
-	return &matrix{Schema: matrixSchema, Profile: o.profile, Seed: o.seed}
+	return &matrix{Schema: matrixSchema, Profile: o.sim.identity(), Seed: o.seed}
 }
 
 // readMatrix is the committed matrix.
@@ -129,9 +129,9 @@ func openMatrix(ctx context.Context, o *mutantOptions) (*matrix, error) {
 	if err != nil {
 		return nil, &status{exitUsage, err}
 	}
-	if m.Profile != o.profile || m.Seed != o.seed {
+	if m.Profile != o.sim.identity() || m.Seed != o.seed {
 		return nil, usagef("%s is of profile %s and seed %d, this run of %s and %d: give another --update, or --profile %s --seed %d",
-			o.update, m.Profile, m.Seed, o.profile, o.seed, m.Profile, m.Seed)
+			o.update, m.Profile, m.Seed, o.sim.identity(), o.seed, m.Profile, m.Seed)
 	}
 	return m, nil
 }

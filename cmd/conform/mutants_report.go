@@ -48,7 +48,7 @@ type mutantResult struct {
 }
 
 func newMutantReport(o *mutantOptions, mutants []mutant.Mutant, fates []fate, interrupted bool) *mutantReport {
-	r := &mutantReport{Schema: mutantsSchema, Profile: o.profile, Seed: o.seed, Incomplete: interrupted,
+	r := &mutantReport{Schema: mutantsSchema, Profile: o.sim.identity(), Seed: o.seed, Incomplete: interrupted,
 		Summary: map[string]int{killed: 0, survived: 0, mutantFail: 0}, Mutants: []mutantResult{}}
 	for i, m := range mutants {
 		f := fates[i]

@@ -9,6 +9,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// builtForHardware says that this program has the target hw.
+const builtForHardware = false
+
 // hwCommands returns the command of the agent, which conform-hw carries out in place of this program.
 func hwCommands() []*cobra.Command {
 	return []*cobra.Command{newAgent(func(*cobra.Command, *agentOptions) error {

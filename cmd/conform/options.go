@@ -23,6 +23,7 @@ import (
 
 type runOptions struct {
 	target, profile, filter string
+	sim                     simProfile // what profile chooses
 	seed                    uint64
 	verbose                 bool
 	report, junit, html     string
@@ -48,7 +49,7 @@ type runOptions struct {
 
 func (o *runOptions) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.target, "target", "sim", "what to test: sim, hw, or sim,hw, which runs and compares both (names of reports get -sim and -hw before their extension)")
-	f.StringVar(&o.profile, "profile", simulator.DefaultProfile, "profile of the simulated device, as listed by rdmasim profile list")
+	f.StringVar(&o.profile, "profile", simulator.DefaultProfile, profileHelp)
 	f.StringVar(&o.filter, "label-filter", "", "run cases whose labels match (Ginkgo's syntax); labels are ID, area, strength and needs")
 	f.Uint64Var(&o.seed, "seed", 1, "seed of all random choices of the run")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "print every case as it ends, with what it saw")
@@ -139,7 +140,7 @@ func checkPort(port, gidIndex int) error {
 }
 
 // check refuses options that are impossible or contradict each other.
-func (o *runOptions) check() error {
+func (o *runOptions) check(ctx context.Context) error {
 	var err error
 	if o.part, err = readPart(o.shard, o.report); err != nil {
 		return err
@@ -150,9 +151,10 @@ func (o *runOptions) check() error {
 	if targets := []string{"sim", "hw", "sim,hw"}; !slices.Contains(targets, o.target) {
 		return usagef("unknown target %q%s; targets are sim, hw and sim,hw", o.target, input.Suggest(o.target, targets))
 	}
-	if o.on("sim") && !slices.Contains(simulator.Profiles(), o.profile) {
-		return usagef("unknown profile %q%s; profiles are %s", o.profile, input.Suggest(o.profile, simulator.Profiles()),
-			strings.Join(simulator.Profiles(), ", "))
+	if o.on("sim") {
+		if o.sim, err = readProfile(ctx, o.profile); err != nil {
+			return err
+		}
 	}
 	if !o.on("hw") && (o.device != "" || o.port != 0 || o.gidIndex != defaultGIDIndex || o.peer != "" || o.peerKey != "") {
 		return usagef("--device, --port, --gid-index and --peer choose hardware: add --target=hw")

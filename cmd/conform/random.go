@@ -9,8 +9,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -59,7 +57,7 @@ func newRandom() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.target, "target", "sim,hw", "the two targets: sim,hw, or sim with two profiles or a mutant")
-	f.StringSliceVar(&o.profiles, "profile", []string{simulator.DefaultProfile}, "`PROFILES` of the simulated device: one, or two that are compared")
+	f.StringSliceVar(&o.profiles, "profile", []string{simulator.DefaultProfile}, "`PROFILES` of the simulated device, by name or path of a file that ends in .yaml: one, or two that are compared")
 	f.StringVar(&o.mutant, "mutant", "", "compare the simulator with itself where it breaks this rule (conform mutants --list)")
 	f.IntVar(&o.programs, "programs", 200, "how many programs are drawn")
 	f.Uint64Var(&o.seed, "seed", 1, "root of the draws")
@@ -73,14 +71,15 @@ func newRandom() *cobra.Command {
 }
 
 // sides are the jobs of the two targets, and what they are called.
-func (o *randomOptions) sides() (jobs [2]harness.Job, names [2]string, err error) {
-	for _, p := range o.profiles {
-		if !slices.Contains(simulator.Profiles(), p) {
-			return jobs, names, usagef("unknown profile %q%s; profiles are %s", p, input.Suggest(p, simulator.Profiles()), strings.Join(simulator.Profiles(), ", "))
+func (o *randomOptions) sides(ctx context.Context) (jobs [2]harness.Job, names [2]string, err error) {
+	sims := make([]simProfile, len(o.profiles))
+	for i, p := range o.profiles {
+		if sims[i], err = readProfile(ctx, p); err != nil {
+			return jobs, names, err
 		}
 	}
-	jobs[0] = harness.Job{Target: "sim", Profile: o.profiles[0], Seed: o.seed}
-	names[0] = "sim " + o.profiles[0]
+	jobs[0] = harness.Job{Target: "sim", Profile: sims[0].given, ProfileText: sims[0].text, Seed: o.seed}
+	names[0] = "sim " + sims[0].identity()
 	jobs[1], names[1] = jobs[0], names[0]
 	hw := o.target == "sim,hw"
 	switch {
@@ -103,11 +102,11 @@ func (o *randomOptions) sides() (jobs [2]harness.Job, names [2]string, err error
 		}
 		jobs[1].Mutant = o.mutant
 		names[1] += " with " + o.mutant
-	case len(o.profiles) == 2 && o.profiles[0] == o.profiles[1]:
+	case len(sims) == 2 && sims[0] == sims[1]:
 		return jobs, names, usagef("--profile %s twice: a simulator is the same as itself: give another profile", o.profiles[0])
 	case len(o.profiles) == 2:
-		jobs[1].Profile = o.profiles[1]
-		names[1] = "sim " + o.profiles[1]
+		jobs[1].Profile, jobs[1].ProfileText = sims[1].given, sims[1].text
+		names[1] = "sim " + sims[1].identity()
 	default:
 		return jobs, names, usagef("--target=sim compares two profiles (--profile connectx-5,connectx-4), or a mutant (--mutant)")
 	}
@@ -116,7 +115,7 @@ func (o *randomOptions) sides() (jobs [2]harness.Job, names [2]string, err error
 
 // runRandom is the command.
 func runRandom(cmd *cobra.Command, o *randomOptions) error {
-	jobs, names, err := o.sides()
+	jobs, names, err := o.sides(cmd.Context())
 	if err != nil {
 		return err
 	}

@@ -37,7 +37,7 @@ func runSuite(cmd *cobra.Command, o *runOptions) error {
 	if err := input.NamesGiven(cmd.Flags(), "report", "junit", "html", "captures", "mutant", "pcap", "trace", "fault", "peer-key"); err != nil {
 		return usagef("%w", err)
 	}
-	if err := o.check(); err != nil {
+	if err := o.check(cmd.Context()); err != nil {
 		return err
 	}
 	if !o.on("sim") && cmd.Flags().Changed("profile") {
@@ -157,7 +157,7 @@ func (o *runOptions) jobs(ctx context.Context, stderr io.Writer, parallel bool) 
 
 // distinct refuses outputs of a run of cases that would overwrite each other or an input.
 func (o *runOptions) distinct(parallel bool, ids []string) error {
-	inputs := []outfile.Named{{Flag: "--fault", Path: o.fault}, {Flag: "--peer-key", Path: o.peerKey}}
+	inputs := []outfile.Named{{Flag: "--profile", Path: o.sim.path()}, {Flag: "--fault", Path: o.fault}, {Flag: "--peer-key", Path: o.peerKey}}
 	for _, l := range o.ledgers {
 		inputs = append(inputs, outfile.Named{Flag: "--ledger", Path: l})
 	}
@@ -209,7 +209,7 @@ func (j *job) run(cmd *cobra.Command) (*report.Run, error) {
 	if err != nil {
 		return nil, &status{exitFailed, err}
 	}
-	policy, err := conformance.LoadPolicy(res.Hello.Target.Profile)
+	policy, err := conformance.LoadPolicy(res.Hello.Target.Profile, res.Hello.Target.Details)
 	if err != nil {
 		return nil, err
 	}
@@ -272,7 +272,7 @@ func (j *job) supervise(ctx context.Context, cmd *cobra.Command, dir string) (ha
 			c.Env = workerEnv(j.target)
 			return c, nil
 		},
-		Job: harness.Job{Target: j.target, Profile: j.profile, Seed: j.seed, Repeat: j.repeat, Cases: ids,
+		Job: harness.Job{Target: j.target, Profile: j.profile, ProfileText: j.sim.text, Seed: j.seed, Repeat: j.repeat, Cases: ids,
 			Device: j.device, Port: j.port, GIDIndex: j.gidIndex, Wire: j.wire, Peer: j.peer, PeerKey: j.peerKey, Wall: j.wallLimit(),
 			Lockstep: j.lockstep, FaultFile: j.fault, Faults: j.faults, Ledgers: j.ledgerFiles, Full: j.full, Dir: dir, Pcap: j.pcap != "", Trace: j.trace != "", Evidence: dir != "", Mutant: j.mutant},
 		Shards: j.parallel,
@@ -315,6 +315,9 @@ func (j *job) record(res harness.Result) *report.Run {
 	run := conformance.NewRecord(j.target, j.seed, res.Hello.Description, j.items, res.Cases)
 	if j.fault != "" {
 		run.Environment[faultsKey] = filepath.Base(j.fault) + ", " + report.Digest([]byte(j.faults))
+	}
+	if file := j.sim.file(); file != "" && j.target == "sim" {
+		run.Environment[profileKey] = file
 	}
 	if j.mutant != "" {
 		run.Environment[mutantKey] = j.mutant

@@ -37,7 +37,7 @@ func makeTarget(job harness.Job) (spec.Target, error) {
 	}
 	switch job.Target {
 	case "sim":
-		cfg := simulator.Config{Profile: job.Profile, Faults: faults}
+		cfg := simulator.Config{Profile: job.Profile, ProfileText: job.ProfileText, Faults: faults}
 		if job.Mutant != "" {
 			m, err := mutant.Find(job.Mutant)
 			if err != nil {
@@ -67,6 +67,12 @@ func workerCommand(target string) (string, error) {
 	if target != "hw" {
 		return os.Executable()
 	}
+	return hwWorker(builtForHardware)
+}
+
+// hwWorker finds the program that runs cases on hardware. One that is built for it, under whatever name, is its own
+// unless $CONFORM_HW names another.
+func hwWorker(itself bool) (string, error) {
 	if err := rlimit.CheckAddressSpace(rlimit.HardwareAddressSpace); err != nil {
 		return "", usagef("target hw: %w", err)
 	}
@@ -75,6 +81,9 @@ func workerCommand(target string) (string, error) {
 			return "", usagef("$CONFORM_HW: %v", err)
 		}
 		return path, nil
+	}
+	if itself {
+		return os.Executable()
 	}
 	if self, err := os.Executable(); err == nil {
 		beside := filepath.Join(filepath.Dir(self), "conform-hw")

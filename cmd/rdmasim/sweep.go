@@ -20,6 +20,7 @@ import (
 
 	"github.com/rdmasim/rdmasim/experiment"
 	"github.com/rdmasim/rdmasim/experiment/sweep"
+	"github.com/rdmasim/rdmasim/experiment/sweep/shard"
 	"github.com/rdmasim/rdmasim/experiment/sweep/store"
 	"github.com/rdmasim/rdmasim/internal/cli/input"
 	"github.com/rdmasim/rdmasim/internal/cli/outfile"
@@ -101,7 +102,7 @@ func (s *sweepFlags) options(c *cobra.Command) (*sweep.Options, error) {
 		return nil, err
 	}
 	if s.shard != "" {
-		if o.Shard, o.Shards, err = sweep.ParseShard(s.shard, os.Getenv); err != nil {
+		if o.Shard, o.Shards, err = shard.Parse(s.shard, os.Getenv); err != nil {
 			return nil, usagef("--shard %s: %w", s.shard, err)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rdmasim/rdmasim/conformance/kit"
+	"github.com/rdmasim/rdmasim/conformance/match"
 	"github.com/rdmasim/rdmasim/conformance/spec"
 	"github.com/rdmasim/rdmasim/verbs"
 	"github.com/rdmasim/rdmasim/verbs/player"
@@ -27,7 +28,7 @@ func readiness(c *spec.C) {
 	f := otherSide(c, kit.RemoteHost(c))
 	id := e.id(c, verbs.PortSpaceTCP)
 	kit.Must(c, "resolve_addr", id.ResolveAddr(c.T, netip.AddrPort{}, netip.AddrPortFrom(f.addr, 7174), timeout))
-	c.Eventually("readable with an event", func() bool { return e.ch.Readable(c.T) }).Within(timeout).ProbeEvery(time.Millisecond).Should(beTrue)
+	c.Eventually("readable with an event", func() bool { return e.ch.Readable(c.T) }).Within(timeout).ProbeEvery(time.Millisecond).Should(match.BeTrue())
 	e.event(c, verbs.CMAddrResolved, 0)
 	c.Equal("readable when it was taken", e.ch.Readable(c.T), false)
 	e.quiet(c, "get_cm_event of an empty channel")

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/rdmasim/rdmasim/conformance/kit"
+	"github.com/rdmasim/rdmasim/conformance/match"
 	"github.com/rdmasim/rdmasim/conformance/spec"
 	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/roce/mad"
@@ -37,7 +38,7 @@ func migrate(c *spec.C) {
 	to := &end{env: e.env, ch: channel(c)}
 	id := e.id(c, verbs.PortSpaceTCP)
 	kit.Must(c, "resolve_addr", id.ResolveAddr(c.T, netip.AddrPort{}, netip.AddrPortFrom(f.addr, 7174), timeout))
-	c.Eventually("event", func() bool { return e.ch.Readable(c.T) }).Within(timeout).ProbeEvery(time.Millisecond).Should(beTrue)
+	c.Eventually("event", func() bool { return e.ch.Readable(c.T) }).Within(timeout).ProbeEvery(time.Millisecond).Should(match.BeTrue())
 	c.NoErr("migrate_id", id.Migrate(c.T, to.ch))
 	c.Equal("channel of the id", id.Channel() == to.ch, true)
 	e.quiet(c, "events of the old channel")

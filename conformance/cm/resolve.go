@@ -5,14 +5,10 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/onsi/gomega"
-
 	"github.com/rdmasim/rdmasim/conformance/kit"
 	"github.com/rdmasim/rdmasim/conformance/spec"
 	"github.com/rdmasim/rdmasim/verbs"
 )
-
-var beTrue = gomega.BeTrue()
 
 func resolveAddress(c *spec.C) {
 	e := open(c)

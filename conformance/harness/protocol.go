@@ -20,11 +20,13 @@ import (
 // Job is what a worker is asked to do. It comes as one JSON value on the worker's standard input,
 // which stays open as long as the supervisor lives.
 type Job struct {
-	Target  string   `json:"target"`
-	Profile string   `json:"profile,omitempty"`
-	Seed    uint64   `json:"seed"`
-	Repeat  int      `json:"repeat,omitempty"`
-	Cases   []string `json:"cases"`
+	Target  string `json:"target"`
+	Profile string `json:"profile,omitempty"`
+	// ProfileText is the text of the file of a profile that Profile is the path of.
+	ProfileText string   `json:"profile_text,omitempty"`
+	Seed        uint64   `json:"seed"`
+	Repeat      int      `json:"repeat,omitempty"`
+	Cases       []string `json:"cases"`
 	// Device, Port and GIDIndex choose the hardware; empty, 0 and -1 leave the choice to the target.
 	// Wire names the interfaces behind the two nodes, where frames can be seen.
 	Device   string `json:"device,omitempty"`

@@ -4,9 +4,9 @@ import (
 	"net/netip"
 	"slices"
 
-	"github.com/onsi/gomega"
 	"github.com/onsi/gomega/types"
 
+	"github.com/rdmasim/rdmasim/conformance/match"
 	"github.com/rdmasim/rdmasim/conformance/spec"
 	"github.com/rdmasim/rdmasim/verbs"
 )
@@ -26,12 +26,17 @@ func AddAddress(c *spec.C, ctl verbs.AddressControl, ip netip.Addr) {
 // in its own time.
 func AwaitGID(c *spec.C, e *Env, ip netip.Addr) verbs.GIDEntry {
 	var found []verbs.GIDEntry
-	awaitGIDs(c, e, ip, gomega.ContainElement(gomega.HaveField("Type", verbs.GIDTypeRoCEv2), &found))
+	awaitGIDs(c, e, ip, match.Satisfy("an entry of RoCE v2", func(all []verbs.GIDEntry) bool {
+		found = slices.DeleteFunc(all, func(g verbs.GIDEntry) bool { return g.Type != verbs.GIDTypeRoCEv2 })
+		return len(found) > 0
+	}))
 	return found[len(found)-1]
 }
 
 // AwaitNoGID waits until the entries of an address are gone.
-func AwaitNoGID(c *spec.C, e *Env, ip netip.Addr) { awaitGIDs(c, e, ip, gomega.BeEmpty()) }
+func AwaitNoGID(c *spec.C, e *Env, ip netip.Addr) {
+	awaitGIDs(c, e, ip, match.Satisfy("no entry", func(all []verbs.GIDEntry) bool { return len(all) == 0 }))
+}
 
 // awaitGIDs waits until the entries of an address are as they should be.
 func awaitGIDs(c *spec.C, e *Env, ip netip.Addr, m types.GomegaMatcher) {

@@ -68,6 +68,14 @@ func BeInState(want ...verbs.QPState) types.GomegaMatcher {
 	}}
 }
 
+// Satisfy matches a value for which holds returns true; want says in words what is wanted.
+func Satisfy[T any](want string, holds func(T) bool) types.GomegaMatcher {
+	return &matcher[T]{holds: holds, want: want, got: func(v T) string { return fmt.Sprintf("%+v", v) }}
+}
+
+// BeTrue matches true, as Gomega's matcher does, which needs much more code.
+func BeTrue() types.GomegaMatcher { return Satisfy("true", func(b bool) bool { return b }) }
+
 // names is a value, or a set of them.
 func names[T any](values []T, name func(T) string) string {
 	all := make([]string, len(values))

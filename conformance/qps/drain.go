@@ -3,9 +3,8 @@ package qps
 import (
 	"time"
 
-	"github.com/onsi/gomega"
-
 	"github.com/rdmasim/rdmasim/conformance/kit"
+	"github.com/rdmasim/rdmasim/conformance/match"
 	"github.com/rdmasim/rdmasim/conformance/spec"
 	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/verbs"
@@ -45,7 +44,7 @@ func drained(c *spec.C, q *kit.QP) (a verbs.QPAttr) {
 		a, _, err = q.Query(c.T, allMask)
 		kit.Must(c, "query_qp", err)
 		return a
-	}).Within(kit.CompletionTimeout).ProbeEvery(kit.QuietPeriod / 20).Should(gomega.HaveField("SQDraining", false))
+	}).Within(kit.CompletionTimeout).ProbeEvery(kit.QuietPeriod / 20).Should(match.Satisfy("attributes with sq_draining 0", func(a verbs.QPAttr) bool { return !a.SQDraining }))
 	return a
 }
 

@@ -10,9 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/onsi/gomega"
-	"github.com/onsi/gomega/types"
-
 	"github.com/rdmasim/rdmasim/conformance/report"
 	"github.com/rdmasim/rdmasim/verbs"
 )
@@ -23,8 +20,7 @@ type C struct {
 	T  verbs.Thread
 	TB verbs.Testbed
 
-	run    *run
-	gomega gomega.Gomega
+	run *run
 }
 
 // run is what all views of one running case share.
@@ -125,9 +121,7 @@ func (r *Running) Result() Result {
 }
 
 func newC(r *run, t verbs.Thread, tb verbs.Testbed) *C {
-	c := &C{T: t, TB: tb, run: r}
-	c.gomega = gomega.NewGomega(func(msg string, _ ...int) { c.end(report.Fail, "", msg) })
-	return c
+	return &C{T: t, TB: tb, run: r}
 }
 
 func (r *run) popDefer() func() {
@@ -203,11 +197,6 @@ func (c *C) Rand() *Rand { return c.run.rand }
 
 // Has reports whether the testbed claims a capability.
 func (c *C) Has(token string) bool { return c.TB.Capability(token) == verbs.Present }
-
-// Expect is Gomega's Expect; a failure fails this case.
-func (c *C) Expect(actual any, extra ...any) types.Assertion {
-	return c.gomega.Expect(actual, extra...)
-}
 
 // Observe records a value without judging it. Comparisons of runs compare it.
 func (c *C) Observe(step string, value any) {

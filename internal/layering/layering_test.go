@@ -63,6 +63,7 @@ var allowed = map[string][]string{
 	"experiment/sweep":             {"experiment", "experiment/sweep/grid", "experiment/sweep/store", "internal/cli/outfile", "internal/cli/input", "internal/cli/plain", "fixtures"},
 	"experiment/sweep/grid":        {"internal/cli/input"},
 	"experiment/sweep/store":       {},
+	"experiment/sweep/shard":       {},
 	"experiment/sweep/slurm":       {},
 	"conformance/report":           {"internal/cli/input", "internal/cli/outfile", "internal/cli/plain"},
 	"conformance/report/page":      {"conformance/report", "internal/cli/plain", "roce", "verbs", "internal/browser"}, // the last in its tests

@@ -63,7 +63,7 @@ func TestRoundTrip(t *testing.T) {
 	})
 }
 
-// Another reader agrees, also about blocks that pcapgo does not write itself.
+// Another reader agrees about every block and option.
 func TestOtherReaderAgrees(t *testing.T) {
 	file := write(t, Packet{Time: 1, Data: []byte("one")}, Packet{Time: 1_000_000_002, Interface: 1, Data: []byte("three"), Comment: "dropped"})
 	r, err := pcapgo.NewNgReader(bytes.NewReader(file), pcapgo.NgReaderOptions{})
@@ -355,12 +355,15 @@ func TestWriterErrors(t *testing.T) {
 			t.Errorf("%+v: %v, then %v", bad, first, again)
 		}
 	}
-	w, err := NewWriter(failing{}, "test", "a")
-	if err == nil {
-		err = w.Write(0, 0, []byte{1}, "comment")
-	}
-	if !errors.Is(err, errDisk) {
-		t.Errorf("a full disk gives %v", err)
+	for _, size := range []int{1, 1 << 20} { // what is small is noticed in the end
+		w, err := NewWriter(failing{}, "test", "a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		wrote := w.Write(0, 0, make([]byte, size), "comment")
+		if closed := w.Close(); !errors.Is(closed, errDisk) || wrote != nil && wrote != closed || wrote == nil && size > 1<<16 {
+			t.Errorf("a full disk gives %v for %d bytes, then %v", wrote, size, closed)
+		}
 	}
 }
 

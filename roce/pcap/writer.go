@@ -7,35 +7,29 @@
 package pcap
 
 import (
-	"bytes"
+	"bufio"
 	"encoding/binary"
 	"fmt"
 	"io"
-	"time"
-
-	"github.com/google/gopacket"
-	"github.com/google/gopacket/layers"
-	"github.com/google/gopacket/pcapgo"
 )
 
 // Writer writes a pcapng file.
 type Writer struct {
-	out      io.Writer
+	out      *bufio.Writer
 	app      string
-	ng       *pcapgo.NgWriter // nil before the first interface
-	packets  []uint64         // by interface
-	dropped  []uint64         // likewise: left out
-	erf      []bool           // likewise
+	packets  []uint64 // by interface
+	dropped  []uint64 // likewise: left out
+	erf      []bool   // likewise
 	record   []byte
 	lastTime int64
-	buf      bytes.Buffer
+	buf      []byte // the block that is written
 	err      error
 }
 
 // NewWriter begins a file with one interface per name; AddInterface adds more.
 // Application goes into the file's header ("rdmasim").
 func NewWriter(w io.Writer, application string, interfaces ...string) (*Writer, error) {
-	p := &Writer{out: w, app: application}
+	p := &Writer{out: bufio.NewWriter(w), app: application}
 	for _, name := range interfaces {
 		if _, err := p.AddInterface(name); err != nil {
 			return nil, err
@@ -60,15 +54,23 @@ func (w *Writer) AddInterfaceOf(name string, linkType uint16) (int, error) {
 	if erf {
 		linkType = LinkTypeERF
 	}
-	intf := pcapgo.NgInterface{Name: name, LinkType: layers.LinkType(linkType), TimestampResolution: 9}
-	if w.ng == nil {
-		options := pcapgo.NgWriterOptions{SectionInfo: pcapgo.NgSectionInfo{Application: w.app}}
-		w.ng, w.err = pcapgo.NewNgWriterInterface(w.out, intf, options)
-	} else {
-		_, w.err = w.ng.AddInterface(intf)
+	if w.Empty() {
+		w.begin(blockSection)
+		w.words(byteOrderMagic, majorVersion, 0xFFFFFFFF, 0xFFFFFFFF) // the length of the section is not known
+		if w.app != "" {
+			w.option(optUserAppl, w.app)
+			w.word(optEnd)
+		}
+		w.end()
 	}
-	if w.err != nil {
-		w.err = fmt.Errorf("pcap: %w", w.err)
+	w.begin(blockInterface)
+	w.words(uint32(linkType), 0) // no limit of lengths
+	if name != "" {
+		w.option(optIfName, name)
+	}
+	w.option(optIfTsResol, "\x09")
+	w.word(optEnd)
+	if w.end(); w.err != nil {
 		return 0, w.err
 	}
 	w.packets, w.dropped, w.erf = append(w.packets, 0), append(w.dropped, 0), append(w.erf, erf)
@@ -91,14 +93,18 @@ func (w *Writer) Write(i int, ns int64, frame []byte, comment string) error {
 		w.err = fmt.Errorf("pcap: interface %d of %d", i, len(w.packets))
 	case ns < 0:
 		w.err = fmt.Errorf("pcap: time %d ns", ns)
-	case comment != "":
-		w.err = w.writeCommented(i, ns, frame, comment)
-	default:
-		w.err = w.ng.WritePacket(gopacket.CaptureInfo{
-			Timestamp: time.Unix(0, ns), CaptureLength: len(frame), Length: len(frame), InterfaceIndex: i,
-		}, frame)
 	}
-	if w.err == nil {
+	if w.err != nil {
+		return w.err
+	}
+	w.begin(blockEnhancedPacket)
+	w.words(uint32(i), uint32(uint64(ns)>>32), uint32(ns), uint32(len(frame)), uint32(len(frame)))
+	w.bytes(frame)
+	if comment != "" {
+		w.option(optComment, comment)
+		w.word(optEnd)
+	}
+	if w.end(); w.err == nil {
 		w.packets[i]++
 		w.lastTime = max(w.lastTime, ns)
 	}
@@ -108,35 +114,37 @@ func (w *Writer) Write(i int, ns int64, frame []byte, comment string) error {
 // LeaveOut counts a frame of interface i that the file does not get. Readers see that the file is not the whole run.
 func (w *Writer) LeaveOut(i int) { w.dropped[i]++ }
 
-// writeCommented writes an enhanced packet block with a comment, which pcapgo
-// cannot (pcapng, sections 4.3 and 3.5).
-func (w *Writer) writeCommented(i int, ns int64, frame []byte, comment string) error {
-	if err := w.ng.Flush(); err != nil {
-		return err
+// begin starts a block: its type and room for its length.
+func (w *Writer) begin(typ uint32) {
+	w.buf = w.buf[:0]
+	w.words(typ, 0)
+}
+
+func (w *Writer) word(v uint32) { w.buf = binary.LittleEndian.AppendUint32(w.buf, v) }
+
+func (w *Writer) words(vs ...uint32) {
+	for _, v := range vs {
+		w.word(v)
 	}
-	if len(comment) > 0xFFFF {
-		comment = comment[:0xFFFF]
+}
+
+// bytes appends what has any length, up to the next multiple of four bytes.
+func (w *Writer) bytes(b []byte) { w.buf = append(append(w.buf, b...), zeros[:pad(len(b))]...) }
+
+// option appends an option, of which a value that is too long loses its end.
+func (w *Writer) option(code uint16, value string) {
+	value = value[:min(len(value), 0xFFFF)]
+	w.word(uint32(code) | uint32(len(value))<<16)
+	w.buf = append(append(w.buf, value...), zeros[:pad(len(value))]...)
+}
+
+// end writes the block, with its length at both ends.
+func (w *Writer) end() {
+	w.word(uint32(len(w.buf) + 4))
+	copy(w.buf[4:8], w.buf[len(w.buf)-4:])
+	if _, err := w.out.Write(w.buf); err != nil {
+		w.err = fmt.Errorf("pcap: %w", err)
 	}
-	le := binary.LittleEndian
-	b := w.buf.AvailableBuffer()
-	b = le.AppendUint32(b, blockEnhancedPacket)
-	b = le.AppendUint32(b, 0) // length, below
-	b = le.AppendUint32(b, uint32(i))
-	b = le.AppendUint32(b, uint32(uint64(ns)>>32))
-	b = le.AppendUint32(b, uint32(ns))
-	b = le.AppendUint32(b, uint32(len(frame)))
-	b = le.AppendUint32(b, uint32(len(frame)))
-	b = append(b, frame...)
-	b = append(b, zeros[:pad(len(frame))]...)
-	b = le.AppendUint16(b, optComment)
-	b = le.AppendUint16(b, uint16(len(comment)))
-	b = append(b, comment...)
-	b = append(b, zeros[:pad(len(comment))]...)
-	b = le.AppendUint32(b, optEnd)
-	b = le.AppendUint32(b, uint32(len(b)+4))
-	le.PutUint32(b[4:], uint32(len(b)))
-	_, err := w.out.Write(b)
-	return err
 }
 
 var zeros [4]byte
@@ -144,20 +152,29 @@ var zeros [4]byte
 func pad(n int) int { return -n & 3 }
 
 // Empty says that the file has no interface yet, and so no content.
-func (w *Writer) Empty() bool { return w.ng == nil }
+func (w *Writer) Empty() bool { return len(w.packets) == 0 }
 
 // Close ends the file with each interface's number of packets, and of those that were left out.
 // It does not close the underlying writer.
 func (w *Writer) Close() error {
 	for i, n := range w.packets {
-		if w.err == nil {
-			w.err = w.ng.WriteInterfaceStats(i, pcapgo.NgInterfaceStatistics{
-				LastUpdate: time.Unix(0, w.lastTime), PacketsReceived: n + w.dropped[i], PacketsDropped: w.dropped[i],
-			})
+		if w.err != nil {
+			return w.err
 		}
+		w.begin(blockStatistics)
+		w.words(uint32(i), uint32(uint64(w.lastTime)>>32), uint32(w.lastTime))
+		w.count(optIsbIfDrop, w.dropped[i])
+		w.count(optIsbIfRecv, n+w.dropped[i])
+		w.word(optEnd)
+		w.end()
 	}
-	if w.err == nil && w.ng != nil {
-		w.err = w.ng.Flush()
+	if w.err == nil {
+		w.err = w.out.Flush()
 	}
 	return w.err
+}
+
+// count appends an option with a number of 64 bits.
+func (w *Writer) count(code uint16, n uint64) {
+	w.words(uint32(code)|8<<16, uint32(n), uint32(n>>32))
 }

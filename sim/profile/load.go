@@ -11,9 +11,14 @@ import (
 	"github.com/rdmasim/rdmasim/internal/cli/input"
 )
 
-// Load is the stored profile of that name, or that of a user's file: a name that ends in .yaml or .yml is a path.
+// IsFile reports whether a name that --profile takes is the path of a user's file: it ends in .yaml or .yml.
+func IsFile(name string) bool {
+	return strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml")
+}
+
+// Load is the stored profile of that name, or that of a user's file.
 func Load(name string) (*Profile, error) {
-	if strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml") {
+	if IsFile(name) {
 		src, err := input.ReadFile(context.Background(), name)
 		if err != nil {
 			return nil, err
@@ -42,7 +47,7 @@ func Parse(name string, src []byte) (*Profile, error) {
 }
 
 func build(doc *input.Doc, f *file) (*Profile, error) {
-	p := &Profile{Name: f.Name, Title: f.Title, origins: map[string]origin{}}
+	p := &Profile{Name: f.Name, Title: f.Title, Extends: f.Extends, origins: map[string]origin{}}
 	if err := p.apply(doc, f, nil); err != nil {
 		return nil, err
 	}

@@ -29,6 +29,8 @@ import (
 // Profile is a complete set of parameters.
 type Profile struct {
 	Name, Title string
+	// Extends is the stored profile, or a part of it, that the file takes other values from; empty: none.
+	Extends string
 
 	CPU      cpu.Params
 	PCIe     pcie.Params

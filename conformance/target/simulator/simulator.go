@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rdmasim/rdmasim/conformance"
 	"github.com/rdmasim/rdmasim/conformance/spec"
 	"github.com/rdmasim/rdmasim/roce/fault"
 	"github.com/rdmasim/rdmasim/sim"
@@ -37,9 +38,11 @@ const (
 
 // Config describes the simulated machines. The zero value is two hosts with a ConnectX-5.
 type Config struct {
-	// Profile is the name of the parameters of all units, see Profiles; empty:
-	// DefaultProfile.
+	// Profile is the name of the parameters of all units, see Profiles, or the path of a file of them that ends in .yaml;
+	// empty: DefaultProfile.
 	Profile string
+	// ProfileText is the text of that file, if it has been read.
+	ProfileText string
 	// Faults is what goes wrong in every case (nil: nothing).
 	Faults *fault.Plan
 	// Adjust, when set, may change the configuration of a testbed before it is made: other
@@ -62,7 +65,11 @@ func New(cfg Config) (*Target, error) {
 	if cfg.Profile == "" {
 		cfg.Profile = DefaultProfile
 	}
-	p, err := profile.Load(cfg.Profile)
+	load := func() (*profile.Profile, error) { return profile.Load(cfg.Profile) }
+	if cfg.ProfileText != "" {
+		load = func() (*profile.Profile, error) { return profile.Parse(cfg.Profile, []byte(cfg.ProfileText)) }
+	}
+	p, err := load()
 	if err != nil {
 		return nil, err
 	}
@@ -163,9 +170,13 @@ func (b *bed) Target() verbs.Target {
 	return t
 }
 
-// details identify the parameters.
+// details identify the parameters. What extends a stored profile may lack what that one may lack.
 func details(p *profile.Profile) map[string]string {
-	return map[string]string{"profile_hash": p.Hash(), "hypotheses": strings.Join(p.Hypotheses(), " ")}
+	d := map[string]string{"profile_hash": p.Hash(), "hypotheses": strings.Join(p.Hypotheses(), " ")}
+	if known := Profiles(); !slices.Contains(known, p.Name) && slices.Contains(known, p.Extends) {
+		d[conformance.ExtendsKey] = p.Extends
+	}
+	return d
 }
 
 // Changed lists the parameters that the case's needs changed.
