@@ -1,8 +1,6 @@
 package provider
 
 import (
-	"slices"
-
 	"github.com/rdmasim/rdmasim/sim/kernel"
 	"github.com/rdmasim/rdmasim/sim/mem"
 	"github.com/rdmasim/rdmasim/verbs"
@@ -81,13 +79,20 @@ type forkSupport struct {
 // through the table upwards, fput leaves each file to the list of task_work_add, and that is run from the latest on (Linux 6.1, 6.12
 // and 7.3). No thread of the process runs any more; c is the thread that does the work.
 func (p *Process) Exit(c kernel.Caller) {
-	for _, d := range slices.Backward(p.fds) {
-		if d != nil {
+	defer func() {
+		p.closeAll(kernel.Caller{}) // the rest, where c is killed meanwhile
+		p.fds, p.contexts, p.cm = nil, nil, connections{}
+		p.K.Gone = true
+	}()
+	p.closeAll(c)
+}
+
+func (p *Process) closeAll(c kernel.Caller) {
+	for n := len(p.fds) - 1; n >= 0; n-- {
+		if d := p.takeFD(firstFD + n); d != nil {
 			d.close(c)
 		}
 	}
-	p.fds, p.contexts, p.cm = nil, nil, connections{}
-	p.K.Gone = true
 }
 
 // Mappings counts the device pages that the process maps.
