@@ -31,6 +31,7 @@ var allowed = map[string][]string{
 	"plain":             {},
 	"rlimit":            {},
 	"fixtures":          {},
+	"findings":          {},
 	"outfile":           {},
 	"perftest":          {},
 	"perftest/exchange": {"verbs"},
@@ -77,6 +78,7 @@ var allowed = map[string][]string{
 	"internal/modes":    {"verbs", "fault", "sim", "experiment"},
 	"internal/ci":       {},
 	"internal/readme":   {},
+	"internal/recipes":  {},
 	"internal/scripts":  {},
 	"internal/tshark":   {"roce"},
 }
