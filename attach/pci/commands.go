@@ -25,12 +25,36 @@ func (f *function) commandDone(in, out []byte, d prm.CommandDelivery) {
 	}
 	switch {
 	case f.m.verbose:
-		f.logf("command %v (%#x), modifier %#x, %d bytes: status %v, %d bytes", op, uint16(op), prm.CmdIn(in).OpMod(), len(in), st, len(out))
+		f.logf("command %v (%#x)%s, modifier %#x, %d bytes: status %v, %d bytes", op, uint16(op), ended(op, in), prm.CmdIn(in).OpMod(), len(in), st, len(out))
 	case st == prm.StatusOK && op == prm.OpInitHCA:
 		f.logf("a driver has initialised the device (%d commands so far)", f.life.commands)
 	case st == prm.StatusOK && op == prm.OpTeardownHCA:
 		f.logf("the driver has shut the device down")
 	}
+}
+
+// ended names the object that a command destroys: " of 0x48". It is empty for other commands.
+func ended(op prm.Opcode, in []byte) string {
+	var number uint32
+	switch op {
+	case prm.OpDeallocPD:
+		number = prm.DeallocPDIn(in).PD()
+	case prm.OpDestroyCQ:
+		number = prm.DestroyCQIn(in).CQN()
+	case prm.OpDestroyQP:
+		number = prm.DestroyQPIn(in).QPN()
+	case prm.OpDestroyMKey:
+		number = prm.DestroyMKeyIn(in).MKeyIndex()
+	case prm.OpDestroyRMP:
+		number = prm.DestroyRMPIn(in).RMPN()
+	case prm.OpDestroyXRCSRQ:
+		number = prm.DestroyXRCSRQIn(in).SRQN()
+	case prm.OpDeallocXRCD:
+		number = prm.DeallocXRCDIn(in).XRCD()
+	default:
+		return ""
+	}
+	return fmt.Sprintf(" of %#x", number)
 }
 
 // refusal is a kind of refused command.

@@ -167,7 +167,7 @@ func modifyIsShared(c *spec.C) {
 	expect(verbs.QPSRTR)
 	other.Do(c, player.SetState, kit.Args{"qp": h, "state": uint64(verbs.QPSErr)}, nil)
 	c.Equal("state of the first handle", t.QueryState(c).String(), verbs.QPSErr.String())
-	t.ModifyState(c, verbs.QPSReset) // libmlx5 does not survive it through a handle that was opened
+	t.ModifyState(c, verbs.QPSReset) // by the handle that made it
 	expect(verbs.QPSReset)
 	other.Do(c, player.Connect, kit.Args{"qp": h, "to": uint64(verbs.QPSRTR), "dest_qpn": uint64(a.QPN()), "dlid": uint64(a.Env.LocalAddr.LID),
 		"rnr_timer": 9, "type": uint64(verbs.QPTXRCRecv)}, a.Env.LocalAddr.GID[:])

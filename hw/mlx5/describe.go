@@ -47,7 +47,8 @@ func (p *probe) describe() error {
 		"vendor": fmt.Sprintf("%#x, hardware version %#x", p.attr.VendorID, p.attr.HWVer),
 	}
 	p.set("simulated", has(exec))
-	p.set("invalidate.checked", has(driver != "rxe")) // to try it ends the kernel
+	p.set("invalidate.checked", has(driver != "rxe")) // it is not tried: the device might not check
+	p.set("xrc.handles", has(!p.ctx.mlx5))            // nor this: libmlx5 does not
 	if exec {
 		d["below"] = "rdmasim exec"
 		p.set("speed", verbs.Absent)

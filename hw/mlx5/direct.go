@@ -183,7 +183,7 @@ func (c *context) CreateMkey(t verbs.Thread, p verbs.PD, flags uint32, maxEntrie
 	defer enterCall(t, "mlx5dv_create_mkey").leaveCall()
 	x, ok := p.(*pd)
 	if !ok || x == nil {
-		return nil, fmt.Errorf("mlx5dv_create_mkey without a PD is a segmentation fault: %w", syscall.EFAULT)
+		return nil, fmt.Errorf("mlx5dv_create_mkey without a PD is not handed to the library: %w", syscall.EFAULT)
 	}
 	m, err := C.hw_dv_create_mkey(x.p, C.uint32_t(flags), C.uint16_t(maxEntries))
 	if m == nil {
@@ -207,7 +207,7 @@ func (c *context) RegDirectDmabufMR(t verbs.Thread, p verbs.PD, offset, length, 
 	defer enterCall(t, "mlx5dv_reg_dmabuf_mr").leaveCall()
 	x, ok := p.(*pd)
 	if !ok || x == nil {
-		return nil, fmt.Errorf("mlx5dv_reg_dmabuf_mr without a PD is a segmentation fault: %w", syscall.EFAULT)
+		return nil, fmt.Errorf("mlx5dv_reg_dmabuf_mr without a PD is not handed to the library: %w", syscall.EFAULT)
 	}
 	var missing C.int
 	m, err := C.hw_dv_reg_dmabuf(x.p, C.uint64_t(offset), C.uint64_t(length), C.uint64_t(iova), C.int(fd), C.int(access), C.int(flags), &missing)

@@ -49,9 +49,8 @@ func (q *qp) reads(w *verbs.SendWR) bool {
 	return q.init.Type == verbs.QPTUD && w.AH == nil && (q.ctx.mlx5 || w.Opcode != verbs.WRBindMW)
 }
 
-// errNoAH is the answer to a datagram without address handle, through which providers
-// would read: the call would end the process.
-var errNoAH = fmt.Errorf("a datagram without address handle is a segmentation fault: %w", syscall.EFAULT)
+// errNoAH is the answer to a datagram without address handle, which libraries do not check for.
+var errNoAH = fmt.Errorf("a datagram without address handle is not handed to the library: %w", syscall.EFAULT)
 
 // withoutAH posts the requests before such a datagram.
 func (q *qp) withoutAH(t *thread, before []verbs.SendWR) (int, error) {
@@ -138,7 +137,7 @@ func (q *qp) BindMW(t verbs.Thread, window verbs.MW, b verbs.MWBind) error {
 		return errNoAH
 	}
 	if b.Info.MR == nil && !q.ctx.mlx5 {
-		return fmt.Errorf("a bind to no region is a segmentation fault in librxe: %w", syscall.EFAULT)
+		return fmt.Errorf("a bind to no region is not handed to the library: %w", syscall.EFAULT)
 	}
 	d := &unsafe.Slice(h.scratch(1, 0, 0, 0).send, 1)[0]
 	*d = C.struct_hw_send{id: C.uint64_t(b.ID), flags: C.uint32_t(b.Flags)}

@@ -63,8 +63,7 @@ func (p *pd) CreateQP(t verbs.Thread, a verbs.QPInitAttr) (verbs.QP, error) {
 		s = q.s
 	}
 	if scq == nil || rcq == nil && a.Type != verbs.QPTXRCSend {
-		// Providers read through both pointers: the call would end the process.
-		return nil, fmt.Errorf("ibv_create_qp without a CQ is a segmentation fault: %w", syscall.EFAULT)
+		return nil, fmt.Errorf("ibv_create_qp without a CQ is not handed to the library: %w", syscall.EFAULT)
 	}
 	var err error
 	if a.CompMask == 0 && a.Direct == nil {

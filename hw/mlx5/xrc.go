@@ -46,8 +46,8 @@ func cXRCD(x verbs.XRCD) *C.struct_ibv_xrcd {
 	return nil
 }
 
-// errNoXRCD is the answer to a call that says that a domain is given, and gives none: the library reads through the pointer.
-var errNoXRCD = fmt.Errorf("no XRC domain is a segmentation fault: %w", syscall.EFAULT)
+// errNoXRCD is the answer to a call that says that a domain is given, and gives none.
+var errNoXRCD = fmt.Errorf("a call without its XRC domain is not handed to the library: %w", syscall.EFAULT)
 
 // CreateQP is ibv_create_qp_ex without a PD.
 func (c *context) CreateQP(t verbs.Thread, a verbs.QPInitAttr) (verbs.QP, error) {
@@ -96,7 +96,7 @@ func (c *context) CreateSRQEx(t verbs.Thread, a verbs.SRQInitAttrEx) (verbs.SRQ,
 	x.attr = C.struct_ibv_srq_attr{max_wr: C.uint32_t(a.MaxWR), max_sge: C.uint32_t(a.MaxSGE), srq_limit: C.uint32_t(a.Limit)}
 	p, ok := a.PD.(*pd)
 	if !ok || p == nil {
-		return nil, fmt.Errorf("ibv_create_srq_ex without a PD is a segmentation fault: %w", syscall.EFAULT)
+		return nil, fmt.Errorf("ibv_create_srq_ex without a PD is not handed to the library: %w", syscall.EFAULT)
 	}
 	x.pd = p.p
 	if q := plain(a.CQ); q != nil {
@@ -106,7 +106,7 @@ func (c *context) CreateSRQEx(t verbs.Thread, a verbs.SRQInitAttrEx) (verbs.SRQ,
 	case a.CompMask&verbs.SRQInitXRCD != 0 && x.xrcd == nil:
 		return nil, errNoXRCD
 	case a.CompMask&verbs.SRQInitCQ != 0 && x.cq == nil:
-		return nil, fmt.Errorf("ibv_create_srq_ex without its CQ is a segmentation fault: %w", syscall.EFAULT)
+		return nil, fmt.Errorf("ibv_create_srq_ex without its CQ is not handed to the library: %w", syscall.EFAULT)
 	}
 	s, err := C.ibv_create_srq_ex(c.c, &x)
 	if s == nil {
@@ -123,19 +123,18 @@ func (e qpEx) SetXRCSRQN(t verbs.Thread, remoteSRQN uint32) {
 	C.ibv_wr_set_xrc_srqn(e.x, C.uint32_t(remoteSRQN))
 }
 
-// noCQ is the answer to a post on an XRC target QP of libmlx5, which takes the lock of a CQ that is not there.
+// noCQ is the answer to a post on an XRC target QP, which libmlx5 does not check for.
 func (q *qp) noCQ() error {
 	if q.ctx.mlx5 && q.init.Type == verbs.QPTXRCRecv {
-		return fmt.Errorf("a post on an XRC target QP is a segmentation fault in libmlx5: %w", syscall.EFAULT)
+		return fmt.Errorf("a post on an XRC target QP is not handed to the library: %w", syscall.EFAULT)
 	}
 	return nil
 }
 
-// noRecvCQ is the answer to a post of receives on an XRC QP that only sends: libmlx5 takes the lock of the receive CQ, which need not
-// be there.
+// noRecvCQ is the answer to a post of receives on an XRC QP that only sends, whose receive CQ need not be there.
 func (q *qp) noRecvCQ() error {
 	if q.ctx.mlx5 && q.init.Type == verbs.QPTXRCSend && q.q.recv_cq == nil {
-		return fmt.Errorf("a receive on an XRC QP without receive CQ is a segmentation fault in libmlx5: %w", syscall.EFAULT)
+		return fmt.Errorf("a receive on an XRC QP without receive CQ is not handed to the library: %w", syscall.EFAULT)
 	}
 	return q.noCQ()
 }

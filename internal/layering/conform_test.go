@@ -13,7 +13,7 @@ import (
 var lent = []string{
 	"github.com/Masterminds/semver/v3", "github.com/go-logr/logr", "golang.org/x/mod", "golang.org/x/sync", "golang.org/x/tools", // Ginkgo's
 	"github.com/goccy/go-yaml",
-	"github.com/google/gopacket", // the link layers of other programs' captures
+	"github.com/google/gopacket",                                                      // the link layers of other programs' captures
 	"github.com/mitchellh/colorstring", "github.com/rivo/uniseg", "golang.org/x/term", // of the progress bar
 	"github.com/onsi/ginkgo/v2", "github.com/onsi/gomega",
 	"github.com/schollz/progressbar/v3",

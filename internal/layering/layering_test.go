@@ -31,6 +31,7 @@ var allowed = map[string][]string{
 	"internal/cli/plain":           {},
 	"internal/cli/rlimit":          {},
 	"fixtures":                     {},
+	"findings":                     {},
 	"internal/cli/outfile":         {},
 	"workload/perftest":            {},
 	"workload/perftest/exchange":   {"verbs"},
@@ -80,6 +81,7 @@ var allowed = map[string][]string{
 	"internal/ci":                  {},
 	"internal/legs":                {},
 	"internal/readme":              {},
+	"internal/recipes":             {},
 	"internal/scripts":             {},
 	"internal/tshark":              {"roce"},
 }

@@ -46,11 +46,12 @@ func (d *Device) enter(c Caller, commands bool) call {
 	if c.P != nil {
 		c.P.Advance(d.p.Syscall)
 		c.P.Sync()
-		for commands && d.cmds.FreeAt() > c.P.Now() {
-			c.P.Sleep(d.cmds.FreeAt() - c.P.Now())
-		}
 	}
-	return call{d: d, c: c}
+	k := call{d: d, c: c}
+	if c.P != nil && commands {
+		k.awaitInterface()
+	}
+	return k
 }
 
 // leave waits for what the call costs.
@@ -72,6 +73,23 @@ func (k *call) leave() {
 	}
 	if cost > 0 {
 		k.c.P.Sleep(cost)
+	}
+}
+
+// step ends a part of a call whose parts take effect one after the other, each at its own instant.
+func (k *call) step() {
+	if k.c.P == nil {
+		return
+	}
+	k.leave()
+	*k = call{d: k.d, c: k.c, outside: k.outside, closes: k.closes}
+	k.awaitInterface()
+}
+
+// awaitInterface waits until the command interface is free.
+func (k *call) awaitInterface() {
+	for k.d.cmds.FreeAt() > k.c.P.Now() {
+		k.c.P.Sleep(k.d.cmds.FreeAt() - k.c.P.Now())
 	}
 }
 

@@ -19,6 +19,7 @@ type fakeFunction struct {
 	fail   map[prm.Opcode]prm.Status
 	next   uint32
 	live   map[prm.Opcode]int // made minus destroyed, by the command that makes
+	gone   []gone             // what was destroyed, in order
 	caps   map[uint16][]byte
 	qpcs   map[uint32]prm.QPC
 	arms   []uint32 // consumer indexes of EQ doorbells
@@ -134,7 +135,7 @@ func (f *fakeFunction) Command(in, out []byte) sim.Time {
 		prm.Fail(out, st, 0x1234)
 		return f.took
 	}
-	if !f.makes(op, in, out) && !f.destroys(op) {
+	if !f.makes(op, in, out) && !f.destroys(op, in) {
 		f.others(op, in, out)
 	}
 	return f.took
@@ -180,16 +181,34 @@ func (f *fakeFunction) makes(op prm.Opcode, in, out []byte) bool {
 	return true
 }
 
-func (f *fakeFunction) destroys(op prm.Opcode) bool {
-	made, ok := map[prm.Opcode]prm.Opcode{
-		prm.OpDeallocPD: prm.OpAllocPD, prm.OpDeallocUAR: prm.OpAllocUAR, prm.OpDestroyMKey: prm.OpCreateMKey,
-		prm.OpDestroyCQ: prm.OpCreateCQ, prm.OpDestroyQP: prm.OpCreateQP,
-		prm.OpDeallocTransportDomain: prm.OpAllocTransportDomain,
-	}[op]
-	if ok {
-		f.live[made]--
+// gone is an object that was destroyed.
+type gone struct {
+	by     prm.Opcode
+	number uint32
+}
+
+func (f *fakeFunction) destroys(op prm.Opcode, in []byte) bool {
+	var made prm.Opcode
+	g := gone{by: op}
+	switch op {
+	case prm.OpDeallocPD:
+		made, g.number = prm.OpAllocPD, prm.DeallocPDIn(in).PD()
+	case prm.OpDeallocUAR:
+		made, g.number = prm.OpAllocUAR, prm.DeallocUARIn(in).UAR()
+	case prm.OpDestroyMKey:
+		made, g.number = prm.OpCreateMKey, prm.DestroyMKeyIn(in).MKeyIndex()
+	case prm.OpDestroyCQ:
+		made, g.number = prm.OpCreateCQ, prm.DestroyCQIn(in).CQN()
+	case prm.OpDestroyQP:
+		made, g.number = prm.OpCreateQP, prm.DestroyQPIn(in).QPN()
+	case prm.OpDeallocTransportDomain:
+		made, g.number = prm.OpAllocTransportDomain, prm.DeallocTransportDomainIn(in).TransportDomain()
+	default:
+		return false
 	}
-	return ok
+	f.live[made]--
+	f.gone = append(f.gone, g)
+	return true
 }
 
 // others answers queries and transitions. A transition puts the whole context it

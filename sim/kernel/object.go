@@ -76,9 +76,9 @@ func destroyObject[T object](o *objects, k *call, h Handle, what string) (T, err
 	return x, nil
 }
 
-// cleanup destroys everything, newest first, and again while a pass gets anywhere,
-// since an object that others refer to is busy until they are gone
-// (__uverbs_cleanup_ufile).
+// cleanup destroys everything, newest first, each object in its own time, and again while a pass
+// gets anywhere, since an object that others refer to is busy until they are gone
+// (__uverbs_cleanup_ufile). A device that goes meanwhile takes the rest with it.
 func (o *objects) cleanup(k *call) error {
 	for len(o.tab) > 0 {
 		before := len(o.tab)
@@ -91,6 +91,10 @@ func (o *objects) cleanup(k *call) error {
 				continue
 			}
 			o.remove(h)
+			k.step()
+			if o.deviceGone {
+				return nil
+			}
 		}
 		if len(o.tab) == before {
 			return last

@@ -56,8 +56,10 @@ type Ucontext struct {
 	// removed: the device is gone. What programs then still have is handles, mappings of a
 	// page of zeros, and the last events.
 	removed bool
-	maps    []*cpu.Mapping // what the program has mapped
-	trackID uint32
+	// released: what it had on the device is given back.
+	released bool
+	maps     []*cpu.Mapping // what the program has mapped
+	trackID  uint32
 
 	dynUAR     bool         // no static bfregs
 	bfregs     *bfreg.Table // nil when dynUAR
@@ -174,6 +176,12 @@ func (u *Ucontext) Close(c Caller) {
 	}
 	u.closed = true
 	if !u.removed {
+		defer func() { // of a thread that is killed meanwhile
+			if !u.released {
+				u.release(&call{d: u.dev}, u.objs.cleanup)
+				u.async.close()
+			}
+		}()
 		u.release(&k, u.objs.cleanup)
 	}
 	u.async.close()
@@ -186,6 +194,10 @@ func (u *Ucontext) release(k *call, destroy func(*call) error) {
 	if err := destroy(k); err != nil {
 		panic(fmt.Sprintf("kernel: %v: %s: context cannot be cleaned up: %v", u.dev.eng.Now(), u.dev.name, err))
 	}
+	if u.released { // while this waited, by the removal of the device
+		return
+	}
+	u.released = true
 	for _, m := range u.freedDMs {
 		if err := m.release(k); err != nil {
 			panic(fmt.Sprintf("kernel: %v: %s: device memory cannot be given back: %v", u.dev.eng.Now(), u.dev.name, err))

@@ -15,6 +15,7 @@ type CompChannel struct {
 	ctx  *Context
 	k    *kernel.Channel
 	refs int // CQs
+	fd   *descriptor
 }
 
 // Destroy is ibv_destroy_comp_channel: EBUSY while CQs use it.
@@ -24,7 +25,11 @@ func (ch *CompChannel) Destroy(vt verbs.Thread) (err error) {
 	if ch.refs > 0 && !t.breaks(rule.ChannelInUseIsBusy) {
 		return fmt.Errorf("destroy_comp_channel: %d CQs: %w", ch.refs, syscall.EBUSY)
 	}
-	return ch.ctx.u.DestroyChannel(t.caller, ch.k)
+	if err := ch.ctx.u.DestroyChannel(t.caller, ch.k); err != nil {
+		return err
+	}
+	ch.ctx.proc.forgetFD(ch.fd)
+	return nil
 }
 
 // CreateCompChannel is ibv_create_comp_channel.
@@ -38,5 +43,7 @@ func (c *Context) CreateCompChannel(vt verbs.Thread) (_ verbs.CompChannel, err e
 	if err != nil {
 		return nil, fmt.Errorf("create_comp_channel: %w", err)
 	}
-	return &CompChannel{ctx: c, k: k}, nil
+	ch := &CompChannel{ctx: c, k: k, fd: &descriptor{}}
+	c.proc.openFD(ch.fd)
+	return ch, nil
 }

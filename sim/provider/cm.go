@@ -3,7 +3,6 @@ package provider
 import (
 	"fmt"
 	"net/netip"
-	"slices"
 	"syscall"
 	"time"
 
@@ -16,12 +15,11 @@ import (
 // connections is what librdmacm keeps in a process (cma.c of rdma-core 44): the devices that it has opened, and its ids by what the
 // kernel calls them in events.
 type connections struct {
-	devices  []*cmDevice
-	ids      map[uint64]*CMID
-	groups   map[uint64]*cmGroup
-	last     uint64
-	channels []*EventChannel
-	events   []*cmEvent // that are not acknowledged
+	devices []*cmDevice
+	ids     map[uint64]*CMID
+	groups  map[uint64]*cmGroup
+	last    uint64
+	events  []*cmEvent // that are not acknowledged
 }
 
 // cmDevice is a device that the library has opened, with a PD for QPs without one; it stays open.
@@ -37,6 +35,7 @@ type cmDevice struct {
 type EventChannel struct {
 	lib    *Process
 	file   *cm.File
+	fd     *descriptor
 	lookup func(*kernel.Device) *Device
 	closed bool
 }
@@ -49,7 +48,8 @@ func (p *Process) CreateEventChannel(vt verbs.Thread, m *cm.Manager, lookup func
 		p.cm.ids, p.cm.groups = map[uint64]*CMID{}, map[uint64]*cmGroup{}
 	}
 	ch := &EventChannel{lib: p, file: m.Open(t.caller, p.K), lookup: lookup}
-	p.cm.channels = append(p.cm.channels, ch)
+	ch.fd = &descriptor{release: ch.file.Close}
+	p.openFD(ch.fd)
 	return ch, nil
 }
 
@@ -61,14 +61,6 @@ func (p *Process) enterCM(vt verbs.Thread) *Thread {
 	return t
 }
 
-// exitCM closes the channels of a process that ends.
-func (p *Process) exitCM(c kernel.Caller) {
-	for _, ch := range p.cm.channels {
-		ch.file.Close(c)
-	}
-	p.cm = connections{}
-}
-
 // Destroy is rdma_destroy_event_channel.
 func (ch *EventChannel) Destroy(vt verbs.Thread) error {
 	t := ch.lib.enterCM(vt)
@@ -77,8 +69,7 @@ func (ch *EventChannel) Destroy(vt verbs.Thread) error {
 	}
 	ch.closed = true
 	ch.file.Close(t.caller)
-	l := &ch.lib.cm.channels
-	*l = slices.DeleteFunc(*l, func(x *EventChannel) bool { return x == ch })
+	ch.lib.forgetFD(ch.fd)
 	return nil
 }
 

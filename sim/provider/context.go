@@ -26,6 +26,7 @@ type Context struct {
 	clock  *cpu.Mapping
 	mapped int
 	closed bool
+	fds    [2]*descriptor // of its files; an imported context has one
 	// imported: of the device file of another context, which lives until all are closed.
 	imported bool
 
@@ -62,6 +63,9 @@ func (c *Context) Close(vt verbs.Thread) error {
 	}
 	c.closed = true
 	c.u.Close(t.caller)
+	for _, file := range c.fds {
+		c.proc.forgetFD(file)
+	}
 	for _, p := range c.dbPages {
 		_ = c.proc.K.Space.Unmap(p.va, uint64(c.proc.PageSize))
 	}

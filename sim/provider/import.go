@@ -8,9 +8,6 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-// firstFD is the first descriptor that a process hands out.
-const firstFD = 3
-
 // DupCommandFD duplicates the descriptor of a context's device file.
 func (p *Process) DupCommandFD(vt verbs.Thread, vc verbs.Context) (int, error) {
 	Of(vt)
@@ -26,33 +23,6 @@ func (p *Process) DupCommandFD(vt verbs.Thread, vc verbs.Context) (int, error) {
 func (p *Process) OpenNull(vt verbs.Thread) (int, error) {
 	Of(vt)
 	return p.openFD(&descriptor{}), nil
-}
-
-func (p *Process) openFD(d *descriptor) int {
-	p.fds = append(p.fds, d)
-	return firstFD + len(p.fds) - 1
-}
-
-// takeFD is the file behind a descriptor, which is closed. Nil: there is none.
-func (p *Process) takeFD(fd int) *descriptor {
-	i := fd - firstFD
-	if i < 0 || i >= len(p.fds) {
-		return nil
-	}
-	d := p.fds[i]
-	p.fds[i] = nil
-	return d
-}
-
-// CloseFD closes a descriptor.
-func (p *Process) CloseFD(vt verbs.Thread, fd int) error {
-	t := Of(vt)
-	d := p.takeFD(fd)
-	if d == nil {
-		return fmt.Errorf("close descriptor %d: %w", fd, syscall.EBADF)
-	}
-	d.close(t.caller)
-	return nil
 }
 
 // ImportDevice is ibv_import_device: libibverbs finds the device by the descriptor's file,
@@ -79,7 +49,8 @@ func (p *Process) ImportDevice(vt verbs.Thread, fd int) (verbs.Context, error) {
 	if c.clock, err = c.mapping(c.u.MmapUAR(t.caller, kernel.MmapClock, 0)); err != nil {
 		return nil, fmt.Errorf("import_device: %w", err)
 	}
-	p.fds[i] = nil
+	c.fds[0] = p.fds[i]
+	*c.fds[0] = descriptor{release: c.exit} // the context's own from now on
 	p.contexts = append(p.contexts, c)
 	return c, nil
 }
@@ -136,7 +107,7 @@ func (p *Process) TakeFD(vt verbs.Thread, from *Process, fd int) (int, error) {
 		return -1, fmt.Errorf("take descriptor %d of another process: %w", fd, syscall.EBADF)
 	}
 	d := *from.fds[i]
-	if d.of != nil {
+	if d.of != nil || d.release != nil {
 		return -1, fmt.Errorf("take descriptor %d of another process: it is of a device: %w", fd, syscall.EOPNOTSUPP)
 	}
 	if d.buf != nil {

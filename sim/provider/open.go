@@ -28,6 +28,10 @@ func (d *Device) Open(vt verbs.Thread) (_ verbs.Context, err error) {
 		u.Close(t.caller)
 		return nil, fmt.Errorf("open %s: %w", d.name, err)
 	}
+	c.fds = [2]*descriptor{{release: c.exit}, {}}
+	for _, file := range c.fds { // the device's, then that of asynchronous events
+		d.proc.openFD(file)
+	}
 	d.proc.contexts = append(d.proc.contexts, c)
 	return c, nil
 }

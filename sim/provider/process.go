@@ -34,6 +34,7 @@ type Process struct {
 	cm       connections
 	fork     forkSupport
 	fds      []*descriptor // from firstFD on; nil: closed
+	freeFD   int           // no place of fds below it is free
 }
 
 // openContext is a context, as its process knows it.
@@ -41,23 +42,6 @@ type openContext interface {
 	exit(k kernel.Caller)
 	closeFile(k kernel.Caller)
 	mappings() int
-}
-
-// descriptor is an open file of a process: a device's, of the folder, or of the null device.
-type descriptor struct {
-	of   openContext // that it was duplicated of; nil: another file
-	file kernel.Inode
-	buf  *kernel.DMABuf // nil of other files
-}
-
-// close gives up what the descriptor stands for.
-func (d *descriptor) close(c kernel.Caller) {
-	if d.of != nil {
-		d.of.closeFile(c)
-	}
-	if d.buf != nil {
-		d.buf.Put()
-	}
 }
 
 // Counters of the library in one process.
@@ -91,21 +75,24 @@ type forkSupport struct {
 	late    bool // too_late: there is such memory already, and it is not kept from them
 }
 
-// Exit is the end of the process: the kernel closes what it has open. No thread of
-// the process runs any more; c is the thread that does the work.
+// Exit is the end of the process: the kernel closes what it has open, from the highest descriptor down. close_files (fs/file.c) goes
+// through the table upwards, fput leaves each file to the list of task_work_add, and that is run from the latest on (Linux 6.1, 6.12
+// and 7.3). No thread of the process runs any more; c is the thread that does the work.
 func (p *Process) Exit(c kernel.Caller) {
-	p.exitCM(c)
-	for _, x := range p.contexts {
-		x.exit(c)
-	}
-	p.contexts = nil
-	for _, d := range p.fds {
-		if d != nil {
+	defer func() {
+		p.closeAll(kernel.Caller{}) // the rest, where c is killed meanwhile
+		p.fds, p.contexts, p.cm = nil, nil, connections{}
+		p.K.Gone = true
+	}()
+	p.closeAll(c)
+}
+
+func (p *Process) closeAll(c kernel.Caller) {
+	for n := len(p.fds) - 1; n >= 0; n-- {
+		if d := p.takeFD(firstFD + n); d != nil {
 			d.close(c)
 		}
 	}
-	p.fds = nil
-	p.K.Gone = true
 }
 
 // Mappings counts the device pages that the process maps.

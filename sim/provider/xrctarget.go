@@ -215,8 +215,7 @@ func (q *TargetQP) Destroy(vt verbs.Thread) error {
 	return nil
 }
 
-// PostSend and PostRecv do what libmlx5 does, which does not look at the type: a full ring, such as one without room, has it
-// take the lock of a CQ that is not there, and other requests go to memory that nobody reads.
+// PostSend and PostRecv take requests until the room that the QP was made with is used up. They go to memory that nobody reads.
 func (q *TargetQP) PostSend(vt verbs.Thread, wrs []verbs.SendWR) (bad int, err error) {
 	for bad = range wrs {
 		if err = q.post(Of(vt), 0, q.sq.maxPost, len(wrs[bad].SGEs), syscall.ENOMEM); err != nil {
@@ -239,7 +238,7 @@ func (q *TargetQP) PostRecv(vt verbs.Thread, wrs []verbs.RecvWR) (bad int, err e
 func (q *TargetQP) post(t *Thread, ring, room, sges int, tooMany syscall.Errno) error {
 	t.Core.Run(t.P, q.ctx.proc.Params.PostCall)
 	if q.posted[ring] >= room {
-		panic(Abort{fmt.Sprintf("segmentation fault: %q posts to an XRC target QP, which has no CQ whose lock could be taken", t.name)})
+		return fmt.Errorf("a post to an XRC target QP, which has no queue: %w", syscall.ENOMEM)
 	}
 	if sges > q.limit[ring] {
 		return fmt.Errorf("%d SGEs, limit %d: %w", sges, q.limit[ring], tooMany)

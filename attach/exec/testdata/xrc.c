@@ -133,8 +133,7 @@ static void serve(int to)
 
 /*
  * A target outlives the process that made it, for another has it open; and ends with that one's handles. These are closed with
- * the device: ibv_destroy_qp of a handle from ibv_open_qp makes libmlx5 give back a doorbell record that the handle does not
- * have, and corrupts its context.
+ * the device.
  */
 static void lifetimes(void)
 {
