@@ -310,7 +310,7 @@ func TestLedgerOfTheUser(t *testing.T) {
 	if code != exitFailed || !strings.Contains(out, "deviation MINE-01, which predicts EIO, is stale") || !strings.Contains(strings.ReplaceAll(out, "'", ""), "--ledger "+mine) {
 		t.Errorf("an entry that does not hold: exit %d\n%s", code, out)
 	}
-	if code, _, stderr := command(t, "--ledger", fileOf(t, "bad.yaml", []byte(head+"{case: DEV-999, step: s, got: EIO}]}\n"))); code != exitUsage || !strings.Contains(stderr, `bad.yaml:3:`) && !strings.Contains(stderr, `case "DEV-999" is unknown`) {
+	if code, _, stderr := command(t, "--ledger", fileOf(t, "bad.yaml", []byte(head+"{case: DEV-899, step: s, got: EIO}]}\n"))); code != exitUsage || !strings.Contains(stderr, `bad.yaml:3:`) && !strings.Contains(stderr, `case "DEV-899" is unknown`) {
 		t.Errorf("a mistake: exit %d, %s", code, stderr)
 	}
 	card := func(name string, flags int) string {
