@@ -42,6 +42,7 @@ type Params struct {
 	CQECompMax             int      // completions that a session of compressed CQEs holds at most; 0: there is no compression
 	CQECompTimeout         sim.Time // for which a session holds completions back at most
 	CQECompAggressive      bool     // a session waits for completions also when the bus is free
+	CQArm                  CQArm    // which completions that are there an arm reports: a hypothesis
 	CQEVersion             uint8    // 1: CQEs carry the user index
 	CoreClockKHz           uint64   // of the free-running timer and of CQE timestamps
 	MemicSize              int      // bytes of memory on the device for programs; 0: none
@@ -161,6 +162,7 @@ type CommandTimes struct {
 
 // Identity has the values in which one device differs from another.
 type Identity struct {
+	Number  int    // among the devices of a network, from 0: where the numbers of QPs begin follows from it
 	GUID    uint64 // node GUID; the port's and the system image's are the same
 	MAC     [6]byte
 	IPv4    [4]byte // of the port's network device; the GID table is filled by commands only
@@ -200,6 +202,7 @@ func (p *Params) Check() error {
 	pos("MaxWQESizeRQ", int64(p.MaxWQESizeRQ), 16, 2048)
 	pos("CQEVersion", int64(p.CQEVersion), 0, 1)
 	pos("CQECompMax", int64(p.CQECompMax), 0, 1<<16-1)
+	pos("CQArm", int64(p.CQArm), 0, int64(len(CQArmWords))-1)
 	pos("MaxQCounters", int64(p.MaxQCounters), 1, 255)
 	pos("GIDTableSize", int64(p.GIDTableSize), 1, 255)
 	pos("Vectors", int64(p.Vectors), 1, 2048)

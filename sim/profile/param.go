@@ -71,6 +71,7 @@ var words = map[string][]string{
 	"hca.xrc_violation": hca.XRCViolationWords,
 	"hca.atomic_index":  hca.AtomicIndexWords,
 	"hca.pu_choice":     hca.PUChoiceWords,
+	"hca.cq_arm":        hca.CQArmWords,
 	"ib.speed":          link.SpeedWords,
 	"odp.srq_fault":     odp.SRQFaultWords,
 
