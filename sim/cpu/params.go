@@ -51,6 +51,9 @@ func (p *Params) Validate() error {
 			return fmt.Errorf("cpu: %s takes %v", c.name, c.t)
 		}
 	}
+	if s := sim.TooLong(p, nil); s != "" {
+		return fmt.Errorf("cpu: %s", s)
+	}
 	if p.CacheLine != 64 && p.CacheLine != 128 {
 		return fmt.Errorf("cpu: cache line of %d bytes, not 64 or 128", p.CacheLine)
 	}

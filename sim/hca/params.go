@@ -243,6 +243,7 @@ func (p *Params) Check() error {
 	pos("AckReqPackets", int64(p.AckReqPackets), 1, 1<<20)
 	pos("WireRate", int64(p.WireRate), 1e6, 1e13)
 	pos("BARSize", int64(p.BARSize), 1<<16, 1<<32)
+	pos("WireOverhead", int64(p.WireOverhead), 0, 4096)
 	pos("ReservedNumbers", int64(p.ReservedNumbers), 0, 10)
 	pos("CopyLogMax", int64(p.CopyLogMax), 0, 31)
 	pos("MemicSize", int64(p.MemicSize), 0, int64(p.BARSize)/2)
@@ -255,6 +256,12 @@ func (p *Params) Check() error {
 		if pw.v&(pw.v-1) != 0 {
 			errs = append(errs, fmt.Errorf("hca: %s is %d, not a power of two", pw.name, pw.v))
 		}
+	}
+	if s := sim.TooLong(p, nil); s != "" {
+		errs = append(errs, fmt.Errorf("hca: %s", s))
+	}
+	if s := sim.TooLong(&p.Commands, map[string]sim.Time{"CreateMkeyEntry": sim.Millisecond}); s != "" {
+		errs = append(errs, fmt.Errorf("hca: %s", s))
 	}
 	switch p.BFRegSize {
 	case 0, 128, 256, 512:

@@ -129,6 +129,12 @@ func (p *Params) Validate() error {
 		return fmt.Errorf("kernel: %d completion vectors, MTU %d: want positive numbers, MTU at most %d: %w",
 			p.CompVectors, p.NetMTU, maxNetMTU, syscall.EINVAL)
 	}
+	// What is paid for each page is paid for as many as a region of 16 TiB has.
+	const page = sim.Millisecond
+	if s := sim.TooLong(p, map[string]sim.Time{"ARPTimeout": 1000 * sim.Second, "RegMRPage": page, "PageFaultPage": page, "PageUpdatePage": page,
+		"InvalidatePage": page}); s != "" {
+		return fmt.Errorf("kernel: %s: %w", s, syscall.EINVAL)
+	}
 	for i := range v.NumField() {
 		if t, ok := v.Field(i).Interface().(sim.Time); ok && t < 0 {
 			return fmt.Errorf("kernel: parameter %s is negative: %w", v.Type().Field(i).Name, syscall.EINVAL)

@@ -62,8 +62,7 @@ func (p *Params) Check() error {
 
 // bytesTime is how long n bytes take on the line, rounded up to a picosecond.
 func (p *Params) bytesTime(n int) sim.Time {
-	const bitPicoseconds = 8 * uint64(sim.Second)
-	return sim.Time((uint64(n)*bitPicoseconds + p.Bandwidth - 1) / p.Bandwidth)
+	return sim.BytesTimeUp(uint64(n), p.Bandwidth)
 }
 
 // SwitchParams of a switch.

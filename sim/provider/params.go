@@ -106,6 +106,9 @@ func (p *Params) Validate() error {
 			return fmt.Errorf("provider: %s is %v, and must be positive: %w", f.Name, t, syscall.EINVAL)
 		}
 	}
+	if s := sim.TooLong(p, nil); s != "" {
+		return fmt.Errorf("provider: %s: %w", s, syscall.EINVAL)
+	}
 	if p.BFLines < 1 || p.BFLines > 4 {
 		return fmt.Errorf("provider: BFLines is %d, not 1 to 4: %w", p.BFLines, syscall.EINVAL)
 	}

@@ -143,7 +143,7 @@ func identity(i, k, hosts int) hca.Identity {
 	n, dev := byte(i+1), byte(k+1)
 	return hca.Identity{
 		Number: k*hosts + i, GUID: 0x0002_c903_0000_0000 | uint64(n)<<8 | uint64(dev),
-		MAC:  [6]byte{0x02, 0x02, 0xc9, 0, n, dev}, IPv4: [4]byte{10, dev, 0, n}, BoardID: "SIM0000000001",
+		MAC: [6]byte{0x02, 0x02, 0xc9, 0, n, dev}, IPv4: [4]byte{10, dev, 0, n}, BoardID: "SIM0000000001",
 	}
 }
 
