@@ -257,7 +257,7 @@ func (p *Params) Check() error {
 			errs = append(errs, fmt.Errorf("hca: %s is %d, not a power of two", pw.name, pw.v))
 		}
 	}
-	if s := sim.TooLong(p, nil); s != "" {
+	if s := sim.TooLong(p, nil); s != "" && len(errs) == 0 { // the checks above say more
 		errs = append(errs, fmt.Errorf("hca: %s", s))
 	}
 	if s := sim.TooLong(&p.Commands, map[string]sim.Time{"CreateMkeyEntry": sim.Millisecond}); s != "" {

@@ -36,8 +36,8 @@ const mostHeader, mostReads = 4096, 65536
 func (p *Params) Validate() error {
 	pow2 := func(n int) bool { return n > 0 && bits.OnesCount(uint(n)) == 1 }
 	switch {
-	case p.Bandwidth < 1_000_000 || p.Bandwidth > 10_000_000_000_000:
-		return fmt.Errorf("pcie: Bandwidth is %d bit/s: want 1 Mb/s to 10 Tb/s", p.Bandwidth)
+	case p.Bandwidth < 1_000_000 || p.Bandwidth > 10_000_000_000_000_000:
+		return fmt.Errorf("pcie: Bandwidth is %d bit/s: want 1 Mb/s to 10 Pb/s", p.Bandwidth)
 	case sim.TooLong(p, nil) != "":
 		return fmt.Errorf("pcie: %s", sim.TooLong(p, nil))
 	case p.PostedLatency <= 0 || p.MemoryLatency < 0:

@@ -9,7 +9,7 @@ import (
 )
 
 // most is the largest value of a kind that a profile may hold: products of these with the sizes of messages fit into the clock.
-var most = map[Kind]uint64{Time: uint64(1000 * sim.Second), Rate: 1e13, Size: 1 << 44, Freq: 1e9, Count: 1 << 24}
+var most = map[Kind]uint64{Time: uint64(1000 * sim.Second), Rate: 1e16, Size: 1 << 44, Freq: 1e9, Count: 1 << 24}
 
 // Each time, size, rate and count has a limit below what would make a product of them wrap, and an error beyond it names the key and what
 // is allowed.
