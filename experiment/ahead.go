@@ -23,9 +23,26 @@ const (
 	lookedAt = time.Millisecond
 	// leastAhead is how long a load is looked at at least.
 	leastAhead = 100 * time.Microsecond
-	// grace is how long afterwards completions still count of what was delivered then.
-	grace = 50 * time.Microsecond
+	// leastGrace and mostGrace bound grace.
+	leastGrace = 50 * time.Microsecond
+	mostGrace  = 20 * time.Millisecond
 )
+
+// grace is how long after the look completions still count of what was delivered in it. A thread posts as long as it has room, and only then
+// polls: one that waits for a lock at each post, behind threads that get it oftener, takes as long to that as its windows last at its own
+// rate.
+func (out *outcome) grace() time.Duration {
+	long := leastGrace
+	for i, l := range out.loads {
+		for k := range out.results[i].Threads {
+			if rate := out.results[i].Threads[k].Rate(); rate > 0 {
+				turn := float64(l.Outstanding()) / float64(l.Threads) / rate * 1e9 // ns
+				long = max(long, time.Duration(min(2*turn, float64(mostGrace))))
+			}
+		}
+	}
+	return long
+}
 
 // later is what a load delivers behind its measured time, if it goes on.
 type later struct {
@@ -104,7 +121,7 @@ func (s *Scenario) lookAhead(ctx context.Context, seed uint64, prof *profile.Pro
 	for i := range again.Traffic {
 		again.Traffic[i].goOn(out.results[i], until)
 	}
-	next, err := again.runUntil(ctx, seed, prof, rec.silent(), "", until+grace)
+	next, err := again.runUntil(ctx, seed, prof, rec.silent(), "", until+out.grace())
 	if errors.Is(err, ErrInterrupted) {
 		return err
 	}

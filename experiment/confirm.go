@@ -239,6 +239,6 @@ func (out *outcome) confirmLimit(env *Env, s *Scenario, p *profile.Profile, name
 	if run != "" {
 		run += ": "
 	}
-	env.Note("%slimited by %s (%s, %s %% busy); %s.", run, l.Resource, l.Unit, short(float64(l.PerMille)/10), c)
+	env.Note("%slimited by %s (%s, %s %% busy); %s.", run, out.limitWord(l), l.Unit, short(float64(l.PerMille)/10), c)
 	return nil
 }

@@ -1,7 +1,6 @@
 package experiment
 
 import (
-	"slices"
 	"time"
 
 	"github.com/rdmasim/rdmasim/sim"
@@ -74,8 +73,35 @@ func (w *useWatch) limit() (sim.Load, bool) {
 	return sim.Limit(w.after.Since(w.before)), true
 }
 
+// noLimit is what limits a run in which nothing is busy and requests hardly come back: what was seen says of no limit.
+const noLimit = "none"
+
 // setLimit says in a row what the run was limited by.
-func (out *outcome) setLimit(row *Row) { out.use.set(row) }
+func (out *outcome) setLimit(row *Row) {
+	out.use.set(row)
+	if l, ok := out.use.limit(); ok {
+		row.Set(limitedBy, out.limitWord(l))
+	}
+}
+
+// limitWord is the word for what limits the run.
+func (out *outcome) limitWord(l sim.Load) string {
+	if l.Resource == sim.Window && !out.turnsOver() {
+		return noLimit
+	}
+	return l.Resource.String()
+}
+
+// turnsOver reports whether some load delivered more in its measured time than it keeps outstanding: a window that has not come back once
+// has held nothing up.
+func (out *outcome) turnsOver() bool {
+	for i, l := range out.loads {
+		if r := out.results[i]; l.Latency || l.Churn != "" || r.Rate()*(r.End-r.Begin).Seconds() >= float64(l.Outstanding()) {
+			return true
+		}
+	}
+	return false
+}
 
 func (w *useWatch) set(row *Row) {
 	if l, ok := w.limit(); ok {
@@ -105,5 +131,5 @@ func limitWords() []string {
 	for _, r := range sim.Resources() {
 		words = append(words, r.String())
 	}
-	return slices.Clip(words)
+	return append(words, noLimit)
 }

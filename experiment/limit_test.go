@@ -124,6 +124,30 @@ traffic:
 `, nil},
 }
 
+// Requests of which none comes back limit nothing: a window is a limit only once it has been filled and freed.
+func TestWindowThatNeverComesBack(t *testing.T) {
+	for _, c := range []struct {
+		window, duration, want string
+	}{{"4096", "4us", "none"}, {"2", "40us", "window"}} {
+		s, p := changed(t, `
+name: one
+profile: connectx-5
+traffic:
+  - {name: r, verb: read, payload: 8B, threads: 1, window: 2, rd_atomic: 2, warmup: 5us, duration: 4us}
+`, sweepValue{"traffic.0.window", c.window}, sweepValue{"traffic.0.duration", c.duration})
+		out, err := s.run(t.Context(), 1, p, &recorder{}, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := out.limitWord(sim.Load{Resource: sim.Window}); got != c.want {
+			t.Errorf("window %s, %s: limited by %s, want %s", c.window, c.duration, got, c.want)
+		}
+		if got := out.limitWord(sim.Load{Resource: sim.Lock}); got != "lock" {
+			t.Errorf("a lock that is busy: limited by %s", got)
+		}
+	}
+}
+
 // What is planted is found, is the same in lockstep, and a second run with more of it confirms it.
 func TestPlantedLimits(t *testing.T) {
 	seen := map[sim.Resource]bool{}

@@ -242,7 +242,7 @@ func TestRatesOfRandomLoads(t *testing.T) {
 		for i := range again.Traffic {
 			again.Traffic[i].Duration = 1000 * int64(long)
 		}
-		next, err := again.runUntil(t.Context(), 1, p, rec.silent(), "", out.results[0].Begin+long+grace)
+		next, err := again.runUntil(t.Context(), 1, p, rec.silent(), "", out.results[0].Begin+long+out.grace())
 		if err != nil && len(quiet) > 0 {
 			t.Errorf("seed %d: %v in a longer time\n%s", seed, err, text)
 		}

@@ -100,7 +100,7 @@ type Traffic struct {
 	Measure     string            `yaml:"measure" oneof:"rate,latency" help:"what is measured (default rate)"`
 	Messages    int               `yaml:"messages" min:"1" max:"100000000" help:"messages of each thread; or give duration"`
 	Start       int64             `yaml:"start" unit:"time" max:"100s" help:"time after which the load begins, its warmup included, when the others have begun (default 0ns)"`
-	Warmup      int64             `yaml:"warmup" unit:"time" help:"time before counting begins (default 0ns)"`
+	Warmup      int64             `yaml:"warmup" unit:"time" max:"100s" help:"time before counting begins (default 0ns)"`
 	Duration    int64             `yaml:"duration" unit:"time" max:"100s" help:"time that is counted (default 200us if messages is not given)"`
 
 	bare bool // a payload of 0 is given

@@ -14,6 +14,8 @@ package sim
 import (
 	"fmt"
 	"math"
+	"math/bits"
+	"reflect"
 	"strconv"
 )
 
@@ -75,6 +77,57 @@ func appendFixed(b []byte, v, unit int64) []byte {
 		b = b[:len(b)-1]
 	}
 	return b
+}
+
+// TooLong is the first time among the fields of a unit's Params, a pointer to a struct, that is longer than most allows: longer than
+// a Second unless most has the field's name. Times within these limits add up without a wrap. "" if there is none.
+func TooLong(params any, most map[string]Time) string {
+	v := reflect.ValueOf(params).Elem()
+	check := func(name string, f reflect.Value) string {
+		limit, ok := most[name]
+		if !ok {
+			limit = Second
+		}
+		if t, isTime := f.Interface().(Time); isTime && t > limit {
+			return fmt.Sprintf("%s is %v: want at most %v", name, t, limit)
+		}
+		return ""
+	}
+	for i := range v.NumField() {
+		f, name := v.Field(i), v.Type().Field(i).Name
+		if f.Kind() == reflect.Array {
+			for k := range f.Len() {
+				if s := check(name, f.Index(k)); s != "" {
+					return s
+				}
+			}
+		} else if s := check(name, f); s != "" {
+			return s
+		}
+	}
+	return ""
+}
+
+// BytesTime is how long n bytes take at a rate, rounded down to a picosecond; at most Never.
+func BytesTime(n, bitsPerSecond uint64) Time {
+	hi, lo := bits.Mul64(n, 8*uint64(Second))
+	return quotient(hi, lo, bitsPerSecond)
+}
+
+// BytesTimeUp is BytesTime rounded up.
+func BytesTimeUp(n, bitsPerSecond uint64) Time {
+	hi, lo := bits.Mul64(n, 8*uint64(Second))
+	lo, carry := bits.Add64(lo, max(bitsPerSecond, 1)-1, 0)
+	return quotient(hi+carry, lo, bitsPerSecond)
+}
+
+// quotient is a product of 128 bits over a rate.
+func quotient(hi, lo, rate uint64) Time {
+	if hi >= rate {
+		return Never
+	}
+	t, _ := bits.Div64(hi, lo, rate)
+	return Time(min(t, uint64(Never)))
 }
 
 // Nanoseconds is t as a floating-point number of nanoseconds, for reports only:

@@ -149,7 +149,8 @@ func share(busy, span Time) int64 {
 	return int64(mille)
 }
 
-// Limit is the first of loads in their order, if it counts as the limit; else the limit is Window, with the load of the busiest.
+// Limit is the first of loads in their order, if it counts as the limit; else the limit is Window, with the load of the busiest. Whether requests
+// came back often enough for their number to be a limit, who knows them says.
 func Limit(loads []Load) Load {
 	if len(loads) == 0 {
 		return Load{}
@@ -187,16 +188,6 @@ func (w *Waiting) For(now Time) Time {
 		return w.total + now - w.since
 	}
 	return w.total
-}
-
-// BytesTime is how long n bytes take at a rate.
-func BytesTime(n, bitsPerSecond uint64) Time {
-	hi, lo := bits.Mul64(n, 8*uint64(Second))
-	if hi >= bitsPerSecond {
-		return Never
-	}
-	t, _ := bits.Div64(hi, lo, bitsPerSecond)
-	return Time(t)
 }
 
 // BusyBy is how long the server has served by now: without what is reserved for later, which begins when it is free.

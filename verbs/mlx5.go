@@ -105,7 +105,7 @@ const (
 
 // MMIOWrite is one entry of the log, in order of arrival.
 type MMIOWrite struct {
-	At      time.Duration
+	At      time.Duration // by Thread.Now
 	Kind    MMIOKind
 	UARPage uint32
 	Offset  uint32 // in the page

@@ -27,7 +27,11 @@ type Wire interface {
 
 // WireFrame is a frame as its sender sent it: what a rule did to it comes after.
 type WireFrame struct {
-	At time.Duration // when its first bit left
+	// At is when its first bit left, on the clock of the wire. On the simulator that is Thread.Now of every thread. Where a process of
+	// its own simulates the link (verbs/remotewire: below rdmasim exec, the host of guests), it is simulated time since that process
+	// began, and only differences mean something beside Thread.Now. Between two real interfaces (hw/wire) it is when the frame came to
+	// the link, on the monotonic clock of Thread.Now.
+	At time.Duration
 	// Data is the frame from the Ethernet destination to the ICRC, without the FCS; of
 	// InfiniBand from the LRH to the VCRC.
 	Data       []byte

@@ -5,7 +5,6 @@ package exec
 import (
 	"errors"
 	"fmt"
-	"net"
 	"sync"
 	"time"
 	"unsafe"
@@ -17,7 +16,6 @@ import (
 	"github.com/rdmasim/rdmasim/attach/exec/tree"
 	"github.com/rdmasim/rdmasim/sim/kernel"
 	"github.com/rdmasim/rdmasim/sim/mem"
-	"github.com/rdmasim/rdmasim/verbs"
 )
 
 // A machine without RDMA has no sockets of NETLINK_RDMA. A program that asks for one gets a netlink socket of another
@@ -79,8 +77,7 @@ func newNetlinkServer(s *session) (*netlinkServer, error) {
 	n.PID = func(p *kernel.Process) int { return s.procs.number(p) }
 	n.CM = s.m.cm
 	n.CMChardev = tree.ChannelMajor<<8 | tree.ChannelMinor
-	ifName := netDev()
-	for k, d := range s.m.devs {
+	for k, d := range s.m.devs { // without a network of its own a port has no interface: none of the host's belongs to it
 		x := nldev.Device{
 			Name: d.name, Kern: d.kern, Attr: d.attr, Ports: d.ports, Chardev: tree.Major<<8 | uint64(tree.FirstMinor+k), // huge_encode_dev
 			ChardevName:  fmt.Sprintf("uverbs%d", k),
@@ -89,8 +86,6 @@ func newNetlinkServer(s *session) (*netlinkServer, error) {
 		if s.m.ownNetwork {
 			i := s.m.ownInterfaces()[k]
 			x.NetDevIndex, x.NetDevName = uint32(i.Index), i.Name
-		} else if i, err := net.InterfaceByName(ifName); err == nil && d.kern.LinkLayer() == verbs.LinkEthernet {
-			x.NetDevIndex, x.NetDevName = uint32(i.Index), ifName
 		}
 		n.Devices = append(n.Devices, x)
 	}

@@ -43,6 +43,11 @@ func TestRDMATool(t *testing.T) {
 				t.Errorf("no %q", want)
 			}
 		}
+		for line := range strings.Lines(out) { // without a network of its own no interface belongs to an adapter
+			if strings.HasPrefix(line, "link ") && strings.Contains(line, "netdev") {
+				t.Errorf("an interface that is not the adapter's: %s", line)
+			}
+		}
 		if hasKeys := strings.Contains(out, " rkey 0x"); hasKeys != (u.id == 0) {
 			t.Errorf("keys are shown: %v", hasKeys)
 		}
@@ -60,6 +65,16 @@ func TestNetlinkSocketsOfAProcess(t *testing.T) {
 	out, status := u.session(t, "--", compile(t, "netlink"))
 	if want := fmt.Sprintf("%d sockets, then Protocol not supported\n", endNetlinkFD-firstNetlinkFD); status != 0 || !strings.Contains(out, want) {
 		t.Errorf("status %d, no %q:\n%s", status, want, out)
+	}
+}
+
+// TestLinksNameNoInterfaceOfTheHost has the ports of adapters without a network of their own name no interface, whatever the host has.
+func TestLinksNameNoInterfaceOfTheHost(t *testing.T) {
+	_, n, _ := netlinkRig(t)
+	for _, d := range n.Devices {
+		if d.NetDevName != "" || d.NetDevIndex != 0 {
+			t.Errorf("%s names interface %d, %q", d.Name, d.NetDevIndex, d.NetDevName)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package comp
 
 import (
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -28,6 +29,7 @@ func Register(s *spec.Suite) {
 	s.Case("COMP-012", noLostWakeUp, spec.Deadline(10*time.Minute))
 	s.Case("COMP-013", bothSides)
 	s.Case("COMP-014", destroyedWithEvents)
+	s.Case("COMP-015", polledInPart)
 }
 
 // bench is a connected pair whose CQs report to one channel: the send CQ of A and the
@@ -333,4 +335,42 @@ func destroyedWithEvents(c *spec.C) {
 	q.A.Post(c, kit.Write(1, mem, 32, mem.SGE(0, 8)))
 	expectEvent(c, ch, "get_cq_event of another CQ", stays)
 	kit.ExpectSuccess(c, stays, 1)
+}
+
+// polledInPart records whether an arm reports completions that were announced and not polled. A completion that is added to an armed
+// CQ is reported by every rule.
+func polledInPart(c *spec.C) {
+	b := newBench(c)
+	for _, polled := range []int{0, 3, 8} {
+		b.write(c, 8)
+		c.T.Sleep(kit.QuietPeriod)
+		kit.Arm(c, b.send, false)
+		expectEvent(c, b.ch, "get_cq_event of completions that no event has announced", b.send)
+		kit.ExpectSuccess(c, b.send, polled)
+		kit.Arm(c, b.send, false)
+		again := takeEvent(c, b.ch)
+		c.Observe(fmt.Sprintf("events after %d of 8 were polled", polled), again)
+		if again > 0 {
+			kit.ExpectSuccess(c, b.send, 8-polled)
+			kit.Arm(c, b.send, false)
+		}
+		b.write(c, 1)
+		expectEvent(c, b.ch, "get_cq_event of the next completion", b.send)
+		if again > 0 {
+			polled = 8
+		}
+		kit.ExpectSuccess(c, b.send, 8-polled+1)
+	}
+	expectNoEvent(c, b.ch, "nothing more")
+}
+
+// takeEvent acknowledges the next event of a channel, and says how many came in a quiet period: none or one.
+func takeEvent(c *spec.C, ch verbs.CompChannel) int {
+	got, err := ch.Event(c.T, kit.QuietPeriod)
+	if err != nil {
+		c.Errno("get_cq_event", err, syscall.EAGAIN)
+		return 0
+	}
+	ch.Ack(c.T, got, 1)
+	return 1
 }

@@ -13,7 +13,7 @@ import (
 // Packet is a frame of the link, decoded.
 type Packet struct {
 	roce.Packet
-	At    time.Duration
+	At    time.Duration // see verbs.WireFrame
 	Acted verbs.WireAction
 }
 

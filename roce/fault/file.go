@@ -47,7 +47,7 @@ type FileRule struct {
 	Skip       int        `yaml:"skip" min:"0" help:"how many matching frames pass first"`
 	Count      int        `yaml:"count" min:"0" help:"how many matching frames are then acted upon; 0: all"`
 	PerMillion *uint32    `yaml:"per_million" min:"1" max:"1000000" help:"chance, in a million, that a matching frame is acted upon"`
-	Delay      int64      `yaml:"delay" unit:"time" help:"with do: delay, how much later the frame arrives"`
+	Delay      int64      `yaml:"delay" unit:"time" max:"100s" help:"with do: delay, how much later the frame arrives"`
 	Keep       int        `yaml:"keep" min:"0" help:"with do: truncate, how many bytes of the frame arrive"`
 	Edits      []FileEdit `yaml:"edits" help:"with do: edit or spoil, the bytes that change"`
 }

@@ -35,6 +35,9 @@ const mostLockNear = 1000
 // mostWCBuffers is far above the dozen that cores have, and each of them is made.
 const mostWCBuffers = 1024
 
+// mostSocketCores is far above what sockets have.
+const mostSocketCores = 65536
+
 // Validate says what is impossible in p.
 func (p *Params) Validate() error {
 	for _, c := range []struct {
@@ -51,11 +54,14 @@ func (p *Params) Validate() error {
 			return fmt.Errorf("cpu: %s takes %v", c.name, c.t)
 		}
 	}
+	if s := sim.TooLong(p, nil); s != "" {
+		return fmt.Errorf("cpu: %s", s)
+	}
 	if p.CacheLine != 64 && p.CacheLine != 128 {
 		return fmt.Errorf("cpu: cache line of %d bytes, not 64 or 128", p.CacheLine)
 	}
-	if p.SocketCores < 0 {
-		return fmt.Errorf("cpu: %d cores in a socket (SocketCores): want 0 for one socket, or more", p.SocketCores)
+	if p.SocketCores < 0 || p.SocketCores > mostSocketCores {
+		return fmt.Errorf("cpu: %d cores in a socket (SocketCores): want 0 for one socket, or up to %d", p.SocketCores, mostSocketCores)
 	}
 	if p.LockNear < 0 || p.LockNear > mostLockNear {
 		return fmt.Errorf("cpu: a lock passes within a socket %d times (LockNear): want 0 to %d", p.LockNear, mostLockNear)

@@ -14,7 +14,7 @@ import (
 )
 
 func params() Params {
-	return Params{Memory: 1 << 20, BAR1: 256 << 10, Page: 64 << 10, SwitchWrite: 100, SwitchRead: 90, RootWrite: 50, RootRead: 40, SocketWrite: 10, SocketRead: 5,
+	return Params{Memory: 1 << 20, BAR1: 256 << 10, Page: 64 << 10, SwitchWrite: 100e9, SwitchRead: 90e9, RootWrite: 50e9, RootRead: 40e9, SocketWrite: 10e9, SocketRead: 5e9,
 		SwitchLatency: 1, RootLatency: 2, SocketLatency: 3, IOMMULatency: 10, CopyRate: 8e9, CopyLatency: 7}
 }
 
@@ -25,8 +25,8 @@ func TestWay(t *testing.T) {
 		acs, iommu bool
 		want       Way
 	}{
-		{Switch, false, false, Way{100, 90, 1}}, {Switch, false, true, Way{100, 90, 1}}, {Switch, true, false, Way{50, 40, 2}},
-		{Switch, true, true, Way{50, 40, 12}}, {Root, false, true, Way{50, 40, 12}}, {Socket, true, false, Way{10, 5, 3}},
+		{Switch, false, false, Way{100e9, 90e9, 1}}, {Switch, false, true, Way{100e9, 90e9, 1}}, {Switch, true, false, Way{50e9, 40e9, 2}},
+		{Switch, true, true, Way{50e9, 40e9, 12}}, {Root, false, true, Way{50e9, 40e9, 12}}, {Socket, true, false, Way{10e9, 5e9, 3}},
 	} {
 		p := params()
 		p.Path, p.ACS, p.IOMMU = c.path, c.acs, c.iommu

@@ -76,13 +76,16 @@ func (p *Params) Check() error {
 	case p.SwitchLatency < 0 || p.RootLatency < 0 || p.SocketLatency < 0 || p.IOMMULatency < 0 || p.CopyLatency < 0:
 		return fmt.Errorf("gpu: a latency is negative")
 	}
+	if s := sim.TooLong(p, nil); s != "" {
+		return fmt.Errorf("gpu: %s", s)
+	}
 	for _, r := range []struct {
 		name string
 		rate uint64
 	}{{"SwitchWrite", p.SwitchWrite}, {"SwitchRead", p.SwitchRead}, {"RootWrite", p.RootWrite}, {"RootRead", p.RootRead},
 		{"SocketWrite", p.SocketWrite}, {"SocketRead", p.SocketRead}, {"CopyRate", p.CopyRate}} {
-		if r.rate == 0 {
-			return fmt.Errorf("gpu: %s is 0: want a rate", r.name)
+		if r.rate < 1_000_000 || r.rate > 10_000_000_000_000 {
+			return fmt.Errorf("gpu: %s is %d bit/s: want 1 Mb/s to 10 Tb/s", r.name, r.rate)
 		}
 	}
 	return nil
@@ -117,7 +120,9 @@ func (p *Params) Way() Way {
 
 // CopyTime is what a copy of n bytes takes.
 func (p *Params) CopyTime(n uint64) sim.Time {
-	hi, lo := bits.Mul64(n, 8e12)
-	q, _ := bits.Div64(hi%p.CopyRate, lo, p.CopyRate)
-	return p.CopyLatency + sim.Time(q)
+	t := sim.BytesTime(n, p.CopyRate)
+	if t > sim.Never-p.CopyLatency {
+		return sim.Never
+	}
+	return p.CopyLatency + t
 }

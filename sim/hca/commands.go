@@ -192,7 +192,7 @@ func cmdTeardown(d *Device, in, _ []byte) prm.Status {
 }
 
 func (d *Device) teardown() {
-	for _, q := range d.byNumber {
+	for _, q := range d.bySlot {
 		if q != nil {
 			q.stop()
 		}

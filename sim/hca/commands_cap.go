@@ -45,7 +45,11 @@ func cmdSetHCACap(d *Device, in, _ []byte) prm.Status {
 				return prm.StatusBadParam
 			}
 		}
-		d.qpNums.limit = 1 << want.LogMaxQP()
+		if d.qpNums.next > firstQPN {
+			d.qpNums.limit = 1 << want.LogMaxQP()
+		} else {
+			d.limitQPs(want.LogMaxQP())
+		}
 	case prm.CapAtomic:
 		mode := prm.AtomicCap(body).AtomicReq8BEndiannessMode()
 		if mode > 1 || mode == 1 && !prm.AtomicCap(c.max[:]).SupportedAtomicReq8BEndiannessMode1() {

@@ -99,7 +99,7 @@ func cmdCreateQP(d *Device, in, out []byte) prm.Status {
 	if q.st == prm.STXRC {
 		q.joinDomain(d.srqOf(c), &d.srqs)
 	}
-	d.byNumber = put(d.byNumber, n, q)
+	d.bySlot = put(d.bySlot, d.qpSlot(n), q)
 	if special != nil {
 		*special = q
 	}
@@ -120,7 +120,7 @@ func cmdDestroyQP(d *Device, in, _ []byte) prm.Status {
 	}
 	d.holdPartners(q, -1)
 	q.state = prm.QPStateRST
-	d.byNumber[n] = nil
+	d.bySlot[d.qpSlot(n)] = nil
 	d.qpNums.release(n)
 	return prm.StatusOK
 }

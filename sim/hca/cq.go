@@ -229,9 +229,8 @@ func (c *cq) arm(w prm.ArmWord) {
 }
 
 // fire reports an event if the CQ is armed and has what it was armed for: an entry
-// at or behind the consumer index of the arm, and not among those that an event has
-// announced (last_notified_index of the context). Programs that arm before they poll,
-// as perftest does, rely on the latter.
+// at or behind the consumer index of the arm, and by rule ArmUnannounced not among those
+// that an event has announced.
 func (c *cq) fire() {
 	if c.arms == disarmed {
 		return
@@ -240,11 +239,8 @@ func (c *cq) fire() {
 	if c.arms == armedSolicited {
 		last = c.solicited
 	}
-	// Serial arithmetic: last is behind both.
-	for _, from := range [...]uint32{c.armCI, c.notified} {
-		if d := (last - from) & queueIndexMask; d == 0 || d >= 1<<23 {
-			return
-		}
+	if !behind(last, c.armCI) || c.p.CQArm == ArmUnannounced && !behind(last, c.notified) {
+		return
 	}
 	if c.moderated() && c.holdBack((last-c.armCI)&queueIndexMask) {
 		return
@@ -256,4 +252,10 @@ func (c *cq) fire() {
 	e := c.all.events.event(prm.EventComp)
 	e.SetCompCQN(c.num)
 	c.eq.push(e)
+}
+
+// behind says whether there are entries from one index up to another, by serial arithmetic.
+func behind(to, from uint32) bool {
+	d := (to - from) & queueIndexMask
+	return d != 0 && d < 1<<23
 }

@@ -120,7 +120,7 @@ func (v *queuePairs) dcr(t *dct) *qp {
 	q := v.newQP(n, c, ring{}, t.with)
 	q.wireQPN = t.num
 	q.mtu = roce.MTU(from.MTU()).Bytes()
-	v.byNumber = put(v.byNumber, n, q)
+	v.bySlot = put(v.bySlot, v.qpSlot(n), q)
 	t.all = append(t.all, q)
 	return q
 }
@@ -138,7 +138,7 @@ func (v *queuePairs) drain(t *dct) {
 	for _, q := range t.all {
 		q.stop()
 		q.state = prm.QPStateRST
-		v.byNumber[q.num] = nil
+		v.bySlot[v.qpSlot(q.num)] = nil
 		v.qpNums.release(q.num)
 	}
 	t.all, t.idle, t.byPeer = nil, nil, map[dcPeer]dcLink{}

@@ -5,6 +5,7 @@ package hca
 // of their return, so that what still names a dead object is noticed.
 type numbers struct {
 	next, limit uint32
+	first, flip uint32 // what is handed out has the bits of flip inverted, and is not below first
 	late        bool
 	free        []uint32 // a min-heap, or with late a queue from head on
 	head        int
@@ -18,11 +19,16 @@ func (n *numbers) alloc() (uint32, bool) {
 	if back > 0 && (!n.late || back > reuseAfter || n.next >= n.limit) {
 		return n.reuse(), true
 	}
-	if n.next >= n.limit {
-		return 0, false
+	for n.next < n.limit {
+		n.next++
+		if x := (n.next - 1) ^ n.flip; x >= n.first {
+			return x, true
+		}
 	}
-	n.next++
-	return n.next - 1, true
+	if back > 0 {
+		return n.reuse(), true
+	}
+	return 0, false
 }
 
 func (n *numbers) reuse() uint32 {

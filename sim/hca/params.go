@@ -42,6 +42,7 @@ type Params struct {
 	CQECompMax             int      // completions that a session of compressed CQEs holds at most; 0: there is no compression
 	CQECompTimeout         sim.Time // for which a session holds completions back at most
 	CQECompAggressive      bool     // a session waits for completions also when the bus is free
+	CQArm                  CQArm    // which completions that are there an arm reports: a hypothesis
 	CQEVersion             uint8    // 1: CQEs carry the user index
 	CoreClockKHz           uint64   // of the free-running timer and of CQE timestamps
 	MemicSize              int      // bytes of memory on the device for programs; 0: none
@@ -175,6 +176,7 @@ type CommandTimes struct {
 
 // Identity has the values in which one device differs from another.
 type Identity struct {
+	Number  int    // among the devices of a network, from 0: where the numbers of QPs begin follows from it
 	GUID    uint64 // node GUID; the port's and the system image's are the same
 	MAC     [6]byte
 	IPv4    [4]byte // of the port's network device; the GID table is filled by commands only
@@ -214,6 +216,7 @@ func (p *Params) Check() error {
 	pos("MaxWQESizeRQ", int64(p.MaxWQESizeRQ), 16, 2048)
 	pos("CQEVersion", int64(p.CQEVersion), 0, 1)
 	pos("CQECompMax", int64(p.CQECompMax), 0, 1<<16-1)
+	pos("CQArm", int64(p.CQArm), 0, int64(len(CQArmWords))-1)
 	pos("MaxQCounters", int64(p.MaxQCounters), 1, 255)
 	pos("GIDTableSize", int64(p.GIDTableSize), 1, 255)
 	pos("Vectors", int64(p.Vectors), 1, 2048)
@@ -255,6 +258,7 @@ func (p *Params) Check() error {
 	pos("AckReqPackets", int64(p.AckReqPackets), 1, 1<<20)
 	pos("WireRate", int64(p.WireRate), 1e6, 1e13)
 	pos("BARSize", int64(p.BARSize), 1<<16, 1<<32)
+	pos("WireOverhead", int64(p.WireOverhead), 0, 4096)
 	pos("ReservedNumbers", int64(p.ReservedNumbers), 0, 10)
 	pos("CopyLogMax", int64(p.CopyLogMax), 0, 31)
 	pos("MemicSize", int64(p.MemicSize), 0, int64(p.BARSize)/2)
@@ -267,6 +271,12 @@ func (p *Params) Check() error {
 		if pw.v&(pw.v-1) != 0 {
 			errs = append(errs, fmt.Errorf("hca: %s is %d, not a power of two", pw.name, pw.v))
 		}
+	}
+	if s := sim.TooLong(p, nil); s != "" && len(errs) == 0 { // the checks above say more
+		errs = append(errs, fmt.Errorf("hca: %s", s))
+	}
+	if s := sim.TooLong(&p.Commands, map[string]sim.Time{"CreateMkeyEntry": sim.Millisecond}); s != "" {
+		errs = append(errs, fmt.Errorf("hca: %s", s))
 	}
 	switch p.BFRegSize {
 	case 0, 128, 256, 512:

@@ -35,7 +35,7 @@ type portUsers interface {
 // so the last one is kept.
 func (o *port) ser(n int) sim.Time {
 	if n != o.serN {
-		o.serN, o.serT = n, sim.Time(uint64(n+o.p.WireOverhead)*8*uint64(sim.Second)/o.p.WireRate)
+		o.serN, o.serT = n, sim.BytesTime(uint64(n+o.p.WireOverhead), o.p.WireRate)
 	}
 	return o.serT
 }

@@ -1,6 +1,8 @@
 package hca
 
 import (
+	"math/bits"
+
 	"github.com/rdmasim/rdmasim/prm"
 	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/sim/mem"
@@ -9,7 +11,7 @@ import (
 // queuePairs are the QPs of a device by their numbers.
 type queuePairs struct {
 	*units
-	byNumber []*qp
+	bySlot   []*qp // see qpSlot
 	qpNums   numbers
 	reserved []uint32           // first numbers of the objects that reserve some
 	made     uint64             // QPs: it tells those of the same number apart, in the words of their events
@@ -20,22 +22,34 @@ type queuePairs struct {
 
 // reset forgets all QPs.
 func (v *queuePairs) reset() {
-	v.byNumber, v.groups, v.special, v.targets = nil, map[roce.GID][]*qp{}, [2]*qp{}, map[uint32]*dct{}
-	v.qpNums = numbers{next: firstQPN, limit: 1 << v.p.LogMaxQP, late: true}
+	v.bySlot, v.groups, v.special, v.targets = nil, map[roce.GID][]*qp{}, [2]*qp{}, map[uint32]*dct{}
+	v.limitQPs(uint32(v.p.LogMaxQP))
 }
+
+// limitQPs has the numbers of QPs, of which none was handed out, have so many bits. Devices of one network begin far from each
+// other, as those of cards with different histories do: at halves, quarters and so on of the range, in the order of
+// Identity.Number. They differ in high bits only, so that what a model takes from the low ones (hca.pu_choice) is the same on all.
+func (v *queuePairs) limitQPs(log uint32) {
+	const least = 2*firstQPN - 1 // low bits that no device has inverted
+	v.qpNums = numbers{next: firstQPN, limit: 1 << log, first: firstQPN, flip: bits.Reverse32(uint32(v.id.Number)) >> (32 - log) &^ least, late: true}
+}
+
+// qpSlot is the place of a QP number in bySlot, which the numbers handed out fill from the beginning.
+func (v *queuePairs) qpSlot(n uint32) uint32 { return n ^ v.qpNums.flip }
 
 // qpn is the QP with a number, or nil.
 func (v *queuePairs) qpn(n uint32) *qp {
-	if uint64(n) >= uint64(len(v.byNumber)) {
+	s := v.qpSlot(n)
+	if uint64(s) >= uint64(len(v.bySlot)) {
 		return nil
 	}
-	return v.byNumber[n]
+	return v.bySlot[s]
 }
 
 // newQP makes a QP in state RST of a context that was checked.
 func (v *queuePairs) newQP(num uint32, c prm.QPC, r ring, with partners) *qp {
 	v.made++
-	q := &qp{connection: connection{u: v.units, partners: with, sender: sender{arg: v.made<<24 | uint64(num)}, cachedQP: cachedQP{num, v.caches.qpc.place(uint64(num))}, setup: &setup{ring: r}}}
+	q := &qp{connection: connection{u: v.units, partners: with, sender: sender{arg: v.made<<24 | uint64(num)}, cachedQP: cachedQP{num, v.caches.qpc.place(uint64(v.qpSlot(num)))}, setup: &setup{ring: r}}}
 	q.requester.sendRare, q.requester.sq.ringRare, q.responder.recvRare = new(sendRare), new(ringRare), new(recvRare)
 	q.owner = q
 	q.requester.connection, q.requester.sq.connection = &q.connection, &q.connection
@@ -83,7 +97,7 @@ const noTransport = ^roce.Transport(0)
 
 // cqFailed moves the QPs of a CQ that has failed to ERR.
 func (v *queuePairs) cqFailed(c *cq) {
-	for _, q := range v.byNumber {
+	for _, q := range v.bySlot {
 		if q != nil && (q.scq == c || q.rcq == c || q.recvCQ() == c) && q.state != prm.QPStateRST {
 			q.qs.add(prm.QCCQOverflow)
 			q.abort()
@@ -93,7 +107,7 @@ func (v *queuePairs) cqFailed(c *cq) {
 
 // rebuildPaths makes the headers of connected QPs again, after a change of the port.
 func (v *queuePairs) rebuildPaths() {
-	for _, q := range v.byNumber {
+	for _, q := range v.bySlot {
 		if q != nil && q.state != prm.QPStateRST && q.state != prm.QPStateINIT {
 			q.repath()
 		}

@@ -8,15 +8,20 @@ import (
 // allocRange takes 1<<log numbers in a row, of which the first is a multiple of their number.
 func (n *numbers) allocRange(log uint32) (first uint32, ok bool) {
 	size := uint32(1) << log
-	first = (n.next + size - 1) &^ (size - 1)
-	if first < n.next || first > n.limit || n.limit-first < size {
+	from := (n.next + size - 1) &^ (size - 1)
+	if from < n.limit && (from^n.flip)&^(size-1) < n.first { // the numbers below first, which nobody gets
+		from = (from + n.first + size - 1) &^ (size - 1)
+	}
+	if from < n.next || from > n.limit || n.limit-from < size {
 		return 0, false
 	}
-	for x := n.next; x < first; x++ {
-		n.release(x)
+	for x := n.next; x < from; x++ {
+		if x^n.flip >= n.first {
+			n.release(x ^ n.flip)
+		}
 	}
-	n.next = first + size
-	return first, true
+	n.next = from + size
+	return from ^ n.flip&^(size-1), true
 }
 
 // cmdCreateGeneralObject makes a general object: of the kinds that there are, one that keeps QP numbers from being given

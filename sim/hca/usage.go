@@ -12,7 +12,7 @@ func (d *Device) Meters(name string) (all []sim.Meter) {
 	now := d.e.Now()
 	add := func(m sim.Meter) { all = append(all, m) }
 	work := make([]sim.Time, len(d.sendEngine.groups))
-	for _, q := range d.byNumber {
+	for _, q := range d.bySlot {
 		if q != nil && q.requester.puBusy > 0 {
 			work[q.requester.puGroup] += q.requester.puBusy
 			add(sim.Meter{Resource: sim.PU, Unit: name + ", the PU of a QP", Index: int(q.arg), Busy: q.requester.puBusy})

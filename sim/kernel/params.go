@@ -98,6 +98,10 @@ type Params struct {
 // maxNetMTU is the largest that mlx5 interfaces take.
 const maxNetMTU = 9978
 
+// maxVectors are those of MSI-X (PCI Express Base, 7.7.2), and maxLinkSpeed is the largest code of active_speed, XDR's with room to
+// spare.
+const maxVectors, maxLinkSpeed = 2048, 1 << 16
+
 // Validate reports the first field that is missing or impossible.
 func (p *Params) Validate() error {
 	v := reflect.ValueOf(*p)
@@ -125,9 +129,20 @@ func (p *Params) Validate() error {
 	if p.CacheLine < 16 || p.CacheLine > p.PageSize || p.CacheLine&(p.CacheLine-1) != 0 {
 		return fmt.Errorf("kernel: CacheLine is %d: want a power of two from 16 to the page size of %d: %w", p.CacheLine, p.PageSize, syscall.EINVAL)
 	}
-	if p.CompVectors < 1 || p.NetMTU < 1 || p.NetMTU > maxNetMTU {
-		return fmt.Errorf("kernel: %d completion vectors, MTU %d: want positive numbers, MTU at most %d: %w",
-			p.CompVectors, p.NetMTU, maxNetMTU, syscall.EINVAL)
+	if p.CompVectors < 1 || p.CompVectors > maxVectors {
+		return fmt.Errorf("kernel: CompVectors is %d: want 1 to %d: %w", p.CompVectors, maxVectors, syscall.EINVAL)
+	}
+	if p.NetMTU < 1 || p.NetMTU > maxNetMTU {
+		return fmt.Errorf("kernel: NetMTU is %d: want 1 to %d: %w", p.NetMTU, maxNetMTU, syscall.EINVAL)
+	}
+	if p.LinkSpeed > maxLinkSpeed {
+		return fmt.Errorf("kernel: LinkSpeed is %d: want a code of ibv_port_attr up to %d: %w", p.LinkSpeed, maxLinkSpeed, syscall.EINVAL)
+	}
+	// What is paid for each page is paid for as many as a region of 16 TiB has.
+	const page = sim.Millisecond
+	if s := sim.TooLong(p, map[string]sim.Time{"ARPTimeout": 1000 * sim.Second, "RegMRPage": page, "PageFaultPage": page, "PageUpdatePage": page,
+		"InvalidatePage": page}); s != "" {
+		return fmt.Errorf("kernel: %s: %w", s, syscall.EINVAL)
 	}
 	for i := range v.NumField() {
 		if t, ok := v.Field(i).Interface().(sim.Time); ok && t < 0 {

@@ -54,7 +54,10 @@ func (p *Params) Check() error {
 			bad("%s is %d, not in %d..%d bytes", f.name, f.v, f.lo, f.hi)
 		}
 	}
-	if p.PFC && (p.PFCXon < 0 || p.PFCXoff < p.PFCXon || p.PFCXoff > 1<<30 || p.PFCTime < 1 || p.PFCTime > 0xffff) {
+	const mostPFC, mostQuanta = 1 << 30, 0xffff // also where PFC is off
+	if p.PFCXoff > mostPFC || p.PFCXon > mostPFC || p.PFCTime > mostQuanta {
+		bad("PFCXoff %d, PFCXon %d, PFCTime %d: want at most 1 GiB, 1 GiB and 65535", p.PFCXoff, p.PFCXon, p.PFCTime)
+	} else if p.PFC && (p.PFCXon < 0 || p.PFCXoff < p.PFCXon || p.PFCXoff > 1<<30 || p.PFCTime < 1 || p.PFCTime > 0xffff) {
 		bad("PFCXoff %d, PFCXon %d, PFCTime %d: want the first not below the second, and a time of 1 to 65535", p.PFCXoff, p.PFCXon, p.PFCTime)
 	}
 	return errors.Join(errs...)
@@ -62,8 +65,7 @@ func (p *Params) Check() error {
 
 // bytesTime is how long n bytes take on the line, rounded up to a picosecond.
 func (p *Params) bytesTime(n int) sim.Time {
-	const bitPicoseconds = 8 * uint64(sim.Second)
-	return sim.Time((uint64(n)*bitPicoseconds + p.Bandwidth - 1) / p.Bandwidth)
+	return sim.BytesTimeUp(uint64(n), p.Bandwidth)
 }
 
 // SwitchParams of a switch.

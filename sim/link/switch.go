@@ -1,6 +1,8 @@
 package link
 
 import (
+	"math/bits"
+
 	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/sim"
 )
@@ -158,7 +160,8 @@ func (s *Switch) congested(p *Port, now sim.Time) bool {
 	case wait >= high:
 		return true
 	}
-	chance := uint64(s.p.ECNChance) * (scale / 100) * uint64(wait-low) / uint64(high-low)
+	hi, lo := bits.Mul64(uint64(s.p.ECNChance)*(scale/100), uint64(wait-low))
+	chance, _ := bits.Div64(hi, lo, uint64(high-low))
 	return p.rand.Uint64()%scale < chance
 }
 

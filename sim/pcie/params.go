@@ -29,12 +29,17 @@ type Params struct {
 // mostCredits is far above what a port grants, and each is kept.
 const mostCredits = 65536
 
+// mostHeader and mostReads are far above what TLPs and tags are.
+const mostHeader, mostReads = 4096, 65536
+
 // Validate says what is impossible in p.
 func (p *Params) Validate() error {
 	pow2 := func(n int) bool { return n > 0 && bits.OnesCount(uint(n)) == 1 }
 	switch {
-	case p.Bandwidth == 0:
-		return fmt.Errorf("pcie: bandwidth is 0")
+	case p.Bandwidth < 1_000_000 || p.Bandwidth > 10_000_000_000_000_000:
+		return fmt.Errorf("pcie: Bandwidth is %d bit/s: want 1 Mb/s to 10 Pb/s", p.Bandwidth)
+	case sim.TooLong(p, nil) != "":
+		return fmt.Errorf("pcie: %s", sim.TooLong(p, nil))
 	case p.PostedLatency <= 0 || p.MemoryLatency < 0:
 		return fmt.Errorf("pcie: posted latency %v and memory latency %v must be positive", p.PostedLatency, p.MemoryLatency)
 	case p.ReadLatency < p.PostedLatency:
@@ -47,8 +52,10 @@ func (p *Params) Validate() error {
 		return fmt.Errorf("pcie: negative header or credits")
 	case p.PostedCredits > mostCredits:
 		return fmt.Errorf("pcie: PostedCredits is %d: want at most %d, or 0 for no limit", p.PostedCredits, mostCredits)
-	case p.ReadsInFlight <= 0:
-		return fmt.Errorf("pcie: reads in flight is %d", p.ReadsInFlight)
+	case p.WriteHeader > mostHeader || p.ReadHeader > mostHeader || p.CplHeader > mostHeader:
+		return fmt.Errorf("pcie: WriteHeader %d, ReadHeader %d, CplHeader %d: want at most %d bytes each", p.WriteHeader, p.ReadHeader, p.CplHeader, mostHeader)
+	case p.ReadsInFlight < 1 || p.ReadsInFlight > mostReads:
+		return fmt.Errorf("pcie: ReadsInFlight is %d: want 1 to %d", p.ReadsInFlight, mostReads)
 	}
 	return nil
 }

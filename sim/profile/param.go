@@ -74,6 +74,7 @@ var words = map[string][]string{
 
 	"hca.adaptive_schedule": hca.RetransScheduleWords,
 	"hca.ib_ack_timer":      hca.IBAckTimerWords,
+	"hca.cq_arm":            hca.CQArmWords,
 	"ib.speed":              link.SpeedWords,
 	"odp.srq_fault":         odp.SRQFaultWords,
 

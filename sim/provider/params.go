@@ -97,6 +97,9 @@ type Params struct {
 	Generation kernel.Generation
 }
 
+// mostDomains is far above the registers of a context.
+const mostDomains = 1 << 20
+
 // Validate reports the first cost that is not positive.
 func (p *Params) Validate() error {
 	v := reflect.ValueOf(*p)
@@ -106,14 +109,17 @@ func (p *Params) Validate() error {
 			return fmt.Errorf("provider: %s is %v, and must be positive: %w", f.Name, t, syscall.EINVAL)
 		}
 	}
+	if s := sim.TooLong(p, nil); s != "" {
+		return fmt.Errorf("provider: %s: %w", s, syscall.EINVAL)
+	}
 	if p.BFLines < 1 || p.BFLines > 4 {
 		return fmt.Errorf("provider: BFLines is %d, not 1 to 4: %w", p.BFLines, syscall.EINVAL)
 	}
 	if p.Generation > kernel.Static {
 		return fmt.Errorf("provider: generation %d: want dynamic or static: %w", p.Generation, syscall.EINVAL)
 	}
-	if p.IndependentTDMax < 0 {
-		return fmt.Errorf("provider: IndependentTDMax is negative: %w", syscall.EINVAL)
+	if p.IndependentTDMax < 0 || p.IndependentTDMax > mostDomains {
+		return fmt.Errorf("provider: IndependentTDMax is %d: want 0 to %d: %w", p.IndependentTDMax, mostDomains, syscall.EINVAL)
 	}
 	return nil
 }

@@ -120,7 +120,7 @@ func (tb *Testbed) newHost(i int) (*host, error) {
 	for k := range hc.Devices {
 		d := &device{host: h, name: fmt.Sprintf("mlx5_%d", k)}
 		d.link = pcie.NewLink(tb.eng, h.mem, p.PCIe)
-		d.hca = hca.New(tb.eng, d.path(), tb.cfg.Wrap.bus(d.link), p.HCA, identity(i, k))
+		d.hca = hca.New(tb.eng, d.path(), tb.cfg.Wrap.bus(d.link), p.HCA, identity(i, k, len(tb.cfg.Hosts)))
 		f := tb.cfg.Wrap.function(d.hca)
 		if !tb.cfg.NoTap {
 			d.tap = newTap(tb, f, p.HCA.BFRegSize)
@@ -138,12 +138,12 @@ func (tb *Testbed) newHost(i int) (*host, error) {
 // path names a device in counters, captures and rules.
 func (d *device) path() string { return d.host.name + "/" + d.name }
 
-// identity gives device k of host i its GUID, MAC and address, which differ in two bytes.
-func identity(i, k int) hca.Identity {
+// identity gives device k of host i of some its GUID, MAC and address, which differ in two bytes.
+func identity(i, k, hosts int) hca.Identity {
 	n, dev := byte(i+1), byte(k+1)
 	return hca.Identity{
-		GUID: 0x0002_c903_0000_0000 | uint64(n)<<8 | uint64(dev),
-		MAC:  [6]byte{0x02, 0x02, 0xc9, 0, n, dev}, IPv4: [4]byte{10, dev, 0, n}, BoardID: "SIM0000000001",
+		Number: k*hosts + i, GUID: 0x0002_c903_0000_0000 | uint64(n)<<8 | uint64(dev),
+		MAC: [6]byte{0x02, 0x02, 0xc9, 0, n, dev}, IPv4: [4]byte{10, dev, 0, n}, BoardID: "SIM0000000001",
 	}
 }
 

@@ -74,6 +74,8 @@ func (p *Params) Check() error {
 		return fmt.Errorf("uar: BFLines is %d, not 1 to %d", p.BFLines, maxHalf/block)
 	case p.BFConflictCost < 0 || p.BFConflict == ConflictSerialize && p.BFConflictCost == 0:
 		return fmt.Errorf("uar: BFConflictCost is %v: want a time above 0 for serialize", p.BFConflictCost)
+	case sim.TooLong(p, nil) != "":
+		return fmt.Errorf("uar: %s", sim.TooLong(p, nil))
 	}
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"math"
 	"reflect"
 	"slices"
 	"strconv"
@@ -376,9 +375,9 @@ func setScalar(v reflect.Value, text string, f field) error {
 		}
 		return nil
 	case reflect.Float64:
-		x, err := strconv.ParseFloat(text, 64)
-		if err != nil || math.IsInf(x, 0) || math.IsNaN(x) {
-			return bad()
+		x, err := Number(text)
+		if err != nil {
+			return err
 		}
 		v.SetFloat(x)
 		return nil

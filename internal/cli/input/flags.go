@@ -35,13 +35,16 @@ func FlagError(err error) error {
 	default:
 		return err
 	}
-	if errors.Is(err, errZeros) {
+	switch {
+	case errors.Is(err, errZeros):
 		takes += ", without zeros before it"
+	case errors.Is(err, errNotation):
+		takes += ", in digits or as 0x10"
 	}
 	return fmt.Errorf("--%s %q: the flag takes %s", flag.Name, bad.GetValue(), takes)
 }
 
-// PlainNumbers lets the flags of whole numbers refuse zeros before the number, as files do (Whole).
+// PlainNumbers lets the flags of whole numbers refuse what files do (Whole), but for a sign +.
 func PlainNumbers(flags *pflag.FlagSet) {
 	flags.VisitAll(func(f *pflag.Flag) {
 		if t := f.Value.Type(); strings.HasPrefix(t, "int") || strings.HasPrefix(t, "uint") {
@@ -53,7 +56,7 @@ func PlainNumbers(flags *pflag.FlagSet) {
 type plainNumber struct{ pflag.Value }
 
 func (n plainNumber) Set(text string) error {
-	if _, err := Whole(strings.TrimLeft(text, "+-")); errors.Is(err, errZeros) {
+	if _, err := Whole(strings.TrimLeft(text, "+-")); errors.Is(err, errZeros) || errors.Is(err, errNotation) {
 		return err
 	}
 	return n.Value.Set(text)

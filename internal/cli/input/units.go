@@ -7,6 +7,7 @@ package input
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/bits"
 	"strconv"
 	"strings"
@@ -24,13 +25,46 @@ var (
 	freqUnits = []unit{{"kHz", 1}, {"MHz", 1e3}, {"GHz", 1e6}}
 )
 
-var errZeros = errors.New("begins with 0, which some read as a number in base 8")
+var (
+	errZeros = errors.New("begins with 0, which some read as a number in base 8")
+	// errNotation is of numbers that readers of YAML 1.1, of 1.2 and of Go do not all read as the same.
+	errNotation = errors.New("is written in a way that not all read as the same number")
+)
 
-// Whole reads a whole number from 0 up, such as 16, 0x10 or 1_000. Zeros before it are refused: some read 010 as 10,
-// others as 8.
+// plain refuses what some readers take for another number, or for none: zeros before it (010 is 8 in YAML 1.1), underscores (1_6 is
+// 16 there and in Go, and a word in YAML 1.2), 0o and 0b, a sign +, sexagesimals (1:30 is 90 in YAML 1.1), and a point without digits
+// on both sides. An exponent is refused too where exponent is false.
+func plain(s string, exponent bool) error {
+	digits := strings.TrimPrefix(s, "-")
+	hex := strings.HasPrefix(digits, "0x")
+	whole, frac, point := strings.Cut(digits, ".")
+	switch {
+	case len(digits) > 1 && digits[0] == '0' && strings.ContainsRune("0123456789_", rune(digits[1])):
+		rest := strings.TrimLeft(strings.ReplaceAll(digits, "_", ""), "0")
+		if rest == "" || rest[0] == '.' {
+			rest = "0" + rest
+		}
+		return fmt.Errorf("%q %w: write %s", s, errZeros, rest)
+	case strings.Contains(digits, "_"):
+		return fmt.Errorf("%q %w: write %s", s, errNotation, strings.ReplaceAll(s, "_", ""))
+	case strings.HasPrefix(digits, "+"):
+		return fmt.Errorf("%q %w: write %s", s, errNotation, digits[1:])
+	case len(digits) > 1 && digits[0] == '0' && strings.ContainsRune("oObBX", rune(digits[1])):
+		return fmt.Errorf("%q %w: write it as 16 or 0x10", s, errNotation)
+	case !hex && strings.Contains(digits, ":"):
+		return fmt.Errorf("%q %w: write it as 90, not as 1:30", s, errNotation)
+	case !hex && point && (whole == "" || frac == "" || frac[0] < '0' || frac[0] > '9'):
+		return fmt.Errorf("%q %w: write digits on both sides of the point", s, errNotation)
+	case !hex && !exponent && strings.ContainsAny(digits, "eE") && strings.Trim(digits, "0123456789.eE+-") == "":
+		return fmt.Errorf("%q %w: write its digits", s, errNotation)
+	}
+	return nil
+}
+
+// Whole reads a whole number from 0 up, such as 16 or 0x10. What some read as another number is refused, such as 010, 1_6 or 0o20.
 func Whole(s string) (uint64, error) {
-	if rest := strings.TrimLeft(s, "0_"); s != "" && s[0] == '0' && rest != "" && rest[0] <= '9' {
-		return 0, fmt.Errorf("%q %w: write %s", s, errZeros, rest)
+	if err := plain(s, false); err != nil {
+		return 0, err
 	}
 	x, err := strconv.ParseUint(s, 0, 64)
 	if errors.Is(err, strconv.ErrRange) {
@@ -38,6 +72,18 @@ func Whole(s string) (uint64, error) {
 	}
 	if err != nil {
 		return 0, fmt.Errorf("%q is not a whole number", s)
+	}
+	return x, nil
+}
+
+// Number reads a number such as -1.5 or 2e6, in the notations that all read as the same.
+func Number(s string) (float64, error) {
+	if err := plain(s, true); err != nil {
+		return 0, err
+	}
+	x, err := strconv.ParseFloat(s, 64)
+	if err != nil || math.IsInf(x, 0) || math.IsNaN(x) || strings.HasPrefix(strings.TrimPrefix(s, "-"), "0x") {
+		return 0, fmt.Errorf("%q is not a number", s)
 	}
 	return x, nil
 }
@@ -53,7 +99,7 @@ func ParseTime(s string) (int64, error) {
 
 // ParseSize reads a size such as "64B" or "4KiB" as bytes; a bare number is bytes.
 func ParseSize(s string) (uint64, error) {
-	if s != "" && strings.Trim(s, "0123456789") == "" {
+	if s != "" && strings.Trim(s, "0123456789_+") == "" {
 		s += "B"
 	}
 	return quantity(s, "size", sizeUnits)
@@ -130,6 +176,9 @@ func quantity(s, what string, units []unit) (uint64, error) {
 			return 0, fmt.Errorf("%s %q has no unit: one of %s", what, s, names(units))
 		}
 		return 0, fmt.Errorf("%s %q: unit %q is not one of %s%s", what, s, suffix, names(units), Suggest(suffix, all))
+	}
+	if err := plain(num, false); err != nil {
+		return 0, fmt.Errorf("%s %w", what, err)
 	}
 	whole, frac, dot := strings.Cut(num, ".")
 	if whole == "" || dot && frac == "" || strings.Trim(whole+frac, "0123456789") != "" {
