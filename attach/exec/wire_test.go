@@ -141,7 +141,7 @@ func TestLinkInFiles(t *testing.T) {
 func TestWireIsPrivate(t *testing.T) {
 	canListen(t)
 	each(t, func(t *testing.T, u user) {
-		out, status := u.session(t, "--", "sh", "-c", `stat -c "%a %F %u" $`+remotewire.SocketEnv+`; echo $`+remotewire.SocketEnv)
+		out, status := u.session(t, "--", "sh", "-c", `stat -c "%a %F %u" "$`+remotewire.SocketEnv+`"; echo "$`+remotewire.SocketEnv+`"`)
 		mode, path, _ := strings.Cut(strings.TrimSpace(out), "\n")
 		if want := fmt.Sprintf("600 socket %d", u.id); status != 0 || mode != want {
 			t.Fatalf("status %d: %q, want %q", status, out, want)
