@@ -227,16 +227,13 @@ func areasPage(t *testing.T, explained *survivors, known *matrix) []byte {
 	for _, f := range facts {
 		fmt.Fprintf(&page, "| %s | %s |\n", f.fact, strings.Join(f.mutants, ", "))
 	}
-	page.WriteString("\n## Kinds of hole\n\nWhat a suite misses most easily, and which case notices it here (of several the likeliest).\n\n| kind | mutants, each with a case that notices it |\n| --- | --- |\n")
+	page.WriteString("\n## Kinds of hole\n\nThe holes that a suite most easily has; each kind has mutants, and a case kills each.\n\n| kind | mutants | for example |\n| --- | --- | --- |\n")
 	for _, h := range holes {
-		var words []string
-		for _, name := range h.mutants {
-			if ids := killersOf(known, name); len(ids) > 0 {
-				name += " " + ids[0]
-			}
-			words = append(words, name)
+		example := h.mutants[0]
+		if ids := killersOf(known, example); len(ids) > 0 {
+			example += ", killed by " + ids[0]
 		}
-		fmt.Fprintf(&page, "| %s | %s |\n", h.kind, strings.Join(words, ", "))
+		fmt.Fprintf(&page, "| %s | %d | %s |\n", h.kind, len(h.mutants), example)
 	}
 	page.WriteString("\n## Survivors\n\n| mutant | why no case can notice |\n| --- | --- |\n")
 	for _, s := range explained.Survivors {
