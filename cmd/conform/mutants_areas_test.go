@@ -173,19 +173,35 @@ func checkCounted(t *testing.T, m mutant.Mutant) {
 }
 
 // areasPage is the part of docs/mutants.md about areas, facts and survivors.
-func areasPage(explained *survivors, known *matrix) []byte {
+func areasPage(t *testing.T, explained *survivors, known *matrix) []byte {
+	t.Helper()
+	_, _, _, items := committed(t)
 	var page bytes.Buffer
-	all := mutant.All()
-	fmt.Fprintf(&page, "\n## Areas\n\n%d mutants, of which %d are killed: those of KCQ, the kernel's completion models, by counts, and all others by cases.\n\n| area | mutants | survive |\n| --- | --- | --- |\n", len(all), len(all)-len(explained.Survivors))
+	all, by, must, idle := mutant.All(), known.killers(), 0, known.idle(items)
 	var areas []string
 	for _, m := range all {
 		if !slices.Contains(areas, m.Area) {
 			areas = append(areas, m.Area)
 		}
 	}
+	for _, i := range items {
+		if mustKill(i.Entry) {
+			must++
+		}
+	}
 	slices.Sort(areas)
+	fmt.Fprintf(&page, "\n## Areas\n\n%d mutants, of which %d are killed: the mutants of KCQ, the kernel's completion models, by counts, all others by cases.\n"+
+		"%d of %d cases of strength E or S kill a mutant, on profile %s or the one that rows.yaml names.\n", len(all), len(all)-len(explained.Survivors), must-len(idle), must, known.Profile)
+	untried := 0
+	for _, r := range known.Mutants {
+		untried += len(r.Untried)
+	}
+	if untried > 0 {
+		fmt.Fprintf(&page, "%d of %d pairs of a mutant and a case have not run yet: `bin/conform mutants --matrix --untried --update fixtures/mutants/matrix.json`.\n", untried, len(known.Cases)*len(known.Mutants))
+	}
+	page.WriteString("\n| area | mutants | survive | cases | that kill none | most kills of a case |\n| --- | --- | --- | --- | --- | --- |\n")
 	for _, a := range areas {
-		n, survive := 0, 0
+		n, survive, cases, none, most := 0, 0, 0, 0, 0
 		for _, m := range all {
 			if m.Area != a {
 				continue
@@ -195,22 +211,29 @@ func areasPage(explained *survivors, known *matrix) []byte {
 				survive++
 			}
 		}
-		fmt.Fprintf(&page, "| %s | %d | %d |\n", a, n, survive)
+		for _, i := range items {
+			if i.Entry.Area != a {
+				continue
+			}
+			cases++
+			most = max(most, len(by[i.Entry.ID]))
+			if len(by[i.Entry.ID]) == 0 {
+				none++
+			}
+		}
+		fmt.Fprintf(&page, "| %s | %d | %d | %d | %d | %d |\n", a, n, survive, cases, none, most)
 	}
 	page.WriteString("\n## What driver and device rely on\n\n| fact | mutants |\n| --- | --- |\n")
 	for _, f := range facts {
 		fmt.Fprintf(&page, "| %s | %s |\n", f.fact, strings.Join(f.mutants, ", "))
 	}
-	page.WriteString("\n## Kinds of hole\n\nWhat a suite misses most easily, and which case notices it here (of several the likeliest).\n\n| kind | mutants, each with a case that notices it |\n| --- | --- |\n")
+	page.WriteString("\n## Kinds of hole\n\nThe holes that a suite most easily has; each kind has mutants, and a case kills each.\n\n| kind | mutants | for example |\n| --- | --- | --- |\n")
 	for _, h := range holes {
-		var words []string
-		for _, name := range h.mutants {
-			if ids := killersOf(known, name); len(ids) > 0 {
-				name += " " + ids[0]
-			}
-			words = append(words, name)
+		example := h.mutants[0]
+		if ids := killersOf(known, example); len(ids) > 0 {
+			example += ", killed by " + ids[0]
 		}
-		fmt.Fprintf(&page, "| %s | %s |\n", h.kind, strings.Join(words, ", "))
+		fmt.Fprintf(&page, "| %s | %d | %s |\n", h.kind, len(h.mutants), example)
 	}
 	page.WriteString("\n## Survivors\n\n| mutant | why no case can notice |\n| --- | --- |\n")
 	for _, s := range explained.Survivors {

@@ -216,51 +216,6 @@ func committed(t *testing.T) (*survivors, *matrix, *rows, []conformance.Item) {
 	return explained, known, rows, items
 }
 
-// matrixPage is the part of docs/mutants.md about the matrix: the mutants that each case kills, counted.
-func matrixPage(t *testing.T) []byte {
-	t.Helper()
-	_, known, rows, items := committed(t)
-	by, must, idle := known.killers(), 0, known.idle(items)
-	for _, i := range items {
-		if mustKill(i.Entry) {
-			must++
-		}
-	}
-	pairs, untried := len(known.Cases)*len(known.Mutants), 0
-	for _, r := range known.Mutants {
-		untried += len(r.Untried)
-	}
-	var page bytes.Buffer
-	fmt.Fprintf(&page, "\n## Matrix\n\nEvery row of strength E or S must kill a mutant, or [rows.yaml](../fixtures/mutants/rows.yaml) says why it does not: %d of %d kill one.\n"+
-		"A case that profile %s lacks something for runs on another, which rows.yaml names.\n", must-len(idle), must, known.Profile)
-	if untried > 0 {
-		fmt.Fprintf(&page, "%d of %d pairs of a mutant and a case have not run yet, so that the counts are lower bounds; those of rows that kill none have all run, but for rows that take long.\n"+
-			"`bin/conform mutants --matrix --untried --update fixtures/mutants/matrix.json` runs the rest.\n", untried, pairs)
-	}
-	page.WriteString("\n| area | cases, and how many mutants each kills |\n| --- | --- |\n")
-	area, line := "", []string{}
-	flush := func() {
-		if area != "" {
-			fmt.Fprintf(&page, "| %s | %s |\n", area, strings.Join(line, ", "))
-		}
-		line = nil
-	}
-	for _, i := range items {
-		if e := i.Entry; e.Area != area {
-			flush()
-			area = e.Area
-		}
-		_, number, _ := strings.Cut(i.Entry.ID, "-")
-		line = append(line, fmt.Sprintf("%s: %d", number, len(by[i.Entry.ID])))
-	}
-	flush()
-	page.WriteString("\n| row that kills none | why |\n| --- | --- |\n")
-	for _, r := range rows.Idle {
-		fmt.Fprintf(&page, "| %s | %s |\n", r.ID, r.Reason)
-	}
-	return page.Bytes()
-}
-
 // What an interrupted run has seen is kept, and what another run has put into the file meanwhile.
 func TestMatrixOfTwoRunsAtOnce(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "matrix.json")

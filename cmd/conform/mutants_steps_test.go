@@ -38,7 +38,7 @@ type step struct {
 	rules            []string
 }
 
-// Each named step has a mutant that breaks it, and docs/mutants.md says which case notices. A new step needs
+// Each named step has a mutant that breaks it and a case that notices; docs/mutants.md counts them. A new step needs
 // a switch of sim/rule in its condition, in the function that it calls, or in askedElsewhere; CONTRIBUTING.md
 // has the rest.
 func TestGoldenEveryStepHasAMutant(t *testing.T) {
@@ -49,35 +49,40 @@ func TestGoldenEveryStepHasAMutant(t *testing.T) {
 	explained, known, _, _ := committed(t)
 	var page bytes.Buffer
 	page.WriteString(stepsHead)
-	page.Write(areasPage(explained, known))
-	page.Write(matrixPage(t))
-	file := ""
+	page.Write(areasPage(t, explained, known))
+	page.WriteString("\n## Steps\n\n| file | steps | mutants | survive |\n| --- | --- | --- | --- |\n")
+	var file string
+	var count, mutants, survive int
+	flush := func() {
+		if count > 0 {
+			fmt.Fprintf(&page, "| %s | %d | %d | %d |\n", file, count, mutants, survive)
+		}
+		count, mutants, survive = 0, 0, 0
+	}
 	for _, s := range steps(t) {
 		if len(s.rules) == 0 {
 			t.Errorf("%s: step %s has no mutant: ask for a rule there, see \"Add a mutant\" in CONTRIBUTING.md", s.file, s.list+": "+s.text)
 		}
 		if s.file != file {
+			flush()
 			file = s.file
-			fmt.Fprintf(&page, "\n## %s\n\n| list | step | rule | mutant | noticed by |\n| --- | --- | --- | --- | --- |\n", file)
 		}
+		count++
 		for _, name := range s.rules {
-			sentence := sentenceOf(t, name)
-			m, ok := byRule[sentence]
+			m, ok := byRule[sentenceOf(t, name)]
 			if !ok {
 				t.Errorf("%s: rule %s of step %s is broken by no mutant of sim/mutant", s.file, name, s.list+": "+s.text)
 				continue
 			}
-			by := "[none](../fixtures/mutants/survivors.yaml)"
-			if explained.reason(m.Name) == "" {
-				if len(m.Killers) == 0 {
-					t.Errorf("mutant %s: name the case that notices it under Killers", m.Name)
-					continue
-				}
-				by = m.Killers[0]
+			mutants++
+			if explained.reason(m.Name) != "" {
+				survive++
+			} else if len(m.Killers) == 0 {
+				t.Errorf("mutant %s: name the case that notices it under Killers", m.Name)
 			}
-			fmt.Fprintf(&page, "| %s | `%s` | %s | %s | %s |\n", s.list, strings.ReplaceAll(s.text, "|", "\\|"), sentence, m.Name, by)
 		}
 	}
+	flush()
 	const path = "../../docs/mutants.md"
 	if *update {
 		if err := os.WriteFile(path, page.Bytes(), 0o644); err != nil {
@@ -89,14 +94,22 @@ func TestGoldenEveryStepHasAMutant(t *testing.T) {
 	}
 }
 
-const stepsHead = `# Steps and their mutants
+const stepsHead = `# Mutants
 
-The device checks a request, a work request, a response and a memory key in a fixed order, a named step each. For each step there
-is a simulator that leaves it out, a mutant, and a case of the suite that fails on it. ` + "`conform mutants`" + ` runs them;
-[survivors.yaml](../fixtures/mutants/survivors.yaml) says of some why no case can notice. ` + "`conform mutants --matrix`" + ` runs every
-case on every mutant; [matrix.json](../fixtures/mutants/matrix.json) is what that showed, and the [matrix](#matrix) below is made of it. ` + "`conform mutants --list`" + ` has the
-other mutants: of the driver, the library, the queues and the packets. A test holds this page to the code, and ` + "`make golden`" + `
-rewrites it; [CONTRIBUTING.md](../CONTRIBUTING.md) says how to add a mutant.
+A mutant is a simulator that breaks one rule of the device, the driver or the library; a case kills it
+when one of its assertions fails. With mutants you see what the suite would miss.
+
+| command or file | shows |
+| --- | --- |
+| ` + "`conform mutants --list`" + ` | each mutant, its area and the rule that it breaks |
+| ` + "`conform mutants --filter RC`" + ` | runs the mutants of an area until a case kills each |
+| ` + "`conform mutants --matrix`" + ` | runs every case on every mutant; [matrix.json](../fixtures/mutants/matrix.json) holds the result |
+| [survivors.yaml](../fixtures/mutants/survivors.yaml) | the mutants that no case can kill, with reasons |
+| [rows.yaml](../fixtures/mutants/rows.yaml) | the cases that kill no mutant, with reasons |
+
+A test generates this page, and ` + "`make golden`" + ` rewrites it; [CONTRIBUTING.md](../CONTRIBUTING.md) says how to
+add a mutant. The device checks a request, a work request, a response and a memory key in a fixed
+order, one named step each. Each [step](#steps) has a mutant that leaves it out.
 `
 
 // sentenceOf is what a rule says whose constant has a name.

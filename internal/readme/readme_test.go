@@ -21,10 +21,10 @@ const root = "../.."
 // documents are those that show outputs or pictures.
 var documents = []string{"README.md", "docs/results.md", "docs/validate.md", "docs/fidelity.md", "docs/wire.md", "docs/questions/odp-cost.md", "docs/questions/xrc-lifetime.md", "docs/questions/o2iblnd-completions.md"}
 
-// output is a command with what it prints: <!-- run: rdmasim list; lines 1-9 -->, then a
+// output is a command with what it prints: <!-- run: rdmasim list; lines 1-4,9 -->, then a
 // fenced text. "last 9" are the last nine lines, "last 9-8" the first two of these. The
 // lines are chosen from each of several commands with && between them.
-var output = regexp.MustCompile("(?s)<!-- run: ([^;>]+?)(?:; (lines|last) ([0-9-]+))? -->\n```\n(.*?)```\n")
+var output = regexp.MustCompile("(?s)<!-- run: ([^;>]+?)(?:; (lines|last) ([0-9,-]+))? -->\n```\n(.*?)```\n")
 
 // picture is a command with a file that it draws into its folder DIR:
 // <!-- draws: rdmasim run uar-sharing -o DIR -->, then the picture, whose name the file has.
@@ -146,16 +146,23 @@ func choose(t *testing.T, line, out, which, lines string) []byte {
 	}
 	all := strings.SplitAfter(strings.TrimSuffix(out, "\n"), "\n")
 	all[len(all)-1] += "\n"
-	from, to, _ := strings.Cut(lines, "-")
-	a, _ := strconv.Atoi(from)
-	b, _ := strconv.Atoi(to)
-	if which == "last" {
-		a, b = len(all)-a+1, len(all)-max(b, 1)+1
+	var chosen []byte
+	for part := range strings.SplitSeq(lines, ",") {
+		from, to, isRange := strings.Cut(part, "-")
+		a, _ := strconv.Atoi(from)
+		b, _ := strconv.Atoi(to)
+		switch {
+		case which == "last":
+			a, b = len(all)-a+1, len(all)-max(b, 1)+1
+		case !isRange:
+			b = a
+		}
+		if a < 1 || b > len(all) || a > b {
+			t.Fatalf("%s printed %d lines, not %s %s", line, len(all), which, lines)
+		}
+		chosen = append(chosen, strings.Join(all[a-1:b], "")...)
 	}
-	if a < 1 || b > len(all) || a > b {
-		t.Fatalf("%s printed %d lines, not %s %s", line, len(all), which, lines)
-	}
-	return []byte(strings.Join(all[a-1:b], ""))
+	return chosen
 }
 
 // link is a link or picture in a document.
