@@ -175,7 +175,7 @@ func (h *half) checkRetransmission(p *packet, r *rec, pos int64) {
 		h.nakPos = -1
 	case p.responds() && h.acked > pos && p.got <= pos:
 		h.checkRetries(r) // an implied NAK: something later was acknowledged
-	case p.responds() && h.lastPos >= pos && !o.Complete && !o.Delivered:
+	case p.responds() && h.lastPos >= pos && !h.complete() && !o.Delivered:
 		h.checkRetries(r) // the same, if a response was lost behind the tap
 	case h.goesOn(pos, end, h.resendNext, r.Time):
 		h.resendNext = max(h.resendNext, end) // a whole READ, of which some answers had moved it on
@@ -309,11 +309,11 @@ func (h *half) end() {
 	if h.blind || len(h.pk) == 0 {
 		return
 	}
-	if h.hole && !h.holeDone {
+	if h.complete() && h.hole && !h.holeDone {
 		h.report(Violation, "OR-028", h.holeRec, "PSN %#06x, the next is %#06x", h.holeRec.psn, psn(h.holeAt))
 	}
 	p := h.pk[len(h.pk)-1]
-	if p.r.info.Last && !p.ackReq && !p.responds() && !h.dead {
+	if h.complete() && p.r.info.Last && !p.ackReq && !p.responds() && !h.dead {
 		h.report(Warning, "OR-052", p.r, "nothing follows and AckReq is not set")
 	}
 }

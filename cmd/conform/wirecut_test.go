@@ -1,0 +1,255 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rdmasim/rdmasim/roce"
+	"github.com/rdmasim/rdmasim/roce/oracle"
+	"github.com/rdmasim/rdmasim/roce/pcap"
+)
+
+var (
+	wireCuts    = flag.Int("wire-cuts", 6000, "cuts of captures that are judged (0: all of each capture)")
+	wireCutSeed = flag.Uint64("wire-cut-seed", 0, "seed of the cuts, and of the random scenarios whose captures are cut")
+)
+
+// What a tap has not seen is no violation: a capture that begins late, ends early, shows one direction, one flow or some opcodes, or lacks
+// frames anywhere breaks no rule that the whole capture keeps.
+func TestWireOfCutCaptures(t *testing.T) {
+	corpus := cutCorpus(t)
+	n := *wireCuts
+	if testing.Short() {
+		n = min(n, 1000)
+	}
+	share := n/len(corpus) + 1
+	if n == 0 {
+		share = 1 << 30
+	}
+	sum := 0
+	for i, w := range corpus {
+		r := rand.New(rand.NewPCG(*wireCutSeed, uint64(i)))
+		cuts := cutsOf(w.capture, r)
+		r.Shuffle(len(cuts), func(i, j int) { cuts[i], cuts[j] = cuts[j], cuts[i] })
+		cuts = cuts[:min(share, len(cuts))]
+		sum += len(cuts)
+		t.Run(w.name, func(t *testing.T) { w.check(t, cuts) })
+	}
+	t.Logf("%d cuts of %d captures", sum, len(corpus))
+}
+
+// wholeCapture is a capture that is to be cut, and how it is judged.
+type wholeCapture struct {
+	name    string
+	capture oracle.Capture
+	opts    oracle.Options // with those of the whole
+}
+
+// check judges cuts of a capture as parts of one of the simulator, whose frames carry what became of them, and as a file of others.
+func (w *wholeCapture) check(t *testing.T, cuts []cut) {
+	broken := map[string]bool{}
+	for _, v := range oracle.Judge(w.capture, w.opts).Verdicts {
+		broken[v.Rule+v.Flow] = broken[v.Rule+v.Flow] || v.Kind == oracle.Violation
+	}
+	for i, c := range cuts {
+		opts, frames := w.opts, c.of(w.capture.Frames)
+		opts.Complete, opts.Delivered = false, false
+		if i%2 == 1 { // another format has no comments
+			opts.Reconnects = false
+			for k := range frames {
+				if f := &frames[k]; f.Fate != oracle.Edited && f.Fate != oracle.Corrupted {
+					f.Fate = oracle.Sent
+				}
+			}
+		}
+		for _, v := range oracle.Judge(oracle.Capture{Frames: frames}, opts).Verdicts {
+			if v.Kind == oracle.Violation && !broken[v.Rule+v.Flow] {
+				t.Errorf("%s (comments %t): %v", c.name, i%2 == 0, v)
+				break
+			}
+		}
+		if t.Failed() && testing.Short() {
+			return
+		}
+	}
+}
+
+// cut is a part of a capture.
+type cut struct {
+	name string
+	keep func(i int) bool
+}
+
+func (c cut) of(frames []oracle.Frame) []oracle.Frame {
+	var out []oracle.Frame
+	for i, f := range frames {
+		if c.keep(i) {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// cutsOf lists cuts of a capture.
+func cutsOf(c oracle.Capture, r *rand.Rand) []cut {
+	n := len(c.Frames)
+	var cuts []cut
+	add := func(keep func(i int) bool, format string, a ...any) {
+		cuts = append(cuts, cut{fmt.Sprintf(format, a...), keep})
+	}
+	between := func(from, to int) func(i int) bool { return func(i int) bool { return i >= from && i < to } }
+	without := func(from, to int) func(i int) bool { return func(i int) bool { return i < from || i >= to } }
+	for k := 1; k <= 40 && k < n; k++ {
+		add(between(k, n), "from frame %d", k+1)
+		add(between(0, k), "up to frame %d", k)
+	}
+	for range 50 {
+		from, to := r.IntN(n), r.IntN(n)+1
+		add(between(from, n), "from frame %d", from+1)
+		add(between(0, to), "up to frame %d", to)
+		add(between(min(from, to-1), max(from+1, to)), "frames %d to %d", min(from, to-1)+1, max(from+1, to))
+	}
+	of := map[string][]bool{} // which frames have a property
+	for i, f := range c.Frames {
+		for _, p := range properties(f) {
+			if of[p] == nil {
+				of[p] = make([]bool, n)
+			}
+			of[p][i] = true
+		}
+	}
+	var names []string
+	for name := range of {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		add(func(i int) bool { return of[name][i] }, "only %s", name)
+		add(func(i int) bool { return !of[name][i] }, "without %s", name)
+	}
+	for i := range n {
+		add(without(i, i+1), "without frame %d", i+1)
+	}
+	for range n / 2 {
+		from, length := r.IntN(n), 2+r.IntN(19)
+		add(without(from, from+length), "without frames %d to %d", from+1, from+length)
+	}
+	for _, loss := range []uint64{1, 10, 50, 90} {
+		for range 40 {
+			seed := r.Uint64()
+			add(func(i int) bool { return rand.New(rand.NewPCG(seed, uint64(i))).Uint64N(100) >= loss }, "without %d %% (seed %d)", loss, seed)
+		}
+	}
+	for range n / 2 {
+		a, b := cuts[r.IntN(len(cuts))], cuts[r.IntN(len(cuts))]
+		add(func(i int) bool { return a.keep(i) && b.keep(i) }, "%s, %s", a.name, b.name)
+	}
+	return cuts
+}
+
+// properties are what a filter may select a frame by: sender, flow, the two together with what comes back, and opcode.
+func properties(f oracle.Frame) []string {
+	parse := roce.Parse
+	if f.InfiniBand {
+		parse = roce.ParseInfiniBand
+	}
+	p, err := parse(f.Data)
+	if err != nil {
+		return nil
+	}
+	from, to, port := fmt.Sprint(p.SrcGID()), fmt.Sprint(p.DstGID()), "none"
+	if f.InfiniBand {
+		from, to = fmt.Sprint(p.LRH().SLID()), fmt.Sprint(p.LRH().DLID())
+	} else {
+		port = fmt.Sprint(p.UDP().SrcPort())
+	}
+	return []string{"from " + from, fmt.Sprintf("from %s to %s QP %#x", from, to, p.BTH().DestQP()), "port " + port, "opcode " + p.Info().Name}
+}
+
+// cutCorpus is the captures that are cut: all that are stored, and those of simulated runs.
+func cutCorpus(t *testing.T) []*wholeCapture {
+	var all []*wholeCapture
+	stored, err := filepath.Glob("../../fixtures/captures/rxe/*/*.pcap")
+	if err != nil || len(stored) < 38 {
+		t.Fatalf("%d stored captures, %v", len(stored), err)
+	}
+	for _, name := range stored {
+		all = append(all, wholeCaptures(t, strings.TrimPrefix(name, "../../fixtures/captures/"), name, oracle.Options{})...)
+	}
+	for _, s := range cutScenarios {
+		opts := oracle.Options{Reconnects: true}
+		if strings.Contains(s.text, "selective_repeat") {
+			opts.Sender = oracle.SelectiveRepeat
+		}
+		all = append(all, wholeCaptures(t, s.name, captureOf(t, s.text), opts)...)
+	}
+	for i := range uint64(6) {
+		text, flags := drawScenario(rand.New(rand.NewPCG(*wireCutSeed<<8|i, 2)))
+		opts := oracle.Options{Reconnects: true, ODP: slices.Contains(flags, "--odp")}
+		if slices.Contains(flags, "selective-repeat") {
+			opts.Sender = oracle.SelectiveRepeat
+		}
+		if capture, err := captured(t, text); err == nil {
+			all = append(all, wholeCaptures(t, fmt.Sprintf("scenario-%d", i), capture, opts)...)
+		}
+	}
+	suite := filepath.Join(t.TempDir(), "suite.pcapng")
+	if code, out, stderr := command(t, "--target=sim", "--label-filter", "CM || XRC || /RC-00./", "--pcap", suite); code != exitOK {
+		t.Fatalf("exit %d\n%s%s", code, out, stderr)
+	}
+	return append(all, wholeCaptures(t, "suite", suite, oracle.Options{Reconnects: true})...)
+}
+
+// wholeCaptures reads the runs of a file, those of more frames than a case needs left out.
+func wholeCaptures(t *testing.T, name, file string, opts oracle.Options) []*wholeCapture {
+	t.Helper()
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	r, packets, err := pcap.Read(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	runs, err := oracle.Runs(r, packets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	opts.Complete = true
+	var all []*wholeCapture
+	for _, c := range runs {
+		edited := slices.ContainsFunc(c.Frames, func(f oracle.Frame) bool { return f.Fate == oracle.Edited })
+		if n := len(c.Frames); n > 1 && n < 6000 && !edited { // what answers a frame that nobody sees was edited is nothing that a rule knows
+			all = append(all, &wholeCapture{strings.TrimSpace(name + " " + c.Name), c, opts})
+		}
+	}
+	return all
+}
+
+// cutScenarios are runs whose captures are cut.
+var cutScenarios = []struct{ name, text string }{
+	{"small-16", "name: s\ntraffic: [{payload: 64, window: 16, messages: 200}]\n"},
+	{"small-128", "name: s\ntraffic: [{payload: 64, window: 128, messages: 300}]\n"},
+	{"lossy", "name: s\ntraffic: [{payload: 16KiB, window: 16, messages: 60, ack_timeout: 10}]\nfaults: [{do: drop, per_million: 5000}]\n"},
+	{"repeat", "name: s\nset: {hca.selective_repeat: true}\ntraffic: [{payload: 16KiB, window: 16, messages: 60, ack_timeout: 10}]\n" +
+		"faults: [{do: drop, per_million: 5000}]\n"},
+	{"reads", "name: s\ntraffic: [{verb: read, payload: 8KiB, window: 16, messages: 60, rd_atomic: 4, ack_timeout: 10}]\nfaults: [{do: drop, per_million: 5000}]\n"},
+	{"atomics", "name: s\ntraffic: [{window: 16, messages: 200, ack_timeout: 10, payload: 8, mix: [{verb: faa}, {verb: write}, {verb: send}]}]\n" +
+		"faults: [{do: drop, per_million: 10000}]\n"},
+	{"rnr", "name: s\ntraffic: [{verb: send, payload: 3000, window: 64, messages: 150, recv_depth: 4, min_rnr_timer: 5}]\nfaults: [{do: drop, per_million: 3000}]\n"},
+	{"unreliable", "name: s\ntraffic: [{transport: uc, verb: send, payload: 8KiB, window: 16, messages: 60}, {transport: ud, payload: 512, messages: 60}]\n" +
+		"faults: [{do: drop, per_million: 5000}]\n"},
+	{"congestion", "name: s\nhosts: 3\nlink: switch\nset: {congestion.dcqcn: true, switch.ecn_min: 20KiB, switch.ecn_max: 100KiB}\n" +
+		"traffic: [{from: 0, to: 2, payload: 16KiB, window: 16, messages: 60}, {from: 1, to: 2, payload: 16KiB, window: 16, messages: 60}]\n"},
+	{"both-ways", "name: s\ntraffic: [{payload: 8KiB, window: 16, messages: 40, both_ways: true, ack_timeout: 10, mix: [{verb: read}, {verb: write}]}]\n" +
+		"faults: [{do: drop, per_million: 5000}]\n"},
+	{"infiniband", "name: s\nprofile: connectx-5-ib\ntraffic: [{payload: 16KiB, window: 16, messages: 40, ack_timeout: 10, qps_per_thread: 3}, " +
+		"{from: 1, to: 0, verb: read, payload: 8KiB, window: 8, messages: 40}]\nfaults: [{do: drop, per_million: 5000}]\n"},
+}
