@@ -159,7 +159,7 @@ func (h *half) beginConnection(r *rec) {
 	h.highestInOrder, h.resendLast = h.inOrder, h.inOrder
 	h.resendNext, h.passNext, h.nakPos, h.rnrPos, h.nakOut, h.rnrOut = -1, -1, -1, -1, -1, -1
 	h.seen = r.Time
-	if h.middle && h.complete() && !h.disprove(r, "the flow begins with %s", r.info.Name) {
+	if h.middle && !h.disprove(r, "the flow begins with %s", r.info.Name) {
 		h.report(Violation, "OR-029", r, "the connection begins with %s", r.info.Name)
 	}
 	if want := h.j.o.StartPSN; want != nil && *want != r.psn {
@@ -235,7 +235,7 @@ func (h *half) nextMSN(frame int) *rec {
 // later whether it really is a new connection.
 func (h *half) restart(r *rec) {
 	h.report(Note, "OR-027", r, "the connection seems to begin again, at PSN %#06x after %#06x", r.psn, psn(h.next-1))
-	h.low, h.high = 0, 0
+	h.low, h.high, h.slack = 0, 0, 0
 	*h = half{j: h.j, s: h.s, mtu: h.mtu, resent: h.resent, history: h.history,
 		responder: responder{restartRec: r, oldMSN: h.base + h.count, oldNext: h.next}}
 }

@@ -103,13 +103,11 @@ func (j *judge) cm(r *rec, m mad, name string, open []*handshake) []*handshake {
 	}
 	// What was not seen before may have been sent before the capture, in the other direction, or been lost by the tap.
 	unseen := func(format string, a ...any) {
-		k := Inconclusive
 		if j.o.Complete {
-			k = Violation
+			j.verdict(Violation, "OR-098", r.Number, name, format, a...)
 		} else {
-			format += " in this capture"
+			j.unproved(Violation, "OR-098", r, name, format, a...)
 		}
-		j.verdict(k, "OR-098", r.Number, name, format, a...)
 	}
 	switch m.attribute() {
 	case cmREQ:
@@ -165,15 +163,18 @@ func (j *judge) offered(h *handshake) {
 			continue
 		}
 		// Queue pairs have the numbers of earlier ones, whose REQ this may be where frames are missing.
-		k := Violation
-		if !j.o.Complete {
-			k = Inconclusive
+		differ := func(r *rec, format string, a ...any) {
+			if j.o.Complete && (s.half == nil || s.half.complete()) {
+				j.verdict(Violation, "OR-100", r.Number, s.name, format, a...)
+			} else {
+				j.unproved(Violation, "OR-100", r, s.name, format, a...)
+			}
 		}
 		if r := requestsOf(s)[0]; r.psn != to.psn {
-			j.verdict(k, "OR-100", r.Number, s.name, "the first PSN is %#06x, the CM said %#06x", r.psn, to.psn)
+			differ(r, "the first PSN is %#06x, the CM said %#06x", r.psn, to.psn)
 		}
 		if s.half != nil && !s.half.guessed && from.mtu != 0 && s.half.mtu > from.mtu {
-			j.verdict(k, "OR-100", s.recs[0].Number, s.name, "packets of %d bytes, the CM said %d", s.half.mtu, from.mtu)
+			differ(s.recs[0], "packets of %d bytes, the CM said %d", s.half.mtu, from.mtu)
 		}
 	}
 }

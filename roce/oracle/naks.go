@@ -107,7 +107,7 @@ func (h *half) sequenceNAK(r *rec, p *packet, pos int64) {
 		h.advance(pos, r.Time)
 		switch {
 		case pos > h.unacked && h.j.o.Sender == SelectiveRepeat: // it is an implied NAK too, of a READ or ATOMIC before it, which may be all that is followed
-			h.hold(pos, r.Time+impliedToo, r.Time)
+			h.hold(pos, r.Time+impliedToo, r.Time, false)
 		case pos >= h.unacked:
 			if h.nakPos >= 0 && h.nakPos != pos {
 				h.supersedeNAK(r.Time)

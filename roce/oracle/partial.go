@@ -23,6 +23,7 @@ type history struct {
 	alive    int64 // time of the last frame that is certainly of this connection
 	lacking  bool  // frames are missing, though the capture is declared to be complete
 	shifted  int   // packets that were moved to take in those that come out of order
+	slack    int64 // PSNs that are missing, each of which may have been a request
 	low      int64 // least and most that the MSN was when our count began
 	high     int64
 	partial  account
@@ -71,8 +72,16 @@ func (h *half) report(k Kind, rule string, r *rec, format string, a ...any) {
 	case k == Inconclusive:
 		h.j.constant(k, rule, r, h.s.name, format, a...)
 	default:
-		h.j.constant(Inconclusive, rule, r, h.s.name, "%s, unless frames are missing", fmt.Sprintf(format, a...))
+		h.j.unproved(k, rule, r, h.s.name, format, a...)
 	}
+}
+
+// unproved gives a verdict that only holds if no frame is missing.
+func (j *judge) unproved(k Kind, rule string, r *rec, flow, format string, a ...any) {
+	if k == Violation {
+		j.res.Unproved++
+	}
+	j.constant(Inconclusive, rule, r, flow, "%s, unless frames are missing", fmt.Sprintf(format, a...))
 }
 
 // contradict gives a verdict on a frame that contradicts another one, of the same direction.
@@ -141,7 +150,7 @@ func (h *half) endOf(r *rec, pos int64) int64 {
 func (h *half) skipped(r *rec, pos int64) {
 	h.report(Inconclusive, "OR-028", r, "PSN %#06x, the next is %#06x: those between were never sent, or are not in the capture", r.psn, psn(h.next))
 	h.missing(r, "PSN %#06x to %#06x are missing before it", psn(h.next), psn(pos-1))
-	h.high += pos - h.next // each may have been a request
+	h.slack += pos - h.next
 }
 
 // fill takes a request whose first transmission is missing, since a later one was seen before.
@@ -153,8 +162,10 @@ func (h *half) fill(r *rec, pos int64) {
 		return
 	}
 	p := &packet{pos: pos, end: h.endOf(r, pos), r: r, last: r.Time, sent: 1, ackReq: r.p.BTH().AckReq(), got: pos}
-	if i > 0 {
+	if i > 0 { // at least: it is counted with those that are missing
 		p.msn = h.pk[i-1].msn
+	} else {
+		p.msn = pos - h.pk[0].pos
 	}
 	if i < len(h.pk) {
 		p.end = min(p.end, h.pk[i].pos)
@@ -225,7 +236,7 @@ func (h *half) answersSeen(r *rec, pos int64) bool {
 	h.report(Inconclusive, "OR-002", r, "%s for PSN %#06x, %s", r.info.Name, r.psn, where)
 	h.missing(r, "%s for PSN %#06x, %s", r.info.Name, r.psn, where)
 	if r.info.Headers.Has(roce.HasAETH) && pos < h.pk[0].pos {
-		h.learnMSN(r, 0, h.before(h.highestInOrder+1))
+		h.learnMSN(r, pos+1-h.pk[0].pos, h.before(h.highestInOrder+1))
 	}
 	return false
 }
@@ -233,7 +244,7 @@ func (h *half) answersSeen(r *rec, pos int64) bool {
 // learnMSN narrows what the MSN was when our count began: a response counts at least what its PSN proves, and at most what arrived.
 func (h *half) learnMSN(r *rec, least, most int64) {
 	got := int64(r.p.AETH().MSN())
-	most = max(least, most)
+	most = max(least, most+h.slack)
 	if !h.based {
 		h.low, h.high = got-most, got-least
 		if h.low > 0 || h.high < 0 {

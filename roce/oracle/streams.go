@@ -344,6 +344,9 @@ func (j *judge) connection(s *stream) {
 	}
 	h := newHalf(j, s)
 	s.half = h
+	if !j.o.Complete && (s.peer == nil || s.peer.responses == 0) {
+		h.missing(s.recs[0], "no answer to any of its requests")
+	}
 	events := requestsOf(s)
 	if s.peer != nil {
 		for _, r := range s.peer.recs {

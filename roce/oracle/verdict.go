@@ -112,6 +112,8 @@ type Result struct {
 	Flows    []Flow    `json:"flows"`
 	Verdicts []Verdict `json:"verdicts"`
 	LeftOut  []LeftOut `json:"left_out,omitempty"` // beyond MostVerdicts
+	// Unproved is how many violations there are if the capture has every frame, which are inconclusive because it is not known to.
+	Unproved int `json:"unproved,omitempty"`
 }
 
 // Count is the number of verdicts of a kind, with those that are left out.
