@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -16,7 +18,7 @@ import (
 )
 
 var (
-	wireCuts    = flag.Int("wire-cuts", 2000, "cuts of captures that are judged (0: all of each capture)")
+	wireCuts    = flag.Int("wire-cuts", 4000, "cuts of captures that are judged (0: all of each capture)")
 	wireCutSeed = flag.Uint64("wire-cut-seed", 0, "seed of the cuts, and of the random scenarios whose captures are cut")
 )
 
@@ -65,6 +67,9 @@ func TestWireSaysWhatIsMissing(t *testing.T) {
 			t.Errorf("from frame %d, %q: exit %d\n%s%s", c.from+1, c.flags, code, out, errs)
 		}
 	}
+	if code, out, errs := judgeFile(t, "--complete", oneWay(t, lossy)); code != exitOK || !strings.Contains(out, "no answer was seen") {
+		t.Errorf("requests alone: exit %d\n%s%s", code, out, errs)
+	}
 	whole := wholeCaptures(t, "lossy", lossy, oracle.Options{})[0].capture
 	for name, change := range map[string]func(f []oracle.Frame) []oracle.Frame{
 		"a frame is missing": func(f []oracle.Frame) []oracle.Frame { return slices.Delete(f, 4, 5) },
@@ -94,6 +99,34 @@ func TestWireSaysWhatIsMissing(t *testing.T) {
 			t.Errorf("%s: %d packets are sent again: %+v", name, want, flow)
 		}
 	}
+}
+
+// oneWay is a copy of a capture of another program, with the packets that the sender of the first one sends.
+func oneWay(t *testing.T, name string) string {
+	t.Helper()
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, packets, err := pcap.Read(bytes.NewReader(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(t.TempDir(), "way.pcapng")
+	f, err := os.Create(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := pcap.NewWriter(f, "another program", "a")
+	for _, p := range packets {
+		if bytes.Equal(p.Data[6:12], packets[0].Data[6:12]) {
+			err = errors.Join(err, w.Write(0, p.Time, p.Data, ""))
+		}
+	}
+	if err = errors.Join(err, w.Close(), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return out
 }
 
 // wholeCapture is a capture that is to be cut, and how it is judged.
@@ -294,7 +327,7 @@ var cutScenarios = []struct{ name, text string }{
 	{"repeat", "name: s\nset: {hca.selective_repeat: true}\ntraffic: [{payload: 16KiB, window: 16, messages: 60, ack_timeout: 10}]\n" +
 		"faults: [{do: drop, per_million: 5000}]\n"},
 	{"reads", "name: s\ntraffic: [{verb: read, payload: 8KiB, window: 16, messages: 60, rd_atomic: 4, ack_timeout: 10}]\nfaults: [{do: drop, per_million: 5000}]\n"},
-	{"atomics", "name: s\ntraffic: [{window: 16, messages: 200, ack_timeout: 10, payload: 8, mix: [{verb: faa}, {verb: write}, {verb: send}]}]\n" +
+	{"atomics", "name: s\ntraffic: [{window: 16, messages: 200, ack_timeout: 10, payload: 8, mix: [{verb: faa}, {verb: send}]}]\n" +
 		"faults: [{do: drop, per_million: 10000}]\n"},
 	{"rnr", "name: s\ntraffic: [{verb: send, payload: 3000, window: 64, messages: 150, recv_depth: 4, min_rnr_timer: 5}]\nfaults: [{do: drop, per_million: 3000}]\n"},
 	{"unreliable", "name: s\ntraffic: [{transport: uc, verb: send, payload: 8KiB, window: 16, messages: 60}, {transport: ud, payload: 512, messages: 60}]\n" +

@@ -76,7 +76,7 @@ traffic:
   - {from: 0, to: 1, messages: 200, window: 16, payload: 16KiB, mtu: 1024, rd_atomic: 4, min_rnr_timer: 1, ack_timeout: 12, recv_depth: 4, mix: [{verb: read, weight: 2}, {verb: write_imm}], qps_per_thread: 3}
   - {from: 0, to: 1, messages: 200, window: 4, transport: uc, verb: write_imm, payload: 3000}
 faults: [{do: corrupt-fcs, per_million: 20000}]`},
-		{"a message is sent again from memory in which the answer of an atomic has landed", "", two + `traffic: [{window: 16, messages: 300, ack_timeout: 10, payload: 8, mix: [{verb: faa}, {verb: write}, {verb: send}]}]
+		{"a message is sent again from memory in which the answer of an atomic has landed", "", two + `traffic: [{window: 64, messages: 300, ack_timeout: 10, payload: 8, mix: [{verb: faa}, {verb: send}]}]
 faults: [{do: drop, per_million: 20000}]`},
 		{"nothing is cut from a frame that is short enough", "", two + `profile: connect-ib
 traffic: [{from: 1, to: 0, messages: 200, window: 4, payload: 8, mtu: 256, mix: [{verb: send, weight: 3}, {verb: read}]}]

@@ -276,60 +276,6 @@ func (h *half) newRequest(r *rec, pos int64) {
 	h.arriveAtResponder(p, r, p.pos)
 }
 
-// pathMTU is the path MTU; before a First packet shows it, the largest that there is.
-func (h *half) pathMTU() int {
-	if h.mtu > 0 {
-		return h.mtu
-	}
-	if p := h.s.peer; p != nil && h.paired() && p.half != nil && p.half.mtu > 0 {
-		return p.half.mtu
-	}
-	return h.learnMTU()
-}
-
-// learnMTU looks ahead for a packet that must be full.
-func (h *half) learnMTU() int {
-	for _, s := range []*stream{h.s, h.s.peer} {
-		if s == nil || s != h.s && !h.paired() {
-			continue
-		}
-		for _, r := range s.recs {
-			if n := r.p.PayloadLen(); r.info.Payload == roce.PayloadFull && roce.MTUFromBytes(n) != 0 {
-				h.mtu = n
-				return n
-			}
-		}
-	}
-	if h.mtu = h.s.reservedMTU(); h.mtu == 0 {
-		h.mtu = 4096 // nothing is longer than one packet
-		h.guessed = true
-	}
-	h.guessed = h.guessed || !h.complete() // the next request may be missing
-	return h.mtu
-}
-
-// reservedMTU is the path MTU by which a READ reserves as many PSNs as the next request leaves to it; 0: there is none, or no
-// READ of more than a packet.
-func (s *stream) reservedMTU() int {
-	newest := s.recs[0].psn
-	for i, r := range s.recs {
-		again := r.kind != roce.KindRequest || roce.CmpPSN(r.psn, newest) < 0 // behind it not all requests may be sent again
-		if !again {
-			newest = r.psn
-		}
-		if again || r.info.Class != roce.ClassReadRequest || i+1 == len(s.recs) || s.recs[i+1].info.Kind != roce.KindRequest {
-			continue
-		}
-		d := (s.recs[i+1].psn - r.psn) & (1<<24 - 1)
-		for mtu := 256; d > 1 && mtu <= 4096; mtu *= 2 {
-			if uint32(roce.PacketsOf(r.p.RETH().Length(), mtu)) == uint32(d) {
-				return mtu
-			}
-		}
-	}
-	return 0
-}
-
 // checkSequence judges opcode order and payload of a new request packet.
 func (h *half) checkSequence(r *rec) {
 	info, n := r.info, r.p.PayloadLen()
@@ -401,6 +347,9 @@ func (h *half) repeatedRequest(r *rec, pos int64) {
 		return
 	}
 	h.resent++
+	if h.complete() && h.answers == 0 && pos > h.pk[0].pos && pos != h.resendNext {
+		h.disprove(r, "PSN %#06x is sent again and not %#06x, so that was answered, and no answer was seen", r.psn, h.pk[0].r.psn)
+	}
 	if p.pos == pos {
 		h.checkSameRequest(p, r)
 	} else {
@@ -410,71 +359,6 @@ func (h *half) repeatedRequest(r *rec, pos int64) {
 	p.sent++
 	p.last, p.ackReq = r.Time, r.p.BTH().AckReq()
 	h.arriveAtResponder(p, r, pos)
-}
-
-// checkSameRequest judges a repeated packet against its first transmission.
-func (h *half) checkSameRequest(p *packet, r *rec) {
-	if same(p.r, r) {
-		return
-	}
-	defer func() {
-		if !h.current(p.r) {
-			h.replace(p, r)
-		}
-	}()
-	if r.info.First && !p.r.info.First {
-		h.contradict(p.r, "OR-053", r, "%s in place of %s", r.info.Name, p.r.info.Name)
-		return
-	}
-	var what string
-	switch {
-	case p.r.p.Op != r.p.Op:
-		what = "opcode " + r.info.Name + " in place of " + p.r.info.Name
-	case !bytes.Equal(p.r.p.Ext(), r.p.Ext()):
-		what = "extended headers"
-	case p.r.p.PayloadLen() != r.p.PayloadLen():
-		what = "length"
-	default:
-		h.changedPayload(p, r)
-		return
-	}
-	h.contradict(p.r, "OR-036", r, "sent again with another %s than in frame %d", what, p.r.Number)
-}
-
-// changedPayload judges a packet that is sent again with other bytes: it is read from memory again, where something may have landed.
-func (h *half) changedPayload(p *packet, r *rec) {
-	if at := h.j.landed(h.s.src, p.r.Time-h.j.o.flight(), r.Time); at > 0 && h.complete() {
-		h.report(Inconclusive, "OR-036", r, "sent again with another payload than in frame %d, but frame %d brought bytes that may lie in the memory that it is read from",
-			p.r.Number, at)
-		return
-	}
-	h.report(Violation, "OR-036", r, "sent again with another payload than in frame %d", p.r.Number)
-}
-
-// insideRead judges a request whose PSN lies within those that a READ reserves.
-func (h *half) insideRead(p *packet, r *rec, pos int64) {
-	if r.info.Class != roce.ClassReadRequest {
-		h.reserved(p, "OR-028", r, "%s at PSN %#06x, which the READ of frame %d reserves", r.info.Name, r.psn, p.r.Number)
-		return
-	}
-	if p.class() != roce.ClassReadRequest {
-		return
-	}
-	was, is := p.r.p.RETH(), r.p.RETH()
-	skip := uint64(pos-p.pos) * uint64(h.pathMTU())
-	if is.VA() != was.VA()+skip || uint64(is.Length()) != uint64(was.Length())-skip || is.RKey() != was.RKey() {
-		h.reserved(p, "OR-037", r, "READ of %d bytes at %#x goes on with %d bytes at %#x, %d packets later",
-			was.Length(), was.VA(), is.Length(), is.VA(), pos-p.pos)
-	}
-}
-
-// reserved gives a verdict on a request within the PSNs of a READ, whose number follows from the path MTU.
-func (h *half) reserved(p *packet, rule string, r *rec, format string, a ...any) {
-	if h.guessed {
-		h.report(Violation, rule, r, format, a...)
-		return
-	}
-	h.contradict(p.r, rule, r, format, a...)
 }
 
 // newest is the request with the highest PSN.
