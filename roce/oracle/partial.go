@@ -130,6 +130,9 @@ func (h *half) stop(r *rec) {
 
 // countOnly takes a request that is not judged.
 func (h *half) countOnly(r *rec) {
+	if !h.begun {
+		h.beginConnection(r)
+	}
 	pos := h.position(r.psn)
 	if pos < h.next && !(r.info.First && r.Time-h.seen >= h.j.o.flight()/2 && len(h.pk) > 0 && pos == h.pk[0].pos) {
 		h.resent++
