@@ -272,6 +272,9 @@ func (h *half) newRequest(r *rec, pos int64) {
 		h.unanswered++
 	}
 	h.next = p.end
+	if h.guessed && !h.complete() && r.info.Class == roce.ClassReadRequest { // how many PSNs it reserves is not certain
+		h.lenient = true
+	}
 	h.checkLimits(r, p)
 	h.arriveAtResponder(p, r, p.pos)
 }
@@ -317,7 +320,7 @@ func (h *half) checkSequence(r *rec) {
 	}
 	if info.Headers.Has(roce.HasXRCETH) {
 		n := r.p.XRCETH().SRQN()
-		if !info.First && n != h.srqn && len(h.pk) > 0 && h.newest().psn == roce.AddPSN(r.psn, -1) {
+		if !info.First && n != h.srqn && len(h.pk) > 0 && (h.complete() || h.newest().psn == roce.AddPSN(r.psn, -1)) {
 			h.contradict(h.newest(), "OR-095", r, "SRQ %#x inside a message to SRQ %#x", n, h.srqn)
 		}
 		h.srqn = n

@@ -121,21 +121,25 @@ func (j *judge) constant(k Kind, rule string, r *rec, flow, format string, a ...
 type landing struct {
 	at     int64
 	number int
+	from   string // flow
 }
 
 // lands notes a frame that carries bytes into the memory of its receiver.
-func (j *judge) lands(r *rec, dst roce.GID) {
+func (j *judge) lands(r *rec, dst roce.GID, flow string) {
 	if c := r.info.Class; c == roce.ClassAtomicAck || c == roce.ClassAtomic || c == roce.ClassAtomicWrite || r.p.PayloadLen() > 0 {
-		j.landings[dst] = append(j.landings[dst], landing{r.Time, r.Number})
+		j.landings[dst] = append(j.landings[dst], landing{r.Time, r.Number, flow})
 	}
 }
 
-// landed is the number of the last frame that may have changed the memory of a host between two times; 0: none has.
-func (j *judge) landed(host roce.GID, from, to int64) int {
+// landed is the number of the last frame of another flow that may have changed the memory of a host between two times; 0: none has, of those
+// that are looked at.
+func (j *judge) landed(host roce.GID, flow string, from, to int64) int {
 	l := j.landings[host]
 	i, _ := slices.BinarySearchFunc(l, to, func(x landing, t int64) int { return cmp.Compare(x.at, t) })
-	if i == 0 || l[i-1].at < from {
-		return 0
+	for k := i - 1; k >= max(0, i-lookBack) && l[k].at >= from; k-- {
+		if l[k].from != flow {
+			return l[k].number
+		}
 	}
-	return l[i-1].number
+	return 0
 }

@@ -37,7 +37,7 @@ func (h *half) checkSameRequest(p *packet, r *rec) {
 
 // changedPayload judges a packet that is sent again with other bytes: it is read from memory again, where something may have landed.
 func (h *half) changedPayload(p *packet, r *rec) {
-	if at := h.j.landed(h.s.src, p.r.Time-h.j.o.flight(), r.Time); at > 0 && h.complete() {
+	if at := h.j.landed(h.s.src, h.s.name, p.r.Time-h.j.o.flight(), r.Time); at > 0 && h.complete() {
 		h.j.constant(Inconclusive, "OR-036", r, h.s.name, "sent again with another payload than in frame %d, but frame %d brought bytes that may lie in the memory that it is read from",
 			p.r.Number, at)
 		return

@@ -75,7 +75,7 @@ func (j *judge) assignStream(r *rec) {
 		j.constant(Violation, "OR-019", r, s.name, "P_Key %#04x, before %#04x", k, s.pkey)
 	}
 	s.recs = append(s.recs, r)
-	j.lands(r, dst)
+	j.lands(r, dst, s.name)
 	if r.kind == roce.KindResponse {
 		s.responses++
 		return
