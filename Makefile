@@ -75,8 +75,8 @@ unit-full:
 	@RDMASIM_NEED_TSHARK=1 RDMASIM_NEED_HEADERS=1 RDMASIM_NEED_RDMA=1 RDMASIM_NEED_BROWSER=1 $(LEG) unit-full $(GO) test $(TESTFLAGS) -count=1 ./...
 
 hw:
-	@CGO_ENABLED=1 $(LEG) hw sh -c '$(GO) vet -tags hw ./hw/... ./target/... ./cmd/... && \
-	  $(GO) tool staticcheck -tags hw ./hw/... ./target/... ./cmd/... && $(GO) test $(TESTFLAGS) -tags hw ./hw/... && $(GO) test $(TESTFLAGS) -tags hw ./cmd/conform -run Players && $(GO) test $(TESTFLAGS) -tags hw ./cmd/rdmasim -run PerfTalks'
+	@CGO_ENABLED=1 $(LEG) hw sh -c '$(GO) vet -tags hw ./hw/... ./conformance/target/... ./cmd/... && \
+	  $(GO) tool staticcheck -tags hw ./hw/... ./conformance/target/... ./cmd/... && $(GO) test $(TESTFLAGS) -tags hw ./hw/... && $(GO) test $(TESTFLAGS) -tags hw ./cmd/conform -run Players && $(GO) test $(TESTFLAGS) -tags hw ./cmd/rdmasim -run PerfTalks'
 
 # What uses goroutines; the simulator itself does not, and what runs it alone is left out, as are programs below exec that differ in
 # verbs, sizes and memory only. unit-full runs all of them.
@@ -85,8 +85,8 @@ race: ALIKE := Perftest|UARLog|Registers|OtherPingpongs|XRC|Objects|EachOperatio
 race:
 	@CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 $(LEG) race sh -c '$(GO) test $(TESTFLAGS) -race -short -skip "$(ALIKE)" \
 	    ./attach/exec ./attach/exec/seccomp ./attach/exec/uverbs ./attach/pci/... && \
-	  $(GO) test $(TESTFLAGS) -race -short -skip "$(ALONE)" ./cmd/... ./sweep && \
-	  $(GO) test $(TESTFLAGS) -race -short -skip RepliesAreBounded ./conformance/harness ./conformance/random ./hw/agent ./hw/wire ./input ./outfile ./perf ./verbs/remotewire && \
+	  $(GO) test $(TESTFLAGS) -race -short -skip "$(ALONE)" ./cmd/... ./experiment/sweep && \
+	  $(GO) test $(TESTFLAGS) -race -short -skip RepliesAreBounded ./conformance/harness ./conformance/random ./hw/agent ./hw/wire ./internal/cli/input ./internal/cli/outfile ./workload/perftest/perf ./verbs/remotewire && \
 	  $(GO) test $(TESTFLAGS) -race -short -run "EvaluatorRunsOnce|RunCache" ./experiment'
 
 # With what unit-full has compiled; make soak looks at what each input reaches.
@@ -162,7 +162,7 @@ bench:
 	scripts/bench
 
 golden:
-	$(GO) test $(TESTFLAGS) ./experiment ./internal/readme ./cmd/conform ./report -run Golden -update
+	$(GO) test $(TESTFLAGS) ./experiment ./internal/readme ./cmd/conform ./conformance/report -run Golden -update
 
 lab:
 	scripts/lab --tools

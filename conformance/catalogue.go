@@ -12,7 +12,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
-	"github.com/rdmasim/rdmasim/input"
+	"github.com/rdmasim/rdmasim/internal/cli/input"
 )
 
 //go:embed catalogue.yaml

@@ -3,9 +3,9 @@ package conformance
 import (
 	_ "embed"
 
+	"github.com/rdmasim/rdmasim/conformance/report"
 	"github.com/rdmasim/rdmasim/conformance/spec"
 	"github.com/rdmasim/rdmasim/fixtures"
-	"github.com/rdmasim/rdmasim/report"
 )
 
 // LedgerFile is a file of deviations that a user adds to those that come with the program.

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/rdmasim/rdmasim/conformance/report"
 	"github.com/rdmasim/rdmasim/conformance/spec"
-	"github.com/rdmasim/rdmasim/report"
 	"github.com/rdmasim/rdmasim/verbs"
 )
 

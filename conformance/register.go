@@ -8,8 +8,8 @@ import (
 	"github.com/onsi/ginkgo/v2"
 	"github.com/onsi/ginkgo/v2/types"
 
+	"github.com/rdmasim/rdmasim/conformance/report"
 	"github.com/rdmasim/rdmasim/conformance/spec"
-	"github.com/rdmasim/rdmasim/report"
 )
 
 // Config says what Register registers, for those who have a Runner of their own; others use

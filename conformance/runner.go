@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rdmasim/rdmasim/conformance/report"
 	"github.com/rdmasim/rdmasim/conformance/spec"
-	"github.com/rdmasim/rdmasim/report"
 	"github.com/rdmasim/rdmasim/verbs"
 )
 

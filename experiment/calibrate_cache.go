@@ -15,7 +15,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/rdmasim/rdmasim/outfile"
+	"github.com/rdmasim/rdmasim/internal/cli/outfile"
 )
 
 // runCache keeps what runs gave, by their content: in memory, and if it has a file there too, so that a fit that was

@@ -12,7 +12,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/rdmasim/rdmasim/fixtures"
-	"github.com/rdmasim/rdmasim/plain"
+	"github.com/rdmasim/rdmasim/internal/cli/plain"
 )
 
 // LeftOut is a figure as it is predicted by a fit without its check.

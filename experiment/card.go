@@ -13,9 +13,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/rdmasim/rdmasim/input"
-	"github.com/rdmasim/rdmasim/perftest"
-	"github.com/rdmasim/rdmasim/report"
+	"github.com/rdmasim/rdmasim/conformance/report"
+	"github.com/rdmasim/rdmasim/internal/cli/input"
+	"github.com/rdmasim/rdmasim/workload/perftest"
 )
 
 // setup is what a measurement was made with. Equal ones must give equal results.

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rdmasim/rdmasim/perftest"
 	"github.com/rdmasim/rdmasim/sim/profile"
+	"github.com/rdmasim/rdmasim/workload/perftest"
 )
 
 // planned is a test of scripts/measure-card.

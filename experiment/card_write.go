@@ -8,7 +8,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/rdmasim/rdmasim/plain"
+	"github.com/rdmasim/rdmasim/internal/cli/plain"
 )
 
 // Profile is the file of the new profile, which extends the base. What could not be determined stands in it as comments.

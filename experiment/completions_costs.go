@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rdmasim/rdmasim/input"
+	"github.com/rdmasim/rdmasim/internal/cli/input"
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/kernel/completion"
 	"github.com/rdmasim/rdmasim/sim/os"

@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/rdmasim/rdmasim/outfile"
+	"github.com/rdmasim/rdmasim/internal/cli/outfile"
 )
 
 // CheckWritable reports, before a run starts, whether path can be written at its end. A

@@ -9,7 +9,7 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
-	"github.com/rdmasim/rdmasim/input"
+	"github.com/rdmasim/rdmasim/internal/cli/input"
 )
 
 // roundTicks has at most six labels, at multiples of 1, 2 or 5 and a power of ten, with as many digits as tell them apart.

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/rdmasim/rdmasim/input"
+	"github.com/rdmasim/rdmasim/internal/cli/input"
 	"github.com/rdmasim/rdmasim/sim/profile"
 )
 

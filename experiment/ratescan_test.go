@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rdmasim/rdmasim/fault"
+	"github.com/rdmasim/rdmasim/roce/fault"
 )
 
 var (

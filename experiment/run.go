@@ -14,8 +14,8 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
-	"github.com/rdmasim/rdmasim/fault"
-	"github.com/rdmasim/rdmasim/input"
+	"github.com/rdmasim/rdmasim/internal/cli/input"
+	"github.com/rdmasim/rdmasim/roce/fault"
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/profile"
 	"github.com/rdmasim/rdmasim/sim/provider"

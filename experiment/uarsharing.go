@@ -6,7 +6,7 @@ import (
 	"sort"
 	"strings"
 
-	"github.com/rdmasim/rdmasim/input"
+	"github.com/rdmasim/rdmasim/internal/cli/input"
 	"github.com/rdmasim/rdmasim/sim/hca"
 	"github.com/rdmasim/rdmasim/sim/link"
 	"github.com/rdmasim/rdmasim/sim/profile"

@@ -19,7 +19,7 @@ import (
 
 	"github.com/rdmasim/rdmasim/attach/exec/procmem"
 	"github.com/rdmasim/rdmasim/attach/exec/seccomp"
-	"github.com/rdmasim/rdmasim/outfile"
+	"github.com/rdmasim/rdmasim/internal/cli/outfile"
 	"github.com/rdmasim/rdmasim/sim/profile"
 )
 

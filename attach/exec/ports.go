@@ -8,7 +8,7 @@ import (
 
 	"github.com/rdmasim/rdmasim/attach/exec/tree"
 	"github.com/rdmasim/rdmasim/attach/network"
-	"github.com/rdmasim/rdmasim/plain"
+	"github.com/rdmasim/rdmasim/internal/cli/plain"
 	"github.com/rdmasim/rdmasim/sim/kernel"
 	"github.com/rdmasim/rdmasim/verbs"
 )

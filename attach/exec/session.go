@@ -19,8 +19,8 @@ import (
 
 	"github.com/rdmasim/rdmasim/attach/exec/seccomp"
 	"github.com/rdmasim/rdmasim/attach/exec/tree"
-	"github.com/rdmasim/rdmasim/outfile"
-	"github.com/rdmasim/rdmasim/plain"
+	"github.com/rdmasim/rdmasim/internal/cli/outfile"
+	"github.com/rdmasim/rdmasim/internal/cli/plain"
 )
 
 // session is one run: a machine, and the tree of processes that uses it.

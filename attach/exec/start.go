@@ -18,7 +18,7 @@ import (
 	"github.com/rdmasim/rdmasim/attach/exec/procmem"
 	"github.com/rdmasim/rdmasim/attach/exec/seccomp"
 	"github.com/rdmasim/rdmasim/attach/exec/tree"
-	"github.com/rdmasim/rdmasim/outfile"
+	"github.com/rdmasim/rdmasim/internal/cli/outfile"
 	"github.com/rdmasim/rdmasim/sim/mem"
 )
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/rdmasim/rdmasim/attach/network"
 	"github.com/rdmasim/rdmasim/attach/pci/vfiouser"
-	"github.com/rdmasim/rdmasim/plain"
+	"github.com/rdmasim/rdmasim/internal/cli/plain"
 	"github.com/rdmasim/rdmasim/verbs/remotewire"
 )
 

@@ -1,7 +1,7 @@
 package network
 
 import (
-	"github.com/rdmasim/rdmasim/fault"
+	"github.com/rdmasim/rdmasim/roce/fault"
 	"github.com/rdmasim/rdmasim/sim"
 )
 

@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/rdmasim/rdmasim/fault/wirerule"
+	"github.com/rdmasim/rdmasim/roce/fault/wirerule"
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/link"
 	"github.com/rdmasim/rdmasim/verbs"

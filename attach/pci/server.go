@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/rdmasim/rdmasim/attach/pci/vfiouser"
-	"github.com/rdmasim/rdmasim/outfile"
-	"github.com/rdmasim/rdmasim/plain"
+	"github.com/rdmasim/rdmasim/internal/cli/outfile"
+	"github.com/rdmasim/rdmasim/internal/cli/plain"
 	"github.com/rdmasim/rdmasim/verbs/remotewire"
 )
 

@@ -18,7 +18,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/rdmasim/rdmasim/outfile"
+	"github.com/rdmasim/rdmasim/internal/cli/outfile"
 )
 
 //go:embed scripts

@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rdmasim/rdmasim/outfile"
-	"github.com/rdmasim/rdmasim/report"
+	"github.com/rdmasim/rdmasim/conformance/report"
+	"github.com/rdmasim/rdmasim/internal/cli/outfile"
 )
 
 func newAccept() *cobra.Command {

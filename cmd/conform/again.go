@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rdmasim/rdmasim/input/commands"
-	"github.com/rdmasim/rdmasim/plain"
-	"github.com/rdmasim/rdmasim/report"
+	"github.com/rdmasim/rdmasim/conformance/report"
+	"github.com/rdmasim/rdmasim/internal/cli/input/commands"
+	"github.com/rdmasim/rdmasim/internal/cli/plain"
 )
 
 // againAs is the command that runs cases as the run of a record did, as far as the record says how, with this program.

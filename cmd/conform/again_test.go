@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/rdmasim/rdmasim/conformance/harness"
-	"github.com/rdmasim/rdmasim/input/commands"
-	"github.com/rdmasim/rdmasim/report"
+	"github.com/rdmasim/rdmasim/conformance/report"
+	"github.com/rdmasim/rdmasim/internal/cli/input/commands"
 )
 
 func TestAgainIsTheWholeCommand(t *testing.T) {

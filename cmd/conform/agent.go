@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rdmasim/rdmasim/input/commands"
+	"github.com/rdmasim/rdmasim/internal/cli/input/commands"
 )
 
 type agentOptions struct {

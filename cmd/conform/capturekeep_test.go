@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	"github.com/rdmasim/rdmasim/conformance"
+	"github.com/rdmasim/rdmasim/conformance/report"
 	"github.com/rdmasim/rdmasim/conformance/spec"
-	"github.com/rdmasim/rdmasim/report"
+	"github.com/rdmasim/rdmasim/conformance/target/simulator"
 	"github.com/rdmasim/rdmasim/roce/pcap"
-	"github.com/rdmasim/rdmasim/target/simulator"
 )
 
 // A capture that is bounded has the last frames of the whole one, and says how many it leaves out.

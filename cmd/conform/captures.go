@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"github.com/rdmasim/rdmasim/report"
+	"github.com/rdmasim/rdmasim/conformance/report"
 	"github.com/rdmasim/rdmasim/roce/pcap"
 )
 

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rdmasim/rdmasim/report"
+	"github.com/rdmasim/rdmasim/conformance/report"
 )
 
 const twoEvents = `{"displayTimeUnit":"ns","traceEvents":[

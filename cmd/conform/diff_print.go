@@ -9,8 +9,8 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/rdmasim/rdmasim/plain"
-	"github.com/rdmasim/rdmasim/report"
+	"github.com/rdmasim/rdmasim/conformance/report"
+	"github.com/rdmasim/rdmasim/internal/cli/plain"
 )
 
 // printDiff prints a line for each case that people should look at, how to run these again, and a sum.

@@ -12,9 +12,9 @@ import (
 
 	"github.com/rdmasim/rdmasim/conformance"
 	"github.com/rdmasim/rdmasim/conformance/harness"
-	"github.com/rdmasim/rdmasim/outfile"
-	"github.com/rdmasim/rdmasim/plain"
-	"github.com/rdmasim/rdmasim/report"
+	"github.com/rdmasim/rdmasim/conformance/report"
+	"github.com/rdmasim/rdmasim/internal/cli/outfile"
+	"github.com/rdmasim/rdmasim/internal/cli/plain"
 	"github.com/rdmasim/rdmasim/roce/ladder"
 )
 

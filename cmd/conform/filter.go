@@ -7,7 +7,7 @@ import (
 	"github.com/onsi/ginkgo/v2/types"
 
 	"github.com/rdmasim/rdmasim/conformance"
-	"github.com/rdmasim/rdmasim/input"
+	"github.com/rdmasim/rdmasim/internal/cli/input"
 )
 
 // pick returns the cases that the label filter selects.

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/rdmasim/rdmasim/conformance"
-	"github.com/rdmasim/rdmasim/report"
+	"github.com/rdmasim/rdmasim/conformance/report"
 )
 
 // A case is a gap if no run has run it, whatever the others say; more gaps than are allowed fail.

@@ -7,7 +7,7 @@ import (
 	"os/exec"
 	"testing"
 
-	"github.com/rdmasim/rdmasim/plain"
+	"github.com/rdmasim/rdmasim/internal/cli/plain"
 )
 
 // What a player prints reaches the terminal of the agent as text.

@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rdmasim/rdmasim/input/commands"
-	"github.com/rdmasim/rdmasim/outfile"
-	"github.com/rdmasim/rdmasim/report"
+	"github.com/rdmasim/rdmasim/conformance/report"
+	"github.com/rdmasim/rdmasim/internal/cli/input/commands"
+	"github.com/rdmasim/rdmasim/internal/cli/outfile"
 )
 
 // journal keeps the cases of a run beside its report until that is written. Its methods do nothing for nil: a

@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rdmasim/rdmasim/input"
-	"github.com/rdmasim/rdmasim/plain"
+	"github.com/rdmasim/rdmasim/internal/cli/input"
+	"github.com/rdmasim/rdmasim/internal/cli/plain"
 	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/roce/oracle"
 	"github.com/rdmasim/rdmasim/roce/pcap"

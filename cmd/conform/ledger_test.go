@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/rdmasim/rdmasim/conformance"
-	"github.com/rdmasim/rdmasim/report"
-	"github.com/rdmasim/rdmasim/target/simulator"
+	"github.com/rdmasim/rdmasim/conformance/report"
+	"github.com/rdmasim/rdmasim/conformance/target/simulator"
 )
 
 // mustFail are the cases that an entry predicts for certain, and may those that it predicts sometimes.

@@ -31,7 +31,7 @@ __attribute__((constructor)) static void check_address_space(void)
 */
 import "C"
 
-import "github.com/rdmasim/rdmasim/rlimit"
+import "github.com/rdmasim/rdmasim/internal/cli/rlimit"
 
 // The check before Go's start and that of the supervisor ask for the same.
 var _ [C.ADDRESS_SPACE]struct{} = [rlimit.HardwareAddressSpace]struct{}{}

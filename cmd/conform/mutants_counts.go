@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rdmasim/rdmasim/report"
+	"github.com/rdmasim/rdmasim/conformance/report"
 	"github.com/rdmasim/rdmasim/sim/kernel/completion/oracle"
 	"github.com/rdmasim/rdmasim/sim/mutant"
 	"github.com/rdmasim/rdmasim/sim/rule"

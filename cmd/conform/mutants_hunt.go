@@ -8,7 +8,7 @@ import (
 
 	"github.com/rdmasim/rdmasim/conformance"
 	"github.com/rdmasim/rdmasim/conformance/kit"
-	"github.com/rdmasim/rdmasim/report"
+	"github.com/rdmasim/rdmasim/conformance/report"
 	"github.com/rdmasim/rdmasim/sim/mutant"
 )
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/rdmasim/rdmasim/conformance"
 	"github.com/rdmasim/rdmasim/fixtures"
-	"github.com/rdmasim/rdmasim/input"
+	"github.com/rdmasim/rdmasim/internal/cli/input"
 )
 
 // rowsFile is the checked-in list of the rows that kill no mutant.

@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"github.com/rdmasim/rdmasim/conformance"
-	"github.com/rdmasim/rdmasim/report"
+	"github.com/rdmasim/rdmasim/conformance/report"
+	"github.com/rdmasim/rdmasim/conformance/target/simulator"
 	"github.com/rdmasim/rdmasim/sim/mutant"
-	"github.com/rdmasim/rdmasim/target/simulator"
 )
 
 // Whatever one thing is wrong in the table of QP transitions, a case that is generated from it fails: one of 20 things, or all with

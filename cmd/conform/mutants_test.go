@@ -15,8 +15,8 @@ import (
 	"github.com/rdmasim/rdmasim/conformance/fake"
 	"github.com/rdmasim/rdmasim/conformance/harness"
 	"github.com/rdmasim/rdmasim/conformance/kit"
+	"github.com/rdmasim/rdmasim/conformance/report"
 	"github.com/rdmasim/rdmasim/conformance/spec"
-	"github.com/rdmasim/rdmasim/report"
 	"github.com/rdmasim/rdmasim/sim/mutant"
 )
 

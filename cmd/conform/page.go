@@ -7,10 +7,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rdmasim/rdmasim/conformance"
-	"github.com/rdmasim/rdmasim/input"
-	"github.com/rdmasim/rdmasim/outfile"
-	"github.com/rdmasim/rdmasim/report"
-	"github.com/rdmasim/rdmasim/report/page"
+	"github.com/rdmasim/rdmasim/conformance/report"
+	"github.com/rdmasim/rdmasim/conformance/report/page"
+	"github.com/rdmasim/rdmasim/internal/cli/input"
+	"github.com/rdmasim/rdmasim/internal/cli/outfile"
 )
 
 // newPage is a page of runs, with what the catalogue says of their cases.

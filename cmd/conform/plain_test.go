@@ -11,7 +11,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/rdmasim/rdmasim/report"
+	"github.com/rdmasim/rdmasim/conformance/report"
 	"github.com/rdmasim/rdmasim/roce/oracle"
 	"github.com/rdmasim/rdmasim/roce/pcap"
 )

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/term"
 
 	"github.com/rdmasim/rdmasim/conformance/harness"
-	"github.com/rdmasim/rdmasim/plain"
-	"github.com/rdmasim/rdmasim/report"
+	"github.com/rdmasim/rdmasim/conformance/report"
+	"github.com/rdmasim/rdmasim/internal/cli/plain"
 )
 
 // progress is a progress bar on a terminal, and prints nothing elsewhere.

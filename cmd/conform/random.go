@@ -17,9 +17,9 @@ import (
 
 	"github.com/rdmasim/rdmasim/conformance/harness"
 	"github.com/rdmasim/rdmasim/conformance/random"
-	"github.com/rdmasim/rdmasim/input"
-	"github.com/rdmasim/rdmasim/outfile"
-	"github.com/rdmasim/rdmasim/target/simulator"
+	"github.com/rdmasim/rdmasim/conformance/target/simulator"
+	"github.com/rdmasim/rdmasim/internal/cli/input"
+	"github.com/rdmasim/rdmasim/internal/cli/outfile"
 )
 
 type randomOptions struct {

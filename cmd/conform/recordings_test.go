@@ -11,7 +11,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/rdmasim/rdmasim/conformance"
-	"github.com/rdmasim/rdmasim/report"
+	"github.com/rdmasim/rdmasim/conformance/report"
 )
 
 // enough is how many cases a record shows to pass at least.

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rdmasim/rdmasim/outfile"
-	"github.com/rdmasim/rdmasim/report"
+	"github.com/rdmasim/rdmasim/conformance/report"
+	"github.com/rdmasim/rdmasim/internal/cli/outfile"
 )
 
 // A case whose repeat differs: the record keeps what the repeat saw, through a file too, and -v and the end of a run show it.

@@ -16,10 +16,10 @@ import (
 
 	"github.com/rdmasim/rdmasim/conformance"
 	"github.com/rdmasim/rdmasim/conformance/harness"
-	"github.com/rdmasim/rdmasim/input"
-	"github.com/rdmasim/rdmasim/input/commands"
-	"github.com/rdmasim/rdmasim/outfile"
-	"github.com/rdmasim/rdmasim/report"
+	"github.com/rdmasim/rdmasim/conformance/report"
+	"github.com/rdmasim/rdmasim/internal/cli/input"
+	"github.com/rdmasim/rdmasim/internal/cli/input/commands"
+	"github.com/rdmasim/rdmasim/internal/cli/outfile"
 )
 
 // job is the run on one target.

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rdmasim/rdmasim/report"
+	"github.com/rdmasim/rdmasim/conformance/report"
+	"github.com/rdmasim/rdmasim/conformance/target/simulator"
 	"github.com/rdmasim/rdmasim/roce/pcap"
-	"github.com/rdmasim/rdmasim/target/simulator"
 )
 
 // The test binary is the worker of the runs below.

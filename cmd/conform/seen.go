@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rdmasim/rdmasim/plain"
+	"github.com/rdmasim/rdmasim/internal/cli/plain"
 	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/roce/ether"
 	"github.com/rdmasim/rdmasim/roce/oracle"

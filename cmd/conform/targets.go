@@ -13,11 +13,11 @@ import (
 	"github.com/rdmasim/rdmasim/conformance"
 	"github.com/rdmasim/rdmasim/conformance/harness"
 	"github.com/rdmasim/rdmasim/conformance/spec"
-	"github.com/rdmasim/rdmasim/fault"
-	"github.com/rdmasim/rdmasim/rlimit"
+	"github.com/rdmasim/rdmasim/conformance/target/hardware"
+	"github.com/rdmasim/rdmasim/conformance/target/simulator"
+	"github.com/rdmasim/rdmasim/internal/cli/rlimit"
+	"github.com/rdmasim/rdmasim/roce/fault"
 	"github.com/rdmasim/rdmasim/sim/mutant"
-	"github.com/rdmasim/rdmasim/target/hardware"
-	"github.com/rdmasim/rdmasim/target/simulator"
 )
 
 // hwHint says what to do when the worker of conform --target=hw is missing.

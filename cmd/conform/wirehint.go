@@ -3,7 +3,7 @@ package main
 import (
 	"fmt"
 
-	"github.com/rdmasim/rdmasim/plain"
+	"github.com/rdmasim/rdmasim/internal/cli/plain"
 	"github.com/rdmasim/rdmasim/roce/oracle"
 )
 

@@ -14,11 +14,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rdmasim/rdmasim/experiment"
-	"github.com/rdmasim/rdmasim/input"
-	"github.com/rdmasim/rdmasim/input/commands"
-	"github.com/rdmasim/rdmasim/outfile"
+	"github.com/rdmasim/rdmasim/experiment/sweep"
+	"github.com/rdmasim/rdmasim/internal/cli/input"
+	"github.com/rdmasim/rdmasim/internal/cli/input/commands"
+	"github.com/rdmasim/rdmasim/internal/cli/outfile"
 	"github.com/rdmasim/rdmasim/sim/profile"
-	"github.com/rdmasim/rdmasim/sweep"
 )
 
 func listCommand() *cobra.Command {

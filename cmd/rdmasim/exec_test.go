@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rdmasim/rdmasim/input/commands"
+	"github.com/rdmasim/rdmasim/internal/cli/input/commands"
 )
 
 // The program of exec knows the command of its session, whatever its own words look like; a session within another is that one.

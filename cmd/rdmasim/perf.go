@@ -14,15 +14,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rdmasim/rdmasim/experiment"
-	"github.com/rdmasim/rdmasim/input"
-	"github.com/rdmasim/rdmasim/outfile"
-	"github.com/rdmasim/rdmasim/perf"
-	"github.com/rdmasim/rdmasim/plain"
+	"github.com/rdmasim/rdmasim/internal/cli/input"
+	"github.com/rdmasim/rdmasim/internal/cli/outfile"
+	"github.com/rdmasim/rdmasim/internal/cli/plain"
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/profile"
 	"github.com/rdmasim/rdmasim/sim/testbed"
 	"github.com/rdmasim/rdmasim/verbs"
 	"github.com/rdmasim/rdmasim/verbs/record"
+	"github.com/rdmasim/rdmasim/workload/perftest/perf"
 )
 
 // perfFlags are the flags of this program, which stand among those of perftest. They are not abbreviated, so that the

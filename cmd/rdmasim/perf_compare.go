@@ -9,9 +9,9 @@ import (
 	"math"
 	"text/tabwriter"
 
-	"github.com/rdmasim/rdmasim/input"
-	"github.com/rdmasim/rdmasim/perf"
-	"github.com/rdmasim/rdmasim/perftest"
+	"github.com/rdmasim/rdmasim/internal/cli/input"
+	"github.com/rdmasim/rdmasim/workload/perftest"
+	"github.com/rdmasim/rdmasim/workload/perftest/perf"
 )
 
 // comparison is a stored result of perftest, and what this run prints, to be put beside it.

@@ -11,12 +11,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rdmasim/rdmasim/perf"
-	"github.com/rdmasim/rdmasim/perftest"
-	"github.com/rdmasim/rdmasim/perftest/exchange"
 	"github.com/rdmasim/rdmasim/sim/profile"
 	"github.com/rdmasim/rdmasim/sim/testbed"
 	"github.com/rdmasim/rdmasim/verbs"
+	"github.com/rdmasim/rdmasim/workload/perftest"
+	"github.com/rdmasim/rdmasim/workload/perftest/exchange"
+	"github.com/rdmasim/rdmasim/workload/perftest/perf"
 )
 
 // bench is a simulated test whose ends a test holds in its hands.

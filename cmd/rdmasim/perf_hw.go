@@ -14,10 +14,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rdmasim/rdmasim/hw/mlx5"
-	"github.com/rdmasim/rdmasim/outfile"
-	"github.com/rdmasim/rdmasim/perf"
+	"github.com/rdmasim/rdmasim/internal/cli/outfile"
 	"github.com/rdmasim/rdmasim/verbs"
 	"github.com/rdmasim/rdmasim/verbs/record"
+	"github.com/rdmasim/rdmasim/workload/perftest/perf"
 )
 
 // perfOnDevice runs one end on a device of this machine.

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rdmasim/rdmasim/perftest"
+	"github.com/rdmasim/rdmasim/workload/perftest"
 )
 
 // A real perftest and this program complete with each other in both roles, on simulated devices below exec.

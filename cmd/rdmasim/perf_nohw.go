@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rdmasim/rdmasim/perf"
+	"github.com/rdmasim/rdmasim/workload/perftest/perf"
 )
 
 // perfOnDevice has rdmasim-hw, the same program built with the tag hw, carry out the command in place of this one.

@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rdmasim/rdmasim/outfile"
-	"github.com/rdmasim/rdmasim/perf"
-	"github.com/rdmasim/rdmasim/plain"
+	"github.com/rdmasim/rdmasim/internal/cli/outfile"
+	"github.com/rdmasim/rdmasim/internal/cli/plain"
+	"github.com/rdmasim/rdmasim/workload/perftest/perf"
 )
 
 // perfReport is the file of --out_json. A regular one is put in place after each size. What else stands there, such as a pipe, is

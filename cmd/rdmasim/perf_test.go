@@ -13,13 +13,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rdmasim/rdmasim/outfile"
-	"github.com/rdmasim/rdmasim/perf"
-	"github.com/rdmasim/rdmasim/perftest"
+	"github.com/rdmasim/rdmasim/internal/cli/outfile"
 	"github.com/rdmasim/rdmasim/roce/pcap"
 	"github.com/rdmasim/rdmasim/sim/profile"
 	"github.com/rdmasim/rdmasim/sim/testbed"
 	"github.com/rdmasim/rdmasim/verbs"
+	"github.com/rdmasim/rdmasim/workload/perftest"
+	"github.com/rdmasim/rdmasim/workload/perftest/perf"
 )
 
 // measure runs a command line of rdmasim perf.

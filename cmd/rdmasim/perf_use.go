@@ -10,11 +10,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rdmasim/rdmasim/perf"
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/profile"
 	"github.com/rdmasim/rdmasim/sim/provider"
 	"github.com/rdmasim/rdmasim/sim/testbed"
+	"github.com/rdmasim/rdmasim/workload/perftest/perf"
 )
 
 // perfUse is how busy the units of both ends were while each size was measured.

@@ -18,12 +18,12 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/rdmasim/rdmasim/input"
-	"github.com/rdmasim/rdmasim/outfile"
-	"github.com/rdmasim/rdmasim/plain"
-	"github.com/rdmasim/rdmasim/sweep"
-	"github.com/rdmasim/rdmasim/sweep/slurm"
-	"github.com/rdmasim/rdmasim/sweep/store"
+	"github.com/rdmasim/rdmasim/experiment/sweep"
+	"github.com/rdmasim/rdmasim/experiment/sweep/slurm"
+	"github.com/rdmasim/rdmasim/experiment/sweep/store"
+	"github.com/rdmasim/rdmasim/internal/cli/input"
+	"github.com/rdmasim/rdmasim/internal/cli/outfile"
+	"github.com/rdmasim/rdmasim/internal/cli/plain"
 )
 
 // slurmFlags say how a sweep runs on a cluster.

@@ -19,12 +19,12 @@ import (
 	"golang.org/x/term"
 
 	"github.com/rdmasim/rdmasim/experiment"
-	"github.com/rdmasim/rdmasim/input"
-	"github.com/rdmasim/rdmasim/outfile"
-	"github.com/rdmasim/rdmasim/plain"
-	"github.com/rdmasim/rdmasim/rlimit"
-	"github.com/rdmasim/rdmasim/sweep"
-	"github.com/rdmasim/rdmasim/sweep/store"
+	"github.com/rdmasim/rdmasim/experiment/sweep"
+	"github.com/rdmasim/rdmasim/experiment/sweep/store"
+	"github.com/rdmasim/rdmasim/internal/cli/input"
+	"github.com/rdmasim/rdmasim/internal/cli/outfile"
+	"github.com/rdmasim/rdmasim/internal/cli/plain"
+	"github.com/rdmasim/rdmasim/internal/cli/rlimit"
 )
 
 // storeVariable names the store where --store does not.

@@ -12,9 +12,9 @@ import (
 	"github.com/rdmasim/rdmasim/attach/pci"
 	"github.com/rdmasim/rdmasim/attach/vm"
 	"github.com/rdmasim/rdmasim/experiment"
-	"github.com/rdmasim/rdmasim/input"
-	"github.com/rdmasim/rdmasim/input/commands"
-	"github.com/rdmasim/rdmasim/outfile"
+	"github.com/rdmasim/rdmasim/internal/cli/input"
+	"github.com/rdmasim/rdmasim/internal/cli/input/commands"
+	"github.com/rdmasim/rdmasim/internal/cli/outfile"
 )
 
 func vmCommand() *cobra.Command {

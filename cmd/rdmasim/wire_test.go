@@ -9,8 +9,8 @@ import (
 
 	"github.com/rdmasim/rdmasim/attach/exec"
 
+	"github.com/rdmasim/rdmasim/experiment/sweep"
 	"github.com/rdmasim/rdmasim/internal/tshark"
-	"github.com/rdmasim/rdmasim/sweep"
 )
 
 // exec starts this binary again in roles of its own.

@@ -13,8 +13,8 @@ import (
 
 	"github.com/rdmasim/rdmasim/conformance/fake"
 	"github.com/rdmasim/rdmasim/conformance/harness"
+	"github.com/rdmasim/rdmasim/conformance/report"
 	"github.com/rdmasim/rdmasim/conformance/spec"
-	"github.com/rdmasim/rdmasim/report"
 )
 
 // The test binary is its own worker.

@@ -14,11 +14,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/rdmasim/rdmasim/rlimit"
+	"github.com/rdmasim/rdmasim/internal/cli/rlimit"
 )
 
 // WorkerMemory is what a worker on the simulator is expected to take at most, in bytes: Go collects its
-// garbage so that the heap stays below, and target/simulator bounds what a case may write. Measured: 50 to 81 MB for a worker that runs
+// garbage so that the heap stays below, and conformance/target/simulator bounds what a case may write. Measured: 50 to 81 MB for a worker that runs
 // one case, 163 MB for one that runs the whole suite.
 const WorkerMemory = 256 << 20
 

@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/rdmasim/rdmasim/rlimit"
+	"github.com/rdmasim/rdmasim/internal/cli/rlimit"
 )
 
 // machine is a machine with so much free memory, of which each of these processes has taken some.

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/rdmasim/rdmasim/conformance"
-	"github.com/rdmasim/rdmasim/report"
+	"github.com/rdmasim/rdmasim/conformance/report"
 )
 
 // Job is what a worker is asked to do. It comes as one JSON value on the worker's standard input,

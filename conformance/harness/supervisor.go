@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rdmasim/rdmasim/report"
+	"github.com/rdmasim/rdmasim/conformance/report"
 )
 
 // Supervisor runs a job in worker processes.

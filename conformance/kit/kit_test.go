@@ -8,9 +8,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/rdmasim/rdmasim/conformance/report"
 	"github.com/rdmasim/rdmasim/conformance/spec"
 	"github.com/rdmasim/rdmasim/prm"
-	"github.com/rdmasim/rdmasim/report"
 	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/verbs"
 )

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rdmasim/rdmasim/conformance/report"
 	"github.com/rdmasim/rdmasim/conformance/spec"
-	"github.com/rdmasim/rdmasim/report"
 	"github.com/rdmasim/rdmasim/roce"
 	"github.com/rdmasim/rdmasim/verbs"
 )

@@ -8,8 +8,8 @@ import (
 	"io"
 	"time"
 
+	"github.com/rdmasim/rdmasim/conformance/report"
 	"github.com/rdmasim/rdmasim/conformance/spec"
-	"github.com/rdmasim/rdmasim/report"
 	"github.com/rdmasim/rdmasim/verbs"
 )
 

@@ -10,7 +10,7 @@ import (
 	"github.com/onsi/ginkgo/v2"
 
 	"github.com/rdmasim/rdmasim/conformance"
-	"github.com/rdmasim/rdmasim/target/simulator"
+	"github.com/rdmasim/rdmasim/conformance/target/simulator"
 )
 
 func TestVerbs(t *testing.T) {

@@ -13,8 +13,8 @@ import (
 	"github.com/tklauser/go-sysconf"
 	"golang.org/x/sys/unix"
 
-	"github.com/rdmasim/rdmasim/fault"
 	"github.com/rdmasim/rdmasim/hw/wire"
+	"github.com/rdmasim/rdmasim/roce/fault"
 )
 
 // FaultTarget is what a file of faults can name here.

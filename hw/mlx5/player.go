@@ -13,8 +13,8 @@ import (
 	"sync"
 	"syscall"
 
-	"github.com/rdmasim/rdmasim/fault"
 	"github.com/rdmasim/rdmasim/hw/agent"
+	"github.com/rdmasim/rdmasim/roce/fault"
 	"github.com/rdmasim/rdmasim/verbs"
 	"github.com/rdmasim/rdmasim/verbs/player"
 )

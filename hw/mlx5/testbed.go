@@ -20,8 +20,8 @@ import (
 
 	"github.com/tklauser/go-sysconf"
 
-	"github.com/rdmasim/rdmasim/fault"
-	"github.com/rdmasim/rdmasim/outfile"
+	"github.com/rdmasim/rdmasim/internal/cli/outfile"
+	"github.com/rdmasim/rdmasim/roce/fault"
 	"github.com/rdmasim/rdmasim/verbs"
 )
 

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rdmasim/rdmasim/fault"
+	"github.com/rdmasim/rdmasim/roce/fault"
 	"github.com/rdmasim/rdmasim/verbs"
 	"github.com/rdmasim/rdmasim/verbs/remotewire"
 )

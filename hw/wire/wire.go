@@ -17,9 +17,9 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/rdmasim/rdmasim/fault"
-	"github.com/rdmasim/rdmasim/fault/wirerule"
 	"github.com/rdmasim/rdmasim/roce"
+	"github.com/rdmasim/rdmasim/roce/fault"
+	"github.com/rdmasim/rdmasim/roce/fault/wirerule"
 	"github.com/rdmasim/rdmasim/verbs"
 )
 

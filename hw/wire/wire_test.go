@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rdmasim/rdmasim/fault"
 	"github.com/rdmasim/rdmasim/roce"
+	"github.com/rdmasim/rdmasim/roce/fault"
 	"github.com/rdmasim/rdmasim/roce/pcap"
 	"github.com/rdmasim/rdmasim/verbs"
 )

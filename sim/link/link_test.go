@@ -6,8 +6,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/rdmasim/rdmasim/fault"
 	"github.com/rdmasim/rdmasim/roce"
+	"github.com/rdmasim/rdmasim/roce/fault"
 	"github.com/rdmasim/rdmasim/sim"
 )
 

@@ -1,8 +1,8 @@
 package link
 
 import (
-	"github.com/rdmasim/rdmasim/fault"
 	"github.com/rdmasim/rdmasim/roce"
+	"github.com/rdmasim/rdmasim/roce/fault"
 	"github.com/rdmasim/rdmasim/sim"
 )
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/rdmasim/rdmasim/fixtures"
-	"github.com/rdmasim/rdmasim/input"
+	"github.com/rdmasim/rdmasim/internal/cli/input"
 )
 
 // file is a profile as it is written.

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rdmasim/rdmasim/input"
+	"github.com/rdmasim/rdmasim/internal/cli/input"
 )
 
 // Load is the stored profile of that name, or that of a user's file: a name that ends in .yaml or .yml is a path.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/rdmasim/rdmasim/input"
+	"github.com/rdmasim/rdmasim/internal/cli/input"
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/gpu"
 	"github.com/rdmasim/rdmasim/sim/hca"

@@ -16,7 +16,7 @@ package profile
 import (
 	"maps"
 
-	"github.com/rdmasim/rdmasim/input"
+	"github.com/rdmasim/rdmasim/internal/cli/input"
 	"github.com/rdmasim/rdmasim/sim/cpu"
 	"github.com/rdmasim/rdmasim/sim/gpu"
 	"github.com/rdmasim/rdmasim/sim/hca"

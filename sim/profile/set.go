@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/rdmasim/rdmasim/input"
+	"github.com/rdmasim/rdmasim/internal/cli/input"
 )
 
 // Assign is Set of an assignment: "pcie.read_latency=450ns".

@@ -10,7 +10,7 @@ import (
 	"io"
 	"syscall"
 
-	"github.com/rdmasim/rdmasim/fault"
+	"github.com/rdmasim/rdmasim/roce/fault"
 	"github.com/rdmasim/rdmasim/roce/pcap"
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/profile"

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/rdmasim/rdmasim/fault"
+	"github.com/rdmasim/rdmasim/roce/fault"
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/mem"
 	"github.com/rdmasim/rdmasim/sim/provider"

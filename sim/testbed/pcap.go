@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/rdmasim/rdmasim/fault"
 	"github.com/rdmasim/rdmasim/roce"
+	"github.com/rdmasim/rdmasim/roce/fault"
 	"github.com/rdmasim/rdmasim/roce/pcap"
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/link"

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"syscall"
 
-	"github.com/rdmasim/rdmasim/fault"
-	"github.com/rdmasim/rdmasim/fault/wirerule"
 	"github.com/rdmasim/rdmasim/roce"
+	"github.com/rdmasim/rdmasim/roce/fault"
+	"github.com/rdmasim/rdmasim/roce/fault/wirerule"
 	"github.com/rdmasim/rdmasim/sim"
 	"github.com/rdmasim/rdmasim/sim/link"
 	"github.com/rdmasim/rdmasim/sim/provider"

@@ -1,0 +1,70 @@
+package simulator_test
+
+import (
+	"flag"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rdmasim/rdmasim/conformance/random"
+	"github.com/rdmasim/rdmasim/conformance/target/simulator"
+	"github.com/rdmasim/rdmasim/sim/mutant"
+)
+
+var (
+	programs = flag.Int("programs", 150, "how many programs TestTwoProfiles draws")
+	first    = flag.Uint64("first", 1, "the seed of its draws")
+)
+
+func simulated(t *testing.T, cfg simulator.Config) *random.Local {
+	t.Helper()
+	target, err := simulator.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &random.Local{Target: target, Seed: 1}
+}
+
+// TestTwoProfiles: what the contract fixes does not depend on the generation of the device.
+func TestTwoProfiles(t *testing.T) {
+	for _, other := range []string{"connectx-4", "generic-roce"} {
+		sides := [2]random.Side{simulated(t, simulator.Config{Profile: "connectx-5"}), simulated(t, simulator.Config{Profile: other})}
+		f, err := random.Search(sides, true, *programs, *first, time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f != nil {
+			t.Errorf("connectx-5 and %s: %s\n%s\n%s", other, &f.Difference, f.Program.Text(), f.Program.Source("random", &f.Difference))
+		}
+	}
+}
+
+// TestFindsAndShrinks: a device that gives a queue pair a right that it was not given is found, by a program of no more than what
+// it takes.
+func TestFindsAndShrinks(t *testing.T) {
+	m, err := mutant.Find("remote-write-always")
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken := simulated(t, simulator.Config{Adjust: m.Break})
+	f, err := random.Search([2]random.Side{simulated(t, simulator.Config{}), broken}, true, 500, 1, time.Minute)
+	if err != nil || f == nil {
+		t.Fatalf("%v, found %v", err, f)
+	}
+	t.Logf("after %d programs: %s\n%s", f.Tried, &f.Difference, f.Program.Text())
+	p := &f.Program
+	// A write behind a message shows it too: each step ends with an empty write.
+	if len(p.Steps) > 2 || len(p.Steps[len(p.Steps)-1].List) != 1 || len(p.Regions) != 1 {
+		t.Errorf("%d steps, %d regions: one write to one region shows it\n%s", len(p.Steps), len(p.Regions), p.Text())
+	}
+	if !strings.Contains(f.Difference.Sides[0], "REM_") || !strings.Contains(f.Difference.Sides[1], "SUCCESS") {
+		t.Errorf("%s", &f.Difference)
+	}
+	again, err := random.Parse([]byte(p.Text()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d, err := again.Compare([2]random.Side{simulated(t, simulator.Config{}), broken}); err != nil || d == nil || *d != f.Difference {
+		t.Errorf("the program read from its text: %v, %v", d, err)
+	}
+}

@@ -1,0 +1,241 @@
+package sweep
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os/exec"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/rdmasim/rdmasim/experiment"
+	"github.com/rdmasim/rdmasim/experiment/sweep/store"
+)
+
+// Options say how a plan is carried out; they change no result.
+type Options struct {
+	Workers int
+	// Memory is what a worker may take, in bytes; 0: no limit.
+	Memory uint64
+	// Wall is the real time that a run may take.
+	Wall  time.Duration
+	Store *store.Store
+	// Shard of Shards chooses every Shards-th point, from Shard on. Shards 0 is all of them.
+	Shard, Shards int
+	// Command makes a worker: this program with WorkerCommand.
+	Command func() *exec.Cmd
+	// Progress is told of each run that ended, one call at a time; it may be nil.
+	Progress func(done, total, known int)
+	// Lost is told of each run that has no result.
+	Lost func(Loss)
+}
+
+// Loss is a run without a result.
+type Loss struct {
+	Point         int
+	Name, Command string
+	Reason        string
+}
+
+func (l *Loss) Error() string {
+	return fmt.Sprintf("%s: %s\n(alone: %s)", l.Name, l.Reason, l.Command)
+}
+
+// states of a run.
+const (
+	_ = iota // not run yet
+	done
+	lost
+)
+
+// Outcome is what is known of the points when the runs have ended.
+type Outcome struct {
+	addresses []store.Address
+	state     []uint8
+	Known     int // of all, those that were there before
+	Ran       int
+	Losses    []Loss // some of them
+	Lost      int
+	points    int // that were to be run
+}
+
+// mostLosses is how many lost runs are remembered one by one.
+const mostLosses = 100
+
+// supervisor hands out runs to workers.
+type supervisor struct {
+	*prepared
+	o   *Options
+	out *Outcome
+
+	mu     sync.Mutex
+	next   int
+	fatal  error
+	cancel context.CancelFunc
+}
+
+// run carries out the points of a shard. What was done before an error or an interrupt stays.
+func (r *prepared) run(ctx context.Context, o *Options) (*Outcome, error) {
+	out := &Outcome{addresses: make([]store.Address, r.n), state: make([]uint8, r.n)}
+	step := max(o.Shards, 1)
+	out.points = (r.n - o.Shard + step - 1) / step
+	work, cancel := context.WithCancel(ctx)
+	defer cancel()
+	s := &supervisor{prepared: r, o: o, out: out, next: o.Shard, cancel: cancel}
+	var wg sync.WaitGroup
+	for range min(o.Workers, out.points) {
+		wg.Go(func() { s.worker(work) })
+	}
+	wg.Wait()
+	if s.fatal != nil {
+		return out, s.fatal
+	}
+	if ctx.Err() != nil {
+		return out, experiment.ErrInterrupted
+	}
+	return out, nil
+}
+
+// take is the next point to run; none is left when it is r.n or more.
+func (s *supervisor) take() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := s.next
+	s.next += max(s.o.Shards, 1)
+	return i
+}
+
+// worker keeps one worker process busy, and starts another when it ends.
+func (s *supervisor) worker(ctx context.Context) {
+	for ctx.Err() == nil {
+		i := s.take()
+		if i >= s.n {
+			return
+		}
+		p, err := s.start(ctx)
+		if err != nil {
+			s.fail(err)
+			return
+		}
+		if p == nil {
+			return // interrupted
+		}
+		for i < s.n && s.one(ctx, p, i) {
+			i = s.take()
+		}
+		if i >= s.n {
+			_ = p.in.Close()
+			_ = p.stop()
+		}
+	}
+}
+
+// startTries is how often in a row a worker may fail to start.
+const startTries = 3
+
+// start starts a worker and waits until it is ready.
+func (s *supervisor) start(ctx context.Context) (*process, error) {
+	j := &job{Plan: s.Plan, Store: s.o.Store.Dir(), Model: s.model, Memory: s.o.Memory}
+	for try := 1; ; try++ {
+		p, err := startProcess(s.o.Command, j)
+		if err != nil {
+			return nil, err
+		}
+		select {
+		case r, ok := <-p.replies:
+			if ok && r.Error == "" {
+				return p, nil
+			}
+			if ok {
+				_ = p.stop()
+				return nil, fmt.Errorf("a worker cannot begin: %s", r.Error)
+			}
+			if why := p.died(s.o.Memory); try == startTries {
+				return nil, fmt.Errorf("workers do not start: %s", why)
+			}
+		case <-ctx.Done():
+			_ = p.stop()
+			return nil, nil
+		}
+	}
+}
+
+// one has a worker run one point, and reports whether the worker can go on.
+func (s *supervisor) one(ctx context.Context, p *process, i int) bool {
+	p.send(order{i})
+	late := time.NewTimer(s.o.Wall)
+	defer late.Stop()
+	select {
+	case r, ok := <-p.replies:
+		if !ok {
+			s.lose(i, p.died(s.o.Memory))
+			return false
+		}
+		s.accept(i, r)
+		return true
+	case <-late.C:
+		_ = p.stop()
+		s.lose(i, fmt.Sprintf("it has not ended after %v: more time is given with --wall-limit", s.o.Wall))
+		return false
+	case <-ctx.Done():
+		_ = p.stop()
+		return false
+	}
+}
+
+// accept takes a reply.
+func (s *supervisor) accept(i int, r reply) {
+	at, err := hex.DecodeString(r.Address)
+	switch {
+	case r.Fatal:
+		s.fail(fmt.Errorf("%s: %s", s.pointName(i), r.Error))
+	case r.Error != "":
+		s.lose(i, r.Error)
+	case err != nil || len(at) != store.AddressSize:
+		s.lose(i, "its worker has answered nonsense")
+	default:
+		s.mu.Lock()
+		s.out.addresses[i], s.out.state[i] = store.Address(at), done
+		if r.Known {
+			s.out.Known++
+		} else {
+			s.out.Ran++
+		}
+		s.report()
+		s.mu.Unlock()
+	}
+}
+
+func (s *supervisor) lose(i int, why string) {
+	l := Loss{i, s.pointName(i), s.command(i), why}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.out.state[i] = lost
+	s.out.Lost++
+	if s.o.Lost != nil && s.out.Lost <= mostLosses {
+		s.o.Lost(l)
+	}
+	// The first ones stay, whatever the order in which they came.
+	at, _ := slices.BinarySearchFunc(s.out.Losses, i, func(have Loss, i int) int { return have.Point - i })
+	s.out.Losses = slices.Insert(s.out.Losses, at, l)
+	s.out.Losses = s.out.Losses[:min(len(s.out.Losses), mostLosses)]
+	s.report()
+}
+
+// report is called with the lock held.
+func (s *supervisor) report() {
+	if s.o.Progress != nil {
+		s.o.Progress(s.out.Known+s.out.Ran+s.out.Lost, s.out.points, s.out.Known)
+	}
+}
+
+func (s *supervisor) fail(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fatal = errors.Join(s.fatal, err)
+	if s.fatal != nil {
+		s.cancel()
+	}
+}

@@ -1,0 +1,212 @@
+package sweep
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"io"
+	"iter"
+	"math"
+	"strings"
+
+	"github.com/rdmasim/rdmasim/experiment"
+	"github.com/rdmasim/rdmasim/experiment/sweep/grid"
+	"github.com/rdmasim/rdmasim/internal/cli/plain"
+)
+
+// kind is the type of a column in files that have types.
+type kind int
+
+const (
+	nothing kind = iota // no row has a value
+	truth
+	integer
+	real
+	words
+)
+
+// column is a column of a table in a file.
+type column struct {
+	key  string // of rows
+	name string // in files, with the unit
+	kind kind
+	// number turns the text of a swept key into a number.
+	number func(string) any
+}
+
+// table is rows with the columns that they have together. Rows are read again each time: they may be many.
+type table struct {
+	columns []*column
+	at      map[string]*column
+	rowsOf  func(*cell) []experiment.Row
+	cells   func() iter.Seq2[cell, error]
+}
+
+func newTable(g *grid.Grid, rowsOf func(*cell) []experiment.Row, cells func() iter.Seq2[cell, error]) table {
+	t := table{at: map[string]*column{}, rowsOf: rowsOf, cells: cells}
+	for i := range g.Axes {
+		for k, key := range g.Axes[i].Keys {
+			c := t.column(key)
+			if suffix, number, ok := g.Axes[i].Numbers(k); ok {
+				c.name, c.number = key+suffix, number
+			}
+		}
+	}
+	return t
+}
+
+func (t *table) column(key string) *column {
+	c := t.at[key]
+	if c == nil {
+		c = &column{key: key, name: key}
+		t.at[key] = c
+		t.columns = append(t.columns, c)
+	}
+	return c
+}
+
+// value is what a row has in a column.
+func (c *column) value(row *experiment.Row) any {
+	v := row.Get(c.key)
+	if s, ok := v.(string); ok && c.number != nil {
+		return c.number(s)
+	}
+	if f, ok := v.(float64); ok {
+		if math.IsNaN(f) || math.IsInf(f, 0) {
+			return nil
+		}
+		return experiment.Rounded(f)
+	}
+	return v
+}
+
+// learn adds the columns of rows.
+func (t *table) learn(rows []experiment.Row) {
+	for i := range rows {
+		for _, k := range rows[i].Keys() {
+			c := t.column(k)
+			c.kind = c.kind.with(c.value(&rows[i]))
+		}
+	}
+}
+
+// with is the kind of a column that has a value too.
+func (k kind) with(v any) kind {
+	have := nothing
+	switch v := v.(type) {
+	case string:
+		have = words
+	case bool:
+		have = truth
+	case int:
+		have = integer
+	case uint64:
+		if have = integer; v > math.MaxInt64 {
+			have = real
+		}
+	case float64:
+		have = real
+	}
+	switch {
+	case k == nothing:
+		return have
+	case have == nothing || have == k:
+		return k
+	case min(have, k) == integer && max(have, k) == real:
+		return real
+	}
+	return words
+}
+
+// all are the rows.
+func (t *table) all() iter.Seq2[*experiment.Row, error] {
+	return func(yield func(*experiment.Row, error) bool) {
+		for c, err := range t.cells() {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for _, row := range t.rowsOf(&c) {
+				if !yield(&row, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// writeCSV writes the rows with a line of names above them.
+func (t *table) writeCSV(w io.Writer) error {
+	out := csv.NewWriter(w)
+	line := make([]string, len(t.columns))
+	for i, c := range t.columns {
+		line[i] = plain.Cell(c.name)
+	}
+	if err := out.Write(line); err != nil {
+		return err
+	}
+	for row, err := range t.all() {
+		if err != nil {
+			return err
+		}
+		for i, c := range t.columns {
+			line[i] = plain.Cell(experiment.Text(c.value(row)))
+		}
+		if err := out.Write(line); err != nil {
+			return err
+		}
+	}
+	out.Flush()
+	return out.Error()
+}
+
+// writeJSONL writes an object a line. A column that a row lacks is left out.
+func (t *table) writeJSONL(w io.Writer) error {
+	for row, err := range t.all() {
+		if err != nil {
+			return err
+		}
+		var named experiment.Row
+		for _, c := range t.columns {
+			if row.Get(c.key) == nil && !hasKey(row, c.key) {
+				continue
+			}
+			v := c.value(row)
+			if s, ok := v.(string); ok {
+				v = plain.Line(s)
+			}
+			named.Set(c.name, v)
+		}
+		line, err := json.Marshal(named)
+		if err != nil {
+			return err
+		}
+		if _, err := w.Write(append(line, '\n')); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func hasKey(row *experiment.Row, key string) bool {
+	for _, k := range row.Keys() {
+		if k == key {
+			return true
+		}
+	}
+	return false
+}
+
+// names are the columns' names, made distinct.
+func (t *table) distinct() []string {
+	seen := map[string]bool{}
+	names := make([]string, len(t.columns))
+	for i, c := range t.columns {
+		name := strings.ReplaceAll(c.name, ",", "_")
+		for seen[name] {
+			name += "_"
+		}
+		seen[name] = true
+		names[i] = name
+	}
+	return names
+}
