@@ -90,7 +90,7 @@ func newWire() *cobra.Command {
 	} {
 		o.retries[n.flag] = f.Int(n.flag, -1, n.what+" (default: unknown)")
 	}
-	f.BoolVar(&o.oracle.Complete, "complete", false, "every frame that was sent is in the capture (captures of the simulator say so themselves)")
+	f.BoolVar(&o.oracle.Complete, "complete", false, "every frame that was sent is in the capture: what was not seen was not sent (captures of the simulator say so themselves)")
 	f.BoolVar(&o.oracle.Delivered, "delivered", false, "every frame that is not marked as lost has arrived")
 	f.BoolVar(&o.oracle.Reconnects, "reconnects", false, "QPs may be reset and connected again")
 	f.BoolVar(&o.oracle.ODP, "odp", false, "queue pairs page on demand: responders may answer every request with an RNR NAK, and requesters may ask again for what was answered")
@@ -191,9 +191,10 @@ func (o *wireOptions) judge(ctx context.Context, name string) (*wireFindings, er
 		return nil, usagef("%s: %w", name, runErr)
 	}
 	opts := o.oracle
+	opts.Declared = opts.Complete
 	own, all := oracle.Own(r, packets)
 	if own { // our own captures hold every frame, and mark what was lost
-		opts.Complete, opts.Reconnects = all || opts.Complete, true
+		opts.Complete, opts.Declared, opts.Reconnects = all || opts.Complete, !all && opts.Declared, true
 	}
 	opts.Kept = &oracle.Kept{}
 	j := judgement{Schema: "rdmasim/wire/1", File: name, Format: r.Format, Frames: len(packets), Summary: map[string]int{}, Runs: []*oracle.Result{}, Part: own && !all}
@@ -262,6 +263,15 @@ func (o *wireOptions) run(ctx context.Context, w io.Writer, name string) error {
 	return nil
 }
 
+// unproved is how many violations there are besides if the capture is complete.
+func (j *judgement) unproved() int {
+	n := 0
+	for _, res := range j.Runs {
+		n += res.Unproved
+	}
+	return n
+}
+
 // table prints flows, verdicts and the summary, and the hint below them; the hint alone where other flags leave no violation.
 func (o *wireOptions) table(w io.Writer, j *judgement) {
 	if j.Hint != "" {
@@ -277,6 +287,9 @@ func (o *wireOptions) table(w io.Writer, j *judgement) {
 	}
 	if j.Part {
 		fmt.Fprintln(w, "these are not all packets of a capture of the simulator, and so are judged like those of any other capture")
+	}
+	if n := j.unproved(); n > 0 {
+		fmt.Fprintf(w, "%s more if the capture has every frame, which is not known of it: --complete says so\n", plain.Count(n, "violation"))
 	}
 	fmt.Fprintf(w, "%s, %d of RDMA: %s, %s, %s, %d inconclusive\n", plain.Count(j.Frames, "frame"), rdma,
 		plain.Count(j.Summary["violation"], "violation"), plain.Count(j.Summary["warning"], "warning"), plain.Count(j.Summary["note"], "note"),
@@ -301,13 +314,14 @@ func printJudged(w io.Writer, res *oracle.Result, notes bool) {
 		fmt.Fprintf(tw, "%s\t%s\t%d\t%d\t%d\t%s\n", plain.Line(f.Name), f.Transport, f.Requests, f.Resent, f.Responses, mtu)
 	}
 	_ = tw.Flush()
+	printGaps(w, res.Flows)
 	for _, v := range res.Verdicts {
 		if v.Kind == oracle.Note && !notes {
 			continue
 		}
 		count := ""
 		if v.Count > 1 {
-			count = fmt.Sprintf(" (and %d more)", v.Count-1)
+			count = fmt.Sprintf(" (and %d more%s)", v.Count-1, numbers(v.Others, v.Count-1))
 		}
 		fmt.Fprintf(w, "%s %-12v frame %-5d %s: %s%s\n", v.Rule, v.Kind, v.Frame, plain.Line(v.Flow), plain.Line(v.Text), count)
 	}
@@ -320,6 +334,39 @@ func printJudged(w io.Writer, res *oracle.Result, notes bool) {
 		}
 	}
 	fmt.Fprintln(w)
+}
+
+// printGaps says of each flow where the capture lacks frames, and up to where it is judged.
+func printGaps(w io.Writer, flows []oracle.Flow) {
+	for _, f := range flows {
+		for _, g := range f.Missing {
+			fmt.Fprintf(w, "%s: frames are missing, by frame %d: %s\n", plain.Line(f.Name), g.Frame, plain.Line(g.Text))
+		}
+		if n := f.Gaps - len(f.Missing); n > 0 {
+			fmt.Fprintf(w, "%s: frames are missing, by %s more\n", plain.Line(f.Name), plain.Count(n, "frame"))
+		}
+		if f.JudgedTo > 0 {
+			fmt.Fprintf(w, "%s: judged up to frame %d, and only counted behind it\n", plain.Line(f.Name), f.JudgedTo)
+		}
+	}
+}
+
+// numbers lists frames, and that there are others if not all of them are there.
+func numbers(frames []int, all int) string {
+	if len(frames) == 0 {
+		return ""
+	}
+	text := ": frames"
+	for i, n := range frames {
+		if i > 0 {
+			text += ","
+		}
+		text += fmt.Sprint(" ", n)
+	}
+	if all > len(frames) {
+		text += ", ..."
+	}
+	return text
 }
 
 func printRules(w io.Writer, format string) error {
@@ -336,6 +383,9 @@ func printRules(w io.Writer, format string) error {
 			how = "not judged: " + r.Blind
 		case r.Needs != "":
 			how = "needs " + r.Needs
+		}
+		if r.Complete {
+			how += "; inconclusive unless the capture is complete"
 		}
 		fmt.Fprintf(tw, "%s\t%s\t%s\n", r.ID, r.Text, how)
 	}

@@ -70,6 +70,14 @@ faults: [{do: drop, per_million: 20000}, {do: drop, direction: requests, packet:
 		{"a READ is repeated whole while its answers come", "", wide + `set: {hca.credits: true, hca.adaptive_schedule: lumina, hca.ack_timeout_min: 0}
 traffic: [{from: 1, to: 2, messages: 50, window: 16, payload: 16KiB, mtu: 256, rd_atomic: 4, ack_timeout: 12, recv_depth: 128, mix: [{verb: send}, {verb: read}], signal_every: 2}]
 faults: [{do: drop, direction: responses, per_million: 1000}, {do: corrupt-fcs, direction: responses, per_million: 5000}]`},
+		{"a NAK is acted on when newer answers have come", "", `name: random
+set: {hca.credits: true}
+traffic:
+  - {from: 0, to: 1, messages: 200, window: 16, payload: 16KiB, mtu: 1024, rd_atomic: 4, min_rnr_timer: 1, ack_timeout: 12, recv_depth: 4, mix: [{verb: read, weight: 2}, {verb: write_imm}], qps_per_thread: 3}
+  - {from: 0, to: 1, messages: 200, window: 4, transport: uc, verb: write_imm, payload: 3000}
+faults: [{do: corrupt-fcs, per_million: 20000}]`},
+		{"a message is sent again from memory in which the answer of an atomic has landed", "", two + `traffic: [{window: 64, messages: 300, ack_timeout: 10, payload: 8, mix: [{verb: faa}, {verb: send}]}]
+faults: [{do: drop, per_million: 20000}]`},
 		{"nothing is cut from a frame that is short enough", "", two + `profile: connect-ib
 traffic: [{from: 1, to: 0, messages: 200, window: 4, payload: 8, mtu: 256, mix: [{verb: send, weight: 3}, {verb: read}]}]
 faults: [{do: truncate, keep: 40, packet: 15, iteration: 1, count: 1}]`},
@@ -184,7 +192,7 @@ func (d *draw) load() {
 func (d *draw) reliable(window string) []string {
 	verbs := []string{d.of("write", "write_imm", "send", "read", "faa", "cas"), d.of("write", "write_imm", "send", "read", "faa")}
 	atomic := verbs[0] == "faa" || verbs[0] == "cas" || verbs[1] == "faa"
-	if atomic { // what a load writes or sends lies where the answers of its atomics land: sent again, it may differ
+	if atomic && d.one(2) {
 		verbs[0], verbs[1] = d.of("faa", "cas"), d.of("faa", "cas", "read")
 	}
 	payload := d.of("8", "64", "2KiB", "3000", "16KiB", "16KiB")

@@ -59,6 +59,8 @@ func isMarkable(r *rec) bool {
 func (j *judge) notice(r *rec, e endpoint) {
 	switch ends := (endpoint{e.src, e.dst, 0, 0}); {
 	case j.marked[ends]:
+	case !j.o.Complete, j.o.Declared && !j.seen[ends]:
+		j.constant(Inconclusive, "OR-106", r, flowName(&r.p), "a CNP, and the frame of its receiver that was marked CE is not in the capture")
 	case j.markable[ends]:
 		j.constant(Inconclusive, "OR-106", r, flowName(&r.p), "a CNP, and no frame of its receiver was marked CE where it was captured: a switch may have marked one behind it")
 	default:
@@ -78,6 +80,7 @@ func (j *judge) notice(r *rec, e endpoint) {
 // one domain for each QP it is not known which QP a mark is for.
 func (j *judge) congestion(r *rec, e endpoint) {
 	ends := endpoint{e.dst, e.src, 0, 0}
+	j.seen[ends] = true
 	if isMarked(r) {
 		j.marked[ends] = true
 	}
@@ -90,7 +93,7 @@ func (j *judge) congestion(r *rec, e endpoint) {
 	n := j.domain(e.dst, e.src, 0)
 	if n.due != nil && r.Time > n.dueFor {
 		k := Inconclusive
-		if j.o.Delivered {
+		if j.o.Delivered && j.o.Complete {
 			k = Violation
 		}
 		j.verdict(k, "OR-107", n.due.Number, flowName(&n.due.p), "it arrived marked, and no CNP follows within %d ns", n.dueFor-n.due.Time)

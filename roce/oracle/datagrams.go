@@ -13,6 +13,7 @@ func (j *judge) unreliable(s *stream) {
 		return
 	}
 	for _, r := range s.recs {
+		h.watch(r, true)
 		if !h.begun {
 			h.beginConnection(r)
 		}
@@ -23,17 +24,17 @@ func (j *judge) unreliable(s *stream) {
 				h.beginConnection(r)
 				pos = h.position(r.psn)
 			} else {
-				h.report(Violation, "OR-088", r, "PSN %#06x is sent again", r.psn)
+				h.resent++
+				h.contradict(h.newest(), "OR-088", r, "PSN %#06x is sent again", r.psn)
 				continue
 			}
 		}
 		if pos > h.next {
-			k := Violation
-			rule := "OR-028"
-			if !j.o.Complete {
-				k, rule = Inconclusive, "OR-002"
+			if h.disprove(r, "PSN %#06x to %#06x are missing before it", psn(h.next), psn(pos-1)) {
+				h.report(Inconclusive, "OR-002", r, "PSN %#06x, the next is %#06x", r.psn, psn(h.next))
+			} else {
+				h.report(Violation, "OR-028", r, "PSN %#06x, the next is %#06x", r.psn, psn(h.next))
 			}
-			h.report(k, rule, r, "PSN %#06x, the next is %#06x", r.psn, psn(h.next))
 			h.lenient, h.open = true, 0
 		}
 		h.checkSequence(r)

@@ -57,7 +57,7 @@ type half struct {
 
 	begun  bool
 	middle bool // the capture begins in the middle of the connection
-	blind  bool // frames are missing or edited: nothing more is judged
+	blind  bool // frames were edited, or a hole has its verdict: nothing more is judged
 	pk     []*packet
 	next   int64 // position of the next new request
 	seen   int64 // time of the last frame of either direction
@@ -68,21 +68,19 @@ type half struct {
 	sum   uint64
 	reth  uint32
 	srqn  uint32
+	first *rec
 	count int64 // requests that were sent to their end
 
 	requester
 	responder
+	history
 }
 
 func newHalf(j *judge, s *stream) *half { return &half{j: j, s: s, mtu: j.o.MTU} }
 
-func (h *half) report(k Kind, rule string, r *rec, format string, a ...any) {
-	h.j.verdict(k, rule, r.Number, h.s.name, format, a...)
-}
-
 // violationUnlessLost is Violation, or Inconclusive where a loss that is not marked could explain it.
 func (h *half) violationUnlessLost() Kind {
-	if h.j.o.Delivered && !h.uncertain {
+	if h.j.o.Delivered && !h.uncertain && h.complete() {
 		return Violation
 	}
 	return Inconclusive
@@ -127,7 +125,10 @@ func (h *half) before(pos int64) int64 {
 
 // request takes a request packet in the order in which it was sent.
 func (h *half) request(r *rec) {
+	h.watch(r, true)
 	if h.blind {
+		h.countOnly(r)
+		h.seen = r.Time
 		return
 	}
 	if h.begun && h.isNewConnection(r) {
@@ -158,7 +159,7 @@ func (h *half) beginConnection(r *rec) {
 	h.highestInOrder, h.resendLast = h.inOrder, h.inOrder
 	h.resendNext, h.passNext, h.nakPos, h.rnrPos, h.nakOut, h.rnrOut = -1, -1, -1, -1, -1, -1
 	h.seen = r.Time
-	if h.middle && h.j.o.Complete {
+	if h.middle && !h.disprove(r, "the flow begins with %s", r.info.Name) {
 		h.report(Violation, "OR-029", r, "the connection begins with %s", r.info.Name)
 	}
 	if want := h.j.o.StartPSN; want != nil && *want != r.psn {
@@ -234,16 +235,20 @@ func (h *half) nextMSN(frame int) *rec {
 // later whether it really is a new connection.
 func (h *half) restart(r *rec) {
 	h.report(Note, "OR-027", r, "the connection seems to begin again, at PSN %#06x after %#06x", r.psn, psn(h.next-1))
-	*h = half{j: h.j, s: h.s, mtu: h.mtu, resent: h.resent,
+	h.low, h.high, h.slack = 0, 0, 0
+	*h = half{j: h.j, s: h.s, mtu: h.mtu, resent: h.resent, history: h.history,
 		responder: responder{restartRec: r, oldMSN: h.base + h.count, oldNext: h.next}}
 }
 
 // checkSkipped judges a new request that is not the next one.
 func (h *half) checkSkipped(r *rec, pos int64) {
-	if h.j.o.Complete {
+	if h.complete() && !h.j.o.Declared {
 		h.report(Violation, "OR-028", r, "PSN %#06x, the next is %#06x", r.psn, psn(h.next))
 	} else if !h.hole {
 		h.hole, h.holeAt, h.holeRec = true, h.next, r
+	}
+	if !h.complete() {
+		h.skipped(r, pos)
 	}
 	h.next = pos
 	h.open = 0
@@ -257,10 +262,7 @@ func (h *half) checkSkipped(r *rec, pos int64) {
 func (h *half) newRequest(r *rec, pos int64) {
 	h.checkNewRequest(r, pos)
 	h.checkSequence(r)
-	p := &packet{pos: pos, end: pos + 1, r: r, last: r.Time, sent: 1, ackReq: r.p.BTH().AckReq(), got: pos}
-	if r.info.Class == roce.ClassReadRequest {
-		p.end = pos + int64(roce.PacketsOf(r.p.RETH().Length(), h.pathMTU()))
-	}
+	p := &packet{pos: pos, end: h.endOf(r, pos), r: r, last: r.Time, sent: 1, ackReq: r.p.BTH().AckReq(), got: pos}
 	if r.info.Last {
 		h.count++
 	}
@@ -270,61 +272,11 @@ func (h *half) newRequest(r *rec, pos int64) {
 		h.unanswered++
 	}
 	h.next = p.end
+	if h.guessed && !h.complete() && r.info.Class == roce.ClassReadRequest { // how many PSNs it reserves is not certain
+		h.lenient = true
+	}
 	h.checkLimits(r, p)
 	h.arriveAtResponder(p, r, p.pos)
-}
-
-// pathMTU is the path MTU; before a First packet shows it, the largest that there is.
-func (h *half) pathMTU() int {
-	if h.mtu > 0 {
-		return h.mtu
-	}
-	if p := h.s.peer; p != nil && p.half != nil && p.half.mtu > 0 {
-		return p.half.mtu
-	}
-	return h.learnMTU()
-}
-
-// learnMTU looks ahead for a packet that must be full.
-func (h *half) learnMTU() int {
-	for _, s := range []*stream{h.s, h.s.peer} {
-		if s == nil {
-			continue
-		}
-		for _, r := range s.recs {
-			if n := r.p.PayloadLen(); r.info.Payload == roce.PayloadFull && roce.MTUFromBytes(n) != 0 {
-				h.mtu = n
-				return n
-			}
-		}
-	}
-	if h.mtu = h.s.reservedMTU(); h.mtu == 0 {
-		h.mtu = 4096 // nothing is longer than one packet
-		h.guessed = true
-	}
-	return h.mtu
-}
-
-// reservedMTU is the path MTU by which a READ reserves as many PSNs as the next request leaves to it; 0: there is none, or no
-// READ of more than a packet.
-func (s *stream) reservedMTU() int {
-	newest := s.recs[0].psn
-	for i, r := range s.recs {
-		again := r.kind != roce.KindRequest || roce.CmpPSN(r.psn, newest) < 0 // behind it not all requests may be sent again
-		if !again {
-			newest = r.psn
-		}
-		if again || r.info.Class != roce.ClassReadRequest || i+1 == len(s.recs) || s.recs[i+1].info.Kind != roce.KindRequest {
-			continue
-		}
-		d := (s.recs[i+1].psn - r.psn) & (1<<24 - 1)
-		for mtu := 256; d > 1 && mtu <= 4096; mtu *= 2 {
-			if uint32(roce.PacketsOf(r.p.RETH().Length(), mtu)) == uint32(d) {
-				return mtu
-			}
-		}
-	}
-	return 0
 }
 
 // checkSequence judges opcode order and payload of a new request packet.
@@ -334,12 +286,12 @@ func (h *half) checkSequence(r *rec) {
 	case h.lenient, h.middle && len(h.pk) == 0:
 		h.lenient = false
 	case info.First && h.open != 0:
-		h.report(Violation, "OR-029", r, "%s inside an unfinished message", info.Name)
+		h.contradict(h.newest(), "OR-029", r, "%s inside an unfinished message", info.Name)
 	case !info.First && h.open != info.Class:
-		h.report(Violation, "OR-029", r, "%s without the first packet of its message", info.Name)
+		h.contradict(h.newest(), "OR-029", r, "%s without the first packet of its message", info.Name)
 	}
 	if info.First {
-		h.sum, h.reth = 0, 0
+		h.sum, h.reth, h.first = 0, 0, r
 		if info.Headers.Has(roce.HasRETH) {
 			h.reth = r.p.RETH().Length()
 		}
@@ -349,15 +301,18 @@ func (h *half) checkSequence(r *rec) {
 	}
 	m := h.pathMTU()
 	if !info.Payload.Allows(n, m) && info.Payload != roce.PayloadNone {
-		if n == 0 && info.Headers&(roce.HasImmDt|roce.HasIETH) != 0 {
-			h.report(Violation, "OR-032", r, "%s without payload", info.Name)
-		} else {
+		switch {
+		case n == 0 && info.Headers&(roce.HasImmDt|roce.HasIETH) != 0:
+			h.contradict(r, "OR-032", r, "%s without payload", info.Name)
+		case h.guessed:
 			h.report(Violation, "OR-030", r, "%s with %d bytes at MTU %d", info.Name, n, m)
+		default:
+			h.contradict(r, "OR-030", r, "%s with %d bytes at MTU %d", info.Name, n, m)
 		}
 	}
 	h.sum += uint64(n)
 	if info.Class == roce.ClassWrite && info.Last && h.sum < 1<<40 && h.sum != uint64(h.reth) {
-		h.report(Violation, "OR-031", r, "a WRITE of %d bytes whose RETH says %d", h.sum, h.reth)
+		h.contradict(h.first, "OR-031", r, "a WRITE of %d bytes whose RETH says %d", h.sum, h.reth)
 	}
 	h.open = info.Class
 	if info.Last {
@@ -365,8 +320,8 @@ func (h *half) checkSequence(r *rec) {
 	}
 	if info.Headers.Has(roce.HasXRCETH) {
 		n := r.p.XRCETH().SRQN()
-		if !info.First && n != h.srqn {
-			h.report(Violation, "OR-095", r, "SRQ %#x inside a message to SRQ %#x", n, h.srqn)
+		if !info.First && n != h.srqn && len(h.pk) > 0 && (h.complete() || h.newest().psn == roce.AddPSN(r.psn, -1)) {
+			h.contradict(h.newest(), "OR-095", r, "SRQ %#x inside a message to SRQ %#x", n, h.srqn)
 		}
 		h.srqn = n
 	}
@@ -391,13 +346,21 @@ func samePayload(a, b *rec) bool {
 func (h *half) repeatedRequest(r *rec, pos int64) {
 	p := h.at(pos)
 	if p == nil {
-		if pos < h.pk[0].pos && h.middle {
+		if pos < h.pk[0].pos && h.middle && h.complete() {
 			return
 		}
-		h.report(Violation, "OR-028", r, "PSN %#06x was never due: the next is %#06x", r.psn, psn(h.next))
+		if !h.disprove(r, "PSN %#06x is sent again, and its first transmission is missing", r.psn) {
+			h.report(Violation, "OR-028", r, "PSN %#06x was never due: the next is %#06x", r.psn, psn(h.next))
+			return
+		}
+		h.resent++
+		h.fill(r, pos)
 		return
 	}
 	h.resent++
+	if h.complete() && h.answers == 0 && pos > h.pk[0].pos && pos != h.resendNext {
+		h.disprove(r, "PSN %#06x is sent again and not %#06x, so that was answered, and no answer was seen", r.psn, h.pk[0].r.psn)
+	}
 	if p.pos == pos {
 		h.checkSameRequest(p, r)
 	} else {
@@ -409,37 +372,5 @@ func (h *half) repeatedRequest(r *rec, pos int64) {
 	h.arriveAtResponder(p, r, pos)
 }
 
-// checkSameRequest judges a repeated packet against its first transmission.
-func (h *half) checkSameRequest(p *packet, r *rec) {
-	if same(p.r, r) {
-		return
-	}
-	if r.info.First && !p.r.info.First {
-		h.report(Violation, "OR-053", r, "%s in place of %s", r.info.Name, p.r.info.Name)
-		return
-	}
-	what := "payload"
-	switch {
-	case p.r.p.Op != r.p.Op:
-		what = "opcode " + r.info.Name + " in place of " + p.r.info.Name
-	case !bytes.Equal(p.r.p.Ext(), r.p.Ext()):
-		what = "extended headers"
-	case p.r.p.PayloadLen() != r.p.PayloadLen():
-		what = "length"
-	}
-	h.report(Violation, "OR-036", r, "sent again with another %s than in frame %d", what, p.r.Number)
-}
-
-// insideRead judges a request whose PSN lies within those that a READ reserves.
-func (h *half) insideRead(p *packet, r *rec, pos int64) {
-	if r.info.Class != roce.ClassReadRequest {
-		h.report(Violation, "OR-028", r, "%s at PSN %#06x, which the READ of frame %d reserves", r.info.Name, r.psn, p.r.Number)
-		return
-	}
-	was, is := p.r.p.RETH(), r.p.RETH()
-	skip := uint64(pos-p.pos) * uint64(h.pathMTU())
-	if is.VA() != was.VA()+skip || uint64(is.Length()) != uint64(was.Length())-skip || is.RKey() != was.RKey() {
-		h.report(Violation, "OR-037", r, "READ of %d bytes at %#x goes on with %d bytes at %#x, %d packets later",
-			was.Length(), was.VA(), is.Length(), is.VA(), pos-p.pos)
-	}
-}
+// newest is the request with the highest PSN.
+func (h *half) newest() *rec { return h.pk[len(h.pk)-1].r }

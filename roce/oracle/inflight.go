@@ -14,7 +14,10 @@ type inFlight struct {
 
 // heldNAK is a sequence NAK that a requester may follow until a time, though newer responses take its place, or though its packet was
 // sent before it can have come.
-type heldNAK struct{ pos, until int64 }
+type heldNAK struct {
+	pos, until int64
+	superseded bool // a requester that acts on it later goes back to what is the oldest outstanding request by then
+}
 
 // mostHeldNAKs bounds what is remembered of them; a connection has one or two at once.
 const mostHeldNAKs = 16
@@ -37,7 +40,7 @@ func (f *inFlight) goesOn(pos, end, due, now int64) bool {
 }
 
 // hold keeps a NAK that may be followed until a time.
-func (f *inFlight) hold(pos, until, now int64) {
+func (f *inFlight) hold(pos, until, now int64, superseded bool) {
 	keep := f.naks[:0]
 	for _, n := range f.naks {
 		if n.until >= now && n.pos != pos {
@@ -47,13 +50,14 @@ func (f *inFlight) hold(pos, until, now int64) {
 	if len(keep) == mostHeldNAKs {
 		keep = keep[:copy(keep, keep[1:])]
 	}
-	f.naks = append(keep, heldNAK{pos, until})
+	f.naks = append(keep, heldNAK{pos, until, superseded})
 }
 
-// follows says whether a packet is what one of these NAKs asks for, and takes that NAK.
-func (f *inFlight) follows(pos, now int64) bool {
+// follows says whether a packet is what one of these NAKs asks for, and takes that NAK. The oldest outstanding request may be any up to
+// the one that the newest responses leave, which may be on their way.
+func (f *inFlight) follows(pos, unacked, now int64) bool {
 	for i, n := range f.naks {
-		if n.pos == pos && now <= n.until {
+		if now <= n.until && (n.pos == pos || n.superseded && pos > n.pos && pos <= unacked) {
 			f.naks = append(f.naks[:i], f.naks[i+1:]...)
 			return true
 		}

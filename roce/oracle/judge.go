@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	"github.com/rdmasim/rdmasim/roce"
 )
 
 // judge holds the state of one judgement.
@@ -17,7 +19,9 @@ type judge struct {
 	ported   map[ported]*stream
 	marked   map[endpoint]bool // CE-marked packets came from here
 	markable map[endpoint]bool // packets that a switch may have marked did
-	words    map[word]uint64   // what atomics left, for OnlyAtomics
+	seen     map[endpoint]bool // any packets did
+	landings map[roce.GID][]landing
+	words    map[word]uint64 // what atomics left, for OnlyAtomics
 
 	notifiers map[notifier]*notifying
 
@@ -25,7 +29,13 @@ type judge struct {
 	cutFrames, headerless int // frames that were cut, behind and within their headers
 }
 
-type mergeKey struct{ rule, flow string }
+type mergeKey struct {
+	ruleKind
+	flow string
+}
+
+// mostOthers is how many frames a verdict that is given once names besides its own.
+const mostOthers = 8
 
 const leftOut = -1
 
@@ -33,7 +43,8 @@ const leftOut = -1
 func Judge(c Capture, o Options) *Result {
 	j := &judge{
 		o: o, res: &Result{Name: c.Name, Frames: len(c.Frames), Flows: []Flow{}, Verdicts: []Verdict{}},
-		merged: map[mergeKey]int{}, left: map[ruleKind]int{}, newest: map[endpoint]*stream{}, ported: map[ported]*stream{}, marked: map[endpoint]bool{}, markable: map[endpoint]bool{}, words: map[word]uint64{},
+		merged: map[mergeKey]int{}, left: map[ruleKind]int{}, newest: map[endpoint]*stream{}, ported: map[ported]*stream{}, marked: map[endpoint]bool{}, markable: map[endpoint]bool{}, seen: map[endpoint]bool{}, landings: map[roce.GID][]landing{},
+		words:     map[word]uint64{},
 		notifiers: map[notifier]*notifying{},
 	}
 	if j.o.Kept == nil {
@@ -99,12 +110,43 @@ func (j *judge) verdict(k Kind, rule string, frame int, flow, format string, a .
 
 // constant gives a verdict that is true of many frames of a flow once.
 func (j *judge) constant(k Kind, rule string, r *rec, flow, format string, a ...any) {
-	key := mergeKey{rule, flow}
+	key := mergeKey{ruleKind{rule, k}, flow}
 	if i, ok := j.merged[key]; ok {
-		if i != leftOut {
-			j.res.Verdicts[i].Count++
+		if i == leftOut {
+			return
+		}
+		v := &j.res.Verdicts[i]
+		if v.Count++; len(v.Others) < mostOthers && k == Inconclusive {
+			v.Others = append(v.Others, r.Number)
 		}
 		return
 	}
 	j.merged[key] = j.verdict(k, rule, r.Number, flow, format, a...)
+}
+
+// landing is a frame that may have changed the memory of the host to which it went.
+type landing struct {
+	at     int64
+	number int
+	from   string // flow
+}
+
+// lands notes a frame that carries bytes into the memory of its receiver.
+func (j *judge) lands(r *rec, dst roce.GID, flow string) {
+	if c := r.info.Class; c == roce.ClassAtomicAck || c == roce.ClassAtomic || c == roce.ClassAtomicWrite || r.p.PayloadLen() > 0 {
+		j.landings[dst] = append(j.landings[dst], landing{r.Time, r.Number, flow})
+	}
+}
+
+// landed is the number of the last frame of another flow that may have changed the memory of a host between two times; 0: none has, of those
+// that are looked at.
+func (j *judge) landed(host roce.GID, flow string, from, to int64) int {
+	l := j.landings[host]
+	i, _ := slices.BinarySearchFunc(l, to, func(x landing, t int64) int { return cmp.Compare(x.at, t) })
+	for k := i - 1; k >= max(0, i-lookBack) && l[k].at >= from; k-- {
+		if l[k].from != flow {
+			return l[k].number
+		}
+	}
+	return 0
 }

@@ -40,7 +40,8 @@ func get24(b []byte) uint32 { return uint32(b[0])<<16 | uint32(b[1])<<8 | uint32
 // offer is what a REQ or REP says of its sender's QP.
 type offer struct {
 	r    *rec
-	host roce.GID
+	host roce.GID // of the sender
+	to   roce.GID
 	qpn  uint32
 	psn  uint32 // with which the other side is to begin (cm.c, rq_psn and sq_psn)
 	mtu  int
@@ -90,7 +91,7 @@ func (j *judge) management() {
 
 func (j *judge) cm(r *rec, m mad, name string, open []*handshake) []*handshake {
 	d := m.data()
-	host, _ := ends(&r.p)
+	host, to := ends(&r.p)
 	find := func(f func(h *handshake) bool) *handshake {
 		for i := len(open) - 1; i >= 0; i-- {
 			if f(open[i]) {
@@ -100,30 +101,41 @@ func (j *judge) cm(r *rec, m mad, name string, open []*handshake) []*handshake {
 		return nil
 	}
 	swapped := func(h *handshake) bool {
-		return h.reqID == m.local() && h.repID == m.remote() || h.repID == m.local() && h.reqID == m.remote()
+		return h.rep != nil && (h.req.host == host && h.req.to == to && h.reqID == m.local() && h.repID == m.remote() ||
+			h.req.host == to && h.req.to == host && h.repID == m.local() && h.reqID == m.remote())
+	}
+	// What was not seen before may have been sent before the capture, in the other direction, or been lost by the tap.
+	unseen := func(format string, a ...any) {
+		if j.o.Complete {
+			j.verdict(Violation, "OR-098", r.Number, name, format, a...)
+		} else {
+			j.unproved(Violation, "OR-098", r, name, format, a...)
+		}
 	}
 	switch m.attribute() {
 	case cmREQ:
-		if find(func(h *handshake) bool { return h.reqID == m.local() && h.tid == m.tid() }) == nil {
+		if find(func(h *handshake) bool {
+			return h.req.host == host && h.req.to == to && h.reqID == m.local() && h.tid == m.tid()
+		}) == nil {
 			return append(open, &handshake{reqID: m.local(), tid: m.tid(), resources: d[35],
-				req: &offer{r, host, get24(d[32:]), get24(d[44:]), roce.MTU(d[50] >> 4).Bytes()}})
+				req: &offer{r, host, to, get24(d[32:]), get24(d[44:]), roce.MTU(d[50] >> 4).Bytes()}})
 		}
 	case cmREP:
-		h := find(func(h *handshake) bool { return h.reqID == m.remote() })
+		h := find(func(h *handshake) bool { return h.req.host == to && h.req.to == host && h.reqID == m.remote() })
 		switch {
 		case h == nil:
-			j.verdict(Violation, "OR-098", r.Number, name, "a REP for communication ID %#x, which no REQ named", m.remote())
+			unseen("a REP for communication ID %#x, which no REQ named", m.remote())
 		case h.tid != m.tid():
-			j.verdict(Violation, "OR-098", r.Number, name, "a REP with transaction %#x, the REQ had %#x", m.tid(), h.tid)
+			unseen("a REP with transaction %#x, the last REQ with its communication ID had %#x", m.tid(), h.tid)
 		case h.rep == nil:
-			h.repID, h.rep = m.local(), &offer{r, host, get24(d[12:]), get24(d[20:]), h.req.mtu}
+			h.repID, h.rep = m.local(), &offer{r, host, to, get24(d[12:]), get24(d[20:]), h.req.mtu}
 			if d[25] > h.resources {
 				j.verdict(Violation, "OR-101", r.Number, name, "initiator depth %d, the REQ offers %d", d[25], h.resources)
 			}
 		}
 	case cmRTU:
-		if h := find(swapped); h == nil || h.rep == nil {
-			j.verdict(Violation, "OR-098", r.Number, name, "an RTU for %#x and %#x, which no REP named", m.local(), m.remote())
+		if find(swapped) == nil {
+			unseen("an RTU for %#x and %#x, which no REP named", m.local(), m.remote())
 		}
 	case cmDREQ:
 		if h := find(swapped); h != nil {
@@ -131,7 +143,7 @@ func (j *judge) cm(r *rec, m mad, name string, open []*handshake) []*handshake {
 		}
 	case cmDREP:
 		if h := find(swapped); h != nil && !h.closing {
-			j.verdict(Violation, "OR-098", r.Number, name, "a DREP without a DREQ")
+			unseen("a DREP without a DREQ")
 		}
 	}
 	return open
@@ -153,11 +165,19 @@ func (j *judge) offered(h *handshake) {
 		if s.src != from.host || s.dst != to.host || s.qpn != to.qpn {
 			continue
 		}
+		// Queue pairs have the numbers of earlier ones, whose REQ this may be where frames are missing.
+		differ := func(r *rec, format string, a ...any) {
+			if j.o.Complete && (s.half == nil || s.half.complete()) {
+				j.verdict(Violation, "OR-100", r.Number, s.name, format, a...)
+			} else {
+				j.unproved(Violation, "OR-100", r, s.name, format, a...)
+			}
+		}
 		if r := requestsOf(s)[0]; r.psn != to.psn {
-			j.verdict(Violation, "OR-100", r.Number, s.name, "the first PSN is %#06x, the CM said %#06x", r.psn, to.psn)
+			differ(r, "the first PSN is %#06x, the CM said %#06x", r.psn, to.psn)
 		}
 		if s.half != nil && !s.half.guessed && from.mtu != 0 && s.half.mtu > from.mtu {
-			j.verdict(Violation, "OR-100", s.recs[0].Number, s.name, "packets of %d bytes, the CM said %d", s.half.mtu, from.mtu)
+			differ(s.recs[0], "packets of %d bytes, the CM said %d", s.half.mtu, from.mtu)
 		}
 	}
 }

@@ -135,8 +135,12 @@ var mutations = []mutation{
 			edit(t, c, f, setPSN(1))
 		}
 	}, nil},
-	{"PSN skips one, capture perhaps not complete, NAK", "drop_middle", "OR-028", oracle.Violation, func(t *testing.T, c *oracle.Capture) { remove(c, 2) },
+	{"PSN skips one, capture perhaps not complete, NAK", "drop_middle", "OR-028", oracle.Inconclusive, func(_ *testing.T, c *oracle.Capture) { remove(c, 2) },
 		func(o *oracle.Options) { o.Complete = false }},
+	{"PSN skips one, capture declared complete, NAK", "drop_middle", "OR-028", oracle.Violation, func(_ *testing.T, c *oracle.Capture) { remove(c, 2) },
+		func(o *oracle.Options) { o.Declared = true }},
+	{"PSN skips one, capture declared complete, ACK", "send_multi", "OR-002", oracle.Inconclusive, func(_ *testing.T, c *oracle.Capture) { remove(c, 3) },
+		func(o *oracle.Options) { o.Declared = true }},
 	{"Middle without First", "send_multi", "OR-029", oracle.Violation, one(1, setOp(roce.RCSendMiddle)), nil},
 	{"First twice", "send_multi", "OR-029", oracle.Violation, one(2, setOp(roce.RCSendFirst)), nil},
 	{"another kind inside", "send_multi", "OR-029", oracle.Violation, one(2, setOp(roce.RCWriteMiddle)), nil},

@@ -12,10 +12,14 @@ func (h *half) rnr(r *rec, p *packet, pos int64) {
 		if h.j.o.ODP {
 			k = Note
 		}
-		h.report(k, "OR-068", r, "RNR NAK for the %s of frame %d", p.r.info.Name, p.r.Number)
+		if k == Violation {
+			h.wrong(p, "OR-068", r, "RNR NAK for the %s of frame %d", p.r.info.Name, p.r.Number)
+		} else {
+			h.report(k, "OR-068", r, "RNR NAK for the %s of frame %d", p.r.info.Name, p.r.Number)
+		}
 	}
 	if want := h.j.o.RNRTimer; want != nil && *want != code {
-		h.report(Violation, "OR-069", r, "timer code %d, min_rnr_timer is %d", code, *want)
+		h.j.verdict(Violation, "OR-069", r.Number, h.s.name, "timer code %d, min_rnr_timer is %d", code, *want)
 	} else if want == nil && h.timerCode != 0 && h.timerCode != code+1 {
 		h.report(Note, "OR-069", r, "timer code %d, before %d", code, h.timerCode-1)
 	}
@@ -45,7 +49,7 @@ func (h *half) rnr(r *rec, p *packet, pos int64) {
 
 // nakMSN judges the MSN of a NAK: exactly what is complete before its PSN.
 func (h *half) nakMSN(r *rec, pos int64, rule string) {
-	if !h.based {
+	if !h.based || !h.complete() {
 		h.checkMSN(r, h.before(pos), h.before(pos))
 		return
 	}
@@ -95,7 +99,7 @@ func (h *half) sequenceNAK(r *rec, p *packet, pos int64) {
 		h.report(Violation, "OR-064", r, "NAK for PSN %#06x, which has arrived", r.psn)
 	}
 	h.nakMSN(r, pos, "OR-061")
-	if pos > h.inOrder || !h.j.o.Complete { // otherwise the NAK waited behind READ responses, and its PSN has come
+	if pos > h.inOrder || !h.complete() { // otherwise the NAK waited behind READ responses, and its PSN has come
 		h.rewindResponder(pos)
 	}
 	h.nakOut, h.nakOutAt = pos, r.Time
@@ -103,7 +107,7 @@ func (h *half) sequenceNAK(r *rec, p *packet, pos int64) {
 		h.advance(pos, r.Time)
 		switch {
 		case pos > h.unacked && h.j.o.Sender == SelectiveRepeat: // it is an implied NAK too, of a READ or ATOMIC before it, which may be all that is followed
-			h.hold(pos, r.Time+impliedToo, r.Time)
+			h.hold(pos, r.Time+impliedToo, r.Time, false)
 		case pos >= h.unacked:
 			if h.nakPos >= 0 && h.nakPos != pos {
 				h.supersedeNAK(r.Time)
@@ -127,15 +131,15 @@ func (h *half) fatal(r *rec, p *packet, pos int64) {
 	switch {
 	case syn == roce.NAKRemoteAccess && p.r.info.Headers.Has(roce.HasXRCETH): // it names no SRQ of the target's domain, whatever it asks
 	case class == roce.ClassSend && syn == roce.NAKRemoteAccess && !p.r.info.Headers.Has(roce.HasIETH): // a key that cannot be invalidated
-		h.report(Violation, "OR-071", r, "%v for a SEND", syn)
+		h.wrong(p, "OR-071", r, "%v for a SEND", syn)
 	case syn == roce.NAKRemoteAccess && zeroLength(p.r):
-		h.report(Violation, "OR-074", r, "%v for a request of length 0", syn)
+		h.wrong(p, "OR-074", r, "%v for a request of length 0", syn)
 	case class == roce.ClassSend && h.j.o.Receive > 0 && h.sendLength(p) > h.j.o.Receive && syn != roce.NAKInvalidRequest:
-		h.report(Violation, "OR-071", r, "%v for a SEND of %d bytes into a receive of %d: an invalid request", syn, h.sendLength(p), h.j.o.Receive)
+		h.wrong(p, "OR-071", r, "%v for a SEND of %d bytes into a receive of %d: an invalid request", syn, h.sendLength(p), h.j.o.Receive)
 	case class == roce.ClassAtomic && syn == roce.NAKInvalidRequest && p.r.p.AtomicETH().VA()&7 != 0:
-		h.report(Warning, "OR-035", p.r, "an atomic at %#x", p.r.p.AtomicETH().VA())
+		h.j.verdict(Warning, "OR-035", p.r.Number, h.s.name, "an atomic at %#x", p.r.p.AtomicETH().VA())
 	case syn == roce.NAKInvalidRD:
-		h.report(Violation, "OR-071", r, "%v on a connection", syn)
+		h.j.verdict(Violation, "OR-071", r.Number, h.s.name, "%v on a connection", syn)
 	}
 	h.nakMSN(r, pos, "OR-061")
 	h.rewindResponder(pos)
@@ -153,6 +157,9 @@ func zeroLength(r *rec) bool {
 func (h *half) sendLength(p *packet) int {
 	n := 0
 	for i := h.index(p.pos); i >= 0; i-- {
+		if !h.current(h.pk[i].r) || i < h.index(p.pos) && h.pk[i].end != h.pk[i+1].pos { // of another connection, or behind a gap
+			break
+		}
 		n += h.pk[i].r.p.PayloadLen()
 		if h.pk[i].r.info.First {
 			break

@@ -8,7 +8,7 @@ import (
 func (h *half) readResponse(r *rec, p *packet, pos int64) {
 	if r.info.Headers.Has(roce.HasAETH) {
 		if syn := r.p.AETH().Syndrome(); syn.Type() != roce.SyndromeTypeAck {
-			h.report(Violation, "OR-084", r, "%v in a READ response", syn)
+			h.j.verdict(Violation, "OR-084", r.Number, h.s.name, "%v in a READ response", syn)
 		}
 	}
 	switch p.class() {
@@ -16,10 +16,10 @@ func (h *half) readResponse(r *rec, p *packet, pos int64) {
 		h.checkReadPayload(r, p, pos)
 	case roce.ClassFlush, roce.ClassAtomicWrite:
 		if r.p.PayloadLen() != 0 {
-			h.report(Violation, "OR-087", r, "%d bytes of payload answer %s", r.p.PayloadLen(), p.r.info.Name)
+			h.wrong(p, "OR-087", r, "%d bytes of payload answer %s", r.p.PayloadLen(), p.r.info.Name)
 		}
 	default:
-		h.report(Violation, "OR-063", r, "a READ response for the %s of frame %d", p.r.info.Name, p.r.Number)
+		h.wrong(p, "OR-063", r, "a READ response for the %s of frame %d", p.r.info.Name, p.r.Number)
 		return
 	}
 	h.checkExecuted(r, p, p.pos)
@@ -118,17 +118,17 @@ type word struct {
 // atomicResponse judges an ATOMIC ACK.
 func (h *half) atomicResponse(r *rec, p *packet, pos int64) {
 	if p.class() != roce.ClassAtomic {
-		h.report(Violation, "OR-063", r, "an ATOMIC ACK for the %s of frame %d", p.r.info.Name, p.r.Number)
+		h.wrong(p, "OR-063", r, "an ATOMIC ACK for the %s of frame %d", p.r.info.Name, p.r.Number)
 		return
 	}
 	if syn := r.p.AETH().Syndrome(); syn.Type() != roce.SyndromeTypeAck {
-		h.report(Violation, "OR-084", r, "%v in an ATOMIC ACK", syn)
+		h.j.verdict(Violation, "OR-084", r.Number, h.s.name, "%v in an ATOMIC ACK", syn)
 	}
 	value := r.p.AtomicAckETH().Original()
 	h.checkExecuted(r, p, pos)
 	if p.answered {
 		if value != p.answer {
-			h.report(Violation, "OR-078", r, "the repeated atomic is answered with %#x, first with %#x", value, p.answer)
+			h.wrong(p, "OR-078", r, "the repeated atomic is answered with %#x, first with %#x", value, p.answer)
 		}
 		if p.sent == 1 && h.dups == 0 {
 			h.report(Warning, "OR-059", r, "a second answer, and the request was not sent again")

@@ -1,6 +1,8 @@
 package oracle
 
 import (
+	"slices"
+
 	"github.com/rdmasim/rdmasim/roce"
 )
 
@@ -164,7 +166,7 @@ func (h *half) checkRetransmission(p *packet, r *rec, pos int64) {
 	case pos == h.nakPos:
 		h.nakPos = -1
 		if r.Time-o.flight() <= h.nakAt { // it may have been on its way already
-			h.hold(pos, h.nakAt+2*o.flight(), r.Time)
+			h.hold(pos, h.nakAt+2*o.flight(), r.Time, false)
 		}
 		h.checkRetries(r)
 	case pos == h.resendNext:
@@ -175,12 +177,12 @@ func (h *half) checkRetransmission(p *packet, r *rec, pos int64) {
 		h.nakPos = -1
 	case p.responds() && h.acked > pos && p.got <= pos:
 		h.checkRetries(r) // an implied NAK: something later was acknowledged
-	case p.responds() && h.lastPos >= pos && !o.Complete && !o.Delivered:
+	case p.responds() && h.lastPos >= pos && !h.complete() && !o.Delivered:
 		h.checkRetries(r) // the same, if a response was lost behind the tap
 	case h.goesOn(pos, end, h.resendNext, r.Time):
 		h.resendNext = max(h.resendNext, end) // a whole READ, of which some answers had moved it on
 		return
-	case h.follows(pos, r.Time):
+	case h.follows(pos, h.unacked, r.Time):
 		h.checkRetries(r)
 	case h.resendNext >= 0 && pos > h.resendNext && pos <= h.resendLast:
 		if h.pending(h.resendNext, pos) != nil {
@@ -238,10 +240,7 @@ func (h *half) checkTimer(p *packet, r *rec, pos int64) {
 // blameTimeout judges which side made a timer run out: the requester, which never asked for an
 // ACK, or the responder, which never answered.
 func (h *half) blameTimeout(r *rec) {
-	asked := false
-	for _, p := range h.pk[min(h.unackedIndex, len(h.pk)):] {
-		asked = asked || p.ackReq || p.responds()
-	}
+	asked := slices.ContainsFunc(h.pk[min(h.unackedIndex, len(h.pk)):], func(p *packet) bool { return p.ackReq || p.responds() })
 	if !asked && h.unacked < h.next && !h.j.o.ODP { // a requester that pages may stand still within a message
 		h.report(h.unlessLate(), "OR-051", r, "the timer ran out and no outstanding packet asks for an ACK")
 	}
@@ -300,7 +299,7 @@ func (h *half) advance(pos, now int64) {
 
 // supersedeNAK is a response behind a NAK, which the requester follows only if it has not come yet.
 func (h *half) supersedeNAK(now int64) {
-	h.hold(h.nakPos, now+h.j.o.flight(), now)
+	h.hold(h.nakPos, now+h.j.o.flight(), now, true)
 	h.nakPos = -1
 }
 
@@ -309,11 +308,11 @@ func (h *half) end() {
 	if h.blind || len(h.pk) == 0 {
 		return
 	}
-	if h.hole && !h.holeDone {
+	if h.complete() && h.hole && !h.holeDone {
 		h.report(Violation, "OR-028", h.holeRec, "PSN %#06x, the next is %#06x", h.holeRec.psn, psn(h.holeAt))
 	}
 	p := h.pk[len(h.pk)-1]
-	if p.r.info.Last && !p.ackReq && !p.responds() && !h.dead {
+	if h.complete() && p.r.info.Last && !p.ackReq && !p.responds() && !h.dead {
 		h.report(Warning, "OR-052", p.r, "nothing follows and AckReq is not set")
 	}
 }

@@ -52,7 +52,7 @@ func (h *half) arriveAtResponder(p *packet, r *rec, pos int64) {
 		return
 	case Edited:
 		h.report(Inconclusive, "OR-002", r, "the frame was edited on its way: what follows is not judged")
-		h.blind = true
+		h.stop(r)
 		return
 	case Late:
 		h.uncertain, h.duplicate = true, true
@@ -117,7 +117,9 @@ func (h *half) startReadResponses(p *packet, r *rec, pos int64, again bool) {
 
 // response takes a response of the peer.
 func (h *half) response(r *rec) {
+	h.watch(r, h.paired())
 	if h.blind {
+		h.seen = r.Time
 		return
 	}
 	h.seen = r.Time
@@ -138,8 +140,12 @@ func (h *half) response(r *rec) {
 		h.blame = ""
 	}
 	p := h.at(pos)
+	if p == nil && !h.complete() {
+		h.unseen(r, pos)
+		return
+	}
 	if p == nil { // a PSN that was skipped, which has its verdict: what follows means nothing
-		h.blind = true
+		h.stop(r)
 		return
 	}
 	h.answers++
@@ -157,7 +163,7 @@ func (h *half) response(r *rec) {
 	h.lastSent = r.Time
 	if r.Fate == Edited {
 		h.report(Inconclusive, "OR-002", r, "the frame was edited on its way: what follows is not judged")
-		h.blind = true
+		h.stop(r)
 	}
 	if r.Fate == Late || r.Fate == Twice {
 		h.uncertain = h.uncertain || r.Fate == Late
@@ -173,25 +179,21 @@ func (h *half) afterFatal(r *rec) Kind {
 
 // wasRequested judges whether a response is for something that was sent.
 func (h *half) wasRequested(r *rec, pos int64) bool {
-	if h.hole && pos >= h.holeAt && !h.holeDone {
-		h.holeDone = true
+	if h.complete() && h.hole && pos >= h.holeAt && !h.holeDone {
 		if r.info.Class == roce.ClassAck && r.p.AETH().Syndrome() == roce.NAKSequence {
+			h.holeDone = true
 			h.report(Violation, "OR-028", h.holeRec, "PSN %#06x, the next is %#06x", h.holeRec.psn, psn(h.holeAt))
 		} else {
-			h.report(Inconclusive, "OR-002", r, "PSN %#06x is acknowledged, %#06x is not in the capture: nothing more is judged", r.psn, psn(h.holeAt))
-			h.blind = true
-			return false
+			h.disprove(r, "PSN %#06x is acknowledged, and %#06x is missing", r.psn, psn(h.holeAt))
 		}
+	}
+	if !h.complete() {
+		return h.answersSeen(r, pos)
 	}
 	if pos >= h.pk[0].pos && pos < h.next {
 		return true
 	}
 	if pos < h.pk[0].pos && h.middle {
-		return false
-	}
-	if o := &h.j.o; pos < h.pk[0].pos && !o.Complete && o.StartPSN == nil {
-		h.report(Inconclusive, "OR-002", r, "%s for PSN %#06x, before the first request of the capture: what else answers such requests is not judged", r.info.Name, r.psn)
-		h.middle = true
 		return false
 	}
 	if h.restartRec != nil && pos < h.next && pos >= h.next-(h.next-h.oldNext) {
@@ -201,17 +203,14 @@ func (h *half) wasRequested(r *rec, pos int64) bool {
 		h.report(Inconclusive, "OR-027", r, "the responder, which has executed nothing, expects another PSN than %#06x: the two QPs may disagree", psn(h.pk[0].pos))
 		return false
 	}
-	rule, k := "OR-002", Inconclusive
-	if h.j.o.Complete || pos < h.pk[0].pos {
-		rule, k = "OR-058", Violation
-		if r.info.Class == roce.ClassReadResponse {
-			rule = "OR-083"
-		}
+	if h.disprove(r, "%s for PSN %#06x, whose request is missing", r.info.Name, r.psn) {
+		return h.answersSeen(r, pos)
 	}
-	h.report(k, rule, r, "%s for PSN %#06x, which was never requested", r.info.Name, r.psn)
-	if k == Inconclusive {
-		h.blind = true
+	rule := "OR-058"
+	if r.info.Class == roce.ClassReadResponse {
+		rule = "OR-083"
 	}
+	h.report(Violation, rule, r, "%s for PSN %#06x, which was never requested", r.info.Name, r.psn)
 	return false
 }
 
@@ -220,7 +219,7 @@ func (h *half) acknowledge(r *rec, p *packet, pos int64) {
 	aeth := r.p.AETH()
 	syn := aeth.Syndrome()
 	if syn&0x80 != 0 {
-		h.report(Warning, "OR-014", r, "bit 7 of the syndrome %#02x", uint8(syn))
+		h.j.verdict(Warning, "OR-014", r.Number, h.s.name, "bit 7 of the syndrome %#02x", uint8(syn))
 	}
 	switch syn.Type() {
 	case roce.SyndromeTypeAck:
@@ -234,7 +233,7 @@ func (h *half) acknowledge(r *rec, p *packet, pos int64) {
 			h.fatal(r, p, pos)
 		}
 	default:
-		h.report(Violation, "OR-079", r, "reserved syndrome %#02x", uint8(syn))
+		h.j.verdict(Violation, "OR-079", r.Number, h.s.name, "reserved syndrome %#02x", uint8(syn))
 	}
 }
 
@@ -271,7 +270,7 @@ func (h *half) checkOrder(r *rec, rule string, k Kind) {
 func (h *half) checkExecuted(r *rec, p *packet, pos int64) {
 	if pos <= h.inOrder {
 		if p.r.info.Class == roce.ClassAtomic && p.r.p.AtomicETH().VA()&7 != 0 {
-			h.report(Violation, "OR-035", r, "the atomic of frame %d at %#x was executed", p.r.Number, p.r.p.AtomicETH().VA())
+			h.wrong(p, "OR-035", r, "the atomic of frame %d at %#x was executed", p.r.Number, p.r.p.AtomicETH().VA())
 		}
 		return
 	}
@@ -291,6 +290,10 @@ func (h *half) checkExecuted(r *rec, p *packet, pos int64) {
 // checkMSN judges the MSN of a response: at least what its PSN proves, at most what
 // arrived.
 func (h *half) checkMSN(r *rec, least, most int64) {
+	if !h.complete() {
+		h.learnMSN(r, least, most)
+		return
+	}
 	got := int64(r.p.AETH().MSN())
 	if !h.based {
 		h.based = true
@@ -298,10 +301,6 @@ func (h *half) checkMSN(r *rec, least, most int64) {
 		if h.restartRec != nil && !fits && within(got, h.oldMSN+1, h.oldMSN+most) {
 			h.report(Violation, "OR-028", h.restartRec, "the responder goes on counting (MSN %d): PSN %#06x is no new connection's, %#06x was due",
 				got, h.restartRec.psn, psn(h.oldNext))
-		}
-		if !fits && !h.j.o.Complete {
-			h.base = got - least
-			h.report(Note, "OR-061", r, "the MSN is %d: the connection began before the capture", got)
 		}
 	}
 	least, most = least+h.base, most+h.base
@@ -331,7 +330,7 @@ func (h *half) takeCredits(r *rec) {
 		return
 	}
 	if h.j.o.SRQ {
-		h.report(Violation, "OR-079", r, "credit code %d from a QP with an SRQ", code)
+		h.j.verdict(Violation, "OR-079", r.Number, h.s.name, "credit code %d from a QP with an SRQ", code)
 	}
 	if !r.Fate.arrives() {
 		return

@@ -32,6 +32,7 @@ type stream struct {
 	dscp, ttl           uint8
 	pkey                uint16
 	peer                *stream
+	byPort              bool  // the UDP source port proves that the peer is the other direction
 	unclear             bool  // several streams may be its other direction
 	place               int   // in the judge's list
 	half                *half // the machine of its requests
@@ -44,6 +45,7 @@ func (s *stream) flow() Flow {
 	}
 	if s.half != nil {
 		f.Resent, f.MTU = s.half.resent, s.half.mtu
+		f.Missing, f.Gaps, f.JudgedTo = s.half.partial.gaps, s.half.partial.count, s.half.partial.until
 	}
 	return f
 }
@@ -73,6 +75,7 @@ func (j *judge) assignStream(r *rec) {
 		j.constant(Violation, "OR-019", r, s.name, "P_Key %#04x, before %#04x", k, s.pkey)
 	}
 	s.recs = append(s.recs, r)
+	j.lands(r, dst, s.name)
 	if r.kind == roce.KindResponse {
 		s.responses++
 		return
@@ -108,7 +111,8 @@ func (j *judge) find(e endpoint, sport uint16, r *rec) *stream {
 	if s := j.newest[e]; s != nil && e.transport != roce.UD {
 		goesOn := r.kind == roce.KindResponse && s.responses > 0 && len(s.recs) > 0 && r.Time-s.recs[len(s.recs)-1].Time < j.o.flight()
 		if r.kind == roce.KindRequest {
-			goesOn = s.requests > 0 && r.psn == s.next && r.psn != s.recs[0].psn
+			goesOn = s.requests > 0 && r.psn == s.next && r.psn != s.recs[0].psn &&
+				(j.o.Complete || r.Time-s.recs[len(s.recs)-1].Time < j.o.flight()/2)
 		}
 		if goesOn {
 			j.constant(Warning, "OR-004", r, s.name, "UDP source port %d, before %d", sport, s.sport)
@@ -294,6 +298,8 @@ func (j *judge) pairStreams() {
 	for _, m := range all {
 		if m.a.peer == nil && m.b.peer == nil && !m.a.unclear && !m.b.unclear {
 			m.a.peer, m.b.peer = m.b, m.a
+			m.a.byPort = m.a.sport != 0 && m.a.sport == m.b.sport && m.a.sport == roce.UDPSourcePort(roce.FlowLabel(m.a.qpn, m.b.qpn))
+			m.b.byPort = m.a.byPort
 		}
 	}
 }
@@ -307,7 +313,7 @@ func (j *judge) replay() {
 			if p := s.peer; p != nil && p.sport != s.sport && s.requests > 0 && s.sport != 0 {
 				j.verdict(Note, "OR-005", s.recs[0].Number, s.name, "UDP source port %d, the other direction has %d", s.sport, p.sport)
 			}
-			if p := s.peer; p != nil && p.pkey&0x7FFF != s.pkey&0x7FFF && s.requests > 0 {
+			if p := s.peer; p != nil && p.pkey&0x7FFF != s.pkey&0x7FFF && s.requests > 0 && (j.o.Complete || s.byPort) {
 				j.verdict(Violation, "OR-019", s.recs[0].Number, s.name, "P_Key %#04x, the other direction has %#04x", s.pkey, p.pkey)
 			}
 			j.connection(s)
@@ -338,6 +344,9 @@ func (j *judge) connection(s *stream) {
 	}
 	h := newHalf(j, s)
 	s.half = h
+	if !j.o.Complete && (s.peer == nil || s.peer.responses == 0) {
+		h.missing(s.recs[0], "no answer to any of its requests")
+	}
 	events := requestsOf(s)
 	if s.peer != nil {
 		for _, r := range s.peer.recs {

@@ -37,9 +37,11 @@ type Verdict struct {
 	Frame int    `json:"frame"` // number of the frame in its file, from 1; 0: the capture as a whole
 	// Count is of how many frames of the flow this is true: verdicts on constant
 	// header fields are given once, for the first.
-	Count int    `json:"count"`
-	Flow  string `json:"flow,omitempty"`
-	Text  string `json:"text"`
+	Count int `json:"count"`
+	// Others are the numbers of the next frames of which it is true, as many as are kept.
+	Others []int  `json:"others,omitempty"`
+	Flow   string `json:"flow,omitempty"`
+	Text   string `json:"text"`
 }
 
 func (v Verdict) String() string {
@@ -87,6 +89,17 @@ type Flow struct {
 	Resent    int    `json:"resent"`
 	Responses int    `json:"responses"`
 	MTU       int    `json:"mtu,omitempty"` // learned or given
+	// Missing says what shows that the capture lacks frames of the flow: the first of Gaps such places.
+	Missing []Gap `json:"missing,omitempty"`
+	Gaps    int   `json:"gaps,omitempty"`
+	// JudgedTo is the frame behind which requests and responses are only counted; 0: all are judged.
+	JudgedTo int `json:"judged_to,omitempty"`
+}
+
+// Gap is where a capture lacks frames.
+type Gap struct {
+	Frame int    `json:"frame"` // that shows it
+	Text  string `json:"text"`
 }
 
 // Result is the judgement of a capture.
@@ -100,6 +113,8 @@ type Result struct {
 	Flows    []Flow    `json:"flows"`
 	Verdicts []Verdict `json:"verdicts"`
 	LeftOut  []LeftOut `json:"left_out,omitempty"` // beyond MostVerdicts
+	// Unproved is how many violations there are if the capture has every frame, which are inconclusive because it is not known to.
+	Unproved int `json:"unproved,omitempty"`
 }
 
 // Count is the number of verdicts of a kind, with those that are left out.
@@ -134,6 +149,8 @@ type Options struct {
 	// Complete: every frame that was sent is in the capture, from the first of each
 	// connection. Delivered: every frame that is not marked as lost did arrive.
 	Complete, Delivered bool
+	// Declared: that the capture is complete is said of it, not known. Where its frames show that some are missing, they are believed.
+	Declared bool
 	// Reconnects: QPs may be reset and connected again; a first packet while nothing is
 	// outstanding then begins a new connection, also with the bytes of the first time.
 	Reconnects bool
