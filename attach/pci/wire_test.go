@@ -56,9 +56,8 @@ func TestWireSocket(t *testing.T) {
 			t.Fatalf("write: %x", []byte(e))
 		}
 	}
-	const toB = verbs.WireMatchDestQPN
 	w := tester(t, s, 0, 1)
-	if err := errors.Join(w.StartTap(nil), w.Inject(nil, verbs.WireRule{Match: toB, DestQPN: b.n, Action: verbs.WireDuplicate, Skip: 1})); err != nil {
+	if err := errors.Join(w.StartTap(nil), w.Inject(nil, verbs.WireRule{Match: verbs.WireMatchDestQPN, DestQPN: a.n, Action: verbs.WireDuplicate, Skip: 1})); err != nil {
 		t.Fatal(err)
 	}
 	write() // the plan drops it once
@@ -96,7 +95,7 @@ func TestWireSocket(t *testing.T) {
 	if err := w.ConfigureSubnet(nil, verbs.SubnetConfig{FirstLID: 5}); !errors.Is(err, syscall.EOPNOTSUPP) {
 		t.Errorf("a subnet manager on Ethernet: %v", err)
 	}
-	if err := errors.Join(w.Inject(nil, verbs.WireRule{Match: toB, DestQPN: b.n, Action: verbs.WireDrop}), w.Close()); err != nil {
+	if err := errors.Join(w.Inject(nil, verbs.WireRule{Match: verbs.WireMatchDestQPN, DestQPN: a.n, Action: verbs.WireDrop}), w.Close()); err != nil {
 		t.Fatal(err)
 	}
 	w = tester(t, s, 1, 0) // what the one before has changed is undone

@@ -45,7 +45,7 @@ func newRandom() *cobra.Command {
 			"difference, and prints it as text, which --program runs again, and as a case in Go.\n" +
 			"The targets are the simulator and the hardware, or with --target=sim two profiles, or a simulator that breaks a rule.\n" +
 			"Exit status: 0 no difference was found, 1 one was, or a program did not end, 2 wrong usage, 130 interrupted.",
-		Example: "  conform random --programs 1000\n  conform random --target=sim --profile connectx-5,generic-roce\n" +
+		Example: "  conform random --programs 1000\n  conform random --target=sim --profile connectx-4,generic-roce\n" +
 			"  conform random --target=sim --mutant long-send-cut --case case.go",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {

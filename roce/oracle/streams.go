@@ -357,7 +357,7 @@ func (j *judge) connection(s *stream) {
 		slices.SortStableFunc(events, func(a, b *rec) int { return a.Number - b.Number })
 	}
 	if j.mixedUp(s, events) {
-		return
+		h.stop(events[0])
 	}
 	for _, r := range events {
 		if r.kind == roce.KindRequest {
