@@ -143,7 +143,7 @@ func (w *Writer) end() {
 	w.word(uint32(len(w.buf) + 4))
 	copy(w.buf[4:8], w.buf[len(w.buf)-4:])
 	if _, err := w.out.Write(w.buf); err != nil {
-		w.err = fmt.Errorf("pcap: %w", err)
+		w.err = err
 	}
 }
 
