@@ -9,7 +9,7 @@ cannot() {
   exit 77
 }
 
-# Unpacks NAME=VERSION... of Debian below $work/root, and has programs find their libraries there first.
+# Unpacks NAME=VERSION... of Debian below $work/unpacked, and has programs find their libraries there first.
 unpack() {
   local package
   for tool in apt-get dpkg-deb python3; do command -v $tool >/dev/null || cannot "$tool is missing"; done
@@ -17,8 +17,8 @@ unpack() {
     (cd "$work" && apt-get download -q -o APT::Sandbox::User= "$package" >log 2>&1) ||
       cannot "apt does not offer $package (Debian 12 does; snapshot.debian.org keeps it)"
   done
-  for package in "$work"/*.deb; do dpkg-deb -x "$package" "$work/root"; done
-  export LD_LIBRARY_PATH=$work/root/usr/lib/$(dpkg-architecture -qDEB_HOST_MULTIARCH 2>/dev/null || echo "$(uname -m)-linux-gnu")
+  for package in "$work"/*.deb; do dpkg-deb -x "$package" "$work/unpacked"; done
+  export LD_LIBRARY_PATH=$work/unpacked/usr/lib/$(dpkg-architecture -qDEB_HOST_MULTIARCH 2>/dev/null || echo "$(uname -m)-linux-gnu")
 }
 
 # The program or library must find what it is linked with, here or among the packages.

@@ -1,10 +1,10 @@
 # Sourced by findings about tshark after lib.sh: tshark of a fixed version, and a module of Python that writes captures.
 unpack tshark=4.0.17-0+deb12u3 wireshark-common=4.0.17-0+deb12u3 libwireshark16=4.0.17-0+deb12u3 libwiretap13=4.0.17-0+deb12u3 \
   libwsutil14=4.0.17-0+deb12u3 libwireshark-data=4.0.17-0+deb12u3
-complete "$work/root/usr/bin/tshark"
-export PYTHONPATH=$work PYTHONDONTWRITEBYTECODE=1 HOME=$work WIRESHARK_DATA_DIR=$work/root/usr/share/wireshark
+complete "$work/unpacked/usr/bin/tshark"
+export PYTHONPATH=$work PYTHONDONTWRITEBYTECODE=1 HOME=$work WIRESHARK_DATA_DIR=$work/unpacked/usr/share/wireshark
 
-tshark_() { "$work/root/usr/bin/tshark" "$@" 2>"$work/errors"; }
+tshark_() { "$work/unpacked/usr/bin/tshark" "$@" 2>"$work/errors"; }
 
 # dissect FILE ARGS... of $work.
 dissect() {

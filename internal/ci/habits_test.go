@@ -31,7 +31,7 @@ func TestActionsArePinned(t *testing.T) {
 }
 
 // unruled is the last commit before subjects had a form.
-const unruled = "c9cd628f6eabc64d02e89b329dbc102970174689"
+const unruled = "8ab1f53149216c3aaea080a0ff1e28ab47690e1f"
 
 func TestCommitSubjects(t *testing.T) {
 	git := func(args ...string) (string, error) {
