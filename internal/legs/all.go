@@ -113,6 +113,7 @@ func (p *planned) make(signals <-chan os.Signal) (stopped bool) {
 			r.CPU = (c.ProcessState.UserTime() + c.ProcessState.SystemTime()).Seconds()
 		}
 	}
+	stopped = stopped || r.Status == interrupted
 	if stopped {
 		r.Status = interrupted
 	} else if r.Status == 0 {

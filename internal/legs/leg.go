@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -153,10 +154,33 @@ func (o *outcomes) of(c *exec.Cmd, signals <-chan os.Signal, part bool) (status 
 		<-read
 	}
 	cpu = (c.ProcessState.UserTime() + c.ProcessState.SystemTime()).Seconds()
-	if stopped {
+	if stopped || endedBySIGINT(err) || err != nil && signalFollows(signals) {
 		return interrupted, cpu, nil
 	}
 	return exitStatus(err), cpu, nil
+}
+
+// endedBySIGINT tells whether a command ended because of SIGINT, by its wait status or by the shell's convention. A terminal sends SIGINT
+// to all of a group, so the command's end may be seen before the signal of this process.
+func endedBySIGINT(err error) bool {
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) {
+		return false
+	}
+	if ws, ok := exit.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+		return ws.Signal() == syscall.SIGINT
+	}
+	return exit.ExitCode() == interrupted
+}
+
+// signalFollows waits a moment for the signal of this process after a command that may have caught the same signal and failed of it.
+func signalFollows(signals <-chan os.Signal) bool {
+	select {
+	case <-signals:
+		return true
+	case <-time.After(100 * time.Millisecond):
+		return false
+	}
 }
 
 // modulePath is that of go.mod in the working directory.

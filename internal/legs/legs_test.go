@@ -251,6 +251,20 @@ func TestInterruptedLegs(t *testing.T) {
 	}
 }
 
+// A command that SIGINT ended is an interruption, also before the signal of the group is seen here.
+func TestCommandEndedBySIGINT(t *testing.T) {
+	for _, command := range []string{"kill -INT $$$$", "exit 130"} {
+		dir := project(t, map[string]string{"Makefile": "one: ; @$(LEG) one sh -c '" + command + "' + touch not-begun\ntwo: ; @$(LEG) two true\n"})
+		out, status := legs(t, dir, "all", "one", "two")
+		if status != interrupted || !strings.HasPrefix(row(t, out, "two"), "not run ") {
+			t.Errorf("%q: status %d\n%s", command, status, out)
+		}
+		if _, err := os.Stat(filepath.Join(dir, "not-begun")); err == nil {
+			t.Errorf("%q: a command ran after it", command)
+		}
+	}
+}
+
 func TestMistakes(t *testing.T) {
 	dir := project(t, map[string]string{})
 	for _, args := range [][]string{{"all"}, {"run"}, {"run", "x"}, {"run", "x", "A=1"}, {"run", "x", "true", "+"}, {"all", "a:b", "b"}} {
