@@ -337,15 +337,15 @@ func destroyedWithEvents(c *spec.C) {
 	kit.ExpectSuccess(c, stays, 1)
 }
 
-// polledInPart records whether an arm reports completions that were announced and not polled. A completion that is added to an armed
-// CQ is reported by every rule.
+// polledInPart records whether an arm reports completions that are in the CQ already: those that no event has announced, and those that
+// were announced and not polled. A completion that is added to an armed CQ is reported by every rule.
 func polledInPart(c *spec.C) {
 	b := newBench(c)
 	for _, polled := range []int{0, 3, 8} {
 		b.write(c, 8)
 		c.T.Sleep(kit.QuietPeriod)
 		kit.Arm(c, b.send, false)
-		expectEvent(c, b.ch, "get_cq_event of completions that no event has announced", b.send)
+		c.Observe(fmt.Sprintf("events before %d of 8 were polled", polled), takeEvent(c, b.ch))
 		kit.ExpectSuccess(c, b.send, polled)
 		kit.Arm(c, b.send, false)
 		again := takeEvent(c, b.ch)
