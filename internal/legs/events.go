@@ -36,6 +36,7 @@ type outcomes struct {
 	alone   func(testKey) string
 	open    map[testKey]*test
 	builds  map[string][]string // output of builds that may fail, by import path
+	failed  map[string]bool     // packages with a failed test
 	started int
 }
 
@@ -139,6 +140,7 @@ func (o *outcomes) skip(key testKey, why string) {
 
 func (o *outcomes) fail(key testKey) {
 	o.record.Failed++
+	o.failed[key.Package] = true
 	if o.record.First == nil {
 		o.record.First = &failure{key, o.alone(key)}
 	}
@@ -164,7 +166,7 @@ func (o *outcomes) packageFailed(key testKey, build string) {
 		o.fail(key)
 	case found != nil:
 		o.ended(last, "fail")
-	case o.record.First == nil || o.record.First.Package != key.Package:
+	case !o.failed[key.Package]:
 		o.fail(key)
 	}
 }

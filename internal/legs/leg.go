@@ -78,7 +78,7 @@ func (l leg) run() (int, error) {
 	module := modulePath()
 	began := time.Now()
 	for _, words := range l.commands {
-		o := &outcomes{out: os.Stdout, module: module, leg: l.name, record: r, open: map[testKey]*test{}, builds: map[string][]string{},
+		o := &outcomes{out: os.Stdout, module: module, leg: l.name, record: r, open: map[testKey]*test{}, builds: map[string][]string{}, failed: map[string]bool{},
 			alone: func(k testKey) string { return alone(l, words, k) }}
 		status, cpu, err := o.of(l.command(words), signals, part)
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -125,6 +126,7 @@ norecipe: absent ; @$(LEG) norecipe true
 		"c/c_test.go": "package c\nimport \"testing\"\nfunc TestC(t *testing.T) { undefined() }\n",
 		"d/d_test.go": "package d\nimport (\"fmt\"; \"testing\")\nfunc TestD(t *testing.T) { fmt.Println(\"printed\") }\n",
 	})
+	t.Setenv("GOFLAGS", "-p=1") // the first failure is that of the first package
 	out, status := legs(t, dir, "all", "build", "broken", "after:build,broken", "short", "tests", "norecipe", "last:after")
 	if status != 1 {
 		t.Errorf("exit status %d", status)
@@ -195,6 +197,27 @@ func checkTimes(t *testing.T, dir string, want ...string) {
 	}
 	if strings.Join(got, ", ") != strings.Join(want, ", ") {
 		t.Errorf("%s has %v, want %v", timesFile, got, want)
+	}
+}
+
+// Packages that are tested at the same time mix their events; each failure counts once.
+func TestFailuresOfInterleavedPackages(t *testing.T) {
+	r := &record{}
+	o := &outcomes{out: io.Discard, module: "m", record: r, open: map[testKey]*test{}, builds: map[string][]string{}, failed: map[string]bool{},
+		alone: func(testKey) string { return "" }}
+	for _, line := range []string{
+		`{"Action":"run","Package":"m/a","Test":"TestA"}`,
+		`{"Action":"run","Package":"m/b","Test":"TestB"}`,
+		`{"Action":"fail","Package":"m/b","Test":"TestB"}`,
+		`{"Action":"fail","Package":"m/a","Test":"TestA"}`,
+		`{"Action":"fail","Package":"m/b"}`,
+		`{"Action":"fail","Package":"m/a"}`,
+		`{"Action":"fail","Package":"m/c"}`,
+	} {
+		o.line(line + "\n")
+	}
+	if r.Failed != 3 || r.First.Package != "b" {
+		t.Errorf("%d failures, the first in %s; want 3, the first in b", r.Failed, r.First.Package)
 	}
 }
 
