@@ -140,10 +140,11 @@ func (o *outcomes) skip(key testKey, why string) {
 
 func (o *outcomes) fail(key testKey) {
 	o.record.Failed++
-	o.failed[key.Package] = true
-	if o.record.First == nil {
+	// Packages run at the same time: the first by name is the same in every run.
+	if o.record.First == nil || o.failed[o.record.First.Package] && key.Package < o.record.First.Package {
 		o.record.First = &failure{key, o.alone(key)}
 	}
+	o.failed[key.Package] = true
 }
 
 // packageFailed finds what a failed package failed by: its build, a test that has said so, one that had not ended when the package
