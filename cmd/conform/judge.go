@@ -314,6 +314,7 @@ func printJudged(w io.Writer, res *oracle.Result, notes bool) {
 		fmt.Fprintf(tw, "%s\t%s\t%d\t%d\t%d\t%s\n", plain.Line(f.Name), f.Transport, f.Requests, f.Resent, f.Responses, mtu)
 	}
 	_ = tw.Flush()
+	printRetransmissions(w, res)
 	printGaps(w, res.Flows)
 	for _, v := range res.Verdicts {
 		if v.Kind == oracle.Note && !notes {

@@ -62,6 +62,14 @@ var frameNumber = regexp.MustCompile(`frame \d+`)
 func said(res *oracle.Result, number func(int) int, without ...string) []string {
 	var out []string
 	for _, f := range res.Flows {
+		f.Retransmissions = slices.Clone(f.Retransmissions)
+		for i := range f.Retransmissions {
+			r := &f.Retransmissions[i]
+			r.Frame = number(r.Frame)
+			if r.NAK > 0 {
+				r.NAK = number(r.NAK)
+			}
+		}
 		out = append(out, fmt.Sprintf("%+v", f))
 	}
 	for _, v := range res.Verdicts {

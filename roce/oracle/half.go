@@ -74,6 +74,7 @@ type half struct {
 	requester
 	responder
 	history
+	resends resends
 }
 
 func newHalf(j *judge, s *stream) *half { return &half{j: j, s: s, mtu: j.o.MTU} }
@@ -236,7 +237,8 @@ func (h *half) nextMSN(frame int) *rec {
 func (h *half) restart(r *rec) {
 	h.report(Note, "OR-027", r, "the connection seems to begin again, at PSN %#06x after %#06x", r.psn, psn(h.next-1))
 	h.low, h.high, h.slack = 0, 0, 0
-	*h = half{j: h.j, s: h.s, mtu: h.mtu, resent: h.resent, history: h.history,
+	h.resends.open = nil
+	*h = half{j: h.j, s: h.s, mtu: h.mtu, resent: h.resent, history: h.history, resends: h.resends,
 		responder: responder{restartRec: r, oldMSN: h.base + h.count, oldNext: h.next}}
 }
 
@@ -272,6 +274,7 @@ func (h *half) newRequest(r *rec, pos int64) {
 		h.unanswered++
 	}
 	h.next = p.end
+	h.resends.open = nil
 	if h.guessed && !h.complete() && r.info.Class == roce.ClassReadRequest { // how many PSNs it reserves is not certain
 		h.lenient = true
 	}
@@ -366,6 +369,7 @@ func (h *half) repeatedRequest(r *rec, pos int64) {
 	} else {
 		h.insideRead(p, r, pos)
 	}
+	h.account(p, r, pos)
 	h.checkRetransmission(p, r, pos)
 	p.sent++
 	p.last, p.ackReq = r.Time, r.p.BTH().AckReq()

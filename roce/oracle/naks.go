@@ -41,7 +41,7 @@ func (h *half) rnr(r *rec, p *packet, pos int64) {
 		// Otherwise it is an implied NAK of a READ or ATOMIC before it, or the NAK of a second try that was on its way: the time of the
 		// first one runs.
 		if h.unacked == pos && !(h.rnrPos == pos && r.Time < h.rnrUntil) {
-			h.rnrPos, h.rnrAt = pos, r.Time
+			h.rnrPos, h.rnrAt, h.rnrFrame = pos, r.Time, r.Number
 			h.rnrUntil = r.Time + roce.RNRTimer(uint8(code))
 		}
 	}
@@ -112,7 +112,7 @@ func (h *half) sequenceNAK(r *rec, p *packet, pos int64) {
 			if h.nakPos >= 0 && h.nakPos != pos {
 				h.supersedeNAK(r.Time)
 			}
-			h.nakPos, h.nakAt = pos, r.Time
+			h.nakPos, h.nakAt, h.nakFrame = pos, r.Time, r.Number
 		}
 	}
 }

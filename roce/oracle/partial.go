@@ -210,10 +210,10 @@ func (h *half) unseen(r *rec, pos int64) {
 	switch syn.Type() {
 	case roce.SyndromeTypeRNR:
 		h.advance(pos, r.Time)
-		h.rnrPos, h.rnrAt, h.rnrUntil = pos, r.Time, r.Time+roce.RNRTimer(syn.Value())
+		h.rnrPos, h.rnrAt, h.rnrFrame, h.rnrUntil = pos, r.Time, r.Number, r.Time+roce.RNRTimer(syn.Value())
 	case roce.SyndromeTypeNAK:
 		h.advance(pos, r.Time)
-		h.nakPos, h.nakAt = pos, r.Time
+		h.nakPos, h.nakAt, h.nakFrame = pos, r.Time, r.Number
 	default:
 		h.advance(pos+1, r.Time)
 		h.proved, h.lastPos, h.inOrder = max(h.proved, pos), max(h.lastPos, pos), max(h.inOrder, pos)

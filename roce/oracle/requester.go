@@ -27,6 +27,8 @@ type requester struct {
 
 	nakPos, nakAt int64 // a sequence NAK that was not followed yet, and when it came
 	rnrPos, rnrAt int64
+	nakFrame      int // of the NAKs at nakPos and rnrPos
+	rnrFrame      int
 	rnrUntil      int64
 	deadAt        int64
 	hole          bool // PSNs were skipped, or their frames are missing

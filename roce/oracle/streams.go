@@ -45,6 +45,7 @@ func (s *stream) flow() Flow {
 	}
 	if s.half != nil {
 		f.Resent, f.MTU = s.half.resent, s.half.mtu
+		f.Retransmissions, f.MoreRetransmissions, f.LostNS = s.half.resends.runs, s.half.resends.more, s.half.resends.lostNS
 		f.Missing, f.Gaps, f.JudgedTo = s.half.partial.gaps, s.half.partial.count, s.half.partial.until
 	}
 	return f

@@ -89,6 +89,11 @@ type Flow struct {
 	Resent    int    `json:"resent"`
 	Responses int    `json:"responses"`
 	MTU       int    `json:"mtu,omitempty"` // learned or given
+	// Retransmissions are the first 1,000 of the flow; MoreRetransmissions counts the others. LostNS is the time, in nanoseconds, that
+	// passed between the sendings of their first packets, added up.
+	Retransmissions     []Retransmission `json:"retransmissions,omitempty"`
+	MoreRetransmissions int              `json:"more_retransmissions,omitempty"`
+	LostNS              int64            `json:"lost_ns,omitempty"`
 	// Missing says what shows that the capture lacks frames of the flow: the first of Gaps such places.
 	Missing []Gap `json:"missing,omitempty"`
 	Gaps    int   `json:"gaps,omitempty"`
