@@ -146,7 +146,7 @@ func (c *Catalogue) checkCapabilities() error {
 	names := c.capabilityNames()
 	for i, k := range c.Capabilities {
 		if k.About == "" || strings.HasPrefix(k.Capability, "no ") || slices.Contains(names[:i], k.Capability) {
-			return fmt.Errorf("catalogue: capability %q says nothing about itself, begins with \"no \", or is there twice", k.Capability)
+			return fmt.Errorf("catalogue: capability %q says nothing about itself, begins with \"no \", or is listed twice", k.Capability)
 		}
 	}
 	return nil
@@ -203,7 +203,7 @@ func (c *Catalogue) checkOwn(items []Item) error {
 	for _, i := range items {
 		id, area := i.Entry.ID, i.Entry.Area
 		if seen[id] {
-			return fmt.Errorf("case %s is there twice", id)
+			return fmt.Errorf("case %s is given twice", id)
 		}
 		seen[id] = true
 		e, ok := c.Find(id)

@@ -71,7 +71,7 @@ func TestNumbersOfOtherSuites(t *testing.T) {
 		want  string
 	}{
 		{[]Item{item("RC-001", "RC", "first"), item("RC-901", "RC", "own"), item("NIC-1", "NIC", "own")}, ""},
-		{[]Item{item("RC-901", "RC", "own"), item("RC-901", "RC", "own")}, "case RC-901 is there twice"},
+		{[]Item{item("RC-901", "RC", "own"), item("RC-901", "RC", "own")}, "case RC-901 is given twice"},
 		{[]Item{item("RC-001", "RC", "own")}, "RC-001 is a case of the catalogue: numbers from 900 are yours, such as RC-900"},
 		{[]Item{item("RC-1000", "RC", "own")}, "RC-1000 may become a case of the catalogue"},
 	} {

@@ -39,7 +39,7 @@ type Parameter struct {
 	Key     string `yaml:"key" required:"true" help:"key of the value"`
 	Low     string `yaml:"low" required:"true" help:"least value that the fit may try, with its unit"`
 	High    string `yaml:"high" required:"true" help:"largest value that the fit may try"`
-	Prior   string `yaml:"prior" help:"value that is taken when no figure is left to fit it to, and where the fit begins (default: the geometric mean of the bounds)"`
+	Prior   string `yaml:"prior" help:"value used when no figure is left to fit it to; the fit begins there (default: the geometric mean of the bounds)"`
 	Source  string `yaml:"source" help:"where the prior is from, and what the bounds are"`
 	// With are keys that have the same value.
 	With []string `yaml:"with" help:"values of the profile that are the same"`
@@ -119,7 +119,7 @@ func parseCalibration(all []*Validation, profiles map[string]*profile.Profile, f
 func (c *Calibration) check(p *Parameter, at string) error {
 	switch {
 	case (p.Profile == "") == (p.File == ""):
-		return c.doc.Errorf(at, "a value is that of a profile or of a validation file: give one of profile and file")
+		return c.doc.Errorf(at, "a value belongs to a profile or to a validation file: give either profile or file")
 	case p.File != "" && c.files[p.File] == nil:
 		return c.doc.Errorf(at+".file", "there is no validation file %q%s", p.File, input.Suggest(p.File, keysOf(c.files)))
 	case p.Profile != "":
@@ -156,10 +156,10 @@ func (c *Calibration) check(p *Parameter, at string) error {
 			return c.doc.Errorf(at+".figures", "there is no figure %q%s", id, input.Suggest(id, keysOf(c.at)))
 		}
 		if name := f.v.profileOf(f.i); p.Profile != "" && c.profiles[name].GivenBy(p.Key) != p.Profile {
-			return c.doc.Errorf(at+".figures", "figure %s is of profile %s, which does not have %s from profile %s", id, name, p.Key, p.Profile)
+			return c.doc.Errorf(at+".figures", "figure %s uses profile %s, which does not take %s from profile %s", id, name, p.Key, p.Profile)
 		}
 		if kind, _, _ := tolerance(f.figure().Tolerance); kind == '=' || kind == '>' {
-			return c.doc.Errorf(at+".figures", "figure %s has the tolerance %s, which is nothing to fit to", id, f.figure().Tolerance)
+			return c.doc.Errorf(at+".figures", "figure %s has the tolerance %s, which a fit cannot use", id, f.figure().Tolerance)
 		}
 	}
 	return nil

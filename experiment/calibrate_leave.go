@@ -80,7 +80,7 @@ func (r *LeaveOneOut) Current() error {
 	if len(changed) == 0 {
 		return nil
 	}
-	return fmt.Errorf("the table is of other values of %s: make leave-one-out makes it again", strings.Join(changed, ", "))
+	return fmt.Errorf("the table was made with other values of %s: run make leave-one-out", strings.Join(changed, ", "))
 }
 
 // LeaveOut fits without each check in turn, and predicts it. Runs are kept in the folder cache, unless it is "", so that

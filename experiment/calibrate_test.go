@@ -82,15 +82,15 @@ func TestCalibrationErrors(t *testing.T) {
 	parse := calibrations(t)
 	const head = "groups:\n  - name: g\n    parameters:\n      - "
 	for _, c := range []struct{ text, want string }{
-		{"{key: hca.pu_service, low: 1ns, high: 2ns, figures: [3b]}", "give one of profile and file"},
+		{"{key: hca.pu_service, low: 1ns, high: 2ns, figures: [3b]}", "give either profile or file"},
 		{"{profile: connectx-4, key: hca.pu_servic, low: 1ns, high: 2ns, figures: [3b]}", `did you mean "hca.pu_service"`},
 		{"{profile: connect-ib, key: hca.pu_service, low: 1ns, high: 2ns, figures: [3b]}", "no file gives hca.pu_service of profile connect-ib"},
 		{"{profile: connectx-4, key: hca.pu_service, low: 2ns, high: 2ns, figures: [3b]}", "want 0 < low < high"},
 		{"{profile: connectx-4, key: hca.pu_service, low: 2ns, high: 9ns, prior: 10ns, figures: [3b]}", "a prior between them"},
 		{"{profile: connectx-4, key: hca.pu_service, low: \"2\", high: 9ns, figures: [3b]}", "is not a time, a size or a whole number as the other bound is"},
 		{"{profile: connectx-4, key: hca.pu_service, low: 2ns, high: 9ns, figures: [3z]}", `there is no figure "3z"`},
-		{"{profile: connectx-4, key: hca.pu_service, low: 2ns, high: 9ns, figures: [1a]}", "nothing to fit to"},
-		{"{profile: connectx-5, key: hca.pu_service, low: 2ns, high: 9ns, figures: [3b]}", "figure 3b is of profile connect-ib, which does not have hca.pu_service from profile connectx-5"},
+		{"{profile: connectx-4, key: hca.pu_service, low: 2ns, high: 9ns, figures: [1a]}", "which a fit cannot use"},
+		{"{profile: connectx-5, key: hca.pu_service, low: 2ns, high: 9ns, figures: [3b]}", "figure 3b uses profile connect-ib, which does not take hca.pu_service from profile connectx-5"},
 		{"{file: 12-bytes-by-sizes.yaml, key: traffic.0.work, low: 2ns, high: 9ns, figures: [12a]}", `did you mean "12-bytes-by-size.yaml"`},
 	} {
 		if _, err := parse(head + c.text + "\n"); err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "c.yaml:") {

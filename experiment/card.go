@@ -3,7 +3,6 @@ package experiment
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"math"
@@ -167,7 +166,7 @@ func readMeasured(ctx context.Context, dir string) (*measured, error) {
 		case filepath.Clean(sub) == filepath.Clean(dir):
 			m.all = append(m.all, got...)
 		case len(got) > 1:
-			return nil, usage("%s: %s has another result of the same file: files of a folder in the folder are of one program each, which all ran at the same time", got[1].at, got[0].at)
+			return nil, usage("%s: %s has another result of the same file: each file in a subfolder holds the output of one program, and all of them ran at the same time", got[1].at, got[0].at)
 		case len(got) == 1:
 			together[sub] = append(together[sub], got...)
 		}
@@ -190,7 +189,7 @@ func addUp(dir string, parts []*measurement) (*measurement, error) {
 		case p.latency || sum.latency:
 			return nil, usage("%s: latencies of programs that run together are not used: move the file out of %s", p.at, dir)
 		case p.setup != parts[0].setup:
-			return nil, usage("%s: files of one folder are of programs that ran together with the same options, and %s has others", p.at, parts[0].at)
+			return nil, usage("%s: the files of a subfolder come from programs that ran together with the same options, and %s has other options", p.at, parts[0].at)
 		}
 		sum.value += p.value
 	}
@@ -383,16 +382,14 @@ func (m *measurement) scenario(id, base string) []byte {
 	return []byte(b.String())
 }
 
-var errNoFolder = errors.New("--from names a folder of measurements, and this is none")
-
-// checkFolder refuses what is no folder, before anything is read.
+// checkFolder returns an error if dir is not a folder, before anything is read.
 func checkFolder(dir string) error {
 	st, err := os.Stat(dir)
 	if err != nil {
 		return usage("--from: %w", err)
 	}
 	if !st.IsDir() {
-		return usage("%w: %s", errNoFolder, dir)
+		return usage("--from: %s is not a folder of measurements", dir)
 	}
 	return nil
 }

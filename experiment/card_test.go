@@ -249,12 +249,12 @@ func TestBadMeasurements(t *testing.T) {
 		{"version", map[string]string{"a.txt": strings.Replace(lat.output(930), "t_typical", "t_common", 1)}, "these columns are of no version of perftest that is known"},
 		{"contradiction", map[string]string{"a.txt": lat.output(930), "b.txt": lat.output(1930)}, "WRITE latency, 2B inline is 1930 ns here, and 930 ns in"},
 		{"two links", map[string]string{"a.txt": lat.output(930), "b.txt": ib.output(1e6)}, "the link is IB here, and Ethernet elsewhere"},
-		{"together, different", map[string]string{"x/a.txt": bw.output(1e6), "x/b.txt": other.output(1e6)}, "files of one folder are of programs that ran together with the same options"},
+		{"together, different", map[string]string{"x/a.txt": bw.output(1e6), "x/b.txt": other.output(1e6)}, "the files of a subfolder come from programs that ran together with the same options"},
 		{"latencies together", map[string]string{"x/a.txt": lat.output(930), "x/b.txt": lat.output(930)}, "latencies of programs that run together are not used"},
 		{"one after the other in a folder", map[string]string{"x/a.txt": bw.output(1e6), "x/b.txt": bw.output(1e6) + bw.output(1e6)}, "has another result of the same file"},
 		{"only servers in a folder", map[string]string{"x/a.txt": strings.Replace(bw.output(1e6), "TX depth", "RX depth", 1)}, "the end that serves says nothing"},
 		{"too many queue pairs", map[string]string{"a.txt": many.output(1e6)}, "a.txt:22: it cannot be simulated: 1000000 is above 10000"},
-		{"of the simulator", map[string]string{"r.json": recordOf(t, "sim")}, `the record is of target "sim"`},
+		{"of the simulator", map[string]string{"r.json": recordOf(t, "sim")}, `the record has target "sim"`},
 		{"record", map[string]string{"r.json": `{"schema": "rdmasim/conform/99"}`}, "r.json"},
 		{"nothing of use", map[string]string{"a.txt": strings.Replace(lat.output(930), "Connection type : RC", "Connection type : UC", 1)}, "only reliable connections are used"},
 	} {
@@ -273,7 +273,7 @@ func TestBadMeasurements(t *testing.T) {
 			t.Errorf("%s: %v, want %s", c.name, err, c.want)
 		}
 	}
-	if _, err := FromMeasurements(t.Context(), "card.go", "connectx-5", 1, nil); err == nil || !strings.Contains(err.Error(), "names a folder") {
+	if _, err := FromMeasurements(t.Context(), "card.go", "connectx-5", 1, nil); err == nil || !strings.Contains(err.Error(), "is not a folder") {
 		t.Errorf("a file: %v", err)
 	}
 }

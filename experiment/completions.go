@@ -91,7 +91,7 @@ func runCompletions(env *Env) error {
 	}
 	name := x.String("scenario")
 	if env.rec.timeline != nil && name != "sequence" {
-		return usage("--trace is of the two completions of each model: give --set scenario=sequence")
+		return usage("--trace records the two completions of each model: give --set scenario=sequence")
 	}
 	n := len(x.models)
 	for _, part := range []struct {
@@ -132,7 +132,7 @@ func (x *completionRun) check() error {
 	case first+n > cores:
 		return usage("a cpumask of cores %d to %d for the unbound workqueue: the host has cores 0 to %d", first, first+n-1, cores-1)
 	case n != 0 && !slices.Contains(x.models, "unbound"):
-		return usage("a cpumask is that of the unbound workqueue, and %s has none: give --set model=unbound", x.models[0])
+		return usage("only the unbound workqueue has a cpumask, and the model is %s: give --set model=unbound", x.models[0])
 	case n != 0 && !slices.Contains(maskable, x.String("scenario")):
 		return usage("scenario=%s sets the cores that its workers run on: give unbound_cpus with one of %s", x.String("scenario"), strings.Join(maskable, ", "))
 	}

@@ -178,10 +178,10 @@ func (x *Experiment) Execute(ctx context.Context, req Request, progress func(don
 		return x.scenario.execute(ctx, x, req, progress)
 	}
 	if req.Counters {
-		return nil, usage("--counters are those of a scenario, and %s is an experiment: leave the flag out", x.Name)
+		return nil, usage("--counters prints the counters of a scenario, and %s is an experiment: leave the flag out", x.Name)
 	}
 	if req.Confirm && !x.Confirms {
-		return nil, usage("--confirm: %s has no second run with more of what limits a run: leave the flag out", x.Name)
+		return nil, usage("--confirm: %s does not name what limits its runs: leave the flag out", x.Name)
 	}
 	name := req.Profile
 	if name == "" {

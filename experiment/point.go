@@ -54,7 +54,7 @@ func (x *Experiment) Prepare(req Request) (*Prepared, error) {
 		return p, nil
 	}
 	if req.Counters {
-		return nil, usage("--counters are those of a scenario, and %s is an experiment: leave the flag out", x.Name)
+		return nil, usage("--counters prints the counters of a scenario, and %s is an experiment: leave the flag out", x.Name)
 	}
 	var err error
 	if p.vals, p.over, err = x.settings(req.Set); err != nil {
@@ -274,7 +274,7 @@ func (r *Request) changes() ([]sweepValue, error) {
 			return nil, usage("--set %q is not of the form key=value", kv)
 		}
 		if k == "name" {
-			return nil, usage("--set %s: the name is that of the files, and the file of the scenario gives it", kv)
+			return nil, usage("--set %s: name sets the names of the output files, and only the scenario's file can give it", kv)
 		}
 		if k == "profile" && r.Profile != "" {
 			return nil, usage("--set %s gives the profile: leave out --profile %s", kv, r.Profile)

@@ -127,7 +127,7 @@ func TestLoadsThatEndEarly(t *testing.T) {
 
 // A rate that has not become steady in the measured time has a note, and one that has needs none,
 // however few polls it was counted in.
-func TestSteadiness(t *testing.T) {
+func TestUnsteadyRateHasNote(t *testing.T) {
 	const counter = "name: x\ntraffic: [{verb: faa, mr_size: 8B, threads: 8, qps_per_thread: %d, window: 128, duration: %s}]\n"
 	const bulk = "name: x\ntraffic: [{verb: write, payload: 1MiB, window: %d, duration: %s}]\n"
 	const many = "name: x\ntraffic: [{qps_per_thread: 64, warmup: %s, duration: %s}]\n"
@@ -166,8 +166,8 @@ func TestSteadiness(t *testing.T) {
 // What a figure does not say is said beside it.
 func TestFiguresThatNeedANote(t *testing.T) {
 	for _, c := range []struct{ load, want string }{
-		{"verb: write, transport: uc, name: a", "of what was sent, lost on its way or not: a."},
-		{"transport: ud, receive: none, name: a", "of what was sent, lost on its way or not: a."},
+		{"verb: write, transport: uc, name: a", "count all messages that were sent, whether they arrived or not: a."},
+		{"transport: ud, receive: none, name: a", "count all messages that were sent, whether they arrived or not: a."},
 		{"measure: latency, messages: 10", "its percentiles are of 10 samples"},
 		{"measure: latency, messages: 1", "its percentiles are of one sample,"},
 		{"measure: latency, messages: 10, warmup: 1ms", "no message began and ended in the measured time; give it more messages, or a shorter warmup"},

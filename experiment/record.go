@@ -120,7 +120,7 @@ func (r *recorder) silent() *recorder {
 func (r *recorder) finish(tb *testbed.Testbed) error {
 	err := tb.Close()
 	if r != nil && r.timeline != nil && r.traced {
-		err = errors.Join(err, errors.New("a timeline is of a single run, and this experiment makes several: its Experiment must say Many"))
+		err = errors.Join(err, errors.New("a timeline shows a single run, and this experiment makes several: its Experiment must say Many"))
 	}
 	if r != nil && r.faults != nil {
 		met, acted := tb.FaultsActed()

@@ -427,7 +427,7 @@ func (out *outcome) noteUnreliable(env *Env) {
 		}
 	}
 	if len(names) > 0 {
-		env.Note("Requests on uc and ud complete when they have been sent: the rates of these loads are of what was sent, lost on its way or not: %s.", strings.Join(names, ", "))
+		env.Note("Requests on uc and ud complete when they have been sent: the rates of these loads count all messages that were sent, whether they arrived or not: %s.", strings.Join(names, ", "))
 	}
 }
 

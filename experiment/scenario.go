@@ -31,7 +31,7 @@ type Scenario struct {
 	Traffic []Traffic         `yaml:"traffic" help:"loads that run at the same time"`
 	// Completions stands in place of Traffic.
 	Completions *CompletionLoad `yaml:"completions" help:"instead of traffic: a driver in the kernel whose completions are handled by one of its models"`
-	Sweep       *Sweep          `yaml:"sweep" help:"what to run the scenario over, as the flags of rdmasim run have it, which come before it"`
+	Sweep       *Sweep          `yaml:"sweep" help:"grid of settings to run the scenario over; the flags of rdmasim run take precedence"`
 
 	file string
 	doc  *input.Doc
@@ -44,8 +44,8 @@ type Scenario struct {
 // Sweep is what a scenario is run over.
 type Sweep struct {
 	Over   []string `yaml:"over" help:"keys and their values as --sweep takes them, such as traffic.0.contexts=1,2,4 or traffic.0.payload=64B..4KiB*4; the last key changes fastest"`
-	Seeds  int      `yaml:"seeds" min:"1" max:"1000000" help:"run each point with so many seeds, from the seed of the run up (default 1)"`
-	Sample string   `yaml:"sample" help:"so many points of the grid instead of all, such as 500 (a Latin hypercube) or random:500"`
+	Seeds  int      `yaml:"seeds" min:"1" max:"1000000" help:"number of seeds for each point, from the seed of the run up (default 1)"`
+	Sample string   `yaml:"sample" help:"number of points to sample instead of the whole grid, such as 500 (a Latin hypercube) or random:500"`
 }
 
 // Traffic is one load.
@@ -69,7 +69,7 @@ type Traffic struct {
 	OnDemand    string            `yaml:"on_demand" oneof:"none,explicit,implicit" help:"regions of on-demand paging instead of pinned ones: one for each buffer, or one of the whole address space (default none)"`
 	OnDemandAt  string            `yaml:"on_demand_at" oneof:"from,to,both" help:"the hosts whose regions page on demand (default both)"`
 	Cold        bool              `yaml:"cold" help:"before each message its pages are taken from the process and touched again, so that the host has them and the device does not; with measure: latency"`
-	Memory      string            `yaml:"memory" oneof:"host,gpu,udmabuf" help:"memory under the memory regions: the host's, that of a GPU (gpu.* of the profile), or the host's as a DMA-BUF by /dev/udmabuf (default host)"`
+	Memory      string            `yaml:"memory" oneof:"host,gpu,udmabuf" help:"memory of the memory regions: the host's, a GPU's (gpu.* of the profile), or the host's as a DMA-BUF from /dev/udmabuf (default host)"`
 	MemoryAt    string            `yaml:"memory_at" oneof:"from,to,both" help:"the hosts whose regions are in such memory (default both)"`
 	BothWays    bool              `yaml:"both_ways" help:"the target posts the same on the same queue pairs, and is not measured"`
 	Access      string            `yaml:"access" oneof:"fixed,random" help:"which part of the memory regions a message uses (default fixed)"`

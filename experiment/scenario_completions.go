@@ -106,7 +106,7 @@ func (s *Scenario) checkCompletions() error {
 func (s *Scenario) checkMask() error {
 	c := s.Completions
 	if len(c.Unbound) > 0 && c.Model != "unbound" {
-		return s.doc.Errorf("completions.unbound_cpus", "a cpumask is that of the unbound workqueue, and %s has none: give model unbound, or leave it out", c.Model)
+		return s.doc.Errorf("completions.unbound_cpus", "only the unbound workqueue has a cpumask, and the model is %s: give model unbound, or leave it out", c.Model)
 	}
 	for i, cpu := range c.Unbound {
 		if cpu < 0 || cpu >= s.Cores {

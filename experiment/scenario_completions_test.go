@@ -109,7 +109,7 @@ func TestImpossibleScenariosOfCompletions(t *testing.T) {
 		{"cores: 4\ncompletions: {model: unbound, unbound_cpus: [3, 4]}", "core 4 in the cpumask: the host has cores 0 to 3"},
 		{"completions: {model: unbound, unbound_cpus: [-1]}", "core -1 in the cpumask"},
 		{"completions: {model: unbound, unbound_cpus: [1, 1]}", "core 1 is twice in the cpumask"},
-		{"completions: {model: workqueue, unbound_cpus: [1]}", "a cpumask is that of the unbound workqueue, and workqueue has none"},
+		{"completions: {model: workqueue, unbound_cpus: [1]}", "only the unbound workqueue has a cpumask, and the model is workqueue"},
 		{"completions: {model: softirq, background: 17}", "17 programs in the background of 16 cores"},
 		{"link: switch\ncompletions: {model: softirq}", "so no link"}, {"title: nothing", "traffic has no load"},
 	} {

@@ -172,7 +172,7 @@ func (t *trial) run(ctx context.Context, set []string) *trialResult {
 	return r
 }
 
-var errTooMany = errors.New("the search ended: it has made as many runs as it may")
+var errTooMany = errors.New("the search ended at its limit of runs")
 
 // search finds the candidates that change the rows, at their upper bounds and then, of the others, at their lower ones.
 func (t *trial) search(ctx context.Context, base *trialResult, cands []*candidate) ([]*candidate, error) {

@@ -48,7 +48,7 @@ func (r *SensitivityReport) Write(w io.Writer, format string) error {
 // Current returns an error if the profile has changed since the report was made.
 func (r *SensitivityReport) Current() error {
 	if h, err := profileHash(r.Profile); err != nil || h != r.ProfileHash {
-		return fmt.Errorf("the sensitivity of %s is of other values of %s: make sensitivity finds it again", strings.Join(append([]string{r.Name}, r.Set...), " "), r.Profile)
+		return fmt.Errorf("the sensitivity of %s was found with other values of %s: run make sensitivity", strings.Join(append([]string{r.Name}, r.Set...), " "), r.Profile)
 	}
 	return nil
 }
@@ -67,7 +67,7 @@ func StoredSensitivities() ([]*SensitivityReport, error) {
 		}
 		r := &SensitivityReport{}
 		if err := json.Unmarshal(src, r); err != nil || r.Sensitivity == nil {
-			return nil, fmt.Errorf("sensitivity/%s: it is no report of a sensitivity (%v)", n, err)
+			return nil, fmt.Errorf("sensitivity/%s: it is not the report of a sensitivity (%v)", n, err)
 		}
 		all = append(all, r)
 	}
@@ -91,5 +91,5 @@ func StoredSensitivity(name string, set []string) (*SensitivityReport, error) {
 		}
 		known = append(known, line)
 	}
-	return nil, usage("no sensitivity of that is stored; without --stored it is found. Stored are those of %s", strings.Join(known, "; "))
+	return nil, usage("no sensitivity is stored for these settings: drop --stored to compute it; the stored ones are %s", strings.Join(known, "; "))
 }

@@ -43,7 +43,7 @@ func ends(t *testing.T, p *profile.Profile, l *workload.Load) (ended bool) {
 }
 
 // selfWaiting is in the words of a load that waits for a completion that none of its requests asks for.
-const selfWaiting = "nobody asks for"
+const selfWaiting = "no request asks for"
 
 // A load is refused because it would wait for itself exactly if it would: with each window, postlist and signal_every.
 func TestLoadsThatWaitForThemselves(t *testing.T) {

@@ -83,7 +83,7 @@ func TestNameIsNotSweptOrSet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.experiment().Execute(t.Context(), Request{Set: []string{"name=y"}}, nil); err == nil || !strings.Contains(err.Error(), "the file of the scenario gives it") {
+	if _, err := s.experiment().Execute(t.Context(), Request{Set: []string{"name=y"}}, nil); err == nil || !strings.Contains(err.Error(), "only the scenario's file can give it") {
 		t.Errorf("set: %v", err)
 	}
 }

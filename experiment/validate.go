@@ -43,7 +43,7 @@ type Figure struct {
 	Unit      string  `yaml:"unit" required:"true"`
 	Tolerance string  `yaml:"tolerance" required:"true" help:"exact, a percentage such as 10%, a number in the figure's unit such as 5, or at-least"`
 	Kind      string  `yaml:"kind" oneof:"fitted,predicted" required:"true"`
-	Profile   string  `yaml:"profile" help:"profile that the figure is of, if it is not the scenario's"`
+	Profile   string  `yaml:"profile" help:"profile of the figure, if it is not the scenario's"`
 	Fitted    string  `yaml:"fitted" help:"what was fitted to this figure: a key of the profile, or traffic.N.key or completions.key of the scenario"`
 	KnownMiss string  `yaml:"known_miss" help:"why the figure is not met, as far as is known; it is printed as a known miss and does not fail the run"`
 	// KnownValue belongs to KnownMiss: a miss that nobody has looked at is not a known one.

@@ -202,7 +202,7 @@ func TestMmapPage(t *testing.T) {
 }
 
 // The table is one that Decode can work with.
-func TestTable(t *testing.T) {
+func TestMethodsAreDistinct(t *testing.T) {
 	seen := map[[2]uint16]bool{}
 	for _, m := range uapi.Methods() {
 		if k := [2]uint16{m.Object, m.ID}; seen[k] || m.Name == "" {

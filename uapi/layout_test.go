@@ -179,7 +179,7 @@ func TestGenerated(t *testing.T) {
 }
 
 // Every method of a field reads what it wrote, in the bytes that the table names and in no other.
-func TestFields(t *testing.T) {
+func TestFieldsKeepToTheirBytes(t *testing.T) {
 	all := tables(t).Views()
 	if len(all) != len(views) {
 		t.Fatalf("%d views in the tables, %d in the list", len(all), len(views))

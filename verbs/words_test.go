@@ -6,7 +6,7 @@ import (
 	"github.com/rdmasim/rdmasim/verbs"
 )
 
-func TestWords(t *testing.T) {
+func TestNamesOfValues(t *testing.T) {
 	for _, tt := range []struct {
 		value any
 		want  string

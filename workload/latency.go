@@ -16,15 +16,15 @@ func (l *Load) checkLatency() error {
 	case !l.Latency:
 		return nil
 	case pingPong && l.OnDemand != Pinned:
-		return fmt.Errorf("the latency of a write is that of a ping-pong, whose programs touch the pages themselves: measure write_imm, send or read on demand")
+		return fmt.Errorf("the latency of a write is measured by a ping-pong, whose programs touch the pages themselves: measure write_imm, send or read on demand")
 	case l.QPShare > 1 || l.Threads > 1 && l.CQShare > 1 && l.QPs%l.CQShare != 0:
 		return fmt.Errorf("a latency load needs queue pairs and CQs that threads do not share: leave qp_sharing out, and let cq_sharing divide the qps_per_thread of %d", l.QPs)
 	case pingPong && len(l.Mix) > 1:
-		return fmt.Errorf("the latency of a write is that of a ping-pong, and no other verb is posted meanwhile: measure write in a load of its own")
+		return fmt.Errorf("the latency of a write is measured by a ping-pong, and no other verb is posted meanwhile: measure write in a load of its own")
 	case pingPong && l.Payload == 0:
-		return fmt.Errorf("the latency of a write is that of a ping-pong, which waits for the last byte of a message: payload must be at least 1B")
+		return fmt.Errorf("the latency of a write is measured by a ping-pong, which waits for the last byte of a message: payload must be at least 1B")
 	case pingPong && l.MRs < regions:
-		return fmt.Errorf("the latency of a write is that of a ping-pong, which needs a region for each of the %d threads: mrs is %d, and %d are needed", l.Threads, l.MRs, regions)
+		return fmt.Errorf("the latency of a write is measured by a ping-pong, which needs a region for each of the %d threads: mrs is %d, and %d are needed", l.Threads, l.MRs, regions)
 	}
 	return nil
 }

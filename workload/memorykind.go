@@ -22,7 +22,7 @@ func (l *Load) checkMemory() error {
 	timed := func(target bool) bool { return l.Latency && l.polled() && l.memoryAt(target) == verbs.MemoryGPU }
 	switch {
 	case l.Memory == verbs.MemoryHost && l.MemoryAt != Both:
-		return fmt.Errorf("memory_at says on which host memory is another than the host's: give memory as well, such as memory: gpu")
+		return fmt.Errorf("memory_at chooses the hosts to which memory applies: give memory as well, such as memory: gpu")
 	case l.Memory == verbs.MemoryHost:
 	case l.PageSize > 4096:
 		return fmt.Errorf("memory is %v, whose pages its driver chooses: leave page_size out", l.Memory)
@@ -31,9 +31,9 @@ func (l *Load) checkMemory() error {
 	case l.Churn != "":
 		return fmt.Errorf("memory is %v, and churn registers memory of the host: leave one out", l.Memory)
 	case l.Inline && l.memoryAt(false) == verbs.MemoryGPU:
-		return fmt.Errorf("inline has the processor copy the payload, which it cannot from memory of a GPU: leave inline out, or let memory_at be to")
+		return fmt.Errorf("inline makes the processor copy the payload, and it cannot read the memory of a GPU: leave inline out, or let memory_at be to")
 	case timed(false) || timed(true):
-		return fmt.Errorf("the latency of writes is measured by polling memory, which the processor cannot in a GPU: let verb be write_imm, send or read")
+		return fmt.Errorf("the latency of writes is measured by polling memory, and the processor cannot poll the memory of a GPU: let verb be write_imm, send or read")
 	}
 	return nil
 }

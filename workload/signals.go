@@ -12,7 +12,7 @@ func (l *Load) checkSignals() error {
 	if need <= l.share() || l.Latency || l.unanswered() || l.Messages > 0 && l.QPs*l.stuckAt() >= l.Messages {
 		return nil
 	}
-	return fmt.Errorf("window is %d, and with postlist %d and signal_every %d, of which neither is a multiple of the other, a thread would come to wait for a completion that nobody asks for: "+
+	return fmt.Errorf("window is %d: postlist %d and signal_every %d are not multiples of each other, so a thread would wait for a completion that no request asks for: "+
 		"give window: %d, or signal_every: %d", l.Window, l.Postlist, l.SignalEvery, need*l.QPShare, l.Postlist)
 }
 

@@ -268,8 +268,8 @@ func (t *channels) closeAll() {
 	}
 }
 
-// hear releases the channels that programs have closed, on the engine's thread.
-func (t *channels) hear() {
+// reap releases the channels that programs have closed, on the engine's thread.
+func (t *channels) reap() {
 	if len(t.byPipe) == 0 {
 		return
 	}

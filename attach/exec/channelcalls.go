@@ -112,8 +112,8 @@ func (n *notifier) writeChannel(x *seccomp.Notif) {
 		return
 	}
 	n.s.eng.do(func() {
-		n.s.files.hear()
-		n.s.channels.hear()
+		n.s.files.reap()
+		n.s.channels.reap()
 		ch, err := n.s.channels.find(tid, fd)
 		if err != nil || ch == nil {
 			_ = n.l.Continue(x.ID)

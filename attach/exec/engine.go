@@ -72,7 +72,7 @@ type engine struct {
 	hasIdleCPU bool      // no thread waited for a CPU when this was last checked
 	idleSince  time.Time // when the present idle time began
 
-	hear      func() // ends what programs have closed
+	reap      func() // ends what programs have closed
 	showPorts func() // brings the files of ports up to date
 
 	lastWork   time.Time // when there was work last
@@ -85,7 +85,7 @@ func newEngine(m *machine, streams *procmem.Streams, throttle bool) (*engine, er
 		return nil, fmt.Errorf("eventfd: %w", err)
 	}
 	e := &engine{
-		m: m, streams: streams, pace: pace.New(m.eng, throttle), wake: fd, done: make(chan struct{}), epoch: time.Now(), cpuLoad: newCPULoad(), hear: func() {}, showPorts: func() {},
+		m: m, streams: streams, pace: pace.New(m.eng, throttle), wake: fd, done: make(chan struct{}), epoch: time.Now(), cpuLoad: newCPULoad(), reap: func() {}, showPorts: func() {},
 	}
 	e.pace.Before = e.showBefore
 	return e, nil
@@ -289,7 +289,7 @@ func (e *engine) poll() (rung bool) {
 		return false
 	}
 	// A pass takes many requests of programs that post without a pause, so that to ask the kernel costs little.
-	e.hear() // may end pages
+	e.reap() // may end pages
 	for _, p := range e.pages {
 		if p.poll(e) {
 			rung = true

@@ -54,7 +54,7 @@ type files struct {
 
 	unmaps chan []byte // memory of ended queues
 
-	notices [64 * (unix.SizeofInotifyEvent + unix.NAME_MAX + 1)]byte // of hear
+	notices [64 * (unix.SizeofInotifyEvent + unix.NAME_MAX + 1)]byte // of reap
 	lost    atomic.Bool                                              // the kernel had no room for a notice
 
 	shared, copied int // queues so far, by how they are reached

@@ -30,13 +30,13 @@ const (
 )
 
 const (
-	netlinkMark     = 6                // SO_PRIORITY of these sockets, which marks them
-	netlinkBuffer   = 4 << 20          // for answers that wait to be read, as far as the machine allows
-	netlinkRequest  = 64 << 10         // most bytes of a request
-	netlinkKept     = 64 << 20         // bytes of answers that wait for the readers of all sockets, beside those of one request
-	netlinkPatience = 5 * time.Second  // for which a reader whose buffer is full is waited for
-	netlinkPause    = time.Millisecond // between two tries
-	sockaddrSize    = uint32(unix.SizeofSockaddrNetlink)
+	netlinkMark        = 6                // SO_PRIORITY of these sockets, which marks them
+	netlinkBuffer      = 4 << 20          // for answers that wait to be read, as far as the machine allows
+	netlinkRequest     = 64 << 10         // most bytes of a request
+	netlinkKept        = 64 << 20         // bytes of answers that wait for the readers of all sockets, beside those of one request
+	netlinkSendTimeout = 5 * time.Second  // for which a reader whose buffer is full is waited for
+	netlinkPause       = time.Millisecond // between two tries
+	sockaddrSize       = uint32(unix.SizeofSockaddrNetlink)
 )
 
 // netlinkRules hand over what a program sends to the kernel by these sockets.
@@ -163,8 +163,8 @@ func (n *notifier) sendNetlink(x *seccomp.Notif) {
 	}
 	n.s.eng.do(func() {
 		// What a process had that has ended is not listed.
-		n.s.files.hear()
-		n.s.channels.hear()
+		n.s.files.reap()
+		n.s.channels.reap()
 		proc, err := n.s.procs.ofThread(tid)
 		if err != nil {
 			_ = n.l.Fail(x.ID, errno(err))
@@ -237,7 +237,7 @@ func (n *netlinkServer) sendLater() {
 			w.sent = 0
 			done := n.send(port, w)
 			n.kept -= w.sent
-			if done || time.Since(w.since) > netlinkPatience {
+			if done || time.Since(w.since) > netlinkSendTimeout {
 				for _, b := range w.rest {
 					n.kept -= len(b)
 				}

@@ -41,9 +41,9 @@ func newNotifier(s *session, l *seccomp.Listener) *notifier {
 // shortSlice is the shortest slice that the scheduler gives, in nanoseconds.
 const shortSlice = 100_000
 
-// hurry has this thread run soon after it is woken, however many others want its CPU, and not for longer than its share: from Linux 6.12
-// on a thread may ask for a short slice (EEVDF).
-func hurry() {
+// requestShortSlice asks the scheduler for a short slice, which lets this thread run soon after each wake-up on a busy CPU, and for no
+// longer than its share (EEVDF, from Linux 6.12 on).
+func requestShortSlice() {
 	a, err := unix.SchedGetAttr(0, 0)
 	if err != nil {
 		return
@@ -55,7 +55,7 @@ func hurry() {
 // run takes calls until no process is left under the filter, or stop. Before Linux 6.11 the end of the last process does not wake it.
 func (n *notifier) run() {
 	runtime.LockOSThread()
-	hurry()
+	requestShortSlice()
 	go n.answerSlow()
 	defer close(n.slow)
 	for {
@@ -82,7 +82,7 @@ func (n *notifier) take(x seccomp.Notif) {
 	case unix.SYS_IOCTL:
 		n.ioctls.Add(1)
 		n.s.eng.post(func() {
-			n.s.files.hear()
+			n.s.files.reap()
 			n.ioctl(&x)
 		})
 	case unix.SYS_MMAP:

@@ -182,7 +182,7 @@ func (s *session) run() (status int, err error) {
 	if s.channels, err = newChannels(s); err != nil {
 		return 0, err
 	}
-	s.eng.hear, s.eng.showPorts = s.files.hear, s.ports.show
+	s.eng.reap, s.eng.showPorts = s.files.reap, s.ports.show
 	if s.netlink, err = newNetlinkServer(s); err != nil {
 		return 0, err
 	}

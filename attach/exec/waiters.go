@@ -56,7 +56,7 @@ func (t *channels) watch() {
 			}
 		}
 		if closed {
-			t.s.eng.do(t.hear)
+			t.s.eng.do(t.reap)
 		}
 		if now := time.Now(); t.waiters.Load() > 0 && !now.Before(t.look.due) {
 			t.interrupt()

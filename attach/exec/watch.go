@@ -33,7 +33,7 @@ func (t *files) watch() {
 			next = now.Add(trimPeriod)
 		}
 		if p[0].Revents != 0 {
-			t.s.eng.do(t.hear)
+			t.s.eng.do(t.reap)
 		}
 		if t.lost.Swap(false) {
 			t.endUnused()
@@ -41,10 +41,10 @@ func (t *files) watch() {
 	}
 }
 
-// hear ends what programs have closed. The engine's thread reads the notices itself, before it takes what has been stored to
+// reap ends what programs have closed. The engine's thread reads the notices itself, before it takes what has been stored to
 // registers: the kernel gives notice before waitpid tells a program of the end of a process, so that what the program then asks of
 // that process's queues finds them gone.
-func (t *files) hear() {
+func (t *files) reap() {
 	for {
 		n, _, errno := unix.RawSyscall(unix.SYS_READ, uintptr(t.inotify), uintptr(unsafe.Pointer(&t.notices[0])), uintptr(len(t.notices)))
 		if errno != 0 || n == 0 {

@@ -79,7 +79,7 @@ const settling = 4096
 
 // settle carries out what programs have stored to registers, and what devices do at once of it. It runs on the engine's thread.
 func (e *engine) settle() {
-	e.hear()
+	e.reap()
 	for range settling {
 		rung := e.poll()
 		if !e.pace.Advance(instantsPerLook, false) && !rung {

@@ -129,7 +129,7 @@ func (t *Tester) StopTap() ([]verbs.WireFrame, error) {
 func (t *Tester) Inject(r verbs.WireRule) error {
 	switch {
 	case t.n.faults.script.Len()-t.planned >= maxRules:
-		return fmt.Errorf("%d rules are there already: %w", maxRules, syscall.ENOSPC)
+		return fmt.Errorf("there are already %d rules: %w", maxRules, syscall.ENOSPC)
 	case r.Delay > maxDelay:
 		return fmt.Errorf("a delay of %v, and %v is the longest: %w", r.Delay, maxDelay, syscall.EINVAL)
 	}

@@ -187,8 +187,8 @@ func countOf(log *said, what string) (n int) {
 	return n
 }
 
-// TestResets: a function-level reset, and one by the monitor, end the driver's work; the next one begins anew.
-func TestResets(t *testing.T) {
+// TestResetEndsDriversWork: a function-level reset, and one by the monitor, end the driver's work; the next one begins anew.
+func TestResetEndsDriversWork(t *testing.T) {
 	for name, reset := range map[string]func(g *guest) error{
 		"FLR": func(g *guest) error {
 			return g.c.Write(uapi.VFIORegionConfig, atExpress+8, []byte{0, 0x80})

@@ -58,7 +58,7 @@ func newAccept() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&passed, "passed-through", false, "the run was made in a virtual machine whose host has passed a real card through to it (vfio); the baseline says so")
-	cmd.Flags().BoolVar(&replace, "replace", false, "replace a baseline also by a record that fixes less")
+	cmd.Flags().BoolVar(&replace, "replace", false, "replace a baseline even if the new record fixes fewer values")
 	cmd.Flags().StringVar(&into, "into", into, "directory for baselines")
 	return cmd
 }
@@ -70,7 +70,7 @@ func superseded(ctx context.Context, path string, r *report.Run) error {
 	}
 	old, err := report.ReadFile(ctx, path)
 	if err != nil {
-		return usagef("%s is there already, and is no baseline: %w; choose another --into, or remove it", path, err)
+		return usagef("%s exists, and is not a baseline: %w; choose another --into, or remove it", path, err)
 	}
 	if err := r.Supersedes(old); err != nil {
 		return usagef("%s would be lost: %w: run the whole suite with that seed, or give --replace or another --into", path, err)

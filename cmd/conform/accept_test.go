@@ -97,7 +97,7 @@ func TestAcceptKeepsWhatABaselineHas(t *testing.T) {
 	if err := os.WriteFile(into, []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, stderr := command(t, "accept", "--into", dir, full); code != exitUsage || !strings.Contains(stderr, "is there already, and is no baseline") {
+	if code, _, stderr := command(t, "accept", "--into", dir, full); code != exitUsage || !strings.Contains(stderr, "exists, and is not a baseline") {
 		t.Errorf("a file that is no baseline: exit %d, %s", code, stderr)
 	}
 }
@@ -116,7 +116,7 @@ func TestDiffOfNothing(t *testing.T) {
 			t.Errorf("diff %v: exit %d, %s%s", args, code, stdout, stderr)
 		}
 	}
-	if code, stdout, _ := command(t, "diff", a, some); code != exitOK || !strings.Contains(stdout, "the second record is of a run that did not end") {
+	if code, stdout, _ := command(t, "diff", a, some); code != exitOK || !strings.Contains(stdout, "the second record comes from a run that did not end") {
 		t.Errorf("a record that is incomplete: exit %d, %s", code, stdout)
 	}
 }

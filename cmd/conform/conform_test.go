@@ -31,9 +31,9 @@ func TestBadInput(t *testing.T) {
 		want string
 	}{
 		"GID index with the simulator": {[]string{"--target=sim", "--gid-index", "-7"}, "--gid-index and --peer choose hardware"},
-		"GID index below 0":            {[]string{"--target=hw", "--gid-index", "-7"}, "--gid-index -7 is no index of a GID: they count from 0"},
+		"GID index below 0":            {[]string{"--target=hw", "--gid-index", "-7"}, "--gid-index -7 is not the index of a GID: indices count from 0"},
 		"GID index of random":          {[]string{"random", "--target=sim", "--gid-index", "-7"}, "--gid-index choose hardware"},
-		"GID index of an agent":        {[]string{"agent", "--listen", "unix:x", "--gid-index", "-7"}, "--gid-index -7 is no index of a GID"},
+		"GID index of an agent":        {[]string{"agent", "--listen", "unix:x", "--gid-index", "-7"}, "--gid-index -7 is not the index of a GID"},
 		"letter that is no flag":       {[]string{"-x"}, "unknown shorthand flag: 'x' in -x; see conform --help"},
 		"a dash too few":               {[]string{"-report", "x"}, "(did you mean --report?); see conform --help"},
 		"shell that is none":           {[]string{"completion", "bsh"}, `shells are bash, fish, powershell, zsh (did you mean "bash"?)`},
@@ -104,13 +104,13 @@ func TestBadInput(t *testing.T) {
 		"word to show":                 {[]string{"show", "FOO"}, `unknown case "FOO"; conform list shows the areas, and conform list RC the cases of one`},
 		"word for agent":               {[]string{"agent", "unix:x"}, `conform agent takes no "unix:x": conform agent [flags]`},
 		"endless faults":               {[]string{"--fault", "/dev/zero"}, "/dev/zero is longer than 1048576 bytes"},
-		"report of a list":             {[]string{"mutants", "--list", "--report", "x.json"}, "--list has no use for --report: leave one of them out"},
-		"matrix of a list":             {[]string{"mutants", "--list", "--matrix", "--filter", "RC"}, "--list has no use for --matrix"},
+		"report of a list":             {[]string{"mutants", "--list", "--report", "x.json"}, "--list does not use --report: leave one of them out"},
+		"matrix of a list":             {[]string{"mutants", "--list", "--matrix", "--filter", "RC"}, "--list does not use --matrix"},
 		"all, and near":                {[]string{"mutants", "--matrix", "--near"}, "--matrix tries every case"},
-		"written needs":                {[]string{"list", "--capabilities", "--missing"}, "--capabilities has no use for --missing"},
+		"written needs":                {[]string{"list", "--capabilities", "--missing"}, "--capabilities does not use --missing"},
 		"needs of an area":             {[]string{"list", "--capabilities", "RC"}, "those of all areas: leave out RC"},
 		"lockstep of hw":               {[]string{"--target=hw", "--lockstep"}, "--lockstep is for simulated programs"},
-		"profile of hw":                {[]string{"--target=hw", "--profile", "connectx-4"}, "--profile is that of a simulated device"},
+		"profile of hw":                {[]string{"--target=hw", "--profile", "connectx-4"}, "--profile chooses a simulated device"},
 		"key of nobody":                {[]string{"--target=hw", "--peer-key", "k"}, "give its address with --peer"},
 		"mutant":                       {[]string{"--mutant", "rang-unchecked"}, `no mutant "rang-unchecked" (did you mean "range-unchecked"?)`},
 		"mutant of hw":                 {[]string{"--target=hw", "--mutant", "range-unchecked"}, "breaks a rule of the simulator: use --target=sim"},
@@ -172,7 +172,7 @@ func TestListCapabilities(t *testing.T) {
 	}
 }
 
-func TestShow(t *testing.T) {
+func TestShowPrintsWholeRow(t *testing.T) {
 	code, out, _ := command(t, "show", "mr-016")
 	for _, want := range []string{"Bad lkey in a send", "wc LOC_PROT_ERR", "E: exactly", "t:test_atomic.py", "M (simulator; Soft-RoCE", "; mlx5)", "mr/mr.go:"} {
 		if code != 0 || !strings.Contains(out, want) {

@@ -80,7 +80,7 @@ func newDiff() *cobra.Command {
 	f.BoolVar(&o.exact, "exact", false, "the records must be the same, as two runs of one simulator are: every difference of what a case saw is a regression")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "print explained differences as well, and every step that differs")
 	f.StringArrayVar(&ledgers, "ledger", nil, "add a YAML `FILE` of known deviations to those that come with the program (docs/hw.md)")
-	f.StringVar(&o.today, "today", "", "`DATE` (2026-11-21) by which entries of the ledger must have been reviewed (default: that of the clock)")
+	f.StringVar(&o.today, "today", "", "`DATE` (2026-11-21) by which entries of the ledger must have been reviewed (default: today)")
 	f.Bool("classes", false, "explain the classes of a comparison, and compare nothing")
 	f.StringVar(&html, "html", "", "also write both records, and how they differ, as one HTML page to `FILE`")
 	return cmd
@@ -123,7 +123,7 @@ func compareRuns(w io.Writer, a, b *report.Run, o diffOptions) (*report.Comparis
 		printDiff(w, c, b, o.verbose)
 		for i, r := range []*report.Run{a, b} {
 			if r.Incomplete {
-				fmt.Fprintf(w, "finding: the %s record is of a run that did not end\n", [...]string{"first", "second"}[i])
+				fmt.Fprintf(w, "finding: the %s record comes from a run that did not end\n", [...]string{"first", "second"}[i])
 			}
 			for _, late := range ledger.Overdue(r.Platform(), today) {
 				fmt.Fprintln(w, "finding:", late)

@@ -40,7 +40,7 @@ func newGaps() *cobra.Command {
 				return usagef("gaps needs the reports of runs: conform gaps REPORT.json...")
 			}
 			if cmd.Flags().Changed("at-most") && atMost < 0 {
-				return usagef("--at-most %d: it is a number of cases", atMost)
+				return usagef("--at-most %d: a number of cases from 0 up is needed", atMost)
 			}
 			g, err := gapsOf(cmd.Context(), names, lacks)
 			if err != nil {
@@ -54,8 +54,8 @@ func newGaps() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().IntVar(&atMost, "at-most", -1, "fail when more cases than this ran in no run (default: any number may)")
-	cmd.Flags().StringSliceVar(&lacks, "machine-lacks", nil, "count cases apart that need one of these `CAPABILITIES` (conform list --capabilities)")
+	cmd.Flags().IntVar(&atMost, "at-most", -1, "fail if more than this `NUMBER` of cases ran in none of the runs (default: no limit)")
+	cmd.Flags().StringSliceVar(&lacks, "machine-lacks", nil, "count separately the cases that need one of these `CAPABILITIES` (conform list --capabilities)")
 	return cmd
 }
 

@@ -119,7 +119,7 @@ func newRecover() *cobra.Command {
 		Long: "A run with --report FILE.json keeps FILE.json.journal while it lasts, with each case that has finished. When it was\n" +
 			"killed or the machine lost power, recover writes FILE.json from it, marked as incomplete, and removes the journal.\n" +
 			"conform diff compares the cases that such a record has; conform accept refuses it. The exit status is 0, or 2 for a\n" +
-			"journal that cannot be read or whose report is there already.",
+			"journal that cannot be read or whose report exists already.",
 		Example: "  conform recover card.json.journal",
 		Args:    needs(1, "the journal of a run"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -183,7 +183,7 @@ func replaceable(ctx context.Context, path string) error {
 		return nil // nothing is there that could be lost; create says what is wrong
 	}
 	if old, err := report.ReadFile(ctx, path); err != nil || !old.Incomplete {
-		return usagef("%s is there already, and is no record of an interrupted run: give the recovered record another name with --report FILE.json", path)
+		return usagef("%s exists, and is not the record of an interrupted run: give the recovered record another name with --report FILE.json", path)
 	}
 	return nil
 }

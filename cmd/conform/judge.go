@@ -90,7 +90,7 @@ func newWire() *cobra.Command {
 	} {
 		o.retries[n.flag] = f.Int(n.flag, -1, n.what+" (default: unknown)")
 	}
-	f.BoolVar(&o.oracle.Complete, "complete", false, "every frame that was sent is in the capture: what was not seen was not sent (captures of the simulator say so themselves)")
+	f.BoolVar(&o.oracle.Complete, "complete", false, "the capture is complete: a frame that is not in it was not sent (captures of the simulator say so themselves)")
 	f.BoolVar(&o.oracle.Delivered, "delivered", false, "every frame that is not marked as lost has arrived")
 	f.BoolVar(&o.oracle.Reconnects, "reconnects", false, "QPs may be reset and connected again")
 	f.BoolVar(&o.oracle.ODP, "odp", false, "queue pairs page on demand: responders may answer every request with an RNR NAK, and requesters may ask again for what was answered")

@@ -280,7 +280,7 @@ func TestOverdueEntryFailsTheRun(t *testing.T) {
 	if code != exitFailed || !strings.Contains(out, "finding: deviation MLX-16 was to be looked at again by 2027-11-20 (owner rdmasim)") {
 		t.Errorf("overdue: exit %d\n%s", code, out)
 	}
-	if code, _, stderr := command(t, append(args, "--today", "21.11.2026")...); code != exitUsage || !strings.Contains(stderr, "no date such as 2026-11-21") {
+	if code, _, stderr := command(t, append(args, "--today", "21.11.2026")...); code != exitUsage || !strings.Contains(stderr, "not a date such as 2026-11-21") {
 		t.Errorf("no date: exit %d, %s", code, stderr)
 	}
 }

@@ -52,7 +52,7 @@ func newList() *cobra.Command {
 				return usagef("%w", err)
 			}
 			if o.capabilities && len(areas) > 0 {
-				return usagef("--capabilities are those of all areas: leave out %s", strings.Join(areas, " "))
+				return usagef("--capabilities lists the capabilities of all areas: leave out %s", strings.Join(areas, " "))
 			}
 			if o.capabilities {
 				return listCapabilities(cmd.OutOrStdout(), o.format)

@@ -81,7 +81,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		if !errors.Is(out.Err, syscall.EPIPE) { // a reader that wants no more, such as head
 			fmt.Fprintln(stderr, "conform: the output is not complete:", out.Err)
 		}
-		if err = commands.Besides(err, out.Err); err == nil {
+		if err = commands.ExceptOutputError(err, out.Err); err == nil {
 			err = &status{code: exitFailed}
 		}
 	}

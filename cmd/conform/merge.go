@@ -82,7 +82,7 @@ func checkParts(names, parts []string) error {
 	for i, text := range parts {
 		var p part
 		if _, err := fmt.Sscanf(text, "%d/%d", &p.index, &p.parts); err != nil || p.index < 0 || p.index >= p.parts || p.String() != text {
-			return usagef("%s is no part of a run that --shard wrote", names[i])
+			return usagef("%s is not a part of a run that --shard wrote", names[i])
 		}
 		if n == 0 {
 			n = p.parts
@@ -168,8 +168,8 @@ func newMerge() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&o.report, "report", "", "write the report of the whole run as JSON to `FILE`; - is standard output")
 	f.IntVar(&o.minPass, "min-pass", 0, "fail a run in which fewer cases pass than this")
-	f.StringArrayVar(&o.ledgers, "ledger", nil, "the YAML `FILE`s of known deviations that the parts had")
-	f.StringVar(&o.today, "today", "", "`DATE` by which entries of the ledger must have been reviewed (default: that of the clock)")
+	f.StringArrayVar(&o.ledgers, "ledger", nil, "YAML `FILE` of known deviations that the parts were given; may be repeated")
+	f.StringVar(&o.today, "today", "", "`DATE` by which entries of the ledger must have been reviewed (default: today)")
 	return cmd
 }
 
@@ -310,7 +310,7 @@ func (o *mergeOptions) join(ctx context.Context, parts []string, runs []*report.
 	for n, r := range runs {
 		for _, c := range r.Cases {
 			if p, twice := of[c.ID]; twice && p != parts[n] {
-				return nil, usagef("%s is in part %s and in part %s, which no run has: run one of them again", c.ID, p, parts[n])
+				return nil, usagef("%s is in part %s and in part %s, and a run has each case in one part: run one of them again", c.ID, p, parts[n])
 			}
 			cases[c.ID], of[c.ID] = c, parts[n]
 		}
@@ -370,10 +370,10 @@ func mergeMutants(cmd *cobra.Command, o *mergeOptions, names []string, read read
 		}
 		r := &mutantReport{}
 		if err := input.JSON(text, r); err != nil {
-			return usagef("%s is no report of conform mutants: %w", name, err)
+			return usagef("%s is not a report of conform mutants: %w", name, err)
 		}
 		if r.Schema != mutantsSchema || r.Part == nil {
-			return usagef("%s is no part of a run of conform mutants, which --shard writes", name)
+			return usagef("%s is not a part of a run of conform mutants, which --shard writes", name)
 		}
 		if whole == nil {
 			whole = &mutantReport{Schema: r.Schema, Profile: r.Profile, Seed: r.Seed, Part: r.Part, Summary: map[string]int{killed: 0, survived: 0, mutantFail: 0}, Mutants: []mutantResult{}}
@@ -385,10 +385,10 @@ func mergeMutants(cmd *cobra.Command, o *mergeOptions, names []string, read read
 		whole.Incomplete = whole.Incomplete || r.Incomplete
 		for _, m := range r.Mutants {
 			if m.Outcome != killed && m.Outcome != survived && m.Outcome != mutantFail {
-				return usagef("%s: mutant %s has the outcome %q, which is none of %s, %s and %s", name, m.Name, m.Outcome, killed, survived, mutantFail)
+				return usagef("%s: mutant %s has the outcome %q, which is not %s, %s or %s", name, m.Name, m.Outcome, killed, survived, mutantFail)
 			}
 			if k, twice := from[m.Name]; twice && (k == i || parts[k] != parts[i] || !reflect.DeepEqual(results[m.Name], m)) {
-				return usagef("mutant %s is in %s and in %s, and not as in one part that is there twice: leave one out, or run it again", m.Name, names[k], name)
+				return usagef("mutant %s is in %s and in %s, and the two differ: leave one out, or run it again", m.Name, names[k], name)
 			}
 			results[m.Name], from[m.Name] = m, i
 		}

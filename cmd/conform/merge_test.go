@@ -69,7 +69,7 @@ func TestPartsMakeTheWhole(t *testing.T) {
 		{"0 filter 2", "--label-filter, --repeat or --full differ"},
 		{"0 once 2", "--label-filter, --repeat or --full differ"},
 		{"0 fails 2 1", "fails.json and " + at("1.json") + " are both part 1/3, and differ"},
-		{"whole", "is no part of a run"},
+		{"whole", "is not a part of a run"},
 		{"", "merge needs the reports"},
 	} {
 		args := []string{"merge"}
@@ -162,9 +162,9 @@ func TestPartsOfMutantsMakeTheWhole(t *testing.T) {
 		t.Fatal(err)
 	}
 	for change, want := range map[[2]string]string{
-		{`"outcome": "killed"`, `"outcome": "survived"`}: "and not as in one part that is there twice",
+		{`"outcome": "killed"`, `"outcome": "survived"`}: "and the two differ",
 		{`"outcome": "killed"`, `"outcome": "splendid"`}: `has the outcome "splendid"`,
-		{`"part": "0/4"`, `"part": "1/4"`}:               "and not as in one part that is there twice",
+		{`"part": "0/4"`, `"part": "1/4"`}:               "and the two differ",
 	} {
 		name := filepath.Join(dir, "changed.json")
 		if err := os.WriteFile(name, bytes.Replace(first, []byte(change[0]), []byte(change[1]), 1), 0o600); err != nil {
@@ -204,7 +204,7 @@ func TestPartsOfOddRecords(t *testing.T) {
 	if code, _, stderr := command(t, "merge", many); code != exitUsage || !strings.Contains(stderr, "20/1000000000 and 999999979 more") {
 		t.Errorf("of a thousand million parts: exit %d, %.300s", code, stderr)
 	}
-	if code, _, stderr := command(t, "merge", changed("0", func(r *report.Run) { r.Environment[partKey] = "0/1x" })); code != exitUsage || !strings.Contains(stderr, "is no part of a run") {
+	if code, _, stderr := command(t, "merge", changed("0", func(r *report.Run) { r.Environment[partKey] = "0/1x" })); code != exitUsage || !strings.Contains(stderr, "is not a part of a run") {
 		t.Errorf("part 0/1x: exit %d, %.300s", code, stderr)
 	}
 	long := func(r *report.Run) { r.Environment["long"] = strings.Repeat("x", 2<<20) }

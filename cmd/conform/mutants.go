@@ -56,7 +56,7 @@ func newMutants() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "mutants",
 		Short: "Check that the suite notices every simulator that breaks a rule",
-		Long: "mutants runs the suite on simulators each of which breaks one rule of the device, the driver or the library. A case\n" +
+		Long: "mutants runs the suite on simulators that break one rule each, of the device, the driver or the library. A case\n" +
 			"kills a mutant when one of its assertions fails, and none does without the mutant; a crash, a hang or a verdict of\n" +
 			"the wire's judge alone does not count. Cases that are likely to kill it come first, then those of its area, then all others.\n" +
 			"Mutants of area KCQ break a rule of the kernel's completion models, which no case reaches: counts of interrupts, polls and\n" +
@@ -81,14 +81,14 @@ func newMutants() *cobra.Command {
 	f.StringVar(&o.report, "report", "", "write the outcome of each mutant as JSON to `FILE`; - is standard output, and the table goes to standard error")
 	f.StringVar(&o.profile, "profile", simulator.DefaultProfile, profileHelp+", for mutants that do not choose one")
 	f.Uint64Var(&o.seed, "seed", 1, "root of everything random in the runs")
-	f.IntVar(&o.parallel, "parallel", processors(), "how many mutants run at once")
+	f.IntVar(&o.parallel, "parallel", processors(), "number of mutants that run at once")
 	f.BoolVar(&o.list, "list", false, "list the mutants, and run nothing")
 	f.BoolVar(&o.matrix, "matrix", false, "run every case on each mutant and count those that kill it")
-	f.IntVar(&o.every, "every", 1, "run one mutant of so many, with --matrix one pair of mutant and case of so many, always the same")
+	f.IntVar(&o.every, "every", 1, "run one mutant in every `N` (with --matrix: one pair of mutant and case), always the same ones")
 	f.StringVar(&o.shard, "shard", "", shardHelp)
 	f.StringVar(&o.cases, "label-filter", "", "with --matrix: run only cases that this label filter selects, as for conform run")
-	f.StringVar(&o.update, "update", "", "with --matrix: put what the pairs showed into the matrix in `FILE`, and leave the rest of it")
-	f.BoolVar(&o.untried, "untried", false, "with --update: run only pairs of which the file says nothing")
+	f.StringVar(&o.update, "update", "", "with --matrix: put the results of the pairs into the matrix in `FILE`, and keep the rest of it")
+	f.BoolVar(&o.untried, "untried", false, "with --update: run only pairs that are not in the file")
 	f.BoolVar(&o.near, "near", false, "try the likely killers and the cases of a mutant's area only")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "print what each mutant's worker writes to standard error")
 	return cmd
@@ -293,9 +293,9 @@ func (o *mutantOptions) check(ctx context.Context) ([]mutant.Mutant, error) {
 	case !o.matrix && (o.cases != "" || o.update != ""):
 		return nil, usagef("--label-filter and --update are for --matrix: add it")
 	case o.untried && o.update == "":
-		return nil, usagef("--untried leaves out what the file of --update says: add --update FILE")
+		return nil, usagef("--untried skips the pairs in the file of --update: add --update FILE")
 	case o.every > 1 && (o.cases != "" || o.update != ""):
-		return nil, usagef("--every chooses pairs by itself: leave out --label-filter and --update")
+		return nil, usagef("--every chooses the pairs: leave out --label-filter and --update")
 	}
 	if o.part, err = readPart(o.shard, o.report); err != nil {
 		return nil, err

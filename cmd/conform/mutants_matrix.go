@@ -105,7 +105,7 @@ func parseMatrix(file string, text []byte) (*matrix, error) {
 		err = fmt.Errorf("schema %q: want %q", m.Schema, matrixSchema)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s is no matrix of mutants: %w: move %s away, and conform mutants --matrix --update %s makes a new one", file, err, file, file)
+		return nil, fmt.Errorf("%s is not a matrix of mutants: %w: move %s away, and conform mutants --matrix --update %s makes a new one", file, err, file, file)
 	}
 	for i := range m.Mutants {
 		r, err := &m.Mutants[i], error(nil)
@@ -130,7 +130,7 @@ func openMatrix(ctx context.Context, o *mutantOptions) (*matrix, error) {
 		return nil, &status{exitUsage, err}
 	}
 	if m.Profile != o.sim.identity() || m.Seed != o.seed {
-		return nil, usagef("%s is of profile %s and seed %d, this run of %s and %d: give another --update, or --profile %s --seed %d",
+		return nil, usagef("%s has profile %s and seed %d, and this run %s and %d: give another --update, or --profile %s --seed %d",
 			o.update, m.Profile, m.Seed, o.sim.identity(), o.seed, m.Profile, m.Seed)
 	}
 	return m, nil

@@ -156,7 +156,7 @@ func TestIdleRowsAreExplained(t *testing.T) {
 	}{
 		{rows{Idle: all.Idle[1:]}, idle[0] + " kills no mutant"},
 		{rows{Idle: append(slices.Clone(all.Idle), idleRow{"CQ-002", "because"})}, "explains why CQ-002 kills no mutant"},
-		{rows{Idle: all.Idle, Long: []string{"CQ-999"}}, "names CQ-999, which is no case"},
+		{rows{Idle: all.Idle, Long: []string{"CQ-999"}}, "names CQ-999, which is not a case"},
 	} {
 		if got := tt.rows.judge(items, idle); len(got) != 1 || !strings.Contains(got[0], tt.want) {
 			t.Errorf("findings %q, want %q", got, tt.want)

@@ -122,7 +122,7 @@ func parseSurvivors(file string, text []byte) (*survivors, error) {
 	seen := map[string]bool{}
 	for i, v := range s.Survivors {
 		if v.Name == "" || v.Reason == "" || seen[v.Name] {
-			return nil, doc.Errorf("survivors."+strconv.Itoa(i), "%q has no name, no reason, or is there twice", v.Name)
+			return nil, doc.Errorf("survivors."+strconv.Itoa(i), "%q lacks a name or a reason, or is listed twice", v.Name)
 		}
 		seen[v.Name] = true
 	}

@@ -50,7 +50,7 @@ func parseRows(file string, text []byte) (*rows, error) {
 	seen := map[string]bool{}
 	for i, v := range r.Idle {
 		if v.ID == "" || v.Reason == "" || seen[v.ID] {
-			return nil, doc.Errorf("idle."+strconv.Itoa(i), "%q has no id, no reason, or is there twice", v.ID)
+			return nil, doc.Errorf("idle."+strconv.Itoa(i), "%q lacks an id or a reason, or is listed twice", v.ID)
 		}
 		seen[v.ID] = true
 	}
@@ -103,7 +103,7 @@ func (r *rows) judge(items []conformance.Item, idle []string) []string {
 	}
 	for _, id := range named {
 		if !known[id] {
-			findings = append(findings, fmt.Sprintf("fixtures/%s names %s, which is no case", rowsFile, id))
+			findings = append(findings, fmt.Sprintf("fixtures/%s names %s, which is not a case", rowsFile, id))
 		}
 	}
 	return findings

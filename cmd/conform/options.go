@@ -60,7 +60,7 @@ func (o *runOptions) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.mutant, "mutant", "", "run on a simulator that breaks one rule, by its `NAME` in conform mutants --list: to see what a failure looks like")
 	f.StringVar(&o.pcap, "pcap", "", "write the frames of every case to `FILE` (pcapng; interfaces are named after the case)")
 	f.StringVar(&o.trace, "trace", "", "write the timeline of every case to `FILE` (Trace Event JSON)")
-	f.IntVar(&o.parallel, "parallel", processors(), "how many workers run at once (default on hw, where they would share the device: 1)")
+	f.IntVar(&o.parallel, "parallel", processors(), "number of workers that run at once (default on hw, where they would share the device: 1)")
 	f.IntVar(&o.repeat, "repeat", 1, "run each case this many times; a case whose runs differ is flaky")
 	f.StringVar(&o.shard, "shard", "", shardHelp)
 	f.IntVar(&o.minPass, "min-pass", 0, "fail a run in which fewer cases pass than this")
@@ -75,7 +75,7 @@ func (o *runOptions) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.peer, "peer", "", "`ADDRESS` of a conform agent whose device is the second node: unix:PATH or tcp:HOST:PORT (default: another device of this machine)")
 	f.StringVar(&o.peerKey, "peer-key", "", "`FILE` with the key of the agent")
 	f.StringArrayVar(&o.ledgers, "ledger", nil, "add a YAML `FILE` of known deviations to those that come with the program (docs/hw.md)")
-	f.StringVar(&o.today, "today", "", "`DATE` (2026-11-21) by which entries of the ledger of deviations must have been reviewed (default: that of the clock); an entry of the target that is overdue fails the run")
+	f.StringVar(&o.today, "today", "", "`DATE` (2026-11-21) by which entries of the ledger of deviations must have been reviewed (default: today); an entry of the target that is overdue fails the run")
 	f.DurationVar(&o.wall, "wall-limit", 0, "real time that a case, or each of its repeats, may take before its worker is killed (default: 2m, or $LAB_WALL_LIMIT, which scripts/lab sets; on sim, where only the simulator itself can hang, 30m)")
 }
 
@@ -134,7 +134,7 @@ func checkPort(port, gidIndex int) error {
 		return usagef("--port %d is not a port: ports count from 1 to 255", port)
 	}
 	if gidIndex < defaultGIDIndex || gidIndex > 0xFFFF {
-		return usagef("--gid-index %d is no index of a GID: they count from 0 (ibv_devinfo -v lists them)", gidIndex)
+		return usagef("--gid-index %d is not the index of a GID: indices count from 0 (ibv_devinfo -v lists them)", gidIndex)
 	}
 	return nil
 }
@@ -273,7 +273,7 @@ func dayOf(text string) (time.Time, error) {
 	}
 	t, err := time.Parse(time.DateOnly, text)
 	if err != nil {
-		return time.Time{}, usagef("--today %q is no date such as 2026-11-21", text)
+		return time.Time{}, usagef("--today %q is not a date such as 2026-11-21", text)
 	}
 	return t, nil
 }

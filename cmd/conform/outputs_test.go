@@ -103,7 +103,7 @@ func TestReportToStandardOutput(t *testing.T) {
 // Where "-" cannot be standard output, it makes no file of that name.
 func TestNoOutputIsNamedDash(t *testing.T) {
 	t.Chdir(t.TempDir())
-	const cannot = " -: this output cannot go to standard output: name a file, or type ./- for one of that name"
+	const cannot = " -: this output cannot go to standard output: name a file, or write ./- for a file of that name"
 	for _, c := range []struct {
 		args []string
 		want string
@@ -229,7 +229,7 @@ func TestOutputThatIsLostLeavesTheRest(t *testing.T) {
 		if code != exitFailed || !strings.Contains(out, "ok: 1 case") || !strings.Contains(out, "area") {
 			t.Errorf("%s: exit %d, and the table is not there:\n%s", flag, code, out)
 		}
-		if !strings.Contains(stderr, "the run's results are lost in part: /dev/full cannot be written: no space left on device") {
+		if !strings.Contains(stderr, "part of the run's results is lost: /dev/full cannot be written: no space left on device") {
 			t.Errorf("%s: %s", flag, stderr)
 		}
 		for f, path := range all {

@@ -58,12 +58,12 @@ func newRandom() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&o.target, "target", "sim,hw", "the two targets: sim,hw, or sim with two profiles or a mutant")
 	f.StringSliceVar(&o.profiles, "profile", []string{simulator.DefaultProfile}, "`PROFILES` of the simulated device, by name or path of a file that ends in .yaml: one, or two that are compared")
-	f.StringVar(&o.mutant, "mutant", "", "compare the simulator with itself where it breaks this rule (conform mutants --list)")
-	f.IntVar(&o.programs, "programs", 200, "how many programs are drawn")
+	f.StringVar(&o.mutant, "mutant", "", "compare the simulator with a simulator that breaks this rule (conform mutants --list)")
+	f.IntVar(&o.programs, "programs", 200, "number of programs to draw")
 	f.Uint64Var(&o.seed, "seed", 1, "root of the draws")
 	f.StringVar(&o.program, "program", "", "run this program, as it was printed, instead of drawing some")
-	f.DurationVar(&o.shrink, "shrink", time.Minute, "how long a smaller program with the same difference is looked for")
-	f.StringVar(&o.source, "case", "", "write the program that shows a difference as a case in Go to `FILE` too")
+	f.DurationVar(&o.shrink, "shrink", time.Minute, "time for the search for a smaller program with the same difference")
+	f.StringVar(&o.source, "case", "", "also write the program that shows a difference to `FILE`, as a case in Go")
 	f.StringVar(&o.device, "device", "", "device of the hardware, by its name in ibv_devices (default: the first with an active port)")
 	f.IntVar(&o.port, "port", 0, "port of the device (default: the first that is active)")
 	f.IntVar(&o.gidIndex, "gid-index", defaultGIDIndex, "index of the GID that connections use (default: RoCE v2 with an IPv4 address)")
@@ -84,7 +84,7 @@ func (o *randomOptions) sides(ctx context.Context) (jobs [2]harness.Job, names [
 	hw := o.target == "sim,hw"
 	switch {
 	case !hw && o.target != "sim":
-		return jobs, names, usagef("target %q: two are compared, which are sim,hw, or sim with two profiles or --mutant", o.target)
+		return jobs, names, usagef("--target %q: give sim,hw, or sim with two profiles or --mutant", o.target)
 	case !hw && (o.device != "" || o.port != 0 || o.gidIndex != defaultGIDIndex):
 		return jobs, names, usagef("--device, --port and --gid-index choose hardware: add --target=sim,hw")
 	case hw && checkPort(o.port, o.gidIndex) != nil:
@@ -103,7 +103,7 @@ func (o *randomOptions) sides(ctx context.Context) (jobs [2]harness.Job, names [
 		jobs[1].Mutant = o.mutant
 		names[1] += " with " + o.mutant
 	case len(sims) == 2 && sims[0] == sims[1]:
-		return jobs, names, usagef("--profile %s twice: a simulator is the same as itself: give another profile", o.profiles[0])
+		return jobs, names, usagef("--profile %s is given twice: give two different profiles", o.profiles[0])
 	case len(o.profiles) == 2:
 		jobs[1].Profile, jobs[1].ProfileText = sims[1].given, sims[1].text
 		names[1] = "sim " + sims[1].identity()
@@ -162,7 +162,7 @@ func runRandom(cmd *cobra.Command, o *randomOptions) error {
 		if interrupted {
 			why, code = errors.New("interrupted"), exitInterrupted
 		}
-		return &status{code, errors.Join(o.report(cmd, f, names, file), fmt.Errorf("no smaller program was looked for to the end: %w", why))}
+		return &status{code, errors.Join(o.report(cmd, f, names, file), fmt.Errorf("the search for a smaller program did not end: %w", why))}
 	case interrupted:
 		return errNoDifference
 	case err != nil:

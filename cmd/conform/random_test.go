@@ -50,7 +50,7 @@ func TestRandom(t *testing.T) {
 func TestRandomUsage(t *testing.T) {
 	for args, want := range map[string]string{
 		"--target=sim":                                              "compares two profiles",
-		"--target=hw":                                               "two are compared",
+		"--target=hw":                                               "give sim,hw",
 		"--target=sim --device x":                                   "choose hardware",
 		"--target=sim --profile connectx-5,none":                    "unknown profile",
 		"--target=sim --profile connectx-5,connectx-5":              "twice",

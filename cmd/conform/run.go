@@ -41,7 +41,7 @@ func runSuite(cmd *cobra.Command, o *runOptions) error {
 		return err
 	}
 	if !o.on("sim") && cmd.Flags().Changed("profile") {
-		return usagef("--profile is that of a simulated device: add --target=sim, or leave it out")
+		return usagef("--profile chooses a simulated device: add --target=sim, or leave it out")
 	}
 	toStandard(cmd, &o.report, &o.junit)
 	if err := outfile.CheckFolder(); err != nil {
@@ -58,17 +58,17 @@ func runSuite(cmd *cobra.Command, o *runOptions) error {
 		run, err := j.run(cmd)
 		if run == nil {
 			abort(jobs[i:])
-			return lostToo(lost, j.out.journal.mention(err))
+			return withOutputError(lost, j.out.journal.mention(err))
 		}
 		// What could be written and printed is there before the error that says what could not.
 		printRun(cmd.OutOrStdout(), j.runOptions, run)
 		if err != nil {
 			j.out.abort()
-			lost = lostToo(lost, j.out.journal.mention(err))
+			lost = withOutputError(lost, j.out.journal.mention(err))
 		}
 		if run.Incomplete {
 			abort(jobs[i+1:])
-			return lostToo(lost, &status{code: exitInterrupted})
+			return withOutputError(lost, &status{code: exitInterrupted})
 		}
 		bad = bad || !run.OK() || j.out.journal.failed()
 		runs = append(runs, run)
@@ -80,11 +80,11 @@ func runSuite(cmd *cobra.Command, o *runOptions) error {
 	if err == nil && bad {
 		err = &status{code: exitFailed}
 	}
-	return lostToo(lost, err)
+	return withOutputError(lost, err)
 }
 
-// lostToo is the error of a command that has lost outputs and may have ended with an error besides: its status is that of the loss.
-func lostToo(lost, err error) error {
+// withOutputError joins the error of a failed output and the error of the command; the exit status is the one of the output.
+func withOutputError(lost, err error) error {
 	if lost == nil {
 		return err
 	}
@@ -229,7 +229,7 @@ func (j *job) run(cmd *cobra.Command) (*report.Run, error) {
 	j.took = time.Since(start)
 	again := func(id string) string { return j.again(run, id) }
 	if err := errors.Join(j.out.write(run, dir, again), saveCaptures(cmd.Context(), run, dir, j.captures)); err != nil {
-		return run, &status{exitFailed, fmt.Errorf("the run's results are lost in part: %w", err)}
+		return run, &status{exitFailed, fmt.Errorf("part of the run's results is lost: %w", err)}
 	}
 	return run, nil
 }
@@ -369,7 +369,7 @@ func tooFew(cases []report.Case, least int) []string {
 }
 
 // noBaseline is the finding that no baseline could be compared with.
-const noBaseline = "no --baseline is of this kind of device"
+const noBaseline = "no --baseline has this kind of device"
 
 // hold judges cases of strength H by the baselines of the run's kind of device.
 func hold(run *report.Run, baselines []*report.Run) error {

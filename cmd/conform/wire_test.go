@@ -31,7 +31,7 @@ func testCapture(t *testing.T, profile string) {
 	id := regexp.MustCompile(`^(RC|UC|UD|ATOM|ERR|QPS|XRC|CQ|CM)-\d{3}$`)
 	for name, n := range s.Runs {
 		if !id.MatchString(name) {
-			t.Errorf("%d frames are of run %q, which is no case", n, name)
+			t.Errorf("%d frames are of run %q, which is not a case", n, name)
 		}
 	}
 	if s.Frames < 1000 || len(s.Runs) < 30 {

@@ -29,7 +29,7 @@ func keepMemorySmall(bytes int64) {
 }
 
 // errCheckNeedsLeaveOut refuses a choice of checks where all values are fitted.
-var errCheckNeedsLeaveOut = errors.New("--check chooses what --leave-one-out leaves out, and does nothing without it")
+var errCheckNeedsLeaveOut = errors.New("--check chooses the checks that --leave-one-out leaves out: add --leave-one-out")
 
 var errStored = errors.New("--stored prints the whole table of --leave-one-out that comes with the program: give both, without --check and --seed")
 

@@ -53,7 +53,7 @@ func TestCalibrateScriptBelowExec(t *testing.T) {
 // Flags that do not belong together are refused, and nothing is run.
 func TestCalibrateFlags(t *testing.T) {
 	for line, want := range map[string]string{
-		"calibrate --check 3":                            "does nothing without it",
+		"calibrate --check 3":                            "add --leave-one-out",
 		"calibrate --stored":                             "give both",
 		"calibrate --leave-one-out --stored --seed 2":    "without --check and --seed",
 		"calibrate --from x --leave-one-out":             "give one of them",

@@ -115,7 +115,7 @@ scenario that comes with the program by the name of its file. rdmasim list shows
 			}
 			switch {
 			case plan != nil && sensitivity:
-				err = usagef("--sensitivity is of one setting: leave out --sweep and --seeds")
+				err = usagef("--sensitivity works on one setting: drop --sweep and --seeds")
 			case plan == nil:
 				err = s.none(c.Flags())
 				if format == "jsonl" {
@@ -150,16 +150,16 @@ scenario that comes with the program by the name of its file. rdmasim list shows
 	f.StringVar(&req.Pcap, "pcap", "", "write the frames of the run to this pcapng `file`, with virtual time in nanoseconds")
 	f.StringVar(&req.Trace, "trace", "", "write a timeline to this `file` (Trace Event JSON, for Perfetto)")
 	f.StringVar(&req.Fault, "fault", "", "inject the faults of this YAML `file`, on the wire and beside it (docs/wire.md)")
-	f.BoolVar(&sensitivity, "sensitivity", false, "also run it with each assumed and fitted value that the result depends on at its bounds, and say whether what it shows holds (many runs: a minute of CPU time and more)")
-	f.BoolVar(&stored, "stored", false, "with --sensitivity: print what comes with the program for these settings, and run nothing")
+	f.BoolVar(&sensitivity, "sensitivity", false, "also run with each assumed or fitted value at its bounds, and report whether the conclusion holds (many runs: a minute of CPU time and more)")
+	f.BoolVar(&stored, "stored", false, "with --sensitivity: print the stored report for these settings, and run nothing")
 	f.BoolVar(&req.Counters, "counters", false, "add the counters of a scenario that changed, of hosts, devices and links")
 	f.BoolVar(&req.Lockstep, "lockstep", false, "let the simulated programs yield at every step, as a check of the simulator: the results stay the same")
-	f.BoolVar(&req.Confirm, "confirm", false, "run it again with more of what limits it (column limited_by), such as half the interval of an engine, and say whether the rate rises")
+	f.BoolVar(&req.Confirm, "confirm", false, "repeat the run with more of the limiting resource (column limited_by), such as half the interval of an engine, and report whether the rate rises")
 	s.flags(f)
 	return c
 }
 
-var errConfirmAlone = errors.New("--confirm is of single runs: leave out what makes several, or run the points that you doubt by themselves")
+var errConfirmAlone = errors.New("--confirm works on a single run: drop --sweep and --seeds, or run the points that you doubt one by one")
 
 var errStoredSensitivity = errors.New("--stored prints the sensitivity that comes with the program: give it with --sensitivity, and with --set at most")
 

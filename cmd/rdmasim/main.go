@@ -70,7 +70,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		if !errors.Is(out.Err, syscall.EPIPE) { // a reader that wants no more, such as head
 			fmt.Fprintln(stderr, "rdmasim: the output is not complete:", out.Err)
 		}
-		if err = commands.Besides(err, out.Err); err == nil {
+		if err = commands.ExceptOutputError(err, out.Err); err == nil {
 			return exitFailure
 		}
 	}
@@ -84,7 +84,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 func status(err error, stderr io.Writer) int {
 	var bad *experiment.UsageError
 	var program programStatus
-	var losses *sweep.LossError
+	var losses *sweep.FailureError
 	switch {
 	case err == nil:
 		return 0

@@ -76,7 +76,7 @@ func TestNoOutputIsNamedDash(t *testing.T) {
 		code := execute(ctx, args, &out, &stderr)
 		cancel()
 		flag := args[slices.Index(args, "-")-1]
-		want := flag + " -: this output cannot go to standard output: name a file, or type ./- for one of that name"
+		want := flag + " -: this output cannot go to standard output: name a file, or write ./- for a file of that name"
 		if code != exitUsage || !strings.Contains(stderr.String(), want) || out.Len() > 0 {
 			t.Errorf("%v: exit %d\n%s%s\nwant exit 2 with %s", args, code, &out, &stderr, want)
 		}

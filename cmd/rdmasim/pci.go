@@ -63,7 +63,7 @@ func (f *adapterFlags) add(c *cobra.Command) {
 	s.StringVar(&f.name, "profile", profile.Default, "profile of the device")
 	s.Uint64Var(&f.cfg.Seed, "seed", 1, "seed of the device's random choices")
 	s.StringVar(&f.cfg.Pcap, "pcap", "", "write the frames to this pcapng `file`, with virtual time in nanoseconds")
-	input.SizeVar(s, &f.cfg.PcapLimit, "pcap-limit", 64<<20, "leave out of the capture what comes after a `size` of frames; 0: nothing")
+	input.SizeVar(s, &f.cfg.PcapLimit, "pcap-limit", 64<<20, "end the capture after this `SIZE` of frames; 0: no limit")
 	s.StringVar(&f.faults, "fault", "", "inject the faults on the wire of this YAML `file` (docs/wire.md)")
 	s.DurationVar(&f.cfg.BlueFlame, "blueflame", 0, "offer BlueFlame: hold the stores to a register for up to this `time` (default 1ms), until a push is whole; doorbells come so much later")
 	s.Lookup("blueflame").NoOptDefVal = "1ms"

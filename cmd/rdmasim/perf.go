@@ -99,7 +99,7 @@ func (f *perfFlags) split(args []string) (rest []string, err error) {
 			f.set = append(f.set, value)
 		case name == "seed":
 			if f.seed, err = strconv.ParseUint(value, 10, 64); err != nil {
-				return nil, fmt.Errorf("--seed %q is no whole number", value)
+				return nil, fmt.Errorf("--seed %q is not a whole number", value)
 			}
 		default:
 			*values[name] = value
@@ -167,7 +167,7 @@ func runPerf(c *cobra.Command, args []string) error {
 	}
 	if f.target == "hw" {
 		if flag := f.onlySim(); flag != "" {
-			return usagef("perf: %s is of the simulator: leave it out with --target=hw", flag)
+			return usagef("perf: %s works on the simulator only: leave it out with --target=hw", flag)
 		}
 		return perfOnDevice(c, &f, o, stored)
 	}
@@ -198,7 +198,7 @@ func perfOnSimulator(c *cobra.Command, f *perfFlags, client *perf.Options, store
 	for _, s := range f.set {
 		key, value, ok := strings.Cut(s, "=")
 		if !ok {
-			return usagef("perf: --set %q is no key=value", s)
+			return usagef("perf: --set %q is not of the form key=value", s)
 		}
 		if err := p.Set(key, value); err != nil {
 			return usagef("perf: --set %s: %w", s, err)

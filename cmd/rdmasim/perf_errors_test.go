@@ -332,7 +332,7 @@ func TestPerfConnectionBreaks(t *testing.T) {
 				}
 				break
 			}
-			says(t, b.errs[0], "the peer has closed the connection", "its own output says why")
+			says(t, b.errs[0], "the peer has closed the connection", "see the peer's own output for the reason")
 			if b.errs[1] != nil { // a server that had the last message has not noticed
 				says(t, b.errs[1], "step ")
 			}

@@ -38,12 +38,12 @@ func storeFolder(given string) (string, error) {
 	if dir == "" {
 		cache, err := os.UserCacheDir()
 		if err != nil {
-			return "", usagef("there is no cache folder of this user (%w): name the store with --store", err)
+			return "", usagef("this user has no cache folder (%w): name the store with --store", err)
 		}
 		dir = filepath.Join(cache, "rdmasim", "results")
 	}
 	if dir == noStore {
-		return "", usagef("the store is none, which keeps nothing: name a folder with --store")
+		return "", usagef("--store none keeps no results: name a folder with --store")
 	}
 	if err := store.Check(dir); errors.Is(err, fs.ErrNotExist) {
 		return "", usagef("%s has no results: a sweep puts them there (rdmasim run ... --sweep ...), and --store names another folder", dir)
@@ -130,7 +130,9 @@ const jobsKept = 30 * 24 * time.Hour
 func resultsCollect(dir *string) *cobra.Command {
 	older, all := time.Duration(0), false
 	c := &cobra.Command{Use: "gc", Short: "Remove results of other versions of the model, or old ones",
-		Long: "gc removes the results of versions of the model other than this program's, with --older those of any version that are as old\nas that, and with --all everything. What is missing is run again when a sweep needs it. Folders of jobs of a cluster go when nothing in\nthem has changed for 30 days, for as long as --older says, or with --all.",
+		Long: `gc removes the results that other versions of the model made; with --older also those of this version that are as old as that, and
+with --all every result. A sweep runs again what is missing. It also removes folders of cluster jobs in which nothing has changed for
+30 days (with --older: for that long; with --all: every one).`,
 		Args: commands.NoArgs, RunE: func(c *cobra.Command, _ []string) error {
 			if older < 0 {
 				return usagef("--older %v: a time above zero is needed, such as 720h", older)
@@ -180,7 +182,7 @@ func resultsExport(dir *string) *cobra.Command {
 				return usagef("--format %q is not one of jsonl, csv, parquet%s", format, input.Suggest(format, []string{"jsonl", "csv", "parquet"}))
 			}
 			if format == "parquet" && out == "" {
-				return usagef("--format parquet is no text: name a file with -o")
+				return usagef("--format parquet is a binary format: name a file with -o")
 			}
 			folder, err := storeFolder(*dir)
 			if err != nil {
@@ -197,7 +199,7 @@ func resultsExport(dir *string) *cobra.Command {
 				return err
 			}
 			if n == 0 {
-				return usagef("%s has no such results: rdmasim results ls lists them", folder)
+				return usagef("%s has no matching results: rdmasim results ls lists all", folder)
 			}
 			if out == "" {
 				return table.Write(c.OutOrStdout(), format)

@@ -43,8 +43,8 @@ func (s *slurmFlags) flags(f *pflag.FlagSet) {
 	f.StringVar(&s.partition, "partition", "", "with --slurm: `partition` of the cluster (default: the site's)")
 	f.StringVar(&s.time, "time", "", "with --slurm: `time` that a task may take, as sbatch takes it (default: the site's)")
 	f.StringVar(&s.memory, "mem", "", "with --slurm: `memory` of a task, as sbatch takes it (default: the site's)")
-	f.IntVar(&s.tasks, "array-size", 100, "with --slurm: at most so many tasks")
-	f.StringVar(&s.program, "program", "", "with --slurm: `path` of rdmasim on the nodes (default: that of this program)")
+	f.IntVar(&s.tasks, "array-size", 100, "with --slurm: largest `number` of tasks")
+	f.StringVar(&s.program, "program", "", "with --slurm: `path` of rdmasim on the nodes (default: the path of this program)")
 }
 
 // check refuses what cannot be meant.
@@ -171,8 +171,8 @@ func (k *cluster) rounds() (*sweep.Answer, error) {
 	if err != nil {
 		return nil, errors.Join(err, failed)
 	}
-	for _, l := range out.Losses[:min(len(out.Losses), mostLost)] {
-		k.o.Lost(l)
+	for _, l := range out.Failures[:min(len(out.Failures), mostLost)] {
+		k.o.Failed(l)
 	}
 	return answer, failed
 }
@@ -259,7 +259,7 @@ func (k *cluster) failures(job *slurm.Job, status slurm.Status, missing []int) e
 		lines := job.LastLines(t, lastLines)
 		k.say("task %d ended as %s\n  %s", t, ending(status[t], lines), strings.ReplaceAll(plain.Text(lines), "\n", "\n  "))
 	}
-	return &sweep.LossError{Lost: len(missing), Points: k.sweep.Points()}
+	return &sweep.FailureError{Failed: len(missing), Points: k.sweep.Points()}
 }
 
 // lastLines is how much of a task's output is looked at and told.
@@ -294,7 +294,7 @@ func sweepShardCommand() *cobra.Command {
 		}
 		plan := &sweep.Plan{}
 		if err := json.Unmarshal(text, plan); err != nil {
-			return usagef("%s is no plan of a sweep: %w", args[0], err)
+			return usagef("%s is not the plan of a sweep: %w", args[0], err)
 		}
 		if !c.Flags().Changed("jobs") {
 			s.jobs = 1

@@ -52,7 +52,7 @@ var only = []string{"jobs", "memory", "worker-memory", "wall-limit", "store", "s
 func (s *sweepFlags) flags(f *pflag.FlagSet) {
 	f.StringArrayVar(&s.Sweep, "sweep", nil, "run for each value: `key=v1,v2,...`, key=LOW:HIGH:STEP, key=LOW..HIGH+STEP, key=LOW..HIGH*FACTOR, key=@FILE, or key,key=a:b,c:d for keys that change together; several sweeps give every combination")
 	f.IntVar(&s.Seeds, "seeds", 0, "run each point with `N` seeds, from --seed up, and give means with 95 % confidence intervals")
-	f.StringVar(&s.Sample, "sample", "", "run so many points of the grid instead of all: `N` of a Latin hypercube, or random:N")
+	f.StringVar(&s.Sample, "sample", "", "run a sample of the grid instead of all points: `N` points of a Latin hypercube, or random:N")
 	f.IntVarP(&s.jobs, "jobs", "j", runtime.GOMAXPROCS(0), "worker processes of a sweep")
 	input.SizeVar(f, &s.memory, "memory", 0, "memory that all workers of a sweep may take (default: four fifths of what is free)")
 	input.SizeVar(f, &s.worker, "worker-memory", 0, "memory that one worker may take (default: its part of --memory)")
@@ -106,7 +106,7 @@ func (s *sweepFlags) options(c *cobra.Command) (*sweep.Options, error) {
 			return nil, usagef("--shard %s: %w", s.shard, err)
 		}
 	}
-	o.Lost = func(l sweep.Loss) { fmt.Fprintln(c.ErrOrStderr(), "rdmasim: lost:", plain.Message(l.Error())) }
+	o.Failed = func(l sweep.Failure) { fmt.Fprintln(c.ErrOrStderr(), "rdmasim: lost:", plain.Message(l.Error())) }
 	return o, nil
 }
 
@@ -211,7 +211,7 @@ func runSweep(c *cobra.Command, plan *sweep.Plan, s *sweepFlags, out, format str
 	answer, outcome, err := sw.Run(c.Context(), o)
 	ended()
 	if s.shard != "" {
-		fmt.Fprintf(c.OutOrStdout(), "shard %d/%d: %d known, %d run, %d lost\n", o.Shard, o.Shards, outcome.Known, outcome.Ran, outcome.Lost)
+		fmt.Fprintf(c.OutOrStdout(), "shard %d/%d: %d known, %d run, %d lost\n", o.Shard, o.Shards, outcome.Cached, outcome.Ran, outcome.Failed)
 		return errors.Join(err, outcome.Err())
 	}
 	if answer == nil {

@@ -21,7 +21,7 @@ func TestFlagsOfASweepThatMeanNothing(t *testing.T) {
 		{[][]string{sweep, {"--seeds", "0"}}, "--seeds 0: a number of seeds from 1"},
 		{[][]string{{"--seed", "18446744073709551615", "--seeds", "2"}}, "the last seed is above 18446744073709551615"},
 		{[][]string{sweep, {"--memory", "1B"}}, "--memory 1B: a worker needs 64MiB"},
-		{[][]string{sweep, {"--sensitivity"}}, "--sensitivity is of one setting"},
+		{[][]string{sweep, {"--sensitivity"}}, "--sensitivity works on one setting"},
 		{[][]string{sweep, pcap}, "leave out --store"},
 		{[][]string{sweep[2:], pcap, {"-j", "3"}}, "leave out --jobs"},
 		{[][]string{pcap, {"--sweep", "traffic.0.duration=1us,1000ns"}}, "1us and 1000ns are one value"},

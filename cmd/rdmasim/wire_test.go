@@ -85,9 +85,9 @@ func TestWrongUsage(t *testing.T) {
 		{[]string{"run", "stream.yaml", "--lockstep=maybe"}, `--lockstep "maybe": the flag takes true or false`},
 		{[]string{"run", "stream.yaml", "-o", ""}, "--output is empty: name the file or folder, or leave the flag out"},
 		{[]string{"run", "stream.yaml", "--pcap="}, "--pcap is empty"},
-		{[]string{"run", "uar-sharing", "--counters"}, "--counters are those of a scenario"},
+		{[]string{"run", "uar-sharing", "--counters"}, "--counters prints the counters of a scenario"},
 		{[]string{"exec", "--refused", "--", "true"}, "--refused prints a list and runs no program"},
-		{[]string{"exec", "--refused", "--pcap", "x"}, "--refused has no use for --pcap"},
+		{[]string{"exec", "--refused", "--pcap", "x"}, "--refused does not use --pcap"},
 		{[]string{"exec", "--pcap-limit", "1MiB", "--", "true"}, "--pcap-limit is about --pcap, which is not given"},
 		{[]string{"validate", "--format", "jsn"}, `did you mean "json"?`},
 	} {

@@ -115,7 +115,7 @@ func (m *matcher[T]) NegatedFailureMessage(actual any) string {
 func as[T any](actual any) (T, error) {
 	v, ok := actual.(T)
 	if want := reflect.TypeFor[T](); !ok && (actual != nil || want.Kind() != reflect.Interface) {
-		return v, fmt.Errorf("this matcher is of values of type %v, not of type %T", want, actual)
+		return v, fmt.Errorf("this matcher takes values of type %v, not of type %T", want, actual)
 	}
 	return v, nil
 }

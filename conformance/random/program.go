@@ -183,11 +183,11 @@ func (p *Program) Valid() error {
 	}
 	switch {
 	case len(p.Regions) == 0 || len(p.Regions) > maxRegions:
-		return fmt.Errorf("%d regions, from 1 to %d are meant", len(p.Regions), maxRegions)
+		return fmt.Errorf("%d regions: want 1 to %d", len(p.Regions), maxRegions)
 	case len(p.Steps) > maxSteps:
 		return fmt.Errorf("%d steps, at most %d", len(p.Steps), maxSteps)
 	case p.MTU < verbs.MTU256 || p.MTU > verbs.MTU4096 || p.Retries > 3 || p.RNRRetry > 3:
-		return fmt.Errorf("MTU %d, %d retries, %d retries for want of receives: from 1 to 5, and at most 3 are meant", p.MTU, p.Retries, p.RNRRetry)
+		return fmt.Errorf("MTU %d, %d retries, %d retries for want of receives: want 1 to 5, and at most 3 retries of each kind", p.MTU, p.Retries, p.RNRRetry)
 	}
 	if p.UC && (p.SRQ || p.Access[0]&p.Access[1]&verbs.AccessRemoteWrite == 0) {
 		return fmt.Errorf("UC has no SRQ, and its queue pairs allow writes, by which the end of a step is seen")

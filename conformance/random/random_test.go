@@ -15,8 +15,8 @@ import (
 	"github.com/rdmasim/rdmasim/conformance/random"
 )
 
-// TestSource: programs are written as Go that compiles.
-func TestSource(t *testing.T) {
+// TestProgramsAsGoCompile: programs are written as Go that compiles.
+func TestProgramsAsGoCompile(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("package cases\n\nimport (\n\t\"fmt\"\n\n\t\"github.com/rdmasim/rdmasim/conformance/kit\"\n\t\"github.com/rdmasim/rdmasim/conformance/spec\"\n\t\"github.com/rdmasim/rdmasim/verbs\"\n)\n\nvar _ = fmt.Sprint\n\n")
 	gen := random.Programs(true)

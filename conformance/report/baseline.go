@@ -15,11 +15,11 @@ func (r *Run) Measured() error {
 	const only = "only what hardware showed is a reference"
 	switch {
 	case r.Target.Kind != "hw":
-		return fmt.Errorf("the record is of target %q; %s", r.Target.Kind, only)
+		return fmt.Errorf("the record has target %q; %s", r.Target.Kind, only)
 	case r.Environment[KeyBelow] != "" || r.Environment[KeySession] != "":
 		return fmt.Errorf("the run was made below %s, where the device is simulated; %s: run conform --target=hw on the card", cmp.Or(r.Environment[KeyBelow], r.Environment[KeySession]), only)
 	case r.Target.Profile == ExecProfile || r.Target.Profile == PCIProfile:
-		return fmt.Errorf("the record is of profile %s, a simulated device; %s: run conform --target=hw on the card", r.Target.Profile, only)
+		return fmt.Errorf("the record has profile %s, a simulated device; %s: run conform --target=hw on the card", r.Target.Profile, only)
 	}
 	return nil
 }
@@ -42,7 +42,7 @@ func (r *Run) Acceptable() error {
 	case r.Incomplete:
 		return errors.New("the run was interrupted")
 	case p[KeyProvider] == "" || p[KeyPart] == "":
-		return errors.New("the record does not say which device it is of")
+		return errors.New("the record does not name its device")
 	}
 	ran := false
 	for _, c := range r.Cases {
@@ -60,7 +60,7 @@ func (r *Run) Acceptable() error {
 // Supersedes returns the reason why a record takes from later runs what a baseline holds them to, or nil.
 func (r *Run) Supersedes(baseline *Run) error {
 	if r.Seed != baseline.Seed {
-		return fmt.Errorf("it is of seed %d, and this record of seed %d", baseline.Seed, r.Seed)
+		return fmt.Errorf("it has seed %d, and this record seed %d", baseline.Seed, r.Seed)
 	}
 	now := map[string]bool{}
 	for i := range r.Cases {

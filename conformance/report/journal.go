@@ -192,7 +192,7 @@ type recovery struct {
 func (r *recovery) add(n int, text []byte) error {
 	l, err := readLine(text)
 	if err == nil && (l.run != nil) != (n == 1) {
-		err = errors.New("the first line, and no other, has the run")
+		err = errors.New("the run belongs on the first line and nowhere else")
 	}
 	switch {
 	case err != nil && n > 1:
@@ -208,7 +208,7 @@ func (r *recovery) add(n int, text []byte) error {
 	}
 	i, known := r.rows[l.c.ID]
 	if !known {
-		return fmt.Errorf("%s is no case of this run", l.c.ID)
+		return fmt.Errorf("%s is not a case of this run", l.c.ID)
 	}
 	if at := r.finished[l.c.ID]; at > 0 {
 		return fmt.Errorf("%s is in line %d already; remove one of the two", l.c.ID, at)
@@ -242,7 +242,7 @@ func readLine(text []byte) (line, error) {
 		Case   json.RawMessage `json:"case"`
 	}
 	if err := input.JSON(text, &raw); err != nil {
-		return line{}, fmt.Errorf("it is no line of a journal: %w", err)
+		return line{}, fmt.Errorf("it is not a line of a journal: %w", err)
 	}
 	if raw.Schema != JournalSchema {
 		return line{}, fmt.Errorf("it has the schema %q, and this program reads %q", raw.Schema, JournalSchema)

@@ -119,7 +119,7 @@ func TestDamagedJournal(t *testing.T) {
 		}
 	}
 	lines := bytes.SplitAfter(text, []byte("\n"))
-	for want, order := range map[string][]int{"j:1: the first line": {1, 0, 2}, "j:3: RC-003 is in line 2": {0, 1, 1}, "j:2: the first line": {0, 0}} {
+	for want, order := range map[string][]int{"j:1: the run belongs on the first line": {1, 0, 2}, "j:3: RC-003 is in line 2": {0, 1, 1}, "j:2: the run belongs on the first line": {0, 0}} {
 		var mixed []byte
 		for _, i := range order {
 			mixed = append(mixed, lines[i]...)

@@ -77,7 +77,7 @@ func (p *Prediction) Of(id string) bool {
 
 // ledgerFile is one file of the ledger, that of one provider.
 type ledgerFile struct {
-	Provider   string      `yaml:"provider" required:"true" help:"user-space driver that the file is of"`
+	Provider   string      `yaml:"provider" required:"true" help:"user-space driver that the file describes"`
 	Deviations []Deviation `yaml:"deviations" required:"true"`
 }
 
@@ -142,7 +142,7 @@ func (d *Deviation) check(doc *input.Doc, at, provider string, exists func(strin
 			return doc.Errorf(where+".case", "case %q is unknown", p.Case)
 		}
 		if p.open() != (p.AtMost > 0) {
-			return doc.Errorf(where, "at_most, a number from 1, is needed with sometimes and with a pattern for the case, and with nothing else")
+			return doc.Errorf(where, "at_most, a number from 1, is needed with sometimes or a pattern for the case, and not allowed otherwise")
 		}
 		for _, pattern := range []string{p.Case, p.Step} {
 			if _, err := path.Match(pattern, ""); p.anyCase() && err != nil {
@@ -156,11 +156,11 @@ func (d *Deviation) check(doc *input.Doc, at, provider string, exists func(strin
 func (d *Deviation) checkDates(doc *input.Doc, at string) error {
 	opened, err := time.Parse(dateForm, d.Opened)
 	if err != nil {
-		return doc.Errorf(at+".opened", "%q: a date such as 2026-11-21 is meant", d.Opened)
+		return doc.Errorf(at+".opened", "%q is not a date such as 2026-11-21", d.Opened)
 	}
 	review, err := time.Parse(dateForm, d.ReviewBy)
 	if err != nil {
-		return doc.Errorf(at+".review_by", "%q: a date such as 2026-11-21 is meant", d.ReviewBy)
+		return doc.Errorf(at+".review_by", "%q is not a date such as 2026-11-21", d.ReviewBy)
 	}
 	if longest := reviewAfter[d.Kind == "bug"]; review.Sub(opened) > longest {
 		return doc.Errorf(at+".review_by", "an entry of kind %s is looked at again after %d days at most", d.Kind, longest/(24*time.Hour))

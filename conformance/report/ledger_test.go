@@ -34,7 +34,7 @@ func TestLedgerMistakes(t *testing.T) {
 		"bug, no link":   {entry("A", strings.NewReplacer("kind: errno", "kind: bug", "2027-11-20", "2027-01-20").Replace(fine)), "a bug needs a link"},
 		"no count":       {entry("A", strings.Replace(fine, "{case: DEV-006, step: s,", `{case: "*", field: wc_flags, step: s,`, 1)), "at_most, a number from 1, is needed"},
 		"no bound of it": {entry("A", strings.Replace(fine, "got: EIO}", "got: EIO, sometimes: true}", 1)), "at_most, a number from 1, is needed"},
-		"a bound of one": {entry("A", strings.Replace(fine, "got: EIO}", "got: EIO, at_most: 2}", 1)), "and with nothing else"},
+		"a bound of one": {entry("A", strings.Replace(fine, "got: EIO}", "got: EIO, at_most: 2}", 1)), "not allowed otherwise"},
 		"unknown field":  {entry("A", fine+", skips: true"), "skips"},
 	} {
 		if _, err := read(t, c.text); err == nil || !strings.Contains(err.Error(), c.want) {

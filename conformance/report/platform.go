@@ -112,7 +112,7 @@ func parseRange(text string) (func(string) bool, error) {
 		switch op {
 		case "<", "<=", ">", ">=", "=":
 		default:
-			return nil, fmt.Errorf("%q: a bound such as >=6.1 or <6.13 is meant", word)
+			return nil, fmt.Errorf("%q is not a bound such as >=6.1 or <6.13", word)
 		}
 		if len(v) == 0 {
 			return nil, fmt.Errorf("%q has no version", word)

@@ -53,10 +53,10 @@ func Read(name string, f io.Reader) (*Run, error) {
 			return nil, fmt.Errorf("%s: case %d has no id", name, i+1)
 		}
 		if !c.Outcome.Known() {
-			return nil, fmt.Errorf("%s: case %d, %q, has the outcome %q, which is none of %v", name, i+1, c.ID, c.Outcome, outcomes)
+			return nil, fmt.Errorf("%s: case %d, %q, has the outcome %q, which is not one of %v", name, i+1, c.ID, c.Outcome, outcomes)
 		}
 		if at, twice := first[c.ID]; twice {
-			return nil, fmt.Errorf("%s: %s is there twice, as case %d and as case %d; remove one, or run it again", name, c.ID, at+1, i+1)
+			return nil, fmt.Errorf("%s: %s appears twice, as case %d and as case %d; remove one, or run it again", name, c.ID, at+1, i+1)
 		}
 		first[c.ID] = i
 	}

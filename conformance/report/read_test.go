@@ -53,7 +53,7 @@ func TestRecordWithAnIDTwiceIsRefused(t *testing.T) {
 	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := report.ReadFile(t.Context(), name); err == nil || !strings.Contains(err.Error(), name+": RC-001 is there twice, as case 1 and as case 3") {
+	if _, err := report.ReadFile(t.Context(), name); err == nil || !strings.Contains(err.Error(), name+": RC-001 appears twice, as case 1 and as case 3") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -66,7 +66,7 @@ func TestRecordWithAnUnknownOutcomeIsRefused(t *testing.T) {
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := report.ReadFile(t.Context(), name); err == nil || !strings.Contains(err.Error(), `case 2, "RC-002", has the outcome "`+outcome+`", which is none of`) {
+		if _, err := report.ReadFile(t.Context(), name); err == nil || !strings.Contains(err.Error(), `case 2, "RC-002", has the outcome "`+outcome+`", which is not one of`) {
 			t.Errorf("error %v", err)
 		}
 	}

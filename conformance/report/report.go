@@ -28,7 +28,7 @@ func (r *Run) upgrade() error {
 	case slices.Contains(olderSchemas, r.Schema):
 		r.Schema, r.older = Schema, true
 	default:
-		return fmt.Errorf("the schema %q, and this program reads %s and older: a newer conform wrote it, or it is no record of a run", r.Schema, Schema)
+		return fmt.Errorf("the schema %q, and this program reads %s and older: a newer conform wrote it, or it is not the record of a run", r.Schema, Schema)
 	}
 	return nil
 }

@@ -55,11 +55,11 @@ func ParseRules(name string, text []byte, exists func(id string) bool) (*Rules, 
 		case !hasPattern(r.Case) && !exists(r.Case):
 			return nil, doc.Errorf(at+".case", "case %q is unknown", r.Case)
 		case (r.Compare == ByRatio) != (r.Within != 0) || r.Compare == ByRatio && !(r.Within > 1):
-			return nil, doc.Errorf(at, "compare: ratio, and no other, needs within: a number above 1")
+			return nil, doc.Errorf(at, "compare: ratio needs within, a number above 1, and no other comparison takes it")
 		case (r.Compare == ByCount) != (r.AtLeast != 0):
-			return nil, doc.Errorf(at, "compare: at-least, and no other, needs at_least: a number")
+			return nil, doc.Errorf(at, "compare: at-least needs at_least, a number, and no other comparison takes it")
 		case (r.Compare == ByGranted) != (r.On != ""):
-			return nil, doc.Errorf(at, "compare: granted, and no other, needs on: the step that shows the size")
+			return nil, doc.Errorf(at, "compare: granted needs on, the step that shows the size, and no other comparison takes it")
 		}
 	}
 	return &Rules{f.Rules}, nil

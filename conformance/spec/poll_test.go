@@ -74,7 +74,7 @@ func TestPollingOnTheThreadsClock(t *testing.T) {
 		}, "takes no arguments", time.Second},
 		"wrong matcher": {func(c *spec.C, _ *clock) {
 			c.Eventually("x", 1).Within(0).Should(match.HaveStatus(verbs.WCSuccess))
-		}, "this matcher is of values of type verbs.WC, not of type int", 0},
+		}, "this matcher takes values of type verbs.WC, not of type int", 0},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

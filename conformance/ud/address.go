@@ -33,7 +33,7 @@ func unreachableGID(c *spec.C) {
 	e := kit.Open(c)
 	gid := roce.GID(e.GID.GID)
 	if !gid.IsIPv4() {
-		c.Errorf("the chosen GID %v is not of IPv4", e.GID.GID)
+		c.Errorf("the chosen GID %v is not an IPv4 address", e.GID.GID)
 	}
 	ip := gid.IPv4()
 	ip[3] = 222 // an address of the port's own network that no host has

@@ -24,14 +24,14 @@ type Answer struct {
 	// Result is the answer as an experiment has it. Its rows are there only if Whole.
 	Result *experiment.Result
 	// Whole says that Result has all rows: there are not too many.
-	Whole bool
-	Lost  int
-	rows  table // the answer: of several seeds, means with intervals
-	runs  table // one row for each seed
-	r     *prepared
-	out   *Outcome
-	store *store.Store
-	kept  map[store.Address]*result
+	Whole  bool
+	Failed int
+	rows   table // the answer: of several seeds, means with intervals
+	runs   table // one row for each seed
+	r      *prepared
+	out    *Outcome
+	store  *store.Store
+	kept   map[store.Address]*result
 }
 
 // cell is a point of the grid with the results of its seeds that are there.
@@ -135,7 +135,7 @@ func join(full experiment.Row, row *experiment.Row) experiment.Row {
 
 // assemble puts the answer together.
 func (r *prepared) assemble(st *store.Store, out *Outcome) (*Answer, error) {
-	a := &Answer{r: r, out: out, store: st, Lost: out.Lost, kept: map[store.Address]*result{}}
+	a := &Answer{r: r, out: out, store: st, Failed: out.Failed, kept: map[store.Address]*result{}}
 	res := &experiment.Result{Name: r.x.Name, Version: r.Request.Version, Seed: r.Request.Seed, Hypotheses: []string{}, Rows: []experiment.Row{},
 		Notes: []string{}, Columns: r.x.Columns, More: r.x.More}
 	a.Result = res
@@ -200,9 +200,9 @@ func (a *Answer) missing(found int) {
 		return
 	}
 	res.Note("%d of %s have no result.", a.r.n-found, plain.Count(a.r.n, "run"))
-	for i, l := range a.out.Losses {
+	for i, l := range a.out.Failures {
 		if i == mostNamed {
-			res.Note("%d more were lost.", a.out.Lost-mostNamed)
+			res.Note("%d more were lost.", a.out.Failed-mostNamed)
 			break
 		}
 		res.Note("%s has no result: %s", l.Name, l.Reason)

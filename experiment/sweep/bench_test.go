@@ -7,9 +7,9 @@ import (
 	"github.com/rdmasim/rdmasim/experiment/sweep/store"
 )
 
-// BenchmarkKnownPoint is what a run costs that is known: in a worker its address and a look into the store, in the supervisor the
+// BenchmarkCachedPoint measures a run whose result is in the store: in a worker its address and a look into the store, in the supervisor the
 // reading of its result.
-func BenchmarkKnownPoint(b *testing.B) {
+func BenchmarkCachedPoint(b *testing.B) {
 	sc, err := experiment.ParseScenario("q.yaml", []byte(question))
 	if err != nil {
 		b.Fatal(err)

@@ -55,7 +55,7 @@ func modelTags(list string) string {
 func buildID() (string, error) {
 	f, err := os.Open("/proc/self/exe")
 	if err != nil {
-		return "", errors.Join(errors.New("the version of the model cannot be told"), err)
+		return "", errors.Join(errors.New("the version of the model cannot be determined"), err)
 	}
 	defer func() { _ = f.Close() }()
 	if e, err := elf.NewFile(f); err == nil {

@@ -69,7 +69,7 @@ func NewPlan(ctx context.Context, name string, x *experiment.Experiment, req exp
 	}
 	if len(p.Grid.Axes) == 0 && given.Seeds == 0 {
 		if given.Sample != "" {
-			return nil, usage("--sample %s: there is nothing to take samples of: add --sweep key=values", given.Sample)
+			return nil, usage("--sample %s: there is no grid to sample: add --sweep key=values", given.Sample)
 		}
 		return nil, nil
 	}
@@ -82,7 +82,7 @@ func NewPlan(ctx context.Context, name string, x *experiment.Experiment, req exp
 			return nil, usage("--sample: %w", err)
 		}
 		if len(p.Grid.Axes) == 0 {
-			return nil, usage("--sample %s: there is nothing to take samples of: add --sweep key=values", given.Sample)
+			return nil, usage("--sample %s: there is no grid to sample: add --sweep key=values", given.Sample)
 		}
 		p.Grid.Draw(kind, n, req.Seed)
 	}

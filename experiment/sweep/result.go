@@ -64,10 +64,10 @@ func known(st *store.Store, at store.Address) (bool, error) {
 func decode(text []byte) (*result, error) {
 	r, err := decodeRows(text)
 	if err == nil && (r.Name == "" || r.Profile == "") {
-		err = errors.New("it names no experiment or no profile")
+		err = errors.New("it lacks an experiment or a profile")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("it is no result, and counts as missing (%w): %w", err, fs.ErrNotExist)
+		return nil, fmt.Errorf("it is not a result, and counts as missing (%w): %w", err, fs.ErrNotExist)
 	}
 	return r, nil
 }

@@ -41,7 +41,7 @@ func (s *Sweep) Name() string { return s.r.x.Name }
 // answer has what there is.
 func (s *Sweep) Run(ctx context.Context, o *Options) (*Answer, *Outcome, error) {
 	out, err := s.r.run(ctx, o)
-	if o.Shards > 0 || err != nil && out.Known+out.Ran == 0 {
+	if o.Shards > 0 || err != nil && out.Cached+out.Ran == 0 {
 		return nil, out, err
 	}
 	a, aerr := s.r.assemble(o.Store, out)
@@ -59,9 +59,9 @@ func (s *Sweep) Collect(st *store.Store, why func(point int) string) (*Answer, *
 		return nil, nil, err
 	}
 	missing := s.Missing(out)
-	out.Lost = len(missing)
-	for _, i := range missing[:min(len(missing), mostLosses)] {
-		out.Losses = append(out.Losses, Loss{i, s.r.pointName(i), s.r.command(i), why(i)})
+	out.Failed = len(missing)
+	for _, i := range missing[:min(len(missing), mostFailures)] {
+		out.Failures = append(out.Failures, Failure{i, s.r.pointName(i), s.r.command(i), why(i)})
 	}
 	a, err := s.r.assemble(st, out)
 	return a, out, err
@@ -81,7 +81,7 @@ func (s *Sweep) Look(st *store.Store) (*Outcome, error) {
 		}
 		if there {
 			out.addresses[i], out.state[i] = at, done
-			out.Known++
+			out.Cached++
 		}
 	}
 	return out, nil
@@ -114,7 +114,7 @@ func (s *Sweep) Estimate(ctx context.Context, o *Options, atMost time.Duration) 
 	p.send(order{0})
 	select {
 	case r, ok := <-p.replies:
-		if !ok || r.Error != "" || r.Known {
+		if !ok || r.Error != "" || r.Cached {
 			return many
 		}
 	case <-ctx.Done():
@@ -137,17 +137,17 @@ func roughly(d time.Duration) string {
 	return fmt.Sprintf("%.0f seconds", d.Seconds())
 }
 
-// LossError ends a sweep of which runs have no result.
-type LossError struct{ Lost, Points int }
+// FailureError ends a sweep of which runs have no result.
+type FailureError struct{ Failed, Points int }
 
-func (e *LossError) Error() string {
-	return fmt.Sprintf("%d of %s have no result; the same command runs what no store has", e.Lost, plain.Count(e.Points, "run"))
+func (e *FailureError) Error() string {
+	return fmt.Sprintf("%d of %s have no result; the same command runs what no store has", e.Failed, plain.Count(e.Points, "run"))
 }
 
-// Err says whether runs of an outcome were lost.
+// Err is a FailureError if runs of an outcome failed, else nil.
 func (o *Outcome) Err() error {
-	if o.Lost > 0 {
-		return &LossError{o.Lost, o.points}
+	if o.Failed > 0 {
+		return &FailureError{o.Failed, o.points}
 	}
 	return nil
 }

@@ -27,19 +27,19 @@ type Options struct {
 	// Command makes a worker: this program with WorkerCommand.
 	Command func() *exec.Cmd
 	// Progress is told of each run that ended, one call at a time; it may be nil.
-	Progress func(done, total, known int)
-	// Lost is told of each run that has no result.
-	Lost func(Loss)
+	Progress func(done, total, cached int)
+	// Failed is told of each run that has no result.
+	Failed func(Failure)
 }
 
-// Loss is a run without a result.
-type Loss struct {
+// Failure is a run without a result.
+type Failure struct {
 	Point         int
 	Name, Command string
 	Reason        string
 }
 
-func (l *Loss) Error() string {
+func (l *Failure) Error() string {
 	return fmt.Sprintf("%s: %s\n(alone: %s)", l.Name, l.Reason, l.Command)
 }
 
@@ -47,22 +47,22 @@ func (l *Loss) Error() string {
 const (
 	_ = iota // not run yet
 	done
-	lost
+	failed
 )
 
 // Outcome is what is known of the points when the runs have ended.
 type Outcome struct {
 	addresses []store.Address
 	state     []uint8
-	Known     int // of all, those that were there before
+	Cached    int // runs whose result was in the store already
 	Ran       int
-	Losses    []Loss // some of them
-	Lost      int
+	Failures  []Failure // the first mostFailures of them
+	Failed    int
 	points    int // that were to be run
 }
 
-// mostLosses is how many lost runs are remembered one by one.
-const mostLosses = 100
+// mostFailures is how many failed runs are remembered one by one.
+const mostFailures = 100
 
 // supervisor hands out runs to workers.
 type supervisor struct {
@@ -170,14 +170,14 @@ func (s *supervisor) one(ctx context.Context, p *process, i int) bool {
 	select {
 	case r, ok := <-p.replies:
 		if !ok {
-			s.lose(i, p.died(s.o.Memory))
+			s.failRun(i, p.died(s.o.Memory))
 			return false
 		}
 		s.accept(i, r)
 		return true
 	case <-late.C:
 		_ = p.stop()
-		s.lose(i, fmt.Sprintf("it has not ended after %v: more time is given with --wall-limit", s.o.Wall))
+		s.failRun(i, fmt.Sprintf("it has not ended after %v: more time is given with --wall-limit", s.o.Wall))
 		return false
 	case <-ctx.Done():
 		_ = p.stop()
@@ -192,14 +192,14 @@ func (s *supervisor) accept(i int, r reply) {
 	case r.Fatal:
 		s.fail(fmt.Errorf("%s: %s", s.pointName(i), r.Error))
 	case r.Error != "":
-		s.lose(i, r.Error)
+		s.failRun(i, r.Error)
 	case err != nil || len(at) != store.AddressSize:
-		s.lose(i, "its worker has answered nonsense")
+		s.failRun(i, "its worker has answered nonsense")
 	default:
 		s.mu.Lock()
 		s.out.addresses[i], s.out.state[i] = store.Address(at), done
-		if r.Known {
-			s.out.Known++
+		if r.Cached {
+			s.out.Cached++
 		} else {
 			s.out.Ran++
 		}
@@ -208,26 +208,27 @@ func (s *supervisor) accept(i int, r reply) {
 	}
 }
 
-func (s *supervisor) lose(i int, why string) {
-	l := Loss{i, s.pointName(i), s.command(i), why}
+// failRun notes a run that has no result, and why.
+func (s *supervisor) failRun(i int, why string) {
+	l := Failure{i, s.pointName(i), s.command(i), why}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.out.state[i] = lost
-	s.out.Lost++
-	if s.o.Lost != nil && s.out.Lost <= mostLosses {
-		s.o.Lost(l)
+	s.out.state[i] = failed
+	s.out.Failed++
+	if s.o.Failed != nil && s.out.Failed <= mostFailures {
+		s.o.Failed(l)
 	}
 	// The first ones stay, whatever the order in which they came.
-	at, _ := slices.BinarySearchFunc(s.out.Losses, i, func(have Loss, i int) int { return have.Point - i })
-	s.out.Losses = slices.Insert(s.out.Losses, at, l)
-	s.out.Losses = s.out.Losses[:min(len(s.out.Losses), mostLosses)]
+	at, _ := slices.BinarySearchFunc(s.out.Failures, i, func(have Failure, i int) int { return have.Point - i })
+	s.out.Failures = slices.Insert(s.out.Failures, at, l)
+	s.out.Failures = s.out.Failures[:min(len(s.out.Failures), mostFailures)]
 	s.report()
 }
 
 // report is called with the lock held.
 func (s *supervisor) report() {
 	if s.o.Progress != nil {
-		s.o.Progress(s.out.Known+s.out.Ran+s.out.Lost, s.out.points, s.out.Known)
+		s.o.Progress(s.out.Cached+s.out.Ran+s.out.Failed, s.out.points, s.out.Cached)
 	}
 }
 

@@ -75,7 +75,7 @@ func meddle(from io.Reader, to *io.PipeWriter, what string) {
 			}
 		}
 		if at, ok := strings.CutPrefix(what, "instant "); ok && n > 0 && json.Unmarshal(line, &o) == nil {
-			fmt.Printf("{\"point\":%d,\"address\":%q,\"known\":true}\n", o.Point, at)
+			fmt.Printf("{\"point\":%d,\"address\":%q,\"cached\":true}\n", o.Point, at)
 			continue
 		}
 		if _, err := to.Write(line); err != nil {
@@ -160,7 +160,7 @@ var swept = Flags{Sweep: []string{"traffic.0.payload,traffic.0.window=2:8,64B:4"
 func TestSameBytesWhoeverRuns(t *testing.T) {
 	p := planOf(t, question, swept)
 	a, out, err := runPlan(t, p, optionsOf(t, 1, t.TempDir()))
-	if err != nil || out.Ran != 8 || out.Known != 0 {
+	if err != nil || out.Ran != 8 || out.Cached != 0 {
 		t.Fatalf("%v: %+v", err, out)
 	}
 	want := bytesOf(t, a)
@@ -189,7 +189,7 @@ func TestSameBytesWhoeverRuns(t *testing.T) {
 		}
 	}
 	a, out, err = runPlan(t, p, optionsOf(t, 2, dir))
-	if err != nil || out.Ran != 0 || out.Known != 8 {
+	if err != nil || out.Ran != 0 || out.Cached != 8 {
 		t.Fatalf("parts leave something to do: %v, %+v", err, out)
 	}
 	compare("parts", a)
@@ -235,7 +235,7 @@ func TestDamagedResultIsMadeAgain(t *testing.T) {
 		n++
 	}
 	a, out, err := runPlan(t, p, optionsOf(t, 1, dir))
-	if err != nil || out.Ran != 1 || out.Known != 1 {
+	if err != nil || out.Ran != 1 || out.Cached != 1 {
 		t.Fatalf("%v, %+v", err, out)
 	}
 	if got := bytesOf(t, a); got["json"] != want["json"] {
@@ -277,7 +277,7 @@ func TestNonsenseIsMadeAgain(t *testing.T) {
 			t.Errorf("%s: %d results in the export: %v", nonsense, n, err)
 		}
 		a, out, err := runPlan(t, p, optionsOf(t, 1, dir))
-		if err != nil || out.Ran != 1 || out.Known != 1 {
+		if err != nil || out.Ran != 1 || out.Cached != 1 {
 			t.Fatalf("%s: %v, %+v", nonsense, err, out)
 		}
 		if got := bytesOf(t, a); got["json"] != want["json"] {
@@ -304,9 +304,9 @@ func TestLostPoints(t *testing.T) {
 				o.Wall = 3 * time.Second
 			}
 			told := ""
-			o.Lost = func(l Loss) { told += l.Error() }
+			o.Failed = func(l Failure) { told += l.Error() }
 			a, out, err := runPlan(t, p, o)
-			if err != nil || out.Lost != 1 || out.Ran != 4 || out.Err() == nil {
+			if err != nil || out.Failed != 1 || out.Ran != 4 || out.Err() == nil {
 				t.Fatalf("%v: %+v", err, out)
 			}
 			if !strings.Contains(told, "traffic.0.window=3: "+want) || !strings.Contains(told, "(alone: rdmasim run q.yaml --seed 1 --set traffic.0.window=3)") {
@@ -316,7 +316,7 @@ func TestLostPoints(t *testing.T) {
 				t.Errorf("the answer:\n%s", text)
 			}
 			t.Setenv(trouble, "")
-			if a, out, err = runPlan(t, p, optionsOf(t, 2, dir)); err != nil || out.Ran != 1 || out.Known != 4 || !a.Result.Complete {
+			if a, out, err = runPlan(t, p, optionsOf(t, 2, dir)); err != nil || out.Ran != 1 || out.Cached != 4 || !a.Result.Complete {
 				t.Errorf("the second call: %v, %+v", err, out)
 			}
 		})
@@ -374,7 +374,7 @@ func TestInterruptedSweepGoesOn(t *testing.T) {
 		t.Fatalf("%v, %+v", err, out)
 	}
 	ran := out.Ran
-	if _, out, err = runPlan(t, p, optionsOf(t, 1, dir)); err != nil || out.Known < ran || out.Ran+out.Known != 12 {
+	if _, out, err = runPlan(t, p, optionsOf(t, 1, dir)); err != nil || out.Cached < ran || out.Ran+out.Cached != 12 {
 		t.Errorf("%v, %+v", err, out)
 	}
 }
@@ -423,8 +423,8 @@ func TestPlansThatAreRefused(t *testing.T) {
 		{Flags{Sweep: []string{"uar.bf_busy=1ns,1000ps"}}, nil, "1ns and 1000ps are one value"},
 		{Flags{Sweep: []string{"traffic.0.window=1,2", "traffic.0.window=3"}}, nil, "is swept twice"},
 		{Flags{Sweep: []string{"traffic.0.window=1,2"}}, []string{"traffic.0.window=3"}, "leave out --set traffic.0.window=3"},
-		{Flags{Sweep: []string{"traffic.0.window=1..9"}}, nil, "only a sample takes values"},
-		{Flags{Sample: "4"}, nil, "nothing to take samples of"},
+		{Flags{Sweep: []string{"traffic.0.window=1..9"}}, nil, "which only a sample can use"},
+		{Flags{Sample: "4"}, nil, "there is no grid to sample"},
 		{Flags{Sweep: []string{"seed=1,2"}}, nil, "--seeds N"},
 		{Flags{Sweep: []string{"name=a,b"}}, nil, "the name changes nothing"},
 		{Flags{Sweep: []string{"traffic.0.threads,traffic.0.qp_sharing=2:2,2:3"}}, nil, "traffic.0.threads=2"},
@@ -500,8 +500,8 @@ func TestMemoryOfManyPoints(t *testing.T) {
 	t.Setenv(trouble, "instant "+at.String())
 	p := planOf(t, question, Flags{Sweep: []string{fmt.Sprintf("traffic.0.messages=1:%d:1", points/100), "traffic.0.window=1:100:1"}})
 	a, out, err := runPlan(t, p, optionsOf(t, 2, dir))
-	if err != nil || out.Known != points/100*100 {
-		t.Fatalf("%v, %+v known", err, out.Known)
+	if err != nil || out.Cached != points/100*100 {
+		t.Fatalf("%v, %+v known", err, out.Cached)
 	}
 	if _, err := a.WriteFolder(t.Context(), t.TempDir()); err != nil {
 		t.Fatal(err)

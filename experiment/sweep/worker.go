@@ -32,7 +32,7 @@ type order struct {
 type reply struct {
 	Point   int    `json:"point"` // -1: the worker is ready
 	Address string `json:"address,omitempty"`
-	Known   bool   `json:"known,omitempty"` // it was there
+	Cached  bool   `json:"cached,omitempty"` // it was there
 	Error   string `json:"error,omitempty"`
 	// Fatal says that no other run will do better: the store takes nothing, or the plan is none.
 	Fatal bool `json:"fatal,omitempty"`
@@ -122,7 +122,7 @@ func (w *worker) run(ctx context.Context, i int) reply {
 		r.Error, r.Fatal = "the store cannot be read: "+err.Error(), true
 		return r
 	} else if there {
-		r.Known = true
+		r.Cached = true
 		return r
 	}
 	pt, seed := w.point(i)

@@ -149,7 +149,7 @@ type addressed struct {
 func (a addressed) RemoteAddr() net.Addr { return a.from }
 
 // A process that may have few descriptors has places for players all the same.
-func TestShares(t *testing.T) {
+func TestFewDescriptorsLeavePlacesForPlayers(t *testing.T) {
 	for _, l := range []uint64{0, 8, 64, 256, 1024, 1 << 20, 1 << 63} {
 		s, p := shares(l)
 		if s < 4 || s > maxStrangers || p < 1 || p > maxPlayers {

@@ -41,7 +41,7 @@ func (s *Setup) CheckFaults(p *fault.Plan) error {
 		return wire.ErrPlan
 	}
 	if onWire(p) && !s.wired() {
-		return errors.New("faults of frames and links need the link between two devices in hand: --wire")
+		return errors.New("faults of frames and links need access to the link between two devices: give --wire")
 	}
 	return p.Check(s.FaultTarget())
 }

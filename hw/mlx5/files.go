@@ -21,7 +21,7 @@ var _ verbs.FileOpener = (*process)(nil)
 // testbed, which has no folder there.
 func (p *process) path(name string) (string, error) {
 	if name == "" || strings.Contains(name, "/") || name == "." || name == ".." {
-		return "", fmt.Errorf("file %q: a name without slashes is wanted: %w", name, syscall.EINVAL)
+		return "", fmt.Errorf("file %q: want a name without slashes: %w", name, syscall.EINVAL)
 	}
 	dir, err := p.bed.files()
 	return filepath.Join(dir, name), err

@@ -97,7 +97,7 @@ func (m *memory) openGPU(o verbs.MemoryOptions) error {
 	if m.gpu.Integrated != (m.info.Kind == verbs.MemoryGPUHost) {
 		_ = m.gpu.Close()
 		return &verbs.MemoryError{Call: "cuDeviceGetAttribute", Code: cuda.NotSupported, Err: syscall.EOPNOTSUPP,
-			Text: fmt.Sprintf("%s shares the host's memory: %v; memory %v is of the other sort of GPU", m.gpu.Name, m.gpu.Integrated, m.info.Kind)}
+			Text: fmt.Sprintf("%s shares the host's memory: %v; memory %v belongs to the other kind of GPU", m.gpu.Name, m.gpu.Integrated, m.info.Kind)}
 	}
 	const gpuPage = 64 << 10
 	m.info.Name, m.info.BusID, m.info.Integrated, m.info.Dmabuf = m.gpu.Name, m.gpu.BusID, m.gpu.Integrated, m.gpu.Dmabuf && !m.gpu.Integrated
@@ -330,7 +330,7 @@ func parseDmabufInfo(text string, fd int) (info verbs.DmabufInfo, err error) {
 		}
 	}
 	if !found {
-		return info, fmt.Errorf("descriptor %d is of no DMA-BUF: %w", fd, syscall.EINVAL)
+		return info, fmt.Errorf("descriptor %d is not a DMA-BUF: %w", fd, syscall.EINVAL)
 	}
 	return info, nil
 }

@@ -140,7 +140,7 @@ func active(idx uint32, typ verbs.GIDType, last byte) verbs.GIDEntry {
 	return verbs.GIDEntry{GID: g, Index: idx, Port: 1, Type: typ}
 }
 
-func TestChoice(t *testing.T) {
+func TestChoosesActivePortWithRoutableGID(t *testing.T) {
 	up := []verbs.PortAttr{{State: verbs.PortActive, LinkLayer: verbs.LinkEthernet}}
 	down := []verbs.PortAttr{{State: verbs.PortDown}}
 	l := candidateList{
@@ -171,8 +171,8 @@ func TestChoice(t *testing.T) {
 	}
 }
 
-// TestUnopened: what the device file says counts, not the errno of the library's last try.
-func TestUnopened(t *testing.T) {
+// TestOpenErrorComesFromDeviceFile: what the device file says counts, not the errno of the library's last try.
+func TestOpenErrorComesFromDeviceFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "uverbs0")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)

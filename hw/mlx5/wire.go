@@ -109,7 +109,7 @@ func parseLink(s string) (link [2]string, err error) {
 	}
 	a, b, ok := strings.Cut(s, ",")
 	if !ok || a == "" || b == "" {
-		return link, fmt.Errorf("wire %q: two interfaces are meant, such as w0,w1: those behind the first and the second device", s)
+		return link, fmt.Errorf("wire %q: give the two interfaces behind the first and the second device, such as w0,w1", s)
 	}
 	return [2]string{a, b}, nil
 }

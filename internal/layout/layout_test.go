@@ -88,7 +88,7 @@ func TestFaultyTables(t *testing.T) {
 		"package p big\nview V 4\n0 32..0 A\n":            "not bits of a word",
 		"package p big\nview V 4\n0 3..4 A\n":             "not bits of a word",
 		"package p big\nview V 4\n2 u32 A\n":              "V.A ends at bit 48 of 32",
-		"package p big\nview V 4\n0 u8 A\n1 u8 A\n":       "V.A is there twice",
+		"package p big\nview V 4\n0 u8 A\n1 u8 A\n":       "V.A is declared twice",
 		"package p big\nview V 4\n0 31..4 A\n3 u8 B\n":    "A and B share a bit",
 		"package p big\nview V 8\n0 low16 A\n3 u8 B\n":    "A and B share a bit",
 		"package p big\nview V 8 s unnamed bad\n0 u8 A\n": `"bad" is not understood`,

@@ -171,7 +171,7 @@ func (v *View) add(f Field) error {
 	for i := range v.Fields {
 		o := &v.Fields[i]
 		if o.Name == f.Name {
-			return fmt.Errorf("%s.%s is there twice", v.Name, f.Name)
+			return fmt.Errorf("%s.%s is declared twice", v.Name, f.Name)
 		}
 		slices := o.Place.Kind >= Part || f.Place.Kind >= Part
 		if !slices && !v.Union && f.BitOffset() < o.BitOffset()+o.Width() && o.BitOffset() < end {

@@ -31,9 +31,9 @@ func upsetting(seed uint64, after int64, then ...Op) *Program {
 	}
 }
 
-// TestUpset: a process is ended while its threads run, and a thread is started on a core on
+// TestKilledThreadsAreNotAhead: a process is ended while its threads run, and a thread is started on a core on
 // which another runs: threads that run ahead of the event queue are not ahead of these.
-func TestUpset(t *testing.T) {
+func TestKilledThreadsAreNotAhead(t *testing.T) {
 	work := Op{Do: "work", EP: 2, Ns: 500}
 	for name, then := range map[string][]Op{
 		"kill":                 {{Do: "kill", EP: 2, N: 1}, work},

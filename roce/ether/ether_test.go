@@ -125,8 +125,8 @@ func TestFragments(t *testing.T) {
 	}
 }
 
-// TestSum: the sum of all that is behind the Ethernet header is the reported one, without padding.
-func TestSum(t *testing.T) {
+// TestSumLeavesPaddingOut: the sum of all that is behind the Ethernet header is the reported one, without padding.
+func TestSumLeavesPaddingOut(t *testing.T) {
 	b := packet(4, roce.ProtoUDP, false, bytesOf(3))
 	h := Parse(append(b, 9, 9, 9, 9))
 	// The header sums to ones, and so does the datagram with its pseudo header: what is left is minus that.

@@ -82,7 +82,7 @@ type fileEvent struct {
 	Process *string `yaml:"process" help:"with kill, unmap and remap: the process, such as host1/p2; processes count from 1 in the order in which the run starts them"`
 	Region  *int    `yaml:"region" min:"1" help:"with unmap and remap: number of the process's memory region, in the order of registration"`
 	Offset  *uint64 `yaml:"offset" unit:"size" help:"with unmap and remap: offset in the region of the first byte (default 0)"`
-	Length  *uint64 `yaml:"length" unit:"size" min:"1B" help:"with unmap and remap: bytes whose pages are meant (default: to the end)"`
+	Length  *uint64 `yaml:"length" unit:"size" min:"1B" help:"with unmap and remap: number of bytes whose pages change (default: to the end)"`
 }
 
 var processName = regexp.MustCompile(`^[^/]+/p[1-9][0-9]*$`)

@@ -88,7 +88,7 @@ func TestCheckEvents(t *testing.T) {
 	}
 }
 
-func TestPages(t *testing.T) {
+func TestUnmapCoversWholePages(t *testing.T) {
 	for _, c := range []struct {
 		offset, length, addr, n uint64
 		start, size             uint64

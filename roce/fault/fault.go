@@ -134,7 +134,7 @@ func (r *Rule) Check() error {
 	}
 	for _, e := range r.Edits {
 		if e.Offset < firstEdit {
-			return fmt.Errorf("fault: offset %d is before the IP header; offsets count from the first byte of the BTH, that of an IPv6 header is %d", e.Offset, firstEdit)
+			return fmt.Errorf("fault: offset %d is before the IP header; offsets count from the first byte of the BTH, and the IPv6 header begins at %d", e.Offset, firstEdit)
 		}
 	}
 	return nil

@@ -19,7 +19,7 @@ func params() Params {
 }
 
 // The way is that of the path; ACS takes one through a switch up to the root complex, and only there the IOMMU is.
-func TestWay(t *testing.T) {
+func TestACSLeadsThroughRootComplex(t *testing.T) {
 	for _, c := range []struct {
 		path       Path
 		acs, iommu bool

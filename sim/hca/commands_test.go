@@ -120,8 +120,8 @@ func TestReferences(t *testing.T) {
 	}
 }
 
-// TestNumbers checks reuse: late for QPs, at once for the rest.
-func TestNumbers(t *testing.T) {
+// TestQPNumbersAreReusedLate checks reuse: late for QPs, at once for the rest.
+func TestQPNumbersAreReusedLate(t *testing.T) {
 	n := numbers{next: 4, limit: 200, late: true}
 	var got []uint32
 	for range 100 {

@@ -164,8 +164,8 @@ func TestFlowCounters(t *testing.T) {
 	}
 }
 
-// TestSpread: a TIR with a table of queues spreads connections, and keeps the packets of one together.
-func TestSpread(t *testing.T) {
+// TestHashKeepsConnectionsTogether: a TIR with a table of queues spreads connections, and keeps the packets of one together.
+func TestHashKeepsConnectionsTogether(t *testing.T) {
 	s, tirs := newSteered(t, 3)
 	b := s.b
 	in := prm.NewIn(prm.OpCreateRQT, 16)

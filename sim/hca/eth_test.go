@@ -377,9 +377,9 @@ func TestVportCounters(t *testing.T) {
 	}
 }
 
-// TestToItself: groups that a function sends to, and its own address, lead back to those who listen in another transport
+// TestGroupAndOwnFramesReachLocalReceivers: groups that a function sends to, and its own address, lead back to those who listen in another transport
 // domain, and in the same one if they ask for it.
-func TestToItself(t *testing.T) {
+func TestGroupAndOwnFramesReachLocalReceivers(t *testing.T) {
 	a, b, _ := netPair(t)
 	group := [6]byte{1, 0x50, 0x56, 0x19, 0x20, 0xa7}
 	near, td := a.tir, a.td

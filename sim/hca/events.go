@@ -226,7 +226,7 @@ func (v *queuePairs) onPU() sim.Handler {
 // loseRecv is a QP whose receive WQEs have left the device for those of others.
 func (v *queuePairs) loseRecv(n uint32) {
 	if q := v.qpn(n); q != nil {
-		q.responder.rq.lose()
+		q.responder.rq.dropReadAhead()
 	}
 }
 

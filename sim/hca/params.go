@@ -226,7 +226,7 @@ func (p *Params) Check() error {
 	span("PUService", p.PUService, 1)
 	span("RequesterLatency", p.RequesterLatency, 1)
 	if p.RequesterLatency < p.PUService {
-		errs = append(errs, fmt.Errorf("hca: RequesterLatency is %v, less than PUService (%v), which is a part of it: change both", p.RequesterLatency, p.PUService))
+		errs = append(errs, fmt.Errorf("hca: RequesterLatency is %v, less than PUService (%v), which includes it: change both", p.RequesterLatency, p.PUService))
 	}
 	pos("WQEBuffer", int64(p.WQEBuffer), 32, 1<<15)
 	pos("FetchLimit", int64(p.FetchLimit), 16, min(512, int64(p.WQEBuffer)))

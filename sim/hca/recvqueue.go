@@ -183,8 +183,8 @@ func (r *recvQueue) keep() {
 	}
 }
 
-// lose drops the receive WQEs that were read ahead, for others.
-func (r *recvQueue) lose() {
+// dropReadAhead drops the receive WQEs that were read ahead, for others.
+func (r *recvQueue) dropReadAhead() {
 	if !r.reading && r.srq == nil {
 		r.got = r.ci
 	}

@@ -133,7 +133,7 @@ func (m *Memory) put(pg uint64) {
 		*r--
 		return
 	}
-	m.hurry(pa, 1)
+	m.forceLate(pa, 1)
 	*r = 0
 	if c.window != nil {
 		c.window[m.index(pg)] = false

@@ -28,7 +28,7 @@ func (m *Memory) Unobserved(pa PA, n int) []byte {
 	return m.lookUp(pa, n)
 }
 
-// unobservedPage is a page that Unobserved has found, until hurry.
+// unobservedPage is a page that Unobserved has found; forceLate forgets it.
 type unobservedPage struct {
 	page  uint64 // its number + 1
 	bytes []byte
@@ -57,8 +57,8 @@ func (m *Memory) settle() {
 	}
 }
 
-// hurry is called before the pages of [pa, pa+n) are observed in another way, or change their owner.
-func (m *Memory) hurry(pa PA, n int) {
+// forceLate applies the writes that were held back, before the pages of [pa, pa+n) are observed in another way or change their owner.
+func (m *Memory) forceLate(pa PA, n int) {
 	for pg := uint64(pa) >> m.shift; pg <= (uint64(pa)+uint64(n)-1)>>m.shift; pg++ {
 		if s := &m.unobserved[pg%uint64(len(m.unobserved))]; s.page == pg+1 {
 			*s = unobservedPage{}
@@ -75,7 +75,7 @@ func (m *Memory) expose(pa PA, n int) {
 	if n == 0 {
 		return
 	}
-	m.hurry(pa, n)
+	m.forceLate(pa, n)
 	for pg := uint64(pa) >> m.shift; pg <= (uint64(pa)+uint64(n)-1)>>m.shift; pg++ {
 		c := &m.chunks[pg<<m.shift>>chunkShift]
 		if c.window == nil {

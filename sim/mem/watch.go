@@ -42,7 +42,7 @@ func (m *Memory) Watch(pa PA, n int, h func(arg uint64), arg uint64) (id int) {
 	if n <= 0 || !m.present(pa, uint64(n)) {
 		panic(fmt.Sprintf("mem: watch of %d B at %#x, which are not allocated", n, uint64(pa)))
 	}
-	m.hurry(pa, n)
+	m.forceLate(pa, n)
 	w := &m.w
 	i := w.list.Get()
 	x := w.list.At(i)

@@ -80,5 +80,5 @@ func Find(name string) (Mutant, error) {
 		}
 		return m, nil
 	}
-	return Mutant{}, fmt.Errorf("no mutant %q: the program with the tag mutants is of another version", name)
+	return Mutant{}, fmt.Errorf("no mutant %q: the program with the tag mutants has another version", name)
 }

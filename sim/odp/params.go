@@ -57,7 +57,7 @@ func (p *Params) Check() error {
 		v    uint32
 	}{{"RC", p.RC}, {"UD", p.UD}, {"XRC", p.XRC}} {
 		if x.v&^operations != 0 {
-			errs = append(errs, fmt.Errorf("odp: %s is %#x, of which %#x are no operations", x.name, x.v, x.v&^operations))
+			errs = append(errs, fmt.Errorf("odp: %s is %#x, and %#x are not operations", x.name, x.v, x.v&^operations))
 		}
 	}
 	for _, x := range []struct {

@@ -90,8 +90,8 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// TestTokens: an answer counts once, after the event, while the queue waits; its place is used again by another token.
-func TestTokens(t *testing.T) {
+// TestAnswerCountsOnce: an answer counts once, after the event, while the queue waits; its place is used again by another token.
+func TestAnswerCountsOnce(t *testing.T) {
 	b := newBed(t)
 	first := b.u.Raise(Fault{Queue: 1, Side: LandingSide, WQE: true})
 	b.answer(first, false) // the driver cannot know it yet

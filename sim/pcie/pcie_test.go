@@ -162,7 +162,7 @@ func TestReadAndWriteMove(t *testing.T) {
 }
 
 // A transaction of n bytes at any address splits as the rules say.
-func TestSplits(t *testing.T) {
+func TestTransactionsSplitAtBoundaries(t *testing.T) {
 	p := kalia()
 	sizes := p.sizes()
 	for _, c := range []struct {
@@ -215,7 +215,7 @@ func TestBandwidth(t *testing.T) {
 }
 
 // With few tags reads are bound by latency, and are served in order.
-func TestTags(t *testing.T) {
+func TestFewTagsBoundReadsByLatency(t *testing.T) {
 	p := kalia()
 	p.ReadsInFlight = 4
 	r := newRig(p)

@@ -20,7 +20,7 @@ func load(t testing.TB, name string) *Profile {
 	return p
 }
 
-func TestStored(t *testing.T) {
+func TestStoredProfilesLoad(t *testing.T) {
 	want := []string{"connect-ib", "connectx-4", "connectx-4-ib", "connectx-4lx", "connectx-5", "connectx-5-ib", "connectx-6", "connectx-6dx", "generic-roce", "thunderx2"}
 	if got := List(); !slices.Equal(got, want) {
 		t.Errorf("profiles %v, want %v", got, want)
@@ -72,7 +72,7 @@ func TestValues(t *testing.T) {
 }
 
 // The words of the table are those of the units, in the same order.
-func TestWords(t *testing.T) {
+func TestWordsMatchUnits(t *testing.T) {
 	for i, w := range words["uar.bf_conflict"] {
 		if c, err := uar.ParseConflict(w); err != nil || int(c) != i {
 			t.Errorf("%s: %v, %v", w, c, err)
@@ -165,11 +165,11 @@ func TestSet(t *testing.T) {
 // A value that contradicts another one, which the user has not named, is refused by the keys of both, in the units of a profile.
 func TestValuesThatContradictOthers(t *testing.T) {
 	for a, want := range map[string]string{
-		"hca.pu_service=1s":         "hca.requester_latency: 140ns, less than hca.pu_service (1s), which is a part of it: change both",
+		"hca.pu_service=1s":         "hca.requester_latency: 140ns, less than hca.pu_service (1s), which includes it: change both",
 		"uar.bf_conflict_cost=0ns":  "uar.bf_conflict_cost: 0ps: want a time above 0 for serialize",
 		"uar.bf_lines=9":            "uar.bf_lines: 9, not 1 to 4",
 		"uar.bf_busy=0ns":           "uar.bf_busy: 0ps: want a time above 0",
-		"hca.requester_latency=1ns": "hca.requester_latency: 1ns, less than hca.pu_service (100ns), which is a part of it: change both",
+		"hca.requester_latency=1ns": "hca.requester_latency: 1ns, less than hca.pu_service (100ns), which includes it: change both",
 		"hca.flush_poll=2s":         "hca.flush_poll: 2s, not in 1ns..1s",
 	} {
 		p := load(t, "connectx-5")

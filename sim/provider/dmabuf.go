@@ -19,7 +19,7 @@ func (p *Process) DMABuf(fd int) (*kernel.DMABuf, error) {
 	if b := p.fds[fd-firstFD].buf; b != nil {
 		return b, nil
 	}
-	return nil, fmt.Errorf("descriptor %d is of no DMA-BUF: %w", fd, syscall.EINVAL)
+	return nil, fmt.Errorf("descriptor %d is not a DMA-BUF: %w", fd, syscall.EINVAL)
 }
 
 // RegDmabufMR is ibv_reg_dmabuf_mr.

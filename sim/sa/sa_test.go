@@ -400,8 +400,8 @@ func TestOtherRequests(t *testing.T) {
 	}
 }
 
-// TestTable: a table of several segments comes as far as the receiver lets it.
-func TestTable(t *testing.T) {
+// TestTableComesInSegments: a table of several segments comes as far as the receiver lets it.
+func TestTableComesInSegments(t *testing.T) {
 	x := newFabric(t, 7)
 	a := x.hosts[0]
 	req := x.request(mad.GetTable, mad.AttrNodeRecord, 0, nil)

@@ -98,7 +98,7 @@ func TestAtomics(t *testing.T) {
 
 // The queue can be kept full for many times its length, unsignalled requests are
 // retired with the signalled ones behind them, and a post too many is refused.
-func TestWindow(t *testing.T) {
+func TestFullQueueRefusesOnePostMore(t *testing.T) {
 	run(t, config(t), func(x *rig) {
 		a, b, _ := x.pair(true, 4096)
 		depth := int(a.qp.Caps().MaxSendWR)

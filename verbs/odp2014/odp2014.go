@@ -73,7 +73,7 @@ func (a AccessFlags) Today() (now verbs.AccessFlags, err error) {
 		}
 	}
 	if rest != 0 {
-		return 0, fmt.Errorf("access flags %#x, of which %#x are none: %w", uint32(a), uint32(rest), syscall.EINVAL)
+		return 0, fmt.Errorf("access flags %#x: %#x are not access flags: %w", uint32(a), uint32(rest), syscall.EINVAL)
 	}
 	return now, nil
 }

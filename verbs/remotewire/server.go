@@ -123,7 +123,7 @@ func (q *question) answer(s io.Writer, w Wire) error {
 	return writeLine(s, a)
 }
 
-var errNoBench = fmt.Errorf("the devices of this wire are in nobody's hands: %w", syscall.EOPNOTSUPP)
+var errNoBench = fmt.Errorf("no process drives the devices of this wire: %w", syscall.EOPNOTSUPP)
 
 // onBench carries out a question about a device.
 func (q *question) onBench(w Wire, a *answer) (err error) {

@@ -109,7 +109,7 @@ func Parse(file string, src []byte) ([]*Run, error) {
 		m := title.FindStringSubmatch(line)
 		if m == nil {
 			if other := anyTitle.FindStringSubmatch(line); other != nil && p.at > 0 && separator.MatchString(p.lines[p.at-1]) {
-				return nil, p.errorf(p.at, "test %q is none of those that are known: Send, RDMA_Write, RDMA_Read and Atomic, BW or Latency", other[1])
+				return nil, p.errorf(p.at, "test %q is not one of the known tests: Send, RDMA_Write, RDMA_Read and Atomic, BW or Latency", other[1])
 			}
 			p.at++
 			continue
@@ -290,16 +290,16 @@ func (p *parser) row(r *Run, f []string) (Row, error) {
 	}
 	var err error
 	if row.Size, err = strconv.ParseUint(f[0], 10, 31); err != nil || row.Size == 0 {
-		return row, p.errorf(p.at, "%q is no size of a message", f[0])
+		return row, p.errorf(p.at, "%q is not a message size", f[0])
 	}
 	if row.Iterations, err = strconv.ParseUint(f[1], 10, 64); err != nil || row.Iterations == 0 {
-		return row, p.errorf(p.at, "%q is no count of iterations", f[1])
+		return row, p.errorf(p.at, "%q is not an iteration count", f[1])
 	}
 	values := make([]float64, len(f))
 	for i := 2; i < len(f); i++ {
 		values[i], err = strconv.ParseFloat(strings.Replace(f[i], "-nan", "nan", 1), 64)
 		if err != nil {
-			return row, p.errorf(p.at, "%q is no number", f[i])
+			return row, p.errorf(p.at, "%q is not a number", f[i])
 		}
 	}
 	which, scale := 4, 1000.0 // t_typical, in us

@@ -34,7 +34,7 @@ func touch(p *Process, m []byte, write bool) (n uint64, err error) {
 }
 
 // Touch brings pages in as an access does, and changes no byte.
-func TestTouch(t *testing.T) {
+func TestTouchFaultsPagesInUnchanged(t *testing.T) {
 	asked(t, func(t *testing.T, p *Process) {
 		const most = 600 // pages: more than are touched in one call
 		m := pages(t, most)

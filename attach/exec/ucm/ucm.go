@@ -105,7 +105,7 @@ func (k *command) errorf(e syscall.Errno, format string, a ...any) error {
 
 func (f *File) write(c Caller, addr, length uint64) error {
 	if length < uapi.CMHeaderSize {
-		return fmt.Errorf("%d bytes are no command: %w", length, syscall.EINVAL)
+		return fmt.Errorf("%d bytes are not a command: %w", length, syscall.EINVAL)
 	}
 	h := uapi.CMHeader(make([]byte, uapi.CMHeaderSize))
 	if c.Read(addr, h) != nil {

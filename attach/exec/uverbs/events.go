@@ -83,7 +83,7 @@ func (f *File) channelOf(c Caller, k *uapi.Call, id uint16) (*channel, error) {
 	}
 	ch := f.channels[in]
 	if ch == nil {
-		return nil, fmt.Errorf("descriptor %d is no completion channel: %w", fd, syscall.EBADF)
+		return nil, fmt.Errorf("descriptor %d is not a completion channel: %w", fd, syscall.EBADF)
 	}
 	return ch, nil
 }

@@ -214,7 +214,7 @@ func withinMemory(backed uint64, full bool) error {
 		limit = maxBackedFull
 	}
 	if backed > limit {
-		return fmt.Errorf("the case wrote to %d MiB of simulated memory, and each of several workers may take %d MiB: leave memory that it needs only as space unwritten", backed>>20, limit>>20)
+		return fmt.Errorf("the case wrote to %d MiB of simulated memory, and each of several workers may take %d MiB: do not write to memory that it needs only as space", backed>>20, limit>>20)
 	}
 	return nil
 }

@@ -42,7 +42,7 @@ func (g *Grid) Len() (int, error) {
 	n := uint64(1)
 	for _, a := range g.Axes {
 		if a.Between != nil {
-			return 0, fmt.Errorf("%s=%v has no steps, and only a sample takes values from between: add +STEP or *FACTOR, or --sample N", a.Name(), a.Between)
+			return 0, fmt.Errorf("%s=%v has no steps, which only a sample can use: add +STEP or *FACTOR, or --sample N", a.Name(), a.Between)
 		}
 		high, low := bits.Mul64(n, uint64(len(a.Values)))
 		if high > 0 || low > 1<<62 {

@@ -62,7 +62,7 @@ func TestWhatIsNoSweep(t *testing.T) {
 		{"k=1..9*1", "not a number above 1"},
 		{"k=0..9*2", "begins at 0"},
 		{"k=1us..64KiB*2", "not of one kind"},
-		{"k=1,2..9", "an interval stands alone"},
+		{"k=1,2..9", "an interval cannot be part of a list"},
 		{"k=1:10000000:1", "more than 1000000 values"},
 		{"a,b=1:2,3", "give one for each"},
 		{"a,a=1:2", "given twice"},
@@ -153,10 +153,10 @@ func TestSamples(t *testing.T) {
 	if n, err := draw("random", 3).Len(); err != nil || n != 50 {
 		t.Errorf("%d, %v", n, err)
 	}
-	if _, err := (&Grid{Axes: axes}).Len(); err == nil || !strings.Contains(err.Error(), "only a sample takes values") {
+	if _, err := (&Grid{Axes: axes}).Len(); err == nil || !strings.Contains(err.Error(), "which only a sample can use") {
 		t.Errorf("an interval without a sample: %v", err)
 	}
-	for text, want := range map[string]string{"500": "", "random:3": "", "latin:1": "", "ltin:3": `did you mean "latin"`, "0": "from 1 to", "x:y:z": "none of", "-1": "not a number"} {
+	for text, want := range map[string]string{"500": "", "random:3": "", "latin:1": "", "ltin:3": `did you mean "latin"`, "0": "from 1 to", "x:y:z": `"x" is not latin or random`, "-1": "not a number"} {
 		if _, _, err := ParseSample(text); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", text, err)
 		}

@@ -52,7 +52,7 @@ func quantityOf(texts ...string) (*quantity, []uint64, error) {
 			known = known || err == nil
 		}
 		if !known {
-			return nil, nil, fmt.Errorf("%q is no number, size, time, rate or frequency", t)
+			return nil, nil, fmt.Errorf("%q is not a number, size, time, rate or frequency", t)
 		}
 		first = fmt.Errorf("%s are not of one kind: give all of them with units of the same kind", strings.Join(texts, ", "))
 	}
@@ -101,7 +101,7 @@ func stepped(text, low, high, step string, times bool) ([]string, error) {
 			return nil, fmt.Errorf("%s: the factor %q is not a number above 1", text, step)
 		}
 		if ends[0] == 0 {
-			return nil, fmt.Errorf("%s begins at 0, which no factor makes larger: begin above it", text)
+			return nil, fmt.Errorf("%s begins at 0, which no factor can raise: begin above 0", text)
 		}
 		return grow(q, text, ends[0], ends[1], func(n uint64) uint64 {
 			if f := float64(n) * factor; f < 1<<63 {

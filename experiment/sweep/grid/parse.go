@@ -23,7 +23,7 @@ func Parse(ctx context.Context, text, dir string) (Axis, error) {
 	a := Axis{Keys: strings.Split(keys, ",")}
 	for i, k := range a.Keys {
 		if k == "" || strings.ContainsAny(k, " \t") {
-			return Axis{}, fmt.Errorf("%q: the key %q is none", text, k)
+			return Axis{}, fmt.Errorf("%q: %q is not a key", text, k)
 		}
 		if slices.ContainsFunc(a.Keys[:i], func(other string) bool { return OneKey(other) == OneKey(k) }) {
 			return Axis{}, fmt.Errorf("%q: the key %s is given twice", text, k)
@@ -90,7 +90,7 @@ func items(ctx context.Context, list, dir string) ([]string, error) {
 		line, _, _ = strings.Cut(line, "#")
 		line = strings.TrimSpace(line)
 		if strings.Contains(line, ",") {
-			return nil, fmt.Errorf("%s:%d: one item a line is read, and this has a comma", name, n+1)
+			return nil, fmt.Errorf("%s:%d: write one item on each line, without a comma", name, n+1)
 		}
 		if line != "" {
 			all = append(all, line)
@@ -120,7 +120,7 @@ func (a *Axis) add(item string) error {
 	}
 	switch i := strings.IndexAny(rest, "+*"); {
 	case dots && i < 0:
-		err = fmt.Errorf("%s: an interval stands alone, for --sample: add +STEP or *FACTOR", item)
+		err = fmt.Errorf("%s: an interval cannot be part of a list: add +STEP or *FACTOR", item)
 	case dots:
 		values, err = stepped(item, low, rest[:i], rest[i+1:], rest[i] == '*')
 	case len(parts) == 3 && strings.HasPrefix(item, "-"):
@@ -131,7 +131,7 @@ func (a *Axis) add(item string) error {
 		}
 	case len(parts) == 2:
 		if _, _, kerr := quantityOf(parts[0]); kerr == nil {
-			err = errors.New(item + " is no range: give LOW:HIGH:STEP, or LOW..HIGH+STEP")
+			err = errors.New(item + " is not a range: give LOW:HIGH:STEP, or LOW..HIGH+STEP")
 		}
 	}
 	if err != nil {

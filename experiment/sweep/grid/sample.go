@@ -23,7 +23,7 @@ func ParseSample(text string) (kind string, n int, err error) {
 		kind, count = Samples[0], text
 	}
 	if kind != Samples[0] && kind != Samples[1] {
-		return "", 0, fmt.Errorf("%q is none of %s%s: give a number of points, or random:N", kind, strings.Join(Samples, ", "), input.Suggest(kind, Samples))
+		return "", 0, fmt.Errorf("%q is not %s%s: give a number of points, or random:N", kind, strings.Join(Samples, " or "), input.Suggest(kind, Samples))
 	}
 	v, err := input.Whole(count)
 	if err != nil || v < 1 || v > most {

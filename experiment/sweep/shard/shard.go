@@ -27,7 +27,7 @@ func Parse(text string, getenv func(string) string) (i, n int, err error) {
 		i, n, err = slurmTask(n, getenv)
 	case getenv("JOB_COMPLETION_INDEX") != "":
 		if !slash {
-			return 0, 0, errors.New("no container is told by Kubernetes how many completions its job has: give auto/N, with N as completions")
+			return 0, 0, errors.New("Kubernetes does not tell a container how many completions its job has: give auto/N, with that number as N")
 		}
 		i, err = number(getenv("JOB_COMPLETION_INDEX"))
 	default:
@@ -61,7 +61,7 @@ func slurmTask(n int, getenv func(string) string) (int, int, error) {
 	}
 	step := (last - first) / (n - 1)
 	if step < 1 || (last-first)%(n-1) != 0 || (id-first)%step != 0 {
-		return 0, 0, errors.New("the numbers of the array's tasks have gaps of different width, as an array has that was started again in parts: give auto/N or i/n")
+		return 0, 0, errors.New("the array's task numbers have gaps of different width, as after a restart of some tasks: give auto/N or i/n")
 	}
 	return (id - first) / step, n, nil
 }

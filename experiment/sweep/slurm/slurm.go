@@ -116,7 +116,7 @@ func (j *Job) Submit(ctx context.Context, path string) (string, error) {
 	}
 	id, _, _ := strings.Cut(strings.TrimSpace(out), ";") // ";cluster" may follow
 	if _, err := strconv.ParseUint(id, 10, 64); err != nil {
-		return "", fmt.Errorf("sbatch printed no number of a job, but %.200q", out)
+		return "", fmt.Errorf("sbatch printed no job number, but %.200q", out)
 	}
 	return id, nil
 }

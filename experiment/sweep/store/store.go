@@ -70,10 +70,10 @@ func Open(dir, model string) (*Store, error) {
 func Check(dir string) error {
 	have, err := readFile(filepath.Join(dir, formatFile))
 	if err != nil {
-		return fmt.Errorf("%s is no store of results: %w", dir, err)
+		return fmt.Errorf("%s is not a store of results: %w", dir, err)
 	}
 	if got := strings.TrimSpace(string(have)); got != Format {
-		return fmt.Errorf("the store %s is of another version: it says %.60q, and this program reads %q: give another folder with --store, or remove that one", dir, got, Format)
+		return fmt.Errorf("the store %s has another version: its file says %.60q, and this program reads %q: give another folder with --store, or remove that one", dir, got, Format)
 	}
 	return nil
 }
@@ -89,7 +89,7 @@ func begin(dir string) error {
 	}
 	for _, e := range entries {
 		if n := e.Name(); n != formatFile && !strings.HasPrefix(n, temporary) {
-			return fmt.Errorf("%s has other files, such as %s, and no file %s: it is no store: give a folder of its own", dir, n, formatFile)
+			return fmt.Errorf("%s has other files, such as %s, and no file %s: it is not a store: give it a folder of its own", dir, n, formatFile)
 		}
 	}
 	return put(filepath.Join(dir, formatFile), []byte(Format+"\n"))
@@ -126,7 +126,7 @@ func sumOf(text []byte) string {
 const mostBytes = 64 << 20
 
 var (
-	errNotPlain = errors.New("is no plain file")
+	errNotPlain = errors.New("is not a regular file")
 	errLong     = fmt.Errorf("is longer than %d MiB", mostBytes>>20)
 )
 

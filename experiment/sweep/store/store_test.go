@@ -92,7 +92,7 @@ func TestWhatIsNoStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := filepath.Join(home, "thesis.tex")
-	for dir, want := range map[string]string{newer: "of another version: it says \"rdmasim results 2\"", home: "has other files, such as thesis.tex", file: "not a directory"} {
+	for dir, want := range map[string]string{newer: "has another version: its file says \"rdmasim results 2\"", home: "has other files, such as thesis.tex", file: "not a directory"} {
 		if _, err := Open(dir, "m"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", dir, err, want)
 		}
@@ -157,7 +157,7 @@ func TestWhatStandsInThePlaceOfAResult(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := Check(dir); err == nil || !strings.Contains(err.Error(), "no plain file") {
+	if err := Check(dir); err == nil || !strings.Contains(err.Error(), "not a regular file") {
 		t.Errorf("%v", err)
 	}
 	// A folder with something in it is not removed: it is somebody's.

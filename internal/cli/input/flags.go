@@ -100,7 +100,7 @@ func Alone(flags *pflag.FlagSet, name string, with ...string) error {
 	var err error
 	flags.Visit(func(f *pflag.Flag) {
 		if err == nil && f.Name != name && !slices.Contains(with, f.Name) {
-			err = fmt.Errorf("--%s has no use for --%s: leave one of them out", name, f.Name)
+			err = fmt.Errorf("--%s does not use --%s: leave one of them out", name, f.Name)
 		}
 	})
 	return err

@@ -13,7 +13,7 @@ import (
 // ErrCut says that a text ends before what it begins is complete.
 var ErrCut = errors.New("it ends in the middle")
 
-var errKeyTwice = errors.New("this key is there twice in one object")
+var errKeyTwice = errors.New("this key appears twice in one object")
 
 // JSON decodes a text that is one JSON value. Its errors say where in the text something is wrong, and what is needed there.
 // Numbers of unknown type stay exact.
@@ -32,7 +32,7 @@ func JSON(text []byte, into any) error {
 	case errors.As(err, &kind):
 		return fmt.Errorf("%s: %s is %s, and %s is needed", place(text, kind.Offset), at(kind.Field), found(kind.Value), needed(kind.Type))
 	case errors.As(err, &syntax):
-		return fmt.Errorf("%s: it is no JSON: %w", place(text, syntax.Offset), err)
+		return fmt.Errorf("%s: it is not JSON: %w", place(text, syntax.Offset), err)
 	case err != nil:
 		return err
 	}

@@ -29,10 +29,10 @@ func TestJSONErrorsSayWhereAndWhat(t *testing.T) {
 		`{"rows": [{"on": "no"}]}`: "rows.on is a string, and true or false is needed",
 		`{"sums": []}`:             "sums is a list, and an object is needed",
 		`[]`:                       "it is a list, and an object is needed",
-		`{"name" 3}`:               "line 1, column 9: it is no JSON",
+		`{"name" 3}`:               "line 1, column 9: it is not JSON",
 		`{"name": "x"} {}`:         "line 1, column 14: something follows the end",
-		`{"name": "seed", "seed": 1, "rows": [], "seed": 2}`:               `line 1, column 46: this key is there twice in one object: "seed"`,
-		"{\"rows\": [{\"id\": \"a\"},\n{\"got\": {\"x\": [], \"x\": 3}}]}": `line 2, column 21: this key is there twice in one object: "x"`,
+		`{"name": "seed", "seed": 1, "rows": [], "seed": 2}`:               `line 1, column 46: this key appears twice in one object: "seed"`,
+		"{\"rows\": [{\"id\": \"a\"},\n{\"got\": {\"x\": [], \"x\": 3}}]}": `line 2, column 21: this key appears twice in one object: "x"`,
 	} {
 		if err := JSON([]byte(text), &sampleJSON{}); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "Go") {
 			t.Errorf("%s: %v, want %s", text, err, want)

@@ -17,7 +17,7 @@ const Standard, StandardPath = "-", "/dev/stdout"
 
 // ErrStandard is wrapped by the errors about an output that is named Standard. A command that can write the
 // output there, and prints nothing else there, puts StandardPath in its place.
-var ErrStandard = errors.New("this output cannot go to standard output: name a file, or type ./- for one of that name")
+var ErrStandard = errors.New("this output cannot go to standard output: name a file, or write ./- for a file of that name")
 
 // NotStandard returns an error if an output is named Standard.
 func NotStandard(outputs ...Named) error {

@@ -128,13 +128,13 @@ func (f *File) openDirect(path string) (err error) {
 		}
 	}
 	if err == nil {
-		f.stop = context.AfterFunc(f.ctx, f.hurry)
+		f.stop = context.AfterFunc(f.ctx, f.limitWrite)
 	}
 	return err
 }
 
-// hurry gives up a write that makes no progress any more.
-func (f *File) hurry() { _ = f.f.SetWriteDeadline(time.Now().Add(patience)) } // an error: it never blocks
+// limitWrite ends a write that makes no progress after a while.
+func (f *File) limitWrite() { _ = f.f.SetWriteDeadline(time.Now().Add(patience)) } // an error: it never blocks
 
 // openTemporary makes the file that Commit puts in place: without a name where the file system allows it.
 func (f *File) openTemporary() error {
@@ -267,7 +267,7 @@ func (f *File) write(p []byte) (int, error) {
 		if f.place == "" {
 			end = min(end, done+piece)
 			if f.ctx.Err() != nil {
-				f.hurry()
+				f.limitWrite()
 			}
 		}
 		n, err := f.f.Write(p[done:end])

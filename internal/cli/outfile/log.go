@@ -42,7 +42,7 @@ func (l *Log) open() error {
 		err = unix.Fstat(int(f.Fd()), &st)
 		switch {
 		case err == nil && st.Mode&unix.S_IFMT != unix.S_IFREG:
-			err = errors.New("it is no regular file")
+			err = errors.New("it is not a regular file")
 		case errors.Is(unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB), unix.EWOULDBLOCK):
 			err = ErrLocked
 		}

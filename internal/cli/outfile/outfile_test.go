@@ -274,7 +274,7 @@ func TestStandardOutput(t *testing.T) {
 	t.Chdir(t.TempDir())
 	_, err := Create(t.Context(), Standard)
 	for what, err := range map[string]error{"Create": err, "Check": Check(t.Context(), Standard), "Distinct": Distinct([]Named{{"--pcap", Standard}}, nil)} {
-		if !errors.Is(err, ErrStandard) || !strings.Contains(err.Error(), "type ./- for one of that name") {
+		if !errors.Is(err, ErrStandard) || !strings.Contains(err.Error(), "write ./- for a file of that name") {
 			t.Errorf("%s: %v", what, err)
 		}
 	}

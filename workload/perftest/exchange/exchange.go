@@ -49,7 +49,7 @@ func DecodeVersion(b []byte) (float64, string, error) {
 	text, _, _ := bytes.Cut(b, []byte{0})
 	n, err := strconv.ParseFloat(string(text), 64)
 	if len(b) != VersionSize || err != nil || math.IsNaN(n) || math.IsInf(n, 0) {
-		return 0, "", fmt.Errorf("the peer's first message is %q, which is no version of perftest: another program answers at this port", clip(b))
+		return 0, "", fmt.Errorf("the peer's first message is %q, which is not a version of perftest: another program answers at this port", clip(b))
 	}
 	if n < oldest {
 		return 0, "", fmt.Errorf("the peer has version %s, and versions before %.2f exchange other messages", text, oldest)
@@ -76,7 +76,7 @@ func DecodeInt(b []byte, what string, most uint32) (int, error) {
 	}
 	n := binary.BigEndian.Uint32(b)
 	if n == 0 || n > most || n&(n-1) != 0 {
-		return 0, fmt.Errorf("the peer's %s is %d, which is no power of two up to %d: another program answers at this port, or the ends do not agree about the messages", what, n, most)
+		return 0, fmt.Errorf("the peer's %s is %d, which is not a power of two up to %d: another program answers at this port, or the ends do not agree about the messages", what, n, most)
 	}
 	return int(n), nil
 }
@@ -140,7 +140,7 @@ func DecodeKeys(b []byte, gid bool) (k Keys, err error) {
 	number := func(i, bits int, what string) (n uint64) {
 		v, perr := strconv.ParseUint(fields[i], 16, bits)
 		if perr != nil && err == nil {
-			err = fmt.Errorf("the peer's address: %s %q is no hexadecimal number of %d bits", what, fields[i], bits)
+			err = fmt.Errorf("the peer's address: %s %q is not a hexadecimal number of %d bits", what, fields[i], bits)
 		}
 		return v
 	}
@@ -188,7 +188,7 @@ func DecodeReport(b [Numbers][]byte) (r Report, err error) {
 func (r *Report) Check() error {
 	for _, v := range []float64{r.Peak, r.Average, r.Rate} {
 		if math.IsNaN(v) || math.IsInf(v, 0) || v < 0 || r.Size > 1<<31 {
-			return fmt.Errorf("the peer's report is of %d messages of %d bytes at %g: the ends do not agree about the messages of the exchange", r.Iters, r.Size, r.Average)
+			return fmt.Errorf("the peer's report has %d messages of %d bytes at %g: the two ends use different formats for the messages of the exchange", r.Iters, r.Size, r.Average)
 		}
 	}
 	return nil
@@ -221,13 +221,13 @@ func (k *Keys) EncodeBinary(peer float64, gidIndex int) []byte {
 // DecodeBinary reads the message, in either form.
 func DecodeBinary(b []byte) (k Keys, err error) {
 	if len(b) != BinarySize && len(b) != BinaryMarkersSize {
-		return k, fmt.Errorf("the peer's address has %d bytes, where %d or %d are known: the ends do not agree about the messages of the exchange", len(b), BinarySize, BinaryMarkersSize)
+		return k, fmt.Errorf("the peer's address has %d bytes, where %d or %d are known: the two ends use different formats for the messages of the exchange", len(b), BinarySize, BinaryMarkersSize)
 	}
 	be := binary.BigEndian
 	lid, reads := be.Uint32(b), be.Uint32(b[4:])
 	k.QPN, k.PSN, k.RKey, k.Addr = be.Uint32(b[8:]), be.Uint32(b[12:]), be.Uint32(b[16:]), be.Uint64(b[24:])
 	if lid > math.MaxUint16 || reads > math.MaxUint16 || k.QPN >= 1<<24 || k.PSN >= 1<<24 {
-		return Keys{}, fmt.Errorf("the peer's address has LID %#x, %d outstanding reads, QPN %#x and PSN %#x, which cannot be: the ends do not agree about the messages of the exchange", lid, reads, k.QPN, k.PSN)
+		return Keys{}, fmt.Errorf("the peer's address has LID %#x, %d outstanding reads, QPN %#x and PSN %#x, which cannot be: the two ends use different formats for the messages of the exchange", lid, reads, k.QPN, k.PSN)
 	}
 	k.LID, k.OutReads = uint16(lid), int(reads)
 	rest := b[len(b)-24:]

@@ -62,7 +62,7 @@ func (e *End) peerClosed(err error) error {
 	if !errors.Is(err, io.EOF) {
 		return fmt.Errorf("receive from the peer: %w", err)
 	}
-	return &StepError{Err: fmt.Errorf("the peer has closed the connection: %w", io.EOF), Hint: "its own output says why", Words: "Couldn't read remote address\n"}
+	return &StepError{Err: fmt.Errorf("the peer has closed the connection: %w", io.EOF), Hint: "see the peer's own output for the reason", Words: "Couldn't read remote address\n"}
 }
 
 // versions exchanges versions, page sizes and cache line sizes (exchange_versions, check_version_compatibility, check_sys_data).

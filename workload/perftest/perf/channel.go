@@ -169,7 +169,7 @@ func Dial(ctx context.Context, o *Options) (Channel, error) {
 	if o.SourceIP != "" {
 		ip := net.ParseIP(o.SourceIP)
 		if ip == nil {
-			return nil, fmt.Errorf("--bind_source_ip %q is no address", o.SourceIP)
+			return nil, fmt.Errorf("--bind_source_ip %q is not an address", o.SourceIP)
 		}
 		d.LocalAddr = &net.TCPAddr{IP: ip}
 	}

@@ -218,11 +218,11 @@ func (e *End) wildcard() netip.Addr {
 func (e *End) reach(t verbs.Thread) (err error) {
 	if e.o.SourceIP != "" {
 		if e.source, err = netip.ParseAddr(e.o.SourceIP); err != nil {
-			return &StepError{Err: fmt.Errorf("--bind_source_ip %q is no address", e.o.SourceIP), Words: "Problem in resolving basic address and port\n"}
+			return &StepError{Err: fmt.Errorf("--bind_source_ip %q is not an address", e.o.SourceIP), Words: "Problem in resolving basic address and port\n"}
 		}
 	}
 	if e.o.Port < 1 || e.o.Port > 65535 {
-		return &StepError{Err: fmt.Errorf("-p %d is no port", e.o.Port), Hint: "give one from 1 to 65535 to both ends", Words: "Problem in resolving basic address and port\n"}
+		return &StepError{Err: fmt.Errorf("-p %d is not a port", e.o.Port), Hint: "give one from 1 to 65535 to both ends", Words: "Problem in resolving basic address and port\n"}
 	}
 	if e.o.Host == "" {
 		return nil

@@ -72,7 +72,7 @@ func reads(t Test) bool     { return t.Verb == Read || t.Verb == Atomic }
 func noReads(t Test) bool   { return !reads(t) }
 
 const (
-	rawOnly   = "it is of the raw Ethernet tests"
+	rawOnly   = "it belongs to the raw Ethernet tests"
 	noGPU     = "only host memory and CUDA memory are known"
 	noCounter = "there are no files of counters; rdmasim run --counters shows those of the simulator"
 )
@@ -87,10 +87,10 @@ var coreOptions = []option{
 	{"connection", 'c', "type", "RC, UC or, of send tests, UD", setConnection, ""},
 	{"report-cycles", 'C', "", "", nil, "times are in nanoseconds of a monotonic clock, and cycles of a processor are not counted: leave it out"},
 	{"ib-dev", 'd', "name", "the device (default: the first)", func(o *Options, v string) error { o.Device = v; return nil }, ""},
-	{"duration", 'D', "s", "run for so many seconds, which are virtual on the simulator, instead of a number of iterations", setDuration, ""},
+	{"duration", 'D', "s", "run for this many seconds (virtual ones on the simulator) instead of a number of iterations", setDuration, ""},
 	{"events", 'e', "", "sleep until a completion event instead of polling; not of write tests", flag(func(o *Options) *bool { return &o.Events }), ""},
 	{"vector", 'X', "n", "the completion vector of events", setVector, ""},
-	{"margin", 'f', "s", "do not count so many seconds at the beginning and the end of -D (default: a quarter)", func(o *Options, v string) (err error) {
+	{"margin", 'f', "s", "leave out this many seconds at the beginning and at the end of -D (default: a quarter)", func(o *Options, v string) (err error) {
 		o.Margin, err = notNegative(v, "Margin")
 		return err
 	}, ""},
@@ -112,7 +112,7 @@ var coreOptions = []option{
 	{"dualport", 'O', "", "", nil, "a test uses one port of a device: leave it out"},
 	{"port", 'p', "n", "TCP port of the exchange (default 18515)", integer("Port", func(o *Options) *int { return &o.Port }), ""},
 	{"qp", 'q', "n", "queue pairs, of bandwidth tests", setQPs, ""},
-	{"cq-mod", 'Q', "n", "one completion of so many requests", func(o *Options, v string) error {
+	{"cq-mod", 'Q', "n", "one completion for this many requests", func(o *Options, v string) error {
 		o.cqModGiven = true
 		return ranged("CQ moderation", "int", 1, 1024, func(o *Options) *int { return &o.CQMod })(o, v)
 	}, ""},
@@ -138,7 +138,7 @@ var reportOptions = []option{
 	{"out_json", 0, "", "write the report to a file as JSON", flag(func(o *Options) *bool { return &o.JSON }), ""},
 	{"out_json_file", 0, "file", "name of that file (default perftest_out.json)", func(o *Options, v string) error {
 		if o.JSONFile = v; v == "" {
-			return refuse(" --out_json_file without a name: give that of a file")
+			return refuse(" --out_json_file without a name: give the name of a file")
 		}
 		return nil
 	}, ""},
@@ -240,7 +240,7 @@ var rateOptions = []option{
 		o.Burst, err = notNegative(v, "Burst size")
 		return err
 	}, ""},
-	{"typical_pkt_size", 0, "n", "", nil, "it is of a limit in hardware, and limits are those of --rate_limit_type=SW"},
+	{"typical_pkt_size", 0, "n", "", nil, "it belongs to a limit in hardware, and only --rate_limit_type=SW is available"},
 }
 
 var otherOptions = []option{
@@ -415,7 +415,7 @@ func setFlows(o *Options, v string) error {
 	for label := range strings.SplitSeq(v, ",") {
 		n, err := strconv.ParseUint(label, 0, 20)
 		if err != nil {
-			return refuse(" --flow_label %s: %q is no number of 20 bits; several stand with commas between them", v, label)
+			return refuse(" --flow_label %s: %q is not a number of 20 bits; separate several with commas", v, label)
 		}
 		o.Flows = append(o.Flows, uint32(n))
 	}

@@ -49,7 +49,7 @@ func Programs() []string { return slices.Clone(programs) }
 func ParseTest(name string) (Test, error) {
 	short := strings.TrimPrefix(name, "ib_")
 	if !slices.Contains(programs, short) {
-		return Test{}, fmt.Errorf("%q is none of the tests %s", name, strings.Join(programs, ", "))
+		return Test{}, fmt.Errorf("%q is not one of the tests %s", name, strings.Join(programs, ", "))
 	}
 	verb, kind, _ := strings.Cut(short, "_")
 	return Test{map[string]Verb{"send": Send, "write": Write, "read": Read, "atomic": Atomic}[verb], kind == "lat"}, nil

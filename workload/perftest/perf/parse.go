@@ -339,7 +339,7 @@ func (o *Options) surprises() {
 		o.note("-n %d: the 99%% and 99.9%% columns need %d measurements and more; of fewer they are the greatest that count, t_max.", o.Iters, fewSamples)
 	}
 	if o.Connection == UC && !o.Test.Latency && !o.Test.Verb.sends() {
-		o.note("on UC a message is complete when it has been sent: the rate is of what was sent, lost on its way or not.")
+		o.note("on UC a message is complete when it has been sent: the rate counts all messages that were sent, whether they arrived or not.")
 	}
 	if o.Port < 1 || o.Port > 65535 {
 		o.note("-p %d is no TCP port, and the connection will fail.", o.Port)

@@ -241,7 +241,7 @@ func (e *End) failed(w *verbs.WC, end, n string) error {
 
 // statusHint says what to look at.
 var statusHint = map[verbs.WCStatus]string{
-	verbs.WCRetryExcErr:    "the peer does not answer: it has ended, or its address or MTU is not that of the path (-x, -m), or messages are lost",
+	verbs.WCRetryExcErr:    "the peer does not answer: it has ended, or its address or MTU does not fit the path (-x, -m), or messages are lost",
 	verbs.WCRNRRetryExcErr: "the peer has posted no receive for long",
 	verbs.WCRemAccessErr:   "the peer's memory is smaller, or does not allow this: give the same -s and test to both",
 	verbs.WCRemInvReqErr:   "the peer's queue pair does not allow this: run the same test at both ends",

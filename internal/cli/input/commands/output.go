@@ -6,13 +6,13 @@ import (
 	"syscall"
 )
 
-// Besides is what remains to be said of the end of a command when its output has failed, which has been said: nil, or what is not the
-// failure of a write to the output. Files on the same full disk have the same cause, and are named.
-func Besides(err, output error) error {
+// ExceptOutputError removes from err what was caused by output, a failed write to standard output that has been reported already. It
+// returns nil when nothing else went wrong. Errors that name a file stay, also if the same full disk caused them.
+func ExceptOutputError(err, output error) error {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		var rest []error
 		for _, e := range joined.Unwrap() {
-			rest = append(rest, Besides(e, output))
+			rest = append(rest, ExceptOutputError(e, output))
 		}
 		return errors.Join(rest...)
 	}

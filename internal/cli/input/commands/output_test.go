@@ -17,7 +17,7 @@ func TestBesides(t *testing.T) {
 		{nil, nil}, {output, nil}, {later, nil}, {fmt.Errorf("table: %w", later), nil}, {errors.Join(output, later), nil},
 		{file, file}, {other, other}, {errors.Join(output, file), errors.Join(file)}, {errors.Join(errors.Join(later, other), file), errors.Join(errors.Join(other), file)},
 	} {
-		if got := Besides(c.err, output); fmt.Sprint(got) != fmt.Sprint(c.want) {
+		if got := ExceptOutputError(c.err, output); fmt.Sprint(got) != fmt.Sprint(c.want) {
 			t.Errorf("%v: %v, want %v", c.err, got, c.want)
 		}
 	}

@@ -38,7 +38,7 @@ func TestCommandUpToTheProgram(t *testing.T) {
 }
 
 // A line gives the words back that it was made of; a text that is no such line gives none.
-func TestWords(t *testing.T) {
+func TestWordsUndoesShell(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		words := rapid.SliceOfN(rapid.String(), 1, 5).Draw(t, "words")
 		if got, ok := Words(Shell(words)); !ok || !slices.Equal(got, words) {

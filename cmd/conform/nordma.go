@@ -32,7 +32,7 @@ func withoutRDMA(name string, runs []oracle.Capture, judged []*oracle.Result) er
 		}
 	}
 	if all == 0 && unknown > 0 {
-		return usagef("%s: its packets, %d, are of link types that are not read: capture on an interface of Ethernet or InfiniBand, or on all (tcpdump -i any)", name, unknown)
+		return usagef("%s: all %d packets have link types that are not read: capture on an interface of Ethernet or InfiniBand, or on all (tcpdump -i any)", name, unknown)
 	}
 	if all == 0 {
 		return usagef("%s: the capture has no packets: capture while RDMA traffic flows, where it passes", name)
@@ -45,7 +45,7 @@ func withoutRDMA(name string, runs []oracle.Capture, judged []*oracle.Result) er
 	if n := len(names) - mostKinds; n > 0 {
 		seen = append(seen, plain.Count(n, "other kind"))
 	}
-	return usagef("%s: of %s none is of RDMA: %s. RoCEv2 is UDP to port %d and RoCEv1 EtherType %#x, behind any number of VLAN tags; capture where such traffic passes",
+	return usagef("%s: no RDMA among %s: %s. RoCEv2 is UDP to port %d and RoCEv1 EtherType %#x, behind any number of VLAN tags; capture where such traffic passes",
 		name, plain.Count(all, "packet"), strings.Join(seen, ", "), roce.UDPPort, roce.EtherTypeRoCE)
 }
 

@@ -50,8 +50,8 @@ func TestWireOfACaptureWithoutRDMA(t *testing.T) {
 		want   string
 	}{
 		{nil, "the capture has no packets"},
-		{others[:1], "of 1 packet none is of RDMA: 1 of EtherType 0x0806. RoCEv2 is UDP to port 4791"},
-		{others, "of 7 packets none is of RDMA: 2 of UDP over IPv4, 1 of EtherType 0x0806, 1 of EtherType 0x86dd, 1 of TCP over IPv4, 2 other kinds."},
+		{others[:1], "no RDMA among 1 packet: 1 of EtherType 0x0806. RoCEv2 is UDP to port 4791"},
+		{others, "no RDMA among 7 packets: 2 of UDP over IPv4, 1 of EtherType 0x0806, 1 of EtherType 0x86dd, 1 of TCP over IPv4, 2 other kinds."},
 	} {
 		file := pcapOf(t, c.frames...)
 		if code, out, errs := judgeFile(t, file); code != exitUsage || !strings.Contains(errs, c.want) || out != "" {
