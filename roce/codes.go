@@ -119,6 +119,15 @@ func AckTimeout(timeout uint8) int64 {
 	return 4096 << timeout
 }
 
+// AdaptiveLeast is the shortest time in nanoseconds after which a card sends again what nobody answers when it retransmits adaptively,
+// which ConnectX-5 and later do on RoCE unless that is switched off: the least published wait is 4.1 ms (ConnectX-6 Dx: Yu et al., Lumina,
+// SIGCOMM 2023, section 6.3); ConnectX-5 and ConnectX-6 waited for 8.4 ms and more (github.com/unionxic/rdma-fault-characterization, 2026).
+const AdaptiveLeast = 4_000_000
+
+// AdaptiveMost is how many such retransmissions there are at most without an answer, with an ACK timeout up to 20; with a
+// longer one there are as many more as its code is higher. From 20 on they are published, above it is assumed.
+const AdaptiveMost = 11
+
 // MTU is the code of a path MTU, 1..5.
 type MTU uint8
 

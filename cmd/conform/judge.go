@@ -29,6 +29,7 @@ type wireOptions struct {
 	rules    bool
 	stdin    io.Reader
 
+	exactTimer        bool
 	tolerance, flight time.Duration
 	cnpInterval       time.Duration
 	notes             bool
@@ -77,6 +78,7 @@ func newWire() *cobra.Command {
 	f.StringVar(&o.sender, "sender", "go-back-n", "how requesters recover: go-back-n or selective-repeat")
 	f.IntVar(&o.oracle.MTU, "mtu", 0, "path MTU in bytes (default: learned)")
 	f.Uint8Var(&o.oracle.Timeout, "timeout", 0, "local ACK timeout of the QPs, 1..31 (default: unknown)")
+	f.BoolVar(&o.exactTimer, "exact-timer", false, "no requester is a ConnectX-5 or later on RoCE, which may retransmit adaptively: before the timeout, and more often than retry_cnt")
 	f.DurationVar(&o.tolerance, "tolerance", 0, "tolerance of every measured time, to either side")
 	f.DurationVar(&o.cnpInterval, "cnp-interval", 0, "shortest time between two congestion notifications of a port (0: unknown)")
 	f.DurationVar(&o.flight, "flight", 20*time.Microsecond, "longest time that a frame takes to arrive")
@@ -141,6 +143,7 @@ func (o *wireOptions) complete(cmd *cobra.Command) error {
 	if o.tolerance < 0 || o.flight <= 0 || o.oracle.Receive < 0 || o.cnpInterval < 0 {
 		return usagef("--tolerance, --receive and --cnp-interval must not be negative, --flight must be positive")
 	}
+	o.oracle.Adaptive = !o.exactTimer
 	o.oracle.CNPInterval = int64(o.cnpInterval)
 	o.oracle.PKey, o.oracle.Tolerance, o.oracle.Flight = o.pkey, int64(o.tolerance), int64(o.flight)
 	return nil
@@ -263,11 +266,11 @@ func (o *wireOptions) run(ctx context.Context, w io.Writer, name string) error {
 	return nil
 }
 
-// unproved is how many violations there are besides if the capture is complete.
-func (j *judgement) unproved() int {
+// sum adds up what its runs count.
+func (j *judgement) sum(of func(*oracle.Result) int) int {
 	n := 0
 	for _, res := range j.Runs {
-		n += res.Unproved
+		n += of(res)
 	}
 	return n
 }
@@ -288,7 +291,10 @@ func (o *wireOptions) table(w io.Writer, j *judgement) {
 	if j.Part {
 		fmt.Fprintln(w, "these are not all packets of a capture of the simulator, and so are judged like those of any other capture")
 	}
-	if n := j.unproved(); n > 0 {
+	if n := j.sum(func(r *oracle.Result) int { return r.Early }); n > 0 {
+		fmt.Fprintf(w, "%s sent again before the ACK timeout, as by adaptive retransmission of ConnectX-5 and later: where no such device sends, --exact-timer says so\n", plain.Count(n, "request"))
+	}
+	if n := j.sum(func(r *oracle.Result) int { return r.Unproved }); n > 0 {
 		fmt.Fprintf(w, "%s more if the capture has every frame, which is not known of it: --complete says so\n", plain.Count(n, "violation"))
 	}
 	fmt.Fprintf(w, "%s, %d of RDMA: %s, %s, %s, %d inconclusive\n", plain.Count(j.Frames, "frame"), rdma,

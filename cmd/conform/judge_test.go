@@ -61,8 +61,10 @@ func TestWireJudges(t *testing.T) {
 		{[]string{recorded + "send_multi.pcap"}, exitOK, []string{"10.9.0.1 > 10.9.0.2 QP", "OR-023", "5 frames, 5 of RDMA: 0 violations"}},
 		{[]string{recorded + "drop_read_resp.pcap"}, exitOK, []string{"OR-081 inconclusive", "1 violation more if the capture has every frame"}},
 		{[]string{"--complete", recorded + "drop_read_resp.pcap"}, exitFailed, []string{"OR-081 violation", "READ Response Middle"}},
-		{[]string{"--complete", "--timeout", "14", recorded + "drop_ack.pcap"}, exitFailed, []string{"OR-041 violation"}},
-		{[]string{"--complete", "--timeout", "14", "--tolerance", "4ms", recorded + "drop_ack.pcap"}, exitOK, []string{"0 violations"}},
+		{[]string{"--complete", "--timeout", "14", recorded + "drop_ack.pcap"}, exitOK, []string{"0 violations", "1 request sent again before the ACK timeout", "--exact-timer"}},
+		{[]string{"--complete", "--timeout", "14", "--notes", recorded + "drop_ack.pcap"}, exitOK, []string{"OR-041 note", "may retransmit adaptively"}},
+		{[]string{"--complete", "--timeout", "14", "--exact-timer", recorded + "drop_ack.pcap"}, exitFailed, []string{"OR-041 violation"}},
+		{[]string{"--complete", "--timeout", "14", "--exact-timer", "--tolerance", "4ms", recorded + "drop_ack.pcap"}, exitOK, []string{"0 violations"}},
 		{[]string{"--rules"}, exitOK, []string{"OR-001", "OR-110"}},
 	} {
 		code, out, errs := judgeFile(t, tc.args...)

@@ -233,13 +233,18 @@ func completionTime(c *spec.C, cq verbs.CQ) uint64 {
 	if !ok {
 		c.Errorf("a CQ of the extended call has no start_poll")
 	}
-	for end := c.T.Now() + kit.CompletionTimeout; ; c.T.Sleep(time.Microsecond) {
+	pause := time.Microsecond
+	for begin := c.T.Now(); ; c.T.Sleep(pause) {
 		err := q.StartPoll(c.T, 0)
 		if err == nil {
 			break
 		}
-		if !errors.Is(err, syscall.ENOENT) || c.T.Now() >= end {
+		waited := c.T.Now() - begin
+		if !errors.Is(err, syscall.ENOENT) || waited >= kit.CompletionTimeout {
 			kit.Must(c, "start_poll", err)
+		}
+		if waited >= time.Millisecond {
+			pause = time.Millisecond
 		}
 	}
 	status, ts := q.Status(), q.ReadCompletionTS()

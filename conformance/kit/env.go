@@ -27,18 +27,6 @@ const QuietPeriod = 20 * time.Millisecond
 // what is on its way takes its time.
 const ExactTime = spec.ExactTime
 
-// tick is the longest period of the clock by which a kernel counts (CONFIG_HZ=100).
-const tick = 10 * time.Millisecond
-
-// TimerSlack is how much too early a timer of the target may expire. A timer that a kernel counts
-// is cut to whole ticks, and it starts between two of them.
-func TimerSlack(c *spec.C) time.Duration {
-	if c.Has(ExactTime) {
-		return 0
-	}
-	return 2 * tick
-}
-
 // Access flags that most regions and queue pairs have.
 const (
 	RemoteAll = verbs.AccessRemoteWrite | verbs.AccessRemoteRead | verbs.AccessRemoteAtomic
@@ -210,9 +198,14 @@ func Poll(c *spec.C, cq verbs.CQ, n int) []verbs.WC {
 // AwaitCompletions is Poll for a target with a known deviation that withholds completions: when
 // some are missing, that is recorded as a failed step, and the case may go on.
 func AwaitCompletions(c *spec.C, step string, cq verbs.CQ, n int) ([]verbs.WC, bool) {
-	wc := PollWithin(c, cq, n, CompletionTimeout)
+	return AwaitCompletionsWithin(c, step, cq, n, CompletionTimeout)
+}
+
+// AwaitCompletionsWithin is AwaitCompletions for completions that must come within d.
+func AwaitCompletionsWithin(c *spec.C, step string, cq verbs.CQ, n int, d time.Duration) ([]verbs.WC, bool) {
+	wc := PollWithin(c, cq, n, d)
 	if len(wc) < n {
-		c.True(step, false, "want %d completions, got %d in %v", n, len(wc), CompletionTimeout)
+		c.True(step, false, "want %d completions, got %d in %v", n, len(wc), d)
 	}
 	return wc, len(wc) == n
 }

@@ -81,7 +81,7 @@ func otherAddress(c *spec.C) {
 	stranger, there := kit.OpenIPv6(c), kit.OpenOtherProcessIPv6(c, kit.RemoteHost(c))
 	o := kit.Default()
 	a, b := e.PairWith(c, far, o)
-	o.RetryCnt = 1
+	o.RetryCnt = 2
 	x := stranger.CreateQP(c, o)
 	x.BringUp(c, kit.Peer{QPN: b.QPN, Addr: there.Addr, PSN: o.PSN}, verbs.QPSRTS)
 	mem, own := e.Buffer(c, 64, kit.AllAccess), stranger.Buffer(c, 64, kit.AllAccess)

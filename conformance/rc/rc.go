@@ -26,7 +26,7 @@ func Register(s *spec.Suite) {
 	s.Case("RC-015", rnrForEver)
 	s.Case("RC-016", peerGone)
 	s.Case("RC-017", retryCount)
-	s.Case("RC-018", retryTime)
+	s.Case("RC-018", retryTime, spec.Deadline(20*time.Minute)) // the longest timer is of 69 s
 	s.Case("RC-019", timeoutZero)
 	s.Case("RC-020", postedOrder)
 	s.Case("RC-021", fence)

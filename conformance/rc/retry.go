@@ -115,7 +115,11 @@ func retryTime(c *spec.C) {
 	e := kit.Open(c)
 	other := kit.OpenOtherProcess(c, kit.RemoteHost(c), nil)
 	mem, far := e.Buffer(c, 64, kit.AllAccess), other.Buffer(c, 64, kit.AllAccess, 0)
-	for _, tc := range []struct{ timeout, retries uint8 }{{14, 0}, {14, 2}, {12, 7}, {16, 1}} {
+	tries := []struct{ timeout, retries uint8 }{{14, 0}, {14, 2}, {12, 7}, {16, 1}, {17, 2}, {18, 2}}
+	if c.Has(kit.ExactTime) { // minutes
+		tries = append(tries, []struct{ timeout, retries uint8 }{{20, 2}, {24, 2}}...)
+	}
+	for _, tc := range tries {
 		o := kit.Default()
 		o.Timeout, o.RetryCnt = tc.timeout, tc.retries
 		a, b := e.PairWith(c, other, o)
@@ -123,14 +127,14 @@ func retryTime(c *spec.C) {
 		step := fmt.Sprintf("timeout %d, retry_cnt %d", tc.timeout, tc.retries)
 		begin := c.T.Now()
 		a.Post(c, far.WriteTo(1, 32, mem.SGE(0, 8)))
-		wcs, all := kit.AwaitCompletions(c, "an end with "+step, a.SendCQ, 1)
+		timer, times := time.Duration(roce.AckTimeout(tc.timeout)), time.Duration(tc.retries+1)
+		wcs, all := kit.AwaitCompletionsWithin(c, "an end with "+step, a.SendCQ, 1, max(kit.CompletionTimeout, 5*times*timer))
 		took := c.T.Now() - begin
 		kit.ClearRules(c)
 		if !all {
 			continue
 		}
 		c.Status("write into the void", wcs[0], verbs.WCRetryExcErr)
-		timer, times := time.Duration(roce.AckTimeout(tc.timeout)), time.Duration(tc.retries+1)
 		least := times * max(timer-kit.TimerSlack(c), timer/2)
 		c.True(step, took >= least && took <= 4*times*timer, "failed after %v, want %v to %v", took, least, 4*times*timer)
 	}

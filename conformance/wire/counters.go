@@ -73,8 +73,8 @@ func hardwareCounters(c *spec.C) {
 			write(3)
 		}
 	}
-	step("the second of three packets lost, 3 times", "packet_seq_err", 0, func() int { drops(3); return 3 })
-	step("the second of three packets lost, 4 times", "out_of_sequence", far, func() int { drops(4); return 4 })
+	step("the second of three packets lost, 4 times", "packet_seq_err", 0, func() int { drops(4); return 4 })
+	step("the second of three packets lost, 5 times", "out_of_sequence", far, func() int { drops(5); return 5 })
 	step("the last packet lost, twice", "local_ack_timeout_err", 0, func() int {
 		for range 2 {
 			kit.Inject(c, l.ruleForRequest(psn+1, verbs.WireDrop))

@@ -70,7 +70,7 @@ func dropLast(c *spec.C) {
 		}
 	}
 	c.Equal("transmissions of the last packet", len(at), 2)
-	c.True("timer", at[1]-at[0] >= l.ackTimer()-kit.TimerSlack(c), "sent again after %v, the timer is %v", at[1]-at[0], l.ackTimer())
+	l.sentAgain(c, at[1]-at[0])
 }
 
 func dropTwice(c *spec.C) {
@@ -129,12 +129,16 @@ func dropACK(c *spec.C) {
 	kit.Inject(c, l.ruleForResponse(roce.RCAcknowledge, verbs.WireDrop))
 	packets := l.tap(c, func() {
 		l.a.Post(c, l.write(1, 8))
-		kit.ExpectNoCompletion(c, l.a.SendCQ, l.ackTimer()/4)
+		l.unanswered(c, 4)
 		l.a.Post(c, l.write(2, 8))
 		kit.ExpectSuccess(c, l.a.SendCQ, 2)
-		kit.ExpectNoCompletion(c, l.a.SendCQ, 2*l.ackTimer())
+		kit.ExpectNoCompletion(c, l.a.SendCQ, 2*l.ack.Timeout)
 	})
-	c.Equal("PSNs sent", l.psns(l.requests(packets)), []int{0, 1})
+	sent := l.requests(packets)
+	if l.ack.Adapts && len(sent) > 2 && sent[2].PSN() == l.psn(1) { // the thread took longer than the timer; the oracle judges the wait
+		sent = slices.Delete(sent, 1, 2)
+	}
+	c.Equal("PSNs sent", l.psns(sent), []int{0, 1})
 }
 
 func reorder(c *spec.C) {
@@ -155,7 +159,7 @@ func duplicateWrite(c *spec.C) {
 	later := c.Rand().Bytes(64)
 	packets := l.tap(c, func() {
 		l.a.Post(c, l.write(1, 64))
-		kit.ExpectNoCompletion(c, l.a.SendCQ, l.ackTimer()/2)
+		l.unanswered(c, 2)
 		l.far.Set(c, 0, later) // the request is executed, and its acknowledgement lost
 		kit.ExpectSuccess(c, l.a.SendCQ, 1)
 	})

@@ -96,6 +96,7 @@ type link struct {
 	a   *kit.QP
 	b   *kit.OtherQP
 	opt kit.Options
+	ack kit.AckTimer
 	mem *kit.Buffer
 	far *kit.OtherBuffer
 }
@@ -134,7 +135,7 @@ func join(c *spec.C, e *kit.Env, other *kit.OtherProcess, o kit.Options, change 
 		e.CreateQP(c, options(c))
 		a, b = e.PairWithModified(c, other, o, change)
 	}
-	return &link{Env: e, a: a, b: b, opt: o, mem: e.Buffer(c, size, kit.AllAccess), far: other.Buffer(c, size, kit.AllAccess, 0)}
+	return &link{Env: e, a: a, b: b, opt: o, ack: ackTimer(c, e, o), mem: e.Buffer(c, size, kit.AllAccess), far: other.Buffer(c, size, kit.AllAccess, 0)}
 }
 
 // tap records what body sends and has the oracle judge it.
@@ -160,7 +161,7 @@ func (l *link) judgeCapture(c *spec.C, packets []kit.Packet) {
 		flight = 0
 	}
 	res := oracle.Judge(capture, oracle.Options{Tolerance: int64(kit.TimerSlack(c)), Flight: flight, MTU: mtu, Complete: true, Delivered: true, Timeout: l.opt.Timeout,
-		RNRTimer: &timer, RetryCount: &retries, RNRRetry: &rnrs, MaxRdAtomic: &reads, StartPSN: &start})
+		Adaptive: l.ack.Adapts, RNRTimer: &timer, RetryCount: &retries, RNRRetry: &rnrs, MaxRdAtomic: &reads, StartPSN: &start})
 	if !res.Whole {
 		c.Integrityf("the recording is not whole: %v", res.Broken)
 	}
@@ -231,5 +232,33 @@ func (l *link) ruleForResponse(op roce.Opcode, action verbs.WireAction) verbs.Wi
 	return kit.RuleForOpcode(l.a.QPN(), op, action)
 }
 
-// ackTimer is the QP's acknowledgement timer.
-func (l *link) ackTimer() time.Duration { return time.Duration(roce.AckTimeout(l.opt.Timeout)) }
+// ackTimer is what is known of the acknowledgement timer of a QP with these options.
+func ackTimer(c *spec.C, e *kit.Env, o kit.Options) kit.AckTimer {
+	if o.Timeout == 0 {
+		return kit.AckTimer{}
+	}
+	return e.AckTimer(c, o.Timeout)
+}
+
+// sentAgain judges the time after which a packet that nobody has answered was sent again.
+func (l *link) sentAgain(c *spec.C, after time.Duration) {
+	c.True("timer", after >= l.ack.Least, "sent again after %v; the timer is %v, and nothing is sent again before %v", after, l.ack.Timeout, l.ack.Least)
+	if !l.ack.Adapts {
+		return
+	}
+	by := "the ACK timer"
+	if after < l.ack.Timeout-kit.TimerSlack(c) {
+		by = "adaptive retransmission"
+	}
+	c.ObservePlatform("sent again by", by)
+}
+
+// unanswered waits for a part of the timer while an answer is lost. Where the timer may be a few milliseconds an answer to what it sends
+// again may come before this thread runs on.
+func (l *link) unanswered(c *spec.C, part int) {
+	if l.ack.Adapts {
+		c.T.Sleep(l.ack.Least / time.Duration(part))
+		return
+	}
+	kit.ExpectNoCompletion(c, l.a.SendCQ, l.ack.Timeout/time.Duration(part))
+}

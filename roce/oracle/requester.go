@@ -204,8 +204,8 @@ func (h *half) goBack(r *rec, end int64) {
 // checkRetries counts restarts without progress.
 func (h *half) checkRetries(r *rec) {
 	h.retries++
-	if limit := h.j.o.RetryCount; limit != nil && h.retries > *limit {
-		h.report(h.unlessLate(), "OR-047", r, "retry %d without progress, retry_cnt is %d", h.retries, *limit)
+	if limit, known := h.j.o.mostRetries(); known && h.retries > limit {
+		h.report(h.unlessLate(), "OR-047", r, "retry %d without progress, retry_cnt is %d", h.retries, *h.j.o.RetryCount)
 	}
 }
 
@@ -217,14 +217,19 @@ func (h *half) checkTimer(p *packet, r *rec, pos int64) {
 		t = roce.AckTimeout(1) // no timer is shorter
 	}
 	from := max(p.last, h.since)
-	switch elapsed := r.Time - from; {
-	case elapsed < t-o.Tolerance && p.end == h.next && r.p.BTH().AckReq() && !p.ackReq && !p.responds():
+	elapsed := r.Time - from
+	early := elapsed < t-o.Tolerance
+	switch {
+	case early && p.end == h.next && r.p.BTH().AckReq() && !p.ackReq && !p.responds():
 		h.report(Note, "OR-041", r, "the last packet is sent again to ask for the ACK that nothing had asked for")
 		return
-	case elapsed < t-o.Tolerance:
+	case elapsed < o.leastWait(t):
 		h.report(h.unlessLate(), "OR-041", r, "sent again %d ns after the timer began, no NAK asks for it; the timer is %d ns", elapsed, t)
 		return
-	case known && elapsed > 4*t+o.Tolerance:
+	case early:
+		h.j.res.Early++
+		h.report(Note, "OR-041", r, "sent again %d ns after the timer began, no NAK asks for it; the timer is %d ns, and ConnectX-5 and later may retransmit adaptively before", elapsed, t)
+	case known && elapsed > o.longestWait(t):
 		h.report(Warning, "OR-042", r, "sent again after %d ns, the timer is %d ns", elapsed, t)
 	}
 	if o.Sender == GoBackN && o.Delivered && !h.uncertain {

@@ -56,7 +56,7 @@ var rules = [...]Rule{
 	{ID: "OR-038", Text: "more than 2^23-1 PSNs unacknowledged", Complete: true},
 	{ID: "OR-039", Text: "outstanding READ + ATOMIC > max_rd_atomic", Needs: "MaxRdAtomic", Complete: true},
 	{ID: "OR-040", Text: "outstanding READ + ATOMIC > responder's max_dest_rd_atomic (known from CM)", Needs: "MaxDestRdAtomic", Complete: true},
-	{ID: "OR-041", Text: "retransmission without cause: no NAK/RNR/implied NAK since, and less than T_tr since the last (re)start of the timer", Complete: true},
+	{ID: "OR-041", Text: "retransmission without cause: no NAK/RNR/implied NAK since, and less than T_tr since the last (re)start of the timer; by adaptive retransmission, less than 4 ms", Complete: true},
 	{ID: "OR-042", Text: "retransmission by timer later than 4*T_tr + tolerance while outstanding", Needs: "Timeout", Complete: true},
 	{ID: "OR-043", Text: "after NAK 0x60(p): next request packet is not p (later new PSN sent before going back allowed only if already in flight)", Complete: true},
 	{ID: "OR-044", Text: "go-back-N: after restarting at r, a PSN in r..highest is skipped (selective-repeat mode: N)", Complete: true},

@@ -120,6 +120,8 @@ type Result struct {
 	LeftOut  []LeftOut `json:"left_out,omitempty"` // beyond MostVerdicts
 	// Unproved is how many violations there are if the capture has every frame, which are inconclusive because it is not known to.
 	Unproved int `json:"unproved,omitempty"`
+	// Early is how many requests were sent again before the timeout, as by adaptive retransmission.
+	Early int `json:"before_timeout,omitempty"`
 }
 
 // Count is the number of verdicts of a kind, with those that are left out.
@@ -163,6 +165,9 @@ type Options struct {
 	// is allowed on either side of every time, in nanoseconds.
 	Timeout   uint8
 	Tolerance int64
+	// Adaptive: the senders may be ConnectX-5 or later on RoCE, which send again by a schedule of their firmware: before the timeout,
+	// but not before roce.AdaptiveLeast, after more than the timeout, and up to roce.AdaptiveMost times more often than RetryCount says.
+	Adaptive bool
 	// Flight bounds how long a frame is under way, in nanoseconds; 0: 20 us. What is
 	// sent within it after a NAK may have been sent before the NAK arrived.
 	Flight int64
@@ -196,4 +201,36 @@ func (o *Options) flight() int64 {
 // ackTimeout is T_tr in nanoseconds and whether it is known.
 func (o *Options) ackTimeout() (int64, bool) {
 	return roce.AckTimeout(o.Timeout), o.Timeout != 0
+}
+
+// leastWait is the least time between two transmissions where the timer is t, longestWait the longest that is no sign of a fault: by
+// the specification four times the timer. With adaptive retransmission a short timeout counts as one of code 16.
+func (o *Options) leastWait(t int64) int64 {
+	least := t - o.Tolerance
+	if o.Adaptive {
+		least = min(least, max(roce.AdaptiveLeast-o.Tolerance, roce.AdaptiveLeast/2))
+	}
+	return least
+}
+
+func (o *Options) longestWait(t int64) int64 {
+	if o.Adaptive {
+		t = max(t, roce.AckTimeout(16))
+	}
+	return 4*t + o.Tolerance
+}
+
+// mostRetries is how often a request may be sent again without progress, where that is known.
+func (o *Options) mostRetries() (n int, known bool) {
+	if o.RetryCount == nil {
+		return 0, false
+	}
+	n = *o.RetryCount
+	if o.Adaptive {
+		n += roce.AdaptiveMost + max(0, int(o.Timeout)-20)
+		if o.Timeout == 0 { // not known
+			n += 31 - 20
+		}
+	}
+	return n, true
 }

@@ -332,6 +332,6 @@ func (u *atomicUnit) moved(o *atomicOp) bool {
 	if !u.p.ODP.On() || o.pa >= onChip {
 		return false
 	}
-	runs, r := u.dma.keys.Translate(o.user, o.key, o.va, atomicSize, mkey.RemoteAtomic, u.dma.runs[:0])
+	runs, r := u.dma.keys.Translate(o.user, o.key, o.va, atomicSize, u.needs(mkey.RemoteAtomic, rule.AtomicsNeedTheirRight), u.dma.runs[:0])
 	return r != mkey.OK || runs[0].PA != o.pa
 }

@@ -5,6 +5,7 @@ import (
 	"math/bits"
 
 	"github.com/rdmasim/rdmasim/sim"
+	"github.com/rdmasim/rdmasim/sim/mkey"
 	"github.com/rdmasim/rdmasim/sim/pcie"
 	"github.com/rdmasim/rdmasim/sim/rule"
 )
@@ -86,6 +87,14 @@ func (k *core) timestamp(t sim.Time) uint64 {
 // breaks says whether the run breaks a rule of the device, to see whether that is noticed
 // (sim/mutant).
 func (k *core) breaks(r rule.Rule) bool { return rule.Mutants && k.e.Broken().Has(r) }
+
+// needs is the right that an access needs, unless the run breaks rule r.
+func (k *core) needs(a mkey.Access, r rule.Rule) mkey.Access {
+	if k.breaks(r) {
+		return 0
+	}
+	return a
+}
 
 // bug ends the run on a broken invariant of the model, with time and place.
 func (k *core) bug(format string, a ...any) {

@@ -137,7 +137,7 @@ func (q *responder) checkWrite(p *roce.Packet, info *roce.OpInfo) verdict {
 		return invalid
 	case !info.Last && q.completesWrite(n) && !q.breaks(rule.NoEarlierPacketCompletesTheWrite):
 		return invalid
-	case n > 0 && !q.translates(q.wkey, q.wva, n, q.needs(mkey.RemoteWrite, rule.WritesNeedTheirRight)):
+	case n > 0 && !q.translates(q.wkey, q.wva, n, q.u.needs(mkey.RemoteWrite, rule.WritesNeedTheirRight)):
 		return q.denied(prm.ODPWrite)
 	}
 	return passed
@@ -161,7 +161,7 @@ func (q *responder) checkAtomic(p *roce.Packet) verdict {
 	switch {
 	case h.VA()%atomicSize != 0 && !q.breaks(rule.AtomicsAreAligned):
 		return invalid
-	case !q.translates(h.RKey(), h.VA(), atomicSize, q.needs(mkey.RemoteAtomic, rule.AtomicsNeedTheirRight)) || q.u.dma.runs[0].Len != atomicSize:
+	case !q.translates(h.RKey(), h.VA(), atomicSize, q.u.needs(mkey.RemoteAtomic, rule.AtomicsNeedTheirRight)) || q.u.dma.runs[0].Len != atomicSize:
 		return q.denied(prm.ODPAtomic)
 	}
 	return passed
@@ -174,7 +174,7 @@ func (q *responder) checkAtomicWrite(p *roce.Packet) verdict {
 		return invalid
 	case h.VA()%atomicSize != 0 && !q.breaks(rule.AtomicWritesAreAligned):
 		return invalid
-	case !q.translates(h.RKey(), h.VA(), uint32(p.PayloadLen()), q.needs(mkey.RemoteWrite, rule.AtomicWritesNeedTheirRight)):
+	case !q.translates(h.RKey(), h.VA(), uint32(p.PayloadLen()), q.u.needs(mkey.RemoteWrite, rule.AtomicWritesNeedTheirRight)):
 		return q.denied(prm.ODPAtomic)
 	}
 	return passed
@@ -320,14 +320,6 @@ func (q *responder) translates(key uint32, va uint64, n uint32, a mkey.Access) b
 	q.u.dma.result = r
 	q.u.dma.runs = runs
 	return r == mkey.OK
-}
-
-// needs is the right that an access needs.
-func (q *responder) needs(a mkey.Access, r rule.Rule) mkey.Access {
-	if q.breaks(r) {
-		return 0
-	}
-	return a
 }
 
 // readable checks the key of a READ.
