@@ -70,11 +70,15 @@ func (tb *Testbed) living(name string) (*process, error) {
 			return p, nil
 		}
 	}
-	var names []string
+	return nil, fmt.Errorf("no process %s; there are %s: %w", name, strings.Join(tb.Processes(), ", "), syscall.ESRCH)
+}
+
+// Processes are the names of all processes that have been started, as events have them: host0/p1 is the one that runs the body.
+func (tb *Testbed) Processes() (names []string) {
 	for _, p := range tb.procs {
 		names = append(names, p.name)
 	}
-	return nil, fmt.Errorf("no process %s; there are %s: %w", name, strings.Join(names, ", "), syscall.ESRCH)
+	return names
 }
 
 // remembers says whether some event is about memory that the process registers.
