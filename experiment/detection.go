@@ -29,7 +29,7 @@ func detection() *Experiment {
 			{Key: "lost", Default: "0", Min: 0, Max: 1000, Help: "switch-loss: request packets that are lost; 0: all of them"},
 			{Key: "peer_qps", Default: "400", Min: 0, Max: 10_000, Help: "killed: further queue pairs of the peer, which the kernel destroys too"},
 		},
-		Columns: []string{"cause", "timeout", "retry_cnt", "floor", "formula_ms", "detection_ms", "transmissions", "adaptive", "regular", "status", "vendor_err", "landed_bytes"},
+		Columns: []string{"cause", "timeout", "retry_cnt", "floor", "formula_ms", "detection_ms", "completion_ms", "transmissions", "adaptive", "regular", "status", "vendor_err", "landed_bytes"},
 		More:    More{Kinds: []string{"cause"}, Lead: []string{"cause", "timeout", "retry_cnt"}, Columns: shownCounters},
 		Plots: []Plot{{File: "detection", Title: "From a WRITE that nobody answers to RETRY_EXC_ERR", X: "timeout", Y: "detection_ms", XLabel: "ACK timeout code", YLabel: "ms",
 			Series: "series", Only: map[string]any{"row": "schedule"}, LogY: true, Least: true}},
@@ -179,7 +179,7 @@ func formula(timeout, retries int) time.Duration {
 
 func detectionNotes(env *Env, p *profile.Profile) {
 	n := env.Note
-	n("detection_ms is the time from the post of a WRITE (no-receive: of a SEND) to its completion in error; formula_ms is (retry_cnt+1) x 4.096 us x 2^timeout. transmissions are its request packets, adaptive is how much roce_adp_retrans grew, regular local_ack_timeout_err.")
+	n("detection_ms is the time from the post of a WRITE (no-receive: of a SEND) to its completion in error; completion_ms to one without. formula_ms is (retry_cnt+1) x 4.096 us x 2^timeout. transmissions are its request packets, adaptive is how much roce_adp_retrans grew, regular local_ack_timeout_err.")
 	switch h := &p.HCA; {
 	case h.LinkLayer == hca.InfiniBand && h.IBAckTimer == hca.IBTimerExact:
 		n("What cards do on InfiniBand is not published: the timer is exact here (hca.ib_ack_timer, assumed).")

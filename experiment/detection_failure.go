@@ -305,8 +305,10 @@ func (x *failure) report(t verbs.Thread, m moment, wc verbs.WC, n int) error {
 	took := (m.done - m.at).Seconds() * 1e3
 	r := &x.row
 	r.Set("detection_ms", nil).Set("transmissions", int(now.sent-m.sent)).Set("adaptive", grown(0, "roce_adp_retrans")).Set("regular", grown(0, "local_ack_timeout_err"))
-	r.Set("status", wc.Status.String()).Set("vendor_err", nil).Set("completion_ms", took)
-	if wc.Status != verbs.WCSuccess {
+	r.Set("status", wc.Status.String()).Set("vendor_err", nil)
+	if wc.Status == verbs.WCSuccess {
+		r.Set("completion_ms", took)
+	} else {
 		r.Set("detection_ms", took).Set("vendor_err", fmt.Sprintf("%#02x", wc.VendorErr))
 	}
 	r.Set("landed_bytes", nil)

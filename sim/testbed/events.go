@@ -98,7 +98,7 @@ func (tb *Testbed) unmap(e *fault.Event) error {
 		return err
 	}
 	if e.Region > len(p.regions) {
-		return fmt.Errorf("%s has registered %d regions: %w", p.name, len(p.regions), syscall.ENOENT)
+		return fmt.Errorf("%s has no region %d, for it has registered %d: %w", p.name, e.Region, len(p.regions), syscall.ENOENT)
 	}
 	r, page := p.regions[e.Region-1], uint64(p.host.PageSize())
 	start, n, ok := e.Pages(r.addr, r.n, page)
