@@ -131,7 +131,7 @@ func usage(format string, args ...any) error { return &UsageError{fmt.Errorf(for
 
 // All are the named experiments, by name.
 func All() []*Experiment {
-	all := []*Experiment{uarSharing(), uarFactorial(), bfregMap(), onDemandPaging(), xrcLifetimes(), completionModels()}
+	all := []*Experiment{uarSharing(), uarFactorial(), bfregMap(), onDemandPaging(), xrcLifetimes(), completionModels(), detection()}
 	sort.Slice(all, func(i, j int) bool { return all[i].Name < all[j].Name })
 	return all
 }

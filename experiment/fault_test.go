@@ -143,10 +143,15 @@ func TestSelectiveRepeat(t *testing.T) {
 
 func TestFaultFileErrors(t *testing.T) {
 	for text, want := range map[string]string{
-		"faults: [{do: dorp}]":                                      "faults.yaml:1:15",
-		"faults: [{do: drop, from: host9/mlx5_0}]":                  `did you mean "host0/mlx5_0"`,
-		"links: [{port: host0/mlx5_0, at: 1us, to: down}, {at: 1}]": "faults.yaml:1:",
-		"events: [{at: 1us, do: kill, process: host9/p1}]":          "faults.yaml:1:39",
+		"faults: [{do: dorp}]":                                         "faults.yaml:1:15",
+		"faults: [{do: drop, from: host9/mlx5_0}]":                     `did you mean "host0/mlx5_0"`,
+		"links: [{port: host0/mlx5_0, at: 1us, to: down}, {at: 1}]":    "faults.yaml:1:",
+		"events: [{at: 1us, do: kill, process: host9/p1}]":             "faults.yaml:1:39",
+		"events: [{at: 1us, do: kill, process: host0/p9}]":             `faults.yaml:1:39: there is no process "host0/p9" (did you mean "host0/p1"?); this run has host0/p1, host0/p2, host1/p3`,
+		"events: [{at: 99s, do: remap, process: host1/p4, region: 1}]": "this run has host0/p1, host0/p2, host1/p3",
+		"events: [{at: 107d, do: kill, process: host0/p2}]":            `unit "d"`,
+		"events: [{at: 300000000s, do: kill, process: host0/p2}]":      "beyond 106 days",
+		"events: [{at: 9223373s, do: kill, process: host0/p2}]":        "beyond 106 days",
 	} {
 		_, err := faulty(t, text, "")
 		var u *UsageError
@@ -168,7 +173,7 @@ func TestEvents(t *testing.T) {
 		t.Fatal(err)
 	}
 	notes := strings.Join(res.Notes, "\n")
-	for _, want := range []string{"RETRY_EXC_ERR", "the load ended there", "event 1 (remap region 1 of host0/p2): done at 800us",
+	for _, want := range []string{"RETRY_EXC_ERR", "load stream ended at 3662 ms: RETRY_EXC_ERR, 12 transmissions (request ", "vendor error 0x81)", "event 1 (remap region 1 of host0/p2): done at 800us",
 		"event 2 (kill host1/p3): done at 810us", "event 3 (remove host1/mlx5_0): the run has ended before 100s"} {
 		if !strings.Contains(notes, want) {
 			t.Errorf("no %q in\n%s", want, notes)

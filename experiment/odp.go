@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/rdmasim/rdmasim/sim/testbed"
 	"github.com/rdmasim/rdmasim/verbs"
@@ -142,6 +143,11 @@ func regionCounters(t verbs.Thread, regions []verbs.MR) map[string]uint64 {
 
 // on runs body on hosts.
 func (x *Env) on(name string, hosts []testbed.HostConfig, change func(*testbed.Config), body func(t verbs.Thread, b *bed) error) error {
+	return x.within(deadline, name, hosts, change, body)
+}
+
+// within is on with a limit of its own.
+func (x *Env) within(limit time.Duration, name string, hosts []testbed.HostConfig, change func(*testbed.Config), body func(t verbs.Thread, b *bed) error) error {
 	cfg := testbed.Config{Seed: x.Seed, Profile: x.Profile, OutOfBand: outOfBand, NoTap: true, Interrupt: func() bool { return x.Ctx.Err() != nil }}
 	for i, h := range hosts {
 		h.Name, h.Cores, h.Memory, h.Devices = fmt.Sprintf("host%d", i), 4, 64<<30, 1
@@ -157,7 +163,7 @@ func (x *Env) on(name string, hosts []testbed.HostConfig, change func(*testbed.C
 	}
 	b := &bed{tb: tb, before: tb.Counters()}
 	var failed error
-	err = tb.Run(deadline, func(t verbs.Thread) { failed = body(t, b) })
+	err = tb.Run(limit, func(t verbs.Thread) { failed = body(t, b) })
 	if cerr := x.rec.finish(tb); err == nil {
 		err = cerr
 	}

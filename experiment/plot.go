@@ -26,7 +26,7 @@ type Plot struct {
 	XLabel, YLabel string
 	Series         string // key
 	Only           map[string]any
-	LogX           bool
+	LogX, LogY     bool
 	Least          bool // the least value is the best one
 	// By are further keys whose values distinguish lines.
 	By []string
@@ -243,6 +243,9 @@ func (p *Plot) picture(rows []Row, caption string) (*picture, error) {
 	if len(p.YWords) > 0 {
 		p.nameHeights(pl)
 	}
+	if p.LogY {
+		ch.decades(pl)
+	}
 	return pic.layOut(caption), nil
 }
 
@@ -361,6 +364,36 @@ func (c *chart) axes(pl *plot.Plot) (extra vg.Length) {
 	}
 	pl.Y.Max *= 1.05
 	return extra
+}
+
+// decades makes the axis beside logarithmic, in whole decades around what is drawn, unless something there is not above zero.
+func (c *chart) decades(pl *plot.Plot) {
+	low, high := math.Inf(1), math.Inf(-1)
+	for _, line := range c.lines {
+		for _, at := range line {
+			low, high = min(low, at.Y), max(high, at.Y)
+		}
+	}
+	if low <= 0 {
+		return
+	}
+	first, last := math.Floor(math.Log10(low)), math.Ceil(math.Log10(high))
+	pl.Y.Scale, pl.Y.Tick.Marker = plot.LogScale{}, decadeTicks{}
+	pl.Y.Min, pl.Y.Max = math.Pow(10, first), math.Pow(10, max(last, first+1))
+}
+
+// decadeTicks are those of a logarithmic axis, with numbers written out.
+type decadeTicks struct{ plot.LogTicks }
+
+// Ticks are the ticks between two values.
+func (d decadeTicks) Ticks(low, high float64) []plot.Tick {
+	ticks := d.LogTicks.Ticks(low, high)
+	for i := range ticks {
+		if ticks[i].Label != "" {
+			ticks[i].Label = exact(ticks[i].Value)
+		}
+	}
+	return ticks
 }
 
 // nameHeights gives the axis beside words for numbers.

@@ -31,6 +31,7 @@ type recorder struct {
 	faults     *fault.Plan
 	met, acted []int // by rule, over all runs
 	events     []string
+	processes  []string // of all runs
 }
 
 // recorder makes the files that a request asks for.
@@ -128,7 +129,7 @@ func (r *recorder) finish(tb *testbed.Testbed) error {
 			r.met[i] += met[i]
 			r.acted[i] += acted[i]
 		}
-		r.events = append(r.events, tb.EventsDone()...)
+		r.events, r.processes = append(r.events, tb.EventsDone()...), union(r.processes, tb.Processes())
 	}
 	if r != nil && tb.Config().Trace {
 		r.traced, r.untraced = true, tb.WriteTrace(r.timeline)
@@ -165,6 +166,9 @@ func (r *recorder) notes(res *Result) {
 // end puts the files in place when the runs have ended well, or were interrupted:
 // what has run is then in them. A file that cannot be written is an error, and no end of the results.
 func (r *recorder) end(err error) error {
+	if err == nil && r.faults != nil && len(r.processes) > 0 {
+		err = r.faults.CheckProcesses(r.processes)
+	}
 	if err != nil && !errors.Is(err, ErrInterrupted) {
 		r.abort()
 		var bad *input.Error // of --fault: a port that this run does not have

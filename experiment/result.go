@@ -297,10 +297,13 @@ func kinds(rows []Row) [][]Row {
 	return groups
 }
 
-// writeRows prints the columns that some row has; all when there are no rows.
+// writeRows prints the columns that some row has, each once; all when there are no rows.
 func writeRows(w io.Writer, keys []string, rows []Row) error {
+	seen := map[string]bool{}
 	keys = slices.DeleteFunc(slices.Clone(keys), func(k string) bool {
-		return len(rows) > 0 && !slices.ContainsFunc(rows, func(row Row) bool { _, ok := row.vals[k]; return ok })
+		again := seen[k] // a swept key may be a column of its own
+		seen[k] = true
+		return again || len(rows) > 0 && !slices.ContainsFunc(rows, func(row Row) bool { _, ok := row.vals[k]; return ok })
 	})
 	var b bytes.Buffer
 	tw := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)

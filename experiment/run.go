@@ -85,7 +85,7 @@ func (s *Scenario) runUntil(ctx context.Context, seed uint64, prof *profile.Prof
 	}
 	out := &outcome{lossless: prof.Link.PFC, breaks: tb.Breaks(), device: &prof.HCA}
 	var failed error
-	err = tb.Run(cmp.Or(until, deadline), func(t verbs.Thread) { failed = s.body(t, tb, out) })
+	err = tb.Run(cmp.Or(until, s.deadline()), func(t verbs.Thread) { failed = s.body(t, tb, out) })
 	ended := until > 0 && errors.Is(err, testbed.ErrDeadline)
 	switch {
 	case ended || errors.Is(err, sim.ErrInterrupted):
@@ -110,6 +110,15 @@ func (s *Scenario) runUntil(ctx context.Context, seed uint64, prof *profile.Prof
 	return out, err
 }
 
+// deadline bounds the scenario in virtual time: a load may give up a request later than others end.
+func (s *Scenario) deadline() time.Duration {
+	longest := time.Duration(0)
+	for i := range s.Traffic {
+		longest = max(longest, s.Traffic[i].load().Patience())
+	}
+	return deadline + longest
+}
+
 func (s *Scenario) body(t verbs.Thread, tb *testbed.Testbed, out *outcome) error {
 	for i := range s.Traffic {
 		l := s.Traffic[i].load()
@@ -123,6 +132,11 @@ func (s *Scenario) body(t verbs.Thread, tb *testbed.Testbed, out *outcome) error
 		}
 		out.started = append(out.started, st)
 		out.loads = append(out.loads, l)
+	}
+	if plan := tb.Config().Faults; plan != nil {
+		if err := plan.CheckProcesses(tb.Processes()); err != nil {
+			return err
+		}
 	}
 	before := tb.Counters()
 	for _, c := range before {
@@ -143,7 +157,7 @@ func (s *Scenario) body(t verbs.Thread, tb *testbed.Testbed, out *outcome) error
 	out.watchPaging(func(w *useWatch, i int) { w.watch(t, tb, out.started[i:i+1]) })
 	for i, st := range out.started {
 		r := st.Finish(t, threads[i])
-		if r.Failed != nil && !tb.Breaks() && !(r.Detection > 0 && cutOff(tb.Config().Faults)) {
+		if r.Failed != nil && !tb.Breaks() && !harmful(tb.Config().Faults) {
 			return r.Failed
 		} else if r.Failed != nil {
 			out.ended = append(out.ended, r.Failed.Error())
@@ -163,10 +177,8 @@ func (s *Scenario) body(t verbs.Thread, tb *testbed.Testbed, out *outcome) error
 	return nil
 }
 
-// cutOff says whether a script takes all frames of a kind from some time on: that a load ends in error is what it asks for.
-func cutOff(plan *fault.Plan) bool {
-	return plan != nil && slices.ContainsFunc(plan.Rules, func(r fault.Rule) bool { return r.Action == fault.Drop && r.Count == 0 && r.Chance == 0 })
-}
+// harmful says whether a script does something to frames or links: that a load ends in error is then a result.
+func harmful(plan *fault.Plan) bool { return plan != nil && len(plan.Rules)+len(plan.Links) > 0 }
 
 // unbuildable places the error of an object that load i needs, and that the simulated
 // library, kernel or device refuses, in the file.
@@ -480,7 +492,7 @@ func (out *outcome) emit(env *Env, s *Scenario, prof *profile.Profile) error {
 	out.noteDropped(env)
 	out.noteRare(env, "")
 	for _, why := range out.ended {
-		env.Note("%s: the load ended there.", why)
+		env.Note("%s", why)
 	}
 	for i, r := range out.results {
 		for j := range r.Threads {

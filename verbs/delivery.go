@@ -15,4 +15,6 @@ type Delivered struct {
 	Received uint64 // of SENDs and WRITEs of its peer
 	Read     uint64 // of responses to its READs
 	Sent     uint64 // of SENDs and WRITEs, lost or not; those that are sent again count again
+	// FailedSent is how often the request was sent that has ended the QP with an error; 0: none has.
+	FailedSent int
 }

@@ -93,7 +93,7 @@ func (s *Started) churn(t verbs.Thread, i int) {
 			err = c.mrs[n].Dereg(t)
 		}
 		if err != nil {
-			s.fail("thread %d: %s: %v", i, l.Churn, err)
+			s.fail(t.Now(), "thread %d: %s: %v", i, l.Churn, err)
 			return
 		}
 		s.count(t.Now(), t.Now(), r, &s.flows[i][0], 1)

@@ -49,13 +49,13 @@ func (s *Started) latency(t verbs.Thread, i int) {
 			}
 			start := t.Now()
 			if _, err := k.qp.PostSend(t, wrs); err != nil {
-				s.fail("thread %d: post: %v", i, err)
+				s.fail(t.Now(), "thread %d: post: %v", i, err)
 				return
 			}
 			f.posted++
-			n, err := k.cq.PollWait(t, wc, l.patience())
+			n, err := k.cq.PollWait(t, wc, l.Patience())
 			if err != nil || n == 0 {
-				s.fail("thread %d: no completion: %v", i, err)
+				s.silent(t, i, err)
 				return
 			}
 			now := t.Now()
@@ -106,12 +106,12 @@ func (s *Started) pong(t verbs.Thread, g int) {
 func (s *Started) room(t verbs.Thread, k *conn) bool {
 	var wc [1]verbs.WC
 	for k.writes >= max(1, s.l.Window/s.l.SignalEvery) {
-		n, err := k.cq.PollWait(t, wc[:], s.l.patience())
+		n, err := k.cq.PollWait(t, wc[:], s.l.Patience())
 		if err != nil || n == 0 {
-			s.fail("no completion in %v: %v", s.l.patience(), err)
+			s.silent(t, 0, err)
 			return false
 		}
-		if !s.written(k, wc[:n]) {
+		if !s.written(t, k, wc[:n]) {
 			return false
 		}
 	}
@@ -119,11 +119,11 @@ func (s *Started) room(t verbs.Thread, k *conn) bool {
 }
 
 // written takes completions of writes.
-func (s *Started) written(k *conn, wc []verbs.WC) bool {
+func (s *Started) written(t verbs.Thread, k *conn, wc []verbs.WC) bool {
 	k.writes -= len(wc)
 	for i := range wc {
 		if wc[i].Status != verbs.WCSuccess {
-			s.fail("completion of a write: %v", wc[i].Status)
+			s.died(t.Now(), &wc[i], "a write")
 			return false
 		}
 	}
@@ -133,11 +133,31 @@ func (s *Started) written(k *conn, wc []verbs.WC) bool {
 // leastPatience is how long a message may take, and a completion where it is less than a device may try.
 const leastPatience = time.Second
 
-// patience is how long a completion may take: more than a device tries at most, which is twice the ACK timeout for each try, and a timeout of
+// Patience is how long a completion may take: more than a device tries at most, which is twice the ACK timeout for each try, and a timeout of
 // 268 ms at least.
-func (l *Load) patience() time.Duration {
+func (l *Load) Patience() time.Duration {
 	timeout := 4096 * time.Nanosecond << max(code(l.AckTimeout, AckTimeout), 16)
 	return max(leastPatience, 2*timeout*time.Duration(code(l.RetryCnt, 7)+8))
+}
+
+// silent ends the load, of which a thread got no completion in time, or an error.
+func (s *Started) silent(t verbs.Thread, i int, err error) {
+	if err != nil {
+		s.fail(t.Now(), "thread %d: poll: %v", i, err)
+		return
+	}
+	s.fail(t.Now(), "thread %d: no completion in %v%s", i, s.l.Patience(), s.l.waits())
+}
+
+// waits says why a request may never complete: it was lost, or there was no receive for it.
+func (l *Load) waits() string {
+	switch {
+	case code(l.AckTimeout, AckTimeout) == 0:
+		return " (ack_timeout is 0, so that nothing repeats what is lost: 1 to 31 do)"
+	case code(l.RNRRetry, 7) == 7 && l.NoReceive:
+		return " (rnr_retry is 7, which is without end: 0 to 6 are not)"
+	}
+	return ""
 }
 
 // volley writes the payload, whose last byte is mark, to the peer.
@@ -149,7 +169,7 @@ func (s *Started) volley(t verbs.Thread, k *conn, mark byte) bool {
 	// The outgoing copy lies behind the incoming one, as in perftest's buffers.
 	src := out.buf.Len() / 2
 	if _, err := out.buf.WriteAt(t, b[:], int64(src+size-1)); err != nil {
-		s.fail("write buffer: %v", err)
+		s.fail(t.Now(), "write buffer: %v", err)
 		return false
 	}
 	dst := k.peer.ctx.mrs[k.peer.own]
@@ -159,7 +179,7 @@ func (s *Started) volley(t verbs.Thread, k *conn, mark byte) bool {
 		wr.Flags |= verbs.SendInline
 	}
 	if _, err := k.qp.PostSend(t, []verbs.SendWR{wr}); err != nil {
-		s.fail("post: %v", err)
+		s.fail(t.Now(), "post: %v", err)
 		return false
 	}
 	k.writes++
@@ -174,7 +194,7 @@ func (s *Started) await(t verbs.Thread, k *conn, mark byte) bool {
 	var wc [4]verbs.WC
 	for began := t.Now(); ; {
 		if _, err := in.buf.ReadAt(t, b[:], int64(s.l.Payload)-1); err != nil {
-			s.fail("read buffer: %v", err)
+			s.fail(t.Now(), "read buffer: %v", err)
 			return false
 		}
 		if b[0] == mark {
@@ -187,8 +207,8 @@ func (s *Started) await(t verbs.Thread, k *conn, mark byte) bool {
 		switch {
 		case waited <= late:
 			t.Work(spin)
-		case waited > s.l.patience():
-			s.fail("no message in %v", s.l.patience())
+		case waited > s.l.Patience():
+			s.fail(t.Now(), "no message in %v%s", s.l.Patience(), s.l.waits())
 			return false
 		case !s.pollWrites(t, k, wc[:]): // no message comes if the write that it answers has failed
 			return false
@@ -203,10 +223,10 @@ func (s *Started) await(t verbs.Thread, k *conn, mark byte) bool {
 func (s *Started) pollWrites(t verbs.Thread, k *conn, wc []verbs.WC) bool {
 	n, err := k.cq.Poll(t, wc)
 	if err != nil {
-		s.fail("poll: %v", err)
+		s.fail(t.Now(), "poll: %v", err)
 		return false
 	}
-	return s.written(k, wc[:n])
+	return s.written(t, k, wc[:n])
 }
 
 const (

@@ -300,8 +300,8 @@ type Result struct {
 	// bytes, and MREntries how many entries these take on one side. 0: the device does not tell.
 	MRPage    uint64
 	MREntries int
-	// Failed is the first completion in error, or nil.
-	Failed error
+	// Failed is the first completion in error, or what else ended the load; nil: nothing did.
+	Failed *Failure
 	// Detection is the time from a post to its completion in error, of a load that measures latency; 0: there was none.
 	Detection time.Duration
 }

@@ -59,6 +59,17 @@ func (m *Member) Queue(t verbs.Thread, transport Transport, a verbs.QPInitAttr) 
 	return &Queue{k: &conn{qp: qp, ctx: m.ctx}, l: Load{Transport: transport, MTU: verbs.MTU1024}}, nil
 }
 
+// Attempts are how long and how often a queue pair tries, as codes and counts of ibv_qp_attr, and its path MTU.
+type Attempts struct {
+	Timeout, RetryCnt, RNRRetry, MinRNRTimer uint8
+	MTU                                      verbs.MTU
+}
+
+// Tries sets them for the next Connect. Without it they are those of a load that names none.
+func (q *Queue) Tries(a Attempts) {
+	q.l.AckTimeout, q.l.RetryCnt, q.l.RNRRetry, q.l.MinRNRTimer, q.l.MTU = &a.Timeout, &a.RetryCnt, &a.RNRRetry, &a.MinRNRTimer, a.MTU
+}
+
 // Connect brings the queue pair to RTS, towards a peer. The peer's side has a call of its own.
 func (q *Queue) Connect(t verbs.Thread, peer *Queue) error {
 	q.k.peer = peer.k

@@ -79,7 +79,7 @@ func (l *Load) mapRegion(t verbs.Thread, p verbs.Process, pd verbs.PD, target bo
 func (s *Started) cool(t verbs.Thread, w *verbs.SendWR) bool {
 	if s.l.pages(false) {
 		if err := s.a.cool(t, w.SGEs[0].Addr, uint64(s.l.Payload)); err != nil {
-			s.fail("take pages away: %v", err)
+			s.fail(t.Now(), "take pages away: %v", err)
 			return false
 		}
 	}
@@ -88,7 +88,7 @@ func (s *Started) cool(t verbs.Thread, w *verbs.SendWR) bool {
 	}
 	err := in(t, s.b.proc, s.l.Name+"-cool", func(t verbs.Thread) error { return s.b.cool(t, w.RemoteAddr, uint64(s.l.Payload)) })
 	if err != nil {
-		s.fail("take pages away: %v", err)
+		s.fail(t.Now(), "take pages away: %v", err)
 	}
 	return err == nil
 }
@@ -126,18 +126,18 @@ func (s *Started) answer(t verbs.Thread, g int) {
 	for out := 0; s.running(t); {
 		for ; out < l.Window; out++ {
 			if _, err := k.qp.PostSend(t, p.prepare(k, g, 1, p.sent)); err != nil {
-				s.fail("target, thread %d: post: %v", g, err)
+				s.fail(t.Now(), "target, thread %d: post: %v", g, err)
 				return
 			}
 		}
 		n, err := k.cq.PollWait(t, wc, 10*time.Microsecond)
 		if err != nil {
-			s.fail("target, thread %d: poll: %v", g, err)
+			s.fail(t.Now(), "target, thread %d: poll: %v", g, err)
 			return
 		}
 		for _, w := range wc[:n] {
 			if w.Status != verbs.WCSuccess {
-				s.fail("completion at the target: %v (vendor syndrome %#x)", w.Status, w.VendorErr)
+				s.fail(t.Now(), "completion at the target: %v (vendor syndrome %#x)", w.Status, w.VendorErr)
 				return
 			}
 		}

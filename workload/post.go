@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -142,7 +143,7 @@ func (s *Started) rate(t verbs.Thread, i int) {
 				t.Work(l.Work)
 			}
 			if bad, err := k.qp.PostSend(t, wrs); err != nil {
-				s.fail("thread %d: post of request %d: %v", i, bad, err)
+				s.fail(t.Now(), "thread %d: post of request %d: %v", i, bad, err)
 				return
 			}
 			f.posted += uint64(l.Postlist)
@@ -187,7 +188,7 @@ func (s *Started) finished(t verbs.Thread, i int, total uint64) bool {
 // reap polls the CQs of the thread until one gives something, or for a short
 // while: a thread that shares the CQ may have taken what this one waits for.
 func (s *Started) reap(t verbs.Thread, i int, set []*conn, wc []verbs.WC) {
-	patience := s.l.patience()
+	patience := s.l.Patience()
 	if s.sharedCQs {
 		patience = time.Microsecond
 	}
@@ -207,11 +208,11 @@ func (s *Started) reap(t verbs.Thread, i int, set []*conn, wc []verbs.WC) {
 			n, err = k.cq.Poll(t, wc)
 		}
 		if err != nil {
-			s.fail("thread %d: poll: %v", i, err)
+			s.fail(t.Now(), "thread %d: poll: %v", i, err)
 			return
 		}
 		if n == 0 && !s.sharedCQs && len(set) == 1 && !s.l.unanswered() {
-			s.fail("thread %d: no completion in %v", i, patience)
+			s.silent(t, i, nil)
 			return
 		}
 		s.account(t.Now(), k.times, wc[:n])
@@ -223,7 +224,7 @@ func (s *Started) account(now time.Duration, times verbs.TimedCQ, wc []verbs.WC)
 	for j := range wc {
 		w := &wc[j]
 		if w.Status != verbs.WCSuccess {
-			s.fail("completion of request %d of thread %d: %v (vendor syndrome %#x)", w.ID&idCount, w.ID>>idThread, w.Status, w.VendorErr)
+			s.died(now, w, fmt.Sprintf("request %d of thread %d", w.ID&idCount, w.ID>>idThread))
 			return
 		}
 		owner := int(w.ID >> idThread)

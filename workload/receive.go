@@ -29,7 +29,7 @@ func (r *receiver) post(t verbs.Thread, k *conn, n int) bool {
 		r.sges[i] = verbs.SGE{Addr: in.buf.Addr(), Length: uint32(min(in.buf.Len(), 1<<30)), LKey: in.mr.LKey()}
 	}
 	if _, err := k.qp.PostRecv(t, r.wrs[:n]); err != nil {
-		r.s.fail("post receive: %v", err)
+		r.s.fail(t.Now(), "post receive: %v", err)
 		return false
 	}
 	return true
@@ -59,12 +59,12 @@ func (s *Started) receive(t verbs.Thread, set []*conn) {
 	for s.running(t) {
 		n, err := set[0].rcq.PollWait(t, wc, 10*time.Microsecond)
 		if err != nil {
-			s.fail("poll of the receive CQ: %v", err)
+			s.fail(t.Now(), "poll of the receive CQ: %v", err)
 			return
 		}
 		for _, w := range wc[:n] {
 			if w.Status != verbs.WCSuccess {
-				s.fail("receive completed with %v", w.Status)
+				s.fail(t.Now(), "receive completed with %v", w.Status)
 				return
 			}
 			k := byQPN[w.QPN]

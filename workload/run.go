@@ -266,9 +266,3 @@ func (l *Load) needsReceiver() bool {
 	}
 	return false
 }
-
-func (s *Started) fail(format string, args ...any) {
-	if s.res.Failed == nil {
-		s.res.Failed = fmt.Errorf("load %s: %s", s.l.Name, fmt.Sprintf(format, args...))
-	}
-}

@@ -1,7 +1,7 @@
 package workload
 
 import (
-	"time"
+	"fmt"
 
 	"github.com/rdmasim/rdmasim/verbs"
 )
@@ -25,20 +25,20 @@ func (s *Started) spread(t verbs.Thread, i int) {
 				t.Work(l.Work)
 			}
 			if _, err := k.qp.PostSend(t, p.prepare(k, i, 1, p.sent)); err != nil {
-				s.fail("thread %d: post: %v", i, err)
+				s.fail(t.Now(), "thread %d: post: %v", i, err)
 				return
 			}
 			f.posted++
 		}
-		n, err := set[0].cq.PollWait(t, wc, 500*time.Millisecond)
+		n, err := set[0].cq.PollWait(t, wc, l.Patience())
 		if err != nil || n == 0 {
-			s.fail("thread %d: no completion: %v", i, err)
+			s.silent(t, i, err)
 			return
 		}
 		now := t.Now()
 		for j, w := range wc[:n] {
 			if w.Status != verbs.WCSuccess {
-				s.fail("thread %d: completion with %v (vendor syndrome %#x)", i, w.Status, w.VendorErr)
+				s.died(now, &wc[j], fmt.Sprintf("thread %d", i))
 				return
 			}
 			s.count(now, completedAt(set[0].times, j, now), r, f, 1)

@@ -34,6 +34,7 @@ func all(t *testing.T) []shipped {
 		{name: "odp", sets: [][]string{{"buffer_mib=1", "memory_mib=1", "swap_mib=16", "passes=1", "senders=2", "messages=2"}, {"scenario=thrash", "memory_mib=1", "message_kib=16"}}},
 		{name: "xrc", sets: [][]string{{"clients=5", "days=10", "nodes=4", "processes=2"}, {"scenario=long-server", "design=d", "clients=50", "days=3", "both_percent=0"}}},
 		{name: "completions", mute: true, sets: [][]string{{"duration_us=200", "scenario=load"}, {"scenario=burst", "handler_ns=700"}}},
+		{name: "detection", sets: [][]string{{"timeout=17", "retry_cnt=2"}, {"cause=link-down", "payload=65536", "after_us=3"}}},
 		{name: "bfreg-map", sets: [][]string{{}, {"mode=static", "tds=4"}}},
 	}
 	known := func(name string) bool {

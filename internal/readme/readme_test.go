@@ -19,12 +19,13 @@ var update = flag.Bool("update", false, "rewrite the outputs and pictures in the
 const root = "../.."
 
 // documents are those that show outputs or pictures.
-var documents = []string{"README.md", "docs/results.md", "docs/validate.md", "docs/fidelity.md", "docs/wire.md", "docs/questions/odp-cost.md", "docs/questions/xrc-lifetime.md", "docs/questions/o2iblnd-completions.md"}
+var documents = []string{"README.md", "docs/results.md", "docs/validate.md", "docs/fidelity.md", "docs/wire.md", "docs/questions/odp-cost.md", "docs/questions/xrc-lifetime.md", "docs/questions/o2iblnd-completions.md", "docs/questions/peer-failure.md"}
 
 // output is a command with what it prints: <!-- run: rdmasim list; lines 1-4,9 -->, then a
 // fenced text. "last 9" are the last nine lines, "last 9-8" the first two of these. The
-// lines are chosen from each of several commands with && between them.
-var output = regexp.MustCompile("(?s)<!-- run: ([^;>]+?)(?:; (lines|last) ([0-9,-]+))? -->\n```\n(.*?)```\n")
+// lines are chosen from each of several commands with && between them. "notes REGEXP", alone or behind lines, are the notes below
+// the tables whose beginning it matches: lines that come and go above them do not move it.
+var output = regexp.MustCompile("(?s)<!-- run: ([^;>]+?)(?:; (lines|last) ([0-9,-]+))?(?:; notes ([^\n]+?))? -->\n```\n(.*?)```\n")
 
 // picture is a command with a file that it draws into its folder DIR:
 // <!-- draws: rdmasim run uar-sharing -o DIR -->, then the picture, whose name the file has.
@@ -89,10 +90,15 @@ func document(t *testing.T, bin, name string, seen map[string]string) {
 				printed = run(t, bin, dir, line)
 				seen[line] = printed
 			}
-			out = append(out, choose(t, line, printed, string(m[2]), string(m[3]))...)
+			if len(m[2]) > 0 || len(m[4]) == 0 {
+				out = append(out, choose(t, line, printed, string(m[2]), string(m[3]))...)
+			}
+			if len(m[4]) > 0 {
+				out = append(out, notes(t, line, printed, string(m[4]))...)
+			}
 		}
-		if !bytes.Equal(out, m[4]) && !*update {
-			t.Errorf("%s shows for %s:\n%s\nit prints:\n%s\nmake golden rewrites it", name, m[1], m[4], out)
+		if !bytes.Equal(out, m[5]) && !*update {
+			t.Errorf("%s shows for %s:\n%s\nit prints:\n%s\nmake golden rewrites it", name, m[1], m[5], out)
 		}
 		head := b[:bytes.Index(b, []byte("```\n"))+4]
 		return append(append(bytes.Clone(head), out...), "```\n"...)
@@ -160,7 +166,44 @@ func choose(t *testing.T, line, out, which, lines string) []byte {
 		if a < 1 || b > len(all) || a > b {
 			t.Fatalf("%s printed %d lines, not %s %s", line, len(all), which, lines)
 		}
+		if within(all, a-1) {
+			t.Errorf("%s: %s %s begins within a note, at %q: say which notes instead, with their beginning", line, which, lines, all[a-1])
+		}
 		chosen = append(chosen, strings.Join(all[a-1:b], "")...)
+	}
+	return chosen
+}
+
+// goesOn says whether a line may be a later one of a note, which is indented by two.
+func goesOn(line string) bool {
+	return len(line) > 2 && strings.HasPrefix(line, "  ") && line[2] != ' '
+}
+
+// within says whether line i belongs to a note that begins before it.
+func within(all []string, i int) bool {
+	for ; i > 0 && goesOn(all[i]); i-- {
+		if before := all[i-1]; !strings.HasPrefix(before, " ") {
+			return before != "\n"
+		}
+	}
+	return false
+}
+
+// notes are the notes of an output whose beginning an expression matches.
+func notes(t *testing.T, line, out, which string) (chosen []byte) {
+	t.Helper()
+	begins := regexp.MustCompile("^(?:" + which + ")")
+	taken := false
+	for l := range strings.Lines(out) {
+		if !goesOn(l) {
+			taken = begins.MatchString(l)
+		}
+		if taken {
+			chosen = append(chosen, l...)
+		}
+	}
+	if len(chosen) == 0 {
+		t.Fatalf("%s prints no note that begins with %q", line, which)
 	}
 	return chosen
 }
@@ -203,6 +246,20 @@ func TestDocuments(t *testing.T) {
 	for _, p := range slices.Concat(pictures, more, names) {
 		if !linked[filepath.Clean(p)] {
 			t.Errorf("no page links to %s", p)
+		}
+	}
+}
+
+// TestNotes: notes are found by their beginning, with all of their lines, and lines that begin within one are known.
+func TestNotes(t *testing.T) {
+	const out = "  a  b\n  1  2\n\nfirst: so\n  and so\nsecond (3): yes\n  no\n  maybe\nthird\n"
+	if got := string(notes(t, "x", out, `second \(\d\)|third`)); got != "second (3): yes\n  no\n  maybe\nthird\n" {
+		t.Errorf("%q", got)
+	}
+	all := strings.SplitAfter(out, "\n")
+	for i, want := range []bool{false, false, false, false, true, false, true, true, false} {
+		if within(all, i) != want {
+			t.Errorf("line %d: %v", i+1, !want)
 		}
 	}
 }

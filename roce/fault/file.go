@@ -155,6 +155,17 @@ func (r *FileRule) rule() Rule {
 	return out
 }
 
+// CheckProcesses returns an error for each event that names a process which the run does not have.
+func (p *Plan) CheckProcesses(names []string) error {
+	var errs []error
+	for i, e := range p.Events {
+		if e.Kind != Remove && !slices.Contains(names, e.Process) {
+			errs = append(errs, p.doc.Errorf("events."+strconv.Itoa(i)+".process", "there is no process %q%s; this run has %s", e.Process, input.Suggest(e.Process, names), strings.Join(names, ", ")))
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // Target is what exists in a run, for a plan to name.
 type Target struct {
 	Ports, Devices []string

@@ -28,13 +28,14 @@ func (d *Device) HardwareCounters() map[string]uint64 {
 	return all
 }
 
-// Delivered is what a QP has received of what was sent to it, what it has read, and what it has sent, in bytes of payload; false: there is no such QP.
+// Delivered is what a QP has received of what was sent to it, what it has read, and what it has sent, in bytes of payload,
+// and how often the request was sent that has ended it with an error (0: none has); false: there is no such QP.
 // Packets that wait for a receive WQE or for one that is missing have been received.
-func (d *Device) Delivered(qpn uint32) (received, read, sent uint64, ok bool) {
+func (d *Device) Delivered(qpn uint32) (received, read, sent uint64, failed int, ok bool) {
 	d.settle()
 	q := d.qpn(qpn)
 	if q == nil {
-		return 0, 0, 0, false
+		return 0, 0, 0, 0, false
 	}
 	received = q.responder.got
 	for _, l := range []list{q.responder.hold, q.responder.ahead} {
@@ -44,7 +45,7 @@ func (d *Device) Delivered(qpn uint32) (received, read, sent uint64, ok bool) {
 			}
 		}
 	}
-	return received, q.requester.landed, q.requester.out, true
+	return received, q.requester.landed, q.requester.out, int(q.requester.failedSent), true
 }
 
 // PageFaults are the counters of the page-fault unit.

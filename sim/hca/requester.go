@@ -98,6 +98,9 @@ type sendRare struct {
 	drainEvent bool   // the end of draining is to be reported
 	lsn        uint32 // limit of ssn by credits
 	unlimited  bool   // the responder announces none
+	resentFrom uint32 // the oldest packet without an answer when the requester went back last,
+	resends    uint32 // how often it went back to that one in a row,
+	failedSent uint32 // and how often what failed was sent
 	readMax    int
 	landing    []landing
 	waitEnd    sim.Time

@@ -61,6 +61,10 @@ func (q *requester) failHead(s prm.Syndrome) {
 		q.u.bug("QP %#x: %v with nothing outstanding", q.num, s)
 	}
 	m := q.msg(q.head)
+	q.failedSent = 1
+	if q.resentFrom == q.una {
+		q.failedSent += q.resends
+	}
 	switch s {
 	case prm.SyndromeLocalQPOp:
 		q.qs.add(prm.QCLocalOperationError)

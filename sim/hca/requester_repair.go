@@ -24,6 +24,10 @@ func (q *requester) syncCursor() {
 
 // goBack has everything from the oldest unacknowledged packet sent again.
 func (q *requester) goBack() {
+	if q.resentFrom != q.una {
+		q.resentFrom, q.resends = q.una, 0
+	}
+	q.resends++
 	q.u.abandon(&q.txq)
 	q.rewind()
 }

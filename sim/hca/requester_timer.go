@@ -114,6 +114,7 @@ func (q *requester) onWait() {
 // setTimer takes the ACK timeout code and the retry count of a connection.
 func (q *requester) setTimer(code uint8, retries uint32) {
 	q.timeout, q.retryMax, q.retry, q.backoff = 0, retries, retries, 0
+	q.resends, q.failedSent = 0, 0
 	q.timerLong = q.timerSet // the event may be of a longer timeout before
 	if q.reliable() {        // nothing is acknowledged on UC and UD
 		if code == 0 && q.breaks(rule.TimeoutZeroIsNone) {

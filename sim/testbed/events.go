@@ -70,11 +70,15 @@ func (tb *Testbed) living(name string) (*process, error) {
 			return p, nil
 		}
 	}
-	var names []string
+	return nil, fmt.Errorf("no process %s; there are %s: %w", name, strings.Join(tb.Processes(), ", "), syscall.ESRCH)
+}
+
+// Processes are the names of all processes that have been started, as events have them: host0/p1 is the one that runs the body.
+func (tb *Testbed) Processes() (names []string) {
 	for _, p := range tb.procs {
 		names = append(names, p.name)
 	}
-	return nil, fmt.Errorf("no process %s; there are %s: %w", name, strings.Join(names, ", "), syscall.ESRCH)
+	return names
 }
 
 // remembers says whether some event is about memory that the process registers.
@@ -94,7 +98,7 @@ func (tb *Testbed) unmap(e *fault.Event) error {
 		return err
 	}
 	if e.Region > len(p.regions) {
-		return fmt.Errorf("%s has registered %d regions: %w", p.name, len(p.regions), syscall.ENOENT)
+		return fmt.Errorf("%s has no region %d, for it has registered %d: %w", p.name, e.Region, len(p.regions), syscall.ENOENT)
 	}
 	r, page := p.regions[e.Region-1], uint64(p.host.PageSize())
 	start, n, ok := e.Pages(r.addr, r.n, page)

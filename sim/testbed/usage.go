@@ -41,7 +41,7 @@ func (tb *Testbed) UsageAt(at sim.Time, read func(*sim.Usage)) sim.Time {
 // DeliveriesAt implements verbs.DeliveryMeter.
 func (tb *Testbed) DeliveriesAt(at time.Duration, read func(of func(host int, qpn uint32) (verbs.Delivered, bool))) {
 	of := func(host int, qpn uint32) (d verbs.Delivered, ok bool) {
-		d.Received, d.Read, d.Sent, ok = tb.hosts[host].devices[0].hca.Delivered(qpn)
+		d.Received, d.Read, d.Sent, d.FailedSent, ok = tb.hosts[host].devices[0].hca.Delivered(qpn)
 		return d, ok
 	}
 	tb.eng.At(max(provider.FromDuration(at), tb.eng.Now()), func(uint64) { read(of) }, 0)

@@ -451,6 +451,8 @@ func bounds(x int64, text string, f field) error {
 		return fmt.Errorf("%s is below %s: %s to %s is allowed", text, f.min, f.min, f.max)
 	case f.min != "" && x < parse(f.min):
 		return fmt.Errorf("%s is below %s", text, f.min)
+	case f.max != "" && x > parse(f.max) && f.min != "":
+		return fmt.Errorf("%s is above %s: %s to %s is allowed", text, f.max, f.min, f.max)
 	case f.max != "" && x > parse(f.max):
 		return fmt.Errorf("%s is above %s", text, f.max)
 	}

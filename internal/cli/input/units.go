@@ -92,7 +92,7 @@ func Number(s string) (float64, error) {
 func ParseTime(s string) (int64, error) {
 	v, err := quantity(s, "time", timeUnits)
 	if err == nil && v > 1<<63-1 {
-		return 0, fmt.Errorf("time %q is beyond 106 days", s)
+		return 0, fmt.Errorf("time %q is beyond 106 days, where simulated time ends", s)
 	}
 	return int64(v), err
 }
@@ -155,6 +155,14 @@ func names(units []unit) string {
 	return strings.Join(n, ", ")
 }
 
+// tooLarge is the error for a quantity beyond what its type holds.
+func tooLarge(what, s string) error {
+	if what == "time" {
+		return fmt.Errorf("time %q is beyond 106 days, where simulated time ends", s)
+	}
+	return fmt.Errorf("%s %q is too large", what, s)
+}
+
 // quantity reads digits[.digits]unit exactly: what is finer than the base unit is
 // an error, not a rounding.
 func quantity(s, what string, units []unit) (uint64, error) {
@@ -189,13 +197,13 @@ func quantity(s, what string, units []unit) (uint64, error) {
 		hi, lo := bits.Mul64(v, 10)
 		lo, c := bits.Add64(lo, uint64(whole[i]-'0'), 0)
 		if hi != 0 || c != 0 {
-			return 0, fmt.Errorf("%s %q is too large", what, s)
+			return 0, tooLarge(what, s)
 		}
 		v = lo
 	}
 	hi, v := bits.Mul64(v, u.mul)
 	if hi != 0 {
-		return 0, fmt.Errorf("%s %q is too large", what, s)
+		return 0, tooLarge(what, s)
 	}
 	if frac = strings.TrimRight(frac, "0"); frac == "" {
 		return v, nil
@@ -214,7 +222,7 @@ func quantity(s, what string, units []unit) (uint64, error) {
 	}
 	sum, carry := bits.Add64(v, part, 0)
 	if carry != 0 {
-		return 0, fmt.Errorf("%s %q is too large", what, s)
+		return 0, tooLarge(what, s)
 	}
 	return sum, nil
 }
