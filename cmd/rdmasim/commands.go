@@ -18,6 +18,7 @@ import (
 	"github.com/rdmasim/rdmasim/internal/cli/input"
 	"github.com/rdmasim/rdmasim/internal/cli/input/commands"
 	"github.com/rdmasim/rdmasim/internal/cli/outfile"
+	"github.com/rdmasim/rdmasim/internal/cli/plain"
 	"github.com/rdmasim/rdmasim/sim/profile"
 )
 
@@ -296,6 +297,14 @@ tolerance and not marked as a known miss, or is marked as one and within its tol
 	c.Flags().StringVar(&format, "format", "table", "format of the output: table, json or csv")
 	c.Flags().Uint64Var(&seed, "seed", 1, "seed of all random choices")
 	return c
+}
+
+// noteTiming says on standard error that the rates of a command are no evidence, where its output, such as that of an
+// unmodified program, has no place for it.
+func noteTiming(c *cobra.Command, command string, p *profile.Profile) {
+	if p.NotCalibrated != "" {
+		fmt.Fprintf(c.ErrOrStderr(), "rdmasim %s: profile %s: %s: %s\n", command, plain.Line(p.Name), profile.TimingNotCalibrated, plain.Line(p.NotCalibrated))
+	}
 }
 
 func profileCommand() *cobra.Command {
