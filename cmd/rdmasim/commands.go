@@ -336,6 +336,10 @@ func profileCommand() *cobra.Command {
 			}
 			var b bytes.Buffer
 			p.Show(&b)
+			fmt.Fprintln(&b)
+			if err := showAttributes(&b, p); err != nil {
+				return err
+			}
 			_, err = c.OutOrStdout().Write(b.Bytes())
 			return err
 		},

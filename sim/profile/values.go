@@ -18,6 +18,18 @@ type Value struct {
 	Hypothesis     bool   // it belongs to a mechanism without a published explanation
 }
 
+// Origin is the source of the value with its reason: "fitted to check 3a: ...".
+func (v *Value) Origin() string {
+	s := v.Source
+	if v.Check != "" {
+		s += " to check " + v.Check
+	}
+	if v.Reason != "" {
+		s += ": " + v.Reason
+	}
+	return s
+}
+
 // Values are all parameters, section by section.
 func (p *Profile) Values() []Value {
 	var vs []Value
@@ -94,14 +106,7 @@ func (p *Profile) Show(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(t, "PARAMETER\tVALUE\tKIND\tSOURCE")
 	for _, v := range p.Values() {
-		source := v.Source
-		if v.Check != "" {
-			source += " to check " + v.Check
-		}
-		if v.Reason != "" {
-			source += ": " + v.Reason
-		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", v.Key, v.Text, v.Kind, source)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", v.Key, v.Text, v.Kind, v.Origin())
 	}
 	return t.Flush()
 }
